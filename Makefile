@@ -1,0 +1,214 @@
+# kmemshim: one preload library, one command.
+#
+#   make                build/libkmemshim.so and build/kmemshim
+#   make demo           install what is missing, build, kill a training script, print the report
+#   make test           everything that needs no network but Debian's packages
+#   make help           all targets and the variables that change them
+
+# --- what a user may set -------------------------------------------------------------------------
+
+CC        ?= gcc
+ifeq ($(origin CC),default)
+CC        := gcc
+endif
+BUILD     ?= build
+PREFIX    ?= /usr/local
+DESTDIR   ?=
+WERROR    ?= 1
+OPTIMIZE  ?= -O2 -g
+SANITIZE  ?=#                  address,undefined or thread; for tests and the analyzer
+JOBS      ?= $(shell nproc)
+PYTHON    ?= /usr/bin/python3# with pytest and jsonschema (python3-pytest, python3-jsonschema)
+FRAMEWORK ?= numpy#            of the demo: numpy, keras, torch
+SEED      ?=#                  of the tests that pick moments at random; printed when not given
+FUZZ_SECONDS ?= 60#            of each fuzz target
+
+export CC PYTHON SEED
+MAKEFLAGS += --jobs=$(JOBS) --no-print-directory
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+# --- flags: one variable per concern -------------------------------------------------------------
+
+WARNINGS  := -Wall -Wextra -Wshadow -Wundef -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla
+WARNINGS  += $(if $(filter 1,$(WERROR)),-Werror)
+LANGUAGE  := -std=gnu11 -D_GNU_SOURCE
+SANITIZER := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all)
+COMPILE   = $(CC) $(LANGUAGE) $(OPTIMIZE) $(WARNINGS) $(SANITIZER) -Iinclude -MMD -MP $(CPPFLAGS) $(CFLAGS)
+
+# The shim lives in somebody else's process: hidden symbols, thread-local storage that needs no loader
+# call, frame pointers so that its own frames are cheap to step over, cmpxchg16b for the peak words.
+SHIM_FLAGS     := -fPIC -fvisibility=hidden -fno-omit-frame-pointer -fno-optimize-sibling-calls -ftls-model=initial-exec -mcx16 -pthread
+SHIM_LINK      := -shared -Wl,-soname,libkmemshim.so -Wl,-z,now -Wl,-z,relro -Wl,-z,defs -Wl,--as-needed
+SHIM_LIBS      := -lunwind
+
+ANALYZER_PKGS  := libdw libelf jansson
+ANALYZER_FLAGS := -fPIE -mcx16 $(shell pkg-config --cflags $(ANALYZER_PKGS) 2>/dev/null)
+ANALYZER_LIBS  := $(or $(shell pkg-config --libs $(ANALYZER_PKGS) 2>/dev/null),-ldw -lelf -ljansson) -liberty
+
+# --- what is built -------------------------------------------------------------------------------
+
+OBJ           := $(BUILD)/obj
+object         = $(addprefix $(OBJ)/,$(addsuffix .o,$(basename $(1))))
+
+SHIM_SRCS     := $(sort $(wildcard shim/*.c shim/*.S))
+SHIM_OBJS     := $(call object,$(SHIM_SRCS))
+# Unit tests use the shim's parts under their own allocator: without the hooks and what starts them.
+SHIM_PARTS    := $(filter-out $(OBJ)/shim/hooks_%.o $(OBJ)/shim/lifecycle.o,$(SHIM_OBJS))
+
+ANALYZER_SRCS := $(sort $(wildcard analyzer/*.c))
+ANALYZER_OBJS := $(call object,$(ANALYZER_SRCS))
+ANALYZER_PARTS := $(filter-out $(OBJ)/analyzer/main.o,$(ANALYZER_OBJS))
+
+UNIT_SHIM     := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/test_*.c)))
+UNIT_ANALYZER := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/analyzer/test_*.c)))
+STRESS        := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/stress/*.c)))
+FUZZERS       := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
+
+.PHONY: all
+all: $(BUILD)/libkmemshim.so $(BUILD)/kmemshim ## the shim and the command (default)
+
+# Linked beside the target and renamed: a program that has the old shim mapped keeps it.
+$(BUILD)/libkmemshim.so: $(SHIM_OBJS)
+	$(CC) $(OPTIMIZE) $(SHIM_FLAGS) $(SHIM_LINK) $(LDFLAGS) -o $@.new $^ $(SHIM_LIBS)
+	@mv -f $@.new $@
+
+$(BUILD)/kmemshim: $(ANALYZER_OBJS)
+	$(CC) $(OPTIMIZE) $(SANITIZER) -pie -Wl,--as-needed $(LDFLAGS) -o $@.new $^ $(ANALYZER_LIBS)
+	@mv -f $@.new $@
+
+$(OBJ)/shim/%.o: shim/%.c Makefile
+	@mkdir -p $(@D)
+	$(COMPILE) $(SHIM_FLAGS) -c -o $@ $<
+
+$(OBJ)/shim/%.o: shim/%.S Makefile
+	@mkdir -p $(@D)
+	$(COMPILE) $(SHIM_FLAGS) -c -o $@ $<
+
+$(OBJ)/analyzer/%.o: analyzer/%.c Makefile
+	@mkdir -p $(@D)
+	$(COMPILE) $(ANALYZER_FLAGS) -c -o $@ $<
+
+# Test programs: the warnings that a table of literals trips over are left out.
+TEST_COMPILE = $(COMPILE) -Wno-conversion -Wno-missing-prototypes -Wno-shadow -mcx16
+
+$(UNIT_SHIM): $(BUILD)/tests/%: tests/%.c $(SHIM_PARTS)
+	@mkdir -p $(@D)
+	$(TEST_COMPILE) -Ishim -fno-omit-frame-pointer -pthread -MF $@.d -o $@ $< $(SHIM_PARTS) $(SHIM_LIBS) -lcmocka
+
+$(STRESS): $(BUILD)/tests/%: tests/%.c $(SHIM_PARTS)
+	@mkdir -p $(@D)
+	$(TEST_COMPILE) -Ishim -fno-omit-frame-pointer -pthread -MF $@.d -o $@ $< $(SHIM_PARTS) $(SHIM_LIBS) -lcmocka
+
+$(UNIT_ANALYZER): $(BUILD)/tests/%: tests/%.c $(ANALYZER_PARTS)
+	@mkdir -p $(@D)
+	$(TEST_COMPILE) -Ianalyzer -MF $@.d -o $@ $< $(ANALYZER_PARTS) $(ANALYZER_LIBS) -lcmocka
+
+$(FUZZERS): $(BUILD)/tests/%: tests/%.c $(ANALYZER_PARTS)
+	@mkdir -p $(@D)
+	$(TEST_COMPILE) -fsanitize=fuzzer -Ianalyzer -MF $@.d -o $@ $< $(ANALYZER_PARTS) $(ANALYZER_LIBS)
+
+-include $(SHIM_OBJS:.o=.d) $(ANALYZER_OBJS:.o=.d)
+-include $(addsuffix .d,$(UNIT_SHIM) $(UNIT_ANALYZER) $(STRESS) $(FUZZERS))
+
+# --- dependencies and the demo -------------------------------------------------------------------
+
+.PHONY: deps demo
+deps: ## install the Debian packages that building and testing need
+	@tools/install-deps build demo test
+
+demo: ## kill a training script for memory and name the line (FRAMEWORK=numpy|keras|torch)
+	@tools/install-deps build demo
+	@$(MAKE) all
+	@BUILD=$(BUILD) tools/demo $(FRAMEWORK)
+
+# --- tests ---------------------------------------------------------------------------------------
+
+# Runs each program, says which failed, fails when one did. The thread sanitizer of older compilers
+# needs an address space that is not randomised.
+PLAIN_LAYOUT = $(if $(findstring thread,$(SANITIZE)),$(shell setarch -R true 2>/dev/null && echo setarch -R))
+run_each = @failed=; for program in $(1); do echo "== $$program"; \
+	timeout 300 $(PLAIN_LAYOUT) $$program || failed="$$failed $$program"; done; \
+	[ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
+PYTEST = BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) -m pytest -p no:cacheprovider -ra
+
+.PHONY: test test-unit test-preload test-sanitize test-python test-cuda test-frameworks
+test: ## unit, whole-program, sanitizer, Python and device tests
+	@$(MAKE) deps
+	@$(MAKE) all
+	@$(MAKE) lint
+	@$(MAKE) test-unit
+	@$(MAKE) test-sanitize
+	@$(MAKE) test-cuda
+	@$(MAKE) test-python
+	@$(MAKE) test-preload
+
+test-unit: ## unit tests (cmocka), built by gcc and by clang
+	@$(MAKE) CC=gcc BUILD=$(BUILD) unit-run
+	@$(MAKE) CC=clang BUILD=$(BUILD)/clang all unit-run
+
+test-sanitize: ## unit tests under address and undefined, stress tests under thread sanitizer
+	@$(MAKE) CC=gcc BUILD=$(BUILD)/asan SANITIZE=address,undefined OPTIMIZE="-O1 -g" unit-run $(BUILD)/asan/kmemshim
+	@$(MAKE) CC=gcc BUILD=$(BUILD)/tsan SANITIZE=thread OPTIMIZE="-O1 -g" stress-run
+
+test-preload: all ## whole programs with and without the shim, and what the reports say
+	$(PYTEST) tests/preload -m "not framework"
+
+test-python: all ## interpreters and their frames
+	$(PYTEST) tests/python
+
+test-cuda: all ## device hooks over a driver double; no device and no CUDA package needed
+	$(MAKE) -C tests/cuda BUILD=$(abspath $(BUILD)) test
+
+test-frameworks: all ## PyTorch, Keras on TensorFlow and JAX from PyPI, in build/venv-*
+	$(PYTEST) tests/preload -m framework
+
+.PHONY: unit-run stress-run fuzz-run
+unit-run: $(UNIT_SHIM) $(UNIT_ANALYZER)
+	$(call run_each,$^)
+
+stress-run: $(STRESS)
+	$(call run_each,$^)
+
+.PHONY: fuzz
+fuzz: ## damaged captures against the reader, FUZZ_SECONDS= each (clang)
+	@$(MAKE) CC=clang BUILD=$(BUILD)/fuzz SANITIZE=address,undefined,fuzzer-no-link fuzz-run
+
+fuzz-run: $(FUZZERS)
+	@for program in $^; do \
+		corpus=$(BUILD)/corpus/$${program##*/}; mkdir -p $$corpus; \
+		$$program -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+			-artifact_prefix=$$corpus- $$corpus $(wildcard tests/golden) || exit 1; \
+	done
+
+# --- tidiness ------------------------------------------------------------------------------------
+
+.PHONY: lint format clean
+lint: ## layers, file sizes, headers that compile alone
+	@tools/lint-layers
+
+format: ## clang-format all C files
+	clang-format -i $(wildcard include/*.h shim/*.[ch] analyzer/*.[ch] examples/*.c \
+		tests/*/*.[ch] tests/unit/analyzer/*.[ch])
+
+clean: ## remove what was built; private Python environments stay (rm -r build removes all)
+	rm -rf $(OBJ) $(BUILD)/tests $(BUILD)/clang $(BUILD)/asan $(BUILD)/tsan $(BUILD)/fuzz
+	rm -f $(BUILD)/libkmemshim.so $(BUILD)/kmemshim
+
+# --- installation --------------------------------------------------------------------------------
+
+.PHONY: install uninstall
+install: all ## PREFIX=/usr/local DESTDIR=
+	install -D -m 755 $(BUILD)/kmemshim $(DESTDIR)$(PREFIX)/bin/kmemshim
+	install -D -m 755 $(BUILD)/libkmemshim.so $(DESTDIR)$(PREFIX)/lib/libkmemshim.so
+	install -D -m 644 analyzer/report.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/report.schema.json
+
+uninstall: ## removes exactly what install put there
+	rm -f $(DESTDIR)$(PREFIX)/bin/kmemshim $(DESTDIR)$(PREFIX)/lib/libkmemshim.so
+	rm -rf $(DESTDIR)$(PREFIX)/share/kmemshim
+
+.PHONY: help
+help: ## this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@echo
+	@awk '/^[A-Z_]+ +\?=/ { sub(/#  */, "# "); print "  " $$0 }' $(firstword $(MAKEFILE_LIST))

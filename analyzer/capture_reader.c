@@ -1,0 +1,570 @@
+/*
+ * capture_reader.c - can this file be trusted, and what are its parts (see capture_reader.h)?
+ *
+ * Order of reading, so that a program that still writes gives figures that fit together: head; counters of domains and
+ * sites twice in a row, where released ones are taken from the first copy and requested ones from the second (S4); then the
+ * head again, whose lists and directory lead to everything those sites can name (F1); then the other sections. A program
+ * that closes its capture meanwhile makes us begin again.
+ *
+ * Called by   model.c, process_tree.c.
+ * Safe from   one thread.
+ * When failing  one line in `fail`; nothing is kept.
+ */
+#include "capture_reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "kmem_words.h"
+#include "memory.h"
+#include "text_clean.h"
+
+#define DAMAGES_MAX 24
+#define ATTEMPTS_MAX 4          // a capture that is being closed settles within milliseconds
+#define ATTEMPT_PAUSE_NS 5000000
+#define SALVAGE_HINT "--salvage reads what is intact"
+
+/* relaxed, everywhere in this file: the memory is a private copy that nobody changes */
+#define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
+
+static const char *const section_names[KMEM_SECTION_COUNT] = { "none", "sites", "generations", "records" };
+
+void
+capture_damaged(struct capture *capture, const char *format, ...)
+{
+	struct fail line;
+	char text[768];
+	va_list arguments;
+
+	if (capture->damage_count == DAMAGES_MAX) {
+		capture->damages_unsaid++;
+		return;
+	}
+	va_start(arguments, format);
+	(void)vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	fail_set(&line, EXIT_CAPTURE, "%s: %s", capture->name, text);
+	capture->damages[capture->damage_count++] = memory_text(line.text);
+}
+
+static void
+clean_field(char *field, size_t room)
+{
+	size_t length = strnlen(field, room - 1);
+
+	memset(field + length, 0, room - length);
+	text_clean(field, length);
+}
+
+static void
+clean_identity(struct kmem_identity *identity)
+{
+	char *command = identity->command;
+
+	clean_field(identity->boot_id, sizeof(identity->boot_id));
+	clean_field(identity->session, sizeof(identity->session));
+	clean_field(identity->tool_version, sizeof(identity->tool_version));
+	clean_field(identity->executable, sizeof(identity->executable));
+	clean_field(identity->directory, sizeof(identity->directory));
+	clean_field(identity->cgroup_path, sizeof(identity->cgroup_path));
+	clean_field(identity->limit_path, sizeof(identity->limit_path));
+
+	/* Arguments are separated by zeros, and the last one is terminated. */
+	if (identity->command_bytes > KMEM_COMMAND_BYTES)
+		identity->command_bytes = KMEM_COMMAND_BYTES;
+	command[identity->command_bytes == 0 ? 0 : identity->command_bytes - 1] = '\0';
+	for (size_t at = 0, length; at < identity->command_bytes; at += length + 1) {
+		length = strnlen(command + at, identity->command_bytes - at);
+		text_clean(command + at, length);
+	}
+}
+
+static int
+open_regular(const char *path, struct fail *fail)
+{
+	struct stat status;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0) {
+		bool is_missing = errno == ENOENT || errno == ENOTDIR;
+
+		fail_set(fail, is_missing ? EXIT_USAGE : EXIT_CAPTURE, "%s: cannot be read (%s)%s", path,
+		         strerror(errno), errno == EACCES ? ": read it as the user who recorded it" : "");
+		return -1;
+	}
+	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
+		return fd;
+	fail_set(fail, EXIT_CAPTURE, "%s: is not a regular file: give a .kmem file or a folder of them", path);
+	(void)close(fd);
+	return -1;
+}
+
+/* Bytes read; what is missing at the end stays as it was. */
+static size_t
+read_at(int fd, void *buffer, size_t bytes, uint64_t offset)
+{
+	size_t done = 0;
+
+	while (done < bytes) {
+		ssize_t got = pread(fd, (char *)buffer + done, bytes - done, (off_t)(offset + done));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			break;
+		done += (size_t)got;
+	}
+	return done;
+}
+
+static bool
+refuse_or_note(struct capture *capture, struct fail *fail, const char *text)
+{
+	if (!capture->is_salvage)
+		return fail_set(fail, EXIT_CAPTURE, "%s: %s; %s", capture->path, text, SALVAGE_HINT);
+	capture_damaged(capture, "%s", text);
+	return true;
+}
+
+/* What never changes after the start: is this a capture, one of ours, and whose? */
+static bool
+check_fixed_head(struct capture *capture, size_t bytes, struct fail *fail)
+{
+	static const char zeros[sizeof(KMEM_MAGIC) - 1];
+	const struct kmem_header *header = capture->header;
+	const char *path = capture->path;
+	size_t magic_bytes = sizeof(header->magic);
+
+	if (bytes == 0)
+		return fail_set(fail, EXIT_CAPTURE, "%s: is empty: the disk was full, or the program died before it was "
+		                "recorded; record it again", path);
+	if (bytes >= magic_bytes && memcmp(header->magic, zeros, magic_bytes) == 0)
+		return fail_set(fail, EXIT_CAPTURE, "%s: has no head yet: the program died (or is) at its very start; "
+		                "record it again", path);
+	if (bytes < magic_bytes || memcmp(header->magic, KMEM_MAGIC, magic_bytes) != 0)
+		return fail_set(fail, EXIT_CAPTURE, "%s: is not a kmemshim capture (it does not begin with \"%s\"): give a "
+		                ".kmem file", path, KMEM_MAGIC);
+	if (bytes < offsetof(struct kmem_header, head_bytes))
+		return fail_set(fail, EXIT_CAPTURE, "%s: section \"head\" needs %u bytes, file ends at %zu: nothing in it can "
+		                "be read; copy it again", path, KMEM_HEAD_BYTES, bytes);
+	if (header->endian == __builtin_bswap32(KMEM_ENDIAN))
+		return fail_set(fail, EXIT_CAPTURE, "%s: was recorded on a machine of the other byte order: report it there",
+		                path);
+	if (header->endian != KMEM_ENDIAN)
+		return fail_set(fail, EXIT_CAPTURE, "%s: section \"head\": byte order mark wanted 0x%08x, found 0x%08x: the "
+		                "file is damaged; copy it again", path, KMEM_ENDIAN, header->endian);
+	if (header->version != KMEM_VERSION)
+		return fail_set(fail, EXIT_CAPTURE, "%s: was written by %s kmemshim (format %u, this one reads %u): report "
+		                "it with %s", path, header->version > KMEM_VERSION ? "a newer" : "an older",
+		                header->version, KMEM_VERSION,
+		                header->version > KMEM_VERSION ? "a newer kmemshim" : "the kmemshim that recorded it");
+	if (bytes < KMEM_HEAD_BYTES)
+		return fail_set(fail, EXIT_CAPTURE, "%s: section \"head\" needs %u bytes, file ends at %zu: capture is "
+		                "truncated and nothing in it can be read; copy it again", path, KMEM_HEAD_BYTES, bytes);
+	if (header->head_bytes != KMEM_HEAD_BYTES || header->chunk_bytes != KMEM_CHUNK_BYTES ||
+	    header->identity_bytes != sizeof(struct kmem_identity))
+		return fail_set(fail, EXIT_CAPTURE, "%s: section \"head\": sizes wanted %u/%u/%zu, found %u/%u/%u: the file is "
+		                "damaged; copy it again", path, KMEM_HEAD_BYTES, KMEM_CHUNK_BYTES,
+		                sizeof(struct kmem_identity), header->head_bytes, header->chunk_bytes,
+		                header->identity_bytes);
+
+	uint32_t wanted = COPY_OF(header->identity_checksum);
+	uint32_t found = kmem_checksum(KMEM_CHECKSUM_START, &header->identity, sizeof(header->identity));
+	char text[160];
+
+	if (wanted == found)
+		return true;
+	if (wanted == 0)
+		return fail_set(fail, EXIT_CAPTURE, "%s: the program died (or is) at its very start, before it was named: "
+		                "nothing was recorded", path);
+	(void)snprintf(text, sizeof(text), "section \"identity\": checksum wanted 0x%08x, found 0x%08x: the file is damaged",
+	               wanted, found);
+	return refuse_or_note(capture, fail, text);
+}
+
+static bool
+is_closed_state(uint32_t state)
+{
+	return state == KMEM_STATE_CLEAN_EXIT || state == KMEM_STATE_EXEC_REPLACED;
+}
+
+/* The head's checksum, with its own field and what the launcher adds later taken as 0. */
+static uint32_t
+head_checksum(const unsigned char *head)
+{
+	static const unsigned char zeros[sizeof(struct kmem_launcher)];
+	const size_t own = offsetof(struct kmem_header, head_checksum);
+	const size_t launcher = offsetof(struct kmem_header, launcher);
+	const size_t after_own = own + sizeof(uint32_t);
+	const size_t after_launcher = launcher + sizeof(struct kmem_launcher);
+	uint32_t sum = kmem_checksum(KMEM_CHECKSUM_START, head, own);
+
+	sum = kmem_checksum(sum, zeros, sizeof(uint32_t));
+	sum = kmem_checksum(sum, head + after_own, launcher - after_own);
+	sum = kmem_checksum(sum, zeros, sizeof(struct kmem_launcher));
+	return kmem_checksum(sum, head + after_launcher, KMEM_HEAD_BYTES - after_launcher);
+}
+
+static struct kmem_domain_row *
+rows_of(unsigned char *head)
+{
+	return (struct kmem_domain_row *)(void *)(head + KMEM_DOMAINS_OFFSET);
+}
+
+static const struct kmem_chunk *
+directory_of(const struct capture *capture)
+{
+	return (const struct kmem_chunk *)(const void *)(capture->head + KMEM_DIRECTORY_OFFSET);
+}
+
+/* `row` came a moment before `later`: what was released by then was requested before (S4). */
+static void
+keep_released_row(struct kmem_domain_row *later, const struct kmem_domain_row *row)
+{
+	atomic_store_explicit(&later->freed_bytes, COPY_OF(row->freed_bytes), memory_order_relaxed);
+	atomic_store_explicit(&later->freed_count, COPY_OF(row->freed_count), memory_order_relaxed);
+}
+
+static void
+keep_released_site(struct kmem_site *later, const struct kmem_site *site)
+{
+	atomic_store_explicit(&later->freed_bytes, COPY_OF(site->freed_bytes), memory_order_relaxed);
+	atomic_store_explicit(&later->freed_count, COPY_OF(site->freed_count), memory_order_relaxed);
+}
+
+static void
+read_live_rows(struct capture *capture, int fd)
+{
+	const size_t bytes = KMEM_DOMAINS_MAX * sizeof(struct kmem_domain_row);
+	struct kmem_domain_row *before = memory_zeroed(KMEM_DOMAINS_MAX, sizeof(*before));
+	struct kmem_domain_row *rows = rows_of(capture->head);
+
+	if (read_at(fd, before, bytes, KMEM_DOMAINS_OFFSET) == bytes &&
+	    read_at(fd, rows, bytes, KMEM_DOMAINS_OFFSET) == bytes) {
+		for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++)
+			keep_released_row(&rows[i], &before[i]);
+	}
+	free(before);
+}
+
+/* How many directory entries can be followed; false: the file is too short for them and may not be salvaged. */
+static bool
+usable_chunks(struct capture *capture, int fd, uint32_t *usable, struct fail *fail)
+{
+	uint32_t count = COPY_OF(capture->header->chunk_count);
+	struct stat status;
+	char text[256];
+
+	/* After the head was read: what its directory names was allocated before (F2). */
+	if (fstat(fd, &status) != 0)
+		return fail_set(fail, EXIT_CAPTURE, "%s: cannot be read (%s)", capture->path, strerror(errno));
+	capture->file_bytes = (uint64_t)status.st_size;
+	*usable = count;
+	if (count > KMEM_CHUNKS_MAX) {
+		(void)snprintf(text, sizeof(text), "section \"directory\" wants %u chunks, %u are possible: the file is damaged",
+		               count, KMEM_CHUNKS_MAX);
+		*usable = count = KMEM_CHUNKS_MAX;
+		if (!refuse_or_note(capture, fail, text))
+			return false;
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		uint8_t section = directory_of(capture)[i].section;
+		uint64_t offset = KMEM_HEAD_BYTES + (uint64_t)i * KMEM_CHUNK_BYTES;
+
+		if (section == KMEM_SECTION_NONE || section >= KMEM_SECTION_COUNT) {
+			(void)snprintf(text, sizeof(text), "section \"directory\": chunk %u belongs to section %u, wanted 1 to "
+			               "%d: the file is damaged", i, section, KMEM_SECTION_COUNT - 1);
+			if (!refuse_or_note(capture, fail, text))
+				return false;
+		} else if (capture->file_bytes < offset + KMEM_CHUNK_BYTES) {
+			(void)snprintf(text, sizeof(text), "section \"%s\": chunk %u at byte %" PRIu64 " needs %u bytes, file "
+			               "ends at %" PRIu64 ": capture is truncated", section_names[section], i, offset,
+			               KMEM_CHUNK_BYTES, capture->file_bytes);
+			*usable = i;
+			return refuse_or_note(capture, fail, text);
+		}
+	}
+	return true;
+}
+
+static bool
+check_chunk(struct capture *capture, uint32_t chunk, enum kmem_section section, const void *bytes, struct fail *fail)
+{
+	const struct kmem_chunk *entry = &directory_of(capture)[chunk];
+	uint32_t wanted = COPY_OF(entry->checksum);
+	uint32_t found;
+	char text[256];
+
+	if (COPY_OF(entry->is_sealed) == 0) {
+		if (capture->was_closed)
+			capture_damaged(capture, "section \"%s\": chunk %u was left without a checksum", section_names[section],
+			                chunk);
+		return true;
+	}
+	found = kmem_checksum(KMEM_CHECKSUM_START, bytes, KMEM_CHUNK_BYTES);
+	if (found == wanted)
+		return true;
+	(void)snprintf(text, sizeof(text), "section \"%s\": chunk %u at byte %" PRIu64 ": checksum wanted 0x%08x, found "
+	               "0x%08x: the file is damaged", section_names[section], chunk,
+	               KMEM_HEAD_BYTES + (uint64_t)chunk * KMEM_CHUNK_BYTES, wanted, found);
+
+	/* Counters have no checksum of their own; records have, and each is checked before use. */
+	if (section != KMEM_SECTION_RECORDS)
+		return refuse_or_note(capture, fail, text);
+	capture_damaged(capture, "%s", text);
+	return true;
+}
+
+static bool
+read_section(struct capture *capture, int fd, enum kmem_section section, uint32_t usable, struct fail *fail)
+{
+	const struct kmem_chunk *directory = directory_of(capture);
+	struct capture_section *into = &capture->sections[section];
+	bool is_live_counter = section == KMEM_SECTION_SITES && !is_closed_state(capture->state);
+	unsigned char *again = NULL;
+	uint64_t chunks = 0;
+	uint64_t used = COPY_OF(capture->header->used_bytes[section]);
+	bool is_good = true;
+
+	for (uint32_t i = 0; i < usable; i++)
+		chunks += directory[i].section == section;
+	into->bytes = aligned_alloc(64, (chunks + 1) * KMEM_CHUNK_BYTES);
+	if (into->bytes == NULL)
+		return fail_set(fail, EXIT_CAPTURE, "%s: no memory for %" PRIu64 " bytes: report it on a larger machine",
+		                capture->path, chunks * KMEM_CHUNK_BYTES);
+	memset(into->bytes, 0, (chunks + 1) * KMEM_CHUNK_BYTES);
+	if (is_live_counter)
+		again = memory_zeroed(1, KMEM_CHUNK_BYTES);
+
+	for (uint32_t i = 0; i < usable && is_good; i++) {
+		unsigned char *at = into->bytes + into->size_bytes;
+		uint64_t offset = KMEM_HEAD_BYTES + (uint64_t)i * KMEM_CHUNK_BYTES;
+
+		if (directory[i].section != section)
+			continue;
+		if (is_live_counter)
+			(void)read_at(fd, again, KMEM_CHUNK_BYTES, offset);
+		if (read_at(fd, at, KMEM_CHUNK_BYTES, offset) != KMEM_CHUNK_BYTES)
+			is_good = refuse_or_note(capture, fail, "the file became shorter while it was read");
+		for (size_t k = 0; is_live_counter && k < KMEM_CHUNK_BYTES; k += sizeof(struct kmem_site))
+			keep_released_site((struct kmem_site *)(void *)(at + k), (struct kmem_site *)(void *)(again + k));
+		is_good = is_good && check_chunk(capture, i, section, at, fail);
+		into->size_bytes += KMEM_CHUNK_BYTES;
+	}
+	free(again);
+
+	/*
+	 * A recorder that could not grow counted on without the room; an open capture may have gone on since. Records need
+	 * no such limit: their indexes are bounded by the section, their contents by checksums.
+	 */
+	if (section != KMEM_SECTION_RECORDS && used < into->size_bytes)
+		into->size_bytes = used;
+	return is_good;
+}
+
+static int
+compare_heartbeats(const void *left, const void *right)
+{
+	uint64_t a = COPY_OF(((const struct kmem_heartbeat *)left)->sequence);
+	uint64_t b = COPY_OF(((const struct kmem_heartbeat *)right)->sequence);
+
+	return a < b ? -1 : a > b;
+}
+
+/* Those that were not being rewritten between `before` and now. */
+static void
+take_heartbeats(struct capture *capture, const unsigned char *before)
+{
+	const struct kmem_heartbeat *ring = (const struct kmem_heartbeat *)(const void *)(before + KMEM_HEARTBEATS_OFFSET);
+	const struct kmem_heartbeat *later =
+		(const struct kmem_heartbeat *)(const void *)(capture->head + KMEM_HEARTBEATS_OFFSET);
+
+	capture->heartbeats = memory_zeroed(KMEM_HEARTBEATS_MAX, sizeof(struct kmem_heartbeat));
+	for (unsigned i = 0; i < KMEM_HEARTBEATS_MAX; i++) {
+		uint64_t sequence = COPY_OF(ring[i].sequence);
+
+		if (sequence != 0 && sequence == COPY_OF(later[i].sequence))
+			memcpy(&capture->heartbeats[capture->heartbeat_count++], &ring[i], sizeof(ring[i]));
+	}
+	qsort(capture->heartbeats, capture->heartbeat_count, sizeof(struct kmem_heartbeat), compare_heartbeats);
+}
+
+static void
+forget_contents(struct capture *capture)
+{
+	for (unsigned i = 0; i < KMEM_SECTION_COUNT; i++) {
+		free(capture->sections[i].bytes);
+		capture->sections[i] = (struct capture_section){ 0 };
+	}
+	for (size_t i = 0; i < capture->damage_count; i++)
+		free(capture->damages[i]);
+	free(capture->heartbeats);
+	capture->heartbeats = NULL;
+	capture->heartbeat_count = 0;
+	capture->damage_count = 0;
+	capture->damages_unsaid = 0;
+	capture->was_closed = false;
+}
+
+static bool
+check_closed_head(struct capture *capture, bool is_last_attempt, bool *wants_again, struct fail *fail)
+{
+	uint32_t wanted = COPY_OF(capture->header->head_checksum);
+	uint32_t found = head_checksum(capture->head);
+	char text[160];
+
+	capture->was_closed = wanted == found;
+	*wants_again = !capture->was_closed && !is_last_attempt;
+	if (capture->was_closed || *wants_again)
+		return true;
+	if (wanted == 0) { // F5 is stored last: what was sealed before is checked all the same
+		capture_damaged(capture, "the program was stopped while it closed the capture: the head has no checksum");
+		return true;
+	}
+	(void)snprintf(text, sizeof(text), "section \"head\": checksum wanted 0x%08x, found 0x%08x: the file is damaged",
+	               wanted, found);
+	return refuse_or_note(capture, fail, text);
+}
+
+/* One pass over the file. *wants_again: the program closed its capture meanwhile. */
+static bool
+read_whole(struct capture *capture, int fd, bool is_last_attempt, bool *wants_again, struct fail *fail)
+{
+	const size_t rows_bytes = KMEM_DOMAINS_MAX * sizeof(struct kmem_domain_row);
+	unsigned char *before = aligned_alloc(64, KMEM_HEAD_BYTES);
+	uint32_t usable;
+	bool is_good;
+
+	*wants_again = false;
+	memset(capture->head, 0, KMEM_HEAD_BYTES);
+	is_good = before != NULL &&
+	          check_fixed_head(capture, read_at(fd, capture->head, KMEM_HEAD_BYTES, 0), fail);
+	capture->state = COPY_OF(capture->header->state);
+	if (is_good && is_closed_state(capture->state))
+		is_good = check_closed_head(capture, is_last_attempt, wants_again, fail);
+	if (!is_good || *wants_again) {
+		free(before);
+		return is_good;
+	}
+
+	if (!is_closed_state(capture->state))
+		read_live_rows(capture, fd);
+	is_good = usable_chunks(capture, fd, &usable, fail) &&
+	          read_section(capture, fd, KMEM_SECTION_SITES, usable, fail);
+	memcpy(before, capture->head, KMEM_HEAD_BYTES);
+	if (is_good && !is_closed_state(capture->state)) {
+		/* Texts and counters of domains stay those of the first reading. */
+		if (read_at(fd, capture->head, KMEM_HEAD_BYTES, 0) != KMEM_HEAD_BYTES)
+			is_good = fail_set(fail, EXIT_CAPTURE, "%s: the file became shorter while it was read: copy it again",
+			                   capture->path);
+		*wants_again = is_closed_state(COPY_OF(capture->header->state)) && !is_last_attempt;
+		memcpy(capture->head + KMEM_DOMAINS_OFFSET, before + KMEM_DOMAINS_OFFSET, rows_bytes);
+		if (is_good && !*wants_again && capture->damage_count == 0)
+			is_good = usable_chunks(capture, fd, &usable, fail);
+	}
+	if (is_good && !*wants_again) {
+		is_good = read_section(capture, fd, KMEM_SECTION_GENERATIONS, usable, fail) &&
+		          read_section(capture, fd, KMEM_SECTION_RECORDS, usable, fail);
+		take_heartbeats(capture, before);
+	}
+	free(before);
+	return is_good;
+}
+
+static struct capture *
+capture_new(const char *path, bool is_salvage)
+{
+	struct capture *capture = memory_zeroed(1, sizeof(*capture));
+	const char *slash;
+
+	capture->path = memory_text(path);
+	text_clean(capture->path, strlen(capture->path));
+	slash = strrchr(capture->path, '/');
+	capture->name = slash != NULL ? slash + 1 : capture->path;
+	capture->is_salvage = is_salvage;
+	capture->damages = memory_zeroed(DAMAGES_MAX, sizeof(char *));
+	capture->identity = memory_zeroed(1, sizeof(*capture->identity));
+	capture->head = aligned_alloc(64, KMEM_HEAD_BYTES);
+	if (capture->head == NULL) {
+		capture_close(capture);
+		return NULL;
+	}
+	memset(capture->head, 0, KMEM_HEAD_BYTES);
+	capture->header = (const struct kmem_header *)(const void *)capture->head;
+	return capture;
+}
+
+void
+capture_close(struct capture *capture)
+{
+	if (capture == NULL)
+		return;
+	forget_contents(capture);
+	free(capture->damages);
+	free(capture->identity);
+	free(capture->head);
+	free(capture->path);
+	free(capture);
+}
+
+bool
+capture_open(const char *path, bool is_salvage, struct capture **out, struct fail *fail)
+{
+	struct capture *capture;
+	bool wants_again = true;
+	bool is_good = true;
+	int fd = open_regular(path, fail);
+
+	if (fd < 0)
+		return false;
+	capture = capture_new(path, is_salvage);
+	if (capture == NULL) {
+		(void)close(fd);
+		return fail_set(fail, EXIT_CAPTURE, "%s: no memory for its head", path);
+	}
+	for (unsigned attempt = 1; is_good && wants_again; attempt++) {
+		if (attempt > 1)
+			(void)nanosleep(&(struct timespec){ .tv_nsec = ATTEMPT_PAUSE_NS }, NULL);
+		forget_contents(capture);
+		is_good = read_whole(capture, fd, attempt == ATTEMPTS_MAX, &wants_again, fail);
+	}
+	(void)close(fd);
+	if (!is_good) {
+		capture_close(capture);
+		return false;
+	}
+	memcpy(capture->identity, &capture->header->identity, sizeof(*capture->identity));
+	clean_identity(capture->identity);
+	*out = capture;
+	return true;
+}
+
+bool
+capture_peek(const char *path, bool is_salvage, struct kmem_identity *identity, struct fail *fail)
+{
+	struct capture *capture;
+	bool is_good;
+	int fd = open_regular(path, fail);
+
+	if (fd < 0)
+		return false;
+	capture = capture_new(path, is_salvage);
+	is_good = capture != NULL
+	              ? check_fixed_head(capture, read_at(fd, capture->head, KMEM_HEAD_BYTES, 0), fail)
+	              : fail_set(fail, EXIT_CAPTURE, "%s: no memory for its head", path);
+	if (is_good) {
+		memcpy(identity, &capture->header->identity, sizeof(*identity));
+		clean_identity(identity);
+	}
+	(void)close(fd);
+	capture_close(capture);
+	return is_good;
+}

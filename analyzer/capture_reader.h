@@ -1,0 +1,106 @@
+/*
+ * capture_reader.h - what does one .kmem file say?
+ *
+ * Reads a file into private memory with pread (never a mapping: it may be cut meanwhile) and validates it once. A capture
+ * is hostile input: every size, index and text is checked before use, and memory stays below three times the file's size.
+ *
+ * Called by   process_tree.c (capture_peek), model_*.c.
+ * Safe from   one thread. The program may still be writing: freed counters are taken before allocated ones (S4), contents
+ *             after the index that leads to them (F1).
+ * When failing  capture_open() refuses what cannot be trusted as a whole; what is damaged in single places is kept out
+ *             and told by one line in `damages`.
+ */
+#ifndef CAPTURE_READER_H
+#define CAPTURE_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "fail.h"
+#include "kmem_format.h"
+
+struct capture_section {
+	unsigned char *bytes;
+	uint64_t size_bytes;
+};
+
+struct capture {
+	char *path;
+	const char *name;             // base name of the path
+	bool is_salvage;
+	bool was_closed;              // cleanly, and every checksum is there
+	uint32_t state;               // enum kmem_state
+	uint64_t file_bytes;
+	unsigned char *head;          // KMEM_HEAD_BYTES
+	const struct kmem_header *header; // in `head`
+	struct kmem_identity *identity;   // a copy: texts terminated, printable UTF-8
+	struct capture_section sections[KMEM_SECTION_COUNT];
+	size_t heartbeat_count;
+	struct kmem_heartbeat *heartbeats; // oldest first
+	size_t damage_count;          // lines kept
+	char **damages;
+	uint64_t damages_unsaid;      // further ones
+};
+
+/*
+ * Opens and validates one capture. On success *out is the caller's, for capture_close(). `is_salvage` turns refusals
+ * about single sections into lines in `damages`.
+ */
+bool capture_open(const char *path, bool is_salvage, struct capture **out, struct fail *fail);
+void capture_close(struct capture *capture);
+
+/* Whose capture is it? Reads the head alone; the texts of *identity are cleaned. */
+bool capture_peek(const char *path, bool is_salvage, struct kmem_identity *identity, struct fail *fail);
+
+/* Adds a line to `damages`; beyond a few dozen they are only counted. */
+void capture_damaged(struct capture *capture, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+size_t capture_site_count(const struct capture *capture);
+const struct kmem_site *capture_site(const struct capture *capture, size_t index);
+const struct kmem_domain_row *capture_domain(const struct capture *capture, unsigned domain);
+
+/* The generation block of this site; NULL: it has none, or a damaged one. */
+const struct kmem_generations *capture_generations(struct capture *capture, size_t site_index);
+
+/*
+ * Records. `index_plus_one` counts units of 8 bytes, as in struct kmem_site. NULL: out of bounds, of another type or
+ * damaged, and a line in `damages` says so. `user` completes that line: "stack of site 12".
+ */
+const struct kmem_stack *capture_stack(struct capture *capture, uint32_t index_plus_one, const char *user);
+
+struct capture_code {
+	uint16_t flags;               // enum kmem_code_flags
+	uint32_t first_line;
+	uint32_t python_version;      // 0x030b for 3.11
+	const char *file;             // not terminated, not cleaned; lengths below
+	const char *function;
+	const uint8_t *line_table;
+	uint32_t file_bytes;
+	uint32_t function_bytes;
+	uint32_t line_table_bytes;
+};
+bool capture_code(struct capture *capture, uint32_t index, struct capture_code *code);
+
+struct capture_module {
+	uint64_t start_addr;
+	uint64_t end_addr;
+	uint64_t load_bias;
+	uint32_t loaded_generation;
+	uint32_t unloaded_generation; // 0 = still loaded
+	uint64_t file_size_bytes;
+	uint64_t file_mtime_ns;
+	const uint8_t *build_id;
+	uint32_t build_id_bytes;      // 0 = none
+	const char *path;             // not terminated, not cleaned
+	uint32_t path_bytes;
+};
+
+/*
+ * The lists. Start with *next = header->modules (or notes); each call gives one entry and moves *next towards older ones.
+ * False at the end, or where the list is damaged.
+ */
+bool capture_next_module(struct capture *capture, uint32_t *next, struct capture_module *module);
+bool capture_next_note(struct capture *capture, uint32_t *next, const char **text, uint32_t *text_bytes);
+
+#endif

@@ -1,0 +1,234 @@
+/*
+ * capture_records.c - what is at this place of the capture (see capture_reader.h)?
+ *
+ * Every index is checked against its section and every record against its checksum before the first use of its contents.
+ *
+ * Called by   model_*.c, after capture_open().
+ * Safe from   one thread.
+ * When failing  NULL or false, and a line in the capture's `damages`.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "capture_reader.h"
+#include "kmem_words.h"
+
+/* relaxed: a private copy that nobody changes */
+#define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
+
+size_t
+capture_site_count(const struct capture *capture)
+{
+	return capture->sections[KMEM_SECTION_SITES].size_bytes / sizeof(struct kmem_site);
+}
+
+const struct kmem_site *
+capture_site(const struct capture *capture, size_t index)
+{
+	return (const struct kmem_site *)(const void *)capture->sections[KMEM_SECTION_SITES].bytes + index;
+}
+
+const struct kmem_domain_row *
+capture_domain(const struct capture *capture, unsigned domain)
+{
+	return (const struct kmem_domain_row *)(const void *)(capture->head + KMEM_DOMAINS_OFFSET) + domain;
+}
+
+const struct kmem_generations *
+capture_generations(struct capture *capture, size_t site_index)
+{
+	const struct capture_section *section = &capture->sections[KMEM_SECTION_GENERATIONS];
+	const struct kmem_generations *block;
+	uint32_t index = COPY_OF(capture_site(capture, site_index)->generations);
+
+	if (index == 0)
+		return NULL;
+	block = (const struct kmem_generations *)(const void *)section->bytes + (index - 1);
+	if (index > section->size_bytes / sizeof(*block)) {
+		capture_damaged(capture, "section \"generations\": site %zu names block %u of %" PRIu64, site_index, index - 1,
+		                section->size_bytes / sizeof(*block));
+		return NULL;
+	}
+	if (COPY_OF(block->site) != site_index + 1) {
+		capture_damaged(capture, "section \"generations\": block %u belongs to site %" PRId64 ", wanted %zu", index - 1,
+		                (int64_t)COPY_OF(block->site) - 1, site_index);
+		return NULL;
+	}
+	return block;
+}
+
+/* kmem_checksum() of a record; `skipped_at` is the offset of a mutable 32-bit field taken as 0, 0 = none. */
+static uint32_t
+record_checksum(const struct kmem_record *record, size_t skipped_at)
+{
+	static const unsigned char zeros[sizeof(uint32_t)];
+	const unsigned char *bytes = (const unsigned char *)record;
+	const size_t start = sizeof(record->checksum);
+	uint32_t sum = KMEM_CHECKSUM_START;
+
+	if (skipped_at == 0)
+		return kmem_checksum(sum, bytes + start, record->bytes - start);
+	sum = kmem_checksum(sum, bytes + start, skipped_at - start);
+	sum = kmem_checksum(sum, zeros, sizeof(zeros));
+	skipped_at += sizeof(zeros);
+	return kmem_checksum(sum, bytes + skipped_at, record->bytes - skipped_at);
+}
+
+static const void *
+record_at(struct capture *capture, uint64_t index, enum kmem_record_type type, size_t least_bytes, const char *user)
+{
+	const struct capture_section *section = &capture->sections[KMEM_SECTION_RECORDS];
+	const struct kmem_record *record = (const struct kmem_record *)(const void *)(section->bytes + index * 8);
+	uint64_t room = section->size_bytes > index * 8 ? section->size_bytes - index * 8 : 0;
+	size_t skipped_at = type == KMEM_RECORD_MODULE ? offsetof(struct kmem_module, unloaded_generation) : 0;
+
+	if (room < sizeof(*record)) {
+		capture_damaged(capture, "section \"records\": %s at byte %" PRIu64 " is behind the section's end at %" PRIu64,
+		                user, index * 8, section->size_bytes);
+		return NULL;
+	}
+	if (record->type != type) {
+		capture_damaged(capture, "section \"records\": %s at byte %" PRIu64 ": type wanted %d, found %u", user,
+		                index * 8, type, record->type);
+		return NULL;
+	}
+	if (record->bytes < least_bytes || record->bytes > room) {
+		capture_damaged(capture, "section \"records\": %s at byte %" PRIu64 ": length wanted %zu to %" PRIu64
+		                ", found %u", user, index * 8, least_bytes, room, record->bytes);
+		return NULL;
+	}
+
+	uint32_t found = record_checksum(record, skipped_at);
+
+	if (found != record->checksum) {
+		capture_damaged(capture, "section \"records\": %s at byte %" PRIu64 ": checksum wanted 0x%08x, found 0x%08x",
+		                user, index * 8, record->checksum, found);
+		return NULL;
+	}
+	return record;
+}
+
+/* Do the parts of a record fit into it? */
+static bool
+has_room(struct capture *capture, const struct kmem_record *record, uint64_t needed, const char *user)
+{
+	if (needed <= record->bytes)
+		return true;
+	capture_damaged(capture, "section \"records\": %s needs %" PRIu64 " bytes, its record has %u", user, needed,
+	                record->bytes);
+	return false;
+}
+
+const struct kmem_stack *
+capture_stack(struct capture *capture, uint32_t index_plus_one, const char *user)
+{
+	const struct kmem_stack *stack;
+
+	if (index_plus_one == 0)
+		return NULL;
+	stack = record_at(capture, index_plus_one - 1, KMEM_RECORD_STACK, sizeof(*stack), user);
+	if (stack == NULL ||
+	    !has_room(capture, &stack->record, sizeof(*stack) + UINT64_C(8) * stack->frame_count, user))
+		return NULL;
+	if (stack->omitted_at > stack->frame_count) {
+		capture_damaged(capture, "section \"records\": %s has its gap after frame %u of %u", user, stack->omitted_at,
+		                stack->frame_count);
+		return NULL;
+	}
+	return stack;
+}
+
+bool
+capture_code(struct capture *capture, uint32_t index, struct capture_code *code)
+{
+	static const char user[] = "text of a Python function";
+	const struct kmem_code *stored = record_at(capture, index, KMEM_RECORD_CODE, sizeof(*stored), user);
+
+	if (stored == NULL || !has_room(capture, &stored->record,
+	                                sizeof(*stored) + (uint64_t)stored->file_bytes + stored->function_bytes +
+	                                    stored->line_table_bytes, user))
+		return false;
+	*code = (struct capture_code){
+		.flags = stored->record.flags,
+		.first_line = stored->first_line,
+		.python_version = stored->python_version,
+		.file_bytes = stored->file_bytes,
+		.function_bytes = stored->function_bytes,
+		.line_table_bytes = stored->line_table_bytes,
+		.file = (const char *)(stored + 1),
+	};
+	code->function = code->file + code->file_bytes;
+	code->line_table = (const uint8_t *)code->function + code->function_bytes;
+	return true;
+}
+
+/* The next record of a list. Lists lead to older records only, so they end. */
+static const void *
+list_next(struct capture *capture, uint32_t *next, enum kmem_record_type type, size_t least_bytes, const char *user)
+{
+	uint32_t index_plus_one = *next;
+	const struct kmem_record *record;
+
+	*next = 0;
+	if (index_plus_one == 0)
+		return NULL;
+	record = record_at(capture, index_plus_one - 1, type, least_bytes, user);
+	if (record == NULL)
+		return NULL;
+	if (record->previous >= index_plus_one)
+		capture_damaged(capture, "section \"records\": %s at byte %" PRIu64 " leads forward to byte %" PRIu64
+		                ": older ones are left out", user, UINT64_C(8) * (index_plus_one - 1),
+		                UINT64_C(8) * (record->previous - 1));
+	else
+		*next = record->previous;
+	return record;
+}
+
+bool
+capture_next_module(struct capture *capture, uint32_t *next, struct capture_module *module)
+{
+	static const char user[] = "module";
+	const struct kmem_module *stored;
+
+	while ((stored = list_next(capture, next, KMEM_RECORD_MODULE, sizeof(*stored), user)) != NULL) {
+		if (!has_room(capture, &stored->record, sizeof(*stored) + (uint64_t)stored->path_bytes, user))
+			continue;
+		if (stored->start_addr >= stored->end_addr || stored->build_id_bytes > sizeof(stored->build_id)) {
+			capture_damaged(capture, "section \"records\": module from 0x%" PRIx64 " to 0x%" PRIx64
+			                " with a build-id of %u bytes is impossible", stored->start_addr, stored->end_addr,
+			                stored->build_id_bytes);
+			continue;
+		}
+		*module = (struct capture_module){
+			.start_addr = stored->start_addr,
+			.end_addr = stored->end_addr,
+			.load_bias = stored->load_bias,
+			.loaded_generation = stored->loaded_generation,
+			.unloaded_generation = COPY_OF(stored->unloaded_generation),
+			.file_size_bytes = stored->file_size_bytes,
+			.file_mtime_ns = stored->file_mtime_ns,
+			.build_id = stored->build_id,
+			.build_id_bytes = stored->build_id_bytes,
+			.path = (const char *)(stored + 1),
+			.path_bytes = stored->path_bytes,
+		};
+		return true;
+	}
+	return false;
+}
+
+bool
+capture_next_note(struct capture *capture, uint32_t *next, const char **text, uint32_t *text_bytes)
+{
+	static const char user[] = "note";
+	const struct kmem_note *stored;
+
+	while ((stored = list_next(capture, next, KMEM_RECORD_NOTE, sizeof(*stored), user)) != NULL) {
+		if (!has_room(capture, &stored->record, sizeof(*stored) + (uint64_t)stored->text_bytes, user))
+			continue;
+		*text = (const char *)(stored + 1);
+		*text_bytes = stored->text_bytes;
+		return true;
+	}
+	return false;
+}

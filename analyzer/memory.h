@@ -1,0 +1,19 @@
+/*
+ * memory.h - allocation that cannot fail: without memory the analyzer says so and exits with 2.
+ *
+ * The one exit outside main: there is nothing to report with, and no caller could do better.
+ */
+#ifndef MEMORY_H
+#define MEMORY_H
+
+#include <stddef.h>
+
+/* Zeroed; never NULL, also for 0 elements. Freed with free(). */
+void *memory_zeroed(size_t count, size_t size) __attribute__((malloc, alloc_size(1, 2), returns_nonnull));
+
+/* Room for at least `wanted` elements: grows `*room` by half at a time, returns the array's new place. */
+void *memory_grown(void *array, size_t *room, size_t wanted, size_t size) __attribute__((returns_nonnull));
+
+char *memory_text(const char *text) __attribute__((malloc, returns_nonnull));
+
+#endif

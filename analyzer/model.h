@@ -1,0 +1,151 @@
+/*
+ * model.h - what happened in this session: processes, domains, sites, readable stacks.
+ *
+ * model_load() reads every capture that was asked for (capture_reader.c, process_tree.c), makes frames readable
+ * (symbolizer.c for native ones, python_text.c for Python ones) and indexes the result (uthash). Afterwards nothing
+ * reads a capture any more: rankings, verdict, baseline see only this. Read-only after load, single-threaded.
+ *
+ * Numbers are requested bytes unless the name says otherwise. Strings are valid UTF-8, owned by the model, never NULL
+ * unless the comment says so.
+ */
+#ifndef MODEL_H
+#define MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "fail.h"
+#include "kmem_format.h"
+
+enum model_frame_kind { MODEL_FRAME_NATIVE, MODEL_FRAME_PYTHON };
+
+struct model_frame {
+	enum model_frame_kind kind;
+	const char *function;  // demangled, without arguments for C++; "" when unknown
+	const char *file;      // source file; "" when unknown
+	uint32_t line;         // 0 = unknown
+	const char *module;    // base name of the ELF object, or of the Python file; "" when unknown
+	const char *module_path; // full path of the ELF object; "" for Python
+	uint64_t module_offset;  // address relative to the module (native), 0 for Python
+	bool is_user;          // the user's own code: not the standard library, site-packages, the interpreter, a system
+	                       // library or an allocator
+	bool is_inlined;       // native: was inlined into the frame after it
+	bool is_importlib;     // Python: part of the import system
+};
+
+enum model_leak_class {
+	MODEL_LEAK_NONE,       // holds nothing
+	MODEL_LEAK_STEADY,     // holds something, does not accumulate ("steady")
+	MODEL_LEAK_TOO_SHORT,  // holds something, too few generations to judge ("too-short")
+	MODEL_LEAK_BACKLOG,    // releases in bursts or late ("backlog")
+	MODEL_LEAK_LEAK,       // blocks of almost every generation are still alive ("leak")
+	MODEL_LEAK_IMPORT,     // left behind by importing a module ("import")
+};
+
+struct model_site {
+	uint64_t key;            // stable across rebuilds, runs and machines (site_key.c); never 0
+	unsigned domain;         // index in model.domains
+	unsigned process;        // index in model.processes of the process that holds most of it
+	unsigned process_count;  // how many processes it was seen in (merged by stack)
+	uint64_t live_bytes;
+	uint64_t live_count;
+	uint64_t peak_bytes;     // held at the moment of the domain's peak (several processes: of each its own, summed)
+	uint64_t allocated_bytes;
+	uint64_t allocated_count;
+	uint32_t generations_alive;  // generation buckets that still have live blocks
+	uint32_t generations_total;  // buckets since the site first appeared, up to now
+	uint32_t recent_alive;       // the same for the latest quarter of the buckets
+	uint32_t recent_total;
+	bool has_stack;          // false: frames unknown (died while writing, no room, stack not taken)
+	uint16_t stack_flags;    // enum kmem_stack_flags
+	uint32_t frame_count;
+	const struct model_frame *const *frames; // innermost first; inlined frames expanded; equal frames are one object
+	uint32_t omitted;        // frames left out after frames_before_gap
+	uint32_t frames_before_gap;
+	const struct model_frame *where;  // innermost frame of the user's own code; the innermost Python frame or, failing
+	                         // that, the innermost named native frame outside allocators when there is none; NULL = unknown
+	uint64_t bytes_per_epoch;    // live_bytes / generations_alive, 0 without generations
+	enum model_leak_class leak;  // set by rank_leaks.c
+};
+
+struct model_domain {
+	const char *name;        // "heap", "cuda:0", ...
+	uint64_t live_bytes;     // all processes
+	uint64_t live_count;
+	uint64_t peak_bytes;     // highest of one process when there is one; sum of each process's own peak otherwise
+	uint64_t allocated_bytes;
+	uint64_t allocated_count;
+	uint64_t freed_bytes;
+	uint64_t freed_count;
+	uint64_t inherited_bytes;
+	uint64_t peak_resident_bytes; // 0 = not seen
+};
+
+struct model_failed {
+	uint64_t bytes;
+	unsigned domain;         // index in model.domains
+	unsigned process;
+	uint64_t monotonic_ns;
+	int error;
+	bool had_success_after;  // something was allocated in the domain afterwards
+	const struct model_site *site; // NULL = unknown
+};
+
+struct model_process {
+	const char *path;        // of the capture file
+	const struct kmem_identity *identity; // texts in it are terminated and checked
+	uint32_t state;          // enum kmem_state
+	bool is_alive;           // the process (same pid, same start) still runs on this machine
+	bool is_finalizing;
+	int exit_code;           // with KMEM_STATE_CLEAN_EXIT; -1 = unknown
+	uint64_t ended_monotonic_ns; // with KMEM_STATE_CLEAN_EXIT; 0 = unknown
+	const struct kmem_launcher *launcher; // NULL: nobody waited for it
+	uint32_t python_version; // PY_VERSION_HEX; 0 = none
+	uint32_t peak_error_bytes;
+	uint64_t verify_checked;
+	uint64_t verify_mismatched;
+	uint64_t attempt_bytes;  // last big request
+	unsigned attempt_domain;
+	uint64_t losses[KMEM_LOSS_COUNT];
+	uint64_t allocated_bytes;  // all domains
+	uint64_t live_bytes;       // heap + mmap + shared
+	uint64_t peak_bytes;       // of the largest of heap, mmap
+	uint32_t site_count;
+	size_t heartbeat_count;
+	const struct kmem_heartbeat *heartbeats; // oldest first
+	size_t note_count;
+	const char *const *notes;
+	int parent;              // index in model.processes, -1 = none of these
+	const char *name;        // base name of the executable, or the script for an interpreter
+};
+
+struct model {
+	size_t process_count;
+	struct model_process *processes; // the first process of the session first, then by start time
+	size_t domain_count;             // domains that were used in any process
+	struct model_domain *domains;
+	size_t site_count;
+	struct model_site *sites;
+	size_t failed_count;
+	struct model_failed *failed;     // oldest first
+	size_t damage_count;
+	const char *const *damages;      // one line each: a capture or section that could not be read whole
+	const char *session;
+};
+
+struct model_options {
+	const char *capture;     // file or folder; NULL = the newest session in ./kmemshim.out
+	const char *sysroot;     // prefix for module paths; NULL = none
+	const char *project;     // only code below this folder is the user's own; NULL = by rule
+	bool is_salvage;         // read what is intact of a damaged capture instead of refusing it
+	bool wants_symbols;      // false: leave native frames unnamed (fast totals)
+};
+
+/* The result is owned by the caller; model_free(NULL) is legal. NULL and *fail filled when nothing could be read. */
+struct model *model_load(const struct model_options *options, struct fail *fail);
+void model_free(struct model *model);
+
+const char *model_leak_name(enum model_leak_class leak); // "none", "steady", "too-short", "backlog", "leak", "import"
+
+#endif

@@ -1,0 +1,76 @@
+/*
+ * place.c - a line of code as short text.
+ *
+ * Called by   everything that composes a sentence or a table.
+ * When failing  it does not: unknown parts are left out, long ones are cut.
+ */
+#include "place.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PART_BYTES 96 // of a file's or function's name; the rest is cut out of its middle
+
+const char *
+place_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
+void
+place_clean(char *text)
+{
+	for (unsigned char *at = (unsigned char *)text; *at != '\0'; at++) {
+		if (*at < 0x20 || *at == 0x7f)
+			*at = '?';
+		else if (at[0] == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f)
+			at[0] = at[1] = '?';
+	}
+}
+
+static bool
+is_continuation(char byte)
+{
+	return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+/* At most PART_BYTES bytes of `part`: head, "...", tail, cut between characters. */
+static const char *
+shortened(const char *part, char room[PART_BYTES + 4])
+{
+	size_t length = strlen(part);
+	size_t head = PART_BYTES / 2 - 2;
+	size_t tail = length - (PART_BYTES / 2 - 2);
+
+	if (length <= PART_BYTES)
+		return part;
+	while (head > 0 && is_continuation(part[head]))
+		head--;
+	while (is_continuation(part[tail]))
+		tail++;
+	(void)snprintf(room, PART_BYTES + 4, "%.*s...%s", (int)head, part, part + tail);
+	return room;
+}
+
+const char *
+place_text(const char *file, uint32_t line, const char *function, const char *module, char text[PLACE_TEXT_BYTES])
+{
+	char file_room[PART_BYTES + 4];
+	char function_room[PART_BYTES + 4];
+	const char *where = shortened(file[0] != '\0' ? place_base(file) : module, file_room);
+	const char *name = shortened(function, function_room);
+	const char *space = where[0] != '\0' && name[0] != '\0' ? " " : "";
+
+	if (where[0] == '\0' && name[0] == '\0')
+		(void)snprintf(text, PLACE_TEXT_BYTES, "unknown place");
+	else if (line != 0 && file[0] != '\0')
+		(void)snprintf(text, PLACE_TEXT_BYTES, "%s:%" PRIu32 "%s%s", where, line, space, name);
+	else
+		(void)snprintf(text, PLACE_TEXT_BYTES, "%s%s%s", where, space, name);
+	place_clean(text);
+	return text;
+}

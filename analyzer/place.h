@@ -1,0 +1,29 @@
+/*
+ * place.h - how is a line of code written for a person?
+ *
+ * Called by   verdict.c, baseline.c, renderers. No state: the caller gives the room.
+ */
+#ifndef PLACE_H
+#define PLACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define PLACE_TEXT_BYTES 256
+
+/*
+ * "train.py:41 epoch", "leak.c:12 keep", "libfoo.so grow", "unknown place": base name of the file, line, function;
+ * what is not known is left out. A text that is too long loses its middle.
+ *
+ * file, function, module  "" when unknown; all three may come from outside: control characters become '?'
+ */
+const char *place_text(const char *file, uint32_t line, const char *function, const char *module,
+                       char text[PLACE_TEXT_BYTES]);
+
+/* Replaces what could steer a terminal or break a line: C0, DEL and the C1 controls in UTF-8. In place. */
+void place_clean(char *text);
+
+/* The last component of a path. */
+const char *place_base(const char *path);
+
+#endif

@@ -1,0 +1,324 @@
+/*
+ * process_tree.c - which captures belong together (see process_tree.h)?
+ *
+ * A folder may hold many sessions; the newest is the one whose first process started last. Files of other sessions are
+ * not mixed in: their counters have nothing to do with each other.
+ */
+#include "process_tree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "capture_reader.h"
+#include "memory.h"
+
+#define DAMAGES_MAX 24
+#define SUFFIX ".kmem"
+
+struct candidate {
+	char *path;
+	char session[sizeof(((struct kmem_identity *)NULL)->session)];
+	uint64_t start_ns;
+	bool is_first;
+};
+
+struct candidates {
+	size_t count;
+	size_t room;
+	struct candidate *items;
+};
+
+static void
+free_candidates(struct candidates *found)
+{
+	for (size_t i = 0; i < found->count; i++)
+		free(found->items[i].path);
+	free(found->items);
+}
+
+static void
+note_unreadable(struct capture_list *list, size_t unreadable, const char *text)
+{
+	if (unreadable <= DAMAGES_MAX)
+		list->damages[list->damage_count++] = memory_text(text);
+}
+
+static bool
+has_suffix(const char *name)
+{
+	size_t length = strlen(name);
+
+	return length > strlen(SUFFIX) && strcmp(name + length - strlen(SUFFIX), SUFFIX) == 0;
+}
+
+static int
+compare_texts(const void *left, const void *right)
+{
+	return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+/* Paths of all captures in the folder, by name, so that two runs over one folder say the same. */
+static bool
+list_folder(const char *folder, char ***paths, size_t *count, struct fail *fail)
+{
+	DIR *directory = opendir(folder);
+	struct dirent *entry;
+	size_t room = 0;
+
+	*paths = NULL;
+	*count = 0;
+	if (directory == NULL)
+		return fail_set(fail, EXIT_CAPTURE, "%s: cannot be listed (%s)", folder, strerror(errno));
+	while ((entry = readdir(directory)) != NULL) {
+		size_t bytes = strlen(folder) + strlen(entry->d_name) + 2;
+		char *path;
+
+		if (!has_suffix(entry->d_name))
+			continue;
+		path = memory_zeroed(1, bytes);
+		(void)snprintf(path, bytes, "%s/%s", folder, entry->d_name);
+		*paths = memory_grown(*paths, &room, *count + 1, sizeof(char *));
+		(*paths)[(*count)++] = path;
+	}
+	(void)closedir(directory);
+	if (*count != 0)
+		qsort(*paths, *count, sizeof(char *), compare_texts);
+	return true;
+}
+
+/* Reads whose captures these are; takes the paths over. */
+static void
+peek_all(char **paths, size_t count, bool is_salvage, struct candidates *found, struct capture_list *list,
+         struct fail *last)
+{
+	struct kmem_identity *identity = memory_zeroed(1, sizeof(*identity));
+	size_t unreadable = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct candidate *item;
+
+		if (!capture_peek(paths[i], is_salvage, identity, last)) {
+			note_unreadable(list, ++unreadable, last->text);
+			free(paths[i]);
+			continue;
+		}
+		found->items = memory_grown(found->items, &found->room, found->count + 1, sizeof(*found->items));
+		item = &found->items[found->count++];
+		item->path = paths[i];
+		memcpy(item->session, identity->session, sizeof(item->session));
+		item->start_ns = identity->start_realtime_ns;
+		item->is_first = identity->is_first != 0;
+	}
+	if (unreadable > DAMAGES_MAX) {
+		char text[96];
+
+		(void)snprintf(text, sizeof(text), "%zu more captures in this folder cannot be read",
+		               unreadable - DAMAGES_MAX);
+		list->damages[list->damage_count++] = memory_text(text);
+	}
+	free(identity);
+}
+
+/* Sessions together; in each the first process first, then by start. */
+static int
+compare_candidates(const void *left, const void *right)
+{
+	const struct candidate *a = left;
+	const struct candidate *b = right;
+	int order = strcmp(a->session, b->session);
+
+	if (order == 0 && a->is_first != b->is_first)
+		order = a->is_first ? -1 : 1;
+	if (order == 0 && a->start_ns != b->start_ns)
+		order = a->start_ns < b->start_ns ? -1 : 1;
+	return order != 0 ? order : strcmp(a->path, b->path);
+}
+
+/* Moves the paths of the session that began last into the list. The leader of each session is its first entry. */
+static void
+take_newest_session(struct candidates *found, struct capture_list *list)
+{
+	struct candidate *leader = &found->items[0];
+	struct candidate *newest = leader;
+
+	qsort(found->items, found->count, sizeof(*found->items), compare_candidates);
+	for (size_t i = 1; i < found->count; i++) {
+		struct candidate *item = &found->items[i];
+
+		if (strcmp(item->session, leader->session) == 0)
+			continue;
+		leader = item;
+		if (leader->start_ns > newest->start_ns)
+			newest = leader;
+	}
+	list->paths = memory_zeroed(found->count, sizeof(char *));
+	for (struct candidate *item = newest; item < found->items + found->count; item++) {
+		if (strcmp(item->session, newest->session) != 0)
+			break;
+		list->paths[list->count++] = item->path;
+		item->path = NULL;
+	}
+}
+
+static bool
+list_session(const char *folder, bool is_salvage, struct capture_list *list, struct fail *fail)
+{
+	struct candidates found = { 0 };
+	struct fail last = { .text = "" };
+	char **paths;
+	size_t count;
+
+	if (!list_folder(folder, &paths, &count, fail))
+		return false;
+	if (count == 0)
+		return fail_set(fail, EXIT_CAPTURE, "%s: holds no captures (*%s): record one with: kmemshim run -o %s -- "
+		                "COMMAND", folder, SUFFIX, folder);
+	peek_all(paths, count, is_salvage, &found, list, &last);
+	free(paths);
+	if (found.count == 0 && count == 1)
+		return fail_set(fail, EXIT_CAPTURE, "%s", last.text);
+	if (found.count == 0)
+		return fail_set(fail, EXIT_CAPTURE, "%s: none of its %zu captures can be read; the first: %s", folder, count,
+		                list->damages[0]);
+	take_newest_session(&found, list);
+	free_candidates(&found);
+	return true;
+}
+
+bool
+process_tree_list(const char *capture, bool is_salvage, struct capture_list *list, struct fail *fail)
+{
+	const char *path = capture != NULL ? capture : PROCESS_TREE_DEFAULT_FOLDER;
+	struct stat status;
+
+	*list = (struct capture_list){ .damages = memory_zeroed(DAMAGES_MAX + 1, sizeof(char *)) };
+	if (stat(path, &status) != 0) {
+		bool is_missing = errno == ENOENT || errno == ENOTDIR;
+
+		if (is_missing && capture == NULL)
+			fail_set(fail, EXIT_USAGE, "no capture given and no ./%s here: record one with: kmemshim run -- COMMAND",
+			         path);
+		else
+			fail_set(fail, is_missing ? EXIT_USAGE : EXIT_CAPTURE, "%s: cannot be read (%s): give a %s file or a "
+			         "folder of them", path, strerror(errno), SUFFIX);
+		capture_list_free(list);
+		return false;
+	}
+	if (S_ISDIR(status.st_mode)) {
+		if (list_session(path, is_salvage, list, fail))
+			return true;
+		capture_list_free(list);
+		return false;
+	}
+	list->paths = memory_zeroed(1, sizeof(char *));
+	list->paths[list->count++] = memory_text(path);
+	return true;
+}
+
+void
+capture_list_free(struct capture_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		free(list->paths[i]);
+	for (size_t i = 0; i < list->damage_count; i++)
+		free(list->damages[i]);
+	free(list->paths);
+	free(list->damages);
+	*list = (struct capture_list){ 0 };
+}
+
+static size_t
+read_text(const char *path, char *text, size_t room)
+{
+	FILE *file = fopen(path, "re");
+	size_t got = 0;
+
+	if (file != NULL) {
+		got = fread(text, 1, room - 1, file);
+		(void)fclose(file);
+	}
+	text[got] = '\0';
+	return got;
+}
+
+bool
+process_tree_is_alive(const struct kmem_identity *identity)
+{
+	char path[48];
+	char text[2048];
+	char state;
+	uint64_t start_ticks;
+	const char *after_name;
+
+	if (identity->pid == 0 || identity->boot_id[0] == '\0' ||
+	    read_text("/proc/sys/kernel/random/boot_id", text, sizeof(text)) == 0 ||
+	    strncmp(text, identity->boot_id, strcspn(text, "\n")) != 0)
+		return false;
+	(void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", identity->pid);
+	if (read_text(path, text, sizeof(text)) == 0)
+		return false;
+
+	/* The name in parentheses may hold anything; field 22 counts from its last parenthesis. */
+	after_name = strrchr(text, ')');
+	if (after_name == NULL ||
+	    sscanf(after_name, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
+	           &state, &start_ticks) != 2)
+		return false;
+	return start_ticks == identity->start_ticks && state != 'Z' && state != 'X';
+}
+
+struct by_pid {
+	uint32_t pid;
+	uint64_t start_ns;
+	int index;
+};
+
+static int
+compare_by_pid(const void *left, const void *right)
+{
+	const struct by_pid *a = left;
+	const struct by_pid *b = right;
+
+	if (a->pid != b->pid)
+		return a->pid < b->pid ? -1 : 1;
+	if (a->start_ns != b->start_ns)
+		return a->start_ns < b->start_ns ? -1 : 1;
+	return a->index < b->index ? -1 : a->index > b->index;
+}
+
+void
+process_tree_link(struct model_process *processes, size_t count)
+{
+	struct by_pid *order = memory_zeroed(count, sizeof(*order));
+
+	for (size_t i = 0; i < count; i++)
+		order[i] = (struct by_pid){ processes[i].identity->pid, processes[i].identity->start_realtime_ns, (int)i };
+	qsort(order, count, sizeof(*order), compare_by_pid);
+	for (size_t i = 0; i < count; i++) {
+		const struct kmem_identity *identity = processes[i].identity;
+		uint32_t parent_pid = identity->is_forked != 0 && identity->forked_from != 0 ? identity->forked_from
+		                                                                             : identity->parent_pid;
+		size_t low = 0;
+		size_t high = count;
+
+		/* The last image with the parent's pid that started before this one. */
+		while (low < high) {
+			size_t middle = low + (high - low) / 2;
+
+			if (order[middle].pid < parent_pid ||
+			    (order[middle].pid == parent_pid && order[middle].start_ns < identity->start_realtime_ns))
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		bool has_parent = low > 0 && order[low - 1].pid == parent_pid && parent_pid != identity->pid;
+
+		processes[i].parent = has_parent ? order[low - 1].index : -1;
+	}
+	free(order);
+}

@@ -1,0 +1,226 @@
+/*
+ * rank.c - grouping of sites into lines and their order; which ranking decides what is rank_*.c.
+ *
+ * Called by   report.c, verdict.c, baseline.c.
+ * When failing  it cannot.
+ */
+#include "rank.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+
+const struct ranking *const rankings[] = { &rank_peak, &rank_leaks, &rank_sites, NULL };
+
+bool
+rank_domain_matches(const char *name, const char *wanted)
+{
+	size_t length;
+
+	if (wanted == NULL)
+		return true;
+	length = strlen(wanted);
+	return strncmp(name, wanted, length) == 0 &&
+	       (name[length] == '\0' || name[length] == '/' || name[length] == ':');
+}
+
+bool
+rank_is_address_space(const char *domain)
+{
+	return strcmp(domain, "reserved") == 0 || strcmp(domain, "file") == 0;
+}
+
+static int
+compare_numbers(uint64_t left, uint64_t right)
+{
+	return left < right ? -1 : left > right;
+}
+
+/* Texts of frames are mostly shared, so most comparisons end at the pointer. */
+static int
+compare_texts(const char *left, const char *right)
+{
+	return left == right ? 0 : strcmp(left, right);
+}
+
+int
+rank_compare_places(const struct model_site *left, const struct model_site *right)
+{
+	const struct model_frame *a = left->where;
+	const struct model_frame *b = right->where;
+	int order = compare_numbers(left->domain, right->domain);
+
+	if (order != 0 || a == b)
+		return order;
+	if (a == NULL || b == NULL)
+		return a == NULL ? -1 : 1;
+	order = compare_numbers(a->line, b->line);
+	if (order == 0)
+		order = compare_texts(a->file, b->file);
+	if (order == 0)
+		order = compare_texts(a->function, b->function);
+	if (order == 0 && a->file[0] == '\0')
+		order = compare_texts(a->module, b->module);
+	/* Without file and function two addresses are two places. */
+	if (order == 0 && a->file[0] == '\0' && a->function[0] == '\0')
+		order = compare_numbers(a->module_offset, b->module_offset);
+	return order;
+}
+
+struct entry {
+	const struct model_site *site;
+	uint64_t bytes;
+	unsigned tier;
+	struct rank_line *line;
+};
+
+static int
+compare_by_place(const void *a, const void *b)
+{
+	return rank_compare_places(((const struct entry *)a)->site, ((const struct entry *)b)->site);
+}
+
+static int
+compare_lines(const struct rank_line *left, const struct rank_line *right)
+{
+	int order = compare_numbers(left->tier, right->tier);
+
+	if (order == 0)
+		order = compare_numbers(right->score_bytes, left->score_bytes);
+	if (order == 0)
+		order = compare_numbers(right->live_bytes, left->live_bytes);
+	if (order == 0)
+		order = compare_numbers(right->allocated_bytes, left->allocated_bytes);
+	return order;
+}
+
+/* Sites of a line stay together: when two lines tie, the places decide. */
+static int
+compare_by_rank(const void *a, const void *b)
+{
+	const struct entry *left = a;
+	const struct entry *right = b;
+	int order;
+
+	if (left->line != right->line) {
+		order = compare_lines(left->line, right->line);
+		return order != 0 ? order : rank_compare_places(left->site, right->site);
+	}
+	order = compare_numbers(left->tier, right->tier);
+	if (order == 0)
+		order = compare_numbers(right->bytes, left->bytes);
+	if (order == 0)
+		order = compare_numbers(right->site->live_bytes, left->site->live_bytes);
+	if (order == 0)
+		order = compare_numbers(right->site->allocated_bytes, left->site->allocated_bytes);
+	return order != 0 ? order : compare_numbers(left->site->key, right->site->key);
+}
+
+/* Which class stands for a line of several: the first of these that one of its sites has. */
+static unsigned
+telling(enum model_leak_class leak)
+{
+	static const unsigned order[] = {
+		[MODEL_LEAK_LEAK] = 0, [MODEL_LEAK_TOO_SHORT] = 1, [MODEL_LEAK_BACKLOG] = 2,
+		[MODEL_LEAK_STEADY] = 3, [MODEL_LEAK_IMPORT] = 4, [MODEL_LEAK_NONE] = 5,
+	};
+
+	return order[leak];
+}
+
+static void
+line_add(struct rank_line *line, const struct entry *entry)
+{
+	const struct model_site *site = entry->site;
+
+	if (line->site_count == 0 || entry->tier < line->tier) {
+		line->tier = entry->tier;
+		line->score_bytes = 0;
+	}
+	if (entry->tier == line->tier)
+		line->score_bytes += entry->bytes;
+	if (line->site_count == 0 || telling(site->leak) < telling(line->leak))
+		line->leak = site->leak;
+	if (site->leak == MODEL_LEAK_LEAK)
+		line->leaking_bytes += site->live_bytes;
+	line->live_bytes += site->live_bytes;
+	line->live_count += site->live_count;
+	line->peak_bytes += site->peak_bytes;
+	line->allocated_bytes += site->allocated_bytes;
+	line->allocated_count += site->allocated_count;
+	line->site_count++;
+}
+
+static size_t
+collect(const struct model *model, const struct ranking *ranking, const char *domain, struct entry *entries)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < model->site_count; i++) {
+		const struct model_site *site = &model->sites[i];
+
+		if (!rank_domain_matches(model->domains[site->domain].name, domain))
+			continue;
+		entries[count++] = (struct entry){
+			.site = site,
+			.bytes = ranking->bytes(site),
+			.tier = ranking->tier(model, site),
+		};
+	}
+	return count;
+}
+
+/* Sums sites into lines; entries come in order of places. Returns the number of lines. */
+static size_t
+group(struct entry *entries, size_t count, struct rank_line *lines)
+{
+	size_t line_count = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (i == 0 || compare_by_place(&entries[i - 1], &entries[i]) != 0)
+			line_count++;
+		entries[i].line = &lines[line_count - 1];
+		line_add(entries[i].line, &entries[i]);
+	}
+	return line_count;
+}
+
+struct ranked *
+rank_run(const struct model *model, const struct ranking *ranking, const char *domain)
+{
+	struct ranked *ranked = memory_zeroed(1, sizeof(*ranked));
+	struct entry *entries = memory_zeroed(model->site_count, sizeof(*entries));
+	struct rank_line *unordered;
+
+	ranked->site_count = collect(model, ranking, domain, entries);
+	qsort(entries, ranked->site_count, sizeof(*entries), compare_by_place);
+	unordered = memory_zeroed(ranked->site_count, sizeof(*unordered));
+	ranked->line_count = group(entries, ranked->site_count, unordered);
+	qsort(entries, ranked->site_count, sizeof(*entries), compare_by_rank);
+
+	ranked->lines = memory_zeroed(ranked->line_count, sizeof(*ranked->lines));
+	ranked->sites = memory_zeroed(ranked->site_count, sizeof(*ranked->sites));
+	for (size_t i = 0, line = 0; i < ranked->site_count; i += ranked->lines[line++].site_count) {
+		ranked->lines[line] = *entries[i].line;
+		ranked->lines[line].where = entries[i].site->where;
+		ranked->lines[line].domain = entries[i].site->domain;
+		ranked->lines[line].largest = entries[i].site;
+		ranked->lines[line].first_site = i;
+	}
+	for (size_t i = 0; i < ranked->site_count; i++)
+		ranked->sites[i] = entries[i].site;
+	free(unordered);
+	free(entries);
+	return ranked;
+}
+
+void
+rank_free(struct ranked *ranked)
+{
+	if (ranked == NULL)
+		return;
+	free(ranked->lines);
+	free(ranked->sites);
+	free(ranked);
+}

@@ -1,0 +1,86 @@
+/*
+ * rank.h - which line of code comes first, and which sites below it?
+ *
+ * One line of code is often many sites: the blocks of one PyTorch graph are allocated through dozens of native
+ * stacks below the same line of the script, none of them large. So the unit that is ranked is the line, the sum of
+ * the sites with the same `where` in the same domain; sites are listed line by line, the largest first inside each.
+ *
+ * Order of lines: tier, then the bytes of those of its sites that are of that tier, then all its bytes, then names.
+ * Tiers are how a ranking says "never above": memory before address space, leaks before the rest, and what an
+ * import leaves behind after everything that a person wrote.
+ *
+ * Each ranking is one row: a constant struct ranking in its own file, listed in rankings[].
+ *
+ * Called by   report.c, verdict.c, baseline.c. Reads the model; rank_leaks_classify() alone writes, one field.
+ */
+#ifndef RANK_H
+#define RANK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model.h"
+
+struct ranking {
+	const char *name;     // as the command: "peak", "leaks", "sites"
+	const char *heading;  // over the table
+	/* 0 comes first. */
+	unsigned (*tier)(const struct model *model, const struct model_site *site);
+	/* What counts inside a tier. */
+	uint64_t (*bytes)(const struct model_site *site);
+};
+
+extern const struct ranking rank_peak;
+extern const struct ranking rank_leaks;
+extern const struct ranking rank_sites;
+extern const struct ranking *const rankings[]; // ends with NULL
+
+/* One line of code in one domain. */
+struct rank_line {
+	const struct model_frame *where;  // NULL = unknown
+	unsigned domain;                  // index in model.domains
+	unsigned tier;                    // of its best site
+	uint64_t score_bytes;             // of its sites in that tier
+	uint64_t live_bytes;
+	uint64_t live_count;
+	uint64_t peak_bytes;
+	uint64_t allocated_bytes;
+	uint64_t allocated_count;
+	enum model_leak_class leak;       // the most telling class among its sites; import only when all are
+	uint64_t leaking_bytes;           // live bytes of its sites of class leak
+	const struct model_site *largest; // its first site
+	size_t first_site;                // in ranked.sites
+	size_t site_count;
+};
+
+struct ranked {
+	size_t line_count;
+	struct rank_line *lines;
+	size_t site_count;
+	const struct model_site **sites;  // line by line
+};
+
+/* domain: as rank_domain_matches() takes it; NULL = all. rank_leaks_classify() must have run. */
+struct ranked *rank_run(const struct model *model, const struct ranking *ranking, const char *domain);
+void rank_free(struct ranked *ranked);
+
+/* True when `wanted` is the name, or the part of it before a '/' or ':' ("cuda" takes "cuda:0/tensors"). */
+bool rank_domain_matches(const char *name, const char *wanted);
+
+/* Address space, not memory: reserved and file mappings. They never rank above memory. */
+bool rank_is_address_space(const char *domain);
+
+/*
+ * Sets `leak` of every site, by surviving generations: a leak still holds blocks from at least 75 % of the
+ * generations since it appeared and 70 % of the latest quarter, has seen 6 of them, and the line holds 64 KiB.
+ */
+void rank_leaks_classify(struct model *model);
+
+/* Left behind by importing a library: an import stands between the allocation and the user's own code. */
+bool rank_is_import(const struct model_site *site);
+
+/* Total order of (domain, where), for grouping; 0 = the same line. */
+int rank_compare_places(const struct model_site *left, const struct model_site *right);
+
+#endif

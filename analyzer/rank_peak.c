@@ -1,0 +1,27 @@
+/*
+ * rank_peak.c - which lines held the memory when the domain was at its highest?
+ *
+ * What imports leave behind is real memory and is listed, after the lines that a person can do something about.
+ */
+#include "rank.h"
+
+static unsigned
+peak_tier(const struct model *model, const struct model_site *site)
+{
+	unsigned tier = rank_is_import(site) ? 1 : 0;
+
+	return tier + (rank_is_address_space(model->domains[site->domain].name) ? 2 : 0);
+}
+
+static uint64_t
+peak_bytes(const struct model_site *site)
+{
+	return site->peak_bytes;
+}
+
+const struct ranking rank_peak = {
+	.name = "peak",
+	.heading = "Held at the peak",
+	.tier = peak_tier,
+	.bytes = peak_bytes,
+};

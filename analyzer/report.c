@@ -1,0 +1,386 @@
+/*
+ * report.c - makes the report from the model and a ranking.
+ *
+ * Called by   cmd_*.c; what it makes is read by render_*.c.
+ * When failing  only for a domain that the capture does not have.
+ */
+#include "report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "memory.h"
+#include "model.h"
+#include "rank.h"
+#include "shell_words.h"
+#include "verdict.h"
+
+struct report_rows {
+	struct model *model;
+	struct ranked *ranked;
+	struct verdict verdict;
+	char **texts; // made here, freed with the report
+	size_t text_count;
+	size_t text_room;
+};
+
+struct loss {
+	const char *name;
+	const char *meaning;
+	bool is_serious;
+};
+
+static const struct loss losses[KMEM_LOSS_COUNT] = {
+	[KMEM_LOST_EVENTS] = { "lost_events", "allocations that were not recorded: no room", true },
+	[KMEM_LOST_EVENT_BYTES] = { "lost_event_bytes", "bytes of the allocations that were not recorded", true },
+	[KMEM_LOST_SITES] = { "lost_sites", "allocations booked without their stack: no room for more stacks", true },
+	[KMEM_LOST_STACKS] = { "lost_stacks", "allocations whose stack could not be taken", true },
+	[KMEM_LOST_UNKNOWN_FREES] = { "lost_unknown_frees", "releases of blocks never seen given out", false },
+	[KMEM_LOST_MISSED_FREES] = { "lost_missed_frees", "blocks given out again without a release that was seen", false },
+	[KMEM_LOST_REENTRANT] = { "lost_reentrant", "allocations made while the shim was at work (signal handlers)", true },
+	[KMEM_LOST_UNWINDS] = { "lost_unwinds", "native stacks that end before the outermost frame", false },
+	[KMEM_LOST_PYTHON_FRAMES] = { "lost_python_frames", "Python frames that failed a check", true },
+	[KMEM_LOST_PYTHON_TEXT] = { "lost_python_text", "Python functions without room for their names", true },
+	[KMEM_LOST_MODULES] = { "lost_modules", "shared objects that could not be described", true },
+	[KMEM_LOST_TEARDOWN_EVENTS] = { "lost_teardown_events", "allocations after Python began to shut down, left out",
+	                                false },
+	[KMEM_LOST_GROWTH] = { "lost_growth", "times the capture could not grow", true },
+	[KMEM_LOST_FALLBACK_UNWINDS] = { "lost_fallback_unwinds", "stacks that needed the slow way", false },
+};
+
+const char *
+report_loss_name(unsigned loss)
+{
+	return loss < KMEM_LOSS_COUNT ? losses[loss].name : NULL;
+}
+
+const char *
+report_loss_meaning(unsigned loss)
+{
+	return losses[loss].meaning;
+}
+
+bool
+report_loss_is_serious(unsigned loss)
+{
+	return losses[loss].is_serious;
+}
+
+static const char *
+keep_text(struct report_rows *rows, char *text)
+{
+	rows->texts = memory_grown(rows->texts, &rows->text_room, rows->text_count + 1, sizeof(char *));
+	rows->texts[rows->text_count++] = text;
+	return text;
+}
+
+static struct report_place
+place_of(const struct model_frame *frame)
+{
+	if (frame == NULL)
+		return (struct report_place){ .file = "", .function = "", .module = "" };
+	return (struct report_place){
+		.is_known = true,
+		.file = frame->file,
+		.line = frame->line,
+		.function = frame->function,
+		.module = frame->module,
+	};
+}
+
+static void
+build_domains(struct report *report, const struct model *model)
+{
+	report->domain_count = model->domain_count;
+	report->domains = memory_zeroed(model->domain_count, sizeof(*report->domains));
+	for (size_t i = 0; i < model->domain_count; i++) {
+		const struct model_domain *domain = &model->domains[i];
+
+		report->domains[i] = (struct report_domain){
+			.name = domain->name,
+			.live_bytes = domain->live_bytes,
+			.live_count = domain->live_count,
+			.peak_bytes = domain->peak_bytes,
+			.allocated_bytes = domain->allocated_bytes,
+			.allocated_count = domain->allocated_count,
+			.freed_bytes = domain->freed_bytes,
+			.freed_count = domain->freed_count,
+			.inherited_bytes = domain->inherited_bytes,
+			.peak_resident_bytes = domain->peak_resident_bytes,
+			.is_address_space = rank_is_address_space(domain->name),
+			.is_device = rank_domain_matches(domain->name, "cuda"),
+		};
+	}
+	for (size_t i = 0; i < model->site_count; i++) {
+		const struct model_site *site = &model->sites[i];
+
+		if ((site->stack_flags & KMEM_STACK_FOLDED) != 0)
+			report->domains[site->domain].lost_sites += site->allocated_count;
+		if ((site->stack_flags & KMEM_STACK_NO_STACK) != 0)
+			report->domains[site->domain].lost_stacks += site->allocated_count;
+	}
+}
+
+static const char *
+state_of(const struct model_process *process, const struct verdict_now *now)
+{
+	const struct kmem_launcher *launcher = process->launcher;
+
+	if (launcher != NULL)
+		return WIFSIGNALED(launcher->wait_status) ? "signal" : "exited";
+	if (process->state == KMEM_STATE_CLEAN_EXIT)
+		return "exited";
+	if (process->state == KMEM_STATE_EXEC_REPLACED)
+		return "exec-replaced";
+	if (process->is_alive)
+		return process->state == KMEM_STATE_STARTING ? "starting" : "running";
+	if (process->identity->boot_id[0] == '\0' || strcmp(process->identity->boot_id, now->boot_id) != 0)
+		return "unknown";
+	return "gone";
+}
+
+static void
+build_process(struct report *report, struct report_process *to, const struct model_process *process)
+{
+	const struct kmem_identity *identity = process->identity;
+	const struct kmem_launcher *launcher = process->launcher;
+	const struct kmem_heartbeat *last =
+		process->heartbeat_count != 0 ? &process->heartbeats[process->heartbeat_count - 1] : NULL;
+	char version[32] = "";
+
+	if (process->python_version != 0)
+		(void)snprintf(version, sizeof(version), "%" PRIu32 ".%" PRIu32 ".%" PRIu32,
+		               process->python_version >> 24, process->python_version >> 16 & 0xff,
+		               process->python_version >> 8 & 0xff);
+	*to = (struct report_process){
+		.pid = identity->pid,
+		.parent_pid = identity->parent_pid,
+		.path = process->path,
+		.name = process->name,
+		.command = keep_text(report->rows, shell_words_join(identity->command, identity->command_bytes)),
+		.directory = identity->directory,
+		.state = state_of(process, verdict_now()),
+		.exit_status = process->state == KMEM_STATE_CLEAN_EXIT ? process->exit_code : -1,
+		.python_version = keep_text(report->rows, memory_text(version)),
+		.tool_version = identity->tool_version,
+		.start_realtime_ns = identity->start_realtime_ns,
+		.live_bytes = process->live_bytes,
+		.peak_bytes = process->peak_bytes,
+		.allocated_bytes = process->allocated_bytes,
+		.resident_bytes = last != NULL ? last->resident_bytes : 0,
+		.limit_bytes = last != NULL ? last->limit_bytes : UINT64_MAX,
+		.note_count = process->note_count,
+		.notes = process->notes,
+	};
+	if (launcher != NULL && WIFEXITED(launcher->wait_status))
+		to->exit_status = WEXITSTATUS(launcher->wait_status);
+	if (launcher != NULL && WIFSIGNALED(launcher->wait_status)) {
+		to->exit_status = -1;
+		to->signal = WTERMSIG(launcher->wait_status);
+	}
+	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++) {
+		to->losses[i] = process->losses[i];
+		report->losses[i] += process->losses[i];
+	}
+	report->verify_checked += process->verify_checked;
+	report->verify_mismatched += process->verify_mismatched;
+	report->peak_error_bytes += process->peak_error_bytes;
+	report->is_finalizing = report->is_finalizing || process->is_finalizing;
+}
+
+static void
+build_requests(struct report *report, const struct model *model)
+{
+	report->request_count = model->failed_count;
+	report->requests = memory_zeroed(model->failed_count, sizeof(*report->requests));
+	for (size_t i = 0; i < model->failed_count; i++) {
+		const struct model_failed *failed = &model->failed[i];
+
+		report->requests[i] = (struct report_request){
+			.bytes = failed->bytes,
+			.domain = model->domains[failed->domain].name,
+			.state = verdict_request_state(model, verdict_now(), failed),
+			.error = failed->error,
+			.pid = model->processes[failed->process].identity->pid,
+			.where = place_of(failed->site != NULL ? failed->site->where : NULL),
+		};
+	}
+}
+
+static bool
+has_domain(const struct model *model, const char *wanted, struct fail *fail)
+{
+	char present[512] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < model->domain_count; i++) {
+		if (rank_domain_matches(model->domains[i].name, wanted))
+			return true;
+		if (used < sizeof(present))
+			used += (size_t)snprintf(present + used, sizeof(present) - used, "%s%s", i != 0 ? ", " : "",
+			                         model->domains[i].name);
+	}
+	return fail_set(fail, EXIT_USAGE, "--domain %s: nothing was recorded there; this capture has %s", wanted,
+	                model->domain_count != 0 ? present : "no domain at all");
+}
+
+bool
+report_rank(struct report *report, const struct ranking *ranking, const struct report_options *options,
+            struct fail *fail)
+{
+	struct report_rows *rows = report->rows;
+
+	if (options->domain != NULL && !has_domain(rows->model, options->domain, fail))
+		return false;
+	rank_free(rows->ranked);
+	rows->ranked = rank_run(rows->model, ranking, options->domain);
+	report->ranking = ranking->name;
+	report->heading = ranking->heading;
+	report->line_total = rows->ranked->line_count;
+	report->site_total = rows->ranked->site_count;
+	report->line_count = report->line_total < options->top ? report->line_total : (size_t)options->top;
+	report->site_count = report->site_total < options->top ? report->site_total : (size_t)options->top;
+	return true;
+}
+
+struct report *
+report_build(struct model *model, const struct ranking *ranking, const struct report_options *options,
+             struct fail *fail)
+{
+	struct report *report = memory_zeroed(1, sizeof(*report));
+	struct report_rows *rows = memory_zeroed(1, sizeof(*rows));
+
+	report->rows = rows;
+	rows->model = model;
+	rank_leaks_classify(model);
+	if (!report_rank(report, ranking, options, fail)) {
+		report_free(report);
+		return NULL;
+	}
+	verdict_decide(model, verdict_now(), &rows->verdict);
+	report->verdict = (struct report_verdict){
+		.cause = rows->verdict.cause,
+		.confidence = rows->verdict.confidence,
+		.text = rows->verdict.text,
+		.next = rows->verdict.next,
+	};
+	report->session = model->session;
+	report->damage_count = model->damage_count;
+	report->damages = model->damages;
+	build_domains(report, model);
+	report->process_count = model->process_count;
+	report->processes = memory_zeroed(model->process_count, sizeof(*report->processes));
+	for (size_t i = 0; i < model->process_count; i++)
+		build_process(report, &report->processes[i], &model->processes[i]);
+	build_requests(report, model);
+	return report;
+}
+
+void
+report_free(struct report *report)
+{
+	if (report == NULL)
+		return;
+	for (size_t i = 0; i < report->rows->text_count; i++)
+		free(report->rows->texts[i]);
+	free(report->rows->texts);
+	rank_free(report->rows->ranked);
+	free(report->rows);
+	free(report->domains);
+	free(report->processes);
+	free(report->requests);
+	free(report);
+}
+
+static struct report_leak
+leak_of(const struct model_site *site)
+{
+	return (struct report_leak){
+		.class_name = model_leak_name(site->leak),
+		.generations_alive = site->generations_alive,
+		.generations_total = site->generations_total,
+		.bytes_per_epoch = site->bytes_per_epoch,
+	};
+}
+
+static struct report_site
+make_site(const struct model *model, const struct model_site *site)
+{
+	const char *lost = "";
+
+	if (site->frame_count == 0)
+		lost = (site->stack_flags & KMEM_STACK_FOLDED) != 0     ? "no-room"
+		       : (site->stack_flags & KMEM_STACK_NO_STACK) != 0 ? "no-stack"
+		                                                        : "unfinished";
+	return (struct report_site){
+		.key = site->key,
+		.domain = model->domains[site->domain].name,
+		.live_bytes = site->live_bytes,
+		.live_count = site->live_count,
+		.peak_bytes = site->peak_bytes,
+		.allocated_bytes = site->allocated_bytes,
+		.allocated_count = site->allocated_count,
+		.leak = leak_of(site),
+		.where = place_of(site->where),
+		.process_count = site->process_count,
+		.lost = lost,
+		.frame_count = site->frame_count,
+		.frames_omitted = site->omitted,
+		.frames_before_gap = site->frames_before_gap,
+		.stack = (const struct report_stack *)site,
+	};
+}
+
+struct report_site
+report_site(const struct report *report, size_t number)
+{
+	return make_site(report->rows->model, report->rows->ranked->sites[number]);
+}
+
+struct report_line
+report_line(const struct report *report, size_t number)
+{
+	const struct report_rows *rows = report->rows;
+	const struct rank_line *line = &rows->ranked->lines[number];
+	const struct model_domain *domain = &rows->model->domains[line->domain];
+	const struct model_site *telling = line->largest;
+
+	for (size_t i = 0; i < line->site_count; i++) {
+		telling = rows->ranked->sites[line->first_site + i];
+		if (telling->leak == line->leak)
+			break;
+	}
+	return (struct report_line){
+		.domain = domain->name,
+		.where = place_of(line->where),
+		.live_bytes = line->live_bytes,
+		.live_count = line->live_count,
+		.peak_bytes = line->peak_bytes,
+		.allocated_bytes = line->allocated_bytes,
+		.allocated_count = line->allocated_count,
+		.domain_bytes = strcmp(report->ranking, "peak") == 0 ? domain->peak_bytes : domain->live_bytes,
+		.leak = leak_of(telling),
+		.first_site = line->first_site,
+		.site_count = line->site_count,
+		.largest = make_site(rows->model, line->largest),
+	};
+}
+
+struct report_frame
+report_frame(const struct report_site *site, uint32_t number)
+{
+	const struct model_frame *frame = ((const struct model_site *)site->stack)->frames[number];
+
+	return (struct report_frame){
+		.kind = frame->kind == MODEL_FRAME_PYTHON ? "python" : "native",
+		.function = frame->function,
+		.file = frame->file,
+		.line = frame->line,
+		.module = frame->module,
+		.is_user = frame->is_user,
+		.is_inlined = frame->is_inlined,
+	};
+}

@@ -1,0 +1,195 @@
+/*
+ * report.h - what a person or a machine is told: verdict, totals, lines, sites, losses.
+ *
+ * report_build() makes it from the model and one ranking; renderers see nothing else, so the text says what the JSON
+ * says. Everything points into the model, which must live longer. Strings are valid UTF-8, "" when unknown, never
+ * NULL; they may hold control characters, which each renderer escapes in its own way. Bytes are requested bytes.
+ *
+ * `lines` is what people read: one line of code in one domain, the sum of its sites (rank.h says why). `sites` is
+ * the same, one row per stack, line by line in the same order, the largest of a line first.
+ */
+#ifndef REPORT_H
+#define REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "fail.h"
+#include "kmem_format.h"
+
+#define REPORT_SCHEMA 1
+
+struct model;
+struct ranking;
+struct report_stack; // opaque: frames are made readable one at a time by report_frame()
+
+struct report_verdict {
+	const char *cause;
+	const char *confidence;  // "certain", "likely", "possible", "unknown"
+	const char *text;
+	const char *next;
+};
+
+struct report_domain {
+	const char *name;
+	uint64_t live_bytes;
+	uint64_t live_count;
+	uint64_t peak_bytes;
+	uint64_t allocated_bytes;
+	uint64_t allocated_count;
+	uint64_t freed_bytes;
+	uint64_t freed_count;
+	uint64_t inherited_bytes;    // of parents, at fork; in no other figure
+	uint64_t peak_resident_bytes; // 0 = not seen
+	uint64_t lost_sites;         // allocations booked without their stack, because there was no room for it
+	uint64_t lost_stacks;        // allocations whose stack could not be taken
+	bool is_address_space;       // reserved, file: not memory
+	bool is_device;
+};
+
+struct report_process {
+	uint32_t pid;
+	uint32_t parent_pid;
+	const char *path;            // of the capture
+	const char *name;
+	const char *command;         // as a shell would take it
+	const char *directory;
+	const char *state;           // "running", "exited", "exec-replaced", "signal", "gone", "starting", "unknown"
+	int exit_status;             // -1 = none or unknown
+	int signal;                  // 0 = none or unknown
+	const char *python_version;  // "3.11.7"; "" = no interpreter
+	const char *tool_version;    // of the recorder
+	uint64_t start_realtime_ns;
+	uint64_t live_bytes;
+	uint64_t peak_bytes;
+	uint64_t allocated_bytes;
+	uint64_t resident_bytes;     // at the last heartbeat
+	uint64_t limit_bytes;        // in force then; UINT64_MAX = none
+	uint64_t losses[KMEM_LOSS_COUNT];
+	size_t note_count;
+	const char *const *notes;
+};
+
+struct report_frame {
+	const char *kind;            // "python", "native"
+	const char *function;
+	const char *file;
+	uint32_t line;               // 0 = unknown
+	const char *module;
+	bool is_user;
+	bool is_inlined;
+};
+
+struct report_place {
+	bool is_known;
+	const char *file;
+	uint32_t line;
+	const char *function;
+	const char *module;
+};
+
+struct report_request {
+	uint64_t bytes;
+	const char *domain;
+	const char *state;           // "pending", "recovered", "fatal"
+	int error;                   // errno, or the CUDA result
+	uint32_t pid;
+	struct report_place where;
+};
+
+struct report_leak {
+	const char *class_name;
+	uint32_t generations_alive;
+	uint32_t generations_total;
+	uint64_t bytes_per_epoch;
+};
+
+struct report_site {
+	uint64_t key;
+	const char *domain;
+	uint64_t live_bytes;
+	uint64_t live_count;
+	uint64_t peak_bytes;         // held at the moment of the domain's peak
+	uint64_t allocated_bytes;
+	uint64_t allocated_count;
+	struct report_leak leak;
+	struct report_place where;
+	uint32_t process_count;
+	const char *lost;            // why there are no frames: "no-room", "no-stack", "unfinished"; "" = there are
+	uint32_t frame_count;
+	uint32_t frames_omitted;     // left out after the first frames_before_gap
+	uint32_t frames_before_gap;
+	const struct report_stack *stack;
+};
+
+struct report_line {
+	const char *domain;
+	struct report_place where;
+	uint64_t live_bytes;
+	uint64_t live_count;
+	uint64_t peak_bytes;
+	uint64_t allocated_bytes;
+	uint64_t allocated_count;
+	uint64_t domain_bytes;       // what the ranked figure is a share of: the domain's peak or live bytes
+	struct report_leak leak;     // class of the line; generations of its largest site of that class
+	size_t first_site;           // number of its first site in the ranking, from 0
+	size_t site_count;
+	struct report_site largest;
+};
+
+struct report_options {
+	const char *domain;          // NULL = all
+	uint64_t top;                // how many lines and sites; UINT64_MAX = all
+};
+
+struct report {
+	const char *ranking;         // "peak", "leaks", "sites"
+	const char *heading;
+	const char *session;
+	struct report_verdict verdict;
+	size_t domain_count;
+	struct report_domain *domains; // all, also those that options.domain leaves out below
+	size_t process_count;
+	struct report_process *processes;
+	size_t request_count;
+	struct report_request *requests;
+	uint64_t losses[KMEM_LOSS_COUNT]; // all processes
+	uint64_t verify_checked;
+	uint64_t verify_mismatched;
+	uint64_t peak_error_bytes;   // how far peaks may be off; 0 = exact
+	bool is_finalizing;          // figures are those of the moment when Python began to shut down
+	size_t line_count;           // shown
+	size_t line_total;           // in all
+	size_t site_count;           // shown
+	size_t site_total;
+	size_t damage_count;
+	const char *const *damages;
+	struct report_rows *rows;    // behind report_line() and report_site()
+};
+
+/*
+ * model     rank_leaks_classify() is run on it
+ * returns   NULL and *fail filled when options.domain is none of the capture's
+ */
+struct report *report_build(struct model *model, const struct ranking *ranking, const struct report_options *options,
+                            struct fail *fail);
+void report_free(struct report *report);
+
+/* The same report seen through another ranking, sharing all but lines and sites. */
+bool report_rank(struct report *report, const struct ranking *ranking, const struct report_options *options,
+                 struct fail *fail);
+
+/* Rows by number from 0, in ranking order; made when asked for: a capture may have 100,000. */
+struct report_line report_line(const struct report *report, size_t number);
+struct report_site report_site(const struct report *report, size_t number);
+struct report_frame report_frame(const struct report_site *site, uint32_t number);
+
+/* "lost_events", ...; NULL = a number that has no meaning in this version. */
+const char *report_loss_name(unsigned loss);
+/* What it means for a reader of the report. */
+const char *report_loss_meaning(unsigned loss);
+/* True when something is missing in the figures; false for costs and choices that are only worth knowing. */
+bool report_loss_is_serious(unsigned loss);
+
+#endif

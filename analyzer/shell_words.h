@@ -1,0 +1,18 @@
+/*
+ * shell_words.h - how would this command be typed?
+ *
+ * Called by   report.c.
+ */
+#ifndef SHELL_WORDS_H
+#define SHELL_WORDS_H
+
+#include <stddef.h>
+
+/*
+ * "python train.py 'two words'" from zero-separated words. The caller frees the result.
+ *
+ * words, bytes  need not end with a zero: the recorder cuts long commands
+ */
+char *shell_words_join(const char *words, size_t bytes);
+
+#endif

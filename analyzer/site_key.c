@@ -1,0 +1,222 @@
+/*
+ * site_key.c - which site of another run, build or machine is this one?
+ *
+ * Called by   model.c once per load. Single-threaded, deterministic: the same stacks give the same keys in any
+ *             order of sites.
+ * When failing  it cannot; sites without frames share one family per domain.
+ */
+#include "site_key.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+
+#define FRAMES_BEYOND_USER 2 // callers of the first user frame that belong to a site's identity
+#define FRAMES_WITHOUT_USER 12
+#define HASH_START UINT64_C(14695981039346656037) // FNV-1a, 64 bits
+#define HASH_PRIME UINT64_C(1099511628211)
+
+static uint64_t
+hash_bytes(uint64_t hash, const char *text, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		hash = (hash ^ (unsigned char)text[i]) * HASH_PRIME;
+	return hash;
+}
+
+/* The separator keeps ("ab", "c") and ("a", "bc") apart. */
+static uint64_t
+hash_text(uint64_t hash, const char *text, size_t count)
+{
+	return hash_bytes(hash_bytes(hash, text, count), "", 1);
+}
+
+/*
+ * A Python file without what differs between checkouts, users and interpreters: below site-packages or the
+ * standard library the path from there; else the last component, two when it says nothing ("__init__.py").
+ * "<ipython-input-N-HASH>" loses N: running a cell again is the same code.
+ */
+static uint64_t
+hash_python_file(uint64_t hash, const char *file)
+{
+	static const char *const roots[] = { "/site-packages/", "/dist-packages/", "/lib/python3" };
+	const char *name = strrchr(file, '/');
+
+	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++) {
+		const char *found = strstr(file, roots[i]);
+
+		if (found == NULL)
+			continue;
+		found = strchr(found + strlen(roots[i]) - 1, '/');
+		if (found != NULL)
+			return hash_text(hash, found, strlen(found));
+	}
+	if (strncmp(file, "<ipython-input-", 15) == 0) {
+		const char *text_hash = strchr(file + 15, '-');
+
+		if (text_hash != NULL)
+			return hash_text(hash, text_hash, strlen(text_hash));
+	}
+	if (name == NULL)
+		return hash_text(hash, file, strlen(file));
+	if (strncmp(name, "/__", 3) == 0) {
+		while (name > file && name[-1] != '/')
+			name--;
+	} else {
+		name++;
+	}
+	return hash_text(hash, name, strlen(name));
+}
+
+/* "libfoo-1a2b3c4d.so.1.2" is "libfoo.so": no version, and not the hash that wheel builders put in. */
+static uint64_t
+hash_module(uint64_t hash, const char *module)
+{
+	const char *suffix = strstr(module, ".so");
+	size_t length = suffix != NULL ? (size_t)(suffix - module) : strlen(module);
+	size_t digits = 0;
+
+	while (digits < length && isxdigit((unsigned char)module[length - 1 - digits]))
+		digits++;
+	if (digits == 8 && length > 9 && module[length - 9] == '-')
+		length -= 9;
+	return hash_text(hash, module, length);
+}
+
+/* A native function without template arguments and what compilers append to copies (".part.0", ".isra.1"). */
+static uint64_t
+hash_native_function(uint64_t hash, const char *function)
+{
+	unsigned depth = 0;
+
+	if (strncmp(function, "operator", 8) == 0)
+		return hash_text(hash, function, strlen(function));
+	for (const char *at = function; *at != '\0'; at++) {
+		if (*at == '<') {
+			depth++;
+		} else if (*at == '>' && depth > 0) {
+			depth--;
+		} else if (depth == 0) {
+			if (*at == '.' && at > function)
+				break;
+			hash = hash_bytes(hash, at, 1);
+		}
+	}
+	return hash_bytes(hash, "", 1);
+}
+
+static uint64_t
+hash_frame(const struct model_frame *frame)
+{
+	uint64_t hash = HASH_START;
+
+	if (frame->kind == MODEL_FRAME_PYTHON) {
+		hash = hash_bytes(hash, "P", 1);
+		hash = hash_python_file(hash, frame->file);
+		return hash_text(hash, frame->function, strlen(frame->function));
+	}
+	hash = hash_bytes(hash, "N", 1);
+	hash = hash_module(hash, frame->module);
+	return hash_native_function(hash, frame->function);
+}
+
+/* How many frames are part of the site's name. */
+static uint32_t
+named_frames(const struct model_site *site)
+{
+	uint32_t named = FRAMES_WITHOUT_USER;
+
+	for (uint32_t i = 0; i < site->frame_count; i++) {
+		if (site->frames[i]->is_user) {
+			named = i + 1 + FRAMES_BEYOND_USER;
+			break;
+		}
+	}
+	return named < site->frame_count ? named : site->frame_count;
+}
+
+static uint64_t
+family_hash(const struct model_site *site, const char *domain)
+{
+	uint64_t hash = hash_text(HASH_START, domain, strlen(domain));
+	uint64_t previous = 0;
+	uint32_t named = named_frames(site);
+
+	for (uint32_t i = 0; i < named; i++) {
+		uint64_t frame = hash_frame(site->frames[i]);
+
+		if (frame == previous) // recursion has no depth of its own
+			continue;
+		previous = frame;
+		hash = hash_bytes(hash, (const char *)&frame, sizeof(frame));
+	}
+	hash = (hash ^ hash >> 16) << SITE_KEY_ORDINAL_BITS;
+	return hash != 0 ? hash : UINT64_C(1) << SITE_KEY_ORDINAL_BITS;
+}
+
+static int
+compare_numbers(uint64_t left, uint64_t right)
+{
+	return left < right ? -1 : left > right;
+}
+
+static int
+compare_frames(const struct model_frame *left, const struct model_frame *right)
+{
+	int order;
+
+	if (left == right) // equal frames are one object
+		return 0;
+	order = compare_numbers(left->line, right->line);
+	if (order == 0)
+		order = strcmp(left->file, right->file);
+	if (order == 0)
+		order = strcmp(left->function, right->function);
+	if (order == 0)
+		order = compare_numbers(left->module_offset, right->module_offset);
+	return order;
+}
+
+/* Siblings by the line of the user's own frame, then by all frames: the same in every run of the same build. */
+static int
+compare_siblings(const void *a, const void *b)
+{
+	const struct model_site *left = *(struct model_site *const *)a;
+	const struct model_site *right = *(struct model_site *const *)b;
+	uint32_t common = left->frame_count < right->frame_count ? left->frame_count : right->frame_count;
+	int order = compare_numbers(left->key, right->key);
+
+	if (order == 0 && left->where != NULL && right->where != NULL)
+		order = compare_numbers(left->where->line, right->where->line);
+	for (uint32_t i = 0; order == 0 && i < common; i++)
+		order = compare_frames(left->frames[i], right->frames[i]);
+	if (order == 0)
+		order = compare_numbers(left->frame_count, right->frame_count);
+	return order != 0 ? order : compare_numbers(left->stack_flags, right->stack_flags);
+}
+
+void
+site_key_assign(struct model_site *sites, size_t count, const struct model_domain *domains)
+{
+	struct model_site **order = memory_zeroed(count, sizeof(struct model_site *));
+	uint64_t ordinal = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		sites[i].key = family_hash(&sites[i], domains[sites[i].domain].name);
+		order[i] = &sites[i];
+	}
+	qsort(order, count, sizeof(struct model_site *), compare_siblings);
+	for (size_t i = 1; i < count; i++) {
+		bool is_sibling = site_key_family(order[i]->key) == site_key_family(order[i - 1]->key);
+
+		ordinal = is_sibling ? ordinal + 1 : 0;
+		if (ordinal < UINT64_C(1) << SITE_KEY_ORDINAL_BITS)
+			order[i]->key |= ordinal;
+		else // more siblings than numbers: the last number is shared
+			order[i]->key |= (UINT64_C(1) << SITE_KEY_ORDINAL_BITS) - 1;
+	}
+	free(order);
+}

@@ -1,0 +1,18 @@
+/*
+ * text_clean.h - can this text be shown?
+ *
+ * Texts of a capture are whatever the program, its file system or a damaged disk made of them. Shown are valid UTF-8
+ * sequences without control characters, so that no text can end a line, steer a terminal or break JSON.
+ *
+ * Called by   capture_reader.c, text_pool.c.
+ * Safe from   anywhere; no state.
+ */
+#ifndef TEXT_CLEAN_H
+#define TEXT_CLEAN_H
+
+#include <stddef.h>
+
+/* Replaces every byte that is not part of printable UTF-8 by '?', in place. Returns bytes. */
+size_t text_clean(char *text, size_t bytes);
+
+#endif

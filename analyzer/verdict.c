@@ -1,0 +1,247 @@
+/*
+ * verdict.c - the table of causes: which evidence is which death, how sure is that, what to do next?
+ *
+ * A cause is one row: `judge` looks at the facts alone and gives its confidence, or NULL when they do not support
+ * it; `tell` (verdict_tell.c) writes the paragraph. Rows are tried in order, so a row may rely on those above it having declined.
+ * The last row takes everything.
+ *
+ * Called by   report.c, cmd_run.c, cmd_check.c, through verdict_decide().
+ * When failing  it cannot; long texts are cut.
+ */
+#include "verdict.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "place.h"
+#include "verdict_tell.h"
+
+static const char certain[] = "certain";
+static const char likely[] = "likely";
+static const char possible[] = "possible";
+static const char unknown[] = "unknown";
+
+struct cause {
+	const char *name;
+	const char *(*judge)(const struct verdict_facts *facts);
+	void (*tell)(const struct verdict_facts *facts, struct verdict *verdict);
+	/* One action; NULL = the one about who held the memory. */
+	const char *next;
+};
+
+/* It may have been SIGKILL: seen by the launcher, or nobody saw how it ended. */
+static bool
+was_perhaps_killed(const struct verdict_facts *facts)
+{
+	return facts->end == VERDICT_END_GONE || (facts->end == VERDICT_END_SIGNAL && facts->signal == SIGKILL);
+}
+
+/*
+ * A child that is gone while the session's launcher read the counters: nobody waited for the child itself, but the
+ * counters are as good as for the first process.
+ */
+static const char *
+counter_confidence(const struct verdict_facts *facts)
+{
+	return facts->end == VERDICT_END_SIGNAL ? certain : likely;
+}
+
+static const char *
+judge_machine_restarted(const struct verdict_facts *facts)
+{
+	return facts->end == VERDICT_END_ELSEWHERE ? unknown : NULL;
+}
+
+static const char *
+judge_running(const struct verdict_facts *facts)
+{
+	return facts->end == VERDICT_END_RUNNING ? certain : NULL;
+}
+
+static const char *
+judge_replaced(const struct verdict_facts *facts)
+{
+	return facts->process->state == KMEM_STATE_EXEC_REPLACED && facts->end == VERDICT_END_OK ? certain : NULL;
+}
+
+static const char *
+judge_exited(const struct verdict_facts *facts)
+{
+	return facts->end == VERDICT_END_OK ? certain : NULL;
+}
+
+static const char *
+judge_container_limit(const struct verdict_facts *facts)
+{
+	if (!was_perhaps_killed(facts))
+		return NULL;
+	/* The kill is counted in the victim's cgroup for a full machine as well; the limit's own counter tells. */
+	if (facts->is_kill_counted && facts->cgroup_kills != 0 && facts->limit_hits != 0)
+		return counter_confidence(facts);
+	if (facts->is_kill_counted && !facts->counters_are_late)
+		return NULL; // it did not move: not the kernel's doing
+	return verdict_is_near_limit(facts) ? likely : NULL;
+}
+
+static const char *
+judge_machine_memory(const struct verdict_facts *facts)
+{
+	if (!was_perhaps_killed(facts))
+		return NULL;
+	if (facts->is_kill_counted && facts->cgroup_kills != 0)
+		return counter_confidence(facts);
+	if (facts->is_machine_counted && facts->machine_kills != 0)
+		return verdict_is_machine_low(facts) ? likely : facts->is_kill_counted ? NULL : possible;
+	return !facts->is_machine_counted && verdict_is_machine_low(facts) ? likely : NULL;
+}
+
+static const char *
+judge_shm_full(const struct verdict_facts *facts)
+{
+	uint64_t shm = facts->process->identity->shm_bytes;
+
+	if (shm == 0 || facts->end != VERDICT_END_SIGNAL || facts->signal != SIGBUS)
+		return NULL;
+	for (size_t i = 0; i < facts->model->domain_count; i++) {
+		const struct model_domain *domain = &facts->model->domains[i];
+
+		if (strcmp(domain->name, "shared") == 0 && domain->live_bytes >= shm / 10 * 9)
+			return likely;
+	}
+	return NULL;
+}
+
+static bool
+is_device_request(const struct verdict_facts *facts)
+{
+	return facts->refused != NULL &&
+	       rank_domain_matches(facts->model->domains[facts->refused->domain].name, "cuda");
+}
+
+static const char *
+judge_device_memory(const struct verdict_facts *facts)
+{
+	return is_device_request(facts) ? likely : NULL;
+}
+
+static const char *
+judge_request_refused(const struct verdict_facts *facts)
+{
+	if (facts->refused == NULL)
+		return NULL;
+	return facts->end == VERDICT_END_SIGNAL && facts->signal != SIGABRT && facts->signal != SIGSEGV ? NULL : likely;
+}
+
+static const char *
+judge_low_memory_daemon(const struct verdict_facts *facts)
+{
+	return facts->end == VERDICT_END_SIGNAL && (facts->signal == SIGKILL || facts->signal == SIGTERM) &&
+	               verdict_is_machine_low(facts)
+	           ? possible
+	           : NULL;
+}
+
+static const char *
+judge_crashed(const struct verdict_facts *facts)
+{
+	static const int crashes[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS };
+
+	for (size_t i = 0; facts->end == VERDICT_END_SIGNAL && i < sizeof(crashes) / sizeof(crashes[0]); i++) {
+		if (facts->signal == crashes[i])
+			return certain;
+	}
+	return NULL;
+}
+
+static const char *
+judge_signal(const struct verdict_facts *facts)
+{
+	return facts->end == VERDICT_END_SIGNAL ? certain : NULL;
+}
+
+static const char *
+judge_failed(const struct verdict_facts *facts)
+{
+	return facts->end == VERDICT_END_FAILED ? certain : NULL;
+}
+
+static const char *
+judge_gone(const struct verdict_facts *facts)
+{
+	(void)facts;
+	return likely;
+}
+
+static const struct cause causes[] = {
+	{ "not-closed", judge_machine_restarted, verdict_tell_machine_restarted,
+	  "read it with `kmemshim why` on the machine and boot that recorded it, or record with `kmemshim run`" },
+	{ "running", judge_running, verdict_tell_running, "`kmemshim leaks` shows what grows" },
+	{ "exec-replaced", judge_replaced, verdict_tell_replaced,
+	  "see whether the program that it became is static or setuid: such programs cannot be recorded" },
+	{ "exited", judge_exited, verdict_tell_exited, NULL },
+	{ "container-limit", judge_container_limit, verdict_tell_container_limit, NULL },
+	{ "machine-memory", judge_machine_memory, verdict_tell_machine_memory, NULL },
+	{ "shm-full", judge_shm_full, verdict_tell_shm_full,
+	  "give /dev/shm more room (docker run --shm-size), or use fewer workers or a smaller prefetch" },
+	{ "device-memory", judge_device_memory, verdict_tell_device_memory, "`kmemshim peak --domain cuda` shows who held it" },
+	{ "request-refused", judge_request_refused, verdict_tell_request_refused, NULL },
+	{ "low-memory-daemon", judge_low_memory_daemon, verdict_tell_low_memory_daemon, NULL },
+	{ "crashed", judge_crashed, verdict_tell_crashed,
+	  "look at the crash itself: PYTHONFAULTHANDLER=1 for a Python program, a debugger for others" },
+	{ "signal", judge_signal, verdict_tell_signal, "find out who sent the signal: a time limit, a scheduler, a person" },
+	{ "failed", judge_failed, verdict_tell_failed, "read the program's own error message" },
+	{ "gone", judge_gone, verdict_tell_gone, "start it with `kmemshim run -- ...`: then how it ended is known" },
+};
+
+static void
+advise(const struct verdict_facts *facts, struct verdict *verdict, const char *next)
+{
+	char place[PLACE_TEXT_BYTES];
+	const struct rank_line *top = &facts->top_live;
+
+	if (next != NULL)
+		(void)snprintf(verdict->next, sizeof(verdict->next), "%s", next);
+	else if (top->site_count != 0 && top->leak == MODEL_LEAK_LEAK)
+		(void)snprintf(verdict->next, sizeof(verdict->next),
+		               "look for what keeps the blocks of %s alive: often a list that is appended to, a running "
+		               "sum of tensors, or a cache",
+		               verdict_line_text(top, place));
+	else if (verdict->end == VERDICT_END_OK)
+		(void)snprintf(verdict->next, sizeof(verdict->next), "nothing needs doing; `kmemshim peak` shows who made "
+		                                                     "the peak");
+	else if (top->site_count != 0)
+		(void)snprintf(verdict->next, sizeof(verdict->next),
+		               "hold less at once at %s (smaller pieces, a smaller type, release earlier), or give the "
+		               "program more memory",
+		               verdict_line_text(top, place));
+	else
+		(void)snprintf(verdict->next, sizeof(verdict->next), "`kmemshim peak` shows who held the memory");
+}
+
+void
+verdict_decide(const struct model *model, const struct verdict_now *now, struct verdict *verdict)
+{
+	struct verdict_facts facts;
+
+	*verdict = (struct verdict){ .cause = "unknown", .confidence = unknown, .end = VERDICT_END_ELSEWHERE };
+	if (model->process_count == 0) {
+		(void)snprintf(verdict->text, sizeof(verdict->text), "No process was recorded.");
+		(void)snprintf(verdict->next, sizeof(verdict->next), "record with `kmemshim run -- ...`");
+		return;
+	}
+	verdict_facts_gather(model, now, &facts);
+	verdict->end = facts.end;
+	verdict->process = facts.process;
+	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {
+		const char *confidence = causes[i].judge(&facts);
+
+		if (confidence == NULL)
+			continue;
+		verdict->cause = causes[i].name;
+		verdict->confidence = confidence;
+		causes[i].tell(&facts, verdict);
+		advise(&facts, verdict, causes[i].next);
+		return;
+	}
+}

@@ -1,0 +1,91 @@
+/*
+ * verdict.h - why did the program end?
+ *
+ * A table of causes (verdict.c), each with the evidence that it needs, tried from the most to the least specific;
+ * the first that the facts (verdict_facts.c) support is the verdict. A verdict says how sure it is and what that
+ * rests on, never more than the evidence: exit status 137 alone is not "out of memory", and a line is where memory
+ * was allocated, not where the mistake is.
+ *
+ * Called by   report.c, cmd_run.c, cmd_check.c.
+ */
+#ifndef VERDICT_H
+#define VERDICT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model.h"
+#include "rank.h"
+
+enum verdict_end {
+	VERDICT_END_RUNNING,   // still alive
+	VERDICT_END_OK,        // exited with status 0, or replaced by exec and nothing known after it
+	VERDICT_END_FAILED,    // exited with another status
+	VERDICT_END_SIGNAL,    // ended by a signal: the launcher saw it
+	VERDICT_END_GONE,      // no clean-exit mark, same boot, not alive: ended by a signal nobody saw, or lost power
+	VERDICT_END_ELSEWHERE, // no clean-exit mark, and another boot or another machine: nothing can be said
+};
+
+/* What is known about this moment on this machine; replaced in tests. */
+struct verdict_now {
+	const char *boot_id; // "" = unknown
+	void (*read_counters)(const struct kmem_identity *identity, struct kmem_kill_counters *counters);
+};
+
+struct verdict_facts {
+	const struct model *model;
+	const struct model_process *process; // whose end this is about
+	enum verdict_end end;
+	int exit_code;                 // with OK, FAILED; -1 = unknown
+	int signal;                    // with SIGNAL
+	bool is_descendant;            // not the first process of the session
+	bool counters_are_late;        // read now, not right after the end: may count someone else's kill
+	bool is_kill_counted;          // cgroup_kills is known
+	bool is_machine_counted;       // machine_kills is known
+	uint64_t cgroup_kills;         // how far the counters moved; 0 when not known
+	uint64_t cgroup_kills_before;
+	uint64_t limit_hits;
+	uint64_t machine_kills;
+	uint64_t limit_bytes;          // UINT64_MAX = none or unknown
+	uint64_t charged_bytes;        // of the limit's cgroup, at the last heartbeat; 0 = unknown
+	uint64_t resident_bytes;       // at the last heartbeat, or the launcher's maximum; 0 = unknown
+	uint64_t available_bytes;      // of the machine, at the last heartbeat; UINT64_MAX = unknown
+	uint64_t live_bytes;           // memory domains, all processes
+	uint64_t peak_bytes;           // of the largest memory domain
+	const char *peak_domain;       // its name
+	const struct model_failed *refused; // the last request that the end may come from; NULL = none
+	struct rank_line top_live;     // site_count == 0: none
+	struct rank_line top_peak;
+	const char *top_live_domain;
+};
+
+struct verdict {
+	const char *cause;       // identifier: "container-limit", "exited", ...; see verdict.c
+	const char *confidence;  // "certain", "likely", "possible", "unknown"
+	enum verdict_end end;
+	const struct model_process *process; // NULL only for an empty model
+	char text[2048];         // a paragraph, one line
+	char next[512];          // one thing to do
+};
+
+/* rank_leaks_classify() must have run. */
+void verdict_decide(const struct model *model, const struct verdict_now *now, struct verdict *verdict);
+
+/* This machine, now. The result points to static memory. */
+const struct verdict_now *verdict_now(void);
+
+/* Charged to the limit's cgroup at the last heartbeat: nearly all of it. False when not known. */
+bool verdict_is_near_limit(const struct verdict_facts *facts);
+/* The machine had almost nothing left at the last heartbeat. False when not known. */
+bool verdict_is_machine_low(const struct verdict_facts *facts);
+/* No limit was near and no request was refused: nothing points at memory. */
+bool verdict_is_far_from_limits(const struct verdict_facts *facts);
+
+void verdict_facts_gather(const struct model *model, const struct verdict_now *now, struct verdict_facts *facts);
+
+/* "pending", "recovered" or "fatal": what became of a process after a refused request. */
+const char *verdict_request_state(const struct model *model, const struct verdict_now *now,
+                                  const struct model_failed *failed);
+
+#endif

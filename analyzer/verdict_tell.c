@@ -1,0 +1,356 @@
+/*
+ * verdict_tell.c - how is each cause of death said in a paragraph?
+ *
+ * The sentences share their parts: who, how it ended, how close to which limit, who held most. Numbers carry units,
+ * a conclusion carries its confidence and what it rests on, a line is where memory "was allocated".
+ *
+ * Called by   verdict.c.
+ * When failing  it cannot; long texts are cut.
+ */
+#include "verdict_tell.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "units.h"
+
+static void say(struct verdict *verdict, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void
+say(struct verdict *verdict, const char *format, ...)
+{
+	size_t used = strlen(verdict->text);
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(verdict->text + used, sizeof(verdict->text) - used, format, arguments);
+	va_end(arguments);
+}
+
+const char *
+verdict_line_text(const struct rank_line *line, char text[PLACE_TEXT_BYTES])
+{
+	if (line->where == NULL)
+		return place_text("", 0, "", "", text);
+	return place_text(line->where->file, line->where->line, line->where->function, line->where->module, text);
+}
+
+static uint32_t
+share_ppm(uint64_t part, uint64_t whole)
+{
+	if (whole == 0)
+		return 0;
+	return part >= whole ? 1000000 : (uint32_t)((double)part / (double)whole * 1e6);
+}
+
+static void
+say_who(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char name[PLACE_TEXT_BYTES];
+
+	(void)snprintf(name, sizeof(name), "%s", facts->process->name);
+	place_clean(name);
+	say(verdict, "%s%s (pid %" PRIu32 ")", facts->is_descendant ? "A child process, " : "", name,
+	    facts->process->identity->pid);
+}
+
+/* " When it died 489 MiB was live; 401 MiB of it (82 %) was allocated at train.py:41 epoch." and how it grew. */
+static void
+say_holder(const struct verdict_facts *facts, struct verdict *verdict, const char *when)
+{
+	const struct rank_line *top = &facts->top_live;
+	char total[UNITS_TEXT_BYTES];
+	char held[UNITS_TEXT_BYTES];
+	char share[UNITS_TEXT_BYTES];
+	char place[PLACE_TEXT_BYTES];
+
+	say(verdict, " %s %s was live%s", when, units_bytes(facts->live_bytes, total),
+	    facts->model->process_count > 1 ? " in all its processes" : "");
+	if (top->site_count == 0 || facts->live_bytes == 0) {
+		say(verdict, ".");
+		return;
+	}
+	say(verdict, "; %s of it (%s) was allocated at %s.", units_bytes(top->live_bytes, held),
+	    units_share(share_ppm(top->live_bytes, facts->live_bytes), share), verdict_line_text(top, place));
+	if (top->leak == MODEL_LEAK_LEAK)
+		say(verdict, " It accumulates: blocks from %" PRIu32 " of %" PRIu32 " generations are still alive.",
+		    top->largest->generations_alive, top->largest->generations_total);
+}
+
+static void
+say_peak(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char peak[UNITS_TEXT_BYTES];
+	char held[UNITS_TEXT_BYTES];
+	char share[UNITS_TEXT_BYTES];
+	char place[PLACE_TEXT_BYTES];
+
+	if (facts->peak_domain == NULL)
+		return;
+	say(verdict, " The peak of its %s was %s", facts->peak_domain, units_bytes(facts->peak_bytes, peak));
+	if (facts->top_peak.site_count != 0)
+		say(verdict, "; %s of it (%s) was allocated at %s", units_bytes(facts->top_peak.peak_bytes, held),
+		    units_share(share_ppm(facts->top_peak.peak_bytes, facts->peak_bytes), share),
+		    verdict_line_text(&facts->top_peak, place));
+	say(verdict, ".");
+}
+
+/* How close to which limit, as far as the last heartbeat knows. */
+static void
+say_usage(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char used[UNITS_TEXT_BYTES];
+	char limit[UNITS_TEXT_BYTES];
+	char share[UNITS_TEXT_BYTES];
+	uint64_t machine = facts->process->identity->machine_bytes;
+
+	if (facts->charged_bytes != 0 && facts->limit_bytes != UINT64_MAX)
+		say(verdict, " At the last look %s of the container's %s were in use (%s).",
+		    units_bytes(facts->charged_bytes, used), units_bytes(facts->limit_bytes, limit),
+		    units_share(share_ppm(facts->charged_bytes, facts->limit_bytes), share));
+	else if (facts->available_bytes != UINT64_MAX && machine != 0)
+		say(verdict, " At the last look %s of the machine's %s were still available.",
+		    units_bytes(facts->available_bytes, used), units_bytes(machine, limit));
+	else if (facts->resident_bytes != 0)
+		say(verdict, " At the last look it occupied %s.", units_bytes(facts->resident_bytes, used));
+}
+
+void
+verdict_tell_machine_restarted(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_who(facts, verdict);
+	say(verdict, " was not closed, and this is another boot of the machine, or another machine: how it ended is "
+	             "not known.");
+	say_usage(facts, verdict);
+	say_holder(facts, verdict, "When recording stopped");
+}
+
+void
+verdict_tell_running(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_who(facts, verdict);
+	say(verdict, " is still running.");
+	say_usage(facts, verdict);
+	say_holder(facts, verdict, "Just now");
+}
+
+void
+verdict_tell_replaced(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_who(facts, verdict);
+	say(verdict, " was replaced by another program (exec) that left no capture.");
+	say_peak(facts, verdict);
+}
+
+void
+verdict_tell_exited(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_who(facts, verdict);
+	say(verdict, facts->exit_code == 0 ? " exited normally, with status 0." : " exited by itself.");
+	say_peak(facts, verdict);
+	if (facts->top_live.leak == MODEL_LEAK_LEAK)
+		say_holder(facts, verdict, facts->process->is_finalizing ? "When Python began to shut down" : "At the end");
+}
+
+static void
+say_counter(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	if (facts->cgroup_kills != 0)
+		say(verdict, " (%s: the cgroup's oom_kill counter rose from %" PRIu64 " to %" PRIu64 "%s).",
+		    verdict->confidence, facts->cgroup_kills_before, facts->cgroup_kills_before + facts->cgroup_kills,
+		    facts->counters_are_late ? ", read after the fact" : "");
+	else
+		say(verdict, " (%s).", verdict->confidence);
+}
+
+void
+verdict_tell_container_limit(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char limit[UNITS_TEXT_BYTES];
+
+	say_who(facts, verdict);
+	say(verdict, " was killed by the kernel because the container's ");
+	if (facts->limit_bytes != UINT64_MAX)
+		say(verdict, "memory limit of %s was reached", units_bytes(facts->limit_bytes, limit));
+	else
+		say(verdict, "memory limit was reached");
+	say_counter(facts, verdict);
+	if (facts->cgroup_kills == 0)
+		say_usage(facts, verdict);
+	say_holder(facts, verdict, "When it died");
+}
+
+void
+verdict_tell_machine_memory(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_who(facts, verdict);
+	if (facts->cgroup_kills != 0) {
+		say(verdict, " was killed by the kernel because the machine ran out of memory");
+		say_counter(facts, verdict);
+	} else if (facts->machine_kills != 0) {
+		say(verdict, " was killed, and the kernel killed %" PRIu64 " process%s on this machine for lack of memory "
+		             "in its time (%s: which ones is not counted).",
+		    facts->machine_kills, facts->machine_kills == 1 ? "" : "es", verdict->confidence);
+	} else {
+		say(verdict, " was killed when the machine was almost out of memory (%s).", verdict->confidence);
+	}
+	say_usage(facts, verdict);
+	say_holder(facts, verdict, "When it died");
+}
+
+void
+verdict_tell_shm_full(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char size[UNITS_TEXT_BYTES];
+
+	say_who(facts, verdict);
+	say(verdict, " ended by SIGBUS, which is what touching shared memory gives when /dev/shm (%s) is full (%s: "
+	             "shared mappings of that size were live).",
+	    units_bytes(facts->process->identity->shm_bytes, size), verdict->confidence);
+	say_holder(facts, verdict, "When it died");
+}
+
+static void
+say_refusal(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char bytes[UNITS_TEXT_BYTES];
+	char place[PLACE_TEXT_BYTES];
+	const struct model_failed *refused = facts->refused;
+
+	say(verdict, "a request for %s in %s", units_bytes(refused->bytes, bytes),
+	    facts->model->domains[refused->domain].name);
+	if (refused->site != NULL && refused->site->where != NULL) {
+		struct rank_line line = { .where = refused->site->where };
+
+		say(verdict, " at %s", verdict_line_text(&line, place));
+	}
+	say(verdict, " was refused");
+}
+
+static void
+say_how_it_ended(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_who(facts, verdict);
+	if (facts->end == VERDICT_END_SIGNAL)
+		say(verdict, " was ended by signal %d (SIG%s)", facts->signal,
+		    sigabbrev_np(facts->signal) != NULL ? sigabbrev_np(facts->signal) : "?");
+	else if (facts->end == VERDICT_END_FAILED)
+		say(verdict, " exited with status %d", facts->exit_code);
+	else
+		say(verdict, " ended without a clean exit");
+}
+
+void
+verdict_tell_device_memory(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct model_domain *domain = &facts->model->domains[facts->refused->domain];
+	char held[UNITS_TEXT_BYTES];
+
+	say_how_it_ended(facts, verdict);
+	say(verdict, " after ");
+	say_refusal(facts, verdict);
+	say(verdict, " by the driver (%s). The process held %s there; frameworks keep a cache between tensors and the "
+	             "driver, so lines shown are where the cache grew.",
+	    verdict->confidence, units_bytes(domain->live_bytes, held));
+}
+
+static void
+say_rlimit(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct kmem_identity *identity = facts->process->identity;
+	char bytes[UNITS_TEXT_BYTES];
+
+	for (size_t i = 0; i < KMEM_LIMITS_MAX; i++) {
+		const struct kmem_limit *limit = &identity->limits[i];
+		bool is_space = limit->kind == KMEM_LIMIT_ADDRESS_SPACE;
+
+		if ((!is_space && limit->kind != KMEM_LIMIT_DATA) || limit->bytes == UINT64_MAX)
+			continue;
+		say(verdict, " Its %s is limited to %s (ulimit -%s).", is_space ? "address space" : "data segment",
+		    units_bytes(limit->bytes, bytes), is_space ? "v" : "d");
+		return;
+	}
+	if (identity->overcommit_mode == 2)
+		say(verdict, " This machine refuses what it cannot back with memory (vm.overcommit_memory is 2).");
+	else if (identity->machine_bytes != 0 && facts->refused->bytes > identity->machine_bytes + identity->swap_bytes)
+		say(verdict, " That is more than the machine has (%s).", units_bytes(identity->machine_bytes, bytes));
+}
+
+void
+verdict_tell_request_refused(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_how_it_ended(facts, verdict);
+	say(verdict, " after ");
+	say_refusal(facts, verdict);
+	say(verdict, " (%s: nothing shows that it went on from there).", verdict->confidence);
+	say_rlimit(facts, verdict);
+	say_holder(facts, verdict, "Then");
+}
+
+void
+verdict_tell_low_memory_daemon(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_how_it_ended(facts, verdict);
+	say(verdict, "; the kernel's counters do not show a kill, but the machine was almost out of memory, so a "
+	             "low-memory daemon may have sent it (%s).",
+	    verdict->confidence);
+	say_usage(facts, verdict);
+	say_holder(facts, verdict, "When it died");
+}
+
+static void
+say_memory_is_no_suspect(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	if (verdict_is_far_from_limits(facts))
+		say(verdict, " Nothing here points at memory.");
+	say_usage(facts, verdict);
+}
+
+void
+verdict_tell_crashed(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_how_it_ended(facts, verdict);
+	say(verdict, ": it crashed or aborted, it was not killed for memory.");
+	say_memory_is_no_suspect(facts, verdict);
+}
+
+void
+verdict_tell_signal(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_how_it_ended(facts, verdict);
+	if (facts->is_kill_counted || (facts->is_machine_counted && facts->machine_kills == 0))
+		say(verdict, ", sent by another program or a person: the kernel counted no kill for memory here.");
+	else
+		say(verdict, "; who sent it is not known.");
+	say_memory_is_no_suspect(facts, verdict);
+	say_holder(facts, verdict, "When it died");
+}
+
+void
+verdict_tell_failed(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_how_it_ended(facts, verdict);
+	say(verdict, ": it ended by itself, and no request for memory was refused before.");
+	if (facts->exit_code > 128 && facts->exit_code < 128 + NSIG)
+		say(verdict, " A shell gives this status when a program that it ran was ended by signal %d; how that one "
+		             "ended is not recorded here.",
+		    facts->exit_code - 128);
+	say_usage(facts, verdict);
+	say_peak(facts, verdict);
+}
+
+void
+verdict_tell_gone(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_who(facts, verdict);
+	say(verdict, " is gone without a clean-exit mark on the same boot: it was killed or crashed (%s); by which "
+	             "signal is not known, because nobody waited for it.",
+	    verdict->confidence);
+	if (facts->is_kill_counted && facts->cgroup_kills == 0)
+		say(verdict, " The kernel counted no kill for memory in its cgroup.");
+	say_usage(facts, verdict);
+	say_holder(facts, verdict, "When it ended");
+}

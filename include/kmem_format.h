@@ -1,0 +1,409 @@
+/*
+ * kmem_format.h - what is in a .kmem file, byte by byte?
+ *
+ * The contract between the recorder (shim/) and the reader (analyzer/): types, units and invariants,
+ * nothing that runs. A capture is written through a shared mapping while the program runs and read after
+ * it died, perhaps by SIGKILL between any two instructions, perhaps on another machine of the same byte
+ * order. It is bounded by call sites, not by run time.
+ *
+ *   byte 0                       header, domain table, heartbeat ring, chunk directory  (KMEM_HEAD_BYTES)
+ *   KMEM_HEAD_BYTES + n * 64 KiB chunk n, owned by the section that directory entry n names
+ *
+ * A section is the concatenation of its chunks in directory order; the recorder maps them side by side,
+ * so a record may cross a chunk's end. All integers are in the recorder's byte order; `endian` tells.
+ *
+ * Invariants, tested by number in tests/unit/test_capture_file.c and test_capture_reader.c:
+ *   F1  contents before the index that leads to them: a site's `stack`, a frame's code index and a
+ *       module's place in the list are stored after the record they lead to.
+ *   F2  the space of a chunk is allocated on disk before its directory entry says that it exists.
+ *   F3  records in KMEM_SECTION_RECORDS never change once an index leads to them, and carry a checksum
+ *       of themselves (fields named "mutable" excepted).
+ *   F4  the identity part of the header never changes after `identity_checksum` was stored.
+ *   F5  in a capture that was closed cleanly every directory entry has `is_sealed` and the checksum of
+ *       its chunk, and `head_checksum` covers the mutable part of the head.
+ */
+#ifndef KMEM_FORMAT_H
+#define KMEM_FORMAT_H
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define KMEM_MAGIC "kmemshim"            // 8 bytes, no terminator
+#define KMEM_VERSION 1u
+#define KMEM_ENDIAN 0x01020304u
+#define KMEM_CHUNK_BYTES 65536u
+#define KMEM_CHUNKS_MAX 8192u            // 512 MiB of chunks
+#define KMEM_DOMAINS_MAX 64u
+#define KMEM_HEARTBEATS_MAX 128u
+#define KMEM_FAILED_MAX 16u
+#define KMEM_LIMITS_MAX 8u
+#define KMEM_ADDRESS_BITS 47             // user addresses of x86-64 with 4-level page tables
+
+/*
+ * Where bytes live. The numbers are rows of the domain table in the file, which also holds their names,
+ * so that a reader needs no table of its own. Devices follow from KMEM_DOMAIN_CUDA_FIRST.
+ */
+enum kmem_domain {
+	KMEM_DOMAIN_HEAP = 0,         // malloc family: requested bytes
+	KMEM_DOMAIN_MMAP = 1,         // private anonymous mappings that can be touched
+	KMEM_DOMAIN_RESERVED = 2,     // PROT_NONE or MAP_NORESERVE: address space, not memory
+	KMEM_DOMAIN_FILE = 3,         // private and read-only mappings of files
+	KMEM_DOMAIN_SHARED = 4,       // shared mappings that can be written
+	KMEM_DOMAIN_CUDA_PINNED = 5,  // "cuda/pinned": host memory given out by the CUDA driver
+	KMEM_DOMAIN_CUDA_MANAGED = 6, // "cuda/managed"
+	KMEM_DOMAIN_CUDA_FIRST = 8,   // "cuda:0"; device n is row KMEM_DOMAIN_CUDA_FIRST + n
+	KMEM_DOMAIN_CUDA_LAST = 39,   // "cuda:31"
+};
+
+enum kmem_section {
+	KMEM_SECTION_NONE = 0,
+	KMEM_SECTION_SITES = 1,       // struct kmem_site[], dense, in order of first use
+	KMEM_SECTION_GENERATIONS = 2, // struct kmem_generations[]
+	KMEM_SECTION_RECORDS = 3,     // records of several types, each behind a struct kmem_record
+	KMEM_SECTION_COUNT = 4,
+};
+
+/* What could not be recorded; every report prints those that are not 0. */
+enum kmem_loss {
+	KMEM_LOST_EVENTS = 0,          // allocations seen but not recorded: no room in any table
+	KMEM_LOST_EVENT_BYTES = 1,     // their requested bytes
+	KMEM_LOST_SITES = 2,           // events booked on the domain's "no room for this stack" site
+	KMEM_LOST_STACKS = 3,          // events whose stack could not be taken (too little stack left, ...)
+	KMEM_LOST_UNKNOWN_FREES = 4,   // releases of addresses that we never saw given out
+	KMEM_LOST_MISSED_FREES = 5,    // an address was given out again without a release that we saw
+	KMEM_LOST_REENTRANT = 6,       // calls made while this thread was inside the shim (signal handlers)
+	KMEM_LOST_UNWINDS = 7,         // native walks that ended before the outermost frame
+	KMEM_LOST_PYTHON_FRAMES = 8,   // Python frames that failed a validity check
+	KMEM_LOST_PYTHON_TEXT = 9,     // code objects without room for their text
+	KMEM_LOST_MODULES = 10,        // modules that could not be described
+	KMEM_LOST_TEARDOWN_EVENTS = 11, // events after Python began to finalise: deliberately not booked
+	KMEM_LOST_GROWTH = 12,         // times the capture could not grow
+	KMEM_LOST_FALLBACK_UNWINDS = 13, // walks that needed libunwind: not a loss, a cost worth knowing
+	KMEM_LOSS_COUNT = 24,
+};
+
+enum kmem_state {
+	KMEM_STATE_STARTING = 0,
+	KMEM_STATE_RUNNING = 1,       // also what SIGKILL leaves behind
+	KMEM_STATE_CLEAN_EXIT = 2,    // exit, _exit or quick_exit was reached
+	KMEM_STATE_EXEC_REPLACED = 3, // the image was replaced by exec
+};
+
+/*
+ * The high-water mark of one total and who held it (see shim/peak.c): two words changed by one 128-bit
+ * compare-and-swap. Bits 0 to 47 of the words are `now` and `mark`; bits 48 to 63 are the low (in `now`)
+ * and high (in `mark`) half of a 32-bit epoch. kmem_words.h unpacks them.
+ *
+ *   in a domain   now = live bytes, mark = highest live bytes before the last fall, epoch = falls from a
+ *                 new maximum so far
+ *   in a site     now = live bytes, mark = live bytes when the epoch began, epoch = last one folded in
+ */
+struct kmem_peak_word {
+	_Alignas(16) uint64_t now;
+	uint64_t mark;
+};
+static_assert(sizeof(struct kmem_peak_word) == 16, "one cmpxchg16b");
+
+/* One row of the domain table. Mutable, except the name. */
+struct kmem_domain_row {
+	struct kmem_peak_word peak;       // bytes
+	_Atomic uint64_t allocated_bytes; // sum of requested sizes
+	_Atomic uint64_t freed_bytes;
+	_Atomic uint64_t allocated_count;
+	_Atomic uint64_t freed_count;
+	uint64_t inherited_bytes;         // live in the parent at fork, not in any figure above
+	uint64_t inherited_count;
+	_Atomic uint64_t peak_resident_bytes; // resident set at the last heartbeat before the peak, 0 = none
+	_Atomic uint64_t is_used;         // 0: nothing was ever booked here
+	char name[32];                    // "heap", "cuda:0"; zero-terminated
+	uint64_t reserved[2];
+};
+static_assert(sizeof(struct kmem_domain_row) == 128, "two cache lines per domain");
+
+/*
+ * One call site: everything requested through one stack, in one domain. Mutable.
+ *
+ * Invariants, tested by number in tests/unit/test_site_table.c:
+ *   S1  stack == 0: the site is not published yet; a file that has one comes from a process that died
+ *       in between: its bytes count, its frames are unknown.
+ *   S2  stack, domain and first_epoch never change once stack != 0.
+ *   S3  allocated and freed counters only grow; live bytes = allocated_bytes - freed_bytes = peak.now.
+ *   S4  a reader that loads freed (acquire) before allocated never computes a negative live size.
+ *   S5  generations is 0 until a block of counters was claimed, then constant.
+ */
+struct kmem_site {
+	struct kmem_peak_word peak;       // bytes of this site: live, and its share of the domain's peak
+	_Atomic uint64_t allocated_bytes;
+	_Atomic uint64_t freed_bytes;
+	_Atomic uint64_t allocated_count;
+	_Atomic uint64_t freed_count;
+	_Atomic uint32_t stack;           // index + 1 of its struct kmem_stack in RECORDS, in units of 8 bytes
+	_Atomic uint32_t generations;     // index + 1 in GENERATIONS
+	uint16_t domain;                  // row of the domain table
+	uint8_t first_epoch;              // generation clock when the site was first seen
+	uint8_t reserved[5];
+};
+static_assert(sizeof(struct kmem_site) == 64, "one cache line per site");
+
+/*
+ * Births of one site by generation, for sites that hold blocks from more than one. The generation clock
+ * is 8 bits, 1 to 255: it ticks with allocated volume (all host domains together), every 64 KiB until
+ * 512 KiB, then eight times per doubling. Bucket b counts live blocks born at clock base + b (the last
+ * bucket: and later). Blocks born before `base_epoch`, or counted nowhere, are the site's live count
+ * less the sum of the buckets. Mutable.
+ */
+#define KMEM_GENERATION_BUCKETS 62
+struct kmem_generations {
+	_Atomic uint32_t site;            // index + 1 in SITES
+	_Atomic uint32_t base_epoch;
+	_Atomic uint32_t live_count[KMEM_GENERATION_BUCKETS];
+};
+static_assert(sizeof(struct kmem_generations) == 256, "four cache lines per generation block");
+
+enum kmem_record_type {
+	KMEM_RECORD_NONE = 0,   // reserved, never finished: the process died while writing it
+	KMEM_RECORD_STACK = 1,
+	KMEM_RECORD_CODE = 2,
+	KMEM_RECORD_MODULE = 3,
+	KMEM_RECORD_NOTE = 4,   // one line of text for the report ("Python 3.99: frames are not read: ...")
+};
+
+/* In front of every record; records start at multiples of 8 bytes. */
+struct kmem_record {
+	uint32_t checksum; // kmem_checksum() of the record's bytes after this field, mutable fields taken as 0
+	uint16_t type;     // enum kmem_record_type
+	uint16_t flags;    // by type
+	uint32_t bytes;    // whole record, this header included, without padding
+	uint32_t previous; // index + 1 (units of 8 bytes) of the record before it in its list (modules, notes); 0 = first
+};
+static_assert(sizeof(struct kmem_record) == 16, "");
+
+/*
+ * A frame is one word.
+ *   bit 63 set    Python: bits 0 to 31 index of the struct kmem_code (units of 8 bytes, not + 1), bits 32
+ *                 to 61 the byte offset of the instruction in the bytecode
+ *   bit 63 clear  native: bits 0 to 46 the address that the walk found: a return address, so the call is
+ *                 the instruction before; with bit 62 set the exact address (interrupted by a signal)
+ */
+#define KMEM_FRAME_PYTHON (UINT64_C(1) << 63)
+#define KMEM_FRAME_EXACT (UINT64_C(1) << 62)
+#define KMEM_FRAME_PC_MASK ((UINT64_C(1) << 48) - 1)
+#define KMEM_FRAME_CODE_MASK UINT64_C(0xffffffff)
+#define KMEM_FRAME_OFFSET_SHIFT 32
+#define KMEM_FRAME_OFFSET_MASK UINT64_C(0x3fffffff)
+
+enum kmem_stack_flags {
+	KMEM_STACK_TRUNCATED = 1,      // `omitted` frames were left out after the first `omitted_at`
+	KMEM_STACK_NO_END = 2,         // the walk stopped before the outermost frame
+	KMEM_STACK_IMPORT_CUT = 4,     // taken inside an import: frames inside the module's body were left out
+	KMEM_STACK_FOLDED = 8,         // no room: this stands for every later site of its domain; no frames
+	KMEM_STACK_NO_STACK = 16,      // the stack could not be taken; no frames
+	KMEM_STACK_ALTERNATE = 32,     // taken on a stack that is not the thread's own
+	KMEM_STACK_EVALUATOR_CUT = 64, // native frames between and below Python frames were left out
+};
+
+struct kmem_stack {
+	struct kmem_record record;     // flags: enum kmem_stack_flags
+	uint32_t frame_count;          // words in frames[]
+	uint32_t omitted;              // frames left out in the middle
+	uint32_t omitted_at;           // how many of frames[] stand before the gap
+	uint32_t module_generation;    // which modules were loaded: see struct kmem_module
+	uint64_t frames[];             // innermost first
+};
+
+enum kmem_code_flags {
+	KMEM_CODE_LIBRARY = 1,         // standard library, site-packages or frozen: not the user's own
+	KMEM_CODE_MODULE_BODY = 2,     // the code of a module's top level
+	KMEM_CODE_IMPORTLIB = 4,       // the import system itself
+	KMEM_CODE_CUT_TEXT = 8,        // a text was longer than we keep
+};
+
+/* One Python code object. Text is UTF-8 without terminators, in this order, right behind the struct. */
+struct kmem_code {
+	struct kmem_record record;     // flags: enum kmem_code_flags
+	uint32_t first_line;
+	uint32_t python_version;       // 0x030b for 3.11: chooses the line table's format
+	uint32_t file_bytes;
+	uint32_t function_bytes;       // qualified name where the interpreter has it
+	uint32_t line_table_bytes;     // co_linetable, or co_lnotab before 3.10
+	uint32_t reserved;
+	/* char file[file_bytes]; char function[function_bytes]; uint8_t line_table[line_table_bytes]; */
+};
+
+/*
+ * One loaded ELF object, as far as stacks lead into it. The list starts at kmem_header.modules. A native
+ * frame of a stack belongs to the module with start <= pc < end and loaded_generation <=
+ * stack.module_generation < unloaded_generation (0 = still loaded).
+ */
+struct kmem_module {
+	struct kmem_record record;
+	uint64_t start_addr;           // of the mapped object
+	uint64_t end_addr;
+	uint64_t load_bias;            // address in memory - address in the file's symbol table
+	uint32_t loaded_generation;
+	_Atomic uint32_t unloaded_generation; // mutable
+	uint64_t file_size_bytes;      // when it was seen; 0 = unknown
+	uint64_t file_mtime_ns;
+	uint32_t build_id_bytes;       // 0 = none
+	uint32_t path_bytes;
+	uint8_t build_id[32];
+	/* char path[path_bytes]; */
+};
+
+struct kmem_note {
+	struct kmem_record record;
+	uint32_t text_bytes;
+	uint32_t reserved;
+	/* char text[text_bytes]; */
+};
+
+/* One directory entry; entry n describes chunk n. Entries 0 to chunk_count - 1 are valid. */
+struct kmem_chunk {
+	uint8_t section;               // enum kmem_section
+	_Atomic uint8_t is_sealed;     // the checksum is valid: nothing in the chunk changes any more
+	uint8_t reserved[2];
+	_Atomic uint32_t checksum;     // kmem_checksum() of the chunk's 64 KiB
+};
+static_assert(sizeof(struct kmem_chunk) == 8, "");
+
+/* Now and then: how close to the limit? A ring; the newest has the highest sequence. Mutable. */
+struct kmem_heartbeat {
+	_Atomic uint64_t sequence;     // 1, 2, ...; 0 = never written; stored last, 0 while being written
+	uint64_t monotonic_ns;
+	uint64_t live_bytes;           // heap + mmap + shared
+	uint64_t resident_bytes;       // of this process
+	uint64_t cgroup_bytes;         // charged to the cgroup that owns the limit; 0 = unknown
+	uint64_t limit_bytes;          // the limit in force then; UINT64_MAX = none
+	uint64_t available_bytes;      // MemAvailable of the machine
+	uint64_t swap_free_bytes;
+};
+static_assert(sizeof(struct kmem_heartbeat) == 64, "");
+
+/* A request that the system refused. Mutable. */
+struct kmem_failed {
+	_Atomic uint64_t sequence;     // 1, 2, ...; stored last
+	uint64_t bytes;
+	uint64_t monotonic_ns;
+	uint64_t events_before;        // allocations booked in the domain when it failed: later ones mean recovery
+	uint32_t site;                 // index + 1 in SITES; 0 = unknown
+	uint16_t domain;
+	uint16_t reserved;
+	int32_t error;                 // errno, or the CUDA result
+	uint32_t reserved2;
+};
+static_assert(sizeof(struct kmem_failed) == 48, "");
+
+/* A limit that could end the process. */
+enum kmem_limit_kind {
+	KMEM_LIMIT_NONE = 0,
+	KMEM_LIMIT_CGROUP = 1,         // memory.max or memory.limit_in_bytes of the cgroup named in limit_path
+	KMEM_LIMIT_MACHINE = 2,        // MemTotal
+	KMEM_LIMIT_ADDRESS_SPACE = 3,  // RLIMIT_AS
+	KMEM_LIMIT_DATA = 4,           // RLIMIT_DATA
+};
+struct kmem_limit {
+	uint32_t kind;
+	uint32_t reserved;
+	uint64_t bytes;                // UINT64_MAX = unlimited
+};
+
+/* Counters that move when the kernel kills for memory. UINT64_MAX = could not be read. */
+struct kmem_kill_counters {
+	uint64_t cgroup_oom_kill;      // v2 memory.events, v1 memory.oom_control: victims in this cgroup
+	uint64_t cgroup_oom;           // v2 memory.events oom of the limit's owner; v1: 0
+	uint64_t cgroup_max_hits;      // v2 memory.events max, v1 memory.failcnt
+	uint64_t machine_oom_kill;     // /proc/vmstat oom_kill
+};
+
+/* Filled by `kmemshim run` after the program ended; own checksum, written with one pwrite. */
+struct kmem_launcher {
+	uint32_t checksum;             // kmem_checksum() of the rest; valid only when is_filled
+	uint32_t is_filled;
+	int32_t wait_status;           // as wait4() gave it
+	uint32_t reserved;
+	struct kmem_kill_counters after;
+	uint64_t max_resident_bytes;   // ru_maxrss of the program
+	uint64_t ended_realtime_ns;
+};
+
+#define KMEM_TEXT_BYTES 1024
+#define KMEM_COMMAND_BYTES 4096
+
+/* What does not change after start; covered by identity_checksum. */
+struct kmem_identity {
+	uint32_t pid;
+	uint32_t parent_pid;
+	uint64_t start_ticks;          // field 22 of /proc/PID/stat: with the pid it names the process
+	uint64_t start_realtime_ns;
+	uint64_t start_monotonic_ns;
+	uint32_t page_bytes;
+	uint32_t uid;
+	uint32_t is_first;             // 1: started the session; 0: a descendant
+	uint32_t is_forked;            // 1: this image began by fork, not by exec
+	uint32_t forked_from;          // pid, when is_forked
+	uint32_t tracks;               // bit 0: clean small children remove this file
+	struct kmem_limit limits[KMEM_LIMITS_MAX]; // those found at start
+	struct kmem_kill_counters before;
+	uint64_t machine_bytes;        // MemTotal
+	uint64_t swap_bytes;           // SwapTotal
+	uint64_t shm_bytes;            // size of /dev/shm, 0 = none
+	uint32_t overcommit_mode;      // /proc/sys/vm/overcommit_memory
+	uint32_t cgroup_version;       // 1, 2 or 0 = none found
+	char boot_id[40];
+	char session[40];
+	char tool_version[24];
+	char executable[KMEM_TEXT_BYTES];
+	char directory[KMEM_TEXT_BYTES];     // working directory at start
+	char cgroup_path[KMEM_TEXT_BYTES];   // folder under /sys/fs/cgroup of this process
+	char limit_path[KMEM_TEXT_BYTES];    // folder of the cgroup that owns the effective limit
+	uint32_t command_bytes;
+	uint32_t reserved;
+	char command[KMEM_COMMAND_BYTES];    // argv, zero-separated, cut at the end
+};
+
+struct kmem_header {
+	char magic[8];
+	uint32_t version;
+	uint32_t endian;
+	uint32_t head_bytes;           // KMEM_HEAD_BYTES
+	uint32_t chunk_bytes;          // KMEM_CHUNK_BYTES
+	uint32_t identity_bytes;       // sizeof(struct kmem_identity)
+	_Atomic uint32_t identity_checksum; // 0: the process died before it was written
+	struct kmem_identity identity;
+
+	/* Mutable from here. */
+	_Alignas(64) _Atomic uint32_t state;     // enum kmem_state
+	_Atomic uint32_t is_finalizing;          // Python's teardown began: figures are those of that moment
+	_Atomic int32_t exit_code;               // with KMEM_STATE_CLEAN_EXIT; -1 = unknown
+	_Atomic uint32_t head_checksum;          // with KMEM_STATE_CLEAN_EXIT: of the head with this field and `launcher` as 0
+	_Atomic uint64_t ended_monotonic_ns;     // with KMEM_STATE_CLEAN_EXIT
+	_Atomic uint32_t chunk_count;            // valid directory entries
+	_Atomic uint32_t modules;                // index + 1 of the newest struct kmem_module, in units of 8 bytes
+	_Atomic uint32_t notes;                  // the same of the newest struct kmem_note
+	_Atomic uint32_t module_generation;
+	_Atomic uint32_t python_version;         // 0x030b07f0 as PY_VERSION_HEX; 0 = no interpreter found
+	_Atomic uint32_t peak_error_bytes;       // how far the peak may be off by batching; 0 = exact
+	_Alignas(64) _Atomic uint64_t used_bytes[KMEM_SECTION_COUNT]; // append position in each section
+	_Alignas(64) _Atomic uint64_t generation_clock_bytes; // allocated volume that drives the clock
+	_Atomic uint64_t generation_clock;       // 1 to 255
+	_Atomic uint64_t verify_checked;
+	_Atomic uint64_t verify_mismatched;
+	_Atomic uint64_t attempt_bytes;          // last request of 1 MiB and more, stored before it was passed on
+	_Atomic uint64_t attempt_domain;
+	_Alignas(64) _Atomic uint64_t losses[KMEM_LOSS_COUNT];
+	_Alignas(64) _Atomic uint64_t failed_count;
+	struct kmem_failed failed[KMEM_FAILED_MAX]; // ring by sequence
+	_Alignas(64) struct kmem_launcher launcher;
+};
+
+#define KMEM_HEADER_ROOM 16384u
+#define KMEM_DOMAINS_OFFSET KMEM_HEADER_ROOM
+#define KMEM_HEARTBEATS_OFFSET (KMEM_DOMAINS_OFFSET + KMEM_DOMAINS_MAX * 128u)
+#define KMEM_DIRECTORY_OFFSET (KMEM_HEARTBEATS_OFFSET + KMEM_HEARTBEATS_MAX * 64u)
+#define KMEM_HEAD_BYTES (KMEM_DIRECTORY_OFFSET + KMEM_CHUNKS_MAX * 8u)
+static_assert(sizeof(struct kmem_header) <= KMEM_HEADER_ROOM, "the header fits its room");
+static_assert(KMEM_HEAD_BYTES % 4096 == 0, "chunks start on a page");
+static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "counters are shared between processes");
+
+#endif

@@ -1,0 +1,77 @@
+/*
+ * kmem_words.h - the few computations that recorder and reader must do alike.
+ *
+ * Called by both sides; safe anywhere: no state, no calls.
+ */
+#ifndef KMEM_WORDS_H
+#define KMEM_WORDS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kmem_format.h"
+
+#define KMEM_PEAK_BYTES_MASK ((UINT64_C(1) << 48) - 1)
+#define KMEM_CHECKSUM_START UINT32_C(2166136261)
+
+static inline uint64_t
+kmem_peak_now(struct kmem_peak_word word)
+{
+	return word.now & KMEM_PEAK_BYTES_MASK;
+}
+
+static inline uint64_t
+kmem_peak_mark(struct kmem_peak_word word)
+{
+	return word.mark & KMEM_PEAK_BYTES_MASK;
+}
+
+static inline uint32_t
+kmem_peak_epoch(struct kmem_peak_word word)
+{
+	return (uint32_t)(word.now >> 48) | (uint32_t)(word.mark >> 48) << 16;
+}
+
+static inline struct kmem_peak_word
+kmem_peak_pack(uint64_t now, uint64_t mark, uint32_t epoch)
+{
+	return (struct kmem_peak_word){
+		.now = (now & KMEM_PEAK_BYTES_MASK) | (uint64_t)(epoch & 0xffff) << 48,
+		.mark = (mark & KMEM_PEAK_BYTES_MASK) | (uint64_t)(epoch >> 16) << 48,
+	};
+}
+
+/* Highest live bytes of a domain. */
+static inline uint64_t
+kmem_domain_peak_bytes(struct kmem_peak_word domain)
+{
+	uint64_t now = kmem_peak_now(domain);
+	uint64_t mark = kmem_peak_mark(domain);
+
+	return now > mark ? now : mark;
+}
+
+/* What a site held when its domain was at its highest; see shim/peak.c for why. */
+static inline uint64_t
+kmem_site_peak_bytes(struct kmem_peak_word domain, struct kmem_peak_word site)
+{
+	if (kmem_peak_now(domain) > kmem_peak_mark(domain))
+		return kmem_peak_now(site);
+	return kmem_peak_epoch(site) == kmem_peak_epoch(domain) ? kmem_peak_mark(site) : kmem_peak_now(site);
+}
+
+/*
+ * FNV-1a, 32 bits: every step is a bijection of the state, so no single changed byte goes unseen. Start
+ * with KMEM_CHECKSUM_START; the result of one call may be the start of the next.
+ */
+static inline uint32_t
+kmem_checksum(uint32_t state, const void *bytes, size_t count)
+{
+	const unsigned char *at = bytes;
+
+	for (size_t i = 0; i < count; i++)
+		state = (state ^ at[i]) * UINT32_C(16777619);
+	return state;
+}
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * address_table.h - a lock-free hash from address to block, for the addresses the shadow cannot hold.
+ *
+ * Called by   pointer_map.c (blocks of 2 GiB and more, several blocks in one window), tracker.c (device addresses).
+ * Safe from   any thread and signal handler. One thread at a time owns an address: the allocator guarantees it.
+ * When full   put fails; the caller counts the loss.
+ */
+#ifndef ADDRESS_TABLE_H
+#define ADDRESS_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct address_block {
+	uint64_t bytes;
+	uint32_t site;        // index + 1
+	uint8_t generation;
+};
+
+/*
+ * Invariants, tested by number in tests/unit/test_address_table.c:
+ *   A1  a key is 0 (never used), 1 (given up, may be used again), 2 (being written) or an address; it leaves 0 once and
+ *       never returns to it, so a probe may stop at 0.
+ *   A2  the block is written before the key is stored (release) and read after the key was seen (acquire).
+ */
+struct address_table {
+	struct address_slot *slots; // reserved on first use
+	_Atomic uint64_t live_count;
+};
+
+bool address_table_put(struct address_table *table, uint64_t addr, struct address_block block);
+bool address_table_take(struct address_table *table, uint64_t addr, struct address_block *block);
+void address_table_clear(struct address_table *table); // forked child: one thread
+
+#endif

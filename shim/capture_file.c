@@ -1,0 +1,485 @@
+/*
+ * capture_file.c - the growing, preallocated, mapped .kmem file of this process (see capture_file.h).
+ *
+ * The head is mapped once. Each section has an address range of its own, reserved at the start; chunks of the file are
+ * mapped into it side by side, so a section is contiguous in memory and scattered in the file. Growth opens the file
+ * again by its path and checks that it is the same inode: a descriptor kept open would be closed by daemons, and its
+ * number could then belong to a file of the program.
+ *
+ * Not chosen  one big sparse file: on a full disk a touch of a hole is SIGBUS in the program. Every chunk is allocated
+ *             on disk before it is mapped (F2).
+ */
+#include "capture_file.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "capture_life.h"
+#include "diag.h"
+#include "kmem_words.h"
+#include "raw_sys.h"
+
+#define GROWTH_WAIT_YIELDS 2000 // about a millisecond and a half of waiting for another thread's growth
+#define GROWTH_CHUNKS_MAX 64
+
+struct section {
+	char *base;                   // reserved addresses; NULL until first use; set under the growth lock
+	size_t reserved_bytes;
+	_Atomic size_t mapped_bytes;  // usable from base; stored with release after the memory is there
+	_Atomic bool is_stuck;        // cannot grow any more
+};
+
+/*
+ * Before the start, after a failure, and in unit tests the structures are these: the same code runs, nothing is kept.
+ */
+static _Alignas(4096) char stand_in[KMEM_HEAD_BYTES];
+
+static char *head = stand_in;
+static struct section sections[KMEM_SECTION_COUNT];
+static atomic_flag growth_lock = ATOMIC_FLAG_INIT;
+static char file_path[4096];
+static struct stat file_identity;
+static bool has_file;
+
+static const size_t item_bytes[KMEM_SECTION_COUNT] = {
+	[KMEM_SECTION_SITES] = sizeof(struct kmem_site),
+	[KMEM_SECTION_GENERATIONS] = sizeof(struct kmem_generations),
+	[KMEM_SECTION_RECORDS] = 8,
+};
+
+struct kmem_header *
+capture_file_header(void)
+{
+	return (struct kmem_header *)(void *)head;
+}
+
+struct kmem_domain_row *
+capture_file_domain(unsigned domain)
+{
+	return (struct kmem_domain_row *)(void *)(head + KMEM_DOMAINS_OFFSET) + domain;
+}
+
+struct kmem_heartbeat *
+capture_file_heartbeats(void)
+{
+	return (struct kmem_heartbeat *)(void *)(head + KMEM_HEARTBEATS_OFFSET);
+}
+
+static struct kmem_chunk *
+directory(void)
+{
+	return (struct kmem_chunk *)(void *)(head + KMEM_DIRECTORY_OFFSET);
+}
+
+void
+capture_file_lost(enum kmem_loss loss, uint64_t count)
+{
+	/* relaxed: a statistic; nobody concludes anything about other memory from it */
+	atomic_fetch_add_explicit(&capture_file_header()->losses[loss], count, memory_order_relaxed);
+}
+
+/* Disk blocks for [offset, offset + bytes), so that touching the mapping can never be SIGBUS. */
+static bool
+allocate(int fd, uint64_t offset, size_t bytes)
+{
+	static const char zeros[4096];
+	struct rlimit limit;
+
+	/* Growing past RLIMIT_FSIZE would send SIGXFSZ to the program. */
+	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < offset + bytes) {
+		errno = EFBIG;
+		return false;
+	}
+	if (syscall(SYS_fallocate, fd, 0, offset, bytes) == 0)
+		return true;
+	if (errno != EOPNOTSUPP && errno != ENOSYS)
+		return false;
+	for (size_t done = 0; done < bytes; done += sizeof(zeros)) {
+		if (syscall(SYS_pwrite64, fd, zeros, sizeof(zeros), offset + done) != (long)sizeof(zeros))
+			return false;
+	}
+	return true;
+}
+
+static int
+open_again(void)
+{
+	struct stat now;
+	int fd = raw_open(file_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0);
+
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &now) == 0 && now.st_dev == file_identity.st_dev && now.st_ino == file_identity.st_ino)
+		return fd;
+	raw_close(fd);
+	errno = ESTALE;
+	return -1;
+}
+
+static bool
+map_chunks(struct section *section, size_t mapped, size_t bytes, uint64_t offset)
+{
+	int protection = PROT_READ | PROT_WRITE;
+	int fd;
+
+	if (!has_file)
+		return syscall(SYS_mprotect, section->base + mapped, bytes, protection) == 0;
+	fd = open_again();
+	if (fd < 0)
+		return false;
+	bool is_mapped = allocate(fd, offset, bytes) &&
+	                 raw_mmap(section->base + mapped, bytes, protection, MAP_SHARED | MAP_FIXED, fd,
+	                          (int64_t)offset) != MAP_FAILED;
+	int error = errno;
+	raw_close(fd);
+	errno = error;
+	return is_mapped;
+}
+
+/* Address space that sections may fill; less of it where the program's address space is limited. */
+static size_t
+reservation_bytes(enum kmem_section kind)
+{
+	static const size_t wanted[KMEM_SECTION_COUNT] = {
+		[KMEM_SECTION_SITES] = (size_t)128 << 20,
+		[KMEM_SECTION_GENERATIONS] = (size_t)128 << 20,
+		[KMEM_SECTION_RECORDS] = (size_t)256 << 20,
+	};
+	struct rlimit limit;
+	size_t bytes = wanted[kind];
+
+	if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur / 64 < bytes)
+		bytes = limit.rlim_cur / 64;
+	bytes -= bytes % KMEM_CHUNK_BYTES;
+	return bytes < KMEM_CHUNK_BYTES ? KMEM_CHUNK_BYTES : bytes;
+}
+
+static bool
+grow_locked(enum kmem_section kind, size_t end)
+{
+	struct section *section = &sections[kind];
+	struct kmem_header *header = capture_file_header();
+	size_t mapped = atomic_load_explicit(&section->mapped_bytes, memory_order_relaxed); // ours: the lock is held
+	uint32_t count = atomic_load_explicit(&header->chunk_count, memory_order_relaxed);
+
+	if (mapped >= end)
+		return true;
+	if (section->base == NULL) {
+		section->reserved_bytes = reservation_bytes(kind);
+		section->base = raw_reserve(section->reserved_bytes, PROT_NONE);
+		if (section->base == NULL)
+			return false;
+	}
+
+	/* A quarter more than there is: few growths, little unused room. */
+	size_t chunks = (end - mapped + KMEM_CHUNK_BYTES - 1) / KMEM_CHUNK_BYTES;
+	size_t ahead = mapped / KMEM_CHUNK_BYTES / 4;
+
+	if (chunks < ahead)
+		chunks = ahead < GROWTH_CHUNKS_MAX ? ahead : GROWTH_CHUNKS_MAX;
+	size_t bytes = chunks * KMEM_CHUNK_BYTES;
+
+	errno = ENOSPC;
+	if (chunks > KMEM_CHUNKS_MAX - count || bytes > section->reserved_bytes - mapped)
+		return false;
+	if (!map_chunks(section, mapped, bytes, KMEM_HEAD_BYTES + (uint64_t)count * KMEM_CHUNK_BYTES))
+		return false;
+	if (kind == KMEM_SECTION_SITES && has_file)
+		(void)syscall(SYS_mlock, section->base + mapped, bytes); // best effort: the counters are the hot range
+	for (size_t i = 0; i < chunks; i++)
+		directory()[count + i].section = (uint8_t)kind;
+
+	/* release: the entries before the count that leads to them (F1, F2). Pairs with the reader's acquire. */
+	atomic_store_explicit(&header->chunk_count, count + (uint32_t)chunks, memory_order_release);
+	/* release: the mapping before its size. Pairs with capture_file_append(). */
+	atomic_store_explicit(&section->mapped_bytes, mapped + bytes, memory_order_release);
+	return true;
+}
+
+static bool
+grow(enum kmem_section kind, size_t end)
+{
+	struct section *section = &sections[kind];
+
+	for (unsigned wait = 0; wait < GROWTH_WAIT_YIELDS; wait++) {
+		if (atomic_load_explicit(&section->is_stuck, memory_order_relaxed))
+			return false;
+		/* acquire: pairs with the clear below; what the last grower wrote is seen. */
+		if (!atomic_flag_test_and_set_explicit(&growth_lock, memory_order_acquire)) {
+			bool has_grown = grow_locked(kind, end);
+
+			if (!has_grown && !atomic_exchange_explicit(&section->is_stuck, true, memory_order_relaxed)) {
+				capture_file_lost(KMEM_LOST_GROWTH, 1);
+				diag_warn("%s: cannot grow (%s); recording goes on with what fits",
+				          has_file ? file_path : "private capture", strerrorname_np(errno));
+			}
+			atomic_flag_clear_explicit(&growth_lock, memory_order_release);
+			return has_grown;
+		}
+		/* acquire: pairs with grow_locked() of the thread that holds the lock. */
+		if (atomic_load_explicit(&section->mapped_bytes, memory_order_acquire) >= end)
+			return true;
+		sched_yield();
+	}
+	capture_file_lost(KMEM_LOST_GROWTH, 1);
+	return false;
+}
+
+void *
+capture_file_append(enum kmem_section kind, size_t bytes, uint32_t *index)
+{
+	struct section *section = &sections[kind];
+	_Atomic uint64_t *used = &capture_file_header()->used_bytes[kind];
+	size_t step = item_bytes[kind];
+	uint64_t offset;
+
+	bytes = (bytes + step - 1) / step * step;
+	if (atomic_load_explicit(&section->is_stuck, memory_order_relaxed) &&
+	    atomic_load_explicit(used, memory_order_relaxed) + bytes >
+	        atomic_load_explicit(&section->mapped_bytes, memory_order_relaxed))
+		return NULL;
+
+	/* relaxed: it hands out room and publishes nothing; records are published by their index (F1). */
+	offset = atomic_fetch_add_explicit(used, bytes, memory_order_relaxed);
+	/* acquire: pairs with grow_locked(): a size seen here means mapped memory. */
+	if (offset + bytes > atomic_load_explicit(&section->mapped_bytes, memory_order_acquire) &&
+	    !grow(kind, offset + bytes))
+		return NULL;
+	*index = (uint32_t)(offset / step);
+	return section->base + offset;
+}
+
+void *
+capture_file_at(enum kmem_section section, uint32_t index)
+{
+	return sections[section].base + (size_t)index * item_bytes[section];
+}
+
+void
+capture_file_seal_record(struct kmem_record *record)
+{
+	record->checksum = kmem_checksum(KMEM_CHECKSUM_START, (const char *)record + sizeof(record->checksum),
+	                                 record->bytes - sizeof(record->checksum));
+}
+
+void
+capture_file_note(const char *text)
+{
+	size_t length = strlen(text);
+	uint32_t index;
+	struct kmem_note *note = capture_file_append(KMEM_SECTION_RECORDS, sizeof(*note) + length, &index);
+	_Atomic uint32_t *list = &capture_file_header()->notes;
+	uint32_t previous = atomic_load_explicit(list, memory_order_relaxed);
+
+	if (note == NULL)
+		return;
+	note->record.type = KMEM_RECORD_NOTE;
+	note->record.bytes = (uint32_t)(sizeof(*note) + length);
+	note->text_bytes = (uint32_t)length;
+	memcpy(note + 1, text, length);
+	do {
+		note->record.previous = previous;
+		capture_file_seal_record(&note->record);
+		/* release: the note before the index that leads to it (F1). Pairs with the reader's acquire. */
+	} while (!atomic_compare_exchange_weak_explicit(list, &previous, index + 1, memory_order_release,
+	                                                memory_order_relaxed));
+}
+
+/* ---- life of the file: capture_life.h ---- */
+
+static bool
+make_folders(char *path)
+{
+	for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
+		if (slash != NULL)
+			*slash = '\0';
+		long made = syscall(SYS_mkdirat, AT_FDCWD, path, 0777);
+		bool is_usable = made == 0 || errno == EEXIST;
+
+		if (slash == NULL)
+			return is_usable;
+		*slash = '/';
+	}
+}
+
+/* A new file of our own: never through a link, never over something that exists. */
+static int
+create(const char *folder, const char *name)
+{
+	for (unsigned attempt = 1; attempt < 100; attempt++) {
+		char suffix[16] = "";
+		int fd;
+
+		if (attempt > 1)
+			diag_format(suffix, sizeof(suffix), "-%u", attempt);
+		diag_format(file_path, sizeof(file_path), "%s/%s%s.kmem", folder, name, suffix);
+		fd = raw_open(file_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+		if (fd >= 0 || errno != EEXIST)
+			return fd;
+	}
+	return -1;
+}
+
+static bool
+open_file(const char *folder, const char *name)
+{
+	char path[4096];
+	int fd;
+
+	diag_format(path, sizeof(path), "%s", folder);
+	if (!make_folders(path) || (fd = create(folder, name)) < 0)
+		return false;
+
+	bool is_open = fstat(fd, &file_identity) == 0 && allocate(fd, 0, KMEM_HEAD_BYTES);
+	char *mapped = MAP_FAILED;
+	if (is_open)
+		mapped = raw_mmap(NULL, KMEM_HEAD_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	int error = errno;
+
+	raw_close(fd);
+	if (mapped == MAP_FAILED) {
+		syscall(SYS_unlinkat, AT_FDCWD, file_path, 0);
+		errno = error;
+		return false;
+	}
+	(void)syscall(SYS_mlock, mapped, KMEM_DIRECTORY_OFFSET); // best effort
+	head = mapped;
+	has_file = true;
+	return true;
+}
+
+bool
+capture_file_open(const char *folder, const char *name)
+{
+	bool is_open = open_file(folder, name);
+
+	if (!is_open)
+		diag_warn("%s: cannot write a capture here (%s); nothing will be kept: set KMEMSHIM_OUT to a folder "
+		          "on a disk with room", folder, strerrorname_np(errno));
+
+	struct kmem_header *header = capture_file_header();
+	memcpy(header->magic, KMEM_MAGIC, sizeof(header->magic));
+	header->version = KMEM_VERSION;
+	header->endian = KMEM_ENDIAN;
+	header->head_bytes = KMEM_HEAD_BYTES;
+	header->chunk_bytes = KMEM_CHUNK_BYTES;
+	header->identity_bytes = sizeof(struct kmem_identity);
+	return is_open;
+}
+
+void
+capture_file_identified(void)
+{
+	struct kmem_header *header = capture_file_header();
+	uint32_t sum = kmem_checksum(KMEM_CHECKSUM_START, &header->identity, sizeof(header->identity));
+
+	/* release: the identity before its checksum (F4). */
+	atomic_store_explicit(&header->identity_checksum, sum, memory_order_release);
+}
+
+/* From here nothing that a late thread writes reaches the file: the mappings become private copies of it. */
+static void
+detach(int fd)
+{
+	const int protection = PROT_READ | PROT_WRITE;
+	const int flags = MAP_PRIVATE | MAP_FIXED;
+	uint32_t count = atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_relaxed);
+	size_t mapped[KMEM_SECTION_COUNT] = { 0 };
+
+	for (uint32_t i = 0; i < count; i++) {
+		unsigned kind = directory()[i].section;
+		int64_t offset = (int64_t)KMEM_HEAD_BYTES + (int64_t)i * KMEM_CHUNK_BYTES;
+		char *at = sections[kind].base + mapped[kind];
+
+		raw_mmap(at, KMEM_CHUNK_BYTES, protection, flags, fd, offset);
+		mapped[kind] += KMEM_CHUNK_BYTES;
+	}
+	raw_mmap(head, KMEM_HEAD_BYTES, protection, flags, fd, 0);
+}
+
+void
+capture_file_close(enum kmem_state state, int exit_code, uint64_t now_ns)
+{
+	int fd;
+
+	if (!has_file || (fd = open_again()) < 0)
+		return;
+	capture_file_growth_lock(); // never given back: nothing grows after this
+	detach(fd);
+	has_file = false;
+
+	uint32_t count = atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_relaxed);
+	size_t bytes = KMEM_HEAD_BYTES + (size_t)count * KMEM_CHUNK_BYTES;
+	char *whole = raw_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	raw_close(fd);
+	if (whole == MAP_FAILED)
+		return;
+	struct kmem_header *header = (struct kmem_header *)(void *)whole;
+	struct kmem_chunk *chunks = (struct kmem_chunk *)(void *)(whole + KMEM_DIRECTORY_OFFSET);
+
+	for (uint32_t i = 0; i < count; i++) {
+		const char *at = whole + KMEM_HEAD_BYTES + (size_t)i * KMEM_CHUNK_BYTES;
+
+		chunks[i].checksum = kmem_checksum(KMEM_CHECKSUM_START, at, KMEM_CHUNK_BYTES);
+		chunks[i].is_sealed = 1;
+	}
+	header->exit_code = exit_code;
+	header->ended_monotonic_ns = now_ns;
+	header->head_checksum = 0;
+	header->state = (uint32_t)state;
+	header->head_checksum = kmem_checksum(KMEM_CHECKSUM_START, whole, KMEM_HEAD_BYTES); // launcher is still 0
+	raw_munmap(whole, bytes);
+}
+
+void
+capture_file_remove(void)
+{
+	int fd;
+
+	/* Only what is ours: a file of the same name that somebody else put there stays. */
+	if (has_file && (fd = open_again()) >= 0) {
+		raw_close(fd);
+		syscall(SYS_unlinkat, AT_FDCWD, file_path, 0);
+	}
+}
+
+void
+capture_file_growth_lock(void)
+{
+	for (unsigned wait = 0; atomic_flag_test_and_set_explicit(&growth_lock, memory_order_acquire); wait++) {
+		if (wait > GROWTH_WAIT_YIELDS)
+			return;
+		sched_yield();
+	}
+}
+
+void
+capture_file_growth_unlock(void)
+{
+	atomic_flag_clear_explicit(&growth_lock, memory_order_release);
+}
+
+void
+capture_file_forked(void)
+{
+	for (unsigned i = 0; i < KMEM_SECTION_COUNT; i++) {
+		struct section *section = &sections[i];
+
+		if (section->base != NULL)
+			raw_mmap(section->base, section->reserved_bytes, PROT_NONE,
+			         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+		section->mapped_bytes = 0;
+		section->is_stuck = false;
+	}
+	if (head != stand_in)
+		raw_munmap(head, KMEM_HEAD_BYTES);
+	head = stand_in;
+	has_file = false;
+	memset(stand_in, 0, sizeof(stand_in));
+	atomic_flag_clear_explicit(&growth_lock, memory_order_relaxed);
+}

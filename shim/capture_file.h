@@ -1,0 +1,49 @@
+/*
+ * capture_file.h - the growing, preallocated, mapped .kmem file of this process.
+ *
+ * Called by   lifecycle.c (open, close), the stores of layer 2 (append), heartbeat.c.
+ * Safe from   append and the accessors: any hook; no allocation; growth makes system calls and is done by
+ *             one thread while the others use the room that is left.
+ * When failing  no disk, no room, no permission: one message, and the same structure continues in private
+ *             memory with nothing kept (the program is never disturbed), or the section stops growing
+ *             (KMEM_LOST_GROWTH).
+ */
+#ifndef CAPTURE_FILE_H
+#define CAPTURE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kmem_format.h"
+
+/* Header of the open capture; never NULL: before the start and after a failure it is a private stand-in. */
+struct kmem_header *capture_file_header(void);
+struct kmem_domain_row *capture_file_domain(unsigned domain);
+struct kmem_heartbeat *capture_file_heartbeats(void);
+
+/*
+ * Room for `bytes` at the end of a section, aligned to 8 bytes (SITES and GENERATIONS: their record size).
+ *
+ * index       out: position in the section in units of 8 bytes (records), or the record's number (SITES,
+ *             GENERATIONS)
+ * returns     zeroed memory in the capture, or NULL when the section is full or cannot grow
+ */
+void *capture_file_append(enum kmem_section section, size_t bytes, uint32_t *index);
+
+/* Address of what capture_file_append() gave this index; the index must be one it gave. */
+void *capture_file_at(enum kmem_section section, uint32_t index);
+
+/* Counts a loss. */
+void capture_file_lost(enum kmem_loss loss, uint64_t count);
+
+/*
+ * Finishes a record: fills in checksum. To be called before the index is published (F1, F3). The mutable
+ * fields must still be 0.
+ */
+void capture_file_seal_record(struct kmem_record *record);
+
+/* Stores one line of text for the report. */
+void capture_file_note(const char *text);
+
+#endif

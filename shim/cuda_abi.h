@@ -1,0 +1,92 @@
+/*
+ * cuda_abi.h - the few CUDA functions and numbers that the shim needs, declared without a toolkit.
+ *
+ * Called by   hooks_cuda_*.c, hooks_lookup.c and real_cuda.c. Declarations only; no CUDA package is needed.
+ * Sources     cuda.h and cuda_runtime_api.h of the CUDA 13.0 toolkit: the driver's exported names are only
+ *             ever added to, and no function below changed its signature between 11.2 and 13.0. Versions
+ *             are those of cudaTypedefs.h (PFN_cuMemAlloc_v3020: 3020).
+ *             tests/cuda/abi_check.cc compares every prototype with the toolkit's where one is installed.
+ *
+ * Results are C enums in the toolkit, passed as int; handles are pointers, or 64-bit integers for
+ * device addresses.
+ */
+#ifndef CUDA_ABI_H
+#define CUDA_ABI_H
+
+#include <stddef.h>
+
+enum {
+	CUDA_ABI_SUCCESS = 0,             // CUDA_SUCCESS, cudaSuccess
+	CUDA_ABI_OUT_OF_MEMORY = 2,       // CUDA_ERROR_OUT_OF_MEMORY, cudaErrorMemoryAllocation
+	CUDA_ABI_NOT_INITIALIZED = 3,     // CUDA_ERROR_NOT_INITIALIZED
+	CUDA_ABI_UNLOADING = 4,           // CUDA_ERROR_DEINITIALIZED, cudaErrorCudartUnloading
+	CUDA_ABI_NO_DEVICE = 100,         // cudaErrorNoDevice
+	CUDA_ABI_PER_THREAD_STREAM = 2,   // CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM
+	CUDA_ABI_NEWEST = 13000,          // CUDA_VERSION of the headers that this file was written from
+};
+
+typedef unsigned long long cuda_device_addr;  // CUdeviceptr
+
+/* Driver, libcuda.so.1. */
+int cuMemAlloc_v2(cuda_device_addr *addr, size_t bytes);
+int cuMemAllocPitch_v2(cuda_device_addr *addr, size_t *pitch_bytes, size_t width_bytes, size_t height,
+                       unsigned element_bytes);
+int cuMemAllocManaged(cuda_device_addr *addr, size_t bytes, unsigned flags);
+int cuMemAllocAsync(cuda_device_addr *addr, size_t bytes, void *stream);
+int cuMemAllocAsync_ptsz(cuda_device_addr *addr, size_t bytes, void *stream);
+int cuMemAllocHost_v2(void **addr, size_t bytes);
+int cuMemHostAlloc(void **addr, size_t bytes, unsigned flags);
+int cuMemFree_v2(cuda_device_addr addr);
+int cuMemFreeAsync(cuda_device_addr addr, void *stream);
+int cuMemFreeAsync_ptsz(cuda_device_addr addr, void *stream);
+int cuMemFreeHost(void *addr);
+int cuGetProcAddress(const char *name, void **function, int version, unsigned long long flags);
+int cuGetProcAddress_v2(const char *name, void **function, int version, unsigned long long flags,
+                        int *status);
+int cuCtxGetDevice(int *device); // asked, never hooked
+
+/* Runtime, libcudart.so.11.0, .12 and .13, or inside any program that was linked with libcudart_static.a. */
+int cudaMalloc(void **addr, size_t bytes);
+int cudaMallocManaged(void **addr, size_t bytes, unsigned flags);
+int cudaMallocAsync(void **addr, size_t bytes, void *stream);
+int cudaMallocAsync_ptsz(void **addr, size_t bytes, void *stream);
+int cudaMallocHost(void **addr, size_t bytes);
+int cudaHostAlloc(void **addr, size_t bytes, unsigned flags);
+int cudaFree(void *addr);
+int cudaFreeAsync(void *addr, void *stream);
+int cudaFreeAsync_ptsz(void *addr, void *stream);
+int cudaFreeHost(void *addr);
+
+/*
+ * ROW(exported name, name to ask cuGetProcAddress for, first version with this ABI, 1 for the twin that
+ * cuGetProcAddress gives out for per-thread default streams)
+ */
+#define CUDA_ABI_DRIVER_FUNCTIONS(ROW)                                                                \
+	ROW(cuMemAlloc_v2, "cuMemAlloc", 3020, 0)                                                     \
+	ROW(cuMemAllocPitch_v2, "cuMemAllocPitch", 3020, 0)                                           \
+	ROW(cuMemAllocManaged, "cuMemAllocManaged", 6000, 0)                                          \
+	ROW(cuMemAllocAsync, "cuMemAllocAsync", 11020, 0)                                             \
+	ROW(cuMemAllocAsync_ptsz, "cuMemAllocAsync", 11020, 1)                                        \
+	ROW(cuMemAllocHost_v2, "cuMemAllocHost", 3020, 0)                                             \
+	ROW(cuMemHostAlloc, "cuMemHostAlloc", 2020, 0)                                                \
+	ROW(cuMemFree_v2, "cuMemFree", 3020, 0)                                                       \
+	ROW(cuMemFreeAsync, "cuMemFreeAsync", 11020, 0)                                               \
+	ROW(cuMemFreeAsync_ptsz, "cuMemFreeAsync", 11020, 1)                                          \
+	ROW(cuMemFreeHost, "cuMemFreeHost", 2000, 0)                                                  \
+	ROW(cuGetProcAddress, "cuGetProcAddress", 11030, 0)                                           \
+	ROW(cuGetProcAddress_v2, "cuGetProcAddress", 12000, 0)
+
+/* ROW(exported name) */
+#define CUDA_ABI_RUNTIME_FUNCTIONS(ROW)                                                               \
+	ROW(cudaMalloc)                                                                               \
+	ROW(cudaMallocManaged)                                                                        \
+	ROW(cudaMallocAsync)                                                                          \
+	ROW(cudaMallocAsync_ptsz)                                                                     \
+	ROW(cudaMallocHost)                                                                           \
+	ROW(cudaHostAlloc)                                                                            \
+	ROW(cudaFree)                                                                                 \
+	ROW(cudaFreeAsync)                                                                            \
+	ROW(cudaFreeAsync_ptsz)                                                                       \
+	ROW(cudaFreeHost)
+
+#endif

@@ -1,0 +1,9 @@
+/*
+ * export.h - a name that the program sees; everything else in the shim is hidden.
+ */
+#ifndef EXPORT_H
+#define EXPORT_H
+
+#define EXPORT __attribute__((visibility("default")))
+
+#endif

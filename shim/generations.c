@@ -1,0 +1,120 @@
+/*
+ * generations.c - from how many different times do the survivors come (see generations.h)?
+ *
+ * Not chosen  merging buckets in pairs when they run out: a release that runs at the same time would need a second protocol.
+ *             A clock that slows down as the volume grows needs no merging, and a leak in a loop that fills the memory
+ *             still crosses eight ticks in the last doubling.
+ */
+#include "generations.h"
+
+#include <stdatomic.h>
+
+#include "capture_file.h"
+
+#define TICK_BYTES_LOG2 16
+#define BATCH_BYTES ((uint64_t)1 << TICK_BYTES_LOG2)
+
+static __thread uint64_t unbooked_bytes __attribute__((tls_model("initial-exec")));
+
+uint8_t
+generations_clock_at(uint64_t volume_bytes)
+{
+	uint64_t ticks = volume_bytes >> TICK_BYTES_LOG2;
+
+	if (ticks < 8)
+		return (uint8_t)(1 + ticks);
+	unsigned octave = 60 - (unsigned)__builtin_clzll(ticks); // 8 to 15 ticks: octave 0
+	uint64_t clock = 9 + octave * 8 + ((ticks >> octave) - 8);
+
+	return clock < 255 ? (uint8_t)clock : 255;
+}
+
+uint8_t
+generations_clock(void)
+{
+	return (uint8_t)atomic_load_explicit(&capture_file_header()->generation_clock, memory_order_relaxed);
+}
+
+uint8_t
+generations_tick(uint64_t bytes)
+{
+	struct kmem_header *header = capture_file_header();
+
+	unbooked_bytes += bytes;
+	if (unbooked_bytes < BATCH_BYTES)
+		return generations_clock();
+
+	/* relaxed, here and for the clock: an age, not a message; a block that is tagged one tick early is no harm. */
+	uint64_t volume = atomic_fetch_add_explicit(&header->generation_clock_bytes, unbooked_bytes,
+	                                            memory_order_relaxed) + unbooked_bytes;
+	uint64_t now = generations_clock_at(volume);
+	uint64_t seen = atomic_load_explicit(&header->generation_clock, memory_order_relaxed);
+
+	unbooked_bytes = 0;
+	while (seen < now && !atomic_compare_exchange_weak_explicit(&header->generation_clock, &seen, now,
+	                                                            memory_order_relaxed, memory_order_relaxed))
+		;
+	return (uint8_t)(seen < now ? now : seen);
+}
+
+static unsigned
+bucket_of(const struct kmem_generations *block, uint8_t clock)
+{
+	uint32_t base = atomic_load_explicit(&block->base_epoch, memory_order_relaxed);
+	uint32_t bucket = clock > base ? clock - base : 0;
+
+	return bucket < KMEM_GENERATION_BUCKETS ? bucket : KMEM_GENERATION_BUCKETS - 1;
+}
+
+static uint32_t
+claim_block(struct kmem_site *site, uint32_t site_index, uint8_t clock)
+{
+	uint32_t index;
+	struct kmem_generations *block = capture_file_append(KMEM_SECTION_GENERATIONS, sizeof(*block), &index);
+	uint32_t none = 0;
+
+	if (block == NULL)
+		return 0;
+	atomic_store_explicit(&block->site, site_index, memory_order_relaxed);
+	atomic_store_explicit(&block->base_epoch, clock, memory_order_relaxed);
+	/* release: the block before the index (F1); acquire: another thread's block, whose base we read next. */
+	if (atomic_compare_exchange_strong_explicit(&site->generations, &none, index + 1, memory_order_acq_rel,
+	                                            memory_order_acquire))
+		return index + 1;
+	atomic_store_explicit(&block->site, 0, memory_order_relaxed); // lost the race: the block stays unused
+	return none;
+}
+
+uint8_t
+generations_born(struct kmem_site *site, uint32_t site_index, uint8_t clock)
+{
+	/* acquire: pairs with claim_block(). */
+	uint32_t index = atomic_load_explicit(&site->generations, memory_order_acquire);
+	struct kmem_generations *block;
+
+	if (index == 0) {
+		bool is_first_tick = clock <= site->first_epoch;
+
+		if (is_first_tick || atomic_load_explicit(&site->freed_count, memory_order_relaxed) >=
+		                         atomic_load_explicit(&site->allocated_count, memory_order_relaxed))
+			return 0;
+		index = claim_block(site, site_index, clock);
+		if (index == 0)
+			return 0;
+	}
+	block = capture_file_at(KMEM_SECTION_GENERATIONS, index - 1);
+	atomic_fetch_add_explicit(&block->live_count[bucket_of(block, clock)], 1, memory_order_relaxed);
+	return clock;
+}
+
+void
+generations_died(struct kmem_site *site, uint8_t generation)
+{
+	uint32_t index = atomic_load_explicit(&site->generations, memory_order_relaxed); // S5: constant by now
+	struct kmem_generations *block;
+
+	if (generation == 0 || index == 0)
+		return;
+	block = capture_file_at(KMEM_SECTION_GENERATIONS, index - 1);
+	atomic_fetch_sub_explicit(&block->live_count[bucket_of(block, generation)], 1, memory_order_relaxed);
+}

@@ -1,0 +1,96 @@
+/*
+ * heartbeat.c - how close to the limit was it (see heartbeat.h)?
+ *
+ * Invariant, tested in tests/unit/test_heartbeat.c:
+ *   H1  a beat's sequence is 0 while the beat is being written and its number afterwards (release), so a reader takes whole
+ *       beats only.
+ */
+#include "heartbeat.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <time.h>
+
+#include "capture_file.h"
+#include "kmem_words.h"
+#include "limits.h"
+
+#define STEP_MIN_BYTES ((uint64_t)1 << 20)
+#define STEPS_PER_LIMIT 256
+#define EVENTS_PER_LOOK 1024 // between two looks at the clock, per thread
+#define PERIOD_NS UINT64_C(1000000000)
+
+static _Atomic uint64_t next_bytes;
+static _Atomic uint64_t next_ns;
+static _Atomic uint64_t sequence;
+static __thread unsigned events __attribute__((tls_model("initial-exec")));
+
+uint64_t
+heartbeat_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now); // vdso: no system call
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* The resident set beside the highest live bytes: of the last beat at which a domain stood at its peak. */
+static void
+note_peaks(uint64_t resident_bytes)
+{
+	for (unsigned i = 0; i <= KMEM_DOMAIN_SHARED; i++) {
+		struct kmem_domain_row *row = capture_file_domain(i);
+
+		if (kmem_peak_now(row->peak) >= kmem_peak_mark(row->peak))
+			atomic_store_explicit(&row->peak_resident_bytes, resident_bytes, memory_order_relaxed);
+	}
+}
+
+void
+heartbeat_take(uint64_t live_bytes)
+{
+	uint64_t number = atomic_fetch_add_explicit(&sequence, 1, memory_order_relaxed) + 1;
+	struct kmem_heartbeat *beat = &capture_file_heartbeats()[number % KMEM_HEARTBEATS_MAX];
+	struct limits_now now;
+
+	limits_read_now(&capture_file_header()->identity, &now);
+	atomic_store_explicit(&beat->sequence, 0, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release); // the 0 before the new contents: H1
+	beat->monotonic_ns = heartbeat_now_ns();
+	beat->live_bytes = live_bytes;
+	beat->resident_bytes = now.resident_bytes;
+	beat->cgroup_bytes = now.cgroup_bytes;
+	beat->limit_bytes = now.limit_bytes;
+	beat->available_bytes = now.available_bytes;
+	beat->swap_free_bytes = now.swap_free_bytes;
+	atomic_store_explicit(&beat->sequence, number, memory_order_release); // H1
+	note_peaks(now.resident_bytes);
+
+	uint64_t step = now.limit_bytes / STEPS_PER_LIMIT;
+	if (step < STEP_MIN_BYTES || now.limit_bytes == UINT64_MAX)
+		step = STEP_MIN_BYTES;
+	atomic_store_explicit(&next_bytes, live_bytes + step, memory_order_relaxed);
+	atomic_store_explicit(&next_ns, beat->monotonic_ns + PERIOD_NS, memory_order_relaxed);
+}
+
+void
+heartbeat_after(uint64_t live_bytes)
+{
+	/* relaxed: thresholds; the exchange lets one thread through, another beat at the same time would do no harm. */
+	uint64_t threshold = atomic_load_explicit(&next_bytes, memory_order_relaxed);
+
+	if (live_bytes >= threshold) {
+		if (atomic_compare_exchange_strong_explicit(&next_bytes, &threshold, UINT64_MAX, memory_order_relaxed,
+		                                            memory_order_relaxed))
+			heartbeat_take(live_bytes);
+		return;
+	}
+	if (++events % EVENTS_PER_LOOK != 0)
+		return;
+	uint64_t due_ns = atomic_load_explicit(&next_ns, memory_order_relaxed);
+
+	if (heartbeat_now_ns() >= due_ns &&
+	    atomic_compare_exchange_strong_explicit(&next_ns, &due_ns, UINT64_MAX, memory_order_relaxed,
+	                                            memory_order_relaxed))
+		heartbeat_take(live_bytes);
+}

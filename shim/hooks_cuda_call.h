@@ -1,0 +1,113 @@
+/*
+ * hooks_cuda_call.h - one CUDA call of the program: which of the nested hooks books it, and when?
+ *
+ * The runtime calls the driver, trampolines call our hook twice, and each layer has hooks. The rules:
+ *   - an allocation is booked by the driver hook, once it succeeded; by the runtime hook only when no
+ *     driver hook booked anything inside it
+ *   - the stack is that of the outermost of our hooks, so that it begins at the call the program made
+ *   - a release is taken out by the outermost hook before the real call (R1)
+ *   - the same layer inside itself, and the runtime inside the driver, pass through
+ *
+ * The guard is held while we book, not during the real call: what CUDA allocates with malloc inside is host
+ * memory like any other, and a block that was allocated unseen but released in sight (or the other way
+ * round) would be booked wrongly. Mappings are told apart by real_cuda_depth.
+ *
+ * Called by   hooks_cuda_*.c. Every begin is followed by exactly one end, on the same thread.
+ * Safe from   any thread; errno is kept by the end functions.
+ */
+#ifndef HOOKS_CUDA_CALL_H
+#define HOOKS_CUDA_CALL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cuda_abi.h"
+#include "export.h"
+#include "tracker.h"
+
+#define INTERNAL __attribute__((visibility("hidden")))
+
+/*
+ * hook_NAME is the code of the export NAME. Only this name may be used for a pointer that we give out:
+ * NAME itself may be bound to another library's definition.
+ */
+#define HOOK_ROW(name, ...) extern __typeof__(name) hook_##name INTERNAL;
+CUDA_ABI_DRIVER_FUNCTIONS(HOOK_ROW)
+CUDA_ABI_RUNTIME_FUNCTIONS(HOOK_ROW)
+#undef HOOK_ROW
+
+#define HOOK_EXPORT(name) EXPORT extern __typeof__(name) name __attribute__((alias("hook_" #name)))
+
+/* NONE: a call that allocates nothing for the program, such as a lookup. */
+enum cuda_layer { CUDA_LAYER_NONE, CUDA_LAYER_RUNTIME, CUDA_LAYER_DRIVER };
+enum cuda_memory { CUDA_MEMORY_DEVICE, CUDA_MEMORY_PINNED, CUDA_MEMORY_MANAGED };
+
+/* On the stack of a hook. */
+struct cuda_call {
+	const void *hook_frame;      // whose caller the stack begins with
+	struct live_block released;  // of a release: what was taken out, site 0 = nothing
+	enum cuda_layer layer;
+	enum cuda_layer outer_layer; // restored at the end
+	unsigned outer_depth;        // restored at the end
+	bool is_booked_here;         // this hook, not one outside or inside it
+};
+
+void cuda_call_begin(struct cuda_call *call, enum cuda_layer layer, const void *hook_frame);
+void cuda_call_end(const struct cuda_call *call); // when there is nothing to book
+
+/* Before the real call, when it asks for host memory: the kernel may end the process inside. */
+void cuda_call_attempt(const struct cuda_call *call, enum cuda_memory memory, uint64_t bytes);
+
+/* result is the real function's; bytes what was asked for; addr is looked at only on success. */
+void cuda_call_end_allocation(struct cuda_call *call, enum cuda_memory memory, int result,
+                              uint64_t addr, uint64_t bytes);
+
+void cuda_call_begin_release(struct cuda_call *call, enum cuda_layer layer, const void *hook_frame,
+                             uint64_t addr);
+void cuda_call_end_release(struct cuda_call *call, int result);
+
+/*
+ * The code of one export. The including file says what its rows have in common:
+ *   HOOK_LAYER           enum cuda_layer
+ *   HOOK_FIND(row, caller)  the real function
+ *   HOOK_NOT_FOUND       result without one
+ * and per row: asked is the bytes of the request; given the bytes to book, evaluated after success. Every row
+ * has a parameter `addr`, in allocations an out parameter that may be NULL.
+ */
+#define HOOK_ALLOCATION(name, memory, parameters, arguments, asked, given)                            \
+	int hook_##name parameters                                                                    \
+	{                                                                                             \
+		const void *frame = __builtin_frame_address(0);                                       \
+		void *real = HOOK_FIND(REAL_CUDA_##name, __builtin_return_address(0));                \
+		struct cuda_call call;                                                                \
+                                                                                                      \
+		if (real == NULL)                                                                     \
+			return HOOK_NOT_FOUND;                                                        \
+		cuda_call_begin(&call, HOOK_LAYER, frame);                                            \
+		cuda_call_attempt(&call, memory, asked);                                              \
+		int result = ((__typeof__(name) *)real)arguments;                                     \
+		bool is_given = result == CUDA_ABI_SUCCESS && addr != NULL;                           \
+		cuda_call_end_allocation(&call, memory, result, is_given ? (uint64_t)*addr : 0,       \
+		                         is_given ? (given) : (asked));                               \
+		return result;                                                                        \
+	}                                                                                             \
+	HOOK_EXPORT(name)
+
+#define HOOK_RELEASE(name, parameters, arguments)                                                     \
+	int hook_##name parameters                                                                    \
+	{                                                                                             \
+		const void *frame = __builtin_frame_address(0);                                       \
+		void *real = HOOK_FIND(REAL_CUDA_##name, __builtin_return_address(0));                \
+		struct cuda_call call;                                                                \
+                                                                                                      \
+		if (real == NULL)                                                                     \
+			return HOOK_NOT_FOUND;                                                        \
+		cuda_call_begin_release(&call, HOOK_LAYER, frame, (uint64_t)addr);                    \
+		int result = ((__typeof__(name) *)real)arguments;                                     \
+		cuda_call_end_release(&call, result);                                                 \
+		return result;                                                                        \
+	}                                                                                             \
+	HOOK_EXPORT(name)
+
+#endif

@@ -1,0 +1,262 @@
+/*
+ * hooks_malloc.c - the malloc family. Exported names, no logic: guard, real call, tracker, errno.
+ *
+ * Every hook hands its own frame address on: the stack of the call site begins above it.
+ */
+#include <errno.h>
+#include <malloc.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "boot_arena.h"
+#include "capture_file.h"
+#include "export.h"
+#include "real_libc.h"
+#include "reentry_guard.h"
+#include "tracker.h"
+
+#define HERE __builtin_frame_address(0)
+
+/* Is this call to be tracked? Then the guard is held. */
+static inline bool
+enter(void)
+{
+	if (!tracker_is_on())
+		return false;
+	if (reentry_guard_enter())
+		return true;
+	capture_file_lost(KMEM_LOST_REENTRANT, 1);
+	return false;
+}
+
+/* After the real call: books the result, leaves the guard, and keeps what the real call said in errno. */
+static void *
+leave_allocated(const void *hook_frame, void *addr, size_t bytes)
+{
+	int host_errno = errno;
+
+	if (addr != NULL)
+		tracker_allocated(hook_frame, addr, bytes);
+	else if (bytes != 0)
+		tracker_failed(hook_frame, KMEM_DOMAIN_HEAP, bytes, host_errno);
+	reentry_guard_leave();
+	errno = host_errno;
+	return addr;
+}
+
+EXPORT void *
+malloc(size_t bytes)
+{
+	if (!real_libc_find())
+		return boot_arena_allocate(0, bytes);
+	if (!enter())
+		return real_libc.malloc(bytes);
+	tracker_attempt(KMEM_DOMAIN_HEAP, bytes);
+	return leave_allocated(HERE, real_libc.malloc(bytes), bytes);
+}
+
+EXPORT void *
+calloc(size_t count, size_t bytes)
+{
+	size_t total;
+
+	if (__builtin_mul_overflow(count, bytes, &total))
+		total = SIZE_MAX; // the real one refuses it
+	if (!real_libc_find())
+		return boot_arena_allocate(0, total);
+	if (!enter())
+		return real_libc.calloc(count, bytes);
+	tracker_attempt(KMEM_DOMAIN_HEAP, total);
+	return leave_allocated(HERE, real_libc.calloc(count, bytes), total);
+}
+
+/* A block of the boot arena grows into the real heap. */
+static void *
+realloc_from_boot(void *old, size_t bytes)
+{
+	size_t old_bytes = boot_arena_bytes(old);
+	void *fresh = real_libc_find() ? real_libc.malloc(bytes) : boot_arena_allocate(0, bytes);
+
+	if (fresh != NULL)
+		memcpy(fresh, old, old_bytes < bytes ? old_bytes : bytes);
+	return fresh;
+}
+
+/*
+ * The old block leaves the live map before the real call: once that returns, another thread may own the address (R1). It
+ * goes back only on failure.
+ */
+static void *
+realloc_at(const void *hook_frame, void *old, size_t bytes)
+{
+	tracker_attempt(KMEM_DOMAIN_HEAP, bytes);
+	struct live_block block = tracker_take(old);
+	void *fresh = real_libc.realloc(old, bytes);
+	int host_errno = errno;
+
+	if (fresh == NULL && (bytes != 0 || old == NULL)) {
+		tracker_put_back(block);
+		tracker_failed(hook_frame, KMEM_DOMAIN_HEAP, bytes, host_errno);
+	} else {
+		tracker_resized(hook_frame, block, fresh, bytes); // fresh is NULL if bytes was 0: the block is gone
+	}
+	reentry_guard_leave();
+	errno = host_errno;
+	return fresh;
+}
+
+EXPORT void *
+realloc(void *old, size_t bytes)
+{
+	if (boot_arena_serves(old))
+		return realloc_from_boot(old, bytes);
+	if (!real_libc_find())
+		return boot_arena_allocate(0, bytes);
+	if (!enter())
+		return real_libc.realloc(old, bytes);
+	return realloc_at(HERE, old, bytes);
+}
+
+EXPORT void *
+reallocarray(void *old, size_t count, size_t bytes)
+{
+	size_t total;
+
+	if (__builtin_mul_overflow(count, bytes, &total)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	if (boot_arena_serves(old))
+		return realloc_from_boot(old, total);
+	if (!real_libc_find())
+		return boot_arena_allocate(0, total);
+	if (!enter())
+		return real_libc.realloc(old, total);
+	return realloc_at(HERE, old, total);
+}
+
+/* Everything that gives a block back, before the real call. False: nothing to give to the real one. */
+static bool
+note_free(void *addr)
+{
+	int host_errno = errno;
+
+	if (addr == NULL || boot_arena_serves(addr) || !real_libc_find())
+		return false;
+	if (enter()) {
+		tracker_freed(addr);
+		reentry_guard_leave();
+		errno = host_errno;
+	}
+	return true;
+}
+
+EXPORT void
+free(void *addr)
+{
+	if (note_free(addr))
+		real_libc.free(addr);
+}
+
+EXPORT void cfree(void *addr);
+
+EXPORT void
+cfree(void *addr)
+{
+	if (note_free(addr))
+		real_libc.free(addr);
+}
+
+EXPORT void free_sized(void *addr, size_t bytes);
+
+EXPORT void
+free_sized(void *addr, size_t bytes)
+{
+	if (!note_free(addr))
+		return;
+	if (real_libc.free_sized != NULL)
+		real_libc.free_sized(addr, bytes);
+	else
+		real_libc.free(addr);
+}
+
+EXPORT void free_aligned_sized(void *addr, size_t alignment, size_t bytes);
+
+EXPORT void
+free_aligned_sized(void *addr, size_t alignment, size_t bytes)
+{
+	if (!note_free(addr))
+		return;
+	if (real_libc.free_aligned_sized != NULL)
+		real_libc.free_aligned_sized(addr, alignment, bytes);
+	else
+		real_libc.free(addr);
+}
+
+EXPORT int
+posix_memalign(void **addr, size_t alignment, size_t bytes)
+{
+	if (!real_libc_find()) {
+		*addr = boot_arena_allocate(alignment, bytes);
+		return *addr != NULL ? 0 : ENOMEM;
+	}
+	if (!enter())
+		return real_libc.posix_memalign(addr, alignment, bytes);
+	tracker_attempt(KMEM_DOMAIN_HEAP, bytes);
+	int result = real_libc.posix_memalign(addr, alignment, bytes);
+	int host_errno = errno;
+
+	if (result == 0)
+		tracker_allocated(HERE, *addr, bytes);
+	else if (result == ENOMEM)
+		tracker_failed(HERE, KMEM_DOMAIN_HEAP, bytes, result);
+	reentry_guard_leave();
+	errno = host_errno;
+	return result;
+}
+
+EXPORT void *
+aligned_alloc(size_t alignment, size_t bytes)
+{
+	if (!real_libc_find())
+		return boot_arena_allocate(alignment, bytes);
+	if (!enter())
+		return real_libc.aligned_alloc(alignment, bytes);
+	tracker_attempt(KMEM_DOMAIN_HEAP, bytes);
+	return leave_allocated(HERE, real_libc.aligned_alloc(alignment, bytes), bytes);
+}
+
+EXPORT void *
+memalign(size_t alignment, size_t bytes)
+{
+	if (!real_libc_find())
+		return boot_arena_allocate(alignment, bytes);
+	if (!enter())
+		return real_libc.memalign(alignment, bytes);
+	tracker_attempt(KMEM_DOMAIN_HEAP, bytes);
+	return leave_allocated(HERE, real_libc.memalign(alignment, bytes), bytes);
+}
+
+EXPORT void *
+valloc(size_t bytes)
+{
+	if (!real_libc_find())
+		return boot_arena_allocate(4096, bytes);
+	if (!enter())
+		return real_libc.valloc(bytes);
+	tracker_attempt(KMEM_DOMAIN_HEAP, bytes);
+	return leave_allocated(HERE, real_libc.valloc(bytes), bytes);
+}
+
+EXPORT void *
+pvalloc(size_t bytes)
+{
+	if (!real_libc_find())
+		return boot_arena_allocate(4096, bytes);
+	if (!enter())
+		return real_libc.pvalloc(bytes);
+	tracker_attempt(KMEM_DOMAIN_HEAP, bytes);
+	return leave_allocated(HERE, real_libc.pvalloc(bytes), bytes);
+}

@@ -1,0 +1,145 @@
+/*
+ * hooks_mmap.c - mappings. Exported names, no logic but which kind of memory a mapping is.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "export.h"
+#include "raw_sys.h"
+#include "real_libc.h"
+#include "reentry_guard.h"
+#include "tracker.h"
+
+#define HERE __builtin_frame_address(0)
+#define PAGE_BYTES ((size_t)4096) // mappings are made of these on x86-64, whatever else the kernel can do
+
+static size_t
+whole_pages(size_t bytes)
+{
+	return (bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+}
+
+static enum kmem_domain
+domain_of(int protection, int flags)
+{
+	bool is_shared = (flags & MAP_TYPE) != MAP_PRIVATE;
+
+	if (is_shared && ((flags & MAP_ANONYMOUS) != 0 || (protection & PROT_WRITE) != 0))
+		return KMEM_DOMAIN_SHARED;
+	if ((flags & MAP_ANONYMOUS) == 0)
+		return KMEM_DOMAIN_FILE;
+	if (protection == PROT_NONE || (flags & MAP_NORESERVE) != 0)
+		return KMEM_DOMAIN_RESERVED;
+	return KMEM_DOMAIN_MMAP;
+}
+
+/* Before the libc's own can be looked up. */
+static void *
+map(void *addr, size_t bytes, int protection, int flags, int fd, off_t offset)
+{
+	if (!real_libc_find())
+		return raw_mmap(addr, bytes, protection, flags, fd, offset);
+	return real_libc.mmap(addr, bytes, protection, flags, fd, offset);
+}
+
+static void *
+map_tracked(const void *hook_frame, void *addr, size_t bytes, int protection, int flags, int fd, off_t offset)
+{
+	enum kmem_domain domain = domain_of(protection, flags);
+	bool overlays = (flags & MAP_FIXED) != 0;
+	struct range_pieces below = { 0 };
+
+	if (domain != KMEM_DOMAIN_RESERVED)
+		tracker_attempt(domain, bytes);
+	if (overlays)
+		tracker_unmap_begin(addr, whole_pages(bytes), &below);
+
+	void *mapped = map(addr, bytes, protection, flags, fd, offset);
+	int host_errno = errno;
+
+	if (overlays)
+		tracker_unmap_end(&below, mapped != MAP_FAILED);
+	if (mapped != MAP_FAILED)
+		tracker_mapped(hook_frame, domain, mapped, whole_pages(bytes));
+	else if (host_errno == ENOMEM)
+		tracker_failed(hook_frame, domain, bytes, host_errno);
+	reentry_guard_leave();
+	errno = host_errno;
+	return mapped;
+}
+
+EXPORT void *
+mmap(void *addr, size_t bytes, int protection, int flags, int fd, off_t offset)
+{
+	if (!tracker_is_on() || !reentry_guard_enter())
+		return map(addr, bytes, protection, flags, fd, offset);
+	return map_tracked(HERE, addr, bytes, protection, flags, fd, offset);
+}
+
+EXPORT void *
+mmap64(void *addr, size_t bytes, int protection, int flags, int fd, off64_t offset)
+{
+	if (!tracker_is_on() || !reentry_guard_enter())
+		return map(addr, bytes, protection, flags, fd, offset);
+	return map_tracked(HERE, addr, bytes, protection, flags, fd, offset);
+}
+
+EXPORT int
+munmap(void *addr, size_t bytes)
+{
+	struct range_pieces taken;
+
+	if (!real_libc_find())
+		return raw_munmap(addr, bytes);
+	if (!tracker_is_on() || !reentry_guard_enter())
+		return real_libc.munmap(addr, bytes);
+	tracker_unmap_begin(addr, whole_pages(bytes), &taken);
+	int result = real_libc.munmap(addr, bytes);
+	int host_errno = errno;
+
+	tracker_unmap_end(&taken, result == 0);
+	reentry_guard_leave();
+	errno = host_errno;
+	return result;
+}
+
+EXPORT void *
+mremap(void *old, size_t old_bytes, size_t bytes, int flags, ...)
+{
+	struct range_pieces taken;
+	struct range_pieces below = { 0 };
+	va_list rest;
+	void *target;
+
+	va_start(rest, flags);
+	target = (flags & MREMAP_FIXED) != 0 ? va_arg(rest, void *) : NULL;
+	va_end(rest);
+	if (!real_libc_find())
+		return (void *)syscall(SYS_mremap, old, old_bytes, bytes, flags, target);
+	if (!tracker_is_on() || !reentry_guard_enter())
+		return real_libc.mremap(old, old_bytes, bytes, flags, target);
+
+	/* old_bytes 0 makes a second mapping of the same pages, and DONTUNMAP leaves the old range in place. */
+	bool keeps_old = old_bytes == 0 || (flags & MREMAP_DONTUNMAP) != 0;
+	tracker_unmap_begin(old, whole_pages(old_bytes), &taken);
+	if (target != NULL)
+		tracker_unmap_begin(target, whole_pages(bytes), &below);
+	void *moved = real_libc.mremap(old, old_bytes, bytes, flags, target);
+	int host_errno = errno;
+
+	tracker_unmap_end(&below, moved != MAP_FAILED);
+	if (moved != MAP_FAILED && !keeps_old) {
+		tracker_remapped(HERE, &taken, moved, whole_pages(bytes));
+	} else {
+		tracker_unmap_end(&taken, false);
+		if (moved != MAP_FAILED)
+			tracker_mapped(HERE, old_bytes == 0 ? KMEM_DOMAIN_SHARED : KMEM_DOMAIN_MMAP, moved,
+			               whole_pages(bytes));
+	}
+	reentry_guard_leave();
+	errno = host_errno;
+	return moved;
+}

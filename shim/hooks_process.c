@@ -1,0 +1,155 @@
+/*
+ * hooks_process.c - the ways a process image ends that run no exit handler: _exit and exec.
+ *
+ * The exec family is interposed name by name, because libc's members call each other inside. posix_spawn, system and popen
+ * start their children inside libc; those begin with an exec of their own and need nothing here. fork is seen through
+ * pthread_atfork and a page that the kernel wipes (lifecycle.c).
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "diag.h"
+#include "export.h"
+#include "lifecycle.h"
+#include "real_libc.h"
+
+extern char **environ;
+
+EXPORT void
+_exit(int status)
+{
+	lifecycle_end(status & 0xff);
+	real_libc_find();
+	real_libc._exit(status);
+}
+
+EXPORT void
+_Exit(int status)
+{
+	_exit(status);
+}
+
+/* Would exec find this? Searched in PATH as execvp does, when the name has no slash. */
+static bool
+is_executable(const char *file, bool searches)
+{
+	const char *path = getenv("PATH");
+	char whole[4096];
+
+	if (file == NULL)
+		return false;
+	if (!searches || strchr(file, '/') != NULL)
+		return access(file, X_OK) == 0;
+	for (path = path != NULL ? path : "/bin:/usr/bin"; *path != '\0';) {
+		size_t length = strcspn(path, ":");
+
+		if (length + strlen(file) + 2 < sizeof(whole)) {
+			memcpy(whole, path, length);
+			diag_format(whole + length, sizeof(whole) - length, "%s%s", length != 0 ? "/" : "./", file);
+			if (access(whole, X_OK) == 0)
+				return true;
+		}
+		path += length + (path[length] == ':');
+	}
+	return false;
+}
+
+static int
+replace_image(const char *file, bool searches, char *const argv[], char *const envp[])
+{
+	int host_errno = errno;
+
+	real_libc_find();
+	lifecycle_exec_begin(is_executable(file, searches));
+	errno = host_errno;
+	int result = searches ? real_libc.execvpe(file, argv, envp) : real_libc.execve(file, argv, envp);
+
+	lifecycle_exec_failed(); // only then are we still here; errno is the real one: nothing below touches it
+	return result;
+}
+
+EXPORT int
+execve(const char *path, char *const argv[], char *const envp[])
+{
+	return replace_image(path, false, argv, envp);
+}
+
+EXPORT int
+execv(const char *path, char *const argv[])
+{
+	return replace_image(path, false, argv, environ);
+}
+
+EXPORT int
+execvp(const char *file, char *const argv[])
+{
+	return replace_image(file, true, argv, environ);
+}
+
+EXPORT int
+execvpe(const char *file, char *const argv[], char *const envp[])
+{
+	return replace_image(file, true, argv, envp);
+}
+
+EXPORT int
+fexecve(int fd, char *const argv[], char *const envp[])
+{
+	int result;
+
+	real_libc_find();
+	lifecycle_exec_begin(fd >= 0);
+	result = real_libc.fexecve(fd, argv, envp);
+	lifecycle_exec_failed();
+	return result;
+}
+
+/* The list forms: the arguments are collected into a vector on the stack, as libc does. */
+#define COLLECT(first, vector, rest)                                                                                    \
+	va_list counted;                                                                                                \
+	size_t count = 1;                                                                                               \
+	va_start(rest, first);                                                                                          \
+	va_copy(counted, rest);                                                                                         \
+	while (va_arg(counted, char *) != NULL)                                                                         \
+		count++;                                                                                                \
+	va_end(counted);                                                                                                \
+	char **vector = __builtin_alloca((count + 1) * sizeof(*vector));                                                \
+	vector[0] = (char *)(uintptr_t)(first);                                                                         \
+	for (size_t i = 1; i <= count; i++)                                                                             \
+		vector[i] = va_arg(rest, char *)
+
+EXPORT int
+execl(const char *path, const char *argument, ...)
+{
+	va_list rest;
+
+	COLLECT(argument, vector, rest);
+	va_end(rest);
+	return replace_image(path, false, vector, environ);
+}
+
+EXPORT int
+execlp(const char *file, const char *argument, ...)
+{
+	va_list rest;
+
+	COLLECT(argument, vector, rest);
+	va_end(rest);
+	return replace_image(file, true, vector, environ);
+}
+
+EXPORT int
+execle(const char *path, const char *argument, ...)
+{
+	va_list rest;
+
+	COLLECT(argument, vector, rest);
+	char *const *envp = va_arg(rest, char *const *);
+	va_end(rest);
+	return replace_image(path, false, vector, envp);
+}

@@ -1,0 +1,282 @@
+/*
+ * lifecycle.c - start, fork, exec and exit of recording (see lifecycle.h).
+ *
+ * Invariants, tested in tests/preload:
+ *   L1  a forked child never writes its parent's capture: its state word is 0 (the kernel wipes the page), so its first event
+ *       starts it anew; until then nothing is recorded.
+ *   L2  a vfork child never ends, removes or marks the capture: its pid is not the one that started it.
+ *   L3  after the end nothing is recorded, whatever threads still run.
+ */
+#include "lifecycle.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture_file.h"
+#include "capture_life.h"
+#include "diag.h"
+#include "heartbeat.h"
+#include "kmem_words.h"
+#include "module_map.h"
+#include "native_stack.h"
+#include "process_identity.h"
+#include "python_frames.h"
+#include "raw_sys.h"
+#include "real_libc.h"
+#include "reentry_guard.h"
+#include "settings.h"
+#include "tracker.h"
+
+#define SMALL_BYTES ((uint64_t)1 << 20) // a process that never held this much may leave no file
+#define DEFAULT_FOLDER "kmemshim.out"
+
+extern char **environ;
+
+static bool has_started;
+static bool is_over;
+static uint32_t owner_pid;
+static char folder[KMEM_TEXT_BYTES];
+static struct kmem_identity identity; // assembled here, then copied into the capture
+
+static struct {
+	uint64_t bytes;
+	uint64_t count;
+} inherited[KMEM_DOMAINS_MAX]; // what the parent held at fork
+
+static bool
+is_owner(void)
+{
+	return owner_pid == (uint32_t)syscall(SYS_getpid);
+}
+
+/* The highest live bytes this process ever had, all domains together: an upper bound. */
+static uint64_t
+peak_bytes(void)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++) {
+		if (i != KMEM_DOMAIN_RESERVED && i != KMEM_DOMAIN_FILE)
+			bytes += kmem_domain_peak_bytes(capture_file_domain(i)->peak);
+	}
+	return bytes;
+}
+
+static void
+name_domains(void)
+{
+	static const char *const names[] = { "heap", "mmap", "reserved", "file", "shared", "cuda/pinned", "cuda/managed" };
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		diag_format(capture_file_domain(i)->name, sizeof(capture_file_domain(i)->name), "%s", names[i]);
+	for (unsigned i = KMEM_DOMAIN_CUDA_FIRST; i <= KMEM_DOMAIN_CUDA_LAST; i++)
+		diag_format(capture_file_domain(i)->name, sizeof(capture_file_domain(i)->name), "cuda:%u",
+		            i - KMEM_DOMAIN_CUDA_FIRST);
+}
+
+static void
+open_capture(bool is_forked, uint32_t parent_pid)
+{
+	struct kmem_header *header;
+	char name[KMEM_TEXT_BYTES];
+
+	process_identity_read(&identity);
+	identity.is_forked = is_forked;
+	identity.forked_from = parent_pid;
+	if (is_forked)
+		identity.is_first = 0;
+	identity.tracks = identity.is_first == 0;
+	process_identity_name(&identity, name, sizeof(name));
+	owner_pid = identity.pid;
+	capture_file_open(folder, name);
+	header = capture_file_header();
+	memcpy(&header->identity, &identity, sizeof(identity));
+	name_domains();
+	header->generation_clock = 1;
+	header->exit_code = -1;
+	for (unsigned i = 0; is_forked && i < KMEM_DOMAINS_MAX; i++) {
+		capture_file_domain(i)->inherited_bytes = inherited[i].bytes;
+		capture_file_domain(i)->inherited_count = inherited[i].count;
+	}
+	capture_file_identified();
+	atomic_store_explicit(&header->state, KMEM_STATE_RUNNING, memory_order_release); // all of the above first
+	heartbeat_take(0);
+}
+
+/* Where captures go, as an absolute path: children may change their directory. */
+static void
+choose_folder(void)
+{
+	char here[KMEM_TEXT_BYTES] = "";
+	const char *wanted = settings.out != NULL ? settings.out : DEFAULT_FOLDER;
+
+	if (*wanted != '/' && syscall(SYS_getcwd, here, sizeof(here)) <= 0)
+		diag_format(here, sizeof(here), ".");
+	diag_format(folder, sizeof(folder), "%s%s%s", here, *wanted == '/' ? "" : "/", wanted);
+}
+
+static void
+tell_children(void)
+{
+	if (settings.out == NULL || *settings.out != '/')
+		setenv("KMEMSHIM_OUT", folder, 1);
+	if (settings.session == NULL)
+		setenv("KMEMSHIM_SESSION", identity.session, 1);
+}
+
+static void
+move_state_to_wiped_page(void)
+{
+	_Atomic uint32_t *page = raw_reserve(4096, PROT_READ | PROT_WRITE);
+
+	if (page == NULL)
+		return;
+	if (madvise((void *)page, 4096, MADV_WIPEONFORK) != 0) { // then the fork handler alone has to do it
+		raw_munmap((void *)page, 4096);
+		return;
+	}
+	atomic_store_explicit(page, TRACKER_BUSY, memory_order_relaxed);
+	tracker_state = page;
+}
+
+static void
+before_fork(void)
+{
+	range_map_lock();
+	capture_file_growth_lock();
+	for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++) {
+		const struct kmem_domain_row *row = capture_file_domain(i);
+
+		inherited[i].bytes = kmem_peak_now(row->peak);
+		inherited[i].count = row->allocated_count - row->freed_count;
+	}
+}
+
+static void
+after_fork_in_parent(void)
+{
+	capture_file_growth_unlock();
+	range_map_unlock();
+}
+
+static void
+after_fork_in_child(void)
+{
+	capture_file_growth_unlock();
+	range_map_unlock();
+	if (!is_over)
+		atomic_store_explicit(tracker_state, TRACKER_ASLEEP, memory_order_relaxed); // one thread; also without wiping
+}
+
+static void
+at_exit(int status, void *unused)
+{
+	(void)unused;
+	lifecycle_end(status & 0xff);
+}
+
+static void
+at_quick_exit_end(void)
+{
+	lifecycle_end(-1); // the status is not told
+}
+
+static void
+start(void)
+{
+	has_started = true;
+	settings_parse(environ);
+	choose_folder();
+	move_state_to_wiped_page();
+	open_capture(false, 0);
+	native_stack_start();
+	python_frames_start();
+	tell_children();
+	on_exit(at_exit, NULL);
+	at_quick_exit(at_quick_exit_end);
+	pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+	diag_debug("recording process %u to %s", owner_pid, folder);
+}
+
+static void
+start_in_child(void)
+{
+	uint32_t parent_pid = owner_pid;
+
+	capture_file_forked();
+	tracker_clear();
+	module_map_forked();
+	python_frames_forked();
+	open_capture(true, parent_pid);
+}
+
+bool
+lifecycle_wake(void)
+{
+	uint32_t asleep = TRACKER_ASLEEP;
+
+	/* Without environ libc is not initialised: ld.so's own first requests pass untracked. */
+	if (is_over || reentry_guard_depth != 0 || (!has_started && environ == NULL) || !real_libc_find())
+		return false;
+	if (!atomic_compare_exchange_strong_explicit(tracker_state, &asleep, TRACKER_BUSY, memory_order_acquire,
+	                                             memory_order_relaxed))
+		return asleep == TRACKER_ON;
+	if (!reentry_guard_enter())
+		return false;
+	if (has_started)
+		start_in_child();
+	else
+		start();
+	reentry_guard_leave();
+	atomic_store_explicit(tracker_state, TRACKER_ON, memory_order_release); // a complete start first
+	return true;
+}
+
+__attribute__((constructor)) static void
+construct(void)
+{
+	(void)tracker_is_on();
+}
+
+void
+lifecycle_end(int exit_code)
+{
+	uint32_t on = TRACKER_ON;
+
+	if (!is_owner() || is_over)
+		return;
+	/* A child that forked and never allocated has no file. */
+	if (!atomic_compare_exchange_strong_explicit(tracker_state, &on, TRACKER_OFF, memory_order_relaxed,
+	                                             memory_order_relaxed))
+		return;
+	is_over = true; // L3
+	if (!reentry_guard_enter())
+		return;
+	if (identity.is_first == 0 && peak_bytes() < SMALL_BYTES) {
+		capture_file_remove();
+	} else {
+		heartbeat_take(kmem_peak_now(capture_file_domain(KMEM_DOMAIN_HEAP)->peak) +
+		               kmem_peak_now(capture_file_domain(KMEM_DOMAIN_MMAP)->peak) +
+		               kmem_peak_now(capture_file_domain(KMEM_DOMAIN_SHARED)->peak));
+		capture_file_close(KMEM_STATE_CLEAN_EXIT, exit_code, heartbeat_now_ns());
+	}
+	reentry_guard_leave();
+}
+
+void
+lifecycle_exec_begin(bool will_work)
+{
+	if (atomic_load_explicit(tracker_state, memory_order_relaxed) != TRACKER_ON || !is_owner())
+		return;
+	if (will_work && peak_bytes() < SMALL_BYTES)
+		capture_file_remove();
+	atomic_store_explicit(&capture_file_header()->state, KMEM_STATE_EXEC_REPLACED, memory_order_relaxed);
+}
+
+void
+lifecycle_exec_failed(void)
+{
+	if (atomic_load_explicit(tracker_state, memory_order_relaxed) == TRACKER_ON && is_owner())
+		atomic_store_explicit(&capture_file_header()->state, KMEM_STATE_RUNNING, memory_order_relaxed);
+}

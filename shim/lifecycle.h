@@ -1,0 +1,24 @@
+/*
+ * lifecycle.h - start, fork, exec and exit of recording in one process.
+ *
+ * Recording starts at the first hooked call after libc is initialised (other libraries' constructors may run before ours),
+ * or in our constructor. A forked child starts again, with a file of its own, at its first event.
+ *
+ * Called by   tracker_is_on() when recording is not on (lifecycle_wake is declared there), hooks_process.c. Safe from any hook.
+ */
+#ifndef LIFECYCLE_H
+#define LIFECYCLE_H
+
+#include <stdbool.h>
+
+/* The process is about to end by _exit; exit and quick_exit have handlers of their own. */
+void lifecycle_end(int exit_code);
+
+/*
+ * The image is about to be replaced. `will_work`: the file exists and may be executed. Both do nothing in a vfork child,
+ * which borrows its parent's memory.
+ */
+void lifecycle_exec_begin(bool will_work);
+void lifecycle_exec_failed(void);
+
+#endif

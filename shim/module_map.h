@@ -1,0 +1,32 @@
+/*
+ * module_map.h - which ELF objects do the stacks of this capture lead into?
+ *
+ * Called by   stack_store.c (module_map_note_pc for every native frame of a new site), hooks_dlclose.c,
+ *             lifecycle.c (fork).
+ * Safe from   module_map_note_pc: any hook; no lock, no allocation; a few system calls the first time a
+ *             module is seen.
+ * When full   KMEM_LOST_MODULES; the report shows such frames as plain addresses.
+ *
+ * Invariants, tested by number in tests/unit/test_module_map.c:
+ *   M1  a module is recorded once between two unloads of it, whoever races.
+ *   M2  at any moment of module_generation at most one recorded module covers an address.
+ */
+#ifndef MODULE_MAP_H
+#define MODULE_MAP_H
+
+#include <stdint.h>
+
+/*
+ * Makes sure that the module of this address is in the capture; an address in no module is ignored. To be
+ * called before the stack's module_generation is read: it may discover that another module was there
+ * before and raise it.
+ */
+void module_map_note_pc(uint64_t pc);
+
+/* In a forked child, after its own capture was opened: that one has no modules yet. */
+void module_map_forked(void);
+
+/* After the loader unloaded something: closes the records of what is gone and voids the unwind rules. */
+void module_map_unloaded_check(void);
+
+#endif

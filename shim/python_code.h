@@ -1,0 +1,38 @@
+/*
+ * python_code.h - which record of the capture describes this code object?
+ *
+ * At first sight of a code object its file, function, first line and line table are copied into one struct
+ * kmem_code; from then on its address leads to that record, until the object dies. The same code made again
+ * (a notebook cell that runs twice, exec in a loop) is found by its content and gets the record it had.
+ *
+ * Called by   python_frames.c, inside the reentry guard (find), from the code type's dealloc slot (forget).
+ * Safe from   any hook, any thread; no lock, no allocation.
+ * When full   a record that stands for all code without one, and KMEM_LOST_PYTHON_TEXT.
+ */
+#ifndef PYTHON_CODE_H
+#define PYTHON_CODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "python_layout.h"
+
+struct python_code {
+	uint32_t index; // of its struct kmem_code in RECORDS (units of 8 bytes)
+	uint16_t flags; // enum kmem_code_flags
+};
+
+/*
+ * code_addr  a code object that something keeps alive during the call: here, a frame of this thread
+ * returns    false when the capture has no room at all
+ */
+bool python_code_find(const struct python_interpreter *python, uint64_t code_addr,
+                      struct python_code *code);
+
+/* The object at this address is about to be freed. Before its memory is. */
+void python_code_forget(uint64_t code_addr);
+
+/* In a forked child, single-threaded: its own capture has no records yet. */
+void python_code_forked(void);
+
+#endif

@@ -1,0 +1,119 @@
+/*
+ * python_layout.h - where does this interpreter keep what a walk needs?
+ *
+ * One row of offsets per minor version of CPython. From 3.13 on the interpreter describes itself
+ * (`_Py_DebugOffsets`, first thing in `_PyRuntime`) and its own word replaces the row's. A row is used only
+ * after the check: types that never move say their name and size, and another size means another layout.
+ *
+ * Called by   python_frames.c, once, when an interpreter was found.
+ * Safe from   any context: reads static data of the interpreter, which need not be initialised.
+ * When failing  false, and one clause that says which check failed.
+ */
+#ifndef PYTHON_LAYOUT_H
+#define PYTHON_LAYOUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Inside every type object of a build with a global interpreter lock. */
+#define PYTHON_TYPE_NAME 24
+#define PYTHON_TYPE_BASIC_SIZE 32
+#define PYTHON_TYPE_DEALLOC 48
+
+/* How the thread state leads to the innermost frame, and which C-stack address belongs to a frame. */
+enum python_chain {
+	PYTHON_CHAIN_OBJECTS,        // tstate -> frame; no address known
+	PYTHON_CHAIN_OBJECTS_CFRAME, // tstate -> frame; tstate -> cframe, one per frame
+	PYTHON_CHAIN_CFRAME_ENTRY,   // tstate -> cframe -> frame; one cframe up to a frame with is_entry
+	PYTHON_CHAIN_CFRAME_SHIM,    // tstate -> cframe -> frame; one shim frame per evaluator
+	PYTHON_CHAIN_SHIM,           // tstate -> frame; one shim frame per evaluator
+};
+
+/* How a frame says which instruction it is at. */
+enum python_instruction {
+	PYTHON_INSTRUCTION_BYTES,   // int32, bytes
+	PYTHON_INSTRUCTION_UNITS,   // int32, units of 2 bytes
+	PYTHON_INSTRUCTION_POINTER, // address in the code object
+};
+
+/*
+ * Byte offsets. In tstate_frame, tstate_cframe, frame_owner and code_qualified_name 0 means that this version
+ * has no such field; other fields of later or earlier versions are 0 and not used.
+ */
+struct python_layout {
+	uint16_t version; // 0x030b for 3.11
+	uint8_t chain;    // enum python_chain
+	uint8_t instruction;
+
+	/* tp_basicsize of the types that the check looks at. */
+	uint16_t code_size;
+	uint16_t frame_size;
+	uint16_t generator_size;
+	uint16_t string_size;
+
+	uint16_t runtime_finalizing;
+	uint16_t runtime_interpreters; // head, with main behind it; used up to 3.11
+	uint16_t tstate_frame;
+	uint16_t tstate_cframe;
+	uint16_t tstate_thread_id;     // used up to 3.11
+	uint16_t cframe_frame;
+	uint16_t cframe_previous;
+
+	uint16_t frame_previous;
+	uint16_t frame_code;
+	uint16_t frame_instruction;
+	uint16_t frame_owner;
+	uint16_t frame_is_entry;
+
+	uint16_t code_first_line;
+	uint16_t code_file;
+	uint16_t code_name;
+	uint16_t code_qualified_name;
+	uint16_t code_line_table;
+	uint16_t code_first_traceable;
+	uint16_t code_bytecode;        // the bytecode itself with PYTHON_INSTRUCTION_POINTER, else a bytes object
+
+	uint16_t object_type;
+	uint16_t object_size;          // ob_size of variable-sized objects
+	uint16_t bytes_data;
+	uint16_t string_length;
+	uint16_t string_state;
+	uint16_t string_ascii_data;
+	uint16_t string_data;          // of compact strings that are not ASCII
+	uint8_t code_tag_mask;         // low bits of frame_code that are not address
+};
+
+/* The static types of one interpreter, as addresses. */
+struct python_types {
+	uint64_t type;
+	uint64_t code;
+	uint64_t frame;
+	uint64_t generator;
+	uint64_t string;
+	uint64_t bytes;
+};
+
+/* An interpreter that can be read. */
+struct python_interpreter {
+	struct python_layout layout;
+	struct python_types types;
+	uint32_t version_hex;          // PY_VERSION_HEX
+};
+
+/* The row of a PY_VERSION_HEX, or NULL. */
+const struct python_layout *python_layout_find(uint32_t version_hex);
+
+/* Is there an interpreter whose types are those of this row? `why` gets a clause when not. */
+bool python_layout_check(const struct python_layout *layout, const struct python_types *types,
+                         char *why, size_t why_size);
+
+/*
+ * Puts the interpreter's own offsets in place of the row's; nothing to do before 3.13.
+ *
+ * debug_offsets  address of `_PyRuntime`
+ */
+bool python_layout_refine(struct python_layout *layout, const uint64_t *debug_offsets,
+                          uint32_t version_hex, char *why, size_t why_size);
+
+#endif

@@ -1,0 +1,58 @@
+/*
+ * python_memory.h - loads from objects whose C types we do not have.
+ *
+ * Safe from   any hook, for addresses that are inside live objects of this process. What is read belongs to
+ *             the calling thread or is immutable; python_frames.c says why.
+ */
+#ifndef PYTHON_MEMORY_H
+#define PYTHON_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "kmem_format.h"
+
+#define PYTHON_MEMORY_LOWEST 65536u // vm.mmap_min_addr of every distribution
+
+/* Can an object of the interpreter live here? Refuses NULL, odd values and the debug allocator's fill. */
+static inline bool
+python_memory_is_object(uint64_t addr)
+{
+	return (addr & 7) == 0 && addr >= PYTHON_MEMORY_LOWEST && addr >> KMEM_ADDRESS_BITS == 0;
+}
+
+static inline uint64_t
+python_memory_u64(uint64_t addr)
+{
+	uint64_t value;
+
+	memcpy(&value, (const void *)addr, sizeof(value));
+	return value;
+}
+
+static inline int32_t
+python_memory_i32(uint64_t addr)
+{
+	int32_t value;
+
+	memcpy(&value, (const void *)addr, sizeof(value));
+	return value;
+}
+
+static inline uint32_t
+python_memory_u32(uint64_t addr)
+{
+	uint32_t value;
+
+	memcpy(&value, (const void *)addr, sizeof(value));
+	return value;
+}
+
+static inline uint8_t
+python_memory_u8(uint64_t addr)
+{
+	return *(const uint8_t *)addr;
+}
+
+#endif

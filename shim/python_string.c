@@ -1,0 +1,119 @@
+/*
+ * python_string.c - UTF-8 from the interpreter's three string representations; see python_string.h.
+ */
+#include "python_string.h"
+
+#include <string.h>
+
+#include "python_memory.h"
+
+/* The state word: bits 2 to 4 bytes per character, bit 5 compact, bit 6 ASCII. */
+#define STATE_KIND_SHIFT 2
+#define STATE_KIND_MASK 7u
+#define STATE_COMPACT (1u << 5)
+#define STATE_ASCII (1u << 6)
+
+#define LENGTH_MAX (UINT64_C(1) << 32) // far more than any name; a larger one is not a string
+#define REPLACEMENT 0xfffdu
+
+static uint32_t
+character_at(const struct python_string *string, uint64_t index)
+{
+	const uint8_t *at = (const uint8_t *)string->characters + index * string->kind;
+	uint32_t character = 0;
+
+	memcpy(&character, at, string->kind); // little endian, as the shim's only machine is
+	return character;
+}
+
+static uint32_t
+encode(uint32_t character, uint8_t *out)
+{
+	if (character > 0x10ffff || (character >= 0xd800 && character <= 0xdfff))
+		character = REPLACEMENT;
+
+	if (character < 0x80) {
+		out[0] = (uint8_t)character;
+		return 1;
+	}
+	if (character < 0x800) {
+		out[0] = (uint8_t)(0xc0 | character >> 6);
+		out[1] = (uint8_t)(0x80 | (character & 0x3f));
+		return 2;
+	}
+	if (character < 0x10000) {
+		out[0] = (uint8_t)(0xe0 | character >> 12);
+		out[1] = (uint8_t)(0x80 | (character >> 6 & 0x3f));
+		out[2] = (uint8_t)(0x80 | (character & 0x3f));
+		return 3;
+	}
+	out[0] = (uint8_t)(0xf0 | character >> 18);
+	out[1] = (uint8_t)(0x80 | (character >> 12 & 0x3f));
+	out[2] = (uint8_t)(0x80 | (character >> 6 & 0x3f));
+	out[3] = (uint8_t)(0x80 | (character & 0x3f));
+	return 4;
+}
+
+bool
+python_string_open(const struct python_interpreter *python, uint64_t addr,
+                   struct python_string *string)
+{
+	const struct python_layout *layout = &python->layout;
+
+	*string = (struct python_string){ .kind = 1, .is_ascii = true };
+	if (!python_memory_is_object(addr) ||
+	    python_memory_u64(addr + layout->object_type) != python->types.string)
+		return false;
+
+	uint32_t state = python_memory_u32(addr + layout->string_state);
+	uint32_t kind = state >> STATE_KIND_SHIFT & STATE_KIND_MASK;
+	uint64_t length = python_memory_u64(addr + layout->string_length);
+
+	if ((state & STATE_COMPACT) == 0 || (kind != 1 && kind != 2 && kind != 4) || length > LENGTH_MAX)
+		return false;
+
+	bool is_ascii = (state & STATE_ASCII) != 0;
+
+	*string = (struct python_string){
+		.characters = (const void *)(addr + (is_ascii ? layout->string_ascii_data : layout->string_data)),
+		.length = length,
+		.room_bytes = PYTHON_STRING_BYTES_MAX,
+		.kind = (uint8_t)kind,
+		.is_ascii = is_ascii,
+	};
+	return true;
+}
+
+void
+python_string_next(struct python_string *string, struct python_piece *piece)
+{
+	piece->count = 0;
+	piece->bytes = piece->buffer;
+
+	if (string->is_ascii) {
+		uint64_t left = string->length - string->next;
+
+		if (left > string->room_bytes) {
+			left = string->room_bytes;
+			string->was_cut = true;
+		}
+		piece->bytes = (const uint8_t *)string->characters + string->next;
+		piece->count = (uint32_t)left;
+		string->room_bytes -= piece->count;
+		string->next = string->length;
+		return;
+	}
+
+	while (string->next < string->length && piece->count <= PYTHON_STRING_PIECE_BYTES - 4) {
+		uint32_t bytes = encode(character_at(string, string->next), piece->buffer + piece->count);
+
+		if (bytes > string->room_bytes) {
+			string->was_cut = true;
+			string->next = string->length;
+			break;
+		}
+		string->room_bytes -= bytes;
+		piece->count += bytes;
+		string->next++;
+	}
+}

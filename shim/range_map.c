@@ -1,0 +1,286 @@
+/*
+ * range_map.c - the live mappings as a treap of disjoint ranges (see range_map.h).
+ *
+ * Nodes come from one reserved array, lazily touched; a node's number is its name. The priority of a node is a hash of its
+ * number, so the tree's shape is random and nothing has to be rebalanced.
+ *
+ * Invariants, tested by number in tests/unit/test_range_map.c:
+ *   G1  ranges in the tree are disjoint, not empty, and ordered by start.
+ *   G2  pieces[m] is the number of ranges of mapping m in the tree; m is free when it is 0.
+ *   G3  all of this is read and written under the lock only.
+ */
+#include "range_map.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "raw_sys.h"
+
+#define NODES_MAX (1u << 20)
+#define LOCK_TRIES_MAX 100000
+#define SPINS_BEFORE_YIELD 64
+
+struct node {
+	uint64_t start;
+	uint64_t end;
+	uint32_t site;
+	uint32_t mapping;
+	uint32_t left;
+	uint32_t right;      // also the free list's link
+	uint8_t generation;
+};
+
+static atomic_flag lock = ATOMIC_FLAG_INIT;
+static struct node *nodes; // number 0 is no node
+static uint32_t *pieces;   // by mapping; a mapping's number is that of the node it began with, and stays taken with it
+static uint32_t root;
+static uint32_t free_list;
+static uint32_t used_nodes;
+
+static bool
+acquire_lock(void)
+{
+	/* acquire and release: the map's contents travel with the lock (G3). */
+	for (unsigned tries = 0; tries < LOCK_TRIES_MAX; tries++) {
+		if (!atomic_flag_test_and_set_explicit(&lock, memory_order_acquire))
+			return true;
+		if (tries > SPINS_BEFORE_YIELD)
+			sched_yield();
+	}
+	return false;
+}
+
+void
+range_map_unlock(void)
+{
+	atomic_flag_clear_explicit(&lock, memory_order_release);
+}
+
+void
+range_map_lock(void)
+{
+	(void)acquire_lock(); // around fork only: a lock that cannot be had is cleared in the child anyway
+}
+
+static uint32_t
+priority(uint32_t node)
+{
+	return node * UINT32_C(0x9e3779b1) ^ node >> 7;
+}
+
+static uint32_t
+node_new(void)
+{
+	uint32_t node = free_list;
+
+	if (nodes == NULL) {
+		nodes = raw_reserve(NODES_MAX * sizeof(*nodes), PROT_READ | PROT_WRITE);
+		pieces = raw_reserve(NODES_MAX * sizeof(*pieces), PROT_READ | PROT_WRITE);
+		if (nodes == NULL || pieces == NULL) {
+			nodes = NULL;
+			return 0;
+		}
+	}
+	if (node != 0)
+		free_list = nodes[node].right;
+	else if (used_nodes + 1 < NODES_MAX)
+		node = ++used_nodes;
+	return node;
+}
+
+static void
+node_free(uint32_t node)
+{
+	nodes[node].right = free_list;
+	free_list = node;
+}
+
+/* Parts a tree: starts below `start` to *left, the others to *right. */
+static void
+split(uint32_t tree, uint64_t start, uint32_t *left, uint32_t *right)
+{
+	if (tree == 0) {
+		*left = *right = 0;
+	} else if (nodes[tree].start < start) {
+		split(nodes[tree].right, start, &nodes[tree].right, right);
+		*left = tree;
+	} else {
+		split(nodes[tree].left, start, left, &nodes[tree].left);
+		*right = tree;
+	}
+}
+
+/* Joins two trees; every start in `left` is below every start in `right`. */
+static uint32_t
+merge(uint32_t left, uint32_t right)
+{
+	if (left == 0 || right == 0)
+		return left != 0 ? left : right;
+	if (priority(left) > priority(right)) {
+		nodes[left].right = merge(nodes[left].right, right);
+		return left;
+	}
+	nodes[right].left = merge(left, nodes[right].left);
+	return right;
+}
+
+static void
+insert(uint32_t node)
+{
+	uint32_t left;
+	uint32_t right;
+
+	split(root, nodes[node].start, &left, &right);
+	root = merge(merge(left, node), right);
+}
+
+/* The range that contains the byte before `addr` and reaches past it, or 0. */
+static uint32_t
+find_across(uint64_t addr)
+{
+	uint32_t tree = root;
+	uint32_t best = 0;
+
+	while (tree != 0) {
+		if (nodes[tree].start < addr) {
+			best = tree;
+			tree = nodes[tree].right;
+		} else {
+			tree = nodes[tree].left;
+		}
+	}
+	return best != 0 && nodes[best].end > addr ? best : 0;
+}
+
+/* Makes `addr` a boundary. False: no node for the second half. */
+static bool
+cut_at(uint64_t addr)
+{
+	uint32_t node = find_across(addr);
+	uint32_t half;
+
+	if (node == 0)
+		return true;
+	half = node_new();
+	if (half == 0)
+		return false;
+	nodes[half] = nodes[node];
+	nodes[half].start = addr;
+	nodes[half].left = nodes[half].right = 0;
+	nodes[node].end = addr;
+	pieces[nodes[half].mapping]++;
+	insert(half);
+	return true;
+}
+
+static uint32_t
+leftmost(uint32_t tree)
+{
+	while (nodes[tree].left != 0)
+		tree = nodes[tree].left;
+	return tree;
+}
+
+static bool
+put_locked(uint64_t start, uint64_t end, uint32_t site, uint8_t generation, uint32_t mapping)
+{
+	uint32_t node = node_new();
+
+	if (node == 0)
+		return false;
+	nodes[node] = (struct node){ .start = start, .end = end, .site = site, .generation = generation };
+	/* A mapping is named after a node that no living mapping is named after. */
+	if (mapping == 0) {
+		mapping = node;
+		while (pieces[mapping] != 0)
+			mapping = mapping % (NODES_MAX - 1) + 1;
+	}
+	nodes[node].mapping = mapping;
+	pieces[mapping]++;
+	insert(node);
+	return true;
+}
+
+bool
+range_map_put(uint64_t start, uint64_t end, uint32_t site, uint8_t generation)
+{
+	bool is_stored;
+
+	if (start >= end)
+		return true;
+	if (!acquire_lock())
+		return false;
+	is_stored = put_locked(start, end, site, generation, 0);
+	range_map_unlock();
+	return is_stored;
+}
+
+bool
+range_map_take(uint64_t start, uint64_t end, struct range_pieces *taken)
+{
+	uint32_t left;
+	uint32_t middle;
+	uint32_t right;
+
+	taken->count = 0;
+	taken->is_more = false;
+	if (start >= end)
+		return true;
+	if (!acquire_lock())
+		return false;
+	if (root == 0 || !cut_at(start) || !cut_at(end)) {
+		bool is_empty = root == 0;
+
+		range_map_unlock();
+		return is_empty;
+	}
+	split(root, start, &left, &right);
+	split(right, end, &middle, &right);
+	while (middle != 0 && taken->count < RANGE_PIECES_MAX) {
+		uint32_t node = leftmost(middle);
+		uint32_t first;
+
+		split(middle, nodes[node].start + 1, &first, &middle); // first is that node alone
+		taken->piece[taken->count++] = (struct range){
+			.start = nodes[node].start,
+			.end = nodes[node].end,
+			.site = nodes[node].site,
+			.mapping = nodes[node].mapping,
+			.generation = nodes[node].generation,
+			.is_last_piece = --pieces[nodes[node].mapping] == 0,
+		};
+		node_free(node);
+	}
+	taken->is_more = middle != 0;
+	root = merge(merge(left, middle), right);
+	range_map_unlock();
+	return true;
+}
+
+bool
+range_map_put_back(const struct range_pieces *taken)
+{
+	bool is_stored = true;
+
+	if (taken->count == 0)
+		return true;
+	if (!acquire_lock())
+		return false;
+	for (uint32_t i = 0; i < taken->count; i++) {
+		const struct range *piece = &taken->piece[i];
+
+		is_stored &= put_locked(piece->start, piece->end, piece->site, piece->generation, piece->mapping);
+	}
+	range_map_unlock();
+	return is_stored;
+}
+
+void
+range_map_clear(void)
+{
+	root = free_list = used_nodes = 0;
+	if (pieces != NULL)
+		madvise(pieces, NODES_MAX * sizeof(*pieces), MADV_DONTNEED);
+	range_map_unlock();
+}

@@ -1,0 +1,50 @@
+/*
+ * range_map.h - which call site made this mapping, and what is left of it?
+ *
+ * Mappings are cut: a part is unmapped, another mapping is laid over it, it is moved. A mapping counts as one block until
+ * its last byte is gone.
+ *
+ * Called by   tracker.c. Safe from any thread; not needed in signal handlers that interrupted the shim (the reentry
+ *             guard keeps them out). mmap and munmap serialise in the kernel, so this is behind one spin lock, held for a
+ *             few hundred nanoseconds and never across a system call; a thread that cannot get it in a bounded time
+ *             gives up, and the caller counts the loss.
+ * When full   put fails; the caller counts the loss.
+ */
+#ifndef RANGE_MAP_H
+#define RANGE_MAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct range {
+	uint64_t start;
+	uint64_t end;
+	uint32_t site;         // index + 1
+	uint32_t mapping;      // number of the mapping that this is a piece of
+	uint8_t generation;
+	bool is_last_piece;    // taken: nothing is left of its mapping
+};
+
+#define RANGE_PIECES_MAX 32
+
+/* What a release takes away, in order of address. */
+struct range_pieces {
+	uint32_t count;
+	bool is_more;          // there were more: call again with the same bounds after these are booked
+	struct range piece[RANGE_PIECES_MAX];
+};
+
+/* A new mapping; nothing of it may be in the map. */
+bool range_map_put(uint64_t start, uint64_t end, uint32_t site, uint8_t generation);
+
+/* Cuts [start, end) out of the map. False: the lock could not be had; nothing was changed. */
+bool range_map_take(uint64_t start, uint64_t end, struct range_pieces *taken);
+
+/* The real release failed: the pieces live on. */
+bool range_map_put_back(const struct range_pieces *taken);
+
+void range_map_clear(void);  // forked child: one thread
+void range_map_lock(void);   // around fork
+void range_map_unlock(void);
+
+#endif

@@ -1,0 +1,59 @@
+/*
+ * raw_sys.h - system calls that pass no interposed function.
+ *
+ * Our own mmap and write must not come back to our hooks, nor to a library that another preload put in
+ * between; syscall(2) is no cancellation point either.
+ *
+ * Safe from   anywhere. Failures are -1 (MAP_FAILED) and errno, as in libc; hooks restore errno.
+ */
+#ifndef RAW_SYS_H
+#define RAW_SYS_H
+
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+static inline void *
+raw_mmap(void *addr, size_t bytes, int protection, int flags, int fd, int64_t offset)
+{
+	return (void *)syscall(SYS_mmap, addr, bytes, protection, flags, fd, offset);
+}
+
+static inline int
+raw_munmap(void *addr, size_t bytes)
+{
+	return (int)syscall(SYS_munmap, addr, bytes);
+}
+
+/* Zeroed private memory that costs nothing until it is touched; NULL on failure. */
+static inline void *
+raw_reserve(size_t bytes, int protection)
+{
+	void *addr = raw_mmap(NULL, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return addr == MAP_FAILED ? NULL : addr;
+}
+
+static inline int
+raw_open(const char *path, int flags, int mode)
+{
+	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
+static inline ssize_t
+raw_read(int fd, void *buffer, size_t bytes)
+{
+	return syscall(SYS_read, fd, buffer, bytes);
+}
+
+static inline int
+raw_close(int fd)
+{
+	return (int)syscall(SYS_close, fd);
+}
+
+#endif

@@ -1,0 +1,323 @@
+/*
+ * real_cuda.c - where are the CUDA functions that our exports stand in front of?
+ *
+ * The driver exists once per process: one pointer per function. It comes from the lookup that the program
+ * itself made, else from the loaded object named libcuda.so.*. The runtime may exist several times (two
+ * frameworks, two versions), each with its own state and its own last error, so its functions are
+ * remembered per call site: what the caller's own dependencies say.
+ *
+ * dlsym(RTLD_NEXT) is the last resort: it finds nothing in libraries that came with RTLD_LOCAL (every
+ * Python extension), and with libraries that export trampolines under the driver's names it finds those.
+ * Such an answer is used, but never remembered.
+ *
+ * Called by   CUDA hooks. What is remembered was pinned first (opened once more and never closed), so no
+ *             pointer here can outlive its library.
+ * Safe from   any thread; two threads that race find the same pointer.
+ * When failing  NULL, and no error is left behind for the program's dlerror().
+ */
+#include "real_cuda.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+
+#define CALLERS_MAX 1024u   // call sites of runtime functions that are remembered; a power of two
+#define CALLERS_PROBE_MAX 8u
+#define PATH_BYTES_MAX 4096u
+#define NESTED_MAX 16u      // real calls inside real calls, before we take it for a circle
+
+#define ROW(name, ...) #name,
+static const char *const driver_names[] = { CUDA_ABI_DRIVER_FUNCTIONS(ROW) };
+static const char *const runtime_names[] = { CUDA_ABI_RUNTIME_FUNCTIONS(ROW) };
+#undef ROW
+
+/*
+ * One call site of a runtime function. Invariants:
+ *   C1  key is set once, from 0, and never changes
+ *   C2  real == NULL means not known yet; otherwise it is what key's caller gets, for good
+ */
+struct caller {
+	_Atomic uint64_t key;
+	_Atomic(void *) real;
+};
+
+__thread unsigned real_cuda_depth __attribute__((tls_model("initial-exec")));
+real_cuda_dlsym_fn *real_cuda_dlsym;
+
+/*
+ * relaxed everywhere in this file: the words are addresses of code that was mapped before anyone could
+ * learn its address; nothing else is published with them.
+ */
+static _Atomic(void *) driver_seen[REAL_CUDA_DRIVER_COUNT];   // newest answer to a lookup
+static _Atomic(void *) driver_pinned[REAL_CUDA_DRIVER_COUNT];
+static _Atomic(void *) driver_handle;
+static _Atomic(void *) context_device;
+static struct caller callers[CALLERS_MAX];
+
+static void *
+load(_Atomic(void *) *word)
+{
+	return atomic_load_explicit(word, memory_order_relaxed);
+}
+
+static void
+store(_Atomic(void *) *word, void *value)
+{
+	atomic_store_explicit(word, value, memory_order_relaxed);
+}
+
+static void *
+dlsym_without_libc(void *handle, const char *name)
+{
+	(void)handle;
+	(void)name;
+	return NULL;
+}
+
+/* Without dlsym, which is ours: glibc keeps the node of its first release, and since 2.34 has a second. */
+real_cuda_dlsym_fn *
+real_cuda_find_dlsym(void)
+{
+	void *next = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+
+	if (next == NULL)
+		next = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
+	real_cuda_dlsym = next == NULL ? dlsym_without_libc : (real_cuda_dlsym_fn *)next;
+	return real_cuda_dlsym;
+}
+
+static void *
+look_up(void *handle, const char *name)
+{
+	return (real_cuda_dlsym != NULL ? real_cuda_dlsym : real_cuda_find_dlsym())(handle, name);
+}
+
+/* The text of an error that we caused is freed by the second call. */
+static void
+forget_error(void)
+{
+	(void)dlerror();
+	(void)dlerror();
+}
+
+static bool
+file_name_begins(const char *path, const char *prefix)
+{
+	const char *slash = strrchr(path, '/');
+
+	return strncmp(slash == NULL ? path : slash + 1, prefix, strlen(prefix)) == 0;
+}
+
+bool
+real_cuda_is_driver(const void *addr)
+{
+	Dl_info info;
+
+	return dladdr(addr, &info) != 0 && info.dli_fname != NULL &&
+	       file_name_begins(info.dli_fname, "libcuda.so");
+}
+
+static bool
+is_ours(const void *addr)
+{
+	Dl_info own, other;
+
+	return dladdr(callers, &own) != 0 && dladdr(addr, &other) != 0 &&
+	       own.dli_fbase == other.dli_fbase;
+}
+
+struct object_search {
+	const char *prefix;
+	char path[PATH_BYTES_MAX];
+};
+
+static int
+match_object(struct dl_phdr_info *info, size_t size, void *argument)
+{
+	struct object_search *search = argument;
+	size_t length = strlen(info->dlpi_name);
+
+	(void)size;
+	if (length >= sizeof(search->path) || !file_name_begins(info->dlpi_name, search->prefix))
+		return 0;
+	memcpy(search->path, info->dlpi_name, length + 1);
+	return 1;
+}
+
+/* A handle of the first loaded object whose file name begins so; the caller owns it. NULL: none. */
+static void *
+open_loaded(const char *prefix)
+{
+	struct object_search search = { .prefix = prefix };
+
+	if (dl_iterate_phdr(match_object, &search) == 0)
+		return NULL;
+	return dlopen(search.path, RTLD_LAZY | RTLD_NOLOAD);
+}
+
+/* Keeps the library that `addr` is code of loaded for good. False: there is no such library any more. */
+static bool
+pin(const void *addr)
+{
+	Dl_info info;
+
+	if (dladdr(addr, &info) == 0 || info.dli_fname == NULL)
+		return false;
+	return dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) != NULL;
+}
+
+static void *
+open_driver(void)
+{
+	void *handle = load(&driver_handle);
+	void *expected = NULL;
+
+	if (handle != NULL)
+		return handle;
+	handle = open_loaded("libcuda.so");
+	if (handle == NULL)
+		return NULL;
+	if (!atomic_compare_exchange_strong_explicit(&driver_handle, &expected, handle,
+	                                             memory_order_relaxed, memory_order_relaxed))
+		dlclose(handle); // the same object, counted twice
+	return handle;
+}
+
+/* What `caller`'s object would have been bound to without us. */
+static void *
+find_for_caller(const char *name, const void *caller)
+{
+	struct link_map *object = NULL;
+	Dl_info info;
+	void *real = NULL;
+
+	if (dladdr1(caller, &info, (void **)&object, RTLD_DL_LINKMAP) != 0 && object != NULL &&
+	    object->l_name[0] != '\0') { // the program itself has no name, and looks in the global scope
+		void *handle = dlopen(object->l_name, RTLD_LAZY | RTLD_NOLOAD);
+
+		if (handle != NULL) {
+			real = look_up(handle, name);
+			dlclose(handle);
+		}
+	}
+	if (real == NULL || is_ours(real))
+		real = look_up(RTLD_NEXT, name);
+	return real;
+}
+
+void
+real_cuda_found(enum real_cuda_driver function, void *real)
+{
+	store(&driver_seen[function], real);
+}
+
+static void *
+find_driver(enum real_cuda_driver function, const void *caller)
+{
+	void *real = load(&driver_seen[function]);
+
+	if (real != NULL && pin(real)) {
+		store(&driver_pinned[function], real);
+		return real;
+	}
+	void *handle = open_driver();
+	if (handle != NULL)
+		real = look_up(handle, driver_names[function]);
+	else
+		real = NULL;
+	if (real != NULL && !is_ours(real))
+		store(&driver_pinned[function], real);
+	else
+		real = find_for_caller(driver_names[function], caller);
+	if (real == NULL)
+		forget_error();
+	return real;
+}
+
+void *
+real_cuda_driver(enum real_cuda_driver function, const void *caller)
+{
+	void *real = load(&driver_pinned[function]);
+
+	if (real_cuda_depth >= NESTED_MAX)
+		return NULL;
+	return real != NULL ? real : find_driver(function, caller);
+}
+
+static void *
+find_runtime(enum real_cuda_runtime function, const void *caller, bool *is_pinned)
+{
+	void *real = find_for_caller(runtime_names[function], caller);
+	Dl_info info;
+
+	*is_pinned = false;
+	if (real == NULL) {
+		void *handle = open_loaded("libcudart"); // also libcudart-0123abcd.so.12 of a wheel
+
+		*is_pinned = handle != NULL;
+		real = handle == NULL ? NULL : look_up(handle, runtime_names[function]);
+		forget_error();
+	} else if (dladdr(real, &info) != 0 && info.dli_fname != NULL &&
+	           file_name_begins(info.dli_fname, "libcudart")) {
+		*is_pinned = pin(real);
+	}
+	return real;
+}
+
+void *
+real_cuda_runtime(enum real_cuda_runtime function, const void *caller)
+{
+	uint64_t key = (uint64_t)(uintptr_t)caller | (uint64_t)(function + 1) << 56;
+	uint64_t hash = (key * UINT64_C(0x9e3779b97f4a7c15)) >> 32; // 2^64 / golden ratio
+	struct caller *entry = NULL;
+	bool is_pinned;
+
+	if (real_cuda_depth >= NESTED_MAX)
+		return NULL;
+	for (unsigned step = 0; step < CALLERS_PROBE_MAX; step++) {
+		struct caller *probe = &callers[(hash + step) & (CALLERS_MAX - 1)];
+		uint64_t owner = atomic_load_explicit(&probe->key, memory_order_relaxed);
+
+		if (owner == 0 || owner == key) {
+			entry = probe;
+			break;
+		}
+	}
+	if (entry != NULL && atomic_load_explicit(&entry->key, memory_order_relaxed) == key) {
+		void *known = load(&entry->real);
+
+		if (known != NULL)
+			return known;
+	}
+
+	void *real = find_runtime(function, caller, &is_pinned);
+	uint64_t empty = 0;
+
+	if (real == NULL || !is_pinned || entry == NULL)
+		return real;
+	if (atomic_compare_exchange_strong_explicit(&entry->key, &empty, key, memory_order_relaxed,
+	                                            memory_order_relaxed) || empty == key)
+		store(&entry->real, real);
+	return real;
+}
+
+int
+real_cuda_device(void)
+{
+	void *ask = load(&context_device);
+	int device = 0;
+
+	if (ask == NULL) {
+		void *handle = open_driver();
+
+		ask = handle == NULL ? NULL : look_up(handle, "cuCtxGetDevice");
+		if (ask == NULL)
+			return 0; // the runtime works without a driver that we can see: no numbers to be had
+		store(&context_device, ask);
+	}
+	if (((__typeof__(cuCtxGetDevice) *)ask)(&device) != CUDA_ABI_SUCCESS || device < 0)
+		return 0;
+	return device;
+}

@@ -1,0 +1,49 @@
+/*
+ * real_cuda.h - where are the CUDA functions that our exports stand in front of?
+ *
+ * Called by   hooks_cuda_*.c and hooks_lookup.c.
+ * Safe from   CUDA hooks only: the first call of each function opens loaded objects by name, which takes
+ *             the loader's lock. Never from an allocation hook. Later calls are one load (driver) or one
+ *             hash probe (runtime).
+ * When failing  NULL: the hook answers with a CUDA error, as a machine without a driver would.
+ */
+#ifndef REAL_CUDA_H
+#define REAL_CUDA_H
+
+#include <stdbool.h>
+
+#include "cuda_abi.h"
+
+#define REAL_CUDA_ROW(name, ...) REAL_CUDA_##name,
+enum real_cuda_driver { CUDA_ABI_DRIVER_FUNCTIONS(REAL_CUDA_ROW) REAL_CUDA_DRIVER_COUNT };
+enum real_cuda_runtime { CUDA_ABI_RUNTIME_FUNCTIONS(REAL_CUDA_ROW) REAL_CUDA_RUNTIME_COUNT };
+#undef REAL_CUDA_ROW
+
+/*
+ * How many real CUDA functions this thread is inside of. While it is not 0, mappings that are made are
+ * the driver's, not the program's: it reserves hundreds of gigabytes of addresses.
+ */
+extern __thread unsigned real_cuda_depth __attribute__((tls_model("initial-exec")));
+
+/* The function behind our export of the same name; `caller` is the hook's return address. */
+void *real_cuda_driver(enum real_cuda_driver function, const void *caller);
+void *real_cuda_runtime(enum real_cuda_runtime function, const void *caller);
+
+/* A lookup by the program found `real`; from now on the hook of `function` calls that. */
+void real_cuda_found(enum real_cuda_driver function, void *real);
+
+/* Is this address code of libcuda.so.*, the driver? */
+bool real_cuda_is_driver(const void *addr);
+
+/*
+ * The device of this thread's current context, 0 when it cannot be asked. Only right after a call that
+ * needed the context: other threads may have none.
+ */
+int real_cuda_device(void);
+
+/* The next dlsym in line; real_cuda_dlsym is NULL until the first call of real_cuda_find_dlsym(). */
+typedef void *real_cuda_dlsym_fn(void *handle, const char *name);
+extern real_cuda_dlsym_fn *real_cuda_dlsym;
+real_cuda_dlsym_fn *real_cuda_find_dlsym(void);
+
+#endif

@@ -1,0 +1,40 @@
+/*
+ * real_libc.h - the functions that our hooks stand in front of: the next ones in line, which may be another preload's.
+ *
+ * Called by   hooks_*.c. real_libc_find() may be called from any thread at any time; it looks up once.
+ * When failing  a function that does not exist here stays NULL (cfree, free_sized).
+ */
+#ifndef REAL_LIBC_H
+#define REAL_LIBC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct real_libc {
+	void *(*malloc)(size_t bytes);
+	void *(*calloc)(size_t count, size_t bytes);
+	void *(*realloc)(void *old, size_t bytes);
+	void (*free)(void *addr);
+	int (*posix_memalign)(void **addr, size_t alignment, size_t bytes);
+	void *(*aligned_alloc)(size_t alignment, size_t bytes);
+	void *(*memalign)(size_t alignment, size_t bytes);
+	void *(*valloc)(size_t bytes);
+	void *(*pvalloc)(size_t bytes);
+	void (*free_sized)(void *addr, size_t bytes);
+	void (*free_aligned_sized)(void *addr, size_t alignment, size_t bytes);
+	void *(*mmap)(void *addr, size_t bytes, int protection, int flags, int fd, off_t offset);
+	int (*munmap)(void *addr, size_t bytes);
+	void *(*mremap)(void *old, size_t old_bytes, size_t bytes, int flags, ...);
+	void (*_exit)(int status) __attribute__((noreturn));
+	int (*execve)(const char *path, char *const argv[], char *const envp[]);
+	int (*execvpe)(const char *file, char *const argv[], char *const envp[]);
+	int (*fexecve)(int fd, char *const argv[], char *const envp[]);
+};
+
+extern struct real_libc real_libc;
+
+/* False while another call (or this thread, further down its stack) is looking them up: use the boot arena. */
+bool real_libc_find(void);
+
+#endif

@@ -1,0 +1,152 @@
+/*
+ * settings.c - one table of KMEMSHIM_* variables (see settings.h).
+ *
+ * A new setting is one row here, one field in settings.h and one line in README.md.
+ */
+#include "settings.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "diag.h"
+
+struct settings settings = {
+	.log = SETTINGS_LOG_WARN,
+	.python = true,
+	.sites_max = 1u << 20,
+};
+
+static bool
+parse_text(const char *value, void *field)
+{
+	if (*value != '\0')
+		*(const char **)field = value;
+	return true;
+}
+
+static bool
+parse_log(const char *value, void *field)
+{
+	static const char *const names[] = { "quiet", "warn", "debug" };
+
+	for (unsigned i = 0; i < 3; i++) {
+		if (strcmp(value, names[i]) == 0) {
+			*(enum settings_log *)field = (enum settings_log)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool
+parse_switch(const char *value, void *field)
+{
+	if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
+		return false;
+	*(bool *)field = *value == '1';
+	return true;
+}
+
+static bool
+parse_full(const char *value, void *field)
+{
+	if (strcmp(value, "full") != 0 && strcmp(value, "cut") != 0)
+		return false;
+	*(bool *)field = *value == 'f';
+	return true;
+}
+
+bool
+settings_parse_size(const char *text, uint64_t *bytes)
+{
+	uint64_t number = 0;
+	unsigned shift = 0;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	for (; *text >= '0' && *text <= '9'; text++) {
+		if (__builtin_mul_overflow(number, 10, &number) ||
+		    __builtin_add_overflow(number, (uint64_t)(*text - '0'), &number))
+			return false;
+	}
+	if (*text != '\0') {
+		switch (*text++ | 0x20) {
+		case 'k':
+			shift = 10;
+			break;
+		case 'm':
+			shift = 20;
+			break;
+		case 'g':
+			shift = 30;
+			break;
+		default:
+			return false;
+		}
+	}
+	if (*text != '\0' || number > UINT64_MAX >> shift)
+		return false;
+	*bytes = number << shift;
+	return true;
+}
+
+static bool
+parse_size(const char *value, void *field)
+{
+	return settings_parse_size(value, field);
+}
+
+static bool
+parse_sites(const char *value, void *field)
+{
+	uint64_t count;
+
+	if (!settings_parse_size(value, &count) || count < 64 || count > 1u << 21)
+		return false;
+	*(uint64_t *)field = count;
+	return true;
+}
+
+static const struct {
+	const char *name; // after "KMEMSHIM_"
+	bool (*parse)(const char *value, void *field);
+	void *field;
+	const char *wanted;
+} table[] = {
+	{ "OUT", parse_text, &settings.out, "a folder" },
+	{ "SESSION", parse_text, &settings.session, "an id" },
+	{ "LOG", parse_log, &settings.log, "quiet, warn or debug" },
+	{ "PYTHON", parse_switch, &settings.python, "0 or 1" },
+	{ "NATIVE", parse_full, &settings.native_full, "cut or full" },
+	{ "IMPORTS", parse_full, &settings.imports_full, "cut or full" },
+	{ "VERIFY", parse_size, &settings.verify_every, "a number; 0 turns it off" },
+	{ "SITES", parse_sites, &settings.sites_max, "a number from 64 to 2M" },
+};
+
+static void
+parse_one(const char *name, const char *value)
+{
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		size_t length = strlen(table[i].name);
+
+		if (strncmp(name, table[i].name, length) != 0 || name[length] != '=')
+			continue;
+		if (!table[i].parse(value, table[i].field))
+			diag_warn("KMEMSHIM_%s=%s: wanted %s; the default is used", table[i].name, value,
+			          table[i].wanted);
+		return;
+	}
+}
+
+void
+settings_parse(char *const *envp)
+{
+	static const char prefix[] = "KMEMSHIM_";
+
+	for (; envp != NULL && *envp != NULL; envp++) {
+		const char *value;
+
+		if (strncmp(*envp, prefix, sizeof(prefix) - 1) == 0 && (value = strchr(*envp, '=')) != NULL)
+			parse_one(*envp + sizeof(prefix) - 1, value + 1);
+	}
+}

@@ -1,0 +1,34 @@
+/*
+ * settings.h - one table of KMEMSHIM_* variables, parsed once when the shim starts.
+ *
+ * Called by   lifecycle.c (parse), everything (read). Constant after the start.
+ * Bad values  one message that names the variable, and the default.
+ */
+#ifndef SETTINGS_H
+#define SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum settings_log { SETTINGS_LOG_QUIET, SETTINGS_LOG_WARN, SETTINGS_LOG_DEBUG };
+
+struct settings {
+	const char *out;          // KMEMSHIM_OUT: folder for captures; NULL = ./kmemshim.out
+	const char *session;      // KMEMSHIM_SESSION: id that children inherit; NULL = this process starts one
+	enum settings_log log;    // KMEMSHIM_LOG=quiet|warn|debug
+	bool python;              // KMEMSHIM_PYTHON=0 turns Python frames off
+	bool native_full;         // KMEMSHIM_NATIVE=full keeps native frames below the innermost evaluator
+	bool imports_full;        // KMEMSHIM_IMPORTS=full keeps what happens inside library imports apart
+	uint64_t verify_every;    // KMEMSHIM_VERIFY=n: each nth walk is repeated by libunwind; 0 = off
+	uint64_t sites_max;       // KMEMSHIM_SITES: budget of call sites
+};
+
+extern struct settings settings;
+
+/* Reads envp (NULL-terminated "NAME=value" strings, which must stay). Safe before libc is initialised. */
+void settings_parse(char *const *envp);
+
+/* "64k", "1G", "123": bytes. False and *bytes untouched when it is not one. */
+bool settings_parse_size(const char *text, uint64_t *bytes);
+
+#endif

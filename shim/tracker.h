@@ -1,0 +1,95 @@
+/*
+ * tracker.h - the order of steps: stack, site, pointer map, peak. Hooks call only this.
+ *
+ * Rules that every function here keeps (the numbers are used in comments):
+ *   R1  a block leaves the live map before the real release and enters it after the real allocation; a failed
+ *       realloc puts it back
+ *   R2  the real call runs inside the reentry guard
+ *   R3  contents before the index that leads to them
+ *   R4  what cannot be recorded is counted, and every report prints the losses
+ *   R5  the program sees the real result, the real errno and its own signals
+ *   R6  no allocation, no stdio, no lock, no loader call, no system call per event
+ *   R7  sizes are requested bytes
+ *
+ * Called by   hooks_*.c, between reentry_guard_enter() and leave().
+ * Safe from   any thread, any signal handler; errno is left alone.
+ */
+#ifndef TRACKER_H
+#define TRACKER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kmem_format.h"
+#include "range_map.h"
+
+/* A block that was taken out of the live map. */
+struct live_block {
+	void *addr;
+	uint64_t bytes;
+	uint32_t site;        // index + 1; 0 = we never saw it given out
+	uint8_t generation;   // 0 = not counted in a generation bucket
+};
+
+/* Heap. hook_frame is always __builtin_frame_address(0) of the hook. */
+void tracker_allocated(const void *hook_frame, void *addr, size_t bytes);
+void tracker_freed(void *addr);                  // before the real free
+struct live_block tracker_take(void *addr);      // before the real realloc
+void tracker_put_back(struct live_block block);  // the real realloc failed
+void tracker_resized(const void *hook_frame, struct live_block old, void *addr, size_t bytes);
+void tracker_failed(const void *hook_frame, enum kmem_domain domain, size_t bytes, int error);
+/* Before a request of 1 MiB and more is passed on. */
+void tracker_attempt(enum kmem_domain domain, size_t bytes);
+
+/*
+ * Mappings; whole pages. begin takes what is known of the range out of the map before the real release (R1); end books
+ * it, or puts it back when the real call failed.
+ */
+void tracker_mapped(const void *hook_frame, enum kmem_domain domain, void *addr, size_t bytes);
+void tracker_unmap_begin(void *addr, size_t bytes, struct range_pieces *taken);
+void tracker_unmap_end(const struct range_pieces *taken, bool was_released);
+/* After a successful mremap of what begin took. */
+void tracker_remapped(const void *hook_frame, const struct range_pieces *old, void *addr, size_t bytes);
+
+/*
+ * Devices. `key` is the device address; device addresses live in a map of their own. `domain` comes from
+ * tracker_device_domain(). All may be called from several threads at once.
+ */
+unsigned tracker_device_domain(int device);      // row of "cuda:N"; the last row for numbers out of range
+void tracker_device_allocated(const void *hook_frame, unsigned domain, uint64_t key, uint64_t bytes);
+/* Before the real free. The block is what tracker_device_put_back() needs when that fails. */
+struct live_block tracker_device_take(uint64_t key);
+void tracker_device_put_back(struct live_block block);
+/* After the real free succeeded: books the release. */
+void tracker_device_freed(struct live_block block);
+void tracker_device_failed(const void *hook_frame, unsigned domain, uint64_t bytes, int result);
+
+enum tracker_state {
+	TRACKER_ASLEEP = 0, // not started, or forked: what the kernel makes of the page in a child (MADV_WIPEONFORK)
+	TRACKER_ON = 1,
+	TRACKER_BUSY = 2,   // one thread is starting
+	TRACKER_OFF = 3,    // the end
+};
+
+/* Owned by lifecycle.c: in a page that is zeroed in every forked child, also by a bare clone system call. */
+extern _Atomic uint32_t *tracker_state;
+
+/* lifecycle.c: starts recording in this process, if that is possible now. Weak: unit tests have no life cycle. */
+bool lifecycle_wake(void) __attribute__((weak));
+
+/* Every hook asks first: false before the start, after the end, and while another thread starts. */
+static inline bool
+tracker_is_on(void)
+{
+	/* acquire: pairs with the release in lifecycle_wake() that follows a complete start. */
+	uint32_t state = atomic_load_explicit(tracker_state, memory_order_acquire);
+
+	return __builtin_expect(state == TRACKER_ON, 1) || (state == TRACKER_ASLEEP && lifecycle_wake && lifecycle_wake());
+}
+
+/* In a forked child: nothing of the parent is alive here. One thread. */
+void tracker_clear(void);
+
+#endif

@@ -1,0 +1,45 @@
+/*
+ * unwind_libunwind.h - the same walk by libunwind: for what rules cannot express, and to check them.
+ *
+ * Called by   native_stack.c, inside the reentry guard: libunwind may allocate and take loader locks.
+ * Safe from   any hook, at the price of 0.3 to 1 microsecond a frame.
+ * When failing  the walk ends, as the result says.
+ */
+#ifndef UNWIND_LIBUNWIND_H
+#define UNWIND_LIBUNWIND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "native_stack.h"
+
+enum unwind_end {
+	UNWIND_END_OUTERMOST, // nobody called the last frame
+	UNWIND_END_ASKED,     // the visitor said so
+	UNWIND_END_LOST,      // no way on from the last frame
+};
+
+/*
+ * One frame. pc is a frame word; [sp, cfa) is its extent, cfa 0 = unknown (the last frame).
+ * returns  false: stop, this frame is not wanted
+ */
+typedef bool unwind_visitor(void *context, uint64_t pc, uint64_t sp, uint64_t cfa);
+
+/* Once, outside any hook: lets libunwind do its first-time work. */
+void unwind_libunwind_start(void);
+
+/* Walks from the frame whose stack pointer is first_sp; a frame further out than the caller of this. */
+enum unwind_end unwind_libunwind_walk(uint64_t first_sp, unwind_visitor *visit, void *context);
+
+/*
+ * Walks again and compares with a finished, complete walk; results go to the capture's header and, for
+ * the first few differences, into its notes.
+ *
+ * is_to_the_end  nothing asked that walk to stop, so libunwind must not find more frames
+ */
+void unwind_libunwind_verify(uint64_t first_sp, const struct native_stack *stack, bool is_to_the_end);
+
+/* Something was unloaded: forget what is remembered. */
+void unwind_libunwind_flush(void);
+
+#endif

@@ -1,0 +1,145 @@
+/*
+ * unwind_rules.c - see unwind_rules.h.
+ *
+ * Placement: neighbouring code shares cache lines and pages of the table, because a walk that visits one
+ * address of a function soon visits others nearby. 512 bytes of code begin at one line of four entries,
+ * 32 KiB at one page; what does not fit goes to the following lines, then to lines anywhere.
+ *
+ * Not chosen  growing: 2^20 addresses are more than a process with every framework loaded walks over,
+ *             and the pages are not there until they are touched.
+ */
+#include "unwind_rules.h"
+
+#include <string.h>
+
+#include "kmem_format.h"
+#include "loaded_object.h"
+#include "raw_sys.h"
+
+#define NEAR_ENTRIES 16u
+#define FAR_ENTRIES 16u
+
+struct unwind_rules unwind_rules;
+
+static uint64_t
+pack(struct unwind_rule rule, uint64_t generation)
+{
+	return (generation & UNWIND_GENERATION_MASK) | (uint64_t)rule.kind << 16 |
+	       (rule.is_cfa_from_rbp ? UNWIND_WORD_CFA_FROM_RBP : 0) |
+	       (rule.is_rbp_saved ? UNWIND_WORD_RBP_SAVED : 0) |
+	       ((uint64_t)rule.rbp_offset & 0x7fff) << 21 | (uint64_t)rule.cfa_offset << 36;
+}
+
+/* The code that the kernel returns to after a handler: mov $SYS_rt_sigreturn, %rax; syscall. */
+static bool
+is_signal_trampoline(uint64_t pc, const struct unwind_tables *tables)
+{
+	static const uint8_t code[] = { 0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05 };
+
+	return pc >= tables->low_addr && pc < tables->high_addr && tables->high_addr - pc >= sizeof code &&
+	       memcmp((const void *)(uintptr_t)pc, code, sizeof code) == 0;
+}
+
+static struct unwind_rule
+compute(uint64_t pc_word)
+{
+	struct unwind_rule rule = { .kind = UNWIND_NONE };
+	uint64_t pc = pc_word & KMEM_FRAME_PC_MASK;
+	uint64_t lookup_pc = pc_word & KMEM_FRAME_EXACT ? pc : pc - 1;
+	struct loaded_object object;
+	struct unwind_tables tables;
+
+	if (!loaded_object_is_supported()) {
+		rule.kind = UNWIND_INEXPRESSIBLE; // libunwind finds tables its own way
+		return rule;
+	}
+	if (!loaded_object_find(lookup_pc, &object) || object.eh_frame_header_addr == 0)
+		return rule;
+	tables.header_addr = object.eh_frame_header_addr;
+	if (!loaded_object_readable(&object, tables.header_addr, &tables.low_addr, &tables.high_addr))
+		return rule;
+	rule = unwind_cfi_rule(&tables, pc, lookup_pc);
+	if (rule.kind == UNWIND_SIGNAL) {
+		/* Other trampolines keep the registers elsewhere; their tables can say where. */
+		if (!loaded_object_readable(&object, lookup_pc, &tables.low_addr, &tables.high_addr) ||
+		    !is_signal_trampoline(pc, &tables))
+			rule.kind = UNWIND_INEXPRESSIBLE;
+	}
+	return rule;
+}
+
+static struct unwind_entry *
+claim(struct unwind_entry *entry, uint64_t pc_word)
+{
+	uint64_t owner = atomic_load_explicit(&entry->pc, memory_order_relaxed);
+
+	if (owner == 0 &&
+	    atomic_compare_exchange_strong_explicit(&entry->pc, &owner, pc_word, memory_order_relaxed,
+	                                            memory_order_relaxed))
+		return entry;
+	return owner == pc_word ? entry : NULL;
+}
+
+/* The entry of that address, taken if need be; NULL when there is no room. */
+static struct unwind_entry *
+entry_of(uint64_t pc_word)
+{
+	uint64_t mask = unwind_rules.line_mask * UNWIND_LINE_ENTRIES + UNWIND_LINE_ENTRIES - 1;
+	uint64_t near = (uint64_t)(unwind_rules_home(pc_word) - unwind_rules.entries);
+	uint64_t far = (pc_word * UINT64_C(0xff51afd7ed558ccd) >> 24) & ~(uint64_t)(UNWIND_LINE_ENTRIES - 1);
+	struct unwind_entry *entry = NULL;
+
+	for (uint64_t i = 0; i < NEAR_ENTRIES && entry == NULL; i++)
+		entry = claim(&unwind_rules.entries[(near + i) & mask], pc_word);
+	for (uint64_t i = 0; i < FAR_ENTRIES && entry == NULL; i++)
+		entry = claim(&unwind_rules.entries[(far + i) & mask], pc_word);
+	return entry;
+}
+
+uint64_t
+unwind_rules_find(uint64_t pc_word, uint64_t generation)
+{
+	struct unwind_entry *entry = unwind_rules.entries != NULL && pc_word != 0 ? entry_of(pc_word) : NULL;
+
+	if (entry == NULL)
+		return pack(compute(pc_word), generation);
+
+	uint64_t word = atomic_load_explicit(&entry->rule, memory_order_relaxed);
+
+	if ((word & UNWIND_GENERATION_MASK) == generation && unwind_word_kind(word) != UNWIND_UNKNOWN)
+		return word;
+	word = pack(compute(pc_word), generation);
+	atomic_store_explicit(&entry->rule, word, memory_order_relaxed);
+	return word;
+}
+
+void
+unwind_rules_start(void)
+{
+	static const unsigned sizes[] = { 20, 16, 12 }; // less where address space is limited
+
+	for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0] && unwind_rules.entries == NULL; i++) {
+		size_t count = (size_t)1 << sizes[i];
+
+		unwind_rules.line_mask = count / UNWIND_LINE_ENTRIES - 1;
+		unwind_rules.entries =
+		    raw_reserve(count * sizeof(struct unwind_entry), PROT_READ | PROT_WRITE);
+	}
+}
+
+void
+unwind_rules_void(void)
+{
+	/* relaxed: rules are not published through it, see struct unwind_entry */
+	uint64_t before = atomic_fetch_add_explicit(&unwind_rules.generation, 1, memory_order_relaxed);
+
+	/* The 16 bits begin again: rules of the first round must not come back to life (U3). */
+	if (((before + 1) & UNWIND_GENERATION_MASK) == 0 && unwind_rules.entries != NULL) {
+		for (uint64_t i = 0; i < (unwind_rules.line_mask + 1) * UNWIND_LINE_ENTRIES; i++) {
+			struct unwind_entry *entry = &unwind_rules.entries[i];
+
+			if (atomic_load_explicit(&entry->rule, memory_order_relaxed) != 0)
+				atomic_store_explicit(&entry->rule, 0, memory_order_relaxed);
+		}
+	}
+}

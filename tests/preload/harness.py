@@ -1,0 +1,161 @@
+"""What every whole-program test needs: record a program, read its report, compare with what was expected."""
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("BUILD_DIR", ROOT / "build"))
+SHIM = BUILD / "libkmemshim.so"
+KMEMSHIM = BUILD / "kmemshim"
+EXAMPLES = ROOT / "examples"
+HERE = Path(__file__).resolve().parent
+SCHEMA = json.loads((ROOT / "analyzer" / "report.schema.json").read_text())
+TIMEOUT = 300
+
+
+# --- running ------------------------------------------------------------------------------------
+
+def plain_env(**more):
+    """The environment without anything of ours; hashes fixed so that two runs can be compared."""
+    env = {name: value for name, value in os.environ.items()
+           if not name.startswith(("KMEMSHIM_", "LD_PRELOAD", "PYTEST_"))}
+    env.update(PYTHONHASHSEED="0", OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", LC_ALL="C.UTF-8")
+    env.update({name: str(value) for name, value in more.items()})
+    return env
+
+
+def shim_env(out, **more):
+    return plain_env(LD_PRELOAD=SHIM, KMEMSHIM_OUT=out, **more)
+
+
+def run(argv, env=None, timeout=TIMEOUT, **more):
+    return subprocess.run([str(word) for word in argv], env=env or plain_env(), stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, errors="replace", timeout=timeout, **more)
+
+
+def record(argv, out, **more):
+    """Runs a program under the shim; the capture is the folder `out`."""
+    return run(argv, shim_env(out), **more)
+
+
+def kmemshim(*words, **more):
+    return run([KMEMSHIM, *words], **more)
+
+
+def report(command, capture, *options):
+    """The JSON report of a command, checked against the published schema."""
+    done = kmemshim(command, capture, "--json", *options)
+    assert done.returncode == 0, f"{done.args}: {done.returncode}: {done.stderr}"
+    document = json.loads(done.stdout)
+    jsonschema.validate(document, SCHEMA)
+    return document
+
+
+def compile_c(source, program, *flags, compiler="gcc"):
+    done = run([compiler, "-std=gnu11", "-D_GNU_SOURCE", "-g", "-O1", "-Wall", "-pthread", *flags, source, "-o", program])
+    assert done.returncode == 0, done.stderr
+    return program
+
+
+def find_python(*modules):
+    """An interpreter that has these modules, Debian's first; None when there is none."""
+    for python in ["/usr/bin/python3", sys.executable, shutil.which("python3")]:
+        if python and os.path.exists(python):
+            if run([python, "-c", "".join(f"import {name};" for name in modules)]).returncode == 0:
+                return python
+    return None
+
+
+# --- expectations -------------------------------------------------------------------------------
+
+def expectations(source):
+    """The `expect:` lines of an example: command, domain, and what the sites must say, in their order."""
+    found = []
+    for line in Path(source).read_text().splitlines():
+        match = re.match(r"(?://|#) expect: (\w+) (\S+) (.*)", line)
+        if not match:
+            break
+        wanted = dict(word.split("=", 1) for word in match[3].split())
+        found.append((match[1], match[2], wanted))
+    assert found, f"{source}: the first line does not say what to expect"
+    return found
+
+
+def place(site):
+    """file:line of a site, the file without its folder."""
+    where = site.get("where") or {}
+    return f"{os.path.basename(where.get('file') or '?')}:{where.get('line')}"
+
+
+def summary(sites, top=5):
+    return "\n".join(f"  {place(site)} {site['domain']} live {site['live_bytes']} ({site['live_count']}) "
+                     f"peak {site['peak_bytes']} {site['leak']['class']}" for site in sites[:top])
+
+
+def check_expectations(source, capture):
+    """Each expectation is the next row of its command's ranking."""
+    taken = {}
+    for command, domain, wanted in expectations(source):
+        document = report(command, capture, "--domain", domain)
+        rank = taken.get((command, domain), 0)
+        taken[command, domain] = rank + 1
+        sites = document["sites"]
+        assert len(sites) > rank, f"{command} --domain {domain}: no row {rank + 1}"
+        site = sites[rank]
+        seen = {name: str(site.get(name)) for name in wanted}
+        if "where" in wanted:
+            seen["where"] = place(site)
+        if "class" in wanted:
+            seen["class"] = site["leak"]["class"]
+        if "processes" in wanted:
+            seen["processes"] = str(len(document["processes"]))
+        assert seen == wanted, f"{command} --domain {domain}, row {rank + 1}:\n{summary(sites)}"
+
+
+# --- killing ------------------------------------------------------------------------------------
+
+def seeded_random():
+    """SEED= repeats a run; the seed is printed, so that a failure can be repeated."""
+    seed = int(os.environ.get("SEED") or random.SystemRandom().randrange(1 << 32))
+    print(f"SEED={seed}")
+    return random.Random(seed)
+
+
+def kill_in_second_half(argv, out, epochs, rng, **more):
+    """
+    Runs a training script under the shim and kills it with SIGKILL: in a random epoch of its second half, at a
+    random instant of that epoch, found by copying its output for a random while. Returns the epoch.
+    """
+    moment = rng.randrange(epochs // 2, epochs)
+    linger = rng.random()
+    process = subprocess.Popen([str(word) for word in argv], env=shim_env(out, EPOCHS=epochs, **more),
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    last_epoch = None
+    try:
+        for line in process.stdout:
+            match = re.match(r"epoch (\d+)/", line)
+            if not match:
+                continue
+            now = os.times().elapsed
+            epoch_seconds = now - last_epoch if last_epoch else 0
+            last_epoch = now
+            if int(match[1]) >= moment:
+                try:
+                    process.wait(timeout=linger * epoch_seconds)
+                except subprocess.TimeoutExpired:
+                    pass
+                break
+    finally:
+        process.kill()
+        errors = process.communicate(timeout=TIMEOUT)[1]
+    assert process.returncode == -signal.SIGKILL, f"ended by itself with {process.returncode}: {errors}"
+    assert "kmemshim" not in errors, errors
+    return moment

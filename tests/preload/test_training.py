@@ -1,0 +1,41 @@
+"""The NumPy training scripts, killed at a random moment of their second half: ten kills, ten right answers."""
+import pytest
+
+import harness
+
+KILLS = 10
+
+
+@pytest.mark.parametrize("kill", range(KILLS))
+@pytest.mark.parametrize("script, epochs", [("train_numpy_keeps_predictions.py", 60), ("whole_dataset_float64.py", 24)])
+def test_killed_training_names_the_line(script, epochs, kill, numpy_python, out):
+    source = harness.EXAMPLES / script
+    harness.kill_in_second_half([numpy_python, source], out, epochs, harness.seeded_random())
+
+    harness.check_expectations(source, out)
+    for command in ("why", "report"):
+        done = harness.kmemshim(command, out)
+        assert done.returncode == 0, done.stderr
+    assert script in done.stdout
+
+
+@pytest.mark.parametrize("script, epochs", [("train_numpy_keeps_predictions.py", 6), ("whole_dataset_float64.py", 2)])
+def test_finished_training_prints_the_same_and_names_the_line(script, epochs, numpy_python, out):
+    source = harness.EXAMPLES / script
+    plain = harness.run([numpy_python, source], harness.plain_env(EPOCHS=epochs))
+    watched = harness.run([numpy_python, source], harness.shim_env(out, EPOCHS=epochs))
+
+    assert (watched.returncode, watched.stdout, watched.stderr) == (plain.returncode, plain.stdout, plain.stderr)
+    command, domain, wanted = harness.expectations(source)[0]
+    sites = harness.report(command, out, "--domain", domain)["sites"]
+    assert harness.place(sites[0]) == wanted["where"], harness.summary(sites)
+
+
+def test_frames_are_the_scripts_functions_between_native_ones(numpy_python, out):
+    source = harness.EXAMPLES / "whole_dataset_float64.py"
+    harness.run([numpy_python, source], harness.shim_env(out, EPOCHS=1))
+    site = harness.report("peak", out, "--domain", "heap")["sites"][0]
+    python = [(frame["function"], frame["line"]) for frame in site["frames"] if frame["kind"] == "python"]
+
+    assert [function for function, _ in python] == ["load_dataset", "main", "<module>"]
+    assert all(line for _, line in python)

@@ -1,0 +1,61 @@
+"""The program sees the real results, the real errno and its own signals, and nothing is printed that it did not print."""
+import os
+
+import pytest
+
+import harness
+
+
+@pytest.mark.parametrize("ending", ["return", "_exit", "abort"])
+def test_results_errno_output_and_status_are_the_same(ending, programs, out):
+    program = programs("transparent.c", "-O0", "-w", "-fno-builtin")
+    plain = harness.run([program, ending])
+    watched = harness.record([program, ending], out)
+
+    assert plain.returncode in (42, 4, -6)
+    assert (watched.returncode, watched.stdout, watched.stderr) == (plain.returncode, plain.stdout, plain.stderr)
+
+
+def test_pipelines_and_shells_work(out):
+    script = "seq 1 1000 | sort -rn | head -n 1; (exit 3); echo $?; ls /nonexistent; exit 7"
+    plain = harness.run(["sh", "-c", script])
+    watched = harness.record(["sh", "-c", script], out)
+
+    assert (watched.returncode, watched.stdout, watched.stderr) == (plain.returncode, plain.stdout, plain.stderr)
+
+
+def test_small_children_leave_no_file_and_the_first_process_does(out):
+    harness.record(["sh", "-c", "for i in 1 2 3 4 5; do (:); /bin/true; done"], out)
+
+    assert len(list(out.glob("*.kmem"))) == 1
+
+
+def test_run_returns_the_status_of_the_program_or_128_and_its_signal(out):
+    assert harness.kmemshim("run", "-o", out / "a", "--", "sh", "-c", "exit 9").returncode == 9
+    assert harness.kmemshim("run", "-o", out / "b", "--", "sh", "-c", "kill -KILL $$").returncode == 137
+    assert harness.kmemshim("run", "-o", out / "c", "--", "sh", "-c", "kill -TERM $$").returncode == 143
+
+
+def test_the_shim_needs_libc_and_libunwind_only():
+    needed = [line.split("[")[1].rstrip("]") for line in harness.run(["readelf", "-d", harness.SHIM]).stdout.splitlines()
+              if "(NEEDED)" in line]
+
+    assert {name.split(".so")[0] for name in needed} <= {"libc", "libunwind", "ld-linux-x86-64"}, needed
+
+
+def test_debug_log_goes_to_stderr(out):
+    done = harness.run(["echo", "words"], harness.shim_env(out, KMEMSHIM_LOG="debug"))
+
+    assert done.stdout == "words\n"
+    assert all(line.startswith("kmemshim:") for line in done.stderr.splitlines())
+
+
+def test_address_space_limits_are_survived(programs, out):
+    """`ulimit -v` below what tables reserve must not stop the program."""
+    program = programs("leak_in_a_loop.c")
+    done = harness.run(["sh", "-c", f"ulimit -v 200000; exec {program}"],
+                       harness.plain_env(KMEMSHIM_OUT=out, PROGRAM=program) | {"LD_PRELOAD": str(harness.SHIM)})
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == harness.run([program]).stdout
+    assert os.path.isdir(out)
