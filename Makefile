@@ -23,9 +23,13 @@ FRAMEWORK ?= numpy#            of the demo: numpy, keras, torch
 SEED      ?=#                  of the tests that pick moments at random; printed when not given
 FUZZ_SECONDS ?= 60#            of each fuzz target
 
+V         ?= 0#                of 1: show whole commands
+
 export CC PYTHON SEED
-MAKEFLAGS += --jobs=$(JOBS) --no-print-directory
+MAKEFLAGS += --no-print-directory $(if $(filter 0,$(MAKELEVEL)),--jobs=$(JOBS))
 .DELETE_ON_ERROR:
+Q     := $(if $(filter 1,$(V)),,@)
+quick  = $(if $(Q),@echo '  $(1) $(2)')
 .SECONDARY:
 
 # --- flags: one variable per concern -------------------------------------------------------------
@@ -62,6 +66,8 @@ ANALYZER_PARTS := $(filter-out $(OBJ)/analyzer/main.o,$(ANALYZER_OBJS))
 
 UNIT_SHIM     := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/test_*.c)))
 UNIT_ANALYZER := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/analyzer/test_*.c)))
+# What several tests of the analyzer share: the files beside them that are no tests themselves.
+UNIT_SHARED   := $(call object,$(filter-out tests/unit/analyzer/test_%,$(wildcard tests/unit/analyzer/*.c)))
 STRESS        := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/stress/*.c)))
 FUZZERS       := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 
@@ -70,45 +76,59 @@ all: $(BUILD)/libkmemshim.so $(BUILD)/kmemshim ## the shim and the command (defa
 
 # Linked beside the target and renamed: a program that has the old shim mapped keeps it.
 $(BUILD)/libkmemshim.so: $(SHIM_OBJS)
-	$(CC) $(OPTIMIZE) $(SHIM_FLAGS) $(SHIM_LINK) $(LDFLAGS) -o $@.new $^ $(SHIM_LIBS)
-	@mv -f $@.new $@
+	$(call quick,LINK,$@)
+	$(Q)$(CC) $(OPTIMIZE) $(SHIM_FLAGS) $(SHIM_LINK) $(LDFLAGS) -o $@.new $^ $(SHIM_LIBS)
+	$(Q)mv -f $@.new $@
 
 $(BUILD)/kmemshim: $(ANALYZER_OBJS)
-	$(CC) $(OPTIMIZE) $(SANITIZER) -pie -Wl,--as-needed $(LDFLAGS) -o $@.new $^ $(ANALYZER_LIBS)
-	@mv -f $@.new $@
+	$(call quick,LINK,$@)
+	$(Q)$(CC) $(OPTIMIZE) $(SANITIZER) -pie -Wl,--as-needed $(LDFLAGS) -o $@.new $^ $(ANALYZER_LIBS)
+	$(Q)mv -f $@.new $@
 
 $(OBJ)/shim/%.o: shim/%.c Makefile
-	@mkdir -p $(@D)
-	$(COMPILE) $(SHIM_FLAGS) -c -o $@ $<
+	$(Q)mkdir -p $(@D)
+	$(call quick,$(CC),$<)
+	$(Q)$(COMPILE) $(SHIM_FLAGS) -c -o $@ $<
 
 $(OBJ)/shim/%.o: shim/%.S Makefile
-	@mkdir -p $(@D)
-	$(COMPILE) $(SHIM_FLAGS) -c -o $@ $<
+	$(Q)mkdir -p $(@D)
+	$(call quick,$(CC),$<)
+	$(Q)$(COMPILE) $(SHIM_FLAGS) -c -o $@ $<
 
 $(OBJ)/analyzer/%.o: analyzer/%.c Makefile
-	@mkdir -p $(@D)
-	$(COMPILE) $(ANALYZER_FLAGS) -c -o $@ $<
+	$(Q)mkdir -p $(@D)
+	$(call quick,$(CC),$<)
+	$(Q)$(COMPILE) $(ANALYZER_FLAGS) -c -o $@ $<
 
 # Test programs: the warnings that a table of literals trips over are left out.
 TEST_COMPILE = $(COMPILE) -Wno-conversion -Wno-missing-prototypes -Wno-shadow -mcx16
 
+$(UNIT_SHARED): $(OBJ)/tests/%.o: tests/%.c Makefile
+	$(Q)mkdir -p $(@D)
+	$(call quick,$(CC),$<)
+	$(Q)$(TEST_COMPILE) -Ianalyzer -fPIE -c -o $@ $<
+
 $(UNIT_SHIM): $(BUILD)/tests/%: tests/%.c $(SHIM_PARTS)
-	@mkdir -p $(@D)
-	$(TEST_COMPILE) -Ishim -fno-omit-frame-pointer -pthread -MF $@.d -o $@ $< $(SHIM_PARTS) $(SHIM_LIBS) -lcmocka
+	$(Q)mkdir -p $(@D)
+	$(call quick,$(CC),$<)
+	$(Q)$(TEST_COMPILE) -Ishim -fno-omit-frame-pointer -pthread -MF $@.d -o $@ $< $(SHIM_PARTS) $(SHIM_LIBS) -lcmocka
 
 $(STRESS): $(BUILD)/tests/%: tests/%.c $(SHIM_PARTS)
-	@mkdir -p $(@D)
-	$(TEST_COMPILE) -Ishim -fno-omit-frame-pointer -pthread -MF $@.d -o $@ $< $(SHIM_PARTS) $(SHIM_LIBS) -lcmocka
+	$(Q)mkdir -p $(@D)
+	$(call quick,$(CC),$<)
+	$(Q)$(TEST_COMPILE) -Ishim -fno-omit-frame-pointer -pthread -MF $@.d -o $@ $< $(SHIM_PARTS) $(SHIM_LIBS) -lcmocka
 
-$(UNIT_ANALYZER): $(BUILD)/tests/%: tests/%.c $(ANALYZER_PARTS)
-	@mkdir -p $(@D)
-	$(TEST_COMPILE) -Ianalyzer -MF $@.d -o $@ $< $(ANALYZER_PARTS) $(ANALYZER_LIBS) -lcmocka
+$(UNIT_ANALYZER): $(BUILD)/tests/%: tests/%.c $(UNIT_SHARED) $(ANALYZER_PARTS)
+	$(Q)mkdir -p $(@D)
+	$(call quick,$(CC),$<)
+	$(Q)$(TEST_COMPILE) -Ianalyzer -MF $@.d -o $@ $< $(UNIT_SHARED) $(ANALYZER_PARTS) $(ANALYZER_LIBS) -lcmocka
 
 $(FUZZERS): $(BUILD)/tests/%: tests/%.c $(ANALYZER_PARTS)
-	@mkdir -p $(@D)
-	$(TEST_COMPILE) -fsanitize=fuzzer -Ianalyzer -MF $@.d -o $@ $< $(ANALYZER_PARTS) $(ANALYZER_LIBS)
+	$(Q)mkdir -p $(@D)
+	$(call quick,$(CC),$<)
+	$(Q)$(TEST_COMPILE) -fsanitize=fuzzer -Ianalyzer -MF $@.d -o $@ $< $(ANALYZER_PARTS) $(ANALYZER_LIBS)
 
--include $(SHIM_OBJS:.o=.d) $(ANALYZER_OBJS:.o=.d)
+-include $(patsubst %.o,%.d,$(SHIM_OBJS) $(ANALYZER_OBJS) $(UNIT_SHARED))
 -include $(addsuffix .d,$(UNIT_SHIM) $(UNIT_ANALYZER) $(STRESS) $(FUZZERS))
 
 # --- dependencies and the demo -------------------------------------------------------------------

@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "text_clean.h"
+
 #define PART_BYTES 96 // of a file's or function's name; the rest is cut out of its middle
 
 const char *
@@ -19,17 +21,6 @@ place_base(const char *path)
 	const char *slash = strrchr(path, '/');
 
 	return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
-}
-
-void
-place_clean(char *text)
-{
-	for (unsigned char *at = (unsigned char *)text; *at != '\0'; at++) {
-		if (*at < 0x20 || *at == 0x7f)
-			*at = '?';
-		else if (at[0] == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f)
-			at[0] = at[1] = '?';
-	}
 }
 
 static bool
@@ -71,6 +62,6 @@ place_text(const char *file, uint32_t line, const char *function, const char *mo
 		(void)snprintf(text, PLACE_TEXT_BYTES, "%s:%" PRIu32 "%s%s", where, line, space, name);
 	else
 		(void)snprintf(text, PLACE_TEXT_BYTES, "%s%s%s", where, space, name);
-	place_clean(text);
+	(void)text_clean(text, strlen(text));
 	return text;
 }

@@ -20,9 +20,6 @@
 const char *place_text(const char *file, uint32_t line, const char *function, const char *module,
                        char text[PLACE_TEXT_BYTES]);
 
-/* Replaces what could steer a terminal or break a line: C0, DEL and the C1 controls in UTF-8. In place. */
-void place_clean(char *text);
-
 /* The last component of a path. */
 const char *place_base(const char *path);
 

@@ -72,13 +72,19 @@ struct entry {
 	const struct model_site *site;
 	uint64_t bytes;
 	unsigned tier;
+	bool is_import;
 	struct rank_line *line;
 };
 
+/* What an import left and what the importing line itself allocated are two lines. */
 static int
 compare_by_place(const void *a, const void *b)
 {
-	return rank_compare_places(((const struct entry *)a)->site, ((const struct entry *)b)->site);
+	const struct entry *left = a;
+	const struct entry *right = b;
+	int order = rank_compare_places(left->site, right->site);
+
+	return order != 0 ? order : (int)left->is_import - (int)right->is_import;
 }
 
 static int
@@ -105,7 +111,7 @@ compare_by_rank(const void *a, const void *b)
 
 	if (left->line != right->line) {
 		order = compare_lines(left->line, right->line);
-		return order != 0 ? order : rank_compare_places(left->site, right->site);
+		return order != 0 ? order : compare_by_place(left, right);
 	}
 	order = compare_numbers(left->tier, right->tier);
 	if (order == 0)
@@ -142,6 +148,7 @@ line_add(struct rank_line *line, const struct entry *entry)
 		line->score_bytes += entry->bytes;
 	if (line->site_count == 0 || telling(site->leak) < telling(line->leak))
 		line->leak = site->leak;
+	line->is_import = entry->is_import;
 	if (site->leak == MODEL_LEAK_LEAK)
 		line->leaking_bytes += site->live_bytes;
 	line->live_bytes += site->live_bytes;
@@ -166,6 +173,7 @@ collect(const struct model *model, const struct ranking *ranking, const char *do
 			.site = site,
 			.bytes = ranking->bytes(site),
 			.tier = ranking->tier(model, site),
+			.is_import = rank_is_import(site),
 		};
 	}
 	return count;

@@ -3,7 +3,8 @@
  *
  * One line of code is often many sites: the blocks of one PyTorch graph are allocated through dozens of native
  * stacks below the same line of the script, none of them large. So the unit that is ranked is the line, the sum of
- * the sites with the same `where` in the same domain; sites are listed line by line, the largest first inside each.
+ * the sites with the same `where` in the same domain; sites are listed line by line, the largest first inside each. What
+ * an import left behind is a line of its own, apart from what the importing line itself allocated.
  *
  * Order of lines: tier, then the bytes of those of its sites that are of that tier, then all its bytes, then names.
  * Tiers are how a ranking says "never above": memory before address space, leaks before the rest, and what an
@@ -47,7 +48,8 @@ struct rank_line {
 	uint64_t peak_bytes;
 	uint64_t allocated_bytes;
 	uint64_t allocated_count;
-	enum model_leak_class leak;       // the most telling class among its sites; import only when all are
+	enum model_leak_class leak;       // the most telling class among its sites
+	bool is_import;                   // its sites are what an import left behind
 	uint64_t leaking_bytes;           // live bytes of its sites of class leak
 	const struct model_site *largest; // its first site
 	size_t first_site;                // in ranked.sites

@@ -27,7 +27,7 @@ rank_is_import(const struct model_site *site)
 
 		if (frame->is_importlib)
 			return true;
-		if (frame->is_user && frame->kind == MODEL_FRAME_PYTHON)
+		if (frame == site->where && frame->is_user)
 			return false;
 	}
 	return false;

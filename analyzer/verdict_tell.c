@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "text_clean.h"
 #include "units.h"
 
 static void say(struct verdict *verdict, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -52,7 +53,7 @@ say_who(const struct verdict_facts *facts, struct verdict *verdict)
 	char name[PLACE_TEXT_BYTES];
 
 	(void)snprintf(name, sizeof(name), "%s", facts->process->name);
-	place_clean(name);
+	(void)text_clean(name, strlen(name));
 	say(verdict, "%s%s (pid %" PRIu32 ")", facts->is_descendant ? "A child process, " : "", name,
 	    facts->process->identity->pid);
 }

@@ -1,4 +1,4 @@
-# expect: leaks heap where=keras_fit_keeps_arrays.py:31 class=leak
+# expect: leaks heap where=keras_fit_keeps_arrays.py:30
 """Keras on the small tabular network of many forum posts (768 rows, 8-12-8-1) with a callback that keeps arrays.
 
 After each epoch the callback asks the model about a whole grid, to draw it later, and keeps every answer.

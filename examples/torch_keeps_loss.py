@@ -1,4 +1,4 @@
-# expect: leaks heap where=torch_keeps_loss.py:40 class=leak
+# expect: leaks heap where=torch_keeps_loss.py:40
 """PyTorch: the validation loss is kept as a tensor, instead of loss.item(), and with it its whole graph.
 
 Nothing frees the activations that the graph holds for a backward pass that never comes.

@@ -1,4 +1,4 @@
-# expect: leaks heap where=train_numpy_keeps_predictions.py:37 class=leak
+# expect: leaks heap where=train_numpy_keeps_predictions.py:37
 """A small network trained with NumPy; the loop keeps the predictions of every epoch.
 
 Two MiB more in each epoch: nothing to see at first, and the out-of-memory killer after some hundreds.

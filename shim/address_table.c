@@ -7,8 +7,8 @@
 
 #include "raw_sys.h"
 
-#define SLOTS_LOG2 19
-#define SLOTS ((uint64_t)1 << SLOTS_LOG2)
+#define SLOTS_LOG2_MAX 19
+#define SLOTS_LOG2_MIN 12
 #define PROBES_MAX 256
 
 enum { KEY_FREE = 0, KEY_GIVEN_UP = 1, KEY_BUSY = 2 };
@@ -20,90 +20,169 @@ struct address_slot {
 	uint8_t generation;
 };
 
-static struct address_slot *
+struct address_slots {
+	unsigned log2;               // of the number of slots; constant
+	_Alignas(64) struct address_slot slot[];
+};
+
+static size_t
+bytes_of(unsigned log2)
+{
+	return sizeof(struct address_slots) + ((size_t)1 << log2) * sizeof(struct address_slot);
+}
+
+static struct address_slots *
+reserve(void)
+{
+	size_t most_bytes = raw_reserve_max();
+
+	for (unsigned log2 = SLOTS_LOG2_MAX; log2 >= SLOTS_LOG2_MIN; log2--) {
+		struct address_slots *fresh = NULL;
+
+		if (bytes_of(log2) <= most_bytes || log2 == SLOTS_LOG2_MIN)
+			fresh = raw_reserve(bytes_of(log2), PROT_READ | PROT_WRITE);
+		if (fresh != NULL) {
+			fresh->log2 = log2;
+			return fresh;
+		}
+	}
+	return NULL;
+}
+
+static struct address_slots *
 slots_of(struct address_table *table, bool creates)
 {
-	/* acquire: pairs with the release below; the memory behind the pointer is there. */
-	struct address_slot *slots = __atomic_load_n(&table->slots, __ATOMIC_ACQUIRE);
+	/* acquire: pairs with the release below; the size in the fresh table is seen. */
+	struct address_slots *slots = __atomic_load_n(&table->slots, __ATOMIC_ACQUIRE);
 
-	if (slots != NULL || !creates)
+	/* relaxed: guards nothing; who does not see it yet asks the kernel once more. */
+	if (slots != NULL || !creates || atomic_load_explicit(&table->is_stuck, memory_order_relaxed))
 		return slots;
-	struct address_slot *fresh = raw_reserve(SLOTS * sizeof(*fresh), PROT_READ | PROT_WRITE);
+	struct address_slots *fresh = reserve();
 
-	if (fresh == NULL)
+	if (fresh == NULL) {
+		atomic_store_explicit(&table->is_stuck, true, memory_order_relaxed);
 		return NULL;
+	}
 	if (__atomic_compare_exchange_n(&table->slots, &slots, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return fresh;
-	raw_munmap(fresh, SLOTS * sizeof(*fresh));
+	raw_munmap(fresh, bytes_of(fresh->log2));
 	return slots;
 }
 
-static uint64_t
-start_of(uint64_t addr)
+/* The slot that is `probe` steps from where an address belongs. */
+static struct address_slot *
+slot_at(struct address_slots *slots, uint64_t addr, unsigned probe)
 {
-	return (addr >> 3) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SLOTS_LOG2);
+	uint64_t start = (addr >> 3) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - slots->log2);
+
+	return &slots->slot[(start + probe) & (((uint64_t)1 << slots->log2) - 1)];
+}
+
+/* The slot of an address; NULL when it is not there. What the slot says may be read. */
+static struct address_slot *
+find(struct address_table *table, uint64_t addr)
+{
+	struct address_slots *slots = addr > KEY_BUSY ? slots_of(table, false) : NULL; // A1
+
+	/* relaxed: who owns an address that is there was told so by the program, after our put. */
+	if (slots == NULL || atomic_load_explicit(&table->live_count, memory_order_relaxed) == 0)
+		return NULL;
+	for (unsigned probe = 0; probe < PROBES_MAX; probe++) {
+		struct address_slot *slot = slot_at(slots, addr, probe);
+		/* acquire: A2. Pairs with write_slot(). */
+		uint64_t key = atomic_load_explicit(&slot->key, memory_order_acquire);
+
+		if (key == KEY_FREE)
+			return NULL;
+		if (key == addr)
+			return slot;
+	}
+	return NULL;
+}
+
+static struct address_block
+read_slot(const struct address_slot *slot)
+{
+	return (struct address_block){ slot->bytes, slot->site, slot->generation };
+}
+
+/* Into a slot that is KEY_BUSY. */
+static void
+write_slot(struct address_slot *slot, uint64_t addr, struct address_block block)
+{
+	slot->bytes = block.bytes;
+	slot->site = block.site;
+	slot->generation = block.generation;
+	/* release: A2. Pairs with find(). */
+	atomic_store_explicit(&slot->key, addr, memory_order_release);
 }
 
 bool
 address_table_put(struct address_table *table, uint64_t addr, struct address_block block)
 {
-	struct address_slot *slots = slots_of(table, true);
-	uint64_t at = start_of(addr);
+	struct address_slots *slots = addr > KEY_BUSY ? slots_of(table, true) : NULL; // A1
 
-	for (unsigned probe = 0; slots != NULL && probe < PROBES_MAX; probe++, at++) {
-		struct address_slot *slot = &slots[at & (SLOTS - 1)];
+	for (unsigned probe = 0; slots != NULL && probe < PROBES_MAX; probe++) {
+		struct address_slot *slot = slot_at(slots, addr, probe);
 		uint64_t key = atomic_load_explicit(&slot->key, memory_order_relaxed);
 
 		if (key > KEY_GIVEN_UP ||
+		    /* acquire: pairs with address_table_take(): the last owner has read the slot before we write it. */
 		    !atomic_compare_exchange_strong_explicit(&slot->key, &key, KEY_BUSY, memory_order_acquire,
 		                                             memory_order_relaxed))
 			continue;
-		slot->bytes = block.bytes;
-		slot->site = block.site;
-		slot->generation = block.generation;
 		/* relaxed: only asked whether it is worth looking at all, by the thread that put. */
 		atomic_fetch_add_explicit(&table->live_count, 1, memory_order_relaxed);
-		/* release: A2. Pairs with address_table_take(). */
-		atomic_store_explicit(&slot->key, addr, memory_order_release);
+		write_slot(slot, addr, block);
 		return true;
 	}
 	return false;
 }
 
 bool
+address_table_replace(struct address_table *table, uint64_t addr, struct address_block block, struct address_block *old)
+{
+	struct address_slot *slot = find(table, addr);
+	uint64_t key = addr;
+
+	if (slot == NULL || !atomic_compare_exchange_strong_explicit(&slot->key, &key, KEY_BUSY, memory_order_acquire,
+	                                                             memory_order_relaxed))
+		return false;
+	*old = read_slot(slot);
+	write_slot(slot, addr, block);
+	return true;
+}
+
+bool
 address_table_take(struct address_table *table, uint64_t addr, struct address_block *block)
 {
-	struct address_slot *slots = slots_of(table, false);
-	uint64_t at = start_of(addr);
+	struct address_slot *slot = find(table, addr);
+	struct address_block found;
+	uint64_t key = addr;
 
-	if (slots == NULL || atomic_load_explicit(&table->live_count, memory_order_relaxed) == 0)
+	if (slot == NULL)
 		return false;
-	for (unsigned probe = 0; probe < PROBES_MAX; probe++, at++) {
-		struct address_slot *slot = &slots[at & (SLOTS - 1)];
-		/* acquire: A2. Pairs with address_table_put(). */
-		uint64_t key = atomic_load_explicit(&slot->key, memory_order_acquire);
-
-		if (key == KEY_FREE)
-			return false;
-		if (key != addr)
-			continue;
-		block->bytes = slot->bytes;
-		block->site = slot->site;
-		block->generation = slot->generation;
-		/* release: our reads of the block come before the slot is used again. Pairs with the claim in put. */
-		if (!atomic_compare_exchange_strong_explicit(&slot->key, &key, KEY_GIVEN_UP, memory_order_release,
-		                                             memory_order_relaxed))
-			return false; // a double free by the program: the other one took it
-		atomic_fetch_sub_explicit(&table->live_count, 1, memory_order_relaxed);
-		return true;
-	}
-	return false;
+	found = read_slot(slot);
+	/* release: our reads of the block come before the slot is used again. Pairs with the claim in put. */
+	if (!atomic_compare_exchange_strong_explicit(&slot->key, &key, KEY_GIVEN_UP, memory_order_release,
+	                                             memory_order_relaxed))
+		return false; // a double free by the program: the other one took it
+	*block = found;
+	atomic_fetch_sub_explicit(&table->live_count, 1, memory_order_relaxed);
+	return true;
 }
 
 void
 address_table_clear(struct address_table *table)
 {
-	if (table->slots != NULL)
-		madvise(table->slots, SLOTS * sizeof(*table->slots), MADV_DONTNEED);
-	table->live_count = 0;
+	unsigned log2;
+
+	if (table->slots != NULL) {
+		log2 = table->slots->log2;
+		madvise(table->slots, bytes_of(log2), MADV_DONTNEED);
+		table->slots->log2 = log2;
+	}
+	atomic_store_explicit(&table->live_count, 0, memory_order_relaxed); // one thread
+	atomic_store_explicit(&table->is_stuck, false, memory_order_relaxed);
 }

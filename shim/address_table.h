@@ -3,7 +3,8 @@
  *
  * Called by   pointer_map.c (blocks of 2 GiB and more, several blocks in one window), tracker.c (device addresses).
  * Safe from   any thread and signal handler. One thread at a time owns an address: the allocator guarantees it.
- * When full   put fails; the caller counts the loss.
+ * When full   put fails; the caller counts the loss. So it does for the addresses 0 to 2 (a device's allocation of no
+ *             bytes). Where the address space is limited the table is smaller.
  */
 #ifndef ADDRESS_TABLE_H
 #define ADDRESS_TABLE_H
@@ -19,16 +20,21 @@ struct address_block {
 
 /*
  * Invariants, tested by number in tests/unit/test_address_table.c:
- *   A1  a key is 0 (never used), 1 (given up, may be used again), 2 (being written) or an address; it leaves 0 once and
- *       never returns to it, so a probe may stop at 0.
+ *   A1  a key is 0 (never used), 1 (given up, may be used again), 2 (being written) or an address above 2; it leaves 0 once
+ *       and never returns to it, so a probe may stop at 0.
  *   A2  the block is written before the key is stored (release) and read after the key was seen (acquire).
  */
 struct address_table {
-	struct address_slot *slots; // reserved on first use
+	struct address_slots *slots; // reserved on first use
 	_Atomic uint64_t live_count;
+	_Atomic bool is_stuck;       // no address space for it: everything is refused, without asking again
 };
 
+/* The address must not be in the table. */
 bool address_table_put(struct address_table *table, uint64_t addr, struct address_block block);
+/* Puts the block where *old stood; false, and nothing is changed, when the address is not in the table. */
+bool address_table_replace(struct address_table *table, uint64_t addr, struct address_block block,
+                           struct address_block *old);
 bool address_table_take(struct address_table *table, uint64_t addr, struct address_block *block);
 void address_table_clear(struct address_table *table); // forked child: one thread
 

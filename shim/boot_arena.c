@@ -20,11 +20,14 @@ boot_arena_allocate(size_t alignment, size_t bytes)
 	if (bytes > ARENA_BYTES || alignment > ARENA_BYTES)
 		return NULL;
 
-	/* relaxed: the counter hands out room; each piece belongs to one caller. */
+	/* relaxed: the counter hands out room; each piece belongs to one caller. What does not fit leaves it as it is. */
 	size_t room = HEADER_BYTES + bytes + alignment;
-	size_t at = atomic_fetch_add_explicit(&used, room, memory_order_relaxed);
-	if (at + room > ARENA_BYTES)
-		return NULL;
+	size_t at = atomic_load_explicit(&used, memory_order_relaxed);
+	do {
+		if (room > ARENA_BYTES - at)
+			return NULL;
+	} while (!atomic_compare_exchange_weak_explicit(&used, &at, at + room, memory_order_relaxed,
+	                                                memory_order_relaxed));
 
 	uintptr_t addr = ((uintptr_t)arena + at + HEADER_BYTES + alignment - 1) & ~(alignment - 1);
 	*(size_t *)(addr - HEADER_BYTES) = bytes;

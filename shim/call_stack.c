@@ -10,6 +10,7 @@
  */
 #include "call_stack.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 
 #include "capture_file.h"
@@ -17,6 +18,24 @@
 #include "native_stack.h"
 #include "python_frames.h"
 #include "settings.h"
+
+#define ROOMS 128 // threads that may be inside a hook at the same moment
+
+/*
+ * Where one event gathers its frames. A thread comes back to the room it had last, so its lines stay in its cache.
+ *
+ * Invariant, tested in tests/unit/test_call_stack.c:
+ *   C1  between take and give back a room belongs to one thread; threads are never twice inside (reentry guard).
+ */
+struct room {
+	_Atomic bool is_taken;
+	struct call_stack stack;
+	struct native_stack native;
+	struct python_stack python;
+};
+
+static struct room rooms[ROOMS]; // untouched ones cost nothing
+static __thread unsigned last_room __attribute__((tls_model("initial-exec")));
 
 static void
 push(struct call_stack *stack, uint64_t frame)
@@ -138,34 +157,70 @@ hash_of(const struct call_stack *stack)
 	return hash != 0 ? hash : 1;
 }
 
-void
-call_stack_take(const void *hook_frame, struct call_stack *stack)
+static void
+take(const void *hook_frame, struct room *room)
 {
-	struct python_stack python;
-	struct native_stack native;
+	struct call_stack *stack = &room->stack;
+	struct native_stack *native = &room->native;
+	struct python_stack *python = &room->python;
 	uint64_t stop_sp = 0;
 
 	stack->frame_count = stack->omitted = stack->omitted_at = 0;
 	stack->flags = 0;
-	python.count = python.omitted = 0;
+	python->count = python->omitted = 0;
 	if (python_frames_available())
-		python_frames_walk(&python);
-	if (python.count != 0 && !settings.native_full)
-		stop_sp = python.frames[0].anchor_addr;
-	native_stack_walk(hook_frame, stop_sp, &native);
-	if (!native.is_complete)
+		python_frames_walk(python);
+	bool is_cut = python->count != 0 && !settings.native_full;
+	if (is_cut)
+		stop_sp = python->frames[0].anchor_addr;
+	native_stack_walk(hook_frame, stop_sp, native);
+	if (!native->is_complete)
 		stack->flags |= KMEM_STACK_NO_END;
-	if (native.is_alternate)
+	if (native->is_alternate)
 		stack->flags |= KMEM_STACK_ALTERNATE;
-	if (python.count != 0 && !settings.native_full)
-		merge_cut(&native, &python, stack);
+	if (is_cut)
+		merge_cut(native, python, stack);
 	else
-		merge_full(&native, &python, stack);
-	if (python.omitted != 0 || stack->omitted != 0) {
+		merge_full(native, python, stack);
+	if (python->omitted != 0 || stack->omitted != 0) {
 		stack->flags |= KMEM_STACK_TRUNCATED;
-		stack->omitted += python.omitted;
+		stack->omitted += python->omitted;
 		if (stack->omitted_at == 0)
 			stack->omitted_at = stack->frame_count;
 	}
 	stack->hash = hash_of(stack);
+}
+
+const struct call_stack *
+call_stack_take(const void *hook_frame)
+{
+	static const struct call_stack none = { .hash = 1, .flags = KMEM_STACK_NO_STACK };
+
+	for (unsigned probe = 0; probe < ROOMS; probe++) {
+		struct room *room = &rooms[(last_room + probe) % ROOMS];
+
+		/* acquire: pairs with call_stack_give_back(); what its last user wrote is done. */
+		if (atomic_exchange_explicit(&room->is_taken, true, memory_order_acquire))
+			continue;
+		last_room = (last_room + probe) % ROOMS;
+		take(hook_frame, room);
+		return &room->stack;
+	}
+	capture_file_lost(KMEM_LOST_STACKS, 1);
+	return &none;
+}
+
+void
+call_stack_give_back(const struct call_stack *stack)
+{
+	/* release: our use of the room comes before its next user's. Pairs with call_stack_take(). */
+	if ((stack->flags & KMEM_STACK_NO_STACK) == 0)
+		atomic_store_explicit(&rooms[last_room].is_taken, false, memory_order_release);
+}
+
+void
+call_stack_forked(void)
+{
+	for (unsigned i = 0; i < ROOMS; i++)
+		atomic_store_explicit(&rooms[i].is_taken, false, memory_order_relaxed);
 }

@@ -2,7 +2,8 @@
  * call_stack.h - who asked for this memory? One merged stack of native and Python frames.
  *
  * Called by   tracker.c, inside the reentry guard, on the thread whose stack it is.
- * Safe from   any hook; no allocation, no lock, no loader call; about 14 KiB of stack.
+ * Safe from   any hook; no allocation, no lock, no loader call. The frames are gathered in one of a fixed number of
+ *             rooms, not on the program's stack: that may be a signal stack of 8 KiB.
  * When failing  a shorter stack with the flag that says so; errno is left alone.
  */
 #ifndef CALL_STACK_H
@@ -27,8 +28,12 @@ struct call_stack {
  *
  * hook_frame  __builtin_frame_address(0) of the hook: its saved frame pointer, with the return address
  *             above it
- * stack       filled in; owned by the caller
+ * returns     the stack, to be given back soon by call_stack_give_back(); never NULL: without a free room it is an
+ *             empty one with KMEM_STACK_NO_STACK, and KMEM_LOST_STACKS is raised
  */
-void call_stack_take(const void *hook_frame, struct call_stack *stack);
+const struct call_stack *call_stack_take(const void *hook_frame);
+void call_stack_give_back(const struct call_stack *stack);
+
+void call_stack_forked(void); // forked child: rooms that other threads of the parent were using are free. One thread.
 
 #endif

@@ -41,6 +41,7 @@ static _Alignas(4096) char stand_in[KMEM_HEAD_BYTES];
 static char *head = stand_in;
 static struct section sections[KMEM_SECTION_COUNT];
 static atomic_flag growth_lock = ATOMIC_FLAG_INIT;
+static __thread bool is_locked_here __attribute__((tls_model("initial-exec"))); // by this thread, around fork
 static char file_path[4096];
 static struct stat file_identity;
 static bool has_file;
@@ -409,6 +410,8 @@ capture_file_close(enum kmem_state state, int exit_code, uint64_t now_ns)
 	if (!has_file || (fd = open_again()) < 0)
 		return;
 	capture_file_growth_lock(); // never given back: nothing grows after this
+	for (unsigned i = 0; i < KMEM_SECTION_COUNT; i++) // relaxed: late threads need not wait for the lock to learn it
+		atomic_store_explicit(&sections[i].is_stuck, true, memory_order_relaxed);
 	detach(fd);
 	has_file = false;
 
@@ -425,14 +428,17 @@ capture_file_close(enum kmem_state state, int exit_code, uint64_t now_ns)
 	for (uint32_t i = 0; i < count; i++) {
 		const char *at = whole + KMEM_HEAD_BYTES + (size_t)i * KMEM_CHUNK_BYTES;
 
-		chunks[i].checksum = kmem_checksum(KMEM_CHECKSUM_START, at, KMEM_CHUNK_BYTES);
-		chunks[i].is_sealed = 1;
+		atomic_store_explicit(&chunks[i].checksum, kmem_checksum(KMEM_CHECKSUM_START, at, KMEM_CHUNK_BYTES),
+		                      memory_order_relaxed); // relaxed: the seal publishes it
+		atomic_store_explicit(&chunks[i].is_sealed, 1, memory_order_release); // the checksum first
 	}
-	header->exit_code = exit_code;
-	header->ended_monotonic_ns = now_ns;
-	header->head_checksum = 0;
-	header->state = (uint32_t)state;
-	header->head_checksum = kmem_checksum(KMEM_CHECKSUM_START, whole, KMEM_HEAD_BYTES); // launcher is still 0
+	/* relaxed: the state publishes them; a clean exit whose head_checksum is 0 died in the next few microseconds. */
+	atomic_store_explicit(&header->exit_code, exit_code, memory_order_relaxed);
+	atomic_store_explicit(&header->ended_monotonic_ns, now_ns, memory_order_relaxed);
+	atomic_store_explicit(&header->head_checksum, 0, memory_order_relaxed);
+	atomic_store_explicit(&header->state, (uint32_t)state, memory_order_release);
+	uint32_t sum = kmem_checksum(KMEM_CHECKSUM_START, whole, KMEM_HEAD_BYTES); // launcher is still 0
+	atomic_store_explicit(&header->head_checksum, sum, memory_order_release);
 	raw_munmap(whole, bytes);
 }
 
@@ -456,12 +462,16 @@ capture_file_growth_lock(void)
 			return;
 		sched_yield();
 	}
+	is_locked_here = true;
 }
 
+/* A slow growth may have outlasted our patience: then the lock is still the grower's. */
 void
 capture_file_growth_unlock(void)
 {
-	atomic_flag_clear_explicit(&growth_lock, memory_order_release);
+	if (is_locked_here)
+		atomic_flag_clear_explicit(&growth_lock, memory_order_release);
+	is_locked_here = false;
 }
 
 void
@@ -473,8 +483,8 @@ capture_file_forked(void)
 		if (section->base != NULL)
 			raw_mmap(section->base, section->reserved_bytes, PROT_NONE,
 			         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-		section->mapped_bytes = 0;
-		section->is_stuck = false;
+		atomic_store_explicit(&section->mapped_bytes, 0, memory_order_relaxed); // one thread
+		atomic_store_explicit(&section->is_stuck, false, memory_order_relaxed);
 	}
 	if (head != stand_in)
 		raw_munmap(head, KMEM_HEAD_BYTES);

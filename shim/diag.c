@@ -4,9 +4,11 @@
 #include "diag.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 
 #include "raw_sys.h"
 #include "settings.h"
@@ -101,6 +103,22 @@ diag_format(char *buffer, size_t size, const char *format, ...)
 	return (size_t)(out.at - buffer);
 }
 
+/* Nobody may read the other end of a pipe any more: the program must not get the SIGPIPE of our message. */
+static void
+write_quietly(const char *text, size_t bytes)
+{
+	static const uint64_t pipe_signal = UINT64_C(1) << (SIGPIPE - 1); // the kernel's signal set
+	static const struct timespec at_once = { 0, 0 };
+	uint64_t mask;
+	uint64_t pending = 0;
+
+	syscall(SYS_rt_sigpending, &pending, sizeof(pending));
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &pipe_signal, &mask, sizeof(mask));
+	if (syscall(SYS_write, STDERR_FILENO, text, bytes) < 0 && errno == EPIPE && (pending & pipe_signal) == 0)
+		syscall(SYS_rt_sigtimedwait, &pipe_signal, NULL, &at_once, sizeof(pipe_signal));
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
+}
+
 static void
 say(const char *format, va_list values)
 {
@@ -110,8 +128,12 @@ say(const char *format, va_list values)
 
 	put_string(&out, "kmemshim: ");
 	put_format(&out, format, values);
+	for (char *at = line; at < out.at; at++) {
+		if ((unsigned char)*at < ' ')
+			*at = '?'; // from a path or a variable: one message stays one line
+	}
 	*out.at++ = '\n'; // the byte that was set aside
-	(void)!syscall(SYS_write, STDERR_FILENO, line, (size_t)(out.at - line));
+	write_quietly(line, (size_t)(out.at - line));
 	errno = host_errno;
 }
 

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call_stack.h"
 #include "capture_file.h"
 #include "capture_life.h"
 #include "diag.h"
@@ -87,6 +88,8 @@ open_capture(bool is_forked, uint32_t parent_pid)
 	if (is_forked)
 		identity.is_first = 0;
 	identity.tracks = identity.is_first == 0;
+	if (identity.is_first == 0 && settings.log == SETTINGS_LOG_WARN)
+		settings.log = SETTINGS_LOG_QUIET; // the first process has said it
 	process_identity_name(&identity, name, sizeof(name));
 	owner_pid = identity.pid;
 	capture_file_open(folder, name);
@@ -119,10 +122,15 @@ choose_folder(void)
 static void
 tell_children(void)
 {
+	static char session[sizeof(identity.session)];
+
+	memcpy(session, identity.session, sizeof(session));
 	if (settings.out == NULL || *settings.out != '/')
 		setenv("KMEMSHIM_OUT", folder, 1);
-	if (settings.session == NULL)
-		setenv("KMEMSHIM_SESSION", identity.session, 1);
+	if (settings.session == NULL) {
+		setenv("KMEMSHIM_SESSION", session, 1);
+		settings.session = session; // forked children are of it too
+	}
 }
 
 static void
@@ -205,10 +213,11 @@ start_in_child(void)
 	uint32_t parent_pid = owner_pid;
 
 	capture_file_forked();
+	call_stack_forked();
 	tracker_clear();
-	module_map_forked();
-	python_frames_forked();
 	open_capture(true, parent_pid);
+	module_map_forked();    // these tell the new capture what they know
+	python_frames_forked();
 }
 
 bool

@@ -15,10 +15,10 @@
 #include <stdint.h>
 
 struct loaded_object {
-	uint64_t start_addr;              // of the mapped range
-	uint64_t end_addr;                // first byte after it
-	uint64_t eh_frame_header_addr;    // PT_GNU_EH_FRAME, 0 = the object has none
-	const struct link_map *link_map;  // the loader's own; valid while the object stays loaded
+	uint64_t start_addr;             // of the mapped range
+	uint64_t end_addr;               // first byte after it
+	uint64_t eh_frame_header_addr;   // PT_GNU_EH_FRAME, 0 = the object has none
+	const struct link_map *link_map; // the loader's own; valid while the object stays loaded
 };
 
 bool loaded_object_is_supported(void);

@@ -19,16 +19,17 @@
 #include "native_stack.h"
 #include "raw_sys.h"
 
-#define SLOTS_MAX 2048u // a power of two
+#define SLOTS_MAX      2048u // a power of two
 #define PATH_BYTES_MAX 4096u
-#define NOTE_GNU "GNU"
+#define NOTE_GNU       "GNU"
 
 enum slot_state { SLOT_WRITING = 0, SLOT_LOADED = 1, SLOT_UNLOADED = 2 };
 
 struct slot {
-	_Atomic uint64_t key;     // identity of the mapping, 0 = free; relaxed: the rest has a flag of its own
-	_Atomic uint32_t state;   // enum slot_state; stored last, with release
-	uint32_t record_index;    // in RECORDS
+	_Atomic uint64_t
+		key; // identity of the mapping, 0 = free; relaxed: the rest has a flag of its own
+	_Atomic uint32_t state; // enum slot_state; stored last, with release
+	uint32_t record_index;  // in RECORDS
 	uint64_t start_addr;
 	uint64_t end_addr;
 	const struct link_map *link_map;
@@ -138,7 +139,8 @@ loaded_generation_of(const struct loaded_object *object)
 
 		struct kmem_module *module = capture_file_at(KMEM_SECTION_RECORDS, slots[i].record_index);
 		/* relaxed: the state, stored after it, was acquired */
-		uint32_t unloaded = atomic_load_explicit(&module->unloaded_generation, memory_order_relaxed);
+		uint32_t unloaded =
+			atomic_load_explicit(&module->unloaded_generation, memory_order_relaxed);
 
 		if (unloaded > generation)
 			generation = unloaded;
@@ -156,8 +158,8 @@ push(struct kmem_module *module, uint32_t index)
 		module->record.previous = previous;
 		capture_file_seal_record(&module->record);
 		/* release: the record before the index that leads to it (F1, F3). Pairs with the reader. */
-	} while (!atomic_compare_exchange_weak_explicit(newest, &previous, index + 1, memory_order_release,
-	                                                memory_order_relaxed));
+	} while (!atomic_compare_exchange_weak_explicit(newest, &previous, index + 1,
+	                                                memory_order_release, memory_order_relaxed));
 }
 
 static bool
@@ -181,7 +183,7 @@ record_module(const struct loaded_object *object, struct slot *slot)
 	if (stat(path, &file) == 0) {
 		module->file_size_bytes = (uint64_t)file.st_size;
 		module->file_mtime_ns =
-		    (uint64_t)file.st_mtim.tv_sec * 1000000000u + (uint64_t)file.st_mtim.tv_nsec;
+			(uint64_t)file.st_mtim.tv_sec * 1000000000u + (uint64_t)file.st_mtim.tv_nsec;
 	}
 	module->build_id_bytes = build_id_of(object, module->build_id);
 	module->path_bytes = (uint32_t)path_bytes;
@@ -210,7 +212,8 @@ close_slot(struct slot *slot)
 	 * both raise the generation, one of them names it here. release: pairs with the reader.
 	 */
 	uint32_t generation = atomic_fetch_add_explicit(&capture_file_header()->module_generation, 1,
-	                                                memory_order_acq_rel) + 1;
+	                                                memory_order_acq_rel) +
+	                      1;
 
 	(void)atomic_compare_exchange_strong_explicit(&module->unloaded_generation, &none, generation,
 	                                              memory_order_release, memory_order_relaxed);
@@ -249,9 +252,9 @@ module_map_note_pc(uint64_t pc)
 		struct slot *slot = &slots[(key + i) % SLOTS_MAX];
 		uint64_t owner = atomic_load_explicit(&slot->key, memory_order_relaxed);
 
-		if (owner == 0 && atomic_compare_exchange_strong_explicit(&slot->key, &owner, key,
-		                                                          memory_order_relaxed,
-		                                                          memory_order_relaxed)) {
+		if (owner == 0 &&
+		    atomic_compare_exchange_strong_explicit(&slot->key, &owner, key, memory_order_relaxed,
+		                                            memory_order_relaxed)) {
 			int host_errno = errno;
 
 			if (close_overlapping(&object))
@@ -284,8 +287,9 @@ module_map_unloaded_check(void)
 		/* acquire: pairs with record_module() */
 		if (atomic_load_explicit(&slots[i].state, memory_order_acquire) != SLOT_LOADED)
 			continue;
-		if (!loaded_object_find(slots[i].start_addr, &now) || now.start_addr != slots[i].start_addr ||
-		    now.end_addr != slots[i].end_addr || now.link_map != slots[i].link_map)
+		if (!loaded_object_find(slots[i].start_addr, &now) ||
+		    now.start_addr != slots[i].start_addr || now.end_addr != slots[i].end_addr ||
+		    now.link_map != slots[i].link_map)
 			close_slot(&slots[i]);
 	}
 	native_stack_modules_changed();

@@ -7,7 +7,7 @@
  *             module is seen.
  * When full   KMEM_LOST_MODULES; the report shows such frames as plain addresses.
  *
- * Invariants, tested by number in tests/unit/test_module_map.c:
+ * Invariants, tested by number in tests/unit/test_native_stack.c:
  *   M1  a module is recorded once between two unloads of it, whoever races.
  *   M2  at any moment of module_generation at most one recorded module covers an address.
  */

@@ -26,10 +26,11 @@
 #include "unwind_rules.h"
 
 #define ALTERNATE_FRAMES_MAX 512u
-#define WINDOW_BYTES 1024u // read at once from an unknown stack; a power of two that divides a page
-#define MAIN_STACK_BYTES_MIN (UINT64_C(128) << 20) // the kernel keeps this free below the main stack
+#define WINDOW_BYTES         1024u // read at once from an unknown stack; a power of two that divides a page
+#define MAIN_STACK_BYTES_MIN \
+	(UINT64_C(128) << 20) // the kernel keeps this free below the main stack
 #define MAIN_STACK_BYTES_MAX (UINT64_C(1) << 30)
-#define PAGE_BYTES UINT64_C(4096)
+#define PAGE_BYTES           UINT64_C(4096)
 
 extern void *__libc_stack_end; // of the dynamic loader: the main thread's stack pointer at start
 
@@ -44,13 +45,12 @@ static __thread struct range thread_stack;
 static __thread bool is_thread_stack_known;
 
 struct walk {
-	struct range own;          // this thread's stack
-	struct range readable;     // part of it that may be read without asking the kernel
-	bool is_checked;           // sp is elsewhere: every read asks
+	struct range own;      // this thread's stack
+	struct range readable; // part of it that may be read without asking the kernel
+	bool is_checked;       // sp is elsewhere: every read asks
 	struct native_stack *out;
-	uint64_t visits;
 	uint64_t alternate_visits;
-	uint64_t window_addr;      // of window[], 1 = nothing in it
+	uint64_t window_addr; // of window[], 1 = nothing in it
 	uint64_t window[WINDOW_BYTES / 8];
 };
 
@@ -106,7 +106,8 @@ read_checked(struct walk *walk, uint64_t addr, uint64_t *value)
 		struct iovec here = { walk->window, WINDOW_BYTES };
 		struct iovec there = { (void *)(uintptr_t)start, WINDOW_BYTES };
 		int host_errno = errno;
-		long bytes = syscall(SYS_process_vm_readv, getpid(), &here, 1, &there, 1, 0);
+		/* Long constants: an int on the stack of a variadic call has no upper half. */
+		long bytes = syscall(SYS_process_vm_readv, getpid(), &here, 1L, &there, 1L, 0L);
 
 		errno = host_errno;
 		walk->window_addr = bytes == (long)WINDOW_BYTES ? start : 1;
@@ -117,7 +118,8 @@ read_checked(struct walk *walk, uint64_t addr, uint64_t *value)
 	return true;
 }
 
-static inline bool
+/* Any word of a live stack, not only those of variables: the address sanitizer must not object. */
+__attribute__((no_sanitize_address)) static inline bool
 read_word(struct walk *walk, uint64_t addr, uint64_t *value)
 {
 	if (addr - walk->readable.low < walk->readable.high - walk->readable.low - 7 && addr % 8 == 0) {
@@ -201,7 +203,8 @@ step_signal(struct walk *walk, uint64_t *pc, uint64_t *sp, uint64_t *rbp)
 {
 	uint64_t registers = *sp + offsetof(ucontext_t, uc_mcontext.gregs);
 
-	if (!read_word(walk, registers + REG_RIP * 8, pc) || !read_word(walk, registers + REG_RBP * 8, rbp) ||
+	if (!read_word(walk, registers + REG_RIP * 8, pc) ||
+	    !read_word(walk, registers + REG_RBP * 8, rbp) ||
 	    !read_word(walk, registers + REG_RSP * 8, sp))
 		return false;
 	change_stack(walk, *sp);
@@ -266,7 +269,7 @@ walk_by_rules(struct walk *walk, uint64_t pc, uint64_t sp, uint64_t rbp, uint64_
 		if (pc >> KMEM_ADDRESS_BITS != 0)
 			break;
 	next:
-		if (++walk->visits >= NATIVE_STACK_VISITS_MAX)
+		if (frames >= NATIVE_STACK_VISITS_MAX)
 			break;
 		if (walk->is_checked && ++walk->alternate_visits >= ALTERNATE_FRAMES_MAX)
 			break;
@@ -298,7 +301,8 @@ walk_by_libunwind(uint64_t first_sp, uint64_t stop_sp, struct native_stack *stac
 	struct fallback fallback = { .stack = stack, .stop_sp = stop_sp };
 
 	stack->omitted = 0;
-	stack->is_complete = unwind_libunwind_walk(first_sp, keep_fallback, &fallback) != UNWIND_END_LOST;
+	stack->is_complete =
+		unwind_libunwind_walk(first_sp, keep_fallback, &fallback) != UNWIND_END_LOST;
 	keep_end(stack, fallback.frames);
 	capture_file_lost(KMEM_LOST_FALLBACK_UNWINDS, 1);
 }
@@ -319,7 +323,6 @@ native_stack_walk(const void *hook_frame, uint64_t stop_sp, struct native_stack 
 		learn_thread_stack(first_sp);
 	walk.own = thread_stack;
 	walk.out = stack;
-	walk.visits = 0;
 	walk.alternate_visits = 0;
 	walk.window_addr = 1;
 

@@ -5,13 +5,15 @@
  * below one top table; pages come into being when they are touched. Its locality follows the heap's own, it needs no
  * probing, and it costs a quarter of the densest heap glibc can make: its blocks start at multiples of 16 and are never
  * closer than 32 bytes, so no window holds two. Other allocators have denser classes: what does not fit (a second block in
- * a window, a size of 2 GiB and more, an address above 47 bits) goes to an address table.
+ * a window, a size of 2 GiB and more, an address above 47 bits) goes to an address table. So does what finds no leaf where
+ * the address space is limited (ulimit -v): leaves take at most an eighth of it.
  *
  * Invariants, tested by number in tests/unit/test_pointer_map.c:
  *   M1  a window's word is 0 or describes one live block that starts in the window.
  *   M2  only the thread that owns an address (it got it from the allocator, or is about to give it back) puts or takes
  *       it; two owners may race for one window, so a word leaves and enters 0 by compare-and-swap only.
- *   M3  a leaf, once installed, stays for the life of the process.
+ *   M3  a leaf, once installed, stays for the life of the process, and stands in the list of leaves before it is installed: a
+ *       child, forked at any moment, finds all of them there.
  */
 #include "pointer_map.h"
 
@@ -36,51 +38,84 @@
 
 typedef _Atomic uint64_t window;
 
-static window *_Atomic *top;
+struct top {
+	uint64_t leaves_max;                  // constant
+	_Atomic uint64_t listed_count;        // entries of list[] that were handed out
+	window *_Atomic leaf[TOP_ENTRIES];    // by address
+	_Atomic uint32_t list[TOP_ENTRIES];   // numbers of the leaves, some of them perhaps twice or not installed
+};
+
+static struct top *top;
+static _Atomic bool is_stuck; // the address space is used up, or too small for a shadow: no further top or leaf
 static struct address_table overflow;
 
-static window *_Atomic *
-top_table(void)
+static struct top *
+top_table(bool creates)
 {
-	/* acquire: pairs with the installation below. */
-	window *_Atomic *found = __atomic_load_n(&top, __ATOMIC_ACQUIRE);
+	/* acquire: pairs with the installation below; leaves_max is seen. */
+	struct top *found = __atomic_load_n(&top, __ATOMIC_ACQUIRE);
 
-	if (found != NULL)
+	/* relaxed, for is_stuck everywhere: guards nothing; who does not see it yet asks the kernel once more. */
+	if (found != NULL || !creates || atomic_load_explicit(&is_stuck, memory_order_relaxed))
 		return found;
-	window *_Atomic *fresh = raw_reserve(TOP_ENTRIES * sizeof(*fresh), PROT_READ | PROT_WRITE);
+	size_t most_bytes = raw_reserve_max();
+	struct top *fresh = NULL;
 
-	if (fresh == NULL)
+	if (sizeof(*fresh) <= most_bytes)
+		fresh = raw_reserve(sizeof(*fresh), PROT_READ | PROT_WRITE);
+	if (fresh == NULL) {
+		atomic_store_explicit(&is_stuck, true, memory_order_relaxed);
 		return NULL;
+	}
+	fresh->leaves_max = most_bytes == SIZE_MAX ? TOP_ENTRIES : most_bytes * 8 / LEAF_BYTES;
 	if (__atomic_compare_exchange_n(&top, &found, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return fresh;
-	raw_munmap((void *)fresh, TOP_ENTRIES * sizeof(*fresh));
+	raw_munmap(fresh, sizeof(*fresh));
 	return found;
+}
+
+/* A leaf for the entry, this thread's or that of a faster one; NULL when there is no room for one. */
+static window *
+install_leaf(struct top *table, size_t number)
+{
+	window *leaf = NULL;
+	window *fresh = NULL;
+	uint64_t listed;
+
+	if (atomic_load_explicit(&is_stuck, memory_order_relaxed))
+		return NULL;
+	/* relaxed: it hands out places; only a child that has no other thread reads the list (M3). */
+	listed = atomic_fetch_add_explicit(&table->listed_count, 1, memory_order_relaxed);
+	if (listed < table->leaves_max)
+		fresh = raw_reserve(LEAF_BYTES, PROT_READ | PROT_WRITE);
+	if (fresh == NULL) {
+		atomic_store_explicit(&is_stuck, true, memory_order_relaxed);
+		return NULL;
+	}
+	atomic_store_explicit(&table->list[listed], (uint32_t)number, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst); // the list first, for whoever forks here (M3)
+	if (atomic_compare_exchange_strong_explicit(&table->leaf[number], &leaf, fresh, memory_order_acq_rel,
+	                                            memory_order_acquire))
+		return fresh;
+	raw_munmap((void *)fresh, LEAF_BYTES);
+	return leaf;
 }
 
 /* The window of an address; NULL when it cannot be had (or, if !creates, does not exist). */
 static window *
 find(uint64_t addr, bool creates)
 {
-	window *_Atomic *table;
+	struct top *table;
 
-	if (addr >> KMEM_ADDRESS_BITS != 0 || (table = top_table()) == NULL)
+	if (addr >> KMEM_ADDRESS_BITS != 0 || (table = top_table(creates)) == NULL)
 		return NULL;
-	window *_Atomic *entry = &table[addr >> LEAF_LOG2];
-	/* acquire: pairs with the installation below. */
-	window *leaf = atomic_load_explicit(entry, memory_order_acquire);
+	/* acquire: pairs with install_leaf(). */
+	window *leaf = atomic_load_explicit(&table->leaf[addr >> LEAF_LOG2], memory_order_acquire);
 
-	if (leaf == NULL) {
-		if (!creates)
-			return NULL;
-		window *fresh = raw_reserve(LEAF_BYTES, PROT_READ | PROT_WRITE);
-		if (fresh == NULL)
-			return NULL;
-		if (atomic_compare_exchange_strong_explicit(entry, &leaf, fresh, memory_order_acq_rel,
-		                                            memory_order_acquire))
-			leaf = fresh;
-		else
-			raw_munmap((void *)fresh, LEAF_BYTES);
-	}
+	if (leaf == NULL && creates)
+		leaf = install_leaf(table, addr >> LEAF_LOG2);
+	if (leaf == NULL)
+		return NULL;
 	return &leaf[addr >> WINDOW_LOG2 & (LEAF_BYTES / 8 - 1)];
 }
 
@@ -105,6 +140,15 @@ unpack(uint64_t word, uint64_t addr)
 	return block;
 }
 
+/* What the shadow has no room for. */
+static enum pointer_map_put
+put_overflow(uint64_t addr, struct address_block block, struct address_block *old)
+{
+	if (address_table_replace(&overflow, addr, block, old))
+		return POINTER_MAP_REPLACED;
+	return address_table_put(&overflow, addr, block) ? POINTER_MAP_STORED : POINTER_MAP_FULL;
+}
+
 enum pointer_map_put
 pointer_map_put(const void *pointer, struct address_block block, struct address_block *old)
 {
@@ -115,14 +159,14 @@ pointer_map_put(const void *pointer, struct address_block block, struct address_
 	                (uint64_t)block.site << WORD_SITE_SHIFT | bytes;
 
 	if (at == NULL)
-		return address_table_put(&overflow, addr, block) ? POINTER_MAP_STORED : POINTER_MAP_FULL;
+		return put_overflow(addr, block, old);
 
 	uint64_t seen = atomic_load_explicit(at, memory_order_relaxed);
 	for (;;) {
 		bool is_same = (seen & WORD_OWNER_MASK) == owner_of(addr);
 
 		if (seen != 0 && !is_same) // M1: another block lives in this window
-			return address_table_put(&overflow, addr, block) ? POINTER_MAP_STORED : POINTER_MAP_FULL;
+			return put_overflow(addr, block, old);
 		if (is_same)
 			*old = unpack(seen, addr);
 		if (bytes == WORD_BYTES_MASK && !address_table_put(&overflow, addr, block))
@@ -158,11 +202,15 @@ pointer_map_take(const void *pointer, struct address_block *block)
 void
 pointer_map_clear(void)
 {
-	for (size_t i = 0; top != NULL && i < TOP_ENTRIES; i++) {
-		window *leaf = atomic_load_explicit(&top[i], memory_order_relaxed);
+	uint64_t listed = top != NULL ? atomic_load_explicit(&top->listed_count, memory_order_relaxed) : 0;
+
+	for (uint64_t i = 0; i < listed && i < TOP_ENTRIES; i++) {
+		uint32_t number = atomic_load_explicit(&top->list[i], memory_order_relaxed);
+		window *leaf = atomic_load_explicit(&top->leaf[number], memory_order_relaxed);
 
 		if (leaf != NULL)
 			madvise((void *)leaf, LEAF_BYTES, MADV_DONTNEED);
 	}
+	atomic_store_explicit(&is_stuck, false, memory_order_relaxed);
 	address_table_clear(&overflow);
 }

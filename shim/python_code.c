@@ -97,8 +97,8 @@ address_tag(uint64_t mixed)
 
 #define TAG_MASK (WORD_IS_USED | ((UINT64_C(1) << TAG_BITS) - 1) << TAG_SHIFT)
 
-static bool
-address_find(uint64_t mixed, struct python_code *code)
+static inline struct python_code
+address_find(uint64_t mixed)
 {
 	const struct bucket *bucket = address_bucket(mixed);
 	uint64_t tag = address_tag(mixed);
@@ -106,19 +106,19 @@ address_find(uint64_t mixed, struct python_code *code)
 
 	for (unsigned i = 0; i < BUCKET_WORDS; i++) {
 		/*
-		 * acquire: the record before the word that leads to it (C5): the caller may read its flags.
-		 * Pairs with address_store().
+		 * acquire: the record before the word that leads to it (C5): the caller may read it. Pairs with
+		 * address_store().
 		 */
-		uint64_t word = atomic_load_explicit(&bucket->words[(home + i) % BUCKET_WORDS],
-		                                     memory_order_acquire);
+		uint64_t word = atomic_load_explicit(&bucket->words[home ^ i], memory_order_acquire);
 
-		if ((word & TAG_MASK) == tag) {
-			code->index = (uint32_t)(word & ((1u << INDEX_BITS) - 1));
-			code->flags = (uint16_t)(word >> FLAG_SHIFT & ((1u << FLAG_BITS) - 1));
-			return true;
-		}
+		if ((word & TAG_MASK) == tag)
+			return (struct python_code){
+				.index = (uint32_t)(word & ((1u << INDEX_BITS) - 1)),
+				.flags = (uint16_t)(word >> FLAG_SHIFT & ((1u << FLAG_BITS) - 1)),
+				.is_found = true,
+			};
 	}
-	return false;
+	return (struct python_code){ .is_found = false };
 }
 
 static void
@@ -132,9 +132,8 @@ address_store(uint64_t mixed, struct python_code code)
 		uint64_t word = 0;
 
 		/* release: pairs with address_find(). A second word for the same address says the same. */
-		if (atomic_compare_exchange_strong_explicit(&bucket->words[(home + i) % BUCKET_WORDS], &word,
-		                                            fresh, memory_order_release,
-		                                            memory_order_relaxed))
+		if (atomic_compare_exchange_strong_explicit(&bucket->words[home ^ i], &word, fresh,
+		                                            memory_order_release, memory_order_relaxed))
 			return;
 	}
 	atomic_store_explicit(&bucket->words[home], fresh, memory_order_release); // the one there is found by content
@@ -252,7 +251,7 @@ static bool
 is_described_by(const struct kmem_code *record, const struct description *what)
 {
 	const uint8_t *text = (const uint8_t *)(record + 1);
-	bool was_cut;
+	bool was_cut = false; // known already
 
 	return record->file_bytes == what->file_bytes && record->function_bytes == what->function_bytes &&
 	       record->line_table_bytes == what->line_table_bytes &&
@@ -305,17 +304,28 @@ flags_of(const struct kmem_code *record)
 	return (uint16_t)flags;
 }
 
-/* Writes one record. NULL when the capture has no room. */
-static struct kmem_code *
-append(const struct python_interpreter *python, const struct description *what, uint32_t *index)
+static struct python_code
+code_of(const struct kmem_code *record, uint32_t index)
+{
+	return (struct python_code){
+		.index = index,
+		.flags = record->record.flags,
+		.is_found = true,
+	};
+}
+
+/* Writes one record. Not found when the capture has no room. */
+static struct python_code
+append(const struct python_interpreter *python, const struct description *what)
 {
 	size_t bytes = sizeof(struct kmem_code) + what->file_bytes + what->function_bytes +
 	               what->line_table_bytes;
-	struct kmem_code *record = capture_file_append(KMEM_SECTION_RECORDS, bytes, index);
+	uint32_t index;
+	struct kmem_code *record = capture_file_append(KMEM_SECTION_RECORDS, bytes, &index);
 	bool was_cut = what->was_cut;
 
 	if (record == NULL)
-		return NULL;
+		return (struct python_code){ .is_found = false };
 
 	uint8_t *text = (uint8_t *)(record + 1);
 
@@ -331,7 +341,7 @@ append(const struct python_interpreter *python, const struct description *what, 
 	copy_piece(&text, what->line_table, what->line_table_bytes);
 	record->record.flags = (uint16_t)(flags_of(record) | (was_cut ? KMEM_CODE_CUT_TEXT : 0));
 	capture_file_seal_record(&record->record);
-	return record;
+	return code_of(record, index);
 }
 
 /* --- contents -------------------------------------------------------------------------------------- */
@@ -347,20 +357,19 @@ content_matches(uint64_t word, const struct description *what, struct python_cod
 
 	if (!is_described_by(record, what))
 		return false;
-	code->index = index;
-	code->flags = record->record.flags;
+	*code = code_of(record, index);
 	return true;
 }
 
 /*
- * Two threads may write the same content at once; the record that did not get its word is never led to.
+ * Not found when there is no room. Two threads may write the same content at once; the record that did not get
+ * its word is never led to.
  */
-static bool
-content_find_or_append(const struct python_interpreter *python, const struct description *what,
-                       struct python_code *code)
+static struct python_code
+content_find_or_append(const struct python_interpreter *python, const struct description *what)
 {
-	struct python_code mine = { 0 };
-	bool is_written = false;
+	struct python_code mine = { .is_found = false };
+	struct python_code theirs;
 
 	for (uint32_t step = 0; step < CONTENT_PROBES_MAX; step++) {
 		_Atomic uint64_t *slot = &contents[(what->hash + step) % CONTENT_WORDS];
@@ -369,75 +378,79 @@ content_find_or_append(const struct python_interpreter *python, const struct des
 		uint64_t word = atomic_load_explicit(slot, memory_order_acquire);
 
 		if (word == 0) {
-			if (!is_written) {
-				const struct kmem_code *record = append(python, what, &mine.index);
-
-				if (record == NULL)
-					return false;
-				mine.flags = record->record.flags;
-				is_written = true;
-			}
+			if (!mine.is_found)
+				mine = append(python, what);
+			if (!mine.is_found)
+				break;
 			/* release: the record before its index (C5). Pairs with the loads of this function. */
 			if (atomic_compare_exchange_strong_explicit(
 			        slot, &word, what->hash >> 32 << 32 | (mine.index + 1), memory_order_release,
-			        memory_order_acquire)) {
-				*code = mine;
-				return true;
-			}
+			        memory_order_acquire))
+				return mine;
 		}
-		if (content_matches(word, what, code))
-			return true;
+		if (content_matches(word, what, &theirs))
+			return theirs;
 	}
-	return false;
+	return mine; // every slot is taken, the last ones perhaps while we looked
 }
 
 /* For code that the tables or the capture have no room for. */
-static bool
-placeholder(const struct python_interpreter *python, struct python_code *code)
+static struct python_code
+placeholder(const struct python_interpreter *python)
 {
 	static const char unknown[] = "<unknown>";
+	const struct python_string text = {
+		.characters = unknown,
+		.length = sizeof(unknown) - 1,
+		.room_bytes = PYTHON_STRING_BYTES_MAX,
+		.kind = 1,
+		.is_ascii = true,
+	};
 	const struct description what = {
-		.file = { .characters = unknown, .length = sizeof(unknown) - 1, .kind = 1, .is_ascii = true,
-		          .room_bytes = PYTHON_STRING_BYTES_MAX },
-		.function = { .characters = unknown, .length = sizeof(unknown) - 1, .kind = 1,
-		              .is_ascii = true, .room_bytes = PYTHON_STRING_BYTES_MAX },
-		.line_table = (const uint8_t *)unknown,
+		.file = text,
+		.function = text,
+		.line_table = (const uint8_t *)"",
 		.file_bytes = sizeof(unknown) - 1,
 		.function_bytes = sizeof(unknown) - 1,
 	};
-	uint32_t index;
 
 	/* acquire and release: the record before its index (C5), here on both sides. */
 	uint32_t record = atomic_load_explicit(&placeholder_record, memory_order_acquire);
+	struct python_code code;
 
 	capture_file_lost(KMEM_LOST_PYTHON_TEXT, 1);
-	if (record == 0) {
-		if (append(python, &what, &index) == NULL)
-			return false;
-		record = index + 1; // of two threads at once, both records are good
-		atomic_store_explicit(&placeholder_record, record, memory_order_release);
-	}
-	*code = (struct python_code){ .index = record - 1 };
-	return true;
+	if (record != 0)
+		return code_of(capture_file_at(KMEM_SECTION_RECORDS, record - 1), record - 1);
+	code = append(python, &what);
+	if (code.is_found) // of two threads at once, both records are good
+		atomic_store_explicit(&placeholder_record, code.index + 1, memory_order_release);
+	return code;
 }
 
 /* --- public ---------------------------------------------------------------------------------------- */
 
-bool
-python_code_find(const struct python_interpreter *python, uint64_t code_addr,
-                 struct python_code *code)
+/* Out of line, so that the usual case saves no registers. */
+__attribute__((noinline)) static struct python_code
+find_by_content(const struct python_interpreter *python, uint64_t code_addr)
 {
-	uint64_t mixed = address_mix(code_addr);
 	struct description what;
-
-	if (__builtin_expect(address_find(mixed, code), true))
-		return true;
+	struct python_code code;
 
 	describe(python, code_addr, &what);
-	if (!content_find_or_append(python, &what, code) && !placeholder(python, code))
-		return false;
-	address_store(mixed, *code);
-	return true;
+	code = content_find_or_append(python, &what);
+	if (!code.is_found)
+		code = placeholder(python);
+	if (code.is_found)
+		address_store(address_mix(code_addr), code);
+	return code;
+}
+
+struct python_code
+python_code_find(const struct python_interpreter *python, uint64_t code_addr)
+{
+	struct python_code code = address_find(address_mix(code_addr));
+
+	return code.is_found ? code : find_by_content(python, code_addr);
 }
 
 void

@@ -20,14 +20,11 @@
 struct python_code {
 	uint32_t index; // of its struct kmem_code in RECORDS (units of 8 bytes)
 	uint16_t flags; // enum kmem_code_flags
+	bool is_found;  // false: the capture has no room at all
 };
 
-/*
- * code_addr  a code object that something keeps alive during the call: here, a frame of this thread
- * returns    false when the capture has no room at all
- */
-bool python_code_find(const struct python_interpreter *python, uint64_t code_addr,
-                      struct python_code *code);
+/* code_addr: a code object that something keeps alive during the call: here, a frame of this thread. */
+struct python_code python_code_find(const struct python_interpreter *python, uint64_t code_addr);
 
 /* The object at this address is about to be freed. Before its memory is. */
 void python_code_forget(uint64_t code_addr);

@@ -159,6 +159,19 @@ visit_frame(const struct python_layout *layout, uint64_t frame, uint64_t *code, 
 	return VISIT_FRAME;
 }
 
+static inline void
+keep_frame(struct python_stack *stack, uint64_t code_addr, uint32_t offset)
+{
+	struct python_code code = python_code_find(&python_runtime.interpreter, code_addr);
+
+	if (code.is_found) // otherwise counted as lost
+		stack->frames[stack->count++] = (struct python_frame){
+			.code = code.index,
+			.offset = offset,
+			.code_flags = code.flags,
+		};
+}
+
 /* Frames [first, count) run in the evaluator whose native frame holds `addr`. */
 static void
 set_anchor(struct python_stack *stack, uint32_t first, uint64_t addr)
@@ -203,7 +216,6 @@ python_frames_walk(struct python_stack *stack)
 		enum visit visit = visit_frame(layout, frame, &code, &offset);
 		bool ends_run = visit == VISIT_SHIM;
 		uint64_t anchor = ends_run ? frame : cframe;
-		struct python_code found;
 
 		if (visit == VISIT_INVALID) {
 			capture_file_lost(KMEM_LOST_PYTHON_FRAMES, 1);
@@ -212,12 +224,8 @@ python_frames_walk(struct python_stack *stack)
 		if (visit == VISIT_FRAME) {
 			if (stack->count >= PYTHON_FRAMES_MAX)
 				stack->omitted++;
-			else if (python_code_find(&python_runtime.interpreter, code, &found))
-				stack->frames[stack->count++] = (struct python_frame){
-					.code = found.index,
-					.offset = offset,
-					.code_flags = found.flags,
-				};
+			else
+				keep_frame(stack, code, offset);
 		}
 
 		if (layout->chain == PYTHON_CHAIN_OBJECTS_CFRAME)

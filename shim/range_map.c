@@ -17,7 +17,7 @@
 
 #include "raw_sys.h"
 
-#define NODES_MAX (1u << 20)
+#define NODES_MAX (1u << 20) // fewer where the address space is limited
 #define LOCK_TRIES_MAX 100000
 #define SPINS_BEFORE_YIELD 64
 
@@ -32,8 +32,11 @@ struct node {
 };
 
 static atomic_flag lock = ATOMIC_FLAG_INIT;
+static __thread bool is_locked_here __attribute__((tls_model("initial-exec"))); // by this thread, around fork
 static struct node *nodes; // number 0 is no node
 static uint32_t *pieces;   // by mapping; a mapping's number is that of the node it began with, and stays taken with it
+static uint32_t nodes_max;
+static bool is_stuck;      // no address space for the map: do not ask again
 static uint32_t root;
 static uint32_t free_list;
 static uint32_t used_nodes;
@@ -51,16 +54,25 @@ acquire_lock(void)
 	return false;
 }
 
-void
-range_map_unlock(void)
+static void
+release_lock(void)
 {
 	atomic_flag_clear_explicit(&lock, memory_order_release);
 }
 
+/* Around fork. A lock that could not be had is not given back; in the child range_map_clear() frees it anyway. */
 void
 range_map_lock(void)
 {
-	(void)acquire_lock(); // around fork only: a lock that cannot be had is cleared in the child anyway
+	is_locked_here = acquire_lock();
+}
+
+void
+range_map_unlock(void)
+{
+	if (is_locked_here)
+		release_lock();
+	is_locked_here = false;
 }
 
 static uint32_t
@@ -69,22 +81,30 @@ priority(uint32_t node)
 	return node * UINT32_C(0x9e3779b1) ^ node >> 7;
 }
 
+static bool
+reserve(void)
+{
+	const size_t each_bytes = sizeof(*nodes) + sizeof(*pieces);
+	size_t most = raw_reserve_max() / each_bytes;
+
+	nodes_max = most < NODES_MAX ? (uint32_t)most : NODES_MAX;
+	nodes = nodes_max > 1 ? raw_reserve(nodes_max * each_bytes, PROT_READ | PROT_WRITE) : NULL;
+	is_stuck = nodes == NULL;
+	if (!is_stuck)
+		pieces = (uint32_t *)(void *)(nodes + nodes_max);
+	return !is_stuck;
+}
+
 static uint32_t
 node_new(void)
 {
 	uint32_t node = free_list;
 
-	if (nodes == NULL) {
-		nodes = raw_reserve(NODES_MAX * sizeof(*nodes), PROT_READ | PROT_WRITE);
-		pieces = raw_reserve(NODES_MAX * sizeof(*pieces), PROT_READ | PROT_WRITE);
-		if (nodes == NULL || pieces == NULL) {
-			nodes = NULL;
-			return 0;
-		}
-	}
+	if (nodes == NULL && (is_stuck || !reserve()))
+		return 0;
 	if (node != 0)
 		free_list = nodes[node].right;
-	else if (used_nodes + 1 < NODES_MAX)
+	else if (used_nodes + 1 < nodes_max)
 		node = ++used_nodes;
 	return node;
 }
@@ -182,24 +202,32 @@ leftmost(uint32_t tree)
 	return tree;
 }
 
-static bool
+/* A number that no living mapping has; `node` is one that was just taken. */
+static uint32_t
+mapping_new(uint32_t node)
+{
+	uint32_t mapping = node;
+
+	while (pieces[mapping] != 0)
+		mapping = mapping % (nodes_max - 1) + 1;
+	return mapping;
+}
+
+/* The number of the mapping, a new one for 0; 0 when there is no node. */
+static uint32_t
 put_locked(uint64_t start, uint64_t end, uint32_t site, uint8_t generation, uint32_t mapping)
 {
 	uint32_t node = node_new();
 
 	if (node == 0)
-		return false;
+		return 0;
 	nodes[node] = (struct node){ .start = start, .end = end, .site = site, .generation = generation };
-	/* A mapping is named after a node that no living mapping is named after. */
-	if (mapping == 0) {
-		mapping = node;
-		while (pieces[mapping] != 0)
-			mapping = mapping % (NODES_MAX - 1) + 1;
-	}
+	if (mapping == 0)
+		mapping = mapping_new(node);
 	nodes[node].mapping = mapping;
 	pieces[mapping]++;
 	insert(node);
-	return true;
+	return mapping;
 }
 
 bool
@@ -211,8 +239,8 @@ range_map_put(uint64_t start, uint64_t end, uint32_t site, uint8_t generation)
 		return true;
 	if (!acquire_lock())
 		return false;
-	is_stored = put_locked(start, end, site, generation, 0);
-	range_map_unlock();
+	is_stored = put_locked(start, end, site, generation, 0) != 0;
+	release_lock();
 	return is_stored;
 }
 
@@ -232,7 +260,7 @@ range_map_take(uint64_t start, uint64_t end, struct range_pieces *taken)
 	if (root == 0 || !cut_at(start) || !cut_at(end)) {
 		bool is_empty = root == 0;
 
-		range_map_unlock();
+		release_lock();
 		return is_empty;
 	}
 	split(root, start, &left, &right);
@@ -254,13 +282,33 @@ range_map_take(uint64_t start, uint64_t end, struct range_pieces *taken)
 	}
 	taken->is_more = middle != 0;
 	root = merge(merge(left, middle), right);
-	range_map_unlock();
+	release_lock();
 	return true;
+}
+
+/*
+ * The mapping that piece i goes back to: its own, or 0 for a new one, when nothing of its own was left and another thread's
+ * mapping has got the number since.
+ */
+static uint32_t
+name_again(const struct range_pieces *taken, const uint32_t *names, uint32_t i)
+{
+	uint32_t mapping = taken->piece[i].mapping;
+	bool was_whole = false;
+
+	for (uint32_t k = 0; k < i; k++) {
+		if (taken->piece[k].mapping == mapping)
+			return names[k];
+	}
+	for (uint32_t k = i; k < taken->count; k++)
+		was_whole |= taken->piece[k].mapping == mapping && taken->piece[k].is_last_piece;
+	return was_whole && pieces[mapping] != 0 ? 0 : mapping;
 }
 
 bool
 range_map_put_back(const struct range_pieces *taken)
 {
+	uint32_t names[RANGE_PIECES_MAX];
 	bool is_stored = true;
 
 	if (taken->count == 0)
@@ -270,9 +318,11 @@ range_map_put_back(const struct range_pieces *taken)
 	for (uint32_t i = 0; i < taken->count; i++) {
 		const struct range *piece = &taken->piece[i];
 
-		is_stored &= put_locked(piece->start, piece->end, piece->site, piece->generation, piece->mapping);
+		names[i] = name_again(taken, names, i);
+		names[i] = put_locked(piece->start, piece->end, piece->site, piece->generation, names[i]);
+		is_stored &= names[i] != 0;
 	}
-	range_map_unlock();
+	release_lock();
 	return is_stored;
 }
 
@@ -280,7 +330,8 @@ void
 range_map_clear(void)
 {
 	root = free_list = used_nodes = 0;
-	if (pieces != NULL)
-		madvise(pieces, NODES_MAX * sizeof(*pieces), MADV_DONTNEED);
-	range_map_unlock();
+	is_stuck = false;
+	if (nodes != NULL)
+		madvise(nodes, nodes_max * (sizeof(*nodes) + sizeof(*pieces)), MADV_DONTNEED);
+	release_lock(); // whoever held it in the parent
 }

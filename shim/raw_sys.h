@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
@@ -36,6 +37,20 @@ raw_reserve(size_t bytes, int protection)
 	void *addr = raw_mmap(NULL, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	return addr == MAP_FAILED ? NULL : addr;
+}
+
+/*
+ * The most that one table of ours may reserve: everything where the address space is not limited, a 64th of it where it is
+ * (ulimit -v), so that the program still fits.
+ */
+static inline size_t
+raw_reserve_max(void)
+{
+	struct rlimit limit;
+
+	if (syscall(SYS_prlimit64, 0, RLIMIT_AS, NULL, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+		return SIZE_MAX;
+	return limit.rlim_cur / 64;
 }
 
 static inline int

@@ -138,15 +138,24 @@ parse_one(const char *name, const char *value)
 	}
 }
 
-void
-settings_parse(char *const *envp)
+static void
+parse_all(char *const *envp, bool is_log)
 {
 	static const char prefix[] = "KMEMSHIM_";
 
 	for (; envp != NULL && *envp != NULL; envp++) {
+		const char *name = *envp + sizeof(prefix) - 1;
 		const char *value;
 
-		if (strncmp(*envp, prefix, sizeof(prefix) - 1) == 0 && (value = strchr(*envp, '=')) != NULL)
-			parse_one(*envp + sizeof(prefix) - 1, value + 1);
+		if (strncmp(*envp, prefix, sizeof(prefix) - 1) == 0 && (value = strchr(name, '=')) != NULL &&
+		    (strncmp(name, "LOG=", 4) == 0) == is_log)
+			parse_one(name, value + 1);
 	}
+}
+
+void
+settings_parse(char *const *envp)
+{
+	parse_all(envp, true); // how much may be said holds for messages about the others
+	parse_all(envp, false);
 }

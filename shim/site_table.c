@@ -76,6 +76,11 @@ store_stack(const struct call_stack *stack)
 
 	if (stored == NULL)
 		return 0;
+	/* First the modules: a new one may raise the generation that this stack belongs to. */
+	for (uint32_t i = 0; i < stack->frame_count; i++) {
+		if ((stack->frames[i] & KMEM_FRAME_PYTHON) == 0)
+			module_map_note_pc(stack->frames[i] & KMEM_FRAME_PC_MASK);
+	}
 	stored->record.type = KMEM_RECORD_STACK;
 	stored->record.flags = stack->flags;
 	stored->record.bytes = (uint32_t)(sizeof(*stored) + frame_bytes);
@@ -85,10 +90,6 @@ store_stack(const struct call_stack *stack)
 	stored->module_generation = atomic_load_explicit(&capture_file_header()->module_generation,
 	                                                 memory_order_relaxed);
 	memcpy(stored->frames, stack->frames, frame_bytes);
-	for (uint32_t i = 0; i < stack->frame_count; i++) {
-		if ((stack->frames[i] & KMEM_FRAME_PYTHON) == 0)
-			module_map_note_pc(stack->frames[i] & KMEM_FRAME_PC_MASK);
-	}
 	capture_file_seal_record(&stored->record);
 	return index + 1;
 }

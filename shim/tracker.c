@@ -101,10 +101,11 @@ lose_event(uint64_t bytes)
 static uint32_t
 site_here(const void *hook_frame, unsigned domain, uint8_t clock)
 {
-	struct call_stack stack;
+	const struct call_stack *stack = call_stack_take(hook_frame);
+	uint32_t site = site_table_find(stack, domain, clock);
 
-	call_stack_take(hook_frame, &stack);
-	return site_table_find(&stack, domain, clock);
+	call_stack_give_back(stack);
+	return site;
 }
 
 /* Everything about a new block but its address. site 0: it could not be booked. */

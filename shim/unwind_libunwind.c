@@ -11,7 +11,7 @@
 #include "kmem_format.h"
 
 #define OWN_FRAMES_MAX 64 // between this file and the hook's caller
-#define NOTES_MAX 4u
+#define NOTES_MAX      4u
 
 void
 unwind_libunwind_start(void)
@@ -37,7 +37,8 @@ position(unw_cursor_t *cursor, uint64_t *pc, uint64_t *sp)
 	unw_word_t word_pc = 0;
 	unw_word_t word_sp = 0;
 
-	if (unw_get_reg(cursor, UNW_REG_IP, &word_pc) != 0 || unw_get_reg(cursor, UNW_REG_SP, &word_sp) != 0)
+	if (unw_get_reg(cursor, UNW_REG_IP, &word_pc) != 0 ||
+	    unw_get_reg(cursor, UNW_REG_SP, &word_sp) != 0)
 		return false;
 	*pc = word_pc;
 	*sp = word_sp;
@@ -62,12 +63,12 @@ unwind_libunwind_walk(uint64_t first_sp, unwind_visitor *visit, void *context)
 			goto out;
 	} while (sp != first_sp);
 
-	uint64_t exact = 0; // the frame below was interrupted by a signal: its address is the instruction's own
+	uint64_t exact =
+		0; // the frame below was interrupted by a signal: its address is the instruction's own
 
 	for (unsigned visits = 0; visits < NATIVE_STACK_VISITS_MAX; visits++) {
 		uint64_t this_pc = pc | exact;
 		uint64_t this_sp = sp;
-		bool is_signal = unw_is_signal_frame(&cursor) > 0;
 		int step = unw_step(&cursor);
 
 		if (step > 0 && !position(&cursor, &pc, &sp))
@@ -82,7 +83,8 @@ unwind_libunwind_walk(uint64_t first_sp, unwind_visitor *visit, void *context)
 		}
 		if (pc >> KMEM_ADDRESS_BITS != 0)
 			goto out;
-		exact = is_signal ? KMEM_FRAME_EXACT : 0;
+		exact = unw_is_signal_frame(&cursor) > 0 ? KMEM_FRAME_EXACT
+		                                         : 0; // true of the interrupted frame
 	}
 out:
 	errno = host_errno;
@@ -147,10 +149,11 @@ unwind_libunwind_verify(uint64_t first_sp, const struct native_stack *stack, boo
 
 	if (at >= NATIVE_STACK_INNER && stack->omitted != 0)
 		at -= stack->omitted;
-	(void)diag_format(text, sizeof text,
-	                  "unwinding differs from libunwind at frame %lu: 0x%lx (stack 0x%lx), libunwind "
-	                  "0x%lx (stack 0x%lx)",
-	                  comparison.first_bad - 1, at < stack->count ? stack->pc[at] : 0,
-	                  at < stack->count ? stack->sp[at] : 0, comparison.pc, comparison.sp);
+	(void)diag_format(
+		text, sizeof text,
+		"unwinding differs from libunwind at frame %lu: 0x%lx (stack 0x%lx), libunwind "
+		"0x%lx (stack 0x%lx)",
+		comparison.first_bad - 1, at < stack->count ? stack->pc[at] : 0,
+		at < stack->count ? stack->sp[at] : 0, comparison.pc, comparison.sp);
 	capture_file_note(text);
 }

@@ -37,7 +37,8 @@ enum unwind_end unwind_libunwind_walk(uint64_t first_sp, unwind_visitor *visit, 
  *
  * is_to_the_end  nothing asked that walk to stop, so libunwind must not find more frames
  */
-void unwind_libunwind_verify(uint64_t first_sp, const struct native_stack *stack, bool is_to_the_end);
+void unwind_libunwind_verify(uint64_t first_sp, const struct native_stack *stack,
+                             bool is_to_the_end);
 
 /* Something was unloaded: forget what is remembered. */
 void unwind_libunwind_flush(void);

@@ -2,8 +2,8 @@
  * unwind_rules.c - see unwind_rules.h.
  *
  * Placement: neighbouring code shares cache lines and pages of the table, because a walk that visits one
- * address of a function soon visits others nearby. 512 bytes of code begin at one line of four entries,
- * 32 KiB at one page; what does not fit goes to the following lines, then to lines anywhere.
+ * address of a function soon visits others nearby. 256 bytes of code begin in one line of four entries,
+ * 16 KiB in one page; what does not fit goes to the following entries, then to some anywhere.
  *
  * Not chosen  growing: 2^20 addresses are more than a process with every framework loaded walks over,
  *             and the pages are not there until they are touched.
@@ -11,12 +11,12 @@
 #include "unwind_rules.h"
 
 #include <string.h>
+#include <ucontext.h>
 
 #include "kmem_format.h"
 #include "loaded_object.h"
 #include "raw_sys.h"
 
-#define NEAR_ENTRIES 16u
 #define FAR_ENTRIES 16u
 
 struct unwind_rules unwind_rules;
@@ -36,7 +36,8 @@ is_signal_trampoline(uint64_t pc, const struct unwind_tables *tables)
 {
 	static const uint8_t code[] = { 0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05 };
 
-	return pc >= tables->low_addr && pc < tables->high_addr && tables->high_addr - pc >= sizeof code &&
+	return pc >= tables->low_addr && pc < tables->high_addr &&
+	       tables->high_addr - pc >= sizeof code &&
 	       memcmp((const void *)(uintptr_t)pc, code, sizeof code) == 0;
 }
 
@@ -49,6 +50,10 @@ compute(uint64_t pc_word)
 	struct loaded_object object;
 	struct unwind_tables tables;
 
+	if (pc == unwind_rules.coroutine_end_pc) {
+		rule.kind = UNWIND_END;
+		return rule;
+	}
 	if (!loaded_object_is_supported()) {
 		rule.kind = UNWIND_INEXPRESSIBLE; // libunwind finds tables its own way
 		return rule;
@@ -73,9 +78,8 @@ claim(struct unwind_entry *entry, uint64_t pc_word)
 {
 	uint64_t owner = atomic_load_explicit(&entry->pc, memory_order_relaxed);
 
-	if (owner == 0 &&
-	    atomic_compare_exchange_strong_explicit(&entry->pc, &owner, pc_word, memory_order_relaxed,
-	                                            memory_order_relaxed))
+	if (owner == 0 && atomic_compare_exchange_strong_explicit(
+						  &entry->pc, &owner, pc_word, memory_order_relaxed, memory_order_relaxed))
 		return entry;
 	return owner == pc_word ? entry : NULL;
 }
@@ -84,22 +88,22 @@ claim(struct unwind_entry *entry, uint64_t pc_word)
 static struct unwind_entry *
 entry_of(uint64_t pc_word)
 {
-	uint64_t mask = unwind_rules.line_mask * UNWIND_LINE_ENTRIES + UNWIND_LINE_ENTRIES - 1;
-	uint64_t near = (uint64_t)(unwind_rules_home(pc_word) - unwind_rules.entries);
-	uint64_t far = (pc_word * UINT64_C(0xff51afd7ed558ccd) >> 24) & ~(uint64_t)(UNWIND_LINE_ENTRIES - 1);
+	uint64_t near = unwind_rules_home(pc_word);
+	uint64_t far = pc_word * UINT64_C(0xff51afd7ed558ccd) >> 24;
 	struct unwind_entry *entry = NULL;
 
-	for (uint64_t i = 0; i < NEAR_ENTRIES && entry == NULL; i++)
-		entry = claim(&unwind_rules.entries[(near + i) & mask], pc_word);
+	for (uint64_t i = 0; i < UNWIND_NEAR_ENTRIES && entry == NULL; i++)
+		entry = claim(&unwind_rules.entries[(near + i) & unwind_rules.mask], pc_word);
 	for (uint64_t i = 0; i < FAR_ENTRIES && entry == NULL; i++)
-		entry = claim(&unwind_rules.entries[(far + i) & mask], pc_word);
+		entry = claim(&unwind_rules.entries[(far + i) & unwind_rules.mask], pc_word);
 	return entry;
 }
 
 uint64_t
 unwind_rules_find(uint64_t pc_word, uint64_t generation)
 {
-	struct unwind_entry *entry = unwind_rules.entries != NULL && pc_word != 0 ? entry_of(pc_word) : NULL;
+	struct unwind_entry *entry =
+		unwind_rules.entries != NULL && pc_word != 0 ? entry_of(pc_word) : NULL;
 
 	if (entry == NULL)
 		return pack(compute(pc_word), generation);
@@ -113,17 +117,46 @@ unwind_rules_find(uint64_t pc_word, uint64_t generation)
 	return word;
 }
 
+static void
+never_called(void)
+{
+}
+
+/*
+ * The outermost frame of a coroutine is code of libc that has no tables and no public name: a context that
+ * is made and never entered shows its address.
+ */
+static void
+learn_coroutine_end(void)
+{
+	_Alignas(16) uint64_t stack[64] = { 0 };
+	ucontext_t context;
+
+	if (getcontext(&context) != 0)
+		return;
+	context.uc_stack.ss_sp = stack;
+	context.uc_stack.ss_size = sizeof stack;
+	context.uc_link = NULL;
+	makecontext(&context, never_called, 0);
+
+	uint64_t sp = (uint64_t)context.uc_mcontext.gregs[REG_RSP];
+
+	if (sp >= (uintptr_t)stack && sp < (uintptr_t)stack + sizeof stack && sp % 8 == 0)
+		unwind_rules.coroutine_end_pc = stack[(sp - (uintptr_t)stack) / 8];
+}
+
 void
 unwind_rules_start(void)
 {
 	static const unsigned sizes[] = { 20, 16, 12 }; // less where address space is limited
 
+	learn_coroutine_end();
 	for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0] && unwind_rules.entries == NULL; i++) {
 		size_t count = (size_t)1 << sizes[i];
 
-		unwind_rules.line_mask = count / UNWIND_LINE_ENTRIES - 1;
+		unwind_rules.mask = count - 1;
 		unwind_rules.entries =
-		    raw_reserve(count * sizeof(struct unwind_entry), PROT_READ | PROT_WRITE);
+			raw_reserve(count * sizeof(struct unwind_entry), PROT_READ | PROT_WRITE);
 	}
 }
 
@@ -135,7 +168,7 @@ unwind_rules_void(void)
 
 	/* The 16 bits begin again: rules of the first round must not come back to life (U3). */
 	if (((before + 1) & UNWIND_GENERATION_MASK) == 0 && unwind_rules.entries != NULL) {
-		for (uint64_t i = 0; i < (unwind_rules.line_mask + 1) * UNWIND_LINE_ENTRIES; i++) {
+		for (uint64_t i = 0; i <= unwind_rules.mask; i++) {
 			struct unwind_entry *entry = &unwind_rules.entries[i];
 
 			if (atomic_load_explicit(&entry->rule, memory_order_relaxed) != 0)

@@ -43,20 +43,21 @@ static_assert(sizeof(struct unwind_entry) == 16, "four per cache line");
  *   bits 21 to 35  rbp_offset, signed
  *   bits 36 to 63  cfa_offset, signed
  */
-#define UNWIND_GENERATION_MASK UINT64_C(0xffff)
+#define UNWIND_GENERATION_MASK   UINT64_C(0xffff)
 #define UNWIND_WORD_CFA_FROM_RBP (UINT64_C(1) << 19)
-#define UNWIND_WORD_RBP_SAVED (UINT64_C(1) << 20)
+#define UNWIND_WORD_RBP_SAVED    (UINT64_C(1) << 20)
 
-#define UNWIND_LINE_ENTRIES 4u  // 64 bytes
-#define UNWIND_BLOCK_SHIFT 9    // 512 bytes of code share a line
-#define UNWIND_REGION_SHIFT 15  // 32 KiB of code share a page
+#define UNWIND_SPOT_SHIFT   6   // 64 bytes of code share the entry where their search begins
+#define UNWIND_REGION_SHIFT 14  // 16 KiB of code share a page of entries
+#define UNWIND_NEAR_ENTRIES 16u // searched from there on
 
 struct unwind_rules {
 	struct unwind_entry *entries; // NULL = no table
-	uint64_t line_mask;           // lines - 1; lines is a power of two
+	uint64_t mask;                // entries - 1; a power of two less one
+	uint64_t coroutine_end_pc;    // what libc's makecontext() makes its functions return to
 	_Atomic uint64_t generation;  // only the low 16 bits reach the rules
 };
-extern struct unwind_rules unwind_rules;
+extern struct unwind_rules unwind_rules __attribute__((visibility("hidden")));
 
 static inline enum unwind_kind
 unwind_word_kind(uint64_t word)
@@ -76,14 +77,13 @@ unwind_word_rbp_offset(uint64_t word)
 	return (int64_t)(word << 28) >> 49;
 }
 
-/* First entry of the line where the search for that address begins. */
-static inline struct unwind_entry *
+/* Number of the entry where the search for that address begins. */
+static inline uint64_t
 unwind_rules_home(uint64_t pc)
 {
 	uint64_t region = (pc >> UNWIND_REGION_SHIFT) * UINT64_C(0x9e3779b97f4a7c15) >> 40;
-	uint64_t block = pc >> UNWIND_BLOCK_SHIFT & 63;
 
-	return unwind_rules.entries + ((region << 6 | block) & unwind_rules.line_mask) * UNWIND_LINE_ENTRIES;
+	return region << 8 | (pc >> UNWIND_SPOT_SHIFT & 0xff);
 }
 
 /* To be taken once per walk. */
@@ -91,10 +91,11 @@ static inline uint64_t
 unwind_rules_generation(void)
 {
 	/* relaxed: see struct unwind_entry; unwind_rules_void() tells what a late reader can see */
-	return atomic_load_explicit(&unwind_rules.generation, memory_order_relaxed) & UNWIND_GENERATION_MASK;
+	return atomic_load_explicit(&unwind_rules.generation, memory_order_relaxed) &
+	       UNWIND_GENERATION_MASK;
 }
 
-/* The rest of unwind_rules_get(): other lines, and computing. */
+/* The rest of unwind_rules_get(): far entries, and computing. */
 uint64_t unwind_rules_find(uint64_t pc_word, uint64_t generation);
 
 /* The packed rule for a frame word; its kind is never UNWIND_UNKNOWN. */
@@ -102,13 +103,19 @@ static inline uint64_t
 unwind_rules_get(uint64_t pc_word, uint64_t generation)
 {
 	if (unwind_rules.entries != NULL) {
-		struct unwind_entry *line = unwind_rules_home(pc_word);
+		uint64_t home = unwind_rules_home(pc_word);
 
-		for (unsigned i = 0; i < UNWIND_LINE_ENTRIES; i++) {
-			if (atomic_load_explicit(&line[i].pc, memory_order_relaxed) != pc_word)
+		for (unsigned i = 0; i < UNWIND_NEAR_ENTRIES; i++) {
+			struct unwind_entry *entry = &unwind_rules.entries[(home + i) & unwind_rules.mask];
+			uint64_t owner = atomic_load_explicit(&entry->pc, memory_order_relaxed);
+
+			if (owner != pc_word) {
+				if (owner == 0)
+					break;
 				continue;
+			}
 
-			uint64_t word = atomic_load_explicit(&line[i].rule, memory_order_relaxed);
+			uint64_t word = atomic_load_explicit(&entry->rule, memory_order_relaxed);
 
 			if ((word & UNWIND_GENERATION_MASK) == generation &&
 			    unwind_word_kind(word) != UNWIND_UNKNOWN)

@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define UNWIND_REGISTER_RBP 6 // DWARF numbers of x86-64
-#define UNWIND_REGISTER_RSP 7
+#define UNWIND_REGISTER_RBP    6 // DWARF numbers of x86-64
+#define UNWIND_REGISTER_RSP    7
 #define UNWIND_REGISTER_RETURN 16
 
 /* The unwind tables of one object, in memory. */
@@ -36,7 +36,7 @@ struct unwind_common {
 	uint8_t pointer_encoding;
 	bool has_augmentation;
 	bool is_signal;
-	bool is_foreign;  // says things that we do not know: correct, but not for us
+	bool is_foreign; // says things that we do not know: correct, but not for us
 	struct unwind_bytes program;
 };
 
@@ -46,8 +46,9 @@ struct unwind_common {
  * begin    out: its first code address
  * program  out: its call frame instructions, to be run after those of `common`
  */
-bool unwind_tables_find(const struct unwind_tables *tables, uint64_t pc, struct unwind_common *common,
-                        uint64_t *begin, struct unwind_bytes *program);
+bool unwind_tables_find(const struct unwind_tables *tables, uint64_t pc,
+                        struct unwind_common *common, uint64_t *begin,
+                        struct unwind_bytes *program);
 
 /* One value each; count is at most 8. */
 uint64_t unwind_bytes_fixed(struct unwind_bytes *from, unsigned count);

@@ -48,8 +48,8 @@ take(void *unused)
 }
 
 /* Functions with frames that compilers make, without a compiler's choice. */
-void call_plain(callback *call, void *context);        // rbp is a plain register
-void call_realigned(callback *call, void *context);    // CFA only in a stack slot
+void call_plain(callback *call, void *context);         // rbp is a plain register
+void call_realigned(callback *call, void *context);     // CFA only in a stack slot
 void call_inexpressible(callback *call, void *context); // CFA from rbx
 __asm__(".text\n"
         "call_plain:\n.cfi_startproc\n"
@@ -89,6 +89,12 @@ check_scene(callback *scene, void *context)
 
 	memset(&stack, 0, sizeof stack);
 	scene(context);
+	for (uint32_t at = header->notes; header->verify_mismatched != mismatched && at != 0;) {
+		struct kmem_note *note = capture_file_at(KMEM_SECTION_RECORDS, at - 1);
+
+		print_message("%.*s\n", (int)note->text_bytes, (const char *)(note + 1));
+		at = note->record.previous;
+	}
 	assert_true(stack.is_complete);
 	assert_true(stack.count > 1);
 	assert_int_equal(lost(KMEM_LOST_UNWINDS), unwinds);
@@ -351,8 +357,9 @@ generated_code_ends_the_walk(void **state)
 {
 	/* sub $8, %rsp; mov %rdi, %rax; mov %rsi, %rdi; call *%rax; add $8, %rsp; ret */
 	static const uint8_t code[] = { 0x48, 0x83, 0xec, 0x08, 0x48, 0x89, 0xf8, 0x48, 0x89,
-		                        0xf7, 0xff, 0xd0, 0x48, 0x83, 0xc4, 0x08, 0xc3 };
-	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		                            0xf7, 0xff, 0xd0, 0x48, 0x83, 0xc4, 0x08, 0xc3 };
+	void *page =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint64_t unwinds = lost(KMEM_LOST_UNWINDS);
 
 	(void)state;
@@ -371,8 +378,14 @@ generated_code_ends_the_walk(void **state)
 static void
 made_up_frames_end_the_walk(void **state)
 {
-	static const uint64_t pcs[] = { 0, 1, 0x1000, 0x7fffffffffff, 0x800000000000, UINT64_MAX,
-		                        0xffffffffff600000, (uint64_t)1 << 62 };
+	static const uint64_t pcs[] = { 0,
+		                            1,
+		                            0x1000,
+		                            0x7fffffffffff,
+		                            0x800000000000,
+		                            UINT64_MAX,
+		                            0xffffffffff600000,
+		                            (uint64_t)1 << 62 };
 	uint64_t seed = 42;
 
 	(void)state;
@@ -397,22 +410,19 @@ stops_where_asked(void **state)
 	(void)state;
 	check_scene(dive, (void *)20);
 	whole = stack;
-	for (uint32_t i = 0; i + 1 < whole.count; i++) {
+	for (uint32_t i = 2; i + 1 < whole.count; i++) {
 		/* The same scene again has the same addresses. */
 		stop_sp = i % 2 ? whole.sp[i] : whole.sp[i + 1] - 1;
 		check_scene(dive, (void *)20);
-		if (i > 1)
-			assert_int_equal(stack.count, i);
-		if (i == 10)
-			i = whole.count > 16 ? 14 : i;
+		assert_int_equal(stack.count, i);
 	}
 	stop_sp = 0;
 }
 
 /* ---- modules that come and go ---- */
 
-static void *
-build_and_open(const char *folder, const char *name, unsigned frame_bytes)
+static bool
+build(const char *folder, const char *name, unsigned frame_bytes)
 {
 	char command[1024];
 
@@ -421,10 +431,16 @@ build_and_open(const char *folder, const char *name, unsigned frame_bytes)
 	         "{ volatile char room[%u]; room[0] = 1; call(context); room[1] = 1; }' |"
 	         " ${CC:-cc} -x c -shared -fPIC -O1 -fomit-frame-pointer -o %s/%s.so -",
 	         name, frame_bytes, folder, name);
-	if (system(command) != 0)
-		return NULL;
-	snprintf(command, sizeof command, "%s/%s.so", folder, name);
-	return dlopen(command, RTLD_NOW);
+	return system(command) == 0;
+}
+
+static void *
+open_built(const char *folder, const char *name)
+{
+	char path[256];
+
+	snprintf(path, sizeof path, "%s/%s.so", folder, name);
+	return dlopen(path, RTLD_NOW);
 }
 
 static struct kmem_module *
@@ -456,17 +472,21 @@ another_library_at_the_same_address(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(folder));
 
-	void *second = build_and_open(folder, "second", 600);
-	void *first = second == NULL ? NULL : build_and_open(folder, "first", 100);
-
-	if (first == NULL)
+	if (!build(folder, "first", 100) || !build(folder, "second", 600))
 		skip(); // no compiler here
-	dlclose(second); // was opened once to have it built: both are small enough to land in the same hole
+
+	void *first = open_built(folder, "first");
+
+	assert_non_null(first);
 	void *function = dlsym(first, "first");
 	check_scene(through_library, function);
 	module_map_note_pc((uintptr_t)function);
 	struct kmem_module *old = find_module("/first.so");
 
+	uint32_t newest = capture_file_header()->modules;
+
+	module_map_note_pc((uintptr_t)function);
+	assert_int_equal(capture_file_header()->modules, newest); // M1
 	assert_non_null(old);
 	assert_true((uintptr_t)function >= old->start_addr && (uintptr_t)function < old->end_addr);
 	assert_int_equal(old->unloaded_generation, 0);
@@ -480,9 +500,9 @@ another_library_at_the_same_address(void **state)
 	assert_int_equal(capture_file_header()->module_generation, generation + 1);
 	assert_int_equal(old->unloaded_generation, generation + 1);
 
-	/* Over the hole of the first one; the loader maps from the top down, so it is likely the same. */
-	snprintf(command, sizeof command, "%s/second.so", folder);
-	second = dlopen(command, RTLD_NOW);
+	/* Into the hole that the first one left: the loader takes the highest that fits. */
+	void *second = open_built(folder, "second");
+
 	assert_non_null(second);
 	function = dlsym(second, "second");
 	check_scene(through_library, function);

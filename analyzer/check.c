@@ -1,0 +1,161 @@
+/*
+ * check.c - applies the rules of check.h.
+ *
+ * Called by   cmd_check.c.
+ * When failing  it cannot.
+ */
+#include "check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+#include "rank.h"
+
+const char *
+check_kind_name(enum check_kind kind)
+{
+	static const char *const names[] = { [CHECK_PEAK] = "peak", [CHECK_LIVE] = "live", [CHECK_LEAK] = "leak" };
+
+	return names[kind];
+}
+
+static uint64_t
+limit_of(uint64_t before, struct check_tolerance tolerance)
+{
+	uint64_t relative = (uint64_t)((double)before * tolerance.relative_ppm / 1e6);
+	uint64_t allowed = relative > tolerance.absolute_bytes ? relative : tolerance.absolute_bytes;
+
+	return before > UINT64_MAX - allowed ? UINT64_MAX : before + allowed;
+}
+
+static struct check_rule *
+add_rule(struct check *check, enum check_kind kind, uint64_t before, uint64_t after, struct check_tolerance tolerance)
+{
+	struct check_rule *rule = &check->rules[check->rule_count++];
+
+	*rule = (struct check_rule){
+		.kind = kind,
+		.is_judged = true,
+		.where = "",
+		.before_bytes = before,
+		.after_bytes = after,
+		.limit_bytes = limit_of(before, tolerance),
+	};
+	rule->has_failed = after > rule->limit_bytes;
+	return rule;
+}
+
+/* The line that a domain's growth came from, as far as one stands out. */
+static const char *
+most_grown(const struct check *check, const char *domain, bool is_peak)
+{
+	const char *where = "";
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < check->after->site_count; i++) {
+		const struct baseline_site *now = &check->after->sites[i];
+		const struct baseline_site *then = baseline_find_site(check->before, now->family);
+		uint64_t after = is_peak ? now->peak_bytes.median : now->live_bytes.min;
+		uint64_t before = then == NULL ? 0 : is_peak ? then->peak_bytes.max : then->live_bytes.max;
+
+		if (strcmp(now->domain, domain) == 0 && after > before && after - before > most) {
+			most = after - before;
+			where = now->where;
+		}
+	}
+	return where;
+}
+
+static void
+compare_domain(struct check *check, const struct baseline_domain *now, struct check_tolerance tolerance)
+{
+	static const struct baseline_domain nothing;
+	const struct baseline_domain *then = baseline_find_domain(check->before, now->name);
+	const struct baseline_domain *known = then != NULL ? then : &nothing;
+
+	for (enum check_kind kind = CHECK_PEAK; kind <= CHECK_LIVE; kind++) {
+		bool is_peak = kind == CHECK_PEAK;
+		struct check_rule *rule = add_rule(check, kind, is_peak ? known->peak_bytes.max : known->live_bytes.max,
+		                                   is_peak ? now->peak_bytes.median : now->live_bytes.min, tolerance);
+
+		rule->domain = now->name;
+		rule->is_new = then == NULL;
+		rule->is_judged = !rank_is_address_space(now->name);
+		rule->has_failed = rule->has_failed && rule->is_judged;
+		if (rule->has_failed)
+			rule->where = most_grown(check, now->name, is_peak);
+	}
+}
+
+static void
+compare_site(struct check *check, const struct baseline_site *now, struct check_tolerance tolerance)
+{
+	const struct baseline_site *then = baseline_find_site(check->before, now->family);
+	struct check_rule *rule;
+
+	if (rank_is_address_space(now->domain) || now->leak == MODEL_LEAK_IMPORT)
+		return;
+	check->compared_sites++;
+	if (then == NULL && now->leak != MODEL_LEAK_LEAK && now->leak != MODEL_LEAK_TOO_SHORT)
+		return;
+	rule = add_rule(check, CHECK_LEAK, then != NULL ? then->live_bytes.max : 0, now->live_bytes.min, tolerance);
+	rule->domain = now->domain;
+	rule->where = now->where;
+	rule->family = now->family;
+	rule->is_new = then == NULL;
+	if (!rule->has_failed)
+		check->rule_count--;
+}
+
+static uint64_t
+excess(const struct check_rule *rule)
+{
+	return rule->after_bytes > rule->limit_bytes ? rule->after_bytes - rule->limit_bytes : 0;
+}
+
+static int
+compare_rules(const void *a, const void *b)
+{
+	const struct check_rule *left = a;
+	const struct check_rule *right = b;
+	int order;
+
+	if (left->has_failed != right->has_failed)
+		return left->has_failed ? -1 : 1;
+	if (left->has_failed && left->kind != right->kind) // the line itself says most
+		return left->kind > right->kind ? -1 : 1;
+	if (left->has_failed && excess(left) != excess(right))
+		return excess(left) > excess(right) ? -1 : 1;
+	order = strcmp(left->domain, right->domain);
+	if (order == 0)
+		order = (int)left->kind - (int)right->kind;
+	return order != 0 ? order : left->family < right->family ? -1 : left->family > right->family;
+}
+
+struct check *
+check_compare(const struct baseline *before, const struct baseline *after, struct check_tolerance tolerance)
+{
+	struct check *check = memory_zeroed(1, sizeof(*check));
+
+	check->before = before;
+	check->after = after;
+	check->rules = memory_zeroed(after->site_count + 2 * after->domain_count + 1, sizeof(*check->rules));
+	for (size_t i = 0; i < after->domain_count; i++)
+		compare_domain(check, &after->domains[i], tolerance);
+	for (size_t i = 0; i < after->site_count; i++)
+		compare_site(check, &after->sites[i], tolerance);
+	qsort(check->rules, check->rule_count, sizeof(*check->rules), compare_rules);
+	while (check->failed_count < check->rule_count && check->rules[check->failed_count].has_failed)
+		check->failed_count++;
+	return check;
+}
+
+void
+check_free(struct check *check)
+{
+	if (check == NULL)
+		return;
+	free(check->rules);
+	free(check);
+}

@@ -1,0 +1,65 @@
+/*
+ * check.h - did this change make it worse?
+ *
+ * Compares the runs under test with a baseline, rule by rule:
+ *
+ *   peak DOMAIN  the median of the runs' peaks against the baseline's highest
+ *   live DOMAIN  the least of what the runs held at the end against the baseline's most
+ *   leak LINE    the same for one site family; one that the baseline does not know counts only when it leaks, or is
+ *                too young to tell: a new pool is no regression of its own, the domain's figures judge it
+ *
+ * Worse is more than the baseline's figure plus the tolerance: the larger of an absolute one and a share of the
+ * figure. Noise only adds memory, so leaks take the least of several runs. Address space (reserved, file) is listed
+ * and judged by nobody; what imports leave behind is judged by the domain's figures alone.
+ *
+ * Called by   cmd_check.c, render_check_*.c.
+ */
+#ifndef CHECK_H
+#define CHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "baseline.h"
+
+enum check_kind { CHECK_PEAK, CHECK_LIVE, CHECK_LEAK };
+
+struct check_tolerance {
+	uint64_t absolute_bytes;
+	uint32_t relative_ppm;
+};
+
+struct check_rule {
+	enum check_kind kind;
+	bool has_failed;
+	bool is_judged;      // false: address space, listed only
+	bool is_new;         // the baseline does not know it
+	const char *domain;
+	const char *where;   // the line: of a leak itself; of a domain's rule that failed, the line that grew most
+	uint64_t family;     // of a leak; 0
+	uint64_t before_bytes;
+	uint64_t after_bytes;
+	uint64_t limit_bytes;
+};
+
+struct check {
+	const struct baseline *before;
+	const struct baseline *after;
+	size_t rule_count;
+	struct check_rule *rules; // failures first, by excess; then domains
+	size_t failed_count;
+	size_t compared_sites;
+	const char *ended_badly;  // verdict of a run that was killed or failed; NULL = all ended well
+	const char *ended_path;   // its capture
+};
+
+/* Both baselines must outlive the result. */
+struct check *check_compare(const struct baseline *before, const struct baseline *after,
+                            struct check_tolerance tolerance);
+void check_free(struct check *check);
+
+/* "leak", "live", "peak" */
+const char *check_kind_name(enum check_kind kind);
+
+#endif

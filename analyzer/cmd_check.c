@@ -1,0 +1,152 @@
+/*
+ * cmd_check.c - kmemshim check: is it worse than the baseline?
+ *
+ * Exit status: 0 no; 1 yes; 2 options or baseline are wrong; 3 a capture cannot be used; 4 the program was killed or
+ * failed. An earlier one in 2, 3, 4, 1 hides the later ones: figures of a run that died say nothing.
+ */
+#include "check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "baseline.h"
+#include "cmd_table.h"
+#include "command.h"
+#include "memory.h"
+#include "model.h"
+#include "output.h"
+#include "rank.h"
+#include "render.h"
+#include "verdict.h"
+
+#define DEFAULT_ABSOLUTE_BYTES 1048576
+#define DEFAULT_RELATIVE_PPM 50000
+
+struct run_ends {
+	char *ended_badly; // verdict of the first run that did; NULL
+	const char *path;
+};
+
+static bool
+add_run(struct baseline_builder *builder, struct run_ends *ends, const struct options *options, const char *path,
+        struct fail *fail)
+{
+	struct model *model = cmd_table_load(options, path, fail);
+	struct verdict verdict;
+	bool is_usable = true;
+
+	if (model == NULL)
+		return false;
+	rank_leaks_classify(model);
+	verdict_decide(model, verdict_now(), &verdict);
+	if (verdict.end == VERDICT_END_RUNNING)
+		is_usable = fail_set(fail, EXIT_CAPTURE, "%s: the program is still running: check it when it has ended", path);
+	else if (verdict.end != VERDICT_END_OK && ends->ended_badly == NULL) {
+		ends->ended_badly = memory_text(verdict.text);
+		ends->path = path;
+	}
+	baseline_add_run(builder, model);
+	model_free(model);
+	return is_usable;
+}
+
+static bool
+write_junit(const struct check *check, const char *path, struct fail *fail)
+{
+	struct output_file *file;
+
+	if (path == NULL) {
+		render_check_junit(check, stdout);
+		return true;
+	}
+	file = output_open(path, fail);
+	if (file == NULL)
+		return false;
+	render_check_junit(check, output_stream(file));
+	return output_close(file, fail);
+}
+
+/* Writes every format of the list; with check NULL only looks whether all are known, so that a typing error is found
+ * before the captures are read. */
+static bool
+write_formats(const struct check *check, const char *formats, struct fail *fail)
+{
+	char *list = memory_text(formats);
+	char *rest = list;
+	bool is_done = true;
+
+	for (char *word = strsep(&rest, ","); word != NULL && is_done; word = strsep(&rest, ",")) {
+		bool is_junit = strcmp(word, "junit") == 0;
+		bool is_junit_file = strncmp(word, "junit=", 6) == 0 && word[6] != '\0';
+
+		if (strcmp(word, "text") != 0 && !is_junit && !is_junit_file)
+			is_done = fail_set(fail, EXIT_USAGE, "check: --format \"%s\": not one of text, junit, junit=FILE", word);
+		else if (check == NULL)
+			continue;
+		else if (is_junit || is_junit_file)
+			is_done = write_junit(check, is_junit_file ? word + 6 : NULL, fail);
+		else
+			render_check_text(check, stdout);
+	}
+	free(list);
+	return is_done;
+}
+
+static bool
+compare(const struct baseline *before, const struct baseline *after, const struct run_ends *ends,
+        const struct options *options, int *status, struct fail *fail)
+{
+	const struct check_tolerance tolerance = {
+		.absolute_bytes = options->has_absolute ? options->absolute_bytes : DEFAULT_ABSOLUTE_BYTES,
+		.relative_ppm = options->has_relative ? options->relative_ppm : DEFAULT_RELATIVE_PPM,
+	};
+	struct check *check = check_compare(before, after, tolerance);
+	bool is_done;
+
+	check->ended_badly = ends->ended_badly;
+	check->ended_path = ends->path;
+	*status = ends->ended_badly != NULL ? EXIT_KILLED : check->failed_count != 0 ? EXIT_REGRESSION : EXIT_OK;
+	is_done = write_formats(check, options->formats != NULL ? options->formats : "text", fail);
+	check_free(check);
+	return is_done && output_finish(fail);
+}
+
+static bool
+run(const struct options *options, int *status, struct fail *fail)
+{
+	struct baseline_builder *builder;
+	struct baseline *before;
+	struct baseline *after;
+	struct run_ends ends = { .ended_badly = NULL };
+	bool is_done = true;
+
+	if (options->baseline == NULL)
+		return fail_set(fail, EXIT_USAGE, "check: what to compare with is missing: add --baseline base.json");
+	if (options->formats != NULL && !write_formats(NULL, options->formats, fail))
+		return false;
+	before = baseline_read(options->baseline, fail);
+	if (before == NULL)
+		return false;
+	builder = baseline_begin();
+	for (int i = 0; i < options->argument_count && is_done; i++)
+		is_done = add_run(builder, &ends, options, options->arguments[i], fail);
+	after = baseline_finish(builder);
+	is_done = is_done && compare(before, after, &ends, options, status, fail);
+	free(ends.ended_badly);
+	baseline_free(before);
+	baseline_free(after);
+	return is_done;
+}
+
+const struct command command_check = {
+	.name = "check",
+	.arguments = "RUN... --baseline FILE",
+	.summary = "is it worse than the baseline",
+	.details = "Exit status: 0 no, 1 yes, 2 options or baseline wrong, 3 capture unusable, 4 the program was killed or\n"
+	           "failed. Of several runs the least counts for what is live at the end, the median for peaks.\n",
+	.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_BASELINE) | OPTION_BIT(OPTION_ABSOLUTE) |
+	           OPTION_BIT(OPTION_RELATIVE) | OPTION_BIT(OPTION_FORMAT),
+	.arguments_min = 1,
+	.arguments_max = -1,
+	.run = run,
+};

@@ -1,0 +1,22 @@
+/*
+ * cmd_sites.c - kmemshim sites: what is live at the end, and how much went through?
+ */
+#include "cmd_table.h"
+#include "command.h"
+
+static bool
+run(const struct options *options, int *status, struct fail *fail)
+{
+	*status = EXIT_OK;
+	return cmd_table_run(&rank_sites, options, fail);
+}
+
+const struct command command_sites = {
+	.name = "sites",
+	.arguments = "[CAPTURE]",
+	.summary = "what is live at the end, and how much went through",
+	.details = "Without --top, --json lists every call site of every domain.\n",
+	.options = OPTIONS_OF_TABLES,
+	.arguments_max = 1,
+	.run = run,
+};

@@ -1,0 +1,58 @@
+/*
+ * cmd_table.c - what the commands that read a capture have in common.
+ *
+ * Called by   cmd_*.c.
+ * When failing  the reader's or the writer's line is passed up.
+ */
+#include "cmd_table.h"
+
+#include <stdio.h>
+
+#include "model.h"
+#include "output.h"
+#include "render.h"
+
+struct model *
+cmd_table_load(const struct options *options, const char *capture, struct fail *fail)
+{
+	const struct model_options wanted = {
+		.capture = capture,
+		.sysroot = options->sysroot,
+		.project = options->project,
+		.is_salvage = options->is_salvage,
+		.wants_symbols = true,
+	};
+
+	return model_load(&wanted, fail);
+}
+
+struct report_options
+cmd_table_rows(const struct options *options, uint64_t text_top)
+{
+	return (struct report_options){
+		.domain = options->domain,
+		.top = options->has_top ? options->top : options->is_json ? UINT64_MAX : text_top,
+	};
+}
+
+bool
+cmd_table_run(const struct ranking *ranking, const struct options *options, struct fail *fail)
+{
+	const struct report_options rows = cmd_table_rows(options, CMD_TABLE_TOP);
+	const struct render_options look = { .is_native = options->is_native };
+	struct model *model =
+		cmd_table_load(options, options->argument_count != 0 ? options->arguments[0] : NULL, fail);
+	struct report *report = model != NULL ? report_build(model, ranking, &rows, fail) : NULL;
+	bool is_done = report != NULL;
+
+	if (is_done && options->is_json) {
+		render_json(report, stdout);
+	} else if (is_done) {
+		render_text_lines(report, &look, stdout);
+		render_text_losses(report, stdout);
+	}
+	is_done = is_done && output_finish(fail);
+	report_free(report);
+	model_free(model);
+	return is_done;
+}

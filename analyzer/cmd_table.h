@@ -1,0 +1,28 @@
+/*
+ * cmd_table.h - what the commands that read a capture have in common.
+ *
+ * Called by   cmd_*.c.
+ */
+#ifndef CMD_TABLE_H
+#define CMD_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fail.h"
+#include "options.h"
+#include "rank.h"
+#include "report.h"
+
+#define CMD_TABLE_TOP 10 // lines of code in a text without --top
+
+/* capture: a file, a folder or NULL for the newest session. */
+struct model *cmd_table_load(const struct options *options, const char *capture, struct fail *fail);
+
+/* What options say about rows; text_top: how many a text shows when nobody says. */
+struct report_options cmd_table_rows(const struct options *options, uint64_t text_top);
+
+/* The whole of `peak`, `leaks` and `sites`: one table, as text or JSON. */
+bool cmd_table_run(const struct ranking *ranking, const struct options *options, struct fail *fail);
+
+#endif

@@ -1,0 +1,40 @@
+/*
+ * cmd_why.c - kmemshim why: why did it end?
+ */
+#include <stdio.h>
+
+#include "cmd_table.h"
+#include "command.h"
+#include "model.h"
+#include "output.h"
+#include "render.h"
+
+static bool
+run(const struct options *options, int *status, struct fail *fail)
+{
+	const struct report_options none = { .top = 0 };
+	struct model *model =
+		cmd_table_load(options, options->argument_count != 0 ? options->arguments[0] : NULL, fail);
+	struct report *report = model != NULL ? report_build(model, &rank_peak, &none, fail) : NULL;
+	bool is_done = report != NULL;
+
+	*status = EXIT_OK;
+	if (is_done && options->is_json)
+		render_json(report, stdout);
+	else if (is_done)
+		render_text_verdict(report, stdout);
+	is_done = is_done && output_finish(fail);
+	report_free(report);
+	model_free(model);
+	return is_done;
+}
+
+const struct command command_why = {
+	.name = "why",
+	.arguments = "[CAPTURE]",
+	.summary = "why did the program end",
+	.details = "The paragraph says how sure it is: certain, likely, possible, unknown. --json is the report without rows.\n",
+	.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_JSON),
+	.arguments_max = 1,
+	.run = run,
+};

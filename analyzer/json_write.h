@@ -1,0 +1,35 @@
+/*
+ * json_write.h - JSON, written as it comes.
+ *
+ * A report may have 100,000 sites of 100 frames; a tree of it in memory would be larger than the capture. This
+ * writer holds nothing but its depth. Members come in the order of the calls; objects and arrays opened at
+ * `inline_depth` and deeper stay on one line, so that one site is one line and files compare well.
+ *
+ * Called by   render_json.c, baseline.c. Reading JSON is jansson's.
+ * When failing  errors of the stream stay in it (ferror): the caller checks once at the end.
+ */
+#ifndef JSON_WRITE_H
+#define JSON_WRITE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct json_write {
+	FILE *stream;
+	unsigned inline_depth;
+	unsigned depth;
+	bool has_member; // in the innermost open object or array
+};
+
+/* name: of the member; NULL inside arrays and for the outermost value. Texts may be any bytes: what is not UTF-8
+ * becomes U+FFFD, control characters are escaped. */
+void json_write_open(struct json_write *json, const char *name, char bracket); // '{' or '['
+void json_write_close(struct json_write *json, char bracket);                  // '}' or ']'
+void json_write_text(struct json_write *json, const char *name, const char *text);
+void json_write_number(struct json_write *json, const char *name, uint64_t number);
+void json_write_signed(struct json_write *json, const char *name, int64_t number);
+void json_write_bool(struct json_write *json, const char *name, bool value);
+void json_write_null(struct json_write *json, const char *name);
+
+#endif

@@ -1,0 +1,213 @@
+/*
+ * launcher.c - runs a program with the shim preloaded and tells how it ended.
+ *
+ * Called by   cmd_run.c.
+ * When failing  before the start: one line and exit 2, nothing has been run. Afterwards nothing fails: the program's
+ *               status is the caller's result whatever happens to the report.
+ */
+#include "launcher.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "memory.h"
+
+static const char shim_name[] = "libkmemshim.so";
+
+/* Signals that a terminal or a supervisor sends, and what we do with them while the program runs. */
+static const struct {
+	int number;
+	bool is_forwarded; // false: the program gets it from the terminal itself
+} signals[] = {
+	{ SIGINT, false }, { SIGQUIT, false }, { SIGTERM, true }, { SIGHUP, true }, { SIGUSR1, true }, { SIGUSR2, true },
+};
+#define SIGNAL_COUNT (sizeof(signals) / sizeof(signals[0]))
+
+static volatile sig_atomic_t program_pid;
+
+static void
+forward(int number)
+{
+	int saved = errno;
+
+	if (program_pid > 0)
+		(void)kill((pid_t)program_pid, number);
+	errno = saved;
+}
+
+bool
+launcher_find_shim(char *path, struct fail *fail)
+{
+	static const char *const places[] = { "", "../lib/", "../lib/x86_64-linux-gnu/" };
+	char self[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	self[length > 0 ? length : 0] = '\0';
+	if (strrchr(self, '/') == NULL)
+		return fail_set(fail, EXIT_USAGE, "/proc is not mounted: cannot tell where %s is", shim_name);
+	strrchr(self, '/')[1] = '\0';
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		char wanted[PATH_MAX + 64];
+
+		(void)snprintf(wanted, sizeof(wanted), "%s%s%s", self, places[i], shim_name);
+		if (realpath(wanted, path) == NULL || access(path, R_OK) != 0)
+			continue;
+		if (strpbrk(path, " :") != NULL)
+			return fail_set(fail, EXIT_USAGE, "%s: a path with a blank or a colon cannot be preloaded: install "
+			                                  "kmemshim elsewhere", path);
+		return true;
+	}
+	return fail_set(fail, EXIT_USAGE, "%s is neither in %s nor in its ../lib: build it with make, or install again",
+	                shim_name, self);
+}
+
+/* mkdir -p */
+static bool
+make_folders(char *path)
+{
+	for (char *slash = path + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
+		*slash = '\0';
+		if (mkdir(path, 0777) != 0 && errno != EEXIST && errno != EROFS && errno != EACCES)
+			return false;
+		*slash = '/';
+	}
+	return mkdir(path, 0777) == 0 || errno == EEXIST;
+}
+
+bool
+launcher_make_folder(const char *folder, char *path, struct fail *fail)
+{
+	char *wanted = memory_text(folder);
+	char probe[PATH_MAX + 40];
+	bool is_made = make_folders(wanted) && realpath(wanted, path) != NULL;
+	int file = -1;
+
+	free(wanted);
+	if (is_made) {
+		(void)snprintf(probe, sizeof(probe), "%s/.kmemshim.%ld", path, (long)getpid());
+		file = open(probe, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	}
+	if (file < 0)
+		return fail_set(fail, EXIT_USAGE, "%s: cannot write captures there: %s: name another folder with -o; "
+		                                  "nothing was started", folder, strerror(errno));
+	(void)close(file);
+	(void)unlink(probe);
+	return true;
+}
+
+static uint64_t
+realtime_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Ours first: it chains to the allocator of whoever comes after. */
+static void
+set_preload(const char *shim)
+{
+	const char *present = getenv("LD_PRELOAD");
+	size_t room = strlen(shim) + (present != NULL ? strlen(present) : 0) + 2;
+	char *list = memory_zeroed(room, 1);
+
+	(void)snprintf(list, room, "%s%s%s", shim, present != NULL && present[0] != '\0' ? ":" : "",
+	               present != NULL ? present : "");
+	(void)setenv("LD_PRELOAD", list, 1);
+	free(list);
+}
+
+/* The session is named after the process that starts it; that is how the shim knows the first one. */
+static void
+name_session(char session[40], uint64_t started_ns, pid_t pid)
+{
+	(void)snprintf(session, 40, "%" PRIx64 ".%ld", started_ns / 1000, (long)pid);
+}
+
+static void __attribute__((noreturn))
+become_program(const struct launch *launch, uint64_t started_ns, const struct sigaction *before,
+               const sigset_t *mask, int error_pipe)
+{
+	char session[40];
+	int error;
+
+	for (size_t i = 0; i < SIGNAL_COUNT; i++)
+		(void)sigaction(signals[i].number, &before[i], NULL);
+	name_session(session, started_ns, getpid());
+	(void)setenv("KMEMSHIM_SESSION", session, 1);
+	(void)setenv("KMEMSHIM_OUT", launch->folder, 1);
+	if (launch->shim != NULL)
+		set_preload(launch->shim);
+	(void)sigprocmask(SIG_SETMASK, mask, NULL);
+	(void)execvp(launch->arguments[0], launch->arguments);
+	error = errno;
+	(void)!write(error_pipe, &error, sizeof(error));
+	_exit(127);
+}
+
+static void
+wait_for(struct launch *launch)
+{
+	struct rusage usage;
+
+	while (wait4(launch->pid, &launch->wait_status, 0, &usage) < 0) {
+		if (errno != EINTR)
+			return;
+	}
+	launch->ended_realtime_ns = realtime_ns();
+	launch->max_resident_bytes = (uint64_t)usage.ru_maxrss * 1024;
+}
+
+bool
+launcher_run(struct launch *launch, struct fail *fail)
+{
+	struct sigaction before[SIGNAL_COUNT];
+	uint64_t started_ns = realtime_ns();
+	sigset_t blocked;
+	sigset_t mask;
+	int pipe_ends[2];
+
+	if (pipe2(pipe_ends, O_CLOEXEC) != 0)
+		return fail_set(fail, EXIT_USAGE, "%s: cannot be started: %s", launch->arguments[0], strerror(errno));
+
+	/* Blocked until the program's pid is known, so that no signal is lost in between. */
+	(void)sigemptyset(&blocked);
+	for (size_t i = 0; i < SIGNAL_COUNT; i++) {
+		struct sigaction action = { .sa_handler = signals[i].is_forwarded ? forward : SIG_IGN };
+
+		(void)sigaddset(&blocked, signals[i].number);
+		(void)sigaction(signals[i].number, NULL, &before[i]);
+		if (before[i].sa_handler != SIG_IGN) // nohup stays nohup
+			(void)sigaction(signals[i].number, &action, NULL);
+	}
+	(void)sigprocmask(SIG_BLOCK, &blocked, &mask);
+	(void)fflush(NULL);
+	launch->pid = fork();
+	if (launch->pid == 0)
+		become_program(launch, started_ns, before, &mask, pipe_ends[1]);
+	(void)close(pipe_ends[1]);
+	if (launch->pid < 0)
+		return fail_set(fail, EXIT_USAGE, "%s: cannot be started: %s", launch->arguments[0], strerror(errno));
+	program_pid = launch->pid;
+	(void)sigprocmask(SIG_SETMASK, &mask, NULL);
+
+	name_session(launch->session, started_ns, launch->pid);
+	launch->start_error = 0;
+	while (read(pipe_ends[0], &launch->start_error, sizeof(launch->start_error)) < 0 && errno == EINTR)
+		continue;
+	(void)close(pipe_ends[0]);
+	wait_for(launch);
+	program_pid = 0;
+	return true;
+}

@@ -1,0 +1,92 @@
+/*
+ * launcher_sign.c - writes into the capture how its program ended.
+ *
+ * The counters of kills for memory are read first of all: the sooner after the death, the less another process's kill
+ * can be taken for this one. One pwrite of one checksummed struct, at a place that the recorder never writes.
+ *
+ * Called by   cmd_run.c.
+ * When failing  the capture stays as it was: unsigned, which the verdict allows for.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "kill_counters.h"
+#include "kmem_words.h"
+#include "launcher.h"
+#include "memory.h"
+
+/* The part of the head that says whose capture it is; false = none of this launch. */
+static bool
+read_head(const struct launch *launch, const char *path, struct kmem_header *header)
+{
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t length = file >= 0 ? pread(file, header, sizeof(*header), 0) : -1;
+
+	if (file >= 0)
+		(void)close(file);
+	return length == (ssize_t)sizeof(*header) && memcmp(header->magic, KMEM_MAGIC, 8) == 0 &&
+	       header->version == KMEM_VERSION && header->endian == KMEM_ENDIAN &&
+	       header->identity.pid == (uint32_t)launch->pid &&
+	       strncmp(header->identity.session, launch->session, sizeof(header->identity.session)) == 0;
+}
+
+/* An image that was replaced by exec did not end this way; of several, the last one did. */
+static bool
+find_capture(const struct launch *launch, char *path, struct kmem_header *found)
+{
+	DIR *folder = opendir(launch->folder);
+	struct kmem_header *header = memory_zeroed(1, sizeof(*header));
+	const struct dirent *entry;
+
+	path[0] = '\0';
+	while (folder != NULL && (entry = readdir(folder)) != NULL) {
+		char candidate[PATH_MAX];
+		size_t length = strlen(entry->d_name);
+
+		if (length < 5 || strcmp(entry->d_name + length - 5, ".kmem") != 0)
+			continue;
+		if (snprintf(candidate, sizeof(candidate), "%s/%s", launch->folder, entry->d_name) >= (int)sizeof(candidate) ||
+		    !read_head(launch, candidate, header) ||
+		    atomic_load_explicit(&header->state, memory_order_relaxed) == KMEM_STATE_EXEC_REPLACED)
+			continue;
+		if (path[0] != '\0' && header->identity.start_monotonic_ns < found->identity.start_monotonic_ns)
+			continue;
+		memcpy(found, header, sizeof(*found));
+		(void)snprintf(path, PATH_MAX, "%s", candidate);
+	}
+	if (folder != NULL)
+		(void)closedir(folder);
+	free(header);
+	return path[0] != '\0';
+}
+
+bool
+launcher_sign(const struct launch *launch, char *path)
+{
+	struct kmem_header *header = memory_zeroed(1, sizeof(*header));
+	struct kmem_launcher signature;
+	bool is_found = find_capture(launch, path, header);
+	int file = is_found ? open(path, O_WRONLY | O_CLOEXEC) : -1;
+
+	memset(&signature, 0, sizeof(signature));
+	if (file >= 0) {
+		header->identity.cgroup_path[KMEM_TEXT_BYTES - 1] = '\0';
+		header->identity.limit_path[KMEM_TEXT_BYTES - 1] = '\0';
+		kill_counters_read(&header->identity, &signature.after);
+		signature.is_filled = 1;
+		signature.wait_status = launch->wait_status;
+		signature.max_resident_bytes = launch->max_resident_bytes;
+		signature.ended_realtime_ns = launch->ended_realtime_ns;
+		signature.checksum = kmem_checksum(KMEM_CHECKSUM_START, (const char *)&signature + sizeof(signature.checksum),
+		                                   sizeof(signature) - sizeof(signature.checksum));
+		(void)!pwrite(file, &signature, sizeof(signature), offsetof(struct kmem_header, launcher));
+		(void)close(file);
+	}
+	free(header);
+	return is_found;
+}

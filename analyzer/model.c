@@ -1,0 +1,208 @@
+/*
+ * model.c - from a CAPTURE argument to a model: the order of the steps.
+ *
+ * Called by   cmd_*.c.
+ * Safe from   one thread.
+ * When failing  one line in `fail` when nothing could be read; else `damages` tells what was left out.
+ */
+#include "model.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture_reader.h"
+#include "memory.h"
+#include "model_build.h"
+#include "process_tree.h"
+#include "site_key.h"
+
+/* What the caller gets is the first member; the rest is what it lives in. */
+struct owned_model {
+	struct model model;
+	struct text_pool *pool;
+};
+
+void
+model_damage(struct build *build, const char *text)
+{
+	build->damages = memory_grown(build->damages, &build->damage_room, build->damage_count + 1,
+	                              sizeof(*build->damages));
+	build->damages[build->damage_count++] = text_pool_add_text(build->pool, text);
+}
+
+static void
+take_damages(struct build *build, const struct capture *capture)
+{
+	char more[128];
+
+	for (size_t i = 0; i < capture->damage_count; i++)
+		model_damage(build, capture->damages[i]);
+	if (capture->damages_unsaid == 0)
+		return;
+	(void)snprintf(more, sizeof(more), "%.60s: %" PRIu64 " more damaged places", capture->name, capture->damages_unsaid);
+	model_damage(build, more);
+}
+
+static void
+add_capture(struct build *build, struct capture *capture)
+{
+	struct domain_rows rows;
+	uint32_t *sites;
+
+	build->rules.directory = text_pool_add_text(build->pool, capture->identity->directory);
+	model_add_process(build, capture, &rows);
+	sites = model_add_sites(build, capture, &rows);
+	model_add_failed(build, capture, &rows, sites);
+	free(sites);
+	take_damages(build, capture);
+}
+
+/* One after the other: only one capture is in memory at a time. False when none could be read. */
+static bool
+add_captures(struct build *build, const struct capture_list *list, struct fail *fail)
+{
+	build->processes = memory_zeroed(list->count, sizeof(*build->processes));
+	for (size_t i = 0; i < list->damage_count; i++)
+		model_damage(build, list->damages[i]);
+	for (size_t i = 0; i < list->count; i++) {
+		struct capture *capture;
+
+		if (!capture_open(list->paths[i], build->options->is_salvage, &capture, fail)) {
+			model_damage(build, fail->text);
+			continue;
+		}
+		add_capture(build, capture);
+		capture_close(capture);
+	}
+	return build->process_count != 0;
+}
+
+static int
+compare_failed(const void *left, const void *right)
+{
+	const struct build_failed *a = left;
+	const struct build_failed *b = right;
+
+	if (a->failed.monotonic_ns != b->failed.monotonic_ns)
+		return a->failed.monotonic_ns < b->failed.monotonic_ns ? -1 : 1;
+	return a->failed.process < b->failed.process ? -1 : a->failed.process > b->failed.process;
+}
+
+static void
+take_failed(struct build *build, struct model *model)
+{
+	if (build->failed_count != 0)
+		qsort(build->failed, build->failed_count, sizeof(*build->failed), compare_failed);
+	model->failed_count = build->failed_count;
+	model->failed = memory_zeroed(build->failed_count, sizeof(*model->failed));
+	for (size_t i = 0; i < build->failed_count; i++) {
+		model->failed[i] = build->failed[i].failed;
+		if (build->failed[i].site != 0)
+			model->failed[i].site = &build->sites[build->failed[i].site - 1];
+	}
+}
+
+static struct model *
+finish(struct build *build)
+{
+	struct owned_model *owned = memory_zeroed(1, sizeof(*owned));
+	struct model *model = &owned->model;
+	const char *const *notices = NULL;
+	size_t notice_count = 0;
+
+	process_tree_link(build->processes, build->process_count);
+	if (build->symbolizer != NULL)
+		notice_count = symbolizer_notices(build->symbolizer, &notices);
+	for (size_t i = 0; i < notice_count; i++)
+		model_damage(build, notices[i]);
+
+	owned->pool = build->pool;
+	model->process_count = build->process_count;
+	model->processes = build->processes;
+	model->domain_count = build->domain_count;
+	model->domains = build->domains;
+	model->site_count = build->site_count;
+	model->sites = build->sites;
+	model->damage_count = build->damage_count;
+	model->damages = build->damages;
+	model->session = build->processes[0].identity->session;
+	take_failed(build, model);
+	site_key_assign(model->sites, model->site_count, model->domains);
+	return model;
+}
+
+static void
+free_indexes(struct build *build)
+{
+	model_sites_free(build);
+	model_stacks_free(build);
+	model_frames_free(build);
+	symbolizer_free(build->symbolizer);
+	free(build->failed);
+}
+
+struct model *
+model_load(const struct model_options *options, struct fail *fail)
+{
+	struct capture_list list;
+	struct model *model = NULL;
+	struct build build = { .options = options };
+	char *project = NULL;
+
+	if (!process_tree_list(options->capture, options->is_salvage, &list, fail))
+		return NULL;
+	if (options->project != NULL) {
+		project = realpath(options->project, NULL);
+		if (project == NULL) // of another machine: compared as it is written
+			project = memory_text(options->project);
+	}
+	build.pool = text_pool_new();
+	build.rules.project = project;
+	if (options->wants_symbols)
+		build.symbolizer = symbolizer_new(build.pool, options->sysroot);
+	if (add_captures(&build, &list, fail))
+		model = finish(&build);
+	free_indexes(&build);
+	capture_list_free(&list);
+	free(project);
+	if (model == NULL) {
+		free(build.processes);
+		free(build.damages);
+		text_pool_free(build.pool);
+	}
+	return model;
+}
+
+void
+model_free(struct model *model)
+{
+	struct owned_model *owned = (struct owned_model *)model;
+
+	if (owned == NULL)
+		return;
+	text_pool_free(owned->pool);
+	free(model->processes);
+	free(model->domains);
+	free(model->sites);
+	free(model->failed);
+	free((void *)model->damages);
+	free(owned);
+}
+
+const char *
+model_leak_name(enum model_leak_class leak)
+{
+	static const char *const names[] = {
+		[MODEL_LEAK_NONE] = "none",
+		[MODEL_LEAK_STEADY] = "steady",
+		[MODEL_LEAK_TOO_SHORT] = "too-short",
+		[MODEL_LEAK_BACKLOG] = "backlog",
+		[MODEL_LEAK_LEAK] = "leak",
+		[MODEL_LEAK_IMPORT] = "import",
+	};
+
+	return (unsigned)leak < sizeof(names) / sizeof(names[0]) ? names[leak] : "none";
+}

@@ -1,0 +1,108 @@
+/*
+ * model_build.h - the model while it is being made: what its parts share.
+ *
+ *   model.c            the order of the steps
+ *   model_processes.c  one capture's head: process, domains, heartbeats, notes, refused requests
+ *   model_frames.c     one frame word -> readable frames, each kept once
+ *   model_stacks.c     one stack record -> readable stack, each kept once
+ *   model_sites.c      counters of sites, merged by stack and domain
+ *
+ * Called by   these files alone.
+ * Safe from   one thread.
+ */
+#ifndef MODEL_BUILD_H
+#define MODEL_BUILD_H
+
+#include "capture_reader.h"
+#include "frame_rules.h"
+#include "model.h"
+#include "symbolizer.h"
+#include "text_pool.h"
+
+struct build_frame;                   // model_frames.c
+struct build_site;                    // model_sites.c
+struct process_frames;                // model_frames.c: what is known of one capture's frames
+
+/* A readable stack; equal ones are one object. Compared from `omitted` on. */
+struct build_stack {
+	const struct model_frame *where;
+	uint32_t frame_count;
+	uint32_t omitted;
+	uint32_t frames_before_gap;
+	uint32_t flags;                // enum kmem_stack_flags
+	const struct model_frame *frames[];
+};
+
+struct build_failed {
+	uint64_t site;                 // index in build.sites + 1; 0 = unknown
+	struct model_failed failed;
+};
+
+struct build {
+	const struct model_options *options;
+	struct text_pool *pool;
+	struct symbolizer *symbolizer; // NULL: no symbols wanted
+	struct frame_rules rules;
+
+	size_t process_count;
+	struct model_process *processes;
+
+	size_t domain_count;
+	size_t domain_room;
+	struct model_domain *domains;
+
+	struct build_frame *frames;    // uthash
+	struct stack_entry *stacks;    // uthash, model_stacks.c
+	struct build_site *site_index; // uthash
+	size_t site_count;
+	size_t site_room;
+	struct model_site *sites;
+	size_t site_state_room;
+	struct site_state *site_states; // model_sites.c: one per site
+
+	size_t failed_count;
+	size_t failed_room;
+	struct build_failed *failed;
+
+	size_t damage_count;
+	size_t damage_room;
+	const char **damages;
+};
+
+/* Each row of a capture's domain table: its index in build.domains, or DOMAIN_NONE. */
+#define DOMAIN_NONE UINT32_MAX
+struct domain_rows {
+	uint32_t index[KMEM_DOMAINS_MAX];
+};
+
+void model_damage(struct build *build, const char *text);
+
+/* Adds the capture's process and its domains' totals. `rows` is filled in. */
+void model_add_process(struct build *build, struct capture *capture, struct domain_rows *rows);
+
+/* Adds its refused requests; `sites` leads from the capture's sites to build.sites + 1. */
+void model_add_failed(struct build *build, struct capture *capture, const struct domain_rows *rows,
+                      const uint32_t *sites);
+
+struct process_frames *process_frames_new(struct build *build, struct capture *capture);
+void process_frames_free(struct process_frames *frames);
+
+/* Readable frames of one word, innermost first, at least one; owned by the pool. */
+size_t process_frames_resolve(struct process_frames *frames, uint64_t word, uint32_t module_generation,
+                              const struct model_frame *const **found);
+void model_frames_free(struct build *build); // the index, not the frames
+
+struct process_stacks;                // model_stacks.c
+struct process_stacks *process_stacks_new(struct build *build, struct capture *capture);
+void process_stacks_free(struct process_stacks *stacks);
+
+/* The stack of this site; never NULL: one without frames when they are unknown. */
+const struct build_stack *process_stacks_find(struct process_stacks *stacks, const struct kmem_site *site,
+                                              size_t site_index);
+void model_stacks_free(struct build *build); // the index, not the stacks
+
+/* Merges the capture's sites into the model's. Returns for each site its index in build.sites + 1; freed by the caller. */
+uint32_t *model_add_sites(struct build *build, struct capture *capture, const struct domain_rows *rows);
+void model_sites_free(struct build *build);  // the index, not the sites
+
+#endif

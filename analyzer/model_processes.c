@@ -1,0 +1,253 @@
+/*
+ * model_processes.c - what does the head of one capture say about its process?
+ *
+ * Called by   model.c.
+ * Safe from   one thread.
+ * When failing  a damaged part counts as absent and is told by a line in the capture's damages.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kmem_words.h"
+#include "memory.h"
+#include "model_build.h"
+#include "process_tree.h"
+
+/* relaxed: a private copy that nobody changes */
+#define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
+
+static const char *
+base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
+static bool
+is_interpreter(const char *name)
+{
+	static const char *const starts[] = { "python", "pypy", "ipython", "ruby", "perl", "node", "php", "sh", "bash",
+		                              "dash", "zsh", "ld-linux" };
+
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+		size_t length = strlen(starts[i]);
+
+		if (strncmp(name, starts[i], length) == 0 && strspn(name + length, "0123456789.t") == strlen(name + length))
+			return true;
+	}
+	return false;
+}
+
+/* The executable's name; for an interpreter its script, or its module after -m. */
+static const char *
+process_name(const struct kmem_identity *identity)
+{
+	const char *executable = base_name(identity->executable);
+	const char *end = identity->command + identity->command_bytes;
+	const char *at = identity->command;
+	bool is_module = false;
+
+	if (executable[0] == '\0')
+		executable = base_name(at);
+	if (!is_interpreter(executable) || at >= end)
+		return executable[0] != '\0' ? executable : "unknown";
+	for (at += strlen(at) + 1; at < end; at += strlen(at) + 1) {
+		if (is_module)
+			return at;
+		if (at[0] != '-' && at[0] != '\0')
+			return base_name(at);
+		if (strcmp(at, "-c") == 0)
+			break;
+		is_module = strcmp(at, "-m") == 0;
+		if (strcmp(at, "-X") == 0 || strcmp(at, "-W") == 0)
+			at += strlen(at) + 1;
+		if (at >= end)
+			break;
+	}
+	return executable;
+}
+
+static uint32_t
+domain_by_name(struct build *build, const char *name)
+{
+	for (size_t i = 0; i < build->domain_count; i++) {
+		if (build->domains[i].name == name) // both of the pool
+			return (uint32_t)i;
+	}
+	build->domains = memory_grown(build->domains, &build->domain_room, build->domain_count + 1,
+	                              sizeof(*build->domains));
+	build->domains[build->domain_count] = (struct model_domain){ .name = name };
+	return (uint32_t)build->domain_count++;
+}
+
+static void
+add_domain(struct model_process *process, unsigned row_index, const struct kmem_domain_row *row,
+           struct model_domain *domain)
+{
+	uint64_t allocated = COPY_OF(row->allocated_bytes);
+	uint64_t freed = COPY_OF(row->freed_bytes);
+	uint64_t allocated_count = COPY_OF(row->allocated_count);
+	uint64_t freed_count = COPY_OF(row->freed_count);
+	uint64_t live = allocated > freed ? allocated - freed : 0;
+	uint64_t peak = kmem_domain_peak_bytes(row->peak);
+	uint64_t resident = COPY_OF(row->peak_resident_bytes);
+
+	domain->live_bytes += live;
+	domain->live_count += allocated_count > freed_count ? allocated_count - freed_count : 0;
+	domain->peak_bytes += peak;
+	domain->allocated_bytes += allocated;
+	domain->allocated_count += allocated_count;
+	domain->freed_bytes += freed;
+	domain->freed_count += freed_count;
+	domain->inherited_bytes += row->inherited_bytes;
+	if (resident > domain->peak_resident_bytes)
+		domain->peak_resident_bytes = resident;
+
+	process->allocated_bytes += allocated;
+	if (row_index == KMEM_DOMAIN_HEAP || row_index == KMEM_DOMAIN_MMAP || row_index == KMEM_DOMAIN_SHARED)
+		process->live_bytes += live;
+	if ((row_index == KMEM_DOMAIN_HEAP || row_index == KMEM_DOMAIN_MMAP) && peak > process->peak_bytes)
+		process->peak_bytes = peak;
+}
+
+static void
+add_domains(struct build *build, struct capture *capture, struct model_process *process, struct domain_rows *rows)
+{
+	for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++) {
+		const struct kmem_domain_row *row = capture_domain(capture, i);
+		size_t name_bytes = strnlen(row->name, sizeof(row->name));
+		bool is_used = COPY_OF(row->is_used) != 0 || COPY_OF(row->allocated_count) != 0 || row->inherited_bytes != 0;
+		const char *name;
+
+		rows->index[i] = DOMAIN_NONE;
+		if (!is_used)
+			continue;
+		if (name_bytes == 0 || name_bytes == sizeof(row->name)) {
+			capture_damaged(capture, "section \"head\": domain %u has no name: what it holds is left out", i);
+			continue;
+		}
+		name = text_pool_add(build->pool, row->name, name_bytes);
+		rows->index[i] = domain_by_name(build, name);
+		add_domain(process, i, row, &build->domains[rows->index[i]]);
+	}
+}
+
+static void
+add_notes(struct build *build, struct capture *capture, struct model_process *process)
+{
+	const char **notes = NULL;
+	const char **kept;
+	const char *text;
+	size_t room = 0;
+	uint32_t next = COPY_OF(capture->header->notes);
+	uint32_t bytes;
+
+	while (capture_next_note(capture, &next, &text, &bytes)) {
+		notes = memory_grown(notes, &room, process->note_count + 1, sizeof(*notes));
+		notes[process->note_count++] = text_pool_add(build->pool, text, bytes);
+	}
+	kept = text_pool_room(build->pool, process->note_count * sizeof(*kept));
+	for (size_t i = 0; i < process->note_count; i++) // the list leads from new to old
+		kept[i] = notes[process->note_count - 1 - i];
+	free(notes);
+	process->notes = kept;
+}
+
+static const struct kmem_launcher *
+kept_launcher(struct build *build, struct capture *capture)
+{
+	const struct kmem_launcher *stored = &capture->header->launcher;
+	const size_t start = sizeof(stored->checksum);
+	uint32_t found;
+	struct kmem_launcher *kept;
+
+	if (stored->is_filled == 0)
+		return NULL;
+	found = kmem_checksum(KMEM_CHECKSUM_START, (const char *)stored + start, sizeof(*stored) - start);
+	if (found != stored->checksum) {
+		capture_damaged(capture, "section \"launcher\": checksum wanted 0x%08x, found 0x%08x: how the program ended is "
+		                "unknown", stored->checksum, found);
+		return NULL;
+	}
+	kept = text_pool_room(build->pool, sizeof(*kept));
+	*kept = *stored;
+	return kept;
+}
+
+void
+model_add_process(struct build *build, struct capture *capture, struct domain_rows *rows)
+{
+	const struct kmem_header *header = capture->header;
+	struct model_process *process = &build->processes[build->process_count++];
+	struct kmem_identity *identity = text_pool_room(build->pool, sizeof(*identity));
+	struct kmem_heartbeat *heartbeats = NULL;
+	uint64_t attempt_domain = COPY_OF(header->attempt_domain);
+
+	*identity = *capture->identity;
+	if (capture->heartbeat_count != 0) {
+		heartbeats = text_pool_room(build->pool, capture->heartbeat_count * sizeof(*heartbeats));
+		memcpy(heartbeats, capture->heartbeats, capture->heartbeat_count * sizeof(*heartbeats));
+	}
+	*process = (struct model_process){
+		.path = text_pool_add_text(build->pool, capture->path),
+		.identity = identity,
+		.state = capture->state,
+		.is_alive = process_tree_is_alive(identity),
+		.is_finalizing = COPY_OF(header->is_finalizing) != 0,
+		.exit_code = capture->state == KMEM_STATE_CLEAN_EXIT ? COPY_OF(header->exit_code) : -1,
+		.ended_monotonic_ns = capture->state == KMEM_STATE_CLEAN_EXIT ? COPY_OF(header->ended_monotonic_ns) : 0,
+		.launcher = kept_launcher(build, capture),
+		.python_version = COPY_OF(header->python_version),
+		.peak_error_bytes = COPY_OF(header->peak_error_bytes),
+		.verify_checked = COPY_OF(header->verify_checked),
+		.verify_mismatched = COPY_OF(header->verify_mismatched),
+		.attempt_bytes = COPY_OF(header->attempt_bytes),
+		.heartbeat_count = capture->heartbeat_count,
+		.heartbeats = heartbeats,
+		.parent = -1,
+		.name = process_name(identity),
+	};
+	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++)
+		process->losses[i] = COPY_OF(header->losses[i]);
+	add_domains(build, capture, process, rows);
+	if (attempt_domain < KMEM_DOMAINS_MAX && rows->index[attempt_domain] != DOMAIN_NONE)
+		process->attempt_domain = rows->index[attempt_domain];
+	else
+		process->attempt_bytes = 0;
+	add_notes(build, capture, process);
+}
+
+void
+model_add_failed(struct build *build, struct capture *capture, const struct domain_rows *rows, const uint32_t *sites)
+{
+	size_t site_count = capture_site_count(capture);
+
+	for (unsigned i = 0; i < KMEM_FAILED_MAX; i++) {
+		const struct kmem_failed *stored = &capture->header->failed[i];
+		bool has_domain = stored->domain < KMEM_DOMAINS_MAX && rows->index[stored->domain] != DOMAIN_NONE;
+
+		if (COPY_OF(stored->sequence) == 0)
+			continue;
+		if (!has_domain) {
+			capture_damaged(capture, "section \"head\": a refused request belongs to domain %u, which is not in use",
+			                stored->domain);
+			continue;
+		}
+		build->failed = memory_grown(build->failed, &build->failed_room, build->failed_count + 1,
+		                             sizeof(*build->failed));
+		build->failed[build->failed_count++] = (struct build_failed){
+			.site = stored->site != 0 && stored->site <= site_count ? sites[stored->site - 1] : 0,
+			.failed = {
+				.bytes = stored->bytes,
+				.domain = rows->index[stored->domain],
+				.process = (unsigned)(build->process_count - 1),
+				.monotonic_ns = stored->monotonic_ns,
+				.error = stored->error,
+				.had_success_after =
+					COPY_OF(capture_domain(capture, stored->domain)->allocated_count) > stored->events_before,
+			},
+		};
+	}
+}

@@ -1,0 +1,177 @@
+/*
+ * model_stacks.c - what is the readable stack of this site?
+ *
+ * Called by   model_sites.c.
+ * Safe from   one thread.
+ * When failing  a stack without frames; the reader's damages say why. Records of a sound capture do not overlap, so all
+ *             stacks together are no longer than their section: beyond that a hostile one gets nothing resolved.
+ */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "memory.h"
+#include "model_build.h"
+
+/* The index of all stacks. The key is the stack from `omitted` to its last frame. */
+struct stack_entry {
+	UT_hash_handle hh;
+	struct build_stack stack;
+};
+
+#define KEY_OFFSET offsetof(struct build_stack, omitted)
+
+static_assert(offsetof(struct build_stack, frames) == KEY_OFFSET + 3 * sizeof(uint32_t),
+              "the key has no bytes that nobody sets");
+
+struct record {
+	uint32_t index_plus_one;
+	const struct build_stack *stack;
+	UT_hash_handle hh;
+};
+
+struct process_stacks {
+	struct build *build;
+	struct capture *capture;
+	struct process_frames *frames;
+	struct record *records;       // uthash
+	uint64_t budget_bytes;        // of records that may still be resolved
+	struct build_stack *scratch;
+	size_t scratch_room;          // frames
+};
+
+struct process_stacks *
+process_stacks_new(struct build *build, struct capture *capture)
+{
+	struct process_stacks *stacks = memory_zeroed(1, sizeof(*stacks));
+
+	stacks->build = build;
+	stacks->capture = capture;
+	stacks->frames = process_frames_new(build, capture);
+	stacks->budget_bytes = capture->sections[KMEM_SECTION_RECORDS].size_bytes;
+	return stacks;
+}
+
+void
+process_stacks_free(struct process_stacks *stacks)
+{
+	struct record *record;
+	struct record *next;
+
+	HASH_ITER(hh, stacks->records, record, next) {
+		HASH_DEL(stacks->records, record);
+		free(record);
+	}
+	process_frames_free(stacks->frames);
+	free(stacks->scratch);
+	free(stacks);
+}
+
+void
+model_stacks_free(struct build *build)
+{
+	HASH_CLEAR(hh, build->stacks);
+}
+
+static void
+scratch_reserve(struct process_stacks *stacks, size_t frames)
+{
+	if (stacks->scratch != NULL && frames <= stacks->scratch_room)
+		return;
+	free(stacks->scratch);
+	stacks->scratch_room = frames + frames / 2 + 64;
+	stacks->scratch = memory_zeroed(1, sizeof(struct build_stack) + stacks->scratch_room * sizeof(void *));
+}
+
+/* The one copy of what is in `scratch`. */
+static const struct build_stack *
+keep_stack(struct process_stacks *stacks)
+{
+	struct build *build = stacks->build;
+	const struct build_stack *scratch = stacks->scratch;
+	size_t stack_bytes = offsetof(struct build_stack, frames) + scratch->frame_count * sizeof(scratch->frames[0]);
+	size_t key_bytes = stack_bytes - KEY_OFFSET;
+	const char *key = (const char *)scratch + KEY_OFFSET;
+	struct stack_entry *found;
+
+	HASH_FIND(hh, build->stacks, key, key_bytes, found);
+	if (found != NULL)
+		return &found->stack;
+	found = text_pool_room(build->pool, offsetof(struct stack_entry, stack) + stack_bytes);
+	memcpy(&found->stack, scratch, stack_bytes);
+	found->stack.where = frame_rules_where(scratch->frames, scratch->frame_count);
+	key = (const char *)&found->stack + KEY_OFFSET;
+	HASH_ADD_KEYPTR(hh, build->stacks, key, key_bytes, found);
+	return &found->stack;
+}
+
+static void
+read_frames(struct process_stacks *stacks, const struct kmem_stack *stored)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < stored->frame_count; i++) {
+		const struct model_frame *const *found;
+		size_t found_count = process_frames_resolve(stacks->frames, stored->frames[i], stored->module_generation,
+		                                            &found);
+
+		if (stored->omitted != 0 && i == stored->omitted_at)
+			stacks->scratch->frames_before_gap = count;
+		if (count + found_count > stacks->scratch_room) { // inlined functions: more frames than words
+			stacks->scratch_room = (count + found_count) * 2;
+			struct build_stack *larger = memory_zeroed(1, sizeof(*larger) + stacks->scratch_room * sizeof(void *));
+
+			memcpy(larger, stacks->scratch, offsetof(struct build_stack, frames) + count * sizeof(void *));
+			free(stacks->scratch);
+			stacks->scratch = larger;
+		}
+		memcpy(&stacks->scratch->frames[count], found, found_count * sizeof(found[0]));
+		count += (uint32_t)found_count;
+	}
+	if (stored->omitted != 0 && stored->omitted_at == stored->frame_count)
+		stacks->scratch->frames_before_gap = count;
+	stacks->scratch->frame_count = count;
+}
+
+static const struct build_stack *
+read_stack(struct process_stacks *stacks, uint32_t index_plus_one, size_t site_index)
+{
+	const struct kmem_stack *stored = NULL;
+	char user[48];
+
+	(void)snprintf(user, sizeof(user), "stack of site %zu", site_index);
+	if (index_plus_one != 0)
+		stored = capture_stack(stacks->capture, index_plus_one, user);
+	if (stored != NULL && stored->record.bytes > stacks->budget_bytes) {
+		capture_damaged(stacks->capture, "section \"records\": %s overlaps others", user);
+		stored = NULL;
+	}
+	scratch_reserve(stacks, stored != NULL ? stored->frame_count : 0);
+	memset(stacks->scratch, 0, offsetof(struct build_stack, frames));
+	if (stored != NULL) {
+		stacks->budget_bytes -= stored->record.bytes;
+		stacks->scratch->flags = stored->record.flags;
+		stacks->scratch->omitted = stored->omitted;
+		read_frames(stacks, stored);
+	}
+	return keep_stack(stacks);
+}
+
+const struct build_stack *
+process_stacks_find(struct process_stacks *stacks, const struct kmem_site *site, size_t site_index)
+{
+	uint32_t index_plus_one = atomic_load_explicit(&site->stack, memory_order_relaxed); // a private copy
+	struct record *record;
+
+	HASH_FIND(hh, stacks->records, &index_plus_one, sizeof(index_plus_one), record);
+	if (record == NULL) {
+		record = memory_zeroed(1, sizeof(*record));
+		record->index_plus_one = index_plus_one;
+		record->stack = read_stack(stacks, index_plus_one, site_index);
+		HASH_ADD(hh, stacks->records, index_plus_one, sizeof(index_plus_one), record);
+	}
+	return record->stack;
+}

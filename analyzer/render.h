@@ -1,0 +1,34 @@
+/*
+ * render.h - the ways in which a report is written.
+ *
+ * Each renderer writes to a stream and leaves its errors there; output.c checks them once.
+ *
+ * Called by   cmd_*.c.
+ */
+#ifndef RENDER_H
+#define RENDER_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+struct report;
+struct check;
+
+/* What of the report is wanted; the JSON has everything always. */
+struct render_options {
+	bool is_native;   // show native frames in the text as well
+};
+
+void render_json(const struct report *report, FILE *stream);
+
+/* Parts of the text, in the order in which a page has them. */
+void render_text_verdict(const struct report *report, FILE *stream);
+void render_text_totals(const struct report *report, FILE *stream);
+void render_text_lines(const struct report *report, const struct render_options *options, FILE *stream);
+void render_text_losses(const struct report *report, FILE *stream); // nothing when there are none
+void render_text_remarks(const struct report *report, FILE *stream); // refused requests, losses, damage, notes
+
+void render_check_text(const struct check *check, FILE *stream);
+void render_check_junit(const struct check *check, FILE *stream);
+
+#endif

@@ -1,0 +1,50 @@
+/*
+ * render_check_text.c - the result of a check for a person.
+ *
+ * Called by   cmd_check.c.
+ * When failing  errors stay in the stream.
+ */
+#include <string.h>
+
+#include "check.h"
+#include "render.h"
+#include "units.h"
+
+static void
+put_rule(FILE *stream, const struct check_rule *rule)
+{
+	char before[UNITS_TEXT_BYTES];
+	char after[UNITS_TEXT_BYTES];
+	char limit[UNITS_TEXT_BYTES];
+
+	(void)fprintf(stream, "%-6s %-5s %-8s %10s -> %-10s", !rule->is_judged ? "-" : rule->has_failed ? "FAIL" : "ok",
+	              check_kind_name(rule->kind), rule->domain, units_bytes(rule->before_bytes, before),
+	              units_bytes(rule->after_bytes, after));
+	if (rule->is_judged)
+		(void)fprintf(stream, " limit %-10s", units_bytes(rule->limit_bytes, limit));
+	if (rule->where[0] != '\0')
+		(void)fprintf(stream, " %sallocated at %s", rule->kind == CHECK_LEAK && rule->is_new ? "new, " : "",
+		              rule->where);
+	(void)fputc('\n', stream);
+}
+
+void
+render_check_text(const struct check *check, FILE *stream)
+{
+	if (check->ended_badly != NULL) {
+		(void)fprintf(stream, "FAIL   %s\n       %s\n", check->ended_path, check->ended_badly);
+		return;
+	}
+	for (size_t i = 0; i < check->rule_count; i++)
+		put_rule(stream, &check->rules[i]);
+	(void)fprintf(stream, "%s: %zu rule%s failed, %zu sites compared, %llu run%s against %llu\n",
+	              check->failed_count != 0 ? "worse than the baseline" : "ok", check->failed_count,
+	              check->failed_count == 1 ? "" : "s", check->compared_sites,
+	              (unsigned long long)check->after->run_count, check->after->run_count == 1 ? "" : "s",
+	              (unsigned long long)check->before->run_count);
+	if (check->failed_count == 0 || check->before->python_version[0] == '\0')
+		return;
+	if (strcmp(check->before->python_version, check->after->python_version) != 0)
+		(void)fprintf(stream, "note: the baseline is of Python %s, this is %s\n", check->before->python_version,
+		              check->after->python_version);
+}

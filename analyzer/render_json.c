@@ -1,0 +1,255 @@
+/*
+ * render_json.c - the report as JSON, schema 1, described in report.schema.json.
+ *
+ * Called by   cmd_*.c with --json.
+ * When failing  errors stay in the stream.
+ */
+#include <inttypes.h>
+
+#include "json_write.h"
+#include "render.h"
+#include "report.h"
+
+#define SITES_INLINE_DEPTH 2 // one site is one line
+
+static void
+put_place(struct json_write *json, const char *name, const struct report_place *place)
+{
+	if (!place->is_known) {
+		json_write_null(json, name);
+		return;
+	}
+	json_write_open(json, name, '{');
+	json_write_text(json, "file", place->file);
+	json_write_number(json, "line", place->line);
+	json_write_text(json, "function", place->function);
+	json_write_text(json, "module", place->module);
+	json_write_close(json, '}');
+}
+
+static void
+put_leak(struct json_write *json, const struct report_leak *leak)
+{
+	json_write_open(json, "leak", '{');
+	json_write_text(json, "class", leak->class_name);
+	json_write_number(json, "generations_alive", leak->generations_alive);
+	json_write_number(json, "generations_total", leak->generations_total);
+	json_write_number(json, "bytes_per_epoch", leak->bytes_per_epoch);
+	json_write_close(json, '}');
+}
+
+static void
+put_verdict(struct json_write *json, const struct report_verdict *verdict)
+{
+	json_write_open(json, "verdict", '{');
+	json_write_text(json, "cause", verdict->cause);
+	json_write_text(json, "confidence", verdict->confidence);
+	json_write_text(json, "text", verdict->text);
+	json_write_text(json, "next", verdict->next);
+	json_write_close(json, '}');
+}
+
+static void
+put_totals(struct json_write *json, const struct report *report)
+{
+	json_write_open(json, "totals", '{');
+	for (size_t i = 0; i < report->domain_count; i++) {
+		const struct report_domain *domain = &report->domains[i];
+
+		json_write_open(json, domain->name, '{');
+		json_write_number(json, "live_bytes", domain->live_bytes);
+		json_write_number(json, "live_count", domain->live_count);
+		json_write_number(json, "peak_bytes", domain->peak_bytes);
+		json_write_number(json, "allocated_bytes", domain->allocated_bytes);
+		json_write_number(json, "allocated_count", domain->allocated_count);
+		json_write_number(json, "freed_bytes", domain->freed_bytes);
+		json_write_number(json, "freed_count", domain->freed_count);
+		json_write_number(json, "inherited_bytes", domain->inherited_bytes);
+		json_write_number(json, "peak_resident_bytes", domain->peak_resident_bytes);
+		json_write_number(json, "lost_events", report->losses[KMEM_LOST_EVENTS]);
+		json_write_number(json, "lost_event_bytes", report->losses[KMEM_LOST_EVENT_BYTES]);
+		json_write_number(json, "lost_sites", domain->lost_sites);
+		json_write_number(json, "lost_stacks", domain->lost_stacks);
+		json_write_close(json, '}');
+	}
+	json_write_close(json, '}');
+}
+
+static void
+put_losses(struct json_write *json, const uint64_t losses[KMEM_LOSS_COUNT])
+{
+	json_write_open(json, "losses", '{');
+	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++) {
+		if (report_loss_name(i) != NULL)
+			json_write_number(json, report_loss_name(i), losses[i]);
+	}
+	json_write_close(json, '}');
+}
+
+static void
+put_process(struct json_write *json, const struct report_process *process)
+{
+	json_write_open(json, NULL, '{');
+	json_write_number(json, "pid", process->pid);
+	json_write_number(json, "parent_pid", process->parent_pid);
+	json_write_text(json, "path", process->path);
+	json_write_text(json, "name", process->name);
+	json_write_text(json, "command", process->command);
+	json_write_text(json, "directory", process->directory);
+	json_write_text(json, "state", process->state);
+	if (process->exit_status >= 0)
+		json_write_signed(json, "exit_status", process->exit_status);
+	else
+		json_write_null(json, "exit_status");
+	if (process->signal != 0)
+		json_write_signed(json, "signal", process->signal);
+	else
+		json_write_null(json, "signal");
+	if (process->python_version[0] != '\0')
+		json_write_text(json, "python_version", process->python_version);
+	else
+		json_write_null(json, "python_version");
+	json_write_text(json, "tool_version", process->tool_version);
+	json_write_number(json, "start_realtime_ns", process->start_realtime_ns);
+	json_write_number(json, "live_bytes", process->live_bytes);
+	json_write_number(json, "peak_bytes", process->peak_bytes);
+	json_write_number(json, "allocated_bytes", process->allocated_bytes);
+	json_write_number(json, "resident_bytes", process->resident_bytes);
+	if (process->limit_bytes != UINT64_MAX)
+		json_write_number(json, "limit_bytes", process->limit_bytes);
+	else
+		json_write_null(json, "limit_bytes");
+	put_losses(json, process->losses);
+	json_write_open(json, "notes", '[');
+	for (size_t i = 0; i < process->note_count; i++)
+		json_write_text(json, NULL, process->notes[i]);
+	json_write_close(json, ']');
+	json_write_close(json, '}');
+}
+
+static void
+put_requests(struct json_write *json, const struct report *report)
+{
+	json_write_open(json, "failed_requests", '[');
+	for (size_t i = 0; i < report->request_count; i++) {
+		const struct report_request *request = &report->requests[i];
+
+		json_write_open(json, NULL, '{');
+		json_write_number(json, "bytes", request->bytes);
+		json_write_text(json, "domain", request->domain);
+		json_write_text(json, "state", request->state);
+		json_write_signed(json, "error", request->error);
+		json_write_number(json, "pid", request->pid);
+		put_place(json, "where", &request->where);
+		json_write_close(json, '}');
+	}
+	json_write_close(json, ']');
+}
+
+static void
+put_lines(struct json_write *json, const struct report *report)
+{
+	json_write_open(json, "lines", '[');
+	for (size_t i = 0; i < report->line_count; i++) {
+		struct report_line line = report_line(report, i);
+
+		json_write_open(json, NULL, '{');
+		json_write_text(json, "domain", line.domain);
+		json_write_number(json, "live_bytes", line.live_bytes);
+		json_write_number(json, "live_count", line.live_count);
+		json_write_number(json, "peak_bytes", line.peak_bytes);
+		json_write_number(json, "allocated_bytes", line.allocated_bytes);
+		json_write_number(json, "allocated_count", line.allocated_count);
+		put_leak(json, &line.leak);
+		put_place(json, "where", &line.where);
+		json_write_number(json, "first_site", line.first_site);
+		json_write_number(json, "site_count", line.site_count);
+		json_write_close(json, '}');
+	}
+	json_write_close(json, ']');
+}
+
+static void
+put_frame(struct json_write *json, const struct report_frame *frame)
+{
+	json_write_open(json, NULL, '{');
+	json_write_text(json, "kind", frame->kind);
+	json_write_text(json, "function", frame->function);
+	json_write_text(json, "file", frame->file);
+	json_write_number(json, "line", frame->line);
+	json_write_text(json, "module", frame->module);
+	json_write_close(json, '}');
+}
+
+static void
+put_site(struct json_write *json, const struct report_site *site)
+{
+	char key[17];
+
+	(void)snprintf(key, sizeof(key), "%016" PRIx64, site->key);
+	json_write_open(json, NULL, '{');
+	json_write_text(json, "key", key);
+	json_write_text(json, "domain", site->domain);
+	json_write_number(json, "live_bytes", site->live_bytes);
+	json_write_number(json, "live_count", site->live_count);
+	json_write_number(json, "peak_bytes", site->peak_bytes);
+	json_write_number(json, "allocated_bytes", site->allocated_bytes);
+	json_write_number(json, "allocated_count", site->allocated_count);
+	put_leak(json, &site->leak);
+	put_place(json, "where", &site->where);
+	json_write_number(json, "process_count", site->process_count);
+	if (site->lost[0] != '\0')
+		json_write_text(json, "lost", site->lost);
+	else
+		json_write_null(json, "lost");
+	json_write_number(json, "frames_omitted", site->frames_omitted);
+	json_write_number(json, "frames_before_gap", site->frames_before_gap);
+	json_write_open(json, "frames", '[');
+	for (uint32_t i = 0; i < site->frame_count; i++) {
+		struct report_frame frame = report_frame(site, i);
+
+		put_frame(json, &frame);
+	}
+	json_write_close(json, ']');
+	json_write_close(json, '}');
+}
+
+void
+render_json(const struct report *report, FILE *stream)
+{
+	struct json_write json = { .stream = stream, .inline_depth = SITES_INLINE_DEPTH };
+
+	json_write_open(&json, NULL, '{');
+	json_write_number(&json, "schema", REPORT_SCHEMA);
+	json_write_text(&json, "session", report->session);
+	json_write_text(&json, "ranking", report->ranking);
+	put_verdict(&json, &report->verdict);
+	put_totals(&json, report);
+	put_losses(&json, report->losses);
+	json_write_number(&json, "peak_error_bytes", report->peak_error_bytes);
+	json_write_bool(&json, "is_finalizing", report->is_finalizing);
+	json_write_open(&json, "verify", '{');
+	json_write_number(&json, "checked", report->verify_checked);
+	json_write_number(&json, "mismatched", report->verify_mismatched);
+	json_write_close(&json, '}');
+	json_write_open(&json, "processes", '[');
+	for (size_t i = 0; i < report->process_count; i++)
+		put_process(&json, &report->processes[i]);
+	json_write_close(&json, ']');
+	put_requests(&json, report);
+	json_write_open(&json, "damages", '[');
+	for (size_t i = 0; i < report->damage_count; i++)
+		json_write_text(&json, NULL, report->damages[i]);
+	json_write_close(&json, ']');
+	json_write_number(&json, "line_total", report->line_total);
+	put_lines(&json, report);
+	json_write_number(&json, "site_total", report->site_total);
+	json_write_open(&json, "sites", '[');
+	for (size_t i = 0; i < report->site_count; i++) {
+		struct report_site site = report_site(report, i);
+
+		put_site(&json, &site);
+	}
+	json_write_close(&json, ']');
+	json_write_close(&json, '}');
+}

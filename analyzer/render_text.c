@@ -1,0 +1,224 @@
+/*
+ * render_text.c - what stands around the tables: what happened, how much in all, what is missing.
+ *
+ * Called by   cmd_*.c.
+ * When failing  errors stay in the stream. All texts are cleaned of control characters here.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+#include "place.h"
+#include "render.h"
+#include "report.h"
+#include "text_clean.h"
+#include "units.h"
+
+#define PAGE_COLUMNS 100
+#define PROCESSES_SHOWN 12
+
+static size_t
+columns_of(const char *text, size_t bytes)
+{
+	size_t columns = 0;
+
+	for (size_t i = 0; i < bytes; i++)
+		columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+	return columns;
+}
+
+/* A paragraph, broken between words, every line behind `indent` spaces but the first, which starts at `column`. */
+static void
+put_paragraph(FILE *stream, const char *text, size_t indent, size_t column)
+{
+	char *clean = memory_text(text);
+	const char *at;
+	bool is_first = true;
+
+	(void)text_clean(clean, strlen(clean));
+	for (at = clean + strspn(clean, " "); *at != '\0'; at += strspn(at, " ")) {
+		size_t bytes = strcspn(at, " ");
+		size_t columns = columns_of(at, bytes);
+
+		if (!is_first && column + 1 + columns > PAGE_COLUMNS) {
+			(void)fprintf(stream, "\n%*s", (int)indent, "");
+			column = indent;
+		} else if (!is_first) {
+			(void)fputc(' ', stream);
+			column++;
+		}
+		(void)fprintf(stream, "%.*s", (int)bytes, at);
+		column += columns;
+		at += bytes;
+		is_first = false;
+	}
+	(void)fputc('\n', stream);
+	free(clean);
+}
+
+void
+render_text_verdict(const struct report *report, FILE *stream)
+{
+	put_paragraph(stream, report->verdict.text, 0, 0);
+	if (report->verdict.next[0] != '\0') {
+		(void)fputs("Next: ", stream);
+		put_paragraph(stream, report->verdict.next, 6, 6);
+	}
+}
+
+static void
+put_domains(const struct report *report, const char *heading, bool is_device, bool is_address_space, FILE *stream)
+{
+	char live[UNITS_TEXT_BYTES];
+	char peak[UNITS_TEXT_BYTES];
+	char allocated[UNITS_TEXT_BYTES];
+	char blocks[UNITS_TEXT_BYTES];
+	char calls[UNITS_TEXT_BYTES];
+	bool is_first = true;
+
+	for (size_t i = 0; i < report->domain_count; i++) {
+		const struct report_domain *domain = &report->domains[i];
+
+		if (domain->is_device != is_device || domain->is_address_space != is_address_space)
+			continue;
+		if (is_first)
+			(void)fprintf(stream, "%-16s%9s%11s%12s%12s%13s\n", heading, "peak", "live", "allocated", "blocks",
+			              "calls");
+		is_first = false;
+		(void)fprintf(stream, "  %-14s%9s%11s%12s%12s%13s", domain->name, units_bytes(domain->peak_bytes, peak),
+		              units_bytes(domain->live_bytes, live), units_bytes(domain->allocated_bytes, allocated),
+		              units_count(domain->live_count, blocks), units_count(domain->allocated_count, calls));
+		if (domain->inherited_bytes != 0)
+			(void)fprintf(stream, "  +%s inherited at fork", units_bytes(domain->inherited_bytes, live));
+		(void)fputc('\n', stream);
+	}
+}
+
+static void
+put_processes(const struct report *report, FILE *stream)
+{
+	char live[UNITS_TEXT_BYTES];
+	char peak[UNITS_TEXT_BYTES];
+
+	if (report->process_count < 2)
+		return;
+	(void)fprintf(stream, "%-30s%8s  %-14s%11s%11s\n", "Processes", "pid", "state", "peak", "live");
+	for (size_t i = 0; i < report->process_count && i < PROCESSES_SHOWN; i++) {
+		const struct report_process *process = &report->processes[i];
+		char name[64];
+
+		(void)snprintf(name, sizeof(name), "%.27s", process->name);
+		(void)text_clean(name, strlen(name));
+		(void)fprintf(stream, "  %-28s%8" PRIu32 "  %-14s%11s%11s\n", name, process->pid, process->state,
+		              units_bytes(process->peak_bytes, peak), units_bytes(process->live_bytes, live));
+	}
+	if (report->process_count > PROCESSES_SHOWN)
+		(void)fprintf(stream, "  ... %zu more\n", report->process_count - PROCESSES_SHOWN);
+}
+
+void
+render_text_totals(const struct report *report, FILE *stream)
+{
+	put_domains(report, "Memory", false, false, stream);
+	put_domains(report, "Devices", true, false, stream);
+	put_domains(report, "Address space", false, true, stream);
+	put_processes(report, stream);
+}
+
+static void
+put_requests(const struct report *report, FILE *stream)
+{
+	char bytes[UNITS_TEXT_BYTES];
+	char place[PLACE_TEXT_BYTES];
+
+	if (report->request_count != 0)
+		(void)fputs("Requests that were refused\n", stream);
+	for (size_t i = 0; i < report->request_count; i++) {
+		const struct report_request *request = &report->requests[i];
+
+		(void)fprintf(stream, "%9s  %-9s %-10s at %s\n", units_bytes(request->bytes, bytes), request->domain,
+		              request->state,
+		              place_text(request->where.file, request->where.line, request->where.function,
+		                         request->where.module, place));
+	}
+}
+
+static void
+put_losses(const struct report *report, bool is_serious, FILE *stream)
+{
+	char count[UNITS_TEXT_BYTES];
+
+	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++) {
+		if (report_loss_name(i) == NULL || report->losses[i] == 0 || report_loss_is_serious(i) != is_serious)
+			continue;
+		(void)fprintf(stream, "%13s  %s\n",
+		              i == KMEM_LOST_EVENT_BYTES ? units_bytes(report->losses[i], count)
+		                                         : units_count(report->losses[i], count),
+		              report_loss_meaning(i));
+	}
+}
+
+static bool
+has_losses(const struct report *report, bool is_serious)
+{
+	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++) {
+		if (report_loss_name(i) != NULL && report->losses[i] != 0 && report_loss_is_serious(i) == is_serious)
+			return true;
+	}
+	return false;
+}
+
+static bool
+has_notes(const struct report *report)
+{
+	for (size_t i = 0; i < report->process_count; i++) {
+		if (report->processes[i].note_count != 0)
+			return true;
+	}
+	return report->verify_checked != 0 || report->peak_error_bytes != 0 || report->is_finalizing ||
+	       report->damage_count != 0 || has_losses(report, false);
+}
+
+void
+render_text_losses(const struct report *report, FILE *stream)
+{
+	if (!has_losses(report, true))
+		return;
+	(void)fputs("Losses: figures above are incomplete\n", stream);
+	put_losses(report, true, stream);
+}
+
+void
+render_text_remarks(const struct report *report, FILE *stream)
+{
+	char text[UNITS_TEXT_BYTES];
+	char other[UNITS_TEXT_BYTES];
+
+	put_requests(report, stream);
+	if (has_losses(report, true))
+		render_text_losses(report, stream);
+	else
+		(void)fputs("Losses: none\n", stream);
+	if (!has_notes(report))
+		return;
+	(void)fputs("Notes\n", stream);
+	put_losses(report, false, stream);
+	if (report->verify_checked != 0)
+		(void)fprintf(stream, "  %s stacks were taken twice to verify them, %s differed\n",
+		              units_count(report->verify_checked, text), units_count(report->verify_mismatched, other));
+	if (report->peak_error_bytes != 0)
+		(void)fprintf(stream, "  peaks may be off by up to %s\n", units_bytes(report->peak_error_bytes, text));
+	if (report->is_finalizing)
+		(void)fputs("  live figures are those of the moment when Python began to shut down\n", stream);
+	for (size_t i = 0; i < report->damage_count; i++) {
+		(void)fputs("  ", stream);
+		put_paragraph(stream, report->damages[i], 4, 2);
+	}
+	for (size_t i = 0; i < report->process_count; i++) {
+		for (size_t j = 0; j < report->processes[i].note_count; j++) {
+			(void)fprintf(stream, "  %" PRIu32 ": ", report->processes[i].pid);
+			put_paragraph(stream, report->processes[i].notes[j], 4, 10);
+		}
+	}
+}

@@ -1,0 +1,35 @@
+/*
+ * symbolizer_dwarf.h - which source line, and which inlined functions, are at this address?
+ *
+ * Called by   symbolizer.c alone.
+ * Safe from   one thread.
+ * When failing  fewer frames; damaged debug information is the same as none.
+ */
+#ifndef SYMBOLIZER_DWARF_H
+#define SYMBOLIZER_DWARF_H
+
+#include <elfutils/libdw.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SYMBOLIZER_INLINES_MAX 32 // kept of one address
+
+struct symbolizer_dwarf;
+
+struct dwarf_place {
+	const char *linkage_name; // NULL: none; owned by the debug information
+	const char *name;         // NULL: unknown
+	const char *file;         // NULL: unknown
+	uint32_t line;            // 0 = unknown
+};
+
+/* dwarf: stays the caller's and must outlive the result. */
+struct symbolizer_dwarf *symbolizer_dwarf_new(Dwarf *dwarf);
+void symbolizer_dwarf_free(struct symbolizer_dwarf *index);
+
+/* Places innermost first; 0 when nothing is known of the address. The last one is the function itself. */
+size_t symbolizer_dwarf_find(struct symbolizer_dwarf *index, uint64_t address,
+                             struct dwarf_place places[SYMBOLIZER_INLINES_MAX]);
+
+#endif

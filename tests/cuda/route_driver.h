@@ -1,0 +1,43 @@
+/*
+ * route_driver.h - the driver's functions as a workload wants them. A route says how one is found by defining
+ * REACH(exported name, name for cuGetProcAddress, version, flags).
+ */
+#ifndef ROUTE_DRIVER_H
+#define ROUTE_DRIVER_H
+
+#include "../../shim/cuda_abi.h"
+#include "workload.h"
+
+int cuInit(unsigned flags);
+int cuDevicePrimaryCtxRetain(void **context, int device);
+int cuCtxSetCurrent(void *context);
+
+static __typeof__(cuDevicePrimaryCtxRetain) *route_retain;
+static __typeof__(cuCtxSetCurrent) *route_set_current;
+
+static int
+route_use_device(int device)
+{
+	void *context;
+	int result = route_retain(&context, device);
+
+	return result != 0 ? result : route_set_current(context);
+}
+
+/* Device addresses and pointers travel in the same registers. */
+#define ROUTE_API                                                                                     \
+	{                                                                                             \
+		.use_device = route_use_device,                                                       \
+		.device = (void *)REACH(cuMemAlloc_v2, "cuMemAlloc", 3020, 0),                        \
+		.device_async = (void *)REACH(cuMemAllocAsync, "cuMemAllocAsync", 11020, 0),          \
+		.device_async_twin = (void *)REACH(cuMemAllocAsync_ptsz, "cuMemAllocAsync", 11020, 2), \
+		.managed = (void *)REACH(cuMemAllocManaged, "cuMemAllocManaged", 6000, 0),            \
+		.pinned = (void *)REACH(cuMemAllocHost_v2, "cuMemAllocHost", 3020, 0),                \
+		.pinned_flags = (void *)REACH(cuMemHostAlloc, "cuMemHostAlloc", 2020, 0),             \
+		.release = (void *)REACH(cuMemFree_v2, "cuMemFree", 3020, 0),                         \
+		.release_async = (void *)REACH(cuMemFreeAsync, "cuMemFreeAsync", 11020, 0),           \
+		.release_async_twin = (void *)REACH(cuMemFreeAsync_ptsz, "cuMemFreeAsync", 11020, 2), \
+		.release_pinned = (void *)REACH(cuMemFreeHost, "cuMemFreeHost", 2000, 0),             \
+	}
+
+#endif

@@ -1,0 +1,190 @@
+/*
+ * fuzz_capture_reader.c - can any file crash, hang or bloat the way from a capture to the model?
+ *
+ * libFuzzer target: clang -fsanitize=fuzzer,address,undefined. Captures are large and sealed by checksums that no fuzzer
+ * guesses, so an input is a list of changes to an example capture. Its first byte says what is done with them:
+ *
+ *   bit 0  make the checksums of all records right again     bit 3  the capture was closed cleanly
+ *   bit 1  make head and chunk checksums right again         bit 4  cut the file where the next three bytes say
+ *   bit 2  salvage                                           bit 5  no example: the rest of the input is the file
+ *
+ * and each change is: region (head, domains, directory, chunk 0 ...), 16-bit place, length, bytes.
+ *
+ * --write-seeds FOLDER, alone on the command line, writes the first inputs and ends.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../unit/analyzer/capture_builder.h"
+#include "kmem_words.h"
+#include "model.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+int LLVMFuzzerInitialize(int *argument_count, char ***arguments);
+
+enum {
+	FUZZ_SEAL_RECORDS = 1,
+	FUZZ_SEAL_HEAD = 2,
+	FUZZ_SALVAGE = 4,
+	FUZZ_CLOSED = 8,
+	FUZZ_CUT = 16,
+	FUZZ_RAW = 32,
+};
+
+struct input {
+	const uint8_t *at;
+	size_t left;
+};
+
+static uint8_t
+take(struct input *input)
+{
+	if (input->left == 0)
+		return 0;
+	input->left--;
+	return *input->at++;
+}
+
+/* Where changes go: the places of a capture that mean something are few. */
+static size_t
+region_start(uint8_t region)
+{
+	static const size_t starts[] = {
+		0, offsetof(struct kmem_header, state), KMEM_DOMAINS_OFFSET, KMEM_HEARTBEATS_OFFSET, KMEM_DIRECTORY_OFFSET,
+		KMEM_HEAD_BYTES, KMEM_HEAD_BYTES + KMEM_CHUNK_BYTES, KMEM_HEAD_BYTES + 2 * KMEM_CHUNK_BYTES,
+	};
+
+	return starts[region % (sizeof(starts) / sizeof(starts[0]))];
+}
+
+/* The example's records stand one behind the other, from the start of its chunk 2. */
+static void
+seal_records(unsigned char *file, size_t bytes)
+{
+	size_t at = KMEM_HEAD_BYTES + 2 * KMEM_CHUNK_BYTES;
+
+	while (at + sizeof(struct kmem_record) <= bytes) {
+		struct kmem_record *record = (struct kmem_record *)(void *)(file + at);
+
+		if (record->bytes < sizeof(*record) || record->bytes > bytes - at)
+			break;
+		record->checksum = kmem_checksum(KMEM_CHECKSUM_START, file + at + 4, record->bytes - 4);
+		at += (record->bytes + 7) / 8 * 8;
+	}
+}
+
+static void
+load(const void *file, size_t bytes, bool is_salvage)
+{
+	char path[64];
+	struct fail fail = { .text = "" };
+	struct model *model;
+	int fd = memfd_create("capture", MFD_CLOEXEC);
+
+	if (fd < 0 || write(fd, file, bytes) != (ssize_t)bytes)
+		abort();
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	model = model_load(&(struct model_options){ .capture = path, .is_salvage = is_salvage }, &fail);
+	if (model == NULL && (fail.text[0] == '\0' || strchr(fail.text, '\n') != NULL))
+		abort(); // refused without one line that says why
+	model_free(model);
+	(void)close(fd);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+	struct input input = { data, bytes };
+	uint8_t what = take(&input);
+	size_t file_bytes;
+	unsigned char *file;
+
+	if ((what & FUZZ_RAW) != 0) {
+		load(input.at, input.left, (what & FUZZ_SALVAGE) != 0);
+		return 0;
+	}
+	file = capture_builder_example((what & FUZZ_CLOSED) != 0 ? KMEM_STATE_CLEAN_EXIT : KMEM_STATE_RUNNING, &file_bytes);
+	size_t length = file_bytes;
+
+	if ((what & FUZZ_CUT) != 0) {
+		length = take(&input);
+		length = (length << 16 | (size_t)take(&input) << 8) | take(&input);
+		length %= file_bytes + 1;
+	}
+	while (input.left > 3) {
+		size_t at = region_start(take(&input));
+
+		at += (size_t)take(&input) << 8;
+		at += take(&input);
+		for (uint8_t left = take(&input) % 32; left > 0 && input.left > 0 && at < file_bytes; left--)
+			file[at++] = take(&input);
+	}
+	if ((what & FUZZ_SEAL_RECORDS) != 0)
+		seal_records(file, file_bytes);
+	if ((what & FUZZ_SEAL_HEAD) != 0)
+		capture_builder_reseal(file, file_bytes);
+	load(file, length, (what & FUZZ_SALVAGE) != 0);
+	free(file);
+	return 0;
+}
+
+/* One change of a 32-bit number. */
+static size_t
+change(uint8_t *to, uint8_t region, size_t place, uint32_t value)
+{
+	to[0] = region;
+	to[1] = (uint8_t)(place >> 8);
+	to[2] = (uint8_t)place;
+	to[3] = sizeof(value);
+	memcpy(to + 4, &value, sizeof(value));
+	return 4 + sizeof(value);
+}
+
+static void
+write_seeds(const char *folder)
+{
+	static const struct {
+		const char *name;
+		uint8_t what, region;
+		size_t place;
+		uint32_t value;
+	} seeds[] = {
+		{ "sound", 0, 3, 0, 1 },
+		{ "closed", FUZZ_CLOSED | FUZZ_SEAL_HEAD, 1, offsetof(struct kmem_header, exit_code) - offsetof(struct kmem_header, state), 1 },
+		{ "cut", FUZZ_CUT | FUZZ_SALVAGE, 4, 0, 1 },
+		{ "chunk_count", FUZZ_SALVAGE, 1, offsetof(struct kmem_header, chunk_count) - offsetof(struct kmem_header, state), 9 },
+		{ "modules", FUZZ_SEAL_RECORDS, 1, offsetof(struct kmem_header, modules) - offsetof(struct kmem_header, state), 1 },
+		{ "stack_index", FUZZ_SEAL_RECORDS, 5, offsetof(struct kmem_site, stack), 3 },
+		{ "generations", FUZZ_SEAL_RECORDS, 6, offsetof(struct kmem_generations, base_epoch), 1 },
+		{ "first_code", FUZZ_SEAL_RECORDS | FUZZ_SALVAGE, 7, offsetof(struct kmem_code, file_bytes), 3 },
+		{ "raw", FUZZ_RAW, 0, 0, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++) {
+		uint8_t seed[64] = { seeds[i].what };
+		size_t bytes = 1 + change(seed + 1, seeds[i].region, seeds[i].place, seeds[i].value);
+		char path[4096];
+
+		if ((seeds[i].what & FUZZ_RAW) != 0) {
+			memcpy(seed + 1, KMEM_MAGIC, 8);
+			bytes = 17;
+		}
+		(void)snprintf(path, sizeof(path), "%s/%s", folder, seeds[i].name);
+		capture_builder_write(path, seed, bytes);
+	}
+}
+
+int
+LLVMFuzzerInitialize(int *argument_count, char ***arguments)
+{
+	if (*argument_count == 3 && strcmp((*arguments)[1], "--write-seeds") == 0) {
+		write_seeds((*arguments)[2]);
+		exit(0);
+	}
+	return 0;
+}

@@ -1,0 +1,193 @@
+"""Bad input is one line on stderr that begins "kmemshim:", with the exit code of its kind, and never a crash."""
+import os
+import random
+import shutil
+import subprocess
+
+import pytest
+
+import harness
+
+USAGE, UNUSABLE = 2, 3
+READERS = ["report", "why", "peak", "leaks", "sites"]
+
+
+@pytest.fixture
+def capture(programs, out):
+    """One good capture file of a program that ended."""
+    harness.record([programs("leak_in_a_loop.c")], out)
+    return next(out.glob("*.kmem"))
+
+
+def assert_refused(done, code):
+    assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
+    assert done.stderr.startswith("kmemshim:"), done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert not done.stdout
+
+
+# --- what the analyzer is given -----------------------------------------------------------------
+
+@pytest.mark.parametrize("command", READERS)
+@pytest.mark.parametrize("content", [b"", b"k", b"kmemshim", b"words\n" * 20000, bytes(200000)],
+                         ids=["empty", "one byte", "magic alone", "text", "zeros"])
+def test_a_file_that_is_not_a_capture(command, content, tmp_path):
+    file = tmp_path / "x.kmem"
+    file.write_bytes(content)
+
+    assert_refused(harness.kmemshim(command, file), UNUSABLE)
+    assert_refused(harness.kmemshim(command, file, "--json"), UNUSABLE)
+
+
+@pytest.mark.parametrize("command", READERS)
+def test_a_foreign_file(command):
+    assert_refused(harness.kmemshim(command, "/bin/ls"), UNUSABLE)
+
+
+@pytest.mark.parametrize("command", READERS)
+def test_a_missing_path(command, tmp_path):
+    assert_refused(harness.kmemshim(command, tmp_path / "nothing"), USAGE)
+
+
+def test_no_argument_and_no_folder(tmp_path):
+    assert_refused(harness.kmemshim("report", cwd=tmp_path), USAGE)
+
+
+def test_a_folder_without_captures(tmp_path):
+    assert harness.kmemshim("report", tmp_path).returncode in (USAGE, UNUSABLE)
+    assert harness.kmemshim("report", tmp_path).stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [["frobnicate"], ["report", "--frobnicate"], ["peak", "--top", "many"], ["peak", "--top"],
+                                   ["peak", "--domain"], ["run"], ["run", "--"], ["baseline"], ["check"], []])
+def test_wrong_words(words, tmp_path):
+    done = harness.kmemshim(*words, cwd=tmp_path)
+
+    assert done.returncode == USAGE
+    assert done.stderr.startswith("kmemshim:") or not words
+
+
+def test_a_command_that_is_not_there(tmp_path):
+    done = harness.kmemshim("run", "-o", tmp_path / "out", "--", "/nonexistent/program")
+
+    assert done.returncode == 127
+    assert done.stderr.startswith("kmemshim:") and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("version", [0, 2, 999])
+def test_an_older_or_newer_capture(version, capture):
+    content = bytearray(capture.read_bytes())
+    assert content[:8] == b"kmemshim" and int.from_bytes(content[8:12], "little") == 1
+    content[8:12] = version.to_bytes(4, "little")
+    capture.write_bytes(content)
+    done = harness.kmemshim("report", capture)
+
+    assert_refused(done, UNUSABLE)
+    assert str(version) in done.stderr
+
+
+def test_a_truncated_capture(capture):
+    content = capture.read_bytes()
+    for keep in [16, 4096, len(content) // 3, len(content) // 2, len(content) - 65536]:
+        capture.write_bytes(content[:keep])
+        assert_refused(harness.kmemshim("report", capture), UNUSABLE)
+
+
+def test_a_damaged_capture_never_crashes_the_reader(capture):
+    """Random bytes overwritten: a report or a refusal, nothing else."""
+    rng = harness.seeded_random()
+    content = capture.read_bytes()
+    for attempt in range(60):
+        damaged = bytearray(content)
+        for _ in range(rng.choice([1, 4, 64])):
+            damaged[rng.randrange(len(damaged) if attempt % 2 else 16384)] = rng.randrange(256)
+        capture.write_bytes(damaged)
+        for options in ([], ["--salvage"]):
+            done = harness.kmemshim("leaks", capture, "--json", *options)
+            assert done.returncode in (0, UNUSABLE), (done.returncode, done.stderr)
+
+
+# --- where the shim must write ------------------------------------------------------------------
+
+def assert_program_undisturbed(programs, env, lines):
+    program = programs("leak_in_a_loop.c")
+    plain = harness.run([program])
+    done = harness.run([program], env)
+
+    assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout)
+    assert done.stderr.count("\n") == lines, done.stderr
+    assert all(line.startswith("kmemshim:") for line in done.stderr.splitlines())
+
+
+def test_a_folder_that_cannot_be_made(programs):
+    assert_program_undisturbed(programs, harness.shim_env("/dev/null/folder"), lines=1)
+
+
+def test_a_folder_that_cannot_be_written(programs):
+    assert_program_undisturbed(programs, harness.shim_env("/proc/1"), lines=1)
+
+
+def test_a_missing_folder_is_made(programs, tmp_path):
+    assert_program_undisturbed(programs, harness.shim_env(tmp_path / "a" / "b" / "c"), lines=0)
+    assert len(list((tmp_path / "a" / "b" / "c").glob("*.kmem"))) == 1
+
+
+def test_a_bad_setting_is_named_once(programs, out):
+    assert_program_undisturbed(programs, harness.shim_env(out, KMEMSHIM_LOG="loud"), lines=1)
+
+
+@pytest.mark.parametrize("size", ["16k", "128k", "256k", "1m"])
+def test_a_full_disk(size, programs, tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if harness.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", disk]).returncode != 0:
+        pytest.skip("needs the right to mount")
+    try:
+        program = programs("ledger.c", "-fno-optimize-sibling-calls")
+        done = harness.record([program, tmp_path / "ledger", 1, 4, 10000], disk)
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.count("\n") <= 1, done.stderr
+        for file in disk.glob("*.kmem"):
+            assert harness.kmemshim("report", file).returncode in (0, UNUSABLE)
+    finally:
+        harness.run(["umount", disk])
+
+
+# --- programs that the shim cannot enter --------------------------------------------------------
+
+def test_a_static_program_says_why_nothing_was_recorded(programs, out):
+    program = programs("leak_in_a_loop.c", "-static")
+    plain = harness.run([program])
+    done = harness.kmemshim("run", "-o", out, "--", program)
+
+    assert done.returncode == plain.returncode
+    assert done.stdout.startswith(plain.stdout)
+    assert "static" in done.stderr and done.stderr.startswith("kmemshim:") and done.stderr.count("\n") == 1
+
+
+def test_a_setuid_program_says_why_nothing_was_recorded(programs, out, tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("needs root to make a program setuid")
+    tmp_path.chmod(0o755)
+    program = tmp_path / "setuid"
+    shutil.copy(programs("leak_in_a_loop.c"), program)
+    os.chown(program, 65534, 65534)
+    program.chmod(0o4755)
+    done = harness.kmemshim("run", "-o", out, "--", program)
+
+    assert done.returncode == 0
+    assert "setuid" in done.stderr and done.stderr.startswith("kmemshim:") and done.stderr.count("\n") == 1
+
+
+def test_a_capture_that_disappears_while_it_is_written(programs, out, tmp_path):
+    """Someone cleans up the folder of a running program: it goes on."""
+    program, file = programs("ledger.c", "-fno-optimize-sibling-calls"), tmp_path / "ledger"
+    process = subprocess.Popen([program, file, str(random.randrange(1 << 30)), "2", "200000"], env=harness.shim_env(out),
+                               stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    while not list(out.glob("*.kmem")) and process.poll() is None:
+        pass
+    shutil.rmtree(out)
+    errors = process.communicate(timeout=harness.TIMEOUT)[1]
+
+    assert process.returncode == 0
+    assert errors.count("\n") <= 1

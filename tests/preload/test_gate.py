@@ -1,0 +1,103 @@
+"""baseline and check: a verdict for CI, with exit codes that tell regressions from broken runs."""
+import xml.etree.ElementTree
+
+import pytest
+
+import harness
+
+OK, REGRESSION, USAGE, UNUSABLE, BROKEN_RUN = 0, 1, 2, 3, 4
+
+
+@pytest.fixture
+def measure(programs, tmp_path):
+    """Runs the program with some faults; returns the capture folder."""
+    program = programs("gate.c")
+
+    def run(*faults):
+        folder = tmp_path / ("run-" + "-".join(faults) + str(len(list(tmp_path.iterdir()))))
+        harness.kmemshim("run", "-o", folder, "--", program, *faults)
+        return folder
+
+    return run
+
+
+@pytest.fixture
+def base(measure, tmp_path):
+    file = tmp_path / "base.json"
+    done = harness.kmemshim("baseline", measure(), "-o", file)
+    assert done.returncode == OK, done.stderr
+    return file
+
+
+def line_of(text):
+    lines = (harness.HERE / "gate.c").read_text().splitlines()
+    return f"gate.c:{next(number for number, line in enumerate(lines, 1) if text in line)}"
+
+
+def test_unchanged_code_passes(measure, base):
+    done = harness.kmemshim("check", measure(), "--baseline", base)
+
+    assert done.returncode == OK, done.stdout + done.stderr
+
+
+def test_a_leak_fails_and_its_line_is_named(measure, base):
+    done = harness.kmemshim("check", measure("leak"), "--baseline", base)
+
+    assert done.returncode == REGRESSION
+    assert line_of("return malloc(") in done.stdout
+
+
+def test_a_larger_peak_fails_and_its_line_is_named(measure, base):
+    done = harness.kmemshim("check", measure("peak"), "--baseline", base)
+
+    assert done.returncode == REGRESSION
+    assert line_of("return calloc(") in done.stdout
+
+
+def test_less_memory_than_the_baseline_passes(measure, tmp_path):
+    file = tmp_path / "generous.json"
+    assert harness.kmemshim("baseline", measure("leak", "peak"), "-o", file).returncode == OK
+
+    assert harness.kmemshim("check", measure(), "--baseline", file).returncode == OK
+
+
+@pytest.mark.parametrize("fault", ["kill", "fail"])
+def test_a_run_that_was_killed_or_failed_is_no_verdict(fault, measure, base):
+    done = harness.kmemshim("check", measure(fault), "--baseline", base)
+
+    assert done.returncode == BROKEN_RUN, done.stdout + done.stderr
+
+
+def test_several_runs_make_one_baseline(measure, tmp_path):
+    file = tmp_path / "several.json"
+
+    assert harness.kmemshim("baseline", measure(), measure(), measure(), "-o", file).returncode == OK
+    assert harness.kmemshim("check", measure(), measure(), "--baseline", file).returncode == OK
+    assert harness.kmemshim("check", measure(), measure("leak"), "--baseline", file).returncode == REGRESSION
+
+
+@pytest.mark.parametrize("faults, failures", [((), 0), (("leak",), 1)])
+def test_junit_parses_and_agrees(faults, failures, measure, base, tmp_path):
+    file = tmp_path / "junit.xml"
+    done = harness.kmemshim("check", measure(*faults), "--baseline", base, "--junit", file)
+    suite = xml.etree.ElementTree.parse(file).getroot()
+    cases = list(suite.iter("testcase"))
+
+    assert done.returncode == (REGRESSION if failures else OK)
+    assert cases
+    assert (len(list(suite.iter("failure"))) > 0) == (failures > 0)
+
+
+def test_bad_baselines_and_captures_have_their_codes(measure, base, tmp_path):
+    capture = measure()
+    broken = tmp_path / "broken.json"
+    broken.write_text('{"schema": ')
+
+    for wrong in (broken, tmp_path / "missing.json", capture):
+        done = harness.kmemshim("check", capture, "--baseline", wrong)
+        assert done.returncode == USAGE
+        assert done.stderr.startswith("kmemshim:") and done.stderr.count("\n") == 1
+    not_a_capture = tmp_path / "text.kmem"
+    not_a_capture.write_text("words")
+    assert harness.kmemshim("check", not_a_capture, "--baseline", base).returncode == UNUSABLE
+    assert harness.kmemshim("check", capture).returncode == USAGE

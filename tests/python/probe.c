@@ -1,0 +1,196 @@
+/*
+ * probe.c - the shim's Python part without its hooks, to be asked by a script through ctypes.
+ *
+ * Test only. Preloaded like the shim, so that the interpreter is looked at before it is initialised; capture
+ * records stay in the private memory that capture_file.c uses without a file.
+ *
+ * Called by   frames_cases.py: through ctypes.PyDLL with the interpreter's lock held, through ctypes.CDLL without.
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <unwind.h>
+
+#include "capture_file.h"
+#include "python_frames.h"
+#include "settings.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+__attribute__((constructor)) static void
+start(void)
+{
+	settings_parse(environ);
+	python_frames_start();
+}
+
+EXPORT uint32_t
+probe_available(void)
+{
+	return python_frames_available();
+}
+
+EXPORT uint32_t
+probe_version(void)
+{
+	return capture_file_header()->python_version;
+}
+
+EXPORT void
+probe_walk(struct python_stack *stack)
+{
+	python_frames_walk(stack);
+}
+
+EXPORT const struct kmem_code *
+probe_code(uint32_t index)
+{
+	return capture_file_at(KMEM_SECTION_RECORDS, index);
+}
+
+EXPORT uint64_t
+probe_record_bytes(void)
+{
+	return capture_file_header()->used_bytes[KMEM_SECTION_RECORDS];
+}
+
+EXPORT uint64_t
+probe_lost(uint32_t loss)
+{
+	return capture_file_header()->losses[loss];
+}
+
+/* The newest note, or an empty text. */
+EXPORT void
+probe_note(char *text, uint32_t size)
+{
+	uint32_t index = capture_file_header()->notes;
+	const struct kmem_note *note = index == 0 ? NULL : capture_file_at(KMEM_SECTION_RECORDS, index - 1);
+
+	snprintf(text, size, "%.*s", note == NULL ? 0 : (int)note->text_bytes,
+	         note == NULL ? "" : (const char *)(note + 1));
+}
+
+EXPORT uint32_t
+probe_is_finalizing(void)
+{
+	return python_frames_is_finalizing();
+}
+
+EXPORT uint32_t
+probe_is_interpreter(uint64_t pc)
+{
+	return python_frames_is_interpreter(pc);
+}
+
+EXPORT void
+probe_start(void)
+{
+	python_frames_start();
+}
+
+EXPORT void
+probe_forked(void)
+{
+	python_frames_forked();
+}
+
+/* A native frame between Python frames. */
+EXPORT void
+probe_call(void (*callback)(void))
+{
+	callback();
+	__asm__ volatile("" ::: "memory"); // no tail call
+}
+
+/* --- which native frame holds an anchor? --- */
+
+#define NATIVE_MAX 4096
+#define NAME_BYTES 48
+
+struct native {
+	uint32_t count;
+	uint64_t sp[NATIVE_MAX];
+	uint64_t pc[NATIVE_MAX];
+};
+
+static _Unwind_Reason_Code
+collect(struct _Unwind_Context *context, void *argument)
+{
+	struct native *native = argument;
+
+	if (native->count == NATIVE_MAX)
+		return _URC_END_OF_STACK;
+	native->pc[native->count] = _Unwind_GetIP(context);
+	native->sp[native->count++] = _Unwind_GetCFA(context); // of the frame below: this one's stack pointer
+	return _URC_NO_REASON;
+}
+
+static const char *
+name_of(uint64_t pc)
+{
+	Dl_info info;
+
+	return dladdr((void *)(pc - 1), &info) == 0 || info.dli_sname == NULL ? "?" : info.dli_sname;
+}
+
+/*
+ * Walks, and fills in for every Python frame the position of the native frame that holds its anchor (-1: none)
+ * and that frame's function. Returns how many native frames are evaluators.
+ */
+EXPORT uint32_t
+probe_walk_native(struct python_stack *stack, int32_t *positions, char (*names)[NAME_BYTES],
+                  int32_t *first_evaluator)
+{
+	static __thread struct native native;
+	uint32_t evaluators = 0;
+
+	python_frames_walk(stack);
+	native.count = 0;
+	_Unwind_Backtrace(collect, &native);
+
+	*first_evaluator = -1;
+	for (uint32_t i = 0; i < native.count; i++)
+		if (strcmp(name_of(native.pc[i]), "_PyEval_EvalFrameDefault") == 0) {
+			if (evaluators++ == 0)
+				*first_evaluator = (int32_t)i;
+		}
+	for (uint32_t frame = 0; frame < stack->count; frame++) {
+		uint64_t anchor = stack->frames[frame].anchor_addr;
+
+		positions[frame] = -1;
+		names[frame][0] = '\0';
+		for (uint32_t i = 0; anchor != 0 && i + 1 < native.count; i++)
+			if (anchor >= native.sp[i] && anchor < native.sp[i + 1]) {
+				positions[frame] = (int32_t)i;
+				snprintf(names[frame], NAME_BYTES, "%s", name_of(native.pc[i]));
+			}
+	}
+	return evaluators;
+}
+
+/* Nanoseconds of one walk: the best of ten rounds. */
+EXPORT double
+probe_walk_ns(struct python_stack *stack, uint32_t walks)
+{
+	double best_ns = 1e9;
+
+	for (int round = 0; round < 10; round++) {
+		struct timespec start_time;
+		struct timespec end_time;
+
+		clock_gettime(CLOCK_MONOTONIC, &start_time);
+		for (uint32_t i = 0; i < walks; i++)
+			python_frames_walk(stack);
+		clock_gettime(CLOCK_MONOTONIC, &end_time);
+
+		double ns = ((double)(end_time.tv_sec - start_time.tv_sec) * 1e9 +
+		             (double)(end_time.tv_nsec - start_time.tv_nsec)) / walks;
+
+		if (ns < best_ns)
+			best_ns = ns;
+	}
+	return best_ns;
+}

@@ -1,0 +1,361 @@
+/*
+ * capture_builder.c - a capture made by hand (see capture_builder.h).
+ */
+#include "capture_builder.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kmem_words.h"
+
+struct buffer {
+	unsigned char *bytes;
+	size_t used;
+	size_t room;
+};
+
+struct capture_builder {
+	unsigned char *head;
+	struct buffer sections[KMEM_SECTION_COUNT];
+};
+
+static void *
+must(void *memory)
+{
+	if (memory == NULL)
+		abort();
+	return memory;
+}
+
+static void *
+append(struct buffer *buffer, size_t bytes, size_t *offset)
+{
+	if (buffer->used + bytes > buffer->room) {
+		size_t room = (buffer->room + bytes) * 2 + KMEM_CHUNK_BYTES;
+		unsigned char *larger = must(aligned_alloc(64, (room + 63) / 64 * 64));
+
+		if (buffer->used != 0)
+			memcpy(larger, buffer->bytes, buffer->used);
+		free(buffer->bytes);
+		buffer->bytes = larger;
+		buffer->room = room;
+	}
+	*offset = buffer->used;
+	buffer->used += bytes;
+	return memset(buffer->bytes + *offset, 0, bytes);
+}
+
+struct kmem_header *
+capture_builder_header(struct capture_builder *builder)
+{
+	return (struct kmem_header *)(void *)builder->head;
+}
+
+struct kmem_domain_row *
+capture_builder_domain(struct capture_builder *builder, unsigned domain)
+{
+	return (struct kmem_domain_row *)(void *)(builder->head + KMEM_DOMAINS_OFFSET) + domain;
+}
+
+struct kmem_heartbeat *
+capture_builder_heartbeats(struct capture_builder *builder)
+{
+	return (struct kmem_heartbeat *)(void *)(builder->head + KMEM_HEARTBEATS_OFFSET);
+}
+
+struct capture_builder *
+capture_builder_new(void)
+{
+	struct capture_builder *builder = must(calloc(1, sizeof(*builder)));
+	struct kmem_header *header;
+
+	builder->head = must(aligned_alloc(64, KMEM_HEAD_BYTES));
+	memset(builder->head, 0, KMEM_HEAD_BYTES);
+	header = capture_builder_header(builder);
+	memcpy(header->magic, KMEM_MAGIC, sizeof(header->magic));
+	header->version = KMEM_VERSION;
+	header->endian = KMEM_ENDIAN;
+	header->head_bytes = KMEM_HEAD_BYTES;
+	header->chunk_bytes = KMEM_CHUNK_BYTES;
+	header->identity_bytes = sizeof(struct kmem_identity);
+	header->generation_clock = 1;
+	header->identity.pid = 4711;
+	header->identity.parent_pid = 1;
+	header->identity.start_realtime_ns = 1000;
+	header->identity.is_first = 1;
+	strcpy(header->identity.session, "session-a");
+	strcpy(header->identity.boot_id, "not-this-boot");
+	strcpy(header->identity.executable, "/usr/bin/python3.11");
+	strcpy(header->identity.directory, "/home/user/project");
+	memcpy(header->identity.command, "python\0train.py\0", 17);
+	header->identity.command_bytes = 16;
+	strcpy(capture_builder_domain(builder, KMEM_DOMAIN_HEAP)->name, "heap");
+	strcpy(capture_builder_domain(builder, KMEM_DOMAIN_MMAP)->name, "mmap");
+	return builder;
+}
+
+void
+capture_builder_free(struct capture_builder *builder)
+{
+	for (unsigned i = 0; i < KMEM_SECTION_COUNT; i++)
+		free(builder->sections[i].bytes);
+	free(builder->head);
+	free(builder);
+}
+
+static void *
+new_record(struct capture_builder *builder, enum kmem_record_type type, size_t bytes, uint32_t *index)
+{
+	size_t offset;
+	struct kmem_record *record = append(&builder->sections[KMEM_SECTION_RECORDS], (bytes + 7) / 8 * 8, &offset);
+
+	record->type = (uint16_t)type;
+	record->bytes = (uint32_t)bytes;
+	*index = (uint32_t)(offset / 8);
+	return record;
+}
+
+static void
+seal(struct kmem_record *record)
+{
+	const unsigned char *bytes = (const unsigned char *)record;
+
+	record->checksum = kmem_checksum(KMEM_CHECKSUM_START, bytes + 4, record->bytes - 4);
+}
+
+uint32_t
+capture_builder_code(struct capture_builder *builder, const char *file, const char *function, uint32_t first_line,
+                     uint16_t flags, const uint8_t *table, uint32_t table_bytes)
+{
+	size_t file_bytes = strlen(file);
+	size_t function_bytes = strlen(function);
+	uint32_t index;
+	struct kmem_code *code = new_record(builder, KMEM_RECORD_CODE,
+	                                    sizeof(*code) + file_bytes + function_bytes + table_bytes, &index);
+	char *at = (char *)(code + 1);
+
+	code->record.flags = flags;
+	code->first_line = first_line;
+	code->python_version = 0x030b;
+	code->file_bytes = (uint32_t)file_bytes;
+	code->function_bytes = (uint32_t)function_bytes;
+	code->line_table_bytes = table_bytes;
+	memcpy(at, file, file_bytes);
+	memcpy(at + file_bytes, function, function_bytes);
+	if (table_bytes != 0)
+		memcpy(at + file_bytes + function_bytes, table, table_bytes);
+	seal(&code->record);
+	return index;
+}
+
+uint64_t
+capture_builder_python_frame(uint32_t code, uint32_t offset)
+{
+	return KMEM_FRAME_PYTHON | (uint64_t)offset << KMEM_FRAME_OFFSET_SHIFT | code;
+}
+
+uint32_t
+capture_builder_stack(struct capture_builder *builder, const uint64_t *frames, uint32_t count, uint16_t flags)
+{
+	uint32_t index;
+	struct kmem_stack *stack = new_record(builder, KMEM_RECORD_STACK, sizeof(*stack) + count * sizeof(*frames), &index);
+
+	stack->record.flags = flags;
+	stack->frame_count = count;
+	stack->module_generation = 1;
+	if (count != 0)
+		memcpy(stack->frames, frames, count * sizeof(*frames));
+	seal(&stack->record);
+	return index + 1;
+}
+
+void
+capture_builder_module(struct capture_builder *builder, const char *path, uint64_t start, uint64_t end, uint32_t loaded,
+                       uint32_t unloaded)
+{
+	struct kmem_header *header = capture_builder_header(builder);
+	uint32_t index;
+	struct kmem_module *module = new_record(builder, KMEM_RECORD_MODULE, sizeof(*module) + strlen(path), &index);
+
+	module->record.previous = header->modules;
+	module->start_addr = start;
+	module->end_addr = end;
+	module->load_bias = start;
+	module->loaded_generation = loaded;
+	module->path_bytes = (uint32_t)strlen(path);
+	memcpy(module + 1, path, strlen(path));
+	seal(&module->record);
+	module->unloaded_generation = unloaded; // mutable: not in the checksum
+	header->modules = index + 1;
+}
+
+void
+capture_builder_note(struct capture_builder *builder, const char *text)
+{
+	struct kmem_header *header = capture_builder_header(builder);
+	uint32_t index;
+	struct kmem_note *note = new_record(builder, KMEM_RECORD_NOTE, sizeof(*note) + strlen(text), &index);
+
+	note->record.previous = header->notes;
+	note->text_bytes = (uint32_t)strlen(text);
+	memcpy(note + 1, text, strlen(text));
+	seal(&note->record);
+	header->notes = index + 1;
+}
+
+struct kmem_site *
+capture_builder_site_at(struct capture_builder *builder, uint32_t index)
+{
+	return (struct kmem_site *)(void *)builder->sections[KMEM_SECTION_SITES].bytes + index;
+}
+
+uint32_t
+capture_builder_site(struct capture_builder *builder, unsigned domain, uint32_t stack, uint64_t allocated_bytes,
+                     uint64_t allocated_count, uint64_t freed_bytes, uint64_t freed_count)
+{
+	struct kmem_domain_row *row = capture_builder_domain(builder, domain);
+	size_t offset;
+	struct kmem_site *site = append(&builder->sections[KMEM_SECTION_SITES], sizeof(*site), &offset);
+
+	site->peak = kmem_peak_pack(allocated_bytes - freed_bytes, 0, 0);
+	site->allocated_bytes = allocated_bytes;
+	site->freed_bytes = freed_bytes;
+	site->allocated_count = allocated_count;
+	site->freed_count = freed_count;
+	site->stack = stack;
+	site->domain = (uint16_t)domain;
+	site->first_epoch = 1;
+	row->is_used = 1;
+	row->allocated_bytes += allocated_bytes;
+	row->freed_bytes += freed_bytes;
+	row->allocated_count += allocated_count;
+	row->freed_count += freed_count;
+	row->peak = kmem_peak_pack(row->allocated_bytes - row->freed_bytes, 0, 0);
+	return (uint32_t)(offset / sizeof(*site));
+}
+
+struct kmem_generations *
+capture_builder_generations(struct capture_builder *builder, uint32_t site, uint32_t base_epoch)
+{
+	size_t offset;
+	struct kmem_generations *block = append(&builder->sections[KMEM_SECTION_GENERATIONS], sizeof(*block), &offset);
+
+	block->site = site + 1;
+	block->base_epoch = base_epoch;
+	capture_builder_site_at(builder, site)->generations = (uint32_t)(offset / sizeof(*block)) + 1;
+	return block;
+}
+
+void
+capture_builder_reseal(unsigned char *file, size_t bytes)
+{
+	struct kmem_header *header = (struct kmem_header *)(void *)file;
+	struct kmem_chunk *directory = (struct kmem_chunk *)(void *)(file + KMEM_DIRECTORY_OFFSET);
+	struct kmem_launcher launcher = header->launcher;
+
+	header->identity_checksum = kmem_checksum(KMEM_CHECKSUM_START, &header->identity, sizeof(header->identity));
+	if (header->state != KMEM_STATE_CLEAN_EXIT)
+		return;
+	for (uint32_t i = 0; i < header->chunk_count && KMEM_HEAD_BYTES + (i + 1ul) * KMEM_CHUNK_BYTES <= bytes; i++) {
+		directory[i].is_sealed = 1;
+		directory[i].checksum = kmem_checksum(KMEM_CHECKSUM_START,
+		                                      file + KMEM_HEAD_BYTES + (size_t)i * KMEM_CHUNK_BYTES,
+		                                      KMEM_CHUNK_BYTES);
+	}
+	memset(&header->launcher, 0, sizeof(header->launcher));
+	header->head_checksum = 0;
+	header->head_checksum = kmem_checksum(KMEM_CHECKSUM_START, file, KMEM_HEAD_BYTES);
+	header->launcher = launcher;
+}
+
+unsigned char *
+capture_builder_finish(struct capture_builder *builder, enum kmem_state state, size_t *bytes)
+{
+	struct kmem_header *header = capture_builder_header(builder);
+	struct kmem_chunk *directory = (struct kmem_chunk *)(void *)(builder->head + KMEM_DIRECTORY_OFFSET);
+	size_t copied[KMEM_SECTION_COUNT] = { 0 };
+	uint32_t count = 0;
+	unsigned char *file;
+	bool has_more = true;
+
+	/* One chunk of each section in turn: the order that a growing capture has. */
+	while (has_more) {
+		has_more = false;
+		for (uint8_t section = 1; section < KMEM_SECTION_COUNT; section++) {
+			if (copied[section] >= builder->sections[section].used)
+				continue;
+			copied[section] += KMEM_CHUNK_BYTES;
+			directory[count++].section = section;
+			has_more = true;
+		}
+	}
+	*bytes = KMEM_HEAD_BYTES + (size_t)count * KMEM_CHUNK_BYTES;
+	file = must(aligned_alloc(64, (*bytes + 63) / 64 * 64));
+	memset(file, 0, *bytes);
+	header->chunk_count = count;
+	header->state = state;
+	for (unsigned section = 1; section < KMEM_SECTION_COUNT; section++) {
+		header->used_bytes[section] = builder->sections[section].used;
+		copied[section] = 0;
+	}
+	memcpy(file, builder->head, KMEM_HEAD_BYTES);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct buffer *from = &builder->sections[directory[i].section];
+		size_t *at = &copied[directory[i].section];
+		size_t part = from->used - *at < KMEM_CHUNK_BYTES ? from->used - *at : KMEM_CHUNK_BYTES;
+
+		memcpy(file + KMEM_HEAD_BYTES + (size_t)i * KMEM_CHUNK_BYTES, from->bytes + *at, part);
+		*at += part;
+	}
+	capture_builder_reseal(file, *bytes);
+	return file;
+}
+
+void
+capture_builder_write(const char *path, const void *file, size_t bytes)
+{
+	FILE *out = must(fopen(path, "wb"));
+
+	if (fwrite(file, 1, bytes, out) != bytes || fclose(out) != 0)
+		abort();
+}
+
+unsigned char *
+capture_builder_example(enum kmem_state state, size_t *bytes)
+{
+	static const uint8_t table[] = { 0x80 | 13 << 3 | 3, 4, 0x80 | 13 << 3 | 3, 6 }; // lines +2, then +3
+	struct capture_builder *builder = capture_builder_new();
+	uint32_t train = capture_builder_code(builder, "/home/user/project/train.py", "fit", 10, 0, table, sizeof(table));
+	uint32_t numpy = capture_builder_code(builder, "/usr/lib/python3/dist-packages/numpy/core.py", "zeros", 100,
+	                                      KMEM_CODE_LIBRARY, table, sizeof(table));
+	uint64_t frames[] = { 0x400100, capture_builder_python_frame(numpy, 0), capture_builder_python_frame(train, 8), 0x500200 };
+	uint64_t other[] = { 0x500300 | KMEM_FRAME_EXACT, 0x900000 };
+	struct kmem_generations *block;
+	struct kmem_heartbeat *heartbeats = capture_builder_heartbeats(builder);
+	uint32_t stack;
+	unsigned char *file;
+
+	capture_builder_module(builder, "/nowhere/libfirst.so.1", 0x400000, 0x410000, 1, 0);
+	capture_builder_module(builder, "/nowhere/libsecond.so", 0x500000, 0x510000, 1, 0);
+	capture_builder_note(builder, "the first note");
+	capture_builder_note(builder, "the second note");
+	stack = capture_builder_stack(builder, frames, 4, 0);
+	capture_builder_site(builder, KMEM_DOMAIN_HEAP, stack, 5000, 50, 1000, 10);
+	capture_builder_site(builder, KMEM_DOMAIN_MMAP, stack, 65536, 1, 0, 0);
+	stack = capture_builder_stack(builder, other, 2, KMEM_STACK_NO_END);
+	capture_builder_site(builder, KMEM_DOMAIN_HEAP, stack, 300, 3, 100, 1);
+	capture_builder_header(builder)->generation_clock = 12;
+	block = capture_builder_generations(builder, 0, 3);
+	for (unsigned i = 0; i < 10; i += 2)
+		block->live_count[i] = 4;
+	heartbeats[1] = (struct kmem_heartbeat){ .sequence = 1, .resident_bytes = 1000, .limit_bytes = UINT64_MAX };
+	heartbeats[0] = (struct kmem_heartbeat){ .sequence = 2, .resident_bytes = 2000, .limit_bytes = UINT64_MAX };
+	capture_builder_header(builder)->failed_count = 1;
+	capture_builder_header(builder)->failed[0] = (struct kmem_failed){ .sequence = 1, .bytes = 1u << 30, .site = 3,
+		                                                           .error = 12, .events_before = 53 };
+	file = capture_builder_finish(builder, state, bytes);
+	capture_builder_free(builder);
+	return file;
+}

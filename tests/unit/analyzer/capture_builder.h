@@ -1,0 +1,56 @@
+/*
+ * capture_builder.h - a capture made by hand: what would the recorder have written?
+ *
+ * Builds whole .kmem files in memory from single sites, stacks and texts, with every checksum as the format demands, so
+ * that a test can damage exactly one thing. Aborts when memory is out.
+ *
+ * Called by   unit tests of the analyzer, the fuzzer's seeds, bench_model_load.c.
+ */
+#ifndef CAPTURE_BUILDER_H
+#define CAPTURE_BUILDER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kmem_format.h"
+
+struct capture_builder;
+
+/* Begins with a process 4711 of session "session-a", named domains heap and mmap, nothing in it. */
+struct capture_builder *capture_builder_new(void);
+void capture_builder_free(struct capture_builder *builder);
+
+/* To be changed before capture_builder_finish(); checksums are made there. */
+struct kmem_header *capture_builder_header(struct capture_builder *builder);
+struct kmem_domain_row *capture_builder_domain(struct capture_builder *builder, unsigned domain);
+struct kmem_heartbeat *capture_builder_heartbeats(struct capture_builder *builder);
+
+/* Index for a Python frame word. */
+uint32_t capture_builder_code(struct capture_builder *builder, const char *file, const char *function,
+                              uint32_t first_line, uint16_t flags, const uint8_t *table, uint32_t table_bytes);
+uint64_t capture_builder_python_frame(uint32_t code, uint32_t offset);
+
+/* Index + 1, as a site wants it. */
+uint32_t capture_builder_stack(struct capture_builder *builder, const uint64_t *frames, uint32_t count, uint16_t flags);
+void capture_builder_module(struct capture_builder *builder, const char *path, uint64_t start, uint64_t end,
+                            uint32_t loaded, uint32_t unloaded);
+void capture_builder_note(struct capture_builder *builder, const char *text);
+
+/* One site that made and released so much; its domain's row is kept in step. Returns its index. */
+uint32_t capture_builder_site(struct capture_builder *builder, unsigned domain, uint32_t stack, uint64_t allocated_bytes,
+                              uint64_t allocated_count, uint64_t freed_bytes, uint64_t freed_count);
+struct kmem_site *capture_builder_site_at(struct capture_builder *builder, uint32_t index);
+struct kmem_generations *capture_builder_generations(struct capture_builder *builder, uint32_t site, uint32_t base_epoch);
+
+/* The file's bytes, owned by the caller. KMEM_STATE_CLEAN_EXIT seals everything. */
+unsigned char *capture_builder_finish(struct capture_builder *builder, enum kmem_state state, size_t *bytes);
+
+/* Makes head_checksum, or identity_checksum, of a finished file right again. */
+void capture_builder_reseal(unsigned char *file, size_t bytes);
+
+void capture_builder_write(const char *path, const void *file, size_t bytes);
+
+/* A small capture with everything in it: two stacks, Python and native frames, modules, notes, generations. */
+unsigned char *capture_builder_example(enum kmem_state state, size_t *bytes);
+
+#endif

@@ -1,0 +1,726 @@
+/*
+ * test_capture_reader.c - is every damage of a capture refused or told, and nothing else lost?
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "capture_builder.h"
+#include "capture_reader.h"
+#include "kmem_words.h"
+#include "model.h"
+#include "process_tree.h"
+#include "text_clean.h"
+
+#define COUNT_OF(list) (sizeof(list) / sizeof((list)[0]))
+
+static char folder[] = "/tmp/kmem-reader-XXXXXX";
+static char path[128];
+
+static int
+make_folder(void **state)
+{
+	(void)state;
+	if (mkdtemp(folder) == NULL)
+		return -1;
+	(void)snprintf(path, sizeof(path), "%s/case.kmem", folder);
+	return 0;
+}
+
+static int
+remove_folder(void **state)
+{
+	char command[128];
+
+	(void)state;
+	(void)snprintf(command, sizeof(command), "rm -rf %s", folder);
+	return system(command);
+}
+
+static struct kmem_header *
+header_of(unsigned char *file)
+{
+	return (struct kmem_header *)(void *)file;
+}
+
+static struct kmem_chunk *
+chunk_of(unsigned char *file, unsigned chunk)
+{
+	return (struct kmem_chunk *)(void *)(file + KMEM_DIRECTORY_OFFSET) + chunk;
+}
+
+/* In the example chunk 0 holds sites, chunk 1 generations, chunk 2 records. */
+static unsigned char *
+chunk_bytes(unsigned char *file, unsigned chunk)
+{
+	return file + KMEM_HEAD_BYTES + chunk * KMEM_CHUNK_BYTES;
+}
+
+static struct kmem_site *
+site_of(unsigned char *file, unsigned site)
+{
+	return (struct kmem_site *)(void *)chunk_bytes(file, 0) + site;
+}
+
+static struct kmem_record *
+record_of(unsigned char *file, uint32_t index_plus_one)
+{
+	return (struct kmem_record *)(void *)(chunk_bytes(file, 2) + 8 * (index_plus_one - 1));
+}
+
+static void
+cut_to_nothing(unsigned char *file, size_t *bytes)
+{
+	(void)file;
+	*bytes = 0;
+}
+
+static void
+cut_in_magic(unsigned char *file, size_t *bytes)
+{
+	(void)file;
+	*bytes = 5;
+}
+
+static void
+cut_in_head(unsigned char *file, size_t *bytes)
+{
+	(void)file;
+	*bytes = KMEM_HEAD_BYTES - 1;
+}
+
+static void
+cut_after_first_words(unsigned char *file, size_t *bytes)
+{
+	(void)file;
+	*bytes = 16;
+}
+
+static void
+cut_last_chunk(unsigned char *file, size_t *bytes)
+{
+	(void)file;
+	*bytes -= 1;
+}
+
+static void
+foreign(unsigned char *file, size_t *bytes)
+{
+	(void)bytes;
+	memcpy(file, "\177ELF\2\1\1", 8);
+}
+
+static void
+never_begun(unsigned char *file, size_t *bytes)
+{
+	memset(file, 0, *bytes);
+}
+
+static void
+newer(unsigned char *file, size_t *bytes)
+{
+	(void)bytes;
+	header_of(file)->version = KMEM_VERSION + 1;
+}
+
+static void
+older(unsigned char *file, size_t *bytes)
+{
+	(void)bytes;
+	header_of(file)->version = 0;
+}
+
+static void
+other_endian(unsigned char *file, size_t *bytes)
+{
+	(void)bytes;
+	header_of(file)->endian = __builtin_bswap32(KMEM_ENDIAN);
+}
+
+static void
+no_endian(unsigned char *file, size_t *bytes)
+{
+	(void)bytes;
+	header_of(file)->endian = 77;
+}
+
+static void
+other_head_size(unsigned char *file, size_t *bytes)
+{
+	(void)bytes;
+	header_of(file)->head_bytes = 4096;
+}
+
+static void
+identity_changed(unsigned char *file, size_t *bytes)
+{
+	(void)bytes;
+	header_of(file)->identity.pid++;
+}
+
+static void
+identity_missing(unsigned char *file, size_t *bytes)
+{
+	(void)bytes;
+	header_of(file)->identity_checksum = 0;
+}
+
+static void
+head_changed(unsigned char *file, size_t *bytes)
+{
+	(void)bytes;
+	header_of(file)->losses[0]++;
+}
+
+static void
+head_checksum_missing(unsigned char *file, size_t *bytes)
+{
+	(void)bytes;
+	header_of(file)->head_checksum = 0;
+}
+
+static void
+too_many_chunks(unsigned char *file, size_t *bytes)
+{
+	header_of(file)->chunk_count = UINT32_MAX;
+	capture_builder_reseal(file, 0);
+	(void)bytes;
+}
+
+static void
+unknown_section(unsigned char *file, size_t *bytes)
+{
+	chunk_of(file, 1)->section = 99;
+	capture_builder_reseal(file, *bytes);
+}
+
+static void
+site_changed(unsigned char *file, size_t *bytes)
+{
+	(void)bytes;
+	site_of(file, 1)->allocated_bytes ^= 1;
+}
+
+static void
+record_padding_changed(unsigned char *file, size_t *bytes)
+{
+	(void)bytes;
+	chunk_bytes(file, 2)[KMEM_CHUNK_BYTES - 1] ^= 1; // in no record at all
+}
+
+static void
+stack_changed(unsigned char *file, size_t *bytes)
+{
+	((struct kmem_stack *)(void *)record_of(file, site_of(file, 2)->stack))->frames[0] ^= 1;
+	capture_builder_reseal(file, *bytes);
+}
+
+static void
+stack_beyond_section(unsigned char *file, size_t *bytes)
+{
+	site_of(file, 2)->stack = UINT32_MAX;
+	capture_builder_reseal(file, *bytes);
+}
+
+static void
+stack_of_other_type(unsigned char *file, size_t *bytes)
+{
+	site_of(file, 2)->stack = header_of(file)->notes;
+	capture_builder_reseal(file, *bytes);
+}
+
+static void
+stack_longer_than_section(unsigned char *file, size_t *bytes)
+{
+	record_of(file, site_of(file, 2)->stack)->bytes = KMEM_CHUNK_BYTES;
+	capture_builder_reseal(file, *bytes);
+}
+
+static void
+seal_record(struct kmem_record *record)
+{
+	record->checksum = kmem_checksum(KMEM_CHECKSUM_START, (unsigned char *)record + 4, record->bytes - 4);
+}
+
+static void
+more_frames_than_record(unsigned char *file, size_t *bytes)
+{
+	struct kmem_stack *stack = (struct kmem_stack *)(void *)record_of(file, site_of(file, 2)->stack);
+
+	stack->frame_count = UINT32_MAX;
+	seal_record(&stack->record);
+	capture_builder_reseal(file, *bytes);
+}
+
+static void
+gap_behind_frames(unsigned char *file, size_t *bytes)
+{
+	struct kmem_stack *stack = (struct kmem_stack *)(void *)record_of(file, site_of(file, 2)->stack);
+
+	stack->omitted = 1;
+	stack->omitted_at = 3;
+	seal_record(&stack->record);
+	capture_builder_reseal(file, *bytes);
+}
+
+static void
+notes_in_a_circle(unsigned char *file, size_t *bytes)
+{
+	struct kmem_record *newest = record_of(file, header_of(file)->notes);
+	struct kmem_record *oldest = record_of(file, newest->previous);
+
+	oldest->previous = header_of(file)->notes;
+	seal_record(oldest);
+	capture_builder_reseal(file, *bytes);
+}
+
+static void
+modules_lead_to_themselves(unsigned char *file, size_t *bytes)
+{
+	struct kmem_record *newest = record_of(file, header_of(file)->modules);
+
+	newest->previous = header_of(file)->modules;
+	seal_record(newest);
+	capture_builder_reseal(file, *bytes);
+}
+
+static void
+module_without_extent(unsigned char *file, size_t *bytes)
+{
+	struct kmem_module *module = (struct kmem_module *)(void *)record_of(file, header_of(file)->modules);
+
+	module->end_addr = module->start_addr;
+	seal_record(&module->record);
+	capture_builder_reseal(file, *bytes);
+}
+
+static void
+code_text_too_long(unsigned char *file, size_t *bytes)
+{
+	struct kmem_code *code = (struct kmem_code *)(void *)record_of(file, 1);
+
+	code->line_table_bytes = UINT32_MAX;
+	seal_record(&code->record);
+	capture_builder_reseal(file, *bytes);
+}
+
+static void
+more_freed_than_given(unsigned char *file, size_t *bytes)
+{
+	site_of(file, 2)->freed_bytes = 1000000;
+	capture_builder_reseal(file, *bytes);
+}
+
+static void
+site_without_domain(unsigned char *file, size_t *bytes)
+{
+	site_of(file, 2)->domain = 60000;
+	capture_builder_reseal(file, *bytes);
+}
+
+static void
+generations_of_another(unsigned char *file, size_t *bytes)
+{
+	site_of(file, 2)->generations = 1;
+	capture_builder_reseal(file, *bytes);
+}
+
+static void
+generations_beyond_section(unsigned char *file, size_t *bytes)
+{
+	site_of(file, 2)->generations = 70000;
+	capture_builder_reseal(file, *bytes);
+}
+
+static void
+domain_without_name(unsigned char *file, size_t *bytes)
+{
+	memset(((struct kmem_domain_row *)(void *)(file + KMEM_DOMAINS_OFFSET))[KMEM_DOMAIN_MMAP].name, 'x', 32);
+	capture_builder_reseal(file, *bytes);
+}
+
+static void
+launcher_changed(unsigned char *file, size_t *bytes)
+{
+	(void)bytes;
+	header_of(file)->launcher.is_filled = 1;
+	header_of(file)->launcher.wait_status = 9;
+}
+
+static void
+failed_without_domain(unsigned char *file, size_t *bytes)
+{
+	header_of(file)->failed[0].domain = 63;
+	capture_builder_reseal(file, *bytes);
+}
+
+/* `says`: in the message when refused, in a damage line when it is read. */
+static const struct {
+	const char *name;
+	void (*damage)(unsigned char *file, size_t *bytes);
+	enum kmem_state state;
+	bool is_refused;
+	bool is_refused_in_salvage;
+	const char *says;
+} damages[] = {
+	{ "empty", cut_to_nothing, KMEM_STATE_RUNNING, true, true, "is empty" },
+	{ "cut in its first bytes", cut_in_magic, KMEM_STATE_RUNNING, true, true, "is not a kmemshim capture" },
+	{ "cut after 16 bytes", cut_after_first_words, KMEM_STATE_RUNNING, true, true, "truncated" },
+	{ "cut in its head", cut_in_head, KMEM_STATE_RUNNING, true, true, "section \"head\" needs 98304 bytes, file ends at 98303" },
+	{ "cut in its last chunk", cut_last_chunk, KMEM_STATE_RUNNING, true, false, "section \"records\": chunk 2 at byte 229376 needs 65536 bytes, file ends at 294911" },
+	{ "foreign", foreign, KMEM_STATE_RUNNING, true, true, "is not a kmemshim capture" },
+	{ "all zeros", never_begun, KMEM_STATE_RUNNING, true, true, "has no head yet" },
+	{ "newer", newer, KMEM_STATE_RUNNING, true, true, "a newer kmemshim (format 2, this one reads 1)" },
+	{ "older", older, KMEM_STATE_RUNNING, true, true, "an older kmemshim (format 0, this one reads 1)" },
+	{ "other byte order", other_endian, KMEM_STATE_RUNNING, true, true, "other byte order" },
+	{ "no byte order", no_endian, KMEM_STATE_RUNNING, true, true, "byte order mark wanted 0x01020304, found 0x0000004d" },
+	{ "other sizes", other_head_size, KMEM_STATE_RUNNING, true, true, "sizes wanted" },
+	{ "identity changed (F4)", identity_changed, KMEM_STATE_RUNNING, true, false, "section \"identity\": checksum wanted" },
+	{ "no identity", identity_missing, KMEM_STATE_RUNNING, true, true, "before it was named" },
+	{ "head changed (F5)", head_changed, KMEM_STATE_CLEAN_EXIT, true, false, "section \"head\": checksum wanted" },
+	{ "killed while closing (F5)", head_checksum_missing, KMEM_STATE_CLEAN_EXIT, false, false, "while it closed the capture" },
+	{ "more chunks than possible", too_many_chunks, KMEM_STATE_RUNNING, true, false, "wants 4294967295 chunks" },
+	{ "chunk of no section", unknown_section, KMEM_STATE_RUNNING, true, false, "chunk 1 belongs to section 99" },
+	{ "counter changed (F5)", site_changed, KMEM_STATE_CLEAN_EXIT, true, false, "section \"sites\": chunk 0 at byte 98304: checksum" },
+	{ "unused room changed (F5)", record_padding_changed, KMEM_STATE_CLEAN_EXIT, false, false, "section \"records\": chunk 2" },
+	{ "stack changed (F3)", stack_changed, KMEM_STATE_RUNNING, false, false, "stack of site 2 at byte" },
+	{ "stack beyond its section", stack_beyond_section, KMEM_STATE_CLEAN_EXIT, false, false, "behind the section's end" },
+	{ "stack is a note", stack_of_other_type, KMEM_STATE_RUNNING, false, false, "type wanted 1, found 4" },
+	{ "stack too long", stack_longer_than_section, KMEM_STATE_RUNNING, false, false, "stack of site 2 at byte" },
+	{ "more frames than room", more_frames_than_record, KMEM_STATE_RUNNING, false, false, "stack of site 2 needs 34359738392 bytes" },
+	{ "gap behind the frames", gap_behind_frames, KMEM_STATE_RUNNING, false, false, "has its gap after frame 3 of 2" },
+	{ "notes in a circle", notes_in_a_circle, KMEM_STATE_RUNNING, false, false, "note at byte" },
+	{ "module leads to itself", modules_lead_to_themselves, KMEM_STATE_RUNNING, false, false, "leads forward" },
+	{ "module without extent", module_without_extent, KMEM_STATE_RUNNING, false, false, "is impossible" },
+	{ "text longer than its record", code_text_too_long, KMEM_STATE_RUNNING, false, false, "text of a Python function needs" },
+	{ "more released than given out (S3)", more_freed_than_given, KMEM_STATE_RUNNING, false, false, "1 counters say that more was released" },
+	{ "site of no domain", site_without_domain, KMEM_STATE_RUNNING, false, false, "1 sites belong to no domain" },
+	{ "another site's generations (S5)", generations_of_another, KMEM_STATE_RUNNING, false, false, "belongs to site 0, wanted 2" },
+	{ "generations beyond their section", generations_beyond_section, KMEM_STATE_RUNNING, false, false, "names block 69999 of" },
+	{ "domain without a name", domain_without_name, KMEM_STATE_RUNNING, false, false, "domain 1 has no name" },
+	{ "launcher's part changed", launcher_changed, KMEM_STATE_CLEAN_EXIT, false, false, "section \"launcher\"" },
+	{ "refused request of no domain", failed_without_domain, KMEM_STATE_RUNNING, false, false, "belongs to domain 63" },
+};
+
+static bool
+is_told(const struct model *model, const char *says)
+{
+	for (size_t i = 0; i < model->damage_count; i++) {
+		if (strstr(model->damages[i], says) != NULL)
+			return true;
+	}
+	return false;
+}
+
+static void
+check_case(size_t i, bool is_salvage)
+{
+	struct model_options options = { .capture = path, .is_salvage = is_salvage };
+	struct fail fail = { .text = "" };
+	size_t bytes;
+	unsigned char *file = capture_builder_example(damages[i].state, &bytes);
+	bool is_refused = is_salvage ? damages[i].is_refused_in_salvage : damages[i].is_refused;
+	struct model *model;
+
+	damages[i].damage(file, &bytes);
+	capture_builder_write(path, file, bytes);
+	model = model_load(&options, &fail);
+	if ((model == NULL) != is_refused)
+		fail_msg("%s%s: %s (%s)", damages[i].name, is_salvage ? " in salvage" : "",
+		         is_refused ? "was read" : "was refused", fail.text);
+	if (is_refused && (strstr(fail.text, damages[i].says) == NULL || fail.code != EXIT_CAPTURE ||
+	                   strstr(fail.text, path) == NULL))
+		fail_msg("%s: said (%d) %s", damages[i].name, fail.code, fail.text);
+	if (!is_refused && !is_told(model, damages[i].says))
+		fail_msg("%s%s: was not told; %zu others, first: %s", damages[i].name, is_salvage ? " in salvage" : "",
+		         model->damage_count, model->damage_count != 0 ? model->damages[0] : "none");
+	if (!is_salvage && is_refused && !damages[i].is_refused_in_salvage && strstr(fail.text, "--salvage") == NULL)
+		fail_msg("%s: does not say what to do next: %s", damages[i].name, fail.text);
+	model_free(model);
+	free(file);
+}
+
+static void
+every_damage_is_refused_or_told(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(damages); i++) {
+		check_case(i, false);
+		check_case(i, true);
+	}
+}
+
+static void
+a_sound_capture_has_no_damages(void **state)
+{
+	static const enum kmem_state states[] = { KMEM_STATE_RUNNING, KMEM_STATE_CLEAN_EXIT, KMEM_STATE_STARTING };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(states); i++) {
+		struct model_options options = { .capture = path };
+		struct fail fail;
+		size_t bytes;
+		unsigned char *file = capture_builder_example(states[i], &bytes);
+		struct model *model;
+
+		capture_builder_write(path, file, bytes);
+		model = model_load(&options, &fail);
+		assert_non_null(model);
+		assert_int_equal(model->damage_count, 0);
+		assert_int_equal(model->site_count, 3);
+		assert_int_equal(model->domain_count, 2);
+		assert_int_equal(model->domains[0].live_bytes, 4200);
+		assert_int_equal(model->domains[0].peak_bytes, 4200);
+		assert_int_equal(model->domains[1].live_count, 1);
+		assert_string_equal(model->processes[0].name, "train.py");
+		assert_int_equal(model->processes[0].note_count, 2);
+		assert_string_equal(model->processes[0].notes[0], "the first note");
+		assert_int_equal(model->processes[0].heartbeat_count, 2);
+		assert_int_equal(model->processes[0].heartbeats[1].resident_bytes, 2000);
+		assert_int_equal(model->failed_count, 1);
+		assert_ptr_equal(model->failed[0].site, &model->sites[2]);
+		assert_false(model->failed[0].had_success_after);
+		assert_false(model->processes[0].is_alive);
+
+		/* Clock 12, base 3: ten buckets and one place for what is older; five and the older one are alive. */
+		assert_int_equal(model->sites[0].generations_total, 11);
+		assert_int_equal(model->sites[0].generations_alive, 6);
+		assert_int_equal(model->sites[0].recent_total, 3);
+		assert_int_equal(model->sites[0].recent_alive, 1);
+		assert_int_equal(model->sites[0].bytes_per_epoch, 4000 / 6);
+		assert_int_equal(model->sites[0].where->line, 15);
+		assert_string_equal(model->sites[0].where->function, "fit");
+		assert_int_equal(model->sites[0].frames[1]->line, 102);
+		assert_false(model->sites[0].frames[1]->is_user);
+		assert_ptr_equal(model->sites[0].frames, model->sites[1].frames);
+		assert_int_equal(model->sites[2].frame_count, 2);
+		model_free(model);
+		free(file);
+	}
+}
+
+/* Everything of a closed capture is sealed, apart from what the launcher adds: no flipped bit goes unseen. */
+static void
+no_flipped_byte_of_a_closed_capture_goes_unseen(void **state)
+{
+	size_t bytes;
+	unsigned char *file = capture_builder_example(KMEM_STATE_CLEAN_EXIT, &bytes);
+	const size_t launcher = offsetof(struct kmem_header, launcher);
+	struct model_options options = { .capture = path };
+	unsigned checked = 0;
+
+	(void)state;
+	for (size_t at = 0; at < bytes; at += at < 20000 ? 7 : 61) {
+		unsigned char before = file[at];
+		struct fail fail = { .text = "" };
+		struct model *model;
+
+		if (at >= launcher && at < launcher + sizeof(struct kmem_launcher))
+			continue;
+		file[at] ^= (unsigned char)(1u << at % 8);
+		capture_builder_write(path, file, bytes);
+		model = model_load(&options, &fail);
+		if (model != NULL && model->damage_count == 0)
+			fail_msg("byte %zu was flipped and nobody said so", at);
+		if (model == NULL && (fail.code != EXIT_CAPTURE || fail.text[0] == '\0'))
+			fail_msg("byte %zu: refused without a reason", at);
+		model_free(model);
+		file[at] = before;
+		checked++;
+	}
+	assert_true(checked > 6000);
+	free(file);
+}
+
+/* Cut anywhere: refused, or read without a crash. */
+static void
+a_file_cut_anywhere_is_no_crash(void **state)
+{
+	size_t bytes;
+	unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
+
+	(void)state;
+	for (size_t cut = 0; cut < bytes; cut += 4099) {
+		struct model_options options = { .capture = path, .is_salvage = (cut & 1) != 0 };
+		struct fail fail = { .text = "" };
+		struct model *model;
+
+		capture_builder_write(path, file, cut);
+		model = model_load(&options, &fail);
+		assert_true(model != NULL || fail.code == EXIT_CAPTURE);
+		assert_true(model == NULL || options.is_salvage);
+		model_free(model);
+	}
+	free(file);
+}
+
+static void
+wrong_paths_have_their_exit_codes(void **state)
+{
+	char text[256];
+	struct fail fail;
+	struct model_options options = { .capture = text };
+
+	(void)state;
+	(void)snprintf(text, sizeof(text), "%s/missing.kmem", folder);
+	assert_null(model_load(&options, &fail));
+	assert_int_equal(fail.code, EXIT_USAGE);
+
+	(void)snprintf(text, sizeof(text), "%s/empty", folder);
+	assert_int_equal(mkdir(text, 0700), 0);
+	assert_null(model_load(&options, &fail));
+	assert_int_equal(fail.code, EXIT_CAPTURE);
+	assert_non_null(strstr(fail.text, "holds no captures"));
+
+	(void)snprintf(text, sizeof(text), "%s/pipe.kmem", folder);
+	assert_int_equal(mkfifo(text, 0600), 0);
+	assert_null(model_load(&options, &fail));
+	assert_int_equal(fail.code, EXIT_CAPTURE);
+	assert_non_null(strstr(fail.text, "not a regular file"));
+	assert_int_equal(unlink(text), 0);
+
+	if (geteuid() != 0) {
+		size_t bytes;
+		unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
+
+		capture_builder_write(path, file, bytes);
+		assert_int_equal(chmod(path, 0), 0);
+		options.capture = path;
+		assert_null(model_load(&options, &fail));
+		assert_int_equal(fail.code, EXIT_CAPTURE);
+		free(file);
+	}
+}
+
+static void
+write_process(const char *name, const char *session, uint32_t pid, uint32_t parent, uint64_t start_ns, bool is_first)
+{
+	size_t bytes;
+	unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
+	struct kmem_identity *identity = &header_of(file)->identity;
+	char text[256];
+
+	(void)snprintf(identity->session, sizeof(identity->session), "%s", session);
+	identity->pid = pid;
+	identity->parent_pid = parent;
+	identity->start_realtime_ns = start_ns;
+	identity->is_first = is_first;
+	capture_builder_reseal(file, bytes);
+	(void)snprintf(text, sizeof(text), "%s/%s", folder, name);
+	capture_builder_write(text, file, bytes);
+	free(file);
+}
+
+static void
+a_folder_means_its_newest_session(void **state)
+{
+	struct model_options options = { .capture = folder };
+	struct fail fail;
+	struct model *model;
+
+	(void)state;
+	(void)unlink(path);
+	write_process("a.kmem", "old", 10, 1, 100, true);
+	write_process("b.kmem", "new", 21, 20, 900, false);
+	write_process("c.kmem", "new", 20, 1, 500, true);
+	write_process("d.kmem", "new", 20, 19, 1000, false); // the pid was used again: not the parent of 21
+	(void)snprintf(path, sizeof(path), "%s/e.kmem", folder);
+	capture_builder_write(path, "nonsense", 8);
+
+	model = model_load(&options, &fail);
+	assert_non_null(model);
+	assert_string_equal(model->session, "new");
+	assert_int_equal(model->process_count, 3);
+	assert_int_equal(model->processes[0].identity->pid, 20);
+	assert_int_equal(model->processes[0].parent, -1);
+	assert_int_equal(model->processes[1].identity->pid, 21);
+	assert_int_equal(model->processes[1].parent, 0);
+	assert_int_equal(model->processes[2].parent, -1);
+	assert_int_equal(model->damage_count, 1);
+	assert_non_null(strstr(model->damages[0], "e.kmem"));
+
+	/* The same stacks in three processes are one site each, and their figures add up. */
+	assert_int_equal(model->site_count, 3);
+	assert_int_equal(model->sites[0].process_count, 3);
+	assert_int_equal(model->sites[0].live_bytes, 3 * 4000);
+	assert_int_equal(model->sites[0].peak_bytes, 3 * 4000);
+	assert_int_equal(model->domains[0].live_bytes, 3 * 4200);
+	assert_int_equal(model->failed_count, 3);
+	model_free(model);
+}
+
+static void
+a_process_is_alive_by_pid_start_and_boot(void **state)
+{
+	struct kmem_identity identity = { .pid = (uint32_t)getpid() };
+	FILE *file = fopen("/proc/self/stat", "r");
+	char text[1024];
+
+	(void)state;
+	assert_non_null(file);
+	assert_non_null(fgets(text, sizeof(text), file));
+	(void)fclose(file);
+	assert_int_equal(sscanf(strrchr(text, ')'), ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
+	                        "%*d %*d %*d %lu", &identity.start_ticks), 1);
+	file = fopen("/proc/sys/kernel/random/boot_id", "r");
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%39s", identity.boot_id), 1);
+	(void)fclose(file);
+
+	assert_true(process_tree_is_alive(&identity));
+	identity.start_ticks++;
+	assert_false(process_tree_is_alive(&identity));
+	identity.start_ticks--;
+	identity.boot_id[0] ^= 1;
+	assert_false(process_tree_is_alive(&identity));
+}
+
+static void
+texts_are_cleaned(void **state)
+{
+	static const struct {
+		const char *text, *shown;
+	} cases[] = {
+		{ "plain", "plain" },
+		{ "na\xc3\xafve \xe2\x82\xac \xf0\x9f\x90\x8d", "na\xc3\xafve \xe2\x82\xac \xf0\x9f\x90\x8d" },
+		{ "a\nb\tc\033[31m\x7f", "a?b?c?[31m?" },
+		{ "\xc0\xaf\xed\xa0\x80\xf4\x90\x80\x80", "?????????" }, // overlong, surrogate, too large
+		{ "cut \xe2\x82", "cut ??" },
+		{ "c1 \xc2\x9b", "c1 ??" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		char text[64];
+
+		strcpy(text, cases[i].text);
+		text_clean(text, strlen(text));
+		assert_string_equal(text, cases[i].shown);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_sound_capture_has_no_damages),
+		cmocka_unit_test(every_damage_is_refused_or_told),
+		cmocka_unit_test(no_flipped_byte_of_a_closed_capture_goes_unseen),
+		cmocka_unit_test(a_file_cut_anywhere_is_no_crash),
+		cmocka_unit_test(wrong_paths_have_their_exit_codes),
+		cmocka_unit_test(a_folder_means_its_newest_session),
+		cmocka_unit_test(a_process_is_alive_by_pid_start_and_boot),
+		cmocka_unit_test(texts_are_cleaned),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,212 @@
+/*
+ * test_generations.c - do the buckets of a site count exactly the blocks that survive, by the time they were born?
+ */
+#include "unit.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../random.h"
+#include "capture_file.h"
+#include "capture_life.h"
+#include "generations.h"
+
+static struct kmem_site *site;
+static uint32_t site_index;
+
+static int
+start_empty(void **state)
+{
+	(void)state;
+	capture_file_forked();
+	capture_file_header()->generation_clock = 1;
+	site = capture_file_append(KMEM_SECTION_SITES, sizeof(*site), &site_index);
+	assert_non_null(site);
+	site->first_epoch = 1;
+	site_index++;
+	return 0;
+}
+
+static struct kmem_generations *
+block(void)
+{
+	return capture_file_at(KMEM_SECTION_GENERATIONS, site->generations - 1);
+}
+
+/* One allocation, as the tracker books it. */
+static uint8_t
+born(uint8_t clock)
+{
+	uint8_t generation = generations_born(site, site_index, clock);
+
+	site->allocated_count++;
+	return generation;
+}
+
+static void
+died(uint8_t generation)
+{
+	generations_died(site, generation);
+	site->freed_count++;
+}
+
+static void
+the_clock_ticks_by_64_kib_then_eight_times_per_doubling(void **state)
+{
+	static const struct {
+		uint64_t volume_bytes;
+		uint8_t clock;
+	} cases[] = {
+		{ 0, 1 },
+		{ 65535, 1 },
+		{ 65536, 2 },
+		{ 7 * 65536, 8 },
+		{ 8 * 65536 - 1, 8 },
+		{ 8 * 65536, 9 },
+		{ 9 * 65536, 10 },
+		{ 15 * 65536, 16 },
+		{ 16 * 65536, 17 },
+		{ 17 * 65536, 17 },
+		{ 18 * 65536, 18 },
+		{ 32 * 65536, 25 },
+		{ UINT64_C(1) << 30, 9 + 8 * 11 },
+		{ UINT64_C(1) << 40, 9 + 8 * 21 },
+		{ UINT64_MAX, 255 },
+	};
+	uint64_t volume = 1;
+	uint8_t last = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		assert_int_equal(generations_clock_at(cases[i].volume_bytes), cases[i].clock);
+	for (; volume < UINT64_MAX / 2; volume += volume / 64 + 1) { // it never goes back and never skips
+		uint8_t clock = generations_clock_at(volume);
+
+		assert_true(clock == last || clock == last + 1);
+		last = clock;
+	}
+}
+
+static void
+ticks_follow_the_volume_of_all_threads_in_batches(void **state)
+{
+	uint64_t volume = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 5000; i++) {
+		uint8_t clock = generations_tick(1000);
+
+		volume += 1000;
+		/* A batch of 64 KiB and one event may be missing. */
+		assert_true(clock <= generations_clock_at(volume + 65536));
+		assert_true(clock >= generations_clock_at(volume > 66536 ? volume - 66536 : 0));
+	}
+	assert_int_equal(generations_clock(), capture_file_header()->generation_clock);
+	volume = generations_tick(UINT64_C(1) << 40);
+	assert_int_equal(volume, generations_clock_at(capture_file_header()->generation_clock_bytes));
+	assert_true(volume >= generations_clock_at(UINT64_C(1) << 40));
+}
+
+static void
+S5_a_site_without_survivors_gets_no_counters(void **state)
+{
+	(void)state;
+	for (uint8_t clock = 1; clock < 100; clock++) {
+		uint8_t generation = born(clock);
+
+		assert_int_equal(generation, 0);
+		died(generation);
+	}
+	assert_int_equal(site->generations, 0);
+	assert_int_equal(capture_file_header()->used_bytes[KMEM_SECTION_GENERATIONS], 0);
+}
+
+static void
+S5_counters_come_with_the_first_survivor_of_an_older_tick_and_stay(void **state)
+{
+	uint32_t claimed;
+
+	(void)state;
+	assert_int_equal(born(1), 0);
+	assert_int_equal(born(1), 0); // same tick as the site: nothing to tell apart yet
+	assert_int_equal(site->generations, 0);
+	assert_int_equal(born(3), 3);
+	claimed = site->generations;
+	assert_int_not_equal(claimed, 0);
+	assert_int_equal(block()->site, site_index);
+	assert_int_equal(block()->base_epoch, 3);
+	assert_int_equal(block()->live_count[0], 1);
+	for (unsigned clock = 4; clock < 200; clock++)
+		assert_int_equal(born((uint8_t)clock), clock);
+	assert_int_equal(site->generations, claimed);
+}
+
+static void
+buckets_are_relative_to_the_base_and_the_last_one_is_open(void **state)
+{
+	static const struct {
+		uint8_t clock;
+		unsigned bucket;
+	} cases[] = { { 10, 0 }, { 11, 1 }, { 70, 60 }, { 71, 61 }, { 72, 61 }, { 255, 61 }, { 9, 0 }, { 1, 0 } };
+
+	(void)state;
+	born(1);
+	died(born(10)); // claims: base 10
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		uint8_t generation = born(cases[i].clock);
+
+		assert_int_equal(generation, cases[i].clock);
+		for (unsigned b = 0; b < KMEM_GENERATION_BUCKETS; b++)
+			assert_int_equal(block()->live_count[b], b == cases[i].bucket);
+		died(generation);
+	}
+	died(0); // born before there were counters
+	for (unsigned b = 0; b < KMEM_GENERATION_BUCKETS; b++)
+		assert_int_equal(block()->live_count[b], 0);
+}
+
+static void
+random_work_agrees_with_a_ledger(void **state)
+{
+	enum { BLOCKS = 500 };
+	static uint8_t generation[BLOCKS];
+	static bool is_live[BLOCKS];
+	uint64_t random = random_seed();
+	uint8_t clock = 1;
+	uint32_t counted = 0;
+	uint32_t sum = 0;
+
+	(void)state;
+	memset(is_live, 0, sizeof(is_live));
+	for (unsigned i = 0; i < 50000; i++) {
+		unsigned at = (unsigned)random_below(&random, BLOCKS);
+
+		clock += clock < 255 && random_below(&random, 200) == 0;
+		if (is_live[at])
+			died(generation[at]);
+		else
+			generation[at] = born(clock);
+		is_live[at] = !is_live[at];
+	}
+	for (unsigned i = 0; i < BLOCKS; i++)
+		counted += is_live[i] && generation[i] != 0;
+	for (unsigned b = 0; b < KMEM_GENERATION_BUCKETS; b++)
+		sum += block()->live_count[b];
+	assert_int_equal(sum, counted);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(the_clock_ticks_by_64_kib_then_eight_times_per_doubling, start_empty),
+		cmocka_unit_test_setup(ticks_follow_the_volume_of_all_threads_in_batches, start_empty),
+		cmocka_unit_test_setup(S5_a_site_without_survivors_gets_no_counters, start_empty),
+		cmocka_unit_test_setup(S5_counters_come_with_the_first_survivor_of_an_older_tick_and_stay, start_empty),
+		cmocka_unit_test_setup(buckets_are_relative_to_the_base_and_the_last_one_is_open, start_empty),
+		cmocka_unit_test_setup(random_work_agrees_with_a_ledger, start_empty),
+	};
+
+	return cmocka_run_group_tests_name("generations", tests, NULL, NULL);
+}

@@ -1,0 +1,199 @@
+/*
+ * test_peak.c - is the composition of the peak the one that a ledger of the whole history finds?
+ */
+#include "unit.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../random.h"
+#include "kmem_words.h"
+#include "peak.h"
+
+#define SITES 8
+#define EVENTS_MAX 160
+#define TRACES 20000
+
+struct update {
+	unsigned site;
+	int64_t delta;
+	uint32_t epoch;
+};
+
+/* The history in its true order, and what it says about the peak. */
+struct ledger {
+	uint64_t live[SITES];
+	uint64_t at_peak[SITES];
+	uint64_t total;
+	uint64_t peak;
+};
+
+static void
+ledger_note(struct ledger *ledger)
+{
+	if (ledger->total <= ledger->peak) // P3: the first of equal maxima
+		return;
+	ledger->peak = ledger->total;
+	memcpy(ledger->at_peak, ledger->live, sizeof(ledger->live));
+}
+
+static uint64_t
+site_peak(struct kmem_peak_word domain, struct kmem_peak_word site)
+{
+	return kmem_site_peak_bytes(domain, site);
+}
+
+/* One random history; the updates of the sites arrive shuffled, within windows of the size given. */
+static void
+run_trace(uint64_t *random, size_t window)
+{
+	struct kmem_peak_word domain = { 0 };
+	struct kmem_peak_word sites[SITES] = { 0 };
+	struct update updates[2 * EVENTS_MAX];
+	struct ledger ledger = { 0 };
+	size_t count = 0;
+	size_t events = 1 + random_below(random, EVENTS_MAX);
+	uint64_t scale = random_below(random, 4) == 0 ? UINT64_C(1) << 38 : 4; // few sizes: many equal maxima
+
+	for (size_t i = 0; i < events; i++) {
+		unsigned site = (unsigned)random_below(random, SITES);
+		unsigned other = (unsigned)random_below(random, SITES);
+		uint64_t bytes = random_below(random, scale);
+		unsigned kind = (unsigned)random_below(random, 5);
+		uint64_t total;
+		uint32_t epoch;
+
+		if (kind < 2) {
+			epoch = peak_add(&domain, bytes, &total);
+			updates[count++] = (struct update){ site, (int64_t)bytes, epoch };
+			ledger.live[site] += bytes;
+			ledger.total += bytes;
+			assert_int_equal(total, ledger.total);
+		} else if (kind < 4) {
+			bytes = bytes < ledger.live[site] ? bytes : ledger.live[site];
+			epoch = peak_sub(&domain, bytes);
+			updates[count++] = (struct update){ site, -(int64_t)bytes, epoch };
+			ledger.live[site] -= bytes;
+			ledger.total -= bytes;
+		} else { // realloc: one event of the total, two sites
+			uint64_t old = ledger.live[other] < scale ? ledger.live[other] : scale;
+
+			if (bytes > old)
+				epoch = peak_add(&domain, bytes - old, &total);
+			else
+				epoch = peak_sub(&domain, old - bytes);
+			updates[count++] = (struct update){ site, (int64_t)bytes, epoch };
+			updates[count++] = (struct update){ other, -(int64_t)old, epoch };
+			ledger.live[site] += bytes;
+			ledger.live[other] -= old;
+			ledger.total += bytes - old;
+		}
+		ledger_note(&ledger);
+	}
+	for (size_t i = 0; i + 1 < count; i++) {
+		size_t left = count - i;
+		size_t with = i + random_below(random, left < window ? left : window);
+		struct update swapped = updates[i];
+
+		updates[i] = updates[with];
+		updates[with] = swapped;
+	}
+	for (size_t i = 0; i < count; i++)
+		peak_apply(&sites[updates[i].site], updates[i].delta, updates[i].epoch);
+
+	uint64_t sum = 0;
+	assert_int_equal(kmem_peak_now(domain), ledger.total);
+	assert_int_equal(kmem_domain_peak_bytes(domain), ledger.peak);
+	for (unsigned i = 0; i < SITES; i++) {
+		assert_int_equal(kmem_peak_now(sites[i]), ledger.live[i]);
+		assert_int_equal(site_peak(domain, sites[i]), ledger.at_peak[i]);
+		sum += site_peak(domain, sites[i]);
+	}
+	assert_int_equal(sum, ledger.peak);
+}
+
+static void
+P1_P2_P3_hold_for_random_histories_in_any_order_of_arrival(void **state)
+{
+	uint64_t random = random_seed();
+
+	(void)state;
+	for (unsigned i = 0; i < TRACES; i++)
+		run_trace(&random, i % 3 == 0 ? 1 : i % 3 == 1 ? 7 : EVENTS_MAX * 2);
+}
+
+static void
+P3_the_first_of_equal_maxima_is_kept(void **state)
+{
+	struct kmem_peak_word domain = { 0 };
+	struct kmem_peak_word first = { 0 };
+	struct kmem_peak_word second = { 0 };
+	uint64_t total;
+
+	(void)state;
+	peak_apply(&first, 100, peak_add(&domain, 100, &total));
+	peak_apply(&first, -100, peak_sub(&domain, 100));
+	peak_apply(&second, 100, peak_add(&domain, 100, &total));
+	assert_int_equal(kmem_domain_peak_bytes(domain), 100);
+	assert_int_equal(kmem_site_peak_bytes(domain, first), 100);
+	assert_int_equal(kmem_site_peak_bytes(domain, second), 0);
+	peak_apply(&second, 1, peak_add(&domain, 1, &total)); // one byte more: a new maximum
+	assert_int_equal(kmem_site_peak_bytes(domain, first), 0);
+	assert_int_equal(kmem_site_peak_bytes(domain, second), 101);
+}
+
+static void
+a_late_arrival_counts_on_its_own_side_of_the_edge(void **state)
+{
+	struct kmem_peak_word domain = { 0 };
+	struct kmem_peak_word site = { 0 };
+	uint64_t total;
+	uint32_t born = peak_add(&domain, 10, &total);
+	uint32_t died = peak_sub(&domain, 10);
+
+	(void)state;
+	assert_int_equal(died, born + 1);
+	peak_apply(&site, -10, died); // the release is booked first
+	peak_apply(&site, 10, born);
+	assert_int_equal(kmem_peak_now(site), 0);
+	assert_int_equal(kmem_site_peak_bytes(domain, site), 10);
+}
+
+static void
+words_keep_48_bits_of_bytes_and_32_of_epoch(void **state)
+{
+	static const struct {
+		uint64_t now;
+		uint64_t mark;
+		uint32_t epoch;
+	} cases[] = {
+		{ 0, 0, 0 },
+		{ 1, 2, 3 },
+		{ KMEM_PEAK_BYTES_MASK, 0, 0xffff },
+		{ 0, KMEM_PEAK_BYTES_MASK, 0xffff0000 },
+		{ KMEM_PEAK_BYTES_MASK, KMEM_PEAK_BYTES_MASK, UINT32_MAX },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct kmem_peak_word word = kmem_peak_pack(cases[i].now, cases[i].mark, cases[i].epoch);
+
+		assert_int_equal(kmem_peak_now(word), cases[i].now);
+		assert_int_equal(kmem_peak_mark(word), cases[i].mark);
+		assert_int_equal(kmem_peak_epoch(word), cases[i].epoch);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(P1_P2_P3_hold_for_random_histories_in_any_order_of_arrival),
+		cmocka_unit_test(P3_the_first_of_equal_maxima_is_kept),
+		cmocka_unit_test(a_late_arrival_counts_on_its_own_side_of_the_edge),
+		cmocka_unit_test(words_keep_48_bits_of_bytes_and_32_of_epoch),
+	};
+
+	return cmocka_run_group_tests_name("peak", tests, NULL, NULL);
+}

@@ -1,0 +1,307 @@
+/*
+ * test_pointer_map.c - does every address lead to its own block, whatever the allocator's classes?
+ */
+#include "unit.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "../random.h"
+#include "pointer_map.h"
+
+#define GIB ((uint64_t)1 << 30)
+
+static int
+start_empty(void **state)
+{
+	(void)state;
+	pointer_map_clear();
+	return 0;
+}
+
+static const void *
+at(uint64_t addr)
+{
+	return (const void *)addr; // never followed: the map knows numbers only
+}
+
+static void
+put(uint64_t addr, struct address_block block, enum pointer_map_put wanted)
+{
+	struct address_block old = { 0 };
+
+	assert_int_equal(pointer_map_put(at(addr), block, &old), wanted);
+}
+
+static void
+assert_takes(uint64_t addr, struct address_block wanted)
+{
+	struct address_block block = { 0 };
+
+	assert_true(pointer_map_take(at(addr), &block));
+	assert_int_equal(block.bytes, wanted.bytes);
+	assert_int_equal(block.site, wanted.site);
+	assert_int_equal(block.generation, wanted.generation);
+	assert_false(pointer_map_take(at(addr), &block));
+}
+
+static void
+sizes_and_addresses_at_the_limits_come_back(void **state)
+{
+	static const struct {
+		uint64_t addr;
+		struct address_block block;
+		const char *why;
+	} cases[] = {
+		{ 0x10, { 0, 1, 0 }, "malloc(0) is a live block of 0 bytes" },
+		{ 0x1000, { 1, POINTER_MAP_SITES_MAX, 255 }, "the largest site and generation" },
+		{ 0x2000, { 2 * GIB - 2, 7, 1 }, "the largest size in a word" },
+		{ 0x3000, { 2 * GIB - 1, 7, 2 }, "the first size that does not fit a word" },
+		{ 0x4000, { 2 * GIB, 7, 3 }, "2 GiB" },
+		{ 0x5000, { UINT64_C(1) << 46, 7, 4 }, "64 TiB" },
+		{ 0x7ffffffffff0, { 64, 9, 5 }, "the last window below 47 bits" },
+		{ UINT64_C(1) << 47, { 64, 9, 6 }, "the first address above 47 bits" },
+		{ UINT64_C(0xfffffffffff0), { 3 * GIB, 9, 7 }, "48 bits" },
+		{ UINT64_C(0x1ffffffffffff8), { 64, 9, 8 }, "53 bits: five-level page tables" },
+		{ 0x7f0012345678, { 8, 9, 9 }, "an 8-byte class in the middle of a window" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		put(cases[i].addr, cases[i].block, POINTER_MAP_STORED);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		assert_takes(cases[i].addr, cases[i].block);
+}
+
+/* M1: a window holds one block; what else starts in it is kept apart. */
+static void
+M1_dense_classes_of_8_and_16_bytes_are_all_told_apart(void **state)
+{
+	static const unsigned steps[] = { 8, 16, 32, 48 };
+	const unsigned count = 20000;
+
+	(void)state;
+	for (size_t s = 0; s < ARRAY_LEN(steps); s++) {
+		uint64_t base = 0x7f1000000000 + s * 0x10000000;
+
+		for (unsigned i = 0; i < count; i++)
+			put(base + i * steps[s], (struct address_block){ i, i + 1, (uint8_t)i }, POINTER_MAP_STORED);
+		for (unsigned i = 0; i < count; i += 2) // every second one first
+			assert_takes(base + i * steps[s], (struct address_block){ i, i + 1, (uint8_t)i });
+		for (unsigned i = 1; i < count; i += 2)
+			assert_takes(base + i * steps[s], (struct address_block){ i, i + 1, (uint8_t)i });
+	}
+}
+
+static void
+unknown_addresses_are_unknown(void **state)
+{
+	struct address_block block = { 4, 5, 6 };
+
+	(void)state;
+	assert_false(pointer_map_take(at(0x7f3000000000), &block)); // no leaf
+	put(0x7f3000000000, (struct address_block){ 64, 1, 1 }, POINTER_MAP_STORED);
+	assert_false(pointer_map_take(at(0x7f3000000010), &block)); // in the middle of a block
+	assert_false(pointer_map_take(at(0x7f3000000008), &block));
+	assert_false(pointer_map_take(at(UINT64_C(1) << 50), &block));
+	assert_false(pointer_map_take(NULL, &block));
+	assert_int_equal(block.bytes, 4);
+	assert_takes(0x7f3000000000, (struct address_block){ 64, 1, 1 });
+}
+
+/* Given out again without a release that we saw: the map says which block that was, in the shadow and beside it. */
+static void
+replaced_blocks_are_told(void **state)
+{
+	static const struct {
+		uint64_t addr;
+		uint64_t neighbour; // lives in the same window, 0 = none
+		uint64_t old_bytes;
+		uint64_t new_bytes;
+	} cases[] = {
+		{ 0x7f4000000000, 0, 10, 20 },
+		{ 0x7f4000000100, 0, 3 * GIB, 20 },
+		{ 0x7f4000000200, 0, 10, 3 * GIB },
+		{ 0x7f4000000300, 0, 3 * GIB, 4 * GIB },
+		{ 0x7f4000000410, 0x7f4000000400, 10, 20 },
+		{ 0x7f4000000510, 0x7f4000000500, 3 * GIB, 4 * GIB },
+		{ UINT64_C(1) << 48, 0, 10, 20 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct address_block first = { cases[i].old_bytes, 1, 11 };
+		struct address_block second = { cases[i].new_bytes, 2, 22 };
+		struct address_block old = { 0 };
+
+		if (cases[i].neighbour != 0)
+			put(cases[i].neighbour, (struct address_block){ 1, 1, 1 }, POINTER_MAP_STORED);
+		put(cases[i].addr, first, POINTER_MAP_STORED);
+		assert_int_equal(pointer_map_put(at(cases[i].addr), second, &old), POINTER_MAP_REPLACED);
+		assert_int_equal(old.bytes, first.bytes);
+		assert_int_equal(old.site, first.site);
+		assert_int_equal(old.generation, first.generation);
+		assert_takes(cases[i].addr, second);
+		if (cases[i].neighbour != 0)
+			assert_takes(cases[i].neighbour, (struct address_block){ 1, 1, 1 });
+	}
+}
+
+static void
+M1_random_work_agrees_with_an_array(void **state)
+{
+	enum { SLOTS = 6000 };
+	static struct address_block model[SLOTS];
+	static bool is_live[SLOTS];
+	uint64_t random = random_seed();
+
+	(void)state;
+	memset(is_live, 0, sizeof(is_live));
+	for (unsigned i = 0; i < 400000; i++) {
+		unsigned slot = (unsigned)random_below(&random, SLOTS);
+		uint64_t addr = 0x600000000000 + slot * 8; // every address of a dense heap
+		struct address_block block;
+
+		if (is_live[slot]) {
+			assert_takes(addr, model[slot]);
+		} else {
+			assert_false(pointer_map_take(at(addr), &block));
+			model[slot] = (struct address_block){
+				random_below(&random, 16) == 0 ? 2 * GIB + random_below(&random, GIB) :
+				                                 random_below(&random, 1000),
+				(uint32_t)random_below(&random, POINTER_MAP_SITES_MAX) + 1,
+				(uint8_t)random_next(&random),
+			};
+			put(addr, model[slot], POINTER_MAP_STORED);
+		}
+		is_live[slot] = !is_live[slot];
+	}
+}
+
+/* M3: what was installed is found again by clear, in however many leaves it lies. */
+static void
+M3_clear_empties_every_leaf(void **state)
+{
+	struct address_block block;
+
+	(void)state;
+	for (uint64_t leaf = 0; leaf < 40; leaf++) {
+		put(0x100000000000 + (leaf << 26), (struct address_block){ 5, 5, 5 }, POINTER_MAP_STORED);
+		put(0x100000000010 + (leaf << 26), (struct address_block){ 5, 5, 5 }, POINTER_MAP_STORED);
+	}
+	pointer_map_clear();
+	for (uint64_t leaf = 0; leaf < 40; leaf++) {
+		assert_false(pointer_map_take(at(0x100000000000 + (leaf << 26)), &block));
+		assert_false(pointer_map_take(at(0x100000000010 + (leaf << 26)), &block));
+		put(0x100000000000 + (leaf << 26), (struct address_block){ 6, 6, 6 }, POINTER_MAP_STORED);
+	}
+}
+
+static int
+clear_is_cheap(void *unused)
+{
+	struct rusage before;
+	struct rusage after;
+
+	(void)unused;
+	getrusage(RUSAGE_SELF, &before);
+	pointer_map_clear();
+	getrusage(RUSAGE_SELF, &after);
+	/* Reading the whole top table would touch 4096 pages. */
+	CHECK_IN_CHILD(after.ru_minflt - before.ru_minflt < 500);
+	return 0;
+}
+
+static void
+a_forked_child_pays_for_the_leaves_that_exist(void **state)
+{
+	(void)state;
+	put(0x100000000000, (struct address_block){ 5, 5, 5 }, POINTER_MAP_STORED);
+	assert_int_equal(in_child(clear_is_cheap, NULL), 0);
+}
+
+static uint64_t
+address_space_bytes(void)
+{
+	FILE *file = fopen("/proc/self/statm", "r");
+	unsigned long pages = 0;
+
+	if (file != NULL) {
+		if (fscanf(file, "%lu", &pages) != 1)
+			pages = 0;
+		fclose(file);
+	}
+	return (uint64_t)pages * 4096;
+}
+
+/* A fresh image: what other tests installed would hide the limit. */
+static int
+limited(uint64_t limit_bytes)
+{
+	struct rlimit limit = { limit_bytes, limit_bytes };
+	const uint64_t count = 50000;
+	uint64_t before = address_space_bytes();
+	struct address_block old;
+	struct address_block block;
+	uint64_t stored = 0;
+
+	CHECK_IN_CHILD(setrlimit(RLIMIT_AS, &limit) == 0);
+	for (uint64_t i = 0; i < count; i++) { // over 3 GiB of addresses
+		if (pointer_map_put(at(0x7f0000000000 + i * 65536), (struct address_block){ i, 1, 1 }, &old) !=
+		    POINTER_MAP_STORED)
+			break;
+		stored++;
+	}
+	CHECK_IN_CHILD(stored == count);
+	for (uint64_t i = 0; i < count; i++)
+		CHECK_IN_CHILD(pointer_map_take(at(0x7f0000000000 + i * 65536), &block) && block.bytes == i);
+	CHECK_IN_CHILD(address_space_bytes() - before <= limit_bytes / 4);
+	return 0;
+}
+
+static void
+a_limited_address_space_keeps_room_for_the_program(void **state)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	print_message("the sanitizer reserves terabytes: address space cannot be limited under it\n");
+	(void)state;
+	skip();
+#else
+	static const char *const limits[] = { "134217728", "536870912", "1073741824", "2147483648", "8589934592" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
+		int status = -1;
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			execl("/proc/self/exe", "test_pointer_map", limits[i], (char *)NULL);
+			_exit(127);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+	}
+#endif
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(sizes_and_addresses_at_the_limits_come_back, start_empty),
+		cmocka_unit_test_setup(M1_dense_classes_of_8_and_16_bytes_are_all_told_apart, start_empty),
+		cmocka_unit_test_setup(unknown_addresses_are_unknown, start_empty),
+		cmocka_unit_test_setup(replaced_blocks_are_told, start_empty),
+		cmocka_unit_test_setup(M1_random_work_agrees_with_an_array, start_empty),
+		cmocka_unit_test_setup(M3_clear_empties_every_leaf, start_empty),
+		cmocka_unit_test_setup(a_forked_child_pays_for_the_leaves_that_exist, start_empty),
+		cmocka_unit_test_setup(a_limited_address_space_keeps_room_for_the_program, start_empty),
+	};
+
+	if (argc > 1)
+		return limited(strtoull(argv[1], NULL, 10));
+	return cmocka_run_group_tests_name("pointer_map", tests, NULL, NULL);
+}

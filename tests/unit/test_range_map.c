@@ -1,0 +1,327 @@
+/*
+ * test_range_map.c - after any sequence of mappings and cuts, does the map say what an array of pages says?
+ */
+#include "unit.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../random.h"
+#include "range_map.h"
+
+#define PAGE 4096
+#define PAGES 400
+#define BASE UINT64_C(0x7f0000000000)
+#define ROUNDS 60000
+
+/* The model: which mapping every page belongs to. */
+struct model {
+	uint32_t mapping[PAGES]; // 0 = none
+	uint32_t left[ROUNDS + 1]; // pages left, by mapping
+	uint32_t next;
+};
+
+static struct model model;
+
+static int
+start_empty(void **state)
+{
+	(void)state;
+	memset(&model, 0, sizeof(model));
+	range_map_clear();
+	return 0;
+}
+
+static uint64_t
+page_addr(unsigned page)
+{
+	return BASE + (uint64_t)page * PAGE;
+}
+
+static void
+model_put(unsigned from, unsigned to)
+{
+	uint32_t mapping = ++model.next;
+
+	for (unsigned page = from; page < to; page++)
+		model.mapping[page] = mapping;
+	model.left[mapping] = to - from;
+	assert_true(range_map_put(page_addr(from), page_addr(to), mapping, (uint8_t)mapping));
+}
+
+/* Takes [from, to) from both; every piece must be what the model has there, in order, and nothing may be missing. */
+static uint32_t
+model_take(unsigned from, unsigned to, struct range_pieces *first)
+{
+	struct range_pieces taken;
+	unsigned page = from;
+	uint32_t calls = 0;
+
+	do {
+		assert_true(range_map_take(page_addr(from), page_addr(to), &taken));
+		assert_true(taken.count <= RANGE_PIECES_MAX);
+		assert_true(!taken.is_more || taken.count == RANGE_PIECES_MAX);
+		if (calls++ == 0)
+			*first = taken;
+		for (uint32_t i = 0; i < taken.count; i++) {
+			const struct range *piece = &taken.piece[i];
+
+			assert_true(piece->start < piece->end && piece->end <= page_addr(to)); // G1
+			for (; page_addr(page) < piece->start; page++)
+				assert_int_equal(model.mapping[page], 0);
+			for (; page_addr(page) < piece->end; page++) {
+				uint32_t mapping = model.mapping[page];
+
+				assert_int_equal(mapping, piece->site);
+				assert_int_equal((uint8_t)mapping, piece->generation);
+				model.mapping[page] = 0;
+				model.left[mapping]--;
+			}
+			assert_int_equal(model.left[piece->site] == 0, piece->is_last_piece); // G2
+		}
+	} while (taken.is_more);
+	for (; page < to; page++)
+		assert_int_equal(model.mapping[page], 0);
+	return calls;
+}
+
+static void
+model_put_back(const struct range_pieces *taken)
+{
+	assert_true(range_map_put_back(taken));
+	for (uint32_t i = 0; i < taken->count; i++) {
+		for (uint64_t addr = taken->piece[i].start; addr < taken->piece[i].end; addr += PAGE) {
+			model.mapping[(addr - BASE) / PAGE] = taken->piece[i].site;
+			model.left[taken->piece[i].site]++;
+		}
+	}
+}
+
+static void
+G1_G2_random_work_agrees_with_an_array_of_pages(void **state)
+{
+	uint64_t random = random_seed();
+	struct range_pieces taken;
+
+	(void)state;
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		unsigned span = random_below(&random, 20) == 0 ? PAGES : 24;
+		unsigned from = (unsigned)random_below(&random, PAGES);
+		unsigned to = from + 1 + (unsigned)random_below(&random, span);
+
+		to = to < PAGES ? to : PAGES;
+		switch (random_below(&random, 8)) {
+		case 0: // released
+		case 1:
+			model_take(from, to, &taken);
+			break;
+		case 2: // the real release failed
+			if (model_take(from, to, &taken) == 1)
+				model_put_back(&taken);
+			break;
+		case 3: // laid over what is there
+			model_take(from, to, &taken);
+			model_put(from, to);
+			break;
+		default: { // into a hole
+			unsigned end = from;
+
+			while (end < to && end - from < 4 && model.mapping[end] == 0)
+				end++;
+			if (end > from)
+				model_put(from, end);
+		}
+		}
+	}
+	model_take(0, PAGES, &taken);
+	assert_true(range_map_take(0, UINT64_MAX, &taken));
+	assert_int_equal(taken.count, 0);
+}
+
+static void
+a_hole_in_the_middle_leaves_two_pieces_of_one_mapping(void **state)
+{
+	struct range_pieces taken;
+
+	(void)state;
+	model_put(0, 10);
+	model_take(4, 6, &taken);
+	assert_int_equal(taken.count, 1);
+	assert_false(taken.piece[0].is_last_piece);
+	model_take(0, 4, &taken);
+	assert_false(taken.piece[0].is_last_piece);
+	model_take(0, 10, &taken);
+	assert_int_equal(taken.count, 1);
+	assert_true(taken.piece[0].is_last_piece);
+	assert_int_equal(taken.piece[0].start, page_addr(6));
+}
+
+static void
+more_than_32_pieces_come_in_several_calls(void **state)
+{
+	static const struct {
+		unsigned mappings;
+		uint32_t calls;
+	} cases[] = { { 1, 1 }, { 31, 1 }, { 32, 1 }, { 33, 2 }, { 64, 2 }, { 65, 3 }, { 200, 7 } };
+	struct range_pieces taken;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		for (unsigned n = 0; n < cases[i].mappings; n++)
+			model_put(n, n + 1);
+		assert_int_equal(model_take(0, PAGES, &taken), cases[i].calls);
+	}
+}
+
+static void
+empty_and_unknown_ranges_change_nothing(void **state)
+{
+	struct range_pieces taken;
+
+	(void)state;
+	assert_true(range_map_put(page_addr(3), page_addr(3), 1, 1));
+	assert_true(range_map_take(0, UINT64_MAX, &taken));
+	assert_int_equal(taken.count, 0);
+	model_put(5, 7);
+	assert_true(range_map_take(page_addr(6), page_addr(6), &taken));
+	assert_int_equal(taken.count, 0);
+	assert_true(range_map_take(page_addr(7), page_addr(9), &taken));
+	assert_int_equal(taken.count, 0);
+	assert_true(range_map_take(page_addr(0), page_addr(5), &taken));
+	assert_int_equal(taken.count, 0);
+	model_take(0, PAGES, &taken);
+	assert_int_equal(taken.count, 1);
+}
+
+/* G2: while the pieces were out, another mapping got the number; it must not inherit ours. */
+static void
+G2_what_is_put_back_is_not_counted_with_a_stranger(void **state)
+{
+	struct range_pieces ours;
+	struct range_pieces taken;
+
+	(void)state;
+	model_put(0, 10);
+	model_take(3, 5, &taken); // two pieces
+	model_take(0, 10, &ours);
+	assert_int_equal(ours.count, 2);
+	model_put(20, 30); // may get the free number
+	model_put(40, 50);
+	model_put(60, 70);
+	model_put_back(&ours);
+	model_take(20, 30, &taken);
+	assert_true(taken.piece[0].is_last_piece);
+	model_take(40, 50, &taken);
+	assert_true(taken.piece[0].is_last_piece);
+	model_take(60, 70, &taken);
+	assert_true(taken.piece[0].is_last_piece);
+	model_take(0, 10, &taken);
+	assert_false(taken.piece[0].is_last_piece);
+	assert_true(taken.piece[1].is_last_piece);
+}
+
+/* In order, backwards and shuffled: no order of addresses makes the tree a list (a list would take minutes). */
+static void
+a_hundred_thousand_mappings_are_no_problem(void **state)
+{
+	enum { COUNT = 100000 };
+	static uint32_t order[COUNT];
+	uint64_t random = random_seed();
+	struct range_pieces taken;
+
+	(void)state;
+	for (unsigned way = 0; way < 3; way++) {
+		for (uint32_t i = 0; i < COUNT; i++)
+			order[i] = way == 1 ? COUNT - 1 - i : i;
+		for (uint32_t i = COUNT - 1; way == 2 && i > 0; i--) {
+			uint32_t with = (uint32_t)random_below(&random, i + 1);
+			uint32_t swapped = order[i];
+
+			order[i] = order[with];
+			order[with] = swapped;
+		}
+		for (uint32_t i = 0; i < COUNT; i++)
+			assert_true(range_map_put(BASE + order[i] * UINT64_C(65536), BASE + order[i] * UINT64_C(65536) + 8192,
+			                          order[i] + 1, 1));
+		for (uint32_t i = 0; i < COUNT; i++) { // the middle out, then the rest
+			uint64_t start = BASE + order[i] * UINT64_C(65536);
+
+			assert_true(range_map_take(start + 4096, start + 65536, &taken));
+			assert_int_equal(taken.count, 1);
+			assert_int_equal(taken.piece[0].site, order[i] + 1);
+			assert_false(taken.piece[0].is_last_piece);
+		}
+		for (uint32_t i = 0; i < COUNT; i++) {
+			uint64_t start = BASE + order[i] * UINT64_C(65536);
+
+			assert_true(range_map_take(start, start + 65536, &taken));
+			assert_int_equal(taken.count, 1);
+			assert_true(taken.piece[0].is_last_piece);
+		}
+	}
+}
+
+static void
+when_full_it_refuses_and_goes_on(void **state)
+{
+	struct range_pieces taken;
+	uint64_t stored = 0;
+
+	(void)state;
+	while (stored < (1u << 21) && range_map_put(BASE + stored * 8192, BASE + stored * 8192 + 4096, 1, 1))
+		stored++;
+	assert_true(stored > 1000000 && stored < 1u << 21);
+	assert_true(range_map_take(BASE, BASE + 4096, &taken));
+	assert_int_equal(taken.count, 1);
+	assert_true(range_map_put(BASE, BASE + 4096, 2, 2)); // there is one place again
+	assert_false(range_map_put(BASE + 4096, BASE + 8192, 2, 2));
+}
+
+/* G3: the lock is free again after every call, also after those that refuse; taken around fork, nobody gets in. */
+static int
+waits_in_vain(void *unused)
+{
+	struct range_pieces taken;
+
+	(void)unused;
+	CHECK_IN_CHILD(!range_map_take(0, UINT64_MAX, &taken)); // the lock was held at fork: bounded, and refused
+	CHECK_IN_CHILD(!range_map_put(page_addr(0), page_addr(1), 1, 1));
+	range_map_unlock();
+	CHECK_IN_CHILD(range_map_take(0, UINT64_MAX, &taken) && taken.count == 1);
+	range_map_lock();
+	range_map_clear(); // frees it, whoever held it
+	CHECK_IN_CHILD(range_map_take(0, UINT64_MAX, &taken) && taken.count == 0);
+	return 0;
+}
+
+static void
+G3_the_lock_around_fork_keeps_others_out_for_a_bounded_time(void **state)
+{
+	int status;
+
+	(void)state;
+	model_put(0, 2);
+	range_map_lock();
+	status = in_child(waits_in_vain, NULL);
+	range_map_unlock();
+	assert_int_equal(status, 0);
+	assert_true(range_map_put(page_addr(2), page_addr(3), 1, 1));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(G1_G2_random_work_agrees_with_an_array_of_pages, start_empty),
+		cmocka_unit_test_setup(a_hole_in_the_middle_leaves_two_pieces_of_one_mapping, start_empty),
+		cmocka_unit_test_setup(more_than_32_pieces_come_in_several_calls, start_empty),
+		cmocka_unit_test_setup(empty_and_unknown_ranges_change_nothing, start_empty),
+		cmocka_unit_test_setup(G2_what_is_put_back_is_not_counted_with_a_stranger, start_empty),
+		cmocka_unit_test_setup(a_hundred_thousand_mappings_are_no_problem, start_empty),
+		cmocka_unit_test_setup(when_full_it_refuses_and_goes_on, start_empty),
+		cmocka_unit_test_setup(G3_the_lock_around_fork_keeps_others_out_for_a_bounded_time, start_empty),
+	};
+
+	return cmocka_run_group_tests_name("range_map", tests, NULL, NULL);
+}
