@@ -30,6 +30,7 @@
 #define DAMAGES_MAX 24
 #define ATTEMPTS_MAX 4          // a capture that is being closed settles within milliseconds
 #define ATTEMPT_PAUSE_NS 5000000
+#define LIVE_PIECE_BYTES 4096
 #define SALVAGE_HINT "--salvage reads what is intact"
 
 /* relaxed, everywhere in this file: the memory is a private copy that nobody changes */
@@ -324,12 +325,35 @@ check_chunk(struct capture *capture, uint32_t chunk, enum kmem_section section, 
 }
 
 static bool
+read_chunk(int fd, unsigned char *at, uint64_t offset)
+{
+	return read_at(fd, at, KMEM_CHUNK_BYTES, offset) == KMEM_CHUNK_BYTES;
+}
+
+/* Small pieces: what a busy program requests between the two readings of a piece looks live. */
+static bool
+read_live_sites(int fd, unsigned char *at, uint64_t offset)
+{
+	_Alignas(64) unsigned char before[LIVE_PIECE_BYTES];
+
+	for (size_t done = 0; done < KMEM_CHUNK_BYTES; done += sizeof(before)) {
+		struct kmem_site *sites = (struct kmem_site *)(void *)(at + done);
+
+		if (read_at(fd, before, sizeof(before), offset + done) != sizeof(before) ||
+		    read_at(fd, sites, sizeof(before), offset + done) != sizeof(before))
+			return false;
+		for (size_t i = 0; i < sizeof(before) / sizeof(*sites); i++)
+			keep_released_site(&sites[i], (const struct kmem_site *)(void *)before + i);
+	}
+	return true;
+}
+
+static bool
 read_section(struct capture *capture, int fd, enum kmem_section section, uint32_t usable, struct fail *fail)
 {
 	const struct kmem_chunk *directory = directory_of(capture);
 	struct capture_section *into = &capture->sections[section];
 	bool is_live_counter = section == KMEM_SECTION_SITES && !is_closed_state(capture->state);
-	unsigned char *again = NULL;
 	uint64_t chunks = 0;
 	uint64_t used = COPY_OF(capture->header->used_bytes[section]);
 	bool is_good = true;
@@ -341,25 +365,17 @@ read_section(struct capture *capture, int fd, enum kmem_section section, uint32_
 		return fail_set(fail, EXIT_CAPTURE, "%s: no memory for %" PRIu64 " bytes: report it on a larger machine",
 		                capture->path, chunks * KMEM_CHUNK_BYTES);
 	memset(into->bytes, 0, (chunks + 1) * KMEM_CHUNK_BYTES);
-	if (is_live_counter)
-		again = memory_zeroed(1, KMEM_CHUNK_BYTES);
-
 	for (uint32_t i = 0; i < usable && is_good; i++) {
 		unsigned char *at = into->bytes + into->size_bytes;
 		uint64_t offset = KMEM_HEAD_BYTES + (uint64_t)i * KMEM_CHUNK_BYTES;
 
 		if (directory[i].section != section)
 			continue;
-		if (is_live_counter)
-			(void)read_at(fd, again, KMEM_CHUNK_BYTES, offset);
-		if (read_at(fd, at, KMEM_CHUNK_BYTES, offset) != KMEM_CHUNK_BYTES)
+		if (is_live_counter ? !read_live_sites(fd, at, offset) : !read_chunk(fd, at, offset))
 			is_good = refuse_or_note(capture, fail, "the file became shorter while it was read");
-		for (size_t k = 0; is_live_counter && k < KMEM_CHUNK_BYTES; k += sizeof(struct kmem_site))
-			keep_released_site((struct kmem_site *)(void *)(at + k), (struct kmem_site *)(void *)(again + k));
 		is_good = is_good && check_chunk(capture, i, section, at, fail);
 		into->size_bytes += KMEM_CHUNK_BYTES;
 	}
-	free(again);
 
 	/*
 	 * A recorder that could not grow counted on without the room; an open capture may have gone on since. Records need

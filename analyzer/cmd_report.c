@@ -11,18 +11,43 @@
 
 #define PAGE_TOP 5
 
+static bool
+has_devices(const struct report *report)
+{
+	for (size_t i = 0; i < report->domain_count; i++) {
+		if (report->domains[i].is_device)
+			return true;
+	}
+	return false;
+}
+
 bool
 cmd_report_page(struct report *report, const struct options *options, uint64_t top, FILE *stream, struct fail *fail)
 {
-	static const struct ranking *const tables[] = { &rank_peak, &rank_leaks };
+	const struct {
+		const struct ranking *ranking;
+		enum render_scope scope;
+		const char *heading;
+	} tables[] = {
+		{ &rank_peak, RENDER_HOST, NULL },
+		{ &rank_leaks, RENDER_HOST, NULL },
+		{ &rank_peak, RENDER_DEVICES, "Held on devices at the peak" },
+	};
 	const struct report_options rows = cmd_table_rows(options, top);
-	const struct render_options look = { .is_native = options->is_native };
 
 	render_text_verdict(report, stream);
 	(void)fputc('\n', stream);
 	render_text_totals(report, stream);
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
-		if (!report_rank(report, tables[i], &rows, fail))
+		const struct render_options look = {
+			.is_native = options->is_native,
+			.scope = options->domain != NULL ? RENDER_ALL : tables[i].scope,
+			.heading = tables[i].heading,
+		};
+
+		if (tables[i].scope == RENDER_DEVICES && (options->domain != NULL || !has_devices(report)))
+			continue;
+		if (!report_rank(report, tables[i].ranking, &rows, fail))
 			return false;
 		(void)fputc('\n', stream);
 		render_text_lines(report, &look, stream);

@@ -126,7 +126,8 @@ is_foreign_function(const struct model_frame *frame)
 		                                 "<core::", "<std::", "__rust_", "__rg_", "__rdl_", "__libc_", "__cxa_",
 		                                 "_GLOBAL__sub_" };
 	static const char *const files[] = { "/usr/include/", "/usr/lib/", "/usr/local/include/", "/rustc/",
-		                             "/usr/src/" };
+		                             "/usr/src/", "library/core/src/", "library/alloc/src/",
+		                             "library/std/src/" };
 
 	return strcmp(frame->function, "_start") == 0 ||
 	       starts_with_any(frame->function, functions, COUNT_OF(functions)) ||

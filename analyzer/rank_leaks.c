@@ -121,7 +121,7 @@ leaks_bytes(const struct model_site *site)
 
 const struct ranking rank_leaks = {
 	.name = "leaks",
-	.heading = "Grows and is not released",
+	.heading = "Still held, leaks first",
 	.tier = leaks_tier,
 	.bytes = leaks_bytes,
 };

@@ -14,9 +14,13 @@
 struct report;
 struct check;
 
-/* What of the report is wanted; the JSON has everything always. */
+/* What of the report is wanted in a text; the JSON has everything always. */
+enum render_scope { RENDER_ALL, RENDER_HOST, RENDER_DEVICES };
+
 struct render_options {
 	bool is_native;   // show native frames in the text as well
+	enum render_scope scope; // of lines in tables
+	const char *heading;     // NULL = the ranking's own
 };
 
 void render_json(const struct report *report, FILE *stream);

@@ -17,13 +17,13 @@ put_rule(FILE *stream, const struct check_rule *rule)
 	char after[UNITS_TEXT_BYTES];
 	char limit[UNITS_TEXT_BYTES];
 
-	(void)fprintf(stream, "%-6s %-5s %-8s %10s -> %-10s", !rule->is_judged ? "-" : rule->has_failed ? "FAIL" : "ok",
+	(void)fprintf(stream, "%-6s %-5s %-9s %10s -> %10s", !rule->is_judged ? "-" : rule->has_failed ? "FAIL" : "ok",
 	              check_kind_name(rule->kind), rule->domain, units_bytes(rule->before_bytes, before),
 	              units_bytes(rule->after_bytes, after));
 	if (rule->is_judged)
-		(void)fprintf(stream, " limit %-10s", units_bytes(rule->limit_bytes, limit));
+		(void)fprintf(stream, "  limit %10s", units_bytes(rule->limit_bytes, limit));
 	if (rule->where[0] != '\0')
-		(void)fprintf(stream, " %sallocated at %s", rule->kind == CHECK_LEAK && rule->is_new ? "new, " : "",
+		(void)fprintf(stream, "  %sallocated at %s", rule->kind == CHECK_LEAK && rule->is_new ? "new, " : "",
 		              rule->where);
 	(void)fputc('\n', stream);
 }

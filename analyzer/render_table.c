@@ -144,7 +144,10 @@ put_stack(FILE *stream, const struct report_line *line, const struct render_opti
 	if (left_out != 0)
 		(void)fprintf(stream, "%*s...  %u more\n", (int)indent, "", left_out);
 	if (site->lost[0] != '\0')
-		(void)fprintf(stream, "%*s(no stack: %s)\n", (int)indent, "", site->lost);
+		(void)fprintf(stream, "%*s(%s)\n", (int)indent, "",
+		              strcmp(site->lost, "no-room") == 0    ? "no room was left for its stack"
+		              : strcmp(site->lost, "no-stack") == 0 ? "its stack could not be taken"
+		                                                    : "its stack was not finished");
 }
 
 /* --- tables ---------------------------------------------------------------------------------------------------- */
@@ -274,11 +277,11 @@ static const struct table tables[] = {
 };
 
 static size_t
-put_heading(FILE *stream, const struct report *report, const struct table *table)
+put_heading(FILE *stream, const char *heading, const struct table *table)
 {
 	size_t width = 0;
 
-	(void)fprintf(stream, "%s\n", report->heading);
+	(void)fprintf(stream, "%s\n", heading);
 	for (size_t i = 0; i < 7 && table->columns[i].title != NULL; i++) {
 		(void)fprintf(stream, "%*s", table->columns[i].width, table->columns[i].title);
 		width += (size_t)abs(table->columns[i].width);
@@ -336,6 +339,12 @@ put_imports(FILE *stream, const struct report *report, const struct table *table
 	(void)fprintf(stream, "%s\n", lines > IMPORTS_NAMED ? ", ..." : "");
 }
 
+static bool
+is_in_scope(const struct report_line *line, const struct render_options *options)
+{
+	return options->scope == RENDER_ALL || line->is_device == (options->scope == RENDER_DEVICES);
+}
+
 /* Too little of its domain to be worth a row. */
 static bool
 is_trifle(const struct table *table, const struct report_line *line)
@@ -355,11 +364,11 @@ render_text_lines(const struct report *report, const struct render_options *opti
 
 	while (strcmp(table->ranking, report->ranking) != 0)
 		table++;
-	indent = put_heading(stream, report, table);
+	indent = put_heading(stream, options->heading != NULL ? options->heading : report->heading, table);
 	for (size_t i = 0; i < report->line_total; i++) {
 		struct report_line line = report_line(report, i);
 
-		if (table->shown(&line) == 0 || (line.is_import && table->shown != shown_any))
+		if (!is_in_scope(&line, options) || table->shown(&line) == 0 || (line.is_import && table->shown != shown_any))
 			continue;
 		if (shown >= report->line_count || (shown != 0 && is_trifle(table, &line))) {
 			hidden++;
@@ -375,5 +384,6 @@ render_text_lines(const struct report *report, const struct render_options *opti
 	if (hidden != 0)
 		(void)fprintf(stream, "%9s  %s in %zu more line%s\n", units_bytes(hidden_bytes, text),
 		              table->shown == shown_peak ? "held then" : "live", hidden, hidden == 1 ? "" : "s");
-	put_imports(stream, report, table);
+	if (options->scope != RENDER_DEVICES)
+		put_imports(stream, report, table);
 }

@@ -363,6 +363,7 @@ report_line(const struct report *report, size_t number)
 		.allocated_count = line->allocated_count,
 		.domain_bytes = strcmp(report->ranking, "peak") == 0 ? domain->peak_bytes : domain->live_bytes,
 		.leak = leak_of(telling),
+		.is_device = rank_domain_matches(domain->name, "cuda"),
 		.is_import = line->is_import,
 		.first_site = line->first_site,
 		.site_count = line->site_count,

@@ -133,6 +133,7 @@ struct report_line {
 	uint64_t allocated_count;
 	uint64_t domain_bytes;       // what the ranked figure is a share of: the domain's peak or live bytes
 	struct report_leak leak;     // class of the line; generations of its largest site of that class
+	bool is_device;
 	bool is_import;              // nothing but what an import left behind
 	size_t first_site;           // number of its first site in the ranking, from 0
 	size_t site_count;

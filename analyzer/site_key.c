@@ -123,35 +123,50 @@ hash_frame(const struct model_frame *frame)
 	return hash_native_function(hash, frame->function);
 }
 
-/* How many frames are part of the site's name. */
-static uint32_t
-named_frames(const struct model_site *site)
-{
-	uint32_t named = FRAMES_WITHOUT_USER;
-
-	for (uint32_t i = 0; i < site->frame_count; i++) {
-		if (site->frames[i]->is_user) {
-			named = i + 1 + FRAMES_BEYOND_USER;
-			break;
-		}
-	}
-	return named < site->frame_count ? named : site->frame_count;
-}
+/* Stacks share most frames, and equal frames are one object: their names are hashed once, nearly. */
+#define CACHE_SLOTS 8192
+struct frame_cache {
+	const struct model_frame *frame;
+	uint64_t hash;
+};
 
 static uint64_t
-family_hash(const struct model_site *site, const char *domain)
+cached_hash(struct frame_cache *cache, const struct model_frame *frame)
+{
+	struct frame_cache *slot = &cache[(uintptr_t)frame / sizeof(*frame) % CACHE_SLOTS];
+
+	if (slot->frame != frame)
+		*slot = (struct frame_cache){ frame, hash_frame(frame) };
+	return slot->hash;
+}
+
+/*
+ * Frames count after folding: recursion has no depth of its own. Nothing beyond main() tells sites apart, and how the
+ * C library's start-up is named depends on the debug packages of the machine.
+ */
+static uint64_t
+family_hash(const struct model_site *site, const char *domain, struct frame_cache *cache)
 {
 	uint64_t hash = hash_text(HASH_START, domain, strlen(domain));
 	uint64_t previous = 0;
-	uint32_t named = named_frames(site);
+	uint32_t left = FRAMES_WITHOUT_USER;
+	uint32_t first_user = 0;
 
-	for (uint32_t i = 0; i < named; i++) {
-		uint64_t frame = hash_frame(site->frames[i]);
+	while (first_user < site->frame_count && !site->frames[first_user]->is_user)
+		first_user++;
+	for (uint32_t i = 0; i < site->frame_count && left > 0; i++) {
+		const struct model_frame *frame = site->frames[i];
+		uint64_t name = cached_hash(cache, frame);
 
-		if (frame == previous) // recursion has no depth of its own
-			continue;
-		previous = frame;
-		hash = hash_bytes(hash, (const char *)&frame, sizeof(frame));
+		if (name != previous) {
+			hash = hash_bytes(hash, (const char *)&name, sizeof(name));
+			previous = name;
+			left -= i > first_user || first_user == site->frame_count;
+		}
+		if (i == first_user)
+			left = FRAMES_BEYOND_USER;
+		if (frame->kind == MODEL_FRAME_NATIVE && frame->is_user && strcmp(frame->function, "main") == 0)
+			break;
 	}
 	hash = (hash ^ hash >> 16) << SITE_KEY_ORDINAL_BITS;
 	return hash != 0 ? hash : UINT64_C(1) << SITE_KEY_ORDINAL_BITS;
@@ -202,10 +217,11 @@ void
 site_key_assign(struct model_site *sites, size_t count, const struct model_domain *domains)
 {
 	struct model_site **order = memory_zeroed(count, sizeof(struct model_site *));
+	struct frame_cache *cache = memory_zeroed(CACHE_SLOTS, sizeof(*cache));
 	uint64_t ordinal = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		sites[i].key = family_hash(&sites[i], domains[sites[i].domain].name);
+		sites[i].key = family_hash(&sites[i], domains[sites[i].domain].name, cache);
 		order[i] = &sites[i];
 	}
 	qsort(order, count, sizeof(struct model_site *), compare_siblings);
@@ -218,5 +234,6 @@ site_key_assign(struct model_site *sites, size_t count, const struct model_domai
 		else // more siblings than numbers: the last number is shared
 			order[i]->key |= (UINT64_C(1) << SITE_KEY_ORDINAL_BITS) - 1;
 	}
+	free(cache);
 	free(order);
 }

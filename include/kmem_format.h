@@ -148,7 +148,7 @@ static_assert(sizeof(struct kmem_site) == 64, "one cache line per site");
 
 /*
  * Births of one site by generation, for sites that hold blocks from more than one. The generation clock
- * is 8 bits, 1 to 255: it ticks with allocated volume (all host domains together), every 64 KiB until
+ * is 8 bits, 1 to 255: it ticks with allocated volume (all domains but reserved and file), every 64 KiB until
  * 512 KiB, then eight times per doubling. Bucket b counts live blocks born at clock base + b (the last
  * bucket: and later). Blocks born before `base_epoch`, or counted nowhere, are the site's live count
  * less the sum of the buckets. Mutable.

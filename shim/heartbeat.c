@@ -13,7 +13,7 @@
 
 #include "capture_file.h"
 #include "kmem_words.h"
-#include "limits.h"
+#include "memory_limits.h"
 
 #define STEP_MIN_BYTES ((uint64_t)1 << 20)
 #define STEPS_PER_LIMIT 256
@@ -51,9 +51,9 @@ heartbeat_take(uint64_t live_bytes)
 {
 	uint64_t number = atomic_fetch_add_explicit(&sequence, 1, memory_order_relaxed) + 1;
 	struct kmem_heartbeat *beat = &capture_file_heartbeats()[number % KMEM_HEARTBEATS_MAX];
-	struct limits_now now;
+	struct memory_limits_now now;
 
-	limits_read_now(&capture_file_header()->identity, &now);
+	memory_limits_read_now(&capture_file_header()->identity, &now);
 	atomic_store_explicit(&beat->sequence, 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release); // the 0 before the new contents: H1
 	beat->monotonic_ns = heartbeat_now_ns();

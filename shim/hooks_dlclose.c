@@ -13,6 +13,7 @@
 
 #include "export.h"
 #include "module_map.h"
+#include "real_cuda.h"
 #include "reentry_guard.h"
 
 typedef int dlclose_function(void *handle);
@@ -56,6 +57,7 @@ dlclose(void *handle)
 		bool was_outside = reentry_guard_enter();
 
 		module_map_unloaded_check();
+		real_cuda_unloaded();
 		if (was_outside)
 			reentry_guard_leave();
 	}

@@ -9,6 +9,7 @@
 
 #include "export.h"
 #include "raw_sys.h"
+#include "real_cuda.h"
 #include "real_libc.h"
 #include "reentry_guard.h"
 #include "tracker.h"
@@ -62,9 +63,10 @@ map_tracked(const void *hook_frame, void *addr, size_t bytes, int protection, in
 
 	if (overlays)
 		tracker_unmap_end(&below, mapped != MAP_FAILED);
-	if (mapped != MAP_FAILED)
+	/* What the CUDA driver reserves for itself is not the program's. */
+	if (mapped != MAP_FAILED && real_cuda_depth == 0)
 		tracker_mapped(hook_frame, domain, mapped, whole_pages(bytes));
-	else if (host_errno == ENOMEM)
+	else if (mapped == MAP_FAILED && host_errno == ENOMEM)
 		tracker_failed(hook_frame, domain, bytes, host_errno);
 	reentry_guard_leave();
 	errno = host_errno;

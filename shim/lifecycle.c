@@ -9,6 +9,7 @@
  */
 #include "lifecycle.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -200,6 +201,8 @@ start(void)
 	open_capture(false, 0);
 	native_stack_start();
 	python_frames_start();
+	(void)dlerror(); // what our look-ups did not find is no message for the program
+	(void)dlerror();
 	tell_children();
 	on_exit(at_exit, NULL);
 	at_quick_exit(at_quick_exit_end);

@@ -11,7 +11,7 @@
 
 #include "diag.h"
 #include "heartbeat.h"
-#include "limits.h"
+#include "memory_limits.h"
 #include "raw_sys.h"
 #include "settings.h"
 #include "version.h"
@@ -33,7 +33,7 @@ start_ticks(void)
 	const char *at;
 	uint64_t ticks = 0;
 
-	limits_read_file("/proc/self/stat", text, sizeof(text));
+	memory_limits_read_file("/proc/self/stat", text, sizeof(text));
 	at = strrchr(text, ')');
 	for (unsigned field = 2; at != NULL && field < 22; field++) {
 		at = strchr(at + 1, ' ');
@@ -74,7 +74,7 @@ process_identity_read(struct kmem_identity *identity)
 	identity->start_monotonic_ns = heartbeat_now_ns();
 	identity->page_bytes = (uint32_t)sysconf(_SC_PAGESIZE);
 	identity->uid = getuid();
-	limits_read_file("/proc/sys/kernel/random/boot_id", identity->boot_id, sizeof(identity->boot_id));
+	memory_limits_read_file("/proc/sys/kernel/random/boot_id", identity->boot_id, sizeof(identity->boot_id));
 	identity->boot_id[strcspn(identity->boot_id, "\n")] = '\0';
 	if (settings.session != NULL)
 		diag_format(identity->session, sizeof(identity->session), "%s", settings.session);
@@ -84,9 +84,9 @@ process_identity_read(struct kmem_identity *identity)
 	diag_format(identity->tool_version, sizeof(identity->tool_version), "%s", KMEMSHIM_VERSION_TEXT);
 	read_link("/proc/self/exe", identity->executable, sizeof(identity->executable));
 	read_link("/proc/self/cwd", identity->directory, sizeof(identity->directory));
-	identity->command_bytes = (uint32_t)limits_read_file("/proc/self/cmdline", identity->command,
+	identity->command_bytes = (uint32_t)memory_limits_read_file("/proc/self/cmdline", identity->command,
 	                                                     sizeof(identity->command));
-	limits_read(identity);
+	memory_limits_read(identity);
 }
 
 void

@@ -23,8 +23,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#define CALLERS_MAX 1024u   // call sites of runtime functions that are remembered; a power of two
+#define CALLERS_MAX 1024u   // call sites of runtime functions that are remembered
 #define CALLERS_PROBE_MAX 8u
+#define CALLER_BUSY UINT64_C(1) // no return address: being filled in
+#define CALLER_GENERATION_SHIFT 52
 #define PATH_BYTES_MAX 4096u
 #define NESTED_MAX 16u      // real calls inside real calls, before we take it for a circle
 
@@ -34,9 +36,11 @@ static const char *const runtime_names[] = { CUDA_ABI_RUNTIME_FUNCTIONS(ROW) };
 #undef ROW
 
 /*
- * One call site of a runtime function. Invariants:
- *   C1  key is set once, from 0, and never changes
- *   C2  real == NULL means not known yet; otherwise it is what key's caller gets, for good
+ * One call site of a runtime function. The key is the return address (47 bits), the function (5) and the generation
+ * of loaded objects (12): after an unload another library's call may stand at the same address.
+ * Invariants, tested by tests/cuda (two_runtimes):
+ *   C1  a key is replaced only after the generation in it is over, and by way of CALLER_BUSY
+ *   C2  a reader that finds its key before and after reading `real` has the function of that key
  */
 struct caller {
 	_Atomic uint64_t key;
@@ -47,14 +51,15 @@ __thread unsigned real_cuda_depth __attribute__((tls_model("initial-exec")));
 real_cuda_dlsym_fn *real_cuda_dlsym;
 
 /*
- * relaxed everywhere in this file: the words are addresses of code that was mapped before anyone could
- * learn its address; nothing else is published with them.
+ * relaxed everywhere but in struct caller: the words are addresses of code that was mapped before anyone
+ * could learn its address; nothing else is published with them.
  */
 static _Atomic(void *) driver_seen[REAL_CUDA_DRIVER_COUNT];   // newest answer to a lookup
 static _Atomic(void *) driver_pinned[REAL_CUDA_DRIVER_COUNT];
 static _Atomic(void *) driver_handle;
 static _Atomic(void *) context_device;
 static struct caller callers[CALLERS_MAX];
+static _Atomic uint64_t generation; // how often something was unloaded
 
 static void *
 load(_Atomic(void *) *word)
@@ -256,8 +261,8 @@ find_runtime(enum real_cuda_runtime function, const void *caller, bool *is_pinne
 	if (real == NULL) {
 		void *handle = open_loaded("libcudart"); // also libcudart-0123abcd.so.12 of a wheel
 
-		*is_pinned = handle != NULL;
 		real = handle == NULL ? NULL : look_up(handle, runtime_names[function]);
+		*is_pinned = real != NULL;
 		forget_error();
 	} else if (dladdr(real, &info) != 0 && info.dli_fname != NULL &&
 	           file_name_begins(info.dli_fname, "libcudart")) {
@@ -266,41 +271,70 @@ find_runtime(enum real_cuda_runtime function, const void *caller, bool *is_pinne
 	return real;
 }
 
+static void *
+remembered(const struct caller *entry, uint64_t key)
+{
+	/* acquire: pairs with the release in remember(); the second look must come after the load of `real`. */
+	if (atomic_load_explicit(&entry->key, memory_order_acquire) != key)
+		return NULL;
+	void *real = atomic_load_explicit(&entry->real, memory_order_acquire);
+	return atomic_load_explicit(&entry->key, memory_order_relaxed) == key ? real : NULL;
+}
+
+/* Takes the first place in the probe sequence that is empty or of an older generation. */
+static void
+remember(uint64_t first_index, uint64_t key, void *real)
+{
+	for (uint64_t step = 0; step < CALLERS_PROBE_MAX; step++) {
+		struct caller *entry = &callers[(first_index + step) % CALLERS_MAX];
+		uint64_t owner = atomic_load_explicit(&entry->key, memory_order_relaxed);
+
+		if (owner == CALLER_BUSY ||
+		    (owner != 0 && owner >> CALLER_GENERATION_SHIFT == key >> CALLER_GENERATION_SHIFT))
+			continue;
+		/* acquire: `real` is written after the place is ours, so that readers of the old key notice (C2). */
+		if (!atomic_compare_exchange_strong_explicit(&entry->key, &owner, CALLER_BUSY, memory_order_acquire,
+		                                             memory_order_relaxed))
+			continue;
+		/* release: whoever sees this value sees BUSY or the new key as well. */
+		atomic_store_explicit(&entry->real, real, memory_order_release);
+		atomic_store_explicit(&entry->key, key, memory_order_release); // pairs with remembered()
+		return;
+	}
+}
+
 void *
 real_cuda_runtime(enum real_cuda_runtime function, const void *caller)
 {
-	uint64_t key = (uint64_t)(uintptr_t)caller | (uint64_t)(function + 1) << 56;
-	uint64_t hash = (key * UINT64_C(0x9e3779b97f4a7c15)) >> 32; // 2^64 / golden ratio
-	struct caller *entry = NULL;
+	uint64_t key = (uint64_t)(uintptr_t)caller | (uint64_t)function << 47 |
+	               atomic_load_explicit(&generation, memory_order_relaxed) << CALLER_GENERATION_SHIFT;
+	uint64_t first_index = (key * UINT64_C(0x9e3779b97f4a7c15)) >> 32; // 2^64 / golden ratio
 	bool is_pinned;
 
 	if (real_cuda_depth >= NESTED_MAX)
 		return NULL;
-	for (unsigned step = 0; step < CALLERS_PROBE_MAX; step++) {
-		struct caller *probe = &callers[(hash + step) & (CALLERS_MAX - 1)];
-		uint64_t owner = atomic_load_explicit(&probe->key, memory_order_relaxed);
-
-		if (owner == 0 || owner == key) {
-			entry = probe;
-			break;
-		}
-	}
-	if (entry != NULL && atomic_load_explicit(&entry->key, memory_order_relaxed) == key) {
-		void *known = load(&entry->real);
+	for (uint64_t step = 0; step < CALLERS_PROBE_MAX; step++) {
+		void *known = remembered(&callers[(first_index + step) % CALLERS_MAX], key);
 
 		if (known != NULL)
 			return known;
 	}
 
 	void *real = find_runtime(function, caller, &is_pinned);
-	uint64_t empty = 0;
 
-	if (real == NULL || !is_pinned || entry == NULL)
-		return real;
-	if (atomic_compare_exchange_strong_explicit(&entry->key, &empty, key, memory_order_relaxed,
-	                                            memory_order_relaxed) || empty == key)
-		store(&entry->real, real);
+	if (is_pinned)
+		remember(first_index, key, real);
 	return real;
+}
+
+/*
+ * relaxed: a thread that runs code of a new library has learned of it from the thread that loaded it, after the
+ * unload that made room for it.
+ */
+void
+real_cuda_unloaded(void)
+{
+	atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
 }
 
 int

@@ -29,6 +29,9 @@ extern __thread unsigned real_cuda_depth __attribute__((tls_model("initial-exec"
 void *real_cuda_driver(enum real_cuda_driver function, const void *caller);
 void *real_cuda_runtime(enum real_cuda_runtime function, const void *caller);
 
+/* After the loader unloaded something: call sites may stand for others now. Safe from anywhere. */
+void real_cuda_unloaded(void);
+
 /* A lookup by the program found `real`; from now on the hook of `function` calls that. */
 void real_cuda_found(enum real_cuda_driver function, void *real);
 

@@ -108,11 +108,18 @@ site_here(const void *hook_frame, unsigned domain, uint8_t clock)
 	return site;
 }
 
+/* Address space and files are not volume. */
+static bool
+drives_clock(unsigned domain)
+{
+	return domain != KMEM_DOMAIN_RESERVED && domain != KMEM_DOMAIN_FILE;
+}
+
 /* Everything about a new block but its address. site 0: it could not be booked. */
 static struct address_block
 born(const void *hook_frame, unsigned domain, uint64_t bytes)
 {
-	uint8_t clock = generations_tick(domain <= KMEM_DOMAIN_MMAP ? bytes : 0);
+	uint8_t clock = generations_tick(drives_clock(domain) ? bytes : 0);
 	struct address_block block = { .bytes = bytes, .site = site_here(hook_frame, domain, clock) };
 	struct kmem_site *site;
 	uint64_t total;
@@ -372,7 +379,7 @@ tracker_remapped(const void *hook_frame, const struct range_pieces *old, void *a
 		old_bytes += old->piece[i].end - old->piece[i].start;
 	}
 
-	uint8_t clock = generations_tick(domain <= KMEM_DOMAIN_MMAP ? bytes : 0);
+	uint8_t clock = generations_tick(drives_clock(domain) ? bytes : 0);
 	struct address_block block = { .bytes = bytes, .site = site_here(hook_frame, domain, clock) };
 	if (block.site == 0) {
 		pieces_dead(old);

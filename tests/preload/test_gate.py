@@ -73,13 +73,13 @@ def test_several_runs_make_one_baseline(measure, tmp_path):
 
     assert harness.kmemshim("baseline", measure(), measure(), measure(), "-o", file).returncode == OK
     assert harness.kmemshim("check", measure(), measure(), "--baseline", file).returncode == OK
-    assert harness.kmemshim("check", measure(), measure("leak"), "--baseline", file).returncode == REGRESSION
+    assert harness.kmemshim("check", measure("leak"), measure("leak"), "--baseline", file).returncode == REGRESSION
 
 
 @pytest.mark.parametrize("faults, failures", [((), 0), (("leak",), 1)])
 def test_junit_parses_and_agrees(faults, failures, measure, base, tmp_path):
     file = tmp_path / "junit.xml"
-    done = harness.kmemshim("check", measure(*faults), "--baseline", base, "--junit", file)
+    done = harness.kmemshim("check", measure(*faults), "--baseline", base, "--format", f"text,junit={file}")
     suite = xml.etree.ElementTree.parse(file).getroot()
     cases = list(suite.iter("testcase"))
 

@@ -587,18 +587,31 @@ wrong_paths_have_their_exit_codes(void **state)
 	assert_int_equal(fail.code, EXIT_CAPTURE);
 	assert_non_null(strstr(fail.text, "not a regular file"));
 	assert_int_equal(unlink(text), 0);
+}
 
-	if (geteuid() != 0) {
-		size_t bytes;
-		unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
+static void
+a_file_of_somebody_else_is_told(void **state)
+{
+	struct model_options options = { .capture = path };
+	struct fail fail = { .text = "" };
+	size_t bytes;
+	unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
+	uid_t before = geteuid();
+	struct model *model;
 
-		capture_builder_write(path, file, bytes);
-		assert_int_equal(chmod(path, 0), 0);
-		options.capture = path;
-		assert_null(model_load(&options, &fail));
-		assert_int_equal(fail.code, EXIT_CAPTURE);
-		free(file);
-	}
+	(void)state;
+	capture_builder_write(path, file, bytes);
+	free(file);
+	assert_int_equal(chmod(path, 0), 0);
+	assert_int_equal(chmod(folder, 0755), 0);
+	if (before == 0)
+		assert_int_equal(seteuid(65534), 0); // root may read anything
+	model = model_load(&options, &fail);
+	assert_int_equal(seteuid(before), 0);
+	assert_null(model);
+	assert_int_equal(fail.code, EXIT_CAPTURE);
+	assert_non_null(strstr(fail.text, "Permission denied"));
+	assert_int_equal(unlink(path), 0);
 }
 
 static void
@@ -717,6 +730,7 @@ main(void)
 		cmocka_unit_test(no_flipped_byte_of_a_closed_capture_goes_unseen),
 		cmocka_unit_test(a_file_cut_anywhere_is_no_crash),
 		cmocka_unit_test(wrong_paths_have_their_exit_codes),
+		cmocka_unit_test(a_file_of_somebody_else_is_told),
 		cmocka_unit_test(a_folder_means_its_newest_session),
 		cmocka_unit_test(a_process_is_alive_by_pid_start_and_boot),
 		cmocka_unit_test(texts_are_cleaned),

@@ -1,13 +1,13 @@
 /*
- * limits.h - which limits could end this process, and how close is it now?
+ * memory_limits.h - which limits could end this process, and how close is it now?
  *
  * Called by   lifecycle.c (once, for the header), heartbeat.c (now and then, from a hook).
  * Safe from   anywhere: open, read, close of files under /proc and /sys with buffers on the stack; no allocation.
  *             errno changes.
  * When failing  a file that is missing leaves its fields 0 (counters: UINT64_MAX).
  */
-#ifndef LIMITS_H
-#define LIMITS_H
+#ifndef MEMORY_LIMITS_H
+#define MEMORY_LIMITS_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -15,18 +15,18 @@
 #include "kmem_format.h"
 
 /* Fills limits[], before, machine_bytes ... limit_path of the identity. */
-void limits_read(struct kmem_identity *identity);
+void memory_limits_read(struct kmem_identity *identity);
 
-struct limits_now {
+struct memory_limits_now {
 	uint64_t resident_bytes;   // of this process
 	uint64_t cgroup_bytes;     // charged to the cgroup that owns the limit; 0 = none or unknown
 	uint64_t limit_bytes;      // the smallest limit on physical memory in force now; UINT64_MAX = none
 	uint64_t available_bytes;  // MemAvailable
 	uint64_t swap_free_bytes;
 };
-void limits_read_now(const struct kmem_identity *identity, struct limits_now *now);
+void memory_limits_read_now(const struct kmem_identity *identity, struct memory_limits_now *now);
 
 /* A file of at most size - 1 bytes, terminated; returns its length, 0 when it cannot be read. */
-size_t limits_read_file(const char *path, char *buffer, size_t size);
+size_t memory_limits_read_file(const char *path, char *buffer, size_t size);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * limits.c - which limits could end this process, and how close is it now (see limits.h)?
+ * memory_limits.c - which limits could end this process, and how close is it now (see memory_limits.h)?
  *
  * A cgroup may be limited by itself or by any ancestor: the smallest limit up to the mount's root is the one in force, and its
  * folder is remembered. Version 1 and 2 differ in names only.
  */
-#include "limits.h"
+#include "memory_limits.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 #define UNLIMITED_V1 (UINT64_C(1) << 62) // version 1 says "none" with a number near 2^63
 
 size_t
-limits_read_file(const char *path, char *buffer, size_t size)
+memory_limits_read_file(const char *path, char *buffer, size_t size)
 {
 	int fd = raw_open(path, O_RDONLY | O_CLOEXEC, 0);
 	size_t length = 0;
@@ -69,7 +69,7 @@ file_number(const char *folder, const char *file, uint64_t none)
 	uint64_t number;
 
 	diag_format(path, sizeof(path), "%s/%s", folder, file);
-	return limits_read_file(path, text, sizeof(text)) != 0 && parse_number(text, &number) ? number : none;
+	return memory_limits_read_file(path, text, sizeof(text)) != 0 && parse_number(text, &number) ? number : none;
 }
 
 static uint64_t
@@ -79,7 +79,7 @@ file_named_number(const char *folder, const char *file, const char *name)
 	char text[2048];
 
 	diag_format(path, sizeof(path), "%s/%s", folder, file);
-	if (limits_read_file(path, text, sizeof(text)) == 0)
+	if (memory_limits_read_file(path, text, sizeof(text)) == 0)
 		return UINT64_MAX;
 	return named_number(text, name, UINT64_MAX);
 }
@@ -170,7 +170,7 @@ read_kill_counters(const struct kmem_identity *identity, struct kmem_kill_counte
 		                                    file_number(folder, "memory.failcnt", UINT64_MAX);
 	}
 	static char text[16384]; // too large for a small stack; read once, while nothing else runs here
-	if (limits_read_file("/proc/vmstat", text, sizeof(text)) != 0)
+	if (memory_limits_read_file("/proc/vmstat", text, sizeof(text)) != 0)
 		counters->machine_oom_kill = named_number(text, "oom_kill ", UINT64_MAX);
 }
 
@@ -184,16 +184,16 @@ read_rlimit(struct kmem_identity *identity, uint32_t kind, __rlimit_resource_t r
 }
 
 void
-limits_read(struct kmem_identity *identity)
+memory_limits_read(struct kmem_identity *identity)
 {
 	char text[4096];
 	struct statvfs shm;
 
-	if (limits_read_file("/proc/meminfo", text, sizeof(text)) != 0) {
+	if (memory_limits_read_file("/proc/meminfo", text, sizeof(text)) != 0) {
 		identity->machine_bytes = named_number(text, "MemTotal:", 0) << 10;
 		identity->swap_bytes = named_number(text, "SwapTotal:", 0) << 10;
 	}
-	if (limits_read_file("/proc/self/cgroup", text, sizeof(text)) != 0 &&
+	if (memory_limits_read_file("/proc/self/cgroup", text, sizeof(text)) != 0 &&
 	    !find_cgroup(identity, text, CGROUP_ROOT_V1, 1))
 		find_cgroup(identity, text, CGROUP_ROOT_V2, 2);
 	if (identity->cgroup_version != 0)
@@ -209,13 +209,13 @@ limits_read(struct kmem_identity *identity)
 }
 
 void
-limits_read_now(const struct kmem_identity *identity, struct limits_now *now)
+memory_limits_read_now(const struct kmem_identity *identity, struct memory_limits_now *now)
 {
 	bool is_v2 = identity->cgroup_version == 2;
 	char text[2048];
 
-	*now = (struct limits_now){ .limit_bytes = UINT64_MAX };
-	if (limits_read_file("/proc/self/statm", text, sizeof(text)) != 0) {
+	*now = (struct memory_limits_now){ .limit_bytes = UINT64_MAX };
+	if (memory_limits_read_file("/proc/self/statm", text, sizeof(text)) != 0) {
 		const char *second = strchr(text, ' ');
 		uint64_t pages;
 
@@ -226,7 +226,7 @@ limits_read_now(const struct kmem_identity *identity, struct limits_now *now)
 		now->cgroup_bytes = file_number(identity->limit_path, is_v2 ? "memory.current" : "memory.usage_in_bytes", 0);
 		now->limit_bytes = cgroup_limit(identity->limit_path, identity->cgroup_version);
 	}
-	if (limits_read_file("/proc/meminfo", text, sizeof(text)) != 0) {
+	if (memory_limits_read_file("/proc/meminfo", text, sizeof(text)) != 0) {
 		now->available_bytes = named_number(text, "MemAvailable:", 0) << 10;
 		now->swap_free_bytes = named_number(text, "SwapFree:", 0) << 10;
 	}

@@ -1,0 +1,134 @@
+/*
+ * hand_model.h - a model made by hand: one process on a machine of 16 GiB, four domains, room for sites.
+ *
+ * Tests change what their case is about and leave the rest.
+ */
+#ifndef HAND_MODEL_H
+#define HAND_MODEL_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "model.h"
+#include "rank.h"
+
+#define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
+#define HAND_SITES 16
+#define HAND_FRAMES 8
+#define KIB UINT64_C(1024)
+#define MIB (1024 * KIB)
+#define GIB (1024 * MIB)
+
+enum { HEAP, MMAP, RESERVED, CUDA0, HAND_DOMAINS };
+
+struct hand_model {
+	struct model model;
+	struct model_process process;
+	struct kmem_identity identity;
+	struct kmem_launcher launcher;
+	struct kmem_heartbeat heartbeat;
+	struct model_domain domains[HAND_DOMAINS];
+	struct model_site sites[HAND_SITES];
+	struct model_frame frames[HAND_SITES][HAND_FRAMES];
+	const struct model_frame *stacks[HAND_SITES][HAND_FRAMES];
+	struct model_failed failed;
+};
+
+static inline void
+hand_model_make(struct hand_model *hand)
+{
+	static const char *const names[] = { "heap", "mmap", "reserved", "cuda:0" };
+	static const char command[] = "python\0train.py\0it's";
+
+	memset(hand, 0, sizeof(*hand));
+	for (unsigned i = 0; i < HAND_DOMAINS; i++)
+		hand->domains[i].name = names[i];
+	hand->identity.pid = 4242;
+	hand->identity.parent_pid = 1;
+	hand->identity.is_first = 1;
+	hand->identity.start_realtime_ns = UINT64_C(1700000000000000000);
+	hand->identity.start_monotonic_ns = UINT64_C(5000000000);
+	hand->identity.machine_bytes = 16 * GIB;
+	hand->identity.cgroup_version = 2;
+	strcpy(hand->identity.boot_id, "this-boot");
+	strcpy(hand->identity.session, "feed.4242");
+	strcpy(hand->identity.tool_version, "0.1.0");
+	strcpy(hand->identity.directory, "/home/someone/project");
+	memcpy(hand->identity.command, command, sizeof(command));
+	hand->identity.command_bytes = sizeof(command);
+	hand->heartbeat = (struct kmem_heartbeat){
+		.sequence = 1, .limit_bytes = UINT64_MAX, .available_bytes = 8 * GIB, .resident_bytes = 300 * MIB,
+	};
+	hand->process = (struct model_process){
+		.path = "kmemshim.out/python.4242.1.kmem", .identity = &hand->identity, .state = KMEM_STATE_RUNNING,
+		.exit_code = -1, .heartbeat_count = 1, .heartbeats = &hand->heartbeat, .parent = -1, .name = "train.py",
+		.python_version = 0x030b07f0,
+	};
+	hand->model = (struct model){
+		.process_count = 1, .processes = &hand->process, .domain_count = HAND_DOMAINS, .domains = hand->domains,
+		.sites = hand->sites, .failed = &hand->failed, .session = "feed.4242",
+	};
+}
+
+/* A site below a user's line of a Python script: malloc < library < the line < main. */
+static inline struct model_site *
+hand_model_site(struct hand_model *hand, unsigned domain, uint32_t line, uint64_t live_bytes)
+{
+	size_t number = hand->model.site_count++;
+	struct model_site *site = &hand->sites[number];
+	struct model_frame *frames = hand->frames[number];
+
+	assert_true(number < HAND_SITES);
+	frames[0] = (struct model_frame){ .kind = MODEL_FRAME_NATIVE, .function = "alloc", .file = "",
+		.module = "libfast-0a1b2c3d.so.1.2", .module_path = "/opt/libfast-0a1b2c3d.so.1.2", .module_offset = 64 };
+	frames[1] = (struct model_frame){ .kind = MODEL_FRAME_PYTHON, .function = "full",
+		.file = "/usr/lib/python3/dist-packages/fast/core.py", .line = 330, .module = "core.py", .module_path = "" };
+	frames[2] = (struct model_frame){ .kind = MODEL_FRAME_PYTHON, .function = "epoch",
+		.file = "/home/someone/project/train.py", .line = line, .module = "train.py", .module_path = "",
+		.is_user = true };
+	frames[3] = (struct model_frame){ .kind = MODEL_FRAME_PYTHON, .function = "<module>",
+		.file = "/home/someone/project/train.py", .line = 95, .module = "train.py", .module_path = "",
+		.is_user = true };
+	for (unsigned i = 0; i < 4; i++)
+		hand->stacks[number][i] = &frames[i];
+	*site = (struct model_site){
+		.key = (number + 1) << 16, .domain = domain, .process_count = 1, .live_bytes = live_bytes, .live_count = 1,
+		.peak_bytes = live_bytes, .allocated_bytes = live_bytes, .allocated_count = 1, .generations_alive = 1,
+		.generations_total = 12, .recent_total = 3, .has_stack = true, .frame_count = 4,
+		.frames = hand->stacks[number], .where = &frames[2], .bytes_per_epoch = live_bytes,
+	};
+	hand->domains[domain].live_bytes += live_bytes;
+	hand->domains[domain].peak_bytes += live_bytes;
+	hand->domains[domain].allocated_bytes += live_bytes;
+	hand->domains[domain].live_count++;
+	hand->domains[domain].allocated_count++;
+	return site;
+}
+
+static inline void
+hand_model_generations(struct model_site *site, uint32_t alive, uint32_t total, uint32_t recent, uint32_t recent_total)
+{
+	site->generations_alive = alive;
+	site->generations_total = total;
+	site->recent_alive = recent;
+	site->recent_total = recent_total;
+}
+
+/* The launcher saw it end with this wait status (as wait4() gives it). */
+static inline void
+hand_model_waited(struct hand_model *hand, int wait_status)
+{
+	hand->launcher.is_filled = 1;
+	hand->launcher.wait_status = wait_status;
+	hand->launcher.ended_realtime_ns = hand->identity.start_realtime_ns + UINT64_C(60000000000);
+	hand->process.launcher = &hand->launcher;
+}
+
+#endif

@@ -1,0 +1,139 @@
+/*
+ * test_heartbeat.c - are beats whole, numbered, in their places, and taken when they are due?
+ */
+#include "unit.h"
+
+#include <string.h>
+
+#include "capture_file.h"
+#include "capture_life.h"
+#include "heartbeat.h"
+#include "kmem_words.h"
+#include "memory_limits.h"
+
+#define MIB ((uint64_t)1 << 20)
+
+static int
+start_empty(void **state)
+{
+	struct kmem_identity *identity;
+
+	(void)state;
+	capture_file_forked();
+	identity = &capture_file_header()->identity;
+	identity->page_bytes = 4096;
+	identity->machine_bytes = 1024 * MIB; // the limit in force: a step of 4 MiB
+	heartbeat_take(0);
+	return 0;
+}
+
+static const struct kmem_heartbeat *
+newest(void)
+{
+	const struct kmem_heartbeat *beats = capture_file_heartbeats();
+	const struct kmem_heartbeat *found = &beats[0];
+
+	for (unsigned i = 1; i < KMEM_HEARTBEATS_MAX; i++) {
+		if (beats[i].sequence > found->sequence)
+			found = &beats[i];
+	}
+	return found;
+}
+
+static void
+H1_the_ring_keeps_the_newest_beats_by_number(void **state)
+{
+	uint64_t first = newest()->sequence;
+	uint64_t last_ns = newest()->monotonic_ns;
+
+	(void)state;
+	assert_int_not_equal(first, 0);
+	for (uint64_t i = 1; i <= KMEM_HEARTBEATS_MAX + 10; i++) {
+		heartbeat_take(i * 1000);
+		assert_int_equal(newest()->sequence, first + i);
+		assert_int_equal(newest()->live_bytes, i * 1000);
+		assert_true(newest()->monotonic_ns >= last_ns);
+		last_ns = newest()->monotonic_ns;
+	}
+	for (unsigned i = 0; i < KMEM_HEARTBEATS_MAX; i++) {
+		const struct kmem_heartbeat *beat = &capture_file_heartbeats()[i];
+
+		assert_int_equal(beat->sequence % KMEM_HEARTBEATS_MAX, i);
+		assert_int_equal(beat->live_bytes, (beat->sequence - first) * 1000);
+	}
+}
+
+static void
+a_beat_says_what_the_system_says(void **state)
+{
+	struct memory_limits_now now;
+
+	(void)state;
+	heartbeat_take(77);
+	memory_limits_read_now(&capture_file_header()->identity, &now);
+	assert_true(newest()->resident_bytes > now.resident_bytes / 2);
+	assert_true(newest()->resident_bytes < now.resident_bytes * 2);
+	assert_int_equal(newest()->limit_bytes, now.limit_bytes);
+	assert_int_not_equal(newest()->available_bytes, 0);
+}
+
+static void
+a_step_of_growth_makes_a_beat(void **state)
+{
+	static const struct {
+		uint64_t machine_bytes;
+		uint64_t step_bytes;
+	} cases[] = {
+		{ 1024 * MIB, 4 * MIB },
+		{ 16 * 1024 * MIB, 64 * MIB },
+		{ 10 * MIB, MIB }, // never finer
+		{ 0, MIB },        // no limit known
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		uint64_t step = cases[i].step_bytes;
+		uint64_t before;
+
+		capture_file_header()->identity.machine_bytes = cases[i].machine_bytes;
+		heartbeat_take(100);
+		before = newest()->sequence;
+		heartbeat_after(100 + step - 1);
+		assert_int_equal(newest()->sequence, before);
+		heartbeat_after(100 + step);
+		assert_int_equal(newest()->sequence, before + 1);
+		assert_int_equal(newest()->live_bytes, 100 + step);
+		heartbeat_after(100 + step); // the next step counts from there
+		assert_int_equal(newest()->sequence, before + 1);
+		heartbeat_after(100 + 2 * step);
+		assert_int_equal(newest()->sequence, before + 2);
+	}
+}
+
+static void
+the_resident_set_is_noted_for_domains_at_their_peak(void **state)
+{
+	struct kmem_domain_row *heap = capture_file_domain(KMEM_DOMAIN_HEAP);
+	struct kmem_domain_row *mmap = capture_file_domain(KMEM_DOMAIN_MMAP);
+
+	(void)state;
+	heap->peak = kmem_peak_pack(100, 50, 1); // rising
+	mmap->peak = kmem_peak_pack(10, 50, 1);  // below its peak
+	heap->peak_resident_bytes = mmap->peak_resident_bytes = 1;
+	heartbeat_take(0);
+	assert_int_equal(heap->peak_resident_bytes, newest()->resident_bytes);
+	assert_int_equal(mmap->peak_resident_bytes, 1);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(H1_the_ring_keeps_the_newest_beats_by_number, start_empty),
+		cmocka_unit_test_setup(a_beat_says_what_the_system_says, start_empty),
+		cmocka_unit_test_setup(a_step_of_growth_makes_a_beat, start_empty),
+		cmocka_unit_test_setup(the_resident_set_is_noted_for_domains_at_their_peak, start_empty),
+	};
+
+	return cmocka_run_group_tests_name("heartbeat", tests, NULL, NULL);
+}

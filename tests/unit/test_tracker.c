@@ -1,0 +1,549 @@
+/*
+ * test_tracker.c - do the books of domains and sites agree with a ledger, whatever happens to a block or a mapping?
+ *
+ * The addresses are numbers; the tracker never follows them.
+ */
+#include "unit.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../random.h"
+#include "capture_file.h"
+#include "capture_life.h"
+#include "kmem_words.h"
+#include "native_stack.h"
+#include "site_table.h"
+#include "tracker.h"
+
+#define PAGE UINT64_C(4096)
+#define MIB (UINT64_C(1) << 20)
+#define NOINLINE __attribute__((noinline))
+#define KEEP_FRAME() __asm__ volatile("" ::: "memory") // no tail call
+#define HERE __builtin_frame_address(0)
+#define SITES 3
+
+static int
+start_empty(void **state)
+{
+	(void)state;
+	capture_file_forked();
+	tracker_clear();
+	capture_file_header()->generation_clock = 1;
+	capture_file_header()->identity.page_bytes = 4096;
+	return 0;
+}
+
+static void *
+at(uint64_t addr)
+{
+	return (void *)addr;
+}
+
+/* ---- hooks, and three places in "the program" that call them ---- */
+
+static NOINLINE void
+hook_malloc(uint64_t addr, size_t bytes)
+{
+	tracker_allocated(HERE, at(addr), bytes);
+	KEEP_FRAME();
+}
+
+static NOINLINE void
+hook_realloc(struct live_block old, uint64_t addr, size_t bytes)
+{
+	tracker_resized(HERE, old, at(addr), bytes);
+	KEEP_FRAME();
+}
+
+static NOINLINE void
+hook_mmap(enum kmem_domain domain, uint64_t addr, size_t bytes)
+{
+	tracker_mapped(HERE, domain, at(addr), bytes);
+	KEEP_FRAME();
+}
+
+static NOINLINE void
+hook_mremap(const struct range_pieces *old, uint64_t addr, size_t bytes)
+{
+	tracker_remapped(HERE, old, at(addr), bytes);
+	KEEP_FRAME();
+}
+
+static NOINLINE void
+hook_device(unsigned domain, uint64_t key, uint64_t bytes)
+{
+	tracker_device_allocated(HERE, domain, key, bytes);
+	KEEP_FRAME();
+}
+
+static NOINLINE void
+hook_failed(enum kmem_domain domain, size_t bytes, int error)
+{
+	tracker_failed(HERE, domain, bytes, error);
+	KEEP_FRAME();
+}
+
+struct request {
+	struct live_block old;
+	uint64_t addr;
+	size_t bytes;
+	bool is_realloc;
+};
+
+#define PLACE(name) \
+	static NOINLINE void name(const struct request *request) \
+	{ \
+		if (request->is_realloc) \
+			hook_realloc(request->old, request->addr, request->bytes); \
+		else \
+			hook_malloc(request->addr, request->bytes); \
+		KEEP_FRAME(); \
+	}
+PLACE(place_a)
+PLACE(place_b)
+PLACE(place_c)
+
+static void (*const places[SITES])(const struct request *) = { place_a, place_b, place_c };
+
+/* ---- what the books must say ---- */
+
+struct totals {
+	uint64_t allocated_bytes;
+	uint64_t freed_bytes;
+	uint64_t allocated_count;
+	uint64_t freed_count;
+	uint64_t peak_bytes;
+};
+
+static void
+assert_row(unsigned domain, struct totals wanted)
+{
+	const struct kmem_domain_row *row = capture_file_domain(domain);
+
+	assert_int_equal(row->allocated_bytes, wanted.allocated_bytes);
+	assert_int_equal(row->freed_bytes, wanted.freed_bytes);
+	assert_int_equal(row->allocated_count, wanted.allocated_count);
+	assert_int_equal(row->freed_count, wanted.freed_count);
+	assert_int_equal(kmem_peak_now(row->peak), wanted.allocated_bytes - wanted.freed_bytes);
+	assert_int_equal(kmem_domain_peak_bytes(row->peak), wanted.peak_bytes);
+}
+
+/* P1, P2 and S3: the sites of every domain add up to its row. */
+static void
+assert_sites_add_up(void)
+{
+	uint64_t count = capture_file_header()->used_bytes[KMEM_SECTION_SITES] / sizeof(struct kmem_site);
+
+	for (unsigned domain = 0; domain < KMEM_DOMAINS_MAX; domain++) {
+		const struct kmem_domain_row *row = capture_file_domain(domain);
+		struct totals sum = { 0 };
+
+		for (uint32_t i = 1; i <= count; i++) {
+			const struct kmem_site *site = site_table_at(i);
+
+			if (site->domain != domain)
+				continue;
+			assert_int_equal(kmem_peak_now(site->peak), site->allocated_bytes - site->freed_bytes);
+			sum.allocated_bytes += site->allocated_bytes;
+			sum.freed_bytes += site->freed_bytes;
+			sum.allocated_count += site->allocated_count;
+			sum.freed_count += site->freed_count;
+			sum.peak_bytes += kmem_site_peak_bytes(row->peak, site->peak);
+		}
+		sum.peak_bytes = row->is_used ? sum.peak_bytes : 0;
+		assert_row(domain, sum);
+	}
+}
+
+static uint64_t
+lost(enum kmem_loss loss)
+{
+	return capture_file_header()->losses[loss];
+}
+
+/* ---- heap ---- */
+
+static void
+S3_P2_a_random_heap_agrees_with_a_ledger_site_by_site(void **state)
+{
+	enum { BLOCKS = 300, EVENTS = 30000 };
+	static struct {
+		uint64_t bytes;
+		unsigned site;
+		bool is_live;
+	} blocks[BLOCKS];
+	uint64_t live[SITES] = { 0 };
+	uint64_t count[SITES] = { 0 };
+	uint64_t at_peak[SITES] = { 0 };
+	struct totals all = { 0 };
+	uint64_t random = random_seed();
+
+	(void)state;
+	memset(blocks, 0, sizeof(blocks));
+	for (unsigned i = 0; i < EVENTS; i++) {
+		unsigned which = (unsigned)random_below(&random, BLOCKS);
+		unsigned site = (unsigned)random_below(&random, SITES);
+		uint64_t bytes = random_below(&random, 10) == 0 ? random_below(&random, 4096 * MIB) :
+		                                                  random_below(&random, 2000);
+		unsigned what = (unsigned)random_below(&random, 6);
+		struct request request = { .addr = 0x10000000 + which * UINT64_C(32), .bytes = bytes };
+
+		if (blocks[which].is_live && what < 3) {
+			tracker_freed(at(request.addr));
+			all.freed_bytes += blocks[which].bytes;
+			all.freed_count++;
+			live[blocks[which].site] -= blocks[which].bytes;
+			count[blocks[which].site]--;
+			blocks[which].is_live = false;
+		} else if (blocks[which].is_live && what == 3) { // a realloc that fails
+			tracker_put_back(tracker_take(at(request.addr)));
+		} else {
+			if (blocks[which].is_live) {
+				bytes += bytes == blocks[which].bytes; // a change of site alone is no event of the total
+				request.old = tracker_take(at(request.addr));
+				assert_int_equal(request.old.bytes, blocks[which].bytes);
+				request.is_realloc = true;
+				request.bytes = bytes;
+				all.freed_bytes += blocks[which].bytes;
+				all.freed_count++;
+				live[blocks[which].site] -= blocks[which].bytes;
+				count[blocks[which].site]--;
+			}
+			places[site](&request);
+			all.allocated_bytes += bytes;
+			all.allocated_count++;
+			live[site] += bytes;
+			count[site]++;
+			blocks[which].bytes = bytes;
+			blocks[which].site = site;
+			blocks[which].is_live = true;
+		}
+		if (all.allocated_bytes - all.freed_bytes > all.peak_bytes) {
+			all.peak_bytes = all.allocated_bytes - all.freed_bytes;
+			memcpy(at_peak, live, sizeof(live));
+		}
+	}
+	assert_row(KMEM_DOMAIN_HEAP, all);
+	assert_sites_add_up();
+
+	/* The stack of a place in malloc and of the same place in realloc differ by one line: two sites per place. */
+	uint64_t sites = capture_file_header()->used_bytes[KMEM_SECTION_SITES] / sizeof(struct kmem_site);
+	uint64_t found = 0;
+	assert_int_equal(sites, 2 * SITES);
+	for (unsigned place = 0; place < SITES; place++) {
+		uint64_t sum[3] = { 0 };
+
+		for (uint32_t i = 1; i <= sites; i++) {
+			const struct kmem_site *site = site_table_at(i);
+			const struct kmem_stack *stack = capture_file_at(KMEM_SECTION_RECORDS, site->stack - 1);
+			uint64_t pc = stack->frames[0] & KMEM_FRAME_PC_MASK;
+			uint64_t start = (uint64_t)places[place];
+
+			for (unsigned other = 0; other < SITES; other++) { // the nearest function below is the caller
+				if ((uint64_t)places[other] <= pc && (uint64_t)places[other] > start)
+					start = (uint64_t)places[other];
+			}
+			if (pc < start || start != (uint64_t)places[place])
+				continue;
+			sum[0] += site->allocated_bytes - site->freed_bytes;
+			sum[1] += site->allocated_count - site->freed_count;
+			sum[2] += kmem_site_peak_bytes(capture_file_domain(KMEM_DOMAIN_HEAP)->peak, site->peak);
+			found++;
+		}
+		assert_int_equal(sum[0], live[place]);
+		assert_int_equal(sum[1], count[place]);
+		assert_int_equal(sum[2], at_peak[place]);
+	}
+	assert_int_equal(found, sites);
+	for (enum kmem_loss i = 0; i < KMEM_LOSS_COUNT; i++)
+		assert_int_equal(i == KMEM_LOST_FALLBACK_UNWINDS || i == KMEM_LOST_UNWINDS ? 0 : lost(i), 0);
+}
+
+/* A script of events on one block, and what the heap's row must say afterwards. */
+static void
+a_block_is_counted_as_requested(void **state)
+{
+	(void)state;
+	hook_malloc(0x1000, 0); // malloc(0): a live block of no bytes
+	assert_row(KMEM_DOMAIN_HEAP, (struct totals){ 0, 0, 1, 0, 0 });
+	hook_malloc(0x2000, 100);
+	assert_row(KMEM_DOMAIN_HEAP, (struct totals){ 100, 0, 2, 0, 100 });
+	hook_realloc(tracker_take(at(0x2000)), 0x3000, 150); // moved: the peak is that of the net change
+	assert_row(KMEM_DOMAIN_HEAP, (struct totals){ 250, 100, 3, 1, 150 });
+	hook_realloc(tracker_take(at(0x3000)), 0x3000, 50); // shrunk in place
+	assert_row(KMEM_DOMAIN_HEAP, (struct totals){ 300, 250, 4, 2, 150 });
+	hook_realloc(tracker_take(NULL), 0x4000, 7); // realloc(NULL, n) is malloc
+	assert_row(KMEM_DOMAIN_HEAP, (struct totals){ 307, 250, 5, 2, 150 });
+	hook_realloc(tracker_take(at(0x3000)), 0, 0); // realloc(p, 0) that frees
+	assert_row(KMEM_DOMAIN_HEAP, (struct totals){ 307, 300, 5, 3, 150 });
+	tracker_freed(at(0x4000));
+	tracker_freed(at(0x1000));
+	assert_row(KMEM_DOMAIN_HEAP, (struct totals){ 307, 307, 5, 5, 150 });
+	tracker_freed(NULL);
+	assert_int_equal(lost(KMEM_LOST_UNKNOWN_FREES), 0);
+	assert_sites_add_up();
+}
+
+static void
+unseen_releases_and_allocations_are_counted_not_guessed(void **state)
+{
+	struct live_block unknown;
+
+	(void)state;
+	tracker_freed(at(0x1000));
+	assert_int_equal(lost(KMEM_LOST_UNKNOWN_FREES), 1);
+	assert_row(KMEM_DOMAIN_HEAP, (struct totals){ 0 });
+	unknown = tracker_take(at(0x2000));
+	assert_int_equal(unknown.site, 0);
+	assert_int_equal(lost(KMEM_LOST_UNKNOWN_FREES), 2);
+	tracker_put_back(unknown); // stays unknown
+	assert_row(KMEM_DOMAIN_HEAP, (struct totals){ 0 });
+	hook_realloc(unknown, 0x3000, 10); // known from here
+	assert_row(KMEM_DOMAIN_HEAP, (struct totals){ 10, 0, 1, 0, 10 });
+	hook_malloc(0x3000, 30); // given out again: the old one must have been released
+	assert_int_equal(lost(KMEM_LOST_MISSED_FREES), 1);
+	assert_row(KMEM_DOMAIN_HEAP, (struct totals){ 40, 10, 2, 1, 40 });
+	assert_sites_add_up();
+}
+
+static void
+errno_is_left_alone(void **state)
+{
+	struct range_pieces taken;
+
+	(void)state;
+	errno = 4711;
+	hook_malloc(0x1000, 100);
+	tracker_freed(at(0x1000));
+	tracker_freed(at(0x1000));
+	hook_mmap(KMEM_DOMAIN_MMAP, 0x100000, PAGE);
+	tracker_unmap_begin(at(0x100000), PAGE, &taken);
+	tracker_unmap_end(&taken, true);
+	assert_int_equal(errno, 4711);
+}
+
+/* ---- mappings ---- */
+
+enum step_kind { END, MAP, UNMAP, UNMAP_FAILS, REMAP };
+
+struct step {
+	enum step_kind kind;
+	uint64_t page;
+	uint64_t pages;
+	uint64_t new_page; // of REMAP
+	uint64_t new_pages;
+};
+
+static const struct {
+	const char *what;
+	struct step steps[6];
+	struct totals wanted; // bytes in pages
+} mapping_cases[] = {
+	{ "mapped", { { MAP, 16, 10, 0, 0 } }, { 10, 0, 1, 0, 10 } },
+	{ "and unmapped", { { MAP, 16, 10, 0, 0 }, { UNMAP, 16, 10, 0, 0 } }, { 10, 10, 1, 1, 10 } },
+	{ "its head unmapped", { { MAP, 16, 10, 0, 0 }, { UNMAP, 10, 9, 0, 0 } }, { 10, 3, 1, 0, 10 } },
+	{ "its tail unmapped", { { MAP, 16, 10, 0, 0 }, { UNMAP, 24, 100, 0, 0 } }, { 10, 2, 1, 0, 10 } },
+	{ "a hole", { { MAP, 16, 10, 0, 0 }, { UNMAP, 18, 3, 0, 0 } }, { 10, 3, 1, 0, 10 } },
+	{ "a hole, then the rest", { { MAP, 16, 10, 0, 0 }, { UNMAP, 18, 3, 0, 0 }, { UNMAP, 0, 100, 0, 0 } }, { 10, 10, 1, 1, 10 } },
+	{ "piece by piece", { { MAP, 16, 3, 0, 0 }, { UNMAP, 16, 1, 0, 0 }, { UNMAP, 18, 1, 0, 0 }, { UNMAP, 17, 1, 0, 0 } }, { 3, 3, 1, 1, 3 } },
+	{ "two at once", { { MAP, 16, 3, 0, 0 }, { MAP, 30, 4, 0, 0 }, { UNMAP, 0, 100, 0, 0 } }, { 7, 7, 2, 2, 7 } },
+	{ "parts of two", { { MAP, 16, 4, 0, 0 }, { MAP, 20, 4, 0, 0 }, { UNMAP, 18, 4, 0, 0 } }, { 8, 4, 2, 0, 8 } },
+	{ "unmap fails", { { MAP, 16, 10, 0, 0 }, { UNMAP_FAILS, 18, 3, 0, 0 } }, { 10, 0, 1, 0, 10 } },
+	{ "unmap fails, then works", { { MAP, 16, 10, 0, 0 }, { UNMAP_FAILS, 18, 3, 0, 0 }, { UNMAP, 0, 100, 0, 0 } }, { 10, 10, 1, 1, 10 } },
+	{ "unknown", { { UNMAP, 16, 10, 0, 0 } }, { 0 } },
+	{ "grown by remap", { { MAP, 16, 10, 0, 0 }, { REMAP, 16, 10, 16, 15 } }, { 25, 10, 2, 1, 15 } },
+	{ "moved by remap", { { MAP, 16, 10, 0, 0 }, { REMAP, 16, 10, 50, 10 }, { UNMAP, 50, 10, 0, 0 } }, { 20, 20, 2, 2, 10 } },
+	{ "shrunk by remap", { { MAP, 16, 10, 0, 0 }, { REMAP, 16, 10, 16, 4 } }, { 14, 10, 2, 1, 10 } },
+	{ "unknown remap", { { REMAP, 16, 10, 50, 10 } }, { 0 } },
+};
+
+static void
+run_step(const struct step *step)
+{
+	struct range_pieces taken;
+
+	switch (step->kind) {
+	case MAP:
+		hook_mmap(KMEM_DOMAIN_MMAP, step->page * PAGE, step->pages * PAGE);
+		break;
+	case UNMAP:
+	case UNMAP_FAILS:
+		tracker_unmap_begin(at(step->page * PAGE), step->pages * PAGE, &taken);
+		tracker_unmap_end(&taken, step->kind == UNMAP);
+		break;
+	case REMAP:
+		tracker_unmap_begin(at(step->page * PAGE), step->pages * PAGE, &taken);
+		hook_mremap(&taken, step->new_page * PAGE, step->new_pages * PAGE);
+		break;
+	case END:
+		break;
+	}
+}
+
+static void
+mappings_are_counted_by_what_is_left_of_them(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(mapping_cases); i++) {
+		struct totals wanted = mapping_cases[i].wanted;
+
+		start_empty(state);
+		for (size_t s = 0; mapping_cases[i].steps[s].kind != END; s++)
+			run_step(&mapping_cases[i].steps[s]);
+		print_message("%s\n", mapping_cases[i].what);
+		wanted.allocated_bytes *= PAGE;
+		wanted.freed_bytes *= PAGE;
+		wanted.peak_bytes *= PAGE;
+		assert_row(KMEM_DOMAIN_MMAP, wanted);
+		assert_sites_add_up();
+	}
+}
+
+static void
+one_release_may_take_away_hundreds_of_mappings(void **state)
+{
+	struct range_pieces taken;
+
+	(void)state;
+	for (uint64_t i = 0; i < 333; i++)
+		hook_mmap(KMEM_DOMAIN_MMAP, (1000 + 2 * i) * PAGE, PAGE);
+	tracker_unmap_begin(at(0), 10000 * PAGE, &taken);
+	tracker_unmap_end(&taken, true);
+	assert_row(KMEM_DOMAIN_MMAP, (struct totals){ 333 * PAGE, 333 * PAGE, 333, 333, 333 * PAGE });
+	assert_sites_add_up();
+}
+
+static void
+domains_of_mappings_are_kept_apart(void **state)
+{
+	static const enum kmem_domain domains[] = { KMEM_DOMAIN_MMAP, KMEM_DOMAIN_RESERVED, KMEM_DOMAIN_FILE,
+		                                    KMEM_DOMAIN_SHARED };
+	struct range_pieces taken;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(domains); i++)
+		hook_mmap(domains[i], (100 + i) * PAGE, PAGE);
+	tracker_unmap_begin(at(100 * PAGE), 2 * PAGE, &taken);
+	tracker_unmap_end(&taken, true);
+	for (size_t i = 0; i < ARRAY_LEN(domains); i++)
+		assert_row(domains[i], (struct totals){ PAGE, i < 2 ? PAGE : 0, 1, i < 2, PAGE });
+	assert_sites_add_up();
+}
+
+/* ---- devices ---- */
+
+static void
+devices_have_a_domain_each_and_a_map_of_their_own(void **state)
+{
+	const unsigned first = tracker_device_domain(0);
+	const unsigned second = tracker_device_domain(1);
+	struct live_block block;
+
+	(void)state;
+	hook_device(first, 0x7000, 100);
+	hook_device(second, 0x8000, 200);
+	hook_malloc(0x7000, 5); // the same number, in another address space
+	assert_row(first, (struct totals){ 100, 0, 1, 0, 100 });
+	assert_row(second, (struct totals){ 200, 0, 1, 0, 200 });
+	assert_row(KMEM_DOMAIN_HEAP, (struct totals){ 5, 0, 1, 0, 5 });
+	block = tracker_device_take(0x7000);
+	tracker_device_put_back(block); // the real free failed
+	assert_row(first, (struct totals){ 100, 0, 1, 0, 100 });
+	tracker_device_freed(tracker_device_take(0x7000));
+	tracker_device_freed(tracker_device_take(0x7000)); // twice
+	assert_int_equal(lost(KMEM_LOST_UNKNOWN_FREES), 1);
+	tracker_device_freed(tracker_device_take(0)); // cudaFree(NULL) is nothing
+	assert_int_equal(lost(KMEM_LOST_UNKNOWN_FREES), 1);
+	assert_row(first, (struct totals){ 100, 100, 1, 1, 100 });
+	assert_row(second, (struct totals){ 200, 0, 1, 0, 200 });
+	assert_sites_add_up();
+}
+
+static void
+an_allocation_of_no_device_bytes_is_not_alive_for_ever(void **state)
+{
+	const unsigned domain = tracker_device_domain(0);
+
+	(void)state;
+	hook_device(domain, 0, 0); // cudaMalloc(&p, 0) succeeds and gives NULL
+	assert_int_equal(capture_file_domain(domain)->allocated_count - capture_file_domain(domain)->freed_count, 0);
+}
+
+static void
+device_numbers_out_of_range_share_the_last_row(void **state)
+{
+	static const struct {
+		int device;
+		unsigned domain;
+	} cases[] = { { 0, KMEM_DOMAIN_CUDA_FIRST }, { 1, KMEM_DOMAIN_CUDA_FIRST + 1 }, { 30, KMEM_DOMAIN_CUDA_LAST - 1 },
+		      { 31, KMEM_DOMAIN_CUDA_LAST }, { 32, KMEM_DOMAIN_CUDA_LAST }, { -1, KMEM_DOMAIN_CUDA_LAST } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		assert_int_equal(tracker_device_domain(cases[i].device), cases[i].domain);
+}
+
+/* ---- requests ---- */
+
+static void
+failed_requests_are_a_ring_with_their_site(void **state)
+{
+	const struct kmem_header *header = capture_file_header();
+
+	(void)state;
+	hook_malloc(0x1000, 10);
+	for (unsigned i = 1; i <= KMEM_FAILED_MAX + 3; i++)
+		hook_failed(KMEM_DOMAIN_HEAP, i * MIB, ENOMEM);
+	assert_int_equal(header->failed_count, KMEM_FAILED_MAX + 3);
+	for (unsigned i = 4; i <= KMEM_FAILED_MAX + 3; i++) {
+		const struct kmem_failed *failed = &header->failed[i % KMEM_FAILED_MAX];
+
+		assert_int_equal(failed->sequence, i);
+		assert_int_equal(failed->bytes, i * MIB);
+		assert_int_equal(failed->error, ENOMEM);
+		assert_int_equal(failed->domain, KMEM_DOMAIN_HEAP);
+		assert_int_equal(failed->events_before, 1);
+		assert_int_not_equal(failed->site, 0);
+		assert_int_equal(site_table_at(failed->site)->allocated_count, 0);
+	}
+}
+
+static void
+large_attempts_are_stored_before_they_are_made(void **state)
+{
+	static const struct {
+		size_t bytes;
+		uint64_t wanted;
+	} cases[] = { { MIB - 1, 0 }, { MIB, MIB }, { 5, MIB }, { 900 * MIB, 900 * MIB } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		tracker_attempt(KMEM_DOMAIN_MMAP, cases[i].bytes);
+		assert_int_equal(capture_file_header()->attempt_bytes, cases[i].wanted);
+	}
+	assert_int_equal(capture_file_header()->attempt_domain, KMEM_DOMAIN_MMAP);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(S3_P2_a_random_heap_agrees_with_a_ledger_site_by_site, start_empty),
+		cmocka_unit_test_setup(a_block_is_counted_as_requested, start_empty),
+		cmocka_unit_test_setup(unseen_releases_and_allocations_are_counted_not_guessed, start_empty),
+		cmocka_unit_test_setup(errno_is_left_alone, start_empty),
+		cmocka_unit_test_setup(mappings_are_counted_by_what_is_left_of_them, start_empty),
+		cmocka_unit_test_setup(one_release_may_take_away_hundreds_of_mappings, start_empty),
+		cmocka_unit_test_setup(domains_of_mappings_are_kept_apart, start_empty),
+		cmocka_unit_test_setup(devices_have_a_domain_each_and_a_map_of_their_own, start_empty),
+		cmocka_unit_test_setup(an_allocation_of_no_device_bytes_is_not_alive_for_ever, start_empty),
+		cmocka_unit_test_setup(device_numbers_out_of_range_share_the_last_row, start_empty),
+		cmocka_unit_test_setup(failed_requests_are_a_ring_with_their_site, start_empty),
+		cmocka_unit_test_setup(large_attempts_are_stored_before_they_are_made, start_empty),
+	};
+
+	native_stack_start();
+	return cmocka_run_group_tests_name("tracker", tests, NULL, NULL);
+}
