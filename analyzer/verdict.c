@@ -191,7 +191,7 @@ static const struct cause causes[] = {
 	  "look at the crash itself: PYTHONFAULTHANDLER=1 for a Python program, a debugger for others" },
 	{ "signal", judge_signal, verdict_tell_signal, "find out who sent the signal: a time limit, a scheduler, a person" },
 	{ "failed", judge_failed, verdict_tell_failed, "read the program's own error message" },
-	{ "gone", judge_gone, verdict_tell_gone, "start it with `kmemshim run -- ...`: then how it ended is known" },
+	{ "gone", judge_gone, verdict_tell_gone, "start that program itself with `kmemshim run -- ...`: then how it ended is known" },
 };
 
 static void
@@ -207,6 +207,8 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		               "look for what keeps the blocks of %s alive: often a list that is appended to, a running "
 		               "sum of tensors, or a cache",
 		               verdict_line_text(top, place));
+	else if (facts->refused != NULL)
+		(void)snprintf(verdict->next, sizeof(verdict->next), "ask for less at once there, or raise what limits it");
 	else if (verdict->end == VERDICT_END_OK)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "nothing needs doing; `kmemshim peak` shows who made "
 		                                                     "the peak");

@@ -36,6 +36,7 @@ struct verdict_now {
 struct verdict_facts {
 	const struct model *model;
 	const struct model_process *process; // whose end this is about
+	const struct model_process *lost_child; // a descendant of a program that did well, gone without a mark; NULL
 	enum verdict_end end;
 	int exit_code;                 // with OK, FAILED; -1 = unknown
 	int signal;                    // with SIGNAL

@@ -52,11 +52,11 @@ end_of(const struct model_process *process, const struct verdict_now *now)
 }
 
 /*
- * The first process of the session, or what it became by exec. When that one failed by itself, or is well, but one
- * of its descendants is gone without a trace, the death to explain is the descendant's, the largest one.
+ * The first process of the session, or what it became by exec. When that one failed by itself and one of its
+ * descendants is gone without a trace, the death to explain is the descendant's, the largest one's.
  */
 static const struct model_process *
-subject_of(const struct model *model, const struct verdict_now *now)
+subject_of(const struct model *model, const struct verdict_now *now, const struct model_process **lost_child)
 {
 	const struct model_process *first = &model->processes[0];
 	const struct model_process *lost = NULL;
@@ -72,6 +72,7 @@ subject_of(const struct model *model, const struct verdict_now *now)
 			lost = process;
 	}
 	end = end_of(first, now);
+	*lost_child = end == VERDICT_END_OK ? lost : NULL;
 	return lost != NULL && end == VERDICT_END_FAILED ? lost : first;
 }
 
@@ -220,7 +221,8 @@ verdict_request_state(const struct model *model, const struct verdict_now *now, 
 void
 verdict_facts_gather(const struct model *model, const struct verdict_now *now, struct verdict_facts *facts)
 {
-	*facts = (struct verdict_facts){ .model = model, .process = subject_of(model, now), .exit_code = -1 };
+	*facts = (struct verdict_facts){ .model = model, .exit_code = -1 };
+	facts->process = subject_of(model, now, &facts->lost_child);
 	facts->end = end_of(facts->process, now);
 	facts->is_descendant = facts->process->identity->pid != model->processes[0].identity->pid;
 	if (facts->process->launcher != NULL && WIFSIGNALED(facts->process->launcher->wait_status))

@@ -48,14 +48,21 @@ share_ppm(uint64_t part, uint64_t whole)
 }
 
 static void
-say_who(const struct verdict_facts *facts, struct verdict *verdict)
+say_process(const struct model_process *process, struct verdict *verdict)
 {
 	char name[PLACE_TEXT_BYTES];
 
-	(void)snprintf(name, sizeof(name), "%s", facts->process->name);
+	(void)snprintf(name, sizeof(name), "%s", process->name);
 	(void)text_clean(name, strlen(name));
-	say(verdict, "%s%s (pid %" PRIu32 ")", facts->is_descendant ? "A child process, " : "", name,
-	    facts->process->identity->pid);
+	say(verdict, "%s (pid %" PRIu32 ")", name, process->identity->pid);
+}
+
+static void
+say_who(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	if (facts->is_descendant)
+		say(verdict, "A child process, ");
+	say_process(facts->process, verdict);
 }
 
 /* " When it died 489 MiB was live; 401 MiB of it (82 %) was allocated at train.py:41 epoch." and how it grew. */
@@ -151,6 +158,11 @@ verdict_tell_exited(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	say_who(facts, verdict);
 	say(verdict, facts->exit_code == 0 ? " exited normally, with status 0." : " exited by itself.");
+	if (facts->lost_child != NULL) {
+		say(verdict, " A child of it, ");
+		say_process(facts->lost_child, verdict);
+		say(verdict, ", is gone without a clean-exit mark: it was killed or crashed.");
+	}
 	say_peak(facts, verdict);
 	if (facts->top_live.leak == MODEL_LEAK_LEAK)
 		say_holder(facts, verdict, facts->process->is_finalizing ? "When Python began to shut down" : "At the end");

@@ -205,6 +205,7 @@ static bool
 grow(enum kmem_section kind, size_t end)
 {
 	struct section *section = &sections[kind];
+	int host_errno = errno;
 
 	for (unsigned wait = 0; wait < GROWTH_WAIT_YIELDS; wait++) {
 		if (atomic_load_explicit(&section->is_stuck, memory_order_relaxed))
@@ -219,6 +220,7 @@ grow(enum kmem_section kind, size_t end)
 				          has_file ? file_path : "private capture", strerrorname_np(errno));
 			}
 			atomic_flag_clear_explicit(&growth_lock, memory_order_release);
+			errno = host_errno;
 			return has_grown;
 		}
 		/* acquire: pairs with grow_locked() of the thread that holds the lock. */

@@ -9,125 +9,41 @@
  */
 #include "native_stack.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/uio.h>
 #include <ucontext.h>
 
 #include "capture_file.h"
+#include "checked_memory.h"
 #include "kmem_format.h"
-#include "raw_sys.h"
 #include "settings.h"
+#include "thread_stack.h"
 #include "unwind_libunwind.h"
 #include "unwind_rules.h"
 
 #define ALTERNATE_FRAMES_MAX 512u
-#define WINDOW_BYTES         1024u // read at once from an unknown stack; a power of two that divides a page
-#define MAIN_STACK_BYTES_MIN \
-	(UINT64_C(128) << 20) // the kernel keeps this free below the main stack
-#define MAIN_STACK_BYTES_MAX (UINT64_C(1) << 30)
-#define PAGE_BYTES           UINT64_C(4096)
-
-extern void *__libc_stack_end; // of the dynamic loader: the main thread's stack pointer at start
-
-struct range {
-	uint64_t low;
-	uint64_t high;
-};
-static struct range main_stack;
-
-/* This thread's own stack; low == high: not known. */
-static __thread struct range thread_stack;
-static __thread bool is_thread_stack_known;
-
 struct walk {
-	struct range own;      // this thread's stack
-	struct range readable; // part of it that may be read without asking the kernel
-	bool is_checked;       // sp is elsewhere: every read asks
+	uint64_t readable_low; // [low, end) of the thread's own stack may be read without asking the kernel
+	uint64_t readable_end;
+	bool is_checked; // sp is elsewhere: every read asks
 	struct native_stack *out;
 	uint64_t alternate_visits;
-	uint64_t window_addr; // of window[], 1 = nothing in it
-	uint64_t window[WINDOW_BYTES / 8];
+	struct checked_window window;
 };
 
-/* ---- which stack ---- */
-
-/*
- * Once per thread. pthread_getattr_np() may allocate, and for the main thread read /proc: the reentry
- * guard is held, and the main thread is told apart by its address first.
- */
-static void
-learn_thread_stack(uint64_t sp)
-{
-	int host_errno = errno;
-	pthread_attr_t attributes;
-	void *low = NULL;
-	size_t bytes = 0;
-
-	is_thread_stack_known = true; // also when it fails: then all reads are checked
-	if (sp >= main_stack.low && sp < main_stack.high) {
-		thread_stack = main_stack;
-	} else if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
-		if (pthread_attr_getstack(&attributes, &low, &bytes) == 0) {
-			thread_stack.low = (uintptr_t)low;
-			thread_stack.high = (uintptr_t)low + bytes;
-		}
-		(void)pthread_attr_destroy(&attributes);
-	}
-	errno = host_errno;
-}
-
-static void
-learn_main_stack(void)
-{
-	struct rlimit limit;
-	uint64_t bytes = MAIN_STACK_BYTES_MIN;
-
-	if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur > bytes)
-		bytes = limit.rlim_cur < MAIN_STACK_BYTES_MAX ? limit.rlim_cur : MAIN_STACK_BYTES_MAX;
-	main_stack.high = ((uintptr_t)__libc_stack_end + PAGE_BYTES) & ~(PAGE_BYTES - 1);
-	main_stack.low = main_stack.high - bytes;
-}
-
 /* ---- reading ---- */
-
-static bool
-read_checked(struct walk *walk, uint64_t addr, uint64_t *value)
-{
-	uint64_t start = addr & ~(uint64_t)(WINDOW_BYTES - 1);
-
-	if (addr % 8 != 0 || addr >> KMEM_ADDRESS_BITS != 0)
-		return false;
-	if (walk->window_addr != start) {
-		struct iovec here = { walk->window, WINDOW_BYTES };
-		struct iovec there = { (void *)(uintptr_t)start, WINDOW_BYTES };
-		int host_errno = errno;
-		/* Long constants: an int on the stack of a variadic call has no upper half. */
-		long bytes = syscall(SYS_process_vm_readv, getpid(), &here, 1L, &there, 1L, 0L);
-
-		errno = host_errno;
-		walk->window_addr = bytes == (long)WINDOW_BYTES ? start : 1;
-		if (bytes != (long)WINDOW_BYTES)
-			return false;
-	}
-	*value = walk->window[(addr - start) / 8];
-	return true;
-}
 
 /* Any word of a live stack, not only those of variables: the address sanitizer must not object. */
 __attribute__((no_sanitize_address)) static inline bool
 read_word(struct walk *walk, uint64_t addr, uint64_t *value)
 {
-	if (addr - walk->readable.low < walk->readable.high - walk->readable.low - 7 && addr % 8 == 0) {
+	if (addr - walk->readable_low < walk->readable_end - walk->readable_low - 7 && addr % 8 == 0) {
 		*value = *(const uint64_t *)(uintptr_t)addr;
 		return true;
 	}
 	/* From our own stack nothing leads below the frame where the walk came in, nor elsewhere. */
-	return walk->is_checked && read_checked(walk, addr, value);
+	return walk->is_checked && checked_memory_word(&walk->window, addr, value);
 }
 
 /* From here on sp is in that stack: the thread's own, or one that is not known. */
@@ -135,15 +51,10 @@ static void
 enter_stack(struct walk *walk, uint64_t sp, bool is_own)
 {
 	walk->is_checked = !is_own;
-	walk->readable = is_own ? (struct range){ sp - 16, walk->own.high } : (struct range){ 0, 7 };
+	walk->readable_low = is_own ? sp - 16 : 0;
+	walk->readable_end = is_own ? thread_stack_end(sp) : 7;
 	if (!is_own)
 		walk->out->is_alternate = true;
-}
-
-static inline bool
-is_in_own_stack(const struct walk *walk, uint64_t sp)
-{
-	return sp >= walk->own.low && sp < walk->own.high;
 }
 
 /*
@@ -155,7 +66,8 @@ change_stack(struct walk *walk, uint64_t sp)
 {
 	uint64_t unused;
 
-	enter_stack(walk, sp, is_in_own_stack(walk, sp) && read_checked(walk, sp - 16, &unused));
+	enter_stack(walk, sp,
+	            thread_stack_contains(sp) && checked_memory_word(&walk->window, sp - 16, &unused));
 }
 
 /* ---- keeping ---- */
@@ -220,7 +132,7 @@ walk_by_rules(struct walk *walk, uint64_t pc, uint64_t sp, uint64_t rbp, uint64_
 	uint64_t frames = 0;
 	bool is_expressible = true;
 
-	enter_stack(walk, sp, is_in_own_stack(walk, sp));
+	enter_stack(walk, sp, thread_stack_contains(sp));
 	for (;;) {
 		uint64_t rule = unwind_rules_get(pc, generation);
 		enum unwind_kind kind = unwind_word_kind(rule);
@@ -252,7 +164,7 @@ walk_by_rules(struct walk *walk, uint64_t pc, uint64_t sp, uint64_t rbp, uint64_
 			break;
 		}
 		keep(stack, frames++, pc, sp);
-		if (cfa <= sp && !(walk->is_checked && is_in_own_stack(walk, cfa)))
+		if (cfa <= sp && !(walk->is_checked && thread_stack_contains(cfa)))
 			break;
 		if (!read_word(walk, cfa - 8, &pc))
 			break;
@@ -260,7 +172,7 @@ walk_by_rules(struct walk *walk, uint64_t pc, uint64_t sp, uint64_t rbp, uint64_
 		    !read_word(walk, rbp_addr + (uint64_t)unwind_word_rbp_offset(rule), &rbp))
 			break;
 		sp = cfa;
-		if (walk->is_checked && is_in_own_stack(walk, sp))
+		if (walk->is_checked && thread_stack_contains(sp))
 			change_stack(walk, sp);
 		if (pc == 0) {
 			stack->is_complete = true; // the way threads without tables begin
@@ -319,12 +231,9 @@ native_stack_walk(const void *hook_frame, uint64_t stop_sp, struct native_stack 
 	stack->omitted = 0;
 	stack->is_complete = false;
 	stack->is_alternate = false;
-	if (!is_thread_stack_known)
-		learn_thread_stack(first_sp);
-	walk.own = thread_stack;
 	walk.out = stack;
 	walk.alternate_visits = 0;
-	walk.window_addr = 1;
+	walk.window.addr = CHECKED_WINDOW_EMPTY;
 
 	bool is_by_rules = walk_by_rules(&walk, frame[1], first_sp, frame[0], stop_sp);
 
@@ -340,14 +249,12 @@ native_stack_walk(const void *hook_frame, uint64_t stop_sp, struct native_stack 
 void
 native_stack_start(void)
 {
-	learn_main_stack();
+	thread_stack_start();
 	unwind_rules_start();
-	unwind_libunwind_start();
 }
 
 void
 native_stack_modules_changed(void)
 {
 	unwind_rules_void();
-	unwind_libunwind_flush();
 }

@@ -35,7 +35,7 @@ struct native_stack {
  */
 void native_stack_walk(const void *hook_frame, uint64_t stop_sp, struct native_stack *stack);
 
-/* Once, before the first walk, outside any hook: reads settings, warms libunwind. */
+/* Once, before the first walk, outside any hook: reads settings. */
 void native_stack_start(void);
 
 /* After something was unloaded: what is remembered of code addresses is void. A fork needs no call. */

@@ -197,7 +197,7 @@ python_frames_walk(struct python_stack *stack)
 		return;
 
 	uint64_t sp = (uint64_t)__builtin_frame_address(0);
-	uint64_t stack_end = python_stack_end(sp);
+	uint64_t stack_end = thread_stack_end(sp);
 	uint64_t cframe = layout->tstate_cframe != 0 ? python_memory_u64(state + layout->tstate_cframe) : 0;
 	uint64_t frame;
 	uint32_t run = 0; // first frame of the evaluator that is being read

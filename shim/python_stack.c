@@ -9,58 +9,18 @@
  */
 #include "python_stack.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <stdbool.h>
-#include <sys/uio.h>
 
+#include "checked_memory.h"
 #include "python_memory.h"
-#include "raw_sys.h"
+#include "thread_stack.h"
 
 #define SCAN_BYTES 32768u
 #define EVALUATOR_FRAME_BYTES 1024u // it needs 300 to 400 in 3.8 and 3.9
-#define PAGE_BYTES 4096u            // of x86-64; larger pages only mean needless questions
-
-/* The loader's: where the first thread's stack began. */
-extern void *__libc_stack_end;
 
 /* What the kernel said can be read: one range per thread, the one that holds its latest stack. */
 static __thread uint64_t readable_addr __attribute__((tls_model("initial-exec")));
 static __thread uint64_t readable_end __attribute__((tls_model("initial-exec")));
-
-/*
- * A thread's control block lies above its stack, in the same mapping; the first thread's is elsewhere and below.
- * So the nearer of the two is the end.
- */
-uint64_t
-python_stack_end(uint64_t sp)
-{
-	uint64_t first_end = (uint64_t)__libc_stack_end;
-	uint64_t block = (uint64_t)pthread_self();
-
-	if (block > sp && (block < first_end || first_end <= sp))
-		return block;
-	return first_end > sp ? first_end : sp;
-}
-
-/* Asks for one byte of each page in one system call. */
-static bool
-is_readable(uint64_t addr, uint64_t end)
-{
-	struct iovec pages[SCAN_BYTES / PAGE_BYTES + 1];
-	char bytes[SCAN_BYTES / PAGE_BYTES + 1];
-	unsigned count = 0;
-
-	for (uint64_t page = addr / PAGE_BYTES * PAGE_BYTES; page < end; page += PAGE_BYTES)
-		pages[count++] = (struct iovec){ (void *)page, 1 };
-
-	struct iovec here = { bytes, count };
-	int host_errno = errno;
-	long copied = syscall(SYS_process_vm_readv, syscall(SYS_getpid), &here, 1, pages, count, 0);
-
-	errno = host_errno;
-	return copied == (long)count;
-}
 
 /* Makes [addr, end) known to be readable; at most SCAN_BYTES. */
 static bool
@@ -71,18 +31,20 @@ make_readable(uint64_t addr, uint64_t end)
 
 	bool extends = addr < readable_addr && end >= readable_addr && end <= readable_end;
 
-	if (!is_readable(addr, extends ? readable_addr : end))
+	uint64_t low = checked_memory_readable_from(addr, extends ? readable_addr : end);
+
+	if (low > addr)
 		return false;
 	if (!extends)
 		readable_end = end;
-	readable_addr = addr / PAGE_BYTES * PAGE_BYTES;
+	readable_addr = low;
 	return true;
 }
 
 uint64_t
 python_stack_find_evaluator(uint64_t sp, uint64_t frame, uint64_t text_addr, uint64_t text_end)
 {
-	uint64_t end = python_stack_end(sp);
+	uint64_t end = thread_stack_end(sp);
 
 	sp = (sp + 7) & ~UINT64_C(7);
 	if (end > sp + SCAN_BYTES)

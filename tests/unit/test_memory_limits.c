@@ -1,5 +1,5 @@
 /*
- * test_limits.c - are the limits found that could end this process?
+ * test_memory_limits.c - are the limits found that could end this process?
  */
 #include "unit.h"
 
@@ -176,5 +176,5 @@ main(void)
 		cmocka_unit_test(the_limit_of_an_outer_group_is_found_with_its_owner),
 	};
 
-	return cmocka_run_group_tests_name("limits", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("memory_limits", tests, NULL, NULL);
 }

@@ -237,6 +237,7 @@ a_descendant_that_is_gone_explains_a_failing_parent(void **state)
 	processes[0].exit_code = 0;
 	verdict_decide(&hand.model, &this_boot, &verdict);
 	assert_string_equal(verdict.cause, "exited");
+	assert_non_null(strstr(verdict.text, "A child of it, train.py (pid 4243), is gone"));
 }
 
 static void

@@ -1,0 +1,81 @@
+/*
+ * thread_stack.c - see thread_stack.h.
+ *
+ * The main thread's stack ends where the loader says, and reaches down as far as its limit. A thread's
+ * control block lies at the upper end of its stack, in the same mapping, whoever made that; so its stack is
+ * what can be read without a gap below that block. The page under a stack is a guard or a hole: what lies
+ * beyond, a coroutine's stack perhaps, is not taken for it.
+ *
+ * Not chosen  one mincore() over the range: it says nothing about the protection of a page, so a guard
+ *             would join what it separates.
+ */
+#include "thread_stack.h"
+
+#include <pthread.h>
+#include <sys/resource.h>
+
+#include "checked_memory.h"
+
+#define MAIN_STACK_BYTES_MIN   (UINT64_C(128) << 20) // the kernel keeps this free below the main stack
+#define MAIN_STACK_BYTES_MAX   (UINT64_C(1) << 30)
+#define THREAD_STACK_BYTES_MAX (UINT64_C(256) << 20) // deeper than that it is not known; also bounds the questions
+
+extern void *__libc_stack_end; // of the dynamic loader: the main thread's stack pointer at start
+
+static uint64_t main_low_addr;
+static uint64_t main_end_addr;
+
+/*
+ * Everything from known_low_addr to the control block can be read; 0 = not asked yet. A stack never moves,
+ * so what was found stays true. Only the thread itself writes, inside the reentry guard.
+ */
+static __thread uint64_t known_low_addr __attribute__((tls_model("initial-exec")));
+static __thread bool is_known_lowest __attribute__((tls_model("initial-exec"))); // the page below cannot be read
+
+void
+thread_stack_start(void)
+{
+	struct rlimit limit;
+	uint64_t bytes = MAIN_STACK_BYTES_MIN;
+
+	if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur > bytes)
+		bytes = limit.rlim_cur < MAIN_STACK_BYTES_MAX ? limit.rlim_cur : MAIN_STACK_BYTES_MAX;
+	main_end_addr = ((uintptr_t)__libc_stack_end + CHECKED_PAGE_BYTES) & ~(CHECKED_PAGE_BYTES - 1);
+	main_low_addr = main_end_addr - bytes;
+}
+
+static inline bool
+is_in_main(uint64_t sp)
+{
+	return sp >= main_low_addr && sp < main_end_addr;
+}
+
+uint64_t
+thread_stack_end(uint64_t sp)
+{
+	uint64_t block = (uint64_t)pthread_self();
+
+	if (is_in_main(sp))
+		return main_end_addr;
+	if (block > sp)
+		return block;
+	return main_end_addr > sp ? main_end_addr : sp;
+}
+
+bool
+thread_stack_contains(uint64_t sp)
+{
+	uint64_t block = (uint64_t)pthread_self();
+	uint64_t low = known_low_addr != 0 ? known_low_addr : block & ~(CHECKED_PAGE_BYTES - 1);
+
+	if (is_in_main(sp))
+		return true;
+	if (sp >= low)
+		return sp < block;
+	if (is_known_lowest || block - sp > THREAD_STACK_BYTES_MAX)
+		return false;
+	low = checked_memory_readable_from(sp, low);
+	known_low_addr = low;
+	is_known_lowest = low > sp;
+	return !is_known_lowest;
+}

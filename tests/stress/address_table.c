@@ -1,0 +1,76 @@
+/*
+ * address_table.c - does a block travel whole from the thread that put it to the one that takes it?
+ */
+#include "stress.h"
+
+#include "address_table.h"
+
+#define ROUNDS 20000
+#define MAIL 64
+
+static struct address_table tables[ROUNDS / 100];
+static _Atomic uint64_t mail[MAIL]; // addresses on their way from one thread to another; 0 = none
+static _Atomic uint64_t put_count;
+static _Atomic uint64_t taken_count;
+
+static struct address_block
+block_for(uint64_t addr)
+{
+	return (struct address_block){ addr * 3, (uint32_t)(addr >> 3), (uint8_t)addr };
+}
+
+static void
+take_one(struct address_table *table, uint64_t addr)
+{
+	struct address_block block;
+
+	CHECK(address_table_take(table, addr, &block));
+	CHECK(block.bytes == addr * 3 && block.site == (uint32_t)(addr >> 3) && block.generation == (uint8_t)addr);
+	atomic_fetch_add_explicit(&taken_count, 1, memory_order_relaxed);
+}
+
+/* Everybody puts, hands the address on, and takes what others handed on. Slots are given up and used again all the time. */
+static void
+work(unsigned thread, uint64_t *random)
+{
+	for (uint64_t i = 0; i < ROUNDS; i++) {
+		uint64_t addr = (i * STRESS_THREADS + thread + 1) * 8;
+		uint64_t got;
+
+		CHECK(address_table_put(&tables[0], addr, block_for(addr)));
+		atomic_fetch_add_explicit(&put_count, 1, memory_order_relaxed);
+		stress_yield(random);
+		got = atomic_exchange_explicit(&mail[random_below(random, MAIL)], addr, memory_order_relaxed);
+		if (got != 0)
+			take_one(&tables[0], got);
+	}
+}
+
+/* Everybody at once is the first one to put into a table. */
+static void
+first_puts(unsigned thread, uint64_t *random)
+{
+	for (size_t t = 1; t < sizeof(tables) / sizeof(tables[0]) && t < 40; t++) {
+		uint64_t addr = (thread + 1) * 4096;
+
+		CHECK(address_table_put(&tables[t], addr, block_for(addr)));
+		stress_yield(random);
+		take_one(&tables[t], addr);
+	}
+}
+
+int
+main(void)
+{
+	uint64_t seed = random_seed();
+
+	stress_run(STRESS_THREADS, work, seed);
+	for (unsigned i = 0; i < MAIL; i++) {
+		if (mail[i] != 0)
+			take_one(&tables[0], mail[i]);
+	}
+	CHECK(put_count == taken_count);
+	CHECK(tables[0].live_count == 0);
+	stress_run(STRESS_THREADS, first_puts, seed);
+	return 0;
+}

@@ -1,0 +1,68 @@
+/*
+ * heartbeat.c - does a reader that follows H1 ever take half a beat?
+ */
+#include "stress.h"
+
+#include "capture_file.h"
+#include "heartbeat.h"
+
+#define BEATS 2500
+#define WRITERS 2
+
+static _Atomic unsigned working = WRITERS;
+static _Atomic uint64_t read_count;
+
+/*
+ * The writers say as live bytes what time it is, and the beat's own time is taken after that: a beat whose time is before its
+ * live bytes is made of two.
+ */
+static void
+read_beats(uint64_t *random)
+{
+	while (atomic_load_explicit(&working, memory_order_relaxed) != 0) {
+		struct kmem_heartbeat *beat = &capture_file_heartbeats()[random_below(random, KMEM_HEARTBEATS_MAX)];
+		/* acquire: pairs with the last store in heartbeat_take(). */
+		uint64_t before = atomic_load_explicit(&beat->sequence, memory_order_acquire);
+		/* The order of reading in which a half beat shows: its time is written first. acquire: as a fence would. */
+		uint64_t time_ns = __atomic_load_n(&beat->monotonic_ns, __ATOMIC_ACQUIRE);
+		if (random_below(random, 4) == 0)
+			sched_yield();
+		uint64_t live_bytes = __atomic_load_n(&beat->live_bytes, __ATOMIC_ACQUIRE);
+		uint64_t after = atomic_load_explicit(&beat->sequence, memory_order_relaxed);
+
+		if (before == 0 || before != after)
+			continue;
+		CHECK(before % KMEM_HEARTBEATS_MAX == (uint64_t)(beat - capture_file_heartbeats()));
+		CHECK(time_ns >= live_bytes);
+		atomic_fetch_add_explicit(&read_count, 1, memory_order_relaxed);
+	}
+}
+
+static void
+work(unsigned thread, uint64_t *random)
+{
+	if (thread >= WRITERS) {
+		read_beats(random);
+		return;
+	}
+	for (unsigned i = 0; i < BEATS; i++)
+		heartbeat_take(heartbeat_now_ns());
+	atomic_fetch_sub_explicit(&working, 1, memory_order_relaxed);
+}
+
+int
+main(void)
+{
+	uint64_t newest = 0;
+
+	capture_file_header()->identity.page_bytes = 4096;
+	stress_run(WRITERS + 2, work, random_seed());
+	for (unsigned i = 0; i < KMEM_HEARTBEATS_MAX; i++) {
+		uint64_t sequence = capture_file_heartbeats()[i].sequence;
+
+		newest = sequence > newest ? sequence : newest;
+	}
+	CHECK(newest == (uint64_t)WRITERS * BEATS);
+	CHECK(read_count > 0);
+	return 0;
+}
