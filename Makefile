@@ -44,7 +44,8 @@ COMPILE   = $(CC) $(LANGUAGE) $(OPTIMIZE) $(WARNINGS) $(SANITIZER) -Iinclude -MM
 # call, frame pointers so that its own frames are cheap to step over, cmpxchg16b for the peak words.
 SHIM_FLAGS     := -fPIC -fvisibility=hidden -fno-omit-frame-pointer -fno-optimize-sibling-calls -ftls-model=initial-exec -mcx16 -pthread
 SHIM_LINK      := -shared -Wl,-soname,libkmemshim.so -Wl,-z,now -Wl,-z,relro -Wl,-z,defs -Wl,--as-needed
-SHIM_LIBS      := -lunwind
+# libunwind is opened when the shim is loaded, see shim/unwind_libunwind.c: its headers are needed here.
+SHIM_LIBS      :=
 
 ANALYZER_PKGS  := libdw libelf jansson
 ANALYZER_FLAGS := -fPIE -mcx16 $(shell pkg-config --cflags $(ANALYZER_PKGS) 2>/dev/null)
@@ -66,7 +67,8 @@ ANALYZER_PARTS := $(filter-out $(OBJ)/analyzer/main.o,$(ANALYZER_OBJS))
 
 UNIT_SHIM     := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/test_*.c)))
 UNIT_ANALYZER := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/analyzer/test_*.c)))
-# What several tests of the analyzer share: the files beside them that are no tests themselves.
+BENCHES       := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/bench/bench_*.c)))
+# What tests, fuzzers and benches of the analyzer share: the files beside the unit tests that are none.
 UNIT_SHARED   := $(call object,$(filter-out tests/unit/analyzer/test_%,$(wildcard tests/unit/analyzer/*.c)))
 STRESS        := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/stress/*.c)))
 FUZZERS       := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
@@ -118,18 +120,18 @@ $(STRESS): $(BUILD)/tests/%: tests/%.c $(SHIM_PARTS)
 	$(call quick,$(CC),$<)
 	$(Q)$(TEST_COMPILE) -Ishim -fno-omit-frame-pointer -pthread -MF $@.d -o $@ $< $(SHIM_PARTS) $(SHIM_LIBS) -lcmocka
 
-$(UNIT_ANALYZER): $(BUILD)/tests/%: tests/%.c $(UNIT_SHARED) $(ANALYZER_PARTS)
+$(UNIT_ANALYZER) $(BENCHES): $(BUILD)/tests/%: tests/%.c $(UNIT_SHARED) $(ANALYZER_PARTS)
 	$(Q)mkdir -p $(@D)
 	$(call quick,$(CC),$<)
 	$(Q)$(TEST_COMPILE) -Ianalyzer -MF $@.d -o $@ $< $(UNIT_SHARED) $(ANALYZER_PARTS) $(ANALYZER_LIBS) -lcmocka
 
-$(FUZZERS): $(BUILD)/tests/%: tests/%.c $(ANALYZER_PARTS)
+$(FUZZERS): $(BUILD)/tests/%: tests/%.c $(UNIT_SHARED) $(ANALYZER_PARTS)
 	$(Q)mkdir -p $(@D)
 	$(call quick,$(CC),$<)
-	$(Q)$(TEST_COMPILE) -fsanitize=fuzzer -Ianalyzer -MF $@.d -o $@ $< $(ANALYZER_PARTS) $(ANALYZER_LIBS)
+	$(Q)$(TEST_COMPILE) -fsanitize=fuzzer -Ianalyzer -MF $@.d -o $@ $< $(UNIT_SHARED) $(ANALYZER_PARTS) $(ANALYZER_LIBS)
 
 -include $(patsubst %.o,%.d,$(SHIM_OBJS) $(ANALYZER_OBJS) $(UNIT_SHARED))
--include $(addsuffix .d,$(UNIT_SHIM) $(UNIT_ANALYZER) $(STRESS) $(FUZZERS))
+-include $(addsuffix .d,$(UNIT_SHIM) $(UNIT_ANALYZER) $(STRESS) $(FUZZERS) $(BENCHES))
 
 # --- dependencies and the demo -------------------------------------------------------------------
 
@@ -159,6 +161,8 @@ test: ## unit, whole-program, sanitizer, Python and device tests
 	@$(MAKE) lint
 	@$(MAKE) test-unit
 	@$(MAKE) test-sanitize
+	@$(MAKE) bench
+	@$(MAKE) fuzz FUZZ_SECONDS=20
 	@$(MAKE) test-cuda
 	@$(MAKE) test-python
 	@$(MAKE) test-preload
@@ -197,9 +201,14 @@ fuzz: ## damaged captures against the reader, FUZZ_SECONDS= each (clang)
 fuzz-run: $(FUZZERS)
 	@for program in $^; do \
 		corpus=$(BUILD)/corpus/$${program##*/}; mkdir -p $$corpus; \
+		$$program --write-seeds $$corpus && \
 		$$program -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
-			-artifact_prefix=$$corpus- $$corpus $(wildcard tests/golden) || exit 1; \
+			-artifact_prefix=$$corpus- $$corpus || exit 1; \
 	done
+
+.PHONY: bench
+bench: $(BENCHES) ## what the tool promises about its own speed and size
+	$(call run_each,$^)
 
 # --- tidiness ------------------------------------------------------------------------------------
 

@@ -7,7 +7,6 @@
  * Called by   cmd_*.c.
  * When failing  errors stay in the stream. All texts are cleaned of control characters here.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "place.h"
@@ -16,6 +15,8 @@
 #include "text_clean.h"
 #include "units.h"
 
+#define PAGE_COLUMNS 100
+#define STACK_INDENT 20        // left of the line's own column: paths are long
 #define STACK_FRAMES 4         // under a line
 #define STACK_FRAMES_NATIVE 32 // the same with --native
 #define IMPORTS_NAMED 2
@@ -84,6 +85,7 @@ is_place(const struct report_frame *frame, const struct report_place *where)
 static void
 put_frame(FILE *stream, const struct report_frame *frame, size_t indent, const char *relation)
 {
+	size_t room = PAGE_COLUMNS - 5 - indent;
 	char text[1024];
 
 	if (strcmp(frame->kind, "native") == 0 && frame->file[0] == '\0')
@@ -94,6 +96,8 @@ put_frame(FILE *stream, const struct report_frame *frame, size_t indent, const c
 		               frame->function);
 	else
 		(void)snprintf(text, sizeof(text), "%s %s", short_path(frame->file), frame->function);
+	if (strlen(text) > room)
+		(void)snprintf(text + room - 3, sizeof(text) - room, "...");
 	(void)text_clean(text, strlen(text));
 	(void)fprintf(stream, "%*s%-5s%s\n", (int)indent, "", relation, text);
 }
@@ -276,18 +280,14 @@ static const struct table tables[] = {
 	    { " domain", -9, text_domain } } },
 };
 
-static size_t
+static void
 put_heading(FILE *stream, const char *heading, const struct table *table)
 {
-	size_t width = 0;
-
 	(void)fprintf(stream, "%s\n", heading);
 	for (size_t i = 0; i < 7 && table->columns[i].title != NULL; i++) {
 		(void)fprintf(stream, "%*s", table->columns[i].width, table->columns[i].title);
-		width += (size_t)abs(table->columns[i].width);
 	}
 	(void)fputs("  allocated at\n", stream);
-	return width;
 }
 
 static void
@@ -360,11 +360,10 @@ render_text_lines(const struct report *report, const struct render_options *opti
 	uint64_t hidden_bytes = 0;
 	size_t shown = 0;
 	size_t hidden = 0;
-	size_t indent;
 
 	while (strcmp(table->ranking, report->ranking) != 0)
 		table++;
-	indent = put_heading(stream, options->heading != NULL ? options->heading : report->heading, table);
+	put_heading(stream, options->heading != NULL ? options->heading : report->heading, table);
 	for (size_t i = 0; i < report->line_total; i++) {
 		struct report_line line = report_line(report, i);
 
@@ -376,7 +375,7 @@ render_text_lines(const struct report *report, const struct render_options *opti
 			continue;
 		}
 		put_row(stream, table, &line);
-		put_stack(stream, &line, options, indent + 4);
+		put_stack(stream, &line, options, STACK_INDENT);
 		shown++;
 	}
 	if (shown == 0)

@@ -1,7 +1,7 @@
 # expect: leaks heap where=keras_fit_keeps_arrays.py:30
 """Keras on the small tabular network of many forum posts (768 rows, 8-12-8-1) with a callback that keeps arrays.
 
-After each epoch the callback asks the model about a whole grid, to draw it later, and keeps every answer.
+After each epoch the callback asks the model about a whole grid, to draw it later, and keeps every table of answers.
 """
 import os
 import sys
@@ -13,7 +13,7 @@ import keras
 import numpy as np
 
 EPOCHS = int(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("EPOCHS", 150))
-ROWS, INPUTS, GRID = 768, 8, 131072
+ROWS, INPUTS, GRID = 768, 8, 65536
 
 
 class KeepSurface(keras.callbacks.Callback):
@@ -26,8 +26,8 @@ class KeepSurface(keras.callbacks.Callback):
         print(f"epoch {epoch + 1}/{EPOCHS} loss {logs['loss']:.3f}", flush=True)
         surface = self.model.predict_on_batch(self.grid)
 
-        # In double precision, because the plotting code wants it so.
-        self.surfaces.append(surface.astype(np.float64))
+        # With its coordinates and in double precision, because the plotting code wants it so.
+        self.surfaces.append(np.hstack([self.grid, surface], dtype=np.float64))
 
 
 def main():

@@ -21,7 +21,11 @@ struct address_slot {
 };
 
 struct address_slots {
-	unsigned log2;               // of the number of slots; constant
+	/*
+	 * Of the number of slots; constant. relaxed: slots_of() orders it. Atomic only because the sanitizer does not see that
+	 * the kernel may give a racing thread the place that another one's attempt has just left.
+	 */
+	_Atomic unsigned log2;
 	_Alignas(64) struct address_slot slot[];
 };
 
@@ -29,6 +33,12 @@ static size_t
 bytes_of(unsigned log2)
 {
 	return sizeof(struct address_slots) + ((size_t)1 << log2) * sizeof(struct address_slot);
+}
+
+static unsigned
+log2_of(const struct address_slots *slots)
+{
+	return atomic_load_explicit(&slots->log2, memory_order_relaxed);
 }
 
 static struct address_slots *
@@ -42,7 +52,7 @@ reserve(void)
 		if (bytes_of(log2) <= most_bytes || log2 == SLOTS_LOG2_MIN)
 			fresh = raw_reserve(bytes_of(log2), PROT_READ | PROT_WRITE);
 		if (fresh != NULL) {
-			fresh->log2 = log2;
+			atomic_store_explicit(&fresh->log2, log2, memory_order_relaxed);
 			return fresh;
 		}
 	}
@@ -66,7 +76,7 @@ slots_of(struct address_table *table, bool creates)
 	}
 	if (__atomic_compare_exchange_n(&table->slots, &slots, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return fresh;
-	raw_munmap(fresh, bytes_of(fresh->log2));
+	raw_munmap(fresh, bytes_of(log2_of(fresh)));
 	return slots;
 }
 
@@ -74,9 +84,10 @@ slots_of(struct address_table *table, bool creates)
 static struct address_slot *
 slot_at(struct address_slots *slots, uint64_t addr, unsigned probe)
 {
-	uint64_t start = (addr >> 3) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - slots->log2);
+	unsigned log2 = log2_of(slots);
+	uint64_t start = (addr >> 3) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - log2);
 
-	return &slots->slot[(start + probe) & (((uint64_t)1 << slots->log2) - 1)];
+	return &slots->slot[(start + probe) & (((uint64_t)1 << log2) - 1)];
 }
 
 /* The slot of an address; NULL when it is not there. What the slot says may be read. */
@@ -179,9 +190,9 @@ address_table_clear(struct address_table *table)
 	unsigned log2;
 
 	if (table->slots != NULL) {
-		log2 = table->slots->log2;
+		log2 = log2_of(table->slots);
 		madvise(table->slots, bytes_of(log2), MADV_DONTNEED);
-		table->slots->log2 = log2;
+		atomic_store_explicit(&table->slots->log2, log2, memory_order_relaxed);
 	}
 	atomic_store_explicit(&table->live_count, 0, memory_order_relaxed); // one thread
 	atomic_store_explicit(&table->is_stuck, false, memory_order_relaxed);

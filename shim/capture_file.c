@@ -269,6 +269,29 @@ capture_file_seal_record(struct kmem_record *record)
 	                                 record->bytes - sizeof(record->checksum));
 }
 
+uint32_t
+capture_file_link(_Atomic uint32_t *list, uint32_t index)
+{
+	struct kmem_record *record = capture_file_at(KMEM_SECTION_RECORDS, index);
+	uint32_t previous = atomic_load_explicit(list, memory_order_relaxed);
+
+	do {
+		if (previous > index) { // another thread linked a later record meanwhile: a later copy of ours, then
+			struct kmem_record *copy = capture_file_append(KMEM_SECTION_RECORDS, record->bytes, &index);
+
+			if (copy == NULL)
+				return index; // not in the list: the report lacks it
+			memcpy(copy, record, record->bytes);
+			record = copy;
+		}
+		record->previous = previous;
+		capture_file_seal_record(record);
+		/* release: the record before the index that leads to it (F1). Pairs with the reader's acquire. */
+	} while (!atomic_compare_exchange_weak_explicit(list, &previous, index + 1, memory_order_release,
+	                                                memory_order_relaxed));
+	return index;
+}
+
 void
 capture_file_note(const char *text)
 {
@@ -276,7 +299,6 @@ capture_file_note(const char *text)
 	uint32_t index;
 	struct kmem_note *note = capture_file_append(KMEM_SECTION_RECORDS, sizeof(*note) + length, &index);
 	_Atomic uint32_t *list = &capture_file_header()->notes;
-	uint32_t previous = atomic_load_explicit(list, memory_order_relaxed);
 
 	if (note == NULL)
 		return;
@@ -284,12 +306,7 @@ capture_file_note(const char *text)
 	note->record.bytes = (uint32_t)(sizeof(*note) + length);
 	note->text_bytes = (uint32_t)length;
 	memcpy(note + 1, text, length);
-	do {
-		note->record.previous = previous;
-		capture_file_seal_record(&note->record);
-		/* release: the note before the index that leads to it (F1). Pairs with the reader's acquire. */
-	} while (!atomic_compare_exchange_weak_explicit(list, &previous, index + 1, memory_order_release,
-	                                                memory_order_relaxed));
+	capture_file_link(list, index);
 }
 
 /* ---- life of the file: capture_life.h ---- */

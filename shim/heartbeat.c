@@ -7,6 +7,7 @@
  */
 #include "heartbeat.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <time.h>
@@ -46,23 +47,32 @@ note_peaks(uint64_t resident_bytes)
 	}
 }
 
+/* relaxed: a live reader may look at any moment; whether what it saw is one beat, the sequence tells (H1). */
+static void
+set(uint64_t *field, uint64_t value)
+{
+	__atomic_store_n(field, value, __ATOMIC_RELAXED);
+}
+
 void
 heartbeat_take(uint64_t live_bytes)
 {
 	uint64_t number = atomic_fetch_add_explicit(&sequence, 1, memory_order_relaxed) + 1;
 	struct kmem_heartbeat *beat = &capture_file_heartbeats()[number % KMEM_HEARTBEATS_MAX];
 	struct memory_limits_now now;
+	uint64_t now_ns = heartbeat_now_ns();
+	int host_errno = errno;
 
 	memory_limits_read_now(&capture_file_header()->identity, &now);
 	atomic_store_explicit(&beat->sequence, 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release); // the 0 before the new contents: H1
-	beat->monotonic_ns = heartbeat_now_ns();
-	beat->live_bytes = live_bytes;
-	beat->resident_bytes = now.resident_bytes;
-	beat->cgroup_bytes = now.cgroup_bytes;
-	beat->limit_bytes = now.limit_bytes;
-	beat->available_bytes = now.available_bytes;
-	beat->swap_free_bytes = now.swap_free_bytes;
+	set(&beat->monotonic_ns, now_ns);
+	set(&beat->live_bytes, live_bytes);
+	set(&beat->resident_bytes, now.resident_bytes);
+	set(&beat->cgroup_bytes, now.cgroup_bytes);
+	set(&beat->limit_bytes, now.limit_bytes);
+	set(&beat->available_bytes, now.available_bytes);
+	set(&beat->swap_free_bytes, now.swap_free_bytes);
 	atomic_store_explicit(&beat->sequence, number, memory_order_release); // H1
 	note_peaks(now.resident_bytes);
 
@@ -70,7 +80,8 @@ heartbeat_take(uint64_t live_bytes)
 	if (step < STEP_MIN_BYTES || now.limit_bytes == UINT64_MAX)
 		step = STEP_MIN_BYTES;
 	atomic_store_explicit(&next_bytes, live_bytes + step, memory_order_relaxed);
-	atomic_store_explicit(&next_ns, beat->monotonic_ns + PERIOD_NS, memory_order_relaxed);
+	atomic_store_explicit(&next_ns, now_ns + PERIOD_NS, memory_order_relaxed);
+	errno = host_errno;
 }
 
 void

@@ -11,12 +11,6 @@
 extern __typeof__(_dl_find_object) _dl_find_object __attribute__((weak));
 
 bool
-loaded_object_is_supported(void)
-{
-	return _dl_find_object != NULL;
-}
-
-bool
 loaded_object_find(uint64_t pc, struct loaded_object *object)
 {
 	struct dl_find_object found;

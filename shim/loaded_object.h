@@ -1,10 +1,10 @@
 /*
  * loaded_object.h - which ELF object is mapped at this address, and what of it can be read?
  *
- * Called by   unwind_rules.c and module_map.c.
+ * Called by   unwind_rules.c, unwind_libunwind.c and module_map.c.
  * Safe from   any hook, any signal handler: _dl_find_object() (glibc 2.35 and later) takes no lock and
  *             allocates nothing. Nothing here is cached.
- * When failing  false. With an older libc loaded_object_is_supported() is false and nothing is ever found.
+ * When failing  false. With an older libc nothing is ever found.
  */
 #ifndef LOADED_OBJECT_H
 #define LOADED_OBJECT_H
@@ -21,7 +21,6 @@ struct loaded_object {
 	const struct link_map *link_map; // the loader's own; valid while the object stays loaded
 };
 
-bool loaded_object_is_supported(void);
 bool loaded_object_find(uint64_t pc, struct loaded_object *object);
 
 /* Program headers as mapped, or NULL when they are not in the first page of the object. */

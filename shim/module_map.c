@@ -148,20 +148,6 @@ loaded_generation_of(const struct loaded_object *object)
 	return generation;
 }
 
-static void
-push(struct kmem_module *module, uint32_t index)
-{
-	_Atomic uint32_t *newest = &capture_file_header()->modules;
-	uint32_t previous = atomic_load_explicit(newest, memory_order_relaxed);
-
-	do {
-		module->record.previous = previous;
-		capture_file_seal_record(&module->record);
-		/* release: the record before the index that leads to it (F1, F3). Pairs with the reader. */
-	} while (!atomic_compare_exchange_weak_explicit(newest, &previous, index + 1,
-	                                                memory_order_release, memory_order_relaxed));
-}
-
 static bool
 record_module(const struct loaded_object *object, struct slot *slot)
 {
@@ -188,9 +174,7 @@ record_module(const struct loaded_object *object, struct slot *slot)
 	module->build_id_bytes = build_id_of(object, module->build_id);
 	module->path_bytes = (uint32_t)path_bytes;
 	memcpy(module + 1, path, path_bytes);
-	push(module, index);
-
-	slot->record_index = index;
+	slot->record_index = capture_file_link(&capture_file_header()->modules, index);
 	slot->start_addr = object->start_addr;
 	slot->end_addr = object->end_addr;
 	slot->link_map = object->link_map;

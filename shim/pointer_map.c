@@ -39,7 +39,7 @@
 typedef _Atomic uint64_t window;
 
 struct top {
-	uint64_t leaves_max;                  // constant
+	_Atomic uint64_t leaves_max;          // constant; relaxed: top_table() orders it
 	_Atomic uint64_t listed_count;        // entries of list[] that were handed out
 	window *_Atomic leaf[TOP_ENTRIES];    // by address
 	_Atomic uint32_t list[TOP_ENTRIES];   // numbers of the leaves, some of them perhaps twice or not installed
@@ -67,7 +67,8 @@ top_table(bool creates)
 		atomic_store_explicit(&is_stuck, true, memory_order_relaxed);
 		return NULL;
 	}
-	fresh->leaves_max = most_bytes == SIZE_MAX ? TOP_ENTRIES : most_bytes * 8 / LEAF_BYTES;
+	atomic_store_explicit(&fresh->leaves_max, most_bytes == SIZE_MAX ? TOP_ENTRIES : most_bytes * 8 / LEAF_BYTES,
+	                      memory_order_relaxed);
 	if (__atomic_compare_exchange_n(&top, &found, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return fresh;
 	raw_munmap(fresh, sizeof(*fresh));
@@ -86,7 +87,7 @@ install_leaf(struct top *table, size_t number)
 		return NULL;
 	/* relaxed: it hands out places; only a child that has no other thread reads the list (M3). */
 	listed = atomic_fetch_add_explicit(&table->listed_count, 1, memory_order_relaxed);
-	if (listed < table->leaves_max)
+	if (listed < atomic_load_explicit(&table->leaves_max, memory_order_relaxed))
 		fresh = raw_reserve(LEAF_BYTES, PROT_READ | PROT_WRITE);
 	if (fresh == NULL) {
 		atomic_store_explicit(&is_stuck, true, memory_order_relaxed);

@@ -22,6 +22,7 @@
 #include "python_runtime.h"
 #include "python_stack.h"
 #include "settings.h"
+#include "thread_stack.h"
 
 /* What a frame's owner byte says. */
 #define OWNER_GENERATOR 1

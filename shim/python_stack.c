@@ -1,15 +1,13 @@
 /*
  * python_stack.c - the calling thread's C stack as words; see python_stack.h.
  *
- * The scan may run on a signal's or a coroutine's stack, whose end nobody knows. So no word is read before the
- * kernel said, once per thread and page, that it can be.
+ * The scan may run on a signal's or a coroutine's stack, whose end nobody knows. There the kernel is asked
+ * about each page before a word is read.
  *
  * Not chosen  the first word that equals `frame`: functions that the evaluator calls save its registers, so the
  *             match is often in a frame of theirs.
  */
 #include "python_stack.h"
-
-#include <stdbool.h>
 
 #include "checked_memory.h"
 #include "python_memory.h"
@@ -17,29 +15,6 @@
 
 #define SCAN_BYTES 32768u
 #define EVALUATOR_FRAME_BYTES 1024u // it needs 300 to 400 in 3.8 and 3.9
-
-/* What the kernel said can be read: one range per thread, the one that holds its latest stack. */
-static __thread uint64_t readable_addr __attribute__((tls_model("initial-exec")));
-static __thread uint64_t readable_end __attribute__((tls_model("initial-exec")));
-
-/* Makes [addr, end) known to be readable; at most SCAN_BYTES. */
-static bool
-make_readable(uint64_t addr, uint64_t end)
-{
-	if (addr >= readable_addr && end <= readable_end)
-		return true;
-
-	bool extends = addr < readable_addr && end >= readable_addr && end <= readable_end;
-
-	uint64_t low = checked_memory_readable_from(addr, extends ? readable_addr : end);
-
-	if (low > addr)
-		return false;
-	if (!extends)
-		readable_end = end;
-	readable_addr = low;
-	return true;
-}
 
 uint64_t
 python_stack_find_evaluator(uint64_t sp, uint64_t frame, uint64_t text_addr, uint64_t text_end)
@@ -50,7 +25,7 @@ python_stack_find_evaluator(uint64_t sp, uint64_t frame, uint64_t text_addr, uin
 	if (end > sp + SCAN_BYTES)
 		end = sp + SCAN_BYTES;
 	end &= ~UINT64_C(7);
-	if (end <= sp || !make_readable(sp, end))
+	if (end <= sp || (!thread_stack_contains(sp) && checked_memory_readable_from(sp, end) > sp))
 		return 0;
 
 	for (uint64_t at = sp; at < end; at += 8) {

@@ -2,8 +2,8 @@
  * python_stack.h - where on this thread's C stack is the evaluator?
  *
  * Called by   python_frames.c, on the thread whose stack it is.
- * Safe from   any hook; errno is kept. System calls, one a page, whenever the thread's stack is deeper than at
- *             any call before.
+ * Safe from   any hook; errno is kept. System calls as in thread_stack.h, and nine for a signal's or a
+ *             coroutine's stack.
  * When failing  0: not found.
  */
 #ifndef PYTHON_STACK_H

@@ -24,6 +24,7 @@ extern void *__libc_stack_end; // of the dynamic loader: the main thread's stack
 
 static uint64_t main_low_addr;
 static uint64_t main_end_addr;
+static uint64_t main_block_addr; // its control block: not near its stack
 
 /*
  * Everything from known_low_addr to the control block can be read; 0 = not asked yet. A stack never moves,
@@ -31,6 +32,12 @@ static uint64_t main_end_addr;
  */
 static __thread uint64_t known_low_addr __attribute__((tls_model("initial-exec")));
 static __thread bool is_known_lowest __attribute__((tls_model("initial-exec"))); // the page below cannot be read
+
+static inline bool
+is_in_main(uint64_t sp)
+{
+	return sp >= main_low_addr && sp < main_end_addr;
+}
 
 void
 thread_stack_start(void)
@@ -42,12 +49,8 @@ thread_stack_start(void)
 		bytes = limit.rlim_cur < MAIN_STACK_BYTES_MAX ? limit.rlim_cur : MAIN_STACK_BYTES_MAX;
 	main_end_addr = ((uintptr_t)__libc_stack_end + CHECKED_PAGE_BYTES) & ~(CHECKED_PAGE_BYTES - 1);
 	main_low_addr = main_end_addr - bytes;
-}
-
-static inline bool
-is_in_main(uint64_t sp)
-{
-	return sp >= main_low_addr && sp < main_end_addr;
+	if (is_in_main((uintptr_t)__builtin_frame_address(0)))
+		main_block_addr = (uint64_t)pthread_self();
 }
 
 uint64_t
@@ -57,7 +60,7 @@ thread_stack_end(uint64_t sp)
 
 	if (is_in_main(sp))
 		return main_end_addr;
-	if (block > sp)
+	if (block > sp && block != main_block_addr)
 		return block;
 	return main_end_addr > sp ? main_end_addr : sp;
 }
@@ -70,6 +73,8 @@ thread_stack_contains(uint64_t sp)
 
 	if (is_in_main(sp))
 		return true;
+	if (block == main_block_addr)
+		return false;
 	if (sp >= low)
 		return sp < block;
 	if (is_known_lowest || block - sp > THREAD_STACK_BYTES_MAX)

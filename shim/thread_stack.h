@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Once, before the first question; without it the main thread's stack is not known. */
+/* Once, on the main thread, before the first question; without it that thread's stack is not known. */
 void thread_stack_start(void);
 
 /*

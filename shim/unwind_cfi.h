@@ -2,7 +2,7 @@
  * unwind_cfi.h - what do the unwind tables of an object say about one code address?
  *
  * Called by   unwind_rules.c, once per address and module generation.
- * Safe from   any hook: no state, no allocation, about 2 KiB of stack. Reads nothing outside [low, high).
+ * Safe from   any hook: no state, no allocation, about 2 KiB of stack. Reads nothing but the tables.
  * When failing  damaged tables give UNWIND_NONE: the walk ends there.
  */
 #ifndef UNWIND_CFI_H

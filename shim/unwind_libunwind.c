@@ -1,35 +1,257 @@
-/* unwind_libunwind.c - see unwind_libunwind.h. The only file that sees libunwind. */
-#define UNW_LOCAL_ONLY
+/*
+ * unwind_libunwind.c - see unwind_libunwind.h. The only file that sees libunwind.
+ *
+ * Not chosen  its interface for the own process (unw_init_local): that opens a pipe to test addresses with,
+ *             keeps writing to that number after the program closed it, and takes the loader's lock to find
+ *             tables.
+ * Not chosen  linking it: libunwind.so.8 also defines the _Unwind_ functions, and from a preloaded library
+ *             it would throw the program's C++ exceptions in place of libgcc_s. dlopen() keeps its names to us.
+ */
 #include "unwind_libunwind.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <libunwind.h>
 #include <stdatomic.h>
+#include <string.h>
+#include <sys/resource.h>
 
 #include "capture_file.h"
+#include "checked_memory.h"
 #include "diag.h"
 #include "kmem_format.h"
+#include "loaded_object.h"
+#include "reentry_guard.h"
+#include "thread_stack.h"
+#include "unwind_tables.h"
 
-#define OWN_FRAMES_MAX 64 // between this file and the hook's caller
+#define LIBRARY        "libunwind-x86_64.so.8" // of the package libunwind8
+#define OWN_FRAMES_MAX 64                       // between this file and the hook's caller
 #define NOTES_MAX      4u
+#define REGISTERS      17 // UNW_X86_64_RAX = 0 to UNW_X86_64_RIP = 16
 
-void
-unwind_libunwind_start(void)
+#define TABLE_ENCODING     0x3b // signed 32-bit offsets from .eh_frame_hdr: what every linker writes
+#define TABLE_ENTRY_BYTES  8
+
+/* In no header, but exported for those who bring their own find_proc_info, as debuggers do. */
+extern int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t space, unw_word_t pc,
+                                              unw_dyn_info_t *table, unw_proc_info_t *found,
+                                              int need_unwind_info, void *context);
+
+/* The functions of the library. */
+static struct {
+	__typeof__(unw_create_addr_space) *create_addr_space;
+	__typeof__(unw_set_caching_policy) *set_caching_policy;
+	__typeof__(unw_init_remote) *init_remote;
+	__typeof__(unw_step) *step;
+	__typeof__(unw_get_reg) *get_reg;
+	__typeof__(unw_is_signal_frame) *is_signal_frame;
+	__typeof__(UNW_OBJ(dwarf_search_unwind_table)) *search_unwind_table;
+} library;
+
+#define QUOTE(name)  #name
+#define NAME(symbol) QUOTE(symbol) // the symbol behind libunwind's macro
+
+static const struct {
+	const char *name;
+	void *slot;
+} symbols[] = {
+	{ NAME(unw_create_addr_space), &library.create_addr_space },
+	{ NAME(unw_set_caching_policy), &library.set_caching_policy },
+	{ NAME(unw_init_remote), &library.init_remote },
+	{ NAME(unw_step), &library.step },
+	{ NAME(unw_get_reg), &library.get_reg },
+	{ NAME(unw_is_signal_frame), &library.is_signal_frame },
+	{ NAME(UNW_OBJ(dwarf_search_unwind_table)), &library.search_unwind_table },
+};
+
+static unw_addr_space_t space; // NULL: libunwind is not there, or not yet
+
+/*
+ * Is a thread in libunwind? Then its pools are locked perhaps. A child forked at that moment finds this set
+ * for ever and stays without libunwind: whoever held the lock is not there to release it.
+ */
+static _Atomic bool is_busy;
+
+/* What one walk reads from. */
+struct view {
+	uint64_t registers[REGISTERS];
+	uint64_t stack_low; // [low, end) of the thread's own stack, from here outwards; empty on another one
+	uint64_t stack_end;
+	uint64_t tables_low; // around the tables of the code asked for last: it is on the stack, hence loaded
+	uint64_t tables_end;
+	struct checked_window window;
+};
+
+/* ---- what libunwind asks of us ---- */
+
+static inline bool
+is_within(uint64_t addr, uint64_t low, uint64_t end)
 {
-	unw_context_t registers;
-	unw_cursor_t cursor;
-
-	/* Per thread: the global cache has a lock, which a fork could leave taken for ever. */
-	(void)unw_set_caching_policy(unw_local_addr_space, UNW_CACHE_PER_THREAD);
-	if (unw_getcontext(&registers) == 0 && unw_init_local(&cursor, &registers) == 0)
-		(void)unw_step(&cursor);
+	return addr >= low && addr < end && end - addr >= 8;
 }
 
-void
-unwind_libunwind_flush(void)
+/* Stack memory beside variables is read on purpose: the address sanitizer must not object. */
+__attribute__((no_sanitize_address)) static int
+access_memory(unw_addr_space_t unused, unw_word_t addr, unw_word_t *value, int is_write, void *context)
 {
-	unw_flush_cache(unw_local_addr_space, 0, 0);
+	struct view *view = context;
+
+	(void)unused;
+	if (is_write || addr % 8 != 0)
+		return -UNW_EINVAL;
+	if (is_within(addr, view->stack_low, view->stack_end) ||
+	    is_within(addr, view->tables_low, view->tables_end)) {
+		*value = *(const uint64_t *)(uintptr_t)addr;
+		return 0;
+	}
+	return checked_memory_word(&view->window, addr, value) ? 0 : -UNW_EINVAL;
 }
+
+static int
+access_register(unw_addr_space_t unused, unw_regnum_t number, unw_word_t *value, int is_write,
+                void *context)
+{
+	struct view *view = context;
+
+	(void)unused;
+	if (is_write || number < 0 || number >= REGISTERS)
+		return -UNW_EBADREG;
+	*value = view->registers[number];
+	return 0;
+}
+
+/* Code that the program registered with libunwind: that is another copy of it. */
+static int
+find_registered_code(unw_addr_space_t unused, unw_word_t *list, void *context)
+{
+	(void)unused;
+	(void)list;
+	(void)context;
+	return -UNW_ENOINFO;
+}
+
+/* The search is libunwind's own; we say where the sorted table is. */
+static int
+find_proc_info(unw_addr_space_t asking, unw_word_t pc, unw_proc_info_t *found, int need_unwind_info,
+               void *context)
+{
+	struct view *view = context;
+	struct loaded_object object;
+	unw_dyn_info_t table = { .format = UNW_INFO_FORMAT_REMOTE_TABLE };
+
+	if (!loaded_object_find(pc, &object) || object.eh_frame_header_addr == 0)
+		return -UNW_ENOINFO;
+
+	uint64_t header_addr = object.eh_frame_header_addr;
+
+	if (!loaded_object_readable(&object, header_addr, &view->tables_low, &view->tables_end))
+		return -UNW_ENOINFO;
+
+	struct unwind_bytes header = { (const uint8_t *)(uintptr_t)header_addr,
+		                           (const uint8_t *)(uintptr_t)view->tables_end, false };
+	uint8_t version = unwind_bytes_u8(&header);
+	uint8_t frames_encoding = unwind_bytes_u8(&header);
+	uint8_t count_encoding = unwind_bytes_u8(&header);
+	uint8_t table_encoding = unwind_bytes_u8(&header);
+
+	/* Not "no information": libunwind would start guessing. */
+	if (version != 1 || table_encoding != TABLE_ENCODING)
+		return -UNW_EBADVERSION;
+	(void)unwind_bytes_pointer(&header, frames_encoding, header_addr);
+
+	uint64_t count = unwind_bytes_pointer(&header, count_encoding, header_addr);
+
+	if (header.is_damaged || count > (uint64_t)(header.end - header.at) / TABLE_ENTRY_BYTES)
+		return -UNW_EBADVERSION;
+	table.start_ip = object.start_addr;
+	table.end_ip = object.end_addr;
+	table.u.rti.segbase = header_addr;
+	table.u.rti.table_data = (uintptr_t)header.at;
+	table.u.rti.table_len = count * TABLE_ENTRY_BYTES / sizeof(unw_word_t);
+	return library.search_unwind_table(asking, pc, &table, found, need_unwind_info, context);
+}
+
+static void
+put_unwind_info(unw_addr_space_t unused, unw_proc_info_t *found, void *context)
+{
+	(void)unused;
+	(void)found;
+	(void)context;
+}
+
+/* ---- starting ---- */
+
+static bool
+open_library(void)
+{
+	void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+
+	for (size_t i = 0; i < sizeof symbols / sizeof symbols[0] && handle != NULL; i++) {
+		void *found = dlsym(handle, symbols[i].name);
+
+		if (found == NULL)
+			handle = NULL;
+		memcpy(symbols[i].slot, &found, sizeof found);
+	}
+	if (handle == NULL)
+		(void)dlerror(); // not the program's
+	return handle != NULL;
+}
+
+/*
+ * A constructor, since dlopen() must not be called from a hook: an event can come from within the loader. No
+ * other thread can be there yet.
+ *
+ * The library's first use opens a pipe, for checks in its own address space: without a free descriptor it
+ * does without.
+ */
+__attribute__((constructor)) static void
+construct(void)
+{
+	static unw_accessors_t accessors = {
+		.find_proc_info = find_proc_info,
+		.put_unwind_info = put_unwind_info,
+		.get_dyn_info_list_addr = find_registered_code,
+		.access_mem = access_memory,
+		.access_reg = access_register,
+	};
+	int host_errno = errno;
+	struct rlimit limit;
+	unw_addr_space_t fresh = NULL;
+	bool is_guarded = reentry_guard_enter();
+
+	if (open_library() && getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		struct rlimit none = { .rlim_cur = 0, .rlim_max = limit.rlim_max };
+
+		if (setrlimit(RLIMIT_NOFILE, &none) == 0) {
+			fresh = library.create_addr_space(&accessors, 0);
+			if (fresh != NULL) {
+				unw_cursor_t cursor;
+				struct view view = { .window.addr = CHECKED_WINDOW_EMPTY };
+
+				(void)library.set_caching_policy(fresh, UNW_CACHE_NONE);
+				(void)library.init_remote(&cursor, fresh, &view);
+			}
+			(void)setrlimit(RLIMIT_NOFILE, &limit);
+		}
+	}
+	space = fresh;
+	if (is_guarded)
+		reentry_guard_leave();
+	errno = host_errno;
+}
+
+/* ---- walking ---- */
+
+/* Registers that a callee must keep, at this place. */
+#define STORE_REGISTERS(registers)                                                              \
+	__asm__ volatile("movq %%rbx, 24(%0)\n movq %%rbp, 48(%0)\n movq %%rsp, 56(%0)\n"        \
+	                 "movq %%r12, 96(%0)\n movq %%r13, 104(%0)\n movq %%r14, 112(%0)\n"      \
+	                 "movq %%r15, 120(%0)\n leaq 0(%%rip), %%rax\n movq %%rax, 128(%0)\n"    \
+	                 :                                                                          \
+	                 : "r"(registers)                                                           \
+	                 : "rax", "memory")
 
 static bool
 position(unw_cursor_t *cursor, uint64_t *pc, uint64_t *sp)
@@ -37,56 +259,69 @@ position(unw_cursor_t *cursor, uint64_t *pc, uint64_t *sp)
 	unw_word_t word_pc = 0;
 	unw_word_t word_sp = 0;
 
-	if (unw_get_reg(cursor, UNW_REG_IP, &word_pc) != 0 ||
-	    unw_get_reg(cursor, UNW_REG_SP, &word_sp) != 0)
+	if (library.get_reg(cursor, UNW_REG_IP, &word_pc) != 0 ||
+	    library.get_reg(cursor, UNW_REG_SP, &word_sp) != 0)
 		return false;
 	*pc = word_pc;
 	*sp = word_sp;
 	return true;
 }
 
-enum unwind_end
-unwind_libunwind_walk(uint64_t first_sp, unwind_visitor *visit, void *context)
+static enum unwind_end
+walk(struct view *view, uint64_t first_sp, unwind_visitor *visit, void *context)
 {
-	int host_errno = errno;
-	enum unwind_end end = UNWIND_END_LOST;
-	unw_context_t registers;
 	unw_cursor_t cursor;
 	uint64_t pc = 0;
 	uint64_t sp = 0;
 	unsigned own_frames = 0;
 
-	if (unw_getcontext(&registers) != 0 || unw_init_local(&cursor, &registers) != 0)
-		goto out;
+	if (library.init_remote(&cursor, space, view) != 0)
+		return UNWIND_END_LOST;
 	do {
-		if (++own_frames > OWN_FRAMES_MAX || unw_step(&cursor) <= 0 || !position(&cursor, &pc, &sp))
-			goto out;
+		if (++own_frames > OWN_FRAMES_MAX || library.step(&cursor) <= 0 ||
+		    !position(&cursor, &pc, &sp))
+			return UNWIND_END_LOST;
 	} while (sp != first_sp);
 
-	uint64_t exact =
-		0; // the frame below was interrupted by a signal: its address is the instruction's own
+	/* KMEM_FRAME_EXACT when a signal interrupted the frame: its address is the instruction's own. */
+	uint64_t exact = 0;
 
 	for (unsigned visits = 0; visits < NATIVE_STACK_VISITS_MAX; visits++) {
 		uint64_t this_pc = pc | exact;
 		uint64_t this_sp = sp;
-		int step = unw_step(&cursor);
+		int step = library.step(&cursor);
 
 		if (step > 0 && !position(&cursor, &pc, &sp))
-			goto out;
-		if (!visit(context, this_pc, this_sp, step > 0 ? sp : 0)) {
-			end = UNWIND_END_ASKED;
-			goto out;
-		}
-		if (step <= 0 || pc == 0) {
-			end = step < 0 ? UNWIND_END_LOST : UNWIND_END_OUTERMOST;
-			goto out;
-		}
+			return UNWIND_END_LOST;
+		if (!visit(context, this_pc, this_sp, step > 0 ? sp : 0))
+			return UNWIND_END_ASKED;
+		if (step <= 0 || pc == 0)
+			return step < 0 ? UNWIND_END_LOST : UNWIND_END_OUTERMOST;
 		if (pc >> KMEM_ADDRESS_BITS != 0)
-			goto out;
-		exact = unw_is_signal_frame(&cursor) > 0 ? KMEM_FRAME_EXACT
-		                                         : 0; // true of the interrupted frame
+			return UNWIND_END_LOST;
+		exact = library.is_signal_frame(&cursor) > 0 ? KMEM_FRAME_EXACT : 0;
 	}
-out:
+	return UNWIND_END_LOST;
+}
+
+enum unwind_end
+unwind_libunwind_walk(uint64_t first_sp, unwind_visitor *visit, void *context)
+{
+	struct view view = { .window.addr = CHECKED_WINDOW_EMPTY };
+	int host_errno = errno;
+
+	/* acquire: pairs with the release below; what the last walk did to libunwind's pools is done. */
+	if (space == NULL || atomic_exchange_explicit(&is_busy, true, memory_order_acquire))
+		return UNWIND_END_LOST;
+	STORE_REGISTERS(view.registers);
+	if (thread_stack_contains(view.registers[UNW_X86_64_RSP])) {
+		view.stack_low = view.registers[UNW_X86_64_RSP];
+		view.stack_end = thread_stack_end(view.stack_low);
+	}
+
+	enum unwind_end end = walk(&view, first_sp, visit, context);
+
+	atomic_store_explicit(&is_busy, false, memory_order_release);
 	errno = host_errno;
 	return end;
 }
@@ -127,9 +362,14 @@ void
 unwind_libunwind_verify(uint64_t first_sp, const struct native_stack *stack, bool is_to_the_end)
 {
 	static _Atomic uint32_t notes; // relaxed: a count
+	static _Atomic bool is_told;   // relaxed: likewise
 	struct kmem_header *header = capture_file_header();
 	struct comparison comparison = { .stack = stack, .is_to_the_end = is_to_the_end };
 	uint64_t frames = (uint64_t)stack->count + stack->omitted;
+
+	if (space == NULL && !atomic_exchange_explicit(&is_told, true, memory_order_relaxed))
+		capture_file_note("KMEMSHIM_VERIFY checks nothing: " LIBRARY " is not there");
+
 	enum unwind_end end = unwind_libunwind_walk(first_sp, compare_frame, &comparison);
 
 	if (end == UNWIND_END_LOST && comparison.first_bad == 0)

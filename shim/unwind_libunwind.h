@@ -1,9 +1,13 @@
 /*
  * unwind_libunwind.h - the same walk by libunwind: for what rules cannot express, and to check them.
  *
- * Called by   native_stack.c, inside the reentry guard: libunwind may allocate and take loader locks.
- * Safe from   any hook, at the price of 0.3 to 1 microsecond a frame.
- * When failing  the walk ends, as the result says.
+ * libunwind sees this process as it would see another one: through reads that are checked, tables that are
+ * found without the loader's lock, and no file descriptor.
+ *
+ * Called by   native_stack.c, inside the reentry guard.
+ * Safe from   any hook, at the price of some microseconds a frame. One walk at a time: libunwind has locks
+ *             of its own, so a second thread is turned away instead of waiting.
+ * When failing  the walk ends, as the result says. Without the library installed every walk does.
  */
 #ifndef UNWIND_LIBUNWIND_H
 #define UNWIND_LIBUNWIND_H
@@ -25,9 +29,6 @@ enum unwind_end {
  */
 typedef bool unwind_visitor(void *context, uint64_t pc, uint64_t sp, uint64_t cfa);
 
-/* Once, outside any hook: lets libunwind do its first-time work. */
-void unwind_libunwind_start(void);
-
 /* Walks from the frame whose stack pointer is first_sp; a frame further out than the caller of this. */
 enum unwind_end unwind_libunwind_walk(uint64_t first_sp, unwind_visitor *visit, void *context);
 
@@ -39,8 +40,5 @@ enum unwind_end unwind_libunwind_walk(uint64_t first_sp, unwind_visitor *visit, 
  */
 void unwind_libunwind_verify(uint64_t first_sp, const struct native_stack *stack,
                              bool is_to_the_end);
-
-/* Something was unloaded: forget what is remembered. */
-void unwind_libunwind_flush(void);
 
 #endif

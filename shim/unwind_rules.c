@@ -32,12 +32,14 @@ pack(struct unwind_rule rule, uint64_t generation)
 
 /* The code that the kernel returns to after a handler: mov $SYS_rt_sigreturn, %rax; syscall. */
 static bool
-is_signal_trampoline(uint64_t pc, const struct unwind_tables *tables)
+is_signal_trampoline(uint64_t pc, const struct loaded_object *object)
 {
 	static const uint8_t code[] = { 0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05 };
 
-	return pc >= tables->low_addr && pc < tables->high_addr &&
-	       tables->high_addr - pc >= sizeof code &&
+	uint64_t low;
+	uint64_t high;
+
+	return loaded_object_readable(object, pc, &low, &high) && high - pc >= sizeof code &&
 	       memcmp((const void *)(uintptr_t)pc, code, sizeof code) == 0;
 }
 
@@ -48,28 +50,27 @@ compute(uint64_t pc_word)
 	uint64_t pc = pc_word & KMEM_FRAME_PC_MASK;
 	uint64_t lookup_pc = pc_word & KMEM_FRAME_EXACT ? pc : pc - 1;
 	struct loaded_object object;
-	struct unwind_tables tables;
 
 	if (pc == unwind_rules.coroutine_end_pc) {
 		rule.kind = UNWIND_END;
 		return rule;
 	}
-	if (!loaded_object_is_supported()) {
-		rule.kind = UNWIND_INEXPRESSIBLE; // libunwind finds tables its own way
-		return rule;
-	}
 	if (!loaded_object_find(lookup_pc, &object) || object.eh_frame_header_addr == 0)
 		return rule;
-	tables.header_addr = object.eh_frame_header_addr;
-	if (!loaded_object_readable(&object, tables.header_addr, &tables.low_addr, &tables.high_addr))
+
+	struct unwind_tables tables = { .header_addr = object.eh_frame_header_addr };
+	uint64_t frames_addr = 0;
+	uint64_t unused;
+
+	if (loaded_object_readable(&object, tables.header_addr, &unused, &tables.header_end_addr))
+		frames_addr = unwind_tables_frames(&tables);
+	if (frames_addr == 0 ||
+	    !loaded_object_readable(&object, frames_addr, &tables.low_addr, &tables.high_addr))
 		return rule;
 	rule = unwind_cfi_rule(&tables, pc, lookup_pc);
-	if (rule.kind == UNWIND_SIGNAL) {
-		/* Other trampolines keep the registers elsewhere; their tables can say where. */
-		if (!loaded_object_readable(&object, lookup_pc, &tables.low_addr, &tables.high_addr) ||
-		    !is_signal_trampoline(pc, &tables))
-			rule.kind = UNWIND_INEXPRESSIBLE;
-	}
+	/* Other trampolines keep the registers elsewhere; their tables can say where. */
+	if (rule.kind == UNWIND_SIGNAL && !is_signal_trampoline(pc, &object))
+		rule.kind = UNWIND_INEXPRESSIBLE;
 	return rule;
 }
 

@@ -247,7 +247,7 @@ static uint64_t
 table_value(const struct unwind_tables *tables, uint64_t addr, uint8_t encoding)
 {
 	struct unwind_bytes entry = { (const uint8_t *)(uintptr_t)addr,
-		                          (const uint8_t *)(uintptr_t)tables->high_addr, false };
+		                          (const uint8_t *)(uintptr_t)tables->header_end_addr, false };
 
 	return unwind_bytes_pointer(&entry, encoding, tables->header_addr);
 }
@@ -270,35 +270,56 @@ description_scan(const struct unwind_tables *tables, uint64_t frames_addr, uint6
 	return 0;
 }
 
+struct header {
+	struct unwind_bytes rest; // what follows the fields below
+	uint8_t count_encoding;
+	uint8_t table_encoding;
+	uint64_t frames_addr;
+};
+
+static bool
+header_open(const struct unwind_tables *tables, struct header *header)
+{
+	if (tables->header_addr >= tables->header_end_addr)
+		return false;
+	header->rest = (struct unwind_bytes){ (const uint8_t *)(uintptr_t)tables->header_addr,
+		                                  (const uint8_t *)(uintptr_t)tables->header_end_addr, false };
+
+	uint8_t version = unwind_bytes_u8(&header->rest);
+	uint8_t frames_encoding = unwind_bytes_u8(&header->rest);
+
+	header->count_encoding = unwind_bytes_u8(&header->rest);
+	header->table_encoding = unwind_bytes_u8(&header->rest);
+	if (version != 1 || frames_encoding == ENCODING_OMIT)
+		return false;
+	header->frames_addr = unwind_bytes_pointer(&header->rest, frames_encoding, tables->header_addr);
+	return !header->rest.is_damaged;
+}
+
+uint64_t
+unwind_tables_frames(const struct unwind_tables *tables)
+{
+	struct header header;
+
+	return header_open(tables, &header) ? header.frames_addr : 0;
+}
+
 /* Address of the FDE that may cover pc, 0 = none. */
 static uint64_t
 description_find(const struct unwind_tables *tables, uint64_t pc)
 {
-	if (tables->header_addr < tables->low_addr || tables->header_addr >= tables->high_addr)
+	struct header header;
+
+	if (!header_open(tables, &header))
 		return 0;
+	if (header.count_encoding == ENCODING_OMIT || header.table_encoding == ENCODING_OMIT)
+		return description_scan(tables, header.frames_addr, pc);
 
-	struct unwind_bytes header = { (const uint8_t *)(uintptr_t)tables->header_addr,
-		                           (const uint8_t *)(uintptr_t)tables->high_addr, false };
-	uint8_t version = unwind_bytes_u8(&header);
-	uint8_t frames_encoding = unwind_bytes_u8(&header);
-	uint8_t count_encoding = unwind_bytes_u8(&header);
-	uint8_t table_encoding = unwind_bytes_u8(&header);
-
-	if (version != 1 || frames_encoding == ENCODING_OMIT)
-		return 0;
-
-	uint64_t frames_addr = unwind_bytes_pointer(&header, frames_encoding, tables->header_addr);
-
-	if (header.is_damaged)
-		return 0;
-	if (count_encoding == ENCODING_OMIT || table_encoding == ENCODING_OMIT)
-		return description_scan(tables, frames_addr, pc);
-
-	uint64_t count = unwind_bytes_pointer(&header, count_encoding, tables->header_addr);
-	uint64_t table_addr = (uintptr_t)header.at;
+	uint64_t count = unwind_bytes_pointer(&header.rest, header.count_encoding, tables->header_addr);
+	uint64_t table_addr = (uintptr_t)header.rest.at;
 	uint64_t value_bytes = 0;
 
-	switch (table_encoding & 0x0f) {
+	switch (header.table_encoding & 0x0f) {
 	case ENCODING_UDATA4:
 	case ENCODING_SDATA4:
 		value_bytes = 4;
@@ -309,9 +330,9 @@ description_find(const struct unwind_tables *tables, uint64_t pc)
 		value_bytes = 8;
 		break;
 	default:
-		return description_scan(tables, frames_addr, pc); // cannot be searched by halves
+		return description_scan(tables, header.frames_addr, pc); // cannot be searched by halves
 	}
-	if (header.is_damaged || count > (tables->high_addr - table_addr) / (2 * value_bytes))
+	if (header.rest.is_damaged || count > (tables->header_end_addr - table_addr) / (2 * value_bytes))
 		return 0;
 
 	uint64_t low = 0;
@@ -320,7 +341,7 @@ description_find(const struct unwind_tables *tables, uint64_t pc)
 	while (low < high) {
 		uint64_t middle = low + (high - low) / 2;
 
-		if (table_value(tables, table_addr + middle * 2 * value_bytes, table_encoding) <= pc)
+		if (table_value(tables, table_addr + middle * 2 * value_bytes, header.table_encoding) <= pc)
 			low = middle + 1;
 		else
 			high = middle;
@@ -328,7 +349,7 @@ description_find(const struct unwind_tables *tables, uint64_t pc)
 	if (low == 0)
 		return 0;
 	return table_value(tables, table_addr + (low - 1) * 2 * value_bytes + value_bytes,
-	                   table_encoding);
+	                   header.table_encoding);
 }
 
 bool

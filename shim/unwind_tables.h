@@ -2,7 +2,7 @@
  * unwind_tables.h - which entry of .eh_frame covers a code address, and how are its bytes read?
  *
  * Called by   unwind_cfi.c.
- * Safe from   any hook: no state, no allocation. Reads nothing outside [low_addr, high_addr).
+ * Safe from   any hook: no state, no allocation. Reads nothing outside the two ranges of struct unwind_tables.
  * When failing  false: no entry, or damaged ones.
  */
 #ifndef UNWIND_TABLES_H
@@ -15,12 +15,16 @@
 #define UNWIND_REGISTER_RSP    7
 #define UNWIND_REGISTER_RETURN 16
 
-/* The unwind tables of one object, in memory. */
+/* The unwind tables of one object, in memory. Some linkers put the two parts into different segments. */
 struct unwind_tables {
-	uint64_t header_addr; // .eh_frame_hdr
-	uint64_t low_addr;    // of the readable bytes around it
+	uint64_t header_addr;     // .eh_frame_hdr
+	uint64_t header_end_addr; // of the readable bytes from there on
+	uint64_t low_addr;        // of the readable bytes around .eh_frame
 	uint64_t high_addr;
 };
+
+/* Where the header says that .eh_frame is; 0 = a damaged header. Needs only the first two fields. */
+uint64_t unwind_tables_frames(const struct unwind_tables *tables);
 
 /* Bytes still to be read. Reading past the end gives 0 and sets is_damaged, for good. */
 struct unwind_bytes {

@@ -70,7 +70,7 @@ a_beat_says_what_the_system_says(void **state)
 
 	(void)state;
 	heartbeat_take(77);
-	memory_memory_limits_read_now(&capture_file_header()->identity, &now);
+	memory_limits_read_now(&capture_file_header()->identity, &now);
 	assert_true(newest()->resident_bytes > now.resident_bytes / 2);
 	assert_true(newest()->resident_bytes < now.resident_bytes * 2);
 	assert_int_equal(newest()->limit_bytes, now.limit_bytes);

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
 
-#include "../../shim/memory_limits.h"
+#include "memory_limits.h"
 
 #define CGROUPS "/sys/fs/cgroup/memory"
 #define LIMIT_BYTES (96u << 20)

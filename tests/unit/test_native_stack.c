@@ -422,15 +422,15 @@ stops_where_asked(void **state)
 /* ---- modules that come and go ---- */
 
 static bool
-build(const char *folder, const char *name, unsigned frame_bytes)
+build(const char *folder, const char *name, unsigned frame_bytes, const char *flags)
 {
 	char command[1024];
 
 	snprintf(command, sizeof command,
 	         "printf 'void %s(void (*call)(void *), void *context)"
 	         "{ volatile char room[%u]; room[0] = 1; call(context); room[1] = 1; }' |"
-	         " ${CC:-cc} -x c -shared -fPIC -O1 -fomit-frame-pointer -o %s/%s.so -",
-	         name, frame_bytes, folder, name);
+	         " ${CC:-cc} -x c -shared -fPIC -O1 -fomit-frame-pointer %s -o %s/%s.so -",
+	         name, frame_bytes, flags, folder, name);
 	return system(command) == 0;
 }
 
@@ -472,7 +472,7 @@ another_library_at_the_same_address(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(folder));
 
-	if (!build(folder, "first", 100) || !build(folder, "second", 600))
+	if (!build(folder, "first", 100, "") || !build(folder, "second", 600, ""))
 		skip(); // no compiler here
 
 	void *first = open_built(folder, "first");
@@ -521,6 +521,30 @@ another_library_at_the_same_address(void **state)
 	assert_int_equal(system(command), 0);
 }
 
+/* As in some libraries of NVIDIA: .eh_frame is not in the segment of its header, and a gap is between. */
+static void
+tables_in_two_segments(void **state)
+{
+	char folder[] = "/tmp/test_native_stack.XXXXXX";
+	char command[256];
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	bool is_built = build(folder, "apart", 100, "-Wl,--section-start=.eh_frame=0x400000");
+
+	if (is_built) {
+		void *library = open_built(folder, "apart");
+
+		assert_non_null(library);
+		check_scene(through_library, dlsym(library, "apart"));
+		dlclose(library);
+	}
+	snprintf(command, sizeof command, "rm -r %s", folder);
+	assert_int_equal(system(command), 0);
+	if (!is_built)
+		skip(); // no compiler here
+}
+
 static int
 start(void **state)
 {
@@ -545,6 +569,7 @@ main(void)
 		cmocka_unit_test(made_up_frames_end_the_walk),
 		cmocka_unit_test(stops_where_asked),
 		cmocka_unit_test(another_library_at_the_same_address),
+		cmocka_unit_test(tables_in_two_segments),
 	};
 
 	return cmocka_run_group_tests(tests, start, NULL);

@@ -96,7 +96,8 @@ make(struct made *made, const char *augmentation, const uint8_t *program, size_t
 	length = (uint32_t)(made->used - fde - 4);
 	memcpy(made->bytes + fde, &length, 4);
 	made->tables.header_addr = (uintptr_t)made->bytes;
-	made->tables.low_addr = (uintptr_t)made->bytes;
+	made->tables.header_end_addr = (uintptr_t)made->bytes + cie_at;
+	made->tables.low_addr = (uintptr_t)made->bytes + cie_at; // as if in a segment of their own
 	made->tables.high_addr = (uintptr_t)made->bytes + made->used;
 }
 
@@ -289,6 +290,7 @@ damaged_tables_do_not_crash(void **state)
 
 	(void)state;
 	assert_true(loaded_object_readable(&object, real.header_addr, &real.low_addr, &real.high_addr));
+	real.header_end_addr = real.high_addr; // libc has both parts in one segment
 
 	/* From the header to the end of .eh_frame; exactly, so that the sanitizer sees a byte too many. */
 	size_t bytes = real.high_addr - real.header_addr;
@@ -297,7 +299,8 @@ damaged_tables_do_not_crash(void **state)
 		bytes = 300000;
 	for (int round = 0; round < 400; round++) {
 		uint8_t *copy = malloc(bytes);
-		struct unwind_tables tables = { (uintptr_t)copy, (uintptr_t)copy, (uintptr_t)copy + bytes };
+		struct unwind_tables tables = { (uintptr_t)copy, (uintptr_t)copy + bytes, (uintptr_t)copy,
+			                            (uintptr_t)copy + bytes };
 		uint64_t shift = tables.header_addr - real.header_addr; // everything in it is relative
 
 		memcpy(copy, (const void *)(uintptr_t)real.header_addr, bytes);

@@ -11,15 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "capture_builder.h"
 #include "capture_reader.h"
 #include "kmem_words.h"
 #include "model.h"
-#include "process_tree.h"
-#include "text_clean.h"
 
 #define COUNT_OF(list) (sizeof(list) / sizeof((list)[0]))
 
@@ -563,164 +560,6 @@ a_file_cut_anywhere_is_no_crash(void **state)
 	free(file);
 }
 
-static void
-wrong_paths_have_their_exit_codes(void **state)
-{
-	char text[256];
-	struct fail fail;
-	struct model_options options = { .capture = text };
-
-	(void)state;
-	(void)snprintf(text, sizeof(text), "%s/missing.kmem", folder);
-	assert_null(model_load(&options, &fail));
-	assert_int_equal(fail.code, EXIT_USAGE);
-
-	(void)snprintf(text, sizeof(text), "%s/empty", folder);
-	assert_int_equal(mkdir(text, 0700), 0);
-	assert_null(model_load(&options, &fail));
-	assert_int_equal(fail.code, EXIT_CAPTURE);
-	assert_non_null(strstr(fail.text, "holds no captures"));
-
-	(void)snprintf(text, sizeof(text), "%s/pipe.kmem", folder);
-	assert_int_equal(mkfifo(text, 0600), 0);
-	assert_null(model_load(&options, &fail));
-	assert_int_equal(fail.code, EXIT_CAPTURE);
-	assert_non_null(strstr(fail.text, "not a regular file"));
-	assert_int_equal(unlink(text), 0);
-}
-
-static void
-a_file_of_somebody_else_is_told(void **state)
-{
-	struct model_options options = { .capture = path };
-	struct fail fail = { .text = "" };
-	size_t bytes;
-	unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
-	uid_t before = geteuid();
-	struct model *model;
-
-	(void)state;
-	capture_builder_write(path, file, bytes);
-	free(file);
-	assert_int_equal(chmod(path, 0), 0);
-	assert_int_equal(chmod(folder, 0755), 0);
-	if (before == 0)
-		assert_int_equal(seteuid(65534), 0); // root may read anything
-	model = model_load(&options, &fail);
-	assert_int_equal(seteuid(before), 0);
-	assert_null(model);
-	assert_int_equal(fail.code, EXIT_CAPTURE);
-	assert_non_null(strstr(fail.text, "Permission denied"));
-	assert_int_equal(unlink(path), 0);
-}
-
-static void
-write_process(const char *name, const char *session, uint32_t pid, uint32_t parent, uint64_t start_ns, bool is_first)
-{
-	size_t bytes;
-	unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
-	struct kmem_identity *identity = &header_of(file)->identity;
-	char text[256];
-
-	(void)snprintf(identity->session, sizeof(identity->session), "%s", session);
-	identity->pid = pid;
-	identity->parent_pid = parent;
-	identity->start_realtime_ns = start_ns;
-	identity->is_first = is_first;
-	capture_builder_reseal(file, bytes);
-	(void)snprintf(text, sizeof(text), "%s/%s", folder, name);
-	capture_builder_write(text, file, bytes);
-	free(file);
-}
-
-static void
-a_folder_means_its_newest_session(void **state)
-{
-	struct model_options options = { .capture = folder };
-	struct fail fail;
-	struct model *model;
-
-	(void)state;
-	(void)unlink(path);
-	write_process("a.kmem", "old", 10, 1, 100, true);
-	write_process("b.kmem", "new", 21, 20, 900, false);
-	write_process("c.kmem", "new", 20, 1, 500, true);
-	write_process("d.kmem", "new", 20, 19, 1000, false); // the pid was used again: not the parent of 21
-	(void)snprintf(path, sizeof(path), "%s/e.kmem", folder);
-	capture_builder_write(path, "nonsense", 8);
-
-	model = model_load(&options, &fail);
-	assert_non_null(model);
-	assert_string_equal(model->session, "new");
-	assert_int_equal(model->process_count, 3);
-	assert_int_equal(model->processes[0].identity->pid, 20);
-	assert_int_equal(model->processes[0].parent, -1);
-	assert_int_equal(model->processes[1].identity->pid, 21);
-	assert_int_equal(model->processes[1].parent, 0);
-	assert_int_equal(model->processes[2].parent, -1);
-	assert_int_equal(model->damage_count, 1);
-	assert_non_null(strstr(model->damages[0], "e.kmem"));
-
-	/* The same stacks in three processes are one site each, and their figures add up. */
-	assert_int_equal(model->site_count, 3);
-	assert_int_equal(model->sites[0].process_count, 3);
-	assert_int_equal(model->sites[0].live_bytes, 3 * 4000);
-	assert_int_equal(model->sites[0].peak_bytes, 3 * 4000);
-	assert_int_equal(model->domains[0].live_bytes, 3 * 4200);
-	assert_int_equal(model->failed_count, 3);
-	model_free(model);
-}
-
-static void
-a_process_is_alive_by_pid_start_and_boot(void **state)
-{
-	struct kmem_identity identity = { .pid = (uint32_t)getpid() };
-	FILE *file = fopen("/proc/self/stat", "r");
-	char text[1024];
-
-	(void)state;
-	assert_non_null(file);
-	assert_non_null(fgets(text, sizeof(text), file));
-	(void)fclose(file);
-	assert_int_equal(sscanf(strrchr(text, ')'), ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
-	                        "%*d %*d %*d %lu", &identity.start_ticks), 1);
-	file = fopen("/proc/sys/kernel/random/boot_id", "r");
-	assert_non_null(file);
-	assert_int_equal(fscanf(file, "%39s", identity.boot_id), 1);
-	(void)fclose(file);
-
-	assert_true(process_tree_is_alive(&identity));
-	identity.start_ticks++;
-	assert_false(process_tree_is_alive(&identity));
-	identity.start_ticks--;
-	identity.boot_id[0] ^= 1;
-	assert_false(process_tree_is_alive(&identity));
-}
-
-static void
-texts_are_cleaned(void **state)
-{
-	static const struct {
-		const char *text, *shown;
-	} cases[] = {
-		{ "plain", "plain" },
-		{ "na\xc3\xafve \xe2\x82\xac \xf0\x9f\x90\x8d", "na\xc3\xafve \xe2\x82\xac \xf0\x9f\x90\x8d" },
-		{ "a\nb\tc\033[31m\x7f", "a?b?c?[31m?" },
-		{ "\xc0\xaf\xed\xa0\x80\xf4\x90\x80\x80", "?????????" }, // overlong, surrogate, too large
-		{ "cut \xe2\x82", "cut ??" },
-		{ "c1 \xc2\x9b", "c1 ??" },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < COUNT_OF(cases); i++) {
-		char text[64];
-
-		strcpy(text, cases[i].text);
-		text_clean(text, strlen(text));
-		assert_string_equal(text, cases[i].shown);
-	}
-}
-
 int
 main(void)
 {
@@ -729,11 +568,6 @@ main(void)
 		cmocka_unit_test(every_damage_is_refused_or_told),
 		cmocka_unit_test(no_flipped_byte_of_a_closed_capture_goes_unseen),
 		cmocka_unit_test(a_file_cut_anywhere_is_no_crash),
-		cmocka_unit_test(wrong_paths_have_their_exit_codes),
-		cmocka_unit_test(a_file_of_somebody_else_is_told),
-		cmocka_unit_test(a_folder_means_its_newest_session),
-		cmocka_unit_test(a_process_is_alive_by_pid_start_and_boot),
-		cmocka_unit_test(texts_are_cleaned),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);
