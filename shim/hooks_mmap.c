@@ -37,11 +37,11 @@ domain_of(int protection, int flags)
 	return KMEM_DOMAIN_MMAP;
 }
 
-/* Before the libc's own can be looked up. */
+/* Before the libc's own was looked up. */
 static void *
 map(void *addr, size_t bytes, int protection, int flags, int fd, off_t offset)
 {
-	if (!real_libc_find())
+	if (!real_libc_is_found())
 		return raw_mmap(addr, bytes, protection, flags, fd, offset);
 	return real_libc.mmap(addr, bytes, protection, flags, fd, offset);
 }
@@ -94,7 +94,7 @@ munmap(void *addr, size_t bytes)
 {
 	struct range_pieces taken;
 
-	if (!real_libc_find())
+	if (!real_libc_is_found())
 		return raw_munmap(addr, bytes);
 	if (!tracker_is_on() || !reentry_guard_enter())
 		return real_libc.munmap(addr, bytes);
@@ -119,7 +119,7 @@ mremap(void *old, size_t old_bytes, size_t bytes, int flags, ...)
 	va_start(rest, flags);
 	target = (flags & MREMAP_FIXED) != 0 ? va_arg(rest, void *) : NULL;
 	va_end(rest);
-	if (!real_libc_find())
+	if (!real_libc_is_found())
 		return (void *)syscall(SYS_mremap, old, old_bytes, bytes, flags, target);
 	if (!tracker_is_on() || !reentry_guard_enter())
 		return real_libc.mremap(old, old_bytes, bytes, flags, target);

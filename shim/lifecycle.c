@@ -228,8 +228,11 @@ lifecycle_wake(void)
 {
 	uint32_t asleep = TRACKER_ASLEEP;
 
-	/* Without environ libc is not initialised: ld.so's own first requests pass untracked. */
-	if (is_over || reentry_guard_depth != 0 || (!has_started && environ == NULL) || !real_libc_find())
+	/*
+	 * Without environ libc is not initialised: ld.so's own first requests pass untracked. Without the real functions this
+	 * is a mapping made by an allocator inside the program, which may hold its locks; a start would allocate.
+	 */
+	if (is_over || reentry_guard_depth != 0 || (!has_started && environ == NULL) || !real_libc_is_found())
 		return false;
 	if (!atomic_compare_exchange_strong_explicit(tracker_state, &asleep, TRACKER_BUSY, memory_order_acquire,
 	                                             memory_order_relaxed))
@@ -248,6 +251,7 @@ lifecycle_wake(void)
 __attribute__((constructor)) static void
 construct(void)
 {
+	real_libc_find();
 	(void)tracker_is_on();
 }
 

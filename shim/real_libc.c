@@ -51,3 +51,9 @@ real_libc_find(void)
 	atomic_store_explicit(&state, FOUND, memory_order_release); // the pointers first
 	return true;
 }
+
+bool
+real_libc_is_found(void)
+{
+	return atomic_load_explicit(&state, memory_order_acquire) == FOUND; // pairs with real_libc_find()
+}

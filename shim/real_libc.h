@@ -37,4 +37,10 @@ extern struct real_libc real_libc;
 /* False while another call (or this thread, further down its stack) is looking them up: use the boot arena. */
 bool real_libc_find(void);
 
+/*
+ * Have they been looked up? For hooks that may be called from inside another allocator (mmap): a look-up there would
+ * allocate, and wait for a lock that the allocator holds.
+ */
+bool real_libc_is_found(void);
+
 #endif
