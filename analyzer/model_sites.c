@@ -161,6 +161,17 @@ add_part(struct build *build, struct model_site *site, const struct part *part, 
 	site->bytes_per_epoch = site->generations_alive != 0 ? site->live_bytes / site->generations_alive : 0;
 }
 
+/* A site that was never given anything still tells where a refused request came from. */
+static bool
+is_refused(const struct capture *capture, size_t index)
+{
+	for (unsigned i = 0; i < KMEM_FAILED_MAX; i++) {
+		if (COPY_OF(capture->header->failed[i].sequence) != 0 && capture->header->failed[i].site == index + 1)
+			return true;
+	}
+	return false;
+}
+
 uint32_t *
 model_add_sites(struct build *build, struct capture *capture, const struct domain_rows *rows)
 {
@@ -178,7 +189,7 @@ model_add_sites(struct build *build, struct capture *capture, const struct domai
 		struct part part = { 0 };
 		struct model_site *site;
 
-		if (COPY_OF(stored->allocated_count) == 0) // reserved, never used
+		if (COPY_OF(stored->allocated_count) == 0 && !is_refused(capture, i)) // reserved, never used
 			continue;
 		if (domain == DOMAIN_NONE) {
 			homeless++;

@@ -59,11 +59,29 @@ first_puts(unsigned thread, uint64_t *random)
 	}
 }
 
+/* One address, hence one slot, goes round: who puts writes where another thread has just read. */
+static _Atomic unsigned turn;
+
+static void
+reuse_one_slot(unsigned thread, uint64_t *random)
+{
+	(void)random;
+	for (unsigned i = 0; i < 200; i++) {
+		while (atomic_load_explicit(&turn, memory_order_relaxed) % STRESS_THREADS != thread)
+			sched_yield();
+		CHECK(address_table_put(&tables[50], 4096, block_for(4096)));
+		take_one(&tables[50], 4096);
+		atomic_fetch_add_explicit(&turn, 1, memory_order_relaxed);
+	}
+}
+
 int
 main(void)
 {
 	uint64_t seed = random_seed();
 
+	stress_run(STRESS_THREADS, reuse_one_slot, seed);
+	put_count = taken_count = 0;
 	stress_run(STRESS_THREADS, work, seed);
 	for (unsigned i = 0; i < MAIL; i++) {
 		if (mail[i] != 0)

@@ -11,6 +11,7 @@
 
 static _Atomic unsigned working = WRITERS;
 static _Atomic uint64_t read_count;
+static _Atomic uint64_t beats; // taken so far
 
 /*
  * The writers say as live bytes what time it is, and the beat's own time is taken after that: a beat whose time is before its
@@ -20,12 +21,14 @@ static void
 read_beats(uint64_t *random)
 {
 	while (atomic_load_explicit(&working, memory_order_relaxed) != 0) {
-		struct kmem_heartbeat *beat = &capture_file_heartbeats()[random_below(random, KMEM_HEARTBEATS_MAX)];
+		/* The place that is about to be written, or near it. */
+		uint64_t next = atomic_load_explicit(&beats, memory_order_relaxed) + 1 + random_below(random, 2);
+		struct kmem_heartbeat *beat = &capture_file_heartbeats()[next % KMEM_HEARTBEATS_MAX];
 		/* acquire: pairs with the last store in heartbeat_take(). */
 		uint64_t before = atomic_load_explicit(&beat->sequence, memory_order_acquire);
 		/* The order of reading in which a half beat shows: its time is written first. acquire: as a fence would. */
 		uint64_t time_ns = __atomic_load_n(&beat->monotonic_ns, __ATOMIC_ACQUIRE);
-		if (random_below(random, 4) == 0)
+		if (random_below(random, 2) == 0)
 			sched_yield();
 		uint64_t live_bytes = __atomic_load_n(&beat->live_bytes, __ATOMIC_ACQUIRE);
 		uint64_t after = atomic_load_explicit(&beat->sequence, memory_order_relaxed);
@@ -45,8 +48,10 @@ work(unsigned thread, uint64_t *random)
 		read_beats(random);
 		return;
 	}
-	for (unsigned i = 0; i < BEATS; i++)
+	for (unsigned i = 0; i < BEATS; i++) {
 		heartbeat_take(heartbeat_now_ns());
+		atomic_fetch_add_explicit(&beats, 1, memory_order_relaxed);
+	}
 	atomic_fetch_sub_explicit(&working, 1, memory_order_relaxed);
 }
 

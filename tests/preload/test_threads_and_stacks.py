@@ -1,0 +1,64 @@
+"""Taking a stack disturbs nothing: no lock that the program may hold, no descriptor, no exception handling; and it is complete."""
+import re
+import shutil
+
+import pytest
+
+import harness
+
+SECONDS = 60  # what hangs must not hold up the rest
+
+
+def test_an_allocation_under_the_threads_own_lock_does_not_hang(programs, out):
+    done = harness.record([programs("stacks.c"), "lock"], out, timeout=SECONDS)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+
+
+def test_java_starts(out):
+    java = shutil.which("java")
+    if java is None:
+        pytest.skip("no java here")
+    plain = harness.run([java, "-version"], timeout=SECONDS)
+    watched = harness.record([java, "-version"], out, timeout=SECONDS)
+
+    assert plain.returncode == 0, plain.stderr
+    assert (watched.returncode, watched.stdout, watched.stderr) == (plain.returncode, plain.stdout, plain.stderr)
+
+
+def test_stacks_of_every_kind_are_walked_to_their_end(programs, out):
+    done = harness.run([programs("stacks.c"), "kinds"], harness.shim_env(out, KMEMSHIM_VERIFY=1))
+    document = harness.report("peak", out)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")
+    assert document["losses"]["lost_unwinds"] == 0
+    assert document["verify"]["checked"] > 700
+    assert document["verify"]["mismatched"] == 0
+
+
+@pytest.mark.parametrize("settings", [{}, {"KMEMSHIM_VERIFY": 1}], ids=["plain", "verify"])
+def test_no_descriptor_is_left_open(settings, programs, out):
+    program = programs("stacks.c")
+    plain, watched = (re.sub(r"\d{3,}", "", harness.run([program, "files"], env).stdout)  # pipes and processes have other numbers
+                      for env in (harness.plain_env(), harness.shim_env(out, **settings)))
+
+    assert "0 /dev/null" in plain
+    assert watched == plain
+
+
+def test_exceptions_of_late_libraries_are_thrown_by_the_runtime_that_the_program_has(tmp_path, out):
+    """libunwind defines _Unwind_RaiseException, too; nothing of the program may be bound to that."""
+    source = tmp_path / "thrower.cc"
+    source.write_text('extern "C" int thrower() { try { throw 1; } catch (int number) { return number; } }\n')
+    library = tmp_path / "thrower.so"
+    compiled = harness.run(["g++", "-shared", "-fPIC", "-o", library, source])
+    assert compiled.returncode == 0, compiled.stderr
+    python = harness.find_python("ctypes")
+
+    done = harness.run([python, "-c", f"import ctypes; print(ctypes.CDLL('{library}').thrower())"],
+                       harness.shim_env(out, LD_DEBUG="bindings", LD_DEBUG_OUTPUT=tmp_path / "bindings"))
+    bindings = "".join(path.read_text() for path in tmp_path.glob("bindings.*"))
+
+    assert done.stdout == "1\n"
+    assert "`_Unwind_RaiseException'" in bindings
+    assert not re.search(r"to \S*libunwind\S* .*`_Unwind_", re.sub(r"binding file \S*libunwind.*", "", bindings))
