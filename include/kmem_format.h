@@ -342,7 +342,7 @@ struct kmem_identity {
 	uint32_t is_first;             // 1: started the session; 0: a descendant
 	uint32_t is_forked;            // 1: this image began by fork, not by exec
 	uint32_t forked_from;          // pid, when is_forked
-	uint32_t tracks;               // bit 0: clean small children remove this file
+	uint32_t reserved0;
 	struct kmem_limit limits[KMEM_LIMITS_MAX]; // those found at start
 	struct kmem_kill_counters before;
 	uint64_t machine_bytes;        // MemTotal

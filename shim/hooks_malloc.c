@@ -27,7 +27,8 @@ enter(void)
 		return false;
 	if (reentry_guard_enter())
 		return true;
-	capture_file_lost(KMEM_LOST_REENTRANT, 1);
+	if (reentry_guard_depth == REENTRY_GUARD_HOOK)
+		capture_file_lost(KMEM_LOST_REENTRANT, 1);
 	return false;
 }
 

@@ -88,7 +88,6 @@ open_capture(bool is_forked, uint32_t parent_pid)
 	identity.forked_from = parent_pid;
 	if (is_forked)
 		identity.is_first = 0;
-	identity.tracks = identity.is_first == 0;
 	if (identity.is_first == 0 && settings.log == SETTINGS_LOG_WARN)
 		settings.log = SETTINGS_LOG_QUIET; // the first process has said it
 	process_identity_name(&identity, name, sizeof(name));
@@ -237,7 +236,7 @@ lifecycle_wake(void)
 	if (!atomic_compare_exchange_strong_explicit(tracker_state, &asleep, TRACKER_BUSY, memory_order_acquire,
 	                                             memory_order_relaxed))
 		return asleep == TRACKER_ON;
-	if (!reentry_guard_enter())
+	if (!reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK))
 		return false;
 	if (has_started)
 		start_in_child();
@@ -267,7 +266,7 @@ lifecycle_end(int exit_code)
 	                                             memory_order_relaxed))
 		return;
 	is_over = true; // L3
-	if (!reentry_guard_enter())
+	if (!reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK))
 		return;
 	if (identity.is_first == 0 && peak_bytes() < SMALL_BYTES) {
 		capture_file_remove();

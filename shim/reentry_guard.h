@@ -14,22 +14,34 @@
 
 extern __thread unsigned reentry_guard_depth __attribute__((tls_model("initial-exec")));
 
+enum reentry_guard_depth {
+	REENTRY_GUARD_OUTSIDE = 0,
+	REENTRY_GUARD_HOOK = 1,     // a call that comes now is the program's: a signal handler's, or the real allocator's
+	REENTRY_GUARD_OWN_WORK = 2, // start and end: a call that comes now is ours, and no loss
+};
+
+static inline bool
+reentry_guard_enter_as(enum reentry_guard_depth depth)
+{
+	if (reentry_guard_depth != REENTRY_GUARD_OUTSIDE)
+		return false;
+	reentry_guard_depth = depth;
+	atomic_signal_fence(memory_order_seq_cst); // a signal handler on this thread must see the mark first
+	return true;
+}
+
 /* False when this thread is inside already; then leave must not be called. */
 static inline bool
 reentry_guard_enter(void)
 {
-	if (reentry_guard_depth != 0)
-		return false;
-	reentry_guard_depth = 1;
-	atomic_signal_fence(memory_order_seq_cst); // a signal handler on this thread must see the mark first
-	return true;
+	return reentry_guard_enter_as(REENTRY_GUARD_HOOK);
 }
 
 static inline void
 reentry_guard_leave(void)
 {
 	atomic_signal_fence(memory_order_seq_cst);
-	reentry_guard_depth = 0;
+	reentry_guard_depth = REENTRY_GUARD_OUTSIDE;
 }
 
 #endif

@@ -219,7 +219,7 @@ construct(void)
 	int host_errno = errno;
 	struct rlimit limit;
 	unw_addr_space_t fresh = NULL;
-	bool is_guarded = reentry_guard_enter();
+	bool is_guarded = reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK);
 
 	if (open_library() && getrlimit(RLIMIT_NOFILE, &limit) == 0) {
 		struct rlimit none = { .rlim_cur = 0, .rlim_max = limit.rlim_max };

@@ -33,7 +33,8 @@ dive(int depth)
 	volatile char room[400];
 
 	room[0] = 1;
-	free(malloc(100 + (size_t)depth % 10));
+	void *volatile block = malloc(100 + (size_t)depth % 10);
+	free(block);
 	if (depth > 0)
 		dive(depth - 1);
 	room[1] = 1;

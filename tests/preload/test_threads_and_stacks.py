@@ -39,7 +39,7 @@ def test_stacks_of_every_kind_are_walked_to_their_end(programs, out):
 @pytest.mark.parametrize("settings", [{}, {"KMEMSHIM_VERIFY": 1}], ids=["plain", "verify"])
 def test_no_descriptor_is_left_open(settings, programs, out):
     program = programs("stacks.c")
-    plain, watched = (re.sub(r"\d{3,}", "", harness.run([program, "files"], env).stdout)  # pipes and processes have other numbers
+    plain, watched = (re.sub(r"\d{3,}", "", harness.run([program, "files"], env).stdout)  # numbers of pipes and processes
                       for env in (harness.plain_env(), harness.shim_env(out, **settings)))
 
     assert "0 /dev/null" in plain

@@ -16,6 +16,7 @@
 #include "capture_file.h"
 #include "python_frames.h"
 #include "settings.h"
+#include "thread_stack.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -23,6 +24,7 @@ __attribute__((constructor)) static void
 start(void)
 {
 	settings_parse(environ);
+	thread_stack_start();
 	python_frames_start();
 }
 
@@ -88,6 +90,7 @@ probe_is_interpreter(uint64_t pc)
 EXPORT void
 probe_start(void)
 {
+	thread_stack_start();
 	python_frames_start();
 }
 

@@ -17,7 +17,7 @@ CASES = re.findall(r"^def case_(\w+)", open(os.path.join(HERE, "frames_cases.py"
 CASES.remove("speed")
 FLAGS = ("-std=gnu11 -D_GNU_SOURCE -O2 -g -fPIC -fvisibility=hidden -fno-omit-frame-pointer "
          "-ftls-model=initial-exec -mcx16 -pthread -shared -Wl,-z,now -Wl,-z,defs").split()
-SOURCES = ["capture_file.c", "diag.c", "settings.c"]
+SOURCES = ["capture_file.c", "checked_memory.c", "diag.c", "settings.c", "thread_stack.c"]
 
 
 def build(folder, name):

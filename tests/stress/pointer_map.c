@@ -1,5 +1,9 @@
 /*
  * pointer_map.c - is every block found by whichever thread frees it, also beside others in its window?
+ *
+ * The acquire and release with which top table and leaves are installed, weakened to relaxed, are not caught: behind them are
+ * only atomics and memory that the kernel zeroed. The blocks that are too large for a word go through the address table,
+ * whose orders have their own program.
  */
 #include "stress.h"
 

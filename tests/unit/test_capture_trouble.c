@@ -1,0 +1,215 @@
+/*
+ * test_capture_trouble.c - what is left of a capture when disk, limits, rights or the file itself are in the way?
+ */
+#include "unit.h"
+
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+
+#include "capture_fixture.h"
+
+/* What every failure to open must leave: a recorder that works and keeps nothing. */
+static int
+goes_on_in_private(const char *at)
+{
+	CHECK_IN_CHILD(!capture_file_open(at, "name"));
+	for (uint64_t i = 1; i <= 3000; i++)
+		CHECK_IN_CHILD(append_site(i) == i);
+	capture_file_identified();
+	capture_file_close(KMEM_STATE_CLEAN_EXIT, 0, 1);
+	capture_file_remove();
+	return 0;
+}
+
+static int
+opens_as_nobody(void *unused)
+{
+	(void)unused;
+	CHECK_IN_CHILD(geteuid() != 0 || (setgid(65534) == 0 && setuid(65534) == 0));
+	return goes_on_in_private(folder);
+}
+
+static int
+opens_below_a_file(void *unused)
+{
+	char below[160];
+
+	(void)unused;
+	snprintf(below, sizeof(below), "%s/below", path);
+	write_file(path, "a file");
+	return goes_on_in_private(below);
+}
+
+static int
+opens_with_no_room(void *unused)
+{
+	struct rlimit limit = { KMEM_HEAD_BYTES - 1, KMEM_HEAD_BYTES - 1 };
+
+	(void)unused;
+	CHECK_IN_CHILD(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+	return goes_on_in_private(folder);
+}
+
+static void
+what_cannot_be_opened_is_one_message_and_a_private_capture(void **state)
+{
+	static const struct {
+		int (*run)(void *);
+		int mode;
+		const char *error;
+	} cases[] = {
+		{ opens_as_nobody, 0555, "EACCES" },
+		{ opens_below_a_file, 0755, "ENOTDIR" },
+		{ opens_with_no_room, 0755, "EFBIG" },
+	};
+	char text[4096];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		chmod(folder, (mode_t)cases[i].mode);
+		assert_int_equal(in_child_telling(cases[i].run, NULL, text, sizeof(text)), 0);
+		assert_int_equal(strncmp(text, "kmemshim: ", 10), 0);
+		assert_non_null(strstr(text, cases[i].error));
+		assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1); // one line
+		chmod(folder, 0755);
+		if (cases[i].run == opens_below_a_file)
+			unlink(path);
+		assert_int_equal(access(path, F_OK), -1); // no empty file is left
+	}
+}
+
+/* Appends until nothing fits, then checks that the rest still works and what is in the file is whole. */
+static int
+fills_up(void)
+{
+	struct capture capture;
+	uint64_t stored = 0;
+
+	while (append_site(stored + 1) != 0)
+		CHECK_IN_CHILD(++stored < 1000000);
+	CHECK_IN_CHILD(append_site(1) == 0);
+	CHECK_IN_CHILD(capture_file_header()->losses[KMEM_LOST_GROWTH] >= 1);
+	CHECK_IN_CHILD(capture_file_header()->losses[KMEM_LOST_GROWTH] <= KMEM_SECTION_COUNT);
+	for (uint32_t i = 0; i < stored; i++) {
+		struct kmem_site *site = capture_file_at(KMEM_SECTION_SITES, i);
+
+		site->freed_bytes = site->allocated_bytes; // every page can be touched
+	}
+	capture_file_close(KMEM_STATE_CLEAN_EXIT, 0, 1);
+	CHECK_IN_CHILD(capture_read(path, &capture));
+	CHECK_IN_CHILD(!capture.has_holes);
+	CHECK_IN_CHILD(capture_is_sealed(&capture));
+	CHECK_IN_CHILD(capture_sites(&capture) == (long)stored);
+	return 0;
+}
+
+static int
+grows_into_a_limit(void *chunks)
+{
+	rlim_t bytes = KMEM_HEAD_BYTES + *(unsigned *)chunks * KMEM_CHUNK_BYTES;
+	struct rlimit limit = { bytes, bytes };
+
+	CHECK_IN_CHILD(setrlimit(RLIMIT_FSIZE, &limit) == 0); // SIGXFSZ would kill this child
+	CHECK_IN_CHILD(capture_file_open(folder, "name"));
+	return fills_up();
+}
+
+static void
+F2_a_file_size_limit_stops_growth_without_a_signal(void **state)
+{
+	static unsigned chunks[] = { 0, 1, 2, 3, 50 };
+	char text[4096];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(chunks); i++) {
+		assert_int_equal(in_child_telling(grows_into_a_limit, &chunks[i], text, sizeof(text)), 0);
+		assert_int_equal(strncmp(text, "kmemshim: ", 10), 0);
+		assert_non_null(strstr(text, "EFBIG"));
+		unlink(path);
+	}
+}
+
+static int
+grows_into_a_full_disk(void *kib)
+{
+	char options[64];
+
+	snprintf(options, sizeof(options), "size=%uk", *(unsigned *)kib);
+	if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+	    mount("tmpfs", folder, "tmpfs", 0, options) != 0)
+		return 77;
+	CHECK_IN_CHILD(capture_file_open(folder, "name") || *(unsigned *)kib * 1024 < KMEM_HEAD_BYTES);
+	if (*(unsigned *)kib * 1024 < KMEM_HEAD_BYTES) {
+		CHECK_IN_CHILD(access(path, F_OK) != 0);
+		CHECK_IN_CHILD(append_site(1) == 1);
+		return 0;
+	}
+	return fills_up(); // a touched hole would be SIGBUS
+}
+
+static void
+F2_a_full_disk_stops_growth_without_a_signal(void **state)
+{
+	static unsigned sizes[] = { 32, 128, 256, 1024, 3000 };
+	char text[4096];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		int status = in_child_telling(grows_into_a_full_disk, &sizes[i], text, sizeof(text));
+
+		if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+			print_message("a small file system cannot be mounted here\n");
+			skip();
+		}
+		assert_int_equal(status, 0);
+		assert_int_equal(strncmp(text, "kmemshim: ", 10), 0);
+		assert_non_null(strstr(text, "ENOSPC"));
+	}
+}
+
+static int
+loses_its_file(void *replacement)
+{
+	uint64_t stored = 0;
+
+	CHECK_IN_CHILD(capture_file_open(folder, "name"));
+	CHECK_IN_CHILD(append_site(1) == 1);
+	unlink(path);
+	if (replacement != NULL)
+		write_file(path, replacement);
+	while (append_site(stored + 1) != 0)
+		CHECK_IN_CHILD(++stored < 100000);
+	CHECK_IN_CHILD(capture_file_header()->losses[KMEM_LOST_GROWTH] >= 1);
+	((struct kmem_site *)capture_file_at(KMEM_SECTION_SITES, 0))->allocated_bytes = 5;
+	capture_file_close(KMEM_STATE_CLEAN_EXIT, 0, 1);
+	capture_file_remove();
+	return 0;
+}
+
+static void
+a_file_that_is_deleted_or_replaced_meanwhile_is_left_alone(void **state)
+{
+	char text[4096];
+
+	(void)state;
+	assert_int_equal(in_child_telling(loses_its_file, NULL, text, sizeof(text)), 0);
+	assert_non_null(strstr(text, "ENOENT"));
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(in_child_telling(loses_its_file, (void *)"another's", text, sizeof(text)), 0);
+	assert_non_null(strstr(text, "ESTALE"));
+	assert_file_says(path, "another's");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		IN_FOLDER(what_cannot_be_opened_is_one_message_and_a_private_capture),
+		IN_FOLDER(F2_a_file_size_limit_stops_growth_without_a_signal),
+		IN_FOLDER(F2_a_full_disk_stops_growth_without_a_signal),
+		IN_FOLDER(a_file_that_is_deleted_or_replaced_meanwhile_is_left_alone),
+	};
+
+	return cmocka_run_group_tests_name("capture_trouble", tests, NULL, NULL);
+}
