@@ -59,7 +59,8 @@ static bool
 is_same(uint32_t site_index, const struct call_stack *stack, unsigned domain)
 {
 	const struct kmem_site *site = site_table_at(site_index);
-	const struct kmem_stack *stored = capture_file_at(KMEM_SECTION_RECORDS, site->stack - 1);
+	uint32_t stack_index = atomic_load_explicit(&site->stack, memory_order_relaxed); // S2: constant behind the entry
+	const struct kmem_stack *stored = capture_file_at(KMEM_SECTION_RECORDS, stack_index - 1);
 
 	return site->domain == domain && stored->record.flags == stack->flags &&
 	       stored->frame_count == stack->frame_count && stored->omitted == stack->omitted &&

@@ -240,8 +240,8 @@ tracker_resized(const void *hook_frame, struct live_block old, void *addr, size_
 	}
 	site = site_table_at(block.site);
 	block.generation = generations_born(site, block.site, clock);
-	/* One event for the total: the net change. */
-	if (bytes >= old.bytes)
+	/* One event for the total: the net change. No change is a release: the first of equal maxima counts (P3). */
+	if (bytes > old.bytes)
 		epoch = peak_add(&row->peak, bytes - old.bytes, &total);
 	else
 		epoch = peak_sub(&row->peak, old.bytes - bytes);
@@ -294,22 +294,6 @@ tracker_failed(const void *hook_frame, enum kmem_domain domain, size_t bytes, in
 
 /* ---- mappings ---- */
 
-void
-tracker_mapped(const void *hook_frame, enum kmem_domain domain, void *addr, size_t bytes)
-{
-	uint64_t start = (uint64_t)addr;
-	struct address_block block;
-
-	if (is_teardown())
-		return;
-	block = born(hook_frame, domain, bytes);
-	if (block.site != 0 && !range_map_put(start, start + bytes, block.site, block.generation)) {
-		dead(block, bytes, true);
-		lose_event(bytes);
-	}
-	heartbeat_after(live_host_bytes());
-}
-
 static void
 pieces_dead(const struct range_pieces *pieces)
 {
@@ -336,6 +320,28 @@ take_pieces(uint64_t start, uint64_t end, struct range_pieces *taken)
 			break;
 		pieces_dead(&more);
 	}
+}
+
+void
+tracker_mapped(const void *hook_frame, enum kmem_domain domain, void *addr, size_t bytes)
+{
+	uint64_t start = (uint64_t)addr;
+	struct address_block block;
+	struct range_pieces stale;
+
+	if (is_teardown())
+		return;
+	take_pieces(start, start + bytes, &stale);
+	if (stale.count != 0) { // unmapped without our seeing it
+		capture_file_lost(KMEM_LOST_MISSED_FREES, stale.count);
+		pieces_dead(&stale);
+	}
+	block = born(hook_frame, domain, bytes);
+	if (block.site != 0 && !range_map_put(start, start + bytes, block.site, block.generation)) {
+		dead(block, bytes, true);
+		lose_event(bytes);
+	}
+	heartbeat_after(live_host_bytes());
 }
 
 void
@@ -388,7 +394,7 @@ tracker_remapped(const void *hook_frame, const struct range_pieces *old, void *a
 	}
 	struct kmem_site *site = site_table_at(block.site);
 	block.generation = generations_born(site, block.site, clock);
-	if (bytes >= old_bytes)
+	if (bytes > old_bytes)
 		epoch = peak_add(&row->peak, bytes - old_bytes, &total);
 	else
 		epoch = peak_sub(&row->peak, old_bytes - bytes);

@@ -90,7 +90,6 @@ probe_is_interpreter(uint64_t pc)
 EXPORT void
 probe_start(void)
 {
-	thread_stack_start();
 	python_frames_start();
 }
 

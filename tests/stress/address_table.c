@@ -30,7 +30,8 @@ take_one(struct address_table *table, uint64_t addr)
 	struct address_block block;
 
 	CHECK(address_table_take(table, addr, &block));
-	CHECK(block.bytes == addr * 3 && block.site == (uint32_t)(addr >> 3) && block.generation == (uint8_t)addr);
+	CHECK(block.bytes == addr * 3 && block.site == (uint32_t)(addr >> 3) &&
+	      block.generation == (uint8_t)addr);
 	atomic_fetch_add_explicit(&taken_count, 1, memory_order_relaxed);
 }
 
@@ -45,7 +46,8 @@ work(unsigned thread, uint64_t *random)
 		CHECK(address_table_put(&tables[0], addr, block_for(addr)));
 		atomic_fetch_add_explicit(&put_count, 1, memory_order_relaxed);
 		stress_yield(random);
-		got = atomic_exchange_explicit(&mail[random_below(random, MAIL)], addr, memory_order_relaxed);
+		got =
+			atomic_exchange_explicit(&mail[random_below(random, MAIL)], addr, memory_order_relaxed);
 		if (got != 0)
 			take_one(&tables[0], got);
 	}

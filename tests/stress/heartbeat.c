@@ -2,9 +2,8 @@
  * heartbeat.c - does a reader that follows H1 ever take half a beat?
  *
  * Storing the 0 after the contents was caught by the check of the times in two of three runs, not storing it in one of three.
- * The
- * release of the number and the fence, weakened, are not: the fields are atomic, so the sanitizer has nothing to report, and
- * x86 keeps the order of stores.
+ * The release of the number and the fence, weakened, are not caught: the fields are atomic, so the sanitizer has nothing to
+ * report, and x86 keeps the order of stores.
  */
 #include "stress.h"
 
@@ -27,7 +26,8 @@ read_beats(uint64_t *random)
 {
 	while (atomic_load_explicit(&working, memory_order_relaxed) != 0) {
 		/* The place that is about to be written, or near it. */
-		uint64_t next = atomic_load_explicit(&beats, memory_order_relaxed) + 1 + random_below(random, 2);
+		uint64_t next =
+			atomic_load_explicit(&beats, memory_order_relaxed) + 1 + random_below(random, 2);
 		struct kmem_heartbeat *beat = &capture_file_heartbeats()[next % KMEM_HEARTBEATS_MAX];
 		/* acquire: pairs with the last store in heartbeat_take(). */
 		uint64_t before = atomic_load_explicit(&beat->sequence, memory_order_acquire);

@@ -35,8 +35,9 @@ work(unsigned thread, uint64_t *random)
 			uint32_t epoch = peak_add(&domain, bytes, &total);
 			uint64_t seen = atomic_load_explicit(&highest_total, memory_order_relaxed);
 
-			while (seen < total && !atomic_compare_exchange_weak_explicit(
-			                           &highest_total, &seen, total, memory_order_relaxed, memory_order_relaxed))
+			while (seen < total &&
+			       !atomic_compare_exchange_weak_explicit(
+					   &highest_total, &seen, total, memory_order_relaxed, memory_order_relaxed))
 				;
 			stress_yield(random); // late arrivals
 			peak_apply(&sites[site], (int64_t)bytes, epoch);

@@ -19,12 +19,12 @@
 
 #define STRESS_THREADS 8
 
-#define CHECK(condition) \
-	do { \
-		if (!(condition)) { \
+#define CHECK(condition)                                                    \
+	do {                                                                    \
+		if (!(condition)) {                                                 \
 			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-			exit(1); \
-		} \
+			exit(1);                                                        \
+		}                                                                   \
 	} while (0)
 
 typedef void stress_work(unsigned thread, uint64_t *random);
@@ -56,7 +56,9 @@ stress_run(unsigned count, stress_work *work, uint64_t seed)
 
 	pthread_barrier_init(&start, NULL, count);
 	for (unsigned i = 0; i < count; i++) {
-		threads[i] = (struct stress_thread){ .start = &start, .work = work, .number = i, .random = seed + i };
+		threads[i] = (struct stress_thread){
+			.start = &start, .work = work, .number = i, .random = seed + i
+		};
 		CHECK(pthread_create(&threads[i].id, NULL, stress_thread_main, &threads[i]) == 0);
 	}
 	for (unsigned i = 0; i < count; i++)

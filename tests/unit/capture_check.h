@@ -20,7 +20,7 @@
 struct capture {
 	char *bytes;
 	size_t size;
-	bool has_holes; // not all of its blocks were allocated on disk
+	bool has_holes;                    // not all of its blocks were allocated on disk
 	char *section[KMEM_SECTION_COUNT]; // joined
 	size_t section_bytes[KMEM_SECTION_COUNT];
 };
@@ -85,7 +85,8 @@ capture_read(const char *path, struct capture *capture)
 
 		if (kind == KMEM_SECTION_NONE || kind >= KMEM_SECTION_COUNT)
 			return capture_fail("F2: chunk %u has section %u", i, kind);
-		capture->section[kind] = realloc(capture->section[kind], capture->section_bytes[kind] + KMEM_CHUNK_BYTES);
+		capture->section[kind] =
+			realloc(capture->section[kind], capture->section_bytes[kind] + KMEM_CHUNK_BYTES);
 		memcpy(capture->section[kind] + capture->section_bytes[kind],
 		       capture->bytes + KMEM_HEAD_BYTES + (size_t)i * KMEM_CHUNK_BYTES, KMEM_CHUNK_BYTES);
 		capture->section_bytes[kind] += KMEM_CHUNK_BYTES;
@@ -99,16 +100,20 @@ capture_record(const struct capture *capture, uint32_t index, uint16_t type)
 {
 	size_t offset = (size_t)index * 8;
 	size_t size = capture->section_bytes[KMEM_SECTION_RECORDS];
-	const struct kmem_record *record = (const void *)(capture->section[KMEM_SECTION_RECORDS] + offset);
+	const struct kmem_record *record =
+		(const void *)(capture->section[KMEM_SECTION_RECORDS] + offset);
 
-	if (offset + sizeof(*record) > size || record->bytes < sizeof(*record) || record->bytes > size - offset) {
+	if (offset + sizeof(*record) > size || record->bytes < sizeof(*record) ||
+	    record->bytes > size - offset) {
 		capture_fail("F1: index %u leads nowhere", index);
 		return NULL;
 	}
-	if (record->type != type || record->checksum != kmem_checksum(KMEM_CHECKSUM_START,
-	                                                              (const char *)record + sizeof(record->checksum),
-	                                                              record->bytes - sizeof(record->checksum))) {
-		capture_fail("F3: record %u has type %u and a checksum that is not its own", index, record->type);
+	if (record->type != type ||
+	    record->checksum != kmem_checksum(KMEM_CHECKSUM_START,
+	                                      (const char *)record + sizeof(record->checksum),
+	                                      record->bytes - sizeof(record->checksum))) {
+		capture_fail("F3: record %u has type %u and a checksum that is not its own", index,
+		             record->type);
 		return NULL;
 	}
 	return record;
@@ -137,7 +142,8 @@ capture_has_identity(const struct capture *capture)
 {
 	const struct kmem_header *header = capture_header(capture);
 
-	return header->identity_checksum == kmem_checksum(KMEM_CHECKSUM_START, &header->identity, sizeof(header->identity)) ||
+	return header->identity_checksum ==
+	           kmem_checksum(KMEM_CHECKSUM_START, &header->identity, sizeof(header->identity)) ||
 	       capture_fail("F4: the identity has another checksum");
 }
 
@@ -151,7 +157,8 @@ capture_is_sealed(const struct capture *capture)
 	uint32_t sum;
 
 	for (uint32_t i = 0; i < capture_header(capture)->chunk_count; i++) {
-		sum = kmem_checksum(KMEM_CHECKSUM_START, capture->bytes + KMEM_HEAD_BYTES + (size_t)i * KMEM_CHUNK_BYTES,
+		sum = kmem_checksum(KMEM_CHECKSUM_START,
+		                    capture->bytes + KMEM_HEAD_BYTES + (size_t)i * KMEM_CHUNK_BYTES,
 		                    KMEM_CHUNK_BYTES);
 		if (!chunks[i].is_sealed || chunks[i].checksum != sum)
 			return capture_fail("F5: chunk %u is not sealed by its checksum", i);
@@ -163,7 +170,8 @@ capture_is_sealed(const struct capture *capture)
 	memset(&header->launcher, 0, sizeof(header->launcher));
 	sum = kmem_checksum(KMEM_CHECKSUM_START, head, KMEM_HEAD_BYTES);
 	free(head);
-	return sum == capture_header(capture)->head_checksum || capture_fail("F5: the head has another checksum");
+	return sum == capture_header(capture)->head_checksum ||
+	       capture_fail("F5: the head has another checksum");
 }
 
 #endif

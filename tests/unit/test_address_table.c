@@ -42,7 +42,9 @@ assert_is_block_for(struct address_block block, uint64_t number)
 static void
 A2_a_block_comes_back_once_and_whole(void **state)
 {
-	static const uint64_t addrs[] = { 3, 8, 16, 0x7fffffffffff, UINT64_C(1) << 47, UINT64_C(0xffffffffffffffff) };
+	static const uint64_t addrs[] = {
+		3, 8, 16, 0x7fffffffffff, UINT64_C(1) << 47, UINT64_C(0xffffffffffffffff)
+	};
 	struct address_block block;
 
 	(void)state;
@@ -94,12 +96,14 @@ A1_random_work_agrees_with_an_array(void **state)
 		case 1:
 			block = block_for(77);
 			assert_int_equal(address_table_take(&table, addr, &block), model[key] != 0);
-			assert_is_block_for(block, model[key] != 0 ? model[key] : 77); // untouched when not found
+			assert_is_block_for(block,
+			                    model[key] != 0 ? model[key] : 77); // untouched when not found
 			live -= model[key] != 0;
 			model[key] = 0;
 			break;
 		default:
-			assert_int_equal(address_table_replace(&table, addr, block_for(i), &block), model[key] != 0);
+			assert_int_equal(address_table_replace(&table, addr, block_for(i), &block),
+			                 model[key] != 0);
 			if (model[key] != 0)
 				assert_is_block_for(block, model[key]);
 			model[key] = model[key] != 0 ? i : 0;

@@ -25,7 +25,8 @@ F1_F2_F3_growth_over_many_chunks_keeps_everything(void **state)
 		assert_int_equal(append_site(i), i);
 		sites[i] = capture_file_at(KMEM_SECTION_SITES, (uint32_t)i - 1);
 		if (i % (SITES / GENERATIONS) == 0) {
-			struct kmem_generations *block = capture_file_append(KMEM_SECTION_GENERATIONS, sizeof(*block), &index);
+			struct kmem_generations *block =
+				capture_file_append(KMEM_SECTION_GENERATIONS, sizeof(*block), &index);
 
 			assert_int_equal(index, i / (SITES / GENERATIONS) - 1);
 			block->site = (uint32_t)i;
@@ -44,8 +45,10 @@ F1_F2_F3_growth_over_many_chunks_keeps_everything(void **state)
 	assert_true(capture_header(&capture)->chunk_count > 60);
 	assert_int_equal(capture_sites(&capture), SITES);
 	for (uint64_t i = 1; i <= SITES; i++) {
-		const struct kmem_site *site = (const struct kmem_site *)(void *)capture.section[KMEM_SECTION_SITES] + i - 1;
-		const struct kmem_stack *stack = (const void *)capture_record(&capture, site->stack - 1, KMEM_RECORD_STACK);
+		const struct kmem_site *site =
+			(const struct kmem_site *)(void *)capture.section[KMEM_SECTION_SITES] + i - 1;
+		const struct kmem_stack *stack =
+			(const void *)capture_record(&capture, site->stack - 1, KMEM_RECORD_STACK);
 
 		assert_non_null(stack);
 		assert_int_equal(site->allocated_bytes, i);
@@ -54,8 +57,9 @@ F1_F2_F3_growth_over_many_chunks_keeps_everything(void **state)
 			assert_int_equal(stack->frames[f], i);
 	}
 	for (uint32_t i = 0; i < GENERATIONS; i++)
-		assert_int_equal(((struct kmem_generations *)(void *)capture.section[KMEM_SECTION_GENERATIONS])[i].site,
-		                 (i + 1) * (SITES / GENERATIONS));
+		assert_int_equal(
+			((struct kmem_generations *)(void *)capture.section[KMEM_SECTION_GENERATIONS])[i].site,
+			(i + 1) * (SITES / GENERATIONS));
 	capture_drop(&capture);
 }
 
@@ -97,7 +101,8 @@ F3_notes_are_a_list_of_whole_records(void **state)
 		capture_file_note(notes[n]);
 	assert_true(capture_read(path, &capture));
 	for (at = capture_header(&capture)->notes; at != 0;) {
-		const struct kmem_note *note = (const void *)capture_record(&capture, at - 1, KMEM_RECORD_NOTE);
+		const struct kmem_note *note =
+			(const void *)capture_record(&capture, at - 1, KMEM_RECORD_NOTE);
 
 		assert_non_null(note);
 		assert_true(i > 0);
@@ -144,7 +149,8 @@ F5_close_seals_everything(void **state)
 	for (uint64_t i = 1; i <= 5000; i++)
 		append_site(i);
 	assert_true(capture_read(path, &capture));
-	assert_int_equal(((struct kmem_chunk *)(void *)(capture.bytes + KMEM_DIRECTORY_OFFSET))->is_sealed, 0);
+	assert_int_equal(
+		((struct kmem_chunk *)(void *)(capture.bytes + KMEM_DIRECTORY_OFFSET))->is_sealed, 0);
 	capture_drop(&capture);
 	capture_file_close(KMEM_STATE_CLEAN_EXIT, 7, 123456789);
 	assert_true(capture_read(path, &capture));

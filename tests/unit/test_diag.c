@@ -20,12 +20,12 @@ formats_agree_with_printf(void **state)
 	size_t length;
 
 	(void)state;
-#define AGREES(...) \
-	do { \
+#define AGREES(...)                                            \
+	do {                                                       \
 		length = diag_format(ours, sizeof(ours), __VA_ARGS__); \
-		snprintf(theirs, sizeof(theirs), __VA_ARGS__); \
-		assert_string_equal(ours, theirs); \
-		assert_int_equal(length, strlen(theirs)); \
+		snprintf(theirs, sizeof(theirs), __VA_ARGS__);         \
+		assert_string_equal(ours, theirs);                     \
+		assert_int_equal(length, strlen(theirs));              \
 	} while (0)
 	AGREES("plain");
 	AGREES("%s|%s", "", "text");

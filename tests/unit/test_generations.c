@@ -80,7 +80,8 @@ the_clock_ticks_by_64_kib_then_eight_times_per_doubling(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		assert_int_equal(generations_clock_at(cases[i].volume_bytes), cases[i].clock);
-	for (; volume < UINT64_MAX / 2; volume += volume / 64 + 1) { // it never goes back and never skips
+	for (; volume < UINT64_MAX / 2;
+	     volume += volume / 64 + 1) { // it never goes back and never skips
 		uint8_t clock = generations_clock_at(volume);
 
 		assert_true(clock == last || clock == last + 1);
@@ -148,7 +149,8 @@ buckets_are_relative_to_the_base_and_the_last_one_is_open(void **state)
 	static const struct {
 		uint8_t clock;
 		unsigned bucket;
-	} cases[] = { { 10, 0 }, { 11, 1 }, { 70, 60 }, { 71, 61 }, { 72, 61 }, { 255, 61 }, { 9, 0 }, { 1, 0 } };
+	} cases[] = { { 10, 0 },  { 11, 1 },   { 70, 60 }, { 71, 61 },
+		          { 72, 61 }, { 255, 61 }, { 9, 0 },   { 1, 0 } };
 
 	(void)state;
 	born(1);
@@ -200,11 +202,14 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(the_clock_ticks_by_64_kib_then_eight_times_per_doubling, start_empty),
+		cmocka_unit_test_setup(the_clock_ticks_by_64_kib_then_eight_times_per_doubling,
+		                       start_empty),
 		cmocka_unit_test_setup(ticks_follow_the_volume_of_all_threads_in_batches, start_empty),
 		cmocka_unit_test_setup(S5_a_site_without_survivors_gets_no_counters, start_empty),
-		cmocka_unit_test_setup(S5_counters_come_with_the_first_survivor_of_an_older_tick_and_stay, start_empty),
-		cmocka_unit_test_setup(buckets_are_relative_to_the_base_and_the_last_one_is_open, start_empty),
+		cmocka_unit_test_setup(S5_counters_come_with_the_first_survivor_of_an_older_tick_and_stay,
+		                       start_empty),
+		cmocka_unit_test_setup(buckets_are_relative_to_the_base_and_the_last_one_is_open,
+		                       start_empty),
 		cmocka_unit_test_setup(random_work_agrees_with_a_ledger, start_empty),
 	};
 

@@ -54,7 +54,8 @@ run_trace(uint64_t *random, size_t window)
 	struct ledger ledger = { 0 };
 	size_t count = 0;
 	size_t events = 1 + random_below(random, EVENTS_MAX);
-	uint64_t scale = random_below(random, 4) == 0 ? UINT64_C(1) << 38 : 4; // few sizes: many equal maxima
+	uint64_t scale =
+		random_below(random, 4) == 0 ? UINT64_C(1) << 38 : 4; // few sizes: many equal maxima
 
 	for (size_t i = 0; i < events; i++) {
 		unsigned site = (unsigned)random_below(random, SITES);

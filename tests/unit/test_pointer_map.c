@@ -88,7 +88,8 @@ M1_dense_classes_of_8_and_16_bytes_are_all_told_apart(void **state)
 		uint64_t base = 0x7f1000000000 + s * 0x10000000;
 
 		for (unsigned i = 0; i < count; i++)
-			put(base + i * steps[s], (struct address_block){ i, i + 1, (uint8_t)i }, POINTER_MAP_STORED);
+			put(base + i * steps[s], (struct address_block){ i, i + 1, (uint8_t)i },
+			    POINTER_MAP_STORED);
 		for (unsigned i = 0; i < count; i += 2) // every second one first
 			assert_takes(base + i * steps[s], (struct address_block){ i, i + 1, (uint8_t)i });
 		for (unsigned i = 1; i < count; i += 2)
@@ -170,8 +171,8 @@ M1_random_work_agrees_with_an_array(void **state)
 		} else {
 			assert_false(pointer_map_take(at(addr), &block));
 			model[slot] = (struct address_block){
-				random_below(&random, 16) == 0 ? 2 * GIB + random_below(&random, GIB) :
-				                                 random_below(&random, 1000),
+				random_below(&random, 16) == 0 ? 2 * GIB + random_below(&random, GIB)
+											   : random_below(&random, 1000),
 				(uint32_t)random_below(&random, POINTER_MAP_SITES_MAX) + 1,
 				(uint8_t)random_next(&random),
 			};
@@ -250,14 +251,15 @@ limited(uint64_t limit_bytes)
 
 	CHECK_IN_CHILD(setrlimit(RLIMIT_AS, &limit) == 0);
 	for (uint64_t i = 0; i < count; i++) { // over 3 GiB of addresses
-		if (pointer_map_put(at(0x7f0000000000 + i * 65536), (struct address_block){ i, 1, 1 }, &old) !=
-		    POINTER_MAP_STORED)
+		if (pointer_map_put(at(0x7f0000000000 + i * 65536), (struct address_block){ i, 1, 1 },
+		                    &old) != POINTER_MAP_STORED)
 			break;
 		stored++;
 	}
 	CHECK_IN_CHILD(stored == count);
 	for (uint64_t i = 0; i < count; i++)
-		CHECK_IN_CHILD(pointer_map_take(at(0x7f0000000000 + i * 65536), &block) && block.bytes == i);
+		CHECK_IN_CHILD(pointer_map_take(at(0x7f0000000000 + i * 65536), &block) &&
+		               block.bytes == i);
 	CHECK_IN_CHILD(address_space_bytes() - before <= limit_bytes / 4);
 	return 0;
 }
@@ -270,7 +272,8 @@ a_limited_address_space_keeps_room_for_the_program(void **state)
 	(void)state;
 	skip();
 #else
-	static const char *const limits[] = { "134217728", "536870912", "1073741824", "2147483648", "8589934592" };
+	static const char *const limits[] = { "134217728", "536870912", "1073741824", "2147483648",
+		                                  "8589934592" };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {

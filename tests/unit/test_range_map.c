@@ -17,7 +17,7 @@
 
 /* The model: which mapping every page belongs to. */
 struct model {
-	uint32_t mapping[PAGES]; // 0 = none
+	uint32_t mapping[PAGES];   // 0 = none
 	uint32_t left[ROUNDS + 1]; // pages left, by mapping
 	uint32_t next;
 };
@@ -242,8 +242,8 @@ a_hundred_thousand_mappings_are_no_problem(void **state)
 			order[with] = swapped;
 		}
 		for (uint32_t i = 0; i < COUNT; i++)
-			assert_true(range_map_put(BASE + order[i] * UINT64_C(65536), BASE + order[i] * UINT64_C(65536) + 8192,
-			                          order[i] + 1, 1));
+			assert_true(range_map_put(BASE + order[i] * UINT64_C(65536),
+			                          BASE + order[i] * UINT64_C(65536) + 8192, order[i] + 1, 1));
 		for (uint32_t i = 0; i < COUNT; i++) { // the middle out, then the rest
 			uint64_t start = BASE + order[i] * UINT64_C(65536);
 
@@ -269,7 +269,8 @@ when_full_it_refuses_and_goes_on(void **state)
 	uint64_t stored = 0;
 
 	(void)state;
-	while (stored < (1u << 21) && range_map_put(BASE + stored * 8192, BASE + stored * 8192 + 4096, 1, 1))
+	while (stored < (1u << 21) &&
+	       range_map_put(BASE + stored * 8192, BASE + stored * 8192 + 4096, 1, 1))
 		stored++;
 	assert_true(stored > 1000000 && stored < 1u << 21);
 	assert_true(range_map_take(BASE, BASE + 4096, &taken));
@@ -285,7 +286,8 @@ waits_in_vain(void *unused)
 	struct range_pieces taken;
 
 	(void)unused;
-	CHECK_IN_CHILD(!range_map_take(0, UINT64_MAX, &taken)); // the lock was held at fork: bounded, and refused
+	CHECK_IN_CHILD(
+		!range_map_take(0, UINT64_MAX, &taken)); // the lock was held at fork: bounded, and refused
 	CHECK_IN_CHILD(!range_map_put(page_addr(0), page_addr(1), 1, 1));
 	range_map_unlock();
 	CHECK_IN_CHILD(range_map_take(0, UINT64_MAX, &taken) && taken.count == 1);
@@ -320,7 +322,8 @@ main(void)
 		cmocka_unit_test_setup(G2_what_is_put_back_is_not_counted_with_a_stranger, start_empty),
 		cmocka_unit_test_setup(a_hundred_thousand_mappings_are_no_problem, start_empty),
 		cmocka_unit_test_setup(when_full_it_refuses_and_goes_on, start_empty),
-		cmocka_unit_test_setup(G3_the_lock_around_fork_keeps_others_out_for_a_bounded_time, start_empty),
+		cmocka_unit_test_setup(G3_the_lock_around_fork_keeps_others_out_for_a_bounded_time,
+		                       start_empty),
 	};
 
 	return cmocka_run_group_tests_name("range_map", tests, NULL, NULL);

@@ -67,7 +67,8 @@ T1_S1_S2_a_found_site_is_complete_and_stays_the_same(void **state)
 	assert_int_equal(stored(site)->frames[0], PYTHON(1));
 	assert_int_equal(stored(site)->frames[1], PYTHON(2));
 	assert_int_equal(stored(site)->record.checksum,
-	                 kmem_checksum(KMEM_CHECKSUM_START, (const char *)stored(site) + 4, stored(site)->record.bytes - 4));
+	                 kmem_checksum(KMEM_CHECKSUM_START, (const char *)stored(site) + 4,
+	                               stored(site)->record.bytes - 4));
 	memcpy(&before, site_table_at(site), sizeof(before));
 	for (uint8_t clock = 10; clock < 20; clock++)
 		assert_int_equal(site_table_find(stack_of(1, 2, 3), KMEM_DOMAIN_MMAP, clock), site);
@@ -166,7 +167,8 @@ main(void)
 		cmocka_unit_test_setup(T1_S1_S2_a_found_site_is_complete_and_stays_the_same, start_empty),
 		cmocka_unit_test_setup(whatever_differs_makes_another_site, start_empty),
 		cmocka_unit_test_setup(a_hundred_thousand_sites_are_all_found_again, start_empty),
-		cmocka_unit_test_setup(beyond_the_budget_one_folded_site_per_domain_stands_for_all, start_empty),
+		cmocka_unit_test_setup(beyond_the_budget_one_folded_site_per_domain_stands_for_all,
+		                       start_empty),
 		cmocka_unit_test_setup(clear_forgets_everything, start_empty),
 	};
 

@@ -93,14 +93,14 @@ struct request {
 	bool is_realloc;
 };
 
-#define PLACE(name) \
-	static NOINLINE void name(const struct request *request) \
-	{ \
-		if (request->is_realloc) \
+#define PLACE(name)                                                    \
+	static NOINLINE void name(const struct request *request)           \
+	{                                                                  \
+		if (request->is_realloc)                                       \
 			hook_realloc(request->old, request->addr, request->bytes); \
-		else \
-			hook_malloc(request->addr, request->bytes); \
-		KEEP_FRAME(); \
+		else                                                           \
+			hook_malloc(request->addr, request->bytes);                \
+		KEEP_FRAME();                                                  \
 	}
 PLACE(place_a)
 PLACE(place_b)
@@ -135,7 +135,8 @@ assert_row(unsigned domain, struct totals wanted)
 static void
 assert_sites_add_up(void)
 {
-	uint64_t count = capture_file_header()->used_bytes[KMEM_SECTION_SITES] / sizeof(struct kmem_site);
+	uint64_t count =
+		capture_file_header()->used_bytes[KMEM_SECTION_SITES] / sizeof(struct kmem_site);
 
 	for (unsigned domain = 0; domain < KMEM_DOMAINS_MAX; domain++) {
 		const struct kmem_domain_row *row = capture_file_domain(domain);
@@ -186,8 +187,8 @@ S3_P2_a_random_heap_agrees_with_a_ledger_site_by_site(void **state)
 	for (unsigned i = 0; i < EVENTS; i++) {
 		unsigned which = (unsigned)random_below(&random, BLOCKS);
 		unsigned site = (unsigned)random_below(&random, SITES);
-		uint64_t bytes = random_below(&random, 10) == 0 ? random_below(&random, 4096 * MIB) :
-		                                                  random_below(&random, 2000);
+		uint64_t bytes = random_below(&random, 10) == 0 ? random_below(&random, 4096 * MIB)
+		                                                : random_below(&random, 2000);
 		unsigned what = (unsigned)random_below(&random, 6);
 		struct request request = { .addr = 0x10000000 + which * UINT64_C(32), .bytes = bytes };
 
@@ -202,7 +203,8 @@ S3_P2_a_random_heap_agrees_with_a_ledger_site_by_site(void **state)
 			tracker_put_back(tracker_take(at(request.addr)));
 		} else {
 			if (blocks[which].is_live) {
-				bytes += bytes == blocks[which].bytes; // a change of site alone is no event of the total
+				bytes +=
+					bytes == blocks[which].bytes; // a change of site alone is no event of the total
 				request.old = tracker_take(at(request.addr));
 				assert_int_equal(request.old.bytes, blocks[which].bytes);
 				request.is_realloc = true;
@@ -230,7 +232,8 @@ S3_P2_a_random_heap_agrees_with_a_ledger_site_by_site(void **state)
 	assert_sites_add_up();
 
 	/* The stack of a place in malloc and of the same place in realloc differ by one line: two sites per place. */
-	uint64_t sites = capture_file_header()->used_bytes[KMEM_SECTION_SITES] / sizeof(struct kmem_site);
+	uint64_t sites =
+		capture_file_header()->used_bytes[KMEM_SECTION_SITES] / sizeof(struct kmem_site);
 	uint64_t found = 0;
 	assert_int_equal(sites, 2 * SITES);
 	for (unsigned place = 0; place < SITES; place++) {
@@ -242,7 +245,8 @@ S3_P2_a_random_heap_agrees_with_a_ledger_site_by_site(void **state)
 			uint64_t pc = stack->frames[0] & KMEM_FRAME_PC_MASK;
 			uint64_t start = (uint64_t)places[place];
 
-			for (unsigned other = 0; other < SITES; other++) { // the nearest function below is the caller
+			for (unsigned other = 0; other < SITES;
+			     other++) { // the nearest function below is the caller
 				if ((uint64_t)places[other] <= pc && (uint64_t)places[other] > start)
 					start = (uint64_t)places[other];
 			}
@@ -259,7 +263,8 @@ S3_P2_a_random_heap_agrees_with_a_ledger_site_by_site(void **state)
 	}
 	assert_int_equal(found, sites);
 	for (enum kmem_loss i = 0; i < KMEM_LOSS_COUNT; i++)
-		assert_int_equal(i == KMEM_LOST_FALLBACK_UNWINDS || i == KMEM_LOST_UNWINDS ? 0 : lost(i), 0);
+		assert_int_equal(i == KMEM_LOST_FALLBACK_UNWINDS || i == KMEM_LOST_UNWINDS ? 0 : lost(i),
+		                 0);
 }
 
 /* A script of events on one block, and what the heap's row must say afterwards. */
@@ -271,7 +276,8 @@ a_block_is_counted_as_requested(void **state)
 	assert_row(KMEM_DOMAIN_HEAP, (struct totals){ 0, 0, 1, 0, 0 });
 	hook_malloc(0x2000, 100);
 	assert_row(KMEM_DOMAIN_HEAP, (struct totals){ 100, 0, 2, 0, 100 });
-	hook_realloc(tracker_take(at(0x2000)), 0x3000, 150); // moved: the peak is that of the net change
+	hook_realloc(tracker_take(at(0x2000)), 0x3000,
+	             150); // moved: the peak is that of the net change
 	assert_row(KMEM_DOMAIN_HEAP, (struct totals){ 250, 100, 3, 1, 150 });
 	hook_realloc(tracker_take(at(0x3000)), 0x3000, 50); // shrunk in place
 	assert_row(KMEM_DOMAIN_HEAP, (struct totals){ 300, 250, 4, 2, 150 });
@@ -345,18 +351,39 @@ static const struct {
 	{ "mapped", { { MAP, 16, 10, 0, 0 } }, { 10, 0, 1, 0, 10 } },
 	{ "and unmapped", { { MAP, 16, 10, 0, 0 }, { UNMAP, 16, 10, 0, 0 } }, { 10, 10, 1, 1, 10 } },
 	{ "its head unmapped", { { MAP, 16, 10, 0, 0 }, { UNMAP, 10, 9, 0, 0 } }, { 10, 3, 1, 0, 10 } },
-	{ "its tail unmapped", { { MAP, 16, 10, 0, 0 }, { UNMAP, 24, 100, 0, 0 } }, { 10, 2, 1, 0, 10 } },
+	{ "its tail unmapped",
+	  { { MAP, 16, 10, 0, 0 }, { UNMAP, 24, 100, 0, 0 } },
+	  { 10, 2, 1, 0, 10 } },
 	{ "a hole", { { MAP, 16, 10, 0, 0 }, { UNMAP, 18, 3, 0, 0 } }, { 10, 3, 1, 0, 10 } },
-	{ "a hole, then the rest", { { MAP, 16, 10, 0, 0 }, { UNMAP, 18, 3, 0, 0 }, { UNMAP, 0, 100, 0, 0 } }, { 10, 10, 1, 1, 10 } },
-	{ "piece by piece", { { MAP, 16, 3, 0, 0 }, { UNMAP, 16, 1, 0, 0 }, { UNMAP, 18, 1, 0, 0 }, { UNMAP, 17, 1, 0, 0 } }, { 3, 3, 1, 1, 3 } },
-	{ "two at once", { { MAP, 16, 3, 0, 0 }, { MAP, 30, 4, 0, 0 }, { UNMAP, 0, 100, 0, 0 } }, { 7, 7, 2, 2, 7 } },
-	{ "parts of two", { { MAP, 16, 4, 0, 0 }, { MAP, 20, 4, 0, 0 }, { UNMAP, 18, 4, 0, 0 } }, { 8, 4, 2, 0, 8 } },
+	{ "a hole, then the rest",
+	  { { MAP, 16, 10, 0, 0 }, { UNMAP, 18, 3, 0, 0 }, { UNMAP, 0, 100, 0, 0 } },
+	  { 10, 10, 1, 1, 10 } },
+	{ "piece by piece",
+	  { { MAP, 16, 3, 0, 0 },
+	    { UNMAP, 16, 1, 0, 0 },
+	    { UNMAP, 18, 1, 0, 0 },
+	    { UNMAP, 17, 1, 0, 0 } },
+	  { 3, 3, 1, 1, 3 } },
+	{ "two at once",
+	  { { MAP, 16, 3, 0, 0 }, { MAP, 30, 4, 0, 0 }, { UNMAP, 0, 100, 0, 0 } },
+	  { 7, 7, 2, 2, 7 } },
+	{ "parts of two",
+	  { { MAP, 16, 4, 0, 0 }, { MAP, 20, 4, 0, 0 }, { UNMAP, 18, 4, 0, 0 } },
+	  { 8, 4, 2, 0, 8 } },
 	{ "unmap fails", { { MAP, 16, 10, 0, 0 }, { UNMAP_FAILS, 18, 3, 0, 0 } }, { 10, 0, 1, 0, 10 } },
-	{ "unmap fails, then works", { { MAP, 16, 10, 0, 0 }, { UNMAP_FAILS, 18, 3, 0, 0 }, { UNMAP, 0, 100, 0, 0 } }, { 10, 10, 1, 1, 10 } },
+	{ "unmap fails, then works",
+	  { { MAP, 16, 10, 0, 0 }, { UNMAP_FAILS, 18, 3, 0, 0 }, { UNMAP, 0, 100, 0, 0 } },
+	  { 10, 10, 1, 1, 10 } },
 	{ "unknown", { { UNMAP, 16, 10, 0, 0 } }, { 0 } },
-	{ "grown by remap", { { MAP, 16, 10, 0, 0 }, { REMAP, 16, 10, 16, 15 } }, { 25, 10, 2, 1, 15 } },
-	{ "moved by remap", { { MAP, 16, 10, 0, 0 }, { REMAP, 16, 10, 50, 10 }, { UNMAP, 50, 10, 0, 0 } }, { 20, 20, 2, 2, 10 } },
-	{ "shrunk by remap", { { MAP, 16, 10, 0, 0 }, { REMAP, 16, 10, 16, 4 } }, { 14, 10, 2, 1, 10 } },
+	{ "grown by remap",
+	  { { MAP, 16, 10, 0, 0 }, { REMAP, 16, 10, 16, 15 } },
+	  { 25, 10, 2, 1, 15 } },
+	{ "moved by remap",
+	  { { MAP, 16, 10, 0, 0 }, { REMAP, 16, 10, 50, 10 }, { UNMAP, 50, 10, 0, 0 } },
+	  { 20, 20, 2, 2, 10 } },
+	{ "shrunk by remap",
+	  { { MAP, 16, 10, 0, 0 }, { REMAP, 16, 10, 16, 4 } },
+	  { 14, 10, 2, 1, 10 } },
 	{ "unknown remap", { { REMAP, 16, 10, 50, 10 } }, { 0 } },
 };
 
@@ -418,8 +445,8 @@ one_release_may_take_away_hundreds_of_mappings(void **state)
 static void
 domains_of_mappings_are_kept_apart(void **state)
 {
-	static const enum kmem_domain domains[] = { KMEM_DOMAIN_MMAP, KMEM_DOMAIN_RESERVED, KMEM_DOMAIN_FILE,
-		                                    KMEM_DOMAIN_SHARED };
+	static const enum kmem_domain domains[] = { KMEM_DOMAIN_MMAP, KMEM_DOMAIN_RESERVED,
+		                                        KMEM_DOMAIN_FILE, KMEM_DOMAIN_SHARED };
 	struct range_pieces taken;
 
 	(void)state;
@@ -468,7 +495,8 @@ an_allocation_of_no_device_bytes_is_not_alive_for_ever(void **state)
 
 	(void)state;
 	hook_device(domain, 0, 0); // cudaMalloc(&p, 0) succeeds and gives NULL
-	assert_int_equal(capture_file_domain(domain)->allocated_count - capture_file_domain(domain)->freed_count, 0);
+	assert_int_equal(
+		capture_file_domain(domain)->allocated_count - capture_file_domain(domain)->freed_count, 0);
 }
 
 static void
@@ -477,8 +505,9 @@ device_numbers_out_of_range_share_the_last_row(void **state)
 	static const struct {
 		int device;
 		unsigned domain;
-	} cases[] = { { 0, KMEM_DOMAIN_CUDA_FIRST }, { 1, KMEM_DOMAIN_CUDA_FIRST + 1 }, { 30, KMEM_DOMAIN_CUDA_LAST - 1 },
-		      { 31, KMEM_DOMAIN_CUDA_LAST }, { 32, KMEM_DOMAIN_CUDA_LAST }, { -1, KMEM_DOMAIN_CUDA_LAST } };
+	} cases[] = { { 0, KMEM_DOMAIN_CUDA_FIRST },     { 1, KMEM_DOMAIN_CUDA_FIRST + 1 },
+		          { 30, KMEM_DOMAIN_CUDA_LAST - 1 }, { 31, KMEM_DOMAIN_CUDA_LAST },
+		          { 32, KMEM_DOMAIN_CUDA_LAST },     { -1, KMEM_DOMAIN_CUDA_LAST } };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
@@ -532,7 +561,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(S3_P2_a_random_heap_agrees_with_a_ledger_site_by_site, start_empty),
 		cmocka_unit_test_setup(a_block_is_counted_as_requested, start_empty),
-		cmocka_unit_test_setup(unseen_releases_and_allocations_are_counted_not_guessed, start_empty),
+		cmocka_unit_test_setup(unseen_releases_and_allocations_are_counted_not_guessed,
+		                       start_empty),
 		cmocka_unit_test_setup(errno_is_left_alone, start_empty),
 		cmocka_unit_test_setup(mappings_are_counted_by_what_is_left_of_them, start_empty),
 		cmocka_unit_test_setup(one_release_may_take_away_hundreds_of_mappings, start_empty),

@@ -65,12 +65,12 @@ in_child_telling(int (*run)(void *), void *context, char *text, size_t size)
 }
 
 /* In a child: says which check failed and ends with 1. */
-#define CHECK_IN_CHILD(condition) \
-	do { \
-		if (!(condition)) { \
+#define CHECK_IN_CHILD(condition)                                      \
+	do {                                                               \
+		if (!(condition)) {                                            \
 			dprintf(2, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
-			return 1; \
-		} \
+			return 1;                                                  \
+		}                                                              \
 	} while (0)
 
 #endif
