@@ -71,13 +71,25 @@ judge_exited(const struct verdict_facts *facts)
 	return facts->end == VERDICT_END_OK ? certain : NULL;
 }
 
+/*
+ * Recent kernels leave version 1's failure counter at 0. Then a kill counted in the cgroup is the limit's when most of the limit
+ * was charged at the last look, and the machine had memory left.
+ */
+static bool
+is_version_1_limit(const struct verdict_facts *facts)
+{
+	return facts->process->identity->cgroup_version == 1 && facts->limit_bytes != UINT64_MAX &&
+	       facts->charged_bytes >= facts->limit_bytes / 4 * 3 && facts->available_bytes != UINT64_MAX &&
+	       !verdict_is_machine_low(facts);
+}
+
 static const char *
 judge_container_limit(const struct verdict_facts *facts)
 {
 	if (!was_perhaps_killed(facts))
 		return NULL;
 	/* The kill is counted in the victim's cgroup for a full machine as well; the limit's own counter tells. */
-	if (facts->is_kill_counted && facts->cgroup_kills != 0 && facts->limit_hits != 0)
+	if (facts->is_kill_counted && facts->cgroup_kills != 0 && (facts->limit_hits != 0 || is_version_1_limit(facts)))
 		return counter_confidence(facts);
 	if (facts->is_kill_counted && !facts->counters_are_late)
 		return NULL; // it did not move: not the kernel's doing

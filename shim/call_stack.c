@@ -133,7 +133,9 @@ merge_full(const struct native_stack *native, const struct python_stack *python,
 	uint32_t next = 0;
 
 	for (uint32_t i = 0; i < native->count; i++) {
-		uint64_t end = i + 1 < native->count ? native->sp[i + 1] : UINT64_MAX;
+		/* How far the last frame of a walk that broke off reaches is not known: it is not taken for an evaluator. */
+		uint64_t last_end = native->is_complete ? UINT64_MAX : 0;
+		uint64_t end = i + 1 < native->count ? native->sp[i + 1] : last_end;
 		uint32_t before = next;
 
 		if (i == NATIVE_STACK_INNER)

@@ -104,7 +104,7 @@ def check_expectations(source, capture):
     """Each expectation is the next row of its command's ranking."""
     taken = {}
     for command, domain, wanted in expectations(source):
-        document = report(command, capture, "--domain", domain)
+        document = report(command, capture, "--domain", domain, "--top", "20")
         rank = taken.get((command, domain), 0)
         taken[command, domain] = rank + 1
         sites = document["sites"]

@@ -90,6 +90,16 @@ static void version_1(void)
 	hand.launcher.after = (struct kmem_kill_counters){ 1, 0, 7, 1 };
 }
 
+/* Recent kernels leave version 1's memory.failcnt at 0: what was charged and what the machine had left decide. */
+static void
+version_1_uncounted(void)
+{
+	version_1();
+	hand.heartbeat.cgroup_bytes = 480 * MIB;
+	hand.launcher.after.cgroup_max_hits = 0;
+}
+static void version_1_machine(void) { version_1_uncounted(); low(); }
+
 static void
 refused(uint64_t bytes, unsigned domain, uint64_t before_end_ns, bool had_success_after)
 {
@@ -135,6 +145,8 @@ static const struct {
 	{ container_killed, "container-limit", "certain", "memory limit of 512 MiB was reached (certain: the cgroup's oom_kill "
 	                                                  "counter rose from 0 to 1)", "likely" },
 	{ version_1, "container-limit", "certain", "was killed by the kernel", "likely" },
+	{ version_1_uncounted, "container-limit", "certain", "was killed by the kernel", "machine ran out" },
+	{ version_1_machine, "machine-memory", "certain", "because the machine ran out of memory", "was reached" },
 	{ near_unknown, "container-limit", "likely", "(likely)", "certain" },
 	{ near_known, "signal", "certain", "the kernel counted no kill", "limit of" },
 	{ machine_killed, "machine-memory", "certain", "because the machine ran out of memory", "container" },
