@@ -56,19 +56,19 @@ difference(uint64_t allocated, uint64_t freed, uint64_t *impossible)
 }
 
 /*
- * Generations since the site first appeared, and those of them that still have live blocks. `buckets[i]` was born at clock
- * base + i; what is older has one place in front, if the site is older.
+ * The generations of a site, and those of them that still have live blocks. Blocks that are older than the counters make one
+ * more, in front. A site that has not allocated in the latest quarter of its life does not accumulate any more: none of its
+ * generations is recent.
  */
 static void
 count_generations(const struct kmem_generations *block, uint8_t first_epoch, uint64_t clock, struct part *part)
 {
-	uint32_t live[KMEM_GENERATION_BUCKETS + 1];
-	uint32_t total = 0;
-	uint32_t base = block != NULL ? COPY_OF(block->base_epoch) : 0;
+	uint64_t age = clock >= first_epoch ? clock - first_epoch : 0;
+	uint32_t births = block != NULL ? COPY_OF(block->births) : 0;
+	uint32_t count = births & 0xffff;
+	uint64_t counted = 0;
 
-	if (base == 0 || base > clock) { // blocks of one generation only, or nobody could count them
-		uint64_t age = clock >= first_epoch ? clock - first_epoch : 0;
-
+	if (count == 0 || count > KMEM_GENERATION_BUCKETS) { // blocks of one generation only, or nobody could count them
 		part->generations_total = (uint32_t)(age < KMEM_GENERATION_BUCKETS ? age : KMEM_GENERATION_BUCKETS - 1) + 1;
 		part->generations_alive = part->live_count != 0;
 		part->recent_total = (part->generations_total + 3) / 4;
@@ -76,30 +76,20 @@ count_generations(const struct kmem_generations *block, uint8_t first_epoch, uin
 		return;
 	}
 
-	uint64_t buckets = clock - base + 1;
-	uint64_t counted = 0;
-	bool is_older = first_epoch < base;
+	bool is_recent = clock <= (births >> 16) + age / 4 + 1;
 
-	if (buckets > KMEM_GENERATION_BUCKETS)
-		buckets = KMEM_GENERATION_BUCKETS;
-	if (is_older)
-		live[total++] = 0; // filled in below
-	for (uint64_t i = 0; i < buckets; i++) {
-		uint32_t count = COPY_OF(block->live_count[i]);
+	part->generations_total = count + 1;
+	part->recent_total = (part->generations_total + 3) / 4;
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t live = COPY_OF(block->live_count[i]);
 
-		if (count > INT32_MAX) // a release that was seen before its birth, while the program runs
-			count = 0;
-		counted += count;
-		live[total++] = count;
+		if (live > INT32_MAX) // a release that was seen before its birth, while the program runs
+			live = 0;
+		counted += live;
+		part->generations_alive += live != 0;
+		part->recent_alive += is_recent && live != 0 && i + 1 >= part->generations_total - part->recent_total;
 	}
-	if (is_older)
-		live[0] = part->live_count > counted;
-	part->generations_total = total;
-	part->recent_total = (total + 3) / 4;
-	for (uint32_t i = 0; i < total; i++) {
-		part->generations_alive += live[i] != 0;
-		part->recent_alive += live[i] != 0 && i >= total - part->recent_total;
-	}
+	part->generations_alive += part->live_count > counted;
 }
 
 static struct model_site *

@@ -147,16 +147,16 @@ struct kmem_site {
 static_assert(sizeof(struct kmem_site) == 64, "one cache line per site");
 
 /*
- * Births of one site by generation, for sites that hold blocks from more than one. The generation clock
- * is 8 bits, 1 to 255: it ticks with allocated volume (all domains but reserved and file), every 64 KiB until
- * 512 KiB, then eight times per doubling. Bucket b counts live blocks born at clock base + b (the last
- * bucket: and later). Blocks born before `base_epoch`, or counted nowhere, are the site's live count
- * less the sum of the buckets. Mutable.
+ * Births of one site by generation, for sites that hold blocks from more than one. A process-wide clock of 8 bits, 1 to 255,
+ * ticks with allocated volume (all domains but reserved and file), every 64 KiB until 512 KiB, then eight times per doubling.
+ * A generation of a site is a tick in which it allocated: its own clock, so that a loop with large steps and one with
+ * small ones are judged alike. live_count[g] counts live blocks of the site's generation g + 1 (the last: and later). Blocks
+ * born before the counters were claimed are the site's live count less the sum of the counters. Mutable.
  */
 #define KMEM_GENERATION_BUCKETS 62
 struct kmem_generations {
 	_Atomic uint32_t site;            // index + 1 in SITES
-	_Atomic uint32_t base_epoch;
+	_Atomic uint32_t births;          // bits 0-15 generations so far, at most the buckets; 16-31 clock of the latest
 	_Atomic uint32_t live_count[KMEM_GENERATION_BUCKETS];
 };
 static_assert(sizeof(struct kmem_generations) == 256, "four cache lines per generation block");

@@ -57,13 +57,27 @@ generations_tick(uint64_t bytes)
 	return (uint8_t)(seen < now ? now : seen);
 }
 
-static unsigned
-bucket_of(const struct kmem_generations *block, uint8_t clock)
+/*
+ * The site's generation for a birth at this clock: the latest one, or the next when the clock has moved since. 1 to
+ * KMEM_GENERATION_BUCKETS.
+ */
+static uint8_t
+generation_at(struct kmem_generations *block, uint8_t clock)
 {
-	uint32_t base = atomic_load_explicit(&block->base_epoch, memory_order_relaxed);
-	uint32_t bucket = clock > base ? clock - base : 0;
+	uint32_t seen = atomic_load_explicit(&block->births, memory_order_relaxed);
+	uint32_t wanted;
 
-	return bucket < KMEM_GENERATION_BUCKETS ? bucket : KMEM_GENERATION_BUCKETS - 1;
+	do {
+		uint32_t count = seen & 0xffff;
+
+		if (clock <= seen >> 16)
+			return (uint8_t)count;
+		if (count < KMEM_GENERATION_BUCKETS)
+			count++;
+		wanted = (uint32_t)clock << 16 | count;
+	} while (!atomic_compare_exchange_weak_explicit(&block->births, &seen, wanted, memory_order_relaxed,
+	                                                memory_order_relaxed));
+	return (uint8_t)(wanted & 0xffff);
 }
 
 static uint32_t
@@ -76,8 +90,8 @@ claim_block(struct kmem_site *site, uint32_t site_index, uint8_t clock)
 	if (block == NULL)
 		return 0;
 	atomic_store_explicit(&block->site, site_index, memory_order_relaxed);
-	atomic_store_explicit(&block->base_epoch, clock, memory_order_relaxed);
-	/* release: the block before the index (F1); acquire: another thread's block, whose base we read next. */
+	atomic_store_explicit(&block->births, (uint32_t)clock << 16 | 1, memory_order_relaxed);
+	/* release: the block before the index (F1); acquire: another thread's block, whose births we read next. */
 	if (atomic_compare_exchange_strong_explicit(&site->generations, &none, index + 1, memory_order_acq_rel,
 	                                            memory_order_acquire))
 		return index + 1;
@@ -103,8 +117,10 @@ generations_born(struct kmem_site *site, uint32_t site_index, uint8_t clock)
 			return 0;
 	}
 	block = capture_file_at(KMEM_SECTION_GENERATIONS, index - 1);
-	atomic_fetch_add_explicit(&block->live_count[bucket_of(block, clock)], 1, memory_order_relaxed);
-	return clock;
+	uint8_t generation = generation_at(block, clock);
+
+	atomic_fetch_add_explicit(&block->live_count[generation - 1], 1, memory_order_relaxed);
+	return generation;
 }
 
 void
@@ -116,5 +132,5 @@ generations_died(struct kmem_site *site, uint8_t generation)
 	if (generation == 0 || index == 0)
 		return;
 	block = capture_file_at(KMEM_SECTION_GENERATIONS, index - 1);
-	atomic_fetch_sub_explicit(&block->live_count[bucket_of(block, generation)], 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&block->live_count[generation - 1], 1, memory_order_relaxed);
 }

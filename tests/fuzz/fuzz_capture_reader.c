@@ -160,7 +160,7 @@ write_seeds(const char *folder)
 		{ "chunk_count", FUZZ_SALVAGE, 1, offsetof(struct kmem_header, chunk_count) - offsetof(struct kmem_header, state), 9 },
 		{ "modules", FUZZ_SEAL_RECORDS, 1, offsetof(struct kmem_header, modules) - offsetof(struct kmem_header, state), 1 },
 		{ "stack_index", FUZZ_SEAL_RECORDS, 5, offsetof(struct kmem_site, stack), 3 },
-		{ "generations", FUZZ_SEAL_RECORDS, 6, offsetof(struct kmem_generations, base_epoch), 1 },
+		{ "generations", FUZZ_SEAL_RECORDS, 6, offsetof(struct kmem_generations, births), 1 },
 		{ "first_code", FUZZ_SEAL_RECORDS | FUZZ_SALVAGE, 7, offsetof(struct kmem_code, file_bytes), 3 },
 		{ "raw", FUZZ_RAW, 0, 0, 0 },
 	};

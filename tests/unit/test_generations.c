@@ -132,40 +132,53 @@ S5_counters_come_with_the_first_survivor_of_an_older_tick_and_stay(void **state)
 	assert_int_equal(born(1), 0);
 	assert_int_equal(born(1), 0); // same tick as the site: nothing to tell apart yet
 	assert_int_equal(site->generations, 0);
-	assert_int_equal(born(3), 3);
+	assert_int_equal(born(3), 1);
 	claimed = site->generations;
 	assert_int_not_equal(claimed, 0);
 	assert_int_equal(block()->site, site_index);
-	assert_int_equal(block()->base_epoch, 3);
+	assert_int_equal(block()->births, 3 << 16 | 1);
 	assert_int_equal(block()->live_count[0], 1);
-	for (unsigned clock = 4; clock < 200; clock++)
-		assert_int_equal(born((uint8_t)clock), clock);
+	for (unsigned clock = 4; clock < 60; clock++)
+		assert_int_equal(born((uint8_t)clock), clock - 2);
 	assert_int_equal(site->generations, claimed);
 }
 
 static void
-buckets_are_relative_to_the_base_and_the_last_one_is_open(void **state)
+a_generation_is_a_tick_in_which_the_site_allocated(void **state)
 {
 	static const struct {
 		uint8_t clock;
-		unsigned bucket;
-	} cases[] = { { 10, 0 },  { 11, 1 },   { 70, 60 }, { 71, 61 },
-		          { 72, 61 }, { 255, 61 }, { 9, 0 },   { 1, 0 } };
+		uint8_t generation;
+	} cases[] = { { 10, 1 }, { 10, 1 }, { 11, 2 }, { 90, 3 }, { 90, 3 }, { 89, 3 }, { 200, 4 }, { 1, 4 } };
 
 	(void)state;
 	born(1);
-	died(born(10)); // claims: base 10
+	died(born(10)); // claims
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		uint8_t generation = born(cases[i].clock);
 
-		assert_int_equal(generation, cases[i].clock);
+		assert_int_equal(generation, cases[i].generation);
 		for (unsigned b = 0; b < KMEM_GENERATION_BUCKETS; b++)
-			assert_int_equal(block()->live_count[b], b == cases[i].bucket);
+			assert_int_equal(block()->live_count[b], b == cases[i].generation - 1u);
 		died(generation);
 	}
 	died(0); // born before there were counters
 	for (unsigned b = 0; b < KMEM_GENERATION_BUCKETS; b++)
 		assert_int_equal(block()->live_count[b], 0);
+}
+
+static void
+the_last_generation_is_open(void **state)
+{
+	(void)state;
+	born(1);
+	for (unsigned clock = 2; clock < 256; clock++) {
+		unsigned wanted = clock - 1 < KMEM_GENERATION_BUCKETS ? clock - 1 : KMEM_GENERATION_BUCKETS;
+
+		assert_int_equal(born((uint8_t)clock), wanted);
+		assert_int_equal(block()->births, clock << 16 | wanted);
+	}
+	assert_int_equal(block()->live_count[KMEM_GENERATION_BUCKETS - 1], 255 - KMEM_GENERATION_BUCKETS);
 }
 
 static void
@@ -208,8 +221,8 @@ main(void)
 		cmocka_unit_test_setup(S5_a_site_without_survivors_gets_no_counters, start_empty),
 		cmocka_unit_test_setup(S5_counters_come_with_the_first_survivor_of_an_older_tick_and_stay,
 		                       start_empty),
-		cmocka_unit_test_setup(buckets_are_relative_to_the_base_and_the_last_one_is_open,
-		                       start_empty),
+		cmocka_unit_test_setup(a_generation_is_a_tick_in_which_the_site_allocated, start_empty),
+		cmocka_unit_test_setup(the_last_generation_is_open, start_empty),
 		cmocka_unit_test_setup(random_work_agrees_with_a_ledger, start_empty),
 	};
 

@@ -237,13 +237,13 @@ capture_builder_site(struct capture_builder *builder, unsigned domain, uint32_t 
 }
 
 struct kmem_generations *
-capture_builder_generations(struct capture_builder *builder, uint32_t site, uint32_t base_epoch)
+capture_builder_generations(struct capture_builder *builder, uint32_t site, uint32_t births)
 {
 	size_t offset;
 	struct kmem_generations *block = append(&builder->sections[KMEM_SECTION_GENERATIONS], sizeof(*block), &offset);
 
 	block->site = site + 1;
-	block->base_epoch = base_epoch;
+	block->births = births;
 	capture_builder_site_at(builder, site)->generations = (uint32_t)(offset / sizeof(*block)) + 1;
 	return block;
 }

@@ -40,7 +40,7 @@ void capture_builder_note(struct capture_builder *builder, const char *text);
 uint32_t capture_builder_site(struct capture_builder *builder, unsigned domain, uint32_t stack, uint64_t allocated_bytes,
                               uint64_t allocated_count, uint64_t freed_bytes, uint64_t freed_count);
 struct kmem_site *capture_builder_site_at(struct capture_builder *builder, uint32_t index);
-struct kmem_generations *capture_builder_generations(struct capture_builder *builder, uint32_t site, uint32_t base_epoch);
+struct kmem_generations *capture_builder_generations(struct capture_builder *builder, uint32_t site, uint32_t births);
 
 /* The file's bytes, owned by the caller. KMEM_STATE_CLEAN_EXIT seals everything. */
 unsigned char *capture_builder_finish(struct capture_builder *builder, enum kmem_state state, size_t *bytes);
