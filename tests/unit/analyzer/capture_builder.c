@@ -347,7 +347,7 @@ capture_builder_example(enum kmem_state state, size_t *bytes)
 	stack = capture_builder_stack(builder, other, 2, KMEM_STACK_NO_END);
 	capture_builder_site(builder, KMEM_DOMAIN_HEAP, stack, 300, 3, 100, 1);
 	capture_builder_header(builder)->generation_clock = 12;
-	block = capture_builder_generations(builder, 0, 3);
+	block = capture_builder_generations(builder, 0, 12u << 16 | 10); // ten generations, the latest now
 	for (unsigned i = 0; i < 10; i += 2)
 		block->live_count[i] = 4;
 	heartbeats[1] = (struct kmem_heartbeat){ .sequence = 1, .resident_bytes = 1000, .limit_bytes = UINT64_MAX };

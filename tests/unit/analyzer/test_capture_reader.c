@@ -488,7 +488,7 @@ a_sound_capture_has_no_damages(void **state)
 		assert_false(model->failed[0].had_success_after);
 		assert_false(model->processes[0].is_alive);
 
-		/* Clock 12, base 3: ten buckets and one place for what is older; five and the older one are alive. */
+		/* Ten generations and one place for what is older; five and the older one are alive. */
 		assert_int_equal(model->sites[0].generations_total, 11);
 		assert_int_equal(model->sites[0].generations_alive, 6);
 		assert_int_equal(model->sites[0].recent_total, 3);
