@@ -91,7 +91,7 @@ write_capture(const char *path, uint32_t site_count, uint32_t frame_count)
 	for (unsigned i = 0; i < CODES; i++) {
 		char text[96];
 
-		(void)snprintf(text, sizeof(text), "/home/user/project/package_%u/module_%u.py", i / 100, i / 10);
+		(void)snprintf(text, sizeof(text), "/data/user/project/package_%u/module_%u.py", i / 100, i / 10);
 		codes[i] = capture_builder_code(setup.builder, text, text + 19, i, 0, table, sizeof(table));
 	}
 	for (uint32_t i = 0; i < site_count; i++) {

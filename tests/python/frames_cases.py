@@ -444,7 +444,7 @@ def case_texts():
     return count
 
 
-def flags_of(text, name="f", file="/home/user/x.py"):
+def flags_of(text, name="f", file="/data/user/x.py"):
     scope = {"Stack": Stack, "held": held, "ctypes": ctypes}
     exec(compile("def %s():\n stack = Stack()\n held.probe_walk(ctypes.byref(stack))\n"
                  " return stack.frames[0].code_flags" % name, text, "exec"), scope)
@@ -455,7 +455,7 @@ def case_flags():
     import importlib.abc
     import runpy
     import tempfile
-    for file, flags in (("/home/user/x.py", 0), ("<stdin>", 0), ("/tmp/ipykernel_1/2.py", 0),
+    for file, flags in (("/data/user/x.py", 0), ("<stdin>", 0), ("/tmp/ipykernel_1/2.py", 0),
                         ("/venv/lib/python3.11/site-packages/numpy/x.py", LIBRARY),
                         ("/usr/lib/python3/dist-packages/x.py", LIBRARY),
                         ("/usr/lib64/python3.9/json/__init__.py", LIBRARY),

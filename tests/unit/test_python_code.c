@@ -48,7 +48,7 @@ static void
 c5_a_record_says_what_the_code_says(void **state)
 {
 	struct fake_code fake;
-	uint64_t addr = fake_code_make(&fake, "/home/user/train.py", "Model.fit", 42, "table");
+	uint64_t addr = fake_code_make(&fake, "/data/user/train.py", "Model.fit", 42, "table");
 	struct python_code code = python_code_find(&python, addr);
 	const struct kmem_code *record = record_of(code);
 
@@ -57,7 +57,7 @@ c5_a_record_says_what_the_code_says(void **state)
 	assert_int_not_equal(record->record.checksum, 0);
 	assert_int_equal(record->record.bytes, sizeof(*record) + 19 + 9 + 5);
 	assert_int_equal(record->python_version, 0x030b);
-	assert_true(says(record, "/home/user/train.py", "Model.fit", 42));
+	assert_true(says(record, "/data/user/train.py", "Model.fit", 42));
 	assert_int_equal(record->line_table_bytes, 5);
 	assert_memory_equal((const char *)(record + 1) + 19 + 9, "table", 5);
 	assert_int_equal(code.flags, 0);

@@ -88,7 +88,7 @@ capture_builder_new(void)
 	strcpy(header->identity.session, "session-a");
 	strcpy(header->identity.boot_id, "not-this-boot");
 	strcpy(header->identity.executable, "/usr/bin/python3.11");
-	strcpy(header->identity.directory, "/home/user/project");
+	strcpy(header->identity.directory, "/data/user/project");
 	memcpy(header->identity.command, "python\0train.py\0", 17);
 	header->identity.command_bytes = 16;
 	strcpy(capture_builder_domain(builder, KMEM_DOMAIN_HEAP)->name, "heap");
@@ -327,7 +327,7 @@ capture_builder_example(enum kmem_state state, size_t *bytes)
 {
 	static const uint8_t table[] = { 0x80 | 13 << 3 | 3, 4, 0x80 | 13 << 3 | 3, 6 }; // lines +2, then +3
 	struct capture_builder *builder = capture_builder_new();
-	uint32_t train = capture_builder_code(builder, "/home/user/project/train.py", "fit", 10, 0, table, sizeof(table));
+	uint32_t train = capture_builder_code(builder, "/data/user/project/train.py", "fit", 10, 0, table, sizeof(table));
 	uint32_t numpy = capture_builder_code(builder, "/usr/lib/python3/dist-packages/numpy/core.py", "zeros", 100,
 	                                      KMEM_CODE_LIBRARY, table, sizeof(table));
 	uint64_t frames[] = { 0x400100, capture_builder_python_frame(numpy, 0), capture_builder_python_frame(train, 8), 0x500200 };

@@ -60,7 +60,7 @@ hand_model_make(struct hand_model *hand)
 	strcpy(hand->identity.boot_id, "this-boot");
 	strcpy(hand->identity.session, "feed.4242");
 	strcpy(hand->identity.tool_version, "0.1.0");
-	strcpy(hand->identity.directory, "/home/someone/project");
+	strcpy(hand->identity.directory, "/data/someone/project");
 	memcpy(hand->identity.command, command, sizeof(command));
 	hand->identity.command_bytes = sizeof(command);
 	hand->heartbeat = (struct kmem_heartbeat){
@@ -91,10 +91,10 @@ hand_model_site(struct hand_model *hand, unsigned domain, uint32_t line, uint64_
 	frames[1] = (struct model_frame){ .kind = MODEL_FRAME_PYTHON, .function = "full",
 		.file = "/usr/lib/python3/dist-packages/fast/core.py", .line = 330, .module = "core.py", .module_path = "" };
 	frames[2] = (struct model_frame){ .kind = MODEL_FRAME_PYTHON, .function = "epoch",
-		.file = "/home/someone/project/train.py", .line = line, .module = "train.py", .module_path = "",
+		.file = "/data/someone/project/train.py", .line = line, .module = "train.py", .module_path = "",
 		.is_user = true };
 	frames[3] = (struct model_frame){ .kind = MODEL_FRAME_PYTHON, .function = "<module>",
-		.file = "/home/someone/project/train.py", .line = 95, .module = "train.py", .module_path = "",
+		.file = "/data/someone/project/train.py", .line = 95, .module = "train.py", .module_path = "",
 		.is_user = true };
 	for (unsigned i = 0; i < 4; i++)
 		hand->stacks[number][i] = &frames[i];

@@ -210,7 +210,7 @@ static void change_recursion(struct hand_model *to)
 	to->sites[0].frame_count = 5;
 }
 static void change_function(struct hand_model *to) { to->frames[0][2].function = "validate"; }
-static void change_file(struct hand_model *to) { to->frames[0][2].file = "/home/someone/project/test.py"; }
+static void change_file(struct hand_model *to) { to->frames[0][2].file = "/data/someone/project/test.py"; }
 static void change_callee(struct hand_model *to) { to->frames[0][0].function = "realloc_all"; }
 static void change_domain(struct hand_model *to) { to->sites[0].domain = MMAP; }
 
