@@ -190,10 +190,26 @@ at_quick_exit_end(void)
 	lifecycle_end(-1); // the status is not told
 }
 
-static void
+/* The command itself, run where LD_PRELOAD is exported, is no program to record: it would become the newest session. */
+static bool
+is_our_own_command(void)
+{
+	char path[KMEM_TEXT_BYTES];
+	long length = syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, sizeof(path) - 1);
+
+	path[length > 0 ? length : 0] = '\0';
+	const char *slash = strrchr(path, '/');
+	return slash != NULL && strcmp(slash, "/kmemshim") == 0;
+}
+
+static bool
 start(void)
 {
 	has_started = true;
+	if (is_our_own_command()) {
+		is_over = true;
+		return false;
+	}
 	settings_parse(environ);
 	choose_folder();
 	move_state_to_wiped_page();
@@ -207,6 +223,7 @@ start(void)
 	at_quick_exit(at_quick_exit_end);
 	pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 	diag_debug("recording process %u to %s", owner_pid, folder);
+	return true;
 }
 
 static void
@@ -238,13 +255,14 @@ lifecycle_wake(void)
 		return asleep == TRACKER_ON;
 	if (!reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK))
 		return false;
+	bool is_on = true;
 	if (has_started)
 		start_in_child();
 	else
-		start();
+		is_on = start();
 	reentry_guard_leave();
-	atomic_store_explicit(tracker_state, TRACKER_ON, memory_order_release); // a complete start first
-	return true;
+	atomic_store_explicit(tracker_state, is_on ? TRACKER_ON : TRACKER_OFF, memory_order_release); // a complete start first
+	return is_on;
 }
 
 __attribute__((constructor)) static void
