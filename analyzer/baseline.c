@@ -12,6 +12,7 @@
 
 #include "memory.h"
 #include "site_key.h"
+#include "text_clean.h"
 
 /* One site family, or one domain (family 0), in one run. */
 struct sample {
@@ -27,6 +28,7 @@ struct sample {
 
 struct baseline_builder {
 	uint64_t run_count;
+	char program[BASELINE_PROGRAM_BYTES];
 	char python_version[16];
 	struct sample *samples;
 	size_t count;
@@ -105,11 +107,32 @@ merge_siblings(struct baseline_builder *builder, size_t first)
 	builder->count = builder->count > first ? kept + 1 : kept;
 }
 
+const char *
+baseline_builder_program(const struct baseline_builder *builder)
+{
+	return builder->program;
+}
+
+const char *
+baseline_program(const struct model *model, char program[BASELINE_PROGRAM_BYTES])
+{
+	const char *name = model->processes[0].name;
+	size_t versionless = strlen("python");
+
+	if (strncmp(name, "python", versionless) != 0 ||
+	    strspn(name + versionless, "0123456789.t") != strlen(name + versionless))
+		versionless = BASELINE_PROGRAM_BYTES - 1;
+	(void)snprintf(program, BASELINE_PROGRAM_BYTES, "%.*s", (int)versionless, name);
+	(void)text_clean(program, strlen(program));
+	return program;
+}
+
 void
 baseline_add_run(struct baseline_builder *builder, const struct model *model)
 {
 	size_t first = builder->count;
 
+	(void)baseline_program(model, builder->program);
 	for (size_t i = 0; i < model->process_count && builder->python_version[0] == '\0'; i++) {
 		uint32_t version = model->processes[i].python_version;
 
@@ -198,6 +221,7 @@ baseline_finish(struct baseline_builder *builder)
 	struct sample *end;
 
 	baseline->run_count = builder->run_count;
+	memcpy(baseline->program, builder->program, sizeof(baseline->program));
 	memcpy(baseline->python_version, builder->python_version, sizeof(baseline->python_version));
 	baseline->domains = memory_zeroed(builder->count, sizeof(*baseline->domains));
 	baseline->sites = memory_zeroed(builder->count, sizeof(*baseline->sites));

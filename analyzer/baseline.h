@@ -6,13 +6,14 @@
  *
  * The file is JSON, sorted, one line per site, so that it compares well in review:
  *
- *   { "schema": 1, "kind": "kmemshim-baseline", "tool_version": "...", "python_version": "3.11.7" or null, "runs": 3,
+ *   { "schema": 1, "kind": "kmemshim-baseline", "tool_version": "...", "program": "train.py",
+ *     "python_version": "3.11.7" or null, "runs": 3,
  *     "domains": [ { "domain": "heap", "live_bytes": FIGURE, "peak_bytes": FIGURE } ],
  *     "sites": [ { "key": "0123456789ab", "domain": "heap", "class": "steady", "where": "train.py:41 epoch",
  *                  "live_bytes": FIGURE, "peak_bytes": FIGURE, "n": 3 } ] }
  *
  * FIGURE is { "min": ..., "median": ..., "max": ... } of bytes over the runs, 0 for a run without it; n is the
- * number of runs that had the site. Sites that held nothing, at the end or at the peak, are left out: they compare as 0.
+ * number of runs that had the site. program is the executable or script of the first process. Sites that held nothing, at the end or at the peak, are left out: they compare as 0.
  *
  * Called by   cmd_baseline.c, cmd_check.c.
  */
@@ -30,6 +31,7 @@
 
 #define BASELINE_SCHEMA 1
 #define BASELINE_NAME_BYTES 40
+#define BASELINE_PROGRAM_BYTES 256
 
 struct baseline_figure {
 	uint64_t min;
@@ -55,6 +57,7 @@ struct baseline_site {
 
 struct baseline {
 	uint64_t run_count;
+	char program[BASELINE_PROGRAM_BYTES]; // "" = the file does not say
 	char python_version[16]; // "" = no interpreter
 	size_t domain_count;
 	struct baseline_domain *domains; // by name
@@ -66,6 +69,10 @@ struct baseline {
 struct baseline_builder *baseline_begin(void);
 /* rank_leaks_classify() must have run on the model. */
 void baseline_add_run(struct baseline_builder *builder, const struct model *model);
+/* Of the runs so far; "" = there are none. */
+const char *baseline_builder_program(const struct baseline_builder *builder);
+/* The name by which runs of the same program are known: "train.py"; an interpreter without its version: "python". */
+const char *baseline_program(const struct model *model, char program[BASELINE_PROGRAM_BYTES]);
 /* Frees the builder. */
 struct baseline *baseline_finish(struct baseline_builder *builder);
 void baseline_free(struct baseline *baseline);

@@ -37,6 +37,7 @@ baseline_write(const struct baseline *baseline, FILE *stream)
 	json_write_number(&json, "schema", BASELINE_SCHEMA);
 	json_write_text(&json, "kind", "kmemshim-baseline");
 	json_write_text(&json, "tool_version", KMEMSHIM_VERSION_TEXT);
+	json_write_text(&json, "program", baseline->program);
 	if (baseline->python_version[0] != '\0')
 		json_write_text(&json, "python_version", baseline->python_version);
 	else
@@ -177,6 +178,7 @@ take_all(const char *path, const json_t *root, struct baseline *baseline, struct
 	const json_t *domains = json_object_get(root, "domains");
 	const json_t *sites = json_object_get(root, "sites");
 	const char *kind = json_string_value(json_object_get(root, "kind"));
+	const char *program = json_string_value(json_object_get(root, "program"));
 	const char *python = json_string_value(json_object_get(root, "python_version"));
 	uint64_t schema = 0;
 
@@ -189,6 +191,8 @@ take_all(const char *path, const json_t *root, struct baseline *baseline, struct
 	if (!json_is_array(domains) || !json_is_array(sites) || !take_bytes(root, "runs", &baseline->run_count))
 		return fail_set(fail, EXIT_USAGE, "%s: \"runs\", \"domains\" or \"sites\" is missing: write the baseline "
 		                                  "again with kmemshim baseline", path);
+	(void)snprintf(baseline->program, sizeof(baseline->program), "%s", program != NULL ? program : "");
+	(void)text_clean(baseline->program, strlen(baseline->program));
 	(void)snprintf(baseline->python_version, sizeof(baseline->python_version), "%s", python != NULL ? python : "");
 	baseline->domains = memory_zeroed(json_array_size(domains), sizeof(*baseline->domains));
 	baseline->sites = memory_zeroed(json_array_size(sites), sizeof(*baseline->sites));

@@ -104,8 +104,14 @@ compare_site(struct check *check, const struct baseline_site *now, struct check_
 	rule->where = now->where;
 	rule->family = now->family;
 	rule->is_new = then == NULL;
-	if (!rule->has_failed)
-		check->rule_count--;
+	if (rule->has_failed)
+		return;
+	check->rule_count--;
+	if (then != NULL || now->leak != MODEL_LEAK_LEAK || now->live_bytes.min == 0)
+		return;
+	check->small_leak_count++;
+	if (check->small_leak == NULL || now->live_bytes.min > check->small_leak->live_bytes.min)
+		check->small_leak = now;
 }
 
 static uint64_t
@@ -140,6 +146,7 @@ check_compare(const struct baseline *before, const struct baseline *after, struc
 
 	check->before = before;
 	check->after = after;
+	check->tolerance = tolerance;
 	check->rules = memory_zeroed(after->site_count + 2 * after->domain_count + 1, sizeof(*check->rules));
 	for (size_t i = 0; i < after->domain_count; i++)
 		compare_domain(check, &after->domains[i], tolerance);

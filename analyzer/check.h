@@ -50,6 +50,9 @@ struct check {
 	struct check_rule *rules; // failures first, by excess; then domains
 	size_t failed_count;
 	size_t compared_sites;
+	struct check_tolerance tolerance;
+	size_t small_leak_count;  // new leaks within the tolerance
+	const struct baseline_site *small_leak; // the largest of them; NULL
 	const char *ended_badly;  // verdict of a run that was killed or failed; NULL = all ended well
 	const char *ended_path;   // its capture
 };

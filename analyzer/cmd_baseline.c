@@ -2,47 +2,35 @@
  * cmd_baseline.c - kmemshim baseline: what good runs held, for `check` to compare with.
  */
 #include "baseline.h"
-#include "cmd_table.h"
+#include "cmd_runs.h"
 #include "command.h"
-#include "model.h"
 #include "output.h"
-#include "rank.h"
-#include "verdict.h"
 
+/* What a run held that did not come to its end is no measure for others. */
 static bool
-add_run(struct baseline_builder *builder, const struct options *options, const char *path, struct fail *fail)
+judge(void *context, const char *path, const struct verdict *verdict, struct fail *fail)
 {
-	struct model *model = cmd_table_load(options, path, fail);
-	struct verdict verdict;
-
-	if (model == NULL)
-		return false;
-	rank_leaks_classify(model);
-	verdict_decide(model, verdict_now(), &verdict);
-	if (verdict.end != VERDICT_END_OK)
-		(void)fprintf(stderr, "kmemshim: %s: this run did not end well, its figures may be no good measure: %s\n", path,
-		              verdict.text);
-	baseline_add_run(builder, model);
-	model_free(model);
+	(void)context;
+	if (verdict->end == VERDICT_END_RUNNING)
+		return fail_set(fail, EXIT_CAPTURE, "%s: the program is still running: make the baseline when it has ended", path);
+	if (verdict->end != VERDICT_END_OK)
+		return fail_set(fail, EXIT_KILLED, "%s: not a good run, no baseline was written: %s", path, verdict->text);
 	return true;
 }
 
 static bool
 run(const struct options *options, int *status, struct fail *fail)
 {
-	struct baseline_builder *builder;
+	const struct cmd_runs runs = { .judge = judge };
 	struct baseline *baseline;
 	struct output_file *file;
-	bool is_done = true;
+	bool is_done;
 
 	*status = EXIT_OK;
 	if (options->output == NULL)
 		return fail_set(fail, EXIT_USAGE, "baseline: where to write is missing: add -o base.json");
-	builder = baseline_begin();
-	for (int i = 0; i < options->argument_count && is_done; i++)
-		is_done = add_run(builder, options, options->arguments[i], fail);
-	baseline = baseline_finish(builder);
-	file = is_done ? output_open(options->output, fail) : NULL;
+	baseline = cmd_runs_measure(&runs, options, fail);
+	file = baseline != NULL ? output_open(options->output, fail) : NULL;
 	is_done = file != NULL;
 	if (is_done) {
 		baseline_write(baseline, output_stream(file));
@@ -56,7 +44,8 @@ const struct command command_baseline = {
 	.name = "baseline",
 	.arguments = "RUN... -o FILE",
 	.summary = "write down what good runs held, for check",
-	.details = "Several runs of the same code make a better baseline: noise shows as their spread.\n",
+	.details = "RUN is a .kmem file, or a folder of which every session is a run. Several runs of the same code make a\n"
+	           "better baseline: noise shows as their spread. A run that was killed or failed is refused (status 4).\n",
 	.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_OUTPUT),
 	.arguments_min = 1,
 	.arguments_max = -1,

@@ -10,44 +10,32 @@
 #include <string.h>
 
 #include "baseline.h"
-#include "cmd_table.h"
+#include "cmd_runs.h"
 #include "command.h"
 #include "memory.h"
-#include "model.h"
 #include "output.h"
-#include "rank.h"
 #include "render.h"
-#include "verdict.h"
 
 #define DEFAULT_ABSOLUTE_BYTES 1048576
 #define DEFAULT_RELATIVE_PPM 50000
 
 struct run_ends {
 	char *ended_badly; // verdict of the first run that did; NULL
-	const char *path;
+	char *path;
 };
 
 static bool
-add_run(struct baseline_builder *builder, struct run_ends *ends, const struct options *options, const char *path,
-        struct fail *fail)
+judge(void *context, const char *path, const struct verdict *verdict, struct fail *fail)
 {
-	struct model *model = cmd_table_load(options, path, fail);
-	struct verdict verdict;
-	bool is_usable = true;
+	struct run_ends *ends = context;
 
-	if (model == NULL)
-		return false;
-	rank_leaks_classify(model);
-	verdict_decide(model, verdict_now(), &verdict);
-	if (verdict.end == VERDICT_END_RUNNING)
-		is_usable = fail_set(fail, EXIT_CAPTURE, "%s: the program is still running: check it when it has ended", path);
-	else if (verdict.end != VERDICT_END_OK && ends->ended_badly == NULL) {
-		ends->ended_badly = memory_text(verdict.text);
-		ends->path = path;
+	if (verdict->end == VERDICT_END_RUNNING)
+		return fail_set(fail, EXIT_CAPTURE, "%s: the program is still running: check it when it has ended", path);
+	if (verdict->end != VERDICT_END_OK && ends->ended_badly == NULL) {
+		ends->ended_badly = memory_text(verdict->text);
+		ends->path = memory_text(path);
 	}
-	baseline_add_run(builder, model);
-	model_free(model);
-	return is_usable;
+	return true;
 }
 
 static bool
@@ -114,11 +102,11 @@ compare(const struct baseline *before, const struct baseline *after, const struc
 static bool
 run(const struct options *options, int *status, struct fail *fail)
 {
-	struct baseline_builder *builder;
+	struct run_ends ends = { .ended_badly = NULL };
+	struct cmd_runs runs = { .judge = judge, .context = &ends, .wanted_path = options->baseline };
 	struct baseline *before;
 	struct baseline *after;
-	struct run_ends ends = { .ended_badly = NULL };
-	bool is_done = true;
+	bool is_done;
 
 	if (options->baseline == NULL)
 		return fail_set(fail, EXIT_USAGE, "check: what to compare with is missing: add --baseline base.json");
@@ -127,11 +115,10 @@ run(const struct options *options, int *status, struct fail *fail)
 	before = baseline_read(options->baseline, fail);
 	if (before == NULL)
 		return false;
-	builder = baseline_begin();
-	for (int i = 0; i < options->argument_count && is_done; i++)
-		is_done = add_run(builder, &ends, options, options->arguments[i], fail);
-	after = baseline_finish(builder);
-	is_done = is_done && compare(before, after, &ends, options, status, fail);
+	runs.wanted = before;
+	after = cmd_runs_measure(&runs, options, fail);
+	is_done = after != NULL && compare(before, after, &ends, options, status, fail);
+	free(ends.path);
 	free(ends.ended_badly);
 	baseline_free(before);
 	baseline_free(after);
@@ -142,7 +129,8 @@ const struct command command_check = {
 	.name = "check",
 	.arguments = "RUN... --baseline FILE",
 	.summary = "is it worse than the baseline",
-	.details = "Exit status: 0 no, 1 yes, 2 options or baseline wrong, 3 capture unusable, 4 the program was killed or\n"
+	.details = "RUN is a .kmem file, or a folder of which every session is a run.\n"
+	           "Exit status: 0 no, 1 yes, 2 options or baseline wrong, 3 capture unusable, 4 the program was killed or\n"
 	           "failed. Of several runs the least counts for what is live at the end, the median for peaks.\n",
 	.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_BASELINE) | OPTION_BIT(OPTION_ABSOLUTE) |
 	           OPTION_BIT(OPTION_RELATIVE) | OPTION_BIT(OPTION_FORMAT),

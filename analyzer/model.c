@@ -152,7 +152,7 @@ model_load(const struct model_options *options, struct fail *fail)
 	struct build build = { .options = options };
 	char *project = NULL;
 
-	if (!process_tree_list(options->capture, options->is_salvage, &list, fail))
+	if (!process_tree_list(options->capture, options->session, options->is_salvage, &list, fail))
 		return NULL;
 	if (options->project != NULL) {
 		project = realpath(options->project, NULL);

@@ -136,6 +136,7 @@ struct model {
 
 struct model_options {
 	const char *capture;     // file or folder; NULL = the newest session in ./kmemshim.out
+	const char *session;     // which of a folder's sessions; NULL = the newest
 	const char *sysroot;     // prefix for module paths; NULL = none
 	const char *project;     // only code below this folder is the user's own; NULL = by rule
 	bool is_salvage;         // read what is intact of a damaged capture instead of refusing it

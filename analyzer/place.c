@@ -23,6 +23,33 @@ place_base(const char *path)
 	return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
 }
 
+/* Behind ".../lib/python3.11/" or ".../lib64/python3.11/"; NULL when the path has no such folder. */
+static const char *
+below_standard_library(const char *path)
+{
+	const char *at = strstr(path, "/python3.");
+	const char *end = at != NULL ? at + 9 + strspn(at + 9, "0123456789t") : NULL;
+	bool is_in_lib = at != NULL && ((at - path >= 4 && strncmp(at - 4, "/lib", 4) == 0) ||
+	                                (at - path >= 6 && strncmp(at - 6, "/lib64", 6) == 0));
+
+	return is_in_lib && *end == '/' ? end + 1 : NULL;
+}
+
+const char *
+place_short(const char *path)
+{
+	static const char *const packages[] = { "/site-packages/", "/dist-packages/" };
+	const char *below;
+
+	for (size_t i = 0; i < sizeof(packages) / sizeof(packages[0]); i++) {
+		below = strstr(path, packages[i]);
+		if (below != NULL)
+			return below + strlen(packages[i]);
+	}
+	below = below_standard_library(path);
+	return below != NULL ? below : place_base(path);
+}
+
 static bool
 is_continuation(char byte)
 {
@@ -52,7 +79,7 @@ place_text(const char *file, uint32_t line, const char *function, const char *mo
 {
 	char file_room[PART_BYTES + 4];
 	char function_room[PART_BYTES + 4];
-	const char *where = shortened(file[0] != '\0' ? place_base(file) : module, file_room);
+	const char *where = shortened(file[0] != '\0' ? place_short(file) : module, file_room);
 	const char *name = shortened(function, function_room);
 	const char *space = where[0] != '\0' && name[0] != '\0' ? " " : "";
 

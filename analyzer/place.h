@@ -12,13 +12,16 @@
 #define PLACE_TEXT_BYTES 256
 
 /*
- * "train.py:41 epoch", "leak.c:12 keep", "libfoo.so grow", "unknown place": base name of the file, line, function;
- * what is not known is left out. A text that is too long loses its middle.
+ * "train.py:41 epoch", "json/decoder.py:12 decode", "libfoo.so grow", "unknown place": place_short() of the file, line,
+ * function; what is not known is left out. A text that is too long loses its middle.
  *
  * file, function, module  "" when unknown; all three may come from outside: control characters become '?'
  */
 const char *place_text(const char *file, uint32_t line, const char *function, const char *module,
                        char text[PLACE_TEXT_BYTES]);
+
+/* The file as far as it helps: below site-packages or the standard library the path from there, else the base name. */
+const char *place_short(const char *path);
 
 /* The last component of a path. */
 const char *place_base(const char *path);

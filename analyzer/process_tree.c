@@ -139,85 +139,183 @@ compare_candidates(const void *left, const void *right)
 	return order != 0 ? order : strcmp(a->path, b->path);
 }
 
-/* Moves the paths of the session that began last into the list. The leader of each session is its first entry. */
-static void
-take_newest_session(struct candidates *found, struct capture_list *list)
+static bool
+is_leader(const struct candidates *found, size_t number)
 {
-	struct candidate *leader = &found->items[0];
-	struct candidate *newest = leader;
+	return number == 0 || strcmp(found->items[number].session, found->items[number - 1].session) != 0;
+}
 
-	qsort(found->items, found->count, sizeof(*found->items), compare_candidates);
-	for (size_t i = 1; i < found->count; i++) {
-		struct candidate *item = &found->items[i];
+/* Moves the paths of one session into the list, of the one that began last when none is named. False: no such one. */
+static bool
+take_session(struct candidates *found, const char *session, struct capture_list *list)
+{
+	const struct candidate *chosen = NULL;
 
-		if (strcmp(item->session, leader->session) == 0)
-			continue;
-		leader = item;
-		if (leader->start_ns > newest->start_ns)
-			newest = leader;
+	for (size_t i = 0; i < found->count; i++) {
+		const struct candidate *item = &found->items[i];
+		bool is_better = session != NULL ? strcmp(item->session, session) == 0
+		                                 : chosen == NULL || item->start_ns > chosen->start_ns;
+
+		if (is_leader(found, i) && is_better)
+			chosen = item;
 	}
 	list->paths = memory_zeroed(found->count, sizeof(char *));
-	for (struct candidate *item = newest; item < found->items + found->count; item++) {
-		if (strcmp(item->session, newest->session) != 0)
-			break;
+	for (size_t i = 0; i < found->count && chosen != NULL; i++) {
+		struct candidate *item = &found->items[i];
+
+		if (strcmp(item->session, chosen->session) != 0)
+			continue;
 		list->paths[list->count++] = item->path;
 		item->path = NULL;
 	}
+	return chosen != NULL;
 }
 
+/* Everything readable in the folder, sessions together. */
 static bool
-list_session(const char *folder, bool is_salvage, struct capture_list *list, struct fail *fail)
+read_folder(const char *folder, bool is_salvage, struct candidates *found, struct capture_list *list,
+            struct fail *fail)
 {
-	struct candidates found = { 0 };
 	struct fail last = { .text = "" };
 	char **paths;
 	size_t count;
 
 	if (!list_folder(folder, &paths, &count, fail))
 		return false;
-	if (count == 0)
+	if (count == 0) {
+		free(paths);
 		return fail_set(fail, EXIT_CAPTURE, "%s: holds no captures (*%s): record one with: kmemshim run -o %s -- "
 		                "COMMAND", folder, SUFFIX, folder);
-	peek_all(paths, count, is_salvage, &found, list, &last);
+	}
+	peek_all(paths, count, is_salvage, found, list, &last);
 	free(paths);
-	if (found.count == 0 && count == 1)
+	if (found->count == 0 && count == 1)
 		return fail_set(fail, EXIT_CAPTURE, "%s", last.text);
-	if (found.count == 0)
+	if (found->count == 0)
 		return fail_set(fail, EXIT_CAPTURE, "%s: none of its %zu captures can be read; the first: %s", folder, count,
 		                list->damages[0]);
-	take_newest_session(&found, list);
-	free_candidates(&found);
+	qsort(found->items, found->count, sizeof(*found->items), compare_candidates);
 	return true;
 }
 
-bool
-process_tree_list(const char *capture, bool is_salvage, struct capture_list *list, struct fail *fail)
+/* A folder without captures that holds a kmemshim.out means that. Returns the path to use, for free(). */
+static char *
+folder_with_captures(const char *folder)
+{
+	size_t bytes = strlen(folder) + sizeof("/" PROCESS_TREE_DEFAULT_FOLDER);
+	char *inner = memory_zeroed(1, bytes);
+	struct fail ignored;
+	struct stat status;
+	size_t count = 0;
+	char **paths = NULL;
+
+	(void)snprintf(inner, bytes, "%s/" PROCESS_TREE_DEFAULT_FOLDER, folder);
+	(void)list_folder(folder, &paths, &count, &ignored);
+	for (size_t i = 0; i < count; i++)
+		free(paths[i]);
+	free(paths);
+	if (count == 0 && stat(inner, &status) == 0 && S_ISDIR(status.st_mode))
+		return inner;
+	free(inner);
+	return memory_text(folder);
+}
+
+/* What the argument is; *folder is NULL for a file, else for free(). */
+static bool
+find_folder(const char *capture, char **folder, struct fail *fail)
 {
 	const char *path = capture != NULL ? capture : PROCESS_TREE_DEFAULT_FOLDER;
 	struct stat status;
 
-	*list = (struct capture_list){ .damages = memory_zeroed(DAMAGES_MAX + 1, sizeof(char *)) };
+	*folder = NULL;
 	if (stat(path, &status) != 0) {
 		bool is_missing = errno == ENOENT || errno == ENOTDIR;
 
 		if (is_missing && capture == NULL)
-			fail_set(fail, EXIT_USAGE, "no capture given and no ./%s here: record one with: kmemshim run -- COMMAND",
-			         path);
-		else
-			fail_set(fail, is_missing ? EXIT_USAGE : EXIT_CAPTURE, "%s: cannot be read (%s): give a %s file or a "
-			         "folder of them", path, strerror(errno), SUFFIX);
-		capture_list_free(list);
-		return false;
+			return fail_set(fail, EXIT_USAGE, "no capture given and no ./%s here: record one with: kmemshim run -- "
+			                "COMMAND", path);
+		return fail_set(fail, is_missing ? EXIT_USAGE : EXIT_CAPTURE, "%s: cannot be read (%s): give a %s file or a "
+		                "folder of them", path, strerror(errno), SUFFIX);
 	}
-	if (S_ISDIR(status.st_mode)) {
-		if (list_session(path, is_salvage, list, fail))
-			return true;
-		capture_list_free(list);
-		return false;
-	}
-	list->paths = memory_zeroed(1, sizeof(char *));
-	list->paths[list->count++] = memory_text(path);
+	if (S_ISDIR(status.st_mode))
+		*folder = folder_with_captures(path);
 	return true;
+}
+
+bool
+process_tree_list(const char *capture, const char *session, bool is_salvage, struct capture_list *list,
+                  struct fail *fail)
+{
+	struct candidates found = { 0 };
+	char *folder;
+	bool is_done = true;
+
+	*list = (struct capture_list){ .damages = memory_zeroed(DAMAGES_MAX + 1, sizeof(char *)) };
+	if (!find_folder(capture, &folder, fail)) {
+		is_done = false;
+	} else if (folder != NULL) {
+		is_done = read_folder(folder, is_salvage, &found, list, fail) &&
+		          (take_session(&found, session, list) ||
+		           fail_set(fail, EXIT_CAPTURE, "%s: the captures of session %s are gone", folder, session));
+	} else {
+		list->paths = memory_zeroed(1, sizeof(char *));
+		list->paths[list->count++] = memory_text(capture);
+	}
+	free_candidates(&found);
+	free(folder);
+	if (!is_done)
+		capture_list_free(list);
+	return is_done;
+}
+
+static int
+compare_starts(const void *left, const void *right)
+{
+	const struct candidate *a = left;
+	const struct candidate *b = right;
+
+	if (a->start_ns != b->start_ns)
+		return a->start_ns < b->start_ns ? -1 : 1;
+	return strcmp(a->session, b->session);
+}
+
+bool
+process_tree_sessions(const char *capture, bool is_salvage, struct session_list *sessions, struct fail *fail)
+{
+	struct capture_list unreadable = { .damages = memory_zeroed(DAMAGES_MAX + 1, sizeof(char *)) };
+	struct candidates found = { 0 };
+	struct candidate *leaders;
+	size_t count = 0;
+	char *folder;
+	bool is_done = find_folder(capture, &folder, fail) &&
+	               (folder == NULL || read_folder(folder, is_salvage, &found, &unreadable, fail));
+
+	leaders = memory_zeroed(found.count, sizeof(*leaders));
+	for (size_t i = 0; i < found.count; i++) {
+		if (is_leader(&found, i))
+			leaders[count++] = found.items[i];
+	}
+	if (count != 0)
+		qsort(leaders, count, sizeof(*leaders), compare_starts);
+	*sessions = (struct session_list){ .names = memory_zeroed(count + 1, sizeof(char *)) };
+	for (size_t i = 0; i < count; i++)
+		sessions->names[sessions->count++] = memory_text(leaders[i].session);
+	if (is_done && folder == NULL)
+		sessions->count = 1;
+	free(leaders);
+	free_candidates(&found);
+	capture_list_free(&unreadable);
+	free(folder);
+	return is_done;
+}
+
+void
+session_list_free(struct session_list *sessions)
+{
+	for (size_t i = 0; i < sessions->count; i++)
+		free(sessions->names[i]);
+	free(sessions->names);
+	*sessions = (struct session_list){ 0 };
 }
 
 void

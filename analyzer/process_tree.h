@@ -24,12 +24,22 @@ struct capture_list {
 	char **damages;               // files of the folder that cannot be read
 };
 
+struct session_list {
+	size_t count;
+	char **names;
+};
+
 /*
- * The files that this argument means: one file; the newest session of a folder; without an argument (NULL), that of
- * ./kmemshim.out. On success the list is the caller's, for capture_list_free().
+ * The files that this argument means: one file; a session of a folder, or of the kmemshim.out in a folder without
+ * captures; without an argument (NULL), of ./kmemshim.out. session: NULL = the newest. On success the list is the caller's, for capture_list_free().
  */
-bool process_tree_list(const char *capture, bool is_salvage, struct capture_list *list, struct fail *fail);
+bool process_tree_list(const char *capture, const char *session, bool is_salvage, struct capture_list *list,
+                       struct fail *fail);
 void capture_list_free(struct capture_list *list);
+
+/* The sessions that this argument means, by start: all of a folder; of a file its one, as NULL. For session_list_free(). */
+bool process_tree_sessions(const char *capture, bool is_salvage, struct session_list *sessions, struct fail *fail);
+void session_list_free(struct session_list *sessions);
 
 /* Does the process run now, on this machine? Same pid, same start, same boot. */
 bool process_tree_is_alive(const struct kmem_identity *identity);

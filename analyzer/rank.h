@@ -79,8 +79,11 @@ bool rank_is_address_space(const char *domain);
  */
 void rank_leaks_classify(struct model *model);
 
-/* Left behind by importing a library: an import stands between the allocation and the user's own code. */
+/* Left behind by importing a library: an import stands between the allocation and the user's own code. Start-up, too. */
 bool rank_is_import(const struct model_site *site);
+
+/* The interpreter allocated it for itself, outside all Python code, before the user's or after it. */
+bool rank_is_start_up(const struct model_site *site);
 
 /* Total order of (domain, where), for grouping; 0 = the same line. */
 int rank_compare_places(const struct model_site *left, const struct model_site *right);

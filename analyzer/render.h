@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 struct report;
+struct report_line;
 struct check;
 
 /* What of the report is wanted in a text; the JSON has everything always. */
@@ -29,6 +30,9 @@ void render_json(const struct report *report, FILE *stream);
 void render_text_verdict(const struct report *report, FILE *stream);
 void render_text_totals(const struct report *report, FILE *stream);
 void render_text_lines(const struct report *report, const struct render_options *options, FILE *stream);
+/* The callers of a line, under its row. */
+void render_text_stack(const struct report *report, const struct report_line *line, const struct render_options *options,
+                       FILE *stream);
 void render_text_losses(const struct report *report, FILE *stream); // nothing when there are none
 void render_text_remarks(const struct report *report, FILE *stream); // refused requests, losses, damage, notes
 

@@ -1,5 +1,5 @@
 /*
- * render_table.c - lines of code and their stacks, as a table for a person.
+ * render_table.c - lines of code as a table for a person.
  *
  * 100 columns, no colours, figures right-aligned with their units, the line of code last so that it may be long. The
  * first row is what to look at. What imports left behind is one row at the end.
@@ -12,13 +12,8 @@
 #include "place.h"
 #include "render.h"
 #include "report.h"
-#include "text_clean.h"
 #include "units.h"
 
-#define PAGE_COLUMNS 100
-#define STACK_INDENT 20        // left of the line's own column: paths are long
-#define STACK_FRAMES 4         // under a line
-#define STACK_FRAMES_NATIVE 32 // the same with --native
 #define IMPORTS_NAMED 2
 #define TRIFLE_PART 1000       // lines with less than a thousandth of their domain are summed up, the first excepted
 
@@ -34,124 +29,6 @@ static const char *
 place_words(const struct report_place *place, char text[PLACE_TEXT_BYTES])
 {
 	return place_text(place->file, place->line, place->function, place->module, text);
-}
-
-/* The file as far as it helps: from the package on, or the folder and the name. */
-static const char *
-short_path(const char *file)
-{
-	static const char *const roots[] = { "/site-packages/", "/dist-packages/" };
-	const char *slash = strrchr(file, '/');
-
-	for (size_t i = 0; i < sizeof(roots) / sizeof(roots[0]); i++) {
-		const char *found = strstr(file, roots[i]);
-
-		if (found != NULL)
-			return found + strlen(roots[i]);
-	}
-	return slash != NULL ? slash + 1 : file;
-}
-
-/* --- stacks under a line --------------------------------------------------------------------------------------- */
-
-/* What every native stack ends in. */
-static bool
-is_start_up(const char *function)
-{
-	static const char *const names[] = { "_start", "start_thread", "clone", "clone3", "__clone", "__clone3" };
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (strcmp(function, names[i]) == 0)
-			return true;
-	}
-	return strncmp(function, "__libc_start_", 13) == 0;
-}
-
-static bool
-is_shown(const struct report_frame *frame, bool has_python, bool is_native)
-{
-	if (is_native || strcmp(frame->kind, "python") == 0)
-		return true;
-	return !has_python && frame->function[0] != '\0' && !is_start_up(frame->function);
-}
-
-static bool
-is_place(const struct report_frame *frame, const struct report_place *where)
-{
-	return frame->line == where->line && strcmp(frame->file, where->file) == 0 &&
-	       strcmp(frame->function, where->function) == 0;
-}
-
-static void
-put_frame(FILE *stream, const struct report_frame *frame, size_t indent, const char *relation)
-{
-	size_t room = PAGE_COLUMNS - 5 - indent;
-	char text[1024];
-
-	if (strcmp(frame->kind, "native") == 0 && frame->file[0] == '\0')
-		(void)snprintf(text, sizeof(text), "%s (%s)", frame->function[0] != '\0' ? frame->function : "?",
-		               frame->module);
-	else if (frame->line != 0)
-		(void)snprintf(text, sizeof(text), "%s:%u %s", short_path(frame->file), (unsigned)frame->line,
-		               frame->function);
-	else
-		(void)snprintf(text, sizeof(text), "%s %s", short_path(frame->file), frame->function);
-	if (strlen(text) > room)
-		(void)snprintf(text + room - 3, sizeof(text) - room, "...");
-	(void)text_clean(text, strlen(text));
-	(void)fprintf(stream, "%*s%-5s%s\n", (int)indent, "", relation, text);
-}
-
-/*
- * What the line called, and who called it: "via" the frame directly inside, "from" the callers outward. Only Python
- * frames, unless there are none or the native ones are wanted, in which case everything is shown in order.
- */
-static void
-put_stack(FILE *stream, const struct report_line *line, const struct render_options *options, size_t indent)
-{
-	const struct report_site *site = &line->largest;
-	unsigned most = options->is_native ? STACK_FRAMES_NATIVE : STACK_FRAMES;
-	unsigned shown = 0;
-	unsigned left_out = 0;
-	bool has_python = false;
-	bool is_past = !line->where.is_known;
-	struct report_frame inside = { .kind = NULL };
-
-	for (uint32_t i = 0; i < site->frame_count && !has_python; i++)
-		has_python = strcmp(report_frame(site, i).kind, "python") == 0;
-	for (uint32_t i = 0; i < site->frame_count; i++) {
-		struct report_frame frame = report_frame(site, i);
-
-		if (site->frames_omitted != 0 && i == site->frames_before_gap)
-			(void)fprintf(stream, "%*s...  %u frames left out\n", (int)indent, "", (unsigned)site->frames_omitted);
-		if (!is_shown(&frame, has_python, options->is_native))
-			continue;
-		if (!is_past && is_place(&frame, &line->where)) {
-			is_past = true;
-			if (inside.kind != NULL && !options->is_native) {
-				put_frame(stream, &inside, indent, "via");
-				shown++;
-			}
-			if (!options->is_native)
-				continue;
-		}
-		inside = frame;
-		if (!is_past && !options->is_native)
-			continue;
-		if (shown < most) {
-			put_frame(stream, &frame, indent, options->is_native ? "" : "from");
-			shown++;
-		} else {
-			left_out++;
-		}
-	}
-	if (left_out != 0)
-		(void)fprintf(stream, "%*s...  %u more\n", (int)indent, "", left_out);
-	if (site->lost[0] != '\0')
-		(void)fprintf(stream, "%*s(%s)\n", (int)indent, "",
-		              strcmp(site->lost, "no-room") == 0    ? "no room was left for its stack"
-		              : strcmp(site->lost, "no-stack") == 0 ? "its stack could not be taken"
-		                                                    : "its stack was not finished");
 }
 
 /* --- tables ---------------------------------------------------------------------------------------------------- */
@@ -257,7 +134,7 @@ static const struct table tables[] = {
 	  "nothing was allocated",
 	  shown_peak,
 	  { { "peak", 9, text_peak },
-	    { "share", 7, text_peak_share },
+	    { "of domain", 11, text_peak_share },
 	    { "live", 10, text_live },
 	    { "blocks", 10, text_blocks },
 	    { " domain", -9, text_domain } } },
@@ -265,7 +142,7 @@ static const struct table tables[] = {
 	  "nothing is live",
 	  shown_live,
 	  { { "live", 9, text_live },
-	    { "share", 7, text_live_share },
+	    { "of domain", 11, text_live_share },
 	    { "blocks", 10, text_blocks },
 	    { " class", -10, text_class },
 	    { "gens", 6, text_generations },
@@ -308,35 +185,83 @@ put_row(FILE *stream, const struct table *table, const struct report_line *line)
 	(void)fprintf(stream, "  %s\n", place_words(&line->where, place));
 }
 
-/* What imports left behind, in one row: it is nobody's doing and often outweighs the culprit. */
+/* The next import line after `from` whose label none before it has; report->line_total when there is none. */
+static size_t
+next_import(const struct report *report, const struct table *table, size_t from)
+{
+	char place[PLACE_TEXT_BYTES];
+	char earlier_place[PLACE_TEXT_BYTES];
+
+	for (size_t i = from; i < report->line_total; i++) {
+		struct report_line line = report_line(report, i);
+		bool is_repeated = false;
+
+		if (!line.is_import || line.is_start_up || table->shown(&line) == 0)
+			continue;
+		(void)place_words(&line.where, place);
+		for (size_t j = 0; j < i && !is_repeated; j++) {
+			struct report_line earlier = report_line(report, j);
+
+			is_repeated = earlier.is_import && !earlier.is_start_up && table->shown(&earlier) != 0 &&
+			              strcmp(place_words(&earlier.where, earlier_place), place) == 0;
+		}
+		if (!is_repeated)
+			return i;
+	}
+	return report->line_total;
+}
+
+/* What all import lines of this label left: a line may allocate in several domains. */
+static uint64_t
+import_bytes(const struct report *report, const struct table *table, const char *label)
+{
+	char place[PLACE_TEXT_BYTES];
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < report->line_total; i++) {
+		struct report_line line = report_line(report, i);
+
+		if (line.is_import && !line.is_start_up && strcmp(place_words(&line.where, place), label) == 0)
+			bytes += table->shown(&line);
+	}
+	return bytes;
+}
+
+/* What imports and the interpreter's start left behind, a row each: nobody's doing, and often more than the culprit's. */
 static void
 put_imports(FILE *stream, const struct report *report, const struct table *table)
 {
 	char bytes[UNITS_TEXT_BYTES];
 	char place[PLACE_TEXT_BYTES];
-	uint64_t total = 0;
-	size_t lines = 0;
+	uint64_t imports = 0;
+	uint64_t start_up = 0;
+	size_t at = 0;
 
+	if (table->shown == shown_any)
+		return;
 	for (size_t i = 0; i < report->line_total; i++) {
 		struct report_line line = report_line(report, i);
 
-		if (line.is_import) {
-			total += table->shown(&line);
-			lines++;
-		}
+		if (line.is_import)
+			*(line.is_start_up ? &start_up : &imports) += table->shown(&line);
 	}
-	if (total == 0 || table->shown == shown_any)
-		return;
-	(void)fprintf(stream, "%9s  left by imports:", units_bytes(total, bytes));
-	for (size_t i = 0, named = 0; i < report->line_total && named < IMPORTS_NAMED; i++) {
-		struct report_line line = report_line(report, i);
+	if (imports != 0) {
+		(void)fprintf(stream, "%9s  left by imports:", units_bytes(imports, bytes));
+		for (unsigned named = 0; named < IMPORTS_NAMED; named++, at++) {
+			struct report_line line;
 
-		if (!line.is_import || table->shown(&line) == 0)
-			continue;
-		(void)fprintf(stream, "%s %s %s", named++ != 0 ? "," : "", place_words(&line.where, place),
-		              units_bytes(table->shown(&line), bytes));
+			at = next_import(report, table, at);
+			if (at == report->line_total)
+				break;
+			line = report_line(report, at);
+			(void)place_words(&line.where, place);
+			(void)fprintf(stream, "%s %s %s", named != 0 ? "," : "", place,
+			              units_bytes(import_bytes(report, table, place), bytes));
+		}
+		(void)fprintf(stream, "%s\n", next_import(report, table, at) < report->line_total ? ", ..." : "");
 	}
-	(void)fprintf(stream, "%s\n", lines > IMPORTS_NAMED ? ", ..." : "");
+	if (start_up != 0)
+		(void)fprintf(stream, "%9s  started the interpreter\n", units_bytes(start_up, bytes));
 }
 
 static bool
@@ -375,10 +300,10 @@ render_text_lines(const struct report *report, const struct render_options *opti
 			continue;
 		}
 		put_row(stream, table, &line);
-		put_stack(stream, &line, options, STACK_INDENT);
+		render_text_stack(report, &line, options, stream);
 		shown++;
 	}
-	if (shown == 0)
+	if (shown == 0 && hidden == 0)
 		(void)fprintf(stream, "%9s  %s\n", "", table->nothing);
 	if (hidden != 0)
 		(void)fprintf(stream, "%9s  %s in %zu more line%s\n", units_bytes(hidden_bytes, text),

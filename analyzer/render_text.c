@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "memory.h"
 #include "place.h"
@@ -189,19 +190,29 @@ render_text_losses(const struct report *report, FILE *stream)
 	put_losses(report, true, stream);
 }
 
-void
-render_text_remarks(const struct report *report, FILE *stream)
+/* Which recording this page is of, and of when. */
+static void
+put_capture(const struct report *report, FILE *stream)
+{
+	const struct report_process *first = &report->processes[0];
+	time_t seconds = (time_t)(first->start_realtime_ns / 1000000000);
+	char *path = memory_text(first->path);
+	char when[32] = "";
+	struct tm parts;
+
+	(void)text_clean(path, strlen(path));
+	if (localtime_r(&seconds, &parts) != NULL)
+		(void)strftime(when, sizeof(when), ", recorded %Y-%m-%d %H:%M", &parts);
+	(void)fprintf(stream, "Capture: %s%s\n", path, when);
+	free(path);
+}
+
+static void
+put_notes(const struct report *report, FILE *stream)
 {
 	char text[UNITS_TEXT_BYTES];
 	char other[UNITS_TEXT_BYTES];
 
-	put_requests(report, stream);
-	if (has_losses(report, true))
-		render_text_losses(report, stream);
-	else
-		(void)fputs("Losses: none\n", stream);
-	if (!has_notes(report))
-		return;
 	(void)fputs("Notes\n", stream);
 	put_losses(report, false, stream);
 	if (report->verify_checked != 0)
@@ -221,4 +232,18 @@ render_text_remarks(const struct report *report, FILE *stream)
 			put_paragraph(stream, report->processes[i].notes[j], 4, 10);
 		}
 	}
+}
+
+void
+render_text_remarks(const struct report *report, FILE *stream)
+{
+	put_requests(report, stream);
+	if (has_losses(report, true))
+		render_text_losses(report, stream);
+	else
+		(void)fputs("Losses: none\n", stream);
+	if (has_notes(report))
+		put_notes(report, stream);
+	if (report->process_count != 0)
+		put_capture(report, stream);
 }

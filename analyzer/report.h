@@ -134,7 +134,8 @@ struct report_line {
 	uint64_t domain_bytes;       // what the ranked figure is a share of: the domain's peak or live bytes
 	struct report_leak leak;     // class of the line; generations of its largest site of that class
 	bool is_device;
-	bool is_import;              // nothing but what an import left behind
+	bool is_import;              // nothing but what an import or the start of the interpreter left behind
+	bool is_start_up;            // of these: the start of the interpreter
 	size_t first_site;           // number of its first site in the ranking, from 0
 	size_t site_count;
 	struct report_site largest;

@@ -10,8 +10,10 @@
  */
 #include "verdict.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "place.h"
@@ -185,6 +187,8 @@ judge_gone(const struct verdict_facts *facts)
 	return likely;
 }
 
+static const char record_with_run[] = "start that program itself with `kmemshim run -- ...`: then how it ended is known";
+
 static const struct cause causes[] = {
 	{ "not-closed", judge_machine_restarted, verdict_tell_machine_restarted,
 	  "read it with `kmemshim why` on the machine and boot that recorded it, or record with `kmemshim run`" },
@@ -203,22 +207,56 @@ static const struct cause causes[] = {
 	  "look at the crash itself: PYTHONFAULTHANDLER=1 for a Python program, a debugger for others" },
 	{ "signal", judge_signal, verdict_tell_signal, "find out who sent the signal: a time limit, a scheduler, a person" },
 	{ "failed", judge_failed, verdict_tell_failed, "read the program's own error message" },
-	{ "gone", judge_gone, verdict_tell_gone, "start that program itself with `kmemshim run -- ...`: then how it ended is known" },
+	{ "gone", judge_gone, verdict_tell_gone, record_with_run },
 };
+
+static bool
+is_space_limited(const struct kmem_identity *identity)
+{
+	for (size_t i = 0; i < KMEM_LIMITS_MAX; i++) {
+		if (identity->limits[i].kind == KMEM_LIMIT_ADDRESS_SPACE && identity->limits[i].bytes != UINT64_MAX)
+			return true;
+	}
+	return false;
+}
+
+/* A session that a program opened by itself is named after its own start; a launcher's is older. */
+static bool
+was_launched(const struct kmem_identity *identity)
+{
+	return strtoull(identity->session, NULL, 16) != identity->start_realtime_ns / 1000;
+}
 
 static void
 advise(const struct verdict_facts *facts, struct verdict *verdict, const char *next)
 {
 	char place[PLACE_TEXT_BYTES];
 	const struct rank_line *top = &facts->top_live;
+	bool is_accumulating = verdict_is_accumulating(facts);
 
+	if (next == record_with_run && !is_accumulating && facts->is_descendant) {
+		(void)snprintf(verdict->next, sizeof(verdict->next),
+		               "look at the report of its parent (pid %" PRIu32 "), or of the whole folder of captures",
+		               facts->process->identity->parent_pid);
+		return;
+	}
+	if (next == record_with_run && was_launched(facts->process->identity))
+		next = NULL;
+	if (is_accumulating && (facts->end == VERDICT_END_SIGNAL || facts->end == VERDICT_END_GONE) &&
+	    facts->refused == NULL)
+		next = NULL;
 	if (next != NULL)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "%s", next);
-	else if (top->site_count != 0 && top->leak == MODEL_LEAK_LEAK)
+	else if (top->leak == MODEL_LEAK_LEAK && (facts->refused == NULL || is_accumulating))
 		(void)snprintf(verdict->next, sizeof(verdict->next),
 		               "look for what keeps the blocks of %s alive: often a list that is appended to, a running "
 		               "sum of tensors, or a cache",
 		               verdict_line_text(top, place));
+	else if (facts->refused != NULL && facts->refused->bytes < facts->peak_bytes / 8)
+		(void)snprintf(verdict->next, sizeof(verdict->next),
+		               "hold less before that (most at %s), or raise what limits it%s",
+		               verdict_line_text(facts->top_peak.site_count != 0 ? &facts->top_peak : top, place),
+		               is_space_limited(facts->process->identity) ? " (ulimit -v)" : "");
 	else if (facts->refused != NULL)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "ask for less at once there, or raise what limits it");
 	else if (verdict->end == VERDICT_END_OK)

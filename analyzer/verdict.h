@@ -36,7 +36,8 @@ struct verdict_now {
 struct verdict_facts {
 	const struct model *model;
 	const struct model_process *process; // whose end this is about
-	const struct model_process *lost_child; // a descendant of a program that did well, gone without a mark; NULL
+	const struct model_process *lost_child; // the largest of the others gone without a mark; NULL
+	size_t lost_count;             // how many those are
 	enum verdict_end end;
 	int exit_code;                 // with OK, FAILED; -1 = unknown
 	int signal;                    // with SIGNAL
@@ -52,13 +53,19 @@ struct verdict_facts {
 	uint64_t charged_bytes;        // of the limit's cgroup, at the last heartbeat; 0 = unknown
 	uint64_t resident_bytes;       // at the last heartbeat, or the launcher's maximum; 0 = unknown
 	uint64_t available_bytes;      // of the machine, at the last heartbeat; UINT64_MAX = unknown
-	uint64_t live_bytes;           // memory domains, all processes
-	uint64_t peak_bytes;           // of the largest memory domain
-	const char *peak_domain;       // its name
-	const struct model_failed *refused; // the last request that the end may come from; NULL = none
+	/* Several processes: never a sum over some that did not run at the same time. */
+	uint64_t live_bytes;           // memory domains, of the live_count processes
+	size_t live_count;             // those that ran when it ended, as far as that shows
+	const struct model_process *live_process; // which of these held most
+	uint64_t peak_bytes;           // of the largest memory domain of peak_process
+	const struct model_process *peak_process; // with the highest peak; with `refused`, the one that was refused
+	const char *peak_domain;       // name of that domain; NULL = none, or not known which
+	const struct model_failed *refused; // the largest of the last requests that the end may come from; NULL = none
 	struct rank_line top_live;     // site_count == 0: none
 	struct rank_line top_peak;
 	const char *top_live_domain;
+	uint32_t top_live_processes;   // 0: all of top_live is part of live_bytes; else a sum over so many processes
+	uint32_t top_peak_processes;   // the same of top_peak and peak_bytes
 };
 
 struct verdict {
@@ -80,7 +87,9 @@ const struct verdict_now *verdict_now(void);
 bool verdict_is_near_limit(const struct verdict_facts *facts);
 /* The machine had almost nothing left at the last heartbeat. False when not known. */
 bool verdict_is_machine_low(const struct verdict_facts *facts);
-/* No limit was near and no request was refused: nothing points at memory. */
+/* Most of what was live is of a line of class leak. */
+bool verdict_is_accumulating(const struct verdict_facts *facts);
+/* No limit was near and no request was refused. */
 bool verdict_is_far_from_limits(const struct verdict_facts *facts);
 
 void verdict_facts_gather(const struct model *model, const struct verdict_now *now, struct verdict_facts *facts);

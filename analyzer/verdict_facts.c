@@ -5,15 +5,20 @@
  * When failing  what cannot be known is marked so; no conclusion is drawn here.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #include "kill_counters.h"
+#include "memory.h"
 #include "verdict.h"
 
 #define NEAR_LIMIT_PERCENT 97      // charged of the limit at the last heartbeat; measured at kills: 98 and more
 #define FAR_FROM_LIMIT_PERCENT 80  // below this, memory is not the suspect
 #define LOW_AVAILABLE_PERCENT 5    // of the machine's memory
+#define BEAT_RECENT_NS UINT64_C(2000000000) // a process at work writes one every second
+#define REFUSALS_APART_NS UINT64_C(1000000000) // closer ones are one: an allocator tries again, in smaller pieces
+#define ACCUMULATING_BYTES (UINT64_C(16) << 20)
 #define END_AFTER_REFUSAL_NS UINT64_C(5000000000) // a program that handles the error lives longer than this
 
 const struct verdict_now *
@@ -51,29 +56,64 @@ end_of(const struct model_process *process, const struct verdict_now *now)
 	return VERDICT_END_GONE;
 }
 
+static uint64_t
+heft_of(const struct model_process *process)
+{
+	return process->live_bytes > process->peak_bytes ? process->live_bytes : process->peak_bytes;
+}
+
+static bool
+has_fatal_refusal(const struct model *model, const struct verdict_now *now, const struct model_process *process)
+{
+	for (size_t i = 0; i < model->failed_count; i++) {
+		if (&model->processes[model->failed[i].process] == process &&
+		    strcmp(verdict_request_state(model, now, &model->failed[i]), "fatal") == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A pool ends its workers by signals whenever it closes: a lost child explains a failing parent only with a sign of it. */
+static bool
+explains(const struct model_process *lost, const struct model_process *first)
+{
+	const struct kmem_launcher *launcher = first->launcher;
+	int status = launcher != NULL && WIFEXITED(launcher->wait_status) ? WEXITSTATUS(launcher->wait_status)
+	                                                                  : first->exit_code;
+	uint64_t before = first->identity->before.cgroup_oom_kill;
+	bool is_kill_counted = launcher != NULL && before != UINT64_MAX &&
+	                       launcher->after.cgroup_oom_kill != UINT64_MAX && launcher->after.cgroup_oom_kill > before;
+
+	return is_kill_counted || status > 128 || heft_of(lost) > heft_of(first);
+}
+
 /*
  * The first process of the session, or what it became by exec. When that one failed by itself and one of its
- * descendants is gone without a trace, the death to explain is the descendant's, the largest one's.
+ * descendants is gone without a trace, the death to explain may be the descendant's, the largest one's.
  */
-static const struct model_process *
-subject_of(const struct model *model, const struct verdict_now *now, const struct model_process **lost_child)
+static void
+find_subject(const struct verdict_now *now, struct verdict_facts *facts)
 {
+	const struct model *model = facts->model;
 	const struct model_process *first = &model->processes[0];
 	const struct model_process *lost = NULL;
-	enum verdict_end end;
 
 	for (size_t i = 1; i < model->process_count; i++) {
 		const struct model_process *process = &model->processes[i];
 
-		if (process->identity->pid == first->identity->pid && first->state == KMEM_STATE_EXEC_REPLACED)
+		if (process->identity->pid == first->identity->pid && first->state == KMEM_STATE_EXEC_REPLACED) {
 			first = process;
-		else if (end_of(process, now) == VERDICT_END_GONE &&
-		         (lost == NULL || process->live_bytes > lost->live_bytes))
-			lost = process;
+		} else if (end_of(process, now) == VERDICT_END_GONE) {
+			facts->lost_count++;
+			if (lost == NULL || process->live_bytes > lost->live_bytes)
+				lost = process;
+		}
 	}
-	end = end_of(first, now);
-	*lost_child = end == VERDICT_END_OK ? lost : NULL;
-	return lost != NULL && end == VERDICT_END_FAILED ? lost : first;
+	facts->process = first;
+	facts->lost_child = lost;
+	if (lost != NULL && end_of(first, now) == VERDICT_END_FAILED && !has_fatal_refusal(model, now, first) &&
+	    explains(lost, first))
+		facts->process = lost;
 }
 
 static uint64_t
@@ -138,42 +178,6 @@ gather_usage(struct verdict_facts *facts)
 		facts->limit_bytes = UINT64_MAX;
 }
 
-static void
-gather_holders(struct verdict_facts *facts)
-{
-	const struct model *model = facts->model;
-	struct ranked *live = rank_run(model, &rank_sites, NULL);
-	struct ranked *peak = rank_run(model, &rank_peak, NULL);
-
-	for (size_t i = 0; i < model->domain_count; i++) {
-		const struct model_domain *domain = &model->domains[i];
-
-		if (rank_is_address_space(domain->name) || rank_domain_matches(domain->name, "cuda"))
-			continue;
-		facts->live_bytes += domain->live_bytes;
-		if (domain->peak_bytes > facts->peak_bytes) {
-			facts->peak_bytes = domain->peak_bytes;
-			facts->peak_domain = domain->name;
-		}
-	}
-	/* The first line of host memory that is not what imports left behind. */
-	for (size_t i = 0; i < live->line_count && facts->top_live.site_count == 0; i++) {
-		const char *domain = model->domains[live->lines[i].domain].name;
-
-		if (live->lines[i].tier == 0 && live->lines[i].live_bytes != 0 && !rank_domain_matches(domain, "cuda")) {
-			facts->top_live = live->lines[i];
-			facts->top_live_domain = domain;
-		}
-	}
-	for (size_t i = 0; i < peak->line_count && facts->top_peak.site_count == 0; i++) {
-		if (peak->lines[i].tier == 0 && peak->lines[i].peak_bytes != 0 && facts->peak_domain != NULL &&
-		    strcmp(model->domains[peak->lines[i].domain].name, facts->peak_domain) == 0)
-			facts->top_peak = peak->lines[i];
-	}
-	rank_free(live);
-	rank_free(peak);
-}
-
 /* CLOCK_MONOTONIC at the end; 0 = unknown. */
 static uint64_t
 ended_ns(const struct model_process *process)
@@ -192,7 +196,8 @@ static bool
 is_last_of_process(const struct model *model, const struct model_failed *failed)
 {
 	for (size_t i = 0; i < model->failed_count; i++) {
-		if (model->failed[i].process == failed->process && model->failed[i].monotonic_ns > failed->monotonic_ns)
+		if (model->failed[i].process == failed->process &&
+		    model->failed[i].monotonic_ns > failed->monotonic_ns + REFUSALS_APART_NS)
 			return false;
 	}
 	return true;
@@ -218,13 +223,233 @@ verdict_request_state(const struct model *model, const struct verdict_now *now, 
 	return "recovered";
 }
 
+/*
+ * What was asked for when memory first ran out: the last fatal request, or of those shortly before it in the same kind
+ * of memory the largest. An error path asks for little and is refused as well.
+ */
+static void
+gather_refusal(const struct verdict_now *now, struct verdict_facts *facts)
+{
+	const struct model *model = facts->model;
+	const struct model_failed *last = NULL;
+
+	for (size_t i = 0; i < model->failed_count; i++) {
+		const struct model_failed *failed = &model->failed[i];
+
+		if (&model->processes[failed->process] == facts->process &&
+		    strcmp(verdict_request_state(model, now, failed), "fatal") == 0 &&
+		    (last == NULL || failed->monotonic_ns >= last->monotonic_ns))
+			last = failed;
+	}
+	facts->refused = last;
+	for (size_t i = 0; last != NULL && i < model->failed_count; i++) {
+		const struct model_failed *failed = &model->failed[i];
+
+		if (failed->process == last->process && failed->bytes > facts->refused->bytes &&
+		    failed->monotonic_ns <= last->monotonic_ns &&
+		    last->monotonic_ns - failed->monotonic_ns <= REFUSALS_APART_NS &&
+		    rank_domain_matches(model->domains[failed->domain].name, "cuda") ==
+		        rank_domain_matches(model->domains[last->domain].name, "cuda"))
+			facts->refused = failed;
+	}
+}
+
+static uint64_t
+last_seen_ns(const struct model_process *process)
+{
+	return process->heartbeat_count != 0 ? process->heartbeats[process->heartbeat_count - 1].monotonic_ns : 0;
+}
+
+/* Did it run when the one that this is about ended? False when nothing shows it. */
+static bool
+ran_at_end(const struct verdict_facts *facts, const struct model_process *process, uint64_t end_ns)
+{
+	if (process == facts->process)
+		return true;
+	if (process->state == KMEM_STATE_CLEAN_EXIT || process->state == KMEM_STATE_EXEC_REPLACED ||
+	    strcmp(process->identity->boot_id, facts->process->identity->boot_id) != 0)
+		return false;
+	if (facts->end == VERDICT_END_RUNNING)
+		return process->is_alive;
+	return process->identity->start_monotonic_ns <= end_ns &&
+	       (process->is_alive || last_seen_ns(process) + BEAT_RECENT_NS >= end_ns);
+}
+
+/* When it ended or, where that is not known, when it or another that did not end well was last seen at work. */
+static uint64_t
+end_or_last_seen_ns(const struct verdict_facts *facts)
+{
+	uint64_t last = ended_ns(facts->process);
+
+	for (size_t i = 0; i < facts->model->process_count && ended_ns(facts->process) == 0; i++) {
+		const struct model_process *process = &facts->model->processes[i];
+		bool is_over = process->state == KMEM_STATE_CLEAN_EXIT || process->state == KMEM_STATE_EXEC_REPLACED;
+
+		if (!is_over && last_seen_ns(process) > last)
+			last = last_seen_ns(process);
+	}
+	return last;
+}
+
+static uint64_t
+site_live(const struct model_site *site)
+{
+	return site->live_bytes;
+}
+
+static uint64_t
+site_peak(const struct model_site *site)
+{
+	return site->peak_bytes;
+}
+
+/*
+ * Is the line part of what the processes marked in `is_meant` held? False: no. Sites of several processes are merged:
+ * then *sum_of is how many processes its figures are a sum of, else 0.
+ */
+static bool
+is_line_of(const struct ranked *ranked, const struct rank_line *line, const bool *is_meant,
+           uint64_t (*bytes)(const struct model_site *), uint32_t *sum_of)
+{
+	bool is_part = false;
+	bool is_whole = true;
+	uint32_t processes = 1;
+
+	for (size_t i = 0; i < line->site_count; i++) {
+		const struct model_site *site = ranked->sites[line->first_site + i];
+
+		if (bytes(site) == 0)
+			continue;
+		is_part = is_part || site->process_count > 1 || is_meant[site->process];
+		is_whole = is_whole && site->process_count == 1 && is_meant[site->process];
+		if (site->process_count > processes)
+			processes = site->process_count;
+	}
+	*sum_of = is_whole ? 0 : processes;
+	return is_part;
+}
+
+static bool
+is_host_memory(const char *domain)
+{
+	return !rank_is_address_space(domain) && !rank_domain_matches(domain, "cuda");
+}
+
+/* Who held memory at the end, and its first line that is not what imports left behind. */
+static void
+gather_live(struct verdict_facts *facts)
+{
+	const struct model *model = facts->model;
+	struct ranked *live = rank_run(model, &rank_sites, NULL);
+	bool *is_meant = memory_zeroed(model->process_count, sizeof(*is_meant));
+	bool is_over = facts->end == VERDICT_END_OK || facts->end == VERDICT_END_FAILED;
+	uint64_t end_ns = end_or_last_seen_ns(facts);
+
+	/* An end by itself tells nothing about the others: then it is about the one that holds the first line. */
+	for (size_t i = 0; i < model->process_count; i++)
+		is_meant[i] = model->process_count == 1 || is_over || ran_at_end(facts, &model->processes[i], end_ns);
+	for (size_t i = 0; i < live->line_count && facts->top_live.site_count == 0; i++) {
+		const struct rank_line *line = &live->lines[i];
+
+		if (line->tier == 0 && line->live_bytes != 0 && is_host_memory(model->domains[line->domain].name) &&
+		    is_line_of(live, line, is_meant, site_live, &facts->top_live_processes)) {
+			facts->top_live = *line;
+			facts->top_live_domain = model->domains[line->domain].name;
+		}
+	}
+	if (is_over && model->process_count > 1) {
+		memset(is_meant, 0, model->process_count * sizeof(*is_meant));
+		is_meant[facts->top_live.site_count != 0 ? facts->top_live.largest->process
+		                                         : (size_t)(facts->process - model->processes)] = true;
+	}
+	for (size_t i = 0; i < model->process_count; i++) {
+		if (!is_meant[i])
+			continue;
+		facts->live_count++;
+		facts->live_bytes += model->processes[i].live_bytes;
+		if (facts->live_process == NULL || model->processes[i].live_bytes > facts->live_process->live_bytes)
+			facts->live_process = &model->processes[i];
+	}
+	if (model->process_count == 1) {
+		facts->top_live_processes = 0;
+		facts->live_bytes = 0;
+		for (size_t i = 0; i < model->domain_count; i++) {
+			if (is_host_memory(model->domains[i].name))
+				facts->live_bytes += model->domains[i].live_bytes;
+		}
+	} else if (facts->top_live.site_count != 0) {
+		(void)is_line_of(live, &facts->top_live, is_meant, site_live, &facts->top_live_processes);
+	}
+	free(is_meant);
+	rank_free(live);
+}
+
+/* The domain of the highest peak of one among several processes: where the others cannot hold as much. NULL = not known. */
+static const char *
+domain_of_peak(const struct model *model, uint64_t peak_bytes)
+{
+	const char *found = NULL;
+
+	for (size_t i = 0; i < model->domain_count; i++) {
+		const struct model_domain *domain = &model->domains[i];
+
+		if ((strcmp(domain->name, "heap") != 0 && strcmp(domain->name, "mmap") != 0) ||
+		    domain->peak_bytes < peak_bytes)
+			continue;
+		if (found != NULL)
+			return NULL;
+		found = domain->name;
+	}
+	return found;
+}
+
+static void
+gather_peak(struct verdict_facts *facts)
+{
+	const struct model *model = facts->model;
+	struct ranked *peak = rank_run(model, &rank_peak, NULL);
+	bool *is_meant = memory_zeroed(model->process_count, sizeof(*is_meant));
+
+	facts->peak_process = facts->process;
+	for (size_t i = 0; i < model->process_count && facts->refused == NULL; i++) {
+		if (model->processes[i].peak_bytes > facts->peak_process->peak_bytes)
+			facts->peak_process = &model->processes[i];
+	}
+	is_meant[facts->peak_process - model->processes] = true;
+	for (size_t i = 0; i < model->domain_count && model->process_count == 1; i++) {
+		const struct model_domain *domain = &model->domains[i];
+
+		if (is_host_memory(domain->name) && domain->peak_bytes > facts->peak_bytes) {
+			facts->peak_bytes = domain->peak_bytes;
+			facts->peak_domain = domain->name;
+		}
+	}
+	if (model->process_count > 1) {
+		facts->peak_bytes = facts->peak_process->peak_bytes;
+		facts->peak_domain = domain_of_peak(model, facts->peak_bytes);
+	}
+	for (size_t i = 0; i < peak->line_count && facts->peak_domain != NULL && facts->top_peak.site_count == 0; i++) {
+		const struct rank_line *line = &peak->lines[i];
+
+		if (line->tier == 0 && line->peak_bytes != 0 &&
+		    strcmp(model->domains[line->domain].name, facts->peak_domain) == 0 &&
+		    is_line_of(peak, line, is_meant, site_peak, &facts->top_peak_processes))
+			facts->top_peak = *line;
+	}
+	if (model->process_count == 1)
+		facts->top_peak_processes = 0;
+	free(is_meant);
+	rank_free(peak);
+}
+
 void
 verdict_facts_gather(const struct model *model, const struct verdict_now *now, struct verdict_facts *facts)
 {
 	*facts = (struct verdict_facts){ .model = model, .exit_code = -1 };
-	facts->process = subject_of(model, now, &facts->lost_child);
+	find_subject(now, facts);
 	facts->end = end_of(facts->process, now);
-	facts->is_descendant = facts->process->identity->pid != model->processes[0].identity->pid;
+	facts->is_descendant = facts->process->identity->pid != model->processes[0].identity->pid ||
+	                       facts->process->identity->is_first == 0;
 	if (facts->process->launcher != NULL && WIFSIGNALED(facts->process->launcher->wait_status))
 		facts->signal = WTERMSIG(facts->process->launcher->wait_status);
 	else if (facts->process->launcher != NULL && WIFEXITED(facts->process->launcher->wait_status))
@@ -233,14 +458,16 @@ verdict_facts_gather(const struct model *model, const struct verdict_now *now, s
 		facts->exit_code = facts->process->exit_code;
 	gather_counters(now, facts);
 	gather_usage(facts);
-	gather_holders(facts);
-	for (size_t i = 0; i < model->failed_count; i++) {
-		const struct model_failed *failed = &model->failed[i];
+	gather_refusal(now, facts);
+	gather_live(facts);
+	gather_peak(facts);
+}
 
-		if (&model->processes[failed->process] == facts->process &&
-		    strcmp(verdict_request_state(model, now, failed), "fatal") == 0)
-			facts->refused = failed;
-	}
+bool
+verdict_is_accumulating(const struct verdict_facts *facts)
+{
+	return facts->top_live.leak == MODEL_LEAK_LEAK && facts->top_live.leaking_bytes >= ACCUMULATING_BYTES &&
+	       facts->top_live.leaking_bytes >= facts->live_bytes / 2;
 }
 
 bool

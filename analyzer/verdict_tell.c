@@ -65,6 +65,17 @@ say_who(const struct verdict_facts *facts, struct verdict *verdict)
 	say_process(facts->process, verdict);
 }
 
+/* Of processes that may have run one after the other: no share of anything. */
+static void
+say_sum(const struct rank_line *line, uint64_t bytes, uint32_t processes, struct verdict *verdict)
+{
+	char held[UNITS_TEXT_BYTES];
+	char place[PLACE_TEXT_BYTES];
+
+	say(verdict, "; the most was allocated at %s: %s, a sum over %" PRIu32 " processes.", verdict_line_text(line, place),
+	    units_bytes(bytes, held), processes);
+}
+
 /* " When it died 489 MiB was live; 401 MiB of it (82 %) was allocated at train.py:41 epoch." and how it grew. */
 static void
 say_holder(const struct verdict_facts *facts, struct verdict *verdict, const char *when)
@@ -75,14 +86,23 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 	char share[UNITS_TEXT_BYTES];
 	char place[PLACE_TEXT_BYTES];
 
-	say(verdict, " %s %s was live%s", when, units_bytes(facts->live_bytes, total),
-	    facts->model->process_count > 1 ? " in all its processes" : "");
+	say(verdict, " %s %s was live", when, units_bytes(facts->live_bytes, total));
+	if (facts->live_count > 1)
+		say(verdict, " in the %zu processes that were at work then, %s of it in ", facts->live_count,
+		    units_bytes(facts->live_process->live_bytes, held));
+	else if (facts->model->process_count > 1)
+		say(verdict, " in ");
+	if (facts->model->process_count > 1)
+		say_process(facts->live_process, verdict);
 	if (top->site_count == 0 || facts->live_bytes == 0) {
 		say(verdict, ".");
 		return;
 	}
-	say(verdict, "; %s of it (%s) was allocated at %s.", units_bytes(top->live_bytes, held),
-	    units_share(share_ppm(top->live_bytes, facts->live_bytes), share), verdict_line_text(top, place));
+	if (facts->top_live_processes == 0)
+		say(verdict, "; %s of it (%s) was allocated at %s.", units_bytes(top->live_bytes, held),
+		    units_share(share_ppm(top->live_bytes, facts->live_bytes), share), verdict_line_text(top, place));
+	else
+		say_sum(top, top->live_bytes, facts->top_live_processes, verdict);
 	if (top->leak == MODEL_LEAK_LEAK)
 		say(verdict, " It accumulates: blocks from %" PRIu32 " of %" PRIu32 " generations are still alive.",
 		    top->largest->generations_alive, top->largest->generations_total);
@@ -96,9 +116,21 @@ say_peak(const struct verdict_facts *facts, struct verdict *verdict)
 	char share[UNITS_TEXT_BYTES];
 	char place[PLACE_TEXT_BYTES];
 
-	if (facts->peak_domain == NULL)
+	if (facts->peak_bytes == 0)
 		return;
-	say(verdict, " The peak of its %s was %s", facts->peak_domain, units_bytes(facts->peak_bytes, peak));
+	if (facts->peak_process == facts->process) {
+		say(verdict, " The peak of its %s was %s", facts->peak_domain != NULL ? facts->peak_domain : "memory",
+		    units_bytes(facts->peak_bytes, peak));
+	} else {
+		say(verdict, " Of its processes, ");
+		say_process(facts->peak_process, verdict);
+		say(verdict, " had the highest peak: %s%s%s", units_bytes(facts->peak_bytes, peak),
+		    facts->peak_domain != NULL ? " of " : "", facts->peak_domain != NULL ? facts->peak_domain : "");
+	}
+	if (facts->top_peak.site_count != 0 && facts->top_peak_processes != 0) {
+		say_sum(&facts->top_peak, facts->top_peak.peak_bytes, facts->top_peak_processes, verdict);
+		return;
+	}
 	if (facts->top_peak.site_count != 0)
 		say(verdict, "; %s of it (%s) was allocated at %s", units_bytes(facts->top_peak.peak_bytes, held),
 		    units_share(share_ppm(facts->top_peak.peak_bytes, facts->peak_bytes), share),
@@ -153,19 +185,31 @@ verdict_tell_replaced(const struct verdict_facts *facts, struct verdict *verdict
 	say_peak(facts, verdict);
 }
 
+/* Not the story, worth a note: a pool ends its workers this way. */
+static void
+say_lost(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char held[UNITS_TEXT_BYTES];
+
+	if (facts->lost_child == NULL || facts->lost_child == facts->process)
+		return;
+	if (facts->lost_count == 1)
+		say(verdict, " One child process was ended by a signal or crashed: ");
+	else
+		say(verdict, " %zu child processes were ended by a signal or crashed; the largest, ", facts->lost_count);
+	say_process(facts->lost_child, verdict);
+	say(verdict, ", held %s. Pools end their workers this way too.", units_bytes(facts->lost_child->live_bytes, held));
+}
+
 void
 verdict_tell_exited(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	say_who(facts, verdict);
 	say(verdict, facts->exit_code == 0 ? " exited normally, with status 0." : " exited by itself.");
-	if (facts->lost_child != NULL) {
-		say(verdict, " A child of it, ");
-		say_process(facts->lost_child, verdict);
-		say(verdict, ", is gone without a clean-exit mark: it was killed or crashed.");
-	}
 	say_peak(facts, verdict);
 	if (facts->top_live.leak == MODEL_LEAK_LEAK)
-		say_holder(facts, verdict, facts->process->is_finalizing ? "When Python began to shut down" : "At the end");
+		say_holder(facts, verdict, facts->live_process->is_finalizing ? "When Python began to shut down" : "At the end");
+	say_lost(facts, verdict);
 }
 
 static void
@@ -265,9 +309,10 @@ verdict_tell_device_memory(const struct verdict_facts *facts, struct verdict *ve
 	say_how_it_ended(facts, verdict);
 	say(verdict, " after ");
 	say_refusal(facts, verdict);
-	say(verdict, " by the driver (%s). The process held %s there; frameworks keep a cache between tensors and the "
+	say(verdict, " by the driver (%s). %s held %s there; frameworks keep a cache between tensors and the "
 	             "driver, so lines shown are where the cache grew.",
-	    verdict->confidence, units_bytes(domain->live_bytes, held));
+	    verdict->confidence, facts->model->process_count == 1 ? "The process" : "Its processes, summed,",
+	    units_bytes(domain->live_bytes, held));
 }
 
 static void
@@ -300,7 +345,12 @@ verdict_tell_request_refused(const struct verdict_facts *facts, struct verdict *
 	say_refusal(facts, verdict);
 	say(verdict, " (%s: nothing shows that it went on from there).", verdict->confidence);
 	say_rlimit(facts, verdict);
-	say_holder(facts, verdict, "Then");
+	/* An exception that unwinds releases what was held when the request was refused. */
+	if (facts->peak_bytes / 2 > facts->live_bytes)
+		say_peak(facts, verdict);
+	else
+		say_holder(facts, verdict, "Then");
+	say_lost(facts, verdict);
 }
 
 void
@@ -317,8 +367,11 @@ verdict_tell_low_memory_daemon(const struct verdict_facts *facts, struct verdict
 static void
 say_memory_is_no_suspect(const struct verdict_facts *facts, struct verdict *verdict)
 {
+	bool is_accumulating = verdict_is_accumulating(facts);
+
 	if (verdict_is_far_from_limits(facts))
-		say(verdict, " Nothing here points at memory.");
+		say(verdict, is_accumulating ? " Memory was far from the limits, but the program accumulates it."
+		                             : " Nothing here points at memory.");
 	say_usage(facts, verdict);
 }
 
@@ -328,6 +381,8 @@ verdict_tell_crashed(const struct verdict_facts *facts, struct verdict *verdict)
 	say_how_it_ended(facts, verdict);
 	say(verdict, ": it crashed or aborted, it was not killed for memory.");
 	say_memory_is_no_suspect(facts, verdict);
+	if (verdict_is_accumulating(facts))
+		say_holder(facts, verdict, "When it died");
 }
 
 void
@@ -335,7 +390,7 @@ verdict_tell_signal(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	say_how_it_ended(facts, verdict);
 	if (facts->is_kill_counted || (facts->is_machine_counted && facts->machine_kills == 0))
-		say(verdict, ", sent by another program or a person: the kernel counted no kill for memory here.");
+		say(verdict, ", sent by another program or a person (which is not known): the kernel counted no kill for memory here.");
 	else
 		say(verdict, "; who sent it is not known.");
 	say_memory_is_no_suspect(facts, verdict);
@@ -353,6 +408,7 @@ verdict_tell_failed(const struct verdict_facts *facts, struct verdict *verdict)
 		    facts->exit_code - 128);
 	say_usage(facts, verdict);
 	say_peak(facts, verdict);
+	say_lost(facts, verdict);
 }
 
 void
@@ -360,8 +416,8 @@ verdict_tell_gone(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	say_who(facts, verdict);
 	say(verdict, " is gone without a clean-exit mark on the same boot: it was killed or crashed (%s); by which "
-	             "signal is not known, because nobody waited for it.",
-	    verdict->confidence);
+	             "signal is not known, because %s waited for it.",
+	    verdict->confidence, facts->is_descendant ? "only its parent" : "nobody");
 	if (facts->is_kill_counted && facts->cgroup_kills == 0)
 		say(verdict, " The kernel counted no kill for memory in its cgroup.");
 	say_usage(facts, verdict);

@@ -275,7 +275,7 @@ struct kmem_heartbeat {
 	uint64_t resident_bytes;       // of this process
 	uint64_t cgroup_bytes;         // charged to the cgroup that owns the limit; 0 = unknown
 	uint64_t limit_bytes;          // the limit in force then; UINT64_MAX = none
-	uint64_t available_bytes;      // MemAvailable of the machine
+	uint64_t available_bytes;      // MemAvailable of the machine; UINT64_MAX = unknown
 	uint64_t swap_free_bytes;
 };
 static_assert(sizeof(struct kmem_heartbeat) == 64, "");

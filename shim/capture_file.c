@@ -45,6 +45,7 @@ static __thread bool is_locked_here __attribute__((tls_model("initial-exec"))); 
 static char file_path[4096];
 static struct stat file_identity;
 static bool has_file;
+static size_t locked_bytes; // of the mappings, in memory
 
 static const size_t item_bytes[KMEM_SECTION_COUNT] = {
 	[KMEM_SECTION_SITES] = sizeof(struct kmem_site),
@@ -121,6 +122,17 @@ open_again(void)
 	return -1;
 }
 
+/* Best effort, and at most a quarter of what the program may lock: the limit is there for the program. */
+static void
+lock_in_memory(void *addr, size_t bytes)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && locked_bytes + bytes <= limit.rlim_cur / 4 &&
+	    syscall(SYS_mlock, addr, bytes) == 0)
+		locked_bytes += bytes;
+}
+
 static bool
 map_chunks(struct section *section, size_t mapped, size_t bytes, uint64_t offset)
 {
@@ -190,7 +202,7 @@ grow_locked(enum kmem_section kind, size_t end)
 	if (!map_chunks(section, mapped, bytes, KMEM_HEAD_BYTES + (uint64_t)count * KMEM_CHUNK_BYTES))
 		return false;
 	if (kind == KMEM_SECTION_SITES && has_file)
-		(void)syscall(SYS_mlock, section->base + mapped, bytes); // best effort: the counters are the hot range
+		lock_in_memory(section->base + mapped, bytes); // the counters are the hot range
 	for (size_t i = 0; i < chunks; i++)
 		directory()[count + i].section = (uint8_t)kind;
 
@@ -201,9 +213,18 @@ grow_locked(enum kmem_section kind, size_t end)
 	return true;
 }
 
+/* Will it be the same next time? No descriptor, no permission just now: another try may do. */
+static bool
+is_final(int error)
+{
+	return error == ENOSPC || error == EDQUOT || error == EFBIG || error == ENOENT || error == ESTALE ||
+	       error == EROFS || error == EIO;
+}
+
 static bool
 grow(enum kmem_section kind, size_t end)
 {
+	static _Atomic bool was_told;
 	struct section *section = &sections[kind];
 	int host_errno = errno;
 
@@ -214,10 +235,13 @@ grow(enum kmem_section kind, size_t end)
 		if (!atomic_flag_test_and_set_explicit(&growth_lock, memory_order_acquire)) {
 			bool has_grown = grow_locked(kind, end);
 
-			if (!has_grown && !atomic_exchange_explicit(&section->is_stuck, true, memory_order_relaxed)) {
+			if (!has_grown && is_final(errno))
+				atomic_store_explicit(&section->is_stuck, true, memory_order_relaxed);
+			if (!has_grown) {
 				capture_file_lost(KMEM_LOST_GROWTH, 1);
-				diag_warn("%s: cannot grow (%s); recording goes on with what fits",
-				          has_file ? file_path : "private capture", strerrorname_np(errno));
+				if (!atomic_exchange_explicit(&was_told, true, memory_order_relaxed))
+					diag_warn("%s: cannot grow (%s); recording goes on with what fits",
+					          has_file ? file_path : "private capture", strerrorname_np(errno));
 			}
 			atomic_flag_clear_explicit(&growth_lock, memory_order_release);
 			errno = host_errno;
@@ -366,7 +390,8 @@ open_file(const char *folder, const char *name)
 		errno = error;
 		return false;
 	}
-	(void)syscall(SYS_mlock, mapped, KMEM_DIRECTORY_OFFSET); // best effort
+	locked_bytes = 0;
+	lock_in_memory(mapped, KMEM_DIRECTORY_OFFSET);
 	head = mapped;
 	has_file = true;
 	return true;
@@ -422,7 +447,18 @@ detach(int fd)
 }
 
 void
-capture_file_close(enum kmem_state state, int exit_code, uint64_t now_ns)
+capture_file_mark(enum kmem_state state, int exit_code, uint64_t now_ns)
+{
+	struct kmem_header *header = capture_file_header();
+
+	/* relaxed: the state publishes them. */
+	atomic_store_explicit(&header->exit_code, exit_code, memory_order_relaxed);
+	atomic_store_explicit(&header->ended_monotonic_ns, now_ns, memory_order_relaxed);
+	atomic_store_explicit(&header->state, (uint32_t)state, memory_order_release);
+}
+
+void
+capture_file_close(void)
 {
 	int fd;
 
@@ -451,14 +487,43 @@ capture_file_close(enum kmem_state state, int exit_code, uint64_t now_ns)
 		                      memory_order_relaxed); // relaxed: the seal publishes it
 		atomic_store_explicit(&chunks[i].is_sealed, 1, memory_order_release); // the checksum first
 	}
-	/* relaxed: the state publishes them; a clean exit whose head_checksum is 0 died in the next few microseconds. */
-	atomic_store_explicit(&header->exit_code, exit_code, memory_order_relaxed);
-	atomic_store_explicit(&header->ended_monotonic_ns, now_ns, memory_order_relaxed);
 	atomic_store_explicit(&header->head_checksum, 0, memory_order_relaxed);
-	atomic_store_explicit(&header->state, (uint32_t)state, memory_order_release);
 	uint32_t sum = kmem_checksum(KMEM_CHECKSUM_START, whole, KMEM_HEAD_BYTES); // launcher is still 0
 	atomic_store_explicit(&header->head_checksum, sum, memory_order_release);
 	raw_munmap(whole, bytes);
+}
+
+void
+capture_file_privatize(void)
+{
+	int fd = has_file ? open_again() : -1;
+
+	if (fd >= 0) {
+		detach(fd);
+		raw_close(fd);
+	}
+}
+
+bool
+capture_file_rename(const char *path)
+{
+	char from[sizeof(file_path)];
+	int fd;
+
+	if (!has_file || (fd = open_again()) < 0)
+		return false;
+	raw_close(fd);
+	diag_format(from, sizeof(from), "%s", file_path);
+	if (syscall(SYS_renameat, AT_FDCWD, from, AT_FDCWD, path) != 0)
+		return false;
+	diag_format(file_path, sizeof(file_path), "%s", path);
+	return true;
+}
+
+const char *
+capture_file_path(void)
+{
+	return has_file ? file_path : NULL;
 }
 
 void

@@ -20,8 +20,18 @@ bool capture_file_open(const char *folder, const char *name);
 /* header->identity is complete: checksums it (F4). */
 void capture_file_identified(void);
 
-/* The end: late writers are cut off, everything is sealed by checksums (F5), the state is stored. */
-void capture_file_close(enum kmem_state state, int exit_code, uint64_t now_ns);
+/* How it ended: stored in the file at once, so that it is told even when sealing is not possible any more. */
+void capture_file_mark(enum kmem_state state, int exit_code, uint64_t now_ns);
+
+/* The end: late writers are cut off, everything is sealed by checksums (F5). After capture_file_mark(). */
+void capture_file_close(void);
+
+/* In a child that was forked out of a hook: what that hook still writes must not reach the parent's file. */
+void capture_file_privatize(void);
+
+/* Moves the file; false: it stays where it is. The path of the file, or NULL without one. */
+bool capture_file_rename(const char *path);
+const char *capture_file_path(void);
 
 /* Deletes the file of this process; the mappings stay usable. */
 void capture_file_remove(void);

@@ -4,10 +4,13 @@
 #include "diag.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "raw_sys.h"
@@ -119,6 +122,27 @@ write_quietly(const char *text, size_t bytes)
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
 }
 
+static struct stat first_stderr; // what stderr was when the shim started
+static bool has_stderr;
+
+void
+diag_start(void)
+{
+	has_stderr = fstat(STDERR_FILENO, &first_stderr) == 0;
+}
+
+/* By now descriptor 2 may be a file of the program's, or a pipe that nobody empties: then the message is dropped. */
+static bool
+may_write(void)
+{
+	struct pollfd ready = { .fd = STDERR_FILENO, .events = POLLOUT };
+	struct timespec at_once = { 0, 0 };
+	struct stat now;
+
+	return has_stderr && fstat(STDERR_FILENO, &now) == 0 && now.st_dev == first_stderr.st_dev &&
+	       now.st_ino == first_stderr.st_ino && syscall(SYS_ppoll, &ready, 1L, &at_once, NULL, 0L) == 1;
+}
+
 static void
 say(const char *format, va_list values)
 {
@@ -133,7 +157,8 @@ say(const char *format, va_list values)
 			*at = '?'; // from a path or a variable: one message stays one line
 	}
 	*out.at++ = '\n'; // the byte that was set aside
-	write_quietly(line, (size_t)(out.at - line));
+	if (may_write())
+		write_quietly(line, (size_t)(out.at - line));
 	errno = host_errno;
 }
 

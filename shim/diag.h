@@ -10,6 +10,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* Once, at the start: remembers what stderr is. Before it, and when stderr is something else by now, nothing is written. */
+void diag_start(void);
+
 /* printf-like, small: %s %d %u %x %lx %lu %zu %%. */
 void diag_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void diag_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));

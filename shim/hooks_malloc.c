@@ -138,27 +138,38 @@ reallocarray(void *old, size_t count, size_t bytes)
 	return realloc_at(HERE, old, total);
 }
 
-/* Everything that gives a block back, before the real call. False: nothing to give to the real one. */
-static bool
-note_free(void *addr)
+/* A release, before the real call: nothing to pass on, pass on, or pass on and leave the guard afterwards (R2). */
+enum release { RELEASE_NOTHING, RELEASE_PLAIN, RELEASE_GUARDED };
+
+static enum release
+release_begin(void *addr)
 {
 	int host_errno = errno;
 
 	if (addr == NULL || boot_arena_serves(addr) || !real_libc_find())
-		return false;
-	if (enter()) {
-		tracker_freed(addr);
+		return RELEASE_NOTHING;
+	if (!enter())
+		return RELEASE_PLAIN;
+	tracker_freed(addr);
+	errno = host_errno;
+	return RELEASE_GUARDED;
+}
+
+static void
+release_end(enum release release)
+{
+	if (release == RELEASE_GUARDED)
 		reentry_guard_leave();
-		errno = host_errno;
-	}
-	return true;
 }
 
 EXPORT void
 free(void *addr)
 {
-	if (note_free(addr))
+	enum release release = release_begin(addr);
+
+	if (release != RELEASE_NOTHING)
 		real_libc.free(addr);
+	release_end(release);
 }
 
 EXPORT void cfree(void *addr);
@@ -166,8 +177,7 @@ EXPORT void cfree(void *addr);
 EXPORT void
 cfree(void *addr)
 {
-	if (note_free(addr))
-		real_libc.free(addr);
+	free(addr);
 }
 
 EXPORT void free_sized(void *addr, size_t bytes);
@@ -175,12 +185,13 @@ EXPORT void free_sized(void *addr, size_t bytes);
 EXPORT void
 free_sized(void *addr, size_t bytes)
 {
-	if (!note_free(addr))
-		return;
-	if (real_libc.free_sized != NULL)
+	enum release release = release_begin(addr);
+
+	if (release != RELEASE_NOTHING && real_libc.free_sized != NULL)
 		real_libc.free_sized(addr, bytes);
-	else
+	else if (release != RELEASE_NOTHING)
 		real_libc.free(addr);
+	release_end(release);
 }
 
 EXPORT void free_aligned_sized(void *addr, size_t alignment, size_t bytes);
@@ -188,12 +199,13 @@ EXPORT void free_aligned_sized(void *addr, size_t alignment, size_t bytes);
 EXPORT void
 free_aligned_sized(void *addr, size_t alignment, size_t bytes)
 {
-	if (!note_free(addr))
-		return;
-	if (real_libc.free_aligned_sized != NULL)
+	enum release release = release_begin(addr);
+
+	if (release != RELEASE_NOTHING && real_libc.free_aligned_sized != NULL)
 		real_libc.free_aligned_sized(addr, alignment, bytes);
-	else
+	else if (release != RELEASE_NOTHING)
 		real_libc.free(addr);
+	release_end(release);
 }
 
 EXPORT int

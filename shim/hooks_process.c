@@ -69,7 +69,9 @@ replace_image(const char *file, bool searches, char *const argv[], char *const e
 	errno = host_errno;
 	int result = searches ? real_libc.execvpe(file, argv, envp) : real_libc.execve(file, argv, envp);
 
-	lifecycle_exec_failed(); // only then are we still here; errno is the real one: nothing below touches it
+	host_errno = errno;
+	lifecycle_exec_failed(); // only then are we still here
+	errno = host_errno;
 	return result;
 }
 
@@ -105,7 +107,10 @@ fexecve(int fd, char *const argv[], char *const envp[])
 	real_libc_find();
 	lifecycle_exec_begin(fd >= 0);
 	result = real_libc.fexecve(fd, argv, envp);
+	int host_errno = errno;
+
 	lifecycle_exec_failed();
+	errno = host_errno;
 	return result;
 }
 

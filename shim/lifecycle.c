@@ -10,6 +10,7 @@
 #include "lifecycle.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +39,15 @@ extern char **environ;
 static bool has_started;
 static bool is_over;
 static uint32_t owner_pid;
-static char folder[KMEM_TEXT_BYTES];
+static char folder[4096];
 static struct kmem_identity identity; // assembled here, then copied into the capture
+
+/*
+ * Where the capture of a small image waits while exec replaces it: the next image of the process deletes it, a failed exec
+ * takes it back.
+ */
+static char replaced_path[sizeof(folder) + 64];
+static char capture_path[sizeof(folder) + 256];
 
 static struct {
 	uint64_t bytes;
@@ -81,7 +89,7 @@ static void
 open_capture(bool is_forked, uint32_t parent_pid)
 {
 	struct kmem_header *header;
-	char name[KMEM_TEXT_BYTES];
+	char name[160];
 
 	process_identity_read(&identity);
 	identity.is_forked = is_forked;
@@ -92,6 +100,9 @@ open_capture(bool is_forked, uint32_t parent_pid)
 		settings.log = SETTINGS_LOG_QUIET; // the first process has said it
 	process_identity_name(&identity, name, sizeof(name));
 	owner_pid = identity.pid;
+	diag_format(replaced_path, sizeof(replaced_path), "%s/.%u.%lu.replaced", folder, identity.pid, identity.start_ticks);
+	if (!is_forked)
+		syscall(SYS_unlinkat, AT_FDCWD, replaced_path, 0); // the small image that this one replaced
 	capture_file_open(folder, name);
 	header = capture_file_header();
 	memcpy(&header->identity, &identity, sizeof(identity));
@@ -111,12 +122,13 @@ open_capture(bool is_forked, uint32_t parent_pid)
 static void
 choose_folder(void)
 {
-	char here[KMEM_TEXT_BYTES] = "";
+	static char here[sizeof(folder) / 2];
 	const char *wanted = settings.out != NULL ? settings.out : DEFAULT_FOLDER;
 
 	if (*wanted != '/' && syscall(SYS_getcwd, here, sizeof(here)) <= 0)
 		diag_format(here, sizeof(here), ".");
-	diag_format(folder, sizeof(folder), "%s%s%s", here, *wanted == '/' ? "" : "/", wanted);
+	if (diag_format(folder, sizeof(folder), "%s%s%s", here, *wanted == '/' ? "" : "/", wanted) == sizeof(folder) - 1)
+		folder[0] = '\0'; // too long: better none than another one
 }
 
 static void
@@ -127,10 +139,9 @@ tell_children(void)
 	memcpy(session, identity.session, sizeof(session));
 	if (settings.out == NULL || *settings.out != '/')
 		setenv("KMEMSHIM_OUT", folder, 1);
-	if (settings.session == NULL) {
+	if (settings.session == NULL)
 		setenv("KMEMSHIM_SESSION", session, 1);
-		settings.session = session; // forked children are of it too
-	}
+	settings.session = session; // of forked children too; the environment may be overwritten (setproctitle)
 }
 
 static void
@@ -173,6 +184,8 @@ after_fork_in_child(void)
 {
 	capture_file_growth_unlock();
 	range_map_unlock();
+	if (reentry_guard_depth != REENTRY_GUARD_OUTSIDE)
+		capture_file_privatize(); // forked by a signal handler that interrupted a hook, which will go on here
 	if (!is_over)
 		atomic_store_explicit(tracker_state, TRACKER_ASLEEP, memory_order_relaxed); // one thread; also without wiping
 }
@@ -210,6 +223,7 @@ start(void)
 		is_over = true;
 		return false;
 	}
+	diag_start();
 	settings_parse(environ);
 	choose_folder();
 	move_state_to_wiped_page();
@@ -243,6 +257,7 @@ bool
 lifecycle_wake(void)
 {
 	uint32_t asleep = TRACKER_ASLEEP;
+	int host_errno = errno;
 
 	/*
 	 * Without environ libc is not initialised: ld.so's own first requests pass untracked. Without the real functions this
@@ -261,6 +276,7 @@ lifecycle_wake(void)
 	else
 		is_on = start();
 	reentry_guard_leave();
+	errno = host_errno;
 	atomic_store_explicit(tracker_state, is_on ? TRACKER_ON : TRACKER_OFF, memory_order_release); // a complete start first
 	return is_on;
 }
@@ -284,6 +300,7 @@ lifecycle_end(int exit_code)
 	                                             memory_order_relaxed))
 		return;
 	is_over = true; // L3
+	capture_file_mark(KMEM_STATE_CLEAN_EXIT, exit_code, heartbeat_now_ns());
 	if (!reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK))
 		return;
 	if (identity.is_first == 0 && peak_bytes() < SMALL_BYTES) {
@@ -292,7 +309,7 @@ lifecycle_end(int exit_code)
 		heartbeat_take(kmem_peak_now(capture_file_domain(KMEM_DOMAIN_HEAP)->peak) +
 		               kmem_peak_now(capture_file_domain(KMEM_DOMAIN_MMAP)->peak) +
 		               kmem_peak_now(capture_file_domain(KMEM_DOMAIN_SHARED)->peak));
-		capture_file_close(KMEM_STATE_CLEAN_EXIT, exit_code, heartbeat_now_ns());
+		capture_file_close();
 	}
 	reentry_guard_leave();
 }
@@ -302,14 +319,21 @@ lifecycle_exec_begin(bool will_work)
 {
 	if (atomic_load_explicit(tracker_state, memory_order_relaxed) != TRACKER_ON || !is_owner())
 		return;
-	if (will_work && peak_bytes() < SMALL_BYTES)
-		capture_file_remove();
+	if (will_work && peak_bytes() < SMALL_BYTES && capture_file_path() != NULL) {
+		diag_format(capture_path, sizeof(capture_path), "%s", capture_file_path());
+		if (!capture_file_rename(replaced_path))
+			capture_path[0] = '\0';
+	}
 	atomic_store_explicit(&capture_file_header()->state, KMEM_STATE_EXEC_REPLACED, memory_order_relaxed);
 }
 
 void
 lifecycle_exec_failed(void)
 {
-	if (atomic_load_explicit(tracker_state, memory_order_relaxed) == TRACKER_ON && is_owner())
-		atomic_store_explicit(&capture_file_header()->state, KMEM_STATE_RUNNING, memory_order_relaxed);
+	if (atomic_load_explicit(tracker_state, memory_order_relaxed) != TRACKER_ON || !is_owner())
+		return;
+	if (capture_path[0] != '\0')
+		(void)capture_file_rename(capture_path);
+	capture_path[0] = '\0';
+	atomic_store_explicit(&capture_file_header()->state, KMEM_STATE_RUNNING, memory_order_relaxed);
 }

@@ -208,13 +208,20 @@ memory_limits_read(struct kmem_identity *identity)
 	read_kill_counters(identity, &identity->before);
 }
 
+/* UINT64_MAX stays what it is: unknown. */
+static uint64_t
+kib(uint64_t number)
+{
+	return number != UINT64_MAX ? number << 10 : UINT64_MAX;
+}
+
 void
 memory_limits_read_now(const struct kmem_identity *identity, struct memory_limits_now *now)
 {
 	bool is_v2 = identity->cgroup_version == 2;
 	char text[2048];
 
-	*now = (struct memory_limits_now){ .limit_bytes = UINT64_MAX };
+	*now = (struct memory_limits_now){ .limit_bytes = UINT64_MAX, .available_bytes = UINT64_MAX };
 	if (memory_limits_read_file("/proc/self/statm", text, sizeof(text)) != 0) {
 		const char *second = strchr(text, ' ');
 		uint64_t pages;
@@ -227,7 +234,7 @@ memory_limits_read_now(const struct kmem_identity *identity, struct memory_limit
 		now->limit_bytes = cgroup_limit(identity->limit_path, identity->cgroup_version);
 	}
 	if (memory_limits_read_file("/proc/meminfo", text, sizeof(text)) != 0) {
-		now->available_bytes = named_number(text, "MemAvailable:", 0) << 10;
+		now->available_bytes = kib(named_number(text, "MemAvailable:", UINT64_MAX));
 		now->swap_free_bytes = named_number(text, "SwapFree:", 0) << 10;
 	}
 	if (identity->machine_bytes != 0 && identity->machine_bytes < now->limit_bytes)

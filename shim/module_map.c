@@ -20,7 +20,7 @@
 #include "raw_sys.h"
 
 #define SLOTS_MAX      2048u // a power of two
-#define PATH_BYTES_MAX 4096u
+#define PATH_BYTES_MAX 1024u // on the stack, which may be a small one
 #define NOTE_GNU       "GNU"
 
 enum slot_state { SLOT_WRITING = 0, SLOT_LOADED = 1, SLOT_UNLOADED = 2 };

@@ -95,5 +95,8 @@ process_identity_name(const struct kmem_identity *identity, char *name, size_t s
 	const char *slash = strrchr(identity->executable, '/');
 	const char *base = slash != NULL ? slash + 1 : identity->executable;
 
-	diag_format(name, size, "%s.%u.%lu", *base != '\0' ? base : "program", identity->pid, identity->start_ticks);
+	char cut[100]; // a file name has 255 bytes
+
+	diag_format(cut, sizeof(cut), "%s", *base != '\0' ? base : "program");
+	diag_format(name, size, "%s.%u.%lu", cut, identity->pid, identity->start_ticks);
 }

@@ -22,14 +22,31 @@
 #include "raw_sys.h"
 #include "settings.h"
 
-#define ENTRIES_LOG2 22
-#define ENTRIES ((uint64_t)1 << ENTRIES_LOG2)
+#define ENTRIES_MAX ((uint64_t)1 << 22)
+#define ENTRIES_MIN ((uint64_t)1 << 12)
 #define PROBES_MAX 512
 
-static_assert(ENTRIES / 2 >= 1u << 21, "the largest budget of sites fills half of the index");
+static_assert(ENTRIES_MAX / 2 >= 1u << 21, "the largest budget of sites fills half of the index");
 static_assert(POINTER_MAP_SITES_MAX >= 1u << 21, "every site fits the pointer map's words");
 
 static _Atomic uint64_t *entries;
+static _Atomic bool has_no_room; // tried once: no event pays for a second try
+
+/* How many entries: fewer where the address space is limited. The limit of the start counts. */
+static uint64_t
+entry_count(void)
+{
+	static _Atomic uint64_t known; // relaxed: every thread computes the same
+	uint64_t count = atomic_load_explicit(&known, memory_order_relaxed);
+
+	if (count != 0)
+		return count;
+	for (count = ENTRIES_MAX; count > ENTRIES_MIN && count * sizeof(*entries) > raw_reserve_max(); count /= 2)
+		;
+	uint64_t none = 0;
+	return atomic_compare_exchange_strong_explicit(&known, &none, count, memory_order_relaxed, memory_order_relaxed)
+	           ? count : none;
+}
 
 static _Atomic uint64_t *
 entries_of_index(void)
@@ -37,15 +54,17 @@ entries_of_index(void)
 	/* acquire: pairs with the installation below. */
 	_Atomic uint64_t *found = __atomic_load_n(&entries, __ATOMIC_ACQUIRE);
 
-	if (found != NULL)
+	if (found != NULL || atomic_load_explicit(&has_no_room, memory_order_relaxed))
 		return found;
-	_Atomic uint64_t *fresh = raw_reserve(ENTRIES * sizeof(*fresh), PROT_READ | PROT_WRITE);
+	_Atomic uint64_t *fresh = raw_reserve(entry_count() * sizeof(*fresh), PROT_READ | PROT_WRITE);
 
-	if (fresh == NULL)
+	if (fresh == NULL) {
+		atomic_store_explicit(&has_no_room, true, memory_order_relaxed);
 		return NULL;
+	}
 	if (__atomic_compare_exchange_n(&entries, &found, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return fresh;
-	raw_munmap((void *)fresh, ENTRIES * sizeof(*fresh));
+	raw_munmap((void *)fresh, entry_count() * sizeof(*fresh));
 	return found;
 }
 
@@ -129,7 +148,7 @@ find(const struct call_stack *stack, unsigned domain, uint8_t clock, bool is_in_
 	uint32_t fresh = 0;
 
 	for (uint64_t probe = 0; index != NULL && probe < PROBES_MAX; probe++) {
-		_Atomic uint64_t *entry = &index[((hash >> 20) + probe) & (ENTRIES - 1)];
+		_Atomic uint64_t *entry = &index[((hash >> 20) + probe) & (entry_count() - 1)];
 		/* acquire: pairs with the claim below (T1). */
 		uint64_t seen = atomic_load_explicit(entry, memory_order_acquire);
 
@@ -163,5 +182,5 @@ void
 site_table_clear(void)
 {
 	if (entries != NULL)
-		madvise((void *)entries, ENTRIES * sizeof(*entries), MADV_DONTNEED);
+		madvise((void *)entries, entry_count() * sizeof(*entries), MADV_DONTNEED);
 }

@@ -282,7 +282,8 @@ request_failed(const void *hook_frame, unsigned domain, uint64_t bytes, int erro
 	failed->domain = (uint16_t)domain;
 	failed->error = error;
 	atomic_store_explicit(&failed->sequence, number, memory_order_release); // contents first
-	heartbeat_take(live_host_bytes());
+	if (number <= KMEM_FAILED_MAX || bytes >= ATTEMPT_MIN_BYTES) // a program may live with thousands of small refusals
+		heartbeat_take(live_host_bytes());
 }
 
 void

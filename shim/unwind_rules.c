@@ -155,6 +155,8 @@ unwind_rules_start(void)
 	for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0] && unwind_rules.entries == NULL; i++) {
 		size_t count = (size_t)1 << sizes[i];
 
+		if (count * sizeof(struct unwind_entry) > raw_reserve_max() && i + 1 < sizeof sizes / sizeof sizes[0])
+			continue;
 		unwind_rules.mask = count - 1;
 		unwind_rules.entries =
 			raw_reserve(count * sizeof(struct unwind_entry), PROT_READ | PROT_WRITE);

@@ -113,7 +113,8 @@ main(void)
 	atomic_store_explicit(&working, STRESS_THREADS - 2, memory_order_relaxed);
 	stress_run(STRESS_THREADS, work, random_seed());
 	CHECK(capture_file_header()->losses[KMEM_LOST_GROWTH] == 0);
-	capture_file_close(KMEM_STATE_CLEAN_EXIT, 0, 1);
+	capture_file_mark(KMEM_STATE_CLEAN_EXIT, 0, 1);
+	capture_file_close();
 	CHECK(capture_read(path, &capture));
 	CHECK(!capture.has_holes);
 	CHECK(capture_is_sealed(&capture));

@@ -152,7 +152,8 @@ F5_close_seals_everything(void **state)
 	assert_int_equal(
 		((struct kmem_chunk *)(void *)(capture.bytes + KMEM_DIRECTORY_OFFSET))->is_sealed, 0);
 	capture_drop(&capture);
-	capture_file_close(KMEM_STATE_CLEAN_EXIT, 7, 123456789);
+	capture_file_mark(KMEM_STATE_CLEAN_EXIT, 7, 123456789);
+	capture_file_close();
 	assert_true(capture_read(path, &capture));
 	assert_true(capture_is_sealed(&capture));
 	assert_true(capture_has_identity(&capture));
@@ -175,7 +176,8 @@ F5_late_writers_do_not_reach_a_closed_file(void **state)
 	for (uint64_t i = 1; i <= 5000; i++)
 		append_site(i);
 	site = capture_file_at(KMEM_SECTION_SITES, 17);
-	capture_file_close(KMEM_STATE_CLEAN_EXIT, 0, 1);
+	capture_file_mark(KMEM_STATE_CLEAN_EXIT, 0, 1);
+	capture_file_close();
 	assert_true(capture_read(path, &before));
 	site->allocated_bytes = 999; // as a thread that is still on its way would
 	capture_file_lost(KMEM_LOST_EVENTS, 5);
@@ -235,7 +237,8 @@ a_link_in_place_of_the_file_is_not_followed(void **state)
 	assert_int_equal(symlink(victim, path), 0);
 	while (append_site(1) != 0)
 		;
-	capture_file_close(KMEM_STATE_CLEAN_EXIT, 0, 1);
+	capture_file_mark(KMEM_STATE_CLEAN_EXIT, 0, 1);
+	capture_file_close();
 	assert_file_says(victim, "precious");
 }
 
@@ -280,7 +283,8 @@ forgets_its_parent(void *unused)
 	CHECK_IN_CHILD(capture_file_open(folder, "child"));
 	for (uint64_t i = 1; i < 2000; i++)
 		CHECK_IN_CHILD(append_site(i + 700000) == i);
-	capture_file_close(KMEM_STATE_CLEAN_EXIT, 3, 1);
+	capture_file_mark(KMEM_STATE_CLEAN_EXIT, 3, 1);
+	capture_file_close();
 	return 0;
 }
 

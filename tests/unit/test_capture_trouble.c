@@ -17,7 +17,8 @@ goes_on_in_private(const char *at)
 	for (uint64_t i = 1; i <= 3000; i++)
 		CHECK_IN_CHILD(append_site(i) == i);
 	capture_file_identified();
-	capture_file_close(KMEM_STATE_CLEAN_EXIT, 0, 1);
+	capture_file_mark(KMEM_STATE_CLEAN_EXIT, 0, 1);
+	capture_file_close();
 	capture_file_remove();
 	return 0;
 }
@@ -96,7 +97,8 @@ fills_up(void)
 
 		site->freed_bytes = site->allocated_bytes; // every page can be touched
 	}
-	capture_file_close(KMEM_STATE_CLEAN_EXIT, 0, 1);
+	capture_file_mark(KMEM_STATE_CLEAN_EXIT, 0, 1);
+	capture_file_close();
 	CHECK_IN_CHILD(capture_read(path, &capture));
 	CHECK_IN_CHILD(!capture.has_holes);
 	CHECK_IN_CHILD(capture_is_sealed(&capture));
@@ -182,7 +184,8 @@ loses_its_file(void *replacement)
 		CHECK_IN_CHILD(++stored < 100000);
 	CHECK_IN_CHILD(capture_file_header()->losses[KMEM_LOST_GROWTH] >= 1);
 	((struct kmem_site *)capture_file_at(KMEM_SECTION_SITES, 0))->allocated_bytes = 5;
-	capture_file_close(KMEM_STATE_CLEAN_EXIT, 0, 1);
+	capture_file_mark(KMEM_STATE_CLEAN_EXIT, 0, 1);
+	capture_file_close();
 	capture_file_remove();
 	return 0;
 }

@@ -3,6 +3,8 @@
  */
 #include "unit.h"
 
+#include <fcntl.h>
+#include <stdlib.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -112,6 +114,51 @@ a_message_is_always_one_line(void **state)
 	assert_string_equal(end + 1, "kmemshim: two?lines?[31m\n");
 }
 
+/* The program closed stderr, and a file of its own got the number. */
+static int
+speaks_into_a_file_of_the_program(void *context)
+{
+	char path[] = "/tmp/kmemshim-diag-XXXXXX";
+	int fd = mkstemp(path);
+
+	(void)context;
+	CHECK_IN_CHILD(fd >= 0);
+	unlink(path);
+	dup2(fd, STDERR_FILENO); // after diag_start()
+	diag_warn("into your data");
+	return lseek(fd, 0, SEEK_END) == 0 ? 0 : 4;
+}
+
+/* Nobody empties the pipe. */
+static int
+speaks_into_a_full_pipe(void *context)
+{
+	int ends[2];
+	char page[4096] = { 0 };
+
+	(void)context;
+	CHECK_IN_CHILD(pipe(ends) == 0);
+	fcntl(ends[1], F_SETFL, O_NONBLOCK);
+	while (write(ends[1], page, sizeof(page)) > 0)
+		;
+	fcntl(ends[1], F_SETFL, 0);
+	dup2(ends[1], STDERR_FILENO);
+	diag_start();
+	alarm(5); // a message that waits is killed
+	diag_warn("nobody listens");
+	return 0;
+}
+
+static void
+only_the_stderr_of_the_start_is_written_and_never_waited_for(void **state)
+{
+	char text[256];
+
+	(void)state;
+	assert_int_equal(in_child_telling(speaks_into_a_file_of_the_program, NULL, text, sizeof(text)), 0);
+	assert_int_equal(in_child_telling(speaks_into_a_full_pipe, NULL, text, sizeof(text)), 0);
+}
+
 /* Nobody reads stderr any more. The program's own SIGPIPE, pending since before, must survive. */
 static int
 speaks_to_nobody(void *has_pending)
@@ -123,6 +170,7 @@ speaks_to_nobody(void *has_pending)
 	CHECK_IN_CHILD(pipe(ends) == 0);
 	close(ends[0]);
 	dup2(ends[1], STDERR_FILENO);
+	diag_start();
 	signal(SIGPIPE, SIG_DFL);
 	sigemptyset(&pipes);
 	sigaddset(&pipes, SIGPIPE);
@@ -156,6 +204,7 @@ main(void)
 		cmocka_unit_test(what_does_not_fit_is_cut_and_terminated),
 		cmocka_unit_test(levels_decide_what_is_said),
 		cmocka_unit_test(a_message_is_always_one_line),
+		cmocka_unit_test(only_the_stderr_of_the_start_is_written_and_never_waited_for),
 		cmocka_unit_test(a_closed_pipe_is_not_the_programs_sigpipe),
 	};
 

@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "diag.h"
+
 #include <stdio.h>
 #include <sys/types.h>
 #include <sys/wait.h>
@@ -50,6 +52,7 @@ in_child_telling(int (*run)(void *), void *context, char *text, size_t size)
 		dup2(ends[1], STDERR_FILENO);
 		close(ends[0]);
 		close(ends[1]);
+		diag_start();
 		_exit(run(context));
 	}
 	assert_true(pid > 0);

@@ -1,0 +1,90 @@
+/*
+ * cmd_runs.c - reduces the runs that the arguments mean (see cmd_runs.h), one model in memory at a time.
+ *
+ * When failing  the first run that cannot be used ends it.
+ */
+#include "cmd_runs.h"
+
+#include <string.h>
+
+#include "model.h"
+#include "process_tree.h"
+#include "rank.h"
+
+struct measuring {
+	const struct cmd_runs *runs;
+	const struct options *options;
+	struct baseline_builder *builder;
+};
+
+/* An unknown program, of a baseline that does not say, is no contradiction. */
+static bool
+is_same_program(const struct measuring *measuring, const char *path, const char *program, struct fail *fail)
+{
+	const struct baseline *wanted = measuring->runs->wanted;
+	const char *first = baseline_builder_program(measuring->builder);
+
+	if (wanted != NULL && wanted->program[0] != '\0' && strcmp(wanted->program, program) != 0)
+		return fail_set(fail, EXIT_USAGE, "%s: measured %s, the baseline is of %s (%s): compare runs of the same program",
+		                path, program, wanted->program, measuring->runs->wanted_path);
+	if (first[0] != '\0' && strcmp(first, program) != 0)
+		return fail_set(fail, EXIT_USAGE, "%s: measured %s, the runs before it are of %s: give runs of one program", path,
+		                program, first);
+	return true;
+}
+
+static bool
+add_run(const struct measuring *measuring, const char *path, const char *session, struct fail *fail)
+{
+	const struct model_options wanted = {
+		.capture = path,
+		.session = session,
+		.sysroot = measuring->options->sysroot,
+		.project = measuring->options->project,
+		.is_salvage = measuring->options->is_salvage,
+		.wants_symbols = true,
+	};
+	struct model *model = model_load(&wanted, fail);
+	char program[BASELINE_PROGRAM_BYTES];
+	struct verdict verdict;
+	bool is_usable;
+
+	if (model == NULL)
+		return false;
+	rank_leaks_classify(model);
+	verdict_decide(model, verdict_now(), &verdict);
+	is_usable = is_same_program(measuring, model->processes[0].path, baseline_program(model, program), fail) &&
+	            measuring->runs->judge(measuring->runs->context, model->processes[0].path, &verdict, fail);
+	if (is_usable)
+		baseline_add_run(measuring->builder, model);
+	model_free(model);
+	return is_usable;
+}
+
+static bool
+add_argument(const struct measuring *measuring, const char *path, struct fail *fail)
+{
+	struct session_list sessions;
+	bool is_done = process_tree_sessions(path, measuring->options->is_salvage, &sessions, fail);
+
+	for (size_t i = 0; is_done && i < sessions.count; i++)
+		is_done = add_run(measuring, path, sessions.names[i], fail);
+	session_list_free(&sessions);
+	return is_done;
+}
+
+struct baseline *
+cmd_runs_measure(const struct cmd_runs *runs, const struct options *options, struct fail *fail)
+{
+	const struct measuring measuring = { runs, options, baseline_begin() };
+	struct baseline *measured;
+	bool is_done = true;
+
+	for (int i = 0; i < options->argument_count && is_done; i++)
+		is_done = add_argument(&measuring, options->arguments[i], fail);
+	measured = baseline_finish(measuring.builder);
+	if (is_done)
+		return measured;
+	baseline_free(measured);
+	return NULL;
+}

@@ -1,0 +1,29 @@
+/*
+ * cmd_runs.h - which runs do the RUN arguments of baseline and check mean?
+ *
+ * A file is one run; a folder is as many as it holds sessions. All must be of one program.
+ *
+ * Called by   cmd_baseline.c, cmd_check.c.
+ */
+#ifndef CMD_RUNS_H
+#define CMD_RUNS_H
+
+#include <stdbool.h>
+
+#include "baseline.h"
+#include "fail.h"
+#include "options.h"
+#include "verdict.h"
+
+struct cmd_runs {
+	/* Called with each run before it is added; false and *fail filled: it cannot be used. */
+	bool (*judge)(void *context, const char *path, const struct verdict *verdict, struct fail *fail);
+	void *context;
+	const struct baseline *wanted; // the program that the runs must be of; NULL = that of the first run
+	const char *wanted_path;       // for the message
+};
+
+/* NULL and *fail filled when a run cannot be read, is refused, or is of another program (EXIT_USAGE). */
+struct baseline *cmd_runs_measure(const struct cmd_runs *runs, const struct options *options, struct fail *fail);
+
+#endif

@@ -1,0 +1,257 @@
+/*
+ * render_stack.c - who called the line of a row, under that row.
+ *
+ * A row is the sum of its sites. When they were called from several places, those places are listed with their shares;
+ * else the stack of the largest site stands for all.
+ *
+ * Called by   render_table.c.
+ * When failing  errors stay in the stream. All texts are cleaned of control characters here.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+#include "place.h"
+#include "render.h"
+#include "report.h"
+#include "text_clean.h"
+#include "units.h"
+
+#define PAGE_COLUMNS 100
+#define INDENT 20              // left of the line's own column: paths are long
+#define STACK_FRAMES 4         // under a line
+#define STACK_FRAMES_NATIVE 32 // the same with --native
+#define CALLERS_SHOWN 3
+#define CALLER_PART 100        // with less than a hundredth of the row a second caller does not count
+
+/* What every native stack ends in. */
+static bool
+is_start_up(const char *function)
+{
+	static const char *const names[] = { "_start", "start_thread", "clone", "clone3", "__clone", "__clone3" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(function, names[i]) == 0)
+			return true;
+	}
+	return strncmp(function, "__libc_start_", 13) == 0;
+}
+
+static bool
+has_python_frame(const struct report_site *site)
+{
+	for (uint32_t i = 0; i < site->frame_count; i++) {
+		if (strcmp(report_frame(site, i).kind, "python") == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool
+is_shown(const struct report_frame *frame, bool has_python, bool is_native)
+{
+	if (is_native || strcmp(frame->kind, "python") == 0)
+		return true;
+	return !has_python && frame->function[0] != '\0' && !is_start_up(frame->function);
+}
+
+static bool
+is_place(const struct report_frame *frame, const struct report_place *where)
+{
+	return frame->line == where->line && strcmp(frame->file, where->file) == 0 &&
+	       strcmp(frame->function, where->function) == 0;
+}
+
+/* `after` follows the frame and is never cut. */
+static void
+put_frame(FILE *stream, const struct report_frame *frame, const char *relation, const char *after)
+{
+	size_t room = PAGE_COLUMNS - 5 - INDENT - strlen(after);
+	char text[1024];
+
+	if (strcmp(frame->kind, "native") == 0 && frame->file[0] == '\0')
+		(void)snprintf(text, sizeof(text), "%s (%s)", frame->function[0] != '\0' ? frame->function : "?",
+		               frame->module);
+	else if (frame->line != 0)
+		(void)snprintf(text, sizeof(text), "%s:%u %s", place_short(frame->file), (unsigned)frame->line,
+		               frame->function);
+	else
+		(void)snprintf(text, sizeof(text), "%s %s", place_short(frame->file), frame->function);
+	if (strlen(text) > room)
+		(void)snprintf(text + room - 3, sizeof(text) - room, "...");
+	(void)text_clean(text, strlen(text));
+	(void)fprintf(stream, "%*s%-5s%s%s\n", INDENT, "", relation, text, after);
+}
+
+/* --- several callers ------------------------------------------------------------------------------------------- */
+
+struct caller {
+	struct report_frame frame;
+	uint64_t bytes;
+};
+
+/* The user's own frame that called the row's line; where there is none, whoever called it. */
+static bool
+find_caller(const struct report_site *site, const struct report_place *where, struct report_frame *caller)
+{
+	bool has_python = has_python_frame(site);
+	bool is_past = false;
+	bool is_found = false;
+
+	for (uint32_t i = 0; i < site->frame_count; i++) {
+		struct report_frame frame = report_frame(site, i);
+
+		if (is_place(&frame, where)) {
+			is_past = true;
+			continue;
+		}
+		if (!is_past || !is_shown(&frame, has_python, false) || (is_found && !frame.is_user))
+			continue;
+		*caller = frame;
+		is_found = true;
+		if (frame.is_user)
+			break;
+	}
+	return is_found;
+}
+
+static int
+compare_by_place(const void *a, const void *b)
+{
+	const struct report_frame *left = &((const struct caller *)a)->frame;
+	const struct report_frame *right = &((const struct caller *)b)->frame;
+	int order = left->line < right->line ? -1 : left->line > right->line;
+
+	if (order == 0)
+		order = strcmp(left->file, right->file);
+	if (order == 0)
+		order = strcmp(left->function, right->function);
+	return order != 0 ? order : strcmp(left->module, right->module);
+}
+
+static int
+compare_by_bytes(const void *a, const void *b)
+{
+	uint64_t left = ((const struct caller *)a)->bytes;
+	uint64_t right = ((const struct caller *)b)->bytes;
+
+	return left != right ? (left > right ? -1 : 1) : compare_by_place(a, b);
+}
+
+/* What the table ranks by; what went through, when nothing is held. */
+static uint64_t
+figure_of(const struct report *report, const struct report_line *line, const struct report_site *site)
+{
+	if (strcmp(report->ranking, "peak") == 0)
+		return site->peak_bytes;
+	return line->live_bytes != 0 ? site->live_bytes : site->allocated_bytes;
+}
+
+/* The callers of the line's sites, the largest first; the caller frees them. */
+static struct caller *
+collect_callers(const struct report *report, const struct report_line *line, size_t *count, uint64_t *total)
+{
+	struct caller *callers = memory_zeroed(line->site_count, sizeof(*callers));
+	size_t found = 0;
+
+	*count = 0;
+	*total = 0;
+	for (size_t i = 0; i < line->site_count; i++) {
+		struct report_site site = report_site(report, line->first_site + i);
+		uint64_t bytes = figure_of(report, line, &site);
+
+		*total += bytes;
+		if (bytes == 0 || !find_caller(&site, &line->where, &callers[found].frame))
+			continue;
+		callers[found++].bytes = bytes;
+	}
+	if (found == 0)
+		return callers;
+	qsort(callers, found, sizeof(*callers), compare_by_place);
+	for (size_t i = 0; i < found; i++) {
+		if (i != 0 && compare_by_place(&callers[*count - 1], &callers[i]) == 0)
+			callers[*count - 1].bytes += callers[i].bytes;
+		else
+			callers[(*count)++] = callers[i];
+	}
+	qsort(callers, *count, sizeof(*callers), compare_by_bytes);
+	return callers;
+}
+
+/* False, and nothing written, when one caller stands for all. */
+static bool
+put_callers(FILE *stream, const struct report *report, const struct report_line *line)
+{
+	size_t count;
+	uint64_t total;
+	struct caller *callers = collect_callers(report, line, &count, &total);
+	bool are_several = count > 1 && callers[1].bytes >= total / CALLER_PART;
+
+	for (size_t i = 0; are_several && i < count && i < CALLERS_SHOWN; i++) {
+		char share[UNITS_TEXT_BYTES];
+		char after[UNITS_TEXT_BYTES + 2];
+
+		(void)snprintf(after, sizeof(after), "  %s",
+		               units_share((uint32_t)((double)callers[i].bytes / (double)total * 1e6), share));
+		put_frame(stream, &callers[i].frame, "from", after);
+	}
+	if (are_several && count > CALLERS_SHOWN)
+		(void)fprintf(stream, "%*sand %zu more\n", INDENT, "", count - CALLERS_SHOWN);
+	free(callers);
+	return are_several;
+}
+
+/* --- one stack ------------------------------------------------------------------------------------------------- */
+
+/*
+ * What the line called, and who called it: "via" the frame directly inside, "from" the callers outward. Only Python
+ * frames, unless there are none or the native ones are wanted, in which case everything is shown in order.
+ */
+void
+render_text_stack(const struct report *report, const struct report_line *line, const struct render_options *options,
+                  FILE *stream)
+{
+	const struct report_site *site = &line->largest;
+	unsigned most = options->is_native ? STACK_FRAMES_NATIVE : STACK_FRAMES;
+	unsigned shown = 0;
+	unsigned left_out = 0;
+	bool has_python = has_python_frame(site);
+	bool is_past = !line->where.is_known;
+	struct report_frame inside = { .kind = NULL };
+
+	for (uint32_t i = 0; i < site->frame_count; i++) {
+		struct report_frame frame = report_frame(site, i);
+
+		if (site->frames_omitted != 0 && i == site->frames_before_gap)
+			(void)fprintf(stream, "%*s...  %u frames left out\n", INDENT, "", (unsigned)site->frames_omitted);
+		if (!is_shown(&frame, has_python, options->is_native))
+			continue;
+		if (!is_past && is_place(&frame, &line->where)) {
+			is_past = true;
+			if (inside.kind != NULL && !options->is_native) {
+				put_frame(stream, &inside, "via", "");
+				shown++;
+			}
+			if (!options->is_native && put_callers(stream, report, line))
+				return;
+			if (!options->is_native)
+				continue;
+		}
+		inside = frame;
+		if (!is_past && !options->is_native)
+			continue;
+		if (shown < most) {
+			put_frame(stream, &frame, options->is_native ? "" : "from", "");
+			shown++;
+		} else {
+			left_out++;
+		}
+	}
+	if (left_out != 0)
+		(void)fprintf(stream, "%*s...  %u more\n", INDENT, "", left_out);
+	if (site->lost[0] != '\0')
+		(void)fprintf(stream, "%*s(%s)\n", INDENT, "",
+		              strcmp(site->lost, "no-room") == 0    ? "no room was left for its stack"
+		              : strcmp(site->lost, "no-stack") == 0 ? "its stack could not be taken"
+		                                                    : "its stack was not finished");
+}
