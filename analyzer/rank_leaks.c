@@ -47,15 +47,20 @@ bool
 rank_is_start_up(const struct model_site *site)
 {
 	static const char *const entries[] = { "Py_BytesMain", "Py_Main", "Py_Initialize", "pymain", NULL };
+	static const char *const initializers[] = { "Py_Initialize", "pymain_init", NULL };
 	static const char *const evaluators[] = { "_PyEval_", "PyEval_", NULL };
 	const struct model_frame *entry = outermost(site);
+	bool is_initializing = false;
 
 	if (entry == NULL || site->omitted != 0 || !starts_with_any(entry->function, entries))
 		return false;
-	/* Below an evaluator it was Python code, even where its frames could not be read. */
-	for (uint32_t i = 0; i < site->frame_count; i++) {
-		if (site->frames[i]->is_user || site->frames[i]->kind == MODEL_FRAME_PYTHON ||
-		    starts_with_any(site->frames[i]->function, evaluators))
+	/* Below an evaluator it was Python code, even where its frames could not be read: the interpreter's until it is up. */
+	for (uint32_t i = site->frame_count; i > 0; i--) {
+		const struct model_frame *frame = site->frames[i - 1];
+
+		is_initializing = is_initializing || starts_with_any(frame->function, initializers);
+		if (frame->is_user || frame->kind == MODEL_FRAME_PYTHON ||
+		    (!is_initializing && starts_with_any(frame->function, evaluators)))
 			return false;
 	}
 	return true;

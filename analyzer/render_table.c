@@ -285,6 +285,7 @@ render_text_lines(const struct report *report, const struct render_options *opti
 	uint64_t hidden_bytes = 0;
 	size_t shown = 0;
 	size_t hidden = 0;
+	bool has_imports = false;
 
 	while (strcmp(table->ranking, report->ranking) != 0)
 		table++;
@@ -292,8 +293,12 @@ render_text_lines(const struct report *report, const struct render_options *opti
 	for (size_t i = 0; i < report->line_total; i++) {
 		struct report_line line = report_line(report, i);
 
-		if (!is_in_scope(&line, options) || table->shown(&line) == 0 || (line.is_import && table->shown != shown_any))
+		if (!is_in_scope(&line, options) || table->shown(&line) == 0)
 			continue;
+		if (line.is_import && table->shown != shown_any) {
+			has_imports = true;
+			continue;
+		}
 		if (shown >= report->line_count || (shown != 0 && is_trifle(table, &line))) {
 			hidden++;
 			hidden_bytes += table->shown == shown_peak ? line.peak_bytes : line.live_bytes;
@@ -303,7 +308,7 @@ render_text_lines(const struct report *report, const struct render_options *opti
 		render_text_stack(report, &line, options, stream);
 		shown++;
 	}
-	if (shown == 0 && hidden == 0)
+	if (shown == 0 && hidden == 0 && !has_imports)
 		(void)fprintf(stream, "%9s  %s\n", "", table->nothing);
 	if (hidden != 0)
 		(void)fprintf(stream, "%9s  %s in %zu more line%s\n", units_bytes(hidden_bytes, text),

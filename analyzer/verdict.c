@@ -187,7 +187,8 @@ judge_gone(const struct verdict_facts *facts)
 	return likely;
 }
 
-static const char record_with_run[] = "start that program itself with `kmemshim run -- ...`: then how it ended is known";
+static const char record_with_run[] =
+	"start that program itself with `kmemshim run -- ...`: then how it ended is known";
 
 static const struct cause causes[] = {
 	{ "not-closed", judge_machine_restarted, verdict_tell_machine_restarted,
@@ -236,27 +237,29 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 
 	if (next == record_with_run && !is_accumulating && facts->is_descendant) {
 		(void)snprintf(verdict->next, sizeof(verdict->next),
-		               "look at the report of its parent (pid %" PRIu32 "), or of the whole folder of captures",
+		               facts->model->process_count > 1
+		                   ? "see what its parent (pid %" PRIu32 ") says: it alone knows how its child ended"
+		                   : "look at the report of its parent (pid %" PRIu32 "), or of the whole folder of captures",
 		               facts->process->identity->parent_pid);
 		return;
 	}
 	if (next == record_with_run && was_launched(facts->process->identity))
-		next = NULL;
+		next = "`kmemshim peak` shows who held the memory";
 	if (is_accumulating && (facts->end == VERDICT_END_SIGNAL || facts->end == VERDICT_END_GONE) &&
 	    facts->refused == NULL)
 		next = NULL;
 	if (next != NULL)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "%s", next);
-	else if (top->leak == MODEL_LEAK_LEAK && (facts->refused == NULL || is_accumulating))
-		(void)snprintf(verdict->next, sizeof(verdict->next),
-		               "look for what keeps the blocks of %s alive: often a list that is appended to, a running "
-		               "sum of tensors, or a cache",
-		               verdict_line_text(top, place));
 	else if (facts->refused != NULL && facts->refused->bytes < facts->peak_bytes / 8)
 		(void)snprintf(verdict->next, sizeof(verdict->next),
 		               "hold less before that (most at %s), or raise what limits it%s",
 		               verdict_line_text(facts->top_peak.site_count != 0 ? &facts->top_peak : top, place),
 		               is_space_limited(facts->process->identity) ? " (ulimit -v)" : "");
+	else if (top->leak == MODEL_LEAK_LEAK && (facts->refused == NULL || is_accumulating))
+		(void)snprintf(verdict->next, sizeof(verdict->next),
+		               "look for what keeps the blocks of %s alive: often a list that is appended to, a running "
+		               "sum of tensors, or a cache",
+		               verdict_line_text(top, place));
 	else if (facts->refused != NULL)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "ask for less at once there, or raise what limits it");
 	else if (verdict->end == VERDICT_END_OK)

@@ -73,7 +73,7 @@ has_fatal_refusal(const struct model *model, const struct verdict_now *now, cons
 	return false;
 }
 
-/* A pool ends its workers by signals whenever it closes: a lost child explains a failing parent only with a sign of it. */
+/* A pool ends its workers by signals whenever it closes: only with a sign of it is one the story. */
 static bool
 explains(const struct model_process *lost, const struct model_process *first)
 {
@@ -224,8 +224,8 @@ verdict_request_state(const struct model *model, const struct verdict_now *now, 
 }
 
 /*
- * What was asked for when memory first ran out: the last fatal request, or of those shortly before it in the same kind
- * of memory the largest. An error path asks for little and is refused as well.
+ * What was asked for when memory first ran out: the last fatal request, or the largest of those shortly before it in
+ * the same kind of memory, of equal ones the first. An error path asks for little and is refused as well.
  */
 static void
 gather_refusal(const struct verdict_now *now, struct verdict_facts *facts)
@@ -245,7 +245,9 @@ gather_refusal(const struct verdict_now *now, struct verdict_facts *facts)
 	for (size_t i = 0; last != NULL && i < model->failed_count; i++) {
 		const struct model_failed *failed = &model->failed[i];
 
-		if (failed->process == last->process && failed->bytes > facts->refused->bytes &&
+		if (failed->process == last->process &&
+		    (failed->bytes > facts->refused->bytes ||
+		     (failed->bytes == facts->refused->bytes && failed->monotonic_ns < facts->refused->monotonic_ns)) &&
 		    failed->monotonic_ns <= last->monotonic_ns &&
 		    last->monotonic_ns - failed->monotonic_ns <= REFUSALS_APART_NS &&
 		    rank_domain_matches(model->domains[failed->domain].name, "cuda") ==
@@ -371,20 +373,21 @@ gather_live(struct verdict_facts *facts)
 			facts->live_process = &model->processes[i];
 	}
 	if (model->process_count == 1) {
-		facts->top_live_processes = 0;
 		facts->live_bytes = 0;
 		for (size_t i = 0; i < model->domain_count; i++) {
 			if (is_host_memory(model->domains[i].name))
 				facts->live_bytes += model->domains[i].live_bytes;
 		}
-	} else if (facts->top_live.site_count != 0) {
-		(void)is_line_of(live, &facts->top_live, is_meant, site_live, &facts->top_live_processes);
 	}
+	if (facts->live_count == model->process_count)
+		facts->top_live_processes = 0;
+	else if (facts->top_live.site_count != 0)
+		(void)is_line_of(live, &facts->top_live, is_meant, site_live, &facts->top_live_processes);
 	free(is_meant);
 	rank_free(live);
 }
 
-/* The domain of the highest peak of one among several processes: where the others cannot hold as much. NULL = not known. */
+/* The domain of the highest peak of one among several processes, by exclusion; NULL = not known. */
 static const char *
 domain_of_peak(const struct model *model, uint64_t peak_bytes)
 {

@@ -72,8 +72,8 @@ say_sum(const struct rank_line *line, uint64_t bytes, uint32_t processes, struct
 	char held[UNITS_TEXT_BYTES];
 	char place[PLACE_TEXT_BYTES];
 
-	say(verdict, "; the most was allocated at %s: %s, a sum over %" PRIu32 " processes.", verdict_line_text(line, place),
-	    units_bytes(bytes, held), processes);
+	say(verdict, "; the most was allocated at %s: %s, a sum over %" PRIu32 " processes.",
+	    verdict_line_text(line, place), units_bytes(bytes, held), processes);
 }
 
 /* " When it died 489 MiB was live; 401 MiB of it (82 %) was allocated at train.py:41 epoch." and how it grew. */
@@ -390,7 +390,8 @@ verdict_tell_signal(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	say_how_it_ended(facts, verdict);
 	if (facts->is_kill_counted || (facts->is_machine_counted && facts->machine_kills == 0))
-		say(verdict, ", sent by another program or a person (which is not known): the kernel counted no kill for memory here.");
+		say(verdict, ", sent by another program or a person (which is not known): the kernel counted no kill for "
+		             "memory here.");
 	else
 		say(verdict, "; who sent it is not known.");
 	say_memory_is_no_suspect(facts, verdict);

@@ -1,4 +1,6 @@
 """baseline and check: a verdict for CI, with exit codes that tell regressions from broken runs."""
+import json
+import shutil
 import xml.etree.ElementTree
 
 import pytest
@@ -101,3 +103,34 @@ def test_bad_baselines_and_captures_have_their_codes(measure, base, tmp_path):
     not_a_capture.write_text("words")
     assert harness.kmemshim("check", not_a_capture, "--baseline", base).returncode == UNUSABLE
     assert harness.kmemshim("check", capture).returncode == USAGE
+
+
+def test_every_session_of_a_folder_is_a_run(programs, tmp_path):
+    folder, file = tmp_path / "all", tmp_path / "all.json"
+    for _ in range(3):
+        harness.kmemshim("run", "-o", folder, "--", programs("gate.c"))
+
+    assert harness.kmemshim("baseline", folder, "-o", file).returncode == OK
+    assert json.loads(file.read_text())["runs"] == 3
+    assert "3 runs against 3" in harness.kmemshim("check", folder, "--baseline", file).stdout
+
+
+def test_another_program_is_not_compared(programs, base, tmp_path):
+    other = tmp_path / "other-program"
+    shutil.copy(programs("gate.c"), other)
+    harness.kmemshim("run", "-o", tmp_path / "other", "--", other)
+
+    done = harness.kmemshim("check", tmp_path / "other", "--baseline", base)
+    assert done.returncode == USAGE
+    assert "measured other-program, the baseline is of " + programs("gate.c").name in done.stderr
+    assert done.stderr.startswith("kmemshim:") and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("fault", ["kill", "fail"])
+def test_a_run_that_was_killed_or_failed_is_no_baseline(fault, measure, tmp_path):
+    file = tmp_path / "bad.json"
+    done = harness.kmemshim("baseline", measure(), measure(fault), "-o", file)
+
+    assert done.returncode == BROKEN_RUN
+    assert done.stderr.startswith("kmemshim:") and done.stderr.count("\n") == 1
+    assert not file.exists()

@@ -121,6 +121,21 @@ a_run_without_anything_is_a_run(void **state)
 	baseline_free(baseline);
 }
 
+static void
+a_program_is_a_name_without_the_interpreters_version(void **state)
+{
+	static const char *const cases[][2] = { { "train.py", "train.py" }, { "python3.11", "python" }, { "python3", "python" },
+		                                { "python3.13t", "python" }, { "python-tool", "python-tool" }, { "a\nb", "a?b" } };
+	char program[BASELINE_PROGRAM_BYTES];
+
+	(void)state;
+	hand_model_make(&hand);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		hand.process.name = cases[i][0];
+		assert_string_equal(baseline_program(&hand.model, program), cases[i][1]);
+	}
+}
+
 /* --- the file -------------------------------------------------------------------------------------------------- */
 
 static void
@@ -151,6 +166,7 @@ a_baseline_survives_its_file(void **state)
 	assert_non_null(read);
 	assert_int_equal(read->run_count, 1);
 	assert_string_equal(read->python_version, "3.11.7");
+	assert_string_equal(read->program, "train.py");
 	assert_int_equal(read->site_count, written->site_count);
 	assert_int_equal(read->domain_count, written->domain_count);
 	assert_string_equal(read->sites[0].where, "\"quoted\\\xef\xbf\xbd\" \xe2\x82\xac");
@@ -307,6 +323,7 @@ main(void)
 		cmocka_unit_test(figures_are_over_the_runs_and_zero_where_a_run_has_nothing),
 		cmocka_unit_test(siblings_are_one_row),
 		cmocka_unit_test(a_run_without_anything_is_a_run),
+		cmocka_unit_test(a_program_is_a_name_without_the_interpreters_version),
 		cmocka_unit_test(a_baseline_survives_its_file),
 		cmocka_unit_test(bad_files_are_refused_with_their_place),
 		cmocka_unit_test(worse_is_above_the_tolerance),

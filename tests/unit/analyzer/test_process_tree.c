@@ -159,6 +159,61 @@ a_folder_means_its_newest_session(void **state)
 }
 
 static void
+every_session_of_a_folder_is_a_run(void **state)
+{
+	struct session_list sessions;
+	struct capture_list list;
+	struct fail fail;
+
+	(void)state;
+	assert_true(process_tree_sessions(folder, false, &sessions, &fail)); // as the test before it left the folder
+	assert_int_equal(sessions.count, 2);
+	assert_string_equal(sessions.names[0], "old");
+	assert_string_equal(sessions.names[1], "new");
+	assert_true(process_tree_list(folder, sessions.names[0], false, &list, &fail));
+	assert_int_equal(list.count, 1);
+	assert_non_null(strstr(list.paths[0], "a.kmem"));
+	capture_list_free(&list);
+	session_list_free(&sessions);
+	assert_false(process_tree_list(folder, "gone", false, &list, &fail));
+	assert_int_equal(fail.code, EXIT_CAPTURE);
+
+	(void)snprintf(path, sizeof(path), "%s/a.kmem", folder);
+	assert_true(process_tree_sessions(path, false, &sessions, &fail));
+	assert_int_equal(sessions.count, 1);
+	assert_null(sessions.names[0]);
+	session_list_free(&sessions);
+	assert_false(process_tree_sessions("/nonexistent", false, &sessions, &fail));
+	assert_int_equal(fail.code, EXIT_USAGE);
+	session_list_free(&sessions);
+}
+
+static void
+captures_below_the_folder_are_found(void **state)
+{
+	char outer[160];
+	char inner[192];
+	struct capture_list list;
+	struct fail fail;
+
+	(void)state;
+	(void)snprintf(outer, sizeof(outer), "%s/project", folder);
+	(void)snprintf(inner, sizeof(inner), "%s/" PROCESS_TREE_DEFAULT_FOLDER, outer);
+	assert_int_equal(mkdir(outer, 0700), 0);
+	assert_int_equal(mkdir(inner, 0700), 0);
+	write_process("project/" PROCESS_TREE_DEFAULT_FOLDER "/x.kmem", "s", 30, 1, 100, true);
+	assert_true(process_tree_list(outer, NULL, false, &list, &fail));
+	assert_int_equal(list.count, 1);
+	assert_non_null(strstr(list.paths[0], "/project/" PROCESS_TREE_DEFAULT_FOLDER "/x.kmem"));
+	capture_list_free(&list);
+	write_process("project/y.kmem", "t", 31, 1, 50, true); // its own captures come first
+	assert_true(process_tree_list(outer, NULL, false, &list, &fail));
+	assert_int_equal(list.count, 1);
+	assert_non_null(strstr(list.paths[0], "/project/y.kmem"));
+	capture_list_free(&list);
+}
+
+static void
 a_process_is_alive_by_pid_start_and_boot(void **state)
 {
 	struct kmem_identity identity = { .pid = (uint32_t)getpid() };
@@ -215,6 +270,8 @@ main(void)
 		cmocka_unit_test(wrong_paths_have_their_exit_codes),
 		cmocka_unit_test(a_file_of_somebody_else_is_told),
 		cmocka_unit_test(a_folder_means_its_newest_session),
+		cmocka_unit_test(every_session_of_a_folder_is_a_run),
+		cmocka_unit_test(captures_below_the_folder_are_found),
 		cmocka_unit_test(a_process_is_alive_by_pid_start_and_boot),
 		cmocka_unit_test(texts_are_cleaned),
 	};

@@ -101,6 +101,58 @@ an_import_is_what_stands_between_the_block_and_the_users_code(void **state)
 	assert_true(rank_is_import(foreign));
 }
 
+/* A native stack, innermost first, of one site; ends with NULL. */
+static const struct {
+	const char *functions[6];
+	bool is_start_up;
+	const char *why;
+} start_cases[] = {
+	{ { "PyList_New", "Py_InitializeFromConfig", "Py_BytesMain", "main", "__libc_start_main", "_start" }, true,
+	  "the interpreter sets itself up" },
+	{ { "_PyObject_GC_New", "pymain_init", "pymain_main", "Py_BytesMain", "main" }, true, "the same, with more names" },
+	{ { "PyList_New", "_PyEval_EvalFrameDefault", "Py_InitializeFromConfig", "Py_BytesMain" }, true,
+	  "its own frozen modules, before their frame is there" },
+	{ { "PyList_New", "_PyEval_EvalFrameDefault", "Py_RunMain", "Py_BytesMain" }, false,
+	  "the script, whose Python frames could not be read" },
+	{ { "PyList_New", "work", "start_thread" }, false, "a thread of a library" },
+	{ { "PyList_New" }, false, "a stack that ends early" },
+};
+
+static void
+what_the_interpreter_starts_with_is_never_above_real_lines(void **state)
+{
+	struct ranked *ranked;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(start_cases); i++) {
+		struct model_site *site;
+
+		hand_model_make(&hand);
+		site = hand_model_site(&hand, HEAP, 0, 2 * MIB);
+		site->frame_count = 0;
+		for (unsigned j = 0; j < ARRAY_LEN(start_cases[i].functions) && start_cases[i].functions[j] != NULL; j++) {
+			hand.frames[0][j] = (struct model_frame){ .kind = MODEL_FRAME_NATIVE, .file = "", .module = "python3.11",
+				.function = start_cases[i].functions[j], .module_path = "/usr/bin/python3.11" };
+			hand.stacks[0][j] = &hand.frames[0][j];
+			site->frame_count++;
+		}
+		site->where = &hand.frames[0][0];
+		hand_model_site(&hand, HEAP, 41, KIB);
+		if (rank_is_start_up(site) != start_cases[i].is_start_up)
+			print_error("%s\n", start_cases[i].why);
+		assert_int_equal(rank_is_start_up(site), start_cases[i].is_start_up);
+		rank_leaks_classify(&hand.model);
+		assert_int_equal(site->leak == MODEL_LEAK_IMPORT, start_cases[i].is_start_up);
+		ranked = rank_run(&hand.model, &rank_peak, NULL);
+		assert_int_equal(line_at(ranked, 0), start_cases[i].is_start_up ? 41 : 0);
+		rank_free(ranked);
+		site->omitted = 3; // an evaluator may be among what was left out
+		assert_false(rank_is_start_up(site));
+	}
+	hand_model_make(&hand);
+	assert_false(rank_is_start_up(hand_model_site(&hand, HEAP, 41, MIB)));
+}
+
 /* --- order ----------------------------------------------------------------------------------------------------- */
 
 static void
@@ -249,6 +301,7 @@ main(void)
 		cmocka_unit_test_setup(classes_follow_the_surviving_generations, make),
 		cmocka_unit_test_setup(many_small_sites_below_one_line_are_one_leak, make),
 		cmocka_unit_test_setup(an_import_is_what_stands_between_the_block_and_the_users_code, make),
+		cmocka_unit_test_setup(what_the_interpreter_starts_with_is_never_above_real_lines, make),
 		cmocka_unit_test_setup(leaks_come_before_what_is_larger_and_imports_last, make),
 		cmocka_unit_test_setup(lines_rank_by_their_sum_and_sites_stay_with_their_line, make),
 		cmocka_unit_test_setup(a_leak_counts_with_its_own_bytes_not_with_its_neighbours, make),

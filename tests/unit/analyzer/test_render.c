@@ -11,6 +11,7 @@
 
 #include "check.h"
 #include "cmd_report.h"
+#include "place.h"
 #include "render.h"
 #include "report.h"
 #include "site_key.h"
@@ -181,6 +182,124 @@ native_frames_are_shown_when_wanted(void **state)
 	report_free(report);
 }
 
+static char *
+lines_of(const struct ranking *ranking, uint64_t top)
+{
+	const struct report_options options = { .top = top };
+	const struct render_options look = { .scope = RENDER_ALL };
+	char *text = NULL;
+	size_t length = 0;
+	FILE *stream = open_memstream(&text, &length);
+	struct report *report = build(ranking, &options);
+
+	render_text_lines(report, &look, stream);
+	assert_int_equal(fclose(stream), 0);
+	report_free(report);
+	return text;
+}
+
+static void
+two_callers_of_one_library_function_are_both_named(void **state)
+{
+	static const uint64_t held[] = { 30, 16, 4, 3, 2, 0 };
+	char *text;
+
+	(void)state;
+	hand_model_make(&hand);
+	for (unsigned i = 0; i < ARRAY_LEN(held); i++) {
+		hand_model_site(&hand, HEAP, 4, held[i] * MIB);
+		hand.frames[i][3].line = 6 + i % 5;
+		hand.frames[i][3].function = i % 5 == 0 ? "parse" : "handle";
+	}
+	hand_model_site(&hand, HEAP, 4, 5 * MIB); // a second stack of the first caller
+	hand.frames[6][3].line = 6;
+	hand.frames[6][3].function = "parse";
+	text = lines_of(&rank_peak, 5);
+	assert_non_null(strstr(text, "from train.py:6 parse  58 %\n"));
+	assert_non_null(strstr(text, "from train.py:7 handle  27 %\n"));
+	assert_non_null(strstr(text, "from train.py:8 handle  7 %\n                    and 2 more\n"));
+	assert_null(strstr(text, "train.py:9"));
+	free(text);
+	hand_model_make(&hand);
+	hand_model_site(&hand, HEAP, 4, 1000 * MIB);
+	hand_model_site(&hand, HEAP, 4, MIB); // a trifle
+	hand.frames[1][3].line = 7;
+	text = lines_of(&rank_leaks, 5);
+	assert_non_null(strstr(text, "from train.py:95 <module>\n"));
+	assert_null(strstr(text, "train.py:7"));
+	free(text);
+}
+
+static void
+imports_of_one_line_are_one_label(void **state)
+{
+	char *text;
+
+	(void)state;
+	hand_model_make(&hand);
+	for (unsigned i = 0; i < 3; i++) {
+		hand_model_site(&hand, i == 1 ? MMAP : HEAP, i == 2 ? 3 : 2, (6 - i) * MIB);
+		hand.frames[i][1].is_importlib = true;
+	}
+	text = lines_of(&rank_peak, 5);
+	assert_non_null(strstr(text, "15.0 MiB  left by imports: train.py:2 epoch 11.0 MiB, train.py:3 epoch 4.0 MiB\n"));
+	free(text);
+}
+
+static void
+what_the_interpreter_starts_with_is_one_row_at_the_end(void **state)
+{
+	char *text;
+
+	(void)state;
+	hand_model_make(&hand);
+	hand_model_site(&hand, HEAP, 41, MIB);
+	hand_model_site(&hand, HEAP, 0, 2 * MIB)->where = &hand.frames[1][0];
+	hand.frames[1][1] = hand.frames[1][2] = hand.frames[1][3] = hand.frames[1][0];
+	hand.frames[1][3].function = "Py_BytesMain";
+	text = lines_of(&rank_peak, 5);
+	assert_non_null(strstr(text, "\n  2.0 MiB  started the interpreter\n"));
+	assert_null(strstr(text, "alloc\n"));
+	assert_null(strstr(text, "left by imports"));
+	free(text);
+}
+
+static void
+no_rows_wanted_is_not_nothing_allocated(void **state)
+{
+	char *text;
+
+	(void)state;
+	hand_model_make(&hand);
+	hand_model_site(&hand, HEAP, 41, MIB);
+	text = lines_of(&rank_peak, 0);
+	assert_null(strstr(text, "nothing was allocated"));
+	assert_non_null(strstr(text, "1.0 MiB  held then in 1 more line\n"));
+	free(text);
+}
+
+static void
+library_files_are_named_from_their_package_on(void **state)
+{
+	static const struct {
+		const char *file;
+		const char *wanted;
+	} cases[] = {
+		{ "/usr/lib/python3.11/multiprocessing/pool.py", "multiprocessing/pool.py:48 f" },
+		{ "/opt/v/lib/python3.11/site-packages/numpy/core/x.py", "numpy/core/x.py:48 f" },
+		{ "/usr/lib/python3/dist-packages/fast/core.py", "fast/core.py:48 f" },
+		{ "/usr/lib64/python3.13t/pool.py", "pool.py:48 f" },
+		{ "/home/me/python3.11/src/pool.py", "pool.py:48 f" },
+		{ "/home/me/lib/python3.x/pool.py", "pool.py:48 f" },
+		{ "<string>", "<string>:48 f" },
+	};
+	char text[PLACE_TEXT_BYTES];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		assert_string_equal(place_text(cases[i].file, 48, "f", "", text), cases[i].wanted);
+}
+
 static void
 top_cuts_and_a_huge_one_does_not(void **state)
 {
@@ -248,15 +367,49 @@ a_check_names_the_line_in_text_and_junit(void **state)
 	baseline_free(after);
 }
 
+static void
+a_leak_below_the_tolerance_is_remarked(void **state)
+{
+	const struct check_tolerance usual = { .absolute_bytes = MIB, .relative_ppm = 50000 };
+	struct baseline *before = baseline_of(10 * MIB, 0);
+	struct baseline *after = baseline_of(10 * MIB, 800 * KIB);
+	struct check *check = check_compare(before, after, usual);
+	char *text = NULL;
+	size_t length = 0;
+	FILE *stream = open_memstream(&text, &length);
+
+	(void)state;
+	render_check_text(check, stream);
+	assert_int_equal(fclose(stream), 0);
+	assert_int_equal(check->failed_count, 0);
+	assert_non_null(strstr(text, "\nok, but a new leak of 800 KiB at train.py:52 <genexpr> & 'more' (below the 1.0 MiB / 5 % "
+	                             "tolerance)\n"));
+	free(text);
+	check_free(check);
+	check = check_compare(after, after, usual); // known to the baseline
+	assert_null(check->small_leak);
+	check_free(check);
+	baseline_free(before);
+	baseline_free(after);
+}
+
 int
 main(void)
 {
+	(void)setenv("TZ", "UTC", 1);
+
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_json_is_schema_1),
 		cmocka_unit_test(the_page_is_for_a_person),
 		cmocka_unit_test(native_frames_are_shown_when_wanted),
+		cmocka_unit_test(two_callers_of_one_library_function_are_both_named),
+		cmocka_unit_test(imports_of_one_line_are_one_label),
+		cmocka_unit_test(what_the_interpreter_starts_with_is_one_row_at_the_end),
+		cmocka_unit_test(no_rows_wanted_is_not_nothing_allocated),
+		cmocka_unit_test(library_files_are_named_from_their_package_on),
 		cmocka_unit_test(top_cuts_and_a_huge_one_does_not),
 		cmocka_unit_test(a_check_names_the_line_in_text_and_junit),
+		cmocka_unit_test(a_leak_below_the_tolerance_is_remarked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -249,7 +249,201 @@ a_descendant_that_is_gone_explains_a_failing_parent(void **state)
 	processes[0].exit_code = 0;
 	verdict_decide(&hand.model, &this_boot, &verdict);
 	assert_string_equal(verdict.cause, "exited");
-	assert_non_null(strstr(verdict.text, "A child of it, train.py (pid 4243), is gone"));
+	assert_non_null(strstr(verdict.text, "One child process was ended by a signal or crashed: train.py (pid 4243), held"));
+}
+
+/* --- several processes ------------------------------------------------------------------------------------------- */
+
+#define FAMILY 5
+
+static struct model_process family[FAMILY];
+static struct kmem_identity family_identity[FAMILY];
+static struct kmem_heartbeat family_beat[FAMILY];
+
+/* A parent and its children, pids 4242 and up, each with `bytes` at one line, started one second after the other. */
+static struct model_site *
+make_family(uint64_t bytes)
+{
+	struct model_site *site;
+
+	hand_model_make(&hand);
+	site = hand_model_site(&hand, HEAP, 41, bytes * FAMILY);
+	site->process_count = FAMILY;
+	for (unsigned i = 0; i < FAMILY; i++) {
+		family[i] = hand.process;
+		family_identity[i] = hand.identity;
+		family_beat[i] = hand.heartbeat;
+		family_identity[i].pid = 4242 + i;
+		family_identity[i].is_first = i == 0;
+		family_identity[i].start_monotonic_ns += i * UINT64_C(1000000000);
+		family_beat[i].monotonic_ns = family_identity[i].start_monotonic_ns;
+		family[i].identity = &family_identity[i];
+		family[i].heartbeats = &family_beat[i];
+		family[i].live_bytes = bytes + i;
+		family[i].peak_bytes = bytes + i;
+	}
+	hand.model.processes = family;
+	hand.model.process_count = FAMILY;
+	return site;
+}
+
+static void
+waited(unsigned number, int wait_status)
+{
+	hand_model_waited(&hand, wait_status);
+	family[number].launcher = &hand.launcher;
+}
+
+static void
+decide(struct verdict *verdict)
+{
+	memset(&counters_now, 0, sizeof(counters_now));
+	rank_leaks_classify(&hand.model);
+	verdict_decide(&hand.model, &this_boot, verdict);
+}
+
+static void
+processes_that_did_not_coexist_are_never_summed(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	hand_model_generations(make_family(192 * MIB), 12, 12, 3, 3);
+	for (unsigned i = 0; i < FAMILY; i++) {
+		family[i].state = KMEM_STATE_CLEAN_EXIT;
+		family[i].exit_code = 0;
+	}
+	waited(0, EXITED(0));
+	decide(&verdict);
+	assert_non_null(strstr(verdict.text, "train.py (pid 4246) had the highest peak: 192 MiB of heap"));
+	assert_non_null(strstr(verdict.text, "960 MiB, a sum over 5 processes"));
+	assert_non_null(strstr(verdict.text, "At the end 192 MiB was live in train.py (pid 4242)"));
+	assert_null(strstr(verdict.text, "960 MiB was live"));
+	assert_null(strstr(verdict.text, "was 960 MiB"));
+
+	/* Killed: what ended before, or was last seen long before, is left out. */
+	make_family(192 * MIB);
+	for (unsigned i = 1; i < 3; i++)
+		family[i].state = KMEM_STATE_CLEAN_EXIT;
+	waited(0, SIGNALED(SIGKILL));
+	decide(&verdict);
+	assert_non_null(strstr(verdict.text, "When it died 192 MiB was live in train.py (pid 4242)"));
+
+	/* And those at work in its last second count. */
+	family_beat[3].monotonic_ns = family_beat[4].monotonic_ns = family_identity[0].start_monotonic_ns +
+	                                                            UINT64_C(59500000000);
+	decide(&verdict);
+	assert_non_null(strstr(verdict.text, "When it died 576 MiB was live in the 3 processes that were at work then, 192 MiB "
+	                                     "of it in train.py (pid 4246)"));
+}
+
+static void
+children_that_a_pool_ended_are_a_note(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	make_family(4 * MIB);
+	family[3].live_bytes = 9 * MIB;
+	waited(0, EXITED(0));
+	decide(&verdict);
+	assert_string_equal(verdict.cause, "exited");
+	assert_non_null(strstr(verdict.text, "4 child processes were ended by a signal or crashed; the largest, train.py (pid "
+	                                     "4245), held 9.0 MiB"));
+
+	/* The parent failed by itself and held more than any of them: still a note. */
+	family[0].peak_bytes = 50 * MIB;
+	waited(0, EXITED(3));
+	decide(&verdict);
+	assert_string_equal(verdict.cause, "failed");
+	assert_int_equal(verdict.process->identity->pid, 4242);
+	assert_non_null(strstr(verdict.text, "4 child processes"));
+
+	/* One of them held most: it may be the story. */
+	family[3].live_bytes = 900 * MIB;
+	decide(&verdict);
+	assert_int_equal(verdict.process->identity->pid, 4245);
+}
+
+static void
+a_leak_is_named_when_a_signal_ended_the_program(void **state)
+{
+	static const struct {
+		void (*make)(void);
+		const char *cause;
+	} deaths[] = { { killed, "signal" }, { aborted, "crashed" }, { segv, "crashed" }, { nothing, "gone" } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(deaths); i++) {
+		struct verdict verdict;
+
+		hand_model_make(&hand);
+		hand_model_generations(hand_model_site(&hand, HEAP, 41, 400 * MIB), 12, 12, 3, 3);
+		deaths[i].make();
+		decide(&verdict);
+		assert_string_equal(verdict.cause, deaths[i].cause);
+		assert_null(strstr(verdict.text, "Nothing here points at memory"));
+		assert_non_null(strstr(verdict.text, "400 MiB of it (100 %) was allocated at train.py:41 epoch. It accumulates"));
+		assert_non_null(strstr(verdict.next, "the blocks of train.py:41 epoch alive"));
+	}
+}
+
+/* What unwinding released was held when the request was refused; the error path asks for little. */
+static void
+a_refusal_is_judged_by_what_was_held_then(void **state)
+{
+	struct model_failed failed[3];
+	struct verdict verdict;
+
+	(void)state;
+	hand_model_make(&hand);
+	hand_model_site(&hand, MMAP, 41, 290 * MIB)->live_bytes = 0;
+	hand.domains[MMAP].live_bytes = 0;
+	hand_model_site(&hand, HEAP, 50, 5 * MIB);
+	rlimit();
+	for (size_t i = 0; i < ARRAY_LEN(failed); i++)
+		failed[i] = hand.failed;
+	failed[0].bytes = failed[1].bytes = MIB;
+	failed[0].domain = failed[1].domain = MMAP;
+	failed[0].monotonic_ns -= 50000000;
+	failed[1].monotonic_ns -= 40000000;
+	failed[2].bytes = 56;
+	hand.model.failed = failed;
+	hand.model.failed_count = ARRAY_LEN(failed);
+	decide(&verdict);
+	assert_string_equal(verdict.cause, "request-refused");
+	assert_non_null(strstr(verdict.text, "a request for 1.0 MiB in mmap at train.py:41 epoch was refused"));
+	assert_non_null(strstr(verdict.text, "The peak of its mmap was 290 MiB; 290 MiB of it (100 %) was allocated at train.py:41"));
+	assert_null(strstr(verdict.text, "5.0 MiB was live"));
+	assert_string_equal(verdict.next, "hold less before that (most at train.py:41 epoch), or raise what limits it (ulimit -v)");
+
+	failed[2].bytes = 200 * MIB;
+	decide(&verdict);
+	assert_non_null(strstr(verdict.next, "ask for less at once there"));
+}
+
+static void
+nobody_is_told_to_record_what_was_recorded(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	hand_model_make(&hand);
+	hand_model_site(&hand, HEAP, 41, MIB);
+	hand.identity.is_first = 0;
+	hand.identity.parent_pid = 4000;
+	decide(&verdict);
+	assert_string_equal(verdict.cause, "gone");
+	assert_non_null(strstr(verdict.next, "report of its parent (pid 4000)"));
+
+	hand.identity.is_first = 1; // of a launcher that died: the session is older than the program
+	decide(&verdict);
+	assert_null(strstr(verdict.next, "kmemshim run"));
+
+	(void)snprintf(hand.identity.session, sizeof(hand.identity.session), "%lx.4242",
+	               (unsigned long)(hand.identity.start_realtime_ns / 1000));
+	decide(&verdict);
+	assert_non_null(strstr(verdict.next, "kmemshim run"));
 }
 
 static void
@@ -339,6 +533,11 @@ main(void)
 		cmocka_unit_test(each_death_has_its_verdict),
 		cmocka_unit_test(who_held_most_is_named_with_share_and_growth),
 		cmocka_unit_test(a_descendant_that_is_gone_explains_a_failing_parent),
+		cmocka_unit_test(processes_that_did_not_coexist_are_never_summed),
+		cmocka_unit_test(children_that_a_pool_ended_are_a_note),
+		cmocka_unit_test(a_leak_is_named_when_a_signal_ended_the_program),
+		cmocka_unit_test(a_refusal_is_judged_by_what_was_held_then),
+		cmocka_unit_test(nobody_is_told_to_record_what_was_recorded),
 		cmocka_unit_test(a_refused_request_is_fatal_only_when_the_program_ended_with_it),
 		cmocka_unit_test(counters_are_read_from_the_files_of_either_version),
 	};
