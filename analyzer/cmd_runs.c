@@ -51,6 +51,12 @@ add_run(const struct measuring *measuring, const char *path, const char *session
 
 	if (model == NULL)
 		return false;
+	if (model->capture_damage_count != 0 && !measuring->options->is_salvage) {
+		fail_set(fail, EXIT_CAPTURE, "%s; a gate needs whole captures: record again, or --salvage measures what is intact",
+		         model->damages[0]);
+		model_free(model);
+		return false;
+	}
 	rank_leaks_classify(model);
 	verdict_decide(model, verdict_now(), &verdict);
 	is_usable = is_same_program(measuring, model->processes[0].path, baseline_program(model, program), fail) &&

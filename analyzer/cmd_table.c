@@ -23,7 +23,12 @@ cmd_table_load(const struct options *options, const char *capture, struct fail *
 		.wants_symbols = true,
 	};
 
-	return model_load(&wanted, fail);
+	struct model *model = model_load(&wanted, fail);
+
+	if (model != NULL && model->capture_damage_count != 0)
+		(void)fprintf(stderr, "kmemshim: %s; %zu damaged in all, the rest was read\n", model->damages[0],
+		              model->capture_damage_count);
+	return model;
 }
 
 struct report_options

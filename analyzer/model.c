@@ -116,6 +116,7 @@ finish(struct build *build)
 	process_tree_link(build->processes, build->process_count);
 	if (build->symbolizer != NULL)
 		notice_count = symbolizer_notices(build->symbolizer, &notices);
+	model->capture_damage_count = build->damage_count;
 	for (size_t i = 0; i < notice_count; i++)
 		model_damage(build, notices[i]);
 

@@ -130,6 +130,7 @@ struct model {
 	size_t failed_count;
 	struct model_failed *failed;     // oldest first
 	size_t damage_count;
+	size_t capture_damage_count;     // of them, the first ones: about captures, not about program files that are gone
 	const char *const *damages;      // one line each: a capture or section that could not be read whole
 	const char *session;
 };

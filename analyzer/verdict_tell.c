@@ -72,8 +72,10 @@ say_sum(const struct rank_line *line, uint64_t bytes, uint32_t processes, struct
 	char held[UNITS_TEXT_BYTES];
 	char place[PLACE_TEXT_BYTES];
 
-	say(verdict, "; the most was allocated at %s: %s, a sum over %" PRIu32 " processes.",
-	    verdict_line_text(line, place), units_bytes(bytes, held), processes);
+	say(verdict, "; the most was allocated at %s: %s", verdict_line_text(line, place), units_bytes(bytes, held));
+	if (processes > 1)
+		say(verdict, ", a sum over %" PRIu32 " processes", processes);
+	say(verdict, ".");
 }
 
 /* " When it died 489 MiB was live; 401 MiB of it (82 %) was allocated at train.py:41 epoch." and how it grew. */

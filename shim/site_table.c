@@ -174,8 +174,10 @@ site_table_find(const struct call_stack *stack, unsigned domain, uint8_t clock)
 
 	if (found != 0)
 		return found;
-	capture_file_lost(KMEM_LOST_SITES, 1);
-	return find(&folded, domain, clock, true);
+	found = find(&folded, domain, clock, true);
+	if (found != 0) // else the caller counts a lost event
+		capture_file_lost(KMEM_LOST_SITES, 1);
+	return found;
 }
 
 void

@@ -134,3 +134,23 @@ def test_a_run_that_was_killed_or_failed_is_no_baseline(fault, measure, tmp_path
     assert done.returncode == BROKEN_RUN
     assert done.stderr.startswith("kmemshim:") and done.stderr.count("\n") == 1
     assert not file.exists()
+
+
+@pytest.mark.parametrize("command", ["check", "baseline"])
+def test_a_damaged_capture_is_no_measurement(measure, base, tmp_path, command):
+    """One flipped bit among the stacks: a report is made from the rest and says so, a gate is not."""
+    folder = measure()
+    capture = next(folder.glob("*.kmem"))
+    data = bytearray(capture.read_bytes())
+    data[data.rindex(b"gate")] ^= 1  # in the path of the module that all stacks lead into
+    capture.write_bytes(data)
+
+    options = ["--baseline", base] if command == "check" else ["-o", tmp_path / "damaged.json"]
+    done = harness.kmemshim(command, folder, *options)
+    assert done.returncode == UNUSABLE, done.stdout
+    assert len(done.stderr.splitlines()) == 1 and done.stderr.startswith("kmemshim: ")
+    assert not (tmp_path / "damaged.json").exists()
+
+    told = harness.kmemshim("report", folder)
+    assert told.returncode == OK
+    assert len(told.stderr.splitlines()) == 1 and "damaged" in told.stderr
