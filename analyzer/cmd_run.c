@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <sys/wait.h>
 
 #include "cmd_report.h"
@@ -97,8 +98,13 @@ run(const struct options *options, int *status, struct fail *fail)
 	if (!launcher_run(&launch, fail))
 		return false;
 	if (launch.start_error != 0) {
-		(void)fprintf(stderr, "kmemshim: %s: cannot be run: %s\n", options->arguments[0],
-		              strerror(launch.start_error));
+		const char *name = options->arguments[0];
+		bool is_here = launch.start_error == ENOENT && strchr(name, '/') == NULL && access(name, F_OK) == 0;
+
+		if (options->output == NULL && getenv("KMEMSHIM_OUT") == NULL)
+			(void)rmdir(folder); // nothing ran: if it is empty, it was made for nothing
+		(void)fprintf(stderr, "kmemshim: %s: cannot be run: %s%s%s\n", name, strerror(launch.start_error),
+		              is_here ? "; the file is here: name its interpreter, or run ./" : "", is_here ? name : "");
 		*status = launch.start_error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 		return true;
 	}
