@@ -65,7 +65,7 @@ map_tracked(const void *hook_frame, void *addr, size_t bytes, int protection, in
 		tracker_unmap_end(&below, mapped != MAP_FAILED);
 	/* What the CUDA driver reserves for itself is not the program's. */
 	if (mapped != MAP_FAILED && real_cuda_depth == 0)
-		tracker_mapped(hook_frame, domain, mapped, whole_pages(bytes));
+		tracker_mapped(hook_frame, domain, mapped, bytes);
 	else if (mapped == MAP_FAILED && host_errno == ENOMEM)
 		tracker_failed(hook_frame, domain, bytes, host_errno);
 	reentry_guard_leave();
@@ -134,12 +134,11 @@ mremap(void *old, size_t old_bytes, size_t bytes, int flags, ...)
 
 	tracker_unmap_end(&below, moved != MAP_FAILED);
 	if (moved != MAP_FAILED && !keeps_old) {
-		tracker_remapped(HERE, &taken, moved, whole_pages(bytes));
+		tracker_remapped(HERE, &taken, moved, bytes);
 	} else {
 		tracker_unmap_end(&taken, false);
 		if (moved != MAP_FAILED)
-			tracker_mapped(HERE, old_bytes == 0 ? KMEM_DOMAIN_SHARED : KMEM_DOMAIN_MMAP, moved,
-			               whole_pages(bytes));
+			tracker_mapped(HERE, old_bytes == 0 ? KMEM_DOMAIN_SHARED : KMEM_DOMAIN_MMAP, moved, bytes);
 	}
 	reentry_guard_leave();
 	errno = host_errno;

@@ -44,7 +44,8 @@ void tracker_failed(const void *hook_frame, enum kmem_domain domain, size_t byte
 void tracker_attempt(enum kmem_domain domain, size_t bytes);
 
 /*
- * Mappings; whole pages. begin takes what is known of the range out of the map before the real release (R1); end books
+ * Mappings. What is mapped counts as many bytes as were asked for; what is taken away is whole pages, so the rest of the last
+ * page goes with it. begin takes what is known of the range out of the map before the real release (R1); end books
  * it, or puts it back when the real call failed.
  */
 void tracker_mapped(const void *hook_frame, enum kmem_domain domain, void *addr, size_t bytes);

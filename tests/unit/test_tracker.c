@@ -429,6 +429,27 @@ mappings_are_counted_by_what_is_left_of_them(void **state)
 }
 
 static void
+a_mapping_counts_the_bytes_that_were_asked_for(void **state)
+{
+	const struct kmem_domain_row *row = capture_file_domain(KMEM_DOMAIN_MMAP);
+	struct range_pieces taken;
+
+	(void)state;
+	hook_mmap(KMEM_DOMAIN_MMAP, 0x10000000, PAGE + 904);
+	assert_int_equal(row->allocated_bytes, PAGE + 904);
+	tracker_unmap_begin(at(0x10000000 + PAGE), PAGE, &taken);
+	tracker_unmap_end(&taken, true);
+	assert_int_equal(row->freed_bytes, 904);
+	assert_int_equal(row->freed_count, 0);
+	hook_mmap(KMEM_DOMAIN_MMAP, 0x10000000 + PAGE, 1); // the place is free again
+	assert_int_equal(capture_file_header()->losses[KMEM_LOST_MISSED_FREES], 0);
+	tracker_unmap_begin(at(0x10000000), PAGE, &taken);
+	tracker_unmap_end(&taken, true);
+	assert_int_equal(row->freed_bytes, PAGE + 904);
+	assert_int_equal(row->freed_count, 1);
+}
+
+static void
 one_release_may_take_away_hundreds_of_mappings(void **state)
 {
 	struct range_pieces taken;
@@ -569,6 +590,7 @@ main(void)
 		cmocka_unit_test_setup(domains_of_mappings_are_kept_apart, start_empty),
 		cmocka_unit_test_setup(devices_have_a_domain_each_and_a_map_of_their_own, start_empty),
 		cmocka_unit_test_setup(an_allocation_of_no_device_bytes_is_not_alive_for_ever, start_empty),
+		cmocka_unit_test_setup(a_mapping_counts_the_bytes_that_were_asked_for, start_empty),
 		cmocka_unit_test_setup(device_numbers_out_of_range_share_the_last_row, start_empty),
 		cmocka_unit_test_setup(failed_requests_are_a_ring_with_their_site, start_empty),
 		cmocka_unit_test_setup(large_attempts_are_stored_before_they_are_made, start_empty),
