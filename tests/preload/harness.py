@@ -133,10 +133,14 @@ def kill_in_second_half(argv, out, epochs, rng, **more):
     """
     Runs a training script under the shim and kills it with SIGKILL: in a random epoch of its second half, at a
     random instant of that epoch, found by copying its output for a random while. Returns the epoch.
+
+    Some epochs more are asked for than the kill may wait for: on a busy machine the script runs ahead of who reads its
+    output, and after its last epoch it has given everything back.
     """
-    moment = rng.randrange(epochs // 2, epochs)
+    asked = epochs + epochs // 4 + 2
+    moment = rng.randrange(asked // 2, epochs)
     linger = rng.random()
-    process = subprocess.Popen([str(word) for word in argv], env=shim_env(out, EPOCHS=epochs, **more),
+    process = subprocess.Popen([str(word) for word in argv], env=shim_env(out, EPOCHS=asked, **more),
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     last_epoch = None
     try:
