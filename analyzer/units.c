@@ -38,17 +38,6 @@ units_bytes(uint64_t bytes, char text[UNITS_TEXT_BYTES])
 }
 
 const char *
-units_bytes_signed(int64_t bytes, char text[UNITS_TEXT_BYTES])
-{
-	char plain[UNITS_TEXT_BYTES];
-	uint64_t size = bytes < 0 ? (uint64_t)0 - (uint64_t)bytes : (uint64_t)bytes;
-
-	(void)snprintf(text, UNITS_TEXT_BYTES, "%s%.*s", bytes < 0 ? "-" : bytes > 0 ? "+" : "",
-	               UNITS_TEXT_BYTES - 2, units_bytes(size, plain));
-	return text;
-}
-
-const char *
 units_count(uint64_t count, char text[UNITS_TEXT_BYTES])
 {
 	char digits[24];
@@ -61,31 +50,6 @@ units_count(uint64_t count, char text[UNITS_TEXT_BYTES])
 		text[out++] = digits[i];
 	}
 	text[out] = '\0';
-	return text;
-}
-
-const char *
-units_duration(uint64_t nanoseconds, char text[UNITS_TEXT_BYTES])
-{
-	/* Larger units come in pairs; anything below a millisecond is shown as milliseconds. */
-	uint64_t milliseconds = nanoseconds / 1000000;
-	uint64_t seconds = nanoseconds / 1000000000;
-
-	if (nanoseconds == 0)
-		(void)snprintf(text, UNITS_TEXT_BYTES, "0 s");
-	else if (milliseconds < 1000)
-		(void)snprintf(text, UNITS_TEXT_BYTES, "%" PRIu64 " ms", milliseconds);
-	else if (seconds < 60)
-		(void)snprintf(text, UNITS_TEXT_BYTES, "%" PRIu64 ".%u s", seconds,
-		               (unsigned)(milliseconds / 100 % 10));
-	else if (seconds < 3600)
-		(void)snprintf(text, UNITS_TEXT_BYTES, "%" PRIu64 " min %" PRIu64 " s", seconds / 60, seconds % 60);
-	else if (seconds < 86400)
-		(void)snprintf(text, UNITS_TEXT_BYTES, "%" PRIu64 " h %" PRIu64 " min", seconds / 3600,
-		               seconds / 60 % 60);
-	else
-		(void)snprintf(text, UNITS_TEXT_BYTES, "%" PRIu64 " d %" PRIu64 " h", seconds / 86400,
-		               seconds / 3600 % 24);
 	return text;
 }
 

@@ -16,14 +16,8 @@
 /* "0 B", "512 B", "1.5 KiB", "11.6 GiB", "128 MiB": powers of two, three digits, rounded to nearest. */
 const char *units_bytes(uint64_t bytes, char text[UNITS_TEXT_BYTES]);
 
-/* The same with a sign, for differences: "+1.5 KiB", "-3 B", "0 B". */
-const char *units_bytes_signed(int64_t bytes, char text[UNITS_TEXT_BYTES]);
-
 /* "0", "9,999", "12,345,678": exact. */
 const char *units_count(uint64_t count, char text[UNITS_TEXT_BYTES]);
-
-/* "0 s", "350 ms", "4.2 s", "3 min 20 s", "5 h 3 min", "2 d 4 h". */
-const char *units_duration(uint64_t nanoseconds, char text[UNITS_TEXT_BYTES]);
 
 /* "0 %", "0.4 %", "37 %"; parts per million in. */
 const char *units_share(uint32_t ppm, char text[UNITS_TEXT_BYTES]);

@@ -163,12 +163,12 @@ flags_come_from_the_texts(void **state)
 		const char *file, *name;
 		uint16_t flags;
 	} rows[] = {
-		{ "/home/u/x.py", "<module>", KMEM_CODE_MODULE_BODY },
-		{ "/home/u/x.py", "<module>x", 0 },
+		{ "/data/u/x.py", "<module>", KMEM_CODE_MODULE_BODY },
+		{ "/data/u/x.py", "<module>x", 0 },
 		{ "/v/lib/python3.11/json/decoder.py", "f", KMEM_CODE_LIBRARY },
 		{ "/usr/lib64/python3.9/re.py", "f", KMEM_CODE_LIBRARY },
 		{ "/usr/lib/python3/dist-packages/n.py", "f", KMEM_CODE_LIBRARY },
-		{ "/home/u/lib/python3/x.py", "f", 0 },
+		{ "/data/u/lib/python3/x.py", "f", 0 },
 		{ "site-packages/x.py", "f", 0 },
 		{ "C:/site-packages/x.py", "f", KMEM_CODE_LIBRARY },
 		{ "<frozen importlib._bootstrap>", "f", KMEM_CODE_LIBRARY | KMEM_CODE_IMPORTLIB },

@@ -204,8 +204,8 @@ static const struct {
 	uint32_t line;
 	const char *text;
 } places[] = {
-	{ "/home/me/train.py", "epoch", "train.py", 41, "train.py:41 epoch" },
-	{ "/home/me/train.py", "", "train.py", 41, "train.py:41" },
+	{ "/data/me/train.py", "epoch", "train.py", 41, "train.py:41 epoch" },
+	{ "/data/me/train.py", "", "train.py", 41, "train.py:41" },
 	{ "", "grow", "libfoo.so", 0, "libfoo.so grow" },
 	{ "", "", "libfoo.so", 0, "libfoo.so" },
 	{ "", "", "", 0, "unknown place" },

@@ -289,8 +289,8 @@ library_files_are_named_from_their_package_on(void **state)
 		{ "/opt/v/lib/python3.11/site-packages/numpy/core/x.py", "numpy/core/x.py:48 f" },
 		{ "/usr/lib/python3/dist-packages/fast/core.py", "fast/core.py:48 f" },
 		{ "/usr/lib64/python3.13t/pool.py", "pool.py:48 f" },
-		{ "/home/me/python3.11/src/pool.py", "pool.py:48 f" },
-		{ "/home/me/lib/python3.x/pool.py", "pool.py:48 f" },
+		{ "/data/me/python3.11/src/pool.py", "pool.py:48 f" },
+		{ "/data/me/lib/python3.x/pool.py", "pool.py:48 f" },
 		{ "<string>", "<string>:48 f" },
 	};
 	char text[PLACE_TEXT_BYTES];
