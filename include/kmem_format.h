@@ -30,7 +30,7 @@
 #include <stdint.h>
 
 #define KMEM_MAGIC "kmemshim"            // 8 bytes, no terminator
-#define KMEM_VERSION 1u
+#define KMEM_VERSION 2u
 #define KMEM_ENDIAN 0x01020304u
 #define KMEM_CHUNK_BYTES 65536u
 #define KMEM_CHUNKS_MAX 8192u            // 512 MiB of chunks
@@ -95,9 +95,11 @@ enum kmem_state {
  * compare-and-swap. Bits 0 to 47 of the words are `now` and `mark`; bits 48 to 63 are the low (in `now`)
  * and high (in `mark`) half of a 32-bit epoch. kmem_words.h unpacks them.
  *
- *   in a domain   now = live bytes, mark = highest live bytes before the last fall, epoch = falls from a
- *                 new maximum so far
+ *   in a domain   now = live bytes less what threads have not added yet (see peak_error_bytes), mark = highest live bytes
+ *                 before the last fall, epoch = falls from a new maximum so far
  *   in a site     now = live bytes, mark = live bytes when the epoch began, epoch = last one folded in
+ *
+ * The sum of the sites' `now` is what is live; a reader puts it in the place of the domain's.
  */
 struct kmem_peak_word {
 	_Alignas(16) uint64_t now;
@@ -105,32 +107,31 @@ struct kmem_peak_word {
 };
 static_assert(sizeof(struct kmem_peak_word) == 16, "one cmpxchg16b");
 
-/* One row of the domain table. Mutable, except the name. */
+/* One row of the domain table; its counters are the sums of its sites'. Mutable, except the name. */
 struct kmem_domain_row {
 	struct kmem_peak_word peak;       // bytes
-	_Atomic uint64_t allocated_bytes; // sum of requested sizes
-	_Atomic uint64_t freed_bytes;
-	_Atomic uint64_t allocated_count;
-	_Atomic uint64_t freed_count;
-	uint64_t inherited_bytes;         // live in the parent at fork, not in any figure above
+	uint64_t inherited_bytes;         // live in the parent at fork, not in any figure of a site
 	uint64_t inherited_count;
 	_Atomic uint64_t peak_resident_bytes; // resident set at the last heartbeat before the peak, 0 = none
 	_Atomic uint64_t is_used;         // 0: nothing was ever booked here
 	char name[32];                    // "heap", "cuda:0"; zero-terminated
-	uint64_t reserved[2];
+	uint64_t reserved[6];
 };
 static_assert(sizeof(struct kmem_domain_row) == 128, "two cache lines per domain");
 
 /*
- * One call site: everything requested through one stack, in one domain. Mutable.
+ * One call site in one thread: everything requested through one stack, in one domain, and released there. Threads do not share
+ * records, so that counting needs no locked instruction: a call site is the sum of the records with its stack and domain.
+ * What a thread releases of another thread's blocks stands in its own record, so a single record may have freed more than
+ * allocated. A record outlives its thread and is used on by the next thread that gets the slot. Mutable.
  *
  * Invariants, tested by number in tests/unit/test_site_table.c:
  *   S1  stack == 0: the site is not published yet; a file that has one comes from a process that died
  *       in between: its bytes count, its frames are unknown.
- *   S2  stack, domain and first_epoch never change once stack != 0.
- *   S3  allocated and freed counters only grow; live bytes = allocated_bytes - freed_bytes = peak.now.
- *   S4  a reader that loads freed (acquire) before allocated never computes a negative live size.
- *   S5  generations is 0 until a block of counters was claimed, then constant.
+ *   S2  stack, domain, slot and first_epoch never change once stack != 0.
+ *   S3  allocated and freed counters only grow; live bytes = allocated_bytes - freed_bytes = peak.now, modulo 2^48.
+ *   S4  only the thread in `slot` changes a record; slot 0 belongs to all threads without one, by atomic operations.
+ *   S5  generations and twin are 0 until they are set once, then constant.
  */
 struct kmem_site {
 	struct kmem_peak_word peak;       // bytes of this site: live, and its share of the domain's peak
@@ -140,9 +141,10 @@ struct kmem_site {
 	_Atomic uint64_t freed_count;
 	_Atomic uint32_t stack;           // index + 1 of its struct kmem_stack in RECORDS, in units of 8 bytes
 	_Atomic uint32_t generations;     // index + 1 in GENERATIONS
-	uint16_t domain;                  // row of the domain table
-	uint8_t first_epoch;              // generation clock when the site was first seen
-	uint8_t reserved[5];
+	_Atomic uint32_t twin;            // index + 1 of the next record with this stack and domain; for the recorder only
+	uint16_t slot;                    // which thread's
+	uint8_t domain;                   // row of the domain table
+	uint8_t first_epoch;              // generation clock when the record was made
 };
 static_assert(sizeof(struct kmem_site) == 64, "one cache line per site");
 
@@ -175,7 +177,7 @@ struct kmem_record {
 	uint16_t type;     // enum kmem_record_type
 	uint16_t flags;    // by type
 	uint32_t bytes;    // whole record, this header included, without padding
-	uint32_t previous; // index + 1 (units of 8 bytes) of the record before it in its list (modules, notes); 0 = first
+	uint32_t previous; // index + 1 (units of 8 bytes) of the record before it in its list (modules, notes, stacks); 0 = first
 };
 static_assert(sizeof(struct kmem_record) == 16, "");
 
@@ -203,11 +205,20 @@ enum kmem_stack_flags {
 	KMEM_STACK_EVALUATOR_CUT = 64, // native frames between and below Python frames were left out
 };
 
+/*
+ * Stacks that follow each other share most of their outer frames: those stand once. The whole stack is frames[], then the
+ * outermost (frame_count - own_count) frames of the whole stack that record.previous leads to. That one stands earlier in the
+ * section; a chain has at most KMEM_STACK_CHAIN_MAX links.
+ */
+#define KMEM_STACK_FRAMES_MAX 384u
+#define KMEM_STACK_CHAIN_MAX 32u
 struct kmem_stack {
-	struct kmem_record record;     // flags: enum kmem_stack_flags
-	uint32_t frame_count;          // words in frames[]
+	struct kmem_record record;     // flags: enum kmem_stack_flags; previous: see above, 0 when own_count == frame_count
+	uint32_t frame_count;          // words of the whole stack
+	uint32_t own_count;            // words in frames[]
+	uint32_t chain;                // links behind this record: 0 without `previous`, else one more than there
 	uint32_t omitted;              // frames left out in the middle
-	uint32_t omitted_at;           // how many of frames[] stand before the gap
+	uint32_t omitted_at;           // how many of the whole stack's words stand before the gap
 	uint32_t module_generation;    // which modules were loaded: see struct kmem_module
 	uint64_t frames[];             // innermost first
 };
@@ -285,7 +296,7 @@ struct kmem_failed {
 	_Atomic uint64_t sequence;     // 1, 2, ...; stored last
 	uint64_t bytes;
 	uint64_t monotonic_ns;
-	uint64_t events_before;        // allocations booked in the domain when it failed: later ones mean recovery
+	uint64_t events_before;        // sum of the domain's allocated_count when it failed: later ones mean recovery
 	uint32_t site;                 // index + 1 in SITES; 0 = unknown
 	uint16_t domain;
 	uint16_t reserved;
@@ -383,7 +394,7 @@ struct kmem_header {
 	_Atomic uint32_t notes;                  // the same of the newest struct kmem_note
 	_Atomic uint32_t module_generation;
 	_Atomic uint32_t python_version;         // 0x030b07f0 as PY_VERSION_HEX; 0 = no interpreter found
-	_Atomic uint32_t peak_error_bytes;       // how far the peak may be off by batching; 0 = exact
+	_Atomic uint32_t peak_error_bytes;       // how far peaks may be off because threads add up small events first; 0 = exact
 	_Alignas(64) _Atomic uint64_t used_bytes[KMEM_SECTION_COUNT]; // append position in each section
 	_Alignas(64) _Atomic uint64_t generation_clock_bytes; // allocated volume that drives the clock
 	_Atomic uint64_t generation_clock;       // 1 to 255

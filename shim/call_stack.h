@@ -12,7 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CALL_STACK_FRAMES_MAX 384 // words kept of one merged stack
+#include "kmem_format.h"
+
+#define CALL_STACK_FRAMES_MAX KMEM_STACK_FRAMES_MAX
 
 struct call_stack {
 	uint64_t hash;            // of frames[] and flags; never 0
