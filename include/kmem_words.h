@@ -20,6 +20,13 @@ kmem_peak_now(struct kmem_peak_word word)
 	return word.now & KMEM_PEAK_BYTES_MASK;
 }
 
+/* A domain's `now` may be below 0 for a moment: one thread's release is added before another's allocation. */
+static inline int64_t
+kmem_peak_now_signed(struct kmem_peak_word word)
+{
+	return (int64_t)(word.now << 16) >> 16;
+}
+
 static inline uint64_t
 kmem_peak_mark(struct kmem_peak_word word)
 {
@@ -45,17 +52,17 @@ kmem_peak_pack(uint64_t now, uint64_t mark, uint32_t epoch)
 static inline uint64_t
 kmem_domain_peak_bytes(struct kmem_peak_word domain)
 {
-	uint64_t now = kmem_peak_now(domain);
-	uint64_t mark = kmem_peak_mark(domain);
+	int64_t now = kmem_peak_now_signed(domain);
+	int64_t mark = (int64_t)kmem_peak_mark(domain);
 
-	return now > mark ? now : mark;
+	return (uint64_t)(now > mark ? now : mark);
 }
 
 /* What a site held when its domain was at its highest; see shim/peak.c for why. */
 static inline uint64_t
 kmem_site_peak_bytes(struct kmem_peak_word domain, struct kmem_peak_word site)
 {
-	if (kmem_peak_now(domain) > kmem_peak_mark(domain))
+	if (kmem_peak_now_signed(domain) > (int64_t)kmem_peak_mark(domain))
 		return kmem_peak_now(site);
 	return kmem_peak_epoch(site) == kmem_peak_epoch(domain) ? kmem_peak_mark(site) : kmem_peak_now(site);
 }

@@ -19,23 +19,16 @@
 #include "python_frames.h"
 #include "settings.h"
 
-#define ROOMS 128 // threads that may be inside a hook at the same moment
+#define SHARED_MEMORIES 16 // for threads without their own that are inside a hook at the same moment
 
 /*
- * Where one event gathers its frames. A thread comes back to the room it had last, so its lines stay in its cache.
- *
  * Invariant, tested in tests/unit/test_call_stack.c:
- *   C1  between take and give back a room belongs to one thread; threads are never twice inside (reentry guard).
+ *   C1  between take and give back a shared memory belongs to one thread; threads are never twice inside (reentry guard).
  */
-struct room {
+static struct {
 	_Atomic bool is_taken;
-	struct call_stack stack;
-	struct native_stack native;
-	struct python_stack python;
-};
-
-static struct room rooms[ROOMS]; // untouched ones cost nothing
-static __thread unsigned last_room __attribute__((tls_model("initial-exec")));
+	struct call_stack_memory memory;
+} shared[SHARED_MEMORIES]; // untouched ones cost nothing
 
 static void
 push(struct call_stack *stack, uint64_t frame)
@@ -88,23 +81,23 @@ import_cut(const struct python_stack *python)
 static void
 merge_cut(const struct native_stack *native, const struct python_stack *python, struct call_stack *stack)
 {
-	uint32_t first = import_cut(python);
-
-	stack->flags |= KMEM_STACK_EVALUATOR_CUT;
-	if (first != 0) {
-		stack->flags |= KMEM_STACK_IMPORT_CUT;
-	} else {
-		for (uint32_t i = 0; i < native->count; i++) {
-			if (i == NATIVE_STACK_INNER)
-				note_gap(stack, native->omitted);
-			if (!python_frames_is_interpreter(native->pc[i] & KMEM_FRAME_PC_MASK))
-				push(stack, native->pc[i]);
-		}
+	for (uint32_t i = 0; i < native->count; i++) {
+		if (i == NATIVE_STACK_INNER)
+			note_gap(stack, native->omitted);
+		if (!python_frames_is_interpreter(native->pc[i] & KMEM_FRAME_PC_MASK))
+			push(stack, native->pc[i]);
 	}
-	for (uint32_t i = first; i < python->count; i++) {
-		bool is_machinery = (python->frames[i].code_flags & KMEM_CODE_IMPORTLIB) != 0;
+	for (uint32_t i = 0; i < python->count; i++)
+		push_python(stack, &python->frames[i]);
+}
 
-		if (first == 0 || !is_machinery)
+/* What stands inside the module's body is left out, native frames too. */
+static void
+merge_import(const struct python_stack *python, uint32_t first, struct call_stack *stack)
+{
+	stack->flags |= KMEM_STACK_IMPORT_CUT;
+	for (uint32_t i = first; i < python->count; i++) {
+		if ((python->frames[i].code_flags & KMEM_CODE_IMPORTLIB) == 0) // the machinery of the import
 			push_python(stack, &python->frames[i]);
 	}
 }
@@ -147,43 +140,67 @@ merge_full(const struct native_stack *native, const struct python_stack *python,
 	push_run(python, &next, UINT64_MAX, stack);
 }
 
+/* Four products at a time, so that they do not wait for each other. The frames are compared as well: see site_table.c. */
 static uint64_t
 hash_of(const struct call_stack *stack)
 {
-	uint64_t hash = stack->flags ^ (uint64_t)stack->omitted << 32;
+	static const uint64_t odd[4] = { UINT64_C(0xff51afd7ed558ccd), UINT64_C(0xc4ceb9fe1a85ec53),
+		                             UINT64_C(0x9e3779b97f4a7c15), UINT64_C(0xbf58476d1ce4e5b9) };
+	uint64_t lane[4] = { stack->flags, stack->omitted, stack->frame_count, 0 };
+	uint32_t count = stack->frame_count;
+	uint32_t i = 0;
 
-	for (uint32_t i = 0; i < stack->frame_count; i++) {
-		hash = (hash ^ stack->frames[i]) * UINT64_C(0xff51afd7ed558ccd);
-		hash ^= hash >> 32;
+	for (; i + 4 <= count; i += 4) {
+		for (unsigned k = 0; k < 4; k++) {
+			lane[k] = (lane[k] ^ stack->frames[i + k]) * odd[k];
+			lane[k] ^= lane[k] >> 32;
+		}
 	}
+	for (unsigned k = 0; i < count; i++, k++)
+		lane[k] = (lane[k] ^ stack->frames[i]) * odd[k];
+
+	uint64_t hash = 0;
+	for (unsigned k = 0; k < 4; k++)
+		hash = ((hash ^ lane[k]) * odd[k]) ^ (hash >> 29);
 	return hash != 0 ? hash : 1;
 }
 
+/* Native frames are walked to the innermost evaluator, or to the end. */
 static void
-take(const void *hook_frame, struct room *room)
+take_native(struct call_stack_memory *memory, const void *hook_frame, uint64_t stop_sp)
 {
-	struct call_stack *stack = &room->stack;
-	struct native_stack *native = &room->native;
-	struct python_stack *python = &room->python;
-	uint64_t stop_sp = 0;
+	native_stack_walk(hook_frame, stop_sp, &memory->native);
+	if (!memory->native.is_complete)
+		memory->stack.flags |= KMEM_STACK_NO_END;
+	if (memory->native.is_alternate)
+		memory->stack.flags |= KMEM_STACK_ALTERNATE;
+}
+
+static void
+take(struct call_stack_memory *memory, const void *hook_frame)
+{
+	struct call_stack *stack = &memory->stack;
+	struct python_stack *python = &memory->python;
+	uint32_t first = 0;
 
 	stack->frame_count = stack->omitted = stack->omitted_at = 0;
 	stack->flags = 0;
 	python->count = python->omitted = 0;
 	if (python_frames_available())
 		python_frames_walk(python);
-	bool is_cut = python->count != 0 && !settings.native_full;
-	if (is_cut)
-		stop_sp = python->frames[0].anchor_addr;
-	native_stack_walk(hook_frame, stop_sp, native);
-	if (!native->is_complete)
-		stack->flags |= KMEM_STACK_NO_END;
-	if (native->is_alternate)
-		stack->flags |= KMEM_STACK_ALTERNATE;
-	if (is_cut)
-		merge_cut(native, python, stack);
-	else
-		merge_full(native, python, stack);
+	if (python->count == 0 || settings.native_full) {
+		take_native(memory, hook_frame, 0);
+		merge_full(&memory->native, python, stack);
+	} else {
+		stack->flags |= KMEM_STACK_EVALUATOR_CUT;
+		first = import_cut(python);
+		if (first != 0) {
+			merge_import(python, first, stack);
+		} else {
+			take_native(memory, hook_frame, python->frames[0].anchor_addr);
+			merge_cut(&memory->native, python, stack);
+		}
+	}
 	if (python->omitted != 0 || stack->omitted != 0) {
 		stack->flags |= KMEM_STACK_TRUNCATED;
 		stack->omitted += python->omitted;
@@ -194,35 +211,36 @@ take(const void *hook_frame, struct room *room)
 }
 
 const struct call_stack *
-call_stack_take(const void *hook_frame)
+call_stack_take(struct call_stack_memory *memory, const void *hook_frame)
 {
 	static const struct call_stack none = { .hash = 1, .flags = KMEM_STACK_NO_STACK };
 
-	for (unsigned probe = 0; probe < ROOMS; probe++) {
-		struct room *room = &rooms[(last_room + probe) % ROOMS];
-
-		/* acquire: pairs with call_stack_give_back(); what its last user wrote is done. */
-		if (atomic_exchange_explicit(&room->is_taken, true, memory_order_acquire))
-			continue;
-		last_room = (last_room + probe) % ROOMS;
-		take(hook_frame, room);
-		return &room->stack;
+	/* acquire: pairs with call_stack_give_back(); what its last user wrote is done. */
+	for (unsigned i = 0; memory == NULL && i < SHARED_MEMORIES; i++) {
+		if (!atomic_exchange_explicit(&shared[i].is_taken, true, memory_order_acquire))
+			memory = &shared[i].memory;
 	}
-	capture_file_lost(KMEM_LOST_STACKS, 1);
-	return &none;
+	if (memory == NULL) {
+		capture_file_lost(KMEM_LOST_STACKS, 1);
+		return &none;
+	}
+	take(memory, hook_frame);
+	return &memory->stack;
 }
 
 void
-call_stack_give_back(const struct call_stack *stack)
+call_stack_give_back(const struct call_stack_memory *memory, const struct call_stack *stack)
 {
-	/* release: our use of the room comes before its next user's. Pairs with call_stack_take(). */
-	if ((stack->flags & KMEM_STACK_NO_STACK) == 0)
-		atomic_store_explicit(&rooms[last_room].is_taken, false, memory_order_release);
+	/* release: our use of the memory comes before its next user's. Pairs with call_stack_take(). */
+	for (unsigned i = 0; memory == NULL && i < SHARED_MEMORIES; i++) {
+		if (stack == &shared[i].memory.stack)
+			atomic_store_explicit(&shared[i].is_taken, false, memory_order_release);
+	}
 }
 
 void
 call_stack_forked(void)
 {
-	for (unsigned i = 0; i < ROOMS; i++)
-		atomic_store_explicit(&rooms[i].is_taken, false, memory_order_relaxed);
+	for (unsigned i = 0; i < SHARED_MEMORIES; i++)
+		atomic_store_explicit(&shared[i].is_taken, false, memory_order_relaxed);
 }

@@ -2,8 +2,8 @@
  * call_stack.h - who asked for this memory? One merged stack of native and Python frames.
  *
  * Called by   tracker.c, inside the reentry guard, on the thread whose stack it is.
- * Safe from   any hook; no allocation, no lock, no loader call. The frames are gathered in one of a fixed number of
- *             rooms, not on the program's stack: that may be a signal stack of 8 KiB.
+ * Safe from   any hook; no allocation, no lock, no loader call. The frames are gathered in memory of the thread, not on the
+ *             program's stack: that may be a signal stack of 8 KiB.
  * When failing  a shorter stack with the flag that says so; errno is left alone.
  */
 #ifndef CALL_STACK_H
@@ -13,6 +13,8 @@
 #include <stdint.h>
 
 #include "kmem_format.h"
+#include "native_stack.h"
+#include "python_frames.h"
 
 #define CALL_STACK_FRAMES_MAX KMEM_STACK_FRAMES_MAX
 
@@ -22,20 +24,28 @@ struct call_stack {
 	uint32_t omitted;         // as in struct kmem_stack
 	uint32_t omitted_at;
 	uint16_t flags;           // enum kmem_stack_flags
-	uint64_t frames[CALL_STACK_FRAMES_MAX]; // as in struct kmem_stack, innermost first
+	uint64_t frames[CALL_STACK_FRAMES_MAX]; // the whole stack as in struct kmem_stack, innermost first
+};
+
+/* Where a thread gathers its frames, and what it remembers of its last walks. Zeroed is empty; never used by two at once. */
+struct call_stack_memory {
+	struct call_stack stack;
+	struct native_stack native;
+	struct python_stack python;
 };
 
 /*
  * Takes the stack of the function that called a hook.
  *
+ * memory      of this thread; NULL: one of a few that threads without one share
  * hook_frame  __builtin_frame_address(0) of the hook: its saved frame pointer, with the return address
  *             above it
- * returns     the stack, to be given back soon by call_stack_give_back(); never NULL: without a free room it is an
+ * returns     the stack, to be given back soon by call_stack_give_back(); never NULL: without free memory it is an
  *             empty one with KMEM_STACK_NO_STACK, and KMEM_LOST_STACKS is raised
  */
-const struct call_stack *call_stack_take(const void *hook_frame);
-void call_stack_give_back(const struct call_stack *stack);
+const struct call_stack *call_stack_take(struct call_stack_memory *memory, const void *hook_frame);
+void call_stack_give_back(const struct call_stack_memory *memory, const struct call_stack *stack);
 
-void call_stack_forked(void); // forked child: rooms that other threads of the parent were using are free. One thread.
+void call_stack_forked(void); // forked child: memories that other threads of the parent were using are free. One thread.
 
 #endif

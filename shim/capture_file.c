@@ -286,6 +286,16 @@ capture_file_at(enum kmem_section section, uint32_t index)
 	return sections[section].base + (size_t)index * item_bytes[section];
 }
 
+uint32_t
+capture_file_count(enum kmem_section kind)
+{
+	/* acquire: pairs with grow_locked(): a size seen here means mapped memory. */
+	uint64_t bytes = atomic_load_explicit(&sections[kind].mapped_bytes, memory_order_acquire);
+	uint64_t used = atomic_load_explicit(&capture_file_header()->used_bytes[kind], memory_order_relaxed);
+
+	return (uint32_t)((used < bytes ? used : bytes) / item_bytes[kind]);
+}
+
 void
 capture_file_seal_record(struct kmem_record *record)
 {

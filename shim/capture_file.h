@@ -34,6 +34,9 @@ void *capture_file_append(enum kmem_section section, size_t bytes, uint32_t *ind
 /* Address of what capture_file_append() gave this index; the index must be one it gave. */
 void *capture_file_at(enum kmem_section section, uint32_t index);
 
+/* How many items (see `index`) a section has room for and were given out, finished or not. */
+uint32_t capture_file_count(enum kmem_section section);
+
 /* Counts a loss. */
 void capture_file_lost(enum kmem_loss loss, uint64_t count);
 

@@ -15,6 +15,7 @@
 #include "capture_file.h"
 #include "kmem_words.h"
 #include "memory_limits.h"
+#include "peak.h"
 
 #define STEP_MIN_BYTES ((uint64_t)1 << 20)
 #define STEPS_PER_LIMIT 256
@@ -42,7 +43,9 @@ note_peaks(uint64_t resident_bytes)
 	for (unsigned i = 0; i <= KMEM_DOMAIN_SHARED; i++) {
 		struct kmem_domain_row *row = capture_file_domain(i);
 
-		if (kmem_peak_now(row->peak) >= kmem_peak_mark(row->peak))
+		struct kmem_peak_word word = peak_load(&row->peak);
+
+		if (kmem_peak_now_signed(word) >= (int64_t)kmem_peak_mark(word))
 			atomic_store_explicit(&row->peak_resident_bytes, resident_bytes, memory_order_relaxed);
 	}
 }
@@ -84,24 +87,27 @@ heartbeat_take(uint64_t live_bytes)
 	errno = host_errno;
 }
 
+bool
+heartbeat_is_due(void)
+{
+	uint64_t due_ns;
+
+	if (++events % EVENTS_PER_LOOK != 0)
+		return false;
+	due_ns = atomic_load_explicit(&next_ns, memory_order_relaxed);
+	return heartbeat_now_ns() >= due_ns &&
+	       atomic_compare_exchange_strong_explicit(&next_ns, &due_ns, UINT64_MAX, memory_order_relaxed,
+	                                               memory_order_relaxed);
+}
+
 void
 heartbeat_after(uint64_t live_bytes)
 {
 	/* relaxed: thresholds; the exchange lets one thread through, another beat at the same time would do no harm. */
 	uint64_t threshold = atomic_load_explicit(&next_bytes, memory_order_relaxed);
 
-	if (live_bytes >= threshold) {
-		if (atomic_compare_exchange_strong_explicit(&next_bytes, &threshold, UINT64_MAX, memory_order_relaxed,
-		                                            memory_order_relaxed))
-			heartbeat_take(live_bytes);
-		return;
-	}
-	if (++events % EVENTS_PER_LOOK != 0)
-		return;
-	uint64_t due_ns = atomic_load_explicit(&next_ns, memory_order_relaxed);
-
-	if (heartbeat_now_ns() >= due_ns &&
-	    atomic_compare_exchange_strong_explicit(&next_ns, &due_ns, UINT64_MAX, memory_order_relaxed,
-	                                            memory_order_relaxed))
+	if (live_bytes < threshold ? heartbeat_is_due()
+	                           : atomic_compare_exchange_strong_explicit(&next_bytes, &threshold, UINT64_MAX,
+	                                                                     memory_order_relaxed, memory_order_relaxed))
 		heartbeat_take(live_bytes);
 }

@@ -10,10 +10,14 @@
 #ifndef HEARTBEAT_H
 #define HEARTBEAT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* Live bytes of heap, mmap and shared after an allocation. */
+/* Live bytes of heap, mmap and shared after an allocation that changed a total. */
 void heartbeat_after(uint64_t live_bytes);
+
+/* After one that did not: is a beat due by the clock? Looks at it now and then. Then heartbeat_take() is to follow. */
+bool heartbeat_is_due(void);
 
 /* One beat now: at the start and at the end. */
 void heartbeat_take(uint64_t live_bytes);

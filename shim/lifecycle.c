@@ -29,6 +29,8 @@
 #include "real_libc.h"
 #include "reentry_guard.h"
 #include "settings.h"
+#include "site_table.h"
+#include "thread_slot.h"
 #include "tracker.h"
 
 #define SMALL_BYTES ((uint64_t)1 << 20) // a process that never held this much may leave no file
@@ -49,10 +51,7 @@ static struct kmem_identity identity; // assembled here, then copied into the ca
 static char replaced_path[sizeof(folder) + 64];
 static char capture_path[sizeof(folder) + 256];
 
-static struct {
-	uint64_t bytes;
-	uint64_t count;
-} inherited[KMEM_DOMAINS_MAX]; // what the parent held at fork
+static struct site_totals inherited[KMEM_DOMAINS_MAX]; // what the parent held at fork
 
 static bool
 is_owner(void)
@@ -68,7 +67,7 @@ peak_bytes(void)
 
 	for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++) {
 		if (i != KMEM_DOMAIN_RESERVED && i != KMEM_DOMAIN_FILE)
-			bytes += kmem_domain_peak_bytes(capture_file_domain(i)->peak);
+			bytes += kmem_domain_peak_bytes(peak_load(&capture_file_domain(i)->peak));
 	}
 	return bytes;
 }
@@ -110,8 +109,8 @@ open_capture(bool is_forked, uint32_t parent_pid)
 	header->generation_clock = 1;
 	header->exit_code = -1;
 	for (unsigned i = 0; is_forked && i < KMEM_DOMAINS_MAX; i++) {
-		capture_file_domain(i)->inherited_bytes = inherited[i].bytes;
-		capture_file_domain(i)->inherited_count = inherited[i].count;
+		capture_file_domain(i)->inherited_bytes = inherited[i].live_bytes;
+		capture_file_domain(i)->inherited_count = inherited[i].live_count;
 	}
 	capture_file_identified();
 	atomic_store_explicit(&header->state, KMEM_STATE_RUNNING, memory_order_release); // all of the above first
@@ -164,12 +163,7 @@ before_fork(void)
 {
 	range_map_lock();
 	capture_file_growth_lock();
-	for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++) {
-		const struct kmem_domain_row *row = capture_file_domain(i);
-
-		inherited[i].bytes = kmem_peak_now(row->peak);
-		inherited[i].count = row->allocated_count - row->freed_count;
-	}
+	site_table_totals(inherited);
 }
 
 static void
@@ -228,6 +222,8 @@ start(void)
 	choose_folder();
 	move_state_to_wiped_page();
 	open_capture(false, 0);
+	peak_is_exact = settings.exact;
+	thread_slot_start();
 	native_stack_start();
 	python_frames_start();
 	(void)dlerror(); // what our look-ups did not find is no message for the program
@@ -306,9 +302,11 @@ lifecycle_end(int exit_code)
 	if (identity.is_first == 0 && peak_bytes() < SMALL_BYTES) {
 		capture_file_remove();
 	} else {
-		heartbeat_take(kmem_peak_now(capture_file_domain(KMEM_DOMAIN_HEAP)->peak) +
-		               kmem_peak_now(capture_file_domain(KMEM_DOMAIN_MMAP)->peak) +
-		               kmem_peak_now(capture_file_domain(KMEM_DOMAIN_SHARED)->peak));
+		static struct site_totals totals[KMEM_DOMAINS_MAX];
+
+		site_table_totals(totals);
+		heartbeat_take(totals[KMEM_DOMAIN_HEAP].live_bytes + totals[KMEM_DOMAIN_MMAP].live_bytes +
+		               totals[KMEM_DOMAIN_SHARED].live_bytes);
 		capture_file_close();
 	}
 	reentry_guard_leave();

@@ -3,7 +3,7 @@
  *
  * The domain's word holds {now, mark, epoch}. A release that finds now above mark is the falling edge of a new maximum:
  * it stores mark = now and begins the next epoch. The event's epoch is the one its update of the domain's word was made in:
- * that compare-and-swap puts all events of the domain in one order. A site's word holds {now, mark, epoch} too, where
+ * that compare-and-swap puts all events of the domain in one order. An event that a thread holds back has the epoch it saw. A site's word holds {now, mark, epoch} too, where
  * mark is what the site held when its epoch began:
  *
  *   event epoch > site epoch   mark = now, epoch = event epoch, now += delta
@@ -11,9 +11,10 @@
  *   event epoch < site epoch   now += delta and mark += delta: it arrived late, but belongs before the edge
  *
  * Invariants, tested by number in tests/unit/test_peak.c:
- *   P1  with nothing in flight, the sites' `now` add up to the domain's.
+ *   P1  with nothing in flight, the sites' `now` add up to the domain's and what threads have pending.
  *   P2  with nothing in flight, kmem_site_peak_bytes() of all sites add up to the domain's peak, whatever the order in
- *       which the updates of the sites arrived.
+ *       which the updates of the sites arrived; with one thread, or exact, always; else but for what was pending in other
+ *       threads when the maximum was seen.
  *   P3  of several equal maxima the first is kept.
  *
  * The idea of falling-edge epochs is memray's (HighWaterMarkAggregator); the rule for late arrivals is what makes it work
@@ -21,23 +22,10 @@
  */
 #include "peak.h"
 
-#include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
-#include "kmem_words.h"
-
-/*
- * Two halves that may be torn: every use is checked by the compare-and-swap that follows, and a reader of a live capture
- * accepts an in-flight difference.
- */
-static struct kmem_peak_word
-load(const struct kmem_peak_word *at)
-{
-	return (struct kmem_peak_word){
-		.now = __atomic_load_n(&at->now, __ATOMIC_RELAXED),
-		.mark = __atomic_load_n(&at->mark, __ATOMIC_RELAXED),
-	};
-}
+bool peak_is_exact;
 
 /*
  * cmpxchg16b, emitted in place: libatomic would be one more dependency in the program, and may lock. The builtin is a full
@@ -57,57 +45,82 @@ replace(struct kmem_peak_word *at, struct kmem_peak_word *seen, struct kmem_peak
 	return found == before;
 }
 
-uint32_t
-peak_add(struct kmem_peak_word *domain, uint64_t bytes, uint64_t *total)
+/*
+ * Adds what is pending to the domain's word, sees whether that was a new maximum from which the total now falls, and adds
+ * delta: in one step, which puts all events of the domain in one order.
+ */
+static uint32_t
+add(struct kmem_peak_word *domain, struct peak_batch *batch, int64_t delta)
 {
-	struct kmem_peak_word seen = load(domain);
-	struct kmem_peak_word wanted;
-
-	do {
-		*total = kmem_peak_now(seen) + bytes;
-		wanted = kmem_peak_pack(*total, kmem_peak_mark(seen), kmem_peak_epoch(seen));
-	} while (!replace(domain, &seen, wanted));
-	return kmem_peak_epoch(seen);
-}
-
-uint32_t
-peak_sub(struct kmem_peak_word *domain, uint64_t bytes)
-{
-	struct kmem_peak_word seen = load(domain);
+	int64_t pending = batch != NULL ? batch->pending_bytes : 0;
+	struct kmem_peak_word seen = peak_load(domain);
 	struct kmem_peak_word wanted;
 	uint32_t epoch;
 
 	do {
-		uint64_t now = kmem_peak_now(seen);
-		uint64_t mark = kmem_peak_mark(seen);
+		int64_t now = kmem_peak_now_signed(seen) + pending;
+		int64_t mark = (int64_t)kmem_peak_mark(seen);
 
 		epoch = kmem_peak_epoch(seen);
-		if (now > mark) {
+		if (delta <= 0 && now > mark) {
 			mark = now;
 			epoch++;
 		}
-		wanted = kmem_peak_pack(now - bytes, mark, epoch);
+		wanted = kmem_peak_pack((uint64_t)(now + delta), (uint64_t)mark, epoch);
 	} while (!replace(domain, &seen, wanted));
+	if (batch != NULL)
+		batch->pending_bytes = 0;
 	return epoch;
+}
+
+/* The halves of an epoch may belong to two moments; only where the low one begins again does that matter. */
+static bool
+may_be_torn(struct kmem_peak_word seen)
+{
+	uint32_t low = kmem_peak_epoch(seen) & 0xffff;
+
+	return low == 0 || low == 0xffff;
+}
+
+uint32_t
+peak_gain(struct kmem_peak_word *domain, struct peak_batch *batch, uint64_t bytes)
+{
+	if (batch == NULL || peak_is_exact)
+		return add(domain, batch, (int64_t)bytes);
+
+	struct kmem_peak_word seen = peak_load(domain);
+	int64_t pending = batch->pending_bytes + (int64_t)bytes;
+
+	if (pending >= peak_batch_limit(kmem_peak_now_signed(seen)) || may_be_torn(seen))
+		return add(domain, batch, (int64_t)bytes);
+	batch->pending_bytes = pending;
+	return kmem_peak_epoch(seen);
+}
+
+uint32_t
+peak_release(struct kmem_peak_word *domain, struct peak_batch *batch, uint64_t bytes)
+{
+	if (batch == NULL || peak_is_exact)
+		return add(domain, batch, -(int64_t)bytes);
+
+	struct kmem_peak_word seen = peak_load(domain);
+	int64_t now = kmem_peak_now_signed(seen);
+	int64_t pending = batch->pending_bytes - (int64_t)bytes;
+
+	if (now + batch->pending_bytes > (int64_t)kmem_peak_mark(seen) || pending <= -peak_batch_limit(now) ||
+	    may_be_torn(seen))
+		return add(domain, batch, -(int64_t)bytes);
+	batch->pending_bytes = pending;
+	return kmem_peak_epoch(seen);
 }
 
 void
 peak_apply(struct kmem_peak_word *site, int64_t delta, uint32_t epoch)
 {
-	struct kmem_peak_word seen = load(site);
+	struct kmem_peak_word seen = peak_load(site);
 	struct kmem_peak_word wanted;
 
-	do {
-		uint64_t now = kmem_peak_now(seen);
-		uint64_t mark = kmem_peak_mark(seen);
-		uint32_t folded = kmem_peak_epoch(seen);
-
-		if (epoch > folded) {
-			mark = now;
-			folded = epoch;
-		} else if (epoch < folded) {
-			mark += (uint64_t)delta;
-		}
-		wanted = kmem_peak_pack(now + (uint64_t)delta, mark, folded);
-	} while (!replace(site, &seen, wanted));
+	do
+		wanted = peak_applied(seen, delta, epoch);
+	while (!replace(site, &seen, wanted));
 }

@@ -1,23 +1,93 @@
 /*
- * peak.h - who held the memory when the total was highest? Exactly, in O(1) per event, without a lock.
+ * peak.h - who held the memory when the total was highest? In O(1) per event, without a lock.
  *
- * Called by   tracker.c. Safe from any thread and signal handler: lock-free loops over one 16-byte word.
+ * Called by   tracker.c. Safe from any thread and signal handler: lock-free loops over one 16-byte word, and words that belong
+ *             to the calling thread.
  */
 #ifndef PEAK_H
 #define PEAK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "kmem_format.h"
+#include "kmem_words.h"
 
 /*
- * Change the total of a domain; both return the event's epoch, which the site's update needs.
- * peak_add also returns the new total.
+ * What one thread has not added to a domain's total yet. Small events add up here, so that threads do not fight over one
+ * cache line; it is added when it is worth peak_batch_limit(), and before a release that may be the fall from a new maximum: a
+ * program with one thread has exact peaks. With n threads a maximum may be off by n times the limit.
  */
-uint32_t peak_add(struct kmem_peak_word *domain, uint64_t bytes, uint64_t *total);
-uint32_t peak_sub(struct kmem_peak_word *domain, uint64_t bytes);
+struct peak_batch {
+	int64_t pending_bytes;
+};
 
-/* Change what a site holds, by an event of that epoch. delta may be negative. */
+extern bool peak_is_exact; // KMEMSHIM_EXACT=1: every event is added at once. Set before the first event.
+
+/* Bytes that a thread may hold back at that total: a 4096th of it, 4 KiB to 64 KiB. */
+static inline int64_t
+peak_batch_limit(int64_t total)
+{
+	int64_t limit = total >> 12;
+
+	return limit < 4096 ? 4096 : limit > 65536 ? 65536 : limit;
+}
+
+/*
+ * Change the total of a domain by one event; batch NULL: at once. Both return the event's epoch, which the site's update needs.
+ * A change of 0 is a release: the first of equal maxima counts (P3).
+ */
+uint32_t peak_gain(struct kmem_peak_word *domain, struct peak_batch *batch, uint64_t bytes);
+uint32_t peak_release(struct kmem_peak_word *domain, struct peak_batch *batch, uint64_t bytes);
+
+/* Change what a site's record holds, by an event of that epoch. Any number of threads may do so at once. */
 void peak_apply(struct kmem_peak_word *site, int64_t delta, uint32_t epoch);
+
+/*
+ * Two halves that may be torn: every use is checked by the compare-and-swap that follows, or is an estimate; a reader of a live
+ * capture accepts an in-flight difference.
+ */
+static inline struct kmem_peak_word
+peak_load(const struct kmem_peak_word *at)
+{
+	return (struct kmem_peak_word){
+		.now = __atomic_load_n(&at->now, __ATOMIC_RELAXED),
+		.mark = __atomic_load_n(&at->mark, __ATOMIC_RELAXED),
+	};
+}
+
+/* The site's word after an event. */
+static inline struct kmem_peak_word
+peak_applied(struct kmem_peak_word word, int64_t delta, uint32_t epoch)
+{
+	uint64_t now = kmem_peak_now(word);
+	uint64_t mark = kmem_peak_mark(word);
+	uint32_t folded = kmem_peak_epoch(word);
+
+	if (epoch > folded) {
+		mark = now;
+		folded = epoch;
+	} else if (epoch < folded) {
+		mark += (uint64_t)delta;
+	}
+	return kmem_peak_pack(now + (uint64_t)delta, mark, folded);
+}
+
+/* The same for a record that only the calling thread changes: no locked instruction. */
+static inline void
+peak_apply_own(struct kmem_peak_word *site, int64_t delta, uint32_t epoch)
+{
+	struct kmem_peak_word seen = *site;
+	struct kmem_peak_word wanted = peak_applied(seen, delta, epoch);
+
+	/*
+	 * relaxed: a reader of a live capture accepts an in-flight difference. The mark first: whoever is killed in between leaves
+	 * an old epoch, for which `now` counts.
+	 */
+	if (wanted.mark != seen.mark)
+		__atomic_store_n(&site->mark, wanted.mark, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_store_n(&site->now, wanted.now, __ATOMIC_RELAXED);
+}
 
 #endif

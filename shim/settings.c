@@ -119,6 +119,7 @@ static const struct {
 	{ "PYTHON", parse_switch, &settings.python, "0 or 1" },
 	{ "NATIVE", parse_full, &settings.native_full, "cut or full" },
 	{ "IMPORTS", parse_full, &settings.imports_full, "cut or full" },
+	{ "EXACT", parse_switch, &settings.exact, "0 or 1" },
 	{ "VERIFY", parse_size, &settings.verify_every, "a number; 0 turns it off" },
 	{ "SITES", parse_sites, &settings.sites_max, "a number from 64 to 2M" },
 };

@@ -19,6 +19,7 @@ struct settings {
 	bool python;              // KMEMSHIM_PYTHON=0 turns Python frames off
 	bool native_full;         // KMEMSHIM_NATIVE=full keeps native frames below the innermost evaluator
 	bool imports_full;        // KMEMSHIM_IMPORTS=full keeps what happens inside library imports apart
+	bool exact;               // KMEMSHIM_EXACT=1: every event is added to the domain's total at once
 	uint64_t verify_every;    // KMEMSHIM_VERIFY=n: each nth walk is repeated by libunwind; 0 = off
 	uint64_t sites_max;       // KMEMSHIM_SITES: budget of call sites
 };

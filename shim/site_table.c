@@ -5,10 +5,13 @@
  * changes, so a site's index means the same for the life of the process and in the file. A match of the hash is verified
  * against the stored frames.
  *
+ * The index leads to one record of a stack and domain; those of other threads hang on it in a ring (kmem_site.twin, 0 = alone).
+ *
  * Invariants, tested by number in tests/unit/test_site_table.c (S1 to S5 are at struct kmem_site):
  *   T1  an entry leads to a complete site: it is stored with release after stack and site are written.
- *   T2  two threads that bring the same new stack at once may store it twice; one entry wins, the other site stays without
- *       counters for good.
+ *   T2  two threads that bring the same new stack at once may store it twice; one entry wins, the other record joins its ring.
+ *       Two without a slot may leave one without counters for good.
+ *   T3  a ring only grows, and a record joins it complete; from every record of a ring all that were in it before are reached.
  */
 #include "site_table.h"
 
@@ -74,6 +77,27 @@ site_table_at(uint32_t index_plus_one)
 	return capture_file_at(KMEM_SECTION_SITES, index_plus_one - 1);
 }
 
+/* ---- stacks ---- */
+
+/* Are these the stored stack's words? It may share its outer ones with others. */
+static bool
+is_stored_stack(uint32_t stack_index, const uint64_t *frames, uint32_t count)
+{
+	for (;;) {
+		const struct kmem_stack *stored = capture_file_at(KMEM_SECTION_RECORDS, stack_index - 1);
+		uint32_t shared = stored->frame_count - stored->own_count; // words of the stack it leads to
+		uint32_t here = count > shared ? count - shared : 0;       // of ours that stand in this record, at its outer end
+
+		if (memcmp(stored->frames + (stored->own_count - here), frames, here * sizeof(frames[0])) != 0)
+			return false;
+		frames += here;
+		count -= here;
+		if (count == 0)
+			return true;
+		stack_index = stored->record.previous;
+	}
+}
+
 static bool
 is_same(uint32_t site_index, const struct call_stack *stack, unsigned domain)
 {
@@ -83,52 +107,88 @@ is_same(uint32_t site_index, const struct call_stack *stack, unsigned domain)
 
 	return site->domain == domain && stored->record.flags == stack->flags &&
 	       stored->frame_count == stack->frame_count && stored->omitted == stack->omitted &&
-	       memcmp(stored->frames, stack->frames, stack->frame_count * sizeof(stack->frames[0])) == 0;
+	       is_stored_stack(stack_index, stack->frames, stack->frame_count);
+}
+
+static uint32_t
+module_generation(void)
+{
+	return atomic_load_explicit(&capture_file_header()->module_generation, memory_order_relaxed);
+}
+
+/* How many outer words the stack shares with the one that this thread stored last. */
+static uint32_t
+shared_frames(const struct site_owner *owner, const struct call_stack *stack)
+{
+	uint32_t most;
+	uint32_t shared = 0;
+
+	if (owner == NULL || owner->last_stack == 0 || owner->last_generation != module_generation())
+		return 0;
+	const struct kmem_stack *last = capture_file_at(KMEM_SECTION_RECORDS, owner->last_stack - 1);
+
+	if (last->chain == KMEM_STACK_CHAIN_MAX)
+		return 0;
+	most = owner->last_count < stack->frame_count ? owner->last_count : stack->frame_count;
+	while (shared < most && owner->last_frames[owner->last_count - 1 - shared] ==
+	                            stack->frames[stack->frame_count - 1 - shared])
+		shared++;
+	return shared;
+}
+
+static void
+remember_stack(struct site_owner *owner, const struct call_stack *stack, uint32_t index)
+{
+	owner->last_stack = index + 1;
+	owner->last_generation = module_generation();
+	owner->last_count = stack->frame_count;
+	memcpy(owner->last_frames, stack->frames, stack->frame_count * sizeof(stack->frames[0]));
 }
 
 /* Writes the stack's record; index + 1, or 0 without room. */
 static uint32_t
-store_stack(const struct call_stack *stack)
+store_stack(struct site_owner *owner, const struct call_stack *stack)
 {
-	size_t frame_bytes = stack->frame_count * sizeof(stack->frames[0]);
+	uint32_t shared = shared_frames(owner, stack);
+	uint32_t own_count = stack->frame_count - shared;
+	size_t own_bytes = own_count * sizeof(stack->frames[0]);
 	uint32_t index;
-	struct kmem_stack *stored = capture_file_append(KMEM_SECTION_RECORDS, sizeof(*stored) + frame_bytes, &index);
+	struct kmem_stack *stored = capture_file_append(KMEM_SECTION_RECORDS, sizeof(*stored) + own_bytes, &index);
 
 	if (stored == NULL)
 		return 0;
-	/* First the modules: a new one may raise the generation that this stack belongs to. */
-	for (uint32_t i = 0; i < stack->frame_count; i++) {
+	/* First the modules: a new one may raise the generation that this stack belongs to. Those of shared frames are noted. */
+	for (uint32_t i = 0; i < own_count; i++) {
 		if ((stack->frames[i] & KMEM_FRAME_PYTHON) == 0)
 			module_map_note_pc(stack->frames[i] & KMEM_FRAME_PC_MASK);
 	}
 	stored->record.type = KMEM_RECORD_STACK;
 	stored->record.flags = stack->flags;
-	stored->record.bytes = (uint32_t)(sizeof(*stored) + frame_bytes);
+	stored->record.bytes = (uint32_t)(sizeof(*stored) + own_bytes);
 	stored->frame_count = stack->frame_count;
+	stored->own_count = own_count;
+	if (shared != 0) {
+		const struct kmem_stack *last = capture_file_at(KMEM_SECTION_RECORDS, owner->last_stack - 1);
+
+		stored->record.previous = owner->last_stack;
+		stored->chain = last->chain + 1;
+	}
 	stored->omitted = stack->omitted;
 	stored->omitted_at = stack->omitted_at;
-	stored->module_generation = atomic_load_explicit(&capture_file_header()->module_generation,
-	                                                 memory_order_relaxed);
-	memcpy(stored->frames, stack->frames, frame_bytes);
+	stored->module_generation = module_generation();
+	memcpy(stored->frames, stack->frames, own_bytes);
 	capture_file_seal_record(&stored->record);
+	if (owner != NULL)
+		remember_stack(owner, stack, index);
 	return index + 1;
 }
 
-static uint32_t
-store_site(const struct call_stack *stack, unsigned domain, uint8_t clock)
-{
-	uint32_t stack_index = store_stack(stack);
-	uint32_t index;
-	struct kmem_site *site;
+/* ---- records ---- */
 
-	if (stack_index == 0 ||
-	    (site = capture_file_append(KMEM_SECTION_SITES, sizeof(*site), &index)) == NULL)
-		return 0;
-	site->domain = (uint16_t)domain;
-	site->first_epoch = clock;
-	/* release: domain and frames before the index that leads to them (S1, F1). Pairs with the reader's acquire. */
-	atomic_store_explicit(&site->stack, stack_index, memory_order_release);
-	return index + 1;
+static uint16_t
+slot_of(const struct site_owner *owner)
+{
+	return owner != NULL ? owner->slot : 0;
 }
 
 static bool
@@ -140,44 +200,177 @@ has_budget(void)
 }
 
 static uint32_t
-find(const struct call_stack *stack, unsigned domain, uint8_t clock, bool is_in_budget)
+store_site(uint32_t stack_index, unsigned domain, uint16_t slot, uint8_t clock)
 {
-	uint64_t hash = (stack->hash ^ domain) * UINT64_C(0x9e3779b97f4a7c15);
+	uint32_t index;
+	struct kmem_site *site = capture_file_append(KMEM_SECTION_SITES, sizeof(*site), &index);
+
+	if (site == NULL)
+		return 0;
+	site->domain = (uint8_t)domain;
+	site->slot = slot;
+	site->first_epoch = clock;
+	/* release: domain and frames before the index that leads to them (S1, F1). Pairs with the reader's acquire. */
+	atomic_store_explicit(&site->stack, stack_index, memory_order_release);
+	return index + 1;
+}
+
+/* The slot's record in the ring that leads through this one; 0 = it has none there. */
+static uint32_t
+find_in_ring(uint32_t start, uint16_t slot)
+{
+	uint32_t at = start;
+
+	do {
+		const struct kmem_site *site = site_table_at(at);
+
+		if (site->slot == slot)
+			return at;
+		/* acquire: pairs with join_ring() (T3). */
+		at = atomic_load_explicit(&site->twin, memory_order_acquire);
+	} while (at != 0 && at != start);
+	return 0;
+}
+
+static void
+join_ring(uint32_t at, uint32_t fresh)
+{
+	struct kmem_site *site = site_table_at(at);
+	uint32_t next = atomic_load_explicit(&site->twin, memory_order_relaxed);
+
+	do
+		atomic_store_explicit(&site_table_at(fresh)->twin, next != 0 ? next : at, memory_order_relaxed);
+	while (!atomic_compare_exchange_weak_explicit(&site->twin, &next, fresh, memory_order_release, // T3
+	                                              memory_order_relaxed));
+}
+
+static uint32_t
+find_or_join(uint32_t start, uint16_t slot, uint8_t clock, bool is_in_budget)
+{
+	uint32_t found = find_in_ring(start, slot);
+
+	if (found == 0 && (is_in_budget || has_budget())) {
+		const struct kmem_site *site = site_table_at(start);
+
+		found = store_site(atomic_load_explicit(&site->stack, memory_order_relaxed), site->domain, slot, clock);
+		if (found != 0)
+			join_ring(start, found);
+	}
+	return found;
+}
+
+static uint64_t
+hash_of(const struct call_stack *stack, unsigned domain)
+{
+	return (stack->hash ^ domain) * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+static uint32_t
+find(struct site_owner *owner, const struct call_stack *stack, unsigned domain, uint8_t clock, bool is_in_budget)
+{
+	uint64_t hash = hash_of(stack, domain);
 	uint64_t tag = hash & UINT64_C(0xffffffff00000000);
 	_Atomic uint64_t *index = entries_of_index();
+	uint64_t mask = entry_count() - 1;
 	uint32_t fresh = 0;
 
 	for (uint64_t probe = 0; index != NULL && probe < PROBES_MAX; probe++) {
-		_Atomic uint64_t *entry = &index[((hash >> 20) + probe) & (entry_count() - 1)];
+		_Atomic uint64_t *entry = &index[((hash >> 20) + probe) & mask];
 		/* acquire: pairs with the claim below (T1). */
 		uint64_t seen = atomic_load_explicit(entry, memory_order_acquire);
 
 		if (seen == 0) {
-			if (fresh == 0 && (!is_in_budget || (fresh = store_site(stack, domain, clock)) == 0))
+			if (fresh == 0 && (is_in_budget || has_budget())) {
+				uint32_t stack_index = store_stack(owner, stack);
+
+				if (stack_index != 0)
+					fresh = store_site(stack_index, domain, slot_of(owner), clock);
+			}
+			if (fresh == 0)
 				return 0;
 			/* release: T1; acquire: the winner's site, when the race is lost. */
 			if (atomic_compare_exchange_strong_explicit(entry, &seen, tag | fresh, memory_order_acq_rel,
 			                                            memory_order_acquire))
 				return fresh;
 		}
-		if ((seen & UINT64_C(0xffffffff00000000)) == tag && is_same((uint32_t)seen, stack, domain))
-			return (uint32_t)seen;
+		if ((seen & UINT64_C(0xffffffff00000000)) != tag || !is_same((uint32_t)seen, stack, domain))
+			continue;
+		if (fresh == 0 || site_table_at((uint32_t)seen)->slot == slot_of(owner))
+			return find_or_join((uint32_t)seen, slot_of(owner), clock, is_in_budget);
+		join_ring((uint32_t)seen, fresh); // T2
+		return fresh;
 	}
 	return 0;
 }
 
-uint32_t
-site_table_find(const struct call_stack *stack, unsigned domain, uint8_t clock)
+static uint32_t
+find_folded(struct site_owner *owner, unsigned domain, uint8_t clock)
 {
 	static const struct call_stack folded = { .hash = 1, .flags = KMEM_STACK_FOLDED };
-	uint32_t found = find(stack, domain, clock, has_budget());
+	uint32_t found = find(owner, &folded, domain, clock, true);
 
-	if (found != 0)
-		return found;
-	found = find(&folded, domain, clock, true);
 	if (found != 0) // else the caller counts a lost event
 		capture_file_lost(KMEM_LOST_SITES, 1);
 	return found;
+}
+
+uint32_t
+site_table_find(struct site_owner *owner, const struct call_stack *stack, unsigned domain, uint8_t clock)
+{
+	uint64_t hash = hash_of(stack, domain);
+	uint64_t place = hash >> 32 & (SITE_OWNER_FOUND - 1);
+	uint32_t found;
+
+	if (owner != NULL && owner->found[place].site != 0 && owner->found[place].hash == hash &&
+	    is_same(owner->found[place].site, stack, domain))
+		return owner->found[place].site;
+	found = find(owner, stack, domain, clock, false);
+	if (found == 0)
+		return find_folded(owner, domain, clock);
+	if (owner != NULL) {
+		owner->found[place].hash = hash;
+		owner->found[place].site = found;
+	}
+	return found;
+}
+
+uint32_t
+site_table_own(struct site_owner *owner, uint32_t site, uint8_t clock)
+{
+	uint64_t place = site & (SITE_OWNER_OWN - 1);
+	uint32_t found;
+
+	if (site_table_at(site)->slot == slot_of(owner))
+		return site;
+	if (owner != NULL && owner->own[place].other == site)
+		return owner->own[place].own;
+	found = find_or_join(site, slot_of(owner), clock, false);
+	if (found == 0)
+		return find_folded(owner, site_table_at(site)->domain, clock);
+	if (owner != NULL) {
+		owner->own[place].other = site;
+		owner->own[place].own = found;
+	}
+	return found;
+}
+
+void
+site_table_totals(struct site_totals totals[KMEM_DOMAINS_MAX])
+{
+	uint32_t count = capture_file_count(KMEM_SECTION_SITES);
+
+	memset(totals, 0, KMEM_DOMAINS_MAX * sizeof(totals[0]));
+	/* relaxed: counters, which go on meanwhile. */
+	for (uint32_t i = 1; i <= count; i++) {
+		const struct kmem_site *site = site_table_at(i);
+		struct site_totals *total = &totals[site->domain % KMEM_DOMAINS_MAX];
+		uint64_t allocated_count = atomic_load_explicit(&site->allocated_count, memory_order_relaxed);
+
+		total->allocated_count += allocated_count;
+		total->live_count += allocated_count - atomic_load_explicit(&site->freed_count, memory_order_relaxed);
+		total->live_bytes += atomic_load_explicit(&site->allocated_bytes, memory_order_relaxed) -
+		                     atomic_load_explicit(&site->freed_bytes, memory_order_relaxed);
+	}
 }
 
 void

@@ -1,7 +1,7 @@
 /*
  * site_table.h - which call site is this?
  *
- * Maps (stack, domain) to one dense record in the capture; the hash index is private memory.
+ * Maps (stack, domain, thread slot) to one dense record in the capture; the hash index is private memory.
  *
  * Called by   tracker.c, inside the reentry guard.
  * Safe from   any thread and signal handler; lock-free; no allocation.
@@ -16,10 +16,44 @@
 #include "call_stack.h"
 #include "kmem_format.h"
 
-/* Index + 1 of the site; 0 = none. `clock` is the generation clock, for a new site. */
-uint32_t site_table_find(const struct call_stack *stack, unsigned domain, uint8_t clock);
+#define SITE_OWNER_FOUND 512 // powers of two
+#define SITE_OWNER_OWN 256
+
+/*
+ * Whose records? A thread with a slot has one of these in its own memory; zeroed is empty. Behind `slot` there are small tables in
+ * front of the shared ones, each entry the last one of its place.
+ */
+struct site_owner {
+	uint16_t slot;               // 1 and more
+	struct {
+		uint64_t hash;           // of stack and domain; 0 = empty
+		uint32_t site;
+	} found[SITE_OWNER_FOUND];
+	struct {
+		uint32_t other;          // a record of another thread; 0 = empty
+		uint32_t own;            // this thread's with the same stack and domain
+	} own[SITE_OWNER_OWN];
+	uint32_t last_stack;         // index + 1 of the stack that this thread stored last; 0 = none
+	uint32_t last_generation;    // its module generation
+	uint32_t last_count;
+	uint64_t last_frames[KMEM_STACK_FRAMES_MAX];
+};
+
+/* Index + 1 of this thread's record; 0 = none. owner NULL: the thread has no slot. `clock` is the generation clock, for a new one. */
+uint32_t site_table_find(struct site_owner *owner, const struct call_stack *stack, unsigned domain, uint8_t clock);
+
+/* This thread's record of the same stack and domain as that one; 0 = no room for any. */
+uint32_t site_table_own(struct site_owner *owner, uint32_t site, uint8_t clock);
 
 struct kmem_site *site_table_at(uint32_t index_plus_one);
+
+/* What all records of each domain add up to. */
+struct site_totals {
+	uint64_t live_bytes;
+	uint64_t live_count;
+	uint64_t allocated_count;
+};
+void site_table_totals(struct site_totals totals[KMEM_DOMAINS_MAX]); // one pass over all records
 
 void site_table_clear(void); // forked child: one thread; the capture is empty
 

@@ -1,8 +1,8 @@
 /*
  * tracker.c - the order of the steps (see tracker.h for the rules R1 to R7).
  *
- *   allocation   stack -> site -> books (generation, domain, site) -> pointer map -> heartbeat
- *   release      pointer map -> books
+ *   allocation   stack -> site -> books (generation, domain, record of the site) -> pointer map -> heartbeat
+ *   release      pointer map -> books (domain, this thread's record of the site)
  *
  * The books are written before the address is in the map, and the address is in the map before the program gets it: a
  * release can never be booked before its allocation.
@@ -23,6 +23,7 @@
 #include "python_frames.h"
 #include "range_map.h"
 #include "site_table.h"
+#include "thread_slot.h"
 
 #define ATTEMPT_MIN_BYTES ((size_t)1 << 20)
 
@@ -47,48 +48,96 @@ is_teardown(void)
 
 /* ---- books ---- */
 
-/*
- * Two views of the same event: `net` is what the domain's total sees, so that a realloc is no false peak of old and new
- * together. relaxed everywhere but at freed: counters, summed by the reader (S4).
- */
-static void
-book_born(struct kmem_domain_row *row, struct kmem_site *site, uint64_t bytes, uint32_t epoch)
+/* A counter that only its own thread changes. relaxed: a reader sums (S4). */
+static inline void
+add_own(_Atomic uint64_t *counter, uint64_t value)
 {
-	atomic_fetch_add_explicit(&row->allocated_bytes, bytes, memory_order_relaxed);
-	atomic_fetch_add_explicit(&row->allocated_count, 1, memory_order_relaxed);
+	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + value, memory_order_relaxed);
+}
+
+static void
+book_born(struct kmem_site *site, uint64_t bytes, uint32_t epoch)
+{
+	if (__builtin_expect(site->slot != 0, 1)) {
+		add_own(&site->allocated_bytes, bytes);
+		add_own(&site->allocated_count, 1);
+		peak_apply_own(&site->peak, (int64_t)bytes, epoch);
+		return;
+	}
 	atomic_fetch_add_explicit(&site->allocated_bytes, bytes, memory_order_relaxed);
 	atomic_fetch_add_explicit(&site->allocated_count, 1, memory_order_relaxed);
 	peak_apply(&site->peak, (int64_t)bytes, epoch);
 }
 
 static void
-book_dead(struct kmem_domain_row *row, struct kmem_site *site, uint64_t bytes, bool is_whole, uint32_t epoch)
+book_dead(struct kmem_site *site, uint64_t bytes, bool is_whole, uint32_t epoch)
 {
-	uint64_t count = is_whole ? 1 : 0;
-
-	atomic_fetch_add_explicit(&row->freed_bytes, bytes, memory_order_release); // S4
-	atomic_fetch_add_explicit(&row->freed_count, count, memory_order_release);
-	atomic_fetch_add_explicit(&site->freed_bytes, bytes, memory_order_release);
-	atomic_fetch_add_explicit(&site->freed_count, count, memory_order_release);
+	if (__builtin_expect(site->slot != 0, 1)) {
+		add_own(&site->freed_bytes, bytes);
+		add_own(&site->freed_count, is_whole);
+		peak_apply_own(&site->peak, -(int64_t)bytes, epoch);
+		return;
+	}
+	atomic_fetch_add_explicit(&site->freed_bytes, bytes, memory_order_relaxed);
+	atomic_fetch_add_explicit(&site->freed_count, is_whole, memory_order_relaxed);
 	peak_apply(&site->peak, -(int64_t)bytes, epoch);
 }
 
-static struct kmem_domain_row *
-row_in_use(unsigned domain)
+/* The heap's small events add up in the thread; other domains have few. */
+static struct peak_batch *
+batch_of(struct thread_slot *slot, unsigned domain)
 {
-	struct kmem_domain_row *row = capture_file_domain(domain);
+	return slot != NULL && domain == KMEM_DOMAIN_HEAP ? &slot->heap : NULL;
+}
 
-	if (atomic_load_explicit(&row->is_used, memory_order_relaxed) == 0)
-		atomic_store_explicit(&row->is_used, 1, memory_order_relaxed);
-	return row;
+static struct site_owner *
+owner_of(struct thread_slot *slot)
+{
+	return slot != NULL ? &slot->owner : NULL;
+}
+
+static uint64_t
+live_bytes(unsigned domain)
+{
+	int64_t now = kmem_peak_now_signed(peak_load(&capture_file_domain(domain)->peak));
+
+	return now > 0 ? (uint64_t)now : 0;
 }
 
 static uint64_t
 live_host_bytes(void)
 {
-	return kmem_peak_now(capture_file_domain(KMEM_DOMAIN_HEAP)->peak) +
-	       kmem_peak_now(capture_file_domain(KMEM_DOMAIN_MMAP)->peak) +
-	       kmem_peak_now(capture_file_domain(KMEM_DOMAIN_SHARED)->peak);
+	return live_bytes(KMEM_DOMAIN_HEAP) + live_bytes(KMEM_DOMAIN_MMAP) + live_bytes(KMEM_DOMAIN_SHARED);
+}
+
+/* With several threads the peak may be off by what they hold back. */
+static void
+note_peak_error(uint32_t threads)
+{
+	_Atomic uint32_t *error = &capture_file_header()->peak_error_bytes;
+	uint64_t bytes = threads * (uint64_t)peak_batch_limit((int64_t)live_bytes(KMEM_DOMAIN_HEAP));
+	uint32_t seen = atomic_load_explicit(error, memory_order_relaxed);
+
+	while (seen < bytes && !atomic_compare_exchange_weak_explicit(error, &seen, (uint32_t)bytes, memory_order_relaxed,
+	                                                              memory_order_relaxed))
+		;
+}
+
+/* After an allocation. What a thread holds back shows in no total: there is nothing to look at. */
+static void
+look_after(const struct peak_batch *batch)
+{
+	uint32_t threads;
+
+	if (batch != NULL && batch->pending_bytes != 0) {
+		if (heartbeat_is_due())
+			heartbeat_take(live_host_bytes());
+		return;
+	}
+	threads = thread_slot_count();
+	if (threads > 1 && !peak_is_exact)
+		note_peak_error(threads);
+	heartbeat_after(live_host_bytes());
 }
 
 static void
@@ -99,12 +148,13 @@ lose_event(uint64_t bytes)
 }
 
 static uint32_t
-site_here(const void *hook_frame, unsigned domain, uint8_t clock)
+site_here(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint8_t clock)
 {
-	const struct call_stack *stack = call_stack_take(hook_frame);
-	uint32_t site = site_table_find(stack, domain, clock);
+	struct call_stack_memory *memory = slot != NULL ? &slot->stack : NULL;
+	const struct call_stack *stack = call_stack_take(memory, hook_frame);
+	uint32_t site = site_table_find(owner_of(slot), stack, domain, clock);
 
-	call_stack_give_back(stack);
+	call_stack_give_back(memory, stack);
 	return site;
 }
 
@@ -115,40 +165,69 @@ drives_clock(unsigned domain)
 	return domain != KMEM_DOMAIN_RESERVED && domain != KMEM_DOMAIN_FILE;
 }
 
-/* Everything about a new block but its address. site 0: it could not be booked. */
+/* Site and generation of a new block. site 0: it cannot be booked. */
 static struct address_block
-born(const void *hook_frame, unsigned domain, uint64_t bytes)
+place(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t bytes)
 {
 	uint8_t clock = generations_tick(drives_clock(domain) ? bytes : 0);
-	struct address_block block = { .bytes = bytes, .site = site_here(hook_frame, domain, clock) };
-	struct kmem_site *site;
-	uint64_t total;
+	struct address_block block = { .bytes = bytes, .site = site_here(slot, hook_frame, domain, clock) };
 
-	if (block.site == 0) {
+	if (block.site == 0)
 		lose_event(bytes);
-		return block;
-	}
-	site = site_table_at(block.site);
-	block.generation = generations_born(site, block.site, clock);
-	book_born(row_in_use(domain), site, bytes, peak_add(&capture_file_domain(domain)->peak, bytes, &total));
+	else
+		block.generation = generations_born(site_table_at(block.site), block.site, clock);
 	return block;
 }
 
-static void
-dead(struct address_block block, uint64_t bytes, bool is_whole)
+/* Everything about a new block but its address. site 0: it could not be booked. */
+static struct address_block
+born(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t bytes)
 {
-	struct kmem_site *site = site_table_at(block.site);
-	struct kmem_domain_row *row = capture_file_domain(site->domain);
+	struct address_block block = place(slot, hook_frame, domain, bytes);
+
+	if (block.site != 0)
+		book_born(site_table_at(block.site), bytes,
+		          peak_gain(&capture_file_domain(domain)->peak, batch_of(slot, domain), bytes));
+	return block;
+}
+
+/* A release is booked in the record of the thread that makes it; the generation is the block's own record's. */
+static void
+book_release(struct thread_slot *slot, struct address_block block, uint64_t bytes, bool is_whole, uint32_t epoch)
+{
+	uint32_t own = site_table_own(owner_of(slot), block.site, generations_clock());
 
 	if (is_whole)
-		generations_died(site, block.generation);
-	book_dead(row, site, bytes, is_whole, peak_sub(&row->peak, bytes));
+		generations_died(site_table_at(block.site), block.generation);
+	if (own != 0)
+		book_dead(site_table_at(own), bytes, is_whole, epoch);
+	else
+		lose_event(bytes);
+}
+
+static void
+dead(struct thread_slot *slot, struct address_block block, uint64_t bytes, bool is_whole)
+{
+	unsigned domain = site_table_at(block.site)->domain;
+
+	book_release(slot, block, bytes, is_whole,
+	             peak_release(&capture_file_domain(domain)->peak, batch_of(slot, domain), bytes));
+}
+
+/* One event for the total: the net change. No change is a release: the first of equal maxima counts (P3). */
+static uint32_t
+net_change(struct thread_slot *slot, unsigned domain, uint64_t old_bytes, uint64_t bytes)
+{
+	struct kmem_peak_word *word = &capture_file_domain(domain)->peak;
+
+	return bytes > old_bytes ? peak_gain(word, batch_of(slot, domain), bytes - old_bytes)
+	                         : peak_release(word, batch_of(slot, domain), old_bytes - bytes);
 }
 
 /* ---- heap ---- */
 
 static void
-map_block(void *addr, struct address_block block)
+map_block(struct thread_slot *slot, void *addr, struct address_block block)
 {
 	struct address_block old;
 
@@ -157,11 +236,11 @@ map_block(void *addr, struct address_block block)
 		break;
 	case POINTER_MAP_REPLACED:
 		capture_file_lost(KMEM_LOST_MISSED_FREES, 1);
-		dead(old, old.bytes, true);
+		dead(slot, old, old.bytes, true);
 		break;
 	case POINTER_MAP_FULL:
 		/* Its release will not be seen: better not alive at all than alive for ever. */
-		dead(block, block.bytes, true);
+		dead(slot, block, block.bytes, true);
 		lose_event(block.bytes);
 		break;
 	}
@@ -170,14 +249,16 @@ map_block(void *addr, struct address_block block)
 void
 tracker_allocated(const void *hook_frame, void *addr, size_t bytes)
 {
+	struct thread_slot *slot;
 	struct address_block block;
 
 	if (is_teardown())
 		return;
-	block = born(hook_frame, KMEM_DOMAIN_HEAP, bytes);
+	slot = thread_slot_here();
+	block = born(slot, hook_frame, KMEM_DOMAIN_HEAP, bytes);
 	if (block.site != 0)
-		map_block(addr, block);
-	heartbeat_after(live_host_bytes());
+		map_block(slot, addr, block);
+	look_after(batch_of(slot, KMEM_DOMAIN_HEAP));
 }
 
 struct live_block
@@ -202,54 +283,42 @@ tracker_freed(void *addr)
 	struct live_block block = tracker_take(addr);
 
 	if (block.site != 0)
-		dead(block_of(block), block.bytes, true);
+		dead(thread_slot_here(), block_of(block), block.bytes, true);
 }
 
 void
 tracker_put_back(struct live_block block)
 {
 	if (block.site != 0)
-		map_block(block.addr, block_of(block));
+		map_block(thread_slot_here(), block.addr, block_of(block));
 }
 
 void
 tracker_resized(const void *hook_frame, struct live_block old, void *addr, size_t bytes)
 {
-	struct kmem_domain_row *row = row_in_use(KMEM_DOMAIN_HEAP);
-	uint8_t clock;
-	struct address_block block = { .bytes = bytes };
-	struct kmem_site *site;
-	uint64_t total;
+	struct thread_slot *slot = thread_slot_here();
+	struct address_block block;
 	uint32_t epoch;
 
 	if (addr == NULL || old.site == 0) {
 		if (old.site != 0)
-			dead(block_of(old), old.bytes, true);
+			dead(slot, block_of(old), old.bytes, true);
 		if (addr != NULL)
 			tracker_allocated(hook_frame, addr, bytes);
 		return;
 	}
 	if (is_teardown())
 		return;
-	clock = generations_tick(bytes);
-	block.site = site_here(hook_frame, KMEM_DOMAIN_HEAP, clock);
+	block = place(slot, hook_frame, KMEM_DOMAIN_HEAP, bytes);
 	if (block.site == 0) {
-		dead(block_of(old), old.bytes, true);
-		lose_event(bytes);
+		dead(slot, block_of(old), old.bytes, true);
 		return;
 	}
-	site = site_table_at(block.site);
-	block.generation = generations_born(site, block.site, clock);
-	/* One event for the total: the net change. No change is a release: the first of equal maxima counts (P3). */
-	if (bytes > old.bytes)
-		epoch = peak_add(&row->peak, bytes - old.bytes, &total);
-	else
-		epoch = peak_sub(&row->peak, old.bytes - bytes);
-	book_born(row, site, bytes, epoch);
-	generations_died(site_table_at(old.site), old.generation);
-	book_dead(row, site_table_at(old.site), old.bytes, true, epoch);
-	map_block(addr, block);
-	heartbeat_after(live_host_bytes());
+	epoch = net_change(slot, KMEM_DOMAIN_HEAP, old.bytes, bytes);
+	book_born(site_table_at(block.site), bytes, epoch);
+	book_release(slot, block_of(old), old.bytes, true, epoch);
+	map_block(slot, addr, block);
+	look_after(batch_of(slot, KMEM_DOMAIN_HEAP));
 }
 
 /* ---- requests ---- */
@@ -271,14 +340,16 @@ request_failed(const void *hook_frame, unsigned domain, uint64_t bytes, int erro
 	struct kmem_header *header = capture_file_header();
 	uint64_t number = atomic_fetch_add_explicit(&header->failed_count, 1, memory_order_relaxed) + 1;
 	struct kmem_failed *failed = &header->failed[number % KMEM_FAILED_MAX];
-	struct kmem_domain_row *row = row_in_use(domain);
+	struct site_totals totals[KMEM_DOMAINS_MAX];
 
+	site_table_totals(totals);
+	atomic_store_explicit(&capture_file_domain(domain)->is_used, 1, memory_order_relaxed);
 	atomic_store_explicit(&failed->sequence, 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release); // the 0 before the new contents
 	failed->bytes = bytes;
 	failed->monotonic_ns = heartbeat_now_ns();
-	failed->events_before = atomic_load_explicit(&row->allocated_count, memory_order_relaxed);
-	failed->site = site_here(hook_frame, domain, generations_clock());
+	failed->events_before = totals[domain].allocated_count;
+	failed->site = site_here(thread_slot_here(), hook_frame, domain, generations_clock());
 	failed->domain = (uint16_t)domain;
 	failed->error = error;
 	atomic_store_explicit(&failed->sequence, number, memory_order_release); // contents first
@@ -298,11 +369,13 @@ tracker_failed(const void *hook_frame, enum kmem_domain domain, size_t bytes, in
 static void
 pieces_dead(const struct range_pieces *pieces)
 {
+	struct thread_slot *slot = thread_slot_here();
+
 	for (uint32_t i = 0; i < pieces->count; i++) {
 		const struct range *piece = &pieces->piece[i];
 		struct address_block block = { .site = piece->site, .generation = piece->generation };
 
-		dead(block, piece->end - piece->start, piece->is_last_piece);
+		dead(slot, block, piece->end - piece->start, piece->is_last_piece);
 	}
 }
 
@@ -327,22 +400,24 @@ void
 tracker_mapped(const void *hook_frame, enum kmem_domain domain, void *addr, size_t bytes)
 {
 	uint64_t start = (uint64_t)addr;
+	struct thread_slot *slot;
 	struct address_block block;
 	struct range_pieces stale;
 
 	if (is_teardown())
 		return;
+	slot = thread_slot_here();
 	take_pieces(start, start + bytes, &stale);
 	if (stale.count != 0) { // unmapped without our seeing it
 		capture_file_lost(KMEM_LOST_MISSED_FREES, stale.count);
 		pieces_dead(&stale);
 	}
-	block = born(hook_frame, domain, bytes);
+	block = born(slot, hook_frame, domain, bytes);
 	if (block.site != 0 && !range_map_put(start, start + bytes, block.site, block.generation)) {
-		dead(block, bytes, true);
+		dead(slot, block, bytes, true);
 		lose_event(bytes);
 	}
-	heartbeat_after(live_host_bytes());
+	look_after(NULL);
 }
 
 void
@@ -366,17 +441,16 @@ tracker_unmap_end(const struct range_pieces *taken, bool was_released)
 void
 tracker_remapped(const void *hook_frame, const struct range_pieces *old, void *addr, size_t bytes)
 {
+	struct thread_slot *slot;
+	struct address_block block;
 	enum kmem_domain domain;
-	struct kmem_domain_row *row;
 	uint64_t start = (uint64_t)addr;
 	uint64_t old_bytes = 0;
-	uint64_t total;
 	uint32_t epoch;
 
 	if (old->count == 0) // we never saw it: it stays unknown
 		return;
 	domain = (enum kmem_domain)site_table_at(old->piece[0].site)->domain;
-	row = row_in_use(domain);
 	for (uint32_t i = 0; i < old->count; i++) {
 		if (site_table_at(old->piece[i].site)->domain != domain) { // a move across kinds: no net change to speak of
 			pieces_dead(old);
@@ -385,34 +459,25 @@ tracker_remapped(const void *hook_frame, const struct range_pieces *old, void *a
 		}
 		old_bytes += old->piece[i].end - old->piece[i].start;
 	}
-
-	uint8_t clock = generations_tick(drives_clock(domain) ? bytes : 0);
-	struct address_block block = { .bytes = bytes, .site = site_here(hook_frame, domain, clock) };
+	slot = thread_slot_here();
+	block = place(slot, hook_frame, domain, bytes);
 	if (block.site == 0) {
 		pieces_dead(old);
-		lose_event(bytes);
 		return;
 	}
-	struct kmem_site *site = site_table_at(block.site);
-	block.generation = generations_born(site, block.site, clock);
-	if (bytes > old_bytes)
-		epoch = peak_add(&row->peak, bytes - old_bytes, &total);
-	else
-		epoch = peak_sub(&row->peak, old_bytes - bytes);
-	book_born(row, site, bytes, epoch);
+	epoch = net_change(slot, domain, old_bytes, bytes);
+	book_born(site_table_at(block.site), bytes, epoch);
 	for (uint32_t i = 0; i < old->count; i++) {
 		const struct range *piece = &old->piece[i];
-		struct kmem_site *old_site = site_table_at(piece->site);
+		struct address_block gone = { .site = piece->site, .generation = piece->generation };
 
-		if (piece->is_last_piece)
-			generations_died(old_site, piece->generation);
-		book_dead(row, old_site, piece->end - piece->start, piece->is_last_piece, epoch);
+		book_release(slot, gone, piece->end - piece->start, piece->is_last_piece, epoch);
 	}
 	if (!range_map_put(start, start + bytes, block.site, block.generation)) {
-		dead(block, bytes, true);
+		dead(slot, block, bytes, true);
 		lose_event(bytes);
 	}
-	heartbeat_after(live_host_bytes());
+	look_after(NULL);
 }
 
 /* ---- devices ---- */
@@ -428,13 +493,15 @@ tracker_device_domain(int device)
 void
 tracker_device_allocated(const void *hook_frame, unsigned domain, uint64_t key, uint64_t bytes)
 {
+	struct thread_slot *slot;
 	struct address_block block;
 
 	if (is_teardown())
 		return;
-	block = born(hook_frame, domain, bytes);
+	slot = thread_slot_here();
+	block = born(slot, hook_frame, domain, bytes);
 	if (block.site != 0 && !address_table_put(&devices, key, block)) {
-		dead(block, bytes, true);
+		dead(slot, block, bytes, true);
 		lose_event(bytes);
 	}
 }
@@ -453,14 +520,14 @@ void
 tracker_device_put_back(struct live_block block)
 {
 	if (block.site != 0 && !address_table_put(&devices, (uint64_t)block.addr, block_of(block)))
-		dead(block_of(block), block.bytes, true);
+		dead(thread_slot_here(), block_of(block), block.bytes, true);
 }
 
 void
 tracker_device_freed(struct live_block block)
 {
 	if (block.site != 0)
-		dead(block_of(block), block.bytes, true);
+		dead(thread_slot_here(), block_of(block), block.bytes, true);
 }
 
 void
@@ -477,4 +544,5 @@ tracker_clear(void)
 	range_map_clear();
 	address_table_clear(&devices);
 	site_table_clear();
+	thread_slot_forked();
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "../random.h"
 #include "capture_file.h"
 #include "capture_life.h"
 #include "kmem_words.h"
@@ -14,12 +15,16 @@
 
 #define PYTHON(number) (KMEM_FRAME_PYTHON | (number)) // no module is looked up for these
 
+static struct site_owner owner;
+
 static int
 start_empty(void **state)
 {
 	(void)state;
 	capture_file_forked();
 	site_table_clear();
+	memset(&owner, 0, sizeof(owner));
+	owner.slot = 1;
 	settings.sites_max = 1u << 20;
 	return 0;
 }
@@ -53,7 +58,7 @@ site_count(void)
 static void
 T1_S1_S2_a_found_site_is_complete_and_stays_the_same(void **state)
 {
-	const uint32_t site = site_table_find(stack_of(1, 2, 3), KMEM_DOMAIN_MMAP, 9);
+	const uint32_t site = site_table_find(&owner, stack_of(1, 2, 3), KMEM_DOMAIN_MMAP, 9);
 	struct kmem_site before;
 
 	(void)state;
@@ -71,7 +76,7 @@ T1_S1_S2_a_found_site_is_complete_and_stays_the_same(void **state)
 	                               stored(site)->record.bytes - 4));
 	memcpy(&before, site_table_at(site), sizeof(before));
 	for (uint8_t clock = 10; clock < 20; clock++)
-		assert_int_equal(site_table_find(stack_of(1, 2, 3), KMEM_DOMAIN_MMAP, clock), site);
+		assert_int_equal(site_table_find(&owner, stack_of(1, 2, 3), KMEM_DOMAIN_MMAP, clock), site);
 	assert_memory_equal(&before, site_table_at(site), sizeof(before));
 	assert_int_equal(site_count(), 1);
 }
@@ -84,20 +89,20 @@ whatever_differs_makes_another_site(void **state)
 	size_t count = 0;
 
 	(void)state;
-	sites[count++] = site_table_find(&stack, 0, 1);
-	sites[count++] = site_table_find(&stack, 1, 1); // domain
+	sites[count++] = site_table_find(&owner, &stack, 0, 1);
+	sites[count++] = site_table_find(&owner, &stack, 1, 1); // domain
 	stack.frames[1]++;                              // a frame, and the hash collides
-	sites[count++] = site_table_find(&stack, 0, 1);
+	sites[count++] = site_table_find(&owner, &stack, 0, 1);
 	stack.frames[1]--;
 	stack.frame_count = 1;
-	sites[count++] = site_table_find(&stack, 0, 1);
+	sites[count++] = site_table_find(&owner, &stack, 0, 1);
 	stack.frame_count = 0;
-	sites[count++] = site_table_find(&stack, 0, 1);
+	sites[count++] = site_table_find(&owner, &stack, 0, 1);
 	stack.frame_count = 2;
 	stack.flags = KMEM_STACK_TRUNCATED;
-	sites[count++] = site_table_find(&stack, 0, 1);
+	sites[count++] = site_table_find(&owner, &stack, 0, 1);
 	stack.omitted = 7;
-	sites[count++] = site_table_find(&stack, 0, 1);
+	sites[count++] = site_table_find(&owner, &stack, 0, 1);
 	for (size_t i = 0; i < count; i++) {
 		assert_int_not_equal(sites[i], 0);
 		for (size_t k = 0; k < i; k++)
@@ -114,11 +119,11 @@ a_hundred_thousand_sites_are_all_found_again(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < COUNT; i++) // hashes that differ little: 64 sites each share one
-		sites[i] = site_table_find(stack_of(i, i, i / 64 + 1), i % 5, 1);
+		sites[i] = site_table_find(&owner, stack_of(i, i, i / 64 + 1), i % 5, 1);
 	assert_int_equal(site_count(), COUNT);
 	for (uint32_t i = 0; i < COUNT; i++) {
 		assert_int_equal(sites[i], i + 1);
-		assert_int_equal(site_table_find(stack_of(i, i, i / 64 + 1), i % 5, 1), sites[i]);
+		assert_int_equal(site_table_find(&owner, stack_of(i, i, i / 64 + 1), i % 5, 1), sites[i]);
 	}
 	assert_int_equal(capture_file_header()->losses[KMEM_LOST_SITES], 0);
 }
@@ -131,11 +136,11 @@ beyond_the_budget_one_folded_site_per_domain_stands_for_all(void **state)
 	(void)state;
 	settings.sites_max = 64;
 	for (uint32_t i = 0; i < 64; i++)
-		assert_int_equal(site_table_find(stack_of(i, i, i + 10), 0, 1), i + 1);
-	folded[0] = site_table_find(stack_of(1000, 1, 5000), 0, 1);
-	folded[1] = site_table_find(stack_of(1000, 1, 5000), 1, 1);
+		assert_int_equal(site_table_find(&owner, stack_of(i, i, i + 10), 0, 1), i + 1);
+	folded[0] = site_table_find(&owner, stack_of(1000, 1, 5000), 0, 1);
+	folded[1] = site_table_find(&owner, stack_of(1000, 1, 5000), 1, 1);
 	for (uint32_t i = 0; i < 500; i++)
-		assert_int_equal(site_table_find(stack_of(2000 + i, 1, 7000 + i), i % 2, 1), folded[i % 2]);
+		assert_int_equal(site_table_find(&owner, stack_of(2000 + i, 1, 7000 + i), i % 2, 1), folded[i % 2]);
 	assert_int_not_equal(folded[0], folded[1]);
 	for (unsigned domain = 0; domain < 2; domain++) {
 		assert_int_equal(stored(folded[domain])->record.flags, KMEM_STACK_FOLDED);
@@ -144,7 +149,7 @@ beyond_the_budget_one_folded_site_per_domain_stands_for_all(void **state)
 	}
 	assert_int_equal(capture_file_header()->losses[KMEM_LOST_SITES], 502); // events, not sites
 	for (uint32_t i = 0; i < 64; i++) // those that have a place keep it
-		assert_int_equal(site_table_find(stack_of(i, i, i + 10), 0, 1), i + 1);
+		assert_int_equal(site_table_find(&owner, stack_of(i, i, i + 10), 0, 1), i + 1);
 	assert_int_equal(site_count(), 66);
 }
 
@@ -153,11 +158,180 @@ clear_forgets_everything(void **state)
 {
 	(void)state;
 	for (uint32_t i = 0; i < 100; i++)
-		site_table_find(stack_of(i, i, i + 10), 0, 1);
-	capture_file_forked();
-	site_table_clear();
-	assert_int_equal(site_table_find(stack_of(50, 50, 60), 0, 1), 1);
+		site_table_find(&owner, stack_of(i, i, i + 10), 0, 1);
+	start_empty(state);
+	assert_int_equal(site_table_find(&owner, stack_of(50, 50, 60), 0, 1), 1);
 	assert_int_equal(stored(1)->frames[0], PYTHON(50));
+}
+
+/* ---- records of several threads ---- */
+
+static void
+S4_every_slot_has_a_record_of_its_own_with_the_same_stack(void **state)
+{
+	static struct site_owner other;
+	uint32_t mine;
+	uint32_t theirs;
+	uint32_t shared;
+
+	(void)state;
+	memset(&other, 0, sizeof(other));
+	other.slot = 7;
+	mine = site_table_find(&owner, stack_of(1, 2, 3), 4, 1);
+	theirs = site_table_find(&other, stack_of(1, 2, 3), 4, 2);
+	shared = site_table_find(NULL, stack_of(1, 2, 3), 4, 3);
+	assert_int_equal(site_count(), 3);
+	assert_int_equal(site_table_at(mine)->slot, 1);
+	assert_int_equal(site_table_at(theirs)->slot, 7);
+	assert_int_equal(site_table_at(shared)->slot, 0);
+	assert_int_equal(site_table_at(theirs)->stack, site_table_at(mine)->stack);
+	assert_int_equal(site_table_at(theirs)->domain, 4);
+	assert_int_equal(site_table_at(theirs)->first_epoch, 2);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(site_table_find(&owner, stack_of(1, 2, 3), 4, 9), mine);
+		assert_int_equal(site_table_find(&other, stack_of(1, 2, 3), 4, 9), theirs);
+		assert_int_equal(site_table_find(NULL, stack_of(1, 2, 3), 4, 9), shared);
+	}
+	assert_int_equal(site_count(), 3);
+}
+
+static void
+T3_from_every_record_a_thread_finds_its_own(void **state)
+{
+	enum { THREADS = 40 };
+	static struct site_owner owners[THREADS];
+	uint32_t records[THREADS];
+
+	(void)state;
+	memset(owners, 0, sizeof(owners));
+	for (uint16_t i = 0; i < THREADS; i++) {
+		owners[i].slot = (uint16_t)(i + 1);
+		/* by the stack, or because it frees a block of the one before */
+		records[i] = i % 3 == 0 ? site_table_find(&owners[i], stack_of(5, 6, 7), 0, 1)
+		                        : site_table_own(&owners[i], records[i - 1], 1);
+		assert_int_equal(site_table_at(records[i])->slot, i + 1);
+	}
+	for (unsigned i = 0; i < THREADS; i++) {
+		memset(&owners[i].found, 0, sizeof(owners[i].found));
+		memset(&owners[i].own, 0, sizeof(owners[i].own));
+		for (unsigned k = 0; k < THREADS; k++) {
+			assert_int_equal(site_table_own(&owners[i], records[k], 1), records[i]);
+			assert_int_equal(site_table_own(&owners[i], records[k], 1), records[i]); // remembered
+		}
+		assert_int_equal(site_table_find(&owners[i], stack_of(5, 6, 7), 0, 1), records[i]);
+	}
+	assert_int_equal(site_count(), THREADS);
+}
+
+static void
+without_budget_a_release_is_booked_on_the_folded_site(void **state)
+{
+	static struct site_owner other;
+	uint32_t mine[64];
+
+	(void)state;
+	memset(&other, 0, sizeof(other));
+	other.slot = 2;
+	settings.sites_max = 64;
+	for (uint32_t i = 0; i < 64; i++)
+		mine[i] = site_table_find(&owner, stack_of(i, i, i + 10), 3, 1);
+	for (uint32_t i = 0; i < 64; i++) {
+		uint32_t theirs = site_table_own(&other, mine[i], 1);
+
+		assert_int_equal(stored(theirs)->record.flags, KMEM_STACK_FOLDED);
+		assert_int_equal(site_table_at(theirs)->slot, 2);
+		assert_int_equal(site_table_at(theirs)->domain, 3);
+	}
+	assert_int_equal(capture_file_header()->losses[KMEM_LOST_SITES], 64);
+}
+
+static void
+totals_are_the_sums_over_all_records(void **state)
+{
+	struct site_totals totals[KMEM_DOMAINS_MAX];
+
+	(void)state;
+	for (uint32_t i = 0; i < 100; i++) {
+		struct kmem_site *site = site_table_at(site_table_find(&owner, stack_of(i, i, i + 10), i % 5, 1));
+
+		site->allocated_bytes = i * 1000;
+		site->freed_bytes = i * 10;
+		site->allocated_count = i * 3;
+		site->freed_count = i;
+	}
+	site_table_totals(totals);
+	assert_int_equal(totals[2].live_bytes, (100 / 5) * (2 + 97) / 2 * 990);
+	assert_int_equal(totals[2].allocated_count, (100 / 5) * (2 + 97) / 2 * 3);
+	assert_int_equal(totals[2].live_count, (100 / 5) * (2 + 97) / 2 * 2);
+	assert_int_equal(totals[7].allocated_count, 0);
+}
+
+/* ---- shared outer frames ---- */
+
+/* The whole stack that a record stands for, by the rule at struct kmem_stack. */
+static uint32_t
+expand(uint32_t stack_index, uint64_t *frames)
+{
+	const struct kmem_stack *at = capture_file_at(KMEM_SECTION_RECORDS, stack_index - 1);
+	uint32_t total = at->frame_count;
+	uint32_t count = 0;
+	uint32_t wanted = total; // outermost ones of the record at hand
+
+	for (;;) {
+		uint32_t shared = at->frame_count - at->own_count;
+		uint32_t here = wanted > shared ? wanted - shared : 0;
+
+		memcpy(frames + count, at->frames + at->own_count - here, here * sizeof(*frames));
+		count += here;
+		if (count == total)
+			return total;
+		wanted -= here;
+		assert_in_range(at->record.previous, 1, stack_index - 1);
+		stack_index = at->record.previous;
+		at = capture_file_at(KMEM_SECTION_RECORDS, stack_index - 1);
+	}
+}
+
+static void
+outer_frames_are_stored_once_and_found_again(void **state)
+{
+	enum { STACKS = 3000 };
+	static struct call_stack stacks[STACKS];
+	static uint32_t sites[STACKS];
+	uint64_t frames[KMEM_STACK_FRAMES_MAX];
+	uint64_t random = random_seed();
+	uint64_t words = 0;
+
+	(void)state;
+	stacks[0].frame_count = 200;
+	for (uint32_t i = 0; i < 200; i++)
+		stacks[0].frames[i] = PYTHON(i);
+	for (uint32_t i = 0; i < STACKS; i++) {
+		struct call_stack *stack = &stacks[i];
+
+		if (i != 0) { // the one before, with some inner frames exchanged
+			uint32_t gone = (uint32_t)random_below(&random, 12) + (random_below(&random, 50) == 0 ? 150 : 0);
+			uint32_t fresh = (uint32_t)random_below(&random, 12) + (stacks[i - 1].frame_count < 60 ? 200 : 0);
+
+			gone = gone < stacks[i - 1].frame_count ? gone : stacks[i - 1].frame_count;
+			stack->frame_count = stacks[i - 1].frame_count - gone + fresh;
+			stack->frame_count = stack->frame_count < KMEM_STACK_FRAMES_MAX ? stack->frame_count : KMEM_STACK_FRAMES_MAX;
+			for (uint32_t k = 0; k < stack->frame_count; k++)
+				stack->frames[k] = k < fresh ? PYTHON(1000000 + i * 1000 + k) : stacks[i - 1].frames[k - fresh + gone];
+		}
+		stack->hash = i / 2 + 1;
+		sites[i] = site_table_find(&owner, stack, 0, 1);
+		assert_int_not_equal(sites[i], 0);
+		words += stored(sites[i])->own_count;
+		assert_in_range(stored(sites[i])->chain, 0, KMEM_STACK_CHAIN_MAX);
+	}
+	for (uint32_t i = 0; i < STACKS; i++) {
+		assert_int_equal(expand(site_table_at(sites[i])->stack, frames), stacks[i].frame_count);
+		assert_memory_equal(frames, stacks[i].frames, stacks[i].frame_count * sizeof(frames[0]));
+		memset(&owner.found, 0, sizeof(owner.found));
+		assert_int_equal(site_table_find(&owner, &stacks[i], 0, 1), sites[i]);
+	}
+	assert_in_range(words, 0, STACKS * 30); // of about 200 a stack
 }
 
 int
@@ -169,6 +343,11 @@ main(void)
 		cmocka_unit_test_setup(a_hundred_thousand_sites_are_all_found_again, start_empty),
 		cmocka_unit_test_setup(beyond_the_budget_one_folded_site_per_domain_stands_for_all,
 		                       start_empty),
+		cmocka_unit_test_setup(S4_every_slot_has_a_record_of_its_own_with_the_same_stack, start_empty),
+		cmocka_unit_test_setup(T3_from_every_record_a_thread_finds_its_own, start_empty),
+		cmocka_unit_test_setup(without_budget_a_release_is_booked_on_the_folded_site, start_empty),
+		cmocka_unit_test_setup(totals_are_the_sums_over_all_records, start_empty),
+		cmocka_unit_test_setup(outer_frames_are_stored_once_and_found_again, start_empty),
 		cmocka_unit_test_setup(clear_forgets_everything, start_empty),
 	};
 

@@ -1,0 +1,125 @@
+/*
+ * thread_slot.c - what belongs to the calling thread alone (see thread_slot.h)?
+ *
+ * Invariants, tested by number in tests/unit/test_thread_slot.c:
+ *   N1  a slot belongs to one thread from acquire to release; release and acquire order what the two owners do.
+ *   N2  a thread that runs its last destructors has no slot, and gets none again.
+ *
+ * Not chosen  freeing the memory of a slot: the next thread needs it, and its sums must not be lost.
+ */
+#include "thread_slot.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "raw_sys.h"
+#include "reentry_guard.h"
+
+#define KEYS_WITHOUT_ALLOCATION 32 // glibc keeps so many values of pthread_setspecific() in the thread itself
+
+static struct {
+	_Atomic bool is_taken;
+	struct thread_slot *memory; // stays once it is there; belongs to the owner
+} slots[THREAD_SLOTS_MAX];
+
+static _Atomic uint32_t in_use; // relaxed: counts
+static _Atomic uint32_t most_in_use;
+static pthread_key_t key;
+static bool has_key;
+
+__thread struct thread_slot *thread_slot_current __attribute__((tls_model("initial-exec"), visibility("hidden")));
+static __thread bool has_none __attribute__((tls_model("initial-exec"))); // for good: not tried again
+
+static void
+release(void *value)
+{
+	struct thread_slot *slot = thread_slot_current;
+
+	if (slot == NULL || slot != value || !reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK))
+		return;
+	has_none = true; // N2
+	thread_slot_current = NULL;
+	atomic_fetch_sub_explicit(&in_use, 1, memory_order_relaxed);
+	/* release: what this thread did with the slot comes before its next owner (N1). */
+	atomic_store_explicit(&slots[slot->owner.slot - 1].is_taken, false, memory_order_release);
+	reentry_guard_leave();
+}
+
+static void
+count_one(void)
+{
+	uint32_t now = atomic_fetch_add_explicit(&in_use, 1, memory_order_relaxed) + 1;
+	uint32_t most = atomic_load_explicit(&most_in_use, memory_order_relaxed);
+
+	while (most < now && !atomic_compare_exchange_weak_explicit(&most_in_use, &most, now, memory_order_relaxed,
+	                                                            memory_order_relaxed))
+		;
+}
+
+static struct thread_slot *
+take(uint32_t number)
+{
+	struct thread_slot *memory = slots[number - 1].memory;
+
+	if (memory == NULL) {
+		memory = sizeof(*memory) <= raw_reserve_max() ? raw_reserve(sizeof(*memory), PROT_READ | PROT_WRITE) : NULL;
+		slots[number - 1].memory = memory;
+	}
+	if (memory == NULL || pthread_setspecific(key, memory) != 0) {
+		atomic_store_explicit(&slots[number - 1].is_taken, false, memory_order_release); // N1
+		return NULL;
+	}
+	memory->owner.slot = (uint16_t)number;
+	count_one();
+	return memory;
+}
+
+struct thread_slot *
+thread_slot_acquire(void)
+{
+	if (has_none || !has_key)
+		return NULL;
+	for (uint32_t number = 1; number <= THREAD_SLOTS_MAX; number++) {
+		_Atomic bool *is_taken = &slots[number - 1].is_taken;
+
+		/* acquire: pairs with release() (N1). */
+		if (atomic_load_explicit(is_taken, memory_order_relaxed) ||
+		    atomic_exchange_explicit(is_taken, true, memory_order_acquire))
+			continue;
+		thread_slot_current = take(number);
+		break;
+	}
+	has_none = thread_slot_current == NULL;
+	return thread_slot_current;
+}
+
+uint32_t
+thread_slot_count(void)
+{
+	return atomic_load_explicit(&most_in_use, memory_order_relaxed);
+}
+
+void
+thread_slot_start(void)
+{
+	has_key = pthread_key_create(&key, release) == 0;
+	if (has_key && key >= KEYS_WITHOUT_ALLOCATION) { // a hook must not allocate: all threads share slot 0
+		pthread_key_delete(key);
+		has_key = false;
+	}
+}
+
+void
+thread_slot_forked(void)
+{
+	for (uint32_t i = 0; i < THREAD_SLOTS_MAX; i++) {
+		if (slots[i].memory != NULL)
+			madvise(slots[i].memory, sizeof(*slots[i].memory), MADV_DONTNEED);
+		atomic_store_explicit(&slots[i].is_taken, false, memory_order_relaxed);
+	}
+	atomic_store_explicit(&in_use, 0, memory_order_relaxed);
+	atomic_store_explicit(&most_in_use, 0, memory_order_relaxed);
+	thread_slot_current = NULL;
+}

@@ -1,0 +1,47 @@
+/*
+ * thread_slot.h - what belongs to the calling thread alone?
+ *
+ * A slot is a number and private memory: tables in front of the shared ones, what was remembered of the last walks, sums that
+ * are not in the capture's totals yet. The thread's records in the capture carry the number (kmem_site.slot). When a thread
+ * ends its slot goes on to the next one, with all that is in it.
+ *
+ * Called by   tracker.c, inside the reentry guard.
+ * Safe from   any hook on any thread: one thread-local load; a thread's first call makes a mapping.
+ * When full   NULL: more threads at once than slots, no memory, or a thread that is ending. Such threads share slot 0.
+ */
+#ifndef THREAD_SLOT_H
+#define THREAD_SLOT_H
+
+#include <stdint.h>
+
+#include "call_stack.h"
+#include "peak.h"
+#include "site_table.h"
+
+#define THREAD_SLOTS_MAX 1024u
+
+/* Zeroed is empty. */
+struct thread_slot {
+	struct peak_batch heap;             // of the domain "heap"
+	struct site_owner owner;
+	struct call_stack_memory stack;
+};
+
+extern __thread struct thread_slot *thread_slot_current __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+struct thread_slot *thread_slot_acquire(void); // the rest of thread_slot_here()
+
+static inline struct thread_slot *
+thread_slot_here(void)
+{
+	struct thread_slot *slot = thread_slot_current;
+
+	return __builtin_expect(slot != NULL, 1) ? slot : thread_slot_acquire();
+}
+
+uint32_t thread_slot_count(void); // most slots that were in use at the same time
+
+void thread_slot_start(void);  // once, before the first thread asks, outside any hook
+void thread_slot_forked(void); // forked child: one thread; everything remembered is void
+
+#endif
