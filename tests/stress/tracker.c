@@ -1,7 +1,7 @@
 /*
  * tracker.c - when threads allocate at the same sites, free each other's blocks, come and go, does every byte stay in the books?
  *
- * Proven by giving every thread slot 1: counts were lost in three of three runs.
+ * Proven by giving every thread slot 1: reported in three of three runs.
  */
 #include "stress.h"
 
