@@ -1,10 +1,10 @@
 /*
  * capture_reader.c - can this file be trusted, and what are its parts (see capture_reader.h)?
  *
- * Order of reading, so that a program that still writes gives figures that fit together: head; counters of domains and
- * sites twice in a row, where released ones are taken from the first copy and requested ones from the second (S4); then the
- * head again, whose lists and directory lead to everything those sites can name (F1); then the other sections. A program
- * that closes its capture meanwhile makes us begin again.
+ * Order of reading, so that a program that still writes gives figures that fit together: head; all sites twice, where
+ * released counters are taken from the first copy and requested ones from the second, because a block may be requested in one
+ * record and released in any other; then the head again, whose lists and directory lead to everything those sites can name
+ * (F1); then the other sections. A program that closes its capture meanwhile makes us begin again.
  *
  * Called by   model.c, process_tree.c.
  * Safe from   one thread.
@@ -30,7 +30,7 @@
 #define DAMAGES_MAX 24
 #define ATTEMPTS_MAX 4          // a capture that is being closed settles within milliseconds
 #define ATTEMPT_PAUSE_NS 5000000
-#define LIVE_PIECE_BYTES 4096
+#define SITES_PER_CHUNK (KMEM_CHUNK_BYTES / sizeof(struct kmem_site))
 #define SALVAGE_HINT "--salvage reads what is intact"
 
 /* relaxed, everywhere in this file: the memory is a private copy that nobody changes */
@@ -214,46 +214,10 @@ head_checksum(const unsigned char *head)
 	return kmem_checksum(sum, head + after_launcher, KMEM_HEAD_BYTES - after_launcher);
 }
 
-static struct kmem_domain_row *
-rows_of(unsigned char *head)
-{
-	return (struct kmem_domain_row *)(void *)(head + KMEM_DOMAINS_OFFSET);
-}
-
 static const struct kmem_chunk *
 directory_of(const struct capture *capture)
 {
 	return (const struct kmem_chunk *)(const void *)(capture->head + KMEM_DIRECTORY_OFFSET);
-}
-
-/* `row` came a moment before `later`: what was released by then was requested before (S4). */
-static void
-keep_released_row(struct kmem_domain_row *later, const struct kmem_domain_row *row)
-{
-	atomic_store_explicit(&later->freed_bytes, COPY_OF(row->freed_bytes), memory_order_relaxed);
-	atomic_store_explicit(&later->freed_count, COPY_OF(row->freed_count), memory_order_relaxed);
-}
-
-static void
-keep_released_site(struct kmem_site *later, const struct kmem_site *site)
-{
-	atomic_store_explicit(&later->freed_bytes, COPY_OF(site->freed_bytes), memory_order_relaxed);
-	atomic_store_explicit(&later->freed_count, COPY_OF(site->freed_count), memory_order_relaxed);
-}
-
-static void
-read_live_rows(struct capture *capture, int fd)
-{
-	const size_t bytes = KMEM_DOMAINS_MAX * sizeof(struct kmem_domain_row);
-	struct kmem_domain_row *before = memory_zeroed(KMEM_DOMAINS_MAX, sizeof(*before));
-	struct kmem_domain_row *rows = rows_of(capture->head);
-
-	if (read_at(fd, before, bytes, KMEM_DOMAINS_OFFSET) == bytes &&
-	    read_at(fd, rows, bytes, KMEM_DOMAINS_OFFSET) == bytes) {
-		for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++)
-			keep_released_row(&rows[i], &before[i]);
-	}
-	free(before);
 }
 
 /* How many directory entries can be followed; false: the file is too short for them and may not be salvaged. */
@@ -330,22 +294,42 @@ read_chunk(int fd, unsigned char *at, uint64_t offset)
 	return read_at(fd, at, KMEM_CHUNK_BYTES, offset) == KMEM_CHUNK_BYTES;
 }
 
-/* Small pieces: what a busy program requests between the two readings of a piece looks live. */
-static bool
-read_live_sites(int fd, unsigned char *at, uint64_t offset)
+/* What was released from one site. */
+struct released {
+	uint64_t bytes;
+	uint64_t count;
+};
+
+/* Of every site before any of them is read again: what was released by then was requested before. Chunks that fail: nothing. */
+static struct released *
+read_released(const struct capture *capture, int fd, uint32_t usable, uint64_t chunks)
 {
-	_Alignas(64) unsigned char before[LIVE_PIECE_BYTES];
+	struct released *released = memory_zeroed(chunks * SITES_PER_CHUNK, sizeof(*released));
+	struct kmem_site *sites = memory_zeroed(SITES_PER_CHUNK, sizeof(*sites));
+	size_t done = 0;
 
-	for (size_t done = 0; done < KMEM_CHUNK_BYTES; done += sizeof(before)) {
-		struct kmem_site *sites = (struct kmem_site *)(void *)(at + done);
-
-		if (read_at(fd, before, sizeof(before), offset + done) != sizeof(before) ||
-		    read_at(fd, sites, sizeof(before), offset + done) != sizeof(before))
-			return false;
-		for (size_t i = 0; i < sizeof(before) / sizeof(*sites); i++)
-			keep_released_site(&sites[i], (const struct kmem_site *)(void *)before + i);
+	for (uint32_t i = 0; i < usable; i++) {
+		if (directory_of(capture)[i].section != KMEM_SECTION_SITES)
+			continue;
+		if (read_chunk(fd, (unsigned char *)sites, KMEM_HEAD_BYTES + (uint64_t)i * KMEM_CHUNK_BYTES)) {
+			for (size_t k = 0; k < SITES_PER_CHUNK; k++)
+				released[done + k] = (struct released){ COPY_OF(sites[k].freed_bytes), COPY_OF(sites[k].freed_count) };
+		}
+		done += SITES_PER_CHUNK;
 	}
-	return true;
+	free(sites);
+	return released;
+}
+
+static void
+keep_released(struct capture_section *into, const struct released *released)
+{
+	struct kmem_site *sites = (struct kmem_site *)(void *)into->bytes;
+
+	for (size_t i = 0; i < into->size_bytes / sizeof(*sites); i++) {
+		atomic_store_explicit(&sites[i].freed_bytes, released[i].bytes, memory_order_relaxed);
+		atomic_store_explicit(&sites[i].freed_count, released[i].count, memory_order_relaxed);
+	}
 }
 
 static bool
@@ -353,7 +337,7 @@ read_section(struct capture *capture, int fd, enum kmem_section section, uint32_
 {
 	const struct kmem_chunk *directory = directory_of(capture);
 	struct capture_section *into = &capture->sections[section];
-	bool is_live_counter = section == KMEM_SECTION_SITES && !is_closed_state(capture->state);
+	struct released *released = NULL;
 	uint64_t chunks = 0;
 	uint64_t used = COPY_OF(capture->header->used_bytes[section]);
 	bool is_good = true;
@@ -365,24 +349,30 @@ read_section(struct capture *capture, int fd, enum kmem_section section, uint32_
 		return fail_set(fail, EXIT_CAPTURE, "%s: no memory for %" PRIu64 " bytes: report it on a larger machine",
 		                capture->path, chunks * KMEM_CHUNK_BYTES);
 	memset(into->bytes, 0, (chunks + 1) * KMEM_CHUNK_BYTES);
+	if (section == KMEM_SECTION_SITES && !is_closed_state(capture->state))
+		released = read_released(capture, fd, usable, chunks);
 	for (uint32_t i = 0; i < usable && is_good; i++) {
 		unsigned char *at = into->bytes + into->size_bytes;
 		uint64_t offset = KMEM_HEAD_BYTES + (uint64_t)i * KMEM_CHUNK_BYTES;
 
 		if (directory[i].section != section)
 			continue;
-		if (is_live_counter ? !read_live_sites(fd, at, offset) : !read_chunk(fd, at, offset))
+		if (!read_chunk(fd, at, offset))
 			is_good = refuse_or_note(capture, fail, "the file became shorter while it was read");
 		is_good = is_good && check_chunk(capture, i, section, at, fail);
 		into->size_bytes += KMEM_CHUNK_BYTES;
 	}
 
 	/*
-	 * A recorder that could not grow counted on without the room; an open capture may have gone on since. Records need
-	 * no such limit: their indexes are bounded by the section, their contents by checksums.
+	 * A recorder that could not grow counted on without the room. Sites of an open capture need no limit: unused ones are
+	 * empty, and a new one may be that of blocks whose release was counted. Nor do records: their indexes are bounded by
+	 * the section, their contents by checksums.
 	 */
-	if (section != KMEM_SECTION_RECORDS && used < into->size_bytes)
+	if (released != NULL)
+		keep_released(into, released);
+	else if (section != KMEM_SECTION_RECORDS && used < into->size_bytes)
 		into->size_bytes = used;
+	free(released);
 	return is_good;
 }
 
@@ -423,7 +413,9 @@ forget_contents(struct capture *capture)
 	for (size_t i = 0; i < capture->damage_count; i++)
 		free(capture->damages[i]);
 	free(capture->heartbeats);
+	free(capture->stack_marks);
 	capture->heartbeats = NULL;
+	capture->stack_marks = NULL;
 	capture->heartbeat_count = 0;
 	capture->damage_count = 0;
 	capture->damages_unsaid = 0;
@@ -471,13 +463,11 @@ read_whole(struct capture *capture, int fd, bool is_last_attempt, bool *wants_ag
 		return is_good;
 	}
 
-	if (!is_closed_state(capture->state))
-		read_live_rows(capture, fd);
 	is_good = usable_chunks(capture, fd, &usable, fail) &&
 	          read_section(capture, fd, KMEM_SECTION_SITES, usable, fail);
 	memcpy(before, capture->head, KMEM_HEAD_BYTES);
 	if (is_good && !is_closed_state(capture->state)) {
-		/* Texts and counters of domains stay those of the first reading. */
+		/* Texts and peaks of domains stay those of the first reading. */
 		if (read_at(fd, capture->head, KMEM_HEAD_BYTES, 0) != KMEM_HEAD_BYTES)
 			is_good = fail_set(fail, EXIT_CAPTURE, "%s: the file became shorter while it was read: copy it again",
 			                   capture->path);

@@ -5,8 +5,8 @@
  * is hostile input: every size, index and text is checked before use, and memory stays below three times the file's size.
  *
  * Called by   process_tree.c (capture_peek), model_*.c.
- * Safe from   one thread. The program may still be writing: freed counters are taken before allocated ones (S4), contents
- *             after the index that leads to them (F1).
+ * Safe from   one thread. The program may still be writing: freed counters of all sites are taken before allocated ones,
+ *             contents after the index that leads to them (F1).
  * When failing  capture_open() refuses what cannot be trusted as a whole; what is damaged in single places is kept out
  *             and told by one line in `damages`.
  */
@@ -36,6 +36,7 @@ struct capture {
 	const struct kmem_header *header; // in `head`
 	struct kmem_identity *identity;   // a copy: texts terminated, printable UTF-8
 	struct capture_section sections[KMEM_SECTION_COUNT];
+	unsigned char *stack_marks;   // capture_records.c: which stacks were checked; NULL until the first
 	size_t heartbeat_count;
 	struct kmem_heartbeat *heartbeats; // oldest first
 	size_t damage_count;          // lines kept
@@ -64,10 +65,19 @@ const struct kmem_domain_row *capture_domain(const struct capture *capture, unsi
 const struct kmem_generations *capture_generations(struct capture *capture, size_t site_index);
 
 /*
- * Records. `index_plus_one` counts units of 8 bytes, as in struct kmem_site. NULL: out of bounds, of another type or
+ * Records. `index_plus_one` counts units of 8 bytes, as in struct kmem_site. False: out of bounds, of another type or
  * damaged, and a line in `damages` says so. `user` completes that line: "stack of site 12".
  */
-const struct kmem_stack *capture_stack(struct capture *capture, uint32_t index_plus_one, const char *user);
+struct capture_stack {
+	uint32_t record_bytes;        // its own share of the section
+	uint16_t flags;               // enum kmem_stack_flags; KMEM_STACK_NO_END also where the chain is damaged
+	uint32_t frame_count;
+	uint32_t omitted;
+	uint32_t omitted_at;
+	uint32_t module_generation;
+	uint64_t frames[KMEM_STACK_FRAMES_MAX]; // whole: those that stand in other records are put in
+};
+bool capture_stack(struct capture *capture, uint32_t index_plus_one, const char *user, struct capture_stack *stack);
 
 struct capture_code {
 	uint16_t flags;               // enum kmem_code_flags

@@ -8,10 +8,12 @@
  * When failing  NULL or false, and a line in the capture's `damages`.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "capture_reader.h"
 #include "kmem_words.h"
+#include "memory.h"
 
 /* relaxed: a private copy that nobody changes */
 #define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
@@ -119,23 +121,136 @@ has_room(struct capture *capture, const struct kmem_record *record, uint64_t nee
 	return false;
 }
 
-const struct kmem_stack *
-capture_stack(struct capture *capture, uint32_t index_plus_one, const char *user)
+/* Two bits for each place in the section. Without the first, the second says that the record is damaged and was told. */
+enum { STACK_SOUND = 1, STACK_TOLD = 2 };
+
+static unsigned
+stack_marks(const struct capture *capture, uint64_t index)
+{
+	if (capture->stack_marks == NULL || index >= capture->sections[KMEM_SECTION_RECORDS].size_bytes / 8)
+		return 0;
+	return capture->stack_marks[index / 4] >> index % 4 * 2 & 3u;
+}
+
+static void
+mark_stack(struct capture *capture, uint64_t index, unsigned mark)
+{
+	uint64_t places = capture->sections[KMEM_SECTION_RECORDS].size_bytes / 8;
+
+	if (capture->stack_marks == NULL)
+		capture->stack_marks = memory_zeroed(places / 4 + 1, 1);
+	if (index < places)
+		capture->stack_marks[index / 4] = (unsigned char)(capture->stack_marks[index / 4] | mark << index % 4 * 2);
+}
+
+/* One record, checked on first use: many stacks lead to the same outer frames. */
+static const struct kmem_stack *
+stack_record(struct capture *capture, uint64_t index, const char *user)
 {
 	const struct kmem_stack *stack;
 
-	if (index_plus_one == 0)
+	if ((stack_marks(capture, index) & STACK_SOUND) != 0)
+		return (const struct kmem_stack *)(const void *)(capture->sections[KMEM_SECTION_RECORDS].bytes + index * 8);
+	stack = record_at(capture, index, KMEM_RECORD_STACK, sizeof(*stack), user);
+	if (stack == NULL)
 		return NULL;
-	stack = record_at(capture, index_plus_one - 1, KMEM_RECORD_STACK, sizeof(*stack), user);
-	if (stack == NULL ||
-	    !has_room(capture, &stack->record, sizeof(*stack) + UINT64_C(8) * stack->frame_count, user))
+	if (stack->frame_count > KMEM_STACK_FRAMES_MAX || stack->own_count > stack->frame_count) {
+		capture_damaged(capture, "section \"records\": %s at byte %" PRIu64 " has %u frames, %u of them its own: at most "
+		                "%u are possible", user, index * 8, stack->frame_count, stack->own_count,
+		                KMEM_STACK_FRAMES_MAX);
+		return NULL;
+	}
+	if (!has_room(capture, &stack->record, sizeof(*stack) + UINT64_C(8) * stack->own_count, user))
 		return NULL;
 	if (stack->omitted_at > stack->frame_count) {
 		capture_damaged(capture, "section \"records\": %s has its gap after frame %u of %u", user, stack->omitted_at,
 		                stack->frame_count);
 		return NULL;
 	}
+	mark_stack(capture, index, STACK_SOUND);
 	return stack;
+}
+
+/*
+ * The record with the frames outside of this one's. Links lead to earlier records and count down, so that chains end. NULL
+ * where the link is broken, which is told once: every stack that leads over it ends there.
+ */
+static const struct kmem_stack *
+stack_outside(struct capture *capture, const struct kmem_stack *stack, const char *user)
+{
+	const unsigned char *section = capture->sections[KMEM_SECTION_RECORDS].bytes;
+	uint64_t index = (uint64_t)((const unsigned char *)stack - section) / 8;
+	uint64_t outside_index = UINT64_C(0) + stack->record.previous - 1;
+	uint32_t outer_count = stack->frame_count - stack->own_count;
+	const struct kmem_stack *outside = NULL;
+	bool is_told = (stack_marks(capture, index) & STACK_TOLD) != 0;
+	char text[96];
+
+	(void)snprintf(text, sizeof(text), "%.48s: what its outer frames stand in,", user);
+	if (stack->record.previous == 0 || stack->record.previous > index || stack->chain == 0 ||
+	    stack->chain > KMEM_STACK_CHAIN_MAX) {
+		if (!is_told)
+			capture_damaged(capture, "section \"records\": %s at byte %" PRIu64 ", cannot be there (%u links from byte %"
+			                PRIu64 "): they are left out", text, stack->record.previous != 0 ? outside_index * 8 : 0,
+			                stack->chain, index * 8);
+	} else if (stack_marks(capture, outside_index) != STACK_TOLD) { // else damaged, and told by then
+		outside = stack_record(capture, outside_index, text);
+		if (outside == NULL)
+			mark_stack(capture, outside_index, STACK_TOLD);
+	}
+	if (outside != NULL && (outside->chain + 1 != stack->chain || outside->frame_count < outer_count)) {
+		if (!is_told)
+			capture_damaged(capture, "section \"records\": %s at byte %" PRIu64 ", has %u frames and %u links, wanted %u "
+			                "and %u: they are left out", text, outside_index * 8, outside->frame_count,
+			                outside->chain, outer_count, stack->chain - 1);
+		outside = NULL;
+	}
+	if (outside == NULL)
+		mark_stack(capture, index, STACK_TOLD);
+	return outside;
+}
+
+static void
+take_frames(struct capture_stack *to, const uint64_t *frames, uint32_t count)
+{
+	if (count != 0)
+		memcpy(to->frames + to->frame_count, frames, count * sizeof(*frames));
+	to->frame_count += count;
+}
+
+bool
+capture_stack(struct capture *capture, uint32_t index_plus_one, const char *user, struct capture_stack *stack)
+{
+	const struct kmem_stack *at = index_plus_one != 0 ? stack_record(capture, index_plus_one - 1, user) : NULL;
+	uint32_t missing;
+
+	if (at == NULL)
+		return false;
+	stack->record_bytes = at->record.bytes;
+	stack->flags = at->record.flags;
+	stack->omitted = at->omitted;
+	stack->omitted_at = at->omitted_at;
+	stack->module_generation = at->module_generation;
+	stack->frame_count = 0;
+	take_frames(stack, at->frames, at->own_count);
+
+	/* The outermost `missing` frames of each record: its own last ones, as far as those outside of it do not suffice. */
+	missing = at->frame_count - at->own_count;
+	while (missing != 0 && (at = stack_outside(capture, at, user)) != NULL) {
+		uint32_t outer_count = at->frame_count - at->own_count;
+
+		if (missing > outer_count) {
+			take_frames(stack, at->frames + at->own_count - (missing - outer_count), missing - outer_count);
+			missing = outer_count;
+		}
+	}
+	if (missing != 0)
+		stack->flags |= KMEM_STACK_NO_END;
+	if (stack->omitted_at > stack->frame_count) { // the gap is in the part that is left out
+		stack->omitted = stack->omitted_at = 0;
+		stack->flags &= (uint16_t)~KMEM_STACK_TRUNCATED;
+	}
+	return true;
 }
 
 bool

@@ -55,6 +55,7 @@ cmd_table_run(const struct ranking *ranking, const struct options *options, stru
 	} else if (is_done) {
 		render_text_lines(report, &look, stdout);
 		render_text_losses(report, stdout);
+		render_text_peak_error(report, stdout);
 	}
 	is_done = is_done && output_finish(fail);
 	report_free(report);

@@ -2,7 +2,8 @@
  * model_build.h - the model while it is being made: what its parts share.
  *
  *   model.c            the order of the steps
- *   model_processes.c  one capture's head: process, domains, heartbeats, notes, refused requests
+ *   model_processes.c  one capture's head: process, heartbeats, notes, refused requests
+ *   model_domains.c    one capture's domains: the sums of its sites
  *   model_frames.c     one frame word -> readable frames, each kept once
  *   model_stacks.c     one stack record -> readable stack, each kept once
  *   model_sites.c      counters of sites, merged by stack and domain
@@ -15,6 +16,7 @@
 
 #include "capture_reader.h"
 #include "frame_rules.h"
+#include "kmem_words.h"
 #include "model.h"
 #include "symbolizer.h"
 #include "text_pool.h"
@@ -69,16 +71,37 @@ struct build {
 	const char **damages;
 };
 
+/* What all sites of one domain say together. */
+struct domain_sum {
+	uint64_t allocated_bytes;
+	uint64_t freed_bytes;
+	uint64_t allocated_count;
+	uint64_t freed_count;
+	struct kmem_peak_word peak;    // the row's, where `now` is what the sites hold
+	bool is_used;
+};
+
 /* Each row of a capture's domain table: its index in build.domains, or DOMAIN_NONE. */
 #define DOMAIN_NONE UINT32_MAX
 struct domain_rows {
 	uint32_t index[KMEM_DOMAINS_MAX];
+	struct domain_sum sums[KMEM_DOMAINS_MAX];
 };
+
+/* A sum of words modulo 2^48, where records that released others' blocks are negative; less than nothing is nothing. */
+static inline uint64_t
+model_signed_bytes(uint64_t sum)
+{
+	sum &= KMEM_PEAK_BYTES_MASK;
+	return sum > KMEM_PEAK_BYTES_MASK / 2 ? 0 : sum;
+}
 
 void model_damage(struct build *build, const char *text);
 
 /* Adds the capture's process and its domains' totals. `rows` is filled in. */
 void model_add_process(struct build *build, struct capture *capture, struct domain_rows *rows);
+void model_add_domains(struct build *build, struct capture *capture, struct model_process *process,
+                       struct domain_rows *rows);
 
 /* Adds its refused requests; `sites` leads from the capture's sites to build.sites + 1. */
 void model_add_failed(struct build *build, struct capture *capture, const struct domain_rows *rows,

@@ -69,71 +69,6 @@ process_name(const struct kmem_identity *identity)
 	return executable;
 }
 
-static uint32_t
-domain_by_name(struct build *build, const char *name)
-{
-	for (size_t i = 0; i < build->domain_count; i++) {
-		if (build->domains[i].name == name) // both of the pool
-			return (uint32_t)i;
-	}
-	build->domains = memory_grown(build->domains, &build->domain_room, build->domain_count + 1,
-	                              sizeof(*build->domains));
-	build->domains[build->domain_count] = (struct model_domain){ .name = name };
-	return (uint32_t)build->domain_count++;
-}
-
-static void
-add_domain(struct model_process *process, unsigned row_index, const struct kmem_domain_row *row,
-           struct model_domain *domain)
-{
-	uint64_t allocated = COPY_OF(row->allocated_bytes);
-	uint64_t freed = COPY_OF(row->freed_bytes);
-	uint64_t allocated_count = COPY_OF(row->allocated_count);
-	uint64_t freed_count = COPY_OF(row->freed_count);
-	uint64_t live = allocated > freed ? allocated - freed : 0;
-	uint64_t peak = kmem_domain_peak_bytes(row->peak);
-	uint64_t resident = COPY_OF(row->peak_resident_bytes);
-
-	domain->live_bytes += live;
-	domain->live_count += allocated_count > freed_count ? allocated_count - freed_count : 0;
-	domain->peak_bytes += peak;
-	domain->allocated_bytes += allocated;
-	domain->allocated_count += allocated_count;
-	domain->freed_bytes += freed;
-	domain->freed_count += freed_count;
-	domain->inherited_bytes += row->inherited_bytes;
-	if (resident > domain->peak_resident_bytes)
-		domain->peak_resident_bytes = resident;
-
-	process->allocated_bytes += allocated;
-	if (row_index == KMEM_DOMAIN_HEAP || row_index == KMEM_DOMAIN_MMAP || row_index == KMEM_DOMAIN_SHARED)
-		process->live_bytes += live;
-	if ((row_index == KMEM_DOMAIN_HEAP || row_index == KMEM_DOMAIN_MMAP) && peak > process->peak_bytes)
-		process->peak_bytes = peak;
-}
-
-static void
-add_domains(struct build *build, struct capture *capture, struct model_process *process, struct domain_rows *rows)
-{
-	for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++) {
-		const struct kmem_domain_row *row = capture_domain(capture, i);
-		size_t name_bytes = strnlen(row->name, sizeof(row->name));
-		bool is_used = COPY_OF(row->is_used) != 0 || COPY_OF(row->allocated_count) != 0 || row->inherited_bytes != 0;
-		const char *name;
-
-		rows->index[i] = DOMAIN_NONE;
-		if (!is_used)
-			continue;
-		if (name_bytes == 0 || name_bytes == sizeof(row->name)) {
-			capture_damaged(capture, "section \"head\": domain %u has no name: what it holds is left out", i);
-			continue;
-		}
-		name = text_pool_add(build->pool, row->name, name_bytes);
-		rows->index[i] = domain_by_name(build, name);
-		add_domain(process, i, row, &build->domains[rows->index[i]]);
-	}
-}
-
 static void
 add_notes(struct build *build, struct capture *capture, struct model_process *process)
 {
@@ -211,7 +146,7 @@ model_add_process(struct build *build, struct capture *capture, struct domain_ro
 	};
 	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++)
 		process->losses[i] = COPY_OF(header->losses[i]);
-	add_domains(build, capture, process, rows);
+	model_add_domains(build, capture, process, rows);
 	if (attempt_domain < KMEM_DOMAINS_MAX && rows->index[attempt_domain] != DOMAIN_NONE)
 		process->attempt_domain = rows->index[attempt_domain];
 	else
@@ -245,8 +180,7 @@ model_add_failed(struct build *build, struct capture *capture, const struct doma
 				.process = (unsigned)(build->process_count - 1),
 				.monotonic_ns = stored->monotonic_ns,
 				.error = stored->error,
-				.had_success_after =
-					COPY_OF(capture_domain(capture, stored->domain)->allocated_count) > stored->events_before,
+				.had_success_after = rows->sums[stored->domain].allocated_count > stored->events_before,
 			},
 		};
 	}

@@ -1,8 +1,10 @@
 /*
  * model_sites.c - what does each call site hold, all processes together?
  *
- * Sites with the same readable stack in the same domain are one: a pool of workers, a cell that was run again. Counters
- * add up. Generations do not, since every process has a clock of its own: those of the part that holds most are shown.
+ * Sites with the same readable stack in the same domain are one: the threads of a process, a pool of workers, a cell that was
+ * run again. First the records of one process are put together, since each thread has its own and books there what it released
+ * of others: only their sum says what is held. Then counters of processes add up. Generations of processes do not, since every
+ * process has a clock of its own: those of the part that holds most are shown.
  *
  * Called by   model.c.
  * Safe from   one thread.
@@ -33,11 +35,21 @@ struct build_site {
 /* Beside each model_site while sites are merged. */
 struct site_state {
 	uint64_t most_live_bytes;     // of one part
-	size_t last_process;          // index + 1 of the one that was counted last
+	uint32_t first_record;        // index + 1 in the capture's sites; 0 between captures
 };
 
-/* One part: what one site of one capture holds. */
+/* One part: what all records of one site in one capture hold together. */
 struct part {
+	uint64_t allocated_bytes;
+	uint64_t allocated_count;
+	uint64_t freed_bytes;
+	uint64_t freed_count;
+	uint64_t peak_bytes;          // modulo 2^48 until all are added
+	uint32_t birth_generations;   // the most of any record; 0 = nobody counted
+	uint32_t birth_clock;         // the latest
+	uint8_t first_epoch;          // the first
+	int64_t born_alive[KMEM_GENERATION_BUCKETS];
+
 	uint64_t live_bytes;
 	uint64_t live_count;
 	uint32_t generations_alive;
@@ -61,14 +73,12 @@ difference(uint64_t allocated, uint64_t freed, uint64_t *impossible)
  * generations is recent.
  */
 static void
-count_generations(const struct kmem_generations *block, uint8_t first_epoch, uint64_t clock, struct part *part)
+count_generations(uint64_t clock, struct part *part)
 {
-	uint64_t age = clock >= first_epoch ? clock - first_epoch : 0;
-	uint32_t births = block != NULL ? COPY_OF(block->births) : 0;
-	uint32_t count = births & 0xffff;
+	uint64_t age = clock >= part->first_epoch ? clock - part->first_epoch : 0;
 	uint64_t counted = 0;
 
-	if (count == 0 || count > KMEM_GENERATION_BUCKETS) { // blocks of one generation only, or nobody could count them
+	if (part->birth_generations == 0) { // blocks of one generation only, or nobody could count them
 		part->generations_total = (uint32_t)(age < KMEM_GENERATION_BUCKETS ? age : KMEM_GENERATION_BUCKETS - 1) + 1;
 		part->generations_alive = part->live_count != 0;
 		part->recent_total = (part->generations_total + 3) / 4;
@@ -76,20 +86,57 @@ count_generations(const struct kmem_generations *block, uint8_t first_epoch, uin
 		return;
 	}
 
-	bool is_recent = clock <= (births >> 16) + age / 4 + 1;
+	bool is_recent = clock <= part->birth_clock + age / 4 + 1;
 
-	part->generations_total = count + 1;
+	part->generations_total = part->birth_generations + 1;
 	part->recent_total = (part->generations_total + 3) / 4;
-	for (uint32_t i = 0; i < count; i++) {
-		uint32_t live = COPY_OF(block->live_count[i]);
+	for (uint32_t i = 0; i < part->birth_generations; i++) {
+		uint64_t live = 0;
 
-		if (live > INT32_MAX) // a release that was seen before its birth, while the program runs
-			live = 0;
+		if (part->born_alive[i] > 0) // less: a release that was seen before its birth, while the program runs
+			live = (uint64_t)part->born_alive[i];
 		counted += live;
 		part->generations_alive += live != 0;
 		part->recent_alive += is_recent && live != 0 && i + 1 >= part->generations_total - part->recent_total;
 	}
 	part->generations_alive += part->live_count > counted;
+}
+
+static void
+add_generations(const struct kmem_generations *block, struct part *part)
+{
+	uint32_t births = block != NULL ? COPY_OF(block->births) : 0;
+	uint32_t count = births & 0xffff;
+
+	if (count == 0 || count > KMEM_GENERATION_BUCKETS)
+		return;
+	if (count > part->birth_generations)
+		part->birth_generations = count;
+	if (births >> 16 > part->birth_clock)
+		part->birth_clock = births >> 16;
+	for (uint32_t i = 0; i < count; i++)
+		part->born_alive[i] += (int32_t)COPY_OF(block->live_count[i]);
+}
+
+/* Puts together the records of one site, from `record` on. */
+static void
+read_part(struct capture *capture, const struct domain_rows *rows, uint32_t record, const uint32_t *next, struct part *part)
+{
+	memset(part, 0, sizeof(*part));
+	part->first_epoch = UINT8_MAX;
+	for (; record != 0; record = next[record - 1]) {
+		const struct kmem_site *stored = capture_site(capture, record - 1);
+
+		part->allocated_bytes += COPY_OF(stored->allocated_bytes);
+		part->allocated_count += COPY_OF(stored->allocated_count);
+		part->freed_bytes += COPY_OF(stored->freed_bytes);
+		part->freed_count += COPY_OF(stored->freed_count);
+		part->peak_bytes += kmem_site_peak_bytes(rows->sums[stored->domain].peak, stored->peak);
+		if (stored->first_epoch < part->first_epoch)
+			part->first_epoch = stored->first_epoch;
+		add_generations(capture_generations(capture, record - 1), part);
+	}
+	part->peak_bytes = model_signed_bytes(part->peak_bytes);
 }
 
 static struct model_site *
@@ -126,28 +173,23 @@ find_or_add(struct build *build, const struct build_stack *stack, uint32_t domai
 }
 
 static void
-add_part(struct build *build, struct model_site *site, const struct part *part, const struct kmem_site *stored,
-         const struct kmem_domain_row *row)
+add_part(struct build *build, struct model_site *site, const struct part *part)
 {
 	struct site_state *state = &build->site_states[site - build->sites];
-	size_t process = build->process_count; // index + 1 of the capture's process, which was added before
 
-	if (state->last_process != process)
-		site->process_count++;
-	if (state->last_process == 0 || part->live_bytes > state->most_live_bytes) {
+	if (site->process_count++ == 0 || part->live_bytes > state->most_live_bytes) {
 		state->most_live_bytes = part->live_bytes;
-		site->process = (unsigned)(process - 1);
+		site->process = (unsigned)(build->process_count - 1); // the capture's process was added before
 		site->generations_alive = part->generations_alive;
 		site->generations_total = part->generations_total;
 		site->recent_alive = part->recent_alive;
 		site->recent_total = part->recent_total;
 	}
-	state->last_process = process;
 	site->live_bytes += part->live_bytes;
 	site->live_count += part->live_count;
-	site->peak_bytes += kmem_site_peak_bytes(row->peak, stored->peak);
-	site->allocated_bytes += COPY_OF(stored->allocated_bytes);
-	site->allocated_count += COPY_OF(stored->allocated_count);
+	site->peak_bytes += part->peak_bytes;
+	site->allocated_bytes += part->allocated_bytes;
+	site->allocated_count += part->allocated_count;
 	site->bytes_per_epoch = site->generations_alive != 0 ? site->live_bytes / site->generations_alive : 0;
 }
 
@@ -162,45 +204,68 @@ is_refused(const struct capture *capture, size_t index)
 	return false;
 }
 
-uint32_t *
-model_add_sites(struct build *build, struct capture *capture, const struct domain_rows *rows)
+/* For each record of the capture the index of its site in build.sites + 1, 0 = left out. */
+static uint32_t *
+find_sites(struct build *build, struct capture *capture, const struct domain_rows *rows)
 {
 	struct process_stacks *stacks = process_stacks_new(build, capture);
 	size_t count = capture_site_count(capture);
-	uint64_t clock = COPY_OF(capture->header->generation_clock);
-	uint32_t *merged = memory_zeroed(count, sizeof(*merged));
-	uint64_t impossible = 0;
+	uint32_t *sites = memory_zeroed(count, sizeof(*sites));
 	uint64_t homeless = 0;
-	uint32_t *site_total = &build->processes[build->process_count - 1].site_count;
 
 	for (size_t i = 0; i < count; i++) {
 		const struct kmem_site *stored = capture_site(capture, i);
 		uint32_t domain = stored->domain < KMEM_DOMAINS_MAX ? rows->index[stored->domain] : DOMAIN_NONE;
-		struct part part = { 0 };
-		struct model_site *site;
+		bool is_used = COPY_OF(stored->allocated_count) != 0 || COPY_OF(stored->freed_count) != 0;
 
-		if (COPY_OF(stored->allocated_count) == 0 && !is_refused(capture, i)) // reserved, never used
+		if (!is_used && !is_refused(capture, i)) // reserved, never used
 			continue;
-		if (domain == DOMAIN_NONE) {
+		if (domain == DOMAIN_NONE)
 			homeless++;
-			continue;
-		}
-		part.live_bytes = difference(COPY_OF(stored->allocated_bytes), COPY_OF(stored->freed_bytes), &impossible);
-		part.live_count = difference(COPY_OF(stored->allocated_count), COPY_OF(stored->freed_count), &impossible);
-		count_generations(capture_generations(capture, i), stored->first_epoch, clock, &part);
-		site = find_or_add(build, process_stacks_find(stacks, stored, i), domain);
-		add_part(build, site, &part, stored, capture_domain(capture, stored->domain));
-		merged[i] = (uint32_t)(site - build->sites) + 1;
-		(*site_total)++;
+		else
+			sites[i] = (uint32_t)(find_or_add(build, process_stacks_find(stacks, stored, i), domain) - build->sites) + 1;
 	}
 	if (homeless != 0)
 		capture_damaged(capture, "section \"sites\": %llu sites belong to no domain of the file and are left out",
 		                (unsigned long long)homeless);
+	process_stacks_free(stacks);
+	return sites;
+}
+
+uint32_t *
+model_add_sites(struct build *build, struct capture *capture, const struct domain_rows *rows)
+{
+	uint32_t *sites = find_sites(build, capture, rows);
+	size_t count = capture_site_count(capture);
+	uint32_t *next = memory_zeroed(count, sizeof(*next)); // index + 1 of the next record of the same site
+	struct model_process *process = &build->processes[build->process_count - 1];
+	uint64_t clock = COPY_OF(capture->header->generation_clock);
+	uint64_t impossible = 0;
+
+	for (size_t i = count; i-- > 0;) {
+		if (sites[i] == 0)
+			continue;
+		next[i] = build->site_states[sites[i] - 1].first_record;
+		build->site_states[sites[i] - 1].first_record = (uint32_t)i + 1;
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct part part;
+
+		if (sites[i] == 0 || build->site_states[sites[i] - 1].first_record != i + 1)
+			continue;
+		build->site_states[sites[i] - 1].first_record = 0;
+		read_part(capture, rows, (uint32_t)i + 1, next, &part);
+		part.live_bytes = difference(part.allocated_bytes, part.freed_bytes, &impossible);
+		part.live_count = difference(part.allocated_count, part.freed_count, &impossible);
+		count_generations(clock, &part);
+		add_part(build, &build->sites[sites[i] - 1], &part);
+		process->site_count++;
+	}
 	if (impossible != 0)
 		capture_damaged(capture, "section \"sites\": %llu counters say that more was released than given out; taken as 0",
 		                (unsigned long long)impossible);
-	process_stacks_free(stacks);
-	return merged;
+	free(next);
+	return sites;
 }
 
 void

@@ -4,7 +4,8 @@
  * Called by   model_sites.c.
  * Safe from   one thread.
  * When failing  a stack without frames; the reader's damages say why. Records of a sound capture do not overlap, so all
- *             stacks together are no longer than their section: beyond that a hostile one gets nothing resolved.
+ *             together are no longer than their section: beyond that a hostile one gets nothing resolved. Nor beyond as many
+ *             frames as fill the largest capture, which stacks of a few shared records could exceed by far.
  */
 #include <inttypes.h>
 #include <stddef.h>
@@ -22,6 +23,7 @@ struct stack_entry {
 	struct build_stack stack;
 };
 
+#define FRAMES_MAX ((uint64_t)KMEM_CHUNKS_MAX * KMEM_CHUNK_BYTES / sizeof(uint64_t))
 #define KEY_OFFSET offsetof(struct build_stack, omitted)
 
 static_assert(offsetof(struct build_stack, frames) == KEY_OFFSET + 3 * sizeof(uint32_t),
@@ -39,6 +41,8 @@ struct process_stacks {
 	struct process_frames *frames;
 	struct record *records;       // uthash
 	uint64_t budget_bytes;        // of records that may still be resolved
+	uint64_t budget_frames;       // of whole stacks
+	struct capture_stack stored;  // the latest
 	struct build_stack *scratch;
 	size_t scratch_room;          // frames
 };
@@ -52,6 +56,7 @@ process_stacks_new(struct build *build, struct capture *capture)
 	stacks->capture = capture;
 	stacks->frames = process_frames_new(build, capture);
 	stacks->budget_bytes = capture->sections[KMEM_SECTION_RECORDS].size_bytes;
+	stacks->budget_frames = FRAMES_MAX;
 	return stacks;
 }
 
@@ -109,7 +114,7 @@ keep_stack(struct process_stacks *stacks)
 }
 
 static void
-read_frames(struct process_stacks *stacks, const struct kmem_stack *stored)
+read_frames(struct process_stacks *stacks, const struct capture_stack *stored)
 {
 	uint32_t count = 0;
 
@@ -139,21 +144,26 @@ read_frames(struct process_stacks *stacks, const struct kmem_stack *stored)
 static const struct build_stack *
 read_stack(struct process_stacks *stacks, uint32_t index_plus_one, size_t site_index)
 {
-	const struct kmem_stack *stored = NULL;
+	struct capture_stack *stored = &stacks->stored;
+	bool is_read;
 	char user[48];
 
 	(void)snprintf(user, sizeof(user), "stack of site %zu", site_index);
-	if (index_plus_one != 0)
-		stored = capture_stack(stacks->capture, index_plus_one, user);
-	if (stored != NULL && stored->record.bytes > stacks->budget_bytes) {
+	is_read = index_plus_one != 0 && capture_stack(stacks->capture, index_plus_one, user, stored);
+	if (is_read && stored->record_bytes > stacks->budget_bytes) {
 		capture_damaged(stacks->capture, "section \"records\": %s overlaps others", user);
-		stored = NULL;
+		is_read = false;
+	} else if (is_read && stored->frame_count > stacks->budget_frames) {
+		capture_damaged(stacks->capture, "section \"records\": %s and those before it have more than %" PRIu64
+		                " frames", user, FRAMES_MAX);
+		is_read = false;
 	}
-	scratch_reserve(stacks, stored != NULL ? stored->frame_count : 0);
+	scratch_reserve(stacks, is_read ? stored->frame_count : 0);
 	memset(stacks->scratch, 0, offsetof(struct build_stack, frames));
-	if (stored != NULL) {
-		stacks->budget_bytes -= stored->record.bytes;
-		stacks->scratch->flags = stored->record.flags;
+	if (is_read) {
+		stacks->budget_bytes -= stored->record_bytes;
+		stacks->budget_frames -= stored->frame_count;
+		stacks->scratch->flags = stored->flags;
 		stacks->scratch->omitted = stored->omitted;
 		read_frames(stacks, stored);
 	}

@@ -34,6 +34,7 @@ void render_text_lines(const struct report *report, const struct render_options 
 void render_text_stack(const struct report *report, const struct report_line *line, const struct render_options *options,
                        FILE *stream);
 void render_text_losses(const struct report *report, FILE *stream); // nothing when there are none
+void render_text_peak_error(const struct report *report, FILE *stream); // one line; nothing when peaks are exact
 void render_text_remarks(const struct report *report, FILE *stream); // refused requests, losses, damage, notes
 
 void render_check_text(const struct check *check, FILE *stream);

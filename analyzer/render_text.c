@@ -190,6 +190,22 @@ render_text_losses(const struct report *report, FILE *stream)
 	put_losses(report, true, stream);
 }
 
+static void
+put_peak_error(const struct report *report, const char *peaks, FILE *stream)
+{
+	char bytes[UNITS_TEXT_BYTES];
+
+	if (report->peak_error_bytes != 0)
+		(void)fprintf(stream, "%s may be off by up to %s: threads add up small events first; KMEMSHIM_EXACT=1 records "
+		              "them exactly\n", peaks, units_bytes(report->peak_error_bytes, bytes));
+}
+
+void
+render_text_peak_error(const struct report *report, FILE *stream)
+{
+	put_peak_error(report, "Peaks", stream);
+}
+
 /* Which recording this page is of, and of when. */
 static void
 put_capture(const struct report *report, FILE *stream)
@@ -218,8 +234,7 @@ put_notes(const struct report *report, FILE *stream)
 	if (report->verify_checked != 0)
 		(void)fprintf(stream, "  %s stacks were taken twice to verify them, %s differed\n",
 		              units_count(report->verify_checked, text), units_count(report->verify_mismatched, other));
-	if (report->peak_error_bytes != 0)
-		(void)fprintf(stream, "  peaks may be off by up to %s\n", units_bytes(report->peak_error_bytes, text));
+	put_peak_error(report, "  peaks", stream);
 	if (report->is_finalizing)
 		(void)fputs("  live figures are those of the moment when Python began to shut down\n", stream);
 	for (size_t i = 0; i < report->damage_count; i++) {

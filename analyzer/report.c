@@ -187,7 +187,8 @@ build_process(struct report *report, struct report_process *to, const struct mod
 	}
 	report->verify_checked += process->verify_checked;
 	report->verify_mismatched += process->verify_mismatched;
-	report->peak_error_bytes += process->peak_error_bytes;
+	if (process->peak_error_bytes > report->peak_error_bytes)
+		report->peak_error_bytes = process->peak_error_bytes;
 	report->is_finalizing = report->is_finalizing || process->is_finalizing;
 }
 

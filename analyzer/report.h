@@ -160,7 +160,7 @@ struct report {
 	uint64_t losses[KMEM_LOSS_COUNT]; // all processes
 	uint64_t verify_checked;
 	uint64_t verify_mismatched;
-	uint64_t peak_error_bytes;   // how far peaks may be off; 0 = exact
+	uint64_t peak_error_bytes;   // how far peaks of one process may be off at most; 0 = exact
 	bool is_finalizing;          // figures are those of the moment when Python began to shut down
 	size_t line_count;           // shown
 	size_t line_total;           // in all

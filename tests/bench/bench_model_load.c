@@ -1,14 +1,16 @@
 /*
  * bench_model_load.c - how long does a capture of many call sites take to read?
  *
- *   bench_model_load [SITES] [FRAMES]    default 100000 sites of 40 frames
+ *   bench_model_load [SITES] [FRAMES] [THREADS]    default 100000 sites of 40 frames in one thread
  *
  * Makes the capture in a temporary file, loads it with symbols, prints seconds and the highest resident size, and fails
  * above 5 s or 500 MiB, which is what the tool promises for 100,000 sites. Stacks are shaped like those of a deep program:
- * every site has its own combination of functions, and addresses are spread over this program and its C library.
+ * every site has its own combination of functions, shares some outer frames with the one before, and addresses are spread over
+ * this program and its C library. Each thread has a record of each site.
  */
 #include <inttypes.h>
 #include <link.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,14 +78,30 @@ next_random(uint32_t *seed)
 	return *seed >> 8;
 }
 
+/* Other frames from the innermost on, as many as `own`. */
 static void
-write_capture(const char *path, uint32_t site_count, uint32_t frame_count)
+next_frames(const struct setup *setup, const uint32_t *codes, uint32_t *seed, uint64_t *frames, uint32_t own)
+{
+	for (uint32_t k = 0; k < own; k++) {
+		const struct text_range *range = &setup->ranges[next_random(seed) % setup->count];
+
+		if (k % 2 == 0)
+			frames[k] = capture_builder_python_frame(codes[next_random(seed) % CODES], next_random(seed) % 16 * 2);
+		else
+			frames[k] = range->start + next_random(seed) % 8192 * (range->bytes / 8192);
+	}
+}
+
+static void
+write_capture(const char *path, uint32_t site_count, uint32_t frame_count, uint32_t thread_count)
 {
 	static const uint8_t table[] = { 0x80 | 13 << 3 | 7, 4, 0x80 | 13 << 3 | 7, 6 };
 	struct setup setup = { .builder = capture_builder_new() };
 	uint64_t *frames = calloc(frame_count, sizeof(*frames));
 	uint32_t codes[CODES];
 	uint32_t seed = 1;
+	uint32_t stack = 0;
+	uint32_t chain = KMEM_STACK_CHAIN_MAX;
 	size_t bytes;
 	unsigned char *file;
 
@@ -95,21 +113,19 @@ write_capture(const char *path, uint32_t site_count, uint32_t frame_count)
 		codes[i] = capture_builder_code(setup.builder, text, text + 19, i, 0, table, sizeof(table));
 	}
 	for (uint32_t i = 0; i < site_count; i++) {
-		for (uint32_t k = 0; k < frame_count; k++) {
-			const struct text_range *range = &setup.ranges[next_random(&seed) % setup.count];
+		bool is_whole = chain == KMEM_STACK_CHAIN_MAX || frame_count < 4;
+		uint32_t own = is_whole ? frame_count : 2 + next_random(&seed) % (frame_count / 2);
 
-			if (k % 2 == 0)
-				frames[k] = capture_builder_python_frame(codes[next_random(&seed) % CODES],
-				                                         next_random(&seed) % 16 * 2);
-			else
-				frames[k] = range->start + next_random(&seed) % 8192 * (range->bytes / 8192);
-		}
-		capture_builder_site(setup.builder, KMEM_DOMAIN_HEAP,
-		                     capture_builder_stack(setup.builder, frames, frame_count, 0), i + 100, 1, i, 0);
+		next_frames(&setup, codes, &seed, frames, own);
+		chain = is_whole ? 0 : chain + 1;
+		stack = capture_builder_stack_on(setup.builder, is_whole ? 0 : stack, frame_count - own, frames, own, 0);
+		for (uint32_t thread = 0; thread < thread_count; thread++)
+			capture_builder_site(setup.builder, KMEM_DOMAIN_HEAP, stack, i + 100, 1, i, 0);
 	}
 	file = capture_builder_finish(setup.builder, KMEM_STATE_CLEAN_EXIT, &bytes);
 	capture_builder_write(path, file, bytes);
-	printf("%" PRIu32 " sites of %" PRIu32 " frames, %zu MiB\n", site_count, frame_count, bytes >> 20);
+	printf("%" PRIu32 " sites of %" PRIu32 " frames in %" PRIu32 " threads, %zu MiB\n", site_count, frame_count,
+	       thread_count, bytes >> 20);
 	free(file);
 	free(frames);
 	capture_builder_free(setup.builder);
@@ -117,7 +133,7 @@ write_capture(const char *path, uint32_t site_count, uint32_t frame_count)
 
 /* In a child: what making the file needs is not in the figures of reading it. */
 static int
-write_in_child(const char *path, uint32_t sites, uint32_t frames)
+write_in_child(const char *path, uint32_t sites, uint32_t frames, uint32_t threads)
 {
 	pid_t child;
 	int status = -1;
@@ -125,7 +141,7 @@ write_in_child(const char *path, uint32_t sites, uint32_t frames)
 	(void)fflush(stdout);
 	child = fork();
 	if (child == 0) {
-		write_capture(path, sites, frames);
+		write_capture(path, sites, frames, threads);
 		(void)fflush(stdout);
 		_exit(0);
 	}
@@ -138,6 +154,7 @@ main(int count, char **arguments)
 	char path[] = "/tmp/bench-model-load-XXXXXX";
 	uint32_t sites = count > 1 ? (uint32_t)strtoul(arguments[1], NULL, 10) : 100000;
 	uint32_t frames = count > 2 ? (uint32_t)strtoul(arguments[2], NULL, 10) : 40;
+	uint32_t threads = count > 3 ? (uint32_t)strtoul(arguments[3], NULL, 10) : 1;
 	struct model_options options = { .capture = path, .wants_symbols = true };
 	struct timespec begin;
 	struct timespec end;
@@ -146,7 +163,7 @@ main(int count, char **arguments)
 	struct model *model;
 	int fd = mkstemp(path);
 
-	if (fd < 0 || close(fd) != 0 || write_in_child(path, sites, frames) != 0) {
+	if (fd < 0 || close(fd) != 0 || write_in_child(path, sites, frames, threads) != 0) {
 		puts("cannot make the capture");
 		return 1;
 	}

@@ -145,10 +145,23 @@ change(uint8_t *to, uint8_t region, size_t place, uint32_t value)
 	return 4 + sizeof(value);
 }
 
+/* Where the example's stack stands that has its outer frames in another one. */
+static size_t
+shared_stack(void)
+{
+	size_t bytes;
+	unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
+	size_t place = 8 * (((struct kmem_site *)(void *)(file + KMEM_HEAD_BYTES))[3].stack - 1ul);
+
+	free(file);
+	return place;
+}
+
 static void
 write_seeds(const char *folder)
 {
-	static const struct {
+	const size_t shared = shared_stack();
+	const struct {
 		const char *name;
 		uint8_t what, region;
 		size_t place;
@@ -162,6 +175,12 @@ write_seeds(const char *folder)
 		{ "stack_index", FUZZ_SEAL_RECORDS, 5, offsetof(struct kmem_site, stack), 3 },
 		{ "generations", FUZZ_SEAL_RECORDS, 6, offsetof(struct kmem_generations, births), 1 },
 		{ "first_code", FUZZ_SEAL_RECORDS | FUZZ_SALVAGE, 7, offsetof(struct kmem_code, file_bytes), 3 },
+		{ "own_count", FUZZ_SEAL_RECORDS, 7, shared + offsetof(struct kmem_stack, own_count), 2 },
+		{ "chain", FUZZ_SEAL_RECORDS, 7, shared + offsetof(struct kmem_stack, chain), 33 },
+		{ "outside", FUZZ_SEAL_RECORDS, 7, shared + offsetof(struct kmem_record, previous), 3 },
+		{ "released_more", FUZZ_SEAL_RECORDS, 5, 3 * sizeof(struct kmem_site) + offsetof(struct kmem_site, freed_bytes), 9000 },
+		{ "domain", FUZZ_SEAL_RECORDS, 5, offsetof(struct kmem_site, slot), 0x01010001 },
+		{ "peak", FUZZ_SEAL_RECORDS, 2, offsetof(struct kmem_domain_row, peak.mark), 1 },
 		{ "raw", FUZZ_RAW, 0, 0, 0 },
 	};
 

@@ -156,19 +156,35 @@ capture_builder_python_frame(uint32_t code, uint32_t offset)
 	return KMEM_FRAME_PYTHON | (uint64_t)offset << KMEM_FRAME_OFFSET_SHIFT | code;
 }
 
+struct kmem_stack *
+capture_builder_stack_at(struct capture_builder *builder, uint32_t stack)
+{
+	return (struct kmem_stack *)(void *)(builder->sections[KMEM_SECTION_RECORDS].bytes + (stack - 1) * 8ul);
+}
+
 uint32_t
-capture_builder_stack(struct capture_builder *builder, const uint64_t *frames, uint32_t count, uint16_t flags)
+capture_builder_stack_on(struct capture_builder *builder, uint32_t outside, uint32_t outer_count, const uint64_t *frames,
+                         uint32_t count, uint16_t flags)
 {
 	uint32_t index;
 	struct kmem_stack *stack = new_record(builder, KMEM_RECORD_STACK, sizeof(*stack) + count * sizeof(*frames), &index);
 
 	stack->record.flags = flags;
-	stack->frame_count = count;
+	stack->record.previous = outside;
+	stack->frame_count = count + outer_count;
+	stack->own_count = count;
+	stack->chain = outside != 0 ? capture_builder_stack_at(builder, outside)->chain + 1 : 0;
 	stack->module_generation = 1;
 	if (count != 0)
 		memcpy(stack->frames, frames, count * sizeof(*frames));
 	seal(&stack->record);
 	return index + 1;
+}
+
+uint32_t
+capture_builder_stack(struct capture_builder *builder, const uint64_t *frames, uint32_t count, uint16_t flags)
+{
+	return capture_builder_stack_on(builder, 0, 0, frames, count, flags);
 }
 
 void
@@ -216,6 +232,7 @@ capture_builder_site(struct capture_builder *builder, unsigned domain, uint32_t 
                      uint64_t allocated_count, uint64_t freed_bytes, uint64_t freed_count)
 {
 	struct kmem_domain_row *row = capture_builder_domain(builder, domain);
+	uint64_t live_bytes = kmem_peak_now(row->peak) + allocated_bytes - freed_bytes;
 	size_t offset;
 	struct kmem_site *site = append(&builder->sections[KMEM_SECTION_SITES], sizeof(*site), &offset);
 
@@ -225,14 +242,10 @@ capture_builder_site(struct capture_builder *builder, unsigned domain, uint32_t 
 	site->allocated_count = allocated_count;
 	site->freed_count = freed_count;
 	site->stack = stack;
-	site->domain = (uint16_t)domain;
+	site->domain = (uint8_t)domain;
 	site->first_epoch = 1;
 	row->is_used = 1;
-	row->allocated_bytes += allocated_bytes;
-	row->freed_bytes += freed_bytes;
-	row->allocated_count += allocated_count;
-	row->freed_count += freed_count;
-	row->peak = kmem_peak_pack(row->allocated_bytes - row->freed_bytes, 0, 0);
+	row->peak = kmem_peak_pack(live_bytes, 0, 0);
 	return (uint32_t)(offset / sizeof(*site));
 }
 
@@ -246,6 +259,12 @@ capture_builder_generations(struct capture_builder *builder, uint32_t site, uint
 	block->births = births;
 	capture_builder_site_at(builder, site)->generations = (uint32_t)(offset / sizeof(*block)) + 1;
 	return block;
+}
+
+void
+capture_builder_seal(struct kmem_record *record)
+{
+	seal(record);
 }
 
 void
@@ -332,9 +351,11 @@ capture_builder_example(enum kmem_state state, size_t *bytes)
 	                                      KMEM_CODE_LIBRARY, table, sizeof(table));
 	uint64_t frames[] = { 0x400100, capture_builder_python_frame(numpy, 0), capture_builder_python_frame(train, 8), 0x500200 };
 	uint64_t other[] = { 0x500300 | KMEM_FRAME_EXACT, 0x900000 };
+	uint64_t inner[] = { 0x400200 };
 	struct kmem_generations *block;
 	struct kmem_heartbeat *heartbeats = capture_builder_heartbeats(builder);
 	uint32_t stack;
+	uint32_t first;
 	unsigned char *file;
 
 	capture_builder_module(builder, "/nowhere/libfirst.so.1", 0x400000, 0x410000, 1, 0);
@@ -343,6 +364,7 @@ capture_builder_example(enum kmem_state state, size_t *bytes)
 	capture_builder_note(builder, "the second note");
 	stack = capture_builder_stack(builder, frames, 4, 0);
 	capture_builder_site(builder, KMEM_DOMAIN_HEAP, stack, 5000, 50, 1000, 10);
+	first = stack;
 	capture_builder_site(builder, KMEM_DOMAIN_MMAP, stack, 65536, 1, 0, 0);
 	stack = capture_builder_stack(builder, other, 2, KMEM_STACK_NO_END);
 	capture_builder_site(builder, KMEM_DOMAIN_HEAP, stack, 300, 3, 100, 1);
@@ -350,6 +372,7 @@ capture_builder_example(enum kmem_state state, size_t *bytes)
 	block = capture_builder_generations(builder, 0, 12u << 16 | 10); // ten generations, the latest now
 	for (unsigned i = 0; i < 10; i += 2)
 		block->live_count[i] = 4;
+	capture_builder_site(builder, KMEM_DOMAIN_MMAP, capture_builder_stack_on(builder, first, 3, inner, 1, 0), 8192, 2, 0, 0);
 	heartbeats[1] = (struct kmem_heartbeat){ .sequence = 1, .resident_bytes = 1000, .limit_bytes = UINT64_MAX };
 	heartbeats[0] = (struct kmem_heartbeat){ .sequence = 2, .resident_bytes = 2000, .limit_bytes = UINT64_MAX };
 	capture_builder_header(builder)->failed_count = 1;

@@ -32,6 +32,12 @@ uint64_t capture_builder_python_frame(uint32_t code, uint32_t offset);
 
 /* Index + 1, as a site wants it. */
 uint32_t capture_builder_stack(struct capture_builder *builder, const uint64_t *frames, uint32_t count, uint16_t flags);
+
+/* A stack of these frames and the outermost `outer_count` of the whole stack `outside`. */
+uint32_t capture_builder_stack_on(struct capture_builder *builder, uint32_t outside, uint32_t outer_count,
+                                  const uint64_t *frames, uint32_t count, uint16_t flags);
+struct kmem_stack *capture_builder_stack_at(struct capture_builder *builder, uint32_t stack); // until the next record
+void capture_builder_seal(struct kmem_record *record); // after a change
 void capture_builder_module(struct capture_builder *builder, const char *path, uint64_t start, uint64_t end,
                             uint32_t loaded, uint32_t unloaded);
 void capture_builder_note(struct capture_builder *builder, const char *text);

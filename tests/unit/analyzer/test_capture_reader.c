@@ -74,6 +74,12 @@ record_of(unsigned char *file, uint32_t index_plus_one)
 	return (struct kmem_record *)(void *)(chunk_bytes(file, 2) + 8 * (index_plus_one - 1));
 }
 
+static struct kmem_stack *
+stack_of(unsigned char *file, unsigned site)
+{
+	return (struct kmem_stack *)(void *)record_of(file, site_of(file, site)->stack);
+}
+
 static void
 cut_to_nothing(unsigned char *file, size_t *bytes)
 {
@@ -133,7 +139,7 @@ static void
 older(unsigned char *file, size_t *bytes)
 {
 	(void)bytes;
-	header_of(file)->version = 0;
+	header_of(file)->version = 1;
 }
 
 static void
@@ -217,7 +223,7 @@ record_padding_changed(unsigned char *file, size_t *bytes)
 static void
 stack_changed(unsigned char *file, size_t *bytes)
 {
-	((struct kmem_stack *)(void *)record_of(file, site_of(file, 2)->stack))->frames[0] ^= 1;
+	stack_of(file, 2)->frames[0] ^= 1;
 	capture_builder_reseal(file, *bytes);
 }
 
@@ -243,29 +249,33 @@ stack_longer_than_section(unsigned char *file, size_t *bytes)
 }
 
 static void
-seal_record(struct kmem_record *record)
+more_frames_than_record(unsigned char *file, size_t *bytes)
 {
-	record->checksum = kmem_checksum(KMEM_CHECKSUM_START, (unsigned char *)record + 4, record->bytes - 4);
+	struct kmem_stack *stack = stack_of(file, 2);
+
+	stack->frame_count = stack->own_count = KMEM_STACK_FRAMES_MAX;
+	capture_builder_seal(&stack->record);
+	capture_builder_reseal(file, *bytes);
 }
 
 static void
-more_frames_than_record(unsigned char *file, size_t *bytes)
+more_frames_than_possible(unsigned char *file, size_t *bytes)
 {
-	struct kmem_stack *stack = (struct kmem_stack *)(void *)record_of(file, site_of(file, 2)->stack);
+	struct kmem_stack *stack = stack_of(file, 2);
 
-	stack->frame_count = UINT32_MAX;
-	seal_record(&stack->record);
+	stack->frame_count = KMEM_STACK_FRAMES_MAX + 1;
+	capture_builder_seal(&stack->record);
 	capture_builder_reseal(file, *bytes);
 }
 
 static void
 gap_behind_frames(unsigned char *file, size_t *bytes)
 {
-	struct kmem_stack *stack = (struct kmem_stack *)(void *)record_of(file, site_of(file, 2)->stack);
+	struct kmem_stack *stack = stack_of(file, 2);
 
 	stack->omitted = 1;
 	stack->omitted_at = 3;
-	seal_record(&stack->record);
+	capture_builder_seal(&stack->record);
 	capture_builder_reseal(file, *bytes);
 }
 
@@ -276,7 +286,7 @@ notes_in_a_circle(unsigned char *file, size_t *bytes)
 	struct kmem_record *oldest = record_of(file, newest->previous);
 
 	oldest->previous = header_of(file)->notes;
-	seal_record(oldest);
+	capture_builder_seal(oldest);
 	capture_builder_reseal(file, *bytes);
 }
 
@@ -286,7 +296,7 @@ modules_lead_to_themselves(unsigned char *file, size_t *bytes)
 	struct kmem_record *newest = record_of(file, header_of(file)->modules);
 
 	newest->previous = header_of(file)->modules;
-	seal_record(newest);
+	capture_builder_seal(newest);
 	capture_builder_reseal(file, *bytes);
 }
 
@@ -296,7 +306,7 @@ module_without_extent(unsigned char *file, size_t *bytes)
 	struct kmem_module *module = (struct kmem_module *)(void *)record_of(file, header_of(file)->modules);
 
 	module->end_addr = module->start_addr;
-	seal_record(&module->record);
+	capture_builder_seal(&module->record);
 	capture_builder_reseal(file, *bytes);
 }
 
@@ -306,7 +316,7 @@ code_text_too_long(unsigned char *file, size_t *bytes)
 	struct kmem_code *code = (struct kmem_code *)(void *)record_of(file, 1);
 
 	code->line_table_bytes = UINT32_MAX;
-	seal_record(&code->record);
+	capture_builder_seal(&code->record);
 	capture_builder_reseal(file, *bytes);
 }
 
@@ -320,7 +330,7 @@ more_freed_than_given(unsigned char *file, size_t *bytes)
 static void
 site_without_domain(unsigned char *file, size_t *bytes)
 {
-	site_of(file, 2)->domain = 60000;
+	site_of(file, 2)->domain = 200;
 	capture_builder_reseal(file, *bytes);
 }
 
@@ -376,8 +386,8 @@ static const struct {
 	{ "cut in its last chunk", cut_last_chunk, KMEM_STATE_RUNNING, true, false, "section \"records\": chunk 2 at byte 229376 needs 65536 bytes, file ends at 294911" },
 	{ "foreign", foreign, KMEM_STATE_RUNNING, true, true, "is not a kmemshim capture" },
 	{ "all zeros", never_begun, KMEM_STATE_RUNNING, true, true, "has no head yet" },
-	{ "newer", newer, KMEM_STATE_RUNNING, true, true, "a newer kmemshim (format 2, this one reads 1)" },
-	{ "older", older, KMEM_STATE_RUNNING, true, true, "an older kmemshim (format 0, this one reads 1)" },
+	{ "newer", newer, KMEM_STATE_RUNNING, true, true, "a newer kmemshim (format 3, this one reads 2): report it with a newer kmemshim" },
+	{ "older", older, KMEM_STATE_RUNNING, true, true, "an older kmemshim (format 1, this one reads 2): report it with the kmemshim that recorded it" },
 	{ "other byte order", other_endian, KMEM_STATE_RUNNING, true, true, "other byte order" },
 	{ "no byte order", no_endian, KMEM_STATE_RUNNING, true, true, "byte order mark wanted 0x01020304, found 0x0000004d" },
 	{ "other sizes", other_head_size, KMEM_STATE_RUNNING, true, true, "sizes wanted" },
@@ -393,7 +403,8 @@ static const struct {
 	{ "stack beyond its section", stack_beyond_section, KMEM_STATE_CLEAN_EXIT, false, false, "behind the section's end" },
 	{ "stack is a note", stack_of_other_type, KMEM_STATE_RUNNING, false, false, "type wanted 1, found 4" },
 	{ "stack too long", stack_longer_than_section, KMEM_STATE_RUNNING, false, false, "stack of site 2 at byte" },
-	{ "more frames than room", more_frames_than_record, KMEM_STATE_RUNNING, false, false, "stack of site 2 needs 34359738392 bytes" },
+	{ "more frames than room", more_frames_than_record, KMEM_STATE_RUNNING, false, false, "stack of site 2 needs 3112 bytes, its record has 56" },
+	{ "more frames than possible", more_frames_than_possible, KMEM_STATE_RUNNING, false, false, "has 385 frames, 2 of them its own: at most 384 are possible" },
 	{ "gap behind the frames", gap_behind_frames, KMEM_STATE_RUNNING, false, false, "has its gap after frame 3 of 2" },
 	{ "notes in a circle", notes_in_a_circle, KMEM_STATE_RUNNING, false, false, "note at byte" },
 	{ "module leads to itself", modules_lead_to_themselves, KMEM_STATE_RUNNING, false, false, "leads forward" },
@@ -473,11 +484,11 @@ a_sound_capture_has_no_damages(void **state)
 		model = model_load(&options, &fail);
 		assert_non_null(model);
 		assert_int_equal(model->damage_count, 0);
-		assert_int_equal(model->site_count, 3);
+		assert_int_equal(model->site_count, 4);
 		assert_int_equal(model->domain_count, 2);
 		assert_int_equal(model->domains[0].live_bytes, 4200);
 		assert_int_equal(model->domains[0].peak_bytes, 4200);
-		assert_int_equal(model->domains[1].live_count, 1);
+		assert_int_equal(model->domains[1].live_count, 3);
 		assert_string_equal(model->processes[0].name, "train.py");
 		assert_int_equal(model->processes[0].note_count, 2);
 		assert_string_equal(model->processes[0].notes[0], "the first note");
@@ -500,6 +511,12 @@ a_sound_capture_has_no_damages(void **state)
 		assert_false(model->sites[0].frames[1]->is_user);
 		assert_ptr_equal(model->sites[0].frames, model->sites[1].frames);
 		assert_int_equal(model->sites[2].frame_count, 2);
+
+		/* Another innermost frame before the rest of the first stack. */
+		assert_int_equal(model->sites[3].frame_count, 4);
+		assert_int_equal(model->sites[3].frames[0]->module_offset, 0x200);
+		for (unsigned k = 1; k < 4; k++)
+			assert_ptr_equal(model->sites[3].frames[k], model->sites[0].frames[k]);
 		model_free(model);
 		free(file);
 	}

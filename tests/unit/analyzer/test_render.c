@@ -393,6 +393,45 @@ a_leak_below_the_tolerance_is_remarked(void **state)
 	baseline_free(after);
 }
 
+/* Exact peaks: not a word. Else one line, of the process that is off most. */
+static void
+peaks_that_may_be_off_are_remarked(void **state)
+{
+	static const char told[] = "eaks may be off by up to 192 KiB: threads add up small events first; KMEMSHIM_EXACT=1 records them "
+	                           "exactly\n";
+	const struct report_options all = { .top = 5 };
+	struct model_process processes[3];
+
+	(void)state;
+	for (unsigned is_off = 0; is_off < 2; is_off++) {
+		char *text[3] = { NULL };
+		size_t length;
+		struct report *report;
+
+		make_death();
+		for (unsigned i = 0; i < 3; i++) {
+			processes[i] = hand.process;
+			processes[i].peak_error_bytes = is_off == 0 ? 0 : i == 1 ? 192 * 1024 : 64 * 1024;
+		}
+		hand.model.processes = processes;
+		hand.model.process_count = 3;
+		report = build(&rank_peak, &all);
+		for (unsigned i = 0; i < 3; i++) {
+			FILE *stream = open_memstream(&text[i], &length);
+
+			(i == 0 ? render_text_remarks : i == 1 ? render_text_peak_error : render_json)(report, stream);
+			assert_int_equal(fclose(stream), 0);
+		}
+		assert_int_equal(strstr(text[0], told) != NULL, is_off);
+		assert_int_equal(strstr(text[0], "may be off") != NULL, is_off);
+		assert_string_equal(text[1] + (is_off != 0), is_off != 0 ? told : "");
+		assert_non_null(strstr(text[2], is_off != 0 ? "\"peak_error_bytes\": 196608" : "\"peak_error_bytes\": 0"));
+		for (unsigned i = 0; i < 3; i++)
+			free(text[i]);
+		report_free(report);
+	}
+}
+
 int
 main(void)
 {
@@ -410,6 +449,7 @@ main(void)
 		cmocka_unit_test(top_cuts_and_a_huge_one_does_not),
 		cmocka_unit_test(a_check_names_the_line_in_text_and_junit),
 		cmocka_unit_test(a_leak_below_the_tolerance_is_remarked),
+		cmocka_unit_test(peaks_that_may_be_off_are_remarked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,107 @@
+/*
+ * model_domains.c - what did one process request in each domain, and how much at most at once?
+ *
+ * A domain's counters are the sums of its sites'. Its peak word may lag behind them, because threads add up small events
+ * first: what the sites hold is put in the place of what the word says is live, before any peak is computed from it.
+ *
+ * Called by   model_processes.c, before the sites are merged.
+ * Safe from   one thread.
+ * When failing  a domain without a name is left out and told.
+ */
+#include <string.h>
+
+#include "kmem_words.h"
+#include "memory.h"
+#include "model_build.h"
+
+/* relaxed: a private copy that nobody changes */
+#define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
+
+static void
+sum_sites(const struct capture *capture, struct domain_rows *rows)
+{
+	memset(rows->sums, 0, sizeof(rows->sums));
+	for (size_t i = 0; i < capture_site_count(capture); i++) {
+		const struct kmem_site *site = capture_site(capture, i);
+		struct domain_sum *sum = &rows->sums[site->domain % KMEM_DOMAINS_MAX];
+		uint64_t allocated_count = COPY_OF(site->allocated_count);
+		uint64_t freed_count = COPY_OF(site->freed_count);
+
+		if (site->domain >= KMEM_DOMAINS_MAX)
+			continue;
+		sum->allocated_bytes += COPY_OF(site->allocated_bytes);
+		sum->freed_bytes += COPY_OF(site->freed_bytes);
+		sum->allocated_count += allocated_count;
+		sum->freed_count += freed_count;
+		sum->peak.now += kmem_peak_now(site->peak);
+		sum->is_used = sum->is_used || allocated_count != 0 || freed_count != 0;
+	}
+	for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++) {
+		struct kmem_peak_word stored = capture_domain(capture, i)->peak;
+
+		rows->sums[i].peak = kmem_peak_pack(model_signed_bytes(rows->sums[i].peak.now), kmem_peak_mark(stored),
+		                                    kmem_peak_epoch(stored));
+	}
+}
+
+static uint32_t
+domain_by_name(struct build *build, const char *name)
+{
+	for (size_t i = 0; i < build->domain_count; i++) {
+		if (build->domains[i].name == name) // both of the pool
+			return (uint32_t)i;
+	}
+	build->domains = memory_grown(build->domains, &build->domain_room, build->domain_count + 1,
+	                              sizeof(*build->domains));
+	build->domains[build->domain_count] = (struct model_domain){ .name = name };
+	return (uint32_t)build->domain_count++;
+}
+
+static void
+add_domain(struct model_process *process, unsigned row_index, const struct kmem_domain_row *row,
+           const struct domain_sum *sum, struct model_domain *domain)
+{
+	uint64_t live = sum->allocated_bytes > sum->freed_bytes ? sum->allocated_bytes - sum->freed_bytes : 0;
+	uint64_t live_count = sum->allocated_count > sum->freed_count ? sum->allocated_count - sum->freed_count : 0;
+	uint64_t peak = kmem_domain_peak_bytes(sum->peak);
+	uint64_t resident = COPY_OF(row->peak_resident_bytes);
+
+	domain->live_bytes += live;
+	domain->live_count += live_count;
+	domain->peak_bytes += peak;
+	domain->allocated_bytes += sum->allocated_bytes;
+	domain->allocated_count += sum->allocated_count;
+	domain->freed_bytes += sum->freed_bytes;
+	domain->freed_count += sum->freed_count;
+	domain->inherited_bytes += row->inherited_bytes;
+	if (resident > domain->peak_resident_bytes)
+		domain->peak_resident_bytes = resident;
+
+	process->allocated_bytes += sum->allocated_bytes;
+	if (row_index == KMEM_DOMAIN_HEAP || row_index == KMEM_DOMAIN_MMAP || row_index == KMEM_DOMAIN_SHARED)
+		process->live_bytes += live;
+	if ((row_index == KMEM_DOMAIN_HEAP || row_index == KMEM_DOMAIN_MMAP) && peak > process->peak_bytes)
+		process->peak_bytes = peak;
+}
+
+void
+model_add_domains(struct build *build, struct capture *capture, struct model_process *process, struct domain_rows *rows)
+{
+	sum_sites(capture, rows);
+	for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++) {
+		const struct kmem_domain_row *row = capture_domain(capture, i);
+		size_t name_bytes = strnlen(row->name, sizeof(row->name));
+		const char *name;
+
+		rows->index[i] = DOMAIN_NONE;
+		if (COPY_OF(row->is_used) == 0 && !rows->sums[i].is_used && row->inherited_bytes == 0)
+			continue;
+		if (name_bytes == 0 || name_bytes == sizeof(row->name)) {
+			capture_damaged(capture, "section \"head\": domain %u has no name: what it holds is left out", i);
+			continue;
+		}
+		name = text_pool_add(build->pool, row->name, name_bytes);
+		rows->index[i] = domain_by_name(build, name);
+		add_domain(process, i, row, &rows->sums[i], &build->domains[rows->index[i]]);
+	}
+}
