@@ -10,11 +10,13 @@
  */
 #include "call_stack.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 
 #include "capture_file.h"
 #include "kmem_format.h"
+#include "native_memo.h"
 #include "native_stack.h"
 #include "python_frames.h"
 #include "settings.h"
@@ -32,6 +34,8 @@ struct room {
 	struct call_stack stack;
 	struct native_stack native;
 	struct python_stack python;
+	pthread_t memo_owner;
+	struct native_memo memo;
 };
 
 static struct room rooms[ROOMS]; // untouched ones cost nothing
@@ -135,7 +139,7 @@ merge_full(const struct native_stack *native, const struct python_stack *python,
 	for (uint32_t i = 0; i < native->count; i++) {
 		/* How far the last frame of a walk that broke off reaches is not known: it is not taken for an evaluator. */
 		uint64_t last_end = native->is_complete ? UINT64_MAX : 0;
-		uint64_t end = i + 1 < native->count ? native->sp[i + 1] : last_end;
+		uint64_t end = i + 1 < native->count ? native_stack_sp(native, i + 1) : last_end;
 		uint32_t before = next;
 
 		if (i == NATIVE_STACK_INNER)
@@ -175,7 +179,11 @@ take(const void *hook_frame, struct room *room)
 	bool is_cut = python->count != 0 && !settings.native_full;
 	if (is_cut)
 		stop_sp = python->frames[0].anchor_addr;
-	native_stack_walk(hook_frame, stop_sp, native);
+	if (room->memo_owner != pthread_self()) {
+		room->memo = (struct native_memo){ 0 };
+		room->memo_owner = pthread_self();
+	}
+	native_stack_walk(&room->memo, hook_frame, stop_sp, native);
 	if (!native->is_complete)
 		stack->flags |= KMEM_STACK_NO_END;
 	if (native->is_alternate)
