@@ -15,6 +15,7 @@
 
 #include "capture_file.h"
 #include "kmem_format.h"
+#include "native_memo.h"
 #include "native_stack.h"
 #include "python_frames.h"
 #include "settings.h"
@@ -128,7 +129,7 @@ merge_full(const struct native_stack *native, const struct python_stack *python,
 	for (uint32_t i = 0; i < native->count; i++) {
 		/* How far the last frame of a walk that broke off reaches is not known: it is not taken for an evaluator. */
 		uint64_t last_end = native->is_complete ? UINT64_MAX : 0;
-		uint64_t end = i + 1 < native->count ? native->sp[i + 1] : last_end;
+		uint64_t end = i + 1 < native->count ? native_stack_sp(native, i + 1) : last_end;
 		uint32_t before = next;
 
 		if (i == NATIVE_STACK_INNER)
@@ -169,7 +170,7 @@ hash_of(const struct call_stack *stack)
 static void
 take_native(struct call_stack_memory *memory, const void *hook_frame, uint64_t stop_sp)
 {
-	native_stack_walk(hook_frame, stop_sp, &memory->native);
+	native_stack_walk(&memory->memo, hook_frame, stop_sp, &memory->native);
 	if (!memory->native.is_complete)
 		memory->stack.flags |= KMEM_STACK_NO_END;
 	if (memory->native.is_alternate)

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "kmem_format.h"
+#include "native_memo.h"
 #include "native_stack.h"
 #include "python_frames.h"
 
@@ -31,6 +32,7 @@ struct call_stack {
 struct call_stack_memory {
 	struct call_stack stack;
 	struct native_stack native;
+	struct native_memo memo;  // what the last native walk found
 	struct python_stack python;
 };
 

@@ -17,6 +17,7 @@
 #include "capture_file.h"
 #include "checked_memory.h"
 #include "kmem_format.h"
+#include "native_memo.h"
 #include "settings.h"
 #include "thread_stack.h"
 #include "unwind_libunwind.h"
@@ -47,7 +48,7 @@ read_word(struct walk *walk, uint64_t addr, uint64_t *value)
 }
 
 /* From here on sp is in that stack: the thread's own, or one that is not known. */
-static void
+static inline void
 enter_stack(struct walk *walk, uint64_t sp, bool is_own)
 {
 	walk->is_checked = !is_own;
@@ -80,8 +81,8 @@ keep(struct native_stack *stack, uint64_t frame, uint64_t pc, uint64_t sp)
 
 	if (frame >= NATIVE_STACK_INNER)
 		at = NATIVE_STACK_INNER + (frame - NATIVE_STACK_INNER) % NATIVE_STACK_OUTER;
-	stack->pc[at] = pc;
-	stack->sp[at] = sp;
+	stack->own_pc[at] = pc;
+	stack->own_sp[at] = sp;
 }
 
 static void
@@ -103,8 +104,8 @@ keep_end(struct native_stack *stack, uint64_t frames)
 	}
 	stack->count = NATIVE_STACK_MAX;
 	stack->omitted = (uint32_t)(frames - NATIVE_STACK_MAX);
-	rotate(stack->pc + NATIVE_STACK_INNER, (frames - NATIVE_STACK_INNER) % NATIVE_STACK_OUTER);
-	rotate(stack->sp + NATIVE_STACK_INNER, (frames - NATIVE_STACK_INNER) % NATIVE_STACK_OUTER);
+	rotate(stack->own_pc + NATIVE_STACK_INNER, (frames - NATIVE_STACK_INNER) % NATIVE_STACK_OUTER);
+	rotate(stack->own_sp + NATIVE_STACK_INNER, (frames - NATIVE_STACK_INNER) % NATIVE_STACK_OUTER);
 }
 
 /* ---- walking ---- */
@@ -123,16 +124,17 @@ step_signal(struct walk *walk, uint64_t *pc, uint64_t *sp, uint64_t *rbp)
 	return *pc >> KMEM_ADDRESS_BITS == 0;
 }
 
-/* False when libunwind has to do it. */
+/* Goes on from there, behind that many frames that are kept. False when libunwind has to do it. */
 static bool
-walk_by_rules(struct walk *walk, uint64_t pc, uint64_t sp, uint64_t rbp, uint64_t stop_sp)
+walk_by_rules(struct walk *walk, struct native_place place, uint64_t frames, uint64_t stop_sp)
 {
 	struct native_stack *stack = walk->out;
 	uint64_t generation = unwind_rules_generation();
-	uint64_t frames = 0;
+	uint64_t pc = place.pc;
+	uint64_t sp = place.sp;
+	uint64_t rbp = place.rbp;
 	bool is_expressible = true;
 
-	enter_stack(walk, sp, thread_stack_contains(sp));
 	for (;;) {
 		uint64_t rule = unwind_rules_get(pc, generation);
 		enum unwind_kind kind = unwind_word_kind(rule);
@@ -219,27 +221,47 @@ walk_by_libunwind(uint64_t first_sp, uint64_t stop_sp, struct native_stack *stac
 	capture_file_lost(KMEM_LOST_FALLBACK_UNWINDS, 1);
 }
 
+/* The walk without a memo, or from where the memo could not go on. False when libunwind did it. */
+static __attribute__((noinline)) bool
+walk_on(const struct native_memo *memo, struct native_place place, uint64_t first_sp, uint64_t stop_sp,
+        struct native_stack *stack)
+{
+	struct walk walk;
+	uint64_t frames = memo != NULL ? memo->step_count : 0;
+
+	walk.out = stack;
+	walk.alternate_visits = 0;
+	walk.window.addr = CHECKED_WINDOW_EMPTY;
+	stack->count = 0;
+	stack->omitted = 0;
+	stack->kept = 0;
+	stack->is_complete = false;
+	stack->is_alternate = false;
+	stack->is_remembered = false;
+	stack->pc = stack->own_pc;
+	stack->sp_offsets = NULL;
+	for (uint64_t i = 0; i < frames; i++)
+		keep(stack, i, memo->steps[i].place.pc, memo->steps[i].place.sp);
+	enter_stack(&walk, first_sp, thread_stack_contains(first_sp));
+	if (walk_by_rules(&walk, place, frames, stop_sp))
+		return true;
+	walk_by_libunwind(first_sp, stop_sp, stack);
+	return false;
+}
+
 void
-native_stack_walk(const void *hook_frame, uint64_t stop_sp, struct native_stack *stack)
+native_stack_walk(struct native_memo *memo, const void *hook_frame, uint64_t stop_sp,
+                  struct native_stack *stack)
 {
 	static _Atomic uint64_t walks; // relaxed: a count
 	const uint64_t *frame = hook_frame;
 	uint64_t first_sp = (uintptr_t)frame + 16;
-	struct walk walk;
+	struct native_place place = { .pc = frame[1], .sp = first_sp, .rbp = frame[0] };
+	bool is_by_rules = true;
 
-	stack->count = 0;
-	stack->omitted = 0;
-	stack->is_complete = false;
-	stack->is_alternate = false;
-	walk.out = stack;
-	walk.alternate_visits = 0;
-	walk.window.addr = CHECKED_WINDOW_EMPTY;
-
-	bool is_by_rules = walk_by_rules(&walk, frame[1], first_sp, frame[0], stop_sp);
-
-	if (!is_by_rules)
-		walk_by_libunwind(first_sp, stop_sp, stack);
-	if (!stack->is_complete)
+	if (memo == NULL || !native_memo_walk(memo, &place, stop_sp, stack))
+		is_by_rules = walk_on(memo, place, first_sp, stop_sp, stack);
+	if (__builtin_expect(!stack->is_complete, 0))
 		capture_file_lost(KMEM_LOST_UNWINDS, 1);
 	if (__builtin_expect(settings.verify_every != 0, 0) && is_by_rules && stack->is_complete &&
 	    atomic_fetch_add_explicit(&walks, 1, memory_order_relaxed) % settings.verify_every == 0)

@@ -26,6 +26,8 @@ static uint64_t main_low_addr;
 static uint64_t main_end_addr;
 static uint64_t main_block_addr; // its control block: not near its stack
 
+__thread struct thread_stack_range thread_stack_known;
+
 /*
  * Everything from known_low_addr to the control block can be read; 0 = not asked yet. A stack never moves,
  * so what was found stays true. Only the thread itself writes, inside the reentry guard.
@@ -54,7 +56,7 @@ thread_stack_start(void)
 }
 
 uint64_t
-thread_stack_end(uint64_t sp)
+thread_stack_find_end(uint64_t sp)
 {
 	uint64_t block = (uint64_t)pthread_self();
 
@@ -65,22 +67,30 @@ thread_stack_end(uint64_t sp)
 	return main_end_addr > sp ? main_end_addr : sp;
 }
 
+static bool
+know(uint64_t low, uint64_t end)
+{
+	thread_stack_known.low_addr = low;
+	thread_stack_known.end_addr = end;
+	return true;
+}
+
 bool
-thread_stack_contains(uint64_t sp)
+thread_stack_find(uint64_t sp)
 {
 	uint64_t block = (uint64_t)pthread_self();
 	uint64_t low = known_low_addr != 0 ? known_low_addr : block & ~(CHECKED_PAGE_BYTES - 1);
 
 	if (is_in_main(sp))
-		return true;
+		return know(main_low_addr, main_end_addr);
 	if (block == main_block_addr)
 		return false;
 	if (sp >= low)
-		return sp < block;
+		return sp < block && know(low, block);
 	if (is_known_lowest || block - sp > THREAD_STACK_BYTES_MAX)
 		return false;
 	low = checked_memory_readable_from(sp, low);
 	known_low_addr = low;
 	is_known_lowest = low > sp;
-	return !is_known_lowest;
+	return !is_known_lowest && know(low, block);
 }

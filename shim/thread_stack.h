@@ -4,7 +4,7 @@
  * libc knows, but tells it under a lock that the program may be holding when it comes to a hook:
  * pthread_getattr_np() itself allocates. So the answer is worked out from addresses alone.
  *
- * Called by   native_stack.c, python_frames.c, python_stack.c, on the thread in question.
+ * Called by   native_stack.c, native_memo.c, python_frames.c, python_stack.c, on the thread in question.
  * Safe from   any hook, any signal handler: no lock, no allocation; errno is kept. System calls only when
  *             the thread is deeper in its stack than at any question before, one a page.
  * When failing  the stack is not known: thread_stack_contains() is false.
@@ -15,19 +15,51 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/*
+ * [low, end) holds the sp that was asked about last and found in the thread's own stack; low == end = none yet. Everything
+ * from a live sp in it to its end can be read. A stack never moves, so what was found stays true. Only the thread itself
+ * writes, inside the reentry guard.
+ */
+struct thread_stack_range {
+	uint64_t low_addr;
+	uint64_t end_addr;
+};
+extern __thread struct thread_stack_range thread_stack_known
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
 /* Once, on the main thread, before the first question; without it that thread's stack is not known. */
 void thread_stack_start(void);
+
+/* The rest of the functions below. */
+bool thread_stack_find(uint64_t sp);
+uint64_t thread_stack_find_end(uint64_t sp);
+
+static inline bool
+thread_stack_is_known(uint64_t sp)
+{
+	uint64_t low = thread_stack_known.low_addr;
+
+	return sp - low < thread_stack_known.end_addr - low;
+}
 
 /*
  * The first address after this thread's stack, if sp is in that; otherwise some address not below sp. No
  * system call.
  */
-uint64_t thread_stack_end(uint64_t sp);
+static inline uint64_t
+thread_stack_end(uint64_t sp)
+{
+	return thread_stack_is_known(sp) ? thread_stack_known.end_addr : thread_stack_find_end(sp);
+}
 
 /*
  * Is sp, the stack pointer of a frame that is alive, in this thread's own stack? Then everything from sp to
  * thread_stack_end(sp) can be read. Signal stacks and coroutines are not in it.
  */
-bool thread_stack_contains(uint64_t sp);
+static inline bool
+thread_stack_contains(uint64_t sp)
+{
+	return thread_stack_is_known(sp) || thread_stack_find(sp);
+}
 
 #endif

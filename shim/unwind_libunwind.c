@@ -350,7 +350,7 @@ compare_frame(void *context, uint64_t pc, uint64_t sp, uint64_t cfa)
 	}
 	if (at >= stack->count && !comparison->is_to_the_end)
 		return false; // ours ended here, at stop_sp
-	if (at < stack->count && stack->pc[at] == pc && stack->sp[at] == sp)
+	if (at < stack->count && stack->pc[at] == pc && native_stack_sp(stack, (uint32_t)at) == sp)
 		return true;
 	comparison->first_bad = comparison->position;
 	comparison->pc = pc;
@@ -394,6 +394,6 @@ unwind_libunwind_verify(uint64_t first_sp, const struct native_stack *stack, boo
 		"unwinding differs from libunwind at frame %lu: 0x%lx (stack 0x%lx), libunwind "
 		"0x%lx (stack 0x%lx)",
 		comparison.first_bad - 1, at < stack->count ? stack->pc[at] : 0,
-		at < stack->count ? stack->sp[at] : 0, comparison.pc, comparison.sp);
+		at < stack->count ? native_stack_sp(stack, (uint32_t)at) : 0, comparison.pc, comparison.sp);
 	capture_file_note(text);
 }

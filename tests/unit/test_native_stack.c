@@ -43,7 +43,7 @@ static NOINLINE void
 take(void *unused)
 {
 	(void)unused;
-	native_stack_walk(__builtin_frame_address(0), stop_sp, &stack);
+	native_stack_walk(NULL, __builtin_frame_address(0), stop_sp, &stack);
 	KEEP_FRAME();
 }
 
@@ -101,7 +101,7 @@ check_scene(callback *scene, void *context)
 	assert_int_equal(header->verify_mismatched, mismatched);
 	assert_true(header->verify_checked > checked);
 	for (uint32_t i = 0; i < stack.count && !stack.is_alternate; i++)
-		assert_true(i == 0 || stack.sp[i] > stack.sp[i - 1]);
+		assert_true(i == 0 || native_stack_sp(&stack, i) > native_stack_sp(&stack, i - 1));
 }
 
 static NOINLINE void
@@ -218,7 +218,7 @@ inexpressible_frames_are_walked_by_libunwind(void **state)
 	assert_int_equal(lost(KMEM_LOST_FALLBACK_UNWINDS), fallbacks + 1);
 	assert_int_equal(stack.count, frames + 1);
 	assert_int_equal(stack.pc[frames], outermost);
-	assert_true(stack.sp[1] > stack.sp[0]);
+	assert_true(native_stack_sp(&stack, 1) > native_stack_sp(&stack, 0));
 }
 
 /* ---- signals ---- */
@@ -397,7 +397,7 @@ made_up_frames_end_the_walk(void **state)
 			frame[j] = j % 3 == 0 ? (uintptr_t)&frame[seed >> 59] : seed >> (seed >> 58);
 		}
 		frame[1] = i < 8 ? pcs[i] : (uintptr_t)qsort + (seed >> 48);
-		native_stack_walk(frame, 0, &stack);
+		native_stack_walk(NULL, frame, 0, &stack);
 		assert_true(stack.count <= NATIVE_STACK_MAX);
 	}
 }
@@ -412,7 +412,7 @@ stops_where_asked(void **state)
 	whole = stack;
 	for (uint32_t i = 2; i + 1 < whole.count; i++) {
 		/* The same scene again has the same addresses. */
-		stop_sp = i % 2 ? whole.sp[i] : whole.sp[i + 1] - 1;
+		stop_sp = i % 2 ? native_stack_sp(&whole, i) : native_stack_sp(&whole, i + 1) - 1;
 		check_scene(dive, (void *)20);
 		assert_int_equal(stack.count, i);
 	}
