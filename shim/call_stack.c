@@ -175,6 +175,8 @@ take_native(struct call_stack_memory *memory, const void *hook_frame, uint64_t s
 		memory->stack.flags |= KMEM_STACK_NO_END;
 	if (memory->native.is_alternate)
 		memory->stack.flags |= KMEM_STACK_ALTERNATE;
+	memory->has_native = true;
+	memory->is_repeatable = memory->native.is_complete && memory->native.is_remembered;
 }
 
 static void
@@ -187,6 +189,8 @@ take(struct call_stack_memory *memory, const void *hook_frame)
 	stack->frame_count = stack->omitted = stack->omitted_at = 0;
 	stack->flags = 0;
 	python->count = python->omitted = 0;
+	memory->has_native = false;
+	memory->is_repeatable = true;
 	if (python_frames_available())
 		python_frames_walk(python);
 	if (python->count == 0 || settings.native_full) {
@@ -218,8 +222,10 @@ call_stack_take(struct call_stack_memory *memory, const void *hook_frame)
 
 	/* acquire: pairs with call_stack_give_back(); what its last user wrote is done. */
 	for (unsigned i = 0; memory == NULL && i < SHARED_MEMORIES; i++) {
-		if (!atomic_exchange_explicit(&shared[i].is_taken, true, memory_order_acquire))
+		if (!atomic_exchange_explicit(&shared[i].is_taken, true, memory_order_acquire)) {
 			memory = &shared[i].memory;
+			memory->memo.stack_end = 0; // another thread's: empty
+		}
 	}
 	if (memory == NULL) {
 		capture_file_lost(KMEM_LOST_STACKS, 1);

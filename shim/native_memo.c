@@ -347,3 +347,32 @@ native_memo_walk(struct native_memo *memo, struct native_place *place, uint64_t 
 	give(memo, top - steps, top, stack);
 	return true;
 }
+
+bool
+native_memo_offsets(const struct native_memo *memo, uint16_t *offsets, uint32_t room, uint32_t *count,
+                    bool *needs_rbp)
+{
+	uint64_t first = FRAMES - memo->frame_count;
+	uint32_t sp = memo->sp_offsets[first];
+	uint32_t total = 0;
+
+	if (memo->frame_count == 0 || memo->frame_count + (WORDS - word_first(memo, first)) > room)
+		return false;
+	for (uint64_t frame = first + 1; frame < FRAMES; frame++) {
+		uint32_t words = (memo->sp_offsets[frame] - 8 - sp) / 8;
+
+		if (words > UINT16_MAX)
+			return false;
+		offsets[total++] = (uint16_t)words;
+	}
+	for (uint64_t word = word_first(memo, first); word < WORDS; word++) {
+		uint32_t words = (memo->word_offsets[word] - sp) / 8;
+
+		if (words > UINT16_MAX)
+			return false;
+		offsets[total++] = (uint16_t)words;
+	}
+	*count = total;
+	*needs_rbp = needs_bp(memo, first);
+	return true;
+}

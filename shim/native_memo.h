@@ -94,4 +94,14 @@ struct native_memo {
 bool native_memo_walk(struct native_memo *memo, struct native_place *place, uint64_t stop_sp,
                       struct native_stack *stack);
 
+/*
+ * The words of the stack on which the remembered walk depends, besides the return address of its first frame.
+ *
+ * offsets    out: from the sp of the first frame, in words
+ * needs_rbp  out: does it depend on the rbp of the first frame too?
+ * returns    false: there are more than `room`, or one is too far away
+ */
+bool native_memo_offsets(const struct native_memo *memo, uint16_t *offsets, uint32_t room, uint32_t *count,
+                         bool *needs_rbp);
+
 #endif

@@ -139,6 +139,8 @@ address_store(uint64_t mixed, struct python_code code)
 	atomic_store_explicit(&bucket->words[home], fresh, memory_order_release); // the one there is found by content
 }
 
+_Atomic uint64_t python_code_deaths;
+
 void
 python_code_forget(uint64_t code_addr)
 {
@@ -146,6 +148,7 @@ python_code_forget(uint64_t code_addr)
 	struct bucket *bucket = address_bucket(mixed);
 	uint64_t tag = address_tag(mixed);
 
+	atomic_fetch_add_explicit(&python_code_deaths, 1, memory_order_relaxed); // see its declaration
 	for (unsigned i = 0; i < BUCKET_WORDS; i++) {
 		/* relaxed: only words for this address matter, and those are ordered by C3. */
 		uint64_t word = atomic_load_explicit(&bucket->words[i], memory_order_relaxed);

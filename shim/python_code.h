@@ -12,6 +12,7 @@
 #ifndef PYTHON_CODE_H
 #define PYTHON_CODE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -28,6 +29,12 @@ struct python_code python_code_find(const struct python_interpreter *python, uin
 
 /* The object at this address is about to be freed. Before its memory is. */
 void python_code_forget(uint64_t code_addr);
+
+/*
+ * How many code objects died. What is remembered by the address of one is void when this changed; relaxed: whoever runs code at
+ * that address again got it after the death, from the thread that saw it.
+ */
+extern _Atomic uint64_t python_code_deaths;
 
 /* In a forked child, single-threaded: its own capture has no records yet. */
 void python_code_forked(void);

@@ -249,3 +249,52 @@ python_frames_walk(struct python_stack *stack)
 			python_stack_find_evaluator(sp, python_memory_u64(state + layout->tstate_frame),
 			                            python_runtime.evaluator_addr, python_runtime.evaluator_end);
 }
+
+/* The words that a walk reads, without looking at what they mean: the multiplications run beside the chase of the links. */
+bool
+python_frames_digest(uint64_t *digest)
+{
+	const struct python_layout *layout = &python_runtime.interpreter.layout;
+	bool is_pointer = layout->instruction == PYTHON_INSTRUCTION_POINTER;
+	uint64_t frame;
+	uint64_t state;
+	uint64_t sum;
+
+	*digest = 0;
+	if (!python_frames_available())
+		return true;
+	state = own_thread_state();
+	if (!python_memory_is_object(state))
+		return true;
+	sum = state;
+	if (layout->tstate_cframe != 0) { // it leads to the evaluator, and in some versions to the frame
+		uint64_t cframe = python_memory_u64(state + layout->tstate_cframe);
+
+		sum = (sum ^ cframe) * UINT64_C(0x9e3779b97f4a7c15);
+		if (layout->tstate_frame == 0 && !python_memory_is_object(cframe))
+			return true;
+		frame = python_memory_u64(layout->tstate_frame != 0 ? state + layout->tstate_frame
+		                                                    : cframe + layout->cframe_frame);
+	} else {
+		frame = python_memory_u64(state + layout->tstate_frame);
+	}
+	for (uint32_t visits = 0; frame != 0; visits++) {
+		uint64_t code;
+		uint64_t instruction;
+
+		if (visits == PYTHON_FRAMES_MAX || !python_memory_is_object(frame))
+			return false;
+		code = python_memory_u64(frame + layout->frame_code);
+		if (layout->frame_owner != 0)
+			code ^= (uint64_t)python_memory_u8(frame + layout->frame_owner) << 56;
+		if (layout->frame_is_entry != 0)
+			code ^= (uint64_t)python_memory_u8(frame + layout->frame_is_entry) << 48;
+		instruction = is_pointer ? python_memory_u64(frame + layout->frame_instruction)
+		                         : python_memory_u32(frame + layout->frame_instruction);
+		sum ^= frame + (code * UINT64_C(0xff51afd7ed558ccd) ^ instruction * UINT64_C(0xc4ceb9fe1a85ec53));
+		sum = (sum ^ sum >> 32) * UINT64_C(0xbf58476d1ce4e5b9);
+		frame = python_memory_u64(frame + layout->frame_previous);
+	}
+	*digest = (sum ^ sum >> 29) | 1;
+	return true;
+}

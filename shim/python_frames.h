@@ -43,6 +43,12 @@ bool python_frames_available(void);
 /* The calling thread's Python frames; count 0 on threads without Python. */
 void python_frames_walk(struct python_stack *stack);
 
+/*
+ * A digest of the calling thread's frames: the same digest, the same frames (but for 2^-64), as long as no code object died. 0
+ * without frames. False: the chain cannot be read, or is too long for that.
+ */
+bool python_frames_digest(uint64_t *digest);
+
 /* Is this address in the interpreter's own text (libpython or a static python)? */
 bool python_frames_is_interpreter(uint64_t pc);
 

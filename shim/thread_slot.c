@@ -72,6 +72,8 @@ take(uint32_t number)
 		return NULL;
 	}
 	memory->owner.slot = (uint16_t)number;
+	memory->stack.memo.stack_end = 0; // of another thread: empty
+	event_memo_clear(&memory->events);
 	count_one();
 	return memory;
 }
@@ -104,6 +106,7 @@ thread_slot_count(void)
 void
 thread_slot_start(void)
 {
+	event_memo_start();
 	has_key = pthread_key_create(&key, release) == 0;
 	if (has_key && key >= KEYS_WITHOUT_ALLOCATION) { // a hook must not allocate: all threads share slot 0
 		pthread_key_delete(key);

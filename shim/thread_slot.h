@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "call_stack.h"
+#include "event_memo.h"
 #include "peak.h"
 #include "site_table.h"
 
@@ -25,6 +26,7 @@ struct thread_slot {
 	struct peak_batch heap;             // of the domain "heap"
 	struct site_owner owner;
 	struct call_stack_memory stack;
+	struct event_memo events;
 };
 
 extern __thread struct thread_slot *thread_slot_current __attribute__((tls_model("initial-exec"), visibility("hidden")));

@@ -22,6 +22,7 @@
 #include "pointer_map.h"
 #include "python_frames.h"
 #include "range_map.h"
+#include "settings.h"
 #include "site_table.h"
 #include "thread_slot.h"
 
@@ -147,14 +148,53 @@ lose_event(uint64_t bytes)
 	capture_file_lost(KMEM_LOST_EVENT_BYTES, bytes);
 }
 
+static bool
+is_folded(uint32_t site)
+{
+	uint32_t stack = atomic_load_explicit(&site_table_at(site)->stack, memory_order_relaxed); // S2
+	const struct kmem_stack *stored = capture_file_at(KMEM_SECTION_RECORDS, stack - 1);
+
+	return (stored->record.flags & KMEM_STACK_FOLDED) != 0;
+}
+
+/* KMEMSHIM_VERIFY: every event is walked, and what was remembered is compared. */
+static void
+verify(uint32_t remembered, uint32_t walked)
+{
+	struct kmem_header *header = capture_file_header();
+
+	atomic_fetch_add_explicit(&header->verify_checked, 1, memory_order_relaxed);
+	if (remembered != walked)
+		atomic_fetch_add_explicit(&header->verify_mismatched, 1, memory_order_relaxed);
+}
+
 static uint32_t
-site_here(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint8_t clock)
+walk_to_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint8_t clock)
 {
 	struct call_stack_memory *memory = slot != NULL ? &slot->stack : NULL;
 	const struct call_stack *stack = call_stack_take(memory, hook_frame);
 	uint32_t site = site_table_find(owner_of(slot), stack, domain, clock);
 
 	call_stack_give_back(memory, stack);
+	return site;
+}
+
+static uint32_t
+site_here(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint8_t clock)
+{
+	uint32_t remembered;
+	uint32_t site;
+
+	if (slot == NULL || domain != KMEM_DOMAIN_HEAP || settings.native_full)
+		return walk_to_site(slot, hook_frame, domain, clock);
+	remembered = event_memo_find(&slot->events, hook_frame);
+	if (__builtin_expect(remembered != 0 && settings.verify_every == 0, 1))
+		return remembered;
+	site = walk_to_site(slot, hook_frame, domain, clock);
+	if (__builtin_expect(remembered != 0, 0))
+		verify(remembered, site);
+	else if (slot->stack.is_repeatable && site != 0 && !is_folded(site))
+		event_memo_keep(&slot->events, slot->stack.has_native ? &slot->stack.memo : NULL, site);
 	return site;
 }
 
