@@ -44,6 +44,9 @@ COMPILE   = $(CC) $(LANGUAGE) $(OPTIMIZE) $(WARNINGS) $(SANITIZER) -Iinclude -MM
 # call, frame pointers so that its own frames are cheap to step over, cmpxchg16b for the peak words.
 SHIM_FLAGS     := -fPIC -fvisibility=hidden -fno-omit-frame-pointer -fno-optimize-sibling-calls -ftls-model=initial-exec -mcx16 -pthread
 SHIM_LINK      := -shared -Wl,-soname,libkmemshim.so -Wl,-z,now -Wl,-z,relro -Wl,-z,defs -Wl,--as-needed
+# An event crosses a dozen small functions of several files: the library is optimised as a whole. Objects hold both forms, for
+# the unit tests are linked from them as they are.
+LTO            := $(if $(SANITIZE),,$(if $(findstring gcc,$(notdir $(firstword $(CC)))),-flto=auto -ffat-lto-objects))
 # libunwind is opened when the shim is loaded, see shim/unwind_libunwind.c: its headers are needed here.
 SHIM_LIBS      :=
 
@@ -79,7 +82,7 @@ all: $(BUILD)/libkmemshim.so $(BUILD)/kmemshim ## the shim and the command (defa
 # Linked beside the target and renamed: a program that has the old shim mapped keeps it.
 $(BUILD)/libkmemshim.so: $(SHIM_OBJS)
 	$(call quick,LINK,$@)
-	$(Q)$(CC) $(OPTIMIZE) $(SHIM_FLAGS) $(SHIM_LINK) $(LDFLAGS) -o $@.new $^ $(SHIM_LIBS)
+	$(Q)$(CC) $(OPTIMIZE) $(SHIM_FLAGS) $(LTO) $(SHIM_LINK) $(LDFLAGS) -o $@.new $^ $(SHIM_LIBS)
 	$(Q)mv -f $@.new $@
 
 $(BUILD)/kmemshim: $(ANALYZER_OBJS)
@@ -90,7 +93,10 @@ $(BUILD)/kmemshim: $(ANALYZER_OBJS)
 $(OBJ)/shim/%.o: shim/%.c Makefile
 	$(Q)mkdir -p $(@D)
 	$(call quick,$(CC),$<)
-	$(Q)$(COMPILE) $(SHIM_FLAGS) -c -o $@ $<
+	$(Q)$(COMPILE) $(SHIM_FLAGS) $(LTO) -c -o $@ $<
+
+# Its assembly calls functions by name.
+$(OBJ)/shim/hooks_lookup.o: LTO :=
 
 $(OBJ)/shim/%.o: shim/%.S Makefile
 	$(Q)mkdir -p $(@D)
@@ -113,12 +119,12 @@ $(UNIT_SHARED): $(OBJ)/tests/%.o: tests/%.c Makefile
 $(UNIT_SHIM): $(BUILD)/tests/%: tests/%.c $(SHIM_PARTS)
 	$(Q)mkdir -p $(@D)
 	$(call quick,$(CC),$<)
-	$(Q)$(TEST_COMPILE) -Ishim -fno-omit-frame-pointer -pthread -MF $@.d -o $@ $< $(SHIM_PARTS) $(SHIM_LIBS) -lcmocka
+	$(Q)$(TEST_COMPILE) -Ishim -fno-lto -fno-omit-frame-pointer -pthread -MF $@.d -o $@ $< $(SHIM_PARTS) $(SHIM_LIBS) -lcmocka
 
 $(STRESS): $(BUILD)/tests/%: tests/%.c $(SHIM_PARTS)
 	$(Q)mkdir -p $(@D)
 	$(call quick,$(CC),$<)
-	$(Q)$(TEST_COMPILE) -Ishim -fno-omit-frame-pointer -pthread -MF $@.d -o $@ $< $(SHIM_PARTS) $(SHIM_LIBS) -lcmocka
+	$(Q)$(TEST_COMPILE) -Ishim -fno-lto -fno-omit-frame-pointer -pthread -MF $@.d -o $@ $< $(SHIM_PARTS) $(SHIM_LIBS) -lcmocka
 
 $(UNIT_ANALYZER) $(BENCHES): $(BUILD)/tests/%: tests/%.c $(UNIT_SHARED) $(ANALYZER_PARTS)
 	$(Q)mkdir -p $(@D)

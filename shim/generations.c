@@ -90,7 +90,7 @@ claim_block(struct kmem_site *site, uint32_t site_index, uint8_t clock)
 	if (block == NULL)
 		return 0;
 	atomic_store_explicit(&block->site, site_index, memory_order_relaxed);
-	atomic_store_explicit(&block->births, (uint32_t)clock << 16 | 1, memory_order_relaxed);
+	atomic_store_explicit(&block->births, clock != 0 ? (uint32_t)clock << 16 | 1 : 0, memory_order_relaxed);
 	/* release: the block before the index (F1); acquire: another thread's block, whose births we read next. */
 	if (atomic_compare_exchange_strong_explicit(&site->generations, &none, index + 1, memory_order_acq_rel,
 	                                            memory_order_acquire))
@@ -99,12 +99,25 @@ claim_block(struct kmem_site *site, uint32_t site_index, uint8_t clock)
 	return none;
 }
 
+/* A record is changed by its own thread alone, slot 0's by all without one (S4). relaxed: counts. */
+static inline void
+count(const struct kmem_site *site, uint32_t block_index, uint8_t generation, uint32_t change)
+{
+	struct kmem_generations *block = capture_file_at(KMEM_SECTION_GENERATIONS, block_index - 1);
+	_Atomic uint32_t *live_count = &block->live_count[generation - 1];
+
+	if (__builtin_expect(site->slot != 0, 1))
+		atomic_store_explicit(live_count, atomic_load_explicit(live_count, memory_order_relaxed) + change,
+		                      memory_order_relaxed);
+	else
+		atomic_fetch_add_explicit(live_count, change, memory_order_relaxed);
+}
+
 uint8_t
 generations_born(struct kmem_site *site, uint32_t site_index, uint8_t clock)
 {
 	/* acquire: pairs with claim_block(). */
 	uint32_t index = atomic_load_explicit(&site->generations, memory_order_acquire);
-	struct kmem_generations *block;
 
 	if (index == 0) {
 		bool is_first_tick = clock <= site->first_epoch;
@@ -116,21 +129,22 @@ generations_born(struct kmem_site *site, uint32_t site_index, uint8_t clock)
 		if (index == 0)
 			return 0;
 	}
-	block = capture_file_at(KMEM_SECTION_GENERATIONS, index - 1);
-	uint8_t generation = generation_at(block, clock);
+	uint8_t generation = generation_at(capture_file_at(KMEM_SECTION_GENERATIONS, index - 1), clock);
 
-	atomic_fetch_add_explicit(&block->live_count[generation - 1], 1, memory_order_relaxed);
+	count(site, index, generation, 1);
 	return generation;
 }
 
 void
-generations_died(struct kmem_site *site, uint8_t generation)
+generations_died(struct kmem_site *site, uint32_t site_index, uint8_t generation)
 {
-	uint32_t index = atomic_load_explicit(&site->generations, memory_order_relaxed); // S5: constant by now
-	struct kmem_generations *block;
+	uint32_t index;
 
-	if (generation == 0 || index == 0)
+	if (generation == 0)
 		return;
-	block = capture_file_at(KMEM_SECTION_GENERATIONS, index - 1);
-	atomic_fetch_sub_explicit(&block->live_count[generation - 1], 1, memory_order_relaxed);
+	index = atomic_load_explicit(&site->generations, memory_order_acquire); // pairs with claim_block()
+	if (index == 0)
+		index = claim_block(site, site_index, 0); // another thread's block: this record counts below 0
+	if (index != 0)
+		count(site, index, generation, UINT32_MAX);
 }

@@ -20,10 +20,11 @@ uint8_t generations_clock(void);
 uint8_t generations_clock_at(uint64_t volume_bytes); // the clock's definition
 
 /*
- * A block is born, or dies, at a site. site_index is index + 1. Returns what must be given back at death: 0 = not
+ * A block is born, or dies, in a record. site_index is index + 1. A block that another thread allocated dies in the record of the
+ * thread that releases it, as its bytes do: only the sums over the records of a call site tell. Returns what must be given back at death: 0 = not
  * counted; else the generation of the site, 1 to KMEM_GENERATION_BUCKETS. To be called before the birth is added to the site's allocated_count.
  */
 uint8_t generations_born(struct kmem_site *site, uint32_t site_index, uint8_t clock);
-void generations_died(struct kmem_site *site, uint8_t generation);
+void generations_died(struct kmem_site *site, uint32_t site_index, uint8_t generation);
 
 #endif

@@ -56,7 +56,7 @@ add_own(_Atomic uint64_t *counter, uint64_t value)
 	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + value, memory_order_relaxed);
 }
 
-static void
+static inline void
 book_born(struct kmem_site *site, uint64_t bytes, uint32_t epoch)
 {
 	if (__builtin_expect(site->slot != 0, 1)) {
@@ -70,7 +70,7 @@ book_born(struct kmem_site *site, uint64_t bytes, uint32_t epoch)
 	peak_apply(&site->peak, (int64_t)bytes, epoch);
 }
 
-static void
+static inline void
 book_dead(struct kmem_site *site, uint64_t bytes, bool is_whole, uint32_t epoch)
 {
 	if (__builtin_expect(site->slot != 0, 1)) {
@@ -125,7 +125,7 @@ note_peak_error(uint32_t threads)
 }
 
 /* After an allocation. What a thread holds back shows in no total: there is nothing to look at. */
-static void
+static inline void
 look_after(const struct peak_batch *batch)
 {
 	uint32_t threads;
@@ -179,7 +179,7 @@ walk_to_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, 
 	return site;
 }
 
-static uint32_t
+static inline uint32_t
 site_here(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint8_t clock)
 {
 	uint32_t remembered;
@@ -206,7 +206,7 @@ drives_clock(unsigned domain)
 }
 
 /* Site and generation of a new block. site 0: it cannot be booked. */
-static struct address_block
+static inline struct address_block
 place(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t bytes)
 {
 	uint8_t clock = generations_tick(drives_clock(domain) ? bytes : 0);
@@ -220,7 +220,7 @@ place(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_
 }
 
 /* Everything about a new block but its address. site 0: it could not be booked. */
-static struct address_block
+static inline struct address_block
 born(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t bytes)
 {
 	struct address_block block = place(slot, hook_frame, domain, bytes);
@@ -231,21 +231,22 @@ born(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t
 	return block;
 }
 
-/* A release is booked in the record of the thread that makes it; the generation is the block's own record's. */
-static void
+/* A release is booked in the record of the thread that makes it. */
+static inline void
 book_release(struct thread_slot *slot, struct address_block block, uint64_t bytes, bool is_whole, uint32_t epoch)
 {
 	uint32_t own = site_table_own(owner_of(slot), block.site, generations_clock());
 
-	if (is_whole)
-		generations_died(site_table_at(block.site), block.generation);
-	if (own != 0)
-		book_dead(site_table_at(own), bytes, is_whole, epoch);
-	else
+	if (__builtin_expect(own == 0, 0)) {
 		lose_event(bytes);
+		return;
+	}
+	if (is_whole)
+		generations_died(site_table_at(own), own, block.generation);
+	book_dead(site_table_at(own), bytes, is_whole, epoch);
 }
 
-static void
+static inline void
 dead(struct thread_slot *slot, struct address_block block, uint64_t bytes, bool is_whole)
 {
 	unsigned domain = site_table_at(block.site)->domain;
@@ -266,7 +267,7 @@ net_change(struct thread_slot *slot, unsigned domain, uint64_t old_bytes, uint64
 
 /* ---- heap ---- */
 
-static void
+static inline void
 map_block(struct thread_slot *slot, void *addr, struct address_block block)
 {
 	struct address_block old;

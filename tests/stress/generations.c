@@ -38,7 +38,7 @@ work(unsigned thread, uint64_t *random)
 			continue; // survives
 		which = (got - 1) >> 8;
 		generation = (uint8_t)(got - 1);
-		generations_died(sites[which], generation);
+		generations_died(sites[which], first_index + which + 1, generation);
 		atomic_fetch_add_explicit(&sites[which]->freed_count, 1, memory_order_relaxed);
 		if (generation != 0)
 			atomic_fetch_sub_explicit(&live[which], 1, memory_order_relaxed);

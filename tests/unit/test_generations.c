@@ -47,7 +47,7 @@ born(uint8_t clock)
 static void
 died(uint8_t generation)
 {
-	generations_died(site, generation);
+	generations_died(site, site_index, generation);
 	site->freed_count++;
 }
 
