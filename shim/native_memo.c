@@ -78,25 +78,29 @@ is_unchanged(const struct native_memo *memo, uint64_t frame, uint64_t base)
 	       are_equal(base, memo->word_offsets + first, memo->words + first, WORDS - first);
 }
 
-/* The innermost frame from which all is unchanged, FRAMES when there is none. */
-static __attribute__((noinline)) uint64_t
-first_unchanged(const struct native_memo *memo, uint64_t base)
+/* Place behind the last of those slots that holds another value; there is none before `first`. */
+static inline uint64_t
+behind_differences(uint64_t base, const uint32_t *offsets, const uint64_t *values, uint64_t first, uint64_t end)
 {
-	uint64_t frame = FRAMES;
-	uint64_t word_end = WORDS;
+	while (end > first && difference(base, offsets[end - 1], values[end - 1]) == 0)
+		end--;
+	return end;
+}
 
-	while (frame > FRAMES - memo->frame_count) {
-		uint64_t first = word_first(memo, frame - 1);
+/*
+ * The walk is in that frame, and something further out changed. The innermost frame from which all is unchanged; FRAMES when
+ * there is none.
+ */
+static __attribute__((noinline)) uint64_t
+first_unchanged(const struct native_memo *memo, uint64_t frame, uint64_t base)
+{
+	/* Where the return address changed, the frame is another one: who comes to it has read that. */
+	uint64_t first = behind_differences(base - 8, memo->sp_offsets, memo->pcs, frame + 1, FRAMES);
+	uint64_t word = behind_differences(base, memo->word_offsets, memo->words, word_first(memo, frame), WORDS);
 
-		if (!are_equal(base, memo->word_offsets + first, memo->words + first, word_end - first))
-			break;
-		word_end = first;
-		frame--;
-		/* Who comes to a frame has read its return address: beyond a changed one it would not be in the frame. */
-		if (!are_equal(base - 8, memo->sp_offsets + frame, memo->pcs + frame, 1))
-			return frame;
-	}
-	return frame;
+	while (first < FRAMES && word_first(memo, first) < word)
+		first++;
+	return first;
 }
 
 /* ---- remembering ---- */
@@ -225,14 +229,20 @@ read_above(uint64_t sp, uint64_t stack_end, uint64_t addr, uint64_t *value)
 	return true;
 }
 
+__attribute__((no_sanitize_address)) static inline uint64_t
+read_return(uint64_t cfa)
+{
+	return *(const uint64_t *)(uintptr_t)(cfa - 8);
+}
+
 /* How a walk by rule came to its end. */
 enum ending {
-	ENDING_NONE,    // not yet
-	ENDING_ELSEWHERE, // not here
-	ENDING_LAST,    // at the last frame
-	ENDING_LOST,    // at code without tables
-	ENDING_STOP,    // in the frame where stop_sp lies
-	ENDING_NOBODY,  // the caller has pc 0
+	ENDING_NONE,      // not yet
+	ENDING_ELSEWHERE, // not here: this file cannot go on
+	ENDING_LAST,      // at a frame that nothing calls
+	ENDING_LOST,      // at code without tables
+	ENDING_STOP,      // in the frame where stop_sp lies
+	ENDING_NOBODY,    // the caller has pc 0
 };
 
 /* One step by rule. ENDING_ELSEWHERE: *place is as it was; else that is where the step led to. */
@@ -259,8 +269,10 @@ step_by_rule(struct native_place *place, uint64_t rule, uint64_t stop_sp, uint64
 		return ENDING_ELSEWHERE;
 	if (stop_sp - place->sp < *cfa - place->sp)
 		return ENDING_STOP;
-	if (*cfa >= stack_end - 7 || !read_above(place->sp, stack_end, *cfa - 8, &pc) ||
-	    pc >> KMEM_ADDRESS_BITS != 0)
+	if (*cfa >= stack_end - 7 || *cfa % 8 != 0)
+		return ENDING_ELSEWHERE;
+	pc = read_return(*cfa); // not below sp, less the alignment that this may lack
+	if (pc >> KMEM_ADDRESS_BITS != 0)
 		return ENDING_ELSEWHERE;
 	if (rule & UNWIND_WORD_RBP_SAVED &&
 	    !read_above(place->sp, stack_end, rbp_addr + (uint64_t)unwind_word_rbp_offset(rule), &rbp))
@@ -304,7 +316,7 @@ native_memo_walk(struct native_memo *memo, struct native_place *place, uint64_t 
 		    (!needs_bp(memo, top) || memo->rbps[top] == at.rbp)) {
 			if (is_compared || is_unchanged(memo, top, base))
 				break;
-			top = first_unchanged(memo, base);
+			top = first_unchanged(memo, top, base);
 			is_compared = true;
 		}
 		if (__builtin_expect(steps + 2 > FRAMES, 0)) {
@@ -341,9 +353,13 @@ native_memo_walk(struct native_memo *memo, struct native_place *place, uint64_t 
 		return false;
 	}
 
-	bool is_whole = remember(memo, steps, top, cfa);
+	if (steps != 0) {
+		bool is_whole = remember(memo, steps, top, cfa);
 
-	memo->frame_count = is_whole ? (uint32_t)(FRAMES - (top - steps)) : 0;
+		memo->frame_count = is_whole ? (uint32_t)(FRAMES - (top - steps)) : 0;
+	} else {
+		memo->frame_count = (uint32_t)(FRAMES - top);
+	}
 	give(memo, top - steps, top, stack);
 	return true;
 }

@@ -102,11 +102,14 @@ uint64_t unwind_rules_find(uint64_t pc_word, uint64_t generation);
 static inline uint64_t
 unwind_rules_get(uint64_t pc_word, uint64_t generation)
 {
-	if (unwind_rules.entries != NULL) {
+	struct unwind_entry *entries = unwind_rules.entries;
+
+	if (entries != NULL) {
 		uint64_t home = unwind_rules_home(pc_word);
+		uint64_t mask = unwind_rules.mask; // read once: the compiler cannot know that the entries are elsewhere
 
 		for (unsigned i = 0; i < UNWIND_NEAR_ENTRIES; i++) {
-			struct unwind_entry *entry = &unwind_rules.entries[(home + i) & unwind_rules.mask];
+			struct unwind_entry *entry = &entries[(home + i) & mask];
 			uint64_t owner = atomic_load_explicit(&entry->pc, memory_order_relaxed);
 
 			if (owner != pc_word) {

@@ -203,15 +203,18 @@ check_nothing_lost(void (*scene)(void))
 	assert_true(header->verify_checked > checked);
 }
 
-/* The hook, called by a frame that leaves rbp alone, called by the one whose CFA is computed from it. */
+/* The hook, called by a frame that leaves rbp alone, by one that saves it, and by the first called by the second. */
+#define BY_PLAIN(name, callee) \
+	name ":\n.cfi_startproc\npush %rbp\n.cfi_adjust_cfa_offset 8\n.cfi_rel_offset rbp, 0\n" \
+	"sub $16, %rsp\n.cfi_adjust_cfa_offset 16\nxor %ebp, %ebp\ncall " callee "\n" \
+	"add $16, %rsp\n.cfi_adjust_cfa_offset -16\n" \
+	"pop %rbp\n.cfi_adjust_cfa_offset -8\n.cfi_restore rbp\nret\n.cfi_endproc\n"
 __asm__(".text\ntake_by_asm:\n.cfi_startproc\nsub $24, %rsp\n.cfi_adjust_cfa_offset 24\ncall take_entry\n"
         "add $24, %rsp\n.cfi_adjust_cfa_offset -24\nret\n.cfi_endproc\n"
-        "take_by_plain:\n.cfi_startproc\npush %rbp\n.cfi_adjust_cfa_offset 8\n.cfi_rel_offset rbp, 0\n"
-        "sub $16, %rsp\n.cfi_adjust_cfa_offset 16\nxor %ebp, %ebp\ncall take_entry\n"
-        "add $16, %rsp\n.cfi_adjust_cfa_offset -16\n"
-        "pop %rbp\n.cfi_adjust_cfa_offset -8\n.cfi_restore rbp\nret\n.cfi_endproc\n");
+        BY_PLAIN("take_by_plain", "take_entry") BY_PLAIN("take_by_both", "take_by_asm"));
 callback take_by_asm;
 callback take_by_plain;
+callback take_by_both;
 void take_entry(void *);
 
 NOINLINE void

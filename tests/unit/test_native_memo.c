@@ -19,12 +19,14 @@ take_through(void *unused)
 
 /*
  * Twice call_pointed with the same sp, return address and outer return addresses, but another frame below it: only rbp tells.
- * The inner frames are its callee, or one that leaves rbp alone, or one that saved it: there the saved one tells.
+ * The inner frames are its callee, or one that leaves rbp alone, or one that saved it: there the saved one
+ * tells, also to the frames inside of that.
  */
 static void
 same_place_with_another_rbp(void)
 {
-	static callback *const inner[] = { take_entry, take_by_asm, take_by_plain };
+	static callback *const inner[] = { take_entry, take_by_asm, take_by_plain, take_by_both };
+	static const uint32_t pointed[] = { 0, 1, 1, 2 }; // place of call_pointed
 	frame_maker *volatile makers[] = { call_pointed, call_lower, call_pointed, call_lower };
 	uint32_t counts[4];
 	uint64_t sps[4];
@@ -33,7 +35,7 @@ same_place_with_another_rbp(void)
 		for (unsigned round = 0; round < 4; round++) {
 			makers[round](inner[i], NULL, round % 2 ? 64 : 96);
 			counts[round] = self->stack.count;
-			sps[round] = native_stack_sp(&self->stack, i == 0 ? 0 : 1);
+			sps[round] = native_stack_sp(&self->stack, pointed[i]);
 		}
 		for (unsigned round = 1; round < 4; round++) {
 			assert_int_equal(sps[round], sps[0]);
