@@ -129,7 +129,7 @@ stack_marks(const struct capture *capture, uint64_t index)
 {
 	if (capture->stack_marks == NULL || index >= capture->sections[KMEM_SECTION_RECORDS].size_bytes / 8)
 		return 0;
-	return capture->stack_marks[index / 4] >> index % 4 * 2 & 3u;
+	return (unsigned)capture->stack_marks[index / 4] >> index % 4 * 2 & 3;
 }
 
 static void
@@ -140,7 +140,7 @@ mark_stack(struct capture *capture, uint64_t index, unsigned mark)
 	if (capture->stack_marks == NULL)
 		capture->stack_marks = memory_zeroed(places / 4 + 1, 1);
 	if (index < places)
-		capture->stack_marks[index / 4] = (unsigned char)(capture->stack_marks[index / 4] | mark << index % 4 * 2);
+		capture->stack_marks[index / 4] = (unsigned char)(capture->stack_marks[index / 4] | (mark << index % 4 * 2));
 }
 
 /* One record, checked on first use: many stacks lead to the same outer frames. */
