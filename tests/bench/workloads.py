@@ -45,17 +45,17 @@ WORKLOADS = [
     pairs("pairs-8t-own", "own", 8, 20, 250_000, "8 threads, a call site each, depth 20"),
     Workload("containers", "C++, many small containers", ["containers", "{units}"], 1500, "round"),
     Workload("true", "start and end of /bin/true", ["spawns", "{units}"], 200, "start", quick=4),
-    script("objects", "pure Python, objects made and dropped", "system", "work_objects.py", "", 300, "round"),
+    script("objects", "pure Python, objects made and dropped", "system", "work_objects.py", "", 1500, "round"),
     script("numpy", "NumPy churn", "system", "work_numpy.py", "", 200, "round"),
     script("pandas", "pandas: group, merge, text", "pandas", "work_pandas.py", "", 150, "round"),
     script("import-torch", "import torch, from start to exit", "torch", "work_import.py", "torch", 1, "import"),
-    script("torch-mlp", "PyTorch, tiny MLP, batch 32, steady", "torch", "work_torch.py", "mlp", 4000, "step"),
+    script("torch-mlp", "PyTorch, tiny MLP, batch 32, steady", "torch", "work_torch.py", "mlp", 5000, "step"),
     script("torch-cnn", "PyTorch, small CNN, step of 5 ms or more, steady", "torch", "work_torch.py", "cnn", 250, "step"),
     script("torch-transformer", "PyTorch, small transformer, step of 5 ms or more, steady", "torch", "work_torch.py",
            "transformer", 250, "step"),
-    script("keras-fit", "Keras fit, network 8-12-8-1, batch 10, steady", "keras", "work_keras.py", "", 2400, "batch", 4),
-    script("jax-jit", "JAX, jitted training step, steady", "jax", "work_jax.py", "jit", 10000, "step"),
-    script("jax-eager", "JAX, eager operations, steady", "jax", "work_jax.py", "eager", 3000, "step"),
+    script("keras-fit", "Keras fit, network 8-12-8-1, batch 10, steady", "keras", "work_keras.py", "", 1540, "batch", 4),
+    script("jax-jit", "JAX, jitted training step, steady", "jax", "work_jax.py", "jit", 20000, "step"),
+    script("jax-eager", "JAX, eager operations, steady", "jax", "work_jax.py", "eager", 6000, "step"),
 ]
 
 # Pairs of rows from which a third figure follows: what the second costs by the first.
