@@ -17,7 +17,7 @@ def duration(ns):
     if ns is None:
         return "-"
     for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
-        if abs(ns) >= 2 * size:
+        if abs(ns) >= (1 if unit == "s" else 2) * size:
             return f"{ns / size:.2f} {unit}"
     return f"{ns:.0f} ns"
 
@@ -56,7 +56,7 @@ def cells(result, name):
             times(middle(figures.ratios(samples, plain, "total_cpu_s"))),
             "-" if more is None else f"{more / 1024:.1f}", times(middle(figures.ratios(samples, plain, "rss_kib")))[:5],
             size(middle(list(figures.of_rounds(samples, "file_bytes").values()))),
-            "-" if count is None else f"{count:.0f}" if name == "none" or alone is None else f"+{count - alone:.0f}")
+            "-" if count is None else f"{count:.0f}" if name == "none" or alone is None else f"{count - alone:+.0f}")
 
 
 def row(words):
@@ -70,10 +70,10 @@ def head(name, result):
     cost = middle(list(figures.of_rounds(plain, "cpu_ns").values()))
     resident = middle(list(figures.of_rounds(plain, "rss_kib").values()))
     if cost is not None:
-        text += f"; alone {duration(cost)} CPU a {result['unit']}, {resident / 1024:.0f} MiB resident"
+        text += f"; alone {duration(cost)} CPU per {result['unit']}, {resident / 1024:.0f} MiB resident"
     pairs = result.get("pairs_per_unit")
     if pairs and result["unit"] != "pair":
-        text += f"; {pairs:,.0f} allocations a {result['unit']}"
+        text += f"; {pairs:,.0f} allocations per {result['unit']}"
     return text
 
 

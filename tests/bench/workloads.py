@@ -44,7 +44,7 @@ WORKLOADS = [
     pairs("pairs-2t-cross", "cross", 2, 20, 500_000, "2 threads free each other's blocks, depth 20"),
     pairs("pairs-8t-own", "own", 8, 20, 250_000, "8 threads, a call site each, depth 20"),
     Workload("containers", "C++, many small containers", ["containers", "{units}"], 1500, "round"),
-    Workload("true", "start and end of /bin/true", ["spawns", "{units}"], 200, "start", quick=4),
+    Workload("true", "start and end of /bin/true", ["spawns", "{units}", "/bin/true"], 200, "start", quick=4),
     script("objects", "pure Python, objects made and dropped", "system", "work_objects.py", "", 1500, "round"),
     script("numpy", "NumPy churn", "system", "work_numpy.py", "", 200, "round"),
     script("pandas", "pandas: group, merge, text", "pandas", "work_pandas.py", "", 150, "round"),

@@ -1,7 +1,10 @@
 /*
  * spawns.c - what does starting and ending a program that does nothing cost?
  *
- *   spawns COUNT [PROGRAM]     default /bin/true, one after the other; CPU is that of the children
+ *   spawns COUNT PROGRAM [NAME=VALUE...]     one after the other; CPU and resident size are those of the children
+ *
+ * The assignments are added to the children's environment only: this program is not recorded itself, and a recorder that
+ * takes itself out of the environment of what it records (heaptrack) is in every child all the same.
  *
  * Called by   bench.py.
  * On failure  a message and exit 1.
@@ -12,14 +15,13 @@
 
 #include "steady.h"
 
-extern char **environ;
-
 static double
-children_cpu_s(void)
+children_cpu_s(long *resident_kib)
 {
 	struct rusage usage;
 
 	(void)getrusage(RUSAGE_CHILDREN, &usage);
+	*resident_kib = usage.ru_maxrss;
 	return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
 	       (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
 }
@@ -27,12 +29,21 @@ children_cpu_s(void)
 int
 main(int count, char **words)
 {
-	unsigned long spawns = count > 1 ? strtoul(words[1], NULL, 10) : 0;
-	char *program = count > 2 ? words[2] : (char[]){ "/bin/true" };
+	unsigned long spawns = count > 2 ? strtoul(words[1], NULL, 10) : 0;
+	char *program = count > 2 ? words[2] : NULL;
 	char *arguments[] = { program, NULL };
 	struct steady_time start = steady_now(), end;
+	long resident_kib;
 
-	start.cpu_s = children_cpu_s();
+	if (spawns == 0) {
+		(void)fputs("usage: spawns COUNT PROGRAM [NAME=VALUE...]\n", stderr);
+		return 1;
+	}
+	for (int i = 3; i < count; i++) {
+		if (putenv(words[i]) != 0)
+			return 1;
+	}
+	start.cpu_s = children_cpu_s(&resident_kib);
 	for (unsigned long i = 0; i < spawns; i++) {
 		pid_t child;
 		int status;
@@ -44,7 +55,7 @@ main(int count, char **words)
 		}
 	}
 	end = steady_now();
-	end.cpu_s = children_cpu_s();
-	steady_report(start, end, spawns);
-	return spawns == 0;
+	end.cpu_s = children_cpu_s(&resident_kib);
+	steady_report_of(start, end, spawns, (unsigned long)resident_kib);
+	return 0;
 }

@@ -63,10 +63,16 @@ steady_resident_kib(void)
 }
 
 static inline void
-steady_report(struct steady_time start, struct steady_time end, unsigned long units)
+steady_report_of(struct steady_time start, struct steady_time end, unsigned long units, unsigned long resident_kib)
 {
 	(void)printf("bench: {\"units\": %lu, \"cpu_s\": %.9f, \"wall_s\": %.9f, \"rss_kib\": %lu, \"pairs\": %llu}\n", units,
-	             end.cpu_s - start.cpu_s, end.wall_s - start.wall_s, steady_resident_kib(), end.pairs - start.pairs);
+	             end.cpu_s - start.cpu_s, end.wall_s - start.wall_s, resident_kib, end.pairs - start.pairs);
+}
+
+static inline void
+steady_report(struct steady_time start, struct steady_time end, unsigned long units)
+{
+	steady_report_of(start, end, units, steady_resident_kib());
 }
 
 #endif

@@ -35,8 +35,8 @@ def report(start, units):
                                   "rss_kib": resident_kib(), "pairs": allocations() - start[0] if start[0] else 0}))
 
 
-def measure(step, units, warm=None):
-    for _ in range(warm if warm is not None else max(3, units // 10)):
+def measure(step, units):
+    for _ in range(max(20, units // 10)):
         step()
     start = now()
     for _ in range(units):
