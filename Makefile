@@ -18,6 +18,7 @@ WERROR    ?= 1
 OPTIMIZE  ?= -O2 -g
 SANITIZE  ?=#                  address,undefined or thread; for tests and the analyzer
 JOBS      ?= $(shell nproc)
+BENCH     ?=#                  options of make bench, e.g. "--quick --workloads pairs"
 PYTHON    ?= /usr/bin/python3# with pytest and jsonschema (python3-pytest, python3-jsonschema)
 FRAMEWORK ?= numpy#            of the demo: numpy, keras, torch
 SEED      ?=#                  of the tests that pick moments at random; printed when not given
@@ -160,14 +161,15 @@ run_each = @failed=; for program in $(1); do echo "== $$program"; \
 	[ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 PYTEST = BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) -m pytest -p no:cacheprovider -ra
 
-.PHONY: test test-unit test-preload test-sanitize test-python test-cuda test-frameworks
+.PHONY: test test-unit test-preload test-sanitize test-python test-bench test-cuda test-frameworks
 test: ## unit, whole-program, sanitizer, Python and device tests
 	@$(MAKE) deps
 	@$(MAKE) all
 	@$(MAKE) lint
 	@$(MAKE) test-unit
 	@$(MAKE) test-sanitize
-	@$(MAKE) bench
+	@$(MAKE) bench-promises
+	@$(MAKE) test-bench
 	@$(MAKE) fuzz FUZZ_SECONDS=20
 	@$(MAKE) test-cuda
 	@$(MAKE) test-python
@@ -186,6 +188,9 @@ test-preload: all ## whole programs with and without the shim, and what the repo
 
 test-python: all ## interpreters and their frames
 	$(PYTEST) tests/python
+
+test-bench: ## that the benchmark's own figures and verdicts are right
+	$(PYTEST) tests/bench
 
 test-cuda: all ## device hooks over a driver double; no device and no CUDA package needed
 	$(MAKE) -C tests/cuda BUILD=$(abspath $(BUILD)) test
@@ -212,8 +217,14 @@ fuzz-run: $(FUZZERS)
 			-artifact_prefix=$$corpus- $$corpus || exit 1; \
 	done
 
-.PHONY: bench
-bench: $(BENCHES) ## what the tool promises about its own speed and size
+.PHONY: bench bench-promises bench-check
+bench: all ## what recording costs beside the other recorders: table and JSON (BENCH= options of tests/bench/bench.py)
+	BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) tests/bench/bench.py $(BENCH)
+
+bench-check: ## BASE=old.json NEW=new.json: fails when a ratio got worse by more than the noise
+	@$(PYTHON) tests/bench/bench_check.py $(BASE) $(NEW)
+
+bench-promises: $(BENCHES) ## what the analyzer promises about its own speed and size
 	$(call run_each,$^)
 
 # --- tidiness ------------------------------------------------------------------------------------

@@ -1,0 +1,19 @@
+/*
+ * floor_forward.c - the floor of every preload: each call goes on to glibc, nothing else happens.
+ *
+ * Called by   bench.py, as the variant "floor-forward".
+ */
+#include "floor.h"
+
+static inline void
+floor_made(void *block, size_t bytes)
+{
+	(void)block;
+	(void)bytes;
+}
+
+static inline void
+floor_gone(void *block)
+{
+	(void)block;
+}

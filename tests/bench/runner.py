@@ -1,0 +1,143 @@
+"""Runs one program once and says what it cost; builds the programs that are run.
+
+Used by bench.py. Children run in a session of their own with a plain environment, their output in the scratch folder.
+A run that fails gives a sample with only "round" and "error": the table shows a dash, the error is printed once.
+"""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+PROGRAMS = HERE / "programs"
+
+COMMON = ["-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-pthread"]
+PRELOAD = ["-std=gnu11", "-shared", "-fPIC", "-fvisibility=hidden"]
+BUILT = {  # program: compiler, source, flags
+    "pairs": ("gcc", "pairs.c", ["-std=gnu11", "-fno-optimize-sibling-calls"]),
+    "spawns": ("gcc", "spawns.c", ["-std=gnu11"]),
+    "containers": ("g++", "containers.cc", ["-std=gnu++17"]),
+    "floor-forward.so": ("gcc", "floor_forward.c", PRELOAD),
+    "floor-shadow.so": ("gcc", "floor_shadow.c", PRELOAD),
+}
+# One thread in every library that would start its own, no device, the same hashes in each run.
+ENVIRONMENT = {
+    "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "NUMEXPR_NUM_THREADS": "1",
+    "TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "3", "KERAS_BACKEND": "tensorflow",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1", "JAX_PLATFORMS": "cpu",
+    "CUDA_VISIBLE_DEVICES": "", "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "LC_ALL": "C.UTF-8",
+}
+RECORDERS = ("KMEMSHIM_", "LD_PRELOAD", "MALLOC_CONF", "HEAPPROFILE", "DUMP_HEAPTRACK", "MAKE", "MFLAGS", "PYTHON")
+
+
+def build(folder):
+    """Compiles what is older than its sources. Returns {program: path}; a program whose compiler is missing is left out."""
+    folder.mkdir(parents=True, exist_ok=True)
+    newest_header = max(header.stat().st_mtime for header in PROGRAMS.glob("*.h"))
+    built = {}
+    for name, (compiler, source, flags) in BUILT.items():
+        target, origin = folder / name, PROGRAMS / source
+        if not target.exists() or target.stat().st_mtime < max(origin.stat().st_mtime, newest_header):
+            if shutil.which(compiler) is None:
+                continue
+            subprocess.run([compiler, *COMMON, *flags, "-o", target, origin], check=True)
+        built[name] = target
+    return built
+
+
+def environment(extra):
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(RECORDERS)}
+    return {**plain, **ENVIRONMENT, **{name: str(value) for name, value in extra.items()}}
+
+
+def folder_bytes(folder):
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def execute(argv, extra, folder, cpus, timeout):
+    """Runs argv; returns (error or None, output, rusage, wall seconds). The tree is ended when the time is up."""
+    with open(folder / "stdout", "w+b") as output, open(folder / "stderr", "w+b") as errors:
+        begin = time.monotonic()
+        child = subprocess.Popen([str(word) for word in argv], env=environment(extra), cwd=folder, stdin=subprocess.DEVNULL,
+                                 stdout=output, stderr=errors, start_new_session=True,
+                                 preexec_fn=(lambda: os.sched_setaffinity(0, cpus)) if cpus else None)
+        late = threading.Event()
+
+        def end_tree():
+            late.set()
+            os.killpg(child.pid, signal.SIGKILL)
+
+        alarm = threading.Timer(timeout, end_tree)
+        alarm.start()
+        _, status, usage = os.wait4(child.pid, 0)
+        alarm.cancel()
+        child.returncode = os.waitstatus_to_exitcode(status)
+        wall = time.monotonic() - begin
+        output.seek(0)
+        errors.seek(0)
+        text, complaint = output.read().decode(errors="replace"), errors.read().decode(errors="replace")
+    if late.is_set():
+        return f"ended after {timeout} s", text, usage, wall
+    if child.returncode != 0:
+        last = complaint.strip().splitlines()[-1:] or [""]
+        return f"exit {child.returncode}: {last[0][:200]}", text, usage, wall
+    return None, text, usage, wall
+
+
+def run_once(argv, extra, scratch, cpus=None, timeout=600):
+    """One run in the empty folder `scratch`/run; recorders write into `scratch`/run/out, given as {out} in argv and extra."""
+    folder = scratch / "run"
+    shutil.rmtree(folder, ignore_errors=True)
+    out = folder / "out"
+    out.mkdir(parents=True)
+    argv = [str(word).replace("{out}", str(out)) for word in argv]
+    extra = {name: str(value).replace("{out}", str(out)) for name, value in extra.items()}
+    error, text, usage, wall = execute(argv, extra, folder, cpus, timeout)
+    try:
+        if error:
+            return {"error": error}
+        lines = re.findall(r"^bench: (\{.*\})$", text, re.MULTILINE)
+        if not lines:
+            return {"error": "the workload printed no figures"}
+        steady = json.loads(lines[-1])
+        return {
+            "cpu_ns": steady["cpu_s"] * 1e9 / steady["units"],
+            "wall_ns": steady["wall_s"] * 1e9 / steady["units"],
+            "units": steady["units"],
+            "pairs_per_unit": steady["pairs"] / steady["units"],
+            "rss_kib": steady["rss_kib"],
+            "total_cpu_s": usage.ru_utime + usage.ru_stime,
+            "total_wall_s": wall,
+            "file_bytes": folder_bytes(out),
+        }
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def instructions(argv_for, extra, scratch, counts, timeout=600):
+    """Instructions for one more in the count, under callgrind: a slope, so start-up is not in it. (value or None, error or None)."""
+    totals = []
+    for count in counts:
+        folder = scratch / "callgrind"
+        shutil.rmtree(folder, ignore_errors=True)
+        (folder / "out").mkdir(parents=True)
+        result = folder / "callgrind.out"
+        here = {name: str(value).replace("{out}", str(folder / "out")) for name, value in extra.items()}
+        # Through env, so that valgrind itself does not run under the preload.
+        assignments = [f"{name}={value}" for name, value in here.items()]
+        argv = ["valgrind", "-q", "--tool=callgrind", "--trace-children=yes", f"--callgrind-out-file={result}.%p",
+                "/usr/bin/env", *assignments, *argv_for(count)]
+        error, _, _, _ = execute(argv, {}, folder, None, timeout)
+        if error:
+            return None, f"callgrind: {error}"
+        # env and what it becomes are one process: the last file written is the workload's.
+        found = [re.search(r"^(?:summary|totals): (\d+)", path.read_text(errors="replace"), re.MULTILINE)
+                 for path in folder.glob("callgrind.out.*")]
+        totals.append(max(int(match.group(1)) for match in found if match))
+        shutil.rmtree(folder, ignore_errors=True)
+    return (totals[1] - totals[0]) / (counts[1] - counts[0]), None

@@ -1,0 +1,80 @@
+"""The programs that are measured.
+
+Used by bench.py. A new workload is one entry in WORKLOADS. Threads: as many as `threads` says; every numeric library is
+held to one (runner.ENVIRONMENT, and torch.set_num_threads in the scripts).
+"""
+from dataclasses import dataclass
+
+
+@dataclass
+class Workload:
+    """words: program or script, then its arguments; {units} becomes how many units to do."""
+    name: str
+    about: str
+    words: list
+    units: int
+    unit: str = "pair"
+    python: str = ""   # of which environment: system, torch, keras, jax, pandas; empty for a C program
+    threads: int = 1
+    quick: int = 10    # --quick does this many times fewer units
+
+    def count(self, slow=1, is_quick=False):
+        least = 1 if self.python else 8
+        return max(least, self.units // (self.quick if is_quick else 1) // (1 if self.python else slow))
+
+
+def pairs(name, mode, threads, depth, units, about, *more):
+    return Workload(name, about, ["pairs", mode, threads, depth, "{units}", *more], units, threads=threads)
+
+
+def script(name, about, python, file, kind, units, unit, quick=10):
+    return Workload(name, about, [file, *([kind] if kind else []), "{units}"], units, unit, python, quick=quick)
+
+
+WORKLOADS = [
+    pairs("pairs-d3", "own", 1, 3, 2_000_000, "malloc/free pairs, depth 3"),
+    pairs("pairs-d20", "own", 1, 20, 2_000_000, "malloc/free pairs, depth 20"),
+    pairs("pairs-d60", "own", 1, 60, 1_000_000, "malloc/free pairs, depth 60"),
+    pairs("pairs-d120", "own", 1, 120, 1_000_000, "malloc/free pairs, depth 120"),
+    pairs("pairs-d60-paths", "own", 1, 60, 1_000_000, "depth 60, each event by one of 64 ways", 64),
+    pairs("pairs-window", "window", 1, 20, 1_000_000, "8,192 live blocks of mixed sizes, freed in random order, depth 20"),
+    pairs("pairs-ring", "cross", 1, 20, 1_000_000, "one thread, blocks freed 1,024 later, depth 20"),
+    pairs("pairs-2t-own", "own", 2, 20, 1_000_000, "2 threads, a call site each, depth 20"),
+    pairs("pairs-2t-same", "same", 2, 20, 1_000_000, "2 threads, one call site, depth 20"),
+    pairs("pairs-2t-cross", "cross", 2, 20, 500_000, "2 threads free each other's blocks, depth 20"),
+    pairs("pairs-8t-own", "own", 8, 20, 250_000, "8 threads, a call site each, depth 20"),
+    Workload("containers", "C++, many small containers", ["containers", "{units}"], 1500, "round"),
+    Workload("true", "start and end of /bin/true", ["spawns", "{units}", "/bin/true"], 200, "start", quick=4),
+    script("objects", "pure Python, objects made and dropped", "system", "work_objects.py", "", 1500, "round"),
+    script("numpy", "NumPy churn", "system", "work_numpy.py", "", 200, "round"),
+    script("pandas", "pandas: group, merge, text", "pandas", "work_pandas.py", "", 150, "round"),
+    script("import-torch", "import torch, from start to exit", "torch", "work_import.py", "torch", 1, "import"),
+    script("torch-mlp", "PyTorch, tiny MLP, batch 32, steady", "torch", "work_torch.py", "mlp", 5000, "step"),
+    script("torch-cnn", "PyTorch, small CNN, step of 5 ms or more, steady", "torch", "work_torch.py", "cnn", 250, "step"),
+    script("torch-transformer", "PyTorch, small transformer, step of 5 ms or more, steady", "torch", "work_torch.py",
+           "transformer", 250, "step"),
+    script("keras-fit", "Keras fit, network 8-12-8-1, batch 10, steady", "keras", "work_keras.py", "", 1540, "batch", 4),
+    script("jax-jit", "JAX, jitted training step, steady", "jax", "work_jax.py", "jit", 20000, "step"),
+    script("jax-eager", "JAX, eager operations, steady", "jax", "work_jax.py", "eager", 6000, "step"),
+]
+
+# Pairs of rows from which a third figure follows: what the second costs by the first.
+SCALING = [("pairs-d20", "pairs-2t-own"), ("pairs-d20", "pairs-2t-same"), ("pairs-ring", "pairs-2t-cross")]
+CPU_PER_EVENT = [("pairs-d60", "pairs-d120"), ("pairs-2t-own", "pairs-8t-own")]
+
+
+def select(items, text, what):
+    """Those whose name is in the list or begins with a word of it: "pairs" is all pairs, "pairs-d3" one, "-x" all but x."""
+    words = [word for word in text.split(",") if word]
+    for word in words:
+        if not any(item.name.startswith(word.removeprefix("-")) for item in items):
+            raise ValueError(f"no {what} \"{word}\": have {' '.join(item.name for item in items)}")
+
+    def is_in(item, word):
+        exact = any(other.name == word for other in items)
+        return item.name == word or (not exact and item.name.startswith(word))
+
+    wanted = [word for word in words if not word.startswith("-")]
+    without = [word[1:] for word in words if word.startswith("-")]
+    return [item for item in items if (not wanted or any(is_in(item, word) for word in wanted))
+            and not any(is_in(item, word) for word in without)]
