@@ -18,6 +18,7 @@
 #include "capture_file.h"
 #include "python_code.h"
 #include "python_layout.h"
+#include "python_lines.h"
 #include "python_memory.h"
 #include "python_runtime.h"
 #include "python_stack.h"
@@ -41,8 +42,10 @@ python_frames_start(void)
 void
 python_frames_forked(void)
 {
-	if (python_frames_available())
+	if (python_frames_available()) {
 		python_code_forked();
+		python_lines_forked();
+	}
 	python_runtime_forked();
 }
 
@@ -168,7 +171,7 @@ keep_frame(struct python_stack *stack, uint64_t code_addr, uint32_t offset)
 	if (code.is_found) // otherwise counted as lost
 		stack->frames[stack->count++] = (struct python_frame){
 			.code = code.index,
-			.offset = offset,
+			.offset = python_lines_first(code.index, offset),
 			.code_flags = code.flags,
 		};
 }

@@ -20,7 +20,7 @@
 
 struct python_frame {
 	uint32_t code;          // index of its struct kmem_code in RECORDS (units of 8 bytes)
-	uint32_t offset;        // of the instruction, in bytes
+	uint32_t offset;        // of the first instruction of the line that is executed, in bytes
 	uint16_t code_flags;    // enum kmem_code_flags
 	uint64_t anchor_addr;   // an address inside the native frame of the evaluator that runs it; 0 = unknown
 };

@@ -1,10 +1,11 @@
 """One case of test_frames.py, run inside the interpreter that is examined: python frames_cases.py CASE.
 
 Every case compares what the shim reads from memory with what the interpreter says itself: the chain of
-sys._getframe(), code by code (file, function, first line, line table) and offset by offset. Same table and
-same offset is same line. Ends with "ok N", N frames compared, or with a traceback. Runs on 3.8 and later.
+sys._getframe(), code by code (file, function, first line, line table) and line by line. Same table and the first
+offset of the same line is the same line. Ends with "ok N", N frames compared, or with a traceback. Runs on 3.8 and later.
 """
 import ctypes
+import dis
 import functools
 import gc
 import os
@@ -91,6 +92,33 @@ def chain_of(frame):
     return chain
 
 
+def ranges_of(code):
+    """(start, end, line) as the interpreter tells them; line None: has none."""
+    if hasattr(code, "co_lines"):
+        return [each for each in code.co_lines() if each[0] < each[1]]
+    starts = list(dis.findlinestarts(code))
+    ends = [start for start, _ in starts[1:]] + [len(code.co_code)]
+    return [(start, end, line) for (start, line), end in zip(starts, ends)]
+
+
+lines = {}  # id of code -> (code, {offset: (first offset of its line, line)}); keeps the code alive
+
+
+def lines_of(code):
+    entry = lines.get(id(code))
+    if entry is None:
+        firsts, offsets = {}, {}
+        for start, end, line in ranges_of(code):
+            for offset in range(start, end, 2):
+                offsets[offset] = (offset if line is None else firsts.setdefault(line, start), line)
+        entry = lines[id(code)] = (code, offsets)
+    return entry[1]
+
+
+def first_of(code, offset):
+    return lines_of(code).get(offset, (offset, None))[0]
+
+
 def compare(stack, chain, moving=1):
     """The innermost `moving` frames have gone on since the walk: their offset is not compared."""
     assert stack.count + stack.omitted == len(chain), (
@@ -101,7 +129,7 @@ def compare(stack, chain, moving=1):
         frame = stack.frames[i]
         code, offset = chain[i]
         assert read_record(frame.code) == describe(code), (i, read_record(frame.code), describe(code))
-        assert i < moving or frame.offset == offset, (i, code.co_name, frame.offset, offset)
+        assert i < moving or frame.offset == first_of(code, offset), (i, code.co_name, frame.offset, offset)
     return stack.count
 
 
@@ -392,6 +420,7 @@ def case_exec_loop():
         addresses.add(id(function.__code__))
         misnamed += function() != describe(function.__code__)
         records.clear()  # indices stay right; this only keeps the test's own memory small
+        lines.clear()
     assert misnamed == 0, misnamed
     assert held.probe_lost(LOST_PYTHON_TEXT) == 0
     return 20000 - len(addresses) if os.environ.get("SHOW_REUSE") else 20000
@@ -674,7 +703,8 @@ def case_oracle():
             assert position < count, (event, count, frame.f_code.co_name)
             raw = frames[position]
             code = frame.f_code
-            assert raw.offset == max(frame.f_lasti, 0), (event, code.co_name, raw.offset, frame.f_lasti)
+            offset = max(frame.f_lasti, 0)
+            assert raw.offset == first_of(code, offset), (event, code.co_name, raw.offset, frame.f_lasti)
             assert (records.get(raw.code) or read_record(raw.code)) == expected(code), (event, code)
             frame = frame.f_back
             position += 1
@@ -691,6 +721,177 @@ def case_oracle():
     assert held.probe_lost(LOST_PYTHON_FRAMES) == 0
     print("events", state["events"])
     return state["frames"]
+
+
+LINES = """
+import contextlib
+
+def decorate(*arguments): return lambda function: function
+
+@decorate(
+    1,
+    2)
+@decorate(3)
+def multi_line(a,
+               b=[x for x in range(3) if x],
+               *rest):
+    value = call(
+        a,
+        b, [y
+            for y in rest
+            if y
+            ],
+        call(1), call(2),
+    )
+    for x in range(3):
+        while x > 1:
+            x -= 1
+            if x == 7: break
+            elif x == 8: continue
+        else:
+            call(x)
+    try:
+        call(); call(a if b
+                     else rest)
+    except (ValueError,
+            KeyError) as error:
+        raise RuntimeError(error) from None
+    except Exception: pass
+    else:
+        return (lambda: call(
+            1))
+    finally:
+        call(0)
+    with contextlib.suppress(
+            KeyError), contextlib.suppress(
+            ValueError) as c:
+        call(0)
+    assert a, (
+        "message"
+    )
+    return {k: v for k, v in
+            zip("ab", "cd")}
+
+def one_liner(a): return call(a) and call(a + 1) or [call(b) for b in a]
+
+async def coroutine(a):
+    async for x in a:
+        async with x as y:
+            yield await y(
+                1, 2)
+
+class Body(
+        object):
+    \"\"\"text\"\"\"
+    field = [1,
+             2]
+    def method(self): pass
+
+def backwards(a, b, c):
+    return a(
+        b(
+            c))(
+        1)
+
+def far(a):
+    a(1)
+%s
+    a(2)
+%s
+    return a(
+%s
+        3)
+""" % ("\n" * 100, "\n" * 300, "\n" * 40000) + """
+def wide():
+    return [%s]
+
+def wider():
+    if wide():
+        %s
+    return wide(
+        )
+""" % (", ".join("a.b.c(%d)" % i for i in range(300)), "; ".join("a.b(%d)" % i for i in range(500)))
+
+
+def codes_in(code):
+    yield code
+    for constant in code.co_consts:
+        if hasattr(constant, "co_code"):
+            yield from codes_in(constant)
+
+
+def record_of_code(code):
+    """The index of its record. The code is given a body that walks, its line table stays."""
+    found = []
+
+    def here():
+        stack = Stack()
+        held.probe_walk(ctypes.byref(stack))
+        found.append(stack.frames[1].code)
+
+    def body():
+        here()
+
+    table = {"co_linetable": code.co_linetable} if hasattr(code, "co_linetable") else {"co_lnotab": code.co_lnotab}
+    body.__code__ = body.__code__.replace(co_firstlineno=code.co_firstlineno, co_name=code.co_name,
+                                          co_filename=code.co_filename, **table)
+    body()
+    return found[0]
+
+
+def case_lines():
+    """Every instruction of a line is told as the first one of that line, and that one is read as the same line."""
+    import argparse
+    import inspect
+    import json.decoder
+    import typing
+    count = 0
+    sources = [(LINES, "<lines>")] + [(inspect.getsource(module), module.__name__)
+                                      for module in (argparse, inspect, json.decoder, typing)]
+    for source, name in sources:
+        for code in codes_in(compile(source, "<%s>" % name, "exec")):
+            index = record_of_code(code)
+            assert read_record(index)[2:] == describe(code)[2:], code
+            told = {}
+            for offset, (first, line) in lines_of(code).items():
+                for _ in range(2):  # read from the table, and remembered
+                    assert held.probe_line_first(index, offset) == first, (code, offset, first, line)
+                if line is not None:
+                    assert held.probe_line_read(index, first) == line, (code, offset, first, line)
+                    assert held.probe_line_read(index, offset) == line, (code, offset, first, line)
+                    told.setdefault(line, set()).add(first)
+                count += 1
+            assert all(len(firsts) == 1 for firsts in told.values()), told
+        lines.clear()
+    return count
+
+
+def case_hostile_line_tables():
+    """Whatever is in a table, the first offset is read as the same line. Prints its seed when it fails."""
+    seed = int(os.environ.get("SEED") or 0) or int.from_bytes(os.urandom(3), "little")
+    for version in (0x308, 0x309, 0x30a, 0x30b, 0x30d):
+        assert held.probe_lines_differ(version, seed, 20000) == 0, (version, "SEED=%d" % seed)
+    return 20000
+
+
+def case_one_line_is_one_site():
+    """One walk from each call of a line: one word."""
+    seen = set()
+
+    def note(value=0):
+        stack = Stack()
+        held.probe_walk(ctypes.byref(stack))
+        seen.add((stack.frames[1].code, stack.frames[1].offset))
+        return value
+
+    note(note() + note()), [note(), note(), note()], {note(): note()}
+    assert len(seen) == 1, seen
+    (
+        note(),
+        note(note(note())),
+    )
+    assert len(seen) == 3, seen
+    return len(seen)
 
 
 def case_speed():

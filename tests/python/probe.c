@@ -8,13 +8,16 @@
  */
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 #include <unwind.h>
 
+#include "../../analyzer/python_text.h"
 #include "capture_file.h"
 #include "python_frames.h"
+#include "python_lines.h"
 #include "settings.h"
 #include "thread_stack.h"
 
@@ -50,6 +53,48 @@ EXPORT const struct kmem_code *
 probe_code(uint32_t index)
 {
 	return capture_file_at(KMEM_SECTION_RECORDS, index);
+}
+
+EXPORT uint32_t
+probe_line_first(uint32_t code_index, uint32_t offset)
+{
+	return python_lines_first(code_index, offset);
+}
+
+/* The line that the reader of the capture will print. */
+EXPORT uint32_t
+probe_line_read(uint32_t code_index, uint32_t offset)
+{
+	const struct kmem_code *code = probe_code(code_index);
+	const uint8_t *table = (const uint8_t *)(code + 1) + code->file_bytes + code->function_bytes;
+
+	return python_text_line(code->python_version, code->first_line, table, code->line_table_bytes, offset);
+}
+
+/* Random tables, most of them nearly well formed. Returns at how many offsets the line changed. */
+EXPORT uint32_t
+probe_lines_differ(uint32_t version, uint32_t seed, uint32_t tables)
+{
+	uint32_t differ = 0;
+
+	for (uint32_t i = 0; i < tables; i++) {
+		uint8_t table[40];
+		size_t bytes = (size_t)rand_r(&seed) % (sizeof(table) + 1);
+
+		for (size_t at = 0; at < bytes; at++) {
+			unsigned random = (unsigned)rand_r(&seed) >> 8;
+
+			table[at] = (uint8_t)(random % 8 == 0 ? random >> 8 : version < 0x30b ? random >> 8 & 0x83 :
+			                      at % 2 == 0 ? 0x80 | random >> 8 : random >> 8 & 0x47);
+		}
+		for (uint32_t offset = 0; offset < 300; offset += offset % 7 == 0 ? 1 : 2) {
+			uint32_t first = python_lines_read(version, table, bytes, offset);
+
+			differ += first > offset || python_text_line(version, 1000, table, bytes, first) !=
+			                                python_text_line(version, 1000, table, bytes, offset);
+		}
+	}
+	return differ;
 }
 
 EXPORT uint64_t

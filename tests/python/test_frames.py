@@ -26,6 +26,7 @@ def build(folder, name):
     subprocess.run([os.environ.get("CC", "gcc"), *FLAGS, "-I" + shim,
                     "-I" + os.path.join(ROOT, "include"), "-o", library, os.path.join(HERE, "probe.c"),
                     *sorted(glob.glob(os.path.join(shim, "python_*.c"))),
+                    os.path.join(ROOT, "analyzer", "python_text.c"),
                     *(os.path.join(shim, source) for source in SOURCES)], check=True)
     return library
 
