@@ -21,10 +21,13 @@ DOUBLES = PROGRAMS / "lib"
 DRIVER_11 = PROGRAMS / "driver11"
 CUDA_HOME = Path(os.environ.get("CUDA_HOME", "/usr/local/cuda"))
 
-# include/kmem_format.h: the domain table, one row of 128 bytes per domain, starts with two peak words (48 bits each) and
-# four counters. double_ledger.h: six counters per row.
-DOMAINS_OFFSET = 16384
-DOMAIN_BYTES = 128
+# include/kmem_format.h: the domain table, one row of 128 bytes per domain, starts with two peak words (48 bits each); a site
+# with two peak words, four counters, and has its domain in its byte 62; a directory entry with its chunk's section, 1 for
+# sites. double_ledger.h: six counters per row.
+DOMAINS_OFFSET, DOMAIN_BYTES = 16384, 128
+DIRECTORY_OFFSET, CHUNKS_MAX = 32768, 8192
+CHUNKS_OFFSET, CHUNK_BYTES = 98304, 65536
+SITES, SITE_BYTES = 1, 64
 MANAGED, PINNED, DEVICE_ROWS = 6, 5, range(8, 16)
 BITS_48 = (1 << 48) - 1
 Books = collections.namedtuple("Books", "allocated_bytes freed_bytes allocated_count freed_count peak_bytes")
@@ -49,12 +52,21 @@ def recorded(folder):
     captures = list(folder.glob("*.kmem"))
     assert len(captures) == 1, captures
     data = captures[0].read_bytes()
+    sums = collections.defaultdict(lambda: [0, 0, 0, 0])
+    for chunk in range(CHUNKS_MAX):
+        if data[DIRECTORY_OFFSET + 8 * chunk] != SITES:
+            continue
+        start = CHUNKS_OFFSET + CHUNK_BYTES * chunk
+        for at in range(start, start + CHUNK_BYTES, SITE_BYTES):
+            counters = struct.unpack_from("<4Q", data, at + 16)
+            if any(counters):
+                sums[data[at + 62]] = [sum(pair) for pair in zip(sums[data[at + 62]], counters)]
     books = {}
     for row in (PINNED, MANAGED, *DEVICE_ROWS):
-        words = struct.unpack_from("<6Q", data, DOMAINS_OFFSET + DOMAIN_BYTES * row)
-        peak_bytes = max(words[0] & BITS_48, words[1] & BITS_48)
-        if any(words):
-            books[row] = Books(*words[2:], peak_bytes)
+        mark = struct.unpack_from("<2Q", data, DOMAINS_OFFSET + DOMAIN_BYTES * row)[1] & BITS_48
+        if row in sums or mark:
+            allocated_bytes, freed_bytes, *counts = sums[row]
+            books[row] = Books(allocated_bytes, freed_bytes, *counts, max(allocated_bytes - freed_bytes, mark))
     return books
 
 
