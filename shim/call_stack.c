@@ -34,7 +34,7 @@ struct room {
 	struct call_stack stack;
 	struct native_stack native;
 	struct python_stack python;
-	pthread_t memo_owner;
+	pthread_t memo_owner; // the thread that was here last; another one finds the memo empty
 	struct native_memo memo;
 };
 
