@@ -122,6 +122,19 @@ push_run(const struct python_stack *python, uint32_t *next, uint64_t end, struct
 }
 
 static void
+merge_native(const struct native_stack *native, struct call_stack *stack)
+{
+	for (uint32_t i = 0; i < native->count; i++)
+		stack->frames[i] = native->pc[i];
+	stack->frame_count = native->count;
+	if (native->omitted != 0) {
+		stack->omitted = native->omitted;
+		stack->omitted_at = NATIVE_STACK_INNER;
+		stack->flags |= KMEM_STACK_TRUNCATED;
+	}
+}
+
+static void
 merge_full(const struct native_stack *native, const struct python_stack *python, struct call_stack *stack)
 {
 	uint32_t next = 0;
@@ -195,7 +208,10 @@ take(struct call_stack_memory *memory, const void *hook_frame)
 		python_frames_walk(python);
 	if (python->count == 0 || settings.native_full) {
 		take_native(memory, hook_frame, 0);
-		merge_full(&memory->native, python, stack);
+		if (python->count == 0)
+			merge_native(&memory->native, stack);
+		else
+			merge_full(&memory->native, python, stack);
 	} else {
 		stack->flags |= KMEM_STACK_EVALUATOR_CUT;
 		first = import_cut(python);

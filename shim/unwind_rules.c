@@ -94,7 +94,7 @@ entry_of(uint64_t pc_word)
 	struct unwind_entry *entry = NULL;
 
 	for (uint64_t i = 0; i < UNWIND_NEAR_ENTRIES && entry == NULL; i++)
-		entry = claim(&unwind_rules.entries[(near + i) & unwind_rules.mask], pc_word);
+		entry = claim(&unwind_rules.entries[(near & unwind_rules.mask) + i], pc_word);
 	for (uint64_t i = 0; i < FAR_ENTRIES && entry == NULL; i++)
 		entry = claim(&unwind_rules.entries[(far + i) & unwind_rules.mask], pc_word);
 	return entry;
@@ -154,12 +154,12 @@ unwind_rules_start(void)
 	learn_coroutine_end();
 	for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0] && unwind_rules.entries == NULL; i++) {
 		size_t count = (size_t)1 << sizes[i];
+		size_t bytes = (count + UNWIND_NEAR_ENTRIES) * sizeof(struct unwind_entry);
 
-		if (count * sizeof(struct unwind_entry) > raw_reserve_max() && i + 1 < sizeof sizes / sizeof sizes[0])
+		if (bytes > raw_reserve_max() && i + 1 < sizeof sizes / sizeof sizes[0])
 			continue;
 		unwind_rules.mask = count - 1;
-		unwind_rules.entries =
-			raw_reserve(count * sizeof(struct unwind_entry), PROT_READ | PROT_WRITE);
+		unwind_rules.entries = raw_reserve(bytes, PROT_READ | PROT_WRITE);
 	}
 }
 
@@ -171,7 +171,7 @@ unwind_rules_void(void)
 
 	/* The 16 bits begin again: rules of the first round must not come back to life (U3). */
 	if (((before + 1) & UNWIND_GENERATION_MASK) == 0 && unwind_rules.entries != NULL) {
-		for (uint64_t i = 0; i <= unwind_rules.mask; i++) {
+		for (uint64_t i = 0; i <= unwind_rules.mask + UNWIND_NEAR_ENTRIES; i++) {
 			struct unwind_entry *entry = &unwind_rules.entries[i];
 
 			if (atomic_load_explicit(&entry->rule, memory_order_relaxed) != 0)

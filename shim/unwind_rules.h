@@ -53,7 +53,7 @@ static_assert(sizeof(struct unwind_entry) == 16, "four per cache line");
 
 struct unwind_rules {
 	struct unwind_entry *entries; // NULL = no table
-	uint64_t mask;                // entries - 1; a power of two less one
+	uint64_t mask;                // of where a search begins; a power of two less one. UNWIND_NEAR_ENTRIES follow the last
 	uint64_t coroutine_end_pc;    // what libc's makecontext() makes its functions return to
 	_Atomic uint64_t generation;  // only the low 16 bits reach the rules
 };
@@ -105,11 +105,9 @@ unwind_rules_get(uint64_t pc_word, uint64_t generation)
 	struct unwind_entry *entries = unwind_rules.entries;
 
 	if (entries != NULL) {
-		uint64_t home = unwind_rules_home(pc_word);
-		uint64_t mask = unwind_rules.mask; // read once: the compiler cannot know that the entries are elsewhere
+		struct unwind_entry *entry = &entries[unwind_rules_home(pc_word) & unwind_rules.mask];
 
-		for (unsigned i = 0; i < UNWIND_NEAR_ENTRIES; i++) {
-			struct unwind_entry *entry = &entries[(home + i) & mask];
+		for (struct unwind_entry *end = entry + UNWIND_NEAR_ENTRIES; entry != end; entry++) {
 			uint64_t owner = atomic_load_explicit(&entry->pc, memory_order_relaxed);
 
 			if (owner != pc_word) {

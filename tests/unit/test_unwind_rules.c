@@ -337,7 +337,7 @@ invariants(void **state)
 
 	(void)state;
 	while (entry->pc != pc) // U1
-		assert_true(++entry <= unwind_rules.entries + unwind_rules.mask);
+		assert_true(++entry <= unwind_rules.entries + unwind_rules.mask + UNWIND_NEAR_ENTRIES);
 	assert_int_equal(entry->rule, rule); // U2
 	assert_int_equal(unwind_rules_get(pc, generation), rule);
 
@@ -377,12 +377,14 @@ a_full_table_computes_each_time(void **state)
 	uint64_t pc = libc_code + 40;
 	uint64_t generation = unwind_rules_generation();
 	struct unwind_rules before = { .entries = unwind_rules.entries, .mask = unwind_rules.mask };
-	struct unwind_entry full[4] = { { 1, 0 }, { 1, 0 }, { 1, 0 }, { 1, 0 } };
+	struct unwind_entry full[4 + UNWIND_NEAR_ENTRIES];
 	uint64_t rule = unwind_rules_get(pc, generation);
 
 	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(full); i++)
+		full[i] = (struct unwind_entry){ 1, 0 };
 	unwind_rules.entries = full;
-	unwind_rules.mask = ARRAY_LEN(full) - 1;
+	unwind_rules.mask = 3;
 	assert_int_equal(unwind_rules_get(pc, generation), rule);
 	unwind_rules.entries = NULL; // or none at all
 	assert_int_equal(unwind_rules_get(pc, generation), rule);
