@@ -253,7 +253,11 @@ python_frames_walk(struct python_stack *stack)
 			                            python_runtime.evaluator_addr, python_runtime.evaluator_end);
 }
 
-/* The words that a walk reads, without looking at what they mean: the multiplications run beside the chase of the links. */
+/*
+ * The words that a walk reads, without looking at what they mean: the multiplications run beside the chase of the links. Not
+ * read: who owns a frame and where an evaluator begins. A frame of that code at that instruction and address has one owner; and
+ * without KMEMSHIM_NATIVE=full only the innermost evaluator matters, to which the thread state leads.
+ */
 bool
 python_frames_digest(uint64_t *digest)
 {
@@ -282,18 +286,11 @@ python_frames_digest(uint64_t *digest)
 		frame = python_memory_u64(state + layout->tstate_frame);
 	}
 	for (uint32_t visits = 0; frame != 0; visits++) {
-		uint64_t code;
-		uint64_t instruction;
-
 		if (visits == PYTHON_FRAMES_MAX || !python_memory_is_object(frame))
 			return false;
-		code = python_memory_u64(frame + layout->frame_code);
-		if (layout->frame_owner != 0)
-			code ^= (uint64_t)python_memory_u8(frame + layout->frame_owner) << 56;
-		if (layout->frame_is_entry != 0)
-			code ^= (uint64_t)python_memory_u8(frame + layout->frame_is_entry) << 48;
-		instruction = is_pointer ? python_memory_u64(frame + layout->frame_instruction)
-		                         : python_memory_u32(frame + layout->frame_instruction);
+		uint64_t code = python_memory_u64(frame + layout->frame_code);
+		uint64_t instruction = is_pointer ? python_memory_u64(frame + layout->frame_instruction)
+		                                  : python_memory_u32(frame + layout->frame_instruction);
 		sum ^= frame + (code * UINT64_C(0xff51afd7ed558ccd) ^ instruction * UINT64_C(0xc4ceb9fe1a85ec53));
 		sum = (sum ^ sum >> 32) * UINT64_C(0xbf58476d1ce4e5b9);
 		frame = python_memory_u64(frame + layout->frame_previous);
