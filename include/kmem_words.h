@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "kmem_format.h"
 
@@ -70,14 +71,41 @@ kmem_site_peak_bytes(struct kmem_peak_word domain, struct kmem_peak_word site)
 /*
  * FNV-1a, 32 bits: every step is a bijection of the state, so no single changed byte goes unseen. Start
  * with KMEM_CHECKSUM_START; the result of one call may be the start of the next.
+ *
+ * A byte of 0 only multiplies, so runs of them are taken in one step each: captures of small processes are mostly that,
+ * and 96 KiB byte by byte are 0.13 ms at the end of every program.
  */
+#define KMEM_CHECKSUM_PRIME UINT32_C(16777619)
+#define KMEM_CHECKSUM_ZEROS_8 UINT32_C(0x5d615f21)   // the prime to the 8th, and to the 64th
+#define KMEM_CHECKSUM_ZEROS_64 UINT32_C(0x669c6901)
+
 static inline uint32_t
 kmem_checksum(uint32_t state, const void *bytes, size_t count)
 {
 	const unsigned char *at = bytes;
 
+	while (count >= 8) {
+		uint64_t words[8];
+
+		if (count >= 64) {
+			memcpy(words, at, 64);
+			if ((words[0] | words[1] | words[2] | words[3] | words[4] | words[5] | words[6] | words[7]) == 0) {
+				state *= KMEM_CHECKSUM_ZEROS_64;
+				at += 64;
+				count -= 64;
+				continue;
+			}
+		}
+		memcpy(words, at, 8);
+		for (unsigned i = 0; words[0] != 0 && i < 8; i++)
+			state = (state ^ at[i]) * KMEM_CHECKSUM_PRIME;
+		if (words[0] == 0)
+			state *= KMEM_CHECKSUM_ZEROS_8;
+		at += 8;
+		count -= 8;
+	}
 	for (size_t i = 0; i < count; i++)
-		state = (state ^ at[i]) * UINT32_C(16777619);
+		state = (state ^ at[i]) * KMEM_CHECKSUM_PRIME;
 	return state;
 }
 

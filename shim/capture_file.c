@@ -345,9 +345,12 @@ capture_file_note(const char *text)
 
 /* ---- life of the file: capture_life.h ---- */
 
+/* Mostly it is there already, or only the last one is missing. */
 static bool
 make_folders(char *path)
 {
+	if (syscall(SYS_mkdirat, AT_FDCWD, path, 0777) == 0 || errno == EEXIST)
+		return true;
 	for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
 		if (slash != NULL)
 			*slash = '\0';

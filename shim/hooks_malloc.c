@@ -13,6 +13,7 @@
 #include "boot_arena.h"
 #include "capture_file.h"
 #include "export.h"
+#include "pointer_map.h"
 #include "real_libc.h"
 #include "reentry_guard.h"
 #include "tracker.h"
@@ -272,4 +273,23 @@ pvalloc(size_t bytes)
 		return real_libc.pvalloc(bytes);
 	tracker_attempt(KMEM_DOMAIN_HEAP, bytes);
 	return leave_allocated(HERE, real_libc.pvalloc(bytes), bytes);
+}
+
+/* Whoever asks for this wants memory back: ours too. */
+EXPORT int
+malloc_trim(size_t pad_bytes)
+{
+	int result;
+
+	if (!real_libc_find() || real_libc.malloc_trim == NULL)
+		return 0;
+	result = real_libc.malloc_trim(pad_bytes);
+	int host_errno = errno;
+
+	if (tracker_is_on() && reentry_guard_enter()) {
+		pointer_map_trim(UINT64_MAX);
+		reentry_guard_leave();
+	}
+	errno = host_errno;
+	return result;
 }

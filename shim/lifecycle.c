@@ -23,6 +23,7 @@
 #include "kmem_words.h"
 #include "module_map.h"
 #include "native_stack.h"
+#include "pointer_map.h"
 #include "process_identity.h"
 #include "python_frames.h"
 #include "raw_sys.h"
@@ -221,6 +222,7 @@ start(void)
 	settings_parse(environ);
 	choose_folder();
 	move_state_to_wiped_page();
+	pointer_map_start(real_libc_heap_is_glibc());
 	open_capture(false, 0);
 	peak_is_exact = settings.exact;
 	thread_slot_start();

@@ -93,7 +93,18 @@ cgroup_limit(const char *folder, uint32_t version)
 	return bytes < UNLIMITED_V1 ? bytes : UINT64_MAX;
 }
 
-/* This process's folder, from the line of /proc/self/cgroup with the memory controller (v1) or "0::" (v2). */
+static void
+add_limit(struct kmem_identity *identity, uint32_t kind, uint64_t bytes)
+{
+	for (unsigned i = 0; i < KMEM_LIMITS_MAX; i++) {
+		if (identity->limits[i].kind == KMEM_LIMIT_NONE) {
+			identity->limits[i] = (struct kmem_limit){ .kind = kind, .bytes = bytes };
+			return;
+		}
+	}
+}
+
+/* This process's folder and its limit, from the line of /proc/self/cgroup with the memory controller (v1) or "0::" (v2). */
 static bool
 find_cgroup(struct kmem_identity *identity, const char *cgroups, const char *root, uint32_t version)
 {
@@ -115,10 +126,12 @@ find_cgroup(struct kmem_identity *identity, const char *cgroups, const char *roo
 	diag_format(identity->cgroup_path, sizeof(identity->cgroup_path), "%s%s", root,
 	            strcmp(path, "/") == 0 ? "" : path);
 	const char *usage = version == 2 ? "memory.current" : "memory.usage_in_bytes";
-	if (file_number(identity->cgroup_path, usage, UINT64_MAX) == UINT64_MAX)
+	bool has_usage = file_number(identity->cgroup_path, usage, UINT64_MAX) != UINT64_MAX;
+	if (!has_usage) {
 		diag_format(identity->cgroup_path, sizeof(identity->cgroup_path), "%s", root);
-	if (file_number(identity->cgroup_path, usage, UINT64_MAX) == UINT64_MAX &&
-	    cgroup_limit(identity->cgroup_path, version) == UINT64_MAX) {
+		has_usage = file_number(root, usage, UINT64_MAX) != UINT64_MAX;
+	}
+	if (!has_usage && cgroup_limit(root, version) == UINT64_MAX) {
 		identity->cgroup_path[0] = '\0';
 		return false;
 	}
@@ -141,18 +154,8 @@ find_cgroup(struct kmem_identity *identity, const char *cgroups, const char *roo
 			break;
 		*slash = '\0';
 	}
+	add_limit(identity, KMEM_LIMIT_CGROUP, smallest);
 	return true;
-}
-
-static void
-add_limit(struct kmem_identity *identity, uint32_t kind, uint64_t bytes)
-{
-	for (unsigned i = 0; i < KMEM_LIMITS_MAX; i++) {
-		if (identity->limits[i].kind == KMEM_LIMIT_NONE) {
-			identity->limits[i] = (struct kmem_limit){ .kind = kind, .bytes = bytes };
-			return;
-		}
-	}
 }
 
 static void
@@ -196,8 +199,6 @@ memory_limits_read(struct kmem_identity *identity)
 	if (memory_limits_read_file("/proc/self/cgroup", text, sizeof(text)) != 0 &&
 	    !find_cgroup(identity, text, CGROUP_ROOT_V1, 1))
 		find_cgroup(identity, text, CGROUP_ROOT_V2, 2);
-	if (identity->cgroup_version != 0)
-		add_limit(identity, KMEM_LIMIT_CGROUP, cgroup_limit(identity->limit_path, identity->cgroup_version));
 	if (identity->machine_bytes != 0)
 		add_limit(identity, KMEM_LIMIT_MACHINE, identity->machine_bytes);
 	read_rlimit(identity, KMEM_LIMIT_ADDRESS_SPACE, RLIMIT_AS);

@@ -8,46 +8,66 @@
  * a window, a size of 2 GiB and more, an address above 47 bits) goes to an address table. So does what finds no leaf where
  * the address space is limited (ulimit -v): leaves take at most an eighth of it.
  *
- * Invariants, tested by number in tests/unit/test_pointer_map.c:
- *   M1  a window's word is 0 or describes one live block that starts in the window.
- *   M2  only the thread that owns an address (it got it from the allocator, or is about to give it back) puts or takes
- *       it; two owners may race for one window, so a word leaves and enters 0 by compare-and-swap only.
+ * Invariants, tested by number in tests/unit/test_pointer_map.c and, with threads, in tests/stress/pointer_map.c:
+ *   M1  a window's word is 0, GONE or describes one live block that starts in the window.
+ *   M2  only the thread that owns an address (it got it from the allocator, or is about to give it back) puts or takes it.
+ *       Where windows are shared two owners may race for one, so a word leaves and enters 0 by compare-and-swap only.
  *   M3  a leaf, once installed, stays for the life of the process, and stands in the list of leaves before it is installed: a
  *       child, forked at any moment, finds all of them there.
+ *   M4  where windows are not shared (glibc's own heap, however the block was asked for: a chunk has at least 32 bytes, and
+ *       memalign cuts chunks of that size at least off both ends), the owner of the block is the owner of the window: its word
+ *       is written by plain stores, and a word that stands where a block is put is of a block that was given back
+ *       without our seeing it. What the program gives back twice at the same moment may then be booked twice.
+ *   M5  a page leaves the shadow only while no word in it is present, though any thread may put one there at any moment: it
+ *       is moved aside, which is one step for all threads, and what was put meanwhile is put back. Until then a take that
+ *       finds nothing waits. GONE tells a block that was taken meanwhile from one that was not.
  */
 #include "pointer_map.h"
 
-#include <stdatomic.h>
-#include <stddef.h>
+#include <sched.h>
 
-#include "kmem_format.h"
 #include "raw_sys.h"
 
-#define WINDOW_LOG2 5
-#define LEAF_LOG2 26 // 64 MiB of addresses
-#define TOP_ENTRIES ((size_t)1 << (KMEM_ADDRESS_BITS - LEAF_LOG2))
-#define LEAF_BYTES (((size_t)1 << (LEAF_LOG2 - WINDOW_LOG2)) * 8)
-
-/* A word: bit 63 present, 61-62 position in the window in units of 8, 53-60 generation, 31-52 site, 0-30 bytes. */
-#define WORD_PRESENT (UINT64_C(1) << 63)
-#define WORD_POSITION_SHIFT 61
-#define WORD_GENERATION_SHIFT 53
-#define WORD_SITE_SHIFT 31
-#define WORD_BYTES_MASK ((UINT64_C(1) << 31) - 1)
-#define WORD_OWNER_MASK (UINT64_C(7) << WORD_POSITION_SHIFT) // present and position
-
-typedef _Atomic uint64_t window;
+#define TOP_ENTRIES ((size_t)1 << (KMEM_ADDRESS_BITS - POINTER_MAP_LEAF_LOG2))
+#define LEAF_BYTES (POINTER_MAP_LEAF_WORDS * 8)
+#define PAGE_BYTES ((size_t)4096)
+#define PAGE_WORDS (PAGE_BYTES / 8)
+#define RUN_PAGES_MAX 64          // moved aside at once: for how long others may have to wait
+#define TRIM_WAIT_YIELDS 2000
 
 struct top {
 	_Atomic uint64_t leaves_max;          // constant; relaxed: top_table() orders it
 	_Atomic uint64_t listed_count;        // entries of list[] that were handed out
-	window *_Atomic leaf[TOP_ENTRIES];    // by address
+	pointer_map_leaf leaf[TOP_ENTRIES];   // by address
 	_Atomic uint32_t list[TOP_ENTRIES];   // numbers of the leaves, some of them perhaps twice or not installed
 };
 
+pointer_map_leaf *pointer_map_own_leaves;
+
 static struct top *top;
+static bool windows_are_own;  // constant once there is a top table
 static _Atomic bool is_stuck; // the address space is used up, or too small for a shadow: no further top or leaf
 static struct address_table overflow;
+static _Atomic uint32_t moves; // begun and ended: odd while pages are aside (M5)
+static atomic_flag is_trimming = ATOMIC_FLAG_INIT;
+
+/* Sparse on purpose: huge pages would make every mapped block of the program cost 2 MiB here. */
+static void *
+reserve_sparse(size_t bytes)
+{
+	void *addr = raw_reserve(bytes, PROT_READ | PROT_WRITE);
+
+	if (addr != NULL)
+		madvise(addr, bytes, MADV_NOHUGEPAGE);
+	return addr;
+}
+
+static void
+open_short_way(struct top *table)
+{
+	if (windows_are_own)
+		__atomic_store_n(&pointer_map_own_leaves, table->leaf, __ATOMIC_RELEASE); // leaves_max first
+}
 
 static struct top *
 top_table(bool creates)
@@ -62,33 +82,35 @@ top_table(bool creates)
 	struct top *fresh = NULL;
 
 	if (sizeof(*fresh) <= most_bytes)
-		fresh = raw_reserve(sizeof(*fresh), PROT_READ | PROT_WRITE);
+		fresh = reserve_sparse(sizeof(*fresh));
 	if (fresh == NULL) {
 		atomic_store_explicit(&is_stuck, true, memory_order_relaxed);
 		return NULL;
 	}
 	atomic_store_explicit(&fresh->leaves_max, most_bytes == SIZE_MAX ? TOP_ENTRIES : most_bytes * 8 / LEAF_BYTES,
 	                      memory_order_relaxed);
-	if (__atomic_compare_exchange_n(&top, &found, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+	if (__atomic_compare_exchange_n(&top, &found, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+		open_short_way(fresh);
 		return fresh;
+	}
 	raw_munmap(fresh, sizeof(*fresh));
 	return found;
 }
 
 /* A leaf for the entry, this thread's or that of a faster one; NULL when there is no room for one. */
-static window *
+static pointer_map_word *
 install_leaf(struct top *table, size_t number)
 {
-	window *leaf = NULL;
-	window *fresh = NULL;
+	pointer_map_word *leaf = NULL;
+	pointer_map_word *fresh = NULL;
 	uint64_t listed;
 
 	if (atomic_load_explicit(&is_stuck, memory_order_relaxed))
 		return NULL;
-	/* relaxed: it hands out places; only a child that has no other thread reads the list (M3). */
+	/* relaxed: it hands out places; a trim skips what is not installed yet, a child has no other thread (M3). */
 	listed = atomic_fetch_add_explicit(&table->listed_count, 1, memory_order_relaxed);
 	if (listed < atomic_load_explicit(&table->leaves_max, memory_order_relaxed))
-		fresh = raw_reserve(LEAF_BYTES, PROT_READ | PROT_WRITE);
+		fresh = reserve_sparse(LEAF_BYTES);
 	if (fresh == NULL) {
 		atomic_store_explicit(&is_stuck, true, memory_order_relaxed);
 		return NULL;
@@ -102,8 +124,8 @@ install_leaf(struct top *table, size_t number)
 	return leaf;
 }
 
-/* The window of an address; NULL when it cannot be had (or, if !creates, does not exist). */
-static window *
+/* The word of an address; NULL when it cannot be had (or, if !creates, does not exist). */
+static pointer_map_word *
 find(uint64_t addr, bool creates)
 {
 	struct top *table;
@@ -111,35 +133,33 @@ find(uint64_t addr, bool creates)
 	if (addr >> KMEM_ADDRESS_BITS != 0 || (table = top_table(creates)) == NULL)
 		return NULL;
 	/* acquire: pairs with install_leaf(). */
-	window *leaf = atomic_load_explicit(&table->leaf[addr >> LEAF_LOG2], memory_order_acquire);
+	pointer_map_word *leaf = atomic_load_explicit(&table->leaf[addr >> POINTER_MAP_LEAF_LOG2], memory_order_acquire);
 
 	if (leaf == NULL && creates)
-		leaf = install_leaf(table, addr >> LEAF_LOG2);
+		leaf = install_leaf(table, addr >> POINTER_MAP_LEAF_LOG2);
 	if (leaf == NULL)
 		return NULL;
-	return &leaf[addr >> WINDOW_LOG2 & (LEAF_BYTES / 8 - 1)];
+	return &leaf[addr >> POINTER_MAP_WINDOW_LOG2 & (POINTER_MAP_LEAF_WORDS - 1)];
 }
 
-static uint64_t
-owner_of(uint64_t addr)
-{
-	return WORD_PRESENT | (addr >> 3 & 3) << WORD_POSITION_SHIFT;
-}
-
-/* The block behind a word; a size that does not fit stands in the address table. */
+/* The block behind a present word of this address; a size that does not fit stands in the address table. */
 static struct address_block
 unpack(uint64_t word, uint64_t addr)
 {
-	struct address_block block = {
-		.bytes = word & WORD_BYTES_MASK,
-		.site = (uint32_t)(word >> WORD_SITE_SHIFT) & POINTER_MAP_SITES_MAX,
-		.generation = (uint8_t)(word >> WORD_GENERATION_SHIFT),
-	};
+	struct address_block block = pointer_map_unpack(word);
 
-	if (block.bytes == WORD_BYTES_MASK)
+	if (block.bytes == POINTER_MAP_BYTES_MASK)
 		address_table_take(&overflow, addr, &block);
 	return block;
 }
+
+static bool
+is_of(uint64_t word, uint64_t addr)
+{
+	return (word & POINTER_MAP_OWNER_MASK) == pointer_map_owner_of(addr);
+}
+
+/* ---- put ---- */
 
 /* What the shadow has no room for. */
 static enum pointer_map_put
@@ -150,27 +170,40 @@ put_overflow(uint64_t addr, struct address_block block, struct address_block *ol
 	return address_table_put(&overflow, addr, block) ? POINTER_MAP_STORED : POINTER_MAP_FULL;
 }
 
-enum pointer_map_put
-pointer_map_put(const void *pointer, struct address_block block, struct address_block *old)
+/* M4: what stands in the window is of a block that is gone, wherever in the window it began. */
+static enum pointer_map_put
+put_own(pointer_map_word *at, uint64_t addr, struct address_block block, struct address_block *old)
 {
-	uint64_t addr = (uint64_t)pointer;
-	window *at = find(addr, true);
-	uint64_t bytes = block.bytes < WORD_BYTES_MASK ? block.bytes : WORD_BYTES_MASK;
-	uint64_t word = owner_of(addr) | (uint64_t)block.generation << WORD_GENERATION_SHIFT |
-	                (uint64_t)block.site << WORD_SITE_SHIFT | bytes;
-
-	if (at == NULL)
-		return put_overflow(addr, block, old);
-
 	uint64_t seen = atomic_load_explicit(at, memory_order_relaxed);
+	uint64_t word = pointer_map_pack(addr, block);
+	bool is_stale = seen > POINTER_MAP_GONE;
+
+	if (is_stale) {
+		uint64_t window_addr = addr & ~((UINT64_C(1) << POINTER_MAP_WINDOW_LOG2) - 1);
+
+		*old = unpack(seen, window_addr | (seen >> POINTER_MAP_POSITION_SHIFT & 3) << 3);
+	}
+	if ((word & POINTER_MAP_BYTES_MASK) == POINTER_MAP_BYTES_MASK && !address_table_put(&overflow, addr, block))
+		return POINTER_MAP_FULL;
+	atomic_store_explicit(at, word, memory_order_relaxed);
+	return is_stale ? POINTER_MAP_REPLACED : POINTER_MAP_STORED;
+}
+
+static enum pointer_map_put
+put_shared(pointer_map_word *at, uint64_t addr, struct address_block block, struct address_block *old)
+{
+	uint64_t word = pointer_map_pack(addr, block);
+	bool is_large = (word & POINTER_MAP_BYTES_MASK) == POINTER_MAP_BYTES_MASK;
+	uint64_t seen = atomic_load_explicit(at, memory_order_relaxed);
+
 	for (;;) {
-		bool is_same = (seen & WORD_OWNER_MASK) == owner_of(addr);
+		bool is_same = is_of(seen, addr);
 
 		if (seen != 0 && !is_same) // M1: another block lives in this window
 			return put_overflow(addr, block, old);
 		if (is_same)
 			*old = unpack(seen, addr);
-		if (bytes == WORD_BYTES_MASK && !address_table_put(&overflow, addr, block))
+		if (is_large && !address_table_put(&overflow, addr, block))
 			return POINTER_MAP_FULL;
 		/*
 		 * relaxed: the word is the whole message. Who frees the block got its address through the program, which
@@ -179,25 +212,179 @@ pointer_map_put(const void *pointer, struct address_block block, struct address_
 		if (atomic_compare_exchange_strong_explicit(at, &seen, word, memory_order_relaxed,
 		                                            memory_order_relaxed))
 			return is_same ? POINTER_MAP_REPLACED : POINTER_MAP_STORED;
-		if (bytes == WORD_BYTES_MASK)
+		if (is_large)
 			address_table_take(&overflow, addr, &block);
 	}
 }
 
-bool
-pointer_map_take(const void *pointer, struct address_block *block)
+enum pointer_map_put
+pointer_map_put_rest(uint64_t addr, struct address_block block, struct address_block *old)
 {
-	uint64_t addr = (uint64_t)pointer;
-	window *at = find(addr, false);
+	pointer_map_word *at = find(addr, true);
+
+	if (at == NULL)
+		return put_overflow(addr, block, old);
+	return windows_are_own ? put_own(at, addr, block, old) : put_shared(at, addr, block, old);
+}
+
+/* ---- take ---- */
+
+/* One look. False also when another thread took it, or moved it aside, at the same moment. */
+static bool
+take_once(uint64_t addr, struct address_block *block)
+{
+	pointer_map_word *at = find(addr, false);
 	uint64_t seen = at != NULL ? atomic_load_explicit(at, memory_order_relaxed) : 0;
 
-	if ((seen & WORD_OWNER_MASK) != owner_of(addr))
+	if (!is_of(seen, addr))
 		return address_table_take(&overflow, addr, block);
-	/* relaxed: as in put. A lost race is a double free by the program: the other one took it. */
-	if (!atomic_compare_exchange_strong_explicit(at, &seen, 0, memory_order_relaxed, memory_order_relaxed))
+	/* relaxed: as in put. */
+	if (windows_are_own)
+		atomic_store_explicit(at, POINTER_MAP_GONE, memory_order_relaxed);
+	else if (!atomic_compare_exchange_strong_explicit(at, &seen, 0, memory_order_relaxed, memory_order_relaxed))
 		return false;
 	*block = unpack(seen, addr);
 	return true;
+}
+
+bool
+pointer_map_take_rest(uint64_t addr, struct address_block *block)
+{
+	for (unsigned wait = 0; wait < TRIM_WAIT_YIELDS; wait++) {
+		/* acquire: pairs with move_aside(): what it put back is seen by a look after the end. */
+		uint32_t before = atomic_load_explicit(&moves, memory_order_acquire);
+
+		if (take_once(addr, block))
+			return true;
+		/*
+		 * Did pages move while we looked? acquire keeps this load behind the look. A look that saw a fresh page came
+		 * after the move, and the kernel made every processor forget the old page in between, a full barrier: it
+		 * also sees the count that was raised before.
+		 */
+		atomic_thread_fence(memory_order_acquire);
+		if (before % 2 == 0 && atomic_load_explicit(&moves, memory_order_relaxed) == before)
+			return false; // never put, or a double free by the program: the other one took it
+		if (before % 2 != 0)
+			sched_yield();
+	}
+	return false;
+}
+
+/* ---- giving pages back (M5) ---- */
+
+/* A block that was put into a page after we looked and before it was aside. */
+static void
+put_back(pointer_map_word *at, uint64_t addr, uint64_t word)
+{
+	struct address_block unused;
+	uint64_t seen = 0;
+
+	/* It stands in the address table: a take finds it there, and may have done so already. */
+	if ((word & POINTER_MAP_BYTES_MASK) == POINTER_MAP_BYTES_MASK)
+		return;
+	/* Not 0, own windows: its owner took it, after it had read it in the old page; perhaps the next block is here. */
+	if (atomic_compare_exchange_strong_explicit(at, &seen, word, memory_order_relaxed, memory_order_relaxed) ||
+	    windows_are_own)
+		return;
+	put_overflow(addr, pointer_map_unpack(word), &unused); // shared: others are in the window now
+}
+
+/* False when the kernel cannot do it. */
+static bool
+move_aside(pointer_map_word *words, size_t bytes, uint64_t first_addr)
+{
+	/* relaxed: odd before the move, and mremap is a full barrier. */
+	atomic_fetch_add_explicit(&moves, 1, memory_order_relaxed);
+	pointer_map_word *aside = (void *)syscall(SYS_mremap, words, bytes, bytes, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, NULL);
+	bool is_moved = (void *)aside != MAP_FAILED;
+
+	for (size_t i = 0; is_moved && i < bytes / 8; i++) {
+		uint64_t word = atomic_load_explicit(&aside[i], memory_order_relaxed);
+		uint64_t addr = first_addr + (i << POINTER_MAP_WINDOW_LOG2);
+
+		if (word > POINTER_MAP_GONE)
+			put_back(&words[i], addr | (word >> POINTER_MAP_POSITION_SHIFT & 3) << 3, word);
+	}
+	/* release: what was put back, before the end. Pairs with pointer_map_take_rest(). */
+	atomic_fetch_add_explicit(&moves, 1, memory_order_release);
+	if (is_moved)
+		raw_munmap((void *)aside, bytes);
+	return is_moved;
+}
+
+static bool
+is_empty(const pointer_map_word *page)
+{
+	for (size_t i = 0; i < PAGE_WORDS; i++) {
+		if (atomic_load_explicit(&page[i], memory_order_relaxed) > POINTER_MAP_GONE)
+			return false;
+	}
+	return true;
+}
+
+/* Pages that are there and empty, run by run. Returns the bytes that went. */
+static size_t
+trim_leaf(pointer_map_word *leaf, uint64_t first_addr)
+{
+	static unsigned char is_resident[LEAF_BYTES / PAGE_BYTES]; // one thread at a time
+	size_t pages = sizeof(is_resident);
+	size_t run = 0;
+	size_t given = 0;
+
+	if (syscall(SYS_mincore, leaf, LEAF_BYTES, is_resident) != 0)
+		return 0;
+	for (size_t page = 0; page <= pages; page++) {
+		if (page < pages && (is_resident[page] & 1) != 0 && run < RUN_PAGES_MAX && is_empty(leaf + page * PAGE_WORDS)) {
+			run++;
+			continue;
+		}
+		size_t first = (page - run) * PAGE_WORDS;
+
+		if (run != 0 && !move_aside(leaf + first, run * PAGE_BYTES, first_addr + (first << POINTER_MAP_WINDOW_LOG2)))
+			return given;
+		given += run * PAGE_BYTES;
+		if (run == RUN_PAGES_MAX)
+			page--; // it has not been looked at
+		run = 0;
+	}
+	return given;
+}
+
+size_t
+pointer_map_trim(uint64_t leaves)
+{
+	static uint64_t next; // in the list; under the flag
+	struct top *table = top_table(false);
+	size_t given = 0;
+
+	/* acquire, and release below: the last trimmer's buffer and position. Who comes second need not wait. */
+	if (table == NULL || atomic_flag_test_and_set_explicit(&is_trimming, memory_order_acquire))
+		return 0;
+	uint64_t listed = atomic_load_explicit(&table->listed_count, memory_order_relaxed);
+
+	if (listed > TOP_ENTRIES)
+		listed = TOP_ENTRIES;
+	for (uint64_t i = 0; i < leaves && i < listed; i++) {
+		uint64_t number = atomic_load_explicit(&table->list[next++ % listed], memory_order_relaxed);
+		/* acquire: pairs with install_leaf(). A number that is not written yet is 0, mostly no leaf. */
+		pointer_map_word *leaf = atomic_load_explicit(&table->leaf[number], memory_order_acquire);
+
+		if (leaf != NULL)
+			given += trim_leaf(leaf, number << POINTER_MAP_LEAF_LOG2);
+	}
+	atomic_flag_clear_explicit(&is_trimming, memory_order_release);
+	return given;
+}
+
+/* ---- beginnings ---- */
+
+void
+pointer_map_start(bool are_own)
+{
+	windows_are_own = are_own;
+	__atomic_store_n(&pointer_map_own_leaves, NULL, __ATOMIC_RELAXED);
+	if (top != NULL)
+		open_short_way(top);
 }
 
 void
@@ -207,11 +394,13 @@ pointer_map_clear(void)
 
 	for (uint64_t i = 0; i < listed && i < TOP_ENTRIES; i++) {
 		uint32_t number = atomic_load_explicit(&top->list[i], memory_order_relaxed);
-		window *leaf = atomic_load_explicit(&top->leaf[number], memory_order_relaxed);
+		pointer_map_word *leaf = atomic_load_explicit(&top->leaf[number], memory_order_relaxed);
 
 		if (leaf != NULL)
 			madvise((void *)leaf, LEAF_BYTES, MADV_DONTNEED);
 	}
 	atomic_store_explicit(&is_stuck, false, memory_order_relaxed);
+	atomic_store_explicit(&moves, 0, memory_order_relaxed); // a thread that is not in this process may have trimmed
+	atomic_flag_clear_explicit(&is_trimming, memory_order_relaxed);
 	address_table_clear(&overflow);
 }

@@ -4,7 +4,11 @@
 #include "real_libc.h"
 
 #include <dlfcn.h>
+#include <gnu/libc-version.h>
 #include <stdatomic.h>
+#include <stdint.h>
+
+#include "loaded_object.h"
 
 struct real_libc real_libc;
 
@@ -25,6 +29,7 @@ static const struct {
 	{ "memalign", &real_libc.memalign },
 	{ "valloc", &real_libc.valloc },
 	{ "pvalloc", &real_libc.pvalloc },
+	{ "malloc_trim", &real_libc.malloc_trim },
 	{ "free_sized", &real_libc.free_sized },
 	{ "free_aligned_sized", &real_libc.free_aligned_sized },
 	{ "mmap", &real_libc.mmap },
@@ -56,4 +61,23 @@ bool
 real_libc_is_found(void)
 {
 	return atomic_load_explicit(&state, memory_order_acquire) == FOUND; // pairs with real_libc_find()
+}
+
+bool
+real_libc_heap_is_glibc(void)
+{
+	const uintptr_t functions[] = {
+		(uintptr_t)real_libc.malloc,         (uintptr_t)real_libc.calloc,        (uintptr_t)real_libc.realloc,
+		(uintptr_t)real_libc.free,           (uintptr_t)real_libc.memalign,      (uintptr_t)real_libc.valloc,
+		(uintptr_t)real_libc.posix_memalign, (uintptr_t)real_libc.aligned_alloc, (uintptr_t)real_libc.pvalloc,
+	};
+	struct loaded_object libc;
+
+	if (!loaded_object_find((uintptr_t)gnu_get_libc_version, &libc))
+		return false;
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+		if (functions[i] < libc.start_addr || functions[i] >= libc.end_addr)
+			return false;
+	}
+	return true;
 }

@@ -2,7 +2,7 @@
  * real_libc.h - the functions that our hooks stand in front of: the next ones in line, which may be another preload's.
  *
  * Called by   hooks_*.c. real_libc_find() may be called from any thread at any time; it looks up once.
- * When failing  a function that does not exist here stays NULL (cfree, free_sized).
+ * When failing  a function that does not exist here stays NULL (free_sized, malloc_trim).
  */
 #ifndef REAL_LIBC_H
 #define REAL_LIBC_H
@@ -21,6 +21,7 @@ struct real_libc {
 	void *(*memalign)(size_t alignment, size_t bytes);
 	void *(*valloc)(size_t bytes);
 	void *(*pvalloc)(size_t bytes);
+	int (*malloc_trim)(size_t pad_bytes);
 	void (*free_sized)(void *addr, size_t bytes);
 	void (*free_aligned_sized)(void *addr, size_t alignment, size_t bytes);
 	void *(*mmap)(void *addr, size_t bytes, int protection, int flags, int fd, off_t offset);
@@ -42,5 +43,11 @@ bool real_libc_find(void);
  * allocate, and wait for a lock that the allocator holds.
  */
 bool real_libc_is_found(void);
+
+/*
+ * Does glibc itself serve the heap, no other allocator in line? Its blocks are never closer than 32 bytes. After
+ * real_libc_find(); false also where it cannot be told (before glibc 2.35).
+ */
+bool real_libc_heap_is_glibc(void);
 
 #endif
