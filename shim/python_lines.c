@@ -160,6 +160,120 @@ python_lines_read(uint32_t python_version, const uint8_t *table, size_t table_by
 	return offset;
 }
 
+/* --- whole tables ---------------------------------------------------------------------------------- */
+
+#define EXPANDED_TABLES 8      // module bodies that import each other
+#define EXPANDED_RANGES 8192u
+#define EXPANDED_MIN_BYTES 256 // shorter tables are read as they are
+
+/* A module's body is asked for line after line: its table is read once, not from its beginning each time. */
+struct expanded {
+	uint32_t code_index;
+	uint32_t count;        // of ranges; 0 = empty, or more than there is room for
+	uint64_t last_used;
+	uint32_t starts[EXPANDED_RANGES];
+	uint32_t firsts[EXPANDED_RANGES];
+};
+
+static struct expanded expanded[EXPANDED_TABLES]; // touched in processes that import
+static struct {
+	uint64_t stamp;        // of the table it is for
+	int64_t line;
+	uint32_t start;
+} line_starts[2 * EXPANDED_RANGES];
+static uint64_t expanded_clock;
+static atomic_flag is_expanding = ATOMIC_FLAG_INIT; // never waited for: the table is read directly then
+
+/* Where the line begins first: here, or where it was seen before. */
+static uint32_t
+note_line(int64_t line, uint32_t start, uint64_t stamp)
+{
+	uint64_t at = (uint64_t)line * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+
+	for (;; at++) {
+		at %= 2 * EXPANDED_RANGES;
+		if (line_starts[at].stamp != stamp) {
+			line_starts[at].stamp = stamp;
+			line_starts[at].line = line;
+			line_starts[at].start = start;
+			return start;
+		}
+		if (line_starts[at].line == line)
+			return line_starts[at].start;
+	}
+}
+
+static void
+expand(struct expanded *into, const struct kmem_code *code, uint32_t code_index)
+{
+	const uint8_t *table = (const uint8_t *)(code + 1) + code->file_bytes + code->function_bytes;
+	struct range range = { .table = table, .table_bytes = code->line_table_bytes, .has_line = true };
+	uint64_t stamp = ++expanded_clock;
+
+	into->code_index = code_index;
+	into->count = 0;
+	while (next_range(code->python_version, &range)) {
+		if (range.start == range.end)
+			continue;
+		if (into->count == EXPANDED_RANGES || range.start > UINT32_MAX) {
+			into->count = 0;
+			return;
+		}
+		into->starts[into->count] = (uint32_t)range.start;
+		into->firsts[into->count++] = range.has_line ? note_line(range.line, (uint32_t)range.start, stamp) : UINT32_MAX;
+	}
+	if (into->count < EXPANDED_RANGES) { // behind the last range nothing has a line
+		into->starts[into->count] = (uint32_t)range.end;
+		into->firsts[into->count++] = UINT32_MAX;
+	}
+}
+
+static uint32_t
+find_first(const struct expanded *in, uint32_t offset)
+{
+	uint32_t low = 0;
+	uint32_t high = in->count;
+
+	while (high - low > 1) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (in->starts[middle] <= offset)
+			low = middle;
+		else
+			high = middle;
+	}
+	return in->firsts[low] < offset ? in->firsts[low] : offset;
+}
+
+/* False: to be read directly. */
+static bool
+read_expanded(const struct kmem_code *code, uint32_t code_index, uint32_t offset, uint32_t *first)
+{
+	struct expanded *found = &expanded[0];
+
+	/* acquire and release: one thread after the other. */
+	if (code->line_table_bytes < EXPANDED_MIN_BYTES ||
+	    atomic_flag_test_and_set_explicit(&is_expanding, memory_order_acquire))
+		return false;
+	for (unsigned i = 0; i < EXPANDED_TABLES; i++) {
+		if (expanded[i].code_index == code_index && expanded[i].last_used != 0) {
+			found = &expanded[i];
+			break;
+		}
+		if (expanded[i].last_used < found->last_used)
+			found = &expanded[i];
+	}
+	if (found->code_index != code_index || found->last_used == 0)
+		expand(found, code, code_index);
+	found->last_used = ++expanded_clock;
+
+	bool is_known = found->count != 0;
+	if (is_known)
+		*first = find_first(found, offset);
+	atomic_flag_clear_explicit(&is_expanding, memory_order_release);
+	return is_known;
+}
+
 /* --- answers --------------------------------------------------------------------------------------- */
 
 #define UNIT_BYTES 2 // instructions begin at even offsets
@@ -186,7 +300,10 @@ read_record(uint32_t code_index, uint32_t offset)
 {
 	const struct kmem_code *code = capture_file_at(KMEM_SECTION_RECORDS, code_index);
 	const uint8_t *table = (const uint8_t *)(code + 1) + code->file_bytes + code->function_bytes;
+	uint32_t first;
 
+	if (read_expanded(code, code_index, offset, &first))
+		return first;
 	return python_lines_read(code->python_version, table, code->line_table_bytes, offset);
 }
 
@@ -239,4 +356,7 @@ python_lines_forked(void)
 	/* Private zero pages again; clearing by hand would copy pages that the child never needs. */
 	if (madvise(answers, sizeof(answers), MADV_DONTNEED) != 0)
 		memset(answers, 0, sizeof(answers));
+	for (unsigned i = 0; i < EXPANDED_TABLES; i++)
+		expanded[i].last_used = 0;
+	atomic_flag_clear_explicit(&is_expanding, memory_order_relaxed); // a thread of the parent may have been at it
 }

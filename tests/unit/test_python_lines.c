@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+#include "../random.h"
 #include "capture_file.h"
 #include "python_code.h"
 #include "python_fakes.h"
@@ -136,6 +137,56 @@ l3_offsets_that_are_not_remembered(void **state)
 	assert_int_equal(python_lines_first(index, 2), 0);
 }
 
+/* A record with a long table of random lines, some of them more than once. */
+static uint32_t
+make_long_record(uint64_t *random, uint32_t version, uint32_t entries)
+{
+	uint32_t index;
+	struct kmem_code *code = capture_file_append(KMEM_SECTION_RECORDS, sizeof(*code) + entries * 3, &index);
+	uint8_t *table = (uint8_t *)(code + 1);
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i < entries; i++) {
+		int delta = (int)random_below(random, 7) - 2;
+
+		if (version == V311) { // one code unit or more; lines by the form without columns, or none
+			table[at++] = (uint8_t)((random_below(random, 20) == 0 ? 0xf8 : 0xe8) | random_below(random, 8));
+			if (table[at - 1] < 0xf8)
+				table[at++] = (uint8_t)(delta < 0 ? -delta << 1 | 1 : delta << 1);
+		} else {
+			table[at++] = (uint8_t)(2 * random_below(random, 5));
+			table[at++] = (uint8_t)delta;
+		}
+	}
+	code->python_version = version;
+	code->line_table_bytes = at;
+	return index;
+}
+
+/* Long tables are read once; the answers are those of the direct way. */
+static void
+long_tables_give_the_same_answers(void **state)
+{
+	enum { RECORDS = 30 };
+	static const uint32_t versions[] = { V38, V310, V311 };
+	uint64_t random = random_seed();
+	uint32_t index[RECORDS];
+
+	(void)state;
+	python_lines_forked();
+	for (unsigned i = 0; i < RECORDS; i++)
+		index[i] = make_long_record(&random, versions[i % 3], 200 + 300 * i + (i % 10 == 9) * 9000);
+	for (unsigned k = 0; k < 60000; k++) {
+		unsigned i = (unsigned)random_below(&random, k % 1000 < 900 ? 6 : RECORDS); // some come again, all come
+		const struct kmem_code *code = capture_file_at(KMEM_SECTION_RECORDS, index[i]);
+		uint32_t offset = (uint32_t)random_below(&random, 20 * code->line_table_bytes) & ~1u;
+
+		assert_int_equal(python_lines_first(index[i], offset),
+		                 python_lines_read(code->python_version, (const uint8_t *)(code + 1), code->line_table_bytes,
+		                                   offset));
+	}
+}
+
 int
 main(void)
 {
@@ -144,6 +195,7 @@ main(void)
 		cmocka_unit_test(l1_no_question_gets_anothers_answer),
 		cmocka_unit_test(l2_answers_are_remembered_until_the_fork),
 		cmocka_unit_test(l3_offsets_that_are_not_remembered),
+		cmocka_unit_test(long_tables_give_the_same_answers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
