@@ -4,11 +4,13 @@ import signal
 import subprocess
 import time
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 import harness
 
+LIBRARY_FOLDERS = (Path("/usr/lib/x86_64-linux-gnu"), Path("/usr/lib64"), Path("/usr/lib"))
 FIGURES = ("live_bytes", "live_count", "allocated_bytes", "allocated_count")
 
 
@@ -73,6 +75,23 @@ def test_threads_that_free_each_others_blocks_are_exact(threads, programs, out, 
 
     assert wanted["is_done"]
     check_ledger_site_by_site(wanted, document, FIGURES)
+
+
+@pytest.mark.parametrize("allocator", ["libjemalloc.so.2", "libtcmalloc_minimal.so.4"])
+def test_an_allocator_that_packs_blocks_of_8_bytes_is_exact(allocator, programs, out):
+    """Preloaded behind us. glibc's blocks are never closer than 32 bytes; what that saves us must not be used here."""
+    if not any((folder / allocator).exists() for folder in LIBRARY_FOLDERS):
+        pytest.skip(f"{allocator} is not installed (libjemalloc2, libtcmalloc-minimal4)")
+    program = programs("neighbours.c")
+    done = harness.run([program, 20000], harness.plain_env(KMEMSHIM_OUT=out, LD_PRELOAD=f"{harness.SHIM} {allocator}"))
+
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) <= 16, f"{allocator} does not pack blocks: this proves nothing"
+    document = report_of(out)
+    kept = [site for site in document["sites"] if site["where"]["function"] == "keep"]
+    assert sum(site["live_count"] for site in kept) == 10000
+    assert sum(site["allocated_count"] for site in kept) == 20000
+    assert document["losses"]["lost_missed_frees"] == document["losses"]["lost_unknown_frees"] == 0
 
 
 @pytest.mark.parametrize("threads", [1, 4])

@@ -50,6 +50,15 @@ def test_debug_log_goes_to_stderr(out):
     assert all(line.startswith("kmemshim:") for line in done.stderr.splitlines())
 
 
+def test_memory_that_the_program_trims_is_given_back_by_us_too(programs, out):
+    """128 MiB of blocks of 32 bytes make 32 MiB of map."""
+    program = programs("trim.c")
+    plain, recorded = harness.run([program]), harness.record([program], out)
+
+    assert recorded.returncode == plain.returncode == 0, recorded.stderr
+    assert int(recorded.stdout) < int(plain.stdout) + (8 << 10), (recorded.stdout, plain.stdout)
+
+
 def test_address_space_limits_are_survived(programs, out):
     """`ulimit -v` below what tables reserve must not stop the program."""
     program = programs("leak_in_a_loop.c")
