@@ -28,6 +28,7 @@ import json
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -209,6 +210,7 @@ def print_list(built, chosen, wanted):
 
 def main(words):
     options = parse_arguments(words)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends the program that is measured, too
     try:
         built, chosen, wanted, every = choose(options)
         if options.install:

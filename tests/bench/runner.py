@@ -79,8 +79,14 @@ def execute(argv, extra, folder, cpus, timeout):
 
         alarm = threading.Timer(timeout, end_tree)
         alarm.start()
-        _, status, usage = os.wait4(child.pid, 0)
-        alarm.cancel()
+        try:
+            _, status, usage = os.wait4(child.pid, 0)
+        except BaseException:  # interrupted: a session of its own would run on without us
+            end_tree()
+            child.wait()
+            raise
+        finally:
+            alarm.cancel()
         child.returncode = os.waitstatus_to_exitcode(status)
         wall = time.monotonic() - begin
         output.seek(0)

@@ -1,6 +1,7 @@
 """The benchmark's statistics and verdicts on figures that are known beforehand, and one small run of the driver."""
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -163,6 +164,20 @@ def test_a_run_that_fails_or_hangs_is_an_error_and_no_figure(tmp_path):
     assert runner.run_once(["/bin/false"], {}, tmp_path / "a")["error"].startswith("exit 1")
     assert runner.run_once(["/bin/true"], {}, tmp_path / "a")["error"] == "the workload printed no figures"
     assert "ended after" in runner.run_once(["/bin/sleep", "60"], {}, tmp_path / "a", timeout=0.3)["error"]
+
+
+def test_an_interrupted_driver_takes_the_measured_program_with_it(tmp_path):
+    note = tmp_path / "pid"
+    code = f"import runner; runner.run_once(['/bin/sh', '-c', 'echo $$ > {note}.new; mv {note}.new {note}; exec sleep 120'], " \
+           "{}, __import__('pathlib').Path('.'))"
+    driver = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(HERE)},
+                              stderr=subprocess.DEVNULL)
+    while not note.exists():
+        assert driver.poll() is None, "the driver ended before its program began"
+    driver.send_signal(signal.SIGINT)
+    driver.wait(timeout=60)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(note.read_text()), 0)
 
 
 def test_pairs_counts_what_it_says(tmp_path):
