@@ -5,21 +5,22 @@
     tests/bench/bench.py --quick                  smaller counts, 2 rounds: is the machinery sound?
     tests/bench/bench.py --workloads pairs,torch-mlp --variants none,kmemshim,heaptrack --rounds 7 --json new.json
     tests/bench/bench.py --lib old=/path/libkmemshim.so --lib cut=build/libkmemshim.so,KMEMSHIM_NATIVE=full ...
-    tests/bench/bench.py --install                first install the other recorders (apt, pip), the environments of --workloads too
+    tests/bench/bench.py --install                first install the recorders (apt, pip) and environments that are missing
     tests/bench/bench.py --list                   workloads and variants, and why one cannot run here
     make bench-check BASE=old.json NEW=new.json   fails when a ratio got worse by more than the noise (bench_check.py)
 
-How it measures. One round runs every variant of a workload once, each round beginning with another one, so that what else the machine
-does falls on all of them. A ratio is variant / plain run *of the same round*; the table shows medians over rounds. The steady
-phase is timed by the workload's own process after a warm-up (`CPU`, `wall`): start-up, import and exit are only in `whole CPU`, which
-is user and system time of the process tree. `added CPU` is by malloc/free pair where the pairs of a unit are known (counted once under
-floor-shadow, outside the rounds), else by unit. `RSS` is the peak of the workload's process; `file` what the recorder left behind.
-`instructions` is by pair under callgrind: the slope between two counts, start-up excluded, one run each. Peers are
-measured in their cheapest exact form: heaptrack is its preload with a raw file, without the interpreter process.
+How it measures. One round runs every variant of a workload once, each round beginning with another one, so that what
+else the machine does falls on all of them. A ratio is variant / plain run *of the same round*; the table shows medians
+over rounds. The steady phase is timed by the workload's own process after a warm-up (`CPU`, `wall`): start-up, import and
+exit are only in `whole CPU`, which is user and system time of the process tree. `added CPU` is by malloc/free pair where
+the pairs of a unit are known (counted once under floor-shadow, outside the rounds), else by unit. `RSS` is the peak of
+the workload's process; `file` what the recorder left behind. `instructions` is by pair under callgrind: the slope between
+two counts, start-up excluded, one run each. Peers are measured in their cheapest exact form: heaptrack is its preload
+with a raw file, without the interpreter process.
 
-Settings from outside: KMEMSHIM_LIB is the library under test (default BUILD_DIR/libkmemshim.so), BENCH_VENVS the folder of
-venv-torch, venv-keras, venv-jax, venv-pandas (default BUILD_DIR; tools/venv makes them), BUILD_DIR the build folder (default build).
-A workload whose environment is missing is skipped, and so is a variant that is not installed; both say why.
+Settings from outside: KMEMSHIM_LIB is the library under test (default BUILD_DIR/libkmemshim.so), BENCH_VENVS the folder
+of venv-torch, venv-keras, venv-jax, venv-pandas (default BUILD_DIR; tools/venv makes them), BUILD_DIR the build folder
+(default build). A workload whose environment is missing is skipped, and so is a variant that is not installed; both say why.
 Exit status: 0 measured, 1 a run failed, 2 nothing to measure or a wrong option.
 """
 import argparse
@@ -27,6 +28,7 @@ import json
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -46,7 +48,7 @@ WARM_UP = 1.25  # pairs.c does a quarter more than it is told, to warm up
 
 def parse_arguments(words):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--workloads", default="", help="names or beginnings of names, comma between; -NAME leaves one out")
+    parser.add_argument("--workloads", default="", help="names or beginnings, comma between; -NAME leaves one out")
     parser.add_argument("--variants", default="", help="the same; without it all that is installed")
     parser.add_argument("--rounds", type=int, help="default 5, with --quick 2")
     parser.add_argument("--quick", action="store_true", help="fewer units, 2 rounds")
@@ -79,7 +81,8 @@ def missing(workload, built):
         program = workload.words[0]
         return "" if program in built else f"{program} is not built: {runner.BUILT[program][0]} is missing"
     python, reason = interpreter(workload.python)
-    if not reason and workload.name == "numpy" and subprocess.run([python, "-c", "import numpy"], capture_output=True).returncode:
+    wanted = "import numpy" if workload.name == "numpy" else ""
+    if not reason and subprocess.run([python, "-c", wanted], capture_output=True).returncode != 0:
         reason = f"{python} has no numpy: apt-get install python3-numpy"
     return reason
 
@@ -98,7 +101,9 @@ def command(workload, variant, built, units):
     """argv and environment of one run."""
     words = [str(word).replace("{units}", str(units)) for word in workload.words]
     if words[0] == "spawns":  # what it starts is recorded, not itself; under the shim as children of a recorded program
-        child = {**variant.environment, **({"KMEMSHIM_SESSION": "bench.1"} if "KMEMSHIM_OUT" in variant.environment else {})}
+        child = dict(variant.environment)
+        if "KMEMSHIM_OUT" in child:
+            child["KMEMSHIM_SESSION"] = "bench.1"
         return [built["spawns"], *words[1:], *(f"{name}={value}" for name, value in child.items())], {}
     if not workload.python:
         return [built[words[0]], *words[1:]], variant.environment
@@ -117,7 +122,8 @@ def count_pairs(workload, chosen, built, options, scratch):
     if not counting or "floor-shadow.so" not in built or workload.words[0] == "spawns":
         return None
     argv, extra = command(workload, counting[0], built, workload.count(is_quick=options.quick))
-    return runner.run_once(argv, {**extra, "BENCH_COUNT": "1"}, scratch, options.cpus, options.timeout).get("pairs_per_unit")
+    sample = runner.run_once(argv, {**extra, "BENCH_COUNT": "1"}, scratch, options.cpus, options.timeout)
+    return sample.get("pairs_per_unit")
 
 
 def measure_instructions(workload, usable, built, options, scratch, problems):
@@ -204,6 +210,7 @@ def print_list(built, chosen, wanted):
 
 def main(words):
     options = parse_arguments(words)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends the program that is measured, too
     try:
         built, chosen, wanted, every = choose(options)
         if options.install:

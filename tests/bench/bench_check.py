@@ -6,7 +6,7 @@
 
 Compared are ratios to the plain run of the same round, so the machine may have been slower the second time; other
 hardware is another matter. A figure is worse when its median rose by more than the spread of both files' rounds
-together, and by more than the least share in LEAST (figures.is_worse). The variants are those called kmemshim and those given by
+together, and by more than the least share in LEAST (figures.is_worse). The variants are kmemshim and those given by
 --lib; peers that got slower are no regression of ours. Instructions and file bytes are compared as they are.
 
 Exit status: 0 none is worse, 1 at least one is, 2 nothing could be compared or a file is not one of bench.py.
@@ -68,29 +68,33 @@ def matches(name, words):
 
 
 def rows(base, new, options):
-    """Every comparison that both files allow: (workload, variant, figure, verdict, base median, new median, allowed, rounds)."""
+    """Every comparison that both files allow, with what main() prints of it."""
     for workload, result in new["workloads"].items():
         before = base["workloads"].get(workload)
         if before is None or not matches(workload, options.workloads):
             continue
         for variant in result["samples"]:
             is_ours = options.all or not any(variant.startswith(peer) for peer in PEERS)
-            if variant not in before["samples"] or not (matches(variant, options.variants) if options.variants else is_ours):
+            is_wanted = matches(variant, options.variants) if options.variants else is_ours
+            if variant not in before["samples"] or not is_wanted:
                 continue
             for figure in TITLES:
                 ours, theirs = recorded_values(result, variant, figure), recorded_values(before, variant, figure)
                 if ours and theirs:
                     worse, change, allowed = compare(theirs, ours, figure)
-                    yield (workload, variant, figure, worse, figures.median(theirs), figures.median(ours), change, allowed,
-                           min(len(ours), len(theirs)))
+                    yield (workload, variant, figure, worse, figures.median(theirs), figures.median(ours), change,
+                           allowed, min(len(ours), len(theirs)))
 
 
 def failed_runs(base, new):
     """What the base measured and the new file could not: a run that crashes is worse than any ratio."""
+    def has_failed(document, workload, variant):
+        samples = document["workloads"].get(workload, {}).get("samples", {}).get(variant, [])
+        return any("error" in sample for sample in samples)
+
     for workload, result in new["workloads"].items():
-        for variant, samples in result["samples"].items():
-            if any("error" in sample for sample in samples) and not any(
-                    "error" in sample for sample in base["workloads"].get(workload, {}).get("samples", {}).get(variant, [])):
+        for variant in result["samples"]:
+            if has_failed(new, workload, variant) and not has_failed(base, workload, variant):
                 yield workload, variant
 
 

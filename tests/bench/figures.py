@@ -19,7 +19,7 @@ def median(values):
 
 
 def spread(values):
-    """Width of the values: between the quartiles, or of all when there are fewer than 5 (where a quartile says little)."""
+    """Width of the values: between the quartiles, or of all when there are fewer than 5 (quartiles of 3 say little)."""
     if len(values) < 2:
         return None
     if len(values) < 5:

@@ -3,6 +3,7 @@
 Used by bench.py. Children run in a session of their own with a plain environment, their output in the scratch folder.
 A run that fails gives a sample with only "round" and "error": the table shows a dash, the error is printed once.
 """
+import contextlib
 import json
 import os
 import re
@@ -28,7 +29,8 @@ BUILT = {  # program: compiler, source, flags
 # One thread in every library that would start its own, no device, the same hashes in each run.
 ENVIRONMENT = {
     "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "NUMEXPR_NUM_THREADS": "1",
-    "TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "3", "KERAS_BACKEND": "tensorflow",
+    "TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "3",
+    "KERAS_BACKEND": "tensorflow",
     "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1", "JAX_PLATFORMS": "cpu",
     "CUDA_VISIBLE_DEVICES": "", "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "LC_ALL": "C.UTF-8",
 }
@@ -36,7 +38,7 @@ RECORDERS = ("KMEMSHIM_", "LD_PRELOAD", "MALLOC_CONF", "HEAPPROFILE", "DUMP_HEAP
 
 
 def build(folder):
-    """Compiles what is older than its sources. Returns {program: path}; a program whose compiler is missing is left out."""
+    """Compiles what is older than its sources. Returns {program: path}, without those whose compiler is missing."""
     folder.mkdir(parents=True, exist_ok=True)
     newest_header = max(header.stat().st_mtime for header in PROGRAMS.glob("*.h"))
     built = {}
@@ -45,7 +47,9 @@ def build(folder):
         if not target.exists() or target.stat().st_mtime < max(origin.stat().st_mtime, newest_header):
             if shutil.which(compiler) is None:
                 continue
-            subprocess.run([compiler, *COMMON, *flags, "-o", target, origin], check=True)
+            fresh = folder / f"{name}.{os.getpid()}"
+            subprocess.run([compiler, *COMMON, *flags, "-o", fresh, origin], check=True)
+            fresh.replace(target)  # a run that has the old one open keeps it
         built[name] = target
     return built
 
@@ -63,19 +67,26 @@ def execute(argv, extra, folder, cpus, timeout):
     """Runs argv; returns (error or None, output, rusage, wall seconds). The tree is ended when the time is up."""
     with open(folder / "stdout", "w+b") as output, open(folder / "stderr", "w+b") as errors:
         begin = time.monotonic()
-        child = subprocess.Popen([str(word) for word in argv], env=environment(extra), cwd=folder, stdin=subprocess.DEVNULL,
-                                 stdout=output, stderr=errors, start_new_session=True,
+        child = subprocess.Popen([str(word) for word in argv], env=environment(extra), cwd=folder,
+                                 stdin=subprocess.DEVNULL, stdout=output, stderr=errors, start_new_session=True,
                                  preexec_fn=(lambda: os.sched_setaffinity(0, cpus)) if cpus else None)
         late = threading.Event()
 
         def end_tree():
             late.set()
-            os.killpg(child.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it ended in this very moment
+                os.killpg(child.pid, signal.SIGKILL)
 
         alarm = threading.Timer(timeout, end_tree)
         alarm.start()
-        _, status, usage = os.wait4(child.pid, 0)
-        alarm.cancel()
+        try:
+            _, status, usage = os.wait4(child.pid, 0)
+        except BaseException:  # interrupted: a session of its own would run on without us
+            end_tree()
+            child.wait()
+            raise
+        finally:
+            alarm.cancel()
         child.returncode = os.waitstatus_to_exitcode(status)
         wall = time.monotonic() - begin
         output.seek(0)
@@ -90,7 +101,7 @@ def execute(argv, extra, folder, cpus, timeout):
 
 
 def run_once(argv, extra, scratch, cpus=None, timeout=600):
-    """One run in the empty folder `scratch`/run; recorders write into `scratch`/run/out, given as {out} in argv and extra."""
+    """One run in the empty folder `scratch`/run; recorders write into its folder out: {out} in argv and extra."""
     folder = scratch / "run"
     shutil.rmtree(folder, ignore_errors=True)
     out = folder / "out"
@@ -120,7 +131,7 @@ def run_once(argv, extra, scratch, cpus=None, timeout=600):
 
 
 def instructions(argv_for, extra, scratch, counts, timeout=600):
-    """Instructions for one more in the count, under callgrind: a slope, so start-up is not in it. (value or None, error or None)."""
+    """Instructions for one more in the count under callgrind, a slope: (value or None, error or None)."""
     totals = []
     for count in counts:
         folder = scratch / "callgrind"

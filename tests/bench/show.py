@@ -1,6 +1,6 @@
 """The table of a result: what bench.py prints, from the same dictionary that goes to the JSON file.
 
-Used by bench.py. Ratios are medians over rounds of variant / plain of the same round; "±" is half the spread (figures.py).
+Used by bench.py. Ratios are medians over rounds of variant / plain of the same round; "±" is half their spread.
 """
 import figures
 import workloads

@@ -1,5 +1,7 @@
 """The benchmark's statistics and verdicts on figures that are known beforehand, and one small run of the driver."""
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +11,6 @@ import pytest
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-import bench  # noqa: E402
 import bench_check  # noqa: E402
 import figures  # noqa: E402
 import runner  # noqa: E402
@@ -24,7 +25,8 @@ def samples(values, figure="cpu_ns"):
 
 def document(path, plain, ours, figure="cpu_ns", variant="kmemshim", **more):
     content = {"format": 1, "workloads": {"pairs-d3": {
-        "about": "", "unit": "pair", "threads": 1, "samples": {"none": samples(plain, figure), variant: samples(ours, figure)}, **more}}}
+        "about": "", "unit": "pair", "threads": 1, **more,
+        "samples": {"none": samples(plain, figure), variant: samples(ours, figure)}}}}
     path.write_text(json.dumps(content))
     return str(path)
 
@@ -42,7 +44,7 @@ def test_spread(values, expected):
 
 
 def test_ratios_are_of_the_same_round():
-    # A machine that is 10 times slower in round 1 moves both; the ratio of the medians would be 11 / 10 of something else.
+    # A machine that is 10 times slower in round 1 moves both.
     assert figures.ratios(samples([20, 300, 24]), samples([10, 100, 12]), "cpu_ns") == [2, 3, 2]
 
 
@@ -115,7 +117,7 @@ def test_check_compares_instructions_and_bytes_as_they_are(tmp_path, capsys):
     assert check(tmp_path, capsys, counted("a", 200), counted("b", 201))[0] == 0
     status, said = check(tmp_path, capsys, counted("a", 200), counted("b", 210))
     assert status == 1 and "instructions: 200 -> 210" in said.out
-    small, large = (document(tmp_path / name, [0] * 5, [size] * 5, "file_bytes") for name, size in (("s", 1 << 20), ("l", 2 << 20)))
+    small, large = (document(tmp_path / name, [0] * 5, [mib << 20] * 5, "file_bytes") for name, mib in (("s", 1), ("l", 2)))
     assert check(tmp_path, capsys, small, large)[0] == 1
     assert check(tmp_path, capsys, large, small)[0] == 0
 
@@ -164,12 +166,26 @@ def test_a_run_that_fails_or_hangs_is_an_error_and_no_figure(tmp_path):
     assert "ended after" in runner.run_once(["/bin/sleep", "60"], {}, tmp_path / "a", timeout=0.3)["error"]
 
 
+def test_an_interrupted_driver_takes_the_measured_program_with_it(tmp_path):
+    note = tmp_path / "pid"
+    code = f"import runner; runner.run_once(['/bin/sh', '-c', 'echo $$ > {note}.new; mv {note}.new {note}; exec sleep 120'], " \
+           "{}, __import__('pathlib').Path('.'))"
+    driver = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(HERE)},
+                              stderr=subprocess.DEVNULL)
+    while not note.exists():
+        assert driver.poll() is None, "the driver ended before its program began"
+    driver.send_signal(signal.SIGINT)
+    driver.wait(timeout=60)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(note.read_text()), 0)
+
+
 def test_pairs_counts_what_it_says(tmp_path):
     """The floor that counts sees one allocation for each pair that the program reports, in every mode."""
     built = runner.build(tmp_path)
     for mode, threads in (("own", 1), ("same", 2), ("cross", 1), ("cross", 3), ("window", 1)):
         argv = [built["pairs"], mode, threads, 5, 20000, 7]
-        sample = runner.run_once(argv, {"LD_PRELOAD": built["floor-shadow.so"]}, tmp_path)
+        sample = runner.run_once(argv, {"LD_PRELOAD": built["floor-shadow.so"]}, tmp_path, timeout=60)
         assert sample.get("error") is None
         assert sample["units"] == threads * (24576 if mode == "window" else 20000)
         assert abs(sample["pairs_per_unit"] - 1) < 0.001, mode
@@ -177,12 +193,16 @@ def test_pairs_counts_what_it_says(tmp_path):
 
 def test_driver_measures_and_writes(tmp_path):
     target = tmp_path / "result.json"
-    done = subprocess.run([sys.executable, HERE / "bench.py", "--quick", "--workloads", "pairs-d3", "--variants", "none,floor",
-                           "--no-instructions", "--json", target], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, HERE / "bench.py", "--quick", "--workloads", "pairs-d3",
+                           "--variants", "none,floor", "--no-instructions", "--json", target],
+                          capture_output=True, text=True, timeout=300, env={**os.environ, "BUILD_DIR": str(tmp_path)})
     assert done.returncode == 0, done.stderr
     result = json.loads(target.read_text())["workloads"]["pairs-d3"]
     assert list(result["samples"]) == ["none", "floor-forward", "floor-shadow"]
     assert all(len(one) == 2 and all(sample["cpu_ns"] > 0 for sample in one) for one in result["samples"].values())
     assert "floor-shadow" in done.stdout
     assert "pairs-d3" in show.workload("pairs-d3", result)
-    assert bench.main(["--workloads", "nothing-of-this-name"]) == 2
+    assert "KMEMSHIM" not in "".join(runner.environment({}))
+    done = subprocess.run([sys.executable, HERE / "bench.py", "--workloads", "nothing-of-this-name"], capture_output=True,
+                          text=True, timeout=60, env={**os.environ, "BUILD_DIR": str(tmp_path)})
+    assert done.returncode == 2 and "no workload" in done.stderr

@@ -36,47 +36,55 @@ def library(*patterns):
 
 def jemalloc_complaint(path):
     """A build without profiling says so on stderr when asked to profile."""
-    done = subprocess.run(["/bin/true"], env={"LD_PRELOAD": path, "MALLOC_CONF": "prof:true"}, capture_output=True, text=True)
+    done = subprocess.run(["/bin/true"], env={"LD_PRELOAD": path, "MALLOC_CONF": "prof:true"},
+                          capture_output=True, text=True)
     return "this jemalloc is built without profiling" if "Invalid conf pair" in done.stderr else ""
 
 
 def memray_folder(bench_folder, python):
     """Where --install puts memray for this interpreter: outside its environment, which stays as it is."""
-    version = subprocess.run([python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], capture_output=True, text=True)
+    version = subprocess.run([python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"],
+                             capture_output=True, text=True)
     return bench_folder / f"memray-{version.stdout.strip()}"
 
 
 def all_variants(shim, built):
     """shim: path of libkmemshim.so; built: what runner.build() gave."""
-    heaptrack, no_heaptrack = library("/usr/lib/heaptrack/libheaptrack_preload.so", "/usr/lib*/*/heaptrack/libheaptrack_preload.so",
+    heaptrack, no_heaptrack = library("/usr/lib/heaptrack/libheaptrack_preload.so",
+                                      "/usr/lib*/*/heaptrack/libheaptrack_preload.so",
                                       "/usr/lib64/heaptrack/libheaptrack_preload.so")
     tcmalloc, no_tcmalloc = library("/usr/lib/*/libtcmalloc.so.4", "/usr/lib64/libtcmalloc.so.4")
     jemalloc, no_jemalloc = library("/usr/lib/*/libjemalloc.so.2", "/usr/lib64/libjemalloc.so.2")
     no_profiling = no_jemalloc or jemalloc_complaint(jemalloc)
 
-    def floor(name):
-        return {"LD_PRELOAD": str(built.get(name, ""))}
+    def floor(name, about):
+        return Variant(name, about, {"LD_PRELOAD": str(built.get(f"{name}.so", ""))},
+                       needs="" if f"{name}.so" in built else "gcc is missing")
 
     def jemalloc_with(conf):
         return {"LD_PRELOAD": jemalloc, "MALLOC_CONF": f"prof:true,prof_final:true,prof_prefix:{{out}}/jeprof{conf}"}
 
     def memray(name, about, *options):
-        return Variant(name, about, {}, ["-m", "memray", "run", "-q", *options, "-o", "{out}/memray.bin"], python_only=True)
+        return Variant(name, about, {}, ["-m", "memray", "run", "-q", *options, "-o", "{out}/memray.bin"],
+                       python_only=True)
 
     return [
         Variant("none", "the program alone"),
-        Variant("floor-forward", "a preload that only forwards", floor("floor-forward.so")),
-        Variant("floor-shadow", "a preload with the address shadow and one counter", floor("floor-shadow.so")),
+        floor("floor-forward", "a preload that only forwards"),
+        floor("floor-shadow", "a preload with the address shadow and one counter"),
         kmemshim("kmemshim", shim),
         Variant("heaptrack", "its preload, raw stream to a file, no interpreter beside it",
                 {"LD_PRELOAD": heaptrack, "DUMP_HEAPTRACK_OUTPUT": "{out}/heaptrack.raw"}, needs=no_heaptrack,
                 in_callgrind=False),  # 1.4 records nothing under valgrind: its file stays empty
-        Variant("tcmalloc", "gperftools' allocator alone, to compare the next with", {"LD_PRELOAD": tcmalloc}, needs=no_tcmalloc),
+        Variant("tcmalloc", "gperftools' allocator alone, to compare the next with", {"LD_PRELOAD": tcmalloc},
+                needs=no_tcmalloc),
         Variant("gperftools", "its heap profiler", {"LD_PRELOAD": tcmalloc, "HEAPPROFILE": "{out}/profile"},
                 needs=no_tcmalloc, slow=20, in_callgrind=False),
-        Variant("jemalloc", "the allocator alone, to compare the next two with", {"LD_PRELOAD": jemalloc}, needs=no_jemalloc),
+        Variant("jemalloc", "the allocator alone, to compare the next two with", {"LD_PRELOAD": jemalloc},
+                needs=no_jemalloc),
         Variant("jemalloc-prof", "its profiler, one sample in 512 KiB", jemalloc_with(""), needs=no_profiling),
-        Variant("jemalloc-prof-all", "its profiler, every event", jemalloc_with(",lg_prof_sample:0"), needs=no_profiling, slow=20, in_callgrind=False),
+        Variant("jemalloc-prof-all", "its profiler, every event", jemalloc_with(",lg_prof_sample:0"),
+                needs=no_profiling, slow=20, in_callgrind=False),
         memray("memray", "Python stacks"),
         memray("memray-native", "Python and native stacks", "--native"),
         memray("memray-aggregate", "Python stacks, summed in memory", "--aggregate"),
@@ -86,8 +94,8 @@ def all_variants(shim, built):
 def kmemshim(name, path, settings=None):
     """A build of the shim, with KMEMSHIM_* settings when given."""
     about = f"{path}" + "".join(f" {one}={value}" for one, value in (settings or {}).items())
-    return Variant(name, about, {"LD_PRELOAD": str(path), "KMEMSHIM_OUT": "{out}", "KMEMSHIM_LOG": "quiet", **(settings or {})},
-                   needs="" if Path(path).exists() else f"{path} is missing: run make")
+    environment = {"LD_PRELOAD": str(path), "KMEMSHIM_OUT": "{out}", "KMEMSHIM_LOG": "quiet", **(settings or {})}
+    return Variant(name, about, environment, needs="" if Path(path).exists() else f"{path} is missing: run make")
 
 
 def kmemshim_from_text(text):
@@ -106,5 +114,5 @@ def install(bench_folder, pythons):
     for python in pythons:
         folder = memray_folder(bench_folder, python)
         if not (folder / "memray").is_dir():
-            subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target", folder, "memray"],
-                           check=True)
+            subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+                            "--target", folder, "memray"], check=True)

@@ -37,7 +37,7 @@ WORKLOADS = [
     pairs("pairs-d60", "own", 1, 60, 1_000_000, "malloc/free pairs, depth 60"),
     pairs("pairs-d120", "own", 1, 120, 1_000_000, "malloc/free pairs, depth 120"),
     pairs("pairs-d60-paths", "own", 1, 60, 1_000_000, "depth 60, each event by one of 64 ways", 64),
-    pairs("pairs-window", "window", 1, 20, 1_000_000, "8,192 live blocks of mixed sizes, freed in random order, depth 20"),
+    pairs("pairs-window", "window", 1, 20, 1_000_000, "8,192 live blocks, mixed sizes, freed in random order, depth 20"),
     pairs("pairs-ring", "cross", 1, 20, 1_000_000, "one thread, blocks freed 1,024 later, depth 20"),
     pairs("pairs-2t-own", "own", 2, 20, 1_000_000, "2 threads, a call site each, depth 20"),
     pairs("pairs-2t-same", "same", 2, 20, 1_000_000, "2 threads, one call site, depth 20"),
@@ -50,10 +50,10 @@ WORKLOADS = [
     script("pandas", "pandas: group, merge, text", "pandas", "work_pandas.py", "", 150, "round"),
     script("import-torch", "import torch, from start to exit", "torch", "work_import.py", "torch", 1, "import"),
     script("torch-mlp", "PyTorch, tiny MLP, batch 32, steady", "torch", "work_torch.py", "mlp", 5000, "step"),
-    script("torch-cnn", "PyTorch, small CNN, step of 5 ms or more, steady", "torch", "work_torch.py", "cnn", 250, "step"),
-    script("torch-transformer", "PyTorch, small transformer, step of 5 ms or more, steady", "torch", "work_torch.py",
+    script("torch-cnn", "PyTorch, small CNN, 5 ms a step or more, steady", "torch", "work_torch.py", "cnn", 250, "step"),
+    script("torch-transformer", "PyTorch, small transformer, 5 ms a step or more, steady", "torch", "work_torch.py",
            "transformer", 250, "step"),
-    script("keras-fit", "Keras fit, network 8-12-8-1, batch 10, steady", "keras", "work_keras.py", "", 1540, "batch", 4),
+    script("keras-fit", "Keras fit, 8-12-8-1, batch 10, steady", "keras", "work_keras.py", "", 1540, "batch", 4),
     script("jax-jit", "JAX, jitted training step, steady", "jax", "work_jax.py", "jit", 20000, "step"),
     script("jax-eager", "JAX, eager operations, steady", "jax", "work_jax.py", "eager", 6000, "step"),
 ]
@@ -64,7 +64,7 @@ CPU_PER_EVENT = [("pairs-d60", "pairs-d120"), ("pairs-2t-own", "pairs-8t-own")]
 
 
 def select(items, text, what):
-    """Those whose name is in the list or begins with a word of it: "pairs" is all pairs, "pairs-d3" one, "-x" all but x."""
+    """Those that a word names, or whose name begins with it: "pairs" is all pairs, "pairs-d3" one, "-x" all but x."""
     words = [word for word in text.split(",") if word]
     for word in words:
         if not any(item.name.startswith(word.removeprefix("-")) for item in items):

@@ -1,8 +1,8 @@
 /*
  * floor.h - the allocator's functions, for preloads that show what any recorder must cost at least.
  *
- * A floor defines floor_made() and floor_gone() and then includes this. glibc's own entry points are called directly: nothing is
- * looked up, so nothing can be called too early.
+ * A floor includes this and defines floor_made() and floor_gone(). glibc's own entry points are called directly: nothing
+ * is looked up, so nothing can be called too early.
  *
  * Called by   floor_forward.c, floor_shadow.c.
  * Safe from   any thread; as safe as glibc's malloc.

@@ -1,8 +1,8 @@
 /*
  * floor_shadow.c - the floor of exact tracking: an address shadow that remembers each block's size, and one counter.
  *
- * No stack, no site, no file: what remains when all of that is free. 8 bytes for each 32 of address space, under a radix
- * top; the counters belong to their thread and are summed by who asks. bench.py also learns from it how many
+ * No stack, no site, no file: what remains when all of that is free. 8 bytes for each 32 of address space, under a
+ * radix top; the counters belong to their thread and are summed by who asks. bench.py also learns from it how many
  * allocations a workload makes.
  *
  * Called by   bench.py, as the variant "floor-shadow"; bench_allocations() by steady.h and steady.py.
@@ -43,7 +43,7 @@ region_make(_Atomic(uint64_t *) *place)
 
 	if (fresh == MAP_FAILED)
 		return NULL;
-	// release pairs with the acquire in entry_of(): zero pages need no order, but the next reader of this code need not know
+	// release: pairs with the acquire in entry_of()
 	if (atomic_compare_exchange_strong_explicit(place, &old, fresh, memory_order_release, memory_order_acquire))
 		return fresh;
 	(void)munmap(fresh, REGION_BYTES);

@@ -3,7 +3,7 @@
  *
  *   pairs MODE THREADS DEPTH PAIRS [PATHS]     PAIRS for each thread, after a quarter as many to warm up
  *
- *   own      each thread replaces random blocks of its own 10,000, from a call site of its own
+ *   own      each thread replaces random blocks of its own 10,000, from a call site of its own (8 sites in turn)
  *   same     the same, all threads from one call site
  *   cross    each thread frees what its neighbour allocated, through a ring of 1,024 blocks
  *   window   8,192 blocks of 16 to 4,096 bytes, allocated, then freed in random order

@@ -3,7 +3,7 @@
  *
  *   spawns COUNT PROGRAM [NAME=VALUE...]     one after the other; CPU and resident size are those of the children
  *
- * The assignments are added to the children's environment only: this program is not recorded itself, and a recorder that
+ * The assignments reach the children only: this program is not recorded itself, and a recorder that
  * takes itself out of the environment of what it records (heaptrack) is in every child all the same.
  *
  * Called by   bench.py.

@@ -1,4 +1,4 @@
-"""Keras fit on TensorFlow, one thread: the network 8-12-8-1, 768 rows, batch 10, after 4 epochs to warm up.   work_keras.py BATCHES"""
+"""Keras fit on TensorFlow, one thread: 8-12-8-1, 768 rows, batch 10, after 4 epochs.   work_keras.py BATCHES"""
 import sys
 
 import numpy
