@@ -34,7 +34,7 @@ sum_sites(const struct capture *capture, struct domain_rows *rows)
 		sum->allocated_count += allocated_count;
 		sum->freed_count += freed_count;
 		sum->peak.now += kmem_peak_now(site->peak);
-		sum->is_used = sum->is_used || allocated_count != 0 || freed_count != 0;
+		sum->is_used = sum->is_used || allocated_count != 0 || freed_count != 0 || sum->freed_bytes != 0;
 	}
 	for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++) {
 		struct kmem_peak_word stored = capture_domain(capture, i)->peak;

@@ -216,7 +216,8 @@ find_sites(struct build *build, struct capture *capture, const struct domain_row
 	for (size_t i = 0; i < count; i++) {
 		const struct kmem_site *stored = capture_site(capture, i);
 		uint32_t domain = stored->domain < KMEM_DOMAINS_MAX ? rows->index[stored->domain] : DOMAIN_NONE;
-		bool is_used = COPY_OF(stored->allocated_count) != 0 || COPY_OF(stored->freed_count) != 0;
+		bool is_used = COPY_OF(stored->allocated_count) != 0 || COPY_OF(stored->freed_count) != 0 ||
+		               COPY_OF(stored->freed_bytes) != 0; // the last: parts of others' mappings
 
 		if (!is_used && !is_refused(capture, i)) // reserved, never used
 			continue;

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "capture_file.h"
 #include "python_code.h"
 #include "python_frames.h"
 #include "unwind_rules.h"
@@ -89,9 +90,16 @@ event_memo_find(struct event_memo *memo, const void *hook_frame)
 		return 0;
 
 	uint16_t at = last->event.next;
-	if (at != 0 && is_same(&memo->units[at], key)) {
-		memo->last = at;
-		return memo->units[at].event.site;
+	if (at != 0) {
+		__builtin_prefetch(capture_file_at(KMEM_SECTION_SITES, memo->units[at].event.site - 1), 1);
+		if (is_same(&memo->units[at], key)) {
+			const union event_unit *next = &memo->units[memo->units[at].event.next];
+
+			__builtin_prefetch(next);
+			__builtin_prefetch(next + 1);
+			memo->last = at;
+			return memo->units[at].event.site;
+		}
 	}
 	at = *bucket_of(memo, key);
 	for (unsigned tries = 0; at != 0 && tries < TRIES; tries++) {

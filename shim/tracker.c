@@ -295,6 +295,7 @@ tracker_allocated(const void *hook_frame, void *addr, size_t bytes)
 
 	if (is_teardown())
 		return;
+	pointer_map_fetch(addr);
 	slot = thread_slot_here();
 	block = born(slot, hook_frame, KMEM_DOMAIN_HEAP, bytes);
 	if (block.site != 0)
