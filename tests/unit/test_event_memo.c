@@ -1,0 +1,294 @@
+/*
+ * test_event_memo.c - is a remembered event always the one that a walk would find?
+ */
+#include "unit.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../random.h"
+#include "capture_file.h"
+#include "event_memo.h"
+#include "native_memo.h"
+#include "native_stack.h"
+#include "python_code.h"
+
+#define NOINLINE __attribute__((noinline))
+#define HERE __builtin_frame_address(0)
+#define KEEP_FRAME() __asm__ volatile("" ::: "memory") // no tail call
+
+static struct event_memo *memo;
+static struct native_memo native;
+static struct native_stack stack;
+static uint64_t hits;
+static uint64_t misses;
+static uint32_t found; // by the last event
+
+static int
+start_empty(void **state)
+{
+	(void)state;
+	free(memo);
+	memo = aligned_alloc(64, sizeof(*memo));
+	memset(memo, 0, sizeof(*memo));
+	memset(&native, 0, sizeof(native));
+	hits = misses = 0;
+	return 0;
+}
+
+/* A site for each stack, as the site table gives them: here by the frames themselves. */
+static uint32_t
+site_of(const struct native_stack *walked)
+{
+	enum { SITES = 1 << 14 };
+	static struct {
+		uint32_t count;
+		uint64_t pc[NATIVE_STACK_MAX];
+	} sites[SITES];
+	static uint32_t used;
+	static uint32_t index[4 * SITES];
+	uint64_t hash = walked->count;
+
+	for (uint32_t i = 0; i < walked->count; i++)
+		hash = (hash ^ walked->pc[i]) * UINT64_C(0x9e3779b97f4a7c15) ^ hash >> 31;
+	for (uint64_t at = hash % (4 * SITES);; at = (at + 1) % (4 * SITES)) {
+		if (index[at] == 0) {
+			assert_in_range(used, 0, SITES - 1);
+			sites[used].count = walked->count;
+			memcpy(sites[used].pc, walked->pc, walked->count * 8);
+			return index[at] = ++used;
+		}
+		if (sites[index[at] - 1].count == walked->count &&
+		    memcmp(sites[index[at] - 1].pc, walked->pc, walked->count * 8) == 0)
+			return index[at];
+	}
+}
+
+static NOINLINE void
+hook(void)
+{
+	uint32_t site;
+
+	found = event_memo_find(memo, HERE);
+	native_stack_walk(&native, HERE, 0, &stack);
+	assert_true(stack.is_complete && stack.is_remembered);
+	site = site_of(&stack);
+	if (found != 0) {
+		assert_int_equal(found, site); // E1
+		hits++;
+	} else {
+		misses++;
+		event_memo_keep(memo, &native, site);
+	}
+	KEEP_FRAME();
+}
+
+/* ---- call trees ---- */
+
+static uint64_t random_state;
+static int budget;
+
+static void tree(unsigned depth);
+
+static void
+use(char *room)
+{
+	__asm__ volatile("" : : "r"(room) : "memory");
+}
+
+#define NODE(name, before)                         \
+	static NOINLINE void name(unsigned depth)      \
+	{                                              \
+		before;                                    \
+		tree(depth);                               \
+		KEEP_FRAME();                              \
+		if (random_below(&random_state, 3) == 0) { \
+			tree(depth);                           \
+			KEEP_FRAME();                          \
+		}                                          \
+	}
+NODE(plain, (void)0)
+NODE(large, char room[700]; use(room))
+NODE(sized, use(__builtin_alloca(16 + 16 * random_below(&random_state, 9))))
+NODE(aligned, _Alignas(64) char room[64]; use(room))
+
+static NOINLINE void
+tree(unsigned depth)
+{
+	static void (*const nodes[])(unsigned) = { plain, large, sized, aligned };
+
+	if (budget-- <= 0 || depth == 0 || random_below(&random_state, 4) == 0) {
+		hook();
+		KEEP_FRAME();
+		return;
+	}
+	nodes[random_below(&random_state, 4)](depth - 1);
+	KEEP_FRAME();
+}
+
+static void
+E1_what_is_remembered_is_what_a_walk_finds(void **state)
+{
+	uint64_t seed = random_seed();
+	uint64_t which = seed;
+
+	(void)state;
+	for (unsigned round = 0; round < 3000; round++) {
+		random_state = seed + random_below(&which, 12); // a few trees, again and again
+		budget = 300;
+		tree(12);
+	}
+	print_message("%lu remembered, %lu walked\n", (unsigned long)hits, (unsigned long)misses);
+	assert_true(hits > misses); // else it proves little
+}
+
+/* ---- one word ---- */
+
+static NOINLINE void
+inner(void)
+{
+	hook();
+	KEEP_FRAME();
+}
+
+static NOINLINE void
+one_way(void)
+{
+	inner();
+	KEEP_FRAME();
+}
+
+static NOINLINE void
+other_way(void)
+{
+	inner();
+	KEEP_FRAME();
+}
+
+static void
+E1_another_caller_at_the_same_depth_is_another_event(void **state)
+{
+	static void (*const ways[])(void) = { one_way, other_way };
+	uint32_t sites[2] = { 0 };
+
+	(void)state;
+	for (unsigned i = 0; i < 200; i++) {
+		unsigned way = i < 20 ? 0 : i / 3 % 2;
+
+		ways[way](); // one place: the same sp and pc, another return address further out
+		if (found != 0) {
+			assert_true(sites[way] == 0 || sites[way] == found);
+			sites[way] = found;
+		}
+	}
+	assert_int_not_equal(sites[0], 0);
+	assert_int_not_equal(sites[1], 0);
+	assert_int_not_equal(sites[0], sites[1]);
+	assert_true(hits > 180);
+}
+
+/* One place of the code, whatever the compiler does to loops. */
+static NOINLINE void
+repeat(unsigned times)
+{
+	for (volatile unsigned i = 0; i < times; i++)
+		one_way();
+}
+
+static void
+an_event_is_remembered_when_it_comes_again(void **state)
+{
+	(void)state;
+	repeat(3);
+	assert_int_equal(hits, 1); // seen, kept, found
+	repeat(10); // another place
+	assert_int_equal(misses, 4);
+	assert_int_equal(hits, 9);
+}
+
+static void
+E4_nothing_outlives_a_module_or_a_code_object(void **state)
+{
+	(void)state;
+	repeat(5);
+	assert_int_equal(misses, 2);
+	native_stack_modules_changed();
+	repeat(1);
+	assert_int_equal(found, 0);
+	repeat(5);
+	assert_int_not_equal(found, 0);
+	python_code_forget(0x1234560);
+	repeat(1);
+	assert_int_equal(found, 0);
+	repeat(5);
+	assert_int_not_equal(found, 0);
+	event_memo_clear(memo);
+	repeat(1);
+	assert_int_equal(found, 0);
+}
+
+/* Recursions of every depth: many units each, again and again. */
+static NOINLINE void
+dive(unsigned depth)
+{
+	if (depth == 0)
+		hook();
+	else
+		dive(depth - 1);
+	KEEP_FRAME();
+}
+
+static NOINLINE void
+dive_often(unsigned depth, unsigned times)
+{
+	for (volatile unsigned i = 0; i < times; i++)
+		dive(depth);
+}
+
+static void
+when_it_is_full_it_begins_anew(void **state)
+{
+	uint32_t most = 0;
+	unsigned times_cleared = 0;
+
+	(void)state;
+	for (unsigned round = 0; round < 200; round++) {
+		for (unsigned depth = 20; depth < 110; depth++) {
+			use(__builtin_alloca(16)); // other addresses each time
+			dive_often(depth, 3);
+			times_cleared += memo->used < most;
+			most = memo->used;
+			assert_in_range(memo->used, 0, EVENT_MEMO_UNITS);
+		}
+	}
+	assert_true(times_cleared > 3);
+	assert_true(hits > 10000);
+}
+
+static void
+what_has_too_many_words_is_not_remembered(void **state)
+{
+	(void)state;
+	dive_often(100, 5);
+	assert_int_not_equal(found, 0);
+	dive_often(300, 5);
+	assert_int_equal(found, 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(E1_what_is_remembered_is_what_a_walk_finds, start_empty),
+		cmocka_unit_test_setup(E1_another_caller_at_the_same_depth_is_another_event, start_empty),
+		cmocka_unit_test_setup(an_event_is_remembered_when_it_comes_again, start_empty),
+		cmocka_unit_test_setup(E4_nothing_outlives_a_module_or_a_code_object, start_empty),
+		cmocka_unit_test_setup(when_it_is_full_it_begins_anew, start_empty),
+		cmocka_unit_test_setup(what_has_too_many_words_is_not_remembered, start_empty),
+	};
+
+	native_stack_start();
+	event_memo_start();
+	return cmocka_run_group_tests_name("event_memo", tests, NULL, NULL);
+}
