@@ -32,6 +32,7 @@ struct room {
 	struct call_stack stack;
 	struct native_stack native;
 	struct python_stack python;
+	struct python_memo memo; // may have served another thread: C1 orders that
 };
 
 static struct room rooms[ROOMS]; // untouched ones cost nothing
@@ -74,12 +75,12 @@ import_cut(const struct python_stack *python)
 	if (settings.imports_full)
 		return 0;
 	for (uint32_t i = 0; i + 1 < python->count; i++) {
-		uint16_t flags = python->frames[i].code_flags;
+		uint16_t flags = python_stack_at(python, i)->code_flags;
 
 		if ((flags & KMEM_CODE_LIBRARY) == 0)
 			return 0;
 		if ((flags & KMEM_CODE_MODULE_BODY) != 0 &&
-		    (python->frames[i + 1].code_flags & KMEM_CODE_IMPORTLIB) != 0)
+		    (python_stack_at(python, i + 1)->code_flags & KMEM_CODE_IMPORTLIB) != 0)
 			return i;
 	}
 	return 0;
@@ -102,10 +103,10 @@ merge_cut(const struct native_stack *native, const struct python_stack *python, 
 		}
 	}
 	for (uint32_t i = first; i < python->count; i++) {
-		bool is_machinery = (python->frames[i].code_flags & KMEM_CODE_IMPORTLIB) != 0;
+		bool is_machinery = (python_stack_at(python, i)->code_flags & KMEM_CODE_IMPORTLIB) != 0;
 
 		if (first == 0 || !is_machinery)
-			push_python(stack, &python->frames[i]);
+			push_python(stack, python_stack_at(python, i));
 	}
 }
 
@@ -119,11 +120,11 @@ push_run(const struct python_stack *python, uint32_t *next, uint64_t end, struct
 	uint32_t first = *next;
 
 	while (*next < python->count) {
-		uint64_t anchor = python->frames[*next].anchor_addr;
+		uint64_t anchor = python_stack_at(python, *next)->anchor_addr;
 
 		if (anchor == 0 ? *next == first && end != UINT64_MAX : anchor >= end)
 			return;
-		push_python(stack, &python->frames[(*next)++]);
+		push_python(stack, python_stack_at(python, (*next)++));
 	}
 }
 
@@ -169,12 +170,12 @@ take(const void *hook_frame, struct room *room)
 
 	stack->frame_count = stack->omitted = stack->omitted_at = 0;
 	stack->flags = 0;
-	python->count = python->omitted = 0;
+	*python = (struct python_stack){ 0 };
 	if (python_frames_available())
-		python_frames_walk(python);
+		python_frames_walk(&room->memo, python);
 	bool is_cut = python->count != 0 && !settings.native_full;
 	if (is_cut)
-		stop_sp = python->frames[0].anchor_addr;
+		stop_sp = python_stack_at(python, 0)->anchor_addr;
 	native_stack_walk(hook_frame, stop_sp, native);
 	if (!native->is_complete)
 		stack->flags |= KMEM_STACK_NO_END;

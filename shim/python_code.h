@@ -29,6 +29,12 @@ struct python_code python_code_find(const struct python_interpreter *python, uin
 /* The object at this address is about to be freed. Before its memory is. */
 void python_code_forget(uint64_t code_addr);
 
+/*
+ * How many code objects have died, forks counted in. What was learned about a living one holds until this number changes: one
+ * that dies is counted before its memory is freed.
+ */
+uint64_t python_code_deaths(void);
+
 /* In a forked child, single-threaded: its own capture has no records yet. */
 void python_code_forked(void);
 

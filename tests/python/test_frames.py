@@ -73,6 +73,8 @@ def test_oracle_compares_enough(probe, version):
     done = run_case(probe, interpreter_of(version), "oracle")
     events = int(re.search(r"^events (\d+)$", done.stdout, re.M).group(1))
     assert events >= 20000
+    unchanged = float(re.search(r"^unchanged (\S+)$", done.stdout, re.M).group(1))
+    assert unchanged > 0.5, unchanged  # else the walks with memory were walks without
 
 
 @pytest.mark.parametrize("version", VERSIONS)
