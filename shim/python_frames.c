@@ -118,6 +118,7 @@ struct walk {
 	uint32_t run_frames;
 	uint32_t omitted;     // frames beyond the room
 	struct python_visit spare;
+	uint32_t changed;     // innermost remembered frames that took a new visit: 0 or 1
 	bool is_whole;        // every visit had room and a meaning that lasts
 };
 
@@ -155,7 +156,7 @@ step(struct walk *walk, struct python_visit *visit)
 
 	visit->anchor_addr = position->cframe;
 	visit->is_anchored = false;
-	if (ends_run || visit->kind == PYTHON_VISIT_FOREIGN)
+	if (python_visit_is_special(layout->chain, visit))
 		visit->owner_word |= PYTHON_VISIT_IS_SPECIAL;
 	if (visit->kind == PYTHON_VISIT_FRAME) {
 		if (walk->frames < PYTHON_MEMO_FRAMES) {
@@ -188,23 +189,57 @@ step(struct walk *walk, struct python_visit *visit)
 	}
 }
 
-/* The frame at the position, which the memo does not know. False when the chain cannot be followed any further. */
+/*
+ * Is the innermost frame the remembered one, gone on to another instruction of the same code, and all outer ones as they were? That is
+ * the usual change: the new visit takes the place of the old one. When it is not that simple, nothing has changed.
+ */
 static inline bool
-visit_frame(struct walk *walk)
+replace_innermost(struct walk *walk, uint32_t at)
+{
+	const struct python_layout *layout = &walk->python->layout;
+	struct python_memo *memo = walk->memo;
+	struct python_visit *old = &memo->visits[at];
+	struct python_visit visit;
+	uint32_t offset = 0;
+
+	python_visit_read(layout, walk->position.frame, &visit);
+	if (old->kind != PYTHON_VISIT_FRAME || visit.code_word != old->code_word ||
+	    visit.owner_word != (old->owner_word & ~PYTHON_VISIT_IS_SPECIAL) ||
+	    python_visit_judge(walk->python, &visit, &offset) != PYTHON_VISIT_FRAME ||
+	    !python_memo_continues(walk->python, memo, at, &walk->extent, walk->position))
+		return false;
+
+	old->instruction_word = visit.instruction_word;
+	old->offset = python_lines_first(old->code, offset);
+	memo->frames[memo->kept[at] - 1].offset = old->offset;
+	walk->changed = 1;
+	return true;
+}
+
+/*
+ * The frame at the position, of which the memo knows at best another moment: visits[at], when at is inside. False when the chain cannot
+ * be followed any further.
+ */
+static inline bool
+visit_frame(struct walk *walk, uint32_t at)
 {
 	struct python_visit *visit = next_visit(walk);
+	struct python_visit known = { .kind = PYTHON_VISIT_INVALID };
 	uint32_t offset = 0;
 
 	if (!python_memory_is_object(walk->position.frame))
 		return false;
+	if (at < walk->known)
+		known = walk->memo->visits[at]; // its place may be the one that is written now
 	python_visit_read(&walk->python->layout, walk->position.frame, visit);
 	visit->kind = (uint8_t)python_visit_judge(walk->python, visit, &offset);
 	if (visit->kind == PYTHON_VISIT_INVALID)
 		return false;
 	if (visit->kind == PYTHON_VISIT_FRAME) {
-		struct python_code code =
-			python_code_find(walk->python, python_visit_code(&walk->python->layout, visit->code_word));
+		struct python_code code = { .index = known.code, .flags = known.code_flags, .is_found = true };
 
+		if (known.kind != PYTHON_VISIT_FRAME || known.code_word != visit->code_word) // else the record is the same (P2)
+			code = python_code_find(walk->python, python_visit_code(&walk->python->layout, visit->code_word));
 		if (code.is_found) {
 			visit->code = code.index;
 			visit->code_flags = code.flags;
@@ -241,6 +276,8 @@ walk_chain(struct walk *walk)
 				close_run(walk, memo->visits[at].anchor_addr, memo->visits[at].is_anchored);
 				return at + 1;
 			}
+			if (equal == 0 && at < walk->count && walk->visits == 0 && replace_innermost(walk, at))
+				return at + 1;
 			for (uint32_t i = 0; i < equal; i++) {
 				struct python_visit *visit = next_visit(walk);
 
@@ -255,7 +292,7 @@ walk_chain(struct walk *walk)
 			walk->is_whole = false;
 			break;
 		}
-		if (!visit_frame(walk)) {
+		if (!visit_frame(walk, at)) {
 			capture_file_lost(KMEM_LOST_PYTHON_FRAMES, 1);
 			walk->is_whole = false;
 			break;
@@ -336,10 +373,12 @@ python_frames_walk(struct python_memo *memo, struct python_stack *stack)
 
 	uint64_t innermost = walk.position.frame;
 	uint32_t joined = walk_chain(&walk);
-	uint32_t unchanged = joined == 0 ? 0 : memo->kept[joined - 1];
+	uint32_t unchanged = joined == 0 ? 0 : memo->kept[joined - 1] - walk.changed;
 
 	if (joined != 0 || walk.is_whole) {
-		uint32_t total = python_memo_join(memo, joined, walk.visits, walk.frames);
+		uint32_t total = walk.visits != 0 || joined == 0
+		                     ? python_memo_join(memo, joined, walk.visits, walk.frames)
+		                     : memo->kept[joined - 1];
 
 		show(&walk, total, total, unchanged, stack);
 	} else {

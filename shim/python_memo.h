@@ -111,6 +111,10 @@ python_memo_find(const struct python_memo *memo, uint64_t frame, uint32_t guess,
 uint32_t python_memo_verify(const struct python_interpreter *python, const struct python_memo *memo, uint32_t at, uint32_t last,
                             const struct python_extent *extent, struct python_position *position);
 
+/* Does the chain go on outwards from the frame of visits[at], at `position`, as it did, up to its end? Its own words may differ. */
+bool python_memo_continues(const struct python_interpreter *python, const struct python_memo *memo, uint32_t at,
+                           const struct python_extent *extent, struct python_position position);
+
 /*
  * Puts the fresh visits and frames behind the outermost `joined` remembered visits. Returns the number of frames of both; `count`
  * and `known` are left to the caller.

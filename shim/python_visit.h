@@ -57,6 +57,13 @@ python_visit_has_pointer(enum python_chain chain)
 	return chain != PYTHON_CHAIN_OBJECTS && chain != PYTHON_CHAIN_OBJECTS_CFRAME;
 }
 
+/* Does a chain of its own lead from evaluator to evaluator? */
+static inline bool
+python_visit_has_cframes(enum python_chain chain)
+{
+	return chain == PYTHON_CHAIN_OBJECTS_CFRAME || chain == PYTHON_CHAIN_CFRAME_ENTRY;
+}
+
 static inline uint64_t
 python_visit_instruction(const struct python_layout *layout, enum python_chain chain, uint64_t frame)
 {
@@ -68,29 +75,19 @@ python_visit_instruction(const struct python_layout *layout, enum python_chain c
 /* The frame has to be looked at for more than what it is: it ends a run, or it is FOREIGN. */
 #define PYTHON_VISIT_IS_SPECIAL (UINT32_C(1) << 31)
 
-/* The owner byte; with the is_entry byte above it where that decides about runs. */
+/* The owner byte; with the is_entry byte, which lies before it, where that decides about runs. */
 static inline uint32_t
 python_visit_owner_word(const struct python_layout *layout, enum python_chain chain, uint64_t frame)
 {
-	uint32_t word = 0;
-
-	if (python_visit_has_pointer(chain))
-		word = python_memory_u8(frame + layout->frame_owner);
 	if (chain == PYTHON_CHAIN_CFRAME_ENTRY)
-		word |= (uint32_t)python_memory_u8(frame + layout->frame_is_entry) << 8;
-	return word;
+		return python_memory_u16(frame + layout->frame_is_entry);
+	return python_visit_has_pointer(chain) ? python_memory_u8(frame + layout->frame_owner) : 0;
 }
 
 static inline uint8_t
-python_visit_owner(const struct python_visit *visit)
+python_visit_owner(enum python_chain chain, const struct python_visit *visit)
 {
-	return (uint8_t)visit->owner_word;
-}
-
-static inline bool
-python_visit_is_entry(const struct python_visit *visit)
-{
-	return (visit->owner_word >> 8 & 0xff) != 0;
+	return (uint8_t)(chain == PYTHON_CHAIN_CFRAME_ENTRY ? visit->owner_word >> 8 : visit->owner_word);
 }
 
 /* Is this frame the outermost of those that one activation of the evaluator runs? */
@@ -100,8 +97,16 @@ python_visit_ends_run(enum python_chain chain, const struct python_visit *visit)
 	if (chain == PYTHON_CHAIN_OBJECTS_CFRAME)
 		return true;
 	if (chain == PYTHON_CHAIN_CFRAME_ENTRY)
-		return python_visit_is_entry(visit);
+		return (visit->owner_word & 0xff) != 0;
 	return visit->kind == PYTHON_VISIT_SHIM;
+}
+
+/* PYTHON_VISIT_IS_SPECIAL? Not where all frames would be. */
+static inline bool
+python_visit_is_special(enum python_chain chain, const struct python_visit *visit)
+{
+	return chain != PYTHON_CHAIN_OBJECTS_CFRAME &&
+	       (python_visit_ends_run(chain, visit) || visit->kind == PYTHON_VISIT_FOREIGN);
 }
 
 static inline uint64_t
@@ -138,12 +143,13 @@ python_visit_judge(const struct python_interpreter *python, const struct python_
 {
 	const struct python_layout *layout = &python->layout;
 	uint64_t code = python_visit_code(layout, visit->code_word);
+	uint8_t owner = python_visit_owner(layout->chain, visit);
 	int64_t at;
 	uint64_t size_bytes;
 
-	if (python_visit_owner(visit) > PYTHON_OWNER_LAST)
+	if (owner > PYTHON_OWNER_LAST)
 		return PYTHON_VISIT_INVALID;
-	if (python_visit_owner(visit) >= PYTHON_OWNER_SHIM_FIRST)
+	if (owner >= PYTHON_OWNER_SHIM_FIRST)
 		return PYTHON_VISIT_SHIM;
 	if (!python_memory_is_object(code))
 		return PYTHON_VISIT_INVALID;
@@ -155,7 +161,7 @@ python_visit_judge(const struct python_interpreter *python, const struct python_
 		size_bytes = python_memory_u64(code + layout->object_size) * PYTHON_UNIT_BYTES;
 
 		/* Arguments are not bound yet. */
-		if (python_visit_owner(visit) != PYTHON_OWNER_GENERATOR &&
+		if (owner != PYTHON_OWNER_GENERATOR &&
 		    at < PYTHON_UNIT_BYTES * (int64_t)python_memory_i32(code + layout->code_first_traceable))
 			return PYTHON_VISIT_SKIP;
 	} else {

@@ -305,6 +305,32 @@ def case_callbacks():
     return sum(total)
 
 
+def case_greenlets():
+    """Stacks that are switched: a greenlet's chain ends at its own function."""
+    import greenlet
+    total = []
+
+    def down(depth, sort):
+        total.append(check())
+        if depth == 0:
+            greenlet.getcurrent().parent.switch()
+        elif sort:
+            sorted([2, 1], key=lambda x: down(depth - 1, False) or 0)
+        else:
+            down(depth - 1, True)
+        total.append(check())
+
+    running = [greenlet.greenlet(down) for _ in range(50)]
+    for i, each in enumerate(running):
+        each.switch(i % 7, i % 2 == 0)
+    while running:
+        for each in running:
+            each.switch()
+            total.append(check())
+        running = [each for each in running if not each.dead]
+    return sum(total)
+
+
 def case_finalizers():
     import weakref
     total = []
@@ -904,11 +930,12 @@ def case_speed():
             return down(depth - 1)
         stack = Stack()
         held.probe_walk(ctypes.byref(stack))
-        return (stack.count, *(held.probe_walk_ns(5000, change) for change in (2, 1, 0)))
+        return (stack.count, *(held.probe_walk_ns(5000, change) for change in (2, 3, 4, 1, 0)))
 
     base = down(0)[0]
     for depth in (10, 50, 100):
-        print("%d frames: all fresh %.0f ns, innermost changed %.0f ns, unchanged %.0f ns" % down(depth - base))
+        print("%d frames: all new %.0f ns, three callees new %.0f ns, three callees again %.0f ns, innermost changed %.0f ns,"
+              " unchanged %.0f ns" % down(depth - base))
     return 0
 
 

@@ -306,7 +306,7 @@ probe_walk_native(struct flat_stack *stack, int32_t *positions, char (*names)[NA
 	return evaluators;
 }
 
-/* Nanoseconds of one walk: the best of twenty rounds. change: 0 nothing, 1 the innermost frame, 2 everything. */
+/* Nanoseconds of one walk: the best of twenty rounds. change: see below. */
 EXPORT double
 probe_walk_ns(uint32_t walks, uint32_t change)
 {
@@ -320,10 +320,14 @@ probe_walk_ns(uint32_t walks, uint32_t change)
 
 		clock_gettime(CLOCK_MONOTONIC, &start_time);
 		for (uint32_t i = 0; i < walks; i++) {
-			if (change == 1)
+			if (change == 1) // the innermost frame went on
 				memo->visits[memo->count - 1].instruction_word ^= 2;
-			else if (change == 2)
+			else if (change == 2) // everything is new
 				empty(memo);
+			else if (change == 3) // three new callees
+				memo->known = memo->count -= 3;
+			else if (change == 4) // three callees that had been there before
+				memo->count -= 3;
 			python_frames_walk(memo, &stack);
 		}
 		clock_gettime(CLOCK_MONOTONIC, &end_time);

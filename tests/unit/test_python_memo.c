@@ -113,6 +113,27 @@ p1_each_word_counts(void **unused)
 	}
 }
 
+/* P1: each bit of an instruction, of frames with something special about them too. */
+static void
+p1_each_bit_counts(void **unused)
+{
+	EACH_VERSION {
+		start_with(versions[v]);
+		chain_of(6);
+		set_owner(2, 0, true);
+		for (unsigned i = 1; i < 5; i++)
+			for (unsigned bit = 0; bit < (has_pointers() ? 64 : 32); bit++) {
+				char *word = frames[i].bytes + layout()->frame_instruction;
+
+				unchanged();
+				assert_int_equal(unchanged(), 6);
+				word[bit / 8] ^= (char)(1 << bit % 8);
+				assert_in_range(unchanged(), 0, i);
+				word[bit / 8] ^= (char)(1 << bit % 8);
+			}
+	}
+}
+
 /* P1: an object that runs no code may become code without a death that is counted. */
 static void
 p1_foreign_objects_are_asked_again(void **unused)
@@ -493,6 +514,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(p1_each_word_counts),
+		cmocka_unit_test(p1_each_bit_counts),
 		cmocka_unit_test(p1_foreign_objects_are_asked_again),
 		cmocka_unit_test(p2_a_death_empties_the_memo),
 		cmocka_unit_test(p2_only_the_count_tells),
