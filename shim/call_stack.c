@@ -68,12 +68,12 @@ import_cut(const struct python_stack *python)
 	if (settings.imports_full)
 		return 0;
 	for (uint32_t i = 0; i + 1 < python->count; i++) {
-		uint16_t flags = python->frames[i].code_flags;
+		uint16_t flags = python_stack_at(python, i)->code_flags;
 
 		if ((flags & KMEM_CODE_LIBRARY) == 0)
 			return 0;
 		if ((flags & KMEM_CODE_MODULE_BODY) != 0 &&
-		    (python->frames[i + 1].code_flags & KMEM_CODE_IMPORTLIB) != 0)
+		    (python_stack_at(python, i + 1)->code_flags & KMEM_CODE_IMPORTLIB) != 0)
 			return i;
 	}
 	return 0;
@@ -89,7 +89,7 @@ merge_cut(const struct native_stack *native, const struct python_stack *python, 
 			push(stack, native->pc[i]);
 	}
 	for (uint32_t i = 0; i < python->count; i++)
-		push_python(stack, &python->frames[i]);
+		push_python(stack, python_stack_at(python, i));
 }
 
 /* What stands inside the module's body is left out, native frames too. */
@@ -98,8 +98,8 @@ merge_import(const struct python_stack *python, uint32_t first, struct call_stac
 {
 	stack->flags |= KMEM_STACK_IMPORT_CUT;
 	for (uint32_t i = first; i < python->count; i++) {
-		if ((python->frames[i].code_flags & KMEM_CODE_IMPORTLIB) == 0) // the machinery of the import
-			push_python(stack, &python->frames[i]);
+		if ((python_stack_at(python, i)->code_flags & KMEM_CODE_IMPORTLIB) == 0) // the machinery of the import
+			push_python(stack, python_stack_at(python, i));
 	}
 }
 
@@ -113,11 +113,11 @@ push_run(const struct python_stack *python, uint32_t *next, uint64_t end, struct
 	uint32_t first = *next;
 
 	while (*next < python->count) {
-		uint64_t anchor = python->frames[*next].anchor_addr;
+		uint64_t anchor = python_stack_at(python, *next)->anchor_addr;
 
 		if (anchor == 0 ? *next == first && end != UINT64_MAX : anchor >= end)
 			return;
-		push_python(stack, &python->frames[(*next)++]);
+		push_python(stack, python_stack_at(python, (*next)++));
 	}
 }
 
@@ -201,11 +201,11 @@ take(struct call_stack_memory *memory, const void *hook_frame)
 
 	stack->frame_count = stack->omitted = stack->omitted_at = 0;
 	stack->flags = 0;
-	python->count = python->omitted = 0;
+	*python = (struct python_stack){ 0 };
 	memory->has_native = false;
 	memory->is_repeatable = true;
 	if (python_frames_available())
-		python_frames_walk(python);
+		python_frames_walk(&memory->python_memo, python);
 	if (python->count == 0 || settings.native_full) {
 		take_native(memory, hook_frame, 0);
 		if (python->count == 0)
@@ -218,7 +218,7 @@ take(struct call_stack_memory *memory, const void *hook_frame)
 		if (first != 0) {
 			merge_import(python, first, stack);
 		} else {
-			take_native(memory, hook_frame, python->frames[0].anchor_addr);
+			take_native(memory, hook_frame, python_stack_at(python, 0)->anchor_addr);
 			merge_cut(&memory->native, python, stack);
 		}
 	}

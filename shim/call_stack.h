@@ -34,6 +34,7 @@ struct call_stack_memory {
 	struct native_stack native;
 	struct native_memo memo;  // what the last native walk found
 	struct python_stack python;
+	struct python_memo python_memo;
 	bool is_repeatable; // the stack is a function of what event_memo.h looks at
 	bool has_native;    // `memo` holds a part of it
 };

@@ -63,7 +63,7 @@ static bool
 is_valid(struct event_memo *memo)
 {
 	uint64_t generation = atomic_load_explicit(&unwind_rules.generation, memory_order_relaxed);
-	uint64_t code_deaths = atomic_load_explicit(&python_code_deaths, memory_order_relaxed);
+	uint64_t code_deaths = python_code_deaths();
 
 	if (__builtin_expect(memo->generation == generation && memo->code_deaths == code_deaths, 1))
 		return true;

@@ -65,6 +65,11 @@ static alignas(4096) struct bucket addresses[1u << BUCKET_BITS];
 #define CONTENT_PROBES_MAX 256u
 static alignas(4096) _Atomic uint64_t contents[CONTENT_WORDS];
 
+/*
+ * relaxed: who meets the next object at an address got it from somebody, and that orders the death before it; the same as in C3.
+ */
+static _Atomic uint64_t deaths;
+
 /* Index + 1 of the record that stands for code without one; 0 = not needed yet. */
 static _Atomic uint32_t placeholder_record;
 
@@ -139,8 +144,6 @@ address_store(uint64_t mixed, struct python_code code)
 	atomic_store_explicit(&bucket->words[home], fresh, memory_order_release); // the one there is found by content
 }
 
-_Atomic uint64_t python_code_deaths;
-
 void
 python_code_forget(uint64_t code_addr)
 {
@@ -148,7 +151,7 @@ python_code_forget(uint64_t code_addr)
 	struct bucket *bucket = address_bucket(mixed);
 	uint64_t tag = address_tag(mixed);
 
-	atomic_fetch_add_explicit(&python_code_deaths, 1, memory_order_relaxed); // see its declaration
+	atomic_fetch_add_explicit(&deaths, 1, memory_order_relaxed);
 	for (unsigned i = 0; i < BUCKET_WORDS; i++) {
 		/* relaxed: only words for this address matter, and those are ordered by C3. */
 		uint64_t word = atomic_load_explicit(&bucket->words[i], memory_order_relaxed);
@@ -456,9 +459,16 @@ python_code_find(const struct python_interpreter *python, uint64_t code_addr)
 	return code.is_found ? code : find_by_content(python, code_addr);
 }
 
+uint64_t
+python_code_deaths(void)
+{
+	return atomic_load_explicit(&deaths, memory_order_relaxed);
+}
+
 void
 python_code_forked(void)
 {
+	atomic_fetch_add_explicit(&deaths, 1, memory_order_relaxed);
 	/* Private zero pages again; clearing by hand would copy pages that the child never needs. */
 	if (madvise(addresses, sizeof(addresses), MADV_DONTNEED) != 0)
 		memset(addresses, 0, sizeof(addresses));

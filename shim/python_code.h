@@ -12,7 +12,6 @@
 #ifndef PYTHON_CODE_H
 #define PYTHON_CODE_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -31,10 +30,10 @@ struct python_code python_code_find(const struct python_interpreter *python, uin
 void python_code_forget(uint64_t code_addr);
 
 /*
- * How many code objects died. What is remembered by the address of one is void when this changed; relaxed: whoever runs code at
- * that address again got it after the death, from the thread that saw it.
+ * How many code objects have died, forks counted in. What was learned about a living one holds until this number changes: one
+ * that dies is counted before its memory is freed.
  */
-extern _Atomic uint64_t python_code_deaths;
+uint64_t python_code_deaths(void);
 
 /* In a forked child, single-threaded: its own capture has no records yet. */
 void python_code_forked(void);

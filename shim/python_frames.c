@@ -22,15 +22,9 @@
 #include "python_memory.h"
 #include "python_runtime.h"
 #include "python_stack.h"
+#include "python_visit.h"
 #include "settings.h"
 #include "thread_stack.h"
-
-/* What a frame's owner byte says. */
-#define OWNER_GENERATOR 1
-#define OWNER_SHIM_FIRST 3 // this and above: the interpreter's own frame at the bottom of an evaluator
-#define OWNER_LAST 4
-
-#define UNIT_BYTES 2 // of bytecode
 
 void
 python_frames_start(void)
@@ -110,147 +104,296 @@ own_thread_state(void)
 	return own;
 }
 
-enum visit { VISIT_FRAME, VISIT_SKIP, VISIT_SHIM, VISIT_INVALID };
+/* One walk that is under way. Fresh visits and frames lie at the upper ends of the memo's arrays. */
+struct walk {
+	const struct python_interpreter *python;
+	struct python_memo *memo;
+	struct python_position position;
+	struct python_extent extent;
+	uint32_t count;       // what the memo remembers, as long as it is not overwritten
+	uint32_t known;
+	uint32_t visits;      // fresh ones
+	uint32_t frames;
+	uint32_t run_visits;  // those before the run of the evaluator that is being read
+	uint32_t run_frames;
+	uint32_t omitted;     // frames beyond the room
+	struct python_visit spare;
+	uint32_t changed;     // innermost remembered frames that took a new visit: 0 or 1
+	bool is_whole;        // every visit had room and a meaning that lasts
+};
 
-/* What is this frame, which code does it run and where is it in it? */
-static inline enum visit
-visit_frame(const struct python_layout *layout, uint64_t frame, uint64_t *code, uint32_t *offset)
-{
-	uint8_t owner = 0;
-
-	if (!python_memory_is_object(frame))
-		return VISIT_INVALID;
-	if (layout->frame_owner != 0) {
-		owner = python_memory_u8(frame + layout->frame_owner);
-		if (owner > OWNER_LAST)
-			return VISIT_INVALID;
-		if (owner >= OWNER_SHIM_FIRST)
-			return VISIT_SHIM;
-	}
-
-	*code = python_memory_u64(frame + layout->frame_code) & ~(uint64_t)layout->code_tag_mask;
-	if (!python_memory_is_object(*code))
-		return VISIT_INVALID;
-	if (python_memory_u64(*code + layout->object_type) != python_runtime.interpreter.types.code)
-		return layout->chain == PYTHON_CHAIN_SHIM ? VISIT_SKIP : VISIT_INVALID; // 3.13: None is allowed
-
-	int64_t at;
-	uint64_t size_bytes;
-
-	if (layout->instruction == PYTHON_INSTRUCTION_POINTER) {
-		at = (int64_t)(python_memory_u64(frame + layout->frame_instruction) -
-		               (*code + layout->code_bytecode));
-		size_bytes = python_memory_u64(*code + layout->object_size) * UNIT_BYTES;
-
-		/* Being set up: arguments are not bound yet, and the interpreter hides it as well. */
-		if (owner != OWNER_GENERATOR &&
-		    at < UNIT_BYTES * (int64_t)python_memory_i32(*code + layout->code_first_traceable))
-			return VISIT_SKIP;
-	} else {
-		uint64_t bytecode = python_memory_u64(*code + layout->code_bytecode);
-
-		at = python_memory_i32(frame + layout->frame_instruction);
-		if (layout->instruction == PYTHON_INSTRUCTION_UNITS)
-			at *= UNIT_BYTES;
-		size_bytes = python_memory_u64(bytecode + layout->object_size);
-	}
-
-	if (at < 0) // -1: before the first instruction
-		at = 0;
-	if ((uint64_t)at >= size_bytes || (uint64_t)at > KMEM_FRAME_OFFSET_MASK)
-		return VISIT_INVALID;
-	*offset = (uint32_t)at;
-	return VISIT_FRAME;
-}
-
+/* The fresh visits and frames of the open run, and what remembered ones continue it, belong to one evaluator. */
 static inline void
-keep_frame(struct python_stack *stack, uint64_t code_addr, uint32_t offset)
+close_run(struct walk *walk, uint64_t anchor, bool is_anchored)
 {
-	struct python_code code = python_code_find(&python_runtime.interpreter, code_addr);
+	struct python_memo *memo = walk->memo;
 
-	if (code.is_found) // otherwise counted as lost
-		stack->frames[stack->count++] = (struct python_frame){
-			.code = code.index,
-			.offset = python_lines_first(code.index, offset),
-			.code_flags = code.flags,
-		};
+	for (uint32_t i = walk->run_visits; i < walk->visits; i++) {
+		memo->visits[PYTHON_MEMO_FRAMES - 1 - i].anchor_addr = anchor;
+		memo->visits[PYTHON_MEMO_FRAMES - 1 - i].is_anchored = is_anchored;
+	}
+	for (uint32_t i = walk->run_frames; i < walk->frames; i++)
+		memo->frames[PYTHON_MEMO_FRAMES - 1 - i].anchor_addr = is_anchored ? anchor : 0;
+	walk->run_visits = walk->visits;
+	walk->run_frames = walk->frames;
 }
 
-/* Frames [first, count) run in the evaluator whose native frame holds `addr`. */
-static void
-set_anchor(struct python_stack *stack, uint32_t first, uint64_t addr)
+/* Where the next visit is written: in the memo while that has room. */
+static inline struct python_visit *
+next_visit(struct walk *walk)
 {
-	for (uint32_t i = first; i < stack->count; i++)
-		stack->frames[i].anchor_addr = addr;
+	return walk->visits < PYTHON_MEMO_FRAMES ? &walk->memo->visits[PYTHON_MEMO_FRAMES - 1 - walk->visits] : &walk->spare;
+}
+
+/* The visit in next_visit() counts, with what it found; goes on to the next frame. */
+static inline void
+step(struct walk *walk, struct python_visit *visit)
+{
+	const struct python_layout *layout = &walk->python->layout;
+	struct python_memo *memo = walk->memo;
+	struct python_position *position = &walk->position;
+	bool ends_run = python_visit_ends_run(layout->chain, visit);
+
+	visit->anchor_addr = position->cframe;
+	visit->is_anchored = false;
+	if (python_visit_is_special(layout->chain, visit))
+		visit->owner_word |= PYTHON_VISIT_IS_SPECIAL;
+	if (visit->kind == PYTHON_VISIT_FRAME) {
+		if (walk->frames < PYTHON_MEMO_FRAMES) {
+			struct python_frame *frame = &memo->frames[PYTHON_MEMO_FRAMES - 1 - walk->frames++];
+
+			frame->code = visit->code;
+			frame->offset = visit->offset;
+			frame->code_flags = visit->code_flags;
+			frame->anchor_addr = 0;
+		} else {
+			walk->omitted++;
+		}
+	}
+	if (walk->visits < PYTHON_MEMO_FRAMES) {
+		walk->visits++;
+		if (walk->known > PYTHON_MEMO_FRAMES - walk->visits)
+			walk->known = PYTHON_MEMO_FRAMES - walk->visits;
+	} else {
+		walk->is_whole = false;
+	}
+
+	position->frame = python_memory_u64(visit->frame_addr + layout->frame_previous);
+	if (ends_run) {
+		uint64_t anchor = visit->kind == PYTHON_VISIT_SHIM ? visit->frame_addr : position->cframe;
+
+		close_run(walk, anchor, python_extent_contains(&walk->extent, anchor));
+		if (layout->cframe_previous != 0 && layout->chain != PYTHON_CHAIN_CFRAME_SHIM &&
+		    python_memory_is_object(position->cframe))
+			position->cframe = python_memory_u64(position->cframe + layout->cframe_previous);
+	}
+}
+
+/*
+ * Is the innermost frame the remembered one, gone on to another instruction of the same code, and all outer ones as they were? That is
+ * the usual change: the new visit takes the place of the old one. When it is not that simple, nothing has changed.
+ */
+static inline bool
+replace_innermost(struct walk *walk, uint32_t at)
+{
+	const struct python_layout *layout = &walk->python->layout;
+	struct python_memo *memo = walk->memo;
+	struct python_visit *old = &memo->visits[at];
+	struct python_visit visit;
+	uint32_t offset = 0;
+
+	python_visit_read(layout, walk->position.frame, &visit);
+	if (old->kind != PYTHON_VISIT_FRAME || visit.code_word != old->code_word ||
+	    visit.owner_word != (old->owner_word & ~PYTHON_VISIT_IS_SPECIAL) ||
+	    python_visit_judge(walk->python, &visit, &offset) != PYTHON_VISIT_FRAME ||
+	    !python_memo_continues(walk->python, memo, at, &walk->extent, walk->position))
+		return false;
+
+	old->instruction_word = visit.instruction_word;
+	old->offset = python_lines_first(old->code, offset);
+	memo->frames[memo->kept[at] - 1].offset = old->offset;
+	walk->changed = 1;
+	return true;
+}
+
+/*
+ * The frame at the position, of which the memo knows at best another moment: visits[at], when at is inside. False when the chain cannot
+ * be followed any further.
+ */
+static inline bool
+visit_frame(struct walk *walk, uint32_t at)
+{
+	struct python_visit *visit = next_visit(walk);
+	struct python_visit known = { .kind = PYTHON_VISIT_INVALID };
+	uint32_t offset = 0;
+
+	if (!python_memory_is_object(walk->position.frame))
+		return false;
+	if (at < walk->known)
+		known = walk->memo->visits[at]; // its place may be the one that is written now
+	python_visit_read(&walk->python->layout, walk->position.frame, visit);
+	visit->kind = (uint8_t)python_visit_judge(walk->python, visit, &offset);
+	if (visit->kind == PYTHON_VISIT_INVALID)
+		return false;
+	if (visit->kind == PYTHON_VISIT_FRAME) {
+		struct python_code code = { .index = known.code, .flags = known.code_flags, .is_found = true };
+
+		if (known.kind != PYTHON_VISIT_FRAME || known.code_word != visit->code_word) // else the record is the same (P2)
+			code = python_code_find(walk->python, python_visit_code(&walk->python->layout, visit->code_word));
+		if (code.is_found) {
+			visit->code = code.index;
+			visit->code_flags = code.flags;
+			visit->offset = python_lines_first(code.index, offset);
+		} else { // counted as lost
+			visit->kind = PYTHON_VISIT_SKIP;
+			walk->is_whole = false;
+		}
+	}
+	step(walk, visit);
+	return true;
+}
+
+/*
+ * Walks outwards. Returns how many remembered visits, outermost ones, the chain ends with; the fresh ones lead to these.
+ */
+static uint32_t
+walk_chain(struct walk *walk)
+{
+	const struct python_memo *memo = walk->memo;
+	uint32_t guess = PYTHON_MEMO_FRAMES;
+	uint32_t seen = 0;
+
+	while (walk->position.frame != 0) {
+		uint32_t at = python_memo_find(memo, walk->position.frame, guess, walk->known);
+
+		if (at < walk->known) {
+			struct python_position position = walk->position;
+			uint32_t last = at < walk->count ? 0 : walk->count;
+			uint32_t equal = python_memo_verify(walk->python, memo, at, last, &walk->extent, &position);
+
+			guess = at - equal - 1; // wraps: no guess
+			if (at < walk->count && equal == at + 1 && position.frame == 0) {
+				close_run(walk, memo->visits[at].anchor_addr, memo->visits[at].is_anchored);
+				return at + 1;
+			}
+			if (equal == 0 && at < walk->count && walk->visits == 0 && replace_innermost(walk, at))
+				return at + 1;
+			for (uint32_t i = 0; i < equal; i++) {
+				struct python_visit *visit = next_visit(walk);
+
+				*visit = memo->visits[at - i]; // the same place, or one behind it
+				step(walk, visit);
+			}
+			seen += equal;
+			if (equal != 0)
+				continue;
+		}
+		if (seen++ >= PYTHON_FRAMES_VISITS_MAX) {
+			walk->is_whole = false;
+			break;
+		}
+		if (!visit_frame(walk, at)) {
+			capture_file_lost(KMEM_LOST_PYTHON_FRAMES, 1);
+			walk->is_whole = false;
+			break;
+		}
+	}
+	return 0;
+}
+
+/* Starts a walk; does the memo still say something about it? Leaves it empty when not (P2, P5, P6). */
+static void
+recall(struct python_memo *memo, uint64_t state, uint64_t stack_end, bool is_finalizing)
+{
+	uint64_t deaths = python_code_deaths();
+
+	if (memo->deaths != deaths || memo->state_addr != state || memo->stack_end != stack_end || is_finalizing)
+		memo->count = memo->known = 0;
+	memo->deaths = deaths;
+	memo->state_addr = state;
+	memo->stack_end = stack_end;
+	if (memo->scanned != 0)
+		memo->frames[memo->scanned - 1].anchor_addr = 0;
+	memo->scanned = 0;
+}
+
+/* The last `total` frames up to frames[end - 1] are the chain's, as far as there is room for them. */
+static void
+show(struct walk *walk, uint32_t end, uint32_t total, uint32_t unchanged, struct python_stack *stack)
+{
+	struct python_memo *memo = walk->memo;
+	bool was_cut = memo->is_cut;
+
+	stack->count = total < PYTHON_FRAMES_MAX ? total : PYTHON_FRAMES_MAX;
+	stack->frames = &memo->frames[end - stack->count];
+	stack->omitted = total - stack->count + walk->omitted;
+	memo->is_cut = stack->omitted != 0;
+	stack->unchanged = memo->is_cut || was_cut ? 0 : unchanged;
+}
+
+/* Where the chain begins. False on a thread that has none, or none that may be read now. */
+static bool
+begin(struct walk *walk, uint64_t sp)
+{
+	const struct python_layout *layout = &walk->python->layout;
+	uint64_t state = own_thread_state();
+	uint64_t finalizing = finalizing_state();
+	uint64_t cframe = 0;
+
+	if (!python_memory_is_object(state) || (finalizing != 0 && finalizing != state))
+		return false;
+	if (layout->tstate_cframe != 0)
+		cframe = python_memory_u64(state + layout->tstate_cframe);
+	walk->position.cframe = cframe;
+	if (layout->tstate_frame != 0)
+		walk->position.frame = python_memory_u64(state + layout->tstate_frame);
+	else if (python_memory_is_object(cframe))
+		walk->position.frame = python_memory_u64(cframe + layout->cframe_frame);
+	else
+		return false;
+	walk->extent = (struct python_extent){ .sp = sp, .end = thread_stack_end(sp) };
+	recall(walk->memo, state, walk->extent.end, finalizing != 0);
+	walk->count = walk->memo->count;
+	walk->known = walk->memo->known;
+	walk->memo->count = walk->memo->known = 0; // until the end of the walk (P6)
+	return true;
 }
 
 void
-python_frames_walk(struct python_stack *stack)
+python_frames_walk(struct python_memo *memo, struct python_stack *stack)
 {
-	const struct python_layout *layout = &python_runtime.interpreter.layout;
-
-	stack->count = 0;
-	stack->omitted = 0;
-	if (!python_frames_available())
-		return;
-
-	uint64_t state = own_thread_state();
-	uint64_t finalizing = finalizing_state();
-
-	if (!python_memory_is_object(state) || (finalizing != 0 && finalizing != state))
-		return;
-
+	struct walk walk = { .python = &python_runtime.interpreter, .memo = memo, .is_whole = true };
 	uint64_t sp = (uint64_t)__builtin_frame_address(0);
-	uint64_t stack_end = thread_stack_end(sp);
-	uint64_t cframe = layout->tstate_cframe != 0 ? python_memory_u64(state + layout->tstate_cframe) : 0;
-	uint64_t frame;
-	uint32_t run = 0; // first frame of the evaluator that is being read
-	uint32_t visits;
 
-	if (layout->tstate_frame != 0)
-		frame = python_memory_u64(state + layout->tstate_frame);
-	else if (python_memory_is_object(cframe))
-		frame = python_memory_u64(cframe + layout->cframe_frame);
-	else
+	*stack = (struct python_stack){ .frames = memo->frames };
+	if (!python_frames_available() || !begin(&walk, sp)) {
+		memo->count = memo->known = 0;
 		return;
-
-	for (visits = 0; frame != 0 && visits < PYTHON_FRAMES_VISITS_MAX; visits++) {
-		uint64_t code = 0;
-		uint32_t offset = 0;
-		enum visit visit = visit_frame(layout, frame, &code, &offset);
-		bool ends_run = visit == VISIT_SHIM;
-		uint64_t anchor = ends_run ? frame : cframe;
-
-		if (visit == VISIT_INVALID) {
-			capture_file_lost(KMEM_LOST_PYTHON_FRAMES, 1);
-			break;
-		}
-		if (visit == VISIT_FRAME) {
-			if (stack->count >= PYTHON_FRAMES_MAX)
-				stack->omitted++;
-			else
-				keep_frame(stack, code, offset);
-		}
-
-		if (layout->chain == PYTHON_CHAIN_OBJECTS_CFRAME)
-			ends_run = true;
-		else if (layout->chain == PYTHON_CHAIN_CFRAME_ENTRY)
-			ends_run = python_memory_u8(frame + layout->frame_is_entry) != 0;
-		if (ends_run) {
-			if (anchor > sp && anchor < stack_end)
-				set_anchor(stack, run, anchor);
-			run = stack->count;
-			if (layout->chain != PYTHON_CHAIN_SHIM && layout->chain != PYTHON_CHAIN_CFRAME_SHIM &&
-			    python_memory_is_object(cframe))
-				cframe = python_memory_u64(cframe + layout->cframe_previous);
-		}
-		frame = python_memory_u64(frame + layout->frame_previous);
 	}
 
-	if (stack->count != 0 && layout->chain == PYTHON_CHAIN_OBJECTS && python_runtime.evaluator_addr != 0)
-		stack->frames[0].anchor_addr =
-			python_stack_find_evaluator(sp, python_memory_u64(state + layout->tstate_frame),
-			                            python_runtime.evaluator_addr, python_runtime.evaluator_end);
+	uint64_t innermost = walk.position.frame;
+	uint32_t joined = walk_chain(&walk);
+	uint32_t unchanged = joined == 0 ? 0 : memo->kept[joined - 1] - walk.changed;
+
+	if (joined != 0 || walk.is_whole) {
+		uint32_t total = walk.visits != 0 || joined == 0
+		                     ? python_memo_join(memo, joined, walk.visits, walk.frames)
+		                     : memo->kept[joined - 1];
+
+		show(&walk, total, total, unchanged, stack);
+	} else {
+		show(&walk, PYTHON_MEMO_FRAMES, walk.frames, 0, stack);
+	}
+	if (walk.is_whole) {
+		memo->count = joined + walk.visits;
+		memo->known = walk.known > memo->count ? walk.known : memo->count;
+	}
+
+	if (stack->count != 0 && walk.python->layout.chain == PYTHON_CHAIN_OBJECTS && python_runtime.evaluator_addr != 0) {
+		memo->scanned = (uint32_t)(stack->frames - memo->frames) + stack->count;
+		memo->frames[memo->scanned - 1].anchor_addr = python_stack_find_evaluator(
+			sp, innermost, python_runtime.evaluator_addr, python_runtime.evaluator_end);
+	}
 }
 
 /*

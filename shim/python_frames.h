@@ -15,21 +15,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define PYTHON_FRAMES_MAX 160         // kept, innermost ones
+#include "python_memo.h"
+
+#define PYTHON_FRAMES_MAX 160         // shown, innermost ones
 #define PYTHON_FRAMES_VISITS_MAX 4096
 
-struct python_frame {
-	uint32_t code;          // index of its struct kmem_code in RECORDS (units of 8 bytes)
-	uint32_t offset;        // of the first instruction of the line that is executed, in bytes
-	uint16_t code_flags;    // enum kmem_code_flags
-	uint64_t anchor_addr;   // an address inside the native frame of the evaluator that runs it; 0 = unknown
-};
-
+/* A view into the memo of the walk, good until its next walk. */
 struct python_stack {
-	uint32_t count;         // innermost first
-	uint32_t omitted;       // outer frames left out
-	struct python_frame frames[PYTHON_FRAMES_MAX];
+	const struct python_frame *frames; // outermost first
+	uint32_t count;
+	uint32_t unchanged;                // frames[0, unchanged) say what they said at the memo's walk before this one
+	uint32_t omitted;                  // outer frames left out
 };
+static_assert(PYTHON_FRAMES_MAX <= PYTHON_MEMO_FRAMES, "what is shown has room");
+
+/* The i-th frame, 0 is the innermost one. */
+static inline const struct python_frame *
+python_stack_at(const struct python_stack *stack, uint32_t i)
+{
+	return &stack->frames[stack->count - 1 - i];
+}
 
 /*
  * Looks for an interpreter and checks its layout. Called once when the shim starts (symbols of a linked or
@@ -40,8 +45,13 @@ void python_frames_start(void);
 /* False until an interpreter was found and understood: one load. */
 bool python_frames_available(void);
 
-/* The calling thread's Python frames; count 0 on threads without Python. */
-void python_frames_walk(struct python_stack *stack);
+/*
+ * The calling thread's Python frames; count 0 on threads without Python.
+ *
+ * memo  of this thread: zeroed before its first walk; nobody else uses it meanwhile. What did not change since its last walk
+ *       is not visited again, only compared: python_memo.h
+ */
+void python_frames_walk(struct python_memo *memo, struct python_stack *stack);
 
 /*
  * A digest of the calling thread's frames: the same digest, the same frames (but for 2^-64), as long as no code object died. 0

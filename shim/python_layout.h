@@ -64,7 +64,7 @@ struct python_layout {
 	uint16_t frame_code;
 	uint16_t frame_instruction;
 	uint16_t frame_owner;
-	uint16_t frame_is_entry;
+	uint16_t frame_is_entry;       // one before frame_owner: they are read together
 
 	uint16_t code_first_line;
 	uint16_t code_file;

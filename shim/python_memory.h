@@ -49,6 +49,15 @@ python_memory_u32(uint64_t addr)
 	return value;
 }
 
+static inline uint16_t
+python_memory_u16(uint64_t addr)
+{
+	uint16_t value;
+
+	memcpy(&value, (const void *)addr, sizeof(value));
+	return value;
+}
+
 static inline uint8_t
 python_memory_u8(uint64_t addr)
 {

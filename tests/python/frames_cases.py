@@ -45,6 +45,8 @@ def load(kind):
     library.probe_lost.restype = ctypes.c_uint64
     library.probe_is_interpreter.argtypes = [ctypes.c_uint64]
     library.probe_walk_ns.restype = ctypes.c_double
+    library.probe_unchanged_share.restype = ctypes.c_double
+    library.probe_differences.restype = ctypes.c_uint64
     return library
 
 
@@ -300,6 +302,32 @@ def case_callbacks():
     odd = Odd()
     {odd: 1}[Odd()]
     odd.field, odd.missing
+    return sum(total)
+
+
+def case_greenlets():
+    """Stacks that are switched: a greenlet's chain ends at its own function."""
+    import greenlet
+    total = []
+
+    def down(depth, sort):
+        total.append(check())
+        if depth == 0:
+            greenlet.getcurrent().parent.switch()
+        elif sort:
+            sorted([2, 1], key=lambda x: down(depth - 1, False) or 0)
+        else:
+            down(depth - 1, True)
+        total.append(check())
+
+    running = [greenlet.greenlet(down) for _ in range(50)]
+    for i, each in enumerate(running):
+        each.switch(i % 7, i % 2 == 0)
+    while running:
+        for each in running:
+            each.switch()
+            total.append(check())
+        running = [each for each in running if not each.dead]
     return sum(total)
 
 
@@ -720,6 +748,7 @@ def case_oracle():
             sys.setprofile(None)
     assert held.probe_lost(LOST_PYTHON_FRAMES) == 0
     print("events", state["events"])
+    print("unchanged", held.probe_unchanged_share())
     return state["frames"]
 
 
@@ -895,17 +924,18 @@ def case_one_line_is_one_site():
 
 
 def case_speed():
-    """Not a test: prints what one walk costs, codes looked up."""
+    """Not a test: prints what one walk costs."""
     def down(depth):
         if depth:
             return down(depth - 1)
         stack = Stack()
-        ns = held.probe_walk_ns(ctypes.byref(stack), 20000)
-        return stack.count, ns
+        held.probe_walk(ctypes.byref(stack))
+        return (stack.count, *(held.probe_walk_ns(5000, change) for change in (2, 3, 4, 1, 0)))
 
     base = down(0)[0]
-    for depth in (10, 50):
-        print("%d frames: %.0f ns" % down(depth - base))
+    for depth in (10, 50, 100):
+        print("%d frames: all new %.0f ns, three callees new %.0f ns, three callees again %.0f ns, innermost changed %.0f ns,"
+              " unchanged %.0f ns" % down(depth - base))
     return 0
 
 
@@ -916,4 +946,6 @@ if __name__ == "__main__":
         note = ctypes.create_string_buffer(300)
         held.probe_note(note, 300)
         sys.exit("not available: %s" % note.value.decode())
-    print("ok", getattr(frames_cases, "case_" + sys.argv[1])())
+    compared = getattr(frames_cases, "case_" + sys.argv[1])()
+    assert held.probe_differences() == 0, held.probe_differences()
+    print("ok", compared)

@@ -15,6 +15,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 VERSIONS = ["3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.15", "system"]
 CASES = re.findall(r"^def case_(\w+)", open(os.path.join(HERE, "frames_cases.py")).read(), re.M)
 CASES.remove("speed")
+CASES.remove("greenlets")  # not every interpreter has them
 FLAGS = ("-std=gnu11 -D_GNU_SOURCE -O2 -g -fPIC -fvisibility=hidden -fno-omit-frame-pointer "
          "-ftls-model=initial-exec -mcx16 -pthread -shared -Wl,-z,now -Wl,-z,defs").split()
 SOURCES = ["capture_file.c", "checked_memory.c", "diag.c", "settings.c", "thread_stack.c"]
@@ -73,6 +74,17 @@ def test_oracle_compares_enough(probe, version):
     done = run_case(probe, interpreter_of(version), "oracle")
     events = int(re.search(r"^events (\d+)$", done.stdout, re.M).group(1))
     assert events >= 20000
+    unchanged = float(re.search(r"^unchanged (\S+)$", done.stdout, re.M).group(1))
+    assert unchanged > 0.5, unchanged  # else the walks with memory were walks without
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_greenlets(probe, version):
+    path = os.environ.get("GREENLET_PYTHON") or interpreter_of(version)
+    if subprocess.run([path, "-c", "import greenlet"], stderr=subprocess.DEVNULL).returncode != 0:
+        pytest.skip("%s has no greenlet" % path)
+    done = run_case(probe, path, "greenlets")
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -3,7 +3,8 @@
  *
  * lives          Addresses with a life each: threads that hold one (as a running frame does) must find the name of
  *                its present life; a thread that holds it alone ends it (as the dealloc slot does) and lets
- *                another life begin at the same address.
+ *                another life begin at the same address. What a thread has found holds for as long as no death is
+ *                counted, with no order between threads but the one that hands the object over.
  * first_sights   Threads meet the same new objects at the same moment, in opposite order, without any lock: the
  *                tables' own release and acquire order the records' bytes. One thread reads what another wrote.
  *
@@ -50,13 +51,23 @@ static void *
 live_and_die(void *argument)
 {
 	unsigned random = seed + (unsigned)(uintptr_t)argument;
+	struct python_code found = { .is_found = false };
+	uint64_t found_at = 0; // deaths
+	int last = 0;
 
 	for (int step = 0; step < STEPS; step++) {
-		int i = rand_r(&random) % ADDRESSES;
+		int i = rand_r(&random) % 4 != 0 ? last : rand_r(&random) % ADDRESSES;
 
 		if (rand_r(&random) % 8 != 0) {
 			pthread_rwlock_rdlock(&lives[i]);
-			if (!is_named(python_code_find(&python, (uint64_t)fakes[i].code), names[i]))
+
+			uint64_t deaths = python_code_deaths();
+			bool is_wrong = found.is_found && i == last && deaths == found_at && !is_named(found, names[i]);
+
+			found = python_code_find(&python, (uint64_t)fakes[i].code);
+			found_at = deaths;
+			last = i;
+			if (is_wrong || !is_named(found, names[i]))
 				atomic_fetch_add_explicit(&misnamed, 1, memory_order_relaxed);
 			pthread_rwlock_unlock(&lives[i]);
 		} else {
