@@ -33,7 +33,7 @@
 #define PAGE_BYTES ((size_t)4096)
 #define PAGE_WORDS (PAGE_BYTES / 8)
 #define RUN_PAGES_MAX 64          // moved aside at once: for how long others may have to wait
-#define TRIM_WAIT_YIELDS 2000
+#define TRIM_WAIT_YIELDS 100000    // of a take, for a trimming thread that was interrupted; then the loss is counted
 
 struct top {
 	_Atomic uint64_t leaves_max;          // constant; relaxed: top_table() orders it
