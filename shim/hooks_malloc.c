@@ -287,7 +287,7 @@ malloc_trim(size_t pad_bytes)
 	int host_errno = errno;
 
 	if (tracker_is_on() && reentry_guard_enter()) {
-		pointer_map_trim(UINT64_MAX);
+		pointer_map_trim(UINT64_MAX, SIZE_MAX);
 		reentry_guard_leave();
 	}
 	errno = host_errno;

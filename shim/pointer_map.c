@@ -33,7 +33,7 @@
 #define PAGE_BYTES ((size_t)4096)
 #define PAGE_WORDS (PAGE_BYTES / 8)
 #define RUN_PAGES_MAX 64          // moved aside at once: for how long others may have to wait
-#define TRIM_WAIT_YIELDS 2000
+#define TRIM_WAIT_YIELDS 100000    // of a take, for a trimming thread that was interrupted; then the loss is counted
 
 struct top {
 	_Atomic uint64_t leaves_max;          // constant; relaxed: top_table() orders it
@@ -322,9 +322,9 @@ is_empty(const pointer_map_word *page)
 	return true;
 }
 
-/* Pages that are there and empty, run by run. Returns the bytes that went. */
+/* Pages that are there and empty, run by run, until enough went. Returns their bytes. */
 static size_t
-trim_leaf(pointer_map_word *leaf, uint64_t first_addr)
+trim_leaf(pointer_map_word *leaf, uint64_t first_addr, size_t most_bytes)
 {
 	static unsigned char is_resident[LEAF_BYTES / PAGE_BYTES]; // one thread at a time
 	size_t pages = sizeof(is_resident);
@@ -333,7 +333,7 @@ trim_leaf(pointer_map_word *leaf, uint64_t first_addr)
 
 	if (syscall(SYS_mincore, leaf, LEAF_BYTES, is_resident) != 0)
 		return 0;
-	for (size_t page = 0; page <= pages; page++) {
+	for (size_t page = 0; page <= pages && given < most_bytes; page++) {
 		if (page < pages && (is_resident[page] & 1) != 0 && run < RUN_PAGES_MAX && is_empty(leaf + page * PAGE_WORDS)) {
 			run++;
 			continue;
@@ -351,7 +351,7 @@ trim_leaf(pointer_map_word *leaf, uint64_t first_addr)
 }
 
 size_t
-pointer_map_trim(uint64_t leaves)
+pointer_map_trim(uint64_t leaves, size_t most_bytes)
 {
 	static uint64_t next; // in the list; under the flag
 	struct top *table = top_table(false);
@@ -364,13 +364,15 @@ pointer_map_trim(uint64_t leaves)
 
 	if (listed > TOP_ENTRIES)
 		listed = TOP_ENTRIES;
-	for (uint64_t i = 0; i < leaves && i < listed; i++) {
-		uint64_t number = atomic_load_explicit(&table->list[next++ % listed], memory_order_relaxed);
+	for (uint64_t i = 0; i < leaves && i < listed && given < most_bytes; i++) {
+		uint64_t number = atomic_load_explicit(&table->list[next % listed], memory_order_relaxed);
 		/* acquire: pairs with install_leaf(). A number that is not written yet is 0, mostly no leaf. */
 		pointer_map_word *leaf = atomic_load_explicit(&table->leaf[number], memory_order_acquire);
 
 		if (leaf != NULL)
-			given += trim_leaf(leaf, number << POINTER_MAP_LEAF_LOG2);
+			given += trim_leaf(leaf, number << POINTER_MAP_LEAF_LOG2, most_bytes - given);
+		if (given < most_bytes)
+			next++; // nothing is left in this one
 	}
 	atomic_flag_clear_explicit(&is_trimming, memory_order_release);
 	return given;

@@ -60,11 +60,11 @@ bool pointer_map_take_rest(uint64_t addr, struct address_block *block);
 void pointer_map_clear(void); // forked child: one thread
 
 /*
- * Gives back the pages of the next `leaves` leaves (64 MiB of addresses each) in which no block lives; returns their bytes.
- * About 0.2 us for each page that goes and less for one that stays: now and then, and after malloc_trim(). Needs Linux
- * 5.7; before, it does nothing.
+ * Gives back pages in which no block lives: looks at the next `leaves` leaves (64 MiB of addresses each, round and round),
+ * and stops when `most_bytes` went. Returns the bytes. A page that goes costs 4 us, nearly half of it the kernel's; a leaf full
+ * of blocks that stay half a millisecond. Needs Linux 5.7; before, it does nothing.
  */
-size_t pointer_map_trim(uint64_t leaves);
+size_t pointer_map_trim(uint64_t leaves, size_t most_bytes);
 
 /* Present, and at this position of its window. */
 static inline uint64_t

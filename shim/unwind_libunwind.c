@@ -201,7 +201,8 @@ open_library(void)
 
 /*
  * A constructor, since dlopen() must not be called from a hook: an event can come from within the loader. No
- * other thread can be there yet.
+ * other thread can be there yet. It is the dearest part of a start (0.2 ms, three libraries), and there is no later
+ * moment of which we hear that is not inside a hook.
  *
  * The library's first use opens a pipe, for checks in its own address space: without a free descriptor it
  * does without.

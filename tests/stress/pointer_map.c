@@ -74,7 +74,7 @@ static void
 work_while_trimming(unsigned thread, uint64_t *random)
 {
 	while (thread == 0 && atomic_load_explicit(&done_count, memory_order_relaxed) < TRIMMED_THREADS - 1)
-		atomic_fetch_add_explicit(&given_bytes, pointer_map_trim(UINT64_MAX), memory_order_relaxed);
+		atomic_fetch_add_explicit(&given_bytes, pointer_map_trim(UINT64_MAX, SIZE_MAX), memory_order_relaxed);
 	for (uint64_t i = 0; thread != 0 && i < ROUNDS * 50; i++) {
 		uint64_t addr = 0x7e0000000000 + random_below(random, 8) * (512 * 32) + thread * 64;
 		struct address_block old;

@@ -272,7 +272,7 @@ M5_trim_gives_back_pages_without_a_block(void **state)
 		}
 
 		size_t before = resident_bytes();
-		size_t given = pointer_map_trim(UINT64_MAX);
+		size_t given = pointer_map_trim(UINT64_MAX, SIZE_MAX);
 
 		if (given == 0) {
 			print_message("this kernel has no MREMAP_DONTUNMAP\n");
@@ -280,7 +280,7 @@ M5_trim_gives_back_pages_without_a_block(void **state)
 		}
 		assert_int_equal(given, 2 * count * 8 - 8 * 4096); // all but the pages of the blocks that live
 		assert_true(before - resident_bytes() > given / 2);
-		assert_int_equal(pointer_map_trim(UINT64_MAX), 0);
+		assert_int_equal(pointer_map_trim(UINT64_MAX, SIZE_MAX), 0);
 		for (uint64_t i = 0; i < count * 2; i++) {
 			uint64_t addr = base + (i % count + (i / count << 21)) * 32;
 
@@ -299,14 +299,34 @@ M5_trim_goes_round(void **state)
 	size_t given = 0;
 
 	(void)state;
-	(void)pointer_map_trim(UINT64_MAX);
+	(void)pointer_map_trim(UINT64_MAX, SIZE_MAX);
 	for (uint64_t leaf = 0; leaf < 3; leaf++) {
 		put(0x300000000000 + (leaf << 26), (struct address_block){ 5, 5, 5 }, POINTER_MAP_STORED);
 		assert_takes(0x300000000000 + (leaf << 26), (struct address_block){ 5, 5, 5 });
 	}
 	for (unsigned i = 0; i < 200; i++) // more calls than all tests here made leaves
-		given += pointer_map_trim(1);
+		given += pointer_map_trim(1, SIZE_MAX);
 	assert_true(given == 3 * 4096 || given == 0);
+}
+
+/* Work for one event: what is left over is found by the next call. */
+static void
+M5_trim_stops_when_enough_went(void **state)
+{
+	const uint64_t pages = 300;
+	size_t given = 0;
+	unsigned calls = 0;
+
+	(void)state;
+	for (uint64_t page = 0; page < pages; page++) {
+		put(0x310000000010 + page * 16384, (struct address_block){ 5, 5, 5 }, POINTER_MAP_STORED);
+		assert_takes(0x310000000010 + page * 16384, (struct address_block){ 5, 5, 5 });
+	}
+	for (size_t now; (now = pointer_map_trim(UINT64_MAX, 65536)) != 0; calls++) {
+		assert_true(now <= 64 * 4096);
+		given += now;
+	}
+	assert_true(given == 0 || (given == pages * 4096 && calls == 5));
 }
 
 static void
@@ -464,6 +484,7 @@ main(int argc, char **argv)
 		cmocka_unit_test_setup(M4_blocks_of_this_libc_are_32_bytes_apart, start_empty_own),
 		cmocka_unit_test_setup(M5_trim_gives_back_pages_without_a_block, start_empty),
 		cmocka_unit_test_setup(M5_trim_goes_round, start_empty_own),
+		cmocka_unit_test_setup(M5_trim_stops_when_enough_went, start_empty_own),
 		cmocka_unit_test_setup(a_forked_child_pays_for_the_leaves_that_exist, start_empty),
 		cmocka_unit_test_setup(a_limited_address_space_keeps_room_for_the_program, start_empty),
 	};
