@@ -25,49 +25,61 @@
 #include "raw_sys.h"
 #include "settings.h"
 
-#define ENTRIES_MAX ((uint64_t)1 << 22)
-#define ENTRIES_MIN ((uint64_t)1 << 12)
-#define PROBES_MAX 512
+#define PROBES 8       // in a level before the next one is tried
+#define PROBES_LAST 512
 
-static_assert(ENTRIES_MAX / 2 >= 1u << 21, "the largest budget of sites fills half of the index");
 static_assert(POINTER_MAP_SITES_MAX >= 1u << 21, "every site fits the pointer map's words");
 
-static _Atomic uint64_t *entries;
+/*
+ * The index, in levels, so that a process with few sites touches few pages. An entry stands in the first level in which one of
+ * the PROBES places from its home was free. Places never become free again: a free one means that no later level has it either.
+ */
+static const uint8_t level_bits[] = { 12, 15, 18, 22 };
+#define LEVELS (sizeof(level_bits) / sizeof(level_bits[0]))
+static_assert(1u << 22 >= 2 * (1u << 21), "the largest budget of sites fills half of the last level");
+
+static _Atomic uint64_t *levels[LEVELS];
 static _Atomic bool has_no_room; // tried once: no event pays for a second try
 
-/* How many entries: fewer where the address space is limited. The limit of the start counts. */
-static uint64_t
-entry_count(void)
+static size_t
+level_bytes(unsigned level)
 {
-	static _Atomic uint64_t known; // relaxed: every thread computes the same
-	uint64_t count = atomic_load_explicit(&known, memory_order_relaxed);
+	return sizeof(uint64_t) << level_bits[level];
+}
+
+/* How many levels: fewer where the address space is limited. The limit of the start counts. */
+static unsigned
+level_count(void)
+{
+	static _Atomic unsigned known; // relaxed: every thread computes the same
+	unsigned count = atomic_load_explicit(&known, memory_order_relaxed);
+	unsigned none = 0;
 
 	if (count != 0)
 		return count;
-	for (count = ENTRIES_MAX; count > ENTRIES_MIN && count * sizeof(*entries) > raw_reserve_max(); count /= 2)
+	for (count = LEVELS; count > 1 && level_bytes(count - 1) > raw_reserve_max(); count--)
 		;
-	uint64_t none = 0;
 	return atomic_compare_exchange_strong_explicit(&known, &none, count, memory_order_relaxed, memory_order_relaxed)
 	           ? count : none;
 }
 
 static _Atomic uint64_t *
-entries_of_index(void)
+entries_of(unsigned level)
 {
 	/* acquire: pairs with the installation below. */
-	_Atomic uint64_t *found = __atomic_load_n(&entries, __ATOMIC_ACQUIRE);
+	_Atomic uint64_t *found = __atomic_load_n(&levels[level], __ATOMIC_ACQUIRE);
 
 	if (found != NULL || atomic_load_explicit(&has_no_room, memory_order_relaxed))
 		return found;
-	_Atomic uint64_t *fresh = raw_reserve(entry_count() * sizeof(*fresh), PROT_READ | PROT_WRITE);
+	_Atomic uint64_t *fresh = raw_reserve(level_bytes(level), PROT_READ | PROT_WRITE);
 
 	if (fresh == NULL) {
 		atomic_store_explicit(&has_no_room, true, memory_order_relaxed);
 		return NULL;
 	}
-	if (__atomic_compare_exchange_n(&entries, &found, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+	if (__atomic_compare_exchange_n(&levels[level], &found, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return fresh;
-	raw_munmap((void *)fresh, entry_count() * sizeof(*fresh));
+	raw_munmap((void *)fresh, level_bytes(level));
 	return found;
 }
 
@@ -265,40 +277,50 @@ hash_of(const struct call_stack *stack, unsigned domain)
 	return (stack->hash ^ domain) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
+/* Stores the stack and this thread's record of it; 0 = no room. */
+static uint32_t
+store(struct site_owner *owner, const struct call_stack *stack, unsigned domain, uint8_t clock)
+{
+	uint32_t stack_index = store_stack(owner, stack);
+
+	return stack_index != 0 ? store_site(stack_index, domain, slot_of(owner), clock) : 0;
+}
+
 static uint32_t
 find(struct site_owner *owner, const struct call_stack *stack, unsigned domain, uint8_t clock, bool is_in_budget)
 {
 	uint64_t hash = hash_of(stack, domain);
 	uint64_t tag = hash & UINT64_C(0xffffffff00000000);
-	_Atomic uint64_t *index = entries_of_index();
-	uint64_t mask = entry_count() - 1;
+	unsigned count = level_count();
 	uint32_t fresh = 0;
 
-	for (uint64_t probe = 0; index != NULL && probe < PROBES_MAX; probe++) {
-		_Atomic uint64_t *entry = &index[((hash >> 20) + probe) & mask];
-		/* acquire: pairs with the claim below (T1). */
-		uint64_t seen = atomic_load_explicit(entry, memory_order_acquire);
+	for (unsigned level = 0; level < count; level++) {
+		_Atomic uint64_t *entries = entries_of(level);
+		uint64_t mask = (UINT64_C(1) << level_bits[level]) - 1;
+		uint64_t probes = level + 1 < count ? PROBES : PROBES_LAST;
 
-		if (seen == 0) {
-			if (fresh == 0 && (is_in_budget || has_budget())) {
-				uint32_t stack_index = store_stack(owner, stack);
+		for (uint64_t probe = 0; entries != NULL && probe < probes; probe++) {
+			_Atomic uint64_t *entry = &entries[((hash >> 20) + probe) & mask];
+			/* acquire: pairs with the claim below (T1). */
+			uint64_t seen = atomic_load_explicit(entry, memory_order_acquire);
 
-				if (stack_index != 0)
-					fresh = store_site(stack_index, domain, slot_of(owner), clock);
+			if (seen == 0) {
+				if (fresh == 0 && (is_in_budget || has_budget()))
+					fresh = store(owner, stack, domain, clock);
+				if (fresh == 0)
+					return 0;
+				/* release: T1; acquire: the winner's site, when the race is lost. */
+				if (atomic_compare_exchange_strong_explicit(entry, &seen, tag | fresh, memory_order_acq_rel,
+				                                            memory_order_acquire))
+					return fresh;
 			}
-			if (fresh == 0)
-				return 0;
-			/* release: T1; acquire: the winner's site, when the race is lost. */
-			if (atomic_compare_exchange_strong_explicit(entry, &seen, tag | fresh, memory_order_acq_rel,
-			                                            memory_order_acquire))
-				return fresh;
+			if ((seen & UINT64_C(0xffffffff00000000)) != tag || !is_same((uint32_t)seen, stack, domain))
+				continue;
+			if (fresh == 0 || site_table_at((uint32_t)seen)->slot == slot_of(owner))
+				return find_or_join((uint32_t)seen, slot_of(owner), clock, is_in_budget);
+			join_ring((uint32_t)seen, fresh); // T2
+			return fresh;
 		}
-		if ((seen & UINT64_C(0xffffffff00000000)) != tag || !is_same((uint32_t)seen, stack, domain))
-			continue;
-		if (fresh == 0 || site_table_at((uint32_t)seen)->slot == slot_of(owner))
-			return find_or_join((uint32_t)seen, slot_of(owner), clock, is_in_budget);
-		join_ring((uint32_t)seen, fresh); // T2
-		return fresh;
 	}
 	return 0;
 }
@@ -376,6 +398,8 @@ site_table_totals(struct site_totals totals[KMEM_DOMAINS_MAX])
 void
 site_table_clear(void)
 {
-	if (entries != NULL)
-		madvise((void *)entries, entry_count() * sizeof(*entries), MADV_DONTNEED);
+	for (unsigned level = 0; level < LEVELS; level++) {
+		if (levels[level] != NULL)
+			madvise((void *)levels[level], level_bytes(level), MADV_DONTNEED);
+	}
 }
