@@ -15,7 +15,7 @@
 #include "python_frames.h"
 #include "unwind_rules.h"
 
-#define TRIES 4 // events of a bucket that are compared
+#define TRIES 16 // events of a bucket that are looked at; few have the same key
 
 static uint64_t keys[EVENT_MEMO_WORDS + 2];
 
@@ -113,17 +113,19 @@ event_memo_find(struct event_memo *memo, const void *hook_frame)
 	return 0;
 }
 
-/* Is it worth remembering? Only what comes a second time. */
+/* Is it worth remembering? Only what comes a second time. Two places each: events that share one must not hide each other. */
 static bool
 came_before(struct event_memo *memo, uint32_t site)
 {
 	uint64_t hash = (memo->key.sp << 24 ^ site) * UINT64_C(0xff51afd7ed558ccd);
-	uint16_t *seen = &memo->seen[hash >> 32 & (EVENT_MEMO_SEEN - 1)];
+	uint16_t *first = &memo->seen[hash >> 32 & (EVENT_MEMO_SEEN - 1) & ~UINT64_C(1)];
 	uint16_t tag = (uint16_t)(hash >> 48) | 1;
-	bool came = *seen == tag;
 
-	*seen = tag;
-	return came;
+	if (first[0] == tag || first[1] == tag)
+		return true;
+	first[1] = first[0];
+	first[0] = tag;
+	return false;
 }
 
 void

@@ -18,9 +18,9 @@
 
 #include "native_memo.h"
 
-#define EVENT_MEMO_UNITS 16384u // of 64 bytes; only those in use are touched
-#define EVENT_MEMO_BUCKETS 2048u
-#define EVENT_MEMO_SEEN 4096u
+#define EVENT_MEMO_UNITS 32768u // of 64 bytes; only those in use are touched
+#define EVENT_MEMO_BUCKETS 8192u
+#define EVENT_MEMO_SEEN 16384u
 #define EVENT_MEMO_WORDS 254u    // of one event
 
 /* What a walk depends on besides the words of the stack. */
