@@ -185,7 +185,7 @@ static_assert(sizeof(struct kmem_record) == 16, "");
 /*
  * A frame is one word.
  *   bit 63 set    Python: bits 0 to 31 index of the struct kmem_code (units of 8 bytes, not + 1), bits 32
- *                 to 61 the byte offset of the instruction in the bytecode
+ *                 to 61 the byte offset, in the bytecode, of the first instruction of its line
  *   bit 63 clear  native: bits 0 to 46 the address that the walk found: a return address, so the call is
  *                 the instruction before; with bit 62 set the exact address (interrupted by a signal)
  */

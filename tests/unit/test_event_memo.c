@@ -253,7 +253,7 @@ when_it_is_full_it_begins_anew(void **state)
 	unsigned times_cleared = 0;
 
 	(void)state;
-	for (unsigned round = 0; round < 200; round++) {
+	for (unsigned round = 0; round < 400; round++) {
 		for (unsigned depth = 20; depth < 110; depth++) {
 			use(__builtin_alloca(16)); // other addresses each time
 			dive_often(depth, 3);
