@@ -246,6 +246,15 @@ dive_often(unsigned depth, unsigned times)
 		dive(depth);
 }
 
+/* Other addresses each time, within the reach of an offset. */
+static NOINLINE void
+dive_below(unsigned number, unsigned depth)
+{
+	use(__builtin_alloca(16 * (number % 20000)));
+	dive_often(depth, 3);
+	KEEP_FRAME();
+}
+
 static void
 when_it_is_full_it_begins_anew(void **state)
 {
@@ -255,8 +264,7 @@ when_it_is_full_it_begins_anew(void **state)
 	(void)state;
 	for (unsigned round = 0; round < 400; round++) {
 		for (unsigned depth = 20; depth < 110; depth++) {
-			use(__builtin_alloca(16)); // other addresses each time
-			dive_often(depth, 3);
+			dive_below(round * 90 + depth, depth);
 			times_cleared += memo->used < most;
 			most = memo->used;
 			assert_in_range(memo->used, 0, EVENT_MEMO_UNITS);
