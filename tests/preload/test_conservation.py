@@ -77,6 +77,19 @@ def test_threads_that_free_each_others_blocks_are_exact(threads, programs, out, 
     check_ledger_site_by_site(wanted, document, FIGURES)
 
 
+@pytest.mark.parametrize("exact", [False, True])
+def test_threads_say_how_far_the_peak_may_be_off(exact, programs, out, tmp_path):
+    program, file = ledger_program(programs), tmp_path / "ledger"
+    environment = harness.shim_env(out, **({"KMEMSHIM_EXACT": 1} if exact else {}))
+    done = harness.run([program, file, 7, 8, 5000], environment)
+    assert done.returncode == 0, done.stderr
+    document = report_of(out)
+    page = harness.kmemshim("report", out)
+
+    assert (document["peak_error_bytes"] == 0) == exact
+    assert ("peaks may be off by" in page.stdout) != exact
+
+
 @pytest.mark.parametrize("allocator", ["libjemalloc.so.2", "libtcmalloc_minimal.so.4"])
 def test_an_allocator_that_packs_blocks_of_8_bytes_is_exact(allocator, programs, out):
     """Preloaded behind us. glibc's blocks are never closer than 32 bytes; what that saves us must not be used here."""
