@@ -131,7 +131,7 @@ static_assert(sizeof(struct kmem_domain_row) == 128, "two cache lines per domain
  *   S2  stack, domain, slot and first_epoch never change once stack != 0.
  *   S3  allocated and freed counters only grow; live bytes = allocated_bytes - freed_bytes = peak.now, modulo 2^48.
  *   S4  only the thread in `slot` changes a record; slot 0 belongs to all threads without one, by atomic operations.
- *   S5  generations and twin are 0 until they are set once, then constant.
+ *   S5  generations is 0 until it is set once, then constant.
  */
 struct kmem_site {
 	struct kmem_peak_word peak;       // bytes of this site: live, and its share of the domain's peak

@@ -189,7 +189,9 @@ take_native(struct call_stack_memory *memory, const void *hook_frame, uint64_t s
 	if (memory->native.is_alternate)
 		memory->stack.flags |= KMEM_STACK_ALTERNATE;
 	memory->has_native = true;
-	memory->is_repeatable = memory->native.is_complete && memory->native.is_remembered;
+	/* A scan for the evaluator reads words that are no return addresses. */
+	memory->is_repeatable = memory->native.is_complete && memory->native.is_remembered &&
+	                        memory->python_memo.scanned == 0;
 }
 
 static void

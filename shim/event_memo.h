@@ -38,8 +38,8 @@ struct event_key {
  *   E1  a walk is a function of pc, sp, (rbp,) the module generation, the Python frames, and the words of the stack it reads; it
  *       reads no others when those are the same. So an event with the same key whose words are the same has the same site.
  *   E2  the words lie between sp and the end of the stack of the thread that remembers them.
- *   E3  Whether they are the same is decided by a 128-bit sum of products with fixed odd keys. One changed word always shows;
- *       several go unseen with a probability of 2^-64.
+ *   E3  Whether they are the same is decided by a 128-bit sum of products with fixed keys. A change goes unseen with a
+ *       probability of 2^-64.
  *   E4  nothing is remembered over an unloaded module, a dead code object, a fork, or the end of the thread.
  */
 struct event {

@@ -60,7 +60,7 @@ is_owner(void)
 	return owner_pid == (uint32_t)syscall(SYS_getpid);
 }
 
-/* The highest live bytes this process ever had, all domains together: an upper bound. */
+/* The highest live bytes this process ever had, all domains together: an upper bound, but for what threads hold back. */
 static uint64_t
 peak_bytes(void)
 {
@@ -159,12 +159,33 @@ move_state_to_wiped_page(void)
 	tracker_state = page;
 }
 
+/*
+ * Records are summed one after the other while other threads go on: what moved meanwhile may count half. The domain's own word
+ * is off by no more than what threads hold back.
+ */
+static void
+totals_now(struct site_totals totals[KMEM_DOMAINS_MAX])
+{
+	int64_t held_back = (int64_t)thread_slot_count() * peak_batch_limit(INT64_MAX);
+
+	site_table_totals(totals);
+	for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++) {
+		int64_t now = kmem_peak_now_signed(peak_load(&capture_file_domain(i)->peak));
+		int64_t off = (int64_t)totals[i].live_bytes - now;
+
+		if (off > held_back || off < -held_back || (int64_t)totals[i].live_bytes < 0)
+			totals[i].live_bytes = now > 0 ? (uint64_t)now : 0;
+		if ((int64_t)totals[i].live_count < 0)
+			totals[i].live_count = 0;
+	}
+}
+
 static void
 before_fork(void)
 {
 	range_map_lock();
 	capture_file_growth_lock();
-	site_table_totals(inherited);
+	totals_now(inherited);
 }
 
 static void
@@ -306,7 +327,7 @@ lifecycle_end(int exit_code)
 	} else {
 		static struct site_totals totals[KMEM_DOMAINS_MAX];
 
-		site_table_totals(totals);
+		totals_now(totals);
 		heartbeat_take(totals[KMEM_DOMAIN_HEAP].live_bytes + totals[KMEM_DOMAIN_MMAP].live_bytes +
 		               totals[KMEM_DOMAIN_SHARED].live_bytes);
 		capture_file_close();

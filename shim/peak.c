@@ -22,8 +22,11 @@
  */
 #include "peak.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
+
+#include "capture_file.h"
 
 bool peak_is_exact;
 
@@ -69,17 +72,18 @@ add(struct kmem_peak_word *domain, struct peak_batch *batch, int64_t delta)
 		wanted = kmem_peak_pack((uint64_t)(now + delta), (uint64_t)mark, epoch);
 	} while (!replace(domain, &seen, wanted));
 	if (batch != NULL)
-		batch->pending_bytes = 0;
+		*batch = (struct peak_batch){ .epoch = epoch };
 	return epoch;
 }
 
-/* The halves of an epoch may belong to two moments; only where the low one begins again does that matter. */
+/*
+ * The halves of an epoch may belong to two moments; that matters only where the low one began again, and shows as a step back or a
+ * leap.
+ */
 static bool
-may_be_torn(struct kmem_peak_word seen)
+may_be_torn(const struct peak_batch *batch, uint32_t epoch)
 {
-	uint32_t low = kmem_peak_epoch(seen) & 0xffff;
-
-	return low == 0 || low == 0xffff;
+	return epoch - batch->epoch > 0x8000;
 }
 
 uint32_t
@@ -90,11 +94,13 @@ peak_gain(struct kmem_peak_word *domain, struct peak_batch *batch, uint64_t byte
 
 	struct kmem_peak_word seen = peak_load(domain);
 	int64_t pending = batch->pending_bytes + (int64_t)bytes;
+	uint32_t epoch = kmem_peak_epoch(seen);
 
-	if (pending >= peak_batch_limit(kmem_peak_now_signed(seen)) || may_be_torn(seen))
+	if (pending >= peak_batch_limit(kmem_peak_now_signed(seen)) || may_be_torn(batch, epoch))
 		return add(domain, batch, (int64_t)bytes);
 	batch->pending_bytes = pending;
-	return kmem_peak_epoch(seen);
+	batch->epoch = epoch;
+	return epoch;
 }
 
 uint32_t
@@ -106,12 +112,27 @@ peak_release(struct kmem_peak_word *domain, struct peak_batch *batch, uint64_t b
 	struct kmem_peak_word seen = peak_load(domain);
 	int64_t now = kmem_peak_now_signed(seen);
 	int64_t pending = batch->pending_bytes - (int64_t)bytes;
+	uint32_t epoch = kmem_peak_epoch(seen);
 
 	if (now + batch->pending_bytes > (int64_t)kmem_peak_mark(seen) || pending <= -peak_batch_limit(now) ||
-	    may_be_torn(seen))
+	    may_be_torn(batch, epoch))
 		return add(domain, batch, -(int64_t)bytes);
 	batch->pending_bytes = pending;
-	return kmem_peak_epoch(seen);
+	batch->epoch = epoch;
+	return epoch;
+}
+
+void
+peak_note_error(uint32_t threads, int64_t total)
+{
+	_Atomic uint32_t *error = &capture_file_header()->peak_error_bytes;
+	uint32_t bytes = threads * (uint32_t)peak_batch_limit(total);
+	uint32_t seen = atomic_load_explicit(error, memory_order_relaxed);
+
+	/* relaxed: a bound that only grows */
+	while (threads > 1 && !peak_is_exact && seen < bytes &&
+	       !atomic_compare_exchange_weak_explicit(error, &seen, bytes, memory_order_relaxed, memory_order_relaxed))
+		;
 }
 
 void

@@ -20,6 +20,7 @@
  */
 struct peak_batch {
 	int64_t pending_bytes;
+	uint32_t epoch; // of the thread's last event
 };
 
 extern bool peak_is_exact; // KMEMSHIM_EXACT=1: every event is added at once. Set before the first event.
@@ -39,6 +40,9 @@ peak_batch_limit(int64_t total)
  */
 uint32_t peak_gain(struct kmem_peak_word *domain, struct peak_batch *batch, uint64_t bytes);
 uint32_t peak_release(struct kmem_peak_word *domain, struct peak_batch *batch, uint64_t bytes);
+
+/* Notes in the capture how far peaks may be off with so many threads at that total. */
+void peak_note_error(uint32_t threads, int64_t total);
 
 /* Change what a site's record holds, by an event of that epoch. Any number of threads may do so at once. */
 void peak_apply(struct kmem_peak_word *site, int64_t delta, uint32_t epoch);

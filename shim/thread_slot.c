@@ -17,6 +17,7 @@
 #include "raw_sys.h"
 #include "reentry_guard.h"
 
+#define RELEASES_WITHOUT 64 // an ending thread frees what libc made for it, after the last destructor: that takes no slot
 #define KEYS_WITHOUT_ALLOCATION 32 // glibc keeps so many values of pthread_setspecific() in the thread itself
 
 static struct {
@@ -56,6 +57,7 @@ count_one(void)
 	while (most < now && !atomic_compare_exchange_weak_explicit(&most_in_use, &most, now, memory_order_relaxed,
 	                                                            memory_order_relaxed))
 		;
+	peak_note_error(now, 0); // also when no sum of theirs ever reaches the total
 }
 
 static struct thread_slot *
@@ -64,7 +66,10 @@ take(uint32_t number)
 	struct thread_slot *memory = slots[number - 1].memory;
 
 	if (memory == NULL) {
-		memory = sizeof(*memory) <= raw_reserve_max() ? raw_reserve(sizeof(*memory), PROT_READ | PROT_WRITE) : NULL;
+		if (number * sizeof(*memory) <= raw_reserve_max()) // all slots together
+			memory = raw_reserve(sizeof(*memory), PROT_READ | PROT_WRITE);
+		if (memory != NULL)
+			madvise(memory, sizeof(*memory), MADV_NOHUGEPAGE); // little of it is used
 		slots[number - 1].memory = memory;
 	}
 	if (memory == NULL || pthread_setspecific(key, memory) != 0) {
@@ -76,6 +81,14 @@ take(uint32_t number)
 	event_memo_clear(&memory->events);
 	count_one();
 	return memory;
+}
+
+struct thread_slot *
+thread_slot_acquire_to_release(void)
+{
+	static __thread unsigned releases __attribute__((tls_model("initial-exec")));
+
+	return ++releases % RELEASES_WITHOUT != 0 ? NULL : thread_slot_acquire();
 }
 
 struct thread_slot *
@@ -94,6 +107,8 @@ thread_slot_acquire(void)
 		break;
 	}
 	has_none = thread_slot_current == NULL;
+	if (has_none) // it shares slot 0
+		peak_note_error(thread_slot_count() + 1, 0);
 	return thread_slot_current;
 }
 
@@ -125,4 +140,5 @@ thread_slot_forked(void)
 	atomic_store_explicit(&in_use, 0, memory_order_relaxed);
 	atomic_store_explicit(&most_in_use, 0, memory_order_relaxed);
 	thread_slot_current = NULL;
+	has_none = false;
 }

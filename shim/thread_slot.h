@@ -41,6 +41,17 @@ thread_slot_here(void)
 	return __builtin_expect(slot != NULL, 1) ? slot : thread_slot_acquire();
 }
 
+struct thread_slot *thread_slot_acquire_to_release(void);
+
+/* For a release: NULL also before a thread's first allocation, unless it releases much. */
+static inline struct thread_slot *
+thread_slot_to_release(void)
+{
+	struct thread_slot *slot = thread_slot_current;
+
+	return __builtin_expect(slot != NULL, 1) ? slot : thread_slot_acquire_to_release();
+}
+
 uint32_t thread_slot_count(void); // most slots that were in use at the same time
 
 void thread_slot_start(void);  // once, before the first thread asks, outside any hook

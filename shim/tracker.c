@@ -111,33 +111,16 @@ live_host_bytes(void)
 	return live_bytes(KMEM_DOMAIN_HEAP) + live_bytes(KMEM_DOMAIN_MMAP) + live_bytes(KMEM_DOMAIN_SHARED);
 }
 
-/* With several threads the peak may be off by what they hold back. */
-static void
-note_peak_error(uint32_t threads)
-{
-	_Atomic uint32_t *error = &capture_file_header()->peak_error_bytes;
-	uint64_t bytes = threads * (uint64_t)peak_batch_limit((int64_t)live_bytes(KMEM_DOMAIN_HEAP));
-	uint32_t seen = atomic_load_explicit(error, memory_order_relaxed);
-
-	while (seen < bytes && !atomic_compare_exchange_weak_explicit(error, &seen, (uint32_t)bytes, memory_order_relaxed,
-	                                                              memory_order_relaxed))
-		;
-}
-
 /* After an allocation. What a thread holds back shows in no total: there is nothing to look at. */
 static inline void
 look_after(const struct peak_batch *batch)
 {
-	uint32_t threads;
-
 	if (batch != NULL && batch->pending_bytes != 0) {
 		if (heartbeat_is_due())
 			heartbeat_take(live_host_bytes());
 		return;
 	}
-	threads = thread_slot_count();
-	if (threads > 1 && !peak_is_exact)
-		note_peak_error(threads);
+	peak_note_error(thread_slot_count(), (int64_t)live_bytes(KMEM_DOMAIN_HEAP));
 	heartbeat_after(live_host_bytes());
 }
 
@@ -325,7 +308,7 @@ tracker_freed(void *addr)
 	struct live_block block = tracker_take(addr);
 
 	if (block.site != 0)
-		dead(thread_slot_here(), block_of(block), block.bytes, true);
+		dead(thread_slot_to_release(), block_of(block), block.bytes, true);
 }
 
 void
@@ -376,21 +359,40 @@ tracker_attempt(enum kmem_domain domain, size_t bytes)
 	atomic_store_explicit(&header->attempt_bytes, bytes, memory_order_relaxed);
 }
 
+/*
+ * Allocations booked in the domain so far. All records are read for that: no more often than costs a fiftieth of the time, for a
+ * program may live with refusals; in between the last sums stand.
+ */
+static uint64_t
+allocations_before(unsigned domain, uint64_t now_ns)
+{
+	static _Atomic uint64_t known[KMEM_DOMAINS_MAX]; // relaxed, both: an estimate
+	static _Atomic uint64_t next_ns;
+	struct site_totals totals[KMEM_DOMAINS_MAX];
+
+	if (now_ns >= atomic_load_explicit(&next_ns, memory_order_relaxed)) {
+		site_table_totals(totals);
+		for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++)
+			atomic_store_explicit(&known[i], totals[i].allocated_count, memory_order_relaxed);
+		uint64_t end_ns = heartbeat_now_ns();
+
+		atomic_store_explicit(&next_ns, end_ns + 50 * (end_ns - now_ns), memory_order_relaxed);
+	}
+	return atomic_load_explicit(&known[domain], memory_order_relaxed);
+}
+
 static void
 request_failed(const void *hook_frame, unsigned domain, uint64_t bytes, int error)
 {
 	struct kmem_header *header = capture_file_header();
 	uint64_t number = atomic_fetch_add_explicit(&header->failed_count, 1, memory_order_relaxed) + 1;
 	struct kmem_failed *failed = &header->failed[number % KMEM_FAILED_MAX];
-	struct site_totals totals[KMEM_DOMAINS_MAX];
-
-	site_table_totals(totals);
 	atomic_store_explicit(&capture_file_domain(domain)->is_used, 1, memory_order_relaxed);
 	atomic_store_explicit(&failed->sequence, 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release); // the 0 before the new contents
 	failed->bytes = bytes;
 	failed->monotonic_ns = heartbeat_now_ns();
-	failed->events_before = totals[domain].allocated_count;
+	failed->events_before = allocations_before(domain, failed->monotonic_ns);
 	failed->site = site_here(thread_slot_here(), hook_frame, domain, generations_clock());
 	failed->domain = (uint16_t)domain;
 	failed->error = error;

@@ -62,3 +62,13 @@ def test_exceptions_of_late_libraries_are_thrown_by_the_runtime_that_the_program
     assert done.stdout == "1\n"
     assert "`_Unwind_RaiseException'" in bindings
     assert not re.search(r"to \S*libunwind\S* .*`_Unwind_", re.sub(r"binding file \S*libunwind.*", "", bindings))
+
+
+def test_threads_that_never_allocate_keep_no_slot(programs, out):
+    """libc frees what it made for a thread after the thread's last destructor; slots that these took would never come back."""
+    done = harness.record([programs("idle_threads.c"), 1000], out)
+    assert done.returncode == 0, done.stderr
+    document = harness.report("sites", out)
+
+    # A thread that allocates at the end: 4 KiB for each slot that was ever in use at the same time.
+    assert 0 < document["peak_error_bytes"] <= 16 * 4096

@@ -83,6 +83,31 @@ N2_a_thread_that_runs_its_destructors_has_no_slot(void **state)
 	assert_non_null(slot);
 }
 
+static void *
+release_only(void *results)
+{
+	struct thread_slot **slot = results;
+
+	for (unsigned i = 0; i < 10; i++)
+		slot[0] = thread_slot_to_release(); // what libc made for it, freed after its last destructor
+	for (unsigned i = 0; i < 200; i++)
+		slot[1] = thread_slot_to_release();
+	return NULL;
+}
+
+static void
+a_thread_that_only_releases_a_little_takes_no_slot(void **state)
+{
+	struct thread_slot *slots[2];
+	uint32_t before = thread_slot_count();
+
+	(void)state;
+	run(release_only, slots);
+	assert_null(slots[0]);
+	assert_non_null(slots[1]);
+	assert_int_equal(thread_slot_count(), before);
+}
+
 struct meeting {
 	pthread_barrier_t barrier;
 	struct thread_slot *slots[THREAD_SLOTS_MAX + 40];
@@ -158,6 +183,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(N1_threads_one_after_the_other_use_one_slot),
 		cmocka_unit_test(N2_a_thread_that_runs_its_destructors_has_no_slot),
+		cmocka_unit_test(a_thread_that_only_releases_a_little_takes_no_slot),
 		cmocka_unit_test(threads_at_the_same_time_have_different_slots_and_more_than_there_are_have_none),
 		cmocka_unit_test(a_forked_child_begins_with_empty_slots),
 	};
