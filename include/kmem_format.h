@@ -113,7 +113,7 @@ struct kmem_domain_row {
 	uint64_t inherited_bytes;         // live in the parent at fork, not in any figure of a site
 	uint64_t inherited_count;
 	_Atomic uint64_t peak_resident_bytes; // resident set at the last heartbeat before the peak, 0 = none
-	_Atomic uint64_t is_used;         // 0: nothing was ever booked here
+	_Atomic uint64_t is_used;         // 1: a request was refused here, whether or not a site holds anything
 	char name[32];                    // "heap", "cuda:0"; zero-terminated
 	uint64_t reserved[6];
 };
@@ -152,9 +152,9 @@ static_assert(sizeof(struct kmem_site) == 64, "one cache line per site");
  * Births of one site by generation, for sites that hold blocks from more than one. A process-wide clock of 8 bits, 1 to 255,
  * ticks with allocated volume (all domains but reserved and file), every 64 KiB until 512 KiB, then eight times per doubling.
  * A generation of a site is a tick in which it allocated: its own clock, so that a loop with large steps and one with
- * small ones are judged alike. live_count[g] counts live blocks of the site's generation g + 1 (the last: and later), modulo 2^32: a release
- * is counted in the record of the thread that makes it, so only sums over the records of a call site are what is alive. Blocks
- * born before the counters were claimed are the site's live count less the sum of the counters. Mutable.
+ * small ones are judged alike. live_count[g] counts live blocks of the site's generation g + 1 (the last: and later), modulo
+ * 2^32: a release is counted in the record of the thread that makes it, so only sums over the records of a call site are what is
+ * alive. Blocks born before the counters were claimed are the site's live count less the sum of the counters. Mutable.
  */
 #define KMEM_GENERATION_BUCKETS 62
 struct kmem_generations {

@@ -162,7 +162,6 @@ event_memo_keep(struct event_memo *memo, const struct native_memo *native, uint3
 		.older = *bucket,
 		.count = (uint16_t)count,
 		.needs_rbp = needs_rbp,
-		.units = (uint8_t)units,
 	};
 	memo->used += units;
 	*bucket = at;

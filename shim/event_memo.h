@@ -13,6 +13,7 @@
 #ifndef EVENT_MEMO_H
 #define EVENT_MEMO_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -50,9 +51,8 @@ struct event {
 	uint16_t older;    // unit of the next one in the bucket
 	uint16_t count;
 	bool needs_rbp;
-	uint8_t units;
 };
-_Static_assert(sizeof(struct event) == 64, "one cache line and the offsets");
+static_assert(sizeof(struct event) == 64, "one cache line and the offsets");
 
 union event_unit {
 	struct event event;

@@ -387,6 +387,7 @@ request_failed(const void *hook_frame, unsigned domain, uint64_t bytes, int erro
 	struct kmem_header *header = capture_file_header();
 	uint64_t number = atomic_fetch_add_explicit(&header->failed_count, 1, memory_order_relaxed) + 1;
 	struct kmem_failed *failed = &header->failed[number % KMEM_FAILED_MAX];
+
 	atomic_store_explicit(&capture_file_domain(domain)->is_used, 1, memory_order_relaxed);
 	atomic_store_explicit(&failed->sequence, 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release); // the 0 before the new contents
