@@ -177,10 +177,7 @@ put_row(FILE *stream, const struct table *table, const struct report_line *line)
 		int width = table->columns[i].width;
 		const char *cell = table->columns[i].text(line, text);
 
-		if (width < 0)
-			(void)fprintf(stream, " %*s", width + 1, cell);
-		else
-			(void)fprintf(stream, "%*s", width, cell);
+		(void)fprintf(stream, " %*s", width < 0 ? width + 1 : width - 1, cell); // wide ones do not run into each other
 	}
 	(void)fprintf(stream, "  %s\n", place_words(&line->where, place));
 }

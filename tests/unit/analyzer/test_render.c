@@ -279,6 +279,19 @@ no_rows_wanted_is_not_nothing_allocated(void **state)
 }
 
 static void
+wide_numbers_do_not_run_into_each_other(void **state)
+{
+	char *text;
+
+	(void)state;
+	hand_model_make(&hand);
+	hand_model_site(&hand, HEAP, 41, GIB)->live_count = 50000001;
+	text = lines_of(&rank_peak, 1);
+	assert_non_null(strstr(text, " 50,000,001 "));
+	free(text);
+}
+
+static void
 library_files_are_named_from_their_package_on(void **state)
 {
 	static const struct {
@@ -445,6 +458,7 @@ main(void)
 		cmocka_unit_test(imports_of_one_line_are_one_label),
 		cmocka_unit_test(what_the_interpreter_starts_with_is_one_row_at_the_end),
 		cmocka_unit_test(no_rows_wanted_is_not_nothing_allocated),
+		cmocka_unit_test(wide_numbers_do_not_run_into_each_other),
 		cmocka_unit_test(library_files_are_named_from_their_package_on),
 		cmocka_unit_test(top_cuts_and_a_huge_one_does_not),
 		cmocka_unit_test(a_check_names_the_line_in_text_and_junit),
