@@ -18,6 +18,7 @@
 #include "loaded_object.h"
 #include "native_stack.h"
 #include "raw_sys.h"
+#include "unwind_rules.h"
 
 #define SLOTS_MAX      2048u // a power of two
 #define PATH_BYTES_MAX 1024u // on the stack, which may be a small one
@@ -26,15 +27,19 @@
 enum slot_state { SLOT_WRITING = 0, SLOT_LOADED = 1, SLOT_UNLOADED = 2 };
 
 struct slot {
-	_Atomic uint64_t
-		key; // identity of the mapping, 0 = free; relaxed: the rest has a flag of its own
+	_Atomic uint64_t key;   // identity of the mapping, 0 = free; relaxed: the rest has a flag of its own
 	_Atomic uint32_t state; // enum slot_state; stored last, with release
 	uint32_t record_index;  // in RECORDS
 	uint64_t start_addr;
 	uint64_t end_addr;
 	const struct link_map *link_map;
+	_Atomic bool is_in_gone;
+	uint32_t next_gone;     // index + 1, 0 = the last
+	_Atomic uint64_t back;  // of is_back(): 2 * generation of the unwind rules + the answer; relaxed, one word
 };
 static struct slot slots[SLOTS_MAX];
+
+static _Atomic uint32_t gone; // index + 1 of the slot closed last; a list that only grows
 
 static uint64_t
 key_of(const struct loaded_object *object)
@@ -186,6 +191,19 @@ record_module(const struct loaded_object *object, struct slot *slot)
 /* ---- what is gone ---- */
 
 static void
+push_gone(struct slot *slot)
+{
+	uint32_t first = atomic_load_explicit(&gone, memory_order_relaxed);
+
+	if (atomic_exchange_explicit(&slot->is_in_gone, true, memory_order_relaxed))
+		return;
+	do
+		slot->next_gone = first;
+	while (!atomic_compare_exchange_weak_explicit(&gone, &first, (uint32_t)(slot - slots) + 1, memory_order_release,
+	                                              memory_order_relaxed)); // release: pairs with module_map_is_over()
+}
+
+static void
 close_slot(struct slot *slot)
 {
 	struct kmem_module *module = capture_file_at(KMEM_SECTION_RECORDS, slot->record_index);
@@ -203,6 +221,7 @@ close_slot(struct slot *slot)
 	                                              memory_order_release, memory_order_relaxed);
 	/* release: the generation before the state. Pairs with loaded_generation_of(). */
 	atomic_store_explicit(&slot->state, SLOT_UNLOADED, memory_order_release);
+	push_gone(slot);
 }
 
 /* Slots that overlap the object are of objects that were unloaded unseen (not through dlclose). */
@@ -256,10 +275,78 @@ module_map_note_pc(uint64_t pc)
 	capture_file_lost(KMEM_LOST_MODULES, 1);
 }
 
+/* Is the object the one that the record describes, at the same place? */
+static bool
+is_recorded(const struct loaded_object *object, const struct kmem_module *module)
+{
+	uint8_t id[32];
+	char path[PATH_BYTES_MAX];
+	struct stat file;
+	uint32_t id_bytes = build_id_of(object, id);
+
+	if (object->start_addr != module->start_addr || object->end_addr != module->end_addr ||
+	    object->link_map->l_addr != module->load_bias || id_bytes != module->build_id_bytes)
+		return false;
+	if (id_bytes != 0)
+		return memcmp(id, module->build_id, id_bytes) == 0;
+	return path_of(object, path) == module->path_bytes && memcmp(path, module + 1, module->path_bytes) == 0 &&
+	       stat(path, &file) == 0 && (uint64_t)file.st_size == module->file_size_bytes &&
+	       (uint64_t)file.st_mtim.tv_sec * 1000000000u + (uint64_t)file.st_mtim.tv_nsec == module->file_mtime_ns;
+}
+
+/* Was the same library loaded again where it had been? Looked up once after each unloading. */
+static bool
+is_back(struct slot *slot)
+{
+	uint64_t asked = atomic_load_explicit(&unwind_rules.generation, memory_order_relaxed) << 1;
+	uint64_t known = atomic_load_explicit(&slot->back, memory_order_relaxed);
+	struct loaded_object object;
+	int host_errno = errno;
+
+	if ((known & ~UINT64_C(1)) == asked && known != 0)
+		return known & 1;
+	known = asked | (loaded_object_find(slot->start_addr, &object) &&
+	                 is_recorded(&object, capture_file_at(KMEM_SECTION_RECORDS, slot->record_index)));
+	atomic_store_explicit(&slot->back, known, memory_order_relaxed);
+	errno = host_errno;
+	return known & 1;
+}
+
+static bool
+is_over(uint64_t pc, uint32_t first, uint32_t generation)
+{
+	for (uint32_t at = first; at != 0; at = slots[at - 1].next_gone) {
+		struct slot *slot = &slots[at - 1];
+
+		if (pc < slot->start_addr || pc >= slot->end_addr)
+			continue;
+		const struct kmem_module *module = capture_file_at(KMEM_SECTION_RECORDS, slot->record_index);
+
+		/* relaxed: was stored before the slot came into the list */
+		if (module->loaded_generation <= generation &&
+		    generation < atomic_load_explicit(&module->unloaded_generation, memory_order_relaxed) && !is_back(slot))
+			return true;
+	}
+	return false;
+}
+
+bool
+module_map_is_over(uint32_t generation, const uint64_t *frames, uint32_t count)
+{
+	uint32_t first = atomic_load_explicit(&gone, memory_order_acquire); // pairs with push_gone()
+
+	for (uint32_t i = 0; first != 0 && i < count; i++) {
+		if ((frames[i] & KMEM_FRAME_PYTHON) == 0 && is_over(frames[i] & KMEM_FRAME_PC_MASK, first, generation))
+			return true;
+	}
+	return false;
+}
+
 void
 module_map_forked(void)
 {
 	memset(slots, 0, sizeof slots); // the child has one thread
+	atomic_store_explicit(&gone, 0, memory_order_relaxed);
 }
 
 void

@@ -1,9 +1,9 @@
 /*
  * module_map.h - which ELF objects do the stacks of this capture lead into?
  *
- * Called by   stack_store.c (module_map_note_pc for every native frame of a new site), hooks_dlclose.c,
- *             lifecycle.c (fork).
- * Safe from   module_map_note_pc: any hook; no lock, no allocation; a few system calls the first time a
+ * Called by   site_table.c (module_map_note_pc for every native frame of a new stack, module_map_is_over for known ones),
+ *             hooks_dlclose.c, lifecycle.c (fork).
+ * Safe from   module_map_note_pc, module_map_is_over: any hook; no lock, no allocation; a few system calls the first time a
  *             module is seen.
  * When full   KMEM_LOST_MODULES; the report shows such frames as plain addresses.
  *
@@ -14,6 +14,7 @@
 #ifndef MODULE_MAP_H
 #define MODULE_MAP_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -22,6 +23,9 @@
  * before and raise it.
  */
 void module_map_note_pc(uint64_t pc);
+
+/* Does one of these words of a stack that was stored at `generation` lead into code that another library has replaced since? */
+bool module_map_is_over(uint32_t generation, const uint64_t *frames, uint32_t count);
 
 /* In a forked child, after its own capture was opened: that one has no modules yet. */
 void module_map_forked(void);

@@ -110,6 +110,20 @@ is_stored_stack(uint32_t stack_index, const uint64_t *frames, uint32_t count)
 	}
 }
 
+static uint32_t
+module_generation(void)
+{
+	return atomic_load_explicit(&capture_file_header()->module_generation, memory_order_relaxed);
+}
+
+/* The same words are another stack when they lead into another library now. */
+static bool
+is_over(const struct kmem_stack *stored, const struct call_stack *stack)
+{
+	return stored->module_generation != module_generation() &&
+	       module_map_is_over(stored->module_generation, stack->frames, stack->frame_count);
+}
+
 static bool
 is_same(uint32_t site_index, const struct call_stack *stack, unsigned domain)
 {
@@ -119,13 +133,7 @@ is_same(uint32_t site_index, const struct call_stack *stack, unsigned domain)
 
 	return site->domain == domain && stored->record.flags == stack->flags &&
 	       stored->frame_count == stack->frame_count && stored->omitted == stack->omitted &&
-	       is_stored_stack(stack_index, stack->frames, stack->frame_count);
-}
-
-static uint32_t
-module_generation(void)
-{
-	return atomic_load_explicit(&capture_file_header()->module_generation, memory_order_relaxed);
+	       is_stored_stack(stack_index, stack->frames, stack->frame_count) && !is_over(stored, stack);
 }
 
 /* How many outer words the stack shares with the one that this thread stored last. */

@@ -1,0 +1,48 @@
+/*
+ * plugins.c - loads libraries one after the other, each where the last one was: plugins TURNS LIBRARY...
+ *
+ * Each has a function allocate(bytes). In each turn every library is loaded, called once, and unloaded; what it allocated stays.
+ * Prints `same` when all were at the same address, else `moved`.
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef void *allocate_function(size_t bytes);
+
+static void *
+call(const char *library, void **block)
+{
+	void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+	allocate_function *allocate = handle != NULL ? (allocate_function *)dlsym(handle, "allocate") : NULL;
+
+	if (allocate == NULL) {
+		fprintf(stderr, "%s\n", dlerror());
+		exit(2);
+	}
+	*block = allocate(1000);
+	dlclose(handle);
+	return (void *)allocate;
+}
+
+int
+main(int argc, char **argv)
+{
+	void *volatile kept = NULL;
+	void *first = NULL;
+	int moved = 0;
+
+	for (long turn = 0; turn < strtol(argv[1], NULL, 10); turn++) {
+		for (int i = 2; i < argc; i++) {
+			void *block;
+			void *at = call(argv[i], &block);
+
+			moved |= first != NULL && at != first;
+			first = at;
+			*(void **)block = kept;
+			kept = block;
+		}
+	}
+	puts(moved ? "moved" : "same");
+	return 0;
+}
