@@ -2,6 +2,7 @@
  * stacks.c - allocates on every kind of stack that a thread can run on; the first argument says which.
  *
  * lock   a thread whose first allocation is made by libc under the thread's own lock
+ * small  the default stack, which the limit makes a small one
  * kinds  default, small, the program's own and coroutine stacks, shallow and deep
  * files  prints which descriptors are open
  */
@@ -91,6 +92,13 @@ run_thread(void *(*work)(void *), void *stack, size_t bytes)
 	pthread_join(thread, NULL);
 }
 
+static void *
+small(void *unused)
+{
+	dive(30);
+	return unused;
+}
+
 static void
 kinds(void)
 {
@@ -138,7 +146,10 @@ main(int argc, char **argv)
 		run_thread(ask_for_own_stack, NULL, 0);
 	else if (strcmp(what, "kinds") == 0)
 		kinds();
-	else if (strcmp(what, "files") == 0)
+	else if (strcmp(what, "small") == 0) {
+		dive(30);
+		run_thread(small, NULL, 0);
+	} else if (strcmp(what, "files") == 0)
 		files();
 	else
 		return 2;
