@@ -39,3 +39,9 @@ def programs(tmp_path_factory):
         return built[key]
 
     return build
+
+
+@pytest.fixture
+def as_users_run_it(monkeypatch):
+    """Without verifying: see harness.shim_env()."""
+    monkeypatch.setenv("VERIFY", "0")

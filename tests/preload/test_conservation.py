@@ -10,6 +10,8 @@ import pytest
 
 import harness
 
+pytestmark = pytest.mark.usefixtures("as_users_run_it")
+
 LIBRARY_FOLDERS = (Path("/usr/lib/x86_64-linux-gnu"), Path("/usr/lib64"), Path("/usr/lib"))
 FIGURES = ("live_bytes", "live_count", "allocated_bytes", "allocated_count")
 

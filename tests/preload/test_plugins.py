@@ -1,5 +1,9 @@
 """Libraries that come and go: an address that was one library's and is another one's now."""
+import pytest
+
 import harness
+
+pytestmark = pytest.mark.usefixtures("as_users_run_it")
 
 
 def plugin(folder, name):

@@ -3,6 +3,8 @@ import pytest
 
 import harness
 
+pytestmark = pytest.mark.usefixtures("as_users_run_it")
+
 KILLS = 10
 
 
