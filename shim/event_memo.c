@@ -39,14 +39,14 @@ digest_of(uint64_t sp, const uint16_t *offsets, uint32_t count)
 }
 
 static inline bool
-is_same(const union event_unit *unit, const struct event_key *key)
+is_same(const union event_unit *unit, uint64_t pc, uint64_t sp, uint64_t rbp, uint64_t python)
 {
 	const struct event *event = &unit->event;
 
-	if (event->key.pc != key->pc || event->key.sp != key->sp || event->key.python != key->python ||
-	    (event->needs_rbp && event->key.rbp != key->rbp))
+	if (event->key.pc != pc || event->key.sp != sp || event->key.python != python ||
+	    (event->needs_rbp && event->key.rbp != rbp))
 		return false;
-	struct digest digest = digest_of(key->sp, unit[1].offsets, event->count);
+	struct digest digest = digest_of(sp, unit[1].offsets, event->count);
 
 	return digest.half[0] == event->digest[0] && digest.half[1] == event->digest[1];
 }
@@ -59,51 +59,45 @@ bucket_of(struct event_memo *memo, const struct event_key *key)
 	return &memo->bucket[hash >> 40 & (EVENT_MEMO_BUCKETS - 1)];
 }
 
+/* Both only grow: their sum is the same when both are. */
+static inline uint64_t
+age_now(void)
+{
+	return atomic_load_explicit(&unwind_rules.generation, memory_order_relaxed) + python_code_deaths();
+}
+
+static inline bool
+is_current(const struct event_memo *memo)
+{
+	return memo->age == age_now();
+}
+
 static bool
 is_valid(struct event_memo *memo)
 {
-	uint64_t generation = atomic_load_explicit(&unwind_rules.generation, memory_order_relaxed);
-	uint64_t code_deaths = python_code_deaths();
+	uint64_t age = age_now();
 
-	if (__builtin_expect(memo->generation == generation && memo->code_deaths == code_deaths, 1))
+	if (memo->age == age)
 		return true;
 	event_memo_clear(memo); // E4
-	memo->generation = generation;
-	memo->code_deaths = code_deaths;
+	memo->age = age;
 	return false;
 }
 
-uint32_t
-event_memo_find(struct event_memo *memo, const void *hook_frame)
+/* Not the one that followed the last time: perhaps one of those with the same key. The key is kept for event_memo_keep(). */
+static __attribute__((noinline)) uint32_t
+find_in_bucket(struct event_memo *memo, const uint64_t *frame, uint64_t python)
 {
-	const uint64_t *frame = hook_frame;
-	struct event_key *key = &memo->key;
+	const struct event_key *key = &memo->key;
 	union event_unit *last = &memo->units[memo->last];
 
-	*key = (struct event_key){ .pc = frame[1], .sp = (uint64_t)(frame + 2), .rbp = frame[0] };
-	if (!python_frames_digest(&key->python)) {
-		key->pc = 0; // not to be kept
-		memo->last = 0;
-		return 0;
-	}
+	memo->key = (struct event_key){ .pc = frame[1], .sp = (uint64_t)(frame + 2), .rbp = frame[0], .python = python };
 	if (!is_valid(memo))
 		return 0;
+	uint16_t at = *bucket_of(memo, key);
 
-	uint16_t at = last->event.next;
-	if (at != 0) {
-		__builtin_prefetch(capture_file_at(KMEM_SECTION_SITES, memo->units[at].event.site - 1), 1);
-		if (is_same(&memo->units[at], key)) {
-			const union event_unit *next = &memo->units[memo->units[at].event.next];
-
-			__builtin_prefetch(next);
-			__builtin_prefetch(next + 1);
-			memo->last = at;
-			return memo->units[at].event.site;
-		}
-	}
-	at = *bucket_of(memo, key);
 	for (unsigned tries = 0; at != 0 && tries < TRIES; tries++) {
-		if (is_same(&memo->units[at], key)) {
+		if (is_same(&memo->units[at], key->pc, key->sp, key->rbp, key->python)) {
 			last->event.next = at;
 			memo->last = at;
 			return memo->units[at].event.site;
@@ -111,6 +105,36 @@ event_memo_find(struct event_memo *memo, const void *hook_frame)
 		at = memo->units[at].event.older;
 	}
 	return 0;
+}
+
+static __attribute__((noinline, cold)) uint32_t
+find_none(struct event_memo *memo)
+{
+	memo->key.pc = 0; // not to be kept
+	memo->last = 0;
+	return 0;
+}
+
+uint32_t
+event_memo_find(struct event_memo *memo, const void *hook_frame)
+{
+	const uint64_t *frame = hook_frame;
+	uint16_t at = memo->units[memo->last].event.next;
+	const union event_unit *unit = &memo->units[at];
+	uint64_t python;
+
+	__builtin_prefetch(capture_file_at(KMEM_SECTION_SITES, unit->event.site - 1), 1);
+	if (!python_frames_digest(&python))
+		return find_none(memo);
+	if (__builtin_expect(!is_current(memo) || at == 0 || !is_same(unit, frame[1], (uint64_t)(frame + 2), frame[0], python), 0))
+		return find_in_bucket(memo, frame, python);
+
+	const union event_unit *next = &memo->units[unit->event.next];
+
+	__builtin_prefetch(next);
+	__builtin_prefetch(next + 1);
+	memo->last = at;
+	return unit->event.site;
 }
 
 /* Is it worth remembering? Only what comes a second time. Two places each: events that share one must not hide each other. */

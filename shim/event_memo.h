@@ -61,8 +61,7 @@ union event_unit {
 
 /* Zeroed is empty. */
 struct event_memo {
-	uint64_t generation;   // of the unwind rules
-	uint64_t code_deaths;  // of python_code.h
+	uint64_t age;          // generation of the unwind rules and deaths of code objects, added
 	struct event_key key;  // of the event that is being looked at
 	uint32_t used;         // units
 	uint16_t last;         // unit of the event before this one; 0 = it is not remembered

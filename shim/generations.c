@@ -30,12 +30,6 @@ generations_clock_at(uint64_t volume_bytes)
 }
 
 uint8_t
-generations_clock(void)
-{
-	return (uint8_t)atomic_load_explicit(&capture_file_header()->generation_clock, memory_order_relaxed);
-}
-
-uint8_t
 generations_tick(uint64_t bytes)
 {
 	struct kmem_header *header = capture_file_header();

@@ -13,11 +13,17 @@
 
 #include <stdint.h>
 
+#include "capture_file.h"
 #include "kmem_format.h"
 
 /* The clock after `bytes` more were allocated. Volume is batched per thread, 64 KiB at a time. */
 uint8_t generations_tick(uint64_t bytes);
-uint8_t generations_clock(void);
+static inline uint8_t
+generations_clock(void)
+{
+	return (uint8_t)atomic_load_explicit(&capture_file_header()->generation_clock, memory_order_relaxed);
+}
+
 uint8_t generations_clock_at(uint64_t volume_bytes); // the clock's definition
 
 /*
@@ -28,5 +34,53 @@ uint8_t generations_clock_at(uint64_t volume_bytes); // the clock's definition
  */
 uint8_t generations_born(struct kmem_site *site, uint32_t site_index, uint8_t clock);
 void generations_died(struct kmem_site *site, uint32_t site_index, uint8_t generation);
+
+/*
+ * The same for a record that only the calling thread changes, without a call for nearly all of them: a site without survivors,
+ * or one whose latest generation goes on.
+ */
+static inline uint8_t
+generations_born_own(struct kmem_site *site, uint32_t site_index)
+{
+	/* acquire: pairs with claim_block(), for another thread may have claimed it when the record was that one's. */
+	uint32_t index = atomic_load_explicit(&site->generations, memory_order_acquire);
+
+	if (index == 0) {
+		if (__builtin_expect(atomic_load_explicit(&site->freed_count, memory_order_relaxed) >=
+		                     atomic_load_explicit(&site->allocated_count, memory_order_relaxed), 1))
+			return 0;
+	} else {
+		struct kmem_generations *block = capture_file_at(KMEM_SECTION_GENERATIONS, index - 1);
+		uint32_t births = atomic_load_explicit(&block->births, memory_order_relaxed);
+		uint32_t generation = births & 0xffff;
+
+		if (__builtin_expect(generations_clock() <= births >> 16 && generation != 0, 1)) {
+			_Atomic uint32_t *live_count = &block->live_count[generation - 1];
+
+			atomic_store_explicit(live_count, atomic_load_explicit(live_count, memory_order_relaxed) + 1,
+			                      memory_order_relaxed);
+			return (uint8_t)generation;
+		}
+	}
+	return generations_born(site, site_index, generations_clock());
+}
+
+static inline void
+generations_died_own(struct kmem_site *site, uint32_t site_index, uint8_t generation)
+{
+	uint32_t index;
+
+	if (generation == 0)
+		return;
+	index = atomic_load_explicit(&site->generations, memory_order_acquire); // as above
+	if (__builtin_expect(index == 0, 0)) {
+		generations_died(site, site_index, generation);
+		return;
+	}
+	struct kmem_generations *block = capture_file_at(KMEM_SECTION_GENERATIONS, index - 1);
+	_Atomic uint32_t *live_count = &block->live_count[generation - 1];
+
+	atomic_store_explicit(live_count, atomic_load_explicit(live_count, memory_order_relaxed) - 1, memory_order_relaxed);
+}
 
 #endif

@@ -87,17 +87,28 @@ heartbeat_take(uint64_t live_bytes)
 	errno = host_errno;
 }
 
-bool
-heartbeat_is_due(void)
+/* One thread is told so. */
+static bool
+is_time(void)
 {
-	uint64_t due_ns;
+	uint64_t due_ns = atomic_load_explicit(&next_ns, memory_order_relaxed);
 
-	if (++events % EVENTS_PER_LOOK != 0)
-		return false;
-	due_ns = atomic_load_explicit(&next_ns, memory_order_relaxed);
 	return heartbeat_now_ns() >= due_ns &&
 	       atomic_compare_exchange_strong_explicit(&next_ns, &due_ns, UINT64_MAX, memory_order_relaxed,
 	                                               memory_order_relaxed);
+}
+
+bool
+heartbeat_is_due(void)
+{
+	return ++events % EVENTS_PER_LOOK == 0 && is_time();
+}
+
+void
+heartbeat_look(uint64_t live_bytes)
+{
+	if (is_time())
+		heartbeat_take(live_bytes);
 }
 
 void

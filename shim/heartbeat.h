@@ -19,6 +19,9 @@ void heartbeat_after(uint64_t live_bytes);
 /* After one that did not: is a beat due by the clock? Looks at it now and then. Then heartbeat_take() is to follow. */
 bool heartbeat_is_due(void);
 
+/* The same at once, for who counts events: once in a thousand or so. Takes the beat. */
+void heartbeat_look(uint64_t live_bytes);
+
 /* One beat now: at the start and at the end. */
 void heartbeat_take(uint64_t live_bytes);
 

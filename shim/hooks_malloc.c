@@ -19,42 +19,62 @@
 #include "tracker.h"
 
 #define HERE __builtin_frame_address(0)
+#define RARE __attribute__((noinline, cold))
 
-/* Is this call to be tracked? Then the guard is held. */
-static inline bool
-enter(void)
+/* What is to become of a call: tracked (then the guard is held), passed on, or served without the real functions. */
+enum entry { ENTRY_TRACKED, ENTRY_PLAIN, ENTRY_BOOT };
+
+static RARE enum entry
+enter_rest(void)
 {
-	if (!tracker_is_on())
-		return false;
-	if (reentry_guard_enter())
-		return true;
-	if (reentry_guard_depth == REENTRY_GUARD_HOOK)
+	int host_errno = errno;
+	enum entry entry = ENTRY_PLAIN;
+
+	if (!real_libc_find())
+		entry = ENTRY_BOOT;
+	else if (tracker_is_on() && reentry_guard_enter())
+		entry = ENTRY_TRACKED;
+	else if (tracker_is_on() && reentry_guard_depth == REENTRY_GUARD_HOOK)
 		capture_file_lost(KMEM_LOST_REENTRANT, 1);
-	return false;
+	errno = host_errno;
+	return entry;
 }
 
-/* After the real call: books the result, leaves the guard, and keeps what the real call said in errno. */
-static void *
-leave_allocated(const void *hook_frame, void *addr, size_t bytes)
+/* Recording starts with the real functions found: where it is on they are there. */
+static inline enum entry
+enter(void)
+{
+	return __builtin_expect(tracker_is_awake() && reentry_guard_enter(), 1) ? ENTRY_TRACKED : enter_rest();
+}
+
+static RARE void
+note_failed(const void *hook_frame, size_t bytes, int error)
 {
 	int host_errno = errno;
 
-	if (addr != NULL)
+	tracker_failed(hook_frame, KMEM_DOMAIN_HEAP, bytes, error);
+	errno = host_errno;
+}
+
+/* After the real call: books the result and leaves the guard. What the real call said in errno stays. */
+static inline void *
+leave_allocated(const void *hook_frame, void *addr, size_t bytes)
+{
+	if (__builtin_expect(addr != NULL, 1))
 		tracker_allocated(hook_frame, addr, bytes);
 	else if (bytes != 0)
-		tracker_failed(hook_frame, KMEM_DOMAIN_HEAP, bytes, host_errno);
+		note_failed(hook_frame, bytes, errno);
 	reentry_guard_leave();
-	errno = host_errno;
 	return addr;
 }
 
 EXPORT void *
 malloc(size_t bytes)
 {
-	if (!real_libc_find())
-		return boot_arena_allocate(0, bytes);
-	if (!enter())
-		return real_libc.malloc(bytes);
+	enum entry entry = enter();
+
+	if (__builtin_expect(entry != ENTRY_TRACKED, 0))
+		return entry == ENTRY_BOOT ? boot_arena_allocate(0, bytes) : real_libc.malloc(bytes);
 	tracker_attempt(KMEM_DOMAIN_HEAP, bytes);
 	return leave_allocated(HERE, real_libc.malloc(bytes), bytes);
 }
@@ -62,14 +82,13 @@ malloc(size_t bytes)
 EXPORT void *
 calloc(size_t count, size_t bytes)
 {
+	enum entry entry = enter();
 	size_t total;
 
 	if (__builtin_mul_overflow(count, bytes, &total))
 		total = SIZE_MAX; // the real one refuses it
-	if (!real_libc_find())
-		return boot_arena_allocate(0, total);
-	if (!enter())
-		return real_libc.calloc(count, bytes);
+	if (__builtin_expect(entry != ENTRY_TRACKED, 0))
+		return entry == ENTRY_BOOT ? boot_arena_allocate(0, total) : real_libc.calloc(count, bytes);
 	tracker_attempt(KMEM_DOMAIN_HEAP, total);
 	return leave_allocated(HERE, real_libc.calloc(count, bytes), total);
 }
@@ -114,10 +133,10 @@ realloc(void *old, size_t bytes)
 {
 	if (boot_arena_serves(old))
 		return realloc_from_boot(old, bytes);
-	if (!real_libc_find())
-		return boot_arena_allocate(0, bytes);
-	if (!enter())
-		return real_libc.realloc(old, bytes);
+	enum entry entry = enter();
+
+	if (__builtin_expect(entry != ENTRY_TRACKED, 0))
+		return entry == ENTRY_BOOT ? boot_arena_allocate(0, bytes) : real_libc.realloc(old, bytes);
 	return realloc_at(HERE, old, bytes);
 }
 
@@ -132,31 +151,30 @@ reallocarray(void *old, size_t count, size_t bytes)
 	}
 	if (boot_arena_serves(old))
 		return realloc_from_boot(old, total);
-	if (!real_libc_find())
-		return boot_arena_allocate(0, total);
-	if (!enter())
-		return real_libc.realloc(old, total);
+	enum entry entry = enter();
+
+	if (__builtin_expect(entry != ENTRY_TRACKED, 0))
+		return entry == ENTRY_BOOT ? boot_arena_allocate(0, total) : real_libc.realloc(old, total);
 	return realloc_at(HERE, old, total);
 }
 
 /* A release, before the real call: nothing to pass on, pass on, or pass on and leave the guard afterwards (R2). */
 enum release { RELEASE_NOTHING, RELEASE_PLAIN, RELEASE_GUARDED };
 
-static enum release
+static inline enum release
 release_begin(void *addr)
 {
-	int host_errno = errno;
-
-	if (addr == NULL || boot_arena_serves(addr) || !real_libc_find())
+	if (addr == NULL || boot_arena_serves(addr))
 		return RELEASE_NOTHING;
-	if (!enter())
-		return RELEASE_PLAIN;
+	enum entry entry = enter();
+
+	if (__builtin_expect(entry != ENTRY_TRACKED, 0))
+		return entry == ENTRY_BOOT ? RELEASE_NOTHING : RELEASE_PLAIN;
 	tracker_freed(addr);
-	errno = host_errno;
 	return RELEASE_GUARDED;
 }
 
-static void
+static inline void
 release_end(enum release release)
 {
 	if (release == RELEASE_GUARDED)
@@ -212,32 +230,32 @@ free_aligned_sized(void *addr, size_t alignment, size_t bytes)
 EXPORT int
 posix_memalign(void **addr, size_t alignment, size_t bytes)
 {
-	if (!real_libc_find()) {
+	enum entry entry = enter();
+
+	if (entry == ENTRY_BOOT) {
 		*addr = boot_arena_allocate(alignment, bytes);
 		return *addr != NULL ? 0 : ENOMEM;
 	}
-	if (!enter())
+	if (entry == ENTRY_PLAIN)
 		return real_libc.posix_memalign(addr, alignment, bytes);
 	tracker_attempt(KMEM_DOMAIN_HEAP, bytes);
 	int result = real_libc.posix_memalign(addr, alignment, bytes);
-	int host_errno = errno;
 
-	if (result == 0)
+	if (__builtin_expect(result == 0, 1))
 		tracker_allocated(HERE, *addr, bytes);
 	else if (result == ENOMEM)
-		tracker_failed(HERE, KMEM_DOMAIN_HEAP, bytes, result);
+		note_failed(HERE, bytes, result);
 	reentry_guard_leave();
-	errno = host_errno;
 	return result;
 }
 
 EXPORT void *
 aligned_alloc(size_t alignment, size_t bytes)
 {
-	if (!real_libc_find())
-		return boot_arena_allocate(alignment, bytes);
-	if (!enter())
-		return real_libc.aligned_alloc(alignment, bytes);
+	enum entry entry = enter();
+
+	if (__builtin_expect(entry != ENTRY_TRACKED, 0))
+		return entry == ENTRY_BOOT ? boot_arena_allocate(alignment, bytes) : real_libc.aligned_alloc(alignment, bytes);
 	tracker_attempt(KMEM_DOMAIN_HEAP, bytes);
 	return leave_allocated(HERE, real_libc.aligned_alloc(alignment, bytes), bytes);
 }
@@ -245,10 +263,10 @@ aligned_alloc(size_t alignment, size_t bytes)
 EXPORT void *
 memalign(size_t alignment, size_t bytes)
 {
-	if (!real_libc_find())
-		return boot_arena_allocate(alignment, bytes);
-	if (!enter())
-		return real_libc.memalign(alignment, bytes);
+	enum entry entry = enter();
+
+	if (__builtin_expect(entry != ENTRY_TRACKED, 0))
+		return entry == ENTRY_BOOT ? boot_arena_allocate(alignment, bytes) : real_libc.memalign(alignment, bytes);
 	tracker_attempt(KMEM_DOMAIN_HEAP, bytes);
 	return leave_allocated(HERE, real_libc.memalign(alignment, bytes), bytes);
 }
@@ -256,10 +274,10 @@ memalign(size_t alignment, size_t bytes)
 EXPORT void *
 valloc(size_t bytes)
 {
-	if (!real_libc_find())
-		return boot_arena_allocate(4096, bytes);
-	if (!enter())
-		return real_libc.valloc(bytes);
+	enum entry entry = enter();
+
+	if (__builtin_expect(entry != ENTRY_TRACKED, 0))
+		return entry == ENTRY_BOOT ? boot_arena_allocate(4096, bytes) : real_libc.valloc(bytes);
 	tracker_attempt(KMEM_DOMAIN_HEAP, bytes);
 	return leave_allocated(HERE, real_libc.valloc(bytes), bytes);
 }
@@ -267,10 +285,10 @@ valloc(size_t bytes)
 EXPORT void *
 pvalloc(size_t bytes)
 {
-	if (!real_libc_find())
-		return boot_arena_allocate(4096, bytes);
-	if (!enter())
-		return real_libc.pvalloc(bytes);
+	enum entry entry = enter();
+
+	if (__builtin_expect(entry != ENTRY_TRACKED, 0))
+		return entry == ENTRY_BOOT ? boot_arena_allocate(4096, bytes) : real_libc.pvalloc(bytes);
 	tracker_attempt(KMEM_DOMAIN_HEAP, bytes);
 	return leave_allocated(HERE, real_libc.pvalloc(bytes), bytes);
 }

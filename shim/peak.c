@@ -30,6 +30,8 @@
 
 bool peak_is_exact;
 
+static _Atomic int64_t most_limit = PEAK_BATCH_LEAST; // of any batch so far; relaxed: it only grows
+
 /*
  * cmpxchg16b, emitted in place: libatomic would be one more dependency in the program, and may lock. The builtin is a full
  * barrier; relaxed would do: the word guards no other memory.
@@ -46,6 +48,19 @@ replace(struct kmem_peak_word *at, struct kmem_peak_word *seen, struct kmem_peak
 	found = __sync_val_compare_and_swap((unsigned __int128 *)(void *)at, before, after);
 	memcpy(seen, &found, sizeof(found));
 	return found == before;
+}
+
+/* The limit stays until the thread's next sum is added, whatever the total does meanwhile; the largest one bounds what is off. */
+static void
+set_limit(struct peak_batch *batch, int64_t total)
+{
+	int64_t limit = peak_is_exact ? 0 : peak_batch_limit(total);
+	int64_t most = atomic_load_explicit(&most_limit, memory_order_relaxed);
+
+	batch->limit_bytes = limit;
+	while (most < limit && !atomic_compare_exchange_weak_explicit(&most_limit, &most, limit, memory_order_relaxed,
+	                                                              memory_order_relaxed))
+		;
 }
 
 /*
@@ -71,8 +86,11 @@ add(struct kmem_peak_word *domain, struct peak_batch *batch, int64_t delta)
 		}
 		wanted = kmem_peak_pack((uint64_t)(now + delta), (uint64_t)mark, epoch);
 	} while (!replace(domain, &seen, wanted));
-	if (batch != NULL)
-		*batch = (struct peak_batch){ .epoch = epoch };
+	if (batch != NULL) {
+		batch->pending_bytes = 0;
+		batch->epoch = epoch;
+		set_limit(batch, kmem_peak_now_signed(wanted));
+	}
 	return epoch;
 }
 
@@ -96,7 +114,7 @@ peak_gain(struct kmem_peak_word *domain, struct peak_batch *batch, uint64_t byte
 	int64_t pending = batch->pending_bytes + (int64_t)bytes;
 	uint32_t epoch = kmem_peak_epoch(seen);
 
-	if (pending >= peak_batch_limit(kmem_peak_now_signed(seen)) || may_be_torn(batch, epoch))
+	if (pending >= batch->limit_bytes || may_be_torn(batch, epoch))
 		return add(domain, batch, (int64_t)bytes);
 	batch->pending_bytes = pending;
 	batch->epoch = epoch;
@@ -114,7 +132,7 @@ peak_release(struct kmem_peak_word *domain, struct peak_batch *batch, uint64_t b
 	int64_t pending = batch->pending_bytes - (int64_t)bytes;
 	uint32_t epoch = kmem_peak_epoch(seen);
 
-	if (now + batch->pending_bytes > (int64_t)kmem_peak_mark(seen) || pending <= -peak_batch_limit(now) ||
+	if (now + batch->pending_bytes > (int64_t)kmem_peak_mark(seen) || pending <= -batch->limit_bytes ||
 	    may_be_torn(batch, epoch))
 		return add(domain, batch, -(int64_t)bytes);
 	batch->pending_bytes = pending;
@@ -123,10 +141,10 @@ peak_release(struct kmem_peak_word *domain, struct peak_batch *batch, uint64_t b
 }
 
 void
-peak_note_error(uint32_t threads, int64_t total)
+peak_note_error(uint32_t threads)
 {
 	_Atomic uint32_t *error = &capture_file_header()->peak_error_bytes;
-	uint32_t bytes = threads * (uint32_t)peak_batch_limit(total);
+	uint32_t bytes = threads * (uint32_t)atomic_load_explicit(&most_limit, memory_order_relaxed);
 	uint32_t seen = atomic_load_explicit(error, memory_order_relaxed);
 
 	/* relaxed: a bound that only grows */

@@ -20,10 +20,13 @@
  */
 struct peak_batch {
 	int64_t pending_bytes;
-	uint32_t epoch; // of the thread's last event
+	int64_t limit_bytes; // pending reaches neither this nor its negative; 0 = every event is added at once
+	uint32_t epoch;      // of the thread's last event that was not booked by peak_gain_again() or peak_release_again()
 };
 
 extern bool peak_is_exact; // KMEMSHIM_EXACT=1: every event is added at once. Set before the first event.
+
+#define PEAK_BATCH_LEAST 4096
 
 /* Bytes that a thread may hold back at that total: a 4096th of it, 4 KiB to 64 KiB. */
 static inline int64_t
@@ -31,7 +34,7 @@ peak_batch_limit(int64_t total)
 {
 	int64_t limit = total >> 12;
 
-	return limit < 4096 ? 4096 : limit > 65536 ? 65536 : limit;
+	return limit < PEAK_BATCH_LEAST ? PEAK_BATCH_LEAST : limit > 65536 ? 65536 : limit;
 }
 
 /*
@@ -41,8 +44,8 @@ peak_batch_limit(int64_t total)
 uint32_t peak_gain(struct kmem_peak_word *domain, struct peak_batch *batch, uint64_t bytes);
 uint32_t peak_release(struct kmem_peak_word *domain, struct peak_batch *batch, uint64_t bytes);
 
-/* Notes in the capture how far peaks may be off with so many threads at that total. */
-void peak_note_error(uint32_t threads, int64_t total);
+/* Notes in the capture how far peaks may be off with so many threads. */
+void peak_note_error(uint32_t threads);
 
 /* Change what a site's record holds, by an event of that epoch. Any number of threads may do so at once. */
 void peak_apply(struct kmem_peak_word *site, int64_t delta, uint32_t epoch);
@@ -92,6 +95,65 @@ peak_apply_own(struct kmem_peak_word *site, int64_t delta, uint32_t epoch)
 		__atomic_store_n(&site->mark, wanted.mark, __ATOMIC_RELAXED);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	__atomic_store_n(&site->now, wanted.now, __ATOMIC_RELAXED);
+}
+
+/*
+ * What nearly every event is: one that a thread holds back, in the epoch in which its site's record was changed last. Both change
+ * the record, which belongs to the calling thread, and what the thread holds back. False: nothing was done; peak_gain() or
+ * peak_release(), and peak_apply_own(), are to do it.
+ *
+ * The halves of the total's epoch may be of two moments. Read in this order they are then a later low half and an earlier high one,
+ * an epoch that no record has yet.
+ */
+static inline bool
+peak_is_same_epoch(struct kmem_peak_word one, struct kmem_peak_word other)
+{
+	return ((one.now ^ other.now) | (one.mark ^ other.mark)) >> 48 == 0;
+}
+
+static inline struct kmem_peak_word
+peak_load_in_order(const struct kmem_peak_word *at)
+{
+	struct kmem_peak_word word = { .now = __atomic_load_n(&at->now, __ATOMIC_ACQUIRE) };
+
+	word.mark = __atomic_load_n(&at->mark, __ATOMIC_RELAXED);
+	return word;
+}
+
+static inline void
+peak_move_own(struct kmem_peak_word *site, uint64_t now, uint64_t change)
+{
+	__atomic_store_n(&site->now, now ^ ((now ^ (now + change)) & KMEM_PEAK_BYTES_MASK), __ATOMIC_RELAXED);
+}
+
+static inline bool
+peak_gain_again(const struct kmem_peak_word *domain, struct peak_batch *batch, struct kmem_peak_word *site, uint64_t bytes)
+{
+	struct kmem_peak_word total = peak_load_in_order(domain);
+	struct kmem_peak_word seen = *site;
+	int64_t pending = batch->pending_bytes + (int64_t)bytes;
+
+	if (__builtin_expect(!peak_is_same_epoch(total, seen) || pending >= batch->limit_bytes, 0))
+		return false;
+	batch->pending_bytes = pending;
+	peak_move_own(site, seen.now, bytes);
+	return true;
+}
+
+static inline bool
+peak_release_again(const struct kmem_peak_word *domain, struct peak_batch *batch, struct kmem_peak_word *site, uint64_t bytes)
+{
+	struct kmem_peak_word total = peak_load_in_order(domain);
+	struct kmem_peak_word seen = *site;
+	int64_t pending = batch->pending_bytes - (int64_t)bytes;
+	/* Is it the falling edge of a new maximum? Both in the upper bits, where no epoch is in the way. */
+	bool is_edge = (int64_t)((total.now + (uint64_t)batch->pending_bytes) << 16) > (int64_t)(total.mark << 16);
+
+	if (__builtin_expect(!peak_is_same_epoch(total, seen) || pending <= -batch->limit_bytes || is_edge, 0))
+		return false;
+	batch->pending_bytes = pending;
+	peak_move_own(site, seen.now, -bytes);
+	return true;
 }
 
 #endif

@@ -159,4 +159,5 @@ settings_parse(char *const *envp)
 {
 	parse_all(envp, true); // how much may be said holds for messages about the others
 	parse_all(envp, false);
+	settings.walks_all = settings.native_full || settings.verify_every != 0;
 }

@@ -22,6 +22,7 @@ struct settings {
 	bool exact;               // KMEMSHIM_EXACT=1: every event is added to the domain's total at once
 	uint64_t verify_every;    // KMEMSHIM_VERIFY=n: each nth walk is repeated by libunwind; 0 = off
 	uint64_t sites_max;       // KMEMSHIM_SITES: budget of call sites
+	bool walks_all;           // of native_full and verify_every: nothing is taken from memory
 };
 
 extern struct settings settings;

@@ -57,7 +57,7 @@ count_one(void)
 	while (most < now && !atomic_compare_exchange_weak_explicit(&most_in_use, &most, now, memory_order_relaxed,
 	                                                            memory_order_relaxed))
 		;
-	peak_note_error(now, 0); // also when no sum of theirs ever reaches the total
+	peak_note_error(now); // also when no sum of theirs ever reaches the total
 }
 
 static struct thread_slot *
@@ -108,7 +108,7 @@ thread_slot_acquire(void)
 	}
 	has_none = thread_slot_current == NULL;
 	if (has_none) // it shares slot 0
-		peak_note_error(thread_slot_count() + 1, 0);
+		peak_note_error(thread_slot_count() + 1);
 	return thread_slot_current;
 }
 

@@ -24,6 +24,7 @@
 /* Zeroed is empty. */
 struct thread_slot {
 	struct peak_batch heap;             // of the domain "heap"
+	uint64_t tally;                     // tracker_again.c
 	struct site_owner owner;
 	struct call_stack_memory stack;
 	struct event_memo events;

@@ -25,20 +25,15 @@
 #include "settings.h"
 #include "site_table.h"
 #include "thread_slot.h"
-
-#define ATTEMPT_MIN_BYTES ((size_t)1 << 20)
+#include "tracker_parts.h"
 
 static struct address_table devices;
 
 static _Atomic uint32_t state_before_page; // until lifecycle.c has the page
 _Atomic uint32_t *tracker_state = &state_before_page;
 
-/*
- * Python's teardown frees everything: what counts is the state before it. From then on nothing is booked, and what the
- * program does meanwhile is counted only.
- */
-static bool
-is_teardown(void)
+bool
+tracker_is_teardown(void)
 {
 	if (!python_frames_is_finalizing())
 		return false;
@@ -105,8 +100,8 @@ live_bytes(unsigned domain)
 	return now > 0 ? (uint64_t)now : 0;
 }
 
-static uint64_t
-live_host_bytes(void)
+uint64_t
+tracker_live_host_bytes(void)
 {
 	return live_bytes(KMEM_DOMAIN_HEAP) + live_bytes(KMEM_DOMAIN_MMAP) + live_bytes(KMEM_DOMAIN_SHARED);
 }
@@ -117,11 +112,11 @@ look_after(const struct peak_batch *batch)
 {
 	if (batch != NULL && batch->pending_bytes != 0) {
 		if (heartbeat_is_due())
-			heartbeat_take(live_host_bytes());
+			heartbeat_take(tracker_live_host_bytes());
 		return;
 	}
-	peak_note_error(thread_slot_count(), (int64_t)live_bytes(KMEM_DOMAIN_HEAP));
-	heartbeat_after(live_host_bytes());
+	peak_note_error(thread_slot_count());
+	heartbeat_after(tracker_live_host_bytes());
 }
 
 static void
@@ -162,8 +157,19 @@ walk_to_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, 
 	return site;
 }
 
-static inline uint32_t
-site_here(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint8_t clock)
+/* What event_memo_find() did not find. */
+static uint32_t
+walk_and_keep(struct thread_slot *slot, const void *hook_frame, uint8_t clock)
+{
+	uint32_t site = walk_to_site(slot, hook_frame, KMEM_DOMAIN_HEAP, clock);
+
+	if (slot->stack.is_repeatable && site != 0 && !is_folded(site))
+		event_memo_keep(&slot->events, slot->stack.has_native ? &slot->stack.memo : NULL, site);
+	return site;
+}
+
+uint32_t
+tracker_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint8_t clock)
 {
 	uint32_t remembered;
 	uint32_t site;
@@ -171,13 +177,12 @@ site_here(struct thread_slot *slot, const void *hook_frame, unsigned domain, uin
 	if (slot == NULL || domain != KMEM_DOMAIN_HEAP || settings.native_full)
 		return walk_to_site(slot, hook_frame, domain, clock);
 	remembered = event_memo_find(&slot->events, hook_frame);
-	if (__builtin_expect(remembered != 0 && settings.verify_every == 0, 1))
+	if (remembered == 0)
+		return walk_and_keep(slot, hook_frame, clock);
+	if (__builtin_expect(settings.verify_every == 0, 1))
 		return remembered;
 	site = walk_to_site(slot, hook_frame, domain, clock);
-	if (__builtin_expect(remembered != 0, 0))
-		verify(remembered, site);
-	else if (slot->stack.is_repeatable && site != 0 && !is_folded(site))
-		event_memo_keep(&slot->events, slot->stack.has_native ? &slot->stack.memo : NULL, site);
+	verify(remembered, site);
 	return site;
 }
 
@@ -193,7 +198,7 @@ static inline struct address_block
 place(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t bytes)
 {
 	uint8_t clock = generations_tick(drives_clock(domain) ? bytes : 0);
-	struct address_block block = { .bytes = bytes, .site = site_here(slot, hook_frame, domain, clock) };
+	struct address_block block = { .bytes = bytes, .site = tracker_site(slot, hook_frame, domain, clock) };
 
 	if (block.site == 0)
 		lose_event(bytes);
@@ -271,19 +276,61 @@ map_block(struct thread_slot *slot, void *addr, struct address_block block)
 }
 
 void
-tracker_allocated(const void *hook_frame, void *addr, size_t bytes)
+tracker_allocated_rest(const void *hook_frame, void *addr, uint64_t bytes)
 {
+	int host_errno = errno;
 	struct thread_slot *slot;
 	struct address_block block;
 
-	if (is_teardown())
+	if (tracker_is_teardown())
 		return;
-	pointer_map_fetch(addr);
 	slot = thread_slot_here();
 	block = born(slot, hook_frame, KMEM_DOMAIN_HEAP, bytes);
 	if (block.site != 0)
 		map_block(slot, addr, block);
 	look_after(batch_of(slot, KMEM_DOMAIN_HEAP));
+	errno = host_errno;
+}
+
+uint32_t
+tracker_walk(struct thread_slot *slot, const void *hook_frame, uint64_t bytes)
+{
+	int host_errno = errno;
+	uint32_t site = walk_and_keep(slot, hook_frame, generations_clock());
+
+	if (site == 0)
+		lose_event(bytes);
+	errno = host_errno;
+	return site;
+}
+
+void
+tracker_gain_rest(struct thread_slot *slot, struct kmem_site *site, uint64_t bytes)
+{
+	int host_errno = errno;
+
+	peak_apply_own(&site->peak, (int64_t)bytes, peak_gain(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, bytes));
+	look_after(&slot->heap);
+	errno = host_errno;
+}
+
+void
+tracker_map_rest(struct thread_slot *slot, void *addr, struct address_block block)
+{
+	int host_errno = errno;
+
+	map_block(slot, addr, block);
+	errno = host_errno;
+}
+
+void
+tracker_look_after(uint64_t volume_bytes)
+{
+	int host_errno = errno;
+
+	generations_tick(volume_bytes);
+	heartbeat_look(tracker_live_host_bytes());
+	errno = host_errno;
 }
 
 struct live_block
@@ -291,7 +338,7 @@ tracker_take(void *addr)
 {
 	struct address_block block = { 0 };
 
-	if (addr != NULL && !is_teardown() && !pointer_map_take(addr, &block))
+	if (addr != NULL && !tracker_is_teardown() && !pointer_map_take(addr, &block))
 		capture_file_lost(KMEM_LOST_UNKNOWN_FREES, 1);
 	return (struct live_block){ addr, block.bytes, block.site, block.generation };
 }
@@ -303,12 +350,14 @@ block_of(struct live_block block)
 }
 
 void
-tracker_freed(void *addr)
+tracker_freed_rest(void *addr)
 {
+	int host_errno = errno;
 	struct live_block block = tracker_take(addr);
 
 	if (block.site != 0)
 		dead(thread_slot_to_release(), block_of(block), block.bytes, true);
+	errno = host_errno;
 }
 
 void
@@ -332,7 +381,7 @@ tracker_resized(const void *hook_frame, struct live_block old, void *addr, size_
 			tracker_allocated(hook_frame, addr, bytes);
 		return;
 	}
-	if (is_teardown())
+	if (tracker_is_teardown())
 		return;
 	block = place(slot, hook_frame, KMEM_DOMAIN_HEAP, bytes);
 	if (block.site == 0) {
@@ -344,69 +393,6 @@ tracker_resized(const void *hook_frame, struct live_block old, void *addr, size_
 	book_release(slot, block_of(old), old.bytes, true, epoch);
 	map_block(slot, addr, block);
 	look_after(batch_of(slot, KMEM_DOMAIN_HEAP));
-}
-
-/* ---- requests ---- */
-
-void
-tracker_attempt(enum kmem_domain domain, size_t bytes)
-{
-	struct kmem_header *header = capture_file_header();
-
-	if (bytes < ATTEMPT_MIN_BYTES)
-		return;
-	atomic_store_explicit(&header->attempt_domain, domain, memory_order_relaxed);
-	atomic_store_explicit(&header->attempt_bytes, bytes, memory_order_relaxed);
-}
-
-/*
- * Allocations booked in the domain so far. All records are read for that: no more often than costs a fiftieth of the time, for a
- * program may live with refusals; in between the last sums stand.
- */
-static uint64_t
-allocations_before(unsigned domain, uint64_t now_ns)
-{
-	static _Atomic uint64_t known[KMEM_DOMAINS_MAX]; // relaxed, both: an estimate
-	static _Atomic uint64_t next_ns;
-	struct site_totals totals[KMEM_DOMAINS_MAX];
-
-	if (now_ns >= atomic_load_explicit(&next_ns, memory_order_relaxed)) {
-		site_table_totals(totals);
-		for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++)
-			atomic_store_explicit(&known[i], totals[i].allocated_count, memory_order_relaxed);
-		uint64_t end_ns = heartbeat_now_ns();
-
-		atomic_store_explicit(&next_ns, end_ns + 50 * (end_ns - now_ns), memory_order_relaxed);
-	}
-	return atomic_load_explicit(&known[domain], memory_order_relaxed);
-}
-
-static void
-request_failed(const void *hook_frame, unsigned domain, uint64_t bytes, int error)
-{
-	struct kmem_header *header = capture_file_header();
-	uint64_t number = atomic_fetch_add_explicit(&header->failed_count, 1, memory_order_relaxed) + 1;
-	struct kmem_failed *failed = &header->failed[number % KMEM_FAILED_MAX];
-
-	atomic_store_explicit(&capture_file_domain(domain)->is_used, 1, memory_order_relaxed);
-	atomic_store_explicit(&failed->sequence, 0, memory_order_relaxed);
-	atomic_thread_fence(memory_order_release); // the 0 before the new contents
-	failed->bytes = bytes;
-	failed->monotonic_ns = heartbeat_now_ns();
-	failed->events_before = allocations_before(domain, failed->monotonic_ns);
-	failed->site = site_here(thread_slot_here(), hook_frame, domain, generations_clock());
-	failed->domain = (uint16_t)domain;
-	failed->error = error;
-	atomic_store_explicit(&failed->sequence, number, memory_order_release); // contents first
-	if (number <= KMEM_FAILED_MAX || bytes >= ATTEMPT_MIN_BYTES) // a program may live with thousands of small refusals
-		heartbeat_take(live_host_bytes());
-}
-
-void
-tracker_failed(const void *hook_frame, enum kmem_domain domain, size_t bytes, int error)
-{
-	if (!is_teardown())
-		request_failed(hook_frame, domain, bytes, error);
 }
 
 /* ---- mappings ---- */
@@ -449,7 +435,7 @@ tracker_mapped(const void *hook_frame, enum kmem_domain domain, void *addr, size
 	struct address_block block;
 	struct range_pieces stale;
 
-	if (is_teardown())
+	if (tracker_is_teardown())
 		return;
 	slot = thread_slot_here();
 	take_pieces(start, start + bytes, &stale);
@@ -469,7 +455,7 @@ void
 tracker_unmap_begin(void *addr, size_t bytes, struct range_pieces *taken)
 {
 	taken->count = 0;
-	if (!is_teardown())
+	if (!tracker_is_teardown())
 		take_pieces((uint64_t)addr, (uint64_t)addr + bytes, taken);
 }
 
@@ -541,7 +527,7 @@ tracker_device_allocated(const void *hook_frame, unsigned domain, uint64_t key, 
 	struct thread_slot *slot;
 	struct address_block block;
 
-	if (is_teardown())
+	if (tracker_is_teardown())
 		return;
 	slot = thread_slot_here();
 	block = born(slot, hook_frame, domain, bytes);
@@ -556,7 +542,7 @@ tracker_device_take(uint64_t key)
 {
 	struct address_block block = { 0 };
 
-	if (key != 0 && !is_teardown() && !address_table_take(&devices, key, &block))
+	if (key != 0 && !tracker_is_teardown() && !address_table_take(&devices, key, &block))
 		capture_file_lost(KMEM_LOST_UNKNOWN_FREES, 1);
 	return (struct live_block){ (void *)key, block.bytes, block.site, block.generation };
 }
@@ -578,8 +564,8 @@ tracker_device_freed(struct live_block block)
 void
 tracker_device_failed(const void *hook_frame, unsigned domain, uint64_t bytes, int result)
 {
-	if (!is_teardown())
-		request_failed(hook_frame, domain, bytes, result);
+	if (!tracker_is_teardown())
+		tracker_request_failed(hook_frame, domain, bytes, result);
 }
 
 void

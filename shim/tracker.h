@@ -80,6 +80,14 @@ extern _Atomic uint32_t *tracker_state;
 /* lifecycle.c: starts recording in this process, if that is possible now. Weak: unit tests have no life cycle. */
 bool lifecycle_wake(void) __attribute__((weak));
 
+/* False also while it could be woken: then tracker_is_on() is to be asked. */
+static inline bool
+tracker_is_awake(void)
+{
+	/* acquire: pairs with the release in lifecycle_wake() that follows a complete start. */
+	return atomic_load_explicit(tracker_state, memory_order_acquire) == TRACKER_ON;
+}
+
 /* Every hook asks first: false before the start, after the end, and while another thread starts. */
 static inline bool
 tracker_is_on(void)

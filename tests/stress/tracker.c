@@ -8,6 +8,7 @@
 #include "capture_file.h"
 #include "kmem_words.h"
 #include "native_stack.h"
+#include "pointer_map.h"
 #include "site_table.h"
 #include "thread_slot.h"
 #include "tracker.h"
@@ -86,6 +87,7 @@ main(void)
 
 	native_stack_start();
 	thread_slot_start();
+	pointer_map_start(true); // tracker_again.c
 	for (round_number = 0; round_number < ROUNDS; round_number++)
 		stress_run(STRESS_THREADS, work, random + round_number * 100);
 	site_table_totals(totals);

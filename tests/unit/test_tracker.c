@@ -15,6 +15,7 @@
 #include "capture_life.h"
 #include "kmem_words.h"
 #include "native_stack.h"
+#include "pointer_map.h"
 #include "site_table.h"
 #include "thread_slot.h"
 #include "tracker.h"
@@ -586,5 +587,8 @@ main(void)
 	if (cmocka_run_group_tests_name("tracker, threads without slots", tests, NULL, NULL) != 0)
 		return 1;
 	thread_slot_start();
-	return cmocka_run_group_tests_name("tracker", tests, NULL, NULL);
+	if (cmocka_run_group_tests_name("tracker", tests, NULL, NULL) != 0)
+		return 1;
+	pointer_map_start(true);
+	return cmocka_run_group_tests_name("tracker, on glibc's heap", tests, NULL, NULL); // tracker_again.c
 }

@@ -1,0 +1,53 @@
+/*
+ * tracker_parts.h - what the files of the tracker have of each other. Nobody else includes it.
+ *
+ * tracker_again.c books an allocation that its thread made before, and the release of a block of its own: nearly every event. It is
+ * called for all of them, and what is not as usual goes on to tracker.c, out of line.
+ */
+#ifndef TRACKER_PARTS_H
+#define TRACKER_PARTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pointer_map.h"
+#include "thread_slot.h"
+
+#define TRACKER_RARE __attribute__((noinline, cold))
+
+/* ---- tracker.c, for tracker_again.c. These keep errno. ---- */
+
+/* Nothing is done yet: all steps. */
+TRACKER_RARE void tracker_allocated_rest(const void *hook_frame, void *addr, uint64_t bytes);
+TRACKER_RARE void tracker_freed_rest(void *addr);
+
+/* The event is not in the thread's memo, which was asked: its site, index + 1, by walking the stack; 0 = it is lost, and counted. */
+TRACKER_RARE uint32_t tracker_walk(struct thread_slot *slot, const void *hook_frame, uint64_t bytes);
+
+/* The peak words when peak_gain_again() did nothing, and what follows a change of the total. */
+TRACKER_RARE void tracker_gain_rest(struct thread_slot *slot, struct kmem_site *site, uint64_t bytes);
+
+/* A booked block into the map, whatever stands there. */
+TRACKER_RARE void tracker_map_rest(struct thread_slot *slot, void *addr, struct address_block block);
+
+/* Now and then: moves the clock of generations by so much, and looks whether a heartbeat is due. */
+TRACKER_RARE void tracker_look_after(uint64_t volume_bytes);
+
+/* ---- tracker.c, for tracker_requests.c ---- */
+
+/*
+ * Python's teardown frees everything: what counts is the state before it. From then on nothing is booked, and what the
+ * program does meanwhile is counted only.
+ */
+bool tracker_is_teardown(void);
+
+uint64_t tracker_live_host_bytes(void);
+
+/* The site of an event that happens now, index + 1; 0 = no room. slot NULL: the thread has none. */
+uint32_t tracker_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint8_t clock);
+
+/* ---- tracker_requests.c ---- */
+
+void tracker_request_failed(const void *hook_frame, unsigned domain, uint64_t bytes, int error);
+
+#endif

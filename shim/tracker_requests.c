@@ -1,0 +1,75 @@
+/*
+ * tracker_requests.c - large requests before they are made, and those that were refused (see tracker.h).
+ */
+#include <stdatomic.h>
+
+#include "capture_file.h"
+#include "generations.h"
+#include "heartbeat.h"
+#include "site_table.h"
+#include "thread_slot.h"
+#include "tracker.h"
+#include "tracker_parts.h"
+
+#define ATTEMPT_MIN_BYTES ((size_t)1 << 20)
+
+void
+tracker_attempt(enum kmem_domain domain, size_t bytes)
+{
+	struct kmem_header *header = capture_file_header();
+
+	if (bytes < ATTEMPT_MIN_BYTES)
+		return;
+	atomic_store_explicit(&header->attempt_domain, domain, memory_order_relaxed);
+	atomic_store_explicit(&header->attempt_bytes, bytes, memory_order_relaxed);
+}
+
+/*
+ * Allocations booked in the domain so far. All records are read for that: no more often than costs a fiftieth of the time, for a
+ * program may live with refusals; in between the last sums stand.
+ */
+static uint64_t
+allocations_before(unsigned domain, uint64_t now_ns)
+{
+	static _Atomic uint64_t known[KMEM_DOMAINS_MAX]; // relaxed, both: an estimate
+	static _Atomic uint64_t next_ns;
+	struct site_totals totals[KMEM_DOMAINS_MAX];
+
+	if (now_ns >= atomic_load_explicit(&next_ns, memory_order_relaxed)) {
+		site_table_totals(totals);
+		for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++)
+			atomic_store_explicit(&known[i], totals[i].allocated_count, memory_order_relaxed);
+		uint64_t end_ns = heartbeat_now_ns();
+
+		atomic_store_explicit(&next_ns, end_ns + 50 * (end_ns - now_ns), memory_order_relaxed);
+	}
+	return atomic_load_explicit(&known[domain], memory_order_relaxed);
+}
+
+void
+tracker_request_failed(const void *hook_frame, unsigned domain, uint64_t bytes, int error)
+{
+	struct kmem_header *header = capture_file_header();
+	uint64_t number = atomic_fetch_add_explicit(&header->failed_count, 1, memory_order_relaxed) + 1;
+	struct kmem_failed *failed = &header->failed[number % KMEM_FAILED_MAX];
+
+	atomic_store_explicit(&capture_file_domain(domain)->is_used, 1, memory_order_relaxed);
+	atomic_store_explicit(&failed->sequence, 0, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release); // the 0 before the new contents
+	failed->bytes = bytes;
+	failed->monotonic_ns = heartbeat_now_ns();
+	failed->events_before = allocations_before(domain, failed->monotonic_ns);
+	failed->site = tracker_site(thread_slot_here(), hook_frame, domain, generations_clock());
+	failed->domain = (uint16_t)domain;
+	failed->error = error;
+	atomic_store_explicit(&failed->sequence, number, memory_order_release); // contents first
+	if (number <= KMEM_FAILED_MAX || bytes >= ATTEMPT_MIN_BYTES) // a program may live with thousands of small refusals
+		heartbeat_take(tracker_live_host_bytes());
+}
+
+void
+tracker_failed(const void *hook_frame, enum kmem_domain domain, size_t bytes, int error)
+{
+	if (!tracker_is_teardown())
+		tracker_request_failed(hook_frame, domain, bytes, error);
+}
