@@ -13,6 +13,7 @@
 #include "capture_file.h"
 #include "python_code.h"
 #include "python_frames.h"
+#include "thread_parent.h"
 #include "unwind_rules.h"
 
 #define TRIES 16 // events of a bucket that are looked at; few have the same key
@@ -86,6 +87,8 @@ event_memo_find(struct event_memo *memo, const void *hook_frame)
 		memo->last = 0;
 		return 0;
 	}
+	if (__builtin_expect(key->python == 0, 0))
+		key->python = thread_parent_look();
 	if (!is_valid(memo))
 		return 0;
 

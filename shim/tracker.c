@@ -24,6 +24,7 @@
 #include "range_map.h"
 #include "settings.h"
 #include "site_table.h"
+#include "thread_parent.h"
 #include "thread_slot.h"
 
 #define ATTEMPT_MIN_BYTES ((size_t)1 << 20)
@@ -158,6 +159,11 @@ walk_to_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, 
 	const struct call_stack *stack = call_stack_take(memory, hook_frame);
 	uint32_t site = site_table_find(owner_of(slot), stack, domain, clock);
 
+	if (slot != NULL) {
+		thread_slot_publish(slot, site);
+		if (slot->stack.python.count != 0)
+			thread_parent_claim(slot);
+	}
 	call_stack_give_back(memory, stack);
 	return site;
 }
@@ -168,11 +174,15 @@ site_here(struct thread_slot *slot, const void *hook_frame, unsigned domain, uin
 	uint32_t remembered;
 	uint32_t site;
 
-	if (slot == NULL || domain != KMEM_DOMAIN_HEAP || settings.native_full)
+	if (slot == NULL || domain != KMEM_DOMAIN_HEAP || settings.native_full) {
+		(void)thread_parent_look();
 		return walk_to_site(slot, hook_frame, domain, clock);
+	}
 	remembered = event_memo_find(&slot->events, hook_frame);
-	if (__builtin_expect(remembered != 0 && settings.verify_every == 0, 1))
+	if (__builtin_expect(remembered != 0 && settings.verify_every == 0, 1)) {
+		thread_slot_publish(slot, remembered);
 		return remembered;
+	}
 	site = walk_to_site(slot, hook_frame, domain, clock);
 	if (__builtin_expect(remembered != 0, 0))
 		verify(remembered, site);
