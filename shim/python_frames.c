@@ -69,7 +69,7 @@ finalizing_state(void)
 bool
 python_frames_is_finalizing(void)
 {
-	return python_frames_available() && finalizing_state() != 0;
+	return python_runtime_is_finalizing();
 }
 
 /* --- the walk -------------------------------------------------------------------------------------- */

@@ -17,7 +17,9 @@
 #include "python_code.h"
 #include "python_memory.h"
 
-struct python_runtime python_runtime;
+static const _Atomic uint64_t not_finalizing;
+
+struct python_runtime python_runtime = { .finalizing_word = &not_finalizing };
 
 static char refusal[200]; // the note, for the captures of forked children too
 
@@ -276,9 +278,15 @@ python_runtime_find(void)
 
 	bool is_understood = understand(scope, why, sizeof(why));
 
-	if (is_understood)
+	if (is_understood) {
+		const struct python_layout *layout = &python_runtime.interpreter.layout;
+
+		atomic_store_explicit(&python_runtime.finalizing_word,
+		                      (const _Atomic uint64_t *)(python_runtime.addr + layout->runtime_finalizing),
+		                      memory_order_relaxed);
 		listen_for_deaths();
-	else
+	}
+	if (!is_understood)
 		diag_format(refusal, sizeof(refusal), "Python %u.%u.%u: %s; stacks are native only",
 		            *version_hex >> 24, *version_hex >> 16 & 0xff, *version_hex >> 8 & 0xff, why);
 	publish();
@@ -297,4 +305,13 @@ python_runtime_forked(void)
 		atomic_store_explicit(&python_runtime.state, PYTHON_RUNTIME_NOT_FOUND, memory_order_relaxed);
 	if (state == PYTHON_RUNTIME_FOUND || state == PYTHON_RUNTIME_REFUSED)
 		publish();
+}
+
+bool
+python_runtime_has_interpreter(void)
+{
+	const _Atomic uint64_t *head = (const _Atomic uint64_t *)(python_runtime.addr +
+	                                                          python_runtime.interpreter.layout.runtime_interpreters);
+
+	return atomic_load_explicit(head, memory_order_relaxed) != 0; // nothing is read through it
 }

@@ -9,6 +9,7 @@
 #ifndef PYTHON_RUNTIME_H
 #define PYTHON_RUNTIME_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -34,9 +35,23 @@ struct python_runtime {
 	uint64_t text_end;
 	uint64_t evaluator_addr;      // _PyEval_EvalFrameDefault, where the scan of the stack needs it
 	uint64_t evaluator_end;
+
+	/* Not 0 from the beginning of the finalisation until the next initialisation; a word of ours until an interpreter is found. */
+	const _Atomic uint64_t *_Atomic finalizing_word;
 };
 
 extern struct python_runtime python_runtime;
+
+/* Has the interpreter begun to finalise, and has none been initialised since? relaxed, both: nothing is read through the word. */
+static inline bool
+python_runtime_is_finalizing(void)
+{
+	return atomic_load_explicit(atomic_load_explicit(&python_runtime.finalizing_word, memory_order_relaxed),
+	                            memory_order_relaxed) != 0;
+}
+
+/* Is there an interpreter that was initialised and not deleted? With a runtime that was found. */
+bool python_runtime_has_interpreter(void);
 
 /* Looks once; does nothing when an interpreter was found or refused before. */
 void python_runtime_find(void);

@@ -146,6 +146,12 @@ thread_parent_ended(const struct thread_slot *slot)
 	(void)atomic_compare_exchange_strong_explicit(&python_slot, &number, 0, memory_order_relaxed, memory_order_relaxed);
 }
 
+void
+thread_parent_over(void)
+{
+	atomic_store_explicit(&python_slot, 0, memory_order_relaxed);
+}
+
 /* ---- what a stack is given ---- */
 
 uint64_t
@@ -256,7 +262,7 @@ thread_parent_forget(struct thread_start *start)
 void
 thread_parent_forked(void)
 {
-	atomic_store_explicit(&python_slot, 0, memory_order_relaxed);
+	thread_parent_over();
 	for (uint32_t i = 0; i < THREAD_PARENT_LINES_MAX; i++)
 		atomic_store_explicit(&lines[i], 0, memory_order_relaxed);
 	for (uint32_t i = 0; i < STARTS_MAX; i++)

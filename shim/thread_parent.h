@@ -52,6 +52,9 @@ void thread_parent_append(struct call_stack *stack);
 /* The thread of this slot has just walked frames of the user's own. */
 void thread_parent_claim(const struct thread_slot *slot);
 
+/* No Python thread is at any line: the interpreter is gone. */
+void thread_parent_over(void);
+
 /* The thread of this slot ends. */
 void thread_parent_ended(const struct thread_slot *slot);
 

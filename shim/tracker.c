@@ -15,6 +15,7 @@
 #include "address_table.h"
 #include "call_stack.h"
 #include "capture_file.h"
+#include "failed_requests.h"
 #include "generations.h"
 #include "heartbeat.h"
 #include "kmem_words.h"
@@ -24,29 +25,14 @@
 #include "range_map.h"
 #include "settings.h"
 #include "site_table.h"
+#include "teardown.h"
 #include "thread_parent.h"
 #include "thread_slot.h"
-
-#define ATTEMPT_MIN_BYTES ((size_t)1 << 20)
 
 static struct address_table devices;
 
 static _Atomic uint32_t state_before_page; // until lifecycle.c has the page
 _Atomic uint32_t *tracker_state = &state_before_page;
-
-/*
- * Python's teardown frees everything: what counts is the state before it. From then on nothing is booked, and what the
- * program does meanwhile is counted only.
- */
-static bool
-is_teardown(void)
-{
-	if (!python_frames_is_finalizing())
-		return false;
-	atomic_store_explicit(&capture_file_header()->is_finalizing, 1, memory_order_relaxed);
-	capture_file_lost(KMEM_LOST_TEARDOWN_EVENTS, 1);
-	return true;
-}
 
 /* ---- books ---- */
 
@@ -248,6 +234,34 @@ dead(struct thread_slot *slot, struct address_block block, uint64_t bytes, bool 
 	             peak_release(&capture_file_domain(domain)->peak, batch_of(slot, domain), bytes));
 }
 
+/* Is the event not to be booked, because Python is being torn down? It is counted. `bytes` are what it asks for. */
+static inline bool
+is_teardown(uint64_t bytes)
+{
+	enum teardown_answer answer = teardown_ask(bytes);
+
+	if (__builtin_expect(answer == TEARDOWN_OVER, 0)) {
+		struct teardown_release release;
+
+		for (uint32_t i = 0; teardown_released(i, &release); i++) {
+			if (release.block.site != 0)
+				dead(thread_slot_here(), release.block, release.block.bytes, release.is_whole);
+		}
+		teardown_done();
+	}
+	return answer == TEARDOWN_YES;
+}
+
+/* A block that was taken out of a map: booked as released, or kept for later. */
+static inline void
+released(struct thread_slot *slot, struct address_block block, bool is_whole)
+{
+	if (__builtin_expect(is_teardown(0), 0))
+		teardown_keep(block, is_whole);
+	else
+		dead(slot, block, block.bytes, is_whole);
+}
+
 /* One event for the total: the net change. No change is a release: the first of equal maxima counts (P3). */
 static uint32_t
 net_change(struct thread_slot *slot, unsigned domain, uint64_t old_bytes, uint64_t bytes)
@@ -286,7 +300,7 @@ tracker_allocated(const void *hook_frame, void *addr, size_t bytes)
 	struct thread_slot *slot;
 	struct address_block block;
 
-	if (is_teardown())
+	if (is_teardown(bytes))
 		return;
 	pointer_map_fetch(addr);
 	slot = thread_slot_here();
@@ -301,7 +315,7 @@ tracker_take(void *addr)
 {
 	struct address_block block = { 0 };
 
-	if (addr != NULL && !is_teardown() && !pointer_map_take(addr, &block))
+	if (addr != NULL && !pointer_map_take(addr, &block) && !is_teardown(0))
 		capture_file_lost(KMEM_LOST_UNKNOWN_FREES, 1);
 	return (struct live_block){ addr, block.bytes, block.site, block.generation };
 }
@@ -318,7 +332,7 @@ tracker_freed(void *addr)
 	struct live_block block = tracker_take(addr);
 
 	if (block.site != 0)
-		dead(thread_slot_to_release(), block_of(block), block.bytes, true);
+		released(thread_slot_to_release(), block_of(block), true);
 }
 
 void
@@ -337,13 +351,15 @@ tracker_resized(const void *hook_frame, struct live_block old, void *addr, size_
 
 	if (addr == NULL || old.site == 0) {
 		if (old.site != 0)
-			dead(slot, block_of(old), old.bytes, true);
+			released(slot, block_of(old), true);
 		if (addr != NULL)
 			tracker_allocated(hook_frame, addr, bytes);
 		return;
 	}
-	if (is_teardown())
+	if (is_teardown(bytes)) {
+		teardown_keep(block_of(old), true);
 		return;
+	}
 	block = place(slot, hook_frame, KMEM_DOMAIN_HEAP, bytes);
 	if (block.site == 0) {
 		dead(slot, block_of(old), old.bytes, true);
@@ -361,61 +377,20 @@ tracker_resized(const void *hook_frame, struct live_block old, void *addr, size_
 void
 tracker_attempt(enum kmem_domain domain, size_t bytes)
 {
-	struct kmem_header *header = capture_file_header();
-
-	if (bytes < ATTEMPT_MIN_BYTES)
-		return;
-	atomic_store_explicit(&header->attempt_domain, domain, memory_order_relaxed);
-	atomic_store_explicit(&header->attempt_bytes, bytes, memory_order_relaxed);
-}
-
-/*
- * Allocations booked in the domain so far. All records are read for that: no more often than costs a fiftieth of the time, for a
- * program may live with refusals; in between the last sums stand.
- */
-static uint64_t
-allocations_before(unsigned domain, uint64_t now_ns)
-{
-	static _Atomic uint64_t known[KMEM_DOMAINS_MAX]; // relaxed, both: an estimate
-	static _Atomic uint64_t next_ns;
-	struct site_totals totals[KMEM_DOMAINS_MAX];
-
-	if (now_ns >= atomic_load_explicit(&next_ns, memory_order_relaxed)) {
-		site_table_totals(totals);
-		for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++)
-			atomic_store_explicit(&known[i], totals[i].allocated_count, memory_order_relaxed);
-		uint64_t end_ns = heartbeat_now_ns();
-
-		atomic_store_explicit(&next_ns, end_ns + 50 * (end_ns - now_ns), memory_order_relaxed);
-	}
-	return atomic_load_explicit(&known[domain], memory_order_relaxed);
+	failed_requests_attempt(domain, bytes);
 }
 
 static void
 request_failed(const void *hook_frame, unsigned domain, uint64_t bytes, int error)
 {
-	struct kmem_header *header = capture_file_header();
-	uint64_t number = atomic_fetch_add_explicit(&header->failed_count, 1, memory_order_relaxed) + 1;
-	struct kmem_failed *failed = &header->failed[number % KMEM_FAILED_MAX];
-
-	atomic_store_explicit(&capture_file_domain(domain)->is_used, 1, memory_order_relaxed);
-	atomic_store_explicit(&failed->sequence, 0, memory_order_relaxed);
-	atomic_thread_fence(memory_order_release); // the 0 before the new contents
-	failed->bytes = bytes;
-	failed->monotonic_ns = heartbeat_now_ns();
-	failed->events_before = allocations_before(domain, failed->monotonic_ns);
-	failed->site = site_here(thread_slot_here(), hook_frame, domain, generations_clock());
-	failed->domain = (uint16_t)domain;
-	failed->error = error;
-	atomic_store_explicit(&failed->sequence, number, memory_order_release); // contents first
-	if (number <= KMEM_FAILED_MAX || bytes >= ATTEMPT_MIN_BYTES) // a program may live with thousands of small refusals
+	if (failed_requests_note(domain, bytes, error, site_here(thread_slot_here(), hook_frame, domain, generations_clock())))
 		heartbeat_take(live_host_bytes());
 }
 
 void
 tracker_failed(const void *hook_frame, enum kmem_domain domain, size_t bytes, int error)
 {
-	if (!is_teardown())
+	if (!is_teardown(0))
 		request_failed(hook_frame, domain, bytes, error);
 }
 
@@ -428,9 +403,9 @@ pieces_dead(const struct range_pieces *pieces)
 
 	for (uint32_t i = 0; i < pieces->count; i++) {
 		const struct range *piece = &pieces->piece[i];
-		struct address_block block = { .site = piece->site, .generation = piece->generation };
+		struct address_block block = { piece->end - piece->start, piece->site, piece->generation };
 
-		dead(slot, block, piece->end - piece->start, piece->is_last_piece);
+		released(slot, block, piece->is_last_piece);
 	}
 }
 
@@ -459,7 +434,7 @@ tracker_mapped(const void *hook_frame, enum kmem_domain domain, void *addr, size
 	struct address_block block;
 	struct range_pieces stale;
 
-	if (is_teardown())
+	if (is_teardown(bytes))
 		return;
 	slot = thread_slot_here();
 	take_pieces(start, start + bytes, &stale);
@@ -479,8 +454,7 @@ void
 tracker_unmap_begin(void *addr, size_t bytes, struct range_pieces *taken)
 {
 	taken->count = 0;
-	if (!is_teardown())
-		take_pieces((uint64_t)addr, (uint64_t)addr + bytes, taken);
+	take_pieces((uint64_t)addr, (uint64_t)addr + bytes, taken);
 }
 
 void
@@ -505,6 +479,10 @@ tracker_remapped(const void *hook_frame, const struct range_pieces *old, void *a
 
 	if (old->count == 0) // we never saw it: it stays unknown
 		return;
+	if (is_teardown(bytes)) {
+		pieces_dead(old);
+		return;
+	}
 	domain = (enum kmem_domain)site_table_at(old->piece[0].site)->domain;
 	for (uint32_t i = 0; i < old->count; i++) {
 		if (site_table_at(old->piece[i].site)->domain != domain) { // a move across kinds: no net change to speak of
@@ -551,7 +529,7 @@ tracker_device_allocated(const void *hook_frame, unsigned domain, uint64_t key, 
 	struct thread_slot *slot;
 	struct address_block block;
 
-	if (is_teardown())
+	if (is_teardown(bytes))
 		return;
 	slot = thread_slot_here();
 	block = born(slot, hook_frame, domain, bytes);
@@ -566,7 +544,7 @@ tracker_device_take(uint64_t key)
 {
 	struct address_block block = { 0 };
 
-	if (key != 0 && !is_teardown() && !address_table_take(&devices, key, &block))
+	if (key != 0 && !address_table_take(&devices, key, &block) && !is_teardown(0))
 		capture_file_lost(KMEM_LOST_UNKNOWN_FREES, 1);
 	return (struct live_block){ (void *)key, block.bytes, block.site, block.generation };
 }
@@ -582,13 +560,13 @@ void
 tracker_device_freed(struct live_block block)
 {
 	if (block.site != 0)
-		dead(thread_slot_here(), block_of(block), block.bytes, true);
+		released(thread_slot_here(), block_of(block), true);
 }
 
 void
 tracker_device_failed(const void *hook_frame, unsigned domain, uint64_t bytes, int result)
 {
-	if (!is_teardown())
+	if (!is_teardown(0))
 		request_failed(hook_frame, domain, bytes, result);
 }
 
@@ -600,4 +578,5 @@ tracker_clear(void)
 	address_table_clear(&devices);
 	site_table_clear();
 	thread_slot_forked();
+	teardown_forked();
 }
