@@ -97,7 +97,7 @@ $(OBJ)/shim/%.o: shim/%.c Makefile
 	$(Q)$(COMPILE) $(SHIM_FLAGS) $(LTO) -c -o $@ $<
 
 # Its assembly calls functions by name.
-$(OBJ)/shim/hooks_lookup.o: LTO :=
+$(OBJ)/shim/hooks_lookup.o $(OBJ)/shim/hooks_thread.o: LTO :=
 
 $(OBJ)/shim/%.o: shim/%.S Makefile
 	$(Q)mkdir -p $(@D)

@@ -193,6 +193,30 @@ model_free(struct model *model)
 	free(owned);
 }
 
+enum model_relation
+model_relation_of(const struct model_site *site, uint32_t frame_index)
+{
+	const unsigned given = KMEM_STACK_WHILE | KMEM_STACK_STARTED_BY;
+
+	if ((site->stack_flags & given) == 0 || site->frames[frame_index]->kind != MODEL_FRAME_PYTHON)
+		return MODEL_RELATION_OWN;
+	/* What was given stands behind all native frames. */
+	if ((site->stack_flags & KMEM_STACK_WHILE) != 0 &&
+	    (frame_index == 0 || site->frames[frame_index - 1]->kind != MODEL_FRAME_PYTHON))
+		return MODEL_RELATION_WHILE;
+	return MODEL_RELATION_STARTED_BY;
+}
+
+const char *
+model_relation_name(enum model_relation relation)
+{
+	static const char *const names[] = {
+		[MODEL_RELATION_OWN] = "", [MODEL_RELATION_WHILE] = "while", [MODEL_RELATION_STARTED_BY] = "started by",
+	};
+
+	return names[relation];
+}
+
 const char *
 model_leak_name(enum model_leak_class leak)
 {

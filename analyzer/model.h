@@ -43,6 +43,13 @@ enum model_leak_class {
 	MODEL_LEAK_IMPORT,     // left behind by importing a module ("import")
 };
 
+/* Whose stack is it? Threads without Python frames are given some of another thread (shim/thread_parent.h). */
+enum model_relation {
+	MODEL_RELATION_OWN,
+	MODEL_RELATION_WHILE,      // where a Python thread was seen last
+	MODEL_RELATION_STARTED_BY, // where the thread was created
+};
+
 struct model_site {
 	uint64_t key;            // stable across rebuilds, runs and machines (site_key.c); never 0
 	unsigned domain;         // index in model.domains
@@ -65,6 +72,7 @@ struct model_site {
 	uint32_t frames_before_gap;
 	const struct model_frame *where;  // innermost frame of the user's own code; the innermost Python frame or, failing
 	                         // that, the innermost named native frame outside allocators when there is none; NULL = unknown
+	enum model_relation where_relation;
 	uint64_t bytes_per_epoch;    // live_bytes / generations_alive, 0 without generations
 	enum model_leak_class leak;  // set by rank_leaks.c
 };
@@ -147,6 +155,10 @@ struct model_options {
 /* The result is owned by the caller; model_free(NULL) is legal. NULL and *fail filled when nothing could be read. */
 struct model *model_load(const struct model_options *options, struct fail *fail);
 void model_free(struct model *model);
+
+/* Of one frame of the site's. */
+enum model_relation model_relation_of(const struct model_site *site, uint32_t frame_index);
+const char *model_relation_name(enum model_relation relation); // "" for its own, "while", "started by"
 
 const char *model_leak_name(enum model_leak_class leak); // "none", "steady", "too-short", "backlog", "leak", "import"
 

@@ -165,6 +165,12 @@ find_or_add(struct build *build, const struct build_stack *stack, uint32_t domai
 		.frames_before_gap = stack->frames_before_gap,
 		.where = stack->where,
 	};
+	for (uint32_t i = 0; i < site->frame_count; i++) {
+		if (site->frames[i] == site->where) {
+			site->where_relation = model_relation_of(site, i);
+			break;
+		}
+	}
 	found = memory_zeroed(1, sizeof(*found));
 	found->key = key;
 	found->index = build->site_count++;

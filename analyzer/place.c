@@ -92,3 +92,13 @@ place_text(const char *file, uint32_t line, const char *function, const char *mo
 	(void)text_clean(text, strlen(text));
 	return text;
 }
+
+const char *
+place_related(const char *relation, char text[PLACE_TEXT_BYTES])
+{
+	size_t length = strlen(text);
+
+	if (relation[0] != '\0')
+		(void)snprintf(text + length, PLACE_TEXT_BYTES - length, " [%s]", relation);
+	return text;
+}

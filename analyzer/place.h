@@ -20,6 +20,9 @@
 const char *place_text(const char *file, uint32_t line, const char *function, const char *module,
                        char text[PLACE_TEXT_BYTES]);
 
+/* Adds " [while]" to the text, or whatever the relation is; "" adds nothing. Returns the text. */
+const char *place_related(const char *relation, char text[PLACE_TEXT_BYTES]);
+
 /* The file as far as it helps: below site-packages or the standard library the path from there, else the base name. */
 const char *place_short(const char *path);
 

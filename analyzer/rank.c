@@ -51,6 +51,8 @@ rank_compare_places(const struct model_site *left, const struct model_site *righ
 	const struct model_frame *b = right->where;
 	int order = compare_numbers(left->domain, right->domain);
 
+	if (order == 0)
+		order = compare_numbers(left->where_relation, right->where_relation);
 	if (order != 0 || a == b)
 		return order;
 	if (a == NULL || b == NULL)

@@ -4,7 +4,8 @@
  * One line of code is often many sites: the blocks of one PyTorch graph are allocated through dozens of native
  * stacks below the same line of the script, none of them large. So the unit that is ranked is the line, the sum of
  * the sites with the same `where` in the same domain; sites are listed line by line, the largest first inside each. What
- * an import left behind is a line of its own, apart from what the importing line itself allocated.
+ * an import left behind is a line of its own, apart from what the importing line itself allocated; so is what threads without
+ * Python frames allocated on behalf of a line.
  *
  * Order of lines: tier, then the bytes of those of its sites that are of that tier, then all its bytes, then names.
  * Tiers are how a ranking says "never above": memory before address space, leaks before the rest, and what an
@@ -85,7 +86,7 @@ bool rank_is_import(const struct model_site *site);
 /* The interpreter allocated it for itself, outside all Python code, before the user's or after it. */
 bool rank_is_start_up(const struct model_site *site);
 
-/* Total order of (domain, where), for grouping; 0 = the same line. */
+/* Total order of (domain, where, its relation), for grouping; 0 = the same line. */
 int rank_compare_places(const struct model_site *left, const struct model_site *right);
 
 #endif

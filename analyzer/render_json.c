@@ -12,6 +12,14 @@
 
 #define SITES_INLINE_DEPTH 2 // one site is one line
 
+/* Left out where the frame is on the stack itself. */
+static void
+put_relation(struct json_write *json, const char *relation)
+{
+	if (relation[0] != '\0')
+		json_write_text(json, "relation", relation);
+}
+
 static void
 put_place(struct json_write *json, const char *name, const struct report_place *place)
 {
@@ -24,6 +32,7 @@ put_place(struct json_write *json, const char *name, const struct report_place *
 	json_write_number(json, "line", place->line);
 	json_write_text(json, "function", place->function);
 	json_write_text(json, "module", place->module);
+	put_relation(json, place->relation);
 	json_write_close(json, '}');
 }
 
@@ -178,6 +187,7 @@ put_frame(struct json_write *json, const struct report_frame *frame)
 	json_write_text(json, "file", frame->file);
 	json_write_number(json, "line", frame->line);
 	json_write_text(json, "module", frame->module);
+	put_relation(json, frame->relation);
 	json_write_close(json, '}');
 }
 

@@ -37,11 +37,14 @@ is_start_up(const char *function)
 	return strncmp(function, "__libc_start_", 13) == 0;
 }
 
+/* Python frames of its own. */
 static bool
 has_python_frame(const struct report_site *site)
 {
 	for (uint32_t i = 0; i < site->frame_count; i++) {
-		if (strcmp(report_frame(site, i).kind, "python") == 0)
+		struct report_frame frame = report_frame(site, i);
+
+		if (strcmp(frame.kind, "python") == 0 && frame.relation[0] == '\0')
 			return true;
 	}
 	return false;
@@ -81,6 +84,15 @@ put_frame(FILE *stream, const struct report_frame *frame, const char *relation, 
 		(void)snprintf(text + room - 3, sizeof(text) - room, "...");
 	(void)text_clean(text, strlen(text));
 	(void)fprintf(stream, "%*s%-5s%s%s\n", INDENT, "", relation, text, after);
+}
+
+/* The column before a frame, outwards of the row's line. */
+static const char *
+relation_of(const struct report_frame *frame, bool is_native)
+{
+	if (frame->relation[0] != '\0')
+		return strcmp(frame->relation, "while") == 0 ? "while " : "by"; // started by
+	return is_native ? "" : "from";
 }
 
 /* --- several callers ------------------------------------------------------------------------------------------- */
@@ -193,7 +205,7 @@ put_callers(FILE *stream, const struct report *report, const struct report_line 
 
 		(void)snprintf(after, sizeof(after), "  %s",
 		               units_share((uint32_t)((double)callers[i].bytes / (double)total * 1e6), share));
-		put_frame(stream, &callers[i].frame, "from", after);
+		put_frame(stream, &callers[i].frame, relation_of(&callers[i].frame, false), after);
 	}
 	if (are_several && count > CALLERS_SHOWN)
 		(void)fprintf(stream, "%*sand %zu more\n", INDENT, "", count - CALLERS_SHOWN);
@@ -232,7 +244,7 @@ render_text_stack(const struct report *report, const struct report_line *line, c
 				put_frame(stream, &inside, "via", "");
 				shown++;
 			}
-			if (!options->is_native && put_callers(stream, report, line))
+			if (!options->is_native && frame.relation[0] == '\0' && put_callers(stream, report, line))
 				return;
 			if (!options->is_native)
 				continue;
@@ -241,7 +253,7 @@ render_text_stack(const struct report *report, const struct report_line *line, c
 		if (!is_past && !options->is_native)
 			continue;
 		if (shown < most) {
-			put_frame(stream, &frame, options->is_native ? "" : "from", "");
+			put_frame(stream, &frame, relation_of(&frame, options->is_native), "");
 			shown++;
 		} else {
 			left_out++;

@@ -28,7 +28,8 @@ share_ppm(uint64_t part, uint64_t whole)
 static const char *
 place_words(const struct report_place *place, char text[PLACE_TEXT_BYTES])
 {
-	return place_text(place->file, place->line, place->function, place->module, text);
+	(void)place_text(place->file, place->line, place->function, place->module, text);
+	return place_related(place->relation, text);
 }
 
 /* --- tables ---------------------------------------------------------------------------------------------------- */

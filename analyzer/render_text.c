@@ -138,10 +138,9 @@ put_requests(const struct report *report, FILE *stream)
 	for (size_t i = 0; i < report->request_count; i++) {
 		const struct report_request *request = &report->requests[i];
 
+		(void)place_text(request->where.file, request->where.line, request->where.function, request->where.module, place);
 		(void)fprintf(stream, "%9s  %-9s %-10s at %s\n", units_bytes(request->bytes, bytes), request->domain,
-		              request->state,
-		              place_text(request->where.file, request->where.line, request->where.function,
-		                         request->where.module, place));
+		              request->state, place_related(request->where.relation, place));
 	}
 }
 

@@ -78,16 +78,19 @@ keep_text(struct report_rows *rows, char *text)
 }
 
 static struct report_place
-place_of(const struct model_frame *frame)
+place_of(const struct model_site *site)
 {
+	const struct model_frame *frame = site != NULL ? site->where : NULL;
+
 	if (frame == NULL)
-		return (struct report_place){ .file = "", .function = "", .module = "" };
+		return (struct report_place){ .file = "", .function = "", .module = "", .relation = "" };
 	return (struct report_place){
 		.is_known = true,
 		.file = frame->file,
 		.line = frame->line,
 		.function = frame->function,
 		.module = frame->module,
+		.relation = model_relation_name(site->where_relation),
 	};
 }
 
@@ -206,7 +209,7 @@ build_requests(struct report *report, const struct model *model)
 			.state = verdict_request_state(model, verdict_now(), failed),
 			.error = failed->error,
 			.pid = model->processes[failed->process].identity->pid,
-			.where = place_of(failed->site != NULL ? failed->site->where : NULL),
+			.where = place_of(failed->site),
 		};
 	}
 }
@@ -325,7 +328,7 @@ make_site(const struct model *model, const struct model_site *site)
 		.allocated_bytes = site->allocated_bytes,
 		.allocated_count = site->allocated_count,
 		.leak = leak_of(site),
-		.where = place_of(site->where),
+		.where = place_of(site),
 		.process_count = site->process_count,
 		.lost = lost,
 		.frame_count = site->frame_count,
@@ -356,7 +359,7 @@ report_line(const struct report *report, size_t number)
 	}
 	return (struct report_line){
 		.domain = domain->name,
-		.where = place_of(line->where),
+		.where = place_of(line->largest),
 		.live_bytes = line->live_bytes,
 		.live_count = line->live_count,
 		.peak_bytes = line->peak_bytes,
@@ -376,7 +379,8 @@ report_line(const struct report *report, size_t number)
 struct report_frame
 report_frame(const struct report_site *site, uint32_t number)
 {
-	const struct model_frame *frame = ((const struct model_site *)site->stack)->frames[number];
+	const struct model_site *from = (const struct model_site *)site->stack;
+	const struct model_frame *frame = from->frames[number];
 
 	return (struct report_frame){
 		.kind = frame->kind == MODEL_FRAME_PYTHON ? "python" : "native",
@@ -384,6 +388,7 @@ report_frame(const struct report_site *site, uint32_t number)
 		.file = frame->file,
 		.line = frame->line,
 		.module = frame->module,
+		.relation = model_relation_name(model_relation_of(from, number)),
 		.is_user = frame->is_user,
 		.is_inlined = frame->is_inlined,
 	};

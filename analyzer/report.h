@@ -77,6 +77,7 @@ struct report_frame {
 	const char *file;
 	uint32_t line;               // 0 = unknown
 	const char *module;
+	const char *relation;        // as in struct report_place
 	bool is_user;
 	bool is_inlined;
 };
@@ -87,6 +88,7 @@ struct report_place {
 	uint32_t line;
 	const char *function;
 	const char *module;
+	const char *relation;        // "" = of the stack itself; else "while", "started by"
 };
 
 struct report_request {

@@ -36,7 +36,8 @@ verdict_line_text(const struct rank_line *line, char text[PLACE_TEXT_BYTES])
 {
 	if (line->where == NULL)
 		return place_text("", 0, "", "", text);
-	return place_text(line->where->file, line->where->line, line->where->function, line->where->module, text);
+	(void)place_text(line->where->file, line->where->line, line->where->function, line->where->module, text);
+	return place_related(line->largest != NULL ? model_relation_name(line->largest->where_relation) : "", text);
 }
 
 static uint32_t
@@ -282,7 +283,7 @@ say_refusal(const struct verdict_facts *facts, struct verdict *verdict)
 	say(verdict, "a request for %s in %s", units_bytes(refused->bytes, bytes),
 	    facts->model->domains[refused->domain].name);
 	if (refused->site != NULL && refused->site->where != NULL) {
-		struct rank_line line = { .where = refused->site->where };
+		struct rank_line line = { .where = refused->site->where, .largest = refused->site };
 
 		say(verdict, " at %s", verdict_line_text(&line, place));
 	}

@@ -204,6 +204,9 @@ enum kmem_stack_flags {
 	KMEM_STACK_NO_STACK = 16,      // the stack could not be taken; no frames
 	KMEM_STACK_ALTERNATE = 32,     // taken on a stack that is not the thread's own
 	KMEM_STACK_EVALUATOR_CUT = 64, // native frames between and below Python frames were left out
+	/* Of a thread without Python frames: behind its native ones stand Python frames of another thread (shim/thread_parent.h). */
+	KMEM_STACK_WHILE = 128,        // first one: the user's line at which a Python thread was seen last
+	KMEM_STACK_STARTED_BY = 256,   // the rest: where the thread was created, innermost first
 };
 
 /*

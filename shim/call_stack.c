@@ -19,6 +19,7 @@
 #include "native_stack.h"
 #include "python_frames.h"
 #include "settings.h"
+#include "thread_parent.h"
 
 #define SHARED_MEMORIES 16 // for threads without their own that are inside a hook at the same moment
 
@@ -43,8 +44,7 @@ push(struct call_stack *stack, uint64_t frame)
 static void
 push_python(struct call_stack *stack, const struct python_frame *frame)
 {
-	push(stack, KMEM_FRAME_PYTHON | (uint64_t)frame->code |
-	                (uint64_t)(frame->offset & KMEM_FRAME_OFFSET_MASK) << KMEM_FRAME_OFFSET_SHIFT);
+	push(stack, call_stack_python_frame(frame));
 }
 
 /* The gap that the native walk left, now that its inner end stands in frames[]. */
@@ -179,6 +179,21 @@ hash_of(const struct call_stack *stack)
 	return hash != 0 ? hash : 1;
 }
 
+/*
+ * A thread without Python frames. A thread state with frames that run no code has a digest of its own in the event memo's key,
+ * in which a parent does not show.
+ */
+static void
+merge_alone(struct call_stack_memory *memory, struct call_stack *stack)
+{
+	uint64_t digest = 0;
+
+	merge_native(&memory->native, stack);
+	thread_parent_append(stack);
+	if (!python_frames_digest(&digest) || digest != 0)
+		memory->is_repeatable = false;
+}
+
 /* Native frames are walked to the innermost evaluator, or to the end. */
 static void
 take_native(struct call_stack_memory *memory, const void *hook_frame, uint64_t stop_sp)
@@ -211,7 +226,7 @@ take(struct call_stack_memory *memory, const void *hook_frame)
 	if (python->count == 0 || settings.native_full) {
 		take_native(memory, hook_frame, 0);
 		if (python->count == 0)
-			merge_native(&memory->native, stack);
+			merge_alone(memory, stack);
 		else
 			merge_full(&memory->native, python, stack);
 	} else {

@@ -19,6 +19,13 @@
 
 #define CALL_STACK_FRAMES_MAX KMEM_STACK_FRAMES_MAX
 
+static inline uint64_t
+call_stack_python_frame(const struct python_frame *frame)
+{
+	return KMEM_FRAME_PYTHON | (uint64_t)frame->code |
+	       (uint64_t)(frame->offset & KMEM_FRAME_OFFSET_MASK) << KMEM_FRAME_OFFSET_SHIFT;
+}
+
 struct call_stack {
 	uint64_t hash;            // of frames[] and flags; never 0
 	uint32_t frame_count;

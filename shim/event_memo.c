@@ -13,6 +13,7 @@
 #include "capture_file.h"
 #include "python_code.h"
 #include "python_frames.h"
+#include "thread_parent.h"
 #include "unwind_rules.h"
 
 #define TRIES 16 // events of a bucket that are looked at; few have the same key
@@ -126,6 +127,8 @@ event_memo_find(struct event_memo *memo, const void *hook_frame)
 	__builtin_prefetch(capture_file_at(KMEM_SECTION_SITES, unit->event.site - 1), 1);
 	if (!python_frames_digest(&python))
 		return find_none(memo);
+	if (python == 0)
+		python = thread_parent_look();
 	if (__builtin_expect(!is_current(memo) || at == 0 || !is_same(unit, frame[1], (uint64_t)(frame + 2), frame[0], python), 0))
 		return find_in_bucket(memo, frame, python);
 

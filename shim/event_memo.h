@@ -29,7 +29,7 @@ struct event_key {
 	uint64_t pc;     // return address of the hook
 	uint64_t sp;     // behind it
 	uint64_t rbp;    // of the hook's caller; only where the walk needs it
-	uint64_t python; // digest of the Python frames, 0 = none
+	uint64_t python; // digest of the Python frames; without any, thread_parent_look(); 0 = neither
 };
 
 /*

@@ -6,4 +6,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+/* Called by name from assembly. */
+#define ASSEMBLY_CALLS __attribute__((visibility("hidden"), used))
+
 #endif

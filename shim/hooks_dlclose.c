@@ -13,6 +13,7 @@
 
 #include "export.h"
 #include "module_map.h"
+#include "python_runtime.h"
 #include "real_cuda.h"
 #include "reentry_guard.h"
 
@@ -48,6 +49,11 @@ dlclose(void *handle)
 		if (next == NULL)
 			return -1;
 		atomic_store_explicit(&real, next, memory_order_relaxed);
+	}
+
+	if (reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK)) {
+		python_runtime_pin();
+		reentry_guard_leave();
 	}
 
 	unsigned long long before = unload_count();

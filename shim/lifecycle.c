@@ -31,6 +31,7 @@
 #include "reentry_guard.h"
 #include "settings.h"
 #include "site_table.h"
+#include "teardown.h"
 #include "thread_slot.h"
 #include "tracker.h"
 
@@ -249,6 +250,7 @@ start(void)
 	thread_slot_start();
 	native_stack_start();
 	python_frames_start();
+	teardown_start();
 	(void)dlerror(); // what our look-ups did not find is no message for the program
 	(void)dlerror();
 	tell_children();

@@ -17,6 +17,7 @@
 #include "kmem_format.h"
 #include "loaded_object.h"
 #include "native_stack.h"
+#include "python_runtime.h"
 #include "raw_sys.h"
 #include "unwind_rules.h"
 
@@ -241,6 +242,18 @@ close_overlapping(const struct loaded_object *object)
 	return was_any;
 }
 
+static void
+look_for_python(const struct loaded_object *object)
+{
+	struct elf_object elf = {
+		.load_bias = object->link_map->l_addr,
+		.dynamic_addr = (uint64_t)object->link_map->l_ld,
+	};
+
+	elf.headers = loaded_object_headers(object, &elf.header_count);
+	python_runtime_look_at(&elf, object->link_map->l_name);
+}
+
 void
 module_map_note_pc(uint64_t pc)
 {
@@ -264,6 +277,7 @@ module_map_note_pc(uint64_t pc)
 				native_stack_modules_changed();
 			if (!record_module(&object, slot))
 				capture_file_lost(KMEM_LOST_MODULES, 1);
+			look_for_python(&object);
 			errno = host_errno;
 			return;
 		}

@@ -53,15 +53,15 @@ python_frames_available(void)
 bool
 python_frames_is_interpreter(uint64_t pc)
 {
-	return python_frames_available() && pc >= python_runtime.text_addr && pc < python_runtime.text_end;
+	return python_frames_available() && ((pc >= python_runtime.text_addr && pc < python_runtime.text_end) ||
+	                                     (pc >= python_runtime_second.text_addr && pc < python_runtime_second.text_end));
 }
 
 /* The thread state that finalises the interpreter, or 0. relaxed: nothing is read through it. */
 static uint64_t
-finalizing_state(void)
+finalizing_state(const struct python_runtime *runtime)
 {
-	const _Atomic uint64_t *word = (const _Atomic uint64_t *)(python_runtime.addr +
-	                                                          python_runtime.interpreter.layout.runtime_finalizing);
+	const _Atomic uint64_t *word = (const _Atomic uint64_t *)(runtime->addr + runtime->interpreter.layout.runtime_finalizing);
 
 	return atomic_load_explicit(word, memory_order_relaxed);
 }
@@ -69,39 +69,47 @@ finalizing_state(void)
 bool
 python_frames_is_finalizing(void)
 {
-	return python_frames_available() && finalizing_state() != 0;
+	return python_runtime_is_finalizing();
 }
 
 /* --- the walk -------------------------------------------------------------------------------------- */
 
 /* Has a second interpreter been made? Before, nobody's thread state but the thread's own can be current. */
-static bool
-has_subinterpreters(void)
+static inline bool
+has_subinterpreters(const struct python_runtime *runtime)
 {
-	uint64_t interpreters = python_runtime.addr + python_runtime.interpreter.layout.runtime_interpreters;
+	uint64_t interpreters = runtime->addr + runtime->interpreter.layout.runtime_interpreters;
 
 	return python_memory_u64(interpreters) != python_memory_u64(interpreters + 8);
 }
 
-static uint64_t
-own_thread_state(void)
+static inline uint64_t
+own_thread_state(const struct python_runtime *runtime)
 {
+	const struct python_layout *layout = &runtime->interpreter.layout;
 	uint64_t own;
 	uint64_t current;
 
-	if (python_runtime.interpreter.layout.version >= 0x030c) {
-		current = (uint64_t)python_runtime.current_state();
-		return current != 0 ? current : (uint64_t)python_runtime.thread_state();
+	if (layout->version >= 0x030c) {
+		current = (uint64_t)runtime->current_state();
+		return current != 0 ? current : (uint64_t)runtime->thread_state();
 	}
 
-	own = (uint64_t)python_runtime.thread_state();
-	if (!has_subinterpreters())
+	own = (uint64_t)runtime->thread_state();
+	if (!has_subinterpreters(runtime))
 		return own;
-	current = (uint64_t)python_runtime.current_state();
+	current = (uint64_t)runtime->current_state();
 	if (current != own && python_memory_is_object(current) &&
-	    python_memory_u64(current + python_runtime.interpreter.layout.tstate_thread_id) == (uint64_t)pthread_self())
+	    python_memory_u64(current + layout->tstate_thread_id) == (uint64_t)pthread_self())
 		return current;
 	return own;
+}
+
+static bool
+has_second(void)
+{
+	/* Pairs with python_runtime_look_at(). */
+	return atomic_load_explicit(&python_runtime_second.state, memory_order_acquire) == PYTHON_RUNTIME_FOUND;
 }
 
 /* One walk that is under way. Fresh visits and frames lie at the upper ends of the memo's arrays. */
@@ -331,14 +339,16 @@ show(struct walk *walk, uint32_t end, uint32_t total, uint32_t unchanged, struct
 	stack->unchanged = memo->is_cut || was_cut ? 0 : unchanged;
 }
 
-/* Where the chain begins. False on a thread that has none, or none that may be read now. */
+/* Where this runtime's chain begins. False on a thread that has none, or none that may be read now. */
 static bool
-begin(struct walk *walk, uint64_t sp)
+begin(struct walk *walk, const struct python_runtime *runtime, uint64_t sp)
 {
-	const struct python_layout *layout = &walk->python->layout;
-	uint64_t state = own_thread_state();
-	uint64_t finalizing = finalizing_state();
+	const struct python_layout *layout = &runtime->interpreter.layout;
+	uint64_t state = own_thread_state(runtime);
+	uint64_t finalizing = finalizing_state(runtime);
 	uint64_t cframe = 0;
+
+	walk->python = &runtime->interpreter;
 
 	if (!python_memory_is_object(state) || (finalizing != 0 && finalizing != state))
 		return false;
@@ -362,11 +372,18 @@ begin(struct walk *walk, uint64_t sp)
 void
 python_frames_walk(struct python_memo *memo, struct python_stack *stack)
 {
-	struct walk walk = { .python = &python_runtime.interpreter, .memo = memo, .is_whole = true };
+	struct walk walk = { .memo = memo, .is_whole = true };
+	const struct python_runtime *runtime = &python_runtime;
 	uint64_t sp = (uint64_t)__builtin_frame_address(0);
 
 	*stack = (struct python_stack){ .frames = memo->frames };
-	if (!python_frames_available() || !begin(&walk, sp)) {
+	bool has_frames = python_frames_available() && begin(&walk, runtime, sp) && walk.position.frame != 0;
+
+	if (!has_frames && has_second()) {
+		runtime = &python_runtime_second;
+		has_frames = begin(&walk, runtime, sp);
+	}
+	if (!has_frames) {
 		memo->count = memo->known = 0;
 		return;
 	}
@@ -389,10 +406,10 @@ python_frames_walk(struct python_memo *memo, struct python_stack *stack)
 		memo->known = walk.known > memo->count ? walk.known : memo->count;
 	}
 
-	if (stack->count != 0 && walk.python->layout.chain == PYTHON_CHAIN_OBJECTS && python_runtime.evaluator_addr != 0) {
+	if (stack->count != 0 && walk.python->layout.chain == PYTHON_CHAIN_OBJECTS && runtime->evaluator_addr != 0) {
 		memo->scanned = (uint32_t)(stack->frames - memo->frames) + stack->count;
 		memo->frames[memo->scanned - 1].anchor_addr = python_stack_find_evaluator(
-			sp, innermost, python_runtime.evaluator_addr, python_runtime.evaluator_end);
+			sp, innermost, runtime->evaluator_addr, runtime->evaluator_end);
 	}
 }
 
@@ -401,19 +418,16 @@ python_frames_walk(struct python_memo *memo, struct python_stack *stack)
  * read: who owns a frame and where an evaluator begins. A frame of that code at that instruction and address has one owner; and
  * without KMEMSHIM_NATIVE=full only the innermost evaluator matters, to which the thread state leads.
  */
-bool
-python_frames_digest(uint64_t *digest)
+static inline bool
+digest_of(const struct python_runtime *runtime, uint64_t *digest)
 {
-	const struct python_layout *layout = &python_runtime.interpreter.layout;
+	const struct python_layout *layout = &runtime->interpreter.layout;
 	bool is_pointer = layout->instruction == PYTHON_INSTRUCTION_POINTER;
 	uint64_t frame;
 	uint64_t state;
 	uint64_t sum;
 
-	*digest = 0;
-	if (!python_frames_available())
-		return true;
-	state = own_thread_state();
+	state = own_thread_state(runtime);
 	if (!python_memory_is_object(state))
 		return true;
 	sum = state;
@@ -428,6 +442,8 @@ python_frames_digest(uint64_t *digest)
 	} else {
 		frame = python_memory_u64(state + layout->tstate_frame);
 	}
+	if (frame == 0)
+		return true;
 	for (uint32_t visits = 0; frame != 0; visits++) {
 		if (visits == PYTHON_FRAMES_MAX || !python_memory_is_object(frame))
 			return false;
@@ -440,4 +456,15 @@ python_frames_digest(uint64_t *digest)
 	}
 	*digest = (sum ^ sum >> 29) | 1;
 	return true;
+}
+
+bool
+python_frames_digest(uint64_t *digest)
+{
+	*digest = 0;
+	if (!python_frames_available())
+		return true;
+	if (!digest_of(&python_runtime, digest))
+		return false;
+	return __builtin_expect(*digest != 0, 1) || !has_second() || digest_of(&python_runtime_second, digest);
 }

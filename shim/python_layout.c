@@ -64,7 +64,7 @@ static const struct python_layout layouts[] = {
 		.version = 0x030c, .chain = PYTHON_CHAIN_CFRAME_SHIM,
 		.instruction = PYTHON_INSTRUCTION_POINTER,
 		.code_size = 192, .frame_size = 120, .generator_size = 144, .string_size = 64,
-		.runtime_finalizing = 24,
+		.runtime_finalizing = 24, .runtime_interpreters = 40,
 		.tstate_cframe = 56, .cframe_frame = 0, .cframe_previous = 8,
 		.frame_previous = 8, .frame_code = 0, .frame_instruction = 56, .frame_owner = 70,
 		.code_first_line = 68, .code_file = 112, .code_name = 120, .code_qualified_name = 128,
@@ -74,7 +74,7 @@ static const struct python_layout layouts[] = {
 	{
 		.version = 0x030d, .chain = PYTHON_CHAIN_SHIM, .instruction = PYTHON_INSTRUCTION_POINTER,
 		.code_size = 200, .frame_size = 136, .generator_size = 144, .string_size = 64,
-		.runtime_finalizing = 608,
+		.runtime_finalizing = 608, .runtime_interpreters = 632,
 		.tstate_frame = 72,
 		.frame_previous = 8, .frame_code = 0, .frame_instruction = 56, .frame_owner = 70,
 		.code_first_line = 68, .code_file = 112, .code_name = 120, .code_qualified_name = 128,
@@ -84,7 +84,7 @@ static const struct python_layout layouts[] = {
 	{
 		.version = 0x030e, .chain = PYTHON_CHAIN_SHIM, .instruction = PYTHON_INSTRUCTION_POINTER,
 		.code_size = 208, .frame_size = 152, .generator_size = 152, .string_size = 64,
-		.runtime_finalizing = 784,
+		.runtime_finalizing = 784, .runtime_interpreters = 808,
 		.tstate_frame = 72,
 		.frame_previous = 8, .frame_code = 0, .frame_instruction = 56, .frame_owner = 74,
 		.code_first_line = 68, .code_file = 112, .code_name = 120, .code_qualified_name = 128,
@@ -94,7 +94,7 @@ static const struct python_layout layouts[] = {
 	{
 		.version = 0x030f, .chain = PYTHON_CHAIN_SHIM, .instruction = PYTHON_INSTRUCTION_POINTER,
 		.code_size = 208, .frame_size = 152, .generator_size = 152, .string_size = 64,
-		.runtime_finalizing = 912,
+		.runtime_finalizing = 912, .runtime_interpreters = 936,
 		.tstate_frame = 72,
 		.frame_previous = 8, .frame_code = 0, .frame_instruction = 56, .frame_owner = 74,
 		.code_first_line = 68, .code_file = 112, .code_name = 120, .code_qualified_name = 128,
@@ -122,6 +122,7 @@ struct slot {
 
 static const struct slot slots[] = {
 	SLOT(runtime_finalizing, 4, 4, 4),
+	SLOT(runtime_interpreters, 5, 5, 5),
 	SLOT(tstate_frame, 23, 26, 26),
 	SLOT(frame_previous, 29, 32, 40),
 	SLOT(frame_code, 30, 33, 41),

@@ -53,7 +53,7 @@ struct python_layout {
 	uint16_t string_size;
 
 	uint16_t runtime_finalizing;
-	uint16_t runtime_interpreters; // head, with main behind it; used up to 3.11
+	uint16_t runtime_interpreters; // head, with main behind it
 	uint16_t tstate_frame;
 	uint16_t tstate_cframe;
 	uint16_t tstate_thread_id;     // used up to 3.11

@@ -1,8 +1,11 @@
 /*
  * python_runtime.c - finds the interpreter by its exported symbols and checks it; see python_runtime.h.
  *
- * Static data is enough: nothing here needs an initialised interpreter. In a process without one the cost is
- * one symbol that is not found and a look over the names of the loaded objects.
+ * Static data is enough: nothing here needs an initialised interpreter. In a process without one the cost is a few symbols that
+ * are not found in each object.
+ *
+ * Not chosen  a hook of dlopen(): a frame of ours between the program and the loader changes where libraries are searched. The
+ *             first stack that leads into an object is early enough, for nobody calls Python before Python has allocated.
  */
 #include "python_runtime.h"
 
@@ -16,16 +19,29 @@
 #include "diag.h"
 #include "python_code.h"
 #include "python_memory.h"
+#include "settings.h"
 
-struct python_runtime python_runtime;
+static const _Atomic uint64_t not_finalizing;
 
-static char refusal[200]; // the note, for the captures of forked children too
+struct python_runtime python_runtime = { .finalizing_word = &not_finalizing };
+
+struct python_runtime python_runtime_second = { .finalizing_word = &not_finalizing };
+
+static char notes[2][200]; // of interpreters that are not read; for the captures of forked children too
+static _Atomic uint32_t note_count;
 
 static void
 code_died(void *code)
 {
 	python_code_forget((uint64_t)code);
 	python_runtime.code_dealloc(code);
+}
+
+static void
+code_of_second_died(void *code)
+{
+	python_code_forget((uint64_t)code);
+	python_runtime_second.code_dealloc(code);
 }
 
 /* 3.8 to 3.10 have no Py_Version: "3.10.13 (main, ...)", "3.9.0rc2+ (...)". 0 when it is not that. */
@@ -55,246 +71,321 @@ parse_version(const char *text)
 	return (uint32_t)(part[0] << 24 | part[1] << 16 | part[2] << 8) | level << 4 | serial;
 }
 
-/* Looks through the global scope; a miss leaves nothing behind that the program's dlerror() would see. */
-static void *
-look_up(void *scope, const char *name)
-{
-	void *symbol = dlsym(scope, name);
+static struct elf_object main_program;
 
-	if (symbol == NULL)
-		dlerror();
-	return symbol;
-}
-
-struct named_object {
-	const char *prefix;
-	char path[1024];
+/* An interpreter that is being looked at. */
+struct candidate {
+	struct python_runtime *runtime;
+	const struct elf_object *object;
 };
 
-static int
-find_named_object(struct dl_phdr_info *info, size_t size, void *context)
-{
-	struct named_object *wanted = context;
-	const char *slash = strrchr(info->dlpi_name, '/');
-	const char *name = slash == NULL ? info->dlpi_name : slash + 1;
-
-	(void)size;
-	if (strncmp(name, wanted->prefix, strlen(wanted->prefix)) != 0 ||
-	    strlen(info->dlpi_name) >= sizeof(wanted->path))
-		return 0;
-	strcpy(wanted->path, info->dlpi_name);
-	return 1;
-}
-
 /*
- * The scope in which the interpreter's names are found: RTLD_DEFAULT or a handle. A program that embeds
- * Python may have opened libpython for itself alone; that handle is kept, so that what we point into stays.
+ * The address of one of the interpreter's names. A main program that is not position-independent may hold copies of a library's
+ * data, to which the library itself refers: of the first library's.
  */
-static bool
-find_scope(void **scope)
+static uint64_t
+look_up(const struct candidate *of, const char *name)
 {
-	struct named_object library = { .prefix = "libpython" };
+	const struct elf_object *object = of->object;
+	uint64_t addr = of->runtime == &python_runtime ? elf_symbols_addr(&main_program, name) : 0;
 
-	*scope = RTLD_DEFAULT;
-	if (look_up(*scope, "_PyRuntime") != NULL)
-		return true;
-	if (dl_iterate_phdr(find_named_object, &library) == 0)
-		return false;
-
-	*scope = dlopen(library.path, RTLD_LAZY | RTLD_LOCAL | RTLD_NOLOAD);
-	if (*scope == NULL) {
-		dlerror();
-		return false;
-	}
-	if (look_up(*scope, "_PyRuntime") != NULL)
-		return true;
-	dlclose(*scope);
-	return false;
+	return addr != 0 ? addr : elf_symbols_addr(object, name);
 }
 
-static int
-find_text(struct dl_phdr_info *info, size_t size, void *context)
+/* The executable segment around `addr`. */
+static bool
+find_text(const struct candidate *of, uint64_t addr)
 {
-	uint64_t addr = *(const uint64_t *)context;
+	const struct elf_object *object = of->object;
 
-	(void)size;
-	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-		uint64_t start = info->dlpi_addr + segment->p_vaddr;
+
+	for (unsigned i = 0; i < object->header_count; i++) {
+		const Elf64_Phdr *segment = &object->headers[i];
+		uint64_t start = object->load_bias + segment->p_vaddr;
 
 		if (segment->p_type == PT_LOAD && (segment->p_flags & PF_X) != 0 && addr >= start &&
 		    addr < start + segment->p_memsz) {
-			python_runtime.text_addr = start;
-			python_runtime.text_end = start + segment->p_memsz;
-			return 1;
+			of->runtime->text_addr = start;
+			of->runtime->text_end = start + segment->p_memsz;
+			return true;
 		}
 	}
-	return 0;
+	return false;
 }
 
 /* Fills in the symbols. False with a clause when one is missing. */
 static bool
-find_symbols(void *scope, char *why, size_t why_size)
+find_symbols(const struct candidate *of, char *why, size_t why_size)
 {
 	const struct {
 		const char *name;
 		uint64_t *addr;
 	} wanted[] = {
-		{ "_PyRuntime", &python_runtime.addr },
-		{ "PyType_Type", &python_runtime.interpreter.types.type },
-		{ "PyCode_Type", &python_runtime.interpreter.types.code },
-		{ "PyFrame_Type", &python_runtime.interpreter.types.frame },
-		{ "PyGen_Type", &python_runtime.interpreter.types.generator },
-		{ "PyUnicode_Type", &python_runtime.interpreter.types.string },
-		{ "PyBytes_Type", &python_runtime.interpreter.types.bytes },
+		{ "_PyRuntime", &of->runtime->addr },
+		{ "PyType_Type", &of->runtime->interpreter.types.type },
+		{ "PyCode_Type", &of->runtime->interpreter.types.code },
+		{ "PyFrame_Type", &of->runtime->interpreter.types.frame },
+		{ "PyGen_Type", &of->runtime->interpreter.types.generator },
+		{ "PyUnicode_Type", &of->runtime->interpreter.types.string },
+		{ "PyBytes_Type", &of->runtime->interpreter.types.bytes },
 	};
 
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
-		*wanted[i].addr = (uint64_t)look_up(scope, wanted[i].name);
+		*wanted[i].addr = look_up(of, wanted[i].name);
 		if (*wanted[i].addr == 0) {
 			diag_format(why, why_size, "symbol %s is not exported", wanted[i].name);
 			return false;
 		}
 	}
 
-	void *current = look_up(scope, "PyThreadState_GetUnchecked"); // 3.13
+	uint64_t current = look_up(of, "PyThreadState_GetUnchecked"); // 3.13
 
-	if (current == NULL)
-		current = look_up(scope, "_PyThreadState_UncheckedGet");
+	if (current == 0)
+		current = look_up(of, "_PyThreadState_UncheckedGet");
 
-	void *own = look_up(scope, "PyGILState_GetThisThreadState");
+	uint64_t own = look_up(of, "PyGILState_GetThisThreadState");
 
-	if (current == NULL || own == NULL) {
+	if (current == 0 || own == 0) {
 		diag_format(why, why_size, "the functions that give the thread state are not exported");
 		return false;
 	}
-	memcpy(&python_runtime.current_state, &current, sizeof(current));
-	memcpy(&python_runtime.thread_state, &own, sizeof(own));
+	memcpy(&of->runtime->current_state, &current, sizeof(current));
+	memcpy(&of->runtime->thread_state, &own, sizeof(own));
 	return true;
 }
 
 static uint32_t
-find_version(void *scope)
+find_version(const struct candidate *of)
 {
-	const unsigned long *version = look_up(scope, "Py_Version"); // 3.11
+	uint64_t version = look_up(of, "Py_Version"); // 3.11
 	const char *(*get_version)(void);
-	void *function;
+	uint64_t function;
 
-	if (version != NULL)
-		return (uint32_t)*version;
-	function = look_up(scope, "Py_GetVersion");
-	if (function == NULL)
+	if (version != 0)
+		return (uint32_t)python_memory_u64(version);
+	function = look_up(of, "Py_GetVersion");
+	if (function == 0)
 		return 0;
 	memcpy(&get_version, &function, sizeof(function));
 	return parse_version(get_version());
 }
 
 static void
-find_evaluator(void *scope)
+find_evaluator(const struct candidate *of)
 {
-	void *function = look_up(scope, "_PyEval_EvalFrameDefault");
-	const ElfW(Sym) *symbol = NULL;
-	Dl_info info;
+	const Elf64_Sym *symbol = elf_symbols_find(of->object, "_PyEval_EvalFrameDefault");
 
-	if (function == NULL ||
-	    dladdr1(function, &info, (void **)&symbol, RTLD_DL_SYMENT) == 0 || symbol == NULL)
+	if (symbol == NULL)
 		return;
-	python_runtime.evaluator_addr = (uint64_t)function;
-	python_runtime.evaluator_end = python_runtime.evaluator_addr + symbol->st_size;
+	of->runtime->evaluator_addr = of->object->load_bias + symbol->st_value;
+	of->runtime->evaluator_end = of->runtime->evaluator_addr + symbol->st_size;
 }
 
 /* All checks; fills in `python_runtime`. */
 static bool
-understand(void *scope, char *why, size_t why_size)
+understand(const struct candidate *of, char *why, size_t why_size)
 {
-	const struct python_layout *row = python_layout_find(python_runtime.interpreter.version_hex);
+	const struct python_layout *row = python_layout_find(of->runtime->interpreter.version_hex);
 
 	if (row == NULL) {
 		diag_format(why, why_size, "no table of offsets for this version");
 		return false;
 	}
-	python_runtime.interpreter.layout = *row;
-	if (!find_symbols(scope, why, why_size) ||
-	    !python_layout_refine(&python_runtime.interpreter.layout, (const uint64_t *)python_runtime.addr,
-	                          python_runtime.interpreter.version_hex, why, why_size) ||
-	    !python_layout_check(&python_runtime.interpreter.layout, &python_runtime.interpreter.types, why, why_size))
+	of->runtime->interpreter.layout = *row;
+	if (!find_symbols(of, why, why_size) ||
+	    !python_layout_refine(&of->runtime->interpreter.layout, (const uint64_t *)of->runtime->addr,
+	                          of->runtime->interpreter.version_hex, why, why_size) ||
+	    !python_layout_check(&of->runtime->interpreter.layout, &of->runtime->interpreter.types, why, why_size))
 		return false;
 
-	uint64_t dealloc = python_memory_u64(python_runtime.interpreter.types.code + PYTHON_TYPE_DEALLOC);
+	uint64_t dealloc = python_memory_u64(of->runtime->interpreter.types.code + PYTHON_TYPE_DEALLOC);
 
-	if (dealloc == 0 || dl_iterate_phdr(find_text, &dealloc) == 0) {
+	if (dealloc == 0 || !find_text(of, dealloc)) {
 		diag_format(why, why_size, "type code has no tp_dealloc");
 		return false;
 	}
-	memcpy(&python_runtime.code_dealloc, &dealloc, sizeof(dealloc));
-	if (python_runtime.interpreter.layout.chain == PYTHON_CHAIN_OBJECTS)
-		find_evaluator(scope);
+	memcpy(&of->runtime->code_dealloc, &dealloc, sizeof(dealloc));
+	if (of->runtime->interpreter.layout.chain == PYTHON_CHAIN_OBJECTS)
+		find_evaluator(of);
 	return true;
 }
 
 /*
  * From here on every death of a code object is heard. Until the first walk there is nothing to forget, so it
- * does not matter which function a thread in the middle of a death has read. release: `python_runtime` before
+ * does not matter which function a thread in the middle of a death has read. release: the runtime before
  * code_died() can be called; its caller loads the slot as plain C, which on x86-64 is an acquire.
  */
 static void
-listen_for_deaths(void)
+listen_for_deaths(const struct python_runtime *runtime)
 {
-	_Atomic uint64_t *slot = (_Atomic uint64_t *)(python_runtime.interpreter.types.code + PYTHON_TYPE_DEALLOC);
+	_Atomic uint64_t *slot = (_Atomic uint64_t *)(runtime->interpreter.types.code + PYTHON_TYPE_DEALLOC);
 
-	atomic_store_explicit(slot, (uint64_t)code_died, memory_order_release);
+	atomic_store_explicit(slot, (uint64_t)(runtime == &python_runtime ? code_died : code_of_second_died),
+	                      memory_order_release);
 }
 
-/* Into the capture that is open now. */
+/* Says it in the capture that is open now, and in those of children. */
 static void
-publish(void)
+note(const char *who, const char *why)
 {
-	atomic_store_explicit(&capture_file_header()->python_version,
-	                      python_runtime.interpreter.version_hex, memory_order_relaxed);
-	if (refusal[0] != '\0')
-		capture_file_note(refusal);
+	uint32_t number = atomic_fetch_add_explicit(&note_count, 1, memory_order_relaxed);
+
+	if (number >= sizeof(notes) / sizeof(notes[0]))
+		return;
+	diag_format(notes[number], sizeof(notes[number]), "%s: %s; stacks are native only", who, why);
+	capture_file_note(notes[number]);
+}
+
+/* Others that run Python code: their frames are laid out in another way each. */
+static void
+note_stranger(const struct elf_object *object, const char *path)
+{
+	static _Atomic bool is_noted;
+	const char *slash = strrchr(path, '/');
+	const char *name = slash != NULL ? slash + 1 : path;
+	const char *what = NULL;
+
+	if (elf_symbols_find(object, "rpython_startup_code") != NULL)
+		what = "PyPy";
+	else if (strncmp(name, "libpythonvm", 11) == 0)
+		what = "GraalPy";
+	if (what != NULL && !atomic_exchange_explicit(&is_noted, true, memory_order_relaxed))
+		note(what, "only the frames of CPython are read");
+}
+
+/* False when another thread is at it, or it was seen before. */
+static bool
+claim(struct python_runtime *runtime)
+{
+	int state = atomic_load_explicit(&runtime->state, memory_order_acquire);
+
+	return (state == PYTHON_RUNTIME_NEVER_LOOKED || state == PYTHON_RUNTIME_NOT_FOUND) &&
+	       atomic_compare_exchange_strong_explicit(&runtime->state, &state, PYTHON_RUNTIME_BUSY, memory_order_acquire,
+	                                               memory_order_relaxed);
+}
+
+/* `path` is the loader's own text. */
+static void
+look_closely(const struct candidate *of, const char *path)
+{
+	struct python_runtime *runtime = of->runtime;
+	char why[120] = "";
+	char who[32];
+
+	runtime->interpreter.version_hex = find_version(of);
+	runtime->path = path;
+
+	uint32_t version_hex = runtime->interpreter.version_hex;
+	bool is_understood = understand(of, why, sizeof(why));
+
+	if (is_understood) {
+		atomic_store_explicit(&runtime->finalizing_word,
+		                      (const _Atomic uint64_t *)(runtime->addr + runtime->interpreter.layout.runtime_finalizing),
+		                      memory_order_relaxed);
+		listen_for_deaths(runtime);
+	} else {
+		diag_format(who, sizeof(who), "Python %u.%u.%u", version_hex >> 24, version_hex >> 16 & 0xff,
+		            version_hex >> 8 & 0xff);
+		note(who, why);
+	}
+	if (runtime == &python_runtime)
+		atomic_store_explicit(&capture_file_header()->python_version, version_hex, memory_order_relaxed);
+	diag_debug("Python %x: %s", version_hex, is_understood ? "frames are read" : why);
+	atomic_store_explicit(&runtime->state, is_understood ? PYTHON_RUNTIME_FOUND : PYTHON_RUNTIME_REFUSED,
+	                      memory_order_release);
+}
+
+void
+python_runtime_look_at(const struct elf_object *object, const char *path)
+{
+	struct candidate of = { &python_runtime, object };
+	uint64_t addr;
+
+	if (!settings.python)
+		return;
+	addr = elf_symbols_addr(object, "_PyRuntime");
+	if (addr == 0) {
+		note_stranger(object, path);
+		return;
+	}
+	if (claim(&python_runtime)) {
+		look_closely(&of, path);
+		return;
+	}
+	/* acquire: pairs with look_closely(). */
+	int state = atomic_load_explicit(&python_runtime.state, memory_order_acquire);
+
+	of.runtime = &python_runtime_second;
+	if ((state == PYTHON_RUNTIME_FOUND || state == PYTHON_RUNTIME_REFUSED) && python_runtime.addr != addr && claim(of.runtime))
+		look_closely(&of, path);
+}
+
+static int
+look_at_loaded(struct dl_phdr_info *info, size_t size, void *context)
+{
+	struct elf_object object = { .load_bias = info->dlpi_addr, .headers = info->dlpi_phdr,
+		                     .header_count = info->dlpi_phnum };
+	bool *is_first = context;
+
+	(void)size;
+	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			object.dynamic_addr = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+	}
+	if (*is_first)
+		main_program = object;
+	*is_first = false;
+	python_runtime_look_at(&object, info->dlpi_name);
+	return 0;
 }
 
 void
 python_runtime_find(void)
 {
-	uint32_t *version_hex = &python_runtime.interpreter.version_hex;
-	int state = atomic_load_explicit(&python_runtime.state, memory_order_acquire);
-	char why[120] = "";
-	void *scope;
+	bool is_first = true;
 
-	if ((state != PYTHON_RUNTIME_NEVER_LOOKED && state != PYTHON_RUNTIME_NOT_FOUND) ||
-	    !atomic_compare_exchange_strong_explicit(&python_runtime.state, &state, PYTHON_RUNTIME_BUSY,
-	                                             memory_order_acquire, memory_order_relaxed))
-		return;
+	(void)dl_iterate_phdr(look_at_loaded, &is_first);
+}
 
-	if (!find_scope(&scope)) {
-		atomic_store_explicit(&python_runtime.state, PYTHON_RUNTIME_NOT_FOUND, memory_order_release);
-		return;
+void
+python_runtime_pin(void)
+{
+	struct python_runtime *const runtimes[] = { &python_runtime, &python_runtime_second };
+
+	for (unsigned i = 0; i < 2; i++) {
+		struct python_runtime *runtime = runtimes[i];
+
+		/* acquire: pairs with look_closely(). */
+		if (atomic_load_explicit(&runtime->state, memory_order_acquire) != PYTHON_RUNTIME_FOUND || runtime->path[0] == '\0' ||
+		    atomic_exchange_explicit(&runtime->is_pinned, true, memory_order_relaxed))
+			continue;
+		if (dlopen(runtime->path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) == NULL)
+			(void)dlerror(); // ours, not the program's
 	}
-	*version_hex = find_version(scope);
-
-	bool is_understood = understand(scope, why, sizeof(why));
-
-	if (is_understood)
-		listen_for_deaths();
-	else
-		diag_format(refusal, sizeof(refusal), "Python %u.%u.%u: %s; stacks are native only",
-		            *version_hex >> 24, *version_hex >> 16 & 0xff, *version_hex >> 8 & 0xff, why);
-	publish();
-	diag_debug("Python %x: %s", *version_hex, is_understood ? "frames are read" : why);
-	atomic_store_explicit(&python_runtime.state,
-	                      is_understood ? PYTHON_RUNTIME_FOUND : PYTHON_RUNTIME_REFUSED,
-	                      memory_order_release);
 }
 
 void
 python_runtime_forked(void)
 {
-	int state = atomic_load_explicit(&python_runtime.state, memory_order_acquire);
+	struct python_runtime *const runtimes[] = { &python_runtime, &python_runtime_second };
 
-	if (state == PYTHON_RUNTIME_BUSY) // a thread that is not in this process was looking
-		atomic_store_explicit(&python_runtime.state, PYTHON_RUNTIME_NOT_FOUND, memory_order_relaxed);
-	if (state == PYTHON_RUNTIME_FOUND || state == PYTHON_RUNTIME_REFUSED)
-		publish();
+	for (unsigned i = 0; i < 2; i++) {
+		if (atomic_load_explicit(&runtimes[i]->state, memory_order_relaxed) == PYTHON_RUNTIME_BUSY)
+			atomic_store_explicit(&runtimes[i]->state, PYTHON_RUNTIME_NOT_FOUND,
+			                      memory_order_relaxed); // a thread that is not in this process was looking
+	}
+	atomic_store_explicit(&capture_file_header()->python_version, python_runtime.interpreter.version_hex, memory_order_relaxed);
+	for (uint32_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++) {
+		if (notes[i][0] != '\0')
+			capture_file_note(notes[i]);
+	}
+}
+
+bool
+python_runtime_has_interpreter(void)
+{
+	const _Atomic uint64_t *head = (const _Atomic uint64_t *)(python_runtime.addr +
+	                                                          python_runtime.interpreter.layout.runtime_interpreters);
+
+	return atomic_load_explicit(head, memory_order_relaxed) != 0; // nothing is read through it
 }

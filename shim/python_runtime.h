@@ -1,17 +1,21 @@
 /*
  * python_runtime.h - is there an interpreter in this process, and is it one that we understand?
  *
- * Called by   python_frames.c.
- * Safe from   python_runtime_find(): outside any hook's critical part, any thread, as often as one likes: it asks
- *             the loader. The rest: any hook.
- * When failing  not found: asked again next time. Not understood: one note in the capture, and never again.
+ * At the start all loaded objects are looked at; one that comes later (an application that embeds Python, perhaps for itself
+ * alone) when the first stack leads into it.
+ *
+ * Called by   python_frames.c, module_map.c, hooks_dlclose.c.
+ * Safe from   any hook, if not said otherwise.
+ * When failing  not found: other objects may come. Not understood: one note in the capture, and never again.
  */
 #ifndef PYTHON_RUNTIME_H
 #define PYTHON_RUNTIME_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "elf_symbols.h"
 #include "python_layout.h"
 
 enum python_runtime_state {
@@ -25,6 +29,8 @@ enum python_runtime_state {
 /* Written by one thread while the state is BUSY, constant once it is FOUND. */
 struct python_runtime {
 	_Atomic int state;            // release and acquire: everything below before FOUND or REFUSED
+	_Atomic bool is_pinned;
+	const char *path;             // of its object, the loader's own text; "" = the main program
 	struct python_interpreter interpreter;
 	void *(*current_state)(void); // of the thread that holds the lock (3.12: of this thread, attached)
 	void *(*thread_state)(void);  // of this thread, attached or not
@@ -34,14 +40,36 @@ struct python_runtime {
 	uint64_t text_end;
 	uint64_t evaluator_addr;      // _PyEval_EvalFrameDefault, where the scan of the stack needs it
 	uint64_t evaluator_end;
+
+	/* Not 0 from the beginning of the finalisation until the next initialisation; a word of ours until an interpreter is found. */
+	const _Atomic uint64_t *_Atomic finalizing_word;
 };
 
+/* Two in one process is all that we read. */
 extern struct python_runtime python_runtime;
+extern struct python_runtime python_runtime_second; // is looked at only when there is a first one
 
-/* Looks once; does nothing when an interpreter was found or refused before. */
+/* Has the interpreter begun to finalise, and has none been initialised since? relaxed, both: nothing is read through the word. */
+static inline bool
+python_runtime_is_finalizing(void)
+{
+	return atomic_load_explicit(atomic_load_explicit(&python_runtime.finalizing_word, memory_order_relaxed),
+	                            memory_order_relaxed) != 0;
+}
+
+/* Is there an interpreter that was initialised and not deleted? With a runtime that was found. */
+bool python_runtime_has_interpreter(void);
+
+/* Looks at all objects that are loaded now. Asks the loader: not from a hook. */
 void python_runtime_find(void);
 
-/* In a forked child: version and note into its own capture. */
+/* Is there an interpreter in this object, which has just been seen for the first time? From any hook. `path` is the loader's. */
+void python_runtime_look_at(const struct elf_object *object, const char *path);
+
+/* Something may be unloaded next: what we point into must stay. Asks the loader: not from a hook that may hold its locks. */
+void python_runtime_pin(void);
+
+/* In a forked child: version and notes into its own capture. */
 void python_runtime_forked(void);
 
 #endif

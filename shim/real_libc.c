@@ -35,6 +35,7 @@ static const struct {
 	{ "mmap", &real_libc.mmap },
 	{ "munmap", &real_libc.munmap },
 	{ "mremap", &real_libc.mremap },
+	{ "pthread_create", &real_libc.pthread_create },
 	{ "_exit", &real_libc._exit },
 	{ "execve", &real_libc.execve },
 	{ "execvpe", &real_libc.execvpe },

@@ -7,6 +7,7 @@
 #ifndef REAL_LIBC_H
 #define REAL_LIBC_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -27,6 +28,7 @@ struct real_libc {
 	void *(*mmap)(void *addr, size_t bytes, int protection, int flags, int fd, off_t offset);
 	int (*munmap)(void *addr, size_t bytes);
 	void *(*mremap)(void *old, size_t old_bytes, size_t bytes, int flags, ...);
+	int (*pthread_create)(pthread_t *thread, const pthread_attr_t *attributes, void *(*routine)(void *), void *argument);
 	void (*_exit)(int status) __attribute__((noreturn));
 	int (*execve)(const char *path, char *const argv[], char *const envp[]);
 	int (*execvpe)(const char *file, char *const argv[], char *const envp[]);

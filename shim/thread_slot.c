@@ -41,6 +41,7 @@ release(void *value)
 	if (slot == NULL || slot != value || !reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK))
 		return;
 	has_none = true; // N2
+	thread_parent_ended(slot);
 	thread_slot_current = NULL;
 	atomic_fetch_sub_explicit(&in_use, 1, memory_order_relaxed);
 	/* release: what this thread did with the slot comes before its next owner (N1). */
@@ -79,6 +80,8 @@ take(uint32_t number)
 	memory->owner.slot = (uint16_t)number;
 	memory->stack.memo.stack_end = 0; // of another thread: empty
 	event_memo_clear(&memory->events);
+	thread_slot_publish(memory, 0);
+	memory->parent.while_line = memory->parent.started_hash = memory->parent.started_count = 0;
 	count_one();
 	return memory;
 }
@@ -112,6 +115,12 @@ thread_slot_acquire(void)
 	return thread_slot_current;
 }
 
+const struct thread_slot *
+thread_slot_at(uint32_t number)
+{
+	return slots[number - 1].memory;
+}
+
 uint32_t
 thread_slot_count(void)
 {
@@ -141,4 +150,5 @@ thread_slot_forked(void)
 	atomic_store_explicit(&most_in_use, 0, memory_order_relaxed);
 	thread_slot_current = NULL;
 	has_none = false;
+	thread_parent_forked();
 }

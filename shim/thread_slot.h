@@ -12,12 +12,14 @@
 #ifndef THREAD_SLOT_H
 #define THREAD_SLOT_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "call_stack.h"
 #include "event_memo.h"
 #include "peak.h"
 #include "site_table.h"
+#include "thread_parent.h"
 
 #define THREAD_SLOTS_MAX 1024u
 
@@ -25,9 +27,11 @@
 struct thread_slot {
 	struct peak_batch heap;             // of the domain "heap"
 	uint64_t tally;                     // tracker_again.c
+	_Atomic uint32_t last_site;         // index + 1, of this thread's last event; 0 = none
 	struct site_owner owner;
 	struct call_stack_memory stack;
 	struct event_memo events;
+	struct thread_parent parent;
 };
 
 extern __thread struct thread_slot *thread_slot_current __attribute__((tls_model("initial-exec"), visibility("hidden")));
@@ -41,6 +45,16 @@ thread_slot_here(void)
 
 	return __builtin_expect(slot != NULL, 1) ? slot : thread_slot_acquire();
 }
+
+/* For other threads to see: thread_parent.h. release: what the site leads to. Pairs with line_of_python(). */
+static inline void
+thread_slot_publish(struct thread_slot *slot, uint32_t site)
+{
+	atomic_store_explicit(&slot->last_site, site, memory_order_release);
+}
+
+/* The slot with this number, which was taken once. Its owner may have changed; only `last_site` is another thread's to read. */
+const struct thread_slot *thread_slot_at(uint32_t number);
 
 struct thread_slot *thread_slot_acquire_to_release(void);
 

@@ -15,6 +15,7 @@
 #include "address_table.h"
 #include "call_stack.h"
 #include "capture_file.h"
+#include "failed_requests.h"
 #include "generations.h"
 #include "heartbeat.h"
 #include "kmem_words.h"
@@ -24,6 +25,8 @@
 #include "range_map.h"
 #include "settings.h"
 #include "site_table.h"
+#include "teardown.h"
+#include "thread_parent.h"
 #include "thread_slot.h"
 #include "tracker_parts.h"
 
@@ -31,16 +34,6 @@ static struct address_table devices;
 
 static _Atomic uint32_t state_before_page; // until lifecycle.c has the page
 _Atomic uint32_t *tracker_state = &state_before_page;
-
-bool
-tracker_is_teardown(void)
-{
-	if (!python_frames_is_finalizing())
-		return false;
-	atomic_store_explicit(&capture_file_header()->is_finalizing, 1, memory_order_relaxed);
-	capture_file_lost(KMEM_LOST_TEARDOWN_EVENTS, 1);
-	return true;
-}
 
 /* ---- books ---- */
 
@@ -100,8 +93,8 @@ live_bytes(unsigned domain)
 	return now > 0 ? (uint64_t)now : 0;
 }
 
-uint64_t
-tracker_live_host_bytes(void)
+static uint64_t
+live_host_bytes(void)
 {
 	return live_bytes(KMEM_DOMAIN_HEAP) + live_bytes(KMEM_DOMAIN_MMAP) + live_bytes(KMEM_DOMAIN_SHARED);
 }
@@ -112,11 +105,11 @@ look_after(const struct peak_batch *batch)
 {
 	if (batch != NULL && batch->pending_bytes != 0) {
 		if (heartbeat_is_due())
-			heartbeat_take(tracker_live_host_bytes());
+			heartbeat_take(live_host_bytes());
 		return;
 	}
 	peak_note_error(thread_slot_count());
-	heartbeat_after(tracker_live_host_bytes());
+	heartbeat_after(live_host_bytes());
 }
 
 static void
@@ -153,6 +146,11 @@ walk_to_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, 
 	const struct call_stack *stack = call_stack_take(memory, hook_frame);
 	uint32_t site = site_table_find(owner_of(slot), stack, domain, clock);
 
+	if (slot != NULL) {
+		thread_slot_publish(slot, site);
+		if (slot->stack.python.count != 0)
+			thread_parent_claim(slot);
+	}
 	call_stack_give_back(memory, stack);
 	return site;
 }
@@ -168,19 +166,23 @@ walk_and_keep(struct thread_slot *slot, const void *hook_frame, uint8_t clock)
 	return site;
 }
 
-uint32_t
-tracker_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint8_t clock)
+static uint32_t
+site_here(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint8_t clock)
 {
 	uint32_t remembered;
 	uint32_t site;
 
-	if (slot == NULL || domain != KMEM_DOMAIN_HEAP || settings.native_full)
+	if (slot == NULL || domain != KMEM_DOMAIN_HEAP || settings.native_full) {
+		(void)thread_parent_look();
 		return walk_to_site(slot, hook_frame, domain, clock);
+	}
 	remembered = event_memo_find(&slot->events, hook_frame);
 	if (remembered == 0)
 		return walk_and_keep(slot, hook_frame, clock);
-	if (__builtin_expect(settings.verify_every == 0, 1))
+	if (__builtin_expect(settings.verify_every == 0, 1)) {
+		thread_slot_publish(slot, remembered);
 		return remembered;
+	}
 	site = walk_to_site(slot, hook_frame, domain, clock);
 	verify(remembered, site);
 	return site;
@@ -198,7 +200,7 @@ static inline struct address_block
 place(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t bytes)
 {
 	uint8_t clock = generations_tick(drives_clock(domain) ? bytes : 0);
-	struct address_block block = { .bytes = bytes, .site = tracker_site(slot, hook_frame, domain, clock) };
+	struct address_block block = { .bytes = bytes, .site = site_here(slot, hook_frame, domain, clock) };
 
 	if (block.site == 0)
 		lose_event(bytes);
@@ -243,6 +245,34 @@ dead(struct thread_slot *slot, struct address_block block, uint64_t bytes, bool 
 	             peak_release(&capture_file_domain(domain)->peak, batch_of(slot, domain), bytes));
 }
 
+/* Is the event not to be booked, because Python is being torn down? It is counted. `bytes` are what it asks for. */
+static inline bool
+is_teardown(uint64_t bytes)
+{
+	enum teardown_answer answer = teardown_ask(bytes);
+
+	if (__builtin_expect(answer == TEARDOWN_OVER, 0)) {
+		struct teardown_release release;
+
+		for (uint32_t i = 0; teardown_released(i, &release); i++) {
+			if (release.block.site != 0)
+				dead(thread_slot_here(), release.block, release.block.bytes, release.is_whole);
+		}
+		teardown_done();
+	}
+	return answer == TEARDOWN_YES;
+}
+
+/* A block that was taken out of a map: booked as released, or kept for later. */
+static inline void
+released(struct thread_slot *slot, struct address_block block, bool is_whole)
+{
+	if (__builtin_expect(is_teardown(0), 0))
+		teardown_keep(block, is_whole);
+	else
+		dead(slot, block, block.bytes, is_whole);
+}
+
 /* One event for the total: the net change. No change is a release: the first of equal maxima counts (P3). */
 static uint32_t
 net_change(struct thread_slot *slot, unsigned domain, uint64_t old_bytes, uint64_t bytes)
@@ -282,7 +312,7 @@ tracker_allocated_rest(const void *hook_frame, void *addr, uint64_t bytes)
 	struct thread_slot *slot;
 	struct address_block block;
 
-	if (tracker_is_teardown())
+	if (is_teardown(bytes))
 		return;
 	slot = thread_slot_here();
 	block = born(slot, hook_frame, KMEM_DOMAIN_HEAP, bytes);
@@ -329,7 +359,7 @@ tracker_look_after(uint64_t volume_bytes)
 	int host_errno = errno;
 
 	generations_tick(volume_bytes);
-	heartbeat_look(tracker_live_host_bytes());
+	heartbeat_look(live_host_bytes());
 	errno = host_errno;
 }
 
@@ -338,7 +368,7 @@ tracker_take(void *addr)
 {
 	struct address_block block = { 0 };
 
-	if (addr != NULL && !tracker_is_teardown() && !pointer_map_take(addr, &block))
+	if (addr != NULL && !pointer_map_take(addr, &block) && !is_teardown(0))
 		capture_file_lost(KMEM_LOST_UNKNOWN_FREES, 1);
 	return (struct live_block){ addr, block.bytes, block.site, block.generation };
 }
@@ -356,7 +386,7 @@ tracker_freed_rest(void *addr)
 	struct live_block block = tracker_take(addr);
 
 	if (block.site != 0)
-		dead(thread_slot_to_release(), block_of(block), block.bytes, true);
+		released(thread_slot_to_release(), block_of(block), true);
 	errno = host_errno;
 }
 
@@ -376,13 +406,15 @@ tracker_resized(const void *hook_frame, struct live_block old, void *addr, size_
 
 	if (addr == NULL || old.site == 0) {
 		if (old.site != 0)
-			dead(slot, block_of(old), old.bytes, true);
+			released(slot, block_of(old), true);
 		if (addr != NULL)
 			tracker_allocated(hook_frame, addr, bytes);
 		return;
 	}
-	if (tracker_is_teardown())
+	if (is_teardown(bytes)) {
+		teardown_keep(block_of(old), true);
 		return;
+	}
 	block = place(slot, hook_frame, KMEM_DOMAIN_HEAP, bytes);
 	if (block.site == 0) {
 		dead(slot, block_of(old), old.bytes, true);
@@ -395,6 +427,28 @@ tracker_resized(const void *hook_frame, struct live_block old, void *addr, size_
 	look_after(batch_of(slot, KMEM_DOMAIN_HEAP));
 }
 
+/* ---- requests ---- */
+
+void
+tracker_attempt(enum kmem_domain domain, size_t bytes)
+{
+	failed_requests_attempt(domain, bytes);
+}
+
+static void
+request_failed(const void *hook_frame, unsigned domain, uint64_t bytes, int error)
+{
+	if (failed_requests_note(domain, bytes, error, site_here(thread_slot_here(), hook_frame, domain, generations_clock())))
+		heartbeat_take(live_host_bytes());
+}
+
+void
+tracker_failed(const void *hook_frame, enum kmem_domain domain, size_t bytes, int error)
+{
+	if (!is_teardown(0))
+		request_failed(hook_frame, domain, bytes, error);
+}
+
 /* ---- mappings ---- */
 
 static void
@@ -404,9 +458,9 @@ pieces_dead(const struct range_pieces *pieces)
 
 	for (uint32_t i = 0; i < pieces->count; i++) {
 		const struct range *piece = &pieces->piece[i];
-		struct address_block block = { .site = piece->site, .generation = piece->generation };
+		struct address_block block = { piece->end - piece->start, piece->site, piece->generation };
 
-		dead(slot, block, piece->end - piece->start, piece->is_last_piece);
+		released(slot, block, piece->is_last_piece);
 	}
 }
 
@@ -435,7 +489,7 @@ tracker_mapped(const void *hook_frame, enum kmem_domain domain, void *addr, size
 	struct address_block block;
 	struct range_pieces stale;
 
-	if (tracker_is_teardown())
+	if (is_teardown(bytes))
 		return;
 	slot = thread_slot_here();
 	take_pieces(start, start + bytes, &stale);
@@ -455,8 +509,7 @@ void
 tracker_unmap_begin(void *addr, size_t bytes, struct range_pieces *taken)
 {
 	taken->count = 0;
-	if (!tracker_is_teardown())
-		take_pieces((uint64_t)addr, (uint64_t)addr + bytes, taken);
+	take_pieces((uint64_t)addr, (uint64_t)addr + bytes, taken);
 }
 
 void
@@ -481,6 +534,10 @@ tracker_remapped(const void *hook_frame, const struct range_pieces *old, void *a
 
 	if (old->count == 0) // we never saw it: it stays unknown
 		return;
+	if (is_teardown(bytes)) {
+		pieces_dead(old);
+		return;
+	}
 	domain = (enum kmem_domain)site_table_at(old->piece[0].site)->domain;
 	for (uint32_t i = 0; i < old->count; i++) {
 		if (site_table_at(old->piece[i].site)->domain != domain) { // a move across kinds: no net change to speak of
@@ -527,7 +584,7 @@ tracker_device_allocated(const void *hook_frame, unsigned domain, uint64_t key, 
 	struct thread_slot *slot;
 	struct address_block block;
 
-	if (tracker_is_teardown())
+	if (is_teardown(bytes))
 		return;
 	slot = thread_slot_here();
 	block = born(slot, hook_frame, domain, bytes);
@@ -542,7 +599,7 @@ tracker_device_take(uint64_t key)
 {
 	struct address_block block = { 0 };
 
-	if (key != 0 && !tracker_is_teardown() && !address_table_take(&devices, key, &block))
+	if (key != 0 && !address_table_take(&devices, key, &block) && !is_teardown(0))
 		capture_file_lost(KMEM_LOST_UNKNOWN_FREES, 1);
 	return (struct live_block){ (void *)key, block.bytes, block.site, block.generation };
 }
@@ -558,14 +615,14 @@ void
 tracker_device_freed(struct live_block block)
 {
 	if (block.site != 0)
-		dead(thread_slot_here(), block_of(block), block.bytes, true);
+		released(thread_slot_here(), block_of(block), true);
 }
 
 void
 tracker_device_failed(const void *hook_frame, unsigned domain, uint64_t bytes, int result)
 {
-	if (!tracker_is_teardown())
-		tracker_request_failed(hook_frame, domain, bytes, result);
+	if (!is_teardown(0))
+		request_failed(hook_frame, domain, bytes, result);
 }
 
 void
@@ -576,4 +633,5 @@ tracker_clear(void)
 	address_table_clear(&devices);
 	site_table_clear();
 	thread_slot_forked();
+	teardown_forked();
 }

@@ -15,9 +15,9 @@
 #include "event_memo.h"
 #include "generations.h"
 #include "peak.h"
-#include "python_frames.h"
 #include "settings.h"
 #include "site_table.h"
+#include "teardown.h"
 #include "tracker.h"
 
 /*
@@ -41,7 +41,7 @@ tracker_allocated(const void *hook_frame, void *addr, size_t bytes)
 	struct thread_slot *slot = thread_slot_current;
 	pointer_map_word *word = pointer_map_own_word((uint64_t)addr);
 
-	if (__builtin_expect(slot == NULL || word == NULL || settings.walks_all || python_frames_is_finalizing(), 0)) {
+	if (__builtin_expect(slot == NULL || word == NULL || settings.walks_all || !teardown_is_none(), 0)) {
 		tracker_allocated_rest(hook_frame, addr, bytes);
 		return;
 	}
@@ -59,6 +59,8 @@ tracker_allocated(const void *hook_frame, void *addr, size_t bytes)
 		if (number == 0)
 			return;
 	}
+
+	thread_slot_publish(slot, number);
 
 	struct kmem_site *site = site_table_at(number);
 	struct address_block block = { .bytes = bytes, .site = number, .generation = generations_born_own(site, number) };
@@ -80,7 +82,7 @@ tracker_freed(void *addr)
 	struct thread_slot *slot = thread_slot_current;
 	pointer_map_word *word = pointer_map_own_word((uint64_t)addr);
 
-	if (__builtin_expect(slot == NULL || word == NULL || python_frames_is_finalizing(), 0)) {
+	if (__builtin_expect(slot == NULL || word == NULL || !teardown_is_none(), 0)) {
 		tracker_freed_rest(addr);
 		return;
 	}

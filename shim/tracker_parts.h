@@ -33,21 +33,4 @@ TRACKER_RARE void tracker_map_rest(struct thread_slot *slot, void *addr, struct 
 /* Now and then: moves the clock of generations by so much, and looks whether a heartbeat is due. */
 TRACKER_RARE void tracker_look_after(uint64_t volume_bytes);
 
-/* ---- tracker.c, for tracker_requests.c ---- */
-
-/*
- * Python's teardown frees everything: what counts is the state before it. From then on nothing is booked, and what the
- * program does meanwhile is counted only.
- */
-bool tracker_is_teardown(void);
-
-uint64_t tracker_live_host_bytes(void);
-
-/* The site of an event that happens now, index + 1; 0 = no room. slot NULL: the thread has none. */
-uint32_t tracker_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint8_t clock);
-
-/* ---- tracker_requests.c ---- */
-
-void tracker_request_failed(const void *hook_frame, unsigned domain, uint64_t bytes, int error);
-
 #endif

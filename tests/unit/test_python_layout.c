@@ -63,7 +63,7 @@ rows_are_complete(void **state)
 
 		/* In every version, and never first in its struct. */
 		const uint16_t fields[] = { row->code_size, row->frame_size, row->generator_size,
-			row->string_size, row->runtime_finalizing, row->frame_previous, row->frame_instruction,
+			row->string_size, row->runtime_finalizing, row->runtime_interpreters, row->frame_previous, row->frame_instruction,
 			row->code_first_line, row->code_file, row->code_name, row->code_line_table,
 			row->code_bytecode, row->object_type, row->object_size, row->bytes_data,
 			row->string_length, row->string_state, row->string_ascii_data, row->string_data };
@@ -87,7 +87,6 @@ rows_are_complete(void **state)
 		assert_int_equal(row->frame_is_entry != 0, row->chain == PYTHON_CHAIN_CFRAME_ENTRY);
 		assert_true(row->tstate_frame != 0 || row->tstate_cframe != 0);
 		assert_int_equal(row->tstate_thread_id != 0, minor <= 11);
-		assert_int_equal(row->runtime_interpreters != 0, minor <= 11);
 	}
 }
 
@@ -154,6 +153,7 @@ the_interpreters_own_offsets_win(void **state)
 		words[2] = 0;
 		assert_true(python_layout_refine(&layout, words, version_hex, why, sizeof(why)));
 		assert_int_equal(layout.runtime_finalizing, 1004);
+		assert_int_equal(layout.runtime_interpreters, 1005);
 		assert_int_equal(layout.frame_previous, previous[minor - 13]);
 		assert_int_equal(layout.string_ascii_data, ascii_data[minor - 13]);
 		assert_int_equal(layout.code_first_traceable, row->code_first_traceable);

@@ -1,24 +1,22 @@
 /*
- * tracker_requests.c - large requests before they are made, and those that were refused (see tracker.h).
+ * failed_requests.c - the ring of refused requests in the capture's header (see failed_requests.h).
  */
+#include "failed_requests.h"
+
 #include <stdatomic.h>
 
 #include "capture_file.h"
-#include "generations.h"
 #include "heartbeat.h"
 #include "site_table.h"
-#include "thread_slot.h"
-#include "tracker.h"
-#include "tracker_parts.h"
 
-#define ATTEMPT_MIN_BYTES ((size_t)1 << 20)
+#define LARGE_BYTES ((uint64_t)1 << 20)
 
 void
-tracker_attempt(enum kmem_domain domain, size_t bytes)
+failed_requests_attempt(unsigned domain, uint64_t bytes)
 {
 	struct kmem_header *header = capture_file_header();
 
-	if (bytes < ATTEMPT_MIN_BYTES)
+	if (bytes < LARGE_BYTES)
 		return;
 	atomic_store_explicit(&header->attempt_domain, domain, memory_order_relaxed);
 	atomic_store_explicit(&header->attempt_bytes, bytes, memory_order_relaxed);
@@ -46,8 +44,8 @@ allocations_before(unsigned domain, uint64_t now_ns)
 	return atomic_load_explicit(&known[domain], memory_order_relaxed);
 }
 
-void
-tracker_request_failed(const void *hook_frame, unsigned domain, uint64_t bytes, int error)
+bool
+failed_requests_note(unsigned domain, uint64_t bytes, int error, uint32_t site)
 {
 	struct kmem_header *header = capture_file_header();
 	uint64_t number = atomic_fetch_add_explicit(&header->failed_count, 1, memory_order_relaxed) + 1;
@@ -59,17 +57,9 @@ tracker_request_failed(const void *hook_frame, unsigned domain, uint64_t bytes, 
 	failed->bytes = bytes;
 	failed->monotonic_ns = heartbeat_now_ns();
 	failed->events_before = allocations_before(domain, failed->monotonic_ns);
-	failed->site = tracker_site(thread_slot_here(), hook_frame, domain, generations_clock());
+	failed->site = site;
 	failed->domain = (uint16_t)domain;
 	failed->error = error;
 	atomic_store_explicit(&failed->sequence, number, memory_order_release); // contents first
-	if (number <= KMEM_FAILED_MAX || bytes >= ATTEMPT_MIN_BYTES) // a program may live with thousands of small refusals
-		heartbeat_take(tracker_live_host_bytes());
-}
-
-void
-tracker_failed(const void *hook_frame, enum kmem_domain domain, size_t bytes, int error)
-{
-	if (!tracker_is_teardown())
-		tracker_request_failed(hook_frame, domain, bytes, error);
+	return number <= KMEM_FAILED_MAX || bytes >= LARGE_BYTES; // a program may live with thousands of small refusals
 }

@@ -1,0 +1,31 @@
+/*
+ * elf_symbols.h - does this mapped object define that symbol?
+ *
+ * Reads the dynamic symbol table as it is mapped, so that a hook can ask, which must not call the loader.
+ *
+ * Called by   python_runtime.c.
+ * Safe from   any hook, as long as the object stays mapped: no lock, no allocation.
+ * When failing  NULL; also for an object without a table of hashes.
+ */
+#ifndef ELF_SYMBOLS_H
+#define ELF_SYMBOLS_H
+
+#include <elf.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A mapped object. Its headers may be unknown (NULL). */
+struct elf_object {
+	uint64_t load_bias;    // address in memory - address in the file
+	uint64_t dynamic_addr; // of its dynamic section; 0 = none
+	const Elf64_Phdr *headers;
+	unsigned header_count;
+};
+
+/* A symbol that the object defines itself, or NULL. */
+const Elf64_Sym *elf_symbols_find(const struct elf_object *object, const char *name);
+
+/* Its address; 0 = none. */
+uint64_t elf_symbols_addr(const struct elf_object *object, const char *name);
+
+#endif

@@ -1,0 +1,83 @@
+/*
+ * hooks_thread.c - a thread is created: on behalf of which Python line?
+ *
+ * Only a creator with Python frames (or one that was given some) is of interest; every other call goes on as it came. The new
+ * thread takes its record and jumps to the program's own routine: no frame of ours stays on its stack.
+ *
+ * Called by   the program. C11's thrd_create() calls inside libc and is not seen.
+ * Safe from   where pthread_create() is.
+ * When failing  the thread has no creator; it is created all the same.
+ */
+#include <errno.h>
+#include <pthread.h>
+
+#include "export.h"
+#include "real_libc.h"
+#include "reentry_guard.h"
+#include "thread_parent.h"
+#include "tracker.h"
+
+/* In rax and rdx. */
+struct start {
+	void *(*routine)(void *);
+	void *argument;
+};
+
+/* Used by the assembly below, and the other way round. */
+struct start hooks_thread_started(struct thread_start *start) ASSEMBLY_CALLS;
+void *hooks_thread_begin(void *start) __attribute__((visibility("hidden")));
+
+struct start
+hooks_thread_started(struct thread_start *start)
+{
+	struct start program = { start->routine, start->argument };
+	int host_errno = errno;
+
+	if (tracker_is_on() && reentry_guard_enter()) {
+		thread_parent_begin(start);
+		reentry_guard_leave();
+	} else {
+		thread_parent_forget(start);
+	}
+	errno = host_errno;
+	return program;
+}
+
+__asm__(".pushsection .text\n"
+        ".type hooks_thread_begin, @function\n"
+        ".p2align 4\n"
+        "hooks_thread_begin:\n"
+        ".cfi_startproc\n"
+        "	endbr64\n"
+        "	subq $8, %rsp\n"
+        ".cfi_adjust_cfa_offset 8\n"
+        "	call hooks_thread_started\n"
+        "	addq $8, %rsp\n"
+        ".cfi_adjust_cfa_offset -8\n"
+        "	movq %rdx, %rdi\n"
+        "	jmp *%rax\n"
+        ".cfi_endproc\n"
+        ".size hooks_thread_begin, .-hooks_thread_begin\n"
+        ".popsection\n");
+
+EXPORT int
+pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*routine)(void *), void *argument)
+{
+	struct thread_start *start = NULL;
+	int host_errno = errno;
+	int result;
+
+	if (!real_libc_find() || real_libc.pthread_create == NULL)
+		return EAGAIN;
+	if (tracker_is_on() && reentry_guard_enter()) {
+		start = thread_parent_prepare(routine, argument);
+		reentry_guard_leave();
+	}
+	errno = host_errno;
+	if (start == NULL)
+		return real_libc.pthread_create(thread, attributes, routine, argument);
+	result = real_libc.pthread_create(thread, attributes, hooks_thread_begin, start);
+	if (result != 0)
+		thread_parent_forget(start);
+	return result;
+}

@@ -1,0 +1,198 @@
+/*
+ * teardown.c - is Python being torn down, and does the program go on afterwards (see teardown.h)?
+ *
+ * Not chosen  an exit handler of ours that tells the end from going on: handlers run last come first, and ours is the first of all.
+ *             To register another one when finalisation begins takes a lock, inside a hook.
+ */
+#include "teardown.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "call_stack.h"
+#include "capture_file.h"
+#include "raw_sys.h"
+#include "thread_parent.h"
+#include "thread_slot.h"
+
+#define GOES_ON_BYTES ((uint64_t)1 << 20)
+#define ENTRIES_MAX (1u << 22)
+
+struct entry {
+	uint64_t bytes;
+	_Atomic uint32_t site; // 0 = not written yet; stored last
+	uint8_t generation;
+	bool is_whole;
+};
+static_assert(sizeof(struct entry) == 16, "as small as what it remembers");
+
+_Atomic int teardown_phase;
+
+static _Atomic(struct entry *) entries; // stays once it is there
+static _Atomic uint32_t entry_count;    // taken, perhaps not written; may pass entry_room
+static uint32_t entry_room;             // set before `entries`
+static _Atomic uint64_t bytes_since;    // asked for since the interpreter is gone; relaxed: an estimate
+static uint64_t exit_addr;              // of libc's exit()
+static uint64_t exit_end;
+
+void
+teardown_start(void)
+{
+	void *function = dlsym(RTLD_DEFAULT, "exit");
+	const ElfW(Sym) *symbol = NULL;
+	Dl_info info;
+
+	if (function == NULL || dladdr1(function, &info, (void **)&symbol, RTLD_DL_SYMENT) == 0 || symbol == NULL)
+		return;
+	exit_addr = (uint64_t)function;
+	exit_end = exit_addr + symbol->st_size;
+}
+
+/* exit() never returns: its call of the handlers may be its last instruction, and the return address the one behind. */
+static bool
+is_exiting(void)
+{
+	struct call_stack_memory *memory = thread_slot_current != NULL ? &thread_slot_current->stack : NULL;
+	const struct call_stack *stack = call_stack_take(memory, __builtin_frame_address(0));
+	bool is_found = false;
+
+	for (uint32_t i = 0; i < stack->frame_count && !is_found; i++)
+		is_found = stack->frames[i] > exit_addr && stack->frames[i] <= exit_end;
+	call_stack_give_back(memory, stack);
+	return is_found;
+}
+
+static bool
+goes_on(uint64_t bytes)
+{
+	if (!python_runtime_is_finalizing())
+		return true;
+	if (python_runtime_has_interpreter()) {
+		atomic_store_explicit(&bytes_since, 0, memory_order_relaxed);
+		return false;
+	}
+	if (atomic_fetch_add_explicit(&bytes_since, bytes, memory_order_relaxed) + bytes < GOES_ON_BYTES)
+		return false;
+	atomic_store_explicit(&bytes_since, 0, memory_order_relaxed);
+	return !is_exiting();
+}
+
+static void
+begin(void)
+{
+	int none = TEARDOWN_NONE;
+
+	if (atomic_compare_exchange_strong_explicit(&teardown_phase, &none, TEARDOWN_ON, memory_order_relaxed,
+	                                            memory_order_relaxed)) {
+		atomic_store_explicit(&bytes_since, 0, memory_order_relaxed);
+		atomic_store_explicit(&capture_file_header()->is_finalizing, 1, memory_order_relaxed);
+	}
+}
+
+enum teardown_answer
+teardown_look(uint64_t bytes)
+{
+	int phase = atomic_load_explicit(&teardown_phase, memory_order_acquire); // pairs with teardown_done()
+
+	if (phase == TEARDOWN_GONE) {
+		if (!python_runtime_is_finalizing())
+			(void)atomic_compare_exchange_strong_explicit(&teardown_phase, &phase, TEARDOWN_NONE, memory_order_relaxed,
+			                                              memory_order_relaxed);
+		return TEARDOWN_NO;
+	}
+	if (phase == TEARDOWN_NONE)
+		begin();
+	else if (phase == TEARDOWN_ON && goes_on(bytes) &&
+	         atomic_compare_exchange_strong_explicit(&teardown_phase, &phase, TEARDOWN_ENDING, memory_order_acquire,
+	                                                 memory_order_relaxed)) // D1
+		return TEARDOWN_OVER;
+	capture_file_lost(KMEM_LOST_TEARDOWN_EVENTS, 1);
+	return TEARDOWN_YES;
+}
+
+/* ---- what was released meanwhile ---- */
+
+static struct entry *
+entries_here(void)
+{
+	struct entry *found = atomic_load_explicit(&entries, memory_order_acquire); // pairs with the installation below
+	struct entry *fresh;
+	size_t bytes = ENTRIES_MAX * sizeof(*fresh);
+	size_t most = raw_reserve_max();
+
+	if (found != NULL)
+		return found;
+	if (bytes > most)
+		bytes = most / 4096 * 4096;
+	fresh = raw_reserve(bytes, PROT_READ | PROT_WRITE);
+	if (fresh == NULL)
+		return NULL;
+	entry_room = (uint32_t)(bytes / sizeof(*fresh)); // all that race here write the same
+	if (atomic_compare_exchange_strong_explicit(&entries, &found, fresh, memory_order_acq_rel, memory_order_acquire))
+		return fresh;
+	raw_munmap(fresh, bytes);
+	return found;
+}
+
+void
+teardown_keep(struct address_block block, bool is_whole)
+{
+	struct entry *list = entries_here();
+	uint32_t number = list != NULL ? atomic_fetch_add_explicit(&entry_count, 1, memory_order_relaxed) : 0;
+
+	if (list == NULL || number >= entry_room) {
+		if (list != NULL)
+			atomic_fetch_sub_explicit(&entry_count, 1, memory_order_relaxed);
+		capture_file_lost(KMEM_LOST_MISSED_FREES, 1);
+		return;
+	}
+	list[number].bytes = block.bytes;
+	list[number].generation = block.generation;
+	list[number].is_whole = is_whole;
+	/* release: the rest first. Pairs with teardown_released(). */
+	atomic_store_explicit(&list[number].site, block.site, memory_order_release);
+}
+
+bool
+teardown_released(uint32_t number, struct teardown_release *release)
+{
+	struct entry *list = atomic_load_explicit(&entries, memory_order_acquire);
+	uint32_t count = atomic_load_explicit(&entry_count, memory_order_relaxed);
+
+	if (list == NULL || number >= count || number >= entry_room)
+		return false;
+	/* acquire: pairs with teardown_keep(). One that is being written now is lost: its block stays alive in the books. */
+	release->block.site = atomic_load_explicit(&list[number].site, memory_order_acquire);
+	release->block.bytes = list[number].bytes;
+	release->block.generation = list[number].generation;
+	release->is_whole = list[number].is_whole;
+	return true;
+}
+
+void
+teardown_done(void)
+{
+	struct entry *list = atomic_load_explicit(&entries, memory_order_acquire);
+
+	if (list != NULL)
+		madvise(list, entry_room * sizeof(*list), MADV_DONTNEED);
+	atomic_store_explicit(&entry_count, 0, memory_order_relaxed);
+	atomic_store_explicit(&capture_file_header()->is_finalizing, 0, memory_order_relaxed);
+	thread_parent_over();
+	/* release: the empty list first. Pairs with teardown_look(). */
+	atomic_store_explicit(&teardown_phase, python_runtime_is_finalizing() ? TEARDOWN_GONE : TEARDOWN_NONE,
+	                      memory_order_release);
+}
+
+void
+teardown_forked(void)
+{
+	struct entry *list = atomic_load_explicit(&entries, memory_order_relaxed);
+
+	if (list != NULL)
+		madvise(list, entry_room * sizeof(*list), MADV_DONTNEED);
+	atomic_store_explicit(&entry_count, 0, memory_order_relaxed);
+	atomic_store_explicit(&teardown_phase, TEARDOWN_NONE, memory_order_relaxed);
+}
