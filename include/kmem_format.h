@@ -52,6 +52,8 @@ enum kmem_domain {
 	KMEM_DOMAIN_SHARED = 4,       // shared mappings that can be written
 	KMEM_DOMAIN_CUDA_PINNED = 5,  // "cuda/pinned": host memory given out by the CUDA driver
 	KMEM_DOMAIN_CUDA_MANAGED = 6, // "cuda/managed"
+	KMEM_DOMAIN_PYTHON_ARENA = 7, // "python/arena": mappings in which the interpreter keeps small objects, when it is not
+	                              // recorded which; else they are address space, and the objects are in the heap
 	KMEM_DOMAIN_CUDA_FIRST = 8,   // "cuda:0"; device n is row KMEM_DOMAIN_CUDA_FIRST + n
 	KMEM_DOMAIN_CUDA_LAST = 39,   // "cuda:31"
 };
@@ -204,6 +206,7 @@ enum kmem_stack_flags {
 	KMEM_STACK_NO_STACK = 16,      // the stack could not be taken; no frames
 	KMEM_STACK_ALTERNATE = 32,     // taken on a stack that is not the thread's own
 	KMEM_STACK_EVALUATOR_CUT = 64, // native frames between and below Python frames were left out
+	KMEM_STACK_ARENA = 1024,       // a mapping of the interpreter's allocator: the line that made it grow says nothing; no frames
 };
 
 /*

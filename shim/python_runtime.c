@@ -173,6 +173,28 @@ find_symbols(void *scope, char *why, size_t why_size)
 	return true;
 }
 
+/* Not needed for frames. */
+static void
+find_allocators(void *scope)
+{
+	static const struct {
+		const char *name;
+		size_t offset;
+	} wanted[] = {
+		{ "PyMem_GetAllocator", offsetof(struct python_allocators, get) },
+		{ "PyMem_SetAllocator", offsetof(struct python_allocators, set) },
+		{ "PyObject_GetArenaAllocator", offsetof(struct python_allocators, get_arena) },
+		{ "PyObject_SetArenaAllocator", offsetof(struct python_allocators, set_arena) },
+		{ "_PyMem_GetCurrentAllocatorName", offsetof(struct python_allocators, name) },
+	};
+
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		void *function = look_up(scope, wanted[i].name);
+
+		memcpy((char *)&python_runtime.allocators + wanted[i].offset, &function, sizeof(function));
+	}
+}
+
 static uint32_t
 find_version(void *scope)
 {
@@ -229,6 +251,7 @@ understand(void *scope, char *why, size_t why_size)
 	memcpy(&python_runtime.code_dealloc, &dealloc, sizeof(dealloc));
 	if (python_runtime.interpreter.layout.chain == PYTHON_CHAIN_OBJECTS)
 		find_evaluator(scope);
+	find_allocators(scope);
 	return true;
 }
 
