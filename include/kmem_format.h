@@ -52,6 +52,8 @@ enum kmem_domain {
 	KMEM_DOMAIN_SHARED = 4,       // shared mappings that can be written
 	KMEM_DOMAIN_CUDA_PINNED = 5,  // "cuda/pinned": host memory given out by the CUDA driver
 	KMEM_DOMAIN_CUDA_MANAGED = 6, // "cuda/managed"
+	KMEM_DOMAIN_PYTHON_ARENA = 7, // "python/arena": mappings in which the interpreter keeps small objects, when it is not
+	                              // recorded which; else they are address space, and the objects are in the heap
 	KMEM_DOMAIN_CUDA_FIRST = 8,   // "cuda:0"; device n is row KMEM_DOMAIN_CUDA_FIRST + n
 	KMEM_DOMAIN_CUDA_LAST = 39,   // "cuda:31"
 };
@@ -207,6 +209,7 @@ enum kmem_stack_flags {
 	/* Of a thread without Python frames: behind its native ones stand Python frames of another thread (shim/thread_parent.h). */
 	KMEM_STACK_WHILE = 128,        // first one: the user's line at which a Python thread was seen last
 	KMEM_STACK_STARTED_BY = 256,   // the rest: where the thread was created, innermost first
+	KMEM_STACK_ARENA = 1024,       // a mapping of the interpreter's allocator: the line that made it grow says nothing; no frames
 };
 
 /*

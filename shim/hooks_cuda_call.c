@@ -128,7 +128,7 @@ cuda_call_end_release(struct cuda_call *call, int result)
 	if (call->released.site != 0 && book_begin(call)) {
 		/* Late destructors are told that CUDA is gone, and the memory with it. */
 		if (result == CUDA_ABI_SUCCESS || result == CUDA_ABI_UNLOADING)
-			tracker_device_freed(call->released);
+			tracker_released(call->released);
 		else
 			tracker_device_put_back(call->released);
 		reentry_guard_leave();

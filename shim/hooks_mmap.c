@@ -12,6 +12,7 @@
 #include "real_cuda.h"
 #include "real_libc.h"
 #include "reentry_guard.h"
+#include "settings.h"
 #include "tracker.h"
 
 #define HERE __builtin_frame_address(0)
@@ -46,10 +47,42 @@ map(void *addr, size_t bytes, int protection, int flags, int fd, off_t offset)
 	return real_libc.mmap(addr, bytes, protection, flags, fd, offset);
 }
 
-static void *
-map_tracked(const void *hook_frame, void *addr, size_t bytes, int protection, int flags, int fd, off_t offset)
+/*
+ * Is this call to be tracked? Then the guard is held. What the interpreter's allocator maps while it works is an arena: no
+ * line's, and only address space where it is recorded what lies in it.
+ */
+static bool
+enter(bool *is_arena)
 {
-	enum kmem_domain domain = domain_of(protection, flags);
+	if (!tracker_is_on())
+		return false;
+	*is_arena = reentry_guard_depth == REENTRY_GUARD_PYTHON;
+	if (*is_arena)
+		reentry_guard_depth = REENTRY_GUARD_HOOK;
+	return *is_arena || reentry_guard_enter();
+}
+
+static void
+leave(bool is_arena)
+{
+	reentry_guard_leave();
+	if (is_arena)
+		reentry_guard_depth = REENTRY_GUARD_PYTHON;
+}
+
+static enum kmem_domain
+arena_domain(enum kmem_domain domain)
+{
+	if (domain != KMEM_DOMAIN_MMAP)
+		return domain;
+	return settings.python_objects == SETTINGS_ON ? KMEM_DOMAIN_RESERVED : KMEM_DOMAIN_PYTHON_ARENA;
+}
+
+static void *
+map_tracked(const void *hook_frame, void *addr, size_t bytes, int protection, int flags, int fd, off_t offset,
+            bool is_arena)
+{
+	enum kmem_domain domain = is_arena ? arena_domain(domain_of(protection, flags)) : domain_of(protection, flags);
 	bool overlays = (flags & MAP_FIXED) != 0;
 	struct range_pieces below = { 0 };
 
@@ -65,10 +98,10 @@ map_tracked(const void *hook_frame, void *addr, size_t bytes, int protection, in
 		tracker_unmap_end(&below, mapped != MAP_FAILED);
 	/* What the CUDA driver reserves for itself is not the program's. */
 	if (mapped != MAP_FAILED && real_cuda_depth == 0)
-		tracker_mapped(hook_frame, domain, mapped, bytes);
+		tracker_mapped(is_arena ? NULL : hook_frame, domain, mapped, bytes);
 	else if (mapped == MAP_FAILED && host_errno == ENOMEM)
 		tracker_failed(hook_frame, domain, bytes, host_errno);
-	reentry_guard_leave();
+	leave(is_arena);
 	errno = host_errno;
 	return mapped;
 }
@@ -76,34 +109,39 @@ map_tracked(const void *hook_frame, void *addr, size_t bytes, int protection, in
 EXPORT void *
 mmap(void *addr, size_t bytes, int protection, int flags, int fd, off_t offset)
 {
-	if (!tracker_is_on() || !reentry_guard_enter())
+	bool is_arena;
+
+	if (!enter(&is_arena))
 		return map(addr, bytes, protection, flags, fd, offset);
-	return map_tracked(HERE, addr, bytes, protection, flags, fd, offset);
+	return map_tracked(HERE, addr, bytes, protection, flags, fd, offset, is_arena);
 }
 
 EXPORT void *
 mmap64(void *addr, size_t bytes, int protection, int flags, int fd, off64_t offset)
 {
-	if (!tracker_is_on() || !reentry_guard_enter())
+	bool is_arena;
+
+	if (!enter(&is_arena))
 		return map(addr, bytes, protection, flags, fd, offset);
-	return map_tracked(HERE, addr, bytes, protection, flags, fd, offset);
+	return map_tracked(HERE, addr, bytes, protection, flags, fd, offset, is_arena);
 }
 
 EXPORT int
 munmap(void *addr, size_t bytes)
 {
 	struct range_pieces taken;
+	bool is_arena;
 
 	if (!real_libc_is_found())
 		return raw_munmap(addr, bytes);
-	if (!tracker_is_on() || !reentry_guard_enter())
+	if (!enter(&is_arena))
 		return real_libc.munmap(addr, bytes);
 	tracker_unmap_begin(addr, whole_pages(bytes), &taken);
 	int result = real_libc.munmap(addr, bytes);
 	int host_errno = errno;
 
 	tracker_unmap_end(&taken, result == 0);
-	reentry_guard_leave();
+	leave(is_arena);
 	errno = host_errno;
 	return result;
 }
@@ -115,13 +153,14 @@ mremap(void *old, size_t old_bytes, size_t bytes, int flags, ...)
 	struct range_pieces below = { 0 };
 	va_list rest;
 	void *target;
+	bool is_arena;
 
 	va_start(rest, flags);
 	target = (flags & MREMAP_FIXED) != 0 ? va_arg(rest, void *) : NULL;
 	va_end(rest);
 	if (!real_libc_is_found())
 		return (void *)syscall(SYS_mremap, old, old_bytes, bytes, flags, target);
-	if (!tracker_is_on() || !reentry_guard_enter())
+	if (!enter(&is_arena))
 		return real_libc.mremap(old, old_bytes, bytes, flags, target);
 
 	/* old_bytes 0 makes a second mapping of the same pages, and DONTUNMAP leaves the old range in place. */
@@ -140,7 +179,7 @@ mremap(void *old, size_t old_bytes, size_t bytes, int flags, ...)
 		if (moved != MAP_FAILED)
 			tracker_mapped(HERE, old_bytes == 0 ? KMEM_DOMAIN_SHARED : KMEM_DOMAIN_MMAP, moved, bytes);
 	}
-	reentry_guard_leave();
+	leave(is_arena);
 	errno = host_errno;
 	return moved;
 }

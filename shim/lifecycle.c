@@ -20,6 +20,7 @@
 #include "capture_life.h"
 #include "diag.h"
 #include "heartbeat.h"
+#include "hooks_python.h"
 #include "kmem_words.h"
 #include "module_map.h"
 #include "native_stack.h"
@@ -77,7 +78,8 @@ peak_bytes(void)
 static void
 name_domains(void)
 {
-	static const char *const names[] = { "heap", "mmap", "reserved", "file", "shared", "cuda/pinned", "cuda/managed" };
+	static const char *const names[] = { "heap", "mmap", "reserved", "file", "shared", "cuda/pinned", "cuda/managed",
+		                         "python/arena" };
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		diag_format(capture_file_domain(i)->name, sizeof(capture_file_domain(i)->name), "%s", names[i]);
@@ -251,6 +253,7 @@ start(void)
 	native_stack_start();
 	python_frames_start();
 	teardown_start();
+	hooks_python_start();
 	(void)dlerror(); // what our look-ups did not find is no message for the program
 	(void)dlerror();
 	tell_children();

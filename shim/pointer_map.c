@@ -49,7 +49,8 @@ static bool windows_are_own;  // constant once there is a top table
 static _Atomic bool is_stuck; // the address space is used up, or too small for a shadow: no further top or leaf
 static struct address_table overflow;
 static _Atomic uint32_t moves; // begun and ended: odd while pages are aside (M5)
-static atomic_flag is_trimming = ATOMIC_FLAG_INIT;
+static atomic_flag is_trimming = ATOMIC_FLAG_INIT; // or looking at all
+static unsigned char is_resident[LEAF_BYTES / PAGE_BYTES]; // under the flag
 
 /* Sparse on purpose: huge pages would make every mapped block of the program cost 2 MiB here. */
 static void *
@@ -326,7 +327,6 @@ is_empty(const pointer_map_word *page)
 static size_t
 trim_leaf(pointer_map_word *leaf, uint64_t first_addr, size_t most_bytes)
 {
-	static unsigned char is_resident[LEAF_BYTES / PAGE_BYTES]; // one thread at a time
 	size_t pages = sizeof(is_resident);
 	size_t run = 0;
 	size_t given = 0;
@@ -376,6 +376,71 @@ pointer_map_trim(uint64_t leaves, size_t most_bytes)
 	}
 	atomic_flag_clear_explicit(&is_trimming, memory_order_release);
 	return given;
+}
+
+/* ---- looking at all ---- */
+
+void
+pointer_map_mark(const void *pointer)
+{
+	uint64_t addr = (uint64_t)pointer;
+	pointer_map_word *at = find(addr, false);
+	uint64_t seen = at != NULL ? atomic_load_explicit(at, memory_order_relaxed) : 0;
+
+	/* relaxed: as in put. M4: nobody else writes it. */
+	if (is_of(seen, addr) && windows_are_own)
+		atomic_store_explicit(at, seen | POINTER_MAP_MARK, memory_order_relaxed);
+	else if (is_of(seen, addr)) // who comes in between moved the page: without a mark, then
+		atomic_compare_exchange_strong_explicit(at, &seen, seen | POINTER_MAP_MARK, memory_order_relaxed,
+		                                        memory_order_relaxed);
+}
+
+/* Words looked at. */
+static size_t
+visit_leaf(pointer_map_word *leaf, uint64_t first_addr, pointer_map_visitor *visitor, void *context)
+{
+	size_t looked_at = 0;
+
+	if (syscall(SYS_mincore, leaf, LEAF_BYTES, is_resident) != 0)
+		return 0;
+	for (size_t i = 0; i < POINTER_MAP_LEAF_WORDS; i++) {
+		if (i % PAGE_WORDS == 0 && (is_resident[i / PAGE_WORDS] & 1) == 0) {
+			i += PAGE_WORDS - 1;
+			continue;
+		}
+		uint64_t word = atomic_load_explicit(&leaf[i], memory_order_relaxed);
+
+		looked_at++;
+		if ((word & (POINTER_MAP_PRESENT | POINTER_MAP_MARK)) == (POINTER_MAP_PRESENT | POINTER_MAP_MARK))
+			visitor(context, (first_addr + (i << POINTER_MAP_WINDOW_LOG2)) | (word >> POINTER_MAP_POSITION_SHIFT & 3) << 3,
+			        pointer_map_unpack(word));
+	}
+	return looked_at;
+}
+
+bool
+pointer_map_visit(size_t most_words, pointer_map_visitor *visitor, void *context)
+{
+	static uint64_t next; // in the list; under the flag
+	struct top *table = top_table(false);
+	size_t looked_at = 0;
+	uint64_t shown = 0;
+
+	if (table == NULL || atomic_flag_test_and_set_explicit(&is_trimming, memory_order_acquire)) // as in trim
+		return false;
+	uint64_t listed = atomic_load_explicit(&table->listed_count, memory_order_relaxed);
+
+	if (listed > TOP_ENTRIES)
+		listed = TOP_ENTRIES;
+	for (; shown < listed && looked_at < most_words; shown++) {
+		uint64_t number = atomic_load_explicit(&table->list[next++ % listed], memory_order_relaxed);
+		pointer_map_word *leaf = atomic_load_explicit(&table->leaf[number], memory_order_acquire); // install_leaf()
+
+		if (leaf != NULL)
+			looked_at += visit_leaf(leaf, number << POINTER_MAP_LEAF_LOG2, visitor, context);
+	}
+	atomic_flag_clear_explicit(&is_trimming, memory_order_release);
+	return shown == listed;
 }
 
 /* ---- beginnings ---- */

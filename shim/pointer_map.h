@@ -11,6 +11,7 @@
 #ifndef POINTER_MAP_H
 #define POINTER_MAP_H
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,12 +27,15 @@
 #define POINTER_MAP_LEAF_WORDS ((size_t)1 << (POINTER_MAP_LEAF_LOG2 - POINTER_MAP_WINDOW_LOG2))
 
 /*
- * A word: bit 63 present, 61-62 position in the window in units of 8, 53-60 generation, 31-52 site, 0-30 bytes (all set: they
- * stand in the address table). 0: nothing was there since the page came into being; 1: the block that was there is gone.
+ * A word: bit 63 present, 61-62 position in the window in units of 8, 60 marked, 53-59 generation, 31-52 site, 0-30 bytes (all
+ * set: they stand in the address table). 0: nothing was there since the page came into being; 1: the block that was there is gone.
  */
 #define POINTER_MAP_PRESENT (UINT64_C(1) << 63)
 #define POINTER_MAP_POSITION_SHIFT 61
+#define POINTER_MAP_MARK (UINT64_C(1) << 60) // the block may be an object of the interpreter
 #define POINTER_MAP_GENERATION_SHIFT 53
+#define POINTER_MAP_GENERATION_MASK 0x7fu
+static_assert(KMEM_GENERATION_BUCKETS <= POINTER_MAP_GENERATION_MASK, "");
 #define POINTER_MAP_SITE_SHIFT 31
 #define POINTER_MAP_BYTES_MASK ((UINT64_C(1) << 31) - 1)
 #define POINTER_MAP_OWNER_MASK (UINT64_C(7) << POINTER_MAP_POSITION_SHIFT) // present and position
@@ -58,6 +62,15 @@ extern pointer_map_leaf *pointer_map_own_leaves;
 enum pointer_map_put pointer_map_put_rest(uint64_t addr, struct address_block block, struct address_block *old);
 bool pointer_map_take_rest(uint64_t addr, struct address_block *block);
 void pointer_map_clear(void); // forked child: one thread
+
+void pointer_map_mark(const void *pointer); // a block that was just put, by its owner; one in the address table stays without
+
+/*
+ * Shows marked blocks, in pieces of 64 MiB of addresses from where the last call stopped, round and round: until all were shown,
+ * or `most_words` were looked at. Returns whether all were. Blocks come and go meanwhile; who calls must know that what it looks at stays.
+ */
+typedef void pointer_map_visitor(void *context, uint64_t addr, struct address_block block);
+bool pointer_map_visit(size_t most_words, pointer_map_visitor *visitor, void *context);
 
 /*
  * Gives back pages in which no block lives: looks at the next `leaves` leaves (64 MiB of addresses each, round and round),
@@ -88,7 +101,7 @@ pointer_map_unpack(uint64_t word)
 	return (struct address_block){
 		.bytes = word & POINTER_MAP_BYTES_MASK,
 		.site = (uint32_t)(word >> POINTER_MAP_SITE_SHIFT) & POINTER_MAP_SITES_MAX,
-		.generation = (uint8_t)(word >> POINTER_MAP_GENERATION_SHIFT),
+		.generation = (uint8_t)(word >> POINTER_MAP_GENERATION_SHIFT) & POINTER_MAP_GENERATION_MASK,
 	};
 }
 

@@ -72,6 +72,17 @@ python_frames_is_finalizing(void)
 	return python_runtime_is_finalizing();
 }
 
+bool
+python_frames_is_attached(void)
+{
+	void *current;
+
+	if (!python_frames_available())
+		return false;
+	current = python_runtime.current_state();
+	return current != NULL && (python_runtime.interpreter.layout.version >= 0x030c || current == python_runtime.thread_state());
+}
+
 /* --- the walk -------------------------------------------------------------------------------------- */
 
 /* Has a second interpreter been made? Before, nobody's thread state but the thread's own can be current. */

@@ -62,6 +62,9 @@ bool python_frames_digest(uint64_t *digest);
 /* Is this address in the interpreter's own text (libpython or a static python)? */
 bool python_frames_is_interpreter(uint64_t pc);
 
+/* Does the calling thread hold the interpreter's lock? Without a lock: is it attached? */
+bool python_frames_is_attached(void);
+
 /* Has the interpreter begun to finalise? One load; false without an interpreter. */
 bool python_frames_is_finalizing(void);
 

@@ -154,6 +154,28 @@ find_symbols(const struct candidate *of, char *why, size_t why_size)
 	return true;
 }
 
+/* Not needed for frames. */
+static void
+find_allocators(const struct candidate *of)
+{
+	static const struct {
+		const char *name;
+		size_t offset;
+	} wanted[] = {
+		{ "PyMem_GetAllocator", offsetof(struct python_allocators, get) },
+		{ "PyMem_SetAllocator", offsetof(struct python_allocators, set) },
+		{ "PyObject_GetArenaAllocator", offsetof(struct python_allocators, get_arena) },
+		{ "PyObject_SetArenaAllocator", offsetof(struct python_allocators, set_arena) },
+		{ "_PyMem_GetCurrentAllocatorName", offsetof(struct python_allocators, name) },
+	};
+
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		uint64_t function = look_up(of, wanted[i].name);
+
+		memcpy((char *)&of->runtime->allocators + wanted[i].offset, &function, sizeof(function));
+	}
+}
+
 static uint32_t
 find_version(const struct candidate *of)
 {
@@ -207,6 +229,7 @@ understand(const struct candidate *of, char *why, size_t why_size)
 	memcpy(&of->runtime->code_dealloc, &dealloc, sizeof(dealloc));
 	if (of->runtime->interpreter.layout.chain == PYTHON_CHAIN_OBJECTS)
 		find_evaluator(of);
+	find_allocators(of);
 	return true;
 }
 

@@ -18,6 +18,7 @@ enum reentry_guard_depth {
 	REENTRY_GUARD_OUTSIDE = 0,
 	REENTRY_GUARD_HOOK = 1,     // a call that comes now is the program's: a signal handler's, or the real allocator's
 	REENTRY_GUARD_OWN_WORK = 2, // start and end: a call that comes now is ours, and no loss
+	REENTRY_GUARD_PYTHON = 3,   // the interpreter's allocator is at work: a call that comes now is part of an event already
 };
 
 static inline bool

@@ -48,6 +48,15 @@ parse_switch(const char *value, void *field)
 }
 
 static bool
+parse_choice(const char *value, void *field)
+{
+	if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
+		return false;
+	*(enum settings_choice *)field = *value == '1' ? SETTINGS_ON : SETTINGS_OFF;
+	return true;
+}
+
+static bool
 parse_full(const char *value, void *field)
 {
 	if (strcmp(value, "full") != 0 && strcmp(value, "cut") != 0)
@@ -117,6 +126,7 @@ static const struct {
 	{ "SESSION", parse_text, &settings.session, "an id" },
 	{ "LOG", parse_log, &settings.log, "quiet, warn or debug" },
 	{ "PYTHON", parse_switch, &settings.python, "0 or 1" },
+	{ "PYTHON_OBJECTS", parse_choice, &settings.python_objects, "0 or 1" },
 	{ "NATIVE", parse_full, &settings.native_full, "cut or full" },
 	{ "IMPORTS", parse_full, &settings.imports_full, "cut or full" },
 	{ "EXACT", parse_switch, &settings.exact, "0 or 1" },

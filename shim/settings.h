@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum settings_choice { SETTINGS_AUTO, SETTINGS_OFF, SETTINGS_ON };
 enum settings_log { SETTINGS_LOG_QUIET, SETTINGS_LOG_WARN, SETTINGS_LOG_DEBUG };
 
 struct settings {
@@ -17,6 +18,7 @@ struct settings {
 	const char *session;      // KMEMSHIM_SESSION: id that children inherit; NULL = this process starts one
 	enum settings_log log;    // KMEMSHIM_LOG=quiet|warn|debug
 	bool python;              // KMEMSHIM_PYTHON=0 turns Python frames off
+	enum settings_choice python_objects; // KMEMSHIM_PYTHON_OBJECTS=0|1: small objects too; not set: where malloc sees none of them
 	bool native_full;         // KMEMSHIM_NATIVE=full keeps native frames below the innermost evaluator
 	bool imports_full;        // KMEMSHIM_IMPORTS=full keeps what happens inside library imports apart
 	bool exact;               // KMEMSHIM_EXACT=1: every event is added to the domain's total at once

@@ -96,7 +96,8 @@ live_bytes(unsigned domain)
 static uint64_t
 live_host_bytes(void)
 {
-	return live_bytes(KMEM_DOMAIN_HEAP) + live_bytes(KMEM_DOMAIN_MMAP) + live_bytes(KMEM_DOMAIN_SHARED);
+	return live_bytes(KMEM_DOMAIN_HEAP) + live_bytes(KMEM_DOMAIN_MMAP) + live_bytes(KMEM_DOMAIN_SHARED) +
+	       live_bytes(KMEM_DOMAIN_PYTHON_ARENA);
 }
 
 /* After an allocation. What a thread holds back shows in no total: there is nothing to look at. */
@@ -143,13 +144,17 @@ static uint32_t
 walk_to_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint8_t clock)
 {
 	struct call_stack_memory *memory = slot != NULL ? &slot->stack : NULL;
-	const struct call_stack *stack = call_stack_take(memory, hook_frame);
+	static const struct call_stack arena = { .hash = 1, .flags = KMEM_STACK_ARENA };
+	const struct call_stack *stack = hook_frame != NULL ? call_stack_take(memory, hook_frame) : &arena;
 	uint32_t site = site_table_find(owner_of(slot), stack, domain, clock);
 
-	if (slot != NULL) {
+	if (slot != NULL && hook_frame != NULL) {
 		thread_slot_publish(slot, site);
-		if (slot->stack.python.count != 0)
+		if (memory->python.count != 0) {
 			thread_parent_claim(slot);
+			if (hooks_python_arrive != NULL)
+				hooks_python_arrive();
+		}
 	}
 	call_stack_give_back(memory, stack);
 	return site;
@@ -380,13 +385,18 @@ block_of(struct live_block block)
 }
 
 void
+tracker_released(struct live_block block)
+{
+	if (block.site != 0)
+		released(thread_slot_to_release(), block_of(block), true);
+}
+
+void
 tracker_freed_rest(void *addr)
 {
 	int host_errno = errno;
-	struct live_block block = tracker_take(addr);
 
-	if (block.site != 0)
-		released(thread_slot_to_release(), block_of(block), true);
+	tracker_released(tracker_take(addr));
 	errno = host_errno;
 }
 
@@ -609,13 +619,6 @@ tracker_device_put_back(struct live_block block)
 {
 	if (block.site != 0 && !address_table_put(&devices, (uint64_t)block.addr, block_of(block)))
 		dead(thread_slot_here(), block_of(block), block.bytes, true);
-}
-
-void
-tracker_device_freed(struct live_block block)
-{
-	if (block.site != 0)
-		released(thread_slot_here(), block_of(block), true);
 }
 
 void

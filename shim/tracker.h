@@ -36,6 +36,7 @@ struct live_block {
 /* Heap. hook_frame is always __builtin_frame_address(0) of the hook. */
 void tracker_allocated(const void *hook_frame, void *addr, size_t bytes);
 void tracker_freed(void *addr);                  // before the real free
+void tracker_released(struct live_block block);  // one that was taken out of the live map
 struct live_block tracker_take(void *addr);      // before the real realloc
 void tracker_put_back(struct live_block block);  // the real realloc failed
 void tracker_resized(const void *hook_frame, struct live_block old, void *addr, size_t bytes);
@@ -48,7 +49,7 @@ void tracker_attempt(enum kmem_domain domain, size_t bytes);
  * page goes with it. begin takes what is known of the range out of the map before the real release (R1); end books
  * it, or puts it back when the real call failed.
  */
-void tracker_mapped(const void *hook_frame, enum kmem_domain domain, void *addr, size_t bytes);
+void tracker_mapped(const void *hook_frame /* NULL: of the interpreter's allocator */, enum kmem_domain domain, void *addr, size_t bytes);
 void tracker_unmap_begin(void *addr, size_t bytes, struct range_pieces *taken);
 void tracker_unmap_end(const struct range_pieces *taken, bool was_released);
 /* After a successful mremap of what begin took. */
@@ -60,11 +61,9 @@ void tracker_remapped(const void *hook_frame, const struct range_pieces *old, vo
  */
 unsigned tracker_device_domain(int device);      // row of "cuda:N"; the last row for numbers out of range
 void tracker_device_allocated(const void *hook_frame, unsigned domain, uint64_t key, uint64_t bytes);
-/* Before the real free. The block is what tracker_device_put_back() needs when that fails. */
+/* Before the real free. The block is for tracker_released() afterwards, or for tracker_device_put_back() when that fails. */
 struct live_block tracker_device_take(uint64_t key);
 void tracker_device_put_back(struct live_block block);
-/* After the real free succeeded: books the release. */
-void tracker_device_freed(struct live_block block);
 void tracker_device_failed(const void *hook_frame, unsigned domain, uint64_t bytes, int result);
 
 enum tracker_state {
@@ -87,6 +86,9 @@ tracker_is_awake(void)
 	/* acquire: pairs with the release in lifecycle_wake() that follows a complete start. */
 	return atomic_load_explicit(tracker_state, memory_order_acquire) == TRACKER_ON;
 }
+
+/* hooks_python.c: a thread is walked that has Python frames. Weak: unit tests have no hooks. */
+void hooks_python_arrive(void) __attribute__((weak));
 
 /* Every hook asks first: false before the start, after the end, and while another thread starts. */
 static inline bool

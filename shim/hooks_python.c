@@ -1,0 +1,320 @@
+/*
+ * hooks_python.c - small objects of Python, and the arenas they live in.
+ *
+ * The interpreter serves requests of up to 512 bytes from arenas that it maps: malloc sees none of them. Two things are put
+ * into its tables of allocators, by its own functions:
+ *
+ *   arenas    always: a function that marks the mapping while it is made (REENTRY_GUARD_PYTHON), so that it is booked as an
+ *             arena and not on the line that made the arenas grow.
+ *   objects   with KMEMSHIM_PYTHON_OBJECTS=1, and by itself where malloc sees nothing at all (mimalloc, which free-threaded
+ *             interpreters use): wrappers of the domains MEM and OBJ. Each request is one event of the heap, whatever the
+ *             interpreter's allocator does for it; a malloc or a mapping that it makes meanwhile is part of that event.
+ *             RAW is malloc, and is called without the lock: it is left alone.
+ *
+ * When the wrappers are installed: at the first walk of a thread that holds the lock and has a Python frame. Earlier the interpreter
+ * may still reset its tables (PYTHONMALLOC, -X dev), and nobody else can be reading them. Blocks from before are unknown to
+ * the map: they are passed on without the mark, so that the malloc hooks book what they always booked.
+ *
+ * A wrapper runs no Python code, allocates nothing, and keeps errno. It asks for 17 bytes at least: the classes of blocks
+ * closer together than 32 bytes stay unused, so that no window of the pointer map ever holds two blocks (M4). The program may
+ * have more than it asked for, and another word for each second block would cost as much.
+ *
+ * Others wrap the same tables. Debug hooks and tracemalloc on top of ours, or below, change nothing; but when somebody who
+ * came first puts back what he found, the wrappers are gone. So every now and then it is asked whether they are there, or were
+ * called, and if not they are installed again, as a new layer: who is below keeps calling the old one, which passes on what
+ * comes from a wrapper already.
+ *
+ * Invariants, tested in tests/python/test_objects.py:
+ *   O1  a block is booked once: by the outermost wrapper, or by the malloc hooks.
+ *   O2  a layer never changes once the interpreter has it.
+ */
+#include "hooks_python.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "capture_file.h"
+#include "diag.h"
+#include "pointer_map.h"
+#include "python_frames.h"
+#include "python_runtime.h"
+#include "reentry_guard.h"
+#include "settings.h"
+#include "survivors.h"
+#include "tracker.h"
+
+#define HERE __builtin_frame_address(0)
+#define LAYERS_MAX 16
+#define WALKS_PER_LOOK 256
+#define BYTES_MIN ((size_t)17) // see above
+
+struct layer {
+	struct python_allocator inner;
+	bool are_objects; // OBJ; a block of MEM is none
+};
+
+static struct layer layers[LAYERS_MAX];
+static unsigned layer_count; // under is_busy
+static _Atomic bool was_called; // since the last look
+static atomic_flag is_busy = ATOMIC_FLAG_INIT;
+static enum { NOT_SETTLED, NOT_WANTED, INSTALLED } state; // under is_busy
+
+/* ---- events ---- */
+
+/* Is this call to be tracked? Then the guard is held, and what comes from below is part of it. */
+static inline bool
+enter(void)
+{
+	if (!tracker_is_on() || !reentry_guard_enter_as(REENTRY_GUARD_PYTHON))
+		return false;
+	if (__builtin_expect(!python_frames_is_finalizing(), 1))
+		return true;
+	reentry_guard_leave();
+	return false;
+}
+
+static inline size_t
+room_for(size_t bytes)
+{
+	return bytes < BYTES_MIN ? BYTES_MIN : bytes;
+}
+
+static inline void
+mark(const struct layer *layer, const void *addr)
+{
+	if (layer->are_objects && addr != NULL)
+		pointer_map_mark(addr);
+}
+
+/* After the real call: a signal handler that comes now is a loss again. */
+static inline void *
+leave_allocated(const struct layer *layer, const void *hook_frame, void *addr, size_t bytes)
+{
+	int host_errno = errno;
+
+	reentry_guard_depth = REENTRY_GUARD_HOOK;
+	if (addr != NULL)
+		tracker_allocated(hook_frame, addr, bytes);
+	else
+		tracker_failed(hook_frame, KMEM_DOMAIN_HEAP, bytes, ENOMEM);
+	mark(layer, addr);
+	reentry_guard_leave();
+	errno = host_errno;
+	return addr;
+}
+
+static void *
+object_malloc(void *context, size_t bytes)
+{
+	const struct layer *layer = context;
+
+	if (!enter())
+		return layer->inner.malloc(layer->inner.context, bytes);
+	atomic_store_explicit(&was_called, true, memory_order_relaxed);
+	return leave_allocated(layer, HERE, layer->inner.malloc(layer->inner.context, room_for(bytes)), bytes);
+}
+
+static void *
+object_calloc(void *context, size_t count, size_t bytes)
+{
+	const struct layer *layer = context;
+	size_t total;
+
+	if (__builtin_mul_overflow(count, bytes, &total) || !enter())
+		return layer->inner.calloc(layer->inner.context, count, bytes);
+	atomic_store_explicit(&was_called, true, memory_order_relaxed);
+	return leave_allocated(layer, HERE, layer->inner.calloc(layer->inner.context, 1, room_for(total)), total);
+}
+
+/* Out of the live map (R1); false when it is not in it. */
+static inline bool
+take(void *addr, struct live_block *block)
+{
+	struct address_block found;
+
+	if (addr == NULL || !pointer_map_take(addr, &found))
+		return false;
+	*block = (struct live_block){ addr, found.bytes, found.site, found.generation };
+	return true;
+}
+
+static void *
+object_realloc(void *context, void *old, size_t bytes)
+{
+	const struct layer *layer = context;
+	struct live_block block = { 0 };
+
+	if (!enter())
+		return layer->inner.realloc(layer->inner.context, old, bytes);
+	if (old != NULL && !take(old, &block)) {
+		reentry_guard_leave();
+		return layer->inner.realloc(layer->inner.context, old, bytes);
+	}
+	void *fresh = layer->inner.realloc(layer->inner.context, old, room_for(bytes));
+	if (old == NULL)
+		return leave_allocated(layer, HERE, fresh, bytes);
+	int host_errno = errno;
+
+	reentry_guard_depth = REENTRY_GUARD_HOOK;
+	if (fresh != NULL) {
+		tracker_resized(HERE, block, fresh, bytes);
+		mark(layer, fresh);
+	} else {
+		tracker_put_back(block);
+		mark(layer, old);
+		tracker_failed(HERE, KMEM_DOMAIN_HEAP, bytes, ENOMEM);
+	}
+	reentry_guard_leave();
+	errno = host_errno;
+	return fresh;
+}
+
+static void
+object_free(void *context, void *addr)
+{
+	const struct layer *layer = context;
+	int host_errno = errno;
+	struct live_block block;
+
+	if (addr == NULL || !enter()) {
+		layer->inner.free(layer->inner.context, addr);
+		return;
+	}
+	if (take(addr, &block)) {
+		tracker_released(block);
+		errno = host_errno;
+		layer->inner.free(layer->inner.context, addr);
+		reentry_guard_leave();
+	} else {
+		reentry_guard_leave();
+		errno = host_errno;
+		layer->inner.free(layer->inner.context, addr);
+	}
+}
+
+/* ---- objects ---- */
+
+/* Puts a layer of ours on top of a domain's allocator, unless one is there, or is called by what is there. */
+static bool
+cover(enum python_allocator_domain domain)
+{
+	struct python_allocator top;
+
+	python_runtime.allocators.get(domain, &top);
+	if (top.malloc == object_malloc)
+		return true;
+	if (layer_count == LAYERS_MAX)
+		return false;
+	struct layer *layer = &layers[layer_count++];
+
+	*layer = (struct layer){ .inner = top, .are_objects = domain == PYTHON_ALLOCATOR_OBJ };
+	atomic_signal_fence(memory_order_seq_cst); // O2; other threads need the lock to see it
+	python_runtime.allocators.set(domain, &(struct python_allocator){ layer, object_malloc, object_calloc,
+	                                                                  object_realloc, object_free });
+	return true;
+}
+
+static void
+install(void)
+{
+	if (!cover(PYTHON_ALLOCATOR_MEM) || !cover(PYTHON_ALLOCATOR_OBJ)) {
+		capture_file_note("small Python objects are not recorded any more: the allocators are replaced again and again");
+		state = NOT_WANTED;
+		return;
+	}
+	state = INSTALLED;
+	survivors_begin();
+}
+
+/* The name of an allocator behind whose back malloc sees nothing. */
+static bool
+is_malloc_blind(void)
+{
+	const char *name = python_runtime.allocators.name != NULL ? python_runtime.allocators.name() : NULL;
+
+	return name != NULL && strncmp(name, "mimalloc", 8) == 0;
+}
+
+static void
+settle(void)
+{
+	const struct python_allocators *allocators = &python_runtime.allocators;
+
+	state = NOT_WANTED;
+	if (settings.python_objects == SETTINGS_OFF || (settings.python_objects == SETTINGS_AUTO && !is_malloc_blind()))
+		return;
+	if (allocators->get == NULL || allocators->set == NULL)
+		capture_file_note("small Python objects are not recorded: this interpreter does not export PyMem_SetAllocator");
+	else
+		install();
+}
+
+/* Were the wrappers thrown out? A domain that nobody used for so long is covered once more, which does no harm. */
+static void
+look_again(void)
+{
+	static unsigned walks;
+
+	if (++walks % WALKS_PER_LOOK != 0 || atomic_exchange_explicit(&was_called, false, memory_order_relaxed))
+		return;
+	install();
+}
+
+/* ---- arenas ---- */
+
+static struct python_arena_allocator arenas; // the interpreter's own
+
+static void *
+allocate_arena(void *context, size_t bytes)
+{
+	bool is_entered = reentry_guard_enter_as(REENTRY_GUARD_PYTHON);
+	void *addr = arenas.allocate(context, bytes);
+
+	if (is_entered)
+		reentry_guard_leave();
+	return addr;
+}
+
+/* Only one word of three changes: who reads them meanwhile is served well by any mixture. */
+static void
+mark_arenas(void)
+{
+	const struct python_allocators *allocators = &python_runtime.allocators;
+	struct python_arena_allocator ours;
+
+	if (arenas.allocate != NULL || allocators->get_arena == NULL || allocators->set_arena == NULL)
+		return;
+	allocators->get_arena(&arenas);
+	ours = arenas;
+	ours.allocate = allocate_arena;
+	allocators->set_arena(&ours);
+}
+
+/* ---- beginnings ---- */
+
+void
+hooks_python_start(void)
+{
+	if (python_frames_available())
+		mark_arenas();
+}
+
+/*
+ * Inside the guard. The functions that are called copy a few words, from 3.12 on under a lock that nobody holds for longer, and
+ * never across an allocation.
+ */
+void
+hooks_python_arrive(void)
+{
+	if (state == NOT_WANTED || !python_frames_is_attached() ||
+	    atomic_flag_test_and_set_explicit(&is_busy, memory_order_acquire))
+		return;
+	mark_arenas(); // of an interpreter that came late
+	if (state == NOT_SETTLED)
+		settle();
+	else if (state == INSTALLED)
+		look_again();
+	atomic_flag_clear_explicit(&is_busy, memory_order_release);
+}

@@ -1,0 +1,13 @@
+/*
+ * hooks_python.h - small objects of Python, and the arenas they live in.
+ *
+ * Called by   lifecycle.c; tracker.c declares hooks_python_arrive() for itself.
+ * Safe from   see each function.
+ */
+#ifndef HOOKS_PYTHON_H
+#define HOOKS_PYTHON_H
+
+/* Once, when the shim starts, after python_frames_start(). From then on arenas are told from other mappings. */
+void hooks_python_start(void);
+
+#endif

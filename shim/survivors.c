@@ -1,0 +1,2 @@
+#include "survivors.h"
+void survivors_begin(void){}

@@ -1,0 +1,1 @@
+void survivors_begin(void);
