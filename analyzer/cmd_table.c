@@ -37,6 +37,7 @@ cmd_table_rows(const struct options *options, uint64_t text_top)
 	return (struct report_options){
 		.domain = options->domain,
 		.top = options->has_top ? options->top : options->is_json ? UINT64_MAX : text_top,
+		.has_all_frames = options->has_top,
 	};
 }
 

@@ -5,12 +5,16 @@
  * When failing  errors stay in the stream.
  */
 #include <inttypes.h>
+#include <stdlib.h>
+#include <uthash.h>
 
 #include "json_write.h"
+#include "memory.h"
 #include "render.h"
 #include "report.h"
 
 #define SITES_INLINE_DEPTH 2 // one site is one line
+#define FRAMES_BYTES (UINT64_C(256) << 20) // of text, without --top: what a reader of JSON can still hold
 
 static void
 put_place(struct json_write *json, const char *name, const struct report_place *place)
@@ -170,7 +174,7 @@ put_lines(struct json_write *json, const struct report *report)
 }
 
 static void
-put_frame(struct json_write *json, const struct report_frame *frame)
+encode_frame(struct json_write *json, const struct report_frame *frame)
 {
 	json_write_open(json, NULL, '{');
 	json_write_text(json, "kind", frame->kind);
@@ -181,8 +185,74 @@ put_frame(struct json_write *json, const struct report_frame *frame)
 	json_write_close(json, '}');
 }
 
+/* A frame stands in many stacks: it is made once. */
+struct frame_text {
+	const void *identity;
+	char *text;
+	size_t bytes;
+	UT_hash_handle hh;
+};
+
+struct frame_texts {
+	struct frame_text *texts; // uthash
+	uint64_t bytes_left;      // for frames of further sites
+};
+
+static const struct frame_text *
+find_frame_text(struct frame_texts *texts, const struct report_frame *frame)
+{
+	struct frame_text *found;
+	struct json_write json = { .inline_depth = 0, .depth = 1 };
+
+	HASH_FIND_PTR(texts->texts, &frame->identity, found);
+	if (found != NULL)
+		return found;
+	found = memory_zeroed(1, sizeof(*found));
+	found->identity = frame->identity;
+	json.stream = open_memstream(&found->text, &found->bytes);
+	if (json.stream == NULL)
+		memory_exhausted();
+	encode_frame(&json, frame);
+	if (fclose(json.stream) != 0)
+		memory_exhausted();
+	HASH_ADD_PTR(texts->texts, identity, found);
+	return found;
+}
+
 static void
-put_site(struct json_write *json, const struct report_site *site)
+free_frame_texts(struct frame_texts *texts)
+{
+	struct frame_text *text;
+	struct frame_text *next;
+
+	HASH_ITER(hh, texts->texts, text, next) {
+		HASH_DEL(texts->texts, text);
+		free(text->text);
+		free(text);
+	}
+}
+
+/* All frames of a site, or none when the room for frames is used up. */
+static void
+put_frames(struct json_write *json, const struct report_site *site, struct frame_texts *texts)
+{
+	uint32_t count = texts->bytes_left != 0 ? site->frame_count : 0;
+
+	json_write_number(json, "frames_omitted", (uint64_t)site->frames_omitted + site->frame_count - count);
+	json_write_number(json, "frames_before_gap", count != 0 ? site->frames_before_gap : 0);
+	json_write_open(json, "frames", '[');
+	for (uint32_t i = 0; i < count; i++) {
+		struct report_frame frame = report_frame(site, i);
+		const struct frame_text *text = find_frame_text(texts, &frame);
+
+		json_write_raw(json, text->text, text->bytes);
+		texts->bytes_left -= text->bytes < texts->bytes_left ? text->bytes : texts->bytes_left;
+	}
+	json_write_close(json, ']');
+}
+
+static void
+put_site(struct json_write *json, const struct report_site *site, struct frame_texts *texts)
 {
 	char key[17];
 
@@ -202,15 +272,7 @@ put_site(struct json_write *json, const struct report_site *site)
 		json_write_text(json, "lost", site->lost);
 	else
 		json_write_null(json, "lost");
-	json_write_number(json, "frames_omitted", site->frames_omitted);
-	json_write_number(json, "frames_before_gap", site->frames_before_gap);
-	json_write_open(json, "frames", '[');
-	for (uint32_t i = 0; i < site->frame_count; i++) {
-		struct report_frame frame = report_frame(site, i);
-
-		put_frame(json, &frame);
-	}
-	json_write_close(json, ']');
+	put_frames(json, site, texts);
 	json_write_close(json, '}');
 }
 
@@ -218,6 +280,7 @@ void
 render_json(const struct report *report, FILE *stream)
 {
 	struct json_write json = { .stream = stream, .inline_depth = SITES_INLINE_DEPTH };
+	struct frame_texts texts = { .bytes_left = report->has_all_frames ? UINT64_MAX : FRAMES_BYTES };
 
 	json_write_open(&json, NULL, '{');
 	json_write_number(&json, "schema", REPORT_SCHEMA);
@@ -248,8 +311,9 @@ render_json(const struct report *report, FILE *stream)
 	for (size_t i = 0; i < report->site_count; i++) {
 		struct report_site site = report_site(report, i);
 
-		put_site(&json, &site);
+		put_site(&json, &site, &texts);
 	}
+	free_frame_texts(&texts);
 	json_write_close(&json, ']');
 	json_write_close(&json, '}');
 }

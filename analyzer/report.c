@@ -240,6 +240,7 @@ report_rank(struct report *report, const struct ranking *ranking, const struct r
 	rows->ranked = rank_run(rows->model, ranking, options->domain);
 	report->ranking = ranking->name;
 	report->heading = ranking->heading;
+	report->has_all_frames = options->has_all_frames;
 	report->line_total = rows->ranked->line_count;
 	report->site_total = rows->ranked->site_count;
 	report->line_count = report->line_total < options->top ? report->line_total : (size_t)options->top;
@@ -386,5 +387,6 @@ report_frame(const struct report_site *site, uint32_t number)
 		.module = frame->module,
 		.is_user = frame->is_user,
 		.is_inlined = frame->is_inlined,
+		.identity = frame,
 	};
 }

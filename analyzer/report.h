@@ -79,6 +79,7 @@ struct report_frame {
 	const char *module;
 	bool is_user;
 	bool is_inlined;
+	const void *identity;        // equal for equal frames
 };
 
 struct report_place {
@@ -144,6 +145,7 @@ struct report_line {
 struct report_options {
 	const char *domain;          // NULL = all
 	uint64_t top;                // how many lines and sites; UINT64_MAX = all
+	bool has_all_frames;         // JSON: frames of every site, however long that becomes
 };
 
 struct report {
@@ -166,6 +168,7 @@ struct report {
 	size_t line_total;           // in all
 	size_t site_count;           // shown
 	size_t site_total;
+	bool has_all_frames;         // as in report_options
 	size_t damage_count;
 	const char *const *damages;
 	struct report_rows *rows;    // behind report_line() and report_site()
