@@ -17,6 +17,15 @@
 #define FRAMES_BYTES (UINT64_C(256) << 20) // of text, without --top: what a reader of JSON can still hold
 
 static void
+put_text_or_null(struct json_write *json, const char *name, const char *text)
+{
+	if (text[0] != '\0')
+		json_write_text(json, name, text);
+	else
+		json_write_null(json, name);
+}
+
+static void
 put_place(struct json_write *json, const char *name, const struct report_place *place)
 {
 	if (!place->is_known) {
@@ -28,6 +37,8 @@ put_place(struct json_write *json, const char *name, const struct report_place *
 	json_write_number(json, "line", place->line);
 	json_write_text(json, "function", place->function);
 	json_write_text(json, "module", place->module);
+	put_text_or_null(json, "source", place->source);
+	json_write_bool(json, "is_source_changed", place->is_source_changed);
 	json_write_close(json, '}');
 }
 
@@ -109,10 +120,7 @@ put_process(struct json_write *json, const struct report_process *process)
 		json_write_signed(json, "signal", process->signal);
 	else
 		json_write_null(json, "signal");
-	if (process->python_version[0] != '\0')
-		json_write_text(json, "python_version", process->python_version);
-	else
-		json_write_null(json, "python_version");
+	put_text_or_null(json, "python_version", process->python_version);
 	json_write_text(json, "tool_version", process->tool_version);
 	json_write_number(json, "start_realtime_ns", process->start_realtime_ns);
 	json_write_number(json, "live_bytes", process->live_bytes);
@@ -166,6 +174,7 @@ put_lines(struct json_write *json, const struct report *report)
 		json_write_number(json, "allocated_count", line.allocated_count);
 		put_leak(json, &line.leak);
 		put_place(json, "where", &line.where);
+		put_text_or_null(json, "import", line.import);
 		json_write_number(json, "first_site", line.first_site);
 		json_write_number(json, "site_count", line.site_count);
 		json_write_close(json, '}');
@@ -267,11 +276,9 @@ put_site(struct json_write *json, const struct report_site *site, struct frame_t
 	json_write_number(json, "allocated_count", site->allocated_count);
 	put_leak(json, &site->leak);
 	put_place(json, "where", &site->where);
+	put_text_or_null(json, "import", site->import);
 	json_write_number(json, "process_count", site->process_count);
-	if (site->lost[0] != '\0')
-		json_write_text(json, "lost", site->lost);
-	else
-		json_write_null(json, "lost");
+	put_text_or_null(json, "lost", site->lost);
 	put_frames(json, site, texts);
 	json_write_close(json, '}');
 }

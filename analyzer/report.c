@@ -16,12 +16,14 @@
 #include "model.h"
 #include "rank.h"
 #include "shell_words.h"
+#include "source_lines.h"
 #include "verdict.h"
 
 struct report_rows {
 	struct model *model;
 	struct ranked *ranked;
 	struct verdict verdict;
+	struct source_lines *sources;
 	char **texts; // made here, freed with the report
 	size_t text_count;
 	size_t text_room;
@@ -78,17 +80,41 @@ keep_text(struct report_rows *rows, char *text)
 }
 
 static struct report_place
-place_of(const struct model_frame *frame)
+place_of(const struct report_rows *rows, const struct model_site *site)
 {
+	const struct model_frame *frame = site != NULL ? site->where : NULL;
+	struct report_place place = { .file = "", .function = "", .module = "", .source = "" };
+
 	if (frame == NULL)
-		return (struct report_place){ .file = "", .function = "", .module = "" };
-	return (struct report_place){
-		.is_known = true,
-		.file = frame->file,
-		.line = frame->line,
-		.function = frame->function,
-		.module = frame->module,
-	};
+		return place;
+	place.is_known = true;
+	place.file = frame->file;
+	place.line = frame->line;
+	place.function = frame->function;
+	place.module = frame->module;
+	if (frame->kind == MODEL_FRAME_PYTHON)
+		place.source = source_lines_find(rows->sources, rows->model->processes[site->process].identity->directory,
+		                                 frame->file, frame->line, &place.is_source_changed);
+	return place;
+}
+
+/* Since when no source file may have changed: the first start of an interpreter; 0 = a run of another machine or boot. */
+static uint64_t
+sources_since(const struct model *model)
+{
+	uint64_t since = UINT64_MAX;
+
+	for (size_t i = 0; i < model->process_count; i++) {
+		const struct kmem_identity *identity = model->processes[i].identity;
+
+		if (model->processes[i].python_version == 0)
+			continue;
+		if (identity->boot_id[0] == '\0' || strcmp(identity->boot_id, verdict_now()->boot_id) != 0)
+			return 0;
+		if (identity->start_realtime_ns < since)
+			since = identity->start_realtime_ns;
+	}
+	return since != UINT64_MAX ? since : 0;
 }
 
 static void
@@ -206,7 +232,7 @@ build_requests(struct report *report, const struct model *model)
 			.state = verdict_request_state(model, verdict_now(), failed),
 			.error = failed->error,
 			.pid = model->processes[failed->process].identity->pid,
-			.where = place_of(failed->site != NULL ? failed->site->where : NULL),
+			.where = place_of(report->rows, failed->site),
 		};
 	}
 }
@@ -257,6 +283,7 @@ report_build(struct model *model, const struct ranking *ranking, const struct re
 
 	report->rows = rows;
 	rows->model = model;
+	rows->sources = source_lines_new(sources_since(model));
 	rank_leaks_classify(model);
 	if (!report_rank(report, ranking, options, fail)) {
 		report_free(report);
@@ -289,6 +316,7 @@ report_free(struct report *report)
 	for (size_t i = 0; i < report->rows->text_count; i++)
 		free(report->rows->texts[i]);
 	free(report->rows->texts);
+	source_lines_free(report->rows->sources);
 	rank_free(report->rows->ranked);
 	free(report->rows);
 	free(report->domains);
@@ -309,7 +337,7 @@ leak_of(const struct model_site *site)
 }
 
 static struct report_site
-make_site(const struct model *model, const struct model_site *site)
+make_site(const struct report_rows *rows, const struct model_site *site)
 {
 	const char *lost = "";
 
@@ -319,14 +347,15 @@ make_site(const struct model *model, const struct model_site *site)
 		                                                        : "unfinished";
 	return (struct report_site){
 		.key = site->key,
-		.domain = model->domains[site->domain].name,
+		.domain = rows->model->domains[site->domain].name,
 		.live_bytes = site->live_bytes,
 		.live_count = site->live_count,
 		.peak_bytes = site->peak_bytes,
 		.allocated_bytes = site->allocated_bytes,
 		.allocated_count = site->allocated_count,
 		.leak = leak_of(site),
-		.where = place_of(site->where),
+		.where = place_of(rows, site),
+		.import = rank_is_import(site) ? site->import : "",
 		.process_count = site->process_count,
 		.lost = lost,
 		.frame_count = site->frame_count,
@@ -339,7 +368,7 @@ make_site(const struct model *model, const struct model_site *site)
 struct report_site
 report_site(const struct report *report, size_t number)
 {
-	return make_site(report->rows->model, report->rows->ranked->sites[number]);
+	return make_site(report->rows, report->rows->ranked->sites[number]);
 }
 
 struct report_line
@@ -357,7 +386,7 @@ report_line(const struct report *report, size_t number)
 	}
 	return (struct report_line){
 		.domain = domain->name,
-		.where = place_of(line->where),
+		.where = place_of(rows, line->largest),
 		.live_bytes = line->live_bytes,
 		.live_count = line->live_count,
 		.peak_bytes = line->peak_bytes,
@@ -368,9 +397,10 @@ report_line(const struct report *report, size_t number)
 		.is_device = rank_domain_matches(domain->name, "cuda"),
 		.is_import = line->is_import,
 		.is_start_up = line->is_import && rank_is_start_up(line->largest),
+		.import = line->is_import ? line->largest->import : "",
 		.first_site = line->first_site,
 		.site_count = line->site_count,
-		.largest = make_site(rows->model, line->largest),
+		.largest = make_site(rows, line->largest),
 	};
 }
 

@@ -88,6 +88,8 @@ struct report_place {
 	uint32_t line;
 	const char *function;
 	const char *module;
+	const char *source;          // text of the line; "" = unknown
+	bool is_source_changed;      // unknown because the file was changed since the program started
 };
 
 struct report_request {
@@ -116,6 +118,7 @@ struct report_site {
 	uint64_t allocated_count;
 	struct report_leak leak;
 	struct report_place where;
+	const char *import;          // left behind by importing this top-level module; "" = not so, or unknown
 	uint32_t process_count;
 	const char *lost;            // why there are no frames: "no-room", "no-stack", "unfinished"; "" = there are
 	uint32_t frame_count;
@@ -137,6 +140,7 @@ struct report_line {
 	bool is_device;
 	bool is_import;              // nothing but what an import or the start of the interpreter left behind
 	bool is_start_up;            // of these: the start of the interpreter
+	const char *import;          // of imports: the top-level module; "" = unknown
 	size_t first_site;           // number of its first site in the ranking, from 0
 	size_t site_count;
 	struct report_site largest;
