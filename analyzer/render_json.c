@@ -14,7 +14,6 @@
 #include "report.h"
 
 #define SITES_INLINE_DEPTH 2 // one site is one line
-#define FRAMES_BYTES (UINT64_C(256) << 20) // of text, without --top: what a reader of JSON can still hold
 
 static void
 put_text_or_null(struct json_write *json, const char *name, const char *text)
@@ -287,7 +286,7 @@ void
 render_json(const struct report *report, FILE *stream)
 {
 	struct json_write json = { .stream = stream, .inline_depth = SITES_INLINE_DEPTH };
-	struct frame_texts texts = { .bytes_left = report->has_all_frames ? UINT64_MAX : FRAMES_BYTES };
+	struct frame_texts texts = { .bytes_left = report->frames_bytes };
 
 	json_write_open(&json, NULL, '{');
 	json_write_number(&json, "schema", REPORT_SCHEMA);

@@ -266,7 +266,7 @@ report_rank(struct report *report, const struct ranking *ranking, const struct r
 	rows->ranked = rank_run(rows->model, ranking, options->domain);
 	report->ranking = ranking->name;
 	report->heading = ranking->heading;
-	report->has_all_frames = options->has_all_frames;
+	report->frames_bytes = options->frames_bytes;
 	report->line_total = rows->ranked->line_count;
 	report->site_total = rows->ranked->site_count;
 	report->line_count = report->line_total < options->top ? report->line_total : (size_t)options->top;

@@ -149,7 +149,7 @@ struct report_line {
 struct report_options {
 	const char *domain;          // NULL = all
 	uint64_t top;                // how many lines and sites; UINT64_MAX = all
-	bool has_all_frames;         // JSON: frames of every site, however long that becomes
+	uint64_t frames_bytes;       // JSON: text for frames of sites at most
 };
 
 struct report {
@@ -172,7 +172,7 @@ struct report {
 	size_t line_total;           // in all
 	size_t site_count;           // shown
 	size_t site_total;
-	bool has_all_frames;         // as in report_options
+	uint64_t frames_bytes;       // as in report_options
 	size_t damage_count;
 	const char *const *damages;
 	struct report_rows *rows;    // behind report_line() and report_site()
