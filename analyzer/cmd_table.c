@@ -12,6 +12,8 @@
 #include "output.h"
 #include "render.h"
 
+#define JSON_FRAMES_BYTES (UINT64_C(256) << 20) // without --top: what a reader of JSON can still hold
+
 struct model *
 cmd_table_load(const struct options *options, const char *capture, struct fail *fail)
 {
@@ -37,6 +39,7 @@ cmd_table_rows(const struct options *options, uint64_t text_top)
 	return (struct report_options){
 		.domain = options->domain,
 		.top = options->has_top ? options->top : options->is_json ? UINT64_MAX : text_top,
+		.frames_bytes = options->has_top ? UINT64_MAX : JSON_FRAMES_BYTES,
 	};
 }
 

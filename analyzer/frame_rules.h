@@ -14,6 +14,7 @@
 
 struct frame_rules {
 	const char *project;      // only code below this folder is the user's own; NULL = by rule
+	const char *project_as_given; // the same with its symbolic links; NULL = none
 	const char *directory;    // where the program started: relative file names begin here; "" = unknown
 };
 
@@ -29,5 +30,12 @@ bool frame_rules_is_allocator(const struct model_frame *frame);
  * native frame outside allocators; NULL when there is none.
  */
 const struct model_frame *frame_rules_where(const struct model_frame *const *frames, uint32_t count);
+
+/*
+ * Which top-level module was being imported ("torch"): of the outermost module body between the allocation and the user's code, or
+ * of the extension module. False, and "", when the stack does not say.
+ */
+#define FRAME_RULES_NAME_BYTES 64
+bool frame_rules_import(const struct model_frame *const *frames, uint32_t count, char name[FRAME_RULES_NAME_BYTES]);
 
 #endif

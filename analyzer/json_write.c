@@ -154,3 +154,10 @@ json_write_null(struct json_write *json, const char *name)
 	begin(json, name);
 	put(json, "null");
 }
+
+void
+json_write_raw(struct json_write *json, const char *value, size_t bytes)
+{
+	begin(json, NULL);
+	(void)fwrite_unlocked(value, 1, bytes, json->stream);
+}

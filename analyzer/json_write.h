@@ -12,6 +12,7 @@
 #define JSON_WRITE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -31,5 +32,7 @@ void json_write_number(struct json_write *json, const char *name, uint64_t numbe
 void json_write_signed(struct json_write *json, const char *name, int64_t number);
 void json_write_bool(struct json_write *json, const char *name, bool value);
 void json_write_null(struct json_write *json, const char *name);
+/* A value of an array that is JSON already. */
+void json_write_raw(struct json_write *json, const char *value, size_t bytes);
 
 #endif

@@ -13,13 +13,19 @@
 
 #include "fail.h"
 
+void
+memory_exhausted(void)
+{
+	fputs("kmemshim: out of memory for the report: read the capture on a machine with more free\n", stderr);
+	exit(EXIT_USAGE);
+}
+
 static void *
 checked(void *memory)
 {
-	if (memory != NULL)
-		return memory;
-	fputs("kmemshim: out of memory for the report: read the capture on a machine with more free\n", stderr);
-	exit(EXIT_USAGE);
+	if (memory == NULL)
+		memory_exhausted();
+	return memory;
 }
 
 void *

@@ -16,4 +16,7 @@ void *memory_grown(void *array, size_t *room, size_t wanted, size_t size) __attr
 
 char *memory_text(const char *text) __attribute__((malloc, returns_nonnull));
 
+/* For what else needs memory and got none. */
+_Noreturn void memory_exhausted(void);
+
 #endif

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "capture_reader.h"
 #include "memory.h"
@@ -145,6 +146,23 @@ free_indexes(struct build *build)
 	free(build->failed);
 }
 
+/* A path as it was given, from the root on, without resolving anything in it. */
+static char *
+absolute(const char *path)
+{
+	char *directory = path[0] != '/' ? getcwd(NULL, 0) : NULL;
+	char *whole;
+
+	while (strncmp(path, "./", 2) == 0)
+		path += 2;
+	if (directory == NULL)
+		return memory_text(path);
+	if (asprintf(&whole, "%s/%s", directory, path) < 0)
+		memory_exhausted();
+	free(directory);
+	return whole;
+}
+
 struct model *
 model_load(const struct model_options *options, struct fail *fail)
 {
@@ -152,16 +170,17 @@ model_load(const struct model_options *options, struct fail *fail)
 	struct model *model = NULL;
 	struct build build = { .options = options };
 	char *project = NULL;
+	char *as_given = NULL;
 
 	if (!process_tree_list(options->capture, options->session, options->is_salvage, &list, fail))
 		return NULL;
 	if (options->project != NULL) {
 		project = realpath(options->project, NULL);
-		if (project == NULL) // of another machine: compared as it is written
-			project = memory_text(options->project);
+		as_given = absolute(options->project); // the program may have been called through a link, or elsewhere
 	}
 	build.pool = text_pool_new();
-	build.rules.project = project;
+	build.rules.project = project != NULL ? project : as_given;
+	build.rules.project_as_given = as_given;
 	if (options->wants_symbols)
 		build.symbolizer = symbolizer_new(build.pool, options->sysroot);
 	if (add_captures(&build, &list, fail))
@@ -169,6 +188,7 @@ model_load(const struct model_options *options, struct fail *fail)
 	free_indexes(&build);
 	capture_list_free(&list);
 	free(project);
+	free(as_given);
 	if (model == NULL) {
 		free(build.processes);
 		free(build.damages);

@@ -73,6 +73,7 @@ struct model_site {
 	const struct model_frame *where;  // innermost frame of the user's own code; the innermost Python frame or, failing
 	                         // that, the innermost named native frame outside allocators when there is none; NULL = unknown
 	enum model_relation where_relation;
+	const char *import;      // top-level module that was being imported, if it was an import at all; "" = unknown
 	uint64_t bytes_per_epoch;    // live_bytes / generations_alive, 0 without generations
 	enum model_leak_class leak;  // set by rank_leaks.c
 };

@@ -28,6 +28,7 @@ struct process_frames;                // model_frames.c: what is known of one ca
 /* A readable stack; equal ones are one object. Compared from `omitted` on. */
 struct build_stack {
 	const struct model_frame *where;
+	const char *import;            // see struct model_site
 	uint32_t frame_count;
 	uint32_t omitted;
 	uint32_t frames_before_gap;

@@ -164,6 +164,7 @@ find_or_add(struct build *build, const struct build_stack *stack, uint32_t domai
 		.omitted = stack->omitted,
 		.frames_before_gap = stack->frames_before_gap,
 		.where = stack->where,
+		.import = stack->import,
 	};
 	for (uint32_t i = 0; i < site->frame_count; i++) {
 		if (site->frames[i] == site->where) {

@@ -100,6 +100,7 @@ keep_stack(struct process_stacks *stacks)
 	size_t stack_bytes = offsetof(struct build_stack, frames) + scratch->frame_count * sizeof(scratch->frames[0]);
 	size_t key_bytes = stack_bytes - KEY_OFFSET;
 	const char *key = (const char *)scratch + KEY_OFFSET;
+	char module[FRAME_RULES_NAME_BYTES];
 	struct stack_entry *found;
 
 	HASH_FIND(hh, build->stacks, key, key_bytes, found);
@@ -108,6 +109,9 @@ keep_stack(struct process_stacks *stacks)
 	found = text_pool_room(build->pool, offsetof(struct stack_entry, stack) + stack_bytes);
 	memcpy(&found->stack, scratch, stack_bytes);
 	found->stack.where = frame_rules_where(scratch->frames, scratch->frame_count);
+	found->stack.import = "";
+	if (frame_rules_import(scratch->frames, scratch->frame_count, module))
+		found->stack.import = text_pool_add_text(build->pool, module);
 	key = (const char *)&found->stack + KEY_OFFSET;
 	HASH_ADD_KEYPTR(hh, build->stacks, key, key_bytes, found);
 	return &found->stack;

@@ -78,15 +78,19 @@ struct entry {
 	struct rank_line *line;
 };
 
-/* What an import left and what the importing line itself allocated are two lines. */
+/* What an import left and what the importing line itself allocated are two lines; a module is one, whoever imported it. */
 static int
 compare_by_place(const void *a, const void *b)
 {
 	const struct entry *left = a;
 	const struct entry *right = b;
-	int order = rank_compare_places(left->site, right->site);
+	int order = (int)left->is_import - (int)right->is_import;
 
-	return order != 0 ? order : (int)left->is_import - (int)right->is_import;
+	if (order == 0 && left->is_import)
+		order = compare_texts(left->site->import, right->site->import);
+	if (order == 0 && left->is_import && left->site->import[0] != '\0')
+		return compare_numbers(left->site->domain, right->site->domain);
+	return order != 0 ? order : rank_compare_places(left->site, right->site);
 }
 
 static int

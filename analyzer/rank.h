@@ -4,8 +4,8 @@
  * One line of code is often many sites: the blocks of one PyTorch graph are allocated through dozens of native
  * stacks below the same line of the script, none of them large. So the unit that is ranked is the line, the sum of
  * the sites with the same `where` in the same domain; sites are listed line by line, the largest first inside each. What
- * an import left behind is a line of its own, apart from what the importing line itself allocated; so is what threads without
- * Python frames allocated on behalf of a line.
+ * importing a module left behind is a line of its own, apart from what the importing lines themselves allocated; so is what threads
+ * without Python frames allocated on behalf of a line.
  *
  * Order of lines: tier, then the bytes of those of its sites that are of that tier, then all its bytes, then names.
  * Tiers are how a ranking says "never above": memory before address space, leaks before the rest, and what an

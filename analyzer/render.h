@@ -13,6 +13,7 @@
 
 struct report;
 struct report_line;
+struct report_place;
 struct check;
 
 /* What of the report is wanted in a text; the JSON has everything always. */
@@ -30,7 +31,9 @@ void render_json(const struct report *report, FILE *stream);
 void render_text_verdict(const struct report *report, FILE *stream);
 void render_text_totals(const struct report *report, FILE *stream);
 void render_text_lines(const struct report *report, const struct render_options *options, FILE *stream);
-/* The callers of a line, under its row. */
+/* What the row's line of code says, under its row; nothing when it is not known. */
+void render_text_source(const struct report_place *where, FILE *stream);
+/* The callers of a line, under that. */
 void render_text_stack(const struct report *report, const struct report_line *line, const struct render_options *options,
                        FILE *stream);
 void render_text_losses(const struct report *report, FILE *stream); // nothing when there are none

@@ -5,8 +5,11 @@
  * When failing  errors stay in the stream.
  */
 #include <inttypes.h>
+#include <stdlib.h>
+#include <uthash.h>
 
 #include "json_write.h"
+#include "memory.h"
 #include "render.h"
 #include "report.h"
 
@@ -18,6 +21,15 @@ put_relation(struct json_write *json, const char *relation)
 {
 	if (relation[0] != '\0')
 		json_write_text(json, "relation", relation);
+}
+
+static void
+put_text_or_null(struct json_write *json, const char *name, const char *text)
+{
+	if (text[0] != '\0')
+		json_write_text(json, name, text);
+	else
+		json_write_null(json, name);
 }
 
 static void
@@ -33,6 +45,8 @@ put_place(struct json_write *json, const char *name, const struct report_place *
 	json_write_text(json, "function", place->function);
 	json_write_text(json, "module", place->module);
 	put_relation(json, place->relation);
+	put_text_or_null(json, "source", place->source);
+	json_write_bool(json, "is_source_changed", place->is_source_changed);
 	json_write_close(json, '}');
 }
 
@@ -114,10 +128,7 @@ put_process(struct json_write *json, const struct report_process *process)
 		json_write_signed(json, "signal", process->signal);
 	else
 		json_write_null(json, "signal");
-	if (process->python_version[0] != '\0')
-		json_write_text(json, "python_version", process->python_version);
-	else
-		json_write_null(json, "python_version");
+	put_text_or_null(json, "python_version", process->python_version);
 	json_write_text(json, "tool_version", process->tool_version);
 	json_write_number(json, "start_realtime_ns", process->start_realtime_ns);
 	json_write_number(json, "live_bytes", process->live_bytes);
@@ -171,6 +182,7 @@ put_lines(struct json_write *json, const struct report *report)
 		json_write_number(json, "allocated_count", line.allocated_count);
 		put_leak(json, &line.leak);
 		put_place(json, "where", &line.where);
+		put_text_or_null(json, "import", line.import);
 		json_write_number(json, "first_site", line.first_site);
 		json_write_number(json, "site_count", line.site_count);
 		json_write_close(json, '}');
@@ -179,7 +191,7 @@ put_lines(struct json_write *json, const struct report *report)
 }
 
 static void
-put_frame(struct json_write *json, const struct report_frame *frame)
+encode_frame(struct json_write *json, const struct report_frame *frame)
 {
 	json_write_open(json, NULL, '{');
 	json_write_text(json, "kind", frame->kind);
@@ -191,8 +203,74 @@ put_frame(struct json_write *json, const struct report_frame *frame)
 	json_write_close(json, '}');
 }
 
+/* A frame stands in many stacks: it is made once. */
+struct frame_text {
+	const void *identity;
+	char *text;
+	size_t bytes;
+	UT_hash_handle hh;
+};
+
+struct frame_texts {
+	struct frame_text *texts; // uthash
+	uint64_t bytes_left;      // for frames of further sites
+};
+
+static const struct frame_text *
+find_frame_text(struct frame_texts *texts, const struct report_frame *frame)
+{
+	struct frame_text *found;
+	struct json_write json = { .inline_depth = 0, .depth = 1 };
+
+	HASH_FIND_PTR(texts->texts, &frame->identity, found);
+	if (found != NULL)
+		return found;
+	found = memory_zeroed(1, sizeof(*found));
+	found->identity = frame->identity;
+	json.stream = open_memstream(&found->text, &found->bytes);
+	if (json.stream == NULL)
+		memory_exhausted();
+	encode_frame(&json, frame);
+	if (fclose(json.stream) != 0)
+		memory_exhausted();
+	HASH_ADD_PTR(texts->texts, identity, found);
+	return found;
+}
+
 static void
-put_site(struct json_write *json, const struct report_site *site)
+free_frame_texts(struct frame_texts *texts)
+{
+	struct frame_text *text;
+	struct frame_text *next;
+
+	HASH_ITER(hh, texts->texts, text, next) {
+		HASH_DEL(texts->texts, text);
+		free(text->text);
+		free(text);
+	}
+}
+
+/* All frames of a site, or none when the room for frames is used up. */
+static void
+put_frames(struct json_write *json, const struct report_site *site, struct frame_texts *texts)
+{
+	uint32_t count = texts->bytes_left != 0 ? site->frame_count : 0;
+
+	json_write_number(json, "frames_omitted", (uint64_t)site->frames_omitted + site->frame_count - count);
+	json_write_number(json, "frames_before_gap", count != 0 ? site->frames_before_gap : 0);
+	json_write_open(json, "frames", '[');
+	for (uint32_t i = 0; i < count; i++) {
+		struct report_frame frame = report_frame(site, i);
+		const struct frame_text *text = find_frame_text(texts, &frame);
+
+		json_write_raw(json, text->text, text->bytes);
+		texts->bytes_left -= text->bytes < texts->bytes_left ? text->bytes : texts->bytes_left;
+	}
+	json_write_close(json, ']');
+}
+
+static void
+put_site(struct json_write *json, const struct report_site *site, struct frame_texts *texts)
 {
 	char key[17];
 
@@ -207,20 +285,10 @@ put_site(struct json_write *json, const struct report_site *site)
 	json_write_number(json, "allocated_count", site->allocated_count);
 	put_leak(json, &site->leak);
 	put_place(json, "where", &site->where);
+	put_text_or_null(json, "import", site->import);
 	json_write_number(json, "process_count", site->process_count);
-	if (site->lost[0] != '\0')
-		json_write_text(json, "lost", site->lost);
-	else
-		json_write_null(json, "lost");
-	json_write_number(json, "frames_omitted", site->frames_omitted);
-	json_write_number(json, "frames_before_gap", site->frames_before_gap);
-	json_write_open(json, "frames", '[');
-	for (uint32_t i = 0; i < site->frame_count; i++) {
-		struct report_frame frame = report_frame(site, i);
-
-		put_frame(json, &frame);
-	}
-	json_write_close(json, ']');
+	put_text_or_null(json, "lost", site->lost);
+	put_frames(json, site, texts);
 	json_write_close(json, '}');
 }
 
@@ -228,6 +296,7 @@ void
 render_json(const struct report *report, FILE *stream)
 {
 	struct json_write json = { .stream = stream, .inline_depth = SITES_INLINE_DEPTH };
+	struct frame_texts texts = { .bytes_left = report->frames_bytes };
 
 	json_write_open(&json, NULL, '{');
 	json_write_number(&json, "schema", REPORT_SCHEMA);
@@ -258,8 +327,9 @@ render_json(const struct report *report, FILE *stream)
 	for (size_t i = 0; i < report->site_count; i++) {
 		struct report_site site = report_site(report, i);
 
-		put_site(&json, &site);
+		put_site(&json, &site, &texts);
 	}
+	free_frame_texts(&texts);
 	json_write_close(&json, ']');
 	json_write_close(&json, '}');
 }

@@ -95,6 +95,25 @@ relation_of(const struct report_frame *frame, bool is_native)
 	return is_native ? "" : "from";
 }
 
+void
+render_text_source(const struct report_place *where, FILE *stream)
+{
+	const size_t room = PAGE_COLUMNS - 5 - INDENT;
+	char text[256];
+	size_t length;
+
+	if (where->is_source_changed)
+		(void)fprintf(stream, "%*s     (%s was changed since the program started)\n", INDENT, "", place_base(where->file));
+	if (where->source[0] == '\0')
+		return;
+	(void)snprintf(text, sizeof(text), "%s", where->source);
+	length = strlen(text);
+	if (length > room)
+		(void)snprintf(text + room - 3, sizeof(text) - room, "...");
+	(void)text_clean(text, strlen(text));
+	(void)fprintf(stream, "%*s%-5s%s\n", INDENT, "", "line", text);
+}
+
 /* --- several callers ------------------------------------------------------------------------------------------- */
 
 struct caller {
@@ -213,11 +232,27 @@ put_callers(FILE *stream, const struct report *report, const struct report_line 
 	return are_several;
 }
 
+/* Does the user's own code stand outside of the row's line? */
+static bool
+has_user_callers(const struct report_site *site, const struct report_place *where)
+{
+	for (uint32_t i = site->frame_count; i > 0; i--) {
+		struct report_frame frame = report_frame(site, i - 1);
+
+		if (is_place(&frame, where))
+			return false;
+		if (frame.is_user)
+			return true;
+	}
+	return false;
+}
+
 /* --- one stack ------------------------------------------------------------------------------------------------- */
 
 /*
- * What the line called, and who called it: "via" the frame directly inside, "from" the callers outward. Only Python
- * frames, unless there are none or the native ones are wanted, in which case everything is shown in order.
+ * What the line called, and who called it: "via" the frame directly inside, "from" the callers outward: the user's own where
+ * there are any, all otherwise. Only Python frames, unless there are none or the native ones are wanted, in which case everything is
+ * shown in order.
  */
 void
 render_text_stack(const struct report *report, const struct report_line *line, const struct render_options *options,
@@ -229,6 +264,7 @@ render_text_stack(const struct report *report, const struct report_line *line, c
 	unsigned left_out = 0;
 	bool has_python = has_python_frame(site);
 	bool is_past = !line->where.is_known;
+	bool is_users_only = !options->is_native && has_user_callers(site, &line->where);
 	struct report_frame inside = { .kind = NULL };
 
 	for (uint32_t i = 0; i < site->frame_count; i++) {
@@ -250,7 +286,7 @@ render_text_stack(const struct report *report, const struct report_line *line, c
 				continue;
 		}
 		inside = frame;
-		if (!is_past && !options->is_native)
+		if ((!is_past && !options->is_native) || (is_past && is_users_only && !frame.is_user))
 			continue;
 		if (shown < most) {
 			put_frame(stream, &frame, relation_of(&frame, options->is_native), "");

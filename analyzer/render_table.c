@@ -2,19 +2,21 @@
  * render_table.c - lines of code as a table for a person.
  *
  * 100 columns, no colours, figures right-aligned with their units, the line of code last so that it may be long. The
- * first row is what to look at. What imports left behind is one row at the end.
+ * first row is what to look at. What imports left behind comes at the end, one row per module.
  *
  * Called by   cmd_*.c.
  * When failing  errors stay in the stream. All texts are cleaned of control characters here.
  */
+#include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
 #include "place.h"
 #include "render.h"
 #include "report.h"
 #include "units.h"
 
-#define IMPORTS_NAMED 2
+#define IMPORTS_SHOWN 3
 #define TRIFLE_PART 1000       // lines with less than a thousandth of their domain are summed up, the first excepted
 
 static uint32_t
@@ -183,84 +185,97 @@ put_row(FILE *stream, const struct table *table, const struct report_line *line)
 	(void)fprintf(stream, "  %s\n", place_words(&line->where, place));
 }
 
-/* The next import line after `from` whose label none before it has; report->line_total when there is none. */
-static size_t
-next_import(const struct report *report, const struct table *table, size_t from)
+/* --- imports --------------------------------------------------------------------------------------------------- */
+
+struct import {
+	char label[PLACE_TEXT_BYTES];
+	uint64_t bytes;
+};
+
+static int
+compare_by_label(const void *a, const void *b)
 {
-	char place[PLACE_TEXT_BYTES];
-	char earlier_place[PLACE_TEXT_BYTES];
-
-	for (size_t i = from; i < report->line_total; i++) {
-		struct report_line line = report_line(report, i);
-		bool is_repeated = false;
-
-		if (!line.is_import || line.is_start_up || table->shown(&line) == 0)
-			continue;
-		(void)place_words(&line.where, place);
-		for (size_t j = 0; j < i && !is_repeated; j++) {
-			struct report_line earlier = report_line(report, j);
-
-			is_repeated = earlier.is_import && !earlier.is_start_up && table->shown(&earlier) != 0 &&
-			              strcmp(place_words(&earlier.where, earlier_place), place) == 0;
-		}
-		if (!is_repeated)
-			return i;
-	}
-	return report->line_total;
+	return strcmp(((const struct import *)a)->label, ((const struct import *)b)->label);
 }
 
-/* What all import lines of this label left: a line may allocate in several domains. */
-static uint64_t
-import_bytes(const struct report *report, const struct table *table, const char *label)
+static int
+compare_by_bytes(const void *a, const void *b)
 {
-	char place[PLACE_TEXT_BYTES];
-	uint64_t bytes = 0;
+	uint64_t left = ((const struct import *)a)->bytes;
+	uint64_t right = ((const struct import *)b)->bytes;
 
+	return left != right ? (left > right ? -1 : 1) : compare_by_label(a, b);
+}
+
+/* One row per module, all domains together; the largest first. The caller frees them. */
+static struct import *
+collect_imports(const struct report *report, const struct table *table, size_t *count, uint64_t *start_up)
+{
+	struct import *imports = NULL;
+	size_t room = 0;
+	size_t found = 0;
+
+	*count = 0;
+	*start_up = 0;
 	for (size_t i = 0; i < report->line_total; i++) {
 		struct report_line line = report_line(report, i);
+		uint64_t bytes = line.is_import ? table->shown(&line) : 0;
 
-		if (line.is_import && !line.is_start_up && strcmp(place_words(&line.where, place), label) == 0)
-			bytes += table->shown(&line);
+		if (line.is_start_up)
+			*start_up += bytes;
+		if (bytes == 0 || line.is_start_up)
+			continue;
+		imports = memory_grown(imports, &room, found + 1, sizeof(*imports));
+		imports[found].bytes = bytes;
+		if (line.import[0] != '\0')
+			(void)snprintf(imports[found].label, sizeof(imports[found].label), "import %s", line.import);
+		else
+			(void)place_words(&line.where, imports[found].label);
+		found++;
 	}
-	return bytes;
+	if (found == 0)
+		return NULL;
+	qsort(imports, found, sizeof(*imports), compare_by_label);
+	for (size_t i = 0; i < found; i++) {
+		if (i != 0 && compare_by_label(&imports[*count - 1], &imports[i]) == 0)
+			imports[*count - 1].bytes += imports[i].bytes;
+		else
+			imports[(*count)++] = imports[i];
+	}
+	qsort(imports, *count, sizeof(*imports), compare_by_bytes);
+	return imports;
 }
 
-/* What imports and the interpreter's start left behind, a row each: nobody's doing, and often more than the culprit's. */
+/* What imports and the interpreter's start left behind: nobody's doing, and often more than the culprit's. */
 static void
 put_imports(FILE *stream, const struct report *report, const struct table *table)
 {
-	char bytes[UNITS_TEXT_BYTES];
-	char place[PLACE_TEXT_BYTES];
-	uint64_t imports = 0;
-	uint64_t start_up = 0;
-	size_t at = 0;
+	char text[UNITS_TEXT_BYTES];
+	uint64_t start_up;
+	uint64_t all = 0;
+	uint64_t hidden = 0;
+	size_t count;
+	struct import *imports;
 
 	if (table->shown == shown_any)
 		return;
-	for (size_t i = 0; i < report->line_total; i++) {
-		struct report_line line = report_line(report, i);
-
-		if (line.is_import)
-			*(line.is_start_up ? &start_up : &imports) += table->shown(&line);
+	imports = collect_imports(report, table, &count, &start_up);
+	for (size_t i = 0; i < count; i++) {
+		all += imports[i].bytes;
+		hidden += i >= IMPORTS_SHOWN ? imports[i].bytes : 0;
 	}
-	if (imports != 0) {
-		(void)fprintf(stream, "%9s  left by imports:", units_bytes(imports, bytes));
-		for (unsigned named = 0; named < IMPORTS_NAMED; named++, at++) {
-			struct report_line line;
-
-			at = next_import(report, table, at);
-			if (at == report->line_total)
-				break;
-			line = report_line(report, at);
-			(void)place_words(&line.where, place);
-			(void)fprintf(stream, "%s %s %s", named != 0 ? "," : "", place,
-			              units_bytes(import_bytes(report, table, place), bytes));
-		}
-		(void)fprintf(stream, "%s\n", next_import(report, table, at) < report->line_total ? ", ..." : "");
-	}
+	if (all != 0)
+		(void)fprintf(stream, "%9s  left by imports\n", units_bytes(all, text));
+	for (size_t i = 0; i < count && i < IMPORTS_SHOWN; i++)
+		(void)fprintf(stream, "%20s  %s\n", units_bytes(imports[i].bytes, text), imports[i].label);
+	if (count > IMPORTS_SHOWN)
+		(void)fprintf(stream, "%20s  %zu more modules\n", units_bytes(hidden, text), count - IMPORTS_SHOWN);
 	if (start_up != 0)
-		(void)fprintf(stream, "%9s  started the interpreter\n", units_bytes(start_up, bytes));
+		(void)fprintf(stream, "%9s  started the interpreter\n", units_bytes(start_up, text));
+	free(imports);
 }
+
+/* --- the whole table ------------------------------------------------------------------------------------------- */
 
 static bool
 is_in_scope(const struct report_line *line, const struct render_options *options)
@@ -303,6 +318,7 @@ render_text_lines(const struct report *report, const struct render_options *opti
 			continue;
 		}
 		put_row(stream, table, &line);
+		render_text_source(&line.where, stream);
 		render_text_stack(report, &line, options, stream);
 		shown++;
 	}

@@ -16,12 +16,14 @@
 #include "model.h"
 #include "rank.h"
 #include "shell_words.h"
+#include "source_lines.h"
 #include "verdict.h"
 
 struct report_rows {
 	struct model *model;
 	struct ranked *ranked;
 	struct verdict verdict;
+	struct source_lines *sources;
 	char **texts; // made here, freed with the report
 	size_t text_count;
 	size_t text_room;
@@ -78,20 +80,42 @@ keep_text(struct report_rows *rows, char *text)
 }
 
 static struct report_place
-place_of(const struct model_site *site)
+place_of(const struct report_rows *rows, const struct model_site *site)
 {
 	const struct model_frame *frame = site != NULL ? site->where : NULL;
+	struct report_place place = { .file = "", .function = "", .module = "", .relation = "", .source = "" };
 
 	if (frame == NULL)
-		return (struct report_place){ .file = "", .function = "", .module = "", .relation = "" };
-	return (struct report_place){
-		.is_known = true,
-		.file = frame->file,
-		.line = frame->line,
-		.function = frame->function,
-		.module = frame->module,
-		.relation = model_relation_name(site->where_relation),
-	};
+		return place;
+	place.is_known = true;
+	place.file = frame->file;
+	place.line = frame->line;
+	place.function = frame->function;
+	place.module = frame->module;
+	place.relation = model_relation_name(site->where_relation);
+	if (frame->kind == MODEL_FRAME_PYTHON)
+		place.source = source_lines_find(rows->sources, rows->model->processes[site->process].identity->directory,
+		                                 frame->file, frame->line, &place.is_source_changed);
+	return place;
+}
+
+/* Since when no source file may have changed: the first start of an interpreter; 0 = a run of another machine or boot. */
+static uint64_t
+sources_since(const struct model *model)
+{
+	uint64_t since = UINT64_MAX;
+
+	for (size_t i = 0; i < model->process_count; i++) {
+		const struct kmem_identity *identity = model->processes[i].identity;
+
+		if (model->processes[i].python_version == 0)
+			continue;
+		if (identity->boot_id[0] == '\0' || strcmp(identity->boot_id, verdict_now()->boot_id) != 0)
+			return 0;
+		if (identity->start_realtime_ns < since)
+			since = identity->start_realtime_ns;
+	}
+	return since != UINT64_MAX ? since : 0;
 }
 
 static void
@@ -209,7 +233,7 @@ build_requests(struct report *report, const struct model *model)
 			.state = verdict_request_state(model, verdict_now(), failed),
 			.error = failed->error,
 			.pid = model->processes[failed->process].identity->pid,
-			.where = place_of(failed->site),
+			.where = place_of(report->rows, failed->site),
 		};
 	}
 }
@@ -243,6 +267,7 @@ report_rank(struct report *report, const struct ranking *ranking, const struct r
 	rows->ranked = rank_run(rows->model, ranking, options->domain);
 	report->ranking = ranking->name;
 	report->heading = ranking->heading;
+	report->frames_bytes = options->frames_bytes;
 	report->line_total = rows->ranked->line_count;
 	report->site_total = rows->ranked->site_count;
 	report->line_count = report->line_total < options->top ? report->line_total : (size_t)options->top;
@@ -259,6 +284,7 @@ report_build(struct model *model, const struct ranking *ranking, const struct re
 
 	report->rows = rows;
 	rows->model = model;
+	rows->sources = source_lines_new(sources_since(model));
 	rank_leaks_classify(model);
 	if (!report_rank(report, ranking, options, fail)) {
 		report_free(report);
@@ -291,6 +317,7 @@ report_free(struct report *report)
 	for (size_t i = 0; i < report->rows->text_count; i++)
 		free(report->rows->texts[i]);
 	free(report->rows->texts);
+	source_lines_free(report->rows->sources);
 	rank_free(report->rows->ranked);
 	free(report->rows);
 	free(report->domains);
@@ -311,7 +338,7 @@ leak_of(const struct model_site *site)
 }
 
 static struct report_site
-make_site(const struct model *model, const struct model_site *site)
+make_site(const struct report_rows *rows, const struct model_site *site)
 {
 	const char *lost = "";
 
@@ -321,14 +348,15 @@ make_site(const struct model *model, const struct model_site *site)
 		                                                        : "unfinished";
 	return (struct report_site){
 		.key = site->key,
-		.domain = model->domains[site->domain].name,
+		.domain = rows->model->domains[site->domain].name,
 		.live_bytes = site->live_bytes,
 		.live_count = site->live_count,
 		.peak_bytes = site->peak_bytes,
 		.allocated_bytes = site->allocated_bytes,
 		.allocated_count = site->allocated_count,
 		.leak = leak_of(site),
-		.where = place_of(site),
+		.where = place_of(rows, site),
+		.import = rank_is_import(site) ? site->import : "",
 		.process_count = site->process_count,
 		.lost = lost,
 		.frame_count = site->frame_count,
@@ -341,7 +369,7 @@ make_site(const struct model *model, const struct model_site *site)
 struct report_site
 report_site(const struct report *report, size_t number)
 {
-	return make_site(report->rows->model, report->rows->ranked->sites[number]);
+	return make_site(report->rows, report->rows->ranked->sites[number]);
 }
 
 struct report_line
@@ -359,7 +387,7 @@ report_line(const struct report *report, size_t number)
 	}
 	return (struct report_line){
 		.domain = domain->name,
-		.where = place_of(line->largest),
+		.where = place_of(rows, line->largest),
 		.live_bytes = line->live_bytes,
 		.live_count = line->live_count,
 		.peak_bytes = line->peak_bytes,
@@ -370,9 +398,10 @@ report_line(const struct report *report, size_t number)
 		.is_device = rank_domain_matches(domain->name, "cuda"),
 		.is_import = line->is_import,
 		.is_start_up = line->is_import && rank_is_start_up(line->largest),
+		.import = line->is_import ? line->largest->import : "",
 		.first_site = line->first_site,
 		.site_count = line->site_count,
-		.largest = make_site(rows->model, line->largest),
+		.largest = make_site(rows, line->largest),
 	};
 }
 
@@ -391,5 +420,6 @@ report_frame(const struct report_site *site, uint32_t number)
 		.relation = model_relation_name(model_relation_of(from, number)),
 		.is_user = frame->is_user,
 		.is_inlined = frame->is_inlined,
+		.identity = frame,
 	};
 }

@@ -80,6 +80,7 @@ struct report_frame {
 	const char *relation;        // as in struct report_place
 	bool is_user;
 	bool is_inlined;
+	const void *identity;        // equal for equal frames
 };
 
 struct report_place {
@@ -89,6 +90,8 @@ struct report_place {
 	const char *function;
 	const char *module;
 	const char *relation;        // "" = of the stack itself; else "while", "started by"
+	const char *source;          // text of the line; "" = unknown
+	bool is_source_changed;      // unknown because the file was changed since the program started
 };
 
 struct report_request {
@@ -117,6 +120,7 @@ struct report_site {
 	uint64_t allocated_count;
 	struct report_leak leak;
 	struct report_place where;
+	const char *import;          // left behind by importing this top-level module; "" = not so, or unknown
 	uint32_t process_count;
 	const char *lost;            // why there are no frames: "no-room", "no-stack", "unfinished"; "" = there are
 	uint32_t frame_count;
@@ -138,6 +142,7 @@ struct report_line {
 	bool is_device;
 	bool is_import;              // nothing but what an import or the start of the interpreter left behind
 	bool is_start_up;            // of these: the start of the interpreter
+	const char *import;          // of imports: the top-level module; "" = unknown
 	size_t first_site;           // number of its first site in the ranking, from 0
 	size_t site_count;
 	struct report_site largest;
@@ -146,6 +151,7 @@ struct report_line {
 struct report_options {
 	const char *domain;          // NULL = all
 	uint64_t top;                // how many lines and sites; UINT64_MAX = all
+	uint64_t frames_bytes;       // JSON: text for frames of sites at most
 };
 
 struct report {
@@ -168,6 +174,7 @@ struct report {
 	size_t line_total;           // in all
 	size_t site_count;           // shown
 	size_t site_total;
+	uint64_t frames_bytes;       // as in report_options
 	size_t damage_count;
 	const char *const *damages;
 	struct report_rows *rows;    // behind report_line() and report_site()

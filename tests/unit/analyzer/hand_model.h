@@ -102,7 +102,7 @@ hand_model_site(struct hand_model *hand, unsigned domain, uint32_t line, uint64_
 		.key = (number + 1) << 16, .domain = domain, .process_count = 1, .live_bytes = live_bytes, .live_count = 1,
 		.peak_bytes = live_bytes, .allocated_bytes = live_bytes, .allocated_count = 1, .generations_alive = 1,
 		.generations_total = 12, .recent_total = 3, .has_stack = true, .frame_count = 4,
-		.frames = hand->stacks[number], .where = &frames[2], .bytes_per_epoch = live_bytes,
+		.frames = hand->stacks[number], .where = &frames[2], .bytes_per_epoch = live_bytes, .import = "",
 	};
 	hand->domains[domain].live_bytes += live_bytes;
 	hand->domains[domain].peak_bytes += live_bytes;

@@ -120,7 +120,7 @@ build(const struct ranking *ranking, const struct report_options *options)
 static void
 the_json_is_schema_1(void **state)
 {
-	const struct report_options all = { .top = UINT64_MAX };
+	const struct report_options all = { .top = UINT64_MAX, .frames_bytes = UINT64_MAX };
 	char *text = NULL;
 	size_t length = 0;
 	FILE *stream = open_memstream(&text, &length);
@@ -231,19 +231,102 @@ two_callers_of_one_library_function_are_both_named(void **state)
 }
 
 static void
-imports_of_one_line_are_one_label(void **state)
+imports_are_a_row_for_each_module(void **state)
+{
+	static const char *const modules[] = { "torch", "torch", "numpy", "json", "site", "", "" };
+	char *text;
+
+	(void)state;
+	hand_model_make(&hand);
+	for (unsigned i = 0; i < ARRAY_LEN(modules); i++) { // of several lines and domains
+		hand_model_site(&hand, i % 2 == 1 ? MMAP : HEAP, 2 + i / 3, (20 - i) * MIB)->import = modules[i];
+		hand.frames[i][1].is_importlib = true;
+	}
+	text = lines_of(&rank_peak, 5);
+	assert_non_null(strstr(text, "  119 MiB  left by imports\n            39.0 MiB  import torch\n"
+	                             "            18.0 MiB  import numpy\n            17.0 MiB  import json\n"
+	                             "            45.0 MiB  3 more modules\n"));
+	free(text);
+}
+
+static void
+a_module_is_one_line_whoever_imported_it(void **state)
+{
+	const struct report_options all = { .top = UINT64_MAX, .frames_bytes = UINT64_MAX };
+	struct report *report;
+	struct report_line line;
+
+	(void)state;
+	hand_model_make(&hand);
+	for (unsigned i = 0; i < 3; i++) {
+		hand_model_site(&hand, HEAP, 1 + i, MIB)->import = i == 2 ? "numpy" : "torch";
+		hand.frames[i][1].is_importlib = true;
+	}
+	hand_model_site(&hand, HEAP, 1, 1)->import = "torch"; // the importing line's own: no import in its stack
+	report = build(&rank_peak, &all);
+	assert_int_equal(report->line_total, 3);
+	line = report_line(report, 0);
+	assert_false(line.is_import);
+	assert_string_equal(line.import, "");
+	line = report_line(report, 1);
+	assert_string_equal(line.import, "torch");
+	assert_int_equal(line.peak_bytes, 2 * MIB);
+	assert_string_equal(report_line(report, 2).import, "numpy");
+	report_free(report);
+}
+
+static void
+callers_are_the_users_own_where_there_are_any(void **state)
 {
 	char *text;
 
 	(void)state;
 	hand_model_make(&hand);
-	for (unsigned i = 0; i < 3; i++) {
-		hand_model_site(&hand, i == 1 ? MMAP : HEAP, i == 2 ? 3 : 2, (6 - i) * MIB);
-		hand.frames[i][1].is_importlib = true;
-	}
+	hand_model_site(&hand, HEAP, 41, MIB);
+	/* train.py:95 <- library <- train.py:41 */
+	hand.stacks[0][4] = hand.stacks[0][3];
+	hand.stacks[0][3] = &hand.frames[0][1];
+	hand.sites[0].frame_count = 5;
 	text = lines_of(&rank_peak, 5);
-	assert_non_null(strstr(text, "15.0 MiB  left by imports: train.py:2 epoch 11.0 MiB, train.py:3 epoch 4.0 MiB\n"));
+	assert_non_null(strstr(text, "via  fast/core.py:330 full\n                    from train.py:95 <module>\n"));
 	free(text);
+	hand.frames[0][3].is_user = false; // none: everything
+	text = lines_of(&rank_peak, 5);
+	assert_non_null(strstr(text, "from fast/core.py:330 full\n                    from train.py:95 <module>\n"));
+	free(text);
+}
+
+static void
+frames_of_very_many_sites_are_left_out_of_the_json_unless_asked_for(void **state)
+{
+	static char name[1000];
+	struct report_options options = { .top = UINT64_MAX };
+
+	(void)state;
+	hand_model_make(&hand);
+	memset(name, 'f', sizeof(name) - 1);
+	for (unsigned i = 0; i < 10; i++) {
+		hand_model_site(&hand, HEAP, 1 + i, (20 - i) * MIB);
+		hand.frames[i][2].function = hand.frames[i][3].function = hand.frames[i][0].function = name;
+		hand.sites[i].where = &hand.frames[i][1];
+	}
+	for (unsigned round = 0; round < 2; round++) {
+		char *text = NULL;
+		size_t length = 0;
+		size_t empty = 0;
+		FILE *stream = open_memstream(&text, &length);
+		struct report *report;
+
+		options.frames_bytes = round == 1 ? UINT64_MAX : 18 * sizeof(name);
+		report = build(&rank_peak, &options);
+		render_json(report, stream);
+		assert_int_equal(fclose(stream), 0);
+		for (const char *at = text; (at = strstr(at, "\"frames_omitted\": 4, \"frames_before_gap\": 0, \"frames\": []")); at++)
+			empty++;
+		assert_int_equal(empty, round == 0 ? 4 : 0); // three such names each: six sites make 18 full
+		report_free(report);
+		free(text);
+	}
 }
 
 static void
@@ -455,7 +538,10 @@ main(void)
 		cmocka_unit_test(the_page_is_for_a_person),
 		cmocka_unit_test(native_frames_are_shown_when_wanted),
 		cmocka_unit_test(two_callers_of_one_library_function_are_both_named),
-		cmocka_unit_test(imports_of_one_line_are_one_label),
+		cmocka_unit_test(imports_are_a_row_for_each_module),
+		cmocka_unit_test(a_module_is_one_line_whoever_imported_it),
+		cmocka_unit_test(callers_are_the_users_own_where_there_are_any),
+		cmocka_unit_test(frames_of_very_many_sites_are_left_out_of_the_json_unless_asked_for),
 		cmocka_unit_test(what_the_interpreter_starts_with_is_one_row_at_the_end),
 		cmocka_unit_test(no_rows_wanted_is_not_nothing_allocated),
 		cmocka_unit_test(wide_numbers_do_not_run_into_each_other),

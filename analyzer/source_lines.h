@@ -1,0 +1,38 @@
+/*
+ * source_lines.h - what does this line of source say, if it is still what ran?
+ *
+ * The recorder looks at no source file: that would be a system call inside somebody's malloc. A file that was neither written nor
+ * renamed since before the program started (mtime, and ctime, which nobody can set back) is what the program read; of any other
+ * nothing is shown, nor of a file of another machine. Texts that were recorded (cells) need no file.
+ *
+ * Called by   report.c.
+ * Safe from   one thread.
+ * When failing  no text.
+ */
+#ifndef SOURCE_LINES_H
+#define SOURCE_LINES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SOURCE_LINE_BYTES 200 // of a line; longer ones are cut
+
+struct source_lines;
+
+/* started_ns: CLOCK_REALTIME when the first process started; 0: no file is looked at. */
+struct source_lines *source_lines_new(uint64_t started_ns);
+void source_lines_free(struct source_lines *lines);
+
+/* A text that stands for `file`. */
+void source_lines_add(struct source_lines *lines, const char *file, const char *text);
+
+/*
+ * The line without the space around it, fit to be shown; "" when it is not known. Owned by `lines`.
+ *
+ * directory   where a relative file name begins; "" = unknown
+ * is_changed  set when there is a file, but not the one that ran
+ */
+const char *source_lines_find(struct source_lines *lines, const char *directory, const char *file, uint32_t line,
+                              bool *is_changed);
+
+#endif
