@@ -203,11 +203,21 @@ find_evaluator(void *scope)
 	python_runtime.evaluator_end = python_runtime.evaluator_addr + symbol->st_size;
 }
 
+/* Of the code type. */
+static uint64_t
+dealloc_slot(void)
+{
+	return python_runtime.interpreter.types.code + PYTHON_TYPE_DEALLOC(&python_runtime.interpreter.layout);
+}
+
 /* All checks; fills in `python_runtime`. */
 static bool
 understand(void *scope, char *why, size_t why_size)
 {
-	const struct python_layout *row = python_layout_find(python_runtime.interpreter.version_hex);
+	const uint64_t *offsets = look_up(scope, "_PyRuntime");
+	uint32_t version_hex = python_runtime.interpreter.version_hex;
+	bool is_free_threaded = python_layout_is_free_threaded(version_hex, offsets);
+	const struct python_layout *row = python_layout_find(version_hex, is_free_threaded);
 
 	if (row == NULL) {
 		diag_format(why, why_size, "no table of offsets for this version");
@@ -215,12 +225,11 @@ understand(void *scope, char *why, size_t why_size)
 	}
 	python_runtime.interpreter.layout = *row;
 	if (!find_symbols(scope, why, why_size) ||
-	    !python_layout_refine(&python_runtime.interpreter.layout, (const uint64_t *)python_runtime.addr,
-	                          python_runtime.interpreter.version_hex, why, why_size) ||
+	    !python_layout_refine(&python_runtime.interpreter.layout, offsets, version_hex, why, why_size) ||
 	    !python_layout_check(&python_runtime.interpreter.layout, &python_runtime.interpreter.types, why, why_size))
 		return false;
 
-	uint64_t dealloc = python_memory_u64(python_runtime.interpreter.types.code + PYTHON_TYPE_DEALLOC);
+	uint64_t dealloc = python_memory_u64(dealloc_slot());
 
 	if (dealloc == 0 || dl_iterate_phdr(find_text, &dealloc) == 0) {
 		diag_format(why, why_size, "type code has no tp_dealloc");
@@ -240,7 +249,7 @@ understand(void *scope, char *why, size_t why_size)
 static void
 listen_for_deaths(void)
 {
-	_Atomic uint64_t *slot = (_Atomic uint64_t *)(python_runtime.interpreter.types.code + PYTHON_TYPE_DEALLOC);
+	_Atomic uint64_t *slot = (_Atomic uint64_t *)dealloc_slot();
 
 	atomic_store_explicit(slot, (uint64_t)code_died, memory_order_release);
 }
