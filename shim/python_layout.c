@@ -12,9 +12,13 @@
 #include "diag.h"
 #include "python_memory.h"
 
-/* What does not differ between builds with a global interpreter lock. */
+/* What does not differ between builds with a global interpreter lock, and between those without. */
 #define OBJECTS                                                                                     \
-	.object_type = 8, .object_size = 16, .bytes_data = 32, .string_length = 16, .string_state = 32
+	.object_type = 8, .object_size = 16, .bytes_data = 32, .string_length = 16, .string_state = 32, \
+	.string_kind_shift = 2
+#define OBJECTS_FREE_THREADED                                                                       \
+	.is_free_threaded = true, .object_type = 24, .object_size = 32, .bytes_data = 48,               \
+	.string_length = 32, .string_state = 48
 
 static const struct python_layout layouts[] = {
 	{
@@ -82,6 +86,16 @@ static const struct python_layout layouts[] = {
 		OBJECTS, .string_ascii_data = 40, .string_data = 56,
 	},
 	{
+		.version = 0x030d, .chain = PYTHON_CHAIN_SHIM, .instruction = PYTHON_INSTRUCTION_POINTER,
+		.code_size = 216, .frame_size = 152, .generator_size = 160, .string_size = 80,
+		.runtime_finalizing = 608, .runtime_interpreters = 632,
+		.tstate_frame = 72,
+		.frame_previous = 8, .frame_code = 0, .frame_instruction = 56, .frame_owner = 70,
+		.code_first_line = 84, .code_file = 128, .code_name = 136, .code_qualified_name = 144,
+		.code_line_table = 152, .code_first_traceable = 200, .code_bytecode = 216,
+		OBJECTS_FREE_THREADED, .string_ascii_data = 56, .string_data = 72, .string_kind_shift = 2,
+	},
+	{
 		.version = 0x030e, .chain = PYTHON_CHAIN_SHIM, .instruction = PYTHON_INSTRUCTION_POINTER,
 		.code_size = 208, .frame_size = 152, .generator_size = 152, .string_size = 64,
 		.runtime_finalizing = 784, .runtime_interpreters = 808,
@@ -92,6 +106,17 @@ static const struct python_layout layouts[] = {
 		OBJECTS, .string_ascii_data = 40, .string_data = 56, .code_tag_mask = 7,
 	},
 	{
+		.version = 0x030e, .chain = PYTHON_CHAIN_SHIM, .instruction = PYTHON_INSTRUCTION_POINTER,
+		.code_size = 232, .frame_size = 168, .generator_size = 168, .string_size = 80,
+		.runtime_finalizing = 784, .runtime_interpreters = 808,
+		.tstate_frame = 72,
+		.frame_previous = 8, .frame_code = 0, .frame_instruction = 56, .frame_owner = 78, .frame_copy = 72,
+		.code_first_line = 84, .code_file = 128, .code_name = 136, .code_qualified_name = 144,
+		.code_line_table = 152, .code_first_traceable = 208, .code_bytecode = 232, .code_copies = 224,
+		OBJECTS_FREE_THREADED, .string_ascii_data = 56, .string_data = 72, .string_kind_shift = 8,
+		.code_tag_mask = 7,
+	},
+	{
 		.version = 0x030f, .chain = PYTHON_CHAIN_SHIM, .instruction = PYTHON_INSTRUCTION_POINTER,
 		.code_size = 208, .frame_size = 152, .generator_size = 152, .string_size = 64,
 		.runtime_finalizing = 912, .runtime_interpreters = 936,
@@ -100,6 +125,17 @@ static const struct python_layout layouts[] = {
 		.code_first_line = 68, .code_file = 112, .code_name = 120, .code_qualified_name = 128,
 		.code_line_table = 136, .code_first_traceable = 192, .code_bytecode = 208,
 		OBJECTS, .string_ascii_data = 40, .string_data = 56, .code_tag_mask = 7,
+	},
+	{
+		.version = 0x030f, .chain = PYTHON_CHAIN_SHIM, .instruction = PYTHON_INSTRUCTION_POINTER,
+		.code_size = 232, .frame_size = 168, .generator_size = 168, .string_size = 80,
+		.runtime_finalizing = 912, .runtime_interpreters = 936,
+		.tstate_frame = 72,
+		.frame_previous = 8, .frame_code = 0, .frame_instruction = 56, .frame_owner = 78, .frame_copy = 72,
+		.code_first_line = 84, .code_file = 128, .code_name = 136, .code_qualified_name = 144,
+		.code_line_table = 152, .code_first_traceable = 208, .code_bytecode = 232, .code_copies = 224,
+		OBJECTS_FREE_THREADED, .string_ascii_data = 56, .string_data = 72, .string_kind_shift = 8,
+		.code_tag_mask = 7,
 	},
 };
 
@@ -112,7 +148,7 @@ enum debug_word { DEBUG_WORD_COOKIE, DEBUG_WORD_VERSION, DEBUG_WORD_FREE_THREADE
 
 struct slot {
 	uint16_t field;   // offset in struct python_layout
-	uint8_t word[3];  // in 3.13, 3.14, 3.15
+	uint8_t word[3];  // in 3.13, 3.14, 3.15; 0 = in none
 };
 
 #define SLOT(name, ...)                                                                             \
@@ -128,12 +164,14 @@ static const struct slot slots[] = {
 	SLOT(frame_code, 30, 33, 41),
 	SLOT(frame_instruction, 31, 34, 42),
 	SLOT(frame_owner, 33, 36, 44),
+	SLOT(frame_copy, 0, 38, 46),
 	SLOT(code_file, 35, 40, 48),
 	SLOT(code_name, 36, 41, 49),
 	SLOT(code_qualified_name, 37, 42, 50),
 	SLOT(code_line_table, 38, 43, 51),
 	SLOT(code_first_line, 39, 44, 52),
 	SLOT(code_bytecode, 43, 48, 56),
+	SLOT(code_copies, 0, 49, 57),
 	SLOT(object_type, 45, 51, 59),
 	SLOT(object_size, 65, 75, 87),
 	SLOT(bytes_data, 66, 76, 88),
@@ -142,11 +180,24 @@ static const struct slot slots[] = {
 	SLOT(string_ascii_data, 70, 80, 92),
 };
 
+static bool
+has_debug_offsets(uint32_t version_hex, const uint64_t *debug_offsets)
+{
+	return version_hex >> 16 >= 0x030d &&
+	       memcmp(&debug_offsets[DEBUG_WORD_COOKIE], DEBUG_COOKIE, sizeof(uint64_t)) == 0;
+}
+
+bool
+python_layout_is_free_threaded(uint32_t version_hex, const uint64_t *debug_offsets)
+{
+	return has_debug_offsets(version_hex, debug_offsets) && debug_offsets[DEBUG_WORD_FREE_THREADED] != 0;
+}
+
 const struct python_layout *
-python_layout_find(uint32_t version_hex)
+python_layout_find(uint32_t version_hex, bool is_free_threaded)
 {
 	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)
-		if (layouts[i].version == version_hex >> 16)
+		if (layouts[i].version == version_hex >> 16 && layouts[i].is_free_threaded == is_free_threaded)
 			return &layouts[i];
 	return NULL;
 }
@@ -164,7 +215,7 @@ python_layout_check(const struct python_layout *layout, const struct python_type
 		{ "frame", types->frame, layout->frame_size },
 		{ "generator", types->generator, layout->generator_size },
 		{ "str", types->string, layout->string_size },
-		{ "bytes", types->bytes, 33 }, // header, size, hash and one terminator, since Python 3.0
+		{ "bytes", types->bytes, layout->bytes_data + 1u }, // one terminator
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -173,8 +224,8 @@ python_layout_check(const struct python_layout *layout, const struct python_type
 			return false;
 		}
 
-		uint64_t name = python_memory_u64(rows[i].type + PYTHON_TYPE_NAME);
-		uint64_t basic_size = python_memory_u64(rows[i].type + PYTHON_TYPE_BASIC_SIZE);
+		uint64_t name = python_memory_u64(rows[i].type + PYTHON_TYPE_NAME(layout));
+		uint64_t basic_size = python_memory_u64(rows[i].type + PYTHON_TYPE_BASIC_SIZE(layout));
 
 		if (basic_size != rows[i].basic_size) {
 			diag_format(why, why_size, "type %s has %lu bytes, %u expected", rows[i].name,
@@ -197,7 +248,7 @@ python_layout_refine(struct python_layout *layout, const uint64_t *debug_offsets
 	if (layout->version < 0x030d)
 		return true;
 
-	if (memcmp(&debug_offsets[DEBUG_WORD_COOKIE], DEBUG_COOKIE, sizeof(uint64_t)) != 0) {
+	if (!has_debug_offsets(version_hex, debug_offsets)) {
 		diag_format(why, why_size, "_PyRuntime does not begin with %s", DEBUG_COOKIE);
 		return false;
 	}
@@ -206,18 +257,19 @@ python_layout_refine(struct python_layout *layout, const uint64_t *debug_offsets
 		            (unsigned long)debug_offsets[DEBUG_WORD_VERSION], version_hex);
 		return false;
 	}
-	if (debug_offsets[DEBUG_WORD_FREE_THREADED] != 0) {
-		diag_format(why, why_size, "free-threaded builds are not supported");
-		return false;
-	}
 
 	for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++) {
-		uint64_t offset = debug_offsets[slots[i].word[layout->version - 0x030d]];
+		unsigned word = slots[i].word[layout->version - 0x030d];
 		uint16_t *field = (uint16_t *)((char *)layout + slots[i].field);
 
+		if (word == 0)
+			continue;
+
+		uint64_t offset = debug_offsets[word];
+
 		if (offset > 4095) { // no field is that far in
-			diag_format(why, why_size, "word %u of its table of offsets is %lu",
-			            (unsigned)slots[i].word[layout->version - 0x030d], (unsigned long)offset);
+			diag_format(why, why_size, "word %u of its table of offsets is %lu", word,
+			            (unsigned long)offset);
 			return false;
 		}
 		*field = (uint16_t)offset;

@@ -1,7 +1,8 @@
 /*
  * python_layout.h - where does this interpreter keep what a walk needs?
  *
- * One row of offsets per minor version of CPython. From 3.13 on the interpreter describes itself
+ * One row of offsets per minor version of CPython, two from 3.13 on: builds without a global lock have larger
+ * objects. Debug builds have the rows of release builds. From 3.13 on the interpreter describes itself
  * (`_Py_DebugOffsets`, first thing in `_PyRuntime`) and its own word replaces the row's. A row is used only
  * after the check: types that never move say their name and size, and another size means another layout.
  *
@@ -16,10 +17,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Inside every type object of a build with a global interpreter lock. */
-#define PYTHON_TYPE_NAME 24
-#define PYTHON_TYPE_BASIC_SIZE 32
-#define PYTHON_TYPE_DEALLOC 48
+/* Inside every type object, counted from its beginning: behind the header of variable-sized objects. */
+#define PYTHON_TYPE_NAME(layout) ((layout)->object_size + 8u)
+#define PYTHON_TYPE_BASIC_SIZE(layout) ((layout)->object_size + 16u)
+#define PYTHON_TYPE_DEALLOC(layout) ((layout)->object_size + 32u)
 
 /* How the thread state leads to the innermost frame, and which C-stack address belongs to a frame. */
 enum python_chain {
@@ -38,13 +39,14 @@ enum python_instruction {
 };
 
 /*
- * Byte offsets. In tstate_frame, tstate_cframe, frame_owner and code_qualified_name 0 means that this version
- * has no such field; other fields of later or earlier versions are 0 and not used.
+ * Byte offsets. In tstate_frame, tstate_cframe, frame_owner, code_qualified_name and code_copies 0 means that this
+ * build has no such field; other fields of later or earlier versions are 0 and not used.
  */
 struct python_layout {
 	uint16_t version; // 0x030b for 3.11
 	uint8_t chain;    // enum python_chain
 	uint8_t instruction;
+	bool is_free_threaded;
 
 	/* tp_basicsize of the types that the check looks at. */
 	uint16_t code_size;
@@ -65,6 +67,7 @@ struct python_layout {
 	uint16_t frame_instruction;
 	uint16_t frame_owner;
 	uint16_t frame_is_entry;       // one before frame_owner: they are read together
+	uint16_t frame_copy;           // int32: which of code_copies it runs
 
 	uint16_t code_first_line;
 	uint16_t code_file;
@@ -73,6 +76,7 @@ struct python_layout {
 	uint16_t code_line_table;
 	uint16_t code_first_traceable;
 	uint16_t code_bytecode;        // the bytecode itself with PYTHON_INSTRUCTION_POINTER, else a bytes object
+	uint16_t code_copies;          // array of the threads' own copies of it: size, then addresses; [0] is the bytecode itself
 
 	uint16_t object_type;
 	uint16_t object_size;          // ob_size of variable-sized objects
@@ -81,6 +85,7 @@ struct python_layout {
 	uint16_t string_state;
 	uint16_t string_ascii_data;
 	uint16_t string_data;          // of compact strings that are not ASCII
+	uint8_t string_kind_shift;     // where the bits of string_state begin that are looked at
 	uint8_t code_tag_mask;         // low bits of frame_code that are not address
 };
 
@@ -101,8 +106,11 @@ struct python_interpreter {
 	uint32_t version_hex;          // PY_VERSION_HEX
 };
 
+/* Does `_PyRuntime` at this address say that there is no global lock? False before 3.13. */
+bool python_layout_is_free_threaded(uint32_t version_hex, const uint64_t *debug_offsets);
+
 /* The row of a PY_VERSION_HEX, or NULL. */
-const struct python_layout *python_layout_find(uint32_t version_hex);
+const struct python_layout *python_layout_find(uint32_t version_hex, bool is_free_threaded);
 
 /* Is there an interpreter whose types are those of this row? `why` gets a clause when not. */
 bool python_layout_check(const struct python_layout *layout, const struct python_types *types,

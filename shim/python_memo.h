@@ -34,7 +34,8 @@ struct python_frame {
  * Why a comparison can take the place of a visit. Invariants, tested by number in tests/unit/test_python_memo.c:
  *   P1  Each of visits[0, known) holds all words that a visit reads and that can change while its frame is linked (code,
  *       instruction, owner, is_entry), and what the visit made of them. What it reads besides is in the code object and never
- *       changes while that lives; a frame that runs no code object is asked again what it runs.
+ *       changes while that lives, or follows from the words (which copy of the bytecode an instruction is in); a frame that
+ *       runs no code object is asked again what it runs.
  *   P2  No code object has died since the visits: `deaths` is the count from before the first of them, and equal. So the
  *       object behind an equal code word is the same object, and its record the same record. A forked child's count is another.
  *       The death that would matter is ordered before this walk by whatever gave this thread the next object at the address.

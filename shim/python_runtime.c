@@ -203,11 +203,21 @@ find_evaluator(const struct candidate *of)
 	of->runtime->evaluator_end = of->runtime->evaluator_addr + symbol->st_size;
 }
 
+/* Of the code type. */
+static uint64_t
+dealloc_slot(const struct python_runtime *runtime)
+{
+	return runtime->interpreter.types.code + PYTHON_TYPE_DEALLOC(&runtime->interpreter.layout);
+}
+
 /* All checks; fills in `python_runtime`. */
 static bool
 understand(const struct candidate *of, char *why, size_t why_size)
 {
-	const struct python_layout *row = python_layout_find(of->runtime->interpreter.version_hex);
+	const uint64_t *offsets = (const uint64_t *)look_up(of, "_PyRuntime");
+	uint32_t version_hex = of->runtime->interpreter.version_hex;
+	bool is_free_threaded = python_layout_is_free_threaded(version_hex, offsets);
+	const struct python_layout *row = python_layout_find(version_hex, is_free_threaded);
 
 	if (row == NULL) {
 		diag_format(why, why_size, "no table of offsets for this version");
@@ -215,12 +225,11 @@ understand(const struct candidate *of, char *why, size_t why_size)
 	}
 	of->runtime->interpreter.layout = *row;
 	if (!find_symbols(of, why, why_size) ||
-	    !python_layout_refine(&of->runtime->interpreter.layout, (const uint64_t *)of->runtime->addr,
-	                          of->runtime->interpreter.version_hex, why, why_size) ||
+	    !python_layout_refine(&of->runtime->interpreter.layout, offsets, version_hex, why, why_size) ||
 	    !python_layout_check(&of->runtime->interpreter.layout, &of->runtime->interpreter.types, why, why_size))
 		return false;
 
-	uint64_t dealloc = python_memory_u64(of->runtime->interpreter.types.code + PYTHON_TYPE_DEALLOC);
+	uint64_t dealloc = python_memory_u64(dealloc_slot(of->runtime));
 
 	if (dealloc == 0 || !find_text(of, dealloc)) {
 		diag_format(why, why_size, "type code has no tp_dealloc");
@@ -241,7 +250,7 @@ understand(const struct candidate *of, char *why, size_t why_size)
 static void
 listen_for_deaths(const struct python_runtime *runtime)
 {
-	_Atomic uint64_t *slot = (_Atomic uint64_t *)(runtime->interpreter.types.code + PYTHON_TYPE_DEALLOC);
+	_Atomic uint64_t *slot = (_Atomic uint64_t *)dealloc_slot(runtime);
 
 	atomic_store_explicit(slot, (uint64_t)(runtime == &python_runtime ? code_died : code_of_second_died),
 	                      memory_order_release);

@@ -7,11 +7,10 @@
 
 #include "python_memory.h"
 
-/* The state word: bits 2 to 4 bytes per character, bit 5 compact, bit 6 ASCII. */
-#define STATE_KIND_SHIFT 2
+/* The state word, from bit string_kind_shift on: bytes per character (3 bits), compact, ASCII. */
 #define STATE_KIND_MASK 7u
-#define STATE_COMPACT (1u << 5)
-#define STATE_ASCII (1u << 6)
+#define STATE_COMPACT (1u << 3)
+#define STATE_ASCII (1u << 4)
 
 #define LENGTH_MAX (UINT64_C(1) << 32) // far more than any name; a larger one is not a string
 #define REPLACEMENT 0xfffdu
@@ -65,8 +64,8 @@ python_string_open(const struct python_interpreter *python, uint64_t addr,
 	    python_memory_u64(addr + layout->object_type) != python->types.string)
 		return false;
 
-	uint32_t state = python_memory_u32(addr + layout->string_state);
-	uint32_t kind = state >> STATE_KIND_SHIFT & STATE_KIND_MASK;
+	uint32_t state = python_memory_u32(addr + layout->string_state) >> layout->string_kind_shift;
+	uint32_t kind = state & STATE_KIND_MASK;
 	uint64_t length = python_memory_u64(addr + layout->string_length);
 
 	if ((state & STATE_COMPACT) == 0 || (kind != 1 && kind != 2 && kind != 4) || length > LENGTH_MAX)

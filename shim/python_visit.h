@@ -137,6 +137,18 @@ python_visit_read(const struct python_layout *layout, uint64_t frame, struct pyt
 	};
 }
 
+/* Where this copy of the code object's bytecode begins; not for copy 0. 0 = there is no such copy. */
+uint64_t python_visit_copy(const struct python_layout *layout, uint64_t code, int32_t copy);
+
+/* Where the bytecode that the frame runs begins. Which copy that is follows from the address of its instruction. */
+static inline uint64_t
+python_visit_bytecode(const struct python_layout *layout, uint64_t frame, uint64_t code)
+{
+	int32_t copy = layout->code_copies != 0 ? python_memory_i32(frame + layout->frame_copy) : 0;
+
+	return copy == 0 ? code + layout->code_bytecode : python_visit_copy(layout, code, copy);
+}
+
 /* Which kind of frame is it, and (FRAME) at which instruction is it? `offset` is in bytes. */
 static inline enum python_visit_kind
 python_visit_judge(const struct python_interpreter *python, const struct python_visit *visit, uint32_t *offset)
@@ -157,7 +169,7 @@ python_visit_judge(const struct python_interpreter *python, const struct python_
 		return layout->chain == PYTHON_CHAIN_SHIM ? PYTHON_VISIT_FOREIGN : PYTHON_VISIT_INVALID; // 3.13: None is allowed
 
 	if (layout->instruction == PYTHON_INSTRUCTION_POINTER) {
-		at = (int64_t)(visit->instruction_word - (code + layout->code_bytecode));
+		at = (int64_t)(visit->instruction_word - python_visit_bytecode(layout, visit->frame_addr, code));
 		size_bytes = python_memory_u64(code + layout->object_size) * PYTHON_UNIT_BYTES;
 
 		/* Arguments are not bound yet. */

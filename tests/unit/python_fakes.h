@@ -15,7 +15,7 @@ static struct python_interpreter
 fake_interpreter(void)
 {
 	return (struct python_interpreter){
-		.layout = *python_layout_find(0x030b07f0),
+		.layout = *python_layout_find(0x030b07f0, false),
 		.version_hex = 0x030b07f0,
 		.types = {
 			.type = (uint64_t)&fake_types[0],
