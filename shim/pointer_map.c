@@ -33,6 +33,10 @@
 #define PAGE_BYTES ((size_t)4096)
 #define PAGE_WORDS (PAGE_BYTES / 8)
 #define RUN_PAGES_MAX 64          // moved aside at once: for how long others may have to wait
+#define TEND_SHRUNK_BYTES ((uint64_t)32 << 20)
+#define TEND_LEAVES 8u
+#define TEND_BYTES ((size_t)4 << 20)
+#define TEND_PERIOD_NS UINT64_C(1000000000)
 #define TRIM_WAIT_YIELDS 100000    // of a take, for a trimming thread that was interrupted; then the loss is counted
 
 struct top {
@@ -443,6 +447,41 @@ pointer_map_visit(size_t most_words, pointer_map_visitor *visitor, void *context
 	return shown == listed;
 }
 
+/* Relaxed, all: who sees one late tends a little more, or later. */
+static struct {
+	_Atomic uint64_t highest_bytes; // of the heap, since the shadow was last gone through
+	_Atomic uint64_t leaves_left;
+	_Atomic uint64_t next_ns;
+} tending;
+
+bool
+pointer_map_is_tending_due(uint64_t live_bytes)
+{
+	uint64_t highest = atomic_load_explicit(&tending.highest_bytes, memory_order_relaxed);
+
+	if (live_bytes > highest)
+		atomic_store_explicit(&tending.highest_bytes, live_bytes, memory_order_relaxed);
+	else if (highest - live_bytes >= TEND_SHRUNK_BYTES && highest - live_bytes >= highest / 4 && top_table(false) != NULL) {
+		atomic_store_explicit(&tending.highest_bytes, live_bytes, memory_order_relaxed);
+		atomic_store_explicit(&tending.leaves_left, atomic_load_explicit(&top->listed_count, memory_order_relaxed),
+		                      memory_order_relaxed);
+	}
+	return atomic_load_explicit(&tending.leaves_left, memory_order_relaxed) != 0;
+}
+
+void
+pointer_map_tend(uint64_t now_ns)
+{
+	uint64_t due_ns = atomic_load_explicit(&tending.next_ns, memory_order_relaxed);
+	uint64_t left = atomic_load_explicit(&tending.leaves_left, memory_order_relaxed);
+
+	if (now_ns < due_ns || !atomic_compare_exchange_strong_explicit(&tending.next_ns, &due_ns, now_ns + TEND_PERIOD_NS,
+	                                                                memory_order_relaxed, memory_order_relaxed))
+		return;
+	if (pointer_map_trim(TEND_LEAVES, TEND_BYTES) < TEND_BYTES) // else there may be more in the leaf it stopped at
+		atomic_store_explicit(&tending.leaves_left, left > TEND_LEAVES ? left - TEND_LEAVES : 0, memory_order_relaxed);
+}
+
 /* ---- beginnings ---- */
 
 void
@@ -467,6 +506,8 @@ pointer_map_clear(void)
 			madvise((void *)leaf, LEAF_BYTES, MADV_DONTNEED);
 	}
 	atomic_store_explicit(&is_stuck, false, memory_order_relaxed);
+	atomic_store_explicit(&tending.highest_bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&tending.leaves_left, 0, memory_order_relaxed);
 	atomic_store_explicit(&moves, 0, memory_order_relaxed); // a thread that is not in this process may have trimmed
 	atomic_flag_clear_explicit(&is_trimming, memory_order_relaxed);
 	address_table_clear(&overflow);

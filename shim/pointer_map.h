@@ -79,6 +79,16 @@ bool pointer_map_visit(size_t most_words, pointer_map_visitor *visitor, void *co
  */
 size_t pointer_map_trim(uint64_t leaves, size_t most_bytes);
 
+/*
+ * The same by itself, for a heap that became a quarter smaller and 32 MiB at least: then the whole shadow is gone through, at most
+ * 4 MiB of it and 8 leaves a second (under 1 % of the time).
+ *
+ * is_due   live_bytes: of the heap, now
+ * now_ns   of any clock that does not go back
+ */
+bool pointer_map_is_tending_due(uint64_t live_bytes);
+void pointer_map_tend(uint64_t now_ns);
+
 /* Present, and at this position of its window. */
 static inline uint64_t
 pointer_map_owner_of(uint64_t addr)

@@ -365,6 +365,8 @@ tracker_look_after(uint64_t volume_bytes)
 
 	generations_tick(volume_bytes);
 	heartbeat_look(live_host_bytes());
+	if (pointer_map_is_tending_due(live_bytes(KMEM_DOMAIN_HEAP)))
+		pointer_map_tend(heartbeat_now_ns());
 	errno = host_errno;
 }
 
