@@ -20,7 +20,7 @@
 #define TEXTS_BYTES_MAX (8u << 20)      // of all
 #define ENTRIES_MAX (UINT64_C(1) << 20) // of a namespace
 #define FIRST_ENTRIES 64                // IPython puts "In" there first
-#define OBJECT_BYTES 64                 // a str's head and a short text
+#define OBJECT_BYTES 80                 // the longest head of a str, or an ASCII one and a short text
 
 #define DICT_KEYS 32
 #define LIST_SIZE 16
