@@ -92,6 +92,15 @@ struct capture_code {
 };
 bool capture_code(struct capture *capture, uint32_t index, struct capture_code *code);
 
+struct capture_cell {
+	uint32_t number;              // of In[]
+	const char *typed;            // not terminated, not cleaned
+	uint32_t typed_bytes;
+	const char *compiled;
+	uint32_t compiled_bytes;      // 0: as typed
+	bool has_lines;               // the compiled text is known
+};
+
 struct capture_module {
 	uint64_t start_addr;
 	uint64_t end_addr;
@@ -107,10 +116,11 @@ struct capture_module {
 };
 
 /*
- * The lists. Start with *next = header->modules (or notes); each call gives one entry and moves *next towards older ones.
+ * The lists. Start with *next = header->modules (or notes, cells); each call gives one entry and moves *next towards older ones.
  * False at the end, or where the list is damaged.
  */
 bool capture_next_module(struct capture *capture, uint32_t *next, struct capture_module *module);
+bool capture_next_cell(struct capture *capture, uint32_t *next, struct capture_cell *cell);
 bool capture_next_note(struct capture *capture, uint32_t *next, const char **text, uint32_t *text_bytes);
 
 #endif

@@ -333,6 +333,29 @@ capture_next_module(struct capture *capture, uint32_t *next, struct capture_modu
 }
 
 bool
+capture_next_cell(struct capture *capture, uint32_t *next, struct capture_cell *cell)
+{
+	static const char user[] = "cell";
+	const struct kmem_cell *stored;
+
+	while ((stored = list_next(capture, next, KMEM_RECORD_CELL, sizeof(*stored), user)) != NULL) {
+		if (!has_room(capture, &stored->record, sizeof(*stored) + (uint64_t)stored->typed_bytes + stored->compiled_bytes,
+		              user))
+			continue;
+		*cell = (struct capture_cell){
+			.number = stored->number,
+			.typed = (const char *)(stored + 1),
+			.typed_bytes = stored->typed_bytes,
+			.compiled = (const char *)(stored + 1) + stored->typed_bytes,
+			.compiled_bytes = stored->compiled_bytes,
+			.has_lines = (stored->record.flags & KMEM_CELL_NO_LINES) == 0,
+		};
+		return true;
+	}
+	return false;
+}
+
+bool
 capture_next_note(struct capture *capture, uint32_t *next, const char **text, uint32_t *text_bytes)
 {
 	static const char user[] = "note";

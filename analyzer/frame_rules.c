@@ -170,7 +170,8 @@ void
 frame_rules_judge(const struct frame_rules *rules, struct model_frame *frame, bool is_library)
 {
 	if (rules->project != NULL)
-		frame->is_user = is_in_project(rules, frame->file) || is_in_project(rules, frame->module_path);
+		frame->is_user = is_in_project(rules, frame->file) || is_in_project(rules, frame->module_path) ||
+		                 starts_with(frame->file, "<cell "); // of a notebook: on no disk (model_cells.c)
 	else if (frame->kind == MODEL_FRAME_PYTHON)
 		frame->is_user = !is_library && is_user_python(frame);
 	else

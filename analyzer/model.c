@@ -57,6 +57,7 @@ add_capture(struct build *build, struct capture *capture)
 	model_add_process(build, capture, &rows);
 	sites = model_add_sites(build, capture, &rows);
 	model_add_failed(build, capture, &rows, sites);
+	model_cells_add(build, capture);
 	free(sites);
 	take_damages(build, capture);
 }
@@ -133,12 +134,15 @@ finish(struct build *build)
 	model->session = build->processes[0].identity->session;
 	take_failed(build, model);
 	site_key_assign(model->sites, model->site_count, model->domains);
+	model->cell_count = model_cells_label(build, &model->cells);
+	model_frames_label(build);
 	return model;
 }
 
 static void
 free_indexes(struct build *build)
 {
+	model_cells_free(build);
 	model_sites_free(build);
 	model_stacks_free(build);
 	model_frames_free(build);
@@ -209,6 +213,7 @@ model_free(struct model *model)
 	free(model->domains);
 	free(model->sites);
 	free(model->failed);
+	free(model->cells);
 	free((void *)model->damages);
 	free(owned);
 }

@@ -23,7 +23,7 @@ enum model_frame_kind { MODEL_FRAME_NATIVE, MODEL_FRAME_PYTHON };
 struct model_frame {
 	enum model_frame_kind kind;
 	const char *function;  // demangled, without arguments for C++; "" when unknown
-	const char *file;      // source file; "" when unknown
+	const char *file;      // source file, or a model_cell's; "" when unknown
 	uint32_t line;         // 0 = unknown
 	const char *module;    // base name of the ELF object, or of the Python file; "" when unknown
 	const char *module_path; // full path of the ELF object; "" for Python
@@ -129,6 +129,12 @@ struct model_process {
 	const char *name;        // base name of the executable, or the script for an interpreter
 };
 
+/* A cell of a notebook, or of IPython: what model_frame.file says of it, and what it says itself. */
+struct model_cell {
+	const char *file;        // "cell In[12]"; "cell #HASH" when its number is not known
+	const char *text;        // "" = unknown; may hold anything but '\0'
+};
+
 struct model {
 	size_t process_count;
 	struct model_process *processes; // the first process of the session first, then by start time
@@ -136,6 +142,8 @@ struct model {
 	struct model_domain *domains;
 	size_t site_count;
 	struct model_site *sites;
+	size_t cell_count;
+	struct model_cell *cells;
 	size_t failed_count;
 	struct model_failed *failed;     // oldest first
 	size_t damage_count;

@@ -7,6 +7,7 @@
  *   model_frames.c     one frame word -> readable frames, each kept once
  *   model_stacks.c     one stack record -> readable stack, each kept once
  *   model_sites.c      counters of sites, merged by stack and domain
+ *   model_cells.c      cells of notebooks: what their files are called, and their texts
  *
  * Called by   these files alone.
  * Safe from   one thread.
@@ -21,6 +22,7 @@
 #include "symbolizer.h"
 #include "text_pool.h"
 
+struct build_cell;                    // model_cells.c
 struct build_frame;                   // model_frames.c
 struct build_site;                    // model_sites.c
 struct process_frames;                // model_frames.c: what is known of one capture's frames
@@ -54,6 +56,7 @@ struct build {
 	size_t domain_room;
 	struct model_domain *domains;
 
+	struct build_cell *cells;      // uthash
 	struct build_frame *frames;    // uthash
 	struct stack_entry *stacks;    // uthash, model_stacks.c
 	struct build_site *site_index; // uthash
@@ -124,6 +127,15 @@ void process_stacks_free(struct process_stacks *stacks);
 const struct build_stack *process_stacks_find(struct process_stacks *stacks, const struct kmem_site *site,
                                               size_t site_index);
 void model_stacks_free(struct build *build); // the index, not the stacks
+
+/* What a file is called while sites are merged: one name for all runs of a cell, other files unchanged. */
+const char *model_cells_file(struct build *build, uint32_t pid, const char *file);
+void model_cells_add(struct build *build, struct capture *capture); // numbers and texts, after its frames
+/* When all captures were read: makes the names for people. *cells is freed by the caller. */
+size_t model_cells_label(struct build *build, struct model_cell **cells);
+const char *model_cells_name(struct build *build, const char *file);
+void model_cells_free(struct build *build);
+void model_frames_label(struct build *build); // gives these names to all frames
 
 /* Merges the capture's sites into the model's. Returns for each site its index in build.sites + 1; freed by the caller. */
 uint32_t *model_add_sites(struct build *build, struct capture *capture, const struct domain_rows *rows);

@@ -98,6 +98,21 @@ model_frames_free(struct build *build)
 	HASH_CLEAR(hh, build->frames);
 }
 
+void
+model_frames_label(struct build *build)
+{
+	struct build_frame *found;
+	struct build_frame *next;
+
+	HASH_ITER(hh, build->frames, found, next) { // nobody looks a frame up any more
+		if (found->frame.kind != MODEL_FRAME_PYTHON)
+			continue;
+		found->frame.file = model_cells_name(build, found->frame.file);
+		if (found->frame.file[0] == 'c')
+			found->frame.module = model_cells_name(build, found->frame.module);
+	}
+}
+
 static int
 compare_modules(const void *left, const void *right)
 {
@@ -230,6 +245,8 @@ find_code(struct process_frames *frames, uint32_t index)
 	code->file = code->module = code->function = "";
 	if (code->is_known) {
 		code->file = text_pool_add(pool, code->stored.file, code->stored.file_bytes);
+		if ((code->stored.flags & KMEM_CODE_CELL) != 0)
+			code->file = model_cells_file(frames->build, frames->capture->identity->pid, code->file);
 		code->module = text_pool_add_text(pool, base_name(code->file));
 		code->function = text_pool_add(pool, code->stored.function, code->stored.function_bytes);
 	}

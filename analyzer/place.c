@@ -35,6 +35,12 @@ below_standard_library(const char *path)
 	return is_in_lib && *end == '/' ? end + 1 : NULL;
 }
 
+bool
+place_is_cell(const char *file)
+{
+	return strncmp(file, "cell In[", 8) == 0 || strncmp(file, "cell #", 6) == 0;
+}
+
 const char *
 place_short(const char *path)
 {
@@ -74,6 +80,13 @@ shortened(const char *part, char room[PART_BYTES + 4])
 	return room;
 }
 
+/* What IPython calls the code of a cell itself. */
+static bool
+is_body(const char *function)
+{
+	return strcmp(function, "<module>") == 0 || strncmp(function, "<cell line:", 11) == 0;
+}
+
 const char *
 place_text(const char *file, uint32_t line, const char *function, const char *module, char text[PLACE_TEXT_BYTES])
 {
@@ -85,6 +98,9 @@ place_text(const char *file, uint32_t line, const char *function, const char *mo
 
 	if (where[0] == '\0' && name[0] == '\0')
 		(void)snprintf(text, PLACE_TEXT_BYTES, "unknown place");
+	else if (line != 0 && place_is_cell(file))
+		(void)snprintf(text, PLACE_TEXT_BYTES, "%s line %" PRIu32 "%s%s", where, line, is_body(name) ? "" : space,
+		               is_body(name) ? "" : name);
 	else if (line != 0 && file[0] != '\0')
 		(void)snprintf(text, PLACE_TEXT_BYTES, "%s:%" PRIu32 "%s%s", where, line, space, name);
 	else

@@ -6,6 +6,7 @@
 #ifndef PLACE_H
 #define PLACE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,9 @@ const char *place_related(const char *relation, char text[PLACE_TEXT_BYTES]);
 
 /* The file as far as it helps: below site-packages or the standard library the path from there, else the base name. */
 const char *place_short(const char *path);
+
+/* A cell of a notebook, "cell In[12]" (see model.h): its line is written "cell In[12] line 3". */
+bool place_is_cell(const char *file);
 
 /* The last component of a path. */
 const char *place_base(const char *path);

@@ -75,6 +75,8 @@ put_frame(FILE *stream, const struct report_frame *frame, const char *relation, 
 	if (strcmp(frame->kind, "native") == 0 && frame->file[0] == '\0')
 		(void)snprintf(text, sizeof(text), "%s (%s)", frame->function[0] != '\0' ? frame->function : "?",
 		               frame->module);
+	else if (place_is_cell(frame->file))
+		(void)place_text(frame->file, frame->line, frame->function, frame->module, text);
 	else if (frame->line != 0)
 		(void)snprintf(text, sizeof(text), "%s:%u %s", place_short(frame->file), (unsigned)frame->line,
 		               frame->function);
@@ -280,7 +282,9 @@ render_text_stack(const struct report *report, const struct report_line *line, c
 				put_frame(stream, &inside, "via", "");
 				shown++;
 			}
-			if (!options->is_native && frame.relation[0] == '\0' && put_callers(stream, report, line))
+			/* Nobody but IPython calls a cell. */
+			if (!options->is_native && ((place_is_cell(frame.file) && !is_users_only) ||
+			                            (frame.relation[0] == '\0' && put_callers(stream, report, line))))
 				return;
 			if (!options->is_native)
 				continue;

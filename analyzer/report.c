@@ -285,6 +285,8 @@ report_build(struct model *model, const struct ranking *ranking, const struct re
 	report->rows = rows;
 	rows->model = model;
 	rows->sources = source_lines_new(sources_since(model));
+	for (size_t i = 0; i < model->cell_count; i++)
+		source_lines_add(rows->sources, model->cells[i].file, model->cells[i].text);
 	rank_leaks_classify(model);
 	if (!report_rank(report, ranking, options, fail)) {
 		report_free(report);

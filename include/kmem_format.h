@@ -172,6 +172,7 @@ enum kmem_record_type {
 	KMEM_RECORD_CODE = 2,
 	KMEM_RECORD_MODULE = 3,
 	KMEM_RECORD_NOTE = 4,   // one line of text for the report ("Python 3.99: frames are not read: ...")
+	KMEM_RECORD_CELL = 5,
 };
 
 /* In front of every record; records start at multiples of 8 bytes. */
@@ -235,6 +236,7 @@ enum kmem_code_flags {
 	KMEM_CODE_MODULE_BODY = 2,     // the code of a module's top level
 	KMEM_CODE_IMPORTLIB = 4,       // the import system itself
 	KMEM_CODE_CUT_TEXT = 8,        // a text was longer than we keep
+	KMEM_CODE_CELL = 16,           // a cell of a notebook or of IPython: its text is in a struct kmem_cell
 };
 
 /* One Python code object. Text is UTF-8 without terminators, in this order, right behind the struct. */
@@ -267,6 +269,23 @@ struct kmem_module {
 	uint32_t path_bytes;
 	uint8_t build_id[32];
 	/* char path[path_bytes]; */
+};
+
+enum kmem_cell_flags {
+	KMEM_CELL_NO_LINES = 1,        // what was compiled could not be read
+};
+
+/*
+ * One run of a cell. The list starts at kmem_header.cells. Texts are UTF-8 without the newlines at their end, typed, then compiled,
+ * right behind the struct. The file name in a kmem_code holds a hash of the typed text, lines are those of the compiled one.
+ */
+struct kmem_cell {
+	struct kmem_record record;     // flags: enum kmem_cell_flags
+	uint32_t number;               // 12 for In[12]
+	uint32_t typed_bytes;
+	uint32_t compiled_bytes;       // 0: the same as typed
+	uint32_t reserved;
+	/* char typed[typed_bytes]; char compiled[compiled_bytes]; */
 };
 
 struct kmem_note {
@@ -402,6 +421,7 @@ struct kmem_header {
 	_Atomic uint32_t module_generation;
 	_Atomic uint32_t python_version;         // 0x030b07f0 as PY_VERSION_HEX; 0 = no interpreter found
 	_Atomic uint32_t peak_error_bytes;       // how far peaks may be off because threads add up small events first; 0 = exact
+	_Atomic uint32_t cells;                  // index + 1 of the newest struct kmem_cell, in units of 8 bytes
 	_Alignas(64) _Atomic uint64_t used_bytes[KMEM_SECTION_COUNT]; // append position in each section
 	_Alignas(64) _Atomic uint64_t generation_clock_bytes; // allocated volume that drives the clock
 	_Atomic uint64_t generation_clock;       // 1 to 255

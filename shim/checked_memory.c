@@ -12,6 +12,19 @@
 #define KERNEL_SIGSET_BYTES 8L
 
 bool
+checked_memory_copy(void *to, uint64_t addr, uint64_t bytes)
+{
+	struct iovec here = { to, bytes };
+	struct iovec there = { (void *)(uintptr_t)addr, bytes };
+	int host_errno = errno;
+	/* Long constants: an int on the stack of a variadic call has no upper half. */
+	long copied = syscall(SYS_process_vm_readv, syscall(SYS_getpid), &here, 1L, &there, 1L, 0L);
+
+	errno = host_errno;
+	return copied == (long)bytes;
+}
+
+bool
 checked_memory_word(struct checked_window *window, uint64_t addr, uint64_t *value)
 {
 	uint64_t start = addr & ~(uint64_t)(CHECKED_WINDOW_BYTES - 1);
@@ -19,15 +32,8 @@ checked_memory_word(struct checked_window *window, uint64_t addr, uint64_t *valu
 	if (addr % 8 != 0 || addr >> KMEM_ADDRESS_BITS != 0)
 		return false;
 	if (window->addr != start) {
-		struct iovec here = { window->words, CHECKED_WINDOW_BYTES };
-		struct iovec there = { (void *)(uintptr_t)start, CHECKED_WINDOW_BYTES };
-		int host_errno = errno;
-		/* Long constants: an int on the stack of a variadic call has no upper half. */
-		long bytes = syscall(SYS_process_vm_readv, syscall(SYS_getpid), &here, 1L, &there, 1L, 0L);
-
-		errno = host_errno;
-		window->addr = bytes == (long)CHECKED_WINDOW_BYTES ? start : CHECKED_WINDOW_EMPTY;
-		if (bytes != (long)CHECKED_WINDOW_BYTES)
+		window->addr = checked_memory_copy(window->words, start, CHECKED_WINDOW_BYTES) ? start : CHECKED_WINDOW_EMPTY;
+		if (window->addr != start)
 			return false;
 	}
 	*value = window->words[(addr - start) / 8];

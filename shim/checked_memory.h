@@ -4,7 +4,7 @@
  * For addresses that come from a walk and may be wrong: the kernel is asked, and refuses what is not mapped
  * or not readable instead of raising a signal.
  *
- * Called by   thread_stack.c, native_stack.c, unwind_libunwind.c, python_stack.c.
+ * Called by   thread_stack.c, native_stack.c, unwind_libunwind.c, python_stack.c, python_cells.c.
  * Safe from   any hook, any signal handler: system calls only; errno is kept.
  * When failing  what cannot be asked about is not readable.
  */
@@ -26,6 +26,9 @@ struct checked_window {
 
 /* The aligned word at `addr` as it was when its window was copied. False: not aligned, or not readable. */
 bool checked_memory_word(struct checked_window *window, uint64_t addr, uint64_t *value);
+
+/* Copies `bytes` from `addr`; false, and perhaps a part copied, when not all of it can be read. */
+bool checked_memory_copy(void *to, uint64_t addr, uint64_t bytes);
 
 /*
  * Looks at the pages of [addr, end) from the highest to the lowest, each with one system call, and stops at

@@ -41,7 +41,7 @@
 #define BUCKET_WORDS 8                       // one cache line
 #define TAG_BITS (ADDRESS_BITS - BUCKET_BITS)
 #define INDEX_BITS 26
-#define FLAG_BITS 4
+#define FLAG_BITS 5
 
 #define WORD_IS_USED (UINT64_C(1) << 63)
 #define FLAG_SHIFT INDEX_BITS
@@ -50,7 +50,8 @@
 static_assert(TAG_SHIFT + TAG_BITS <= 63, "address, record and flags in one word (C1)");
 static_assert((uint64_t)KMEM_CHUNKS_MAX * KMEM_CHUNK_BYTES / 8 <= UINT64_C(1) << INDEX_BITS,
               "every record's index fits");
-static_assert((KMEM_CODE_LIBRARY | KMEM_CODE_MODULE_BODY | KMEM_CODE_IMPORTLIB | KMEM_CODE_CUT_TEXT) <
+static_assert((KMEM_CODE_LIBRARY | KMEM_CODE_MODULE_BODY | KMEM_CODE_IMPORTLIB | KMEM_CODE_CUT_TEXT |
+               KMEM_CODE_CELL) <
                   1 << FLAG_BITS,
               "all flags fit");
 
@@ -304,6 +305,9 @@ flags_of(const struct kmem_code *record)
 		flags |= KMEM_CODE_LIBRARY;
 	if (starts_with(file, bytes, "<frozen importlib"))
 		flags |= KMEM_CODE_IMPORTLIB;
+	if (starts_with(file, bytes, "<ipython-input-") || has_text(file, bytes, "/ipykernel_") ||
+	    has_text(file, bytes, "/ipython-input-"))
+		flags |= KMEM_CODE_CELL;
 	if (record->function_bytes == strlen(module_body) &&
 	    starts_with(function, record->function_bytes, module_body))
 		flags |= KMEM_CODE_MODULE_BODY;
@@ -448,6 +452,7 @@ find_by_content(const struct python_interpreter *python, uint64_t code_addr)
 		code = placeholder(python);
 	if (code.is_found)
 		address_store(address_mix(code_addr), code);
+	code.is_new_cell = (code.flags & KMEM_CODE_CELL) != 0;
 	return code;
 }
 

@@ -21,6 +21,7 @@ struct python_code {
 	uint32_t index; // of its struct kmem_code in RECORDS (units of 8 bytes)
 	uint16_t flags; // enum kmem_code_flags
 	bool is_found;  // false: the capture has no room at all
+	bool is_new_cell; // code of a notebook's cell that was not known by its address
 };
 
 /* code_addr: a code object that something keeps alive during the call: here, a frame of this thread. */

@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 
 #include "capture_file.h"
+#include "python_cells.h"
 #include "python_code.h"
 #include "python_layout.h"
 #include "python_lines.h"
@@ -39,6 +40,7 @@ python_frames_forked(void)
 	if (python_frames_available()) {
 		python_code_forked();
 		python_lines_forked();
+		python_cells_forked();
 	}
 	python_runtime_forked();
 }
@@ -259,6 +261,8 @@ visit_frame(struct walk *walk, uint32_t at)
 
 		if (known.kind != PYTHON_VISIT_FRAME || known.code_word != visit->code_word) // else the record is the same (P2)
 			code = python_code_find(walk->python, python_visit_code(&walk->python->layout, visit->code_word));
+		if (code.is_new_cell)
+			python_cells_note(walk->python, walk->position.frame);
 		if (code.is_found) {
 			visit->code = code.index;
 			visit->code_flags = code.flags;

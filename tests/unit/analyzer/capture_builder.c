@@ -221,6 +221,24 @@ capture_builder_note(struct capture_builder *builder, const char *text)
 	header->notes = index + 1;
 }
 
+void
+capture_builder_cell(struct capture_builder *builder, uint32_t number, const char *typed, const char *compiled, uint16_t flags)
+{
+	struct kmem_header *header = capture_builder_header(builder);
+	uint32_t index;
+	struct kmem_cell *cell = new_record(builder, KMEM_RECORD_CELL, sizeof(*cell) + strlen(typed) + strlen(compiled), &index);
+
+	cell->record.previous = header->cells;
+	cell->record.flags = flags;
+	cell->number = number;
+	cell->typed_bytes = (uint32_t)strlen(typed);
+	cell->compiled_bytes = (uint32_t)strlen(compiled);
+	memcpy(cell + 1, typed, strlen(typed));
+	memcpy((char *)(cell + 1) + strlen(typed), compiled, strlen(compiled));
+	seal(&cell->record);
+	header->cells = index + 1;
+}
+
 struct kmem_site *
 capture_builder_site_at(struct capture_builder *builder, uint32_t index)
 {
@@ -351,7 +369,8 @@ capture_builder_example(enum kmem_state state, size_t *bytes)
 	                                      KMEM_CODE_LIBRARY, table, sizeof(table));
 	uint64_t frames[] = { 0x400100, capture_builder_python_frame(numpy, 0), capture_builder_python_frame(train, 8), 0x500200 };
 	uint64_t other[] = { 0x500300 | KMEM_FRAME_EXACT, 0x900000 };
-	uint64_t inner[] = { 0x400200 };
+	uint32_t cell = capture_builder_code(builder, "/tmp/ipykernel_7/1846177606.py", "<module>", 1, KMEM_CODE_CELL, table, 2);
+	uint64_t inner[] = { 0x400200, capture_builder_python_frame(cell, 0) };
 	struct kmem_generations *block;
 	struct kmem_heartbeat *heartbeats = capture_builder_heartbeats(builder);
 	uint32_t stack;
@@ -362,6 +381,8 @@ capture_builder_example(enum kmem_state state, size_t *bytes)
 	capture_builder_module(builder, "/nowhere/libsecond.so", 0x500000, 0x510000, 1, 0);
 	capture_builder_note(builder, "the first note");
 	capture_builder_note(builder, "the second note");
+	capture_builder_cell(builder, 2, "keep=[]\ndef f(n):\n    keep.append(bytearray(n))\nprint(f.__code__.co_filename, len(In))", "", 0);
+	capture_builder_cell(builder, 3, "%time x", "get_ipython().run_line_magic('time', 'x')", KMEM_CELL_NO_LINES);
 	stack = capture_builder_stack(builder, frames, 4, 0);
 	capture_builder_site(builder, KMEM_DOMAIN_HEAP, stack, 5000, 50, 1000, 10);
 	first = stack;
@@ -372,7 +393,7 @@ capture_builder_example(enum kmem_state state, size_t *bytes)
 	block = capture_builder_generations(builder, 0, 12u << 16 | 10); // ten generations, the latest now
 	for (unsigned i = 0; i < 10; i += 2)
 		block->live_count[i] = 4;
-	capture_builder_site(builder, KMEM_DOMAIN_MMAP, capture_builder_stack_on(builder, first, 3, inner, 1, 0), 8192, 2, 0, 0);
+	capture_builder_site(builder, KMEM_DOMAIN_MMAP, capture_builder_stack_on(builder, first, 3, inner, 2, 0), 8192, 2, 0, 0);
 	heartbeats[1] = (struct kmem_heartbeat){ .sequence = 1, .resident_bytes = 1000, .limit_bytes = UINT64_MAX };
 	heartbeats[0] = (struct kmem_heartbeat){ .sequence = 2, .resident_bytes = 2000, .limit_bytes = UINT64_MAX };
 	capture_builder_header(builder)->failed_count = 1;

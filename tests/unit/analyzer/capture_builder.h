@@ -41,6 +41,8 @@ void capture_builder_seal(struct kmem_record *record); // after a change
 void capture_builder_module(struct capture_builder *builder, const char *path, uint64_t start, uint64_t end,
                             uint32_t loaded, uint32_t unloaded);
 void capture_builder_note(struct capture_builder *builder, const char *text);
+void capture_builder_cell(struct capture_builder *builder, uint32_t number, const char *typed, const char *compiled,
+                          uint16_t flags); // enum kmem_cell_flags
 
 /* One site that made and released so much; its domain's row is kept in step. Returns its index. */
 uint32_t capture_builder_site(struct capture_builder *builder, unsigned domain, uint32_t stack, uint64_t allocated_bytes,

@@ -512,11 +512,12 @@ a_sound_capture_has_no_damages(void **state)
 		assert_ptr_equal(model->sites[0].frames, model->sites[1].frames);
 		assert_int_equal(model->sites[2].frame_count, 2);
 
-		/* Another innermost frame before the rest of the first stack. */
-		assert_int_equal(model->sites[3].frame_count, 4);
+		/* Other inner frames before the rest of the first stack. */
+		assert_int_equal(model->sites[3].frame_count, 5);
 		assert_int_equal(model->sites[3].frames[0]->module_offset, 0x200);
+		assert_string_equal(model->sites[3].frames[1]->file, "cell In[2]");
 		for (unsigned k = 1; k < 4; k++)
-			assert_ptr_equal(model->sites[3].frames[k], model->sites[0].frames[k]);
+			assert_ptr_equal(model->sites[3].frames[k + 1], model->sites[0].frames[k]);
 		model_free(model);
 		free(file);
 	}

@@ -93,6 +93,7 @@ a_project_is_what_lies_below_it_without_its_environments(void **state)
 		{ "/home/me", "venv/lib/python3.8/site-packages/six.py", false },
 		{ "/", "/data/p/train.py", true },
 		{ "/home/me", "<string>", false },
+		{ "/home/me", "<cell 1234>", true },
 		{ "/link/p", "/data/real/p/train.py", true }, // also as it was before its links were followed
 	};
 
