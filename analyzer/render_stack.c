@@ -53,7 +53,11 @@ has_python_frame(const struct report_site *site)
 static bool
 is_shown(const struct report_frame *frame, bool has_python, bool is_native)
 {
-	if (is_native || strcmp(frame->kind, "python") == 0)
+	if (is_native)
+		return true;
+	if (strcmp(frame->relation, "started by") == 0) // forty frames of a library do not tell more than the user's own
+		return frame->is_user;
+	if (strcmp(frame->kind, "python") == 0)
 		return true;
 	return !has_python && frame->function[0] != '\0' && !is_start_up(frame->function);
 }

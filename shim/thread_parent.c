@@ -23,10 +23,10 @@
 
 #define STARTS_MAX 64u
 
-_Atomic bool thread_parent_is_any;
-
 /* Number of the slot whose thread has walked frames of the user last; 0 = none. */
 static _Atomic uint32_t python_slot;
+
+_Atomic bool thread_parent_is_any;
 
 static _Atomic uint64_t lines[THREAD_PARENT_LINES_MAX]; // those that were given to a stack; relaxed: words that mean themselves
 static struct thread_start starts[STARTS_MAX];          // untouched ones cost nothing
@@ -134,9 +134,9 @@ thread_parent_claim(const struct thread_slot *slot)
 	for (uint32_t i = 0; i < python->count; i++) {
 		if ((python_stack_at(python, i)->code_flags & (KMEM_CODE_LIBRARY | KMEM_CODE_IMPORTLIB)) != 0)
 			continue;
+		atomic_store_explicit(&thread_parent_is_any, true, memory_order_relaxed);
 		/* release: pairs with line_of_python(). */
 		atomic_store_explicit(&python_slot, number, memory_order_release);
-		atomic_store_explicit(&thread_parent_is_any, true, memory_order_relaxed);
 		return;
 	}
 }
@@ -158,7 +158,7 @@ thread_parent_over(void)
 /* ---- what a stack is given ---- */
 
 uint64_t
-thread_parent_find(void)
+thread_parent_look_closely(void)
 {
 	struct thread_slot *slot = thread_slot_current;
 
@@ -244,13 +244,13 @@ thread_parent_begin(struct thread_start *start)
 	struct thread_slot *slot = thread_slot_here();
 	uint64_t hash = start->count;
 
-	atomic_store_explicit(&thread_parent_is_any, true, memory_order_relaxed);
 	if (slot != NULL) {
 		for (uint32_t i = 0; i < start->count; i++) {
 			slot->parent.started[i] = start->frames[i];
 			hash = (hash ^ start->frames[i]) * UINT64_C(0xff51afd7ed558ccd);
 			hash ^= hash >> 32;
 		}
+		atomic_store_explicit(&thread_parent_is_any, true, memory_order_relaxed);
 		slot->parent.started_count = start->count;
 		slot->parent.started_hash = hash;
 	}

@@ -43,16 +43,16 @@ struct thread_parent {
 	} known[THREAD_PARENT_KNOWN]; // what find_line() found
 };
 
-/* Has any thread ever had Python frames? relaxed: who sees it late gives a stack no parent. */
-extern _Atomic bool thread_parent_is_any;
+/* Has any thread ever had something to give? relaxed: whoever sees it late looks an event later. */
+extern _Atomic bool thread_parent_is_any __attribute__((visibility("hidden")));
+uint64_t thread_parent_look_closely(void); // the rest of thread_parent_look()
 
 /* Looks whose line it is now, for a thread without Python frames. Returns what tells parents apart; 0 = none. */
-uint64_t thread_parent_find(void);
-
 static inline uint64_t
 thread_parent_look(void)
 {
-	return __builtin_expect(atomic_load_explicit(&thread_parent_is_any, memory_order_relaxed), 0) ? thread_parent_find() : 0;
+	return __builtin_expect(atomic_load_explicit(&thread_parent_is_any, memory_order_relaxed), 0)
+	           ? thread_parent_look_closely() : 0;
 }
 
 /* Adds what the last look found to a stack of native frames. */
