@@ -35,7 +35,7 @@ add_own(_Atomic uint64_t *counter, uint64_t value)
 	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + value, memory_order_relaxed);
 }
 
-void
+__attribute__((flatten)) void
 tracker_allocated(const void *hook_frame, void *addr, size_t bytes)
 {
 	struct thread_slot *slot = thread_slot_current;
@@ -74,7 +74,7 @@ tracker_allocated(const void *hook_frame, void *addr, size_t bytes)
 		atomic_store_explicit(word, pointer_map_pack((uint64_t)addr, block), memory_order_relaxed);
 }
 
-void
+__attribute__((flatten)) void
 tracker_freed(void *addr)
 {
 	struct thread_slot *slot = thread_slot_current;
