@@ -1,7 +1,7 @@
 /*
  * address_table.h - a lock-free hash from address to block, for the addresses the shadow cannot hold.
  *
- * Called by   pointer_map.c (blocks of 2 GiB and more, several blocks in one window), tracker.c (device addresses).
+ * Called by   pointer_map.c (blocks of 64 MiB and more, several blocks in one window), tracker.c (device addresses).
  * Safe from   any thread and signal handler. One thread at a time owns an address: the allocator guarantees it.
  * When full   put fails; the caller counts the loss. So it does for the addresses 0 to 2 (a device's allocation of no
  *             bytes). Where the address space is limited the table is smaller.

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "capture_file.h"
+#include "digest.h"
 #include "python_code.h"
 #include "python_frames.h"
 #include "thread_parent.h"
@@ -18,25 +19,23 @@
 
 #define TRIES 16 // events of a bucket that are looked at; few have the same key
 
-static uint64_t keys[EVENT_MEMO_WORDS + 2];
+static uint64_t keys[EVENT_MEMO_WORDS];
 
-struct digest {
-	uint64_t half[2];
-};
-
-/* E3. Two words a product; the words are of a live stack: the address sanitizer must not object. */
+/*
+ * E3. Two words a product, and two products at a time: `count` is a multiple of four. The words are of a live stack: the address
+ * sanitizer must not object.
+ */
 __attribute__((no_sanitize_address)) static inline struct digest
 digest_of(uint64_t sp, const uint16_t *offsets, uint32_t count)
 {
 	const uint64_t *stack = (const uint64_t *)(uintptr_t)sp;
-	unsigned __int128 sum = count;
-	uint32_t i = 0;
+	struct digest sum = { .low = count };
 
-	for (; i + 2 <= count; i += 2)
-		sum += (unsigned __int128)(stack[offsets[i]] + keys[i]) * (stack[offsets[i + 1]] + keys[i + 1]);
-	if (i < count)
-		sum += (unsigned __int128)(stack[offsets[i]] + keys[i]) * keys[i + 1];
-	return (struct digest){ { (uint64_t)sum, (uint64_t)(sum >> 64) } };
+	for (uint64_t i = 0; i < count; i += 4) {
+		digest_add(&sum, stack[offsets[i]] + keys[i], stack[offsets[i + 1]] + keys[i + 1]);
+		digest_add(&sum, stack[offsets[i + 2]] + keys[i + 2], stack[offsets[i + 3]] + keys[i + 3]);
+	}
+	return sum;
 }
 
 static inline bool
@@ -49,7 +48,7 @@ is_same(const union event_unit *unit, uint64_t pc, uint64_t sp, uint64_t rbp, ui
 		return false;
 	struct digest digest = digest_of(sp, unit[1].offsets, event->count);
 
-	return digest.half[0] == event->digest[0] && digest.half[1] == event->digest[1];
+	return digest.low == event->digest.low && digest.high == event->digest.high;
 }
 
 static uint16_t *
@@ -120,7 +119,7 @@ uint32_t
 event_memo_find(struct event_memo *memo, const void *hook_frame)
 {
 	const uint64_t *frame = hook_frame;
-	uint16_t at = memo->units[memo->last].event.next;
+	uint64_t at = memo->units[memo->last].event.next;
 	const union event_unit *unit = &memo->units[at];
 	uint64_t python;
 
@@ -129,14 +128,15 @@ event_memo_find(struct event_memo *memo, const void *hook_frame)
 		return find_none(memo);
 	if (python == 0)
 		python = thread_parent_look();
-	if (__builtin_expect(!is_current(memo) || at == 0 || !is_same(unit, frame[1], (uint64_t)(frame + 2), frame[0], python), 0))
+	/* The first unit is no event: no call returns to its pc, which is 0. */
+	if (__builtin_expect(!is_current(memo) || !is_same(unit, frame[1], (uint64_t)(frame + 2), frame[0], python), 0))
 		return find_in_bucket(memo, frame, python);
 
 	const union event_unit *next = &memo->units[unit->event.next];
 
 	__builtin_prefetch(next);
 	__builtin_prefetch(next + 1);
-	memo->last = at;
+	memo->last = (uint16_t)at;
 	return unit->event.site;
 }
 
@@ -168,6 +168,8 @@ event_memo_keep(struct event_memo *memo, const struct native_memo *native, uint3
 	if (memo->key.pc == 0 || !came_before(memo, site) ||
 	    (native != NULL && !native_memo_offsets(native, offsets, EVENT_MEMO_WORDS, &count, &needs_rbp)))
 		return;
+	for (; count % 4 != 0; count++) // digest_of(): the last word once more, or twice
+		offsets[count] = offsets[count - 1];
 	units = 1 + (count + 31) / 32;
 	if (memo->used + units >= EVENT_MEMO_UNITS) {
 		event_memo_clear(memo);
@@ -184,7 +186,7 @@ event_memo_keep(struct event_memo *memo, const struct native_memo *native, uint3
 	struct digest digest = digest_of(memo->key.sp, offsets, count);
 	unit->event = (struct event){
 		.key = memo->key,
-		.digest = { digest.half[0], digest.half[1] },
+		.digest = digest,
 		.site = site,
 		.older = *bucket,
 		.count = (uint16_t)count,
@@ -208,13 +210,5 @@ event_memo_clear(struct event_memo *memo)
 void
 event_memo_start(void)
 {
-	uint64_t state = UINT64_C(0x2545f4914f6cdd1d);
-
-	for (uint32_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) { // splitmix64
-		uint64_t z = state += UINT64_C(0x9e3779b97f4a7c15);
-
-		z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-		z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-		keys[i] = (z ^ z >> 31) | 1;
-	}
+	digest_keys_fill(keys, sizeof(keys) / sizeof(keys[0]), UINT64_C(0x2545f4914f6cdd1d));
 }

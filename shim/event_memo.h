@@ -17,12 +17,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "digest.h"
 #include "native_memo.h"
 
 #define EVENT_MEMO_UNITS 32768u // of 64 bytes; only those in use are touched
 #define EVENT_MEMO_BUCKETS 8192u
 #define EVENT_MEMO_SEEN 16384u
-#define EVENT_MEMO_WORDS 254u    // of one event
+#define EVENT_MEMO_WORDS 256u    // of one event; a multiple of four
 
 /* What a walk depends on besides the words of the stack. */
 struct event_key {
@@ -33,7 +34,8 @@ struct event_key {
 };
 
 /*
- * One event; behind it `count` offsets of the words that its walk read, from sp, in words.
+ * One event; behind it `count` offsets of the words that its walk read, from sp, in words. The last one stands there up to four
+ * times, so that their number is a multiple of four.
  *
  * Invariants, tested by number in tests/unit/test_event_memo.c:
  *   E1  a walk is a function of pc, sp, (rbp,) the module generation, the Python frames, and the words of the stack it reads; it
@@ -45,7 +47,7 @@ struct event_key {
  */
 struct event {
 	struct event_key key;
-	uint64_t digest[2];
+	struct digest digest;
 	uint32_t site;     // index + 1
 	uint16_t next;     // unit of the event that followed the last time; 0 = unknown
 	uint16_t older;    // unit of the next one in the bucket

@@ -32,8 +32,8 @@ uint8_t generations_clock_at(uint64_t volume_bytes); // the clock's definition
  * is added to the record's allocated_count. Returns what must be given back at death: 0 = not counted; else the generation of the
  * site, 1 to KMEM_GENERATION_BUCKETS.
  */
-uint8_t generations_born(struct kmem_site *site, uint32_t site_index, uint8_t clock);
-void generations_died(struct kmem_site *site, uint32_t site_index, uint8_t generation);
+__attribute__((noinline)) uint8_t generations_born(struct kmem_site *site, uint32_t site_index, uint8_t clock);
+__attribute__((noinline)) void generations_died(struct kmem_site *site, uint32_t site_index, uint8_t generation);
 
 /*
  * The same for a record that only the calling thread changes, without a call for nearly all of them: a site without survivors,

@@ -5,7 +5,7 @@
  * below one top table; pages come into being when they are touched. Its locality follows the heap's own, it needs no
  * probing, and it costs a quarter of the densest heap glibc can make: its blocks start at multiples of 16 and are never
  * closer than 32 bytes, so no window holds two. Other allocators have denser classes: what does not fit (a second block in
- * a window, a size of 2 GiB and more, an address above 47 bits) goes to an address table. So does what finds no leaf where
+ * a window, a size of 64 MiB and more, an address above 47 bits) goes to an address table. So does what finds no leaf where
  * the address space is limited (ulimit -v): leaves take at most an eighth of it.
  *
  * Invariants, tested by number in tests/unit/test_pointer_map.c and, with threads, in tests/stress/pointer_map.c:
@@ -161,7 +161,7 @@ unpack(uint64_t word, uint64_t addr)
 static bool
 is_of(uint64_t word, uint64_t addr)
 {
-	return (word & POINTER_MAP_OWNER_MASK) == pointer_map_owner_of(addr);
+	return (word & POINTER_MAP_START_MASK) == pointer_map_start_of(addr);
 }
 
 /* ---- put ---- */

@@ -27,8 +27,12 @@
 #define POINTER_MAP_LEAF_WORDS ((size_t)1 << (POINTER_MAP_LEAF_LOG2 - POINTER_MAP_WINDOW_LOG2))
 
 /*
- * A word: bit 63 present, 61-62 position in the window in units of 8, 60 marked, 53-59 generation, 31-52 site, 0-30 bytes (all
- * set: they stand in the address table). 0: nothing was there since the page came into being; 1: the block that was there is gone.
+ * A word: bit 63 present, 61-62 position in the window in units of 8, 60 marked, 53-59 generation, 31-52 site, 26-30 owner of the
+ * site's record, 0-25 bytes (all set: they stand in the address table). 0: nothing was there since the page came into being; 1: the
+ * block that was there is gone.
+ *
+ * The owner is the thread's slot modulo 32, 0 = not said: who releases a block need not read the record of another thread, whose cache
+ * line goes to and fro, to know that it is one. Only tracker_again.c says it.
  */
 #define POINTER_MAP_PRESENT (UINT64_C(1) << 63)
 #define POINTER_MAP_POSITION_SHIFT 61
@@ -37,8 +41,10 @@
 #define POINTER_MAP_GENERATION_MASK 0x7fu
 static_assert(KMEM_GENERATION_BUCKETS <= POINTER_MAP_GENERATION_MASK, "");
 #define POINTER_MAP_SITE_SHIFT 31
-#define POINTER_MAP_BYTES_MASK ((UINT64_C(1) << 31) - 1)
-#define POINTER_MAP_OWNER_MASK (UINT64_C(7) << POINTER_MAP_POSITION_SHIFT) // present and position
+#define POINTER_MAP_OWNER_SHIFT 26
+#define POINTER_MAP_OWNER_MASK (UINT64_C(31) << POINTER_MAP_OWNER_SHIFT)
+#define POINTER_MAP_BYTES_MASK ((UINT64_C(1) << POINTER_MAP_OWNER_SHIFT) - 1)
+#define POINTER_MAP_START_MASK (UINT64_C(7) << POINTER_MAP_POSITION_SHIFT) // present and position
 #define POINTER_MAP_GONE UINT64_C(1)
 
 typedef _Atomic uint64_t pointer_map_word;
@@ -91,7 +97,7 @@ void pointer_map_tend(uint64_t now_ns);
 
 /* Present, and at this position of its window. */
 static inline uint64_t
-pointer_map_owner_of(uint64_t addr)
+pointer_map_start_of(uint64_t addr)
 {
 	return POINTER_MAP_PRESENT | (addr >> 3 & 3) << POINTER_MAP_POSITION_SHIFT;
 }
@@ -101,7 +107,7 @@ pointer_map_pack(uint64_t addr, struct address_block block)
 {
 	uint64_t bytes = block.bytes < POINTER_MAP_BYTES_MASK ? block.bytes : POINTER_MAP_BYTES_MASK;
 
-	return pointer_map_owner_of(addr) | (uint64_t)block.generation << POINTER_MAP_GENERATION_SHIFT |
+	return pointer_map_start_of(addr) | (uint64_t)block.generation << POINTER_MAP_GENERATION_SHIFT |
 	       (uint64_t)block.site << POINTER_MAP_SITE_SHIFT | bytes;
 }
 
@@ -162,7 +168,7 @@ pointer_map_take(const void *pointer, struct address_block *block)
 	pointer_map_word *at = pointer_map_own_word(addr);
 	uint64_t seen = at != NULL ? atomic_load_explicit(at, memory_order_relaxed) : 0;
 
-	if (__builtin_expect((seen & POINTER_MAP_OWNER_MASK) != pointer_map_owner_of(addr) ||
+	if (__builtin_expect((seen & POINTER_MAP_START_MASK) != pointer_map_start_of(addr) ||
 	                         (seen & POINTER_MAP_BYTES_MASK) == POINTER_MAP_BYTES_MASK, 0))
 		return pointer_map_take_rest(addr, block);
 	atomic_store_explicit(at, POINTER_MAP_GONE, memory_order_relaxed);

@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 
 #include "capture_file.h"
+#include "digest.h"
 #include "python_cells.h"
 #include "python_code.h"
 #include "python_layout.h"
@@ -27,11 +28,17 @@
 #include "settings.h"
 #include "thread_stack.h"
 
+#define KEYS_PER_FRAME_MAX 4
+
+static uint64_t digest_keys[PYTHON_FRAMES_MAX * KEYS_PER_FRAME_MAX];
+
 void
 python_frames_start(void)
 {
-	if (settings.python)
-		python_runtime_find();
+	if (!settings.python)
+		return;
+	digest_keys_fill(digest_keys, sizeof(digest_keys) / sizeof(digest_keys[0]), UINT64_C(0x9fb21c651e98df25));
+	python_runtime_find();
 }
 
 void
@@ -429,27 +436,54 @@ python_frames_walk(struct python_memo *memo, struct python_stack *stack)
 }
 
 /*
- * The words that a walk reads, without looking at what they mean: the multiplications run beside the chase of the links. Not
- * read: who owns a frame and where an evaluator begins. A frame of that code at that instruction and address has one owner; and
- * without KMEMSHIM_NATIVE=full only the innermost evaluator matters, to which the thread state leads.
+ * Two words a product, with keys that are fixed: as the digest of event_memo.c. Not read: who owns a frame and where an evaluator
+ * begins; a frame of that code at that instruction and address has one owner, and without KMEMSHIM_NATIVE=full only the
+ * innermost evaluator matters, to which the thread state leads. Nor the code where the frame says by an address at which instruction
+ * it is: that lies in its code object.
+ *
+ * returns  false: the chain cannot be read, or is too long for that
  */
+static inline __attribute__((always_inline)) bool
+digest_chain(const struct python_layout *layout, uint64_t frame, bool is_pointer, struct digest *digest)
+{
+	const uint64_t offset_instruction = layout->frame_instruction;
+	const uint64_t offset_previous = layout->frame_previous;
+	const unsigned step = is_pointer ? 2 : KEYS_PER_FRAME_MAX;
+	const uint64_t *key = digest_keys;
+	struct digest sum = *digest;
+
+	do {
+		if (__builtin_expect(key == digest_keys + PYTHON_FRAMES_MAX * step || !python_memory_is_object(frame), 0))
+			return false;
+		if (is_pointer) {
+			digest_add(&sum, python_memory_u64(frame + offset_instruction) + key[0], frame + key[1]);
+		} else {
+			digest_add(&sum, python_memory_u64(frame + layout->frame_code) + key[0], frame + key[1]);
+			digest_add(&sum, python_memory_u32(frame + offset_instruction) + key[2], key[3]);
+		}
+		key += step;
+		frame = python_memory_u64(frame + offset_previous);
+	} while (frame != 0);
+	*digest = sum;
+	return true;
+}
+
 static inline bool
 digest_of(const struct python_runtime *runtime, uint64_t *digest)
 {
 	const struct python_layout *layout = &runtime->interpreter.layout;
-	bool is_pointer = layout->instruction == PYTHON_INSTRUCTION_POINTER;
+	struct digest sum = { 0 };
 	uint64_t frame;
 	uint64_t state;
-	uint64_t sum;
 
 	state = own_thread_state(runtime);
 	if (!python_memory_is_object(state))
 		return true;
-	sum = state;
+	sum.low = state;
 	if (layout->tstate_cframe != 0) { // it leads to the evaluator, and in some versions to the frame
 		uint64_t cframe = python_memory_u64(state + layout->tstate_cframe);
 
-		sum = (sum ^ cframe) * UINT64_C(0x9e3779b97f4a7c15);
+		sum.high = cframe;
 		if (layout->tstate_frame == 0 && !python_memory_is_object(cframe))
 			return true;
 		frame = python_memory_u64(layout->tstate_frame != 0 ? state + layout->tstate_frame
@@ -459,17 +493,13 @@ digest_of(const struct python_runtime *runtime, uint64_t *digest)
 	}
 	if (frame == 0)
 		return true;
-	for (uint32_t visits = 0; frame != 0; visits++) {
-		if (visits == PYTHON_FRAMES_MAX || !python_memory_is_object(frame))
-			return false;
-		uint64_t code = python_memory_u64(frame + layout->frame_code);
-		uint64_t instruction = is_pointer ? python_memory_u64(frame + layout->frame_instruction)
-		                                  : python_memory_u32(frame + layout->frame_instruction);
-		sum ^= frame + (code * UINT64_C(0xff51afd7ed558ccd) ^ instruction * UINT64_C(0xc4ceb9fe1a85ec53));
-		sum = (sum ^ sum >> 32) * UINT64_C(0xbf58476d1ce4e5b9);
-		frame = python_memory_u64(frame + layout->frame_previous);
-	}
-	*digest = (sum ^ sum >> 29) | 1;
+	if (!(layout->instruction == PYTHON_INSTRUCTION_POINTER ? digest_chain(layout, frame, true, &sum)
+	                                                       : digest_chain(layout, frame, false, &sum)))
+		return false;
+
+	uint64_t mixed = (sum.low ^ sum.high * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xbf58476d1ce4e5b9);
+
+	*digest = (mixed ^ mixed >> 29) | 1;
 	return true;
 }
 

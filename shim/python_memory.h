@@ -19,7 +19,10 @@
 static inline bool
 python_memory_is_object(uint64_t addr)
 {
-	return (addr & 7) == 0 && addr >= PYTHON_MEMORY_LOWEST && addr >> KMEM_ADDRESS_BITS == 0;
+	uint64_t above = addr - PYTHON_MEMORY_LOWEST;
+
+	/* One comparison: bits that must be 0 become the highest ones. */
+	return (above >> 3 | above << 61) < (UINT64_C(1) << KMEM_ADDRESS_BITS) / 8 - PYTHON_MEMORY_LOWEST / 8;
 }
 
 static inline uint64_t

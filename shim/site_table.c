@@ -370,10 +370,11 @@ site_table_own(struct site_owner *owner, uint32_t site, uint8_t clock)
 	uint64_t place = site & (SITE_OWNER_OWN - 1);
 	uint32_t found;
 
+	found = owner != NULL ? site_table_own_known(owner, site) : 0;
+	if (found != 0)
+		return found;
 	if (site_table_at(site)->slot == slot_of(owner))
 		return site;
-	if (owner != NULL && owner->own[place].other == site)
-		return owner->own[place].own;
 	found = find_or_join(site, slot_of(owner), clock, false);
 	if (found == 0)
 		return find_folded(owner, site_table_at(site)->domain, clock);

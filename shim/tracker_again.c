@@ -35,7 +35,14 @@ add_own(_Atomic uint64_t *counter, uint64_t value)
 	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + value, memory_order_relaxed);
 }
 
-void
+/* Of the words that this thread puts into the map. */
+static inline uint64_t
+owner_bits(const struct thread_slot *slot)
+{
+	return (uint64_t)slot->owner.slot << POINTER_MAP_OWNER_SHIFT & POINTER_MAP_OWNER_MASK;
+}
+
+__attribute__((flatten)) void
 tracker_allocated(const void *hook_frame, void *addr, size_t bytes)
 {
 	struct thread_slot *slot = thread_slot_current;
@@ -73,10 +80,10 @@ tracker_allocated(const void *hook_frame, void *addr, size_t bytes)
 	if (__builtin_expect(bytes >= POINTER_MAP_BYTES_MASK || atomic_load_explicit(word, memory_order_relaxed) > POINTER_MAP_GONE, 0))
 		tracker_map_rest(slot, addr, block);
 	else
-		atomic_store_explicit(word, pointer_map_pack((uint64_t)addr, block), memory_order_relaxed);
+		atomic_store_explicit(word, pointer_map_pack((uint64_t)addr, block) | owner_bits(slot), memory_order_relaxed);
 }
 
-void
+__attribute__((flatten)) void
 tracker_freed(void *addr)
 {
 	struct thread_slot *slot = thread_slot_current;
@@ -89,17 +96,28 @@ tracker_freed(void *addr)
 
 	uint64_t seen = atomic_load_explicit(word, memory_order_relaxed);
 	struct address_block block = pointer_map_unpack(seen);
-	struct kmem_site *site = site_table_at(block.site);
+	uint64_t differs = seen ^ (pointer_map_start_of((uint64_t)addr) | owner_bits(slot));
+	uint32_t number = block.site;
+
+	if (__builtin_expect((differs & (POINTER_MAP_START_MASK | POINTER_MAP_OWNER_MASK)) != 0, 0)) {
+		if ((seen & POINTER_MAP_OWNER_MASK) != 0)
+			number = site_table_own_known(&slot->owner, block.site);
+		if ((differs & POINTER_MAP_START_MASK) != 0 || number == 0) {
+			tracker_freed_rest(addr);
+			return;
+		}
+	}
+
+	struct kmem_site *site = site_table_at(number);
 
 	/* A size that stands elsewhere is too large for peak_release_again(). */
-	if (__builtin_expect((seen & POINTER_MAP_OWNER_MASK) != pointer_map_owner_of((uint64_t)addr), 0) ||
-	    __builtin_expect(site->slot != slot->owner.slot || site->domain != KMEM_DOMAIN_HEAP, 0) ||
+	if (__builtin_expect(site->slot != slot->owner.slot || site->domain != KMEM_DOMAIN_HEAP, 0) ||
 	    !peak_release_again(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &site->peak, block.bytes)) {
 		tracker_freed_rest(addr);
 		return;
 	}
 	atomic_store_explicit(word, POINTER_MAP_GONE, memory_order_relaxed);
-	generations_died_own(site, block.site, block.generation);
+	generations_died_own(site, number, block.generation);
 	add_own(&site->freed_bytes, block.bytes);
 	add_own(&site->freed_count, 1);
 }
