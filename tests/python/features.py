@@ -16,7 +16,8 @@ import tempfile
 import threading
 import weakref
 
-SOURCE = open(__file__, encoding="utf-8").read()
+with open(__file__, encoding="utf-8") as source:
+    SOURCE = source.read()
 NAMES = re.findall(r"#@ (\w+)$", SOURCE, re.M)
 SIZE = {name: (1 << 20) + 4096 * i + 640 for i, name in enumerate(NAMES)}
 FILE = sys._getframe().f_code.co_filename
