@@ -1,8 +1,8 @@
-"""One case of test_frames.py, run inside the interpreter that is examined: python frames_cases.py CASE.
+"""The cases of test_frames.py, run inside the interpreter that is examined, each in a process forked for it: python frames_cases.py CASE...
 
 Every case compares what the shim reads from memory with what the interpreter says itself: the chain of
 sys._getframe(), code by code (file, function, first line, line table) and line by line. Same table and the first
-offset of the same line is the same line. Ends with "ok N", N frames compared, or with a traceback. Runs on 3.8 and later.
+offset of the same line is the same line. A case ends with "ok N", N frames compared, or with a traceback. Runs on 3.8 and later.
 """
 import ctypes
 import dis
@@ -17,6 +17,10 @@ IMPORTLIB, LIBRARY, MODULE_BODY, CUT_TEXT = 4, 1, 2, 8
 LOST_PYTHON_FRAMES, LOST_PYTHON_TEXT = 8, 9
 HAS_QUALNAME = sys.version_info >= (3, 11)
 HAS_ANCHORS = sys.version_info >= (3, 10)
+HAS_SYMBOLS = os.environ.get("HAS_SYMBOLS") == "1"
+SLOW = int(os.environ.get("SLOW") or 1)  # of a debug build: how much less of what is only repeated
+REPEATS = 20000 // SLOW
+EVENTS = int(os.environ.get("EVENTS") or 20000)  # of the oracle
 
 
 class Frame(ctypes.Structure):
@@ -378,9 +382,9 @@ def walk_native():
     evaluators = held.probe_walk_native(ctypes.byref(stack), positions, names, ctypes.byref(first))
     chain = chain_of(sys._getframe())
     compare(stack, chain)
-    for i in range(stack.count if HAS_ANCHORS else 1):
-        assert names[i].value == b"_PyEval_EvalFrameDefault", (i, positions[i], names[i].value,
-                                                             hex(stack.frames[i].anchor_addr))
+    for i in range(stack.count if HAS_ANCHORS else 1):  # stripped and split builds have no name for it, or another
+        assert positions[i] >= 0 and (names[i].value == b"_PyEval_EvalFrameDefault" or not HAS_SYMBOLS), (
+            i, positions[i], names[i].value, hex(stack.frames[i].anchor_addr))
     assert positions[0] == first.value, (positions[0], first.value)
     held_positions = [positions[i] for i in range(stack.count if HAS_ANCHORS else 1)]
     assert held_positions == sorted(held_positions)
@@ -443,7 +447,7 @@ def case_exec_loop():
     """Code objects die and their addresses are used again."""
     addresses = set()
     misnamed = 0
-    for i in range(20000):
+    for i in range(REPEATS):
         function = make_function(i)
         addresses.add(id(function.__code__))
         misnamed += function() != describe(function.__code__)
@@ -451,7 +455,8 @@ def case_exec_loop():
         lines.clear()
     assert misnamed == 0, misnamed
     assert held.probe_lost(LOST_PYTHON_TEXT) == 0
-    return 20000 - len(addresses) if os.environ.get("SHOW_REUSE") else 20000
+    print("reused", REPEATS - len(addresses))
+    return REPEATS
 
 
 def case_same_code_again():
@@ -460,7 +465,7 @@ def case_same_code_again():
     scope = {"check_innermost": check_innermost}
     alive = []
     used = None
-    for i in range(20000):
+    for i in range(REPEATS):
         code = compile(source, "<cell>", "exec")
         alive.append(code)
         if i % 100 == 0:
@@ -470,12 +475,12 @@ def case_same_code_again():
         if used is None:
             used = held.probe_record_bytes()
     assert held.probe_record_bytes() == used, (used, held.probe_record_bytes())
-    return 20000
+    return REPEATS
 
 
 def case_many_codes():
     """More living code objects than the first cache of addresses has room for in many of its buckets."""
-    functions = [make_function(i) for i in range(20000)]
+    functions = [make_function(i) for i in range(REPEATS)]
     for _ in range(2):
         for function in functions:
             assert function() == describe(function.__code__)
@@ -723,6 +728,8 @@ def case_oracle():
         return entry[1]
 
     def hook(frame, event, argument):
+        if state["events"] == EVENTS:
+            return
         walk(pointer)
         count = stack.count
         frames = stack.frames
@@ -740,7 +747,7 @@ def case_oracle():
         state["events"] += 1
         state["frames"] += count
 
-    while state["events"] < 20000:
+    while state["events"] < EVENTS:
         sys.setprofile(hook)
         try:
             work()
@@ -899,8 +906,8 @@ def case_hostile_line_tables():
     """Whatever is in a table, the first offset is read as the same line. Prints its seed when it fails."""
     seed = int(os.environ.get("SEED") or 0) or int.from_bytes(os.urandom(3), "little")
     for version in (0x308, 0x309, 0x30a, 0x30b, 0x30d):
-        assert held.probe_lines_differ(version, seed, 20000) == 0, (version, "SEED=%d" % seed)
-    return 20000
+        assert held.probe_lines_differ(version, seed, REPEATS) == 0, (version, "SEED=%d" % seed)
+    return REPEATS
 
 
 def case_one_line_is_one_site():
@@ -946,6 +953,12 @@ if __name__ == "__main__":
         note = ctypes.create_string_buffer(300)
         held.probe_note(note, 300)
         sys.exit("not available: %s" % note.value.decode())
-    compared = getattr(frames_cases, "case_" + sys.argv[1])()
-    assert held.probe_differences() == 0, held.probe_differences()
-    print("ok", compared)
+    for name in sys.argv[1:]:
+        print("case", name, flush=True)
+        child = os.fork() if len(sys.argv) > 2 else 0
+        if child == 0:
+            compared = getattr(frames_cases, "case_" + name)()
+            assert held.probe_differences() == 0, held.probe_differences()
+            print("ok", compared, flush=True)
+            break
+        print("status", os.waitpid(child, 0)[1], flush=True)

@@ -249,6 +249,7 @@ struct native {
 	uint32_t count;
 	uint64_t sp[NATIVE_MAX];
 	uint64_t pc[NATIVE_MAX];
+	uint64_t function[NATIVE_MAX]; // where it begins, as its unwind information says; builds without symbols have that too
 };
 
 static _Unwind_Reason_Code
@@ -259,6 +260,7 @@ collect(struct _Unwind_Context *context, void *argument)
 	if (native->count == NATIVE_MAX)
 		return _URC_END_OF_STACK;
 	native->pc[native->count] = _Unwind_GetIP(context);
+	native->function[native->count] = _Unwind_GetRegionStart(context);
 	native->sp[native->count++] = _Unwind_GetCFA(context); // of the frame below: this one's stack pointer
 	return _URC_NO_REASON;
 }
@@ -271,13 +273,22 @@ name_of(uint64_t pc)
 	return dladdr((void *)(pc - 1), &info) == 0 || info.dli_sname == NULL ? "?" : info.dli_sname;
 }
 
+static int
+find_anchor(const struct native *native, uint64_t anchor)
+{
+	for (uint32_t i = 0; anchor != 0 && i + 1 < native->count; i++)
+		if (anchor >= native->sp[i] && anchor < native->sp[i + 1])
+			return (int)i;
+	return -1;
+}
+
 /*
  * Walks, and fills in for every Python frame the position of the native frame that holds its anchor (-1: none)
- * and that frame's function. Returns how many native frames are evaluators.
+ * and that frame's function, "?" without symbols. Returns how many native frames are in a function that holds an anchor;
+ * `first` is the innermost of them.
  */
 EXPORT uint32_t
-probe_walk_native(struct flat_stack *stack, int32_t *positions, char (*names)[NAME_BYTES],
-                  int32_t *first_evaluator)
+probe_walk_native(struct flat_stack *stack, int32_t *positions, char (*names)[NAME_BYTES], int32_t *first)
 {
 	static __thread struct native native;
 	uint32_t evaluators = 0;
@@ -286,22 +297,18 @@ probe_walk_native(struct flat_stack *stack, int32_t *positions, char (*names)[NA
 	native.count = 0;
 	_Unwind_Backtrace(collect, &native);
 
-	*first_evaluator = -1;
-	for (uint32_t i = 0; i < native.count; i++)
-		if (strcmp(name_of(native.pc[i]), "_PyEval_EvalFrameDefault") == 0) {
-			if (evaluators++ == 0)
-				*first_evaluator = (int32_t)i;
-		}
 	for (uint32_t frame = 0; frame < stack->count; frame++) {
-		uint64_t anchor = stack->frames[frame].anchor_addr;
+		positions[frame] = find_anchor(&native, stack->frames[frame].anchor_addr);
+		snprintf(names[frame], NAME_BYTES, "%s", positions[frame] < 0 ? "" : name_of(native.pc[positions[frame]]));
+	}
+	*first = -1;
+	for (uint32_t i = 0; i < native.count; i++) {
+		bool holds = false;
 
-		positions[frame] = -1;
-		names[frame][0] = '\0';
-		for (uint32_t i = 0; anchor != 0 && i + 1 < native.count; i++)
-			if (anchor >= native.sp[i] && anchor < native.sp[i + 1]) {
-				positions[frame] = (int32_t)i;
-				snprintf(names[frame], NAME_BYTES, "%s", name_of(native.pc[i]));
-			}
+		for (uint32_t frame = 0; !holds && frame < stack->count; frame++)
+			holds = positions[frame] >= 0 && native.function[positions[frame]] == native.function[i];
+		if (holds && evaluators++ == 0)
+			*first = (int32_t)i;
 	}
 	return evaluators;
 }

@@ -1,0 +1,79 @@
+"""Interpreters x what programs do: the report names the right file, line and function of every block, and the whole chain.
+
+features.py runs under the shim and notes what the interpreter itself says; here the report is compared with that.
+MATRIX=full: with every allocator of the interpreter (PYTHONMALLOC), else with the usual one and one in turn.
+"""
+import json
+import os
+import subprocess
+
+import pytest
+
+import conftest
+import interpreters
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SHIM = os.path.join(interpreters.BUILD, "libkmemshim.so")
+KMEMSHIM = os.path.join(interpreters.BUILD, "kmemshim")
+CHAIN_MAX = 150  # the shim keeps the innermost ones
+OTHER_BYTES = 4000  # of small objects on the same line, and of what an allocator adds; sizes are further apart
+
+
+def allocators_of(interpreter):
+    if interpreter.is_free_threaded:
+        return ["debug", "mimalloc"]
+    return ["malloc", "debug", "pymalloc", "malloc_debug", "pymalloc_debug"] + (
+        ["mimalloc", "mimalloc_debug"] if interpreter.minor >= (3, 13) else [])
+
+
+def report(capture, *options):
+    done = subprocess.run([KMEMSHIM, "sites", capture, "--json", "--top", "100000", *options], check=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return json.loads(done.stdout.decode("utf-8"))
+
+
+def wrong_places(noted, document):
+    """[name, what the interpreter says, what the report says]"""
+    sites = [(site["allocated_bytes"],
+              [[frame["file"], frame["line"], frame["function"]] for frame in site["frames"] if frame["kind"] == "python"])
+             for site in document["sites"]]
+    wrong = []
+    for name, size in noted["sizes"].items():
+        if name in noted["skipped"]:
+            continue
+        limit = size + OTHER_BYTES if name != "zlib" else 4 * size  # resizes what it takes
+        told = [chain[:CHAIN_MAX] for allocated, chain in sites if size <= allocated < limit]
+        if noted["expected"][name][:CHAIN_MAX] not in told:
+            wrong.append([name, noted["expected"][name][:3], [chain[:3] for chain in told[:2]]])
+    return wrong
+
+
+def run_features(interpreter, folder, **environment):
+    noted = os.path.join(folder, "noted")
+    capture = os.path.join(folder, "capture")
+    done = interpreter.run(os.path.join(HERE, "features.py"), noted, LD_PRELOAD=SHIM, KMEMSHIM_OUT=capture, **environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr == ""
+    with open(noted) as file:
+        return json.load(file), report(capture)
+
+
+@pytest.mark.parametrize("name", interpreters.NAMES)
+def test_every_line_is_right(name, tmp_path):
+    interpreter = interpreters.get(name)
+    allocators = allocators_of(interpreter)
+    if os.environ.get("MATRIX") != "full":
+        allocators = [allocators[interpreters.NAMES.index(name) % len(allocators)]]
+    for allocator in [None] + allocators:
+        folder = tmp_path / str(allocator)
+        folder.mkdir()
+        environment = {} if allocator is None else {"PYTHONMALLOC": allocator}
+        noted, document = run_features(interpreter, str(folder), **environment)
+        assert not wrong_places(noted, document), (allocator, wrong_places(noted, document))
+        assert document["losses"]["lost_python_frames"] == 0, document["losses"]
+        assert document["losses"]["lost_python_text"] == 0, document["losses"]
+        if allocator is None:
+            skipped = noted["skipped"]
+    conftest.rows.append("%-15s %-9s %2d kinds of places right, allocators: default %s%s" % (
+        name, noted["version"], len(noted["sizes"]) - len(skipped), " ".join(allocators),
+        "".join("; %s: %s" % each for each in skipped.items())))
