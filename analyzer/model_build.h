@@ -7,6 +7,7 @@
  *   model_frames.c     one frame word -> readable frames, each kept once
  *   model_stacks.c     one stack record -> readable stack, each kept once
  *   model_sites.c      counters of sites, merged by stack and domain
+ *   model_types.c      kinds of Python objects that are alive at sites
  *
  * Called by   these files alone.
  * Safe from   one thread.
@@ -126,6 +127,9 @@ void model_stacks_free(struct build *build); // the index, not the stacks
 
 /* Merges the capture's sites into the model's. Returns for each site its index in build.sites + 1; freed by the caller. */
 uint32_t *model_add_sites(struct build *build, struct capture *capture, const struct domain_rows *rows);
+
+/* Adds what kinds of Python objects are alive; `sites` as above. */
+void model_add_types(struct build *build, struct capture *capture, const uint32_t *sites);
 void model_sites_free(struct build *build);  // the index, not the sites
 
 #endif

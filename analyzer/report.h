@@ -105,6 +105,13 @@ struct report_leak {
 	uint64_t bytes_per_epoch;
 };
 
+/* Python objects that were alive, about so many. */
+#define REPORT_TYPES_MAX 4
+struct report_type {
+	const char *name;
+	uint64_t count;
+};
+
 struct report_site {
 	uint64_t key;
 	const char *domain;
@@ -116,6 +123,8 @@ struct report_site {
 	struct report_leak leak;
 	struct report_place where;
 	uint32_t process_count;
+	unsigned type_count;
+	struct report_type types[REPORT_TYPES_MAX]; // the most frequent first
 	const char *lost;            // why there are no frames: "no-room", "no-stack", "unfinished"; "" = there are
 	uint32_t frame_count;
 	uint32_t frames_omitted;     // left out after the first frames_before_gap
@@ -138,6 +147,8 @@ struct report_line {
 	bool is_start_up;            // of these: the start of the interpreter
 	size_t first_site;           // number of its first site in the ranking, from 0
 	size_t site_count;
+	unsigned type_count;         // of all its sites
+	struct report_type types[REPORT_TYPES_MAX];
 	struct report_site largest;
 };
 

@@ -81,7 +81,7 @@ event_memo_find(struct event_memo *memo, const void *hook_frame)
 	union event_unit *last = &memo->units[memo->last];
 
 	*key = (struct event_key){ .pc = frame[1], .sp = (uint64_t)(frame + 2), .rbp = frame[0] };
-	if (!python_frames_digest(&key->python)) {
+	if (!python_frames_digest(&memo->trail, &key->python)) {
 		key->pc = 0; // not to be kept
 		memo->last = 0;
 		return 0;
@@ -111,6 +111,32 @@ event_memo_find(struct event_memo *memo, const void *hook_frame)
 		at = memo->units[at].event.older;
 	}
 	return 0;
+}
+
+uint32_t
+event_memo_find_python(struct event_memo *memo)
+{
+	uint64_t digest;
+
+	memo->key.python = 0;
+	if (!python_frames_digest(&memo->trail, &digest) || digest == 0)
+		return 0;
+	memo->key.python = digest += python_code_deaths() * UINT64_C(0x9e3779b97f4a7c15);
+	size_t place = digest >> 40 & (EVENT_MEMO_PYTHON - 1);
+
+	return memo->python[place].digest == digest ? memo->python[place].site : 0;
+}
+
+void
+event_memo_keep_python(struct event_memo *memo, uint32_t site)
+{
+	uint64_t digest = memo->key.python;
+	size_t place = digest >> 40 & (EVENT_MEMO_PYTHON - 1);
+
+	if (digest == 0)
+		return;
+	memo->python[place].digest = digest;
+	memo->python[place].site = site;
 }
 
 /* Is it worth remembering? Only what comes a second time. Two places each: events that share one must not hide each other. */

@@ -407,16 +407,11 @@ python_frames_walk(struct python_memo *memo, struct python_stack *stack)
 	}
 }
 
-/*
- * The words that a walk reads, without looking at what they mean: the multiplications run beside the chase of the links. Not
- * read: who owns a frame and where an evaluator begins. A frame of that code at that instruction and address has one owner; and
- * without KMEMSHIM_NATIVE=full only the innermost evaluator matters, to which the thread state leads.
- */
 bool
-python_frames_digest(uint64_t *digest)
+python_frames_digest(struct python_trail *trail, uint64_t *digest)
 {
 	const struct python_layout *layout = &python_runtime.interpreter.layout;
-	bool is_pointer = layout->instruction == PYTHON_INSTRUCTION_POINTER;
+	uint64_t cframe = 0;
 	uint64_t frame;
 	uint64_t state;
 	uint64_t sum;
@@ -427,28 +422,15 @@ python_frames_digest(uint64_t *digest)
 	state = own_thread_state();
 	if (!python_memory_is_object(state))
 		return true;
-	sum = state;
 	if (layout->tstate_cframe != 0) { // it leads to the evaluator, and in some versions to the frame
-		uint64_t cframe = python_memory_u64(state + layout->tstate_cframe);
-
-		sum = (sum ^ cframe) * UINT64_C(0x9e3779b97f4a7c15);
+		cframe = python_memory_u64(state + layout->tstate_cframe);
 		if (layout->tstate_frame == 0 && !python_memory_is_object(cframe))
 			return true;
-		frame = python_memory_u64(layout->tstate_frame != 0 ? state + layout->tstate_frame
-		                                                    : cframe + layout->cframe_frame);
-	} else {
-		frame = python_memory_u64(state + layout->tstate_frame);
 	}
-	for (uint32_t visits = 0; frame != 0; visits++) {
-		if (visits == PYTHON_FRAMES_MAX || !python_memory_is_object(frame))
-			return false;
-		uint64_t code = python_memory_u64(frame + layout->frame_code);
-		uint64_t instruction = is_pointer ? python_memory_u64(frame + layout->frame_instruction)
-		                                  : python_memory_u32(frame + layout->frame_instruction);
-		sum ^= frame + (code * UINT64_C(0xff51afd7ed558ccd) ^ instruction * UINT64_C(0xc4ceb9fe1a85ec53));
-		sum = (sum ^ sum >> 32) * UINT64_C(0xbf58476d1ce4e5b9);
-		frame = python_memory_u64(frame + layout->frame_previous);
-	}
+	frame = python_memory_u64(layout->tstate_frame != 0 ? state + layout->tstate_frame : cframe + layout->cframe_frame);
+	if (!python_trail_digest(trail, layout, frame, &sum))
+		return false;
+	sum = (sum ^ state ^ cframe << 32) * UINT64_C(0x9e3779b97f4a7c15);
 	*digest = (sum ^ sum >> 29) | 1;
 	return true;
 }

@@ -23,7 +23,9 @@
 #include "python_frames.h"
 #include "range_map.h"
 #include "settings.h"
+#include "site_counts.h"
 #include "site_table.h"
+#include "survivors.h"
 #include "thread_slot.h"
 
 #define ATTEMPT_MIN_BYTES ((size_t)1 << 20)
@@ -40,9 +42,14 @@ _Atomic uint32_t *tracker_state = &state_before_page;
 static bool
 is_teardown(void)
 {
+	_Atomic uint32_t *is_finalizing = &capture_file_header()->is_finalizing;
+
 	if (!python_frames_is_finalizing())
 		return false;
-	atomic_store_explicit(&capture_file_header()->is_finalizing, 1, memory_order_relaxed);
+	if (atomic_load_explicit(is_finalizing, memory_order_relaxed) == 0) {
+		survivors_take(true);
+		atomic_store_explicit(is_finalizing, 1, memory_order_relaxed);
+	}
 	capture_file_lost(KMEM_LOST_TEARDOWN_EVENTS, 1);
 	return true;
 }
@@ -169,19 +176,23 @@ walk_to_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, 
 static inline uint32_t
 site_here(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint8_t clock)
 {
+	bool is_python = ((uintptr_t)hook_frame & TRACKER_FRAME_PYTHON) != 0;
 	uint32_t remembered;
 	uint32_t site;
 
 	if (slot == NULL || domain != KMEM_DOMAIN_HEAP || settings.native_full)
 		return walk_to_site(slot, hook_frame, domain, clock);
-	remembered = event_memo_find(&slot->events, hook_frame);
+	remembered = is_python ? event_memo_find_python(&slot->events) : event_memo_find(&slot->events, hook_frame);
 	if (__builtin_expect(remembered != 0 && settings.verify_every == 0, 1))
 		return remembered;
 	site = walk_to_site(slot, hook_frame, domain, clock);
 	if (__builtin_expect(remembered != 0, 0))
 		verify(remembered, site);
+	else if (is_python && slot->stack.has_native) // no Python frame: not what event_memo_find_python() looks at
+		return site;
 	else if (slot->stack.is_repeatable && site != 0 && !is_folded(site))
-		event_memo_keep(&slot->events, slot->stack.has_native ? &slot->stack.memo : NULL, site);
+		(is_python ? event_memo_keep_python(&slot->events, site)
+		           : event_memo_keep(&slot->events, slot->stack.has_native ? &slot->stack.memo : NULL, site));
 	return site;
 }
 
@@ -254,6 +265,12 @@ net_change(struct thread_slot *slot, unsigned domain, uint64_t old_bytes, uint64
 
 /* ---- heap ---- */
 
+static inline uint8_t
+object_bit(const void *hook_frame)
+{
+	return (uint8_t)(((uintptr_t)hook_frame & TRACKER_FRAME_OBJECT) * (POINTER_MAP_OBJECT / TRACKER_FRAME_OBJECT));
+}
+
 static inline void
 map_block(struct thread_slot *slot, void *addr, struct address_block block)
 {
@@ -268,6 +285,7 @@ map_block(struct thread_slot *slot, void *addr, struct address_block block)
 		break;
 	case POINTER_MAP_FULL:
 		/* Its release will not be seen: better not alive at all than alive for ever. */
+		block.generation &= POINTER_MAP_GENERATION_MASK;
 		dead(slot, block, block.bytes, true);
 		lose_event(block.bytes);
 		break;
@@ -285,6 +303,7 @@ tracker_allocated(const void *hook_frame, void *addr, size_t bytes)
 	pointer_map_fetch(addr);
 	slot = thread_slot_here();
 	block = born(slot, hook_frame, KMEM_DOMAIN_HEAP, bytes);
+	block.generation |= object_bit(hook_frame);
 	if (block.site != 0)
 		map_block(slot, addr, block);
 	look_after(batch_of(slot, KMEM_DOMAIN_HEAP));
@@ -343,6 +362,7 @@ tracker_resized(const void *hook_frame, struct live_block old, void *addr, size_
 	if (is_teardown())
 		return;
 	block = place(slot, hook_frame, KMEM_DOMAIN_HEAP, bytes);
+	block.generation |= object_bit(hook_frame);
 	if (block.site == 0) {
 		dead(slot, block_of(old), old.bytes, true);
 		return;
@@ -367,28 +387,6 @@ tracker_attempt(enum kmem_domain domain, size_t bytes)
 	atomic_store_explicit(&header->attempt_bytes, bytes, memory_order_relaxed);
 }
 
-/*
- * Allocations booked in the domain so far. All records are read for that: no more often than costs a fiftieth of the time, for a
- * program may live with refusals; in between the last sums stand.
- */
-static uint64_t
-allocations_before(unsigned domain, uint64_t now_ns)
-{
-	static _Atomic uint64_t known[KMEM_DOMAINS_MAX]; // relaxed, both: an estimate
-	static _Atomic uint64_t next_ns;
-	struct site_totals totals[KMEM_DOMAINS_MAX];
-
-	if (now_ns >= atomic_load_explicit(&next_ns, memory_order_relaxed)) {
-		site_table_totals(totals);
-		for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++)
-			atomic_store_explicit(&known[i], totals[i].allocated_count, memory_order_relaxed);
-		uint64_t end_ns = heartbeat_now_ns();
-
-		atomic_store_explicit(&next_ns, end_ns + 50 * (end_ns - now_ns), memory_order_relaxed);
-	}
-	return atomic_load_explicit(&known[domain], memory_order_relaxed);
-}
-
 static void
 request_failed(const void *hook_frame, unsigned domain, uint64_t bytes, int error)
 {
@@ -401,7 +399,7 @@ request_failed(const void *hook_frame, unsigned domain, uint64_t bytes, int erro
 	atomic_thread_fence(memory_order_release); // the 0 before the new contents
 	failed->bytes = bytes;
 	failed->monotonic_ns = heartbeat_now_ns();
-	failed->events_before = allocations_before(domain, failed->monotonic_ns);
+	failed->events_before = site_counts_allocated(domain, failed->monotonic_ns);
 	failed->site = site_here(thread_slot_here(), hook_frame, domain, generations_clock());
 	failed->domain = (uint16_t)domain;
 	failed->error = error;
