@@ -123,4 +123,7 @@ bool capture_next_module(struct capture *capture, uint32_t *next, struct capture
 bool capture_next_cell(struct capture *capture, uint32_t *next, struct capture_cell *cell);
 bool capture_next_note(struct capture *capture, uint32_t *next, const char **text, uint32_t *text_bytes);
 
+/* The name behind kmem_survivor.type; not terminated, not cleaned. False: it cannot be read. */
+bool capture_type_name(struct capture *capture, uint32_t index_plus_one, const char **name, uint32_t *name_bytes);
+
 #endif

@@ -370,3 +370,19 @@ capture_next_note(struct capture *capture, uint32_t *next, const char **text, ui
 	}
 	return false;
 }
+
+bool
+capture_type_name(struct capture *capture, uint32_t index_plus_one, const char **name, uint32_t *name_bytes)
+{
+	static const char user[] = "type of objects";
+	const struct kmem_type *stored;
+
+	if (index_plus_one == 0)
+		return false;
+	stored = record_at(capture, index_plus_one - 1, KMEM_RECORD_TYPE, sizeof(*stored), user);
+	if (stored == NULL || !has_room(capture, &stored->record, sizeof(*stored) + (uint64_t)stored->name_bytes, user))
+		return false;
+	*name = (const char *)(stored + 1);
+	*name_bytes = stored->name_bytes;
+	return true;
+}

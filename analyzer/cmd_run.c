@@ -93,6 +93,7 @@ run(const struct options *options, int *status, struct fail *fail)
 	if (!launcher_find_shim(shim, fail) || !launcher_make_folder(wanted, folder, fail))
 		return false;
 	program_examine(options->arguments[0], &program);
+	launch.has_python_objects = options->wants_python_objects;
 	if (program.is_preload_harmful)
 		launch.shim = NULL;
 	if (!launcher_run(&launch, fail))
@@ -123,7 +124,7 @@ const struct command command_run = {
 	.summary = "preload, run, print the verdict and a summary, return CMD's status",
 	.details = "Captures go to the folder of -o, else of KMEMSHIM_OUT, else to ./kmemshim.out. Exit status: that of CMD,\n"
 	           "128 + n when signal n ended it, 126 or 127 when it cannot be run; 2 when nothing was started.\n",
-	.options = OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_PROJECT),
+	.options = OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_PROJECT) | OPTION_BIT(OPTION_PYTHON_OBJECTS),
 	.arguments_min = 1,
 	.arguments_max = -1,
 	.is_launcher = true,

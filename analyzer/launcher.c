@@ -147,6 +147,8 @@ become_program(const struct launch *launch, uint64_t started_ns, const struct si
 	name_session(session, started_ns, getpid());
 	(void)setenv("KMEMSHIM_SESSION", session, 1);
 	(void)setenv("KMEMSHIM_OUT", launch->folder, 1);
+	if (launch->has_python_objects)
+		(void)setenv("KMEMSHIM_PYTHON_OBJECTS", "1", 1);
 	if (launch->shim != NULL)
 		set_preload(launch->shim);
 	(void)sigprocmask(SIG_SETMASK, mask, NULL);

@@ -17,6 +17,7 @@ struct launch {
 	char *const *arguments;   // of the program, ends with NULL
 	const char *shim;         // path of libkmemshim.so; NULL = do not preload
 	const char *folder;       // absolute
+	bool has_python_objects;  // KMEMSHIM_PYTHON_OBJECTS=1; false: as the environment says
 	/* Filled by launcher_run(). */
 	pid_t pid;
 	char session[40];

@@ -58,6 +58,7 @@ add_capture(struct build *build, struct capture *capture)
 	sites = model_add_sites(build, capture, &rows);
 	model_add_failed(build, capture, &rows, sites);
 	model_cells_add(build, capture);
+	model_add_types(build, capture, sites);
 	free(sites);
 	take_damages(build, capture);
 }

@@ -50,6 +50,13 @@ enum model_relation {
 	MODEL_RELATION_STARTED_BY, // where the thread was created
 };
 
+/* Python objects of one type that were alive at a site, about so many: in the sites that hold most. */
+#define MODEL_TYPES_MAX 4
+struct model_type {
+	const char *name;        // equal names are one pointer
+	uint64_t count;
+};
+
 struct model_site {
 	uint64_t key;            // stable across rebuilds, runs and machines (site_key.c); never 0
 	unsigned domain;         // index in model.domains
@@ -76,7 +83,13 @@ struct model_site {
 	const char *import;      // top-level module that was being imported, if it was an import at all; "" = unknown
 	uint64_t bytes_per_epoch;    // live_bytes / generations_alive, 0 without generations
 	enum model_leak_class leak;  // set by rank_leaks.c
+	unsigned type_count;
+	const struct model_type *types; // MODEL_TYPES_MAX at most, the most frequent first
 };
+
+/* Adds so many objects of a type to a list of MODEL_TYPES_MAX, in order; the least frequent may fall out. */
+void model_type_add(struct model_type types[MODEL_TYPES_MAX], unsigned *type_count, const char *name, uint64_t count);
+
 
 struct model_domain {
 	const char *name;        // "heap", "cuda:0", ...

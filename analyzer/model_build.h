@@ -8,6 +8,7 @@
  *   model_stacks.c     one stack record -> readable stack, each kept once
  *   model_sites.c      counters of sites, merged by stack and domain
  *   model_cells.c      cells of notebooks: what their files are called, and their texts
+ *   model_types.c      kinds of Python objects that are alive at sites
  *
  * Called by   these files alone.
  * Safe from   one thread.
@@ -139,6 +140,9 @@ void model_frames_label(struct build *build); // gives these names to all frames
 
 /* Merges the capture's sites into the model's. Returns for each site its index in build.sites + 1; freed by the caller. */
 uint32_t *model_add_sites(struct build *build, struct capture *capture, const struct domain_rows *rows);
+
+/* Adds what kinds of Python objects are alive; `sites` as above. */
+void model_add_types(struct build *build, struct capture *capture, const uint32_t *sites);
 void model_sites_free(struct build *build);  // the index, not the sites
 
 #endif

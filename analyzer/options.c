@@ -147,6 +147,14 @@ take_output(struct options *options, const char *value)
 }
 
 static bool
+take_python_objects(struct options *options, const char *value)
+{
+	(void)value;
+	options->wants_python_objects = true;
+	return true;
+}
+
+static bool
 take_baseline(struct options *options, const char *value)
 {
 	options->baseline = value;
@@ -192,6 +200,7 @@ static const struct option_row {
 	[OPTION_SYSROOT] = { "sysroot", 0, "DIR", "a folder", "look for programs and libraries below DIR", take_sysroot },
 	[OPTION_PROJECT] = { "project", 0, "DIR", "a folder", "only code below DIR is the user's own", take_project },
 	[OPTION_OUTPUT] = { "output", 'o', "PATH", "a path", "where to write", take_output },
+	[OPTION_PYTHON_OBJECTS] = { "python-objects", 0, NULL, "", "record small Python objects one by one", take_python_objects },
 	[OPTION_BASELINE] = { "baseline", 0, "FILE", "a file", "what to compare with", take_baseline },
 	[OPTION_ABSOLUTE] = { "abs", 0, "SIZE", "a size such as 1MiB", "growth that is no regression; 1MiB otherwise",
 	                      take_absolute },

@@ -26,6 +26,7 @@ enum option_id {
 	OPTION_SYSROOT,
 	OPTION_PROJECT,
 	OPTION_OUTPUT,
+	OPTION_PYTHON_OBJECTS,
 	OPTION_BASELINE,
 	OPTION_ABSOLUTE,
 	OPTION_RELATIVE,
@@ -51,6 +52,7 @@ struct options {
 	const char *sysroot;     // NULL = none
 	const char *project;     // NULL = by rule
 	const char *output;      // -o: a file or a folder, by command; NULL = not given
+	bool wants_python_objects;
 	const char *baseline;
 	bool has_absolute;
 	uint64_t absolute_bytes;

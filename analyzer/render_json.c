@@ -167,6 +167,19 @@ put_requests(struct json_write *json, const struct report *report)
 }
 
 static void
+put_types(struct json_write *json, const struct report_type *types, unsigned count)
+{
+	json_write_open(json, "types", '[');
+	for (unsigned i = 0; i < count; i++) {
+		json_write_open(json, NULL, '{');
+		json_write_text(json, "name", types[i].name);
+		json_write_number(json, "count", types[i].count);
+		json_write_close(json, '}');
+	}
+	json_write_close(json, ']');
+}
+
+static void
 put_lines(struct json_write *json, const struct report *report)
 {
 	json_write_open(json, "lines", '[');
@@ -183,6 +196,7 @@ put_lines(struct json_write *json, const struct report *report)
 		put_leak(json, &line.leak);
 		put_place(json, "where", &line.where);
 		put_text_or_null(json, "import", line.import);
+		put_types(json, line.types, line.type_count);
 		json_write_number(json, "first_site", line.first_site);
 		json_write_number(json, "site_count", line.site_count);
 		json_write_close(json, '}');
@@ -287,6 +301,7 @@ put_site(struct json_write *json, const struct report_site *site, struct frame_t
 	put_place(json, "where", &site->where);
 	put_text_or_null(json, "import", site->import);
 	json_write_number(json, "process_count", site->process_count);
+	put_types(json, site->types, site->type_count);
 	put_text_or_null(json, "lost", site->lost);
 	put_frames(json, site, texts);
 	json_write_close(json, '}');

@@ -253,6 +253,29 @@ has_user_callers(const struct report_site *site, const struct report_place *wher
 	return false;
 }
 
+/* --- what is alive ---------------------------------------------------------------------------------------------- */
+
+static void
+put_types(const struct report_line *line, FILE *stream)
+{
+	char text[1024] = "";
+	size_t used = 0;
+	char count[UNITS_TEXT_BYTES];
+
+	for (unsigned i = 0; i < line->type_count && line->types[i].count >= line->types[0].count / 50; i++) {
+		int length = snprintf(text + used, sizeof(text) - used, "%s%s %s", i != 0 ? ", " : "",
+		                      units_count(line->types[i].count, count), line->types[i].name);
+
+		used += length > 0 ? (size_t)length : 0;
+		if (used >= sizeof(text))
+			break;
+	}
+	if (used == 0)
+		return;
+	(void)text_clean(text, strlen(text));
+	(void)fprintf(stream, "%*sof   about %s\n", INDENT, "", text);
+}
+
 /* --- one stack ------------------------------------------------------------------------------------------------- */
 
 /*
@@ -273,6 +296,7 @@ render_text_stack(const struct report *report, const struct report_line *line, c
 	bool is_users_only = !options->is_native && has_user_callers(site, &line->where);
 	struct report_frame inside = { .kind = NULL };
 
+	put_types(line, stream);
 	for (uint32_t i = 0; i < site->frame_count; i++) {
 		struct report_frame frame = report_frame(site, i);
 

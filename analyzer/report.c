@@ -339,6 +339,16 @@ leak_of(const struct model_site *site)
 	};
 }
 
+static_assert(MODEL_TYPES_MAX <= REPORT_TYPES_MAX, "");
+
+static unsigned
+copy_types(struct report_type *to, const struct model_type *types, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		to[i] = (struct report_type){ types[i].name, types[i].count };
+	return count;
+}
+
 static struct report_site
 make_site(const struct report_rows *rows, const struct model_site *site)
 {
@@ -348,7 +358,7 @@ make_site(const struct report_rows *rows, const struct model_site *site)
 		lost = (site->stack_flags & KMEM_STACK_FOLDED) != 0     ? "no-room"
 		       : (site->stack_flags & KMEM_STACK_NO_STACK) != 0 ? "no-stack"
 		                                                        : "unfinished";
-	return (struct report_site){
+	struct report_site made = {
 		.key = site->key,
 		.domain = rows->model->domains[site->domain].name,
 		.live_bytes = site->live_bytes,
@@ -366,6 +376,9 @@ make_site(const struct report_rows *rows, const struct model_site *site)
 		.frames_before_gap = site->frames_before_gap,
 		.stack = (const struct report_stack *)site,
 	};
+
+	made.type_count = copy_types(made.types, site->types, site->type_count);
+	return made;
 }
 
 struct report_site
@@ -387,7 +400,7 @@ report_line(const struct report *report, size_t number)
 		if (telling->leak == line->leak)
 			break;
 	}
-	return (struct report_line){
+	struct report_line made = {
 		.domain = domain->name,
 		.where = place_of(rows, line->largest),
 		.live_bytes = line->live_bytes,
@@ -405,6 +418,17 @@ report_line(const struct report *report, size_t number)
 		.site_count = line->site_count,
 		.largest = make_site(rows, line->largest),
 	};
+	struct model_type types[MODEL_TYPES_MAX];
+	unsigned type_count = 0;
+
+	for (size_t i = 0; i < line->site_count; i++) {
+		const struct model_site *site = rows->ranked->sites[line->first_site + i];
+
+		for (unsigned j = 0; j < site->type_count; j++)
+			model_type_add(types, &type_count, site->types[j].name, site->types[j].count);
+	}
+	made.type_count = copy_types(made.types, types, type_count);
+	return made;
 }
 
 struct report_frame

@@ -110,6 +110,13 @@ struct report_leak {
 	uint64_t bytes_per_epoch;
 };
 
+/* Python objects that were alive, about so many. */
+#define REPORT_TYPES_MAX 4
+struct report_type {
+	const char *name;
+	uint64_t count;
+};
+
 struct report_site {
 	uint64_t key;
 	const char *domain;
@@ -122,6 +129,8 @@ struct report_site {
 	struct report_place where;
 	const char *import;          // left behind by importing this top-level module; "" = not so, or unknown
 	uint32_t process_count;
+	unsigned type_count;
+	struct report_type types[REPORT_TYPES_MAX]; // the most frequent first
 	const char *lost;            // why there are no frames: "no-room", "no-stack", "unfinished"; "" = there are
 	uint32_t frame_count;
 	uint32_t frames_omitted;     // left out after the first frames_before_gap
@@ -145,6 +154,8 @@ struct report_line {
 	const char *import;          // of imports: the top-level module; "" = unknown
 	size_t first_site;           // number of its first site in the ranking, from 0
 	size_t site_count;
+	unsigned type_count;         // of all its sites
+	struct report_type types[REPORT_TYPES_MAX];
 	struct report_site largest;
 };
 

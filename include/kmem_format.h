@@ -30,7 +30,7 @@
 #include <stdint.h>
 
 #define KMEM_MAGIC "kmemshim"            // 8 bytes, no terminator
-#define KMEM_VERSION 2u
+#define KMEM_VERSION 3u
 #define KMEM_ENDIAN 0x01020304u
 #define KMEM_CHUNK_BYTES 65536u
 #define KMEM_CHUNKS_MAX 8192u            // 512 MiB of chunks
@@ -171,6 +171,7 @@ enum kmem_record_type {
 	KMEM_RECORD_STACK = 1,
 	KMEM_RECORD_CODE = 2,
 	KMEM_RECORD_MODULE = 3,
+	KMEM_RECORD_TYPE = 5,   // the name of a type of Python objects
 	KMEM_RECORD_NOTE = 4,   // one line of text for the report ("Python 3.99: frames are not read: ...")
 	KMEM_RECORD_CELL = 5,
 };
@@ -294,6 +295,25 @@ struct kmem_note {
 	uint32_t reserved;
 	/* char text[text_bytes]; */
 };
+
+struct kmem_type {
+	struct kmem_record record;
+	uint32_t name_bytes;
+	uint32_t reserved;
+	/* char name[name_bytes]: "dict", "numpy.ndarray", of a class with its module's name in front */
+};
+
+/*
+ * What is alive at a call site, at the last look: about so many objects of that type. Estimated from a sample, for the records that
+ * hold most and the types that there are most of. Mutable.
+ */
+#define KMEM_SURVIVORS_MAX 192u
+struct kmem_survivor {
+	uint32_t site;                 // index + 1 in SITES
+	uint32_t type;                 // index + 1 of its struct kmem_type in RECORDS, in units of 8 bytes
+	uint64_t count;
+};
+static_assert(sizeof(struct kmem_survivor) == 16, "");
 
 /* One directory entry; entry n describes chunk n. Entries 0 to chunk_count - 1 are valid. */
 struct kmem_chunk {
@@ -432,6 +452,8 @@ struct kmem_header {
 	_Alignas(64) _Atomic uint64_t losses[KMEM_LOSS_COUNT];
 	_Alignas(64) _Atomic uint64_t failed_count;
 	struct kmem_failed failed[KMEM_FAILED_MAX]; // ring by sequence
+	_Alignas(64) _Atomic uint32_t survivor_count; // valid entries of survivors[]; 0 also while they are written
+	struct kmem_survivor survivors[KMEM_SURVIVORS_MAX];
 	_Alignas(64) struct kmem_launcher launcher;
 };
 

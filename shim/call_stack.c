@@ -186,11 +186,9 @@ hash_of(const struct call_stack *stack)
 static void
 merge_alone(struct call_stack_memory *memory, struct call_stack *stack)
 {
-	uint64_t digest = 0;
-
 	merge_native(&memory->native, stack);
 	thread_parent_append(stack);
-	if (!python_frames_digest(&digest) || digest != 0)
+	if (python_frames_are_any())
 		memory->is_repeatable = false;
 }
 
@@ -210,8 +208,9 @@ take_native(struct call_stack_memory *memory, const void *hook_frame, uint64_t s
 }
 
 static void
-take(struct call_stack_memory *memory, const void *hook_frame)
+take(struct call_stack_memory *memory, const void *tagged_frame)
 {
+	const void *hook_frame = (const void *)((uintptr_t)tagged_frame & ~(uintptr_t)7);
 	struct call_stack *stack = &memory->stack;
 	struct python_stack *python = &memory->python;
 	uint32_t first = 0;
@@ -234,6 +233,9 @@ take(struct call_stack_memory *memory, const void *hook_frame)
 		first = import_cut(python);
 		if (first != 0) {
 			merge_import(python, first, stack);
+		} else if (((uintptr_t)tagged_frame & CALL_STACK_FRAME_PYTHON) != 0) {
+			memory->native.count = 0;
+			merge_cut(&memory->native, python, stack);
 		} else {
 			take_native(memory, hook_frame, python_stack_at(python, 0)->anchor_addr);
 			merge_cut(&memory->native, python, stack);

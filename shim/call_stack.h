@@ -19,6 +19,8 @@
 
 #define CALL_STACK_FRAMES_MAX KMEM_STACK_FRAMES_MAX
 
+#define CALL_STACK_FRAME_PYTHON ((uintptr_t)1) // see call_stack_take()
+
 static inline uint64_t
 call_stack_python_frame(const struct python_frame *frame)
 {
@@ -51,7 +53,7 @@ struct call_stack_memory {
  *
  * memory      of this thread; NULL: one of a few that threads without one share
  * hook_frame  __builtin_frame_address(0) of the hook: its saved frame pointer, with the return address
- *             above it
+ *             above it. With CALL_STACK_FRAME_PYTHON: without native frames, when there are Python frames
  * returns     the stack, to be given back soon by call_stack_give_back(); never NULL: without free memory it is an
  *             empty one with KMEM_STACK_NO_STACK, and KMEM_LOST_STACKS is raised
  */

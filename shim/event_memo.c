@@ -124,7 +124,7 @@ event_memo_find(struct event_memo *memo, const void *hook_frame)
 	uint64_t python;
 
 	__builtin_prefetch(capture_file_at(KMEM_SECTION_SITES, unit->event.site - 1), 1);
-	if (!python_frames_digest(&python))
+	if (!python_frames_digest(&memo->trail, &python))
 		return find_none(memo);
 	if (python == 0)
 		python = thread_parent_look();
@@ -138,6 +138,32 @@ event_memo_find(struct event_memo *memo, const void *hook_frame)
 	__builtin_prefetch(next + 1);
 	memo->last = (uint16_t)at;
 	return unit->event.site;
+}
+
+uint32_t
+event_memo_find_python(struct event_memo *memo)
+{
+	uint64_t digest;
+
+	memo->key.python = 0;
+	if (!python_frames_digest(&memo->trail, &digest) || digest == 0)
+		return 0;
+	memo->key.python = digest += python_code_deaths() * UINT64_C(0x9e3779b97f4a7c15);
+	size_t place = digest >> 40 & (EVENT_MEMO_PYTHON - 1);
+
+	return memo->python[place].digest == digest ? memo->python[place].site : 0;
+}
+
+void
+event_memo_keep_python(struct event_memo *memo, uint32_t site)
+{
+	uint64_t digest = memo->key.python;
+	size_t place = digest >> 40 & (EVENT_MEMO_PYTHON - 1);
+
+	if (digest == 0)
+		return;
+	memo->python[place].digest = digest;
+	memo->python[place].site = site;
 }
 
 /* Is it worth remembering? Only what comes a second time. Two places each: events that share one must not hide each other. */

@@ -19,11 +19,13 @@
 
 #include "digest.h"
 #include "native_memo.h"
+#include "python_trail.h"
 
 #define EVENT_MEMO_UNITS 32768u // of 64 bytes; only those in use are touched
 #define EVENT_MEMO_BUCKETS 8192u
 #define EVENT_MEMO_SEEN 16384u
 #define EVENT_MEMO_WORDS 256u    // of one event; a multiple of four
+#define EVENT_MEMO_PYTHON 4096u  // events of which only the Python frames count
 
 /* What a walk depends on besides the words of the stack. */
 struct event_key {
@@ -65,12 +67,24 @@ union event_unit {
 struct event_memo {
 	uint64_t age;          // generation of the unwind rules and deaths of code objects, added
 	struct event_key key;  // of the event that is being looked at
+	struct python_trail trail;
+	struct {
+		uint64_t digest; // of the frames, and how many code objects had died (E4)
+		uint32_t site;
+	} python[EVENT_MEMO_PYTHON];
 	uint32_t used;         // units
 	uint16_t last;         // unit of the event before this one; 0 = it is not remembered
 	uint16_t bucket[EVENT_MEMO_BUCKETS];
 	uint16_t seen[EVENT_MEMO_SEEN]; // tags of events that came once
 	_Alignas(64) union event_unit units[EVENT_MEMO_UNITS]; // the first stands for "none"
 };
+
+/*
+ * The same for an event of which only the Python frames count, when there are any: by their digest alone (E3). To be kept only
+ * when they were the whole stack.
+ */
+uint32_t event_memo_find_python(struct event_memo *memo);
+void event_memo_keep_python(struct event_memo *memo, uint32_t site);
 
 /* The site of the event, index + 1; 0 = not remembered: then it is walked, and event_memo_keep() may follow. */
 uint32_t event_memo_find(struct event_memo *memo, const void *hook_frame);

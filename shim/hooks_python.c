@@ -67,12 +67,7 @@ static enum { NOT_SETTLED, NOT_WANTED, INSTALLED } state; // under is_busy
 static inline bool
 enter(void)
 {
-	if (!tracker_is_on() || !reentry_guard_enter_as(REENTRY_GUARD_PYTHON))
-		return false;
-	if (__builtin_expect(!python_frames_is_finalizing(), 1))
-		return true;
-	reentry_guard_leave();
-	return false;
+	return tracker_is_on() && reentry_guard_enter_as(REENTRY_GUARD_PYTHON);
 }
 
 static inline size_t
@@ -81,25 +76,24 @@ room_for(size_t bytes)
 	return bytes < BYTES_MIN ? BYTES_MIN : bytes;
 }
 
-static inline void
-mark(const struct layer *layer, const void *addr)
+/* A call of such a function, for tracker.h. */
+static inline const void *
+frame_of(const struct layer *layer, const void *hook_frame)
 {
-	if (layer->are_objects && addr != NULL)
-		pointer_map_mark(addr);
+	return (const void *)((uintptr_t)hook_frame | TRACKER_FRAME_PYTHON | (layer->are_objects ? TRACKER_FRAME_OBJECT : 0));
 }
 
 /* After the real call: a signal handler that comes now is a loss again. */
 static inline void *
-leave_allocated(const struct layer *layer, const void *hook_frame, void *addr, size_t bytes)
+leave_allocated(const void *hook_frame, void *addr, size_t bytes)
 {
 	int host_errno = errno;
 
 	reentry_guard_depth = REENTRY_GUARD_HOOK;
 	if (addr != NULL)
-		tracker_allocated(hook_frame, addr, bytes);
+		tracker_allocated_python(hook_frame, addr, bytes);
 	else
 		tracker_failed(hook_frame, KMEM_DOMAIN_HEAP, bytes, ENOMEM);
-	mark(layer, addr);
 	reentry_guard_leave();
 	errno = host_errno;
 	return addr;
@@ -113,7 +107,7 @@ object_malloc(void *context, size_t bytes)
 	if (!enter())
 		return layer->inner.malloc(layer->inner.context, bytes);
 	atomic_store_explicit(&was_called, true, memory_order_relaxed);
-	return leave_allocated(layer, HERE, layer->inner.malloc(layer->inner.context, room_for(bytes)), bytes);
+	return leave_allocated(frame_of(layer, HERE), layer->inner.malloc(layer->inner.context, room_for(bytes)), bytes);
 }
 
 static void *
@@ -125,16 +119,16 @@ object_calloc(void *context, size_t count, size_t bytes)
 	if (__builtin_mul_overflow(count, bytes, &total) || !enter())
 		return layer->inner.calloc(layer->inner.context, count, bytes);
 	atomic_store_explicit(&was_called, true, memory_order_relaxed);
-	return leave_allocated(layer, HERE, layer->inner.calloc(layer->inner.context, 1, room_for(total)), total);
+	return leave_allocated(frame_of(layer, HERE), layer->inner.calloc(layer->inner.context, 1, room_for(total)), total);
 }
 
-/* Out of the live map (R1); false when it is not in it. */
+/* Out of the live map (R1); false when it is not in it, or stays there because the interpreter ends. */
 static inline bool
 take(void *addr, struct live_block *block)
 {
 	struct address_block found;
 
-	if (addr == NULL || !pointer_map_take(addr, &found))
+	if (python_frames_is_finalizing() || !pointer_map_take(addr, &found))
 		return false;
 	*block = (struct live_block){ addr, found.bytes, found.site, found.generation };
 	return true;
@@ -154,17 +148,15 @@ object_realloc(void *context, void *old, size_t bytes)
 	}
 	void *fresh = layer->inner.realloc(layer->inner.context, old, room_for(bytes));
 	if (old == NULL)
-		return leave_allocated(layer, HERE, fresh, bytes);
+		return leave_allocated(frame_of(layer, HERE), fresh, bytes);
 	int host_errno = errno;
 
 	reentry_guard_depth = REENTRY_GUARD_HOOK;
 	if (fresh != NULL) {
-		tracker_resized(HERE, block, fresh, bytes);
-		mark(layer, fresh);
+		tracker_resized(frame_of(layer, HERE), block, fresh, bytes);
 	} else {
 		tracker_put_back(block);
-		mark(layer, old);
-		tracker_failed(HERE, KMEM_DOMAIN_HEAP, bytes, ENOMEM);
+		tracker_failed(frame_of(layer, HERE), KMEM_DOMAIN_HEAP, bytes, ENOMEM);
 	}
 	reentry_guard_leave();
 	errno = host_errno;

@@ -32,6 +32,7 @@
 #include "reentry_guard.h"
 #include "settings.h"
 #include "site_table.h"
+#include "survivors.h"
 #include "teardown.h"
 #include "thread_slot.h"
 #include "tracker.h"
@@ -333,6 +334,8 @@ lifecycle_end(int exit_code)
 		static struct site_totals totals[KMEM_DOMAINS_MAX];
 
 		totals_now(totals);
+		if (atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) == 0)
+			survivors_take(true);
 		heartbeat_take(totals[KMEM_DOMAIN_HEAP].live_bytes + totals[KMEM_DOMAIN_MMAP].live_bytes +
 		               totals[KMEM_DOMAIN_SHARED].live_bytes);
 		capture_file_close();

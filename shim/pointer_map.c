@@ -384,25 +384,11 @@ pointer_map_trim(uint64_t leaves, size_t most_bytes)
 
 /* ---- looking at all ---- */
 
-void
-pointer_map_mark(const void *pointer)
-{
-	uint64_t addr = (uint64_t)pointer;
-	pointer_map_word *at = find(addr, false);
-	uint64_t seen = at != NULL ? atomic_load_explicit(at, memory_order_relaxed) : 0;
-
-	/* relaxed: as in put. M4: nobody else writes it. */
-	if (is_of(seen, addr) && windows_are_own)
-		atomic_store_explicit(at, seen | POINTER_MAP_MARK, memory_order_relaxed);
-	else if (is_of(seen, addr)) // who comes in between moved the page: without a mark, then
-		atomic_compare_exchange_strong_explicit(at, &seen, seen | POINTER_MAP_MARK, memory_order_relaxed,
-		                                        memory_order_relaxed);
-}
-
 /* Words looked at. */
 static size_t
 visit_leaf(pointer_map_word *leaf, uint64_t first_addr, pointer_map_visitor *visitor, void *context)
 {
+	const uint64_t object = POINTER_MAP_PRESENT | (uint64_t)POINTER_MAP_OBJECT << POINTER_MAP_GENERATION_SHIFT;
 	size_t looked_at = 0;
 
 	if (syscall(SYS_mincore, leaf, LEAF_BYTES, is_resident) != 0)
@@ -415,7 +401,7 @@ visit_leaf(pointer_map_word *leaf, uint64_t first_addr, pointer_map_visitor *vis
 		uint64_t word = atomic_load_explicit(&leaf[i], memory_order_relaxed);
 
 		looked_at++;
-		if ((word & (POINTER_MAP_PRESENT | POINTER_MAP_MARK)) == (POINTER_MAP_PRESENT | POINTER_MAP_MARK))
+		if ((word & object) == object)
 			visitor(context, (first_addr + (i << POINTER_MAP_WINDOW_LOG2)) | (word >> POINTER_MAP_POSITION_SHIFT & 3) << 3,
 			        pointer_map_unpack(word));
 	}

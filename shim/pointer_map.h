@@ -27,7 +27,7 @@
 #define POINTER_MAP_LEAF_WORDS ((size_t)1 << (POINTER_MAP_LEAF_LOG2 - POINTER_MAP_WINDOW_LOG2))
 
 /*
- * A word: bit 63 present, 61-62 position in the window in units of 8, 60 marked, 53-59 generation, 31-52 site, 26-30 owner of the
+ * A word: bit 63 present, 61-62 position in the window in units of 8, 60 object, 53-59 generation, 31-52 site, 26-30 owner of the
  * site's record, 0-25 bytes (all set: they stand in the address table). 0: nothing was there since the page came into being; 1: the
  * block that was there is gone.
  *
@@ -36,7 +36,7 @@
  */
 #define POINTER_MAP_PRESENT (UINT64_C(1) << 63)
 #define POINTER_MAP_POSITION_SHIFT 61
-#define POINTER_MAP_MARK (UINT64_C(1) << 60) // the block may be an object of the interpreter
+#define POINTER_MAP_OBJECT 0x80u // in a put block's generation: it may be an object of the interpreter
 #define POINTER_MAP_GENERATION_SHIFT 53
 #define POINTER_MAP_GENERATION_MASK 0x7fu
 static_assert(KMEM_GENERATION_BUCKETS <= POINTER_MAP_GENERATION_MASK, "");
@@ -69,10 +69,8 @@ enum pointer_map_put pointer_map_put_rest(uint64_t addr, struct address_block bl
 bool pointer_map_take_rest(uint64_t addr, struct address_block *block);
 void pointer_map_clear(void); // forked child: one thread
 
-void pointer_map_mark(const void *pointer); // a block that was just put, by its owner; one in the address table stays without
-
 /*
- * Shows marked blocks, in pieces of 64 MiB of addresses from where the last call stopped, round and round: until all were shown,
+ * Shows blocks that may be objects, in pieces of 64 MiB of addresses from where the last call stopped, round and round: until all were shown,
  * or `most_words` were looked at. Returns whether all were. Blocks come and go meanwhile; who calls must know that what it looks at stays.
  */
 typedef void pointer_map_visitor(void *context, uint64_t addr, struct address_block block);

@@ -16,7 +16,6 @@
 #include <stdatomic.h>
 
 #include "capture_file.h"
-#include "digest.h"
 #include "python_cells.h"
 #include "python_code.h"
 #include "python_layout.h"
@@ -28,17 +27,11 @@
 #include "settings.h"
 #include "thread_stack.h"
 
-#define KEYS_PER_FRAME_MAX 4
-
-static uint64_t digest_keys[PYTHON_FRAMES_MAX * KEYS_PER_FRAME_MAX];
-
 void
 python_frames_start(void)
 {
-	if (!settings.python)
-		return;
-	digest_keys_fill(digest_keys, sizeof(digest_keys) / sizeof(digest_keys[0]), UINT64_C(0x9fb21c651e98df25));
-	python_runtime_find();
+	if (settings.python)
+		python_runtime_find();
 }
 
 void
@@ -435,81 +428,58 @@ python_frames_walk(struct python_memo *memo, struct python_stack *stack)
 	}
 }
 
-/*
- * Two words a product, with keys that are fixed: as the digest of event_memo.c. Not read: who owns a frame and where an evaluator
- * begins; a frame of that code at that instruction and address has one owner, and without KMEMSHIM_NATIVE=full only the
- * innermost evaluator matters, to which the thread state leads. Nor the code where the frame says by an address at which instruction
- * it is: that lies in its code object.
- *
- * returns  false: the chain cannot be read, or is too long for that
- */
-static inline __attribute__((always_inline)) bool
-digest_chain(const struct python_layout *layout, uint64_t frame, bool is_pointer, struct digest *digest)
+/* The innermost frame, whatever it is, and what leads to it; 0 = none. */
+static inline uint64_t
+innermost_frame(const struct python_runtime *runtime, uint64_t *state, uint64_t *cframe)
 {
-	const uint64_t offset_instruction = layout->frame_instruction;
-	const uint64_t offset_previous = layout->frame_previous;
-	const unsigned step = is_pointer ? 2 : KEYS_PER_FRAME_MAX;
-	const uint64_t *key = digest_keys;
-	struct digest sum = *digest;
+	const struct python_layout *layout = &runtime->interpreter.layout;
 
-	do {
-		if (__builtin_expect(key == digest_keys + PYTHON_FRAMES_MAX * step || !python_memory_is_object(frame), 0))
-			return false;
-		if (is_pointer) {
-			digest_add(&sum, python_memory_u64(frame + offset_instruction) + key[0], frame + key[1]);
-		} else {
-			digest_add(&sum, python_memory_u64(frame + layout->frame_code) + key[0], frame + key[1]);
-			digest_add(&sum, python_memory_u32(frame + offset_instruction) + key[2], key[3]);
-		}
-		key += step;
-		frame = python_memory_u64(frame + offset_previous);
-	} while (frame != 0);
-	*digest = sum;
-	return true;
+	*cframe = 0;
+	*state = own_thread_state(runtime);
+	if (!python_memory_is_object(*state))
+		return 0;
+	if (layout->tstate_cframe != 0) { // it leads to the evaluator, and in some versions to the frame
+		*cframe = python_memory_u64(*state + layout->tstate_cframe);
+		if (layout->tstate_frame == 0)
+			return python_memory_is_object(*cframe) ? python_memory_u64(*cframe + layout->cframe_frame) : 0;
+	}
+	return python_memory_u64(*state + layout->tstate_frame);
 }
 
 static inline bool
-digest_of(const struct python_runtime *runtime, uint64_t *digest)
+digest_of(const struct python_runtime *runtime, struct python_trail *trail, uint64_t *digest)
 {
-	const struct python_layout *layout = &runtime->interpreter.layout;
-	struct digest sum = { 0 };
-	uint64_t frame;
 	uint64_t state;
+	uint64_t cframe;
+	uint64_t frame = innermost_frame(runtime, &state, &cframe);
+	uint64_t sum;
 
-	state = own_thread_state(runtime);
-	if (!python_memory_is_object(state))
-		return true;
-	sum.low = state;
-	if (layout->tstate_cframe != 0) { // it leads to the evaluator, and in some versions to the frame
-		uint64_t cframe = python_memory_u64(state + layout->tstate_cframe);
-
-		sum.high = cframe;
-		if (layout->tstate_frame == 0 && !python_memory_is_object(cframe))
-			return true;
-		frame = python_memory_u64(layout->tstate_frame != 0 ? state + layout->tstate_frame
-		                                                    : cframe + layout->cframe_frame);
-	} else {
-		frame = python_memory_u64(state + layout->tstate_frame);
-	}
 	if (frame == 0)
 		return true;
-	if (!(layout->instruction == PYTHON_INSTRUCTION_POINTER ? digest_chain(layout, frame, true, &sum)
-	                                                       : digest_chain(layout, frame, false, &sum)))
+	if (!python_trail_digest(trail, &runtime->interpreter.layout, frame, &sum))
 		return false;
-
-	uint64_t mixed = (sum.low ^ sum.high * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xbf58476d1ce4e5b9);
-
-	*digest = (mixed ^ mixed >> 29) | 1;
+	sum = (sum ^ state ^ cframe << 32) * UINT64_C(0x9e3779b97f4a7c15);
+	*digest = (sum ^ sum >> 29) | 1;
 	return true;
 }
 
 bool
-python_frames_digest(uint64_t *digest)
+python_frames_digest(struct python_trail *trail, uint64_t *digest)
 {
 	*digest = 0;
 	if (!python_frames_available())
 		return true;
-	if (!digest_of(&python_runtime, digest))
+	if (!digest_of(&python_runtime, trail, digest))
 		return false;
-	return __builtin_expect(*digest != 0, 1) || !has_second() || digest_of(&python_runtime_second, digest);
+	return __builtin_expect(*digest != 0, 1) || !has_second() || digest_of(&python_runtime_second, trail, digest);
+}
+
+bool
+python_frames_are_any(void)
+{
+	uint64_t state;
+	uint64_t cframe;
+
+	return python_frames_available() && (innermost_frame(&python_runtime, &state, &cframe) != 0 ||
+	                                     (has_second() && innermost_frame(&python_runtime_second, &state, &cframe) != 0));
 }

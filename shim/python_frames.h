@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "python_memo.h"
+#include "python_trail.h"
 
 #define PYTHON_FRAMES_MAX 160         // shown, innermost ones
 #define PYTHON_FRAMES_VISITS_MAX 4096
@@ -55,9 +56,12 @@ void python_frames_walk(struct python_memo *memo, struct python_stack *stack);
 
 /*
  * A digest of the calling thread's frames: the same digest, the same frames (but for 2^-64), as long as no code object died. 0
- * without frames. False: the chain cannot be read, or is too long for that.
+ * on a thread without Python. False: the chain cannot be read, or is too long for that.
  */
-bool python_frames_digest(uint64_t *digest);
+bool python_frames_digest(struct python_trail *trail, uint64_t *digest);
+
+/* Does the calling thread's state lead to a frame, of whatever kind? */
+bool python_frames_are_any(void);
 
 /* Is this address in the interpreter's own text (libpython or a static python)? */
 bool python_frames_is_interpreter(uint64_t pc);

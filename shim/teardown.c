@@ -14,6 +14,7 @@
 #include "call_stack.h"
 #include "capture_file.h"
 #include "raw_sys.h"
+#include "survivors.h"
 #include "thread_parent.h"
 #include "thread_slot.h"
 
@@ -87,6 +88,7 @@ begin(void)
 	if (atomic_compare_exchange_strong_explicit(&teardown_phase, &none, TEARDOWN_ON, memory_order_relaxed,
 	                                            memory_order_relaxed)) {
 		atomic_store_explicit(&bytes_since, 0, memory_order_relaxed);
+		survivors_take(true);
 		atomic_store_explicit(&capture_file_header()->is_finalizing, 1, memory_order_relaxed);
 	}
 }

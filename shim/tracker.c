@@ -160,14 +160,24 @@ walk_to_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, 
 	return site;
 }
 
-/* What event_memo_find() did not find. */
+static inline bool
+is_python_frame(const void *hook_frame)
+{
+	return ((uintptr_t)hook_frame & TRACKER_FRAME_PYTHON) != 0;
+}
+
+/* What the event memo did not find. */
 static uint32_t
 walk_and_keep(struct thread_slot *slot, const void *hook_frame, uint8_t clock)
 {
 	uint32_t site = walk_to_site(slot, hook_frame, KMEM_DOMAIN_HEAP, clock);
 
-	if (slot->stack.is_repeatable && site != 0 && !is_folded(site))
+	if (!slot->stack.is_repeatable || site == 0 || is_folded(site))
+		return site;
+	if (!is_python_frame(hook_frame))
 		event_memo_keep(&slot->events, slot->stack.has_native ? &slot->stack.memo : NULL, site);
+	else if (!slot->stack.has_native) // else it has no Python frame: not what event_memo_find_python() looks at
+		event_memo_keep_python(&slot->events, site);
 	return site;
 }
 
@@ -181,7 +191,8 @@ site_here(struct thread_slot *slot, const void *hook_frame, unsigned domain, uin
 		(void)thread_parent_look();
 		return walk_to_site(slot, hook_frame, domain, clock);
 	}
-	remembered = event_memo_find(&slot->events, hook_frame);
+	remembered = is_python_frame(hook_frame) ? event_memo_find_python(&slot->events)
+	                                         : event_memo_find(&slot->events, hook_frame);
 	if (remembered == 0)
 		return walk_and_keep(slot, hook_frame, clock);
 	if (__builtin_expect(settings.verify_every == 0, 1)) {
@@ -304,6 +315,7 @@ map_block(struct thread_slot *slot, void *addr, struct address_block block)
 		break;
 	case POINTER_MAP_FULL:
 		/* Its release will not be seen: better not alive at all than alive for ever. */
+		block.generation &= POINTER_MAP_GENERATION_MASK;
 		dead(slot, block, block.bytes, true);
 		lose_event(block.bytes);
 		break;
@@ -321,6 +333,7 @@ tracker_allocated_rest(const void *hook_frame, void *addr, uint64_t bytes)
 		return;
 	slot = thread_slot_here();
 	block = born(slot, hook_frame, KMEM_DOMAIN_HEAP, bytes);
+	block.generation |= tracker_object_bit(hook_frame);
 	if (block.site != 0)
 		map_block(slot, addr, block);
 	look_after(batch_of(slot, KMEM_DOMAIN_HEAP));
@@ -420,7 +433,7 @@ tracker_resized(const void *hook_frame, struct live_block old, void *addr, size_
 		if (old.site != 0)
 			released(slot, block_of(old), true);
 		if (addr != NULL)
-			tracker_allocated(hook_frame, addr, bytes);
+			tracker_allocated_rest(hook_frame, addr, bytes);
 		return;
 	}
 	if (is_teardown(bytes)) {
@@ -428,6 +441,7 @@ tracker_resized(const void *hook_frame, struct live_block old, void *addr, size_
 		return;
 	}
 	block = place(slot, hook_frame, KMEM_DOMAIN_HEAP, bytes);
+	block.generation |= tracker_object_bit(hook_frame);
 	if (block.site == 0) {
 		dead(slot, block_of(old), old.bytes, true);
 		return;

@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "call_stack.h"
 #include "kmem_format.h"
 #include "range_map.h"
 
@@ -33,8 +34,14 @@ struct live_block {
 	uint8_t generation;   // 0 = not counted in a generation bucket
 };
 
-/* Heap. hook_frame is always __builtin_frame_address(0) of the hook. */
+/*
+ * Heap. hook_frame is always __builtin_frame_address(0) of the hook. When the interpreter's allocator asks, so that the Python stack
+ * says all when there is one, bits of it that are 0 are set: that it is so, and that the block may be an object.
+ */
+#define TRACKER_FRAME_PYTHON CALL_STACK_FRAME_PYTHON
+#define TRACKER_FRAME_OBJECT ((uintptr_t)2)
 void tracker_allocated(const void *hook_frame, void *addr, size_t bytes);
+void tracker_allocated_python(const void *tagged_frame, void *addr, size_t bytes);
 void tracker_freed(void *addr);                  // before the real free
 void tracker_released(struct live_block block);  // one that was taken out of the live map
 struct live_block tracker_take(void *addr);      // before the real realloc

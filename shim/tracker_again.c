@@ -42,8 +42,8 @@ owner_bits(const struct thread_slot *slot)
 	return (uint64_t)slot->owner.slot << POINTER_MAP_OWNER_SHIFT & POINTER_MAP_OWNER_MASK;
 }
 
-__attribute__((flatten)) void
-tracker_allocated(const void *hook_frame, void *addr, size_t bytes)
+static inline __attribute__((always_inline)) void
+allocated(const void *hook_frame, void *addr, size_t bytes, bool is_python)
 {
 	struct thread_slot *slot = thread_slot_current;
 	pointer_map_word *word = pointer_map_own_word((uint64_t)addr);
@@ -59,7 +59,7 @@ tracker_allocated(const void *hook_frame, void *addr, size_t bytes)
 		slot->tally = 0;
 	}
 
-	uint32_t number = event_memo_find(&slot->events, hook_frame);
+	uint32_t number = is_python ? event_memo_find_python(&slot->events) : event_memo_find(&slot->events, hook_frame);
 
 	if (__builtin_expect(number == 0, 0)) {
 		number = tracker_walk(slot, hook_frame, bytes);
@@ -72,6 +72,8 @@ tracker_allocated(const void *hook_frame, void *addr, size_t bytes)
 	struct kmem_site *site = site_table_at(number);
 	struct address_block block = { .bytes = bytes, .site = number, .generation = generations_born_own(site, number) };
 
+	if (is_python)
+		block.generation |= tracker_object_bit(hook_frame);
 	add_own(&site->allocated_bytes, bytes);
 	add_own(&site->allocated_count, 1);
 	if (!peak_gain_again(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &site->peak, bytes))
@@ -81,6 +83,18 @@ tracker_allocated(const void *hook_frame, void *addr, size_t bytes)
 		tracker_map_rest(slot, addr, block);
 	else
 		atomic_store_explicit(word, pointer_map_pack((uint64_t)addr, block) | owner_bits(slot), memory_order_relaxed);
+}
+
+__attribute__((flatten)) void
+tracker_allocated(const void *hook_frame, void *addr, size_t bytes)
+{
+	allocated(hook_frame, addr, bytes, false);
+}
+
+__attribute__((flatten)) void
+tracker_allocated_python(const void *tagged_frame, void *addr, size_t bytes)
+{
+	allocated(tagged_frame, addr, bytes, true);
 }
 
 __attribute__((flatten)) void

@@ -12,8 +12,16 @@
 
 #include "pointer_map.h"
 #include "thread_slot.h"
+#include "tracker.h"
 
 #define TRACKER_RARE __attribute__((noinline, cold))
+
+/* For the generation of a block, of which it is a free bit. */
+static inline uint8_t
+tracker_object_bit(const void *hook_frame)
+{
+	return (uint8_t)(((uintptr_t)hook_frame & TRACKER_FRAME_OBJECT) * (POINTER_MAP_OBJECT / TRACKER_FRAME_OBJECT));
+}
 
 /* ---- tracker.c, for tracker_again.c. These keep errno. ---- */
 
