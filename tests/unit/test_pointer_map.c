@@ -68,7 +68,7 @@ sizes_and_addresses_at_the_limits_come_back(void **state)
 		const char *why;
 	} cases[] = {
 		{ 0x10, { 0, 1, 0 }, "malloc(0) is a live block of 0 bytes" },
-		{ 0x1000, { 1, POINTER_MAP_SITES_MAX, 255 }, "the largest site and generation" },
+		{ 0x1000, { 1, POINTER_MAP_SITES_MAX, POINTER_MAP_GENERATION_MASK }, "the largest site and generation" },
 		{ 0x2000, { 2 * GIB - 2, 7, 1 }, "the largest size in a word" },
 		{ 0x3000, { 2 * GIB - 1, 7, 2 }, "the first size that does not fit a word" },
 		{ 0x4000, { 2 * GIB, 7, 3 }, "2 GiB" },
@@ -99,12 +99,12 @@ M1_dense_classes_of_8_and_16_bytes_are_all_told_apart(void **state)
 		uint64_t base = 0x7f1000000000 + s * 0x10000000;
 
 		for (unsigned i = 0; i < count; i++)
-			put(base + i * steps[s], (struct address_block){ i, i + 1, (uint8_t)i },
+			put(base + i * steps[s], (struct address_block){ i, i + 1, (uint8_t)i & POINTER_MAP_GENERATION_MASK },
 			    POINTER_MAP_STORED);
 		for (unsigned i = 0; i < count; i += 2) // every second one first
-			assert_takes(base + i * steps[s], (struct address_block){ i, i + 1, (uint8_t)i });
+			assert_takes(base + i * steps[s], (struct address_block){ i, i + 1, (uint8_t)i & POINTER_MAP_GENERATION_MASK });
 		for (unsigned i = 1; i < count; i += 2)
-			assert_takes(base + i * steps[s], (struct address_block){ i, i + 1, (uint8_t)i });
+			assert_takes(base + i * steps[s], (struct address_block){ i, i + 1, (uint8_t)i & POINTER_MAP_GENERATION_MASK });
 	}
 }
 
@@ -384,7 +384,7 @@ M1_random_work_agrees_with_an_array(void **state)
 				random_below(&random, 16) == 0 ? 2 * GIB + random_below(&random, GIB)
 											   : random_below(&random, 1000),
 				(uint32_t)random_below(&random, POINTER_MAP_SITES_MAX) + 1,
-				(uint8_t)random_next(&random),
+				(uint8_t)random_next(&random) & POINTER_MAP_GENERATION_MASK,
 			};
 			put(addr, model[slot], POINTER_MAP_STORED);
 		}

@@ -386,7 +386,7 @@ static const struct {
 	{ "cut in its last chunk", cut_last_chunk, KMEM_STATE_RUNNING, true, false, "section \"records\": chunk 2 at byte 229376 needs 65536 bytes, file ends at 294911" },
 	{ "foreign", foreign, KMEM_STATE_RUNNING, true, true, "is not a kmemshim capture" },
 	{ "all zeros", never_begun, KMEM_STATE_RUNNING, true, true, "has no head yet" },
-	{ "newer", newer, KMEM_STATE_RUNNING, true, true, "a newer kmemshim (format 3, this one reads 2): report it with a newer kmemshim" },
+	{ "newer", newer, KMEM_STATE_RUNNING, true, true, "a newer kmemshim (format 4, this one reads 3): report it with a newer kmemshim" },
 	{ "older", older, KMEM_STATE_RUNNING, true, true, "an older kmemshim (format 1, this one reads 2): report it with the kmemshim that recorded it" },
 	{ "other byte order", other_endian, KMEM_STATE_RUNNING, true, true, "other byte order" },
 	{ "no byte order", no_endian, KMEM_STATE_RUNNING, true, true, "byte order mark wanted 0x01020304, found 0x0000004d" },
