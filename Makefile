@@ -135,7 +135,11 @@ $(UNIT_ANALYZER) $(BENCHES): $(BUILD)/tests/%: tests/%.c $(UNIT_SHARED) $(ANALYZ
 $(FUZZERS): $(BUILD)/tests/%: tests/%.c $(UNIT_SHARED) $(ANALYZER_PARTS)
 	$(Q)mkdir -p $(@D)
 	$(call quick,$(CC),$<)
-	$(Q)$(TEST_COMPILE) -fsanitize=fuzzer -Ianalyzer -MF $@.d -o $@ $< $(UNIT_SHARED) $(ANALYZER_PARTS) $(ANALYZER_LIBS)
+	$(Q)$(TEST_COMPILE) -fsanitize=fuzzer -Ianalyzer -MF $@.d -o $@ $< $(UNIT_SHARED) $(FUZZ_SHIM) $(ANALYZER_PARTS) $(ANALYZER_LIBS)
+
+# Recorder and reader of one format, tried together.
+$(BUILD)/tests/fuzz/fuzz_line_tables: FUZZ_SHIM := $(OBJ)/shim/python_lines.o
+$(BUILD)/tests/fuzz/fuzz_line_tables: $(OBJ)/shim/python_lines.o
 
 -include $(patsubst %.o,%.d,$(SHIM_OBJS) $(ANALYZER_OBJS) $(UNIT_SHARED))
 -include $(addsuffix .d,$(UNIT_SHIM) $(UNIT_ANALYZER) $(STRESS) $(FUZZERS) $(BENCHES))

@@ -56,8 +56,8 @@ add_capture(struct build *build, struct capture *capture)
 	build->rules.directory = text_pool_add_text(build->pool, capture->identity->directory);
 	model_add_process(build, capture, &rows);
 	sites = model_add_sites(build, capture, &rows);
-	model_add_failed(build, capture, &rows, sites);
 	model_cells_add(build, capture);
+	model_add_failed(build, capture, &rows, sites);
 	model_add_types(build, capture, sites);
 	free(sites);
 	take_damages(build, capture);

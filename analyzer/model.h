@@ -25,6 +25,7 @@ struct model_frame {
 	const char *function;  // demangled, without arguments for C++; "" when unknown
 	const char *file;      // source file, or a model_cell's; "" when unknown
 	uint32_t line;         // 0 = unknown
+	uint32_t first_line;   // Python: of the function; 0 = unknown
 	const char *module;    // base name of the ELF object, or of the Python file; "" when unknown
 	const char *module_path; // full path of the ELF object; "" for Python
 	uint64_t module_offset;  // address relative to the module (native), 0 for Python

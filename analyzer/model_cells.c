@@ -167,11 +167,19 @@ model_cells_add(struct build *build, struct capture *capture)
 	static const char *const tails[] = { "", "\n", "\n\n" }; // IPython keeps the text without them
 	uint32_t next = atomic_load_explicit(&capture->header->cells, memory_order_relaxed); // a private copy
 	uint32_t pid = capture->identity->pid;
+	uint64_t budget_bytes = capture->sections[KMEM_SECTION_RECORDS].size_bytes; // cells of a sound capture do not overlap
 	struct capture_cell stored;
 	struct build_cell *cell;
 	char name[NAME_BYTES];
 
 	while (build->cells != NULL && capture_next_cell(capture, &next, &stored)) {
+		uint64_t bytes = (uint64_t)stored.typed_bytes + stored.compiled_bytes;
+
+		if (bytes > budget_bytes) {
+			capture_damaged(capture, "section \"records\": cells overlap: older ones are left out");
+			break;
+		}
+		budget_bytes -= bytes;
 		for (size_t i = 0; i < sizeof(tails) / sizeof(tails[0]); i++) {
 			(void)snprintf(name, sizeof(name), "<cell %u>",
 			               (unsigned)murmur(stored.typed, stored.typed_bytes, tails[i], (uint32_t)strlen(tails[i])));

@@ -93,9 +93,17 @@ place_of(const struct report_rows *rows, const struct model_site *site)
 	place.function = frame->function;
 	place.module = frame->module;
 	place.relation = model_relation_name(site->where_relation);
-	if (frame->kind == MODEL_FRAME_PYTHON)
-		place.source = source_lines_find(rows->sources, rows->model->processes[site->process].identity->directory,
-		                                 frame->file, frame->line, &place.is_source_changed);
+	if (frame->kind == MODEL_FRAME_PYTHON) {
+		const struct source_place source = {
+			.directory = rows->model->processes[site->process].identity->directory,
+			.file = frame->file,
+			.line = frame->line,
+			.first_line = frame->first_line,
+			.function = frame->function,
+		};
+
+		place.source = source_lines_find(rows->sources, &source, &place.is_source_changed);
+	}
 	return place;
 }
 

@@ -169,27 +169,70 @@ source_lines_add(struct source_lines *lines, const char *file, const char *text)
 	split(source, strlen(text));
 }
 
-const char *
-source_lines_find(struct source_lines *lines, const char *directory, const char *file, uint32_t line, bool *is_changed)
+/* Does a function of this name begin at that line, or a decorator of one? What has no name of its own can begin anywhere. */
+static bool
+is_definition(const char *line, const char *function)
 {
+	static const char *const keywords[] = { "def ", "class " };
+	const char *dot = strrchr(function, '.');
+	const char *name = dot != NULL ? dot + 1 : function;
+	size_t length = strlen(name);
+
+	if (strcmp(name, "<lambda>") == 0)
+		return strstr(line, "lambda") != NULL;
+	if (name[0] == '<' || name[0] == '\0' || line[0] == '@')
+		return true;
+	for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++) {
+		const char *found = strstr(line, keywords[i]);
+
+		if (found == NULL)
+			continue;
+		found += strlen(keywords[i]);
+		found += strspn(found, " ");
+		if (strncmp(found, name, length) == 0 && strchr(" (:[\\", found[length]) != NULL)
+			return true;
+	}
+	return false;
+}
+
+static const char *
+line_of(const struct source *source, uint32_t line)
+{
+	return line - 1 < source->line_count ? source->lines[line - 1] : ""; // 0 is none
+}
+
+static struct source *
+find_file(struct source_lines *lines, const struct source_place *place)
+{
+	const char *file = place->file;
 	char path[4096];
 	struct source *source;
 	bool is_new;
 
+	if (lines->started_ns == 0 || file[0] == '<' || file[0] == '\0' || (file[0] != '/' && place->directory[0] == '\0'))
+		return NULL;
+	if ((size_t)snprintf(path, sizeof(path), "%s%s%s", file[0] != '/' ? place->directory : "", file[0] != '/' ? "/" : "",
+	                     file) >= sizeof(path))
+		return NULL;
+	source = find_or_add(lines, path, &is_new);
+	if (is_new)
+		read_file(source, lines->started_ns);
+	return source;
+}
+
+const char *
+source_lines_find(struct source_lines *lines, const struct source_place *place, bool *is_changed)
+{
+	struct source *source;
+
 	*is_changed = false;
-	if (line == 0)
+	HASH_FIND_STR(lines->sources, place->file, source);
+	if (source == NULL || place->file[0] == '/')
+		source = find_file(lines, place);
+	if (source == NULL)
 		return "";
-	HASH_FIND_STR(lines->sources, file, source);
-	if (source == NULL) {
-		if (lines->started_ns == 0 || file[0] == '<' || file[0] == '\0' || (file[0] != '/' && directory[0] == '\0'))
-			return "";
-		if ((size_t)snprintf(path, sizeof(path), "%s%s%s", file[0] != '/' ? directory : "", file[0] != '/' ? "/" : "",
-		                     file) >= sizeof(path))
-			return "";
-		source = find_or_add(lines, path, &is_new);
-		if (is_new)
-			read_file(source, lines->started_ns);
-	}
 	*is_changed = source->is_changed;
-	return line <= source->line_count ? source->lines[line - 1] : "";
+	if (place->first_line != 0 && !is_definition(line_of(source, place->first_line), place->function))
+		return "";
+	return line_of(source, place->line);
 }

@@ -3,7 +3,8 @@
  *
  * The recorder looks at no source file: that would be a system call inside somebody's malloc. A file that was neither written nor
  * renamed since before the program started (mtime, and ctime, which nobody can set back) is what the program read; of any other
- * nothing is shown, nor of a file of another machine. Texts that were recorded (cells) need no file.
+ * nothing is shown, nor of a file of another machine. A file that is another one all the same (in a container, in a folder that the
+ * program had left) is told by its functions: they begin elsewhere. Texts that were recorded (cells) need no file.
  *
  * Called by   report.c.
  * Safe from   one thread.
@@ -26,13 +27,20 @@ void source_lines_free(struct source_lines *lines);
 /* A text that stands for `file`. */
 void source_lines_add(struct source_lines *lines, const char *file, const char *text);
 
+/* A line that was run, and what else is known of it. */
+struct source_place {
+	const char *directory;  // where a relative file name begins; "" = unknown
+	const char *file;
+	uint32_t line;
+	uint32_t first_line;    // of the function that it is in; 0 = unknown
+	const char *function;   // its name, qualified or not
+};
+
 /*
  * The line without the space around it, fit to be shown; "" when it is not known. Owned by `lines`.
  *
- * directory   where a relative file name begins; "" = unknown
  * is_changed  set when there is a file, but not the one that ran
  */
-const char *source_lines_find(struct source_lines *lines, const char *directory, const char *file, uint32_t line,
-                              bool *is_changed);
+const char *source_lines_find(struct source_lines *lines, const struct source_place *place, bool *is_changed);
 
 #endif

@@ -7,7 +7,17 @@
  */
 #include "text_clean.h"
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
+
+/* What is printed as nothing and moves or ends the text around it: separators of lines, marks and overrides of direction, tags. */
+static bool
+is_invisible(uint32_t point)
+{
+	return point == 0x61c || point == 0xfeff || point == 0x200e || point == 0x200f || (point >= 0x2028 && point <= 0x202e) ||
+	       (point >= 0x2066 && point <= 0x2069) || (point >= 0xe0000 && point <= 0xe007f);
+}
 
 /* Length of the well-formed, printable UTF-8 sequence at `at`; 0 when there is none. */
 static size_t
@@ -32,7 +42,8 @@ printable_length(const unsigned char *at, size_t room)
 			point = point << 6 | (at[k] & 0x3f);
 		}
 		/* Controls of both sets, overlong forms, surrogates, and what Unicode does not have. */
-		if (point < forms[i].least || point == 0x7f || (point >= 0xd800 && point < 0xe000) || point > 0x10ffff)
+		if (point < forms[i].least || point == 0x7f || (point >= 0xd800 && point < 0xe000) || point > 0x10ffff ||
+		    is_invisible(point))
 			return 0;
 		return i + 1;
 	}
@@ -52,4 +63,32 @@ text_clean(char *text, size_t bytes)
 		at += length;
 	}
 	return bytes;
+}
+
+size_t
+text_escape(const char *text, size_t bytes, char *to)
+{
+	static const char digits[] = "0123456789abcdef";
+	char *end = to;
+
+	for (size_t at = 0; at < bytes;) {
+		size_t length = printable_length((const unsigned char *)text + at, bytes - at);
+
+		if (length != 0) {
+			memcpy(end, text + at, length);
+			end += length;
+			at += length;
+			continue;
+		}
+		*end++ = '\\';
+		if (text[at] == '\n' || text[at] == '\t' || text[at] == '\r') {
+			*end++ = text[at] == '\n' ? 'n' : text[at] == '\t' ? 't' : 'r';
+		} else {
+			*end++ = 'x';
+			*end++ = digits[(unsigned char)text[at] >> 4];
+			*end++ = digits[text[at] & 15];
+		}
+		at++;
+	}
+	return (size_t)(end - to);
 }

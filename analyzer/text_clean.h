@@ -2,7 +2,8 @@
  * text_clean.h - can this text be shown?
  *
  * Texts of a capture are whatever the program, its file system or a damaged disk made of them. Shown are valid UTF-8
- * sequences without control characters, so that no text can end a line, steer a terminal or break JSON.
+ * sequences without control characters and what else ends lines or turns text around, so that no text can end a line, steer a
+ * terminal or break JSON.
  *
  * Called by   capture_reader.c, text_pool.c.
  * Safe from   anywhere; no state.
@@ -14,5 +15,12 @@
 
 /* Replaces every byte that is not part of printable UTF-8 by '?', in place. Returns bytes. */
 size_t text_clean(char *text, size_t bytes);
+
+/*
+ * The same with every such byte as "\\n", "\\t", "\\r" or "\\x1b": two texts that differ still do, nearly. `to` has room for
+ * TEXT_ESCAPED_MOST times `bytes`; returns how many are used.
+ */
+#define TEXT_ESCAPED_MOST 4
+size_t text_escape(const char *text, size_t bytes, char *to);
 
 #endif

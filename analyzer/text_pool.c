@@ -84,9 +84,8 @@ text_pool_add(struct text_pool *pool, const char *text, size_t bytes)
 	HASH_FIND(hh, pool->texts, text, bytes, found);
 	if (found != NULL)
 		return found->characters;
-	copy = memory_zeroed(bytes + 1, 1);
-	memcpy(copy, text, bytes);
-	text_clean(copy, bytes);
+	copy = memory_zeroed(bytes + 1, TEXT_ESCAPED_MOST);
+	bytes = text_escape(text, bytes, copy);
 	HASH_FIND(hh, pool->texts, copy, bytes, found);
 	if (found == NULL) {
 		found = text_pool_room(pool, sizeof(*found) + bytes + 1);

@@ -18,7 +18,7 @@ struct text_pool;
 struct text_pool *text_pool_new(void);
 void text_pool_free(struct text_pool *pool); // every text and all room become invalid
 
-/* The pool's copy, terminated, cleaned to printable UTF-8 (text_clean.h). Equal input gives the same pointer. */
+/* The pool's copy, terminated, what cannot be shown escaped (text_clean.h). Equal input gives the same pointer. */
 const char *text_pool_add(struct text_pool *pool, const char *text, size_t bytes);
 const char *text_pool_add_text(struct text_pool *pool, const char *text);
 

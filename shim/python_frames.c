@@ -259,10 +259,11 @@ visit_frame(struct walk *walk, uint32_t at)
 	if (visit->kind == PYTHON_VISIT_FRAME) {
 		struct python_code code = { .index = known.code, .flags = known.code_flags, .is_found = true };
 
-		if (known.kind != PYTHON_VISIT_FRAME || known.code_word != visit->code_word) // else the record is the same (P2)
+		if (known.kind != PYTHON_VISIT_FRAME || known.code_word != visit->code_word) { // else the record is the same (P2)
 			code = python_code_find(walk->python, python_visit_code(&walk->python->layout, visit->code_word));
-		if (code.is_new_cell)
-			python_cells_note(walk->python, walk->position.frame);
+			if (code.is_new_cell)
+				python_cells_note(walk->python, walk->position.frame);
+		}
 		if (code.is_found) {
 			visit->code = code.index;
 			visit->code_flags = code.flags;

@@ -114,13 +114,13 @@ next_of_locations(struct range *range)
 	uint8_t first = range->table[range->at++];
 	unsigned kind = first >> 3 & 15;
 
-	range->start = range->end;
-	range->end += 2 * ((uint64_t)(first & 7) + 1);
-	range->has_line = kind != LOCATION_NONE;
 	if (kind >= LOCATION_ONE_LINE_0 && kind <= LOCATION_ONE_LINE_2)
 		delta = kind - LOCATION_ONE_LINE_0;
 	else if ((kind == LOCATION_NO_COLUMNS || kind == LOCATION_LONG) && !read_signed(range, &delta))
-		return false;
+		return false; // the range is still the one before the damage
+	range->start = range->end;
+	range->end += 2 * ((uint64_t)(first & 7) + 1);
+	range->has_line = kind != LOCATION_NONE;
 	range->line += delta;
 	while (range->at < range->table_bytes && (range->table[range->at] & 0x80) == 0)
 		range->at++;

@@ -34,6 +34,14 @@ write_file(const char *name, const char *text, size_t bytes)
 	assert_int_equal(fclose(stream), 0);
 }
 
+static const char *
+find(struct source_lines *lines, const char *directory, const char *file, uint32_t line, bool *is_changed)
+{
+	const struct source_place place = { .directory = directory, .file = file, .line = line, .function = "" };
+
+	return source_lines_find(lines, &place, is_changed);
+}
+
 static uint64_t
 now(void)
 {
@@ -56,11 +64,11 @@ lines_end_where_python_ends_them_and_can_be_shown(void **state)
 	write_file("a.py", text, sizeof(text) - 1);
 	lines = source_lines_new(now() + 1000000000);
 	for (uint32_t i = 0; i < ARRAY_LEN(wanted); i++) {
-		assert_string_equal(source_lines_find(lines, folder, "a.py", i + 1, &is_changed), wanted[i]);
+		assert_string_equal(find(lines, folder, "a.py", i + 1, &is_changed), wanted[i]);
 		assert_false(is_changed);
 	}
-	assert_string_equal(source_lines_find(lines, folder, "a.py", 0, &is_changed), "");
-	assert_string_equal(source_lines_find(lines, folder, "a.py", UINT32_MAX, &is_changed), "");
+	assert_string_equal(find(lines, folder, "a.py", 0, &is_changed), "");
+	assert_string_equal(find(lines, folder, "a.py", UINT32_MAX, &is_changed), "");
 	source_lines_free(lines);
 }
 
@@ -77,7 +85,7 @@ a_long_line_is_cut_between_characters(void **state)
 		memcpy(text + i, "\xc3\xa4", 2);
 	write_file("long.py", text, sizeof(text));
 	lines = source_lines_new(now() + 1000000000);
-	line = source_lines_find(lines, folder, "long.py", 1, &is_changed);
+	line = find(lines, folder, "long.py", 1, &is_changed);
 	assert_in_range(strlen(line), SOURCE_LINE_BYTES - 4, SOURCE_LINE_BYTES);
 	assert_string_equal(line + strlen(line) - 5, "\xc3\xa4...");
 	source_lines_free(lines);
@@ -97,7 +105,7 @@ a_file_that_changed_since_is_never_shown(void **state)
 	(void)snprintf(path, sizeof(path), "%s/b.py", folder);
 	for (int round = 0; round < 2; round++) {
 		lines = source_lines_new(started);
-		assert_string_equal(source_lines_find(lines, folder, "b.py", 1, &is_changed), "");
+		assert_string_equal(find(lines, folder, "b.py", 1, &is_changed), "");
 		assert_true(is_changed);
 		source_lines_free(lines);
 		assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0); // looks old, as after rsync -t or git stash: ctime tells
@@ -113,12 +121,41 @@ what_is_no_file_is_no_line(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		assert_string_equal(source_lines_find(lines, folder, names[i], 1, &is_changed), "");
-	assert_string_equal(source_lines_find(lines, "", "a.py", 1, &is_changed), ""); // started nobody knows where
+		assert_string_equal(find(lines, folder, names[i], 1, &is_changed), "");
+	assert_string_equal(find(lines, "", "a.py", 1, &is_changed), ""); // started nobody knows where
 	source_lines_free(lines);
 	lines = source_lines_new(0); // of another machine
-	assert_string_equal(source_lines_find(lines, folder, "a.py", 1, &is_changed), "");
+	assert_string_equal(find(lines, folder, "a.py", 1, &is_changed), "");
 	assert_false(is_changed);
+	source_lines_free(lines);
+}
+
+static void
+another_file_is_told_by_its_functions(void **state)
+{
+	static const char text[] = "def f(a):\n    return a\n@wraps\nasync def  g (a): pass\nclass C: x = 1\nh = lambda: 0\ndef ff(): 0\n";
+	static const struct {
+		const char *function;
+		uint32_t first_line;
+		bool is_it;
+	} cases[] = {
+		{ "f", 1, true },         { "C.f", 1, true },        { "f", 2, false },     { "f", 7, false }, { "ff", 1, false },
+		{ "g", 3, true },         { "g", 4, true },          { "C", 5, true },      { "h", 6, false }, { "<lambda>", 6, true },
+		{ "<lambda>", 5, false }, { "f.<locals>.<listcomp>", 2, true }, { "<module>", 1, true }, { "f", 8, false }, { "f", 0, true },
+	};
+	struct source_lines *lines = source_lines_new(now() + 1000000000);
+
+	(void)state;
+	write_file("a.py", text, sizeof(text) - 1);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct source_place place = { .directory = folder, .file = "a.py", .line = 2, .first_line = cases[i].first_line,
+			                            .function = cases[i].function };
+		bool is_changed;
+		const char *line = source_lines_find(lines, &place, &is_changed);
+
+		if (is_changed || (line[0] != '\0') != cases[i].is_it)
+			fail_msg("%s at %u: \"%s\"", cases[i].function, (unsigned)cases[i].first_line, line);
+	}
 	source_lines_free(lines);
 }
 
@@ -130,9 +167,9 @@ recorded_texts_need_no_file(void **state)
 
 	(void)state;
 	source_lines_add(lines, "cell In[3]", "a = 1\n  b = 2");
-	assert_string_equal(source_lines_find(lines, "", "cell In[3]", 2, &is_changed), "b = 2");
-	assert_string_equal(source_lines_find(lines, "", "cell In[3]", 3, &is_changed), "");
-	assert_string_equal(source_lines_find(lines, "", "cell In[4]", 1, &is_changed), "");
+	assert_string_equal(find(lines, "", "cell In[3]", 2, &is_changed), "b = 2");
+	assert_string_equal(find(lines, "", "cell In[3]", 3, &is_changed), "");
+	assert_string_equal(find(lines, "", "cell In[4]", 1, &is_changed), "");
 	source_lines_free(lines);
 }
 
@@ -165,6 +202,7 @@ main(void)
 		cmocka_unit_test(a_long_line_is_cut_between_characters),
 		cmocka_unit_test(a_file_that_changed_since_is_never_shown),
 		cmocka_unit_test(what_is_no_file_is_no_line),
+		cmocka_unit_test(another_file_is_told_by_its_functions),
 		cmocka_unit_test(recorded_texts_need_no_file),
 	};
 
