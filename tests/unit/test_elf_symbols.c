@@ -29,25 +29,18 @@ object_of(const char *part_of_name)
 static void
 finds_what_the_loader_finds(void **state)
 {
-	static const char *const names[] = { "dlsym", "stdout", "environ", "getenv", "qsort", "strtoul", "pthread_create" };
+	static const char *const names[] = { "stdout", "environ", "getenv", "qsort", "strtoul", "malloc", "printf" };
 	struct elf_object libc = object_of("libc.so");
+	void *handle = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD); // libc's own, whatever stands in front of it
 
 	(void)state;
+	assert_non_null(handle);
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		Dl_info info;
-		void *real = dlvsym(RTLD_NEXT, names[i], "GLIBC_2.2.5");
-
-		/* Several versions of a name: any of them. */
-		uint64_t found = elf_symbols_addr(&libc, names[i]);
-
-		assert_int_not_equal(found, 0);
-		assert_int_not_equal(dladdr((void *)found, &info), 0);
-		assert_string_equal(info.dli_fbase == NULL ? "" : strrchr(info.dli_fname, '/'), "/libc.so.6");
-		(void)real;
+		assert_int_not_equal(elf_symbols_addr(&libc, names[i]), 0);
+		assert_ptr_equal((void *)elf_symbols_addr(&libc, names[i]), dlsym(handle, names[i]));
 	}
-	assert_ptr_equal((void *)elf_symbols_addr(&libc, "qsort"), dlsym(RTLD_NEXT, "qsort"));
-	assert_ptr_equal((void *)elf_symbols_addr(&libc, "strtoul"), dlsym(RTLD_NEXT, "strtoul"));
 	assert_int_not_equal(elf_symbols_find(&libc, "qsort")->st_size, 0);
+	dlclose(handle);
 }
 
 static void
