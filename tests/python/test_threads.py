@@ -248,3 +248,13 @@ def test_other_pythons_are_told(out_of, tmp_path, name, exported, says):
     assert harness.record([tmp_path / "main"], out_of).returncode == 0
     notes = report_of(out_of)["processes"][0]["notes"]
     assert notes == [says + ": only the frames of CPython are read; stacks are native only"]
+
+
+def test_an_interpreter_without_symbols_is_told(out_of, tmp_path):
+    (tmp_path / "main.c").write_text(
+        'static long _PyRuntime[100] __attribute__((section(".PyRuntime"), used));\n'
+        "#include <stdlib.h>\nvoid *volatile kept;\nint main(void) { kept = malloc(1000); return 0; }\n")
+    subprocess.run(["gcc", "-s", "-o", str(tmp_path / "main"), str(tmp_path / "main.c")], check=True)
+    assert harness.record([tmp_path / "main"], out_of).returncode == 0
+    notes = report_of(out_of)["processes"][0]["notes"]
+    assert notes == ["Python: its symbols are hidden; stacks are native only"]
