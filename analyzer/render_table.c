@@ -299,6 +299,7 @@ render_text_lines(const struct report *report, const struct render_options *opti
 	size_t shown = 0;
 	size_t hidden = 0;
 	bool has_imports = false;
+	bool has_relations = false;
 
 	while (strcmp(table->ranking, report->ranking) != 0)
 		table++;
@@ -320,6 +321,7 @@ render_text_lines(const struct report *report, const struct render_options *opti
 		put_row(stream, table, &line);
 		render_text_source(&line.where, stream);
 		render_text_stack(report, &line, options, stream);
+		has_relations = has_relations || line.where.relation[0] != '\0';
 		shown++;
 	}
 	if (shown == 0 && hidden == 0 && !has_imports)
@@ -327,6 +329,8 @@ render_text_lines(const struct report *report, const struct render_options *opti
 	if (hidden != 0)
 		(void)fprintf(stream, "%9s  %s in %zu more line%s\n", units_bytes(hidden_bytes, text),
 		              table->shown == shown_peak ? "held then" : "live", hidden, hidden == 1 ? "" : "s");
+	if (has_relations)
+		(void)fprintf(stream, "%9s  [while], [started by]: allocated by threads without Python frames; see README\n", "");
 	if (options->scope != RENDER_DEVICES)
 		put_imports(stream, report, table);
 }

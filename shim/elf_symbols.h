@@ -1,7 +1,8 @@
 /*
  * elf_symbols.h - does this mapped object define that symbol?
  *
- * Reads the dynamic symbol table as it is mapped, so that a hook can ask, which must not call the loader.
+ * Reads the dynamic symbol table as it is mapped, so that a hook can ask, which must not call the loader. What is not exported
+ * may still be a section of the file.
  *
  * Called by   python_runtime.c.
  * Safe from   any hook, as long as the object stays mapped: no lock, no allocation.
@@ -27,5 +28,8 @@ const Elf64_Sym *elf_symbols_find(const struct elf_object *object, const char *n
 
 /* Its address; 0 = none. */
 uint64_t elf_symbols_addr(const struct elf_object *object, const char *name);
+
+/* Has the file a section of that name? Reads the file, which costs a few system calls; false also when that cannot be told. */
+bool elf_symbols_file_has_section(const char *path, const char *name);
 
 #endif

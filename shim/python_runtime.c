@@ -276,13 +276,20 @@ note_stranger(const struct elf_object *object, const char *path)
 	const char *slash = strrchr(path, '/');
 	const char *name = slash != NULL ? slash + 1 : path;
 	const char *what = NULL;
+	const char *why = "only the frames of CPython are read";
 
 	if (elf_symbols_find(object, "rpython_startup_code") != NULL)
 		what = "PyPy";
 	else if (strncmp(name, "libpythonvm", 11) == 0)
 		what = "GraalPy";
+	/* Linked in without its symbols, from 3.10 on. */
+	if (what == NULL && (path[0] == '\0' || strstr(name, "python") != NULL) &&
+	    elf_symbols_file_has_section(path[0] == '\0' ? "/proc/self/exe" : path, ".PyRuntime")) {
+		what = "Python";
+		why = "its symbols are hidden";
+	}
 	if (what != NULL && !atomic_exchange_explicit(&is_noted, true, memory_order_relaxed))
-		note(what, "only the frames of CPython are read");
+		note(what, why);
 }
 
 /* False when another thread is at it, or it was seen before. */

@@ -142,7 +142,8 @@ void
 teardown_keep(struct address_block block, bool is_whole)
 {
 	struct entry *list = entries_here();
-	uint32_t number = list != NULL ? atomic_fetch_add_explicit(&entry_count, 1, memory_order_relaxed) : 0;
+	/* acquire: pairs with teardown_done(): whoever used the entry in an earlier teardown is done with it. */
+	uint32_t number = list != NULL ? atomic_fetch_add_explicit(&entry_count, 1, memory_order_acquire) : 0;
 
 	if (list == NULL || number >= entry_room) {
 		if (list != NULL)
@@ -180,7 +181,7 @@ teardown_done(void)
 
 	if (list != NULL)
 		madvise(list, entry_room * sizeof(*list), MADV_DONTNEED);
-	atomic_store_explicit(&entry_count, 0, memory_order_relaxed);
+	atomic_store_explicit(&entry_count, 0, memory_order_release); // pairs with teardown_keep()
 	atomic_store_explicit(&capture_file_header()->is_finalizing, 0, memory_order_relaxed);
 	thread_parent_over();
 	/* release: the empty list first. Pairs with teardown_look(). */

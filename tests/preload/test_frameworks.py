@@ -1,5 +1,6 @@
 """Current PyTorch, Keras on TensorFlow and JAX from PyPI, in private environments below build/ (make test-frameworks)."""
 import functools
+import json
 
 import pytest
 
@@ -53,3 +54,59 @@ def test_jax_runs_the_same_and_reports(out, tmp_path):
     places = [harness.place(site) for site in harness.report("leaks", out, "--domain", "heap", "--top", "50")["sites"]]
     assert "train_jax.py:7" in places
     assert harness.kmemshim("report", out).returncode == 0
+
+
+POOLS = {
+    "torch": """\
+import torch
+torch.set_num_threads(4)
+def work():
+    for i in range(20):
+        torch.nn.functional.conv2d(torch.randn(8, 16, 64, 64), torch.randn(32, 16, 3, 3))
+        torch.randn(500, 500) @ torch.randn(500, 500)
+work()
+""",
+    "keras": """\
+import numpy as np
+import keras
+model = keras.Sequential([keras.layers.Input((64,)), keras.layers.Dense(256, activation="relu"), keras.layers.Dense(10)])
+model.compile("adam", "mse")
+model.fit(np.ones((4000, 64), "float32"), np.ones((4000, 10), "float32"), epochs=2, batch_size=256, verbose=0)
+""",
+    "jax": """\
+import jax
+import jax.numpy as jnp
+step = jax.jit(lambda w, x: w - 0.01 * jax.grad(lambda v: jnp.mean((x @ v) ** 2))(w))
+w = jnp.ones((512, 64))
+for epoch in range(10):
+    w = step(w, jnp.full((1024, 512), 0.5))
+""",
+}
+
+
+@pytest.mark.parametrize("framework", POOLS)
+def test_worker_pools_carry_a_line_of_the_script(framework, out, tmp_path):
+    """OpenMP's, TensorFlow's and XLA's threads have no Python frames; all they allocate is told by the script's line."""
+    program = tmp_path / "pools.py"
+    program.write_text(POOLS[framework] + "import os\nos._exit(0)\n")
+    watched = harness.run([interpreter(framework), program], harness.shim_env(out, OMP_NUM_THREADS=4))
+    assert watched.returncode == 0, watched.stderr
+
+    with_line = without = 0
+    lines = set()
+    done = harness.kmemshim("sites", out, "--json", "--domain", "heap", "--top", "1000000") # too large for the schema's check
+    for site in json.loads(done.stdout)["sites"]:
+        frames = site["frames"]
+        if any(frame["kind"] == "python" and "relation" not in frame for frame in frames):
+            continue
+        if not any(frame["function"] in ("start_thread", "clone3") for frame in frames):
+            continue  # the main thread, before there is Python
+        if site["where"].get("relation") == "while" and harness.place(site).startswith("pools.py:"):
+            with_line += site["allocated_bytes"]
+            lines.add(site["where"]["line"])
+        else:
+            without += site["allocated_bytes"]
+    print(framework, "pools:", with_line, "bytes with a line of the script,", without, "without; lines", sorted(lines))
+    assert with_line > 1 << 20
+    assert without < with_line / 100
+    assert len(lines) < 20

@@ -1,0 +1,260 @@
+"""Threads of real interpreters under the shim: whose line is it, and what is recorded when Python comes late or goes?
+
+The scene runs once for each interpreter; each test looks for the sizes of its own. Interpreters as in test_frames.py.
+"""
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "preload"))
+import harness  # noqa: E402
+from test_frames import HERE, VERSIONS, interpreter_of  # noqa: E402
+
+SCENE = os.path.join(HERE, "threads_scene.py")
+LINES = {name: number for number, line in enumerate(open(SCENE), 1)
+         for name in re.findall(r"# at (\w+)$", line)}
+SIZE = {name: int(number) for name, number in re.findall(r'"(\w+)": (3000\d\d)', open(SCENE).read())}
+
+
+@pytest.fixture(scope="session")
+def pool(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pool")
+    (folder / "site-packages").mkdir()
+    (folder / "site-packages" / "asks_while_imported.py").write_text(
+        "import sys\nmain = sys.modules['__main__']\n"
+        "for i in range(4):\n    main.kept.append(bytearray(2000)); main.pool.pool_run(main.SIZE['import'])\n")
+    path = str(folder / "libpool.so")
+    subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-pthread", "-o", path, os.path.join(HERE, "pool.c")], check=True)
+    return path
+
+
+@pytest.fixture(scope="session")
+def embedded(tmp_path_factory):
+    return harness.compile_c(os.path.join(HERE, "embedded.c"), str(tmp_path_factory.mktemp("embedded") / "embedded"), "-ldl")
+
+
+def report_of(out):
+    return harness.report("sites", out, "--top", "1000000")
+
+
+@pytest.fixture(scope="session")
+def scene(pool, tmp_path_factory):
+    """scene(version): the sites of that interpreter's scene."""
+    known = {}
+
+    def record(version):
+        path = interpreter_of(version)
+        if version not in known:
+            out = tmp_path_factory.mktemp("scene") / "capture"
+            done = harness.record([path, SCENE, pool, "interpreter", "_exit"], out)
+            assert done.returncode == 3, done.stderr
+            known[version] = report_of(out)["sites"]
+        return known[version]
+
+    return record
+
+
+def of_size(sites, name):
+    """Those that hold blocks of that size; several where the same line has several stacks."""
+    found = [site for site in sites if site["domain"] == "heap" and site["allocated_count"] != 0 and
+             site["allocated_bytes"] == site["allocated_count"] * SIZE[name]]
+    assert found, name
+    return found
+
+
+def count_of(sites):
+    return sum(site["allocated_count"] for site in sites)
+
+
+def line_of(site):
+    return harness.place(site), site["where"].get("relation")
+
+
+def at(name):
+    return "threads_scene.py:%d" % LINES[name]
+
+
+def lines_started_by(site):
+    return [frame["line"] for frame in site["frames"] if frame.get("relation") == "started by"]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_pool_allocates_while_a_line_asks(scene, version):
+    for name in ("pool", "second"):
+        sites = of_size(scene(version), name)
+        assert {line_of(site) for site in sites} == {(at(name), "while")}
+        assert count_of(sites) == 3
+        assert all(LINES["start"] in lines_started_by(site) for site in sites)
+        assert all(site["frames"][0]["kind"] == "native" for site in sites)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_threads_have_lines_of_their_own(scene, version):
+    """With and without the lock, beside others that run Python code all the time."""
+    for name in ("thread", "released", "held", "callback"):
+        sites = of_size(scene(version), name)
+        assert {line_of(site) for site in sites} == {(at(name), None)}, name
+        assert count_of(sites) == (2 if name == "callback" else 1)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_subinterpreters_line(scene, version):
+    (site,) = of_size(scene(version), "interpreter")
+    own = [frame for frame in site["frames"] if frame["kind"] == "python" and "relation" not in frame]
+    assert own[0]["line"] == 2 and own[0]["file"].startswith("<"), own
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_a_pool_does_for_an_import_is_the_imports(scene, version):
+    sites = of_size(scene(version), "import")
+    assert {line_of(site) for site in sites} == {(at("import"), "while")}
+    assert {site["leak"]["class"] for site in sites} == {"import"}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_forked_childs_pool(scene, version):
+    sites = of_size(scene(version), "child")
+    assert {line_of(site) for site in sites} == {(at("child"), "while")}
+    assert count_of(sites) == 4
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_state_before_the_teardown_is_kept(pool, out_of, version):
+    """Exit functions belong to the program; what finalisers do in the teardown does not count."""
+    done = harness.record([interpreter_of(version), SCENE, pool, "daemon"], out_of)
+    assert done.returncode == 0 and "Error" not in done.stderr, done.stderr
+    document = report_of(out_of)
+    sites = document["sites"]
+    for name in ("pool", "thread", "callback", "exit"):
+        assert sum(site["live_count"] for site in of_size(sites, name)) == count_of(of_size(sites, name)), name
+    assert not [site for site in sites if site["allocated_bytes"] == SIZE["teardown"]]
+    assert document["is_finalizing"]
+
+
+@pytest.mark.parametrize("version", ["3.8", "3.12"])
+def test_killed_with_daemons(pool, out_of, version):
+    done = harness.record([interpreter_of(version), SCENE, pool, "daemon", "kill"], out_of)
+    assert done.returncode == -signal.SIGKILL
+    assert {line_of(site) for site in of_size(report_of(out_of)["sites"], "pool")} == {(at("pool"), "while")}
+
+
+@pytest.fixture
+def out_of(tmp_path):
+    return tmp_path / "capture"
+
+
+# --- Python for a while -----------------------------------------------------------------------------------------
+
+
+def python_library(version):
+    path = interpreter_of(version)
+    prefix = os.path.dirname(os.path.dirname(path))
+    library = os.path.join(prefix, "lib", "libpython%s.so.1.0" % version)
+    if not os.path.exists(library):
+        pytest.skip("this Python %s has no shared library" % version)
+    return [library, prefix]
+
+
+def run_embedded(embedded, out, what, *arguments):
+    done = harness.record([embedded, what, *arguments], out)
+    killed = what in ("goes_on", "pool", "closes")
+    assert done.returncode == (-signal.SIGKILL if killed else 0), done.stdout + done.stderr
+    document = report_of(out)
+    assert document["is_finalizing"] == (what == "ends")
+    return [site for site in document["sites"] if site["domain"] == "heap"]
+
+
+def live_at(sites, function, bytes_each):
+    """Blocks of that size alive at that function."""
+    return sum(site["live_count"] for site in sites if site["live_count"] != 0 and (site["where"] or {}).get("function") == function
+               and site["live_bytes"] == site["live_count"] * bytes_each)
+
+
+EMBEDDING = ["3.8", "3.11", "3.12", "3.13"]
+EMBEDDING_FEW = ["3.8", "3.13"]
+
+
+@pytest.mark.parametrize("version", EMBEDDING)
+def test_late_and_private_python_has_lines(embedded, out_of, version):
+    sites = run_embedded(embedded, out_of, "stays", *python_library(version))
+    assert live_at(sites, "f", 10001) == 300
+
+
+@pytest.mark.parametrize("versions", [("3.8", "3.12"), ("3.13", "3.9")])
+def test_two_pythons_in_one_process(embedded, out_of, versions):
+    sites = run_embedded(embedded, out_of, "two", *python_library(versions[0]), *python_library(versions[1]))
+    assert live_at(sites, "f", 10001) == 300
+    assert live_at(sites, "g", 20001) == 200
+
+
+@pytest.mark.parametrize("version", EMBEDDING)
+def test_a_program_that_just_ends_is_judged_before_the_teardown(embedded, out_of, version):
+    """Exit handlers may ask for much: that is not going on."""
+    sites = run_embedded(embedded, out_of, "ends", *python_library(version))
+    assert live_at(sites, "f", 10001) == 300
+    assert live_at(sites, "keep_native", 8003) == 0
+
+
+@pytest.mark.parametrize("version", EMBEDDING)
+def test_a_program_that_goes_on_is_recorded_again(embedded, out_of, version):
+    sites = run_embedded(embedded, out_of, "goes_on", *python_library(version))
+    assert live_at(sites, "f", 10001) == 0  # the teardown freed them
+    assert live_at(sites, "keep_native", 5003) > 2000 - 220  # all but the MiB that showed that it goes on
+
+
+@pytest.mark.parametrize("version", EMBEDDING)
+def test_a_second_life_of_the_interpreter(embedded, out_of, version):
+    sites = run_embedded(embedded, out_of, "again", *python_library(version))
+    assert live_at(sites, "f", 10001) == 0
+    assert live_at(sites, "again", 30001) == 100
+
+
+@pytest.mark.parametrize("version", EMBEDDING_FEW)
+def test_a_pool_that_outlives_python_says_who_started_it(embedded, pool, out_of, version):
+    sites = run_embedded(embedded, out_of, "pool", *python_library(version), pool)
+    (site,) = [site for site in sites if site["live_bytes"] == 5 * 400001]
+    assert (site["where"]["line"], site["where"].get("relation")) == (2, "started by")
+
+
+@pytest.mark.parametrize("version", EMBEDDING_FEW)
+def test_a_library_that_is_closed_stays_readable(embedded, out_of, version):
+    """What we ask at each event must not be unloaded."""
+    sites = run_embedded(embedded, out_of, "closes", *python_library(version))
+    assert live_at(sites, "keep_native", 5003) > 2000 - 220
+
+
+STRANGER = """
+#include <stdlib.h>
+void *volatile kept;
+void EXPORTED(void) { kept = malloc(1000); }
+"""
+
+
+@pytest.mark.parametrize("name, exported, says", [
+    ("libpypy3.9-c.so", "rpython_startup_code", "PyPy"),
+    ("libpythonvm.so", "graal_create_isolate", "GraalPy"),
+])
+def test_other_pythons_are_told(out_of, tmp_path, name, exported, says):
+    (tmp_path / "stranger.c").write_text(STRANGER)
+    (tmp_path / "main.c").write_text("void %s(void);\nint main(void) { %s(); return 0; }\n" % (exported, exported))
+    subprocess.run(["gcc", "-shared", "-fPIC", "-DEXPORTED=" + exported, "-o", str(tmp_path / name),
+                    str(tmp_path / "stranger.c")], check=True)
+    subprocess.run(["gcc", "-w", "-o", str(tmp_path / "main"), str(tmp_path / "main.c"), str(tmp_path / name),
+                    "-Wl,-rpath," + str(tmp_path)], check=True)
+    assert harness.record([tmp_path / "main"], out_of).returncode == 0
+    notes = report_of(out_of)["processes"][0]["notes"]
+    assert notes == [says + ": only the frames of CPython are read; stacks are native only"]
+
+
+def test_an_interpreter_without_symbols_is_told(out_of, tmp_path):
+    (tmp_path / "main.c").write_text(
+        'static long _PyRuntime[100] __attribute__((section(".PyRuntime"), used));\n'
+        "#include <stdlib.h>\nvoid *volatile kept;\nint main(void) { kept = malloc(1000); return 0; }\n")
+    subprocess.run(["gcc", "-s", "-o", str(tmp_path / "main"), str(tmp_path / "main.c")], check=True)
+    assert harness.record([tmp_path / "main"], out_of).returncode == 0
+    notes = report_of(out_of)["processes"][0]["notes"]
+    assert notes == ["Python: its symbols are hidden; stacks are native only"]
