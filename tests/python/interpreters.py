@@ -51,6 +51,21 @@ class Interpreter:
                               env={**self.environment, **environment})
 
 
+def environment_of(name):
+    environment = {"PATH": os.environ["PATH"], "PYTHONIOENCODING": "utf-8", "LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0",
+                   "PYTHONPYCACHEPREFIX": os.path.join(BUILD, "pycache")}
+    if name in WITH_JIT:
+        environment["PYTHON_JIT"] = "1"
+    return environment
+
+
+def at(name, path):
+    """The one at this path, or a skip."""
+    if not os.access(path, os.X_OK):
+        pytest.skip("no Python with %s on this machine: tools/venv %s" % (name, name))
+    return Interpreter(name, path, environment_of(name))
+
+
 def path_of(name):
     if name == "system":
         paths = ["/usr/bin/python3"]
@@ -65,11 +80,7 @@ def path_of(name):
 @functools.lru_cache(maxsize=None)
 def find(name):
     path = path_of(name)
-    environment = {"PATH": os.environ["PATH"], "PYTHONIOENCODING": "utf-8", "LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0",
-                   "PYTHONPYCACHEPREFIX": os.path.join(BUILD, "pycache")}
-    if name in WITH_JIT:
-        environment["PYTHON_JIT"] = "1"
-    return None if path is None else Interpreter(name, path, environment)
+    return None if path is None else Interpreter(name, path, environment_of(name))
 
 
 def get(name):
