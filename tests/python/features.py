@@ -1,4 +1,5 @@
 """What a program of Python does, each thing once: run by test_matrix.py under the shim, inside the interpreter that is examined.
+BESIDE=cProfile|bdb|coverage|tracemalloc|torch: while that watches the program too, and sees what it would see.
 
 Every case takes one block of a size of its own, on the line that is marked with its name, and notes there what the
 interpreter says about the stack. `python features.py FILE` writes what the report must say to FILE. Runs on 3.8 and later.
@@ -362,6 +363,9 @@ def case_subinterpreter():
     if is_blind:
         skipped["subinterpreter"] = "its blocks do not come from malloc"
         return
+    if os.environ.get("BESIDE") == "tracemalloc":
+        skipped["subinterpreter"] = "a new interpreter and tracemalloc wait for each other, without us too"  # 3.11
+        return
     other = make()
     interpreters.run_string(other, "\n\ndef inside():\n bytearray(%d)\ninside()" % SIZE["subinterpreter"])  #@ subinterpreter
     interpreters.destroy(other)
@@ -382,7 +386,71 @@ def case_fork():
     expected["fork"] = json.loads(os.read(reader, 100000))
 
 
+class Beside:
+    """Another watcher for as long as the cases run. Afterwards it must still have been the one, and have seen something."""
+
+    def __init__(self, kind):
+        self.kind = kind
+
+    def __enter__(self):
+        if self.kind == "cProfile":
+            import cProfile
+            self.profile = cProfile.Profile()
+            self.profile.enable()
+        elif self.kind == "bdb":
+            import bdb
+            self.lines = lines = []
+
+            class Debugger(bdb.Bdb):
+                def user_line(self, frame):
+                    lines.append(frame.f_lineno)
+                    self.set_step()
+
+            self.debugger = Debugger()
+            self.debugger.reset()
+            self.debugger._set_stopinfo(None, None)
+            sys.settrace(self.debugger.trace_dispatch)
+        elif self.kind == "coverage":
+            import coverage
+            self.coverage = coverage.Coverage(data_file=None, include=[FILE])
+            self.coverage.start()
+        elif self.kind == "tracemalloc":
+            import tracemalloc
+            tracemalloc.start(20)
+        elif self.kind == "torch":
+            import torch
+            self.torch = torch
+            self.profile = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], with_stack=True,
+                                                  profile_memory=True)
+            self.profile.__enter__()
+
+    def __exit__(self, *failure):
+        if self.kind == "cProfile":
+            self.profile.disable()
+            seen = {entry.code.co_name for entry in self.profile.getstats() if hasattr(entry.code, "co_name")}
+            assert {"case_functions", "case_exec_loop", "note"} <= seen, seen
+        elif self.kind == "bdb":
+            assert sys.gettrace() == self.debugger.trace_dispatch
+            sys.settrace(None)
+            assert len(self.lines) > 1000, len(self.lines)
+        elif self.kind == "coverage":
+            self.coverage.stop()
+            missing = self.coverage.analysis2(FILE)[3]
+            assert not [line for line in missing if "take(SIZE[\"plain" in SOURCE.split("\n")[line - 1]], missing
+        elif self.kind == "tracemalloc":
+            import tracemalloc
+            assert tracemalloc.get_traced_memory()[1] > 1 << 20 or is_blind
+            tracemalloc.stop()
+        elif self.kind == "torch":
+            kept = self.torch.zeros(SIZE["tensor"] // 4), note("tensor")  #@ tensor
+            assert len(kept) == 2
+            self.profile.__exit__(*failure)
+            assert any("zeros" in event.key for event in self.profile.key_averages())
+
+
 def write():
+    if os.environ.get("BESIDE") != "torch":
+        skipped["tensor"] = "no torch"
     for name in NAMES:
         if name in expected and expected[name][0][0] == FILE:  # the line is the marked one, not that of note()
             expected[name][0][1] = [i for i, line in enumerate(SOURCE.split("\n"), 1) if line.endswith("#@ " + name)][0]
@@ -397,5 +465,6 @@ def last():
 
 if __name__ == "__main__":
     atexit.register(last)
-    for function in [value for key, value in list(globals().items()) if key.startswith("case_")]:
-        function()
+    with Beside(os.environ.get("BESIDE")):
+        for function in [value for key, value in list(globals().items()) if key.startswith("case_")]:
+            function()

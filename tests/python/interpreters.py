@@ -16,7 +16,7 @@ BUILD = os.environ.get("BUILD_DIR", os.path.join(ROOT, "build"))
 FOLDER = os.path.join(BUILD, "interpreters")
 PYENV = ["3.8", "3.9", "3.10", "3.11", "3.12", "3.13"]
 OTHERS = ["3.13-debian", "3.14-debian", "3.15-debian", "3.11-debug", "3.13-debug", "3.14-debug", "3.15-debug",
-          "3.13t", "3.13t-debug", "3.14t", "3.15t", "3.14-tail-call"]
+          "3.13t", "3.13t-debug", "3.14t", "3.15t", "3.14-tail-call"]  # and 3.11-trace-refs, which is refused
 WITH_JIT = {"3.14-jit": "3.14-debian", "3.15-jit": "3.15-debian"}  # the same, its compiler switched on
 NAMES = [name for name in PYENV + ["system"] + OTHERS + list(WITH_JIT)
          if name in os.environ.get("INTERPRETERS", name).split()]
@@ -37,6 +37,8 @@ class Interpreter:
         packages = os.path.join(FOLDER, "packages-%d.%d%s" % (*self.minor, "t" if self.is_free_threaded else ""))
         if os.path.exists(packages) and not self.is_debug:
             environment["PYTHONPATH"] = packages
+        if self.is_free_threaded:
+            environment["PYTHON_GIL"] = "0"  # also with modules that would switch it on
 
     @property
     def has_symbols(self):
@@ -47,6 +49,21 @@ class Interpreter:
         return subprocess.run([self.path, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
                               universal_newlines=True, encoding="utf-8", errors="surrogateescape", timeout=timeout,
                               env={**self.environment, **environment})
+
+
+def environment_of(name):
+    environment = {"PATH": os.environ["PATH"], "PYTHONIOENCODING": "utf-8", "LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0",
+                   "PYTHONPYCACHEPREFIX": os.path.join(BUILD, "pycache")}
+    if name in WITH_JIT:
+        environment["PYTHON_JIT"] = "1"
+    return environment
+
+
+def at(name, path):
+    """The one at this path, or a skip."""
+    if not os.access(path, os.X_OK):
+        pytest.skip("no Python with %s on this machine: tools/venv %s" % (name, name))
+    return Interpreter(name, path, environment_of(name))
 
 
 def path_of(name):
@@ -63,11 +80,7 @@ def path_of(name):
 @functools.lru_cache(maxsize=None)
 def find(name):
     path = path_of(name)
-    environment = {"PATH": os.environ["PATH"], "PYTHONIOENCODING": "utf-8", "LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0",
-                   "PYTHONPYCACHEPREFIX": os.path.join(BUILD, "pycache")}
-    if name in WITH_JIT:
-        environment["PYTHON_JIT"] = "1"
-    return None if path is None else Interpreter(name, path, environment)
+    return None if path is None else Interpreter(name, path, environment_of(name))
 
 
 def get(name):

@@ -53,7 +53,7 @@ def run_features(interpreter, folder, **environment):
     capture = os.path.join(folder, "capture")
     done = interpreter.run(os.path.join(HERE, "features.py"), noted, LD_PRELOAD=SHIM, KMEMSHIM_OUT=capture, **environment)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stderr == ""
+    assert done.stderr == "" or environment.get("BESIDE") == "torch"  # which writes about devices
     with open(noted) as file:
         return json.load(file), report(capture)
 
@@ -77,3 +77,30 @@ def test_every_line_is_right(name, tmp_path):
     conftest.rows.append("%-15s %-9s %2d kinds of places right, allocators: default %s%s" % (
         name, noted["version"], len(noted["sizes"]) - len(skipped), " ".join(allocators),
         "".join("; %s: %s" % each for each in skipped.items())))
+
+
+def check_beside(interpreter, kind, folder):
+    noted, document = run_features(interpreter, str(folder), BESIDE=kind)
+    assert not wrong_places(noted, document), wrong_places(noted, document)
+    conftest.rows.append("%-15s %-9s %2d kinds of places right beside %s" % (
+        interpreter.name, interpreter.version, len(noted["sizes"]) - len(noted["skipped"]), kind))
+
+
+@pytest.mark.parametrize("name", interpreters.NAMES)
+def test_the_profile_function_stays_the_programs(name, tmp_path):
+    """A profiler, a debugger, coverage, tracemalloc at the same time, each sees what it would see."""
+    interpreter = interpreters.get(name)
+    kinds = ["cProfile", "bdb", "coverage", "tracemalloc"]
+    if interpreter.run("-c", "import coverage").returncode != 0:
+        kinds.remove("coverage")
+    if os.environ.get("MATRIX") != "full":
+        kinds = [kinds[interpreters.NAMES.index(name) % len(kinds)]]
+    for kind in kinds:
+        folder = tmp_path / kind
+        folder.mkdir()
+        check_beside(interpreter, kind, folder)
+
+
+def test_torch_profiler_stays_the_programs(tmp_path):
+    interpreter = interpreters.at("torch", os.path.join(interpreters.BUILD, "venv-torch", "bin", "python"))
+    check_beside(interpreter, "torch", tmp_path)
