@@ -418,10 +418,11 @@ digest_chain(const struct python_layout *layout, uint64_t frame, bool is_pointer
 	const uint64_t offset_previous = layout->frame_previous;
 	const unsigned step = is_pointer ? 2 : KEYS_PER_FRAME_MAX;
 	const uint64_t *key = digest_keys;
+	const uint64_t *end = digest_keys + PYTHON_FRAMES_MAX * step;
 	struct digest sum = *digest;
 
-	do {
-		if (__builtin_expect(key == digest_keys + PYTHON_FRAMES_MAX * step || !python_memory_is_object(frame), 0))
+	for (; python_memory_is_object(frame); frame = python_memory_u64(frame + offset_previous)) {
+		if (__builtin_expect(key == end, 0))
 			return false;
 		if (is_pointer) {
 			digest_add(&sum, python_memory_u64(frame + offset_instruction) + key[0], frame + key[1]);
@@ -430,10 +431,9 @@ digest_chain(const struct python_layout *layout, uint64_t frame, bool is_pointer
 			digest_add(&sum, python_memory_u32(frame + offset_instruction) + key[2], key[3]);
 		}
 		key += step;
-		frame = python_memory_u64(frame + offset_previous);
-	} while (frame != 0);
+	}
 	*digest = sum;
-	return true;
+	return frame == 0;
 }
 
 bool
@@ -462,8 +462,8 @@ python_frames_digest(uint64_t *digest)
 	} else {
 		frame = python_memory_u64(state + layout->tstate_frame);
 	}
-	if (frame != 0 && !(layout->instruction == PYTHON_INSTRUCTION_POINTER ? digest_chain(layout, frame, true, &sum)
-	                                                                      : digest_chain(layout, frame, false, &sum)))
+	if (!(layout->instruction == PYTHON_INSTRUCTION_POINTER ? digest_chain(layout, frame, true, &sum)
+	                                                        : digest_chain(layout, frame, false, &sum)))
 		return false;
 
 	uint64_t mixed = (sum.low ^ sum.high * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xbf58476d1ce4e5b9);

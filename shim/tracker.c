@@ -315,6 +315,22 @@ tracker_gain_rest(struct thread_slot *slot, struct kmem_site *site, uint64_t byt
 }
 
 void
+tracker_resize_rest(struct thread_slot *slot, struct kmem_site *old_site, uint64_t old_bytes, struct kmem_site *site, uint64_t bytes)
+{
+	uint32_t epoch = net_change(slot, KMEM_DOMAIN_HEAP, old_bytes, bytes);
+
+	peak_apply_own(&site->peak, (int64_t)bytes, epoch);
+	peak_apply_own(&old_site->peak, -(int64_t)old_bytes, epoch);
+	look_after(&slot->heap);
+}
+
+void
+tracker_dead_rest(struct thread_slot *slot, struct address_block block)
+{
+	dead(slot, block, block.bytes, true);
+}
+
+void
 tracker_map_rest(struct thread_slot *slot, void *addr, struct address_block block)
 {
 	int host_errno = errno;
@@ -368,7 +384,7 @@ tracker_put_back(struct live_block block)
 }
 
 void
-tracker_resized(const void *hook_frame, struct live_block old, void *addr, size_t bytes)
+tracker_resized_rest(const void *hook_frame, struct live_block old, void *addr, uint64_t bytes)
 {
 	struct thread_slot *slot = thread_slot_here();
 	struct address_block block;

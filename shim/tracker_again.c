@@ -42,6 +42,51 @@ owner_bits(const struct thread_slot *slot)
 	return (uint64_t)slot->owner.slot << POINTER_MAP_OWNER_SHIFT & POINTER_MAP_OWNER_MASK;
 }
 
+/* The site of a new block of this thread, index + 1; 0 = none, the event is lost. */
+static inline uint32_t
+site_of(struct thread_slot *slot, const void *hook_frame, uint64_t bytes)
+{
+	uint32_t number;
+
+	slot->tally += TALLY_EVENT + bytes;
+	if (__builtin_expect((slot->tally & TALLY_DUE) != 0, 0)) {
+		tracker_look_after(slot->tally & TALLY_BYTES_MASK);
+		slot->tally = 0;
+	}
+	number = event_memo_find(&slot->events, hook_frame);
+	return __builtin_expect(number != 0, 1) ? number : tracker_walk(slot, hook_frame, bytes);
+}
+
+/* A new block in the books but for the peak words. Returns its generation. */
+static inline uint8_t
+count_born(struct kmem_site *site, uint32_t number, uint64_t bytes)
+{
+	uint8_t generation = generations_born_own(site, number);
+
+	add_own(&site->allocated_bytes, bytes);
+	add_own(&site->allocated_count, 1);
+	return generation;
+}
+
+static inline void
+count_dead(struct kmem_site *site, uint32_t number, struct address_block block)
+{
+	generations_died_own(site, number, block.generation);
+	add_own(&site->freed_bytes, block.bytes);
+	add_own(&site->freed_count, 1);
+}
+
+/* After the books, before the program gets the address: no release is booked before its allocation. */
+static inline void
+map_block(struct thread_slot *slot, pointer_map_word *word, void *addr, struct address_block block)
+{
+	if (__builtin_expect(block.bytes >= POINTER_MAP_BYTES_MASK ||
+	                         atomic_load_explicit(word, memory_order_relaxed) > POINTER_MAP_GONE, 0))
+		tracker_map_rest(slot, addr, block);
+	else
+		atomic_store_explicit(word, pointer_map_pack((uint64_t)addr, block) | owner_bits(slot), memory_order_relaxed);
+}
+
 __attribute__((flatten)) void
 tracker_allocated(const void *hook_frame, void *addr, size_t bytes)
 {
@@ -53,32 +98,49 @@ tracker_allocated(const void *hook_frame, void *addr, size_t bytes)
 		return;
 	}
 	__builtin_prefetch((const void *)word, 1); // seldom in the cache; recognising the event takes as long as fetching it
-	slot->tally += TALLY_EVENT + bytes;
-	if (__builtin_expect((slot->tally & TALLY_DUE) != 0, 0)) {
-		tracker_look_after(slot->tally & TALLY_BYTES_MASK);
-		slot->tally = 0;
-	}
 
-	uint32_t number = event_memo_find(&slot->events, hook_frame);
+	uint32_t number = site_of(slot, hook_frame, bytes);
 
-	if (__builtin_expect(number == 0, 0)) {
-		number = tracker_walk(slot, hook_frame, bytes);
-		if (number == 0)
-			return;
-	}
-
+	if (__builtin_expect(number == 0, 0))
+		return;
 	struct kmem_site *site = site_table_at(number);
-	struct address_block block = { .bytes = bytes, .site = number, .generation = generations_born_own(site, number) };
+	uint8_t generation = count_born(site, number, bytes);
 
-	add_own(&site->allocated_bytes, bytes);
-	add_own(&site->allocated_count, 1);
 	if (!peak_gain_again(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &site->peak, bytes))
 		tracker_gain_rest(slot, site, bytes);
-	/* The books before the word, the word before the program gets the address: no release is booked before its allocation. */
-	if (__builtin_expect(bytes >= POINTER_MAP_BYTES_MASK || atomic_load_explicit(word, memory_order_relaxed) > POINTER_MAP_GONE, 0))
-		tracker_map_rest(slot, addr, block);
-	else
-		atomic_store_explicit(word, pointer_map_pack((uint64_t)addr, block) | owner_bits(slot), memory_order_relaxed);
+	map_block(slot, word, addr, (struct address_block){ bytes, number, generation });
+}
+
+__attribute__((flatten)) void
+tracker_resized(const void *hook_frame, struct live_block old, void *addr, size_t bytes)
+{
+	struct thread_slot *slot = thread_slot_current;
+	pointer_map_word *word = pointer_map_own_word((uint64_t)addr);
+	struct kmem_site *old_site = site_table_at(old.site);
+
+	if (__builtin_expect(slot == NULL || word == NULL || addr == NULL || old.site == 0, 0) ||
+	    __builtin_expect(settings.walks_all || python_frames_is_finalizing(), 0) ||
+	    __builtin_expect(old_site->slot != slot->owner.slot || old_site->domain != KMEM_DOMAIN_HEAP, 0)) {
+		tracker_resized_rest(hook_frame, old, addr, bytes);
+		return;
+	}
+	__builtin_prefetch((const void *)word, 1);
+
+	struct address_block gone = { old.bytes, old.site, old.generation };
+	uint32_t number = site_of(slot, hook_frame, bytes);
+
+	if (__builtin_expect(number == 0, 0)) {
+		tracker_dead_rest(slot, gone);
+		return;
+	}
+	struct kmem_site *site = site_table_at(number);
+	uint8_t generation = count_born(site, number, bytes);
+
+	if (!peak_resize_again(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &old_site->peak, old.bytes,
+	                       &site->peak, bytes))
+		tracker_resize_rest(slot, old_site, old.bytes, site, bytes);
+	count_dead(old_site, old.site, gone);
+	map_block(slot, word, addr, (struct address_block){ bytes, number, generation });
 }
 
 __attribute__((flatten)) void
@@ -115,7 +177,5 @@ tracker_freed(void *addr)
 		return;
 	}
 	atomic_store_explicit(word, POINTER_MAP_GONE, memory_order_relaxed);
-	generations_died_own(site, number, block.generation);
-	add_own(&site->freed_bytes, block.bytes);
-	add_own(&site->freed_count, 1);
+	count_dead(site, number, block);
 }
