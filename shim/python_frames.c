@@ -447,6 +447,8 @@ python_frames_digest(uint64_t *digest)
 	*digest = 0;
 	if (!python_frames_available())
 		return true;
+	if (__builtin_expect(finalizing_state() != 0, 0))
+		return false;
 	state = own_thread_state();
 	if (!python_memory_is_object(state))
 		return true;

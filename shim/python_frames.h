@@ -55,7 +55,7 @@ void python_frames_walk(struct python_memo *memo, struct python_stack *stack);
 
 /*
  * A digest of the calling thread's frames: the same digest, the same frames (but for 2^-64), as long as no code object died. 0
- * without frames. False: the chain cannot be read, or is too long for that.
+ * without frames. False: the chain cannot be read, or is too long for that, or the interpreter finalises.
  */
 bool python_frames_digest(uint64_t *digest);
 

@@ -25,6 +25,7 @@
 struct thread_slot {
 	struct peak_batch heap;             // of the domain "heap"
 	uint64_t tally;                     // tracker_again.c
+	uint64_t map_bits;                  // of words that this thread puts into the map: present, and owner
 	struct site_owner owner;
 	struct call_stack_memory stack;
 	struct event_memo events;

@@ -296,8 +296,11 @@ uint32_t
 tracker_walk(struct thread_slot *slot, const void *hook_frame, uint64_t bytes)
 {
 	int host_errno = errno;
-	uint32_t site = walk_and_keep(slot, hook_frame, generations_clock());
+	uint32_t site;
 
+	if (tracker_is_teardown())
+		return 0;
+	site = walk_and_keep(slot, hook_frame, generations_clock());
 	if (site == 0)
 		lose_event(bytes);
 	errno = host_errno;
@@ -331,11 +334,11 @@ tracker_dead_rest(struct thread_slot *slot, struct address_block block)
 }
 
 void
-tracker_map_rest(struct thread_slot *slot, void *addr, struct address_block block)
+tracker_map_rest(struct thread_slot *slot, void *addr, uint64_t bytes, uint32_t site, uint8_t generation)
 {
 	int host_errno = errno;
 
-	map_block(slot, addr, block);
+	map_block(slot, addr, (struct address_block){ bytes, site, generation });
 	errno = host_errno;
 }
 
@@ -366,14 +369,12 @@ block_of(struct live_block block)
 }
 
 void
-tracker_freed_rest(void *addr)
+tracker_freed(void *addr)
 {
-	int host_errno = errno;
 	struct live_block block = tracker_take(addr);
 
 	if (block.site != 0)
 		dead(thread_slot_to_release(), block_of(block), block.bytes, true);
-	errno = host_errno;
 }
 
 void

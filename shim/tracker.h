@@ -35,7 +35,8 @@ struct live_block {
 
 /* Heap. hook_frame is always __builtin_frame_address(0) of the hook. */
 void tracker_allocated(const void *hook_frame, void *addr, size_t bytes);
-void tracker_freed(void *addr);                  // before the real free
+bool tracker_freed_again(void *addr);            // before the real free; false: nothing was done, tracker_freed() is to do it
+void tracker_freed(void *addr);
 struct live_block tracker_take(void *addr);      // before the real realloc
 void tracker_put_back(struct live_block block);  // the real realloc failed
 void tracker_resized(const void *hook_frame, struct live_block old, void *addr, size_t bytes);

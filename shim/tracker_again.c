@@ -35,13 +35,6 @@ add_own(_Atomic uint64_t *counter, uint64_t value)
 	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + value, memory_order_relaxed);
 }
 
-/* Of the words that this thread puts into the map. */
-static inline uint64_t
-owner_bits(const struct thread_slot *slot)
-{
-	return (uint64_t)slot->owner.slot << POINTER_MAP_OWNER_SHIFT & POINTER_MAP_OWNER_MASK;
-}
-
 /* The site of a new block of this thread, index + 1; 0 = none, the event is lost. */
 static inline uint32_t
 site_of(struct thread_slot *slot, const void *hook_frame, uint64_t bytes)
@@ -78,13 +71,12 @@ count_dead(struct kmem_site *site, uint32_t number, struct address_block block)
 
 /* After the books, before the program gets the address: no release is booked before its allocation. */
 static inline void
-map_block(struct thread_slot *slot, pointer_map_word *word, void *addr, struct address_block block)
+map_small(struct thread_slot *slot, pointer_map_word *word, void *addr, struct address_block block)
 {
-	if (__builtin_expect(block.bytes >= POINTER_MAP_BYTES_MASK ||
-	                         atomic_load_explicit(word, memory_order_relaxed) > POINTER_MAP_GONE, 0))
-		tracker_map_rest(slot, addr, block);
+	if (__builtin_expect(atomic_load_explicit(word, memory_order_relaxed) > POINTER_MAP_GONE, 0))
+		tracker_map_rest(slot, addr, block.bytes, block.site, block.generation);
 	else
-		atomic_store_explicit(word, pointer_map_pack((uint64_t)addr, block) | owner_bits(slot), memory_order_relaxed);
+		atomic_store_explicit(word, pointer_map_pack_small((uint64_t)addr, block) | slot->map_bits, memory_order_relaxed);
 }
 
 __attribute__((flatten)) void
@@ -93,7 +85,7 @@ tracker_allocated(const void *hook_frame, void *addr, size_t bytes)
 	struct thread_slot *slot = thread_slot_current;
 	pointer_map_word *word = pointer_map_own_word((uint64_t)addr);
 
-	if (__builtin_expect(slot == NULL || word == NULL || settings.walks_all || python_frames_is_finalizing(), 0)) {
+	if (__builtin_expect(slot == NULL || word == NULL || settings.walks_all, 0)) {
 		tracker_allocated_rest(hook_frame, addr, bytes);
 		return;
 	}
@@ -106,9 +98,12 @@ tracker_allocated(const void *hook_frame, void *addr, size_t bytes)
 	struct kmem_site *site = site_table_at(number);
 	uint8_t generation = count_born(site, number, bytes);
 
-	if (!peak_gain_again(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &site->peak, bytes))
+	if (__builtin_expect(peak_gain_again(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &site->peak, bytes), 1)) {
+		map_small(slot, word, addr, (struct address_block){ bytes, number, generation }); // a large one is not held back
+	} else {
 		tracker_gain_rest(slot, site, bytes);
-	map_block(slot, word, addr, (struct address_block){ bytes, number, generation });
+		tracker_map_rest(slot, addr, bytes, number, generation);
+	}
 }
 
 __attribute__((flatten)) void
@@ -140,42 +135,40 @@ tracker_resized(const void *hook_frame, struct live_block old, void *addr, size_
 	                       &site->peak, bytes))
 		tracker_resize_rest(slot, old_site, old.bytes, site, bytes);
 	count_dead(old_site, old.site, gone);
-	map_block(slot, word, addr, (struct address_block){ bytes, number, generation });
+	if (__builtin_expect(bytes < POINTER_MAP_BYTES_MASK, 1))
+		map_small(slot, word, addr, (struct address_block){ bytes, number, generation });
+	else
+		tracker_map_rest(slot, addr, bytes, number, generation);
 }
 
-__attribute__((flatten)) void
-tracker_freed(void *addr)
+__attribute__((flatten)) bool
+tracker_freed_again(void *addr)
 {
 	struct thread_slot *slot = thread_slot_current;
 	pointer_map_word *word = pointer_map_own_word((uint64_t)addr);
 
-	if (__builtin_expect(slot == NULL || word == NULL || python_frames_is_finalizing(), 0)) {
-		tracker_freed_rest(addr);
-		return;
-	}
+	if (__builtin_expect(slot == NULL || word == NULL || python_frames_is_finalizing(), 0))
+		return false;
 
 	uint64_t seen = atomic_load_explicit(word, memory_order_relaxed);
 	struct address_block block = pointer_map_unpack(seen);
-	uint64_t differs = seen ^ (pointer_map_start_of((uint64_t)addr) | owner_bits(slot));
+	uint64_t differs = seen ^ (pointer_map_position_of((uint64_t)addr) | slot->map_bits);
 	uint32_t number = block.site;
 
 	if (__builtin_expect((differs & (POINTER_MAP_START_MASK | POINTER_MAP_OWNER_MASK)) != 0, 0)) {
 		if ((seen & POINTER_MAP_OWNER_MASK) != 0)
 			number = site_table_own_known(&slot->owner, block.site);
-		if ((differs & POINTER_MAP_START_MASK) != 0 || number == 0) {
-			tracker_freed_rest(addr);
-			return;
-		}
+		if ((differs & POINTER_MAP_START_MASK) != 0 || number == 0)
+			return false;
 	}
 
 	struct kmem_site *site = site_table_at(number);
 
 	/* A size that stands elsewhere is too large for peak_release_again(). */
 	if (__builtin_expect(site->slot != slot->owner.slot || site->domain != KMEM_DOMAIN_HEAP, 0) ||
-	    !peak_release_again(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &site->peak, block.bytes)) {
-		tracker_freed_rest(addr);
-		return;
-	}
+	    !peak_release_again(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &site->peak, block.bytes))
+		return false;
 	atomic_store_explicit(word, POINTER_MAP_GONE, memory_order_relaxed);
 	count_dead(site, number, block);
+	return true;
 }
