@@ -29,11 +29,12 @@ __attribute__((no_sanitize_address)) static inline struct digest
 digest_of(uint64_t sp, const uint16_t *offsets, uint32_t count)
 {
 	const uint64_t *stack = (const uint64_t *)(uintptr_t)sp;
+	const uint64_t *end = keys + count;
 	struct digest sum = { .low = count };
 
-	for (uint64_t i = 0; i < count; i += 4) {
-		digest_add(&sum, stack[offsets[i]] + keys[i], stack[offsets[i + 1]] + keys[i + 1]);
-		digest_add(&sum, stack[offsets[i + 2]] + keys[i + 2], stack[offsets[i + 3]] + keys[i + 3]);
+	for (const uint64_t *key = keys; key != end; key += 4, offsets += 4) {
+		digest_add(&sum, stack[offsets[0]] + key[0], stack[offsets[1]] + key[1]);
+		digest_add(&sum, stack[offsets[2]] + key[2], stack[offsets[3]] + key[3]);
 	}
 	return sum;
 }
@@ -123,6 +124,7 @@ event_memo_find(struct event_memo *memo, const void *hook_frame)
 	const union event_unit *unit = &memo->units[at];
 	uint64_t python;
 
+	__asm__("" : "+r"(unit)); // one address, or the compiler works out one for each use
 	__builtin_prefetch(capture_file_at(KMEM_SECTION_SITES, unit->event.site - 1), 1);
 	if (!python_frames_digest(&memo->trail, &python))
 		return find_none(memo);

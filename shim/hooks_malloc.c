@@ -68,13 +68,20 @@ leave_allocated(const void *hook_frame, void *addr, size_t bytes)
 	return addr;
 }
 
-EXPORT void *
+static RARE void *
+allocate_untracked(enum entry entry, size_t bytes)
+{
+	return entry == ENTRY_BOOT ? boot_arena_allocate(0, bytes) : real_libc.malloc(bytes);
+}
+
+/* malloc and free with all that they usually do in one function each; the other hooks share the tracker's. */
+EXPORT __attribute__((flatten)) void *
 malloc(size_t bytes)
 {
 	enum entry entry = enter();
 
 	if (__builtin_expect(entry != ENTRY_TRACKED, 0))
-		return entry == ENTRY_BOOT ? boot_arena_allocate(0, bytes) : real_libc.malloc(bytes);
+		return allocate_untracked(entry, bytes);
 	tracker_attempt(KMEM_DOMAIN_HEAP, bytes);
 	return leave_allocated(HERE, real_libc.malloc(bytes), bytes);
 }
@@ -161,17 +168,31 @@ reallocarray(void *old, size_t count, size_t bytes)
 /* A release, before the real call: nothing to pass on, pass on, or pass on and leave the guard afterwards (R2). */
 enum release { RELEASE_NOTHING, RELEASE_PLAIN, RELEASE_GUARDED };
 
+static RARE enum release
+release_rest(enum entry entry, void *addr)
+{
+	int host_errno = errno;
+
+	if (entry != ENTRY_TRACKED)
+		return entry == ENTRY_BOOT || boot_arena_serves(addr) ? RELEASE_NOTHING : RELEASE_PLAIN;
+	if (boot_arena_serves(addr)) {
+		reentry_guard_leave();
+		return RELEASE_NOTHING;
+	}
+	tracker_freed(addr);
+	errno = host_errno;
+	return RELEASE_GUARDED;
+}
+
 static inline enum release
 release_begin(void *addr)
 {
-	if (addr == NULL || boot_arena_serves(addr))
+	if (addr == NULL)
 		return RELEASE_NOTHING;
 	enum entry entry = enter();
 
-	if (__builtin_expect(entry != ENTRY_TRACKED, 0))
-		return entry == ENTRY_BOOT ? RELEASE_NOTHING : RELEASE_PLAIN;
-	tracker_freed(addr);
-	return RELEASE_GUARDED;
+	return __builtin_expect(entry == ENTRY_TRACKED && tracker_freed_again(addr), 1) ? RELEASE_GUARDED
+	                                                                               : release_rest(entry, addr);
 }
 
 static inline void
@@ -181,7 +202,7 @@ release_end(enum release release)
 		reentry_guard_leave();
 }
 
-EXPORT void
+EXPORT __attribute__((flatten)) void
 free(void *addr)
 {
 	enum release release = release_begin(addr);

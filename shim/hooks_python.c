@@ -153,7 +153,7 @@ object_realloc(void *context, void *old, size_t bytes)
 
 	reentry_guard_depth = REENTRY_GUARD_HOOK;
 	if (fresh != NULL) {
-		tracker_resized(frame_of(layer, HERE), block, fresh, bytes);
+		tracker_resized_python(frame_of(layer, HERE), block, fresh, bytes);
 	} else {
 		tracker_put_back(block);
 		tracker_failed(frame_of(layer, HERE), KMEM_DOMAIN_HEAP, bytes, ENOMEM);

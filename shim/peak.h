@@ -126,6 +126,13 @@ peak_move_own(struct kmem_peak_word *site, uint64_t now, uint64_t change)
 	__atomic_store_n(&site->now, now ^ ((now ^ (now + change)) & KMEM_PEAK_BYTES_MASK), __ATOMIC_RELAXED);
 }
 
+/* Would a release be the falling edge of a new maximum? Both in the upper bits, where no epoch is in the way. */
+static inline bool
+peak_is_edge(struct kmem_peak_word total, const struct peak_batch *batch)
+{
+	return (int64_t)((total.now + (uint64_t)batch->pending_bytes) << 16) > (int64_t)(total.mark << 16);
+}
+
 static inline bool
 peak_gain_again(const struct kmem_peak_word *domain, struct peak_batch *batch, struct kmem_peak_word *site, uint64_t bytes)
 {
@@ -146,13 +153,30 @@ peak_release_again(const struct kmem_peak_word *domain, struct peak_batch *batch
 	struct kmem_peak_word total = peak_load_in_order(domain);
 	struct kmem_peak_word seen = *site;
 	int64_t pending = batch->pending_bytes - (int64_t)bytes;
-	/* Is it the falling edge of a new maximum? Both in the upper bits, where no epoch is in the way. */
-	bool is_edge = (int64_t)((total.now + (uint64_t)batch->pending_bytes) << 16) > (int64_t)(total.mark << 16);
 
-	if (__builtin_expect(!peak_is_same_epoch(total, seen) || pending <= -batch->limit_bytes || is_edge, 0))
+	if (__builtin_expect(!peak_is_same_epoch(total, seen) || pending <= -batch->limit_bytes || peak_is_edge(total, batch), 0))
 		return false;
 	batch->pending_bytes = pending;
 	peak_move_own(site, seen.now, -bytes);
+	return true;
+}
+
+/* Both at once: a block that became another one, which may be of the same site. The total sees the net change. */
+static inline bool
+peak_resize_again(const struct kmem_peak_word *domain, struct peak_batch *batch, struct kmem_peak_word *old_site,
+                  uint64_t old_bytes, struct kmem_peak_word *site, uint64_t bytes)
+{
+	struct kmem_peak_word total = peak_load_in_order(domain);
+	int64_t change = (int64_t)(bytes - old_bytes);
+	int64_t pending = batch->pending_bytes + change;
+
+	if (__builtin_expect(!peak_is_same_epoch(total, *old_site) || !peak_is_same_epoch(total, *site) ||
+	                     pending >= batch->limit_bytes || pending <= -batch->limit_bytes ||
+	                     (change <= 0 && peak_is_edge(total, batch)), 0))
+		return false;
+	batch->pending_bytes = pending;
+	peak_move_own(old_site, old_site->now, -old_bytes);
+	peak_move_own(site, site->now, bytes);
 	return true;
 }
 

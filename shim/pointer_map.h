@@ -93,20 +93,33 @@ size_t pointer_map_trim(uint64_t leaves, size_t most_bytes);
 bool pointer_map_is_tending_due(uint64_t live_bytes);
 void pointer_map_tend(uint64_t now_ns);
 
+static inline uint64_t
+pointer_map_position_of(uint64_t addr)
+{
+	return (addr >> 3 & 3) << POINTER_MAP_POSITION_SHIFT;
+}
+
 /* Present, and at this position of its window. */
 static inline uint64_t
 pointer_map_start_of(uint64_t addr)
 {
-	return POINTER_MAP_PRESENT | (addr >> 3 & 3) << POINTER_MAP_POSITION_SHIFT;
+	return POINTER_MAP_PRESENT | pointer_map_position_of(addr);
+}
+
+/* But for what is in every word of its owner: see struct thread_slot. The size must be small. */
+static inline uint64_t
+pointer_map_pack_small(uint64_t addr, struct address_block block)
+{
+	return pointer_map_position_of(addr) | (uint64_t)block.generation << POINTER_MAP_GENERATION_SHIFT |
+	       (uint64_t)block.site << POINTER_MAP_SITE_SHIFT | block.bytes;
 }
 
 static inline uint64_t
 pointer_map_pack(uint64_t addr, struct address_block block)
 {
-	uint64_t bytes = block.bytes < POINTER_MAP_BYTES_MASK ? block.bytes : POINTER_MAP_BYTES_MASK;
-
-	return pointer_map_start_of(addr) | (uint64_t)block.generation << POINTER_MAP_GENERATION_SHIFT |
-	       (uint64_t)block.site << POINTER_MAP_SITE_SHIFT | bytes;
+	if (block.bytes > POINTER_MAP_BYTES_MASK)
+		block.bytes = POINTER_MAP_BYTES_MASK;
+	return POINTER_MAP_PRESENT | pointer_map_pack_small(addr, block);
 }
 
 static inline struct address_block

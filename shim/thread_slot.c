@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "pointer_map.h"
 #include "raw_sys.h"
 #include "reentry_guard.h"
 
@@ -78,6 +79,7 @@ take(uint32_t number)
 		return NULL;
 	}
 	memory->owner.slot = (uint16_t)number;
+	memory->map_bits = POINTER_MAP_PRESENT | ((uint64_t)number << POINTER_MAP_OWNER_SHIFT & POINTER_MAP_OWNER_MASK);
 	memory->stack.memo.stack_end = 0; // of another thread: empty
 	event_memo_clear(&memory->events);
 	thread_slot_publish(memory, 0);

@@ -28,6 +28,7 @@ struct thread_slot {
 	struct peak_batch heap;             // of the domain "heap"
 	uint64_t tally;                     // tracker_again.c
 	_Atomic uint32_t last_site;         // index + 1, of this thread's last event; 0 = none
+	uint64_t map_bits;                  // of words that this thread puts into the map: present, and owner
 	struct site_owner owner;
 	struct call_stack_memory stack;
 	struct event_memo events;

@@ -344,8 +344,11 @@ uint32_t
 tracker_walk(struct thread_slot *slot, const void *hook_frame, uint64_t bytes)
 {
 	int host_errno = errno;
-	uint32_t site = walk_and_keep(slot, hook_frame, generations_clock());
+	uint32_t site;
 
+	if (is_teardown(bytes))
+		return 0;
+	site = walk_and_keep(slot, hook_frame, generations_clock());
 	if (site == 0)
 		lose_event(bytes);
 	errno = host_errno;
@@ -363,11 +366,27 @@ tracker_gain_rest(struct thread_slot *slot, struct kmem_site *site, uint64_t byt
 }
 
 void
-tracker_map_rest(struct thread_slot *slot, void *addr, struct address_block block)
+tracker_resize_rest(struct thread_slot *slot, struct kmem_site *old_site, uint64_t old_bytes, struct kmem_site *site, uint64_t bytes)
+{
+	uint32_t epoch = net_change(slot, KMEM_DOMAIN_HEAP, old_bytes, bytes);
+
+	peak_apply_own(&site->peak, (int64_t)bytes, epoch);
+	peak_apply_own(&old_site->peak, -(int64_t)old_bytes, epoch);
+	look_after(&slot->heap);
+}
+
+void
+tracker_dead_rest(struct thread_slot *slot, struct address_block block)
+{
+	released(slot, block, true);
+}
+
+void
+tracker_map_rest(struct thread_slot *slot, void *addr, uint64_t bytes, uint32_t site, uint8_t generation)
 {
 	int host_errno = errno;
 
-	map_block(slot, addr, block);
+	map_block(slot, addr, (struct address_block){ bytes, site, generation });
 	errno = host_errno;
 }
 
@@ -407,12 +426,9 @@ tracker_released(struct live_block block)
 }
 
 void
-tracker_freed_rest(void *addr)
+tracker_freed(void *addr)
 {
-	int host_errno = errno;
-
 	tracker_released(tracker_take(addr));
-	errno = host_errno;
 }
 
 void
@@ -423,7 +439,7 @@ tracker_put_back(struct live_block block)
 }
 
 void
-tracker_resized(const void *hook_frame, struct live_block old, void *addr, size_t bytes)
+tracker_resized_rest(const void *hook_frame, struct live_block old, void *addr, uint64_t bytes)
 {
 	struct thread_slot *slot = thread_slot_here();
 	struct address_block block;

@@ -15,9 +15,9 @@
 #include "event_memo.h"
 #include "generations.h"
 #include "peak.h"
+#include "python_runtime.h"
 #include "settings.h"
 #include "site_table.h"
-#include "teardown.h"
 #include "tracker.h"
 
 /*
@@ -35,54 +35,80 @@ add_own(_Atomic uint64_t *counter, uint64_t value)
 	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + value, memory_order_relaxed);
 }
 
-/* Of the words that this thread puts into the map. */
-static inline uint64_t
-owner_bits(const struct thread_slot *slot)
+/* The site of a new block of this thread, index + 1; 0 = none, the event is lost. */
+static inline uint32_t
+site_of(struct thread_slot *slot, const void *hook_frame, uint64_t bytes, bool is_python)
 {
-	return (uint64_t)slot->owner.slot << POINTER_MAP_OWNER_SHIFT & POINTER_MAP_OWNER_MASK;
-}
+	uint32_t number;
 
-static inline __attribute__((always_inline)) void
-allocated(const void *hook_frame, void *addr, size_t bytes, bool is_python)
-{
-	struct thread_slot *slot = thread_slot_current;
-	pointer_map_word *word = pointer_map_own_word((uint64_t)addr);
-
-	if (__builtin_expect(slot == NULL || word == NULL || settings.walks_all || !teardown_is_none(), 0)) {
-		tracker_allocated_rest(hook_frame, addr, bytes);
-		return;
-	}
-	__builtin_prefetch((const void *)word, 1); // seldom in the cache; recognising the event takes as long as fetching it
 	slot->tally += TALLY_EVENT + bytes;
 	if (__builtin_expect((slot->tally & TALLY_DUE) != 0, 0)) {
 		tracker_look_after(slot->tally & TALLY_BYTES_MASK);
 		slot->tally = 0;
 	}
-
-	uint32_t number = is_python ? event_memo_find_python(&slot->events) : event_memo_find(&slot->events, hook_frame);
-
-	if (__builtin_expect(number == 0, 0)) {
-		number = tracker_walk(slot, hook_frame, bytes);
-		if (number == 0)
-			return;
-	}
-
+	number = is_python ? event_memo_find_python(&slot->events) : event_memo_find(&slot->events, hook_frame);
+	if (__builtin_expect(number == 0, 0))
+		return tracker_walk(slot, hook_frame, bytes);
 	thread_slot_publish(slot, number);
+	return number;
+}
 
-	struct kmem_site *site = site_table_at(number);
-	struct address_block block = { .bytes = bytes, .site = number, .generation = generations_born_own(site, number) };
+/* A new block in the books but for the peak words. Returns its generation. */
+static inline uint8_t
+count_born(struct kmem_site *site, uint32_t number, uint64_t bytes)
+{
+	uint8_t generation = generations_born_own(site, number);
 
-	if (is_python)
-		block.generation |= tracker_object_bit(hook_frame);
 	add_own(&site->allocated_bytes, bytes);
 	add_own(&site->allocated_count, 1);
-	if (!peak_gain_again(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &site->peak, bytes))
-		tracker_gain_rest(slot, site, bytes);
-	/* The books before the word, the word before the program gets the address: no release is booked before its allocation. */
-	if (__builtin_expect(bytes >= POINTER_MAP_BYTES_MASK || atomic_load_explicit(word, memory_order_relaxed) > POINTER_MAP_GONE, 0))
-		tracker_map_rest(slot, addr, block);
+	return generation;
+}
+
+static inline void
+count_dead(struct kmem_site *site, uint32_t number, struct address_block block)
+{
+	generations_died_own(site, number, block.generation);
+	add_own(&site->freed_bytes, block.bytes);
+	add_own(&site->freed_count, 1);
+}
+
+/* After the books, before the program gets the address: no release is booked before its allocation. */
+static inline void
+map_small(struct thread_slot *slot, pointer_map_word *word, void *addr, struct address_block block)
+{
+	if (__builtin_expect(atomic_load_explicit(word, memory_order_relaxed) > POINTER_MAP_GONE, 0))
+		tracker_map_rest(slot, addr, block.bytes, block.site, block.generation);
 	else
-		atomic_store_explicit(word, pointer_map_pack((uint64_t)addr, block) | owner_bits(slot), memory_order_relaxed);
+		atomic_store_explicit(word, pointer_map_pack_small((uint64_t)addr, block) | slot->map_bits, memory_order_relaxed);
+}
+
+static inline __attribute__((always_inline)) void
+allocated(const void *hook_frame, void *addr, uint64_t bytes, bool is_python)
+{
+	struct thread_slot *slot = thread_slot_current;
+	pointer_map_word *word = pointer_map_own_word((uint64_t)addr);
+
+	if (__builtin_expect(slot == NULL || word == NULL || settings.walks_all || python_runtime_is_finalizing(), 0)) {
+		tracker_allocated_rest(hook_frame, addr, bytes);
+		return;
+	}
+	__builtin_prefetch((const void *)word, 1); // seldom in the cache; recognising the event takes as long as fetching it
+
+	uint32_t number = site_of(slot, hook_frame, bytes, is_python);
+
+	if (__builtin_expect(number == 0, 0))
+		return;
+	struct kmem_site *site = site_table_at(number);
+	uint8_t generation = count_born(site, number, bytes);
+
+	if (is_python)
+		generation |= tracker_object_bit(hook_frame);
+	if (__builtin_expect(peak_gain_again(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &site->peak, bytes), 1)) {
+		map_small(slot, word, addr, (struct address_block){ bytes, number, generation }); // a large one is not held back
+	} else {
+		tracker_gain_rest(slot, site, bytes);
+		tracker_map_rest(slot, addr, bytes, number, generation);
+	}
 }
 
 __attribute__((flatten)) void
@@ -97,41 +123,83 @@ tracker_allocated_python(const void *tagged_frame, void *addr, size_t bytes)
 	allocated(tagged_frame, addr, bytes, true);
 }
 
+static inline __attribute__((always_inline)) void
+resized(const void *hook_frame, struct live_block old, void *addr, uint64_t bytes, bool is_python)
+{
+	struct thread_slot *slot = thread_slot_current;
+	pointer_map_word *word = pointer_map_own_word((uint64_t)addr);
+	struct kmem_site *old_site = site_table_at(old.site);
+
+	if (__builtin_expect(slot == NULL || word == NULL || addr == NULL || old.site == 0, 0) ||
+	    __builtin_expect(settings.walks_all || python_runtime_is_finalizing(), 0) ||
+	    __builtin_expect(old_site->slot != slot->owner.slot || old_site->domain != KMEM_DOMAIN_HEAP, 0)) {
+		tracker_resized_rest(hook_frame, old, addr, bytes);
+		return;
+	}
+	__builtin_prefetch((const void *)word, 1);
+
+	struct address_block gone = { old.bytes, old.site, old.generation };
+	uint32_t number = site_of(slot, hook_frame, bytes, is_python);
+
+	if (__builtin_expect(number == 0, 0)) {
+		tracker_dead_rest(slot, gone);
+		return;
+	}
+	struct kmem_site *site = site_table_at(number);
+	uint8_t generation = count_born(site, number, bytes);
+
+	if (is_python)
+		generation |= tracker_object_bit(hook_frame);
+	if (!peak_resize_again(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &old_site->peak, old.bytes,
+	                       &site->peak, bytes))
+		tracker_resize_rest(slot, old_site, old.bytes, site, bytes);
+	count_dead(old_site, old.site, gone);
+	if (__builtin_expect(bytes < POINTER_MAP_BYTES_MASK, 1))
+		map_small(slot, word, addr, (struct address_block){ bytes, number, generation });
+	else
+		tracker_map_rest(slot, addr, bytes, number, generation);
+}
+
 __attribute__((flatten)) void
-tracker_freed(void *addr)
+tracker_resized(const void *hook_frame, struct live_block old, void *addr, size_t bytes)
+{
+	resized(hook_frame, old, addr, bytes, false);
+}
+
+__attribute__((flatten)) void
+tracker_resized_python(const void *tagged_frame, struct live_block old, void *addr, size_t bytes)
+{
+	resized(tagged_frame, old, addr, bytes, true);
+}
+
+__attribute__((flatten)) bool
+tracker_freed_again(void *addr)
 {
 	struct thread_slot *slot = thread_slot_current;
 	pointer_map_word *word = pointer_map_own_word((uint64_t)addr);
 
-	if (__builtin_expect(slot == NULL || word == NULL || !teardown_is_none(), 0)) {
-		tracker_freed_rest(addr);
-		return;
-	}
+	if (__builtin_expect(slot == NULL || word == NULL || python_runtime_is_finalizing(), 0))
+		return false;
 
 	uint64_t seen = atomic_load_explicit(word, memory_order_relaxed);
 	struct address_block block = pointer_map_unpack(seen);
-	uint64_t differs = seen ^ (pointer_map_start_of((uint64_t)addr) | owner_bits(slot));
+	uint64_t differs = seen ^ (pointer_map_position_of((uint64_t)addr) | slot->map_bits);
 	uint32_t number = block.site;
 
 	if (__builtin_expect((differs & (POINTER_MAP_START_MASK | POINTER_MAP_OWNER_MASK)) != 0, 0)) {
 		if ((seen & POINTER_MAP_OWNER_MASK) != 0)
 			number = site_table_own_known(&slot->owner, block.site);
-		if ((differs & POINTER_MAP_START_MASK) != 0 || number == 0) {
-			tracker_freed_rest(addr);
-			return;
-		}
+		if ((differs & POINTER_MAP_START_MASK) != 0 || number == 0)
+			return false;
 	}
 
 	struct kmem_site *site = site_table_at(number);
 
 	/* A size that stands elsewhere is too large for peak_release_again(). */
 	if (__builtin_expect(site->slot != slot->owner.slot || site->domain != KMEM_DOMAIN_HEAP, 0) ||
-	    !peak_release_again(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &site->peak, block.bytes)) {
-		tracker_freed_rest(addr);
-		return;
-	}
+	    !peak_release_again(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &site->peak, block.bytes))
+		return false;
 	atomic_store_explicit(word, POINTER_MAP_GONE, memory_order_relaxed);
-	generations_died_own(site, number, block.generation);
-	add_own(&site->freed_bytes, block.bytes);
-	add_own(&site->freed_count, 1);
+	count_dead(site, number, block);
+	return true;
 }

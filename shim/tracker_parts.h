@@ -27,16 +27,26 @@ tracker_object_bit(const void *hook_frame)
 
 /* Nothing is done yet: all steps. */
 TRACKER_RARE void tracker_allocated_rest(const void *hook_frame, void *addr, uint64_t bytes);
-TRACKER_RARE void tracker_freed_rest(void *addr);
+TRACKER_RARE void tracker_resized_rest(const void *hook_frame, struct live_block old, void *addr, uint64_t bytes); // sets errno
 
-/* The event is not in the thread's memo, which was asked: its site, index + 1, by walking the stack; 0 = it is lost, and counted. */
+/*
+ * The event is not in the thread's memo, which was asked: its site, index + 1, by walking the stack; 0 = it is lost, or of Python's
+ * teardown, and counted.
+ */
 TRACKER_RARE uint32_t tracker_walk(struct thread_slot *slot, const void *hook_frame, uint64_t bytes);
 
 /* The peak words when peak_gain_again() did nothing, and what follows a change of the total. */
 TRACKER_RARE void tracker_gain_rest(struct thread_slot *slot, struct kmem_site *site, uint64_t bytes);
 
+/* The same for peak_resize_again(). Sets errno. */
+TRACKER_RARE void tracker_resize_rest(struct thread_slot *slot, struct kmem_site *old_site, uint64_t old_bytes,
+                                      struct kmem_site *site, uint64_t bytes);
+
+/* A block that was taken out of the map is gone. */
+TRACKER_RARE void tracker_dead_rest(struct thread_slot *slot, struct address_block block);
+
 /* A booked block into the map, whatever stands there. */
-TRACKER_RARE void tracker_map_rest(struct thread_slot *slot, void *addr, struct address_block block);
+TRACKER_RARE void tracker_map_rest(struct thread_slot *slot, void *addr, uint64_t bytes, uint32_t site, uint8_t generation);
 
 /* Now and then: moves the clock of generations by so much, and looks whether a heartbeat is due. */
 TRACKER_RARE void tracker_look_after(uint64_t volume_bytes);

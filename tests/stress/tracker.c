@@ -25,6 +25,13 @@ static _Atomic uint64_t given_count;
 static _Atomic uint64_t back_count;
 static unsigned round_number;
 
+static void
+hook_free(void *addr)
+{
+	if (!tracker_freed_again(addr))
+		tracker_freed(addr);
+}
+
 __attribute__((noinline)) static void
 hook_malloc(uint64_t addr, size_t bytes)
 {
@@ -65,7 +72,7 @@ work(unsigned thread, uint64_t *random)
 		/* acq_rel: as a program hands a block over. */
 		other = atomic_exchange_explicit(&mail[random_below(random, MAIL)], addr, memory_order_acq_rel);
 		if (other != 0) {
-			tracker_freed((void *)other);
+			hook_free((void *)other);
 			atomic_fetch_add_explicit(&back_count, 1, memory_order_relaxed);
 		}
 		stress_yield(random);
@@ -96,7 +103,7 @@ main(void)
 	CHECK(heap.live_count == given_count - back_count - lost(KMEM_LOST_EVENTS) + lost(KMEM_LOST_UNKNOWN_FREES));
 	for (unsigned i = 0; i < MAIL; i++) {
 		if (mail[i] != 0)
-			tracker_freed((void *)mail[i]);
+			hook_free((void *)mail[i]);
 	}
 	site_table_totals(totals);
 	CHECK(totals[KMEM_DOMAIN_HEAP].live_count == 0);

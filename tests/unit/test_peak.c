@@ -170,6 +170,20 @@ book(struct kmem_peak_word *domain, struct peak_batch *batch, struct kmem_peak_w
 	peak_apply_own(record, change, is_gain ? peak_gain(domain, batch, bytes) : peak_release(domain, batch, bytes));
 }
 
+/* A block of one site that becomes one of the other, or of the same: one event for the total. */
+static void
+book_resize(struct kmem_peak_word *domain, struct peak_batch *batch, struct kmem_peak_word *old_record, uint64_t old_bytes,
+            struct kmem_peak_word *record, uint64_t bytes, bool tries_again)
+{
+	uint32_t epoch;
+
+	if (tries_again && peak_resize_again(domain, batch, old_record, old_bytes, record, bytes))
+		return;
+	epoch = bytes > old_bytes ? peak_gain(domain, batch, bytes - old_bytes) : peak_release(domain, batch, old_bytes - bytes);
+	peak_apply_own(record, (int64_t)bytes, epoch);
+	peak_apply_own(old_record, -(int64_t)old_bytes, epoch);
+}
+
 /*
  * Threads that hold small events back, in one order: what is live is exact; the peak is exact with one thread, and may be off by
  * what the others held back with several.
@@ -193,8 +207,18 @@ run_batched(uint64_t *random, unsigned threads)
 
 		if (!is_gain)
 			bytes = bytes < ledger.live[site] ? bytes : ledger.live[site];
-		book(&domain, &batch[thread], &records[thread][site], is_gain ? (int64_t)bytes : -(int64_t)bytes,
-		     random_below(random, 4) != 0);
+		if (!is_gain && random_below(random, 2) == 0) {
+			unsigned other = (unsigned)random_below(random, SITES);
+			uint64_t fresh_bytes = random_below(random, 3000);
+
+			book_resize(&domain, &batch[thread], &records[thread][site], bytes, &records[thread][other], fresh_bytes,
+			            random_below(random, 4) != 0);
+			ledger.live[other] += fresh_bytes;
+			ledger.total += fresh_bytes;
+		} else {
+			book(&domain, &batch[thread], &records[thread][site], is_gain ? (int64_t)bytes : -(int64_t)bytes,
+			     random_below(random, 4) != 0);
+		}
 		ledger.live[site] += is_gain ? bytes : -bytes;
 		ledger.total += is_gain ? bytes : -bytes;
 		ledger_note(&ledger);
