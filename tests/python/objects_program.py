@@ -172,9 +172,9 @@ def case_arenas():
 def main(case, end):
     kept = globals()["case_" + case]()
     print(json.dumps(expected), flush=True)
-    if case == "leak":
-        time.sleep(0.3)
-        kept.append(bytes(5 << 20))  # a heartbeat
+    if case == "leak" and end == "kill":
+        time.sleep(1.1)
+        kept.append([slots() for _ in range(3000)])  # a heartbeat is due
     if end == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
     if end == "_exit":
