@@ -39,18 +39,24 @@ _Atomic uint32_t *tracker_state = &state_before_page;
  * Python's teardown frees everything: what counts is the state before it. From then on nothing is booked, and what the
  * program does meanwhile is counted only.
  */
-static bool
-is_teardown(void)
+static __attribute__((noinline)) void
+note_teardown(void)
 {
 	_Atomic uint32_t *is_finalizing = &capture_file_header()->is_finalizing;
 
-	if (!python_frames_is_finalizing())
-		return false;
 	if (atomic_load_explicit(is_finalizing, memory_order_relaxed) == 0) {
 		survivors_take(true);
 		atomic_store_explicit(is_finalizing, 1, memory_order_relaxed);
 	}
 	capture_file_lost(KMEM_LOST_TEARDOWN_EVENTS, 1);
+}
+
+static inline bool
+is_teardown(void)
+{
+	if (__builtin_expect(!python_frames_is_finalizing(), 1))
+		return false;
+	note_teardown();
 	return true;
 }
 
@@ -300,7 +306,8 @@ tracker_allocated(const void *hook_frame, void *addr, size_t bytes)
 
 	if (is_teardown())
 		return;
-	pointer_map_fetch(addr);
+	if (((uintptr_t)hook_frame & TRACKER_FRAME_PYTHON) == 0) // the interpreter's next block is beside its last one
+		pointer_map_fetch(addr);
 	slot = thread_slot_here();
 	block = born(slot, hook_frame, KMEM_DOMAIN_HEAP, bytes);
 	block.generation |= object_bit(hook_frame);

@@ -217,7 +217,7 @@ def test_an_interpreter_without_the_functions_is_told_once(out, tmp_path):
     hide = tmp_path / "hide.so"
     subprocess.run(["gcc", "-shared", "-nostdlib", "-Wl,--defsym=PyMem_SetAllocator=0", "-o", hide,
                     "-x", "c", os.devnull], check=True)
-    done = harness.run([interpreter_of("3.11"), "-c", "print(len([object() for _ in range(1000)]))"],
+    done = harness.run([interpreter_of("3.12"), "-c", "print(len([object() for _ in range(1000)]))"],
                        harness.plain_env(LD_PRELOAD=f"{harness.SHIM}:{hide}", KMEMSHIM_OUT=out,
                                          KMEMSHIM_PYTHON_OBJECTS="1"))
     assert (done.returncode, done.stdout, done.stderr) == (0, "1000\n", "")
