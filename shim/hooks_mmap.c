@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include "export.h"
+#include "hooks_python.h"
 #include "raw_sys.h"
 #include "real_cuda.h"
 #include "real_libc.h"
 #include "reentry_guard.h"
-#include "settings.h"
 #include "tracker.h"
 
 #define HERE __builtin_frame_address(0)
@@ -75,7 +75,7 @@ arena_domain(enum kmem_domain domain)
 {
 	if (domain != KMEM_DOMAIN_MMAP)
 		return domain;
-	return settings.python_objects == SETTINGS_ON ? KMEM_DOMAIN_RESERVED : KMEM_DOMAIN_PYTHON_ARENA;
+	return hooks_python_records_objects() ? KMEM_DOMAIN_RESERVED : KMEM_DOMAIN_PYTHON_ARENA;
 }
 
 static void *

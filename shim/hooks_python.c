@@ -48,6 +48,7 @@
 #define HERE __builtin_frame_address(0)
 #define LAYERS_MAX 16
 #define WALKS_PER_LOOK 256
+#define ARENA_BYTES_MIN ((size_t)256 << 10) // smaller ones hold frames of Python: the line that calls so deep
 #define BYTES_MIN ((size_t)17) // see above
 
 struct layer {
@@ -261,7 +262,7 @@ static struct python_arena_allocator arenas; // the interpreter's own
 static void *
 allocate_arena(void *context, size_t bytes)
 {
-	bool is_entered = reentry_guard_enter_as(REENTRY_GUARD_PYTHON);
+	bool is_entered = bytes >= ARENA_BYTES_MIN && reentry_guard_enter_as(REENTRY_GUARD_PYTHON);
 	void *addr = arenas.allocate(context, bytes);
 
 	if (is_entered)
@@ -285,6 +286,12 @@ mark_arenas(void)
 }
 
 /* ---- beginnings ---- */
+
+bool
+hooks_python_records_objects(void)
+{
+	return state == INSTALLED || (state == NOT_SETTLED && settings.python_objects == SETTINGS_ON);
+}
 
 void
 hooks_python_start(void)

@@ -7,7 +7,12 @@
 #ifndef HOOKS_PYTHON_H
 #define HOOKS_PYTHON_H
 
+#include <stdbool.h>
+
 /* Once, when the shim starts, after python_frames_start(). From then on arenas are told from other mappings. */
 void hooks_python_start(void);
+
+/* Is it recorded what lies in the arenas? */
+bool hooks_python_records_objects(void);
 
 #endif

@@ -82,28 +82,66 @@ follow(struct python_trail *trail, const struct python_layout *layout, bool is_p
 	return *joined + count <= PYTHON_TRAIL_FRAMES;
 }
 
+/* Number + 1 of the frame among the last of kept[]; 0 = it is not there. */
+static inline __attribute__((always_inline)) uint32_t
+find_last(const struct python_trail *trail, uint64_t frame)
+{
+	uint32_t at = trail->count;
+
+	for (unsigned looks = 0; looks < LOOKS && at != 0; looks++, at--) {
+		if (trail->kept[at - 1].frame_addr == frame)
+			return at;
+	}
+	return 0;
+}
+
+/*
+ * The usual changes: the innermost frame went on, those inside it ended, or it called one more. Everything outside it is as it was.
+ * False, and nothing is changed, when it is not that simple.
+ */
+static inline __attribute__((always_inline)) bool
+go_on(struct python_trail *trail, const struct python_layout *layout, bool is_pointer, uint64_t frame, uint64_t *digest)
+{
+	uint32_t at = find_last(trail, frame);
+	struct python_trail_frame *innermost;
+	uint64_t instruction;
+	uint64_t previous;
+
+	if (!python_memory_is_object(frame))
+		return false;
+	previous = python_memory_u64(frame + layout->frame_previous);
+	if (at != 0 && trail->kept[at - 1].previous != previous)
+		return false;
+	if (at == 0) {
+		at = find_last(trail, previous) + 1;
+		if (at == 1 || at > PYTHON_TRAIL_FRAMES)
+			return false;
+	}
+	if (compare(trail, layout, is_pointer, at - 1) != 0)
+		return false;
+	innermost = &trail->kept[at - 1];
+	instruction = instruction_of(layout, is_pointer, frame);
+	if (innermost->frame_addr != frame || innermost->instruction != instruction || innermost->previous != previous ||
+	    trail->count < at) {
+		innermost->frame_addr = frame;
+		innermost->instruction = instruction;
+		innermost->previous = previous;
+		innermost->digest = mix(at > 1 ? trail->kept[at - 2].digest : 0, innermost);
+	}
+	trail->count = at;
+	*digest = innermost->digest;
+	return true;
+}
+
 bool
 python_trail_digest(struct python_trail *trail, const struct python_layout *layout, uint64_t frame, uint64_t *digest)
 {
 	bool is_pointer = layout->instruction == PYTHON_INSTRUCTION_POINTER;
-	uint32_t count = trail->count;
 	uint32_t fresh;
+	uint32_t count;
 
-	/* Mostly the innermost frame went on, and no other. */
-	if (is_pointer && count > 1 && trail->kept[count - 1].frame_addr == frame &&
-	    trail->kept[count - 1].previous == python_memory_u64(frame + layout->frame_previous) &&
-	    compare(trail, layout, true, count - 1) == 0) {
-		struct python_trail_frame *innermost = &trail->kept[count - 1];
-		uint64_t instruction = instruction_of(layout, true, frame);
-
-		if (innermost->instruction != instruction) {
-			innermost->instruction = instruction;
-			innermost->digest = mix(trail->kept[count - 2].digest, innermost);
-		}
-		*digest = innermost->digest;
+	if (is_pointer ? go_on(trail, layout, true, frame, digest) : go_on(trail, layout, false, frame, digest))
 		return true;
-	}
-
 	if (!(is_pointer ? follow(trail, layout, true, frame, &count, &fresh) : follow(trail, layout, false, frame, &count, &fresh))) {
 		trail->count = 0;
 		return false;

@@ -31,7 +31,8 @@
 #include "site_table.h"
 
 #define RECORDS_MAX 64
-#define SAMPLES_MAX 512        // blocks of one record
+#define SAMPLES_MAX 1024       // blocks of one record
+#define OBJECT_BYTES_MIN 16
 #define TYPES_MAX 12           // of one record while it is looked at
 #define TYPES_KEPT 3           // of these in the capture
 #define WORDS_MAX ((size_t)1 << 24)      // of the pointer map, 512 MiB of heap; then the next look goes on there
@@ -53,6 +54,8 @@ struct held {
 	uint64_t bytes;
 	uint64_t blocks;
 	uint64_t seen;             // objects in the part of the map that was passed
+	uint64_t stride;           // of so many one is looked at, any of them
+	uint64_t next;             // the one of this stride
 	uint32_t sampled;          // of which the type was found out
 	struct held_type types[TYPES_MAX];
 };
@@ -110,6 +113,7 @@ choose(uint32_t site_index, const struct kmem_site *site)
 		look.held_count++;
 	}
 	*least = (struct held){ .site = site_index, .bytes = bytes, .blocks = allocated - freed };
+	least->stride = least->blocks / SAMPLES_MAX + 1;
 }
 
 static void
@@ -198,18 +202,34 @@ look_at_batch(void)
 	look.batch_count = 0;
 }
 
+/* Blocks come in regular order: the same place in each stride could be of one kind. */
+static uint64_t
+random_below(uint64_t limit)
+{
+	static uint64_t state = 1;
+
+	state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return (state >> 33) % limit;
+}
+
 static void
 visit(void *unused, uint64_t addr, struct address_block block)
 {
 	struct held *held = find_held(block.site);
-	uint64_t stride;
+	uint64_t number;
 
 	(void)unused;
 	if (held == NULL)
 		return;
-	stride = held->blocks / SAMPLES_MAX + 1;
-	if (held->seen++ % stride != 0 || block.bytes < 16)
+	number = held->seen++;
+	if (number % held->stride == 0)
+		held->next = number + random_below(held->stride);
+	if (number != held->next)
 		return;
+	if (block.bytes < OBJECT_BYTES_MIN) {
+		held->sampled++; // no object
+		return;
+	}
 	look.batch[look.batch_count].held = held;
 	look.batch[look.batch_count].addr = addr;
 	look.batch[look.batch_count].bytes = block.bytes;

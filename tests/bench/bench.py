@@ -93,6 +93,8 @@ def cannot(variant, workload):
         return ""
     if not workload.python:
         return "records Python programs only"
+    if not variant.is_memray:
+        return ""
     folder = variants.memray_folder(BENCH, interpreter(workload.python)[0])
     return "" if (folder / "memray").is_dir() else f"no {folder}: --install"
 
@@ -109,7 +111,7 @@ def command(workload, variant, built, units):
         return [built[words[0]], *words[1:]], variant.environment
     python = interpreter(workload.python)[0]
     extra = dict(variant.environment)
-    if variant.python_only:
+    if variant.is_memray:
         extra["PYTHONPATH"] = variants.memray_folder(BENCH, python)
     return [python, *variant.prefix, runner.PROGRAMS / words[0], *words[1:]], extra
 

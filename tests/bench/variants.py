@@ -21,6 +21,7 @@ class Variant:
     prefix: list = field(default_factory=list)  # words between the interpreter and the script: memray's command
     needs: str = ""         # why it cannot run here; empty when it can
     python_only: bool = False
+    is_memray: bool = False  # python_only, and memray lies beside the interpreter
     slow: int = 1           # the C workloads do this many times fewer units; whole-run figures are then left out
     in_callgrind: bool = True
 
@@ -66,13 +67,14 @@ def all_variants(shim, built):
 
     def memray(name, about, *options):
         return Variant(name, about, {}, ["-m", "memray", "run", "-q", *options, "-o", "{out}/memray.bin"],
-                       python_only=True)
+                       python_only=True, is_memray=True)
 
     return [
         Variant("none", "the program alone"),
         floor("floor-forward", "a preload that only forwards"),
         floor("floor-shadow", "a preload with the address shadow and one counter"),
         kmemshim("kmemshim", shim),
+        python_objects(kmemshim("kmemshim-objects", shim, {"KMEMSHIM_PYTHON_OBJECTS": "1"})),
         Variant("heaptrack", "its preload, raw stream to a file, no interpreter beside it",
                 {"LD_PRELOAD": heaptrack, "DUMP_HEAPTRACK_OUTPUT": "{out}/heaptrack.raw"}, needs=no_heaptrack,
                 in_callgrind=False),  # 1.4 records nothing under valgrind: its file stays empty
@@ -88,6 +90,8 @@ def all_variants(shim, built):
         memray("memray", "Python stacks"),
         memray("memray-native", "Python and native stacks", "--native"),
         memray("memray-aggregate", "Python stacks, summed in memory", "--aggregate"),
+        memray("memray-objects", "Python stacks, small objects too", "--trace-python-allocators"),
+        Variant("tracemalloc", "the interpreter's own, one frame", {}, ["-X", "tracemalloc"], python_only=True),
     ]
 
 
@@ -96,6 +100,11 @@ def kmemshim(name, path, settings=None):
     about = f"{path}" + "".join(f" {one}={value}" for one, value in (settings or {}).items())
     environment = {"LD_PRELOAD": str(path), "KMEMSHIM_OUT": "{out}", "KMEMSHIM_LOG": "quiet", **(settings or {})}
     return Variant(name, about, environment, needs="" if Path(path).exists() else f"{path} is missing: run make")
+
+
+def python_objects(variant):
+    variant.python_only = True
+    return variant
 
 
 def kmemshim_from_text(text):

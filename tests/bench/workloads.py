@@ -46,6 +46,7 @@ WORKLOADS = [
     Workload("containers", "C++, many small containers", ["containers", "{units}"], 1500, "round"),
     Workload("true", "start and end of /bin/true", ["spawns", "{units}", "/bin/true"], 200, "start", quick=4),
     script("objects", "pure Python, objects made and dropped", "system", "work_objects.py", "", 1500, "round"),
+    script("churn", "pure Python, a loop of small objects", "system", "work_churn.py", "", 400, "round"),
     script("numpy", "NumPy churn", "system", "work_numpy.py", "", 200, "round"),
     script("pandas", "pandas: group, merge, text", "pandas", "work_pandas.py", "", 150, "round"),
     script("import-torch", "import torch, from start to exit", "torch", "work_import.py", "torch", 1, "import"),

@@ -99,12 +99,12 @@ M1_dense_classes_of_8_and_16_bytes_are_all_told_apart(void **state)
 		uint64_t base = 0x7f1000000000 + s * 0x10000000;
 
 		for (unsigned i = 0; i < count; i++)
-			put(base + i * steps[s], (struct address_block){ i, i + 1, (uint8_t)i & POINTER_MAP_GENERATION_MASK },
+			put(base + i * steps[s], (struct address_block){ i, i + 1, (uint8_t)(i & POINTER_MAP_GENERATION_MASK) },
 			    POINTER_MAP_STORED);
 		for (unsigned i = 0; i < count; i += 2) // every second one first
-			assert_takes(base + i * steps[s], (struct address_block){ i, i + 1, (uint8_t)i & POINTER_MAP_GENERATION_MASK });
+			assert_takes(base + i * steps[s], (struct address_block){ i, i + 1, (uint8_t)(i & POINTER_MAP_GENERATION_MASK) });
 		for (unsigned i = 1; i < count; i += 2)
-			assert_takes(base + i * steps[s], (struct address_block){ i, i + 1, (uint8_t)i & POINTER_MAP_GENERATION_MASK });
+			assert_takes(base + i * steps[s], (struct address_block){ i, i + 1, (uint8_t)(i & POINTER_MAP_GENERATION_MASK) });
 	}
 }
 
@@ -500,6 +500,52 @@ a_limited_address_space_keeps_room_for_the_program(void **state)
 #endif
 }
 
+struct visited {
+	unsigned count;
+	uint64_t addr_sum;
+	uint64_t bytes_sum;
+};
+
+static void
+visit(void *context, uint64_t addr, struct address_block block)
+{
+	struct visited *visited = context;
+
+	visited->count++;
+	visited->addr_sum += addr;
+	visited->bytes_sum += block.bytes;
+	assert_int_equal(block.generation, 3);
+	assert_int_equal(block.site, 7);
+}
+
+/* Only blocks that may be objects are shown, each once, in however many calls; the mark is in nothing that is taken. */
+static void
+objects_are_shown_and_others_are_not(void **state)
+{
+	struct visited visited = { 0 };
+	uint64_t addr_sum = 0;
+	unsigned calls = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 1000; i++) {
+		uint64_t addr = 0x330000000000 + (uint64_t)i * 0x100000 + i % 4 * 8;
+
+		put(addr, (struct address_block){ i, 7, (uint8_t)(3 | (i % 2 == 0 ? POINTER_MAP_OBJECT : 0)) },
+		    POINTER_MAP_STORED);
+		addr_sum += i % 2 == 0 ? addr : 0;
+	}
+	while (visited.count < 500 && calls++ < 100000)
+		(void)pointer_map_visit(1, visit, &visited);
+	assert_int_equal(visited.count, 500);
+	assert_int_equal(visited.addr_sum, addr_sum);
+	assert_int_equal(visited.bytes_sum, 500 * 499);
+	for (unsigned i = 0; i < 1000; i++)
+		assert_takes(0x330000000000 + (uint64_t)i * 0x100000 + i % 4 * 8, (struct address_block){ i, 7, 3 });
+	visited.count = 0;
+	assert_true(pointer_map_visit(SIZE_MAX, visit, &visited));
+	assert_int_equal(visited.count, 0);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -511,6 +557,8 @@ main(int argc, char **argv)
 		cmocka_unit_test_setup(M1_random_work_agrees_with_an_array, start_empty),
 		cmocka_unit_test_setup(sizes_and_addresses_at_the_limits_come_back, start_empty_own),
 		cmocka_unit_test_setup(unknown_addresses_are_unknown, start_empty_own),
+		cmocka_unit_test_setup(objects_are_shown_and_others_are_not, start_empty),
+		cmocka_unit_test_setup(objects_are_shown_and_others_are_not, start_empty_own),
 		cmocka_unit_test_setup(M3_clear_empties_every_leaf, start_empty),
 		cmocka_unit_test_setup(M4_a_neighbour_in_an_own_window_is_a_missed_free, start_empty_own),
 		cmocka_unit_test_setup(M4_blocks_of_this_libc_are_32_bytes_apart, start_empty_own),

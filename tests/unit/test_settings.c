@@ -90,6 +90,11 @@ static const struct setting_case setting_cases[] = {
 	{ "KMEMSHIM_PYTHON=yes",
 	  { DEFAULTS },
 	  "KMEMSHIM_PYTHON=yes: wanted 0 or 1; the default is used" },
+	{ "KMEMSHIM_PYTHON_OBJECTS=1", { DEFAULTS, .python_objects = SETTINGS_ON }, NULL },
+	{ "KMEMSHIM_PYTHON_OBJECTS=0", { DEFAULTS, .python_objects = SETTINGS_OFF }, NULL },
+	{ "KMEMSHIM_PYTHON_OBJECTS=2",
+	  { DEFAULTS },
+	  "KMEMSHIM_PYTHON_OBJECTS=2: wanted 0 or 1; the default is used" },
 	{ "KMEMSHIM_NATIVE=full", { DEFAULTS, .native_full = true }, NULL },
 	{ "KMEMSHIM_NATIVE=cut", { DEFAULTS }, NULL },
 	{ "KMEMSHIM_NATIVE=fully",
@@ -136,6 +141,7 @@ parses(void *context)
 	CHECK_IN_CHILD(is_same_text(settings.session, which->wanted.session));
 	CHECK_IN_CHILD(settings.log == which->wanted.log);
 	CHECK_IN_CHILD(settings.python == which->wanted.python);
+	CHECK_IN_CHILD(settings.python_objects == which->wanted.python_objects);
 	CHECK_IN_CHILD(settings.native_full == which->wanted.native_full);
 	CHECK_IN_CHILD(settings.imports_full == which->wanted.imports_full);
 	CHECK_IN_CHILD(settings.verify_every == which->wanted.verify_every);

@@ -387,7 +387,7 @@ static const struct {
 	{ "foreign", foreign, KMEM_STATE_RUNNING, true, true, "is not a kmemshim capture" },
 	{ "all zeros", never_begun, KMEM_STATE_RUNNING, true, true, "has no head yet" },
 	{ "newer", newer, KMEM_STATE_RUNNING, true, true, "a newer kmemshim (format 4, this one reads 3): report it with a newer kmemshim" },
-	{ "older", older, KMEM_STATE_RUNNING, true, true, "an older kmemshim (format 1, this one reads 2): report it with the kmemshim that recorded it" },
+	{ "older", older, KMEM_STATE_RUNNING, true, true, "an older kmemshim (format 1, this one reads 3): report it with the kmemshim that recorded it" },
 	{ "other byte order", other_endian, KMEM_STATE_RUNNING, true, true, "other byte order" },
 	{ "no byte order", no_endian, KMEM_STATE_RUNNING, true, true, "byte order mark wanted 0x01020304, found 0x0000004d" },
 	{ "other sizes", other_head_size, KMEM_STATE_RUNNING, true, true, "sizes wanted" },
