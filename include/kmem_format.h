@@ -204,6 +204,7 @@ enum kmem_stack_flags {
 	KMEM_STACK_NO_STACK = 16,      // the stack could not be taken; no frames
 	KMEM_STACK_ALTERNATE = 32,     // taken on a stack that is not the thread's own
 	KMEM_STACK_EVALUATOR_CUT = 64, // native frames between and below Python frames were left out
+	KMEM_STACK_BRIEF = 128,        // the site held little: Python frames only
 };
 
 /*

@@ -45,10 +45,11 @@ struct call_stack_memory {
  * memory      of this thread; NULL: one of a few that threads without one share
  * hook_frame  __builtin_frame_address(0) of the hook: its saved frame pointer, with the return address
  *             above it
+ * is_brief    if there are Python frames, without native ones: KMEM_STACK_BRIEF
  * returns     the stack, to be given back soon by call_stack_give_back(); never NULL: without free memory it is an
  *             empty one with KMEM_STACK_NO_STACK, and KMEM_LOST_STACKS is raised
  */
-const struct call_stack *call_stack_take(struct call_stack_memory *memory, const void *hook_frame);
+const struct call_stack *call_stack_take(struct call_stack_memory *memory, const void *hook_frame, bool is_brief);
 void call_stack_give_back(const struct call_stack_memory *memory, const struct call_stack *stack);
 
 void call_stack_forked(void); // forked child: memories that other threads of the parent were using are free. One thread.

@@ -73,19 +73,20 @@ is_valid(struct event_memo *memo)
 	return false;
 }
 
-uint32_t
-event_memo_find(struct event_memo *memo, const void *hook_frame)
+/* Of brief stacks one event follows another, of whole ones too: is each predicted by the one before of its kind. */
+static inline uint16_t *
+last_of(struct event_memo *memo)
 {
-	const uint64_t *frame = hook_frame;
-	struct event_key *key = &memo->key;
-	union event_unit *last = &memo->units[memo->last];
+	return &memo->last[(memo->key.pc & EVENT_KEY_WHOLE) != 0];
+}
 
-	*key = (struct event_key){ .pc = frame[1], .sp = (uint64_t)(frame + 2), .rbp = frame[0] };
-	if (!python_frames_digest(&key->python)) {
-		key->pc = 0; // not to be kept
-		memo->last = 0;
-		return 0;
-	}
+static inline uint32_t
+find(struct event_memo *memo)
+{
+	struct event_key *key = &memo->key;
+	uint16_t *before = last_of(memo);
+	union event_unit *last = &memo->units[*before];
+
 	if (!is_valid(memo))
 		return 0;
 
@@ -97,7 +98,7 @@ event_memo_find(struct event_memo *memo, const void *hook_frame)
 
 			__builtin_prefetch(next);
 			__builtin_prefetch(next + 1);
-			memo->last = at;
+			*before = at;
 			return memo->units[at].event.site;
 		}
 	}
@@ -105,12 +106,49 @@ event_memo_find(struct event_memo *memo, const void *hook_frame)
 	for (unsigned tries = 0; at != 0 && tries < TRIES; tries++) {
 		if (is_same(&memo->units[at], key)) {
 			last->event.next = at;
-			memo->last = at;
+			*before = at;
 			return memo->units[at].event.site;
 		}
 		at = memo->units[at].event.older;
 	}
 	return 0;
+}
+
+uint32_t
+event_memo_find(struct event_memo *memo, const void *hook_frame, bool is_brief)
+{
+	const uint64_t *frame = hook_frame;
+	struct event_key *key = &memo->key;
+
+	if (!python_frames_digest(&key->python)) {
+		*key = (struct event_key){ .pc = is_brief ? 0 : EVENT_KEY_WHOLE };
+		*last_of(memo) = 0;
+		return 0;
+	}
+	if (is_brief && key->python != 0) {
+		key->pc = EVENT_KEY_BRIEF;
+		key->sp = 0;
+	} else {
+		key->pc = frame[1] | EVENT_KEY_WHOLE;
+		key->sp = (uint64_t)(frame + 2);
+		key->rbp = frame[0];
+	}
+	return find(memo);
+}
+
+uint32_t
+event_memo_find_whole(struct event_memo *memo, const void *hook_frame)
+{
+	const uint64_t *frame = hook_frame;
+
+	if (memo->key.pc != EVENT_KEY_BRIEF) {
+		memo->key.pc = EVENT_KEY_WHOLE;
+		return 0;
+	}
+	memo->key.pc = frame[1] | EVENT_KEY_WHOLE;
+	memo->key.sp = (uint64_t)(frame + 2);
+	memo->key.rbp = frame[0];
+	return find(memo);
 }
 
 /* Is it worth remembering? Only what comes a second time. Two places each: events that share one must not hide each other. */
@@ -135,10 +173,12 @@ event_memo_keep(struct event_memo *memo, const struct native_memo *native, uint3
 	uint32_t count = 0;
 	uint32_t units;
 	bool needs_rbp = false;
-	uint16_t before = memo->last;
+	bool is_brief = memo->key.pc == EVENT_KEY_BRIEF;
+	uint16_t *last = last_of(memo);
+	uint16_t before = *last;
 
-	memo->last = 0;
-	if (memo->key.pc == 0 || !came_before(memo, site) ||
+	*last = 0;
+	if ((is_brief ? native != NULL : memo->key.sp == 0) || !came_before(memo, site) ||
 	    (native != NULL && !native_memo_offsets(native, offsets, EVENT_MEMO_WORDS, &count, &needs_rbp)))
 		return;
 	units = 1 + (count + 31) / 32;
@@ -166,7 +206,7 @@ event_memo_keep(struct event_memo *memo, const struct native_memo *native, uint3
 	memo->used += units;
 	*bucket = at;
 	memo->units[before].event.next = at;
-	memo->last = at;
+	*last = at;
 }
 
 void
@@ -175,7 +215,7 @@ event_memo_clear(struct event_memo *memo)
 	memset(memo->bucket, 0, sizeof(memo->bucket));
 	memset(&memo->units[0], 0, sizeof(memo->units[0]));
 	memo->used = 0;
-	memo->last = 0;
+	memo->last[0] = memo->last[1] = 0;
 }
 
 void

@@ -24,10 +24,13 @@
 #define EVENT_MEMO_SEEN 16384u
 #define EVENT_MEMO_WORDS 254u    // of one event
 
+#define EVENT_KEY_WHOLE (UINT64_C(1) << 63)
+#define EVENT_KEY_BRIEF 1 // of the stack the Python frames alone matter: see event_site.h
+
 /* What a walk depends on besides the words of the stack. */
 struct event_key {
-	uint64_t pc;     // return address of the hook
-	uint64_t sp;     // behind it
+	uint64_t pc;     // return address of the hook, and EVENT_KEY_WHOLE; or EVENT_KEY_BRIEF
+	uint64_t sp;     // behind it; 0 = brief, or cannot be remembered
 	uint64_t rbp;    // of the hook's caller; only where the walk needs it
 	uint64_t python; // digest of the Python frames, 0 = none
 };
@@ -37,7 +40,8 @@ struct event_key {
  *
  * Invariants, tested by number in tests/unit/test_event_memo.c:
  *   E1  a walk is a function of pc, sp, (rbp,) the module generation, the Python frames, and the words of the stack it reads; it
- *       reads no others when those are the same. So an event with the same key whose words are the same has the same site.
+ *       reads no others when those are the same. So an event with the same key whose words are the same has the same site. A brief
+ *       stack is a function of the Python frames alone.
  *   E2  the words lie between sp and the end of the stack of the thread that remembers them.
  *   E3  Whether they are the same is decided by a 128-bit sum of products with fixed keys. A change goes unseen with a
  *       probability of 2^-64.
@@ -65,14 +69,24 @@ struct event_memo {
 	uint64_t code_deaths;  // of python_code.h
 	struct event_key key;  // of the event that is being looked at
 	uint32_t used;         // units
-	uint16_t last;         // unit of the event before this one; 0 = it is not remembered
+	uint16_t last[2];      // unit of the event before this one, of brief and of whole ones; 0 = it is not remembered
 	uint16_t bucket[EVENT_MEMO_BUCKETS];
 	uint16_t seen[EVENT_MEMO_SEEN]; // tags of events that came once
 	_Alignas(64) union event_unit units[EVENT_MEMO_UNITS]; // the first stands for "none"
 };
 
 /* The site of the event, index + 1; 0 = not remembered: then it is walked, and event_memo_keep() may follow. */
-uint32_t event_memo_find(struct event_memo *memo, const void *hook_frame);
+uint32_t event_memo_find(struct event_memo *memo, const void *hook_frame, bool is_brief);
+
+/* Was it looked for as a brief stack? */
+static inline bool
+event_memo_is_brief(const struct event_memo *memo)
+{
+	return (memo->key.pc & EVENT_KEY_WHOLE) == 0;
+}
+
+/* The same for the whole stack of an event whose brief one was just looked for. */
+uint32_t event_memo_find_whole(struct event_memo *memo, const void *hook_frame);
 
 /* Keeps the event of the last event_memo_find(), whose walk `native` holds; NULL: the native stack was not walked. */
 void event_memo_keep(struct event_memo *memo, const struct native_memo *native, uint32_t site);

@@ -428,6 +428,8 @@ python_frames_digest(uint64_t *digest)
 	} else {
 		frame = python_memory_u64(state + layout->tstate_frame);
 	}
+	if (frame == 0)
+		return true;
 	for (uint32_t visits = 0; frame != 0; visits++) {
 		if (visits == PYTHON_FRAMES_MAX || !python_memory_is_object(frame))
 			return false;

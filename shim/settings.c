@@ -48,6 +48,20 @@ parse_switch(const char *value, void *field)
 }
 
 static bool
+parse_native(const char *value, void *field)
+{
+	static const char *const words[] = { "brief", "cut", "full" }; // in the order of enum settings_native
+
+	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strcmp(value, words[i]) == 0) {
+			*(enum settings_native *)field = (enum settings_native)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool
 parse_full(const char *value, void *field)
 {
 	if (strcmp(value, "full") != 0 && strcmp(value, "cut") != 0)
@@ -117,7 +131,7 @@ static const struct {
 	{ "SESSION", parse_text, &settings.session, "an id" },
 	{ "LOG", parse_log, &settings.log, "quiet, warn or debug" },
 	{ "PYTHON", parse_switch, &settings.python, "0 or 1" },
-	{ "NATIVE", parse_full, &settings.native_full, "cut or full" },
+	{ "NATIVE", parse_native, &settings.native, "brief, cut or full" },
 	{ "IMPORTS", parse_full, &settings.imports_full, "cut or full" },
 	{ "EXACT", parse_switch, &settings.exact, "0 or 1" },
 	{ "VERIFY", parse_size, &settings.verify_every, "a number; 0 turns it off" },

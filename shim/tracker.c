@@ -13,8 +13,8 @@
 #include <stdatomic.h>
 
 #include "address_table.h"
-#include "call_stack.h"
 #include "capture_file.h"
+#include "event_site.h"
 #include "generations.h"
 #include "heartbeat.h"
 #include "kmem_words.h"
@@ -131,56 +131,6 @@ lose_event(uint64_t bytes)
 	capture_file_lost(KMEM_LOST_EVENT_BYTES, bytes);
 }
 
-static bool
-is_folded(uint32_t site)
-{
-	uint32_t stack = atomic_load_explicit(&site_table_at(site)->stack, memory_order_relaxed); // S2
-	const struct kmem_stack *stored = capture_file_at(KMEM_SECTION_RECORDS, stack - 1);
-
-	return (stored->record.flags & KMEM_STACK_FOLDED) != 0;
-}
-
-/* KMEMSHIM_VERIFY: every event is walked, and what was remembered is compared. */
-static void
-verify(uint32_t remembered, uint32_t walked)
-{
-	struct kmem_header *header = capture_file_header();
-
-	atomic_fetch_add_explicit(&header->verify_checked, 1, memory_order_relaxed);
-	if (remembered != walked)
-		atomic_fetch_add_explicit(&header->verify_mismatched, 1, memory_order_relaxed);
-}
-
-static uint32_t
-walk_to_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint8_t clock)
-{
-	struct call_stack_memory *memory = slot != NULL ? &slot->stack : NULL;
-	const struct call_stack *stack = call_stack_take(memory, hook_frame);
-	uint32_t site = site_table_find(owner_of(slot), stack, domain, clock);
-
-	call_stack_give_back(memory, stack);
-	return site;
-}
-
-static inline uint32_t
-site_here(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint8_t clock)
-{
-	uint32_t remembered;
-	uint32_t site;
-
-	if (slot == NULL || domain != KMEM_DOMAIN_HEAP || settings.native_full)
-		return walk_to_site(slot, hook_frame, domain, clock);
-	remembered = event_memo_find(&slot->events, hook_frame);
-	if (__builtin_expect(remembered != 0 && settings.verify_every == 0, 1))
-		return remembered;
-	site = walk_to_site(slot, hook_frame, domain, clock);
-	if (__builtin_expect(remembered != 0, 0))
-		verify(remembered, site);
-	else if (slot->stack.is_repeatable && site != 0 && !is_folded(site))
-		event_memo_keep(&slot->events, slot->stack.has_native ? &slot->stack.memo : NULL, site);
-	return site;
-}
-
 /* Address space and files are not volume. */
 static bool
 drives_clock(unsigned domain)
@@ -193,7 +143,7 @@ static inline struct address_block
 place(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t bytes)
 {
 	uint8_t clock = generations_tick(drives_clock(domain) ? bytes : 0);
-	struct address_block block = { .bytes = bytes, .site = site_here(slot, hook_frame, domain, clock) };
+	struct address_block block = { .bytes = bytes, .site = event_site(slot, hook_frame, domain, bytes, clock) };
 
 	if (block.site == 0)
 		lose_event(bytes);
@@ -394,7 +344,7 @@ request_failed(const void *hook_frame, unsigned domain, uint64_t bytes, int erro
 	failed->bytes = bytes;
 	failed->monotonic_ns = heartbeat_now_ns();
 	failed->events_before = allocations_before(domain, failed->monotonic_ns);
-	failed->site = site_here(thread_slot_here(), hook_frame, domain, generations_clock());
+	failed->site = event_site(thread_slot_here(), hook_frame, domain, bytes, generations_clock());
 	failed->domain = (uint16_t)domain;
 	failed->error = error;
 	atomic_store_explicit(&failed->sequence, number, memory_order_release); // contents first
