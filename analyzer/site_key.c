@@ -141,6 +141,20 @@ cached_hash(struct frame_cache *cache, const struct model_frame *frame)
 }
 
 /*
+ * A library's native frames above Python ones do not count: whether they were recorded depends on how much the site held
+ * (KMEM_STACK_BRIEF).
+ */
+static uint32_t
+first_that_counts(const struct model_site *site, uint32_t first_user)
+{
+	for (uint32_t i = 0; i < site->frame_count && i <= first_user; i++) {
+		if (site->frames[i]->kind == MODEL_FRAME_PYTHON)
+			return i;
+	}
+	return 0;
+}
+
+/*
  * Frames count after folding: recursion has no depth of its own. Nothing beyond main() tells sites apart, and how the
  * C library's start-up is named depends on the debug packages of the machine.
  */
@@ -154,7 +168,7 @@ family_hash(const struct model_site *site, const char *domain, struct frame_cach
 
 	while (first_user < site->frame_count && !site->frames[first_user]->is_user)
 		first_user++;
-	for (uint32_t i = 0; i < site->frame_count && left > 0; i++) {
+	for (uint32_t i = first_that_counts(site, first_user); i < site->frame_count && left > 0; i++) {
 		const struct model_frame *frame = site->frames[i];
 		uint64_t name = cached_hash(cache, frame);
 

@@ -6,7 +6,7 @@
  *
  * By default the native walk ends at the innermost evaluator, and the interpreter's own frames above it are left out: the
  * Python chain is the stack from there on, and a line of Python stays one site however the interpreter got from it to malloc.
- * KMEMSHIM_NATIVE=full keeps everything.
+ * KMEMSHIM_NATIVE=full keeps everything. Brief stacks (event_site.h) have none of them.
  */
 #include "call_stack.h"
 
@@ -80,6 +80,13 @@ import_cut(const struct python_stack *python)
 }
 
 static void
+push_chain(const struct python_stack *python, struct call_stack *stack)
+{
+	for (uint32_t i = 0; i < python->count; i++)
+		push_python(stack, python_stack_at(python, i));
+}
+
+static void
 merge_cut(const struct native_stack *native, const struct python_stack *python, struct call_stack *stack)
 {
 	for (uint32_t i = 0; i < native->count; i++) {
@@ -88,8 +95,7 @@ merge_cut(const struct native_stack *native, const struct python_stack *python, 
 		if (!python_frames_is_interpreter(native->pc[i] & KMEM_FRAME_PC_MASK))
 			push(stack, native->pc[i]);
 	}
-	for (uint32_t i = 0; i < python->count; i++)
-		push_python(stack, python_stack_at(python, i));
+	push_chain(python, stack);
 }
 
 /* What stands inside the module's body is left out, native frames too. */
@@ -208,9 +214,8 @@ take_native(struct call_stack_memory *memory, const void *hook_frame, uint64_t s
 }
 
 static void
-take(struct call_stack_memory *memory, const void *tagged_frame)
+take(struct call_stack_memory *memory, const void *hook_frame, enum call_stack_extent extent)
 {
-	const void *hook_frame = (const void *)((uintptr_t)tagged_frame & ~(uintptr_t)7);
 	struct call_stack *stack = &memory->stack;
 	struct python_stack *python = &memory->python;
 	uint32_t first = 0;
@@ -222,7 +227,7 @@ take(struct call_stack_memory *memory, const void *tagged_frame)
 	memory->is_repeatable = true;
 	if (python_frames_available())
 		python_frames_walk(&memory->python_memo, python);
-	if (python->count == 0 || settings.native_full) {
+	if (python->count == 0 || settings.native == SETTINGS_NATIVE_FULL) {
 		take_native(memory, hook_frame, 0);
 		if (python->count == 0)
 			merge_alone(memory, stack);
@@ -233,9 +238,10 @@ take(struct call_stack_memory *memory, const void *tagged_frame)
 		first = import_cut(python);
 		if (first != 0) {
 			merge_import(python, first, stack);
-		} else if (((uintptr_t)tagged_frame & CALL_STACK_FRAME_PYTHON) != 0) {
-			memory->native.count = 0;
-			merge_cut(&memory->native, python, stack);
+		} else if (extent != CALL_STACK_WHOLE) {
+			if (extent == CALL_STACK_BRIEF)
+				stack->flags |= KMEM_STACK_BRIEF;
+			push_chain(python, stack);
 		} else {
 			take_native(memory, hook_frame, python_stack_at(python, 0)->anchor_addr);
 			merge_cut(&memory->native, python, stack);
@@ -251,7 +257,7 @@ take(struct call_stack_memory *memory, const void *tagged_frame)
 }
 
 const struct call_stack *
-call_stack_take(struct call_stack_memory *memory, const void *hook_frame)
+call_stack_take(struct call_stack_memory *memory, const void *hook_frame, enum call_stack_extent extent)
 {
 	static const struct call_stack none = { .hash = 1, .flags = KMEM_STACK_NO_STACK };
 
@@ -266,7 +272,7 @@ call_stack_take(struct call_stack_memory *memory, const void *hook_frame)
 		capture_file_lost(KMEM_LOST_STACKS, 1);
 		return &none;
 	}
-	take(memory, hook_frame);
+	take(memory, hook_frame, extent);
 	return &memory->stack;
 }
 

@@ -19,7 +19,12 @@
 
 #define CALL_STACK_FRAMES_MAX KMEM_STACK_FRAMES_MAX
 
-#define CALL_STACK_FRAME_PYTHON ((uintptr_t)1) // see call_stack_take()
+/* Without Python frames all is whole. */
+enum call_stack_extent {
+	CALL_STACK_WHOLE,  // native frames too, as far as KMEMSHIM_NATIVE says
+	CALL_STACK_BRIEF,  // Python frames stand for all native ways: KMEM_STACK_BRIEF
+	CALL_STACK_PYTHON, // Python frames say all
+};
 
 static inline uint64_t
 call_stack_python_frame(const struct python_frame *frame)
@@ -53,11 +58,12 @@ struct call_stack_memory {
  *
  * memory      of this thread; NULL: one of a few that threads without one share
  * hook_frame  __builtin_frame_address(0) of the hook: its saved frame pointer, with the return address
- *             above it. With CALL_STACK_FRAME_PYTHON: without native frames, when there are Python frames
+ *             above it
+ * extent      which native frames, if there are Python frames
  * returns     the stack, to be given back soon by call_stack_give_back(); never NULL: without free memory it is an
  *             empty one with KMEM_STACK_NO_STACK, and KMEM_LOST_STACKS is raised
  */
-const struct call_stack *call_stack_take(struct call_stack_memory *memory, const void *hook_frame);
+const struct call_stack *call_stack_take(struct call_stack_memory *memory, const void *hook_frame, enum call_stack_extent extent);
 void call_stack_give_back(const struct call_stack_memory *memory, const struct call_stack *stack);
 
 void call_stack_forked(void); // forked child: memories that other threads of the parent were using are free. One thread.

@@ -17,6 +17,8 @@
 #include "thread_parent.h"
 #include "unwind_rules.h"
 
+#define SALT_BRIEF 0 // so many code objects never die
+#define SALT_PYTHON (UINT64_C(1) << 40)
 #define TRIES 16 // events of a bucket that are looked at; few have the same key
 
 static uint64_t keys[EVENT_MEMO_WORDS];
@@ -112,24 +114,19 @@ static __attribute__((noinline, cold)) uint32_t
 find_none(struct event_memo *memo)
 {
 	memo->key.pc = 0; // not to be kept
+	memo->python_key = 0;
 	memo->last = 0;
 	return 0;
 }
 
-uint32_t
-event_memo_find(struct event_memo *memo, const void *hook_frame)
+static inline uint32_t
+find_whole(struct event_memo *memo, const uint64_t *frame, uint64_t python)
 {
-	const uint64_t *frame = hook_frame;
 	uint64_t at = memo->units[memo->last].event.next;
 	const union event_unit *unit = &memo->units[at];
-	uint64_t python;
 
 	__asm__("" : "+r"(unit)); // one address, or the compiler works out one for each use
 	__builtin_prefetch(capture_file_at(KMEM_SECTION_SITES, unit->event.site - 1), 1);
-	if (!python_frames_digest(&memo->trail, &python))
-		return find_none(memo);
-	if (python == 0)
-		python = thread_parent_look();
 	/* The first unit is no event: no call returns to its pc, which is 0. */
 	if (__builtin_expect(!is_current(memo) || !is_same(unit, frame[1], (uint64_t)(frame + 2), frame[0], python), 0))
 		return find_in_bucket(memo, frame, python);
@@ -142,30 +139,61 @@ event_memo_find(struct event_memo *memo, const void *hook_frame)
 	return unit->event.site;
 }
 
+static inline struct python_event *
+python_event_of(struct event_memo *memo)
+{
+	return &memo->python[memo->python_key >> 40 & (EVENT_MEMO_PYTHON - 1)];
+}
+
+/* By the digest alone (E3), of which deaths are a part (E4). `salt` tells kinds of stacks apart. */
+static inline uint32_t
+find_python(struct event_memo *memo, uint64_t digest, uint64_t salt)
+{
+	memo->python_key = digest + (salt + python_code_deaths()) * UINT64_C(0x9e3779b97f4a7c15);
+	const struct python_event *event = python_event_of(memo);
+
+	return event->key == memo->python_key ? event->site : 0;
+}
+
+uint32_t
+event_memo_find(struct event_memo *memo, const void *hook_frame, bool *is_brief)
+{
+	uint64_t python;
+
+	*is_brief = false;
+	if (!python_frames_digest(&memo->trail, &python))
+		return find_none(memo);
+	if (python == 0) {
+		python = thread_parent_look();
+	} else if (memo->is_brief) {
+		*is_brief = true;
+		memo->key.python = python;
+		return find_python(memo, python, SALT_BRIEF);
+	}
+	return find_whole(memo, hook_frame, python);
+}
+
+uint32_t
+event_memo_find_whole(struct event_memo *memo, const void *hook_frame)
+{
+	return find_whole(memo, hook_frame, memo->key.python);
+}
+
 uint32_t
 event_memo_find_python(struct event_memo *memo)
 {
-	uint64_t digest;
+	uint64_t python;
 
-	memo->key.python = 0;
-	if (!python_frames_digest(&memo->trail, &digest) || digest == 0)
-		return 0;
-	memo->key.python = digest += python_code_deaths() * UINT64_C(0x9e3779b97f4a7c15);
-	size_t place = digest >> 40 & (EVENT_MEMO_PYTHON - 1);
-
-	return memo->python[place].digest == digest ? memo->python[place].site : 0;
+	if (!python_frames_digest(&memo->trail, &python) || python == 0)
+		return find_none(memo);
+	return find_python(memo, python, SALT_PYTHON);
 }
 
 void
 event_memo_keep_python(struct event_memo *memo, uint32_t site)
 {
-	uint64_t digest = memo->key.python;
-	size_t place = digest >> 40 & (EVENT_MEMO_PYTHON - 1);
-
-	if (digest == 0)
-		return;
-	memo->python[place].digest = digest;
-	memo->python[place].site = site;
+	if (memo->python_key != 0)
+		*python_event_of(memo) = (struct python_event){ memo->python_key, site };
 }
 
 /* Is it worth remembering? Only what comes a second time. Two places each: events that share one must not hide each other. */

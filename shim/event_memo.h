@@ -6,7 +6,9 @@
  * followed the last one the time before is tried first. When the words hold the same again the walk would read the same and
  * find the same, so it is not made.
  *
- * Called by   tracker.c, inside the reentry guard, on the thread whose memo it is.
+ * Of some events the Python frames are the whole stack (event_site.h): a digest of these frames is all that is remembered of them.
+ *
+ * Called by   event_site.c, tracker_again.c, inside the reentry guard, on the thread whose memo it is.
  * Safe from   any hook; no allocation, no lock. Reads only the thread's own stack above the caller, and live Python frames.
  * When full   everything is forgotten and remembered anew.
  */
@@ -25,7 +27,7 @@
 #define EVENT_MEMO_BUCKETS 8192u
 #define EVENT_MEMO_SEEN 16384u
 #define EVENT_MEMO_WORDS 256u    // of one event; a multiple of four
-#define EVENT_MEMO_PYTHON 4096u  // events of which only the Python frames count
+#define EVENT_MEMO_PYTHON 16384u // events of which the Python frames are the whole stack
 
 /* What a walk depends on besides the words of the stack. */
 struct event_key {
@@ -41,7 +43,8 @@ struct event_key {
  *
  * Invariants, tested by number in tests/unit/test_event_memo.c:
  *   E1  a walk is a function of pc, sp, (rbp,) the module generation, the Python frames, and the words of the stack it reads; it
- *       reads no others when those are the same. So an event with the same key whose words are the same has the same site.
+ *       reads no others when those are the same. So an event with the same key whose words are the same has the same site. A stack
+ *       of Python frames alone is a function of these.
  *   E2  the words lie between sp and the end of the stack of the thread that remembers them.
  *   E3  Whether they are the same is decided by a 128-bit sum of products with fixed keys. A change goes unseen with a
  *       probability of 2^-64.
@@ -63,15 +66,20 @@ union event_unit {
 	uint16_t offsets[32];
 };
 
+/* An event of which the Python frames are the whole stack. */
+struct python_event {
+	uint64_t key;
+	uint32_t site; // index + 1
+};
+
 /* Zeroed is empty. */
 struct event_memo {
 	uint64_t age;          // generation of the unwind rules and deaths of code objects, added
 	struct event_key key;  // of the event that is being looked at
+	uint64_t python_key;   // the same, when the Python frames are the whole stack; 0 = cannot be remembered
+	bool is_brief;         // KMEMSHIM_NATIVE=brief
 	struct python_trail trail;
-	struct {
-		uint64_t digest; // of the frames, and how many code objects had died (E4)
-		uint32_t site;
-	} python[EVENT_MEMO_PYTHON];
+	struct python_event python[EVENT_MEMO_PYTHON];
 	uint32_t used;         // units
 	uint16_t last;         // unit of the event before this one; 0 = it is not remembered
 	uint16_t bucket[EVENT_MEMO_BUCKETS];
@@ -80,17 +88,21 @@ struct event_memo {
 };
 
 /*
- * The same for an event of which only the Python frames count, when there are any: by their digest alone (E3). To be kept only
- * when they were the whole stack.
+ * The site of the event, index + 1; 0 = not remembered: then it is walked, and may be kept. Sets *is_brief: is its stack a brief one?
  */
+uint32_t event_memo_find(struct event_memo *memo, const void *hook_frame, bool *is_brief);
+
+/* The same for the whole stack of an event whose brief one was just found. */
+uint32_t event_memo_find_whole(struct event_memo *memo, const void *hook_frame);
+
+/* The same for an event of the interpreter's allocator. */
 uint32_t event_memo_find_python(struct event_memo *memo);
-void event_memo_keep_python(struct event_memo *memo, uint32_t site);
 
-/* The site of the event, index + 1; 0 = not remembered: then it is walked, and event_memo_keep() may follow. */
-uint32_t event_memo_find(struct event_memo *memo, const void *hook_frame);
-
-/* Keeps the event of the last event_memo_find(), whose walk `native` holds; NULL: the native stack was not walked. */
+/* Keeps the whole stack that was looked for last, whose walk `native` holds; NULL: the native stack was not walked. */
 void event_memo_keep(struct event_memo *memo, const struct native_memo *native, uint32_t site);
+
+/* Keeps a stack of Python frames alone that was looked for last. */
+void event_memo_keep_python(struct event_memo *memo, uint32_t site);
 
 void event_memo_clear(struct event_memo *memo);
 void event_memo_start(void); // once, outside any hook

@@ -57,6 +57,20 @@ parse_choice(const char *value, void *field)
 }
 
 static bool
+parse_native(const char *value, void *field)
+{
+	static const char *const words[] = { "brief", "cut", "full" }; // in the order of enum settings_native
+
+	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strcmp(value, words[i]) == 0) {
+			*(enum settings_native *)field = (enum settings_native)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool
 parse_full(const char *value, void *field)
 {
 	if (strcmp(value, "full") != 0 && strcmp(value, "cut") != 0)
@@ -127,7 +141,7 @@ static const struct {
 	{ "LOG", parse_log, &settings.log, "quiet, warn or debug" },
 	{ "PYTHON", parse_switch, &settings.python, "0 or 1" },
 	{ "PYTHON_OBJECTS", parse_choice, &settings.python_objects, "0 or 1" },
-	{ "NATIVE", parse_full, &settings.native_full, "cut or full" },
+	{ "NATIVE", parse_native, &settings.native, "brief, cut or full" },
 	{ "IMPORTS", parse_full, &settings.imports_full, "cut or full" },
 	{ "EXACT", parse_switch, &settings.exact, "0 or 1" },
 	{ "VERIFY", parse_size, &settings.verify_every, "a number; 0 turns it off" },
@@ -169,5 +183,5 @@ settings_parse(char *const *envp)
 {
 	parse_all(envp, true); // how much may be said holds for messages about the others
 	parse_all(envp, false);
-	settings.walks_all = settings.native_full || settings.verify_every != 0;
+	settings.walks_all = settings.native == SETTINGS_NATIVE_FULL || settings.verify_every != 0;
 }

@@ -11,6 +11,11 @@
 #include <stdint.h>
 
 enum settings_choice { SETTINGS_AUTO, SETTINGS_OFF, SETTINGS_ON };
+enum settings_native {
+	SETTINGS_NATIVE_BRIEF, // where a site holds much, to the innermost evaluator; else hardly any (event_site.h)
+	SETTINGS_NATIVE_CUT,   // always to the innermost evaluator
+	SETTINGS_NATIVE_FULL,  // below it too
+};
 enum settings_log { SETTINGS_LOG_QUIET, SETTINGS_LOG_WARN, SETTINGS_LOG_DEBUG };
 
 struct settings {
@@ -19,12 +24,12 @@ struct settings {
 	enum settings_log log;    // KMEMSHIM_LOG=quiet|warn|debug
 	bool python;              // KMEMSHIM_PYTHON=0 turns Python frames off
 	enum settings_choice python_objects; // KMEMSHIM_PYTHON_OBJECTS=0|1: small objects too; not set: where malloc sees none of them
-	bool native_full;         // KMEMSHIM_NATIVE=full keeps native frames below the innermost evaluator
+	enum settings_native native; // KMEMSHIM_NATIVE=brief|cut|full: how much of the native frames, in a process with Python
 	bool imports_full;        // KMEMSHIM_IMPORTS=full keeps what happens inside library imports apart
 	bool exact;               // KMEMSHIM_EXACT=1: every event is added to the domain's total at once
 	uint64_t verify_every;    // KMEMSHIM_VERIFY=n: each nth walk is repeated by libunwind; 0 = off
 	uint64_t sites_max;       // KMEMSHIM_SITES: budget of call sites
-	bool walks_all;           // of native_full and verify_every: nothing is taken from memory
+	bool walks_all;           // of native and verify_every: nothing is taken from memory
 };
 
 extern struct settings settings;

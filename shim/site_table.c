@@ -20,7 +20,9 @@
 #include <string.h>
 
 #include "capture_file.h"
+#include "kmem_words.h"
 #include "module_map.h"
+#include "peak.h"
 #include "pointer_map.h"
 #include "raw_sys.h"
 #include "settings.h"
@@ -383,6 +385,21 @@ site_table_own(struct site_owner *owner, uint32_t site, uint8_t clock)
 		owner->own[place].own = found;
 	}
 	return found;
+}
+
+int64_t
+site_table_held(uint32_t site)
+{
+	uint32_t at = site;
+	int64_t held = 0;
+
+	do {
+		const struct kmem_site *record = site_table_at(at);
+
+		held += kmem_peak_now_signed(peak_load(&record->peak));
+		at = atomic_load_explicit(&record->twin, memory_order_acquire); // T3
+	} while (at != 0 && at != site);
+	return held;
 }
 
 void

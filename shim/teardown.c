@@ -56,7 +56,7 @@ static bool
 is_exiting(void)
 {
 	struct call_stack_memory *memory = thread_slot_current != NULL ? &thread_slot_current->stack : NULL;
-	const struct call_stack *stack = call_stack_take(memory, __builtin_frame_address(0));
+	const struct call_stack *stack = call_stack_take(memory, __builtin_frame_address(0), CALL_STACK_WHOLE);
 	bool is_found = false;
 
 	for (uint32_t i = 0; i < stack->frame_count && !is_found; i++)

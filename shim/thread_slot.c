@@ -17,6 +17,7 @@
 #include "pointer_map.h"
 #include "raw_sys.h"
 #include "reentry_guard.h"
+#include "settings.h"
 
 #define RELEASES_WITHOUT 64 // an ending thread frees what libc made for it, after the last destructor: that takes no slot
 #define KEYS_WITHOUT_ALLOCATION 32 // glibc keeps so many values of pthread_setspecific() in the thread itself
@@ -82,6 +83,7 @@ take(uint32_t number)
 	memory->map_bits = POINTER_MAP_PRESENT | ((uint64_t)number << POINTER_MAP_OWNER_SHIFT & POINTER_MAP_OWNER_MASK);
 	memory->stack.memo.stack_end = 0; // of another thread: empty
 	event_memo_clear(&memory->events);
+	memory->events.is_brief = settings.native == SETTINGS_NATIVE_BRIEF;
 	thread_slot_publish(memory, 0);
 	memory->parent.while_line = memory->parent.started_hash = memory->parent.started_count = 0;
 	count_one();

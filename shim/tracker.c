@@ -13,8 +13,8 @@
 #include <stdatomic.h>
 
 #include "address_table.h"
-#include "call_stack.h"
 #include "capture_file.h"
+#include "event_site.h"
 #include "failed_requests.h"
 #include "generations.h"
 #include "heartbeat.h"
@@ -120,90 +120,6 @@ lose_event(uint64_t bytes)
 	capture_file_lost(KMEM_LOST_EVENT_BYTES, bytes);
 }
 
-static bool
-is_folded(uint32_t site)
-{
-	uint32_t stack = atomic_load_explicit(&site_table_at(site)->stack, memory_order_relaxed); // S2
-	const struct kmem_stack *stored = capture_file_at(KMEM_SECTION_RECORDS, stack - 1);
-
-	return (stored->record.flags & KMEM_STACK_FOLDED) != 0;
-}
-
-/* KMEMSHIM_VERIFY: every event is walked, and what was remembered is compared. */
-static void
-verify(uint32_t remembered, uint32_t walked)
-{
-	struct kmem_header *header = capture_file_header();
-
-	atomic_fetch_add_explicit(&header->verify_checked, 1, memory_order_relaxed);
-	if (remembered != walked)
-		atomic_fetch_add_explicit(&header->verify_mismatched, 1, memory_order_relaxed);
-}
-
-static uint32_t
-walk_to_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint8_t clock)
-{
-	struct call_stack_memory *memory = slot != NULL ? &slot->stack : NULL;
-	static const struct call_stack arena = { .hash = 1, .flags = KMEM_STACK_ARENA };
-	const struct call_stack *stack = hook_frame != NULL ? call_stack_take(memory, hook_frame) : &arena;
-	uint32_t site = site_table_find(owner_of(slot), stack, domain, clock);
-
-	if (slot != NULL && hook_frame != NULL) {
-		thread_slot_publish(slot, site);
-		if (memory->python.count != 0) {
-			thread_parent_claim(slot);
-			if (hooks_python_arrive != NULL)
-				hooks_python_arrive();
-		}
-	}
-	call_stack_give_back(memory, stack);
-	return site;
-}
-
-static inline bool
-is_python_frame(const void *hook_frame)
-{
-	return ((uintptr_t)hook_frame & TRACKER_FRAME_PYTHON) != 0;
-}
-
-/* What the event memo did not find. */
-static uint32_t
-walk_and_keep(struct thread_slot *slot, const void *hook_frame, uint8_t clock)
-{
-	uint32_t site = walk_to_site(slot, hook_frame, KMEM_DOMAIN_HEAP, clock);
-
-	if (!slot->stack.is_repeatable || site == 0 || is_folded(site))
-		return site;
-	if (!is_python_frame(hook_frame))
-		event_memo_keep(&slot->events, slot->stack.has_native ? &slot->stack.memo : NULL, site);
-	else if (!slot->stack.has_native) // else it has no Python frame: not what event_memo_find_python() looks at
-		event_memo_keep_python(&slot->events, site);
-	return site;
-}
-
-static uint32_t
-site_here(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint8_t clock)
-{
-	uint32_t remembered;
-	uint32_t site;
-
-	if (slot == NULL || domain != KMEM_DOMAIN_HEAP || settings.native_full) {
-		(void)thread_parent_look();
-		return walk_to_site(slot, hook_frame, domain, clock);
-	}
-	remembered = is_python_frame(hook_frame) ? event_memo_find_python(&slot->events)
-	                                         : event_memo_find(&slot->events, hook_frame);
-	if (remembered == 0)
-		return walk_and_keep(slot, hook_frame, clock);
-	if (__builtin_expect(settings.verify_every == 0, 1)) {
-		thread_slot_publish(slot, remembered);
-		return remembered;
-	}
-	site = walk_to_site(slot, hook_frame, domain, clock);
-	verify(remembered, site);
-	return site;
-}
-
 /* Address space and files are not volume. */
 static bool
 drives_clock(unsigned domain)
@@ -216,7 +132,7 @@ static inline struct address_block
 place(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t bytes)
 {
 	uint8_t clock = generations_tick(drives_clock(domain) ? bytes : 0);
-	struct address_block block = { .bytes = bytes, .site = site_here(slot, hook_frame, domain, clock) };
+	struct address_block block = { .bytes = bytes, .site = event_site(slot, hook_frame, domain, bytes, clock) };
 
 	if (block.site == 0)
 		lose_event(bytes);
@@ -348,7 +264,7 @@ tracker_walk(struct thread_slot *slot, const void *hook_frame, uint64_t bytes)
 
 	if (is_teardown(bytes))
 		return 0;
-	site = walk_and_keep(slot, hook_frame, generations_clock());
+	site = event_site(slot, hook_frame, KMEM_DOMAIN_HEAP, bytes, generations_clock());
 	if (site == 0)
 		lose_event(bytes);
 	errno = host_errno;
@@ -480,7 +396,7 @@ tracker_attempt(enum kmem_domain domain, size_t bytes)
 static void
 request_failed(const void *hook_frame, unsigned domain, uint64_t bytes, int error)
 {
-	if (failed_requests_note(domain, bytes, error, site_here(thread_slot_here(), hook_frame, domain, generations_clock())))
+	if (failed_requests_note(domain, bytes, error, event_site(thread_slot_here(), hook_frame, domain, bytes, generations_clock())))
 		heartbeat_take(live_host_bytes());
 }
 

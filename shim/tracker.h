@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "call_stack.h"
+#include "event_site.h"
 #include "kmem_format.h"
 #include "range_map.h"
 
@@ -38,7 +38,7 @@ struct live_block {
  * Heap. hook_frame is always __builtin_frame_address(0) of the hook. When the interpreter's allocator asks, so that the Python stack
  * says all when there is one, bits of it that are 0 are set: that it is so, and that the block may be an object.
  */
-#define TRACKER_FRAME_PYTHON CALL_STACK_FRAME_PYTHON
+#define TRACKER_FRAME_PYTHON EVENT_SITE_PYTHON
 #define TRACKER_FRAME_OBJECT ((uintptr_t)2)
 void tracker_allocated(const void *hook_frame, void *addr, size_t bytes);
 void tracker_allocated_python(const void *tagged_frame, void *addr, size_t bytes);
@@ -95,9 +95,6 @@ tracker_is_awake(void)
 	/* acquire: pairs with the release in lifecycle_wake() that follows a complete start. */
 	return atomic_load_explicit(tracker_state, memory_order_acquire) == TRACKER_ON;
 }
-
-/* hooks_python.c: a thread is walked that has Python frames. Weak: unit tests have no hooks. */
-void hooks_python_arrive(void) __attribute__((weak));
 
 /* Every hook asks first: false before the start, after the end, and while another thread starts. */
 static inline bool

@@ -13,6 +13,7 @@
 
 #include "capture_file.h"
 #include "event_memo.h"
+#include "event_site.h"
 #include "generations.h"
 #include "peak.h"
 #include "python_runtime.h"
@@ -39,6 +40,7 @@ add_own(_Atomic uint64_t *counter, uint64_t value)
 static inline uint32_t
 site_of(struct thread_slot *slot, const void *hook_frame, uint64_t bytes, bool is_python)
 {
+	bool is_brief = false;
 	uint32_t number;
 
 	slot->tally += TALLY_EVENT + bytes;
@@ -46,7 +48,9 @@ site_of(struct thread_slot *slot, const void *hook_frame, uint64_t bytes, bool i
 		tracker_look_after(slot->tally & TALLY_BYTES_MASK);
 		slot->tally = 0;
 	}
-	number = is_python ? event_memo_find_python(&slot->events) : event_memo_find(&slot->events, hook_frame);
+	number = is_python ? event_memo_find_python(&slot->events) : event_memo_find(&slot->events, hook_frame, &is_brief);
+	if (is_brief && number != 0 && __builtin_expect(event_site_is_much(number, bytes), 0))
+		number = event_site_whole(slot, hook_frame, generations_clock());
 	if (__builtin_expect(number == 0, 0))
 		return tracker_walk(slot, hook_frame, bytes);
 	thread_slot_publish(slot, number);

@@ -23,7 +23,7 @@ static struct call_stack copy;
 static NOINLINE void
 hook(void)
 {
-	const struct call_stack *stack = call_stack_take(NULL, __builtin_frame_address(0));
+	const struct call_stack *stack = call_stack_take(NULL, __builtin_frame_address(0), false);
 
 	memcpy(&copy, stack, sizeof(copy));
 	call_stack_give_back(NULL, stack);
@@ -142,7 +142,7 @@ static const struct call_stack *taken[ROOMS_WANTED];
 static void *
 take_and_keep(void *slot)
 {
-	*(const struct call_stack **)slot = call_stack_take(NULL, __builtin_frame_address(0));
+	*(const struct call_stack **)slot = call_stack_take(NULL, __builtin_frame_address(0), false);
 	return NULL;
 }
 

@@ -70,7 +70,7 @@ hook(void)
 {
 	uint32_t site;
 
-	found = event_memo_find(memo, HERE);
+	found = event_memo_find(memo, HERE, false);
 	native_stack_walk(&native, HERE, 0, &stack);
 	assert_true(stack.is_complete && stack.is_remembered);
 	site = site_of(&stack);

@@ -95,11 +95,12 @@ static const struct setting_case setting_cases[] = {
 	{ "KMEMSHIM_PYTHON_OBJECTS=2",
 	  { DEFAULTS },
 	  "KMEMSHIM_PYTHON_OBJECTS=2: wanted 0 or 1; the default is used" },
-	{ "KMEMSHIM_NATIVE=full", { DEFAULTS, .native_full = true }, NULL },
-	{ "KMEMSHIM_NATIVE=cut", { DEFAULTS }, NULL },
+	{ "KMEMSHIM_NATIVE=full", { DEFAULTS, .native = SETTINGS_NATIVE_FULL }, NULL },
+	{ "KMEMSHIM_NATIVE=cut", { DEFAULTS, .native = SETTINGS_NATIVE_CUT }, NULL },
+	{ "KMEMSHIM_NATIVE=brief", { DEFAULTS }, NULL },
 	{ "KMEMSHIM_NATIVE=fully",
 	  { DEFAULTS },
-	  "KMEMSHIM_NATIVE=fully: wanted cut or full; the default is used" },
+	  "KMEMSHIM_NATIVE=fully: wanted brief, cut or full; the default is used" },
 	{ "KMEMSHIM_IMPORTS=full", { DEFAULTS, .imports_full = true }, NULL },
 	{ "KMEMSHIM_IMPORTS=1",
 	  { DEFAULTS },
@@ -142,7 +143,7 @@ parses(void *context)
 	CHECK_IN_CHILD(settings.log == which->wanted.log);
 	CHECK_IN_CHILD(settings.python == which->wanted.python);
 	CHECK_IN_CHILD(settings.python_objects == which->wanted.python_objects);
-	CHECK_IN_CHILD(settings.native_full == which->wanted.native_full);
+	CHECK_IN_CHILD(settings.native == which->wanted.native);
 	CHECK_IN_CHILD(settings.imports_full == which->wanted.imports_full);
 	CHECK_IN_CHILD(settings.verify_every == which->wanted.verify_every);
 	CHECK_IN_CHILD(settings.sites_max == which->wanted.sites_max);

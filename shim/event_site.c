@@ -1,0 +1,118 @@
+/*
+ * event_site.c - which site does this allocation belong to (see event_site.h)?
+ *
+ * Not chosen  brief stacks by the size of the request alone: many small blocks that stay are what native frames are needed for.
+ *             A fixed number of bytes: one line of a framework holds megabytes in small blocks for a moment, a hundredth of
+ *             its heap, and brings 80,000 native stacks.
+ */
+#include "event_site.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "call_stack.h"
+#include "capture_file.h"
+#include "settings.h"
+#include "site_table.h"
+#include "thread_parent.h"
+
+static bool
+is_folded(uint32_t site)
+{
+	uint32_t stack = atomic_load_explicit(&site_table_at(site)->stack, memory_order_relaxed); // S2
+	const struct kmem_stack *stored = capture_file_at(KMEM_SECTION_RECORDS, stack - 1);
+
+	return (stored->record.flags & KMEM_STACK_FOLDED) != 0;
+}
+
+/* KMEMSHIM_VERIFY: every event is walked, and what was remembered is compared. */
+static void
+verify(uint32_t remembered, uint32_t walked)
+{
+	struct kmem_header *header = capture_file_header();
+
+	atomic_fetch_add_explicit(&header->verify_checked, 1, memory_order_relaxed);
+	if (remembered != walked)
+		atomic_fetch_add_explicit(&header->verify_mismatched, 1, memory_order_relaxed);
+}
+
+static inline bool
+is_python_frame(const void *hook_frame)
+{
+	return ((uintptr_t)hook_frame & EVENT_SITE_PYTHON) != 0;
+}
+
+static uint32_t
+walk_to_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, enum call_stack_extent extent, uint8_t clock)
+{
+	static const struct call_stack arena = { .hash = 1, .flags = KMEM_STACK_ARENA };
+	struct call_stack_memory *memory = slot != NULL ? &slot->stack : NULL;
+	const void *frame = (const void *)((uintptr_t)hook_frame & ~(uintptr_t)7);
+	const struct call_stack *stack = frame != NULL ? call_stack_take(memory, frame, extent) : &arena;
+	uint32_t site = site_table_find(slot != NULL ? &slot->owner : NULL, stack, domain, clock);
+
+	if (slot != NULL && frame != NULL) {
+		thread_slot_publish(slot, site);
+		if (memory->python.count != 0) {
+			thread_parent_claim(slot);
+			if (hooks_python_arrive != NULL)
+				hooks_python_arrive();
+		}
+	}
+	call_stack_give_back(memory, stack);
+	return site;
+}
+
+/* What the memo did not find, or what is to be verified. */
+static __attribute__((noinline)) uint32_t
+walk_and_keep(struct thread_slot *slot, const void *hook_frame, uint32_t remembered, enum call_stack_extent extent, uint8_t clock)
+{
+	uint32_t site = walk_to_site(slot, hook_frame, KMEM_DOMAIN_HEAP, extent, clock);
+
+	if (remembered != 0)
+		verify(remembered, site);
+	else if (slot->stack.is_repeatable && site != 0 && !is_folded(site)) {
+		if (extent == CALL_STACK_WHOLE)
+			event_memo_keep(&slot->events, slot->stack.has_native ? &slot->stack.memo : NULL, site);
+		else if (!slot->stack.has_native) // else no Python frame was found after all: it is another kind of stack
+			event_memo_keep_python(&slot->events, site);
+	}
+	return site;
+}
+
+uint32_t
+event_site_whole(struct thread_slot *slot, const void *hook_frame, uint8_t clock)
+{
+	uint32_t site = event_memo_find_whole(&slot->events, hook_frame);
+
+	if (__builtin_expect(site == 0 || settings.verify_every != 0, 0))
+		return walk_and_keep(slot, hook_frame, site, CALL_STACK_WHOLE, clock);
+	thread_slot_publish(slot, site);
+	return site;
+}
+
+uint32_t
+event_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t bytes, uint8_t clock)
+{
+	enum call_stack_extent extent = is_python_frame(hook_frame) ? CALL_STACK_PYTHON : CALL_STACK_WHOLE;
+	bool is_brief = false;
+	uint32_t site;
+
+	if (slot == NULL || domain != KMEM_DOMAIN_HEAP || settings.native == SETTINGS_NATIVE_FULL) {
+		(void)thread_parent_look();
+		return walk_to_site(slot, hook_frame, domain, extent, clock);
+	}
+	if (extent == CALL_STACK_PYTHON)
+		site = event_memo_find_python(&slot->events);
+	else
+		site = event_memo_find(&slot->events, hook_frame, &is_brief);
+	if (is_brief)
+		extent = CALL_STACK_BRIEF;
+	if (__builtin_expect(site == 0 || settings.verify_every != 0, 0))
+		site = walk_and_keep(slot, hook_frame, site, extent, clock);
+	else
+		thread_slot_publish(slot, site);
+	if (is_brief && site != 0 && __builtin_expect(event_site_is_much(site, bytes), 0))
+		return event_site_whole(slot, hook_frame, clock);
+	return site;
+}
