@@ -217,7 +217,7 @@ encode_frame(struct json_write *json, const struct report_frame *frame)
 	json_write_close(json, '}');
 }
 
-/* A frame stands in many stacks: it is made once. */
+/* A frame stands in many stacks: it is made once. One with a relation stands in few, and elsewhere without it. */
 struct frame_text {
 	const void *identity;
 	char *text;
@@ -275,6 +275,11 @@ put_frames(struct json_write *json, const struct report_site *site, struct frame
 	json_write_open(json, "frames", '[');
 	for (uint32_t i = 0; i < count; i++) {
 		struct report_frame frame = report_frame(site, i);
+
+		if (frame.relation[0] != '\0') {
+			encode_frame(json, &frame);
+			continue;
+		}
 		const struct frame_text *text = find_frame_text(texts, &frame);
 
 		json_write_raw(json, text->text, text->bytes);

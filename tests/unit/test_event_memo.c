@@ -68,9 +68,11 @@ site_of(const struct native_stack *walked)
 static NOINLINE void
 hook(void)
 {
+	bool is_brief;
 	uint32_t site;
 
-	found = event_memo_find(memo, HERE, false);
+	found = event_memo_find(memo, HERE, &is_brief);
+	assert_false(is_brief); // no Python here
 	native_stack_walk(&native, HERE, 0, &stack);
 	assert_true(stack.is_complete && stack.is_remembered);
 	site = site_of(&stack);
