@@ -12,7 +12,7 @@
 #include "output.h"
 #include "render.h"
 
-#define JSON_FRAMES_BYTES (UINT64_C(256) << 20) // without --top: what a reader of JSON can still hold
+#define JSON_FRAMES_BYTES (UINT64_C(512) << 20) // without --top: what a reader of JSON can still hold
 
 struct model *
 cmd_table_load(const struct options *options, const char *capture, struct fail *fail)

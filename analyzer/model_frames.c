@@ -60,6 +60,14 @@ struct word {
 	UT_hash_handle hh;
 };
 
+/* The same word is asked for again and again: in front of everything else. */
+#define RECENT_BITS 14
+struct recent {
+	uint64_t word;
+	uint32_t module_generation;
+	const struct word *known;     // NULL = empty
+};
+
 struct process_frames {
 	struct build *build;
 	struct capture *capture;
@@ -67,6 +75,7 @@ struct process_frames {
 	struct module *modules;       // by start, then by when they were loaded
 	struct code *codes;           // uthash
 	struct word *words;           // uthash
+	struct recent recent[1u << RECENT_BITS];
 };
 
 static const char *
@@ -316,9 +325,8 @@ resolve_native(struct process_frames *frames, uint64_t word, const struct module
 	into->all = all;
 }
 
-size_t
-process_frames_resolve(struct process_frames *frames, uint64_t word, uint32_t module_generation,
-                       const struct model_frame *const **found)
+static const struct word *
+find_word(struct process_frames *frames, uint64_t word, uint32_t module_generation)
 {
 	bool is_python = (word & KMEM_FRAME_PYTHON) != 0;
 	bool is_exact = (word & KMEM_FRAME_EXACT) != 0;
@@ -342,6 +350,17 @@ process_frames_resolve(struct process_frames *frames, uint64_t word, uint32_t mo
 			resolve_native(frames, word, module, known);
 		HASH_ADD(hh, frames->words, key, sizeof(known->key), known);
 	}
-	*found = known->count == 1 ? &known->only : known->all;
-	return known->count;
+	return known;
+}
+
+size_t
+process_frames_resolve(struct process_frames *frames, uint64_t word, uint32_t module_generation,
+                       const struct model_frame *const **found)
+{
+	struct recent *recent = &frames->recent[(word * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - RECENT_BITS)];
+
+	if (recent->known == NULL || recent->word != word || recent->module_generation != module_generation)
+		*recent = (struct recent){ word, module_generation, find_word(frames, word, module_generation) };
+	*found = recent->known->count == 1 ? &recent->known->only : recent->known->all;
+	return recent->known->count;
 }

@@ -7,12 +7,8 @@ from harness import HERE, kmemshim, record, report, run
 from test_cells import VERSIONS, interpreter_of
 
 
-@pytest.mark.parametrize("version, threads", [("3.8", 1)] + [(version, 4) for version in VERSIONS])
-def test_twenty_thousand_functions_and_none_misnamed(version, threads, out):
-    count = 20000
-    done = record([interpreter_of(version), HERE / "exec_many.py", count, threads], out)
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout.split()[0]) < count / 2  # else nothing was put to the test
+def check_functions(out, count):
+    """Every function is there under its name, file and line, with the bytes that it alone asked for."""
     seen = {}
     document = report("sites", out, "--domain", "heap")
     for site in document["sites"]:
@@ -27,6 +23,22 @@ def test_twenty_thousand_functions_and_none_misnamed(version, threads, out):
     wrong = {number: seen.get(number) for number in range(count)
              if not 0 <= seen.get(number, 0) - (2000 + number % 50000) <= 64}
     assert not wrong, (len(wrong), list(wrong.items())[:5])
+
+
+@pytest.mark.parametrize("version, threads", [("3.8", 1)] + [(version, 4) for version in VERSIONS])
+def test_twenty_thousand_functions_and_none_misnamed(version, threads, out):
+    count = 20000
+    done = record([interpreter_of(version), HERE / "exec_many.py", count, threads], out)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout.split()[0]) < count / 2  # else nothing was put to the test
+    check_functions(out, count)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_functions_of_several_interpreters(version, out):
+    done = record([interpreter_of(version), HERE / "exec_interpreters.py", 4000, 3], out)
+    assert (done.returncode, done.stderr) == (0, "")
+    check_functions(out, 4000)
 
 
 def test_ever_more_functions_need_bounded_room_and_the_loss_is_told(out):
