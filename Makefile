@@ -191,7 +191,7 @@ test-python: all ## interpreters and their frames: those that are there (see too
 
 test-matrix: all ## brings interpreters into build/, then all of them x all cases x all allocators; a million frames each, and more
 	tools/interpreters
-	MATRIX=full EVENTS=20000 $(PYTEST) tests/python -m "not framework"
+	MATRIX=full EVENTS=60000 $(PYTEST) tests/python -m "not framework"
 
 stress-python: all ## CPython's own tests with a walk at every malloc, for each interpreter that has them
 	BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) tests/python/stress.py
