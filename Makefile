@@ -165,7 +165,7 @@ run_each = @failed=; for program in $(1); do echo "== $$program"; \
 	[ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 PYTEST = BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) -m pytest -p no:cacheprovider -ra
 
-.PHONY: test test-unit test-preload test-sanitize test-python test-bench test-cuda test-frameworks
+.PHONY: test test-unit test-preload test-sanitize test-python test-matrix stress-python test-bench test-cuda test-frameworks
 test: ## unit, whole-program, sanitizer, Python and device tests
 	@$(MAKE) deps
 	@$(MAKE) all
@@ -190,8 +190,15 @@ test-sanitize: ## unit tests under address and undefined, stress tests under thr
 test-preload: all ## whole programs with and without the shim, and what the reports say
 	$(PYTEST) tests/preload -m "not framework"
 
-test-python: all ## interpreters and their frames
-	$(PYTEST) tests/python
+test-python: all ## interpreters and their frames: those that are there (see tools/interpreters), by name
+	$(PYTEST) tests/python -m "not framework"
+
+test-matrix: all ## brings interpreters into build/, then all of them x all cases x all allocators; a million frames each, and more
+	tools/interpreters
+	MATRIX=full EVENTS=60000 $(PYTEST) tests/python -m "not framework"
+
+stress-python: all ## CPython's own tests with a walk at every malloc, for each interpreter that has them
+	BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) tests/python/stress.py
 
 test-bench: ## that the benchmark's own figures and verdicts are right
 	$(PYTEST) tests/bench
@@ -201,6 +208,7 @@ test-cuda: all ## device hooks over a driver double; no device and no CUDA packa
 
 test-frameworks: all ## PyTorch, Keras on TensorFlow and JAX from PyPI, in build/venv-*
 	$(PYTEST) tests/preload -m framework
+	$(PYTEST) tests/python -m framework
 
 .PHONY: unit-run stress-run fuzz-run
 unit-run: $(UNIT_SHIM) $(UNIT_ANALYZER)

@@ -25,6 +25,8 @@ TELL = """import json, sys, sysconfig; print(json.dumps({
 "is_free_threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
 "has_jit": hasattr(sys, "_jit") and sys._jit.is_enabled()}))"""
 
+rows = []  # of the table that ends the run
+
 
 class Interpreter:
     def __init__(self, name, path, environment):

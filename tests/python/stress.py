@@ -26,7 +26,7 @@ def outcomes(interpreter, module, capture=None):
         environment.update(LD_PRELOAD=SHIM, KMEMSHIM_OUT=capture, KMEMSHIM_VERIFY=VERIFY)
     with tempfile.TemporaryDirectory() as folder:
         try:
-            done = subprocess.run([interpreter.path, OUTCOMES, "test.test_" + module], timeout=1200, cwd=folder,
+            done = subprocess.run([interpreter.path, OUTCOMES, "test.test_" + module], timeout=300, cwd=folder,
                                   env={**interpreter.environment, **environment}, stdin=subprocess.DEVNULL,
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             return json.loads(done.stdout.decode("utf-8", "replace").splitlines()[-1])
