@@ -239,7 +239,8 @@ settle(void)
 	if (settings.python_objects == SETTINGS_OFF || (settings.python_objects == SETTINGS_AUTO && !is_malloc_blind()))
 		return;
 	if (allocators->get == NULL || allocators->set == NULL)
-		capture_file_note("small Python objects are not recorded: this interpreter does not export PyMem_SetAllocator");
+		capture_file_note("small Python objects are not recorded: this interpreter does not export PyMem_GetAllocator and "
+		                  "PyMem_SetAllocator");
 	else
 		install();
 }

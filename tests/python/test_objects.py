@@ -213,16 +213,22 @@ def test_arrays_are_named_by_their_type(out, tmp_path):
 
 
 def test_an_interpreter_without_the_functions_is_told_once(out, tmp_path):
-    """A preload that has the name of one of them, and nothing behind it."""
-    hide = tmp_path / "hide.so"
-    subprocess.run(["gcc", "-shared", "-nostdlib", "-Wl,--defsym=PyMem_SetAllocator=0", "-o", hide,
-                    "-x", "c", os.devnull], check=True)
-    done = harness.run([interpreter_of("3.12"), "-c", "print(len([object() for _ in range(1000)]))"],
-                       harness.plain_env(LD_PRELOAD=f"{harness.SHIM}:{hide}", KMEMSHIM_OUT=out,
+    """A copy of libpython in whose table of exported names one of them begins with another letter."""
+    python = interpreter_of("3.13")
+    library = glob.glob(os.path.join(os.path.dirname(python), "..", "lib", "libpython3.13.so.1.0"))
+    if not library:
+        pytest.skip("this Python 3.13 has no shared library")
+    copy = tmp_path / "libpython3.13.so.1.0"
+    copy.write_bytes(open(library[0], "rb").read().replace(b"\0PyMem_GetAllocator\0", b"\0QyMem_GetAllocator\0"))
+    done = harness.run([python, "-c", "print(len([object() for _ in range(1000)]))"],
+                       harness.plain_env(LD_PRELOAD=f"{harness.SHIM}:{copy}", KMEMSHIM_OUT=out,
                                          KMEMSHIM_PYTHON_OBJECTS="1"))
+    if "symbol lookup error" in done.stderr:
+        pytest.skip("this interpreter calls the function by its exported name")
     assert (done.returncode, done.stdout, done.stderr) == (0, "1000\n", "")
     notes = [note for process in harness.report("report", out)["processes"] for note in process["notes"]]
-    assert notes == ["small Python objects are not recorded: this interpreter does not export PyMem_SetAllocator"]
+    assert notes == ["small Python objects are not recorded: this interpreter does not export PyMem_GetAllocator "
+                     "and PyMem_SetAllocator"]
 
 
 def test_run_has_the_option(out):
