@@ -24,7 +24,7 @@
 #include "raw_sys.h"
 
 #define GROWTH_WAIT_YIELDS 2000 // about a millisecond and a half of waiting for another thread's growth
-#define GROWTH_CHUNKS_MAX 64
+#define GROWTH_CHUNKS_MAX 16
 
 struct section {
 	char *base;                   // reserved addresses; NULL until first use; set under the growth lock
@@ -188,9 +188,9 @@ grow_locked(enum kmem_section kind, size_t end)
 			return false;
 	}
 
-	/* A quarter more than there is: few growths, little unused room. */
+	/* An eighth more than there is: few growths, little unused room. */
 	size_t chunks = (end - mapped + KMEM_CHUNK_BYTES - 1) / KMEM_CHUNK_BYTES;
-	size_t ahead = mapped / KMEM_CHUNK_BYTES / 4;
+	size_t ahead = mapped / KMEM_CHUNK_BYTES / 8;
 
 	if (chunks < ahead)
 		chunks = ahead < GROWTH_CHUNKS_MAX ? ahead : GROWTH_CHUNKS_MAX;

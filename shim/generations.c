@@ -115,9 +115,10 @@ generations_born(struct kmem_site *site, uint32_t site_index, uint8_t clock)
 
 	if (index == 0) {
 		bool is_first_tick = clock <= site->first_epoch;
+		uint64_t allocated_bytes = atomic_load_explicit(&site->allocated_bytes, memory_order_relaxed);
+		uint64_t freed_bytes = atomic_load_explicit(&site->freed_bytes, memory_order_relaxed);
 
-		if (is_first_tick || atomic_load_explicit(&site->freed_count, memory_order_relaxed) >=
-		                         atomic_load_explicit(&site->allocated_count, memory_order_relaxed))
+		if (is_first_tick || (int64_t)(allocated_bytes - freed_bytes) < GENERATIONS_MIN_BYTES)
 			return 0;
 		index = claim_block(site, site_index, clock);
 		if (index == 0)

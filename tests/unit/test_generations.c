@@ -14,6 +14,7 @@
 
 static struct kmem_site *site;
 static uint32_t site_index;
+static uint64_t block_bytes; // of every block
 
 static int
 start_empty(void **state)
@@ -25,6 +26,7 @@ start_empty(void **state)
 	assert_non_null(site);
 	site->first_epoch = 1;
 	site_index++;
+	block_bytes = GENERATIONS_MIN_BYTES;
 	return 0;
 }
 
@@ -41,6 +43,7 @@ born(uint8_t clock)
 	uint8_t generation = generations_born(site, site_index, clock);
 
 	site->allocated_count++;
+	site->allocated_bytes += block_bytes;
 	return generation;
 }
 
@@ -49,6 +52,7 @@ died(uint8_t generation)
 {
 	generations_died(site, site_index, generation);
 	site->freed_count++;
+	site->freed_bytes += block_bytes;
 }
 
 static void
@@ -121,6 +125,18 @@ S5_a_site_without_survivors_gets_no_counters(void **state)
 	}
 	assert_int_equal(site->generations, 0);
 	assert_int_equal(capture_file_header()->used_bytes[KMEM_SECTION_GENERATIONS], 0);
+}
+
+static void
+S5_a_site_that_holds_little_gets_no_counters(void **state)
+{
+	(void)state;
+	block_bytes = GENERATIONS_MIN_BYTES / 64;
+	for (uint8_t clock = 1; clock <= 64; clock++)
+		assert_int_equal(born(clock), 0);
+	assert_int_equal(site->generations, 0);
+	assert_int_equal(born(65), 1);
+	assert_int_equal(born(66), 2);
 }
 
 static void
@@ -219,6 +235,7 @@ main(void)
 		                       start_empty),
 		cmocka_unit_test_setup(ticks_follow_the_volume_of_all_threads_in_batches, start_empty),
 		cmocka_unit_test_setup(S5_a_site_without_survivors_gets_no_counters, start_empty),
+		cmocka_unit_test_setup(S5_a_site_that_holds_little_gets_no_counters, start_empty),
 		cmocka_unit_test_setup(S5_counters_come_with_the_first_survivor_of_an_older_tick_and_stay,
 		                       start_empty),
 		cmocka_unit_test_setup(a_generation_is_a_tick_in_which_the_site_allocated, start_empty),
