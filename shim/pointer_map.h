@@ -148,16 +148,6 @@ pointer_map_own_word(uint64_t addr)
 	return &leaf[addr >> POINTER_MAP_WINDOW_LOG2 & (POINTER_MAP_LEAF_WORDS - 1)];
 }
 
-/* The word will be wanted soon: it is seldom in the cache, and what is to be done meanwhile takes as long as fetching it. */
-static inline void
-pointer_map_fetch(const void *pointer)
-{
-	pointer_map_word *at = pointer_map_own_word((uint64_t)pointer);
-
-	if (at != NULL)
-		__builtin_prefetch((const void *)at, 1);
-}
-
 /* relaxed, in both: the word is the whole message, and nobody else writes it (M2, M4). */
 static inline enum pointer_map_put
 pointer_map_put(const void *pointer, struct address_block block, struct address_block *old)
