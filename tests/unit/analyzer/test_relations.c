@@ -48,7 +48,7 @@ load(void **state)
 	};
 	struct model_options options = { .capture = path };
 	struct render_options as_text = { .heading = NULL };
-	struct report_options all = { .top = UINT64_MAX };
+	struct report_options all = { .top = UINT64_MAX, .frames_bytes = UINT64_MAX };
 	struct fail fail = { .text = "" };
 	unsigned char *file;
 	struct report *report;
