@@ -10,8 +10,8 @@ pool = ctypes.CDLL(sys.argv[1])  # releases the lock during a call
 held = ctypes.PyDLL(sys.argv[1])
 for library in (pool, held):
     library.pool_run.argtypes = library.pool_keep.argtypes = [ctypes.c_size_t]
-SIZE = {"pool": 300001, "second": 300002, "released": 300003, "held": 300004, "thread": 300005, "callback": 300006,
-        "interpreter": 300007, "import": 300008, "child": 300009, "exit": 300010, "daemon": 300011, "teardown": 300012}
+SIZE = {"pool": 300100, "second": 300200, "released": 300300, "held": 300400, "thread": 300500, "callback": 300600,
+        "interpreter": 300700, "import": 300800, "child": 300900, "exit": 301000, "daemon": 301100, "teardown": 301200}
 kept = []
 
 
