@@ -195,7 +195,7 @@ cover(enum python_allocator_domain domain)
 {
 	struct python_allocator top;
 
-	python_runtime.allocators.get(domain, &top);
+	python_runtime.allocators.get((int)domain, &top);
 	if (top.malloc == object_malloc)
 		return true;
 	if (layer_count == LAYERS_MAX)
@@ -204,7 +204,7 @@ cover(enum python_allocator_domain domain)
 
 	*layer = (struct layer){ .inner = top, .are_objects = domain == PYTHON_ALLOCATOR_OBJ };
 	atomic_signal_fence(memory_order_seq_cst); // O2; other threads need the lock to see it
-	python_runtime.allocators.set(domain, &(struct python_allocator){ layer, object_malloc, object_calloc,
+	python_runtime.allocators.set((int)domain, &(struct python_allocator){ layer, object_malloc, object_calloc,
 	                                                                  object_realloc, object_free });
 	return true;
 }
