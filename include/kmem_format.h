@@ -329,7 +329,7 @@ static_assert(sizeof(struct kmem_chunk) == 8, "");
 struct kmem_heartbeat {
 	_Atomic uint64_t sequence;     // 1, 2, ...; 0 = never written; stored last, 0 while being written
 	uint64_t monotonic_ns;
-	uint64_t live_bytes;           // heap + mmap + shared
+	uint64_t live_bytes;           // heap + mmap + shared + python/arena
 	uint64_t resident_bytes;       // of this process
 	uint64_t cgroup_bytes;         // charged to the cgroup that owns the limit; 0 = unknown
 	uint64_t limit_bytes;          // the limit in force then; UINT64_MAX = none
