@@ -171,9 +171,9 @@ enum kmem_record_type {
 	KMEM_RECORD_STACK = 1,
 	KMEM_RECORD_CODE = 2,
 	KMEM_RECORD_MODULE = 3,
-	KMEM_RECORD_TYPE = 5,   // the name of a type of Python objects
 	KMEM_RECORD_NOTE = 4,   // one line of text for the report ("Python 3.99: frames are not read: ...")
-	KMEM_RECORD_CELL = 5,
+	KMEM_RECORD_TYPE = 5,   // the name of a type of Python objects
+	KMEM_RECORD_CELL = 6,   // one run of a cell of a notebook
 };
 
 /* In front of every record; records start at multiples of 8 bytes. */
@@ -211,8 +211,8 @@ enum kmem_stack_flags {
 	/* Of a thread without Python frames: behind its native ones stand Python frames of another thread (shim/thread_parent.h). */
 	KMEM_STACK_WHILE = 128,        // first one: the user's line at which a Python thread was seen last
 	KMEM_STACK_STARTED_BY = 256,   // the rest: where the thread was created, innermost first
-	KMEM_STACK_ARENA = 1024,       // a mapping of the interpreter's allocator: the line that made it grow says nothing; no frames
 	KMEM_STACK_BRIEF = 512,        // the site held little: Python frames only
+	KMEM_STACK_ARENA = 1024,       // a mapping of the interpreter's allocator: the line that made it grow says nothing; no frames
 };
 
 /*
@@ -329,7 +329,7 @@ static_assert(sizeof(struct kmem_chunk) == 8, "");
 struct kmem_heartbeat {
 	_Atomic uint64_t sequence;     // 1, 2, ...; 0 = never written; stored last, 0 while being written
 	uint64_t monotonic_ns;
-	uint64_t live_bytes;           // heap + mmap + shared
+	uint64_t live_bytes;           // heap + mmap + shared + python/arena
 	uint64_t resident_bytes;       // of this process
 	uint64_t cgroup_bytes;         // charged to the cgroup that owns the limit; 0 = unknown
 	uint64_t limit_bytes;          // the limit in force then; UINT64_MAX = none

@@ -48,7 +48,8 @@ struct event_key {
  *   E2  the words lie between sp and the end of the stack of the thread that remembers them.
  *   E3  Whether they are the same is decided by a 128-bit sum of products with fixed keys. A change goes unseen with a
  *       probability of 2^-64.
- *   E4  nothing is remembered over an unloaded module, a dead code object, a fork, or the end of the thread.
+ *   E4  nothing is remembered over an unloaded module, a dead code object, a fork, or the end of the thread. A stack of Python
+ *       frames alone leads into no module, and says the same in the next thread of the slot: over these two it is.
  */
 struct event {
 	struct event_key key;

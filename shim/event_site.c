@@ -7,6 +7,7 @@
  */
 #include "event_site.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -85,8 +86,13 @@ event_site_whole(struct thread_slot *slot, const void *hook_frame, uint8_t clock
 {
 	uint32_t site = event_memo_find_whole(&slot->events, hook_frame);
 
-	if (__builtin_expect(site == 0 || settings.verify_every != 0, 0))
-		return walk_and_keep(slot, hook_frame, site, CALL_STACK_WHOLE, clock);
+	if (__builtin_expect(site == 0 || settings.verify_every != 0, 0)) {
+		int host_errno = errno;
+
+		site = walk_and_keep(slot, hook_frame, site, CALL_STACK_WHOLE, clock);
+		errno = host_errno;
+		return site;
+	}
 	thread_slot_publish(slot, site);
 	return site;
 }

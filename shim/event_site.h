@@ -56,7 +56,7 @@ event_site_is_much(uint32_t site, uint64_t bytes)
 	return __builtin_expect(kmem_peak_now_signed(site_table_at(site)->peak) >= most, 0) && site_table_held(site) >= most;
 }
 
-/* The site of the whole stack, when event_memo_find() has just given a brief one that is not to be used. */
+/* The site of the whole stack, when event_memo_find() has just given a brief one that is not to be used. Keeps errno. */
 uint32_t event_site_whole(struct thread_slot *slot, const void *hook_frame, uint8_t clock);
 
 /* hooks_python.c: a thread is walked that has Python frames. Weak: unit tests have no hooks. */

@@ -123,13 +123,13 @@ object_calloc(void *context, size_t count, size_t bytes)
 	return leave_allocated(frame_of(layer, HERE), layer->inner.calloc(layer->inner.context, 1, room_for(total)), total);
 }
 
-/* Out of the live map (R1); false when it is not in it, or stays there because the interpreter ends. */
+/* Out of the live map (R1); false when it is not in it. */
 static inline bool
 take(void *addr, struct live_block *block)
 {
 	struct address_block found;
 
-	if (python_frames_is_finalizing() || !pointer_map_take(addr, &found))
+	if (!pointer_map_take(addr, &found))
 		return false;
 	*block = (struct live_block){ addr, found.bytes, found.site, found.generation };
 	return true;

@@ -337,7 +337,7 @@ lifecycle_end(int exit_code)
 		if (atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) == 0)
 			survivors_take(true);
 		heartbeat_take(totals[KMEM_DOMAIN_HEAP].live_bytes + totals[KMEM_DOMAIN_MMAP].live_bytes +
-		               totals[KMEM_DOMAIN_SHARED].live_bytes);
+		               totals[KMEM_DOMAIN_SHARED].live_bytes + totals[KMEM_DOMAIN_PYTHON_ARENA].live_bytes);
 		capture_file_close();
 	}
 	reentry_guard_leave();

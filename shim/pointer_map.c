@@ -166,10 +166,19 @@ is_of(uint64_t word, uint64_t addr)
 
 /* ---- put ---- */
 
+/* The mark of objects is for words alone: what comes out of the address table goes to the books as it is. */
+static struct address_block
+unmarked(struct address_block block)
+{
+	block.generation &= POINTER_MAP_GENERATION_MASK;
+	return block;
+}
+
 /* What the shadow has no room for. */
 static enum pointer_map_put
 put_overflow(uint64_t addr, struct address_block block, struct address_block *old)
 {
+	block = unmarked(block);
 	if (address_table_replace(&overflow, addr, block, old))
 		return POINTER_MAP_REPLACED;
 	return address_table_put(&overflow, addr, block) ? POINTER_MAP_STORED : POINTER_MAP_FULL;
@@ -188,7 +197,7 @@ put_own(pointer_map_word *at, uint64_t addr, struct address_block block, struct 
 
 		*old = unpack(seen, window_addr | (seen >> POINTER_MAP_POSITION_SHIFT & 3) << 3);
 	}
-	if ((word & POINTER_MAP_BYTES_MASK) == POINTER_MAP_BYTES_MASK && !address_table_put(&overflow, addr, block))
+	if ((word & POINTER_MAP_BYTES_MASK) == POINTER_MAP_BYTES_MASK && !address_table_put(&overflow, addr, unmarked(block)))
 		return POINTER_MAP_FULL;
 	atomic_store_explicit(at, word, memory_order_relaxed);
 	return is_stale ? POINTER_MAP_REPLACED : POINTER_MAP_STORED;
@@ -208,7 +217,7 @@ put_shared(pointer_map_word *at, uint64_t addr, struct address_block block, stru
 			return put_overflow(addr, block, old);
 		if (is_same)
 			*old = unpack(seen, addr);
-		if (is_large && !address_table_put(&overflow, addr, block))
+		if (is_large && !address_table_put(&overflow, addr, unmarked(block)))
 			return POINTER_MAP_FULL;
 		/*
 		 * relaxed: the word is the whole message. Who frees the block got its address through the program, which

@@ -69,12 +69,6 @@ finalizing_state(const struct python_runtime *runtime)
 }
 
 bool
-python_frames_is_finalizing(void)
-{
-	return python_runtime_is_finalizing();
-}
-
-bool
 python_frames_is_attached(void)
 {
 	void *current;

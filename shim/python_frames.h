@@ -5,7 +5,7 @@
  * runs code; with or without the GIL held. Offsets come from one table per interpreter family
  * (python_layout.h), chosen by a self check; without a match there are no Python frames and one note says why.
  *
- * Called by   call_stack.c, inside the reentry guard, on the thread whose frames they are.
+ * Called by   call_stack.c, event_memo.c, thread_parent.c, hooks_python.c, survivors.c, inside the reentry guard, on the thread whose frames they are.
  * Safe from   any hook; no allocation, no lock, no loader call.
  * When failing  the frames read so far; KMEM_LOST_PYTHON_FRAMES is raised.
  */
@@ -68,9 +68,6 @@ bool python_frames_is_interpreter(uint64_t pc);
 
 /* Does the calling thread hold the interpreter's lock? Without a lock: is it attached? */
 bool python_frames_is_attached(void);
-
-/* Has the interpreter begun to finalise? One load; false without an interpreter. */
-bool python_frames_is_finalizing(void);
 
 /* In a forked child: texts must be stored again in the child's own capture. */
 void python_frames_forked(void);

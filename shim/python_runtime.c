@@ -98,7 +98,6 @@ find_text(const struct candidate *of, uint64_t addr)
 {
 	const struct elf_object *object = of->object;
 
-
 	for (unsigned i = 0; i < object->header_count; i++) {
 		const Elf64_Phdr *segment = &object->headers[i];
 		uint64_t start = object->load_bias + segment->p_vaddr;

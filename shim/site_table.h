@@ -3,7 +3,7 @@
  *
  * Maps (stack, domain, thread slot) to one dense record in the capture; the hash index is private memory.
  *
- * Called by   tracker.c, inside the reentry guard.
+ * Called by   tracker.c, tracker_again.c, event_site.c, survivors.c, thread_parent.c, inside the reentry guard.
  * Safe from   any thread and signal handler; lock-free; no allocation.
  * When full   the one site of that domain that stands for all stacks without room (KMEM_STACK_FOLDED), and
  *             KMEM_LOST_SITES is raised; 0 when not even that can be had.

@@ -211,7 +211,7 @@ probe_note(char *text, uint32_t size)
 EXPORT uint32_t
 probe_is_finalizing(void)
 {
-	return python_frames_is_finalizing();
+	return python_runtime_is_finalizing();
 }
 
 EXPORT uint32_t

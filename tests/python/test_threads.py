@@ -166,8 +166,8 @@ def python_library(version):
     return [library, prefix]
 
 
-def run_embedded(embedded, out, what, *arguments):
-    done = harness.record([embedded, what, *arguments], out)
+def run_embedded(embedded, out, what, *arguments, **settings):
+    done = harness.run([embedded, what, *arguments], harness.shim_env(out, **settings))
     killed = what in ("goes_on", "pool", "closes")
     assert done.returncode == (-signal.SIGKILL if killed else 0), done.stdout + done.stderr
     document = report_of(out)
@@ -211,6 +211,14 @@ def test_a_program_that_goes_on_is_recorded_again(embedded, out_of, version):
     sites = run_embedded(embedded, out_of, "goes_on", *python_library(version))
     assert live_at(sites, "f", 10001) == 0  # the teardown freed them
     assert live_at(sites, "keep_native", 5003) > 2000 - 220  # all but the MiB that showed that it goes on
+
+
+@pytest.mark.parametrize("version", EMBEDDING_FEW)
+def test_small_objects_are_gone_after_the_teardown(embedded, out_of, version):
+    sites = run_embedded(embedded, out_of, "goes_on", *python_library(version), KMEMSHIM_PYTHON_OBJECTS="1")
+    made = [site for site in sites if (site["where"] or {}).get("function") == "f"]
+    assert sum(site["allocated_count"] for site in made) >= 600  # each bytearray and what it holds
+    assert sum(site["live_count"] for site in made) < 10
 
 
 @pytest.mark.parametrize("version", EMBEDDING)

@@ -546,6 +546,28 @@ objects_are_shown_and_others_are_not(void **state)
 	assert_int_equal(visited.count, 0);
 }
 
+/* Also of what stands in the address table: the generation that is taken is an index. */
+static void
+the_mark_of_objects_is_never_taken_for_a_generation(void **state)
+{
+	static const struct address_block wanted[] = { { 3 * GIB, 7, 3 }, { 100, 8, 0 } };
+	static const uint64_t addrs[] = { 0x330000000000, UINT64_C(1) << 47 };
+	struct address_block old = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
+		struct address_block marked = wanted[i];
+
+		marked.generation |= POINTER_MAP_OBJECT;
+		put(addrs[i], marked, POINTER_MAP_STORED);
+		assert_takes(addrs[i], wanted[i]);
+		put(addrs[i], marked, POINTER_MAP_STORED);
+		assert_int_equal(pointer_map_put(at(addrs[i]), marked, &old), POINTER_MAP_REPLACED);
+		assert_int_equal(old.generation, wanted[i].generation);
+		assert_takes(addrs[i], wanted[i]);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -558,6 +580,8 @@ main(int argc, char **argv)
 		cmocka_unit_test_setup(sizes_and_addresses_at_the_limits_come_back, start_empty_own),
 		cmocka_unit_test_setup(unknown_addresses_are_unknown, start_empty_own),
 		cmocka_unit_test_setup(objects_are_shown_and_others_are_not, start_empty),
+		cmocka_unit_test_setup(the_mark_of_objects_is_never_taken_for_a_generation, start_empty),
+		cmocka_unit_test_setup(the_mark_of_objects_is_never_taken_for_a_generation, start_empty_own),
 		cmocka_unit_test_setup(objects_are_shown_and_others_are_not, start_empty_own),
 		cmocka_unit_test_setup(M3_clear_empties_every_leaf, start_empty),
 		cmocka_unit_test_setup(M4_a_neighbour_in_an_own_window_is_a_missed_free, start_empty_own),
