@@ -396,7 +396,8 @@ domain_of_peak(const struct model *model, uint64_t peak_bytes)
 	for (size_t i = 0; i < model->domain_count; i++) {
 		const struct model_domain *domain = &model->domains[i];
 
-		if ((strcmp(domain->name, "heap") != 0 && strcmp(domain->name, "mmap") != 0) ||
+		if ((strcmp(domain->name, "heap") != 0 && strcmp(domain->name, "mmap") != 0 &&
+		     strcmp(domain->name, "python/arena") != 0) ||
 		    domain->peak_bytes < peak_bytes)
 			continue;
 		if (found != NULL)
