@@ -169,9 +169,12 @@ is_foreign_function(const struct model_frame *frame)
 void
 frame_rules_judge(const struct frame_rules *rules, struct model_frame *frame, bool is_library)
 {
-	if (rules->project != NULL)
-		frame->is_user = is_in_project(rules, frame->file) || is_in_project(rules, frame->module_path) ||
+	if (rules->project != NULL && frame->kind == MODEL_FRAME_PYTHON)
+		frame->is_user = is_in_project(rules, frame->file) ||
 		                 starts_with(frame->file, "<cell "); // of a notebook: on no disk (model_cells.c)
+	else if (rules->project != NULL) // ./nptl/pthread_once.c is not relative to where the program ran
+		frame->is_user = ((frame->file[0] == '/' && is_in_project(rules, frame->file)) ||
+		                  is_in_project(rules, frame->module_path)) && !is_foreign_function(frame);
 	else if (frame->kind == MODEL_FRAME_PYTHON)
 		frame->is_user = !is_library && is_user_python(frame);
 	else

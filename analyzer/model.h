@@ -132,8 +132,8 @@ struct model_process {
 	unsigned attempt_domain;
 	uint64_t losses[KMEM_LOSS_COUNT];
 	uint64_t allocated_bytes;  // all domains
-	uint64_t live_bytes;       // heap + mmap + shared
-	uint64_t peak_bytes;       // of the largest of heap, mmap
+	uint64_t live_bytes;       // heap + mmap + shared + python/arena
+	uint64_t peak_bytes;       // of the largest of heap, mmap, python/arena
 	uint32_t site_count;
 	size_t heartbeat_count;
 	const struct kmem_heartbeat *heartbeats; // oldest first

@@ -142,6 +142,10 @@ rank_leaks_classify(struct model *model)
 
 	for (size_t i = 0; i < model->site_count; i++) {
 		model->sites[i].leak = class_of(&model->sites[i]);
+		/* What lies in these arenas is recorded by itself. */
+		if ((model->sites[i].stack_flags & KMEM_STACK_ARENA) != 0 &&
+		    rank_is_address_space(model->domains[model->sites[i].domain].name))
+			model->sites[i].leak = MODEL_LEAK_NONE;
 		if (model->sites[i].leak == MODEL_LEAK_LEAK)
 			leaking[count++] = &model->sites[i];
 	}

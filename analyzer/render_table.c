@@ -160,24 +160,31 @@ static const struct table tables[] = {
 	    { " domain", -9, text_domain } } },
 };
 
+/* Most names are short. `domain_width` is that of the longest. */
+static int
+width_of(const struct column *column, int domain_width)
+{
+	return column->text == text_domain && domain_width >= -column->width ? -1 - domain_width : column->width;
+}
+
 static void
-put_heading(FILE *stream, const char *heading, const struct table *table)
+put_heading(FILE *stream, const char *heading, const struct table *table, int domain_width)
 {
 	(void)fprintf(stream, "%s\n", heading);
 	for (size_t i = 0; i < 7 && table->columns[i].title != NULL; i++) {
-		(void)fprintf(stream, "%*s", table->columns[i].width, table->columns[i].title);
+		(void)fprintf(stream, "%*s", width_of(&table->columns[i], domain_width), table->columns[i].title);
 	}
 	(void)fputs("  allocated at\n", stream);
 }
 
 static void
-put_row(FILE *stream, const struct table *table, const struct report_line *line)
+put_row(FILE *stream, const struct table *table, const struct report_line *line, int domain_width)
 {
 	char text[UNITS_TEXT_BYTES];
 	char place[PLACE_TEXT_BYTES];
 
 	for (size_t i = 0; i < 7 && table->columns[i].title != NULL; i++) {
-		int width = table->columns[i].width;
+		int width = width_of(&table->columns[i], domain_width);
 		const char *cell = table->columns[i].text(line, text);
 
 		(void)fprintf(stream, " %*s", width < 0 ? width + 1 : width - 1, cell); // wide ones do not run into each other
@@ -290,20 +297,52 @@ is_trifle(const struct table *table, const struct report_line *line)
 	return table->shown != shown_any && table->shown(line) < line->domain_bytes / TRIFLE_PART;
 }
 
+/* Of the domains of all lines with something to show: what is left out by --top does not move columns. */
+static int
+domain_width_of(const struct report *report, const struct table *table, const struct render_options *options)
+{
+	size_t most = 0;
+
+	for (size_t i = 0; i < report->line_total; i++) {
+		struct report_line line = report_line(report, i);
+
+		if (is_in_scope(&line, options) && table->shown(&line) != 0 && !line.is_import && strlen(line.domain) > most)
+			most = strlen(line.domain);
+	}
+	return (int)most;
+}
+
+/* Lines without a row of their own. */
+struct rest {
+	uint64_t bytes;
+	size_t count;
+};
+
+static void
+put_rest(FILE *stream, const struct rest *rest, const char *what)
+{
+	char text[UNITS_TEXT_BYTES];
+
+	if (rest->count != 0)
+		(void)fprintf(stream, "%9s  %s in %zu more line%s\n", units_bytes(rest->bytes, text), what, rest->count,
+		              rest->count == 1 ? "" : "s");
+}
+
 void
 render_text_lines(const struct report *report, const struct render_options *options, FILE *stream)
 {
 	const struct table *table = tables;
-	char text[UNITS_TEXT_BYTES];
-	uint64_t hidden_bytes = 0;
+	int domain_width;
+	struct rest rest = { .count = 0 };
+	struct rest space = { .count = 0 }; // holds no memory: not in one sum with it
 	size_t shown = 0;
-	size_t hidden = 0;
 	bool has_imports = false;
 	bool has_relations = false;
 
 	while (strcmp(table->ranking, report->ranking) != 0)
 		table++;
-	put_heading(stream, options->heading != NULL ? options->heading : report->heading, table);
+	domain_width = domain_width_of(report, table, options);
+	put_heading(stream, options->heading != NULL ? options->heading : report->heading, table, domain_width);
 	for (size_t i = 0; i < report->line_total; i++) {
 		struct report_line line = report_line(report, i);
 
@@ -314,21 +353,22 @@ render_text_lines(const struct report *report, const struct render_options *opti
 			continue;
 		}
 		if (shown >= report->line_count || (shown != 0 && is_trifle(table, &line))) {
-			hidden++;
-			hidden_bytes += table->shown == shown_peak ? line.peak_bytes : line.live_bytes;
+			struct rest *left = line.is_address_space ? &space : &rest;
+
+			left->count++;
+			left->bytes += table->shown == shown_peak ? line.peak_bytes : line.live_bytes;
 			continue;
 		}
-		put_row(stream, table, &line);
+		put_row(stream, table, &line, domain_width);
 		render_text_source(&line.where, stream);
 		render_text_stack(report, &line, options, stream);
 		has_relations = has_relations || line.where.relation[0] != '\0';
 		shown++;
 	}
-	if (shown == 0 && hidden == 0 && !has_imports)
+	if (shown == 0 && rest.count + space.count == 0 && !has_imports)
 		(void)fprintf(stream, "%9s  %s\n", "", table->nothing);
-	if (hidden != 0)
-		(void)fprintf(stream, "%9s  %s in %zu more line%s\n", units_bytes(hidden_bytes, text),
-		              table->shown == shown_peak ? "held then" : "live", hidden, hidden == 1 ? "" : "s");
+	put_rest(stream, &rest, table->shown == shown_peak ? "held then" : "live");
+	put_rest(stream, &space, "of address space");
 	if (has_relations)
 		(void)fprintf(stream, "%9s  [while], [started by]: allocated by threads without Python frames; see README\n", "");
 	if (options->scope != RENDER_DEVICES)

@@ -29,7 +29,7 @@ columns_of(const char *text, size_t bytes)
 	return columns;
 }
 
-/* A paragraph, broken between words, every line behind `indent` spaces but the first, which starts at `column`. */
+/* A paragraph, broken between words but not before a percent sign, every line behind `indent` spaces but the first, which starts at `column`. */
 static void
 put_paragraph(FILE *stream, const char *text, size_t indent, size_t column)
 {
@@ -40,7 +40,11 @@ put_paragraph(FILE *stream, const char *text, size_t indent, size_t column)
 	(void)text_clean(clean, strlen(clean));
 	for (at = clean + strspn(clean, " "); *at != '\0'; at += strspn(at, " ")) {
 		size_t bytes = strcspn(at, " ");
-		size_t columns = columns_of(at, bytes);
+		size_t columns;
+
+		if (at[bytes] == ' ' && at[bytes + 1] == '%')
+			bytes += 1 + strcspn(at + bytes + 1, " ");
+		columns = columns_of(at, bytes);
 
 		if (!is_first && column + 1 + columns > PAGE_COLUMNS) {
 			(void)fprintf(stream, "\n%*s", (int)indent, "");

@@ -419,6 +419,7 @@ report_line(const struct report *report, size_t number)
 		.domain_bytes = strcmp(report->ranking, "peak") == 0 ? domain->peak_bytes : domain->live_bytes,
 		.leak = leak_of(telling),
 		.is_device = rank_domain_matches(domain->name, "cuda"),
+		.is_address_space = rank_is_address_space(domain->name),
 		.is_import = line->is_import,
 		.is_start_up = line->is_import && rank_is_start_up(line->largest),
 		.import = line->is_import ? line->largest->import : "",

@@ -149,6 +149,7 @@ struct report_line {
 	uint64_t domain_bytes;       // what the ranked figure is a share of: the domain's peak or live bytes
 	struct report_leak leak;     // class of the line; generations of its largest site of that class
 	bool is_device;
+	bool is_address_space;       // holds no memory
 	bool is_import;              // nothing but what an import or the start of the interpreter left behind
 	bool is_start_up;            // of these: the start of the interpreter
 	const char *import;          // of imports: the top-level module; "" = unknown

@@ -228,12 +228,6 @@ was_launched(const struct kmem_identity *identity)
 	return strtoull(identity->session, NULL, 16) != identity->start_realtime_ns / 1000;
 }
 
-static bool
-is_arena(const struct model *model, const struct rank_line *line)
-{
-	return strcmp(model->domains[line->domain].name, "python/arena") == 0;
-}
-
 static void
 advise(const struct verdict_facts *facts, struct verdict *verdict, const char *next)
 {
@@ -261,7 +255,7 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		               "hold less before that (most at %s), or raise what limits it%s",
 		               verdict_line_text(facts->top_peak.site_count != 0 ? &facts->top_peak : top, place),
 		               is_space_limited(facts->process->identity) ? " (ulimit -v)" : "");
-	else if (top->leak == MODEL_LEAK_LEAK && is_arena(facts->model, top))
+	else if (verdict_is_arena(facts, top) && (top->leak == MODEL_LEAK_LEAK || verdict->end != VERDICT_END_OK))
 		(void)snprintf(verdict->next, sizeof(verdict->next), "record small Python objects too: kmemshim run "
 		               "--python-objects, or KMEMSHIM_PYTHON_OBJECTS=1; then the lines that hold them are named");
 	else if (top->leak == MODEL_LEAK_LEAK && (facts->refused == NULL || is_accumulating))

@@ -61,7 +61,7 @@ struct verdict_facts {
 	const struct model_process *peak_process; // with the highest peak; with `refused`, the one that was refused
 	const char *peak_domain;       // name of that domain; NULL = none, or not known which
 	const struct model_failed *refused; // the largest of the last requests that the end may come from; NULL = none
-	struct rank_line top_live;     // site_count == 0: none
+	struct rank_line top_live;     // site_count == 0: none. Not Python's arenas where a line of the user's tells more
 	struct rank_line top_peak;
 	const char *top_live_domain;
 	uint32_t top_live_processes;   // 0: all of top_live is part of live_bytes; else a sum over so many processes
@@ -88,6 +88,8 @@ bool verdict_is_near_limit(const struct verdict_facts *facts);
 /* The machine had almost nothing left at the last heartbeat. False when not known. */
 bool verdict_is_machine_low(const struct verdict_facts *facts);
 /* Most of what was live is of a line of class leak. */
+/* Python's arenas: memory that no line is known of. */
+bool verdict_is_arena(const struct verdict_facts *facts, const struct rank_line *line);
 bool verdict_is_accumulating(const struct verdict_facts *facts);
 /* No limit was near and no request was refused. */
 bool verdict_is_far_from_limits(const struct verdict_facts *facts);

@@ -19,6 +19,7 @@
 #define BEAT_RECENT_NS UINT64_C(2000000000) // a process at work writes one every second
 #define REFUSALS_APART_NS UINT64_C(1000000000) // closer ones are one: an allocator tries again, in smaller pieces
 #define ACCUMULATING_BYTES (UINT64_C(16) << 20)
+#define ARENA_PART 4                // of Python's arenas: as much as this makes a line tell more than they do
 #define END_AFTER_REFUSAL_NS UINT64_C(5000000000) // a program that handles the error lives longer than this
 
 const struct verdict_now *
@@ -337,6 +338,29 @@ is_host_memory(const char *domain)
 	return !rank_is_address_space(domain) && !rank_domain_matches(domain, "cuda");
 }
 
+bool
+verdict_is_arena(const struct verdict_facts *facts, const struct rank_line *line)
+{
+	return line->site_count != 0 && strcmp(facts->model->domains[line->domain].name, "python/arena") == 0;
+}
+
+/*
+ * Arenas hold what imports left as well, and nobody knows how much of them: unless they hold most of the memory, a line
+ * that is not much smaller is the better clue.
+ */
+static bool
+tells_more(const struct verdict_facts *facts, const struct rank_line *line)
+{
+	uint64_t live_bytes = 0;
+
+	for (size_t i = 0; i < facts->model->domain_count; i++) {
+		if (is_host_memory(facts->model->domains[i].name))
+			live_bytes += facts->model->domains[i].live_bytes;
+	}
+	return verdict_is_arena(facts, &facts->top_live) && facts->top_live.live_bytes < live_bytes / 2 &&
+	       line->live_bytes >= facts->top_live.live_bytes / ARENA_PART;
+}
+
 /* Who held memory at the end, and its first line that is not what imports left behind. */
 static void
 gather_live(struct verdict_facts *facts)
@@ -350,14 +374,21 @@ gather_live(struct verdict_facts *facts)
 	/* An end by itself tells nothing about the others: then it is about the one that holds the first line. */
 	for (size_t i = 0; i < model->process_count; i++)
 		is_meant[i] = model->process_count == 1 || is_over || ran_at_end(facts, &model->processes[i], end_ns);
-	for (size_t i = 0; i < live->line_count && facts->top_live.site_count == 0; i++) {
+	for (size_t i = 0; i < live->line_count; i++) {
 		const struct rank_line *line = &live->lines[i];
+		bool is_first = facts->top_live.site_count == 0;
+		uint32_t processes;
 
-		if (line->tier == 0 && line->live_bytes != 0 && is_host_memory(model->domains[line->domain].name) &&
-		    is_line_of(live, line, is_meant, site_live, &facts->top_live_processes)) {
+		if (line->tier != 0 || line->live_bytes == 0 || !is_host_memory(model->domains[line->domain].name) ||
+		    !is_line_of(live, line, is_meant, site_live, &processes))
+			continue;
+		if (is_first || tells_more(facts, line)) {
 			facts->top_live = *line;
 			facts->top_live_domain = model->domains[line->domain].name;
+			facts->top_live_processes = processes;
 		}
+		if (!is_first || !verdict_is_arena(facts, line))
+			break;
 	}
 	if (is_over && model->process_count > 1) {
 		memset(is_meant, 0, model->process_count * sizeof(*is_meant));
@@ -396,7 +427,8 @@ domain_of_peak(const struct model *model, uint64_t peak_bytes)
 	for (size_t i = 0; i < model->domain_count; i++) {
 		const struct model_domain *domain = &model->domains[i];
 
-		if ((strcmp(domain->name, "heap") != 0 && strcmp(domain->name, "mmap") != 0) ||
+		if ((strcmp(domain->name, "heap") != 0 && strcmp(domain->name, "mmap") != 0 &&
+		     strcmp(domain->name, "python/arena") != 0) ||
 		    domain->peak_bytes < peak_bytes)
 			continue;
 		if (found != NULL)

@@ -66,14 +66,21 @@ say_who(const struct verdict_facts *facts, struct verdict *verdict)
 	say_process(facts->process, verdict);
 }
 
+static const char *
+where_word(const struct verdict_facts *facts, const struct rank_line *line)
+{
+	return verdict_is_arena(facts, line) ? "in" : "allocated at";
+}
+
 /* Of processes that may have run one after the other: no share of anything. */
 static void
-say_sum(const struct rank_line *line, uint64_t bytes, uint32_t processes, struct verdict *verdict)
+say_sum(const struct verdict_facts *facts, const struct rank_line *line, uint64_t bytes, uint32_t processes, struct verdict *verdict)
 {
 	char held[UNITS_TEXT_BYTES];
 	char place[PLACE_TEXT_BYTES];
 
-	say(verdict, "; the most was allocated at %s: %s", verdict_line_text(line, place), units_bytes(bytes, held));
+	say(verdict, "; the most was %s %s: %s", where_word(facts, line), verdict_line_text(line, place),
+	    units_bytes(bytes, held));
 	if (processes > 1)
 		say(verdict, ", a sum over %" PRIu32 " processes", processes);
 	say(verdict, ".");
@@ -102,10 +109,11 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 		return;
 	}
 	if (facts->top_live_processes == 0)
-		say(verdict, "; %s of it (%s) was allocated at %s.", units_bytes(top->live_bytes, held),
-		    units_share(share_ppm(top->live_bytes, facts->live_bytes), share), verdict_line_text(top, place));
+		say(verdict, "; %s of it (%s) was %s %s.", units_bytes(top->live_bytes, held),
+		    units_share(share_ppm(top->live_bytes, facts->live_bytes), share), where_word(facts, top),
+		    verdict_line_text(top, place));
 	else
-		say_sum(top, top->live_bytes, facts->top_live_processes, verdict);
+		say_sum(facts, top, top->live_bytes, facts->top_live_processes, verdict);
 	if (top->leak == MODEL_LEAK_LEAK)
 		say(verdict, " It accumulates: blocks from %" PRIu32 " of %" PRIu32 " generations are still alive.",
 		    top->largest->generations_alive, top->largest->generations_total);
@@ -131,10 +139,12 @@ say_peak(const struct verdict_facts *facts, struct verdict *verdict)
 		    facts->peak_domain != NULL ? " of " : "", facts->peak_domain != NULL ? facts->peak_domain : "");
 	}
 	if (facts->top_peak.site_count != 0 && facts->top_peak_processes != 0) {
-		say_sum(&facts->top_peak, facts->top_peak.peak_bytes, facts->top_peak_processes, verdict);
+		say_sum(facts, &facts->top_peak, facts->top_peak.peak_bytes, facts->top_peak_processes, verdict);
 		return;
 	}
-	if (facts->top_peak.site_count != 0)
+	if (verdict_is_arena(facts, &facts->top_peak))
+		say(verdict, ": small Python objects");
+	else if (facts->top_peak.site_count != 0)
 		say(verdict, "; %s of it (%s) was allocated at %s", units_bytes(facts->top_peak.peak_bytes, held),
 		    units_share(share_ppm(facts->top_peak.peak_bytes, facts->peak_bytes), share),
 		    verdict_line_text(&facts->top_peak, place));
@@ -393,7 +403,7 @@ verdict_tell_signal(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	say_how_it_ended(facts, verdict);
 	if (facts->is_kill_counted || (facts->is_machine_counted && facts->machine_kills == 0))
-		say(verdict, ", sent by another program or a person (which is not known): the kernel counted no kill for "
+		say(verdict, ", sent by a program or a person (which is not known): the kernel counted no kill for "
 		             "memory here.");
 	else
 		say(verdict, "; who sent it is not known.");

@@ -109,6 +109,33 @@ a_project_is_what_lies_below_it_without_its_environments(void **state)
 	}
 }
 
+static void
+native_frames_of_a_project_are_those_of_its_modules_and_sources(void **state)
+{
+	static const struct {
+		const char *function;
+		const char *file;
+		const char *module_path;
+		bool is_user;
+	} cases[] = {
+		{ "handle", "srv.cpp", "/home/me/srv", true },
+		{ "handle", "/home/me/srv.cpp", "/usr/local/bin/srv", true },
+		{ "__pthread_once_slow", "./nptl/pthread_once.c", "/usr/lib/x86_64-linux-gnu/libc.so.6", false },
+		{ "std::vector<char>::vector", "/usr/include/c++/12/bits/stl_vector.h", "/home/me/srv", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct frame_rules rules = { .project = "/home/me", .directory = "/home/me" };
+		struct model_frame frame = { .kind = MODEL_FRAME_NATIVE, .function = cases[i].function, .file = cases[i].file,
+			                     .line = 1, .module = "m", .module_path = cases[i].module_path };
+
+		frame_rules_judge(&rules, &frame, false);
+		if (frame.is_user != cases[i].is_user)
+			fail_msg("%s in %s: is_user %d", cases[i].function, cases[i].module_path, frame.is_user);
+	}
+}
+
 struct stack {
 	struct model_frame frames[8];
 	const struct model_frame *pointers[8];
@@ -206,6 +233,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(users_code_is_told_from_installed_and_generated_code),
 		cmocka_unit_test(a_project_is_what_lies_below_it_without_its_environments),
+		cmocka_unit_test(native_frames_of_a_project_are_those_of_its_modules_and_sources),
 		cmocka_unit_test(the_innermost_frame_of_the_users_is_where),
 		cmocka_unit_test(imports_are_named_by_their_top_level_module),
 	};

@@ -167,10 +167,12 @@ leaks_come_before_what_is_larger_and_imports_last(void **state)
 	hand_model_generations(hand_model_site(&hand, HEAP, 40, 3 * MIB), 3, 3, 1, 1);          // too short, all alive
 	hand_model_generations(hand_model_site(&hand, HEAP, 45, 800 * MIB), 2, 2, 1, 1);        // too short
 	hand_model_generations(hand_model_site(&hand, RESERVED, 50, 9 * GIB), 12, 12, 3, 3);    // leak of address space
+	hand_model_generations(hand_model_site(&hand, RESERVED, 60, 9 * GIB), 12, 12, 3, 3);    // its objects have rows
+	hand.sites[6].stack_flags = KMEM_STACK_ARENA;
 	rank_leaks_classify(&hand.model);
 	ranked = rank_run(&hand.model, &rank_leaks, NULL);
 	{
-		static const uint32_t wanted[] = { 20, 50, 40, 10, 45, 30 };
+		static const uint32_t wanted[] = { 20, 50, 40, 10, 45, 30, 60 };
 
 		assert_int_equal(ranked->line_count, ARRAY_LEN(wanted));
 		for (size_t i = 0; i < ARRAY_LEN(wanted); i++)

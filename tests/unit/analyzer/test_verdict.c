@@ -214,6 +214,31 @@ who_held_most_is_named_with_share_and_growth(void **state)
 	assert_non_null(strstr(verdict.next, "look for what keeps the blocks of train.py:41 epoch alive"));
 }
 
+/* Nobody knows what in the arenas is the user's: they are named where they hold most of the memory, or nothing else does. */
+static void
+arenas_are_named_where_no_line_tells_more(void **state)
+{
+	static const struct { uint64_t of_line, of_imports; bool is_arena; } cases[] = {
+		{ 60, 300, false }, { 60, 0, true }, { 20, 300, true },
+	};
+	struct verdict verdict;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		hand_model_make(&hand);
+		hand.domains[MMAP].name = "python/arena";
+		hand_model_generations(hand_model_site(&hand, MMAP, 60, 100 * MIB), 12, 12, 3, 3);
+		hand_model_site(&hand, HEAP, 41, cases[i].of_line * MIB);
+		hand_model_site(&hand, HEAP, 1, cases[i].of_imports * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
+		container_killed();
+		rank_leaks_classify(&hand.model);
+		verdict_decide(&hand.model, &this_boot, &verdict);
+		assert_true((strstr(verdict.text, "was in train.py:60 epoch") != NULL) == cases[i].is_arena);
+		assert_true((strstr(verdict.text, "was allocated at train.py:41 epoch") == NULL) == cases[i].is_arena);
+		assert_true((strstr(verdict.next, "--python-objects") != NULL) == cases[i].is_arena);
+	}
+}
+
 /* The launcher waited for a shell; the program that the shell started was killed. */
 static void
 a_descendant_that_is_gone_explains_a_failing_parent(void **state)
@@ -532,6 +557,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_death_has_its_verdict),
 		cmocka_unit_test(who_held_most_is_named_with_share_and_growth),
+		cmocka_unit_test(arenas_are_named_where_no_line_tells_more),
 		cmocka_unit_test(a_descendant_that_is_gone_explains_a_failing_parent),
 		cmocka_unit_test(processes_that_did_not_coexist_are_never_summed),
 		cmocka_unit_test(children_that_a_pool_ended_are_a_note),
