@@ -308,6 +308,7 @@ put_site(struct json_write *json, const struct report_site *site, struct frame_t
 	json_write_number(json, "process_count", site->process_count);
 	put_types(json, site->types, site->type_count);
 	put_text_or_null(json, "lost", site->lost);
+	json_write_bool(json, "is_brief", site->is_brief);
 	put_frames(json, site, texts);
 	json_write_close(json, '}');
 }

@@ -297,6 +297,8 @@ render_text_stack(const struct report *report, const struct report_line *line, c
 	struct report_frame inside = { .kind = NULL };
 
 	put_types(line, stream);
+	if (options->is_native && site->is_brief)
+		(void)fprintf(stream, "%*s     (native frames of what holds little are not recorded; KMEMSHIM_NATIVE=cut does)\n", INDENT, "");
 	for (uint32_t i = 0; i < site->frame_count; i++) {
 		struct report_frame frame = report_frame(site, i);
 

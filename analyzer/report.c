@@ -379,6 +379,7 @@ make_site(const struct report_rows *rows, const struct model_site *site)
 		.import = rank_is_import(site) ? site->import : "",
 		.process_count = site->process_count,
 		.lost = lost,
+		.is_brief = (site->stack_flags & KMEM_STACK_BRIEF) != 0,
 		.frame_count = site->frame_count,
 		.frames_omitted = site->omitted,
 		.frames_before_gap = site->frames_before_gap,

@@ -132,6 +132,7 @@ struct report_site {
 	unsigned type_count;
 	struct report_type types[REPORT_TYPES_MAX]; // the most frequent first
 	const char *lost;            // why there are no frames: "no-room", "no-stack", "unfinished"; "" = there are
+	bool is_brief;               // native frames were not recorded, for the site held little
 	uint32_t frame_count;
 	uint32_t frames_omitted;     // left out after the first frames_before_gap
 	uint32_t frames_before_gap;
