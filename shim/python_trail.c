@@ -137,7 +137,7 @@ bool
 python_trail_digest(struct python_trail *trail, const struct python_layout *layout, uint64_t frame, uint64_t *digest)
 {
 	bool is_pointer = layout->instruction == PYTHON_INSTRUCTION_POINTER;
-	uint32_t fresh;
+	uint32_t fresh = 0;
 	uint32_t count;
 
 	if (is_pointer ? go_on(trail, layout, true, frame, digest) : go_on(trail, layout, false, frame, digest))

@@ -10,7 +10,7 @@
  * were given back behind the wrapper's back (hooks_python.c) may be unmapped: the words are copied by the kernel, which refuses
  * what is not there. Free-threaded interpreters have no such lock: they are not looked at.
  *
- * A look takes 2 ns for each 32 bytes of heap, and some microseconds for the blocks; the next one comes after 64 times as long.
+ * A look passes one word for each 32 bytes of heap, up to WORDS_MAX; the next one comes after 64 times as long as it took.
  */
 #include "survivors.h"
 

@@ -14,7 +14,7 @@ def check_functions(out, count):
     for site in document["sites"]:
         where = site["where"] or {"function": ""}
         match = re.fullmatch(r"function_(\d+)", where["function"])
-        if not match:
+        if not match or "relation" in where:  # what another thread did meanwhile
             continue
         number = int(match[1])
         assert where["file"] == f"made_{number}.py" and where["line"] == number % 7 + 2, where

@@ -13,7 +13,7 @@ import sys
 import threading
 
 FRAMES_MAX = 160
-IMPORTLIB, LIBRARY, MODULE_BODY, CUT_TEXT = 4, 1, 2, 8
+IMPORTLIB, LIBRARY, MODULE_BODY, CUT_TEXT, CELL = 4, 1, 2, 8, 16
 LOST_PYTHON_FRAMES, LOST_PYTHON_TEXT = 8, 9
 HAS_QUALNAME = sys.version_info >= (3, 11)
 HAS_ANCHORS = sys.version_info >= (3, 10)
@@ -517,7 +517,7 @@ def case_flags():
     import importlib.abc
     import runpy
     import tempfile
-    for file, flags in (("/data/user/x.py", 0), ("<stdin>", 0), ("/tmp/ipykernel_1/2.py", 0),
+    for file, flags in (("/data/user/x.py", 0), ("<stdin>", 0), ("/tmp/ipykernel_1/2.py", CELL),
                         ("/venv/lib/python3.11/site-packages/numpy/x.py", LIBRARY),
                         ("/usr/lib/python3/dist-packages/x.py", LIBRARY),
                         ("/usr/lib64/python3.9/json/__init__.py", LIBRARY),

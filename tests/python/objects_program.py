@@ -138,16 +138,6 @@ def case_thrown_out():
     return [keep(slots), keep(large_bytes)]
 
 
-def case_debug_hooks():
-    """Debug hooks on top of the wrappers: their blocks have a head and a tail."""
-    import ctypes
-    kept = [keep(slots)]
-    ctypes.pythonapi.PyMem_SetupDebugHooks()
-    more = [slots() for _ in range(100)]
-    del more
-    return kept
-
-
 step_kept = []
 
 

@@ -80,7 +80,7 @@ def test_every_object_is_counted_once(out, version, allocator):
     assert document["losses"]["lost_missed_frees"] == 0
 
 
-@pytest.mark.parametrize("case", ["realloc", "threads", "fork", "tracemalloc", "debug_hooks"])
+@pytest.mark.parametrize("case", ["realloc", "threads", "fork", "tracemalloc"])
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_same_in_special_cases(out, version, case):
     expected, document = record(out, version, case, "exit" if case == "fork" else "kill")

@@ -29,6 +29,7 @@ work(unsigned thread, uint64_t *random)
 		uint32_t got;
 
 		atomic_fetch_add_explicit(&sites[which]->allocated_count, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&sites[which]->allocated_bytes, GENERATIONS_MIN_BYTES, memory_order_relaxed);
 		if (generation != 0)
 			atomic_fetch_add_explicit(&live[which], 1, memory_order_relaxed);
 		stress_yield(random);
@@ -40,6 +41,7 @@ work(unsigned thread, uint64_t *random)
 		generation = (uint8_t)(got - 1);
 		generations_died(sites[which], first_index + which + 1, generation);
 		atomic_fetch_add_explicit(&sites[which]->freed_count, 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&sites[which]->freed_bytes, GENERATIONS_MIN_BYTES, memory_order_relaxed);
 		if (generation != 0)
 			atomic_fetch_sub_explicit(&live[which], 1, memory_order_relaxed);
 	}

@@ -24,7 +24,7 @@ block_for(uint64_t addr)
 {
 	/* Every 16th is too large for a word. */
 	return (struct address_block){ (addr >> 3) % 16 == 0 ? addr : addr % 100000,
-		                           (uint32_t)(addr >> 3) % 1000 + 1, (uint8_t)(addr >> 3) };
+		                           (uint32_t)(addr >> 3) % 1000 + 1, (uint8_t)(addr >> 3) & POINTER_MAP_GENERATION_MASK };
 }
 
 static void
