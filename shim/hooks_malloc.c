@@ -135,6 +135,22 @@ realloc_at(const void *hook_frame, void *old, size_t bytes)
 	return fresh;
 }
 
+/*
+ * Below the interpreter's allocator: its own table of arenas, from before it was wrapped, grows in the middle of an event. What it
+ * becomes is part of that event; the old one is gone.
+ */
+static RARE void *
+realloc_untracked(void *old, size_t bytes)
+{
+	struct address_block block;
+	int host_errno = errno;
+
+	if (old != NULL && reentry_guard_depth == REENTRY_GUARD_PYTHON && pointer_map_take(old, &block))
+		tracker_released((struct live_block){ old, block.bytes, block.site, block.generation });
+	errno = host_errno;
+	return real_libc.realloc(old, bytes);
+}
+
 EXPORT void *
 realloc(void *old, size_t bytes)
 {
@@ -143,7 +159,7 @@ realloc(void *old, size_t bytes)
 	enum entry entry = enter();
 
 	if (__builtin_expect(entry != ENTRY_TRACKED, 0))
-		return entry == ENTRY_BOOT ? boot_arena_allocate(0, bytes) : real_libc.realloc(old, bytes);
+		return entry == ENTRY_BOOT ? boot_arena_allocate(0, bytes) : realloc_untracked(old, bytes);
 	return realloc_at(HERE, old, bytes);
 }
 

@@ -100,6 +100,15 @@ def test_wrappers_that_were_thrown_out_come_back(out, version):
     check(expected, document, version)
 
 
+def test_the_table_of_arenas_that_grows_is_no_missed_free(out):
+    """It was allocated before the wrappers came, and is moved by the interpreter's allocator itself."""
+    program = "import threading\nkeep = []\ndef work():\n    for i in range(72000): keep.append({i: [i]})\n" \
+              "for i in range(4):\n    t = threading.Thread(target=work); t.start(); t.join()\n" \
+              "keep += [bytes(n) for n in range(500, 3000) for i in range(4)]\n"
+    harness.run([interpreter_of("3.8"), "-c", program], harness.shim_env(out, KMEMSHIM_PYTHON_OBJECTS="1", KMEMSHIM_VERIFY="0"))
+    assert harness.report("sites", out)["losses"]["lost_missed_frees"] == 0
+
+
 def test_mimalloc_needs_no_option(out):
     expected, document = record(out, "3.13", "ledger", objects=None, PYTHONMALLOC="mimalloc")
     check(expected, document)
