@@ -184,8 +184,12 @@ event_memo_find_python(struct event_memo *memo)
 {
 	uint64_t python;
 
-	if (!python_frames_digest(&memo->trail, &python) || python == 0)
+	if (!python_frames_digest(&memo->trail, &python))
 		return find_none(memo);
+	if (python == 0) {
+		(void)thread_parent_look(); // the walk that follows gives the stack what was found
+		return find_none(memo);
+	}
 	return find_python(memo, python, SALT_PYTHON);
 }
 

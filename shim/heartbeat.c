@@ -41,7 +41,7 @@ heartbeat_now_ns(void)
 static void
 note_peaks(uint64_t resident_bytes)
 {
-	for (unsigned i = 0; i <= KMEM_DOMAIN_SHARED; i++) {
+	for (unsigned i = 0; i < KMEM_DOMAIN_CUDA_FIRST; i++) {
 		struct kmem_domain_row *row = capture_file_domain(i);
 
 		struct kmem_peak_word word = peak_load(&row->peak);

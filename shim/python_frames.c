@@ -98,6 +98,9 @@ own_thread_state(const struct python_runtime *runtime)
 	uint64_t current;
 
 	if (layout->version >= 0x030c) {
+		/* Up to 3.14 this is no thread variable; a thread that has a state has looked at its variables. */
+		if (__builtin_expect(runtime->is_late, 0) && runtime->thread_state() == NULL)
+			return 0;
 		current = (uint64_t)runtime->current_state();
 		return current != 0 ? current : (uint64_t)runtime->thread_state();
 	}

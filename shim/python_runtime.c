@@ -302,6 +302,8 @@ claim(struct python_runtime *runtime)
 	                                               memory_order_relaxed);
 }
 
+static bool has_started; // what was loaded with the program has been looked at
+
 /* `path` is the loader's own text. */
 static void
 look_closely(const struct candidate *of, const char *path)
@@ -310,6 +312,7 @@ look_closely(const struct candidate *of, const char *path)
 	char why[120] = "";
 	char who[32];
 
+	runtime->is_late = has_started;
 	runtime->interpreter.version_hex = find_version(of);
 	runtime->path = path;
 
@@ -383,6 +386,7 @@ python_runtime_find(void)
 	bool is_first = true;
 
 	(void)dl_iterate_phdr(look_at_loaded, &is_first);
+	has_started = true;
 }
 
 void

@@ -57,6 +57,7 @@ struct python_allocators {
 struct python_runtime {
 	_Atomic int state;            // release and acquire: everything below before FOUND or REFUSED
 	_Atomic bool is_pinned;
+	bool is_late;                 // loaded after the start: a thread's first look at its variables calls malloc, perhaps under a lock
 	const char *path;             // of its object, the loader's own text; "" = the main program
 	struct python_interpreter interpreter;
 	void *(*current_state)(void); // of the thread that holds the lock (3.12: of this thread, attached)

@@ -32,7 +32,7 @@ static_assert(sizeof(struct entry) == 16, "as small as what it remembers");
 _Atomic int teardown_phase;
 
 static _Atomic(struct entry *) entries; // stays once it is there
-static _Atomic uint32_t entry_count;    // taken, perhaps not written; may pass entry_room
+static _Atomic uint32_t entry_count;    // asked for, perhaps not written; may pass entry_room
 static uint32_t entry_room;             // set before `entries`
 static _Atomic uint64_t bytes_since;    // asked for since the interpreter is gone; relaxed: an estimate
 static uint64_t exit_addr;              // of libc's exit()
@@ -146,8 +146,6 @@ teardown_keep(struct address_block block, bool is_whole)
 	uint32_t number = list != NULL ? atomic_fetch_add_explicit(&entry_count, 1, memory_order_acquire) : 0;
 
 	if (list == NULL || number >= entry_room) {
-		if (list != NULL)
-			atomic_fetch_sub_explicit(&entry_count, 1, memory_order_relaxed);
 		capture_file_lost(KMEM_LOST_MISSED_FREES, 1);
 		return;
 	}

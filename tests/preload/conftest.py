@@ -2,6 +2,7 @@
 import pytest
 
 import harness
+from harness import as_users_run_it  # noqa: F401 - a fixture
 
 
 def pytest_configure(config):
@@ -39,9 +40,3 @@ def programs(tmp_path_factory):
         return built[key]
 
     return build
-
-
-@pytest.fixture
-def as_users_run_it(monkeypatch):
-    """Without verifying: see harness.shim_env()."""
-    monkeypatch.setenv("VERIFY", "0")

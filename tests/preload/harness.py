@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import jsonschema
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("BUILD_DIR", ROOT / "build"))
@@ -38,6 +39,12 @@ def shim_env(out, **more):
     outcome. VERIFY= in the environment of the suite says otherwise: 0 is what users run.
     """
     return plain_env(LD_PRELOAD=SHIM, KMEMSHIM_OUT=out, **{"KMEMSHIM_VERIFY": os.environ.get("VERIFY", "64"), **more})
+
+
+@pytest.fixture
+def as_users_run_it(monkeypatch):
+    """Without verifying."""
+    monkeypatch.setenv("VERIFY", "0")
 
 
 def run(argv, env=None, timeout=TIMEOUT, **more):

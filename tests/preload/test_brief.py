@@ -3,6 +3,8 @@ import pytest
 
 import harness
 
+pytestmark = pytest.mark.usefixtures("as_users_run_it")
+
 KIB = 1024
 LIMIT = 64 * KIB  # or a share of the heap, which is small here
 PROGRAM = """\

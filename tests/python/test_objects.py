@@ -14,6 +14,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "preload"))
 import harness  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("as_users_run_it")
+
 PROGRAM = os.path.join(HERE, "objects_program.py")
 VERSIONS = ["3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.15", "system"]
 ALLOCATORS = ["", "pymalloc", "malloc", "debug", "pymalloc_debug", "malloc_debug", "mimalloc"]

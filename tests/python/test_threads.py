@@ -16,6 +16,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "preload"))
 import harness  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("as_users_run_it")
+
 VERSIONS = interpreters.PYENV + ["3.14-debian", "3.15-debian", "system"]
 SCENE = os.path.join(HERE, "threads_scene.py")
 LINES = {name: number for number, line in enumerate(open(SCENE), 1)
