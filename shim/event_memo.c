@@ -126,7 +126,8 @@ find_whole(struct event_memo *memo, const uint64_t *frame, uint64_t python)
 	const union event_unit *unit = &memo->units[at];
 
 	__asm__("" : "+r"(unit)); // one address, or the compiler works out one for each use
-	__builtin_prefetch(capture_file_at(KMEM_SECTION_SITES, unit->event.site - 1), 1);
+	if (__builtin_expect(at != 0, 1))
+		__builtin_prefetch(capture_file_at(KMEM_SECTION_SITES, unit->event.site - 1), 1);
 	/* The first unit is no event: no call returns to its pc, which is 0. */
 	if (__builtin_expect(!is_current(memo) || !is_same(unit, frame[1], (uint64_t)(frame + 2), frame[0], python), 0))
 		return find_in_bucket(memo, frame, python);
