@@ -171,7 +171,9 @@ def test_an_interrupted_driver_takes_the_measured_program_with_it(tmp_path):
     code = f"import runner; runner.run_once(['/bin/sh', '-c', 'echo $$ > {note}.new; mv {note}.new {note}; exec sleep 120'], " \
            "{}, __import__('pathlib').Path('.'))"
     driver = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(HERE)},
-                              stderr=subprocess.DEVNULL)
+                              stderr=subprocess.DEVNULL,
+                              # A suite in the background of a shell ignores it, and so would its children.
+                              preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
     while not note.exists():
         assert driver.poll() is None, "the driver ended before its program began"
     driver.send_signal(signal.SIGINT)
