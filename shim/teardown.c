@@ -33,7 +33,7 @@ _Atomic int teardown_phase;
 
 static _Atomic(struct entry *) entries; // stays once it is there
 static _Atomic uint32_t entry_count;    // asked for, perhaps not written; may pass entry_room
-static uint32_t entry_room;             // set before `entries`
+static _Atomic uint32_t entry_room;    // set before `entries`; relaxed: those that race for it write the same
 static _Atomic uint64_t bytes_since;    // asked for since the interpreter is gone; relaxed: an estimate
 static uint64_t exit_addr;              // of libc's exit()
 static uint64_t exit_end;
@@ -116,6 +116,12 @@ teardown_look(uint64_t bytes)
 
 /* ---- what was released meanwhile ---- */
 
+static uint32_t
+room(void)
+{
+	return atomic_load_explicit(&entry_room, memory_order_relaxed);
+}
+
 static struct entry *
 entries_here(void)
 {
@@ -131,7 +137,7 @@ entries_here(void)
 	fresh = raw_reserve(bytes, PROT_READ | PROT_WRITE);
 	if (fresh == NULL)
 		return NULL;
-	entry_room = (uint32_t)(bytes / sizeof(*fresh)); // all that race here write the same
+	atomic_store_explicit(&entry_room, (uint32_t)(bytes / sizeof(*fresh)), memory_order_relaxed); // all that race here write the same
 	if (atomic_compare_exchange_strong_explicit(&entries, &found, fresh, memory_order_acq_rel, memory_order_acquire))
 		return fresh;
 	raw_munmap(fresh, bytes);
@@ -145,7 +151,7 @@ teardown_keep(struct address_block block, bool is_whole)
 	/* acquire: pairs with teardown_done(): whoever used the entry in an earlier teardown is done with it. */
 	uint32_t number = list != NULL ? atomic_fetch_add_explicit(&entry_count, 1, memory_order_acquire) : 0;
 
-	if (list == NULL || number >= entry_room) {
+	if (list == NULL || number >= room()) {
 		capture_file_lost(KMEM_LOST_MISSED_FREES, 1);
 		return;
 	}
@@ -162,7 +168,7 @@ teardown_released(uint32_t number, struct teardown_release *release)
 	struct entry *list = atomic_load_explicit(&entries, memory_order_acquire);
 	uint32_t count = atomic_load_explicit(&entry_count, memory_order_relaxed);
 
-	if (list == NULL || number >= count || number >= entry_room)
+	if (list == NULL || number >= count || number >= room())
 		return false;
 	/* acquire: pairs with teardown_keep(). One that is being written now is lost: its block stays alive in the books. */
 	release->block.site = atomic_load_explicit(&list[number].site, memory_order_acquire);
@@ -178,7 +184,7 @@ teardown_done(void)
 	struct entry *list = atomic_load_explicit(&entries, memory_order_acquire);
 
 	if (list != NULL)
-		madvise(list, entry_room * sizeof(*list), MADV_DONTNEED);
+		madvise(list, room() * sizeof(*list), MADV_DONTNEED);
 	atomic_store_explicit(&entry_count, 0, memory_order_release); // pairs with teardown_keep()
 	atomic_store_explicit(&capture_file_header()->is_finalizing, 0, memory_order_relaxed);
 	thread_parent_over();
@@ -193,7 +199,7 @@ teardown_forked(void)
 	struct entry *list = atomic_load_explicit(&entries, memory_order_relaxed);
 
 	if (list != NULL)
-		madvise(list, entry_room * sizeof(*list), MADV_DONTNEED);
+		madvise(list, room() * sizeof(*list), MADV_DONTNEED);
 	atomic_store_explicit(&entry_count, 0, memory_order_relaxed);
 	atomic_store_explicit(&teardown_phase, TEARDOWN_NONE, memory_order_relaxed);
 }
