@@ -227,7 +227,12 @@ take(struct call_stack_memory *memory, const void *hook_frame, enum call_stack_e
 	memory->is_repeatable = true;
 	if (python_frames_available())
 		python_frames_walk(&memory->python_memo, python);
-	if (python->count == 0 || settings.native == SETTINGS_NATIVE_FULL) {
+	/* Of a thread without Python the frames that it was given stand for all native ways. */
+	if (python->count == 0 && extent == CALL_STACK_BRIEF && !python_frames_are_any())
+		thread_parent_append(stack);
+	if (stack->frame_count != 0) {
+		stack->flags |= KMEM_STACK_BRIEF;
+	} else if (python->count == 0 || settings.native == SETTINGS_NATIVE_FULL) {
 		take_native(memory, hook_frame, 0);
 		if (python->count == 0)
 			merge_alone(memory, stack);

@@ -19,7 +19,7 @@
 
 #define CALL_STACK_FRAMES_MAX KMEM_STACK_FRAMES_MAX
 
-/* Without Python frames all is whole. */
+/* Without Python frames, and none that were given, all is whole. */
 enum call_stack_extent {
 	CALL_STACK_WHOLE,  // native frames too, as far as KMEMSHIM_NATIVE says
 	CALL_STACK_BRIEF,  // Python frames stand for all native ways: KMEM_STACK_BRIEF

@@ -19,6 +19,7 @@
 
 #define SALT_BRIEF 0 // so many code objects never die
 #define SALT_PYTHON (UINT64_C(1) << 40)
+#define SALT_PARENT (UINT64_C(1) << 41)
 #define TRIES 16 // events of a bucket that are looked at; few have the same key
 
 static uint64_t keys[EVENT_MEMO_WORDS];
@@ -150,7 +151,8 @@ python_event_of(struct event_memo *memo)
 static inline uint32_t
 find_python(struct event_memo *memo, uint64_t digest, uint64_t salt)
 {
-	memo->python_key = digest + (salt + python_code_deaths()) * UINT64_C(0x9e3779b97f4a7c15);
+	/* A parent's key is no digest: the product spreads it. */
+	memo->python_key = digest * UINT64_C(0xff51afd7ed558ccd) + (salt + python_code_deaths()) * UINT64_C(0x9e3779b97f4a7c15);
 	const struct python_event *event = python_event_of(memo);
 
 	return event->key == memo->python_key ? event->site : 0;
@@ -164,12 +166,16 @@ event_memo_find(struct event_memo *memo, const void *hook_frame, bool *is_brief)
 	*is_brief = false;
 	if (!python_frames_digest(&memo->trail, &python))
 		return find_none(memo);
+	uint64_t salt = SALT_BRIEF;
+
 	if (python == 0) {
 		python = thread_parent_look();
-	} else if (memo->is_brief) {
+		salt = SALT_PARENT;
+	}
+	if (python != 0 && memo->is_brief) {
 		*is_brief = true;
 		memo->key.python = python;
-		return find_python(memo, python, SALT_BRIEF);
+		return find_python(memo, python, salt);
 	}
 	return find_whole(memo, hook_frame, python);
 }

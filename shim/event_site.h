@@ -3,8 +3,8 @@
  *
  * Most stacks of a Python program differ only in native frames, and most of them hold little at any time. So while a site holds
  * little, it stands for all native ways that lead from its Python frames to malloc (KMEM_STACK_BRIEF). A request with
- * which it would hold more than a share of the heap goes to the site of its whole stack. Stacks without Python frames are
- * always whole.
+ * which it would hold more than a share of the heap goes to the site of its whole stack. The frames that a thread without
+ * Python was given (thread_parent.h) stand for its native ways in the same manner. Stacks without either are always whole.
  *
  * Invariant, tested in tests/preload/test_brief.py:
  *   B1  a brief record holds less than EVENT_SITE_BRIEF_BYTES, or less than 1 / 2^EVENT_SITE_BRIEF_SHARE of the heap as it was
