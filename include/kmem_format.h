@@ -56,6 +56,9 @@ enum kmem_domain {
 	                              // recorded which; else they are address space, and the objects are in the heap
 	KMEM_DOMAIN_CUDA_FIRST = 8,   // "cuda:0"; device n is row KMEM_DOMAIN_CUDA_FIRST + n
 	KMEM_DOMAIN_CUDA_LAST = 39,   // "cuda:31"
+	KMEM_DOMAIN_TENSORS_FIRST = 40, // "cuda:0/tensors": blocks that PyTorch gave out; they lie in memory of "cuda:0", and their
+	                              // bytes are never added to its
+	KMEM_DOMAIN_TENSORS_LAST = 55, // "cuda:15/tensors"
 };
 
 enum kmem_section {

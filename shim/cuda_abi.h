@@ -14,6 +14,7 @@
 #define CUDA_ABI_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 enum {
 	CUDA_ABI_SUCCESS = 0,             // CUDA_SUCCESS, cudaSuccess
@@ -88,5 +89,26 @@ int cudaFreeHost(void *addr);
 	ROW(cudaFreeAsync)                                                                            \
 	ROW(cudaFreeAsync_ptsz)                                                                       \
 	ROW(cudaFreeHost)
+
+/*
+ * PyTorch, libc10.so: c10::reportMemoryUsageToProfiler() and reportOutOfMemoryToProfiler(). From c10/core/Allocator.h of 1.6, of
+ * 1.10 and of 2.x, which differ in the types of numbers that are passed alike. bytes < 0: given back. c10::Device is two
+ * bytes, DeviceType and index.
+ */
+void torch_report_block(void *block, int64_t bytes, uint16_t device);
+void torch_report_lll(void *addr, int64_t bytes, uint64_t allocated, uint64_t reserved, uint16_t device);
+void torch_report_lmm(void *addr, int64_t bytes, uint64_t allocated, uint64_t reserved, uint16_t device);
+void torch_refusal_lll(int64_t bytes, uint64_t allocated, uint64_t reserved, uint16_t device);
+void torch_refusal_lmm(int64_t bytes, uint64_t allocated, uint64_t reserved, uint16_t device);
+void torch_refusal_mmm(int64_t bytes, uint64_t allocated, uint64_t reserved, uint16_t device);
+
+/* ROW(name above without torch_, exported name) */
+#define TORCH_ABI_FUNCTIONS(ROW)                                                                      \
+	ROW(report_block, "_ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE")                      \
+	ROW(report_lll, "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE")                      \
+	ROW(report_lmm, "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE")                      \
+	ROW(refusal_lll, "_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE")                       \
+	ROW(refusal_lmm, "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE")                       \
+	ROW(refusal_mmm, "_ZN3c1027reportOutOfMemoryToProfilerEmmmNS_6DeviceE")
 
 #endif

@@ -95,7 +95,7 @@ cuda_call_end_allocation(struct cuda_call *call, enum cuda_memory memory, int re
 			if (is_given)
 				tracker_device_allocated(call->hook_frame, domain, addr, bytes);
 			else
-				tracker_device_failed(call->hook_frame, domain, bytes, result);
+				tracker_failed(call->hook_frame, domain, bytes, result);
 			reentry_guard_leave();
 			thread.was_booked = true;
 		}

@@ -87,6 +87,9 @@ name_domains(void)
 	for (unsigned i = KMEM_DOMAIN_CUDA_FIRST; i <= KMEM_DOMAIN_CUDA_LAST; i++)
 		diag_format(capture_file_domain(i)->name, sizeof(capture_file_domain(i)->name), "cuda:%u",
 		            i - KMEM_DOMAIN_CUDA_FIRST);
+	for (unsigned i = KMEM_DOMAIN_TENSORS_FIRST; i <= KMEM_DOMAIN_TENSORS_LAST; i++)
+		diag_format(capture_file_domain(i)->name, sizeof(capture_file_domain(i)->name), "cuda:%u/tensors",
+		            i - KMEM_DOMAIN_TENSORS_FIRST);
 }
 
 static void

@@ -73,7 +73,10 @@ void tracker_device_allocated(const void *hook_frame, unsigned domain, uint64_t 
 /* Before the real free. The block is for tracker_released() afterwards, or for tracker_device_put_back() when that fails. */
 struct live_block tracker_device_take(uint64_t key);
 void tracker_device_put_back(struct live_block block);
-void tracker_device_failed(const void *hook_frame, unsigned domain, uint64_t bytes, int result);
+/* Blocks of PyTorch's, in the device's memory: domain "cuda:N/tensors". A release of an unknown one is counted. */
+void tracker_tensor_allocated(const void *hook_frame, int device, uint64_t addr, uint64_t bytes);
+void tracker_tensor_released(uint64_t addr);
+void tracker_tensor_failed(const void *hook_frame, int device, uint64_t bytes, int result);
 
 enum tracker_state {
 	TRACKER_ASLEEP = 0, // not started, or forked: what the kernel makes of the page in a child (MADV_WIPEONFORK)
