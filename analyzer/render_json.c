@@ -93,6 +93,14 @@ put_totals(struct json_write *json, const struct report *report)
 		json_write_number(json, "lost_event_bytes", report->losses[KMEM_LOST_EVENT_BYTES]);
 		json_write_number(json, "lost_sites", domain->lost_sites);
 		json_write_number(json, "lost_stacks", domain->lost_stacks);
+		json_write_open(json, "parts", '[');
+		for (size_t j = 0; j < domain->part_count; j++) {
+			json_write_open(json, NULL, '{');
+			json_write_text(json, "name", domain->parts[j].name);
+			json_write_number(json, "live_bytes", domain->parts[j].live_bytes);
+			json_write_close(json, '}');
+		}
+		json_write_close(json, ']');
 		json_write_close(json, '}');
 	}
 	json_write_close(json, '}');

@@ -97,6 +97,9 @@ put_domains(const struct report *report, const char *heading, bool is_device, bo
 		if (domain->inherited_bytes != 0)
 			(void)fprintf(stream, "  +%s inherited at fork", units_bytes(domain->inherited_bytes, live));
 		(void)fputc('\n', stream);
+		for (size_t j = 0; j < domain->part_count; j++)
+			(void)fprintf(stream, "%s%s %s%s", j == 0 ? "    live: " : ", ", units_bytes(domain->parts[j].live_bytes, live),
+			              domain->parts[j].name, j + 1 == domain->part_count ? "\n" : "");
 	}
 }
 

@@ -129,6 +129,8 @@ sources_since(const struct model *model)
 static void
 build_domains(struct report *report, const struct model *model)
 {
+	struct device_parts parts;
+
 	report->domain_count = model->domain_count;
 	report->domains = memory_zeroed(model->domain_count, sizeof(*report->domains));
 	for (size_t i = 0; i < model->domain_count; i++) {
@@ -148,6 +150,10 @@ build_domains(struct report *report, const struct model *model)
 			.is_address_space = rank_is_address_space(domain->name),
 			.is_device = rank_domain_matches(domain->name, "cuda"),
 		};
+		if (device_parts_of(model, (unsigned)i, &parts)) {
+			report->domains[i].part_count = parts.part_count;
+			memcpy(report->domains[i].parts, parts.parts, sizeof(parts.parts));
+		}
 	}
 	for (size_t i = 0; i < model->site_count; i++) {
 		const struct model_site *site = &model->sites[i];

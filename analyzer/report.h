@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "device_parts.h"
 #include "fail.h"
 #include "kmem_format.h"
 
@@ -46,6 +47,8 @@ struct report_domain {
 	uint64_t lost_stacks;        // allocations whose stack could not be taken
 	bool is_address_space;       // reserved, file: not memory
 	bool is_device;
+	size_t part_count;           // of a device: what its live bytes are made of; 0 = it is no device
+	struct device_part parts[DEVICE_PARTS_MAX];
 };
 
 struct report_process {
