@@ -26,7 +26,8 @@
 #define MIB (1024 * KIB)
 #define GIB (1024 * MIB)
 
-enum { HEAP, MMAP, RESERVED, CUDA0, HAND_DOMAINS };
+/* TENSORS0 is there for tests that count it in: model.domain_count. */
+enum { HEAP, MMAP, RESERVED, CUDA0, HAND_DOMAINS, TENSORS0 = HAND_DOMAINS };
 
 struct hand_model {
 	struct model model;
@@ -34,7 +35,7 @@ struct hand_model {
 	struct kmem_identity identity;
 	struct kmem_launcher launcher;
 	struct kmem_heartbeat heartbeat;
-	struct model_domain domains[HAND_DOMAINS];
+	struct model_domain domains[HAND_DOMAINS + 1];
 	struct model_site sites[HAND_SITES];
 	struct model_frame frames[HAND_SITES][HAND_FRAMES];
 	const struct model_frame *stacks[HAND_SITES][HAND_FRAMES];
@@ -44,11 +45,11 @@ struct hand_model {
 static inline void
 hand_model_make(struct hand_model *hand)
 {
-	static const char *const names[] = { "heap", "mmap", "reserved", "cuda:0" };
+	static const char *const names[] = { "heap", "mmap", "reserved", "cuda:0", "cuda:0/tensors" };
 	static const char command[] = "python\0train.py\0it's";
 
 	memset(hand, 0, sizeof(*hand));
-	for (unsigned i = 0; i < HAND_DOMAINS; i++)
+	for (unsigned i = 0; i <= HAND_DOMAINS; i++)
 		hand->domains[i].name = names[i];
 	hand->identity.pid = 4242;
 	hand->identity.parent_pid = 1;
