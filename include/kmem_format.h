@@ -59,6 +59,8 @@ enum kmem_domain {
 	KMEM_DOMAIN_TENSORS_FIRST = 40, // "cuda:0/tensors": blocks that PyTorch gave out; they lie in memory of "cuda:0", and their
 	                              // bytes are never added to its
 	KMEM_DOMAIN_TENSORS_LAST = 55, // "cuda:15/tensors"
+	KMEM_DOMAIN_CUDA_REGISTERED = 56, // "cuda/registered": memory of the heap or of mappings that the driver pinned; it is counted
+	                              // there as well, so never add it up
 };
 
 enum kmem_section {

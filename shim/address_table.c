@@ -166,6 +166,36 @@ address_table_replace(struct address_table *table, uint64_t addr, struct address
 }
 
 bool
+address_table_find(struct address_table *table, uint64_t addr, struct address_block *block)
+{
+	struct address_slot *slot = find(table, addr);
+
+	if (slot == NULL)
+		return false;
+	*block = read_slot(slot);
+	return true;
+}
+
+bool
+address_table_sweep(struct address_table *table, uint64_t *cursor, bool (*is_meant)(uint64_t addr, struct address_block, void *),
+                    void *context, struct address_block *block)
+{
+	struct address_slots *slots = slots_of(table, false);
+
+	for (; slots != NULL && *cursor >> log2_of(slots) == 0; ++*cursor) {
+		struct address_slot *slot = &slots->slot[*cursor];
+		uint64_t key = atomic_load_explicit(&slot->key, memory_order_acquire); // A2
+
+		if (key <= KEY_BUSY)
+			continue;
+		*block = read_slot(slot);
+		if (is_meant(key, *block, context) && address_table_take(table, key, block))
+			return true;
+	}
+	return false;
+}
+
+bool
 address_table_take(struct address_table *table, uint64_t addr, struct address_block *block)
 {
 	struct address_slot *slot = find(table, addr);

@@ -90,6 +90,8 @@ name_domains(void)
 	for (unsigned i = KMEM_DOMAIN_TENSORS_FIRST; i <= KMEM_DOMAIN_TENSORS_LAST; i++)
 		diag_format(capture_file_domain(i)->name, sizeof(capture_file_domain(i)->name), "cuda:%u/tensors",
 		            i - KMEM_DOMAIN_TENSORS_FIRST);
+	diag_format(capture_file_domain(KMEM_DOMAIN_CUDA_REGISTERED)->name,
+	            sizeof(capture_file_domain(KMEM_DOMAIN_CUDA_REGISTERED)->name), "cuda/registered");
 }
 
 static void

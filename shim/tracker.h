@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "device_objects.h"
 #include "event_site.h"
 #include "kmem_format.h"
 #include "range_map.h"
@@ -69,9 +70,17 @@ void tracker_remapped(const void *hook_frame, const struct range_pieces *old, vo
  * tracker_device_domain(). All may be called from several threads at once.
  */
 unsigned tracker_device_domain(int device);      // row of "cuda:N"; the last row for numbers out of range
-void tracker_device_allocated(const void *hook_frame, unsigned domain, uint64_t key, uint64_t bytes);
-/* Before the real free. The block is for tracker_released() afterwards, or for tracker_device_put_back() when that fails. */
+/* is_pooled: a reset of the device leaves it. */
+void tracker_device_allocated(const void *hook_frame, unsigned domain, uint64_t key, uint64_t bytes, bool is_pooled);
+/* All that lives on the device but pools and physical memory is gone; pinned and managed memory too when no other device has any. */
+void tracker_device_reset(int device);
+/* Physical memory by handle: what device_objects.h does not do by itself. */
+void tracker_object_created(const void *hook_frame, unsigned domain, uint64_t handle, uint64_t bytes);
+void tracker_object_released(struct device_drop dropped);
+void tracker_object_unmapped(uint64_t addr, uint64_t bytes);
+/* Before the real free. The block is for one of the other two afterwards. */
 struct live_block tracker_device_take(uint64_t key);
+void tracker_device_released(struct live_block block);
 void tracker_device_put_back(struct live_block block);
 /* Blocks of PyTorch's, in the device's memory: domain "cuda:N/tensors". A release of an unknown one is counted. */
 void tracker_tensor_allocated(const void *hook_frame, int device, uint64_t addr, uint64_t bytes);
