@@ -76,7 +76,7 @@ add_notes(struct build *build, struct capture *capture, struct model_process *pr
 	const char **kept;
 	const char *text;
 	size_t room = 0;
-	uint32_t next = COPY_OF(capture->header->notes);
+	uint32_t next = capture_list(&capture->header->notes);
 	uint32_t bytes;
 
 	while (capture_next_note(capture, &next, &text, &bytes)) {
@@ -93,12 +93,13 @@ add_notes(struct build *build, struct capture *capture, struct model_process *pr
 static const struct kmem_launcher *
 kept_launcher(struct build *build, struct capture *capture)
 {
+	static const struct kmem_launcher nothing;
 	const struct kmem_launcher *stored = &capture->header->launcher;
 	const size_t start = sizeof(stored->checksum);
 	uint32_t found;
 	struct kmem_launcher *kept;
 
-	if (stored->is_filled == 0)
+	if (memcmp(stored, &nothing, sizeof(nothing)) == 0)
 		return NULL;
 	found = kmem_checksum(KMEM_CHECKSUM_START, (const char *)stored + start, sizeof(*stored) - start);
 	if (found != stored->checksum) {
@@ -134,7 +135,7 @@ model_add_process(struct build *build, struct capture *capture, struct domain_ro
 		.exit_code = capture->state == KMEM_STATE_CLEAN_EXIT ? COPY_OF(header->exit_code) : -1,
 		.ended_monotonic_ns = capture->state == KMEM_STATE_CLEAN_EXIT ? COPY_OF(header->ended_monotonic_ns) : 0,
 		.launcher = kept_launcher(build, capture),
-		.python_version = COPY_OF(header->python_version),
+		.python_version = (uint32_t)COPY_OF(header->python_version), // once of twice
 		.peak_error_bytes = COPY_OF(header->peak_error_bytes),
 		.verify_checked = COPY_OF(header->verify_checked),
 		.verify_mismatched = COPY_OF(header->verify_mismatched),

@@ -18,9 +18,16 @@
  *   F2  the space of a chunk is allocated on disk before its directory entry says that it exists.
  *   F3  records in KMEM_SECTION_RECORDS never change once an index leads to them, and carry a checksum
  *       of themselves (fields named "mutable" excepted).
- *   F4  the identity part of the header never changes after `identity_checksum` was stored.
+ *   F4  what kmem_identity_checksum() covers never changes after `identity_checksum` was stored: the first words of the
+ *       header, the identity, the names of the domains and what a fork left in them.
  *   F5  in a capture that was closed cleanly every directory entry has `is_sealed` and the checksum of
- *       its chunk, and `head_checksum` covers the mutable part of the head.
+ *       its chunk, and `head_checksum` covers the whole head, the launcher's part excepted, which has its own.
+ *   F6  a single word that leads somewhere or decides something is stored twice, once inverted, in one atomic word
+ *       (kmem_twice()), or as one of a few words of which no two differ in less than two bytes.
+ *   F7  heartbeats, refused requests and survivors carry a checksum of themselves from the moment they count.
+ *
+ * So one damaged byte of a closed capture is always seen. In a capture that was not closed the same holds for all but
+ * counters, and for these as far as they repeat each other (analyzer/capture_agree.c).
  */
 #ifndef KMEM_FORMAT_H
 #define KMEM_FORMAT_H
@@ -30,7 +37,7 @@
 #include <stdint.h>
 
 #define KMEM_MAGIC "kmemshim"            // 8 bytes, no terminator
-#define KMEM_VERSION 3u
+#define KMEM_VERSION 4u
 #define KMEM_ENDIAN 0x01020304u
 #define KMEM_CHUNK_BYTES 65536u
 #define KMEM_CHUNKS_MAX 8192u            // 512 MiB of chunks
@@ -92,10 +99,12 @@ enum kmem_loss {
 
 enum kmem_state {
 	KMEM_STATE_STARTING = 0,
-	KMEM_STATE_RUNNING = 1,       // also what SIGKILL leaves behind
-	KMEM_STATE_CLEAN_EXIT = 2,    // exit, _exit or quick_exit was reached
-	KMEM_STATE_EXEC_REPLACED = 3, // the image was replaced by exec
+	KMEM_STATE_RUNNING = 0x01010101,       // also what SIGKILL leaves behind
+	KMEM_STATE_CLEAN_EXIT = 0x02020202,    // exit, _exit or quick_exit was reached
+	KMEM_STATE_EXEC_REPLACED = 0x03030303, // the image was replaced by exec; nothing is sealed
 };
+
+#define KMEM_YES 0x01010101u // of a field that is 0 or this (F6)
 
 /*
  * The high-water mark of one total and who held it (see shim/peak.c): two words changed by one 128-bit
@@ -120,7 +129,7 @@ struct kmem_domain_row {
 	uint64_t inherited_bytes;         // live in the parent at fork, not in any figure of a site
 	uint64_t inherited_count;
 	_Atomic uint64_t peak_resident_bytes; // resident set at the last heartbeat before the peak, 0 = none
-	_Atomic uint64_t is_used;         // 1: a request was refused here, whether or not a site holds anything
+	_Atomic uint64_t is_used;         // KMEM_YES: a request was refused here, whether or not a site holds anything
 	char name[32];                    // "heap", "cuda:0"; zero-terminated
 	uint64_t reserved[6];
 };
@@ -261,7 +270,7 @@ struct kmem_code {
 /*
  * One loaded ELF object, as far as stacks lead into it. The list starts at kmem_header.modules. A native
  * frame of a stack belongs to the module with start <= pc < end and loaded_generation <=
- * stack.module_generation < unloaded_generation (0 = still loaded).
+ * stack.module_generation < that in `unloaded`.
  */
 struct kmem_module {
 	struct kmem_record record;
@@ -269,7 +278,8 @@ struct kmem_module {
 	uint64_t end_addr;
 	uint64_t load_bias;            // address in memory - address in the file's symbol table
 	uint32_t loaded_generation;
-	_Atomic uint32_t unloaded_generation; // mutable
+	uint32_t reserved;
+	_Atomic uint64_t unloaded;     // kmem_twice() of the generation, 0 = still loaded; mutable
 	uint64_t file_size_bytes;      // when it was seen; 0 = unknown
 	uint64_t file_mtime_ns;
 	uint32_t build_id_bytes;       // 0 = none
@@ -321,11 +331,12 @@ struct kmem_survivor {
 };
 static_assert(sizeof(struct kmem_survivor) == 16, "");
 
-/* One directory entry; entry n describes chunk n. Entries 0 to chunk_count - 1 are valid. */
+/* One directory entry; entry n describes chunk n. Entries 0 to chunk_count - 1 are valid, none behind them but for a moment. */
 struct kmem_chunk {
 	uint8_t section;               // enum kmem_section
 	_Atomic uint8_t is_sealed;     // the checksum is valid: nothing in the chunk changes any more
-	uint8_t reserved[2];
+	uint8_t inverted;              // ~section: the entry is there, whatever chunk_count says
+	uint8_t reserved;
 	_Atomic uint32_t checksum;     // kmem_checksum() of the chunk's 64 KiB
 };
 static_assert(sizeof(struct kmem_chunk) == 8, "");
@@ -345,7 +356,7 @@ static_assert(sizeof(struct kmem_heartbeat) == 64, "");
 
 /* A request that the system refused. Mutable. */
 struct kmem_failed {
-	_Atomic uint64_t sequence;     // 1, 2, ...; stored last
+	_Atomic uint64_t sequence;     // 1, 2, ...; stored last, 0 while being written
 	uint64_t bytes;
 	uint64_t monotonic_ns;
 	uint64_t events_before;        // sum of the domain's allocated_count when it failed: later ones mean recovery
@@ -353,7 +364,7 @@ struct kmem_failed {
 	uint16_t domain;
 	uint16_t reserved;
 	int32_t error;                 // errno, or the CUDA result
-	uint32_t reserved2;
+	_Atomic uint32_t checksum;     // kmem_checksum() of the rest (F7), 0 while being written
 };
 static_assert(sizeof(struct kmem_failed) == 48, "");
 
@@ -393,7 +404,7 @@ struct kmem_launcher {
 #define KMEM_TEXT_BYTES 1024
 #define KMEM_COMMAND_BYTES 4096
 
-/* What does not change after start; covered by identity_checksum. */
+/* What does not change after start (F4). */
 struct kmem_identity {
 	uint32_t pid;
 	uint32_t parent_pid;
@@ -432,22 +443,22 @@ struct kmem_header {
 	uint32_t head_bytes;           // KMEM_HEAD_BYTES
 	uint32_t chunk_bytes;          // KMEM_CHUNK_BYTES
 	uint32_t identity_bytes;       // sizeof(struct kmem_identity)
-	_Atomic uint32_t identity_checksum; // 0: the process died before it was written
+	_Atomic uint32_t identity_checksum; // kmem_identity_checksum(); 0: the process died before it was written
 	struct kmem_identity identity;
 
 	/* Mutable from here. */
 	_Alignas(64) _Atomic uint32_t state;     // enum kmem_state
-	_Atomic uint32_t is_finalizing;          // Python's teardown began: figures are those of that moment
+	_Atomic uint32_t is_finalizing;          // KMEM_YES: Python's teardown began: figures are those of that moment
 	_Atomic int32_t exit_code;               // with KMEM_STATE_CLEAN_EXIT; -1 = unknown
-	_Atomic uint32_t head_checksum;          // with KMEM_STATE_CLEAN_EXIT: of the head with this field and `launcher` as 0
+	_Atomic uint32_t head_checksum;          // with KMEM_STATE_CLEAN_EXIT: kmem_head_checksum()
 	_Atomic uint64_t ended_monotonic_ns;     // with KMEM_STATE_CLEAN_EXIT
 	_Atomic uint32_t chunk_count;            // valid directory entries
-	_Atomic uint32_t modules;                // index + 1 of the newest struct kmem_module, in units of 8 bytes
-	_Atomic uint32_t notes;                  // the same of the newest struct kmem_note
 	_Atomic uint32_t module_generation;
-	_Atomic uint32_t python_version;         // 0x030b07f0 as PY_VERSION_HEX; 0 = no interpreter found
+	_Atomic uint64_t modules;                // kmem_twice() of index + 1 of the newest struct kmem_module, in units of 8 bytes
+	_Atomic uint64_t notes;                  // the same of the newest struct kmem_note
+	_Atomic uint64_t cells;                  // the same of the newest struct kmem_cell
+	_Atomic uint64_t python_version;         // kmem_twice() of 0x030b07f0 as PY_VERSION_HEX; 0 = no interpreter found
 	_Atomic uint32_t peak_error_bytes;       // how far peaks may be off because threads add up small events first; 0 = exact
-	_Atomic uint32_t cells;                  // index + 1 of the newest struct kmem_cell, in units of 8 bytes
 	_Alignas(64) _Atomic uint64_t used_bytes[KMEM_SECTION_COUNT]; // append position in each section
 	_Alignas(64) _Atomic uint64_t generation_clock_bytes; // allocated volume that drives the clock
 	_Atomic uint64_t generation_clock;       // 1 to 255
@@ -458,7 +469,10 @@ struct kmem_header {
 	_Alignas(64) _Atomic uint64_t losses[KMEM_LOSS_COUNT];
 	_Alignas(64) _Atomic uint64_t failed_count;
 	struct kmem_failed failed[KMEM_FAILED_MAX]; // ring by sequence
-	_Alignas(64) _Atomic uint32_t survivor_count; // valid entries of survivors[]; 0 also while they are written
+	_Alignas(64) _Atomic uint64_t survivor_count; // kmem_twice() of the valid entries of survivors[]; 0 also while they are written
+	uint32_t survivor_checksum;              // kmem_checksum() of those entries (F7)
+	uint32_t reserved;
+	_Atomic uint32_t heartbeat_checksums[KMEM_HEARTBEATS_MAX]; // kmem_checksum() of each (F7), 0 while being written
 	struct kmem_survivor survivors[KMEM_SURVIVORS_MAX];
 	_Alignas(64) struct kmem_launcher launcher;
 };

@@ -63,11 +63,13 @@ heartbeat_take(uint64_t live_bytes)
 {
 	uint64_t number = atomic_fetch_add_explicit(&sequence, 1, memory_order_relaxed) + 1;
 	struct kmem_heartbeat *beat = &capture_file_heartbeats()[number % KMEM_HEARTBEATS_MAX];
+	_Atomic uint32_t *checksum = &capture_file_header()->heartbeat_checksums[number % KMEM_HEARTBEATS_MAX];
 	struct memory_limits_now now;
 	uint64_t now_ns = heartbeat_now_ns();
 	int host_errno = errno;
 
 	memory_limits_read_now(&capture_file_header()->identity, &now);
+	atomic_store_explicit(checksum, 0, memory_order_relaxed);
 	atomic_store_explicit(&beat->sequence, 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release); // the 0 before the new contents: H1
 	set(&beat->monotonic_ns, now_ns);
@@ -77,6 +79,7 @@ heartbeat_take(uint64_t live_bytes)
 	set(&beat->limit_bytes, now.limit_bytes);
 	set(&beat->available_bytes, now.available_bytes);
 	set(&beat->swap_free_bytes, now.swap_free_bytes);
+	atomic_store_explicit(checksum, kmem_heartbeat_checksum(beat, number), memory_order_relaxed);
 	atomic_store_explicit(&beat->sequence, number, memory_order_release); // H1
 	note_peaks(now.resident_bytes);
 

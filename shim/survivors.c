@@ -316,7 +316,8 @@ store(bool is_whole)
 	atomic_store_explicit(&header->survivor_count, 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
 	memcpy(header->survivors, found, count * sizeof(found[0]));
-	atomic_store_explicit(&header->survivor_count, count, memory_order_release);
+	header->survivor_checksum = kmem_checksum(KMEM_CHECKSUM_START, found, count * sizeof(found[0]));
+	atomic_store_explicit(&header->survivor_count, kmem_twice(count), memory_order_release);
 }
 
 /* Their objects have another head, and there is no lock. */

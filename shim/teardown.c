@@ -89,7 +89,7 @@ begin(void)
 	                                            memory_order_relaxed)) {
 		atomic_store_explicit(&bytes_since, 0, memory_order_relaxed);
 		survivors_take(true);
-		atomic_store_explicit(&capture_file_header()->is_finalizing, 1, memory_order_relaxed);
+		atomic_store_explicit(&capture_file_header()->is_finalizing, KMEM_YES, memory_order_relaxed);
 	}
 }
 

@@ -237,7 +237,7 @@ stack_beyond_section(unsigned char *file, size_t *bytes)
 static void
 stack_of_other_type(unsigned char *file, size_t *bytes)
 {
-	site_of(file, 2)->stack = header_of(file)->notes;
+	site_of(file, 2)->stack = (uint32_t)header_of(file)->notes;
 	capture_builder_reseal(file, *bytes);
 }
 
@@ -285,7 +285,7 @@ notes_in_a_circle(unsigned char *file, size_t *bytes)
 	struct kmem_record *newest = record_of(file, header_of(file)->notes);
 	struct kmem_record *oldest = record_of(file, newest->previous);
 
-	oldest->previous = header_of(file)->notes;
+	oldest->previous = (uint32_t)header_of(file)->notes;
 	capture_builder_seal(oldest);
 	capture_builder_reseal(file, *bytes);
 }
@@ -295,7 +295,7 @@ modules_lead_to_themselves(unsigned char *file, size_t *bytes)
 {
 	struct kmem_record *newest = record_of(file, header_of(file)->modules);
 
-	newest->previous = header_of(file)->modules;
+	newest->previous = (uint32_t)header_of(file)->modules;
 	capture_builder_seal(newest);
 	capture_builder_reseal(file, *bytes);
 }
@@ -386,8 +386,8 @@ static const struct {
 	{ "cut in its last chunk", cut_last_chunk, KMEM_STATE_RUNNING, true, false, "section \"records\": chunk 2 at byte 229376 needs 65536 bytes, file ends at 294911" },
 	{ "foreign", foreign, KMEM_STATE_RUNNING, true, true, "is not a kmemshim capture" },
 	{ "all zeros", never_begun, KMEM_STATE_RUNNING, true, true, "has no head yet" },
-	{ "newer", newer, KMEM_STATE_RUNNING, true, true, "a newer kmemshim (format 4, this one reads 3): report it with a newer kmemshim" },
-	{ "older", older, KMEM_STATE_RUNNING, true, true, "an older kmemshim (format 1, this one reads 3): report it with the kmemshim that recorded it" },
+	{ "newer", newer, KMEM_STATE_RUNNING, true, true, "a newer kmemshim (format 5, this one reads 4): report it with a newer kmemshim" },
+	{ "older", older, KMEM_STATE_RUNNING, true, true, "an older kmemshim (format 1, this one reads 4): report it with the kmemshim that recorded it" },
 	{ "other byte order", other_endian, KMEM_STATE_RUNNING, true, true, "other byte order" },
 	{ "no byte order", no_endian, KMEM_STATE_RUNNING, true, true, "byte order mark wanted 0x01020304, found 0x0000004d" },
 	{ "other sizes", other_head_size, KMEM_STATE_RUNNING, true, true, "sizes wanted" },
