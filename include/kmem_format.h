@@ -47,7 +47,7 @@
 enum kmem_domain {
 	KMEM_DOMAIN_HEAP = 0,         // malloc family: requested bytes
 	KMEM_DOMAIN_MMAP = 1,         // private anonymous mappings that can be touched
-	KMEM_DOMAIN_RESERVED = 2,     // PROT_NONE or MAP_NORESERVE: address space, not memory
+	KMEM_DOMAIN_RESERVED = 2,     // PROT_NONE or MAP_NORESERVE: address space, until mprotect makes it writable
 	KMEM_DOMAIN_FILE = 3,         // private and read-only mappings of files
 	KMEM_DOMAIN_SHARED = 4,       // shared mappings that can be written
 	KMEM_DOMAIN_CUDA_PINNED = 5,  // "cuda/pinned": host memory given out by the CUDA driver
@@ -117,7 +117,8 @@ struct kmem_domain_row {
 	_Atomic uint64_t peak_resident_bytes; // resident set at the last heartbeat before the peak, 0 = none
 	_Atomic uint64_t is_used;         // 1: a request was refused here, whether or not a site holds anything
 	char name[32];                    // "heap", "cuda:0"; zero-terminated
-	uint64_t reserved[6];
+	_Atomic uint64_t returned_bytes;  // of live mappings, given back to the system by madvise; counted at each such call
+	uint64_t reserved[5];
 };
 static_assert(sizeof(struct kmem_domain_row) == 128, "two cache lines per domain");
 

@@ -191,7 +191,7 @@ address_table_clear(struct address_table *table)
 
 	if (table->slots != NULL) {
 		log2 = log2_of(table->slots);
-		madvise(table->slots, bytes_of(log2), MADV_DONTNEED);
+		raw_madvise(table->slots, bytes_of(log2), MADV_DONTNEED);
 		atomic_store_explicit(&table->slots->log2, log2, memory_order_relaxed);
 	}
 	atomic_store_explicit(&table->live_count, 0, memory_order_relaxed); // one thread

@@ -19,6 +19,7 @@
 #include "capture_file.h"
 #include "capture_life.h"
 #include "diag.h"
+#include "foreign_heap.h"
 #include "heartbeat.h"
 #include "hooks_python.h"
 #include "kmem_words.h"
@@ -155,7 +156,7 @@ move_state_to_wiped_page(void)
 
 	if (page == NULL)
 		return;
-	if (madvise((void *)page, 4096, MADV_WIPEONFORK) != 0) { // then the fork handler alone has to do it
+	if (raw_madvise((void *)page, 4096, MADV_WIPEONFORK) != 0) { // then the fork handler alone has to do it
 		raw_munmap((void *)page, 4096);
 		return;
 	}
@@ -310,7 +311,8 @@ __attribute__((constructor)) static void
 construct(void)
 {
 	real_libc_find();
-	(void)tracker_is_on();
+	if (tracker_is_on())
+		foreign_heap_tell();
 }
 
 void

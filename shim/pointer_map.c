@@ -63,7 +63,7 @@ reserve_sparse(size_t bytes)
 	void *addr = raw_reserve(bytes, PROT_READ | PROT_WRITE);
 
 	if (addr != NULL)
-		madvise(addr, bytes, MADV_NOHUGEPAGE);
+		raw_madvise(addr, bytes, MADV_NOHUGEPAGE);
 	return addr;
 }
 
@@ -498,7 +498,7 @@ pointer_map_clear(void)
 		pointer_map_word *leaf = atomic_load_explicit(&top->leaf[number], memory_order_relaxed);
 
 		if (leaf != NULL)
-			madvise((void *)leaf, LEAF_BYTES, MADV_DONTNEED);
+			raw_madvise((void *)leaf, LEAF_BYTES, MADV_DONTNEED);
 	}
 	atomic_store_explicit(&is_stuck, false, memory_order_relaxed);
 	atomic_store_explicit(&tending.highest_bytes, 0, memory_order_relaxed);

@@ -30,6 +30,12 @@ raw_munmap(void *addr, size_t bytes)
 	return (int)syscall(SYS_munmap, addr, bytes);
 }
 
+static inline int
+raw_madvise(void *addr, size_t bytes, int advice)
+{
+	return (int)syscall(SYS_madvise, addr, bytes, advice);
+}
+
 /* Zeroed private memory that costs nothing until it is touched; NULL on failure. */
 static inline void *
 raw_reserve(size_t bytes, int protection)

@@ -426,6 +426,6 @@ site_table_clear(void)
 {
 	for (unsigned level = 0; level < LEVELS; level++) {
 		if (levels[level] != NULL)
-			madvise((void *)levels[level], level_bytes(level), MADV_DONTNEED);
+			raw_madvise((void *)levels[level], level_bytes(level), MADV_DONTNEED);
 	}
 }

@@ -184,7 +184,7 @@ teardown_done(void)
 	struct entry *list = atomic_load_explicit(&entries, memory_order_acquire);
 
 	if (list != NULL)
-		madvise(list, room() * sizeof(*list), MADV_DONTNEED);
+		raw_madvise(list, room() * sizeof(*list), MADV_DONTNEED);
 	atomic_store_explicit(&entry_count, 0, memory_order_release); // pairs with teardown_keep()
 	atomic_store_explicit(&capture_file_header()->is_finalizing, 0, memory_order_relaxed);
 	thread_parent_over();
@@ -199,7 +199,7 @@ teardown_forked(void)
 	struct entry *list = atomic_load_explicit(&entries, memory_order_relaxed);
 
 	if (list != NULL)
-		madvise(list, room() * sizeof(*list), MADV_DONTNEED);
+		raw_madvise(list, room() * sizeof(*list), MADV_DONTNEED);
 	atomic_store_explicit(&entry_count, 0, memory_order_relaxed);
 	atomic_store_explicit(&teardown_phase, TEARDOWN_NONE, memory_order_relaxed);
 }
