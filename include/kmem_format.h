@@ -386,6 +386,32 @@ struct kmem_launcher {
 	uint64_t ended_realtime_ns;
 };
 
+/*
+ * What the resident set was made of at one look: what /proc/self/smaps says of each mapping, summed by what lies there. The parts add
+ * up to resident_bytes. Mutable; two by turns, the newer has the higher sequence.
+ */
+enum kmem_resident_part {
+	KMEM_RESIDENT_OTHER = 0,       // nobody told us: not attributed
+	KMEM_RESIDENT_BRK = 1,         // below the program break: glibc's main heap
+	KMEM_RESIDENT_HEAP = 2,        // mappings with blocks of malloc in them, also where those blocks are gone
+	KMEM_RESIDENT_MMAP = 3,        // of the domain of this name, and so on
+	KMEM_RESIDENT_RESERVED = 4,
+	KMEM_RESIDENT_PYTHON_ARENA = 5,
+	KMEM_RESIDENT_SHARED = 6,      // shared mappings that can be written, and all of shared memory
+	KMEM_RESIDENT_FILE = 7,        // other mappings of files
+	KMEM_RESIDENT_PROGRAM = 8,     // the program and its libraries, code and data
+	KMEM_RESIDENT_STACKS = 9,      // of all threads
+	KMEM_RESIDENT_OWN = 10,        // the recorder's: its tables, the capture
+	KMEM_RESIDENT_PARTS = 13,
+};
+struct kmem_resident {
+	_Atomic uint64_t sequence;     // 1, 2, ...; 0 = never written; stored last, 0 while being written
+	uint64_t monotonic_ns;
+	uint64_t resident_bytes;
+	uint64_t part_bytes[KMEM_RESIDENT_PARTS];
+};
+static_assert(sizeof(struct kmem_resident) == 128, "");
+
 #define KMEM_TEXT_BYTES 1024
 #define KMEM_COMMAND_BYTES 4096
 
@@ -457,6 +483,7 @@ struct kmem_header {
 	_Alignas(64) _Atomic uint32_t survivor_count; // valid entries of survivors[]; 0 also while they are written
 	struct kmem_survivor survivors[KMEM_SURVIVORS_MAX];
 	_Alignas(64) struct kmem_launcher launcher;
+	_Alignas(64) struct kmem_resident resident[2];
 };
 
 #define KMEM_HEADER_ROOM 16384u

@@ -76,7 +76,7 @@ slots_of(struct address_table *table, bool creates)
 	}
 	if (__atomic_compare_exchange_n(&table->slots, &slots, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return fresh;
-	raw_munmap(fresh, bytes_of(log2_of(fresh)));
+	raw_unreserve(fresh, bytes_of(log2_of(fresh)));
 	return slots;
 }
 

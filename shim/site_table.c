@@ -81,7 +81,7 @@ entries_of(unsigned level)
 	}
 	if (__atomic_compare_exchange_n(&levels[level], &found, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return fresh;
-	raw_munmap((void *)fresh, level_bytes(level));
+	raw_unreserve((void *)fresh, level_bytes(level));
 	return found;
 }
 
