@@ -99,7 +99,7 @@ file_at(const struct mapping *mapping, uint64_t addr, uint64_t *end)
 
 	if (!mapping->is_shared && is_in_object(addr, end, &part))
 		return part;
-	if (addr == (uint64_t)capture_file_header())
+	if (addr - (uint64_t)capture_file_header() < KMEM_HEAD_BYTES)
 		return KMEM_RESIDENT_OWN;
 	return (mapping->is_shared && mapping->is_writable) || starts_with(mapping->path, "/dev/shm/") ||
 	                       starts_with(mapping->path, "/memfd:") || starts_with(mapping->path, "/SYSV") ||
