@@ -118,13 +118,16 @@ kept_resident(struct build *build, struct capture *capture)
 	const struct kmem_resident *stored = capture->header->resident;
 	const struct kmem_resident *newer = COPY_OF(stored[0].sequence) > COPY_OF(stored[1].sequence) ? &stored[0] : &stored[1];
 	struct kmem_resident *kept;
-	uint64_t sum = 0;
+	uint64_t rest = newer->resident_bytes;
+	bool is_sound = true;
 
 	if (COPY_OF(newer->sequence) == 0)
 		return NULL;
-	for (unsigned i = 0; i < KMEM_RESIDENT_PARTS; i++)
-		sum += newer->part_bytes[i];
-	if (sum != newer->resident_bytes) {
+	for (unsigned i = 0; i < KMEM_RESIDENT_PARTS; i++) {
+		is_sound = is_sound && newer->part_bytes[i] <= rest;
+		rest -= newer->part_bytes[i];
+	}
+	if (!is_sound || rest != 0) {
 		capture_damaged(capture, "section \"head\": the parts of the resident set do not add up: they are left out");
 		return NULL;
 	}
