@@ -103,6 +103,7 @@ struct model_domain {
 	uint64_t freed_count;
 	uint64_t inherited_bytes;
 	uint64_t peak_resident_bytes; // 0 = not seen
+	uint64_t returned_bytes;      // of live mappings, by madvise
 };
 
 struct model_failed {
@@ -137,6 +138,7 @@ struct model_process {
 	uint32_t site_count;
 	size_t heartbeat_count;
 	const struct kmem_heartbeat *heartbeats; // oldest first
+	const struct kmem_resident *resident; // the last look at what it is made of; NULL = none
 	size_t note_count;
 	const char *const *notes;
 	int parent;              // index in model.processes, -1 = none of these

@@ -74,6 +74,7 @@ add_domain(struct model_process *process, unsigned row_index, const struct kmem_
 	domain->freed_bytes += sum->freed_bytes;
 	domain->freed_count += sum->freed_count;
 	domain->inherited_bytes += row->inherited_bytes;
+	domain->returned_bytes += COPY_OF(row->returned_bytes);
 	if (resident > domain->peak_resident_bytes)
 		domain->peak_resident_bytes = resident;
 

@@ -112,6 +112,31 @@ kept_launcher(struct build *build, struct capture *capture)
 	return kept;
 }
 
+/* The newer of the two looks. Its parts must be the whole. */
+static const struct kmem_resident *
+kept_resident(struct build *build, struct capture *capture)
+{
+	const struct kmem_resident *stored = capture->header->resident;
+	const struct kmem_resident *newer = COPY_OF(stored[0].sequence) > COPY_OF(stored[1].sequence) ? &stored[0] : &stored[1];
+	struct kmem_resident *kept;
+	uint64_t rest = newer->resident_bytes;
+	bool is_sound = true;
+
+	if (COPY_OF(newer->sequence) == 0)
+		return NULL;
+	for (unsigned i = 0; i < KMEM_RESIDENT_PARTS; i++) {
+		is_sound = is_sound && newer->part_bytes[i] <= rest;
+		rest -= newer->part_bytes[i];
+	}
+	if (!is_sound || rest != 0) {
+		capture_damaged(capture, "section \"head\": the parts of the resident set do not add up: they are left out");
+		return NULL;
+	}
+	kept = text_pool_room(build->pool, sizeof(*kept));
+	*kept = *newer;
+	return kept;
+}
+
 void
 model_add_process(struct build *build, struct capture *capture, struct domain_rows *rows)
 {
@@ -142,6 +167,7 @@ model_add_process(struct build *build, struct capture *capture, struct domain_ro
 		.attempt_bytes = COPY_OF(header->attempt_bytes),
 		.heartbeat_count = capture->heartbeat_count,
 		.heartbeats = heartbeats,
+		.resident = kept_resident(build, capture),
 		.parent = -1,
 		.name = process_name(identity),
 	};

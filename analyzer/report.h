@@ -43,6 +43,7 @@ struct report_domain {
 	uint64_t freed_count;
 	uint64_t inherited_bytes;    // of parents, at fork; in no other figure
 	uint64_t peak_resident_bytes; // 0 = not seen
+	uint64_t returned_bytes;     // of live mappings, given back to the system by madvise; counted at each call
 	uint64_t lost_sites;         // allocations booked without their stack, because there was no room for it
 	uint64_t lost_stacks;        // allocations whose stack could not be taken
 	bool is_address_space;       // reserved, file: not memory
@@ -68,11 +69,17 @@ struct report_process {
 	uint64_t peak_bytes;
 	uint64_t allocated_bytes;
 	uint64_t resident_bytes;     // at the last heartbeat
+	const uint64_t *resident_parts; // enum kmem_resident_part, bytes at the last look; NULL = none
+	uint64_t resident_looked_bytes; // their sum
 	uint64_t limit_bytes;        // in force then; UINT64_MAX = none
 	uint64_t losses[KMEM_LOSS_COUNT];
 	size_t note_count;
 	const char *const *notes;
 };
+
+/* "brk", "heap", ..., "not attributed"; NULL = no such part. The second one says what it is, or "". */
+const char *report_resident_name(unsigned part);
+const char *report_resident_meaning(unsigned part);
 
 struct report_frame {
 	const char *kind;            // "python", "native"

@@ -54,7 +54,7 @@
 enum kmem_domain {
 	KMEM_DOMAIN_HEAP = 0,         // malloc family: requested bytes
 	KMEM_DOMAIN_MMAP = 1,         // private anonymous mappings that can be touched
-	KMEM_DOMAIN_RESERVED = 2,     // PROT_NONE or MAP_NORESERVE: address space, not memory
+	KMEM_DOMAIN_RESERVED = 2,     // PROT_NONE or MAP_NORESERVE: address space, until mprotect makes it writable
 	KMEM_DOMAIN_FILE = 3,         // private and read-only mappings of files
 	KMEM_DOMAIN_SHARED = 4,       // shared mappings that can be written
 	KMEM_DOMAIN_CUDA_PINNED = 5,  // "cuda/pinned": host memory given out by the CUDA driver
@@ -131,7 +131,8 @@ struct kmem_domain_row {
 	_Atomic uint64_t peak_resident_bytes; // resident set at the last heartbeat before the peak, 0 = none
 	_Atomic uint64_t is_used;         // KMEM_YES: a request was refused here, whether or not a site holds anything
 	char name[32];                    // "heap", "cuda:0"; zero-terminated
-	uint64_t reserved[6];
+	_Atomic uint64_t returned_bytes;  // of live mappings, given back to the system by madvise; counted at each such call
+	uint64_t reserved[5];
 };
 static_assert(sizeof(struct kmem_domain_row) == 128, "two cache lines per domain");
 
@@ -401,6 +402,32 @@ struct kmem_launcher {
 	uint64_t ended_realtime_ns;
 };
 
+/*
+ * What the resident set was made of at one look: what /proc/self/smaps says of each mapping, summed by what lies there. The parts add
+ * up to resident_bytes. Mutable; two by turns, the newer has the higher sequence.
+ */
+enum kmem_resident_part {
+	KMEM_RESIDENT_OTHER = 0,       // nobody told us: not attributed
+	KMEM_RESIDENT_BRK = 1,         // below the program break: glibc's main heap
+	KMEM_RESIDENT_HEAP = 2,        // mappings with blocks of malloc in them, also where those blocks are gone
+	KMEM_RESIDENT_MMAP = 3,        // of the domain of this name, and so on
+	KMEM_RESIDENT_RESERVED = 4,
+	KMEM_RESIDENT_PYTHON_ARENA = 5,
+	KMEM_RESIDENT_SHARED = 6,      // shared mappings that can be written, and all of shared memory
+	KMEM_RESIDENT_FILE = 7,        // other mappings of files
+	KMEM_RESIDENT_PROGRAM = 8,     // the program and its libraries, code and data
+	KMEM_RESIDENT_STACKS = 9,      // of all threads
+	KMEM_RESIDENT_OWN = 10,        // the recorder's: its tables, the capture
+	KMEM_RESIDENT_PARTS = 13,
+};
+struct kmem_resident {
+	_Atomic uint64_t sequence;     // 1, 2, ...; 0 = never written; stored last, 0 while being written
+	uint64_t monotonic_ns;
+	uint64_t resident_bytes;
+	uint64_t part_bytes[KMEM_RESIDENT_PARTS];
+};
+static_assert(sizeof(struct kmem_resident) == 128, "");
+
 #define KMEM_TEXT_BYTES 1024
 #define KMEM_COMMAND_BYTES 4096
 
@@ -475,6 +502,7 @@ struct kmem_header {
 	_Atomic uint32_t heartbeat_checksums[KMEM_HEARTBEATS_MAX]; // kmem_checksum() of each (F7), 0 while being written
 	struct kmem_survivor survivors[KMEM_SURVIVORS_MAX];
 	_Alignas(64) struct kmem_launcher launcher;
+	_Alignas(64) struct kmem_resident resident[2];
 };
 
 #define KMEM_HEADER_ROOM 16384u

@@ -76,7 +76,7 @@ slots_of(struct address_table *table, bool creates)
 	}
 	if (__atomic_compare_exchange_n(&table->slots, &slots, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return fresh;
-	raw_munmap(fresh, bytes_of(log2_of(fresh)));
+	raw_unreserve(fresh, bytes_of(log2_of(fresh)));
 	return slots;
 }
 
@@ -221,7 +221,7 @@ address_table_clear(struct address_table *table)
 
 	if (table->slots != NULL) {
 		log2 = log2_of(table->slots);
-		madvise(table->slots, bytes_of(log2), MADV_DONTNEED);
+		raw_madvise(table->slots, bytes_of(log2), MADV_DONTNEED);
 		atomic_store_explicit(&table->slots->log2, log2, memory_order_relaxed);
 	}
 	atomic_store_explicit(&table->live_count, 0, memory_order_relaxed); // one thread

@@ -16,6 +16,7 @@
 #include "kmem_words.h"
 #include "memory_limits.h"
 #include "peak.h"
+#include "resident.h"
 #include "survivors.h"
 
 #define STEP_MIN_BYTES ((uint64_t)1 << 20)
@@ -89,6 +90,8 @@ heartbeat_take(uint64_t live_bytes)
 	atomic_store_explicit(&next_bytes, live_bytes + step, memory_order_relaxed);
 	atomic_store_explicit(&next_ns, now_ns + PERIOD_NS, memory_order_relaxed);
 	survivors_take(false);
+	if (number > 1) // the first one is the start
+		resident_take(false);
 	errno = host_errno;
 }
 

@@ -19,6 +19,7 @@
 #include "capture_file.h"
 #include "capture_life.h"
 #include "diag.h"
+#include "foreign_heap.h"
 #include "heartbeat.h"
 #include "hooks_python.h"
 #include "kmem_words.h"
@@ -30,6 +31,7 @@
 #include "raw_sys.h"
 #include "real_libc.h"
 #include "reentry_guard.h"
+#include "resident.h"
 #include "settings.h"
 #include "site_table.h"
 #include "survivors.h"
@@ -160,8 +162,8 @@ move_state_to_wiped_page(void)
 
 	if (page == NULL)
 		return;
-	if (madvise((void *)page, 4096, MADV_WIPEONFORK) != 0) { // then the fork handler alone has to do it
-		raw_munmap((void *)page, 4096);
+	if (raw_madvise((void *)page, 4096, MADV_WIPEONFORK) != 0) { // then the fork handler alone has to do it
+		raw_unreserve((void *)page, 4096);
 		return;
 	}
 	atomic_store_explicit(page, TRACKER_BUSY, memory_order_relaxed);
@@ -278,6 +280,7 @@ start_in_child(void)
 	capture_file_forked();
 	call_stack_forked();
 	tracker_clear();
+	resident_forked();
 	open_capture(true, parent_pid);
 	module_map_forked();    // these tell the new capture what they know
 	python_frames_forked();
@@ -315,7 +318,8 @@ __attribute__((constructor)) static void
 construct(void)
 {
 	real_libc_find();
-	(void)tracker_is_on();
+	if (tracker_is_on())
+		foreign_heap_tell();
 }
 
 void
@@ -339,8 +343,10 @@ lifecycle_end(int exit_code)
 		static struct site_totals totals[KMEM_DOMAINS_MAX];
 
 		totals_now(totals);
-		if (atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) == 0)
+		if (atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) == 0) {
 			survivors_take(true);
+			resident_take(true);
+		}
 		heartbeat_take(totals[KMEM_DOMAIN_HEAP].live_bytes + totals[KMEM_DOMAIN_MMAP].live_bytes +
 		               totals[KMEM_DOMAIN_SHARED].live_bytes + totals[KMEM_DOMAIN_PYTHON_ARENA].live_bytes);
 		capture_file_close();

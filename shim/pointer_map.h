@@ -77,6 +77,12 @@ typedef void pointer_map_visitor(void *context, uint64_t addr, struct address_bl
 bool pointer_map_visit(size_t most_words, pointer_map_visitor *visitor, void *context);
 
 /*
+ * The lowest window of [start, end) in which a live block starts; UINT64_MAX = none. *was_used: blocks were there. Blocks come and go
+ * meanwhile; while the shadow is trimmed it is `start`.
+ */
+uint64_t pointer_map_lowest(uint64_t start, uint64_t end, bool *was_used);
+
+/*
  * Gives back pages in which no block lives: looks at the next `leaves` leaves (64 MiB of addresses each, round and round),
  * and stops when `most_bytes` went. Returns the bytes. A page that goes costs 4 us, nearly half of it the kernel's; a leaf full
  * of blocks that stay half a millisecond. Needs Linux 5.7; before, it does nothing.

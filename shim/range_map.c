@@ -244,6 +244,18 @@ range_map_put(uint64_t start, uint64_t end, uint32_t site, uint8_t generation)
 	return is_stored;
 }
 
+static struct range
+range_of(uint32_t node)
+{
+	return (struct range){
+		.start = nodes[node].start,
+		.end = nodes[node].end,
+		.site = nodes[node].site,
+		.mapping = nodes[node].mapping,
+		.generation = nodes[node].generation,
+	};
+}
+
 bool
 range_map_take(uint64_t start, uint64_t end, struct range_pieces *taken)
 {
@@ -270,20 +282,36 @@ range_map_take(uint64_t start, uint64_t end, struct range_pieces *taken)
 		uint32_t first;
 
 		split(middle, nodes[node].start + 1, &first, &middle); // first is that node alone
-		taken->piece[taken->count++] = (struct range){
-			.start = nodes[node].start,
-			.end = nodes[node].end,
-			.site = nodes[node].site,
-			.mapping = nodes[node].mapping,
-			.generation = nodes[node].generation,
-			.is_last_piece = --pieces[nodes[node].mapping] == 0,
-		};
+		taken->piece[taken->count] = range_of(node);
+		taken->piece[taken->count++].is_last_piece = --pieces[nodes[node].mapping] == 0;
 		node_free(node);
 	}
 	taken->is_more = middle != 0;
 	root = merge(merge(left, middle), right);
 	release_lock();
 	return true;
+}
+
+bool
+range_map_next(uint64_t addr, struct range *found)
+{
+	uint32_t tree;
+	uint32_t best = 0;
+
+	if (!acquire_lock())
+		return false;
+	for (tree = root; tree != 0;) {
+		if (nodes[tree].end > addr) {
+			best = tree;
+			tree = nodes[tree].left;
+		} else {
+			tree = nodes[tree].right;
+		}
+	}
+	if (best != 0)
+		*found = range_of(best);
+	release_lock();
+	return best != 0;
 }
 
 /*
@@ -332,6 +360,6 @@ range_map_clear(void)
 	root = free_list = used_nodes = 0;
 	is_stuck = false;
 	if (nodes != NULL)
-		madvise(nodes, nodes_max * (sizeof(*nodes) + sizeof(*pieces)), MADV_DONTNEED);
+		raw_madvise(nodes, nodes_max * (sizeof(*nodes) + sizeof(*pieces)), MADV_DONTNEED);
 	release_lock(); // whoever held it in the parent
 }

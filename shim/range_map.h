@@ -40,6 +40,9 @@ bool range_map_put(uint64_t start, uint64_t end, uint32_t site, uint8_t generati
 /* Cuts [start, end) out of the map. False: the lock could not be had; nothing was changed. */
 bool range_map_take(uint64_t start, uint64_t end, struct range_pieces *taken);
 
+/* The first range that ends after `addr`. False: there is none, or the lock could not be had. */
+bool range_map_next(uint64_t addr, struct range *found);
+
 /* The real release failed: the pieces live on. */
 bool range_map_put_back(const struct range_pieces *taken);
 

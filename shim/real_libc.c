@@ -11,6 +11,7 @@
 #include "loaded_object.h"
 
 struct real_libc real_libc;
+struct real_libc_front real_libc_front;
 
 enum { NOT_LOOKED, LOOKING, FOUND };
 
@@ -35,12 +36,27 @@ static const struct {
 	{ "mmap", &real_libc.mmap },
 	{ "munmap", &real_libc.munmap },
 	{ "mremap", &real_libc.mremap },
+	{ "mprotect", &real_libc.mprotect },
+	{ "madvise", &real_libc.madvise },
 	{ "pthread_create", &real_libc.pthread_create },
 	{ "_exit", &real_libc._exit },
 	{ "execve", &real_libc.execve },
 	{ "execvpe", &real_libc.execvpe },
 	{ "fexecve", &real_libc.fexecve },
 };
+
+/* What the program gets under this name, if that is not ours. */
+static void *
+find_front(const char *name)
+{
+	void *first = dlsym(RTLD_DEFAULT, name);
+	struct loaded_object ours;
+	struct loaded_object theirs;
+
+	if (!loaded_object_find((uintptr_t)find_front, &ours) || !loaded_object_find((uintptr_t)first, &theirs))
+		return NULL;
+	return ours.link_map != theirs.link_map ? first : NULL;
+}
 
 bool
 real_libc_find(void)
@@ -54,6 +70,9 @@ real_libc_find(void)
 		return false;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		*(void **)table[i].slot = dlsym(RTLD_NEXT, table[i].name);
+	*(void **)&real_libc_front.malloc = find_front("malloc");
+	*(void **)&real_libc_front.realloc = find_front("realloc");
+	*(void **)&real_libc_front.free = find_front("free");
 	atomic_store_explicit(&state, FOUND, memory_order_release); // the pointers first
 	return true;
 }

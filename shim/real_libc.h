@@ -28,6 +28,8 @@ struct real_libc {
 	void *(*mmap)(void *addr, size_t bytes, int protection, int flags, int fd, off_t offset);
 	int (*munmap)(void *addr, size_t bytes);
 	void *(*mremap)(void *old, size_t old_bytes, size_t bytes, int flags, ...);
+	int (*mprotect)(void *addr, size_t bytes, int protection);
+	int (*madvise)(void *addr, size_t bytes, int advice);
 	int (*pthread_create)(pthread_t *thread, const pthread_attr_t *attributes, void *(*routine)(void *), void *argument);
 	void (*_exit)(int status) __attribute__((noreturn));
 	int (*execve)(const char *path, char *const argv[], char *const envp[]);
@@ -35,7 +37,18 @@ struct real_libc {
 	int (*fexecve)(int fd, char *const argv[], char *const envp[]);
 };
 
+/*
+ * Where another library, or the program itself, comes before us with a heap of its own: what its callers get. NULL: nobody does. What
+ * it does not define (reallocarray, free_sized) the program calls here, with its blocks.
+ */
+struct real_libc_front {
+	void *(*malloc)(size_t bytes);
+	void *(*realloc)(void *old, size_t bytes);
+	void (*free)(void *addr);
+};
+
 extern struct real_libc real_libc;
+extern struct real_libc_front real_libc_front;
 
 /* False while another call (or this thread, further down its stack) is looking them up: use the boot arena. */
 bool real_libc_find(void);

@@ -81,7 +81,7 @@ entries_of(unsigned level)
 	}
 	if (__atomic_compare_exchange_n(&levels[level], &found, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return fresh;
-	raw_munmap((void *)fresh, level_bytes(level));
+	raw_unreserve((void *)fresh, level_bytes(level));
 	return found;
 }
 
@@ -426,6 +426,6 @@ site_table_clear(void)
 {
 	for (unsigned level = 0; level < LEVELS; level++) {
 		if (levels[level] != NULL)
-			madvise((void *)levels[level], level_bytes(level), MADV_DONTNEED);
+			raw_madvise((void *)levels[level], level_bytes(level), MADV_DONTNEED);
 	}
 }

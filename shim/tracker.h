@@ -64,6 +64,12 @@ void tracker_unmap_begin(void *addr, size_t bytes, struct range_pieces *taken);
 void tracker_unmap_end(const struct range_pieces *taken, bool was_released);
 /* After a successful mremap of what begin took. */
 void tracker_remapped(const void *hook_frame, const struct range_pieces *old, void *addr, size_t bytes);
+/* After a successful mprotect that lets it be written: what of it was only reserved is memory from now on, of this call site. */
+void tracker_writable(const void *hook_frame, void *addr, size_t bytes);
+/* After a successful madvise that gives pages back: counted, for what is known of the range. */
+void tracker_returned(void *addr, size_t bytes);
+/* How much of what was mapped at this very address is still there; 0 = nothing known. */
+size_t tracker_mapped_bytes(void *addr);
 
 /*
  * Devices. `key` is the device address; device addresses live in a map of their own. `domain` comes from

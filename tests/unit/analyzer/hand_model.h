@@ -35,6 +35,7 @@ struct hand_model {
 	struct kmem_identity identity;
 	struct kmem_launcher launcher;
 	struct kmem_heartbeat heartbeat;
+	struct kmem_resident resident;
 	struct model_domain domains[HAND_DOMAINS + 1];
 	struct model_site sites[HAND_SITES];
 	struct model_frame frames[HAND_SITES][HAND_FRAMES];
@@ -67,9 +68,12 @@ hand_model_make(struct hand_model *hand)
 	hand->heartbeat = (struct kmem_heartbeat){
 		.sequence = 1, .limit_bytes = UINT64_MAX, .available_bytes = 8 * GIB, .resident_bytes = 300 * MIB,
 	};
+	hand->resident = (struct kmem_resident){ .sequence = 1, .resident_bytes = 300 * MIB, .part_bytes = {
+		[KMEM_RESIDENT_OTHER] = MIB, [KMEM_RESIDENT_HEAP] = 250 * MIB, [KMEM_RESIDENT_PROGRAM] = 49 * MIB,
+	} };
 	hand->process = (struct model_process){
 		.path = "kmemshim.out/python.4242.1.kmem", .identity = &hand->identity, .state = KMEM_STATE_RUNNING,
-		.exit_code = -1, .heartbeat_count = 1, .heartbeats = &hand->heartbeat, .parent = -1, .name = "train.py",
+		.exit_code = -1, .heartbeat_count = 1, .heartbeats = &hand->heartbeat, .resident = &hand->resident, .parent = -1, .name = "train.py",
 		.python_version = 0x030b07f0,
 	};
 	hand->model = (struct model){
