@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "capture_file.h"
+#include "inherited.h"
 #include "kmem_words.h"
 #include "memory_limits.h"
 #include "peak.h"
@@ -86,6 +87,7 @@ heartbeat_take(uint64_t live_bytes)
 	atomic_store_explicit(&next_bytes, live_bytes + step, memory_order_relaxed);
 	atomic_store_explicit(&next_ns, now_ns + PERIOD_NS, memory_order_relaxed);
 	survivors_take(false);
+	inherited_look(false);
 	errno = host_errno;
 }
 

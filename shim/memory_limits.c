@@ -241,3 +241,13 @@ memory_limits_read_now(const struct kmem_identity *identity, struct memory_limit
 	if (identity->machine_bytes != 0 && identity->machine_bytes < now->limit_bytes)
 		now->limit_bytes = identity->machine_bytes;
 }
+
+uint64_t
+memory_limits_private_dirty(void)
+{
+	char text[2048];
+
+	if (memory_limits_read_file("/proc/self/smaps_rollup", text, sizeof(text)) == 0)
+		return 0;
+	return (named_number(text, "Private_Dirty:", 0) + named_number(text, "Private_Hugetlb:", 0)) << 10;
+}
