@@ -41,6 +41,8 @@ struct report_domain {
 	uint64_t freed_bytes;
 	uint64_t freed_count;
 	uint64_t inherited_bytes;    // of parents, at fork; in no other figure
+	uint64_t together_peak_bytes; // highest sum of the peaks of processes that ran at the same time
+	uint64_t together_live_bytes; // the same of what they left
 	uint64_t peak_resident_bytes; // 0 = not seen
 	uint64_t lost_sites;         // allocations booked without their stack, because there was no room for it
 	uint64_t lost_stacks;        // allocations whose stack could not be taken
@@ -48,9 +50,16 @@ struct report_domain {
 	bool is_device;
 };
 
+/* What a parent held when it forked. */
+struct report_built {
+	uint64_t key;                // of its site
+	uint64_t live_bytes;
+};
+
 struct report_process {
 	uint32_t pid;
 	uint32_t parent_pid;
+	int parent;                  // number of its parent in report.processes; -1 = none of these
 	const char *path;            // of the capture
 	const char *name;
 	const char *command;         // as a shell would take it
@@ -64,6 +73,10 @@ struct report_process {
 	uint64_t live_bytes;
 	uint64_t peak_bytes;
 	uint64_t allocated_bytes;
+	uint64_t inherited_bytes;    // live in the parent at fork
+	uint64_t copied_bytes;       // of that, by writing to it: at least so much
+	size_t built_count;
+	const struct report_built *built; // what it inherited, the most first
 	uint64_t resident_bytes;     // at the last heartbeat
 	uint64_t limit_bytes;        // in force then; UINT64_MAX = none
 	uint64_t losses[KMEM_LOSS_COUNT];

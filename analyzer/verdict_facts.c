@@ -496,6 +496,7 @@ verdict_facts_gather(const struct model *model, const struct verdict_now *now, s
 	gather_refusal(now, facts);
 	gather_live(facts);
 	gather_peak(facts);
+	verdict_copies_gather(model, &facts->copies);
 }
 
 bool
