@@ -191,10 +191,11 @@ check_fixed_head(struct capture *capture, size_t bytes, struct fail *fail)
 	return refuse_or_note(capture, fail, text);
 }
 
+/* An image that is replaced is left as it is: the exec may fail, and other threads go on until it does not. */
 static bool
 is_closed_state(uint32_t state)
 {
-	return state == KMEM_STATE_CLEAN_EXIT || state == KMEM_STATE_EXEC_REPLACED;
+	return state == KMEM_STATE_CLEAN_EXIT;
 }
 
 /* The head's checksum, with its own field and what the launcher adds later taken as 0. */

@@ -40,6 +40,7 @@ static const struct {
 	{ "execve", &real_libc.execve },
 	{ "execvpe", &real_libc.execvpe },
 	{ "fexecve", &real_libc.fexecve },
+	{ "execveat", &real_libc.execveat },
 };
 
 bool
