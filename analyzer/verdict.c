@@ -239,6 +239,15 @@ was_launched(const struct kmem_identity *identity)
 	return strtoull(identity->session, NULL, 16) != identity->start_realtime_ns / 1000;
 }
 
+static bool
+is_built_in_arenas(const struct verdict_facts *facts)
+{
+	const struct rank_line line = { .site_count = 1, .domain = facts->copies.built[0].site != NULL
+		                                                       ? facts->copies.built[0].site->domain : 0 };
+
+	return facts->copies.built_count != 0 && verdict_is_arena(facts, &line);
+}
+
 static void
 advise(const struct verdict_facts *facts, struct verdict *verdict, const char *next)
 {
@@ -262,11 +271,12 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	if (next != NULL)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "%s", next);
 	else if (facts->refused == NULL && facts->copies.bytes > top->live_bytes / 2)
-		(void)snprintf(verdict->next, sizeof(verdict->next), "%s",
+		(void)snprintf(verdict->next, sizeof(verdict->next), "%s%s",
 		               facts->copies.child->python_version != 0
 		                   ? "keep what the workers read in one NumPy array or tensor, or in shared memory, instead of many "
 		                     "Python objects; or let each worker load its own part"
-		                   : "write to less of it after the fork, or fork before it is built");
+		                   : "write to less of it after the fork, or fork before it is built",
+		               is_built_in_arenas(facts) ? "; `kmemshim run --python-objects` names the lines that built them" : "");
 	else if (facts->refused != NULL && facts->refused->bytes < facts->peak_bytes / 8)
 		(void)snprintf(verdict->next, sizeof(verdict->next),
 		               "hold less before that (most at %s), or raise what limits it%s",

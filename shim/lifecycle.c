@@ -291,9 +291,10 @@ lifecycle_end(int exit_code)
 	                                             memory_order_relaxed))
 		return;
 	is_over = true; // L3
-	capture_file_mark(KMEM_STATE_CLEAN_EXIT, exit_code, heartbeat_now_ns());
-	if (!reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK))
+	if (!reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK)) {
+		capture_file_mark(KMEM_STATE_CLEAN_EXIT, exit_code, heartbeat_now_ns());
 		return;
+	}
 	inherited_look(true);
 	if (identity.is_first == 0 && inherited_own_peak_bytes() < SMALL_BYTES && inherited_copied_bytes() < SMALL_BYTES) {
 		capture_file_remove();
@@ -305,6 +306,8 @@ lifecycle_end(int exit_code)
 			survivors_take(true);
 		heartbeat_take(totals[KMEM_DOMAIN_HEAP].live_bytes + totals[KMEM_DOMAIN_MMAP].live_bytes +
 		               totals[KMEM_DOMAIN_SHARED].live_bytes + totals[KMEM_DOMAIN_PYTHON_ARENA].live_bytes);
+		/* Late: a pool ends its workers by signals, also those that are ending, and what takes time is done now. */
+		capture_file_mark(KMEM_STATE_CLEAN_EXIT, exit_code, heartbeat_now_ns());
 		capture_file_close();
 	}
 	reentry_guard_leave();
