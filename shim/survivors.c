@@ -293,7 +293,7 @@ most_frequent(struct held *held)
 	return most->count != 0 ? most : NULL;
 }
 
-static void
+static __attribute__((noinline)) void // inlined, its fence is a warning of the thread sanitizer's
 store(bool is_whole)
 {
 	struct kmem_header *header = capture_file_header();
