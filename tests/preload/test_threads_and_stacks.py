@@ -117,44 +117,6 @@ def test_threads_that_jump_are_interrupted_cancelled_or_wait_for_the_loader(case
     assert document["totals"].get("mmap", {"live_bytes": 0})["live_bytes"] == 0
 
 
-def test_an_exception_through_a_hundred_frames_that_allocated(tmp_path, out):
-    source = tmp_path / "thrower.cc"
-    source.write_text(EXCEPTIONS)
-    program = tmp_path / "thrower"
-    assert harness.run(["g++", "-O1", "-g", "-o", program, source]).returncode == 0
-    done = harness.run([program], harness.shim_env(out))
-    document = harness.report("sites", out, "--domain", "heap")
-
-    assert (done.returncode, done.stdout, done.stderr) == (0, "50\n", "")
-    assert document["losses"]["lost_unwinds"] <= 1  # the C++ library's own, from the dynamic linker's start
-    held = [site for site in document["sites"] if "kept" in ((site["where"] or {}).get("function") or "")]
-    assert sum(site["live_bytes"] for site in held) == 50 * 64
-
-
-EXCEPTIONS = """\
-#include <cstdio>
-#include <memory>
-#include <string>
-static char *volatile keeper;
-__attribute__((noinline)) void kept() { keeper = new char[64]; }
-__attribute__((noinline)) int dive(int depth) {
-	auto held = std::make_unique<std::string>(100, 'x');
-	if (depth == 0) {
-		kept();
-		throw std::string(50, 'y');
-	}
-	return dive(depth - 1) + (int)held->size();
-}
-int main() {
-	int caught = 0;
-	for (int i = 0; i < 50; i++) {
-		try { dive(100); } catch (const std::string &text) { caught += text.size() == 50; }
-	}
-	printf("%d\\n", caught);
-}
-"""
-
-
 def test_threads_that_never_allocate_keep_no_slot(programs, out):
     """libc frees what it made for a thread after the thread's last destructor; slots that these took would never come back."""
     done = harness.record([programs("idle_threads.c"), 1000], out)
