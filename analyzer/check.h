@@ -55,6 +55,7 @@ struct check {
 	const struct baseline_site *small_leak; // the largest of them; NULL
 	const char *ended_badly;  // verdict of a run that was killed or failed; NULL = all ended well
 	const char *ended_path;   // its capture
+	const char *lost_child;   // a line about a process that is gone though its run ended well; NULL
 };
 
 /* Both baselines must outlive the result. */

@@ -6,6 +6,7 @@
  */
 #include "check.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,8 @@
 #include "memory.h"
 #include "output.h"
 #include "render.h"
+#include "text_clean.h"
+#include "units.h"
 
 #define DEFAULT_ABSOLUTE_BYTES 1048576
 #define DEFAULT_RELATIVE_PPM 50000
@@ -22,7 +25,22 @@
 struct run_ends {
 	char *ended_badly; // verdict of the first run that did; NULL
 	char *path;
+	char *lost_child;  // a line about a process that is gone though its run ended well; NULL
 };
+
+static char *
+lost_child_text(const char *path, const struct model_process *process)
+{
+	char held[UNITS_TEXT_BYTES];
+	char *text;
+
+	if (asprintf(&text, "%s: its child process %s (pid %u) ended by a signal or crashed, holding %s: its figures are those of "
+	             "then (pools end their workers this way too)", path, process->name, process->identity->pid,
+	             units_bytes(process->live_bytes, held)) < 0)
+		memory_exhausted();
+	(void)text_clean(text, strlen(text));
+	return text;
+}
 
 static bool
 judge(void *context, const char *path, const struct verdict *verdict, struct fail *fail)
@@ -31,7 +49,9 @@ judge(void *context, const char *path, const struct verdict *verdict, struct fai
 
 	if (verdict->end == VERDICT_END_RUNNING)
 		return fail_set(fail, EXIT_CAPTURE, "%s: the program is still running: check it when it has ended", path);
-	if (verdict->end != VERDICT_END_OK && ends->ended_badly == NULL) {
+	if (verdict->has_ended_well && verdict->lost_child != NULL && ends->lost_child == NULL)
+		ends->lost_child = lost_child_text(path, verdict->lost_child);
+	if (!verdict->has_ended_well && ends->ended_badly == NULL) {
 		ends->ended_badly = memory_text(verdict->text);
 		ends->path = memory_text(path);
 	}
@@ -93,6 +113,7 @@ compare(const struct baseline *before, const struct baseline *after, const struc
 
 	check->ended_badly = ends->ended_badly;
 	check->ended_path = ends->path;
+	check->lost_child = ends->lost_child;
 	*status = ends->ended_badly != NULL ? EXIT_KILLED : check->failed_count != 0 ? EXIT_REGRESSION : EXIT_OK;
 	is_done = write_formats(check, options->formats != NULL ? options->formats : "text", fail);
 	check_free(check);
@@ -118,6 +139,7 @@ run(const struct options *options, int *status, struct fail *fail)
 	runs.wanted = before;
 	after = cmd_runs_measure(&runs, options, fail);
 	is_done = after != NULL && compare(before, after, &ends, options, status, fail);
+	free(ends.lost_child);
 	free(ends.path);
 	free(ends.ended_badly);
 	baseline_free(before);

@@ -59,7 +59,7 @@ add_capture(struct build *build, struct capture *capture)
 	model_cells_add(build, capture);
 	model_add_failed(build, capture, &rows, sites);
 	model_add_types(build, capture, sites);
-	free(sites);
+	model_family_add(build, capture, &rows, sites);
 	take_damages(build, capture);
 }
 
@@ -117,6 +117,7 @@ finish(struct build *build)
 	size_t notice_count = 0;
 
 	process_tree_link(build->processes, build->process_count);
+	model_family_link(build);
 	if (build->symbolizer != NULL)
 		notice_count = symbolizer_notices(build->symbolizer, &notices);
 	model->capture_damage_count = build->damage_count;
@@ -143,6 +144,7 @@ finish(struct build *build)
 static void
 free_indexes(struct build *build)
 {
+	model_family_free(build);
 	model_cells_free(build);
 	model_sites_free(build);
 	model_stacks_free(build);

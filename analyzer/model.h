@@ -102,6 +102,8 @@ struct model_domain {
 	uint64_t freed_bytes;
 	uint64_t freed_count;
 	uint64_t inherited_bytes;
+	uint64_t together_peak_bytes; // highest sum of the peaks of processes that ran at the same time
+	uint64_t together_live_bytes; // the same of what they left
 	uint64_t peak_resident_bytes; // 0 = not seen
 	uint64_t returned_bytes;      // of live mappings, by madvise
 };
@@ -114,6 +116,12 @@ struct model_failed {
 	int error;
 	bool had_success_after;  // something was allocated in the domain afterwards
 	const struct model_site *site; // NULL = unknown
+};
+
+/* What a parent held when it forked a child. */
+struct model_built {
+	const struct model_site *site;
+	uint64_t live_bytes;
 };
 
 struct model_process {
@@ -141,6 +149,11 @@ struct model_process {
 	const struct kmem_resident *resident; // the last look at what it is made of; NULL = none
 	size_t note_count;
 	const char *const *notes;
+	uint64_t inherited_bytes;  // live in the parent at fork, in memory that is private to a process; in no other figure
+	uint64_t copied_bytes;     // of inherited memory, by writing to it: at least so much
+	uint64_t private_dirty_bytes; // of the whole process, at the last look; 0 = not looked
+	size_t built_count;
+	const struct model_built *built; // what it inherited, the most first: sites of the parent's
 	int parent;              // index in model.processes, -1 = none of these
 	const char *name;        // base name of the executable, or the script for an interpreter
 };
@@ -180,6 +193,9 @@ struct model_options {
 /* The result is owned by the caller; model_free(NULL) is legal. NULL and *fail filled when nothing could be read. */
 struct model *model_load(const struct model_options *options, struct fail *fail);
 void model_free(struct model *model);
+
+/* The highest sum of `values`, one for each process, over processes that ran at the same time, as far as that is known. */
+uint64_t model_together(const struct model_process *processes, size_t count, const uint64_t *values);
 
 /* Of one frame of the site's. */
 enum model_relation model_relation_of(const struct model_site *site, uint32_t frame_index);

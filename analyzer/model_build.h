@@ -8,6 +8,7 @@
  *   model_stacks.c     one stack record -> readable stack, each kept once
  *   model_sites.c      counters of sites, merged by stack and domain
  *   model_cells.c      cells of notebooks: what their files are called, and their texts
+ *   model_family.c     what the processes have to do with each other
  *   model_types.c      kinds of Python objects that are alive at sites
  *
  * Called by   these files alone.
@@ -66,6 +67,9 @@ struct build {
 	struct model_site *sites;
 	size_t site_state_room;
 	struct site_state *site_states; // model_sites.c: one per site
+
+	size_t member_room;
+	struct build_member *members;  // model_family.c: one per process
 
 	size_t failed_count;
 	size_t failed_room;
@@ -140,6 +144,11 @@ void model_frames_label(struct build *build); // gives these names to all frames
 
 /* Merges the capture's sites into the model's. Returns for each site its index in build.sites + 1; freed by the caller. */
 uint32_t *model_add_sites(struct build *build, struct capture *capture, const struct domain_rows *rows);
+
+/* Takes `sites` over; after all captures model_family_link(). */
+void model_family_add(struct build *build, struct capture *capture, const struct domain_rows *rows, uint32_t *sites);
+void model_family_link(struct build *build);
+void model_family_free(struct build *build);
 
 /* Adds what kinds of Python objects are alive; `sites` as above. */
 void model_add_types(struct build *build, struct capture *capture, const uint32_t *sites);

@@ -62,6 +62,8 @@ render_check_text(const struct check *check, FILE *stream)
 	              (unsigned long long)check->after->run_count, check->after->run_count == 1 ? "" : "s",
 	              (unsigned long long)check->before->run_count);
 	put_small_leak(check, stream);
+	if (check->lost_child != NULL)
+		(void)fprintf(stream, "note: %s\n", check->lost_child);
 	if (check->failed_count == 0 || check->before->python_version[0] == '\0')
 		return;
 	if (strcmp(check->before->python_version, check->after->python_version) != 0)

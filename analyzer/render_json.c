@@ -88,6 +88,8 @@ put_totals(struct json_write *json, const struct report *report)
 		json_write_number(json, "freed_bytes", domain->freed_bytes);
 		json_write_number(json, "freed_count", domain->freed_count);
 		json_write_number(json, "inherited_bytes", domain->inherited_bytes);
+		json_write_number(json, "together_peak_bytes", domain->together_peak_bytes);
+		json_write_number(json, "together_live_bytes", domain->together_live_bytes);
 		json_write_number(json, "peak_resident_bytes", domain->peak_resident_bytes);
 		json_write_number(json, "returned_bytes", domain->returned_bytes);
 		json_write_number(json, "lost_events", report->losses[KMEM_LOST_EVENTS]);
@@ -161,6 +163,19 @@ put_process(struct json_write *json, const struct report_process *process)
 	json_write_number(json, "live_bytes", process->live_bytes);
 	json_write_number(json, "peak_bytes", process->peak_bytes);
 	json_write_number(json, "allocated_bytes", process->allocated_bytes);
+	json_write_number(json, "inherited_bytes", process->inherited_bytes);
+	json_write_number(json, "copied_bytes", process->copied_bytes);
+	json_write_open(json, "built", '[');
+	for (size_t i = 0; i < process->built_count; i++) {
+		char key[17];
+
+		(void)snprintf(key, sizeof(key), "%016" PRIx64, process->built[i].key);
+		json_write_open(json, NULL, '{');
+		json_write_text(json, "key", key);
+		json_write_number(json, "live_bytes", process->built[i].live_bytes);
+		json_write_close(json, '}');
+	}
+	json_write_close(json, ']');
 	json_write_number(json, "resident_bytes", process->resident_bytes);
 	put_resident(json, process);
 	if (process->limit_bytes != UINT64_MAX)

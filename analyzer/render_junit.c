@@ -88,10 +88,15 @@ render_check_junit(const struct check *check, FILE *stream)
 	                      "errors=\"0\" skipped=\"0\">\n",
 	              cases, ended_well ? check->failed_count : 1);
 	open_case(stream, "program", "ended well");
-	if (ended_well)
+	if (ended_well && check->lost_child != NULL) {
+		(void)fputs(">\n      <system-out>", stream);
+		put_escaped(stream, check->lost_child);
+		(void)fputs("</system-out>\n    </testcase>\n", stream);
+	} else if (ended_well) {
 		(void)fputs("/>\n", stream);
-	else
+	} else {
 		put_failure(stream, "killed", check->ended_badly);
+	}
 	for (size_t i = 0; ended_well && i < check->rule_count; i++) {
 		if (check->rules[i].is_judged)
 			put_rule(stream, &check->rules[i]);

@@ -18,6 +18,8 @@
 
 #define PAGE_COLUMNS 100
 #define PROCESSES_SHOWN 12
+#define INDENTS_MAX 6
+#define COPIES_SHOWN_BYTES (UINT64_C(1) << 20)
 
 static size_t
 columns_of(const char *text, size_t bytes)
@@ -137,24 +139,80 @@ put_resident(const struct report *report, FILE *stream)
 	(void)fprintf(stream, "  %-14s%9s\n", "in all", units_bytes(most->resident_looked_bytes, bytes));
 }
 
+/* Of several processes the figures above are sums: how much of that was there at the same time? */
 static void
-put_processes(const struct report *report, FILE *stream)
+put_together(const struct report *report, FILE *stream)
+{
+	char peak[UNITS_TEXT_BYTES];
+	char live[UNITS_TEXT_BYTES];
+	bool is_first = true;
+
+	for (size_t i = 0; i < report->domain_count && report->process_count > 1; i++) {
+		const struct report_domain *domain = &report->domains[i];
+
+		if (domain->is_address_space || (domain->together_peak_bytes >= domain->peak_bytes / 100 * 99 &&
+		                                 domain->together_live_bytes >= domain->live_bytes / 100 * 99))
+			continue;
+		(void)fprintf(stream, "%s%s %s peak, %s live", is_first ? "  sums; at the same time at most: " : "; ", domain->name,
+		              units_bytes(domain->together_peak_bytes, peak), units_bytes(domain->together_live_bytes, live));
+		is_first = false;
+	}
+	if (!is_first)
+		(void)fputc('\n', stream);
+}
+
+/* A parent began before its children: no rings. */
+static size_t
+depth_of(const struct report *report, size_t number)
+{
+	size_t depth = 0;
+
+	while (report->processes[number].parent >= 0) {
+		number = (size_t)report->processes[number].parent;
+		depth++;
+	}
+	return depth;
+}
+
+static void
+put_process(const struct report_process *process, size_t depth, FILE *stream)
 {
 	char live[UNITS_TEXT_BYTES];
 	char peak[UNITS_TEXT_BYTES];
+	char copied[UNITS_TEXT_BYTES];
+	char name[64];
 
+	depth = depth < INDENTS_MAX ? depth : INDENTS_MAX;
+	(void)snprintf(name, sizeof(name), "%*s%.*s", (int)(2 * depth), "", (int)(27 - 2 * depth), process->name);
+	(void)text_clean(name, strlen(name));
+	(void)fprintf(stream, "  %-28s%8" PRIu32 "  %-14s%11s%11s", name, process->pid, process->state,
+	              units_bytes(process->peak_bytes, peak), units_bytes(process->live_bytes, live));
+	if (process->copied_bytes >= COPIES_SHOWN_BYTES)
+		(void)fprintf(stream, "  copied %s of %s inherited", units_bytes(process->copied_bytes, copied),
+		              units_bytes(process->inherited_bytes, live));
+	(void)fputc('\n', stream);
+}
+
+/* Children below their parents. */
+static size_t
+put_children(const struct report *report, int parent, size_t shown, FILE *stream)
+{
+	for (size_t i = 0; i < report->process_count && shown < PROCESSES_SHOWN; i++) {
+		if (report->processes[i].parent != parent)
+			continue;
+		put_process(&report->processes[i], depth_of(report, i), stream);
+		shown = put_children(report, (int)i, shown + 1, stream);
+	}
+	return shown;
+}
+
+static void
+put_processes(const struct report *report, FILE *stream)
+{
 	if (report->process_count < 2)
 		return;
 	(void)fprintf(stream, "%-30s%8s  %-14s%11s%11s\n", "Processes", "pid", "state", "peak", "live");
-	for (size_t i = 0; i < report->process_count && i < PROCESSES_SHOWN; i++) {
-		const struct report_process *process = &report->processes[i];
-		char name[64];
-
-		(void)snprintf(name, sizeof(name), "%.27s", process->name);
-		(void)text_clean(name, strlen(name));
-		(void)fprintf(stream, "  %-28s%8" PRIu32 "  %-14s%11s%11s\n", name, process->pid, process->state,
-		              units_bytes(process->peak_bytes, peak), units_bytes(process->live_bytes, live));
-	}
+	(void)put_children(report, -1, 0, stream);
 	if (report->process_count > PROCESSES_SHOWN)
 		(void)fprintf(stream, "  ... %zu more\n", report->process_count - PROCESSES_SHOWN);
 }
@@ -164,6 +222,7 @@ render_text_totals(const struct report *report, FILE *stream)
 {
 	put_domains(report, "Memory", false, false, stream);
 	put_domains(report, "Devices", true, false, stream);
+	put_together(report, stream);
 	put_domains(report, "Address space", false, true, stream);
 	put_resident(report, stream);
 	put_processes(report, stream);

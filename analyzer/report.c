@@ -175,6 +175,8 @@ build_domains(struct report *report, const struct model *model)
 			.freed_bytes = domain->freed_bytes,
 			.freed_count = domain->freed_count,
 			.inherited_bytes = domain->inherited_bytes,
+			.together_peak_bytes = domain->together_peak_bytes,
+			.together_live_bytes = domain->together_live_bytes,
 			.peak_resident_bytes = domain->peak_resident_bytes,
 			.returned_bytes = domain->returned_bytes,
 			.is_address_space = rank_is_address_space(domain->name),
@@ -213,6 +215,17 @@ state_of(const struct model_process *process, const struct verdict_now *now)
 	return "gone";
 }
 
+static const struct report_built *
+make_built(struct report_rows *rows, const struct model_process *process)
+{
+	struct report_built *built = memory_zeroed(process->built_count, sizeof(*built));
+
+	for (size_t i = 0; i < process->built_count; i++)
+		built[i] = (struct report_built){ process->built[i].site->key, process->built[i].live_bytes };
+	(void)keep_text(rows, (char *)built); // freed with the report
+	return built;
+}
+
 static void
 build_process(struct report *report, struct report_process *to, const struct model_process *process)
 {
@@ -229,6 +242,7 @@ build_process(struct report *report, struct report_process *to, const struct mod
 	*to = (struct report_process){
 		.pid = identity->pid,
 		.parent_pid = identity->parent_pid,
+		.parent = process->parent,
 		.path = process->path,
 		.name = process->name,
 		.command = keep_text(report->rows, shell_words_join(identity->command, identity->command_bytes)),
@@ -241,6 +255,10 @@ build_process(struct report *report, struct report_process *to, const struct mod
 		.live_bytes = process->live_bytes,
 		.peak_bytes = process->peak_bytes,
 		.allocated_bytes = process->allocated_bytes,
+		.inherited_bytes = process->inherited_bytes,
+		.copied_bytes = process->copied_bytes,
+		.built_count = process->built_count,
+		.built = make_built(report->rows, process),
 		.resident_bytes = last != NULL ? last->resident_bytes : 0,
 		.limit_bytes = last != NULL ? last->limit_bytes : UINT64_MAX,
 		.resident_parts = process->resident != NULL ? process->resident->part_bytes : NULL,

@@ -42,6 +42,8 @@ struct report_domain {
 	uint64_t freed_bytes;
 	uint64_t freed_count;
 	uint64_t inherited_bytes;    // of parents, at fork; in no other figure
+	uint64_t together_peak_bytes; // highest sum of the peaks of processes that ran at the same time
+	uint64_t together_live_bytes; // the same of what they left
 	uint64_t peak_resident_bytes; // 0 = not seen
 	uint64_t returned_bytes;     // of live mappings, given back to the system by madvise; counted at each call
 	uint64_t lost_sites;         // allocations booked without their stack, because there was no room for it
@@ -52,9 +54,16 @@ struct report_domain {
 	struct device_part parts[DEVICE_PARTS_MAX];
 };
 
+/* What a parent held when it forked. */
+struct report_built {
+	uint64_t key;                // of its site
+	uint64_t live_bytes;
+};
+
 struct report_process {
 	uint32_t pid;
 	uint32_t parent_pid;
+	int parent;                  // number of its parent in report.processes; -1 = none of these
 	const char *path;            // of the capture
 	const char *name;
 	const char *command;         // as a shell would take it
@@ -68,6 +77,10 @@ struct report_process {
 	uint64_t live_bytes;
 	uint64_t peak_bytes;
 	uint64_t allocated_bytes;
+	uint64_t inherited_bytes;    // live in the parent at fork
+	uint64_t copied_bytes;       // of that, by writing to it: at least so much
+	size_t built_count;
+	const struct report_built *built; // what it inherited, the most first
 	uint64_t resident_bytes;     // at the last heartbeat
 	const uint64_t *resident_parts; // enum kmem_resident_part, bytes at the last look; NULL = none
 	uint64_t resident_looked_bytes; // their sum

@@ -88,6 +88,16 @@ is_version_1_limit(const struct verdict_facts *facts)
 	       !verdict_is_machine_low(facts);
 }
 
+/* It did well, but a child was killed for memory; pools end their workers by signals too, but the kernel does not count those. */
+static const char *
+judge_child_killed(const struct verdict_facts *facts)
+{
+	return facts->end == VERDICT_END_OK && facts->lost_child != NULL && facts->is_kill_counted && facts->cgroup_kills != 0 &&
+	               !facts->counters_are_late
+	           ? likely
+	           : NULL;
+}
+
 static const char *
 judge_container_limit(const struct verdict_facts *facts)
 {
@@ -199,6 +209,7 @@ static const struct cause causes[] = {
 	{ "running", judge_running, verdict_tell_running, "`kmemshim leaks` shows what grows" },
 	{ "exec-replaced", judge_replaced, verdict_tell_replaced,
 	  "see whether the program that it became is static or setuid: such programs cannot be recorded" },
+	{ "child-killed", judge_child_killed, verdict_tell_child_killed, NULL },
 	{ "exited", judge_exited, verdict_tell_exited, NULL },
 	{ "container-limit", judge_container_limit, verdict_tell_container_limit, NULL },
 	{ "machine-memory", judge_machine_memory, verdict_tell_machine_memory, NULL },
@@ -277,6 +288,15 @@ advise_device(const struct verdict_facts *facts, struct verdict *verdict)
 	return true;
 }
 
+static bool
+is_built_in_arenas(const struct verdict_facts *facts)
+{
+	const struct rank_line line = { .site_count = 1, .domain = facts->copies.built[0].site != NULL
+		                                                       ? facts->copies.built[0].site->domain : 0 };
+
+	return facts->copies.built_count != 0 && verdict_is_arena(facts, &line);
+}
+
 static void
 advise(const struct verdict_facts *facts, struct verdict *verdict, const char *next)
 {
@@ -301,6 +321,13 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		next = NULL;
 	if (next != NULL)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "%s", next);
+	else if (facts->refused == NULL && facts->copies.bytes > top->live_bytes / 2)
+		(void)snprintf(verdict->next, sizeof(verdict->next), "%s%s",
+		               facts->copies.child->python_version != 0
+		                   ? "keep what the workers read in one NumPy array or tensor, or in shared memory, instead of many "
+		                     "Python objects; or let each worker load its own part"
+		                   : "write to less of it after the fork, or fork before it is built",
+		               is_built_in_arenas(facts) ? "; `kmemshim run --python-objects` names the lines that built them" : "");
 	else if (facts->refused != NULL && facts->refused->bytes < facts->peak_bytes / 8)
 		(void)snprintf(verdict->next, sizeof(verdict->next),
 		               "hold less before that (most at %s), or raise what limits it%s",
@@ -342,6 +369,8 @@ verdict_decide(const struct model *model, const struct verdict_now *now, struct 
 	verdict_facts_gather(model, now, &facts);
 	verdict->end = facts.end;
 	verdict->process = facts.process;
+	verdict->lost_child = facts.lost_child != facts.process ? facts.lost_child : NULL;
+	verdict->has_ended_well = facts.end == VERDICT_END_OK && judge_child_killed(&facts) == NULL;
 	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {
 		const char *confidence = causes[i].judge(&facts);
 
@@ -350,6 +379,7 @@ verdict_decide(const struct model *model, const struct verdict_now *now, struct 
 		verdict->cause = causes[i].name;
 		verdict->confidence = confidence;
 		causes[i].tell(&facts, verdict);
+		verdict_tell_copies(&facts, verdict);
 		advise(&facts, verdict, causes[i].next);
 		return;
 	}

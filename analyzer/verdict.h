@@ -34,6 +34,21 @@ struct verdict_now {
 	void (*read_counters)(const struct kmem_identity *identity, struct kmem_kill_counters *counters);
 };
 
+/* Children that wrote to what their parent had built before it forked them, and so copied it. */
+#define VERDICT_BUILT_MAX 2
+struct verdict_built {
+	const struct model_site *site; // stands for its line
+	uint64_t bytes;                // of that line, when it forked
+};
+struct verdict_copies {
+	size_t child_count;            // 0: none worth telling
+	uint64_t bytes;                // of those that ran at the same time
+	const struct model_process *child;  // who copied most
+	const struct model_process *parent; // who built it
+	size_t built_count;
+	struct verdict_built built[VERDICT_BUILT_MAX];
+};
+
 struct verdict_facts {
 	const struct model *model;
 	const struct model_process *process; // whose end this is about
@@ -69,6 +84,7 @@ struct verdict_facts {
 	const char *top_live_domain;
 	uint32_t top_live_processes;   // 0: all of top_live is part of live_bytes; else a sum over so many processes
 	uint32_t top_peak_processes;   // the same of top_peak and peak_bytes
+	struct verdict_copies copies;
 };
 
 struct verdict {
@@ -76,6 +92,8 @@ struct verdict {
 	const char *confidence;  // "certain", "likely", "possible", "unknown"
 	enum verdict_end end;
 	const struct model_process *process; // NULL only for an empty model
+	const struct model_process *lost_child; // gone without a mark, though it is not what this is about; NULL = none
+	bool has_ended_well;     // the program, and none of its processes was killed for memory
 	char text[2048];         // a paragraph, one line
 	char next[512];          // one thing to do
 };
@@ -97,6 +115,7 @@ bool verdict_is_accumulating(const struct verdict_facts *facts);
 /* No limit was near and no request was refused. */
 bool verdict_is_far_from_limits(const struct verdict_facts *facts);
 
+void verdict_copies_gather(const struct model *model, struct verdict_copies *copies);
 void verdict_facts_gather(const struct model *model, const struct verdict_now *now, struct verdict_facts *facts);
 
 /* "pending", "recovered" or "fatal": what became of a process after a refused request. */

@@ -530,6 +530,7 @@ verdict_facts_gather(const struct model *model, const struct verdict_now *now, s
 	gather_device(facts);
 	gather_live(facts);
 	gather_peak(facts);
+	verdict_copies_gather(model, &facts->copies);
 }
 
 bool

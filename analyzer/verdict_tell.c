@@ -467,3 +467,62 @@ verdict_tell_gone(const struct verdict_facts *facts, struct verdict *verdict)
 	say_usage(facts, verdict);
 	say_holder(facts, verdict, "When it ended");
 }
+
+void
+verdict_tell_child_killed(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char held[UNITS_TEXT_BYTES];
+
+	say_who(facts, verdict);
+	say(verdict, facts->exit_code == 0 ? " exited normally, with status 0" : " exited by itself");
+	say(verdict, ", but in its time the kernel killed %" PRIu64 " process%s of its container for lack of memory (%s: the cgroup's "
+	             "oom_kill counter rose from %" PRIu64 " to %" PRIu64 "%s), and ",
+	    facts->cgroup_kills, facts->cgroup_kills == 1 ? "" : "es", verdict->confidence, facts->cgroup_kills_before,
+	    facts->cgroup_kills_before + facts->cgroup_kills, facts->counters_are_late ? ", read after the fact" : "");
+	if (facts->lost_count == 1)
+		say(verdict, "its child process ");
+	else
+		say(verdict, "%zu of its child processes ended without a clean exit; the largest, ", facts->lost_count);
+	say_process(facts->lost_child, verdict);
+	say(verdict, facts->lost_count == 1 ? " ended without a clean exit. It held %s." : ", held %s.",
+	    units_bytes(facts->lost_child->live_bytes, held));
+	say_peak(facts, verdict);
+}
+
+static void
+say_built(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	for (size_t i = 0; i < facts->copies.built_count; i++) {
+		const struct verdict_built *built = &facts->copies.built[i];
+		const struct rank_line line = { .where = built->site->where, .largest = built->site, .domain = built->site->domain,
+			                        .site_count = 1 };
+		char place[PLACE_TEXT_BYTES];
+		char held[UNITS_TEXT_BYTES];
+
+		say(verdict, "%s%s %s %s", i == 0 ? " (" : "; ", units_bytes(built->bytes, held), where_word(facts, &line),
+		    verdict_line_text(&line, place));
+	}
+	if (facts->copies.built_count != 0)
+		say(verdict, ")");
+}
+
+void
+verdict_tell_copies(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct verdict_copies *copies = &facts->copies;
+	char copied[UNITS_TEXT_BYTES];
+
+	if (copies->child_count == 0)
+		return;
+	if (copies->child_count == 1)
+		say(verdict, " One child process");
+	else
+		say(verdict, " %zu child processes", copies->child_count);
+	say(verdict, " copied %s of what ", units_bytes(copies->bytes, copied));
+	say_process(copies->parent, verdict);
+	say(verdict, " had built before it forked");
+	say_built(facts, verdict);
+	say(verdict, copies->child->python_version != 0
+	                 ? ": reading a Python object writes its reference count, and a page that is written to is copied."
+	                 : ": a page that is written to after the fork is copied.");
+}

@@ -428,6 +428,25 @@ struct kmem_resident {
 };
 static_assert(sizeof(struct kmem_resident) == 128, "");
 
+/*
+ * Of a forked image: what the parent held when it forked, by its largest records, and how much of the inherited memory was copied
+ * by writing to it; all domains that are private to a process. Mutable, but for the sites.
+ */
+#define KMEM_INHERITED_SITES_MAX 16u
+struct kmem_inherited_site {
+	uint32_t site;                 // index + 1 in SITES of the parent's capture
+	uint32_t reserved;
+	uint64_t live_bytes;           // of that record, when it forked
+};
+struct kmem_inherited {
+	_Atomic uint64_t copied_bytes;        // at least so much; 0 = nothing worth a look
+	_Atomic uint64_t private_dirty_bytes; // of the whole process at the last look; 0 = never looked
+	_Atomic uint64_t faulted_bytes;       // minor page faults until then, as bytes
+	uint32_t site_count;
+	uint32_t reserved;
+	struct kmem_inherited_site sites[KMEM_INHERITED_SITES_MAX]; // first the largest
+};
+
 #define KMEM_TEXT_BYTES 1024
 #define KMEM_COMMAND_BYTES 4096
 
@@ -503,6 +522,7 @@ struct kmem_header {
 	struct kmem_survivor survivors[KMEM_SURVIVORS_MAX];
 	_Alignas(64) struct kmem_launcher launcher;
 	_Alignas(64) struct kmem_resident resident[2];
+	_Alignas(64) struct kmem_inherited inherited;
 };
 
 #define KMEM_HEADER_ROOM 16384u

@@ -386,7 +386,7 @@ create(const char *folder, const char *name)
 static bool
 open_file(const char *folder, const char *name)
 {
-	char path[4096];
+	static char path[4096]; // one thread; the stack may be small
 	int fd;
 
 	diag_format(path, sizeof(path), "%s", folder);

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "capture_file.h"
+#include "inherited.h"
 #include "kmem_words.h"
 #include "memory_limits.h"
 #include "peak.h"
@@ -92,6 +93,7 @@ heartbeat_take(uint64_t live_bytes)
 	survivors_take(false);
 	if (number > 1) // the first one is the start
 		resident_take(false);
+	inherited_look(false);
 	errno = host_errno;
 }
 

@@ -6,6 +6,7 @@
  * pthread_atfork and a page that the kernel wipes (lifecycle.c).
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -109,6 +110,26 @@ fexecve(int fd, char *const argv[], char *const envp[])
 	result = real_libc.fexecve(fd, argv, envp);
 	int host_errno = errno;
 
+	lifecycle_exec_failed();
+	errno = host_errno;
+	return result;
+}
+
+EXPORT int
+execveat(int folder_fd, const char *path, char *const argv[], char *const envp[], int flags)
+{
+	int host_errno = errno;
+	int result;
+
+	real_libc_find();
+	if (real_libc.execveat == NULL) { // before glibc 2.34
+		errno = ENOSYS;
+		return -1;
+	}
+	lifecycle_exec_begin((flags & AT_EMPTY_PATH) != 0 || faccessat(folder_fd, path, X_OK, 0) == 0);
+	errno = host_errno;
+	result = real_libc.execveat(folder_fd, path, argv, envp, flags);
+	host_errno = errno;
 	lifecycle_exec_failed();
 	errno = host_errno;
 	return result;

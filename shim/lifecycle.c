@@ -22,6 +22,7 @@
 #include "foreign_heap.h"
 #include "heartbeat.h"
 #include "hooks_python.h"
+#include "inherited.h"
 #include "kmem_words.h"
 #include "module_map.h"
 #include "native_stack.h"
@@ -57,25 +58,11 @@ static struct kmem_identity identity; // assembled here, then copied into the ca
 static char replaced_path[sizeof(folder) + 64];
 static char capture_path[sizeof(folder) + 256];
 
-static struct site_totals inherited[KMEM_DOMAINS_MAX]; // what the parent held at fork
 
 static bool
 is_owner(void)
 {
 	return owner_pid == (uint32_t)syscall(SYS_getpid);
-}
-
-/* The highest live bytes this process ever had, all domains together: an upper bound, but for what threads hold back. */
-static uint64_t
-peak_bytes(void)
-{
-	uint64_t bytes = 0;
-
-	for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++) {
-		if (i != KMEM_DOMAIN_RESERVED && i != KMEM_DOMAIN_FILE)
-			bytes += kmem_domain_peak_bytes(peak_load(&capture_file_domain(i)->peak));
-	}
-	return bytes;
 }
 
 static void
@@ -120,10 +107,8 @@ open_capture(bool is_forked, uint32_t parent_pid)
 	name_domains();
 	header->generation_clock = 1;
 	header->exit_code = -1;
-	for (unsigned i = 0; is_forked && i < KMEM_DOMAINS_MAX; i++) {
-		capture_file_domain(i)->inherited_bytes = inherited[i].live_bytes;
-		capture_file_domain(i)->inherited_count = inherited[i].live_count;
-	}
+	if (is_forked)
+		inherited_store();
 	capture_file_identified();
 	atomic_store_explicit(&header->state, KMEM_STATE_RUNNING, memory_order_release); // all of the above first
 	heartbeat_take(0);
@@ -170,38 +155,18 @@ move_state_to_wiped_page(void)
 	tracker_state = page;
 }
 
-/*
- * Records are summed one after the other while other threads go on: what moved meanwhile may count half. The domain's own word
- * is off by no more than what threads hold back.
- */
-static void
-totals_now(struct site_totals totals[KMEM_DOMAINS_MAX])
-{
-	int64_t held_back = (int64_t)thread_slot_count() * peak_batch_limit(INT64_MAX);
-
-	site_table_totals(totals);
-	for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++) {
-		int64_t now = kmem_peak_now_signed(peak_load(&capture_file_domain(i)->peak));
-		int64_t off = (int64_t)totals[i].live_bytes - now;
-
-		if (off > held_back || off < -held_back || (int64_t)totals[i].live_bytes < 0)
-			totals[i].live_bytes = now > 0 ? (uint64_t)now : 0;
-		if ((int64_t)totals[i].live_count < 0)
-			totals[i].live_count = 0;
-	}
-}
-
 static void
 before_fork(void)
 {
 	range_map_lock();
 	capture_file_growth_lock();
-	totals_now(inherited);
+	inherited_gather();
 }
 
 static void
 after_fork_in_parent(void)
 {
+	inherited_forked_parent();
 	capture_file_growth_unlock();
 	range_map_unlock();
 }
@@ -277,6 +242,7 @@ start_in_child(void)
 {
 	uint32_t parent_pid = owner_pid;
 
+	inherited_forked_child();
 	capture_file_forked();
 	call_stack_forked();
 	tracker_clear();
@@ -334,21 +300,25 @@ lifecycle_end(int exit_code)
 	                                             memory_order_relaxed))
 		return;
 	is_over = true; // L3
-	capture_file_mark(KMEM_STATE_CLEAN_EXIT, exit_code, heartbeat_now_ns());
-	if (!reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK))
+	if (!reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK)) {
+		capture_file_mark(KMEM_STATE_CLEAN_EXIT, exit_code, heartbeat_now_ns());
 		return;
-	if (identity.is_first == 0 && peak_bytes() < SMALL_BYTES) {
+	}
+	inherited_look(true);
+	if (identity.is_first == 0 && inherited_own_peak_bytes() < SMALL_BYTES && inherited_copied_bytes() < SMALL_BYTES) {
 		capture_file_remove();
 	} else {
 		static struct site_totals totals[KMEM_DOMAINS_MAX];
 
-		totals_now(totals);
+		inherited_totals_now(totals);
 		if (atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) == 0) {
 			survivors_take(true);
 			resident_take(true);
 		}
 		heartbeat_take(totals[KMEM_DOMAIN_HEAP].live_bytes + totals[KMEM_DOMAIN_MMAP].live_bytes +
 		               totals[KMEM_DOMAIN_SHARED].live_bytes + totals[KMEM_DOMAIN_PYTHON_ARENA].live_bytes);
+		/* Late: a pool ends its workers by signals, also those that are ending, and what takes time is done now. */
+		capture_file_mark(KMEM_STATE_CLEAN_EXIT, exit_code, heartbeat_now_ns());
 		capture_file_close();
 	}
 	reentry_guard_leave();
@@ -359,7 +329,7 @@ lifecycle_exec_begin(bool will_work)
 {
 	if (atomic_load_explicit(tracker_state, memory_order_relaxed) != TRACKER_ON || !is_owner())
 		return;
-	if (will_work && peak_bytes() < SMALL_BYTES && capture_file_path() != NULL) {
+	if (will_work && inherited_own_peak_bytes() < SMALL_BYTES && capture_file_path() != NULL) {
 		diag_format(capture_path, sizeof(capture_path), "%s", capture_file_path());
 		if (!capture_file_rename(replaced_path))
 			capture_path[0] = '\0';

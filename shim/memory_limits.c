@@ -16,12 +16,12 @@
 
 #define CGROUP_ROOT_V1 "/sys/fs/cgroup/memory"
 #define CGROUP_ROOT_V2 "/sys/fs/cgroup"
+#define NOW_TEXT_BYTES 640 // of /proc/meminfo to SwapFree, of smaps_rollup to Private_Dirty; the stack may be small
 #define UNLIMITED_V1 (UINT64_C(1) << 62) // version 1 says "none" with a number near 2^63
 
-size_t
-memory_limits_read_file(const char *path, char *buffer, size_t size)
+static size_t
+read_all(int fd, char *buffer, size_t size)
 {
-	int fd = raw_open(path, O_RDONLY | O_CLOEXEC, 0);
 	size_t length = 0;
 	ssize_t got;
 
@@ -30,6 +30,27 @@ memory_limits_read_file(const char *path, char *buffer, size_t size)
 	if (fd >= 0)
 		raw_close(fd);
 	buffer[length] = '\0';
+	return length;
+}
+
+size_t
+memory_limits_read_file(const char *path, char *buffer, size_t size)
+{
+	return read_all(raw_open(path, O_RDONLY | O_CLOEXEC, 0), buffer, size);
+}
+
+/* Without their names put together: that would take a kilobyte of a stack that may have four. */
+static size_t
+read_in(const char *folder, const char *file, char *buffer, size_t size)
+{
+	int folder_fd = raw_open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
+	size_t length = 0;
+
+	buffer[0] = '\0';
+	if (folder_fd < 0)
+		return 0;
+	length = read_all((int)syscall(SYS_openat, folder_fd, file, O_RDONLY | O_CLOEXEC, 0), buffer, size);
+	raw_close(folder_fd);
 	return length;
 }
 
@@ -64,22 +85,18 @@ named_number(const char *text, const char *name, uint64_t none)
 static uint64_t
 file_number(const char *folder, const char *file, uint64_t none)
 {
-	char path[KMEM_TEXT_BYTES + 64];
 	char text[64];
 	uint64_t number;
 
-	diag_format(path, sizeof(path), "%s/%s", folder, file);
-	return memory_limits_read_file(path, text, sizeof(text)) != 0 && parse_number(text, &number) ? number : none;
+	return read_in(folder, file, text, sizeof(text)) != 0 && parse_number(text, &number) ? number : none;
 }
 
 static uint64_t
 file_named_number(const char *folder, const char *file, const char *name)
 {
-	char path[KMEM_TEXT_BYTES + 64];
-	char text[2048];
+	static char text[2048]; // see memory_limits_read()
 
-	diag_format(path, sizeof(path), "%s/%s", folder, file);
-	if (memory_limits_read_file(path, text, sizeof(text)) == 0)
+	if (read_in(folder, file, text, sizeof(text)) == 0)
 		return UINT64_MAX;
 	return named_number(text, name, UINT64_MAX);
 }
@@ -110,7 +127,7 @@ find_cgroup(struct kmem_identity *identity, const char *cgroups, const char *roo
 {
 	const char *mark = version == 1 ? ":memory:" : "0::";
 	const char *found = strstr(cgroups, mark);
-	char path[KMEM_TEXT_BYTES];
+	static char path[KMEM_TEXT_BYTES];
 	size_t length;
 
 	if (found == NULL)
@@ -138,7 +155,7 @@ find_cgroup(struct kmem_identity *identity, const char *cgroups, const char *roo
 	identity->cgroup_version = version;
 
 	/* The owner of the limit: the nearest folder with the smallest one. */
-	char folder[KMEM_TEXT_BYTES];
+	static char folder[KMEM_TEXT_BYTES];
 	uint64_t smallest = UINT64_MAX;
 	diag_format(folder, sizeof(folder), "%s", identity->cgroup_path);
 	diag_format(identity->limit_path, sizeof(identity->limit_path), "%s", identity->cgroup_path);
@@ -172,7 +189,7 @@ read_kill_counters(const struct kmem_identity *identity, struct kmem_kill_counte
 		counters->cgroup_max_hits = is_v2 ? file_named_number(identity->limit_path, "memory.events", "max ") :
 		                                    file_number(folder, "memory.failcnt", UINT64_MAX);
 	}
-	static char text[16384]; // too large for a small stack; read once, while nothing else runs here
+	static char text[16384];
 	if (memory_limits_read_file("/proc/vmstat", text, sizeof(text)) != 0)
 		counters->machine_oom_kill = named_number(text, "oom_kill ", UINT64_MAX);
 }
@@ -186,10 +203,11 @@ read_rlimit(struct kmem_identity *identity, uint32_t kind, __rlimit_resource_t r
 		add_limit(identity, kind, limit.rlim_cur);
 }
 
+/* Texts are static: read once, while nothing else runs here, perhaps on a small stack. */
 void
 memory_limits_read(struct kmem_identity *identity)
 {
-	char text[4096];
+	static char text[4096];
 	struct statvfs shm;
 
 	if (memory_limits_read_file("/proc/meminfo", text, sizeof(text)) != 0) {
@@ -220,7 +238,7 @@ void
 memory_limits_read_now(const struct kmem_identity *identity, struct memory_limits_now *now)
 {
 	bool is_v2 = identity->cgroup_version == 2;
-	char text[2048];
+	char text[NOW_TEXT_BYTES];
 
 	*now = (struct memory_limits_now){ .limit_bytes = UINT64_MAX, .available_bytes = UINT64_MAX };
 	if (memory_limits_read_file("/proc/self/statm", text, sizeof(text)) != 0) {
@@ -240,4 +258,14 @@ memory_limits_read_now(const struct kmem_identity *identity, struct memory_limit
 	}
 	if (identity->machine_bytes != 0 && identity->machine_bytes < now->limit_bytes)
 		now->limit_bytes = identity->machine_bytes;
+}
+
+uint64_t
+memory_limits_private_dirty(void)
+{
+	char text[NOW_TEXT_BYTES];
+
+	if (memory_limits_read_file("/proc/self/smaps_rollup", text, sizeof(text)) == 0)
+		return 0;
+	return named_number(text, "Private_Dirty:", 0) << 10;
 }

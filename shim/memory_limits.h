@@ -26,6 +26,9 @@ struct memory_limits_now {
 };
 void memory_limits_read_now(const struct kmem_identity *identity, struct memory_limits_now *now);
 
+/* Private dirty bytes of this process; 0 when not known. Takes 5 ms per GiB that is resident. */
+uint64_t memory_limits_private_dirty(void);
+
 /* A file of at most size - 1 bytes, terminated; returns its length, 0 when it cannot be read. */
 size_t memory_limits_read_file(const char *path, char *buffer, size_t size);
 

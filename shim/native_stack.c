@@ -30,7 +30,6 @@ struct walk {
 	bool is_checked; // sp is elsewhere: every read asks
 	struct native_stack *out;
 	uint64_t alternate_visits;
-	struct checked_window window;
 };
 
 /* ---- reading ---- */
@@ -44,7 +43,7 @@ read_word(struct walk *walk, uint64_t addr, uint64_t *value)
 		return true;
 	}
 	/* From our own stack nothing leads below the frame where the walk came in, nor elsewhere. */
-	return walk->is_checked && checked_memory_word(&walk->window, addr, value);
+	return walk->is_checked && checked_memory_word(&walk->out->window, addr, value);
 }
 
 /* From here on sp is in that stack: the thread's own, or one that is not known. */
@@ -68,7 +67,7 @@ change_stack(struct walk *walk, uint64_t sp)
 	uint64_t unused;
 
 	enter_stack(walk, sp,
-	            thread_stack_contains(sp) && checked_memory_word(&walk->window, sp - 16, &unused));
+	            thread_stack_contains(sp) && checked_memory_word(&walk->out->window, sp - 16, &unused));
 }
 
 /* ---- keeping ---- */
@@ -209,7 +208,8 @@ keep_fallback(void *context, uint64_t pc, uint64_t sp, uint64_t cfa)
 	return true;
 }
 
-static void
+/* Not part of its caller: it needs much more stack. */
+static __attribute__((noinline)) void
 walk_by_libunwind(uint64_t first_sp, uint64_t stop_sp, struct native_stack *stack)
 {
 	struct fallback fallback = { .stack = stack, .stop_sp = stop_sp };
@@ -231,7 +231,7 @@ walk_on(const struct native_memo *memo, struct native_place place, uint64_t firs
 
 	walk.out = stack;
 	walk.alternate_visits = 0;
-	walk.window.addr = CHECKED_WINDOW_EMPTY;
+	stack->window.addr = CHECKED_WINDOW_EMPTY;
 	stack->count = 0;
 	stack->omitted = 0;
 	stack->kept = 0;

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "checked_memory.h"
+
 /* Kept of a longer stack: the innermost and the outermost ones. */
 #define NATIVE_STACK_INNER 160
 #define NATIVE_STACK_OUTER 64
@@ -38,6 +40,7 @@ struct native_stack {
 	uint64_t sp_base;
 	uint64_t own_pc[NATIVE_STACK_MAX];
 	uint64_t own_sp[NATIVE_STACK_MAX];
+	struct checked_window window; // of the walk, on a stack that is not known; here because that may be small
 };
 
 /* Stack pointer in frame i, at the call: that frame spans from there to the one of frame i + 1. */

@@ -29,7 +29,7 @@ realtime_ns(void)
 static uint64_t
 start_ticks(void)
 {
-	char text[1024];
+	static char text[1024]; // one thread, at its start; the stack may be small
 	const char *at;
 	uint64_t ticks = 0;
 

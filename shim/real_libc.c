@@ -43,6 +43,7 @@ static const struct {
 	{ "execve", &real_libc.execve },
 	{ "execvpe", &real_libc.execvpe },
 	{ "fexecve", &real_libc.fexecve },
+	{ "execveat", &real_libc.execveat },
 };
 
 /* What the program gets under this name, if that is not ours. */

@@ -35,6 +35,7 @@ struct real_libc {
 	int (*execve)(const char *path, char *const argv[], char *const envp[]);
 	int (*execvpe)(const char *file, char *const argv[], char *const envp[]);
 	int (*fexecve)(int fd, char *const argv[], char *const envp[]);
+	int (*execveat)(int folder_fd, const char *path, char *const argv[], char *const envp[], int flags);
 };
 
 /*

@@ -174,8 +174,8 @@ look_at_batch(void)
 	uint32_t done = 0;
 
 	while (done < look.batch_count) {
-		struct iovec here[BATCH];
-		struct iovec there[BATCH];
+		static struct iovec here[BATCH]; // one thread at a time; the stack may be small
+		static struct iovec there[BATCH];
 		uint32_t count = 0;
 
 		for (uint32_t i = done; i < look.batch_count; i++, count++) {
@@ -293,11 +293,11 @@ most_frequent(struct held *held)
 	return most->count != 0 ? most : NULL;
 }
 
-static void
+static __attribute__((noinline)) void // inlined, its fence is a warning of the thread sanitizer's
 store(bool is_whole)
 {
 	struct kmem_header *header = capture_file_header();
-	struct kmem_survivor found[KMEM_SURVIVORS_MAX];
+	static struct kmem_survivor found[KMEM_SURVIVORS_MAX]; // one thread at a time; the stack may be small
 	uint32_t count = 0;
 
 	for (uint32_t i = 0; i < look.held_count; i++) {

@@ -112,3 +112,37 @@ def test_worker_pools_carry_a_line_of_the_script(framework, out, tmp_path):
     assert with_line > 1 << 20
     assert without < with_line / 100
     assert len(lines) < 20
+
+
+LOADER = """\
+import torch
+from torch.utils.data import DataLoader, Dataset
+class Texts(Dataset):
+    def __init__(self, rows):
+        self.rows = [b"%08d" % row + bytes(600) for row in range(rows)]
+    def __len__(self):
+        return len(self.rows)
+    def __getitem__(self, index):
+        return self.rows[index][7]
+texts = Texts(100000)
+for epoch in range(2):
+    for batch in DataLoader(texts, batch_size=1000, num_workers=2, shuffle=True):
+        pass
+print("done")
+"""
+
+
+def test_workers_of_a_data_loader_that_copy_the_data_set_are_named(out, tmp_path, as_users_run_it):
+    """Each epoch has new workers: four processes, two at the same time."""
+    program = tmp_path / "loader.py"
+    program.write_text(LOADER)
+    done = harness.record([interpreter("torch"), program], out)
+
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+    document = harness.report("sites", out)
+    copied = [process["copied_bytes"] for process in document["processes"] if process["copied_bytes"] != 0]
+    assert len(copied) == 4
+    assert all(60_000_000 < bytes_ < 120_000_000 for bytes_ in copied), copied
+    assert "4 child processes copied 1" in document["verdict"]["text"]
+    assert "loader.py:5 " in document["verdict"]["text"].split("had built before it forked")[1]
+    assert "NumPy array" in document["verdict"]["next"]

@@ -64,6 +64,59 @@ def test_exceptions_of_late_libraries_are_thrown_by_the_runtime_that_the_program
     assert not re.search(r"to \S*libunwind\S* .*`_Unwind_", re.sub(r"binding file \S*libunwind.*", "", bindings))
 
 
+def record_threads(programs, out, case, **settings):
+    """Runs a case without and with the shim: it ends alike, and nothing is lost. Returns its last line but one, and the report."""
+    program = programs("threads.c")
+    plain = harness.run([program, case], timeout=SECONDS)
+    watched = harness.run([program, case], harness.shim_env(out, **settings), timeout=SECONDS)
+    document = harness.report("sites", out, "--domain", "heap")
+
+    assert plain.returncode == 0
+    assert (watched.returncode, watched.stderr) == (0, "")
+    assert case == "sequence" or watched.stdout == plain.stdout
+    assert document["losses"]["lost_events"] == document["losses"]["lost_missed_frees"] == 0
+    return int(watched.stdout.split()[0]) - int(plain.stdout.split()[0]) if case == "sequence" else None, document
+
+
+def live(document, function):
+    sites = [site for site in document["sites"] if (site["where"] or {}).get("function") == function]
+    return sum(site["live_bytes"] for site in sites), sum(site["live_count"] for site in sites)
+
+
+def test_ten_thousand_threads_one_after_the_other_need_no_more_room(programs, out):
+    growth_kib, document = record_threads(programs, out, "sequence")
+
+    assert growth_kib < 1024
+    assert live(document, "come_and_go") == (0, 0)
+    assert sum(path.stat().st_size for path in out.glob("*.kmem")) < 1 << 20
+
+
+def test_what_destructors_of_threads_allocate_is_exact(programs, out):
+    """4 times 64 threads; a key's destructor is called four times, the last ones after our own."""
+    document = record_threads(programs, out, "destructors")[1]
+
+    assert live(document, "key_destructor") == (4 * 64 * 4 * 1000, 4 * 64 * 4)
+    assert live(document, "tls_destructor") == (4 * 64 * 500, 4 * 64)
+    assert live(document, "come_and_go") == (0, 0)
+
+
+@pytest.mark.parametrize("case", ["small", "coroutines"])
+def test_stacks_of_four_kib_are_enough(case, programs, out):
+    """Verifying needs more: users do not."""
+    document = record_threads(programs, out, case, KMEMSHIM_VERIFY=0)[1]
+
+    assert live(document, "come_and_go") == (0, 0)
+
+
+@pytest.mark.parametrize("case", ["jumps", "interrupts", "cancel", "loader"])
+def test_threads_that_jump_are_interrupted_cancelled_or_wait_for_the_loader(case, programs, out):
+    document = record_threads(programs, out, case)[1]
+
+    for function in ("come_and_go", "wait_for_deferred", "wait_for_any", "allocate_until_handled"):
+        assert live(document, function) == (0, 0)
+    assert document["totals"].get("mmap", {"live_bytes": 0})["live_bytes"] == 0
+
+
 def test_threads_that_never_allocate_keep_no_slot(programs, out):
     """libc frees what it made for a thread after the thread's last destructor; slots that these took would never come back."""
     done = harness.record([programs("idle_threads.c"), 1000], out)

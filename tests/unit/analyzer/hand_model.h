@@ -111,6 +111,8 @@ hand_model_site(struct hand_model *hand, unsigned domain, uint32_t line, uint64_
 	};
 	hand->domains[domain].live_bytes += live_bytes;
 	hand->domains[domain].peak_bytes += live_bytes;
+	hand->domains[domain].together_live_bytes += live_bytes;
+	hand->domains[domain].together_peak_bytes += live_bytes;
 	hand->domains[domain].allocated_bytes += live_bytes;
 	hand->domains[domain].live_count++;
 	hand->domains[domain].allocated_count++;

@@ -1,0 +1,225 @@
+"""Processes: started, replaced and ended in every way, each has its own capture, and what is inherited is told apart."""
+import collections
+import os
+import re
+import shutil
+
+import pytest
+
+import harness
+
+MIB = 1 << 20
+SECONDS = 120
+PARENT, CHILD = 4 * MIB, 2 * MIB
+
+
+def record(programs, out, *words):
+    """Runs a case without and with the shim; the same output. Returns the report and its processes, the parent first."""
+    program = programs("processes.c")
+    plain = harness.run([program, *words], timeout=SECONDS)
+    watched = harness.record([program, *words], out, timeout=SECONDS)
+    assert (watched.returncode, watched.stdout, watched.stderr) == (plain.returncode, plain.stdout, plain.stderr)
+    assert plain.returncode == 0
+    document = harness.report("sites", out, "--domain", "heap")
+    parent, *children = document["processes"]
+    assert parent["live_bytes"] >= PARENT
+    assert parent["inherited_bytes"] == 0
+    return document, parent, children
+
+
+def held_by(document):
+    """Live bytes by function: what each line made, not what was inherited."""
+    held = collections.Counter()
+    for site in document["sites"]:
+        held[(site["where"] or {}).get("function")] += site["live_bytes"]
+    return held
+
+
+def figures(process):
+    """State and what it holds, rounded to MiB: a thread's own small blocks are no matter."""
+    return process["state"], process["live_bytes"] // MIB, process["inherited_bytes"] // MIB
+
+
+def test_children_are_told_however_they_end(programs, out):
+    document, parent, children = record(programs, out, "ends")
+
+    assert [figures(child) for child in children] == 4 * [("exited", 2, 4)] + 2 * [("gone", 2, 4)]
+    assert [child["exit_status"] for child in children] == [3, 4, None, 7, None, None]  # quick_exit does not say
+    assert held_by(document)["childs_block"] == 6 * CHILD
+    assert held_by(document)["parents_block"] == PARENT
+    assert document["totals"]["heap"]["together_peak_bytes"] < document["totals"]["heap"]["peak_bytes"]
+
+
+def test_a_child_of_a_child_inherits_from_its_own_parent(programs, out):
+    document, parent, children = record(programs, out, "nested")
+
+    assert [child["parent_pid"] for child in children] == [parent["pid"]] + [child["pid"] for child in children[:-1]]
+    assert [figures(child) for child in children] == [("exited", 2, 4), ("exited", 2, 2), ("exited", 2, 2)]
+    shown = harness.kmemshim("report", out).stdout
+    assert [len(line) - len(line.lstrip()) for line in shown.splitlines() if re.match(" +processes", line)] == [2, 4, 6, 8]
+
+
+def test_forks_from_many_threads_at_once(programs, out):
+    document, parent, children = record(programs, out, "threads")
+
+    assert len(children) == 40
+    assert {child["parent_pid"] for child in children} == {parent["pid"]}
+    assert {figures(child) for child in children} == {("exited", 2, 4)}
+    assert held_by(document)["childs_block"] == 40 * CHILD
+    assert held_by(document)["fork_often"] == 0
+    assert document["losses"]["lost_events"] == 0
+
+
+def test_two_hundred_children_are_two_hundred_captures(programs, out):
+    document, parent, children = record(programs, out, "many")
+
+    assert len(list(out.glob("*.kmem"))) == 201
+    assert {figures(child) for child in children} == {("exited", 2, 4)}
+    assert held_by(document) == {"childs_block": 200 * CHILD, "parents_block": PARENT} | {
+        name: bytes_ for name, bytes_ in held_by(document).items() if name not in ("childs_block", "parents_block")}
+
+
+def test_a_child_of_a_raw_system_call_leaves_its_parents_capture_alone(programs, out):
+    document, parent, children = record(programs, out, "raw")
+
+    assert [figures(child) for child in children] == 2 * [("exited", 2, 4)]  # and one that never allocated
+    assert {child["parent_pid"] for child in children} == {parent["pid"]}
+    assert held_by(document)["childs_block"] == 2 * CHILD
+    assert PARENT <= parent["live_bytes"] < PARENT + MIB
+
+
+def test_a_child_in_its_parents_memory_is_part_of_it(programs, out):
+    document, parent, children = record(programs, out, "shared-memory")
+
+    assert children == []
+    assert parent["state"] == "exited"
+    assert held_by(document)["childs_block"] == CHILD
+
+
+def test_a_daemon_that_closed_everything_is_recorded(programs, out):
+    document, parent, children = record(programs, out, "daemon")
+
+    assert [figures(child) for child in children] == [("exited", 2, 20)]
+    assert children[0]["copied_bytes"] == 0  # its parent is gone: the pages became its own without a copy
+
+
+def test_the_same_pid_again_is_another_process(programs, out):
+    if not os.access("/proc/sys/kernel/ns_last_pid", os.W_OK):
+        pytest.skip("may not choose pids here")
+    document, parent, children = record(programs, out, "same-pid")
+
+    assert [figures(child) for child in children] == 2 * [("exited", 2, 4)]
+    assert {child["parent_pid"] for child in children} == {parent["pid"]}
+
+
+def test_spawned_programs_are_images_of_their_own(programs, out):
+    document, parent, children = record(programs, out, "spawns")
+
+    assert [figures(child) for child in children] == 4 * [("exited", 2, 0)]  # not the one without our environment
+    assert held_by(document)["childs_block"] == 4 * CHILD
+
+
+@pytest.mark.parametrize("how, states", [
+    ("execv", ["exec-replaced", "exited"]),
+    ("execveat", ["exec-replaced", "exited"]),
+    ("raw", ["exec-replaced", "exited"]),
+    ("bare", ["exec-replaced"]),
+    ("execveat-bare", ["exec-replaced"]),
+    ("fails", ["exited"]),
+])
+def test_an_image_that_is_replaced_is_not_gone(how, states, programs, out, tmp_path):
+    document, parent, children = record(programs, out, "image", how)
+
+    assert [child["state"] for child in children] == states
+    assert {child["pid"] for child in children} == {children[0]["pid"]}
+    assert figures(children[0])[1:] == (2, 4)
+    assert [figures(child)[1:] for child in children[1:]] == [(2, 0)] * (len(states) - 1)
+    made = harness.kmemshim("baseline", out, "-o", tmp_path / "base.json")
+    assert (made.returncode, made.stderr) == (0, "")  # nothing in it is damaged
+
+
+def test_a_setuid_program_runs_as_ever(programs, out, tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("needs root to make a program setuid")
+    if os.statvfs(tmp_path).f_flag & os.ST_NOSUID:
+        pytest.skip("the file system of temporary files knows no setuid")
+    program = tmp_path / "setuid"
+    shutil.copy(programs("processes.c"), program)
+    os.chown(program, 65534, 65534)
+    program.chmod(0o4755)
+    script = f"{program} raw; echo $?"
+    plain, watched = (harness.run(["sh", "-c", script], env) for env in (harness.plain_env(), harness.shim_env(out)))
+
+    assert plain.stdout == "status 0\nstatus 0\nstatus 0\n0\n"
+    assert (watched.returncode, watched.stdout, watched.stderr) == (plain.returncode, plain.stdout, plain.stderr)
+    assert [process["name"] for process in harness.report("sites", out)["processes"]] == [os.path.basename(os.path.realpath(shutil.which("sh")))]
+
+
+def test_a_preload_beside_ours_stays_where_it_is(tmp_path, out):
+    source = tmp_path / "neighbour.c"
+    source.write_text('#include <unistd.h>\n__attribute__((constructor)) static void here(void) { if (write(1, "here\\n", 5)) return; }\n')
+    library = tmp_path / "neighbour.so"
+    assert harness.run(["gcc", "-shared", "-fPIC", "-o", library, source]).returncode == 0
+    for order in ([library, harness.SHIM], [harness.SHIM, library]):
+        preload = ":".join(str(path.resolve()) for path in order)
+        done = harness.run(["sh", "-c", "sh -c 'echo $LD_PRELOAD'; exec env"], harness.plain_env(LD_PRELOAD=preload, KMEMSHIM_OUT=out))
+
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count("here\n") == 3
+        assert f"here\n{preload}\n" in done.stdout
+        assert f"\nLD_PRELOAD={preload}\n" in done.stdout
+
+
+# --- what children copy ---------------------------------------------------------------------------------------------
+
+READERS = 60_000_000  # bytes that readers.py builds
+
+
+@pytest.mark.parametrize("kind", ["objects", "array"])
+def test_workers_that_only_read_python_objects_copy_them(kind, out):
+    done = harness.record([harness.find_python("multiprocessing"), harness.HERE / "readers.py", kind], out)
+    assert (done.returncode, done.stdout) == (0, "[0, 0]\n"), done.stderr
+    document = harness.report("sites", out)
+    copied = [process["copied_bytes"] for process in document["processes"] if process["copied_bytes"] > MIB]
+
+    if kind == "array":
+        assert copied == []
+        assert "copied" not in document["verdict"]["text"]
+        return
+    assert len(copied) == 2
+    assert all(READERS * 0.9 < bytes_ < READERS * 1.4 for bytes_ in copied), copied
+    line = "readers.py:10 build"
+    assert f"2 child processes copied " in document["verdict"]["text"]
+    assert f"allocated at {line}" in document["verdict"]["text"]
+    assert "NumPy array" in document["verdict"]["next"]
+    built = [built["key"] for process in document["processes"] for built in process["built"][:1]]
+    assert {harness.place(site) for site in document["sites"] if site["key"] in built} == {"readers.py:10"}
+    assert "copied " in harness.kmemshim("report", out).stdout
+
+
+WORKER_IS_KILLED = """\
+import os, signal
+def work():
+    kept = bytearray(8 << 20)
+    os.kill(os.getpid(), signal.SIGKILL)
+child = os.fork()
+if child == 0:
+    work()
+os.waitpid(child, 0)
+"""
+
+
+def test_check_tells_of_a_child_that_was_killed(out, tmp_path):
+    """The kernel did not count it: a note. Counted for lack of memory, it is no good end: tests/unit/analyzer/test_family.c."""
+    program = tmp_path / "program.py"
+    program.write_text(WORKER_IS_KILLED)
+    done = harness.kmemshim("run", "-o", out, "--", harness.find_python("signal"), program)
+    assert done.returncode == 0, done.stderr
+    base = tmp_path / "base.json"
+    assert harness.kmemshim("baseline", out, "-o", base).returncode == 0
+    check = harness.kmemshim("check", out, "--baseline", base, "--format", f"text,junit={tmp_path / 'junit.xml'}")
+
+    assert check.returncode == 0, check.stdout + check.stderr
+    assert "note: " in check.stdout and "its child process program.py (pid" in check.stdout
+    assert "its child process program.py" in (tmp_path / "junit.xml").read_text()
+    assert "One child process was ended by a signal or crashed: program.py" in harness.kmemshim("why", out).stdout.replace("\n", " ")
