@@ -36,6 +36,7 @@ static const struct {
 	{ "munmap", &real_libc.munmap },
 	{ "mremap", &real_libc.mremap },
 	{ "pthread_create", &real_libc.pthread_create },
+	{ "thrd_create", &real_libc.thrd_create },
 	{ "_exit", &real_libc._exit },
 	{ "execve", &real_libc.execve },
 	{ "execvpe", &real_libc.execvpe },

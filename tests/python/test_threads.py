@@ -129,6 +129,7 @@ def test_a_forked_childs_pool(scene, version):
     sites = of_size(scene(version), "child")
     assert {line_of(site) for site in sites} == {(at("child"), "while")}
     assert count_of(sites) == 4
+    assert all(LINES["child_start"] in lines_started_by(site) for site in sites)  # through a thread of C11
 
 
 @pytest.mark.parametrize("version", VERSIONS)
