@@ -157,19 +157,17 @@ demo: ## kill a training script for memory and name the line (FRAMEWORK=numpy|ke
 
 # --- tests ---------------------------------------------------------------------------------------
 
-# Runs each program, says which failed, fails when one did. The thread sanitizer of older compilers
-# needs an address space that is not randomised.
-PLAIN_LAYOUT = $(if $(findstring thread,$(SANITIZE)),$(shell setarch -R true 2>/dev/null && echo setarch -R))
-run_each = @failed=; for program in $(1); do echo "== $$program"; \
-	timeout 300 $(PLAIN_LAYOUT) $$program || failed="$$failed $$program"; done; \
-	[ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
-PYTEST = BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) -m pytest -p no:cacheprovider -ra
+run_each = @PLAIN_LAYOUT="$(if $(findstring thread,$(SANITIZE)),$(shell setarch -R true 2>/dev/null && echo setarch -R))" tools/run-each $(1)
+# What became of each test, for tests/CASES.md.
+export RAN ?= $(abspath $(BUILD))/ran.txt
+PYTEST = BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) -m pytest
 
-.PHONY: test test-unit test-preload test-sanitize test-python test-matrix stress-python test-bench test-cuda test-frameworks
+.PHONY: test test-unit test-preload test-sanitize test-python test-matrix stress-python test-bench test-cuda test-cases test-frameworks
 test: ## unit, whole-program, sanitizer, Python and device tests
 	@$(MAKE) deps
 	@$(MAKE) all
 	@$(MAKE) lint
+	@rm -f $(RAN)
 	@$(MAKE) test-unit
 	@$(MAKE) test-sanitize
 	@$(MAKE) bench-promises
@@ -178,6 +176,7 @@ test: ## unit, whole-program, sanitizer, Python and device tests
 	@$(MAKE) test-cuda
 	@$(MAKE) test-python
 	@$(MAKE) test-preload
+	@$(MAKE) test-cases
 
 test-unit: ## unit tests (cmocka), built by gcc and by clang
 	@$(MAKE) CC=gcc BUILD=$(BUILD) unit-run
@@ -205,6 +204,10 @@ test-bench: ## that the benchmark's own figures and verdicts are right
 
 test-cuda: all ## device hooks over a driver double; no device and no CUDA package needed
 	$(MAKE) -C tests/cuda BUILD=$(abspath $(BUILD)) test
+
+test-cases: ## that every case of tests/CASES.md names a test that ran (EXPECT=--all: those with frameworks too)
+	$(PYTEST) -q tests/test_check_cases.py
+	$(PYTHON) tests/check_cases.py tests/CASES.md $(RAN) $(EXPECT)
 
 test-frameworks: all ## PyTorch, Keras on TensorFlow and JAX from PyPI, in build/venv-*
 	$(PYTEST) tests/preload -m framework
