@@ -332,8 +332,9 @@ put_notes(const struct report *report, FILE *stream)
 	(void)fputs("Notes\n", stream);
 	put_losses(report, false, stream);
 	if (report->verify_checked != 0)
-		(void)fprintf(stream, "  %s stacks were taken twice to verify them, %s differed\n",
-		              units_count(report->verify_checked, text), units_count(report->verify_mismatched, other));
+		(void)fprintf(stream, "  %s %s taken twice to verify them, %s differed\n",
+		              units_count(report->verify_checked, text),
+		              report->verify_checked == 1 ? "stack was" : "stacks were", units_count(report->verify_mismatched, other));
 	put_peak_error(report, "  peaks", stream);
 	if (report->is_finalizing)
 		(void)fputs("  live figures are those of the moment when Python began to shut down\n", stream);

@@ -301,6 +301,13 @@ hooks_python_start(void)
 		mark_arenas();
 }
 
+/* As survivors_forked(). What a layer lacks that was being put in place is found by the next look. */
+void
+hooks_python_forked(void)
+{
+	atomic_flag_clear_explicit(&is_busy, memory_order_relaxed);
+}
+
 /*
  * Inside the guard. The functions that are called copy a few words, from 3.12 on under a lock that nobody holds for longer, and
  * never across an allocation.

@@ -250,6 +250,8 @@ start_in_child(void)
 	open_capture(true, parent_pid);
 	module_map_forked();    // these tell the new capture what they know
 	python_frames_forked();
+	hooks_python_forked();
+	survivors_forked();
 }
 
 bool

@@ -20,7 +20,7 @@
 
 #include "python_layout.h"
 
-#define PYTHON_TRAIL_FRAMES 160
+#define PYTHON_TRAIL_FRAMES 1024 // as deep as the interpreter recurses by default
 
 struct python_trail_frame {
 	uint64_t frame_addr;

@@ -39,6 +39,7 @@ static const struct {
 	{ "mprotect", &real_libc.mprotect },
 	{ "madvise", &real_libc.madvise },
 	{ "pthread_create", &real_libc.pthread_create },
+	{ "thrd_create", &real_libc.thrd_create },
 	{ "_exit", &real_libc._exit },
 	{ "execve", &real_libc.execve },
 	{ "execvpe", &real_libc.execvpe },

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
+#include <threads.h>
 
 struct real_libc {
 	void *(*malloc)(size_t bytes);
@@ -31,6 +32,7 @@ struct real_libc {
 	int (*mprotect)(void *addr, size_t bytes, int protection);
 	int (*madvise)(void *addr, size_t bytes, int advice);
 	int (*pthread_create)(pthread_t *thread, const pthread_attr_t *attributes, void *(*routine)(void *), void *argument);
+	int (*thrd_create)(thrd_t *thread, thrd_start_t routine, void *argument);
 	void (*_exit)(int status) __attribute__((noreturn));
 	int (*execve)(const char *path, char *const argv[], char *const envp[]);
 	int (*execvpe)(const char *file, char *const argv[], char *const envp[]);

@@ -149,6 +149,20 @@ static const struct {
 };
 
 static void
+say_unknown(const char *name)
+{
+	char given[40];
+	char known[160];
+	size_t length = strcspn(name, "=") + 1;
+	size_t end = 0;
+
+	diag_format(given, length < sizeof(given) ? length : sizeof(given), "%s", name);
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		end += diag_format(known + end, sizeof(known) - end, i == 0 ? "%s" : ", %s", table[i].name);
+	diag_warn("KMEMSHIM_%s is no setting; there are %s", given, known);
+}
+
+static void
 parse_one(const char *name, const char *value)
 {
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
@@ -161,6 +175,7 @@ parse_one(const char *name, const char *value)
 			          table[i].wanted);
 		return;
 	}
+	say_unknown(name);
 }
 
 static void

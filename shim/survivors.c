@@ -357,3 +357,10 @@ survivors_take(bool is_last)
 	atomic_flag_clear_explicit(&is_looking, memory_order_release);
 	errno = host_errno;
 }
+
+/* A thread of the parent that looked held a lock of its own interpreter (3.12), not that of the thread that forked. */
+void
+survivors_forked(void)
+{
+	atomic_flag_clear_explicit(&is_looking, memory_order_relaxed);
+}
