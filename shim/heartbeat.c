@@ -16,6 +16,7 @@
 #include "kmem_words.h"
 #include "memory_limits.h"
 #include "peak.h"
+#include "pointer_map.h"
 #include "survivors.h"
 
 #define STEP_MIN_BYTES ((uint64_t)1 << 20)
@@ -86,6 +87,7 @@ heartbeat_take(uint64_t live_bytes)
 	atomic_store_explicit(&next_bytes, live_bytes + step, memory_order_relaxed);
 	atomic_store_explicit(&next_ns, now_ns + PERIOD_NS, memory_order_relaxed);
 	survivors_take(false);
+	pointer_map_beat(now_ns);
 	errno = host_errno;
 }
 
