@@ -3,7 +3,7 @@
  *
  * The holder may be waiting for a processor, for a slow disk, or for a fork that copies a large address space: a waiter that
  * turned away too early would lose a record. A holder that never comes back (siglongjmp out of a signal handler, a thread
- * cancelled in between) costs one waiter some seconds; those after it hardly wait until the lock was free once.
+ * cancelled in between) costs one waiter a second; those after it hardly wait, until the lock was free once.
  *
  * Called by   capture_file.c, range_map.c.
  * Safe from   any thread, inside the reentry guard: so a signal handler never waits for what it interrupted. errno is kept.
@@ -21,7 +21,7 @@
 
 #define WAIT_LOCK_SPINS 64u
 #define WAIT_LOCK_YIELDS 1000u
-#define WAIT_LOCK_TRIES 50000u // some 5 to 10 s, most of them asleep
+#define WAIT_LOCK_TRIES 5000u // most of a second, nearly all of it asleep
 
 struct wait_lock {
 	atomic_flag is_held;

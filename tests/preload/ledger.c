@@ -7,6 +7,9 @@
  * With libraries, another thread does what programs do besides all along: it starts a thread for a few steps, loads each library,
  * calls its allocate() and unloads it, and forks a child that allocates.
  *
+ *   TOUCH=1     of the environment: the first MiB of each block is written, so that memory runs out
+ *   WORKERS=n   n forked processes do the same, each with a ledger of its own in FILE.1 to FILE.n
+ *
  * The ledger is a shared mapping of FILE, so it is there after SIGKILL too. Each call site is a function of its own,
  * so that the report's figures can be summed by function. With one thread the ledger also knows the exact peak of
  * each domain and who held it. Blocks are never touched: a GiB costs nothing.
@@ -35,6 +38,7 @@
 #define SITES_MAX 64
 #define GRANULES 16 // a mapping is given back in sixteenths
 #define VISIT_STEPS 100
+#define TOUCH_BYTES ((size_t)1 << 20)
 
 enum domain { HEAP, MMAP, DOMAINS };
 
@@ -134,6 +138,7 @@ struct slot {
 
 static struct slot slots[SLOTS];
 static volatile sig_atomic_t is_over;
+static bool is_touching;
 
 static void
 announce(struct pending *pending, int released, int64_t released_bytes, int allocated,
@@ -234,6 +239,8 @@ allocate(struct slot *slot, struct pending *pending, uint64_t *random)
 		ledger->failures++;
 	}
 	withdraw(pending);
+	if (is_touching && slot->addr != NULL)
+		memset(slot->addr, 1, bytes < TOUCH_BYTES ? bytes : TOUCH_BYTES);
 }
 
 static void
@@ -417,18 +424,43 @@ print_ledger(void)
 	printf("]}\n");
 }
 
+static bool
+open_ledger(const char *path)
+{
+	int file = open(path, O_RDWR | O_CREAT, 0644);
+
+	if (file < 0 || ftruncate(file, sizeof(struct ledger)) != 0)
+		return false;
+	ledger = mmap(NULL, sizeof(struct ledger), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	close(file);
+	return ledger != MAP_FAILED;
+}
+
+/* This process, or the number of the one that it is. */
+static unsigned
+fork_workers(unsigned count)
+{
+	for (unsigned i = 1; i <= count; i++) {
+		if (fork() == 0)
+			return i;
+	}
+	return 0;
+}
+
 int
 main(int argc, char **argv)
 {
 	static struct worker workers[THREADS_MAX];
 	struct worker visitor = { .random = 1 };
 	pthread_t besides;
-	int file = argc > 1 ? open(argv[1], O_RDWR | O_CREAT, 0644) : -1;
+	char path[4096];
+	const char *count = getenv("WORKERS");
+	unsigned number = count != NULL && argc > 2 ? fork_workers((unsigned)atoi(count)) : 0;
 
-	if (file < 0 || (argc != 2 && argc < 5) || ftruncate(file, sizeof(struct ledger)) != 0)
+	if (argc != 2 && argc < 5)
 		return 2;
-	ledger = mmap(NULL, sizeof(struct ledger), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-	if (ledger == MAP_FAILED)
+	snprintf(path, sizeof(path), number != 0 ? "%s.%u" : "%s", argv[1], number);
+	if (!open_ledger(path))
 		return 2;
 	if (argc == 2) {
 		print_ledger();
@@ -438,9 +470,10 @@ main(int argc, char **argv)
 	libraries = argv + 5;
 	if (ledger->threads < 1 || ledger->threads >= THREADS_MAX)
 		return 2;
+	is_touching = getenv("TOUCH") != NULL;
 	signal(SIGTERM, end_in_order);
 	for (uint32_t i = 0; i < ledger->threads; i++) {
-		workers[i].random = strtoull(argv[2], NULL, 10) * THREADS_MAX + i;
+		workers[i].random = (strtoull(argv[2], NULL, 10) + number) * THREADS_MAX + i;
 		workers[i].steps = strtoull(argv[4], NULL, 10);
 		workers[i].pending = &ledger->pending[i];
 	}
