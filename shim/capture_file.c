@@ -12,7 +12,6 @@
 #include "capture_file.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -23,8 +22,8 @@
 #include "diag.h"
 #include "kmem_words.h"
 #include "raw_sys.h"
+#include "wait_lock.h"
 
-#define GROWTH_WAIT_YIELDS 2000 // about a millisecond and a half of waiting for another thread's growth
 #define GROWTH_CHUNKS_MAX 16
 
 struct section {
@@ -41,7 +40,7 @@ static _Alignas(4096) char stand_in[KMEM_HEAD_BYTES];
 
 static char *head = stand_in;
 static struct section sections[KMEM_SECTION_COUNT];
-static atomic_flag growth_lock = ATOMIC_FLAG_INIT;
+static struct wait_lock growth_lock = WAIT_LOCK_FREE;
 static __thread bool is_locked_here __attribute__((tls_model("initial-exec"))); // by this thread, around fork
 static char file_path[4096];
 static struct stat file_identity;
@@ -229,32 +228,26 @@ grow(enum kmem_section kind, size_t end)
 	struct section *section = &sections[kind];
 	int host_errno = errno;
 
-	for (unsigned wait = 0; wait < GROWTH_WAIT_YIELDS; wait++) {
-		if (atomic_load_explicit(&section->is_stuck, memory_order_relaxed))
-			return false;
-		/* acquire: pairs with the clear below; what the last grower wrote is seen. */
-		if (!atomic_flag_test_and_set_explicit(&growth_lock, memory_order_acquire)) {
-			bool has_grown = grow_locked(kind, end);
+	bool has_grown;
 
-			if (!has_grown && is_final(errno))
-				atomic_store_explicit(&section->is_stuck, true, memory_order_relaxed);
-			if (!has_grown) {
-				capture_file_lost(KMEM_LOST_GROWTH, 1);
-				if (!atomic_exchange_explicit(&was_told, true, memory_order_relaxed))
-					diag_warn("%s: cannot grow (%s); recording goes on with what fits",
-					          has_file ? file_path : "private capture", strerrorname_np(errno));
-			}
-			atomic_flag_clear_explicit(&growth_lock, memory_order_release);
-			errno = host_errno;
-			return has_grown;
-		}
-		/* acquire: pairs with grow_locked() of the thread that holds the lock. */
-		if (atomic_load_explicit(&section->mapped_bytes, memory_order_acquire) >= end)
-			return true;
-		sched_yield();
+	if (atomic_load_explicit(&section->is_stuck, memory_order_relaxed))
+		return false;
+	if (!wait_lock_take(&growth_lock)) {
+		capture_file_lost(KMEM_LOST_GROWTH, 1);
+		return false;
 	}
-	capture_file_lost(KMEM_LOST_GROWTH, 1);
-	return false;
+	has_grown = grow_locked(kind, end);
+	if (!has_grown && is_final(errno))
+		atomic_store_explicit(&section->is_stuck, true, memory_order_relaxed);
+	if (!has_grown) {
+		capture_file_lost(KMEM_LOST_GROWTH, 1);
+		if (!atomic_exchange_explicit(&was_told, true, memory_order_relaxed))
+			diag_warn("%s: cannot grow (%s); recording goes on with what fits",
+			          has_file ? file_path : "private capture", strerrorname_np(errno));
+	}
+	wait_lock_give(&growth_lock);
+	errno = host_errno;
+	return has_grown;
 }
 
 void *
@@ -535,12 +528,7 @@ capture_file_remove(void)
 void
 capture_file_growth_lock(void)
 {
-	for (unsigned wait = 0; atomic_flag_test_and_set_explicit(&growth_lock, memory_order_acquire); wait++) {
-		if (wait > GROWTH_WAIT_YIELDS)
-			return;
-		sched_yield();
-	}
-	is_locked_here = true;
+	is_locked_here = wait_lock_take(&growth_lock);
 }
 
 /* A slow growth may have outlasted our patience: then the lock is still the grower's. */
@@ -548,7 +536,7 @@ void
 capture_file_growth_unlock(void)
 {
 	if (is_locked_here)
-		atomic_flag_clear_explicit(&growth_lock, memory_order_release);
+		wait_lock_give(&growth_lock);
 	is_locked_here = false;
 }
 
@@ -569,5 +557,5 @@ capture_file_forked(void)
 	head = stand_in;
 	has_file = false;
 	memset(stand_in, 0, sizeof(stand_in));
-	atomic_flag_clear_explicit(&growth_lock, memory_order_relaxed);
+	wait_lock_give(&growth_lock);
 }

@@ -194,7 +194,7 @@ device_objects_clear(void)
 	struct object *array = all_objects(false);
 
 	if (array != NULL)
-		(void)madvise(array, DEVICE_OBJECTS_MAX * sizeof(*array), MADV_DONTNEED);
+		(void)raw_madvise(array, DEVICE_OBJECTS_MAX * sizeof(*array), MADV_DONTNEED);
 	address_table_clear(&handles);
 	address_table_clear(&mappings);
 }

@@ -17,6 +17,7 @@
 #include "kmem_words.h"
 #include "memory_limits.h"
 #include "peak.h"
+#include "pointer_map.h"
 #include "resident.h"
 #include "survivors.h"
 
@@ -91,6 +92,7 @@ heartbeat_take(uint64_t live_bytes)
 	atomic_store_explicit(&next_bytes, live_bytes + step, memory_order_relaxed);
 	atomic_store_explicit(&next_ns, now_ns + PERIOD_NS, memory_order_relaxed);
 	survivors_take(false);
+	pointer_map_beat(now_ns);
 	if (number > 1) // the first one is the start
 		resident_take(false);
 	inherited_look(false);

@@ -37,6 +37,7 @@
 #define TEND_LEAVES 8u
 #define TEND_BYTES ((size_t)4 << 20)
 #define TEND_PERIOD_NS UINT64_C(1000000000)
+#define ROUND_PERIOD_NS UINT64_C(60000000000)
 #define TRIM_WAIT_YIELDS 100000    // of a take, for a trimming thread that was interrupted; then the loss is counted
 
 struct top {
@@ -495,7 +496,18 @@ static struct {
 	_Atomic uint64_t highest_bytes; // of the heap, since the shadow was last gone through
 	_Atomic uint64_t leaves_left;
 	_Atomic uint64_t next_ns;
+	_Atomic uint64_t next_round_ns; // 0 = not set yet
 } tending;
+
+static void
+tend_all(void)
+{
+	struct top *table = top_table(false);
+
+	if (table != NULL)
+		atomic_store_explicit(&tending.leaves_left, atomic_load_explicit(&table->listed_count, memory_order_relaxed),
+		                      memory_order_relaxed);
+}
 
 bool
 pointer_map_is_tending_due(uint64_t live_bytes)
@@ -504,12 +516,23 @@ pointer_map_is_tending_due(uint64_t live_bytes)
 
 	if (live_bytes > highest)
 		atomic_store_explicit(&tending.highest_bytes, live_bytes, memory_order_relaxed);
-	else if (highest - live_bytes >= TEND_SHRUNK_BYTES && highest - live_bytes >= highest / 4 && top_table(false) != NULL) {
+	else if (highest - live_bytes >= TEND_SHRUNK_BYTES && highest - live_bytes >= highest / 4) {
 		atomic_store_explicit(&tending.highest_bytes, live_bytes, memory_order_relaxed);
-		atomic_store_explicit(&tending.leaves_left, atomic_load_explicit(&top->listed_count, memory_order_relaxed),
-		                      memory_order_relaxed);
+		tend_all();
 	}
 	return atomic_load_explicit(&tending.leaves_left, memory_order_relaxed) != 0;
+}
+
+void
+pointer_map_beat(uint64_t now_ns)
+{
+	uint64_t due_ns = atomic_load_explicit(&tending.next_round_ns, memory_order_relaxed);
+
+	if (now_ns >= due_ns) {
+		atomic_store_explicit(&tending.next_round_ns, now_ns + ROUND_PERIOD_NS, memory_order_relaxed);
+		if (due_ns != 0)
+			tend_all();
+	}
 }
 
 void
