@@ -46,6 +46,7 @@
 #include "tracker.h"
 
 #define HERE __builtin_frame_address(0)
+#define RARE __attribute__((noinline, cold))
 #define LAYERS_MAX 16
 #define WALKS_PER_LOOK 256
 #define ARENA_BYTES_MIN ((size_t)256 << 10) // smaller ones hold frames of Python: the line that calls so deep
@@ -84,28 +85,35 @@ frame_of(const struct layer *layer, const void *hook_frame)
 	return (const void *)((uintptr_t)hook_frame | TRACKER_FRAME_PYTHON | (layer->are_objects ? TRACKER_FRAME_OBJECT : 0));
 }
 
+static RARE void
+note_failed(const void *hook_frame, size_t bytes)
+{
+	int host_errno = errno;
+
+	tracker_failed(hook_frame, KMEM_DOMAIN_HEAP, bytes, ENOMEM);
+	errno = host_errno;
+}
+
 /* After the real call: a signal handler that comes now is a loss again. */
 static inline void *
 leave_allocated(const void *hook_frame, void *addr, size_t bytes)
 {
-	int host_errno = errno;
-
 	reentry_guard_depth = REENTRY_GUARD_HOOK;
-	if (addr != NULL)
+	if (__builtin_expect(addr != NULL, 1))
 		tracker_allocated_python(hook_frame, addr, bytes);
 	else
-		tracker_failed(hook_frame, KMEM_DOMAIN_HEAP, bytes, ENOMEM);
+		note_failed(hook_frame, bytes);
 	reentry_guard_leave();
-	errno = host_errno;
 	return addr;
 }
 
-static void *
+/* These two with all that they usually do in one function each; the others share the tracker's. */
+static __attribute__((flatten)) void *
 object_malloc(void *context, size_t bytes)
 {
 	const struct layer *layer = context;
 
-	if (!enter())
+	if (__builtin_expect(!enter(), 0))
 		return layer->inner.malloc(layer->inner.context, bytes);
 	atomic_store_explicit(&was_called, true, memory_order_relaxed);
 	return leave_allocated(frame_of(layer, HERE), layer->inner.malloc(layer->inner.context, room_for(bytes)), bytes);
@@ -164,17 +172,13 @@ object_realloc(void *context, void *old, size_t bytes)
 	return fresh;
 }
 
-static void
-object_free(void *context, void *addr)
+/* Nothing of the release is booked yet, and the guard is held. */
+static RARE void
+free_rest(const struct layer *layer, void *addr)
 {
-	const struct layer *layer = context;
 	int host_errno = errno;
 	struct live_block block;
 
-	if (addr == NULL || !enter()) {
-		layer->inner.free(layer->inner.context, addr);
-		return;
-	}
 	if (take(addr, &block)) {
 		tracker_released(block);
 		errno = host_errno;
@@ -184,6 +188,21 @@ object_free(void *context, void *addr)
 		reentry_guard_leave();
 		errno = host_errno;
 		layer->inner.free(layer->inner.context, addr);
+	}
+}
+
+static __attribute__((flatten)) void
+object_free(void *context, void *addr)
+{
+	const struct layer *layer = context;
+
+	if (addr == NULL || __builtin_expect(!enter(), 0)) {
+		layer->inner.free(layer->inner.context, addr);
+	} else if (__builtin_expect(tracker_freed_again(addr), 1)) {
+		layer->inner.free(layer->inner.context, addr);
+		reentry_guard_leave();
+	} else {
+		free_rest(layer, addr);
 	}
 }
 
