@@ -160,15 +160,22 @@ find_python_near(const struct event_memo *memo)
 	return 0;
 }
 
+static inline uint32_t
+find_python_key(struct event_memo *memo, uint64_t key)
+{
+	const struct python_event *event = &memo->python[python_place(key)];
+
+	memo->python_key = key;
+	return __builtin_expect(event->key == key, 1) ? event->site : find_python_near(memo);
+}
+
 /* By the digest alone (E3), of which deaths are a part (E4). `salt` tells kinds of stacks apart. */
 static inline uint32_t
 find_python(struct event_memo *memo, uint64_t digest, uint64_t salt)
 {
 	/* A parent's key is no digest: the product spreads it. */
-	memo->python_key = digest * UINT64_C(0xff51afd7ed558ccd) + (salt + python_code_deaths()) * UINT64_C(0x9e3779b97f4a7c15);
-	const struct python_event *event = &memo->python[python_place(memo->python_key)];
-
-	return __builtin_expect(event->key == memo->python_key, 1) ? event->site : find_python_near(memo);
+	return find_python_key(memo, digest * UINT64_C(0xff51afd7ed558ccd) +
+	                                 (salt + python_code_deaths()) * UINT64_C(0x9e3779b97f4a7c15));
 }
 
 uint32_t
@@ -218,8 +225,9 @@ event_memo_find_python(struct event_memo *memo)
 {
 	uint64_t python;
 
-	return __builtin_expect(python_frames_digest_attached(&memo->trail, &python), 1) ? find_python(memo, python, SALT_PYTHON)
-	                                                                                 : find_python_detached(memo);
+	/* The digest is another one than that of other kinds of stacks: it needs no salt. */
+	return __builtin_expect(python_frames_digest_attached(&memo->trail, &python), 1)
+	           ? find_python_key(memo, python + python_code_deaths()) : find_python_detached(memo);
 }
 
 void

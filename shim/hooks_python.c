@@ -54,7 +54,7 @@
 
 struct layer {
 	struct python_allocator inner;
-	bool are_objects; // OBJ; a block of MEM is none
+	uintptr_t tag; // for tracker.h: the interpreter's allocator asks, and in OBJ: for what may be an object
 };
 
 static struct layer layers[LAYERS_MAX];
@@ -65,11 +65,17 @@ static enum { NOT_SETTLED, NOT_WANTED, INSTALLED } state; // under is_busy
 
 /* ---- events ---- */
 
+static RARE bool
+wake(void)
+{
+	return tracker_is_on();
+}
+
 /* Is this call to be tracked? Then the guard is held, and what comes from below is part of it. */
 static inline bool
 enter(void)
 {
-	return tracker_is_on() && reentry_guard_enter_as(REENTRY_GUARD_PYTHON);
+	return (__builtin_expect(tracker_is_awake(), 1) || wake()) && reentry_guard_enter_as(REENTRY_GUARD_PYTHON);
 }
 
 static inline size_t
@@ -78,11 +84,10 @@ room_for(size_t bytes)
 	return bytes < BYTES_MIN ? BYTES_MIN : bytes;
 }
 
-/* A call of such a function, for tracker.h. */
 static inline const void *
 frame_of(const struct layer *layer, const void *hook_frame)
 {
-	return (const void *)((uintptr_t)hook_frame | TRACKER_FRAME_PYTHON | (layer->are_objects ? TRACKER_FRAME_OBJECT : 0));
+	return (const void *)((uintptr_t)hook_frame | layer->tag);
 }
 
 static RARE void
@@ -221,7 +226,10 @@ cover(enum python_allocator_domain domain)
 		return false;
 	struct layer *layer = &layers[layer_count++];
 
-	*layer = (struct layer){ .inner = top, .are_objects = domain == PYTHON_ALLOCATOR_OBJ };
+	*layer = (struct layer){
+		.inner = top,
+		.tag = TRACKER_FRAME_PYTHON | (domain == PYTHON_ALLOCATOR_OBJ ? TRACKER_FRAME_OBJECT : 0),
+	};
 	atomic_signal_fence(memory_order_seq_cst); // O2; other threads need the lock to see it
 	python_runtime.allocators.set((int)domain, &(struct python_allocator){ layer, object_malloc, object_calloc,
 	                                                                  object_realloc, object_free });

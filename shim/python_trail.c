@@ -28,27 +28,52 @@ mix(uint64_t sum, const struct python_trail_frame *frame)
 }
 
 static inline struct python_trail_frame *
+none_of(struct python_trail *trail)
+{
+	return &trail->kept[PYTHON_TRAIL_LOOKS - 1];
+}
+
+static inline struct python_trail_frame *
 last_of(struct python_trail *trail)
 {
-	return &trail->kept[PYTHON_TRAIL_LOOKS - 1 + trail->count];
+	return (struct python_trail_frame *)(void *)((char *)none_of(trail) + trail->last_bytes);
+}
+
+static inline void
+set_last(struct python_trail *trail, const struct python_trail_frame *last)
+{
+	trail->last_bytes = (uint64_t)((const char *)last - (const char *)none_of(trail));
+}
+
+/* Does the chain go on from kept->frame_addr, which is `frame` and in it, as it did? Then *frame is the next one. */
+static inline __attribute__((always_inline)) bool
+goes_on(const struct python_trail_frame *kept, const struct python_layout *layout, bool is_pointer, uint64_t *frame)
+{
+	uint64_t previous = kept[-1].frame_addr;
+
+	if (instruction_of(layout, is_pointer, *frame) != kept->instruction ||
+	    python_memory_u64(*frame + layout->frame_previous) != previous)
+		return false;
+	*frame = previous;
+	return true;
 }
 
 /* The innermost of `kept` and those outside it with which the chain does not go on as it did; a zeroed one: there is none. */
 static inline __attribute__((always_inline)) const struct python_trail_frame *
 compare(const struct python_trail_frame *kept, const struct python_layout *layout, bool is_pointer)
 {
-	const uint64_t to_previous = layout->frame_previous;
 	uint64_t frame = kept->frame_addr;
 
-	while (frame != 0) {
-		uint64_t previous = kept[-1].frame_addr;
-
-		if (instruction_of(layout, is_pointer, frame) != kept->instruction || python_memory_u64(frame + to_previous) != previous)
-			break;
-		kept--;
-		frame = previous;
+	for (;; kept -= 4) { // four at a time: a fifth fewer instructions
+		if (frame == 0 || !goes_on(kept, layout, is_pointer, &frame))
+			return kept;
+		if (frame == 0 || !goes_on(kept - 1, layout, is_pointer, &frame))
+			return kept - 1;
+		if (frame == 0 || !goes_on(kept - 2, layout, is_pointer, &frame))
+			return kept - 2;
+		if (frame == 0 || !goes_on(kept - 3, layout, is_pointer, &frame))
+			return kept - 3;
 	}
-	return kept;
 }
 
 /* The frame, or the zeroed one for 0, among `kept` and those outside it. NULL: it is not there. */
@@ -104,54 +129,63 @@ follow(struct python_trail *trail, const struct python_layout *layout, bool is_p
 static inline __attribute__((always_inline)) bool
 go_on(struct python_trail *trail, const struct python_layout *layout, bool is_pointer, uint64_t frame, uint64_t *digest)
 {
-	struct python_trail_frame *innermost;
+	struct python_trail_frame *innermost = find(last_of(trail), frame);
 	uint64_t instruction;
 	uint64_t previous;
 
-	if (!python_memory_is_object(frame))
-		return false;
-	previous = python_memory_u64(frame + layout->frame_previous);
-	instruction = instruction_of(layout, is_pointer, frame);
-	innermost = find(last_of(trail), frame);
-	if (innermost == NULL) {
+	if (__builtin_expect(innermost != NULL, 1)) {
+		previous = python_memory_u64(frame + layout->frame_previous);
+		if (innermost[-1].frame_addr != previous)
+			return false;
+	} else {
+		if (!python_memory_is_object(frame))
+			return false;
+		previous = python_memory_u64(frame + layout->frame_previous);
 		innermost = find(last_of(trail), previous);
 		if (innermost == NULL || ++innermost == &trail->kept[PYTHON_TRAIL_LOOKS + PYTHON_TRAIL_FRAMES])
 			return false;
 		innermost->frame_addr = 0; // what an ended call left there has another digest
-	} else if (innermost[-1].frame_addr != previous) {
-		return false;
 	}
 	if (compare(innermost - 1, layout, is_pointer)->frame_addr != 0)
 		return false;
+	instruction = instruction_of(layout, is_pointer, frame);
 	if (innermost->instruction != instruction || innermost->frame_addr != frame) {
 		innermost->frame_addr = frame;
 		innermost->instruction = instruction;
 		innermost->digest = mix(innermost[-1].digest, innermost);
 	}
-	trail->count = (uint32_t)(innermost - &trail->kept[PYTHON_TRAIL_LOOKS - 1]);
+	set_last(trail, innermost);
 	*digest = innermost->digest;
 	return true;
 }
 
-bool
-python_trail_digest(struct python_trail *trail, const struct python_layout *layout, uint64_t frame, uint64_t *digest)
+/* The rest of python_trail_digest(). */
+static __attribute__((noinline)) bool
+digest_rest(struct python_trail *trail, const struct python_layout *layout, uint64_t frame, uint64_t *digest)
 {
 	bool is_pointer = layout->instruction == PYTHON_INSTRUCTION_POINTER;
 	struct python_trail_frame *kept;
 	uint32_t fresh = 0;
 	uint32_t count;
 
-	if (is_pointer ? go_on(trail, layout, true, frame, digest) : go_on(trail, layout, false, frame, digest))
+	if (!is_pointer && go_on(trail, layout, false, frame, digest))
 		return true;
 	if (!(is_pointer ? follow(trail, layout, true, frame, &count, &fresh) : follow(trail, layout, false, frame, &count, &fresh))) {
-		trail->count = 0;
+		trail->last_bytes = 0;
 		return false;
 	}
-	trail->count = count + fresh;
-	for (kept = &trail->kept[PYTHON_TRAIL_LOOKS + count]; fresh != 0; kept++) {
-		*kept = trail->fresh[--fresh];
+	for (kept = none_of(trail) + count; fresh != 0;) {
+		*++kept = trail->fresh[--fresh];
 		kept->digest = mix(kept[-1].digest, kept);
 	}
-	*digest = kept[-1].digest;
+	set_last(trail, kept);
+	*digest = kept->digest;
 	return true;
+}
+
+bool
+python_trail_digest(struct python_trail *trail, const struct python_layout *layout, uint64_t frame, uint64_t *digest)
+{
+	return __builtin_expect(layout->instruction == PYTHON_INSTRUCTION_POINTER && go_on(trail, layout, true, frame, digest), 1) ||
+	       digest_rest(trail, layout, frame, digest);
 }

@@ -36,12 +36,12 @@ struct python_trail_frame {
  */
 struct python_trail {
 	uint64_t state_addr; // python_frames.c: a thread state that proved to be this thread's own
-	uint32_t count;
+	uint64_t last_bytes; // from the last zeroed one to the last kept one
 	struct python_trail_frame kept[PYTHON_TRAIL_LOOKS + PYTHON_TRAIL_FRAMES];
 	struct python_trail_frame fresh[PYTHON_TRAIL_FRAMES]; // innermost first, while it is followed
 };
 
-/* A digest of the chain that begins at `frame`. False: it cannot be read, or is too long. */
+/* A digest of the chain that begins at `frame`, which is not 0. False: it cannot be read, or is too long. */
 bool python_trail_digest(struct python_trail *trail, const struct python_layout *layout, uint64_t frame, uint64_t *digest);
 
 #endif
