@@ -169,6 +169,8 @@ object_realloc(void *context, void *old, size_t bytes)
 	if (fresh != NULL) {
 		tracker_resized_python(frame_of(layer, HERE), block, fresh, bytes);
 	} else {
+		if ((layer->tag & TRACKER_FRAME_OBJECT) != 0)
+			block.generation |= POINTER_MAP_OBJECT; // which is not known of what is taken out
 		tracker_put_back(block);
 		tracker_failed(frame_of(layer, HERE), KMEM_DOMAIN_HEAP, bytes, ENOMEM);
 	}
