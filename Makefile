@@ -206,6 +206,15 @@ test-bench: ## that the benchmark's own figures and verdicts are right
 test-cuda: all ## device hooks over a driver double; no device and no CUDA package needed
 	$(MAKE) -C tests/cuda BUILD=$(abspath $(BUILD)) test
 
+.PHONY: real-programs peers-tests
+real-programs: all ## real programs with and without the shim (NAMES= some), writes tests/real/RESULTS.md; installs what is missing
+	@tools/install-deps test
+	BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) tests/real/real_programs.py $(NAMES)
+
+peers-tests: all ## heaptrack's and memray's own test programs: HEAPTRACK=, MEMRAY= folders of their sources; adds to RESULTS.md
+	BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) tests/real/peers_tests.py $(if $(HEAPTRACK),--heaptrack $(HEAPTRACK)) \
+		$(if $(MEMRAY),--memray $(MEMRAY))
+
 test-frameworks: all ## PyTorch, Keras on TensorFlow and JAX from PyPI, in build/venv-*
 	$(PYTEST) tests/preload -m framework
 	$(PYTEST) tests/python -m framework
