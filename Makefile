@@ -172,10 +172,7 @@ test: ## unit, whole-program, sanitizer, Python and device tests
 	@$(MAKE) test-sanitize
 	@$(MAKE) bench-promises
 	@$(MAKE) test-bench
-	@$(MAKE) fuzz FUZZ_SECONDS=20
-	@$(MAKE) test-cuda
-	@$(MAKE) test-python
-	@$(MAKE) test-preload
+	@$(MAKE) -j2 --output-sync=target test-preload test-python test-cuda fuzz FUZZ_SECONDS=20
 	@$(MAKE) test-cases
 
 test-unit: ## unit tests (cmocka), built by gcc and by clang

@@ -16,5 +16,6 @@ def pytest_deselected(items):
 
 def pytest_sessionfinish():
     if "RAN" in os.environ:
-        with open(os.environ["RAN"], "a", encoding="utf-8") as ran:
-            ran.writelines(f"{outcome}\t{' '.join(node.split())}\n" for node, outcome in outcomes.items())
+        lines = "".join(f"{outcome}\t{' '.join(node.split())}\n" for node, outcome in outcomes.items())
+        with open(os.environ["RAN"], "ab", buffering=0) as ran:  # one write: others append at the same time
+            ran.write(lines.encode())
