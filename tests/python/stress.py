@@ -3,7 +3,7 @@
 PYTHONMALLOC=malloc sends every object through the hook, KMEMSHIM_VERIFY walks each event and compares with what was
 remembered. One line for each interpreter; exit 1 when a test came out otherwise, twice, or a frame or a stack was lost. Modules that do
 not run through without the shim either are named. RESULTS.md keeps what came out.
-MODULES="gc threading" limits the tests, INTERPRETERS the interpreters.
+MODULES="gc threading" limits the tests, INTERPRETERS the interpreters; TIMEOUT= on a busy machine.
 """
 import json
 import os
@@ -17,6 +17,7 @@ from test_matrix import KMEMSHIM, SHIM
 
 MODULES = os.environ.get("MODULES", "generators coroutines gc threading weakref frame code exceptions").split()
 OUTCOMES = os.path.join(interpreters.ROOT, "tests", "preload", "cpython_outcomes.py")
+TIMEOUT = int(os.environ.get("TIMEOUT", "300"))  # seconds, of a module
 VERIFY = os.environ.get("VERIFY", "101")  # each 101st native walk is repeated by libunwind as well
 
 
@@ -27,7 +28,7 @@ def outcomes(interpreter, module, capture=None):
         environment.update(LD_PRELOAD=SHIM, KMEMSHIM_OUT=capture, KMEMSHIM_VERIFY=VERIFY)
     with tempfile.TemporaryDirectory() as folder:
         try:
-            done = subprocess.run([interpreter.path, OUTCOMES, "test.test_" + module], timeout=300, cwd=folder,
+            done = subprocess.run([interpreter.path, OUTCOMES, "test.test_" + module], timeout=TIMEOUT, cwd=folder,
                                   env={**interpreter.environment, **environment}, stdin=subprocess.DEVNULL,
                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             return json.loads(done.stdout.decode("utf-8", "replace").splitlines()[-1])
