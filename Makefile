@@ -75,6 +75,7 @@ BENCHES       := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/b
 # What tests, fuzzers and benches of the analyzer share: the files beside the unit tests that are none.
 UNIT_SHARED   := $(call object,$(filter-out tests/unit/analyzer/test_%,$(wildcard tests/unit/analyzer/*.c)))
 STRESS        := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/stress/*.c)))
+MUTATE        := $(BUILD)/tests/mutate/mutate
 FUZZERS       := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 
 .PHONY: all
@@ -127,7 +128,7 @@ $(STRESS): $(BUILD)/tests/%: tests/%.c $(SHIM_PARTS)
 	$(call quick,$(CC),$<)
 	$(Q)$(TEST_COMPILE) -Ishim -fno-lto -fno-omit-frame-pointer -pthread -MF $@.d -o $@ $< $(SHIM_PARTS) $(SHIM_LIBS) -lcmocka
 
-$(UNIT_ANALYZER) $(BENCHES): $(BUILD)/tests/%: tests/%.c $(UNIT_SHARED) $(ANALYZER_PARTS)
+$(UNIT_ANALYZER) $(BENCHES) $(MUTATE): $(BUILD)/tests/%: tests/%.c $(UNIT_SHARED) $(ANALYZER_PARTS)
 	$(Q)mkdir -p $(@D)
 	$(call quick,$(CC),$<)
 	$(Q)$(TEST_COMPILE) -Ianalyzer -MF $@.d -o $@ $< $(UNIT_SHARED) $(ANALYZER_PARTS) $(ANALYZER_LIBS) -lcmocka
@@ -142,7 +143,7 @@ $(BUILD)/tests/fuzz/fuzz_line_tables: FUZZ_SHIM := $(OBJ)/shim/python_lines.o
 $(BUILD)/tests/fuzz/fuzz_line_tables: $(OBJ)/shim/python_lines.o
 
 -include $(patsubst %.o,%.d,$(SHIM_OBJS) $(ANALYZER_OBJS) $(UNIT_SHARED))
--include $(addsuffix .d,$(UNIT_SHIM) $(UNIT_ANALYZER) $(STRESS) $(FUZZERS) $(BENCHES))
+-include $(addsuffix .d,$(UNIT_SHIM) $(UNIT_ANALYZER) $(STRESS) $(FUZZERS) $(BENCHES) $(MUTATE))
 
 # --- dependencies and the demo -------------------------------------------------------------------
 
@@ -183,7 +184,7 @@ test-sanitize: ## unit tests under address and undefined, stress tests under thr
 	@$(MAKE) CC=gcc BUILD=$(BUILD)/asan SANITIZE=address,undefined OPTIMIZE="-O1 -g" unit-run $(BUILD)/asan/kmemshim
 	@$(MAKE) CC=gcc BUILD=$(BUILD)/tsan SANITIZE=thread OPTIMIZE="-O1 -g" stress-run
 
-test-preload: all ## whole programs with and without the shim, and what the reports say
+test-preload: all $(MUTATE) ## whole programs with and without the shim, and what the reports say
 	$(PYTEST) tests/preload -m "not framework"
 
 test-python: all ## interpreters and their frames: those that are there (see tools/interpreters), by name
@@ -225,6 +226,10 @@ unit-run: $(UNIT_SHIM) $(UNIT_ANALYZER)
 
 stress-run: $(STRESS)
 	$(call run_each,$^)
+
+.PHONY: mutate
+mutate: all $(MUTATE) ## every byte of two captures damaged, one after the other: right, or told
+	MUTATE_EVERY=1 $(PYTEST) tests/preload/test_mutation.py -s
 
 .PHONY: fuzz
 fuzz: ## damaged captures against the reader, FUZZ_SECONDS= each (clang)

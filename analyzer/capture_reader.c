@@ -191,11 +191,14 @@ read_released(const struct capture *capture, int fd, uint32_t count, uint64_t ch
 }
 
 static void
-keep_released(struct capture_section *into, const struct released *released)
+keep_released(struct capture *capture, const struct released *released)
 {
+	const struct capture_section *into = &capture->sections[KMEM_SECTION_SITES];
 	struct kmem_site *sites = (struct kmem_site *)(void *)into->bytes;
 
 	for (size_t i = 0; i < into->size_bytes / sizeof(*sites); i++) {
+		if (COPY_OF(sites[i].freed_bytes) != released[i].bytes || COPY_OF(sites[i].freed_count) != released[i].count)
+			capture->is_still = false;
 		atomic_store_explicit(&sites[i].freed_bytes, released[i].bytes, memory_order_relaxed);
 		atomic_store_explicit(&sites[i].freed_count, released[i].count, memory_order_relaxed);
 	}
@@ -242,7 +245,7 @@ read_section(struct capture *capture, int fd, enum kmem_section section, uint32_
 	 * the section, their contents by checksums.
 	 */
 	if (released != NULL)
-		keep_released(into, released);
+		keep_released(capture, released);
 	else if (section != KMEM_SECTION_RECORDS && used < into->size_bytes)
 		into->size_bytes = used;
 	free(released);
@@ -266,6 +269,7 @@ forget_contents(struct capture *capture)
 	capture->damage_count = 0;
 	capture->damages_unsaid = 0;
 	capture->was_closed = false;
+	capture->is_still = true;
 }
 
 /* After the head was read: what its directory names was allocated before (F2). */
@@ -310,6 +314,8 @@ read_whole(struct capture *capture, int fd, bool is_last_attempt, bool *wants_ag
 			is_good = fail_set(fail, EXIT_CAPTURE, "%s: the file became shorter while it was read: copy it again",
 			                   capture->path);
 		*wants_again = COPY_OF(capture->header->state) == KMEM_STATE_CLEAN_EXIT && !is_last_attempt;
+		if (memcmp(capture->head, before, KMEM_HEARTBEATS_OFFSET) != 0)
+			capture->is_still = false;
 		memcpy(capture->head + KMEM_DOMAINS_OFFSET, before + KMEM_DOMAINS_OFFSET, rows_bytes);
 		if (is_good && !*wants_again && capture->damage_count == 0)
 			is_good = take_size(capture, fd, fail) && capture_head_chunks(capture, &count, fail);

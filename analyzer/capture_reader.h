@@ -31,6 +31,7 @@ struct capture {
 	const char *name;             // base name of the path
 	bool is_salvage;
 	bool was_closed;              // cleanly, and every checksum is there
+	bool is_still;                // nothing moved while it was read
 	uint32_t state;               // enum kmem_state
 	uint64_t file_bytes;
 	unsigned char *head;          // KMEM_HEAD_BYTES

@@ -145,7 +145,7 @@ static_assert(sizeof(struct kmem_domain_row) == 128, "two cache lines per domain
  * Invariants, tested by number in tests/unit/test_site_table.c:
  *   S1  stack == 0: the site is not published yet; a file that has one comes from a process that died
  *       in between: its bytes count, its frames are unknown.
- *   S2  stack, domain, slot and first_epoch never change once stack != 0.
+ *   S2  stack, domain, slot, first_epoch and their check never change once stack != 0.
  *   S3  allocated and freed counters only grow; live bytes = allocated_bytes - freed_bytes = peak.now, modulo 2^48.
  *   S4  only the thread in `slot` changes a record; slot 0 belongs to all threads without one, by atomic operations.
  *   S5  generations is 0 until it is set once, then constant.
@@ -158,7 +158,8 @@ struct kmem_site {
 	_Atomic uint64_t freed_count;
 	_Atomic uint32_t stack;           // index + 1 of its struct kmem_stack in RECORDS, in units of 8 bytes
 	_Atomic uint32_t generations;     // index + 1 in GENERATIONS
-	_Atomic uint32_t twin;            // index + 1 of the next record with this stack and domain; for the recorder only
+	_Atomic uint32_t twin;            // bits 0-23 index + 1 of the next record with this stack and domain, for the recorder only;
+	                                  // bits 24-31 kmem_site_check()
 	uint16_t slot;                    // which thread's
 	uint8_t domain;                   // row of the domain table
 	uint8_t first_epoch;              // generation clock when the record was made

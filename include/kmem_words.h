@@ -200,6 +200,38 @@ kmem_heartbeat_checksum(const struct kmem_heartbeat *beat, uint64_t sequence)
 	return sum != 0 ? sum : 1;
 }
 
+/* S2: in which bits of `twin` it stands. One changed byte of what it covers always changes it. */
+#define KMEM_TWIN_MASK UINT32_C(0x00ffffff)
+
+static inline uint32_t
+kmem_site_check(uint32_t stack, uint16_t slot, uint8_t domain, uint8_t first_epoch)
+{
+	uint64_t all = stack | (uint64_t)slot << 32 | (uint64_t)domain << 48 | (uint64_t)first_epoch << 56;
+
+	all ^= all >> 32;
+	all ^= all >> 16;
+	all ^= all >> 8;
+	return (uint32_t)(all & 0xff) << 24;
+}
+
+/*
+ * The clock of generations, 1 to 255, after so many allocated bytes: a tick each 64 KiB until 512 KiB, then eight per doubling.
+ */
+#define KMEM_TICK_BYTES_LOG2 16
+
+static inline uint8_t
+kmem_clock_at(uint64_t volume_bytes)
+{
+	uint64_t ticks = volume_bytes >> KMEM_TICK_BYTES_LOG2;
+
+	if (ticks < 8)
+		return (uint8_t)(1 + ticks);
+	unsigned octave = 60 - (unsigned)__builtin_clzll(ticks); // 8 to 15 ticks: octave 0
+	uint64_t clock = 9 + octave * 8 + ((ticks >> octave) - 8);
+
+	return clock < 255 ? (uint8_t)clock : 255;
+}
+
 /* F6: a number and its complement; 0 stays 0. */
 static inline uint64_t
 kmem_twice(uint32_t number)

@@ -26,7 +26,6 @@ generations_clock(void)
 	return (uint8_t)atomic_load_explicit(&capture_file_header()->generation_clock, memory_order_relaxed);
 }
 
-uint8_t generations_clock_at(uint64_t volume_bytes); // the clock's definition
 
 /*
  * A block is born, or dies, in a record. site_index is index + 1. A block that another thread allocated dies in the record of

@@ -31,6 +31,7 @@
 #define PROBES_LAST 512
 
 static_assert(POINTER_MAP_SITES_MAX >= 1u << 21, "every site fits the pointer map's words");
+static_assert(KMEM_TWIN_MASK >= 1u << 21, "every site fits the ring's words");
 
 /*
  * The index, in levels, so that a process with few sites touches few pages. An entry stands in the first level in which one of
@@ -232,9 +233,18 @@ store_site(uint32_t stack_index, unsigned domain, uint16_t slot, uint8_t clock)
 	site->domain = (uint8_t)domain;
 	site->slot = slot;
 	site->first_epoch = clock;
+	atomic_store_explicit(&site->twin, kmem_site_check(stack_index, slot, (uint8_t)domain, clock), memory_order_relaxed);
 	/* release: domain and frames before the index that leads to them (S1, F1). Pairs with the reader's acquire. */
 	atomic_store_explicit(&site->stack, stack_index, memory_order_release);
 	return index + 1;
+}
+
+/* Its neighbour in the ring, index + 1; 0 = it is alone. */
+static uint32_t
+twin_of(const struct kmem_site *site)
+{
+	/* acquire: pairs with join_ring() (T3). */
+	return atomic_load_explicit(&site->twin, memory_order_acquire) & KMEM_TWIN_MASK;
 }
 
 /* The slot's record in the ring that leads through this one; 0 = it has none there. */
@@ -248,8 +258,7 @@ find_in_ring(uint32_t start, uint16_t slot)
 
 		if (site->slot == slot)
 			return at;
-		/* acquire: pairs with join_ring() (T3). */
-		at = atomic_load_explicit(&site->twin, memory_order_acquire);
+		at = twin_of(site);
 	} while (at != 0 && at != start);
 	return 0;
 }
@@ -258,12 +267,16 @@ static void
 join_ring(uint32_t at, uint32_t fresh)
 {
 	struct kmem_site *site = site_table_at(at);
-	uint32_t next = atomic_load_explicit(&site->twin, memory_order_relaxed);
+	_Atomic uint32_t *its_twin = &site_table_at(fresh)->twin; // nobody else knows it yet
+	uint32_t its_check = atomic_load_explicit(its_twin, memory_order_relaxed) & ~KMEM_TWIN_MASK;
+	uint32_t seen = atomic_load_explicit(&site->twin, memory_order_relaxed);
 
-	do
-		atomic_store_explicit(&site_table_at(fresh)->twin, next != 0 ? next : at, memory_order_relaxed);
-	while (!atomic_compare_exchange_weak_explicit(&site->twin, &next, fresh, memory_order_release, // T3
-	                                              memory_order_relaxed));
+	do {
+		uint32_t next = seen & KMEM_TWIN_MASK;
+
+		atomic_store_explicit(its_twin, its_check | (next != 0 ? next : at), memory_order_relaxed);
+	} while (!atomic_compare_exchange_weak_explicit(&site->twin, &seen, (seen & ~KMEM_TWIN_MASK) | fresh, memory_order_release, // T3
+	                                                memory_order_relaxed));
 }
 
 static uint32_t
@@ -397,7 +410,7 @@ site_table_held(uint32_t site)
 		const struct kmem_site *record = site_table_at(at);
 
 		held += kmem_peak_now_signed(peak_load(&record->peak));
-		at = atomic_load_explicit(&record->twin, memory_order_acquire); // T3
+		at = twin_of(record);
 	} while (at != 0 && at != site);
 	return held;
 }

@@ -321,6 +321,18 @@ capture_builder_finish(struct capture_builder *builder, enum kmem_state state, s
 	unsigned char *file;
 	bool has_more = true;
 
+	for (size_t i = 0; i < builder->sections[KMEM_SECTION_SITES].used / sizeof(struct kmem_site); i++) {
+		struct kmem_site *site = capture_builder_site_at(builder, (uint32_t)i);
+
+		site->twin = kmem_site_check(site->stack, site->slot, site->domain, site->first_epoch);
+	}
+
+	/* A volume at which the clock says this. */
+	uint64_t clock = header->generation_clock;
+
+	header->generation_clock_bytes = clock < 9 ? clock - 1 : (8 + (clock - 9) % 8) << (clock - 9) / 8;
+	header->generation_clock_bytes <<= KMEM_TICK_BYTES_LOG2;
+
 	/* One chunk of each section in turn: the order that a growing capture has. */
 	while (has_more) {
 		has_more = false;
