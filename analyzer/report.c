@@ -38,7 +38,7 @@ struct loss {
 static const struct loss losses[KMEM_LOSS_COUNT] = {
 	[KMEM_LOST_EVENTS] = { "lost_events", "allocations that were not recorded: no room", true },
 	[KMEM_LOST_EVENT_BYTES] = { "lost_event_bytes", "bytes of the allocations that were not recorded", true },
-	[KMEM_LOST_SITES] = { "lost_sites", "allocations booked without their stack: no room for more stacks", true },
+	[KMEM_LOST_SITES] = { "lost_sites", "allocations booked at a caller or without their stack: no room for more stacks", true },
 	[KMEM_LOST_STACKS] = { "lost_stacks", "allocations whose stack could not be taken", true },
 	[KMEM_LOST_UNKNOWN_FREES] = { "lost_unknown_frees", "blocks were released that nobody was seen to get (from before the recording, or of another heap)", false },
 	[KMEM_LOST_MISSED_FREES] = { "lost_missed_frees", "blocks given out again without a release that was seen", false },

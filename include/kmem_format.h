@@ -82,7 +82,7 @@ enum kmem_section {
 enum kmem_loss {
 	KMEM_LOST_EVENTS = 0,          // allocations seen but not recorded: no room in any table
 	KMEM_LOST_EVENT_BYTES = 1,     // their requested bytes
-	KMEM_LOST_SITES = 2,           // events booked on the domain's "no room for this stack" site
+	KMEM_LOST_SITES = 2,           // events booked with a KMEM_STACK_FOLDED stack
 	KMEM_LOST_STACKS = 3,          // events whose stack could not be taken (too little stack left, ...)
 	KMEM_LOST_UNKNOWN_FREES = 4,   // releases of addresses that we never saw given out
 	KMEM_LOST_MISSED_FREES = 5,    // an address was given out again without a release that we saw
@@ -220,7 +220,7 @@ enum kmem_stack_flags {
 	KMEM_STACK_TRUNCATED = 1,      // `omitted` frames were left out after the first `omitted_at`
 	KMEM_STACK_NO_END = 2,         // the walk stopped before the outermost frame
 	KMEM_STACK_IMPORT_CUT = 4,     // taken inside an import: frames inside the module's body were left out
-	KMEM_STACK_FOLDED = 8,         // no room: this stands for every later site of its domain; no frames
+	KMEM_STACK_FOLDED = 8,         // no room: this stands for later stacks of its domain that end with its frames, or have any
 	KMEM_STACK_NO_STACK = 16,      // the stack could not be taken; no frames
 	KMEM_STACK_ALTERNATE = 32,     // taken on a stack that is not the thread's own
 	KMEM_STACK_EVALUATOR_CUT = 64, // native frames between and below Python frames were left out

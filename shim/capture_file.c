@@ -22,6 +22,7 @@
 #include "diag.h"
 #include "kmem_words.h"
 #include "raw_sys.h"
+#include "settings.h"
 #include "wait_lock.h"
 
 #define GROWTH_CHUNKS_MAX 16
@@ -288,6 +289,14 @@ capture_file_count(enum kmem_section kind)
 	uint64_t used = atomic_load_explicit(&capture_file_header()->used_bytes[kind], memory_order_relaxed);
 
 	return (uint32_t)((used < bytes ? used : bytes) / item_bytes[kind]);
+}
+
+bool
+capture_file_is_large(void)
+{
+	uint64_t chunks = atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_relaxed);
+
+	return settings.capture_max != 0 && chunks * KMEM_CHUNK_BYTES >= settings.capture_max;
 }
 
 void

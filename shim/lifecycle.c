@@ -83,6 +83,20 @@ name_domains(void)
 	            sizeof(capture_file_domain(KMEM_DOMAIN_CUDA_REGISTERED)->name), "cuda/registered");
 }
 
+/* How large a capture may become by default: most is a hundred times smaller, and it counts as the program's memory. */
+static uint64_t
+capture_share(void)
+{
+	const uint64_t least = UINT64_C(32) << 20;
+	uint64_t limit = UINT64_MAX;
+
+	for (unsigned i = 0; i < KMEM_LIMITS_MAX && identity.limits[i].kind != KMEM_LIMIT_NONE; i++) {
+		if (identity.limits[i].bytes < limit)
+			limit = identity.limits[i].bytes;
+	}
+	return limit / 16 > least ? limit / 16 : least;
+}
+
 static void
 open_capture(bool is_forked, uint32_t parent_pid)
 {
@@ -90,6 +104,8 @@ open_capture(bool is_forked, uint32_t parent_pid)
 	char name[160];
 
 	process_identity_read(&identity);
+	if (settings.capture_max == 0)
+		settings.capture_max = capture_share();
 	identity.is_forked = is_forked;
 	identity.forked_from = parent_pid;
 	if (is_forked)

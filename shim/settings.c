@@ -130,6 +130,17 @@ parse_sites(const char *value, void *field)
 	return true;
 }
 
+static bool
+parse_capture(const char *value, void *field)
+{
+	uint64_t bytes;
+
+	if (!settings_parse_size(value, &bytes) || bytes < 1u << 20)
+		return false;
+	*(uint64_t *)field = bytes;
+	return true;
+}
+
 static const struct {
 	const char *name; // after "KMEMSHIM_"
 	bool (*parse)(const char *value, void *field);
@@ -145,6 +156,7 @@ static const struct {
 	{ "IMPORTS", parse_full, &settings.imports_full, "cut or full" },
 	{ "EXACT", parse_switch, &settings.exact, "0 or 1" },
 	{ "VERIFY", parse_size, &settings.verify_every, "a number; 0 turns it off" },
+	{ "CAPTURE", parse_capture, &settings.capture_max, "bytes, at least 1M" },
 	{ "SITES", parse_sites, &settings.sites_max, "a number from 64 to 2M" },
 };
 

@@ -18,17 +18,10 @@ def keep():
     return torch.empty(FLOATS)
 
 
-def train(path):
-    with open(path, "r+b") as file:
-        ledger = memoryview(mmap.mmap(file.fileno(), 32)).cast("Q")
-    model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 1))
-    optimizer = torch.optim.Adam(model.parameters())
+def train(ledger):
     kept = collections.deque()
     while True:
-        optimizer.zero_grad()
-        loss = model(torch.randn(16, 64)).square().mean()
-        loss.backward()
-        optimizer.step()
+        step()
         ledger[0] += 1
         kept.append(keep())
         ledger[1] += 1
@@ -38,7 +31,21 @@ def train(path):
             ledger[3] += 1
 
 
+def step():
+    optimizer.zero_grad()
+    model(torch.randn(16, 64)).square().mean().backward()
+    optimizer.step()
+
+
+def open_ledger(path):
+    with open(path, "r+b") as file:
+        return memoryview(mmap.mmap(file.fileno(), 32)).cast("Q")
+
+
 torch.set_num_threads(1)
+model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 1))
+optimizer = torch.optim.Adam(model.parameters())
+step()  # what is imported at the first time is there before the forks
 child = 0
 for line in sys.stdin:
     word = line.strip()
@@ -49,5 +56,5 @@ for line in sys.stdin:
     else:
         child = os.fork()
         if child == 0:
-            train(word)
+            train(open_ledger(word))
         print(child, flush=True)
