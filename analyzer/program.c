@@ -8,6 +8,7 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <gelf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +77,42 @@ find_loader(int file, const Elf64_Ehdr *elf, char loader[256])
 	return false;
 }
 
+/* Does the program need a library whose name begins so? */
+static bool
+needs(int file, const char *library)
+{
+	Elf *elf = elf_version(EV_CURRENT) != EV_NONE ? elf_begin(file, ELF_C_READ, NULL) : NULL;
+	Elf_Scn *section = NULL;
+	bool is_needed = false;
+
+	while (elf != NULL && (section = elf_nextscn(elf, section)) != NULL) {
+		GElf_Shdr header;
+		Elf_Data *data;
+		GElf_Dyn entry;
+
+		if (gelf_getshdr(section, &header) == NULL || header.sh_type != SHT_DYNAMIC ||
+		    (data = elf_getdata(section, NULL)) == NULL)
+			continue;
+		for (int i = 0; gelf_getdyn(data, i, &entry) != NULL; i++) {
+			const char *name = entry.d_tag == DT_NEEDED ? elf_strptr(elf, header.sh_link, entry.d_un.d_val) : NULL;
+
+			is_needed = is_needed || (name != NULL && strncmp(name, library, strlen(library)) == 0);
+		}
+	}
+	(void)elf_end(elf);
+	return is_needed;
+}
+
+static void
+examine_sanitizer(int file, struct program *program)
+{
+	const char *wanted = getenv("ASAN_OPTIONS");
+
+	if (needs(file, "libasan.so") && (wanted == NULL || strstr(wanted, "verify_asan_link_order=0") == NULL))
+		*program = (struct program){ "it is built with AddressSanitizer, which refuses to start behind a preload",
+			                         "set ASAN_OPTIONS=verify_asan_link_order=0, or record a build without it", true };
+}
+
 static void
 examine_elf(int file, const Elf64_Ehdr *elf, struct program *program)
 {
@@ -128,6 +165,8 @@ program_examine(const char *command, struct program *program)
 		length = pread(file, head.text, sizeof(head.text) - 1, 0);
 		if (length >= (ssize_t)sizeof(head.elf) && memcmp(head.text, ELFMAG, SELFMAG) == 0) {
 			examine_elf(file, &head.elf, program);
+			if (program->obstacle == NULL)
+				examine_sanitizer(file, program);
 			if (program->obstacle == NULL && fstat(file, &status) == 0)
 				examine_privilege(file, &status, program);
 			(void)close(file);
