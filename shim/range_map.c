@@ -14,12 +14,13 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <time.h>
 
 #include "raw_sys.h"
 
 #define NODES_MAX (1u << 20) // fewer where the address space is limited
-#define LOCK_TRIES_MAX 100000
 #define SPINS_BEFORE_YIELD 64
+#define WAIT_NS_MAX UINT64_C(1000000000) // a thread that has the lock may not get a CPU for long
 
 struct node {
 	uint64_t start;
@@ -31,8 +32,10 @@ struct node {
 	uint8_t generation;
 };
 
-static atomic_flag lock = ATOMIC_FLAG_INIT;
-static __thread bool is_locked_here __attribute__((tls_model("initial-exec"))); // by this thread, around fork
+static _Atomic uint32_t lock;  // odd: held. It goes up by one at each step, so that a hold has a number.
+static _Atomic uint32_t stuck; // a hold that was waited for in vain: nobody waits for it again
+static __thread bool is_locked_here __attribute__((tls_model("initial-exec"))); // by this thread
+static __thread bool is_locked_for_fork __attribute__((tls_model("initial-exec")));
 static struct node *nodes; // number 0 is no node
 static uint32_t *pieces;   // by mapping; a mapping's number is that of the node it began with, and stays taken with it
 static uint32_t nodes_max;
@@ -41,38 +44,70 @@ static uint32_t root;
 static uint32_t free_list;
 static uint32_t used_nodes;
 
+static uint64_t
+now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now); // vdso: no system call
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Whoever had the lock may have left by longjmp, out of a signal handler: that costs one wait, and the events after it. */
 static bool
 acquire_lock(void)
 {
-	/* acquire and release: the map's contents travel with the lock (G3). */
-	for (unsigned tries = 0; tries < LOCK_TRIES_MAX; tries++) {
-		if (!atomic_flag_test_and_set_explicit(&lock, memory_order_acquire))
+	uint64_t give_up_ns = 0;
+
+	if (is_locked_here)
+		return false;
+	for (unsigned tries = 0;; tries++) {
+		uint32_t seen = atomic_load_explicit(&lock, memory_order_relaxed);
+
+		/* acquire and release: the map's contents travel with the lock (G3). relaxed, else: it guards nothing. */
+		if ((seen & 1) == 0 && atomic_compare_exchange_strong_explicit(&lock, &seen, seen + 1, memory_order_acquire,
+		                                                               memory_order_relaxed)) {
+			is_locked_here = true;
 			return true;
-		if (tries > SPINS_BEFORE_YIELD)
-			sched_yield();
+		}
+		if ((seen & 1) != 0 && seen == atomic_load_explicit(&stuck, memory_order_relaxed))
+			return false;
+		if (tries < SPINS_BEFORE_YIELD)
+			continue;
+		if (give_up_ns == 0) {
+			give_up_ns = now_ns() + WAIT_NS_MAX;
+		} else if (now_ns() > give_up_ns) {
+			if ((seen & 1) != 0)
+				atomic_store_explicit(&stuck, seen, memory_order_relaxed);
+			return false;
+		}
+		sched_yield();
 	}
-	return false;
 }
 
 static void
 release_lock(void)
 {
-	atomic_flag_clear_explicit(&lock, memory_order_release);
+	if (!is_locked_here) // forked by a signal handler that interrupted us, and made new meanwhile
+		return;
+	is_locked_here = false;
+	/* Only who holds it changes it. */
+	atomic_store_explicit(&lock, atomic_load_explicit(&lock, memory_order_relaxed) + 1, memory_order_release);
 }
 
 /* Around fork. A lock that could not be had is not given back; in the child range_map_clear() frees it anyway. */
 void
 range_map_lock(void)
 {
-	is_locked_here = acquire_lock();
+	is_locked_for_fork = acquire_lock();
 }
 
 void
 range_map_unlock(void)
 {
-	if (is_locked_here)
+	if (is_locked_for_fork)
 		release_lock();
-	is_locked_here = false;
+	is_locked_for_fork = false;
 }
 
 static uint32_t
@@ -361,5 +396,7 @@ range_map_clear(void)
 	is_stuck = false;
 	if (nodes != NULL)
 		raw_madvise(nodes, nodes_max * (sizeof(*nodes) + sizeof(*pieces)), MADV_DONTNEED);
-	release_lock(); // whoever held it in the parent
+	is_locked_here = false;
+	atomic_store_explicit(&lock, 0, memory_order_relaxed); // whoever held it in the parent
+	atomic_store_explicit(&stuck, 0, memory_order_relaxed);
 }
