@@ -8,6 +8,7 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <gelf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,12 +106,14 @@ examine_dynamic(int file, struct program *program)
 {
 	struct program_elf elf;
 	const char *preload = getenv("LD_PRELOAD");
+	const char *wanted = getenv("ASAN_OPTIONS");
+	bool is_order_free = wanted != NULL && strstr(wanted, "verify_asan_link_order=0") != NULL;
 
 	program_elf_read(file, &elf);
 	program->is_python = elf.is_python;
-	if (elf.needs_address_sanitizer || (preload != NULL && strstr(preload, "asan") != NULL)) {
+	if ((elf.needs_address_sanitizer && !is_order_free) || (preload != NULL && strstr(preload, "asan") != NULL)) {
 		program->obstacle = "the address sanitizer's library must be the first, and serves malloc itself";
-		program->remedy = "record a build without -fsanitize=address";
+		program->remedy = "set ASAN_OPTIONS=verify_asan_link_order=0, or record a build without -fsanitize=address";
 		program->is_preload_harmful = true;
 	} else if (elf.allocator != NULL) {
 		program->obstacle = elf.allocator;

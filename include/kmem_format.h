@@ -422,7 +422,7 @@ enum kmem_resident_part {
 	KMEM_RESIDENT_PARTS = 13,
 };
 struct kmem_resident {
-	_Atomic uint64_t sequence;     // 1, 2, ...; 0 = never written; stored last, 0 while being written
+	_Atomic uint64_t sequence;     // 1, 2, ...; 0 = never written; stored last, so that what is being written is the older one
 	uint64_t monotonic_ns;
 	uint64_t resident_bytes;
 	uint64_t part_bytes[KMEM_RESIDENT_PARTS];

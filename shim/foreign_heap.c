@@ -6,7 +6,6 @@
  */
 #include "foreign_heap.h"
 
-#include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -52,7 +51,7 @@ foreign_heap_tell(void)
 {
 	char text[KMEM_TEXT_BYTES];
 	const char *of_malloc = object_of((const void *)real_libc.malloc);
-	const char *of_new = object_of(dlsym(RTLD_DEFAULT, "_Znwm"));
+	const char *of_new = object_of(real_libc_first("_Znwm"));
 
 	if (real_libc_front.malloc != NULL && !front_comes_to_us()) {
 		const char *front = object_of((const void *)real_libc_front.malloc);

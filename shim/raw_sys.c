@@ -11,7 +11,7 @@
 
 static struct {
 	_Atomic uint64_t start; // 0: not there yet, or no more; stored last
-	_Atomic uint64_t end;
+	uint64_t end;           // written once, before
 } ranges[RANGES_MAX];
 static _Atomic uint32_t range_count;
 
@@ -29,7 +29,7 @@ raw_reserve(size_t bytes, int protection)
 	                                                                    memory_order_relaxed, memory_order_relaxed))
 		;
 	if (place < RANGES_MAX) {
-		atomic_store_explicit(&ranges[place].end, (uint64_t)addr + bytes, memory_order_relaxed);
+		ranges[place].end = (uint64_t)addr + bytes;
 		atomic_store_explicit(&ranges[place].start, (uint64_t)addr, memory_order_release); // pairs with raw_is_reserved()
 	}
 	return addr;
@@ -57,10 +57,8 @@ raw_is_reserved(uint64_t addr, uint64_t *end)
 
 		if (start == 0)
 			continue;
-		uint64_t range_end = atomic_load_explicit(&ranges[i].end, memory_order_relaxed);
-
-		if (start <= addr && addr < range_end) {
-			*end = range_end;
+		if (start <= addr && addr < ranges[i].end) {
+			*end = ranges[i].end;
 			return true;
 		}
 		if (start > addr && start < *end)

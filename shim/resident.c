@@ -288,12 +288,10 @@ store(uint64_t now_ns)
 {
 	struct kmem_resident *to = &capture_file_header()->resident[++look.sequence % 2];
 
-	/* Contents between two fences: a reader takes what has a sequence. */
-	atomic_store_explicit(&to->sequence, 0, memory_order_relaxed);
-	atomic_thread_fence(memory_order_release);
 	to->monotonic_ns = now_ns;
 	to->resident_bytes = look.found.resident_bytes;
 	memcpy(to->part_bytes, look.found.part_bytes, sizeof(to->part_bytes));
+	/* Until then it is the older one, which no reader takes. release: the contents first (F1). */
 	atomic_store_explicit(&to->sequence, look.sequence, memory_order_release);
 }
 
