@@ -193,17 +193,53 @@ put_process(const struct report_process *process, size_t depth, FILE *stream)
 	(void)fputc('\n', stream);
 }
 
-/* Children below their parents. */
-static size_t
-put_children(const struct report *report, int parent, size_t shown, FILE *stream)
+/* What it held at most, or copied. */
+static uint64_t
+heft_of(const struct report_process *process)
 {
-	for (size_t i = 0; i < report->process_count && shown < PROCESSES_SHOWN; i++) {
+	uint64_t held = process->peak_bytes > process->live_bytes ? process->peak_bytes : process->live_bytes;
+
+	return held > process->copied_bytes ? held : process->copied_bytes;
+}
+
+static int
+compare_hefts(const void *left, const void *right)
+{
+	uint64_t a = heft_of(*(const struct report_process *const *)left);
+	uint64_t b = heft_of(*(const struct report_process *const *)right);
+
+	if (a != b)
+		return a > b ? -1 : 1;
+	return *(const struct report_process *const *)left < *(const struct report_process *const *)right ? -1 : 1;
+}
+
+/* The first one, and of the others the largest. For free(). */
+static bool *
+choose_processes(const struct report *report)
+{
+	const struct report_process **order = memory_zeroed(report->process_count, sizeof(*order));
+	bool *is_shown = memory_zeroed(report->process_count, sizeof(*is_shown));
+
+	for (size_t i = 0; i < report->process_count; i++)
+		order[i] = &report->processes[i];
+	qsort(order + 1, report->process_count - 1, sizeof(*order), compare_hefts);
+	for (size_t i = 0; i < report->process_count && i < PROCESSES_SHOWN; i++)
+		is_shown[order[i] - report->processes] = true;
+	free(order);
+	return is_shown;
+}
+
+/* Children below their parents. */
+static void
+put_children(const struct report *report, const bool *is_shown, int parent, FILE *stream)
+{
+	for (size_t i = 0; i < report->process_count; i++) {
 		if (report->processes[i].parent != parent)
 			continue;
-		put_process(&report->processes[i], depth_of(report, i), stream);
-		shown = put_children(report, (int)i, shown + 1, stream);
+		if (is_shown[i])
+			put_process(&report->processes[i], depth_of(report, i), stream);
+		put_children(report, is_shown, (int)i, stream);
 	}
-	return shown;
 }
 
 static void
@@ -212,9 +248,12 @@ put_processes(const struct report *report, FILE *stream)
 	if (report->process_count < 2)
 		return;
 	(void)fprintf(stream, "%-30s%8s  %-14s%11s%11s\n", "Processes", "pid", "state", "peak", "live");
-	(void)put_children(report, -1, 0, stream);
+	bool *is_shown = choose_processes(report);
+
+	put_children(report, is_shown, -1, stream);
+	free(is_shown);
 	if (report->process_count > PROCESSES_SHOWN)
-		(void)fprintf(stream, "  ... %zu more\n", report->process_count - PROCESSES_SHOWN);
+		(void)fprintf(stream, "  ... %zu more, none of them larger\n", report->process_count - PROCESSES_SHOWN);
 }
 
 void

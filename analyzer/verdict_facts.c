@@ -61,7 +61,7 @@ end_of(const struct model_process *process, const struct verdict_now *now)
 static uint64_t
 heft_of(const struct model_process *process)
 {
-	return process->live_bytes > process->peak_bytes ? process->live_bytes : process->peak_bytes;
+	return (process->live_bytes > process->peak_bytes ? process->live_bytes : process->peak_bytes) + process->copied_bytes;
 }
 
 static bool
@@ -107,7 +107,7 @@ find_subject(const struct verdict_now *now, struct verdict_facts *facts)
 			first = process;
 		} else if (end_of(process, now) == VERDICT_END_GONE) {
 			facts->lost_count++;
-			if (lost == NULL || process->live_bytes > lost->live_bytes)
+			if (lost == NULL || process->live_bytes + process->copied_bytes > lost->live_bytes + lost->copied_bytes)
 				lost = process;
 		}
 	}

@@ -18,6 +18,8 @@
 #include "text_clean.h"
 #include "units.h"
 
+#define COPIES_WORTH_BYTES (UINT64_C(1) << 20)
+
 static void say(struct verdict *verdict, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static void
@@ -198,12 +200,21 @@ verdict_tell_replaced(const struct verdict_facts *facts, struct verdict *verdict
 	say_peak(facts, verdict);
 }
 
+/* "31 MiB", with what it copied of its parent's. */
+static void
+say_heft(const struct model_process *process, struct verdict *verdict)
+{
+	char bytes[UNITS_TEXT_BYTES];
+
+	say(verdict, "%s", units_bytes(process->live_bytes, bytes));
+	if (process->copied_bytes >= COPIES_WORTH_BYTES)
+		say(verdict, " and had copied %s of its parent's", units_bytes(process->copied_bytes, bytes));
+}
+
 /* Not the story, worth a note: a pool ends its workers this way. */
 static void
 say_lost(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	char held[UNITS_TEXT_BYTES];
-
 	if (facts->lost_child == NULL || facts->lost_child == facts->process)
 		return;
 	if (facts->lost_count == 1)
@@ -211,7 +222,9 @@ say_lost(const struct verdict_facts *facts, struct verdict *verdict)
 	else
 		say(verdict, " %zu child processes were ended by a signal or crashed; the largest, ", facts->lost_count);
 	say_process(facts->lost_child, verdict);
-	say(verdict, ", held %s. Pools end their workers this way too.", units_bytes(facts->lost_child->live_bytes, held));
+	say(verdict, ", held ");
+	say_heft(facts->lost_child, verdict);
+	say(verdict, ". Pools end their workers this way too.");
 }
 
 void
@@ -471,8 +484,6 @@ verdict_tell_gone(const struct verdict_facts *facts, struct verdict *verdict)
 void
 verdict_tell_child_killed(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	char held[UNITS_TEXT_BYTES];
-
 	say_who(facts, verdict);
 	say(verdict, facts->exit_code == 0 ? " exited normally, with status 0" : " exited by itself");
 	say(verdict, ", but in its time the kernel killed %" PRIu64 " process%s of its container for lack of memory (%s: the cgroup's "
@@ -484,8 +495,9 @@ verdict_tell_child_killed(const struct verdict_facts *facts, struct verdict *ver
 	else
 		say(verdict, "%zu of its child processes ended without a clean exit; the largest, ", facts->lost_count);
 	say_process(facts->lost_child, verdict);
-	say(verdict, facts->lost_count == 1 ? " ended without a clean exit. It held %s." : ", held %s.",
-	    units_bytes(facts->lost_child->live_bytes, held));
+	say(verdict, facts->lost_count == 1 ? " ended without a clean exit. It held " : ", held ");
+	say_heft(facts->lost_child, verdict);
+	say(verdict, ".");
 	say_peak(facts, verdict);
 }
 

@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,6 +165,29 @@ raw(void)
 	await(child);
 }
 
+/* What it inherited is no longer its business; what it makes is, also at the same addresses. */
+static void
+frees(void)
+{
+	pid_t child;
+
+	for (size_t i = 2; i < ARRAY_LEN(sink); i++)
+		sink[i] = malloc(1000 * i);
+	child = fork();
+	if (child == 0) {
+		for (size_t i = 2; i < ARRAY_LEN(sink); i++)
+			free(sink[i]);
+		free(sink[0]);
+		for (size_t i = 2; i < ARRAY_LEN(sink); i++)
+			sink[i] = malloc(1000 * i);
+		childs_block();
+		exit(0);
+	}
+	await(child);
+	for (size_t i = 2; i < ARRAY_LEN(sink); i++)
+		free(sink[i]);
+}
+
 static int
 in_parents_memory(void *unused)
 {
@@ -171,15 +195,30 @@ in_parents_memory(void *unused)
 	_exit(unused != NULL);
 }
 
+static void *
+vfork_here(void *status)
+{
+	pid_t child = vfork();
+
+	if (child == 0) {
+		void *volatile block = malloc(3 * MIB); // in its parent's memory
+
+		free(block);
+		_exit((int)(intptr_t)status);
+	}
+	await(child);
+	return NULL;
+}
+
 static void
 shared_memory(void)
 {
 	void *stack = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	pid_t child = vfork();
+	pthread_t thread;
 
-	if (child == 0)
-		_exit(2);
-	await(child);
+	vfork_here((void *)2);
+	pthread_create(&thread, NULL, vfork_here, (void *)3);
+	pthread_join(thread, NULL);
 	await(clone(in_parents_memory, (char *)stack + MIB, CLONE_VM | CLONE_VFORK | SIGCHLD, NULL));
 }
 
@@ -355,6 +394,8 @@ main(int argc, char **argv)
 		threads();
 	else if (strcmp(what, "raw") == 0)
 		raw();
+	else if (strcmp(what, "frees") == 0)
+		frees();
 	else if (strcmp(what, "shared-memory") == 0)
 		shared_memory();
 	else if (strcmp(what, "daemon") == 0)

@@ -267,7 +267,7 @@ a_child_that_the_kernel_killed_is_no_good_end(void **state)
 		      { UINT64_MAX, "exited", true } };
 	static const struct member members[] = {
 		{ PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT },
-		{ 101, PARENT, 10, 0, 100, 0, KMEM_STATE_RUNNING },
+		{ 101, PARENT, 10, 0, 100, 40, KMEM_STATE_RUNNING },
 	};
 
 	(void)state;
@@ -282,6 +282,7 @@ a_child_that_the_kernel_killed_is_no_good_end(void **state)
 		assert_string_equal(verdict.cause, cases[i].cause);
 		assert_int_equal(verdict.has_ended_well, cases[i].has_ended_well);
 		assert_ptr_equal(verdict.lost_child, &model->processes[1]);
+		assert_non_null(strstr(verdict.text, "held 50.0 MiB and had copied 40.0 MiB of its parent's."));
 		if (!cases[i].has_ended_well)
 			assert_non_null(strstr(verdict.text, "killed 1 process of its container for lack of memory (likely: the cgroup's "
 			                                     "oom_kill counter rose from 3 to 4), and its child process "));
