@@ -209,6 +209,15 @@ test-cases: ## that every case of tests/CASES.md names a test that ran (EXPECT=-
 	$(PYTEST) -q tests/test_check_cases.py
 	$(PYTHON) tests/check_cases.py tests/CASES.md $(RAN) $(EXPECT)
 
+.PHONY: real-programs peers-tests
+real-programs: all ## real programs with and without the shim (NAMES= some), writes tests/real/RESULTS.md; installs what is missing
+	@tools/install-deps test
+	BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) tests/real/real_programs.py $(NAMES)
+
+peers-tests: all ## heaptrack's and memray's own test programs: HEAPTRACK=, MEMRAY= folders of their sources; adds to RESULTS.md
+	BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) tests/real/peers_tests.py $(if $(HEAPTRACK),--heaptrack $(HEAPTRACK)) \
+		$(if $(MEMRAY),--memray $(MEMRAY))
+
 test-frameworks: all ## PyTorch, Keras on TensorFlow and JAX from PyPI, in build/venv-*
 	$(PYTEST) tests/preload -m framework
 	$(PYTEST) tests/python -m framework
