@@ -52,10 +52,12 @@ is_env(const char *path)
 	return strcmp(slash != NULL ? slash + 1 : path, "env") == 0;
 }
 
-/* A word of env's that is not the command: an option or NAME=value. Of -u and -C the value follows. */
-static bool
-is_for_env(const char *word)
+/* How many words here are env's own, an option or NAME=value; 0 = the command begins. */
+static int
+env_words(const char *word)
 {
+	if (strcmp(word, "-u") == 0 || strcmp(word, "-C") == 0)
+		return 2;
 	return word[0] == '-' || strchr(word, '=') != NULL;
 }
 
@@ -75,8 +77,11 @@ read_interpreter(char *head, char path[PATH_MAX])
 	(void)snprintf(path, PATH_MAX, "%s", word);
 	if (!is_env(path))
 		return true;
-	while ((word = strtok_r(NULL, " \t", &save)) != NULL && is_for_env(word))
-		continue;
+	word = strtok_r(NULL, " \t", &save);
+	for (int own; word != NULL && (own = env_words(word)) != 0;) {
+		for (; own > 0 && word != NULL; own--)
+			word = strtok_r(NULL, " \t", &save);
+	}
 	return word == NULL || program_find(word, path);
 }
 
@@ -164,8 +169,11 @@ program_examine(char *const *arguments, struct program *program)
 	if (!program_find(arguments[0], path))
 		return;
 	if (is_env(path)) {
-		while (*++arguments != NULL && is_for_env(*arguments))
-			continue;
+		arguments++;
+		for (int own; *arguments != NULL && (own = env_words(*arguments)) != 0;) {
+			for (; own > 0 && *arguments != NULL; own--)
+				arguments++;
+		}
 		if (*arguments != NULL && !program_find(*arguments, path))
 			return;
 	}

@@ -55,6 +55,7 @@ static struct kmem_identity identity; // assembled here, then copied into the ca
  * Where the capture of a small image waits while exec replaces it: the next image of the process deletes it, a failed exec
  * takes it back.
  */
+static bool is_refused;                // there is no file for the capture; forked children know
 static char replaced_path[sizeof(folder) + 64];
 static char capture_path[sizeof(folder) + 256];
 
@@ -97,6 +98,16 @@ capture_share(void)
 	return limit / 16 > least ? limit / 16 : least;
 }
 
+/* The first process may write there and this one may not: it has given up rights. */
+static void
+say_refused(void)
+{
+	settings.log = SETTINGS_LOG_WARN;
+	diag_warn("%s: process %u may not write a capture here (%s): it and its children are not recorded: set KMEMSHIM_OUT to a folder "
+	          "that its user can write", folder, identity.pid, strerrorname_np(errno));
+	settings.log = SETTINGS_LOG_QUIET;
+}
+
 static void
 open_capture(bool is_forked, uint32_t parent_pid)
 {
@@ -110,14 +121,19 @@ open_capture(bool is_forked, uint32_t parent_pid)
 	identity.forked_from = parent_pid;
 	if (is_forked)
 		identity.is_first = 0;
-	if (identity.is_first == 0 && settings.log == SETTINGS_LOG_WARN)
+	bool is_quiet = identity.is_first == 0 && settings.log == SETTINGS_LOG_WARN;
+	if (is_quiet)
 		settings.log = SETTINGS_LOG_QUIET; // the first process has said it
 	process_identity_name(&identity, name, sizeof(name));
 	owner_pid = identity.pid;
 	diag_format(replaced_path, sizeof(replaced_path), "%s/.%u.%lu.replaced", folder, identity.pid, identity.start_ticks);
 	if (!is_forked)
 		syscall(SYS_unlinkat, AT_FDCWD, replaced_path, 0); // the small image that this one replaced
-	capture_file_open(folder, name);
+	if (!capture_file_open(folder, name)) {
+		if (is_quiet && !is_refused && (errno == EACCES || errno == EPERM))
+			say_refused();
+		is_refused = true;
+	}
 	header = capture_file_header();
 	memcpy(&header->identity, &identity, sizeof(identity));
 	name_domains();
@@ -153,6 +169,8 @@ tell_children(void)
 		setenv("KMEMSHIM_OUT", folder, 1);
 	if (settings.session == NULL)
 		setenv("KMEMSHIM_SESSION", session, 1);
+	if (is_refused && settings.log <= SETTINGS_LOG_WARN)
+		setenv("KMEMSHIM_LOG", "quiet", 1); // it was said
 	settings.session = session; // of forked children too; the environment may be overwritten (setproctitle)
 }
 

@@ -127,6 +127,29 @@ def test_a_folder_that_cannot_be_written(programs):
     assert_program_undisturbed(programs, harness.shim_env("/proc/1"), lines=1)
 
 
+@pytest.mark.parametrize("command, lines", [
+    (["sh", "-c", "setpriv --reuid 65534 --clear-groups sh -c 'ls / | cat >/dev/null; ls / >/dev/null'; exit 3"], 1),
+    (["sh", "-c", "setpriv --reuid 65534 --clear-groups /usr/bin/python3 -c 'import os; [os.fork(), os.fork(), bytearray(2 << 20)]'; exit 3"], 1),
+    (["sh", "-c", "exit 3"], 0),
+], ids=["exec", "fork", "none"])
+def test_a_child_that_gave_up_its_rights_says_that_it_is_not_recorded(command, lines, tmp_path):
+    """The folder is root's; the first process had nothing to say."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root's rights to give them up")
+    tmp_path.chmod(0o755)
+    done = harness.record(command, tmp_path / "out")
+
+    assert done.returncode == 3, done.stderr
+    assert done.stderr.count("may not write a capture") == done.stderr.count("\n") == lines, done.stderr
+
+
+def test_a_folder_that_nobody_can_write_is_said_once(tmp_path):
+    done = harness.record(["sh", "-c", "ls / >/dev/null; (ls / | cat >/dev/null); exit 3"], "/proc/1")
+
+    assert done.returncode == 3
+    assert done.stderr.count("\n") == 1, done.stderr
+
+
 def test_a_missing_folder_is_made(programs, tmp_path):
     assert_program_undisturbed(programs, harness.shim_env(tmp_path / "a" / "b" / "c"), lines=0)
     assert len(list((tmp_path / "a" / "b" / "c").glob("*.kmem"))) == 1

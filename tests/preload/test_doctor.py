@@ -123,7 +123,7 @@ def test_a_wrapper_that_hands_the_program_to_somebody_else(tmp_path):
     assert_problem("daemon", tmp_path / "docker", "run", "image", cwd=tmp_path)
 
 
-@pytest.mark.parametrize("head", ["#!{}", "#!/usr/bin/env {}", "#!/usr/bin/env -S A=1 {} -u"])
+@pytest.mark.parametrize("head", ["#!{}", "#!/usr/bin/env {}", "#!/usr/bin/env -S -u B A=1 {} -u"])
 def test_a_script_is_judged_by_its_interpreter(head, tmp_path):
     python = harness.find_python()
     script = tmp_path / "script"
@@ -134,7 +134,7 @@ def test_a_script_is_judged_by_its_interpreter(head, tmp_path):
 
     script.write_text(head.format(compiled(tmp_path, "int main(void) { return 0; }", "-static")) + "\n")
     assert_problem("static", script, cwd=tmp_path)
-    assert_problem("static", "env", "A=1", script, cwd=tmp_path)
+    assert_problem("static", "env", "-u", "B", "A=1", script, cwd=tmp_path)
 
 
 def test_a_python_that_is_too_old(tmp_path):

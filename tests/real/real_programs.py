@@ -25,6 +25,7 @@ ROOT = HERE.parents[1]
 BUILD = Path(os.environ.get("BUILD_DIR", ROOT / "build"))
 SCRIPTS = HERE / "programs"
 RESULTS = HERE / "RESULTS.md"
+ROWS = BUILD / "real" / "rows.json"  # of programs that ran before: a run of some replaces only theirs
 TIMEOUT = 1800
 ROUNDS, SHORT_SECONDS = 3, 10  # short programs run so often; the least CPU time of each kind counts
 
@@ -189,6 +190,8 @@ def examine(program, keep):
 def faults(row):
     """Why a row is not as it should be, [] = it is."""
     found = []
+    if "skipped" in row:
+        return found
     if len(set(map(str, row["statuses"]))) != 1:
         found.append("status " + " ".join(map(str, row["statuses"])))
     found += [f"differs: {line[:150]}" for line in row["different"][:5]]
@@ -248,6 +251,13 @@ def system():
     return f"{datetime.date.today()}, {name}, {' '.join(libc)}, Linux {platform.release()}, {os.cpu_count()} cores"
 
 
+def write_table(rows):
+    text = f"{system()}\n\n{NOTE}{table(HEAD, [cells(row) for row in rows if 'skipped' not in row])}\n"
+    text += "".join(f"\nSkipped: {row['name']}: {row['skipped']}" for row in rows if "skipped" in row)
+    text += "".join(f"\nNot as it should be: {row['name']}: {fault}" for row in rows for fault in faults(row))
+    write_section("Programs", text)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME")
@@ -263,23 +273,18 @@ def main():
     if missing and not options.no_install and os.geteuid() == 0 and shutil.which("apt-get"):
         print("installing " + " ".join(missing), flush=True)
         install(missing)
-    rows, skipped, failed = [], [], []
+    rows = json.loads(ROWS.read_text()) if ROWS.exists() else {}
     for program in programs:
         if program.missing():
-            skipped.append(f"{program.name}: not installed: {' '.join(program.missing())}")
-            print(f"skipped {skipped[-1]}", flush=True)
+            rows[program.name] = dict(name=program.name, skipped=f"not installed: {' '.join(program.missing())}")
+            print(f"{program.name} skipped: {rows[program.name]['skipped']}", flush=True)
             continue
-        row = examine(program, options.keep)
-        rows.append(row)
-        print(" | ".join(cells(row)), flush=True)
-        for fault in faults(row):
-            failed.append(f"{program.name}: {fault}")
-            print(f"  {fault}", flush=True)
-    if not options.names:
-        text = f"{system()}\n\n{table(HEAD, map(cells, rows))}\n"
-        text += "".join(f"\nSkipped: {line}" for line in skipped) + "".join(f"\nNot as it should be: {line}" for line in failed)
-        write_section("Programs", NOTE + text)
-    return 1 if failed else 0
+        row = rows[program.name] = examine(program, options.keep)
+        print(" | ".join(cells(row)), *faults(row), sep="\n  ", flush=True)
+        ROWS.parent.mkdir(parents=True, exist_ok=True)
+        ROWS.write_text(json.dumps(rows, indent=1))
+        write_table([rows[name] for name in sorted(rows)])
+    return 1 if any(faults(rows[program.name]) for program in programs) else 0
 
 
 if __name__ == "__main__":

@@ -2,11 +2,10 @@
 # needs: /usr/bin/python3 -c 'import test.test_gc'
 # version: /usr/bin/python3 -V | cut -d ' ' -f 2
 # CPython's own tests: outcome of each, module by module.
-for module in builtin bytes capi class codecs collections compile contextlib copy coroutines csv ctypes.test.test_callbacks dataclasses \
-	decimal deque descr dict enum exceptions faulthandler fileio fork1 fractions functools gc generators grammar hashlib heapq io \
-	iter itertools list long lzma memoryio mmap multiprocessing_fork multiprocessing_spawn os pickle posix pty queue random re resource \
-	runpy select set shutil signal sqlite3 struct subprocess sys tempfile thread threading threadsignals time tracemalloc types typing \
-	unicode weakref xml_etree xml_etree_c zipfile zlib; do
+for module in builtin bytes class codecs collections contextlib copy coroutines csv ctypes.test.test_callbacks dataclasses deque descr \
+	dict enum exceptions faulthandler fileio fork1 gc generators grammar heapq io iter itertools list memoryio mmap os posix \
+	pty queue re resource runpy select set signal sqlite3 struct sys tempfile thread threading threadsignals traceback types typing unicode \
+	weakref xml_etree_c zlib; do
 	case $module in ctypes.*) name=$module ;; *) name=test.test_$module ;; esac
 	status=0
 	timeout 300 /usr/bin/python3 "$ROOT/tests/preload/cpython_outcomes.py" $name >outcomes 2>/dev/null </dev/null || status=$?
