@@ -44,8 +44,11 @@ model_add_types(struct build *build, struct capture *capture, const uint32_t *si
 		const char *name;
 		uint32_t name_bytes;
 
-		if (stored->site == 0 || stored->site > site_count || sites[stored->site - 1] == 0 ||
-		    !capture_type_name(capture, stored->type, &name, &name_bytes))
+		if (stored->site == 0 || stored->site > site_count) {
+			capture_damaged(capture, "section \"head\": objects of site %u of %zu; left out", stored->site, site_count);
+			continue;
+		}
+		if (sites[stored->site - 1] == 0 || !capture_type_name(capture, stored->type, &name, &name_bytes))
 			continue;
 		struct model_site *site = &build->sites[sites[stored->site - 1] - 1];
 		struct model_type *types = (struct model_type *)site->types;

@@ -30,6 +30,16 @@ def test_killed_training_names_the_line(framework, script, epochs, kill, out):
     assert script in harness.kmemshim("report", out).stdout
 
 
+def test_a_list_of_tensors_is_named_by_their_type(out, tmp_path):
+    program = tmp_path / "tensors.py"
+    program.write_text("import os, torch\nkept = []\nfor i in range(3000):\n    kept.append(torch.ones(4))\nos._exit(0)\n")
+    done = harness.run([interpreter("torch"), program], harness.shim_env(out, KMEMSHIM_PYTHON_OBJECTS="1", KMEMSHIM_VERIFY="0"))
+    assert done.returncode == 0, done.stderr
+    lines = json.loads(harness.kmemshim("sites", out, "--json", "--top", "1000000").stdout)["lines"]
+    kinds = {kind["name"]: kind["count"] for row in lines if harness.place(row) == "tensors.py:4" for kind in row["types"]}
+    assert 2900 <= kinds.get("torch.Tensor", 0) <= 3100, kinds
+
+
 JAX_PROGRAM = """\
 import jax
 import jax.numpy as jnp

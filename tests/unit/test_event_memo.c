@@ -13,6 +13,7 @@
 #include "native_memo.h"
 #include "native_stack.h"
 #include "python_code.h"
+#include "python_runtime.h"
 
 #define NOINLINE __attribute__((noinline))
 #define HERE __builtin_frame_address(0)
@@ -286,6 +287,66 @@ what_has_too_many_words_is_not_remembered(void **state)
 	assert_int_equal(found, 0);
 }
 
+/* ---- stacks of Python frames alone ---- */
+
+static struct { uint64_t previous, instruction; } frame;
+static struct { void *frame; } thread_state;
+
+static void *
+give_state(void)
+{
+	return &thread_state;
+}
+
+/* The event of a thread whose only frame is at that instruction. */
+static uint32_t
+find_python(uint64_t instruction)
+{
+	frame.instruction = instruction;
+	return event_memo_find_python(memo);
+}
+
+static void
+E1_stacks_of_python_that_share_a_place_are_told_apart(void **state)
+{
+	uint64_t instructions[EVENT_MEMO_PYTHON_LINE];
+	uint64_t first_key = 0;
+	uint32_t count = 0;
+
+	(void)state;
+	thread_state.frame = &frame;
+	python_runtime.current_state = python_runtime.thread_state = give_state;
+	python_runtime.interpreter.layout = (struct python_layout){
+		.version = 0x030d,
+		.instruction = PYTHON_INSTRUCTION_POINTER,
+		.tstate_frame = 0,
+		.frame_previous = offsetof(typeof(frame), previous),
+		.frame_instruction = offsetof(typeof(frame), instruction),
+	};
+	for (uint64_t instruction = 2; count < EVENT_MEMO_PYTHON_LINE; instruction += 2) {
+		assert_int_equal(find_python(instruction), 0);
+		if (count == 0)
+			first_key = memo->python_key;
+		if (((memo->python_key ^ first_key) >> 40 & (EVENT_MEMO_PYTHON - 1)) == 0)
+			instructions[count++] = instruction;
+	}
+	for (unsigned i = 0; i < 2; i++) { // two that come in turn
+		assert_int_equal(find_python(instructions[i]), 0);
+		event_memo_keep_python(memo, i + 1);
+	}
+	for (unsigned round = 0; round < 4; round++) {
+		for (unsigned i = 0; i < 2; i++)
+			assert_int_equal(find_python(instructions[i]), i + 1);
+	}
+	for (unsigned i = 2; i < EVENT_MEMO_PYTHON_LINE; i++) { // more than that may drive each other out, and are never mixed up
+		assert_int_equal(find_python(instructions[i]), 0);
+		event_memo_keep_python(memo, i + 1);
+		assert_int_equal(find_python(instructions[i]), i + 1);
+		for (unsigned other = 0; other < i; other++)
+			assert_true(find_python(instructions[other]) == 0 || find_python(instructions[other]) == other + 1);
+	}
+}
+
 int
 main(void)
 {
@@ -296,6 +357,7 @@ main(void)
 		cmocka_unit_test_setup(E4_nothing_outlives_a_module_or_a_code_object, start_empty),
 		cmocka_unit_test_setup(when_it_is_full_it_begins_anew, start_empty),
 		cmocka_unit_test_setup(what_has_too_many_words_is_not_remembered, start_empty),
+		cmocka_unit_test_setup(E1_stacks_of_python_that_share_a_place_are_told_apart, start_empty),
 	};
 
 	native_stack_start();

@@ -220,6 +220,19 @@ capture_builder_note(struct capture_builder *builder, const char *text)
 }
 
 void
+capture_builder_survivor(struct capture_builder *builder, uint32_t site, const char *type, uint64_t count)
+{
+	struct kmem_header *header = capture_builder_header(builder);
+	uint32_t index;
+	struct kmem_type *stored = new_record(builder, KMEM_RECORD_TYPE, sizeof(*stored) + strlen(type), &index);
+
+	stored->name_bytes = (uint32_t)strlen(type);
+	memcpy(stored + 1, type, strlen(type));
+	seal(&stored->record);
+	header->survivors[header->survivor_count++] = (struct kmem_survivor){ site + 1, index + 1, count };
+}
+
+void
 capture_builder_cell(struct capture_builder *builder, uint32_t number, const char *typed, const char *compiled, uint16_t flags)
 {
 	struct kmem_header *header = capture_builder_header(builder);
@@ -415,6 +428,8 @@ capture_builder_example(enum kmem_state state, size_t *bytes)
 	capture_builder_header(builder)->failed_count = 1;
 	capture_builder_header(builder)->failed[0] = (struct kmem_failed){ .sequence = 1, .bytes = 1u << 30, .site = 3,
 		                                                           .error = 12, .events_before = 53 };
+	capture_builder_survivor(builder, 0, "project.Batch", 30);
+	capture_builder_survivor(builder, 0, "dict", 10);
 	file = capture_builder_finish(builder, state, bytes);
 	capture_builder_free(builder);
 	return file;

@@ -44,6 +44,9 @@ void capture_builder_note(struct capture_builder *builder, const char *text);
 void capture_builder_cell(struct capture_builder *builder, uint32_t number, const char *typed, const char *compiled,
                           uint16_t flags); // enum kmem_cell_flags
 
+/* About so many objects of that type are alive at the site with this index. */
+void capture_builder_survivor(struct capture_builder *builder, uint32_t site, const char *type, uint64_t count);
+
 /* One site that made and released so much; its domain's row is kept in step. Returns its index. */
 uint32_t capture_builder_site(struct capture_builder *builder, unsigned domain, uint32_t stack, uint64_t allocated_bytes,
                               uint64_t allocated_count, uint64_t freed_bytes, uint64_t freed_count);
