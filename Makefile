@@ -24,6 +24,9 @@ FRAMEWORK ?= numpy#            of the demo: numpy, keras, torch
 SEED      ?=#                  of the tests that pick moments at random; printed when not given
 FUZZ_SECONDS ?= 60#            of each fuzz target
 
+SECONDS   ?= 3600#             of make soak
+KILLS     ?= 1000#             of make kills
+
 V         ?= 0#                of 1: show whole commands
 
 export CC PYTHON SEED
@@ -219,6 +222,13 @@ peers-tests: all ## heaptrack's and memray's own test programs: HEAPTRACK=, MEMR
 test-frameworks: all ## PyTorch, Keras on TensorFlow and JAX from PyPI, in build/venv-*
 	$(PYTEST) tests/preload -m framework
 	$(PYTEST) tests/python -m framework
+
+.PHONY: soak kills
+soak: all ## threads, children, libraries and exec'ed functions come and go for SECONDS=, twice: nothing is lost, nothing of ours grows
+	SECONDS=$(SECONDS) $(PYTEST) tests/preload/test_soak.py -s
+
+kills: all ## KILLS= deaths of an allocator test and as many of a PyTorch loop, at random instants: each capture is right
+	KILLS=$(KILLS) $(PYTEST) tests/preload/test_kills.py -s
 
 .PHONY: unit-run stress-run fuzz-run
 unit-run: $(UNIT_SHIM) $(UNIT_ANALYZER)

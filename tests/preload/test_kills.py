@@ -19,7 +19,7 @@ from test_frameworks import interpreter
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 
-KILLS = int(os.environ.get("KILLS") or 30)
+KILLS = int(os.environ.get("KILLS") or 20)
 WORKERS = 3
 OOM_LIMIT = 80 << 20
 TORCH_LOOP = harness.HERE / "kills_torch.py"

@@ -16,7 +16,7 @@ from test_plugins import plugin
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 
-SECONDS = float(os.environ.get("SECONDS") or 6)
+SECONDS = float(os.environ.get("SECONDS") or 4)
 SAMPLES = 120
 LONG = 300  # seconds after which a program of large blocks has been everywhere in its address space
 
