@@ -80,6 +80,9 @@ bool rank_is_address_space(const char *domain);
  */
 void rank_leaks_classify(struct model *model);
 
+/* Too few generations for the name, but from 3 on, and not one of them was released. */
+bool rank_may_accumulate(const struct model_site *site);
+
 /* Left behind by importing a library: an import stands between the allocation and the user's own code. Start-up, too. */
 bool rank_is_import(const struct model_site *site);
 

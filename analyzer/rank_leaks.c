@@ -158,9 +158,9 @@ rank_leaks_classify(struct model *model)
 	free(leaking);
 }
 
-/* Too few generations for the name, but not one of them was released: more telling than any steady amount. */
-static bool
-is_accumulating_so_far(const struct model_site *site)
+/* More telling than any steady amount. */
+bool
+rank_may_accumulate(const struct model_site *site)
 {
 	return site->leak == MODEL_LEAK_TOO_SHORT && site->generations_total >= SUSPECT_GENERATIONS_MIN &&
 	       site->generations_alive == site->generations_total && site->live_bytes >= LEAK_FLOOR_BYTES;
@@ -173,7 +173,7 @@ leaks_tier(const struct model *model, const struct model_site *site)
 		[MODEL_LEAK_LEAK] = 0,   [MODEL_LEAK_TOO_SHORT] = 2, [MODEL_LEAK_BACKLOG] = 2,
 		[MODEL_LEAK_STEADY] = 2, [MODEL_LEAK_IMPORT] = 3,    [MODEL_LEAK_NONE] = 4,
 	};
-	unsigned tier = is_accumulating_so_far(site) ? 1 : tiers[site->leak];
+	unsigned tier = rank_may_accumulate(site) ? 1 : tiers[site->leak];
 
 	/* Address space that is not given back comes after memory of the same tier. */
 	return tier * 2 + (rank_is_address_space(model->domains[site->domain].name) ? 1 : 0);

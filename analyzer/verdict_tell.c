@@ -119,6 +119,9 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 	if (top->leak == MODEL_LEAK_LEAK)
 		say(verdict, " It accumulates: blocks from %" PRIu32 " of %" PRIu32 " generations are still alive.",
 		    top->largest->generations_alive, top->largest->generations_total);
+	else if (rank_may_accumulate(top->largest))
+		say(verdict, " It may accumulate: nothing of its %" PRIu32 " generations was released, which are too few to tell.",
+		    top->largest->generations_total);
 }
 
 static void

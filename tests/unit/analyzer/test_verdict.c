@@ -214,6 +214,26 @@ who_held_most_is_named_with_share_and_growth(void **state)
 	assert_non_null(strstr(verdict.next, "look for what keeps the blocks of train.py:41 epoch alive"));
 }
 
+/* Too few generations for the name of a leak: said as that, and only where none of them was released. */
+static void
+what_is_too_short_to_judge_says_so(void **state)
+{
+	static const struct { unsigned alive, total; bool is_said; } cases[] = {
+		{ 2, 2, false }, { 3, 3, true }, { 5, 5, true }, { 4, 5, false }, { 6, 6, false },
+	};
+	struct verdict verdict;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		hand_model_make(&hand);
+		hand_model_generations(hand_model_site(&hand, HEAP, 41, 400 * MIB), cases[i].alive, cases[i].total, 1, 1);
+		container_killed();
+		rank_leaks_classify(&hand.model);
+		verdict_decide(&hand.model, &this_boot, &verdict);
+		assert_int_equal(strstr(verdict.text, "It may accumulate: nothing of its") != NULL, cases[i].is_said);
+	}
+}
+
 /* Nobody knows what in the arenas is the user's: they are named where they hold most of the memory, or nothing else does. */
 static void
 arenas_are_named_where_no_line_tells_more(void **state)
@@ -557,6 +577,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_death_has_its_verdict),
 		cmocka_unit_test(who_held_most_is_named_with_share_and_growth),
+		cmocka_unit_test(what_is_too_short_to_judge_says_so),
 		cmocka_unit_test(arenas_are_named_where_no_line_tells_more),
 		cmocka_unit_test(a_descendant_that_is_gone_explains_a_failing_parent),
 		cmocka_unit_test(processes_that_did_not_coexist_are_never_summed),
