@@ -86,6 +86,7 @@ static const struct resident_part {
 	[KMEM_RESIDENT_PROGRAM] = { "program", "and its libraries, code and data" },
 	[KMEM_RESIDENT_STACKS] = { "stacks", "of its threads" },
 	[KMEM_RESIDENT_OWN] = { "kmemshim", "what recording takes" },
+	[KMEM_RESIDENT_INHERITED] = { "inherited", "from before the fork" },
 };
 
 const char *

@@ -419,6 +419,7 @@ enum kmem_resident_part {
 	KMEM_RESIDENT_PROGRAM = 8,     // the program and its libraries, code and data
 	KMEM_RESIDENT_STACKS = 9,      // of all threads
 	KMEM_RESIDENT_OWN = 10,        // the recorder's: its tables, the capture
+	KMEM_RESIDENT_INHERITED = 11,  // in a forked child what would not be attributed elsewhere: nearly all is the parent's
 	KMEM_RESIDENT_PARTS = 13,
 };
 struct kmem_resident {

@@ -7,6 +7,7 @@
  * of all, for resident, so no part gets more than is left of the whole.
  *
  * What cannot be told is not attributed: mappings made by direct system calls, by libc for itself, by a libc of another namespace.
+ * A forked child starts with empty tables: there it is what it has from its parent.
  */
 #include "resident.h"
 
@@ -120,7 +121,9 @@ unseen_at(uint64_t addr, uint64_t *end)
 			*end = block; // older kernels join a stack and what malloc mapped above it
 		return KMEM_RESIDENT_STACKS;
 	}
-	return block < *end || was_used ? KMEM_RESIDENT_HEAP : KMEM_RESIDENT_OTHER;
+	if (block < *end || was_used)
+		return KMEM_RESIDENT_HEAP;
+	return capture_file_header()->identity.is_forked != 0 ? KMEM_RESIDENT_INHERITED : KMEM_RESIDENT_OTHER;
 }
 
 /* What lies at `addr`, and how far. *end is the end of the mapping. */

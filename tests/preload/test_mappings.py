@@ -5,7 +5,8 @@ import pytest
 
 import harness
 
-PARTS = {"brk", "heap", "mmap", "reserved", "python/arena", "shared", "file", "program", "stacks", "kmemshim", "not attributed"}
+PARTS = {"brk", "heap", "mmap", "reserved", "python/arena", "shared", "file", "program", "stacks", "kmemshim", "inherited",
+         "not attributed"}
 ANY = (1 << 64) - 1
 
 
@@ -65,9 +66,9 @@ def test_what_madvise_gave_back_is_counted(cases):
     assert document["totals"]["mmap"]["returned_bytes"] == wanted["returned", "mmap"][0]
 
 
-def resident_of(out):
+def resident_of(out, process=0):
     """The parts, which are all there and add up."""
-    resident = harness.report("sites", out)["processes"][0]["resident"]
+    resident = harness.report("sites", out)["processes"][process]["resident"]
     assert set(resident["parts"]) == PARTS
     assert sum(resident["parts"].values()) == resident["bytes"] > 0
     return resident
@@ -113,6 +114,26 @@ def test_numpy_has_next_to_nothing_that_is_not_attributed(numpy_python, out):
 
     assert 30 * 300000 * 8 <= parts["heap"] < 30 * 300000 * 8 + (8 << 20)
     assert parts["python/arena"] > 1 << 20 and parts["stacks"] > 0
+
+
+FORKS = """
+import os
+kept = bytearray(20 << 20)
+if os.fork() == 0:
+    own = bytearray(7 << 20)
+    os._exit(0)
+os.wait()
+"""
+
+
+def test_what_a_child_has_from_its_parent_is_apart(out):
+    done = harness.record(["/usr/bin/python3", "-c", FORKS], out)
+    assert done.returncode == 0, done.stderr
+    parent, child = resident_of(out)["parts"], resident_of(out, 1)["parts"]
+
+    assert parent["inherited"] == 0 and parent["heap"] >= 20 << 20
+    assert child["inherited"] >= 20 << 20 and 7 << 20 <= child["heap"] < 8 << 20
+    assert child["not attributed"] == 0
 
 
 @pytest.mark.framework
