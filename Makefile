@@ -75,6 +75,7 @@ BENCHES       := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/b
 # What tests, fuzzers and benches of the analyzer share: the files beside the unit tests that are none.
 UNIT_SHARED   := $(call object,$(filter-out tests/unit/analyzer/test_%,$(wildcard tests/unit/analyzer/*.c)))
 STRESS        := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/stress/*.c)))
+MUTATE        := $(BUILD)/tests/mutate/mutate
 FUZZERS       := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 
 .PHONY: all
@@ -127,7 +128,7 @@ $(STRESS): $(BUILD)/tests/%: tests/%.c $(SHIM_PARTS)
 	$(call quick,$(CC),$<)
 	$(Q)$(TEST_COMPILE) -Ishim -fno-lto -fno-omit-frame-pointer -pthread -MF $@.d -o $@ $< $(SHIM_PARTS) $(SHIM_LIBS) -lcmocka
 
-$(UNIT_ANALYZER) $(BENCHES): $(BUILD)/tests/%: tests/%.c $(UNIT_SHARED) $(ANALYZER_PARTS)
+$(UNIT_ANALYZER) $(BENCHES) $(MUTATE): $(BUILD)/tests/%: tests/%.c $(UNIT_SHARED) $(ANALYZER_PARTS)
 	$(Q)mkdir -p $(@D)
 	$(call quick,$(CC),$<)
 	$(Q)$(TEST_COMPILE) -Ianalyzer -MF $@.d -o $@ $< $(UNIT_SHARED) $(ANALYZER_PARTS) $(ANALYZER_LIBS) -lcmocka
@@ -142,7 +143,7 @@ $(BUILD)/tests/fuzz/fuzz_line_tables: FUZZ_SHIM := $(OBJ)/shim/python_lines.o
 $(BUILD)/tests/fuzz/fuzz_line_tables: $(OBJ)/shim/python_lines.o
 
 -include $(patsubst %.o,%.d,$(SHIM_OBJS) $(ANALYZER_OBJS) $(UNIT_SHARED))
--include $(addsuffix .d,$(UNIT_SHIM) $(UNIT_ANALYZER) $(STRESS) $(FUZZERS) $(BENCHES))
+-include $(addsuffix .d,$(UNIT_SHIM) $(UNIT_ANALYZER) $(STRESS) $(FUZZERS) $(BENCHES) $(MUTATE))
 
 # --- dependencies and the demo -------------------------------------------------------------------
 
@@ -157,27 +158,23 @@ demo: ## kill a training script for memory and name the line (FRAMEWORK=numpy|ke
 
 # --- tests ---------------------------------------------------------------------------------------
 
-# Runs each program, says which failed, fails when one did. The thread sanitizer of older compilers
-# needs an address space that is not randomised.
-PLAIN_LAYOUT = $(if $(findstring thread,$(SANITIZE)),$(shell setarch -R true 2>/dev/null && echo setarch -R))
-run_each = @failed=; for program in $(1); do echo "== $$program"; \
-	timeout 300 $(PLAIN_LAYOUT) $$program || failed="$$failed $$program"; done; \
-	[ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
-PYTEST = BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) -m pytest -p no:cacheprovider -ra
+run_each = @PLAIN_LAYOUT="$(if $(findstring thread,$(SANITIZE)),$(shell setarch -R true 2>/dev/null && echo setarch -R))" tools/run-each $(1)
+# What became of each test, for tests/CASES.md.
+export RAN ?= $(abspath $(BUILD))/ran.txt
+PYTEST = BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) -m pytest
 
-.PHONY: test test-unit test-preload test-sanitize test-python test-matrix stress-python test-bench test-cuda test-frameworks
+.PHONY: test test-unit test-preload test-sanitize test-python test-matrix stress-python test-bench test-cuda test-cases test-frameworks
 test: ## unit, whole-program, sanitizer, Python and device tests
 	@$(MAKE) deps
 	@$(MAKE) all
 	@$(MAKE) lint
+	@rm -f $(RAN)
 	@$(MAKE) test-unit
 	@$(MAKE) test-sanitize
 	@$(MAKE) bench-promises
 	@$(MAKE) test-bench
-	@$(MAKE) fuzz FUZZ_SECONDS=20
-	@$(MAKE) test-cuda
-	@$(MAKE) test-python
-	@$(MAKE) test-preload
+	@$(MAKE) -j2 --output-sync=target test-preload test-python test-cuda fuzz FUZZ_SECONDS=20
+	@$(MAKE) test-cases
 
 test-unit: ## unit tests (cmocka), built by gcc and by clang
 	@$(MAKE) CC=gcc BUILD=$(BUILD) unit-run
@@ -187,7 +184,7 @@ test-sanitize: ## unit tests under address and undefined, stress tests under thr
 	@$(MAKE) CC=gcc BUILD=$(BUILD)/asan SANITIZE=address,undefined OPTIMIZE="-O1 -g" unit-run $(BUILD)/asan/kmemshim
 	@$(MAKE) CC=gcc BUILD=$(BUILD)/tsan SANITIZE=thread OPTIMIZE="-O1 -g" stress-run
 
-test-preload: all ## whole programs with and without the shim, and what the reports say
+test-preload: all $(MUTATE) ## whole programs with and without the shim, and what the reports say
 	$(PYTEST) tests/preload -m "not framework"
 
 test-python: all ## interpreters and their frames: those that are there (see tools/interpreters), by name
@@ -206,6 +203,19 @@ test-bench: ## that the benchmark's own figures and verdicts are right
 test-cuda: all ## device hooks over a driver double; no device and no CUDA package needed
 	$(MAKE) -C tests/cuda BUILD=$(abspath $(BUILD)) test
 
+test-cases: ## that every case of tests/CASES.md names a test that ran (EXPECT=--all: those with frameworks too)
+	$(PYTEST) -q tests/test_check_cases.py
+	$(PYTHON) tests/check_cases.py tests/CASES.md $(RAN) $(EXPECT)
+
+.PHONY: real-programs peers-tests
+real-programs: all ## real programs with and without the shim (NAMES= some), writes tests/real/RESULTS.md; installs what is missing
+	@tools/install-deps test
+	BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) tests/real/real_programs.py $(NAMES)
+
+peers-tests: all ## heaptrack's and memray's own test programs: HEAPTRACK=, MEMRAY= folders of their sources; adds to RESULTS.md
+	BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) tests/real/peers_tests.py $(if $(HEAPTRACK),--heaptrack $(HEAPTRACK)) \
+		$(if $(MEMRAY),--memray $(MEMRAY))
+
 test-frameworks: all ## PyTorch, Keras on TensorFlow and JAX from PyPI, in build/venv-*
 	$(PYTEST) tests/preload -m framework
 	$(PYTEST) tests/python -m framework
@@ -216,6 +226,10 @@ unit-run: $(UNIT_SHIM) $(UNIT_ANALYZER)
 
 stress-run: $(STRESS)
 	$(call run_each,$^)
+
+.PHONY: mutate
+mutate: all $(MUTATE) ## every byte of two captures damaged, one after the other: right, or told
+	MUTATE_EVERY=1 $(PYTEST) tests/preload/test_mutation.py -s
 
 .PHONY: fuzz
 fuzz: ## damaged captures against the reader, FUZZ_SECONDS= each (clang)

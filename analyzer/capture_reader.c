@@ -23,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "capture_head.h"
 #include "kmem_words.h"
 #include "memory.h"
 #include "text_clean.h"
@@ -31,12 +32,9 @@
 #define ATTEMPTS_MAX 4          // a capture that is being closed settles within milliseconds
 #define ATTEMPT_PAUSE_NS 5000000
 #define SITES_PER_CHUNK (KMEM_CHUNK_BYTES / sizeof(struct kmem_site))
-#define SALVAGE_HINT "--salvage reads what is intact"
 
 /* relaxed, everywhere in this file: the memory is a private copy that nobody changes */
 #define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
-
-static const char *const section_names[KMEM_SECTION_COUNT] = { "none", "sites", "generations", "records" };
 
 void
 capture_damaged(struct capture *capture, const char *format, ...)
@@ -127,172 +125,40 @@ read_at(int fd, void *buffer, size_t bytes, uint64_t offset)
 }
 
 static bool
-refuse_or_note(struct capture *capture, struct fail *fail, const char *text)
-{
-	if (!capture->is_salvage)
-		return fail_set(fail, EXIT_CAPTURE, "%s: %s; %s", capture->path, text, SALVAGE_HINT);
-	capture_damaged(capture, "%s", text);
-	return true;
-}
-
-/* What never changes after the start: is this a capture, one of ours, and whose? */
-static bool
-check_fixed_head(struct capture *capture, size_t bytes, struct fail *fail)
-{
-	static const char zeros[sizeof(KMEM_MAGIC) - 1];
-	const struct kmem_header *header = capture->header;
-	const char *path = capture->path;
-	size_t magic_bytes = sizeof(header->magic);
-
-	if (bytes == 0)
-		return fail_set(fail, EXIT_CAPTURE, "%s: is empty: the disk was full, or the program died before it was "
-		                "recorded; record it again", path);
-	if (bytes >= magic_bytes && memcmp(header->magic, zeros, magic_bytes) == 0)
-		return fail_set(fail, EXIT_CAPTURE, "%s: has no head yet: the program died (or is) at its very start; "
-		                "record it again", path);
-	if (bytes < magic_bytes || memcmp(header->magic, KMEM_MAGIC, magic_bytes) != 0)
-		return fail_set(fail, EXIT_CAPTURE, "%s: is not a kmemshim capture (it does not begin with \"%s\"): give a "
-		                ".kmem file", path, KMEM_MAGIC);
-	if (bytes < offsetof(struct kmem_header, head_bytes))
-		return fail_set(fail, EXIT_CAPTURE, "%s: section \"head\" needs %u bytes, file ends at %zu: nothing in it can "
-		                "be read; copy it again", path, KMEM_HEAD_BYTES, bytes);
-	if (header->endian == __builtin_bswap32(KMEM_ENDIAN))
-		return fail_set(fail, EXIT_CAPTURE, "%s: was recorded on a machine of the other byte order: report it there",
-		                path);
-	if (header->endian != KMEM_ENDIAN)
-		return fail_set(fail, EXIT_CAPTURE, "%s: section \"head\": byte order mark wanted 0x%08x, found 0x%08x: the "
-		                "file is damaged; copy it again", path, KMEM_ENDIAN, header->endian);
-	if (header->version != KMEM_VERSION)
-		return fail_set(fail, EXIT_CAPTURE, "%s: was written by %s kmemshim (format %u, this one reads %u): report "
-		                "it with %s", path, header->version > KMEM_VERSION ? "a newer" : "an older",
-		                header->version, KMEM_VERSION,
-		                header->version > KMEM_VERSION ? "a newer kmemshim" : "the kmemshim that recorded it");
-	if (bytes < KMEM_HEAD_BYTES)
-		return fail_set(fail, EXIT_CAPTURE, "%s: section \"head\" needs %u bytes, file ends at %zu: capture is "
-		                "truncated and nothing in it can be read; copy it again", path, KMEM_HEAD_BYTES, bytes);
-	if (header->head_bytes != KMEM_HEAD_BYTES || header->chunk_bytes != KMEM_CHUNK_BYTES ||
-	    header->identity_bytes != sizeof(struct kmem_identity))
-		return fail_set(fail, EXIT_CAPTURE, "%s: section \"head\": sizes wanted %u/%u/%zu, found %u/%u/%u: the file is "
-		                "damaged; copy it again", path, KMEM_HEAD_BYTES, KMEM_CHUNK_BYTES,
-		                sizeof(struct kmem_identity), header->head_bytes, header->chunk_bytes,
-		                header->identity_bytes);
-
-	uint32_t wanted = COPY_OF(header->identity_checksum);
-	uint32_t found = kmem_checksum(KMEM_CHECKSUM_START, &header->identity, sizeof(header->identity));
-	char text[160];
-
-	if (wanted == found)
-		return true;
-	if (wanted == 0)
-		return fail_set(fail, EXIT_CAPTURE, "%s: the program died (or is) at its very start, before it was named: "
-		                "nothing was recorded", path);
-	(void)snprintf(text, sizeof(text), "section \"identity\": checksum wanted 0x%08x, found 0x%08x: the file is damaged",
-	               wanted, found);
-	return refuse_or_note(capture, fail, text);
-}
-
-/* An image that is replaced is left as it is: the exec may fail, and other threads go on until it does not. */
-static bool
-is_closed_state(uint32_t state)
-{
-	return state == KMEM_STATE_CLEAN_EXIT;
-}
-
-/* The head's checksum, with its own field and what the launcher adds later taken as 0. */
-static uint32_t
-head_checksum(const unsigned char *head)
-{
-	static const unsigned char zeros[sizeof(struct kmem_launcher)];
-	const size_t own = offsetof(struct kmem_header, head_checksum);
-	const size_t launcher = offsetof(struct kmem_header, launcher);
-	const size_t after_own = own + sizeof(uint32_t);
-	const size_t after_launcher = launcher + sizeof(struct kmem_launcher);
-	uint32_t sum = kmem_checksum(KMEM_CHECKSUM_START, head, own);
-
-	sum = kmem_checksum(sum, zeros, sizeof(uint32_t));
-	sum = kmem_checksum(sum, head + after_own, launcher - after_own);
-	sum = kmem_checksum(sum, zeros, sizeof(struct kmem_launcher));
-	return kmem_checksum(sum, head + after_launcher, KMEM_HEAD_BYTES - after_launcher);
-}
-
-static const struct kmem_chunk *
-directory_of(const struct capture *capture)
-{
-	return (const struct kmem_chunk *)(const void *)(capture->head + KMEM_DIRECTORY_OFFSET);
-}
-
-/* How many directory entries can be followed; false: the file is too short for them and may not be salvaged. */
-static bool
-usable_chunks(struct capture *capture, int fd, uint32_t *usable, struct fail *fail)
-{
-	uint32_t count = COPY_OF(capture->header->chunk_count);
-	struct stat status;
-	char text[256];
-
-	/* After the head was read: what its directory names was allocated before (F2). */
-	if (fstat(fd, &status) != 0)
-		return fail_set(fail, EXIT_CAPTURE, "%s: cannot be read (%s)", capture->path, strerror(errno));
-	capture->file_bytes = (uint64_t)status.st_size;
-	*usable = count;
-	if (count > KMEM_CHUNKS_MAX) {
-		(void)snprintf(text, sizeof(text), "section \"directory\" wants %u chunks, %u are possible: the file is damaged",
-		               count, KMEM_CHUNKS_MAX);
-		*usable = count = KMEM_CHUNKS_MAX;
-		if (!refuse_or_note(capture, fail, text))
-			return false;
-	}
-	for (uint32_t i = 0; i < count; i++) {
-		uint8_t section = directory_of(capture)[i].section;
-		uint64_t offset = KMEM_HEAD_BYTES + (uint64_t)i * KMEM_CHUNK_BYTES;
-
-		if (section == KMEM_SECTION_NONE || section >= KMEM_SECTION_COUNT) {
-			(void)snprintf(text, sizeof(text), "section \"directory\": chunk %u belongs to section %u, wanted 1 to "
-			               "%d: the file is damaged", i, section, KMEM_SECTION_COUNT - 1);
-			if (!refuse_or_note(capture, fail, text))
-				return false;
-		} else if (capture->file_bytes < offset + KMEM_CHUNK_BYTES) {
-			(void)snprintf(text, sizeof(text), "section \"%s\": chunk %u at byte %" PRIu64 " needs %u bytes, file "
-			               "ends at %" PRIu64 ": capture is truncated", section_names[section], i, offset,
-			               KMEM_CHUNK_BYTES, capture->file_bytes);
-			*usable = i;
-			return refuse_or_note(capture, fail, text);
-		}
-	}
-	return true;
-}
-
-static bool
 check_chunk(struct capture *capture, uint32_t chunk, enum kmem_section section, const void *bytes, struct fail *fail)
 {
-	const struct kmem_chunk *entry = &directory_of(capture)[chunk];
+	const struct kmem_chunk *entry = &capture_head_directory(capture)[chunk];
 	uint32_t wanted = COPY_OF(entry->checksum);
 	uint32_t found;
 	char text[256];
 
 	if (COPY_OF(entry->is_sealed) == 0) {
 		if (capture->was_closed)
-			capture_damaged(capture, "section \"%s\": chunk %u was left without a checksum", section_names[section],
+			capture_damaged(capture, "section \"%s\": chunk %u was left without a checksum", capture_section_names[section],
 			                chunk);
 		return true;
 	}
 	found = kmem_checksum(KMEM_CHECKSUM_START, bytes, KMEM_CHUNK_BYTES);
-	if (found == wanted)
+	if (found == wanted && COPY_OF(entry->is_sealed) == 1)
 		return true;
 	(void)snprintf(text, sizeof(text), "section \"%s\": chunk %u at byte %" PRIu64 ": checksum wanted 0x%08x, found "
-	               "0x%08x: the file is damaged", section_names[section], chunk,
+	               "0x%08x: the file is damaged", capture_section_names[section], chunk,
 	               KMEM_HEAD_BYTES + (uint64_t)chunk * KMEM_CHUNK_BYTES, wanted, found);
 
 	/* Counters have no checksum of their own; records have, and each is checked before use. */
 	if (section != KMEM_SECTION_RECORDS)
-		return refuse_or_note(capture, fail, text);
+		return capture_refuse(capture, fail, text);
 	capture_damaged(capture, "%s", text);
 	return true;
 }
 
-static bool
-read_chunk(int fd, unsigned char *at, uint64_t offset)
+/* What the file has of a chunk: all of it, or less where it was cut. The rest stays as it was. */
+static size_t
+chunk_bytes(const struct capture *capture, uint64_t offset)
 {
-	return read_at(fd, at, KMEM_CHUNK_BYTES, offset) == KMEM_CHUNK_BYTES;
+	uint64_t left = capture->file_bytes > offset ? capture->file_bytes - offset : 0;
+
+	return left < KMEM_CHUNK_BYTES ? (size_t)left : KMEM_CHUNK_BYTES;
 }
 
 /* What was released from one site. */
@@ -301,21 +167,23 @@ struct released {
 	uint64_t count;
 };
 
-/* Of every site before any of them is read again: what was released by then was requested before. Chunks that fail: nothing. */
+/* Of every site before any of them is read again: what was released by then was requested before. Missing sites: nothing. */
 static struct released *
-read_released(const struct capture *capture, int fd, uint32_t usable, uint64_t chunks)
+read_released(const struct capture *capture, int fd, uint32_t count, uint64_t chunks)
 {
 	struct released *released = memory_zeroed(chunks * SITES_PER_CHUNK, sizeof(*released));
 	struct kmem_site *sites = memory_zeroed(SITES_PER_CHUNK, sizeof(*sites));
 	size_t done = 0;
 
-	for (uint32_t i = 0; i < usable; i++) {
-		if (directory_of(capture)[i].section != KMEM_SECTION_SITES)
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t offset = KMEM_HEAD_BYTES + (uint64_t)i * KMEM_CHUNK_BYTES;
+		size_t bytes;
+
+		if (capture_head_directory(capture)[i].section != KMEM_SECTION_SITES)
 			continue;
-		if (read_chunk(fd, (unsigned char *)sites, KMEM_HEAD_BYTES + (uint64_t)i * KMEM_CHUNK_BYTES)) {
-			for (size_t k = 0; k < SITES_PER_CHUNK; k++)
-				released[done + k] = (struct released){ COPY_OF(sites[k].freed_bytes), COPY_OF(sites[k].freed_count) };
-		}
+		bytes = read_at(fd, sites, chunk_bytes(capture, offset), offset);
+		for (size_t k = 0; k < bytes / sizeof(*sites); k++)
+			released[done + k] = (struct released){ COPY_OF(sites[k].freed_bytes), COPY_OF(sites[k].freed_count) };
 		done += SITES_PER_CHUNK;
 	}
 	free(sites);
@@ -323,44 +191,51 @@ read_released(const struct capture *capture, int fd, uint32_t usable, uint64_t c
 }
 
 static void
-keep_released(struct capture_section *into, const struct released *released)
+keep_released(struct capture *capture, const struct released *released)
 {
+	const struct capture_section *into = &capture->sections[KMEM_SECTION_SITES];
 	struct kmem_site *sites = (struct kmem_site *)(void *)into->bytes;
 
 	for (size_t i = 0; i < into->size_bytes / sizeof(*sites); i++) {
+		if (COPY_OF(sites[i].freed_bytes) != released[i].bytes || COPY_OF(sites[i].freed_count) != released[i].count)
+			capture->is_still = false;
 		atomic_store_explicit(&sites[i].freed_bytes, released[i].bytes, memory_order_relaxed);
 		atomic_store_explicit(&sites[i].freed_count, released[i].count, memory_order_relaxed);
 	}
 }
 
 static bool
-read_section(struct capture *capture, int fd, enum kmem_section section, uint32_t usable, struct fail *fail)
+read_section(struct capture *capture, int fd, enum kmem_section section, uint32_t count, struct fail *fail)
 {
-	const struct kmem_chunk *directory = directory_of(capture);
+	const struct kmem_chunk *directory = capture_head_directory(capture);
 	struct capture_section *into = &capture->sections[section];
 	struct released *released = NULL;
 	uint64_t chunks = 0;
 	uint64_t used = COPY_OF(capture->header->used_bytes[section]);
 	bool is_good = true;
 
-	for (uint32_t i = 0; i < usable; i++)
+	for (uint32_t i = 0; i < count; i++)
 		chunks += directory[i].section == section;
 	into->bytes = aligned_alloc(64, (chunks + 1) * KMEM_CHUNK_BYTES);
 	if (into->bytes == NULL)
 		return fail_set(fail, EXIT_CAPTURE, "%s: no memory for %" PRIu64 " bytes: report it on a larger machine",
 		                capture->path, chunks * KMEM_CHUNK_BYTES);
 	memset(into->bytes, 0, (chunks + 1) * KMEM_CHUNK_BYTES);
-	if (section == KMEM_SECTION_SITES && !is_closed_state(capture->state))
-		released = read_released(capture, fd, usable, chunks);
-	for (uint32_t i = 0; i < usable && is_good; i++) {
+	if (section == KMEM_SECTION_SITES && !capture_head_is_closed(capture))
+		released = read_released(capture, fd, count, chunks);
+	for (uint32_t i = 0; i < count && is_good; i++) {
 		unsigned char *at = into->bytes + into->size_bytes;
 		uint64_t offset = KMEM_HEAD_BYTES + (uint64_t)i * KMEM_CHUNK_BYTES;
+		size_t bytes = chunk_bytes(capture, offset);
 
 		if (directory[i].section != section)
 			continue;
-		if (!read_chunk(fd, at, offset))
-			is_good = refuse_or_note(capture, fail, "the file became shorter while it was read");
-		is_good = is_good && check_chunk(capture, i, section, at, fail);
+		if (read_at(fd, at, bytes, offset) != bytes)
+			is_good = capture_refuse(capture, fail, "the file became shorter while it was read");
+		if (bytes == KMEM_CHUNK_BYTES)
+			is_good = is_good && check_chunk(capture, i, section, at, fail);
+		else
+			into->is_cut = true;
 		into->size_bytes += KMEM_CHUNK_BYTES;
 	}
 
@@ -370,38 +245,11 @@ read_section(struct capture *capture, int fd, enum kmem_section section, uint32_
 	 * the section, their contents by checksums.
 	 */
 	if (released != NULL)
-		keep_released(into, released);
+		keep_released(capture, released);
 	else if (section != KMEM_SECTION_RECORDS && used < into->size_bytes)
 		into->size_bytes = used;
 	free(released);
 	return is_good;
-}
-
-static int
-compare_heartbeats(const void *left, const void *right)
-{
-	uint64_t a = COPY_OF(((const struct kmem_heartbeat *)left)->sequence);
-	uint64_t b = COPY_OF(((const struct kmem_heartbeat *)right)->sequence);
-
-	return a < b ? -1 : a > b;
-}
-
-/* Those that were not being rewritten between `before` and now. */
-static void
-take_heartbeats(struct capture *capture, const unsigned char *before)
-{
-	const struct kmem_heartbeat *ring = (const struct kmem_heartbeat *)(const void *)(before + KMEM_HEARTBEATS_OFFSET);
-	const struct kmem_heartbeat *later =
-		(const struct kmem_heartbeat *)(const void *)(capture->head + KMEM_HEARTBEATS_OFFSET);
-
-	capture->heartbeats = memory_zeroed(KMEM_HEARTBEATS_MAX, sizeof(struct kmem_heartbeat));
-	for (unsigned i = 0; i < KMEM_HEARTBEATS_MAX; i++) {
-		uint64_t sequence = COPY_OF(ring[i].sequence);
-
-		if (sequence != 0 && sequence == COPY_OF(later[i].sequence))
-			memcpy(&capture->heartbeats[capture->heartbeat_count++], &ring[i], sizeof(ring[i]));
-	}
-	qsort(capture->heartbeats, capture->heartbeat_count, sizeof(struct kmem_heartbeat), compare_heartbeats);
 }
 
 static void
@@ -421,26 +269,19 @@ forget_contents(struct capture *capture)
 	capture->damage_count = 0;
 	capture->damages_unsaid = 0;
 	capture->was_closed = false;
+	capture->is_still = true;
 }
 
+/* After the head was read: what its directory names was allocated before (F2). */
 static bool
-check_closed_head(struct capture *capture, bool is_last_attempt, bool *wants_again, struct fail *fail)
+take_size(struct capture *capture, int fd, struct fail *fail)
 {
-	uint32_t wanted = COPY_OF(capture->header->head_checksum);
-	uint32_t found = head_checksum(capture->head);
-	char text[160];
+	struct stat status;
 
-	capture->was_closed = wanted == found;
-	*wants_again = !capture->was_closed && !is_last_attempt;
-	if (capture->was_closed || *wants_again)
-		return true;
-	if (wanted == 0) { // F5 is stored last: what was sealed before is checked all the same
-		capture_damaged(capture, "the program was stopped while it closed the capture: the head has no checksum");
-		return true;
-	}
-	(void)snprintf(text, sizeof(text), "section \"head\": checksum wanted 0x%08x, found 0x%08x: the file is damaged",
-	               wanted, found);
-	return refuse_or_note(capture, fail, text);
+	if (fstat(fd, &status) != 0)
+		return fail_set(fail, EXIT_CAPTURE, "%s: cannot be read (%s)", capture->path, strerror(errno));
+	capture->file_bytes = (uint64_t)status.st_size;
+	return true;
 }
 
 /* One pass over the file. *wants_again: the program closed its capture meanwhile. */
@@ -449,38 +290,40 @@ read_whole(struct capture *capture, int fd, bool is_last_attempt, bool *wants_ag
 {
 	const size_t rows_bytes = KMEM_DOMAINS_MAX * sizeof(struct kmem_domain_row);
 	unsigned char *before = aligned_alloc(64, KMEM_HEAD_BYTES);
-	uint32_t usable;
+	uint32_t count;
 	bool is_good;
 
 	*wants_again = false;
 	memset(capture->head, 0, KMEM_HEAD_BYTES);
 	is_good = before != NULL &&
-	          check_fixed_head(capture, read_at(fd, capture->head, KMEM_HEAD_BYTES, 0), fail);
+	          capture_head_check_fixed(capture, read_at(fd, capture->head, KMEM_HEAD_BYTES, 0), fail);
 	capture->state = COPY_OF(capture->header->state);
-	if (is_good && is_closed_state(capture->state))
-		is_good = check_closed_head(capture, is_last_attempt, wants_again, fail);
+	if (is_good && capture_head_is_closed(capture))
+		is_good = capture_head_check_closed(capture, is_last_attempt, wants_again, fail);
 	if (!is_good || *wants_again) {
 		free(before);
 		return is_good;
 	}
 
-	is_good = usable_chunks(capture, fd, &usable, fail) &&
-	          read_section(capture, fd, KMEM_SECTION_SITES, usable, fail);
+	is_good = take_size(capture, fd, fail) && capture_head_chunks(capture, &count, fail) &&
+	          read_section(capture, fd, KMEM_SECTION_SITES, count, fail);
 	memcpy(before, capture->head, KMEM_HEAD_BYTES);
-	if (is_good && !is_closed_state(capture->state)) {
+	if (is_good && !capture_head_is_closed(capture)) {
 		/* Texts and peaks of domains stay those of the first reading. */
 		if (read_at(fd, capture->head, KMEM_HEAD_BYTES, 0) != KMEM_HEAD_BYTES)
 			is_good = fail_set(fail, EXIT_CAPTURE, "%s: the file became shorter while it was read: copy it again",
 			                   capture->path);
-		*wants_again = is_closed_state(COPY_OF(capture->header->state)) && !is_last_attempt;
+		*wants_again = COPY_OF(capture->header->state) == KMEM_STATE_CLEAN_EXIT && !is_last_attempt;
+		if (memcmp(capture->head, before, KMEM_HEARTBEATS_OFFSET) != 0)
+			capture->is_still = false;
 		memcpy(capture->head + KMEM_DOMAINS_OFFSET, before + KMEM_DOMAINS_OFFSET, rows_bytes);
 		if (is_good && !*wants_again && capture->damage_count == 0)
-			is_good = usable_chunks(capture, fd, &usable, fail);
+			is_good = take_size(capture, fd, fail) && capture_head_chunks(capture, &count, fail);
 	}
 	if (is_good && !*wants_again) {
-		is_good = read_section(capture, fd, KMEM_SECTION_GENERATIONS, usable, fail) &&
-		          read_section(capture, fd, KMEM_SECTION_RECORDS, usable, fail);
-		take_heartbeats(capture, before);
+		is_good = read_section(capture, fd, KMEM_SECTION_GENERATIONS, count, fail) &&
+		          read_section(capture, fd, KMEM_SECTION_RECORDS, count, fail);
+		capture_head_settle(capture, before);
 	}
 	free(before);
 	return is_good;
@@ -565,7 +408,7 @@ capture_peek(const char *path, bool is_salvage, struct kmem_identity *identity, 
 		return false;
 	capture = capture_new(path, is_salvage);
 	is_good = capture != NULL
-	              ? check_fixed_head(capture, read_at(fd, capture->head, KMEM_HEAD_BYTES, 0), fail)
+	              ? capture_head_check_fixed(capture, read_at(fd, capture->head, KMEM_HEAD_BYTES, 0), fail)
 	              : fail_set(fail, EXIT_CAPTURE, "%s: no memory for its head", path);
 	if (is_good) {
 		memcpy(identity, &capture->header->identity, sizeof(*identity));

@@ -23,6 +23,7 @@
 struct capture_section {
 	unsigned char *bytes;
 	uint64_t size_bytes;
+	bool is_cut;                  // the file ends before the section does: what is missing is 0
 };
 
 struct capture {
@@ -30,6 +31,7 @@ struct capture {
 	const char *name;             // base name of the path
 	bool is_salvage;
 	bool was_closed;              // cleanly, and every checksum is there
+	bool is_still;                // nothing moved while it was read
 	uint32_t state;               // enum kmem_state
 	uint64_t file_bytes;
 	unsigned char *head;          // KMEM_HEAD_BYTES
@@ -116,9 +118,10 @@ struct capture_module {
 };
 
 /*
- * The lists. Start with *next = header->modules (or notes, cells); each call gives one entry and moves *next towards older ones.
+ * The lists. Start with *next = capture_list(&header->modules) (or notes, cells); each call gives one entry and moves *next towards older ones.
  * False at the end, or where the list is damaged.
  */
+uint32_t capture_list(const _Atomic uint64_t *list);
 bool capture_next_module(struct capture *capture, uint32_t *next, struct capture_module *module);
 bool capture_next_cell(struct capture *capture, uint32_t *next, struct capture_cell *cell);
 bool capture_next_note(struct capture *capture, uint32_t *next, const char **text, uint32_t *text_bytes);

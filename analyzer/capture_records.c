@@ -59,30 +59,13 @@ capture_generations(struct capture *capture, size_t site_index)
 	return block;
 }
 
-/* kmem_checksum() of a record; `skipped_at` is the offset of a mutable 32-bit field taken as 0, 0 = none. */
-static uint32_t
-record_checksum(const struct kmem_record *record, size_t skipped_at)
-{
-	static const unsigned char zeros[sizeof(uint32_t)];
-	const unsigned char *bytes = (const unsigned char *)record;
-	const size_t start = sizeof(record->checksum);
-	uint32_t sum = KMEM_CHECKSUM_START;
-
-	if (skipped_at == 0)
-		return kmem_checksum(sum, bytes + start, record->bytes - start);
-	sum = kmem_checksum(sum, bytes + start, skipped_at - start);
-	sum = kmem_checksum(sum, zeros, sizeof(zeros));
-	skipped_at += sizeof(zeros);
-	return kmem_checksum(sum, bytes + skipped_at, record->bytes - skipped_at);
-}
-
 static const void *
 record_at(struct capture *capture, uint64_t index, enum kmem_record_type type, size_t least_bytes, const char *user)
 {
 	const struct capture_section *section = &capture->sections[KMEM_SECTION_RECORDS];
 	const struct kmem_record *record = (const struct kmem_record *)(const void *)(section->bytes + index * 8);
 	uint64_t room = section->size_bytes > index * 8 ? section->size_bytes - index * 8 : 0;
-	size_t skipped_at = type == KMEM_RECORD_MODULE ? offsetof(struct kmem_module, unloaded_generation) : 0;
+	size_t skipped_at = type == KMEM_RECORD_MODULE ? offsetof(struct kmem_module, unloaded) : 0;
 
 	if (room < sizeof(*record)) {
 		capture_damaged(capture, "section \"records\": %s at byte %" PRIu64 " is behind the section's end at %" PRIu64,
@@ -100,7 +83,7 @@ record_at(struct capture *capture, uint64_t index, enum kmem_record_type type, s
 		return NULL;
 	}
 
-	uint32_t found = record_checksum(record, skipped_at);
+	uint32_t found = kmem_record_checksum(record, skipped_at);
 
 	if (found != record->checksum) {
 		capture_damaged(capture, "section \"records\": %s at byte %" PRIu64 ": checksum wanted 0x%08x, found 0x%08x",
@@ -299,6 +282,12 @@ list_next(struct capture *capture, uint32_t *next, enum kmem_record_type type, s
 	return record;
 }
 
+uint32_t
+capture_list(const _Atomic uint64_t *list)
+{
+	return (uint32_t)COPY_OF(*list);
+}
+
 bool
 capture_next_module(struct capture *capture, uint32_t *next, struct capture_module *module)
 {
@@ -314,12 +303,19 @@ capture_next_module(struct capture *capture, uint32_t *next, struct capture_modu
 			                stored->build_id_bytes);
 			continue;
 		}
+		uint64_t unloaded = COPY_OF(stored->unloaded);
+
+		if (!kmem_twice_agrees(unloaded)) {
+			capture_damaged(capture, "section \"records\": module from 0x%" PRIx64 ": when it was unloaded does not agree "
+			                "with its copy (0x%016" PRIx64 "): taken as never", stored->start_addr, unloaded);
+			unloaded = 0;
+		}
 		*module = (struct capture_module){
 			.start_addr = stored->start_addr,
 			.end_addr = stored->end_addr,
 			.load_bias = stored->load_bias,
 			.loaded_generation = stored->loaded_generation,
-			.unloaded_generation = COPY_OF(stored->unloaded_generation),
+			.unloaded_generation = (uint32_t)unloaded,
 			.file_size_bytes = stored->file_size_bytes,
 			.file_mtime_ns = stored->file_mtime_ns,
 			.build_id = stored->build_id,

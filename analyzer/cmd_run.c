@@ -92,7 +92,7 @@ run(const struct options *options, int *status, struct fail *fail)
 		wanted = PROCESS_TREE_DEFAULT_FOLDER;
 	if (!launcher_find_shim(shim, fail) || !launcher_make_folder(wanted, folder, fail))
 		return false;
-	program_examine(options->arguments[0], &program);
+	program_examine(options->arguments, &program);
 	launch.has_python_objects = options->wants_python_objects;
 	if (program.is_preload_harmful)
 		launch.shim = NULL;
@@ -115,6 +115,9 @@ run(const struct options *options, int *status, struct fail *fail)
 		say_nothing_recorded(&launch, &program);
 	else if (!summarise(options, &launch, capture, &late))
 		(void)fprintf(stderr, "kmemshim: %s\n", late.text);
+	else if (program.obstacle != NULL)
+		(void)fprintf(stderr, "kmemshim: %s: not all was recorded: %s: %s\n", launch.arguments[0], program.obstacle,
+		              program.remedy);
 	return true;
 }
 

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "cmd_table.h"
 #include "model.h"
 #include "process_tree.h"
 #include "rank.h"
@@ -57,6 +58,7 @@ add_run(const struct measuring *measuring, const char *path, const char *session
 		model_free(model);
 		return false;
 	}
+	cmd_table_check_project(model, measuring->options->project);
 	rank_leaks_classify(model);
 	verdict_decide(model, verdict_now(), &verdict);
 	is_usable = is_same_program(measuring, model->processes[0].path, baseline_program(model, program), fail) &&

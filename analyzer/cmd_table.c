@@ -7,12 +7,27 @@
 #include "cmd_table.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "model.h"
 #include "output.h"
 #include "render.h"
 
 #define JSON_FRAMES_BYTES (UINT64_C(512) << 20) // without --top: what a reader of JSON can still hold
+
+void
+cmd_table_check_project(const struct model *model, const char *project)
+{
+	if (project == NULL)
+		return;
+	for (size_t i = 0; i < model->site_count; i++) {
+		if (model->sites[i].where != NULL && model->sites[i].where->is_user)
+			return;
+	}
+	(void)fprintf(stderr, "kmemshim: --project %s: %s\n", project,
+	              access(project, F_OK) == 0 ? "no code below it allocated anything"
+	                                         : "there is no such folder, and no code below it in the capture");
+}
 
 struct model *
 cmd_table_load(const struct options *options, const char *capture, struct fail *fail)
@@ -30,6 +45,8 @@ cmd_table_load(const struct options *options, const char *capture, struct fail *
 	if (model != NULL && model->capture_damage_count != 0)
 		(void)fprintf(stderr, "kmemshim: %s; %zu damaged in all, the rest was read\n", model->damages[0],
 		              model->capture_damage_count);
+	if (model != NULL)
+		cmd_table_check_project(model, options->project);
 	return model;
 }
 

@@ -32,5 +32,6 @@ extern const struct command command_leaks;
 extern const struct command command_sites;
 extern const struct command command_baseline;
 extern const struct command command_check;
+extern const struct command command_doctor;
 
 #endif

@@ -13,6 +13,7 @@
 enum exit_code {
 	EXIT_OK = 0,
 	EXIT_REGRESSION = 1,  // check: something is worse than the baseline allows
+	EXIT_PROBLEM = 1,     // doctor: something keeps the program from being recorded
 	EXIT_USAGE = 2,       // wrong option, missing path, bad baseline or configuration
 	EXIT_CAPTURE = 3,     // the capture cannot be used
 	EXIT_KILLED = 4,      // check: the measured program was killed or failed

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "capture_agree.h"
 #include "capture_reader.h"
 #include "memory.h"
 #include "model_build.h"
@@ -47,6 +48,12 @@ take_damages(struct build *build, const struct capture *capture)
 	model_damage(build, more);
 }
 
+bool
+capture_is_final(const struct capture *capture)
+{
+	return !capture->was_closed && capture->is_still && !process_tree_is_alive(capture->identity);
+}
+
 static void
 add_capture(struct build *build, struct capture *capture)
 {
@@ -54,6 +61,8 @@ add_capture(struct build *build, struct capture *capture)
 	uint32_t *sites;
 
 	build->rules.directory = text_pool_add_text(build->pool, capture->identity->directory);
+	if (capture_is_final(capture))
+		capture_agree(capture);
 	model_add_process(build, capture, &rows);
 	sites = model_add_sites(build, capture, &rows);
 	model_cells_add(build, capture);

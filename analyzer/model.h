@@ -105,6 +105,7 @@ struct model_domain {
 	uint64_t together_peak_bytes; // highest sum of the peaks of processes that ran at the same time
 	uint64_t together_live_bytes; // the same of what they left
 	uint64_t peak_resident_bytes; // 0 = not seen
+	uint64_t returned_bytes;      // of live mappings, by madvise
 };
 
 struct model_failed {
@@ -145,6 +146,7 @@ struct model_process {
 	uint32_t site_count;
 	size_t heartbeat_count;
 	const struct kmem_heartbeat *heartbeats; // oldest first
+	const struct kmem_resident *resident; // the last look at what it is made of; NULL = none
 	size_t note_count;
 	const char *const *notes;
 	uint64_t inherited_bytes;  // live in the parent at fork, in memory that is private to a process; in no other figure

@@ -24,6 +24,9 @@
 #include "symbolizer.h"
 #include "text_pool.h"
 
+/* Not sealed, and nobody writes it any more: its counters must agree with each other. */
+bool capture_is_final(const struct capture *capture);
+
 struct build_cell;                    // model_cells.c
 struct build_frame;                   // model_frames.c
 struct build_site;                    // model_sites.c

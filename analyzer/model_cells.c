@@ -165,7 +165,7 @@ void
 model_cells_add(struct build *build, struct capture *capture)
 {
 	static const char *const tails[] = { "", "\n", "\n\n" }; // IPython keeps the text without them
-	uint32_t next = atomic_load_explicit(&capture->header->cells, memory_order_relaxed); // a private copy
+	uint32_t next = capture_list(&capture->header->cells);
 	uint32_t pid = capture->identity->pid;
 	uint64_t budget_bytes = capture->sections[KMEM_SECTION_RECORDS].size_bytes; // cells of a sound capture do not overlap
 	struct capture_cell stored;

@@ -6,7 +6,8 @@
  *
  * Called by   model_processes.c, before the sites are merged.
  * Safe from   one thread.
- * When failing  a domain without a name is left out and told.
+ * When failing  a domain without a name is left out and told. Where sites are missing, because the file was cut, the head says what
+ *               all of them held.
  */
 #include <string.h>
 
@@ -16,6 +17,19 @@
 
 /* relaxed: a private copy that nobody changes */
 #define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
+
+/* What the domain's word says that is live, and the sites before the cut do not hold. */
+static void
+add_missing(struct kmem_peak_word stored, struct domain_sum *sum)
+{
+	int64_t missing_bytes = kmem_peak_now_signed(stored) - (int64_t)model_signed_bytes(sum->peak.now);
+
+	if (missing_bytes > 0) {
+		sum->allocated_bytes += (uint64_t)missing_bytes;
+		sum->peak.now += (uint64_t)missing_bytes;
+	}
+	sum->is_used = sum->is_used || kmem_domain_peak_bytes(stored) != 0;
+}
 
 static void
 sum_sites(const struct capture *capture, struct domain_rows *rows)
@@ -39,6 +53,8 @@ sum_sites(const struct capture *capture, struct domain_rows *rows)
 	for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++) {
 		struct kmem_peak_word stored = capture_domain(capture, i)->peak;
 
+		if (capture->sections[KMEM_SECTION_SITES].is_cut)
+			add_missing(stored, &rows->sums[i]);
 		rows->sums[i].peak = kmem_peak_pack(model_signed_bytes(rows->sums[i].peak.now), kmem_peak_mark(stored),
 		                                    kmem_peak_epoch(stored));
 	}
@@ -74,6 +90,7 @@ add_domain(struct model_process *process, unsigned row_index, const struct kmem_
 	domain->freed_bytes += sum->freed_bytes;
 	domain->freed_count += sum->freed_count;
 	domain->inherited_bytes += row->inherited_bytes;
+	domain->returned_bytes += COPY_OF(row->returned_bytes);
 	if (resident > domain->peak_resident_bytes)
 		domain->peak_resident_bytes = resident;
 

@@ -139,7 +139,7 @@ static void
 read_modules(struct process_frames *frames)
 {
 	struct build *build = frames->build;
-	uint32_t next = atomic_load_explicit(&frames->capture->header->modules, memory_order_relaxed); // a private copy
+	uint32_t next = capture_list(&frames->capture->header->modules);
 	struct capture_module stored;
 	size_t room = 0;
 

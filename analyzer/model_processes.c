@@ -76,7 +76,7 @@ add_notes(struct build *build, struct capture *capture, struct model_process *pr
 	const char **kept;
 	const char *text;
 	size_t room = 0;
-	uint32_t next = COPY_OF(capture->header->notes);
+	uint32_t next = capture_list(&capture->header->notes);
 	uint32_t bytes;
 
 	while (capture_next_note(capture, &next, &text, &bytes)) {
@@ -93,12 +93,13 @@ add_notes(struct build *build, struct capture *capture, struct model_process *pr
 static const struct kmem_launcher *
 kept_launcher(struct build *build, struct capture *capture)
 {
+	static const struct kmem_launcher nothing;
 	const struct kmem_launcher *stored = &capture->header->launcher;
 	const size_t start = sizeof(stored->checksum);
 	uint32_t found;
 	struct kmem_launcher *kept;
 
-	if (stored->is_filled == 0)
+	if (memcmp(stored, &nothing, sizeof(nothing)) == 0)
 		return NULL;
 	found = kmem_checksum(KMEM_CHECKSUM_START, (const char *)stored + start, sizeof(*stored) - start);
 	if (found != stored->checksum) {
@@ -108,6 +109,31 @@ kept_launcher(struct build *build, struct capture *capture)
 	}
 	kept = text_pool_room(build->pool, sizeof(*kept));
 	*kept = *stored;
+	return kept;
+}
+
+/* The newer of the two looks. Its parts must be the whole. */
+static const struct kmem_resident *
+kept_resident(struct build *build, struct capture *capture)
+{
+	const struct kmem_resident *stored = capture->header->resident;
+	const struct kmem_resident *newer = COPY_OF(stored[0].sequence) > COPY_OF(stored[1].sequence) ? &stored[0] : &stored[1];
+	struct kmem_resident *kept;
+	uint64_t rest = newer->resident_bytes;
+	bool is_sound = true;
+
+	if (COPY_OF(newer->sequence) == 0)
+		return NULL;
+	for (unsigned i = 0; i < KMEM_RESIDENT_PARTS; i++) {
+		is_sound = is_sound && newer->part_bytes[i] <= rest;
+		rest -= newer->part_bytes[i];
+	}
+	if (!is_sound || rest != 0) {
+		capture_damaged(capture, "section \"head\": the parts of the resident set do not add up: they are left out");
+		return NULL;
+	}
+	kept = text_pool_room(build->pool, sizeof(*kept));
+	*kept = *newer;
 	return kept;
 }
 
@@ -134,13 +160,14 @@ model_add_process(struct build *build, struct capture *capture, struct domain_ro
 		.exit_code = capture->state == KMEM_STATE_CLEAN_EXIT ? COPY_OF(header->exit_code) : -1,
 		.ended_monotonic_ns = capture->state == KMEM_STATE_CLEAN_EXIT ? COPY_OF(header->ended_monotonic_ns) : 0,
 		.launcher = kept_launcher(build, capture),
-		.python_version = COPY_OF(header->python_version),
+		.python_version = (uint32_t)COPY_OF(header->python_version), // once of twice
 		.peak_error_bytes = COPY_OF(header->peak_error_bytes),
 		.verify_checked = COPY_OF(header->verify_checked),
 		.verify_mismatched = COPY_OF(header->verify_mismatched),
 		.attempt_bytes = COPY_OF(header->attempt_bytes),
 		.heartbeat_count = capture->heartbeat_count,
 		.heartbeats = heartbeats,
+		.resident = kept_resident(build, capture),
 		.parent = -1,
 		.name = process_name(identity),
 	};
@@ -180,7 +207,9 @@ model_add_failed(struct build *build, struct capture *capture, const struct doma
 				.process = (unsigned)(build->process_count - 1),
 				.monotonic_ns = stored->monotonic_ns,
 				.error = stored->error,
-				.had_success_after = rows->sums[stored->domain].allocated_count > stored->events_before,
+				/* Without all sites it is not known, and nothing is concluded from it. */
+				.had_success_after = rows->sums[stored->domain].allocated_count > stored->events_before ||
+				                     capture->sections[KMEM_SECTION_SITES].is_cut,
 			},
 		};
 	}

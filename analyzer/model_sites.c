@@ -21,6 +21,8 @@
 /* relaxed: a private copy that nobody changes */
 #define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
 
+#define REQUESTS_UNDER_WAY 64 // a birth is counted by generation first; one for each thread
+
 struct site_key_pair {
 	const struct build_stack *stack;
 	uint64_t domain;
@@ -73,7 +75,7 @@ difference(uint64_t allocated, uint64_t freed, uint64_t *impossible)
  * generations is recent.
  */
 static void
-count_generations(uint64_t clock, struct part *part)
+count_generations(uint64_t clock, struct part *part, uint64_t *unlikely)
 {
 	uint64_t age = clock >= part->first_epoch ? clock - part->first_epoch : 0;
 	uint64_t counted = 0;
@@ -93,6 +95,7 @@ count_generations(uint64_t clock, struct part *part)
 	for (uint32_t i = 0; i < part->birth_generations; i++) {
 		uint64_t live = 0;
 
+		*unlikely += part->born_alive[i] < 0;
 		if (part->born_alive[i] > 0) // less: a release that was seen before its birth, while the program runs
 			live = (uint64_t)part->born_alive[i];
 		counted += live;
@@ -100,6 +103,7 @@ count_generations(uint64_t clock, struct part *part)
 		part->recent_alive += is_recent && live != 0 && i + 1 >= part->generations_total - part->recent_total;
 	}
 	part->generations_alive += part->live_count > counted;
+	*unlikely += counted > part->live_count + REQUESTS_UNDER_WAY;
 }
 
 static void
@@ -108,13 +112,13 @@ add_generations(const struct kmem_generations *block, struct part *part)
 	uint32_t births = block != NULL ? COPY_OF(block->births) : 0;
 	uint32_t count = births & 0xffff;
 
-	if (count == 0 || count > KMEM_GENERATION_BUCKETS)
+	if (block == NULL || count > KMEM_GENERATION_BUCKETS)
 		return;
 	if (count > part->birth_generations)
 		part->birth_generations = count;
 	if (births >> 16 > part->birth_clock)
 		part->birth_clock = births >> 16;
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < KMEM_GENERATION_BUCKETS; i++) // a thread may only have released what others made
 		part->born_alive[i] += (int32_t)COPY_OF(block->live_count[i]);
 }
 
@@ -249,6 +253,7 @@ model_add_sites(struct build *build, struct capture *capture, const struct domai
 	struct model_process *process = &build->processes[build->process_count - 1];
 	uint64_t clock = COPY_OF(capture->header->generation_clock);
 	uint64_t impossible = 0;
+	uint64_t unlikely = 0;
 
 	for (size_t i = count; i-- > 0;) {
 		if (sites[i] == 0)
@@ -265,13 +270,16 @@ model_add_sites(struct build *build, struct capture *capture, const struct domai
 		read_part(capture, rows, (uint32_t)i + 1, next, &part);
 		part.live_bytes = difference(part.allocated_bytes, part.freed_bytes, &impossible);
 		part.live_count = difference(part.allocated_count, part.freed_count, &impossible);
-		count_generations(clock, &part);
+		count_generations(clock, &part, &unlikely);
 		add_part(build, &build->sites[sites[i] - 1], &part);
 		process->site_count++;
 	}
 	if (impossible != 0)
 		capture_damaged(capture, "section \"sites\": %llu counters say that more was released than given out; taken as 0",
 		                (unsigned long long)impossible);
+	if (unlikely != 0 && capture_is_final(capture))
+		capture_damaged(capture, "section \"generations\": %llu counts of live blocks are more than there are, or less than none",
+		                (unsigned long long)unlikely);
 	free(next);
 	return sites;
 }

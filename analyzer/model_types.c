@@ -5,6 +5,7 @@
  * Safe from   one thread.
  * When failing  a type without a name is left out; the reader's damages say why.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "model_build.h"
@@ -34,14 +35,10 @@ model_type_add(struct model_type types[MODEL_TYPES_MAX], unsigned *type_count, c
 void
 model_add_types(struct build *build, struct capture *capture, const uint32_t *sites)
 {
-	uint32_t count = COPY_OF(capture->header->survivor_count);
+	uint32_t count = (uint32_t)COPY_OF(capture->header->survivor_count); // once of twice
 	size_t site_count = capture_site_count(capture);
 
-	if (count > KMEM_SURVIVORS_MAX) {
-		capture_damaged(capture, "section \"head\": %u kinds of objects, at most %u are possible; left out", count,
-		                KMEM_SURVIVORS_MAX);
-		return;
-	}
+	assert(count <= KMEM_SURVIVORS_MAX); // capture_head.c
 	for (uint32_t i = 0; i < count; i++) {
 		const struct kmem_survivor *stored = &capture->header->survivors[i];
 		const char *name;

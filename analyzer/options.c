@@ -191,7 +191,7 @@ static const struct option_row {
 	bool (*take)(struct options *options, const char *value);
 } rows[OPTION_COUNT] = {
 	[OPTION_HELP] = { "help", 'h', NULL, "", "this text", take_help },
-	[OPTION_JSON] = { "json", 0, NULL, "", "JSON of schema 1 (report.schema.json), all rows unless --top", take_json },
+	[OPTION_JSON] = { "json", 0, NULL, "", "JSON, of reports by report.schema.json with all rows unless --top", take_json },
 	[OPTION_TOP] = { "top", 0, "N", "a number", "at most N lines of code; text shows 10 otherwise", take_top },
 	[OPTION_DOMAIN] = { "domain", 0, "D", "a domain", "only this domain: heap, mmap, cuda:0, or cuda for all devices",
 	                    take_domain },

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device_parts.h"
 #include "memory.h"
 #include "rank.h"
 
@@ -145,6 +146,9 @@ rank_leaks_classify(struct model *model)
 		/* What lies in these arenas is recorded by itself. */
 		if ((model->sites[i].stack_flags & KMEM_STACK_ARENA) != 0 &&
 		    rank_is_address_space(model->domains[model->sites[i].domain].name))
+			model->sites[i].leak = MODEL_LEAK_NONE;
+		/* A cache gives nothing back; what leaks in it are tensors. */
+		if (device_parts_is_cache(model, &model->sites[i]))
 			model->sites[i].leak = MODEL_LEAK_NONE;
 		if (model->sites[i].leak == MODEL_LEAK_LEAK)
 			leaking[count++] = &model->sites[i];

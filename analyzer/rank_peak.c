@@ -3,12 +3,14 @@
  *
  * What imports leave behind is real memory and is listed, after the lines that a person can do something about.
  */
+#include "device_parts.h"
 #include "rank.h"
 
 static unsigned
 peak_tier(const struct model *model, const struct model_site *site)
 {
-	unsigned tier = rank_is_import(site) ? 1 : 0;
+	/* The tensors are listed by their own lines. */
+	unsigned tier = rank_is_import(site) || device_parts_is_cache(model, site) ? 1 : 0;
 
 	return tier + (rank_is_address_space(model->domains[site->domain].name) ? 2 : 0);
 }

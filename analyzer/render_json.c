@@ -91,10 +91,19 @@ put_totals(struct json_write *json, const struct report *report)
 		json_write_number(json, "together_peak_bytes", domain->together_peak_bytes);
 		json_write_number(json, "together_live_bytes", domain->together_live_bytes);
 		json_write_number(json, "peak_resident_bytes", domain->peak_resident_bytes);
+		json_write_number(json, "returned_bytes", domain->returned_bytes);
 		json_write_number(json, "lost_events", report->losses[KMEM_LOST_EVENTS]);
 		json_write_number(json, "lost_event_bytes", report->losses[KMEM_LOST_EVENT_BYTES]);
 		json_write_number(json, "lost_sites", domain->lost_sites);
 		json_write_number(json, "lost_stacks", domain->lost_stacks);
+		json_write_open(json, "parts", '[');
+		for (size_t j = 0; j < domain->part_count; j++) {
+			json_write_open(json, NULL, '{');
+			json_write_text(json, "name", domain->parts[j].name);
+			json_write_number(json, "live_bytes", domain->parts[j].live_bytes);
+			json_write_close(json, '}');
+		}
+		json_write_close(json, ']');
 		json_write_close(json, '}');
 	}
 	json_write_close(json, '}');
@@ -108,6 +117,24 @@ put_losses(struct json_write *json, const uint64_t losses[KMEM_LOSS_COUNT])
 		if (report_loss_name(i) != NULL)
 			json_write_number(json, report_loss_name(i), losses[i]);
 	}
+	json_write_close(json, '}');
+}
+
+static void
+put_resident(struct json_write *json, const struct report_process *process)
+{
+	if (process->resident_parts == NULL) {
+		json_write_null(json, "resident");
+		return;
+	}
+	json_write_open(json, "resident", '{');
+	json_write_number(json, "bytes", process->resident_looked_bytes);
+	json_write_open(json, "parts", '{');
+	for (unsigned i = 0; i < KMEM_RESIDENT_PARTS; i++) {
+		if (report_resident_name(i) != NULL)
+			json_write_number(json, report_resident_name(i), process->resident_parts[i]);
+	}
+	json_write_close(json, '}');
 	json_write_close(json, '}');
 }
 
@@ -150,6 +177,7 @@ put_process(struct json_write *json, const struct report_process *process)
 	}
 	json_write_close(json, ']');
 	json_write_number(json, "resident_bytes", process->resident_bytes);
+	put_resident(json, process);
 	if (process->limit_bytes != UINT64_MAX)
 		json_write_number(json, "limit_bytes", process->limit_bytes);
 	else

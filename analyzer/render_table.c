@@ -276,7 +276,8 @@ put_imports(FILE *stream, const struct report *report, const struct table *table
 	for (size_t i = 0; i < count && i < IMPORTS_SHOWN; i++)
 		(void)fprintf(stream, "%20s  %s\n", units_bytes(imports[i].bytes, text), imports[i].label);
 	if (count > IMPORTS_SHOWN)
-		(void)fprintf(stream, "%20s  %zu more modules\n", units_bytes(hidden, text), count - IMPORTS_SHOWN);
+		(void)fprintf(stream, "%20s  %zu more module%s\n", units_bytes(hidden, text), count - IMPORTS_SHOWN,
+		              count - IMPORTS_SHOWN == 1 ? "" : "s");
 	if (start_up != 0)
 		(void)fprintf(stream, "%9s  started the interpreter\n", units_bytes(start_up, text));
 	free(imports);

@@ -96,10 +96,47 @@ put_domains(const struct report *report, const char *heading, bool is_device, bo
 		(void)fprintf(stream, "  %-14s%9s%11s%12s%12s%13s", domain->name, units_bytes(domain->peak_bytes, peak),
 		              units_bytes(domain->live_bytes, live), units_bytes(domain->allocated_bytes, allocated),
 		              units_count(domain->live_count, blocks), units_count(domain->allocated_count, calls));
+		if (domain->returned_bytes != 0)
+			(void)fprintf(stream, "  %s given back by madvise", units_bytes(domain->returned_bytes, live));
 		if (domain->inherited_bytes != 0)
 			(void)fprintf(stream, "  +%s inherited at fork", units_bytes(domain->inherited_bytes, live));
 		(void)fputc('\n', stream);
+		for (size_t j = 0; j < domain->part_count; j++)
+			(void)fprintf(stream, "%s%s %s%s", j == 0 ? "    live: " : ", ", units_bytes(domain->parts[j].live_bytes, live),
+			              domain->parts[j].name, j + 1 == domain->part_count ? "\n" : "");
 	}
+}
+
+/* Of the process that has most. The rows add up. */
+static void
+put_resident(const struct report *report, FILE *stream)
+{
+	const struct report_process *most = NULL;
+	char bytes[UNITS_TEXT_BYTES];
+	char name[32] = "";
+
+	for (size_t i = 0; i < report->process_count; i++) {
+		const struct report_process *process = &report->processes[i];
+
+		if (process->resident_parts != NULL &&
+		    (most == NULL || process->resident_looked_bytes > most->resident_looked_bytes))
+			most = process;
+	}
+	if (most == NULL)
+		return;
+	if (report->process_count > 1)
+		(void)snprintf(name, sizeof(name), " of %" PRIu32, most->pid);
+	(void)fprintf(stream, "Resident set%s at the last look\n", name);
+	for (unsigned n = 1; n <= KMEM_RESIDENT_PARTS; n++) {
+		unsigned part = n % KMEM_RESIDENT_PARTS; // what is not attributed comes last
+
+		if (report_resident_name(part) == NULL || (most->resident_parts[part] == 0 && part != KMEM_RESIDENT_OTHER))
+			continue;
+		(void)fprintf(stream, "  %-14s%9s%s%s\n", report_resident_name(part),
+		              units_bytes(most->resident_parts[part], bytes),
+		              report_resident_meaning(part)[0] != '\0' ? "  " : "", report_resident_meaning(part));
+	}
+	(void)fprintf(stream, "  %-14s%9s\n", "in all", units_bytes(most->resident_looked_bytes, bytes));
 }
 
 /* Of several processes the figures above are sums: how much of that was there at the same time? */
@@ -226,6 +263,7 @@ render_text_totals(const struct report *report, FILE *stream)
 	put_domains(report, "Devices", true, false, stream);
 	put_together(report, stream);
 	put_domains(report, "Address space", false, true, stream);
+	put_resident(report, stream);
 	put_processes(report, stream);
 }
 
@@ -333,8 +371,9 @@ put_notes(const struct report *report, FILE *stream)
 	(void)fputs("Notes\n", stream);
 	put_losses(report, false, stream);
 	if (report->verify_checked != 0)
-		(void)fprintf(stream, "  %s stacks were taken twice to verify them, %s differed\n",
-		              units_count(report->verify_checked, text), units_count(report->verify_mismatched, other));
+		(void)fprintf(stream, "  %s %s taken twice to verify them, %s differed\n",
+		              units_count(report->verify_checked, text),
+		              report->verify_checked == 1 ? "stack was" : "stacks were", units_count(report->verify_mismatched, other));
 	put_peak_error(report, "  peaks", stream);
 	if (report->is_finalizing)
 		(void)fputs("  live figures are those of the moment when Python began to shut down\n", stream);

@@ -38,9 +38,9 @@ struct loss {
 static const struct loss losses[KMEM_LOSS_COUNT] = {
 	[KMEM_LOST_EVENTS] = { "lost_events", "allocations that were not recorded: no room", true },
 	[KMEM_LOST_EVENT_BYTES] = { "lost_event_bytes", "bytes of the allocations that were not recorded", true },
-	[KMEM_LOST_SITES] = { "lost_sites", "allocations booked without their stack: no room for more stacks", true },
+	[KMEM_LOST_SITES] = { "lost_sites", "allocations booked at a caller or without their stack: no room for more stacks", true },
 	[KMEM_LOST_STACKS] = { "lost_stacks", "allocations whose stack could not be taken", true },
-	[KMEM_LOST_UNKNOWN_FREES] = { "lost_unknown_frees", "blocks from before the recording were released", false },
+	[KMEM_LOST_UNKNOWN_FREES] = { "lost_unknown_frees", "blocks were released that nobody was seen to get (from before the recording, or of another heap)", false },
 	[KMEM_LOST_MISSED_FREES] = { "lost_missed_frees", "blocks given out again without a release that was seen", false },
 	[KMEM_LOST_REENTRANT] = { "lost_reentrant", "allocations made while the shim was at work (signal handlers)", true },
 	[KMEM_LOST_UNWINDS] = { "lost_unwinds", "native stacks that end before the outermost frame", false },
@@ -69,6 +69,35 @@ bool
 report_loss_is_serious(unsigned loss)
 {
 	return losses[loss].is_serious;
+}
+
+static const struct resident_part {
+	const char *name;
+	const char *meaning;
+} resident_parts[KMEM_RESIDENT_PARTS] = {
+	[KMEM_RESIDENT_OTHER] = { "not attributed", "made by direct system calls, or by libraries for themselves" },
+	[KMEM_RESIDENT_BRK] = { "brk", "malloc's, below the program break" },
+	[KMEM_RESIDENT_HEAP] = { "heap", "malloc's other mappings, with what is free in them" },
+	[KMEM_RESIDENT_MMAP] = { "mmap", "" },
+	[KMEM_RESIDENT_RESERVED] = { "reserved", "" },
+	[KMEM_RESIDENT_PYTHON_ARENA] = { "python/arena", "" },
+	[KMEM_RESIDENT_SHARED] = { "shared", "" },
+	[KMEM_RESIDENT_FILE] = { "file", "" },
+	[KMEM_RESIDENT_PROGRAM] = { "program", "and its libraries, code and data" },
+	[KMEM_RESIDENT_STACKS] = { "stacks", "of its threads" },
+	[KMEM_RESIDENT_OWN] = { "kmemshim", "what recording takes" },
+};
+
+const char *
+report_resident_name(unsigned part)
+{
+	return part < KMEM_RESIDENT_PARTS ? resident_parts[part].name : NULL;
+}
+
+const char *
+report_resident_meaning(unsigned part)
+{
+	return resident_parts[part].meaning;
 }
 
 static const char *
@@ -129,6 +158,8 @@ sources_since(const struct model *model)
 static void
 build_domains(struct report *report, const struct model *model)
 {
+	struct device_parts parts;
+
 	report->domain_count = model->domain_count;
 	report->domains = memory_zeroed(model->domain_count, sizeof(*report->domains));
 	for (size_t i = 0; i < model->domain_count; i++) {
@@ -147,9 +178,14 @@ build_domains(struct report *report, const struct model *model)
 			.together_peak_bytes = domain->together_peak_bytes,
 			.together_live_bytes = domain->together_live_bytes,
 			.peak_resident_bytes = domain->peak_resident_bytes,
+			.returned_bytes = domain->returned_bytes,
 			.is_address_space = rank_is_address_space(domain->name),
 			.is_device = rank_domain_matches(domain->name, "cuda"),
 		};
+		if (device_parts_of(model, (unsigned)i, &parts)) {
+			report->domains[i].part_count = parts.part_count;
+			memcpy(report->domains[i].parts, parts.parts, sizeof(parts.parts));
+		}
 	}
 	for (size_t i = 0; i < model->site_count; i++) {
 		const struct model_site *site = &model->sites[i];
@@ -225,6 +261,8 @@ build_process(struct report *report, struct report_process *to, const struct mod
 		.built = make_built(report->rows, process),
 		.resident_bytes = last != NULL ? last->resident_bytes : 0,
 		.limit_bytes = last != NULL ? last->limit_bytes : UINT64_MAX,
+		.resident_parts = process->resident != NULL ? process->resident->part_bytes : NULL,
+		.resident_looked_bytes = process->resident != NULL ? process->resident->resident_bytes : 0,
 		.note_count = process->note_count,
 		.notes = process->notes,
 	};

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "device_parts.h"
 #include "fail.h"
 #include "kmem_format.h"
 
@@ -44,10 +45,13 @@ struct report_domain {
 	uint64_t together_peak_bytes; // highest sum of the peaks of processes that ran at the same time
 	uint64_t together_live_bytes; // the same of what they left
 	uint64_t peak_resident_bytes; // 0 = not seen
+	uint64_t returned_bytes;     // of live mappings, given back to the system by madvise; counted at each call
 	uint64_t lost_sites;         // allocations booked without their stack, because there was no room for it
 	uint64_t lost_stacks;        // allocations whose stack could not be taken
 	bool is_address_space;       // reserved, file: not memory
 	bool is_device;
+	size_t part_count;           // of a device: what its live bytes are made of; 0 = it is no device
+	struct device_part parts[DEVICE_PARTS_MAX];
 };
 
 /* What a parent held when it forked. */
@@ -78,11 +82,17 @@ struct report_process {
 	size_t built_count;
 	const struct report_built *built; // what it inherited, the most first
 	uint64_t resident_bytes;     // at the last heartbeat
+	const uint64_t *resident_parts; // enum kmem_resident_part, bytes at the last look; NULL = none
+	uint64_t resident_looked_bytes; // their sum
 	uint64_t limit_bytes;        // in force then; UINT64_MAX = none
 	uint64_t losses[KMEM_LOSS_COUNT];
 	size_t note_count;
 	const char *const *notes;
 };
+
+/* "brk", "heap", ..., "not attributed"; NULL = no such part. The second one says what it is, or "". */
+const char *report_resident_name(unsigned part);
+const char *report_resident_meaning(unsigned part);
 
 struct report_frame {
 	const char *kind;            // "python", "native"

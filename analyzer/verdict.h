@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "model.h"
+#include "device_parts.h"
 #include "rank.h"
 
 enum verdict_end {
@@ -76,6 +77,8 @@ struct verdict_facts {
 	const struct model_process *peak_process; // with the highest peak; with `refused`, the one that was refused
 	const char *peak_domain;       // name of that domain; NULL = none, or not known which
 	const struct model_failed *refused; // the largest of the last requests that the end may come from; NULL = none
+	struct device_parts device;    // of `refused`; device == NULL: it is no request to a device, or nothing is alive there
+	struct rank_line top_device;   // of its tensors, or else of its memory; site_count == 0: none
 	struct rank_line top_live;     // site_count == 0: none. Not Python's arenas where a line of the user's tells more
 	struct rank_line top_peak;
 	const char *top_live_domain;

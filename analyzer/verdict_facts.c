@@ -11,6 +11,7 @@
 
 #include "kill_counters.h"
 #include "memory.h"
+#include "device_parts.h"
 #include "verdict.h"
 
 #define NEAR_LIMIT_PERCENT 97      // charged of the limit at the last heartbeat; measured at kills: 98 and more
@@ -243,6 +244,17 @@ gather_refusal(const struct verdict_now *now, struct verdict_facts *facts)
 			last = failed;
 	}
 	facts->refused = last;
+	/* PyTorch gave up on a tensor: that is what the program asked for, not the memory that it wanted for it. */
+	for (size_t i = 0; last != NULL && i < model->failed_count; i++) {
+		const struct model_failed *failed = &model->failed[i];
+
+		if (failed->process == last->process && last->monotonic_ns - failed->monotonic_ns <= REFUSALS_APART_NS &&
+		    device_parts_is_tensors(model->domains[failed->domain].name) &&
+		    strcmp(verdict_request_state(model, now, failed), "fatal") == 0) {
+			facts->refused = failed;
+			return;
+		}
+	}
 	for (size_t i = 0; last != NULL && i < model->failed_count; i++) {
 		const struct model_failed *failed = &model->failed[i];
 
@@ -477,6 +489,27 @@ gather_peak(struct verdict_facts *facts)
 	rank_free(peak);
 }
 
+/* What was alive on the device that had no more. */
+static void
+gather_device(struct verdict_facts *facts)
+{
+	const struct model *model = facts->model;
+	struct ranked *ranked;
+	unsigned device;
+
+	if (facts->refused == NULL)
+		return;
+	device = device_parts_device(model, facts->refused->domain);
+	if (!device_parts_of(model, device, &facts->device)) {
+		facts->device.device = NULL;
+		return;
+	}
+	ranked = rank_run(model, &rank_sites, facts->device.tensors != NULL ? facts->device.tensors->name : facts->device.device->name);
+	if (ranked->line_count != 0 && ranked->lines[0].live_bytes != 0)
+		facts->top_device = ranked->lines[0];
+	rank_free(ranked);
+}
+
 void
 verdict_facts_gather(const struct model *model, const struct verdict_now *now, struct verdict_facts *facts)
 {
@@ -494,6 +527,7 @@ verdict_facts_gather(const struct model *model, const struct verdict_now *now, s
 	gather_counters(now, facts);
 	gather_usage(facts);
 	gather_refusal(now, facts);
+	gather_device(facts);
 	gather_live(facts);
 	gather_peak(facts);
 	verdict_copies_gather(model, &facts->copies);

@@ -326,19 +326,49 @@ say_how_it_ended(const struct verdict_facts *facts, struct verdict *verdict)
 		say(verdict, " ended without a clean exit");
 }
 
+/* "; 58.0 MiB of it (97 %) was allocated at train.py:41 step." and how it grew. */
+static void
+say_device_holder(const struct verdict_facts *facts, uint64_t whole_bytes, struct verdict *verdict)
+{
+	const struct rank_line *top = &facts->top_device;
+	char held[UNITS_TEXT_BYTES];
+	char share[UNITS_TEXT_BYTES];
+	char place[PLACE_TEXT_BYTES];
+
+	if (top->site_count == 0) {
+		say(verdict, ".");
+		return;
+	}
+	say(verdict, "; %s of that (%s) was allocated at %s.", units_bytes(top->live_bytes, held),
+	    units_share(share_ppm(top->live_bytes, whole_bytes), share), verdict_line_text(top, place));
+	if (top->leak == MODEL_LEAK_LEAK)
+		say(verdict, " It accumulates: blocks from %" PRIu32 " of %" PRIu32 " generations are still alive.",
+		    top->largest->generations_alive, top->largest->generations_total);
+}
+
 void
 verdict_tell_device_memory(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	const struct model_domain *domain = &facts->model->domains[facts->refused->domain];
+	const struct device_parts *parts = &facts->device;
+	const char *holder = facts->model->process_count == 1 ? "The process" : "Its processes, summed,";
 	char held[UNITS_TEXT_BYTES];
+	char taken[UNITS_TEXT_BYTES];
 
 	say_how_it_ended(facts, verdict);
 	say(verdict, " after ");
 	say_refusal(facts, verdict);
-	say(verdict, " by the driver (%s). %s held %s there; frameworks keep a cache between tensors and the "
-	             "driver, so lines shown are where the cache grew.",
-	    verdict->confidence, facts->model->process_count == 1 ? "The process" : "Its processes, summed,",
-	    units_bytes(domain->live_bytes, held));
+	say(verdict, " by the driver (%s).", verdict->confidence);
+	if (parts->device == NULL) {
+		say(verdict, " %s held nothing there.", holder);
+	} else if (parts->tensors != NULL) {
+		say(verdict, " %s held %s of %s, tensors %s", holder, units_bytes(parts->device->live_bytes, taken), parts->device->name,
+		    units_bytes(parts->tensors->live_bytes, held));
+		say_device_holder(facts, parts->tensors->live_bytes, verdict);
+	} else {
+		say(verdict, " %s held %s there", holder, units_bytes(parts->device->live_bytes, held));
+		say_device_holder(facts, parts->device->live_bytes, verdict);
+		say(verdict, " Frameworks keep a cache between tensors and the driver, so lines shown are where the cache grew.");
+	}
 }
 
 static void

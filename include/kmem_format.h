@@ -18,9 +18,16 @@
  *   F2  the space of a chunk is allocated on disk before its directory entry says that it exists.
  *   F3  records in KMEM_SECTION_RECORDS never change once an index leads to them, and carry a checksum
  *       of themselves (fields named "mutable" excepted).
- *   F4  the identity part of the header never changes after `identity_checksum` was stored.
+ *   F4  what kmem_identity_checksum() covers never changes after `identity_checksum` was stored: the first words of the
+ *       header, the identity, the names of the domains and what a fork left in them.
  *   F5  in a capture that was closed cleanly every directory entry has `is_sealed` and the checksum of
- *       its chunk, and `head_checksum` covers the mutable part of the head.
+ *       its chunk, and `head_checksum` covers the whole head, the launcher's part excepted, which has its own.
+ *   F6  a single word that leads somewhere or decides something is stored twice, once inverted, in one atomic word
+ *       (kmem_twice()), or as one of a few words of which no two differ in less than two bytes.
+ *   F7  heartbeats, refused requests and survivors carry a checksum of themselves from the moment they count.
+ *
+ * So one damaged byte of a closed capture is always seen. In a capture that was not closed the same holds for all but
+ * counters, and for these as far as they repeat each other (analyzer/capture_agree.c).
  */
 #ifndef KMEM_FORMAT_H
 #define KMEM_FORMAT_H
@@ -30,7 +37,7 @@
 #include <stdint.h>
 
 #define KMEM_MAGIC "kmemshim"            // 8 bytes, no terminator
-#define KMEM_VERSION 3u
+#define KMEM_VERSION 4u
 #define KMEM_ENDIAN 0x01020304u
 #define KMEM_CHUNK_BYTES 65536u
 #define KMEM_CHUNKS_MAX 8192u            // 512 MiB of chunks
@@ -47,7 +54,7 @@
 enum kmem_domain {
 	KMEM_DOMAIN_HEAP = 0,         // malloc family: requested bytes
 	KMEM_DOMAIN_MMAP = 1,         // private anonymous mappings that can be touched
-	KMEM_DOMAIN_RESERVED = 2,     // PROT_NONE or MAP_NORESERVE: address space, not memory
+	KMEM_DOMAIN_RESERVED = 2,     // PROT_NONE or MAP_NORESERVE: address space, until mprotect makes it writable
 	KMEM_DOMAIN_FILE = 3,         // private and read-only mappings of files
 	KMEM_DOMAIN_SHARED = 4,       // shared mappings that can be written
 	KMEM_DOMAIN_CUDA_PINNED = 5,  // "cuda/pinned": host memory given out by the CUDA driver
@@ -56,6 +63,11 @@ enum kmem_domain {
 	                              // recorded which; else they are address space, and the objects are in the heap
 	KMEM_DOMAIN_CUDA_FIRST = 8,   // "cuda:0"; device n is row KMEM_DOMAIN_CUDA_FIRST + n
 	KMEM_DOMAIN_CUDA_LAST = 39,   // "cuda:31"
+	KMEM_DOMAIN_TENSORS_FIRST = 40, // "cuda:0/tensors": blocks that PyTorch gave out; they lie in memory of "cuda:0", and their
+	                              // bytes are never added to its
+	KMEM_DOMAIN_TENSORS_LAST = 55, // "cuda:15/tensors"
+	KMEM_DOMAIN_CUDA_REGISTERED = 56, // "cuda/registered": memory of the heap or of mappings that the driver pinned; it is counted
+	                              // there as well, so never add it up
 };
 
 enum kmem_section {
@@ -70,7 +82,7 @@ enum kmem_section {
 enum kmem_loss {
 	KMEM_LOST_EVENTS = 0,          // allocations seen but not recorded: no room in any table
 	KMEM_LOST_EVENT_BYTES = 1,     // their requested bytes
-	KMEM_LOST_SITES = 2,           // events booked on the domain's "no room for this stack" site
+	KMEM_LOST_SITES = 2,           // events booked with a KMEM_STACK_FOLDED stack
 	KMEM_LOST_STACKS = 3,          // events whose stack could not be taken (too little stack left, ...)
 	KMEM_LOST_UNKNOWN_FREES = 4,   // releases of addresses that we never saw given out
 	KMEM_LOST_MISSED_FREES = 5,    // an address was given out again without a release that we saw
@@ -87,10 +99,12 @@ enum kmem_loss {
 
 enum kmem_state {
 	KMEM_STATE_STARTING = 0,
-	KMEM_STATE_RUNNING = 1,       // also what SIGKILL leaves behind
-	KMEM_STATE_CLEAN_EXIT = 2,    // exit, _exit or quick_exit was reached
-	KMEM_STATE_EXEC_REPLACED = 3, // the image was replaced by exec
+	KMEM_STATE_RUNNING = 0x01010101,       // also what SIGKILL leaves behind
+	KMEM_STATE_CLEAN_EXIT = 0x02020202,    // exit, _exit or quick_exit was reached
+	KMEM_STATE_EXEC_REPLACED = 0x03030303, // the image was replaced by exec; nothing is sealed
 };
+
+#define KMEM_YES 0x01010101u // of a field that is 0 or this (F6)
 
 /*
  * The high-water mark of one total and who held it (see shim/peak.c): two words changed by one 128-bit
@@ -115,9 +129,10 @@ struct kmem_domain_row {
 	uint64_t inherited_bytes;         // live in the parent at fork, not in any figure of a site
 	uint64_t inherited_count;
 	_Atomic uint64_t peak_resident_bytes; // resident set at the last heartbeat before the peak, 0 = none
-	_Atomic uint64_t is_used;         // 1: a request was refused here, whether or not a site holds anything
+	_Atomic uint64_t is_used;         // KMEM_YES: a request was refused here, whether or not a site holds anything
 	char name[32];                    // "heap", "cuda:0"; zero-terminated
-	uint64_t reserved[6];
+	_Atomic uint64_t returned_bytes;  // of live mappings, given back to the system by madvise; counted at each such call
+	uint64_t reserved[5];
 };
 static_assert(sizeof(struct kmem_domain_row) == 128, "two cache lines per domain");
 
@@ -130,7 +145,7 @@ static_assert(sizeof(struct kmem_domain_row) == 128, "two cache lines per domain
  * Invariants, tested by number in tests/unit/test_site_table.c:
  *   S1  stack == 0: the site is not published yet; a file that has one comes from a process that died
  *       in between: its bytes count, its frames are unknown.
- *   S2  stack, domain, slot and first_epoch never change once stack != 0.
+ *   S2  stack, domain, slot, first_epoch and their check never change once stack != 0.
  *   S3  allocated and freed counters only grow; live bytes = allocated_bytes - freed_bytes = peak.now, modulo 2^48.
  *   S4  only the thread in `slot` changes a record; slot 0 belongs to all threads without one, by atomic operations.
  *   S5  generations is 0 until it is set once, then constant.
@@ -143,7 +158,8 @@ struct kmem_site {
 	_Atomic uint64_t freed_count;
 	_Atomic uint32_t stack;           // index + 1 of its struct kmem_stack in RECORDS, in units of 8 bytes
 	_Atomic uint32_t generations;     // index + 1 in GENERATIONS
-	_Atomic uint32_t twin;            // index + 1 of the next record with this stack and domain; for the recorder only
+	_Atomic uint32_t twin;            // bits 0-23 index + 1 of the next record with this stack and domain, for the recorder only;
+	                                  // bits 24-31 kmem_site_check()
 	uint16_t slot;                    // which thread's
 	uint8_t domain;                   // row of the domain table
 	uint8_t first_epoch;              // generation clock when the record was made
@@ -204,7 +220,7 @@ enum kmem_stack_flags {
 	KMEM_STACK_TRUNCATED = 1,      // `omitted` frames were left out after the first `omitted_at`
 	KMEM_STACK_NO_END = 2,         // the walk stopped before the outermost frame
 	KMEM_STACK_IMPORT_CUT = 4,     // taken inside an import: frames inside the module's body were left out
-	KMEM_STACK_FOLDED = 8,         // no room: this stands for every later site of its domain; no frames
+	KMEM_STACK_FOLDED = 8,         // no room: this stands for later stacks of its domain that end with its frames, or have any
 	KMEM_STACK_NO_STACK = 16,      // the stack could not be taken; no frames
 	KMEM_STACK_ALTERNATE = 32,     // taken on a stack that is not the thread's own
 	KMEM_STACK_EVALUATOR_CUT = 64, // native frames between and below Python frames were left out
@@ -256,7 +272,7 @@ struct kmem_code {
 /*
  * One loaded ELF object, as far as stacks lead into it. The list starts at kmem_header.modules. A native
  * frame of a stack belongs to the module with start <= pc < end and loaded_generation <=
- * stack.module_generation < unloaded_generation (0 = still loaded).
+ * stack.module_generation < that in `unloaded`.
  */
 struct kmem_module {
 	struct kmem_record record;
@@ -264,7 +280,8 @@ struct kmem_module {
 	uint64_t end_addr;
 	uint64_t load_bias;            // address in memory - address in the file's symbol table
 	uint32_t loaded_generation;
-	_Atomic uint32_t unloaded_generation; // mutable
+	uint32_t reserved;
+	_Atomic uint64_t unloaded;     // kmem_twice() of the generation, 0 = still loaded; mutable
 	uint64_t file_size_bytes;      // when it was seen; 0 = unknown
 	uint64_t file_mtime_ns;
 	uint32_t build_id_bytes;       // 0 = none
@@ -316,11 +333,12 @@ struct kmem_survivor {
 };
 static_assert(sizeof(struct kmem_survivor) == 16, "");
 
-/* One directory entry; entry n describes chunk n. Entries 0 to chunk_count - 1 are valid. */
+/* One directory entry; entry n describes chunk n. Entries 0 to chunk_count - 1 are valid, none behind them but for a moment. */
 struct kmem_chunk {
 	uint8_t section;               // enum kmem_section
 	_Atomic uint8_t is_sealed;     // the checksum is valid: nothing in the chunk changes any more
-	uint8_t reserved[2];
+	uint8_t inverted;              // ~section: the entry is there, whatever chunk_count says
+	uint8_t reserved;
 	_Atomic uint32_t checksum;     // kmem_checksum() of the chunk's 64 KiB
 };
 static_assert(sizeof(struct kmem_chunk) == 8, "");
@@ -340,7 +358,7 @@ static_assert(sizeof(struct kmem_heartbeat) == 64, "");
 
 /* A request that the system refused. Mutable. */
 struct kmem_failed {
-	_Atomic uint64_t sequence;     // 1, 2, ...; stored last
+	_Atomic uint64_t sequence;     // 1, 2, ...; stored last, 0 while being written
 	uint64_t bytes;
 	uint64_t monotonic_ns;
 	uint64_t events_before;        // sum of the domain's allocated_count when it failed: later ones mean recovery
@@ -348,7 +366,7 @@ struct kmem_failed {
 	uint16_t domain;
 	uint16_t reserved;
 	int32_t error;                 // errno, or the CUDA result
-	uint32_t reserved2;
+	_Atomic uint32_t checksum;     // kmem_checksum() of the rest (F7), 0 while being written
 };
 static_assert(sizeof(struct kmem_failed) == 48, "");
 
@@ -386,6 +404,32 @@ struct kmem_launcher {
 };
 
 /*
+ * What the resident set was made of at one look: what /proc/self/smaps says of each mapping, summed by what lies there. The parts add
+ * up to resident_bytes. Mutable; two by turns, the newer has the higher sequence.
+ */
+enum kmem_resident_part {
+	KMEM_RESIDENT_OTHER = 0,       // nobody told us: not attributed
+	KMEM_RESIDENT_BRK = 1,         // below the program break: glibc's main heap
+	KMEM_RESIDENT_HEAP = 2,        // mappings with blocks of malloc in them, also where those blocks are gone
+	KMEM_RESIDENT_MMAP = 3,        // of the domain of this name, and so on
+	KMEM_RESIDENT_RESERVED = 4,
+	KMEM_RESIDENT_PYTHON_ARENA = 5,
+	KMEM_RESIDENT_SHARED = 6,      // shared mappings that can be written, and all of shared memory
+	KMEM_RESIDENT_FILE = 7,        // other mappings of files
+	KMEM_RESIDENT_PROGRAM = 8,     // the program and its libraries, code and data
+	KMEM_RESIDENT_STACKS = 9,      // of all threads
+	KMEM_RESIDENT_OWN = 10,        // the recorder's: its tables, the capture
+	KMEM_RESIDENT_PARTS = 13,
+};
+struct kmem_resident {
+	_Atomic uint64_t sequence;     // 1, 2, ...; 0 = never written; stored last, so that what is being written is the older one
+	uint64_t monotonic_ns;
+	uint64_t resident_bytes;
+	uint64_t part_bytes[KMEM_RESIDENT_PARTS];
+};
+static_assert(sizeof(struct kmem_resident) == 128, "");
+
+/*
  * Of a forked image: what the parent held when it forked, by its largest records, and how much of the inherited memory was copied
  * by writing to it; all domains that are private to a process. Mutable, but for the sites.
  */
@@ -407,7 +451,7 @@ struct kmem_inherited {
 #define KMEM_TEXT_BYTES 1024
 #define KMEM_COMMAND_BYTES 4096
 
-/* What does not change after start; covered by identity_checksum. */
+/* What does not change after start (F4). */
 struct kmem_identity {
 	uint32_t pid;
 	uint32_t parent_pid;
@@ -446,22 +490,22 @@ struct kmem_header {
 	uint32_t head_bytes;           // KMEM_HEAD_BYTES
 	uint32_t chunk_bytes;          // KMEM_CHUNK_BYTES
 	uint32_t identity_bytes;       // sizeof(struct kmem_identity)
-	_Atomic uint32_t identity_checksum; // 0: the process died before it was written
+	_Atomic uint32_t identity_checksum; // kmem_identity_checksum(); 0: the process died before it was written
 	struct kmem_identity identity;
 
 	/* Mutable from here. */
 	_Alignas(64) _Atomic uint32_t state;     // enum kmem_state
-	_Atomic uint32_t is_finalizing;          // Python's teardown began: figures are those of that moment
+	_Atomic uint32_t is_finalizing;          // KMEM_YES: Python's teardown began: figures are those of that moment
 	_Atomic int32_t exit_code;               // with KMEM_STATE_CLEAN_EXIT; -1 = unknown
-	_Atomic uint32_t head_checksum;          // with KMEM_STATE_CLEAN_EXIT: of the head with this field and `launcher` as 0
+	_Atomic uint32_t head_checksum;          // with KMEM_STATE_CLEAN_EXIT: kmem_head_checksum()
 	_Atomic uint64_t ended_monotonic_ns;     // with KMEM_STATE_CLEAN_EXIT
 	_Atomic uint32_t chunk_count;            // valid directory entries
-	_Atomic uint32_t modules;                // index + 1 of the newest struct kmem_module, in units of 8 bytes
-	_Atomic uint32_t notes;                  // the same of the newest struct kmem_note
 	_Atomic uint32_t module_generation;
-	_Atomic uint32_t python_version;         // 0x030b07f0 as PY_VERSION_HEX; 0 = no interpreter found
+	_Atomic uint64_t modules;                // kmem_twice() of index + 1 of the newest struct kmem_module, in units of 8 bytes
+	_Atomic uint64_t notes;                  // the same of the newest struct kmem_note
+	_Atomic uint64_t cells;                  // the same of the newest struct kmem_cell
+	_Atomic uint64_t python_version;         // kmem_twice() of 0x030b07f0 as PY_VERSION_HEX; 0 = no interpreter found
 	_Atomic uint32_t peak_error_bytes;       // how far peaks may be off because threads add up small events first; 0 = exact
-	_Atomic uint32_t cells;                  // index + 1 of the newest struct kmem_cell, in units of 8 bytes
 	_Alignas(64) _Atomic uint64_t used_bytes[KMEM_SECTION_COUNT]; // append position in each section
 	_Alignas(64) _Atomic uint64_t generation_clock_bytes; // allocated volume that drives the clock
 	_Atomic uint64_t generation_clock;       // 1 to 255
@@ -472,9 +516,13 @@ struct kmem_header {
 	_Alignas(64) _Atomic uint64_t losses[KMEM_LOSS_COUNT];
 	_Alignas(64) _Atomic uint64_t failed_count;
 	struct kmem_failed failed[KMEM_FAILED_MAX]; // ring by sequence
-	_Alignas(64) _Atomic uint32_t survivor_count; // valid entries of survivors[]; 0 also while they are written
+	_Alignas(64) _Atomic uint64_t survivor_count; // kmem_twice() of the valid entries of survivors[]; 0 also while they are written
+	uint32_t survivor_checksum;              // kmem_checksum() of those entries (F7)
+	uint32_t reserved;
+	_Atomic uint32_t heartbeat_checksums[KMEM_HEARTBEATS_MAX]; // kmem_checksum() of each (F7), 0 while being written
 	struct kmem_survivor survivors[KMEM_SURVIVORS_MAX];
 	_Alignas(64) struct kmem_launcher launcher;
+	_Alignas(64) struct kmem_resident resident[2];
 	_Alignas(64) struct kmem_inherited inherited;
 };
 

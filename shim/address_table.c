@@ -76,7 +76,7 @@ slots_of(struct address_table *table, bool creates)
 	}
 	if (__atomic_compare_exchange_n(&table->slots, &slots, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return fresh;
-	raw_munmap(fresh, bytes_of(log2_of(fresh)));
+	raw_unreserve(fresh, bytes_of(log2_of(fresh)));
 	return slots;
 }
 
@@ -166,6 +166,36 @@ address_table_replace(struct address_table *table, uint64_t addr, struct address
 }
 
 bool
+address_table_find(struct address_table *table, uint64_t addr, struct address_block *block)
+{
+	struct address_slot *slot = find(table, addr);
+
+	if (slot == NULL)
+		return false;
+	*block = read_slot(slot);
+	return true;
+}
+
+bool
+address_table_sweep(struct address_table *table, uint64_t *cursor, bool (*is_meant)(uint64_t addr, struct address_block, void *),
+                    void *context, struct address_block *block)
+{
+	struct address_slots *slots = slots_of(table, false);
+
+	for (; slots != NULL && *cursor >> log2_of(slots) == 0; ++*cursor) {
+		struct address_slot *slot = &slots->slot[*cursor];
+		uint64_t key = atomic_load_explicit(&slot->key, memory_order_acquire); // A2
+
+		if (key <= KEY_BUSY)
+			continue;
+		*block = read_slot(slot);
+		if (is_meant(key, *block, context) && address_table_take(table, key, block))
+			return true;
+	}
+	return false;
+}
+
+bool
 address_table_take(struct address_table *table, uint64_t addr, struct address_block *block)
 {
 	struct address_slot *slot = find(table, addr);
@@ -191,7 +221,7 @@ address_table_clear(struct address_table *table)
 
 	if (table->slots != NULL) {
 		log2 = log2_of(table->slots);
-		madvise(table->slots, bytes_of(log2), MADV_DONTNEED);
+		raw_madvise(table->slots, bytes_of(log2), MADV_DONTNEED);
 		atomic_store_explicit(&table->slots->log2, log2, memory_order_relaxed);
 	}
 	atomic_store_explicit(&table->live_count, 0, memory_order_relaxed); // one thread

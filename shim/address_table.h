@@ -1,7 +1,7 @@
 /*
  * address_table.h - a lock-free hash from address to block, for the addresses the shadow cannot hold.
  *
- * Called by   pointer_map.c (blocks of 64 MiB and more, several blocks in one window), tracker.c (device addresses).
+ * Called by   pointer_map.c (blocks of 64 MiB and more, several blocks in one window), tracker_devices.c, device_objects.c.
  * Safe from   any thread and signal handler. One thread at a time owns an address: the allocator guarantees it.
  * When full   put fails; the caller counts the loss. So it does for the addresses 0 to 2 (a device's allocation of no
  *             bytes). Where the address space is limited the table is smaller.
@@ -35,7 +35,15 @@ bool address_table_put(struct address_table *table, uint64_t addr, struct addres
 /* Puts the block where *old stood; false, and nothing is changed, when the address is not in the table. */
 bool address_table_replace(struct address_table *table, uint64_t addr, struct address_block block,
                            struct address_block *old);
+/* It stays in the table. */
+bool address_table_find(struct address_table *table, uint64_t addr, struct address_block *block);
 bool address_table_take(struct address_table *table, uint64_t addr, struct address_block *block);
+/*
+ * Takes one after the other that `is_meant` says; *cursor begins at 0. What others put or take meanwhile may be missed. False:
+ * there are no more.
+ */
+bool address_table_sweep(struct address_table *table, uint64_t *cursor, bool (*is_meant)(uint64_t addr, struct address_block, void *),
+                         void *context, struct address_block *block);
 void address_table_clear(struct address_table *table); // forked child: one thread
 
 #endif

@@ -12,18 +12,19 @@
 #include "capture_file.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "capture_life.h"
+#include "capture_seal.h"
 #include "diag.h"
 #include "kmem_words.h"
 #include "raw_sys.h"
+#include "settings.h"
+#include "wait_lock.h"
 
-#define GROWTH_WAIT_YIELDS 2000 // about a millisecond and a half of waiting for another thread's growth
 #define GROWTH_CHUNKS_MAX 16
 
 struct section {
@@ -40,7 +41,7 @@ static _Alignas(4096) char stand_in[KMEM_HEAD_BYTES];
 
 static char *head = stand_in;
 static struct section sections[KMEM_SECTION_COUNT];
-static atomic_flag growth_lock = ATOMIC_FLAG_INIT;
+static struct wait_lock growth_lock = WAIT_LOCK_FREE;
 static __thread bool is_locked_here __attribute__((tls_model("initial-exec"))); // by this thread, around fork
 static char file_path[4096];
 static struct stat file_identity;
@@ -204,7 +205,7 @@ grow_locked(enum kmem_section kind, size_t end)
 	if (kind == KMEM_SECTION_SITES && has_file)
 		lock_in_memory(section->base + mapped, bytes); // the counters are the hot range
 	for (size_t i = 0; i < chunks; i++)
-		directory()[count + i].section = (uint8_t)kind;
+		directory()[count + i] = (struct kmem_chunk){ .section = (uint8_t)kind, .inverted = (uint8_t)~kind };
 
 	/* release: the entries before the count that leads to them (F1, F2). Pairs with the reader's acquire. */
 	atomic_store_explicit(&header->chunk_count, count + (uint32_t)chunks, memory_order_release);
@@ -228,32 +229,26 @@ grow(enum kmem_section kind, size_t end)
 	struct section *section = &sections[kind];
 	int host_errno = errno;
 
-	for (unsigned wait = 0; wait < GROWTH_WAIT_YIELDS; wait++) {
-		if (atomic_load_explicit(&section->is_stuck, memory_order_relaxed))
-			return false;
-		/* acquire: pairs with the clear below; what the last grower wrote is seen. */
-		if (!atomic_flag_test_and_set_explicit(&growth_lock, memory_order_acquire)) {
-			bool has_grown = grow_locked(kind, end);
+	bool has_grown;
 
-			if (!has_grown && is_final(errno))
-				atomic_store_explicit(&section->is_stuck, true, memory_order_relaxed);
-			if (!has_grown) {
-				capture_file_lost(KMEM_LOST_GROWTH, 1);
-				if (!atomic_exchange_explicit(&was_told, true, memory_order_relaxed))
-					diag_warn("%s: cannot grow (%s); recording goes on with what fits",
-					          has_file ? file_path : "private capture", strerrorname_np(errno));
-			}
-			atomic_flag_clear_explicit(&growth_lock, memory_order_release);
-			errno = host_errno;
-			return has_grown;
-		}
-		/* acquire: pairs with grow_locked() of the thread that holds the lock. */
-		if (atomic_load_explicit(&section->mapped_bytes, memory_order_acquire) >= end)
-			return true;
-		sched_yield();
+	if (atomic_load_explicit(&section->is_stuck, memory_order_relaxed))
+		return false;
+	if (!wait_lock_take(&growth_lock)) {
+		capture_file_lost(KMEM_LOST_GROWTH, 1);
+		return false;
 	}
-	capture_file_lost(KMEM_LOST_GROWTH, 1);
-	return false;
+	has_grown = grow_locked(kind, end);
+	if (!has_grown && is_final(errno))
+		atomic_store_explicit(&section->is_stuck, true, memory_order_relaxed);
+	if (!has_grown) {
+		capture_file_lost(KMEM_LOST_GROWTH, 1);
+		if (!atomic_exchange_explicit(&was_told, true, memory_order_relaxed))
+			diag_warn("%s: cannot grow (%s); recording goes on with what fits",
+			          has_file ? file_path : "private capture", strerrorname_np(errno));
+	}
+	wait_lock_give(&growth_lock);
+	errno = host_errno;
+	return has_grown;
 }
 
 void *
@@ -296,20 +291,29 @@ capture_file_count(enum kmem_section kind)
 	return (uint32_t)((used < bytes ? used : bytes) / item_bytes[kind]);
 }
 
+bool
+capture_file_is_large(void)
+{
+	uint64_t chunks = atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_relaxed);
+
+	return settings.capture_max != 0 && chunks * KMEM_CHUNK_BYTES >= settings.capture_max;
+}
+
 void
 capture_file_seal_record(struct kmem_record *record)
 {
-	record->checksum = kmem_checksum(KMEM_CHECKSUM_START, (const char *)record + sizeof(record->checksum),
-	                                 record->bytes - sizeof(record->checksum));
+	record->checksum = kmem_record_checksum(record, 0);
 }
 
 uint32_t
-capture_file_link(_Atomic uint32_t *list, uint32_t index)
+capture_file_link(_Atomic uint64_t *list, uint32_t index)
 {
 	struct kmem_record *record = capture_file_at(KMEM_SECTION_RECORDS, index);
-	uint32_t previous = atomic_load_explicit(list, memory_order_relaxed);
+	uint64_t newest = atomic_load_explicit(list, memory_order_relaxed); // twice (F6)
 
 	do {
+		uint32_t previous = (uint32_t)newest;
+
 		if (previous > index) { // another thread linked a later record meanwhile: a later copy of ours, then
 			struct kmem_record *copy = capture_file_append(KMEM_SECTION_RECORDS, record->bytes, &index);
 
@@ -321,7 +325,7 @@ capture_file_link(_Atomic uint32_t *list, uint32_t index)
 		record->previous = previous;
 		capture_file_seal_record(record);
 		/* release: the record before the index that leads to it (F1). Pairs with the reader's acquire. */
-	} while (!atomic_compare_exchange_weak_explicit(list, &previous, index + 1, memory_order_release,
+	} while (!atomic_compare_exchange_weak_explicit(list, &newest, kmem_twice(index + 1), memory_order_release,
 	                                                memory_order_relaxed));
 	return index;
 }
@@ -332,7 +336,7 @@ capture_file_note(const char *text)
 	size_t length = strlen(text);
 	uint32_t index;
 	struct kmem_note *note = capture_file_append(KMEM_SECTION_RECORDS, sizeof(*note) + length, &index);
-	_Atomic uint32_t *list = &capture_file_header()->notes;
+	_Atomic uint64_t *list = &capture_file_header()->notes;
 
 	if (note == NULL)
 		return;
@@ -433,10 +437,8 @@ void
 capture_file_identified(void)
 {
 	struct kmem_header *header = capture_file_header();
-	uint32_t sum = kmem_checksum(KMEM_CHECKSUM_START, &header->identity, sizeof(header->identity));
-
-	/* release: the identity before its checksum (F4). */
-	atomic_store_explicit(&header->identity_checksum, sum, memory_order_release);
+	/* release: what it covers before the checksum (F4). */
+	atomic_store_explicit(&header->identity_checksum, kmem_identity_checksum(header), memory_order_release);
 }
 
 /* From here nothing that a late thread writes reaches the file: the mappings become private copies of it. */
@@ -483,27 +485,8 @@ capture_file_close(void)
 	detach(fd);
 	has_file = false;
 
-	uint32_t count = atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_relaxed);
-	size_t bytes = KMEM_HEAD_BYTES + (size_t)count * KMEM_CHUNK_BYTES;
-	char *whole = raw_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-
+	capture_seal(fd, atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_relaxed));
 	raw_close(fd);
-	if (whole == MAP_FAILED)
-		return;
-	struct kmem_header *header = (struct kmem_header *)(void *)whole;
-	struct kmem_chunk *chunks = (struct kmem_chunk *)(void *)(whole + KMEM_DIRECTORY_OFFSET);
-
-	for (uint32_t i = 0; i < count; i++) {
-		const char *at = whole + KMEM_HEAD_BYTES + (size_t)i * KMEM_CHUNK_BYTES;
-
-		atomic_store_explicit(&chunks[i].checksum, kmem_checksum(KMEM_CHECKSUM_START, at, KMEM_CHUNK_BYTES),
-		                      memory_order_relaxed); // relaxed: the seal publishes it
-		atomic_store_explicit(&chunks[i].is_sealed, 1, memory_order_release); // the checksum first
-	}
-	atomic_store_explicit(&header->head_checksum, 0, memory_order_relaxed);
-	uint32_t sum = kmem_checksum(KMEM_CHECKSUM_START, whole, KMEM_HEAD_BYTES); // launcher is still 0
-	atomic_store_explicit(&header->head_checksum, sum, memory_order_release);
-	raw_munmap(whole, bytes);
 }
 
 void
@@ -554,12 +537,7 @@ capture_file_remove(void)
 void
 capture_file_growth_lock(void)
 {
-	for (unsigned wait = 0; atomic_flag_test_and_set_explicit(&growth_lock, memory_order_acquire); wait++) {
-		if (wait > GROWTH_WAIT_YIELDS)
-			return;
-		sched_yield();
-	}
-	is_locked_here = true;
+	is_locked_here = wait_lock_take(&growth_lock);
 }
 
 /* A slow growth may have outlasted our patience: then the lock is still the grower's. */
@@ -567,7 +545,7 @@ void
 capture_file_growth_unlock(void)
 {
 	if (is_locked_here)
-		atomic_flag_clear_explicit(&growth_lock, memory_order_release);
+		wait_lock_give(&growth_lock);
 	is_locked_here = false;
 }
 
@@ -588,5 +566,5 @@ capture_file_forked(void)
 	head = stand_in;
 	has_file = false;
 	memset(stand_in, 0, sizeof(stand_in));
-	atomic_flag_clear_explicit(&growth_lock, memory_order_relaxed);
+	wait_lock_give(&growth_lock);
 }

@@ -37,6 +37,9 @@ void *capture_file_at(enum kmem_section section, uint32_t index);
 /* How many items (see `index`) a section has room for and were given out, finished or not. */
 uint32_t capture_file_count(enum kmem_section section);
 
+/* Is the capture as large as it may become (KMEMSHIM_CAPTURE)? What can be told in fewer words is, then. */
+bool capture_file_is_large(void);
+
 /* Counts a loss. */
 void capture_file_lost(enum kmem_loss loss, uint64_t count);
 
@@ -50,7 +53,7 @@ void capture_file_seal_record(struct kmem_record *record);
  * Puts a complete record at the head of a list in the header, sealed. The list descends: each record stands behind the one
  * it leads to, so that a reader can tell a loop. The record may be copied for that: returns the index that counts.
  */
-uint32_t capture_file_link(_Atomic uint32_t *list, uint32_t index);
+uint32_t capture_file_link(_Atomic uint64_t *list, uint32_t index);
 
 /* Stores one line of text for the report. */
 void capture_file_note(const char *text);

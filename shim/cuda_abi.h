@@ -14,6 +14,7 @@
 #define CUDA_ABI_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 enum {
 	CUDA_ABI_SUCCESS = 0,             // CUDA_SUCCESS, cudaSuccess
@@ -25,7 +26,30 @@ enum {
 	CUDA_ABI_NEWEST = 13000,          // CUDA_VERSION of the headers that this file was written from
 };
 
-typedef unsigned long long cuda_device_addr;  // CUdeviceptr
+typedef unsigned long long cuda_device_addr;   // CUdeviceptr
+typedef unsigned long long cuda_memory_handle; // CUmemGenericAllocationHandle
+
+/* The beginning of CUmemAllocationProp; the rest is not looked at. */
+struct cuda_memory_place {
+	int type;
+	int shared_as;
+	int location_type; // enum below
+	int location_id;   // of a device
+};
+enum { CUDA_LOCATION_DEVICE = 1 }; // CU_MEM_LOCATION_TYPE_DEVICE; others are host memory
+
+/* CUDA_ARRAY_DESCRIPTOR and CUDA_ARRAY3D_DESCRIPTOR; 0 = the shape does not go in that direction. */
+struct cuda_array {
+	size_t width, height;
+	int format;        // CUarray_format
+	unsigned channels;
+};
+struct cuda_array_3d {
+	size_t width, height, depth;
+	int format;
+	unsigned channels;
+	unsigned flags;
+};
 
 /* Driver, libcuda.so.1. */
 int cuMemAlloc_v2(cuda_device_addr *addr, size_t bytes);
@@ -36,6 +60,8 @@ int cuMemAllocAsync(cuda_device_addr *addr, size_t bytes, void *stream);
 int cuMemAllocAsync_ptsz(cuda_device_addr *addr, size_t bytes, void *stream);
 int cuMemAllocHost_v2(void **addr, size_t bytes);
 int cuMemHostAlloc(void **addr, size_t bytes, unsigned flags);
+int cuMemAllocFromPoolAsync(cuda_device_addr *addr, size_t bytes, void *pool, void *stream);
+int cuMemAllocFromPoolAsync_ptsz(cuda_device_addr *addr, size_t bytes, void *pool, void *stream);
 int cuMemFree_v2(cuda_device_addr addr);
 int cuMemFreeAsync(cuda_device_addr addr, void *stream);
 int cuMemFreeAsync_ptsz(cuda_device_addr addr, void *stream);
@@ -43,6 +69,20 @@ int cuMemFreeHost(void *addr);
 int cuGetProcAddress(const char *name, void **function, int version, unsigned long long flags);
 int cuGetProcAddress_v2(const char *name, void **function, int version, unsigned long long flags,
                         int *status);
+int cuMemHostRegister_v2(void *addr, size_t bytes, unsigned flags);
+int cuMemHostUnregister(void *addr);
+int cuArrayCreate_v2(void **addr, const struct cuda_array *shape);
+int cuArray3DCreate_v2(void **addr, const struct cuda_array_3d *shape);
+int cuArrayDestroy(void *addr);
+int cuMipmappedArrayCreate(void **addr, const struct cuda_array_3d *shape, unsigned levels);
+int cuMipmappedArrayDestroy(void *addr);
+int cuMemCreate(cuda_memory_handle *handle, size_t bytes, const struct cuda_memory_place *place, unsigned long long flags);
+int cuMemRelease(cuda_memory_handle handle);
+int cuMemRetainAllocationHandle(cuda_memory_handle *handle, void *addr);
+int cuMemMap(cuda_device_addr addr, size_t bytes, size_t offset, cuda_memory_handle handle, unsigned long long flags);
+int cuMemUnmap(cuda_device_addr addr, size_t bytes);
+int cuDevicePrimaryCtxReset(int device);
+int cuDevicePrimaryCtxReset_v2(int device);
 int cuCtxGetDevice(int *device); // asked, never hooked
 
 /* Runtime, libcudart.so.11.0, .12 and .13, or inside any program that was linked with libcudart_static.a. */
@@ -69,6 +109,22 @@ int cudaFreeHost(void *addr);
 	ROW(cuMemAllocAsync_ptsz, "cuMemAllocAsync", 11020, 1)                                        \
 	ROW(cuMemAllocHost_v2, "cuMemAllocHost", 3020, 0)                                             \
 	ROW(cuMemHostAlloc, "cuMemHostAlloc", 2020, 0)                                                \
+	ROW(cuMemAllocFromPoolAsync, "cuMemAllocFromPoolAsync", 11020, 0)                             \
+	ROW(cuMemAllocFromPoolAsync_ptsz, "cuMemAllocFromPoolAsync", 11020, 1)                        \
+	ROW(cuMemHostRegister_v2, "cuMemHostRegister", 6050, 0)                                       \
+	ROW(cuMemHostUnregister, "cuMemHostUnregister", 4000, 0)                                      \
+	ROW(cuArrayCreate_v2, "cuArrayCreate", 3020, 0)                                               \
+	ROW(cuArray3DCreate_v2, "cuArray3DCreate", 3020, 0)                                           \
+	ROW(cuArrayDestroy, "cuArrayDestroy", 2000, 0)                                                \
+	ROW(cuMipmappedArrayCreate, "cuMipmappedArrayCreate", 5000, 0)                                \
+	ROW(cuMipmappedArrayDestroy, "cuMipmappedArrayDestroy", 5000, 0)                              \
+	ROW(cuMemCreate, "cuMemCreate", 10020, 0)                                                     \
+	ROW(cuMemRelease, "cuMemRelease", 10020, 0)                                                   \
+	ROW(cuMemRetainAllocationHandle, "cuMemRetainAllocationHandle", 11000, 0)                     \
+	ROW(cuMemMap, "cuMemMap", 10020, 0)                                                           \
+	ROW(cuMemUnmap, "cuMemUnmap", 10020, 0)                                                       \
+	ROW(cuDevicePrimaryCtxReset, "cuDevicePrimaryCtxReset", 7000, 0)                              \
+	ROW(cuDevicePrimaryCtxReset_v2, "cuDevicePrimaryCtxReset", 11000, 0)                          \
 	ROW(cuMemFree_v2, "cuMemFree", 3020, 0)                                                       \
 	ROW(cuMemFreeAsync, "cuMemFreeAsync", 11020, 0)                                               \
 	ROW(cuMemFreeAsync_ptsz, "cuMemFreeAsync", 11020, 1)                                          \
@@ -88,5 +144,26 @@ int cudaFreeHost(void *addr);
 	ROW(cudaFreeAsync)                                                                            \
 	ROW(cudaFreeAsync_ptsz)                                                                       \
 	ROW(cudaFreeHost)
+
+/*
+ * PyTorch, libc10.so: c10::reportMemoryUsageToProfiler() and reportOutOfMemoryToProfiler(). From c10/core/Allocator.h of 1.6, of
+ * 1.10 and of 2.x, which differ in the types of numbers that are passed alike. bytes < 0: given back. c10::Device is two
+ * bytes, DeviceType and index.
+ */
+void torch_report_block(void *block, int64_t bytes, uint16_t device);
+void torch_report_lll(void *addr, int64_t bytes, uint64_t allocated, uint64_t reserved, uint16_t device);
+void torch_report_lmm(void *addr, int64_t bytes, uint64_t allocated, uint64_t reserved, uint16_t device);
+void torch_refusal_lll(int64_t bytes, uint64_t allocated, uint64_t reserved, uint16_t device);
+void torch_refusal_lmm(int64_t bytes, uint64_t allocated, uint64_t reserved, uint16_t device);
+void torch_refusal_mmm(int64_t bytes, uint64_t allocated, uint64_t reserved, uint16_t device);
+
+/* ROW(name above without torch_, exported name) */
+#define TORCH_ABI_FUNCTIONS(ROW)                                                                      \
+	ROW(report_block, "_ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE")                      \
+	ROW(report_lll, "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE")                      \
+	ROW(report_lmm, "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE")                      \
+	ROW(refusal_lll, "_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE")                       \
+	ROW(refusal_lmm, "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE")                       \
+	ROW(refusal_mmm, "_ZN3c1027reportOutOfMemoryToProfilerEmmmNS_6DeviceE")
 
 #endif

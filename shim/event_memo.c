@@ -141,10 +141,32 @@ find_whole(struct event_memo *memo, const uint64_t *frame, uint64_t python)
 	return unit->event.site;
 }
 
-static inline struct python_event *
-python_event_of(struct event_memo *memo)
+static inline uint32_t
+python_place(uint64_t key)
 {
-	return &memo->python[memo->python_key >> 40 & (EVENT_MEMO_PYTHON - 1)];
+	return key >> 40 & (EVENT_MEMO_PYTHON - 1);
+}
+
+/* Not in its own place: another one came there later. */
+static __attribute__((noinline)) uint32_t
+find_python_near(const struct event_memo *memo)
+{
+	const struct python_event *line = &memo->python[python_place(memo->python_key) & ~(EVENT_MEMO_PYTHON_LINE - 1)];
+
+	for (unsigned i = 0; i < EVENT_MEMO_PYTHON_LINE; i++) {
+		if (line[i].key == memo->python_key)
+			return line[i].site;
+	}
+	return 0;
+}
+
+static inline uint32_t
+find_python_key(struct event_memo *memo, uint64_t key)
+{
+	const struct python_event *event = &memo->python[python_place(key)];
+
+	memo->python_key = key;
+	return __builtin_expect(event->key == key, 1) ? event->site : find_python_near(memo);
 }
 
 /* By the digest alone (E3), of which deaths are a part (E4). `salt` tells kinds of stacks apart. */
@@ -152,10 +174,8 @@ static inline uint32_t
 find_python(struct event_memo *memo, uint64_t digest, uint64_t salt)
 {
 	/* A parent's key is no digest: the product spreads it. */
-	memo->python_key = digest * UINT64_C(0xff51afd7ed558ccd) + (salt + python_code_deaths()) * UINT64_C(0x9e3779b97f4a7c15);
-	const struct python_event *event = python_event_of(memo);
-
-	return event->key == memo->python_key ? event->site : 0;
+	return find_python_key(memo, digest * UINT64_C(0xff51afd7ed558ccd) +
+	                                 (salt + python_code_deaths()) * UINT64_C(0x9e3779b97f4a7c15));
 }
 
 uint32_t
@@ -186,8 +206,8 @@ event_memo_find_whole(struct event_memo *memo, const void *hook_frame)
 	return find_whole(memo, hook_frame, memo->key.python);
 }
 
-uint32_t
-event_memo_find_python(struct event_memo *memo)
+static __attribute__((noinline, cold)) uint32_t
+find_python_detached(struct event_memo *memo)
 {
 	uint64_t python;
 
@@ -200,11 +220,27 @@ event_memo_find_python(struct event_memo *memo)
 	return find_python(memo, python, SALT_PYTHON);
 }
 
+uint32_t
+event_memo_find_python(struct event_memo *memo)
+{
+	uint64_t python;
+
+	/* The digest is another one than that of other kinds of stacks: it needs no salt. */
+	return __builtin_expect(python_frames_digest_attached(&memo->trail, &python), 1)
+	           ? find_python_key(memo, python + python_code_deaths()) : find_python_detached(memo);
+}
+
 void
 event_memo_keep_python(struct event_memo *memo, uint32_t site)
 {
-	if (memo->python_key != 0)
-		*python_event_of(memo) = (struct python_event){ memo->python_key, site };
+	uint32_t place = python_place(memo->python_key);
+	struct python_event *event = &memo->python[place];
+
+	if (memo->python_key == 0)
+		return;
+	if (event->key != 0) // into the next place of the same line
+		memo->python[(place & ~(EVENT_MEMO_PYTHON_LINE - 1)) | ((place + 1) & (EVENT_MEMO_PYTHON_LINE - 1))] = *event;
+	*event = (struct python_event){ memo->python_key, site };
 }
 
 /* Is it worth remembering? Only what comes a second time. Two places each: events that share one must not hide each other. */

@@ -28,6 +28,7 @@
 #define EVENT_MEMO_SEEN 16384u
 #define EVENT_MEMO_WORDS 256u    // of one event; a multiple of four
 #define EVENT_MEMO_PYTHON 16384u // events of which the Python frames are the whole stack
+#define EVENT_MEMO_PYTHON_LINE 4u // of these, in a cache line: which one is an event's own place, the others' its neighbours
 
 /* What a walk depends on besides the words of the stack. */
 struct event_key {
@@ -80,7 +81,7 @@ struct event_memo {
 	uint64_t python_key;   // the same, when the Python frames are the whole stack; 0 = cannot be remembered
 	bool is_brief;         // KMEMSHIM_NATIVE=brief
 	struct python_trail trail;
-	struct python_event python[EVENT_MEMO_PYTHON];
+	_Alignas(64) struct python_event python[EVENT_MEMO_PYTHON];
 	uint32_t used;         // units
 	uint16_t last;         // unit of the event before this one; 0 = it is not remembered
 	uint16_t bucket[EVENT_MEMO_BUCKETS];

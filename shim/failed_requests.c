@@ -7,6 +7,7 @@
 
 #include "capture_file.h"
 #include "heartbeat.h"
+#include "kmem_words.h"
 #include "site_table.h"
 
 #define LARGE_BYTES ((uint64_t)1 << 20)
@@ -51,7 +52,8 @@ failed_requests_note(unsigned domain, uint64_t bytes, int error, uint32_t site)
 	uint64_t number = atomic_fetch_add_explicit(&header->failed_count, 1, memory_order_relaxed) + 1;
 	struct kmem_failed *failed = &header->failed[number % KMEM_FAILED_MAX];
 
-	atomic_store_explicit(&capture_file_domain(domain)->is_used, 1, memory_order_relaxed);
+	atomic_store_explicit(&capture_file_domain(domain)->is_used, KMEM_YES, memory_order_relaxed);
+	atomic_store_explicit(&failed->checksum, 0, memory_order_relaxed);
 	atomic_store_explicit(&failed->sequence, 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release); // the 0 before the new contents
 	failed->bytes = bytes;
@@ -60,6 +62,7 @@ failed_requests_note(unsigned domain, uint64_t bytes, int error, uint32_t site)
 	failed->site = site;
 	failed->domain = (uint16_t)domain;
 	failed->error = error;
+	atomic_store_explicit(&failed->checksum, kmem_failed_checksum(failed, number), memory_order_relaxed);
 	atomic_store_explicit(&failed->sequence, number, memory_order_release); // contents first
 	return number <= KMEM_FAILED_MAX || bytes >= LARGE_BYTES; // a program may live with thousands of small refusals
 }

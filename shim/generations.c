@@ -10,24 +10,11 @@
 #include <stdatomic.h>
 
 #include "capture_file.h"
+#include "kmem_words.h"
 
-#define TICK_BYTES_LOG2 16
-#define BATCH_BYTES ((uint64_t)1 << TICK_BYTES_LOG2)
+#define BATCH_BYTES ((uint64_t)1 << KMEM_TICK_BYTES_LOG2)
 
 static __thread uint64_t unbooked_bytes __attribute__((tls_model("initial-exec")));
-
-uint8_t
-generations_clock_at(uint64_t volume_bytes)
-{
-	uint64_t ticks = volume_bytes >> TICK_BYTES_LOG2;
-
-	if (ticks < 8)
-		return (uint8_t)(1 + ticks);
-	unsigned octave = 60 - (unsigned)__builtin_clzll(ticks); // 8 to 15 ticks: octave 0
-	uint64_t clock = 9 + octave * 8 + ((ticks >> octave) - 8);
-
-	return clock < 255 ? (uint8_t)clock : 255;
-}
 
 uint8_t
 generations_tick(uint64_t bytes)
@@ -41,7 +28,7 @@ generations_tick(uint64_t bytes)
 	/* relaxed, here and for the clock: an age, not a message; a block that is tagged one tick early is no harm. */
 	uint64_t volume = atomic_fetch_add_explicit(&header->generation_clock_bytes, unbooked_bytes,
 	                                            memory_order_relaxed) + unbooked_bytes;
-	uint64_t now = generations_clock_at(volume);
+	uint64_t now = kmem_clock_at(volume);
 	uint64_t seen = atomic_load_explicit(&header->generation_clock, memory_order_relaxed);
 
 	unbooked_bytes = 0;

@@ -26,7 +26,6 @@ generations_clock(void)
 	return (uint8_t)atomic_load_explicit(&capture_file_header()->generation_clock, memory_order_relaxed);
 }
 
-uint8_t generations_clock_at(uint64_t volume_bytes); // the clock's definition
 
 /*
  * A block is born, or dies, in a record. site_index is index + 1. A block that another thread allocated dies in the record of
@@ -48,8 +47,9 @@ generations_born_own(struct kmem_site *site, uint32_t site_index)
 	uint32_t index = atomic_load_explicit(&site->generations, memory_order_acquire);
 
 	if (index == 0) {
-		if (__builtin_expect(atomic_load_explicit(&site->freed_count, memory_order_relaxed) >=
-		                     atomic_load_explicit(&site->allocated_count, memory_order_relaxed), 1))
+		if (__builtin_expect((int64_t)(atomic_load_explicit(&site->allocated_bytes, memory_order_relaxed) -
+		                               atomic_load_explicit(&site->freed_bytes, memory_order_relaxed)) <
+		                     GENERATIONS_MIN_BYTES, 1))
 			return 0;
 	} else {
 		struct kmem_generations *block = capture_file_at(KMEM_SECTION_GENERATIONS, index - 1);

@@ -17,6 +17,8 @@
 #include "kmem_words.h"
 #include "memory_limits.h"
 #include "peak.h"
+#include "pointer_map.h"
+#include "resident.h"
 #include "survivors.h"
 
 #define STEP_MIN_BYTES ((uint64_t)1 << 20)
@@ -64,11 +66,13 @@ heartbeat_take(uint64_t live_bytes)
 {
 	uint64_t number = atomic_fetch_add_explicit(&sequence, 1, memory_order_relaxed) + 1;
 	struct kmem_heartbeat *beat = &capture_file_heartbeats()[number % KMEM_HEARTBEATS_MAX];
+	_Atomic uint32_t *checksum = &capture_file_header()->heartbeat_checksums[number % KMEM_HEARTBEATS_MAX];
 	struct memory_limits_now now;
 	uint64_t now_ns = heartbeat_now_ns();
 	int host_errno = errno;
 
 	memory_limits_read_now(&capture_file_header()->identity, &now);
+	atomic_store_explicit(checksum, 0, memory_order_relaxed);
 	atomic_store_explicit(&beat->sequence, 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release); // the 0 before the new contents: H1
 	set(&beat->monotonic_ns, now_ns);
@@ -78,6 +82,7 @@ heartbeat_take(uint64_t live_bytes)
 	set(&beat->limit_bytes, now.limit_bytes);
 	set(&beat->available_bytes, now.available_bytes);
 	set(&beat->swap_free_bytes, now.swap_free_bytes);
+	atomic_store_explicit(checksum, kmem_heartbeat_checksum(beat, number), memory_order_relaxed);
 	atomic_store_explicit(&beat->sequence, number, memory_order_release); // H1
 	note_peaks(now.resident_bytes);
 
@@ -87,6 +92,9 @@ heartbeat_take(uint64_t live_bytes)
 	atomic_store_explicit(&next_bytes, live_bytes + step, memory_order_relaxed);
 	atomic_store_explicit(&next_ns, now_ns + PERIOD_NS, memory_order_relaxed);
 	survivors_take(false);
+	pointer_map_beat(now_ns);
+	if (number > 1) // the first one is the start
+		resident_take(false);
 	inherited_look(false);
 	errno = host_errno;
 }

@@ -45,9 +45,8 @@ cuda_call_begin(struct cuda_call *call, enum cuda_layer layer, const void *hook_
 	thread.layer = layer;
 }
 
-/* True when the tracker may be called; then reentry_guard_leave() must follow. */
-static bool
-book_begin(const struct cuda_call *call)
+bool
+cuda_call_book_begin(const struct cuda_call *call)
 {
 	return call->is_booked_here && reentry_guard_enter();
 }
@@ -67,13 +66,15 @@ domain_of(enum cuda_memory memory)
 		return KMEM_DOMAIN_CUDA_PINNED;
 	if (memory == CUDA_MEMORY_MANAGED)
 		return KMEM_DOMAIN_CUDA_MANAGED;
+	if (memory == CUDA_MEMORY_REGISTERED)
+		return KMEM_DOMAIN_CUDA_REGISTERED;
 	return tracker_device_domain(real_cuda_device());
 }
 
 void
 cuda_call_attempt(const struct cuda_call *call, enum cuda_memory memory, uint64_t bytes)
 {
-	if (memory != CUDA_MEMORY_PINNED || bytes < 1u << 20 || !book_begin(call))
+	if (memory != CUDA_MEMORY_PINNED || bytes < 1u << 20 || !cuda_call_book_begin(call))
 		return;
 	tracker_attempt(KMEM_DOMAIN_CUDA_PINNED, bytes);
 	reentry_guard_leave();
@@ -91,11 +92,11 @@ cuda_call_end_allocation(struct cuda_call *call, enum cuda_memory memory, int re
 	if (call->is_booked_here && !was_booked_inside && (is_given || is_refused)) {
 		unsigned domain = domain_of(memory); // asks the driver, so outside the guard
 
-		if (book_begin(call)) {
+		if (cuda_call_book_begin(call)) {
 			if (is_given)
-				tracker_device_allocated(call->hook_frame, domain, addr, bytes);
+				tracker_device_allocated(call->hook_frame, domain, addr, bytes, memory == CUDA_MEMORY_POOLED);
 			else
-				tracker_device_failed(call->hook_frame, domain, bytes, result);
+				tracker_failed(call->hook_frame, domain, bytes, result);
 			reentry_guard_leave();
 			thread.was_booked = true;
 		}
@@ -112,7 +113,7 @@ cuda_call_begin_release(struct cuda_call *call, enum cuda_layer layer, const voi
 	                        thread.released_addr == addr;
 
 	cuda_call_begin(call, layer, hook_frame);
-	if (addr == 0 || is_taken_outside || !book_begin(call))
+	if (addr == 0 || is_taken_outside || !cuda_call_book_begin(call))
 		return;
 	call->released = tracker_device_take(addr);
 	reentry_guard_leave();
@@ -125,10 +126,10 @@ cuda_call_end_release(struct cuda_call *call, int result)
 {
 	int host_errno = errno;
 
-	if (call->released.site != 0 && book_begin(call)) {
+	if (call->released.site != 0 && cuda_call_book_begin(call)) {
 		/* Late destructors are told that CUDA is gone, and the memory with it. */
 		if (result == CUDA_ABI_SUCCESS || result == CUDA_ABI_UNLOADING)
-			tracker_released(call->released);
+			tracker_device_released(call->released);
 		else
 			tracker_device_put_back(call->released);
 		reentry_guard_leave();

@@ -41,7 +41,14 @@ CUDA_ABI_RUNTIME_FUNCTIONS(HOOK_ROW)
 
 /* NONE: a call that allocates nothing for the program, such as a lookup. */
 enum cuda_layer { CUDA_LAYER_NONE, CUDA_LAYER_RUNTIME, CUDA_LAYER_DRIVER };
-enum cuda_memory { CUDA_MEMORY_DEVICE, CUDA_MEMORY_PINNED, CUDA_MEMORY_MANAGED };
+/* POOLED: on the device, and a reset leaves it. REGISTERED: the program's own, pinned. */
+enum cuda_memory {
+	CUDA_MEMORY_DEVICE,
+	CUDA_MEMORY_POOLED,
+	CUDA_MEMORY_PINNED,
+	CUDA_MEMORY_MANAGED,
+	CUDA_MEMORY_REGISTERED,
+};
 
 /* On the stack of a hook. */
 struct cuda_call {
@@ -55,6 +62,9 @@ struct cuda_call {
 
 void cuda_call_begin(struct cuda_call *call, enum cuda_layer layer, const void *hook_frame);
 void cuda_call_end(const struct cuda_call *call); // when there is nothing to book
+
+/* True when the tracker may be called; then reentry_guard_leave() must follow. */
+bool cuda_call_book_begin(const struct cuda_call *call);
 
 /* Before the real call, when it asks for host memory: the kernel may end the process inside. */
 void cuda_call_attempt(const struct cuda_call *call, enum cuda_memory memory, uint64_t bytes);

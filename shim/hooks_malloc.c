@@ -174,6 +174,8 @@ reallocarray(void *old, size_t count, size_t bytes)
 	}
 	if (boot_arena_serves(old))
 		return realloc_from_boot(old, total);
+	if (real_libc_find() && real_libc_front.realloc != NULL)
+		return real_libc_front.realloc(old, total);
 	enum entry entry = enter();
 
 	if (__builtin_expect(entry != ENTRY_TRACKED, 0))
@@ -236,11 +238,24 @@ cfree(void *addr)
 	free(addr);
 }
 
+/* Then it is released. */
+static bool
+is_of_front(void *addr)
+{
+	bool is_so = real_libc_find() && real_libc_front.free != NULL && !boot_arena_serves(addr);
+
+	if (is_so)
+		real_libc_front.free(addr);
+	return is_so;
+}
+
 EXPORT void free_sized(void *addr, size_t bytes);
 
 EXPORT void
 free_sized(void *addr, size_t bytes)
 {
+	if (is_of_front(addr))
+		return;
 	enum release release = release_begin(addr);
 
 	if (release != RELEASE_NOTHING && real_libc.free_sized != NULL)
@@ -255,6 +270,8 @@ EXPORT void free_aligned_sized(void *addr, size_t alignment, size_t bytes);
 EXPORT void
 free_aligned_sized(void *addr, size_t alignment, size_t bytes)
 {
+	if (is_of_front(addr))
+		return;
 	enum release release = release_begin(addr);
 
 	if (release != RELEASE_NOTHING && real_libc.free_aligned_sized != NULL)

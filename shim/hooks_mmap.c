@@ -5,6 +5,9 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "export.h"
@@ -24,14 +27,26 @@ whole_pages(size_t bytes)
 	return (bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
 }
 
+/* Private pages of /dev/zero are memory like any other. */
+static bool
+is_dev_zero(int fd)
+{
+	int host_errno = errno;
+	struct stat status;
+	bool is_so = syscall(SYS_fstat, fd, &status) == 0 && S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 5);
+
+	errno = host_errno;
+	return is_so;
+}
+
 static enum kmem_domain
-domain_of(int protection, int flags)
+domain_of(int protection, int flags, int fd)
 {
 	bool is_shared = (flags & MAP_TYPE) != MAP_PRIVATE;
 
 	if (is_shared && ((flags & MAP_ANONYMOUS) != 0 || (protection & PROT_WRITE) != 0))
 		return KMEM_DOMAIN_SHARED;
-	if ((flags & MAP_ANONYMOUS) == 0)
+	if ((flags & MAP_ANONYMOUS) == 0 && (is_shared || !is_dev_zero(fd)))
 		return KMEM_DOMAIN_FILE;
 	if (protection == PROT_NONE || (flags & MAP_NORESERVE) != 0)
 		return KMEM_DOMAIN_RESERVED;
@@ -82,10 +97,12 @@ static void *
 map_tracked(const void *hook_frame, void *addr, size_t bytes, int protection, int flags, int fd, off_t offset,
             bool is_arena)
 {
-	enum kmem_domain domain = is_arena ? arena_domain(domain_of(protection, flags)) : domain_of(protection, flags);
+	enum kmem_domain domain = domain_of(protection, flags, fd);
 	bool overlays = (flags & MAP_FIXED) != 0;
 	struct range_pieces below = { 0 };
 
+	if (is_arena)
+		domain = arena_domain(domain);
 	if (domain != KMEM_DOMAIN_RESERVED)
 		tracker_attempt(domain, bytes);
 	if (overlays)
@@ -182,4 +199,84 @@ mremap(void *old, size_t old_bytes, size_t bytes, int flags, ...)
 	leave(is_arena);
 	errno = host_errno;
 	return moved;
+}
+
+EXPORT int
+mprotect(void *addr, size_t bytes, int protection)
+{
+	bool is_arena;
+
+	if (!real_libc_is_found())
+		return (int)syscall(SYS_mprotect, addr, bytes, protection);
+	int result = real_libc.mprotect(addr, bytes, protection);
+	int host_errno = errno;
+
+	if (result == 0 && (protection & PROT_WRITE) != 0 && enter(&is_arena)) {
+		if (!is_arena)
+			tracker_writable(HERE, addr, whole_pages(bytes));
+		leave(is_arena);
+	}
+	errno = host_errno;
+	return result;
+}
+
+EXPORT int
+madvise(void *addr, size_t bytes, int advice)
+{
+	bool is_arena;
+
+	if (!real_libc_is_found())
+		return (int)syscall(SYS_madvise, addr, bytes, advice);
+	int result = real_libc.madvise(addr, bytes, advice);
+	int host_errno = errno;
+
+	if (result == 0 && (advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE) && enter(&is_arena)) {
+		tracker_returned(addr, whole_pages(bytes));
+		leave(is_arena);
+	}
+	errno = host_errno;
+	return result;
+}
+
+/* ---- System V shared memory ---- */
+
+EXPORT void *
+shmat(int segment, const void *addr, int flags)
+{
+	struct shmid_ds status = { 0 };
+	bool is_arena;
+
+	if (!real_libc_is_found() || !enter(&is_arena))
+		return (void *)syscall(SYS_shmat, segment, addr, flags);
+	void *mapped = (void *)syscall(SYS_shmat, segment, addr, flags);
+	int host_errno = errno;
+
+	if (mapped != (void *)-1 && syscall(SYS_shmctl, segment, IPC_STAT, &status) == 0) {
+		struct range_pieces below;
+
+		tracker_unmap_begin(mapped, whole_pages(status.shm_segsz), &below); // with SHM_REMAP there may be something
+		tracker_unmap_end(&below, true);
+		tracker_mapped(HERE, KMEM_DOMAIN_SHARED, mapped, status.shm_segsz);
+	}
+	leave(is_arena);
+	errno = host_errno;
+	return mapped;
+}
+
+EXPORT int
+shmdt(const void *addr)
+{
+	struct range_pieces taken;
+	bool is_arena;
+
+	if (!real_libc_is_found() || !enter(&is_arena))
+		return (int)syscall(SYS_shmdt, addr);
+	tracker_unmap_begin((void *)(uintptr_t)addr, tracker_mapped_bytes((void *)(uintptr_t)addr), &taken);
+	int result = (int)syscall(SYS_shmdt, addr);
+	int host_errno = errno;
+
+	tracker_unmap_end(&taken, result == 0);
+	leave(is_arena);
+	errno = host_errno;
+	return result;
 }

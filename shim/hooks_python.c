@@ -46,6 +46,7 @@
 #include "tracker.h"
 
 #define HERE __builtin_frame_address(0)
+#define RARE __attribute__((noinline, cold))
 #define LAYERS_MAX 16
 #define WALKS_PER_LOOK 256
 #define ARENA_BYTES_MIN ((size_t)256 << 10) // smaller ones hold frames of Python: the line that calls so deep
@@ -53,7 +54,7 @@
 
 struct layer {
 	struct python_allocator inner;
-	bool are_objects; // OBJ; a block of MEM is none
+	uintptr_t tag; // for tracker.h: the interpreter's allocator asks, and in OBJ: for what may be an object
 };
 
 static struct layer layers[LAYERS_MAX];
@@ -64,11 +65,17 @@ static enum { NOT_SETTLED, NOT_WANTED, INSTALLED } state; // under is_busy
 
 /* ---- events ---- */
 
+static RARE bool
+wake(void)
+{
+	return tracker_is_on();
+}
+
 /* Is this call to be tracked? Then the guard is held, and what comes from below is part of it. */
 static inline bool
 enter(void)
 {
-	return tracker_is_on() && reentry_guard_enter_as(REENTRY_GUARD_PYTHON);
+	return (__builtin_expect(tracker_is_awake(), 1) || wake()) && reentry_guard_enter_as(REENTRY_GUARD_PYTHON);
 }
 
 static inline size_t
@@ -77,35 +84,41 @@ room_for(size_t bytes)
 	return bytes < BYTES_MIN ? BYTES_MIN : bytes;
 }
 
-/* A call of such a function, for tracker.h. */
 static inline const void *
 frame_of(const struct layer *layer, const void *hook_frame)
 {
-	return (const void *)((uintptr_t)hook_frame | TRACKER_FRAME_PYTHON | (layer->are_objects ? TRACKER_FRAME_OBJECT : 0));
+	return (const void *)((uintptr_t)hook_frame | layer->tag);
+}
+
+static RARE void
+note_failed(const void *hook_frame, size_t bytes)
+{
+	int host_errno = errno;
+
+	tracker_failed(hook_frame, KMEM_DOMAIN_HEAP, bytes, ENOMEM);
+	errno = host_errno;
 }
 
 /* After the real call: a signal handler that comes now is a loss again. */
 static inline void *
 leave_allocated(const void *hook_frame, void *addr, size_t bytes)
 {
-	int host_errno = errno;
-
 	reentry_guard_depth = REENTRY_GUARD_HOOK;
-	if (addr != NULL)
+	if (__builtin_expect(addr != NULL, 1))
 		tracker_allocated_python(hook_frame, addr, bytes);
 	else
-		tracker_failed(hook_frame, KMEM_DOMAIN_HEAP, bytes, ENOMEM);
+		note_failed(hook_frame, bytes);
 	reentry_guard_leave();
-	errno = host_errno;
 	return addr;
 }
 
-static void *
+/* These two with all that they usually do in one function each; the others share the tracker's. */
+static __attribute__((flatten)) void *
 object_malloc(void *context, size_t bytes)
 {
 	const struct layer *layer = context;
 
-	if (!enter())
+	if (__builtin_expect(!enter(), 0))
 		return layer->inner.malloc(layer->inner.context, bytes);
 	atomic_store_explicit(&was_called, true, memory_order_relaxed);
 	return leave_allocated(frame_of(layer, HERE), layer->inner.malloc(layer->inner.context, room_for(bytes)), bytes);
@@ -156,6 +169,8 @@ object_realloc(void *context, void *old, size_t bytes)
 	if (fresh != NULL) {
 		tracker_resized_python(frame_of(layer, HERE), block, fresh, bytes);
 	} else {
+		if ((layer->tag & TRACKER_FRAME_OBJECT) != 0)
+			block.generation |= POINTER_MAP_OBJECT; // which is not known of what is taken out
 		tracker_put_back(block);
 		tracker_failed(frame_of(layer, HERE), KMEM_DOMAIN_HEAP, bytes, ENOMEM);
 	}
@@ -164,17 +179,13 @@ object_realloc(void *context, void *old, size_t bytes)
 	return fresh;
 }
 
-static void
-object_free(void *context, void *addr)
+/* Nothing of the release is booked yet, and the guard is held. */
+static RARE void
+free_rest(const struct layer *layer, void *addr)
 {
-	const struct layer *layer = context;
 	int host_errno = errno;
 	struct live_block block;
 
-	if (addr == NULL || !enter()) {
-		layer->inner.free(layer->inner.context, addr);
-		return;
-	}
 	if (take(addr, &block)) {
 		tracker_released(block);
 		errno = host_errno;
@@ -184,6 +195,21 @@ object_free(void *context, void *addr)
 		reentry_guard_leave();
 		errno = host_errno;
 		layer->inner.free(layer->inner.context, addr);
+	}
+}
+
+static __attribute__((flatten)) void
+object_free(void *context, void *addr)
+{
+	const struct layer *layer = context;
+
+	if (addr == NULL || __builtin_expect(!enter(), 0)) {
+		layer->inner.free(layer->inner.context, addr);
+	} else if (__builtin_expect(tracker_freed_again(addr), 1)) {
+		layer->inner.free(layer->inner.context, addr);
+		reentry_guard_leave();
+	} else {
+		free_rest(layer, addr);
 	}
 }
 
@@ -202,7 +228,10 @@ cover(enum python_allocator_domain domain)
 		return false;
 	struct layer *layer = &layers[layer_count++];
 
-	*layer = (struct layer){ .inner = top, .are_objects = domain == PYTHON_ALLOCATOR_OBJ };
+	*layer = (struct layer){
+		.inner = top,
+		.tag = TRACKER_FRAME_PYTHON | (domain == PYTHON_ALLOCATOR_OBJ ? TRACKER_FRAME_OBJECT : 0),
+	};
 	atomic_signal_fence(memory_order_seq_cst); // O2; other threads need the lock to see it
 	python_runtime.allocators.set((int)domain, &(struct python_allocator){ layer, object_malloc, object_calloc,
 	                                                                  object_realloc, object_free });
@@ -299,6 +328,13 @@ hooks_python_start(void)
 {
 	if (python_frames_available())
 		mark_arenas();
+}
+
+/* As survivors_forked(). What a layer lacks that was being put in place is found by the next look. */
+void
+hooks_python_forked(void)
+{
+	atomic_flag_clear_explicit(&is_busy, memory_order_relaxed);
 }
 
 /*

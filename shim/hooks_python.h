@@ -12,6 +12,8 @@
 /* Once, when the shim starts, after python_frames_start(). From then on arenas are told from other mappings. */
 void hooks_python_start(void);
 
+void hooks_python_forked(void); // forked child: one thread
+
 /* Is it recorded what lies in the arenas? */
 bool hooks_python_records_objects(void);
 

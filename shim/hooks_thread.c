@@ -4,12 +4,13 @@
  * Only a creator with Python frames (or one that was given some) is of interest; every other call goes on as it came. The new
  * thread takes its record and jumps to the program's own routine: no frame of ours stays on its stack.
  *
- * Called by   the program. C11's thrd_create() calls inside libc and is not seen.
- * Safe from   where pthread_create() is.
+ * Called by   the program.
+ * Safe from   where pthread_create() and thrd_create() are.
  * When failing  the thread has no creator; it is created all the same.
  */
 #include <errno.h>
 #include <pthread.h>
+#include <threads.h>
 
 #include "export.h"
 #include "real_libc.h"
@@ -60,24 +61,52 @@ __asm__(".pushsection .text\n"
         ".size hooks_thread_begin, .-hooks_thread_begin\n"
         ".popsection\n");
 
-EXPORT int
-pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*routine)(void *), void *argument)
+/* NULL: the thread is to be created without us. errno is kept. */
+static struct thread_start *
+prepare(void *(*routine)(void *), void *argument)
 {
 	struct thread_start *start = NULL;
 	int host_errno = errno;
-	int result;
 
-	if (!real_libc_find() || real_libc.pthread_create == NULL)
-		return EAGAIN;
 	if (tracker_is_on() && reentry_guard_enter()) {
 		start = thread_parent_prepare(routine, argument);
 		reentry_guard_leave();
 	}
 	errno = host_errno;
+	return start;
+}
+
+EXPORT int
+pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*routine)(void *), void *argument)
+{
+	struct thread_start *start;
+	int result;
+
+	if (!real_libc_find() || real_libc.pthread_create == NULL)
+		return EAGAIN;
+	start = prepare(routine, argument);
 	if (start == NULL)
 		return real_libc.pthread_create(thread, attributes, routine, argument);
 	result = real_libc.pthread_create(thread, attributes, hooks_thread_begin, start);
 	if (result != 0)
+		thread_parent_forget(start);
+	return result;
+}
+
+/* Its thread returns an int: whatever the program's function leaves in rax passes through. */
+EXPORT int
+thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
+{
+	struct thread_start *start;
+	int result;
+
+	if (!real_libc_find() || real_libc.thrd_create == NULL)
+		return thrd_error;
+	start = prepare((void *(*)(void *))(void *)routine, argument);
+	if (start == NULL)
+		return real_libc.thrd_create(thread, routine, argument);
+	result = real_libc.thrd_create(thread, (thrd_start_t)(void *)hooks_thread_begin, start);
+	if (result != thrd_success)
 		thread_parent_forget(start);
 	return result;
 }

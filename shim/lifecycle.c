@@ -19,6 +19,7 @@
 #include "capture_file.h"
 #include "capture_life.h"
 #include "diag.h"
+#include "foreign_heap.h"
 #include "heartbeat.h"
 #include "hooks_python.h"
 #include "inherited.h"
@@ -31,6 +32,7 @@
 #include "raw_sys.h"
 #include "real_libc.h"
 #include "reentry_guard.h"
+#include "resident.h"
 #include "settings.h"
 #include "site_table.h"
 #include "survivors.h"
@@ -74,6 +76,25 @@ name_domains(void)
 	for (unsigned i = KMEM_DOMAIN_CUDA_FIRST; i <= KMEM_DOMAIN_CUDA_LAST; i++)
 		diag_format(capture_file_domain(i)->name, sizeof(capture_file_domain(i)->name), "cuda:%u",
 		            i - KMEM_DOMAIN_CUDA_FIRST);
+	for (unsigned i = KMEM_DOMAIN_TENSORS_FIRST; i <= KMEM_DOMAIN_TENSORS_LAST; i++)
+		diag_format(capture_file_domain(i)->name, sizeof(capture_file_domain(i)->name), "cuda:%u/tensors",
+		            i - KMEM_DOMAIN_TENSORS_FIRST);
+	diag_format(capture_file_domain(KMEM_DOMAIN_CUDA_REGISTERED)->name,
+	            sizeof(capture_file_domain(KMEM_DOMAIN_CUDA_REGISTERED)->name), "cuda/registered");
+}
+
+/* How large a capture may become by default: most is a hundred times smaller, and it counts as the program's memory. */
+static uint64_t
+capture_share(void)
+{
+	const uint64_t least = UINT64_C(32) << 20;
+	uint64_t limit = UINT64_MAX;
+
+	for (unsigned i = 0; i < KMEM_LIMITS_MAX && identity.limits[i].kind != KMEM_LIMIT_NONE; i++) {
+		if (identity.limits[i].bytes < limit)
+			limit = identity.limits[i].bytes;
+	}
+	return limit / 16 > least ? limit / 16 : least;
 }
 
 static void
@@ -83,6 +104,8 @@ open_capture(bool is_forked, uint32_t parent_pid)
 	char name[160];
 
 	process_identity_read(&identity);
+	if (settings.capture_max == 0)
+		settings.capture_max = capture_share();
 	identity.is_forked = is_forked;
 	identity.forked_from = parent_pid;
 	if (is_forked)
@@ -140,8 +163,8 @@ move_state_to_wiped_page(void)
 
 	if (page == NULL)
 		return;
-	if (madvise((void *)page, 4096, MADV_WIPEONFORK) != 0) { // then the fork handler alone has to do it
-		raw_munmap((void *)page, 4096);
+	if (raw_madvise((void *)page, 4096, MADV_WIPEONFORK) != 0) { // then the fork handler alone has to do it
+		raw_unreserve((void *)page, 4096);
 		return;
 	}
 	atomic_store_explicit(page, TRACKER_BUSY, memory_order_relaxed);
@@ -239,9 +262,12 @@ start_in_child(void)
 	capture_file_forked();
 	call_stack_forked();
 	tracker_clear();
+	resident_forked();
 	open_capture(true, parent_pid);
 	module_map_forked();    // these tell the new capture what they know
 	python_frames_forked();
+	hooks_python_forked();
+	survivors_forked();
 }
 
 bool
@@ -276,7 +302,8 @@ __attribute__((constructor)) static void
 construct(void)
 {
 	real_libc_find();
-	(void)tracker_is_on();
+	if (tracker_is_on())
+		foreign_heap_tell();
 }
 
 void
@@ -302,8 +329,10 @@ lifecycle_end(int exit_code)
 		static struct site_totals totals[KMEM_DOMAINS_MAX];
 
 		inherited_totals_now(totals);
-		if (atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) == 0)
+		if (atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) == 0) {
 			survivors_take(true);
+			resident_take(true);
+		}
 		heartbeat_take(totals[KMEM_DOMAIN_HEAP].live_bytes + totals[KMEM_DOMAIN_MMAP].live_bytes +
 		               totals[KMEM_DOMAIN_SHARED].live_bytes + totals[KMEM_DOMAIN_PYTHON_ARENA].live_bytes);
 		/* Late: a pool ends its workers by signals, also those that are ending, and what takes time is done now. */

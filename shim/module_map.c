@@ -15,6 +15,7 @@
 
 #include "capture_file.h"
 #include "kmem_format.h"
+#include "kmem_words.h"
 #include "loaded_object.h"
 #include "native_stack.h"
 #include "python_runtime.h"
@@ -145,8 +146,7 @@ loaded_generation_of(const struct loaded_object *object)
 
 		struct kmem_module *module = capture_file_at(KMEM_SECTION_RECORDS, slots[i].record_index);
 		/* relaxed: the state, stored after it, was acquired */
-		uint32_t unloaded =
-			atomic_load_explicit(&module->unloaded_generation, memory_order_relaxed);
+		uint32_t unloaded = (uint32_t)atomic_load_explicit(&module->unloaded, memory_order_relaxed);
 
 		if (unloaded > generation)
 			generation = unloaded;
@@ -208,7 +208,7 @@ static void
 close_slot(struct slot *slot)
 {
 	struct kmem_module *module = capture_file_at(KMEM_SECTION_RECORDS, slot->record_index);
-	uint32_t none = 0;
+	uint64_t none = 0;
 
 	/*
 	 * A stack with the new generation has no frame in this module: it was gone before. Two threads may
@@ -218,8 +218,8 @@ close_slot(struct slot *slot)
 	                                                memory_order_acq_rel) +
 	                      1;
 
-	(void)atomic_compare_exchange_strong_explicit(&module->unloaded_generation, &none, generation,
-	                                              memory_order_release, memory_order_relaxed);
+	(void)atomic_compare_exchange_strong_explicit(&module->unloaded, &none, kmem_twice(generation), memory_order_release,
+	                                              memory_order_relaxed);
 	/* release: the generation before the state. Pairs with loaded_generation_of(). */
 	atomic_store_explicit(&slot->state, SLOT_UNLOADED, memory_order_release);
 	push_gone(slot);
@@ -338,7 +338,7 @@ is_over(uint64_t pc, uint32_t first, uint32_t generation)
 
 		/* relaxed: was stored before the slot came into the list */
 		if (module->loaded_generation <= generation &&
-		    generation < atomic_load_explicit(&module->unloaded_generation, memory_order_relaxed) && !is_back(slot))
+		    generation < (uint32_t)atomic_load_explicit(&module->unloaded, memory_order_relaxed) && !is_back(slot))
 			return true;
 	}
 	return false;

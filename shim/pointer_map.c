@@ -37,6 +37,7 @@
 #define TEND_LEAVES 8u
 #define TEND_BYTES ((size_t)4 << 20)
 #define TEND_PERIOD_NS UINT64_C(1000000000)
+#define ROUND_PERIOD_NS UINT64_C(60000000000)
 #define TRIM_WAIT_YIELDS 100000    // of a take, for a trimming thread that was interrupted; then the loss is counted
 
 struct top {
@@ -63,7 +64,7 @@ reserve_sparse(size_t bytes)
 	void *addr = raw_reserve(bytes, PROT_READ | PROT_WRITE);
 
 	if (addr != NULL)
-		madvise(addr, bytes, MADV_NOHUGEPAGE);
+		raw_madvise(addr, bytes, MADV_NOHUGEPAGE);
 	return addr;
 }
 
@@ -98,7 +99,7 @@ top_table(bool creates)
 		open_short_way(fresh);
 		return fresh;
 	}
-	raw_munmap(fresh, sizeof(*fresh));
+	raw_unreserve(fresh, sizeof(*fresh));
 	return found;
 }
 
@@ -125,7 +126,7 @@ install_leaf(struct top *table, size_t number)
 	if (atomic_compare_exchange_strong_explicit(&table->leaf[number], &leaf, fresh, memory_order_acq_rel,
 	                                            memory_order_acquire))
 		return fresh;
-	raw_munmap((void *)fresh, LEAF_BYTES);
+	raw_unreserve((void *)fresh, LEAF_BYTES);
 	return leaf;
 }
 
@@ -442,12 +443,71 @@ pointer_map_visit(size_t most_words, pointer_map_visitor *visitor, void *context
 	return shown == listed;
 }
 
+/* The lowest present word of [first, end) in a leaf; `end` = none. Its resident pages are known. */
+static size_t
+lowest_in_leaf(const pointer_map_word *leaf, size_t first, size_t end, bool *was_used)
+{
+	for (size_t i = first; i < end; i++) {
+		if ((is_resident[i / PAGE_WORDS] & 1) == 0) {
+			i |= PAGE_WORDS - 1;
+			continue;
+		}
+		uint64_t word = atomic_load_explicit(&leaf[i], memory_order_relaxed);
+
+		if ((word & POINTER_MAP_PRESENT) != 0)
+			return i;
+		*was_used |= word != 0;
+	}
+	return end;
+}
+
+uint64_t
+pointer_map_lowest(uint64_t start, uint64_t end, bool *was_used)
+{
+	struct top *table = top_table(false);
+	uint64_t lowest = UINT64_MAX;
+
+	*was_used = false;
+	if (table == NULL || end > UINT64_C(1) << KMEM_ADDRESS_BITS)
+		return lowest;
+	if (atomic_flag_test_and_set_explicit(&is_trimming, memory_order_acquire)) // as in trim
+		return start;
+	for (uint64_t addr = start, next; addr < end && lowest == UINT64_MAX; addr = next) {
+		/* acquire: pairs with install_leaf(). */
+		pointer_map_word *leaf = atomic_load_explicit(&table->leaf[addr >> POINTER_MAP_LEAF_LOG2], memory_order_acquire);
+		uint64_t leaf_addr = addr >> POINTER_MAP_LEAF_LOG2 << POINTER_MAP_LEAF_LOG2;
+
+		next = leaf_addr + (UINT64_C(1) << POINTER_MAP_LEAF_LOG2);
+		if (leaf == NULL || syscall(SYS_mincore, leaf, LEAF_BYTES, is_resident) != 0)
+			continue;
+		uint64_t part_end = next < end ? next : end;
+		size_t last = (part_end - leaf_addr) >> POINTER_MAP_WINDOW_LOG2;
+		size_t found = lowest_in_leaf(leaf, (addr - leaf_addr) >> POINTER_MAP_WINDOW_LOG2, last, was_used);
+
+		if (found < last)
+			lowest = leaf_addr + (found << POINTER_MAP_WINDOW_LOG2);
+	}
+	atomic_flag_clear_explicit(&is_trimming, memory_order_release);
+	return lowest;
+}
+
 /* Relaxed, all: who sees one late tends a little more, or later. */
 static struct {
 	_Atomic uint64_t highest_bytes; // of the heap, since the shadow was last gone through
 	_Atomic uint64_t leaves_left;
 	_Atomic uint64_t next_ns;
+	_Atomic uint64_t next_round_ns; // 0 = not set yet
 } tending;
+
+static void
+tend_all(void)
+{
+	struct top *table = top_table(false);
+
+	if (table != NULL)
+		atomic_store_explicit(&tending.leaves_left, atomic_load_explicit(&table->listed_count, memory_order_relaxed),
+		                      memory_order_relaxed);
+}
 
 bool
 pointer_map_is_tending_due(uint64_t live_bytes)
@@ -456,12 +516,23 @@ pointer_map_is_tending_due(uint64_t live_bytes)
 
 	if (live_bytes > highest)
 		atomic_store_explicit(&tending.highest_bytes, live_bytes, memory_order_relaxed);
-	else if (highest - live_bytes >= TEND_SHRUNK_BYTES && highest - live_bytes >= highest / 4 && top_table(false) != NULL) {
+	else if (highest - live_bytes >= TEND_SHRUNK_BYTES && highest - live_bytes >= highest / 4) {
 		atomic_store_explicit(&tending.highest_bytes, live_bytes, memory_order_relaxed);
-		atomic_store_explicit(&tending.leaves_left, atomic_load_explicit(&top->listed_count, memory_order_relaxed),
-		                      memory_order_relaxed);
+		tend_all();
 	}
 	return atomic_load_explicit(&tending.leaves_left, memory_order_relaxed) != 0;
+}
+
+void
+pointer_map_beat(uint64_t now_ns)
+{
+	uint64_t due_ns = atomic_load_explicit(&tending.next_round_ns, memory_order_relaxed);
+
+	if (now_ns >= due_ns) {
+		atomic_store_explicit(&tending.next_round_ns, now_ns + ROUND_PERIOD_NS, memory_order_relaxed);
+		if (due_ns != 0)
+			tend_all();
+	}
 }
 
 void
@@ -498,7 +569,7 @@ pointer_map_clear(void)
 		pointer_map_word *leaf = atomic_load_explicit(&top->leaf[number], memory_order_relaxed);
 
 		if (leaf != NULL)
-			madvise((void *)leaf, LEAF_BYTES, MADV_DONTNEED);
+			raw_madvise((void *)leaf, LEAF_BYTES, MADV_DONTNEED);
 	}
 	atomic_store_explicit(&is_stuck, false, memory_order_relaxed);
 	atomic_store_explicit(&tending.highest_bytes, 0, memory_order_relaxed);

@@ -5,7 +5,7 @@
  * their own. What nearly every event does is here, to be inlined: three loads that depend on each other (table, leaf, word)
  * and one store. pointer_map.c does the rest and says how the shadow is laid out.
  *
- * Called by   tracker.c, tracker_again.c, hooks_python.c, survivors.c. Safe from any thread and signal handler; frees may come from any thread.
+ * Called by   tracker.c, tracker_again.c, heartbeat.c, hooks_python.c, survivors.c. Safe from any thread and signal handler; frees may come from any thread.
  * When full   put fails; the caller counts the loss.
  */
 #ifndef POINTER_MAP_H
@@ -77,6 +77,12 @@ typedef void pointer_map_visitor(void *context, uint64_t addr, struct address_bl
 bool pointer_map_visit(size_t most_words, pointer_map_visitor *visitor, void *context);
 
 /*
+ * The lowest window of [start, end) in which a live block starts; UINT64_MAX = none. *was_used: blocks were there. Blocks come and go
+ * meanwhile; while the shadow is trimmed it is `start`.
+ */
+uint64_t pointer_map_lowest(uint64_t start, uint64_t end, bool *was_used);
+
+/*
  * Gives back pages in which no block lives: looks at the next `leaves` leaves (64 MiB of addresses each, round and round),
  * and stops when `most_bytes` went. Returns the bytes. A page that goes costs 4 us, nearly half of it the kernel's; a leaf full
  * of blocks that stay half a millisecond. Needs Linux 5.7; before, it does nothing.
@@ -84,12 +90,15 @@ bool pointer_map_visit(size_t most_words, pointer_map_visitor *visitor, void *co
 size_t pointer_map_trim(uint64_t leaves, size_t most_bytes);
 
 /*
- * The same by itself, for a heap that became a quarter smaller and 32 MiB at least: then the whole shadow is gone through, at most
- * 4 MiB of it and 8 leaves a second (under 1 % of the time).
+ * The same by itself, for a heap that became a quarter smaller and 32 MiB at least, and once a minute, for large blocks that come
+ * and go leave a page each wherever they were: then the whole shadow is gone through, at most 4 MiB of it and 8 leaves a second
+ * (under 1 % of the time).
  *
+ * beat     called now and then
  * is_due   live_bytes: of the heap, now
  * now_ns   of any clock that does not go back
  */
+void pointer_map_beat(uint64_t now_ns);
 bool pointer_map_is_tending_due(uint64_t live_bytes);
 void pointer_map_tend(uint64_t now_ns);
 

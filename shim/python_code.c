@@ -26,11 +26,11 @@
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "capture_file.h"
 #include "python_memory.h"
 #include "python_string.h"
+#include "raw_sys.h"
 
 #define LINE_TABLE_BYTES_MAX (1u << 20)
 
@@ -388,7 +388,7 @@ content_find_or_append(const struct python_interpreter *python, const struct des
 		uint64_t word = atomic_load_explicit(slot, memory_order_acquire);
 
 		if (word == 0) {
-			if (!mine.is_found)
+			if (!mine.is_found && !capture_file_is_large())
 				mine = append(python, what);
 			if (!mine.is_found)
 				break;
@@ -475,9 +475,9 @@ python_code_forked(void)
 {
 	atomic_fetch_add_explicit(&deaths, 1, memory_order_relaxed);
 	/* Private zero pages again; clearing by hand would copy pages that the child never needs. */
-	if (madvise(addresses, sizeof(addresses), MADV_DONTNEED) != 0)
+	if (raw_madvise(addresses, sizeof(addresses), MADV_DONTNEED) != 0)
 		memset(addresses, 0, sizeof(addresses));
-	if (madvise(contents, sizeof(contents), MADV_DONTNEED) != 0)
+	if (raw_madvise(contents, sizeof(contents), MADV_DONTNEED) != 0)
 		memset(contents, 0, sizeof(contents));
 	atomic_store_explicit(&placeholder_record, 0, memory_order_relaxed); // single-threaded
 }

@@ -426,22 +426,25 @@ python_frames_walk(struct python_memo *memo, struct python_stack *stack)
 	}
 }
 
-/* The innermost frame, whatever it is, and what leads to it; 0 = none. */
+/* The innermost frame of a thread state, whatever it is, and what leads to it; 0 = none. */
 static inline uint64_t
-innermost_frame(const struct python_runtime *runtime, uint64_t *state, uint64_t *cframe)
+frame_of_state(const struct python_layout *layout, uint64_t state, uint64_t *cframe)
 {
-	const struct python_layout *layout = &runtime->interpreter.layout;
-
-	*cframe = 0;
-	*state = own_thread_state(runtime);
-	if (!python_memory_is_object(*state))
-		return 0;
 	if (layout->tstate_cframe != 0) { // it leads to the evaluator, and in some versions to the frame
-		*cframe = python_memory_u64(*state + layout->tstate_cframe);
+		*cframe = python_memory_u64(state + layout->tstate_cframe);
 		if (layout->tstate_frame == 0)
 			return python_memory_is_object(*cframe) ? python_memory_u64(*cframe + layout->cframe_frame) : 0;
 	}
-	return python_memory_u64(*state + layout->tstate_frame);
+	return python_memory_u64(state + layout->tstate_frame);
+}
+
+/* The same of the calling thread. */
+static inline uint64_t
+innermost_frame(const struct python_runtime *runtime, uint64_t *state, uint64_t *cframe)
+{
+	*cframe = 0;
+	*state = own_thread_state(runtime);
+	return python_memory_is_object(*state) ? frame_of_state(&runtime->interpreter.layout, *state, cframe) : 0;
 }
 
 static inline bool
@@ -470,6 +473,30 @@ python_frames_digest(struct python_trail *trail, uint64_t *digest)
 	if (!digest_of(&python_runtime, trail, digest))
 		return false;
 	return __builtin_expect(*digest != 0, 1) || !has_second() || digest_of(&python_runtime_second, trail, digest);
+}
+
+/* Is the current thread state this thread's own? */
+static __attribute__((noinline, cold)) bool
+is_own_state(struct python_trail *trail, uint64_t state)
+{
+	if (!python_memory_is_object(state) || own_thread_state(&python_runtime) != state)
+		return false;
+	trail->state_addr = state;
+	return true;
+}
+
+bool
+python_frames_digest_attached(struct python_trail *trail, uint64_t *digest)
+{
+	const struct python_layout *layout = &python_runtime.interpreter.layout;
+	uint64_t state = (uint64_t)python_runtime.current_state();
+	uint64_t cframe;
+	uint64_t frame;
+
+	if (__builtin_expect(state != trail->state_addr, 0) && !is_own_state(trail, state))
+		return false;
+	frame = frame_of_state(layout, state, &cframe);
+	return __builtin_expect(frame != 0, 1) && python_trail_digest(trail, layout, frame, digest);
 }
 
 bool

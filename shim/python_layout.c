@@ -20,27 +20,37 @@
 	.is_free_threaded = true, .object_type = 24, .object_size = 32, .bytes_data = 48,               \
 	.string_length = 32, .string_state = 48
 
+/* What two versions share. */
+#define LAYOUT_3_8                                                                                  \
+	.chain = PYTHON_CHAIN_OBJECTS, .instruction = PYTHON_INSTRUCTION_BYTES,                         \
+	.code_size = 176, .frame_size = 368, .generator_size = 96, .string_size = 80,                   \
+	.runtime_finalizing = 16, .runtime_interpreters = 32,                                           \
+	.tstate_frame = 24, .tstate_thread_id = 176,                                                    \
+	.frame_previous = 24, .frame_code = 32, .frame_instruction = 104,                               \
+	.code_first_line = 40, .code_file = 104, .code_name = 112, .code_line_table = 120,              \
+	.code_bytecode = 48,                                                                            \
+	OBJECTS, .string_ascii_data = 48, .string_data = 72
+#define LAYOUT_3_14                                                                                 \
+	.chain = PYTHON_CHAIN_SHIM, .instruction = PYTHON_INSTRUCTION_POINTER,                          \
+	.code_size = 208, .frame_size = 152, .generator_size = 152, .string_size = 64,                  \
+	.tstate_frame = 72,                                                                             \
+	.frame_previous = 8, .frame_code = 0, .frame_instruction = 56, .frame_owner = 74,               \
+	.code_first_line = 68, .code_file = 112, .code_name = 120, .code_qualified_name = 128,          \
+	.code_line_table = 136, .code_first_traceable = 192, .code_bytecode = 208,                      \
+	OBJECTS, .string_ascii_data = 40, .string_data = 56, .code_tag_mask = 7
+#define LAYOUT_3_14_FREE_THREADED                                                                   \
+	.chain = PYTHON_CHAIN_SHIM, .instruction = PYTHON_INSTRUCTION_POINTER,                          \
+	.code_size = 232, .frame_size = 168, .generator_size = 168, .string_size = 80,                  \
+	.tstate_frame = 72,                                                                             \
+	.frame_previous = 8, .frame_code = 0, .frame_instruction = 56, .frame_owner = 78, .frame_copy = 72, \
+	.code_first_line = 84, .code_file = 128, .code_name = 136, .code_qualified_name = 144,          \
+	.code_line_table = 152, .code_first_traceable = 208, .code_bytecode = 232, .code_copies = 224,  \
+	OBJECTS_FREE_THREADED, .string_ascii_data = 56, .string_data = 72, .string_kind_shift = 8,      \
+	.code_tag_mask = 7
+
 static const struct python_layout layouts[] = {
-	{
-		.version = 0x0308, .chain = PYTHON_CHAIN_OBJECTS, .instruction = PYTHON_INSTRUCTION_BYTES,
-		.code_size = 176, .frame_size = 368, .generator_size = 96, .string_size = 80,
-		.runtime_finalizing = 16, .runtime_interpreters = 32,
-		.tstate_frame = 24, .tstate_thread_id = 176,
-		.frame_previous = 24, .frame_code = 32, .frame_instruction = 104,
-		.code_first_line = 40, .code_file = 104, .code_name = 112, .code_line_table = 120,
-		.code_bytecode = 48,
-		OBJECTS, .string_ascii_data = 48, .string_data = 72,
-	},
-	{
-		.version = 0x0309, .chain = PYTHON_CHAIN_OBJECTS, .instruction = PYTHON_INSTRUCTION_BYTES,
-		.code_size = 176, .frame_size = 368, .generator_size = 96, .string_size = 80,
-		.runtime_finalizing = 16, .runtime_interpreters = 32,
-		.tstate_frame = 24, .tstate_thread_id = 176,
-		.frame_previous = 24, .frame_code = 32, .frame_instruction = 104,
-		.code_first_line = 40, .code_file = 104, .code_name = 112, .code_line_table = 120,
-		.code_bytecode = 48,
-		OBJECTS, .string_ascii_data = 48, .string_data = 72,
-	},
+	{ .version = 0x0308, LAYOUT_3_8 },
+	{ .version = 0x0309, LAYOUT_3_8 },
 	{
 		.version = 0x030a, .chain = PYTHON_CHAIN_OBJECTS_CFRAME,
 		.instruction = PYTHON_INSTRUCTION_UNITS,
@@ -95,48 +105,10 @@ static const struct python_layout layouts[] = {
 		.code_line_table = 152, .code_first_traceable = 200, .code_bytecode = 216,
 		OBJECTS_FREE_THREADED, .string_ascii_data = 56, .string_data = 72, .string_kind_shift = 2,
 	},
-	{
-		.version = 0x030e, .chain = PYTHON_CHAIN_SHIM, .instruction = PYTHON_INSTRUCTION_POINTER,
-		.code_size = 208, .frame_size = 152, .generator_size = 152, .string_size = 64,
-		.runtime_finalizing = 784, .runtime_interpreters = 808,
-		.tstate_frame = 72,
-		.frame_previous = 8, .frame_code = 0, .frame_instruction = 56, .frame_owner = 74,
-		.code_first_line = 68, .code_file = 112, .code_name = 120, .code_qualified_name = 128,
-		.code_line_table = 136, .code_first_traceable = 192, .code_bytecode = 208,
-		OBJECTS, .string_ascii_data = 40, .string_data = 56, .code_tag_mask = 7,
-	},
-	{
-		.version = 0x030e, .chain = PYTHON_CHAIN_SHIM, .instruction = PYTHON_INSTRUCTION_POINTER,
-		.code_size = 232, .frame_size = 168, .generator_size = 168, .string_size = 80,
-		.runtime_finalizing = 784, .runtime_interpreters = 808,
-		.tstate_frame = 72,
-		.frame_previous = 8, .frame_code = 0, .frame_instruction = 56, .frame_owner = 78, .frame_copy = 72,
-		.code_first_line = 84, .code_file = 128, .code_name = 136, .code_qualified_name = 144,
-		.code_line_table = 152, .code_first_traceable = 208, .code_bytecode = 232, .code_copies = 224,
-		OBJECTS_FREE_THREADED, .string_ascii_data = 56, .string_data = 72, .string_kind_shift = 8,
-		.code_tag_mask = 7,
-	},
-	{
-		.version = 0x030f, .chain = PYTHON_CHAIN_SHIM, .instruction = PYTHON_INSTRUCTION_POINTER,
-		.code_size = 208, .frame_size = 152, .generator_size = 152, .string_size = 64,
-		.runtime_finalizing = 912, .runtime_interpreters = 936,
-		.tstate_frame = 72,
-		.frame_previous = 8, .frame_code = 0, .frame_instruction = 56, .frame_owner = 74,
-		.code_first_line = 68, .code_file = 112, .code_name = 120, .code_qualified_name = 128,
-		.code_line_table = 136, .code_first_traceable = 192, .code_bytecode = 208,
-		OBJECTS, .string_ascii_data = 40, .string_data = 56, .code_tag_mask = 7,
-	},
-	{
-		.version = 0x030f, .chain = PYTHON_CHAIN_SHIM, .instruction = PYTHON_INSTRUCTION_POINTER,
-		.code_size = 232, .frame_size = 168, .generator_size = 168, .string_size = 80,
-		.runtime_finalizing = 912, .runtime_interpreters = 936,
-		.tstate_frame = 72,
-		.frame_previous = 8, .frame_code = 0, .frame_instruction = 56, .frame_owner = 78, .frame_copy = 72,
-		.code_first_line = 84, .code_file = 128, .code_name = 136, .code_qualified_name = 144,
-		.code_line_table = 152, .code_first_traceable = 208, .code_bytecode = 232, .code_copies = 224,
-		OBJECTS_FREE_THREADED, .string_ascii_data = 56, .string_data = 72, .string_kind_shift = 8,
-		.code_tag_mask = 7,
-	},
+	{ .version = 0x030e, .runtime_finalizing = 784, .runtime_interpreters = 808, LAYOUT_3_14 },
+	{ .version = 0x030e, .runtime_finalizing = 784, .runtime_interpreters = 808, LAYOUT_3_14_FREE_THREADED },
+	{ .version = 0x030f, .runtime_finalizing = 912, .runtime_interpreters = 936, LAYOUT_3_14 },
+	{ .version = 0x030f, .runtime_finalizing = 912, .runtime_interpreters = 936, LAYOUT_3_14_FREE_THREADED },
 };
 
 /*

@@ -19,9 +19,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "capture_file.h"
+#include "raw_sys.h"
 
 #define PYTHON_3_10 0x030a
 #define PYTHON_3_11 0x030b
@@ -354,7 +354,7 @@ void
 python_lines_forked(void)
 {
 	/* Private zero pages again; clearing by hand would copy pages that the child never needs. */
-	if (madvise(answers, sizeof(answers), MADV_DONTNEED) != 0)
+	if (raw_madvise(answers, sizeof(answers), MADV_DONTNEED) != 0)
 		memset(answers, 0, sizeof(answers));
 	for (unsigned i = 0; i < EXPANDED_TABLES; i++)
 		expanded[i].last_used = 0;

@@ -154,8 +154,8 @@ python_memo_join(struct python_memo *memo, uint32_t joined, uint32_t fresh_visit
 	        fresh_frames * sizeof(memo->frames[0]));
 	for (uint32_t i = joined; i < joined + fresh_visits; i++) {
 		kept += memo->visits[i].kind == PYTHON_VISIT_FRAME;
-		memo->kept[i] = (uint8_t)kept;
-		memo->places[python_memo_place(memo->visits[i].frame_addr)] = (uint8_t)i;
+		memo->kept[i] = (uint16_t)kept;
+		memo->places[python_memo_place(memo->visits[i].frame_addr)] = (uint16_t)i;
 	}
 	return total;
 }

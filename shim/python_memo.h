@@ -18,7 +18,7 @@
 #include "python_layout.h"
 #include "python_visit.h"
 
-#define PYTHON_MEMO_FRAMES 224
+#define PYTHON_MEMO_FRAMES 1024 // as deep as the interpreter recurses by default
 #define PYTHON_MEMO_PLACES 512
 
 struct python_frame {
@@ -64,11 +64,11 @@ struct python_memo {
 	uint64_t stack_end;
 	struct python_visit visits[PYTHON_MEMO_FRAMES];
 	struct python_frame frames[PYTHON_MEMO_FRAMES];
-	uint8_t kept[PYTHON_MEMO_FRAMES];   // how many of visits[0, i] are FRAME
-	uint8_t places[PYTHON_MEMO_PLACES]; // by frame address, where its visit may be
+	uint16_t kept[PYTHON_MEMO_FRAMES];   // how many of visits[0, i] are FRAME
+	uint16_t places[PYTHON_MEMO_PLACES]; // by frame address, where its visit may be
 };
-static_assert(PYTHON_MEMO_FRAMES <= UINT8_MAX + 1, "a place is a byte");
-static_assert(sizeof(struct python_memo) <= 17408, "17 KiB a thread");
+static_assert(PYTHON_MEMO_FRAMES <= UINT16_MAX + 1, "a place is two bytes");
+static_assert(sizeof(struct python_memo) <= 78 * 1024, "78 KiB a thread");
 
 /* Where a walk stands: the next frame to look at, and the evaluator that runs it (before 3.12). */
 struct python_position {

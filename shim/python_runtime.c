@@ -17,6 +17,7 @@
 
 #include "capture_file.h"
 #include "diag.h"
+#include "kmem_words.h"
 #include "python_code.h"
 #include "python_memory.h"
 #include "settings.h"
@@ -330,7 +331,7 @@ look_closely(const struct candidate *of, const char *path)
 		note(who, why);
 	}
 	if (runtime == &python_runtime)
-		atomic_store_explicit(&capture_file_header()->python_version, version_hex, memory_order_relaxed);
+		atomic_store_explicit(&capture_file_header()->python_version, kmem_twice(version_hex), memory_order_relaxed);
 	diag_debug("Python %x: %s", version_hex, is_understood ? "frames are read" : why);
 	atomic_store_explicit(&runtime->state, is_understood ? PYTHON_RUNTIME_FOUND : PYTHON_RUNTIME_REFUSED,
 	                      memory_order_release);
@@ -416,7 +417,8 @@ python_runtime_forked(void)
 			atomic_store_explicit(&runtimes[i]->state, PYTHON_RUNTIME_NOT_FOUND,
 			                      memory_order_relaxed); // a thread that is not in this process was looking
 	}
-	atomic_store_explicit(&capture_file_header()->python_version, python_runtime.interpreter.version_hex, memory_order_relaxed);
+	atomic_store_explicit(&capture_file_header()->python_version, kmem_twice(python_runtime.interpreter.version_hex),
+	                      memory_order_relaxed);
 	for (uint32_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++) {
 		if (notes[i][0] != '\0')
 			capture_file_note(notes[i]);

@@ -10,8 +10,6 @@
 
 #include "python_memory.h"
 
-#define LOOKS 4 // kept frames that are compared with a frame that has moved
-
 /* An address says which code it is in: no two living code objects share one. */
 static inline __attribute__((always_inline)) uint64_t
 instruction_of(const struct python_layout *layout, bool is_pointer, uint64_t frame)
@@ -29,20 +27,64 @@ mix(uint64_t sum, const struct python_trail_frame *frame)
 	return (sum ^ sum >> 32) * UINT64_C(0xbf58476d1ce4e5b9);
 }
 
-/* How many of kept[0, count), from its end on, the chain does not go on with as it did; kept[count - 1] is in the chain. */
-static inline __attribute__((always_inline)) uint32_t
-compare(const struct python_trail *trail, const struct python_layout *layout, bool is_pointer, uint32_t count)
+static inline struct python_trail_frame *
+none_of(struct python_trail *trail)
 {
-	const struct python_trail_frame *kept = trail->kept + count;
-	const uint64_t previous = layout->frame_previous;
+	return &trail->kept[PYTHON_TRAIL_LOOKS - 1];
+}
 
-	while (kept != trail->kept) {
-		if (((instruction_of(layout, is_pointer, kept[-1].frame_addr) ^ kept[-1].instruction) |
-		     (python_memory_u64(kept[-1].frame_addr + previous) ^ kept[-1].previous)) != 0)
-			break;
-		kept--;
+static inline struct python_trail_frame *
+last_of(struct python_trail *trail)
+{
+	return (struct python_trail_frame *)(void *)((char *)none_of(trail) + trail->last_bytes);
+}
+
+static inline void
+set_last(struct python_trail *trail, const struct python_trail_frame *last)
+{
+	trail->last_bytes = (uint64_t)((const char *)last - (const char *)none_of(trail));
+}
+
+/* Does the chain go on from kept->frame_addr, which is `frame` and in it, as it did? Then *frame is the next one. */
+static inline __attribute__((always_inline)) bool
+goes_on(const struct python_trail_frame *kept, const struct python_layout *layout, bool is_pointer, uint64_t *frame)
+{
+	uint64_t previous = kept[-1].frame_addr;
+
+	if (instruction_of(layout, is_pointer, *frame) != kept->instruction ||
+	    python_memory_u64(*frame + layout->frame_previous) != previous)
+		return false;
+	*frame = previous;
+	return true;
+}
+
+/* The innermost of `kept` and those outside it with which the chain does not go on as it did; a zeroed one: there is none. */
+static inline __attribute__((always_inline)) const struct python_trail_frame *
+compare(const struct python_trail_frame *kept, const struct python_layout *layout, bool is_pointer)
+{
+	uint64_t frame = kept->frame_addr;
+
+	for (;; kept -= 4) { // four at a time: a fifth fewer instructions
+		if (frame == 0 || !goes_on(kept, layout, is_pointer, &frame))
+			return kept;
+		if (frame == 0 || !goes_on(kept - 1, layout, is_pointer, &frame))
+			return kept - 1;
+		if (frame == 0 || !goes_on(kept - 2, layout, is_pointer, &frame))
+			return kept - 2;
+		if (frame == 0 || !goes_on(kept - 3, layout, is_pointer, &frame))
+			return kept - 3;
 	}
-	return (uint32_t)(kept - trail->kept);
+}
+
+/* The frame, or the zeroed one for 0, among `kept` and those outside it. NULL: it is not there. */
+static inline __attribute__((always_inline)) struct python_trail_frame *
+find(struct python_trail_frame *kept, uint64_t frame)
+{
+	for (unsigned looks = 0; looks < PYTHON_TRAIL_LOOKS; looks++, kept--) {
+		if (kept->frame_addr == frame)
+			return kept;
+	}
+	return NULL;
 }
 
 /* The chain from `frame` outwards. False when it cannot be read. Sets how much of kept[] it ends with, and how many are fresh. */
@@ -50,25 +92,23 @@ static inline __attribute__((always_inline)) bool
 follow(struct python_trail *trail, const struct python_layout *layout, bool is_pointer, uint64_t frame, uint32_t *joined,
        uint32_t *fresh_count)
 {
-	uint32_t guess = trail->count;
+	struct python_trail_frame *guess = last_of(trail);
 	uint32_t count = 0;
 
 	for (*joined = 0; frame != 0;) {
-		uint32_t at = guess;
+		struct python_trail_frame *at = find(guess, frame);
 
-		while (at != 0 && guess - at < LOOKS && trail->kept[at - 1].frame_addr != frame)
-			at--;
-		if (at != 0 && trail->kept[at - 1].frame_addr == frame) {
-			uint32_t changed = compare(trail, layout, is_pointer, at);
+		if (at != NULL) {
+			const struct python_trail_frame *changed = compare(at, layout, is_pointer);
 
-			if (changed == 0) {
-				*joined = at;
+			if (changed->frame_addr == 0) {
+				*joined = (uint32_t)(at - changed);
 				break;
 			}
-			for (guess = at; guess > changed && count < PYTHON_TRAIL_FRAMES; guess--)
-				trail->fresh[count++] = trail->kept[guess - 1];
-			frame = trail->kept[changed - 1].frame_addr;
-			guess = changed - 1;
+			for (; at != changed && count < PYTHON_TRAIL_FRAMES; at--)
+				trail->fresh[count++] = *at;
+			frame = changed->frame_addr;
+			guess = at - 1;
 		}
 		if (count == PYTHON_TRAIL_FRAMES || !python_memory_is_object(frame))
 			return false;
@@ -76,23 +116,10 @@ follow(struct python_trail *trail, const struct python_layout *layout, bool is_p
 
 		fresh->frame_addr = frame;
 		fresh->instruction = instruction_of(layout, is_pointer, frame);
-		fresh->previous = frame = python_memory_u64(frame + layout->frame_previous);
+		frame = python_memory_u64(frame + layout->frame_previous);
 	}
 	*fresh_count = count;
 	return *joined + count <= PYTHON_TRAIL_FRAMES;
-}
-
-/* Number + 1 of the frame among the last of kept[]; 0 = it is not there. */
-static inline __attribute__((always_inline)) uint32_t
-find_last(const struct python_trail *trail, uint64_t frame)
-{
-	uint32_t at = trail->count;
-
-	for (unsigned looks = 0; looks < LOOKS && at != 0; looks++, at--) {
-		if (trail->kept[at - 1].frame_addr == frame)
-			return at;
-	}
-	return 0;
 }
 
 /*
@@ -102,57 +129,63 @@ find_last(const struct python_trail *trail, uint64_t frame)
 static inline __attribute__((always_inline)) bool
 go_on(struct python_trail *trail, const struct python_layout *layout, bool is_pointer, uint64_t frame, uint64_t *digest)
 {
-	uint32_t at = find_last(trail, frame);
-	struct python_trail_frame *innermost;
+	struct python_trail_frame *innermost = find(last_of(trail), frame);
 	uint64_t instruction;
 	uint64_t previous;
 
-	if (!python_memory_is_object(frame))
-		return false;
-	previous = python_memory_u64(frame + layout->frame_previous);
-	if (at != 0 && trail->kept[at - 1].previous != previous)
-		return false;
-	if (at == 0) {
-		at = find_last(trail, previous) + 1;
-		if (at == 1 || at > PYTHON_TRAIL_FRAMES)
+	if (__builtin_expect(innermost != NULL, 1)) {
+		previous = python_memory_u64(frame + layout->frame_previous);
+		if (innermost[-1].frame_addr != previous)
 			return false;
+	} else {
+		if (!python_memory_is_object(frame))
+			return false;
+		previous = python_memory_u64(frame + layout->frame_previous);
+		innermost = find(last_of(trail), previous);
+		if (innermost == NULL || ++innermost == &trail->kept[PYTHON_TRAIL_LOOKS + PYTHON_TRAIL_FRAMES])
+			return false;
+		innermost->frame_addr = 0; // what an ended call left there has another digest
 	}
-	if (compare(trail, layout, is_pointer, at - 1) != 0)
+	if (compare(innermost - 1, layout, is_pointer)->frame_addr != 0)
 		return false;
-	innermost = &trail->kept[at - 1];
 	instruction = instruction_of(layout, is_pointer, frame);
-	if (innermost->frame_addr != frame || innermost->instruction != instruction || innermost->previous != previous ||
-	    trail->count < at) {
+	if (innermost->instruction != instruction || innermost->frame_addr != frame) {
 		innermost->frame_addr = frame;
 		innermost->instruction = instruction;
-		innermost->previous = previous;
-		innermost->digest = mix(at > 1 ? trail->kept[at - 2].digest : 0, innermost);
+		innermost->digest = mix(innermost[-1].digest, innermost);
 	}
-	trail->count = at;
+	set_last(trail, innermost);
 	*digest = innermost->digest;
+	return true;
+}
+
+/* The rest of python_trail_digest(). */
+static __attribute__((noinline)) bool
+digest_rest(struct python_trail *trail, const struct python_layout *layout, uint64_t frame, uint64_t *digest)
+{
+	bool is_pointer = layout->instruction == PYTHON_INSTRUCTION_POINTER;
+	struct python_trail_frame *kept;
+	uint32_t fresh = 0;
+	uint32_t count;
+
+	if (!is_pointer && go_on(trail, layout, false, frame, digest))
+		return true;
+	if (!(is_pointer ? follow(trail, layout, true, frame, &count, &fresh) : follow(trail, layout, false, frame, &count, &fresh))) {
+		trail->last_bytes = 0;
+		return false;
+	}
+	for (kept = none_of(trail) + count; fresh != 0;) {
+		*++kept = trail->fresh[--fresh];
+		kept->digest = mix(kept[-1].digest, kept);
+	}
+	set_last(trail, kept);
+	*digest = kept->digest;
 	return true;
 }
 
 bool
 python_trail_digest(struct python_trail *trail, const struct python_layout *layout, uint64_t frame, uint64_t *digest)
 {
-	bool is_pointer = layout->instruction == PYTHON_INSTRUCTION_POINTER;
-	uint32_t fresh = 0;
-	uint32_t count;
-
-	if (is_pointer ? go_on(trail, layout, true, frame, digest) : go_on(trail, layout, false, frame, digest))
-		return true;
-	if (!(is_pointer ? follow(trail, layout, true, frame, &count, &fresh) : follow(trail, layout, false, frame, &count, &fresh))) {
-		trail->count = 0;
-		return false;
-	}
-	uint64_t sum = count != 0 ? trail->kept[count - 1].digest : 0;
-
-	trail->count = count + fresh;
-	for (struct python_trail_frame *kept = &trail->kept[count]; fresh != 0; kept++) {
-		*kept = trail->fresh[--fresh];
-		kept->digest = sum = mix(sum, kept);
-	}
-	*digest = sum;
-	return true;
+	return __builtin_expect(layout->instruction == PYTHON_INSTRUCTION_POINTER && go_on(trail, layout, true, frame, digest), 1) ||
+	       digest_rest(trail, layout, frame, digest);
 }

@@ -20,23 +20,28 @@
 
 #include "python_layout.h"
 
-#define PYTHON_TRAIL_FRAMES 160
+#define PYTHON_TRAIL_FRAMES 1024 // as deep as the interpreter recurses by default
+#define PYTHON_TRAIL_LOOKS 4 // kept frames that are compared with a frame that has moved
 
 struct python_trail_frame {
 	uint64_t frame_addr;
 	uint64_t instruction; // its address; where the frame has none: its offset, and the code's address multiplied
-	uint64_t previous;
 	uint64_t digest;      // of this frame and all outer ones
 };
 
-/* Zeroed is empty. What another thread left is as good as nothing, and does no harm. */
+/*
+ * Zeroed is empty. What another thread left is as good as nothing, and does no harm.
+ *
+ * Kept frames lie outermost first, behind so many zeroed ones as are looked at: each leads to the one before it.
+ */
 struct python_trail {
-	uint32_t count;
-	struct python_trail_frame kept[PYTHON_TRAIL_FRAMES];  // outermost first
+	uint64_t state_addr; // python_frames.c: a thread state that proved to be this thread's own
+	uint64_t last_bytes; // from the last zeroed one to the last kept one
+	struct python_trail_frame kept[PYTHON_TRAIL_LOOKS + PYTHON_TRAIL_FRAMES];
 	struct python_trail_frame fresh[PYTHON_TRAIL_FRAMES]; // innermost first, while it is followed
 };
 
-/* A digest of the chain that begins at `frame`. False: it cannot be read, or is too long. */
+/* A digest of the chain that begins at `frame`, which is not 0. False: it cannot be read, or is too long. */
 bool python_trail_digest(struct python_trail *trail, const struct python_layout *layout, uint64_t frame, uint64_t *digest);
 
 #endif

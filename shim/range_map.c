@@ -11,15 +11,13 @@
  */
 #include "range_map.h"
 
-#include <sched.h>
 #include <stdatomic.h>
 #include <stddef.h>
 
 #include "raw_sys.h"
+#include "wait_lock.h"
 
 #define NODES_MAX (1u << 20) // fewer where the address space is limited
-#define LOCK_TRIES_MAX 100000
-#define SPINS_BEFORE_YIELD 64
 
 struct node {
 	uint64_t start;
@@ -31,7 +29,7 @@ struct node {
 	uint8_t generation;
 };
 
-static atomic_flag lock = ATOMIC_FLAG_INIT;
+static struct wait_lock lock = WAIT_LOCK_FREE;
 static __thread bool is_locked_here __attribute__((tls_model("initial-exec"))); // by this thread, around fork
 static struct node *nodes; // number 0 is no node
 static uint32_t *pieces;   // by mapping; a mapping's number is that of the node it began with, and stays taken with it
@@ -41,37 +39,18 @@ static uint32_t root;
 static uint32_t free_list;
 static uint32_t used_nodes;
 
-static bool
-acquire_lock(void)
-{
-	/* acquire and release: the map's contents travel with the lock (G3). */
-	for (unsigned tries = 0; tries < LOCK_TRIES_MAX; tries++) {
-		if (!atomic_flag_test_and_set_explicit(&lock, memory_order_acquire))
-			return true;
-		if (tries > SPINS_BEFORE_YIELD)
-			sched_yield();
-	}
-	return false;
-}
-
-static void
-release_lock(void)
-{
-	atomic_flag_clear_explicit(&lock, memory_order_release);
-}
-
 /* Around fork. A lock that could not be had is not given back; in the child range_map_clear() frees it anyway. */
 void
 range_map_lock(void)
 {
-	is_locked_here = acquire_lock();
+	is_locked_here = wait_lock_take(&lock);
 }
 
 void
 range_map_unlock(void)
 {
 	if (is_locked_here)
-		release_lock();
+		wait_lock_give(&lock);
 	is_locked_here = false;
 }
 
@@ -237,11 +216,23 @@ range_map_put(uint64_t start, uint64_t end, uint32_t site, uint8_t generation)
 
 	if (start >= end)
 		return true;
-	if (!acquire_lock())
+	if (!wait_lock_take(&lock))
 		return false;
 	is_stored = put_locked(start, end, site, generation, 0) != 0;
-	release_lock();
+	wait_lock_give(&lock);
 	return is_stored;
+}
+
+static struct range
+range_of(uint32_t node)
+{
+	return (struct range){
+		.start = nodes[node].start,
+		.end = nodes[node].end,
+		.site = nodes[node].site,
+		.mapping = nodes[node].mapping,
+		.generation = nodes[node].generation,
+	};
 }
 
 bool
@@ -255,12 +246,12 @@ range_map_take(uint64_t start, uint64_t end, struct range_pieces *taken)
 	taken->is_more = false;
 	if (start >= end)
 		return true;
-	if (!acquire_lock())
+	if (!wait_lock_take(&lock))
 		return false;
 	if (root == 0 || !cut_at(start) || !cut_at(end)) {
 		bool is_empty = root == 0;
 
-		release_lock();
+		wait_lock_give(&lock);
 		return is_empty;
 	}
 	split(root, start, &left, &right);
@@ -270,20 +261,36 @@ range_map_take(uint64_t start, uint64_t end, struct range_pieces *taken)
 		uint32_t first;
 
 		split(middle, nodes[node].start + 1, &first, &middle); // first is that node alone
-		taken->piece[taken->count++] = (struct range){
-			.start = nodes[node].start,
-			.end = nodes[node].end,
-			.site = nodes[node].site,
-			.mapping = nodes[node].mapping,
-			.generation = nodes[node].generation,
-			.is_last_piece = --pieces[nodes[node].mapping] == 0,
-		};
+		taken->piece[taken->count] = range_of(node);
+		taken->piece[taken->count++].is_last_piece = --pieces[nodes[node].mapping] == 0;
 		node_free(node);
 	}
 	taken->is_more = middle != 0;
 	root = merge(merge(left, middle), right);
-	release_lock();
+	wait_lock_give(&lock);
 	return true;
+}
+
+bool
+range_map_next(uint64_t addr, struct range *found)
+{
+	uint32_t tree;
+	uint32_t best = 0;
+
+	if (!wait_lock_take(&lock))
+		return false;
+	for (tree = root; tree != 0;) {
+		if (nodes[tree].end > addr) {
+			best = tree;
+			tree = nodes[tree].left;
+		} else {
+			tree = nodes[tree].right;
+		}
+	}
+	if (best != 0)
+		*found = range_of(best);
+	wait_lock_give(&lock);
+	return best != 0;
 }
 
 /*
@@ -313,7 +320,7 @@ range_map_put_back(const struct range_pieces *taken)
 
 	if (taken->count == 0)
 		return true;
-	if (!acquire_lock())
+	if (!wait_lock_take(&lock))
 		return false;
 	for (uint32_t i = 0; i < taken->count; i++) {
 		const struct range *piece = &taken->piece[i];
@@ -322,7 +329,7 @@ range_map_put_back(const struct range_pieces *taken)
 		names[i] = put_locked(piece->start, piece->end, piece->site, piece->generation, names[i]);
 		is_stored &= names[i] != 0;
 	}
-	release_lock();
+	wait_lock_give(&lock);
 	return is_stored;
 }
 
@@ -332,6 +339,6 @@ range_map_clear(void)
 	root = free_list = used_nodes = 0;
 	is_stuck = false;
 	if (nodes != NULL)
-		madvise(nodes, nodes_max * (sizeof(*nodes) + sizeof(*pieces)), MADV_DONTNEED);
-	release_lock(); // whoever held it in the parent
+		raw_madvise(nodes, nodes_max * (sizeof(*nodes) + sizeof(*pieces)), MADV_DONTNEED);
+	wait_lock_give(&lock); // whoever held it in the parent
 }

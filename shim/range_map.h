@@ -6,8 +6,9 @@
  *
  * Called by   tracker.c. Safe from any thread; not needed in signal handlers that interrupted the shim (the reentry
  *             guard keeps them out). mmap and munmap serialise in the kernel, so this is behind one spin lock, held for a
- *             few hundred nanoseconds and never across a system call; a thread that cannot get it in a bounded time
- *             gives up, and the caller counts the loss.
+ *             few hundred nanoseconds and never across a system call; a thread that cannot get it within a second gives up,
+ *             and the caller counts the loss. Whoever comes then does not wait for that hold again: its thread may have left it by
+ *             longjmp out of a signal handler. A thread that was killed takes the process with it.
  * When full   put fails; the caller counts the loss.
  */
 #ifndef RANGE_MAP_H
@@ -39,6 +40,9 @@ bool range_map_put(uint64_t start, uint64_t end, uint32_t site, uint8_t generati
 
 /* Cuts [start, end) out of the map. False: the lock could not be had; nothing was changed. */
 bool range_map_take(uint64_t start, uint64_t end, struct range_pieces *taken);
+
+/* The first range that ends after `addr`. False: there is none, or the lock could not be had. */
+bool range_map_next(uint64_t addr, struct range *found);
 
 /* The real release failed: the pieces live on. */
 bool range_map_put_back(const struct range_pieces *taken);

@@ -10,6 +10,7 @@
 #define RAW_SYS_H
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -30,14 +31,21 @@ raw_munmap(void *addr, size_t bytes)
 	return (int)syscall(SYS_munmap, addr, bytes);
 }
 
-/* Zeroed private memory that costs nothing until it is touched; NULL on failure. */
-static inline void *
-raw_reserve(size_t bytes, int protection)
+static inline int
+raw_madvise(void *addr, size_t bytes, int advice)
 {
-	void *addr = raw_mmap(NULL, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	return addr == MAP_FAILED ? NULL : addr;
+	return (int)syscall(SYS_madvise, addr, bytes, advice);
 }
+
+/*
+ * Zeroed private memory that costs nothing until it is touched; NULL on failure. It is remembered which addresses are ours, for the
+ * first 4096 of them.
+ */
+void *raw_reserve(size_t bytes, int protection);
+void raw_unreserve(void *addr, size_t bytes);
+
+/* Is `addr` in what was reserved? *end: where that ends, or where the next one begins; UINT64_MAX = nowhere. */
+bool raw_is_reserved(uint64_t addr, uint64_t *end);
 
 /*
  * The most that one table of ours may reserve: everything where the address space is not limited, a 64th of it where it is

@@ -23,10 +23,13 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "elf_symbols.h"
+
 #define CALLERS_MAX 1024u   // call sites of runtime functions that are remembered
 #define CALLERS_PROBE_MAX 8u
 #define CALLER_BUSY UINT64_C(1) // no return address: being filled in
-#define CALLER_GENERATION_SHIFT 52
+#define CALLER_FUNCTION_SHIFT 47
+#define CALLER_GENERATION_SHIFT 53
 #define PATH_BYTES_MAX 4096u
 #define NESTED_MAX 16u      // real calls inside real calls, before we take it for a circle
 
@@ -34,10 +37,13 @@
 static const char *const driver_names[] = { CUDA_ABI_DRIVER_FUNCTIONS(ROW) };
 static const char *const runtime_names[] = { CUDA_ABI_RUNTIME_FUNCTIONS(ROW) };
 #undef ROW
+#define ROW(name, exported) exported,
+static const char *const torch_names[] = { TORCH_ABI_FUNCTIONS(ROW) };
+#undef ROW
 
 /*
- * One call site of a runtime function. The key is the return address (47 bits), the function (5) and the generation
- * of loaded objects (12): after an unload another library's call may stand at the same address.
+ * One call site of a function of the runtime or of libc10. The key is the return address (47 bits), the function (6) and the
+ * generation of loaded objects (11): after an unload another library's call may stand at the same address.
  * Invariants, tested by tests/cuda (two_runtimes):
  *   C1  a key is replaced only after the generation in it is over, and by way of CALLER_BUSY
  *   C2  a reader that finds its key before and after reading `real` has the function of that key
@@ -303,27 +309,93 @@ remember(uint64_t first_index, uint64_t key, void *real)
 	}
 }
 
-void *
-real_cuda_runtime(enum real_cuda_runtime function, const void *caller)
+static uint64_t
+key_of(unsigned function, const void *caller)
 {
-	uint64_t key = (uint64_t)(uintptr_t)caller | (uint64_t)function << 47 |
-	               atomic_load_explicit(&generation, memory_order_relaxed) << CALLER_GENERATION_SHIFT;
-	uint64_t first_index = (key * UINT64_C(0x9e3779b97f4a7c15)) >> 32; // 2^64 / golden ratio
-	bool is_pinned;
+	return (uint64_t)(uintptr_t)caller | (uint64_t)function << CALLER_FUNCTION_SHIFT |
+	       atomic_load_explicit(&generation, memory_order_relaxed) << CALLER_GENERATION_SHIFT;
+}
 
-	if (real_cuda_depth >= NESTED_MAX)
-		return NULL;
+static uint64_t
+first_index_of(uint64_t key)
+{
+	return (key * UINT64_C(0x9e3779b97f4a7c15)) >> 32; // 2^64 / golden ratio
+}
+
+static void *
+find_remembered(uint64_t key)
+{
+	uint64_t first_index = first_index_of(key);
+
 	for (uint64_t step = 0; step < CALLERS_PROBE_MAX; step++) {
 		void *known = remembered(&callers[(first_index + step) % CALLERS_MAX], key);
 
 		if (known != NULL)
 			return known;
 	}
+	return NULL;
+}
 
-	void *real = find_runtime(function, caller, &is_pinned);
+void *
+real_cuda_runtime(enum real_cuda_runtime function, const void *caller)
+{
+	uint64_t key = key_of(function, caller);
+	bool is_pinned;
 
+	if (real_cuda_depth >= NESTED_MAX)
+		return NULL;
+
+	void *real = find_remembered(key);
+
+	if (real != NULL)
+		return real;
+	real = find_runtime(function, caller, &is_pinned);
 	if (is_pinned)
-		remember(first_index, key, real);
+		remember(first_index_of(key), key, real);
+	return real;
+}
+
+struct symbol_search {
+	const char *name;
+	uint64_t addr;
+};
+
+/* libc10.so, or libc10-0123abcd.so of a wheel; not libc10_cuda.so. */
+static int
+match_torch(struct dl_phdr_info *info, size_t size, void *argument)
+{
+	struct symbol_search *search = argument;
+	struct elf_object object = { .load_bias = info->dlpi_addr, .headers = info->dlpi_phdr, .header_count = info->dlpi_phnum };
+
+	(void)size;
+	if (!file_name_begins(info->dlpi_name, "libc10.so") && !file_name_begins(info->dlpi_name, "libc10-"))
+		return 0;
+	for (unsigned i = 0; i < object.header_count; i++) {
+		if (object.headers[i].p_type == PT_DYNAMIC)
+			object.dynamic_addr = object.load_bias + object.headers[i].p_vaddr;
+	}
+	search->addr = elf_symbols_addr(&object, search->name);
+	return search->addr != 0;
+}
+
+/* Not pinned: while its caller runs, the library that the caller needs stays; and an unload makes all keys new. */
+void *
+real_cuda_torch(enum real_torch function, const void *caller)
+{
+	uint64_t key = key_of(REAL_CUDA_RUNTIME_COUNT + function, caller);
+	void *real = find_remembered(key);
+
+	if (real != NULL)
+		return real;
+
+	struct symbol_search search = { .name = torch_names[function] };
+
+	(void)dl_iterate_phdr(match_torch, &search);
+	real = search.addr != 0 ? (void *)(uintptr_t)search.addr : find_for_caller(torch_names[function], caller);
+	if (real == NULL)
+		forget_error();
+	else
+		remember(first_index_of(key), key, real);
 	return real;
 }
 

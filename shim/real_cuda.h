@@ -18,6 +18,9 @@
 enum real_cuda_driver { CUDA_ABI_DRIVER_FUNCTIONS(REAL_CUDA_ROW) REAL_CUDA_DRIVER_COUNT };
 enum real_cuda_runtime { CUDA_ABI_RUNTIME_FUNCTIONS(REAL_CUDA_ROW) REAL_CUDA_RUNTIME_COUNT };
 #undef REAL_CUDA_ROW
+#define REAL_TORCH_ROW(name, ...) REAL_TORCH_##name,
+enum real_torch { TORCH_ABI_FUNCTIONS(REAL_TORCH_ROW) REAL_TORCH_COUNT };
+#undef REAL_TORCH_ROW
 
 /*
  * How many real CUDA functions this thread is inside of. While it is not 0, mappings that are made are
@@ -28,6 +31,12 @@ extern __thread unsigned real_cuda_depth __attribute__((tls_model("initial-exec"
 /* The function behind our export of the same name; `caller` is the hook's return address. */
 void *real_cuda_driver(enum real_cuda_driver function, const void *caller);
 void *real_cuda_runtime(enum real_cuda_runtime function, const void *caller);
+
+/*
+ * The same in libc10. `caller` holds a mutex of PyTorch's, so the loader is asked only when no libc10 defines the function;
+ * otherwise what is mapped is read.
+ */
+void *real_cuda_torch(enum real_torch function, const void *caller);
 
 /* After the loader unloaded something: call sites may stand for others now. Safe from anywhere. */
 void real_cuda_unloaded(void);

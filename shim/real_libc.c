@@ -7,10 +7,13 @@
 #include <gnu/libc-version.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <string.h>
 
+#include "elf_symbols.h"
 #include "loaded_object.h"
 
 struct real_libc real_libc;
+struct real_libc_front real_libc_front;
 
 enum { NOT_LOOKED, LOOKING, FOUND };
 
@@ -19,29 +22,82 @@ static _Atomic int state;
 static const struct {
 	const char *name;
 	void *slot;
+	bool is_optional;
 } table[] = {
-	{ "malloc", &real_libc.malloc },
-	{ "calloc", &real_libc.calloc },
-	{ "realloc", &real_libc.realloc },
-	{ "free", &real_libc.free },
-	{ "posix_memalign", &real_libc.posix_memalign },
-	{ "aligned_alloc", &real_libc.aligned_alloc },
-	{ "memalign", &real_libc.memalign },
-	{ "valloc", &real_libc.valloc },
-	{ "pvalloc", &real_libc.pvalloc },
-	{ "malloc_trim", &real_libc.malloc_trim },
-	{ "free_sized", &real_libc.free_sized },
-	{ "free_aligned_sized", &real_libc.free_aligned_sized },
-	{ "mmap", &real_libc.mmap },
-	{ "munmap", &real_libc.munmap },
-	{ "mremap", &real_libc.mremap },
-	{ "pthread_create", &real_libc.pthread_create },
-	{ "_exit", &real_libc._exit },
-	{ "execve", &real_libc.execve },
-	{ "execvpe", &real_libc.execvpe },
-	{ "fexecve", &real_libc.fexecve },
-	{ "execveat", &real_libc.execveat },
+	{ "malloc", &real_libc.malloc, false },
+	{ "calloc", &real_libc.calloc, false },
+	{ "realloc", &real_libc.realloc, false },
+	{ "free", &real_libc.free, false },
+	{ "posix_memalign", &real_libc.posix_memalign, false },
+	{ "aligned_alloc", &real_libc.aligned_alloc, false },
+	{ "memalign", &real_libc.memalign, false },
+	{ "valloc", &real_libc.valloc, false },
+	{ "pvalloc", &real_libc.pvalloc, false },
+	{ "malloc_trim", &real_libc.malloc_trim, true },
+	{ "free_sized", &real_libc.free_sized, true },
+	{ "free_aligned_sized", &real_libc.free_aligned_sized, true },
+	{ "mmap", &real_libc.mmap, false },
+	{ "munmap", &real_libc.munmap, false },
+	{ "mremap", &real_libc.mremap, false },
+	{ "mprotect", &real_libc.mprotect, false },
+	{ "madvise", &real_libc.madvise, false },
+	{ "pthread_create", &real_libc.pthread_create, false },
+	{ "thrd_create", &real_libc.thrd_create, true },
+	{ "_exit", &real_libc._exit, false },
+	{ "execve", &real_libc.execve, false },
+	{ "execvpe", &real_libc.execvpe, false },
+	{ "fexecve", &real_libc.fexecve, false },
+	{ "execveat", &real_libc.execveat, true },
 };
+
+static void *
+find_from(const struct link_map *at, const char *name)
+{
+	for (; at != NULL; at = at->l_next) { // the order of the look-up, as far as we are in it
+		const struct elf_object object = { .load_bias = at->l_addr, .dynamic_addr = (uintptr_t)at->l_ld };
+		uint64_t addr = strstr(at->l_name, "vdso") == NULL ? elf_symbols_addr(&object, name) : 0;
+
+		if (addr != 0)
+			return (void *)addr;
+	}
+	return NULL;
+}
+
+void *
+real_libc_first(const char *name)
+{
+	struct loaded_object ours;
+	const struct link_map *at;
+
+	if (!loaded_object_find((uintptr_t)real_libc_first, &ours))
+		return NULL;
+	for (at = ours.link_map; at->l_prev != NULL; at = at->l_prev)
+		;
+	return find_from(at, name);
+}
+
+static void *
+find_front(const char *name)
+{
+	void *first = real_libc_first(name);
+	struct loaded_object ours;
+	struct loaded_object theirs;
+
+	if (!loaded_object_find((uintptr_t)find_front, &ours) || !loaded_object_find((uintptr_t)first, &theirs))
+		return NULL;
+	return ours.link_map != theirs.link_map ? first : NULL;
+}
+
+/* What may not exist is not asked of the loader: it would keep a message, which another preload's free() may trip over. */
+static void *
+find_next(const char *name, bool is_optional)
+{
+	struct loaded_object ours;
+
+	if (!is_optional)
+		return dlsym(RTLD_NEXT, name);
+	return loaded_object_find((uintptr_t)find_next, &ours) ? find_from(ours.link_map->l_next, name) : NULL;
+}
 
 bool
 real_libc_find(void)
@@ -54,7 +110,10 @@ real_libc_find(void)
 	                                                                memory_order_relaxed))
 		return false;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-		*(void **)table[i].slot = dlsym(RTLD_NEXT, table[i].name);
+		*(void **)table[i].slot = find_next(table[i].name, table[i].is_optional);
+	*(void **)&real_libc_front.malloc = find_front("malloc");
+	*(void **)&real_libc_front.realloc = find_front("realloc");
+	*(void **)&real_libc_front.free = find_front("free");
 	atomic_store_explicit(&state, FOUND, memory_order_release); // the pointers first
 	return true;
 }

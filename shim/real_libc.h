@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
+#include <threads.h>
 
 struct real_libc {
 	void *(*malloc)(size_t bytes);
@@ -28,7 +29,10 @@ struct real_libc {
 	void *(*mmap)(void *addr, size_t bytes, int protection, int flags, int fd, off_t offset);
 	int (*munmap)(void *addr, size_t bytes);
 	void *(*mremap)(void *old, size_t old_bytes, size_t bytes, int flags, ...);
+	int (*mprotect)(void *addr, size_t bytes, int protection);
+	int (*madvise)(void *addr, size_t bytes, int advice);
 	int (*pthread_create)(pthread_t *thread, const pthread_attr_t *attributes, void *(*routine)(void *), void *argument);
+	int (*thrd_create)(thrd_t *thread, thrd_start_t routine, void *argument);
 	void (*_exit)(int status) __attribute__((noreturn));
 	int (*execve)(const char *path, char *const argv[], char *const envp[]);
 	int (*execvpe)(const char *file, char *const argv[], char *const envp[]);
@@ -36,10 +40,27 @@ struct real_libc {
 	int (*execveat)(int folder_fd, const char *path, char *const argv[], char *const envp[], int flags);
 };
 
+/*
+ * Where another library, or the program itself, comes before us with a heap of its own: what its callers get. NULL: nobody does. What
+ * it does not define (reallocarray, free_sized) the program calls here, with its blocks.
+ */
+struct real_libc_front {
+	void *(*malloc)(size_t bytes);
+	void *(*realloc)(void *old, size_t bytes);
+	void (*free)(void *addr);
+};
+
 extern struct real_libc real_libc;
+extern struct real_libc_front real_libc_front;
 
 /* False while another call (or this thread, further down its stack) is looking them up: use the boot arena. */
 bool real_libc_find(void);
+
+/*
+ * Who defines this function first, for the program? NULL: nobody. Not dlsym(RTLD_DEFAULT), for which it is a place in a program that takes
+ * a function's address and is not position-independent, whoever defines the function. While the library is loaded.
+ */
+void *real_libc_first(const char *name);
 
 /*
  * Have they been looked up? For hooks that may be called from inside another allocator (mmap): a look-up there would

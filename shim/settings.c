@@ -130,6 +130,17 @@ parse_sites(const char *value, void *field)
 	return true;
 }
 
+static bool
+parse_capture(const char *value, void *field)
+{
+	uint64_t bytes;
+
+	if (!settings_parse_size(value, &bytes) || bytes < 1u << 20)
+		return false;
+	*(uint64_t *)field = bytes;
+	return true;
+}
+
 static const struct {
 	const char *name; // after "KMEMSHIM_"
 	bool (*parse)(const char *value, void *field);
@@ -145,8 +156,23 @@ static const struct {
 	{ "IMPORTS", parse_full, &settings.imports_full, "cut or full" },
 	{ "EXACT", parse_switch, &settings.exact, "0 or 1" },
 	{ "VERIFY", parse_size, &settings.verify_every, "a number; 0 turns it off" },
+	{ "CAPTURE", parse_capture, &settings.capture_max, "bytes, at least 1M" },
 	{ "SITES", parse_sites, &settings.sites_max, "a number from 64 to 2M" },
 };
+
+static void
+say_unknown(const char *name)
+{
+	char given[40];
+	char known[160];
+	size_t length = strcspn(name, "=") + 1;
+	size_t end = 0;
+
+	diag_format(given, length < sizeof(given) ? length : sizeof(given), "%s", name);
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		end += diag_format(known + end, sizeof(known) - end, i == 0 ? "%s" : ", %s", table[i].name);
+	diag_warn("KMEMSHIM_%s is no setting; there are %s", given, known);
+}
 
 static void
 parse_one(const char *name, const char *value)
@@ -161,6 +187,7 @@ parse_one(const char *name, const char *value)
 			          table[i].wanted);
 		return;
 	}
+	say_unknown(name);
 }
 
 static void

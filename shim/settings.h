@@ -29,6 +29,7 @@ struct settings {
 	bool exact;               // KMEMSHIM_EXACT=1: every event is added to the domain's total at once
 	uint64_t verify_every;    // KMEMSHIM_VERIFY=n: each nth walk is repeated by libunwind; 0 = off
 	uint64_t sites_max;       // KMEMSHIM_SITES: budget of call sites
+	uint64_t capture_max;     // KMEMSHIM_CAPTURE: bytes of the capture beyond which no new stack is kept whole; 0: lifecycle.c decides
 	bool walks_all;           // of native and verify_every: nothing is taken from memory
 };
 

@@ -7,6 +7,8 @@
  *
  * The index leads to one record of a stack and domain; those of other threads hang on it in a ring (kmem_site.twin, 0 = alone).
  *
+ * Beyond the budget, of sites or of bytes, a new stack folds into its callers: the inner frames are left out until a place is found.
+ *
  * Invariants, tested by number in tests/unit/test_site_table.c (S1 to S5 are at struct kmem_site):
  *   T1  an entry leads to a complete site: it is stored with release after stack and site are written.
  *   T2  two threads that bring the same new stack at once may store it twice; one entry wins, the other record joins its ring.
@@ -29,8 +31,10 @@
 
 #define PROBES 8       // in a level before the next one is tried
 #define PROBES_LAST 512
+#define PARENTS_SHARE 8 // of the budget, for those that stand for stacks without room
 
 static_assert(POINTER_MAP_SITES_MAX >= 1u << 21, "every site fits the pointer map's words");
+static_assert(KMEM_TWIN_MASK >= 1u << 21, "every site fits the ring's words");
 
 /*
  * The index, in levels, so that a process with few sites touches few pages. An entry stands in the first level in which one of
@@ -81,7 +85,7 @@ entries_of(unsigned level)
 	}
 	if (__atomic_compare_exchange_n(&levels[level], &found, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return fresh;
-	raw_munmap((void *)fresh, level_bytes(level));
+	raw_unreserve((void *)fresh, level_bytes(level));
 	return found;
 }
 
@@ -92,6 +96,22 @@ site_table_at(uint32_t index_plus_one)
 }
 
 /* ---- stacks ---- */
+
+/* A stack, or the outer part of one. */
+struct words {
+	uint64_t hash;
+	uint32_t frame_count;
+	uint32_t omitted;
+	uint32_t omitted_at;
+	uint16_t flags;
+	const uint64_t *frames;
+};
+
+static inline struct words
+words_of(const struct call_stack *stack)
+{
+	return (struct words){ stack->hash, stack->frame_count, stack->omitted, stack->omitted_at, stack->flags, stack->frames };
+}
 
 /* Are these the stored stack's words? It may share its outer ones with others. */
 static bool
@@ -120,14 +140,14 @@ module_generation(void)
 
 /* The same words are another stack when they lead into another library now. */
 static bool
-is_over(const struct kmem_stack *stored, const struct call_stack *stack)
+is_over(const struct kmem_stack *stored, const struct words *stack)
 {
 	return stored->module_generation != module_generation() &&
 	       module_map_is_over(stored->module_generation, stack->frames, stack->frame_count);
 }
 
 static bool
-is_same(uint32_t site_index, const struct call_stack *stack, unsigned domain)
+is_same(uint32_t site_index, const struct words *stack, unsigned domain)
 {
 	const struct kmem_site *site = site_table_at(site_index);
 	uint32_t stack_index = atomic_load_explicit(&site->stack, memory_order_relaxed); // S2: constant behind the entry
@@ -140,7 +160,7 @@ is_same(uint32_t site_index, const struct call_stack *stack, unsigned domain)
 
 /* How many outer words the stack shares with the one that this thread stored last. */
 static uint32_t
-shared_frames(const struct site_owner *owner, const struct call_stack *stack)
+shared_frames(const struct site_owner *owner, const struct words *stack)
 {
 	uint32_t most;
 	uint32_t shared = 0;
@@ -159,7 +179,7 @@ shared_frames(const struct site_owner *owner, const struct call_stack *stack)
 }
 
 static void
-remember_stack(struct site_owner *owner, const struct call_stack *stack, uint32_t index)
+remember_stack(struct site_owner *owner, const struct words *stack, uint32_t index)
 {
 	owner->last_stack = index + 1;
 	owner->last_generation = module_generation();
@@ -169,7 +189,7 @@ remember_stack(struct site_owner *owner, const struct call_stack *stack, uint32_
 
 /* Writes the stack's record; index + 1, or 0 without room. */
 static uint32_t
-store_stack(struct site_owner *owner, const struct call_stack *stack)
+store_stack(struct site_owner *owner, const struct words *stack)
 {
 	uint32_t shared = shared_frames(owner, stack);
 	uint32_t own_count = stack->frame_count - shared;
@@ -213,12 +233,22 @@ slot_of(const struct site_owner *owner)
 	return owner != NULL ? owner->slot : 0;
 }
 
-static bool
-has_budget(void)
-{
-	const _Atomic uint64_t *used = &capture_file_header()->used_bytes[KMEM_SECTION_SITES];
+/* For whom a new record is. Those later in the list may go beyond the budget, so that what it does to the others stays small. */
+enum purpose { FOR_STACK, FOR_PARENT, FOR_RELEASE, FOR_FOLDED };
 
-	return atomic_load_explicit(used, memory_order_relaxed) < settings.sites_max * sizeof(struct kmem_site);
+static bool
+has_budget(enum purpose purpose)
+{
+	uint64_t used = atomic_load_explicit(&capture_file_header()->used_bytes[KMEM_SECTION_SITES], memory_order_relaxed);
+	uint64_t most = settings.sites_max;
+
+	if (purpose == FOR_STACK && capture_file_is_large())
+		return false;
+	if (purpose == FOR_PARENT)
+		most += most / PARENTS_SHARE;
+	else if (purpose == FOR_RELEASE) // else a site seems to keep what another thread gave back
+		most *= 2;
+	return purpose == FOR_FOLDED || used < most * sizeof(struct kmem_site);
 }
 
 static uint32_t
@@ -232,9 +262,18 @@ store_site(uint32_t stack_index, unsigned domain, uint16_t slot, uint8_t clock)
 	site->domain = (uint8_t)domain;
 	site->slot = slot;
 	site->first_epoch = clock;
+	atomic_store_explicit(&site->twin, kmem_site_check(stack_index, slot, (uint8_t)domain, clock), memory_order_relaxed);
 	/* release: domain and frames before the index that leads to them (S1, F1). Pairs with the reader's acquire. */
 	atomic_store_explicit(&site->stack, stack_index, memory_order_release);
 	return index + 1;
+}
+
+/* Its neighbour in the ring, index + 1; 0 = it is alone. */
+static uint32_t
+twin_of(const struct kmem_site *site)
+{
+	/* acquire: pairs with join_ring() (T3). */
+	return atomic_load_explicit(&site->twin, memory_order_acquire) & KMEM_TWIN_MASK;
 }
 
 /* The slot's record in the ring that leads through this one; 0 = it has none there. */
@@ -248,8 +287,7 @@ find_in_ring(uint32_t start, uint16_t slot)
 
 		if (site->slot == slot)
 			return at;
-		/* acquire: pairs with join_ring() (T3). */
-		at = atomic_load_explicit(&site->twin, memory_order_acquire);
+		at = twin_of(site);
 	} while (at != 0 && at != start);
 	return 0;
 }
@@ -258,20 +296,24 @@ static void
 join_ring(uint32_t at, uint32_t fresh)
 {
 	struct kmem_site *site = site_table_at(at);
-	uint32_t next = atomic_load_explicit(&site->twin, memory_order_relaxed);
+	_Atomic uint32_t *its_twin = &site_table_at(fresh)->twin; // nobody else knows it yet
+	uint32_t its_check = atomic_load_explicit(its_twin, memory_order_relaxed) & ~KMEM_TWIN_MASK;
+	uint32_t seen = atomic_load_explicit(&site->twin, memory_order_relaxed);
 
-	do
-		atomic_store_explicit(&site_table_at(fresh)->twin, next != 0 ? next : at, memory_order_relaxed);
-	while (!atomic_compare_exchange_weak_explicit(&site->twin, &next, fresh, memory_order_release, // T3
-	                                              memory_order_relaxed));
+	do {
+		uint32_t next = seen & KMEM_TWIN_MASK;
+
+		atomic_store_explicit(its_twin, its_check | (next != 0 ? next : at), memory_order_relaxed);
+	} while (!atomic_compare_exchange_weak_explicit(&site->twin, &seen, (seen & ~KMEM_TWIN_MASK) | fresh, memory_order_release, // T3
+	                                                memory_order_relaxed));
 }
 
 static uint32_t
-find_or_join(uint32_t start, uint16_t slot, uint8_t clock, bool is_in_budget)
+find_or_join(uint32_t start, uint16_t slot, uint8_t clock, enum purpose purpose)
 {
 	uint32_t found = find_in_ring(start, slot);
 
-	if (found == 0 && (is_in_budget || has_budget())) {
+	if (found == 0 && has_budget(purpose)) {
 		const struct kmem_site *site = site_table_at(start);
 
 		found = store_site(atomic_load_explicit(&site->stack, memory_order_relaxed), site->domain, slot, clock);
@@ -282,14 +324,14 @@ find_or_join(uint32_t start, uint16_t slot, uint8_t clock, bool is_in_budget)
 }
 
 static uint64_t
-hash_of(const struct call_stack *stack, unsigned domain)
+hash_of(const struct words *stack, unsigned domain)
 {
 	return (stack->hash ^ domain) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
 /* Stores the stack and this thread's record of it; 0 = no room. */
 static uint32_t
-store(struct site_owner *owner, const struct call_stack *stack, unsigned domain, uint8_t clock)
+store(struct site_owner *owner, const struct words *stack, unsigned domain, uint8_t clock)
 {
 	uint32_t stack_index = store_stack(owner, stack);
 
@@ -297,7 +339,7 @@ store(struct site_owner *owner, const struct call_stack *stack, unsigned domain,
 }
 
 static uint32_t
-find(struct site_owner *owner, const struct call_stack *stack, unsigned domain, uint8_t clock, bool is_in_budget)
+find(struct site_owner *owner, const struct words *stack, unsigned domain, uint8_t clock, enum purpose purpose)
 {
 	uint64_t hash = hash_of(stack, domain);
 	uint64_t tag = hash & UINT64_C(0xffffffff00000000);
@@ -315,7 +357,7 @@ find(struct site_owner *owner, const struct call_stack *stack, unsigned domain, 
 			uint64_t seen = atomic_load_explicit(entry, memory_order_acquire);
 
 			if (seen == 0) {
-				if (fresh == 0 && (is_in_budget || has_budget()))
+				if (fresh == 0 && has_budget(purpose))
 					fresh = store(owner, stack, domain, clock);
 				if (fresh == 0)
 					return 0;
@@ -327,7 +369,7 @@ find(struct site_owner *owner, const struct call_stack *stack, unsigned domain, 
 			if ((seen & UINT64_C(0xffffffff00000000)) != tag || !is_same((uint32_t)seen, stack, domain))
 				continue;
 			if (fresh == 0 || site_table_at((uint32_t)seen)->slot == slot_of(owner))
-				return find_or_join((uint32_t)seen, slot_of(owner), clock, is_in_budget);
+				return find_or_join((uint32_t)seen, slot_of(owner), clock, purpose);
 			join_ring((uint32_t)seen, fresh); // T2
 			return fresh;
 		}
@@ -338,27 +380,58 @@ find(struct site_owner *owner, const struct call_stack *stack, unsigned domain, 
 static uint32_t
 find_folded(struct site_owner *owner, unsigned domain, uint8_t clock)
 {
-	static const struct call_stack folded = { .hash = 1, .flags = KMEM_STACK_FOLDED };
-	uint32_t found = find(owner, &folded, domain, clock, true);
+	static const struct words folded = { .hash = 1, .flags = KMEM_STACK_FOLDED };
+	uint32_t found = find(owner, &folded, domain, clock, FOR_FOLDED);
 
 	if (found != 0) // else the caller counts a lost event
 		capture_file_lost(KMEM_LOST_SITES, 1);
 	return found;
 }
 
-uint32_t
-site_table_find(struct site_owner *owner, const struct call_stack *stack, unsigned domain, uint8_t clock)
+/* The stack without its inner frames, as few of them as there is room for; 0 = not even the outermost one has a place. */
+static uint32_t
+find_parent(struct site_owner *owner, const struct call_stack *stack, unsigned domain, uint8_t clock)
 {
-	uint64_t hash = hash_of(stack, domain);
+	for (uint32_t count = stack->frame_count * 3 / 4; count != 0; count = count * 3 / 4) {
+		uint32_t dropped = stack->frame_count - count;
+		bool has_gap = stack->omitted != 0 && stack->omitted_at >= dropped;
+		struct words outer = {
+			.hash = 1,
+			.frame_count = count,
+			.omitted = has_gap ? stack->omitted : 0,
+			.omitted_at = has_gap ? stack->omitted_at - dropped : 0,
+			.flags = stack->flags | KMEM_STACK_FOLDED,
+			.frames = stack->frames + dropped,
+		};
+		uint32_t found;
+
+		for (uint32_t i = 0; i < count; i++)
+			outer.hash = (outer.hash ^ outer.frames[i]) * UINT64_C(0x9e3779b97f4a7c15);
+		found = find(owner, &outer, domain, clock, FOR_PARENT);
+		if (found != 0) {
+			capture_file_lost(KMEM_LOST_SITES, 1);
+			return found;
+		}
+	}
+	return 0;
+}
+
+uint32_t
+site_table_find(struct site_owner *owner, const struct call_stack *call_stack, unsigned domain, uint8_t clock)
+{
+	const struct words stack = words_of(call_stack);
+	uint64_t hash = hash_of(&stack, domain);
 	uint64_t place = hash >> 32 & (SITE_OWNER_FOUND - 1);
 	uint32_t found;
 
 	if (owner != NULL && owner->found[place].site != 0 && owner->found[place].hash == hash &&
-	    is_same(owner->found[place].site, stack, domain))
+	    is_same(owner->found[place].site, &stack, domain))
 		return owner->found[place].site;
-	found = find(owner, stack, domain, clock, false);
-	if (found == 0)
-		return find_folded(owner, domain, clock);
+	found = find(owner, &stack, domain, clock, FOR_STACK);
+	if (found == 0) {
+		found = find_parent(owner, call_stack, domain, clock);
+		return found != 0 ? found : find_folded(owner, domain, clock);
+	}
 	if (owner != NULL) {
 		owner->found[place].hash = hash;
 		owner->found[place].site = found;
@@ -377,7 +450,7 @@ site_table_own(struct site_owner *owner, uint32_t site, uint8_t clock)
 		return found;
 	if (site_table_at(site)->slot == slot_of(owner))
 		return site;
-	found = find_or_join(site, slot_of(owner), clock, false);
+	found = find_or_join(site, slot_of(owner), clock, FOR_RELEASE);
 	if (found == 0)
 		return find_folded(owner, site_table_at(site)->domain, clock);
 	if (owner != NULL) {
@@ -397,7 +470,7 @@ site_table_held(uint32_t site)
 		const struct kmem_site *record = site_table_at(at);
 
 		held += kmem_peak_now_signed(peak_load(&record->peak));
-		at = atomic_load_explicit(&record->twin, memory_order_acquire); // T3
+		at = twin_of(record);
 	} while (at != 0 && at != site);
 	return held;
 }
@@ -426,6 +499,6 @@ site_table_clear(void)
 {
 	for (unsigned level = 0; level < LEVELS; level++) {
 		if (levels[level] != NULL)
-			madvise((void *)levels[level], level_bytes(level), MADV_DONTNEED);
+			raw_madvise((void *)levels[level], level_bytes(level), MADV_DONTNEED);
 	}
 }

@@ -5,8 +5,8 @@
  *
  * Called by   tracker.c, tracker_again.c, event_site.c, survivors.c, thread_parent.c, inside the reentry guard.
  * Safe from   any thread and signal handler; lock-free; no allocation.
- * When full   the one site of that domain that stands for all stacks without room (KMEM_STACK_FOLDED), and
- *             KMEM_LOST_SITES is raised; 0 when not even that can be had.
+ * When full   a site that stands for all stacks with its frames at their outer end, in the last resort one for all stacks of the
+ *             domain (KMEM_STACK_FOLDED), and KMEM_LOST_SITES is raised; 0 when not even that can be had.
  */
 #ifndef SITE_TABLE_H
 #define SITE_TABLE_H

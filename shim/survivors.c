@@ -316,7 +316,8 @@ store(bool is_whole)
 	atomic_store_explicit(&header->survivor_count, 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
 	memcpy(header->survivors, found, count * sizeof(found[0]));
-	atomic_store_explicit(&header->survivor_count, count, memory_order_release);
+	header->survivor_checksum = kmem_checksum(KMEM_CHECKSUM_START, found, count * sizeof(found[0]));
+	atomic_store_explicit(&header->survivor_count, kmem_twice(count), memory_order_release);
 }
 
 /* Their objects have another head, and there is no lock. */
@@ -355,4 +356,11 @@ survivors_take(bool is_last)
 	atomic_store_explicit(&next_ns, end_ns + (pause_ns < PERIOD_NS ? PERIOD_NS : pause_ns), memory_order_relaxed);
 	atomic_flag_clear_explicit(&is_looking, memory_order_release);
 	errno = host_errno;
+}
+
+/* A thread of the parent that looked held a lock of its own interpreter (3.12), not that of the thread that forked. */
+void
+survivors_forked(void)
+{
+	atomic_flag_clear_explicit(&is_looking, memory_order_relaxed);
 }

@@ -16,4 +16,6 @@ void survivors_begin(void);
 /* Looks, when this thread may and it is time; is_last: it is time. */
 void survivors_take(bool is_last);
 
+void survivors_forked(void); // forked child: one thread
+
 #endif

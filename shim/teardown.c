@@ -14,6 +14,7 @@
 #include "call_stack.h"
 #include "capture_file.h"
 #include "raw_sys.h"
+#include "resident.h"
 #include "survivors.h"
 #include "thread_parent.h"
 #include "thread_slot.h"
@@ -89,7 +90,8 @@ begin(void)
 	                                            memory_order_relaxed)) {
 		atomic_store_explicit(&bytes_since, 0, memory_order_relaxed);
 		survivors_take(true);
-		atomic_store_explicit(&capture_file_header()->is_finalizing, 1, memory_order_relaxed);
+		resident_take(true);
+		atomic_store_explicit(&capture_file_header()->is_finalizing, KMEM_YES, memory_order_relaxed);
 	}
 }
 
@@ -140,7 +142,7 @@ entries_here(void)
 	atomic_store_explicit(&entry_room, (uint32_t)(bytes / sizeof(*fresh)), memory_order_relaxed); // all that race here write the same
 	if (atomic_compare_exchange_strong_explicit(&entries, &found, fresh, memory_order_acq_rel, memory_order_acquire))
 		return fresh;
-	raw_munmap(fresh, bytes);
+	raw_unreserve(fresh, bytes);
 	return found;
 }
 
@@ -184,7 +186,7 @@ teardown_done(void)
 	struct entry *list = atomic_load_explicit(&entries, memory_order_acquire);
 
 	if (list != NULL)
-		madvise(list, room() * sizeof(*list), MADV_DONTNEED);
+		raw_madvise(list, room() * sizeof(*list), MADV_DONTNEED);
 	atomic_store_explicit(&entry_count, 0, memory_order_release); // pairs with teardown_keep()
 	atomic_store_explicit(&capture_file_header()->is_finalizing, 0, memory_order_relaxed);
 	thread_parent_over();
@@ -199,7 +201,7 @@ teardown_forked(void)
 	struct entry *list = atomic_load_explicit(&entries, memory_order_relaxed);
 
 	if (list != NULL)
-		madvise(list, room() * sizeof(*list), MADV_DONTNEED);
+		raw_madvise(list, room() * sizeof(*list), MADV_DONTNEED);
 	atomic_store_explicit(&entry_count, 0, memory_order_relaxed);
 	atomic_store_explicit(&teardown_phase, TEARDOWN_NONE, memory_order_relaxed);
 }

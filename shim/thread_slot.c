@@ -72,7 +72,7 @@ take(uint32_t number)
 		if (number * sizeof(*memory) <= raw_reserve_max()) // all slots together
 			memory = raw_reserve(sizeof(*memory), PROT_READ | PROT_WRITE);
 		if (memory != NULL)
-			madvise(memory, sizeof(*memory), MADV_NOHUGEPAGE); // little of it is used
+			raw_madvise(memory, sizeof(*memory), MADV_NOHUGEPAGE); // little of it is used
 		slots[number - 1].memory = memory;
 	}
 	if (memory == NULL || pthread_setspecific(key, memory) != 0) {
@@ -147,7 +147,7 @@ thread_slot_forked(void)
 {
 	for (uint32_t i = 0; i < THREAD_SLOTS_MAX; i++) {
 		if (slots[i].memory != NULL)
-			madvise(slots[i].memory, sizeof(*slots[i].memory), MADV_DONTNEED);
+			raw_madvise(slots[i].memory, sizeof(*slots[i].memory), MADV_DONTNEED);
 		atomic_store_explicit(&slots[i].is_taken, false, memory_order_relaxed);
 	}
 	atomic_store_explicit(&in_use, 0, memory_order_relaxed);

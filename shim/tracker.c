@@ -30,7 +30,6 @@
 #include "thread_slot.h"
 #include "tracker_parts.h"
 
-static struct address_table devices;
 
 static _Atomic uint32_t state_before_page; // until lifecycle.c has the page
 _Atomic uint32_t *tracker_state = &state_before_page;
@@ -526,54 +525,31 @@ tracker_remapped(const void *hook_frame, const struct range_pieces *old, void *a
 	look_after(NULL);
 }
 
-/* ---- devices ---- */
+/* ---- for tracker_devices.c ---- */
 
-unsigned
-tracker_device_domain(int device)
+struct address_block
+tracker_born(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t bytes)
 {
-	const int last = KMEM_DOMAIN_CUDA_LAST - KMEM_DOMAIN_CUDA_FIRST;
-
-	return KMEM_DOMAIN_CUDA_FIRST + (unsigned)(device >= 0 && device < last ? device : last);
+	return is_teardown(bytes) ? (struct address_block){ 0 } : born(slot, hook_frame, domain, bytes);
 }
 
 void
-tracker_device_allocated(const void *hook_frame, unsigned domain, uint64_t key, uint64_t bytes)
+tracker_dead(struct thread_slot *slot, struct address_block block)
 {
-	struct thread_slot *slot;
-	struct address_block block;
-
-	if (is_teardown(bytes))
-		return;
-	slot = thread_slot_here();
-	block = born(slot, hook_frame, domain, bytes);
-	if (block.site != 0 && !address_table_put(&devices, key, block)) {
-		dead(slot, block, bytes, true);
-		lose_event(bytes);
-	}
-}
-
-struct live_block
-tracker_device_take(uint64_t key)
-{
-	struct address_block block = { 0 };
-
-	if (key != 0 && !address_table_take(&devices, key, &block) && !is_teardown(0))
-		capture_file_lost(KMEM_LOST_UNKNOWN_FREES, 1);
-	return (struct live_block){ (void *)key, block.bytes, block.site, block.generation };
+	dead(slot, block, block.bytes, true);
 }
 
 void
-tracker_device_put_back(struct live_block block)
+tracker_lost(struct thread_slot *slot, struct address_block block)
 {
-	if (block.site != 0 && !address_table_put(&devices, (uint64_t)block.addr, block_of(block)))
-		dead(thread_slot_here(), block_of(block), block.bytes, true);
+	tracker_dead(slot, block);
+	lose_event(block.bytes);
 }
 
-void
-tracker_device_failed(const void *hook_frame, unsigned domain, uint64_t bytes, int result)
+bool
+tracker_is_teardown(void)
 {
-	if (!is_teardown(0))
-		request_failed(hook_frame, domain, bytes, result);
+	return is_teardown(0);
 }
 
 void
@@ -581,7 +557,7 @@ tracker_clear(void)
 {
 	pointer_map_clear();
 	range_map_clear();
-	address_table_clear(&devices);
+	tracker_devices_clear();
 	site_table_clear();
 	thread_slot_forked();
 	teardown_forked();

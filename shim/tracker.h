@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "device_objects.h"
 #include "event_site.h"
 #include "kmem_format.h"
 #include "range_map.h"
@@ -63,17 +64,34 @@ void tracker_unmap_begin(void *addr, size_t bytes, struct range_pieces *taken);
 void tracker_unmap_end(const struct range_pieces *taken, bool was_released);
 /* After a successful mremap of what begin took. */
 void tracker_remapped(const void *hook_frame, const struct range_pieces *old, void *addr, size_t bytes);
+/* After a successful mprotect that lets it be written: what of it was only reserved is memory from now on, of this call site. */
+void tracker_writable(const void *hook_frame, void *addr, size_t bytes);
+/* After a successful madvise that gives pages back: counted, for what is known of the range. */
+void tracker_returned(void *addr, size_t bytes);
+/* How much of what was mapped at this very address is still there; 0 = nothing known. */
+size_t tracker_mapped_bytes(void *addr);
 
 /*
  * Devices. `key` is the device address; device addresses live in a map of their own. `domain` comes from
  * tracker_device_domain(). All may be called from several threads at once.
  */
 unsigned tracker_device_domain(int device);      // row of "cuda:N"; the last row for numbers out of range
-void tracker_device_allocated(const void *hook_frame, unsigned domain, uint64_t key, uint64_t bytes);
-/* Before the real free. The block is for tracker_released() afterwards, or for tracker_device_put_back() when that fails. */
+/* is_pooled: a reset of the device leaves it. */
+void tracker_device_allocated(const void *hook_frame, unsigned domain, uint64_t key, uint64_t bytes, bool is_pooled);
+/* All that lives on the device but pools and physical memory is gone; pinned and managed memory too when no other device has any. */
+void tracker_device_reset(int device);
+/* Physical memory by handle: what device_objects.h does not do by itself. */
+void tracker_object_created(const void *hook_frame, unsigned domain, uint64_t handle, uint64_t bytes);
+void tracker_object_released(struct device_drop dropped);
+void tracker_object_unmapped(uint64_t addr, uint64_t bytes);
+/* Before the real free. The block is for one of the other two afterwards. */
 struct live_block tracker_device_take(uint64_t key);
+void tracker_device_released(struct live_block block);
 void tracker_device_put_back(struct live_block block);
-void tracker_device_failed(const void *hook_frame, unsigned domain, uint64_t bytes, int result);
+/* Blocks of PyTorch's, in the device's memory: domain "cuda:N/tensors". A release of an unknown one is counted. */
+void tracker_tensor_allocated(const void *hook_frame, int device, uint64_t addr, uint64_t bytes);
+void tracker_tensor_released(uint64_t addr);
+void tracker_tensor_failed(const void *hook_frame, int device, uint64_t bytes, int result);
 
 enum tracker_state {
 	TRACKER_ASLEEP = 0, // not started, or forked: what the kernel makes of the page in a child (MADV_WIPEONFORK)

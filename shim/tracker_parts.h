@@ -51,4 +51,14 @@ TRACKER_RARE void tracker_map_rest(struct thread_slot *slot, void *addr, uint64_
 /* Now and then: moves the clock of generations by so much, and looks whether a heartbeat is due. */
 TRACKER_RARE void tracker_look_after(uint64_t volume_bytes);
 
+/* ---- tracker.c and tracker_devices.c, for each other ---- */
+
+/* Everything about a new block but its address. site 0: it could not be booked, which is counted. */
+struct address_block tracker_born(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t bytes);
+void tracker_dead(struct thread_slot *slot, struct address_block block);
+/* No room for its address: better not alive at all than alive for ever. */
+void tracker_lost(struct thread_slot *slot, struct address_block block);
+bool tracker_is_teardown(void);
+void tracker_devices_clear(void);
+
 #endif

@@ -17,12 +17,16 @@
 /* Ours last, as plain C++ names in a room of their own; the toolkit's macros must not rename them. */
 #pragma push_macro("cuMemAllocAsync")
 #pragma push_macro("cuMemFreeAsync")
+#pragma push_macro("cuMemAllocFromPoolAsync")
+#pragma push_macro("cuDevicePrimaryCtxReset")
 #pragma push_macro("cuGetProcAddress")
 #pragma push_macro("cuGetProcAddress_v2")
 #pragma push_macro("cudaMallocAsync")
 #pragma push_macro("cudaFreeAsync")
 #undef cuMemAllocAsync
 #undef cuMemFreeAsync
+#undef cuMemAllocFromPoolAsync
+#undef cuDevicePrimaryCtxReset
 #undef cuGetProcAddress
 #undef cuGetProcAddress_v2
 #undef cudaMallocAsync
@@ -32,6 +36,8 @@ namespace ours {
 }
 #pragma pop_macro("cuMemAllocAsync")
 #pragma pop_macro("cuMemFreeAsync")
+#pragma pop_macro("cuMemAllocFromPoolAsync")
+#pragma pop_macro("cuDevicePrimaryCtxReset")
 #pragma pop_macro("cuGetProcAddress")
 #pragma pop_macro("cuGetProcAddress_v2")
 #pragma pop_macro("cudaMallocAsync")
@@ -68,6 +74,19 @@ CHECK(cuMemAllocHost_v2, cuMemAllocHost);
 CHECK(cuMemHostAlloc, cuMemHostAlloc);
 CHECK(cuMemFree_v2, cuMemFree);
 CHECK(cuMemFreeHost, cuMemFreeHost);
+CHECK(cuMemHostRegister_v2, cuMemHostRegister);
+CHECK(cuMemHostUnregister, cuMemHostUnregister);
+CHECK(cuArrayCreate_v2, cuArrayCreate);
+CHECK(cuArray3DCreate_v2, cuArray3DCreate);
+CHECK(cuArrayDestroy, cuArrayDestroy);
+CHECK(cuMipmappedArrayCreate, cuMipmappedArrayCreate);
+CHECK(cuMipmappedArrayDestroy, cuMipmappedArrayDestroy);
+CHECK(cuMemCreate, cuMemCreate);
+CHECK(cuMemRelease, cuMemRelease);
+CHECK(cuMemRetainAllocationHandle, cuMemRetainAllocationHandle);
+CHECK(cuMemMap, cuMemMap);
+CHECK(cuMemUnmap, cuMemUnmap);
+CHECK(cuDevicePrimaryCtxReset_v2, cuDevicePrimaryCtxReset);
 CHECK(cuCtxGetDevice, cuCtxGetDevice);
 CHECK(cudaMalloc, cudaMalloc);
 CHECK(cudaMallocManaged, cudaMallocManaged);
@@ -77,12 +96,14 @@ CHECK(cudaFree, cudaFree);
 CHECK(cudaFreeHost, cudaFreeHost);
 #ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
 static_assert(same_function<decltype(&ours::cuMemAllocAsync_ptsz), decltype(&::cuMemAllocAsync_ptsz)>::value, "");
+static_assert(same_function<decltype(&ours::cuMemAllocFromPoolAsync_ptsz), decltype(&::cuMemAllocFromPoolAsync_ptsz)>::value, "");
 static_assert(same_function<decltype(&ours::cuMemFreeAsync_ptsz), decltype(&::cuMemFreeAsync_ptsz)>::value, "");
 static_assert(same_function<decltype(&ours::cudaMallocAsync_ptsz), decltype(&::cudaMallocAsync_ptsz)>::value, "");
 static_assert(same_function<decltype(&ours::cudaFreeAsync_ptsz), decltype(&::cudaFreeAsync_ptsz)>::value, "");
 #else
 CHECK(cuMemAllocAsync, cuMemAllocAsync);
 CHECK(cuMemFreeAsync, cuMemFreeAsync);
+CHECK(cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync);
 CHECK(cudaMallocAsync, cudaMallocAsync);
 CHECK(cudaFreeAsync, cudaFreeAsync);
 #if CUDA_VERSION >= 12000
@@ -97,3 +118,20 @@ static_assert((int)ours::CUDA_ABI_UNLOADING == (int)CUDA_ERROR_DEINITIALIZED, ""
 static_assert((int)ours::CUDA_ABI_UNLOADING == (int)cudaErrorCudartUnloading, "");
 static_assert((int)ours::CUDA_ABI_NO_DEVICE == (int)cudaErrorNoDevice, "");
 static_assert((int)ours::CUDA_ABI_PER_THREAD_STREAM == (int)CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, "");
+
+/* What we read of structures. */
+#define SAME_PLACE(our_struct, our_field, their_struct, their_field)                                                \
+	static_assert(offsetof(ours::our_struct, our_field) == offsetof(their_struct, their_field) &&              \
+	              sizeof(ours::our_struct::our_field) == sizeof(their_struct::their_field), #our_struct " " #our_field)
+SAME_PLACE(cuda_memory_place, location_type, CUmemAllocationProp, location.type);
+SAME_PLACE(cuda_memory_place, location_id, CUmemAllocationProp, location.id);
+SAME_PLACE(cuda_array, width, CUDA_ARRAY_DESCRIPTOR, Width);
+SAME_PLACE(cuda_array, height, CUDA_ARRAY_DESCRIPTOR, Height);
+SAME_PLACE(cuda_array, format, CUDA_ARRAY_DESCRIPTOR, Format);
+SAME_PLACE(cuda_array, channels, CUDA_ARRAY_DESCRIPTOR, NumChannels);
+SAME_PLACE(cuda_array_3d, width, CUDA_ARRAY3D_DESCRIPTOR, Width);
+SAME_PLACE(cuda_array_3d, height, CUDA_ARRAY3D_DESCRIPTOR, Height);
+SAME_PLACE(cuda_array_3d, depth, CUDA_ARRAY3D_DESCRIPTOR, Depth);
+SAME_PLACE(cuda_array_3d, format, CUDA_ARRAY3D_DESCRIPTOR, Format);
+SAME_PLACE(cuda_array_3d, channels, CUDA_ARRAY3D_DESCRIPTOR, NumChannels);
+static_assert((int)ours::CUDA_LOCATION_DEVICE == (int)CU_MEM_LOCATION_TYPE_DEVICE, "");

@@ -2,13 +2,14 @@
  * double_driver.c - a libcuda.so.1 of our own: the driver's allocation functions without a device.
  *
  * Device addresses come from a reserved range and are given out again right after a release; pinned and managed
- * memory is real. Contexts are per thread, and are needed as in the real driver. What it gave out is in the
+ * memory is real. Physical memory lives as long as a handle or a mapping refers to it, and its handle is given out again as
+ * soon as nobody has it; the reset of a device leaves pools and physical memory. Contexts are per thread, and are needed as in the real driver. What it gave out is in the
  * ledger (double_ledger.h).
  *
  *   KMEMDOUBLE_DEVICES        how many devices; 1
  *   KMEMDOUBLE_CAPACITY       bytes per device; no limit
  *   KMEMDOUBLE_FAIL_NTH       this allocation, counted from 1 over all kinds, is refused
- *   KMEMDOUBLE_FAIL_FREE_NTH  this release of a live block fails with 700 and releases nothing
+ *   KMEMDOUBLE_FAIL_FREE_NTH  this release of a live block fails with 700 and double_releases nothing
  *   KMEMDOUBLE_GENERIC        1: cuGetProcAddress finds every name; unknown ones answer 801
  *
  * Built a second time with -DDOUBLE_DRIVER_11: a driver before CUDA 12, without cuGetProcAddress_v2.
@@ -23,13 +24,11 @@
 #include <unistd.h>
 
 #include "../../shim/cuda_abi.h"
-#include "double_ledger.h"
+#include "double_driver.h"
 
 #define BLOCKS_MAX 8192
 #define DEVICES_MAX (LEDGER_ROWS - LEDGER_DEVICE)
-#define DEVICE_RANGE_BYTES (UINT64_C(1) << 36)
 
-enum { INVALID_VALUE = 1, INVALID_CONTEXT = 201, NOT_FOUND = 500, ILLEGAL_ADDRESS = 700, NOT_SUPPORTED = 801 };
 
 struct block {
 	uint64_t addr;
@@ -38,18 +37,21 @@ struct block {
 	void *note;          // the driver has bookkeeping in the program's heap
 	int row;             // of the ledger
 	bool is_live;
+	bool is_pooled;      // survives a reset
 };
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+pthread_mutex_t double_mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct block blocks[BLOCKS_MAX];
 static int block_count, newest_free = -1;
-static uint64_t next_addr[DEVICES_MAX], allocations, releases;
-static struct ledger own_ledger, *ledger = &own_ledger;
-static bool is_initialized;
+static uint64_t next_addr[DEVICES_MAX];
+uint64_t double_allocations, double_releases;
+static struct ledger own_ledger;
+struct ledger *double_ledger = &own_ledger;
+bool double_is_initialized;
 static __thread int context; // device + 1, 0 = none
 
-static uint64_t
-setting(const char *name, uint64_t otherwise)
+uint64_t
+double_setting(const char *name, uint64_t otherwise)
 {
 	const char *text = getenv(name);
 
@@ -62,18 +64,18 @@ open_ledger(void)
 	const char *path = getenv("KMEMDOUBLE_LEDGER");
 	int fd = path == NULL ? -1 : open(path, O_RDWR | O_CREAT, 0644);
 
-	if (fd < 0 || ftruncate(fd, sizeof(*ledger)) != 0)
+	if (fd < 0 || ftruncate(fd, sizeof(*double_ledger)) != 0)
 		return;
-	void *mapped = mmap(NULL, sizeof(*ledger), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	void *mapped = mmap(NULL, sizeof(*double_ledger), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (mapped != MAP_FAILED)
-		ledger = mapped;
+		double_ledger = mapped;
 	close(fd);
 }
 
-static uint64_t
-live_bytes(int row)
+uint64_t
+double_live_bytes(int row)
 {
-	return ledger->rows[row].allocated_bytes - ledger->rows[row].freed_bytes;
+	return double_ledger->rows[row].allocated_bytes - double_ledger->rows[row].freed_bytes;
 }
 
 static uint64_t
@@ -83,7 +85,7 @@ map_inner(uint64_t bytes, int protection)
 
 	if (addr == MAP_FAILED)
 		return 0;
-	ledger->inner_bytes += protection == PROT_NONE ? 0 : bytes;
+	double_ledger->inner_bytes += protection == PROT_NONE ? 0 : bytes;
 	return (uint64_t)addr;
 }
 
@@ -107,7 +109,7 @@ give_device_locked(int row, uint64_t room_bytes)
 	struct block *block = find_free_locked(row, room_bytes);
 
 	if (block != NULL) {
-		ledger->reused_addrs++;
+		double_ledger->reused_addrs++;
 		return block;
 	}
 	if (*next == 0 && (*next = map_inner(DEVICE_RANGE_BYTES, PROT_NONE)) == 0)
@@ -136,36 +138,36 @@ static int
 allocate(int row, uint64_t *addr, uint64_t bytes)
 {
 	uint64_t room_bytes = row >= LEDGER_DEVICE ? (bytes + 511) & ~UINT64_C(511) : (bytes + 4095) & ~UINT64_C(4095);
-	struct ledger_row *account = &ledger->rows[row];
+	struct ledger_row *account = &double_ledger->rows[row];
 	struct block *block = NULL;
 	void *note;
 
-	if (!is_initialized)
+	if (!double_is_initialized)
 		return CUDA_ABI_NOT_INITIALIZED;
 	if (context == 0)
 		return INVALID_CONTEXT;
 	if (addr == NULL || bytes == 0)
 		return INVALID_VALUE;
 	note = malloc(48);
-	pthread_mutex_lock(&mutex);
-	allocations++;
-	if (allocations != setting("KMEMDOUBLE_FAIL_NTH", 0) &&
-	    (row < LEDGER_DEVICE || (bytes <= setting("KMEMDOUBLE_CAPACITY", DEVICE_RANGE_BYTES / 2) &&
-	                             live_bytes(row) + bytes <= setting("KMEMDOUBLE_CAPACITY", DEVICE_RANGE_BYTES / 2))))
+	pthread_mutex_lock(&double_mutex);
+	double_allocations++;
+	if (double_allocations != double_setting("KMEMDOUBLE_FAIL_NTH", 0) &&
+	    (row < LEDGER_DEVICE || (bytes <= double_setting("KMEMDOUBLE_CAPACITY", DEVICE_RANGE_BYTES / 2) &&
+	                             double_live_bytes(row) + bytes <= double_setting("KMEMDOUBLE_CAPACITY", DEVICE_RANGE_BYTES / 2))))
 		block = row >= LEDGER_DEVICE ? give_device_locked(row, room_bytes) : give_host_locked(room_bytes);
 	if (block == NULL) {
 		account->refused_count++;
-		pthread_mutex_unlock(&mutex);
+		pthread_mutex_unlock(&double_mutex);
 		free(note);
 		return CUDA_ABI_OUT_OF_MEMORY;
 	}
 	*addr = block->addr;
-	*block = (struct block){ block->addr, room_bytes, bytes, note, row, true };
+	*block = (struct block){ block->addr, room_bytes, bytes, note, row, true, false };
 	account->allocated_bytes += bytes;
 	account->allocated_count++;
-	if (live_bytes(row) > account->peak_bytes)
-		account->peak_bytes = live_bytes(row);
-	pthread_mutex_unlock(&mutex);
+	if (double_live_bytes(row) > account->peak_bytes)
+		account->peak_bytes = double_live_bytes(row);
+	pthread_mutex_unlock(&double_mutex);
 	return CUDA_ABI_SUCCESS;
 }
 
@@ -177,26 +179,26 @@ release(uint64_t addr, bool is_pinned)
 
 	if (addr == 0)
 		return is_pinned ? INVALID_VALUE : CUDA_ABI_SUCCESS;
-	pthread_mutex_lock(&mutex);
+	pthread_mutex_lock(&double_mutex);
 	for (int i = 0; i < block_count && block == NULL; i++) {
 		if (blocks[i].is_live && blocks[i].addr == addr && (blocks[i].row == LEDGER_PINNED) == is_pinned)
 			block = &blocks[i];
 	}
-	if (block == NULL || ++releases == setting("KMEMDOUBLE_FAIL_FREE_NTH", 0)) {
-		pthread_mutex_unlock(&mutex);
+	if (block == NULL || ++double_releases == double_setting("KMEMDOUBLE_FAIL_FREE_NTH", 0)) {
+		pthread_mutex_unlock(&double_mutex);
 		return block == NULL ? INVALID_VALUE : ILLEGAL_ADDRESS;
 	}
-	ledger->rows[block->row].freed_bytes += block->bytes;
-	ledger->rows[block->row].freed_count++;
+	double_ledger->rows[block->row].freed_bytes += block->bytes;
+	double_ledger->rows[block->row].freed_count++;
 	note = block->note;
 	block->is_live = false;
 	newest_free = (int)(block - blocks);
 	if (block->row < LEDGER_DEVICE) {
 		munmap((void *)block->addr, block->room_bytes);
-		ledger->inner_bytes -= block->room_bytes;
+		double_ledger->inner_bytes -= block->room_bytes;
 		*block = (struct block){ 0 };
 	}
-	pthread_mutex_unlock(&mutex);
+	pthread_mutex_unlock(&double_mutex);
 	free(note);
 	return CUDA_ABI_SUCCESS;
 }
@@ -215,7 +217,7 @@ int cuGetExportTable(const void **table, const void *id);
 int
 cuInit(unsigned flags)
 {
-	is_initialized = true;
+	double_is_initialized = true;
 	return flags == 0 ? CUDA_ABI_SUCCESS : INVALID_VALUE;
 }
 
@@ -229,15 +231,15 @@ cuDriverGetVersion(int *version)
 int
 cuDeviceGetCount(int *count)
 {
-	*count = (int)setting("KMEMDOUBLE_DEVICES", 1);
-	return is_initialized ? CUDA_ABI_SUCCESS : CUDA_ABI_NOT_INITIALIZED;
+	*count = (int)double_setting("KMEMDOUBLE_DEVICES", 1);
+	return double_is_initialized ? CUDA_ABI_SUCCESS : CUDA_ABI_NOT_INITIALIZED;
 }
 
 int
 cuDeviceGet(int *device, int ordinal)
 {
 	*device = ordinal;
-	return ordinal >= 0 && ordinal < (int)setting("KMEMDOUBLE_DEVICES", 1) ? CUDA_ABI_SUCCESS : 101;
+	return ordinal >= 0 && ordinal < (int)double_setting("KMEMDOUBLE_DEVICES", 1) ? CUDA_ABI_SUCCESS : 101;
 }
 
 int
@@ -302,18 +304,32 @@ cuMemAllocManaged(cuda_device_addr *addr, size_t bytes, unsigned flags)
 	return allocate(LEDGER_MANAGED, (uint64_t *)addr, bytes);
 }
 
+static int
+allocate_pooled(cuda_device_addr *addr, size_t bytes)
+{
+	int result = allocate(device_row(), (uint64_t *)addr, bytes);
+
+	pthread_mutex_lock(&double_mutex);
+	for (int i = 0; result == CUDA_ABI_SUCCESS && i < block_count; i++) {
+		if (blocks[i].is_live && blocks[i].addr == *addr)
+			blocks[i].is_pooled = true;
+	}
+	pthread_mutex_unlock(&double_mutex);
+	return result;
+}
+
 int
 cuMemAllocAsync(cuda_device_addr *addr, size_t bytes, void *stream)
 {
 	(void)stream;
-	return allocate(device_row(), (uint64_t *)addr, bytes);
+	return allocate_pooled(addr, bytes);
 }
 
 int
 cuMemAllocAsync_ptsz(cuda_device_addr *addr, size_t bytes, void *stream)
 {
 	(void)stream;
-	return allocate(device_row(), (uint64_t *)addr, bytes);
+	return allocate_pooled(addr, bytes);
 }
 
 int
@@ -355,6 +371,105 @@ cuMemFreeHost(void *addr)
 	return release((uint64_t)addr, true);
 }
 
+int
+cuMemAllocFromPoolAsync(cuda_device_addr *addr, size_t bytes, void *pool, void *stream)
+{
+	(void)pool;
+	(void)stream;
+	return allocate_pooled(addr, bytes);
+}
+
+int
+cuMemAllocFromPoolAsync_ptsz(cuda_device_addr *addr, size_t bytes, void *pool, void *stream)
+{
+	return cuMemAllocFromPoolAsync(addr, bytes, pool, stream);
+}
+
+int
+cuMemHostRegister_v2(void *addr, size_t bytes, unsigned flags)
+{
+	(void)flags;
+	return addr == NULL || bytes == 0 ? INVALID_VALUE : CUDA_ABI_SUCCESS;
+}
+
+int
+cuMemHostUnregister(void *addr)
+{
+	return addr == NULL ? INVALID_VALUE : CUDA_ABI_SUCCESS;
+}
+
+/* ---- arrays ---- */
+
+static uint64_t
+array_bytes(size_t width, size_t height, size_t depth, int format, unsigned channels)
+{
+	static const int sizes[] = { [0x01] = 1, [0x02] = 2, [0x03] = 4, [0x08] = 1, [0x09] = 2, [0x0a] = 4, [0x10] = 2, [0x20] = 4 };
+
+	return (uint64_t)width * (height == 0 ? 1 : height) * (depth == 0 ? 1 : depth) * channels * (unsigned)sizes[format];
+}
+
+int
+cuArrayCreate_v2(void **addr, const struct cuda_array *shape)
+{
+	return allocate(device_row(), (uint64_t *)addr, array_bytes(shape->width, shape->height, 0, shape->format, shape->channels));
+}
+
+int
+cuArray3DCreate_v2(void **addr, const struct cuda_array_3d *shape)
+{
+	return allocate(device_row(), (uint64_t *)addr,
+	                array_bytes(shape->width, shape->height, shape->depth, shape->format, shape->channels));
+}
+
+int
+cuArrayDestroy(void *addr)
+{
+	return addr == NULL ? INVALID_VALUE : release((uint64_t)addr, false);
+}
+
+int
+cuMipmappedArrayCreate(void **addr, const struct cuda_array_3d *shape, unsigned levels)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned level = 0; level < levels; level++)
+		bytes += array_bytes(shape->width >> level ? shape->width >> level : 1, shape->height >> level, shape->depth >> level,
+		                     shape->format, shape->channels);
+	return allocate(device_row(), (uint64_t *)addr, bytes);
+}
+
+int
+cuMipmappedArrayDestroy(void *addr)
+{
+	return cuArrayDestroy(addr);
+}
+
+/* ---- reset ---- */
+
+int
+cuDevicePrimaryCtxReset_v2(int device)
+{
+	bool is_only_one = true;
+
+	pthread_mutex_lock(&double_mutex);
+	for (int row = LEDGER_DEVICE; row < LEDGER_ROWS; row++)
+		is_only_one = is_only_one && (row == LEDGER_DEVICE + device || double_live_bytes(row) == 0);
+	pthread_mutex_unlock(&double_mutex);
+	for (int i = 0; i < block_count; i++) {
+		bool is_meant = blocks[i].row == LEDGER_DEVICE + device || (blocks[i].row < LEDGER_DEVICE && is_only_one);
+
+		if (blocks[i].is_live && is_meant && !blocks[i].is_pooled)
+			(void)release(blocks[i].addr, blocks[i].row == LEDGER_PINNED);
+	}
+	return CUDA_ABI_SUCCESS;
+}
+
+int
+cuDevicePrimaryCtxReset(int device)
+{
+	return cuDevicePrimaryCtxReset_v2(device);
+}
+
 /* ---- lookup ---- */
 
 static int
@@ -386,9 +501,9 @@ look_up(const char *name, void **function, int version, unsigned long long flags
 	int best = -1;
 	Dl_info info;
 
-	ledger->lookups++;
+	double_ledger->lookups++;
 	if (dladdr(caller, &info) != 0 && strstr(info.dli_fname, "libkmemshim.so") != NULL)
-		ledger->lookups_by_shim++;
+		double_ledger->lookups_by_shim++;
 	for (int i = 0; i < (int)(sizeof(functions) / sizeof(functions[0])); i++) {
 		bool wants_other_twin = functions[i].is_per_thread && (flags & CUDA_ABI_PER_THREAD_STREAM) == 0;
 
@@ -399,7 +514,7 @@ look_up(const char *name, void **function, int version, unsigned long long flags
 	if (status != NULL)
 		*status = best < 0;
 	*function = best < 0 ? NULL : functions[best].function;
-	if (best < 0 && setting("KMEMDOUBLE_GENERIC", 0) != 0)
+	if (best < 0 && double_setting("KMEMDOUBLE_GENERIC", 0) != 0)
 		*function = (void *)unknown_function;
 	return *function == NULL ? NOT_FOUND : CUDA_ABI_SUCCESS;
 }

@@ -38,6 +38,22 @@ route_use_device(int device)
 		.release_async = (void *)REACH(cuMemFreeAsync, "cuMemFreeAsync", 11020, 0),           \
 		.release_async_twin = (void *)REACH(cuMemFreeAsync_ptsz, "cuMemFreeAsync", 11020, 2), \
 		.release_pinned = (void *)REACH(cuMemFreeHost, "cuMemFreeHost", 2000, 0),             \
+		.pooled = (void *)REACH(cuMemAllocFromPoolAsync, "cuMemAllocFromPoolAsync", 11020, 0), \
+		.pooled_twin = (void *)REACH(cuMemAllocFromPoolAsync_ptsz, "cuMemAllocFromPoolAsync", 11020, 2), \
+		.pitched = (void *)REACH(cuMemAllocPitch_v2, "cuMemAllocPitch", 3020, 0),             \
+		.create = (void *)REACH(cuMemCreate, "cuMemCreate", 10020, 0),                        \
+		.release_handle = (void *)REACH(cuMemRelease, "cuMemRelease", 10020, 0),              \
+		.retain = (void *)REACH(cuMemRetainAllocationHandle, "cuMemRetainAllocationHandle", 11000, 0), \
+		.map = (void *)REACH(cuMemMap, "cuMemMap", 10020, 0),                                 \
+		.unmap = (void *)REACH(cuMemUnmap, "cuMemUnmap", 10020, 0),                           \
+		.array = (void *)REACH(cuArrayCreate_v2, "cuArrayCreate", 3020, 0),                   \
+		.array_3d = (void *)REACH(cuArray3DCreate_v2, "cuArray3DCreate", 3020, 0),            \
+		.release_array = (void *)REACH(cuArrayDestroy, "cuArrayDestroy", 2000, 0),            \
+		.levels = (void *)REACH(cuMipmappedArrayCreate, "cuMipmappedArrayCreate", 5000, 0),   \
+		.release_levels = (void *)REACH(cuMipmappedArrayDestroy, "cuMipmappedArrayDestroy", 5000, 0), \
+		.pin = (void *)REACH(cuMemHostRegister_v2, "cuMemHostRegister", 6050, 0),             \
+		.unpin = (void *)REACH(cuMemHostUnregister, "cuMemHostUnregister", 4000, 0),          \
+		.reset = (void *)REACH(cuDevicePrimaryCtxReset_v2, "cuDevicePrimaryCtxReset", 11000, 0), \
 	}
 
 #endif

@@ -33,6 +33,8 @@ BITS_48 = (1 << 48) - 1
 Books = collections.namedtuple("Books", "allocated_bytes freed_bytes allocated_count freed_count peak_bytes")
 
 ROUTES = ["linked", "dlsym", "asked", "asked_old_form", "asked_newer", "runtime_shared", "runtime_static", "plugin"]
+DRIVER_ROUTES = ["linked", "dlsym", "asked", "asked_old_form", "asked_newer"]
+DRIVERS_ALONE = ["pool", "arrays", "physical", "reset", "reset_one"]
 ONE_THREAD = ["leak", "zero", "pinned", "devices", "async"]
 
 
@@ -104,6 +106,41 @@ def test_books_are_the_ledger(route, workload, ending, tmp_path):
     check_run(done, 0 if ending == "exit" else -signal.SIGKILL)
     double = Double(tmp_path / "ledger")
     assert double.books and recorded(tmp_path / "out") == double.books
+
+
+@pytest.mark.parametrize("ending", ["exit", "kill"])
+@pytest.mark.parametrize("workload", DRIVERS_ALONE)
+@pytest.mark.parametrize("route", DRIVER_ROUTES)
+def test_books_of_what_only_the_driver_has(route, workload, ending, tmp_path):
+    """Pools, rows with a pitch, arrays, physical memory and its mappings, resets."""
+    done = run_under_shim(tmp_path, route, workload, ending, KMEMDOUBLE_DEVICES=2)
+
+    check_run(done, 0 if ending == "exit" else -signal.SIGKILL)
+    double = Double(tmp_path / "ledger")
+    assert double.books and recorded(tmp_path / "out") == double.books
+
+
+@pytest.mark.parametrize("route", DRIVER_ROUTES)
+def test_physical_memory_of_several_threads(route, tmp_path):
+    """Handles that come back as numbers while their memory is still mapped."""
+    check_run(run_under_shim(tmp_path, route, "physical_threads"))
+
+    assert without_peaks(recorded(tmp_path / "out")) == without_peaks(Double(tmp_path / "ledger").books)
+
+
+def test_a_handle_that_could_not_be_released_is_alive(tmp_path):
+    done = run_under_shim(tmp_path, "linked", "physical", KMEMDOUBLE_FAIL_FREE_NTH=3)
+    assert done.returncode == 2 and done.stderr.endswith("api->release_handle(handle) = 700\n")
+
+    assert recorded(tmp_path / "out") == Double(tmp_path / "ledger").books
+
+
+def test_registered_memory_is_shown_beside_the_heap_that_it_is_in(tmp_path):
+    check_run(run_under_shim(tmp_path, "linked", "registered"))
+
+    totals = harness.report("sites", tmp_path / "out")["totals"]
+    assert (totals["cuda/registered"]["live_bytes"], totals["cuda/registered"]["allocated_bytes"]) == (300000, 700000)
+    assert totals["heap"]["live_bytes"] >= 300000
 
 
 @pytest.mark.parametrize("ending", ["exit", "kill"])

@@ -136,11 +136,156 @@ async(void)
 	MUST(api->release_async_twin(addr[2], NULL));
 }
 
+static void
+pool(void)
+{
+	void *addr[5];
+	size_t pitch;
+
+	MUST(api->pooled(&addr[0], 1000, NULL, NULL));
+	MUST(api->pooled_twin(&addr[1], 2000, NULL, NULL));
+	MUST(api->pooled(&addr[2], 4000, NULL, NULL));
+	MUST(api->pitched(&addr[3], &pitch, 100, 30, 4)); // rows of 512
+	MUST(api->pitched(&addr[4], &pitch, 700, 20, 4)); // rows of 1024
+	MUST(api->release_async(addr[0], NULL));
+	MUST(api->release(addr[1])); // any release is right for any of them
+	MUST(api->release(addr[3]));
+}
+
+static void
+arrays(void)
+{
+	const struct cuda_array line = { 1000, 0, 0x20, 4 };     // floats, four channels
+	const struct cuda_array_3d solid = { 64, 32, 16, 0x10, 2, 0 }; // halves
+	void *kept, *gone;
+
+	MUST(api->array(&kept, &line));
+	MUST(api->array(&gone, &line));
+	MUST(api->release_array(gone));
+	MUST(api->array_3d(&kept, &solid));
+	MUST(api->levels(&kept, &solid, 4));
+	MUST(api->levels(&gone, &solid, 4));
+	MUST(api->release_levels(gone));
+}
+
+/* Physical memory: it lives while a handle or a mapping is there, and handles come back as numbers. */
+static void
+physical(void)
+{
+	const struct cuda_memory_place on_device = { 1, 0, CUDA_LOCATION_DEVICE, 0 }, on_host = { 1, 0, 2, 0 };
+	const cuda_device_addr base = 0x700000000000;
+	const size_t chunk = 2 << 20;
+	cuda_memory_handle handle, other, same;
+
+	/* As PyTorch's segments that grow: the handle goes at once, the mapping stays; all are unmapped together. */
+	for (int i = 0; i < 8; i++) {
+		MUST(api->create(&handle, chunk, &on_device, 0));
+		MUST(api->map(base + (cuda_device_addr)i * chunk, chunk, 0, handle, 0));
+		MUST(api->release_handle(handle));
+	}
+	MUST(api->unmap(base + 2 * chunk, 4 * chunk));
+
+	/* As NCCL: retains what others have mapped, releases, unmaps, releases. */
+	MUST(api->create(&handle, 3 * chunk, &on_device, 0));
+	MUST(api->map(base + 100 * chunk, 3 * chunk, 0, handle, 0));
+	MUST(api->retain(&same, (void *)(base + 100 * chunk)));
+	MUST(api->release_handle(same));
+	MUST(api->unmap(base + 100 * chunk, 3 * chunk));
+	MUST(api->create(&other, chunk, &on_device, 0));
+	MUST(api->release_handle(handle));
+
+	/* One memory, mapped twice; a handle that is never mapped; memory of the host; an import. */
+	MUST(api->map(base + 200 * chunk, chunk, 0, other, 0));
+	MUST(api->map(base + 300 * chunk, chunk, 0, other, 0));
+	MUST(api->release_handle(other));
+	MUST(api->unmap(base + 200 * chunk, chunk));
+	MUST(api->create(&handle, 5 * chunk, &on_device, 0));
+	MUST(api->create(&handle, 7 * chunk, &on_host, 0));
+	MUST(api->map(base + 400 * chunk, chunk, 0, 0x600000000000, 0)); // of somebody else
+	MUST(api->release_handle(0x600000000000));
+	MUST(api->unmap(base + 400 * chunk, chunk));
+	if (api->create(&handle, (size_t)1 << 40, &on_device, 0) != CUDA_ABI_OUT_OF_MEMORY)
+		exit(2);
+}
+
+static void *
+work_physical(void *argument)
+{
+	const struct cuda_memory_place on_device = { 1, 0, CUDA_LOCATION_DEVICE, 0 };
+	cuda_device_addr base = 0x700000000000 + ((cuda_device_addr)(size_t)argument << 32);
+	cuda_memory_handle handle;
+
+	for (unsigned i = 0; i < 3000; i++) {
+		MUST(api->create(&handle, 4096 * (1 + i % 7), &on_device, 0));
+		MUST(api->map(base, 4096 * (1 + i % 7), 0, handle, 0));
+		MUST(api->release_handle(handle));
+		if (i != 2999)
+			MUST(api->unmap(base, 4096 * (1 + i % 7)));
+	}
+	return NULL;
+}
+
+static void
+physical_threads(void)
+{
+	pthread_t ids[4];
+
+	for (size_t i = 0; i < 4; i++)
+		MUST(pthread_create(&ids[i], NULL, work_physical, (void *)(i + 1)));
+	for (size_t i = 0; i < 4; i++)
+		MUST(pthread_join(ids[i], NULL));
+}
+
+/* A reset takes all but pools and physical memory; then life goes on, at the same addresses. */
+static void
+reset(void)
+{
+	const struct cuda_memory_place on_device = { 1, 0, CUDA_LOCATION_DEVICE, 0 };
+	cuda_memory_handle handle;
+	void *addr;
+
+	for (int i = 0; i < 100; i++)
+		MUST(api->device(&addr, 1000 + (size_t)i));
+	MUST(api->pooled(&addr, 30000, NULL, NULL));
+	MUST(api->pinned(&addr, 50000));
+	MUST(api->managed(&addr, 60000, 1));
+	MUST(api->create(&handle, 70000, &on_device, 0));
+	MUST(api->reset(0));
+	MUST(api->device(&addr, 1000));
+	MUST(api->device(&addr, 2000));
+}
+
+/* Of the second device: what the first one has, and host memory of both, stays. */
+static void
+reset_one(void)
+{
+	void *addr;
+
+	MUST(api->device(&addr, 1000));
+	MUST(api->pinned(&addr, 5000));
+	MUST(api->use_device(1));
+	MUST(api->device(&addr, 2000));
+	MUST(api->reset(1));
+}
+
+static void
+registered(void)
+{
+	void *kept = malloc(300000), *back = malloc(400000);
+
+	MUST(api->pin(kept, 300000, 0));
+	MUST(api->pin(back, 400000, 0));
+	MUST(api->unpin(back));
+	free(back);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
 } workloads[] = { { "leak", leak },     { "threads", threads }, { "failing", failing }, { "zero", zero },
-	          { "pinned", pinned }, { "devices", devices }, { "async", async } };
+	          { "pinned", pinned }, { "devices", devices }, { "async", async },
+	          { "pool", pool },     { "arrays", arrays },   { "physical", physical }, { "reset", reset },
+	          { "reset_one", reset_one }, { "registered", registered }, { "physical_threads", physical_threads } };
 
 int
 workload_run(const struct cuda_api *reached, int argc, char **argv)

@@ -9,6 +9,8 @@
 
 #include <stddef.h>
 
+#include "../../shim/cuda_abi.h"
+
 struct cuda_api {
 	int (*use_device)(int device);
 	int (*device)(void **addr, size_t bytes);
@@ -21,6 +23,23 @@ struct cuda_api {
 	int (*release_async)(void *addr, void *stream);
 	int (*release_async_twin)(void *addr, void *stream);
 	int (*release_pinned)(void *addr);
+	/* The driver's alone. */
+	int (*pooled)(void **addr, size_t bytes, void *pool, void *stream);
+	int (*pooled_twin)(void **addr, size_t bytes, void *pool, void *stream);
+	int (*pitched)(void **addr, size_t *pitch, size_t width, size_t height, unsigned element_bytes);
+	int (*create)(cuda_memory_handle *handle, size_t bytes, const struct cuda_memory_place *place, unsigned long long flags);
+	int (*release_handle)(cuda_memory_handle handle);
+	int (*retain)(cuda_memory_handle *handle, void *addr);
+	int (*map)(cuda_device_addr addr, size_t bytes, size_t offset, cuda_memory_handle handle, unsigned long long flags);
+	int (*unmap)(cuda_device_addr addr, size_t bytes);
+	int (*array)(void **addr, const struct cuda_array *shape);
+	int (*array_3d)(void **addr, const struct cuda_array_3d *shape);
+	int (*release_array)(void *addr);
+	int (*levels)(void **addr, const struct cuda_array_3d *shape, unsigned levels);
+	int (*release_levels)(void *addr);
+	int (*pin)(void *addr, size_t bytes, unsigned flags);
+	int (*unpin)(void *addr);
+	int (*reset)(int device);
 };
 
 /* Exit status: 0, or 2 when something that had to succeed failed. */

@@ -73,7 +73,8 @@ seal_records(unsigned char *file, size_t bytes)
 
 		if (record->bytes < sizeof(*record) || record->bytes > bytes - at)
 			break;
-		record->checksum = kmem_checksum(KMEM_CHECKSUM_START, file + at + 4, record->bytes - 4);
+		record->checksum = kmem_record_checksum(record, record->type == KMEM_RECORD_MODULE && record->bytes >= sizeof(struct kmem_module)
+		                                                    ? offsetof(struct kmem_module, unloaded) : 0);
 		at += (record->bytes + 7) / 8 * 8;
 	}
 }

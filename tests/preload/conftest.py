@@ -6,7 +6,6 @@ from harness import as_users_run_it  # noqa: F401 - a fixture
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "framework: needs a framework from PyPI (make test-frameworks)")
     for needed in (harness.SHIM, harness.KMEMSHIM):
         if not needed.exists():
             raise pytest.UsageError(f"{needed} is missing: run make first")

@@ -1,4 +1,5 @@
 """What every whole-program test needs: record a program, read its report, compare with what was expected."""
+import contextlib
 import json
 import os
 import random
@@ -130,6 +131,38 @@ def check_expectations(source, capture):
         if "processes" in wanted:
             seen["processes"] = str(len(document["processes"]))
         assert seen == wanted, f"{command} --domain {domain}, row {rank + 1}:\n{summary(sites)}"
+
+
+# --- limits -------------------------------------------------------------------------------------
+
+@contextlib.contextmanager
+def memory_group(limit_bytes):
+    """A memory cgroup without swap, version 2 or 1, below ours or at the top; skips where none can be made. Yields its folder."""
+    own = {line.split(":")[1]: line.strip().split(":", 2)[2] for line in open("/proc/self/cgroup")}
+    own_v1 = next((path for names, path in own.items() if "memory" in names.split(",")), "")
+    places = [(f"/sys/fs/cgroup{own.get('', '')}", "memory.max", "memory.swap.max", 0), ("/sys/fs/cgroup", "memory.max", "memory.swap.max", 0)]
+    places += [(f"/sys/fs/cgroup/memory{path}", "memory.limit_in_bytes", "memory.memsw.limit_in_bytes", limit_bytes) for path in (own_v1, "")]
+    for parent, limit_file, swap_file, swap_bytes in places:
+        group = Path(parent) / f"kmemshim-test-{os.getpid()}"
+        try:
+            if not (group.parent / "cgroup.procs").exists():
+                continue
+            group.mkdir()
+        except OSError:
+            continue
+        try:
+            (group / limit_file).write_text(str(limit_bytes))
+            with contextlib.suppress(OSError):  # absent where swap is not accounted
+                (group / swap_file).write_text(str(swap_bytes))
+        except OSError:
+            group.rmdir()
+            continue
+        try:
+            yield group
+        finally:
+            group.rmdir()
+        return
+    pytest.skip("no memory cgroup can be made here")
 
 
 # --- killing ------------------------------------------------------------------------------------

@@ -1,8 +1,14 @@
 /*
  * ledger.c - a program that knows exactly what it holds, to be compared with what the report says.
  *
- *   ledger FILE SEED THREADS STEPS   works; STEPS of 0 means until it is killed
- *   ledger FILE                      prints the ledger in FILE as JSON
+ *   ledger FILE SEED THREADS STEPS [LIBRARY...]   works; STEPS of 0 means until SIGTERM ends it in order, or it is killed
+ *   ledger FILE                                   prints the ledger in FILE as JSON
+ *
+ * With libraries, another thread does what programs do besides all along: it starts a thread for a few steps, loads each library,
+ * calls its allocate() and unloads it, and forks a child that allocates.
+ *
+ *   TOUCH=1     of the environment: the first MiB of each block is written, so that memory runs out
+ *   WORKERS=n   n forked processes do the same, each with a ledger of its own in FILE.1 to FILE.n
  *
  * The ledger is a shared mapping of FILE, so it is there after SIGKILL too. Each call site is a function of its own,
  * so that the report's figures can be summed by function. With one thread the ledger also knows the exact peak of
@@ -11,9 +17,11 @@
  *   L1  a step announces in `pending` what it is about to do before it does it, and withdraws that after the ledger
  *       was brought up to date: what a killed program's report may differ by is what is pending.
  */
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,12 +30,15 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define SLOTS 512
 #define THREADS_MAX 64
 #define SITES_MAX 64
 #define GRANULES 16 // a mapping is given back in sixteenths
+#define VISIT_STEPS 100
+#define TOUCH_BYTES ((size_t)1 << 20)
 
 enum domain { HEAP, MMAP, DOMAINS };
 
@@ -109,7 +120,7 @@ struct pending {
 
 struct ledger {
 	uint32_t threads, is_done;
-	uint64_t steps, failures; // requests that were refused
+	uint64_t steps, visits, failures; // requests that were refused
 	int64_t live[DOMAINS], peak[DOMAINS];
 	struct entry entry[SITES_MAX];
 	struct pending pending[THREADS_MAX];
@@ -126,7 +137,8 @@ struct slot {
 };
 
 static struct slot slots[SLOTS];
-static uint64_t steps_wanted;
+static volatile sig_atomic_t is_over;
+static bool is_touching;
 
 static void
 announce(struct pending *pending, int released, int64_t released_bytes, int allocated,
@@ -227,6 +239,8 @@ allocate(struct slot *slot, struct pending *pending, uint64_t *random)
 		ledger->failures++;
 	}
 	withdraw(pending);
+	if (is_touching && slot->addr != NULL)
+		memset(slot->addr, 1, bytes < TOUCH_BYTES ? bytes : TOUCH_BYTES);
 }
 
 static void
@@ -287,7 +301,7 @@ release(struct slot *slot, struct pending *pending)
 
 struct worker {
 	pthread_t thread;
-	uint64_t random;
+	uint64_t random, steps;
 	struct pending *pending;
 };
 
@@ -296,7 +310,7 @@ work(void *argument)
 {
 	struct worker *worker = argument;
 
-	for (uint64_t step = 0; steps_wanted == 0 || step < steps_wanted; step++) {
+	for (uint64_t step = 0; worker->steps == 0 ? !is_over : step < worker->steps; step++) {
 		struct slot *slot = &slots[next_random(&worker->random) % SLOTS];
 
 		if (atomic_flag_test_and_set(&slot->is_busy))
@@ -316,14 +330,74 @@ work(void *argument)
 	return NULL;
 }
 
+/* --- what programs do besides ------------------------------------------------------------------ */
+
+static char **libraries;
+
+static void
+use_library(const char *path)
+{
+	typedef void *allocate_function(size_t bytes);
+	void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	allocate_function *allocate = handle != NULL ? (allocate_function *)dlsym(handle, "allocate") : NULL;
+
+	if (allocate == NULL) {
+		fprintf(stderr, "%s\n", dlerror());
+		abort();
+	}
+	free(allocate(1000));
+	dlclose(handle);
+}
+
+static void
+use_child(void)
+{
+	int status = -1;
+	pid_t child = fork();
+
+	if (child == 0) {
+		for (size_t bytes = 1; bytes < 1000; bytes += 10)
+			free(site_malloc_1(bytes, 0));
+		_exit(0);
+	}
+	if (child < 0 || waitpid(child, &status, 0) != child || status != 0) {
+		fprintf(stderr, "child %d: status %#x\n", (int)child, (unsigned)status);
+		abort();
+	}
+}
+
+static void *
+visit(void *argument)
+{
+	struct worker *visitor = argument;
+
+	for (; !is_over; ledger->visits++) {
+		visitor->steps = VISIT_STEPS;
+		pthread_create(&visitor->thread, NULL, work, visitor);
+		pthread_join(visitor->thread, NULL);
+		for (char **library = libraries; *library != NULL; library++)
+			use_library(*library);
+		if (ledger->visits % 16 == 0)
+			use_child();
+	}
+	return NULL;
+}
+
+static void
+end_in_order(int number)
+{
+	(void)number;
+	is_over = 1;
+}
+
 /* --- both modes ------------------------------------------------------------------------------ */
 
 static void
 print_ledger(void)
 {
 	printf(
-		"{\"is_done\": %u, \"steps\": %ju, \"failures\": %ju, \"peak\": {\"heap\": %jd, \"mmap\": %jd}, \"sites\": {",
-		ledger->is_done, (uintmax_t)ledger->steps, (uintmax_t)ledger->failures,
+		"{\"is_done\": %u, \"steps\": %ju, \"visits\": %ju, \"failures\": %ju, \"peak\": {\"heap\": %jd, \"mmap\": %jd}, \"sites\": {",
+		ledger->is_done, (uintmax_t)ledger->steps, (uintmax_t)ledger->visits, (uintmax_t)ledger->failures,
 		(intmax_t)ledger->peak[HEAP], (intmax_t)ledger->peak[MMAP]);
 	for (size_t i = 0; i < SITES; i++) {
 		const struct entry *entry = &ledger->entry[i];
@@ -337,7 +411,7 @@ print_ledger(void)
 			(intmax_t)entry->peak_bytes);
 	}
 	printf("},\n\"pending\": [");
-	for (size_t i = 0, printed = 0; i < ledger->threads; i++) {
+	for (size_t i = 0, printed = 0; i <= ledger->threads; i++) {
 		const struct pending *pending = &ledger->pending[i];
 
 		if (pending->released_site != 0)
@@ -350,34 +424,70 @@ print_ledger(void)
 	printf("]}\n");
 }
 
+static bool
+open_ledger(const char *path)
+{
+	int file = open(path, O_RDWR | O_CREAT, 0644);
+
+	if (file < 0 || ftruncate(file, sizeof(struct ledger)) != 0)
+		return false;
+	ledger = mmap(NULL, sizeof(struct ledger), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	close(file);
+	return ledger != MAP_FAILED;
+}
+
+/* This process, or the number of the one that it is. */
+static unsigned
+fork_workers(unsigned count)
+{
+	for (unsigned i = 1; i <= count; i++) {
+		if (fork() == 0)
+			return i;
+	}
+	return 0;
+}
+
 int
 main(int argc, char **argv)
 {
 	static struct worker workers[THREADS_MAX];
-	int file = argc > 1 ? open(argv[1], O_RDWR | O_CREAT, 0644) : -1;
+	struct worker visitor = { .random = 1 };
+	pthread_t besides;
+	char path[4096];
+	const char *count = getenv("WORKERS");
+	unsigned number = count != NULL && argc > 2 ? fork_workers((unsigned)atoi(count)) : 0;
 
-	if (file < 0 || (argc != 2 && argc != 5) || ftruncate(file, sizeof(struct ledger)) != 0)
+	if (argc != 2 && argc < 5)
 		return 2;
-	ledger = mmap(NULL, sizeof(struct ledger), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-	if (ledger == MAP_FAILED)
+	snprintf(path, sizeof(path), number != 0 ? "%s.%u" : "%s", argv[1], number);
+	if (!open_ledger(path))
 		return 2;
 	if (argc == 2) {
 		print_ledger();
 		return 0;
 	}
 	ledger->threads = (uint32_t)atoi(argv[3]);
-	steps_wanted = strtoull(argv[4], NULL, 10);
-	if (ledger->threads < 1 || ledger->threads > THREADS_MAX)
+	libraries = argv + 5;
+	if (ledger->threads < 1 || ledger->threads >= THREADS_MAX)
 		return 2;
+	is_touching = getenv("TOUCH") != NULL;
+	signal(SIGTERM, end_in_order);
 	for (uint32_t i = 0; i < ledger->threads; i++) {
-		workers[i].random = strtoull(argv[2], NULL, 10) * THREADS_MAX + i;
+		workers[i].random = (strtoull(argv[2], NULL, 10) + number) * THREADS_MAX + i;
+		workers[i].steps = strtoull(argv[4], NULL, 10);
 		workers[i].pending = &ledger->pending[i];
 	}
+	visitor.pending = &ledger->pending[ledger->threads];
+	if (*libraries != NULL)
+		pthread_create(&besides, NULL, visit, &visitor);
 	for (uint32_t i = 1; i < ledger->threads; i++)
 		pthread_create(&workers[i].thread, NULL, work, &workers[i]);
 	work(&workers[0]);
 	for (uint32_t i = 1; i < ledger->threads; i++)
 		pthread_join(workers[i].thread, NULL);
+	is_over = 1;
+	if (*libraries != NULL)
+		pthread_join(besides, NULL);
 	ledger->is_done = 1;
 	return 0;
 }

@@ -44,3 +44,25 @@ def test_a_library_that_comes_back_needs_no_more_room(programs, tmp_path, out):
     assert held(document) == {"held_by_anna": 3000}
     assert document["losses"]["lost_modules"] == 0
     assert sum(path.stat().st_blocks for path in out.rglob("*.kmem")) * 512 < 4 << 20
+
+
+def test_what_a_librarys_constructor_keeps_is_its_own(tmp_path, out):
+    """Run inside of dlopen, with the loader's lock held."""
+    (tmp_path / "library.c").write_text(
+        "#include <stdlib.h>\n#include <string.h>\nvoid *kept;\n"
+        "__attribute__((constructor)) static void at_load(void) { kept = malloc(64 << 20); memset(kept, 1, 64 << 20); }\n"
+        "__attribute__((destructor)) static void at_unload(void) { free(kept); }\n")
+    library = harness.compile_c(tmp_path / "library.c", tmp_path / "library.so", "-shared", "-fPIC")
+    (tmp_path / "main.c").write_text("#include <dlfcn.h>\n#include <stdlib.h>\nint main(int count, char **words) {\n"
+                                     "void *library = dlopen(words[1], RTLD_NOW); if (!library) return 1;\n"
+                                     "if (count > 2) dlclose(library);\n_Exit(0); }\n")
+    program = harness.compile_c(tmp_path / "main.c", tmp_path / "main")
+
+    for close in ([], ["close"]):
+        done = harness.record([program, library, *close], out / str(len(close)))
+        assert (done.returncode, done.stderr) == (0, "")
+        sites = [site for site in harness.report("sites", out / str(len(close)), "--domain", "heap", "--top", "1000")["sites"]
+                 if any(frame["function"] == "at_load" for frame in site["frames"])]
+        assert [site["allocated_bytes"] for site in sites] == [64 << 20]
+        assert sites[0]["live_bytes"] == (0 if close else 64 << 20)
+        assert sites[0]["where"]["file"].endswith("library.c")

@@ -125,3 +125,42 @@ def test_threads_that_never_allocate_keep_no_slot(programs, out):
 
     # A thread that allocates at the end: 4 KiB for each slot that was ever in use at the same time.
     assert 0 < document["peak_error_bytes"] <= 16 * 4096
+
+
+RECURSION = """\
+import random, sys
+sys.setrecursionlimit(3000)
+kept = []
+
+def down(depth, way):
+    if depth == 0:
+        kept.append(bytearray(2000))
+    elif way[depth]:
+        down(depth - 1, way)
+    else:
+        down(depth - 1, way)
+
+way = [1] * 1500
+for depth in [150, 170, 300, 900, 1400]:
+    for _ in range(40):
+        down(depth, way)
+        way[random.randrange(1, 150)] ^= 1
+"""
+
+
+@pytest.mark.parametrize("settings", [{}, {"KMEMSHIM_VERIFY": 0}], ids=["verify", "plain"])
+def test_deep_recursion_of_python(settings, tmp_path, out):
+    """Stacks that are longer than what is shown of them are recognised too, and told from each other; the line is right."""
+    program = tmp_path / "recursion.py"
+    program.write_text(RECURSION)
+    done = harness.run(["/usr/bin/python3", program], harness.shim_env(out, **settings))
+    assert (done.returncode, done.stderr) == (0, "")
+    sites = [site for site in harness.report("sites", out, "--top", "100000")["sites"]
+             if site["where"] and site["where"]["line"] == 7]
+
+    assert len(sites) > 150  # another way, another stack
+    assert sum(site["live_bytes"] // 2000 for site in sites) >= 200
+    for site in sites:
+        assert site["where"]["function"] == "down"
+        assert len(site["frames"]) + site["frames_omitted"] in [152, 172, 302, 902, 1402]
+        assert {frame["line"] for frame in site["frames"]} <= {7, 9, 11, 16}

@@ -68,3 +68,17 @@ def test_address_space_limits_are_survived(programs, out):
     assert done.returncode == 0, done.stderr
     assert done.stdout == harness.run([program]).stdout
     assert os.path.isdir(out)
+
+
+@pytest.mark.parametrize("mistake", ["free(block); free(block);", "free(block + 16);", "free(&block);", "block[-8] = 1; free(block);",
+                                     "*(volatile int *)0 = 1;"])
+def test_mistakes_of_the_program_end_as_without(mistake, tmp_path, out):
+    """libc's own checks see what they always saw: the same message, the same signal."""
+    source = tmp_path / "mistake.c"
+    source.write_text("#include <stdlib.h>\n#include <stdio.h>\nint main(void) { char *volatile block = malloc(64);\n"
+                      f"free(malloc(64)); puts(\"here\"); fflush(stdout); {mistake} return 0; }}\n")
+    program = harness.compile_c(source, tmp_path / "mistake", "-w", "-O0")
+    plain, watched = harness.run([program]), harness.record([program], out)
+
+    assert plain.returncode < 0
+    assert (watched.returncode, watched.stdout, watched.stderr) == (plain.returncode, plain.stdout, plain.stderr)

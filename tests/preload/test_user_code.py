@@ -84,6 +84,18 @@ def test_where_is_the_innermost_frame_of_the_users(version, project, out):
     assert sorted(big_lines(out, "--project", str(link))) == sorted(big_lines(out))
 
 
+def test_a_project_that_nothing_is_in_is_said(project, out):
+    record_project("/usr/bin/python3", project, out, "run.py")
+    for command in ("sites", "report"):
+        said = {name: kmemshim(command, out, "--project", str(project / name)).stderr
+                for name in ("app", "venv", "ap", "../elsewhere")}
+        assert said["app"] == ""
+        assert said["venv"] == f"kmemshim: --project {project}/venv: no code below it allocated anything\n"
+        assert said["ap"] == (f"kmemshim: --project {project}/ap: there is no such folder, and no code below it in the "
+                              "capture\n")
+        assert said["../elsewhere"] != ""
+
+
 def test_an_import_is_a_row_of_its_module_and_never_a_culprit(project, out):
     record_project("/usr/bin/python3", project, out, "run.py")
     document = report("leaks", out, "--domain", "heap")

@@ -8,10 +8,6 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from harness import as_users_run_it  # noqa: E402, F401 - a fixture
 
 
-def pytest_configure(config):
-    config.addinivalue_line("markers", "framework: needs a framework from PyPI (make test-frameworks)")
-
-
 def pytest_terminal_summary(terminalreporter):
     if interpreters.rows:
         terminalreporter.section("interpreters")

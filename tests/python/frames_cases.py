@@ -262,7 +262,7 @@ def case_recursion():
 
     sys.setrecursionlimit(10000)
     count = 0
-    for depth in (100, 155, 170, 3000):
+    for depth in (100, 155, 170, 170, 500, 501, 900, 1100, 1100, 3000):
         count += down(depth)
     assert held.probe_lost(LOST_PYTHON_FRAMES) == 0
     return count

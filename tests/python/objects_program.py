@@ -155,6 +155,17 @@ def case_leak():
     return step_kept
 
 
+def case_refused():
+    """Each object is to become larger than any memory, and stays what it is."""
+    import ctypes
+    resize = ctypes.pythonapi.PyObject_Realloc
+    resize.restype, resize.argtypes = ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_size_t)
+    kept = keep(plain)
+    for one in kept:
+        assert resize(id(one), 1 << 46) is None
+    return kept
+
+
 def case_arenas():
     return [slots() for _ in range(400000)]  # 25 MB and more
 

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>
+#include <threads.h>
 
 static sem_t wanted;
 static sem_t done;
@@ -35,22 +36,25 @@ pool_start(void)
 	pthread_detach(thread);
 }
 
-/* The pool's thread starts another one, which takes its place. */
-static void *
+/* A thread of C11 starts another one, which takes its place. */
+static int
 work_through_another(void *unused)
 {
+	(void)unused;
 	pool_start();
 	sem_post(&done);
-	return unused;
+	return 7;
 }
 
 void
 pool_start_deep(void)
 {
-	pthread_t thread;
+	thrd_t thread;
+	int result = 0;
 
-	pthread_create(&thread, NULL, work_through_another, NULL);
-	pthread_join(thread, NULL);
+	if (thrd_create(&thread, work_through_another, NULL) != thrd_success || thrd_join(thread, &result) != thrd_success ||
+	    result != 7)
+		abort();
 	sem_wait(&done);
 }
 

@@ -61,6 +61,47 @@ def test_an_interpreter_that_does_not_fit_is_named_once(tmp_path):
                         for site in document["sites"] if site["live_bytes"] == 99999]
 
 
+STRANGE_PROGRAM = """
+import ctypes, json, os, sys, threading
+malloc = ctypes.CDLL(None).malloc
+malloc.argtypes, malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
+kept = []
+
+def work(times):
+    for i in range(times):  # until it is compiled, and over collections of garbage
+        kept.append(json.loads('{"a": [1, 2, {"b": 3}]}'))
+        kept.append(bytearray(20000))
+        del kept[:-5]
+
+thread = threading.Thread(target=work, args=(3000,))
+thread.start()
+thread.join()
+child = os.fork()
+work(1000)
+if child == 0:
+    os._exit(0)
+print(os.waitpid(child, 0)[1], [malloc(123456) != 0 for _ in range(50)].count(True))
+"""
+
+
+@pytest.mark.parametrize("name, who", [("pypy3", "PyPy"), ("graalpy", "GraalPy")])
+def test_other_pythons_have_native_stacks_and_one_line_says_so(name, who, tmp_path):
+    interpreter = interpreters.get(name)
+    capture = str(tmp_path / "capture")
+    done = interpreter.run("-c", STRANGE_PROGRAM, LD_PRELOAD=SHIM, KMEMSHIM_OUT=capture, KMEMSHIM_VERIFY="64")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "0 50\n", "")
+
+    says = who + ": only the frames of CPython are read; stacks are native only"
+    assert text_of("report", capture).count(says) == 1
+    document = report(capture)
+    assert all(process["notes"] == [says] for process in document["processes"])
+    assert document["verify"]["checked"] > 0 and document["verify"]["mismatched"] == 0
+    assert not any(frame["kind"] == "python" for site in document["sites"] for frame in site["frames"])
+    assert sum(site["allocated_count"] for site in document["sites"]
+               if site["allocated_bytes"] == 123456 * site["allocated_count"]) == 50
+    interpreters.rows.append("%-15s %-9s native stacks only, and the report says so" % (name, interpreter.version))
+
+
 def test_a_build_with_traced_references_is_refused(tmp_path):
     interpreter = interpreters.get("3.11-trace-refs")
     capture = str(tmp_path / "capture")

@@ -134,6 +134,15 @@ def test_a_leak_of_small_objects_is_named_with_line_and_type(out, version, end):
     assert 1900 <= row["types"][0]["count"] <= 2100
 
 
+@pytest.mark.parametrize("version", ["3.8", "3.11", "3.13"])
+def test_an_object_that_could_not_be_resized_keeps_its_type(out, version):
+    expected, document = record(out, version, "refused", "_exit")
+    check(expected, document, version)
+    kinds = [kind for row in document["lines"] if row["where"] and row["where"]["function"] == "plain" for kind in row["types"]]
+    assert [kind["name"] for kind in kinds] == ["object"]
+    assert kinds[0]["count"] >= 2900
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_arenas_are_no_lines_fault(out, version):
     _, document = record(out, version, "arenas", objects=None)

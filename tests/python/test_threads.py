@@ -129,6 +129,7 @@ def test_a_forked_childs_pool(scene, version):
     sites = of_size(scene(version), "child")
     assert {line_of(site) for site in sites} == {(at("child"), "while")}
     assert count_of(sites) == 4
+    assert all(LINES["child_start"] in lines_started_by(site) for site in sites)  # through a thread of C11
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -188,9 +189,14 @@ EMBEDDING_FEW = ["3.8", "3.13"]
 
 
 @pytest.mark.parametrize("version", EMBEDDING)
-def test_late_and_private_python_has_lines(embedded, out_of, version):
-    sites = run_embedded(embedded, out_of, "stays", *python_library(version))
-    assert live_at(sites, "f", 10001) == 300
+@pytest.mark.parametrize("what, alive", [
+    ("stays", {("f", 10001): 300}),                            # loaded late, and for itself alone
+    ("ends", {("f", 10001): 300, ("keep_native", 8003): 0}),   # judged before the teardown: exit handlers are not going on
+    ("again", {("f", 10001): 0, ("again", 30001): 100}),       # a second life
+], ids=["stays", "ends", "again"])
+def test_an_embedded_interpreter(embedded, out_of, what, alive, version):
+    sites = run_embedded(embedded, out_of, what, *python_library(version))
+    assert {place: live_at(sites, *place) for place in alive} == alive
 
 
 @pytest.mark.parametrize("versions", [("3.8", "3.12"), ("3.13", "3.9")])
@@ -198,14 +204,6 @@ def test_two_pythons_in_one_process(embedded, out_of, versions):
     sites = run_embedded(embedded, out_of, "two", *python_library(versions[0]), *python_library(versions[1]))
     assert live_at(sites, "f", 10001) == 300
     assert live_at(sites, "g", 20001) == 200
-
-
-@pytest.mark.parametrize("version", EMBEDDING)
-def test_a_program_that_just_ends_is_judged_before_the_teardown(embedded, out_of, version):
-    """Exit handlers may ask for much: that is not going on."""
-    sites = run_embedded(embedded, out_of, "ends", *python_library(version))
-    assert live_at(sites, "f", 10001) == 300
-    assert live_at(sites, "keep_native", 8003) == 0
 
 
 @pytest.mark.parametrize("version", EMBEDDING)
@@ -221,13 +219,6 @@ def test_small_objects_are_gone_after_the_teardown(embedded, out_of, version):
     made = [site for site in sites if (site["where"] or {}).get("function") == "f"]
     assert sum(site["allocated_count"] for site in made) >= 600  # each bytearray and what it holds
     assert sum(site["live_count"] for site in made) < 10
-
-
-@pytest.mark.parametrize("version", EMBEDDING)
-def test_a_second_life_of_the_interpreter(embedded, out_of, version):
-    sites = run_embedded(embedded, out_of, "again", *python_library(version))
-    assert live_at(sites, "f", 10001) == 0
-    assert live_at(sites, "again", 30001) == 100
 
 
 @pytest.mark.parametrize("version", EMBEDDING_FEW)

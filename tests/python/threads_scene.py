@@ -83,7 +83,7 @@ def in_an_interpreter():
 def in_a_child():
     child = os.fork()
     if child == 0:
-        pool.pool_start()
+        pool.pool_start_deep()  # at child_start
         for i in range(4):
             kept.append(bytearray(2000)); pool.pool_run(SIZE["child"])  # at child
         os._exit(0)

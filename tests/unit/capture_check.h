@@ -109,9 +109,8 @@ capture_record(const struct capture *capture, uint32_t index, uint16_t type)
 		return NULL;
 	}
 	if (record->type != type ||
-	    record->checksum != kmem_checksum(KMEM_CHECKSUM_START,
-	                                      (const char *)record + sizeof(record->checksum),
-	                                      record->bytes - sizeof(record->checksum))) {
+	    record->checksum !=
+	        kmem_record_checksum(record, type == KMEM_RECORD_MODULE ? offsetof(struct kmem_module, unloaded) : 0)) {
 		capture_fail("F3: record %u has type %u and a checksum that is not its own", index,
 		             record->type);
 		return NULL;
@@ -142,8 +141,7 @@ capture_has_identity(const struct capture *capture)
 {
 	const struct kmem_header *header = capture_header(capture);
 
-	return header->identity_checksum ==
-	           kmem_checksum(KMEM_CHECKSUM_START, &header->identity, sizeof(header->identity)) ||
+	return header->identity_checksum == kmem_identity_checksum(header) ||
 	       capture_fail("F4: the identity has another checksum");
 }
 
@@ -152,25 +150,16 @@ static inline bool
 capture_is_sealed(const struct capture *capture)
 {
 	const struct kmem_chunk *chunks = (const void *)(capture->bytes + KMEM_DIRECTORY_OFFSET);
-	struct kmem_header *header;
-	char *head;
 	uint32_t sum;
 
 	for (uint32_t i = 0; i < capture_header(capture)->chunk_count; i++) {
 		sum = kmem_checksum(KMEM_CHECKSUM_START,
 		                    capture->bytes + KMEM_HEAD_BYTES + (size_t)i * KMEM_CHUNK_BYTES,
 		                    KMEM_CHUNK_BYTES);
-		if (!chunks[i].is_sealed || chunks[i].checksum != sum)
+		if (chunks[i].is_sealed != 1 || chunks[i].checksum != sum)
 			return capture_fail("F5: chunk %u is not sealed by its checksum", i);
 	}
-	head = malloc(KMEM_HEAD_BYTES);
-	memcpy(head, capture->bytes, KMEM_HEAD_BYTES);
-	header = (struct kmem_header *)(void *)head;
-	header->head_checksum = 0;
-	memset(&header->launcher, 0, sizeof(header->launcher));
-	sum = kmem_checksum(KMEM_CHECKSUM_START, head, KMEM_HEAD_BYTES);
-	free(head);
-	return sum == capture_header(capture)->head_checksum ||
+	return capture_header(capture)->head_checksum == kmem_head_checksum(capture->bytes) ||
 	       capture_fail("F5: the head has another checksum");
 }
 

@@ -9,9 +9,10 @@
 
 #include "python_code.h"
 #include "python_fakes.h"
+#include "python_memo.h"
 #include "python_runtime.h"
 
-enum { FRAMES = 300, CODES = 24, CFRAMES = 8 };
+enum { FRAMES = PYTHON_MEMO_FRAMES + 60, CODES = 24, CFRAMES = 8 };
 
 struct frame {
 	_Alignas(8) char bytes[80]; // as in 3.11

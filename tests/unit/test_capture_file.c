@@ -133,8 +133,7 @@ F4_the_identity_has_its_checksum(void **state)
 	assert_true(capture_has_identity(&capture));
 	capture_header(&capture)->identity.pid ^= 1;
 	assert_int_not_equal(capture_header(&capture)->identity_checksum,
-	                     kmem_checksum(KMEM_CHECKSUM_START, &capture_header(&capture)->identity,
-	                                   sizeof(struct kmem_identity)));
+	                     kmem_identity_checksum(capture.bytes));
 	capture_drop(&capture);
 }
 

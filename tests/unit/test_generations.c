@@ -11,6 +11,7 @@
 #include "capture_file.h"
 #include "capture_life.h"
 #include "generations.h"
+#include "kmem_words.h"
 
 static struct kmem_site *site;
 static uint32_t site_index;
@@ -83,10 +84,10 @@ the_clock_ticks_by_64_kib_then_eight_times_per_doubling(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-		assert_int_equal(generations_clock_at(cases[i].volume_bytes), cases[i].clock);
+		assert_int_equal(kmem_clock_at(cases[i].volume_bytes), cases[i].clock);
 	for (; volume < UINT64_MAX / 2;
 	     volume += volume / 64 + 1) { // it never goes back and never skips
-		uint8_t clock = generations_clock_at(volume);
+		uint8_t clock = kmem_clock_at(volume);
 
 		assert_true(clock == last || clock == last + 1);
 		last = clock;
@@ -104,13 +105,13 @@ ticks_follow_the_volume_of_all_threads_in_batches(void **state)
 
 		volume += 1000;
 		/* A batch of 64 KiB and one event may be missing. */
-		assert_true(clock <= generations_clock_at(volume + 65536));
-		assert_true(clock >= generations_clock_at(volume > 66536 ? volume - 66536 : 0));
+		assert_true(clock <= kmem_clock_at(volume + 65536));
+		assert_true(clock >= kmem_clock_at(volume > 66536 ? volume - 66536 : 0));
 	}
 	assert_int_equal(generations_clock(), capture_file_header()->generation_clock);
 	volume = generations_tick(UINT64_C(1) << 40);
-	assert_int_equal(volume, generations_clock_at(capture_file_header()->generation_clock_bytes));
-	assert_true(volume >= generations_clock_at(UINT64_C(1) << 40));
+	assert_int_equal(volume, kmem_clock_at(capture_file_header()->generation_clock_bytes));
+	assert_true(volume >= kmem_clock_at(UINT64_C(1) << 40));
 }
 
 static void

@@ -329,38 +329,6 @@ M5_trim_stops_when_enough_went(void **state)
 	assert_true(given == 0 || (given == pages * 4096 && calls == 5));
 }
 
-/* A heap that shrank: some pages a second, until all leaves were gone through; then no more, until it shrinks again. */
-static void
-M5_a_heap_that_shrank_is_tended(void **state)
-{
-	const uint64_t base = 0x320000000010;
-	const uint64_t pages = 3000; // three seconds' worth
-	const uint64_t gib = UINT64_C(1) << 30;
-	uint64_t second = 0;
-	size_t before;
-
-	(void)state;
-	for (uint64_t page = 0; page < pages; page++) {
-		put(base + page * 16384, (struct address_block){ 5, 5, 5 }, POINTER_MAP_STORED);
-		assert_takes(base + page * 16384, (struct address_block){ 5, 5, 5 });
-	}
-	before = resident_bytes();
-	assert_false(pointer_map_is_tending_due(gib));
-	assert_false(pointer_map_is_tending_due(gib / 4 * 3 + 1));
-	pointer_map_tend(1);
-	while (pointer_map_is_tending_due(gib / 2)) {
-		size_t held = resident_bytes();
-
-		pointer_map_tend(++second * 1000000000 + 1);
-		pointer_map_tend(second * 1000000000 + 2); // too early
-		assert_true((int64_t)(held - resident_bytes()) <= 5 << 20); // it may have grown for other reasons
-		assert_true(second < 10000);
-	}
-	assert_true(before - resident_bytes() > pages * 4096 / 2);
-	assert_false(pointer_map_is_tending_due(gib / 2));
-	assert_true(pointer_map_is_tending_due(0));
-}
-
 static void
 M1_random_work_agrees_with_an_array(void **state)
 {
@@ -589,7 +557,6 @@ main(int argc, char **argv)
 		cmocka_unit_test_setup(M5_trim_gives_back_pages_without_a_block, start_empty),
 		cmocka_unit_test_setup(M5_trim_goes_round, start_empty_own),
 		cmocka_unit_test_setup(M5_trim_stops_when_enough_went, start_empty_own),
-		cmocka_unit_test_setup(M5_a_heap_that_shrank_is_tended, start_empty_own),
 		cmocka_unit_test_setup(a_forked_child_pays_for_the_leaves_that_exist, start_empty),
 		cmocka_unit_test_setup(a_limited_address_space_keeps_room_for_the_program, start_empty),
 	};

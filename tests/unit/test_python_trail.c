@@ -51,7 +51,8 @@ digest(struct python_trail *trail, unsigned depth)
 {
 	uint64_t sum = 0;
 
-	assert_true(python_trail_digest(trail, &layout, address(depth), &sum));
+	if (depth != 0)
+		assert_true(python_trail_digest(trail, &layout, address(depth), &sum));
 	return sum;
 }
 
@@ -86,7 +87,7 @@ what_is_kept_changes_no_digest(void **state)
 			if (depth != 0 && random_next(3) == 0)
 				frames[depth - 1].instruction = frames[depth - 1].code + random_next(3) * 2;
 		}
-		empty.count = 0;
+		empty.last_bytes = 0;
 		assert_int_equal(digest(&kept, depth), digest(&empty, depth));
 	}
 }

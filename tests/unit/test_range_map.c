@@ -3,9 +3,11 @@
  */
 #include "unit.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "../random.h"
 #include "range_map.h"
@@ -280,35 +282,94 @@ when_full_it_refuses_and_goes_on(void **state)
 }
 
 /* G3: the lock is free again after every call, also after those that refuse; taken around fork, nobody gets in. */
-static int
+static uint64_t
+now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void *
 waits_in_vain(void *unused)
+{
+	struct range_pieces taken;
+	struct range found;
+	uint64_t start_ms = now_ms();
+
+	(void)unused;
+	assert_false(range_map_take(0, UINT64_MAX, &taken)); // waits, in vain
+	assert_true(now_ms() - start_ms >= 1000);
+	start_ms = now_ms();
+	for (unsigned i = 0; i < 1000; i++) { // not again for the same hold: a thousand would take a quarter of an hour
+		assert_false(range_map_put(page_addr(0), page_addr(1), 1, 1));
+		assert_false(range_map_next(0, &found));
+	}
+	assert_true(now_ms() - start_ms < 60000);
+	return NULL;
+}
+
+static int
+goes_on_in_a_child(void *unused)
 {
 	struct range_pieces taken;
 
 	(void)unused;
-	CHECK_IN_CHILD(
-		!range_map_take(0, UINT64_MAX, &taken)); // the lock was held at fork: bounded, and refused
-	CHECK_IN_CHILD(!range_map_put(page_addr(0), page_addr(1), 1, 1));
+	CHECK_IN_CHILD(!range_map_take(0, UINT64_MAX, &taken)); // held, by this thread itself: no waiting
 	range_map_unlock();
 	CHECK_IN_CHILD(range_map_take(0, UINT64_MAX, &taken) && taken.count == 1);
 	range_map_lock();
 	range_map_clear(); // frees it, whoever held it
+	range_map_unlock();
 	CHECK_IN_CHILD(range_map_take(0, UINT64_MAX, &taken) && taken.count == 0);
+	CHECK_IN_CHILD(range_map_put(page_addr(0), page_addr(1), 1, 1));
 	return 0;
 }
 
 static void
 G3_the_lock_around_fork_keeps_others_out_for_a_bounded_time(void **state)
 {
+	struct range found;
+	pthread_t thread;
 	int status;
 
 	(void)state;
 	model_put(0, 2);
 	range_map_lock();
-	status = in_child(waits_in_vain, NULL);
+	status = in_child(goes_on_in_a_child, NULL);
+	assert_int_equal(pthread_create(&thread, NULL, waits_in_vain, NULL), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
 	range_map_unlock();
 	assert_int_equal(status, 0);
 	assert_true(range_map_put(page_addr(2), page_addr(3), 1, 1));
+	assert_true(range_map_next(page_addr(2), &found) && found.start == page_addr(2));
+}
+
+static void
+the_next_range_is_the_one_that_holds_an_address_or_the_first_behind_it(void **state)
+{
+	static const struct {
+		unsigned page;
+		unsigned start; // of what is found; 0 = nothing
+	} cases[] = { { 1, 3 }, { 2, 3 }, { 3, 3 }, { 5, 3 }, { 6, 6 }, { 7, 9 }, { 9, 9 }, { 10, 0 } };
+	struct range_pieces taken;
+	struct range found;
+
+	(void)state;
+	assert_false(range_map_next(0, &found));
+	model_put(3, 6);
+	model_put(6, 7);
+	model_put(9, 10);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		bool is_found = range_map_next(page_addr(cases[i].page), &found);
+
+		assert_int_equal(is_found ? (found.start - BASE) / PAGE : 0, cases[i].start);
+	}
+	model_take(4, 5, &taken);
+	assert_true(range_map_next(page_addr(4), &found));
+	assert_int_equal(found.start, page_addr(5));
+	assert_int_equal(found.site, 1);
 }
 
 int
@@ -322,6 +383,7 @@ main(void)
 		cmocka_unit_test_setup(G2_what_is_put_back_is_not_counted_with_a_stranger, start_empty),
 		cmocka_unit_test_setup(a_hundred_thousand_mappings_are_no_problem, start_empty),
 		cmocka_unit_test_setup(when_full_it_refuses_and_goes_on, start_empty),
+		cmocka_unit_test_setup(the_next_range_is_the_one_that_holds_an_address_or_the_first_behind_it, start_empty),
 		cmocka_unit_test_setup(G3_the_lock_around_fork_keeps_others_out_for_a_bounded_time,
 		                       start_empty),
 	};

@@ -61,6 +61,7 @@ struct setting_case {
 	const char *said;
 };
 
+#define THERE_ARE "; there are OUT, SESSION, LOG, PYTHON, PYTHON_OBJECTS, NATIVE, IMPORTS, EXACT, VERIFY, SITES"
 #define DEFAULTS .log = SETTINGS_LOG_WARN, .python = true, .sites_max = 1u << 20
 
 static const struct setting_case setting_cases[] = {
@@ -69,7 +70,11 @@ static const struct setting_case setting_cases[] = {
 	{ "KMEMSHIM_OUT=/tmp/x", { DEFAULTS, .out = "/tmp/x" }, NULL },
 	{ "KMEMSHIM_OUT=a=b", { DEFAULTS, .out = "a=b" }, NULL },
 	{ "KMEMSHIM_OUT=", { DEFAULTS }, NULL },
-	{ "KMEMSHIM_OUTX=/tmp/x", { DEFAULTS }, NULL },
+	{ "KMEMSHIM_OUTX=/tmp/x", { DEFAULTS }, "KMEMSHIM_OUTX is no setting" THERE_ARE },
+	{ "KMEMSHIM_PYTHON_OBJECT=1", { DEFAULTS }, "KMEMSHIM_PYTHON_OBJECT is no setting" THERE_ARE },
+	{ "KMEMSHIM_=", { DEFAULTS }, "KMEMSHIM_ is no setting" THERE_ARE },
+	{ "KMEMSHIM_A_NAME_THAT_IS_LONGER_THAN_ANY_SETTING\n=", { DEFAULTS },
+	  "KMEMSHIM_A_NAME_THAT_IS_LONGER_THAN_ANY_SETTING? is no setting" THERE_ARE },
 	{ "KMEMSHIM_SESSION=5f.12", { DEFAULTS, .session = "5f.12" }, NULL },
 	{ "KMEMSHIM_SESSION=", { DEFAULTS }, NULL },
 	{ "KMEMSHIM_LOG=quiet",

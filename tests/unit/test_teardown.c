@@ -85,11 +85,11 @@ a_program_that_ends_is_left_as_it_was(void **state)
 	runtime_is(7, 1);
 	assert_int_equal(teardown_ask(100), TEARDOWN_YES);
 	assert_int_equal(teardown_ask(64 << 20), TEARDOWN_YES); // the teardown itself may ask for much
-	assert_int_equal(atomic_load(&capture_file_header()->is_finalizing), 1);
+	assert_int_equal(atomic_load(&capture_file_header()->is_finalizing), KMEM_YES);
 	runtime_is(7, 0);
 	assert_int_equal(teardown_ask((1 << 20) - 1), TEARDOWN_YES);
 	assert_int_equal(lost(), 3);
-	assert_int_equal(atomic_load(&capture_file_header()->is_finalizing), 1);
+	assert_int_equal(atomic_load(&capture_file_header()->is_finalizing), KMEM_YES);
 }
 
 static void
@@ -120,7 +120,7 @@ D2_what_was_released_is_booked_once_when_it_goes_on(void **state)
 	assert_int_equal(teardown_ask(10), TEARDOWN_NO);
 	runtime_is(7, 1); // a second life ends
 	assert_int_equal(teardown_ask(10), TEARDOWN_YES);
-	assert_int_equal(atomic_load(&capture_file_header()->is_finalizing), 1);
+	assert_int_equal(atomic_load(&capture_file_header()->is_finalizing), KMEM_YES);
 }
 
 static void

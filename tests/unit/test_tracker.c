@@ -84,7 +84,7 @@ hook_mremap(const struct range_pieces *old, uint64_t addr, size_t bytes)
 static NOINLINE void
 hook_device(unsigned domain, uint64_t key, uint64_t bytes)
 {
-	tracker_device_allocated(HERE, domain, key, bytes);
+	tracker_device_allocated(HERE, domain, key, bytes, false);
 	KEEP_FRAME();
 }
 
@@ -495,10 +495,10 @@ devices_have_a_domain_each_and_a_map_of_their_own(void **state)
 	block = tracker_device_take(0x7000);
 	tracker_device_put_back(block); // the real free failed
 	assert_row(first, (struct totals){ 100, 0, 1, 0, 100 });
-	tracker_released(tracker_device_take(0x7000));
-	tracker_released(tracker_device_take(0x7000)); // twice
+	tracker_device_released(tracker_device_take(0x7000));
+	tracker_device_released(tracker_device_take(0x7000)); // twice
 	assert_int_equal(lost(KMEM_LOST_UNKNOWN_FREES), 1);
-	tracker_released(tracker_device_take(0)); // cudaFree(NULL) is nothing
+	tracker_device_released(tracker_device_take(0)); // cudaFree(NULL) is nothing
 	assert_int_equal(lost(KMEM_LOST_UNKNOWN_FREES), 1);
 	assert_row(first, (struct totals){ 100, 100, 1, 1, 100 });
 	assert_row(second, (struct totals){ 200, 0, 1, 0, 200 });

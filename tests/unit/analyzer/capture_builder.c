@@ -120,9 +120,7 @@ new_record(struct capture_builder *builder, enum kmem_record_type type, size_t b
 static void
 seal(struct kmem_record *record)
 {
-	const unsigned char *bytes = (const unsigned char *)record;
-
-	record->checksum = kmem_checksum(KMEM_CHECKSUM_START, bytes + 4, record->bytes - 4);
+	record->checksum = kmem_record_checksum(record, record->type == KMEM_RECORD_MODULE ? offsetof(struct kmem_module, unloaded) : 0);
 }
 
 uint32_t
@@ -203,8 +201,8 @@ capture_builder_module(struct capture_builder *builder, const char *path, uint64
 	module->path_bytes = (uint32_t)strlen(path);
 	memcpy(module + 1, path, strlen(path));
 	seal(&module->record);
-	module->unloaded_generation = unloaded; // mutable: not in the checksum
-	header->modules = index + 1;
+	module->unloaded = kmem_twice(unloaded); // mutable: not in the checksum
+	header->modules = kmem_twice(index + 1);
 }
 
 void
@@ -218,7 +216,7 @@ capture_builder_note(struct capture_builder *builder, const char *text)
 	note->text_bytes = (uint32_t)strlen(text);
 	memcpy(note + 1, text, strlen(text));
 	seal(&note->record);
-	header->notes = index + 1;
+	header->notes = kmem_twice(index + 1);
 }
 
 void
@@ -236,7 +234,7 @@ capture_builder_cell(struct capture_builder *builder, uint32_t number, const cha
 	memcpy(cell + 1, typed, strlen(typed));
 	memcpy((char *)(cell + 1) + strlen(typed), compiled, strlen(compiled));
 	seal(&cell->record);
-	header->cells = index + 1;
+	header->cells = kmem_twice(index + 1);
 }
 
 struct kmem_site *
@@ -262,7 +260,7 @@ capture_builder_site(struct capture_builder *builder, unsigned domain, uint32_t 
 	site->stack = stack;
 	site->domain = (uint8_t)domain;
 	site->first_epoch = 1;
-	row->is_used = 1;
+	row->is_used = KMEM_YES;
 	row->peak = kmem_peak_pack(live_bytes, 0, 0);
 	return (uint32_t)(offset / sizeof(*site));
 }
@@ -290,9 +288,18 @@ capture_builder_reseal(unsigned char *file, size_t bytes)
 {
 	struct kmem_header *header = (struct kmem_header *)(void *)file;
 	struct kmem_chunk *directory = (struct kmem_chunk *)(void *)(file + KMEM_DIRECTORY_OFFSET);
-	struct kmem_launcher launcher = header->launcher;
 
-	header->identity_checksum = kmem_checksum(KMEM_CHECKSUM_START, &header->identity, sizeof(header->identity));
+	for (unsigned i = 0; i < KMEM_HEARTBEATS_MAX; i++) {
+		const struct kmem_heartbeat *beat = (struct kmem_heartbeat *)(void *)(file + KMEM_HEARTBEATS_OFFSET) + i;
+
+		header->heartbeat_checksums[i] = beat->sequence != 0 ? kmem_heartbeat_checksum(beat, beat->sequence) : 0;
+	}
+	for (unsigned i = 0; i < KMEM_FAILED_MAX; i++) {
+		struct kmem_failed *failed = &header->failed[i];
+
+		failed->checksum = failed->sequence != 0 ? kmem_failed_checksum(failed, failed->sequence) : 0;
+	}
+	header->identity_checksum = kmem_identity_checksum(header);
 	if (header->state != KMEM_STATE_CLEAN_EXIT)
 		return;
 	for (uint32_t i = 0; i < header->chunk_count && KMEM_HEAD_BYTES + (i + 1ul) * KMEM_CHUNK_BYTES <= bytes; i++) {
@@ -301,10 +308,7 @@ capture_builder_reseal(unsigned char *file, size_t bytes)
 		                                      file + KMEM_HEAD_BYTES + (size_t)i * KMEM_CHUNK_BYTES,
 		                                      KMEM_CHUNK_BYTES);
 	}
-	memset(&header->launcher, 0, sizeof(header->launcher));
-	header->head_checksum = 0;
-	header->head_checksum = kmem_checksum(KMEM_CHECKSUM_START, file, KMEM_HEAD_BYTES);
-	header->launcher = launcher;
+	header->head_checksum = kmem_head_checksum(file);
 }
 
 unsigned char *
@@ -317,6 +321,18 @@ capture_builder_finish(struct capture_builder *builder, enum kmem_state state, s
 	unsigned char *file;
 	bool has_more = true;
 
+	for (size_t i = 0; i < builder->sections[KMEM_SECTION_SITES].used / sizeof(struct kmem_site); i++) {
+		struct kmem_site *site = capture_builder_site_at(builder, (uint32_t)i);
+
+		site->twin = kmem_site_check(site->stack, site->slot, site->domain, site->first_epoch);
+	}
+
+	/* A volume at which the clock says this. */
+	uint64_t clock = header->generation_clock;
+
+	header->generation_clock_bytes = clock < 9 ? clock - 1 : (8 + (clock - 9) % 8) << (clock - 9) / 8;
+	header->generation_clock_bytes <<= KMEM_TICK_BYTES_LOG2;
+
 	/* One chunk of each section in turn: the order that a growing capture has. */
 	while (has_more) {
 		has_more = false;
@@ -324,7 +340,7 @@ capture_builder_finish(struct capture_builder *builder, enum kmem_state state, s
 			if (copied[section] >= builder->sections[section].used)
 				continue;
 			copied[section] += KMEM_CHUNK_BYTES;
-			directory[count++].section = section;
+			directory[count++] = (struct kmem_chunk){ .section = section, .inverted = (uint8_t)~section };
 			has_more = true;
 		}
 	}

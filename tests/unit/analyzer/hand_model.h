@@ -26,7 +26,8 @@
 #define MIB (1024 * KIB)
 #define GIB (1024 * MIB)
 
-enum { HEAP, MMAP, RESERVED, CUDA0, HAND_DOMAINS };
+/* TENSORS0 is there for tests that count it in: model.domain_count. */
+enum { HEAP, MMAP, RESERVED, CUDA0, HAND_DOMAINS, TENSORS0 = HAND_DOMAINS };
 
 struct hand_model {
 	struct model model;
@@ -34,7 +35,8 @@ struct hand_model {
 	struct kmem_identity identity;
 	struct kmem_launcher launcher;
 	struct kmem_heartbeat heartbeat;
-	struct model_domain domains[HAND_DOMAINS];
+	struct kmem_resident resident;
+	struct model_domain domains[HAND_DOMAINS + 1];
 	struct model_site sites[HAND_SITES];
 	struct model_frame frames[HAND_SITES][HAND_FRAMES];
 	const struct model_frame *stacks[HAND_SITES][HAND_FRAMES];
@@ -44,11 +46,11 @@ struct hand_model {
 static inline void
 hand_model_make(struct hand_model *hand)
 {
-	static const char *const names[] = { "heap", "mmap", "reserved", "cuda:0" };
+	static const char *const names[] = { "heap", "mmap", "reserved", "cuda:0", "cuda:0/tensors" };
 	static const char command[] = "python\0train.py\0it's";
 
 	memset(hand, 0, sizeof(*hand));
-	for (unsigned i = 0; i < HAND_DOMAINS; i++)
+	for (unsigned i = 0; i <= HAND_DOMAINS; i++)
 		hand->domains[i].name = names[i];
 	hand->identity.pid = 4242;
 	hand->identity.parent_pid = 1;
@@ -66,9 +68,12 @@ hand_model_make(struct hand_model *hand)
 	hand->heartbeat = (struct kmem_heartbeat){
 		.sequence = 1, .limit_bytes = UINT64_MAX, .available_bytes = 8 * GIB, .resident_bytes = 300 * MIB,
 	};
+	hand->resident = (struct kmem_resident){ .sequence = 1, .resident_bytes = 300 * MIB, .part_bytes = {
+		[KMEM_RESIDENT_OTHER] = MIB, [KMEM_RESIDENT_HEAP] = 250 * MIB, [KMEM_RESIDENT_PROGRAM] = 49 * MIB,
+	} };
 	hand->process = (struct model_process){
 		.path = "kmemshim.out/python.4242.1.kmem", .identity = &hand->identity, .state = KMEM_STATE_RUNNING,
-		.exit_code = -1, .heartbeat_count = 1, .heartbeats = &hand->heartbeat, .parent = -1, .name = "train.py",
+		.exit_code = -1, .heartbeat_count = 1, .heartbeats = &hand->heartbeat, .resident = &hand->resident, .parent = -1, .name = "train.py",
 		.python_version = 0x030b07f0,
 	};
 	hand->model = (struct model){

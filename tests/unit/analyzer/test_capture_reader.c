@@ -237,7 +237,7 @@ stack_beyond_section(unsigned char *file, size_t *bytes)
 static void
 stack_of_other_type(unsigned char *file, size_t *bytes)
 {
-	site_of(file, 2)->stack = header_of(file)->notes;
+	site_of(file, 2)->stack = (uint32_t)header_of(file)->notes;
 	capture_builder_reseal(file, *bytes);
 }
 
@@ -285,7 +285,7 @@ notes_in_a_circle(unsigned char *file, size_t *bytes)
 	struct kmem_record *newest = record_of(file, header_of(file)->notes);
 	struct kmem_record *oldest = record_of(file, newest->previous);
 
-	oldest->previous = header_of(file)->notes;
+	oldest->previous = (uint32_t)header_of(file)->notes;
 	capture_builder_seal(oldest);
 	capture_builder_reseal(file, *bytes);
 }
@@ -295,7 +295,7 @@ modules_lead_to_themselves(unsigned char *file, size_t *bytes)
 {
 	struct kmem_record *newest = record_of(file, header_of(file)->modules);
 
-	newest->previous = header_of(file)->modules;
+	newest->previous = (uint32_t)header_of(file)->modules;
 	capture_builder_seal(newest);
 	capture_builder_reseal(file, *bytes);
 }
@@ -386,8 +386,8 @@ static const struct {
 	{ "cut in its last chunk", cut_last_chunk, KMEM_STATE_RUNNING, true, false, "section \"records\": chunk 2 at byte 229376 needs 65536 bytes, file ends at 294911" },
 	{ "foreign", foreign, KMEM_STATE_RUNNING, true, true, "is not a kmemshim capture" },
 	{ "all zeros", never_begun, KMEM_STATE_RUNNING, true, true, "has no head yet" },
-	{ "newer", newer, KMEM_STATE_RUNNING, true, true, "a newer kmemshim (format 4, this one reads 3): report it with a newer kmemshim" },
-	{ "older", older, KMEM_STATE_RUNNING, true, true, "an older kmemshim (format 1, this one reads 3): report it with the kmemshim that recorded it" },
+	{ "newer", newer, KMEM_STATE_RUNNING, true, true, "a newer kmemshim (format 5, this one reads 4): report it with a newer kmemshim" },
+	{ "older", older, KMEM_STATE_RUNNING, true, true, "an older kmemshim (format 1, this one reads 4): report it with the kmemshim that recorded it" },
 	{ "other byte order", other_endian, KMEM_STATE_RUNNING, true, true, "other byte order" },
 	{ "no byte order", no_endian, KMEM_STATE_RUNNING, true, true, "byte order mark wanted 0x01020304, found 0x0000004d" },
 	{ "other sizes", other_head_size, KMEM_STATE_RUNNING, true, true, "sizes wanted" },
@@ -578,6 +578,43 @@ a_file_cut_anywhere_is_no_crash(void **state)
 	free(file);
 }
 
+/* A copy that was interrupted: the head still knows what was live, and what was refused is not known to be the end. */
+static void
+a_cut_capture_says_what_its_head_knows(void **state)
+{
+	static const size_t cuts[] = { 0, 2 * sizeof(struct kmem_site), KMEM_CHUNK_BYTES };
+	size_t bytes;
+	unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
+	struct model_options options = { .capture = path, .is_salvage = true };
+	struct fail fail = { .text = "" };
+	struct model *whole;
+
+	(void)state;
+	capture_builder_write(path, file, bytes);
+	whole = model_load(&options, &fail);
+	assert_non_null(whole);
+	for (size_t i = 0; i < COUNT_OF(cuts); i++) {
+		struct model *model;
+
+		capture_builder_write(path, file, KMEM_HEAD_BYTES + cuts[i]);
+		model = model_load(&options, &fail);
+		assert_non_null(model);
+		assert_true(is_told(model, "capture is truncated"));
+		assert_int_equal(model->domain_count, whole->domain_count);
+		for (size_t k = 0; k < model->domain_count; k++) {
+			assert_int_equal(model->domains[k].live_bytes, whole->domains[k].live_bytes);
+			assert_int_equal(model->domains[k].peak_bytes, whole->domains[k].peak_bytes);
+		}
+		assert_int_equal(model->processes[0].live_bytes, whole->processes[0].live_bytes);
+		if (cuts[i] < KMEM_CHUNK_BYTES) // what stands before the cut
+			assert_true(model->site_count <= cuts[i] / sizeof(struct kmem_site) + 1); // and that of the refused request
+		assert_true(model->failed_count == 1 && (model->failed[0].had_success_after || cuts[i] == KMEM_CHUNK_BYTES));
+		model_free(model);
+	}
+	model_free(whole);
+	free(file);
+}
+
 int
 main(void)
 {
@@ -586,6 +623,7 @@ main(void)
 		cmocka_unit_test(every_damage_is_refused_or_told),
 		cmocka_unit_test(no_flipped_byte_of_a_closed_capture_goes_unseen),
 		cmocka_unit_test(a_file_cut_anywhere_is_no_crash),
+		cmocka_unit_test(a_cut_capture_says_what_its_head_knows),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

@@ -258,6 +258,33 @@ generations_of_threads_are_summed_by_index(void **state)
 	model_free(model);
 }
 
+/* One thread makes blocks of five generations, another, which makes none, releases them all but one. */
+static void
+what_a_consumer_releases_is_not_alive(void **state)
+{
+	struct capture_builder *builder = capture_builder_new();
+	uint32_t stack = new_stack(builder, 0x400100);
+	struct kmem_generations *made;
+	struct kmem_generations *released;
+	struct model *model;
+
+	(void)state;
+	capture_builder_header(builder)->generation_clock = 40;
+	new_record(builder, stack, 1, 10000, 10, 0, 0)->first_epoch = 30;
+	new_record(builder, stack, 2, 0, 0, 9000, 9)->first_epoch = 31;
+	made = capture_builder_generations(builder, 0, 38u << 16 | 5);
+	for (unsigned i = 0; i < 5; i++)
+		made->live_count[i] = 2;
+	released = capture_builder_generations(builder, 1, 0); // it has no births of its own
+	for (unsigned i = 0; i < 5; i++)
+		released->live_count[i] = (uint32_t)(i == 3 ? -1 : -2);
+	model = load_sound(builder);
+	assert_int_equal(model->sites[0].live_count, 1);
+	assert_int_equal(model->sites[0].generations_total, 6);
+	assert_int_equal(model->sites[0].generations_alive, 1);
+	model_free(model);
+}
+
 /* The first of all epochs decides how old a site without counters is; who released others' blocks hides none. */
 static void
 generations_without_counters_begin_with_the_first_record(void **state)
@@ -298,6 +325,7 @@ write_forever(struct kmem_site *first, struct kmem_site *last)
 		first->peak.now += 1000;
 		atomic_fetch_add(&first->allocated_bytes, 1000);
 		atomic_fetch_add(&first->allocated_count, 1);
+		last->peak.now = (last->peak.now - 1000) & KMEM_PEAK_BYTES_MASK;
 		atomic_fetch_add(&last->freed_bytes, 1000);
 		atomic_fetch_add(&last->freed_count, 1);
 	}
@@ -358,6 +386,7 @@ main(void)
 		cmocka_unit_test(only_the_sum_can_be_impossible),
 		cmocka_unit_test(a_record_of_frees_alone_is_a_use),
 		cmocka_unit_test(generations_of_threads_are_summed_by_index),
+		cmocka_unit_test(what_a_consumer_releases_is_not_alive),
 		cmocka_unit_test(generations_without_counters_begin_with_the_first_record),
 		cmocka_unit_test(peaks_are_off_by_what_the_head_says),
 		cmocka_unit_test(a_program_that_writes_is_never_impossible),

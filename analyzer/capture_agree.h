@@ -1,0 +1,21 @@
+/*
+ * capture_agree.h - do the counters of a capture without a seal agree with each other?
+ *
+ * Called by   model.c.
+ * Safe from   one thread. Only when nobody writes the file any more.
+ * When failing  it says so in the capture's `damages`; the counters are taken as they are.
+ */
+#ifndef CAPTURE_AGREE_H
+#define CAPTURE_AGREE_H
+
+#include "capture_reader.h"
+
+/*
+ * What is held back by a thread, or belongs to the request that a thread was making when the program was stopped, is no
+ * disagreement: so much for each thread.
+ */
+#define CAPTURE_AGREE_BYTES 65536
+
+void capture_agree(struct capture *capture);
+
+#endif

@@ -1,0 +1,156 @@
+/*
+ * device_parts.c - what is the memory of a device made of (see device_parts.h)?
+ *
+ * When failing  it cannot.
+ */
+#include "device_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define OTHERS "others"
+#define TENSORS "/tensors"
+#define PYTORCH_ALLOCATOR "libc10_cuda"
+
+/* Libraries that take memory of their own, by the name of the file. */
+static const struct {
+	const char *file;
+	const char *name;
+} libraries[] = {
+	{ "libcublas", "cuBLAS" },     { "libcudnn", "cuDNN" },         { "libnccl", "NCCL" },
+	{ "libcufft", "cuFFT" },       { "libcusolver", "cuSOLVER" },   { "libcusparse", "cuSPARSE" },
+	{ "libcurand", "cuRAND" },     { "libtensorflow", "TensorFlow" }, { "_pywrap_tensorflow", "TensorFlow" },
+	{ "xla_", "JAX" },             { "libjax", "JAX" },             { "libxla", "JAX" },
+	{ "libnvrtc", "NVRTC" },       { "libtriton", "Triton" },       { "libnvshmem", "NVSHMEM" },
+};
+
+static bool
+begins(const char *text, const char *start)
+{
+	return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* Who called the driver, or the runtime: the innermost frame that is recorded. */
+static const char *
+module_of(const struct model_site *site)
+{
+	for (uint32_t i = 0; i < site->frame_count; i++) {
+		const char *module = site->frames[i]->module;
+
+		if (site->frames[i]->kind != MODEL_FRAME_PYTHON && module[0] != '\0' && !begins(module, "libcuda"))
+			return module;
+	}
+	return "";
+}
+
+static const char *
+part_name(const char *module)
+{
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
+		if (begins(module, libraries[i].file))
+			return libraries[i].name;
+	}
+	return module[0] != '\0' ? module : OTHERS;
+}
+
+static bool
+is_device(const char *name)
+{
+	return begins(name, "cuda:") && strchr(name, '/') == NULL;
+}
+
+const struct model_domain *
+device_parts_tensors(const struct model *model, unsigned domain)
+{
+	const char *name = model->domains[domain].name;
+	size_t length = strlen(name);
+
+	for (size_t i = 0; is_device(name) && i < model->domain_count; i++) {
+		if (strncmp(model->domains[i].name, name, length) == 0 && strcmp(model->domains[i].name + length, TENSORS) == 0)
+			return &model->domains[i];
+	}
+	return NULL;
+}
+
+bool
+device_parts_is_tensors(const char *domain)
+{
+	const char *slash = strchr(domain, '/');
+
+	return slash != NULL && strcmp(slash, TENSORS) == 0;
+}
+
+unsigned
+device_parts_device(const struct model *model, unsigned domain)
+{
+	const struct model_domain *own = &model->domains[domain];
+
+	for (unsigned i = 0; device_parts_is_tensors(own->name) && i < model->domain_count; i++) {
+		if (device_parts_tensors(model, i) == own)
+			return i;
+	}
+	return domain;
+}
+
+bool
+device_parts_is_cache(const struct model *model, const struct model_site *site)
+{
+	return begins(model->domains[site->domain].name, "cuda:") && device_parts_tensors(model, site->domain) != NULL &&
+	       begins(module_of(site), PYTORCH_ALLOCATOR);
+}
+
+static void
+add(struct device_parts *parts, const char *name, uint64_t bytes)
+{
+	for (size_t i = 0; i < parts->part_count; i++) {
+		if (strcmp(parts->parts[i].name, name) == 0) {
+			parts->parts[i].live_bytes += bytes;
+			return;
+		}
+	}
+	if (parts->part_count == DEVICE_PARTS_MAX)
+		parts->parts[DEVICE_PARTS_MAX - 1] = (struct device_part){ OTHERS, parts->parts[DEVICE_PARTS_MAX - 1].live_bytes + bytes };
+	else if (bytes != 0)
+		parts->parts[parts->part_count++] = (struct device_part){ name, bytes };
+}
+
+static int
+compare_parts(const void *a, const void *b)
+{
+	const struct device_part *left = a, *right = b;
+	int is_left_last = strcmp(left->name, OTHERS) == 0, is_right_last = strcmp(right->name, OTHERS) == 0;
+
+	if (is_left_last != is_right_last)
+		return is_left_last - is_right_last;
+	return left->live_bytes < right->live_bytes ? 1 : left->live_bytes > right->live_bytes ? -1 : strcmp(left->name, right->name);
+}
+
+bool
+device_parts_of(const struct model *model, unsigned domain, struct device_parts *parts)
+{
+	uint64_t taken_bytes = 0; // by PyTorch's allocator
+	uint64_t tensor_bytes;
+
+	*parts = (struct device_parts){ .device = &model->domains[domain], .tensors = device_parts_tensors(model, domain) };
+	if (!is_device(parts->device->name) || parts->device->live_bytes == 0)
+		return false;
+	for (size_t i = 0; i < model->site_count; i++) {
+		if (model->sites[i].domain == domain && device_parts_is_cache(model, &model->sites[i]))
+			taken_bytes += model->sites[i].live_bytes;
+	}
+	/* A tensor is told of after its memory was taken, so a dead process may have one more than it had room for. */
+	tensor_bytes = parts->tensors == NULL                             ? 0
+	               : parts->tensors->live_bytes < taken_bytes ? parts->tensors->live_bytes
+	                                                          : taken_bytes;
+	parts->cache_bytes = taken_bytes - tensor_bytes;
+	add(parts, "tensors", tensor_bytes);
+	add(parts, "cached by PyTorch", parts->cache_bytes);
+	for (size_t i = 0; i < model->site_count; i++) {
+		const struct model_site *site = &model->sites[i];
+
+		if (site->domain == domain && !device_parts_is_cache(model, site))
+			add(parts, part_name(module_of(site)), site->live_bytes);
+	}
+	qsort(parts->parts, parts->part_count, sizeof(parts->parts[0]), compare_parts);
+	return true;
+}

@@ -1,0 +1,200 @@
+/*
+ * device_objects.c - device memory without an address (see device_objects.h).
+ */
+#include "device_objects.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "raw_sys.h"
+
+#define DEVICE_OBJECT_LIVE (UINT64_C(1) << 63)
+#define CLAIMED (DEVICE_OBJECT_LIVE | UINT64_C(0x7fffffffffffffff)) // being filled in: nobody knows its number yet
+#define ONE_REFERENCE UINT64_C(1)
+#define ONE_HANDLE (UINT64_C(1) << 32) // and one reference
+#define HANDLES(word) ((word) >> 32 & 0x7fffffff)
+#define REFERENCES(word) ((word) & 0xffffffff)
+
+struct object {
+	_Atomic uint64_t word; // O1
+	struct address_block block;
+};
+
+static _Atomic(struct object *) objects;
+static _Atomic uint32_t next_hint;
+static struct address_table handles;  // handle -> object
+static struct address_table mappings; // address -> bytes, object
+
+static struct object *
+all_objects(bool creates)
+{
+	/* acquire: pairs with the exchange below, though a fresh reservation is all zeros anyway. */
+	struct object *array = atomic_load_explicit(&objects, memory_order_acquire);
+	struct object *fresh;
+
+	if (array != NULL || !creates)
+		return array;
+	fresh = raw_reserve(DEVICE_OBJECTS_MAX * sizeof(*fresh), PROT_READ | PROT_WRITE);
+	if (fresh == NULL)
+		return NULL;
+	if (atomic_compare_exchange_strong_explicit(&objects, &array, fresh, memory_order_acq_rel, memory_order_acquire))
+		return fresh;
+	raw_munmap(fresh, DEVICE_OBJECTS_MAX * sizeof(*fresh));
+	return array;
+}
+
+static struct object *
+object_at(uint32_t number)
+{
+	return number == 0 ? NULL : &all_objects(false)[number - 1];
+}
+
+/* index + 1 of an object with one handle; 0 = no room */
+static uint32_t
+claim(struct address_block block)
+{
+	struct object *array = all_objects(true);
+	uint32_t hint = atomic_load_explicit(&next_hint, memory_order_relaxed); // where to begin, nothing more
+
+	for (uint32_t step = 0; array != NULL && step < DEVICE_OBJECTS_MAX; step++) {
+		uint32_t index = (hint + step) % DEVICE_OBJECTS_MAX;
+		uint64_t expected = 0;
+
+		/* acquire: pairs with device_objects_released(): its owner has read the block. */
+		if (!atomic_compare_exchange_strong_explicit(&array[index].word, &expected, CLAIMED, memory_order_acquire,
+		                                             memory_order_relaxed))
+			continue;
+		array[index].block = block;
+		/* release: who learns its number from a table sees the block. */
+		atomic_store_explicit(&array[index].word, DEVICE_OBJECT_LIVE | ONE_HANDLE | ONE_REFERENCE, memory_order_release);
+		atomic_store_explicit(&next_hint, index + 1, memory_order_relaxed);
+		return index + 1;
+	}
+	return 0;
+}
+
+/* O2. release: our use of the object comes before its end; acquire: and after that of all others. */
+static struct device_drop
+drop(uint32_t number, uint64_t amount)
+{
+	struct object *object = object_at(number);
+	struct device_drop dropped = { .object = number };
+	uint64_t word;
+
+	if (object == NULL)
+		return dropped;
+	word = atomic_fetch_sub_explicit(&object->word, amount, memory_order_acq_rel) - amount;
+	dropped.was_last_handle = HANDLES(word) == 0;
+	dropped.is_dead = REFERENCES(word) == 0;
+	if (dropped.is_dead)
+		dropped.block = object->block;
+	return dropped;
+}
+
+static uint32_t
+object_of(uint64_t handle)
+{
+	struct address_block known;
+
+	return address_table_find(&handles, handle, &known) ? known.site : 0;
+}
+
+bool
+device_objects_create(uint64_t handle, struct address_block block, struct address_block *old)
+{
+	struct address_block entry = { .site = claim(block) }, known;
+
+	*old = (struct address_block){ 0 };
+	if (entry.site == 0)
+		return false;
+	if (address_table_replace(&handles, handle, entry, &known)) {
+		struct device_drop unseen = drop(known.site, ONE_HANDLE | ONE_REFERENCE);
+
+		if (unseen.is_dead) {
+			*old = unseen.block;
+			device_objects_released(unseen);
+		}
+		return true;
+	}
+	if (address_table_put(&handles, handle, entry))
+		return true;
+	device_objects_released(drop(entry.site, ONE_HANDLE | ONE_REFERENCE));
+	return false;
+}
+
+void
+device_objects_retain(uint64_t handle)
+{
+	struct object *object = object_at(object_of(handle));
+
+	/* relaxed: whoever retains holds a reference, so that the object does not end. */
+	if (object != NULL)
+		atomic_fetch_add_explicit(&object->word, ONE_HANDLE | ONE_REFERENCE, memory_order_relaxed);
+}
+
+void
+device_objects_mapped(uint64_t addr, uint64_t bytes, uint64_t handle)
+{
+	struct address_block entry = { .bytes = bytes, .site = object_of(handle) }, old;
+	struct object *object = object_at(entry.site);
+
+	if (object != NULL)
+		atomic_fetch_add_explicit(&object->word, ONE_REFERENCE, memory_order_relaxed); // as above
+	/* Without room the object lives on: better than that it ends while it is in use. */
+	if (!address_table_replace(&mappings, addr, entry, &old))
+		(void)address_table_put(&mappings, addr, entry);
+}
+
+struct device_drop
+device_objects_release(uint64_t handle)
+{
+	struct device_drop dropped = drop(object_of(handle), ONE_HANDLE | ONE_REFERENCE);
+	struct address_block known;
+
+	if (dropped.object != 0 && dropped.was_last_handle)
+		(void)address_table_take(&handles, handle, &known);
+	return dropped;
+}
+
+void
+device_objects_released(struct device_drop dropped)
+{
+	/* release: the block was read before the object is used again. Pairs with claim(). */
+	if (dropped.is_dead)
+		atomic_store_explicit(&object_at(dropped.object)->word, 0, memory_order_release);
+}
+
+void
+device_objects_not_released(struct device_drop dropped, uint64_t handle)
+{
+	struct object *object = object_at(dropped.object);
+
+	if (object == NULL)
+		return;
+	atomic_fetch_add_explicit(&object->word, ONE_HANDLE | ONE_REFERENCE, memory_order_relaxed); // O2: ours
+	if (dropped.was_last_handle)
+		(void)address_table_put(&handles, handle, (struct address_block){ .site = dropped.object });
+}
+
+bool
+device_objects_unmapped(uint64_t *addr, uint64_t end, struct device_drop *dropped)
+{
+	struct address_block mapping;
+
+	if (*addr >= end || !address_table_take(&mappings, *addr, &mapping) || mapping.bytes == 0)
+		return false;
+	*addr += mapping.bytes;
+	*dropped = drop(mapping.site, ONE_REFERENCE);
+	return true;
+}
+
+void
+device_objects_clear(void)
+{
+	struct object *array = all_objects(false);
+
+	if (array != NULL)
+		(void)raw_madvise(array, DEVICE_OBJECTS_MAX * sizeof(*array), MADV_DONTNEED);
+	address_table_clear(&handles);
+	address_table_clear(&mappings);
+}

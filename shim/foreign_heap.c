@@ -1,0 +1,69 @@
+/*
+ * foreign_heap.c - see foreign_heap.h.
+ *
+ * Not chosen  hooks of operator new: a library that brings C++ with it (dlopen, RTLD_LOCAL) would bind to ours, which could
+ *             neither find the real one nor throw.
+ */
+#include "foreign_heap.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "capture_file.h"
+#include "diag.h"
+#include "kmem_format.h"
+#include "loaded_object.h"
+#include "pointer_map.h"
+#include "real_libc.h"
+#include "reentry_guard.h"
+
+/* Another preload may stand before us and pass on what it is asked for. */
+static bool
+front_comes_to_us(void)
+{
+	void *block = real_libc_front.malloc(1);
+	struct address_block seen;
+	struct address_block old;
+	bool is_known = false;
+
+	if (block != NULL && reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK)) {
+		is_known = pointer_map_take(block, &seen);
+		if (is_known)
+			(void)pointer_map_put(block, seen, &old);
+		reentry_guard_leave();
+	}
+	if (real_libc_front.free != NULL)
+		real_libc_front.free(block);
+	return is_known;
+}
+
+/* "" is the program. */
+static const char *
+object_of(const void *function)
+{
+	struct loaded_object object;
+
+	return loaded_object_find((uintptr_t)function, &object) ? object.link_map->l_name : NULL;
+}
+
+void
+foreign_heap_tell(void)
+{
+	char text[KMEM_TEXT_BYTES];
+	const char *of_malloc = object_of((const void *)real_libc.malloc);
+	const char *of_new = object_of(real_libc_first("_Znwm"));
+
+	if (real_libc_front.malloc != NULL && !front_comes_to_us()) {
+		const char *front = object_of((const void *)real_libc_front.malloc);
+		bool is_program = front == NULL || *front == '\0';
+
+		diag_format(text, sizeof(text), "the heap is not recorded, only the mappings that it makes: malloc is %s%s",
+		            is_program ? "part of the program itself" : front,
+		            is_program ? "" : "'s, which comes before this library; put libkmemshim.so first in LD_PRELOAD");
+		capture_file_note(text);
+	} else if (of_new != NULL && of_new == of_malloc) {
+		diag_format(text, sizeof(text), "C++'s new is not recorded, malloc is: %s serves both, and new without calling malloc",
+		            of_new);
+		capture_file_note(text);
+	}
+}

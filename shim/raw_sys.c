@@ -1,0 +1,68 @@
+/*
+ * raw_sys.c - which addresses are our own (see raw_sys.h)?
+ *
+ * A list that is appended to, from any thread; a place in it is never used again.
+ */
+#include "raw_sys.h"
+
+#include <stdatomic.h>
+
+#define RANGES_MAX 4096u
+
+static struct {
+	_Atomic uint64_t start; // 0: not there yet, or no more; stored last
+	uint64_t end;           // written once, before
+} ranges[RANGES_MAX];
+static _Atomic uint32_t range_count;
+
+void *
+raw_reserve(size_t bytes, int protection)
+{
+	void *addr = raw_mmap(NULL, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uint32_t place;
+
+	if (addr == MAP_FAILED)
+		return NULL;
+	place = atomic_load_explicit(&range_count, memory_order_relaxed);
+	/* relaxed: it hands out places. */
+	while (place < RANGES_MAX && !atomic_compare_exchange_weak_explicit(&range_count, &place, place + 1,
+	                                                                    memory_order_relaxed, memory_order_relaxed))
+		;
+	if (place < RANGES_MAX) {
+		ranges[place].end = (uint64_t)addr + bytes;
+		atomic_store_explicit(&ranges[place].start, (uint64_t)addr, memory_order_release); // pairs with raw_is_reserved()
+	}
+	return addr;
+}
+
+void
+raw_unreserve(void *addr, size_t bytes)
+{
+	for (uint32_t i = 0; i < atomic_load_explicit(&range_count, memory_order_relaxed); i++) {
+		uint64_t start = (uint64_t)addr;
+
+		/* relaxed: whoever still sees it takes what was ours a moment ago for ours. */
+		(void)atomic_compare_exchange_strong_explicit(&ranges[i].start, &start, 0, memory_order_relaxed,
+		                                              memory_order_relaxed);
+	}
+	raw_munmap(addr, bytes);
+}
+
+bool
+raw_is_reserved(uint64_t addr, uint64_t *end)
+{
+	*end = UINT64_MAX;
+	for (uint32_t i = 0; i < atomic_load_explicit(&range_count, memory_order_relaxed); i++) {
+		uint64_t start = atomic_load_explicit(&ranges[i].start, memory_order_acquire); // the end with it
+
+		if (start == 0)
+			continue;
+		if (start <= addr && addr < ranges[i].end) {
+			*end = ranges[i].end;
+			return true;
+		}
+		if (start > addr && start < *end)
+			*end = start;
+	}
+	return false;
+}

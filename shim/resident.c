@@ -1,0 +1,323 @@
+/*
+ * resident.c - what is the resident set made of (see resident.h)?
+ *
+ * The kernel says for each of its mappings how much of it is resident. What lies there is found out by address: our own tables,
+ * mappings that went through our hooks, loaded objects, blocks of the heap. The kernel joins neighbours into one mapping: where
+ * several things lie in one, mincore() says which pages are there; it takes pages that were only read, and are the one zero page
+ * of all, for resident, so no part gets more than is left of the whole.
+ *
+ * What cannot be told is not attributed: mappings made by direct system calls, by libc for itself, by a libc of another namespace.
+ */
+#include "resident.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "capture_file.h"
+#include "heartbeat.h"
+#include "loaded_object.h"
+#include "pointer_map.h"
+#include "range_map.h"
+#include "raw_sys.h"
+#include "site_table.h"
+
+#define PAGE_BYTES UINT64_C(4096)
+#define GUARD_BYTES_MAX (UINT64_C(64) << 10)
+#define PERIOD_PART 256
+#define PERIOD_NS UINT64_C(50000000)
+#define TEXT_BYTES 16384
+#define PATH_BYTES 64          // of a path, only its beginning says anything here
+
+struct mapping {
+	uint64_t start;
+	uint64_t end;
+	bool is_writable;
+	bool is_inaccessible;
+	bool is_shared;
+	bool is_of_file;           // also anonymous shared memory
+	char path[PATH_BYTES];
+};
+
+/* All under the flag. */
+static struct {
+	uint64_t sequence;
+	struct kmem_resident found;
+	struct mapping mapping;
+	uint64_t guard_end;        // the mapping before was a guard, up to here
+	char text[TEXT_BYTES];
+	unsigned char pages[16384];
+} look;
+static atomic_flag is_looking = ATOMIC_FLAG_INIT;
+static _Atomic uint64_t next_ns;
+
+static bool
+starts_with(const char *text, const char *start)
+{
+	return strncmp(text, start, strlen(start)) == 0;
+}
+
+static enum kmem_resident_part
+part_of_domain(unsigned domain)
+{
+	switch (domain) {
+	case KMEM_DOMAIN_MMAP:
+		return KMEM_RESIDENT_MMAP;
+	case KMEM_DOMAIN_RESERVED:
+		return KMEM_RESIDENT_RESERVED;
+	case KMEM_DOMAIN_PYTHON_ARENA:
+		return KMEM_RESIDENT_PYTHON_ARENA;
+	default:
+		return KMEM_RESIDENT_OTHER;
+	}
+}
+
+/* An ELF object, or nothing. */
+static bool
+is_in_object(uint64_t addr, uint64_t *end, enum kmem_resident_part *part)
+{
+	static uint64_t own_addr;
+	struct loaded_object object;
+
+	if (!loaded_object_find(addr, &object))
+		return false;
+	if (own_addr == 0) {
+		struct loaded_object own;
+
+		own_addr = loaded_object_find((uintptr_t)resident_take, &own) ? own.start_addr : UINT64_MAX;
+	}
+	*part = object.start_addr == own_addr ? KMEM_RESIDENT_OWN : KMEM_RESIDENT_PROGRAM;
+	*end = (object.end_addr + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+	return true;
+}
+
+static enum kmem_resident_part
+file_at(const struct mapping *mapping, uint64_t addr, uint64_t *end)
+{
+	enum kmem_resident_part part;
+
+	if (!mapping->is_shared && is_in_object(addr, end, &part))
+		return part;
+	if (addr - (uint64_t)capture_file_header() < KMEM_HEAD_BYTES)
+		return KMEM_RESIDENT_OWN;
+	return (mapping->is_shared && mapping->is_writable) || starts_with(mapping->path, "/dev/shm/") ||
+	                       starts_with(mapping->path, "/memfd:") || starts_with(mapping->path, "/SYSV") ||
+	                       starts_with(mapping->path, "/dev/zero")
+	               ? KMEM_RESIDENT_SHARED
+	               : KMEM_RESIDENT_FILE;
+}
+
+/* Memory that did not go through our hooks: a thread's stack lies above a guard, and a heap has blocks in it. */
+static enum kmem_resident_part
+unseen_at(uint64_t addr, uint64_t *end)
+{
+	bool was_used;
+	uint64_t block = pointer_map_lowest(addr, *end, &was_used) & ~(PAGE_BYTES - 1);
+
+	if (addr == look.guard_end && block > addr) {
+		if (block < *end)
+			*end = block; // older kernels join a stack and what malloc mapped above it
+		return KMEM_RESIDENT_STACKS;
+	}
+	return block < *end || was_used ? KMEM_RESIDENT_HEAP : KMEM_RESIDENT_OTHER;
+}
+
+/* What lies at `addr`, and how far. *end is the end of the mapping. */
+static enum kmem_resident_part
+part_at(const struct mapping *mapping, uint64_t addr, uint64_t *end)
+{
+	enum kmem_resident_part part;
+	struct range range;
+	uint64_t limit;
+
+	if (raw_is_reserved(addr, &limit)) {
+		*end = limit < *end ? limit : *end;
+		return KMEM_RESIDENT_OWN;
+	}
+	if (limit < *end)
+		*end = limit;
+	if (mapping->is_of_file)
+		return file_at(mapping, addr, end);
+	if (mapping->path[0] == '[' && !starts_with(mapping->path, "[anon")) {
+		return starts_with(mapping->path, "[heap")    ? KMEM_RESIDENT_BRK
+		       : starts_with(mapping->path, "[stack") ? KMEM_RESIDENT_STACKS
+		                                              : KMEM_RESIDENT_PROGRAM; // [vdso] and the like
+	}
+	if (range_map_next(addr, &range)) {
+		if (range.start <= addr) {
+			limit = (range.end + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+			*end = limit < *end ? limit : *end;
+			return part_of_domain(site_table_at(range.site)->domain);
+		}
+		*end = range.start < *end ? range.start : *end;
+	}
+	limit = *end;
+	if (is_in_object(addr, &limit, &part)) { // .bss
+		*end = limit < *end ? limit : *end;
+		return part;
+	}
+	return unseen_at(addr, end);
+}
+
+static uint64_t
+resident_pages_bytes(uint64_t start, uint64_t end)
+{
+	uint64_t bytes = 0;
+
+	for (uint64_t next; start < end; start = next) {
+		next = end - start > sizeof(look.pages) * PAGE_BYTES ? start + sizeof(look.pages) * PAGE_BYTES : end;
+		if (syscall(SYS_mincore, start, next - start, look.pages) != 0)
+			return bytes;
+		for (uint64_t i = 0; i < (next - start) / PAGE_BYTES; i++)
+			bytes += (look.pages[i] & 1) * PAGE_BYTES;
+	}
+	return bytes;
+}
+
+/* One mapping of the kernel's: so much of it is resident. */
+static void
+add_mapping(const struct mapping *mapping, uint64_t resident_bytes)
+{
+	uint64_t left = resident_bytes;
+	uint64_t end = mapping->end;
+	enum kmem_resident_part part = resident_bytes != 0 ? part_at(mapping, mapping->start, &end) : KMEM_RESIDENT_OTHER;
+
+	look.found.resident_bytes += resident_bytes;
+	for (uint64_t start = mapping->start; left != 0 && end < mapping->end;) {
+		uint64_t bytes = resident_pages_bytes(start, end);
+
+		bytes = bytes < left ? bytes : left;
+		look.found.part_bytes[part] += bytes;
+		left -= bytes;
+		start = end;
+		end = mapping->end;
+		part = part_at(mapping, start, &end);
+	}
+	look.found.part_bytes[part] += left;
+	look.guard_end = mapping->is_inaccessible && !mapping->is_of_file && mapping->end - mapping->start <= GUARD_BYTES_MAX
+	                         ? mapping->end
+	                         : 0;
+}
+
+static uint64_t
+parse_hex(const char **at)
+{
+	uint64_t number = 0;
+
+	for (;; (*at)++) {
+		if (**at >= '0' && **at <= '9')
+			number = number << 4 | (uint64_t)(**at - '0');
+		else if (**at >= 'a' && **at <= 'f')
+			number = number << 4 | (uint64_t)(**at - 'a' + 10);
+		else
+			return number;
+	}
+}
+
+/* "7f00-7f10 rw-p 00000000 00:00 0     [heap]" */
+static void
+parse_mapping(const char *at, struct mapping *mapping)
+{
+	mapping->start = parse_hex(&at);
+	at++;
+	mapping->end = parse_hex(&at);
+	at++;
+	mapping->is_inaccessible = at[0] == '-' && at[1] == '-' && at[2] == '-';
+	mapping->is_writable = at[1] == 'w';
+	mapping->is_shared = at[3] == 's';
+	for (unsigned field = 0; field < 3; field++) { // to the number of the inode
+		at += strcspn(at, " ");
+		at += strspn(at, " ");
+	}
+	mapping->is_of_file = *at != '0';
+	at += strcspn(at, " ");
+	at += strspn(at, " ");
+	strncpy(mapping->path, at, sizeof(mapping->path) - 1);
+	if (!mapping->is_shared && starts_with(mapping->path, "/dev/zero"))
+		mapping->is_of_file = false;
+}
+
+static void
+take_line(const char *line)
+{
+	uint64_t kib = 0;
+
+	if ((*line >= '0' && *line <= '9') || (*line >= 'a' && *line <= 'f')) {
+		parse_mapping(line, &look.mapping);
+	} else if (starts_with(line, "Rss:")) {
+		for (line += strcspn(line, "0123456789"); *line >= '0' && *line <= '9'; line++)
+			kib = kib * 10 + (uint64_t)(*line - '0');
+		add_mapping(&look.mapping, kib << 10);
+	}
+}
+
+/* False: not to the end. */
+static bool
+read_all(void)
+{
+	int fd = raw_open("/proc/self/smaps", O_RDONLY | O_CLOEXEC, 0);
+	size_t held = 0;
+	ssize_t got = -1;
+
+	memset(&look.found, 0, sizeof(look.found));
+	look.guard_end = 0;
+	while (fd >= 0 && (got = raw_read(fd, look.text + held, sizeof(look.text) - 1 - held)) > 0) {
+		char *line = look.text;
+		char *end;
+
+		held += (size_t)got;
+		look.text[held] = '\0';
+		while ((end = strchr(line, '\n')) != NULL) {
+			*end = '\0';
+			take_line(line);
+			line = end + 1;
+		}
+		held -= (size_t)(line - look.text);
+		memmove(look.text, line, held);
+		if (held == sizeof(look.text) - 1)
+			held = 0; // a path longer than all of this
+	}
+	if (fd >= 0)
+		raw_close(fd);
+	return got == 0;
+}
+
+static void
+store(uint64_t now_ns)
+{
+	struct kmem_resident *to = &capture_file_header()->resident[++look.sequence % 2];
+
+	to->monotonic_ns = now_ns;
+	to->resident_bytes = look.found.resident_bytes;
+	memcpy(to->part_bytes, look.found.part_bytes, sizeof(to->part_bytes));
+	/* Until then it is the older one, which no reader takes. release: the contents first (F1). */
+	atomic_store_explicit(&to->sequence, look.sequence, memory_order_release);
+}
+
+void
+resident_take(bool is_last)
+{
+	uint64_t begin_ns = heartbeat_now_ns();
+	int host_errno = errno;
+
+	/* acquire and release of the flag: what is under it. */
+	if ((!is_last && begin_ns < atomic_load_explicit(&next_ns, memory_order_relaxed)) ||
+	    atomic_flag_test_and_set_explicit(&is_looking, memory_order_acquire))
+		return;
+	if (read_all())
+		store(begin_ns);
+
+	uint64_t end_ns = heartbeat_now_ns();
+	uint64_t pause_ns = PERIOD_PART * (end_ns - begin_ns);
+
+	atomic_store_explicit(&next_ns, end_ns + (pause_ns < PERIOD_NS ? PERIOD_NS : pause_ns), memory_order_relaxed);
+	atomic_flag_clear_explicit(&is_looking, memory_order_release);
+	errno = host_errno;
+}
+
+void
+resident_forked(void)
+{
+	atomic_flag_clear_explicit(&is_looking, memory_order_relaxed); // a thread that is not in this process may have looked
+}

@@ -1,0 +1,185 @@
+/*
+ * tracker_devices.c - what lives on devices: memory that the driver gave out, and the tensors that lie in it (see tracker.h).
+ *
+ * Both by address in one table, which is not that of host memory. A tensor may begin where its memory does, so its key has a bit
+ * more.
+ *
+ * Called by   hooks_cuda_call.c, hooks_torch.c, inside the reentry guard.
+ * Safe from   any thread. One thread at a time owns an address: the driver, and PyTorch's mutex, guarantee it.
+ * When full   the event is counted as lost.
+ */
+#include "address_table.h"
+#include "capture_file.h"
+#include "device_objects.h"
+#include "site_table.h"
+#include "tracker_parts.h"
+
+#define TENSOR_KEY (UINT64_C(1) << 62)
+#define POOLED POINTER_MAP_OBJECT // the bit of `generation` that is free here, too
+
+static struct address_table devices;
+
+static unsigned
+row_of(int device, unsigned first, unsigned last)
+{
+	return device >= 0 && (unsigned)device < last - first ? first + (unsigned)device : last;
+}
+
+unsigned
+tracker_device_domain(int device)
+{
+	return row_of(device, KMEM_DOMAIN_CUDA_FIRST, KMEM_DOMAIN_CUDA_LAST);
+}
+
+static struct address_block
+without_mark(struct address_block block)
+{
+	block.generation &= POINTER_MAP_GENERATION_MASK;
+	return block;
+}
+
+void
+tracker_device_allocated(const void *hook_frame, unsigned domain, uint64_t key, uint64_t bytes, bool is_pooled)
+{
+	struct thread_slot *slot = thread_slot_here();
+	struct address_block block = tracker_born(slot, hook_frame, domain, bytes), old;
+
+	if (block.site == 0)
+		return;
+	block.generation |= is_pooled ? POOLED : 0;
+	if (address_table_replace(&devices, key, block, &old)) { // its release was not seen
+		capture_file_lost(KMEM_LOST_MISSED_FREES, 1);
+		tracker_dead(slot, without_mark(old));
+	} else if (!address_table_put(&devices, key, block)) {
+		tracker_lost(slot, without_mark(block));
+	}
+}
+
+struct live_block
+tracker_device_take(uint64_t key)
+{
+	struct address_block block = { 0 };
+
+	if (key != 0 && !address_table_take(&devices, key, &block) && !tracker_is_teardown())
+		capture_file_lost(KMEM_LOST_UNKNOWN_FREES, 1);
+	return (struct live_block){ (void *)key, block.bytes, block.site, block.generation }; // with its mark, for put_back
+}
+
+void
+tracker_device_put_back(struct live_block block)
+{
+	struct address_block again = { block.bytes, block.site, block.generation };
+
+	if (block.site != 0 && !address_table_put(&devices, (uint64_t)block.addr, again))
+		tracker_dead(thread_slot_here(), without_mark(again));
+}
+
+void
+tracker_device_released(struct live_block block)
+{
+	block.generation &= POINTER_MAP_GENERATION_MASK;
+	tracker_released(block);
+}
+
+static bool
+is_of_device(uint64_t addr, struct address_block block, void *context)
+{
+	const unsigned *domain = context;
+
+	return (addr & TENSOR_KEY) == 0 && (block.generation & POOLED) == 0 && site_table_at(block.site)->domain == *domain;
+}
+
+static void
+sweep(unsigned domain)
+{
+	struct address_block block;
+	uint64_t cursor = 0;
+
+	while (address_table_sweep(&devices, &cursor, is_of_device, &domain, &block))
+		tracker_dead(thread_slot_here(), block);
+}
+
+void
+tracker_device_reset(int device)
+{
+	unsigned own = tracker_device_domain(device);
+	bool is_only_one = true;
+
+	if (tracker_is_teardown())
+		return;
+	sweep(own);
+	for (unsigned i = KMEM_DOMAIN_CUDA_FIRST; i <= KMEM_DOMAIN_CUDA_LAST; i++)
+		is_only_one = is_only_one && (i == own || kmem_peak_now_signed(peak_load(&capture_file_domain(i)->peak)) <= 0);
+	if (!is_only_one)
+		return; // whose the host memory was is not known
+	sweep(KMEM_DOMAIN_CUDA_PINNED);
+	sweep(KMEM_DOMAIN_CUDA_MANAGED);
+}
+
+/* ---- physical memory ---- */
+
+void
+tracker_object_created(const void *hook_frame, unsigned domain, uint64_t handle, uint64_t bytes)
+{
+	struct thread_slot *slot = thread_slot_here();
+	struct address_block block = tracker_born(slot, hook_frame, domain, bytes), old;
+
+	if (block.site == 0)
+		return;
+	if (!device_objects_create(handle, block, &old)) {
+		tracker_lost(slot, block);
+	} else if (old.site != 0) {
+		capture_file_lost(KMEM_LOST_MISSED_FREES, 1);
+		tracker_dead(slot, old);
+	}
+}
+
+void
+tracker_object_released(struct device_drop dropped)
+{
+	if (dropped.is_dead)
+		tracker_released((struct live_block){ NULL, dropped.block.bytes, dropped.block.site, dropped.block.generation });
+	device_objects_released(dropped);
+}
+
+void
+tracker_object_unmapped(uint64_t addr, uint64_t bytes)
+{
+	struct device_drop dropped;
+
+	for (uint64_t end = addr + bytes; device_objects_unmapped(&addr, end, &dropped);)
+		tracker_object_released(dropped);
+}
+
+/* ---- tensors ---- */
+
+static unsigned
+tensor_domain(int device)
+{
+	return row_of(device, KMEM_DOMAIN_TENSORS_FIRST, KMEM_DOMAIN_TENSORS_LAST);
+}
+
+void
+tracker_tensor_allocated(const void *hook_frame, int device, uint64_t addr, uint64_t bytes)
+{
+	tracker_device_allocated(hook_frame, tensor_domain(device), addr | TENSOR_KEY, bytes, false);
+}
+
+void
+tracker_tensor_released(uint64_t addr)
+{
+	tracker_released(tracker_device_take(addr | TENSOR_KEY));
+}
+
+void
+tracker_tensor_failed(const void *hook_frame, int device, uint64_t bytes, int result)
+{
+	tracker_failed(hook_frame, tensor_domain(device), bytes, result);
+}
+
+void
+tracker_devices_clear(void)
+{
+	address_table_clear(&devices);
+	device_objects_clear();
+}

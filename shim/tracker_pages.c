@@ -1,0 +1,72 @@
+/*
+ * tracker_pages.c - what of a mapping became memory, and what of it was given back? (see tracker.h)
+ *
+ * Called by   hooks_mmap.c, after the real call and inside the reentry guard. Calls that touch nothing we know cost one look into
+ *             the map: interpreters that compile change the protection of their code all the time.
+ */
+#include <stdatomic.h>
+
+#include "capture_file.h"
+#include "range_map.h"
+#include "site_table.h"
+#include "tracker.h"
+
+/* What is known of [*at, end), the next range of it; *at goes behind it. */
+static bool
+next_within(uint64_t *at, uint64_t end, struct range *part)
+{
+	if (*at >= end || !range_map_next(*at, part) || part->start >= end)
+		return false;
+	if (part->start < *at)
+		part->start = *at;
+	if (part->end > end)
+		part->end = end;
+	*at = part->end;
+	return true;
+}
+
+static unsigned
+domain_of(const struct range *range)
+{
+	return site_table_at(range->site)->domain;
+}
+
+void
+tracker_writable(const void *hook_frame, void *addr, size_t bytes)
+{
+	uint64_t at = (uint64_t)addr;
+	uint64_t end = at + bytes;
+	struct range_pieces taken;
+	struct range part;
+
+	while (next_within(&at, end, &part)) {
+		if (domain_of(&part) != KMEM_DOMAIN_RESERVED)
+			continue;
+		tracker_unmap_begin((void *)part.start, part.end - part.start, &taken);
+		tracker_unmap_end(&taken, true);
+		tracker_mapped(hook_frame, KMEM_DOMAIN_MMAP, (void *)part.start, part.end - part.start);
+	}
+}
+
+void
+tracker_returned(void *addr, size_t bytes)
+{
+	uint64_t at = (uint64_t)addr;
+	uint64_t end = at + bytes;
+	struct range part;
+
+	while (next_within(&at, end, &part)) {
+		/* relaxed: a counter of its own */
+		if (domain_of(&part) != KMEM_DOMAIN_FILE)
+			atomic_fetch_add_explicit(&capture_file_domain(domain_of(&part))->returned_bytes, part.end - part.start,
+			                          memory_order_relaxed);
+	}
+}
+
+size_t
+tracker_mapped_bytes(void *addr)
+{
+	struct range found;
+
+	return range_map_next((uint64_t)addr, &found) && found.start == (uint64_t)addr ? found.end - found.start : 0;
+}

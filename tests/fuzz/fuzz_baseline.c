@@ -1,0 +1,127 @@
+/*
+ * fuzz_baseline.c - can any baseline file crash, hang or bloat `kmemshim check`, or come back different?
+ *
+ * libFuzzer target: clang -fsanitize=fuzzer,address,undefined. An input is the file. What is read is compared with itself, which must fail no
+ * rule, and written again; that must be read as the same.
+ *
+ * --write-seeds FOLDER, alone on the command line, writes the first inputs and ends.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "baseline.h"
+#include "check.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+int LLVMFuzzerInitialize(int *argument_count, char ***arguments);
+
+static struct baseline *
+read_bytes(const void *data, size_t bytes)
+{
+	struct fail fail = { .text = "" };
+	struct baseline *baseline;
+	char path[64];
+	int fd = memfd_create("baseline", MFD_CLOEXEC);
+
+	if (fd < 0 || write(fd, data, bytes) != (ssize_t)bytes)
+		abort();
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	baseline = baseline_read(path, &fail);
+	if (baseline == NULL && (fail.code != EXIT_USAGE || fail.text[0] == '\0' || strchr(fail.text, '\n') != NULL))
+		abort(); // refused without one line that says why
+	(void)close(fd);
+	return baseline;
+}
+
+static char *
+written(const struct baseline *baseline, size_t *bytes)
+{
+	char *text = NULL;
+	FILE *stream = open_memstream(&text, bytes);
+
+	if (stream == NULL)
+		abort();
+	baseline_write(baseline, stream);
+	if (fclose(stream) != 0)
+		abort();
+	return text;
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+	struct baseline *baseline = read_bytes(data, bytes);
+	struct baseline *again;
+	struct check *check;
+	size_t first_bytes;
+	size_t second_bytes;
+	char *first;
+	char *second;
+
+	if (baseline == NULL)
+		return 0;
+	first = written(baseline, &first_bytes);
+	again = read_bytes(first, first_bytes);
+	if (again == NULL)
+		abort();
+	second = written(again, &second_bytes);
+	if (first_bytes != second_bytes || memcmp(first, second, first_bytes) != 0)
+		abort();
+	check = check_compare(baseline, again, (struct check_tolerance){ 0 });
+	check_free(check);
+	free(first);
+	free(second);
+	baseline_free(baseline);
+	baseline_free(again);
+	return 0;
+}
+
+static void
+write_seed(const char *folder, const char *name, const char *text, size_t bytes)
+{
+	char path[4096];
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+	file = fopen(path, "wb");
+	if (file == NULL || fwrite(text, 1, bytes, file) != bytes || fclose(file) != 0)
+		abort();
+}
+
+static void
+write_seeds(const char *folder)
+{
+	struct baseline_domain domains[] = { { .name = "heap", .live_bytes = { 1, 2, 3 }, .peak_bytes = { 4, 5, 6 } },
+		                             { .name = "cuda:0", .live_bytes = { 0, 0, 9 }, .peak_bytes = { 0, 0, 1u << 30 } } };
+	struct baseline_site sites[] = {
+		{ .family = 0x0123456789ab, .domain = "heap", .where = "train.py:41 epoch", .leak = MODEL_LEAK_LEAK, .run_count = 3,
+		  .live_bytes = { 1, 2, 3 }, .peak_bytes = { 1, 2, 3 } },
+		{ .family = 0x0123456789ac, .domain = "cuda:0", .where = "", .leak = MODEL_LEAK_STEADY, .run_count = 1 },
+	};
+	struct baseline baseline = { .run_count = 3, .program = "train.py", .python_version = "3.11.7", .domain_count = 2,
+		                     .domains = domains, .site_count = 2, .sites = sites };
+	size_t bytes;
+	char *text = written(&baseline, &bytes);
+
+	write_seed(folder, "whole", text, bytes);
+	write_seed(folder, "cut", text, bytes / 2);
+	free(text);
+	baseline.domain_count = baseline.site_count = 0;
+	text = written(&baseline, &bytes);
+	write_seed(folder, "empty", text, bytes);
+	free(text);
+}
+
+int
+LLVMFuzzerInitialize(int *argument_count, char ***arguments)
+{
+	if (*argument_count == 3 && strcmp((*arguments)[1], "--write-seeds") == 0) {
+		write_seeds((*arguments)[2]);
+		exit(0);
+	}
+	return 0;
+}

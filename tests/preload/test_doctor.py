@@ -1,0 +1,188 @@
+"""kmemshim doctor: real programs that cannot be recorded are told from those that can, before they run."""
+import json
+import os
+import shutil
+import stat
+
+import pytest
+
+import harness
+
+OK, PROBLEM = 0, 1
+
+OWN_MALLOC = """
+#include <stddef.h>
+static char heap[1 << 20];
+static size_t used;
+void *malloc(size_t bytes) { void *block = heap + used; used += (bytes + 15) & ~(size_t)15; return block; }
+void free(void *block) { (void)block; }
+void *calloc(size_t count, size_t bytes) { return malloc(count * bytes); }
+void *realloc(void *old, size_t bytes) { return old ? old : malloc(bytes); }
+int main(void) { return malloc(100) == NULL; }
+"""
+
+
+def compiled(tmp_path, text, *flags, compiler="gcc", name="program"):
+    source = tmp_path / f"{name}.c"
+    source.write_text(text)
+    program = tmp_path / name
+    done = harness.run([compiler, "-O1", "-g", source, "-o", program, *flags])
+    if done.returncode != 0:
+        pytest.skip(f"{compiler} {' '.join(flags)} does not link here")
+    return program
+
+
+def findings(*words, status, env=None, **more):
+    """What doctor finds; the text says the same as the JSON."""
+    done = harness.kmemshim("doctor", "--json", *words, env=env, **more)
+    assert done.returncode == status, (done.stdout, done.stderr)
+    found = json.loads(done.stdout)["findings"]
+    assert (PROBLEM if any(one["level"] == "problem" for one in found) else OK) == status
+    text = harness.kmemshim("doctor", *words, env=env, **more)
+    assert text.returncode == status
+    assert [line.split()[0] for line in text.stdout.splitlines()] == [one["level"] for one in found]
+    return found
+
+
+def assert_problem(text, *words, **more):
+    found = [one for one in findings(*words, status=PROBLEM, **more) if one["level"] == "problem"]
+    assert len(found) == 1, found
+    assert text in found[0]["what"], found
+    assert found[0]["where"] and (found[0]["next"] or ":" in found[0]["what"])
+
+
+def test_all_is_well(tmp_path):
+    found = findings("/bin/ls", "--color", status=OK, cwd=tmp_path)
+    assert {one["level"] for one in found} == {"ok"}, found
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("flags, compiler, said", [
+    (["-static"], "gcc", "static"),
+    (["-fsanitize=address"], "gcc", "address sanitizer"),
+    (["-fsanitize=address"], "clang", "address sanitizer"),
+    (["-Wl,-Bstatic", "-ljemalloc_pic", "-Wl,-Bdynamic", "-lm", "-lstdc++", "-pthread"], "gcc", "jemalloc"),
+    (["-m32"], "gcc", "architecture"),
+    ([], "musl-gcc", "musl"),
+], ids=["static", "asan", "static asan", "jemalloc", "32 bit", "musl"])
+def test_a_build_that_cannot_be_recorded(flags, compiler, said, tmp_path):
+    if not shutil.which(compiler):
+        pytest.skip(f"no {compiler}")
+    text = "#include <stdlib.h>\nint main(void) { void *volatile p = malloc(10); free(p); return 0; }"
+    assert_problem(said, compiled(tmp_path, text, *flags, compiler=compiler), cwd=tmp_path)
+
+
+def test_a_program_with_a_malloc_of_its_own(tmp_path, out):
+    program = compiled(tmp_path, OWN_MALLOC, "-fno-builtin")
+    assert_problem("defines malloc itself", program, cwd=tmp_path)
+    done = harness.kmemshim("run", "-o", out, "--", program)
+    assert done.returncode == 0 and "defines malloc itself" in done.stderr
+
+
+def test_an_allocator_that_is_a_shared_library_is_no_problem(tmp_path):
+    text = "#include <stdlib.h>\nint main(void) { void *volatile p = malloc(10); free(p); return 0; }"
+    findings(compiled(tmp_path, text, "-Wl,--no-as-needed", "-ljemalloc"), status=OK, cwd=tmp_path)
+
+
+def test_a_sanitized_program_runs_as_without_us(tmp_path, out):
+    """Its library ends the program when another one comes first: then ours stays out."""
+    program = compiled(tmp_path, "#include <stdio.h>\nint main(void) { puts(\"here\"); return 7; }", "-fsanitize=address")
+    done = harness.kmemshim("run", "-o", out, "--", program)
+    assert (done.returncode, done.stdout) == (7, "here\n"), done.stderr
+    assert "address sanitizer" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_a_setuid_program(tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("needs root to make a program setuid")
+    program = tmp_path / "setuid"
+    shutil.copy("/bin/ls", program)
+    os.chown(program, 65534, 65534)
+    program.chmod(0o4755)
+    assert program.stat().st_mode & stat.S_ISUID
+    assert_problem("setuid", program, cwd=tmp_path)
+
+
+def test_a_library_that_is_missing(tmp_path):
+    compiled(tmp_path, "int gone(void) { return 0; }", "-shared", "-fPIC", "-Wl,-soname,libgone.so", name="libgone.so")
+    program = compiled(tmp_path, "int gone(void);\nint main(void) { return gone(); }", tmp_path / "libgone.so")
+    (tmp_path / "libgone.so").unlink()
+    assert_problem("libgone.so: cannot open", program, cwd=tmp_path)
+
+
+@pytest.mark.parametrize("command", [["/nonexistent/program"], ["no-such-command-anywhere"], ["./text"]])
+def test_what_is_no_program(command, tmp_path):
+    (tmp_path / "text").write_text("#!/nonexistent/interpreter\n")
+    (tmp_path / "text").chmod(0o755)
+    assert_problem("is", *command, cwd=tmp_path)
+
+
+def test_a_wrapper_that_hands_the_program_to_somebody_else(tmp_path):
+    (tmp_path / "docker").write_text("#!/bin/sh\n")
+    (tmp_path / "docker").chmod(0o755)
+    assert_problem("daemon", tmp_path / "docker", "run", "image", cwd=tmp_path)
+
+
+@pytest.mark.parametrize("head", ["#!{}", "#!/usr/bin/env {}", "#!/usr/bin/env -S A=1 {} -u"])
+def test_a_script_is_judged_by_its_interpreter(head, tmp_path):
+    python = harness.find_python()
+    script = tmp_path / "script"
+    script.write_text(head.format(python) + "\nprint('must not run')\n")
+    script.chmod(0o755)
+    found = findings(script, status=OK, cwd=tmp_path)
+    assert any(one["where"] == python and "its frames are read" in one["what"] for one in found), found
+
+    script.write_text(head.format(compiled(tmp_path, "int main(void) { return 0; }", "-static")) + "\n")
+    assert_problem("static", script, cwd=tmp_path)
+    assert_problem("static", "env", "A=1", script, cwd=tmp_path)
+
+
+def test_a_python_that_is_too_old(tmp_path):
+    old = [path for path in ("/root/.pyenv/versions/3.7.16/bin/python", "/root/.pyenv/versions/3.6.15/bin/python") if os.path.exists(path)]
+    if not old:
+        pytest.skip("no CPython before 3.8")
+    found = findings(old[0], status=OK, cwd=tmp_path)
+    assert any(one["level"] == "note" and "native only" in one["what"] for one in found), found
+
+
+# --- where captures go, limits, the environment -------------------------------------------------
+
+def test_a_folder_that_cannot_be_written(tmp_path):
+    assert_problem("cannot write captures", "-o", "/proc/1/x", "/bin/ls", cwd=tmp_path)
+
+
+def test_a_folder_in_memory():
+    if "tmpfs" not in harness.run(["stat", "-f", "-c", "%T", "/dev/shm"]).stdout:
+        pytest.skip("/dev/shm is no tmpfs")
+    found = findings("-o", f"/dev/shm/kmemshim-{os.getpid()}", status=OK)
+    assert any(one["level"] == "note" and "memory limit" in one["what"] for one in found), found
+    assert not os.path.exists(f"/dev/shm/kmemshim-{os.getpid()}")
+
+
+def test_limits(tmp_path):
+    def limited(option):
+        return harness.run(["bash", "-c", f"ulimit {option}; exec \"$@\"", "x", harness.KMEMSHIM, "doctor", "/bin/ls"], cwd=tmp_path)
+    small_files, addresses = limited("-f 100"), limited("-v 4000000")
+    assert small_files.returncode == PROBLEM and "no file may be larger" in small_files.stdout
+    assert addresses.returncode == OK and "note     ulimit -v" in addresses.stdout
+
+
+@pytest.mark.parametrize("preload, level, said", [
+    ("/nonexistent/libx.so", "problem", "cannot be preloaded"),  # the loader's own words, at every start
+    ("/nonexistent/libheaptrack_preload.so", "problem", "records allocations too"),
+    (harness.SHIM, "note", "all that is started here is recorded"),
+])
+def test_what_is_preloaded_already(preload, level, said, tmp_path):
+    status = PROBLEM if level == "problem" else OK
+    found = findings("/bin/ls", status=status, env=harness.plain_env(LD_PRELOAD=preload), cwd=tmp_path)
+    assert any(one["level"] == level and said in one["what"] for one in found), found
+
+
+def test_the_library_is_missing(tmp_path):
+    shutil.copy(harness.KMEMSHIM, tmp_path / "kmemshim")
+    done = harness.run([tmp_path / "kmemshim", "doctor", "/bin/ls"], cwd=tmp_path)
+    assert done.returncode == PROBLEM and "libkmemshim.so is neither in" in done.stdout
+
+
+def test_it_is_in_the_help():
+    assert "doctor" in harness.kmemshim("--help").stdout
