@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kmem_words.h"
 #include "memory.h"
 #include "model_build.h"
 
@@ -28,6 +29,15 @@ struct build_member {
 	uint64_t peak_bytes[KMEM_DOMAINS_MAX];
 	uint64_t live_bytes[KMEM_DOMAINS_MAX];
 };
+
+/* 0: nothing was written, or is being written. */
+static bool
+agrees(struct capture *capture, const char *what, uint32_t wanted, uint32_t found)
+{
+	if (wanted != 0 && wanted != found)
+		capture_damaged(capture, "section \"head\": %s: checksum wanted 0x%08x, found 0x%08x: left out", what, wanted, found);
+	return wanted != 0 && wanted == found;
+}
 
 void
 model_family_add(struct build *build, struct capture *capture, const struct domain_rows *rows, uint32_t *sites)
@@ -53,15 +63,15 @@ model_family_add(struct build *build, struct capture *capture, const struct doma
 		return;
 	for (size_t i = 0; i < sizeof(private_domains) / sizeof(private_domains[0]); i++)
 		process->inherited_bytes += capture_domain(capture, private_domains[i])->inherited_bytes;
-	process->copied_bytes = COPY_OF(stored->copied_bytes);
-	process->private_dirty_bytes = COPY_OF(stored->private_dirty_bytes);
-	member->inherited_count = stored->site_count;
-	if (member->inherited_count > KMEM_INHERITED_SITES_MAX) {
-		capture_damaged(capture, "section \"head\": %u inherited sites, at most %u: what was inherited is left out",
-		                stored->site_count, KMEM_INHERITED_SITES_MAX);
-		member->inherited_count = 0;
+	if (agrees(capture, "what it copied", COPY_OF(stored->figures_checksum), kmem_inherited_figures(stored))) {
+		process->copied_bytes = COPY_OF(stored->copied_bytes);
+		process->private_dirty_bytes = COPY_OF(stored->private_dirty_bytes);
 	}
-	memcpy(member->inherited, stored->sites, member->inherited_count * sizeof(member->inherited[0]));
+	if (agrees(capture, "what it inherited", stored->sites_checksum, kmem_inherited_sites(stored)) &&
+	    stored->site_count <= KMEM_INHERITED_SITES_MAX) {
+		member->inherited_count = stored->site_count;
+		memcpy(member->inherited, stored->sites, member->inherited_count * sizeof(member->inherited[0]));
+	}
 }
 
 /* The site of the model that the parent's record became; NULL = none. */

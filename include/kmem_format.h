@@ -24,7 +24,7 @@
  *       its chunk, and `head_checksum` covers the whole head, the launcher's part excepted, which has its own.
  *   F6  a single word that leads somewhere or decides something is stored twice, once inverted, in one atomic word
  *       (kmem_twice()), or as one of a few words of which no two differ in less than two bytes.
- *   F7  heartbeats, refused requests and survivors carry a checksum of themselves from the moment they count.
+ *   F7  heartbeats, refused requests, survivors and what was inherited carry a checksum of themselves from the moment they count.
  *
  * So one damaged byte of a closed capture is always seen. In a capture that was not closed the same holds for all but
  * counters, and for these as far as they repeat each other (analyzer/capture_agree.c).
@@ -441,6 +441,8 @@ struct kmem_inherited_site {
 	uint64_t live_bytes;           // of that record, when it forked
 };
 struct kmem_inherited {
+	_Atomic uint32_t figures_checksum;    // kmem_checksum() of the three figures (F7); 0 = never looked, or being written
+	uint32_t sites_checksum;              // of site_count and what follows it; 0 = none
 	_Atomic uint64_t copied_bytes;        // at least so much; 0 = nothing worth a look
 	_Atomic uint64_t private_dirty_bytes; // of the whole process at the last look; 0 = never looked
 	_Atomic uint64_t faulted_bytes;       // minor page faults until then, as bytes

@@ -245,4 +245,21 @@ kmem_twice_agrees(uint64_t twice)
 	return kmem_twice((uint32_t)twice) == twice;
 }
 
+/* Checksums of struct kmem_inherited: of its figures, and of its sites. */
+static inline uint32_t
+kmem_inherited_figures(const struct kmem_inherited *inherited)
+{
+	const char *first = (const char *)&inherited->copied_bytes;
+
+	return kmem_checksum(KMEM_CHECKSUM_START, first, (size_t)((const char *)&inherited->site_count - first));
+}
+
+static inline uint32_t
+kmem_inherited_sites(const struct kmem_inherited *inherited)
+{
+	const char *first = (const char *)&inherited->site_count;
+
+	return kmem_checksum(KMEM_CHECKSUM_START, first, (size_t)((const char *)(inherited + 1) - first));
+}
+
 #endif

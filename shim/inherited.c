@@ -3,6 +3,7 @@
  */
 #include "inherited.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "capture_file.h"
@@ -21,6 +22,7 @@ static struct kmem_inherited_site largest[KMEM_INHERITED_SITES_MAX]; // first th
 static uint32_t largest_count;
 static bool is_gathered;
 static bool is_forked;
+static atomic_flag is_looking = ATOMIC_FLAG_INIT; // a thread is at the figures; others leave it to that
 
 /*
  * Records are summed one after the other while other threads go on: what moved meanwhile may count half. The domain's own word
@@ -97,6 +99,7 @@ inherited_forked_child(void)
 		inherited_gather();
 	is_gathered = false;
 	is_forked = true;
+	atomic_flag_clear_explicit(&is_looking, memory_order_relaxed); // of a thread that is not here
 }
 
 void
@@ -110,6 +113,7 @@ inherited_store(void)
 	}
 	memcpy(stored->sites, largest, largest_count * sizeof(*largest));
 	stored->site_count = largest_count;
+	stored->sites_checksum = kmem_inherited_sites(stored);
 }
 
 uint64_t
@@ -130,15 +134,15 @@ inherited_copied_bytes(void)
 	return atomic_load_explicit(&capture_file_header()->inherited.copied_bytes, memory_order_relaxed);
 }
 
-void
-inherited_look(bool is_end)
+static void
+look(bool is_end)
 {
 	struct kmem_header *header = capture_file_header();
 	struct kmem_inherited *stored = &header->inherited;
 	uint64_t own_bytes, most_bytes, dirty_bytes, looked_bytes;
 	struct rusage usage;
 
-	if (!is_forked || (uint32_t)syscall(SYS_getppid) != header->identity.forked_from ||
+	if ((uint32_t)syscall(SYS_getppid) != header->identity.forked_from ||
 	    syscall(SYS_getrusage, RUSAGE_SELF, &usage) != 0)
 		return;
 	own_bytes = inherited_own_peak_bytes();
@@ -146,7 +150,8 @@ inherited_look(bool is_end)
 	looked_bytes = atomic_load_explicit(&stored->faulted_bytes, memory_order_relaxed);
 	if (most_bytes < own_bytes + WORTH_A_LOOK_BYTES || (!is_end && most_bytes < looked_bytes + looked_bytes / 4))
 		return;
-	/* relaxed, here and below: figures that stand alone; of two threads at the same time either one's are good. */
+	/* relaxed: the checksum tells a reader whether what it saw is of one look (F7). */
+	atomic_store_explicit(&stored->figures_checksum, 0, memory_order_relaxed);
 	atomic_store_explicit(&stored->faulted_bytes, most_bytes, memory_order_relaxed);
 	dirty_bytes = memory_limits_private_dirty();
 	atomic_store_explicit(&stored->private_dirty_bytes, dirty_bytes, memory_order_relaxed);
@@ -154,4 +159,14 @@ inherited_look(bool is_end)
 		dirty_bytes = most_bytes;
 	if (dirty_bytes > own_bytes && dirty_bytes - own_bytes > inherited_copied_bytes())
 		atomic_store_explicit(&stored->copied_bytes, dirty_bytes - own_bytes, memory_order_relaxed);
+	atomic_store_explicit(&stored->figures_checksum, kmem_inherited_figures(stored), memory_order_relaxed);
+}
+
+void
+inherited_look(bool is_end)
+{
+	if (!is_forked || atomic_flag_test_and_set_explicit(&is_looking, memory_order_acquire))
+		return;
+	look(is_end);
+	atomic_flag_clear_explicit(&is_looking, memory_order_release); // the figures; pairs with the acquire above
 }

@@ -249,3 +249,31 @@ def test_check_tells_of_a_child_that_was_killed(out, tmp_path):
     assert "note: " in check.stdout and "its child process program.py (pid" in check.stdout
     assert "its child process program.py" in (tmp_path / "junit.xml").read_text()
     assert "One child process was ended by a signal or crashed: program.py" in harness.kmemshim("why", out).stdout.replace("\n", " ")
+
+
+WORKER_GROWS = """\
+import os
+child = os.fork()
+if child == 0:
+    kept = []
+    while True:
+        kept.append(b"x" * (1 << 20))
+print(os.waitpid(child, 0)[1])
+"""
+
+
+def test_a_child_that_the_kernel_killed_for_memory_fails_the_check(out, tmp_path):
+    """Though its parent did well."""
+    program = tmp_path / "program.py"
+    program.write_text(WORKER_GROWS)
+    with harness.memory_group(150 * MIB) as group:
+        command = [harness.KMEMSHIM.resolve(), "run", "-o", out, "--", harness.find_python("signal"), program]
+        done = harness.run(["sh", "-c", 'echo $$ >"$0/cgroup.procs"; exec "$@"', group, *command])
+    assert done.returncode == 0 and done.stdout.startswith("9\n"), (done.stdout, done.stderr)
+    document = harness.report("sites", out)
+
+    assert document["verdict"]["cause"] == "child-killed"
+    assert "the kernel killed 1 process of its container" in document["verdict"]["text"]
+    base = tmp_path / "base.json"
+    harness.kmemshim("baseline", out, "-o", base)
+    assert harness.kmemshim("check", out, "--baseline", base).returncode == 4

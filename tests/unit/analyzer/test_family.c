@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "capture_builder.h"
+#include "kmem_words.h"
 #include "model.h"
 #include "rank.h"
 #include "verdict.h"
@@ -128,13 +129,15 @@ write_child(const struct member *member)
 		capture_builder_domain(builder, KMEM_DOMAIN_HEAP)->peak.mark = member->peak_mib * MIB;
 	}
 	capture_builder_domain(builder, KMEM_DOMAIN_HEAP)->inherited_bytes = 90 * MIB;
-	capture_builder_header(builder)->python_version = 0x030b07f0;
+	capture_builder_header(builder)->python_version = kmem_twice(0x030b07f0);
 	atomic_store(&inherited->copied_bytes, member->copied_mib * MIB);
 	inherited->site_count = 4;
 	inherited->sites[0] = (struct kmem_inherited_site){ .site = 1, .live_bytes = 50 * MIB };
 	inherited->sites[1] = (struct kmem_inherited_site){ .site = 3, .live_bytes = 30 * MIB };
 	inherited->sites[2] = (struct kmem_inherited_site){ .site = 2, .live_bytes = 10 * MIB };
 	inherited->sites[3] = (struct kmem_inherited_site){ .site = 999, .live_bytes = 1 * MIB }; // a lie
+	inherited->figures_checksum = kmem_inherited_figures(inherited);
+	inherited->sites_checksum = kmem_inherited_sites(inherited);
 	finish(builder, member);
 }
 
@@ -290,6 +293,40 @@ a_child_that_the_kernel_killed_is_no_good_end(void **state)
 	}
 }
 
+/* Of a process that was killed nothing else protects them. */
+static void
+damaged_figures_are_told_and_left_out(void **state)
+{
+	static const struct member members[] = {
+		{ PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT },
+		{ 101, PARENT, 10, 0, 0, 40, KMEM_STATE_RUNNING },
+	};
+	struct model *model = load(members, 2);
+	struct model_options options = { .capture = folder };
+	struct fail fail;
+	char path[128];
+	FILE *file;
+
+	(void)state;
+	assert_int_equal(model->damage_count, 0);
+	model_free(model);
+	(void)snprintf(path, sizeof(path), "%s/p.101.10.kmem", folder);
+	file = fopen(path, "r+");
+	assert_non_null(file);
+	assert_int_equal(fseek(file, offsetof(struct kmem_header, inherited) + offsetof(struct kmem_inherited, copied_bytes) + 4, SEEK_SET), 0);
+	assert_int_equal(fputc(7, file), 7);
+	assert_int_equal(fseek(file, offsetof(struct kmem_header, inherited) + offsetof(struct kmem_inherited, sites), SEEK_SET), 0);
+	assert_int_equal(fputc(9, file), 9);
+	assert_int_equal(fclose(file), 0);
+	model = model_load(&options, &fail);
+	assert_non_null(model);
+	assert_int_equal(model->damage_count, 2);
+	assert_non_null(strstr(model->damages[0], "what it copied: checksum wanted"));
+	assert_int_equal(model->processes[1].copied_bytes, 0);
+	assert_int_equal(model->processes[1].built_count, 0);
+	model_free(model);
+}
+
 int
 main(void)
 {
@@ -298,6 +335,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(small_copies_are_not_told, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(sums_say_what_was_there_at_the_same_time, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(an_image_that_was_replaced_unseen_is_not_gone, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(damaged_figures_are_told_and_left_out, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(a_child_that_the_kernel_killed_is_no_good_end, make_folder, remove_folder),
 	};
 
