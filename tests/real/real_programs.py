@@ -248,7 +248,8 @@ Short processes that held less than 1 MiB leave no capture.
 def system():
     name = platform.freedesktop_os_release().get("PRETTY_NAME", "unknown system")
     libc = platform.libc_ver()
-    return f"{datetime.date.today()}, {name}, {' '.join(libc)}, Linux {platform.release()}, {os.cpu_count()} cores"
+    return f"{datetime.date.today()}, {name}, {' '.join(libc)}, Linux {platform.release()}, {os.cpu_count()} cores, load {os.getloadavg()[1]:.0f}" + "".join(
+        f", {name}={os.environ[name]}" for name in ("PGBENCH_TRANSACTIONS",) if name in os.environ)
 
 
 def write_table(rows):
