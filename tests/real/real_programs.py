@@ -240,7 +240,7 @@ def write_section(title, text):
 NOTE = """`status`: of all runs, alone and recorded. `CPU alone`: of the program and all that it started; `peak RSS ratio`: of its largest
 process, the pages of its capture included. `lost`: as `kmemshim report` says it; unknown frees are blocks that a child inherited at fork,
 missed frees come from plugins opened with RTLD_DEEPBIND, unwinds are native stacks that end early (code made at run time).
-Short processes that held less than 1 MiB leave no capture.
+Short processes that held less than 1 MiB leave no capture; bash and git are a thousand of them, and pay for their starts.
 
 """
 
@@ -248,7 +248,8 @@ Short processes that held less than 1 MiB leave no capture.
 def system():
     name = platform.freedesktop_os_release().get("PRETTY_NAME", "unknown system")
     libc = platform.libc_ver()
-    return f"{datetime.date.today()}, {name}, {' '.join(libc)}, Linux {platform.release()}, {os.cpu_count()} cores"
+    return f"{datetime.date.today()}, {name}, {' '.join(libc)}, Linux {platform.release()}, {os.cpu_count()} cores, load {os.getloadavg()[1]:.0f}" + "".join(
+        f", {name}={os.environ[name]}" for name in ("PGBENCH_TRANSACTIONS", "CPYTHON_MODULES") if name in os.environ)
 
 
 def write_table(rows):
