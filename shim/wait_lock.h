@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define WAIT_LOCK_SPINS 64u
-#define WAIT_LOCK_YIELDS 1000u
+#define WAIT_LOCK_YIELDS 100u
 #define WAIT_LOCK_TRIES 5000u // most of a second, nearly all of it asleep
 
 struct wait_lock {

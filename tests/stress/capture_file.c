@@ -3,7 +3,7 @@
  *
  * Weakened to relaxed, one by one, each was reported in three of three runs: the release of mapped_bytes and its acquire in
  * capture_file_append(), the release of chunk_count, the release of the list of notes. Not caught: acquire and release of the
- * growth lock; what one grower leaves for the next is atomic, or ordered by mapped_bytes already.
+ * growth lock; what one grower leaves for the next is atomic, or ordered by mapped_bytes already. wait_lock.c is about these.
  */
 #include "stress.h"
 

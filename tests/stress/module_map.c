@@ -1,62 +1,66 @@
 /*
- * module_map.c - threads load, note and unload libraries: does who finds a slot find the module in it whole?
+ * module_map.c - threads that meet libraries for the first time: does who finds a slot find the module in it whole?
  *
- * Each library is loaded by one thread at a time or by several, is noted while it is there, and is looked for in the list of
- * what is gone. Weakened to relaxed, one by one: see WEAKENED below.
+ * All are loaded before: the sanitizer does not see the loader's own lock, so modules that are gone are not in here (see
+ * tests/preload/test_plugins.py). Weakened to relaxed, one by one, each was reported in three of three runs: the release of a slot and its
+ * acquires in module_map_unloaded_check() and close_overlapping().
  */
 #include "stress.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include "capture_file.h"
 #include "kmem_format.h"
 #include "module_map.h"
 
-#define TURNS 150
+#define ROUNDS 50
 
-static const struct {
-	const char *library;
-	const char *function;
-} objects[] = {
-	{ "libBrokenLocale.so.1", "__ctype_get_mb_cur_max" },
-	{ "libthread_db.so.1", "td_init" },
-	{ "libresolv.so.2", "ns_get16" },
-};
+static const char *const libraries[] = { "libBrokenLocale.so.1", "libthread_db.so.1", "libresolv.so.2", "libutil.so.1", "libm.so.6" };
+#define LIBRARIES (sizeof(libraries) / sizeof(libraries[0]))
+
+static _Atomic uint64_t pcs[LIBRARIES + 1];
 
 static void
 work(unsigned thread, uint64_t *random)
 {
-	for (unsigned turn = 0; turn < TURNS; turn++) {
-		unsigned which = (unsigned)random_below(random, sizeof(objects) / sizeof(objects[0]));
-		void *handle = dlopen(objects[which].library, RTLD_NOW | RTLD_LOCAL);
-		void *function = handle != NULL ? dlsym(handle, objects[which].function) : NULL;
+	(void)thread;
+	for (unsigned i = 0; i < 2 * LIBRARIES; i++) {
+		uint64_t pc = atomic_load_explicit(&pcs[random_below(random, LIBRARIES + 1)], memory_order_relaxed);
 
-		if (function != NULL) {
-			uint64_t frame = (uint64_t)function & KMEM_FRAME_PC_MASK;
-
-			module_map_note_pc(frame);
-			(void)module_map_is_over((uint32_t)random_below(random, 5), &frame, 1);
-		}
+		if (pc != 0)
+			module_map_note_pc(pc);
 		stress_yield(random);
-		if (handle != NULL)
-			dlclose(handle);
-		if (turn % 4 == thread % 4)
-			module_map_unloaded_check();
+		module_map_unloaded_check();
 	}
 }
 
 int
 main(void)
 {
+	uint64_t random = random_seed();
 	unsigned modules = 0;
+	unsigned found = 1;
 
-	stress_run(4, work, random_seed());
+	pcs[0] = (uint64_t)main;
+	for (unsigned i = 0; i < LIBRARIES; i++) {
+		void *handle = dlopen(libraries[i], RTLD_NOW | RTLD_LOCAL); // stays
+		struct link_map *map = NULL;
+
+		if (handle != NULL && dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0)
+			pcs[found++] = (uint64_t)map->l_ld;
+	}
+	CHECK(found > 2);
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		stress_run(4, work, random + round * 4);
+		module_map_forked(); // all are new again
+	}
 	for (uint32_t at = capture_file_header()->modules; at != 0; modules++) {
 		const struct kmem_module *module = capture_file_at(KMEM_SECTION_RECORDS, at - 1);
 
 		CHECK(module->record.type == KMEM_RECORD_MODULE && module->start_addr < module->end_addr);
 		at = module->record.previous;
 	}
-	CHECK(modules > 0);
+	CHECK(modules > ROUNDS && capture_file_header()->losses[KMEM_LOST_MODULES] == 0);
 	return 0;
 }
