@@ -176,8 +176,15 @@ test: ## unit, whole-program, sanitizer, Python and device tests
 	@$(MAKE) test-sanitize
 	@$(MAKE) bench-promises
 	@$(MAKE) test-bench
+<<<<<<< HEAD
 	@$(MAKE) -j2 --output-sync=target test-preload test-python test-cuda fuzz FUZZ_SECONDS=20
 	@$(MAKE) test-cases
+=======
+	@$(MAKE) fuzz FUZZ_SECONDS=10
+	@$(MAKE) test-cuda
+	@$(MAKE) test-python
+	@$(MAKE) test-preload
+>>>>>>> 09d91ff3d4c9efe4345d2e9a62dccac158618cac
 
 test-unit: ## unit tests (cmocka), built by gcc and by clang
 	@$(MAKE) CC=gcc BUILD=$(BUILD) unit-run
@@ -242,7 +249,7 @@ mutate: all $(MUTATE) ## every byte of two captures damaged, one after the other
 	MUTATE_EVERY=1 $(PYTEST) tests/preload/test_mutation.py -s
 
 .PHONY: fuzz
-fuzz: ## damaged captures against the reader, FUZZ_SECONDS= each (clang)
+fuzz: ## damaged captures, line tables, baselines, texts: FUZZ_SECONDS= each, from tests/fuzz/corpus on (clang)
 	@$(MAKE) CC=clang BUILD=$(BUILD)/fuzz SANITIZE=address,undefined,fuzzer-no-link fuzz-run
 
 fuzz-run: $(FUZZERS)
@@ -250,7 +257,7 @@ fuzz-run: $(FUZZERS)
 		corpus=$(BUILD)/corpus/$${program##*/}; mkdir -p $$corpus; \
 		$$program --write-seeds $$corpus && \
 		$$program -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
-			-artifact_prefix=$$corpus- $$corpus || exit 1; \
+			-artifact_prefix=$$corpus- $$corpus tests/fuzz/corpus/$${program##*/} || exit 1; \
 	done
 
 .PHONY: bench bench-promises bench-check

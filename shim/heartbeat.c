@@ -72,17 +72,28 @@ heartbeat_take(uint64_t live_bytes)
 	int host_errno = errno;
 
 	memory_limits_read_now(&capture_file_header()->identity, &now);
+
+	struct kmem_heartbeat fresh = {
+		.monotonic_ns = now_ns,
+		.live_bytes = live_bytes,
+		.resident_bytes = now.resident_bytes,
+		.cgroup_bytes = now.cgroup_bytes,
+		.limit_bytes = now.limit_bytes,
+		.available_bytes = now.available_bytes,
+		.swap_free_bytes = now.swap_free_bytes,
+	};
+
 	atomic_store_explicit(checksum, 0, memory_order_relaxed);
 	atomic_store_explicit(&beat->sequence, 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release); // the 0 before the new contents: H1
-	set(&beat->monotonic_ns, now_ns);
-	set(&beat->live_bytes, live_bytes);
-	set(&beat->resident_bytes, now.resident_bytes);
-	set(&beat->cgroup_bytes, now.cgroup_bytes);
-	set(&beat->limit_bytes, now.limit_bytes);
-	set(&beat->available_bytes, now.available_bytes);
-	set(&beat->swap_free_bytes, now.swap_free_bytes);
-	atomic_store_explicit(checksum, kmem_heartbeat_checksum(beat, number), memory_order_relaxed);
+	set(&beat->monotonic_ns, fresh.monotonic_ns);
+	set(&beat->live_bytes, fresh.live_bytes);
+	set(&beat->resident_bytes, fresh.resident_bytes);
+	set(&beat->cgroup_bytes, fresh.cgroup_bytes);
+	set(&beat->limit_bytes, fresh.limit_bytes);
+	set(&beat->available_bytes, fresh.available_bytes);
+	set(&beat->swap_free_bytes, fresh.swap_free_bytes);
+	atomic_store_explicit(checksum, kmem_heartbeat_checksum(&fresh, number), memory_order_relaxed);
 	atomic_store_explicit(&beat->sequence, number, memory_order_release); // H1
 	note_peaks(now.resident_bytes);
 

@@ -1,0 +1,122 @@
+/*
+ * test_capture_cut.c - what is read of a capture that was cut, because a copy was interrupted or the disk was full?
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "capture_builder.h"
+#include "model.h"
+
+#define COUNT_OF(list) (sizeof(list) / sizeof((list)[0]))
+
+static char folder[] = "/tmp/kmem-cut-XXXXXX";
+static char path[128];
+
+static int
+make_folder(void **state)
+{
+	(void)state;
+	if (mkdtemp(folder) == NULL)
+		return -1;
+	(void)snprintf(path, sizeof(path), "%s/case.kmem", folder);
+	return 0;
+}
+
+static int
+remove_folder(void **state)
+{
+	char command[128];
+
+	(void)state;
+	(void)snprintf(command, sizeof(command), "rm -rf %s", folder);
+	return system(command);
+}
+
+static bool
+is_told(const struct model *model, const char *says)
+{
+	for (size_t i = 0; i < model->damage_count; i++) {
+		if (strstr(model->damages[i], says) != NULL)
+			return true;
+	}
+	return false;
+}
+
+/* Cut anywhere: refused, or read without a crash. */
+static void
+a_file_cut_anywhere_is_no_crash(void **state)
+{
+	size_t bytes;
+	unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
+
+	(void)state;
+	for (size_t cut = 0; cut < bytes; cut += 4099) {
+		struct model_options options = { .capture = path, .is_salvage = (cut & 1) != 0 };
+		struct fail fail = { .text = "" };
+		struct model *model;
+
+		capture_builder_write(path, file, cut);
+		model = model_load(&options, &fail);
+		assert_true(model != NULL || fail.code == EXIT_CAPTURE);
+		assert_true(model == NULL || options.is_salvage);
+		model_free(model);
+	}
+	free(file);
+}
+
+/* A copy that was interrupted: the head still knows what was live, and what was refused is not known to be the end. */
+static void
+a_cut_capture_says_what_its_head_knows(void **state)
+{
+	static const size_t cuts[] = { 0, 2 * sizeof(struct kmem_site), KMEM_CHUNK_BYTES };
+	size_t bytes;
+	unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
+	struct model_options options = { .capture = path, .is_salvage = true };
+	struct fail fail = { .text = "" };
+	struct model *whole;
+
+	(void)state;
+	capture_builder_write(path, file, bytes);
+	whole = model_load(&options, &fail);
+	assert_non_null(whole);
+	for (size_t i = 0; i < COUNT_OF(cuts); i++) {
+		struct model *model;
+
+		capture_builder_write(path, file, KMEM_HEAD_BYTES + cuts[i]);
+		model = model_load(&options, &fail);
+		assert_non_null(model);
+		assert_true(is_told(model, "capture is truncated"));
+		assert_int_equal(model->domain_count, whole->domain_count);
+		for (size_t k = 0; k < model->domain_count; k++) {
+			assert_int_equal(model->domains[k].live_bytes, whole->domains[k].live_bytes);
+			assert_int_equal(model->domains[k].peak_bytes, whole->domains[k].peak_bytes);
+		}
+		assert_int_equal(model->processes[0].live_bytes, whole->processes[0].live_bytes);
+		if (cuts[i] < KMEM_CHUNK_BYTES) // what stands before the cut
+			assert_true(model->site_count <= cuts[i] / sizeof(struct kmem_site) + 1); // and that of the refused request
+		assert_true(model->failed_count == 1 && (model->failed[0].had_success_after || cuts[i] == KMEM_CHUNK_BYTES));
+		model_free(model);
+	}
+	model_free(whole);
+	free(file);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_file_cut_anywhere_is_no_crash),
+		cmocka_unit_test(a_cut_capture_says_what_its_head_knows),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
