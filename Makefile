@@ -176,15 +176,8 @@ test: ## unit, whole-program, sanitizer, Python and device tests
 	@$(MAKE) test-sanitize
 	@$(MAKE) bench-promises
 	@$(MAKE) test-bench
-<<<<<<< HEAD
-	@$(MAKE) -j2 --output-sync=target test-preload test-python test-cuda fuzz FUZZ_SECONDS=20
+	@$(MAKE) -j2 --output-sync=target test-preload test-python test-cuda fuzz FUZZ_SECONDS=10
 	@$(MAKE) test-cases
-=======
-	@$(MAKE) fuzz FUZZ_SECONDS=10
-	@$(MAKE) test-cuda
-	@$(MAKE) test-python
-	@$(MAKE) test-preload
->>>>>>> 09d91ff3d4c9efe4345d2e9a62dccac158618cac
 
 test-unit: ## unit tests (cmocka), built by gcc and by clang
 	@$(MAKE) CC=gcc BUILD=$(BUILD) unit-run
