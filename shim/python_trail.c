@@ -20,10 +20,14 @@ instruction_of(const struct python_layout *layout, bool is_pointer, uint64_t fra
 	       python_memory_u32(frame + layout->frame_instruction);
 }
 
-static inline uint64_t
-mix(uint64_t sum, const struct python_trail_frame *frame)
+/*
+ * With addresses where frames lie: from 3.11 on the interpreter's own frames are on the C stack, and say how far the native walk goes.
+ * Before, frames are objects, and the next call's may lie anywhere.
+ */
+static inline __attribute__((always_inline)) uint64_t
+mix(uint64_t sum, const struct python_trail_frame *frame, bool is_pointer)
 {
-	sum ^= frame->frame_addr + frame->instruction * UINT64_C(0xc4ceb9fe1a85ec53);
+	sum ^= (is_pointer ? frame->frame_addr : 0) + frame->instruction * UINT64_C(0xc4ceb9fe1a85ec53);
 	return (sum ^ sum >> 32) * UINT64_C(0xbf58476d1ce4e5b9);
 }
 
@@ -152,7 +156,7 @@ go_on(struct python_trail *trail, const struct python_layout *layout, bool is_po
 	if (innermost->instruction != instruction || innermost->frame_addr != frame) {
 		innermost->frame_addr = frame;
 		innermost->instruction = instruction;
-		innermost->digest = mix(innermost[-1].digest, innermost);
+		innermost->digest = mix(innermost[-1].digest, innermost, is_pointer);
 	}
 	set_last(trail, innermost);
 	*digest = innermost->digest;
@@ -176,7 +180,7 @@ digest_rest(struct python_trail *trail, const struct python_layout *layout, uint
 	}
 	for (kept = none_of(trail) + count; fresh != 0;) {
 		*++kept = trail->fresh[--fresh];
-		kept->digest = mix(kept[-1].digest, kept);
+		kept->digest = mix(kept[-1].digest, kept, is_pointer);
 	}
 	set_last(trail, kept);
 	*digest = kept->digest;
