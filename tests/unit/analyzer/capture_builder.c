@@ -223,13 +223,23 @@ void
 capture_builder_survivor(struct capture_builder *builder, uint32_t site, const char *type, uint64_t count)
 {
 	struct kmem_header *header = capture_builder_header(builder);
-	uint32_t index;
+	uint32_t index, number;
 	struct kmem_type *stored = new_record(builder, KMEM_RECORD_TYPE, sizeof(*stored) + strlen(type), &index);
 
 	stored->name_bytes = (uint32_t)strlen(type);
 	memcpy(stored + 1, type, strlen(type));
 	seal(&stored->record);
-	header->survivors[header->survivor_count++] = (struct kmem_survivor){ site + 1, index + 1, count };
+	number = (uint32_t)header->survivor_count;
+	header->survivors[number] = (struct kmem_survivor){ site + 1, index + 1, count };
+	header->survivor_count = kmem_twice(number + 1);
+	capture_builder_seal_survivors(header);
+}
+
+void
+capture_builder_seal_survivors(struct kmem_header *header)
+{
+	header->survivor_checksum =
+		kmem_checksum(KMEM_CHECKSUM_START, header->survivors, (uint32_t)header->survivor_count * sizeof(header->survivors[0]));
 }
 
 void
