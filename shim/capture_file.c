@@ -292,11 +292,11 @@ capture_file_count(enum kmem_section kind)
 }
 
 bool
-capture_file_is_large(void)
+capture_file_is_large(unsigned eighths)
 {
 	uint64_t chunks = atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_relaxed);
 
-	return settings.capture_max != 0 && chunks * KMEM_CHUNK_BYTES >= settings.capture_max;
+	return settings.capture_max != 0 && chunks * KMEM_CHUNK_BYTES >= settings.capture_max + settings.capture_max / 8 * eighths;
 }
 
 void

@@ -37,8 +37,8 @@ void *capture_file_at(enum kmem_section section, uint32_t index);
 /* How many items (see `index`) a section has room for and were given out, finished or not. */
 uint32_t capture_file_count(enum kmem_section section);
 
-/* Is the capture as large as it may become (KMEMSHIM_CAPTURE)? What can be told in fewer words is, then. */
-bool capture_file_is_large(void);
+/* Is the capture as large as it may become (KMEMSHIM_CAPTURE), and `eighths` of that more? What can be told in fewer words is, then. */
+bool capture_file_is_large(unsigned eighths);
 
 /* Counts a loss. */
 void capture_file_lost(enum kmem_loss loss, uint64_t count);

@@ -388,7 +388,7 @@ content_find_or_append(const struct python_interpreter *python, const struct des
 		uint64_t word = atomic_load_explicit(slot, memory_order_acquire);
 
 		if (word == 0) {
-			if (!mine.is_found && !capture_file_is_large())
+			if (!mine.is_found && !capture_file_is_large(0))
 				mine = append(python, what);
 			if (!mine.is_found)
 				break;

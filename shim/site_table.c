@@ -31,7 +31,6 @@
 
 #define PROBES 8       // in a level before the next one is tried
 #define PROBES_LAST 512
-#define PARENTS_SHARE 8 // of the budget, for those that stand for stacks without room
 
 static_assert(POINTER_MAP_SITES_MAX >= 1u << 21, "every site fits the pointer map's words");
 static_assert(KMEM_TWIN_MASK >= 1u << 21, "every site fits the ring's words");
@@ -233,7 +232,7 @@ slot_of(const struct site_owner *owner)
 	return owner != NULL ? owner->slot : 0;
 }
 
-/* For whom a new record is. Those later in the list may go beyond the budget, so that what it does to the others stays small. */
+/* For whom a new record is. Those later in the list may go beyond the budget, parents by an eighth: so that what it does to the others stays small. */
 enum purpose { FOR_STACK, FOR_PARENT, FOR_RELEASE, FOR_FOLDED };
 
 static bool
@@ -242,10 +241,10 @@ has_budget(enum purpose purpose)
 	uint64_t used = atomic_load_explicit(&capture_file_header()->used_bytes[KMEM_SECTION_SITES], memory_order_relaxed);
 	uint64_t most = settings.sites_max;
 
-	if (purpose == FOR_STACK && capture_file_is_large())
+	if (purpose <= FOR_PARENT && capture_file_is_large(purpose == FOR_PARENT))
 		return false;
 	if (purpose == FOR_PARENT)
-		most += most / PARENTS_SHARE;
+		most += most / 8;
 	else if (purpose == FOR_RELEASE) // else a site seems to keep what another thread gave back
 		most *= 2;
 	return purpose == FOR_FOLDED || used < most * sizeof(struct kmem_site);

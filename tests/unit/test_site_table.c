@@ -168,10 +168,13 @@ a_large_capture_folds_new_stacks(void **state)
 	uint32_t first = site_table_find(&owner, stack_of(1, 2, 3), 0, 1);
 
 	(void)state;
-	settings.capture_max = KMEM_CHUNK_BYTES; // one of sites and one of stacks are there
+	settings.capture_max = 2 * KMEM_CHUNK_BYTES; // one of sites and one of stacks are there; an eighth is left for callers
 	assert_int_equal(site_table_find(&owner, stack_of(1, 2, 3), 0, 1), first);
 	assert_int_equal(stored(site_table_find(&owner, stack_of(7, 2, 4), 0, 1))->frame_count, 1);
-	assert_int_equal(capture_file_header()->losses[KMEM_LOST_SITES], 1);
+	settings.capture_max = KMEM_CHUNK_BYTES; // and that is used up: only what is there already
+	assert_int_equal(stored(site_table_find(&owner, stack_of(8, 2, 5), 0, 1))->frame_count, 1);
+	assert_int_equal(stored(site_table_find(&owner, stack_of(8, 9, 6), 0, 1))->frame_count, 0);
+	assert_int_equal(capture_file_header()->losses[KMEM_LOST_SITES], 3);
 }
 
 static void
