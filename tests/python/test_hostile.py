@@ -92,8 +92,8 @@ def test_other_pythons_have_native_stacks_and_one_line_says_so(name, who, tmp_pa
     assert (done.returncode, done.stdout, done.stderr) == (0, "0 50\n", "")
 
     says = who + ": only the frames of CPython are read; stacks are native only"
-    assert text_of("report", capture).count(says) == 1
     document = report(capture)
+    assert text_of("report", capture).count(says) == len(document["processes"])
     assert all(process["notes"] == [says] for process in document["processes"])
     assert document["verify"]["checked"] > 0 and document["verify"]["mismatched"] == 0
     assert not any(frame["kind"] == "python" for site in document["sites"] for frame in site["frames"])
