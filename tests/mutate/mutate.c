@@ -59,13 +59,21 @@ static const struct field header_fields[] = {
 	OF(kmem_header, "head", verify_mismatched, ALL), OF(kmem_header, "head", attempt_bytes, ALL),
 	OF(kmem_header, "head", attempt_domain, ALL), OF(kmem_header, "head", losses, ALL),
 	OF(kmem_header, "head", failed_count, 0),
+	/* Which of the two looks is the newer one. */
+	OF(kmem_header, "head", resident[0].sequence, ALL), OF(kmem_header, "head", resident[0].monotonic_ns, ALL),
+	OF(kmem_header, "head", resident[1].sequence, ALL), OF(kmem_header, "head", resident[1].monotonic_ns, ALL),
 };
+/* The upper 16 bits of a peak word: which maximum its mark belongs to. */
+#define EPOCH_OF(type, section) { section ".peak epoch", offsetof(struct type, peak.now) + 6, 2, ALL }
+
 static const struct field domain_fields[] = {
+	EPOCH_OF(kmem_domain_row, "domains"),
 	OF(kmem_domain_row, "domains", peak.now, NEARLY), OF(kmem_domain_row, "domains", peak.mark, NEARLY),
 	 OF(kmem_domain_row, "domains", peak_resident_bytes, ALL),
 	OF(kmem_domain_row, "domains", returned_bytes, ALL),
 };
 static const struct field site_fields[] = {
+	EPOCH_OF(kmem_site, "sites"),
 	OF(kmem_site, "sites", peak.now, NEARLY), OF(kmem_site, "sites", peak.mark, ALL),
 	OF(kmem_site, "sites", allocated_bytes, 2),
 	OF(kmem_site, "sites", freed_bytes, 2), OF(kmem_site, "sites", allocated_count, ALL),
