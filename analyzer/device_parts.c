@@ -108,8 +108,8 @@ add(struct device_parts *parts, const char *name, uint64_t bytes)
 			return;
 		}
 	}
-	if (parts->part_count == DEVICE_PARTS_MAX)
-		parts->parts[DEVICE_PARTS_MAX - 1] = (struct device_part){ OTHERS, parts->parts[DEVICE_PARTS_MAX - 1].live_bytes + bytes };
+	if (parts->part_count >= DEVICE_PARTS_MAX - 1 && strcmp(name, OTHERS) != 0)
+		add(parts, OTHERS, bytes); // the last room is theirs
 	else if (bytes != 0)
 		parts->parts[parts->part_count++] = (struct device_part){ name, bytes };
 }

@@ -47,7 +47,7 @@ static const struct loss losses[KMEM_LOSS_COUNT] = {
 	[KMEM_LOST_PYTHON_FRAMES] = { "lost_python_frames", "Python frames that failed a check", true },
 	[KMEM_LOST_PYTHON_TEXT] = { "lost_python_text", "Python functions without room for their names", true },
 	[KMEM_LOST_MODULES] = { "lost_modules", "shared objects that could not be described", true },
-	[KMEM_LOST_TEARDOWN_EVENTS] = { "lost_teardown_events", "allocations after Python began to shut down, left out",
+	[KMEM_LOST_TEARDOWN_EVENTS] = { "lost_teardown_events", "events after Python began to shut down, releases for the most part: left out",
 	                                false },
 	[KMEM_LOST_GROWTH] = { "lost_growth", "times the capture could not grow", true },
 	[KMEM_LOST_FALLBACK_UNWINDS] = { "lost_fallback_unwinds", "stacks that needed the slow way", false },

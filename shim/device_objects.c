@@ -143,6 +143,8 @@ device_objects_mapped(uint64_t addr, uint64_t bytes, uint64_t handle)
 	/* Without room the object lives on: better than that it ends while it is in use. */
 	if (!address_table_replace(&mappings, addr, entry, &old))
 		(void)address_table_put(&mappings, addr, entry);
+	else
+		device_objects_released(drop(old.site, ONE_REFERENCE)); // it was unmapped without our knowing
 }
 
 struct device_drop

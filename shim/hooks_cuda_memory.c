@@ -97,12 +97,14 @@ hook_cuMemMap(cuda_device_addr addr, size_t bytes, size_t offset, cuda_memory_ha
 {
 	BEGIN(cuMemMap);
 	int result = REAL(cuMemMap)(addr, bytes, offset, handle, flags);
+	int host_errno = errno;
 
 	if (result == CUDA_ABI_SUCCESS && cuda_call_book_begin(&call)) {
 		device_objects_mapped(addr, bytes, handle);
 		reentry_guard_leave();
 	}
 	cuda_call_end(&call);
+	errno = host_errno;
 	return result;
 }
 HOOK_EXPORT(cuMemMap);

@@ -20,6 +20,7 @@
 static struct site_totals totals[KMEM_DOMAINS_MAX];
 static struct kmem_inherited_site largest[KMEM_INHERITED_SITES_MAX]; // first the largest
 static uint32_t largest_count;
+static atomic_flag is_gathering = ATOMIC_FLAG_INIT; // of two forks at once the second child gathers by itself
 static bool is_gathered;
 static bool is_forked;
 static atomic_flag is_looking = ATOMIC_FLAG_INIT; // a thread is at the figures; others leave it to that
@@ -72,6 +73,9 @@ inherited_gather(void)
 {
 	uint32_t count = capture_file_count(KMEM_SECTION_SITES);
 
+	/* acquire: after the other's work. Pairs with the clear below. */
+	if (atomic_flag_test_and_set_explicit(&is_gathering, memory_order_acquire))
+		return;
 	inherited_totals_now(totals);
 	largest_count = 0;
 	for (uint32_t i = 1; i <= count; i++) {
@@ -84,6 +88,7 @@ inherited_gather(void)
 			note_site(i, (uint64_t)live);
 	}
 	is_gathered = true;
+	atomic_flag_clear_explicit(&is_gathering, memory_order_release);
 }
 
 void
@@ -95,6 +100,7 @@ inherited_forked_parent(void)
 void
 inherited_forked_child(void)
 {
+	atomic_flag_clear_explicit(&is_gathering, memory_order_relaxed); // of a thread that is not here
 	if (!is_gathered)
 		inherited_gather();
 	is_gathered = false;

@@ -53,6 +53,8 @@ struct caller {
 	_Atomic(void *) real;
 };
 
+_Static_assert(REAL_CUDA_RUNTIME_COUNT + REAL_TORCH_COUNT <= 1 << (CALLER_GENERATION_SHIFT - CALLER_FUNCTION_SHIFT), "fits the key");
+
 __thread unsigned real_cuda_depth __attribute__((tls_model("initial-exec")));
 real_cuda_dlsym_fn *real_cuda_dlsym;
 
