@@ -75,6 +75,8 @@ BENCHES       := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/b
 # What tests, fuzzers and benches of the analyzer share: the files beside the unit tests that are none.
 UNIT_SHARED   := $(call object,$(filter-out tests/unit/analyzer/test_%,$(wildcard tests/unit/analyzer/*.c)))
 STRESS        := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/stress/*.c)))
+# The shim with a door in front of every call to the system, see tests/fault/faults.c.
+FAULTY        := $(BUILD)/tests/fault/libkmemshim.so
 FUZZERS       := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 
 .PHONY: all
@@ -132,6 +134,18 @@ $(UNIT_ANALYZER) $(BENCHES): $(BUILD)/tests/%: tests/%.c $(UNIT_SHARED) $(ANALYZ
 	$(call quick,$(CC),$<)
 	$(Q)$(TEST_COMPILE) -Ianalyzer -MF $@.d -o $@ $< $(UNIT_SHARED) $(ANALYZER_PARTS) $(ANALYZER_LIBS) -lcmocka
 
+# Every function that faults.c can make fail; from the objects without link-time optimisation.
+FAULT_WRAPS = $(shell sed -n -e 's/^WRAP.[^,]*, *\([^,]*\),.*/-Wl,--wrap=\1/p' -e 's/^[a-z]* __wrap_\([a-z]*\).*;$$/-Wl,--wrap=\1/p' tests/fault/faults.c)
+$(OBJ)/tests/fault/faults.o: tests/fault/faults.c Makefile
+	$(Q)mkdir -p $(@D)
+	$(call quick,$(CC),$<)
+	$(Q)$(TEST_COMPILE) $(SHIM_FLAGS) -c -o $@ $<
+
+$(FAULTY): $(SHIM_OBJS) $(OBJ)/tests/fault/faults.o
+	$(Q)mkdir -p $(@D)
+	$(call quick,LINK,$@)
+	$(Q)$(CC) $(OPTIMIZE) $(SHIM_FLAGS) -fno-lto $(SHIM_LINK) $(FAULT_WRAPS) -o $@ $^ $(SHIM_LIBS)
+
 $(FUZZERS): $(BUILD)/tests/%: tests/%.c $(UNIT_SHARED) $(ANALYZER_PARTS)
 	$(Q)mkdir -p $(@D)
 	$(call quick,$(CC),$<)
@@ -165,7 +179,7 @@ run_each = @failed=; for program in $(1); do echo "== $$program"; \
 	[ -z "$$failed" ] || { echo "failed:$$failed"; exit 1; }
 PYTEST = BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) -m pytest -p no:cacheprovider -ra
 
-.PHONY: test test-unit test-preload test-sanitize test-python test-matrix stress-python test-bench test-cuda test-frameworks
+.PHONY: test test-unit test-preload test-fault test-faults test-sanitize test-python test-matrix stress-python test-bench test-cuda test-frameworks
 test: ## unit, whole-program, sanitizer, Python and device tests
 	@$(MAKE) deps
 	@$(MAKE) all
@@ -178,6 +192,7 @@ test: ## unit, whole-program, sanitizer, Python and device tests
 	@$(MAKE) test-cuda
 	@$(MAKE) test-python
 	@$(MAKE) test-preload
+	@$(MAKE) test-fault
 
 test-unit: ## unit tests (cmocka), built by gcc and by clang
 	@$(MAKE) CC=gcc BUILD=$(BUILD) unit-run
@@ -189,6 +204,12 @@ test-sanitize: ## unit tests under address and undefined, stress tests under thr
 
 test-preload: all ## whole programs with and without the shim, and what the reports say
 	$(PYTEST) tests/preload -m "not framework"
+
+test-fault: all $(FAULTY) ## disks, limits, rights and system calls that fail: the program goes on
+	$(PYTEST) tests/fault
+
+test-faults: all $(FAULTY) ## every call to the system fails once, of every example; about an hour (FAULT_STRIDE=1)
+	FAULT_STRIDE=$(or $(FAULT_STRIDE),1) $(PYTEST) tests/fault/test_faults.py
 
 test-python: all ## interpreters and their frames: those that are there (see tools/interpreters), by name
 	$(PYTEST) tests/python -m "not framework"
