@@ -8,6 +8,7 @@
 #define REAL_LIBC_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -28,6 +29,9 @@ struct real_libc {
 	void *(*mmap)(void *addr, size_t bytes, int protection, int flags, int fd, off_t offset);
 	int (*munmap)(void *addr, size_t bytes);
 	void *(*mremap)(void *old, size_t old_bytes, size_t bytes, int flags, ...);
+	int (*sigaction)(int signal, const struct sigaction *wanted, struct sigaction *before);
+	sighandler_t (*signal)(int signal, sighandler_t handler);
+	int (*prctl)(int operation, unsigned long a, unsigned long b, unsigned long c, unsigned long d);
 	int (*pthread_create)(pthread_t *thread, const pthread_attr_t *attributes, void *(*routine)(void *), void *argument);
 	void (*_exit)(int status) __attribute__((noreturn));
 	int (*execve)(const char *path, char *const argv[], char *const envp[]);

@@ -102,6 +102,8 @@ is_stored_stack(uint32_t stack_index, const uint64_t *frames, uint32_t count)
 		uint32_t shared = stored->frame_count - stored->own_count; // words of the stack it leads to
 		uint32_t here = count > shared ? count - shared : 0;       // of ours that stand in this record, at its outer end
 
+		if (here > stored->own_count) // zeros: somebody has cut the file meanwhile
+			return false;
 		if (memcmp(stored->frames + (stored->own_count - here), frames, here * sizeof(frames[0])) != 0)
 			return false;
 		frames += here;
