@@ -139,10 +139,7 @@ is_final(int error)
 	       error == EROFS || error == EIO;
 }
 
-/*
- * A page in front of the first item: whoever cuts the file and lengthens it again makes all indexes 0, and index + 1 of 0 leads
- * there instead of into memory that is not ours.
- */
+/* With a page in front of the first item, see capture_file_record(). */
 static char *
 reserve_section(size_t bytes)
 {
@@ -283,8 +280,13 @@ capture_file_append(enum kmem_section kind, size_t bytes, uint32_t *index)
 void *
 capture_file_at(enum kmem_section section, uint32_t index)
 {
-	/* An index of -1 is that of reserve_section(). */
-	return sections[section].base + (ptrdiff_t)(int32_t)index * (ptrdiff_t)item_bytes[section];
+	return sections[section].base + (size_t)index * item_bytes[section];
+}
+
+const void *
+capture_file_record(uint32_t index_plus_one)
+{
+	return sections[KMEM_SECTION_RECORDS].base + ((ptrdiff_t)index_plus_one - 1) * (ptrdiff_t)item_bytes[KMEM_SECTION_RECORDS];
 }
 
 uint32_t

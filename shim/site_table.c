@@ -98,7 +98,7 @@ static bool
 is_stored_stack(uint32_t stack_index, const uint64_t *frames, uint32_t count)
 {
 	for (;;) {
-		const struct kmem_stack *stored = capture_file_at(KMEM_SECTION_RECORDS, stack_index - 1);
+		const struct kmem_stack *stored = capture_file_record(stack_index);
 		uint32_t shared = stored->frame_count - stored->own_count; // words of the stack it leads to
 		uint32_t here = count > shared ? count - shared : 0;       // of ours that stand in this record, at its outer end
 
@@ -133,7 +133,7 @@ is_same(uint32_t site_index, const struct call_stack *stack, unsigned domain)
 {
 	const struct kmem_site *site = site_table_at(site_index);
 	uint32_t stack_index = atomic_load_explicit(&site->stack, memory_order_relaxed); // S2: constant behind the entry
-	const struct kmem_stack *stored = capture_file_at(KMEM_SECTION_RECORDS, stack_index - 1);
+	const struct kmem_stack *stored = capture_file_record(stack_index);
 
 	return site->domain == domain && stored->record.flags == stack->flags &&
 	       stored->frame_count == stack->frame_count && stored->omitted == stack->omitted &&
