@@ -35,8 +35,8 @@ void *capture_file_append(enum kmem_section section, size_t bytes, uint32_t *ind
 void *capture_file_at(enum kmem_section section, uint32_t index);
 
 /*
- * The record that a word in the file leads to: index + 1. Whoever cuts the file and lengthens it again makes all words 0: that
- * leads to zeros in front of the section.
+ * The record that a word in the file leads to: index + 1. After capture_file_abandon() all words are 0, for what
+ * is under way in other threads: that leads to zeros in front of the section.
  */
 const void *capture_file_record(uint32_t index_plus_one);
 

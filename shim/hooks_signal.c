@@ -15,6 +15,8 @@
  * Safe from   the handler: any context. The hooks: any thread.
  * Not covered a thread that blocks SIGBUS: the kernel then kills for a fault, whatever the handler. A handler set by a direct system
  *             call, sigset() or sigvec() takes the place of ours.
+ *             A file that is cut and lengthened again at once (another one copied over it) may be read before any signal: its words
+ *             are then somebody else's, and recording may crash the program.
  * Not chosen  a look at the file's size now and then: every event touches the file.
  */
 #include <errno.h>

@@ -3,7 +3,7 @@
  *
  *   cut HOW HANDLER
  *
- * HOW: truncate, refill (cut and lengthened again), none. HANDLER, of the program itself for SIGBUS: default, ignore, plain, info,
+ * HOW: truncate, none. HANDLER, of the program itself for SIGBUS: default, ignore, plain, info,
  * reset, jump. Then four threads record on; then a SIGBUS of the program's own, which must do what HANDLER says.
  */
 #include <fcntl.h>
@@ -119,14 +119,12 @@ static void
 cut(const char *how)
 {
 	char pattern[4096];
-	struct stat status;
 	glob_t found;
 
 	if (strcmp(how, "none") == 0 || getenv("KMEMSHIM_OUT") == NULL)
 		return;
 	snprintf(pattern, sizeof(pattern), "%s/cut.*.kmem", getenv("KMEMSHIM_OUT"));
-	if (glob(pattern, 0, NULL, &found) != 0 || stat(found.gl_pathv[0], &status) != 0 || truncate(found.gl_pathv[0], 0) != 0 ||
-	    (strcmp(how, "refill") == 0 && truncate(found.gl_pathv[0], status.st_size) != 0))
+	if (glob(pattern, 0, NULL, &found) != 0 || truncate(found.gl_pathv[0], 0) != 0)
 		abort();
 	globfree(&found);
 }
