@@ -209,6 +209,8 @@ store_stack(struct site_owner *owner, const struct call_stack *stack)
 
 /* ---- records ---- */
 
+#define RING_MAX 65536u // a record for each slot, and some that lost a race
+
 static uint16_t
 slot_of(const struct site_owner *owner)
 {
@@ -244,6 +246,7 @@ static uint32_t
 find_in_ring(uint32_t start, uint16_t slot)
 {
 	uint32_t at = start;
+	uint32_t links = 0;
 
 	do {
 		const struct kmem_site *site = site_table_at(at);
@@ -252,7 +255,7 @@ find_in_ring(uint32_t start, uint16_t slot)
 			return at;
 		/* acquire: pairs with join_ring() (T3). */
 		at = atomic_load_explicit(&site->twin, memory_order_acquire);
-	} while (at != 0 && at != start);
+	} while (at != 0 && at != start && ++links < RING_MAX); // in a cut file it may lead anywhere
 	return 0;
 }
 
