@@ -22,6 +22,7 @@
 #include "foreign_heap.h"
 #include "heartbeat.h"
 #include "hooks_python.h"
+#include "hooks_signal.h"
 #include "inherited.h"
 #include "kmem_words.h"
 #include "module_map.h"
@@ -261,6 +262,7 @@ start(void)
 	python_frames_start();
 	teardown_start();
 	hooks_python_start();
+	hooks_signal_start();
 	(void)dlerror(); // what our look-ups did not find is no message for the program
 	(void)dlerror();
 	tell_children();
@@ -282,6 +284,7 @@ start_in_child(void)
 	tracker_clear();
 	resident_forked();
 	open_capture(true, parent_pid);
+	hooks_signal_start();
 	module_map_forked();    // these tell the new capture what they know
 	python_frames_forked();
 	hooks_python_forked();
@@ -306,10 +309,12 @@ lifecycle_wake(void)
 	if (!reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK))
 		return false;
 	bool is_on = true;
-	if (has_started)
+	if (!has_started)
+		is_on = start();
+	else if (raw_sys_may_call())
 		start_in_child();
 	else
-		is_on = start();
+		is_on = false;
 	reentry_guard_leave();
 	errno = host_errno;
 	atomic_store_explicit(tracker_state, is_on ? TRACKER_ON : TRACKER_OFF, memory_order_release); // a complete start first
