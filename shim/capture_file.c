@@ -136,12 +136,9 @@ reservation_bytes(enum kmem_section kind)
 		[KMEM_SECTION_GENERATIONS] = (size_t)128 << 20,
 		[KMEM_SECTION_RECORDS] = (size_t)256 << 20,
 	};
-	struct rlimit limit;
-	size_t bytes = wanted[kind];
+	size_t most = raw_reserve_max();
+	size_t bytes = wanted[kind] < most ? wanted[kind] : most - most % KMEM_CHUNK_BYTES;
 
-	if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur / 64 < bytes)
-		bytes = limit.rlim_cur / 64;
-	bytes -= bytes % KMEM_CHUNK_BYTES;
 	return bytes < KMEM_CHUNK_BYTES ? KMEM_CHUNK_BYTES : bytes;
 }
 
@@ -238,15 +235,13 @@ grow(enum kmem_section kind, size_t end)
 		capture_file_lost(KMEM_LOST_GROWTH, 1);
 		return false;
 	}
-	if (atomic_load_explicit(&section->is_stuck, memory_order_relaxed)) { // meanwhile
-		wait_lock_give(&growth_lock);
-		return false;
-	}
-	has_grown = grow_locked(kind, end);
-	if (!has_grown && is_final(errno))
-		atomic_store_explicit(&section->is_stuck, true, memory_order_relaxed);
-	if (!has_grown) {
+	/* What was given up while we waited stays so. */
+	has_grown = !atomic_load_explicit(&section->is_stuck, memory_order_relaxed) && grow_locked(kind, end);
+	if (!has_grown)
 		capture_file_lost(KMEM_LOST_GROWTH, 1);
+	if (!has_grown && !atomic_load_explicit(&section->is_stuck, memory_order_relaxed)) { // else it was told
+		if (is_final(errno))
+			atomic_store_explicit(&section->is_stuck, true, memory_order_relaxed);
 		if (!atomic_exchange_explicit(&was_told, true, memory_order_relaxed))
 			diag_warn("%s: cannot grow (%s); recording goes on with what fits",
 			          has_file ? capture_disk_path() : "private capture", strerrorname_np(errno));
@@ -547,6 +542,7 @@ make_private(void *addr, size_t bytes)
 bool
 capture_file_abandon(void)
 {
+	static _Atomic bool was_told;
 	bool is_safe = make_private(sealed, sealed_bytes);
 
 	has_file = false;
@@ -559,7 +555,10 @@ capture_file_abandon(void)
 		if (!make_private(section->base, atomic_load_explicit(&section->held_bytes, memory_order_relaxed)))
 			is_safe = false;
 	}
-	return (head == stand_in || make_private(head, KMEM_HEAD_BYTES)) && is_safe;
+	is_safe = (head == stand_in || make_private(head, KMEM_HEAD_BYTES)) && is_safe;
+	if (is_safe && !atomic_exchange_explicit(&was_told, true, memory_order_relaxed))
+		diag_warn("%s: was cut short by somebody, or its disk fails; recording ends here, the program goes on", capture_disk_path());
+	return is_safe;
 }
 
 void

@@ -38,8 +38,8 @@ void capture_file_remove(void);
 
 /*
  * The file was cut while it is mapped, or its disk fails: a touch of it is SIGBUS. Is this address in it? Puts private zeroed memory
- * in its place, for what is under way in other threads; nothing more is recorded (false: that memory cannot be had). For a
- * signal handler.
+ * in its place, for what is under way in other threads, and says so once; nothing more is recorded (false: that memory cannot be
+ * had). For a signal handler.
  */
 bool capture_file_holds(const void *addr);
 bool capture_file_abandon(void);

@@ -26,7 +26,6 @@
 #include <stdint.h>
 
 #include "capture_life.h"
-#include "diag.h"
 #include "export.h"
 #include "hooks_signal.h"
 #include "kmem_format.h"
@@ -90,9 +89,7 @@ pass_on(int number, siginfo_t *info, void *context)
 static void
 on_bus_error(int number, siginfo_t *info, void *context)
 {
-	static _Atomic bool was_told;
 	int host_errno = errno;
-	const char *path = capture_file_path();
 	bool is_survived = info->si_code > 0 && capture_file_holds(info->si_addr) && capture_file_abandon();
 
 	if (!is_survived) {
@@ -103,9 +100,6 @@ on_bus_error(int number, siginfo_t *info, void *context)
 	uint32_t on = TRACKER_ON;
 
 	atomic_compare_exchange_strong_explicit(tracker_state, &on, TRACKER_OFF, memory_order_relaxed, memory_order_relaxed);
-	if (!atomic_exchange_explicit(&was_told, true, memory_order_relaxed))
-		diag_warn("%s: was cut short by somebody, or its disk fails; recording ends here, the program goes on",
-		          path != NULL ? path : "capture");
 	errno = host_errno;
 }
 

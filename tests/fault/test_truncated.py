@@ -29,7 +29,9 @@ def test_a_capture_that_is_cut_short_ends_the_recording_and_nothing_else(handler
         assert done.returncode == -signal.SIGBUS
         return
     assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout), done.stderr
-    assert done.stderr.count("\n") == 1 and "was cut short" in done.stderr, done.stderr
+    assert done.stderr.count("was cut short") == 1, done.stderr
+    told = [line for line in done.stderr.splitlines() if "was cut short" not in line]
+    assert len(told) <= 1 and all("cannot grow" in line for line in told), done.stderr  # another thread, at the same moment
 
 
 @pytest.mark.parametrize("handler", HANDLERS)
