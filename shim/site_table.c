@@ -220,7 +220,8 @@ store_stack(struct site_owner *owner, const struct words *stack)
 	stored->omitted = stack->omitted;
 	stored->omitted_at = stack->omitted_at;
 	stored->module_generation = module_generation();
-	memcpy(stored->frames, stack->frames, own_bytes);
+	if (own_bytes != 0) // else `frames` may be NULL
+		memcpy(stored->frames, stack->frames, own_bytes);
 	capture_file_seal_record(&stored->record);
 	if (owner != NULL)
 		remember_stack(owner, stack, index);
