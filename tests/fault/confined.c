@@ -6,6 +6,7 @@
  * HOW: prctl or seccomp (the two ways to install a filter, which kills for every call that an allocator does not make), strict
  * (seccomp's first mode: read, write and exit alone), nnp (no new privileges and no filter), none.
  */
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -70,6 +72,7 @@ main(int argc, char **argv)
 {
 	void *volatile kept;
 	void *volatile small = malloc(1000);
+	int zeros = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 
 	printf("%d\n", argc);
 	fflush(stdout);
@@ -77,6 +80,7 @@ main(int argc, char **argv)
 		return 77;
 	if (strcmp(argv[1], "strict") == 0)
 		syscall(SYS_exit, small != NULL ? 9 : 1);
+	kept = mmap(NULL, 1 << 16, PROT_READ, MAP_PRIVATE, zeros, 0);
 	for (unsigned i = 0; i < 40; i++)
 		kept = malloc((size_t)1 << 28); // never touched; past every step between two heartbeats
 	for (unsigned path = 0; path < 1 << 15; path++)
