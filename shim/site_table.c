@@ -220,8 +220,7 @@ store_stack(struct site_owner *owner, const struct words *stack)
 	stored->omitted = stack->omitted;
 	stored->omitted_at = stack->omitted_at;
 	stored->module_generation = module_generation();
-	if (own_bytes != 0) // else `frames` may be NULL
-		memcpy(stored->frames, stack->frames, own_bytes);
+	memcpy(stored->frames, stack->frames, own_bytes);
 	capture_file_seal_record(&stored->record);
 	if (owner != NULL)
 		remember_stack(owner, stack, index);
@@ -386,7 +385,8 @@ find(struct site_owner *owner, const struct words *stack, unsigned domain, uint8
 static uint32_t
 find_folded(struct site_owner *owner, unsigned domain, uint8_t clock)
 {
-	static const struct words folded = { .hash = 1, .flags = KMEM_STACK_FOLDED };
+	static const uint64_t no_frame;
+	static const struct words folded = { .hash = 1, .flags = KMEM_STACK_FOLDED, .frames = &no_frame };
 	uint32_t found = find(owner, &folded, domain, clock, FOR_FOLDED);
 
 	if (found != 0) // else the caller counts a lost event
