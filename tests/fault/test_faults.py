@@ -119,7 +119,7 @@ SCENES = {
     "python": None,
 }
 FIRST_CALLS = 120  # about what a start takes; what comes later repeats itself
-SHARES = 29        # without FAULT_STRIDE: so many tests share the calls among them
+SHARES = 43        # without FAULT_STRIDE: so many tests share the calls among them
 EXACT = {"leak", "realloc", "unmap", "fork", "ledger"}  # the same figures in every run
 
 
