@@ -99,13 +99,14 @@ capture_share(void)
 	return limit / 16 > least ? limit / 16 : least;
 }
 
-/* The first process may write there and this one may not: it has given up rights. */
+/* The first process could write there and this one cannot: it has given up rights, or has no room of its own. */
 static void
-say_refused(void)
+say_refused(int error)
 {
 	settings.log = SETTINGS_LOG_WARN;
-	diag_warn("%s: process %u may not write a capture here (%s): it and its children are not recorded: set KMEMSHIM_OUT to a folder "
-	          "that its user can write", folder, identity.pid, strerrorname_np(errno));
+	diag_warn("%s: process %u may not write a capture here (%s): it and its children are not recorded%s", folder, identity.pid,
+	          strerrorname_np(error),
+	          error == EACCES || error == EPERM ? ": set KMEMSHIM_OUT to a folder that its user can write" : "");
 	settings.log = SETTINGS_LOG_QUIET;
 }
 
@@ -131,8 +132,8 @@ open_capture(bool is_forked, uint32_t parent_pid)
 	if (!is_forked)
 		syscall(SYS_unlinkat, AT_FDCWD, replaced_path, 0); // the small image that this one replaced
 	if (!capture_file_open(folder, name)) {
-		if (is_quiet && !is_refused && (errno == EACCES || errno == EPERM))
-			say_refused();
+		if (is_quiet && !is_refused && errno != ENOSPC && errno != EDQUOT) // a full disk fails the first one as well
+			say_refused(errno);
 		is_refused = true;
 	}
 	header = capture_file_header();
