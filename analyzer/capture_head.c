@@ -230,9 +230,9 @@ settle_survivors(struct capture *capture, struct kmem_header *header, const stru
 	uint64_t twice = COPY_OF(header->survivor_count);
 	uint32_t count = (uint32_t)twice;
 
-	if (twice == 0 && header->survivor_checksum == 0)
+	if (twice == 0) // none, or the program died while it wrote them; one damaged byte does not make it 0
 		return;
-	if (twice != 0 && kmem_twice_agrees(twice) && count <= KMEM_SURVIVORS_MAX &&
+	if (kmem_twice_agrees(twice) && count <= KMEM_SURVIVORS_MAX &&
 	    header->survivor_checksum == kmem_checksum(KMEM_CHECKSUM_START, header->survivors, count * sizeof(header->survivors[0])))
 		return;
 	if (memcmp((const char *)header + start, (const char *)before + start, bytes) == 0)

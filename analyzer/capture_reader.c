@@ -214,8 +214,8 @@ read_section(struct capture *capture, int fd, enum kmem_section section, uint32_
 	uint64_t used = COPY_OF(capture->header->used_bytes[section]);
 	bool is_good = true;
 
-	for (uint32_t i = 0; i < count; i++)
-		chunks += directory[i].section == section;
+	for (uint32_t i = 0; i < count; i++) // those behind a cut have nothing, and take no memory
+		chunks += directory[i].section == section && chunk_bytes(capture, KMEM_HEAD_BYTES + (uint64_t)i * KMEM_CHUNK_BYTES) != 0;
 	into->bytes = aligned_alloc(64, (chunks + 1) * KMEM_CHUNK_BYTES);
 	if (into->bytes == NULL)
 		return fail_set(fail, EXIT_CAPTURE, "%s: no memory for %" PRIu64 " bytes: report it on a larger machine",
@@ -230,12 +230,13 @@ read_section(struct capture *capture, int fd, enum kmem_section section, uint32_
 
 		if (directory[i].section != section)
 			continue;
+		into->is_cut = into->is_cut || bytes != KMEM_CHUNK_BYTES;
+		if (bytes == 0)
+			continue;
 		if (read_at(fd, at, bytes, offset) != bytes)
 			is_good = capture_refuse(capture, fail, "the file became shorter while it was read");
 		if (bytes == KMEM_CHUNK_BYTES)
 			is_good = is_good && check_chunk(capture, i, section, at, fail);
-		else
-			into->is_cut = true;
 		into->size_bytes += KMEM_CHUNK_BYTES;
 	}
 

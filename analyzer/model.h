@@ -131,7 +131,7 @@ struct model_process {
 	bool is_alive;           // the process (same pid, same start) still runs on this machine
 	bool is_finalizing;
 	int exit_code;           // with KMEM_STATE_CLEAN_EXIT; -1 = unknown
-	uint64_t ended_monotonic_ns; // with KMEM_STATE_CLEAN_EXIT; 0 = unknown
+	uint64_t ended_monotonic_ns; // with KMEM_STATE_CLEAN_EXIT, or when the next image of the process began; 0 = unknown
 	const struct kmem_launcher *launcher; // NULL: nobody waited for it
 	uint32_t python_version; // PY_VERSION_HEX; 0 = none
 	uint32_t peak_error_bytes;

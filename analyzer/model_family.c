@@ -109,19 +109,24 @@ resolve(struct build *build, struct model_process *process, const struct build_m
 	process->built = built;
 }
 
-/* An image of the same process that began later, and not by fork: a raw system call, or one whose mark was lost. */
+/*
+ * An image of the same process that began later, and not by fork: then the earlier one has ended. Without a mark it was a raw system
+ * call, or the mark was lost.
+ */
 static void
 mark_replaced(struct build *build)
 {
 	for (size_t i = 0; i < build->process_count; i++) {
 		struct model_process *process = &build->processes[i];
 
-		for (size_t j = i + 1; j < build->process_count && process->state <= KMEM_STATE_RUNNING; j++) { // in order of start
+		for (size_t j = i + 1; j < build->process_count && process->state != KMEM_STATE_CLEAN_EXIT &&
+		                           process->ended_monotonic_ns == 0; j++) { // in order of start
 			const struct kmem_identity *later = build->processes[j].identity;
 
 			if (later->pid == process->identity->pid && later->start_ticks == process->identity->start_ticks &&
 			    later->is_forked == 0 && strcmp(later->boot_id, process->identity->boot_id) == 0) {
 				process->state = KMEM_STATE_EXEC_REPLACED;
+				process->ended_monotonic_ns = later->start_monotonic_ns;
 				process->is_alive = false;
 			}
 		}

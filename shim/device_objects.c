@@ -39,7 +39,7 @@ all_objects(bool creates)
 		return NULL;
 	if (atomic_compare_exchange_strong_explicit(&objects, &array, fresh, memory_order_acq_rel, memory_order_acquire))
 		return fresh;
-	raw_munmap(fresh, DEVICE_OBJECTS_MAX * sizeof(*fresh));
+	raw_unreserve(fresh, DEVICE_OBJECTS_MAX * sizeof(*fresh));
 	return array;
 }
 

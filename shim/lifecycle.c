@@ -52,14 +52,13 @@ static uint32_t owner_pid;
 static char folder[4096];
 static struct kmem_identity identity; // assembled here, then copied into the capture
 
+static bool is_refused; // there is no file for the capture; forked children know
 /*
  * Where the capture of a small image waits while exec replaces it: the next image of the process deletes it, a failed exec
  * takes it back.
  */
-static bool is_refused;                // there is no file for the capture; forked children know
 static char replaced_path[sizeof(folder) + 64];
 static char capture_path[sizeof(folder) + 256];
-
 
 static bool
 is_owner(void)

@@ -323,4 +323,6 @@ void
 resident_forked(void)
 {
 	atomic_flag_clear_explicit(&is_looking, memory_order_relaxed); // a thread that is not in this process may have looked
+	/* A child's first beat is its start: most children are over before a look would pay, which takes longer the larger the parent. */
+	atomic_store_explicit(&next_ns, heartbeat_now_ns() + PERIOD_NS, memory_order_relaxed);
 }

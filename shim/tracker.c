@@ -30,7 +30,6 @@
 #include "thread_slot.h"
 #include "tracker_parts.h"
 
-
 static _Atomic uint32_t state_before_page; // until lifecycle.c has the page
 _Atomic uint32_t *tracker_state = &state_before_page;
 

@@ -63,6 +63,7 @@ static const struct field header_fields[] = {
 static const struct field domain_fields[] = {
 	OF(kmem_domain_row, "domains", peak.now, NEARLY), OF(kmem_domain_row, "domains", peak.mark, NEARLY),
 	 OF(kmem_domain_row, "domains", peak_resident_bytes, ALL),
+	OF(kmem_domain_row, "domains", returned_bytes, ALL),
 };
 static const struct field site_fields[] = {
 	OF(kmem_site, "sites", peak.now, NEARLY), OF(kmem_site, "sites", peak.mark, ALL),

@@ -8,6 +8,7 @@
 
 #include "capture_file.h"
 #include "capture_life.h"
+#include "heartbeat.h"
 #include "pointer_map.h"
 #include "range_map.h"
 #include "raw_sys.h"
@@ -138,10 +139,29 @@ of_a_range_the_lowest_block_is_found_and_that_there_was_one(void **state)
 	}
 }
 
+/* The larger its parent, the longer it would take. The first test: a look is due. */
+static void
+a_child_does_not_look_when_it_starts(void **state)
+{
+	const struct kmem_resident *two = capture_file_header()->resident;
+	uint64_t sum;
+	uint64_t begin_ns;
+
+	(void)state;
+	do {
+		begin_ns = heartbeat_now_ns();
+		sum = two[0].sequence + two[1].sequence;
+		resident_forked();
+		resident_take(false);
+	} while (heartbeat_now_ns() - begin_ns > 20000000); // so long that the next one was due
+	assert_int_equal(two[0].sequence + two[1].sequence, sum);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(a_child_does_not_look_when_it_starts, start_empty),
 		cmocka_unit_test_setup(each_part_is_found_and_all_add_up, start_empty),
 		cmocka_unit_test_setup(of_a_range_the_lowest_block_is_found_and_that_there_was_one, start_empty),
 	};

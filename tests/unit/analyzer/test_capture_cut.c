@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "capture_builder.h"
+#include "capture_reader.h"
 #include "model.h"
 
 #define COUNT_OF(list) (sizeof(list) / sizeof((list)[0]))
@@ -110,12 +111,39 @@ a_cut_capture_says_what_its_head_knows(void **state)
 	free(file);
 }
 
+/* Its directory says 512 MiB. */
+static void
+what_is_behind_a_cut_takes_no_memory(void **state)
+{
+	size_t bytes;
+	unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
+	struct kmem_chunk *directory = (struct kmem_chunk *)(void *)(file + KMEM_DIRECTORY_OFFSET);
+	struct fail fail = { .text = "" };
+	struct capture *capture;
+	size_t held = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < KMEM_CHUNKS_MAX; i++) {
+		if (directory[i].section == KMEM_SECTION_NONE)
+			directory[i] = (struct kmem_chunk){ .section = KMEM_SECTION_RECORDS, .inverted = (uint8_t)~KMEM_SECTION_RECORDS };
+	}
+	capture_builder_write(path, file, bytes);
+	assert_true(capture_open(path, true, &capture, &fail));
+	for (unsigned i = 0; i < KMEM_SECTION_COUNT; i++)
+		held += capture->sections[i].size_bytes;
+	assert_true(held <= bytes);
+	assert_true(capture->sections[KMEM_SECTION_RECORDS].is_cut);
+	capture_close(capture);
+	free(file);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_cut_anywhere_is_no_crash),
 		cmocka_unit_test(a_cut_capture_says_what_its_head_knows),
+		cmocka_unit_test(what_is_behind_a_cut_takes_no_memory),
 	};
 
 	return cmocka_run_group_tests(tests, make_folder, remove_folder);

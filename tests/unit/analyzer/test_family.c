@@ -249,10 +249,13 @@ an_image_that_was_replaced_unseen_is_not_gone(void **state)
 	(void)state;
 	write_parent(&members[0]);
 	identify(builder, &members[1])->is_first = 0;
+	capture_builder_site(builder, KMEM_DOMAIN_HEAP, line_in(builder, "load", 0), 20 * MIB, 1, 0, 0);
 	finish(builder, &members[1]);
 	model = model_load(&options, &fail);
 	assert_non_null(model);
 	assert_int_equal(model->processes[0].state, KMEM_STATE_EXEC_REPLACED);
+	assert_int_equal(model->domains[0].live_bytes, 310 * MIB);
+	assert_int_equal(model->domains[0].together_live_bytes, 290 * MIB); // the first image had ended
 	rank_leaks_classify(model);
 	verdict_decide(model, &now, &verdict);
 	assert_string_equal(verdict.cause, "exited");

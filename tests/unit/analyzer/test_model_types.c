@@ -127,6 +127,23 @@ name_changed(unsigned char *file)
 	*(char *)(type_of(file, 0) + 1) ^= 1;
 }
 
+/* The program was killed there. */
+static void
+kinds_that_were_being_written_are_no_damage(void **state)
+{
+	size_t bytes;
+	unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
+	struct model *model;
+
+	(void)state;
+	header_of(file)->survivor_count = 0;
+	model = load(file, bytes);
+	assert_null(site_with_types(model));
+	assert_int_equal(model->damage_count, 0);
+	model_free(model);
+	free(file);
+}
+
 static const struct {
 	const char *name;
 	void (*damage)(unsigned char *file);
@@ -216,6 +233,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(kinds_are_shown_at_their_site),
+		cmocka_unit_test(kinds_that_were_being_written_are_no_damage),
 		cmocka_unit_test(what_is_damaged_is_left_out_and_told),
 		cmocka_unit_test(the_most_frequent_kinds_are_kept),
 	};
