@@ -79,6 +79,8 @@ BENCHES       := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/b
 UNIT_SHARED   := $(call object,$(filter-out tests/unit/analyzer/test_%,$(wildcard tests/unit/analyzer/*.c)))
 STRESS        := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/stress/*.c)))
 MUTATE        := $(BUILD)/tests/mutate/mutate
+# The shim with a door in front of every call to the system, see tests/fault/faults.c.
+FAULTY        := $(BUILD)/tests/fault/libkmemshim.so
 FUZZERS       := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 
 .PHONY: all
@@ -136,6 +138,18 @@ $(UNIT_ANALYZER) $(BENCHES) $(MUTATE): $(BUILD)/tests/%: tests/%.c $(UNIT_SHARED
 	$(call quick,$(CC),$<)
 	$(Q)$(TEST_COMPILE) -Ianalyzer -MF $@.d -o $@ $< $(UNIT_SHARED) $(ANALYZER_PARTS) $(ANALYZER_LIBS) -lcmocka
 
+# Every function that faults.c can make fail; from the objects without link-time optimisation.
+FAULT_WRAPS = $(shell sed -n -e 's/^WRAP.[^,]*, *\([^,]*\),.*/-Wl,--wrap=\1/p' -e 's/^[a-z]* __wrap_\([a-z]*\).*;$$/-Wl,--wrap=\1/p' tests/fault/faults.c)
+$(OBJ)/tests/fault/faults.o: tests/fault/faults.c Makefile
+	$(Q)mkdir -p $(@D)
+	$(call quick,$(CC),$<)
+	$(Q)$(TEST_COMPILE) $(SHIM_FLAGS) -c -o $@ $<
+
+$(FAULTY): $(SHIM_OBJS) $(OBJ)/tests/fault/faults.o
+	$(Q)mkdir -p $(@D)
+	$(call quick,LINK,$@)
+	$(Q)$(CC) $(OPTIMIZE) $(SHIM_FLAGS) -fno-lto $(SHIM_LINK) $(FAULT_WRAPS) -o $@ $^ $(SHIM_LIBS)
+
 $(FUZZERS): $(BUILD)/tests/%: tests/%.c $(UNIT_SHARED) $(ANALYZER_PARTS)
 	$(Q)mkdir -p $(@D)
 	$(call quick,$(CC),$<)
@@ -166,7 +180,7 @@ run_each = @PLAIN_LAYOUT="$(if $(findstring thread,$(SANITIZE)),$(shell setarch 
 export RAN ?= $(abspath $(BUILD))/ran.txt
 PYTEST = BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) -m pytest
 
-.PHONY: test test-unit test-preload test-sanitize test-python test-matrix stress-python test-bench test-cuda test-cases test-frameworks
+.PHONY: test test-unit test-preload test-fault test-faults test-sanitize test-python test-matrix stress-python test-bench test-cuda test-cases test-frameworks
 test: ## unit, whole-program, sanitizer, Python and device tests
 	@$(MAKE) deps
 	@$(MAKE) all
@@ -176,7 +190,7 @@ test: ## unit, whole-program, sanitizer, Python and device tests
 	@$(MAKE) test-sanitize
 	@$(MAKE) bench-promises
 	@$(MAKE) test-bench
-	@$(MAKE) -j2 --output-sync=target test-preload test-python test-cuda fuzz FUZZ_SECONDS=10
+	@$(MAKE) -j2 --output-sync=target test-preload test-fault test-python test-cuda fuzz FUZZ_SECONDS=10
 	@$(MAKE) test-cases
 
 test-unit: ## unit tests (cmocka), built by gcc and by clang
@@ -189,6 +203,12 @@ test-sanitize: ## unit tests under address and undefined, stress tests under thr
 
 test-preload: all $(MUTATE) ## whole programs with and without the shim, and what the reports say
 	$(PYTEST) tests/preload -m "not framework"
+
+test-fault: all $(FAULTY) ## disks, limits, rights and system calls that fail: the program goes on
+	$(PYTEST) tests/fault
+
+test-faults: all $(FAULTY) ## every call to the system fails once, of every example; about an hour (FAULT_STRIDE=1)
+	FAULT_STRIDE=$(or $(FAULT_STRIDE),1) $(PYTEST) tests/fault/test_faults.py
 
 test-python: all ## interpreters and their frames: those that are there (see tools/interpreters), by name
 	$(PYTEST) tests/python -m "not framework"

@@ -104,7 +104,8 @@ capture_head_check_closed(struct capture *capture, bool is_last_attempt, bool *w
 	if (capture->was_closed || *wants_again)
 		return true;
 	if (wanted == 0) { // F5 is stored last: what was sealed before is checked all the same
-		capture_damaged(capture, "section \"head\": the program was stopped while it closed the capture: it has no checksum");
+		capture_damaged(capture, "section \"head\": the program was stopped while it closed the capture, or had taken "
+		                         "from itself what that needs (seccomp): it has no checksum");
 		return true;
 	}
 	(void)snprintf(text, sizeof(text), "section \"head\": checksum wanted 0x%08x, found 0x%08x: the file is damaged",

@@ -2,9 +2,7 @@
  * capture_file.c - the growing, preallocated, mapped .kmem file of this process (see capture_file.h).
  *
  * The head is mapped once. Each section has an address range of its own, reserved at the start; chunks of the file are
- * mapped into it side by side, so a section is contiguous in memory and scattered in the file. Growth opens the file
- * again by its path and checks that it is the same inode: a descriptor kept open would be closed by daemons, and its
- * number could then belong to a file of the program.
+ * mapped into it side by side, so a section is contiguous in memory and scattered in the file.
  *
  * Not chosen  one big sparse file: on a full disk a touch of a hole is SIGBUS in the program. Every chunk is allocated
  *             on disk before it is mapped (F2).
@@ -15,8 +13,8 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 
+#include "capture_disk.h"
 #include "capture_life.h"
 #include "capture_seal.h"
 #include "diag.h"
@@ -26,10 +24,12 @@
 #include "wait_lock.h"
 
 #define GROWTH_CHUNKS_MAX 16
+#define FRONT_BYTES ((size_t)4096)
 
 struct section {
 	char *base;                   // reserved addresses; NULL until first use; set under the growth lock
 	size_t reserved_bytes;
+	_Atomic size_t held_bytes;    // what may be of the file, growth that is under way included
 	_Atomic size_t mapped_bytes;  // usable from base; stored with release after the memory is there
 	_Atomic bool is_stuck;        // cannot grow any more
 };
@@ -43,10 +43,10 @@ static char *head = stand_in;
 static struct section sections[KMEM_SECTION_COUNT];
 static struct wait_lock growth_lock = WAIT_LOCK_FREE;
 static __thread bool is_locked_here __attribute__((tls_model("initial-exec"))); // by this thread, around fork
-static char file_path[4096];
-static struct stat file_identity;
 static bool has_file;
 static size_t locked_bytes; // of the mappings, in memory
+static char *volatile sealed; // the whole file, while it is sealed; volatile: for this thread's own signal handler
+static volatile size_t sealed_bytes;
 
 static const size_t item_bytes[KMEM_SECTION_COUNT] = {
 	[KMEM_SECTION_SITES] = sizeof(struct kmem_site),
@@ -85,44 +85,6 @@ capture_file_lost(enum kmem_loss loss, uint64_t count)
 	atomic_fetch_add_explicit(&capture_file_header()->losses[loss], count, memory_order_relaxed);
 }
 
-/* Disk blocks for [offset, offset + bytes), so that touching the mapping can never be SIGBUS. */
-static bool
-allocate(int fd, uint64_t offset, size_t bytes)
-{
-	static const char zeros[4096];
-	struct rlimit limit;
-
-	/* Growing past RLIMIT_FSIZE would send SIGXFSZ to the program. */
-	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < offset + bytes) {
-		errno = EFBIG;
-		return false;
-	}
-	if (syscall(SYS_fallocate, fd, 0, offset, bytes) == 0)
-		return true;
-	if (errno != EOPNOTSUPP && errno != ENOSYS)
-		return false;
-	for (size_t done = 0; done < bytes; done += sizeof(zeros)) {
-		if (syscall(SYS_pwrite64, fd, zeros, sizeof(zeros), offset + done) != (long)sizeof(zeros))
-			return false;
-	}
-	return true;
-}
-
-static int
-open_again(void)
-{
-	struct stat now;
-	int fd = raw_open(file_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0);
-
-	if (fd < 0)
-		return -1;
-	if (fstat(fd, &now) == 0 && now.st_dev == file_identity.st_dev && now.st_ino == file_identity.st_ino)
-		return fd;
-	raw_close(fd);
-	errno = ESTALE;
-	return -1;
-}
-
 /* Best effort, and at most a quarter of what the program may lock: the limit is there for the program. */
 static void
 lock_in_memory(void *addr, size_t bytes)
@@ -134,6 +96,17 @@ lock_in_memory(void *addr, size_t bytes)
 		locked_bytes += bytes;
 }
 
+/* Was the file cut just before it was extended? Then all that it had is zeros, and no signal tells it. */
+static bool
+is_whole(void)
+{
+	if (capture_file_header()->version == KMEM_VERSION)
+		return true;
+	(void)capture_file_abandon();
+	errno = ESTALE;
+	return false;
+}
+
 static bool
 map_chunks(struct section *section, size_t mapped, size_t bytes, uint64_t offset)
 {
@@ -142,10 +115,10 @@ map_chunks(struct section *section, size_t mapped, size_t bytes, uint64_t offset
 
 	if (!has_file)
 		return syscall(SYS_mprotect, section->base + mapped, bytes, protection) == 0;
-	fd = open_again();
+	fd = capture_disk_open(offset);
 	if (fd < 0)
 		return false;
-	bool is_mapped = allocate(fd, offset, bytes) &&
+	bool is_mapped = capture_disk_extend(fd, offset, bytes) && is_whole() &&
 	                 raw_mmap(section->base + mapped, bytes, protection, MAP_SHARED | MAP_FIXED, fd,
 	                          (int64_t)offset) != MAP_FAILED;
 	int error = errno;
@@ -163,13 +136,32 @@ reservation_bytes(enum kmem_section kind)
 		[KMEM_SECTION_GENERATIONS] = (size_t)128 << 20,
 		[KMEM_SECTION_RECORDS] = (size_t)256 << 20,
 	};
-	struct rlimit limit;
-	size_t bytes = wanted[kind];
+	size_t most = raw_reserve_max();
+	size_t bytes = wanted[kind] < most ? wanted[kind] : most - most % KMEM_CHUNK_BYTES;
 
-	if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur / 64 < bytes)
-		bytes = limit.rlim_cur / 64;
-	bytes -= bytes % KMEM_CHUNK_BYTES;
 	return bytes < KMEM_CHUNK_BYTES ? KMEM_CHUNK_BYTES : bytes;
+}
+
+/* Will it be the same next time? No descriptor, no permission just now: another try may do. */
+static bool
+is_final(int error)
+{
+	return error == ENOSPC || error == EDQUOT || error == EFBIG || error == ENOENT || error == ESTALE ||
+	       error == EROFS || error == EIO;
+}
+
+/* With a page in front of the first item, see capture_file_record(). */
+static char *
+reserve_section(size_t bytes)
+{
+	char *front = raw_reserve(FRONT_BYTES + bytes, PROT_NONE);
+
+	if (front == NULL)
+		return NULL;
+	if (syscall(SYS_mprotect, front, FRONT_BYTES, PROT_READ | PROT_WRITE) == 0)
+		return front + FRONT_BYTES;
+	raw_unreserve(front, FRONT_BYTES + bytes);
+	return NULL;
 }
 
 static bool
@@ -184,13 +176,14 @@ grow_locked(enum kmem_section kind, size_t end)
 		return true;
 	if (section->base == NULL) {
 		section->reserved_bytes = reservation_bytes(kind);
-		section->base = raw_reserve(section->reserved_bytes, PROT_NONE);
+		section->base = reserve_section(section->reserved_bytes);
 		if (section->base == NULL)
 			return false;
 	}
 
 	/* An eighth more than there is: few growths, little unused room. */
-	size_t chunks = (end - mapped + KMEM_CHUNK_BYTES - 1) / KMEM_CHUNK_BYTES;
+	size_t needed = (end - mapped + KMEM_CHUNK_BYTES - 1) / KMEM_CHUNK_BYTES;
+	size_t chunks = needed;
 	size_t ahead = mapped / KMEM_CHUNK_BYTES / 8;
 
 	if (chunks < ahead)
@@ -200,8 +193,17 @@ grow_locked(enum kmem_section kind, size_t end)
 	errno = ENOSPC;
 	if (chunks > KMEM_CHUNKS_MAX - count || bytes > section->reserved_bytes - mapped)
 		return false;
-	if (!map_chunks(section, mapped, bytes, KMEM_HEAD_BYTES + (uint64_t)count * KMEM_CHUNK_BYTES))
-		return false;
+	atomic_store_explicit(&section->held_bytes, mapped + bytes, memory_order_relaxed); // for this thread's own signal handler
+	uint64_t offset = KMEM_HEAD_BYTES + (uint64_t)count * KMEM_CHUNK_BYTES;
+
+	if (!map_chunks(section, mapped, bytes, offset)) {
+		/* The last room there is, then. */
+		chunks = needed;
+		if (chunks * KMEM_CHUNK_BYTES == bytes || !is_final(errno) ||
+		    !map_chunks(section, mapped, chunks * KMEM_CHUNK_BYTES, offset))
+			return false;
+		bytes = chunks * KMEM_CHUNK_BYTES;
+	}
 	if (kind == KMEM_SECTION_SITES && has_file)
 		lock_in_memory(section->base + mapped, bytes); // the counters are the hot range
 	for (size_t i = 0; i < chunks; i++)
@@ -209,17 +211,14 @@ grow_locked(enum kmem_section kind, size_t end)
 
 	/* release: the entries before the count that leads to them (F1, F2). Pairs with the reader's acquire. */
 	atomic_store_explicit(&header->chunk_count, count + (uint32_t)chunks, memory_order_release);
-	/* release: the mapping before its size. Pairs with capture_file_append(). */
-	atomic_store_explicit(&section->mapped_bytes, mapped + bytes, memory_order_release);
+	/* The mapping before its size. Pairs with capture_file_append(). seq_cst: as in capture_file_abandon(), one of both sees the other. */
+	atomic_exchange_explicit(&section->mapped_bytes, mapped + bytes, memory_order_seq_cst);
+	if (atomic_load_explicit(&section->is_stuck, memory_order_seq_cst)) {
+		atomic_store_explicit(&section->mapped_bytes, 0, memory_order_relaxed);
+		errno = ESTALE;
+		return false;
+	}
 	return true;
-}
-
-/* Will it be the same next time? No descriptor, no permission just now: another try may do. */
-static bool
-is_final(int error)
-{
-	return error == ENOSPC || error == EDQUOT || error == EFBIG || error == ENOENT || error == ESTALE ||
-	       error == EROFS || error == EIO;
 }
 
 static bool
@@ -228,7 +227,6 @@ grow(enum kmem_section kind, size_t end)
 	static _Atomic bool was_told;
 	struct section *section = &sections[kind];
 	int host_errno = errno;
-
 	bool has_grown;
 
 	if (atomic_load_explicit(&section->is_stuck, memory_order_relaxed))
@@ -237,18 +235,33 @@ grow(enum kmem_section kind, size_t end)
 		capture_file_lost(KMEM_LOST_GROWTH, 1);
 		return false;
 	}
-	has_grown = grow_locked(kind, end);
-	if (!has_grown && is_final(errno))
-		atomic_store_explicit(&section->is_stuck, true, memory_order_relaxed);
-	if (!has_grown) {
+	/* What was given up while we waited stays so. */
+	has_grown = !atomic_load_explicit(&section->is_stuck, memory_order_relaxed) && grow_locked(kind, end);
+	if (!has_grown)
 		capture_file_lost(KMEM_LOST_GROWTH, 1);
+	if (!has_grown && !atomic_load_explicit(&section->is_stuck, memory_order_relaxed)) { // else it was told
+		if (is_final(errno))
+			atomic_store_explicit(&section->is_stuck, true, memory_order_relaxed);
 		if (!atomic_exchange_explicit(&was_told, true, memory_order_relaxed))
 			diag_warn("%s: cannot grow (%s); recording goes on with what fits",
-			          has_file ? file_path : "private capture", strerrorname_np(errno));
+			          has_file ? capture_disk_path() : "private capture", strerrorname_np(errno));
 	}
 	wait_lock_give(&growth_lock);
 	errno = host_errno;
 	return has_grown;
+}
+
+void
+capture_file_make_room(void)
+{
+	static const size_t room[KMEM_SECTION_COUNT] = {
+		[KMEM_SECTION_SITES] = 16 * KMEM_CHUNK_BYTES,
+		[KMEM_SECTION_GENERATIONS] = 4 * KMEM_CHUNK_BYTES,
+		[KMEM_SECTION_RECORDS] = 32 * KMEM_CHUNK_BYTES,
+	};
+
+	for (enum kmem_section i = KMEM_SECTION_SITES; i < KMEM_SECTION_COUNT; i++) // relaxed: how much, not what
+		(void)grow(i, atomic_load_explicit(&sections[i].mapped_bytes, memory_order_relaxed) + room[i]);
 }
 
 void *
@@ -281,6 +294,12 @@ capture_file_at(enum kmem_section section, uint32_t index)
 	return sections[section].base + (size_t)index * item_bytes[section];
 }
 
+const void *
+capture_file_record(uint32_t index_plus_one)
+{
+	return sections[KMEM_SECTION_RECORDS].base + ((ptrdiff_t)index_plus_one - 1) * (ptrdiff_t)item_bytes[KMEM_SECTION_RECORDS];
+}
+
 uint32_t
 capture_file_count(enum kmem_section kind)
 {
@@ -302,6 +321,8 @@ capture_file_is_large(unsigned eighths)
 void
 capture_file_seal_record(struct kmem_record *record)
 {
+	if (record->bytes < sizeof(*record))
+		return; // zeros: somebody has cut the file meanwhile
 	record->checksum = kmem_record_checksum(record, 0);
 }
 
@@ -349,61 +370,19 @@ capture_file_note(const char *text)
 
 /* ---- life of the file: capture_life.h ---- */
 
-/* Mostly it is there already, or only the last one is missing. */
-static bool
-make_folders(char *path)
-{
-	if (syscall(SYS_mkdirat, AT_FDCWD, path, 0777) == 0 || errno == EEXIST)
-		return true;
-	for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
-		if (slash != NULL)
-			*slash = '\0';
-		long made = syscall(SYS_mkdirat, AT_FDCWD, path, 0777);
-		bool is_usable = made == 0 || errno == EEXIST;
-
-		if (slash == NULL)
-			return is_usable;
-		*slash = '/';
-	}
-}
-
-/* A new file of our own: never through a link, never over something that exists. */
-static int
-create(const char *folder, const char *name)
-{
-	for (unsigned attempt = 1; attempt < 100; attempt++) {
-		char suffix[16] = "";
-		int fd;
-
-		if (attempt > 1)
-			diag_format(suffix, sizeof(suffix), "-%u", attempt);
-		diag_format(file_path, sizeof(file_path), "%s/%s%s.kmem", folder, name, suffix);
-		fd = raw_open(file_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-		if (fd >= 0 || errno != EEXIST)
-			return fd;
-	}
-	return -1;
-}
-
 static bool
 open_file(const char *folder, const char *name)
 {
-	static char path[4096]; // one thread; the stack may be small
-	int fd;
+	int fd = capture_disk_create(folder, name, KMEM_HEAD_BYTES);
 
-	diag_format(path, sizeof(path), "%s", folder);
-	if (!make_folders(path) || (fd = create(folder, name)) < 0)
+	if (fd < 0)
 		return false;
-
-	bool is_open = fstat(fd, &file_identity) == 0 && allocate(fd, 0, KMEM_HEAD_BYTES);
-	char *mapped = MAP_FAILED;
-	if (is_open)
-		mapped = raw_mmap(NULL, KMEM_HEAD_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	char *mapped = raw_mmap(NULL, KMEM_HEAD_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	int error = errno;
 
 	raw_close(fd);
 	if (mapped == MAP_FAILED) {
-		syscall(SYS_unlinkat, AT_FDCWD, file_path, 0);
+		capture_disk_remove();
 		errno = error;
 		return false;
 	}
@@ -439,6 +418,15 @@ capture_file_identified(void)
 	struct kmem_header *header = capture_file_header();
 	/* release: what it covers before the checksum (F4). */
 	atomic_store_explicit(&header->identity_checksum, kmem_identity_checksum(header), memory_order_release);
+}
+
+/* What the file must have at least. */
+static uint64_t
+file_bytes(void)
+{
+	uint32_t count = atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_relaxed);
+
+	return KMEM_HEAD_BYTES + (uint64_t)count * KMEM_CHUNK_BYTES;
 }
 
 /* From here nothing that a late thread writes reaches the file: the mappings become private copies of it. */
@@ -477,7 +465,7 @@ capture_file_close(void)
 {
 	int fd;
 
-	if (!has_file || (fd = open_again()) < 0)
+	if (!has_file || (fd = capture_disk_open(file_bytes())) < 0)
 		return;
 	capture_file_growth_lock(); // never given back: nothing grows after this
 	for (unsigned i = 0; i < KMEM_SECTION_COUNT; i++) // relaxed: late threads need not wait for the lock to learn it
@@ -485,14 +473,23 @@ capture_file_close(void)
 	detach(fd);
 	has_file = false;
 
-	capture_seal(fd, atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_relaxed));
+	size_t bytes = file_bytes();
+	char *whole = raw_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
 	raw_close(fd);
+	if (whole == MAP_FAILED)
+		return;
+	sealed = whole;
+	sealed_bytes = bytes;
+	capture_seal(whole, atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_relaxed));
+	sealed_bytes = 0;
+	raw_munmap(whole, bytes);
 }
 
 void
 capture_file_privatize(void)
 {
-	int fd = has_file ? open_again() : -1;
+	int fd = has_file ? capture_disk_open(file_bytes()) : -1;
 
 	if (fd >= 0) {
 		detach(fd);
@@ -503,35 +500,65 @@ capture_file_privatize(void)
 bool
 capture_file_rename(const char *path)
 {
-	char from[sizeof(file_path)];
-	int fd;
-
-	if (!has_file || (fd = open_again()) < 0)
-		return false;
-	raw_close(fd);
-	diag_format(from, sizeof(from), "%s", file_path);
-	if (syscall(SYS_renameat, AT_FDCWD, from, AT_FDCWD, path) != 0)
-		return false;
-	diag_format(file_path, sizeof(file_path), "%s", path);
-	return true;
+	return has_file && capture_disk_rename(path);
 }
 
 const char *
 capture_file_path(void)
 {
-	return has_file ? file_path : NULL;
+	return has_file ? capture_disk_path() : NULL;
 }
 
 void
 capture_file_remove(void)
 {
-	int fd;
+	if (has_file)
+		capture_disk_remove();
+}
 
-	/* Only what is ours: a file of the same name that somebody else put there stays. */
-	if (has_file && (fd = open_again()) >= 0) {
-		raw_close(fd);
-		syscall(SYS_unlinkat, AT_FDCWD, file_path, 0);
+static bool
+is_within(const void *addr, const void *start, size_t bytes)
+{
+	return (uintptr_t)addr - (uintptr_t)start < bytes;
+}
+
+bool
+capture_file_holds(const void *addr)
+{
+	bool is_held = (head != stand_in && is_within(addr, head, KMEM_HEAD_BYTES)) || is_within(addr, sealed, sealed_bytes);
+
+	for (unsigned i = 0; i < KMEM_SECTION_COUNT; i++) // relaxed: who touches a place was told of it by its mapped_bytes
+		is_held = is_held || is_within(addr, sections[i].base, atomic_load_explicit(&sections[i].held_bytes, memory_order_relaxed));
+	return is_held;
+}
+
+static bool
+make_private(void *addr, size_t bytes)
+{
+	return bytes == 0 || raw_mmap(addr, bytes, PROT_READ | PROT_WRITE,
+	                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
+}
+
+bool
+capture_file_abandon(void)
+{
+	static _Atomic bool was_told;
+	bool is_safe = make_private(sealed, sealed_bytes);
+
+	has_file = false;
+	for (unsigned i = 0; i < KMEM_SECTION_COUNT; i++) {
+		struct section *section = &sections[i];
+
+		/* seq_cst: a growth that is under way does not undo this. An append that is finds memory all the same. */
+		atomic_store_explicit(&section->is_stuck, true, memory_order_seq_cst);
+		atomic_store_explicit(&section->mapped_bytes, 0, memory_order_seq_cst);
+		if (!make_private(section->base, atomic_load_explicit(&section->held_bytes, memory_order_relaxed)))
+			is_safe = false;
 	}
+	is_safe = (head == stand_in || make_private(head, KMEM_HEAD_BYTES)) && is_safe;
+	if (is_safe && !atomic_exchange_explicit(&was_told, true, memory_order_relaxed))
+		diag_warn("%s: was cut short by somebody, or its disk fails; recording ends here, the program goes on", capture_disk_path());
+	return is_safe;
 }
 
 void
@@ -559,8 +586,10 @@ capture_file_forked(void)
 			raw_mmap(section->base, section->reserved_bytes, PROT_NONE,
 			         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 		atomic_store_explicit(&section->mapped_bytes, 0, memory_order_relaxed); // one thread
+		atomic_store_explicit(&section->held_bytes, 0, memory_order_relaxed);
 		atomic_store_explicit(&section->is_stuck, false, memory_order_relaxed);
 	}
+	sealed_bytes = 0;
 	if (head != stand_in)
 		raw_munmap(head, KMEM_HEAD_BYTES);
 	head = stand_in;

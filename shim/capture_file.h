@@ -34,6 +34,12 @@ void *capture_file_append(enum kmem_section section, size_t bytes, uint32_t *ind
 /* Address of what capture_file_append() gave this index; the index must be one it gave. */
 void *capture_file_at(enum kmem_section section, uint32_t index);
 
+/*
+ * The record that a word in the file leads to: index + 1. After capture_file_abandon() all words are 0, for what
+ * is under way in other threads: that leads to zeros in front of the section.
+ */
+const void *capture_file_record(uint32_t index_plus_one);
+
 /* How many items (see `index`) a section has room for and were given out, finished or not. */
 uint32_t capture_file_count(enum kmem_section section);
 

@@ -1,5 +1,5 @@
 /*
- * capture_life.h - how the capture file comes and goes. Only lifecycle.c calls these.
+ * capture_life.h - how the capture file comes and goes. Only lifecycle.c and hooks_signal.c call these.
  *
  * Safe from   open, identified, close, remove, forked: one thread, tracking off. The growth lock: around fork.
  */
@@ -35,6 +35,17 @@ const char *capture_file_path(void);
 
 /* Deletes the file of this process; the mappings stay usable. */
 void capture_file_remove(void);
+
+/*
+ * The file was cut while it is mapped, or its disk fails: a touch of it is SIGBUS. Is this address in it? Puts private zeroed memory
+ * in its place, for what is under way in other threads, and says so once; nothing more is recorded (false: that memory cannot be
+ * had). For a signal handler.
+ */
+bool capture_file_holds(const void *addr);
+bool capture_file_abandon(void);
+
+/* Room for what may be recorded after the program has taken the right to open files from itself (hooks_sandbox.c). */
+void capture_file_make_room(void);
 
 /* Held around fork, so that the child does not inherit a growth that nobody finishes. */
 void capture_file_growth_lock(void);

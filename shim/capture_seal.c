@@ -8,7 +8,7 @@
  *   E3  then every mapping of the file becomes a private copy of it, at the same address: what a late event writes
  *       afterwards stays in this process. A write is before the exchange of its page, then it is in the file; or behind, then it
  *       is not. One event may be torn by that, as by SIGKILL.
- *   E4  then, and only then, the checksums are computed, from a mapping of the file that is known to this file alone. So nobody writes what
+ *   E4  then, and only then, the checksums are computed, from a mapping of the file made for that. So nobody writes what
  *       has been summed, and no event needs to look whether there is a seal.
  *   E5  each chunk's seal is stored after its checksum, the head's checksum last of all. A program killed in between leaves
  *       some chunks sealed and no head_checksum: the reader checks those chunks and says that the program was stopped.
@@ -21,10 +21,8 @@
 
 #include <stdatomic.h>
 #include <stddef.h>
-#include <sys/mman.h>
 
 #include "kmem_words.h"
-#include "raw_sys.h"
 
 static void
 seal_chunks(char *file, uint32_t count)
@@ -41,15 +39,10 @@ seal_chunks(char *file, uint32_t count)
 }
 
 void
-capture_seal(int fd, uint32_t chunk_count)
+capture_seal(char *file, uint32_t chunk_count)
 {
-	size_t bytes = KMEM_HEAD_BYTES + (size_t)chunk_count * KMEM_CHUNK_BYTES;
-	char *file = raw_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	struct kmem_header *head = (struct kmem_header *)(void *)file;
 
-	if (file == MAP_FAILED)
-		return;
 	seal_chunks(file, chunk_count);
 	atomic_store_explicit(&head->head_checksum, kmem_head_checksum(file), memory_order_release); // E5
-	raw_munmap(file, bytes);
 }

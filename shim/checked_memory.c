@@ -17,6 +17,9 @@ checked_memory_copy(void *to, uint64_t addr, uint64_t bytes)
 	struct iovec here = { to, bytes };
 	struct iovec there = { (void *)(uintptr_t)addr, bytes };
 	int host_errno = errno;
+
+	if (!raw_sys_may_call())
+		return false;
 	/* Long constants: an int on the stack of a variadic call has no upper half. */
 	long copied = syscall(SYS_process_vm_readv, syscall(SYS_getpid), &here, 1L, &there, 1L, 0L);
 

@@ -106,19 +106,28 @@ diag_format(char *buffer, size_t size, const char *format, ...)
 	return (size_t)(out.at - buffer);
 }
 
-/* Nobody may read the other end of a pipe any more: the program must not get the SIGPIPE of our message. */
+#define SIGNAL_BIT(number) (UINT64_C(1) << ((number) - 1)) // the kernel's signal set
+
+/*
+ * The program must not get what our message may raise: SIGPIPE where nobody reads any more, SIGXFSZ where stderr is a file at its
+ * limit, SIGTTOU in the background.
+ */
 static void
 write_quietly(const char *text, size_t bytes)
 {
-	static const uint64_t pipe_signal = UINT64_C(1) << (SIGPIPE - 1); // the kernel's signal set
+	static const uint64_t raised = SIGNAL_BIT(SIGPIPE) | SIGNAL_BIT(SIGXFSZ) | SIGNAL_BIT(SIGTTOU);
 	static const struct timespec at_once = { 0, 0 };
 	uint64_t mask;
 	uint64_t pending = 0;
 
 	syscall(SYS_rt_sigpending, &pending, sizeof(pending));
-	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &pipe_signal, &mask, sizeof(mask));
-	if (syscall(SYS_write, STDERR_FILENO, text, bytes) < 0 && errno == EPIPE && (pending & pipe_signal) == 0)
-		syscall(SYS_rt_sigtimedwait, &pipe_signal, NULL, &at_once, sizeof(pipe_signal));
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &raised, &mask, sizeof(mask));
+	if (syscall(SYS_write, STDERR_FILENO, text, bytes) < 0) {
+		uint64_t ours = (errno == EPIPE ? SIGNAL_BIT(SIGPIPE) : errno == EFBIG ? SIGNAL_BIT(SIGXFSZ) : 0) & ~pending;
+
+		if (ours != 0)
+			syscall(SYS_rt_sigtimedwait, &ours, NULL, &at_once, sizeof(ours));
+	}
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
 }
 
@@ -139,7 +148,7 @@ may_write(void)
 	struct timespec at_once = { 0, 0 };
 	struct stat now;
 
-	return has_stderr && fstat(STDERR_FILENO, &now) == 0 && now.st_dev == first_stderr.st_dev &&
+	return has_stderr && raw_sys_may_call() && fstat(STDERR_FILENO, &now) == 0 && now.st_dev == first_stderr.st_dev &&
 	       now.st_ino == first_stderr.st_ino && syscall(SYS_ppoll, &ready, 1L, &at_once, NULL, 0L) == 1;
 }
 

@@ -21,7 +21,7 @@ static bool
 is_folded(uint32_t site)
 {
 	uint32_t stack = atomic_load_explicit(&site_table_at(site)->stack, memory_order_relaxed); // S2
-	const struct kmem_stack *stored = capture_file_at(KMEM_SECTION_RECORDS, stack - 1);
+	const struct kmem_stack *stored = capture_file_record(stack);
 
 	return (stored->record.flags & KMEM_STACK_FOLDED) != 0;
 }

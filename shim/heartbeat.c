@@ -95,7 +95,8 @@ heartbeat_take(uint64_t live_bytes)
 	set(&beat->swap_free_bytes, fresh.swap_free_bytes);
 	atomic_store_explicit(checksum, kmem_heartbeat_checksum(&fresh, number), memory_order_relaxed);
 	atomic_store_explicit(&beat->sequence, number, memory_order_release); // H1
-	note_peaks(now.resident_bytes);
+	if (now.resident_bytes != 0) // it could be read
+		note_peaks(now.resident_bytes);
 
 	uint64_t step = now.limit_bytes / STEPS_PER_LIMIT;
 	if (step < STEP_MIN_BYTES || now.limit_bytes == UINT64_MAX)

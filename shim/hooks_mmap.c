@@ -33,7 +33,7 @@ is_dev_zero(int fd)
 {
 	int host_errno = errno;
 	struct stat status;
-	bool is_so = syscall(SYS_fstat, fd, &status) == 0 && S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 5);
+	bool is_so = raw_sys_may_call() && syscall(SYS_fstat, fd, &status) == 0 && S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 5);
 
 	errno = host_errno;
 	return is_so;
@@ -251,7 +251,7 @@ shmat(int segment, const void *addr, int flags)
 	void *mapped = (void *)syscall(SYS_shmat, segment, addr, flags);
 	int host_errno = errno;
 
-	if (mapped != (void *)-1 && syscall(SYS_shmctl, segment, IPC_STAT, &status) == 0) {
+	if (mapped != (void *)-1 && raw_sys_may_call() && syscall(SYS_shmctl, segment, IPC_STAT, &status) == 0) {
 		struct range_pieces below;
 
 		tracker_unmap_begin(mapped, whole_pages(status.shm_segsz), &below); // with SHM_REMAP there may be something

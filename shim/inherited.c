@@ -171,7 +171,7 @@ look(bool is_end)
 void
 inherited_look(bool is_end)
 {
-	if (!is_forked || atomic_flag_test_and_set_explicit(&is_looking, memory_order_acquire))
+	if (!is_forked || !raw_sys_may_call() || atomic_flag_test_and_set_explicit(&is_looking, memory_order_acquire))
 		return;
 	look(is_end);
 	atomic_flag_clear_explicit(&is_looking, memory_order_release); // the figures; pairs with the acquire above

@@ -22,6 +22,7 @@
 #include "foreign_heap.h"
 #include "heartbeat.h"
 #include "hooks_python.h"
+#include "hooks_signal.h"
 #include "inherited.h"
 #include "kmem_words.h"
 #include "module_map.h"
@@ -97,13 +98,14 @@ capture_share(void)
 	return limit / 16 > least ? limit / 16 : least;
 }
 
-/* The first process may write there and this one may not: it has given up rights. */
+/* The first process could write there and this one cannot: it has given up rights, or has no room of its own. */
 static void
-say_refused(void)
+say_refused(int error)
 {
 	settings.log = SETTINGS_LOG_WARN;
-	diag_warn("%s: process %u may not write a capture here (%s): it and its children are not recorded: set KMEMSHIM_OUT to a folder "
-	          "that its user can write", folder, identity.pid, strerrorname_np(errno));
+	diag_warn("%s: process %u may not write a capture here (%s): it and its children are not recorded%s", folder, identity.pid,
+	          strerrorname_np(error),
+	          error == EACCES || error == EPERM ? ": set KMEMSHIM_OUT to a folder that its user can write" : "");
 	settings.log = SETTINGS_LOG_QUIET;
 }
 
@@ -129,8 +131,8 @@ open_capture(bool is_forked, uint32_t parent_pid)
 	if (!is_forked)
 		syscall(SYS_unlinkat, AT_FDCWD, replaced_path, 0); // the small image that this one replaced
 	if (!capture_file_open(folder, name)) {
-		if (is_quiet && !is_refused && (errno == EACCES || errno == EPERM))
-			say_refused();
+		if (is_quiet && !is_refused && errno != ENOSPC && errno != EDQUOT) // a full disk fails the first one as well
+			say_refused(errno);
 		is_refused = true;
 	}
 	header = capture_file_header();
@@ -260,6 +262,7 @@ start(void)
 	python_frames_start();
 	teardown_start();
 	hooks_python_start();
+	hooks_signal_start();
 	(void)dlerror(); // what our look-ups did not find is no message for the program
 	(void)dlerror();
 	tell_children();
@@ -281,6 +284,7 @@ start_in_child(void)
 	tracker_clear();
 	resident_forked();
 	open_capture(true, parent_pid);
+	hooks_signal_start();
 	module_map_forked();    // these tell the new capture what they know
 	python_frames_forked();
 	hooks_python_forked();
@@ -305,10 +309,12 @@ lifecycle_wake(void)
 	if (!reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK))
 		return false;
 	bool is_on = true;
-	if (has_started)
+	if (!has_started)
+		is_on = start();
+	else if (raw_sys_may_call())
 		start_in_child();
 	else
-		is_on = start();
+		is_on = false;
 	reentry_guard_leave();
 	errno = host_errno;
 	atomic_store_explicit(tracker_state, is_on ? TRACKER_ON : TRACKER_OFF, memory_order_release); // a complete start first

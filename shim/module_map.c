@@ -67,7 +67,7 @@ path_of(const struct loaded_object *object, char path[PATH_BYTES_MAX])
 		return 6;
 	}
 	if (name == NULL || name[0] == '\0') {
-		ssize_t bytes = readlink("/proc/self/exe", path, PATH_BYTES_MAX - 1);
+		ssize_t bytes = !raw_sys_may_call() ? 0 : readlink("/proc/self/exe", path, PATH_BYTES_MAX - 1);
 
 		path[bytes > 0 ? bytes : 0] = '\0';
 		return bytes > 0 ? (size_t)bytes : 0;
@@ -172,7 +172,7 @@ record_module(const struct loaded_object *object, struct slot *slot)
 	module->end_addr = object->end_addr;
 	module->load_bias = object->link_map->l_addr;
 	module->loaded_generation = loaded_generation_of(object);
-	if (stat(path, &file) == 0) {
+	if (raw_sys_may_call() && stat(path, &file) == 0) {
 		module->file_size_bytes = (uint64_t)file.st_size;
 		module->file_mtime_ns =
 			(uint64_t)file.st_mtim.tv_sec * 1000000000u + (uint64_t)file.st_mtim.tv_nsec;
@@ -303,7 +303,7 @@ is_recorded(const struct loaded_object *object, const struct kmem_module *module
 		return false;
 	if (id_bytes != 0)
 		return memcmp(id, module->build_id, id_bytes) == 0;
-	return path_of(object, path) == module->path_bytes && memcmp(path, module + 1, module->path_bytes) == 0 &&
+	return raw_sys_may_call() && path_of(object, path) == module->path_bytes && memcmp(path, module + 1, module->path_bytes) == 0 &&
 	       stat(path, &file) == 0 && (uint64_t)file.st_size == module->file_size_bytes &&
 	       (uint64_t)file.st_mtim.tv_sec * 1000000000u + (uint64_t)file.st_mtim.tv_nsec == module->file_mtime_ns;
 }

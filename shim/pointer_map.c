@@ -345,7 +345,7 @@ trim_leaf(pointer_map_word *leaf, uint64_t first_addr, size_t most_bytes)
 	size_t run = 0;
 	size_t given = 0;
 
-	if (syscall(SYS_mincore, leaf, LEAF_BYTES, is_resident) != 0)
+	if (!raw_sys_may_call() || syscall(SYS_mincore, leaf, LEAF_BYTES, is_resident) != 0)
 		return 0;
 	for (size_t page = 0; page <= pages && given < most_bytes; page++) {
 		if (page < pages && (is_resident[page] & 1) != 0 && run < RUN_PAGES_MAX && is_empty(leaf + page * PAGE_WORDS)) {
@@ -401,7 +401,7 @@ visit_leaf(pointer_map_word *leaf, uint64_t first_addr, pointer_map_visitor *vis
 	const uint64_t object = POINTER_MAP_PRESENT | (uint64_t)POINTER_MAP_OBJECT << POINTER_MAP_GENERATION_SHIFT;
 	size_t looked_at = 0;
 
-	if (syscall(SYS_mincore, leaf, LEAF_BYTES, is_resident) != 0)
+	if (!raw_sys_may_call() || syscall(SYS_mincore, leaf, LEAF_BYTES, is_resident) != 0)
 		return 0;
 	for (size_t i = 0; i < POINTER_MAP_LEAF_WORDS; i++) {
 		if (i % PAGE_WORDS == 0 && (is_resident[i / PAGE_WORDS] & 1) == 0) {

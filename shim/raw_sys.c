@@ -7,6 +7,8 @@
 
 #include <stdatomic.h>
 
+_Atomic bool raw_sys_is_confined;
+
 #define RANGES_MAX 4096u
 
 static struct {

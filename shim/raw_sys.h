@@ -9,7 +9,9 @@
 #ifndef RAW_SYS_H
 #define RAW_SYS_H
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,6 +20,15 @@
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <unistd.h>
+
+extern _Atomic bool raw_sys_is_confined; // set by hooks_sandbox.c, never cleared
+
+/* May calls be made that an allocator would not make? */
+static inline bool
+raw_sys_may_call(void)
+{
+	return !atomic_load_explicit(&raw_sys_is_confined, memory_order_relaxed); // relaxed: see where it is set
+}
 
 static inline void *
 raw_mmap(void *addr, size_t bytes, int protection, int flags, int fd, int64_t offset)
@@ -56,14 +67,21 @@ raw_reserve_max(void)
 {
 	struct rlimit limit;
 
+	if (!raw_sys_may_call())
+		return SIZE_MAX; // what does not fit is refused
 	if (syscall(SYS_prlimit64, 0, RLIMIT_AS, NULL, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
 		return SIZE_MAX;
 	return limit.rlim_cur / 64;
 }
 
+/* EPERM, unasked, in a program that has confined itself. */
 static inline int
 raw_open(const char *path, int flags, int mode)
 {
+	if (!raw_sys_may_call()) {
+		errno = EPERM;
+		return -1;
+	}
 	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 

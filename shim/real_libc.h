@@ -8,6 +8,7 @@
 #define REAL_LIBC_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -31,6 +32,9 @@ struct real_libc {
 	void *(*mremap)(void *old, size_t old_bytes, size_t bytes, int flags, ...);
 	int (*mprotect)(void *addr, size_t bytes, int protection);
 	int (*madvise)(void *addr, size_t bytes, int advice);
+	int (*sigaction)(int signal, const struct sigaction *wanted, struct sigaction *before);
+	sighandler_t (*signal)(int signal, sighandler_t handler);
+	int (*prctl)(int operation, unsigned long a, unsigned long b, unsigned long c, unsigned long d);
 	int (*pthread_create)(pthread_t *thread, const pthread_attr_t *attributes, void *(*routine)(void *), void *argument);
 	int (*thrd_create)(thrd_t *thread, thrd_start_t routine, void *argument);
 	void (*_exit)(int status) __attribute__((noreturn));

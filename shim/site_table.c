@@ -116,11 +116,13 @@ words_of(const struct call_stack *stack)
 static bool
 is_stored_stack(uint32_t stack_index, const uint64_t *frames, uint32_t count)
 {
-	for (;;) {
-		const struct kmem_stack *stored = capture_file_at(KMEM_SECTION_RECORDS, stack_index - 1);
+	for (unsigned links = 0; links <= KMEM_STACK_CHAIN_MAX; links++) {
+		const struct kmem_stack *stored = capture_file_record(stack_index);
 		uint32_t shared = stored->frame_count - stored->own_count; // words of the stack it leads to
 		uint32_t here = count > shared ? count - shared : 0;       // of ours that stand in this record, at its outer end
 
+		if (here > stored->own_count) // zeros: somebody has cut the file meanwhile
+			return false;
 		if (memcmp(stored->frames + (stored->own_count - here), frames, here * sizeof(frames[0])) != 0)
 			return false;
 		frames += here;
@@ -129,6 +131,7 @@ is_stored_stack(uint32_t stack_index, const uint64_t *frames, uint32_t count)
 			return true;
 		stack_index = stored->record.previous;
 	}
+	return false; // nor is there such a chain in a whole file
 }
 
 static uint32_t
@@ -150,7 +153,7 @@ is_same(uint32_t site_index, const struct words *stack, unsigned domain)
 {
 	const struct kmem_site *site = site_table_at(site_index);
 	uint32_t stack_index = atomic_load_explicit(&site->stack, memory_order_relaxed); // S2: constant behind the entry
-	const struct kmem_stack *stored = capture_file_at(KMEM_SECTION_RECORDS, stack_index - 1);
+	const struct kmem_stack *stored = capture_file_record(stack_index);
 
 	return site->domain == domain && stored->record.flags == stack->flags &&
 	       stored->frame_count == stack->frame_count && stored->omitted == stack->omitted &&
@@ -217,8 +220,7 @@ store_stack(struct site_owner *owner, const struct words *stack)
 	stored->omitted = stack->omitted;
 	stored->omitted_at = stack->omitted_at;
 	stored->module_generation = module_generation();
-	if (own_bytes != 0) // else `frames` may be NULL
-		memcpy(stored->frames, stack->frames, own_bytes);
+	memcpy(stored->frames, stack->frames, own_bytes);
 	capture_file_seal_record(&stored->record);
 	if (owner != NULL)
 		remember_stack(owner, stack, index);
@@ -226,6 +228,8 @@ store_stack(struct site_owner *owner, const struct words *stack)
 }
 
 /* ---- records ---- */
+
+#define RING_MAX 65536u // a record for each slot, and some that lost a race
 
 static uint16_t
 slot_of(const struct site_owner *owner)
@@ -281,6 +285,7 @@ static uint32_t
 find_in_ring(uint32_t start, uint16_t slot)
 {
 	uint32_t at = start;
+	uint32_t links = 0;
 
 	do {
 		const struct kmem_site *site = site_table_at(at);
@@ -288,7 +293,7 @@ find_in_ring(uint32_t start, uint16_t slot)
 		if (site->slot == slot)
 			return at;
 		at = twin_of(site);
-	} while (at != 0 && at != start);
+	} while (at != 0 && at != start && ++links < RING_MAX); // in a cut file it may lead anywhere
 	return 0;
 }
 
@@ -380,7 +385,8 @@ find(struct site_owner *owner, const struct words *stack, unsigned domain, uint8
 static uint32_t
 find_folded(struct site_owner *owner, unsigned domain, uint8_t clock)
 {
-	static const struct words folded = { .hash = 1, .flags = KMEM_STACK_FOLDED };
+	static const uint64_t no_frame;
+	static const struct words folded = { .hash = 1, .flags = KMEM_STACK_FOLDED, .frames = &no_frame };
 	uint32_t found = find(owner, &folded, domain, clock, FOR_FOLDED);
 
 	if (found != 0) // else the caller counts a lost event
@@ -464,6 +470,7 @@ int64_t
 site_table_held(uint32_t site)
 {
 	uint32_t at = site;
+	uint32_t links = 0;
 	int64_t held = 0;
 
 	do {
@@ -471,7 +478,7 @@ site_table_held(uint32_t site)
 
 		held += kmem_peak_now_signed(peak_load(&record->peak));
 		at = twin_of(record);
-	} while (at != 0 && at != site);
+	} while (at != 0 && at != site && ++links < RING_MAX); // as in find_in_ring()
 	return held;
 }
 

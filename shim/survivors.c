@@ -173,7 +173,7 @@ look_at_batch(void)
 {
 	uint32_t done = 0;
 
-	while (done < look.batch_count) {
+	while (done < look.batch_count && raw_sys_may_call()) {
 		static struct iovec here[BATCH]; // one thread at a time; the stack may be small
 		static struct iovec there[BATCH];
 		uint32_t count = 0;

@@ -68,14 +68,14 @@ static uint64_t
 find_line(uint32_t site)
 {
 	uint32_t stack_index = atomic_load_explicit(&site_table_at(site)->stack, memory_order_relaxed); // S2
-	const struct kmem_stack *stack = capture_file_at(KMEM_SECTION_RECORDS, stack_index - 1);
+	const struct kmem_stack *stack = capture_file_record(stack_index);
 	uint32_t missing = stack->frame_count;
 	uint64_t import = (stack->record.flags & KMEM_STACK_IMPORT_CUT) != 0 ? THREAD_PARENT_IMPORT : 0;
 
 	if ((stack->record.flags & (KMEM_STACK_WHILE | KMEM_STACK_STARTED_BY)) != 0) // Q2
 		return 0;
 	/* The outermost `missing` words of each record in the chain. */
-	for (;;) {
+	for (unsigned links = 0; links <= KMEM_STACK_CHAIN_MAX; links++) {
 		for (uint32_t i = stack->frame_count - missing; i < stack->own_count; i++) {
 			uint16_t flags = code_flags(stack->frames[i]);
 
@@ -87,8 +87,9 @@ find_line(uint32_t site)
 		missing = stack->frame_count - stack->own_count < missing ? stack->frame_count - stack->own_count : missing;
 		if (missing == 0)
 			return 0;
-		stack = capture_file_at(KMEM_SECTION_RECORDS, stack->record.previous - 1);
+		stack = capture_file_record(stack->record.previous);
 	}
+	return 0; // no such chain is in a whole file
 }
 
 /* Half of the sites are kept for what is called, without what it is called for. */

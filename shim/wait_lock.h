@@ -19,6 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "raw_sys.h"
+
 #define WAIT_LOCK_SPINS 64u
 #define WAIT_LOCK_YIELDS 100u
 #define WAIT_LOCK_TRIES 5000u // most of a second, nearly all of it asleep
@@ -40,7 +42,7 @@ wait_lock_take(struct wait_lock *lock)
 
 	/* acquire: what the last holder wrote is seen. Pairs with wait_lock_give(). */
 	for (unsigned tries = 0; !(is_taken = !atomic_flag_test_and_set_explicit(&lock->is_held, memory_order_acquire)) && tries < most; tries++) {
-		if (tries < WAIT_LOCK_SPINS)
+		if (tries < WAIT_LOCK_SPINS || !raw_sys_may_call())
 			__builtin_ia32_pause();
 		else if (tries < WAIT_LOCK_YIELDS)
 			syscall(SYS_sched_yield);

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "capture_fixture.h"
 
@@ -204,6 +205,61 @@ a_file_that_is_deleted_or_replaced_meanwhile_is_left_alone(void **state)
 	assert_file_says(path, "another's");
 }
 
+static int
+goes_on_without_a_file(uint32_t stored)
+{
+	uint32_t index;
+
+	CHECK_IN_CHILD(append_site(1) == 0);
+	for (enum kmem_section i = KMEM_SECTION_SITES; i < KMEM_SECTION_COUNT; i++)
+		CHECK_IN_CHILD(capture_file_append(i, 8, &index) == NULL && capture_file_count(i) == 0);
+	for (uint32_t i = 0; i < stored; i++) {
+		struct kmem_site *site = capture_file_at(KMEM_SECTION_SITES, i);
+
+		CHECK_IN_CHILD(site->allocated_bytes == 0);
+		site->allocated_bytes = 5;
+	}
+	CHECK_IN_CHILD(((const struct kmem_record *)capture_file_record(0))->bytes == 0);
+	capture_file_mark(KMEM_STATE_CLEAN_EXIT, 0, 1);
+	capture_file_close();
+	capture_file_remove();
+	return 0;
+}
+
+static int
+loses_what_it_had(void *longer)
+{
+	struct stat status;
+	uint64_t stored = 0;
+
+	CHECK_IN_CHILD(capture_file_open(folder, "name"));
+	while (stored < 3000)
+		CHECK_IN_CHILD(append_site(++stored) != 0);
+	CHECK_IN_CHILD(stat(path, &status) == 0 && truncate(path, 0) == 0);
+	if (longer == NULL) { // as the handler for SIGBUS does
+		CHECK_IN_CHILD(capture_file_abandon());
+	} else {              // zeros, and no signal: growth notices
+		CHECK_IN_CHILD(truncate(path, status.st_size) == 0);
+		for (unsigned i = 0; i < 100000 && append_site(1) != 0; i++)
+			;
+	}
+	return goes_on_without_a_file((uint32_t)stored);
+}
+
+static void
+what_was_cut_is_given_up_and_stays_so(void **state)
+{
+	char text[4096];
+
+	(void)state;
+	for (unsigned is_longer = 0; is_longer < 2; is_longer++) {
+		assert_int_equal(in_child_telling(loses_what_it_had, is_longer != 0 ? path : NULL, text, sizeof(text)), 0);
+		assert_non_null(strstr(text, "was cut short"));
+		assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1); // one line
+		unlink(path);
+	}
+}
+
 int
 main(void)
 {
@@ -212,6 +268,7 @@ main(void)
 		IN_FOLDER(F2_a_file_size_limit_stops_growth_without_a_signal),
 		IN_FOLDER(F2_a_full_disk_stops_growth_without_a_signal),
 		IN_FOLDER(a_file_that_is_deleted_or_replaced_meanwhile_is_left_alone),
+		IN_FOLDER(what_was_cut_is_given_up_and_stays_so),
 	};
 
 	return cmocka_run_group_tests_name("capture_trouble", tests, NULL, NULL);

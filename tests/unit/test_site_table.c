@@ -362,6 +362,34 @@ outer_frames_are_stored_once_and_found_again(void **state)
 	assert_in_range(words, 0, STACKS * 30); // of about 200 a stack
 }
 
+/* What a cut capture may be for a moment, for threads that are about to record. */
+static void
+walks_end_in_records_that_lead_in_circles(void **state)
+{
+	struct call_stack stack = *stack_of(1, 2, 3);
+	uint32_t sites[3];
+
+	(void)state;
+	for (uint16_t i = 0; i < 3; i++) {
+		owner.slot = i + 1;
+		sites[i] = site_table_own(&owner, site_table_find(&owner, &stack, 0, 1), 1);
+		assert_int_not_equal(sites[i], 0);
+	}
+	site_table_at(sites[0])->twin = sites[1]; // from here to two that know each other alone
+	site_table_at(sites[1])->twin = sites[2];
+	site_table_at(sites[2])->twin = sites[1];
+	(void)site_table_held(sites[0]);
+	owner = (struct site_owner){ .slot = 4 };
+	assert_int_not_equal(site_table_own(&owner, sites[0], 1), 0);
+
+	struct kmem_stack *record = capture_file_at(KMEM_SECTION_RECORDS, site_table_at(sites[0])->stack - 1);
+
+	record->own_count = 0;
+	record->record.previous = site_table_at(sites[0])->stack;
+	owner = (struct site_owner){ .slot = 5 };
+	(void)site_table_find(&owner, &stack, 0, 1);
+}
+
 int
 main(void)
 {
@@ -377,6 +405,7 @@ main(void)
 		cmocka_unit_test_setup(without_budget_a_release_is_booked_at_its_own_site, start_empty),
 		cmocka_unit_test_setup(totals_are_the_sums_over_all_records, start_empty),
 		cmocka_unit_test_setup(outer_frames_are_stored_once_and_found_again, start_empty),
+		cmocka_unit_test_setup(walks_end_in_records_that_lead_in_circles, start_empty),
 		cmocka_unit_test_setup(clear_forgets_everything, start_empty),
 	};
 

@@ -1,0 +1,169 @@
+/* capture_disk.c - see capture_disk.h. */
+#include "capture_disk.h"
+
+#include <errno.h>
+#include <stdio.h> // RENAME_NOREPLACE
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "diag.h"
+#include "raw_sys.h"
+
+#define NAMES_TRIED 100
+
+static char file_path[4096];
+static struct stat identity;
+
+static void
+close_keeping_errno(int fd)
+{
+	int error = errno;
+
+	raw_close(fd);
+	errno = error;
+}
+
+static bool
+has_room(int fd, uint64_t offset, size_t bytes)
+{
+	static const char zeros[4096];
+	struct rlimit limit;
+
+	/* Growing past RLIMIT_FSIZE would send SIGXFSZ to the program. */
+	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < offset + bytes) {
+		errno = EFBIG;
+		return false;
+	}
+	if (syscall(SYS_fallocate, fd, 0, offset, bytes) == 0)
+		return true;
+	if (errno != EOPNOTSUPP && errno != ENOSYS)
+		return false;
+	for (size_t done = 0; done < bytes; done += sizeof(zeros)) {
+		if (syscall(SYS_pwrite64, fd, zeros, sizeof(zeros), offset + done) != (long)sizeof(zeros))
+			return false;
+	}
+	return true;
+}
+
+bool
+capture_disk_extend(int fd, uint64_t offset, size_t bytes)
+{
+	bool is_ours = has_room(fd, offset, bytes);
+	int error = errno;
+
+	if (!is_ours)
+		syscall(SYS_ftruncate, fd, offset); // a full disk may have given half of it
+	errno = error;
+	return is_ours;
+}
+
+/* Mostly it is there already, or only the last one is missing. */
+static bool
+make_folders(char *path)
+{
+	if (syscall(SYS_mkdirat, AT_FDCWD, path, 0777) == 0 || errno == EEXIST)
+		return true;
+	for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
+		if (slash != NULL)
+			*slash = '\0';
+		long made = syscall(SYS_mkdirat, AT_FDCWD, path, 0777);
+		bool is_usable = made == 0 || errno == EEXIST;
+
+		if (slash == NULL)
+			return is_usable;
+		*slash = '/';
+	}
+}
+
+static int
+create_first_free(const char *folder, const char *name)
+{
+	for (unsigned attempt = 1; attempt < NAMES_TRIED; attempt++) {
+		char suffix[16] = "";
+		int fd;
+
+		if (attempt > 1)
+			diag_format(suffix, sizeof(suffix), "-%u", attempt);
+		diag_format(file_path, sizeof(file_path), "%s/%s%s.kmem", folder, name, suffix);
+		fd = raw_open(file_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+		if (fd >= 0 || errno != EEXIST)
+			return fd;
+	}
+	return -1;
+}
+
+int
+capture_disk_create(const char *folder, const char *name, size_t bytes)
+{
+	static char path[sizeof(file_path)]; // one thread; the stack may be small
+	int fd;
+
+	diag_format(path, sizeof(path), "%s", folder);
+	if (!make_folders(path) || (fd = create_first_free(folder, name)) < 0)
+		return -1;
+	syscall(SYS_fchmod, fd, 0600); // a umask may have taken our own right to open it again
+	if (fstat(fd, &identity) == 0 && capture_disk_extend(fd, 0, bytes))
+		return fd;
+	int error = errno;
+
+	syscall(SYS_unlinkat, AT_FDCWD, file_path, 0);
+	raw_close(fd);
+	errno = error;
+	return -1;
+}
+
+int
+capture_disk_open(uint64_t bytes)
+{
+	struct stat now;
+	int fd = raw_open(file_path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0);
+
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &now) == 0) {
+		if (now.st_dev == identity.st_dev && now.st_ino == identity.st_ino && (uint64_t)now.st_size >= bytes)
+			return fd;
+		errno = ESTALE;
+	}
+	close_keeping_errno(fd);
+	return -1;
+}
+
+static bool
+is_there(void)
+{
+	int fd = capture_disk_open(0);
+
+	if (fd >= 0)
+		raw_close(fd);
+	return fd >= 0;
+}
+
+bool
+capture_disk_rename(const char *path)
+{
+	char from[sizeof(file_path)];
+
+	diag_format(from, sizeof(from), "%s", file_path);
+	if (!is_there())
+		return false;
+	if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, path, RENAME_NOREPLACE) != 0 &&
+	    ((errno != EINVAL && errno != ENOSYS) || syscall(SYS_renameat, AT_FDCWD, from, AT_FDCWD, path) != 0))
+		return false;
+	diag_format(file_path, sizeof(file_path), "%s", path);
+	return true;
+}
+
+void
+capture_disk_remove(void)
+{
+	if (is_there())
+		syscall(SYS_unlinkat, AT_FDCWD, file_path, 0);
+}
+
+const char *
+capture_disk_path(void)
+{
+	return file_path;
+}

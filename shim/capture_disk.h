@@ -1,0 +1,41 @@
+/*
+ * capture_disk.h - the capture as a file in a folder: made, found again, given room, moved, removed.
+ *
+ * Called by   capture_file.c. Safe from any hook: system calls only; one thread at a time (the growth lock).
+ * When failing  false or -1, and errno says why.
+ */
+#ifndef CAPTURE_DISK_H
+#define CAPTURE_DISK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * A new file FOLDER/NAME.kmem of `bytes`, mode 0600 whatever the umask: never through a link, never over something that exists
+ * (NAME-2, NAME-3, ... then). Makes the folder. Returns a descriptor; nothing is left behind on failure.
+ */
+int capture_disk_create(const char *folder, const char *name, size_t bytes);
+
+/*
+ * The same file again, by its path. ESTALE when something else has taken its place, or somebody cut it to less than `bytes`; ENOENT
+ * when it is gone. A descriptor kept open instead would be closed by daemons, and its number could then belong to a file of
+ * the program.
+ */
+int capture_disk_open(uint64_t bytes);
+
+/*
+ * Disk blocks for [offset, offset + bytes) at the end of the file, so that touching the mapping can never be SIGBUS for want of
+ * room. On failure what was had of them is given back.
+ */
+bool capture_disk_extend(int fd, uint64_t offset, size_t bytes);
+
+/* False: it stays where it is. Nothing that exists is written over. */
+bool capture_disk_rename(const char *path);
+
+/* Only what is ours: a file of the same name that somebody else put there stays. */
+void capture_disk_remove(void);
+
+const char *capture_disk_path(void);
+
+#endif

@@ -1,0 +1,97 @@
+/*
+ * confined.c - a program that confines itself and goes on allocating.
+ *
+ *   confined HOW
+ *
+ * HOW: prctl or seccomp (the two ways to install a filter, which kills for every call that an allocator does not make), strict
+ * (seccomp's first mode: read, write and exit alone), nnp (no new privileges and no filter), none.
+ */
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ALLOW(number) \
+	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+
+static struct sock_filter filter[] = {
+	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+	ALLOW(SYS_read), ALLOW(SYS_write), ALLOW(SYS_exit), ALLOW(SYS_exit_group), ALLOW(SYS_brk), ALLOW(SYS_mmap), ALLOW(SYS_munmap),
+	ALLOW(SYS_mremap), ALLOW(SYS_mprotect), ALLOW(SYS_madvise), ALLOW(SYS_futex), ALLOW(SYS_rt_sigprocmask), ALLOW(SYS_getpid),
+	ALLOW(SYS_gettid), ALLOW(SYS_clone), ALLOW(SYS_wait4), ALLOW(SYS_set_robust_list), ALLOW(SYS_rseq),
+	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+};
+
+static void *fan_out(unsigned depth, unsigned path);
+
+static __attribute__((noinline, noipa)) void *
+fan_right(unsigned depth, unsigned path)
+{
+	void *volatile block = fan_out(depth, path);
+
+	return block;
+}
+
+/* Each path is a stack of its own. */
+static __attribute__((noinline, noipa)) void *
+fan_out(unsigned depth, unsigned path)
+{
+	void *volatile block = depth == 0      ? malloc(64)
+	                       : path % 2 != 0 ? fan_right(depth - 1, path / 2)
+	                                       : fan_out(depth - 1, path / 2);
+
+	return block;
+}
+
+static int
+confine(const char *how)
+{
+	struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
+
+	if (strcmp(how, "none") == 0)
+		return 0;
+	if (strcmp(how, "strict") == 0)
+		return prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || strcmp(how, "nnp") == 0)
+		return 0;
+	return strcmp(how, "prctl") == 0 ? prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)
+	                                 : (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
+}
+
+int
+main(int argc, char **argv)
+{
+	void *volatile kept;
+	void *volatile small = malloc(1000);
+	int zeros = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+
+	printf("%d\n", argc);
+	fflush(stdout);
+	if (confine(argv[1]) != 0)
+		return 77;
+	if (strcmp(argv[1], "strict") == 0)
+		syscall(SYS_exit, small != NULL ? 9 : 1);
+	kept = mmap(NULL, 1 << 16, PROT_READ, MAP_PRIVATE, zeros, 0);
+	for (unsigned i = 0; i < 40; i++)
+		kept = malloc((size_t)1 << 28); // never touched; past every step between two heartbeats
+	for (unsigned path = 0; path < 1 << 15; path++)
+		kept = fan_out(15, path); // new sites
+	free(small);
+	pid_t child = fork();
+	if (child == 0) {
+		kept = malloc(3000);
+		_exit(3);
+	}
+	int status = 0;
+	waitpid(child, &status, 0);
+	_exit(kept != NULL ? 8 + WEXITSTATUS(status) : 1);
+}

@@ -1,0 +1,45 @@
+"""A program that takes system calls from itself is not killed for those of ours (shim/hooks_sandbox.c)."""
+from pathlib import Path
+
+import pytest
+
+import harness
+
+HERE = Path(__file__).resolve().parent
+
+
+@pytest.fixture(scope="session")
+def confined(tmp_path_factory):
+    return harness.compile_c(HERE / "confined.c", tmp_path_factory.mktemp("confined") / "confined", "-fno-optimize-sibling-calls")
+
+
+def heap_of(out):
+    document = harness.report("sites", out, "--top", "1")
+    heap = document["totals"]["heap"]
+    notes = [note for process in document["processes"] for note in process["notes"]]
+    return {name: heap[name] for name in ("live_bytes", "live_count", "allocated_bytes", "allocated_count")}, document["losses"], notes
+
+
+@pytest.fixture(scope="session")
+def unconfined(confined, tmp_path_factory):
+    """What is recorded of the same program when it does not confine itself."""
+    folder = tmp_path_factory.mktemp("unconfined")
+    assert harness.record([confined, "none"], folder).returncode == 11
+    return heap_of(folder)[0]
+
+
+@pytest.mark.parametrize("how", ["prctl", "seccomp", "nnp", "strict"])
+def test_a_program_that_confines_itself_lives_and_what_it_did_then_is_recorded(how, confined, unconfined, out):
+    plain = harness.run([confined, how])
+    if plain.returncode == 77:
+        pytest.skip("seccomp filters cannot be installed here")
+    done = harness.record([confined, how], out)
+
+    assert plain.returncode in (9, 11)
+    assert (done.returncode, done.stdout, done.stderr) == (plain.returncode, plain.stdout, plain.stderr)
+    heap, losses, notes = heap_of(out)
+    assert any("confined itself" in note for note in notes), notes
+    if how != "strict":
+        assert heap["allocated_count"] + losses["lost_events"] == unconfined["allocated_count"]
+        assert heap["allocated_bytes"] + losses["lost_event_bytes"] == unconfined["allocated_bytes"]
+        assert 0 < losses["lost_events"] < 30000  # past the room that was made beforehand
