@@ -138,7 +138,7 @@ def test_a_script_is_judged_by_its_interpreter(head, tmp_path):
 
 
 def test_a_python_that_is_too_old(tmp_path):
-    old = [path for path in ("/root/.pyenv/versions/3.7.16/bin/python", "/root/.pyenv/versions/3.6.15/bin/python") if os.path.exists(path)]
+    old = [path for path in map(os.path.expanduser, ("~/.pyenv/versions/3.7.16/bin/python", "~/.pyenv/versions/3.6.15/bin/python")) if os.path.exists(path)]
     if not old:
         pytest.skip("no CPython before 3.8")
     found = findings(old[0], status=OK, cwd=tmp_path)
