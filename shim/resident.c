@@ -47,6 +47,7 @@ static struct {
 	struct kmem_resident found;
 	struct mapping mapping;
 	uint64_t guard_end;        // the mapping before was a guard, up to here
+	uint64_t heap_end;         // what lay before was malloc's, up to here
 	char text[TEXT_BYTES];
 	unsigned char pages[16384];
 } look;
@@ -121,8 +122,11 @@ unseen_at(uint64_t addr, uint64_t *end)
 			*end = block; // older kernels join a stack and what malloc mapped above it
 		return KMEM_RESIDENT_STACKS;
 	}
-	if (block < *end || was_used)
+	/* Advice to the kernel cuts a block's mapping: its rest has no beginning of a block in it. */
+	if (block < *end || was_used || addr == look.heap_end) {
+		look.heap_end = *end;
 		return KMEM_RESIDENT_HEAP;
+	}
 	return capture_file_header()->identity.is_forked != 0 ? KMEM_RESIDENT_INHERITED : KMEM_RESIDENT_OTHER;
 }
 
@@ -265,6 +269,7 @@ read_all(void)
 
 	memset(&look.found, 0, sizeof(look.found));
 	look.guard_end = 0;
+	look.heap_end = 0;
 	while (fd >= 0 && (got = raw_read(fd, look.text + held, sizeof(look.text) - 1 - held)) > 0) {
 		char *line = look.text;
 		char *end;

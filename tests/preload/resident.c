@@ -3,6 +3,7 @@
  */
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +67,11 @@ main(void)
 		kept[i] = memset(malloc(200), 1, 200);
 	printf("brk %zu\n", 30000 * (size_t)208 >> 10);
 	touched("heap", malloc(20 * MIB), 20 * MIB);
+
+	/* As NumPy asks for large arrays: the kernel has another mapping then, in which no block begins. */
+	char *array = malloc(24 * MIB);
+	madvise((char *)(((uintptr_t)array + 2 * MIB) & ~(uintptr_t)(2 * MIB - 1)), 20 * MIB, MADV_HUGEPAGE);
+	touched("heap", array, 24 * MIB);
 
 	/* All kinds as neighbours: the kernel makes one mapping of them. */
 	char *window = mmap(NULL, 64 * MIB, PROT_NONE, ANON, -1, 0);
