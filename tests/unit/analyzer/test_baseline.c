@@ -3,17 +3,15 @@
  */
 #include "hand_model.h"
 
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "baseline.h"
 #include "check.h"
+#include "scratch.h"
 #include "site_key.h"
 
 static const struct check_tolerance usual = { .absolute_bytes = MIB, .relative_ppm = 50000 };
 
 static struct hand_model hand;
-static char path[] = "/tmp/kmem-baseline-XXXXXX";
 
 /* One site of one run. line 41 is function "epoch"; others get a function of their own, so a family of their own. */
 struct held {
@@ -141,7 +139,7 @@ a_program_is_a_name_without_the_interpreters_version(void **state)
 static void
 write_text(const char *text)
 {
-	FILE *stream = fopen(path, "w");
+	FILE *stream = fopen(scratch_file, "w");
 
 	assert_non_null(stream);
 	assert_true(fputs(text, stream) >= 0);
@@ -159,10 +157,10 @@ a_baseline_survives_its_file(void **state)
 
 	(void)state;
 	strcpy(written->sites[0].where, "\"quoted\\\xff\" \xe2\x82\xac");
-	stream = fopen(path, "w");
+	stream = fopen(scratch_file, "w");
 	baseline_write(written, stream);
 	assert_int_equal(fclose(stream), 0);
-	read = baseline_read(path, &fail);
+	read = baseline_read(scratch_file, &fail);
 	assert_non_null(read);
 	assert_int_equal(read->run_count, 1);
 	assert_string_equal(read->python_version, "3.11.7");
@@ -210,7 +208,7 @@ bad_files_are_refused_with_their_place(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(bad_files); i++) {
 		write_text(bad_files[i].text);
-		assert_null(baseline_read(path, &fail));
+		assert_null(baseline_read(scratch_file, &fail));
 		assert_int_equal(fail.code, EXIT_USAGE);
 		if (strstr(fail.text, bad_files[i].says) == NULL)
 			print_error("%s: %s\n", bad_files[i].text, fail.text);
@@ -300,22 +298,6 @@ of_several_runs_the_least_leak_and_the_median_peak_count(void **state)
 	baseline_free(tested);
 }
 
-static int
-make_file(void **state)
-{
-	int file = mkstemp(path);
-
-	(void)state;
-	return file < 0 ? -1 : close(file);
-}
-
-static int
-remove_file(void **state)
-{
-	(void)state;
-	return unlink(path);
-}
-
 int
 main(void)
 {
@@ -330,5 +312,5 @@ main(void)
 		cmocka_unit_test(of_several_runs_the_least_leak_and_the_median_peak_count),
 	};
 
-	return cmocka_run_group_tests(tests, make_file, remove_file);
+	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

@@ -11,46 +11,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "capture_builder.h"
 #include "capture_reader.h"
 #include "model.h"
+#include "scratch.h"
 
 #define COUNT_OF(list) (sizeof(list) / sizeof((list)[0]))
 
-static char folder[] = "/tmp/kmem-cut-XXXXXX";
-static char path[128];
-
-static int
-make_folder(void **state)
-{
-	(void)state;
-	if (mkdtemp(folder) == NULL)
-		return -1;
-	(void)snprintf(path, sizeof(path), "%s/case.kmem", folder);
-	return 0;
-}
-
-static int
-remove_folder(void **state)
-{
-	char command[128];
-
-	(void)state;
-	(void)snprintf(command, sizeof(command), "rm -rf %s", folder);
-	return system(command);
-}
-
-static bool
-is_told(const struct model *model, const char *says)
-{
-	for (size_t i = 0; i < model->damage_count; i++) {
-		if (strstr(model->damages[i], says) != NULL)
-			return true;
-	}
-	return false;
-}
 
 /* Cut anywhere: refused, or read without a crash. */
 static void
@@ -61,11 +29,11 @@ a_file_cut_anywhere_is_no_crash(void **state)
 
 	(void)state;
 	for (size_t cut = 0; cut < bytes; cut += 4099) {
-		struct model_options options = { .capture = path, .is_salvage = (cut & 1) != 0 };
+		struct model_options options = { .capture = scratch_file, .is_salvage = (cut & 1) != 0 };
 		struct fail fail = { .text = "" };
 		struct model *model;
 
-		capture_builder_write(path, file, cut);
+		capture_builder_write(scratch_file, file, cut);
 		model = model_load(&options, &fail);
 		assert_true(model != NULL || fail.code == EXIT_CAPTURE);
 		assert_true(model == NULL || options.is_salvage);
@@ -81,18 +49,18 @@ a_cut_capture_says_what_its_head_knows(void **state)
 	static const size_t cuts[] = { 0, 2 * sizeof(struct kmem_site), KMEM_CHUNK_BYTES };
 	size_t bytes;
 	unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
-	struct model_options options = { .capture = path, .is_salvage = true };
+	struct model_options options = { .capture = scratch_file, .is_salvage = true };
 	struct fail fail = { .text = "" };
 	struct model *whole;
 
 	(void)state;
-	capture_builder_write(path, file, bytes);
+	capture_builder_write(scratch_file, file, bytes);
 	whole = model_load(&options, &fail);
 	assert_non_null(whole);
 	for (size_t i = 0; i < COUNT_OF(cuts); i++) {
 		struct model *model;
 
-		capture_builder_write(path, file, KMEM_HEAD_BYTES + cuts[i]);
+		capture_builder_write(scratch_file, file, KMEM_HEAD_BYTES + cuts[i]);
 		model = model_load(&options, &fail);
 		assert_non_null(model);
 		assert_true(is_told(model, "capture is truncated"));
@@ -127,8 +95,8 @@ what_is_behind_a_cut_takes_no_memory(void **state)
 		if (directory[i].section == KMEM_SECTION_NONE)
 			directory[i] = (struct kmem_chunk){ .section = KMEM_SECTION_RECORDS, .inverted = (uint8_t)~KMEM_SECTION_RECORDS };
 	}
-	capture_builder_write(path, file, bytes);
-	assert_true(capture_open(path, true, &capture, &fail));
+	capture_builder_write(scratch_file, file, bytes);
+	assert_true(capture_open(scratch_file, true, &capture, &fail));
 	for (unsigned i = 0; i < KMEM_SECTION_COUNT; i++)
 		held += capture->sections[i].size_bytes;
 	assert_true(held <= bytes);
@@ -146,5 +114,5 @@ main(void)
 		cmocka_unit_test(what_is_behind_a_cut_takes_no_memory),
 	};
 
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

@@ -11,37 +11,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "capture_builder.h"
 #include "capture_reader.h"
 #include "kmem_words.h"
 #include "model.h"
+#include "scratch.h"
 
 #define COUNT_OF(list) (sizeof(list) / sizeof((list)[0]))
 
-static char folder[] = "/tmp/kmem-reader-XXXXXX";
-static char path[128];
-
-static int
-make_folder(void **state)
-{
-	(void)state;
-	if (mkdtemp(folder) == NULL)
-		return -1;
-	(void)snprintf(path, sizeof(path), "%s/case.kmem", folder);
-	return 0;
-}
-
-static int
-remove_folder(void **state)
-{
-	char command[128];
-
-	(void)state;
-	(void)snprintf(command, sizeof(command), "rm -rf %s", folder);
-	return system(command);
-}
 
 static struct kmem_header *
 header_of(unsigned char *file)
@@ -419,20 +397,10 @@ static const struct {
 	{ "refused request of no domain", failed_without_domain, KMEM_STATE_RUNNING, false, false, "belongs to domain 63" },
 };
 
-static bool
-is_told(const struct model *model, const char *says)
-{
-	for (size_t i = 0; i < model->damage_count; i++) {
-		if (strstr(model->damages[i], says) != NULL)
-			return true;
-	}
-	return false;
-}
-
 static void
 check_case(size_t i, bool is_salvage)
 {
-	struct model_options options = { .capture = path, .is_salvage = is_salvage };
+	struct model_options options = { .capture = scratch_file, .is_salvage = is_salvage };
 	struct fail fail = { .text = "" };
 	size_t bytes;
 	unsigned char *file = capture_builder_example(damages[i].state, &bytes);
@@ -440,13 +408,13 @@ check_case(size_t i, bool is_salvage)
 	struct model *model;
 
 	damages[i].damage(file, &bytes);
-	capture_builder_write(path, file, bytes);
+	capture_builder_write(scratch_file, file, bytes);
 	model = model_load(&options, &fail);
 	if ((model == NULL) != is_refused)
 		fail_msg("%s%s: %s (%s)", damages[i].name, is_salvage ? " in salvage" : "",
 		         is_refused ? "was read" : "was refused", fail.text);
 	if (is_refused && (strstr(fail.text, damages[i].says) == NULL || fail.code != EXIT_CAPTURE ||
-	                   strstr(fail.text, path) == NULL))
+	                   strstr(fail.text, scratch_file) == NULL))
 		fail_msg("%s: said (%d) %s", damages[i].name, fail.code, fail.text);
 	if (!is_refused && !is_told(model, damages[i].says))
 		fail_msg("%s%s: was not told; %zu others, first: %s", damages[i].name, is_salvage ? " in salvage" : "",
@@ -474,13 +442,13 @@ a_sound_capture_has_no_damages(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT_OF(states); i++) {
-		struct model_options options = { .capture = path };
+		struct model_options options = { .capture = scratch_file };
 		struct fail fail;
 		size_t bytes;
 		unsigned char *file = capture_builder_example(states[i], &bytes);
 		struct model *model;
 
-		capture_builder_write(path, file, bytes);
+		capture_builder_write(scratch_file, file, bytes);
 		model = model_load(&options, &fail);
 		assert_non_null(model);
 		assert_int_equal(model->damage_count, 0);
@@ -530,7 +498,7 @@ no_flipped_byte_of_a_closed_capture_goes_unseen(void **state)
 	size_t bytes;
 	unsigned char *file = capture_builder_example(KMEM_STATE_CLEAN_EXIT, &bytes);
 	const size_t launcher = offsetof(struct kmem_header, launcher);
-	struct model_options options = { .capture = path };
+	struct model_options options = { .capture = scratch_file };
 	unsigned checked = 0;
 
 	(void)state;
@@ -542,7 +510,7 @@ no_flipped_byte_of_a_closed_capture_goes_unseen(void **state)
 		if (at >= launcher && at < launcher + sizeof(struct kmem_launcher))
 			continue;
 		file[at] ^= (unsigned char)(1u << at % 8);
-		capture_builder_write(path, file, bytes);
+		capture_builder_write(scratch_file, file, bytes);
 		model = model_load(&options, &fail);
 		if (model != NULL && model->damage_count == 0)
 			fail_msg("byte %zu was flipped and nobody said so", at);
@@ -565,5 +533,5 @@ main(void)
 		cmocka_unit_test(no_flipped_byte_of_a_closed_capture_goes_unseen),
 	};
 
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

@@ -11,12 +11,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "capture_builder.h"
 #include "kmem_words.h"
 #include "model.h"
 #include "rank.h"
+#include "scratch.h"
 #include "verdict.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -24,25 +24,6 @@
 #define PARENT 100u
 #define KILLS_BEFORE 3u
 
-static char folder[64];
-
-static int
-make_folder(void **state)
-{
-	(void)state;
-	strcpy(folder, "/tmp/kmem-family-XXXXXX");
-	return mkdtemp(folder) == NULL ? -1 : 0;
-}
-
-static int
-remove_folder(void **state)
-{
-	char command[128];
-
-	(void)state;
-	(void)snprintf(command, sizeof(command), "rm -rf %s", folder);
-	return system(command);
-}
 
 struct member {
 	uint32_t pid;
@@ -56,7 +37,7 @@ struct member {
 static uint32_t
 line_in(struct capture_builder *builder, const char *function, uint16_t flags)
 {
-	uint32_t code = capture_builder_code(builder, "/home/a/train.py", function, 12, flags, NULL, 0);
+	uint32_t code = capture_builder_code(builder, "/srv/a/train.py", function, 12, flags, NULL, 0);
 	uint64_t frame = capture_builder_python_frame(code, 0);
 
 	return capture_builder_stack(builder, &frame, 1, 0);
@@ -93,7 +74,7 @@ finish(struct capture_builder *builder, const struct member *member)
 		capture_builder_header(builder)->exit_code = 0;
 	}
 	file = capture_builder_finish(builder, member->state, &bytes);
-	(void)snprintf(path, sizeof(path), "%s/p.%u.%llu.kmem", folder, member->pid, (unsigned long long)member->start);
+	(void)snprintf(path, sizeof(path), "%s/p.%u.%llu.kmem", scratch_folder, member->pid, (unsigned long long)member->start);
 	capture_builder_write(path, file, bytes);
 	free(file);
 	capture_builder_free(builder);
@@ -144,7 +125,7 @@ write_child(const struct member *member)
 static struct model *
 load(const struct member *members, size_t count)
 {
-	struct model_options options = { .capture = folder };
+	struct model_options options = { .capture = scratch_folder };
 	struct fail fail = { .text = "" };
 	struct model *model;
 
@@ -242,7 +223,7 @@ an_image_that_was_replaced_unseen_is_not_gone(void **state)
 	};
 	struct model *model;
 	struct capture_builder *builder = capture_builder_new();
-	struct model_options options = { .capture = folder };
+	struct model_options options = { .capture = scratch_folder };
 	struct fail fail;
 	struct verdict verdict;
 
@@ -305,7 +286,7 @@ damaged_figures_are_told_and_left_out(void **state)
 		{ 101, PARENT, 10, 0, 0, 40, KMEM_STATE_RUNNING },
 	};
 	struct model *model = load(members, 2);
-	struct model_options options = { .capture = folder };
+	struct model_options options = { .capture = scratch_folder };
 	struct fail fail;
 	char path[128];
 	FILE *file;
@@ -313,7 +294,7 @@ damaged_figures_are_told_and_left_out(void **state)
 	(void)state;
 	assert_int_equal(model->damage_count, 0);
 	model_free(model);
-	(void)snprintf(path, sizeof(path), "%s/p.101.10.kmem", folder);
+	(void)snprintf(path, sizeof(path), "%s/p.101.10.kmem", scratch_folder);
 	file = fopen(path, "r+");
 	assert_non_null(file);
 	assert_int_equal(fseek(file, offsetof(struct kmem_header, inherited) + offsetof(struct kmem_inherited, copied_bytes) + 4, SEEK_SET), 0);
@@ -334,12 +315,12 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(copies_are_told_with_the_lines_that_built_them, make_folder, remove_folder),
-		cmocka_unit_test_setup_teardown(small_copies_are_not_told, make_folder, remove_folder),
-		cmocka_unit_test_setup_teardown(sums_say_what_was_there_at_the_same_time, make_folder, remove_folder),
-		cmocka_unit_test_setup_teardown(an_image_that_was_replaced_unseen_is_not_gone, make_folder, remove_folder),
-		cmocka_unit_test_setup_teardown(damaged_figures_are_told_and_left_out, make_folder, remove_folder),
-		cmocka_unit_test_setup_teardown(a_child_that_the_kernel_killed_is_no_good_end, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(copies_are_told_with_the_lines_that_built_them, scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(small_copies_are_not_told, scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(sums_say_what_was_there_at_the_same_time, scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(an_image_that_was_replaced_unseen_is_not_gone, scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(damaged_figures_are_told_and_left_out, scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(a_child_that_the_kernel_killed_is_no_good_end, scratch_make, scratch_remove),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

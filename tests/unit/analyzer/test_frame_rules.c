@@ -27,17 +27,17 @@ users_code_is_told_from_installed_and_generated_code(void **state)
 		const char *file;
 		bool is_user;
 	} cases[] = {
-		{ "/home/me/train.py", true },
+		{ "/srv/me/train.py", true },
 		{ "train.py", true },                                       // python train.py before 3.9
 		{ "./src/net.py", true },
-		{ "/home/me/.venv/lib/python3.11/site-packages/torch/x.py", false },
+		{ "/srv/me/.venv/lib/python3.11/site-packages/torch/x.py", false },
 		{ "/usr/lib/python3/dist-packages/numpy/x.py", false },
 		{ "/usr/lib/python3.11/json/decoder.py", false },
 		{ "/opt/py/lib64/python3.13t/json/decoder.py", false },
 		{ "/opt/py/lib/python311.zip/json/decoder.py", false },
-		{ "/home/me/python3.11/train.py", true },
-		{ "/home/me/src/editable/package/x.py", true },             // pip install -e
-		{ "/home/me/app.pyz/__main__.py", true },                   // zipapp, zipimport
+		{ "/srv/me/python3.11/train.py", true },
+		{ "/srv/me/src/editable/package/x.py", true },              // pip install -e
+		{ "/srv/me/app.pyz/__main__.py", true },                    // zipapp, zipimport
 		{ "/srv/eggs/six-1.0-py3.8.egg/six.py", false },
 		{ "site-packages/six.py", false },
 		{ "<string>", true },                                       // python -c, exec
@@ -58,7 +58,7 @@ users_code_is_told_from_installed_and_generated_code(void **state)
 		{ "C:\\project\\train.py", true },
 		{ "", false },
 	};
-	const struct frame_rules rules = { .directory = "/home/me" };
+	const struct frame_rules rules = { .directory = "/srv/me" };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -84,23 +84,23 @@ a_project_is_what_lies_below_it_without_its_environments(void **state)
 		{ "/data/p", "/data/p/.venv/lib/python3.11/site-packages/torch/x.py", false },
 		{ "/data/p", "/data/p/python/lib/python3.11/json/decoder.py", false },
 		{ "/opt/lib/python3.11/site-packages/mine", "/opt/lib/python3.11/site-packages/mine/x.py", true },
-		{ "/home/me", "train.py", true },             // the program started in /home/me
-		{ "/home", "./train.py", true },
-		{ "/home/me/src", "src/net.py", true },
-		{ "/home/me/src", "train.py", false },
-		{ "/home/me/src", "src2/net.py", false },
-		{ "/home/me/src", "../src/net.py", false },
-		{ "/home/me", "venv/lib/python3.8/site-packages/six.py", false },
+		{ "/srv/me", "train.py", true },              // the program started in /srv/me
+		{ "/srv", "./train.py", true },
+		{ "/srv/me/src", "src/net.py", true },
+		{ "/srv/me/src", "train.py", false },
+		{ "/srv/me/src", "src2/net.py", false },
+		{ "/srv/me/src", "../src/net.py", false },
+		{ "/srv/me", "venv/lib/python3.8/site-packages/six.py", false },
 		{ "/", "/data/p/train.py", true },
-		{ "/home/me", "<string>", false },
-		{ "/home/me", "<cell 1234>", true },
+		{ "/srv/me", "<string>", false },
+		{ "/srv/me", "<cell 1234>", true },
 		{ "/link/p", "/data/real/p/train.py", true }, // also as it was before its links were followed
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const struct frame_rules rules = { .project = cases[i].project, .project_as_given = "/data/real/p",
-			                           .directory = "/home/me" };
+			                           .directory = "/srv/me" };
 		struct model_frame frame = python_frame(cases[i].file, "f");
 
 		frame_rules_judge(&rules, &frame, false);
@@ -118,15 +118,15 @@ native_frames_of_a_project_are_those_of_its_modules_and_sources(void **state)
 		const char *module_path;
 		bool is_user;
 	} cases[] = {
-		{ "handle", "srv.cpp", "/home/me/srv", true },
-		{ "handle", "/home/me/srv.cpp", "/usr/local/bin/srv", true },
+		{ "handle", "srv.cpp", "/srv/me/srv", true },
+		{ "handle", "/srv/me/srv.cpp", "/usr/local/bin/srv", true },
 		{ "__pthread_once_slow", "./nptl/pthread_once.c", "/usr/lib/x86_64-linux-gnu/libc.so.6", false },
-		{ "std::vector<char>::vector", "/usr/include/c++/12/bits/stl_vector.h", "/home/me/srv", false },
+		{ "std::vector<char>::vector", "/usr/include/c++/12/bits/stl_vector.h", "/srv/me/srv", false },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		const struct frame_rules rules = { .project = "/home/me", .directory = "/home/me" };
+		const struct frame_rules rules = { .project = "/srv/me", .directory = "/srv/me" };
 		struct model_frame frame = { .kind = MODEL_FRAME_NATIVE, .function = cases[i].function, .file = cases[i].file,
 			                     .line = 1, .module = "m", .module_path = cases[i].module_path };
 

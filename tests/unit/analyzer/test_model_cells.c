@@ -15,11 +15,11 @@
 #include "capture_builder.h"
 #include "model.h"
 #include "place.h"
+#include "scratch.h"
 
 #define KEEP "keep=[]\ndef f(n):\n    keep.append(bytearray(n))\nprint(f.__code__.co_filename, len(In))"
 #define KEEP_HASH "1846177606" // as ipykernel 7.4 named it
 
-static char folder[] = "/tmp/kmem-cells-XXXXXX";
 static unsigned captures;
 
 static struct capture_builder *
@@ -47,7 +47,7 @@ end(struct capture_builder *builder)
 	size_t bytes;
 	unsigned char *file = capture_builder_finish(builder, KMEM_STATE_CLEAN_EXIT, &bytes);
 
-	(void)snprintf(path, sizeof(path), "%s/%u.kmem", folder, captures++);
+	(void)snprintf(path, sizeof(path), "%s/%u.kmem", scratch_folder, captures++);
 	capture_builder_write(path, file, bytes);
 	free(file);
 	capture_builder_free(builder);
@@ -56,7 +56,7 @@ end(struct capture_builder *builder)
 static struct model *
 load(void)
 {
-	const struct model_options options = { .capture = folder };
+	const struct model_options options = { .capture = scratch_folder };
 	struct fail fail = { .text = "" };
 	struct model *model = model_load(&options, &fail);
 
@@ -65,7 +65,7 @@ load(void)
 	while (captures > 0) {
 		char path[256];
 
-		(void)snprintf(path, sizeof(path), "%s/%u.kmem", folder, --captures);
+		(void)snprintf(path, sizeof(path), "%s/%u.kmem", scratch_folder, --captures);
 		(void)unlink(path);
 	}
 	return model;
@@ -205,7 +205,7 @@ an_unknown_number_is_not_made_up(void **state)
 static void
 what_only_looks_like_a_cell_is_a_file(void **state)
 {
-	static const char *const files[] = { "/home/me/ipykernel_notes/x.py", "<ipython-input-x-1>", "/tmp/ipython-input-7", "<ipython-input-",
+	static const char *const files[] = { "/srv/me/ipykernel_notes/x.py", "<ipython-input-x-1>", "/tmp/ipython-input-7", "<ipython-input-",
 		                             "/ipykernel_", "/tmp/ipykernel_1.py" };
 	struct capture_builder *builder = begin(100);
 	struct model *model;
@@ -221,20 +221,6 @@ what_only_looks_like_a_cell_is_a_file(void **state)
 	model_free(model);
 }
 
-static int
-make_folder(void **state)
-{
-	(void)state;
-	return mkdtemp(folder) == NULL;
-}
-
-static int
-remove_folder(void **state)
-{
-	(void)state;
-	return rmdir(folder);
-}
-
 int
 main(void)
 {
@@ -247,5 +233,5 @@ main(void)
 		cmocka_unit_test(what_only_looks_like_a_cell_is_a_file),
 	};
 
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

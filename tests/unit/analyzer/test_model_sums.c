@@ -23,35 +23,19 @@
 #include "capture_builder.h"
 #include "kmem_words.h"
 #include "model.h"
+#include "scratch.h"
 
-static char path[] = "/tmp/kmem-sums-XXXXXX";
-
-static int
-make_file(void **state)
-{
-	int fd = mkstemp(path);
-
-	(void)state;
-	return fd < 0 ? -1 : close(fd);
-}
-
-static int
-remove_file(void **state)
-{
-	(void)state;
-	return unlink(path);
-}
 
 static struct model *
 load(struct capture_builder *builder)
 {
-	struct model_options options = { .capture = path };
+	struct model_options options = { .capture = scratch_file };
 	struct fail fail = { .text = "" };
 	struct model *model;
 	size_t bytes;
 	unsigned char *file = capture_builder_finish(builder, KMEM_STATE_CLEAN_EXIT, &bytes);
 
-	capture_builder_write(path, file, bytes);
+	capture_builder_write(scratch_file, file, bytes);
 	free(file);
 	capture_builder_free(builder);
 	model = model_load(&options, &fail);
@@ -336,7 +320,7 @@ a_program_that_writes_is_never_impossible(void **state)
 {
 	enum { RECORDS = 3000 };
 	struct capture_builder *builder = capture_builder_new();
-	struct model_options options = { .capture = path };
+	struct model_options options = { .capture = scratch_file };
 	uint32_t stack = new_stack(builder, 0x400100);
 	unsigned char *file;
 	struct kmem_site *sites;
@@ -348,10 +332,10 @@ a_program_that_writes_is_never_impossible(void **state)
 	for (unsigned i = 0; i < RECORDS; i++)
 		new_record(builder, stack, (uint16_t)i, 1, 1, 1, 1);
 	file = capture_builder_finish(builder, KMEM_STATE_RUNNING, &bytes);
-	capture_builder_write(path, file, bytes);
+	capture_builder_write(scratch_file, file, bytes);
 	free(file);
 	capture_builder_free(builder);
-	fd = open(path, O_RDWR);
+	fd = open(scratch_file, O_RDWR);
 	assert_true(fd >= 0);
 	file = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	assert_ptr_not_equal(file, MAP_FAILED);
@@ -392,5 +376,5 @@ main(void)
 		cmocka_unit_test(a_program_that_writes_is_never_impossible),
 	};
 
-	return cmocka_run_group_tests(tests, make_file, remove_file);
+	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

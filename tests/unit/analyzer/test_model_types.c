@@ -9,15 +9,14 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "capture_builder.h"
 #include "kmem_words.h"
 #include "model.h"
+#include "scratch.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-static char path[] = "/tmp/kmem-types-XXXXXX";
 
 static struct kmem_header *
 header_of(unsigned char *file)
@@ -37,11 +36,11 @@ type_of(unsigned char *file, unsigned entry)
 static struct model *
 load(const unsigned char *file, size_t bytes)
 {
-	const struct model_options options = { .capture = path };
+	const struct model_options options = { .capture = scratch_file };
 	struct fail fail = { .text = "" };
 	struct model *model;
 
-	capture_builder_write(path, file, bytes);
+	capture_builder_write(scratch_file, file, bytes);
 	model = model_load(&options, &fail);
 	if (model == NULL)
 		fail_msg("%s", fail.text);
@@ -159,16 +158,6 @@ static const struct {
 	{ "name changed", name_changed, 1, "type of objects" },
 };
 
-static bool
-is_told(const struct model *model, const char *says)
-{
-	for (size_t i = 0; i < model->damage_count; i++) {
-		if (strstr(model->damages[i], says) != NULL)
-			return true;
-	}
-	return false;
-}
-
 static void
 what_is_damaged_is_left_out_and_told(void **state)
 {
@@ -212,22 +201,6 @@ the_most_frequent_kinds_are_kept(void **state)
 	}
 }
 
-static int
-make_file(void **state)
-{
-	int file = mkstemp(path);
-
-	(void)state;
-	return file < 0 ? -1 : close(file);
-}
-
-static int
-remove_file(void **state)
-{
-	(void)state;
-	return unlink(path);
-}
-
 int
 main(void)
 {
@@ -238,5 +211,5 @@ main(void)
 		cmocka_unit_test(the_most_frequent_kinds_are_kept),
 	};
 
-	return cmocka_run_group_tests_name("model_types", tests, make_file, remove_file);
+	return cmocka_run_group_tests_name("model_types", tests, scratch_make, scratch_remove);
 }

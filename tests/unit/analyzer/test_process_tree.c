@@ -17,32 +17,11 @@
 #include "capture_builder.h"
 #include "model.h"
 #include "process_tree.h"
+#include "scratch.h"
 #include "text_clean.h"
 
 #define COUNT_OF(list) (sizeof(list) / sizeof((list)[0]))
 
-static char folder[] = "/tmp/kmem-tree-XXXXXX";
-static char path[128];
-
-static int
-make_folder(void **state)
-{
-	(void)state;
-	if (mkdtemp(folder) == NULL)
-		return -1;
-	(void)snprintf(path, sizeof(path), "%s/case.kmem", folder);
-	return 0;
-}
-
-static int
-remove_folder(void **state)
-{
-	char command[128];
-
-	(void)state;
-	(void)snprintf(command, sizeof(command), "rm -rf %s", folder);
-	return system(command);
-}
 
 static struct kmem_header *
 header_of(unsigned char *file)
@@ -58,17 +37,17 @@ wrong_paths_have_their_exit_codes(void **state)
 	struct model_options options = { .capture = text };
 
 	(void)state;
-	(void)snprintf(text, sizeof(text), "%s/missing.kmem", folder);
+	(void)snprintf(text, sizeof(text), "%s/missing.kmem", scratch_folder);
 	assert_null(model_load(&options, &fail));
 	assert_int_equal(fail.code, EXIT_USAGE);
 
-	(void)snprintf(text, sizeof(text), "%s/empty", folder);
+	(void)snprintf(text, sizeof(text), "%s/empty", scratch_folder);
 	assert_int_equal(mkdir(text, 0700), 0);
 	assert_null(model_load(&options, &fail));
 	assert_int_equal(fail.code, EXIT_CAPTURE);
 	assert_non_null(strstr(fail.text, "holds no captures"));
 
-	(void)snprintf(text, sizeof(text), "%s/pipe.kmem", folder);
+	(void)snprintf(text, sizeof(text), "%s/pipe.kmem", scratch_folder);
 	assert_int_equal(mkfifo(text, 0600), 0);
 	assert_null(model_load(&options, &fail));
 	assert_int_equal(fail.code, EXIT_CAPTURE);
@@ -79,7 +58,7 @@ wrong_paths_have_their_exit_codes(void **state)
 static void
 a_file_of_somebody_else_is_told(void **state)
 {
-	struct model_options options = { .capture = path };
+	struct model_options options = { .capture = scratch_file };
 	struct fail fail = { .text = "" };
 	size_t bytes;
 	unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
@@ -87,10 +66,10 @@ a_file_of_somebody_else_is_told(void **state)
 	struct model *model;
 
 	(void)state;
-	capture_builder_write(path, file, bytes);
+	capture_builder_write(scratch_file, file, bytes);
 	free(file);
-	assert_int_equal(chmod(path, 0), 0);
-	assert_int_equal(chmod(folder, 0755), 0);
+	assert_int_equal(chmod(scratch_file, 0), 0);
+	assert_int_equal(chmod(scratch_folder, 0755), 0);
 	if (before == 0)
 		assert_int_equal(seteuid(65534), 0); // root may read anything
 	model = model_load(&options, &fail);
@@ -98,7 +77,7 @@ a_file_of_somebody_else_is_told(void **state)
 	assert_null(model);
 	assert_int_equal(fail.code, EXIT_CAPTURE);
 	assert_non_null(strstr(fail.text, "Permission denied"));
-	assert_int_equal(unlink(path), 0);
+	assert_int_equal(unlink(scratch_file), 0);
 }
 
 static void
@@ -115,7 +94,7 @@ write_process(const char *name, const char *session, uint32_t pid, uint32_t pare
 	identity->start_realtime_ns = start_ns;
 	identity->is_first = is_first;
 	capture_builder_reseal(file, bytes);
-	(void)snprintf(text, sizeof(text), "%s/%s", folder, name);
+	(void)snprintf(text, sizeof(text), "%s/%s", scratch_folder, name);
 	capture_builder_write(text, file, bytes);
 	free(file);
 }
@@ -123,18 +102,18 @@ write_process(const char *name, const char *session, uint32_t pid, uint32_t pare
 static void
 a_folder_means_its_newest_session(void **state)
 {
-	struct model_options options = { .capture = folder };
+	struct model_options options = { .capture = scratch_folder };
 	struct fail fail;
 	struct model *model;
 
 	(void)state;
-	(void)unlink(path);
+	(void)unlink(scratch_file);
 	write_process("a.kmem", "old", 10, 1, 100, true);
 	write_process("b.kmem", "new", 21, 20, 900, false);
 	write_process("c.kmem", "new", 20, 1, 500, true);
 	write_process("d.kmem", "new", 20, 19, 1000, false); // the pid was used again: not the parent of 21
-	(void)snprintf(path, sizeof(path), "%s/e.kmem", folder);
-	capture_builder_write(path, "nonsense", 8);
+	(void)snprintf(scratch_file, sizeof(scratch_file), "%s/e.kmem", scratch_folder);
+	capture_builder_write(scratch_file, "nonsense", 8);
 
 	model = model_load(&options, &fail);
 	assert_non_null(model);
@@ -166,20 +145,20 @@ every_session_of_a_folder_is_a_run(void **state)
 	struct fail fail;
 
 	(void)state;
-	assert_true(process_tree_sessions(folder, false, &sessions, &fail)); // as the test before it left the folder
+	assert_true(process_tree_sessions(scratch_folder, false, &sessions, &fail)); // as the test before it left the folder
 	assert_int_equal(sessions.count, 2);
 	assert_string_equal(sessions.names[0], "old");
 	assert_string_equal(sessions.names[1], "new");
-	assert_true(process_tree_list(folder, sessions.names[0], false, &list, &fail));
+	assert_true(process_tree_list(scratch_folder, sessions.names[0], false, &list, &fail));
 	assert_int_equal(list.count, 1);
 	assert_non_null(strstr(list.paths[0], "a.kmem"));
 	capture_list_free(&list);
 	session_list_free(&sessions);
-	assert_false(process_tree_list(folder, "gone", false, &list, &fail));
+	assert_false(process_tree_list(scratch_folder, "gone", false, &list, &fail));
 	assert_int_equal(fail.code, EXIT_CAPTURE);
 
-	(void)snprintf(path, sizeof(path), "%s/a.kmem", folder);
-	assert_true(process_tree_sessions(path, false, &sessions, &fail));
+	(void)snprintf(scratch_file, sizeof(scratch_file), "%s/a.kmem", scratch_folder);
+	assert_true(process_tree_sessions(scratch_file, false, &sessions, &fail));
 	assert_int_equal(sessions.count, 1);
 	assert_null(sessions.names[0]);
 	session_list_free(&sessions);
@@ -197,7 +176,7 @@ captures_below_the_folder_are_found(void **state)
 	struct fail fail;
 
 	(void)state;
-	(void)snprintf(outer, sizeof(outer), "%s/project", folder);
+	(void)snprintf(outer, sizeof(outer), "%s/project", scratch_folder);
 	(void)snprintf(inner, sizeof(inner), "%s/" PROCESS_TREE_DEFAULT_FOLDER, outer);
 	assert_int_equal(mkdir(outer, 0700), 0);
 	assert_int_equal(mkdir(inner, 0700), 0);
@@ -276,5 +255,5 @@ main(void)
 		cmocka_unit_test(texts_are_cleaned),
 	};
 
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

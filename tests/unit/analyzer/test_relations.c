@@ -11,15 +11,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "capture_builder.h"
 #include "model.h"
 #include "rank.h"
 #include "render.h"
 #include "report.h"
+#include "scratch.h"
 
-static char path[] = "/tmp/kmem-relations-XXXXXX";
 static char *json;
 static char *text;
 static struct model *model;
@@ -31,8 +30,8 @@ load(void **state)
 {
 	static const uint8_t table[] = { 0xf8 };
 	struct capture_builder *builder = capture_builder_new();
-	uint32_t step = capture_builder_code(builder, "/home/u/train.py", "step", 41, 0, table, sizeof(table));
-	uint32_t main_code = capture_builder_code(builder, "/home/u/train.py", "main", 7, 0, table, sizeof(table));
+	uint32_t step = capture_builder_code(builder, "/srv/u/train.py", "step", 41, 0, table, sizeof(table));
+	uint32_t main_code = capture_builder_code(builder, "/srv/u/train.py", "main", 7, 0, table, sizeof(table));
 	uint64_t line = capture_builder_python_frame(step, 0);
 	uint64_t outer = capture_builder_python_frame(main_code, 0);
 	const uint64_t native = 0x7f0000001234;
@@ -46,7 +45,7 @@ load(void **state)
 		{ { native, line, outer }, 3, KMEM_STACK_STARTED_BY },
 		{ { native, line }, 2, KMEM_STACK_WHILE | KMEM_STACK_IMPORT_CUT },
 	};
-	struct model_options options = { .capture = path };
+	struct model_options options = { .capture = scratch_file };
 	struct render_options as_text = { .heading = NULL };
 	struct report_options all = { .top = UINT64_MAX, .frames_bytes = UINT64_MAX };
 	struct fail fail = { .text = "" };
@@ -54,17 +53,15 @@ load(void **state)
 	struct report *report;
 	size_t bytes;
 	FILE *stream;
-	int fd = mkstemp(path);
 
-	(void)state;
-	assert_true(fd >= 0);
-	close(fd);
+	if (scratch_make(state) != 0)
+		return -1;
 	for (unsigned i = 0; i < 4; i++)
 		capture_builder_site(builder, KMEM_DOMAIN_HEAP,
 		                     capture_builder_stack(builder, stacks[i].frames, stacks[i].count, stacks[i].flags),
 		                     1000000 - i, 10, 0, 0);
 	file = capture_builder_finish(builder, KMEM_STATE_CLEAN_EXIT, &bytes);
-	capture_builder_write(path, file, bytes);
+	capture_builder_write(scratch_file, file, bytes);
 	free(file);
 	capture_builder_free(builder);
 	model = model_load(&options, &fail);
@@ -86,12 +83,11 @@ load(void **state)
 static int
 unload(void **state)
 {
-	(void)state;
 	rank_free(ranked);
 	model_free(model);
 	free(json);
 	free(text);
-	return unlink(path);
+	return scratch_remove(state);
 }
 
 static unsigned

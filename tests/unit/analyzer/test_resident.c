@@ -10,26 +10,11 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "capture_builder.h"
 #include "model.h"
+#include "scratch.h"
 
-static char path[] = "/tmp/resident.XXXXXX";
-
-static int
-make_file(void **state)
-{
-	(void)state;
-	return close(mkstemp(path));
-}
-
-static int
-remove_file(void **state)
-{
-	(void)state;
-	return unlink(path);
-}
 
 static const struct {
 	struct kmem_resident looks[2];
@@ -51,14 +36,14 @@ the_newer_whole_look_is_taken(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct model_options options = { .capture = path, .is_salvage = true };
+		struct model_options options = { .capture = scratch_file, .is_salvage = true };
 		struct fail fail;
 		size_t bytes;
 		unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
 		struct kmem_header *header = (struct kmem_header *)(void *)file;
 
 		memcpy(header->resident, cases[i].looks, sizeof(header->resident));
-		capture_builder_write(path, file, bytes);
+		capture_builder_write(scratch_file, file, bytes);
 		struct model *model = model_load(&options, &fail);
 		assert_non_null(model);
 		const struct kmem_resident *taken = model->processes[0].resident;
@@ -75,5 +60,5 @@ main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(the_newer_whole_look_is_taken) };
 
-	return cmocka_run_group_tests_name("resident", tests, make_file, remove_file);
+	return cmocka_run_group_tests_name("resident", tests, scratch_make, scratch_remove);
 }

@@ -11,30 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "../../random.h"
 #include "capture_builder.h"
 #include "capture_reader.h"
 #include "model.h"
+#include "scratch.h"
 
-static char path[] = "/tmp/kmem-stacks-XXXXXX";
-
-static int
-make_file(void **state)
-{
-	int fd = mkstemp(path);
-
-	(void)state;
-	return fd < 0 ? -1 : close(fd);
-}
-
-static int
-remove_file(void **state)
-{
-	(void)state;
-	return unlink(path);
-}
 
 static void
 write_capture(struct capture_builder *builder)
@@ -42,7 +25,7 @@ write_capture(struct capture_builder *builder)
 	size_t bytes;
 	unsigned char *file = capture_builder_finish(builder, KMEM_STATE_CLEAN_EXIT, &bytes);
 
-	capture_builder_write(path, file, bytes);
+	capture_builder_write(scratch_file, file, bytes);
 	free(file);
 	capture_builder_free(builder);
 }
@@ -54,7 +37,7 @@ open_capture(struct capture_builder *builder)
 	struct fail fail = { .text = "" };
 
 	write_capture(builder);
-	if (!capture_open(path, false, &capture, &fail))
+	if (!capture_open(scratch_file, false, &capture, &fail))
 		fail_msg("refused: %s", fail.text);
 	return capture;
 }
@@ -318,7 +301,7 @@ static void
 the_model_shows_whole_stacks(void **state)
 {
 	static const uint64_t frames[] = { 0x400100, 0x400200, 0x400300, 0x400400 };
-	struct model_options options = { .capture = path };
+	struct model_options options = { .capture = scratch_file };
 	struct capture_builder *builder = capture_builder_new();
 	uint32_t whole = capture_builder_stack(builder, frames, 4, 0);
 	uint32_t part = capture_builder_stack_on(builder, whole, 2, frames, 2, 0);
@@ -361,5 +344,5 @@ main(void)
 		cmocka_unit_test(the_model_shows_whole_stacks),
 	};
 
-	return cmocka_run_group_tests(tests, make_file, remove_file);
+	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

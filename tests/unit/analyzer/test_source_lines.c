@@ -9,17 +9,15 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "scratch.h"
 #include "source_lines.h"
 
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 
-static char folder[] = "/tmp/kmemshim-source-XXXXXX";
 
 static void
 write_file(const char *name, const char *text, size_t bytes)
@@ -27,7 +25,7 @@ write_file(const char *name, const char *text, size_t bytes)
 	char path[256];
 	FILE *stream;
 
-	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+	(void)snprintf(path, sizeof(path), "%s/%s", scratch_folder, name);
 	stream = fopen(path, "w");
 	assert_non_null(stream);
 	assert_int_equal(fwrite(text, 1, bytes, stream), bytes);
@@ -64,11 +62,11 @@ lines_end_where_python_ends_them_and_can_be_shown(void **state)
 	write_file("a.py", text, sizeof(text) - 1);
 	lines = source_lines_new(now() + 1000000000);
 	for (uint32_t i = 0; i < ARRAY_LEN(wanted); i++) {
-		assert_string_equal(find(lines, folder, "a.py", i + 1, &is_changed), wanted[i]);
+		assert_string_equal(find(lines, scratch_folder, "a.py", i + 1, &is_changed), wanted[i]);
 		assert_false(is_changed);
 	}
-	assert_string_equal(find(lines, folder, "a.py", 0, &is_changed), "");
-	assert_string_equal(find(lines, folder, "a.py", UINT32_MAX, &is_changed), "");
+	assert_string_equal(find(lines, scratch_folder, "a.py", 0, &is_changed), "");
+	assert_string_equal(find(lines, scratch_folder, "a.py", UINT32_MAX, &is_changed), "");
 	source_lines_free(lines);
 }
 
@@ -85,7 +83,7 @@ a_long_line_is_cut_between_characters(void **state)
 		memcpy(text + i, "\xc3\xa4", 2);
 	write_file("long.py", text, sizeof(text));
 	lines = source_lines_new(now() + 1000000000);
-	line = find(lines, folder, "long.py", 1, &is_changed);
+	line = find(lines, scratch_folder, "long.py", 1, &is_changed);
 	assert_in_range(strlen(line), SOURCE_LINE_BYTES - 4, SOURCE_LINE_BYTES);
 	assert_string_equal(line + strlen(line) - 5, "\xc3\xa4...");
 	source_lines_free(lines);
@@ -102,10 +100,10 @@ a_file_that_changed_since_is_never_shown(void **state)
 
 	(void)state;
 	write_file("b.py", "x\n", 2);
-	(void)snprintf(path, sizeof(path), "%s/b.py", folder);
+	(void)snprintf(path, sizeof(path), "%s/b.py", scratch_folder);
 	for (int round = 0; round < 2; round++) {
 		lines = source_lines_new(started);
-		assert_string_equal(find(lines, folder, "b.py", 1, &is_changed), "");
+		assert_string_equal(find(lines, scratch_folder, "b.py", 1, &is_changed), "");
 		assert_true(is_changed);
 		source_lines_free(lines);
 		assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0); // looks old, as after rsync -t or git stash: ctime tells
@@ -121,11 +119,11 @@ what_is_no_file_is_no_line(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		assert_string_equal(find(lines, folder, names[i], 1, &is_changed), "");
+		assert_string_equal(find(lines, scratch_folder, names[i], 1, &is_changed), "");
 	assert_string_equal(find(lines, "", "a.py", 1, &is_changed), ""); // started nobody knows where
 	source_lines_free(lines);
 	lines = source_lines_new(0); // of another machine
-	assert_string_equal(find(lines, folder, "a.py", 1, &is_changed), "");
+	assert_string_equal(find(lines, scratch_folder, "a.py", 1, &is_changed), "");
 	assert_false(is_changed);
 	source_lines_free(lines);
 }
@@ -148,7 +146,7 @@ another_file_is_told_by_its_functions(void **state)
 	(void)state;
 	write_file("a.py", text, sizeof(text) - 1);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		const struct source_place place = { .directory = folder, .file = "a.py", .line = 2, .first_line = cases[i].first_line,
+		const struct source_place place = { .directory = scratch_folder, .file = "a.py", .line = 2, .first_line = cases[i].first_line,
 			                            .function = cases[i].function };
 		bool is_changed;
 		const char *line = source_lines_find(lines, &place, &is_changed);
@@ -173,27 +171,6 @@ recorded_texts_need_no_file(void **state)
 	source_lines_free(lines);
 }
 
-static int
-make_folder(void **state)
-{
-	(void)state;
-	return mkdtemp(folder) == NULL;
-}
-
-static int
-remove_folder(void **state)
-{
-	static const char *const names[] = { "a.py", "b.py", "long.py" };
-	char path[256];
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		(void)snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
-		(void)unlink(path);
-	}
-	return rmdir(folder);
-}
-
 int
 main(void)
 {
@@ -206,5 +183,5 @@ main(void)
 		cmocka_unit_test(recorded_texts_need_no_file),
 	};
 
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }
