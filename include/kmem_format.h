@@ -94,6 +94,7 @@ enum kmem_loss {
 	KMEM_LOST_TEARDOWN_EVENTS = 11, // events after Python began to finalise: deliberately not booked
 	KMEM_LOST_GROWTH = 12,         // times the capture could not grow
 	KMEM_LOST_FALLBACK_UNWINDS = 13, // walks that needed libunwind: not a loss, a cost worth knowing
+	KMEM_LOST_NATIVE_WAYS = 14,    // lines of Python with too many native ways to tell all apart: small blocks go without
 	KMEM_LOSS_COUNT = 24,
 };
 

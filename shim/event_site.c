@@ -10,12 +10,29 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include "call_stack.h"
 #include "capture_file.h"
 #include "settings.h"
 #include "site_table.h"
 #include "thread_parent.h"
+
+/*
+ * How many records of whole stacks each line brought, by the stack of its brief record: threads share it. relaxed: two lines may
+ * share a place too, and two threads may go beyond the limit by one.
+ */
+#define WAYS_BITS 10
+static _Atomic uint16_t ways[1u << WAYS_BITS];
+static_assert(EVENT_SITE_WAYS_MAX <= UINT16_MAX / 2, "it does not wrap");
+
+static _Atomic uint16_t *
+ways_of_line(uint32_t brief)
+{
+	uint32_t stack = atomic_load_explicit(&site_table_at(brief)->stack, memory_order_relaxed); // S2
+
+	return &ways[stack * UINT32_C(0x9e3779b1) >> (32 - WAYS_BITS)];
+}
 
 static bool
 is_folded(uint32_t site)
@@ -82,14 +99,25 @@ walk_and_keep(struct thread_slot *slot, const void *hook_frame, uint32_t remembe
 }
 
 uint32_t
-event_site_whole(struct thread_slot *slot, const void *hook_frame, uint8_t clock)
+event_site_whole(struct thread_slot *slot, const void *hook_frame, uint32_t brief, uint64_t bytes, uint8_t clock)
 {
-	uint32_t site = event_memo_find_whole(&slot->events, hook_frame);
+	_Atomic uint16_t *line_ways = ways_of_line(brief);
+	uint32_t site;
+
+	if (bytes < EVENT_SITE_BRIEF_BYTES && atomic_load_explicit(line_ways, memory_order_relaxed) >= EVENT_SITE_WAYS_MAX) {
+		thread_slot_publish(slot, brief);
+		return brief;
+	}
+	site = event_memo_find_whole(&slot->events, hook_frame);
 
 	if (__builtin_expect(site == 0 || settings.verify_every != 0, 0)) {
 		int host_errno = errno;
 
 		site = walk_and_keep(slot, hook_frame, site, CALL_STACK_WHOLE, clock);
+		if (site != 0 && atomic_load_explicit(&site_table_at(site)->allocated_count, memory_order_relaxed) == 0 && // just made
+		    atomic_load_explicit(line_ways, memory_order_relaxed) < EVENT_SITE_WAYS_MAX &&
+		    atomic_fetch_add_explicit(line_ways, 1, memory_order_relaxed) == EVENT_SITE_WAYS_MAX - 1)
+			capture_file_lost(KMEM_LOST_NATIVE_WAYS, 1);
 		errno = host_errno;
 		return site;
 	}
@@ -119,6 +147,12 @@ event_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, ui
 	else
 		thread_slot_publish(slot, site);
 	if (is_brief && site != 0 && __builtin_expect(event_site_is_much(site, bytes), 0))
-		return event_site_whole(slot, hook_frame, clock);
+		return event_site_whole(slot, hook_frame, site, bytes, clock);
 	return site;
+}
+
+void
+event_site_clear(void)
+{
+	memset(ways, 0, sizeof(ways));
 }

@@ -8,7 +8,11 @@
  *
  * Invariant, tested in tests/preload/test_brief.py:
  *   B1  a brief record holds less than EVENT_SITE_BRIEF_BYTES, or less than 1 / 2^EVENT_SITE_BRIEF_SHARE of the heap as it was
- *       when the record's last block came.
+ *       when the record's last block came; or its line has brought EVENT_SITE_WAYS_MAX records of whole stacks.
+ *   B2  a request of EVENT_SITE_BRIEF_BYTES and that share goes to its whole stack, however many there are.
+ *
+ * A compiler that runs under one line, as XLA's does, brings a whole stack for every third block: a capture and tables of
+ * 120 MiB for a program of 250, in which no two blocks are of the same stack.
  *
  * Called by   tracker.c, tracker_again.c, inside the reentry guard.
  * Safe from   any hook; no allocation, no lock.
@@ -27,6 +31,7 @@
 
 #define EVENT_SITE_BRIEF_BYTES 65536
 #define EVENT_SITE_BRIEF_SHARE 6
+#define EVENT_SITE_WAYS_MAX 4096
 
 /*
  * In the bits of hook_frame that are 0: the interpreter's allocator asks. The Python stack says all when there is one, and no native
@@ -56,8 +61,13 @@ event_site_is_much(uint32_t site, uint64_t bytes)
 	return __builtin_expect(kmem_peak_now_signed(site_table_at(site)->peak) >= most, 0) && site_table_held(site) >= most;
 }
 
-/* The site of the whole stack, when event_memo_find() has just given a brief one that is not to be used. Keeps errno. */
-uint32_t event_site_whole(struct thread_slot *slot, const void *hook_frame, uint8_t clock);
+/*
+ * The site of the whole stack, when event_memo_find() has just given a brief one that would hold too much; that one when its line
+ * has too many of them (B1). Keeps errno.
+ */
+uint32_t event_site_whole(struct thread_slot *slot, const void *hook_frame, uint32_t brief, uint64_t bytes, uint8_t clock);
+
+void event_site_clear(void); // forked child: one thread; the capture is empty
 
 /* hooks_python.c: a thread is walked that has Python frames. Weak: unit tests have no hooks. */
 void hooks_python_arrive(void) __attribute__((weak));

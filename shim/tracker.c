@@ -558,6 +558,7 @@ tracker_clear(void)
 	range_map_clear();
 	tracker_devices_clear();
 	site_table_clear();
+	event_site_clear();
 	thread_slot_forked();
 	teardown_forked();
 }

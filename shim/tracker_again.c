@@ -50,7 +50,7 @@ site_of(struct thread_slot *slot, const void *hook_frame, uint64_t bytes, bool i
 	}
 	number = is_python ? event_memo_find_python(&slot->events) : event_memo_find(&slot->events, hook_frame, &is_brief);
 	if (is_brief && number != 0 && __builtin_expect(event_site_is_much(number, bytes), 0))
-		number = event_site_whole(slot, hook_frame, generations_clock());
+		number = event_site_whole(slot, hook_frame, number, bytes, generations_clock());
 	if (__builtin_expect(number == 0, 0))
 		return tracker_walk(slot, hook_frame, bytes);
 	thread_slot_publish(slot, number);

@@ -1,5 +1,5 @@
 /*
- * brief.c - two native ways to malloc, for one line of Python (test_brief.py); a shared library.
+ * brief.c - two native ways to malloc, or thousands, for one line of Python (test_brief.py); a shared library.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -20,6 +20,40 @@ NOINLINE void *
 other_way(size_t bytes)
 {
 	void *block = malloc(bytes);
+
+	KEEP_FRAME();
+	return block;
+}
+
+#define STEPS 13 // 8,192 ways
+
+static NOINLINE void *step_even(size_t bytes, unsigned number, unsigned steps);
+
+static NOINLINE void *
+step_odd(size_t bytes, unsigned number, unsigned steps)
+{
+	void *block = steps == 0 ? malloc(bytes) : (number & 1) != 0 ? step_odd(bytes, number >> 1, steps - 1) :
+	              step_even(bytes, number >> 1, steps - 1);
+
+	KEEP_FRAME();
+	return block;
+}
+
+static NOINLINE void *
+step_even(size_t bytes, unsigned number, unsigned steps)
+{
+	void *block = steps == 0 ? malloc(bytes) : (number & 1) != 0 ? step_odd(bytes, number >> 1, steps - 1) :
+	              step_even(bytes, number >> 1, steps - 1);
+
+	KEEP_FRAME();
+	return block;
+}
+
+/* Each number takes another way. */
+void *
+numbered_way(size_t bytes, unsigned number)
+{
+	void *block = step_even(bytes, number, STEPS);
 
 	KEEP_FRAME();
 	return block;

@@ -78,3 +78,40 @@ def test_a_large_request_shows_its_way(sites_of):
 @pytest.mark.parametrize("native", ["cut", "full"])
 def test_a_setting_keeps_all_ways_apart(native, sites_of):
     assert sites_of("keep", 10, KIB, KMEMSHIM_NATIVE=native).keys() == {"one_way", "other_way"}
+
+
+MANY = """\
+import ctypes, sys
+library = ctypes.PyDLL(sys.argv[1])
+library.numbered_way.argtypes, library.numbered_way.restype = [ctypes.c_size_t, ctypes.c_uint], ctypes.c_void_p
+
+def ask(number, size=1024):
+    library.numbered_way(size, number)
+
+for turn in range(2):
+    for number in range(8192):
+        ask(number)
+ask(8191, 1 << 20)
+"""
+WAYS_MAX = 4096  # EVENT_SITE_WAYS_MAX
+
+
+@pytest.mark.parametrize("settings", [{}, {"KMEMSHIM_VERIFY": 1}], ids=["plain", "verify"])
+def test_a_line_with_thousands_of_ways_keeps_the_first(settings, programs, tmp_path, out):
+    program = tmp_path / "many.py"
+    program.write_text(MANY)
+    library = programs("brief.c", "-shared", "-fPIC")
+    done = harness.run(["/usr/bin/python3", program, library], harness.shim_env(out, **settings))
+    assert (done.returncode, done.stderr) == (0, "")
+    document = harness.report("sites", out, "--domain", "heap", "--native", "--top", "100000")
+    sites = [site for site in document["sites"] if any(frame["function"] == "ask" for frame in site["frames"])]
+    whole = [site for site in sites if any(frame["function"] == "numbered_way" for frame in site["frames"])]
+    (brief,) = [site for site in sites if not any(frame["kind"] == "native" for frame in site["frames"])]
+
+    # What ctypes asks for is the line's own, too.
+    assert WAYS_MAX * 0.9 < len(whole) <= WAYS_MAX + 1
+    assert sum(site["live_bytes"] for site in whole + [brief]) >= 2 * 8192 * KIB + 1024 * KIB
+    assert brief["live_bytes"] > 8000 * KIB
+    assert any(site["live_bytes"] >= 1024 * KIB for site in whole)  # a large request shows its way whatever came before
+    assert document["losses"]["lost_native_ways"] == 1
+    assert document["verify"]["mismatched"] == 0
