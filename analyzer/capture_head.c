@@ -213,7 +213,12 @@ settle_failed(struct capture *capture, struct kmem_header *header, const struct 
 		struct kmem_failed *failed = &header->failed[i];
 		uint64_t sequence = COPY_OF(failed->sequence);
 		uint32_t checksum = COPY_OF(failed->checksum);
+		uint32_t outcome = COPY_OF(failed->outcome);
 
+		if (outcome != KMEM_FAILED_OPEN && outcome != KMEM_FAILED_GOT_LESS && outcome != KMEM_FAILED_GOT_ENOUGH) {
+			capture_damaged(capture, "section \"head\": what became of refused request %u (0x%08x) is nothing that can", i, outcome);
+			FORGET(failed->outcome);
+		}
 		if ((sequence == 0 && checksum == 0) || checksum == kmem_failed_checksum(failed, sequence))
 			continue;
 		if (memcmp(failed, &before->failed[i], sizeof(*failed)) == 0)

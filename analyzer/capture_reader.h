@@ -126,6 +126,12 @@ bool capture_next_module(struct capture *capture, uint32_t *next, struct capture
 bool capture_next_cell(struct capture *capture, uint32_t *next, struct capture_cell *cell);
 bool capture_next_note(struct capture *capture, uint32_t *next, const char **text, uint32_t *text_bytes);
 
+/*
+ * What devices held when they refused a request; NULL: nobody looked, or it cannot be read. is_written: the program may be writing it
+ * anew, so that it is no damage when it does not fit.
+ */
+const struct kmem_holdings *capture_holdings(struct capture *capture, const struct kmem_failed *failed, bool is_written);
+
 /* The name behind kmem_survivor.type; not terminated, not cleaned. False: it cannot be read. */
 bool capture_type_name(struct capture *capture, uint32_t index_plus_one, const char **name, uint32_t *name_bytes);
 

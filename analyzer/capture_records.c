@@ -382,3 +382,20 @@ capture_type_name(struct capture *capture, uint32_t index_plus_one, const char *
 	*name_bytes = stored->name_bytes;
 	return true;
 }
+
+const struct kmem_holdings *
+capture_holdings(struct capture *capture, const struct kmem_failed *failed, bool is_written)
+{
+	const struct capture_section *section = &capture->sections[KMEM_SECTION_RECORDS];
+	uint64_t index = UINT64_C(0) + failed->holdings - 1;
+	const struct kmem_holdings *stored;
+
+	if (failed->holdings == 0)
+		return NULL;
+	stored = (const struct kmem_holdings *)(const void *)(section->bytes + index * 8);
+	if (is_written && section->size_bytes >= index * 8 + sizeof(*stored) && stored->record.bytes == sizeof(*stored) &&
+	    stored->record.checksum != kmem_record_checksum(&stored->record, 0))
+		return NULL;
+	stored = record_at(capture, index, KMEM_RECORD_HOLDINGS, sizeof(*stored), "what a device held");
+	return stored != NULL && stored->sequence == COPY_OF(failed->sequence) ? stored : NULL;
+}

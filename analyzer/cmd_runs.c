@@ -11,6 +11,7 @@
 #include "model.h"
 #include "process_tree.h"
 #include "rank.h"
+#include "refusals.h"
 
 struct measuring {
 	const struct cmd_runs *runs;
@@ -59,6 +60,7 @@ add_run(const struct measuring *measuring, const char *path, const char *session
 		return false;
 	}
 	cmd_table_check_project(model, measuring->options->project);
+	refusals_settle(model, verdict_now());
 	rank_leaks_classify(model);
 	verdict_decide(model, verdict_now(), &verdict);
 	is_usable = is_same_program(measuring, model->processes[0].path, baseline_program(model, program), fail) &&

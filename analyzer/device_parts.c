@@ -53,8 +53,8 @@ part_name(const char *module)
 	return module[0] != '\0' ? module : OTHERS;
 }
 
-static bool
-is_device(const char *name)
+bool
+device_parts_is_device(const char *name)
 {
 	return begins(name, "cuda:") && strchr(name, '/') == NULL;
 }
@@ -65,7 +65,7 @@ device_parts_tensors(const struct model *model, unsigned domain)
 	const char *name = model->domains[domain].name;
 	size_t length = strlen(name);
 
-	for (size_t i = 0; is_device(name) && i < model->domain_count; i++) {
+	for (size_t i = 0; device_parts_is_device(name) && i < model->domain_count; i++) {
 		if (strncmp(model->domains[i].name, name, length) == 0 && strcmp(model->domains[i].name + length, TENSORS) == 0)
 			return &model->domains[i];
 	}
@@ -125,32 +125,59 @@ compare_parts(const void *a, const void *b)
 	return left->live_bytes < right->live_bytes ? 1 : left->live_bytes > right->live_bytes ? -1 : strcmp(left->name, right->name);
 }
 
-bool
-device_parts_of(const struct model *model, unsigned domain, struct device_parts *parts)
+/* What each site held: at the end, or at the refusal. False: there are no more. */
+static bool
+next_held(const struct model *model, const struct model_failed *at, size_t *number, const struct model_site **site, uint64_t *bytes)
 {
+	if (*number >= (at != NULL ? at->held_count : model->site_count))
+		return false;
+	*site = at != NULL ? at->held[*number].site : &model->sites[*number];
+	*bytes = at != NULL ? at->held[*number].live_bytes : (*site)->live_bytes;
+	(*number)++;
+	return true;
+}
+
+static uint64_t
+domain_bytes(const struct model *model, const struct model_failed *at, const struct model_domain *domain)
+{
+	size_t index = (size_t)(domain - model->domains);
+
+	if (at == NULL)
+		return domain->live_bytes;
+	return index < at->domain_count ? at->domain_bytes[index] : 0;
+}
+
+bool
+device_parts_of(const struct model *model, unsigned domain, const struct model_failed *at, struct device_parts *parts)
+{
+	const struct model_site *site;
 	uint64_t taken_bytes = 0; // by PyTorch's allocator
-	uint64_t tensor_bytes;
+	uint64_t known_bytes = 0;
+	uint64_t bytes;
 
 	*parts = (struct device_parts){ .device = &model->domains[domain], .tensors = device_parts_tensors(model, domain) };
-	if (!is_device(parts->device->name) || parts->device->live_bytes == 0)
+	if (!device_parts_is_device(parts->device->name) || (at != NULL && !at->has_held))
 		return false;
-	for (size_t i = 0; i < model->site_count; i++) {
-		if (model->sites[i].domain == domain && device_parts_is_cache(model, &model->sites[i]))
-			taken_bytes += model->sites[i].live_bytes;
+	parts->live_bytes = domain_bytes(model, at, parts->device);
+	parts->tensor_bytes = parts->tensors != NULL ? domain_bytes(model, at, parts->tensors) : 0;
+	if (parts->live_bytes == 0)
+		return false;
+	for (size_t i = 0; next_held(model, at, &i, &site, &bytes);) {
+		if (site->domain == domain && device_parts_is_cache(model, site))
+			taken_bytes += bytes;
+		if (site->domain == domain)
+			known_bytes += bytes;
 	}
 	/* A tensor is told of after its memory was taken, so a dead process may have one more than it had room for. */
-	tensor_bytes = parts->tensors == NULL                             ? 0
-	               : parts->tensors->live_bytes < taken_bytes ? parts->tensors->live_bytes
-	                                                          : taken_bytes;
-	parts->cache_bytes = taken_bytes - tensor_bytes;
-	add(parts, "tensors", tensor_bytes);
+	parts->cache_bytes = taken_bytes > parts->tensor_bytes ? taken_bytes - parts->tensor_bytes : 0;
+	add(parts, "tensors", taken_bytes - parts->cache_bytes);
 	add(parts, "cached by PyTorch", parts->cache_bytes);
-	for (size_t i = 0; i < model->site_count; i++) {
-		const struct model_site *site = &model->sites[i];
-
+	for (size_t i = 0; next_held(model, at, &i, &site, &bytes);) {
 		if (site->domain == domain && !device_parts_is_cache(model, site))
-			add(parts, part_name(module_of(site)), site->live_bytes);
+			add(parts, part_name(module_of(site)), bytes);
 	}
+	if (known_bytes < parts->live_bytes) // of sites without a place
+		add(parts, OTHERS, parts->live_bytes - known_bytes);
 	qsort(parts->parts, parts->part_count, sizeof(parts->parts[0]), compare_parts);
 	return true;
 }

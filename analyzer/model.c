@@ -92,31 +92,6 @@ add_captures(struct build *build, const struct capture_list *list, struct fail *
 	return build->process_count != 0;
 }
 
-static int
-compare_failed(const void *left, const void *right)
-{
-	const struct build_failed *a = left;
-	const struct build_failed *b = right;
-
-	if (a->failed.monotonic_ns != b->failed.monotonic_ns)
-		return a->failed.monotonic_ns < b->failed.monotonic_ns ? -1 : 1;
-	return a->failed.process < b->failed.process ? -1 : a->failed.process > b->failed.process;
-}
-
-static void
-take_failed(struct build *build, struct model *model)
-{
-	if (build->failed_count != 0)
-		qsort(build->failed, build->failed_count, sizeof(*build->failed), compare_failed);
-	model->failed_count = build->failed_count;
-	model->failed = memory_zeroed(build->failed_count, sizeof(*model->failed));
-	for (size_t i = 0; i < build->failed_count; i++) {
-		model->failed[i] = build->failed[i].failed;
-		if (build->failed[i].site != 0)
-			model->failed[i].site = &build->sites[build->failed[i].site - 1];
-	}
-}
-
 static struct model *
 finish(struct build *build)
 {
@@ -143,7 +118,7 @@ finish(struct build *build)
 	model->damage_count = build->damage_count;
 	model->damages = build->damages;
 	model->session = build->processes[0].identity->session;
-	take_failed(build, model);
+	model_take_failed(build, model);
 	site_key_assign(model->sites, model->site_count, model->domains);
 	model->cell_count = model_cells_label(build, &model->cells);
 	model_frames_label(build);

@@ -106,6 +106,21 @@ struct model_domain {
 	uint64_t together_live_bytes; // the same of what they left
 	uint64_t peak_resident_bytes; // 0 = not seen
 	uint64_t returned_bytes;      // of live mappings, by madvise
+	bool is_at_refusal;           // live figures are those of the moment when a request was refused that ended a process (refusals.c)
+};
+
+/* A call site when a device refused a request, and at the end of the same process. */
+struct model_held {
+	const struct model_site *site;
+	uint64_t live_bytes;
+	uint64_t live_count;
+	uint64_t end_bytes;
+	uint64_t end_count;
+	bool has_generations;    // those below are of that moment; else nobody wrote them down
+	uint32_t generations_alive;
+	uint32_t generations_total;
+	uint32_t recent_alive;
+	uint32_t recent_total;
 };
 
 struct model_failed {
@@ -115,7 +130,17 @@ struct model_failed {
 	uint64_t monotonic_ns;
 	int error;
 	bool had_success_after;  // something was allocated in the domain afterwards
+	enum kmem_failed_outcome outcome; // what the thread got afterwards; devices alone
+	uint32_t thread;         // devices alone; 0 = unknown
+	uint64_t free_bytes;     // of the device, right after
+	uint64_t total_bytes;    // 0 = the two are not known
 	const struct model_site *site; // NULL = unknown
+	bool has_held;           // what follows was written down: devices alone
+	size_t domain_count;     // of the next; in further ones of the model there was nothing
+	const uint64_t *domain_bytes; // live in each of the model's domains
+	size_t held_count;
+	const struct model_held *held; // sites of the device, of pinned and managed memory
+	uint32_t held_left_out;  // records without a place
 };
 
 /* What a parent held when it forked a child. */
@@ -144,6 +169,7 @@ struct model_process {
 	uint64_t live_bytes;       // heap + mmap + shared + python/arena
 	uint64_t peak_bytes;       // of the largest of heap, mmap, python/arena
 	uint32_t site_count;
+	uint64_t failed_count;     // requests that were refused, also those that are not in model.failed
 	size_t heartbeat_count;
 	const struct kmem_heartbeat *heartbeats; // oldest first
 	const struct kmem_resident *resident; // the last look at what it is made of; NULL = none
@@ -174,7 +200,7 @@ struct model {
 	size_t cell_count;
 	struct model_cell *cells;
 	size_t failed_count;
-	struct model_failed *failed;     // oldest first
+	struct model_failed *failed;     // the last of each process, oldest first
 	size_t damage_count;
 	size_t capture_damage_count;     // of them, the first ones: about captures, not about program files that are gone
 	const char *const *damages;      // one line each: a capture or section that could not be read whole

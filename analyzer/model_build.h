@@ -2,11 +2,13 @@
  * model_build.h - the model while it is being made: what its parts share.
  *
  *   model.c            the order of the steps
- *   model_processes.c  one capture's head: process, heartbeats, notes, refused requests
+ *   model_processes.c  one capture's head: process, heartbeats, notes
+ *   model_failed.c     one capture's refused requests, and what devices held then
  *   model_domains.c    one capture's domains: the sums of its sites
  *   model_frames.c     one frame word -> readable frames, each kept once
  *   model_stacks.c     one stack record -> readable stack, each kept once
  *   model_sites.c      counters of sites, merged by stack and domain
+ *   model_generations.c  their generations
  *   model_cells.c      cells of notebooks: what their files are called, and their texts
  *   model_family.c     what the processes have to do with each other
  *   model_types.c      kinds of Python objects that are alive at sites
@@ -45,6 +47,7 @@ struct build_stack {
 
 struct build_failed {
 	uint64_t site;                 // index in build.sites + 1; 0 = unknown
+	uint64_t *held_sites;          // of failed.held, the same; in the pool
 	struct model_failed failed;
 };
 
@@ -118,6 +121,24 @@ void model_add_domains(struct build *build, struct capture *capture, struct mode
 /* Adds its refused requests; `sites` leads from the capture's sites to build.sites + 1. */
 void model_add_failed(struct build *build, struct capture *capture, const struct domain_rows *rows,
                       const uint32_t *sites);
+void model_take_failed(struct build *build, struct model *model); // after all captures: in order of time, with their sites
+
+/* What the records of one site say of their generations. */
+struct generation_sums {
+	uint32_t birth_generations;    // the most of any record; 0 = nobody counted
+	uint32_t birth_clock;          // the latest
+	uint8_t first_epoch;           // the first
+	int64_t born_alive[KMEM_GENERATION_BUCKETS];
+};
+struct generation_counts {
+	uint32_t alive;                // as in struct model_site
+	uint32_t total;
+	uint32_t recent_alive;
+	uint32_t recent_total;
+	uint64_t unlikely;             // counts that cannot be
+};
+void model_generations_add(struct generation_sums *sums, const struct kmem_generations *block); // NULL: the record has none
+struct generation_counts model_generations_count(const struct generation_sums *sums, uint64_t clock, uint64_t live_count);
 
 struct process_frames *process_frames_new(struct build *build, struct capture *capture);
 void process_frames_free(struct process_frames *frames);

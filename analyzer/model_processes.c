@@ -180,37 +180,3 @@ model_add_process(struct build *build, struct capture *capture, struct domain_ro
 		process->attempt_bytes = 0;
 	add_notes(build, capture, process);
 }
-
-void
-model_add_failed(struct build *build, struct capture *capture, const struct domain_rows *rows, const uint32_t *sites)
-{
-	size_t site_count = capture_site_count(capture);
-
-	for (unsigned i = 0; i < KMEM_FAILED_MAX; i++) {
-		const struct kmem_failed *stored = &capture->header->failed[i];
-		bool has_domain = stored->domain < KMEM_DOMAINS_MAX && rows->index[stored->domain] != DOMAIN_NONE;
-
-		if (COPY_OF(stored->sequence) == 0)
-			continue;
-		if (!has_domain) {
-			capture_damaged(capture, "section \"head\": a refused request belongs to domain %u, which is not in use",
-			                stored->domain);
-			continue;
-		}
-		build->failed = memory_grown(build->failed, &build->failed_room, build->failed_count + 1,
-		                             sizeof(*build->failed));
-		build->failed[build->failed_count++] = (struct build_failed){
-			.site = stored->site != 0 && stored->site <= site_count ? sites[stored->site - 1] : 0,
-			.failed = {
-				.bytes = stored->bytes,
-				.domain = rows->index[stored->domain],
-				.process = (unsigned)(build->process_count - 1),
-				.monotonic_ns = stored->monotonic_ns,
-				.error = stored->error,
-				/* Without all sites it is not known, and nothing is concluded from it. */
-				.had_success_after = rows->sums[stored->domain].allocated_count > stored->events_before ||
-				                     capture->sections[KMEM_SECTION_SITES].is_cut,
-			},
-		};
-	}
-}

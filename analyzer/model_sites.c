@@ -21,8 +21,6 @@
 /* relaxed: a private copy that nobody changes */
 #define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
 
-#define REQUESTS_UNDER_WAY 64 // a birth is counted by generation first; one for each thread
-
 struct site_key_pair {
 	const struct build_stack *stack;
 	uint64_t domain;
@@ -47,17 +45,11 @@ struct part {
 	uint64_t freed_bytes;
 	uint64_t freed_count;
 	uint64_t peak_bytes;          // modulo 2^48 until all are added
-	uint32_t birth_generations;   // the most of any record; 0 = nobody counted
-	uint32_t birth_clock;         // the latest
-	uint8_t first_epoch;          // the first
-	int64_t born_alive[KMEM_GENERATION_BUCKETS];
+	struct generation_sums generations;
 
 	uint64_t live_bytes;
 	uint64_t live_count;
-	uint32_t generations_alive;
-	uint32_t generations_total;
-	uint32_t recent_alive;
-	uint32_t recent_total;
+	struct generation_counts counts;
 };
 
 static uint64_t
@@ -69,65 +61,12 @@ difference(uint64_t allocated, uint64_t freed, uint64_t *impossible)
 	return 0;
 }
 
-/*
- * The generations of a site, and those of them that still have live blocks. Blocks that are older than the counters make one
- * more, in front. A site that has not allocated in the latest quarter of its life does not accumulate any more: none of its
- * generations is recent.
- */
-static void
-count_generations(uint64_t clock, struct part *part, uint64_t *unlikely)
-{
-	uint64_t age = clock >= part->first_epoch ? clock - part->first_epoch : 0;
-	uint64_t counted = 0;
-
-	if (part->birth_generations == 0) { // blocks of one generation only, or nobody could count them
-		part->generations_total = (uint32_t)(age < KMEM_GENERATION_BUCKETS ? age : KMEM_GENERATION_BUCKETS - 1) + 1;
-		part->generations_alive = part->live_count != 0;
-		part->recent_total = (part->generations_total + 3) / 4;
-		part->recent_alive = part->generations_total <= part->recent_total ? part->generations_alive : 0;
-		return;
-	}
-
-	bool is_recent = clock <= part->birth_clock + age / 4 + 1;
-
-	part->generations_total = part->birth_generations + 1;
-	part->recent_total = (part->generations_total + 3) / 4;
-	for (uint32_t i = 0; i < part->birth_generations; i++) {
-		uint64_t live = 0;
-
-		*unlikely += part->born_alive[i] < 0;
-		if (part->born_alive[i] > 0) // less: a release that was seen before its birth, while the program runs
-			live = (uint64_t)part->born_alive[i];
-		counted += live;
-		part->generations_alive += live != 0;
-		part->recent_alive += is_recent && live != 0 && i + 1 >= part->generations_total - part->recent_total;
-	}
-	part->generations_alive += part->live_count > counted;
-	*unlikely += counted > part->live_count + REQUESTS_UNDER_WAY;
-}
-
-static void
-add_generations(const struct kmem_generations *block, struct part *part)
-{
-	uint32_t births = block != NULL ? COPY_OF(block->births) : 0;
-	uint32_t count = births & 0xffff;
-
-	if (block == NULL || count > KMEM_GENERATION_BUCKETS)
-		return;
-	if (count > part->birth_generations)
-		part->birth_generations = count;
-	if (births >> 16 > part->birth_clock)
-		part->birth_clock = births >> 16;
-	for (uint32_t i = 0; i < KMEM_GENERATION_BUCKETS; i++) // a thread may only have released what others made
-		part->born_alive[i] += (int32_t)COPY_OF(block->live_count[i]);
-}
-
 /* Puts together the records of one site, from `record` on. */
 static void
 read_part(struct capture *capture, const struct domain_rows *rows, uint32_t record, const uint32_t *next, struct part *part)
 {
 	memset(part, 0, sizeof(*part));
-	part->first_epoch = UINT8_MAX;
+	part->generations.first_epoch = UINT8_MAX;
 	for (; record != 0; record = next[record - 1]) {
 		const struct kmem_site *stored = capture_site(capture, record - 1);
 
@@ -136,9 +75,9 @@ read_part(struct capture *capture, const struct domain_rows *rows, uint32_t reco
 		part->freed_bytes += COPY_OF(stored->freed_bytes);
 		part->freed_count += COPY_OF(stored->freed_count);
 		part->peak_bytes += kmem_site_peak_bytes(rows->sums[stored->domain].peak, stored->peak);
-		if (stored->first_epoch < part->first_epoch)
-			part->first_epoch = stored->first_epoch;
-		add_generations(capture_generations(capture, record - 1), part);
+		if (stored->first_epoch < part->generations.first_epoch)
+			part->generations.first_epoch = stored->first_epoch;
+		model_generations_add(&part->generations, capture_generations(capture, record - 1));
 	}
 	part->peak_bytes = model_signed_bytes(part->peak_bytes);
 }
@@ -191,10 +130,10 @@ add_part(struct build *build, struct model_site *site, const struct part *part)
 	if (site->process_count++ == 0 || part->live_bytes > state->most_live_bytes) {
 		state->most_live_bytes = part->live_bytes;
 		site->process = (unsigned)(build->process_count - 1); // the capture's process was added before
-		site->generations_alive = part->generations_alive;
-		site->generations_total = part->generations_total;
-		site->recent_alive = part->recent_alive;
-		site->recent_total = part->recent_total;
+		site->generations_alive = part->counts.alive;
+		site->generations_total = part->counts.total;
+		site->recent_alive = part->counts.recent_alive;
+		site->recent_total = part->counts.recent_total;
 	}
 	site->live_bytes += part->live_bytes;
 	site->live_count += part->live_count;
@@ -270,7 +209,8 @@ model_add_sites(struct build *build, struct capture *capture, const struct domai
 		read_part(capture, rows, (uint32_t)i + 1, next, &part);
 		part.live_bytes = difference(part.allocated_bytes, part.freed_bytes, &impossible);
 		part.live_count = difference(part.allocated_count, part.freed_count, &impossible);
-		count_generations(clock, &part, &unlikely);
+		part.counts = model_generations_count(&part.generations, clock, part.live_count);
+		unlikely += part.counts.unlikely;
 		add_part(build, &build->sites[sites[i] - 1], &part);
 		process->site_count++;
 	}

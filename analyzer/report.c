@@ -15,6 +15,7 @@
 #include "memory.h"
 #include "model.h"
 #include "rank.h"
+#include "refusals.h"
 #include "shell_words.h"
 #include "source_lines.h"
 #include "verdict.h"
@@ -184,7 +185,7 @@ build_domains(struct report *report, const struct model *model)
 			.is_address_space = rank_is_address_space(domain->name),
 			.is_device = rank_domain_matches(domain->name, "cuda"),
 		};
-		if (device_parts_of(model, (unsigned)i, &parts)) {
+		if (device_parts_of(model, (unsigned)i, NULL, &parts)) {
 			report->domains[i].part_count = parts.part_count;
 			memcpy(report->domains[i].parts, parts.parts, sizeof(parts.parts));
 		}
@@ -296,7 +297,7 @@ build_requests(struct report *report, const struct model *model)
 		report->requests[i] = (struct report_request){
 			.bytes = failed->bytes,
 			.domain = model->domains[failed->domain].name,
-			.state = verdict_request_state(model, verdict_now(), failed),
+			.state = refusal_state(model, verdict_now(), failed),
 			.error = failed->error,
 			.pid = model->processes[failed->process].identity->pid,
 			.where = place_of(report->rows, failed->site),
@@ -353,6 +354,7 @@ report_build(struct model *model, const struct ranking *ranking, const struct re
 	rows->sources = source_lines_new(sources_since(model));
 	for (size_t i = 0; i < model->cell_count; i++)
 		source_lines_add(rows->sources, model->cells[i].file, model->cells[i].text);
+	refusals_settle(model, verdict_now());
 	rank_leaks_classify(model);
 	if (!report_rank(report, ranking, options, fail)) {
 		report_free(report);

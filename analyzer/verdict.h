@@ -118,8 +118,7 @@ bool verdict_is_far_from_limits(const struct verdict_facts *facts);
 void verdict_copies_gather(const struct model *model, struct verdict_copies *copies);
 void verdict_facts_gather(const struct model *model, const struct verdict_now *now, struct verdict_facts *facts);
 
-/* "pending", "recovered" or "fatal": what became of a process after a refused request. */
-const char *verdict_request_state(const struct model *model, const struct verdict_now *now,
-                                  const struct model_failed *failed);
+enum verdict_end verdict_end_of(const struct model_process *process, const struct verdict_now *now);
+uint64_t verdict_ended_ns(const struct model_process *process); // CLOCK_MONOTONIC; 0 = unknown
 
 #endif

@@ -12,16 +12,15 @@
 #include "kill_counters.h"
 #include "memory.h"
 #include "device_parts.h"
+#include "refusals.h"
 #include "verdict.h"
 
 #define NEAR_LIMIT_PERCENT 97      // charged of the limit at the last heartbeat; measured at kills: 98 and more
 #define FAR_FROM_LIMIT_PERCENT 80  // below this, memory is not the suspect
 #define LOW_AVAILABLE_PERCENT 5    // of the machine's memory
 #define BEAT_RECENT_NS UINT64_C(2000000000) // a process at work writes one every second
-#define REFUSALS_APART_NS UINT64_C(1000000000) // closer ones are one: an allocator tries again, in smaller pieces
 #define ACCUMULATING_BYTES (UINT64_C(16) << 20)
 #define ARENA_PART 4                // of Python's arenas: as much as this makes a line tell more than they do
-#define END_AFTER_REFUSAL_NS UINT64_C(5000000000) // a program that handles the error lives longer than this
 
 const struct verdict_now *
 verdict_now(void)
@@ -38,8 +37,8 @@ verdict_now(void)
 	return &now;
 }
 
-static enum verdict_end
-end_of(const struct model_process *process, const struct verdict_now *now)
+enum verdict_end
+verdict_end_of(const struct model_process *process, const struct verdict_now *now)
 {
 	const struct kmem_launcher *launcher = process->launcher;
 
@@ -69,7 +68,7 @@ has_fatal_refusal(const struct model *model, const struct verdict_now *now, cons
 {
 	for (size_t i = 0; i < model->failed_count; i++) {
 		if (&model->processes[model->failed[i].process] == process &&
-		    strcmp(verdict_request_state(model, now, &model->failed[i]), "fatal") == 0)
+		    strcmp(refusal_state(model, now, &model->failed[i]), "fatal") == 0)
 			return true;
 	}
 	return false;
@@ -105,7 +104,7 @@ find_subject(const struct verdict_now *now, struct verdict_facts *facts)
 
 		if (process->identity->pid == first->identity->pid && first->state == KMEM_STATE_EXEC_REPLACED) {
 			first = process;
-		} else if (end_of(process, now) == VERDICT_END_GONE) {
+		} else if (verdict_end_of(process, now) == VERDICT_END_GONE) {
 			facts->lost_count++;
 			if (lost == NULL || process->live_bytes + process->copied_bytes > lost->live_bytes + lost->copied_bytes)
 				lost = process;
@@ -113,7 +112,7 @@ find_subject(const struct verdict_now *now, struct verdict_facts *facts)
 	}
 	facts->process = first;
 	facts->lost_child = lost;
-	if (lost != NULL && end_of(first, now) == VERDICT_END_FAILED && !has_fatal_refusal(model, now, first) &&
+	if (lost != NULL && verdict_end_of(first, now) == VERDICT_END_FAILED && !has_fatal_refusal(model, now, first) &&
 	    explains(lost, first))
 		facts->process = lost;
 }
@@ -180,9 +179,8 @@ gather_usage(struct verdict_facts *facts)
 		facts->limit_bytes = UINT64_MAX;
 }
 
-/* CLOCK_MONOTONIC at the end; 0 = unknown. */
-static uint64_t
-ended_ns(const struct model_process *process)
+uint64_t
+verdict_ended_ns(const struct model_process *process)
 {
 	const struct kmem_launcher *launcher = process->launcher;
 	const struct kmem_identity *identity = process->identity;
@@ -192,81 +190,6 @@ ended_ns(const struct model_process *process)
 	if (launcher == NULL || launcher->ended_realtime_ns <= identity->start_realtime_ns)
 		return 0;
 	return identity->start_monotonic_ns + (launcher->ended_realtime_ns - identity->start_realtime_ns);
-}
-
-static bool
-is_last_of_process(const struct model *model, const struct model_failed *failed)
-{
-	for (size_t i = 0; i < model->failed_count; i++) {
-		if (model->failed[i].process == failed->process &&
-		    model->failed[i].monotonic_ns > failed->monotonic_ns + REFUSALS_APART_NS)
-			return false;
-	}
-	return true;
-}
-
-const char *
-verdict_request_state(const struct model *model, const struct verdict_now *now, const struct model_failed *failed)
-{
-	const struct model_process *process = &model->processes[failed->process];
-	enum verdict_end end = end_of(process, now);
-	uint64_t ended = ended_ns(process);
-
-	if (end == VERDICT_END_RUNNING)
-		return failed->had_success_after ? "recovered" : "pending";
-	if (end == VERDICT_END_OK)
-		return "recovered";
-	if (!failed->had_success_after)
-		return "fatal";
-	/* Writing the error's message allocates too: ending right after it is no recovery. */
-	if (end != VERDICT_END_ELSEWHERE && is_last_of_process(model, failed) && ended >= failed->monotonic_ns &&
-	    ended - failed->monotonic_ns < END_AFTER_REFUSAL_NS)
-		return "fatal";
-	return "recovered";
-}
-
-/*
- * What was asked for when memory first ran out: the last fatal request, or the largest of those shortly before it in
- * the same kind of memory, of equal ones the first. An error path asks for little and is refused as well.
- */
-static void
-gather_refusal(const struct verdict_now *now, struct verdict_facts *facts)
-{
-	const struct model *model = facts->model;
-	const struct model_failed *last = NULL;
-
-	for (size_t i = 0; i < model->failed_count; i++) {
-		const struct model_failed *failed = &model->failed[i];
-
-		if (&model->processes[failed->process] == facts->process &&
-		    strcmp(verdict_request_state(model, now, failed), "fatal") == 0 &&
-		    (last == NULL || failed->monotonic_ns >= last->monotonic_ns))
-			last = failed;
-	}
-	facts->refused = last;
-	/* PyTorch gave up on a tensor: that is what the program asked for, not the memory that it wanted for it. */
-	for (size_t i = 0; last != NULL && i < model->failed_count; i++) {
-		const struct model_failed *failed = &model->failed[i];
-
-		if (failed->process == last->process && last->monotonic_ns - failed->monotonic_ns <= REFUSALS_APART_NS &&
-		    device_parts_is_tensors(model->domains[failed->domain].name) &&
-		    strcmp(verdict_request_state(model, now, failed), "fatal") == 0) {
-			facts->refused = failed;
-			return;
-		}
-	}
-	for (size_t i = 0; last != NULL && i < model->failed_count; i++) {
-		const struct model_failed *failed = &model->failed[i];
-
-		if (failed->process == last->process &&
-		    (failed->bytes > facts->refused->bytes ||
-		     (failed->bytes == facts->refused->bytes && failed->monotonic_ns < facts->refused->monotonic_ns)) &&
-		    failed->monotonic_ns <= last->monotonic_ns &&
-		    last->monotonic_ns - failed->monotonic_ns <= REFUSALS_APART_NS &&
-		    rank_domain_matches(model->domains[failed->domain].name, "cuda") ==
-		        rank_domain_matches(model->domains[last->domain].name, "cuda"))
-			facts->refused = failed;
-	}
 }
 
 static uint64_t
@@ -294,9 +217,9 @@ ran_at_end(const struct verdict_facts *facts, const struct model_process *proces
 static uint64_t
 end_or_last_seen_ns(const struct verdict_facts *facts)
 {
-	uint64_t last = ended_ns(facts->process);
+	uint64_t last = verdict_ended_ns(facts->process);
 
-	for (size_t i = 0; i < facts->model->process_count && ended_ns(facts->process) == 0; i++) {
+	for (size_t i = 0; i < facts->model->process_count && verdict_ended_ns(facts->process) == 0; i++) {
 		const struct model_process *process = &facts->model->processes[i];
 		bool is_over = process->state == KMEM_STATE_CLEAN_EXIT || process->state == KMEM_STATE_EXEC_REPLACED;
 
@@ -500,7 +423,7 @@ gather_device(struct verdict_facts *facts)
 	if (facts->refused == NULL)
 		return;
 	device = device_parts_device(model, facts->refused->domain);
-	if (!device_parts_of(model, device, &facts->device)) {
+	if (!device_parts_of(model, device, NULL, &facts->device)) {
 		facts->device.device = NULL;
 		return;
 	}
@@ -515,7 +438,7 @@ verdict_facts_gather(const struct model *model, const struct verdict_now *now, s
 {
 	*facts = (struct verdict_facts){ .model = model, .exit_code = -1 };
 	find_subject(now, facts);
-	facts->end = end_of(facts->process, now);
+	facts->end = verdict_end_of(facts->process, now);
 	facts->is_descendant = facts->process->identity->pid != model->processes[0].identity->pid ||
 	                       facts->process->identity->is_first == 0;
 	if (facts->process->launcher != NULL && WIFSIGNALED(facts->process->launcher->wait_status))
@@ -526,7 +449,7 @@ verdict_facts_gather(const struct model *model, const struct verdict_now *now, s
 		facts->exit_code = facts->process->exit_code;
 	gather_counters(now, facts);
 	gather_usage(facts);
-	gather_refusal(now, facts);
+	facts->refused = refusal_of_end(model, now, (unsigned)(facts->process - model->processes));
 	gather_device(facts);
 	gather_live(facts);
 	gather_peak(facts);

@@ -25,6 +25,8 @@
  *   F6  a single word that leads somewhere or decides something is stored twice, once inverted, in one atomic word
  *       (kmem_twice()), or as one of a few words of which no two differ in less than two bytes.
  *   F7  heartbeats, refused requests, survivors and what was inherited carry a checksum of themselves from the moment they count.
+ *       What devices held at a refusal is written anew when its place in the ring is: between the two moments at which the
+ *       request says that it is being written.
  *
  * So one damaged byte of a closed capture is always seen. In a capture that was not closed the same holds for all but
  * counters, and for these as far as they repeat each other (analyzer/capture_agree.c).
@@ -37,7 +39,7 @@
 #include <stdint.h>
 
 #define KMEM_MAGIC "kmemshim"            // 8 bytes, no terminator
-#define KMEM_VERSION 4u
+#define KMEM_VERSION 5u
 #define KMEM_ENDIAN 0x01020304u
 #define KMEM_CHUNK_BYTES 65536u
 #define KMEM_CHUNKS_MAX 8192u            // 512 MiB of chunks
@@ -191,6 +193,7 @@ enum kmem_record_type {
 	KMEM_RECORD_NOTE = 4,   // one line of text for the report ("Python 3.99: frames are not read: ...")
 	KMEM_RECORD_TYPE = 5,   // the name of a type of Python objects
 	KMEM_RECORD_CELL = 6,   // one run of a cell of a notebook
+	KMEM_RECORD_HOLDINGS = 7, // what devices held when they refused a request
 };
 
 /* In front of every record; records start at multiples of 8 bytes. */
@@ -357,19 +360,61 @@ struct kmem_heartbeat {
 };
 static_assert(sizeof(struct kmem_heartbeat) == 64, "");
 
+enum kmem_failed_flags {
+	KMEM_FAILED_MEMORY_KNOWN = 1,  // free_bytes and total_bytes are what the driver said right after it refused
+};
+
+/* Device memory alone: what the thread that was refused got from the same domain since. Others are not followed. */
+enum kmem_failed_outcome {
+	KMEM_FAILED_OPEN = 0,                // nothing
+	KMEM_FAILED_GOT_LESS = 0x01010101,   // less, within a second: it tried again with a smaller request
+	KMEM_FAILED_GOT_ENOUGH = 0x02020202, // at least as much
+};
+
 /* A request that the system refused. Mutable. */
 struct kmem_failed {
 	_Atomic uint64_t sequence;     // 1, 2, ...; stored last, 0 while being written
 	uint64_t bytes;
 	uint64_t monotonic_ns;
 	uint64_t events_before;        // sum of the domain's allocated_count when it failed: later ones mean recovery
+	uint64_t free_bytes;           // of the device, all processes
+	uint64_t total_bytes;
 	uint32_t site;                 // index + 1 in SITES; 0 = unknown
 	uint16_t domain;
-	uint16_t reserved;
+	uint16_t flags;                // enum kmem_failed_flags
 	int32_t error;                 // errno, or the CUDA result
-	_Atomic uint32_t checksum;     // kmem_checksum() of the rest (F7), 0 while being written
+	uint32_t thread;               // its number in the system
+	uint32_t holdings;             // index + 1 of a struct kmem_holdings in RECORDS, in units of 8 bytes; 0 = none. It belongs to
+	                               // this request when its sequence is the same, else nobody looked
+	_Atomic uint32_t checksum;     // kmem_checksum() of what is before it (F7), 0 while being written
+	_Atomic uint32_t outcome;      // enum kmem_failed_outcome (F6); not in the checksum
+	uint32_t reserved;
 };
-static_assert(sizeof(struct kmem_failed) == 48, "");
+static_assert(sizeof(struct kmem_failed) == 80, "");
+
+/*
+ * What there was when a device refused a request: the live bytes of every domain, and the records of the device (its own memory,
+ * tensors in it) and of pinned and managed memory, from the largest power of two down, as many as fit. A place of the ring of
+ * refused requests keeps its record and writes the next one into it.
+ */
+#define KMEM_HOLDINGS_MAX 512u
+#define KMEM_HOLDINGS_GENERATIONS 32u
+struct kmem_holding {
+	uint32_t site;                 // index + 1 in SITES; 0 = no entry
+	int32_t live_count;            // of that record; see struct kmem_site: below 0 where its thread released what others allocated
+	int64_t live_bytes;            // the same
+};
+struct kmem_holdings {
+	struct kmem_record record;     // bytes: of the whole struct
+	uint64_t sequence;             // of the struct kmem_failed; 0 = being written
+	uint32_t left_out;             // records of these domains without a place
+	uint32_t clock;                // generation clock
+	int64_t live_bytes[KMEM_DOMAINS_MAX];
+	struct kmem_holding sites[KMEM_HOLDINGS_MAX];
+	struct kmem_generations generations[KMEM_HOLDINGS_GENERATIONS]; // of the first of `sites` that have any; site 0 = no entry
+};
+static_assert(sizeof(struct kmem_holdings) % 8 == 0, "");
+static_assert(sizeof(struct kmem_holding) == 16, "");
 
 /* A limit that could end the process. */
 enum kmem_limit_kind {

@@ -83,7 +83,8 @@ int cuMemMap(cuda_device_addr addr, size_t bytes, size_t offset, cuda_memory_han
 int cuMemUnmap(cuda_device_addr addr, size_t bytes);
 int cuDevicePrimaryCtxReset(int device);
 int cuDevicePrimaryCtxReset_v2(int device);
-int cuCtxGetDevice(int *device); // asked, never hooked
+int cuCtxGetDevice(int *device); // this and the next: asked, never hooked
+int cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes);
 
 /* Runtime, libcudart.so.11.0, .12 and .13, or inside any program that was linked with libcudart_static.a. */
 int cudaMalloc(void **addr, size_t bytes);

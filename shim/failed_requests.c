@@ -7,10 +7,16 @@
 
 #include "capture_file.h"
 #include "heartbeat.h"
+#include "holdings.h"
 #include "kmem_words.h"
+#include "raw_sys.h"
 #include "site_table.h"
 
 #define LARGE_BYTES ((uint64_t)1 << 20)
+#define BURST_NS UINT64_C(1000000000) // tries that follow each other
+
+__thread uint64_t failed_requests_least = UINT64_MAX;
+static __thread uint32_t own_thread __attribute__((tls_model("initial-exec"))); // who was refused here
 
 void
 failed_requests_attempt(unsigned domain, uint64_t bytes)
@@ -45,24 +51,106 @@ allocations_before(unsigned domain, uint64_t now_ns)
 	return atomic_load_explicit(&known[domain], memory_order_relaxed);
 }
 
+/*
+ * Of this thread, and nothing has come of it. Its place in the ring may be given to another request meanwhile: then that one may be
+ * taken for recovered, in a program that is refused sixteen times in that moment.
+ */
+static bool
+is_waiting(const struct kmem_failed *failed)
+{
+	return failed->thread == own_thread && own_thread != 0 &&
+	       atomic_load_explicit(&failed->sequence, memory_order_acquire) != 0 && // contents: pairs with failed_requests_note()
+	       atomic_load_explicit(&failed->outcome, memory_order_relaxed) == KMEM_FAILED_OPEN;
+}
+
+static uint32_t
+thread_number(void)
+{
+	return raw_sys_may_call() ? (uint32_t)syscall(SYS_gettid) : 0;
+}
+
 bool
-failed_requests_note(unsigned domain, uint64_t bytes, int error, uint32_t site)
+failed_requests_note(const struct failed_request *request)
 {
 	struct kmem_header *header = capture_file_header();
 	uint64_t number = atomic_fetch_add_explicit(&header->failed_count, 1, memory_order_relaxed) + 1;
 	struct kmem_failed *failed = &header->failed[number % KMEM_FAILED_MAX];
+	bool is_of_device = holdings_has(request->domain);
 
-	atomic_store_explicit(&capture_file_domain(domain)->is_used, KMEM_YES, memory_order_relaxed);
+	atomic_store_explicit(&capture_file_domain(request->domain)->is_used, KMEM_YES, memory_order_relaxed);
 	atomic_store_explicit(&failed->checksum, 0, memory_order_relaxed);
 	atomic_store_explicit(&failed->sequence, 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release); // the 0 before the new contents
-	failed->bytes = bytes;
+	failed->bytes = request->bytes;
 	failed->monotonic_ns = heartbeat_now_ns();
-	failed->events_before = allocations_before(domain, failed->monotonic_ns);
-	failed->site = site;
-	failed->domain = (uint16_t)domain;
-	failed->error = error;
+	failed->free_bytes = request->free_bytes;
+	failed->total_bytes = request->total_bytes;
+	failed->site = request->site;
+	failed->domain = (uint16_t)request->domain;
+	failed->flags = request->total_bytes != 0 ? KMEM_FAILED_MEMORY_KNOWN : 0;
+	failed->error = request->error;
+	failed->thread = is_of_device ? thread_number() : 0;
+	atomic_store_explicit(&failed->outcome, KMEM_FAILED_OPEN, memory_order_relaxed);
+	if (!is_of_device || !holdings_take(&failed->holdings, request->domain, number, &failed->events_before))
+		failed->events_before = allocations_before(request->domain, failed->monotonic_ns);
 	atomic_store_explicit(&failed->checksum, kmem_failed_checksum(failed, number), memory_order_relaxed);
 	atomic_store_explicit(&failed->sequence, number, memory_order_release); // contents first
-	return number <= KMEM_FAILED_MAX || bytes >= LARGE_BYTES; // a program may live with thousands of small refusals
+	if (failed->thread != 0) {
+		own_thread = failed->thread;
+		failed_requests_least = 1; // it may try again with less
+	}
+	return number <= KMEM_FAILED_MAX || request->bytes >= LARGE_BYTES; // a program may live with thousands of small refusals
+}
+
+/* The newest request of this thread to the domain that nothing came of, within the time in which it tries again; NULL = none. */
+static const struct kmem_failed *
+newest_of_burst(const struct kmem_header *header, unsigned domain, uint64_t now_ns)
+{
+	const struct kmem_failed *newest = NULL;
+
+	for (unsigned i = 0; i < KMEM_FAILED_MAX; i++) {
+		const struct kmem_failed *failed = &header->failed[i];
+
+		if (is_waiting(failed) && failed->domain == domain && now_ns - failed->monotonic_ns <= BURST_NS &&
+		    (newest == NULL || failed->monotonic_ns >= newest->monotonic_ns))
+			newest = failed;
+	}
+	return newest;
+}
+
+/*
+ * What it got is at least as much as it was refused; or less, but enough of it to go on with: allocators of regions ask for a
+ * tenth less each time. Then all that was refused in a row is done with.
+ */
+void
+failed_requests_got_rest(unsigned domain, uint64_t bytes)
+{
+	struct kmem_header *header = capture_file_header();
+	uint64_t now_ns = heartbeat_now_ns();
+	const struct kmem_failed *newest = newest_of_burst(header, domain, now_ns);
+	bool is_retry = newest != NULL && bytes >= newest->bytes / 2;
+
+	failed_requests_least = UINT64_MAX;
+	for (unsigned i = 0; i < KMEM_FAILED_MAX; i++) {
+		struct kmem_failed *failed = &header->failed[i];
+		bool is_in_burst = now_ns - failed->monotonic_ns <= BURST_NS;
+
+		if (!is_waiting(failed))
+			continue;
+		if (failed->domain == domain && bytes >= failed->bytes)
+			atomic_store_explicit(&failed->outcome, KMEM_FAILED_GOT_ENOUGH, memory_order_relaxed);
+		else if (failed->domain == domain && is_retry && is_in_burst)
+			atomic_store_explicit(&failed->outcome, KMEM_FAILED_GOT_LESS, memory_order_relaxed);
+		else if (is_in_burst)
+			failed_requests_least = 1;
+		else if (failed->bytes < failed_requests_least)
+			failed_requests_least = failed->bytes;
+	}
+}
+
+void
+failed_requests_forked(void)
+{
+	failed_requests_least = UINT64_MAX;
+	holdings_forked();
 }

@@ -91,12 +91,15 @@ cuda_call_end_allocation(struct cuda_call *call, enum cuda_memory memory, int re
 
 	if (call->is_booked_here && !was_booked_inside && (is_given || is_refused)) {
 		unsigned domain = domain_of(memory); // asks the driver, so outside the guard
+		struct device_memory left = { 0 };
 
+		if (is_refused && memory != CUDA_MEMORY_PINNED && memory != CUDA_MEMORY_REGISTERED)
+			real_cuda_memory(-1, &left.free_bytes, &left.total_bytes);
 		if (cuda_call_book_begin(call)) {
 			if (is_given)
 				tracker_device_allocated(call->hook_frame, domain, addr, bytes, memory == CUDA_MEMORY_POOLED);
 			else
-				tracker_failed(call->hook_frame, domain, bytes, result);
+				tracker_device_refused(call->hook_frame, domain, bytes, result, left);
 			reentry_guard_leave();
 			thread.was_booked = true;
 		}

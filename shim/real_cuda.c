@@ -65,7 +65,6 @@ real_cuda_dlsym_fn *real_cuda_dlsym;
 static _Atomic(void *) driver_seen[REAL_CUDA_DRIVER_COUNT];   // newest answer to a lookup
 static _Atomic(void *) driver_pinned[REAL_CUDA_DRIVER_COUNT];
 static _Atomic(void *) driver_handle;
-static _Atomic(void *) context_device;
 static struct caller callers[CALLERS_MAX];
 static _Atomic uint64_t generation; // how often something was unloaded
 
@@ -411,21 +410,56 @@ real_cuda_unloaded(void)
 	atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
 }
 
+/* A function of the driver's that is asked and never hooked. */
+static void *
+find_asked(_Atomic(void *) *known, const char *name)
+{
+	void *ask = load(known);
+	void *handle;
+
+	if (ask != NULL)
+		return ask;
+	handle = open_driver();
+	ask = handle == NULL ? NULL : look_up(handle, name);
+	if (ask != NULL)
+		store(known, ask);
+	else if (handle != NULL)
+		forget_error();
+	return ask; // NULL: the runtime works without a driver that we can see
+}
+
+/* -1: it cannot be asked. */
+static int
+context_device(void)
+{
+	static _Atomic(void *) known;
+	void *ask = find_asked(&known, "cuCtxGetDevice");
+	int device;
+
+	if (ask == NULL || ((__typeof__(cuCtxGetDevice) *)ask)(&device) != CUDA_ABI_SUCCESS)
+		return -1;
+	return device;
+}
+
 int
 real_cuda_device(void)
 {
-	void *ask = load(&context_device);
-	int device = 0;
+	int device = context_device();
 
-	if (ask == NULL) {
-		void *handle = open_driver();
+	return device >= 0 ? device : 0;
+}
 
-		ask = handle == NULL ? NULL : look_up(handle, "cuCtxGetDevice");
-		if (ask == NULL)
-			return 0; // the runtime works without a driver that we can see: no numbers to be had
-		store(&context_device, ask);
-	}
-	if (((__typeof__(cuCtxGetDevice) *)ask)(&device) != CUDA_ABI_SUCCESS || device < 0)
-		return 0;
-	return device;
+void
+real_cuda_memory(int device, uint64_t *free_bytes, uint64_t *total_bytes)
+{
+	static _Atomic(void *) known;
+	void *ask = find_asked(&known, "cuMemGetInfo_v2");
+	int current = context_device();
+	size_t free, total;
+
+	if (ask == NULL || current < 0 || (device >= 0 && current != device) ||
+	    ((__typeof__(cuMemGetInfo_v2) *)ask)(&free, &total) != CUDA_ABI_SUCCESS || free > total)
+		return;
+	*free_bytes = free;
+	*total_bytes = total;
 }

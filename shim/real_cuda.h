@@ -11,6 +11,7 @@
 #define REAL_CUDA_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "cuda_abi.h"
 
@@ -52,6 +53,13 @@ bool real_cuda_is_driver(const void *addr);
  * needed the context: other threads may have none.
  */
 int real_cuda_device(void);
+
+/*
+ * What the driver says of a device right after it refused memory: by its own cuMemGetInfo, which changes no context and no last
+ * error. `device` is the one that was asked, -1 = that of this thread's context. The two stay as they are when the thread has no
+ * context, or that of another device.
+ */
+void real_cuda_memory(int device, uint64_t *free_bytes, uint64_t *total_bytes);
 
 /* The next dlsym in line; real_cuda_dlsym is NULL until the first call of real_cuda_find_dlsym(). */
 typedef void *real_cuda_dlsym_fn(void *handle, const char *name);

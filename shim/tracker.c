@@ -391,18 +391,20 @@ tracker_attempt(enum kmem_domain domain, size_t bytes)
 	failed_requests_attempt(domain, bytes);
 }
 
-static void
-request_failed(const void *hook_frame, unsigned domain, uint64_t bytes, int error)
-{
-	if (failed_requests_note(domain, bytes, error, event_site(thread_slot_here(), hook_frame, domain, bytes, generations_clock())))
-		heartbeat_take(live_host_bytes());
-}
-
 void
 tracker_failed(const void *hook_frame, enum kmem_domain domain, size_t bytes, int error)
 {
-	if (!is_teardown(0))
-		request_failed(hook_frame, domain, bytes, error);
+	tracker_refused(hook_frame, (struct failed_request){ .domain = domain, .bytes = bytes, .error = error });
+}
+
+void
+tracker_refused(const void *hook_frame, struct failed_request request)
+{
+	if (is_teardown(0))
+		return;
+	request.site = event_site(thread_slot_here(), hook_frame, request.domain, request.bytes, generations_clock());
+	if (failed_requests_note(&request))
+		heartbeat_take(live_host_bytes());
 }
 
 /* ---- mappings ---- */

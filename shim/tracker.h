@@ -78,6 +78,12 @@ size_t tracker_mapped_bytes(void *addr);
 unsigned tracker_device_domain(int device);      // row of "cuda:N"; the last row for numbers out of range
 /* is_pooled: a reset of the device leaves it. */
 void tracker_device_allocated(const void *hook_frame, unsigned domain, uint64_t key, uint64_t bytes, bool is_pooled);
+/* What the driver said of the device right after it refused; total_bytes 0: nothing. */
+struct device_memory {
+	uint64_t free_bytes;
+	uint64_t total_bytes;
+};
+void tracker_device_refused(const void *hook_frame, unsigned domain, uint64_t bytes, int result, struct device_memory memory);
 /* All that lives on the device but pools and physical memory is gone; pinned and managed memory too when no other device has any. */
 void tracker_device_reset(int device);
 /* Physical memory by handle: what device_objects.h does not do by itself. */

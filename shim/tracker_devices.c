@@ -46,6 +46,7 @@ tracker_device_allocated(const void *hook_frame, unsigned domain, uint64_t key, 
 
 	if (block.site == 0)
 		return;
+	failed_requests_got(domain, bytes);
 	block.generation |= is_pooled ? POOLED : 0;
 	if (address_table_replace(&devices, key, block, &old)) { // its release was not seen
 		capture_file_lost(KMEM_LOST_MISSED_FREES, 1);
@@ -79,6 +80,13 @@ tracker_device_released(struct live_block block)
 {
 	block.generation &= POINTER_MAP_GENERATION_MASK;
 	tracker_released(block);
+}
+
+void
+tracker_device_refused(const void *hook_frame, unsigned domain, uint64_t bytes, int result, struct device_memory memory)
+{
+	tracker_refused(hook_frame, (struct failed_request){ .domain = domain, .bytes = bytes, .error = result,
+	                                                     .free_bytes = memory.free_bytes, .total_bytes = memory.total_bytes });
 }
 
 static bool
@@ -126,6 +134,7 @@ tracker_object_created(const void *hook_frame, unsigned domain, uint64_t handle,
 
 	if (block.site == 0)
 		return;
+	failed_requests_got(domain, bytes);
 	if (!device_objects_create(handle, block, &old)) {
 		tracker_lost(slot, block);
 	} else if (old.site != 0) {
@@ -182,4 +191,5 @@ tracker_devices_clear(void)
 {
 	address_table_clear(&devices);
 	device_objects_clear();
+	failed_requests_forked();
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "failed_requests.h"
 #include "pointer_map.h"
 #include "thread_slot.h"
 #include "tracker.h"
@@ -58,6 +59,7 @@ struct address_block tracker_born(struct thread_slot *slot, const void *hook_fra
 void tracker_dead(struct thread_slot *slot, struct address_block block);
 /* No room for its address: better not alive at all than alive for ever. */
 void tracker_lost(struct thread_slot *slot, struct address_block block);
+void tracker_refused(const void *hook_frame, struct failed_request request); // its site is found here
 bool tracker_is_teardown(void);
 void tracker_devices_clear(void);
 

@@ -88,6 +88,7 @@ CHECK(cuMemMap, cuMemMap);
 CHECK(cuMemUnmap, cuMemUnmap);
 CHECK(cuDevicePrimaryCtxReset_v2, cuDevicePrimaryCtxReset);
 CHECK(cuCtxGetDevice, cuCtxGetDevice);
+CHECK(cuMemGetInfo_v2, cuMemGetInfo);
 CHECK(cudaMalloc, cudaMalloc);
 CHECK(cudaMallocManaged, cudaMallocManaged);
 CHECK(cudaMallocHost, cudaMallocHost);

@@ -8,6 +8,7 @@
  *
  *   KMEMDOUBLE_DEVICES        how many devices; 1
  *   KMEMDOUBLE_CAPACITY       bytes per device; no limit
+ *   KMEMDOUBLE_OTHERS         bytes of these that others hold: contexts, other processes
  *   KMEMDOUBLE_FAIL_NTH       this allocation, counted from 1 over all kinds, is refused
  *   KMEMDOUBLE_FAIL_FREE_NTH  this release of a live block fails with 700 and double_releases nothing
  *   KMEMDOUBLE_GENERIC        1: cuGetProcAddress finds every name; unknown ones answer 801
@@ -134,6 +135,12 @@ give_host_locked(uint64_t room_bytes)
 	return block != NULL && block->addr != 0 ? block : NULL;
 }
 
+uint64_t
+double_capacity(void)
+{
+	return double_setting("KMEMDOUBLE_CAPACITY", DEVICE_RANGE_BYTES / 2) - double_setting("KMEMDOUBLE_OTHERS", 0);
+}
+
 static int
 allocate(int row, uint64_t *addr, uint64_t bytes)
 {
@@ -152,8 +159,7 @@ allocate(int row, uint64_t *addr, uint64_t bytes)
 	pthread_mutex_lock(&double_mutex);
 	double_allocations++;
 	if (double_allocations != double_setting("KMEMDOUBLE_FAIL_NTH", 0) &&
-	    (row < LEDGER_DEVICE || (bytes <= double_setting("KMEMDOUBLE_CAPACITY", DEVICE_RANGE_BYTES / 2) &&
-	                             double_live_bytes(row) + bytes <= double_setting("KMEMDOUBLE_CAPACITY", DEVICE_RANGE_BYTES / 2))))
+	    (row < LEDGER_DEVICE || (bytes <= double_capacity() && double_live_bytes(row) + bytes <= double_capacity())))
 		block = row >= LEDGER_DEVICE ? give_device_locked(row, room_bytes) : give_host_locked(room_bytes);
 	if (block == NULL) {
 		account->refused_count++;
@@ -271,6 +277,16 @@ static int
 device_row(void)
 {
 	return LEDGER_DEVICE + (context == 0 ? 0 : context - 1);
+}
+
+int
+cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
+{
+	if (context == 0)
+		return INVALID_CONTEXT;
+	*total_bytes = double_setting("KMEMDOUBLE_CAPACITY", DEVICE_RANGE_BYTES / 2);
+	*free_bytes = double_capacity() - double_live_bytes(device_row());
+	return CUDA_ABI_SUCCESS;
 }
 
 /* The ABI before CUDA 3.2, with 32-bit addresses: nobody may take it for cuMemAlloc_v2. */
@@ -491,7 +507,8 @@ static const struct {
 	          FOUND(cuDeviceGetCount, "cuDeviceGetCount", 2000, 0) FOUND(cuDeviceGet, "cuDeviceGet", 2000, 0)
 	          FOUND(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", 7000, 0)
 	          FOUND(cuCtxSetCurrent, "cuCtxSetCurrent", 4000, 0)
-	          FOUND(cuCtxGetDevice, "cuCtxGetDevice", 2000, 0) FOUND(cuMemAlloc, "cuMemAlloc", 2000, 0)
+	          FOUND(cuCtxGetDevice, "cuCtxGetDevice", 2000, 0) FOUND(cuMemGetInfo_v2, "cuMemGetInfo", 3020, 0)
+	          FOUND(cuMemAlloc, "cuMemAlloc", 2000, 0)
 	          CUDA_ABI_DRIVER_FUNCTIONS(FOUND) };
 #undef cuGetProcAddress_v2
 

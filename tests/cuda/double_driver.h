@@ -23,6 +23,7 @@ extern uint64_t double_allocations, double_releases; // how many were asked for,
 
 uint64_t double_setting(const char *name, uint64_t otherwise);
 uint64_t double_live_bytes(int row);
+uint64_t double_capacity(void); // of a device, for us
 #pragma GCC visibility pop
 
 #endif

@@ -62,7 +62,7 @@ cuMemCreate(cuda_memory_handle *handle, size_t bytes, const struct cuda_memory_p
 	while (object_of_locked(FIRST_HANDLE + (uint64_t)free_handle) >= 0)
 		free_handle++;
 	if (free_object < 0 || ++double_allocations == double_setting("KMEMDOUBLE_FAIL_NTH", 0) ||
-	    double_live_bytes(row) + bytes > double_setting("KMEMDOUBLE_CAPACITY", DEVICE_RANGE_BYTES / 2)) {
+	    double_live_bytes(row) + bytes > double_capacity()) {
 		account->refused_count++;
 		pthread_mutex_unlock(&double_mutex);
 		return CUDA_ABI_OUT_OF_MEMORY;

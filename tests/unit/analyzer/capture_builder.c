@@ -235,6 +235,20 @@ capture_builder_survivor(struct capture_builder *builder, uint32_t site, const c
 	capture_builder_seal_survivors(header);
 }
 
+struct kmem_holdings *
+capture_builder_holdings(struct capture_builder *builder, unsigned failed)
+{
+	struct kmem_failed *request = &capture_builder_header(builder)->failed[failed];
+	struct kmem_holdings *stored;
+	uint32_t index;
+
+	stored = new_record(builder, KMEM_RECORD_HOLDINGS, sizeof(*stored), &index);
+	stored->sequence = request->sequence;
+	request->holdings = index + 1;
+	seal(&stored->record);
+	return stored;
+}
+
 void
 capture_builder_seal_survivors(struct kmem_header *header)
 {
@@ -412,6 +426,7 @@ capture_builder_example(enum kmem_state state, size_t *bytes)
 	uint64_t inner[] = { 0x400200, capture_builder_python_frame(cell, 0) };
 	struct kmem_generations *block;
 	struct kmem_heartbeat *heartbeats = capture_builder_heartbeats(builder);
+	struct kmem_holdings *holdings;
 	uint32_t stack;
 	uint32_t first;
 	unsigned char *file;
@@ -440,6 +455,15 @@ capture_builder_example(enum kmem_state state, size_t *bytes)
 		                                                           .error = 12, .events_before = 53 };
 	capture_builder_survivor(builder, 0, "project.Batch", 30);
 	capture_builder_survivor(builder, 0, "dict", 10);
+	holdings = capture_builder_holdings(builder, 0);
+	holdings->clock = 9;
+	holdings->live_bytes[KMEM_DOMAIN_HEAP] = 4500;
+	holdings->sites[0] = (struct kmem_holding){ .site = 1, .live_count = 40, .live_bytes = 4400 };
+	holdings->sites[2] = (struct kmem_holding){ .site = 3, .live_count = 1, .live_bytes = 100 };
+	holdings->generations[0].site = 1;
+	holdings->generations[0].births = 9u << 16 | 5;
+	holdings->generations[0].live_count[0] = 40;
+	capture_builder_seal(&holdings->record);
 	file = capture_builder_finish(builder, state, bytes);
 	capture_builder_free(builder);
 	return file;

@@ -47,6 +47,8 @@ void capture_builder_cell(struct capture_builder *builder, uint32_t number, cons
 /* About so many objects of that type are alive at the site with this index. */
 void capture_builder_survivor(struct capture_builder *builder, uint32_t site, const char *type, uint64_t count);
 void capture_builder_seal_survivors(struct kmem_header *header); // after changing them
+/* For a refused request that is there; the caller fills it in and calls capture_builder_seal(). */
+struct kmem_holdings *capture_builder_holdings(struct capture_builder *builder, unsigned failed);
 
 /* One site that made and released so much; its domain's row is kept in step. Returns its index. */
 uint32_t capture_builder_site(struct capture_builder *builder, unsigned domain, uint32_t stack, uint64_t allocated_bytes,

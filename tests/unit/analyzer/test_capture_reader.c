@@ -348,6 +348,27 @@ failed_without_domain(unsigned char *file, size_t *bytes)
 	capture_builder_reseal(file, *bytes);
 }
 
+static void
+outcome_changed(unsigned char *file, size_t *bytes)
+{
+	(void)bytes;
+	header_of(file)->failed[0].outcome = KMEM_FAILED_GOT_ENOUGH ^ 0x40;
+}
+
+static void
+holdings_changed(unsigned char *file, size_t *bytes)
+{
+	(void)bytes;
+	((struct kmem_holdings *)(void *)record_of(file, header_of(file)->failed[0].holdings))->sites[0].live_bytes++;
+}
+
+static void
+holdings_beyond_section(unsigned char *file, size_t *bytes)
+{
+	header_of(file)->failed[0].holdings = UINT32_MAX;
+	capture_builder_reseal(file, *bytes);
+}
+
 /* `says`: in the message when refused, in a damage line when it is read. */
 static const struct {
 	const char *name;
@@ -364,8 +385,8 @@ static const struct {
 	{ "cut in its last chunk", cut_last_chunk, KMEM_STATE_RUNNING, true, false, "section \"records\": chunk 2 at byte 229376 needs 65536 bytes, file ends at 294911" },
 	{ "foreign", foreign, KMEM_STATE_RUNNING, true, true, "is not a kmemshim capture" },
 	{ "all zeros", never_begun, KMEM_STATE_RUNNING, true, true, "has no head yet" },
-	{ "newer", newer, KMEM_STATE_RUNNING, true, true, "a newer kmemshim (format 5, this one reads 4): report it with a newer kmemshim" },
-	{ "older", older, KMEM_STATE_RUNNING, true, true, "an older kmemshim (format 1, this one reads 4): report it with the kmemshim that recorded it" },
+	{ "newer", newer, KMEM_STATE_RUNNING, true, true, "a newer kmemshim (format 6, this one reads 5): report it with a newer kmemshim" },
+	{ "older", older, KMEM_STATE_RUNNING, true, true, "an older kmemshim (format 1, this one reads 5): report it with the kmemshim that recorded it" },
 	{ "other byte order", other_endian, KMEM_STATE_RUNNING, true, true, "other byte order" },
 	{ "no byte order", no_endian, KMEM_STATE_RUNNING, true, true, "byte order mark wanted 0x01020304, found 0x0000004d" },
 	{ "other sizes", other_head_size, KMEM_STATE_RUNNING, true, true, "sizes wanted" },
@@ -394,6 +415,9 @@ static const struct {
 	{ "generations beyond their section", generations_beyond_section, KMEM_STATE_RUNNING, false, false, "names block 69999 of" },
 	{ "domain without a name", domain_without_name, KMEM_STATE_RUNNING, false, false, "domain 1 has no name" },
 	{ "launcher's part changed", launcher_changed, KMEM_STATE_CLEAN_EXIT, false, false, "section \"launcher\"" },
+	{ "outcome that is none (F6)", outcome_changed, KMEM_STATE_RUNNING, false, false, "what became of refused request 0" },
+	{ "what was held changed (F7)", holdings_changed, KMEM_STATE_RUNNING, false, false, "what a device held at byte" },
+	{ "what was held beyond its section", holdings_beyond_section, KMEM_STATE_RUNNING, false, false, "is behind the section's end" },
 	{ "refused request of no domain", failed_without_domain, KMEM_STATE_RUNNING, false, false, "belongs to domain 63" },
 };
 
@@ -465,6 +489,8 @@ a_sound_capture_has_no_damages(void **state)
 		assert_int_equal(model->failed_count, 1);
 		assert_ptr_equal(model->failed[0].site, &model->sites[2]);
 		assert_false(model->failed[0].had_success_after);
+		assert_true(model->failed[0].has_held);
+		assert_int_equal(model->failed[0].held_count, 2);
 		assert_false(model->processes[0].is_alive);
 
 		/* Ten generations and one place for what is older; five and the older one are alive. */

@@ -52,7 +52,7 @@ parts_add_up(void **state)
 	taken_by("libcublasLt.so.13", 42, 8 * MIB);
 	taken_by("libnccl.so.2", 43, 64 * MIB);
 	hand_model_site(&hand, TENSORS0, 41, 700 * MIB);
-	assert_true(device_parts_of(&hand.model, CUDA0, &parts));
+	assert_true(device_parts_of(&hand.model, CUDA0, NULL, &parts));
 	assert_int_equal(part_bytes(&parts, "tensors"), 700 * MIB);
 	assert_int_equal(part_bytes(&parts, "cached by PyTorch"), 200 * MIB);
 	assert_int_equal(parts.cache_bytes, 200 * MIB);
@@ -64,8 +64,8 @@ parts_add_up(void **state)
 	assert_false(device_parts_is_cache(&hand.model, &hand.sites[1]));
 	assert_int_equal(device_parts_device(&hand.model, TENSORS0), CUDA0);
 	assert_int_equal(device_parts_device(&hand.model, HEAP), HEAP);
-	assert_false(device_parts_of(&hand.model, TENSORS0, &parts));
-	assert_false(device_parts_of(&hand.model, HEAP, &parts));
+	assert_false(device_parts_of(&hand.model, TENSORS0, NULL, &parts));
+	assert_false(device_parts_of(&hand.model, HEAP, NULL, &parts));
 }
 
 /* A build without the reporting function, or another framework: what was taken is all that is known. */
@@ -77,7 +77,7 @@ without_tensors_nothing_is_a_cache(void **state)
 	(void)state;
 	hand_model_make(&hand);
 	taken_by("libc10_cuda.so", 41, 900 * MIB);
-	assert_true(device_parts_of(&hand.model, CUDA0, &parts));
+	assert_true(device_parts_of(&hand.model, CUDA0, NULL, &parts));
 	assert_false(device_parts_is_cache(&hand.model, &hand.sites[0]));
 	assert_null(parts.tensors);
 	assert_int_equal(parts.cache_bytes, 0);
@@ -96,7 +96,7 @@ many_modules_are_others(void **state)
 		(void)snprintf(names[i], sizeof(names[i]), "libmine%u.so", i);
 		taken_by(names[i], i, (i + 1) * MIB);
 	}
-	assert_true(device_parts_of(&hand.model, CUDA0, &parts));
+	assert_true(device_parts_of(&hand.model, CUDA0, NULL, &parts));
 	assert_int_equal(parts.part_count, DEVICE_PARTS_MAX);
 	assert_string_equal(parts.parts[DEVICE_PARTS_MAX - 1].name, "others");
 	assert_int_equal(sum(&parts), 78 * MIB);
@@ -113,7 +113,7 @@ parts_never_exceed_the_device(void **state)
 	hand.model.domain_count = HAND_DOMAINS + 1;
 	taken_by("libc10_cuda.so", 41, 100 * MIB);
 	hand_model_site(&hand, TENSORS0, 41, 102 * MIB);
-	assert_true(device_parts_of(&hand.model, CUDA0, &parts));
+	assert_true(device_parts_of(&hand.model, CUDA0, NULL, &parts));
 	assert_int_equal(sum(&parts), 100 * MIB);
 	assert_int_equal(parts.cache_bytes, 0);
 }

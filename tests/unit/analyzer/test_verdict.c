@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "kill_counters.h"
+#include "refusals.h"
 #include "verdict.h"
 
 #define EXITED(status) ((status) << 8)
@@ -517,7 +518,7 @@ a_refused_request_is_fatal_only_when_the_program_ended_with_it(void **state)
 		hand_model_site(&hand, HEAP, 41, MIB);
 		requests[i].make();
 		refused(GIB, HEAP, requests[i].before_end_ns, requests[i].had_success_after);
-		assert_string_equal(verdict_request_state(&hand.model, &this_boot, &hand.failed), requests[i].wanted);
+		assert_string_equal(refusal_state(&hand.model, &this_boot, &hand.failed), requests[i].wanted);
 	}
 }
 

@@ -1,0 +1,248 @@
+/*
+ * test_refusals.c - what became of a refused request, and is a device shown as it was when it refused?
+ */
+#include "hand_model.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "capture_builder.h"
+#include "device_parts.h"
+#include "refusals.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+
+static struct hand_model hand;
+static const struct verdict_now this_boot = { "this-boot", NULL };
+
+static void exit_1(void) { hand.process.state = KMEM_STATE_CLEAN_EXIT; hand.process.exit_code = 1; }
+static void exit_0(void) { hand.process.state = KMEM_STATE_CLEAN_EXIT; hand.process.exit_code = 0; }
+static void gone(void) { hand.heartbeat.monotonic_ns = 50 * SECOND_NS; }
+static void lives(void) { hand.process.is_alive = true; }
+
+static struct model_failed
+refused(unsigned domain, uint64_t bytes, uint64_t at_ns)
+{
+	return (struct model_failed){ .domain = domain, .bytes = bytes, .monotonic_ns = at_ns, .error = 2, .thread = 7 };
+}
+
+static void
+what_became_of_a_request_to_a_device(void **state)
+{
+	static const struct {
+		const char *why;
+		void (*end)(void);
+		unsigned domain;
+		uint64_t before_end_ns;
+		enum kmem_failed_outcome outcome;
+		bool had_success_after;
+		const char *wanted;
+	} cases[] = {
+		{ "nothing came of it", exit_1, CUDA0, 100, KMEM_FAILED_OPEN, false, "fatal" },
+		{ "the cache was given back, and it tried again", exit_1, CUDA0, 100, KMEM_FAILED_GOT_ENOUGH, true, "recovered" },
+		{ "an allocator of regions asked for less", exit_1, CUDA0, 100, KMEM_FAILED_GOT_LESS, true, "recovered" },
+		{ "others got something", exit_1, CUDA0, 100, KMEM_FAILED_OPEN, true, "fatal" },
+		{ "others got something, and it lived on", exit_1, CUDA0, 30 * SECOND_NS, KMEM_FAILED_OPEN, true, "recovered" },
+		{ "an error path makes small tensors", exit_1, TENSORS0, 100, KMEM_FAILED_GOT_LESS, true, "fatal" },
+		{ "a smaller batch did", exit_1, TENSORS0, 30 * SECOND_NS, KMEM_FAILED_GOT_LESS, true, "recovered" },
+		{ "it exited well", exit_0, TENSORS0, 100, KMEM_FAILED_OPEN, false, "recovered" },
+		{ "PyTorch gave up, and nothing else was done", lives, TENSORS0, 100, KMEM_FAILED_OPEN, false, "fatal" },
+		{ "the driver's alone may be tried again", lives, CUDA0, 100, KMEM_FAILED_OPEN, false, "pending" },
+		{ "a notebook goes on", lives, TENSORS0, 100, KMEM_FAILED_OPEN, true, "recovered" },
+		{ "killed right after", gone, TENSORS0, 100, KMEM_FAILED_GOT_LESS, true, "fatal" },
+		{ "killed much later", gone, TENSORS0, 30 * SECOND_NS, KMEM_FAILED_OPEN, true, "recovered" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const char *got;
+
+		hand_model_make(&hand);
+		hand.model.domain_count = HAND_DOMAINS + 1;
+		hand.process.ended_monotonic_ns = cases[i].end == exit_1 || cases[i].end == exit_0 ? 50 * SECOND_NS : 0;
+		cases[i].end();
+		hand.failed = refused(cases[i].domain, GIB, 50 * SECOND_NS - cases[i].before_end_ns);
+		hand.failed.outcome = cases[i].outcome;
+		hand.failed.had_success_after = cases[i].had_success_after;
+		hand.model.failed_count = 1;
+		got = refusal_state(&hand.model, &this_boot, &hand.failed);
+		if (strcmp(got, cases[i].wanted) != 0)
+			print_error("%s: wanted %s, got %s\n", cases[i].why, cases[i].wanted, got);
+		assert_string_equal(got, cases[i].wanted);
+	}
+}
+
+/* What the driver refused for a tensor ends as the tensor does, and says how much was free. */
+static void
+the_driver_speaks_for_the_tensor(void **state)
+{
+	struct model_failed failed[4];
+
+	(void)state;
+	hand_model_make(&hand);
+	hand.model.domain_count = HAND_DOMAINS + 1;
+	exit_1();
+	hand.process.ended_monotonic_ns = 50 * SECOND_NS;
+	failed[0] = refused(CUDA0, 20 * MIB, 49 * SECOND_NS);     // the cache is given back ...
+	failed[1] = refused(CUDA0, 20 * MIB, 49 * SECOND_NS + 5); // ... and that is not enough
+	failed[2] = refused(TENSORS0, MIB, 49 * SECOND_NS + 9);
+	failed[3] = refused(CUDA0, 20 * MIB, 49 * SECOND_NS + 20); // of another thread
+	failed[0].total_bytes = failed[1].total_bytes = 64 * MIB;
+	failed[0].free_bytes = 3 * MIB;
+	failed[1].free_bytes = 5 * MIB;
+	failed[0].outcome = failed[1].outcome = failed[2].outcome = KMEM_FAILED_GOT_LESS;
+	failed[3].outcome = KMEM_FAILED_GOT_LESS;
+	failed[3].thread = 8;
+	for (unsigned i = 0; i < 4; i++)
+		failed[i].had_success_after = true;
+	hand.model.failed = failed;
+	hand.model.failed_count = 4;
+	for (unsigned i = 0; i < 3; i++)
+		assert_string_equal(refusal_state(&hand.model, &this_boot, &failed[i]), "fatal");
+	assert_string_equal(refusal_state(&hand.model, &this_boot, &failed[3]), "recovered");
+	assert_ptr_equal(refusal_of_end(&hand.model, &this_boot, 0), &failed[2]);
+	refusals_settle(&hand.model, &this_boot);
+	assert_int_equal(failed[2].free_bytes, 5 * MIB);
+	assert_int_equal(failed[2].total_bytes, 64 * MIB);
+}
+
+/* The exception released what filled the device: the report shows it as it was. */
+static void
+a_device_is_as_it_was_when_it_refused(void **state)
+{
+	static uint64_t bytes[HAND_DOMAINS + 1] = { [CUDA0] = 60 * MIB, [TENSORS0] = 50 * MIB };
+	struct model_held held[3];
+	struct model_site *segments, *losses, *steps;
+	struct device_parts parts;
+
+	(void)state;
+	for (unsigned is_fatal = 0; is_fatal < 2; is_fatal++) {
+		hand_model_make(&hand);
+		hand.model.domain_count = HAND_DOMAINS + 1;
+		segments = hand_model_site(&hand, CUDA0, 41, 60 * MIB);
+		losses = hand_model_site(&hand, TENSORS0, 44, 0);
+		losses->live_count = 0;
+		steps = hand_model_site(&hand, TENSORS0, 45, 2 * MIB);
+		hand.frames[0][0].module = "libc10_cuda.so";
+		memset(held, 0, sizeof(held));
+		held[0] = (struct model_held){ .site = segments, .live_bytes = 60 * MIB, .end_bytes = 60 * MIB, .live_count = 3,
+			                       .end_count = segments->live_count };
+		held[1] = (struct model_held){ .site = losses, .live_bytes = 40 * MIB, .live_count = 40, .has_generations = true,
+			                       .generations_alive = 12, .generations_total = 12, .recent_alive = 3, .recent_total = 3 };
+		held[2] = (struct model_held){ .site = steps, .live_bytes = 10 * MIB, .live_count = 5, .end_bytes = 2 * MIB,
+			                       .end_count = steps->live_count };
+		exit_1();
+		hand.process.ended_monotonic_ns = 50 * SECOND_NS;
+		hand.failed = refused(TENSORS0, MIB, 49 * SECOND_NS);
+		hand.failed.outcome = is_fatal ? KMEM_FAILED_OPEN : KMEM_FAILED_GOT_ENOUGH;
+		hand.failed.has_held = true;
+		hand.failed.domain_bytes = bytes;
+		hand.failed.domain_count = HAND_DOMAINS + 1;
+		hand.failed.held = held;
+		hand.failed.held_count = 3;
+		hand.model.failed_count = 1;
+		refusals_settle(&hand.model, &this_boot);
+		rank_leaks_classify(&hand.model);
+		assert_int_equal(losses->live_bytes, is_fatal ? 40 * MIB : 0);
+		assert_int_equal(losses->leak, is_fatal ? MODEL_LEAK_LEAK : MODEL_LEAK_NONE);
+		assert_int_equal(steps->live_bytes, (is_fatal ? 10 : 2) * MIB);
+		assert_int_equal(hand.domains[TENSORS0].live_bytes, (is_fatal ? 50 : 2) * MIB);
+		assert_int_equal(hand.domains[TENSORS0].is_at_refusal, is_fatal);
+		assert_true(device_parts_of(&hand.model, CUDA0, NULL, &parts));
+		assert_int_equal(parts.tensor_bytes, (is_fatal ? 50 : 2) * MIB);
+		/* Of the moment itself it is told in any case. */
+		assert_true(device_parts_of(&hand.model, CUDA0, &hand.failed, &parts));
+		assert_int_equal(parts.tensor_bytes, 50 * MIB);
+		assert_int_equal(parts.cache_bytes, 10 * MIB);
+	}
+}
+
+/* ---- from a capture ---- */
+
+/* One call site with a record for each of two threads, of which the second released blocks of the first. */
+static void
+records_of_a_site_are_one(void **state)
+{
+	static const uint64_t frames[] = { 0x400100 };
+	struct capture_builder *builder = capture_builder_new();
+	const struct model_held *held;
+	struct kmem_holdings *stored;
+	struct kmem_header *header;
+	char path[] = "/tmp/kmem-refusals-XXXXXX";
+	struct model_options options = { .capture = path };
+	struct fail fail = { .text = "" };
+	struct model *model;
+	unsigned char *file;
+	uint32_t stack, other;
+	size_t bytes;
+
+	(void)state;
+	assert_true(close(mkstemp(path)) == 0);
+	strcpy(capture_builder_domain(builder, KMEM_DOMAIN_TENSORS_FIRST)->name, "cuda:0/tensors");
+	stack = capture_builder_stack(builder, frames, 1, 0);
+	capture_builder_site(builder, KMEM_DOMAIN_TENSORS_FIRST, stack, 1000 * KIB, 100, 0, 0);
+	other = capture_builder_site(builder, KMEM_DOMAIN_TENSORS_FIRST, stack, 0, 0, 900 * KIB, 90);
+	capture_builder_site_at(builder, other)->slot = 1;
+	(void)capture_builder_generations(builder, 0, 0);
+	header = capture_builder_header(builder);
+	header->generation_clock = 20;
+	header->failed_count = 1;
+	header->failed[1] = (struct kmem_failed){
+		.sequence = 1, .bytes = MIB, .domain = KMEM_DOMAIN_TENSORS_FIRST, .thread = 7, .error = 2, .site = 1,
+		.flags = KMEM_FAILED_MEMORY_KNOWN, .free_bytes = 3, .total_bytes = 64 * MIB, .outcome = KMEM_FAILED_GOT_LESS,
+	};
+	stored = capture_builder_holdings(builder, 1);
+	stored->clock = 12;
+	stored->left_out = 3;
+	stored->live_bytes[KMEM_DOMAIN_TENSORS_FIRST] = (int64_t)(700 * KIB);
+	stored->sites[5] = (struct kmem_holding){ .site = 1, .live_count = 90, .live_bytes = (int64_t)(900 * KIB) };
+	stored->sites[9] = (struct kmem_holding){ .site = 2, .live_count = -20, .live_bytes = -(int64_t)(200 * KIB) };
+	stored->sites[10] = (struct kmem_holding){ .site = 77, .live_count = 1, .live_bytes = 1 }; // of no record
+	stored->generations[0].site = 1;
+	stored->generations[0].births = 12u << 16 | 10;
+	for (unsigned i = 0; i < 10; i++)
+		stored->generations[0].live_count[i] = 9;
+	stored->generations[1].site = 2;
+	stored->generations[1].live_count[0] = (uint32_t)-9;
+	stored->generations[1].live_count[1] = (uint32_t)-9;
+	capture_builder_seal(&stored->record);
+	file = capture_builder_finish(builder, KMEM_STATE_RUNNING, &bytes);
+	capture_builder_write(path, file, bytes);
+	model = model_load(&options, &fail);
+	assert_non_null(model);
+	assert_int_equal(model->damage_count, 0);
+	assert_int_equal(model->failed_count, 1);
+	assert_int_equal(model->failed[0].free_bytes, 3);
+	assert_int_equal(model->failed[0].total_bytes, 64 * MIB);
+	assert_int_equal(model->failed[0].thread, 7);
+	assert_int_equal(model->failed[0].outcome, KMEM_FAILED_GOT_LESS);
+	assert_int_equal(model->failed[0].held_left_out, 3);
+	assert_int_equal(model->failed[0].domain_bytes[model->failed[0].domain], 700 * KIB);
+	assert_int_equal(model->failed[0].held_count, 1);
+	held = &model->failed[0].held[0];
+	assert_ptr_equal(held->site, &model->sites[0]);
+	assert_int_equal(held->live_bytes, 700 * KIB);
+	assert_int_equal(held->live_count, 70);
+	assert_int_equal(held->end_bytes, 100 * KIB);
+	assert_int_equal(held->end_count, 10);
+	assert_true(held->has_generations);
+	assert_int_equal(held->generations_total, 11);
+	assert_int_equal(held->generations_alive, 8);
+	model_free(model);
+	free(file);
+	capture_builder_free(builder);
+	assert_int_equal(unlink(path), 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_became_of_a_request_to_a_device),
+		cmocka_unit_test(the_driver_speaks_for_the_tensor),
+		cmocka_unit_test(a_device_is_as_it_was_when_it_refused),
+		cmocka_unit_test(records_of_a_site_are_one),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
