@@ -129,6 +129,7 @@ put_resident(struct json_write *json, const struct report_process *process)
 	}
 	json_write_open(json, "resident", '{');
 	json_write_number(json, "bytes", process->resident_looked_bytes);
+	json_write_number(json, "age_ns", process->resident_age_ns);
 	json_write_open(json, "parts", '{');
 	for (unsigned i = 0; i < KMEM_RESIDENT_PARTS; i++) {
 		if (report_resident_name(i) != NULL)

@@ -126,7 +126,11 @@ put_resident(const struct report *report, FILE *stream)
 		return;
 	if (report->process_count > 1)
 		(void)snprintf(name, sizeof(name), " of %" PRIu32, most->pid);
-	(void)fprintf(stream, "Resident set%s at the last look\n", name);
+	(void)fprintf(stream, "Resident set%s at the last look", name);
+	if (most->resident_age_ns >= UINT64_C(1000000000))
+		(void)fprintf(stream, ", %" PRIu64 " s before the last heartbeat, which saw %s", most->resident_age_ns / 1000000000,
+		              units_bytes(most->resident_bytes, bytes));
+	(void)fputc('\n', stream);
 	for (unsigned n = 1; n <= KMEM_RESIDENT_PARTS; n++) {
 		unsigned part = n % KMEM_RESIDENT_PARTS; // what is not attributed comes last
 

@@ -229,6 +229,15 @@ make_built(struct report_rows *rows, const struct model_process *process)
 	return built;
 }
 
+/* Before the interpreter's end all figures are of the same moment. */
+static uint64_t
+resident_age_ns(const struct model_process *process, const struct kmem_heartbeat *last)
+{
+	if (process->resident == NULL || last == NULL || process->is_finalizing || last->monotonic_ns < process->resident->monotonic_ns)
+		return 0;
+	return last->monotonic_ns - process->resident->monotonic_ns;
+}
+
 static void
 build_process(struct report *report, struct report_process *to, const struct model_process *process)
 {
@@ -266,6 +275,7 @@ build_process(struct report *report, struct report_process *to, const struct mod
 		.limit_bytes = last != NULL ? last->limit_bytes : UINT64_MAX,
 		.resident_parts = process->resident != NULL ? process->resident->part_bytes : NULL,
 		.resident_looked_bytes = process->resident != NULL ? process->resident->resident_bytes : 0,
+		.resident_age_ns = resident_age_ns(process, last),
 		.note_count = process->note_count,
 		.notes = process->notes,
 	};

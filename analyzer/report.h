@@ -84,6 +84,7 @@ struct report_process {
 	uint64_t resident_bytes;     // at the last heartbeat
 	const uint64_t *resident_parts; // enum kmem_resident_part, bytes at the last look; NULL = none
 	uint64_t resident_looked_bytes; // their sum
+	uint64_t resident_age_ns;    // from that look to the last heartbeat
 	uint64_t limit_bytes;        // in force then; UINT64_MAX = none
 	uint64_t losses[KMEM_LOSS_COUNT];
 	size_t note_count;

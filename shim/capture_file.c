@@ -264,28 +264,30 @@ capture_file_make_room(void)
 		(void)grow(i, atomic_load_explicit(&sections[i].mapped_bytes, memory_order_relaxed) + room[i]);
 }
 
-void *
-capture_file_append(enum kmem_section kind, size_t bytes, uint32_t *index)
+/* Growing, if need be. */
+static bool
+has_room(enum kmem_section kind, uint64_t end)
 {
-	struct section *section = &sections[kind];
+	/* acquire: pairs with grow_locked(): a size seen here means mapped memory. */
+	return end <= atomic_load_explicit(&sections[kind].mapped_bytes, memory_order_acquire) || grow(kind, end);
+}
+
+void *
+capture_file_append_sparing(enum kmem_section kind, size_t bytes, size_t spare_bytes, uint32_t *index)
+{
 	_Atomic uint64_t *used = &capture_file_header()->used_bytes[kind];
 	size_t step = item_bytes[kind];
 	uint64_t offset;
 
 	bytes = (bytes + step - 1) / step * step;
-	if (atomic_load_explicit(&section->is_stuck, memory_order_relaxed) &&
-	    atomic_load_explicit(used, memory_order_relaxed) + bytes >
-	        atomic_load_explicit(&section->mapped_bytes, memory_order_relaxed))
-		return NULL;
-
 	/* relaxed: it hands out room and publishes nothing; records are published by their index (F1). */
+	if (!has_room(kind, atomic_load_explicit(used, memory_order_relaxed) + bytes + spare_bytes))
+		return NULL;
 	offset = atomic_fetch_add_explicit(used, bytes, memory_order_relaxed);
-	/* acquire: pairs with grow_locked(): a size seen here means mapped memory. */
-	if (offset + bytes > atomic_load_explicit(&section->mapped_bytes, memory_order_acquire) &&
-	    !grow(kind, offset + bytes))
+	if (!has_room(kind, offset + bytes)) // others came in between
 		return NULL;
 	*index = (uint32_t)(offset / step);
-	return section->base + offset;
+	return sections[kind].base + offset;
 }
 
 void *
@@ -357,7 +359,6 @@ capture_file_note(const char *text)
 	size_t length = strlen(text);
 	uint32_t index;
 	struct kmem_note *note = capture_file_append(KMEM_SECTION_RECORDS, sizeof(*note) + length, &index);
-	_Atomic uint64_t *list = &capture_file_header()->notes;
 
 	if (note == NULL)
 		return;
@@ -365,7 +366,7 @@ capture_file_note(const char *text)
 	note->record.bytes = (uint32_t)(sizeof(*note) + length);
 	note->text_bytes = (uint32_t)length;
 	memcpy(note + 1, text, length);
-	capture_file_link(list, index);
+	capture_file_link(&capture_file_header()->notes, index);
 }
 
 /* ---- life of the file: capture_life.h ---- */
@@ -424,9 +425,7 @@ capture_file_identified(void)
 static uint64_t
 file_bytes(void)
 {
-	uint32_t count = atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_relaxed);
-
-	return KMEM_HEAD_BYTES + (uint64_t)count * KMEM_CHUNK_BYTES;
+	return KMEM_HEAD_BYTES + KMEM_CHUNK_BYTES * (uint64_t)atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_relaxed);
 }
 
 /* From here nothing that a late thread writes reaches the file: the mappings become private copies of it. */

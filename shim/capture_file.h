@@ -25,11 +25,20 @@ struct kmem_heartbeat *capture_file_heartbeats(void);
 /*
  * Room for `bytes` at the end of a section, aligned to 8 bytes (SITES and GENERATIONS: their record size).
  *
+ * spare_bytes of what the section has stay free behind it
  * index       out: position in the section in units of 8 bytes (records), or the record's number (SITES,
  *             GENERATIONS)
  * returns     zeroed memory in the capture, or NULL when the section is full or cannot grow
  */
-void *capture_file_append(enum kmem_section section, size_t bytes, uint32_t *index);
+void *capture_file_append_sparing(enum kmem_section section, size_t bytes, size_t spare_bytes, uint32_t *index);
+
+/* The same for what is as usual: so much is kept for records that stand for others, when the section cannot grow any more. */
+#define CAPTURE_FILE_SPARE_BYTES ((size_t)16384)
+static inline void *
+capture_file_append(enum kmem_section section, size_t bytes, uint32_t *index)
+{
+	return capture_file_append_sparing(section, bytes, CAPTURE_FILE_SPARE_BYTES, index);
+}
 
 /* Address of what capture_file_append() gave this index; the index must be one it gave. */
 void *capture_file_at(enum kmem_section section, uint32_t index);

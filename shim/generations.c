@@ -65,7 +65,7 @@ static uint32_t
 claim_block(struct kmem_site *site, uint32_t site_index, uint8_t clock)
 {
 	uint32_t index;
-	struct kmem_generations *block = capture_file_append(KMEM_SECTION_GENERATIONS, sizeof(*block), &index);
+	struct kmem_generations *block = capture_file_append_sparing(KMEM_SECTION_GENERATIONS, sizeof(*block), 0, &index);
 	uint32_t none = 0;
 
 	if (block == NULL)

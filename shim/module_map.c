@@ -1,8 +1,11 @@
 /*
  * module_map.c - see module_map.h.
  *
- * A table of what was recorded, insert-only: an unloaded module's slot stays, so that what is loaded in
- * its place later gets a generation of its own. The loader is asked by loaded_object.h only.
+ * A table of the modules that are there, written under a lock and read without; and the last ones that are gone, so that what is
+ * loaded in their place gets a generation of its own. Of what was gone before those only the time is known: a stack from then has
+ * to lead into modules that have been there since. The loader is asked by loaded_object.h only.
+ *
+ * Not chosen  all that was ever there: a program that loads and unloads all day would look through it at every new stack.
  */
 #include "module_map.h"
 
@@ -21,27 +24,34 @@
 #include "python_runtime.h"
 #include "raw_sys.h"
 #include "unwind_rules.h"
+#include "wait_lock.h"
 
-#define SLOTS_MAX      2048u // a power of two
+#define SLOTS_MAX      2048u // modules that are there at once
+#define KNOWN_MAX      512u  // a power of two
+#define GONE_MAX       1024u // a power of two
 #define PATH_BYTES_MAX 1024u // on the stack, which may be a small one
 #define NOTE_GNU       "GNU"
 
-enum slot_state { SLOT_WRITING = 0, SLOT_LOADED = 1, SLOT_UNLOADED = 2 };
-
+/* One module that is there. All of it is written under the lock. */
 struct slot {
-	_Atomic uint64_t key;   // identity of the mapping, 0 = free; relaxed: the rest has a flag of its own
-	_Atomic uint32_t state; // enum slot_state; stored last, with release
-	uint32_t record_index;  // in RECORDS
+	_Atomic uint64_t key;    // identity of the mapping, 0 = free
+	_Atomic uint32_t record; // index + 1 in RECORDS; 0 = there was no room for it. Stored with release before the key
 	uint64_t start_addr;
 	uint64_t end_addr;
 	const struct link_map *link_map;
-	_Atomic bool is_in_gone;
-	uint32_t next_gone;     // index + 1, 0 = the last
-	_Atomic uint64_t back;  // of is_back(): 2 * generation of the unwind rules + the answer; relaxed, one word
 };
 static struct slot slots[SLOTS_MAX];
+static _Atomic uint32_t slot_count;       // that were ever used; relaxed: a slot without a key is skipped
+static _Atomic uint16_t known[KNOWN_MAX]; // by key: the slot, or another; relaxed: the slot's key decides
 
-static _Atomic uint32_t gone; // index + 1 of the slot closed last; a list that only grows
+static struct {
+	_Atomic uint32_t record; // index + 1 in RECORDS; 0 = none. Stored with release when `unloaded` is in the record
+	_Atomic uint64_t back;   // of is_back(): generation of the unwind rules, the record, the answer; relaxed, one word
+} gone[GONE_MAX];
+static uint32_t gone_count;               // ever; the last ones are in `gone`
+static _Atomic uint32_t forgotten;        // generation at which the last module that is not in `gone` any more was unloaded
+
+static struct wait_lock lock = WAIT_LOCK_FREE;
 
 static uint64_t
 key_of(const struct loaded_object *object)
@@ -132,30 +142,37 @@ build_id_of(const struct loaded_object *object, uint8_t id[static 32])
 	return 0;
 }
 
-/* First generation at which the object can have been there: after everything that was there before. */
+static const struct kmem_module *
+module_of(uint32_t record)
+{
+	return capture_file_record(record);
+}
+
+/* relaxed: stored before what led here. */
+static uint32_t
+unloaded_of(const struct kmem_module *module)
+{
+	return (uint32_t)atomic_load_explicit(&module->unloaded, memory_order_relaxed);
+}
+
+/* First generation at which the object can have been there: after everything that was there before. Under the lock. */
 static uint32_t
 loaded_generation_of(const struct loaded_object *object)
 {
-	uint32_t generation = 0;
+	uint32_t generation = atomic_load_explicit(&forgotten, memory_order_relaxed);
 
-	for (unsigned i = 0; i < SLOTS_MAX; i++) {
-		/* acquire: pairs with close_slot() */
-		if (atomic_load_explicit(&slots[i].state, memory_order_acquire) != SLOT_UNLOADED ||
-		    slots[i].start_addr >= object->end_addr || object->start_addr >= slots[i].end_addr)
-			continue;
+	for (uint32_t i = 0; i < GONE_MAX && i < gone_count; i++) {
+		const struct kmem_module *module = module_of(atomic_load_explicit(&gone[i].record, memory_order_relaxed));
 
-		struct kmem_module *module = capture_file_at(KMEM_SECTION_RECORDS, slots[i].record_index);
-		/* relaxed: the state, stored after it, was acquired */
-		uint32_t unloaded = (uint32_t)atomic_load_explicit(&module->unloaded, memory_order_relaxed);
-
-		if (unloaded > generation)
-			generation = unloaded;
+		if (module->start_addr < object->end_addr && object->start_addr < module->end_addr && unloaded_of(module) > generation)
+			generation = unloaded_of(module);
 	}
 	return generation;
 }
 
-static bool
-record_module(const struct loaded_object *object, struct slot *slot)
+/* Index + 1 of its record; 0 = no room. */
+static uint32_t
+record_module(const struct loaded_object *object)
 {
 	char path[PATH_BYTES_MAX];
 	size_t path_bytes = path_of(object, path);
@@ -165,7 +182,7 @@ record_module(const struct loaded_object *object, struct slot *slot)
 	struct kmem_module *module = capture_file_append(KMEM_SECTION_RECORDS, bytes, &index);
 
 	if (module == NULL)
-		return false;
+		return 0;
 	module->record.type = KMEM_RECORD_MODULE;
 	module->record.bytes = (uint32_t)bytes;
 	module->start_addr = object->start_addr;
@@ -180,66 +197,97 @@ record_module(const struct loaded_object *object, struct slot *slot)
 	module->build_id_bytes = build_id_of(object, module->build_id);
 	module->path_bytes = (uint32_t)path_bytes;
 	memcpy(module + 1, path, path_bytes);
-	slot->record_index = capture_file_link(&capture_file_header()->modules, index);
-	slot->start_addr = object->start_addr;
-	slot->end_addr = object->end_addr;
-	slot->link_map = object->link_map;
-	/* release: pairs with every acquire load of a state */
-	atomic_store_explicit(&slot->state, SLOT_LOADED, memory_order_release);
-	return true;
+	return capture_file_link(&capture_file_header()->modules, index) + 1;
 }
 
-/* ---- what is gone ---- */
+/* ---- what is there, and what is gone: under the lock ---- */
 
 static void
-push_gone(struct slot *slot)
+push_gone(uint32_t record)
 {
-	uint32_t first = atomic_load_explicit(&gone, memory_order_relaxed);
+	uint32_t place = gone_count++ % GONE_MAX;
+	uint32_t last = atomic_load_explicit(&gone[place].record, memory_order_relaxed);
 
-	if (atomic_exchange_explicit(&slot->is_in_gone, true, memory_order_relaxed))
-		return;
-	do
-		slot->next_gone = first;
-	while (!atomic_compare_exchange_weak_explicit(&gone, &first, (uint32_t)(slot - slots) + 1, memory_order_release,
-	                                              memory_order_relaxed)); // release: pairs with module_map_is_over()
+	if (last != 0) // release: its generation before its place is another's. Pairs with module_map_is_over()
+		atomic_store_explicit(&forgotten, unloaded_of(module_of(last)), memory_order_release);
+	atomic_store_explicit(&gone[place].record, record, memory_order_release); // pairs with module_map_is_over()
 }
 
 static void
 close_slot(struct slot *slot)
 {
-	struct kmem_module *module = capture_file_at(KMEM_SECTION_RECORDS, slot->record_index);
-	uint64_t none = 0;
+	uint32_t record = atomic_load_explicit(&slot->record, memory_order_relaxed);
 
-	/*
-	 * A stack with the new generation has no frame in this module: it was gone before. Two threads may
-	 * both raise the generation, one of them names it here. release: pairs with the reader.
-	 */
-	uint32_t generation = atomic_fetch_add_explicit(&capture_file_header()->module_generation, 1,
-	                                                memory_order_acq_rel) +
-	                      1;
+	atomic_store_explicit(&slot->key, 0, memory_order_relaxed);
+	if (record == 0)
+		return;
+	struct kmem_module *module = capture_file_at(KMEM_SECTION_RECORDS, record - 1);
 
-	(void)atomic_compare_exchange_strong_explicit(&module->unloaded, &none, kmem_twice(generation), memory_order_release,
-	                                              memory_order_relaxed);
-	/* release: the generation before the state. Pairs with loaded_generation_of(). */
-	atomic_store_explicit(&slot->state, SLOT_UNLOADED, memory_order_release);
-	push_gone(slot);
+	/* A stack with the new generation has no frame in this module: it was gone before. */
+	uint32_t generation = atomic_fetch_add_explicit(&capture_file_header()->module_generation, 1, memory_order_acq_rel) + 1;
+
+	atomic_store_explicit(&module->unloaded, kmem_twice(generation), memory_order_release); // pairs with the reader
+	push_gone(record);
 }
 
 /* Slots that overlap the object are of objects that were unloaded unseen (not through dlclose). */
 static bool
 close_overlapping(const struct loaded_object *object)
 {
+	uint32_t count = atomic_load_explicit(&slot_count, memory_order_relaxed);
 	bool was_any = false;
 
-	for (unsigned i = 0; i < SLOTS_MAX; i++) {
-		/* acquire: pairs with record_module() */
-		if (atomic_load_explicit(&slots[i].state, memory_order_acquire) != SLOT_LOADED ||
-		    slots[i].start_addr >= object->end_addr || object->start_addr >= slots[i].end_addr)
+	for (uint32_t i = 0; i < count; i++) {
+		if (atomic_load_explicit(&slots[i].key, memory_order_relaxed) == 0 || slots[i].start_addr >= object->end_addr ||
+		    object->start_addr >= slots[i].end_addr)
 			continue;
 		close_slot(&slots[i]);
 		was_any = true;
 	}
 	return was_any;
+}
+
+static struct slot *
+find_slot(uint64_t key)
+{
+	_Atomic uint16_t *place = &known[key % KNOWN_MAX];
+	struct slot *slot = &slots[atomic_load_explicit(place, memory_order_relaxed)];
+	uint32_t count = atomic_load_explicit(&slot_count, memory_order_relaxed);
+
+	/* acquire: pairs with add_slot(), for the record. */
+	if (atomic_load_explicit(&slot->key, memory_order_acquire) == key)
+		return slot;
+	for (uint32_t i = 0; i < count; i++) {
+		if (atomic_load_explicit(&slots[i].key, memory_order_acquire) == key) {
+			atomic_store_explicit(place, (uint16_t)i, memory_order_relaxed);
+			return &slots[i];
+		}
+	}
+	return NULL;
+}
+
+/* False: there is no room for it in the table, or in the capture. */
+static bool
+add_slot(const struct loaded_object *object, uint64_t key)
+{
+	uint32_t count = atomic_load_explicit(&slot_count, memory_order_relaxed);
+	uint32_t i = 0;
+
+	while (i < count && atomic_load_explicit(&slots[i].key, memory_order_relaxed) != 0)
+		i++;
+	if (i == SLOTS_MAX)
+		return false;
+	uint32_t record = record_module(object);
+
+	slots[i].start_addr = object->start_addr;
+	slots[i].end_addr = object->end_addr;
+	slots[i].link_map = object->link_map;
+	atomic_store_explicit(&slots[i].record, record, memory_order_relaxed);
+	/* release: the record and its place before the key that leads to them. Pairs with find_slot(). */
+	atomic_store_explicit(&slots[i].key, key, memory_order_release);
+	if (i == count)
+		atomic_store_explicit(&slot_count, count + 1, memory_order_relaxed);
+	return record != 0;
 }
 
 static void
@@ -258,35 +306,29 @@ void
 module_map_note_pc(uint64_t pc)
 {
 	struct loaded_object object;
+	bool is_new = false;
+	bool is_lost = true;
+	uint64_t key;
+	int host_errno;
 
 	if (!loaded_object_find(pc, &object))
 		return;
-
-	uint64_t key = key_of(&object);
-
-	for (uint64_t i = 0; i < SLOTS_MAX; i++) {
-		struct slot *slot = &slots[(key + i) % SLOTS_MAX];
-		uint64_t owner = atomic_load_explicit(&slot->key, memory_order_relaxed);
-
-		if (owner == 0 &&
-		    atomic_compare_exchange_strong_explicit(&slot->key, &owner, key, memory_order_relaxed,
-		                                            memory_order_relaxed)) {
-			int host_errno = errno;
-
-			if (close_overlapping(&object))
-				native_stack_modules_changed();
-			if (!record_module(&object, slot))
-				capture_file_lost(KMEM_LOST_MODULES, 1);
-			look_for_python(&object);
-			errno = host_errno;
-			return;
-		}
-		/* relaxed: the state alone decides, nothing behind it is read */
-		if (owner == key &&
-		    atomic_load_explicit(&slot->state, memory_order_relaxed) != SLOT_UNLOADED)
-			return; // recorded, or about to be by another thread
+	key = key_of(&object);
+	if (find_slot(key) != NULL)
+		return;
+	host_errno = errno;
+	if (wait_lock_take(&lock)) {
+		is_new = find_slot(key) == NULL;
+		if (is_new && close_overlapping(&object))
+			native_stack_modules_changed();
+		is_lost = is_new && !add_slot(&object, key);
+		wait_lock_give(&lock);
 	}
-	capture_file_lost(KMEM_LOST_MODULES, 1);
+	if (is_lost)
+		capture_file_lost(KMEM_LOST_MODULES, 1);
+	if (is_new)
+		look_for_python(&object);
+	errno = host_errno;
 }
 
 /* Is the object the one that the record describes, at the same place? */
@@ -310,72 +352,100 @@ is_recorded(const struct loaded_object *object, const struct kmem_module *module
 
 /* Was the same library loaded again where it had been? Looked up once after each unloading. */
 static bool
-is_back(struct slot *slot)
+is_back(uint32_t place, uint32_t record)
 {
-	uint64_t asked = atomic_load_explicit(&unwind_rules.generation, memory_order_relaxed) << 1;
-	uint64_t known = atomic_load_explicit(&slot->back, memory_order_relaxed);
+	uint64_t rules = atomic_load_explicit(&unwind_rules.generation, memory_order_relaxed);
+	uint64_t asked = rules << 33 | (uint64_t)record << 1;
+	uint64_t answered = atomic_load_explicit(&gone[place].back, memory_order_relaxed);
+	const struct kmem_module *module = module_of(record);
 	struct loaded_object object;
 	int host_errno = errno;
 
-	if ((known & ~UINT64_C(1)) == asked && known != 0)
-		return known & 1;
-	known = asked | (loaded_object_find(slot->start_addr, &object) &&
-	                 is_recorded(&object, capture_file_at(KMEM_SECTION_RECORDS, slot->record_index)));
-	atomic_store_explicit(&slot->back, known, memory_order_relaxed);
+	if ((answered & ~UINT64_C(1)) == asked)
+		return answered & 1;
+	answered = asked | (loaded_object_find(module->start_addr, &object) && is_recorded(&object, module));
+	atomic_store_explicit(&gone[place].back, answered, memory_order_relaxed);
 	errno = host_errno;
-	return known & 1;
+	return answered & 1;
+}
+
+/* Has the module been there since then? */
+static bool
+is_old_enough(const struct loaded_object *object, uint32_t generation)
+{
+	const struct slot *slot = find_slot(key_of(object));
+	uint32_t record = slot != NULL ? atomic_load_explicit(&slot->record, memory_order_relaxed) : 0; // its key was acquired
+
+	return record != 0 && module_of(record)->loaded_generation <= generation;
 }
 
 static bool
-is_over(uint64_t pc, uint32_t first, uint32_t generation)
+is_over(uint64_t pc, uint32_t generation)
 {
-	for (uint32_t at = first; at != 0; at = slots[at - 1].next_gone) {
-		struct slot *slot = &slots[at - 1];
+	struct loaded_object object;
+	bool is_in_object = loaded_object_find(pc, &object);
 
-		if (pc < slot->start_addr || pc >= slot->end_addr)
-			continue;
-		const struct kmem_module *module = capture_file_at(KMEM_SECTION_RECORDS, slot->record_index);
+	if (is_in_object && is_old_enough(&object, generation)) // nearly all
+		return false;
+	for (uint32_t i = 0; i < GONE_MAX; i++) {
+		uint32_t record = atomic_load_explicit(&gone[i].record, memory_order_acquire); // pairs with push_gone()
 
-		/* relaxed: was stored before the slot came into the list */
-		if (module->loaded_generation <= generation &&
-		    generation < (uint32_t)atomic_load_explicit(&module->unloaded, memory_order_relaxed) && !is_back(slot))
-			return true;
+		if (record == 0)
+			break;
+		const struct kmem_module *module = module_of(record);
+
+		if (pc >= module->start_addr && pc < module->end_addr && module->loaded_generation <= generation &&
+		    generation < unloaded_of(module))
+			return !is_back(i, record);
 	}
-	return false;
+	/* Whether something else was there then is forgotten. What lies in no module was not made by the loader. */
+	return is_in_object && generation < atomic_load_explicit(&forgotten, memory_order_acquire); // pairs with push_gone()
 }
 
 bool
 module_map_is_over(uint32_t generation, const uint64_t *frames, uint32_t count)
 {
-	uint32_t first = atomic_load_explicit(&gone, memory_order_acquire); // pairs with push_gone()
-
-	for (uint32_t i = 0; first != 0 && i < count; i++) {
-		if ((frames[i] & KMEM_FRAME_PYTHON) == 0 && is_over(frames[i] & KMEM_FRAME_PC_MASK, first, generation))
+	for (uint32_t i = 0; i < count; i++) {
+		if ((frames[i] & KMEM_FRAME_PYTHON) == 0 && is_over(frames[i] & KMEM_FRAME_PC_MASK, generation))
 			return true;
 	}
 	return false;
+}
+
+uint32_t
+module_map_era(void)
+{
+	return (uint32_t)atomic_load_explicit(&unwind_rules.generation, memory_order_relaxed);
 }
 
 void
 module_map_forked(void)
 {
 	memset(slots, 0, sizeof slots); // the child has one thread
-	atomic_store_explicit(&gone, 0, memory_order_relaxed);
+	memset(gone, 0, sizeof gone);
+	gone_count = 0;
+	atomic_store_explicit(&slot_count, 0, memory_order_relaxed);
+	atomic_store_explicit(&forgotten, 0, memory_order_relaxed);
+	wait_lock_give(&lock); // whoever held it in the parent
 }
 
 void
 module_map_unloaded_check(void)
 {
-	for (unsigned i = 0; i < SLOTS_MAX; i++) {
+	bool is_taken = wait_lock_take(&lock);
+	uint32_t count = atomic_load_explicit(&slot_count, memory_order_relaxed);
+
+	for (uint32_t i = 0; is_taken && i < count; i++) {
 		struct loaded_object now;
 
-		/* acquire: pairs with record_module() */
-		if (atomic_load_explicit(&slots[i].state, memory_order_acquire) != SLOT_LOADED)
+		if (atomic_load_explicit(&slots[i].key, memory_order_relaxed) == 0)
 			continue;
 		if (!loaded_object_find(slots[i].start_addr, &now) ||
 		    now.start_addr != slots[i].start_addr || now.end_addr != slots[i].end_addr ||
 		    now.link_map != slots[i].link_map)
 			close_slot(&slots[i]);
 	}
+	if (is_taken) // else who loads something in its place finds it
+		wait_lock_give(&lock);
 	native_stack_modules_changed();
 }

@@ -3,9 +3,9 @@
  *
  * Called by   site_table.c (module_map_note_pc for every native frame of a new stack, module_map_is_over for known ones),
  *             hooks_dlclose.c, lifecycle.c (fork).
- * Safe from   module_map_note_pc, module_map_is_over: any hook; no lock, no allocation; a few system calls the first time a
- *             module is seen.
- * When full   KMEM_LOST_MODULES; the report shows such frames as plain addresses.
+ * Safe from   module_map_note_pc, module_map_is_over: any hook; no allocation; a few system calls and a lock (wait_lock.h) the first
+ *             time a module is seen.
+ * When full, or the lock cannot be had   KMEM_LOST_MODULES; the report shows such frames as plain addresses.
  *
  * Invariants, tested by number in tests/unit/test_native_stack.c:
  *   M1  a module is recorded once between two unloads of it, whoever races.
@@ -26,6 +26,9 @@ void module_map_note_pc(uint64_t pc);
 
 /* Does one of these words of a stack that was stored at `generation` lead into code that another library has replaced since? */
 bool module_map_is_over(uint32_t generation, const uint64_t *frames, uint32_t count);
+
+/* Another one after each unloading: until then module_map_is_over() says the same of a stack. */
+uint32_t module_map_era(void);
 
 /* In a forked child, after its own capture was opened: that one has no modules yet. */
 void module_map_forked(void);

@@ -1,6 +1,9 @@
 /*
  * range_map.c - the live mappings as a treap of disjoint ranges (see range_map.h).
  *
+ * Pieces of one mapping that come to stand next to each other again are one node: what is cut and put back, or made writable page by page,
+ * takes no more room than before.
+ *
  * Nodes come from one reserved array, lazily touched; a node's number is its name. The priority of a node is a hash of its
  * number, so the tree's shape is random and nothing has to be rebalanced.
  *
@@ -134,14 +137,13 @@ insert(uint32_t node)
 	root = merge(merge(left, node), right);
 }
 
-/* The range that contains the byte before `addr` and reaches past it, or 0. */
+/* The last range that starts before `addr`, or 0. */
 static uint32_t
-find_across(uint64_t addr)
+find_before(uint64_t addr)
 {
-	uint32_t tree = root;
 	uint32_t best = 0;
 
-	while (tree != 0) {
+	for (uint32_t tree = root; tree != 0;) {
 		if (nodes[tree].start < addr) {
 			best = tree;
 			tree = nodes[tree].right;
@@ -149,17 +151,34 @@ find_across(uint64_t addr)
 			tree = nodes[tree].left;
 		}
 	}
-	return best != 0 && nodes[best].end > addr ? best : 0;
+	return best;
+}
+
+/* The first range that ends after `addr`, or 0. */
+static uint32_t
+find_next(uint64_t addr)
+{
+	uint32_t best = 0;
+
+	for (uint32_t tree = root; tree != 0;) {
+		if (nodes[tree].end > addr) {
+			best = tree;
+			tree = nodes[tree].left;
+		} else {
+			tree = nodes[tree].right;
+		}
+	}
+	return best;
 }
 
 /* Makes `addr` a boundary. False: no node for the second half. */
 static bool
 cut_at(uint64_t addr)
 {
-	uint32_t node = find_across(addr);
+	uint32_t node = find_before(addr);
 	uint32_t half;
 
-	if (node == 0)
+	if (node == 0 || nodes[node].end <= addr)
 		return true;
 	half = node_new();
 	if (half == 0)
@@ -209,6 +228,53 @@ put_locked(uint64_t start, uint64_t end, uint32_t site, uint8_t generation, uint
 	return mapping;
 }
 
+/* Takes a node whose range another one has taken over out of the tree. */
+static void
+remove_node(uint32_t node)
+{
+	uint32_t left;
+	uint32_t right;
+
+	split(root, nodes[node].start, &left, &right);
+	split(right, nodes[node].start + 1, &node, &right);
+	root = merge(left, right);
+	pieces[nodes[node].mapping]--;
+	node_free(node);
+}
+
+/* mapping 0: any. */
+static bool
+is_of(uint32_t node, uint32_t site, uint8_t generation, uint32_t mapping)
+{
+	return node != 0 && nodes[node].site == site && nodes[node].generation == generation &&
+	       (mapping == 0 || nodes[node].mapping == mapping);
+}
+
+/* [start, end), which is not in the map, becomes a part of what stands next to it; of both sides where they are one mapping. */
+static bool
+join_locked(uint64_t start, uint64_t end, uint32_t site, uint8_t generation, uint32_t mapping)
+{
+	uint32_t before = find_before(start);
+	uint32_t behind = find_next(end);
+
+	if (before != 0 && nodes[before].end != start)
+		before = 0;
+	if (behind != 0 && nodes[behind].start != end)
+		behind = 0;
+	if (!is_of(before, site, generation, mapping)) {
+		if (!is_of(behind, site, generation, mapping))
+			return false;
+		nodes[behind].start = start; // G1: there is nothing in between
+		return true;
+	}
+	nodes[before].end = end;
+	if (is_of(behind, site, generation, nodes[before].mapping)) {
+		nodes[before].end = nodes[behind].end;
+		remove_node(behind);
+	}
+	return true;
+}
+
 bool
 range_map_put(uint64_t start, uint64_t end, uint32_t site, uint8_t generation)
 {
@@ -221,6 +287,18 @@ range_map_put(uint64_t start, uint64_t end, uint32_t site, uint8_t generation)
 	is_stored = put_locked(start, end, site, generation, 0) != 0;
 	wait_lock_give(&lock);
 	return is_stored;
+}
+
+bool
+range_map_extend(uint64_t start, uint64_t end, uint32_t site, uint8_t generation)
+{
+	bool is_joined;
+
+	if (start >= end || !wait_lock_take(&lock))
+		return false;
+	is_joined = join_locked(start, end, site, generation, 0);
+	wait_lock_give(&lock);
+	return is_joined;
 }
 
 static struct range
@@ -274,19 +352,11 @@ range_map_take(uint64_t start, uint64_t end, struct range_pieces *taken)
 bool
 range_map_next(uint64_t addr, struct range *found)
 {
-	uint32_t tree;
-	uint32_t best = 0;
+	uint32_t best;
 
 	if (!wait_lock_take(&lock))
 		return false;
-	for (tree = root; tree != 0;) {
-		if (nodes[tree].end > addr) {
-			best = tree;
-			tree = nodes[tree].left;
-		} else {
-			tree = nodes[tree].right;
-		}
-	}
+	best = find_next(addr);
 	if (best != 0)
 		*found = range_of(best);
 	wait_lock_give(&lock);
@@ -326,6 +396,8 @@ range_map_put_back(const struct range_pieces *taken)
 		const struct range *piece = &taken->piece[i];
 
 		names[i] = name_again(taken, names, i);
+		if (names[i] != 0 && join_locked(piece->start, piece->end, piece->site, piece->generation, names[i]))
+			continue;
 		names[i] = put_locked(piece->start, piece->end, piece->site, piece->generation, names[i]);
 		is_stored &= names[i] != 0;
 	}

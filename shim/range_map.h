@@ -38,6 +38,12 @@ struct range_pieces {
 /* A new mapping; nothing of it may be in the map. */
 bool range_map_put(uint64_t start, uint64_t end, uint32_t site, uint8_t generation);
 
+/*
+ * More of a mapping that is there: joins a neighbour with the same site and generation, and is one block with it. False: there is none,
+ * or the lock could not be had; nothing was changed.
+ */
+bool range_map_extend(uint64_t start, uint64_t end, uint32_t site, uint8_t generation);
+
 /* Cuts [start, end) out of the map. False: the lock could not be had; nothing was changed. */
 bool range_map_take(uint64_t start, uint64_t end, struct range_pieces *taken);
 

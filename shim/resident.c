@@ -26,7 +26,7 @@
 
 #define PAGE_BYTES UINT64_C(4096)
 #define GUARD_BYTES_MAX (UINT64_C(64) << 10)
-#define PERIOD_PART 256
+#define PERIOD_PART 1024
 #define PERIOD_NS UINT64_C(50000000)
 #define TEXT_BYTES 16384
 #define PATH_BYTES 64          // of a path, only its beginning says anything here
@@ -309,9 +309,12 @@ resident_take(bool is_last)
 	uint64_t begin_ns = heartbeat_now_ns();
 	int host_errno = errno;
 
+	/* What is live stays as it was when the interpreter began to end, and so does the look of then. */
+	if (!is_last && (begin_ns < atomic_load_explicit(&next_ns, memory_order_relaxed) ||
+	                 atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) != 0))
+		return;
 	/* acquire and release of the flag: what is under it. */
-	if ((!is_last && begin_ns < atomic_load_explicit(&next_ns, memory_order_relaxed)) ||
-	    atomic_flag_test_and_set_explicit(&is_looking, memory_order_acquire))
+	if (atomic_flag_test_and_set_explicit(&is_looking, memory_order_acquire))
 		return;
 	if (read_all())
 		store(begin_ns);

@@ -2,8 +2,9 @@
  * resident.h - what is the resident set made of?
  *
  * Called by   heartbeat.c, teardown.c (when the interpreter begins to end), lifecycle.c (at the end).
- * Safe from   inside a hook, guard held; no allocation, no waiting for a thread. It reads /proc/self/smaps, so no more than a 256th of
- *             the time goes into it: after a look of 10 ms (2,000 mappings) the next one comes 2.5 s later.
+ * Safe from   inside a hook, guard held; no allocation, no waiting for a thread. It reads /proc/self/smaps, for which the kernel looks at
+ *             each page: so no more than a 1024th of the time goes into it. After a look of 20 ms (4 GiB of small pages) the next one
+ *             comes 20 s later; how old the last one is, the report says.
  * When failing  the capture keeps what the last look said, or says nothing.
  */
 #ifndef RESIDENT_H
@@ -11,7 +12,7 @@
 
 #include <stdbool.h>
 
-/* Looks when it is time; is_last: it is time. */
+/* Looks when it is time, and nothing is torn down; is_last: it is time. */
 void resident_take(bool is_last);
 
 void resident_forked(void); // forked child: one thread

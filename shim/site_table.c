@@ -7,7 +7,8 @@
  *
  * The index leads to one record of a stack and domain; those of other threads hang on it in a ring (kmem_site.twin, 0 = alone).
  *
- * Beyond the budget, of sites or of bytes, a new stack folds into its callers: the inner frames are left out until a place is found.
+ * Beyond the budget, of sites or of bytes, and when the capture cannot grow, a new stack folds into its callers: the inner frames are
+ * left out until a place is found. What the capture keeps for that (CAPTURE_FILE_SPARE_BYTES) are some hundred places.
  *
  * Invariants, tested by number in tests/unit/test_site_table.c (S1 to S5 are at struct kmem_site):
  *   T1  an entry leads to a complete site: it is stored with release after stack and site are written.
@@ -31,6 +32,7 @@
 
 #define PROBES 8       // in a level before the next one is tried
 #define PROBES_LAST 512
+#define OTHERS_MAX 64  // stacks of the same words in libraries that had the same addresses: what comes then folds
 
 static_assert(POINTER_MAP_SITES_MAX >= 1u << 21, "every site fits the pointer map's words");
 static_assert(KMEM_TWIN_MASK >= 1u << 21, "every site fits the ring's words");
@@ -140,16 +142,9 @@ module_generation(void)
 	return atomic_load_explicit(&capture_file_header()->module_generation, memory_order_relaxed);
 }
 
-/* The same words are another stack when they lead into another library now. */
+/* Whatever lay at these addresses then. */
 static bool
-is_over(const struct kmem_stack *stored, const struct words *stack)
-{
-	return stored->module_generation != module_generation() &&
-	       module_map_is_over(stored->module_generation, stack->frames, stack->frame_count);
-}
-
-static bool
-is_same(uint32_t site_index, const struct words *stack, unsigned domain)
+has_words(uint32_t site_index, const struct words *stack, unsigned domain)
 {
 	const struct kmem_site *site = site_table_at(site_index);
 	uint32_t stack_index = atomic_load_explicit(&site->stack, memory_order_relaxed); // S2: constant behind the entry
@@ -157,7 +152,18 @@ is_same(uint32_t site_index, const struct words *stack, unsigned domain)
 
 	return site->domain == domain && stored->record.flags == stack->flags &&
 	       stored->frame_count == stack->frame_count && stored->omitted == stack->omitted &&
-	       is_stored_stack(stack_index, stack->frames, stack->frame_count) && !is_over(stored, stack);
+	       is_stored_stack(stack_index, stack->frames, stack->frame_count);
+}
+
+/* The same words are another stack when they lead into another library now. */
+static bool
+is_over(uint32_t site_index, const struct words *stack)
+{
+	const struct kmem_site *site = site_table_at(site_index);
+	const struct kmem_stack *stored = capture_file_record(atomic_load_explicit(&site->stack, memory_order_relaxed)); // S2
+
+	return stored->module_generation != module_generation() &&
+	       module_map_is_over(stored->module_generation, stack->frames, stack->frame_count);
 }
 
 /* How many outer words the stack shares with the one that this thread stored last. */
@@ -191,13 +197,13 @@ remember_stack(struct site_owner *owner, const struct words *stack, uint32_t ind
 
 /* Writes the stack's record; index + 1, or 0 without room. */
 static uint32_t
-store_stack(struct site_owner *owner, const struct words *stack)
+store_stack(struct site_owner *owner, const struct words *stack, size_t spare_bytes)
 {
 	uint32_t shared = shared_frames(owner, stack);
 	uint32_t own_count = stack->frame_count - shared;
 	size_t own_bytes = own_count * sizeof(stack->frames[0]);
 	uint32_t index;
-	struct kmem_stack *stored = capture_file_append(KMEM_SECTION_RECORDS, sizeof(*stored) + own_bytes, &index);
+	struct kmem_stack *stored = capture_file_append_sparing(KMEM_SECTION_RECORDS, sizeof(*stored) + own_bytes, spare_bytes, &index);
 
 	if (stored == NULL)
 		return 0;
@@ -238,7 +244,18 @@ slot_of(const struct site_owner *owner)
 }
 
 /* For whom a new record is. Those later in the list may go beyond the budget, parents by an eighth: so that what it does to the others stays small. */
-enum purpose { FOR_STACK, FOR_PARENT, FOR_RELEASE, FOR_FOLDED };
+enum purpose { FOR_STACK, FOR_PARENT, FOR_LAST_PARENT = FOR_PARENT + 8, FOR_RELEASE, FOR_FOLDED };
+
+/* What a new record leaves of a capture that cannot grow. Outer callers take what closer ones left: they stand for more. */
+static size_t
+spare_bytes(enum purpose purpose)
+{
+	if (purpose == FOR_STACK)
+		return CAPTURE_FILE_SPARE_BYTES;
+	if (purpose <= FOR_LAST_PARENT)
+		return CAPTURE_FILE_SPARE_BYTES / 16 * (12 - (size_t)(purpose - FOR_PARENT));
+	return purpose == FOR_RELEASE ? CAPTURE_FILE_SPARE_BYTES / 4 : 0;
+}
 
 static bool
 has_budget(enum purpose purpose)
@@ -246,9 +263,9 @@ has_budget(enum purpose purpose)
 	uint64_t used = atomic_load_explicit(&capture_file_header()->used_bytes[KMEM_SECTION_SITES], memory_order_relaxed);
 	uint64_t most = settings.sites_max;
 
-	if (purpose <= FOR_PARENT && capture_file_is_large(purpose == FOR_PARENT))
+	if (purpose <= FOR_LAST_PARENT && capture_file_is_large(purpose != FOR_STACK))
 		return false;
-	if (purpose == FOR_PARENT)
+	if (purpose != FOR_STACK && purpose <= FOR_LAST_PARENT)
 		most += most / 8;
 	else if (purpose == FOR_RELEASE) // else a site seems to keep what another thread gave back
 		most *= 2;
@@ -256,10 +273,10 @@ has_budget(enum purpose purpose)
 }
 
 static uint32_t
-store_site(uint32_t stack_index, unsigned domain, uint16_t slot, uint8_t clock)
+store_site(uint32_t stack_index, unsigned domain, uint16_t slot, uint8_t clock, enum purpose purpose)
 {
 	uint32_t index;
-	struct kmem_site *site = capture_file_append(KMEM_SECTION_SITES, sizeof(*site), &index);
+	struct kmem_site *site = capture_file_append_sparing(KMEM_SECTION_SITES, sizeof(*site), spare_bytes(purpose), &index);
 
 	if (site == NULL)
 		return 0;
@@ -321,7 +338,7 @@ find_or_join(uint32_t start, uint16_t slot, uint8_t clock, enum purpose purpose)
 	if (found == 0 && has_budget(purpose)) {
 		const struct kmem_site *site = site_table_at(start);
 
-		found = store_site(atomic_load_explicit(&site->stack, memory_order_relaxed), site->domain, slot, clock);
+		found = store_site(atomic_load_explicit(&site->stack, memory_order_relaxed), site->domain, slot, clock, purpose);
 		if (found != 0)
 			join_ring(start, found);
 	}
@@ -336,11 +353,15 @@ hash_of(const struct words *stack, unsigned domain)
 
 /* Stores the stack and this thread's record of it; 0 = no room. */
 static uint32_t
-store(struct site_owner *owner, const struct words *stack, unsigned domain, uint8_t clock)
+store(struct site_owner *owner, const struct words *stack, unsigned domain, uint8_t clock, enum purpose purpose)
 {
-	uint32_t stack_index = store_stack(owner, stack);
+	uint32_t stack_index;
 
-	return stack_index != 0 ? store_site(stack_index, domain, slot_of(owner), clock) : 0;
+	/* Nothing is taken by this: without room for the record, the stack would be stored at every event. */
+	if (capture_file_append_sparing(KMEM_SECTION_SITES, 0, sizeof(struct kmem_site) + spare_bytes(purpose), &stack_index) == NULL)
+		return 0;
+	stack_index = store_stack(owner, stack, spare_bytes(purpose));
+	return stack_index != 0 ? store_site(stack_index, domain, slot_of(owner), clock, purpose) : 0;
 }
 
 static uint32_t
@@ -349,6 +370,7 @@ find(struct site_owner *owner, const struct words *stack, unsigned domain, uint8
 	uint64_t hash = hash_of(stack, domain);
 	uint64_t tag = hash & UINT64_C(0xffffffff00000000);
 	unsigned count = level_count();
+	unsigned others = 0; // the same words in libraries that are gone
 	uint32_t fresh = 0;
 
 	for (unsigned level = 0; level < count; level++) {
@@ -363,7 +385,7 @@ find(struct site_owner *owner, const struct words *stack, unsigned domain, uint8
 
 			if (seen == 0) {
 				if (fresh == 0 && has_budget(purpose))
-					fresh = store(owner, stack, domain, clock);
+					fresh = store(owner, stack, domain, clock, purpose);
 				if (fresh == 0)
 					return 0;
 				/* release: T1; acquire: the winner's site, when the race is lost. */
@@ -371,8 +393,13 @@ find(struct site_owner *owner, const struct words *stack, unsigned domain, uint8
 				                                            memory_order_acquire))
 					return fresh;
 			}
-			if ((seen & UINT64_C(0xffffffff00000000)) != tag || !is_same((uint32_t)seen, stack, domain))
+			if ((seen & UINT64_C(0xffffffff00000000)) != tag || !has_words((uint32_t)seen, stack, domain))
 				continue;
+			if (is_over((uint32_t)seen, stack)) {
+				if (++others == OTHERS_MAX)
+					return 0;
+				continue;
+			}
 			if (fresh == 0 || site_table_at((uint32_t)seen)->slot == slot_of(owner))
 				return find_or_join((uint32_t)seen, slot_of(owner), clock, purpose);
 			join_ring((uint32_t)seen, fresh); // T2
@@ -398,6 +425,8 @@ find_folded(struct site_owner *owner, unsigned domain, uint8_t clock)
 static uint32_t
 find_parent(struct site_owner *owner, const struct call_stack *stack, unsigned domain, uint8_t clock)
 {
+	enum purpose purpose = FOR_PARENT;
+
 	for (uint32_t count = stack->frame_count * 3 / 4; count != 0; count = count * 3 / 4) {
 		uint32_t dropped = stack->frame_count - count;
 		bool has_gap = stack->omitted != 0 && stack->omitted_at >= dropped;
@@ -413,11 +442,12 @@ find_parent(struct site_owner *owner, const struct call_stack *stack, unsigned d
 
 		for (uint32_t i = 0; i < count; i++)
 			outer.hash = (outer.hash ^ outer.frames[i]) * UINT64_C(0x9e3779b97f4a7c15);
-		found = find(owner, &outer, domain, clock, FOR_PARENT);
+		found = find(owner, &outer, domain, clock, purpose);
 		if (found != 0) {
 			capture_file_lost(KMEM_LOST_SITES, 1);
 			return found;
 		}
+		purpose += purpose < FOR_LAST_PARENT;
 	}
 	return 0;
 }
@@ -428,11 +458,15 @@ site_table_find(struct site_owner *owner, const struct call_stack *call_stack, u
 	const struct words stack = words_of(call_stack);
 	uint64_t hash = hash_of(&stack, domain);
 	uint64_t place = hash >> 32 & (SITE_OWNER_FOUND - 1);
+	uint32_t era = module_map_era(); // before the look: an unloading meanwhile is for the next one
 	uint32_t found;
 
 	if (owner != NULL && owner->found[place].site != 0 && owner->found[place].hash == hash &&
-	    is_same(owner->found[place].site, &stack, domain))
+	    has_words(owner->found[place].site, &stack, domain) &&
+	    (owner->found[place].era == era || !is_over(owner->found[place].site, &stack))) {
+		owner->found[place].era = era;
 		return owner->found[place].site;
+	}
 	found = find(owner, &stack, domain, clock, FOR_STACK);
 	if (found == 0) {
 		found = find_parent(owner, call_stack, domain, clock);
@@ -441,6 +475,7 @@ site_table_find(struct site_owner *owner, const struct call_stack *call_stack, u
 	if (owner != NULL) {
 		owner->found[place].hash = hash;
 		owner->found[place].site = found;
+		owner->found[place].era = era;
 	}
 	return found;
 }

@@ -28,6 +28,7 @@ struct site_owner {
 	struct {
 		uint64_t hash;           // of stack and domain; 0 = empty
 		uint32_t site;
+		uint32_t era;            // module_map_era() when it was last held against the modules
 	} found[SITE_OWNER_FOUND];
 	struct {
 		uint32_t other;          // a record of another thread; 0 = empty

@@ -43,16 +43,16 @@ add_own(_Atomic uint64_t *counter, uint64_t value)
 }
 
 static inline void
-book_born(struct kmem_site *site, uint64_t bytes, uint32_t epoch)
+book_born(struct kmem_site *site, uint64_t bytes, bool is_whole, uint32_t epoch)
 {
 	if (__builtin_expect(site->slot != 0, 1)) {
 		add_own(&site->allocated_bytes, bytes);
-		add_own(&site->allocated_count, 1);
+		add_own(&site->allocated_count, is_whole);
 		peak_apply_own(&site->peak, (int64_t)bytes, epoch);
 		return;
 	}
 	atomic_fetch_add_explicit(&site->allocated_bytes, bytes, memory_order_relaxed);
-	atomic_fetch_add_explicit(&site->allocated_count, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&site->allocated_count, is_whole, memory_order_relaxed);
 	peak_apply(&site->peak, (int64_t)bytes, epoch);
 }
 
@@ -139,6 +139,12 @@ place(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_
 	return block;
 }
 
+static inline void
+book_gain(struct thread_slot *slot, uint32_t site, unsigned domain, uint64_t bytes, bool is_whole)
+{
+	book_born(site_table_at(site), bytes, is_whole, peak_gain(&capture_file_domain(domain)->peak, batch_of(slot, domain), bytes));
+}
+
 /* Everything about a new block but its address. site 0: it could not be booked. */
 static inline struct address_block
 born(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t bytes)
@@ -146,8 +152,7 @@ born(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t
 	struct address_block block = place(slot, hook_frame, domain, bytes);
 
 	if (block.site != 0)
-		book_born(site_table_at(block.site), bytes,
-		          peak_gain(&capture_file_domain(domain)->peak, batch_of(slot, domain), bytes));
+		book_gain(slot, block.site, domain, bytes, true);
 	return block;
 }
 
@@ -377,7 +382,7 @@ tracker_resized_rest(const void *hook_frame, struct live_block old, void *addr, 
 		return;
 	}
 	epoch = net_change(slot, KMEM_DOMAIN_HEAP, old.bytes, bytes);
-	book_born(site_table_at(block.site), bytes, epoch);
+	book_born(site_table_at(block.site), bytes, true, epoch);
 	book_release(slot, block_of(old), old.bytes, true, epoch);
 	map_block(slot, addr, block);
 	look_after(batch_of(slot, KMEM_DOMAIN_HEAP));
@@ -439,6 +444,16 @@ take_pieces(uint64_t start, uint64_t end, struct range_pieces *taken)
 	}
 }
 
+/* A booked block. */
+static void
+map_range(struct thread_slot *slot, uint64_t start, struct address_block block)
+{
+	if (!range_map_put(start, start + block.bytes, block.site, block.generation)) {
+		dead(slot, block, block.bytes, true);
+		lose_event(block.bytes);
+	}
+}
+
 void
 tracker_mapped(const void *hook_frame, enum kmem_domain domain, void *addr, size_t bytes)
 {
@@ -456,10 +471,31 @@ tracker_mapped(const void *hook_frame, enum kmem_domain domain, void *addr, size
 		pieces_dead(&stale);
 	}
 	block = born(slot, hook_frame, domain, bytes);
-	if (block.site != 0 && !range_map_put(start, start + bytes, block.site, block.generation)) {
-		dead(slot, block, bytes, true);
-		lose_event(bytes);
-	}
+	if (block.site != 0)
+		map_range(slot, start, block);
+	look_after(NULL);
+}
+
+void
+tracker_extended(const void *hook_frame, void *addr, size_t bytes)
+{
+	uint64_t start = (uint64_t)addr;
+	struct thread_slot *slot;
+	struct address_block block;
+
+	if (is_teardown(bytes))
+		return;
+	slot = thread_slot_here();
+	block = place(slot, hook_frame, KMEM_DOMAIN_MMAP, bytes);
+	if (block.site == 0)
+		return;
+	bool is_joined = range_map_extend(start, start + bytes, block.site, block.generation);
+
+	if (is_joined)
+		generations_died(site_table_at(block.site), block.site, block.generation); // it is no block of its own
+	book_gain(slot, block.site, KMEM_DOMAIN_MMAP, bytes, !is_joined);
+	if (!is_joined)
+		map_range(slot, start, block);
 	look_after(NULL);
 }
 
@@ -512,17 +548,14 @@ tracker_remapped(const void *hook_frame, const struct range_pieces *old, void *a
 		return;
 	}
 	epoch = net_change(slot, domain, old_bytes, bytes);
-	book_born(site_table_at(block.site), bytes, epoch);
+	book_born(site_table_at(block.site), bytes, true, epoch);
 	for (uint32_t i = 0; i < old->count; i++) {
 		const struct range *piece = &old->piece[i];
 		struct address_block gone = { .site = piece->site, .generation = piece->generation };
 
 		book_release(slot, gone, piece->end - piece->start, piece->is_last_piece, epoch);
 	}
-	if (!range_map_put(start, start + bytes, block.site, block.generation)) {
-		dead(slot, block, bytes, true);
-		lose_event(bytes);
-	}
+	map_range(slot, start, block);
 	look_after(NULL);
 }
 

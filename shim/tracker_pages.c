@@ -44,7 +44,7 @@ tracker_writable(const void *hook_frame, void *addr, size_t bytes)
 			continue;
 		tracker_unmap_begin((void *)part.start, part.end - part.start, &taken);
 		tracker_unmap_end(&taken, true);
-		tracker_mapped(hook_frame, KMEM_DOMAIN_MMAP, (void *)part.start, part.end - part.start);
+		tracker_extended(hook_frame, (void *)part.start, part.end - part.start);
 	}
 }
 

@@ -226,6 +226,17 @@ CASE protect_then_unmap(void)
 	EXPECT("reserved", 5 * PAGE, 1);
 }
 
+CASE protect_page_by_page(void)
+{
+	char *at = mmap(NULL, 400 * PAGE, PROT_NONE, ANON, -1, 0);
+
+	for (unsigned i = 0; i < 400; i++)
+		MUST(mprotect(at + i * PAGE, PAGE, RW) == 0);
+	MUST(munmap(at, 100 * PAGE) == 0);
+	EXPECT("mmap", 300 * PAGE, SIZE_MAX);
+	EXPECT("reserved", 0, 0);
+}
+
 CASE protect_of_the_whole_and_of_nothing(void)
 {
 	char *at = mmap(NULL, 5000, PROT_NONE, ANON, -1, 0);
@@ -389,6 +400,7 @@ main(int argc, char **argv)
 	bytes_that_are_no_whole_pages();
 	protect_makes_a_reservation_memory();
 	protect_then_unmap();
+	protect_page_by_page();
 	protect_of_the_whole_and_of_nothing();
 	reservations_and_huge_pages();
 	advice_returns_pages();

@@ -2,13 +2,16 @@
  * plugins.c - loads libraries one after the other, each where the last one was: plugins TURNS LIBRARY...
  *
  * Each has a function allocate(bytes). In each turn every library is loaded, called once, and unloaded; what it allocated stays.
- * Prints `same` when all were at the same address, else `moved`.
+ * Prints `same` when all were at the same address, else `moved`. TURNS below 0: so many, and each at another address.
  */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 typedef void *allocate_function(size_t bytes);
+
+static int is_moving;
 
 static void *
 call(const char *library, void **block)
@@ -22,6 +25,8 @@ call(const char *library, void **block)
 	}
 	*block = allocate(1000);
 	dlclose(handle);
+	if (is_moving) // into the gap that it leaves
+		mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	return (void *)allocate;
 }
 
@@ -32,7 +37,8 @@ main(int argc, char **argv)
 	void *first = NULL;
 	int moved = 0;
 
-	for (long turn = 0; turn < strtol(argv[1], NULL, 10); turn++) {
+	is_moving = argv[1][0] == '-';
+	for (long turn = 0; turn < labs(strtol(argv[1], NULL, 10)); turn++) {
 		for (int i = 2; i < argc; i++) {
 			void *block;
 			void *at = call(argv[i], &block);

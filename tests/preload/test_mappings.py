@@ -38,7 +38,7 @@ def cases(programs, tmp_path_factory):
 CASES = """remap_grows_in_place_or_not remap_shrinks remap_moves_over_another remap_of_the_middle remap_that_fails_changes_nothing
 remap_leaves_the_old_range remap_of_size_0_shares unmap_of_the_start_the_end_and_the_middle unmap_of_a_hole
 unmap_across_several_with_holes unmap_that_fails_changes_nothing unmap_of_more_pieces_than_fit_one_look fixed_over_live_ranges
-fixed_that_fails_or_finds_room_taken bytes_that_are_no_whole_pages protect_makes_a_reservation_memory protect_then_unmap
+fixed_that_fails_or_finds_room_taken bytes_that_are_no_whole_pages protect_makes_a_reservation_memory protect_then_unmap protect_page_by_page
 protect_of_the_whole_and_of_nothing reservations_and_huge_pages advice_returns_pages devices_and_files shared_memory
 direct_calls_are_not_seen random_work""".split()
 
@@ -54,6 +54,11 @@ def test_live_mappings_are_exact(case, cases):
         figures = seen.get((case, domain), Counter())
         assert figures["bytes"] == size, domain
         assert count in (ANY, figures["count"]), domain
+
+
+def test_pages_that_become_memory_one_after_the_other_are_one_block(cases):
+    """But for a few generations. Each would take a place in the recorder's map."""
+    assert 0 < cases[1][("protect_page_by_page", "mmap")]["count"] < 10
 
 
 def test_every_case_of_the_program_is_looked_at(cases):

@@ -46,6 +46,39 @@ def test_a_library_that_comes_back_needs_no_more_room(programs, tmp_path, out):
     assert sum(path.stat().st_blocks for path in out.rglob("*.kmem")) * 512 < 4 << 20
 
 
+def copies(folder, count):
+    """Each is another library to the recorder, by its build-id."""
+    model = plugin(folder, "anna").read_bytes()
+    note = model.index(b"\x14\0\0\0\x03\0\0\0GNU\0") + 12
+    for number in range(count):
+        (folder / f"copy{number}.so").write_bytes(model[:note] + number.to_bytes(20, "little") + model[note + 20:])
+    return [folder / f"copy{number}.so" for number in range(count)]
+
+
+def modules_of(document, function):
+    return sorted(frame["module"] for site in document["sites"] for frame in site["frames"] if frame["function"] == function)
+
+
+def test_more_libraries_than_there_are_places_for_come_and_go(programs, tmp_path, out):
+    libraries = copies(tmp_path, 2100)
+    done = harness.record([programs("plugins.c"), -1, *libraries], out)
+    document = harness.report("sites", out, "--top", "1000000")
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "moved\n", "")
+    assert modules_of(document, "held_by_anna") == sorted(library.name for library in libraries)
+    assert document["losses"]["lost_modules"] == document["losses"]["lost_sites"] == 0
+
+
+def test_too_many_libraries_at_one_address_fold_into_their_caller(programs, tmp_path, out):
+    libraries = copies(tmp_path, 100)
+    document = record(programs, out, 1, *libraries)
+
+    seen = modules_of(document, "held_by_anna")
+    assert seen == sorted(library.name for library in libraries[:len(seen)]) and len(seen) > 50
+    assert document["losses"]["lost_sites"] == 100 - len(seen) and document["losses"]["lost_events"] == 0
+    assert sum(site["live_bytes"] for site in document["sites"]) >= 100 * 1000
+
+
 def test_what_a_librarys_constructor_keeps_is_its_own(tmp_path, out):
     """Run inside of dlopen, with the loader's lock held."""
     (tmp_path / "library.c").write_text(

@@ -90,7 +90,7 @@ fills_up(void)
 
 	while (append_site(stored + 1) != 0)
 		CHECK_IN_CHILD(++stored < 1000000);
-	CHECK_IN_CHILD(append_site(1) == 0);
+	CHECK_IN_CHILD(append_site(stored + 1) == 0);
 	CHECK_IN_CHILD(capture_file_header()->losses[KMEM_LOST_GROWTH] >= 1);
 	CHECK_IN_CHILD(capture_file_header()->losses[KMEM_LOST_GROWTH] <= KMEM_SECTION_COUNT);
 	for (uint32_t i = 0; i < stored; i++) {
@@ -210,7 +210,7 @@ goes_on_without_a_file(uint32_t stored)
 {
 	uint32_t index;
 
-	CHECK_IN_CHILD(append_site(1) == 0);
+	CHECK_IN_CHILD(append_site(stored + 1) == 0);
 	for (enum kmem_section i = KMEM_SECTION_SITES; i < KMEM_SECTION_COUNT; i++)
 		CHECK_IN_CHILD(capture_file_append(i, 8, &index) == NULL && capture_file_count(i) == 0);
 	for (uint32_t i = 0; i < stored; i++) {

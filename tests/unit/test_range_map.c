@@ -264,6 +264,49 @@ a_hundred_thousand_mappings_are_no_problem(void **state)
 	}
 }
 
+/* Else a mapping that is made writable page by page, or whose cuts are put back, takes a node for each page for good. */
+static void
+what_is_one_mapping_again_is_one_range(void **state)
+{
+	static const struct {
+		unsigned page;
+		uint32_t site;
+		uint8_t generation;
+		bool is_joined;
+	} cases[] = {
+		{ 11, 1, 1, true },  // behind
+		{ 12, 2, 1, false }, // of another site
+		{ 12, 1, 2, false }, // of another generation
+		{ 9, 1, 1, true },   // in front
+		{ 13, 1, 1, false }, // next to nothing
+		{ 19, 1, 1, true },  // in front of another mapping of that site
+		{ 12, 1, 1, true },
+	};
+	struct range_pieces taken;
+	struct range found;
+
+	(void)state;
+	assert_true(range_map_put(page_addr(10), page_addr(11), 1, 1));
+	assert_true(range_map_put(page_addr(20), page_addr(21), 1, 1));
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		assert_int_equal(range_map_extend(page_addr(cases[i].page), page_addr(cases[i].page + 1), cases[i].site, cases[i].generation),
+		                 cases[i].is_joined);
+	for (unsigned page = 13; page < 19; page++)
+		assert_true(range_map_extend(page_addr(page), page_addr(page + 1), 1, 1));
+	assert_true(range_map_next(page_addr(9), &found));
+	assert_true(found.start == page_addr(9) && found.end == page_addr(19));
+
+	assert_true(range_map_take(page_addr(14), page_addr(15), &taken)); // and a release that fails
+	assert_false(taken.piece[0].is_last_piece);
+	assert_true(range_map_put_back(&taken));
+	assert_true(range_map_next(page_addr(9), &found) && found.end == page_addr(19));
+
+	assert_true(range_map_take(0, UINT64_MAX, &taken)); // two mappings, as were put
+	assert_int_equal(taken.count, 2);
+	assert_true(taken.piece[0].is_last_piece && taken.piece[1].is_last_piece);
+	assert_true(taken.piece[1].start == page_addr(19) && taken.piece[1].end == page_addr(21));
+}
+
 static void
 when_full_it_refuses_and_goes_on(void **state)
 {
@@ -382,6 +425,7 @@ main(void)
 		cmocka_unit_test_setup(empty_and_unknown_ranges_change_nothing, start_empty),
 		cmocka_unit_test_setup(G2_what_is_put_back_is_not_counted_with_a_stranger, start_empty),
 		cmocka_unit_test_setup(a_hundred_thousand_mappings_are_no_problem, start_empty),
+		cmocka_unit_test_setup(what_is_one_mapping_again_is_one_range, start_empty),
 		cmocka_unit_test_setup(when_full_it_refuses_and_goes_on, start_empty),
 		cmocka_unit_test_setup(the_next_range_is_the_one_that_holds_an_address_or_the_first_behind_it, start_empty),
 		cmocka_unit_test_setup(G3_the_lock_around_fork_keeps_others_out_for_a_bounded_time,

@@ -139,7 +139,22 @@ of_a_range_the_lowest_block_is_found_and_that_there_was_one(void **state)
 	}
 }
 
-/* The larger its parent, the longer it would take. The first test: a look is due. */
+/* Else what is left after Python has gone would stand beside what was live before. */
+static void
+the_look_before_a_teardown_stays_the_last(void **state)
+{
+	const struct kmem_resident *two = capture_file_header()->resident;
+
+	(void)state;
+	capture_file_header()->is_finalizing = KMEM_YES;
+	resident_take(false);
+	assert_int_equal(two[0].sequence + two[1].sequence, 0);
+	capture_file_header()->is_finalizing = 0;
+	resident_take(false);
+	assert_int_equal(two[0].sequence + two[1].sequence, 1);
+}
+
+/* The larger its parent, the longer it would take. */
 static void
 a_child_does_not_look_when_it_starts(void **state)
 {
@@ -161,6 +176,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(the_look_before_a_teardown_stays_the_last, start_empty), // first: a look is due
 		cmocka_unit_test_setup(a_child_does_not_look_when_it_starts, start_empty),
 		cmocka_unit_test_setup(each_part_is_found_and_all_add_up, start_empty),
 		cmocka_unit_test_setup(of_a_range_the_lowest_block_is_found_and_that_there_was_one, start_empty),

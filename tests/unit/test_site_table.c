@@ -5,10 +5,10 @@
 
 #include <stdbool.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "../random.h"
-#include "capture_file.h"
-#include "capture_life.h"
+#include "capture_fixture.h"
 #include "kmem_words.h"
 #include "settings.h"
 #include "site_table.h"
@@ -28,6 +28,12 @@ start_empty(void **state)
 	settings.sites_max = 1u << 20;
 	settings.capture_max = 0;
 	return 0;
+}
+
+static int
+start_in_folder(void **state)
+{
+	return make_folder(state) != 0 || start_empty(state) != 0;
 }
 
 /* A stack of two frames. */
@@ -160,6 +166,60 @@ beyond_the_budget_a_stack_folds_into_its_callers(void **state)
 	for (uint32_t i = 0; i < 64; i++) // those that have a place keep it
 		assert_int_equal(site_table_find(&owner, stack_of(i, i, i + 10), 0, 1), i + 1);
 	assert_int_equal(site_count(), 74);
+}
+
+/* A stack of `count` frames; the innermost is of its own, the rest is the same for stacks with the same `rest`. */
+static const struct call_stack *
+deep_stack(uint64_t own, uint64_t rest, uint32_t count)
+{
+	static struct call_stack stack;
+
+	memset(&stack, 0, sizeof(stack));
+	stack.hash = (own << 20 ^ rest) * UINT64_C(0x9e3779b97f4a7c15);
+	stack.frame_count = count;
+	for (uint32_t i = 0; i < count; i++)
+		stack.frames[i] = PYTHON(rest << 8 | i);
+	stack.frames[0] = PYTHON(own);
+	return &stack;
+}
+
+/* The first chunk of each section is there; then no more. */
+static int
+finds_every_stack_a_place_on_a_full_disk(void *limited_chunks)
+{
+	rlim_t bytes = KMEM_HEAD_BYTES + *(unsigned *)limited_chunks * KMEM_CHUNK_BYTES;
+	struct rlimit limit = { bytes, bytes };
+	static struct site_owner other = { .slot = 2 };
+	uint64_t whole = 0;
+	uint64_t callers = 0;
+
+	CHECK_IN_CHILD(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+	CHECK_IN_CHILD(capture_file_open(folder, "name"));
+	for (uint64_t i = 0; i < 20000; i++) {
+		uint32_t site = site_table_find(&owner, deep_stack(i, i / 8, 20), i % 4, 1);
+
+		CHECK_IN_CHILD(site != 0 && site_table_at(site)->domain == i % 4);
+		CHECK_IN_CHILD(site_table_own(&other, site, 1) != 0); // and a thread that releases it
+		whole += (stored(site)->record.flags & KMEM_STACK_FOLDED) == 0;
+		callers += (stored(site)->record.flags & KMEM_STACK_FOLDED) != 0 && stored(site)->frame_count != 0;
+	}
+	CHECK_IN_CHILD(whole > 200 && callers > 100);
+	CHECK_IN_CHILD(capture_file_header()->losses[KMEM_LOST_SITES] >= 20000 - whole);
+	return 0;
+}
+
+static void
+a_full_disk_folds_new_stacks_and_loses_none(void **state)
+{
+	static unsigned chunks[] = { 2, 3, 9 };
+	char text[4096];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(chunks); i++) {
+		assert_int_equal(in_child_telling(finds_every_stack_a_place_on_a_full_disk, &chunks[i], text, sizeof(text)), 0);
+		assert_non_null(strstr(text, "EFBIG"));
+		unlink(path);
+	}
 }
 
 static void
@@ -397,6 +457,7 @@ main(void)
 		cmocka_unit_test_setup(T1_S1_S2_a_found_site_is_complete_and_stays_the_same, start_empty),
 		cmocka_unit_test_setup(whatever_differs_makes_another_site, start_empty),
 		cmocka_unit_test_setup(a_hundred_thousand_sites_are_all_found_again, start_empty),
+		cmocka_unit_test_setup_teardown(a_full_disk_folds_new_stacks_and_loses_none, start_in_folder, remove_folder),
 		cmocka_unit_test_setup(a_large_capture_folds_new_stacks, start_empty),
 		cmocka_unit_test_setup(beyond_the_budget_a_stack_folds_into_its_callers,
 		                       start_empty),
