@@ -58,6 +58,7 @@ struct part {
 	uint32_t generations_total;
 	uint32_t recent_alive;
 	uint32_t recent_total;
+	uint64_t volume_bytes;
 };
 
 static uint64_t
@@ -69,10 +70,33 @@ difference(uint64_t allocated, uint64_t freed, uint64_t *impossible)
 	return 0;
 }
 
+/* Ticks of volume at which the clock shows this: the inverse of kmem_clock_at(). A damaged clock may show anything. */
+static uint64_t
+ticks_at(uint64_t clock)
+{
+	clock = clock < 255 ? clock : 255;
+	return clock < 9 ? clock - (clock != 0) : ((clock - 9) % 8 + 8) << (clock - 9) / 8;
+}
+
+/*
+ * Does it still allocate? A loop that leaks in every round has done so within the latest round. Since a data set was loaded, the
+ * program may have allocated as much again, and nothing there: a quarter of the volume of all its active life is enough to tell.
+ * Volume, not the clock: that one runs eight times per doubling, and would wait for several times the volume.
+ */
+static bool
+is_active(uint64_t clock, const struct part *part)
+{
+	uint64_t first = ticks_at(part->first_epoch);
+	uint64_t last = ticks_at(part->birth_clock + 1);
+	uint64_t now = ticks_at(clock);
+
+	return now <= last || now - last <= (last - first) / 4 + 1;
+}
+
 /*
  * The generations of a site, and those of them that still have live blocks. Blocks that are older than the counters make one
- * more, in front. A site that has not allocated in the latest quarter of its life does not accumulate any more: none of its
- * generations is recent.
+ * more, in front. Of a site that does not allocate any more none is recent, and all ticks since its first one are its generations:
+ * else it would look like one that accumulates.
  */
 static void
 count_generations(uint64_t clock, struct part *part, uint64_t *unlikely)
@@ -80,6 +104,7 @@ count_generations(uint64_t clock, struct part *part, uint64_t *unlikely)
 	uint64_t age = clock >= part->first_epoch ? clock - part->first_epoch : 0;
 	uint64_t counted = 0;
 
+	part->volume_bytes = age != 0 ? (ticks_at(clock + 1) - ticks_at(part->first_epoch)) << KMEM_TICK_BYTES_LOG2 : 0;
 	if (part->birth_generations == 0) { // blocks of one generation only, or nobody could count them
 		part->generations_total = (uint32_t)(age < KMEM_GENERATION_BUCKETS ? age : KMEM_GENERATION_BUCKETS - 1) + 1;
 		part->generations_alive = part->live_count != 0;
@@ -88,9 +113,11 @@ count_generations(uint64_t clock, struct part *part, uint64_t *unlikely)
 		return;
 	}
 
-	bool is_recent = clock <= part->birth_clock + age / 4 + 1;
+	bool is_recent = is_active(clock, part);
 
 	part->generations_total = part->birth_generations + 1;
+	if (!is_recent && age + 1 > part->generations_total)
+		part->generations_total = (uint32_t)(age < 255 ? age : 255) + 1;
 	part->recent_total = (part->generations_total + 3) / 4;
 	for (uint32_t i = 0; i < part->birth_generations; i++) {
 		uint64_t live = 0;
@@ -195,6 +222,7 @@ add_part(struct build *build, struct model_site *site, const struct part *part)
 		site->generations_total = part->generations_total;
 		site->recent_alive = part->recent_alive;
 		site->recent_total = part->recent_total;
+		site->volume_bytes = part->volume_bytes;
 	}
 	site->live_bytes += part->live_bytes;
 	site->live_count += part->live_count;

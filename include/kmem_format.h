@@ -365,7 +365,7 @@ struct kmem_failed {
 	uint64_t events_before;        // sum of the domain's allocated_count when it failed: later ones mean recovery
 	uint32_t site;                 // index + 1 in SITES; 0 = unknown
 	uint16_t domain;
-	uint16_t reserved;
+	uint16_t space_limit;          // kmem_rough() of the limit on address space in force then; 0 = none, or not known
 	int32_t error;                 // errno, or the CUDA result
 	_Atomic uint32_t checksum;     // kmem_checksum() of the rest (F7), 0 while being written
 };

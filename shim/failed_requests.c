@@ -8,6 +8,7 @@
 #include "capture_file.h"
 #include "heartbeat.h"
 #include "kmem_words.h"
+#include "raw_sys.h"
 #include "site_table.h"
 
 #define LARGE_BYTES ((uint64_t)1 << 20)
@@ -45,6 +46,17 @@ allocations_before(unsigned domain, uint64_t now_ns)
 	return atomic_load_explicit(&known[domain], memory_order_relaxed);
 }
 
+/* The program may have set one since its start. */
+static uint16_t
+space_limit(void)
+{
+	struct rlimit limit;
+
+	if (!raw_sys_may_call() || syscall(SYS_prlimit64, 0, RLIMIT_AS, NULL, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+		return 0;
+	return kmem_rough(limit.rlim_cur);
+}
+
 bool
 failed_requests_note(unsigned domain, uint64_t bytes, int error, uint32_t site)
 {
@@ -61,6 +73,7 @@ failed_requests_note(unsigned domain, uint64_t bytes, int error, uint32_t site)
 	failed->events_before = allocations_before(domain, failed->monotonic_ns);
 	failed->site = site;
 	failed->domain = (uint16_t)domain;
+	failed->space_limit = space_limit();
 	failed->error = error;
 	atomic_store_explicit(&failed->checksum, kmem_failed_checksum(failed, number), memory_order_relaxed);
 	atomic_store_explicit(&failed->sequence, number, memory_order_release); // contents first
