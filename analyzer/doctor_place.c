@@ -139,6 +139,17 @@ check_preloaded(struct doctor *doctor, const char *entry)
 	}
 }
 
+/* The library looks at names that begin as its own do, and says so of those: others nobody reads. */
+static void
+check_names(struct doctor *doctor)
+{
+	for (char **variable = environ; *variable != NULL; variable++) {
+		if (strncasecmp(*variable, "kmem", 4) == 0 && strncmp(*variable, "KMEMSHIM_", 9) != 0)
+			doctor_add(doctor, DOCTOR_NOTE, "environment", "correct it, where it was meant for kmemshim",
+			           "%.*s is no setting: theirs begin with KMEMSHIM_", (int)strcspn(*variable, "="), *variable);
+	}
+}
+
 static void
 check_environment(struct doctor *doctor)
 {
@@ -149,6 +160,7 @@ check_environment(struct doctor *doctor)
 	for (char *entry = strtok_r(list, " :", &save); entry != NULL; entry = strtok_r(NULL, " :", &save))
 		check_preloaded(doctor, entry);
 	free(list);
+	check_names(doctor);
 }
 
 void
