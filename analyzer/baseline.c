@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "memory.h"
+#include "rank.h"
 #include "site_key.h"
 #include "text_clean.h"
 
@@ -21,6 +22,7 @@ struct sample {
 	char where[PLACE_TEXT_BYTES];
 	uint64_t largest_bytes; // of the site that `where` is from
 	enum model_leak_class leak;
+	bool may_accumulate;
 	uint64_t run;
 	uint64_t live_bytes;
 	uint64_t peak_bytes;
@@ -103,6 +105,7 @@ merge_siblings(struct baseline_builder *builder, size_t first)
 		to->live_bytes += from->live_bytes;
 		to->peak_bytes += from->peak_bytes;
 		to->leak = more_telling(to->leak, from->leak);
+		to->may_accumulate = to->may_accumulate || from->may_accumulate;
 	}
 	builder->count = builder->count > first ? kept + 1 : kept;
 }
@@ -162,6 +165,7 @@ baseline_add_run(struct baseline_builder *builder, const struct model *model)
 		                 where != NULL ? where->function : "", where != NULL ? where->module : "", sample->where);
 		sample->largest_bytes = site->live_bytes > site->peak_bytes ? site->live_bytes : site->peak_bytes;
 		sample->leak = site->leak;
+		sample->may_accumulate = rank_may_accumulate(site);
 		sample->live_bytes = site->live_bytes;
 		sample->peak_bytes = site->peak_bytes;
 	}
@@ -201,6 +205,7 @@ reduce(const struct sample *first, const struct sample *end, uint64_t runs)
 		live[sample->run] = sample->live_bytes;
 		peak[sample->run] = sample->peak_bytes;
 		row.leak = more_telling(row.leak, sample->leak);
+		row.may_accumulate = row.may_accumulate || sample->may_accumulate;
 		if (sample == first || sample->largest_bytes > largest) {
 			largest = sample->largest_bytes;
 			memcpy(row.where, sample->where, sizeof(row.where));

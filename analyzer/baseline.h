@@ -50,6 +50,7 @@ struct baseline_site {
 	char domain[BASELINE_NAME_BYTES];
 	char where[PLACE_TEXT_BYTES]; // of the run that held most
 	enum model_leak_class leak;   // of the run in which it was most telling
+	bool may_accumulate;          // rank_may_accumulate() of one of its sites; not in the file
 	uint64_t run_count;           // runs that had it
 	struct baseline_figure live_bytes;
 	struct baseline_figure peak_bytes;

@@ -13,11 +13,11 @@
 #include "rank.h"
 
 const char *
-check_kind_name(enum check_kind kind)
+check_rule_name(const struct check_rule *rule)
 {
-	static const char *const names[] = { [CHECK_PEAK] = "peak", [CHECK_LIVE] = "live", [CHECK_LEAK] = "leak" };
+	static const char *const names[] = { [CHECK_PEAK] = "peak", [CHECK_LIVE] = "live", [CHECK_LEAK] = "line" };
 
-	return names[kind];
+	return rule->is_leak ? "leak" : names[rule->kind];
 }
 
 static uint64_t
@@ -67,24 +67,27 @@ most_grown(const struct check *check, const char *domain, bool is_peak)
 	return where;
 }
 
+/* Either may be NULL: nothing was recorded there. */
 static void
-compare_domain(struct check *check, const struct baseline_domain *now, struct check_tolerance tolerance)
+compare_domain(struct check *check, const struct baseline_domain *then, const struct baseline_domain *found,
+               struct check_tolerance tolerance)
 {
 	static const struct baseline_domain nothing;
-	const struct baseline_domain *then = baseline_find_domain(check->before, now->name);
 	const struct baseline_domain *known = then != NULL ? then : &nothing;
+	const struct baseline_domain *now = found != NULL ? found : &nothing;
+	const char *name = found != NULL ? found->name : then->name;
 
 	for (enum check_kind kind = CHECK_PEAK; kind <= CHECK_LIVE; kind++) {
 		bool is_peak = kind == CHECK_PEAK;
 		struct check_rule *rule = add_rule(check, kind, is_peak ? known->peak_bytes.max : known->live_bytes.max,
 		                                   is_peak ? now->peak_bytes.median : now->live_bytes.min, tolerance);
 
-		rule->domain = now->name;
+		rule->domain = name;
 		rule->is_new = then == NULL;
-		rule->is_judged = !rank_is_address_space(now->name);
+		rule->is_judged = !rank_is_address_space(name);
 		rule->has_failed = rule->has_failed && rule->is_judged;
 		if (rule->has_failed)
-			rule->where = most_grown(check, now->name, is_peak);
+			rule->where = most_grown(check, name, is_peak);
 	}
 }
 
@@ -97,13 +100,14 @@ compare_site(struct check *check, const struct baseline_site *now, struct check_
 	if (rank_is_address_space(now->domain) || now->leak == MODEL_LEAK_IMPORT)
 		return;
 	check->compared_sites++;
-	if (then == NULL && now->leak != MODEL_LEAK_LEAK && now->leak != MODEL_LEAK_TOO_SHORT)
+	if (then == NULL && now->leak != MODEL_LEAK_LEAK && !now->may_accumulate)
 		return;
 	rule = add_rule(check, CHECK_LEAK, then != NULL ? then->live_bytes.max : 0, now->live_bytes.min, tolerance);
 	rule->domain = now->domain;
 	rule->where = now->where;
 	rule->family = now->family;
 	rule->is_new = then == NULL;
+	rule->is_leak = now->leak == MODEL_LEAK_LEAK;
 	if (rule->has_failed)
 		return;
 	check->rule_count--;
@@ -147,9 +151,14 @@ check_compare(const struct baseline *before, const struct baseline *after, struc
 	check->before = before;
 	check->after = after;
 	check->tolerance = tolerance;
-	check->rules = memory_zeroed(after->site_count + 2 * after->domain_count + 1, sizeof(*check->rules));
+	check->rules = memory_zeroed(after->site_count + 2 * (before->domain_count + after->domain_count) + 1,
+	                             sizeof(*check->rules));
 	for (size_t i = 0; i < after->domain_count; i++)
-		compare_domain(check, &after->domains[i], tolerance);
+		compare_domain(check, baseline_find_domain(before, after->domains[i].name), &after->domains[i], tolerance);
+	for (size_t i = 0; i < before->domain_count; i++) {
+		if (baseline_find_domain(after, before->domains[i].name) == NULL)
+			compare_domain(check, &before->domains[i], NULL, tolerance);
+	}
 	for (size_t i = 0; i < after->site_count; i++)
 		compare_site(check, &after->sites[i], tolerance);
 	qsort(check->rules, check->rule_count, sizeof(*check->rules), compare_rules);

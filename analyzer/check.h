@@ -5,8 +5,8 @@
  *
  *   peak DOMAIN  the median of the runs' peaks against the baseline's highest
  *   live DOMAIN  the least of what the runs held at the end against the baseline's most
- *   leak LINE    the same for one site family; one that the baseline does not know counts only when it leaks, or is
- *                too young to tell: a new pool is no regression of its own, the domain's figures judge it
+ *   leak LINE    the same for one site family; one that the baseline does not know counts only when it leaks, or may do so and
+ *                is too young to tell: a new pool is no regression of its own, the domain's figures judge it
  *
  * Worse is more than the baseline's figure plus the tolerance: the larger of an absolute one and a share of the
  * figure. Noise only adds memory, so leaks take the least of several runs. Address space (reserved, file) is listed
@@ -35,6 +35,7 @@ struct check_rule {
 	bool has_failed;
 	bool is_judged;      // false: address space, listed only
 	bool is_new;         // the baseline does not know it
+	bool is_leak;        // of CHECK_LEAK: its class; a line that merely holds more is none
 	const char *domain;
 	const char *where;   // the line: of a leak itself; of a domain's rule that failed, the line that grew most
 	uint64_t family;     // of a leak; 0
@@ -63,7 +64,7 @@ struct check *check_compare(const struct baseline *before, const struct baseline
                             struct check_tolerance tolerance);
 void check_free(struct check *check);
 
-/* "leak", "live", "peak" */
-const char *check_kind_name(enum check_kind kind);
+/* "leak", "line" (it is no leak, as far as is known), "live", "peak" */
+const char *check_rule_name(const struct check_rule *rule);
 
 #endif

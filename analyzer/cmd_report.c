@@ -62,7 +62,7 @@ run(const struct options *options, int *status, struct fail *fail)
 {
 	const struct report_options rows = cmd_table_rows(options, PAGE_TOP);
 	struct model *model =
-		cmd_table_load(options, options->argument_count != 0 ? options->arguments[0] : NULL, fail);
+		cmd_table_load(options, options->argument_count != 0 ? options->arguments[0] : NULL, NULL, fail);
 	struct report *report = model != NULL ? report_build(model, &rank_peak, &rows, fail) : NULL;
 	bool is_done = report != NULL;
 

@@ -2,7 +2,7 @@
  * cmd_run.c - kmemshim run: preload, run, print the verdict and a summary, return the program's status.
  *
  * Whatever happens to the report, the exit status is the program's: somebody's pipeline depends on it. The exceptions
- * come before anything was started.
+ * come before anything was started. For the same reason standard output is the program's alone.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,7 +18,6 @@
 #include "command.h"
 #include "launcher.h"
 #include "model.h"
-#include "output.h"
 #include "program.h"
 #include "process_tree.h"
 
@@ -26,19 +25,16 @@
 #define EXIT_NOT_FOUND 127      // as shells say it
 #define EXIT_NOT_EXECUTABLE 126
 
-/* The whole session; the program's own capture alone when another session in the folder is newer or in the way. */
+/* The whole session; the program's own capture alone when something in the folder is in the way. */
 static struct model *
 load_session(const struct options *options, const struct launch *launch, const char *capture, struct fail *fail)
 {
-	struct model *model = cmd_table_load(options, launch->folder, fail);
+	struct model *model = cmd_table_load(options, launch->folder, launch->session, fail);
 
-	if (model != NULL && strcmp(model->session, launch->session) == 0)
-		return model;
-	model_free(model);
-	return cmd_table_load(options, capture, fail);
+	return model != NULL ? model : cmd_table_load(options, capture, NULL, fail);
 }
 
-/* On stdout, after the program's own output. */
+/* On stderr, after the program's own output. */
 static bool
 summarise(const struct options *options, const struct launch *launch, const char *capture, struct fail *fail)
 {
@@ -48,11 +44,10 @@ summarise(const struct options *options, const struct launch *launch, const char
 	bool is_done = report != NULL;
 
 	if (is_done) {
-		(void)fputs("\n--- kmemshim ---\n", stdout);
-		is_done = cmd_report_page(report, options, SUMMARY_TOP, stdout, fail);
-		(void)printf("More: kmemshim report %s\n", model->process_count > 1 ? launch->folder : capture);
+		(void)fputs("\n--- kmemshim ---\n", stderr);
+		is_done = cmd_report_page(report, options, SUMMARY_TOP, stderr, fail);
+		(void)fprintf(stderr, "More: kmemshim report %s\n", report->argument);
 	}
-	is_done = is_done && output_finish(fail);
 	report_free(report);
 	model_free(model);
 	return is_done;
@@ -69,6 +64,25 @@ say_nothing_recorded(const struct launch *launch, const struct program *program)
 		              "kmemshim: %s: nothing was recorded: no capture of process %ld is in %s: see whether it clears "
 		              "LD_PRELOAD, whether the disk is full, and what KMEMSHIM_LOG=debug says\n",
 		              launch->arguments[0], (long)launch->pid, launch->folder);
+}
+
+static void
+say_not_started(const struct launch *launch, const struct program *program)
+{
+	const char *name = launch->arguments[0];
+	const char *hint = "";
+	const char *what = "";
+
+	if (launch->start_error == ENOENT && program->missing[0] != '\0') {
+		hint = "; this runs it, and is not found: ";
+		what = program->missing;
+	} else if (launch->start_error == ENOENT && strchr(name, '/') == NULL && access(name, F_OK) == 0) {
+		hint = "; the file is here: name its interpreter, or run ./";
+		what = name;
+	} else if (launch->start_error == EACCES && access(name, F_OK) == 0 && access(name, X_OK) != 0) {
+		hint = "; chmod +x, or name its interpreter before it";
+	}
+	(void)fprintf(stderr, "kmemshim: %s: cannot be run: %s%s%s\n", name, strerror(launch->start_error), hint, what);
 }
 
 static int
@@ -99,13 +113,9 @@ run(const struct options *options, int *status, struct fail *fail)
 	if (!launcher_run(&launch, fail))
 		return false;
 	if (launch.start_error != 0) {
-		const char *name = options->arguments[0];
-		bool is_here = launch.start_error == ENOENT && strchr(name, '/') == NULL && access(name, F_OK) == 0;
-
 		if (options->output == NULL && getenv("KMEMSHIM_OUT") == NULL)
 			(void)rmdir(folder); // nothing ran: if it is empty, it was made for nothing
-		(void)fprintf(stderr, "kmemshim: %s: cannot be run: %s%s%s\n", name, strerror(launch.start_error),
-		              is_here ? "; the file is here: name its interpreter, or run ./" : "", is_here ? name : "");
+		say_not_started(&launch, &program);
 		*status = launch.start_error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 		return true;
 	}
@@ -125,8 +135,9 @@ const struct command command_run = {
 	.name = "run",
 	.arguments = "[--] CMD...",
 	.summary = "preload, run, print the verdict and a summary, return CMD's status",
-	.details = "Captures go to the folder of -o, else of KMEMSHIM_OUT, else to ./kmemshim.out. Exit status: that of CMD,\n"
-	           "128 + n when signal n ended it, 126 or 127 when it cannot be run; 2 when nothing was started.\n",
+	.details = "Captures go to the folder of -o, else of KMEMSHIM_OUT, else to ./kmemshim.out. Verdict and summary go to\n"
+	           "stderr: stdout is CMD's own. Exit status: that of CMD, 128 + n when signal n ended it, 126 or 127 when it\n"
+	           "cannot be run; 2 when nothing was started.\n",
 	.options = OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_PROJECT) | OPTION_BIT(OPTION_PYTHON_OBJECTS),
 	.arguments_min = 1,
 	.arguments_max = -1,

@@ -59,11 +59,11 @@ add_run(const struct measuring *measuring, const char *path, const char *session
 		model_free(model);
 		return false;
 	}
-	cmd_table_check_project(model, measuring->options->project);
 	refusals_settle(model, verdict_now());
 	rank_leaks_classify(model);
 	verdict_decide(model, verdict_now(), &verdict);
-	is_usable = is_same_program(measuring, model->processes[0].path, baseline_program(model, program), fail) &&
+	is_usable = cmd_table_check_project(model, measuring->options->project, fail) &&
+	            is_same_program(measuring, model->processes[0].path, baseline_program(model, program), fail) &&
 	            measuring->runs->judge(measuring->runs->context, model->processes[0].path, &verdict, fail);
 	if (is_usable)
 		baseline_add_run(measuring->builder, model);

@@ -11,29 +11,31 @@
 
 #include "model.h"
 #include "output.h"
+#include "process_tree.h"
 #include "render.h"
 
 #define JSON_FRAMES_BYTES (UINT64_C(512) << 20) // without --top: what a reader of JSON can still hold
 
-void
-cmd_table_check_project(const struct model *model, const char *project)
+bool
+cmd_table_check_project(const struct model *model, const char *project, struct fail *fail)
 {
 	if (project == NULL)
-		return;
+		return true;
 	for (size_t i = 0; i < model->site_count; i++) {
 		if (model->sites[i].where != NULL && model->sites[i].where->is_user)
-			return;
+			return true;
 	}
-	(void)fprintf(stderr, "kmemshim: --project %s: %s\n", project,
-	              access(project, F_OK) == 0 ? "no code below it allocated anything"
-	                                         : "there is no such folder, and no code below it in the capture");
+	return fail_set(fail, EXIT_USAGE, "--project %s: %s: no line would be yours", project,
+	                access(project, F_OK) == 0 ? "no code below it allocated anything"
+	                                           : "there is no such folder, and no code below it in the capture");
 }
 
 struct model *
-cmd_table_load(const struct options *options, const char *capture, struct fail *fail)
+cmd_table_load(const struct options *options, const char *capture, const char *session, struct fail *fail)
 {
 	const struct model_options wanted = {
 		.capture = capture,
+		.session = session,
 		.sysroot = options->sysroot,
 		.project = options->project,
 		.is_salvage = options->is_salvage,
@@ -42,11 +44,18 @@ cmd_table_load(const struct options *options, const char *capture, struct fail *
 
 	struct model *model = model_load(&wanted, fail);
 
-	if (model != NULL && model->capture_damage_count != 0)
+	if (model == NULL)
+		return NULL;
+	if (model->capture_damage_count != 0)
 		(void)fprintf(stderr, "kmemshim: %s; %zu damaged in all, the rest was read\n", model->damages[0],
 		              model->capture_damage_count);
-	if (model != NULL)
-		cmd_table_check_project(model, options->project);
+	if (!cmd_table_check_project(model, options->project, fail)) {
+		model_free(model);
+		return NULL;
+	}
+	if (session == NULL && model->session_count > 1)
+		(void)fprintf(stderr, "kmemshim: %s: holds %zu sessions, this is the newest: name a file for another one\n",
+		              capture != NULL ? capture : PROCESS_TREE_DEFAULT_FOLDER, model->session_count);
 	return model;
 }
 
@@ -66,7 +75,7 @@ cmd_table_run(const struct ranking *ranking, const struct options *options, stru
 	const struct report_options rows = cmd_table_rows(options, CMD_TABLE_TOP);
 	const struct render_options look = { .is_native = options->is_native };
 	struct model *model =
-		cmd_table_load(options, options->argument_count != 0 ? options->arguments[0] : NULL, fail);
+		cmd_table_load(options, options->argument_count != 0 ? options->arguments[0] : NULL, NULL, fail);
 	struct report *report = model != NULL ? report_build(model, ranking, &rows, fail) : NULL;
 	bool is_done = report != NULL;
 

@@ -5,6 +5,7 @@
  */
 #include "doctor.h"
 
+#include <errno.h>
 #include <linux/magic.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@
 #include "units.h"
 
 #define ROOM_NEEDED (UINT64_C(64) << 20) // what captures of large programs take
+#define ROOM_NEEDED_TEXT "64 MiB"
 
 static const struct {
 	unsigned long type;
@@ -81,10 +83,16 @@ check_folder(struct doctor *doctor, const char *folder)
 		doctor_add(doctor, DOCTOR_PROBLEM, "captures", "", "%s", fail.text);
 		return;
 	}
-	if (statfs(doctor->folder, &system) != 0)
-		memset(&system, 0, sizeof(system));
+	bool is_known = statfs(doctor->folder, &system) == 0;
+	int error = errno;
+
 	if (!was_there)
 		(void)rmdir(doctor->folder);
+	if (!is_known) {
+		doctor_add(doctor, DOCTOR_NOTE, doctor->folder, "see that it has room for " ROOM_NEEDED_TEXT,
+		           "takes captures; how much is free there is not known (%s)", strerror(error));
+		return;
+	}
 	room = system.f_bavail * (uint64_t)system.f_bsize;
 	for (size_t i = 0; i < sizeof(file_systems) / sizeof(file_systems[0]); i++) {
 		if ((unsigned long)system.f_type == file_systems[i].type)
@@ -131,6 +139,17 @@ check_preloaded(struct doctor *doctor, const char *entry)
 	}
 }
 
+/* The library looks at names that begin as its own do, and says so of those: others nobody reads. */
+static void
+check_names(struct doctor *doctor)
+{
+	for (char **variable = environ; *variable != NULL; variable++) {
+		if (strncasecmp(*variable, "kmem", 4) == 0 && strncmp(*variable, "KMEMSHIM_", 9) != 0)
+			doctor_add(doctor, DOCTOR_NOTE, "environment", "correct it, where it was meant for kmemshim",
+			           "%.*s is no setting: theirs begin with KMEMSHIM_", (int)strcspn(*variable, "="), *variable);
+	}
+}
+
 static void
 check_environment(struct doctor *doctor)
 {
@@ -141,6 +160,7 @@ check_environment(struct doctor *doctor)
 	for (char *entry = strtok_r(list, " :", &save); entry != NULL; entry = strtok_r(NULL, " :", &save))
 		check_preloaded(doctor, entry);
 	free(list);
+	check_names(doctor);
 }
 
 void

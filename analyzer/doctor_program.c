@@ -8,6 +8,7 @@
  */
 #include "doctor.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,6 +53,41 @@ check_command(struct doctor *doctor, const char *command)
 		doctor_add(doctor, DOCTOR_NOTE, command,
 		           "for others put LD_PRELOAD and KMEMSHIM_OUT into \"env\" of the kernel's kernel.json",
 		           "its kernels are recorded, each in its own capture; those that another server started are not");
+}
+
+/* How many words of Python's begin here; 0: it is the script. -1: there is no script. */
+static int
+python_words(const char *word)
+{
+	size_t at = 1;
+
+	if (word[0] != '-')
+		return 0;
+	if (word[1] == '\0' || strcmp(word, "--") == 0)
+		return -1;
+	if (word[1] == '-')
+		return strcmp(word, "--check-hash-based-pycs") == 0 ? 2 : 1;
+	while (word[at] != '\0' && strchr("cmWX", word[at]) == NULL)
+		at++;
+	if (word[at] == 'c' || word[at] == 'm')
+		return -1;
+	return word[at] != '\0' && word[at + 1] == '\0' ? 2 : 1;
+}
+
+static void
+check_script(struct doctor *doctor, char *const *arguments)
+{
+	const char *script = NULL;
+
+	if (strncmp(base_name(arguments[0]), "python", 6) != 0)
+		return;
+	for (int words = 1; *arguments != NULL && words > 0; words = *arguments != NULL ? python_words(*arguments) : -1) {
+		for (int i = 0; i < words && *arguments != NULL; i++)
+			arguments++;
+		script = *arguments;
+	}
+	if (script != NULL && script[0] != '-' && access(script, F_OK) != 0)
+		doctor_add(doctor, DOCTOR_PROBLEM, script, "correct the path, or change to its folder", "is not found");
 }
 
 /* One line of what the loader lists, or says on its error output. */
@@ -102,7 +138,7 @@ check_libraries(struct doctor *doctor, const struct program *program)
 	FILE *lines;
 	pid_t pid;
 
-	if (pipe(pipe_ends) != 0)
+	if (pipe2(pipe_ends, O_CLOEXEC) != 0)
 		return;
 	(void)fflush(NULL);
 	pid = fork();
@@ -110,6 +146,8 @@ check_libraries(struct doctor *doctor, const struct program *program)
 		become_loader(doctor, program, pipe_ends);
 	(void)close(pipe_ends[1]);
 	lines = fdopen(pipe_ends[0], "r");
+	if (lines == NULL)
+		(void)close(pipe_ends[0]);
 	while (pid > 0 && lines != NULL && getline(&line, &room, lines) >= 0)
 		read_line(doctor, program->path, line, &has_shim);
 	free(line);
@@ -132,8 +170,18 @@ doctor_check_program(struct doctor *doctor, char *const *arguments)
 		doctor_add(doctor, DOCTOR_PROBLEM, arguments[0], "name a file, or a command of PATH", "is not found");
 		return;
 	}
+	if (access(path, X_OK) != 0) {
+		doctor_add(doctor, DOCTOR_PROBLEM, path, "chmod +x, or name its interpreter before it", "may not be executed");
+		return;
+	}
 	check_command(doctor, arguments[0]);
+	check_script(doctor, arguments);
 	program_examine(arguments, &program);
+	if (program.missing[0] != '\0') {
+		doctor_add(doctor, DOCTOR_PROBLEM, arguments[0], "install it, or correct the name", "is run by %s, which is not found",
+		           program.missing);
+		return;
+	}
 	if (program.path[0] == '\0') {
 		doctor_add(doctor, DOCTOR_PROBLEM, path, "name a program or a script whose first line names its interpreter",
 		           "is neither a program nor a script with an interpreter that is there");

@@ -81,7 +81,7 @@ read_capture(struct doctor *doctor, const char *name, const char *folder, bool i
 {
 	const struct options options = { .top = 0 };
 	struct fail fail;
-	struct model *model = cmd_table_load(&options, folder, &fail);
+	struct model *model = cmd_table_load(&options, folder, NULL, &fail);
 	const struct model_process *process;
 	char text[UNITS_TEXT_BYTES];
 	uint64_t limit;

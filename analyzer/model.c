@@ -19,6 +19,7 @@
 #include "memory.h"
 #include "model_build.h"
 #include "process_tree.h"
+#include "shell_words.h"
 #include "site_key.h"
 
 /* What the caller gets is the first member; the rest is what it lives in. */
@@ -92,8 +93,22 @@ add_captures(struct build *build, const struct capture_list *list, struct fail *
 	return build->process_count != 0;
 }
 
+/* What reads these captures again, also when the folder has got a newer session: a single one is named itself. */
+static const char *
+argument_of(const struct build *build)
+{
+	const char *path = build->processes[0].path;
+	const char *slash = strrchr(path, '/');
+	bool is_single = build->process_count == 1 || slash == NULL || slash == path;
+	char *words = shell_words_join(path, is_single ? strlen(path) : (size_t)(slash - path));
+	const char *argument = text_pool_add_text(build->pool, words);
+
+	free(words);
+	return argument;
+}
+
 static struct model *
-finish(struct build *build)
+finish(struct build *build, size_t session_count)
 {
 	struct owned_model *owned = memory_zeroed(1, sizeof(*owned));
 	struct model *model = &owned->model;
@@ -118,6 +133,8 @@ finish(struct build *build)
 	model->damage_count = build->damage_count;
 	model->damages = build->damages;
 	model->session = build->processes[0].identity->session;
+	model->session_count = session_count;
+	model->argument = argument_of(build);
 	model_take_failed(build, model);
 	site_key_assign(model->sites, model->site_count, model->domains);
 	model->cell_count = model_cells_label(build, &model->cells);
@@ -175,7 +192,7 @@ model_load(const struct model_options *options, struct fail *fail)
 	if (options->wants_symbols)
 		build.symbolizer = symbolizer_new(build.pool, options->sysroot);
 	if (add_captures(&build, &list, fail))
-		model = finish(&build);
+		model = finish(&build, list.session_count);
 	free_indexes(&build);
 	capture_list_free(&list);
 	free(project);

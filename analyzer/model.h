@@ -83,6 +83,7 @@ struct model_site {
 	enum model_relation where_relation;
 	const char *import;      // top-level module that was being imported, if it was an import at all; "" = unknown
 	uint64_t bytes_per_epoch;    // live_bytes / generations_alive, 0 without generations
+	uint64_t volume_bytes;       // that its process allocated in all since the site appeared, about; 0 = not known
 	enum model_leak_class leak;  // set by rank_leaks.c
 	unsigned type_count;
 	const struct model_type *types; // MODEL_TYPES_MAX at most, the most frequent first
@@ -134,6 +135,7 @@ struct model_failed {
 	uint32_t thread;         // devices alone; 0 = unknown
 	uint64_t free_bytes;     // of the device, right after
 	uint64_t total_bytes;    // 0 = the two are not known
+	uint64_t space_limit_bytes; // of the address space then, about; 0 = none, or not known
 	const struct model_site *site; // NULL = unknown
 	bool has_held;           // what follows was written down: devices alone
 	size_t domain_count;     // of the next; in further ones of the model there was nothing
@@ -176,7 +178,7 @@ struct model_process {
 	size_t note_count;
 	const char *const *notes;
 	uint64_t inherited_bytes;  // live in the parent at fork, in memory that is private to a process; in no other figure
-	uint64_t copied_bytes;     // of inherited memory, by writing to it: at least so much
+	uint64_t copied_bytes;     // of inherited memory, by writing to it: at least so much, in whole pages
 	uint64_t private_dirty_bytes; // of the whole process, at the last look; 0 = not looked
 	size_t built_count;
 	const struct model_built *built; // what it inherited, the most first: sites of the parent's
@@ -205,6 +207,8 @@ struct model {
 	size_t capture_damage_count;     // of them, the first ones: about captures, not about program files that are gone
 	const char *const *damages;      // one line each: a capture or section that could not be read whole
 	const char *session;
+	size_t session_count;            // how many there are in the folder of which this one was taken; 1 = no other
+	const char *argument;            // for a command line, as a shell takes it: the capture, or the folder when they are several
 };
 
 struct model_options {

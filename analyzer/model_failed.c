@@ -192,6 +192,7 @@ model_add_failed(struct build *build, struct capture *capture, const struct doma
 				.process = (unsigned)(build->process_count - 1),
 				.monotonic_ns = stored->monotonic_ns,
 				.error = stored->error,
+				.space_limit_bytes = kmem_rough_bytes(stored->space_limit),
 				/* Without all sites it is not known, and nothing is concluded from it. */
 				.had_success_after = rows->sums[stored->domain].allocated_count > stored->events_before ||
 				                     capture->sections[KMEM_SECTION_SITES].is_cut,

@@ -28,10 +28,33 @@ model_generations_add(struct generation_sums *sums, const struct kmem_generation
 		sums->born_alive[i] += (int32_t)COPY_OF(block->live_count[i]);
 }
 
+/* Ticks of volume at which the clock shows this: the inverse of kmem_clock_at(). A damaged clock may show anything. */
+static uint64_t
+ticks_at(uint64_t clock)
+{
+	clock = clock < 255 ? clock : 255;
+	return clock < 9 ? clock - (clock != 0) : ((clock - 9) % 8 + 8) << (clock - 9) / 8;
+}
+
+/*
+ * Does it still allocate? A loop that leaks in every round has done so within the latest round. Since a data set was loaded, the
+ * program may have allocated as much again, and nothing there: a quarter of the volume of all its active life is enough to tell.
+ * Volume, not the clock: that one runs eight times per doubling, and would wait for several times the volume.
+ */
+static bool
+is_active(uint64_t clock, const struct generation_sums *sums)
+{
+	uint64_t first = ticks_at(sums->first_epoch);
+	uint64_t last = ticks_at(sums->birth_clock + 1);
+	uint64_t now = ticks_at(clock);
+
+	return now <= last || now - last <= (last - first) / 4 + 1;
+}
+
 /*
  * The generations of a site, and those of them that still have live blocks. Blocks that are older than the counters make one
- * more, in front. A site that has not allocated in the latest quarter of its life does not accumulate any more: none of its
- * generations is recent.
+ * more, in front. Of a site that does not allocate any more none is recent, and all ticks since its first one are its generations:
+ * else it would look like one that accumulates.
  */
 struct generation_counts
 model_generations_count(const struct generation_sums *sums, uint64_t clock, uint64_t live_count)
@@ -40,6 +63,7 @@ model_generations_count(const struct generation_sums *sums, uint64_t clock, uint
 	struct generation_counts counts = { 0 };
 	uint64_t counted = 0;
 
+	counts.volume_bytes = age != 0 ? (ticks_at(clock + 1) - ticks_at(sums->first_epoch)) << KMEM_TICK_BYTES_LOG2 : 0;
 	if (sums->birth_generations == 0) { // blocks of one generation only, or nobody could count them
 		counts.total = (uint32_t)(age < KMEM_GENERATION_BUCKETS ? age : KMEM_GENERATION_BUCKETS - 1) + 1;
 		counts.alive = live_count != 0;
@@ -48,9 +72,11 @@ model_generations_count(const struct generation_sums *sums, uint64_t clock, uint
 		return counts;
 	}
 
-	bool is_recent = clock <= sums->birth_clock + age / 4 + 1;
+	bool is_recent = is_active(clock, sums);
 
 	counts.total = sums->birth_generations + 1;
+	if (!is_recent && age + 1 > counts.total)
+		counts.total = (uint32_t)(age < 255 ? age : 255) + 1;
 	counts.recent_total = (counts.total + 3) / 4;
 	for (uint32_t i = 0; i < sums->birth_generations; i++) {
 		uint64_t live = 0;

@@ -156,6 +156,7 @@ take_session(struct candidates *found, const char *session, struct capture_list 
 		bool is_better = session != NULL ? strcmp(item->session, session) == 0
 		                                 : chosen == NULL || item->start_ns > chosen->start_ns;
 
+		list->session_count += is_leader(found, i);
 		if (is_leader(found, i) && is_better)
 			chosen = item;
 	}
@@ -260,6 +261,7 @@ process_tree_list(const char *capture, const char *session, bool is_salvage, str
 	} else {
 		list->paths = memory_zeroed(1, sizeof(char *));
 		list->paths[list->count++] = memory_text(capture);
+		list->session_count = 1;
 	}
 	free_candidates(&found);
 	free(folder);

@@ -7,6 +7,7 @@
 #include "program.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
 #include <stdio.h>
@@ -61,9 +62,9 @@ env_words(const char *word)
 	return word[0] == '-' || strchr(word, '=') != NULL;
 }
 
-/* "#! interpreter argument": the interpreter; of `#!/usr/bin/env -S NAME=v python3 -u` what env finds. */
+/* "#! interpreter argument": the interpreter; of `#!/usr/bin/env -S NAME=v python3 -u` what env finds. False: it is none. */
 static bool
-read_interpreter(char *head, char path[PATH_MAX])
+read_interpreter(char *head, char path[PATH_MAX], char missing[PATH_MAX])
 {
 	char *save;
 	char *word;
@@ -82,7 +83,9 @@ read_interpreter(char *head, char path[PATH_MAX])
 		for (; own > 0 && word != NULL; own--)
 			word = strtok_r(NULL, " \t", &save);
 	}
-	return word == NULL || program_find(word, path);
+	if (word != NULL && !program_find(word, path))
+		(void)snprintf(missing, PATH_MAX, "%s", word);
+	return missing[0] == '\0';
 }
 
 /* The dynamic loader that the program names; false = it names none. */
@@ -174,8 +177,10 @@ program_examine(char *const *arguments, struct program *program)
 			for (; own > 0 && *arguments != NULL; own--)
 				arguments++;
 		}
-		if (*arguments != NULL && !program_find(*arguments, path))
+		if (*arguments != NULL && !program_find(*arguments, path)) {
+			(void)snprintf(program->missing, sizeof(program->missing), "%s", *arguments);
 			return;
+		}
 	}
 	for (unsigned depth = 0; depth < SCRIPTS_DEEP; depth++) {
 		union {
@@ -186,6 +191,8 @@ program_examine(char *const *arguments, struct program *program)
 		ssize_t length;
 		int file = open(path, O_RDONLY | O_CLOEXEC);
 
+		if (file < 0 && errno == ENOENT)
+			(void)snprintf(program->missing, sizeof(program->missing), "%s", path);
 		if (file < 0)
 			return;
 		memset(&head, 0, sizeof(head));
@@ -199,7 +206,7 @@ program_examine(char *const *arguments, struct program *program)
 			return;
 		}
 		(void)close(file);
-		if (length <= 0 || !read_interpreter(head.text, path))
+		if (length <= 0 || !read_interpreter(head.text, path, program->missing))
 			return;
 	}
 }

@@ -48,42 +48,47 @@ note_symbol(const char *name, bool is_dynamic, struct defined *defined)
 }
 
 static void
-read_symbols(Elf *file, Elf_Scn *section, const GElf_Shdr *header, struct defined *defined)
+note_needed(const char *name, struct program_elf *elf)
 {
-	Elf_Data *data = elf_getdata(section, NULL);
-	size_t count = data != NULL && header->sh_entsize != 0 ? header->sh_size / header->sh_entsize : 0;
+	if (strncmp(name, "libasan.", 8) == 0 || strncmp(name, "libclang_rt.asan", 16) == 0)
+		elf->needs_address_sanitizer = true;
+	if (strncmp(name, "libpython3.", 11) == 0)
+		elf->is_python = true;
+}
 
-	for (size_t i = 0; i < count; i++) {
-		GElf_Sym symbol;
-		const char *name;
+/* Where the name of an entry stands, of a table of symbols or of needs; false: it is none that counts. */
+static bool
+find_name(Elf_Data *data, int entry, const GElf_Shdr *header, size_t *name)
+{
+	GElf_Sym symbol;
+	GElf_Dyn need;
 
-		if (gelf_getsym(data, (int)i, &symbol) == NULL || symbol.st_shndx == SHN_UNDEF)
-			continue;
-		name = elf_strptr(file, header->sh_link, symbol.st_name);
-		if (name != NULL)
-			note_symbol(name, header->sh_type == SHT_DYNSYM, defined);
+	if (header->sh_type == SHT_DYNAMIC) {
+		if (gelf_getdyn(data, entry, &need) == NULL || need.d_tag != DT_NEEDED)
+			return false;
+		*name = need.d_un.d_val;
+		return true;
 	}
+	if (gelf_getsym(data, entry, &symbol) == NULL || symbol.st_shndx == SHN_UNDEF)
+		return false;
+	*name = symbol.st_name;
+	return true;
 }
 
 static void
-read_needed(Elf *file, Elf_Scn *section, const GElf_Shdr *header, struct program_elf *elf)
+read_names(Elf *file, Elf_Scn *section, const GElf_Shdr *header, struct defined *defined, struct program_elf *elf)
 {
 	Elf_Data *data = elf_getdata(section, NULL);
 	size_t count = data != NULL && header->sh_entsize != 0 ? header->sh_size / header->sh_entsize : 0;
 
 	for (size_t i = 0; i < count; i++) {
-		GElf_Dyn entry;
-		const char *name;
+		size_t at;
+		const char *name = find_name(data, (int)i, header, &at) ? elf_strptr(file, header->sh_link, at) : NULL;
 
-		if (gelf_getdyn(data, (int)i, &entry) == NULL || entry.d_tag != DT_NEEDED)
-			continue;
-		name = elf_strptr(file, header->sh_link, entry.d_un.d_val);
-		if (name == NULL)
-			continue;
-		if (strncmp(name, "libasan.", 8) == 0 || strncmp(name, "libclang_rt.asan", 16) == 0)
-			elf->needs_address_sanitizer = true;
-		if (strncmp(name, "libpython3.", 11) == 0)
-			elf->is_python = true;
+		if (name != NULL && header->sh_type == SHT_DYNAMIC)
+			note_needed(name, elf);
+		else if (name != NULL)
+			note_symbol(name, header->sh_type == SHT_DYNSYM, defined);
 	}
 }
 
@@ -102,10 +107,8 @@ program_elf_read(int file, struct program_elf *elf)
 
 		if (gelf_getshdr(section, &header) == NULL)
 			continue;
-		if (header.sh_type == SHT_DYNSYM || header.sh_type == SHT_SYMTAB)
-			read_symbols(opened, section, &header, &defined);
-		else if (header.sh_type == SHT_DYNAMIC)
-			read_needed(opened, section, &header, elf);
+		if (header.sh_type == SHT_DYNSYM || header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNAMIC)
+			read_names(opened, section, &header, &defined, elf);
 	}
 	(void)elf_end(opened);
 	elf->is_python = elf->is_python || defined.has_python;

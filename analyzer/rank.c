@@ -215,6 +215,11 @@ rank_run(const struct model *model, const struct ranking *ranking, const char *d
 
 	ranked->lines = memory_zeroed(ranked->line_count, sizeof(*ranked->lines));
 	ranked->sites = memory_zeroed(ranked->site_count, sizeof(*ranked->sites));
+	for (size_t i = ranked->site_count; i-- > 0;) {
+		ranked->sites[i] = entries[i].site;
+		if (entries[i].site->leak == entries[i].line->leak)
+			entries[i].line->telling = entries[i].site;
+	}
 	for (size_t i = 0, line = 0; i < ranked->site_count; i += ranked->lines[line++].site_count) {
 		ranked->lines[line] = *entries[i].line;
 		ranked->lines[line].where = entries[i].site->where;
@@ -222,8 +227,6 @@ rank_run(const struct model *model, const struct ranking *ranking, const char *d
 		ranked->lines[line].largest = entries[i].site;
 		ranked->lines[line].first_site = i;
 	}
-	for (size_t i = 0; i < ranked->site_count; i++)
-		ranked->sites[i] = entries[i].site;
 	free(unordered);
 	free(entries);
 	return ranked;

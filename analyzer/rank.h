@@ -53,6 +53,7 @@ struct rank_line {
 	bool is_import;                   // its sites are what an import left behind
 	uint64_t leaking_bytes;           // live bytes of its sites of class leak
 	const struct model_site *largest; // its first site
+	const struct model_site *telling; // its first site of class `leak`: whose generations are those of the line
 	size_t first_site;                // in ranked.sites
 	size_t site_count;
 };
@@ -82,6 +83,9 @@ void rank_leaks_classify(struct model *model);
 
 /* Too few generations for the name, but from 3 on, and not one of them was released. */
 bool rank_may_accumulate(const struct model_site *site);
+
+/* Most of what was allocated since it appeared is its own: a leak, or something large that was built at one go. */
+bool rank_may_be_built_once(const struct model_site *site);
 
 /* Left behind by importing a library: an import stands between the allocation and the user's own code. Start-up, too. */
 bool rank_is_import(const struct model_site *site);

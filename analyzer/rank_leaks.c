@@ -166,6 +166,12 @@ rank_may_accumulate(const struct model_site *site)
 	       site->generations_alive == site->generations_total && site->live_bytes >= LEAK_FLOOR_BYTES;
 }
 
+bool
+rank_may_be_built_once(const struct model_site *site)
+{
+	return site->leak == MODEL_LEAK_LEAK && site->live_bytes >= site->volume_bytes / 2 && site->volume_bytes != 0;
+}
+
 static unsigned
 leaks_tier(const struct model *model, const struct model_site *site)
 {

@@ -10,21 +10,29 @@
 #include "render.h"
 #include "units.h"
 
+/* A line that the baseline does not know. */
+static const char *
+novelty(const struct check_rule *rule)
+{
+	if (rule->kind != CHECK_LEAK || !rule->is_new)
+		return "";
+	return rule->is_leak ? "new, " : "new, may leak (too few generations to tell: measure a longer run), ";
+}
+
 static void
-put_rule(FILE *stream, const struct check_rule *rule)
+put_rule(FILE *stream, const struct check_rule *rule, int domain_width)
 {
 	char before[UNITS_TEXT_BYTES];
 	char after[UNITS_TEXT_BYTES];
 	char limit[UNITS_TEXT_BYTES];
 
-	(void)fprintf(stream, "%-6s %-5s %-9s %10s -> %10s", !rule->is_judged ? "-" : rule->has_failed ? "FAIL" : "ok",
-	              check_kind_name(rule->kind), rule->domain, units_bytes(rule->before_bytes, before),
+	(void)fprintf(stream, "%-6s %-5s %-*s %10s -> %10s", !rule->is_judged ? "-" : rule->has_failed ? "FAIL" : "ok",
+	              check_rule_name(rule), domain_width, rule->domain, units_bytes(rule->before_bytes, before),
 	              units_bytes(rule->after_bytes, after));
 	if (rule->is_judged)
 		(void)fprintf(stream, "  limit %10s", units_bytes(rule->limit_bytes, limit));
 	if (rule->where[0] != '\0')
-		(void)fprintf(stream, "  %sallocated at %s", rule->kind == CHECK_LEAK && rule->is_new ? "new, " : "",
-		              rule->where);
+		(void)fprintf(stream, "  %sallocated at %s", novelty(rule), rule->where);
 	(void)fputc('\n', stream);
 }
 
@@ -50,12 +58,18 @@ put_small_leak(const struct check *check, FILE *stream)
 void
 render_check_text(const struct check *check, FILE *stream)
 {
+	int domain_width = 0;
+
 	if (check->ended_badly != NULL) {
 		(void)fprintf(stream, "FAIL   %s\n       %s\n", check->ended_path, check->ended_badly);
 		return;
 	}
+	for (size_t i = 0; i < check->rule_count; i++) {
+		if ((int)strlen(check->rules[i].domain) > domain_width)
+			domain_width = (int)strlen(check->rules[i].domain);
+	}
 	for (size_t i = 0; i < check->rule_count; i++)
-		put_rule(stream, &check->rules[i]);
+		put_rule(stream, &check->rules[i], domain_width);
 	(void)fprintf(stream, "%s: %zu rule%s failed, %zu sites compared, %llu run%s against %llu\n",
 	              check->failed_count != 0 ? "worse than the baseline" : "ok", check->failed_count,
 	              check->failed_count == 1 ? "" : "s", check->compared_sites,

@@ -1,8 +1,9 @@
 /*
  * render_junit.c - the result of a check for a CI system: JUnit XML, one test case per rule.
  *
- * Rules: "program" (it ended well), "peak DOMAIN", "live DOMAIN", "leaks" (no site grew), and one case for each line
- * that leaks. The failure's message names the line and the bytes before, after and allowed.
+ * Cases: "program ended well", "lines" (none grew), "peak DOMAIN" and "live DOMAIN" of every domain of the baseline or the runs.
+ * Their names are the same in every run, so that a CI system can follow them; what failed stands in the failure: the line, and
+ * the bytes before, after and allowed. When the program did not end well the others are skipped: its figures say nothing.
  *
  * Called by   cmd_check.c.
  * When failing  errors stay in the stream. Texts are escaped here; they are UTF-8 without control characters already.
@@ -11,6 +12,8 @@
 #include "check.h"
 #include "render.h"
 #include "units.h"
+
+#define MESSAGE_BYTES 768
 
 static void
 put_escaped(FILE *stream, const char *text)
@@ -49,61 +52,98 @@ put_failure(FILE *stream, const char *type, const char *message)
 }
 
 static void
-put_rule(FILE *stream, const struct check_rule *rule)
+write_message(const struct check_rule *rule, char *message, size_t room)
 {
 	char before[UNITS_TEXT_BYTES];
 	char after[UNITS_TEXT_BYTES];
 	char limit[UNITS_TEXT_BYTES];
-	char message[768];
 
-	open_case(stream, check_kind_name(rule->kind), rule->kind == CHECK_LEAK ? rule->where : rule->domain);
-	if (!rule->has_failed) {
-		(void)fputs("/>\n", stream);
-		return;
-	}
-	(void)snprintf(message, sizeof(message), "%s of %s rose from %s to %s, allowed %s (%llu, %llu, %llu bytes)%s%s",
+	(void)snprintf(message, room, "%s of %s rose from %s to %s, allowed %s (%llu, %llu, %llu bytes)%s%s",
 	               rule->kind == CHECK_PEAK ? "peak" : "live bytes", rule->domain,
 	               units_bytes(rule->before_bytes, before), units_bytes(rule->after_bytes, after),
 	               units_bytes(rule->limit_bytes, limit), (unsigned long long)rule->before_bytes,
 	               (unsigned long long)rule->after_bytes, (unsigned long long)rule->limit_bytes,
 	               rule->where[0] != '\0' ? ", allocated at " : "", rule->where);
-	put_failure(stream, check_kind_name(rule->kind), message);
+}
+
+static void
+put_domain(FILE *stream, const struct check_rule *rule, bool is_skipped)
+{
+	char message[MESSAGE_BYTES];
+
+	open_case(stream, check_rule_name(rule), rule->domain);
+	if (is_skipped) {
+		(void)fputs("><skipped/></testcase>\n", stream);
+	} else if (!rule->has_failed) {
+		(void)fputs("/>\n", stream);
+	} else {
+		write_message(rule, message, sizeof(message));
+		put_failure(stream, check_rule_name(rule), message);
+	}
+}
+
+/* One case for all lines: which of them fail changes from run to run, and line numbers with every edit. */
+static void
+put_lines(FILE *stream, const struct check *check, size_t failed, bool is_skipped)
+{
+	char message[MESSAGE_BYTES];
+
+	open_case(stream, "lines", "");
+	if (is_skipped || failed == 0) {
+		(void)fputs(is_skipped ? "><skipped/></testcase>\n" : "/>\n", stream);
+		return;
+	}
+	(void)fprintf(stream, ">\n      <failure type=\"lines\" message=\"%zu line%s\">", failed,
+	              failed == 1 ? " holds more than is allowed" : "s hold more than is allowed");
+	for (size_t i = 0; i < check->rule_count; i++) {
+		if (check->rules[i].kind != CHECK_LEAK)
+			continue;
+		write_message(&check->rules[i], message, sizeof(message));
+		(void)fprintf(stream, "\n%s: ", check_rule_name(&check->rules[i]));
+		put_escaped(stream, message);
+	}
+	(void)fputs("\n      </failure>\n    </testcase>\n", stream);
+}
+
+static void
+put_end(FILE *stream, const struct check *check)
+{
+	open_case(stream, "program", "ended well");
+	if (check->ended_badly != NULL) {
+		put_failure(stream, "killed", check->ended_badly);
+	} else if (check->lost_child != NULL) {
+		(void)fputs(">\n      <system-out>", stream);
+		put_escaped(stream, check->lost_child);
+		(void)fputs("</system-out>\n    </testcase>\n", stream);
+	} else {
+		(void)fputs("/>\n", stream);
+	}
 }
 
 void
 render_check_junit(const struct check *check, FILE *stream)
 {
 	bool ended_well = check->ended_badly == NULL;
-	size_t leaks = 0;
-	size_t domain_rules = 0;
-	size_t cases;
+	size_t lines = 0;   // that failed: others are not among the rules
+	size_t domains = 0;
+	size_t failed = 0;
 
-	for (size_t i = 0; ended_well && i < check->rule_count; i++) {
-		leaks += check->rules[i].kind == CHECK_LEAK;
-		domain_rules += check->rules[i].kind != CHECK_LEAK && check->rules[i].is_judged;
+	for (size_t i = 0; i < check->rule_count; i++) {
+		const struct check_rule *rule = &check->rules[i];
+
+		lines += rule->kind == CHECK_LEAK;
+		domains += rule->kind != CHECK_LEAK && rule->is_judged;
+		failed += rule->kind != CHECK_LEAK && rule->has_failed;
 	}
-	cases = ended_well ? 1 + domain_rules + (leaks != 0 ? leaks : 1) : 1;
 	(void)fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n", stream);
 	(void)fprintf(stream, "<testsuites>\n  <testsuite name=\"kmemshim check\" tests=\"%zu\" failures=\"%zu\" "
-	                      "errors=\"0\" skipped=\"0\">\n",
-	              cases, ended_well ? check->failed_count : 1);
-	open_case(stream, "program", "ended well");
-	if (ended_well && check->lost_child != NULL) {
-		(void)fputs(">\n      <system-out>", stream);
-		put_escaped(stream, check->lost_child);
-		(void)fputs("</system-out>\n    </testcase>\n", stream);
-	} else if (ended_well) {
-		(void)fputs("/>\n", stream);
-	} else {
-		put_failure(stream, "killed", check->ended_badly);
-	}
-	for (size_t i = 0; ended_well && i < check->rule_count; i++) {
-		if (check->rules[i].is_judged)
-			put_rule(stream, &check->rules[i]);
-	}
-	if (ended_well && leaks == 0) {
-		open_case(stream, "leak", "none");
-		(void)fputs("/>\n", stream);
+	                      "errors=\"0\" skipped=\"%zu\">\n",
+	              domains + 2, ended_well ? failed + (lines != 0) : 1, ended_well ? 0 : domains + 1);
+	put_end(stream, check);
+	put_lines(stream, check, lines, !ended_well);
+	for (size_t i = 0; i < check->rule_count; i++) {
+		if (check->rules[i].kind != CHECK_LEAK && check->rules[i].is_judged)
+			put_domain(stream, &check->rules[i], !ended_well);
 	}
 	(void)fputs("  </testsuite>\n</testsuites>\n", stream);
 }

@@ -31,7 +31,10 @@ columns_of(const char *text, size_t bytes)
 	return columns;
 }
 
-/* A paragraph, broken between words but not before a percent sign, every line behind `indent` spaces but the first, which starts at `column`. */
+/*
+ * A paragraph, every line behind `indent` spaces but the first, which starts at `column`. Broken between words, but not before a
+ * percent sign, nor inside a command in backquotes, which somebody may copy.
+ */
 static void
 put_paragraph(FILE *stream, const char *text, size_t indent, size_t column)
 {
@@ -44,6 +47,8 @@ put_paragraph(FILE *stream, const char *text, size_t indent, size_t column)
 		size_t bytes = strcspn(at, " ");
 		size_t columns;
 
+		if (at[0] == '`' && strchr(at + 1, '`') != NULL)
+			bytes = (size_t)(strchr(at + 1, '`') - at) + strcspn(strchr(at + 1, '`'), " ");
 		if (at[bytes] == ' ' && at[bytes + 1] == '%')
 			bytes += 1 + strcspn(at + bytes + 1, " ");
 		columns = columns_of(at, bytes);
@@ -99,7 +104,7 @@ put_domains(const struct report *report, const char *heading, bool is_device, bo
 		if (domain->returned_bytes != 0)
 			(void)fprintf(stream, "  %s given back by madvise", units_bytes(domain->returned_bytes, live));
 		if (domain->inherited_bytes != 0)
-			(void)fprintf(stream, "  +%s inherited at fork", units_bytes(domain->inherited_bytes, live));
+			(void)fprintf(stream, "  +%s inherited", units_bytes(domain->inherited_bytes, live));
 		(void)fputc('\n', stream);
 		for (size_t j = 0; j < domain->part_count; j++)
 			(void)fprintf(stream, "%s%s %s%s", j == 0 ? "    live: " : ", ", units_bytes(domain->parts[j].live_bytes, live),
@@ -149,33 +154,23 @@ put_together(const struct report *report, FILE *stream)
 {
 	char peak[UNITS_TEXT_BYTES];
 	char live[UNITS_TEXT_BYTES];
-	bool is_first = true;
+	char text[1024] = "";
+	size_t used = 0;
 
-	for (size_t i = 0; i < report->domain_count && report->process_count > 1; i++) {
+	for (size_t i = 0; i < report->domain_count && report->process_count > 1 && used < sizeof(text); i++) {
 		const struct report_domain *domain = &report->domains[i];
 
 		if (domain->is_address_space || (domain->together_peak_bytes >= domain->peak_bytes / 100 * 99 &&
 		                                 domain->together_live_bytes >= domain->live_bytes / 100 * 99))
 			continue;
-		(void)fprintf(stream, "%s%s %s peak, %s live", is_first ? "  sums; at the same time at most: " : "; ", domain->name,
-		              units_bytes(domain->together_peak_bytes, peak), units_bytes(domain->together_live_bytes, live));
-		is_first = false;
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s peak, %s live",
+		                         used == 0 ? "sums; at the same time at most: " : "; ", domain->name,
+		                         units_bytes(domain->together_peak_bytes, peak), units_bytes(domain->together_live_bytes, live));
 	}
-	if (!is_first)
-		(void)fputc('\n', stream);
-}
-
-/* A parent began before its children: no rings. */
-static size_t
-depth_of(const struct report *report, size_t number)
-{
-	size_t depth = 0;
-
-	while (report->processes[number].parent >= 0) {
-		number = (size_t)report->processes[number].parent;
-		depth++;
-	}
-	return depth;
+	if (used == 0)
+		return;
+	(void)fputs("  ", stream);
+	put_paragraph(stream, text, 4, 2);
 }
 
 static void
@@ -191,9 +186,13 @@ put_process(const struct report_process *process, size_t depth, FILE *stream)
 	(void)text_clean(name, strlen(name));
 	(void)fprintf(stream, "  %-28s%8" PRIu32 "  %-14s%11s%11s", name, process->pid, process->state,
 	              units_bytes(process->peak_bytes, peak), units_bytes(process->live_bytes, live));
-	if (process->copied_bytes >= COPIES_SHOWN_BYTES)
-		(void)fprintf(stream, "  copied %s of %s inherited", units_bytes(process->copied_bytes, copied),
-		              units_bytes(process->inherited_bytes, live));
+	if (process->inherited_bytes >= COPIES_SHOWN_BYTES) {
+		(void)snprintf(name, sizeof(name), ">= %s", units_bytes(process->copied_bytes, copied));
+		(void)fprintf(stream, "%11s%13s", units_bytes(process->inherited_bytes, live),
+		              process->copied_bytes >= COPIES_SHOWN_BYTES ? name
+		              : process->is_copied_unknown                ? "not known"
+		                                                          : "none seen");
+	}
 	(void)fputc('\n', stream);
 }
 
@@ -233,16 +232,16 @@ choose_processes(const struct report *report)
 	return is_shown;
 }
 
-/* Children below their parents. */
+/* Children below their parents, as far as these are shown. A parent began before its children: no rings. */
 static void
-put_children(const struct report *report, const bool *is_shown, int parent, FILE *stream)
+put_children(const struct report *report, const bool *is_shown, int parent, size_t depth, FILE *stream)
 {
 	for (size_t i = 0; i < report->process_count; i++) {
 		if (report->processes[i].parent != parent)
 			continue;
 		if (is_shown[i])
-			put_process(&report->processes[i], depth_of(report, i), stream);
-		put_children(report, is_shown, (int)i, stream);
+			put_process(&report->processes[i], depth, stream);
+		put_children(report, is_shown, (int)i, depth + is_shown[i], stream);
 	}
 }
 
@@ -251,10 +250,15 @@ put_processes(const struct report *report, FILE *stream)
 {
 	if (report->process_count < 2)
 		return;
-	(void)fprintf(stream, "%-30s%8s  %-14s%11s%11s\n", "Processes", "pid", "state", "peak", "live");
 	bool *is_shown = choose_processes(report);
+	bool has_heirs = false;
 
-	put_children(report, is_shown, -1, stream);
+	for (size_t i = 0; i < report->process_count; i++)
+		has_heirs = has_heirs || (is_shown[i] && report->processes[i].inherited_bytes >= COPIES_SHOWN_BYTES);
+	(void)fprintf(stream, "%-30s%8s  %-14s%11s%11s%s\n", "Processes", "pid", "state", "peak", "live",
+	              has_heirs ? "  inherited       copied" : "");
+
+	put_children(report, is_shown, -1, 0, stream);
 	free(is_shown);
 	if (report->process_count > PROCESSES_SHOWN)
 		(void)fprintf(stream, "  ... %zu more, none of them larger\n", report->process_count - PROCESSES_SHOWN);

@@ -238,6 +238,19 @@ resident_age_ns(const struct model_process *process, const struct kmem_heartbeat
 	return last->monotonic_ns - process->resident->monotonic_ns;
 }
 
+/* Its domains need not have been at their peaks at the same time. */
+static uint64_t
+peak_of(const struct model_process *process)
+{
+	uint64_t most = process->peak_bytes > process->live_bytes ? process->peak_bytes : process->live_bytes;
+
+	for (size_t i = 0; i < process->heartbeat_count; i++) {
+		if (process->heartbeats[i].live_bytes > most)
+			most = process->heartbeats[i].live_bytes;
+	}
+	return most;
+}
+
 static void
 build_process(struct report *report, struct report_process *to, const struct model_process *process)
 {
@@ -265,10 +278,12 @@ build_process(struct report *report, struct report_process *to, const struct mod
 		.tool_version = identity->tool_version,
 		.start_realtime_ns = identity->start_realtime_ns,
 		.live_bytes = process->live_bytes,
-		.peak_bytes = process->peak_bytes,
+		.peak_bytes = peak_of(process),
 		.allocated_bytes = process->allocated_bytes,
 		.inherited_bytes = process->inherited_bytes,
 		.copied_bytes = process->copied_bytes,
+		.is_copied_unknown = process->inherited_bytes != 0 && process->private_dirty_bytes == 0 &&
+		                     process->state == KMEM_STATE_RUNNING,
 		.built_count = process->built_count,
 		.built = make_built(report->rows, process),
 		.resident_bytes = last != NULL ? last->resident_bytes : 0,
@@ -378,6 +393,7 @@ report_build(struct model *model, const struct ranking *ranking, const struct re
 		.next = rows->verdict.next,
 	};
 	report->session = model->session;
+	report->argument = model->argument;
 	report->damage_count = model->damage_count;
 	report->damages = model->damages;
 	build_domains(report, model);
@@ -472,13 +488,6 @@ report_line(const struct report *report, size_t number)
 	const struct report_rows *rows = report->rows;
 	const struct rank_line *line = &rows->ranked->lines[number];
 	const struct model_domain *domain = &rows->model->domains[line->domain];
-	const struct model_site *telling = line->largest;
-
-	for (size_t i = 0; i < line->site_count; i++) {
-		telling = rows->ranked->sites[line->first_site + i];
-		if (telling->leak == line->leak)
-			break;
-	}
 	struct report_line made = {
 		.domain = domain->name,
 		.where = place_of(rows, line->largest),
@@ -488,7 +497,7 @@ report_line(const struct report *report, size_t number)
 		.allocated_bytes = line->allocated_bytes,
 		.allocated_count = line->allocated_count,
 		.domain_bytes = strcmp(report->ranking, "peak") == 0 ? domain->peak_bytes : domain->live_bytes,
-		.leak = leak_of(telling),
+		.leak = leak_of(line->telling),
 		.is_device = rank_domain_matches(domain->name, "cuda"),
 		.is_address_space = rank_is_address_space(domain->name),
 		.is_import = line->is_import,

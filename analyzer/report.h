@@ -75,10 +75,11 @@ struct report_process {
 	const char *tool_version;    // of the recorder
 	uint64_t start_realtime_ns;
 	uint64_t live_bytes;
-	uint64_t peak_bytes;
+	uint64_t peak_bytes;         // at least: the highest of its domains' peaks and of what was live in all at a look
 	uint64_t allocated_bytes;
 	uint64_t inherited_bytes;    // live in the parent at fork
-	uint64_t copied_bytes;       // of that, by writing to it: at least so much
+	uint64_t copied_bytes;       // of that, by writing to it: at least so much, in whole pages
+	bool is_copied_unknown;      // it was not looked at: it ended without a look, or is running
 	size_t built_count;
 	const struct report_built *built; // what it inherited, the most first
 	uint64_t resident_bytes;     // at the last heartbeat
@@ -195,6 +196,7 @@ struct report {
 	const char *ranking;         // "peak", "leaks", "sites"
 	const char *heading;
 	const char *session;
+	const char *argument;        // as in struct model
 	struct report_verdict verdict;
 	size_t domain_count;
 	struct report_domain *domains; // all, also those that options.domain leaves out below

@@ -1,7 +1,7 @@
 /*
  * shell_words.c - a command line as a shell would take it.
  *
- * Called by   report.c.
+ * Called by   report.c, model.c, verdict.c.
  * When failing  it cannot.
  */
 #include "shell_words.h"

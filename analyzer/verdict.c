@@ -16,9 +16,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
 #include "place.h"
+#include "shell_words.h"
 #include "units.h"
 #include "verdict_tell.h"
+
+/* In texts: what name_paths() puts there, so that a command can be copied. */
+#define CAPTURE "\1"
+#define COMMAND "\2"
+#define NAME_BYTES_MAX 300
 
 #define FRAGMENTED_PART 8 // of what PyTorch took: as much must lie idle before fragmentation is to blame
 
@@ -201,12 +208,12 @@ judge_gone(const struct verdict_facts *facts)
 }
 
 static const char record_with_run[] =
-	"start that program itself with `kmemshim run -- ...`: then how it ended is known";
+	"record it with `kmemshim run -- " COMMAND "`: then how it ended is known";
 
 static const struct cause causes[] = {
 	{ "not-closed", judge_machine_restarted, verdict_tell_machine_restarted,
 	  "read it with `kmemshim why` on the machine and boot that recorded it, or record with `kmemshim run`" },
-	{ "running", judge_running, verdict_tell_running, "`kmemshim leaks` shows what grows" },
+	{ "running", judge_running, verdict_tell_running, "`kmemshim leaks " CAPTURE "` shows what grows" },
 	{ "exec-replaced", judge_replaced, verdict_tell_replaced,
 	  "see whether the program that it became is static or setuid: such programs cannot be recorded" },
 	{ "child-killed", judge_child_killed, verdict_tell_child_killed, NULL },
@@ -215,7 +222,7 @@ static const struct cause causes[] = {
 	{ "machine-memory", judge_machine_memory, verdict_tell_machine_memory, NULL },
 	{ "shm-full", judge_shm_full, verdict_tell_shm_full,
 	  "give /dev/shm more room (docker run --shm-size), or use fewer workers or a smaller prefetch" },
-	{ "device-memory", judge_device_memory, verdict_tell_device_memory, "`kmemshim peak --domain cuda` shows who held it" },
+	{ "device-memory", judge_device_memory, verdict_tell_device_memory, "`kmemshim peak " CAPTURE " --domain cuda` shows who held it" },
 	{ "request-refused", judge_request_refused, verdict_tell_request_refused, NULL },
 	{ "low-memory-daemon", judge_low_memory_daemon, verdict_tell_low_memory_daemon, NULL },
 	{ "crashed", judge_crashed, verdict_tell_crashed,
@@ -225,14 +232,17 @@ static const struct cause causes[] = {
 	{ "gone", judge_gone, verdict_tell_gone, record_with_run },
 };
 
-static bool
-is_space_limited(const struct kmem_identity *identity)
+/* What limits the address space, of a refused request. */
+static const char *
+space_limit_name(const struct verdict_facts *facts)
 {
+	const struct kmem_identity *identity = facts->process->identity;
+
 	for (size_t i = 0; i < KMEM_LIMITS_MAX; i++) {
 		if (identity->limits[i].kind == KMEM_LIMIT_ADDRESS_SPACE && identity->limits[i].bytes != UINT64_MAX)
-			return true;
+			return " (ulimit -v)";
 	}
-	return false;
+	return facts->refused->space_limit_bytes != 0 ? " (RLIMIT_AS, which the program set)" : "";
 }
 
 /* A session that a program opened by itself is named after its own start; a launcher's is older. */
@@ -315,7 +325,7 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		return;
 	}
 	if (next == record_with_run && was_launched(facts->process->identity))
-		next = "`kmemshim peak` shows who held the memory";
+		next = "`kmemshim peak " CAPTURE "` shows who held the memory";
 	if (is_accumulating && (facts->end == VERDICT_END_SIGNAL || facts->end == VERDICT_END_GONE) &&
 	    facts->refused == NULL)
 		next = NULL;
@@ -327,32 +337,62 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		                   ? "keep what the workers read in one NumPy array or tensor, or in shared memory, instead of many "
 		                     "Python objects; or let each worker load its own part"
 		                   : "write to less of it after the fork, or fork before it is built",
-		               is_built_in_arenas(facts) ? "; `kmemshim run --python-objects` names the lines that built them" : "");
+		               is_built_in_arenas(facts) ? "; `kmemshim run --python-objects -- " COMMAND "` names the lines that built them" : "");
 	else if (facts->refused != NULL && facts->refused->bytes < facts->peak_bytes / 8)
 		(void)snprintf(verdict->next, sizeof(verdict->next),
 		               "hold less before that (most at %s), or raise what limits it%s",
 		               verdict_line_text(facts->top_peak.site_count != 0 ? &facts->top_peak : top, place),
-		               is_space_limited(facts->process->identity) ? " (ulimit -v)" : "");
+		               space_limit_name(facts));
 	else if (verdict_is_arena(facts, top) && (top->leak == MODEL_LEAK_LEAK || verdict->end != VERDICT_END_OK))
-		(void)snprintf(verdict->next, sizeof(verdict->next), "record small Python objects too: kmemshim run "
-		               "--python-objects, or KMEMSHIM_PYTHON_OBJECTS=1; then the lines that hold them are named");
+		(void)snprintf(verdict->next, sizeof(verdict->next), "record small Python objects too: "
+		               "`kmemshim run --python-objects -- " COMMAND "`; then the lines that hold them are named");
 	else if (top->leak == MODEL_LEAK_LEAK && (facts->refused == NULL || is_accumulating))
 		(void)snprintf(verdict->next, sizeof(verdict->next),
 		               "look for what keeps the blocks of %s alive: often a list that is appended to, a running "
-		               "sum of tensors, or a cache",
-		               verdict_line_text(top, place));
+		               "sum of tensors, or a cache%s",
+		               verdict_line_text(top, place),
+		               rank_may_be_built_once(top->telling) ? "; if it is a data set, load less of it at once" : "");
 	else if (facts->refused != NULL)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "ask for less at once there, or raise what limits it");
+	else if (verdict->end == VERDICT_END_OK && facts->model->capture_damage_count != 0)
+		(void)snprintf(verdict->next, sizeof(verdict->next), "record it again where whole figures are needed: the notes of "
+		                                                     "`kmemshim report " CAPTURE "` name the damage");
 	else if (verdict->end == VERDICT_END_OK)
-		(void)snprintf(verdict->next, sizeof(verdict->next), "nothing needs doing; `kmemshim peak` shows who made "
-		                                                     "the peak");
+		(void)snprintf(verdict->next, sizeof(verdict->next), "nothing needs doing; `kmemshim peak " CAPTURE "` shows who "
+		                                                     "made the peak");
 	else if (top->site_count != 0)
 		(void)snprintf(verdict->next, sizeof(verdict->next),
 		               "hold less at once at %s (smaller pieces, a smaller type, release earlier), or give the "
 		               "program more memory",
 		               verdict_line_text(top, place));
 	else
-		(void)snprintf(verdict->next, sizeof(verdict->next), "`kmemshim peak` shows who held the memory");
+		(void)snprintf(verdict->next, sizeof(verdict->next), "`kmemshim peak " CAPTURE "` shows who held the memory");
+}
+
+/* Puts the capture and the program's command into the advice; what is too long for it is left to the reader. */
+static void
+name_paths(const struct model *model, struct verdict *verdict)
+{
+	const struct kmem_identity *identity = model->processes[0].identity;
+	char *command = shell_words_join(identity->command, identity->command_bytes);
+	const char *capture = model->argument;
+	char *text = memory_text(verdict->next);
+	size_t used = 0;
+
+	for (const char *at = text; *at != '\0' && used < sizeof(verdict->next); at++) {
+		const char *name = *at == CAPTURE[0] ? capture : command;
+		const char *plain = *at == CAPTURE[0] ? "CAPTURE" : "COMMAND";
+		bool is_name = *at == CAPTURE[0] || *at == COMMAND[0];
+
+		if (is_name)
+			used += (size_t)snprintf(verdict->next + used, sizeof(verdict->next) - used, "%s",
+			                         name[0] != '\0' && strlen(name) <= NAME_BYTES_MAX ? name : plain);
+		else
+			verdict->next[used++] = *at;
+	}
+	verdict->next[used < sizeof(verdict->next) ? used : sizeof(verdict->next) - 1] = '\0';
+	free(text);
+	free(command);
 }
 
 void
@@ -380,7 +420,9 @@ verdict_decide(const struct model *model, const struct verdict_now *now, struct 
 		verdict->confidence = confidence;
 		causes[i].tell(&facts, verdict);
 		verdict_tell_copies(&facts, verdict);
+		verdict_tell_damage(&facts, verdict);
 		advise(&facts, verdict, causes[i].next);
+		name_paths(model, verdict);
 		return;
 	}
 }

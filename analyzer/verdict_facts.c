@@ -90,7 +90,7 @@ explains(const struct model_process *lost, const struct model_process *first)
 
 /*
  * The first process of the session, or what it became by exec. When that one failed by itself and one of its
- * descendants is gone without a trace, the death to explain may be the descendant's, the largest one's.
+ * descendants is gone without a trace, or failed for want of memory, the death to explain may be the descendant's.
  */
 static void
 find_subject(const struct verdict_now *now, struct verdict_facts *facts)
@@ -98,6 +98,7 @@ find_subject(const struct verdict_now *now, struct verdict_facts *facts)
 	const struct model *model = facts->model;
 	const struct model_process *first = &model->processes[0];
 	const struct model_process *lost = NULL;
+	const struct model_process *refused = NULL;
 
 	for (size_t i = 1; i < model->process_count; i++) {
 		const struct model_process *process = &model->processes[i];
@@ -108,13 +109,18 @@ find_subject(const struct verdict_now *now, struct verdict_facts *facts)
 			facts->lost_count++;
 			if (lost == NULL || process->live_bytes + process->copied_bytes > lost->live_bytes + lost->copied_bytes)
 				lost = process;
+		} else if (verdict_end_of(process, now) == VERDICT_END_FAILED && has_fatal_refusal(model, now, process)) {
+			refused = process; // the last one to start: closest to the end
 		}
 	}
 	facts->process = first;
 	facts->lost_child = lost;
-	if (lost != NULL && verdict_end_of(first, now) == VERDICT_END_FAILED && !has_fatal_refusal(model, now, first) &&
-	    explains(lost, first))
+	if (verdict_end_of(first, now) != VERDICT_END_FAILED || has_fatal_refusal(model, now, first))
+		return;
+	if (lost != NULL && explains(lost, first))
 		facts->process = lost;
+	else if (refused != NULL)
+		facts->process = refused;
 }
 
 static uint64_t

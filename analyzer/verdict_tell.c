@@ -117,11 +117,12 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 	else
 		say_sum(facts, top, top->live_bytes, facts->top_live_processes, verdict);
 	if (top->leak == MODEL_LEAK_LEAK)
-		say(verdict, " It accumulates: blocks from %" PRIu32 " of %" PRIu32 " generations are still alive.",
-		    top->largest->generations_alive, top->largest->generations_total);
-	else if (rank_may_accumulate(top->largest))
+		say(verdict, " It accumulates%s: blocks from %" PRIu32 " of %" PRIu32 " generations are still alive.",
+		    rank_may_be_built_once(top->telling) ? ", or was built at one go, for little else was allocated meanwhile" : "",
+		    top->telling->generations_alive, top->telling->generations_total);
+	else if (rank_may_accumulate(top->telling))
 		say(verdict, " It may accumulate: nothing of its %" PRIu32 " generations was released, which are too few to tell.",
-		    top->largest->generations_total);
+		    top->telling->generations_total);
 }
 
 static void
@@ -211,7 +212,9 @@ say_heft(const struct model_process *process, struct verdict *verdict)
 
 	say(verdict, "%s", units_bytes(process->live_bytes, bytes));
 	if (process->copied_bytes >= COPIES_WORTH_BYTES)
-		say(verdict, " and had copied %s of its parent's", units_bytes(process->copied_bytes, bytes));
+		say(verdict, " and had copied at least %s of its parent's", units_bytes(process->copied_bytes, bytes));
+	else if (process->inherited_bytes >= COPIES_WORTH_BYTES && process->private_dirty_bytes == 0)
+		say(verdict, " (how much it copied of its parent's %s is not known)", units_bytes(process->inherited_bytes, bytes));
 }
 
 /* Not the story, worth a note: a pool ends its workers this way. */
@@ -346,7 +349,7 @@ say_device_holder(const struct verdict_facts *facts, uint64_t whole_bytes, struc
 	    units_share(share_ppm(top->live_bytes, whole_bytes), share), verdict_line_text(top, place));
 	if (top->leak == MODEL_LEAK_LEAK)
 		say(verdict, " It accumulates: blocks from %" PRIu32 " of %" PRIu32 " generations are still alive.",
-		    top->largest->generations_alive, top->largest->generations_total);
+		    top->telling->generations_alive, top->telling->generations_total);
 }
 
 void
@@ -374,23 +377,29 @@ verdict_tell_device_memory(const struct verdict_facts *facts, struct verdict *ve
 	}
 }
 
+static const char takes_part[] = ", of which recording takes a part";
+
 static void
 say_rlimit(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	const struct kmem_identity *identity = facts->process->identity;
+	uint64_t then_bytes = facts->refused->space_limit_bytes;
 	char bytes[UNITS_TEXT_BYTES];
 
 	for (size_t i = 0; i < KMEM_LIMITS_MAX; i++) {
 		const struct kmem_limit *limit = &identity->limits[i];
 		bool is_space = limit->kind == KMEM_LIMIT_ADDRESS_SPACE;
 
-		if ((!is_space && limit->kind != KMEM_LIMIT_DATA) || limit->bytes == UINT64_MAX)
+		if ((!is_space && limit->kind != KMEM_LIMIT_DATA) || limit->bytes == UINT64_MAX ||
+		    (is_space && then_bytes != 0 && then_bytes < limit->bytes / 100 * 99))
 			continue;
-		say(verdict, " Its %s is limited to %s (ulimit -%s).", is_space ? "address space" : "data segment",
-		    units_bytes(limit->bytes, bytes), is_space ? "v" : "d");
+		say(verdict, " Its %s is limited to %s (ulimit -%s)%s.", is_space ? "address space" : "data segment",
+		    units_bytes(limit->bytes, bytes), is_space ? "v" : "d", is_space ? takes_part : "");
 		return;
 	}
-	if (identity->overcommit_mode == 2)
+	if (then_bytes != 0)
+		say(verdict, " It had limited its address space to %s (setrlimit, RLIMIT_AS)%s.", units_bytes(then_bytes, bytes), takes_part);
+	else if (identity->overcommit_mode == 2)
 		say(verdict, " This machine refuses what it cannot back with memory (vm.overcommit_memory is 2).");
 	else if (identity->machine_bytes != 0 && facts->refused->bytes > identity->machine_bytes + identity->swap_bytes)
 		say(verdict, " That is more than the machine has (%s).", units_bytes(identity->machine_bytes, bytes));
@@ -429,7 +438,7 @@ say_memory_is_no_suspect(const struct verdict_facts *facts, struct verdict *verd
 	bool is_accumulating = verdict_is_accumulating(facts);
 
 	if (verdict_is_far_from_limits(facts))
-		say(verdict, is_accumulating ? " Memory was far from the limits, but the program accumulates it."
+		say(verdict, is_accumulating ? " Memory was far from the limits, but the program may accumulate it."
 		                             : " Nothing here points at memory.");
 	say_usage(facts, verdict);
 }
@@ -533,11 +542,18 @@ verdict_tell_copies(const struct verdict_facts *facts, struct verdict *verdict)
 		say(verdict, " One child process");
 	else
 		say(verdict, " %zu child processes", copies->child_count);
-	say(verdict, " copied %s of what ", units_bytes(copies->bytes, copied));
+	say(verdict, " copied at least %s, in whole pages, of what ", units_bytes(copies->bytes, copied));
 	say_process(copies->parent, verdict);
 	say(verdict, " had built before it forked");
 	say_built(facts, verdict);
 	say(verdict, copies->child->python_version != 0
 	                 ? ": reading a Python object writes its reference count, and a page that is written to is copied."
 	                 : ": a page that is written to after the fork is copied.");
+}
+
+void
+verdict_tell_damage(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	if (facts->model->capture_damage_count != 0)
+		say(verdict, " The capture is damaged: figures are of what is intact, and may be too low.");
 }

@@ -25,7 +25,9 @@ void verdict_tell_signal(const struct verdict_facts *facts, struct verdict *verd
 void verdict_tell_failed(const struct verdict_facts *facts, struct verdict *verdict);
 void verdict_tell_gone(const struct verdict_facts *facts, struct verdict *verdict);
 void verdict_tell_child_killed(const struct verdict_facts *facts, struct verdict *verdict);
-void verdict_tell_copies(const struct verdict_facts *facts, struct verdict *verdict); // of every cause: facts->copies
+/* Of every cause: facts->copies; what could not be read. */
+void verdict_tell_copies(const struct verdict_facts *facts, struct verdict *verdict);
+void verdict_tell_damage(const struct verdict_facts *facts, struct verdict *verdict);
 
 /* "train.py:41 epoch", of a line in a ranking. */
 const char *verdict_line_text(const struct rank_line *line, char text[PLACE_TEXT_BYTES]);

@@ -386,9 +386,10 @@ struct kmem_failed {
 	uint32_t thread;               // its number in the system
 	uint32_t holdings;             // index + 1 of a struct kmem_holdings in RECORDS, in units of 8 bytes; 0 = none. It belongs to
 	                               // this request when its sequence is the same, else nobody looked
+	uint16_t space_limit;          // kmem_rough() of the limit on address space in force then; 0 = none, or not known
+	uint16_t reserved;
 	_Atomic uint32_t checksum;     // kmem_checksum() of what is before it (F7), 0 while being written
 	_Atomic uint32_t outcome;      // enum kmem_failed_outcome (F6); not in the checksum
-	uint32_t reserved;
 };
 static_assert(sizeof(struct kmem_failed) == 80, "");
 

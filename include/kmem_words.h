@@ -232,6 +232,21 @@ kmem_clock_at(uint64_t volume_bytes)
 	return clock < 255 ? (uint8_t)clock : 255;
 }
 
+/* A number of bytes in 16 bits: its highest 11 bits, and where they stand. Less than 1 KiB is 0. */
+static inline uint16_t
+kmem_rough(uint64_t bytes)
+{
+	unsigned place = bytes < 1024 ? 0 : 63 - (unsigned)__builtin_clzll(bytes);
+
+	return place == 0 ? 0 : (uint16_t)(place << 10 | (bytes >> (place - 10) & 1023));
+}
+
+static inline uint64_t
+kmem_rough_bytes(uint16_t rough)
+{
+	return rough < 10u << 10 ? 0 : (uint64_t)(1024 | (rough & 1023)) << ((rough >> 10) - 10);
+}
+
 /* F6: a number and its complement; 0 stays 0. */
 static inline uint64_t
 kmem_twice(uint32_t number)

@@ -69,6 +69,17 @@ thread_number(void)
 	return raw_sys_may_call() ? (uint32_t)syscall(SYS_gettid) : 0;
 }
 
+/* The program may have set one since its start. */
+static uint16_t
+space_limit(void)
+{
+	struct rlimit limit;
+
+	if (!raw_sys_may_call() || syscall(SYS_prlimit64, 0, RLIMIT_AS, NULL, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+		return 0;
+	return kmem_rough(limit.rlim_cur);
+}
+
 bool
 failed_requests_note(const struct failed_request *request)
 {
@@ -88,6 +99,7 @@ failed_requests_note(const struct failed_request *request)
 	failed->site = request->site;
 	failed->domain = (uint16_t)request->domain;
 	failed->flags = request->total_bytes != 0 ? KMEM_FAILED_MEMORY_KNOWN : 0;
+	failed->space_limit = space_limit();
 	failed->error = request->error;
 	failed->thread = is_of_device ? thread_number() : 0;
 	atomic_store_explicit(&failed->outcome, KMEM_FAILED_OPEN, memory_order_relaxed);

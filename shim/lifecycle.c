@@ -52,7 +52,7 @@ static uint32_t owner_pid;
 static char folder[4096];
 static struct kmem_identity identity; // assembled here, then copied into the capture
 
-static bool is_refused; // there is no file for the capture; forked children know
+static bool is_refused; // there is no file for the capture, and that was said; children know
 /*
  * Where the capture of a small image waits while exec replaces it: the next image of the process deletes it, a failed exec
  * takes it back.
@@ -122,7 +122,8 @@ open_capture(bool is_forked, uint32_t parent_pid)
 	identity.forked_from = parent_pid;
 	if (is_forked)
 		identity.is_first = 0;
-	bool is_quiet = identity.is_first == 0 && settings.log == SETTINGS_LOG_WARN;
+	is_refused = is_refused || (settings.session != NULL && strstr(settings.session, PROCESS_IDENTITY_REFUSED) != NULL);
+	bool is_quiet = (identity.is_first == 0 || is_refused) && settings.log == SETTINGS_LOG_WARN;
 	if (is_quiet)
 		settings.log = SETTINGS_LOG_QUIET; // the first process has said it
 	process_identity_name(&identity, name, sizeof(name));
@@ -163,15 +164,13 @@ choose_folder(void)
 static void
 tell_children(void)
 {
-	static char session[sizeof(identity.session)];
+	static char session[sizeof(identity.session) + sizeof(PROCESS_IDENTITY_REFUSED)];
 
-	memcpy(session, identity.session, sizeof(session));
+	diag_format(session, sizeof(session), "%s%s", identity.session, is_refused ? PROCESS_IDENTITY_REFUSED : "");
 	if (settings.out == NULL || *settings.out != '/')
 		setenv("KMEMSHIM_OUT", folder, 1);
-	if (settings.session == NULL)
+	if (settings.session == NULL || is_refused)
 		setenv("KMEMSHIM_SESSION", session, 1);
-	if (is_refused && settings.log <= SETTINGS_LOG_WARN)
-		setenv("KMEMSHIM_LOG", "quiet", 1); // it was said
 	settings.session = session; // of forked children too; the environment may be overwritten (setproctitle)
 }
 

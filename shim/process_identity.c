@@ -80,6 +80,7 @@ process_identity_read(struct kmem_identity *identity)
 		diag_format(identity->session, sizeof(identity->session), "%s", settings.session);
 	else
 		diag_format(identity->session, sizeof(identity->session), "%lx.%u", identity->start_realtime_ns / 1000, pid);
+	identity->session[strcspn(identity->session, PROCESS_IDENTITY_REFUSED)] = '\0';
 	identity->is_first = is_first(identity->session, pid);
 	diag_format(identity->tool_version, sizeof(identity->tool_version), "%s", KMEMSHIM_VERSION_TEXT);
 	read_link("/proc/self/exe", identity->executable, sizeof(identity->executable));

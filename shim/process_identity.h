@@ -10,6 +10,9 @@
 
 #include "kmem_format.h"
 
+/* Behind the session in the environment: its captures are refused, and that was said. */
+#define PROCESS_IDENTITY_REFUSED "!"
+
 /* Fills the identity, limits included. The session is settings.session, or a fresh one named after this process. */
 void process_identity_read(struct kmem_identity *identity);
 

@@ -11,7 +11,7 @@ import collections
 import re
 import sys
 
-NAMED = re.compile(r"`((?:unit|stress|fuzz|preload|python|cuda|bench|fault)/[^`]+)`")
+NAMED = re.compile(r"`((?:unit|stress|fuzz|preload|python|cuda|bench|fault|mutate|real)/[^`]+)`")
 NO_TEST = re.compile(r"(does not apply|open): \S+")
 
 

@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("BUILD_DIR", ROOT / "build"))
+BUILD = Path(os.environ.get("BUILD_DIR", ROOT / "build")).absolute()  # tests run elsewhere
 SHIM = BUILD / "libkmemshim.so"
 KMEMSHIM = BUILD / "kmemshim"
 EXAMPLES = ROOT / "examples"

@@ -150,6 +150,41 @@ def test_a_folder_that_nobody_can_write_is_said_once(tmp_path):
     assert done.stderr.count("\n") == 1, done.stderr
 
 
+def test_refused_captures_change_no_setting_of_the_programs(tmp_path):
+    """The first process has said it; children know that from the session's name."""
+    done = harness.record(["sh", "-c", "env; exec env"], "/proc/1")
+    names = {line.split("=")[0] for line in done.stdout.splitlines() if line.startswith("KMEMSHIM_")}
+
+    assert names == {"KMEMSHIM_OUT", "KMEMSHIM_VERIFY", "KMEMSHIM_SESSION"}
+    assert done.stderr.count("\n") == 1, done.stderr
+
+
+def test_a_limit_that_the_program_set_itself_is_named(tmp_path, out):
+    program = tmp_path / "program.py"
+    program.write_text("import resource\n"
+                       "used = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
+                       "resource.setrlimit(resource.RLIMIT_AS, (used + (256 << 20), -1))\n"
+                       "kept = []\n"
+                       "while True: kept.append(bytearray(10 << 20))\n")
+    for command in ([program], ["-c", f"import subprocess, sys; sys.exit(subprocess.call([sys.executable, '{program}']))"]):
+        done = harness.record([harness.find_python("resource"), *command], out / str(len(command)))
+        verdict = harness.report("why", out / str(len(command)))["verdict"]
+
+        assert done.returncode == 1 and "MemoryError" in done.stderr
+        assert verdict["cause"] == "request-refused", verdict
+        assert "It had limited its address space to " in verdict["text"] and "program.py:5 <module>" in verdict["text"]
+        assert "RLIMIT_AS" in verdict["next"]
+
+
+def test_a_salvaged_capture_is_not_fine(capture):
+    content = capture.read_bytes()
+    capture.write_bytes(content[:len(content) - 65536])
+    verdict = harness.report("why", capture, "--salvage")["verdict"]
+
+    assert "The capture is damaged" in verdict["text"]
+    assert "nothing needs doing" not in verdict["next"]
+
+
 def test_a_missing_folder_is_made(programs, tmp_path):
     assert_program_undisturbed(programs, harness.shim_env(tmp_path / "a" / "b" / "c"), lines=0)
     assert len(list((tmp_path / "a" / "b" / "c").glob("*.kmem"))) == 1
@@ -184,7 +219,7 @@ def test_a_static_program_says_why_nothing_was_recorded(programs, out):
     done = harness.kmemshim("run", "-o", out, "--", program)
 
     assert done.returncode == plain.returncode
-    assert done.stdout.startswith(plain.stdout)
+    assert done.stdout == plain.stdout
     assert "static" in done.stderr and done.stderr.startswith("kmemshim:") and done.stderr.count("\n") == 1
 
 

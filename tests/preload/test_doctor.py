@@ -117,6 +117,48 @@ def test_what_is_no_program(command, tmp_path):
     assert_problem("is", *command, cwd=tmp_path)
 
 
+@pytest.mark.parametrize("text, mode, said", [
+    ("#!/bin/sh\n", 0o644, "may not be executed"),
+    ("#!/nonexistent/interpreter\n", 0o755, "is run by /nonexistent/interpreter, which is not found"),
+    ("#!/usr/bin/env no-such-interpreter -u\n", 0o755, "is run by no-such-interpreter, which is not found"),
+])
+def test_a_script_that_cannot_be_started(text, mode, said, tmp_path, out):
+    script = tmp_path / "script"
+    script.write_text(text)
+    script.chmod(mode)
+    assert_problem(said, script, cwd=tmp_path)
+    if "/env" in text:
+        return  # it is env that says so, and it is recorded
+    done = harness.kmemshim("run", "-o", out, "--", script)
+    hint = "chmod +x" if mode == 0o644 else "/nonexistent/interpreter"
+    assert done.returncode in (126, 127) and done.stderr.count("\n") == 1 and hint in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("words, is_missing", [
+    (["script.py"], False), (["trian.py"], True), (["-u", "-X", "dev", "-Wignore", "trian.py", "--lr", "1"], True),
+    (["-m", "trian"], False), (["-c", "pass", "trian.py"], False), (["-"], False), ([], False),
+])
+def test_a_script_that_is_not_there(words, is_missing, tmp_path):
+    (tmp_path / "script.py").write_text("print('must not run')\n")
+    python = harness.find_python()
+    if is_missing:
+        assert_problem("is not found", python, *words, cwd=tmp_path)
+    else:
+        findings(python, *words, status=OK, cwd=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["KMEMSHIN_OUT", "KMEM_SHIM_LOG", "kmemshim_out"])
+def test_a_setting_with_another_prefix(name, tmp_path):
+    found = findings("/bin/ls", status=OK, cwd=tmp_path, env=harness.plain_env(**{name: "x"}))
+    assert any(one["level"] == "note" and f"{name} is no setting" in one["what"] for one in found), found
+
+
+@pytest.mark.parametrize("program", ["/bin/ls", "python"])
+def test_a_setting_that_is_misspelt(program, tmp_path):
+    program = harness.find_python() if program == "python" else program
+    assert_problem("KMEMSHIM_OTU is no setting", program, cwd=tmp_path, env=harness.plain_env(KMEMSHIM_OTU="x"))
+
+
 def test_a_wrapper_that_hands_the_program_to_somebody_else(tmp_path):
     (tmp_path / "docker").write_text("#!/bin/sh\n")
     (tmp_path / "docker").chmod(0o755)

@@ -1,4 +1,6 @@
 """Each C example: the same behaviour with and without the shim, and the report line its first comment promises."""
+import os
+
 import pytest
 
 import harness
@@ -16,14 +18,40 @@ def test_example_behaves_the_same_and_reports_its_line(example, programs, out):
     harness.check_expectations(harness.EXAMPLES / example, out)
 
 
-def test_run_prints_the_program_first_and_then_the_verdict(programs, out):
-    program = programs("leak_in_a_loop.c")
-    plain = harness.run([program])
-    done = harness.kmemshim("run", "-o", out, "--", program)
+def test_run_leaves_stdout_to_the_program_and_reports_after_it(tmp_path, out):
+    """`kmemshim run -- program > file`: the file is the program's."""
+    program = tmp_path / "program.py"
+    program.write_text("import sys\nprint('result')\nprint('its own word', file=sys.stderr)\nkept = bytearray(5 << 20)\n")
+    done = harness.kmemshim("run", "-o", out, "--", harness.find_python(), program)
 
-    assert done.returncode == plain.returncode
-    assert done.stdout.startswith(plain.stdout)
-    assert "leak_in_a_loop.c:18" in done.stdout + done.stderr
+    assert (done.returncode, done.stdout) == (0, "result\n")
+    assert done.stderr.startswith("its own word\n\n--- kmemshim ---\nprogram.py (pid ")
+    assert "program.py:4 <module>" in done.stderr
+    capture = next(out.glob("*.kmem"))
+    assert done.stderr.endswith(f"\nMore: kmemshim report {capture}\n")
+
+
+def test_what_a_report_advises_can_be_pasted(programs, tmp_path):
+    """From wherever it was asked for, and whatever the folder is called."""
+    folder = tmp_path / "two words"
+    harness.record([programs("peak_at_start.c")], folder)
+    said = harness.kmemshim("why", folder).stdout
+    command = said[said.index("`") + 1:].split("`")[0]
+    done = harness.run(["sh", "-c", command], harness.plain_env(PATH=f"{harness.BUILD}:{os.environ['PATH']}"))
+
+    assert done.returncode == 0, (command, done.stderr)
+    assert done.stdout.startswith("Held at the peak\n")
+
+
+def test_of_several_sessions_the_newest_is_read_and_the_others_are_told(programs, out):
+    for _ in range(2):
+        done = harness.kmemshim("run", "-o", out, "--", programs("leak_in_a_loop.c"))
+        assert "this is the newest" not in done.stderr
+    told = harness.kmemshim("report", out)
+    one = harness.kmemshim("report", next(out.glob("*.kmem")))
+
+    assert told.stderr == f"kmemshim: {out}: holds 2 sessions, this is the newest: name a file for another one\n"
+    assert (told.returncode, one.returncode, one.stderr) == (0, 0, "")
 
 
 @pytest.mark.parametrize("command", ["report", "why", "peak", "leaks", "sites"])

@@ -88,6 +88,7 @@ def test_junit_parses_and_agrees(faults, failures, measure, base, tmp_path):
     assert done.returncode == (REGRESSION if failures else OK)
     assert cases
     assert (len(list(suite.iter("failure"))) > 0) == (failures > 0)
+    assert {"program ended well", "lines", "peak heap", "live heap"} <= {case.get("name") for case in cases}
 
 
 def test_bad_baselines_and_captures_have_their_codes(measure, base, tmp_path):

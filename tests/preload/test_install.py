@@ -17,6 +17,6 @@ def test_install_run_uninstall(programs, out, tmp_path):
     done = harness.run([installed / "bin" / "kmemshim", "run", "-o", out, "--", programs("leak_in_a_loop.c")])
 
     assert done.returncode == 0, done.stderr
-    assert "leak_in_a_loop.c:18" in done.stdout
+    assert "leak_in_a_loop.c:18" in done.stderr
     make("uninstall", *place)
     assert [path for path in (tmp_path / "root").rglob("*") if path.is_file()] == []

@@ -269,7 +269,7 @@ def test_a_child_that_the_kernel_killed_for_memory_fails_the_check(out, tmp_path
     with harness.memory_group(150 * MIB) as group:
         command = [harness.KMEMSHIM.resolve(), "run", "-o", out, "--", harness.find_python("signal"), program]
         done = harness.run(["sh", "-c", 'echo $$ >"$0/cgroup.procs"; exec "$@"', group, *command])
-    assert done.returncode == 0 and done.stdout.startswith("9\n"), (done.stdout, done.stderr)
+    assert (done.returncode, done.stdout) == (0, "9\n"), done.stderr
     document = harness.report("sites", out)
 
     assert document["verdict"]["cause"] == "child-killed"

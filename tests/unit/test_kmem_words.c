@@ -78,12 +78,29 @@ F6_a_damaged_word_does_not_agree_with_its_copy(void **state)
 	}
 }
 
+static void
+a_rough_number_is_right_to_a_thousandth(void **state)
+{
+	(void)state;
+	assert_int_equal(kmem_rough_bytes(kmem_rough(0)), 0);
+	assert_int_equal(kmem_rough_bytes(kmem_rough(1023)), 0);
+	for (uint64_t bytes = 1024; bytes < UINT64_MAX / 3; bytes += bytes / 7 + 1) {
+		uint64_t rough = kmem_rough_bytes(kmem_rough(bytes));
+
+		assert_true(rough <= bytes && bytes - rough <= bytes / 1024);
+	}
+	assert_int_equal(kmem_rough_bytes(kmem_rough(UINT64_MAX)), UINT64_C(2047) << 53);
+	for (unsigned damaged = 0; damaged < 65536; damaged++)
+		(void)kmem_rough_bytes((uint16_t)damaged); // no shift of its own width or more
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_checksum_of_known_text_is_crc_32c),
 		cmocka_unit_test(all_ways_to_a_checksum_agree),
+		cmocka_unit_test(a_rough_number_is_right_to_a_thousandth),
 		cmocka_unit_test(F6_a_damaged_word_does_not_agree_with_its_copy),
 	};
 

@@ -78,7 +78,8 @@ hand_model_make(struct hand_model *hand)
 	};
 	hand->model = (struct model){
 		.process_count = 1, .processes = &hand->process, .domain_count = HAND_DOMAINS, .domains = hand->domains,
-		.sites = hand->sites, .failed = &hand->failed, .session = "feed.4242",
+		.sites = hand->sites, .failed = &hand->failed, .session = "feed.4242", .session_count = 1,
+		.argument = "kmemshim.out/python.4242.1.kmem",
 	};
 }
 

@@ -129,10 +129,10 @@ one_thing_to_do(void **state)
 	} cases[] = {
 		{ "libc10_cuda.so", 950, 1000, 2, true, "loss.item()" },
 		{ "libc10_cuda.so", 500, 1000, 300, false, "expandable_segments" },
-		{ "libc10_cuda.so", 950, 1000, 300, false, "kmemshim peak --domain cuda" },
+		{ "libc10_cuda.so", 950, 1000, 300, false, "kmemshim.out/python.4242.1.kmem --domain cuda`" },
 		{ "xla_extension.so", 0, 1000, 300, false, "XLA_PYTHON_CLIENT_PREALLOCATE=false" },
 		{ "_pywrap_tensorflow_internal.so", 0, 1000, 300, false, "TF_FORCE_GPU_ALLOW_GROWTH=true" },
-		{ "mine.so", 0, 1000, 300, false, "kmemshim peak --domain cuda" },
+		{ "mine.so", 0, 1000, 300, false, "kmemshim.out/python.4242.1.kmem --domain cuda`" },
 	};
 	struct verdict verdict;
 

@@ -16,6 +16,8 @@
 #include "kmem_words.h"
 #include "model.h"
 #include "rank.h"
+#include "render.h"
+#include "report.h"
 #include "scratch.h"
 #include "verdict.h"
 
@@ -169,7 +171,7 @@ copies_are_told_with_the_lines_that_built_them(void **state)
 	assert_int_equal(model->processes[1].built_count, 2); // threads are one, a record that is not there is none
 	assert_int_equal(model->processes[1].built[0].live_bytes, 60 * MIB);
 	verdict_decide(model, &now, &verdict);
-	assert_non_null(strstr(verdict.text, "4 child processes copied 150 MiB of what "));
+	assert_non_null(strstr(verdict.text, "4 child processes copied at least 150 MiB, in whole pages, of what "));
 	assert_non_null(strstr(verdict.text, "(pid 100) had built before it forked (60.0 MiB allocated at train.py:"));
 	assert_non_null(strstr(verdict.text, "load; 30.0 MiB allocated at train.py:"));
 	assert_non_null(strstr(verdict.text, "writes its reference count"));
@@ -269,12 +271,102 @@ a_child_that_the_kernel_killed_is_no_good_end(void **state)
 		assert_string_equal(verdict.cause, cases[i].cause);
 		assert_int_equal(verdict.has_ended_well, cases[i].has_ended_well);
 		assert_ptr_equal(verdict.lost_child, &model->processes[1]);
-		assert_non_null(strstr(verdict.text, "held 50.0 MiB and had copied 40.0 MiB of its parent's."));
+		assert_non_null(strstr(verdict.text, "held 50.0 MiB and had copied at least 40.0 MiB of its parent's."));
 		if (!cases[i].has_ended_well)
 			assert_non_null(strstr(verdict.text, "killed 1 process of its container for lack of memory (likely: the cgroup's "
 			                                     "oom_kill counter rose from 3 to 4), and its child process "));
 		model_free(model);
 	}
+}
+
+static char *
+totals_of(struct model *model)
+{
+	const struct report_options all = { .top = 5 };
+	struct fail fail;
+	struct report *report = report_build(model, &rank_peak, &all, &fail);
+	char *text = NULL;
+	size_t length = 0;
+	FILE *stream = open_memstream(&text, &length);
+
+	assert_non_null(report);
+	render_text_totals(report, stream);
+	assert_int_equal(fclose(stream), 0);
+	for (const char *line = text; line != NULL && *line != '\0'; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		assert_true(strcspn(line, "\n") <= 100);
+	}
+	report_free(report);
+	return text;
+}
+
+/* What was copied is a lower bound; of a process that ended before anybody looked nothing is known. */
+static void
+the_table_says_how_much_is_known_of_copies(void **state)
+{
+	static const struct member members[] = {
+		{ PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT },
+		{ 101, PARENT, 10, 20, 10, 40, KMEM_STATE_CLEAN_EXIT },
+		{ 102, PARENT, 10, 0, 10, 0, KMEM_STATE_RUNNING },
+		{ 103, PARENT, 10, 30, 10, 0, KMEM_STATE_CLEAN_EXIT },
+	};
+	struct model *model = load(members, 4);
+	char *text = totals_of(model);
+
+	(void)state;
+	assert_non_null(strstr(text, "peak       live  inherited       copied\n"));
+	assert_non_null(strstr(text, "   90.0 MiB  >= 40.0 MiB\n"));
+	assert_non_null(strstr(text, "   90.0 MiB    not known\n"));
+	assert_non_null(strstr(text, "   90.0 MiB    none seen\n"));
+	free(text);
+	model_free(model);
+}
+
+/* A heap of 10 MiB beside mappings of 7: the process held 17, whatever each of its domains held at most. */
+static void
+a_process_peaked_no_lower_than_it_stands(void **state)
+{
+	static const struct member members[] = { { PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT }, { 101, PARENT, 10, 20, 10, 0, KMEM_STATE_RUNNING } };
+	struct model *model = load(members, 2);
+	struct kmem_heartbeat beats[2] = { { .live_bytes = 400 * MIB }, { .live_bytes = 300 * MIB } };
+	char *text;
+
+	(void)state;
+	model->processes[0].peak_bytes = 200 * MIB;
+	model->processes[0].live_bytes = 290 * MIB;
+	model->processes[1].heartbeats = beats;
+	model->processes[1].heartbeat_count = 2;
+	text = totals_of(model);
+	assert_non_null(strstr(text, "   290 MiB    290 MiB\n"));
+	assert_non_null(strstr(text, "   400 MiB    "));
+	free(text);
+	model_free(model);
+}
+
+/* Twelve are shown: 101, whose child 102 is large, is none of them. */
+static void
+a_child_stands_below_who_is_shown(void **state)
+{
+	struct member members[15] = { { PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT }, { 101, PARENT, 10, 80, 1, 0, KMEM_STATE_CLEAN_EXIT },
+		                      { 102, 101, 11, 80, 50, 0, KMEM_STATE_CLEAN_EXIT } };
+	struct model *model;
+	char *text;
+
+	(void)state;
+	for (unsigned i = 3; i < 15; i++)
+		members[i] = (struct member){ 100 + i, PARENT, 10 + i, 80, 20, 0, KMEM_STATE_CLEAN_EXIT };
+	model = load(members, 15);
+	text = totals_of(model);
+	assert_null(strstr(text, "  101  "));
+	assert_non_null(strstr(text, "    102  "));
+	for (const char *row = strstr(text, "\nProcesses") + 1; (row = strchr(row, '\n')) != NULL && row[1] == ' '; row++) {
+		bool is_first = strstr(row, " 100  exited") != NULL && strstr(row, " 100  exited") < strchr(row + 1, '\n');
+
+		if (strncmp(row + 1, "  ...", 5) != 0)
+			assert_int_equal(strspn(row + 1, " "), is_first ? 2 : 4);
+	}
+	free(text);
+	model_free(model);
 }
 
 /* Of a process that was killed nothing else protects them. */
@@ -318,6 +410,9 @@ main(void)
 		cmocka_unit_test_setup_teardown(copies_are_told_with_the_lines_that_built_them, scratch_make, scratch_remove),
 		cmocka_unit_test_setup_teardown(small_copies_are_not_told, scratch_make, scratch_remove),
 		cmocka_unit_test_setup_teardown(sums_say_what_was_there_at_the_same_time, scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(the_table_says_how_much_is_known_of_copies, scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(a_process_peaked_no_lower_than_it_stands, scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(a_child_stands_below_who_is_shown, scratch_make, scratch_remove),
 		cmocka_unit_test_setup_teardown(an_image_that_was_replaced_unseen_is_not_gone, scratch_make, scratch_remove),
 		cmocka_unit_test_setup_teardown(damaged_figures_are_told_and_left_out, scratch_make, scratch_remove),
 		cmocka_unit_test_setup_teardown(a_child_that_the_kernel_killed_is_no_good_end, scratch_make, scratch_remove),

@@ -269,6 +269,35 @@ what_a_consumer_releases_is_not_alive(void **state)
 	model_free(model);
 }
 
+/* The clock runs eight times per doubling: 33 to 41 is one doubling of the volume, 41 to 44 three eighths of that again. */
+static void
+what_was_built_at_one_go_does_not_accumulate(void **state)
+{
+	static const struct { unsigned first, latest, clock; bool is_recent; unsigned total; } cases[] = {
+		{ 33, 41, 41, true, 9 }, { 33, 41, 43, true, 9 }, { 33, 41, 44, false, 12 }, { 33, 41, 60, false, 28 },
+		{ 9, 41, 44, true, 9 },  { 9, 41, 45, false, 37 }, { 1, 3, 4, true, 9 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct capture_builder *builder = capture_builder_new();
+		uint32_t stack = new_stack(builder, 0x400100);
+		struct kmem_generations *block;
+		struct model *model;
+
+		capture_builder_header(builder)->generation_clock = cases[i].clock;
+		new_record(builder, stack, 1, 9000, 9, 0, 0)->first_epoch = (uint8_t)cases[i].first;
+		block = capture_builder_generations(builder, 0, cases[i].latest << 16 | 8);
+		for (unsigned j = 0; j < 8; j++)
+			block->live_count[j] = 1;
+		model = load_sound(builder);
+		assert_int_equal(model->sites[0].generations_alive, 9); // eight, and what is older
+		assert_int_equal(model->sites[0].generations_total, cases[i].total);
+		assert_int_equal(model->sites[0].recent_alive != 0, cases[i].is_recent);
+		model_free(model);
+	}
+}
+
 /* The first of all epochs decides how old a site without counters is; who released others' blocks hides none. */
 static void
 generations_without_counters_begin_with_the_first_record(void **state)
@@ -371,6 +400,7 @@ main(void)
 		cmocka_unit_test(a_record_of_frees_alone_is_a_use),
 		cmocka_unit_test(generations_of_threads_are_summed_by_index),
 		cmocka_unit_test(what_a_consumer_releases_is_not_alive),
+		cmocka_unit_test(what_was_built_at_one_go_does_not_accumulate),
 		cmocka_unit_test(generations_without_counters_begin_with_the_first_record),
 		cmocka_unit_test(peaks_are_off_by_what_the_head_says),
 		cmocka_unit_test(a_program_that_writes_is_never_impossible),

@@ -118,6 +118,8 @@ a_folder_means_its_newest_session(void **state)
 	model = model_load(&options, &fail);
 	assert_non_null(model);
 	assert_string_equal(model->session, "new");
+	assert_int_equal(model->session_count, 2);
+	assert_string_equal(model->argument, scratch_folder);
 	assert_int_equal(model->process_count, 3);
 	assert_int_equal(model->processes[0].identity->pid, 20);
 	assert_int_equal(model->processes[0].parent, -1);

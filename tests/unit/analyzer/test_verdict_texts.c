@@ -1,0 +1,203 @@
+/*
+ * test_verdict_texts.c - can what the verdict advises be done, and does the paragraph hold for the case that it is not about?
+ */
+#include "hand_model.h"
+
+#include <errno.h>
+#include <signal.h>
+
+#include "kill_counters.h"
+#include "verdict.h"
+
+static struct hand_model hand;
+
+static void
+read_counters(const struct kmem_identity *identity, struct kmem_kill_counters *counters)
+{
+	(void)identity;
+	memset(counters, 0xff, sizeof(*counters));
+}
+
+static const struct verdict_now this_boot = { "this-boot", read_counters };
+
+static void
+exited(int status)
+{
+	hand.process.state = KMEM_STATE_CLEAN_EXIT;
+	hand.process.exit_code = status;
+	hand_model_waited(&hand, status << 8);
+}
+
+static void
+decide(struct verdict *verdict)
+{
+	rank_leaks_classify(&hand.model);
+	verdict_decide(&hand.model, &this_boot, verdict);
+}
+
+static void
+commands_can_be_copied(void **state)
+{
+	static char long_name[1000];
+	struct verdict verdict;
+
+	(void)state;
+	hand_model_make(&hand);
+	hand_model_site(&hand, HEAP, 41, 400 * MIB);
+	exited(0);
+	hand.model.argument = "'two words'/x.kmem";
+	decide(&verdict);
+	assert_string_equal(verdict.next, "nothing needs doing; `kmemshim peak 'two words'/x.kmem` shows who made the peak");
+
+	memset(long_name, 'x', sizeof(long_name) - 1);
+	hand.model.argument = long_name;
+	decide(&verdict);
+	assert_string_equal(verdict.next, "nothing needs doing; `kmemshim peak CAPTURE` shows who made the peak");
+
+	hand_model_make(&hand);
+	hand.domains[MMAP].name = "python/arena";
+	hand_model_site(&hand, MMAP, 60, 400 * MIB);
+	hand_model_waited(&hand, SIGKILL);
+	hand.launcher.after = (struct kmem_kill_counters){ 1, 1, 1, 1 };
+	decide(&verdict);
+	assert_non_null(strstr(verdict.next, "`kmemshim run --python-objects -- python train.py 'it'\\''s'`;"));
+}
+
+static void
+of_a_damaged_capture_nothing_is_fine(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	hand_model_make(&hand);
+	hand_model_site(&hand, HEAP, 41, 400 * MIB);
+	exited(0);
+	hand.model.capture_damage_count = 1;
+	decide(&verdict);
+	assert_non_null(strstr(verdict.text, "The capture is damaged: figures are of what is intact, and may be too low."));
+	assert_null(strstr(verdict.next, "nothing needs doing"));
+	assert_non_null(strstr(verdict.next, "`kmemshim report kmemshim.out/python.4242.1.kmem`"));
+}
+
+static void
+refuse(uint64_t bytes)
+{
+	hand.failed = (struct model_failed){ .bytes = bytes, .domain = HEAP, .error = ENOMEM,
+		.monotonic_ns = hand.identity.start_monotonic_ns, .site = &hand.sites[0] };
+	hand.model.failed_count = 1;
+}
+
+/* Whose limit was it: the shell's, or one that the program set? */
+static void
+the_limit_of_a_refusal_is_the_one_in_force_then(void **state)
+{
+	static const struct { uint64_t at_start, then; const char *says, *next; } cases[] = {
+		{ UINT64_MAX, GIB, "It had limited its address space to 1.0 GiB (setrlimit, RLIMIT_AS), of which recording", "(RLIMIT_AS, which the program set)" },
+		{ 4 * GIB, GIB, "It had limited its address space to 1.0 GiB (setrlimit, RLIMIT_AS), of which recording", "limits it" },
+		{ GIB, GIB, "Its address space is limited to 1.0 GiB (ulimit -v), of which recording takes a part.", "(ulimit -v)" },
+		{ GIB, 0, "Its address space is limited to 1.0 GiB (ulimit -v)", "(ulimit -v)" },
+		{ UINT64_MAX, 0, "was refused (likely: nothing shows that it went on from there). Then 400 MiB was live", "limits it" },
+	};
+	struct verdict verdict;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		hand_model_make(&hand);
+		hand_model_site(&hand, HEAP, 41, 400 * MIB);
+		exited(1);
+		refuse(10 * MIB);
+		hand.failed.space_limit_bytes = cases[i].then;
+		hand.identity.limits[0] = (struct kmem_limit){ .kind = KMEM_LIMIT_ADDRESS_SPACE, .bytes = cases[i].at_start };
+		decide(&verdict);
+		if (strstr(verdict.text, cases[i].says) == NULL || strstr(verdict.next, cases[i].next) == NULL)
+			fail_msg("%zu: %s Next: %s", i, verdict.text, verdict.next);
+	}
+}
+
+/* A line of two stacks: the larger one is steady. */
+static void
+generations_are_those_of_the_stack_that_leaks(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	hand_model_make(&hand);
+	hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), 1, 12, 0, 3);
+	hand_model_generations(hand_model_site(&hand, HEAP, 41, 100 * MIB), 9, 9, 3, 3);
+	hand_model_waited(&hand, SIGKILL);
+	decide(&verdict);
+	assert_non_null(strstr(verdict.text, "It accumulates: blocks from 9 of 9 generations"));
+}
+
+/* Nearly all that was allocated since then: a list that grows, or a data set. */
+static void
+what_may_be_a_data_set_is_said(void **state)
+{
+	static const struct { uint64_t volume_mib; bool is_said; } cases[] = { { 0, false }, { 350, true }, { 500, true }, { 2000, false } };
+	struct verdict verdict;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct model_site *site;
+
+		hand_model_make(&hand);
+		site = hand_model_site(&hand, HEAP, 41, 300 * MIB);
+		hand_model_generations(site, 12, 12, 3, 3);
+		site->volume_bytes = cases[i].volume_mib * MIB;
+		hand_model_waited(&hand, SIGKILL);
+		decide(&verdict);
+		assert_int_equal(strstr(verdict.text, "It accumulates, or was built at one go") != NULL, cases[i].is_said);
+		assert_int_equal(strstr(verdict.next, "if it is a data set") != NULL, cases[i].is_said);
+	}
+}
+
+/* sh -c "python train.py": the shell tells nothing but a status. */
+static void
+a_descendant_that_was_refused_explains_a_failing_parent(void **state)
+{
+	struct model_process processes[2];
+	struct kmem_identity child;
+	struct verdict verdict;
+
+	(void)state;
+	hand_model_make(&hand);
+	hand_model_site(&hand, HEAP, 41, 400 * MIB);
+	exited(1);
+	refuse(3 * GIB);
+	hand.failed.process = 1;
+	child = hand.identity;
+	child.pid = 4243;
+	child.is_first = 0;
+	processes[0] = hand.process;
+	processes[0].name = "sh";
+	processes[1] = hand.process;
+	processes[1].identity = &child;
+	processes[1].launcher = NULL;
+	processes[1].parent = 0;
+	processes[1].live_bytes = 400 * MIB;
+	hand.model.processes = processes;
+	hand.model.process_count = 2;
+	decide(&verdict);
+	assert_string_equal(verdict.cause, "request-refused");
+	assert_non_null(strstr(verdict.text, "A child process, train.py (pid 4243) exited with status 1 after a request for 3.0 GiB"));
+
+	processes[0].exit_code = 0; // its parent took it well
+	processes[0].launcher = NULL;
+	decide(&verdict);
+	assert_string_equal(verdict.cause, "exited");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(commands_can_be_copied),
+		cmocka_unit_test(of_a_damaged_capture_nothing_is_fine),
+		cmocka_unit_test(the_limit_of_a_refusal_is_the_one_in_force_then),
+		cmocka_unit_test(generations_are_those_of_the_stack_that_leaks),
+		cmocka_unit_test(what_may_be_a_data_set_is_said),
+		cmocka_unit_test(a_descendant_that_was_refused_explains_a_failing_parent),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
