@@ -184,7 +184,8 @@ restore_site(struct model *model, const struct model_held *held)
 	struct model_site *site = &model->sites[held->site - model->sites];
 	struct model_domain *domain = &model->domains[site->domain];
 
-	domain->is_at_refusal = true;
+	if (held->live_bytes != held->end_bytes || held->live_count != held->end_count)
+		domain->is_at_refusal = true;
 	move(&site->live_bytes, held->live_bytes, held->end_bytes);
 	move(&site->live_count, held->live_count, held->end_count);
 	move(&domain->live_bytes, held->live_bytes, held->end_bytes);

@@ -73,6 +73,19 @@ put_verdict(struct json_write *json, const struct report_verdict *verdict)
 }
 
 static void
+put_parts(struct json_write *json, const struct device_part *parts, size_t count)
+{
+	json_write_open(json, "parts", '[');
+	for (size_t i = 0; i < count; i++) {
+		json_write_open(json, NULL, '{');
+		json_write_text(json, "name", parts[i].name);
+		json_write_number(json, "live_bytes", parts[i].live_bytes);
+		json_write_close(json, '}');
+	}
+	json_write_close(json, ']');
+}
+
+static void
 put_totals(struct json_write *json, const struct report *report)
 {
 	json_write_open(json, "totals", '{');
@@ -96,14 +109,8 @@ put_totals(struct json_write *json, const struct report *report)
 		json_write_number(json, "lost_event_bytes", report->losses[KMEM_LOST_EVENT_BYTES]);
 		json_write_number(json, "lost_sites", domain->lost_sites);
 		json_write_number(json, "lost_stacks", domain->lost_stacks);
-		json_write_open(json, "parts", '[');
-		for (size_t j = 0; j < domain->part_count; j++) {
-			json_write_open(json, NULL, '{');
-			json_write_text(json, "name", domain->parts[j].name);
-			json_write_number(json, "live_bytes", domain->parts[j].live_bytes);
-			json_write_close(json, '}');
-		}
-		json_write_close(json, ']');
+		json_write_bool(json, "is_at_refusal", domain->is_at_refusal);
+		put_parts(json, domain->parts, domain->part_count);
 		json_write_close(json, '}');
 	}
 	json_write_close(json, '}');
@@ -164,6 +171,7 @@ put_process(struct json_write *json, const struct report_process *process)
 	json_write_number(json, "live_bytes", process->live_bytes);
 	json_write_number(json, "peak_bytes", process->peak_bytes);
 	json_write_number(json, "allocated_bytes", process->allocated_bytes);
+	json_write_number(json, "refused_count", process->refused_count);
 	json_write_number(json, "inherited_bytes", process->inherited_bytes);
 	json_write_number(json, "copied_bytes", process->copied_bytes);
 	json_write_open(json, "built", '[');
@@ -192,6 +200,45 @@ put_process(struct json_write *json, const struct report_process *process)
 }
 
 static void
+put_number_or_null(struct json_write *json, const char *name, bool is_known, uint64_t number)
+{
+	if (is_known)
+		json_write_number(json, name, number);
+	else
+		json_write_null(json, name);
+}
+
+/* What the device was made of when it refused. */
+static void
+put_composition(struct json_write *json, const struct report_request *request)
+{
+	if (!request->is_composed) {
+		json_write_null(json, "held");
+		return;
+	}
+	json_write_open(json, "held", '{');
+	json_write_number(json, "live_bytes", request->live_bytes);
+	json_write_number(json, "tensor_bytes", request->tensor_bytes);
+	put_parts(json, request->parts, request->part_count);
+	put_number_or_null(json, "untracked_bytes", request->total_bytes != 0, request->untracked_bytes);
+	json_write_number(json, "pinned_bytes", request->pinned_bytes);
+	json_write_number(json, "managed_bytes", request->managed_bytes);
+	json_write_open(json, "lines", '[');
+	for (size_t i = 0; i < request->holder_count; i++) {
+		const struct report_holder *holder = &request->holders[i];
+
+		json_write_open(json, NULL, '{');
+		json_write_text(json, "domain", holder->domain);
+		json_write_number(json, "live_bytes", holder->live_bytes);
+		json_write_number(json, "live_count", holder->live_count);
+		put_place(json, "where", &holder->where);
+		json_write_close(json, '}');
+	}
+	json_write_close(json, ']');
+	json_write_close(json, '}');
+}
+
+static void
 put_requests(struct json_write *json, const struct report *report)
 {
 	json_write_open(json, "failed_requests", '[');
@@ -205,6 +252,10 @@ put_requests(struct json_write *json, const struct report *report)
 		json_write_signed(json, "error", request->error);
 		json_write_number(json, "pid", request->pid);
 		put_place(json, "where", &request->where);
+		put_text_or_null(json, "device", request->device != NULL ? request->device : "");
+		put_number_or_null(json, "free_bytes", request->total_bytes != 0, request->free_bytes);
+		put_number_or_null(json, "total_bytes", request->total_bytes != 0, request->total_bytes);
+		put_composition(json, request);
 		json_write_close(json, '}');
 	}
 	json_write_close(json, ']');

@@ -275,20 +275,75 @@ render_text_totals(const struct report *report, FILE *stream)
 	put_processes(report, stream);
 }
 
+/* "cuda:0 then: 3.0 MiB free of 64.0 MiB; held: 48.0 MiB tensors, ..." */
+static void
+put_composition(const struct report_request *request, FILE *stream)
+{
+	char text[512] = "";
+	char bytes[UNITS_TEXT_BYTES];
+	char more[UNITS_TEXT_BYTES];
+	size_t used = 0;
+
+	if (request->total_bytes != 0)
+		used += (size_t)snprintf(text, sizeof(text), "%s free of %s", units_bytes(request->free_bytes, bytes),
+		                         units_bytes(request->total_bytes, more));
+	for (size_t i = 0; i < request->part_count && used < sizeof(text); i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s", used == 0 ? "" : i == 0 ? "; " : ", ",
+		                         units_bytes(request->parts[i].live_bytes, bytes), request->parts[i].name);
+	if (request->untracked_bytes != 0 && used < sizeof(text))
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s not tracked (contexts, kernels, other processes)",
+		                         used != 0 ? ", " : "", units_bytes(request->untracked_bytes, bytes));
+	if (request->pinned_bytes != 0 && used < sizeof(text))
+		(void)snprintf(text + used, sizeof(text) - used, "; on the host %s pinned", units_bytes(request->pinned_bytes, bytes));
+	if (used == 0)
+		return;
+	(void)fprintf(stream, "%11s%s then: ", "", request->device != NULL ? request->device : "the host");
+	put_paragraph(stream, text, 13, 11 + strlen(request->device != NULL ? request->device : "the host") + 7);
+}
+
+/* Tries of one allocator are one row. */
+static bool
+is_again(const struct report_request *request, const struct report_request *earlier)
+{
+	return request->bytes == earlier->bytes && request->domain == earlier->domain && request->state == earlier->state &&
+	       request->pid == earlier->pid && request->where.line == earlier->where.line &&
+	       request->where.file == earlier->where.file;
+}
+
 static void
 put_requests(const struct report *report, FILE *stream)
 {
+	const struct report_request *told = NULL; // the last one that ended a process
 	char bytes[UNITS_TEXT_BYTES];
 	char place[PLACE_TEXT_BYTES];
+	uint64_t count = 0, times = 1;
 
-	if (report->request_count != 0)
+	for (size_t i = 0; i < report->process_count; i++)
+		count += report->processes[i].refused_count;
+	for (size_t i = 0; i < report->request_count; i++) {
+		if (strcmp(report->requests[i].state, "fatal") == 0 && report->requests[i].is_composed)
+			told = &report->requests[i];
+	}
+	if (count > report->request_count)
+		(void)fprintf(stream, "Requests that were refused: the last %zu of %s\n", report->request_count, units_count(count, bytes));
+	else if (report->request_count != 0)
 		(void)fputs("Requests that were refused\n", stream);
 	for (size_t i = 0; i < report->request_count; i++) {
 		const struct report_request *request = &report->requests[i];
 
+		if (request != told && i + 1 < report->request_count && is_again(request + 1, request)) {
+			times++;
+			continue;
+		}
 		(void)place_text(request->where.file, request->where.line, request->where.function, request->where.module, place);
-		(void)fprintf(stream, "%9s  %-9s %-10s at %s\n", units_bytes(request->bytes, bytes), request->domain,
+		(void)fprintf(stream, "%9s  %-9s %-10s at %s", units_bytes(request->bytes, bytes), request->domain,
 		              request->state, place_related(request->where.relation, place));
+		if (times > 1)
+			(void)fprintf(stream, ", %s times", units_count(times, bytes));
+		times = 1;
+		(void)fputc('\n', stream);
+		if (request == told)
+			put_composition(request, stream);
 	}
 }
 
@@ -322,6 +377,10 @@ has_notes(const struct report *report)
 {
 	for (size_t i = 0; i < report->process_count; i++) {
 		if (report->processes[i].note_count != 0)
+			return true;
+	}
+	for (size_t i = 0; i < report->domain_count; i++) {
+		if (report->domains[i].is_at_refusal)
 			return true;
 	}
 	return report->verify_checked != 0 || report->peak_error_bytes != 0 || report->is_finalizing ||
@@ -385,6 +444,11 @@ put_notes(const struct report *report, FILE *stream)
 	put_peak_error(report, "  peaks", stream);
 	if (report->is_finalizing)
 		(void)fputs("  live figures are those of the moment when Python began to shut down\n", stream);
+	for (size_t i = 0; i < report->domain_count; i++) {
+		if (report->domains[i].is_at_refusal)
+			(void)fprintf(stream, "  those of %s are of the moment when it refused the request that ended the program\n",
+			              report->domains[i].name);
+	}
 	for (size_t i = 0; i < report->damage_count; i++) {
 		(void)fputs("  ", stream);
 		put_paragraph(stream, report->damages[i], 4, 2);

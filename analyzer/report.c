@@ -16,6 +16,7 @@
 #include "model.h"
 #include "rank.h"
 #include "refusals.h"
+#include "report_build.h"
 #include "shell_words.h"
 #include "source_lines.h"
 #include "verdict.h"
@@ -111,8 +112,8 @@ keep_text(struct report_rows *rows, char *text)
 	return text;
 }
 
-static struct report_place
-place_of(const struct report_rows *rows, const struct model_site *site)
+struct report_place
+report_place_of(const struct report_rows *rows, const struct model_site *site)
 {
 	const struct model_frame *frame = site != NULL ? site->where : NULL;
 	struct report_place place = { .file = "", .function = "", .module = "", .relation = "", .source = "" };
@@ -184,6 +185,7 @@ build_domains(struct report *report, const struct model *model)
 			.returned_bytes = domain->returned_bytes,
 			.is_address_space = rank_is_address_space(domain->name),
 			.is_device = rank_domain_matches(domain->name, "cuda"),
+			.is_at_refusal = domain->is_at_refusal,
 		};
 		if (device_parts_of(model, (unsigned)i, NULL, &parts)) {
 			report->domains[i].part_count = parts.part_count;
@@ -280,6 +282,7 @@ build_process(struct report *report, struct report_process *to, const struct mod
 		.live_bytes = process->live_bytes,
 		.peak_bytes = peak_of(process),
 		.allocated_bytes = process->allocated_bytes,
+		.refused_count = process->failed_count,
 		.inherited_bytes = process->inherited_bytes,
 		.copied_bytes = process->copied_bytes,
 		.is_copied_unknown = process->inherited_bytes != 0 && process->private_dirty_bytes == 0 &&
@@ -309,25 +312,6 @@ build_process(struct report *report, struct report_process *to, const struct mod
 	if (process->peak_error_bytes > report->peak_error_bytes)
 		report->peak_error_bytes = process->peak_error_bytes;
 	report->is_finalizing = report->is_finalizing || process->is_finalizing;
-}
-
-static void
-build_requests(struct report *report, const struct model *model)
-{
-	report->request_count = model->failed_count;
-	report->requests = memory_zeroed(model->failed_count, sizeof(*report->requests));
-	for (size_t i = 0; i < model->failed_count; i++) {
-		const struct model_failed *failed = &model->failed[i];
-
-		report->requests[i] = (struct report_request){
-			.bytes = failed->bytes,
-			.domain = model->domains[failed->domain].name,
-			.state = refusal_state(model, verdict_now(), failed),
-			.error = failed->error,
-			.pid = model->processes[failed->process].identity->pid,
-			.where = place_of(report->rows, failed->site),
-		};
-	}
 }
 
 static bool
@@ -401,7 +385,7 @@ report_build(struct model *model, const struct ranking *ranking, const struct re
 	report->processes = memory_zeroed(model->process_count, sizeof(*report->processes));
 	for (size_t i = 0; i < model->process_count; i++)
 		build_process(report, &report->processes[i], &model->processes[i]);
-	build_requests(report, model);
+	report_build_requests(report, model);
 	return report;
 }
 
@@ -461,7 +445,7 @@ make_site(const struct report_rows *rows, const struct model_site *site)
 		.allocated_bytes = site->allocated_bytes,
 		.allocated_count = site->allocated_count,
 		.leak = leak_of(site),
-		.where = place_of(rows, site),
+		.where = report_place_of(rows, site),
 		.import = rank_is_import(site) ? site->import : "",
 		.process_count = site->process_count,
 		.lost = lost,
@@ -490,7 +474,7 @@ report_line(const struct report *report, size_t number)
 	const struct model_domain *domain = &rows->model->domains[line->domain];
 	struct report_line made = {
 		.domain = domain->name,
-		.where = place_of(rows, line->largest),
+		.where = report_place_of(rows, line->largest),
 		.live_bytes = line->live_bytes,
 		.live_count = line->live_count,
 		.peak_bytes = line->peak_bytes,

@@ -50,6 +50,7 @@ struct report_domain {
 	uint64_t lost_stacks;        // allocations whose stack could not be taken
 	bool is_address_space;       // reserved, file: not memory
 	bool is_device;
+	bool is_at_refusal;          // live figures are those of the moment when a request was refused that ended a process
 	size_t part_count;           // of a device: what its live bytes are made of; 0 = it is no device
 	struct device_part parts[DEVICE_PARTS_MAX];
 };
@@ -77,6 +78,7 @@ struct report_process {
 	uint64_t live_bytes;
 	uint64_t peak_bytes;         // at least: the highest of its domains' peaks and of what was live in all at a look
 	uint64_t allocated_bytes;
+	uint64_t refused_count;      // requests, also those that are not in report.requests any more
 	uint64_t inherited_bytes;    // live in the parent at fork
 	uint64_t copied_bytes;       // of that, by writing to it: at least so much, in whole pages
 	bool is_copied_unknown;      // it was not looked at: it ended without a look, or is running
@@ -119,6 +121,15 @@ struct report_place {
 	bool is_source_changed;      // unknown because the file was changed since the program started
 };
 
+/* A line of code at a refusal. */
+#define REPORT_HOLDERS_MAX 3
+struct report_holder {
+	const char *domain;
+	uint64_t live_bytes;
+	uint64_t live_count;
+	struct report_place where;
+};
+
 struct report_request {
 	uint64_t bytes;
 	const char *domain;
@@ -126,6 +137,20 @@ struct report_request {
 	int error;                   // errno, or the CUDA result
 	uint32_t pid;
 	struct report_place where;
+	/* Of the device that refused, at that moment. */
+	const char *device;          // "cuda:0"; NULL = it was no device
+	uint64_t free_bytes;         // as the driver said
+	uint64_t total_bytes;        // 0 = it did not say
+	bool is_composed;            // what follows is known; of the process that was refused
+	uint64_t live_bytes;
+	uint64_t tensor_bytes;       // a part of live_bytes
+	uint64_t untracked_bytes;    // in use and not recorded: contexts, kernels, other processes; 0 without total_bytes
+	uint64_t pinned_bytes;       // host memory
+	uint64_t managed_bytes;
+	size_t part_count;           // they add up to live_bytes
+	struct device_part parts[DEVICE_PARTS_MAX];
+	size_t holder_count;
+	struct report_holder holders[REPORT_HOLDERS_MAX]; // the lines that held most of the tensors, or of the device without any
 };
 
 struct report_leak {

@@ -52,8 +52,13 @@ make_death(void)
 	hand.heartbeat.cgroup_bytes = 509 * MIB;
 	hand.launcher.after = (struct kmem_kill_counters){ 1, 1, 900, 1 };
 	hand_model_waited(&hand, SIGKILL);
+	static const uint64_t held_bytes[] = { [HEAP] = 393 * MIB, [CUDA0] = 600 * MIB };
+	static struct model_held held;
+	held = (struct model_held){ .site = &hand.sites[7], .live_bytes = 600 * MIB, .live_count = 6 };
 	hand.failed = (struct model_failed){ .bytes = 2 * GIB, .domain = CUDA0, .error = 2, .had_success_after = true,
-		.monotonic_ns = hand.identity.start_monotonic_ns, .site = &hand.sites[7] };
+		.monotonic_ns = hand.identity.start_monotonic_ns, .site = &hand.sites[7], .free_bytes = 300 * MIB, .total_bytes = GIB,
+		.has_held = true, .domain_count = HAND_DOMAINS, .domain_bytes = held_bytes, .held_count = 1, .held = &held };
+	hand.process.failed_count = 4;
 	hand.model.failed_count = 1;
 	hand.process.losses[KMEM_LOST_EVENTS] = 1234;
 	hand.process.losses[KMEM_LOST_EVENT_BYTES] = 3 * MIB;

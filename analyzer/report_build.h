@@ -1,0 +1,20 @@
+/*
+ * report_build.h - the report while it is being made: what its parts share.
+ *
+ *   report.c           verdict, totals, processes, lines, sites
+ *   report_requests.c  requests that were refused
+ *
+ * Called by   these files alone.
+ */
+#ifndef REPORT_BUILD_H
+#define REPORT_BUILD_H
+
+#include "model.h"
+#include "report.h"
+
+/* site NULL: unknown. */
+struct report_place report_place_of(const struct report_rows *rows, const struct model_site *site);
+
+void report_build_requests(struct report *report, const struct model *model);
+
+#endif
