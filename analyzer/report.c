@@ -53,6 +53,7 @@ static const struct loss losses[KMEM_LOSS_COUNT] = {
 	                                false },
 	[KMEM_LOST_GROWTH] = { "lost_growth", "times the capture could not grow", true },
 	[KMEM_LOST_FALLBACK_UNWINDS] = { "lost_fallback_unwinds", "stacks that needed the slow way", false },
+	[KMEM_LOST_INHERITED_FREES] = { "lost_inherited_frees", "blocks that forked children had from their parents and released: in no figure", false },
 	[KMEM_LOST_NATIVE_WAYS] = { "lost_native_ways", "lines of Python have thousands of native ways: further small blocks of theirs are listed without native frames", false },
 };
 
@@ -102,6 +103,17 @@ const char *
 report_resident_meaning(unsigned part)
 {
 	return resident_parts[part].meaning;
+}
+
+const char *
+report_own_name(unsigned part)
+{
+	static const char *const names[KMEM_OWN_PARTS] = {
+		[KMEM_OWN_OTHER] = "library",     [KMEM_OWN_ADDRESSES] = "addresses", [KMEM_OWN_SITES] = "sites",
+		[KMEM_OWN_STACKS] = "stack rules", [KMEM_OWN_THREADS] = "threads",    [KMEM_OWN_CAPTURE] = "capture",
+	};
+
+	return part < KMEM_OWN_PARTS ? names[part] : NULL;
 }
 
 static const char *
@@ -293,6 +305,7 @@ build_process(struct report *report, struct report_process *to, const struct mod
 		.limit_bytes = last != NULL ? last->limit_bytes : UINT64_MAX,
 		.resident_parts = process->resident != NULL ? process->resident->part_bytes : NULL,
 		.resident_looked_bytes = process->resident != NULL ? process->resident->resident_bytes : 0,
+		.own_bytes = process->own_bytes,
 		.resident_age_ns = resident_age_ns(process, last),
 		.note_count = process->note_count,
 		.notes = process->notes,

@@ -97,6 +97,7 @@ enum kmem_loss {
 	KMEM_LOST_GROWTH = 12,         // times the capture could not grow
 	KMEM_LOST_FALLBACK_UNWINDS = 13, // walks that needed libunwind: not a loss, a cost worth knowing
 	KMEM_LOST_NATIVE_WAYS = 14,    // lines of Python with too many native ways to tell all apart: small blocks go without
+	KMEM_LOST_INHERITED_FREES = 15, // the same as unknown frees, in a forked child: of blocks that it inherited. Not a loss
 	KMEM_LOSS_COUNT = 24,
 };
 
@@ -477,6 +478,17 @@ struct kmem_resident {
 };
 static_assert(sizeof(struct kmem_resident) == 128, "");
 
+/* What of KMEM_RESIDENT_OWN is what, at the same two looks; the rest is the library itself and what is small. Mutable. */
+enum kmem_own_part {
+	KMEM_OWN_OTHER = 0,
+	KMEM_OWN_ADDRESSES = 1,        // which site each block is of
+	KMEM_OWN_SITES = 2,            // which stack is which site
+	KMEM_OWN_STACKS = 3,           // how to walk from each code address to its caller
+	KMEM_OWN_THREADS = 4,          // what each thread remembers
+	KMEM_OWN_CAPTURE = 5,          // pages of this file
+	KMEM_OWN_PARTS = 8,
+};
+
 /*
  * Of a forked image: what the parent held when it forked, by its largest records, and how much of the inherited memory was copied
  * by writing to it; all domains that are private to a process. Mutable, but for the sites.
@@ -574,6 +586,7 @@ struct kmem_header {
 	_Alignas(64) struct kmem_launcher launcher;
 	_Alignas(64) struct kmem_resident resident[2];
 	_Alignas(64) struct kmem_inherited inherited;
+	_Alignas(64) uint64_t own_bytes[2][KMEM_OWN_PARTS]; // of resident[0] and [1]; [0] stays 0
 };
 
 #define KMEM_HEADER_ROOM 16384u

@@ -70,7 +70,7 @@ reserve(void)
 	size_t most = raw_reserve_max() / each_bytes;
 
 	nodes_max = most < NODES_MAX ? (uint32_t)most : NODES_MAX;
-	nodes = nodes_max > 1 ? raw_reserve(nodes_max * each_bytes, PROT_READ | PROT_WRITE) : NULL;
+	nodes = nodes_max > 1 ? raw_reserve(KMEM_OWN_ADDRESSES, nodes_max * each_bytes, PROT_READ | PROT_WRITE) : NULL;
 	is_stuck = nodes == NULL;
 	if (!is_stuck)
 		pieces = (uint32_t *)(void *)(nodes + nodes_max);
@@ -347,6 +347,32 @@ range_map_take(uint64_t start, uint64_t end, struct range_pieces *taken)
 	root = merge(merge(left, middle), right);
 	wait_lock_give(&lock);
 	return true;
+}
+
+bool
+range_map_take_mapping(uint64_t start, struct range_pieces *taken)
+{
+	uint32_t node;
+	uint32_t mapping;
+
+	taken->count = 0;
+	taken->is_more = false;
+	if (!wait_lock_take(&lock))
+		return false;
+	node = find_next(start);
+	mapping = node != 0 && nodes[node].start == start ? nodes[node].mapping : 0;
+	for (; mapping != 0 && node != 0 && taken->count < RANGE_PIECES_MAX; node = find_next(start)) {
+		start = nodes[node].end;
+		if (nodes[node].mapping != mapping)
+			continue;
+		taken->piece[taken->count] = range_of(node);
+		remove_node(node);
+		taken->piece[taken->count++].is_last_piece = pieces[mapping] == 0;
+		if (pieces[mapping] == 0)
+			break;
+	}
+	wait_lock_give(&lock);
+	return taken->count != 0;
 }
 
 bool
