@@ -19,6 +19,7 @@
 #define PAGE_COLUMNS 100
 #define PROCESSES_SHOWN 12
 #define INDENTS_MAX 6
+#define EARLY_NS UINT64_C(50000000)
 #define COPIES_SHOWN_BYTES (UINT64_C(1) << 20)
 
 static size_t
@@ -131,7 +132,10 @@ put_resident(const struct report *report, FILE *stream)
 		return;
 	if (report->process_count > 1)
 		(void)snprintf(name, sizeof(name), " of %" PRIu32, most->pid);
-	(void)fprintf(stream, "Resident set%s at the last look\n", name);
+	(void)fprintf(stream, "Resident set%s at the last look", name);
+	if (most->resident_looked_early_ns >= EARLY_NS)
+		(void)fprintf(stream, ", %.1f s before the end", (double)most->resident_looked_early_ns / 1e9);
+	(void)fputc('\n', stream);
 	for (unsigned n = 1; n <= KMEM_RESIDENT_PARTS; n++) {
 		unsigned part = n % KMEM_RESIDENT_PARTS; // what is not attributed comes last
 

@@ -241,6 +241,14 @@ peak_of(const struct model_process *process)
 	return most;
 }
 
+static uint64_t
+looked_early_ns(const struct model_process *process)
+{
+	uint64_t ended_ns = verdict_ended_ns(process);
+
+	return process->resident != NULL && ended_ns > process->resident->monotonic_ns ? ended_ns - process->resident->monotonic_ns : 0;
+}
+
 static void
 build_process(struct report *report, struct report_process *to, const struct model_process *process)
 {
@@ -280,6 +288,7 @@ build_process(struct report *report, struct report_process *to, const struct mod
 		.limit_bytes = last != NULL ? last->limit_bytes : UINT64_MAX,
 		.resident_parts = process->resident != NULL ? process->resident->part_bytes : NULL,
 		.resident_looked_bytes = process->resident != NULL ? process->resident->resident_bytes : 0,
+		.resident_looked_early_ns = looked_early_ns(process),
 		.note_count = process->note_count,
 		.notes = process->notes,
 	};

@@ -85,6 +85,7 @@ struct report_process {
 	uint64_t resident_bytes;     // at the last heartbeat
 	const uint64_t *resident_parts; // enum kmem_resident_part, bytes at the last look; NULL = none
 	uint64_t resident_looked_bytes; // their sum
+	uint64_t resident_looked_early_ns; // the look, before the end; 0 = not known
 	uint64_t limit_bytes;        // in force then; UINT64_MAX = none
 	uint64_t losses[KMEM_LOSS_COUNT];
 	size_t note_count;

@@ -186,9 +186,8 @@ gather_usage(struct verdict_facts *facts)
 		facts->limit_bytes = UINT64_MAX;
 }
 
-/* CLOCK_MONOTONIC at the end; 0 = unknown. */
-static uint64_t
-ended_ns(const struct model_process *process)
+uint64_t
+verdict_ended_ns(const struct model_process *process)
 {
 	const struct kmem_launcher *launcher = process->launcher;
 	const struct kmem_identity *identity = process->identity;
@@ -216,7 +215,7 @@ verdict_request_state(const struct model *model, const struct verdict_now *now, 
 {
 	const struct model_process *process = &model->processes[failed->process];
 	enum verdict_end end = end_of(process, now);
-	uint64_t ended = ended_ns(process);
+	uint64_t ended = verdict_ended_ns(process);
 
 	if (end == VERDICT_END_RUNNING)
 		return failed->had_success_after ? "recovered" : "pending";
@@ -300,9 +299,9 @@ ran_at_end(const struct verdict_facts *facts, const struct model_process *proces
 static uint64_t
 end_or_last_seen_ns(const struct verdict_facts *facts)
 {
-	uint64_t last = ended_ns(facts->process);
+	uint64_t last = verdict_ended_ns(facts->process);
 
-	for (size_t i = 0; i < facts->model->process_count && ended_ns(facts->process) == 0; i++) {
+	for (size_t i = 0; i < facts->model->process_count && verdict_ended_ns(facts->process) == 0; i++) {
 		const struct model_process *process = &facts->model->processes[i];
 		bool is_over = process->state == KMEM_STATE_CLEAN_EXIT || process->state == KMEM_STATE_EXEC_REPLACED;
 
