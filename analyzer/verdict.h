@@ -101,6 +101,9 @@ struct verdict {
 /* rank_leaks_classify() must have run. */
 void verdict_decide(const struct model *model, const struct verdict_now *now, struct verdict *verdict);
 
+/* CLOCK_MONOTONIC at the end of a process; 0 = unknown. */
+uint64_t verdict_ended_ns(const struct model_process *process);
+
 /* This machine, now. The result points to static memory. */
 const struct verdict_now *verdict_now(void);
 
@@ -108,9 +111,9 @@ const struct verdict_now *verdict_now(void);
 bool verdict_is_near_limit(const struct verdict_facts *facts);
 /* The machine had almost nothing left at the last heartbeat. False when not known. */
 bool verdict_is_machine_low(const struct verdict_facts *facts);
-/* Most of what was live is of a line of class leak. */
 /* Python's arenas: memory that no line is known of. */
 bool verdict_is_arena(const struct verdict_facts *facts, const struct rank_line *line);
+/* Most of what was live is of a line of class leak. */
 bool verdict_is_accumulating(const struct verdict_facts *facts);
 /* No limit was near and no request was refused. */
 bool verdict_is_far_from_limits(const struct verdict_facts *facts);
@@ -119,6 +122,5 @@ void verdict_copies_gather(const struct model *model, struct verdict_copies *cop
 void verdict_facts_gather(const struct model *model, const struct verdict_now *now, struct verdict_facts *facts);
 
 enum verdict_end verdict_end_of(const struct model_process *process, const struct verdict_now *now);
-uint64_t verdict_ended_ns(const struct model_process *process); // CLOCK_MONOTONIC; 0 = unknown
 
 #endif
