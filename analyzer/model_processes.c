@@ -136,7 +136,7 @@ kept_resident(struct build *build, struct capture *capture, uint64_t own_bytes[K
 	*kept = *newer;
 	rest = newer->part_bytes[KMEM_RESIDENT_OWN];
 	for (unsigned i = 1; i < KMEM_OWN_PARTS; i++) {
-		uint64_t bytes = COPY_OF(capture->header->own_bytes[newer - stored][i]);
+		uint64_t bytes = capture->header->own_bytes[newer - stored][i];
 
 		own_bytes[i] = bytes < rest ? bytes : rest; // a live capture may be a look ahead
 		rest -= own_bytes[i];

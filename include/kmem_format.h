@@ -385,8 +385,7 @@ struct kmem_failed {
 	uint16_t flags;                // enum kmem_failed_flags
 	int32_t error;                 // errno, or the CUDA result
 	uint32_t thread;               // its number in the system
-	uint32_t holdings;             // index + 1 of a struct kmem_holdings in RECORDS, in units of 8 bytes; 0 = none. It belongs to
-	                               // this request when its sequence is the same, else nobody looked
+	uint32_t holdings;             // index + 1 of its struct kmem_holdings, in units of 8 bytes, if the sequence there is this one
 	uint16_t space_limit;          // kmem_rough() of the limit on address space in force then; 0 = none, or not known
 	uint16_t reserved;
 	_Atomic uint32_t checksum;     // kmem_checksum() of what is before it (F7), 0 while being written
@@ -415,8 +414,7 @@ struct kmem_holdings {
 	struct kmem_holding sites[KMEM_HOLDINGS_MAX];
 	struct kmem_generations generations[KMEM_HOLDINGS_GENERATIONS]; // of the first of `sites` that have any; site 0 = no entry
 };
-static_assert(sizeof(struct kmem_holdings) % 8 == 0, "");
-static_assert(sizeof(struct kmem_holding) == 16, "");
+static_assert(sizeof(struct kmem_holdings) % 8 == 0 && sizeof(struct kmem_holding) == 16, "");
 
 /* A limit that could end the process. */
 enum kmem_limit_kind {
