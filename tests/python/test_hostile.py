@@ -34,11 +34,43 @@ def test_hostile_code_objects(name, tmp_path):
     jsonschema.validate(document, SCHEMA)
     assert document["losses"]["lost_python_frames"] == 0, document["losses"]
     if not interpreter.is_free_threaded:  # whose blocks do not come from malloc
-        assert sum(site["frames_omitted"] != 0 for site in document["sites"]) >= 2
+        long = [site for site in document["sites"] if site["frames_omitted"] != 0]
+        assert len(long) >= 2
+        for site in long:  # also where the evaluator is further away than frames are looked at: what lies outside of it is no part of the stack
+            assert not [frame for frame in site["frames"] if frame["kind"] == "native" and frame["module"].startswith("libc.")]
         functions = [frame["function"] or "" for site in document["sites"] for frame in site["frames"][:1]]
         assert sum(len(function) > 4000 for function in functions) >= 5
         assert sum("\ufffd" in function for function in functions) >= 5
     for command in ("report", "peak", "leaks", "sites", "why"):
+        text = text_of(command, capture)
+        assert not any(line.startswith("INJECTED") for line in text.splitlines())
+        assert not set("\0\x1b\x7f") & set(text)
+
+
+TYPES = """
+import os
+kept = []
+for name in ("plain", "new\\nINJECTED", "\\x1b[31mred", "n" * (1 << 20), "\u6f22" * 31, "\u6f22" * 32, "\\x7f", "\u202ebackwards"):
+    for module in ("shapes", "new\\nINJECTED", "m" * (1 << 20), "\u6f22", "\\udcff", None):
+        made = type(name, (), {"__slots__": ("a", "b"), "__module__": module})
+        kept += [[made() for _ in range(1000)]]
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("name", ["3.8", "3.13"])
+def test_hostile_names_of_types(name, tmp_path):
+    """What has no short printable name has none; the objects are counted all the same."""
+    interpreter = interpreters.get(name)
+    capture = str(tmp_path / "capture")
+    done = interpreter.run("-c", TYPES, LD_PRELOAD=SHIM, KMEMSHIM_OUT=capture, KMEMSHIM_PYTHON_OBJECTS="1")
+    assert (done.returncode, done.stderr) == (0, "")
+    document = report(capture)
+    found = {kind["name"] for row in document["lines"] for kind in row["types"]}
+    assert found & {"shapes.plain", "plain", "\u6f22" * 31, "shapes." + "\u202ebackwards"}, found
+    assert not any(set(kind) & set("\n\x1b\x7f") or len(kind.encode()) > 95 for kind in found), found
+    assert sum(row["live_count"] for row in document["lines"]) > 48 * 1000
+    for command in ("report", "sites"):
         text = text_of(command, capture)
         assert not any(line.startswith("INJECTED") for line in text.splitlines())
         assert not set("\0\x1b\x7f") & set(text)
