@@ -175,6 +175,7 @@ struct model_process {
 	size_t heartbeat_count;
 	const struct kmem_heartbeat *heartbeats; // oldest first
 	const struct kmem_resident *resident; // the last look at what it is made of; NULL = none
+	uint64_t own_bytes[KMEM_OWN_PARTS]; // what of it is the recorder's
 	size_t note_count;
 	const char *const *notes;
 	uint64_t inherited_bytes;  // live in the parent at fork, in memory that is private to a process; in no other figure

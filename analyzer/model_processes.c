@@ -114,7 +114,7 @@ kept_launcher(struct build *build, struct capture *capture)
 
 /* The newer of the two looks. Its parts must be the whole. */
 static const struct kmem_resident *
-kept_resident(struct build *build, struct capture *capture)
+kept_resident(struct build *build, struct capture *capture, uint64_t own_bytes[KMEM_OWN_PARTS])
 {
 	const struct kmem_resident *stored = capture->header->resident;
 	const struct kmem_resident *newer = COPY_OF(stored[0].sequence) > COPY_OF(stored[1].sequence) ? &stored[0] : &stored[1];
@@ -134,6 +134,14 @@ kept_resident(struct build *build, struct capture *capture)
 	}
 	kept = text_pool_room(build->pool, sizeof(*kept));
 	*kept = *newer;
+	rest = newer->part_bytes[KMEM_RESIDENT_OWN];
+	for (unsigned i = 1; i < KMEM_OWN_PARTS; i++) {
+		uint64_t bytes = COPY_OF(capture->header->own_bytes[newer - stored][i]);
+
+		own_bytes[i] = bytes < rest ? bytes : rest; // a live capture may be a look ahead
+		rest -= own_bytes[i];
+	}
+	own_bytes[KMEM_OWN_OTHER] = rest;
 	return kept;
 }
 
@@ -167,10 +175,10 @@ model_add_process(struct build *build, struct capture *capture, struct domain_ro
 		.attempt_bytes = COPY_OF(header->attempt_bytes),
 		.heartbeat_count = capture->heartbeat_count,
 		.heartbeats = heartbeats,
-		.resident = kept_resident(build, capture),
 		.parent = -1,
 		.name = process_name(identity),
 	};
+	process->resident = kept_resident(build, capture, process->own_bytes);
 	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++)
 		process->losses[i] = COPY_OF(header->losses[i]);
 	model_add_domains(build, capture, process, rows);

@@ -136,6 +136,12 @@ put_resident(struct json_write *json, const struct report_process *process)
 			json_write_number(json, report_resident_name(i), process->resident_parts[i]);
 	}
 	json_write_close(json, '}');
+	json_write_open(json, "kmemshim", '{');
+	for (unsigned i = 0; i < KMEM_OWN_PARTS; i++) {
+		if (report_own_name(i) != NULL)
+			json_write_number(json, report_own_name(i), process->own_bytes[i]);
+	}
+	json_write_close(json, '}');
 	json_write_close(json, '}');
 }
 

@@ -112,6 +112,22 @@ put_domains(const struct report *report, const char *heading, bool is_device, bo
 	}
 }
 
+static void
+put_own(const uint64_t own_bytes[KMEM_OWN_PARTS], FILE *stream)
+{
+	const char *before = ": ";
+	char bytes[UNITS_TEXT_BYTES];
+
+	for (unsigned n = 1; n <= KMEM_OWN_PARTS; n++) {
+		unsigned part = n % KMEM_OWN_PARTS; // the library comes last
+
+		if (report_own_name(part) == NULL || own_bytes[part] == 0)
+			continue;
+		(void)fprintf(stream, "%s%s %s", before, report_own_name(part), units_bytes(own_bytes[part], bytes));
+		before = ", ";
+	}
+}
+
 /* Of the process that has most. The rows add up. */
 static void
 put_resident(const struct report *report, FILE *stream)
@@ -141,9 +157,12 @@ put_resident(const struct report *report, FILE *stream)
 
 		if (report_resident_name(part) == NULL || (most->resident_parts[part] == 0 && part != KMEM_RESIDENT_OTHER))
 			continue;
-		(void)fprintf(stream, "  %-14s%9s%s%s\n", report_resident_name(part),
+		(void)fprintf(stream, "  %-14s%9s%s%s", report_resident_name(part),
 		              units_bytes(most->resident_parts[part], bytes),
 		              report_resident_meaning(part)[0] != '\0' ? "  " : "", report_resident_meaning(part));
+		if (part == KMEM_RESIDENT_OWN)
+			put_own(most->own_bytes, stream);
+		(void)fputc('\n', stream);
 	}
 	(void)fprintf(stream, "  %-14s%9s\n", "in all", units_bytes(most->resident_looked_bytes, bytes));
 }

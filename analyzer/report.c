@@ -103,6 +103,17 @@ report_resident_meaning(unsigned part)
 	return resident_parts[part].meaning;
 }
 
+const char *
+report_own_name(unsigned part)
+{
+	static const char *const names[KMEM_OWN_PARTS] = {
+		[KMEM_OWN_OTHER] = "library",     [KMEM_OWN_ADDRESSES] = "addresses", [KMEM_OWN_SITES] = "sites",
+		[KMEM_OWN_STACKS] = "stack rules", [KMEM_OWN_THREADS] = "threads",    [KMEM_OWN_CAPTURE] = "capture",
+	};
+
+	return part < KMEM_OWN_PARTS ? names[part] : NULL;
+}
+
 static const char *
 keep_text(struct report_rows *rows, char *text)
 {
@@ -290,6 +301,7 @@ build_process(struct report *report, struct report_process *to, const struct mod
 		.limit_bytes = last != NULL ? last->limit_bytes : UINT64_MAX,
 		.resident_parts = process->resident != NULL ? process->resident->part_bytes : NULL,
 		.resident_looked_bytes = process->resident != NULL ? process->resident->resident_bytes : 0,
+		.own_bytes = process->own_bytes,
 		.resident_age_ns = resident_age_ns(process, last),
 		.note_count = process->note_count,
 		.notes = process->notes,

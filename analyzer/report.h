@@ -85,6 +85,7 @@ struct report_process {
 	uint64_t resident_bytes;     // at the last heartbeat
 	const uint64_t *resident_parts; // enum kmem_resident_part, bytes at the last look; NULL = none
 	uint64_t resident_looked_bytes; // their sum
+	const uint64_t *own_bytes;   // of those of the recorder, enum kmem_own_part
 	uint64_t resident_age_ns;    // from that look to the last heartbeat
 	uint64_t limit_bytes;        // in force then; UINT64_MAX = none
 	uint64_t losses[KMEM_LOSS_COUNT];
@@ -95,6 +96,7 @@ struct report_process {
 /* "brk", "heap", ..., "not attributed"; NULL = no such part. The second one says what it is, or "". */
 const char *report_resident_name(unsigned part);
 const char *report_resident_meaning(unsigned part);
+const char *report_own_name(unsigned part); // "addresses", ...; NULL = no such part
 
 struct report_frame {
 	const char *kind;            // "python", "native"

@@ -478,6 +478,15 @@ struct kmem_resident {
 static_assert(sizeof(struct kmem_resident) == 128, "");
 
 /*
+ * What of KMEM_RESIDENT_OWN is what, at the same two looks: which site each block is of, which stack is which site, how to walk from
+ * each code address to its caller, what threads remember, pages of this file; the rest is the library and what is small. Mutable.
+ */
+enum kmem_own_part {
+	KMEM_OWN_OTHER = 0, KMEM_OWN_ADDRESSES = 1, KMEM_OWN_SITES = 2, KMEM_OWN_STACKS = 3, KMEM_OWN_THREADS = 4, KMEM_OWN_CAPTURE = 5,
+	KMEM_OWN_PARTS = 8,
+};
+
+/*
  * Of a forked image: what the parent held when it forked, by its largest records, and how much of the inherited memory was copied
  * by writing to it; all domains that are private to a process. Mutable, but for the sites.
  */
@@ -574,6 +583,7 @@ struct kmem_header {
 	_Alignas(64) struct kmem_launcher launcher;
 	_Alignas(64) struct kmem_resident resident[2];
 	_Alignas(64) struct kmem_inherited inherited;
+	_Alignas(64) uint64_t own_bytes[2][KMEM_OWN_PARTS]; // of resident[0] and [1]; [0] stays 0
 };
 
 #define KMEM_HEADER_ROOM 16384u

@@ -50,7 +50,7 @@ reserve(void)
 		struct address_slots *fresh = NULL;
 
 		if (bytes_of(log2) <= most_bytes || log2 == SLOTS_LOG2_MIN)
-			fresh = raw_reserve(bytes_of(log2), PROT_READ | PROT_WRITE);
+			fresh = raw_reserve(KMEM_OWN_ADDRESSES, bytes_of(log2), PROT_READ | PROT_WRITE);
 		if (fresh != NULL) {
 			atomic_store_explicit(&fresh->log2, log2, memory_order_relaxed);
 			return fresh;

@@ -154,7 +154,7 @@ is_final(int error)
 static char *
 reserve_section(size_t bytes)
 {
-	char *front = raw_reserve(FRONT_BYTES + bytes, PROT_NONE);
+	char *front = raw_reserve(KMEM_OWN_CAPTURE, FRONT_BYTES + bytes, PROT_NONE);
 
 	if (front == NULL)
 		return NULL;

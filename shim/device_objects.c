@@ -34,7 +34,7 @@ all_objects(bool creates)
 
 	if (array != NULL || !creates)
 		return array;
-	fresh = raw_reserve(DEVICE_OBJECTS_MAX * sizeof(*fresh), PROT_READ | PROT_WRITE);
+	fresh = raw_reserve(KMEM_OWN_ADDRESSES, DEVICE_OBJECTS_MAX * sizeof(*fresh), PROT_READ | PROT_WRITE);
 	if (fresh == NULL)
 		return NULL;
 	if (atomic_compare_exchange_strong_explicit(&objects, &array, fresh, memory_order_acq_rel, memory_order_acquire))

@@ -177,7 +177,7 @@ tell_children(void)
 static void
 move_state_to_wiped_page(void)
 {
-	_Atomic uint32_t *page = raw_reserve(4096, PROT_READ | PROT_WRITE);
+	_Atomic uint32_t *page = raw_reserve(KMEM_OWN_OTHER, 4096, PROT_READ | PROT_WRITE);
 
 	if (page == NULL)
 		return;

@@ -61,7 +61,7 @@ static unsigned char is_resident[LEAF_BYTES / PAGE_BYTES]; // under the flag
 static void *
 reserve_sparse(size_t bytes)
 {
-	void *addr = raw_reserve(bytes, PROT_READ | PROT_WRITE);
+	void *addr = raw_reserve(KMEM_OWN_ADDRESSES, bytes, PROT_READ | PROT_WRITE);
 
 	if (addr != NULL)
 		raw_madvise(addr, bytes, MADV_NOHUGEPAGE);

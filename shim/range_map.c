@@ -70,7 +70,7 @@ reserve(void)
 	size_t most = raw_reserve_max() / each_bytes;
 
 	nodes_max = most < NODES_MAX ? (uint32_t)most : NODES_MAX;
-	nodes = nodes_max > 1 ? raw_reserve(nodes_max * each_bytes, PROT_READ | PROT_WRITE) : NULL;
+	nodes = nodes_max > 1 ? raw_reserve(KMEM_OWN_ADDRESSES, nodes_max * each_bytes, PROT_READ | PROT_WRITE) : NULL;
 	is_stuck = nodes == NULL;
 	if (!is_stuck)
 		pieces = (uint32_t *)(void *)(nodes + nodes_max);

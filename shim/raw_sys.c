@@ -13,12 +13,13 @@ _Atomic bool raw_sys_is_confined;
 
 static struct {
 	_Atomic uint64_t start; // 0: not there yet, or no more; stored last
-	uint64_t end;           // written once, before
+	uint64_t end;           // written once, before; and so is
+	enum kmem_own_part what;
 } ranges[RANGES_MAX];
 static _Atomic uint32_t range_count;
 
 void *
-raw_reserve(size_t bytes, int protection)
+raw_reserve(enum kmem_own_part what, size_t bytes, int protection)
 {
 	void *addr = raw_mmap(NULL, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	uint32_t place;
@@ -32,6 +33,7 @@ raw_reserve(size_t bytes, int protection)
 		;
 	if (place < RANGES_MAX) {
 		ranges[place].end = (uint64_t)addr + bytes;
+		ranges[place].what = what;
 		atomic_store_explicit(&ranges[place].start, (uint64_t)addr, memory_order_release); // pairs with raw_is_reserved()
 	}
 	return addr;
@@ -51,7 +53,7 @@ raw_unreserve(void *addr, size_t bytes)
 }
 
 bool
-raw_is_reserved(uint64_t addr, uint64_t *end)
+raw_is_reserved(uint64_t addr, uint64_t *end, enum kmem_own_part *what)
 {
 	*end = UINT64_MAX;
 	for (uint32_t i = 0; i < atomic_load_explicit(&range_count, memory_order_relaxed); i++) {
@@ -61,6 +63,7 @@ raw_is_reserved(uint64_t addr, uint64_t *end)
 			continue;
 		if (start <= addr && addr < ranges[i].end) {
 			*end = ranges[i].end;
+			*what = ranges[i].what;
 			return true;
 		}
 		if (start > addr && start < *end)

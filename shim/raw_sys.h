@@ -21,6 +21,8 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "kmem_format.h"
+
 extern _Atomic bool raw_sys_is_confined; // set by hooks_sandbox.c, never cleared
 
 /* May calls be made that an allocator would not make? */
@@ -49,14 +51,14 @@ raw_madvise(void *addr, size_t bytes, int advice)
 }
 
 /*
- * Zeroed private memory that costs nothing until it is touched; NULL on failure. It is remembered which addresses are ours, for the
- * first 4096 of them.
+ * Zeroed private memory that costs nothing until it is touched; NULL on failure. It is remembered which addresses are ours and what
+ * for, for the first 4096 of them.
  */
-void *raw_reserve(size_t bytes, int protection);
+void *raw_reserve(enum kmem_own_part what, size_t bytes, int protection);
 void raw_unreserve(void *addr, size_t bytes);
 
-/* Is `addr` in what was reserved? *end: where that ends, or where the next one begins; UINT64_MAX = nowhere. */
-bool raw_is_reserved(uint64_t addr, uint64_t *end);
+/* Is `addr` in what was reserved, and what for? *end: where that ends, or where the next one begins; UINT64_MAX = nowhere. */
+bool raw_is_reserved(uint64_t addr, uint64_t *end, enum kmem_own_part *what);
 
 /*
  * The most that one table of ours may reserve: everything where the address space is not limited, a 64th of it where it is

@@ -46,6 +46,8 @@ static struct {
 	uint64_t sequence;
 	struct kmem_resident found;
 	struct mapping mapping;
+	enum kmem_own_part own;    // of what was last found to be ours
+	uint64_t own_bytes[KMEM_OWN_PARTS];
 	uint64_t guard_end;        // the mapping before was a guard, up to here
 	uint64_t heap_end;         // what lay before was malloc's, up to here
 	char text[TEXT_BYTES];
@@ -101,8 +103,10 @@ file_at(const struct mapping *mapping, uint64_t addr, uint64_t *end)
 
 	if (!mapping->is_shared && is_in_object(addr, end, &part))
 		return part;
-	if (addr - (uint64_t)capture_file_header() < KMEM_HEAD_BYTES)
+	if (addr - (uint64_t)capture_file_header() < KMEM_HEAD_BYTES) {
+		look.own = KMEM_OWN_CAPTURE;
 		return KMEM_RESIDENT_OWN;
+	}
 	return (mapping->is_shared && mapping->is_writable) || starts_with(mapping->path, "/dev/shm/") ||
 	                       starts_with(mapping->path, "/memfd:") || starts_with(mapping->path, "/SYSV") ||
 	                       starts_with(mapping->path, "/dev/zero")
@@ -138,7 +142,8 @@ part_at(const struct mapping *mapping, uint64_t addr, uint64_t *end)
 	struct range range;
 	uint64_t limit;
 
-	if (raw_is_reserved(addr, &limit)) {
+	look.own = KMEM_OWN_OTHER;
+	if (raw_is_reserved(addr, &limit, &look.own)) {
 		*end = limit < *end ? limit : *end;
 		return KMEM_RESIDENT_OWN;
 	}
@@ -182,6 +187,14 @@ resident_pages_bytes(uint64_t start, uint64_t end)
 	return bytes;
 }
 
+static void
+add(enum kmem_resident_part part, uint64_t bytes)
+{
+	look.found.part_bytes[part] += bytes;
+	if (part == KMEM_RESIDENT_OWN && look.own != KMEM_OWN_OTHER)
+		look.own_bytes[look.own] += bytes;
+}
+
 /* One mapping of the kernel's: so much of it is resident. */
 static void
 add_mapping(const struct mapping *mapping, uint64_t resident_bytes)
@@ -195,13 +208,13 @@ add_mapping(const struct mapping *mapping, uint64_t resident_bytes)
 		uint64_t bytes = resident_pages_bytes(start, end);
 
 		bytes = bytes < left ? bytes : left;
-		look.found.part_bytes[part] += bytes;
+		add(part, bytes);
 		left -= bytes;
 		start = end;
 		end = mapping->end;
 		part = part_at(mapping, start, &end);
 	}
-	look.found.part_bytes[part] += left;
+	add(part, left);
 	look.guard_end = mapping->is_inaccessible && !mapping->is_of_file && mapping->end - mapping->start <= GUARD_BYTES_MAX
 	                         ? mapping->end
 	                         : 0;
@@ -268,6 +281,7 @@ read_all(void)
 	ssize_t got = -1;
 
 	memset(&look.found, 0, sizeof(look.found));
+	memset(look.own_bytes, 0, sizeof(look.own_bytes));
 	look.guard_end = 0;
 	look.heap_end = 0;
 	while (fd >= 0 && (got = raw_read(fd, look.text + held, sizeof(look.text) - 1 - held)) > 0) {
@@ -299,6 +313,7 @@ store(uint64_t now_ns)
 	to->monotonic_ns = now_ns;
 	to->resident_bytes = look.found.resident_bytes;
 	memcpy(to->part_bytes, look.found.part_bytes, sizeof(to->part_bytes));
+	memcpy(capture_file_header()->own_bytes[look.sequence % 2], look.own_bytes, sizeof(look.own_bytes));
 	/* Until then it is the older one, which no reader takes. release: the contents first (F1). */
 	atomic_store_explicit(&to->sequence, look.sequence, memory_order_release);
 }

@@ -78,7 +78,7 @@ entries_of(unsigned level)
 
 	if (found != NULL || atomic_load_explicit(&has_no_room, memory_order_relaxed))
 		return found;
-	_Atomic uint64_t *fresh = raw_reserve(level_bytes(level), PROT_READ | PROT_WRITE);
+	_Atomic uint64_t *fresh = raw_reserve(KMEM_OWN_SITES, level_bytes(level), PROT_READ | PROT_WRITE);
 
 	if (fresh == NULL) {
 		atomic_store_explicit(&has_no_room, true, memory_order_relaxed);

@@ -136,7 +136,7 @@ entries_here(void)
 		return found;
 	if (bytes > most)
 		bytes = most / 4096 * 4096;
-	fresh = raw_reserve(bytes, PROT_READ | PROT_WRITE);
+	fresh = raw_reserve(KMEM_OWN_OTHER, bytes, PROT_READ | PROT_WRITE);
 	if (fresh == NULL)
 		return NULL;
 	atomic_store_explicit(&entry_room, (uint32_t)(bytes / sizeof(*fresh)), memory_order_relaxed); // all that race here write the same

@@ -159,7 +159,7 @@ unwind_rules_start(void)
 		if (bytes > raw_reserve_max() && i + 1 < sizeof sizes / sizeof sizes[0])
 			continue;
 		unwind_rules.mask = count - 1;
-		unwind_rules.entries = raw_reserve(bytes, PROT_READ | PROT_WRITE);
+		unwind_rules.entries = raw_reserve(KMEM_OWN_STACKS, bytes, PROT_READ | PROT_WRITE);
 	}
 }
 

@@ -20,15 +20,16 @@ work(unsigned thread, uint64_t *random)
 		uint64_t bytes = (1 + random_below(random, 4)) * PAGE;
 		uint64_t theirs = atomic_load_explicit(&newest, memory_order_relaxed);
 		uint64_t end;
+		enum kmem_own_part what;
 
-		if (theirs != 0 && raw_is_reserved(theirs, &end))
-			CHECK(end > theirs && end <= theirs + 4 * PAGE);
-		char *at = raw_reserve(bytes, PROT_READ | PROT_WRITE);
+		if (theirs != 0 && raw_is_reserved(theirs, &end, &what))
+			CHECK(end > theirs && end <= theirs + 4 * PAGE && what == KMEM_OWN_THREADS);
+		char *at = raw_reserve(KMEM_OWN_THREADS, bytes, PROT_READ | PROT_WRITE);
 		CHECK(at != NULL);
 		atomic_store_explicit(&newest, (uint64_t)at, memory_order_relaxed);
 		stress_yield(random);
-		CHECK(raw_is_reserved((uint64_t)at, &end) && end == (uint64_t)at + bytes);
-		CHECK(raw_is_reserved((uint64_t)at + bytes - 1, &end));
+		CHECK(raw_is_reserved((uint64_t)at, &end, &what) && end == (uint64_t)at + bytes);
+		CHECK(raw_is_reserved((uint64_t)at + bytes - 1, &end, &what));
 		if (thread % 2 == 0) {
 			raw_unreserve(at, bytes);
 			at = NULL;
@@ -40,10 +41,11 @@ int
 main(void)
 {
 	uint64_t end;
+	enum kmem_own_part what;
 
 	CHECK(STRESS_THREADS * ROUNDS < 4096);
-	CHECK(!raw_is_reserved(1 << 20, &end) && end == UINT64_MAX);
+	CHECK(!raw_is_reserved(1 << 20, &end, &what) && end == UINT64_MAX);
 	stress_run(STRESS_THREADS, work, random_seed());
-	CHECK(!raw_is_reserved(1 << 20, &end) && end != UINT64_MAX);
+	CHECK(!raw_is_reserved(1 << 20, &end, &what) && end != UINT64_MAX);
 	return 0;
 }

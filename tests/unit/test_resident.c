@@ -83,7 +83,7 @@ each_part_is_found_and_all_add_up(void **state)
 	struct kmem_resident before = look();
 
 	(void)state;
-	memset(raw_reserve(5 * MIB, RW), 1, 3 * MIB);
+	memset(raw_reserve(KMEM_OWN_THREADS, 5 * MIB, RW), 1, 3 * MIB);
 	char *mapped = map(8 * MIB, MAP_PRIVATE);
 	memset(mapped, 1, 8 * MIB);
 	assert_true(range_map_put((uint64_t)mapped + 4 * MIB, (uint64_t)mapped + 5 * MIB, site_of(KMEM_DOMAIN_MMAP), 1));
@@ -99,6 +99,7 @@ each_part_is_found_and_all_add_up(void **state)
 	struct kmem_resident after = look();
 
 	assert_grew(&before, &after, KMEM_RESIDENT_OWN, 3 * MIB);
+	assert_true(capture_file_header()->own_bytes[after.sequence % 2][KMEM_OWN_THREADS] >= 3 * MIB);
 	assert_grew(&before, &after, KMEM_RESIDENT_MMAP, 1 * MIB);
 	assert_grew(&before, &after, KMEM_RESIDENT_PYTHON_ARENA, 2 * MIB);
 	assert_grew(&before, &after, KMEM_RESIDENT_OTHER, 5 * MIB);
