@@ -246,9 +246,11 @@ shmat(int segment, const void *addr, int flags)
 	struct shmid_ds status = { 0 };
 	bool is_arena;
 
-	if (!real_libc_is_found() || !enter(&is_arena))
+	if (!real_libc_is_found())
 		return (void *)syscall(SYS_shmat, segment, addr, flags);
-	void *mapped = (void *)syscall(SYS_shmat, segment, addr, flags);
+	if (!enter(&is_arena))
+		return real_libc.shmat(segment, addr, flags);
+	void *mapped = real_libc.shmat(segment, addr, flags);
 	int host_errno = errno;
 
 	if (mapped != (void *)-1 && raw_sys_may_call() && syscall(SYS_shmctl, segment, IPC_STAT, &status) == 0) {
@@ -269,10 +271,12 @@ shmdt(const void *addr)
 	struct range_pieces taken;
 	bool is_arena;
 
-	if (!real_libc_is_found() || !enter(&is_arena))
+	if (!real_libc_is_found())
 		return (int)syscall(SYS_shmdt, addr);
-	tracker_unmap_begin((void *)(uintptr_t)addr, tracker_mapped_bytes((void *)(uintptr_t)addr), &taken);
-	int result = (int)syscall(SYS_shmdt, addr);
+	if (!enter(&is_arena))
+		return real_libc.shmdt(addr);
+	tracker_detach_begin((void *)(uintptr_t)addr, &taken);
+	int result = real_libc.shmdt(addr);
 	int host_errno = errno;
 
 	tracker_unmap_end(&taken, result == 0);

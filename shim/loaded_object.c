@@ -7,15 +7,16 @@
 
 #define PAGE_BYTES UINT64_C(4096)
 
-/* Weak: the shim also loads where libc does not have it. */
-extern __typeof__(_dl_find_object) _dl_find_object __attribute__((weak));
+#if !__GLIBC_PREREQ(2, 35)
+#error "kmemshim needs glibc 2.35 or newer, for _dl_find_object()"
+#endif
 
 bool
 loaded_object_find(uint64_t pc, struct loaded_object *object)
 {
 	struct dl_find_object found;
 
-	if (_dl_find_object == NULL || _dl_find_object((void *)(uintptr_t)pc, &found) != 0)
+	if (_dl_find_object((void *)(uintptr_t)pc, &found) != 0)
 		return false;
 	object->start_addr = (uintptr_t)found.dlfo_map_start;
 	object->end_addr = (uintptr_t)found.dlfo_map_end;

@@ -4,7 +4,7 @@
  * Called by   unwind_rules.c, unwind_libunwind.c and module_map.c.
  * Safe from   any hook, any signal handler: _dl_find_object() (glibc 2.35 and later) takes no lock and
  *             allocates nothing. Nothing here is cached.
- * When failing  false. With an older libc nothing is ever found.
+ * When failing  false. An older libc's loader refuses the library, and says which version it wants.
  */
 #ifndef LOADED_OBJECT_H
 #define LOADED_OBJECT_H

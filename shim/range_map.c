@@ -350,6 +350,32 @@ range_map_take(uint64_t start, uint64_t end, struct range_pieces *taken)
 }
 
 bool
+range_map_take_mapping(uint64_t start, struct range_pieces *taken)
+{
+	uint32_t node;
+	uint32_t mapping;
+
+	taken->count = 0;
+	taken->is_more = false;
+	if (!wait_lock_take(&lock))
+		return false;
+	node = find_next(start);
+	mapping = node != 0 && nodes[node].start == start ? nodes[node].mapping : 0;
+	for (; mapping != 0 && node != 0 && taken->count < RANGE_PIECES_MAX; node = find_next(start)) {
+		start = nodes[node].end;
+		if (nodes[node].mapping != mapping)
+			continue;
+		taken->piece[taken->count] = range_of(node);
+		remove_node(node);
+		taken->piece[taken->count++].is_last_piece = pieces[mapping] == 0;
+		if (pieces[mapping] == 0)
+			break;
+	}
+	wait_lock_give(&lock);
+	return taken->count != 0;
+}
+
+bool
 range_map_next(uint64_t addr, struct range *found)
 {
 	uint32_t best;

@@ -47,6 +47,12 @@ bool range_map_extend(uint64_t start, uint64_t end, uint32_t site, uint8_t gener
 /* Cuts [start, end) out of the map. False: the lock could not be had; nothing was changed. */
 bool range_map_take(uint64_t start, uint64_t end, struct range_pieces *taken);
 
+/*
+ * Takes all pieces of the mapping that begins at this very address, up to RANGE_PIECES_MAX; what is more of it stays. False: there is
+ * none, or the lock could not be had.
+ */
+bool range_map_take_mapping(uint64_t start, struct range_pieces *taken);
+
 /* The first range that ends after `addr`. False: there is none, or the lock could not be had. */
 bool range_map_next(uint64_t addr, struct range *found);
 

@@ -41,6 +41,8 @@ static const struct {
 	{ "mremap", &real_libc.mremap, false },
 	{ "mprotect", &real_libc.mprotect, false },
 	{ "madvise", &real_libc.madvise, false },
+	{ "shmat", &real_libc.shmat, false },
+	{ "shmdt", &real_libc.shmdt, false },
 	{ "sigaction", &real_libc.sigaction, false },
 	{ "signal", &real_libc.signal, false },
 	{ "prctl", &real_libc.prctl, false },

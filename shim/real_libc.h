@@ -32,6 +32,8 @@ struct real_libc {
 	void *(*mremap)(void *old, size_t old_bytes, size_t bytes, int flags, ...);
 	int (*mprotect)(void *addr, size_t bytes, int protection);
 	int (*madvise)(void *addr, size_t bytes, int advice);
+	void *(*shmat)(int segment, const void *addr, int flags);
+	int (*shmdt)(const void *addr);
 	int (*sigaction)(int signal, const struct sigaction *wanted, struct sigaction *before);
 	sighandler_t (*signal)(int signal, sighandler_t handler);
 	int (*prctl)(int operation, unsigned long a, unsigned long b, unsigned long c, unsigned long d);

@@ -327,7 +327,7 @@ tracker_take(void *addr)
 	struct address_block block = { 0 };
 
 	if (addr != NULL && !pointer_map_take(addr, &block) && !is_teardown(0))
-		capture_file_lost(KMEM_LOST_UNKNOWN_FREES, 1);
+		capture_file_lost(capture_file_header()->identity.is_forked != 0 ? KMEM_LOST_INHERITED_FREES : KMEM_LOST_UNKNOWN_FREES, 1);
 	return (struct live_block){ addr, block.bytes, block.site, block.generation };
 }
 

@@ -70,8 +70,8 @@ void tracker_remapped(const void *hook_frame, const struct range_pieces *old, vo
 void tracker_writable(const void *hook_frame, void *addr, size_t bytes);
 /* After a successful madvise that gives pages back: counted, for what is known of the range. */
 void tracker_returned(void *addr, size_t bytes);
-/* How much of what was mapped at this very address is still there; 0 = nothing known. */
-size_t tracker_mapped_bytes(void *addr);
+/* The same as tracker_unmap_begin() for all that is left of what was mapped at this very address. */
+void tracker_detach_begin(void *addr, struct range_pieces *taken);
 
 /*
  * Devices. `key` is the device address; device addresses live in a map of their own. `domain` comes from

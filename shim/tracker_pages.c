@@ -63,10 +63,8 @@ tracker_returned(void *addr, size_t bytes)
 	}
 }
 
-size_t
-tracker_mapped_bytes(void *addr)
+void
+tracker_detach_begin(void *addr, struct range_pieces *taken)
 {
-	struct range found;
-
-	return range_map_next((uint64_t)addr, &found) && found.start == (uint64_t)addr ? found.end - found.start : 0;
+	range_map_take_mapping((uint64_t)addr, taken);
 }

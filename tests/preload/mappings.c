@@ -314,6 +314,13 @@ CASE shared_memory(void)
 		MUST(second[6 * PAGE] == 1 && shmdt(second) == 0 && shmdt(second) == -1 && errno == EINVAL);
 		attached = 6 * PAGE + 1;
 	}
+	if (segment >= 0) {
+		segment = shmget(IPC_PRIVATE, 6 * PAGE, IPC_CREAT | 0600);
+		char *pieces = shmat(segment, NULL, 0);
+
+		MUST(pieces != (char *)-1 && shmctl(segment, IPC_RMID, NULL) == 0);
+		MUST(munmap(pieces + 2 * PAGE, PAGE) == 0 && shmdt(pieces) == 0); // all of them
+	}
 	MUST(shmat(-1, NULL, 0) == (void *)-1 && errno == EINVAL);
 	EXPECT("shared", 4 * PAGE + (shm >= 0 ? 3 * PAGE : 0) + attached, 1 + (shm >= 0) + (attached != 0));
 }

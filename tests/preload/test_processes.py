@@ -94,8 +94,8 @@ def test_a_child_may_free_what_it_inherited(programs, out):
     made = sum(1000 * i for i in range(2, 64))
 
     assert PARENT <= parent["live_bytes"] < PARENT + MIB
-    assert parent["losses"]["lost_unknown_frees"] == 0
-    assert children[0]["losses"]["lost_unknown_frees"] == 63
+    assert parent["losses"]["lost_inherited_frees"] == document["losses"]["lost_unknown_frees"] == 0
+    assert children[0]["losses"]["lost_inherited_frees"] == 63
     assert children[0]["live_bytes"] == CHILD + made
     assert children[0]["inherited_bytes"] >= PARENT + made
     assert held_by(document)["frees"] == made  # the child's; the parent's own are freed

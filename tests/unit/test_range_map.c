@@ -307,6 +307,33 @@ what_is_one_mapping_again_is_one_range(void **state)
 	assert_true(taken.piece[1].start == page_addr(19) && taken.piece[1].end == page_addr(21));
 }
 
+/* As shmdt() does: pieces of others in between stay. */
+static void
+all_pieces_of_a_mapping_are_taken_by_its_beginning(void **state)
+{
+	struct range_pieces taken;
+	struct range found;
+
+	(void)state;
+	model_put(0, 10);
+	model_take(3, 5, &taken);
+	model_put(3, 4);
+	model_take(7, 8, &taken);
+	assert_false(range_map_take_mapping(page_addr(1), &taken));
+	assert_true(range_map_take_mapping(page_addr(0), &taken));
+	assert_int_equal(taken.count, 3); // [0, 3), [5, 7), [8, 10)
+	for (uint32_t i = 0; i < 3; i++) {
+		assert_int_equal(taken.piece[i].site, 1);
+		assert_int_equal(taken.piece[i].is_last_piece, i == 2);
+	}
+	assert_true(taken.piece[1].start == page_addr(5) && taken.piece[2].end == page_addr(10));
+	assert_true(range_map_next(0, &found) && found.site == 2 && found.start == page_addr(3));
+	assert_false(range_map_next(page_addr(4), &found));
+	assert_true(range_map_put_back(&taken)); // it failed
+	assert_true(range_map_take_mapping(page_addr(0), &taken) && taken.count == 3);
+	assert_false(range_map_take_mapping(page_addr(0), &taken));
+}
+
 static void
 when_full_it_refuses_and_goes_on(void **state)
 {
@@ -426,6 +453,7 @@ main(void)
 		cmocka_unit_test_setup(G2_what_is_put_back_is_not_counted_with_a_stranger, start_empty),
 		cmocka_unit_test_setup(a_hundred_thousand_mappings_are_no_problem, start_empty),
 		cmocka_unit_test_setup(what_is_one_mapping_again_is_one_range, start_empty),
+		cmocka_unit_test_setup(all_pieces_of_a_mapping_are_taken_by_its_beginning, start_empty),
 		cmocka_unit_test_setup(when_full_it_refuses_and_goes_on, start_empty),
 		cmocka_unit_test_setup(the_next_range_is_the_one_that_holds_an_address_or_the_first_behind_it, start_empty),
 		cmocka_unit_test_setup(G3_the_lock_around_fork_keeps_others_out_for_a_bounded_time,
