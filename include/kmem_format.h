@@ -479,14 +479,12 @@ struct kmem_resident {
 };
 static_assert(sizeof(struct kmem_resident) == 128, "");
 
-/* What of KMEM_RESIDENT_OWN is what, at the same two looks; the rest is the library itself and what is small. Mutable. */
+/*
+ * What of KMEM_RESIDENT_OWN is what, at the same two looks: which site each block is of, which stack is which site, how to walk from
+ * each code address to its caller, what threads remember, pages of this file; the rest is the library and what is small. Mutable.
+ */
 enum kmem_own_part {
-	KMEM_OWN_OTHER = 0,
-	KMEM_OWN_ADDRESSES = 1,        // which site each block is of
-	KMEM_OWN_SITES = 2,            // which stack is which site
-	KMEM_OWN_STACKS = 3,           // how to walk from each code address to its caller
-	KMEM_OWN_THREADS = 4,          // what each thread remembers
-	KMEM_OWN_CAPTURE = 5,          // pages of this file
+	KMEM_OWN_OTHER = 0, KMEM_OWN_ADDRESSES = 1, KMEM_OWN_SITES = 2, KMEM_OWN_STACKS = 3, KMEM_OWN_THREADS = 4, KMEM_OWN_CAPTURE = 5,
 	KMEM_OWN_PARTS = 8,
 };
 
