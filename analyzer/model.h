@@ -117,6 +117,7 @@ struct model_held {
 	uint64_t live_count;
 	uint64_t end_bytes;
 	uint64_t end_count;
+	uint64_t kept_count;     // blocks of that moment that are alive at the end, though the site went on; 0 = none, or not known
 	bool has_generations;    // those below are of that moment; else nobody wrote them down
 	uint32_t generations_alive;
 	uint32_t generations_total;

@@ -27,8 +27,6 @@
 #define COMMAND "\2"
 #define NAME_BYTES_MAX 300
 
-#define FRAGMENTED_PART 8 // of what PyTorch took: as much must lie idle before fragmentation is to blame
-
 static const char certain[] = "certain";
 static const char likely[] = "likely";
 static const char possible[] = "possible";
@@ -146,17 +144,19 @@ judge_shm_full(const struct verdict_facts *facts)
 	return NULL;
 }
 
-static bool
-is_device_request(const struct verdict_facts *facts)
+/* Pinned memory is the host's, whoever gives it out. */
+bool
+verdict_is_device_request(const struct verdict_facts *facts)
 {
-	return facts->refused != NULL &&
-	       rank_domain_matches(facts->model->domains[facts->refused->domain].name, "cuda");
+	const char *domain = facts->refused != NULL ? facts->model->domains[facts->refused->domain].name : "heap";
+
+	return rank_domain_matches(domain, "cuda") && !rank_domain_matches(domain, "cuda/pinned");
 }
 
 static const char *
 judge_device_memory(const struct verdict_facts *facts)
 {
-	return is_device_request(facts) ? likely : NULL;
+	return verdict_is_device_request(facts) ? likely : NULL;
 }
 
 static const char *
@@ -252,52 +252,6 @@ was_launched(const struct kmem_identity *identity)
 	return strtoull(identity->session, NULL, 16) != identity->start_realtime_ns / 1000;
 }
 
-/* One or two blocks that are most of the device, of a framework that takes it all when it starts. */
-static const char *
-preallocates(const struct verdict_facts *facts)
-{
-	const struct device_parts *parts = &facts->device;
-	const struct rank_line *top = &facts->top_device;
-
-	if (parts->tensors != NULL || top->live_count > 3 || top->live_bytes < parts->device->live_bytes / 10 * 7 ||
-	    parts->part_count == 0)
-		return NULL;
-	if (strcmp(parts->parts[0].name, "JAX") == 0)
-		return "JAX takes most of a device when it starts: XLA_PYTHON_CLIENT_PREALLOCATE=false shows what is really used, "
-		       "XLA_PYTHON_CLIENT_MEM_FRACTION=.50 leaves room for others";
-	if (strcmp(parts->parts[0].name, "TensorFlow") == 0)
-		return "TensorFlow takes most of a device when it starts: TF_FORCE_GPU_ALLOW_GROWTH=true shows what is really used";
-	return NULL;
-}
-
-/* False: nothing better than the table's. */
-static bool
-advise_device(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	const struct rank_line *top = &facts->top_device;
-	char bytes[UNITS_TEXT_BYTES];
-	char place[PLACE_TEXT_BYTES];
-
-	if (facts->device.device == NULL)
-		return false;
-	if (facts->device.tensors != NULL && facts->device.cache_bytes >= facts->refused->bytes &&
-	    facts->device.cache_bytes >= facts->device.device->live_bytes / FRAGMENTED_PART)
-		(void)snprintf(verdict->next, sizeof(verdict->next),
-		               "PyTorch had %s free in pieces that were too small: run with PYTORCH_ALLOC_CONF=expandable_segments:True "
-		               "(before 2.9: PYTORCH_CUDA_ALLOC_CONF)",
-		               units_bytes(facts->device.cache_bytes, bytes));
-	else if (facts->device.tensors != NULL && top->leak == MODEL_LEAK_LEAK)
-		(void)snprintf(verdict->next, sizeof(verdict->next),
-		               "look for what keeps the tensors of %s alive: often losses in a list or a running sum (take "
-		               "loss.item()), or the traceback of an exception in a notebook",
-		               verdict_line_text(top, place));
-	else if (preallocates(facts) != NULL)
-		(void)snprintf(verdict->next, sizeof(verdict->next), "%s", preallocates(facts));
-	else
-		return false;
-	return true;
-}
-
 static bool
 is_built_in_arenas(const struct verdict_facts *facts)
 {
@@ -314,7 +268,9 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	const struct rank_line *top = &facts->top_live;
 	bool is_accumulating = verdict_is_accumulating(facts);
 
-	if (is_device_request(facts) && strcmp(verdict->cause, "device-memory") == 0 && advise_device(facts, verdict))
+	if ((strcmp(verdict->cause, "device-memory") == 0 || facts->end == VERDICT_END_RUNNING) && verdict_advise_device(facts, verdict))
+		return;
+	if (verdict->end != VERDICT_END_OK && verdict->end != VERDICT_END_RUNNING && verdict_advise_pinned(facts, verdict))
 		return;
 	if (next == record_with_run && !is_accumulating && facts->is_descendant) {
 		(void)snprintf(verdict->next, sizeof(verdict->next),

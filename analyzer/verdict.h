@@ -79,6 +79,15 @@ struct verdict_facts {
 	const struct model_failed *refused; // the largest of the last requests that the end may come from; NULL = none
 	struct device_parts device;    // of `refused`; device == NULL: it is no request to a device, or nothing is alive there
 	struct rank_line top_device;   // of its tensors, or else of its memory; site_count == 0: none
+	uint64_t growing_bytes;        // of all lines of class leak in the same domain
+	size_t growing_count;          // how many lines those are
+	uint64_t growing_rounds;       // how often the one of them that is run least was run
+	size_t retried_count;          // requests to the device that were met later
+	const struct model_failed *kept_since; // earlier refusal whose tensors are still alive, though nothing leaks: NULL = none
+	uint64_t kept_bytes;           // so much
+	uint64_t pinned_bytes;         // host memory that drivers gave out
+	uint64_t rounded_bytes;        // of that: blocks of PyTorch's with the size of a power of two
+	struct rank_line top_pinned;   // site_count == 0: none
 	struct rank_line top_live;     // site_count == 0: none. Not Python's arenas where a line of the user's tells more
 	struct rank_line top_peak;
 	const char *top_live_domain;
@@ -111,6 +120,8 @@ const struct verdict_now *verdict_now(void);
 bool verdict_is_near_limit(const struct verdict_facts *facts);
 /* The machine had almost nothing left at the last heartbeat. False when not known. */
 bool verdict_is_machine_low(const struct verdict_facts *facts);
+/* Is `refused` a request for memory of a device? */
+bool verdict_is_device_request(const struct verdict_facts *facts);
 /* Python's arenas: memory that no line is known of. */
 bool verdict_is_arena(const struct verdict_facts *facts, const struct rank_line *line);
 /* Most of what was live is of a line of class leak. */
@@ -119,6 +130,7 @@ bool verdict_is_accumulating(const struct verdict_facts *facts);
 bool verdict_is_far_from_limits(const struct verdict_facts *facts);
 
 void verdict_copies_gather(const struct model *model, struct verdict_copies *copies);
+void verdict_device_gather(const struct verdict_now *now, struct verdict_facts *facts); // after `refused`
 void verdict_facts_gather(const struct model *model, const struct verdict_now *now, struct verdict_facts *facts);
 
 enum verdict_end verdict_end_of(const struct model_process *process, const struct verdict_now *now);

@@ -418,27 +418,6 @@ gather_peak(struct verdict_facts *facts)
 	rank_free(peak);
 }
 
-/* What was alive on the device that had no more. */
-static void
-gather_device(struct verdict_facts *facts)
-{
-	const struct model *model = facts->model;
-	struct ranked *ranked;
-	unsigned device;
-
-	if (facts->refused == NULL)
-		return;
-	device = device_parts_device(model, facts->refused->domain);
-	if (!device_parts_of(model, device, NULL, &facts->device)) {
-		facts->device.device = NULL;
-		return;
-	}
-	ranked = rank_run(model, &rank_sites, facts->device.tensors != NULL ? facts->device.tensors->name : facts->device.device->name);
-	if (ranked->line_count != 0 && ranked->lines[0].live_bytes != 0)
-		facts->top_device = ranked->lines[0];
-	rank_free(ranked);
-}
-
 void
 verdict_facts_gather(const struct model *model, const struct verdict_now *now, struct verdict_facts *facts)
 {
@@ -456,7 +435,7 @@ verdict_facts_gather(const struct model *model, const struct verdict_now *now, s
 	gather_counters(now, facts);
 	gather_usage(facts);
 	facts->refused = refusal_of_end(model, now, (unsigned)(facts->process - model->processes));
-	gather_device(facts);
+	verdict_device_gather(now, facts);
 	gather_live(facts);
 	gather_peak(facts);
 	verdict_copies_gather(model, &facts->copies);

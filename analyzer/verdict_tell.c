@@ -11,7 +11,6 @@
 
 #include <inttypes.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,19 +19,6 @@
 
 #define COPIES_WORTH_BYTES (UINT64_C(1) << 20)
 
-static void say(struct verdict *verdict, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
-static void
-say(struct verdict *verdict, const char *format, ...)
-{
-	size_t used = strlen(verdict->text);
-	va_list arguments;
-
-	va_start(arguments, format);
-	(void)vsnprintf(verdict->text + used, sizeof(verdict->text) - used, format, arguments);
-	va_end(arguments);
-}
-
 const char *
 verdict_line_text(const struct rank_line *line, char text[PLACE_TEXT_BYTES])
 {
@@ -40,14 +26,6 @@ verdict_line_text(const struct rank_line *line, char text[PLACE_TEXT_BYTES])
 		return place_text("", 0, "", "", text);
 	(void)place_text(line->where->file, line->where->line, line->where->function, line->where->module, text);
 	return place_related(line->largest != NULL ? model_relation_name(line->largest->where_relation) : "", text);
-}
-
-static uint32_t
-share_ppm(uint64_t part, uint64_t whole)
-{
-	if (whole == 0)
-		return 0;
-	return part >= whole ? 1000000 : (uint32_t)((double)part / (double)whole * 1e6);
 }
 
 static void
@@ -112,7 +90,7 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 	}
 	if (facts->top_live_processes == 0)
 		say(verdict, "; %s of it (%s) was %s %s.", units_bytes(top->live_bytes, held),
-		    units_share(share_ppm(top->live_bytes, facts->live_bytes), share), where_word(facts, top),
+		    units_share(verdict_share(top->live_bytes, facts->live_bytes), share), where_word(facts, top),
 		    verdict_line_text(top, place));
 	else
 		say_sum(facts, top, top->live_bytes, facts->top_live_processes, verdict);
@@ -152,7 +130,7 @@ say_peak(const struct verdict_facts *facts, struct verdict *verdict)
 		say(verdict, ": small Python objects");
 	else if (facts->top_peak.site_count != 0)
 		say(verdict, "; %s of it (%s) was allocated at %s", units_bytes(facts->top_peak.peak_bytes, held),
-		    units_share(share_ppm(facts->top_peak.peak_bytes, facts->peak_bytes), share),
+		    units_share(verdict_share(facts->top_peak.peak_bytes, facts->peak_bytes), share),
 		    verdict_line_text(&facts->top_peak, place));
 	say(verdict, ".");
 }
@@ -169,7 +147,7 @@ say_usage(const struct verdict_facts *facts, struct verdict *verdict)
 	if (facts->charged_bytes != 0 && facts->limit_bytes != UINT64_MAX)
 		say(verdict, " At the last look %s of the container's %s were in use (%s).",
 		    units_bytes(facts->charged_bytes, used), units_bytes(facts->limit_bytes, limit),
-		    units_share(share_ppm(facts->charged_bytes, facts->limit_bytes), share));
+		    units_share(verdict_share(facts->charged_bytes, facts->limit_bytes), share));
 	else if (facts->available_bytes != UINT64_MAX && machine != 0)
 		say(verdict, " At the last look %s of the machine's %s were still available.",
 		    units_bytes(facts->available_bytes, used), units_bytes(machine, limit));
@@ -194,6 +172,7 @@ verdict_tell_running(const struct verdict_facts *facts, struct verdict *verdict)
 	say(verdict, " is still running.");
 	say_usage(facts, verdict);
 	say_holder(facts, verdict, "Just now");
+	verdict_tell_device_alive(facts, verdict);
 }
 
 void
@@ -270,6 +249,7 @@ verdict_tell_container_limit(const struct verdict_facts *facts, struct verdict *
 	if (facts->cgroup_kills == 0)
 		say_usage(facts, verdict);
 	say_holder(facts, verdict, "When it died");
+	verdict_tell_pinned(facts, verdict);
 }
 
 void
@@ -288,6 +268,7 @@ verdict_tell_machine_memory(const struct verdict_facts *facts, struct verdict *v
 	}
 	say_usage(facts, verdict);
 	say_holder(facts, verdict, "When it died");
+	verdict_tell_pinned(facts, verdict);
 }
 
 void
@@ -302,8 +283,8 @@ verdict_tell_shm_full(const struct verdict_facts *facts, struct verdict *verdict
 	say_holder(facts, verdict, "When it died");
 }
 
-static void
-say_refusal(const struct verdict_facts *facts, struct verdict *verdict)
+void
+verdict_say_refusal(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	char bytes[UNITS_TEXT_BYTES];
 	char place[PLACE_TEXT_BYTES];
@@ -319,8 +300,8 @@ say_refusal(const struct verdict_facts *facts, struct verdict *verdict)
 	say(verdict, " was refused");
 }
 
-static void
-say_how_it_ended(const struct verdict_facts *facts, struct verdict *verdict)
+void
+verdict_say_ending(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	say_who(facts, verdict);
 	if (facts->end == VERDICT_END_SIGNAL)
@@ -330,51 +311,6 @@ say_how_it_ended(const struct verdict_facts *facts, struct verdict *verdict)
 		say(verdict, " exited with status %d", facts->exit_code);
 	else
 		say(verdict, " ended without a clean exit");
-}
-
-/* "; 58.0 MiB of it (97 %) was allocated at train.py:41 step." and how it grew. */
-static void
-say_device_holder(const struct verdict_facts *facts, uint64_t whole_bytes, struct verdict *verdict)
-{
-	const struct rank_line *top = &facts->top_device;
-	char held[UNITS_TEXT_BYTES];
-	char share[UNITS_TEXT_BYTES];
-	char place[PLACE_TEXT_BYTES];
-
-	if (top->site_count == 0) {
-		say(verdict, ".");
-		return;
-	}
-	say(verdict, "; %s of that (%s) was allocated at %s.", units_bytes(top->live_bytes, held),
-	    units_share(share_ppm(top->live_bytes, whole_bytes), share), verdict_line_text(top, place));
-	if (top->leak == MODEL_LEAK_LEAK)
-		say(verdict, " It accumulates: blocks from %" PRIu32 " of %" PRIu32 " generations are still alive.",
-		    top->telling->generations_alive, top->telling->generations_total);
-}
-
-void
-verdict_tell_device_memory(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	const struct device_parts *parts = &facts->device;
-	const char *holder = facts->model->process_count == 1 ? "The process" : "Its processes, summed,";
-	char held[UNITS_TEXT_BYTES];
-	char taken[UNITS_TEXT_BYTES];
-
-	say_how_it_ended(facts, verdict);
-	say(verdict, " after ");
-	say_refusal(facts, verdict);
-	say(verdict, " by the driver (%s).", verdict->confidence);
-	if (parts->device == NULL) {
-		say(verdict, " %s held nothing there.", holder);
-	} else if (parts->tensors != NULL) {
-		say(verdict, " %s held %s of %s, tensors %s", holder, units_bytes(parts->device->live_bytes, taken), parts->device->name,
-		    units_bytes(parts->tensors->live_bytes, held));
-		say_device_holder(facts, parts->tensors->live_bytes, verdict);
-	} else {
-		say(verdict, " %s held %s there", holder, units_bytes(parts->device->live_bytes, held));
-		say_device_holder(facts, parts->device->live_bytes, verdict);
-		say(verdict, " Frameworks keep a cache between tensors and the driver, so lines shown are where the cache grew.");
-	}
 }
 
 static const char takes_part[] = ", of which recording takes a part";
@@ -408,9 +344,9 @@ say_rlimit(const struct verdict_facts *facts, struct verdict *verdict)
 void
 verdict_tell_request_refused(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	say_how_it_ended(facts, verdict);
+	verdict_say_ending(facts, verdict);
 	say(verdict, " after ");
-	say_refusal(facts, verdict);
+	verdict_say_refusal(facts, verdict);
 	say(verdict, " (%s: nothing shows that it went on from there).", verdict->confidence);
 	say_rlimit(facts, verdict);
 	/* An exception that unwinds releases what was held when the request was refused. */
@@ -418,13 +354,14 @@ verdict_tell_request_refused(const struct verdict_facts *facts, struct verdict *
 		say_peak(facts, verdict);
 	else
 		say_holder(facts, verdict, "Then");
+	verdict_tell_pinned(facts, verdict);
 	say_lost(facts, verdict);
 }
 
 void
 verdict_tell_low_memory_daemon(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	say_how_it_ended(facts, verdict);
+	verdict_say_ending(facts, verdict);
 	say(verdict, "; the kernel's counters do not show a kill, but the machine was almost out of memory, so a "
 	             "low-memory daemon may have sent it (%s).",
 	    verdict->confidence);
@@ -446,7 +383,7 @@ say_memory_is_no_suspect(const struct verdict_facts *facts, struct verdict *verd
 void
 verdict_tell_crashed(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	say_how_it_ended(facts, verdict);
+	verdict_say_ending(facts, verdict);
 	say(verdict, ": it crashed or aborted, it was not killed for memory.");
 	say_memory_is_no_suspect(facts, verdict);
 	if (verdict_is_accumulating(facts))
@@ -456,7 +393,7 @@ verdict_tell_crashed(const struct verdict_facts *facts, struct verdict *verdict)
 void
 verdict_tell_signal(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	say_how_it_ended(facts, verdict);
+	verdict_say_ending(facts, verdict);
 	if (facts->is_kill_counted || (facts->is_machine_counted && facts->machine_kills == 0))
 		say(verdict, ", sent by a program or a person (which is not known): the kernel counted no kill for "
 		             "memory here.");
@@ -469,7 +406,7 @@ verdict_tell_signal(const struct verdict_facts *facts, struct verdict *verdict)
 void
 verdict_tell_failed(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	say_how_it_ended(facts, verdict);
+	verdict_say_ending(facts, verdict);
 	say(verdict, ": it ended by itself, and no request for memory was refused before.");
 	if (facts->exit_code > 128 && facts->exit_code < 128 + NSIG)
 		say(verdict, " A shell gives this status when a program that it ran was ended by signal %d; how that one "

@@ -7,8 +7,47 @@
 #ifndef VERDICT_TELL_H
 #define VERDICT_TELL_H
 
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "place.h"
 #include "verdict.h"
+
+/* Appends to the paragraph. */
+__attribute__((format(printf, 2, 3))) static inline void
+say(struct verdict *verdict, const char *format, ...)
+{
+	size_t used = strlen(verdict->text);
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(verdict->text + used, sizeof(verdict->text) - used, format, arguments);
+	va_end(arguments);
+}
+
+/* The one thing to do. */
+__attribute__((format(printf, 2, 3))) static inline void
+say_next(struct verdict *verdict, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(verdict->next, sizeof(verdict->next), format, arguments);
+	va_end(arguments);
+}
+
+/* In parts per million. */
+static inline uint32_t
+verdict_share(uint64_t part, uint64_t whole)
+{
+	if (whole == 0)
+		return 0;
+	return part >= whole ? 1000000 : (uint32_t)((double)part / (double)whole * 1e6);
+}
+
+void verdict_say_ending(const struct verdict_facts *facts, struct verdict *verdict);  // "train.py (pid 7) exited with status 1"
+void verdict_say_refusal(const struct verdict_facts *facts, struct verdict *verdict); // "a request for 2 MiB in ... was refused"
 
 void verdict_tell_machine_restarted(const struct verdict_facts *facts, struct verdict *verdict);
 void verdict_tell_running(const struct verdict_facts *facts, struct verdict *verdict);
@@ -28,6 +67,13 @@ void verdict_tell_child_killed(const struct verdict_facts *facts, struct verdict
 /* Of every cause: facts->copies; what could not be read. */
 void verdict_tell_copies(const struct verdict_facts *facts, struct verdict *verdict);
 void verdict_tell_damage(const struct verdict_facts *facts, struct verdict *verdict);
+
+/* verdict_device.c. Devices, and memory of the host that their drivers gave out; nothing is said where there is none. */
+void verdict_tell_device_alive(const struct verdict_facts *facts, struct verdict *verdict); // of a process that goes on
+void verdict_tell_pinned(const struct verdict_facts *facts, struct verdict *verdict);
+/* The one thing to do. False: nothing better than the table's. */
+bool verdict_advise_device(const struct verdict_facts *facts, struct verdict *verdict);
+bool verdict_advise_pinned(const struct verdict_facts *facts, struct verdict *verdict);
 
 /* "train.py:41 epoch", of a line in a ranking. */
 const char *verdict_line_text(const struct rank_line *line, char text[PLACE_TEXT_BYTES]);
