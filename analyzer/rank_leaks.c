@@ -18,6 +18,7 @@
 #define LEAK_GENERATIONS_MIN 6     // fewer say nothing
 #define SUSPECT_GENERATIONS_MIN 3  // for the order of what is too short to judge
 #define LEAK_FLOOR_BYTES 65536     // held by the line; less is not worth a person's time
+#define ARENA_FLOOR_BYTES (16u << 20) // of Python's arenas: less may be what imports leave there, which cannot be told
 #define BACKLOG_ALIVE_PERCENT 25   // a queue that drains late, garbage cycles; measured 33 % and 39 %, controls under 15 %
 
 /* The frame that is named and not what every program starts with; NULL when there is none. */
@@ -123,15 +124,16 @@ compare_places(const void *a, const void *b)
 
 /* Many small sites below one line are one leak: the floor is asked of their sum. */
 static void
-drop_small_leaks(struct model_site **leaking, size_t count)
+drop_small_leaks(const struct model *model, struct model_site **leaking, size_t count)
 {
 	for (size_t first = 0, end; first < count; first = end) {
+		bool is_arena = strcmp(model->domains[leaking[first]->domain].name, "python/arena") == 0;
 		uint64_t bytes = 0;
 
 		for (end = first; end < count && rank_compare_places(leaking[first], leaking[end]) == 0; end++)
 			bytes += leaking[end]->live_bytes;
-		for (size_t i = first; i < end && bytes < LEAK_FLOOR_BYTES; i++)
-			leaking[i]->leak = MODEL_LEAK_STEADY;
+		for (size_t i = first; i < end && bytes < (is_arena ? ARENA_FLOOR_BYTES : LEAK_FLOOR_BYTES); i++)
+			leaking[i]->leak = is_arena ? MODEL_LEAK_TOO_SHORT : MODEL_LEAK_STEADY;
 	}
 }
 
@@ -154,7 +156,7 @@ rank_leaks_classify(struct model *model)
 			leaking[count++] = &model->sites[i];
 	}
 	qsort(leaking, count, sizeof(struct model_site *), compare_places);
-	drop_small_leaks(leaking, count);
+	drop_small_leaks(model, leaking, count);
 	free(leaking);
 }
 

@@ -236,6 +236,8 @@ collect_imports(const struct report *report, const struct table *table, size_t *
 		imports[found].bytes = bytes;
 		if (line.import[0] != '\0')
 			(void)snprintf(imports[found].label, sizeof(imports[found].label), "import %s", line.import);
+		else if (strstr(line.where.file, "importlib") != NULL) // the import system itself
+			(void)snprintf(imports[found].label, sizeof(imports[found].label), "modules whose names are not known");
 		else
 			(void)place_words(&line.where, imports[found].label);
 		found++;

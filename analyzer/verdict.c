@@ -343,7 +343,8 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		               "hold less before that (most at %s), or raise what limits it%s",
 		               verdict_line_text(facts->top_peak.site_count != 0 ? &facts->top_peak : top, place),
 		               space_limit_name(facts));
-	else if (verdict_is_arena(facts, top) && (top->leak == MODEL_LEAK_LEAK || verdict->end != VERDICT_END_OK))
+	else if (verdict_is_arena(facts, top) && (facts->refused == NULL || is_accumulating) &&
+	         (top->leak == MODEL_LEAK_LEAK || verdict->end != VERDICT_END_OK))
 		(void)snprintf(verdict->next, sizeof(verdict->next), "record small Python objects too: "
 		               "`kmemshim run --python-objects -- " COMMAND "`; then the lines that hold them are named");
 	else if (top->leak == MODEL_LEAK_LEAK && (facts->refused == NULL || is_accumulating))
@@ -353,7 +354,8 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		               verdict_line_text(top, place),
 		               rank_may_be_built_once(top->telling) ? "; if it is a data set, load less of it at once" : "");
 	else if (facts->refused != NULL)
-		(void)snprintf(verdict->next, sizeof(verdict->next), "ask for less at once there, or raise what limits it");
+		(void)snprintf(verdict->next, sizeof(verdict->next), "ask for less at once there, or raise what limits it%s",
+		               space_limit_name(facts));
 	else if (verdict->end == VERDICT_END_OK && facts->model->capture_damage_count != 0)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "record it again where whole figures are needed: the notes of "
 		                                                     "`kmemshim report " CAPTURE "` name the damage");
@@ -369,24 +371,31 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		(void)snprintf(verdict->next, sizeof(verdict->next), "`kmemshim peak " CAPTURE "` shows who held the memory");
 }
 
-/* Puts the capture and the program's command into the advice; what is too long for it is left to the reader. */
+/* Too long for a sentence, or with a line break, it cannot be copied from there. */
+static const char *
+name_or(const char *name, const char *otherwise)
+{
+	for (const char *at = name; *at != '\0'; at++) {
+		if ((unsigned char)*at < ' ' || *at == '`')
+			return otherwise;
+	}
+	return name[0] != '\0' && strlen(name) <= NAME_BYTES_MAX ? name : otherwise;
+}
+
+/* Puts the capture and the program's command into the advice. */
 static void
 name_paths(const struct model *model, struct verdict *verdict)
 {
 	const struct kmem_identity *identity = model->processes[0].identity;
 	char *command = shell_words_join(identity->command, identity->command_bytes);
-	const char *capture = model->argument;
+	const char *capture = name_or(model->argument, "CAPTURE");
 	char *text = memory_text(verdict->next);
 	size_t used = 0;
 
 	for (const char *at = text; *at != '\0' && used < sizeof(verdict->next); at++) {
-		const char *name = *at == CAPTURE[0] ? capture : command;
-		const char *plain = *at == CAPTURE[0] ? "CAPTURE" : "COMMAND";
-		bool is_name = *at == CAPTURE[0] || *at == COMMAND[0];
-
-		if (is_name)
+		if (*at == CAPTURE[0] || *at == COMMAND[0])
 			used += (size_t)snprintf(verdict->next + used, sizeof(verdict->next) - used, "%s",
-			                         name[0] != '\0' && strlen(name) <= NAME_BYTES_MAX ? name : plain);
+			                         *at == CAPTURE[0] ? capture : name_or(command, "COMMAND"));
 		else
 			verdict->next[used++] = *at;
 	}

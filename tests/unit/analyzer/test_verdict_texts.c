@@ -54,6 +54,10 @@ commands_can_be_copied(void **state)
 	decide(&verdict);
 	assert_string_equal(verdict.next, "nothing needs doing; `kmemshim peak CAPTURE` shows who made the peak");
 
+	hand.model.argument = "a`b.kmem";
+	decide(&verdict);
+	assert_non_null(strstr(verdict.next, "`kmemshim peak CAPTURE`"));
+
 	hand_model_make(&hand);
 	hand.domains[MMAP].name = "python/arena";
 	hand_model_site(&hand, MMAP, 60, 400 * MIB);
@@ -61,6 +65,24 @@ commands_can_be_copied(void **state)
 	hand.launcher.after = (struct kmem_kill_counters){ 1, 1, 1, 1 };
 	decide(&verdict);
 	assert_non_null(strstr(verdict.next, "`kmemshim run --python-objects -- python train.py 'it'\\''s'`;"));
+}
+
+/* 3 GiB at once: two MiB of small objects have nothing to do with it. */
+static void
+what_was_refused_is_not_the_arenas_doing(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	hand_model_make(&hand);
+	hand.domains[MMAP].name = "python/arena";
+	hand_model_site(&hand, MMAP, 60, 2 * MIB);
+	exited(1);
+	hand.failed = (struct model_failed){ .bytes = 3 * GIB, .domain = HEAP, .error = ENOMEM, .site = &hand.sites[0],
+		.monotonic_ns = hand.identity.start_monotonic_ns };
+	hand.model.failed_count = 1;
+	decide(&verdict);
+	assert_string_equal(verdict.next, "ask for less at once there, or raise what limits it");
 }
 
 static void
@@ -192,6 +214,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(commands_can_be_copied),
+		cmocka_unit_test(what_was_refused_is_not_the_arenas_doing),
 		cmocka_unit_test(of_a_damaged_capture_nothing_is_fine),
 		cmocka_unit_test(the_limit_of_a_refusal_is_the_one_in_force_then),
 		cmocka_unit_test(generations_are_those_of_the_stack_that_leaks),
