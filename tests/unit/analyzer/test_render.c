@@ -198,6 +198,23 @@ lines_of(const struct ranking *ranking, uint64_t top)
 	return text;
 }
 
+/* Of some imports no module is known: the import system's own file helps nobody. */
+static void
+imports_without_a_name_are_one_row(void **state)
+{
+	char *text;
+
+	(void)state;
+	hand_model_make(&hand);
+	for (unsigned i = 0; i < 2; i++) {
+		hand_model_site(&hand, HEAP, 100 + i, (3 + i) * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
+		hand.frames[i][2].file = "<frozen importlib._bootstrap_external>";
+	}
+	text = lines_of(&rank_peak, 5);
+	assert_non_null(strstr(text, "7.0 MiB  left by imports\n             7.0 MiB  modules whose names are not known\n"));
+	free(text);
+}
+
 static void
 two_callers_of_one_library_function_are_both_named(void **state)
 {
@@ -537,6 +554,7 @@ main(void)
 		cmocka_unit_test(the_json_is_schema_1),
 		cmocka_unit_test(the_page_is_for_a_person),
 		cmocka_unit_test(native_frames_are_shown_when_wanted),
+		cmocka_unit_test(imports_without_a_name_are_one_row),
 		cmocka_unit_test(two_callers_of_one_library_function_are_both_named),
 		cmocka_unit_test(imports_are_a_row_for_each_module),
 		cmocka_unit_test(a_module_is_one_line_whoever_imported_it),
