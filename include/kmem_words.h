@@ -238,7 +238,9 @@ kmem_rough(uint64_t bytes)
 {
 	unsigned place = bytes < 1024 ? 0 : 63 - (unsigned)__builtin_clzll(bytes);
 
-	return place == 0 ? 0 : (uint16_t)(place << 10 | (bytes >> (place - 10) & 1023));
+	if (place == 0)
+		return 0;
+	return (uint16_t)(place << 10 | (unsigned)(bytes >> (place - 10) & 1023));
 }
 
 static inline uint64_t
