@@ -290,7 +290,7 @@ what_has_too_many_words_is_not_remembered(void **state)
 /* ---- stacks of Python frames alone ---- */
 
 static struct { uint64_t previous, instruction; } frame;
-static struct { void *frame; } thread_state;
+static struct { void *before; void *frame; } thread_state; // an offset of 0 says that there is no such member
 
 static void *
 give_state(void)
@@ -319,7 +319,7 @@ E1_stacks_of_python_that_share_a_place_are_told_apart(void **state)
 	python_runtime.interpreter.layout = (struct python_layout){
 		.version = 0x030d,
 		.instruction = PYTHON_INSTRUCTION_POINTER,
-		.tstate_frame = 0,
+		.tstate_frame = offsetof(typeof(thread_state), frame),
 		.frame_previous = offsetof(typeof(frame), previous),
 		.frame_instruction = offsetof(typeof(frame), instruction),
 	};
