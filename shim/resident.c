@@ -19,6 +19,7 @@
 #include "capture_file.h"
 #include "heartbeat.h"
 #include "loaded_object.h"
+#include "paced_look.h"
 #include "pointer_map.h"
 #include "range_map.h"
 #include "raw_sys.h"
@@ -53,8 +54,7 @@ static struct {
 	char text[TEXT_BYTES];
 	unsigned char pages[16384];
 } look;
-static atomic_flag is_looking = ATOMIC_FLAG_INIT;
-static _Atomic uint64_t next_ns;
+static struct paced_look paced = { .period_ns = PERIOD_NS, .period_part = PERIOD_PART, .is_looking = ATOMIC_FLAG_INIT };
 
 static bool
 starts_with(const char *text, const char *start)
@@ -321,31 +321,23 @@ store(uint64_t now_ns)
 void
 resident_take(bool is_last)
 {
-	uint64_t begin_ns = heartbeat_now_ns();
 	int host_errno = errno;
 
 	/* What is live stays as it was when the interpreter began to end, and so does the look of then. */
-	if (!is_last && (begin_ns < atomic_load_explicit(&next_ns, memory_order_relaxed) ||
-	                 atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) != 0))
+	if (!is_last && atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) != 0)
 		return;
-	/* acquire and release of the flag: what is under it. */
-	if (atomic_flag_test_and_set_explicit(&is_looking, memory_order_acquire))
+	if (!paced_look_begin(&paced, is_last))
 		return;
 	if (read_all())
-		store(begin_ns);
-
-	uint64_t end_ns = heartbeat_now_ns();
-	uint64_t pause_ns = PERIOD_PART * (end_ns - begin_ns);
-
-	atomic_store_explicit(&next_ns, end_ns + (pause_ns < PERIOD_NS ? PERIOD_NS : pause_ns), memory_order_relaxed);
-	atomic_flag_clear_explicit(&is_looking, memory_order_release);
+		store(paced.begin_ns);
+	paced_look_end(&paced);
 	errno = host_errno;
 }
 
 void
 resident_forked(void)
 {
-	atomic_flag_clear_explicit(&is_looking, memory_order_relaxed); // a thread that is not in this process may have looked
+	paced_look_forked(&paced);
 	/* A child's first beat is its start: most children are over before a look would pay, which takes longer the larger the parent. */
-	atomic_store_explicit(&next_ns, heartbeat_now_ns() + PERIOD_NS, memory_order_relaxed);
+	atomic_store_explicit(&paced.next_ns, heartbeat_now_ns() + PERIOD_NS, memory_order_relaxed);
 }
