@@ -27,6 +27,8 @@
 #include "settings.h"
 #include "thread_stack.h"
 
+#define RUN_FRAMES_MAX 1000000u // of one evaluator
+
 void
 python_frames_start(void)
 {
@@ -275,6 +277,25 @@ visit_frame(struct walk *walk, uint32_t at)
 }
 
 /*
+ * The chain goes on beyond what is visited. The evaluator that runs the frames of the open run is looked for all the same: that is where
+ * the native frames that belong to this allocation end.
+ */
+static void
+find_anchor(struct walk *walk)
+{
+	const struct python_layout *layout = &walk->python->layout;
+	uint64_t anchor = walk->position.cframe;
+
+	if (layout->chain == PYTHON_CHAIN_CFRAME_SHIM || layout->chain == PYTHON_CHAIN_SHIM) {
+		anchor = walk->position.frame;
+		for (uint32_t i = 0; python_memory_is_object(anchor) && python_visit_owner_word(layout, layout->chain, anchor) < PYTHON_OWNER_SHIM_FIRST;
+		     i++)
+			anchor = i < RUN_FRAMES_MAX ? python_memory_u64(anchor + layout->frame_previous) : 0;
+	}
+	close_run(walk, anchor, python_extent_contains(&walk->extent, anchor));
+}
+
+/*
  * Walks outwards. Returns how many remembered visits, outermost ones, the chain ends with; the fresh ones lead to these.
  */
 static uint32_t
@@ -310,6 +331,7 @@ walk_chain(struct walk *walk)
 				continue;
 		}
 		if (seen++ >= PYTHON_FRAMES_VISITS_MAX) {
+			find_anchor(walk);
 			walk->is_whole = false;
 			break;
 		}
