@@ -21,6 +21,9 @@
 #define PYTHON_TYPE_NAME(layout) ((layout)->object_size + 8u)
 #define PYTHON_TYPE_BASIC_SIZE(layout) ((layout)->object_size + 16u)
 #define PYTHON_TYPE_DEALLOC(layout) ((layout)->object_size + 32u)
+#define PYTHON_TYPE_FLAGS(layout) ((layout)->object_size + 152u)
+#define PYTHON_TYPE_BASE(layout) ((layout)->object_size + 240u)
+#define PYTHON_TYPE_DICT(layout) ((layout)->object_size + 248u)
 
 /* How the thread state leads to the innermost frame, and which C-stack address belongs to a frame. */
 enum python_chain {

@@ -1,7 +1,8 @@
 /*
  * python_types.c - what kind of object is in this block of memory (see python_types.h)?
  *
- * The offsets inside a type object are those of every version from 3.8 to 3.15.
+ * The offsets inside a type object and a dictionary, counted from the end of the object's head, are those of every version from
+ * 3.8 to 3.15, free-threaded or not.
  */
 #include "python_types.h"
 
@@ -11,9 +12,6 @@
 #include "checked_memory.h"
 #include "python_memory.h"
 
-#define TYPE_FLAGS 168
-#define TYPE_BASE 256
-#define TYPE_DICT 264
 #define FLAG_MANAGED_WEAKREFS (UINT64_C(1) << 3) // 3.12
 #define FLAG_MANAGED_DICT (UINT64_C(1) << 4)     // 3.11
 #define FLAG_HEAP (UINT64_C(1) << 9)
@@ -21,9 +19,8 @@
 #define FLAG_COLLECTED (UINT64_C(1) << 14)
 #define BASES_MAX 16
 #define BASIC_SIZE_MAX 65536
-#define DICT_KEYS 32
+#define DICT_KEYS(layout) ((layout)->object_size + 16u)
 #define ENTRIES_LOOKED_AT 3 // a class body sets __module__ first
-#define OBJECT_WORDS 2      // references and type
 #define KNOWN_MAX 1024      // types of one pass; a power of two
 #define KNOWN_TRIES 16
 
@@ -92,14 +89,15 @@ is_ascii_string(const struct python_interpreter *python, uint64_t addr, uint64_t
 		return false;
 	state = word_at(addr + layout->string_state);
 	*length = word_at(addr + layout->string_length);
-	return (state >> 2 & 7) == 1 && (state >> 5 & 3) == 3 && *length < PYTHON_TYPES_NAME_BYTES;
+	state >>= layout->string_kind_shift;
+	return (state & 7) == 1 && (state >> 3 & 3) == 3 && *length < PYTHON_TYPES_NAME_BYTES;
 }
 
 /* Where the entries of a dictionary begin, and how far one is from the next; the key is in front of the value. */
 static uint64_t
 first_entry(const struct python_interpreter *python, uint64_t dict, uint64_t *step)
 {
-	uint64_t keys = word_at(dict + DICT_KEYS);
+	uint64_t keys = word_at(dict + DICT_KEYS(&python->layout));
 
 	*step = 24;
 	if (!python_memory_is_object(keys))
@@ -125,7 +123,7 @@ static void
 append_module(const struct python_interpreter *python, uint64_t type, char *name)
 {
 	const struct python_layout *layout = &python->layout;
-	uint64_t dict = word_at(type + TYPE_DICT);
+	uint64_t dict = word_at(type + PYTHON_TYPE_DICT(layout));
 	uint64_t step;
 	uint64_t entry = python_memory_is_object(dict) ? first_entry(python, dict, &step) : 0;
 	uint64_t length;
@@ -156,7 +154,7 @@ is_type(const struct python_interpreter *python, uint64_t addr)
 	for (unsigned i = 0; i < BASES_MAX && python_memory_is_object(metatype); i++) {
 		if (metatype == python->types.type)
 			return true;
-		metatype = word_at(metatype + TYPE_BASE);
+		metatype = word_at(metatype + PYTHON_TYPE_BASE(&python->layout));
 	}
 	return false;
 }
@@ -170,14 +168,16 @@ describe(const struct python_interpreter *python, uint64_t addr, struct known_ty
 	*type = (struct known_type){ .addr = addr };
 	if (!is_type(python, addr))
 		return;
-	flags = word_at(addr + TYPE_FLAGS);
+	flags = word_at(addr + PYTHON_TYPE_FLAGS(&python->layout));
 	uint64_t basic_size = word_at(addr + PYTHON_TYPE_BASIC_SIZE(&python->layout));
 
-	if ((flags & FLAG_READY) == 0 || basic_size < OBJECT_WORDS * 8 || basic_size > BASIC_SIZE_MAX)
+	if ((flags & FLAG_READY) == 0 || basic_size < python->layout.object_size || basic_size > BASIC_SIZE_MAX)
 		return;
 	has_managed = (python->layout.version >= 0x030b && (flags & FLAG_MANAGED_DICT) != 0) ||
 	              (python->layout.version >= 0x030c && (flags & FLAG_MANAGED_WEAKREFS) != 0);
-	type->prefix_words = (uint8_t)(2 * ((flags & FLAG_COLLECTED) != 0) + 2 * has_managed);
+	type->prefix_words = (uint8_t)(2 * has_managed);
+	if ((flags & FLAG_COLLECTED) != 0 && !python->layout.is_free_threaded)
+		type->prefix_words += 2;
 	if (addr == python->types.string) // most have less than the type says
 		basic_size = python->layout.string_ascii_data;
 	type->basic_size = (uint32_t)basic_size;
@@ -210,19 +210,28 @@ find(const struct python_interpreter *python, uint64_t addr)
 	return fresh->is_type ? fresh : NULL;
 }
 
+/* Has the object with this head references? They are 32 bits, the rest says other things; without a lock 32 of one thread and 62 of all. */
+static bool
+is_referenced(const struct python_layout *layout, const uint64_t *head)
+{
+	return layout->is_free_threaded ? head[1] >> 32 != 0 || head[2] >> 2 != 0 : (uint32_t)head[0] != 0;
+}
+
 /* `padding`: words that debug hooks on top of ours put in front. */
 static const char *
 name_at(const struct python_interpreter *python, const uint64_t words[PYTHON_TYPES_WORDS], uint64_t bytes, unsigned padding)
 {
 	static const uint8_t prefixes[] = { 2, 0, 4 }; // what stands in front of collected objects looks like one without
+	const struct python_layout *layout = &python->layout;
+	const unsigned head_words = layout->object_size / 8;
 
 	for (unsigned i = 0; i < sizeof(prefixes); i++) {
 		unsigned at = prefixes[i] + padding;
 		const struct known_type *type;
 
-		if (at + OBJECT_WORDS > PYTHON_TYPES_WORDS || (at + OBJECT_WORDS) * 8 > bytes || (uint32_t)words[at] == 0)
-			continue; // no room, or no references
-		type = find(python, words[at + 1]);
+		if (at + head_words > PYTHON_TYPES_WORDS || (at + head_words) * 8 > bytes || !is_referenced(layout, &words[at]))
+			continue;
+		type = find(python, words[at + layout->object_type / 8]);
 		if (type != NULL && type->prefix_words == prefixes[i] && at * 8 + type->basic_size <= bytes)
 			return type->name;
 	}

@@ -8,8 +8,7 @@
  * An object without references is dying, or waits in a free list: it is none.
  *
  * Called by   survivors.c, one thread at a time.
- * Safe from   any hook; no allocation, no lock. Not for free-threaded interpreters: their objects begin otherwise, and may change
- *             while they are looked at.
+ * Safe from   any hook; no allocation, no lock.
  * When failing  NULL.
  */
 #ifndef PYTHON_TYPES_H

@@ -8,7 +8,11 @@
  * given back under that lock only, through our wrapper, which takes it out of the map first. No Python code runs meanwhile. A block
  * that this thread has not filled yet, or whose object it is about to destroy, is told by its words (python_types.h). Blocks that
  * were given back behind the wrapper's back (hooks_python.c) may be unmapped: the words are copied by the kernel, which refuses
- * what is not there. Free-threaded interpreters have no such lock: they are not looked at.
+ * what is not there.
+ *
+ * Free-threaded interpreters have no such lock: a block may die, and be given out anew, at any moment. So it is asked once more,
+ * after its words were copied, whether the map still says what it said. Then these were its words, or those of the one before, in
+ * a block that another thread has not filled yet: a name that is wrong for as many samples as there are threads, at most.
  *
  * A look passes one word for each 32 bytes of heap, up to WORDS_MAX; the next one comes after 64 times as long as it took.
  */
@@ -21,8 +25,8 @@
 #include <sys/uio.h>
 
 #include "capture_file.h"
-#include "heartbeat.h"
 #include "kmem_words.h"
+#include "paced_look.h"
 #include "pointer_map.h"
 #include "python_frames.h"
 #include "python_runtime.h"
@@ -74,9 +78,8 @@ static struct {
 	} batch[BATCH];
 } look;
 
-static bool has_begun;                     // under the interpreter's lock
-static atomic_flag is_looking = ATOMIC_FLAG_INIT;
-static _Atomic uint64_t next_ns;
+static _Atomic bool has_begun;             // relaxed: guards nothing
+static struct paced_look paced = { .period_ns = PERIOD_NS, .period_part = PERIOD_PART, .is_looking = ATOMIC_FLAG_INIT };
 
 /* Names that are in the capture. */
 static struct {
@@ -88,7 +91,7 @@ static uint32_t names_pid;
 void
 survivors_begin(void)
 {
-	has_begun = true;
+	atomic_store_explicit(&has_begun, true, memory_order_relaxed);
 }
 
 /* ---- which records ---- */
@@ -168,6 +171,26 @@ count_type(struct held *held, const char *name)
 	held->sampled++; // also what is none, and kinds without room
 }
 
+static bool
+is_free_threaded(void)
+{
+	return python_runtime.interpreter.layout.is_free_threaded;
+}
+
+/* Is the block of the batch still the one that the map showed? Where it cannot be asked, python_types.c alone decides. */
+static bool
+is_still_there(uint64_t addr, uint32_t site)
+{
+	const pointer_map_word *word = pointer_map_own_word(addr);
+	uint64_t seen;
+
+	if (word == NULL || !is_free_threaded())
+		return true;
+	atomic_thread_fence(memory_order_acquire); // the copy before
+	seen = atomic_load_explicit(word, memory_order_relaxed);
+	return (seen & POINTER_MAP_START_MASK) == pointer_map_start_of(addr) && pointer_map_unpack(seen).site == site;
+}
+
 static void
 look_at_batch(void)
 {
@@ -193,8 +216,9 @@ look_at_batch(void)
 			if ((uint64_t)copied < bytes)
 				break;
 			copied -= (long)bytes;
-			count_type(look.batch[done].held, python_types_name(&python_runtime.interpreter, look.batch[done].words,
-			                                                    look.batch[done].bytes));
+			if (is_still_there(look.batch[done].addr, look.batch[done].held->site))
+				count_type(look.batch[done].held, python_types_name(&python_runtime.interpreter, look.batch[done].words,
+				                                                    look.batch[done].bytes));
 		}
 		if (done < look.batch_count)
 			done++; // this one is not there
@@ -320,24 +344,12 @@ store(bool is_whole)
 	atomic_store_explicit(&header->survivor_count, kmem_twice(count), memory_order_release);
 }
 
-/* Their objects have another head, and there is no lock. */
-static bool
-is_free_threaded(void)
-{
-	return python_runtime.interpreter.layout.object_type != 8;
-}
-
 void
 survivors_take(bool is_last)
 {
-	uint64_t begin_ns;
 	int host_errno = errno;
 
-	if (!has_begun || is_free_threaded() || !python_frames_is_attached())
-		return;
-	begin_ns = heartbeat_now_ns();
-	if ((!is_last && begin_ns < atomic_load_explicit(&next_ns, memory_order_relaxed)) ||
-	    atomic_flag_test_and_set_explicit(&is_looking, memory_order_acquire))
+	if (!atomic_load_explicit(&has_begun, memory_order_relaxed) || !python_frames_is_attached() || !paced_look_begin(&paced, is_last))
 		return;
 	if (names_pid != capture_file_header()->identity.pid) { // another capture: a forked child's
 		memset(names, 0, sizeof(names));
@@ -349,12 +361,7 @@ survivors_take(bool is_last)
 
 	look_at_batch();
 	store(is_whole);
-
-	uint64_t end_ns = heartbeat_now_ns();
-	uint64_t pause_ns = PERIOD_PART * (end_ns - begin_ns);
-
-	atomic_store_explicit(&next_ns, end_ns + (pause_ns < PERIOD_NS ? PERIOD_NS : pause_ns), memory_order_relaxed);
-	atomic_flag_clear_explicit(&is_looking, memory_order_release);
+	paced_look_end(&paced);
 	errno = host_errno;
 }
 
@@ -362,5 +369,5 @@ survivors_take(bool is_last)
 void
 survivors_forked(void)
 {
-	atomic_flag_clear_explicit(&is_looking, memory_order_relaxed);
+	paced_look_forked(&paced);
 }
