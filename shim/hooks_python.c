@@ -19,6 +19,12 @@
  * closer together than 32 bytes stay unused, so that no window of the pointer map ever holds two blocks (M4). The program may
  * have more than it asked for, and another word for each second block would cost as much.
  *
+ * What the interpreter keeps in its free lists does not come here again: an object that is taken out of one stays with the line for
+ * which it was first made. That is at most 2,000 tuples of each length up to 20 (5 MB, if all are full), 80 dictionaries and as many tables
+ * of theirs, 80 lists, 100 floats, and up to 255 of kinds that few programs make. No version offers to switch them off: the lists lie
+ * in structures of the interpreter whose offsets _Py_DebugOffsets does not say and which move between releases; up to 3.13 their
+ * counters are indexes into arrays, and where -1 means "disabled" (3.14) debug builds stop when such a list is not empty.
+ *
  * Others wrap the same tables. Debug hooks and tracemalloc on top of ours, or below, change nothing; but when somebody who
  * came first puts back what he found, the wrappers are gone. So every now and then it is asked whether they are there, or were
  * called, and if not they are installed again, as a new layer: who is below keeps calling the old one, which passes on what
@@ -51,6 +57,13 @@
 #define WALKS_PER_LOOK 256
 #define ARENA_BYTES_MIN ((size_t)256 << 10) // smaller ones hold frames of Python: the line that calls so deep
 #define BYTES_MIN ((size_t)17) // see above
+#ifdef __clang__
+#define TAIL_CALLER
+#define TAIL_RETURN __attribute__((musttail)) return
+#else
+#define TAIL_CALLER __attribute__((optimize("optimize-sibling-calls")))
+#define TAIL_RETURN return
+#endif
 
 struct layer {
 	struct python_allocator inner;
@@ -289,15 +302,24 @@ look_again(void)
 
 static struct python_arena_allocator arenas; // the interpreter's own
 
-static void *
-allocate_arena(void *context, size_t bytes)
+static __attribute__((noinline)) void *
+allocate_marked(void *context, size_t bytes)
 {
-	bool is_entered = bytes >= ARENA_BYTES_MIN && reentry_guard_enter_as(REENTRY_GUARD_PYTHON);
+	bool is_entered = reentry_guard_enter_as(REENTRY_GUARD_PYTHON);
 	void *addr = arenas.allocate(context, bytes);
 
 	if (is_entered)
 		reentry_guard_leave();
 	return addr;
+}
+
+/* By jumps: the stack of a smaller one is the program's alone. */
+static TAIL_CALLER void *
+allocate_arena(void *context, size_t bytes)
+{
+	if (bytes < ARENA_BYTES_MIN)
+		TAIL_RETURN arenas.allocate(context, bytes);
+	TAIL_RETURN allocate_marked(context, bytes);
 }
 
 /* Only one word of three changes: who reads them meanwhile is served well by any mixture. */

@@ -10,6 +10,8 @@ import sys
 
 import pytest
 
+import interpreters
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "preload"))
 import harness  # noqa: E402
@@ -22,6 +24,8 @@ ALLOCATORS = ["", "pymalloc", "malloc", "debug", "pymalloc_debug", "malloc_debug
 
 
 def interpreter_of(version):
+    if version.endswith("t"):
+        return interpreters.get(version).path
     paths = ["/usr/bin/python3"] if version == "system" else sorted(
         glob.glob(os.path.expanduser(f"~/.pyenv/versions/{version}.*/bin/python3")))
     paths = [path for path in paths if os.access(path, os.X_OK)]
@@ -136,6 +140,70 @@ def test_a_leak_of_small_objects_is_named_with_line_and_type(out, version, end):
     assert 1900 <= row["types"][0]["count"] <= 2100
 
 
+FREE_LISTS = """
+import os, sys
+COUNT = int(sys.argv[1])
+LENGTHS = range(1, 21)
+def first(i):
+    return [i * 1.5, [i], {i: i}, *(tuple([i] * n) for n in LENGTHS)]
+def second(i):
+    return [i * 1.5, [i], {i: i}, *(tuple([i] * n) for n in LENGTHS)]
+def table():
+    return {}
+assert len([first(i) for i in range(3000)]) == 3000
+kept = [second(i) for i in range(3000)]
+kept += [table() for i in range(COUNT)]
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("version, count", [("3.11", 1000000)] + [(version, 3000) for version in VERSIONS if version != "3.11"])
+def test_free_lists_move_little_to_another_line(out, tmp_path, version, count):
+    """What the first line threw away is used again by others and stays the first one's: so much and no more (README). A real leak is far above."""
+    program = tmp_path / "lists.py"
+    program.write_text(FREE_LISTS)
+    done = harness.run([interpreter_of(version), program, count], harness.shim_env(out, KMEMSHIM_PYTHON_OBJECTS="1"))
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = {}
+    document = sites(out)
+    for row in document["lines"]:
+        if row["where"] and row["where"]["module"] == "lists.py" and row["domain"] == "heap":
+            function = row["where"]["function"].split(".")[0]  # a generator has its own
+            blocks, size = rows.get(function, (0, 0))
+            rows[function] = (blocks + row["live_count"], size + row["live_bytes"])
+    assert rows["first"][0] <= 41000 and rows["first"][1] <= 5100000, rows
+    assert count - 100 <= rows["table"][0] <= count + 100
+    if count == 1000000:
+        first = harness.report("leaks", out, "--top", "1")["lines"][0]
+        assert (first["where"]["function"], first["leak"]["class"]) == ("table", "leak")
+
+
+STACKS_OF_FRAMES = """
+import os, threading
+ready = threading.Barrier(9)
+def down(depth):
+    if depth:
+        return down(depth - 1)
+    ready.wait()
+    threading.Event().wait()
+for _ in range(8):
+    threading.Thread(target=down, args=(300,), daemon=True).start()
+ready.wait()
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("version", ["3.11", "3.13"])
+def test_no_frame_of_ours_is_in_a_stack(out, version):
+    """From 3.11 on frames lie in pieces of 16 KiB that the arenas' allocator maps; the first of a thread before it has a frame."""
+    done = harness.run([interpreter_of(version), "-c", STACKS_OF_FRAMES], harness.shim_env(out))
+    assert (done.returncode, done.stderr) == (0, "")
+    document = harness.report("sites", out, "--top", "100000")
+    assert sum(row["live_bytes"] for row in document["sites"] if row["domain"] == "mmap") >= 8 * 16384
+    modules = {frame["module"] for site in document["sites"] for frame in site["frames"]}
+    assert not [module for module in modules if module and module.startswith("libkmemshim")], modules
+
+
 @pytest.mark.parametrize("version", ["3.8", "3.11", "3.13"])
 def test_an_object_that_could_not_be_resized_keeps_its_type(out, version):
     expected, document = record(out, version, "refused", "_exit")
@@ -200,8 +268,11 @@ os._exit(0)
 """
 
 
-@pytest.mark.parametrize("allocator", ["pymalloc", "malloc", "debug"])
-@pytest.mark.parametrize("version", VERSIONS)
+WITH_LOCK = [(version, allocator) for version in VERSIONS for allocator in ("pymalloc", "malloc", "debug")]
+WITHOUT_LOCK = [(version, allocator) for version in ("3.13t", "3.14t") for allocator in ("mimalloc", "debug")]
+
+
+@pytest.mark.parametrize("version, allocator", WITH_LOCK + WITHOUT_LOCK)
 def test_kinds_of_objects(out, tmp_path, version, allocator):
     (tmp_path / "shapes.py").write_text("class Round:\n    pass\n")
     program = tmp_path / "kinds.py"
@@ -220,6 +291,44 @@ def test_kinds_of_objects(out, tmp_path, version, allocator):
                     found[one["name"]] = found.get(one["name"], 0) + one["count"]
         name = kind.replace("__", ".")
         assert 1800 <= found.get(name, 0) <= 2200, f"line {line}, {name}: {found}"
+
+
+BUSY = """
+import os, threading, time
+class Single:
+    __slots__ = ("a",)
+class Double:
+    __slots__ = ("a", "b")
+def single():
+    return [Single() for _ in range(300)]
+def double():
+    return [Double() for _ in range(300)]
+def work(make):
+    kept = []
+    while True:
+        kept.append(make())
+        del kept[:30 * (len(kept) > 60)]
+for make in (single, double) * 2:
+    threading.Thread(target=work, args=(make,), daemon=True).start()
+time.sleep(1)
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("version", ["3.13", "3.13t", "3.14t"])
+def test_kinds_while_threads_make_and_drop_objects(out, version):
+    """Without a lock they go on while the last look is taken."""
+    done = harness.run([interpreter_of(version), "-c", BUSY], harness.shim_env(out, KMEMSHIM_PYTHON_OBJECTS="1"))
+    assert (done.returncode, done.stderr) == (0, "")
+    found = {}
+    for row in sites(out)["lines"]:
+        function = (row["where"] or {}).get("function", "").split(".")[0]
+        if function in ("single", "double"):
+            found.setdefault(function, {}).update({one["name"]: one["count"] for one in row["types"]})
+    assert all(found[name.lower()].get(name, 0) > 0 for name in ("Single", "Double")), found
+    for function, kinds in found.items():
+        others = {name: count for name, count in kinds.items() if name not in (function.capitalize(), "list")}
+        assert sum(others.values()) * 10 < sum(kinds.values()), found  # of blocks that were not filled yet
 
 
 def test_arrays_are_named_by_their_type(out, tmp_path):
