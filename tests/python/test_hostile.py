@@ -47,6 +47,35 @@ def test_hostile_code_objects(name, tmp_path):
         assert not set("\0\x1b\x7f") & set(text)
 
 
+TYPES = """
+import os
+kept = []
+for name in ("plain", "new\\nINJECTED", "\\x1b[31mred", "n" * (1 << 20), "\u6f22" * 31, "\u6f22" * 32, "\\x7f", "\u202ebackwards"):
+    for module in ("shapes", "new\\nINJECTED", "m" * (1 << 20), "\u6f22", "\\udcff", None):
+        made = type(name, (), {"__slots__": ("a", "b"), "__module__": module})
+        kept += [[made() for _ in range(1000)]]
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("name", ["3.8", "3.13"])
+def test_hostile_names_of_types(name, tmp_path):
+    """What has no short printable name has none; the objects are counted all the same."""
+    interpreter = interpreters.get(name)
+    capture = str(tmp_path / "capture")
+    done = interpreter.run("-c", TYPES, LD_PRELOAD=SHIM, KMEMSHIM_OUT=capture, KMEMSHIM_PYTHON_OBJECTS="1")
+    assert (done.returncode, done.stderr) == (0, "")
+    document = report(capture)
+    found = {kind["name"] for row in document["lines"] for kind in row["types"]}
+    assert found & {"shapes.plain", "plain", "\u6f22" * 31, "shapes." + "\u202ebackwards"}, found
+    assert not any(set(kind) & set("\n\x1b\x7f") or len(kind.encode()) > 95 for kind in found), found
+    assert sum(row["live_count"] for row in document["lines"]) > 48 * 1000
+    for command in ("report", "sites"):
+        text = text_of(command, capture)
+        assert not any(line.startswith("INJECTED") for line in text.splitlines())
+        assert not set("\0\x1b\x7f") & set(text)
+
+
 def test_an_interpreter_that_does_not_fit_is_named_once(tmp_path):
     """The same in the report: which check failed, and native frames."""
     source = tmp_path / "strange.c"
