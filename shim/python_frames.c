@@ -512,12 +512,17 @@ python_frames_digest_attached(struct python_trail *trail, uint64_t *digest)
 {
 	const struct python_layout *layout = &python_runtime.interpreter.layout;
 	uint64_t state = (uint64_t)python_runtime.current_state();
-	uint64_t cframe;
 	uint64_t frame;
 
 	if (__builtin_expect(state != trail->state_addr, 0) && !is_own_state(trail, state))
 		return false;
-	frame = frame_of_state(layout, state, &cframe);
+	if (layout->tstate_frame != 0) {
+		frame = python_memory_u64(state + layout->tstate_frame);
+	} else { // of a current state it is 0 at most
+		uint64_t cframe = python_memory_u64(state + layout->tstate_cframe);
+
+		frame = cframe != 0 ? python_memory_u64(cframe + layout->cframe_frame) : 0;
+	}
 	return __builtin_expect(frame != 0, 1) && python_trail_digest(trail, layout, frame, digest);
 }
 
