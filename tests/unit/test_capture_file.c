@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 #include "../random.h"
 #include "capture_fixture.h"
@@ -61,6 +62,25 @@ F1_F2_F3_growth_over_many_chunks_keeps_everything(void **state)
 			((struct kmem_generations *)(void *)capture.section[KMEM_SECTION_GENERATIONS])[i].site,
 			(i + 1) * (SITES / GENERATIONS));
 	capture_drop(&capture);
+}
+
+/* D4: in a folder in memory what is filled in advance is the program's memory that it cannot have. An eighth, and a chunk for each section. */
+static void
+D4_little_of_the_file_is_not_used_yet(void **state)
+{
+	struct stat file;
+
+	(void)state;
+	assert_true(capture_file_open(folder, "name"));
+	for (uint64_t i = 1; i <= 30000; i++) {
+		uint64_t filled = 0;
+
+		assert_int_equal(append_site(i), i);
+		for (unsigned section = 0; section < KMEM_SECTION_COUNT; section++)
+			filled += capture_file_header()->used_bytes[section];
+		assert_int_equal(stat(path, &file), 0);
+		assert_true((uint64_t)file.st_blocks * 512 <= KMEM_HEAD_BYTES + filled + filled / 8 + 2 * (KMEM_CHUNK_BYTES + CAPTURE_FILE_SPARE_BYTES));
+	}
 }
 
 static void
@@ -400,6 +420,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		IN_FOLDER(F1_F2_F3_growth_over_many_chunks_keeps_everything),
+		IN_FOLDER(D4_little_of_the_file_is_not_used_yet),
 		IN_FOLDER(records_are_aligned_zeroed_and_apart),
 		IN_FOLDER(F3_notes_are_a_list_of_whole_records),
 		IN_FOLDER(F4_the_identity_has_its_checksum),
