@@ -180,6 +180,7 @@ put_process(struct json_write *json, const struct report_process *process)
 	json_write_number(json, "refused_count", process->refused_count);
 	json_write_number(json, "inherited_bytes", process->inherited_bytes);
 	json_write_number(json, "copied_bytes", process->copied_bytes);
+	json_write_bool(json, "is_copied_known", !process->is_copied_unknown);
 	json_write_open(json, "built", '[');
 	for (size_t i = 0; i < process->built_count; i++) {
 		char key[17];

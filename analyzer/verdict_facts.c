@@ -210,9 +210,11 @@ ran_at_end(const struct verdict_facts *facts, const struct model_process *proces
 {
 	if (process == facts->process)
 		return true;
-	if (process->state == KMEM_STATE_CLEAN_EXIT || process->state == KMEM_STATE_EXEC_REPLACED ||
-	    strcmp(process->identity->boot_id, facts->process->identity->boot_id) != 0)
+	if (process->state == KMEM_STATE_EXEC_REPLACED || strcmp(process->identity->boot_id, facts->process->identity->boot_id) != 0)
 		return false;
+	if (process->state == KMEM_STATE_CLEAN_EXIT) // later: a parent that outlived its worker, with what it held at its own end
+		return facts->end != VERDICT_END_RUNNING && process->identity->start_monotonic_ns <= end_ns &&
+		       process->ended_monotonic_ns > end_ns;
 	if (facts->end == VERDICT_END_RUNNING)
 		return process->is_alive;
 	return process->identity->start_monotonic_ns <= end_ns &&

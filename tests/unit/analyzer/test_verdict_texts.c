@@ -209,6 +209,46 @@ a_descendant_that_was_refused_explains_a_failing_parent(void **state)
 	assert_string_equal(verdict.cause, "exited");
 }
 
+/* A parent outlives its worker and then ends by itself: when the worker died it was there, too. */
+static void
+a_parent_that_ended_later_ran_when_its_worker_died(void **state)
+{
+	static const struct { uint64_t ended_s; const char *says; } cases[] = {
+		{ 90, "When it ended 500 MiB was live in the 2 processes that were at work then, 400 MiB of it in sh (pid 4242)" },
+		{ 30, "When it ended 100 MiB was live in train.py (pid 4243)" },
+	};
+	struct model_process processes[2];
+	struct kmem_heartbeat beat = { .sequence = 1, .limit_bytes = UINT64_MAX, .available_bytes = UINT64_MAX };
+	struct kmem_identity child;
+	struct verdict verdict;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		hand_model_make(&hand);
+		hand_model_site(&hand, HEAP, 41, 500 * MIB)->process_count = 2;
+		child = hand.identity;
+		child.pid = 4243;
+		child.is_first = 0;
+		beat.monotonic_ns = child.start_monotonic_ns + UINT64_C(60000000000);
+		processes[1] = hand.process;
+		processes[1].identity = &child;
+		processes[1].heartbeats = &beat;
+		processes[1].parent = 0;
+		processes[1].live_bytes = 100 * MIB;
+		exited(137);
+		hand.process.launcher = NULL;
+		processes[0] = hand.process;
+		processes[0].name = "sh";
+		processes[0].live_bytes = 400 * MIB;
+		processes[0].ended_monotonic_ns = child.start_monotonic_ns + cases[i].ended_s * UINT64_C(1000000000);
+		hand.model.processes = processes;
+		hand.model.process_count = 2;
+		decide(&verdict);
+		if (strstr(verdict.text, cases[i].says) == NULL)
+			fail_msg("%zu: %s", i, verdict.text);
+	}
+}
+
 int
 main(void)
 {
@@ -219,6 +259,7 @@ main(void)
 		cmocka_unit_test(the_limit_of_a_refusal_is_the_one_in_force_then),
 		cmocka_unit_test(generations_are_those_of_the_stack_that_leaks),
 		cmocka_unit_test(what_may_be_a_data_set_is_said),
+		cmocka_unit_test(a_parent_that_ended_later_ran_when_its_worker_died),
 		cmocka_unit_test(a_descendant_that_was_refused_explains_a_failing_parent),
 	};
 
