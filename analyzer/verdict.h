@@ -110,9 +110,6 @@ struct verdict {
 /* rank_leaks_classify() must have run. */
 void verdict_decide(const struct model *model, const struct verdict_now *now, struct verdict *verdict);
 
-/* CLOCK_MONOTONIC at the end of a process; 0 = unknown. */
-uint64_t verdict_ended_ns(const struct model_process *process);
-
 /* This machine, now. The result points to static memory. */
 const struct verdict_now *verdict_now(void);
 
