@@ -212,6 +212,46 @@ the_ring_keeps_its_records(void **state)
 	}
 }
 
+static NOINLINE const struct kmem_failed *
+give_up(int device)
+{
+	const struct kmem_header *header = capture_file_header();
+
+	tracker_tensor_failed(HERE, device, MIB, OUT_OF_MEMORY);
+	KEEP_FRAME();
+	return &header->failed[header->failed_count % KMEM_FAILED_MAX];
+}
+
+static uint64_t
+kept_of(const struct kmem_holdings *holdings)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < KMEM_HOLDINGS_MAX; i++)
+		bytes += holdings->sites[i].kept_bytes;
+	return bytes;
+}
+
+/* Tensors of before PyTorch gave up the last time; those of after it do not count, nor do those of another device. */
+static void
+what_is_still_alive_of_the_time_before(void **state)
+{
+	(void)state;
+	hook_tensor(0x1000, 30);
+	hook_tensor(0x2000, 500);
+	assert_int_equal(kept_of(holdings_of(give_up(0))), 0);
+	tracker_tensor_released(0x2000);
+	hook_tensor(0x3000, 7000);
+	assert_int_equal(kept_of(holdings_of(give_up(1))), 0);
+	assert_int_equal(kept_of(holdings_of(give_up(0))), 30);
+	tracker_tensor_released(0x1000);
+	hook_tensor(0x1000, 90000); // at the same address
+	assert_int_equal(kept_of(holdings_of(give_up(0))), 7000);
+	tracker_tensor_released(0x3000);
+	tracker_tensor_released(0x1000);
+	assert_int_equal(capture_file_header()->losses[KMEM_LOST_UNKNOWN_FREES], 0);
+}
+
 /* ---- what the thread got afterwards ---- */
 
 static void *
@@ -221,6 +261,10 @@ allocate_elsewhere(void *context)
 	hook_device(DEVICE, 0x9000, 800 * MIB);
 	return NULL;
 }
+
+#define OPEN KMEM_FAILED_OPEN
+#define LESS KMEM_FAILED_GOT_LESS
+#define ENOUGH KMEM_FAILED_GOT_ENOUGH
 
 static void
 what_the_thread_got_afterwards(void **state)
@@ -232,34 +276,34 @@ what_the_thread_got_afterwards(void **state)
 		uint64_t got;
 		enum kmem_failed_outcome wanted[3];
 	} cases[] = {
-		{ "the cache was given back", { 20, 20, 20 }, DEVICE, 20, { KMEM_FAILED_GOT_ENOUGH, KMEM_FAILED_GOT_ENOUGH, KMEM_FAILED_GOT_ENOUGH } },
-		{ "a tenth less each time", { 90, 81, 73 }, DEVICE, 66, { KMEM_FAILED_GOT_LESS, KMEM_FAILED_GOT_LESS, KMEM_FAILED_GOT_LESS } },
-		{ "as much as the last", { 90, 81, 73 }, DEVICE, 73, { KMEM_FAILED_GOT_LESS, KMEM_FAILED_GOT_LESS, KMEM_FAILED_GOT_ENOUGH } },
-		{ "a trifle", { 90, 81, 73 }, DEVICE, 1, { KMEM_FAILED_OPEN, KMEM_FAILED_OPEN, KMEM_FAILED_OPEN } },
-		{ "on another device", { 90, 81, 73 }, DEVICE + 1, 90, { KMEM_FAILED_OPEN, KMEM_FAILED_OPEN, KMEM_FAILED_OPEN } },
+		{ "the cache was given back", { 20, 20, 20 }, DEVICE, 20, { ENOUGH, ENOUGH, ENOUGH } },
+		{ "a tenth less each time", { 90, 81, 73 }, DEVICE, 66, { LESS, LESS, LESS } },
+		{ "as much as the last", { 90, 81, 73 }, DEVICE, 73, { LESS, LESS, ENOUGH } },
+		{ "a trifle", { 90, 81, 73 }, DEVICE, 1, { OPEN, OPEN, OPEN } },
+		{ "on another device", { 90, 81, 73 }, DEVICE + 1, 90, { OPEN, OPEN, OPEN } },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const struct kmem_failed *failed[3];
 		pthread_t other;
-		struct kmem_failed *ring = capture_file_header()->failed;
+		uint64_t start_ns;
 
-		start_empty(NULL);
 		print_message("%s\n", cases[i].why);
-		for (unsigned k = 0; k < 3; k++)
-			failed[k] = refuse(DEVICE, cases[i].refused[k] * MIB);
-		assert_int_equal(pthread_create(&other, NULL, allocate_elsewhere, NULL), 0); // is none of its business
-		assert_int_equal(pthread_join(other, NULL), 0);
-		for (unsigned k = 0; k < 3; k++) // a machine may be slow
-			ring[k + 1].monotonic_ns = heartbeat_now_ns();
-		hook_device(cases[i].domain, 0x1000, cases[i].got * MIB);
+		do { // a machine may be slow: then they are no tries of one allocator
+			start_empty(NULL);
+			start_ns = heartbeat_now_ns();
+			for (unsigned k = 0; k < 3; k++)
+				failed[k] = refuse(DEVICE, cases[i].refused[k] * MIB);
+			assert_int_equal(pthread_create(&other, NULL, allocate_elsewhere, NULL), 0); // is none of its business
+			assert_int_equal(pthread_join(other, NULL), 0);
+			hook_device(cases[i].domain, 0x1000, cases[i].got * MIB);
+		} while (heartbeat_now_ns() - start_ns > UINT64_C(900000000));
 		for (unsigned k = 0; k < 3; k++)
 			assert_int_equal(failed[k]->outcome, cases[i].wanted[k]);
 		hook_device(DEVICE, 0x2000, 100 * MIB); // in the end it got everything
 		for (unsigned k = 0; k < 3; k++)
-			assert_int_equal(failed[k]->outcome, cases[i].wanted[k] == KMEM_FAILED_GOT_LESS ? KMEM_FAILED_GOT_LESS
-			                                                                                : KMEM_FAILED_GOT_ENOUGH);
+			assert_int_equal(failed[k]->outcome, cases[i].wanted[k] == LESS ? LESS : ENOUGH);
 		assert_true(failed_requests_least == UINT64_MAX);
 	}
 }
@@ -291,6 +335,7 @@ main(void)
 		cmocka_unit_test_setup(a_refusal_of_host_memory_looks_at_nothing, start_empty),
 		cmocka_unit_test_setup(more_call_sites_than_places, start_empty),
 		cmocka_unit_test_setup(the_ring_keeps_its_records, start_empty),
+		cmocka_unit_test_setup(what_is_still_alive_of_the_time_before, start_empty),
 		cmocka_unit_test_setup(what_the_thread_got_afterwards, start_empty),
 		cmocka_unit_test_setup(a_child_begins_anew, start_empty),
 	};
