@@ -239,9 +239,11 @@ peers-tests: all ## heaptrack's and memray's own test programs: HEAPTRACK=, MEMR
 	BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) tests/real/peers_tests.py $(if $(HEAPTRACK),--heaptrack $(HEAPTRACK)) \
 		$(if $(MEMRAY),--memray $(MEMRAY))
 
-test-frameworks: all ## PyTorch, Keras on TensorFlow and JAX from PyPI, in build/venv-*
+test-frameworks: all ## PyTorch, Keras on TensorFlow, JAX and CUDA's runtimes from PyPI, in build/venv-*
 	$(PYTEST) tests/preload -m framework
 	$(PYTEST) tests/python -m framework
+	$(MAKE) -C tests/cuda BUILD=$(abspath $(BUILD))
+	$(PYTEST) tests/cuda -m framework
 
 .PHONY: soak kills
 soak: all ## threads, children, libraries and exec'ed functions come and go for SECONDS=, twice: nothing is lost, nothing of ours grows

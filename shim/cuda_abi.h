@@ -5,7 +5,7 @@
  * Sources     cuda.h and cuda_runtime_api.h of the CUDA 13.0 toolkit: the driver's exported names are only
  *             ever added to, and no function below changed its signature between 11.2 and 13.0. Versions
  *             are those of cudaTypedefs.h (PFN_cuMemAlloc_v3020: 3020).
- *             tests/cuda/abi_check.cc compares every prototype with the toolkit's where one is installed.
+ *             tests/cuda/abi_check.cc compares every prototype with those of CUDA 11, 12 and 13.
  *
  * Results are C enums in the toolkit, passed as int; handles are pointers, or 64-bit integers for
  * device addresses.
@@ -25,6 +25,8 @@ enum {
 	CUDA_ABI_PER_THREAD_STREAM = 2,   // CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM
 	CUDA_ABI_NEWEST = 13000,          // CUDA_VERSION of the headers that this file was written from
 };
+
+#define CUDA_ABI_STREAM_PER_THREAD ((void *)2) // CU_STREAM_PER_THREAD; 0 and 1 are the one that all threads share
 
 typedef unsigned long long cuda_device_addr;   // CUdeviceptr
 typedef unsigned long long cuda_memory_handle; // CUmemGenericAllocationHandle
@@ -51,6 +53,41 @@ struct cuda_array_3d {
 	unsigned flags;
 };
 
+enum { CUDA_ARRAY_LAYERED = 1 | 4 }; // CUDA_ARRAY3D_LAYERED, CUDA_ARRAY3D_CUBEMAP; cudaArrayLayered, cudaArrayCubemap
+
+/* cudaExtent and cudaIpcMemHandle_t travel by value, on the stack. */
+struct cuda_extent {
+	size_t width, height, depth;
+};
+struct cuda_ipc_handle {
+	char bytes[64];
+};
+struct cuda_pitched { // cudaPitchedPtr
+	void *addr;
+	size_t pitch_bytes, width, height;
+};
+struct cuda_channels { // cudaChannelFormatDesc
+	int bits[4];
+	int kind;
+};
+/* The beginnings of CUDA_EXTERNAL_MEMORY_BUFFER_DESC and of CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC. */
+struct cuda_external_buffer {
+	unsigned long long offset, bytes;
+};
+struct cuda_external_levels {
+	unsigned long long offset;
+	struct cuda_array_3d shape;
+	unsigned levels;
+};
+/* CUDA_MEM_ALLOC_NODE_PARAMS, cudaMemAllocNodeParams */
+struct cuda_graph_memory {
+	char pool[88]; // CUmemPoolProps
+	const void *access;
+	size_t access_count;
+	size_t bytes;
+	cuda_device_addr addr; // out
+};
+
 /* Driver, libcuda.so.1. */
 int cuMemAlloc_v2(cuda_device_addr *addr, size_t bytes);
 int cuMemAllocPitch_v2(cuda_device_addr *addr, size_t *pitch_bytes, size_t width_bytes, size_t height,
@@ -69,6 +106,7 @@ int cuMemFreeHost(void *addr);
 int cuGetProcAddress(const char *name, void **function, int version, unsigned long long flags);
 int cuGetProcAddress_v2(const char *name, void **function, int version, unsigned long long flags,
                         int *status);
+int cuMemHostRegister(void *addr, size_t bytes, unsigned flags);
 int cuMemHostRegister_v2(void *addr, size_t bytes, unsigned flags);
 int cuMemHostUnregister(void *addr);
 int cuArrayCreate_v2(void **addr, const struct cuda_array *shape);
@@ -81,10 +119,39 @@ int cuMemRelease(cuda_memory_handle handle);
 int cuMemRetainAllocationHandle(cuda_memory_handle *handle, void *addr);
 int cuMemMap(cuda_device_addr addr, size_t bytes, size_t offset, cuda_memory_handle handle, unsigned long long flags);
 int cuMemUnmap(cuda_device_addr addr, size_t bytes);
+int cuMemImportFromShareableHandle(cuda_memory_handle *handle, void *shared, int shared_as);
+int cuMemPoolImportPointer(cuda_device_addr *addr, void *pool, void *exported);
+int cuIpcOpenMemHandle(cuda_device_addr *addr, struct cuda_ipc_handle handle, unsigned flags);
+int cuIpcOpenMemHandle_v2(cuda_device_addr *addr, struct cuda_ipc_handle handle, unsigned flags);
+int cuIpcCloseMemHandle(cuda_device_addr addr);
+int cuExternalMemoryGetMappedBuffer(cuda_device_addr *addr, void *memory, const struct cuda_external_buffer *part);
+int cuExternalMemoryGetMappedMipmappedArray(void **addr, void *memory, const struct cuda_external_levels *part);
+int cuGraphAddMemAllocNode(void **node, void *graph, void *const *before, size_t before_count, struct cuda_graph_memory *memory);
+int cuGraphAddMemFreeNode(void **node, void *graph, void *const *before, size_t before_count, cuda_device_addr addr);
 int cuDevicePrimaryCtxReset(int device);
 int cuDevicePrimaryCtxReset_v2(int device);
-int cuCtxGetDevice(int *device); // this and the next: asked, never hooked
+int cuDevicePrimaryCtxRelease(int device);
+int cuDevicePrimaryCtxRelease_v2(int device);
+int cuCtxCreate_v2(void **context, unsigned flags, int device);
+int cuCtxCreate_v3(void **context, void *affinities, int affinity_count, unsigned flags, int device);
+int cuCtxCreate_v4(void **context, void *parameters, unsigned flags, int device);
+int cuCtxDestroy_v2(void *context);
+int cuCtxDetach(void *context);
+
+/* Asked, never hooked. */
+int cuCtxGetDevice(int *device);
+int cuCtxGetCurrent(void **context);
+int cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *is_active);
 int cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes);
+int cuMemGetAddressRange_v2(cuda_device_addr *start, size_t *bytes, cuda_device_addr addr);
+int cuPointerGetAttributes(unsigned count, const int *attributes, void **values, cuda_device_addr addr);
+int cuStreamIsCapturing(void *stream, int *is_capturing);
+enum { // CU_POINTER_ATTRIBUTE_*
+	CUDA_ATTRIBUTE_MEMORY_TYPE = 2,
+	CUDA_ATTRIBUTE_IS_MANAGED = 8,
+	CUDA_ATTRIBUTE_DEVICE = 9,
+	CUDA_MEMORY_TYPE_HOST = 1, // CU_MEMORYTYPE_HOST, a value of the first
+};
 
 /* Runtime, libcudart.so.11.0, .12 and .13, or inside any program that was linked with libcudart_static.a. */
 int cudaMalloc(void **addr, size_t bytes);
@@ -93,10 +160,30 @@ int cudaMallocAsync(void **addr, size_t bytes, void *stream);
 int cudaMallocAsync_ptsz(void **addr, size_t bytes, void *stream);
 int cudaMallocHost(void **addr, size_t bytes);
 int cudaHostAlloc(void **addr, size_t bytes, unsigned flags);
+int cudaMallocPitch(void **addr, size_t *pitch_bytes, size_t width_bytes, size_t height);
+int cudaMalloc3D(struct cuda_pitched *block, struct cuda_extent extent);
+int cudaMallocFromPoolAsync(void **addr, size_t bytes, void *pool, void *stream);
+int cudaMallocFromPoolAsync_ptsz(void **addr, size_t bytes, void *pool, void *stream);
+int cudaMallocArray(void **addr, const struct cuda_channels *channels, size_t width, size_t height, unsigned flags);
+int cudaMalloc3DArray(void **addr, const struct cuda_channels *channels, struct cuda_extent extent, unsigned flags);
+int cudaMallocMipmappedArray(void **addr, const struct cuda_channels *channels, struct cuda_extent extent, unsigned levels,
+                             unsigned flags);
 int cudaFree(void *addr);
 int cudaFreeAsync(void *addr, void *stream);
 int cudaFreeAsync_ptsz(void *addr, void *stream);
 int cudaFreeHost(void *addr);
+int cudaFreeArray(void *addr);
+int cudaFreeMipmappedArray(void *addr);
+int cudaHostRegister(void *addr, size_t bytes, unsigned flags);
+int cudaHostUnregister(void *addr);
+int cudaMemPoolImportPointer(void **addr, void *pool, void *exported);
+int cudaIpcOpenMemHandle(void **addr, struct cuda_ipc_handle handle, unsigned flags);
+int cudaIpcCloseMemHandle(void *addr);
+int cudaExternalMemoryGetMappedBuffer(void **addr, void *memory, const struct cuda_external_buffer *part);
+int cudaGraphAddMemAllocNode(void **node, void *graph, void *const *before, size_t before_count, struct cuda_graph_memory *memory);
+int cudaGraphAddMemFreeNode(void **node, void *graph, void *const *before, size_t before_count, void *addr);
+int cudaDeviceReset(void);
+int cudaThreadExit(void); // until 12
 
 /*
  * ROW(exported name, name to ask cuGetProcAddress for, first version with this ABI, 1 for the twin that
@@ -126,6 +213,23 @@ int cudaFreeHost(void *addr);
 	ROW(cuMemUnmap, "cuMemUnmap", 10020, 0)                                                       \
 	ROW(cuDevicePrimaryCtxReset, "cuDevicePrimaryCtxReset", 7000, 0)                              \
 	ROW(cuDevicePrimaryCtxReset_v2, "cuDevicePrimaryCtxReset", 11000, 0)                          \
+	ROW(cuMemHostRegister, "cuMemHostRegister", 4000, 0)                                          \
+	ROW(cuMemImportFromShareableHandle, "cuMemImportFromShareableHandle", 10020, 0)               \
+	ROW(cuMemPoolImportPointer, "cuMemPoolImportPointer", 11020, 0)                               \
+	ROW(cuIpcOpenMemHandle, "cuIpcOpenMemHandle", 4010, 0)                                        \
+	ROW(cuIpcOpenMemHandle_v2, "cuIpcOpenMemHandle", 11000, 0)                                    \
+	ROW(cuIpcCloseMemHandle, "cuIpcCloseMemHandle", 4010, 0)                                      \
+	ROW(cuExternalMemoryGetMappedBuffer, "cuExternalMemoryGetMappedBuffer", 10000, 0)             \
+	ROW(cuExternalMemoryGetMappedMipmappedArray, "cuExternalMemoryGetMappedMipmappedArray", 10000, 0)\
+	ROW(cuGraphAddMemAllocNode, "cuGraphAddMemAllocNode", 11040, 0)                               \
+	ROW(cuGraphAddMemFreeNode, "cuGraphAddMemFreeNode", 11040, 0)                                 \
+	ROW(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease", 7000, 0)                          \
+	ROW(cuDevicePrimaryCtxRelease_v2, "cuDevicePrimaryCtxRelease", 11000, 0)                      \
+	ROW(cuCtxCreate_v2, "cuCtxCreate", 3020, 0)                                                   \
+	ROW(cuCtxCreate_v3, "cuCtxCreate", 11040, 0)                                                  \
+	ROW(cuCtxCreate_v4, "cuCtxCreate", 12050, 0)                                                  \
+	ROW(cuCtxDestroy_v2, "cuCtxDestroy", 4000, 0)                                                 \
+	ROW(cuCtxDetach, "cuCtxDetach", 2000, 0)                                                      \
 	ROW(cuMemFree_v2, "cuMemFree", 3020, 0)                                                       \
 	ROW(cuMemFreeAsync, "cuMemFreeAsync", 11020, 0)                                               \
 	ROW(cuMemFreeAsync_ptsz, "cuMemFreeAsync", 11020, 1)                                          \
@@ -141,10 +245,29 @@ int cudaFreeHost(void *addr);
 	ROW(cudaMallocAsync_ptsz)                                                                     \
 	ROW(cudaMallocHost)                                                                           \
 	ROW(cudaHostAlloc)                                                                            \
+	ROW(cudaMallocPitch)                                                                          \
+	ROW(cudaMalloc3D)                                                                             \
+	ROW(cudaMallocFromPoolAsync)                                                                  \
+	ROW(cudaMallocFromPoolAsync_ptsz)                                                             \
+	ROW(cudaMallocArray)                                                                          \
+	ROW(cudaMalloc3DArray)                                                                        \
+	ROW(cudaMallocMipmappedArray)                                                                 \
 	ROW(cudaFree)                                                                                 \
 	ROW(cudaFreeAsync)                                                                            \
 	ROW(cudaFreeAsync_ptsz)                                                                       \
-	ROW(cudaFreeHost)
+	ROW(cudaFreeHost)                                                                             \
+	ROW(cudaFreeArray)                                                                            \
+	ROW(cudaFreeMipmappedArray)                                                                   \
+	ROW(cudaHostRegister)                                                                         \
+	ROW(cudaHostUnregister)                                                                       \
+	ROW(cudaMemPoolImportPointer)                                                                 \
+	ROW(cudaIpcOpenMemHandle)                                                                     \
+	ROW(cudaIpcCloseMemHandle)                                                                    \
+	ROW(cudaExternalMemoryGetMappedBuffer)                                                        \
+	ROW(cudaGraphAddMemAllocNode)                                                                 \
+	ROW(cudaGraphAddMemFreeNode)                                                                  \
+	ROW(cudaDeviceReset)                                                                          \
+	ROW(cudaThreadExit)
 
 /*
  * PyTorch, libc10.so: c10::reportMemoryUsageToProfiler() and reportOutOfMemoryToProfiler(). From c10/core/Allocator.h of 1.6, of

@@ -83,6 +83,7 @@ drop(uint32_t number, uint64_t amount)
 
 	if (object == NULL)
 		return dropped;
+	dropped.is_imported = object->block.site == 0;
 	word = atomic_fetch_sub_explicit(&object->word, amount, memory_order_acq_rel) - amount;
 	dropped.was_last_handle = HANDLES(word) == 0;
 	dropped.is_dead = REFERENCES(word) == 0;
@@ -122,17 +123,22 @@ device_objects_create(uint64_t handle, struct address_block block, struct addres
 	return false;
 }
 
-void
+bool
 device_objects_retain(uint64_t handle)
 {
 	struct object *object = object_at(object_of(handle));
+	uint64_t word = object == NULL ? 0 : atomic_load_explicit(&object->word, memory_order_relaxed);
 
-	/* relaxed: whoever retains holds a reference, so that the object does not end. */
-	if (object != NULL)
-		atomic_fetch_add_explicit(&object->word, ONE_HANDLE | ONE_REFERENCE, memory_order_relaxed);
+	/* relaxed: it has a handle, so that it does not end; what another thread has just let go of is left alone. */
+	while (HANDLES(word) != 0) {
+		if (atomic_compare_exchange_weak_explicit(&object->word, &word, word + (ONE_HANDLE | ONE_REFERENCE), memory_order_relaxed,
+		                                          memory_order_relaxed))
+			return true;
+	}
+	return false;
 }
 
-void
+bool
 device_objects_mapped(uint64_t addr, uint64_t bytes, uint64_t handle)
 {
 	struct address_block entry = { .bytes = bytes, .site = object_of(handle) }, old;
@@ -145,6 +151,7 @@ device_objects_mapped(uint64_t addr, uint64_t bytes, uint64_t handle)
 		(void)address_table_put(&mappings, addr, entry);
 	else
 		device_objects_released(drop(old.site, ONE_REFERENCE)); // it was unmapped without our knowing
+	return object != NULL && object->block.site == 0;
 }
 
 struct device_drop

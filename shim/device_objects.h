@@ -6,7 +6,7 @@
  *
  * Called by   tracker_devices.c, hooks_cuda_memory.c, inside the reentry guard.
  * Safe from   any thread: no lock, no allocation. Tested in tests/unit/test_device_objects.c.
- * When full   create says so; what was imported from other processes has no object, and all calls about it do nothing.
+ * When full   create says so; calls about handles that have no object do nothing.
  *
  * Invariants:
  *   O1  an object's word is 0 (free), or has DEVICE_OBJECT_LIVE set with the number of its handles and of all its references.
@@ -28,13 +28,14 @@ struct device_drop {
 	uint32_t object;            // index + 1; 0 = none of ours
 	bool was_last_handle;
 	bool is_dead;               // it was the last reference of all
+	bool is_imported;           // of another process: made without a site
 	struct address_block block; // with is_dead
 };
 
 /* False: no room. *old.site != 0: the handle stood for memory whose release was not seen. */
 bool device_objects_create(uint64_t handle, struct address_block block, struct address_block *old);
-void device_objects_retain(uint64_t handle);
-void device_objects_mapped(uint64_t addr, uint64_t bytes, uint64_t handle);
+bool device_objects_retain(uint64_t handle);                                // false: none of ours
+bool device_objects_mapped(uint64_t addr, uint64_t bytes, uint64_t handle); // true: of memory that was imported
 
 /* Before the driver releases a handle; then one of the other two. */
 struct device_drop device_objects_release(uint64_t handle);

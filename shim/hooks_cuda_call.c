@@ -59,17 +59,113 @@ cuda_call_end(const struct cuda_call *call)
 	real_cuda_depth = call->outer_depth;
 }
 
-static unsigned
-domain_of(enum cuda_memory memory)
+bool
+cuda_call_book_once(const struct cuda_call *call)
 {
+	if ((call->layer == CUDA_LAYER_RUNTIME && thread.was_booked) || !cuda_call_book_begin(call))
+		return false;
+	thread.was_booked = true;
+	return true;
+}
+
+/* Asks the driver, so outside the guard. addr: 0 = the request was refused. */
+static unsigned
+pooled_domain(uint64_t addr)
+{
+	struct cuda_place place = { .device = -1 };
+
+	if (addr != 0)
+		place = real_cuda_place(addr);
+	if (place.is_managed)
+		return KMEM_DOMAIN_CUDA_MANAGED;
+	if (place.is_host)
+		return KMEM_DOMAIN_CUDA_PINNED;
+	return tracker_device_domain(place.device >= 0 ? place.device : real_cuda_device());
+}
+
+static unsigned
+place_of(enum cuda_memory memory, uint64_t addr, unsigned *owner)
+{
+	int device;
+
+	*owner = TRACKER_OWNER_NONE;
+	if (memory == CUDA_MEMORY_POOLED)
+		return pooled_domain(addr);
+	if (memory == CUDA_MEMORY_GRAPH)
+		return KMEM_DOMAIN_CUDA_GRAPH;
+	if (memory == CUDA_MEMORY_IMPORTED || memory == CUDA_MEMORY_OPENED)
+		return KMEM_DOMAIN_CUDA_IMPORTED;
+	device = real_cuda_device();
+	*owner = cuda_call_owner(device);
 	if (memory == CUDA_MEMORY_PINNED)
 		return KMEM_DOMAIN_CUDA_PINNED;
 	if (memory == CUDA_MEMORY_MANAGED)
 		return KMEM_DOMAIN_CUDA_MANAGED;
-	if (memory == CUDA_MEMORY_REGISTERED)
-		return KMEM_DOMAIN_CUDA_REGISTERED;
-	return tracker_device_domain(real_cuda_device());
+	return memory == CUDA_MEMORY_REGISTERED ? KMEM_DOMAIN_CUDA_REGISTERED : tracker_device_domain(device);
 }
+
+enum cuda_memory
+cuda_call_pooled(const struct cuda_call *call, void *stream)
+{
+	/* The stream that all threads share cannot be recorded. */
+	return call->is_booked_here && (uintptr_t)stream > 1 && real_cuda_is_recorded(stream) ? CUDA_MEMORY_GRAPH : CUDA_MEMORY_POOLED;
+}
+
+/* ---- shapes ---- */
+
+uint64_t
+cuda_call_times(uint64_t a, uint64_t b)
+{
+	uint64_t product;
+
+	return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+/* Each level is half as large as the one before, in each direction. */
+static uint64_t
+levels_bytes(struct cuda_extent extent, bool is_layered, uint64_t element_bytes, unsigned levels)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned level = 0; level < levels && level < 64; level++) {
+		uint64_t width = extent.width >> level, height = extent.height >> level;
+		uint64_t depth = is_layered ? extent.depth : extent.depth >> level;
+		uint64_t own = cuda_call_times(width + (width == 0), height + (height == 0));
+
+		own = cuda_call_times(cuda_call_times(own, depth + (depth == 0)), element_bytes);
+		if (__builtin_add_overflow(bytes, own, &bytes))
+			return UINT64_MAX;
+	}
+	return bytes;
+}
+
+uint64_t
+cuda_call_array_bytes(const struct cuda_array_3d *shape, unsigned levels)
+{
+	unsigned channel_bytes = 1;
+
+	if (shape == NULL)
+		return 0;
+	/* CU_AD_FORMAT_SIGNED_INT32 and its kind, FLOAT; INT16, HALF; all others count as bytes. */
+	if (shape->format == 0x03 || shape->format == 0x0a || shape->format == 0x20)
+		channel_bytes = 4;
+	else if (shape->format == 0x02 || shape->format == 0x09 || shape->format == 0x10)
+		channel_bytes = 2;
+	return levels_bytes((struct cuda_extent){ shape->width, shape->height, shape->depth }, (shape->flags & CUDA_ARRAY_LAYERED) != 0,
+	                    (uint64_t)channel_bytes * shape->channels, levels);
+}
+
+uint64_t
+cuda_call_channel_bytes(const struct cuda_channels *channels, struct cuda_extent extent, unsigned levels, unsigned flags)
+{
+	uint64_t bits = 0;
+
+	for (unsigned i = 0; channels != NULL && i < 4; i++)
+		bits += channels->bits[i] > 0 ? (uint64_t)channels->bits[i] : 0;
+	return levels_bytes(extent, (flags & CUDA_ARRAY_LAYERED) != 0, bits / 8, levels);
+}
+
+/* ---- allocations and releases ---- */
 
 void
 cuda_call_attempt(const struct cuda_call *call, enum cuda_memory memory, uint64_t bytes)
@@ -86,22 +182,23 @@ cuda_call_end_allocation(struct cuda_call *call, enum cuda_memory memory, int re
 {
 	int host_errno = errno;
 	bool is_given = result == CUDA_ABI_SUCCESS && addr != 0;
-	bool is_refused = result == CUDA_ABI_OUT_OF_MEMORY; // other errors say nothing about memory
-	bool was_booked_inside = call->layer == CUDA_LAYER_RUNTIME && thread.was_booked;
+	/* Other errors say nothing about memory, and memory of others is there already. */
+	bool is_refused = result == CUDA_ABI_OUT_OF_MEMORY && memory != CUDA_MEMORY_IMPORTED && memory != CUDA_MEMORY_OPENED;
 
-	if (call->is_booked_here && !was_booked_inside && (is_given || is_refused)) {
-		unsigned domain = domain_of(memory); // asks the driver, so outside the guard
+	if (call->is_booked_here && (is_given || is_refused)) {
+		unsigned owner, domain = place_of(memory, addr, &owner);
 		struct device_memory left = { 0 };
 
 		if (is_refused && memory != CUDA_MEMORY_PINNED && memory != CUDA_MEMORY_REGISTERED)
 			real_cuda_memory(-1, &left.free_bytes, &left.total_bytes);
-		if (cuda_call_book_begin(call)) {
-			if (is_given)
-				tracker_device_allocated(call->hook_frame, domain, addr, bytes, memory == CUDA_MEMORY_POOLED);
-			else
+		if (cuda_call_book_once(call)) {
+			if (!is_given)
 				tracker_device_refused(call->hook_frame, domain, bytes, result, left);
+			else if (memory == CUDA_MEMORY_OPENED)
+				tracker_object_opened(call->hook_frame, domain, addr, bytes);
+			else
+				tracker_device_allocated(call->hook_frame, domain, addr, bytes, owner);
 			reentry_guard_leave();
-			thread.was_booked = true;
 		}
 	}
 	cuda_call_end(call);

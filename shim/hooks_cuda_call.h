@@ -18,12 +18,14 @@
 #ifndef HOOKS_CUDA_CALL_H
 #define HOOKS_CUDA_CALL_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "cuda_abi.h"
 #include "export.h"
+#include "reentry_guard.h"
 #include "tracker.h"
 
 #define INTERNAL __attribute__((visibility("hidden")))
@@ -41,13 +43,19 @@ CUDA_ABI_RUNTIME_FUNCTIONS(HOOK_ROW)
 
 /* NONE: a call that allocates nothing for the program, such as a lookup. */
 enum cuda_layer { CUDA_LAYER_NONE, CUDA_LAYER_RUNTIME, CUDA_LAYER_DRIVER };
-/* POOLED: on the device, and a reset leaves it. REGISTERED: the program's own, pinned. */
+/*
+ * POOLED: where its pool is, and no context's. REGISTERED: the program's own, pinned. IMPORTED: somebody else's. OPENED: so, and
+ * opened as often as it is closed. GRAPH: what a graph takes when it runs.
+ */
 enum cuda_memory {
 	CUDA_MEMORY_DEVICE,
 	CUDA_MEMORY_POOLED,
 	CUDA_MEMORY_PINNED,
 	CUDA_MEMORY_MANAGED,
 	CUDA_MEMORY_REGISTERED,
+	CUDA_MEMORY_IMPORTED,
+	CUDA_MEMORY_OPENED,
+	CUDA_MEMORY_GRAPH,
 };
 
 /* On the stack of a hook. */
@@ -63,8 +71,9 @@ struct cuda_call {
 void cuda_call_begin(struct cuda_call *call, enum cuda_layer layer, const void *hook_frame);
 void cuda_call_end(const struct cuda_call *call); // when there is nothing to book
 
-/* True when the tracker may be called; then reentry_guard_leave() must follow. */
+/* True when the tracker may be called; then reentry_guard_leave() must follow. once: and no hook inside has booked it. */
 bool cuda_call_book_begin(const struct cuda_call *call);
+bool cuda_call_book_once(const struct cuda_call *call);
 
 /* Before the real call, when it asks for host memory: the kernel may end the process inside. */
 void cuda_call_attempt(const struct cuda_call *call, enum cuda_memory memory, uint64_t bytes);
@@ -77,33 +86,74 @@ void cuda_call_begin_release(struct cuda_call *call, enum cuda_layer layer, cons
                              uint64_t addr);
 void cuda_call_end_release(struct cuda_call *call, int result);
 
+/* Which of the two an allocation from a stream's pool is: POOLED, or GRAPH while the stream is recorded. */
+enum cuda_memory cuda_call_pooled(const struct cuda_call *call, void *stream);
+
+/* Sizes of what has a shape; too large for a number: the largest there is. */
+uint64_t cuda_call_times(uint64_t a, uint64_t b);
+uint64_t cuda_call_array_bytes(const struct cuda_array_3d *shape, unsigned levels);
+uint64_t cuda_call_channel_bytes(const struct cuda_channels *channels, struct cuda_extent extent, unsigned levels,
+                                 unsigned flags);
+
+/* hooks_cuda_context.c: the TRACKER_OWNER_CONTEXT of this thread's context; that of another kind on `device`: the device. */
+unsigned cuda_call_owner(int device);
+
 /*
  * The code of one export. The including file says what its rows have in common:
  *   HOOK_LAYER           enum cuda_layer
  *   HOOK_FIND(row, caller)  the real function
  *   HOOK_NOT_FOUND       result without one
- * and per row: asked is the bytes of the request; given the bytes to book, evaluated after success. Every row
- * has a parameter `addr`, in allocations an out parameter that may be NULL.
  */
-#define HOOK_ALLOCATION(name, memory, parameters, arguments, asked, given)                            \
+#define HOOK_BEGIN(name)                                                                              \
+	void *real = HOOK_FIND(REAL_CUDA_##name, __builtin_return_address(0));                        \
+	struct cuda_call call;                                                                        \
+                                                                                                      \
+	if (real == NULL)                                                                             \
+		return HOOK_NOT_FOUND;                                                                \
+	cuda_call_begin(&call, HOOK_LAYER, __builtin_frame_address(0))
+
+#define HOOK_REAL(name) ((__typeof__(name) *)real)
+
+/*
+ * Per row: out is where the address is after success, it may be NULL; asked is the bytes of the request; given the bytes to
+ * book, evaluated after success.
+ */
+#define HOOK_ALLOCATION_AT(name, kind, parameters, arguments, out, asked, given)                      \
 	int hook_##name parameters                                                                    \
 	{                                                                                             \
-		const void *frame = __builtin_frame_address(0);                                       \
-		void *real = HOOK_FIND(REAL_CUDA_##name, __builtin_return_address(0));                \
-		struct cuda_call call;                                                                \
-                                                                                                      \
-		if (real == NULL)                                                                     \
-			return HOOK_NOT_FOUND;                                                        \
-		cuda_call_begin(&call, HOOK_LAYER, frame);                                            \
-		cuda_call_attempt(&call, memory, asked);                                              \
-		int result = ((__typeof__(name) *)real)arguments;                                     \
-		bool is_given = result == CUDA_ABI_SUCCESS && addr != NULL;                           \
-		cuda_call_end_allocation(&call, memory, result, is_given ? (uint64_t)*addr : 0,       \
+		HOOK_BEGIN(name);                                                                     \
+		enum cuda_memory booked_as = (kind);                                                  \
+		cuda_call_attempt(&call, booked_as, asked);                                           \
+		int result = HOOK_REAL(name)arguments;                                                \
+		bool is_given = result == CUDA_ABI_SUCCESS && (out) != NULL;                          \
+		cuda_call_end_allocation(&call, booked_as, result, is_given ? (uint64_t)*(out) : 0,   \
 		                         is_given ? (given) : (asked));                               \
 		return result;                                                                        \
 	}                                                                                             \
 	HOOK_EXPORT(name)
 
+#define HOOK_ALLOCATION(name, kind, parameters, arguments, asked, given)                              \
+	HOOK_ALLOCATION_AT(name, kind, parameters, arguments, addr, asked, given)
+
+/* Something to book after success, if `is_so`, which may ask the driver. */
+#define HOOK_AFTER(name, parameters, arguments, is_so, booking)                                       \
+	int hook_##name parameters                                                                    \
+	{                                                                                             \
+		HOOK_BEGIN(name);                                                                     \
+		int result = HOOK_REAL(name)arguments;                                                \
+		int host_errno = errno;                                                               \
+                                                                                                      \
+		if (result == CUDA_ABI_SUCCESS && (is_so) && cuda_call_book_once(&call)) {            \
+			booking;                                                                      \
+			reentry_guard_leave();                                                        \
+		}                                                                                     \
+		cuda_call_end(&call);                                                                 \
+		errno = host_errno;                                                                   \
+		return result;                                                                        \
+	}                                                                                             \
+	HOOK_EXPORT(name)
+
+/* Has a parameter `addr`. */
 #define HOOK_RELEASE(name, parameters, arguments)                                                     \
 	int hook_##name parameters                                                                    \
 	{                                                                                             \

@@ -2,7 +2,8 @@
  * hooks_cuda_driver.c - the driver's allocation functions: the truth about device memory.
  *
  * One row per function. Reached by programs that link to libcuda, and through hooks_lookup.c by those that
- * look the functions up: every CUDA runtime, shared or static.
+ * look the functions up: every CUDA runtime, shared or static. What is no pair of allocation and release is in
+ * hooks_cuda_memory.c and hooks_cuda_context.c.
  *
  * Called by   the program and CUDA's own libraries.
  * Safe from   any thread. The real result is passed on whatever becomes of our record.
@@ -16,25 +17,30 @@
 #define HOOK_NOT_FOUND CUDA_ABI_NOT_INITIALIZED
 
 #define DEVICE CUDA_MEMORY_DEVICE
-#define POOLED CUDA_MEMORY_POOLED
+#define POOLED(stream) cuda_call_pooled(&call, stream)
+#define OWN_STREAM(stream) ((stream) == NULL ? CUDA_ABI_STREAM_PER_THREAD : (stream))
 #define MANAGED CUDA_MEMORY_MANAGED
 #define PINNED CUDA_MEMORY_PINNED
+#define REGISTERED CUDA_MEMORY_REGISTERED
+#define IMPORTED CUDA_MEMORY_IMPORTED
+#define OPENED CUDA_MEMORY_OPENED
+#define GRAPH CUDA_MEMORY_GRAPH
 
 HOOK_ALLOCATION(cuMemAlloc_v2, DEVICE, (cuda_device_addr *addr, size_t bytes), (addr, bytes), bytes, bytes);
 HOOK_ALLOCATION(cuMemAllocPitch_v2, DEVICE,
                 (cuda_device_addr *addr, size_t *pitch_bytes, size_t width_bytes, size_t height,
                  unsigned element_bytes),
-                (addr, pitch_bytes, width_bytes, height, element_bytes), width_bytes * height,
-                *pitch_bytes * height);
+                (addr, pitch_bytes, width_bytes, height, element_bytes), cuda_call_times(width_bytes, height),
+                cuda_call_times(pitch_bytes == NULL ? width_bytes : *pitch_bytes, height));
 HOOK_ALLOCATION(cuMemAllocManaged, MANAGED, (cuda_device_addr *addr, size_t bytes, unsigned flags),
                 (addr, bytes, flags), bytes, bytes);
-HOOK_ALLOCATION(cuMemAllocAsync, POOLED, (cuda_device_addr *addr, size_t bytes, void *stream),
+HOOK_ALLOCATION(cuMemAllocAsync, POOLED(stream), (cuda_device_addr *addr, size_t bytes, void *stream),
                 (addr, bytes, stream), bytes, bytes);
-HOOK_ALLOCATION(cuMemAllocAsync_ptsz, POOLED, (cuda_device_addr *addr, size_t bytes, void *stream),
+HOOK_ALLOCATION(cuMemAllocAsync_ptsz, POOLED(OWN_STREAM(stream)), (cuda_device_addr *addr, size_t bytes, void *stream),
                 (addr, bytes, stream), bytes, bytes);
-HOOK_ALLOCATION(cuMemAllocFromPoolAsync, POOLED, (cuda_device_addr *addr, size_t bytes, void *pool, void *stream),
+HOOK_ALLOCATION(cuMemAllocFromPoolAsync, POOLED(stream), (cuda_device_addr *addr, size_t bytes, void *pool, void *stream),
                 (addr, bytes, pool, stream), bytes, bytes);
-HOOK_ALLOCATION(cuMemAllocFromPoolAsync_ptsz, POOLED, (cuda_device_addr *addr, size_t bytes, void *pool, void *stream),
+HOOK_ALLOCATION(cuMemAllocFromPoolAsync_ptsz, POOLED(OWN_STREAM(stream)), (cuda_device_addr *addr, size_t bytes, void *pool, void *stream),
                 (addr, bytes, pool, stream), bytes, bytes);
 HOOK_ALLOCATION(cuMemAllocHost_v2, PINNED, (void **addr, size_t bytes), (addr, bytes), bytes, bytes);
 HOOK_ALLOCATION(cuMemHostAlloc, PINNED, (void **addr, size_t bytes, unsigned flags), (addr, bytes, flags),
@@ -47,44 +53,54 @@ HOOK_RELEASE(cuMemFreeHost, (void *addr), (addr));
 
 /* ---- arrays: by their handle ---- */
 
-static size_t
-channel_bytes(int format)
-{
-	/* CU_AD_FORMAT_SIGNED_INT32 and its kind, FLOAT; INT16, HALF; all others count as bytes. */
-	if (format == 0x03 || format == 0x0a || format == 0x20)
-		return 4;
-	return format == 0x02 || format == 0x09 || format == 0x10 ? 2 : 1;
-}
-
-static size_t
-at_least_one(size_t extent)
-{
-	return extent == 0 ? 1 : extent;
-}
-
-static size_t
+static uint64_t
 flat_bytes(const struct cuda_array *shape)
 {
-	return shape == NULL ? 0 : shape->width * at_least_one(shape->height) * shape->channels * channel_bytes(shape->format);
-}
+	struct cuda_array_3d solid;
 
-/* Each level is half as large as the one before, in each direction. */
-static size_t
-solid_bytes(const struct cuda_array_3d *shape, unsigned levels)
-{
-	size_t bytes = 0;
-
-	for (unsigned level = 0; shape != NULL && level < levels && level < 64; level++)
-		bytes += at_least_one(shape->width >> level) * at_least_one(shape->height >> level) *
-		         at_least_one(shape->depth >> level) * shape->channels * channel_bytes(shape->format);
-	return bytes;
+	if (shape == NULL)
+		return 0;
+	solid = (struct cuda_array_3d){ shape->width, shape->height, 0, shape->format, shape->channels, 0 };
+	return cuda_call_array_bytes(&solid, 1);
 }
 
 HOOK_ALLOCATION(cuArrayCreate_v2, DEVICE, (void **addr, const struct cuda_array *shape), (addr, shape), flat_bytes(shape),
                 flat_bytes(shape));
 HOOK_ALLOCATION(cuArray3DCreate_v2, DEVICE, (void **addr, const struct cuda_array_3d *shape), (addr, shape),
-                solid_bytes(shape, 1), solid_bytes(shape, 1));
+                cuda_call_array_bytes(shape, 1), cuda_call_array_bytes(shape, 1));
 HOOK_ALLOCATION(cuMipmappedArrayCreate, DEVICE, (void **addr, const struct cuda_array_3d *shape, unsigned levels),
-                (addr, shape, levels), solid_bytes(shape, levels), solid_bytes(shape, levels));
+                (addr, shape, levels), cuda_call_array_bytes(shape, levels), cuda_call_array_bytes(shape, levels));
 HOOK_RELEASE(cuArrayDestroy, (void *addr), (addr));
 HOOK_RELEASE(cuMipmappedArrayDestroy, (void *addr), (addr));
+
+/* ---- host memory that is pinned where it lies ---- */
+
+HOOK_ALLOCATION_AT(cuMemHostRegister, REGISTERED, (void *addr, size_t bytes, unsigned flags), (addr, bytes, flags), &addr, bytes, bytes);
+HOOK_ALLOCATION_AT(cuMemHostRegister_v2, REGISTERED, (void *addr, size_t bytes, unsigned flags), (addr, bytes, flags), &addr, bytes,
+                   bytes);
+HOOK_RELEASE(cuMemHostUnregister, (void *addr), (addr));
+
+/* ---- memory of other processes and of graphics: mapped here, given out elsewhere ---- */
+
+HOOK_ALLOCATION(cuMemPoolImportPointer, IMPORTED, (cuda_device_addr *addr, void *pool, void *exported), (addr, pool, exported), 0,
+                real_cuda_bytes(*addr));
+HOOK_ALLOCATION(cuExternalMemoryGetMappedBuffer, IMPORTED,
+                (cuda_device_addr *addr, void *memory, const struct cuda_external_buffer *part), (addr, memory, part), 0,
+                part == NULL ? 0 : part->bytes);
+HOOK_ALLOCATION(cuExternalMemoryGetMappedMipmappedArray, IMPORTED,
+                (void **addr, void *memory, const struct cuda_external_levels *part), (addr, memory, part), 0,
+                part == NULL ? 0 : cuda_call_array_bytes(&part->shape, part->levels));
+HOOK_ALLOCATION(cuIpcOpenMemHandle, OPENED, (cuda_device_addr *addr, struct cuda_ipc_handle handle, unsigned flags),
+                (addr, handle, flags), 0, real_cuda_bytes(*addr));
+HOOK_ALLOCATION(cuIpcOpenMemHandle_v2, OPENED, (cuda_device_addr *addr, struct cuda_ipc_handle handle, unsigned flags),
+                (addr, handle, flags), 0, real_cuda_bytes(*addr));
+HOOK_AFTER(cuIpcCloseMemHandle, (cuda_device_addr addr), (addr), true, tracker_object_closed(addr));
+
+/* ---- graphs: the address is given out now, memory when the graph runs ---- */
+
+HOOK_ALLOCATION_AT(cuGraphAddMemAllocNode, GRAPH,
+                   (void **node, void *graph, void *const *before, size_t before_count, struct cuda_graph_memory *memory),
+                   (node, graph, before, before_count, memory), memory == NULL ? NULL : &memory->addr,
+                   memory == NULL ? 0 : memory->bytes, memory->bytes);
+HOOK_RELEASE(cuGraphAddMemFreeNode, (void **node, void *graph, void *const *before, size_t before_count, cuda_device_addr addr),
+             (node, graph, before, before_count, addr));

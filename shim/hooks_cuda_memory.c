@@ -1,36 +1,23 @@
 /*
- * hooks_cuda_memory.c - the driver's calls that are no pair of allocation and release: physical memory and its mappings, host
- * memory that is pinned where it lies, and the reset of a device.
+ * hooks_cuda_memory.c - physical memory of the driver, by handle, and its mappings.
  *
  * Called by   the program and CUDA's own libraries, as hooks_cuda_driver.c.
  * Safe from   any thread. The real result is passed on whatever becomes of our record.
  * When failing  without a driver: CUDA_ERROR_NOT_INITIALIZED, as before cuInit().
  */
-#include <errno.h>
-
 #include "device_objects.h"
 #include "hooks_cuda_call.h"
 #include "real_cuda.h"
-#include "reentry_guard.h"
 
-/* `call` of a hook that asks the driver by itself. */
-#define BEGIN(name)                                                                                   \
-	void *real = real_cuda_driver(REAL_CUDA_##name, __builtin_return_address(0));                 \
-	struct cuda_call call;                                                                        \
-                                                                                                      \
-	if (real == NULL)                                                                             \
-		return CUDA_ABI_NOT_INITIALIZED;                                                      \
-	cuda_call_begin(&call, CUDA_LAYER_DRIVER, __builtin_frame_address(0))
-
-#define REAL(name) ((__typeof__(name) *)real)
-
-/* ---- physical memory ---- */
+#define HOOK_LAYER CUDA_LAYER_DRIVER
+#define HOOK_FIND real_cuda_driver
+#define HOOK_NOT_FOUND CUDA_ABI_NOT_INITIALIZED
 
 int
 hook_cuMemCreate(cuda_memory_handle *handle, size_t bytes, const struct cuda_memory_place *place, unsigned long long flags)
 {
-	BEGIN(cuMemCreate);
-	int result = REAL(cuMemCreate)(handle, bytes, place, flags);
+	HOOK_BEGIN(cuMemCreate);
+	int result = HOOK_REAL(cuMemCreate)(handle, bytes, place, flags);
 	int host_errno = errno;
 	bool is_given = result == CUDA_ABI_SUCCESS && handle != NULL;
 	bool is_on_device = place != NULL && place->location_type == CUDA_LOCATION_DEVICE;
@@ -56,7 +43,7 @@ HOOK_EXPORT(cuMemCreate);
 int
 hook_cuMemRelease(cuda_memory_handle handle)
 {
-	BEGIN(cuMemRelease);
+	HOOK_BEGIN(cuMemRelease);
 	struct device_drop dropped = { 0 };
 	bool is_booked = cuda_call_book_begin(&call);
 
@@ -64,7 +51,7 @@ hook_cuMemRelease(cuda_memory_handle handle)
 		dropped = device_objects_release(handle);
 		reentry_guard_leave();
 	}
-	int result = REAL(cuMemRelease)(handle);
+	int result = HOOK_REAL(cuMemRelease)(handle);
 	int host_errno = errno;
 
 	if (is_booked && cuda_call_book_begin(&call)) {
@@ -80,103 +67,11 @@ hook_cuMemRelease(cuda_memory_handle handle)
 }
 HOOK_EXPORT(cuMemRelease);
 
-int
-hook_cuMemRetainAllocationHandle(cuda_memory_handle *handle, void *addr)
-{
-	BEGIN(cuMemRetainAllocationHandle);
-	int result = REAL(cuMemRetainAllocationHandle)(handle, addr);
-
-	if (result == CUDA_ABI_SUCCESS && handle != NULL && cuda_call_book_begin(&call)) {
-		device_objects_retain(*handle);
-		reentry_guard_leave();
-	}
-	cuda_call_end(&call);
-	return result;
-}
-HOOK_EXPORT(cuMemRetainAllocationHandle);
-
-int
-hook_cuMemMap(cuda_device_addr addr, size_t bytes, size_t offset, cuda_memory_handle handle, unsigned long long flags)
-{
-	BEGIN(cuMemMap);
-	int result = REAL(cuMemMap)(addr, bytes, offset, handle, flags);
-	int host_errno = errno;
-
-	if (result == CUDA_ABI_SUCCESS && cuda_call_book_begin(&call)) {
-		device_objects_mapped(addr, bytes, handle);
-		reentry_guard_leave();
-	}
-	cuda_call_end(&call);
-	errno = host_errno;
-	return result;
-}
-HOOK_EXPORT(cuMemMap);
-
+HOOK_AFTER(cuMemRetainAllocationHandle, (cuda_memory_handle *handle, void *addr), (handle, addr), handle != NULL,
+           (void)device_objects_retain(*handle));
+HOOK_AFTER(cuMemImportFromShareableHandle, (cuda_memory_handle *handle, void *shared, int shared_as), (handle, shared, shared_as),
+           handle != NULL, tracker_object_imported(*handle));
+HOOK_AFTER(cuMemMap, (cuda_device_addr addr, size_t bytes, size_t offset, cuda_memory_handle handle, unsigned long long flags),
+           (addr, bytes, offset, handle, flags), true, tracker_object_mapped(call.hook_frame, addr, bytes, handle));
 /* The addresses stay the caller's until it gives them back, so that nobody maps there before we have looked. */
-int
-hook_cuMemUnmap(cuda_device_addr addr, size_t bytes)
-{
-	BEGIN(cuMemUnmap);
-	int result = REAL(cuMemUnmap)(addr, bytes);
-	int host_errno = errno;
-
-	if (result == CUDA_ABI_SUCCESS && cuda_call_book_begin(&call)) {
-		tracker_object_unmapped(addr, bytes);
-		reentry_guard_leave();
-	}
-	cuda_call_end(&call);
-	errno = host_errno;
-	return result;
-}
-HOOK_EXPORT(cuMemUnmap);
-
-/* ---- host memory that is pinned where it lies ---- */
-
-int
-hook_cuMemHostRegister_v2(void *addr, size_t bytes, unsigned flags)
-{
-	BEGIN(cuMemHostRegister_v2);
-	int result = REAL(cuMemHostRegister_v2)(addr, bytes, flags);
-
-	cuda_call_end_allocation(&call, CUDA_MEMORY_REGISTERED, result, (uint64_t)(uintptr_t)addr, bytes);
-	return result;
-}
-HOOK_EXPORT(cuMemHostRegister_v2);
-
-int
-hook_cuMemHostUnregister(void *addr)
-{
-	void *real = real_cuda_driver(REAL_CUDA_cuMemHostUnregister, __builtin_return_address(0));
-	struct cuda_call call;
-
-	if (real == NULL)
-		return CUDA_ABI_NOT_INITIALIZED;
-	cuda_call_begin_release(&call, CUDA_LAYER_DRIVER, __builtin_frame_address(0), (uint64_t)(uintptr_t)addr);
-	int result = REAL(cuMemHostUnregister)(addr);
-
-	cuda_call_end_release(&call, result);
-	return result;
-}
-HOOK_EXPORT(cuMemHostUnregister);
-
-/* ---- reset ---- */
-
-#define HOOK_RESET(name)                                                                              \
-	int hook_##name(int device)                                                                   \
-	{                                                                                             \
-		BEGIN(name);                                                                          \
-		int result = REAL(name)(device);                                                      \
-		int host_errno = errno;                                                               \
-                                                                                                      \
-		if (result == CUDA_ABI_SUCCESS && cuda_call_book_begin(&call)) {                      \
-			tracker_device_reset(device);                                                 \
-			reentry_guard_leave();                                                        \
-		}                                                                                     \
-		cuda_call_end(&call);                                                                 \
-		errno = host_errno;                                                                   \
-		return result;                                                                        \
-	}                                                                                             \
-	HOOK_EXPORT(name)
-
-HOOK_RESET(cuDevicePrimaryCtxReset);
-HOOK_RESET(cuDevicePrimaryCtxReset_v2);
+HOOK_AFTER(cuMemUnmap, (cuda_device_addr addr, size_t bytes), (addr, bytes), true, tracker_object_unmapped(addr, bytes));

@@ -10,13 +10,16 @@
  *
  * Called by   the program, the loader's users, CUDA's own libraries.
  * Safe from   wherever dlsym is: no lock of ours, no opening of libraries, no waiting for another thread.
- * When failing  what the real lookup returned.
+ * When failing  what the real lookup returned; of functions in a form that we do not know the report says so.
  * Not chosen  a hook of dlsym in C: without a guaranteed tail call our return address would become the
  *             caller, and RTLD_NEXT of every other library would mean "next after the shim".
  */
+#include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "capture_file.h"
+#include "diag.h"
 #include "hooks_cuda_call.h"
 #include "real_cuda.h"
 
@@ -153,6 +156,22 @@ find_requested(const char *base, int version, unsigned long long flags)
 	return best;
 }
 
+/* Once per function, in the report. */
+static void
+tell_unknown(const struct lookup_row *row)
+{
+	static _Atomic uint64_t told; // bit n: of row n; relaxed: guards nothing
+	uint64_t bit = UINT64_C(1) << (row - rows);
+	char text[160];
+
+	_Static_assert(REAL_CUDA_DRIVER_COUNT <= 64, "a bit for each row");
+	if (!tracker_is_on() || (atomic_fetch_or_explicit(&told, bit, memory_order_relaxed) & bit) != 0 || !reentry_guard_enter())
+		return;
+	diag_format(text, sizeof(text), "the CUDA driver gave out a newer form of %s than is known: its calls are not recorded", row->base);
+	capture_file_note(text);
+	reentry_guard_leave();
+}
+
 /* A version that is newer than we are may be another ABI under the same name. */
 typedef int lookup_again(void *real, const char *name, void **function, unsigned long long flags);
 
@@ -169,8 +188,10 @@ replace_found(const char *name, void **function, int version, unsigned long long
 	if (row == NULL || *function == row->hook)
 		return;
 	if (version > CUDA_ABI_NEWEST &&
-	    (again(real, name, &known, flags) != CUDA_ABI_SUCCESS || known != *function))
+	    (again(real, name, &known, flags) != CUDA_ABI_SUCCESS || known != *function)) {
+		tell_unknown(row);
 		return;
+	}
 	real_cuda_found((enum real_cuda_driver)(row - rows), *function);
 	*function = row->hook;
 }

@@ -31,6 +31,7 @@
 #include "process_identity.h"
 #include "python_frames.h"
 #include "raw_sys.h"
+#include "real_cuda.h"
 #include "real_libc.h"
 #include "reentry_guard.h"
 #include "resident.h"
@@ -71,6 +72,7 @@ name_domains(void)
 {
 	static const char *const names[] = { "heap", "mmap", "reserved", "file", "shared", "cuda/pinned", "cuda/managed",
 		                         "python/arena" };
+	static const char *const late_names[] = { "cuda/registered", "cuda/imported", "cuda/graph" };
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		diag_format(capture_file_domain(i)->name, sizeof(capture_file_domain(i)->name), "%s", names[i]);
@@ -80,8 +82,9 @@ name_domains(void)
 	for (unsigned i = KMEM_DOMAIN_TENSORS_FIRST; i <= KMEM_DOMAIN_TENSORS_LAST; i++)
 		diag_format(capture_file_domain(i)->name, sizeof(capture_file_domain(i)->name), "cuda:%u/tensors",
 		            i - KMEM_DOMAIN_TENSORS_FIRST);
-	diag_format(capture_file_domain(KMEM_DOMAIN_CUDA_REGISTERED)->name,
-	            sizeof(capture_file_domain(KMEM_DOMAIN_CUDA_REGISTERED)->name), "cuda/registered");
+	for (unsigned i = 0; i < sizeof(late_names) / sizeof(late_names[0]); i++)
+		diag_format(capture_file_domain(KMEM_DOMAIN_CUDA_REGISTERED + i)->name, sizeof(capture_file_domain(0)->name), "%s",
+		            late_names[i]);
 }
 
 /* How large a capture may become by default: most is a hundred times smaller, and it counts as the program's memory. */
@@ -328,6 +331,14 @@ construct(void)
 		foreign_heap_tell();
 }
 
+static void
+tell_of_cuda(void)
+{
+	if (resident_saw_cuda_driver() && !real_cuda_was_seen())
+		capture_file_note("the CUDA driver is loaded, and no call for device memory was seen: there was none, or it went past us "
+		                  "(a plugin opened with RTLD_DEEPBIND, or in a namespace of its own)");
+}
+
 void
 lifecycle_end(int exit_code)
 {
@@ -354,6 +365,7 @@ lifecycle_end(int exit_code)
 		if (atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) == 0) {
 			survivors_take(true);
 			resident_take(true);
+			tell_of_cuda();
 		}
 		heartbeat_take(totals[KMEM_DOMAIN_HEAP].live_bytes + totals[KMEM_DOMAIN_MMAP].live_bytes +
 		               totals[KMEM_DOMAIN_SHARED].live_bytes + totals[KMEM_DOMAIN_PYTHON_ARENA].live_bytes);

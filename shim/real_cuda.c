@@ -214,7 +214,8 @@ find_for_caller(const char *name, const void *caller)
 			dlclose(handle);
 		}
 	}
-	if (real == NULL || is_ours(real))
+	/* Who defines the name in front of everybody, and reaches us all the same, has asked for the next one after itself. */
+	if (real == NULL || is_ours(real) || real == look_up(RTLD_DEFAULT, name))
 		real = look_up(RTLD_NEXT, name);
 	return real;
 }
@@ -410,56 +411,25 @@ real_cuda_unloaded(void)
 	atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
 }
 
-/* A function of the driver's that is asked and never hooked. */
-static void *
-find_asked(_Atomic(void *) *known, const char *name)
+bool
+real_cuda_was_seen(void)
 {
-	void *ask = load(known);
-	void *handle;
+	bool was_seen = false;
 
-	if (ask != NULL)
-		return ask;
-	handle = open_driver();
-	ask = handle == NULL ? NULL : look_up(handle, name);
-	if (ask != NULL)
-		store(known, ask);
-	else if (handle != NULL)
+	for (unsigned i = 0; i < REAL_CUDA_DRIVER_COUNT; i++)
+		was_seen = was_seen || load(&driver_seen[i]) != NULL || load(&driver_pinned[i]) != NULL;
+	for (unsigned i = 0; i < CALLERS_MAX; i++)
+		was_seen = was_seen || atomic_load_explicit(&callers[i].key, memory_order_relaxed) != 0;
+	return was_seen;
+}
+
+void *
+real_cuda_unhooked(const char *name)
+{
+	void *handle = open_driver();
+	void *found = handle == NULL ? NULL : look_up(handle, name);
+
+	if (handle != NULL && found == NULL)
 		forget_error();
-	return ask; // NULL: the runtime works without a driver that we can see
-}
-
-/* -1: it cannot be asked. */
-static int
-context_device(void)
-{
-	static _Atomic(void *) known;
-	void *ask = find_asked(&known, "cuCtxGetDevice");
-	int device;
-
-	if (ask == NULL || ((__typeof__(cuCtxGetDevice) *)ask)(&device) != CUDA_ABI_SUCCESS)
-		return -1;
-	return device;
-}
-
-int
-real_cuda_device(void)
-{
-	int device = context_device();
-
-	return device >= 0 ? device : 0;
-}
-
-void
-real_cuda_memory(int device, uint64_t *free_bytes, uint64_t *total_bytes)
-{
-	static _Atomic(void *) known;
-	void *ask = find_asked(&known, "cuMemGetInfo_v2");
-	int current = context_device();
-	size_t free, total;
-
-	if (ask == NULL || current < 0 || (device >= 0 && current != device) ||
-	    ((__typeof__(cuMemGetInfo_v2) *)ask)(&free, &total) != CUDA_ABI_SUCCESS || free > total)
-		return;
-	*free_bytes = free;
-	*total_bytes = total;
+	return found;
 }

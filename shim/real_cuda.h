@@ -45,14 +45,29 @@ void real_cuda_unloaded(void);
 /* A lookup by the program found `real`; from now on the hook of `function` calls that. */
 void real_cuda_found(enum real_cuda_driver function, void *real);
 
+/* Did any function of the driver or the runtime pass here, by a call or a lookup? */
+bool real_cuda_was_seen(void);
+
 /* Is this address code of libcuda.so.*, the driver? */
 bool real_cuda_is_driver(const void *addr);
 
+/* A function of the driver that has no hook; NULL: there is no driver that we can see. */
+void *real_cuda_unhooked(const char *name);
+
 /*
- * The device of this thread's current context, 0 when it cannot be asked. Only right after a call that
- * needed the context: other threads may have none.
+ * real_cuda_ask.c: what the driver is asked. None of these changes its last error. Only right after a call that needed the context,
+ * or inside one: other threads may have none. When it cannot be asked: 0, NULL, false.
  */
-int real_cuda_device(void);
+struct cuda_place {
+	int device;      // -1 = it is not known
+	bool is_host, is_managed;
+};
+int real_cuda_device(void);                        // of the current context
+void *real_cuda_context(void);                     // the current one
+struct cuda_place real_cuda_place(uint64_t addr);  // where memory of a pool is
+uint64_t real_cuda_bytes(uint64_t addr);           // of the memory that begins at addr
+bool real_cuda_is_recorded(void *stream);          // what is called on it becomes a graph
+bool real_cuda_has_primary_context(int device);
 
 /*
  * What the driver says of a device right after it refused memory: by its own cuMemGetInfo, which changes no context and no last

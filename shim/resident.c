@@ -49,6 +49,7 @@ static struct {
 	enum kmem_own_part own;    // of what was last found to be ours
 	uint64_t own_bytes[KMEM_OWN_PARTS];
 	uint64_t guard_end;        // the mapping before was a guard, up to here
+	bool has_cuda_driver;      // at any look
 	uint64_t heap_end;         // what lay before was malloc's, up to here
 	char text[TEXT_BYTES];
 	unsigned char pages[16384];
@@ -265,6 +266,7 @@ take_line(const char *line)
 
 	if ((*line >= '0' && *line <= '9') || (*line >= 'a' && *line <= 'f')) {
 		parse_mapping(line, &look.mapping);
+		look.has_cuda_driver = look.has_cuda_driver || strstr(line, "/libcuda.so.") != NULL;
 	} else if (starts_with(line, "Rss:")) {
 		for (line += strcspn(line, "0123456789"); *line >= '0' && *line <= '9'; line++)
 			kib = kib * 10 + (uint64_t)(*line - '0');
@@ -340,6 +342,12 @@ resident_take(bool is_last)
 	atomic_store_explicit(&next_ns, end_ns + (pause_ns < PERIOD_NS ? PERIOD_NS : pause_ns), memory_order_relaxed);
 	atomic_flag_clear_explicit(&is_looking, memory_order_release);
 	errno = host_errno;
+}
+
+bool
+resident_saw_cuda_driver(void)
+{
+	return look.has_cuda_driver;
 }
 
 void

@@ -15,6 +15,7 @@
 /* Looks when it is time, and nothing is torn down; is_last: it is time. */
 void resident_take(bool is_last);
 
+bool resident_saw_cuda_driver(void); // libcuda.so.* was mapped at a look; after the last one
 void resident_forked(void); // forked child: one thread
 
 #endif

@@ -15,7 +15,10 @@
 #include "tracker_parts.h"
 
 #define TENSOR_KEY (UINT64_C(1) << 62)
-#define POOLED POINTER_MAP_OBJECT // the bit of `generation` that is free here, too
+#define OPENED_KEY (UINT64_C(1) << 61) // of an object whose handle is an address
+/* The size in a block of `devices` has its owner in front. */
+#define OWNER_SHIFT 48
+#define BYTES_MASK ((UINT64_C(1) << OWNER_SHIFT) - 1)
 
 static struct address_table devices;
 
@@ -34,20 +37,25 @@ tracker_device_domain(int device)
 static struct address_block
 without_mark(struct address_block block)
 {
-	block.generation &= POINTER_MAP_GENERATION_MASK;
+	block.bytes &= BYTES_MASK;
 	return block;
 }
 
 void
-tracker_device_allocated(const void *hook_frame, unsigned domain, uint64_t key, uint64_t bytes, bool is_pooled)
+tracker_device_allocated(const void *hook_frame, unsigned domain, uint64_t key, uint64_t bytes, unsigned owner)
 {
 	struct thread_slot *slot = thread_slot_here();
-	struct address_block block = tracker_born(slot, hook_frame, domain, bytes), old;
+	struct address_block block, old;
 
+	if (bytes > BYTES_MASK) { // a driver that says yes to anything
+		capture_file_lost(KMEM_LOST_EVENTS, 1);
+		return;
+	}
+	block = tracker_born(slot, hook_frame, domain, bytes);
 	if (block.site == 0)
 		return;
 	failed_requests_got(domain, bytes);
-	block.generation |= is_pooled ? POOLED : 0;
+	block.bytes |= (uint64_t)owner << OWNER_SHIFT; // 16 bits
 	if (address_table_replace(&devices, key, block, &old)) { // its release was not seen
 		capture_file_lost(KMEM_LOST_MISSED_FREES, 1);
 		tracker_dead(slot, without_mark(old));
@@ -78,7 +86,7 @@ tracker_device_put_back(struct live_block block)
 void
 tracker_device_released(struct live_block block)
 {
-	block.generation &= POINTER_MAP_GENERATION_MASK;
+	block.bytes &= BYTES_MASK;
 	tracker_released(block);
 }
 
@@ -90,38 +98,21 @@ tracker_device_refused(const void *hook_frame, unsigned domain, uint64_t bytes, 
 }
 
 static bool
-is_of_device(uint64_t addr, struct address_block block, void *context)
+is_owned(uint64_t addr, struct address_block block, void *context)
 {
-	const unsigned *domain = context;
+	const unsigned *owner = context;
 
-	return (addr & TENSOR_KEY) == 0 && (block.generation & POOLED) == 0 && site_table_at(block.site)->domain == *domain;
+	return (addr & TENSOR_KEY) == 0 && block.bytes >> OWNER_SHIFT == *owner;
 }
 
-static void
-sweep(unsigned domain)
+void
+tracker_owner_gone(unsigned owner)
 {
 	struct address_block block;
 	uint64_t cursor = 0;
 
-	while (address_table_sweep(&devices, &cursor, is_of_device, &domain, &block))
-		tracker_dead(thread_slot_here(), block);
-}
-
-void
-tracker_device_reset(int device)
-{
-	unsigned own = tracker_device_domain(device);
-	bool is_only_one = true;
-
-	if (tracker_is_teardown())
-		return;
-	sweep(own);
-	for (unsigned i = KMEM_DOMAIN_CUDA_FIRST; i <= KMEM_DOMAIN_CUDA_LAST; i++)
-		is_only_one = is_only_one && (i == own || kmem_peak_now_signed(peak_load(&capture_file_domain(i)->peak)) <= 0);
-	if (!is_only_one)
-		return; // whose the host memory was is not known
-	sweep(KMEM_DOMAIN_CUDA_PINNED);
-	sweep(KMEM_DOMAIN_CUDA_MANAGED);
+	while (!tracker_is_teardown() && address_table_sweep(&devices, &cursor, is_owned, &owner, &block))
+		tracker_dead(thread_slot_here(), without_mark(block));
 }
 
 /* ---- physical memory ---- */
@@ -143,6 +134,26 @@ tracker_object_created(const void *hook_frame, unsigned domain, uint64_t handle,
 	}
 }
 
+/* An object without a site. */
+void
+tracker_object_imported(uint64_t handle)
+{
+	struct address_block old;
+
+	(void)device_objects_create(handle, (struct address_block){ 0 }, &old);
+	if (old.site != 0) {
+		capture_file_lost(KMEM_LOST_MISSED_FREES, 1);
+		tracker_dead(thread_slot_here(), old);
+	}
+}
+
+void
+tracker_object_mapped(const void *hook_frame, uint64_t addr, uint64_t bytes, uint64_t handle)
+{
+	if (device_objects_mapped(addr, bytes, handle))
+		tracker_device_allocated(hook_frame, KMEM_DOMAIN_CUDA_IMPORTED, addr, bytes, TRACKER_OWNER_NONE);
+}
+
 void
 tracker_object_released(struct device_drop dropped)
 {
@@ -156,8 +167,24 @@ tracker_object_unmapped(uint64_t addr, uint64_t bytes)
 {
 	struct device_drop dropped;
 
-	for (uint64_t end = addr + bytes; device_objects_unmapped(&addr, end, &dropped);)
+	for (uint64_t end = addr + bytes, start = addr; device_objects_unmapped(&addr, end, &dropped); start = addr) {
+		if (dropped.is_imported)
+			tracker_device_released(tracker_device_take(start));
 		tracker_object_released(dropped);
+	}
+}
+
+void
+tracker_object_opened(const void *hook_frame, unsigned domain, uint64_t addr, uint64_t bytes)
+{
+	if (!device_objects_retain(addr | OPENED_KEY))
+		tracker_object_created(hook_frame, domain, addr | OPENED_KEY, bytes);
+}
+
+void
+tracker_object_closed(uint64_t addr)
+{
+	tracker_object_released(device_objects_release(addr | OPENED_KEY));
 }
 
 /* ---- tensors ---- */
@@ -171,13 +198,13 @@ tensor_domain(int device)
 void
 tracker_tensor_allocated(const void *hook_frame, int device, uint64_t addr, uint64_t bytes)
 {
-	tracker_device_allocated(hook_frame, tensor_domain(device), addr | TENSOR_KEY, bytes, false);
+	tracker_device_allocated(hook_frame, tensor_domain(device), addr | TENSOR_KEY, bytes, TRACKER_OWNER_NONE);
 }
 
 void
 tracker_tensor_released(uint64_t addr)
 {
-	tracker_released(tracker_device_take(addr | TENSOR_KEY));
+	tracker_device_released(tracker_device_take(addr | TENSOR_KEY));
 }
 
 void

@@ -1,54 +1,33 @@
 /*
  * abi_check.cc - do our prototypes mean to the processor what the toolkit's headers mean?
  *
- * Compiled only (-fsyntax-only), where a toolkit is installed; once plainly, once with
- * -DCUDA_API_PER_THREAD_DEFAULT_STREAM, where the toolkit's names stand for the _ptsz twins. Parameters agree when
- * both are pointers, or both are integers or enums of one size. C would compare the types themselves, which differ on
- * purpose.
+ * Compiled only (-fsyntax-only), over the headers of each CUDA that can be had. Parameters agree when both are pointers, or both are
+ * integers or enums of one size, or both are structures of one size. C would compare the types themselves, which differ on purpose.
+ * The toolkit's names stand in a room of their own inside ours: one that a toolkit lacks is ours there, of the very same type.
  */
-#include <cuda.h>
-#include <cuda_runtime_api.h>
-
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <type_traits>
 
-/* Ours last, as plain C++ names in a room of their own; the toolkit's macros must not rename them. */
-#pragma push_macro("cuMemAllocAsync")
-#pragma push_macro("cuMemFreeAsync")
-#pragma push_macro("cuMemAllocFromPoolAsync")
-#pragma push_macro("cuDevicePrimaryCtxReset")
-#pragma push_macro("cuGetProcAddress")
-#pragma push_macro("cuGetProcAddress_v2")
-#pragma push_macro("cudaMallocAsync")
-#pragma push_macro("cudaFreeAsync")
-#undef cuMemAllocAsync
-#undef cuMemFreeAsync
-#undef cuMemAllocFromPoolAsync
-#undef cuDevicePrimaryCtxReset
-#undef cuGetProcAddress
-#undef cuGetProcAddress_v2
-#undef cudaMallocAsync
-#undef cudaFreeAsync
-namespace ours {
-#include "../../shim/cuda_abi.h"
+namespace theirs {
+#define __CUDA_API_VERSION_INTERNAL // all versions of all names, and none is a macro
+#include <cuda.h>
+#include <cuda_runtime_api.h>
 }
-#pragma pop_macro("cuMemAllocAsync")
-#pragma pop_macro("cuMemFreeAsync")
-#pragma pop_macro("cuMemAllocFromPoolAsync")
-#pragma pop_macro("cuDevicePrimaryCtxReset")
-#pragma pop_macro("cuGetProcAddress")
-#pragma pop_macro("cuGetProcAddress_v2")
-#pragma pop_macro("cudaMallocAsync")
-#pragma pop_macro("cudaFreeAsync")
+
+#include "../../shim/cuda_abi.h"
 
 template <class A, class B> constexpr bool
 same_word()
 {
 	constexpr bool numbers = (std::is_integral<A>::value || std::is_enum<A>::value) &&
 	                         (std::is_integral<B>::value || std::is_enum<B>::value);
-	return sizeof(A) == sizeof(B) && (numbers || (std::is_pointer<A>::value && std::is_pointer<B>::value));
+	constexpr bool pointers = std::is_pointer<A>::value && std::is_pointer<B>::value;
+	return sizeof(A) == sizeof(B) && (numbers || pointers || (std::is_class<A>::value && std::is_class<B>::value));
 }
 
 template <class A, class B> struct same_function : std::false_type {};
@@ -63,67 +42,46 @@ template <class R, class... P, class S, class... Q> struct same_function<R (*)(P
 	static constexpr bool value = same_word<R, S>() && guarded<same_count, list<P...>, list<Q...>>::value;
 };
 
-/* theirs may be a macro of the toolkit's; our name is then what it stands for. */
-#define CHECK(our_name, theirs) \
-	static_assert(same_function<decltype(&ours::our_name), decltype(&theirs)>::value, #our_name)
+namespace theirs {
+#define CHECK(name, ...) static_assert(same_function<decltype(&::name), decltype(&name)>::value, #name);
+#define ASKED(CHECK)                                                                                  \
+	CHECK(cuCtxGetDevice) CHECK(cuCtxGetCurrent) CHECK(cuDevicePrimaryCtxGetState) CHECK(cuMemGetAddressRange_v2) \
+	CHECK(cuMemGetInfo_v2) CHECK(cuPointerGetAttributes) CHECK(cuStreamIsCapturing)
+CUDA_ABI_DRIVER_FUNCTIONS(CHECK)
+CUDA_ABI_RUNTIME_FUNCTIONS(CHECK)
+ASKED(CHECK)
 
-CHECK(cuMemAlloc_v2, cuMemAlloc);
-CHECK(cuMemAllocPitch_v2, cuMemAllocPitch);
-CHECK(cuMemAllocManaged, cuMemAllocManaged);
-CHECK(cuMemAllocHost_v2, cuMemAllocHost);
-CHECK(cuMemHostAlloc, cuMemHostAlloc);
-CHECK(cuMemFree_v2, cuMemFree);
-CHECK(cuMemFreeHost, cuMemFreeHost);
-CHECK(cuMemHostRegister_v2, cuMemHostRegister);
-CHECK(cuMemHostUnregister, cuMemHostUnregister);
-CHECK(cuArrayCreate_v2, cuArrayCreate);
-CHECK(cuArray3DCreate_v2, cuArray3DCreate);
-CHECK(cuArrayDestroy, cuArrayDestroy);
-CHECK(cuMipmappedArrayCreate, cuMipmappedArrayCreate);
-CHECK(cuMipmappedArrayDestroy, cuMipmappedArrayDestroy);
-CHECK(cuMemCreate, cuMemCreate);
-CHECK(cuMemRelease, cuMemRelease);
-CHECK(cuMemRetainAllocationHandle, cuMemRetainAllocationHandle);
-CHECK(cuMemMap, cuMemMap);
-CHECK(cuMemUnmap, cuMemUnmap);
-CHECK(cuDevicePrimaryCtxReset_v2, cuDevicePrimaryCtxReset);
-CHECK(cuCtxGetDevice, cuCtxGetDevice);
-CHECK(cuMemGetInfo_v2, cuMemGetInfo);
-CHECK(cudaMalloc, cudaMalloc);
-CHECK(cudaMallocManaged, cudaMallocManaged);
-CHECK(cudaMallocHost, cudaMallocHost);
-CHECK(cudaHostAlloc, cudaHostAlloc);
-CHECK(cudaFree, cudaFree);
-CHECK(cudaFreeHost, cudaFreeHost);
-#ifdef CUDA_API_PER_THREAD_DEFAULT_STREAM
-static_assert(same_function<decltype(&ours::cuMemAllocAsync_ptsz), decltype(&::cuMemAllocAsync_ptsz)>::value, "");
-static_assert(same_function<decltype(&ours::cuMemAllocFromPoolAsync_ptsz), decltype(&::cuMemAllocFromPoolAsync_ptsz)>::value, "");
-static_assert(same_function<decltype(&ours::cuMemFreeAsync_ptsz), decltype(&::cuMemFreeAsync_ptsz)>::value, "");
-static_assert(same_function<decltype(&ours::cudaMallocAsync_ptsz), decltype(&::cudaMallocAsync_ptsz)>::value, "");
-static_assert(same_function<decltype(&ours::cudaFreeAsync_ptsz), decltype(&::cudaFreeAsync_ptsz)>::value, "");
+/* A result of ours is an int, of theirs an enum. */
+#define MISSING(name, ...) + std::is_same<decltype(&::name), decltype(&name)>::value
+constexpr int missing = 0 CUDA_ABI_DRIVER_FUNCTIONS(MISSING) CUDA_ABI_RUNTIME_FUNCTIONS(MISSING) ASKED(MISSING);
+#if CUDA_VERSION < 12000
+static_assert(missing == 2, "cuCtxCreate_v4, cuGetProcAddress_v2");
+#elif CUDA_VERSION < 13000
+static_assert(missing == 0, "");
 #else
-CHECK(cuMemAllocAsync, cuMemAllocAsync);
-CHECK(cuMemFreeAsync, cuMemFreeAsync);
-CHECK(cuMemAllocFromPoolAsync, cuMemAllocFromPoolAsync);
-CHECK(cudaMallocAsync, cudaMallocAsync);
-CHECK(cudaFreeAsync, cudaFreeAsync);
-#if CUDA_VERSION >= 12000
-static_assert(same_function<decltype(&ours::cuGetProcAddress_v2), decltype(&::cuGetProcAddress_v2)>::value, "");
-#endif
+static_assert(missing == 1, "cudaThreadExit");
 #endif
 
-static_assert((int)ours::CUDA_ABI_OUT_OF_MEMORY == (int)CUDA_ERROR_OUT_OF_MEMORY, "");
-static_assert((int)ours::CUDA_ABI_OUT_OF_MEMORY == (int)cudaErrorMemoryAllocation, "");
-static_assert((int)ours::CUDA_ABI_NOT_INITIALIZED == (int)CUDA_ERROR_NOT_INITIALIZED, "");
-static_assert((int)ours::CUDA_ABI_UNLOADING == (int)CUDA_ERROR_DEINITIALIZED, "");
-static_assert((int)ours::CUDA_ABI_UNLOADING == (int)cudaErrorCudartUnloading, "");
-static_assert((int)ours::CUDA_ABI_NO_DEVICE == (int)cudaErrorNoDevice, "");
-static_assert((int)ours::CUDA_ABI_PER_THREAD_STREAM == (int)CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, "");
+#define SAME(ours, value) static_assert((int)ours == (int)value, #ours)
+SAME(CUDA_ABI_OUT_OF_MEMORY, CUDA_ERROR_OUT_OF_MEMORY);
+SAME(CUDA_ABI_OUT_OF_MEMORY, cudaErrorMemoryAllocation);
+SAME(CUDA_ABI_NOT_INITIALIZED, CUDA_ERROR_NOT_INITIALIZED);
+SAME(CUDA_ABI_UNLOADING, CUDA_ERROR_DEINITIALIZED);
+SAME(CUDA_ABI_UNLOADING, cudaErrorCudartUnloading);
+SAME(CUDA_ABI_NO_DEVICE, cudaErrorNoDevice);
+SAME(CUDA_ABI_PER_THREAD_STREAM, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM);
+SAME(CUDA_LOCATION_DEVICE, CU_MEM_LOCATION_TYPE_DEVICE);
+SAME(CUDA_ARRAY_LAYERED, (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP));
+SAME(CUDA_ARRAY_LAYERED, (cudaArrayLayered | cudaArrayCubemap));
+SAME(CUDA_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_MEMORY_TYPE);
+SAME(CUDA_ATTRIBUTE_IS_MANAGED, CU_POINTER_ATTRIBUTE_IS_MANAGED);
+SAME(CUDA_ATTRIBUTE_DEVICE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL);
+SAME(CUDA_MEMORY_TYPE_HOST, CU_MEMORYTYPE_HOST);
 
 /* What we read of structures. */
 #define SAME_PLACE(our_struct, our_field, their_struct, their_field)                                                \
-	static_assert(offsetof(ours::our_struct, our_field) == offsetof(their_struct, their_field) &&              \
-	              sizeof(ours::our_struct::our_field) == sizeof(their_struct::their_field), #our_struct " " #our_field)
+	static_assert(offsetof(struct ::our_struct, our_field) == offsetof(their_struct, their_field) &&            \
+	              sizeof(::our_struct::our_field) == sizeof(their_struct::their_field), #our_struct " " #our_field)
 SAME_PLACE(cuda_memory_place, location_type, CUmemAllocationProp, location.type);
 SAME_PLACE(cuda_memory_place, location_id, CUmemAllocationProp, location.id);
 SAME_PLACE(cuda_array, width, CUDA_ARRAY_DESCRIPTOR, Width);
@@ -135,4 +93,20 @@ SAME_PLACE(cuda_array_3d, height, CUDA_ARRAY3D_DESCRIPTOR, Height);
 SAME_PLACE(cuda_array_3d, depth, CUDA_ARRAY3D_DESCRIPTOR, Depth);
 SAME_PLACE(cuda_array_3d, format, CUDA_ARRAY3D_DESCRIPTOR, Format);
 SAME_PLACE(cuda_array_3d, channels, CUDA_ARRAY3D_DESCRIPTOR, NumChannels);
-static_assert((int)ours::CUDA_LOCATION_DEVICE == (int)CU_MEM_LOCATION_TYPE_DEVICE, "");
+SAME_PLACE(cuda_array_3d, flags, CUDA_ARRAY3D_DESCRIPTOR, Flags);
+SAME_PLACE(cuda_extent, width, cudaExtent, width);
+SAME_PLACE(cuda_extent, height, cudaExtent, height);
+SAME_PLACE(cuda_extent, depth, cudaExtent, depth);
+SAME_PLACE(cuda_pitched, addr, cudaPitchedPtr, ptr);
+SAME_PLACE(cuda_pitched, pitch_bytes, cudaPitchedPtr, pitch);
+SAME_PLACE(cuda_channels, bits[3], cudaChannelFormatDesc, w);
+SAME_PLACE(cuda_external_buffer, bytes, CUDA_EXTERNAL_MEMORY_BUFFER_DESC, size);
+SAME_PLACE(cuda_external_buffer, bytes, cudaExternalMemoryBufferDesc, size);
+SAME_PLACE(cuda_external_levels, shape, CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC, arrayDesc);
+SAME_PLACE(cuda_external_levels, levels, CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC, numLevels);
+SAME_PLACE(cuda_graph_memory, bytes, CUDA_MEM_ALLOC_NODE_PARAMS, bytesize);
+SAME_PLACE(cuda_graph_memory, addr, CUDA_MEM_ALLOC_NODE_PARAMS, dptr);
+SAME_PLACE(cuda_graph_memory, bytes, cudaMemAllocNodeParams, bytesize);
+SAME_PLACE(cuda_graph_memory, addr, cudaMemAllocNodeParams, dptr);
+static_assert(sizeof(struct cuda_ipc_handle) == sizeof(CUipcMemHandle) && sizeof(struct cuda_ipc_handle) == sizeof(cudaIpcMemHandle_t), "");
+}

@@ -3,7 +3,8 @@
  *
  * The file named by KMEMDOUBLE_LEDGER is a mapping of struct ledger: current at any moment, so it is also there
  * after SIGKILL. Row numbers are those of the domain table in include/kmem_format.h: 5 pinned, 6 managed, 8 + n
- * device n. test_cuda.py reads it with struct.unpack; all fields are 64 bits.
+ * device n; but 0 to 2 are the rows 56 to 58 there: registered, imported, graphs'. test_cuda.py reads it with struct.unpack; all
+ * fields are 64 bits.
  */
 #ifndef DOUBLE_LEDGER_H
 #define DOUBLE_LEDGER_H
@@ -11,6 +12,9 @@
 #include <stdint.h>
 
 #define LEDGER_ROWS 16
+#define LEDGER_REGISTERED 0
+#define LEDGER_IMPORTED 1
+#define LEDGER_GRAPH 2
 #define LEDGER_PINNED 5
 #define LEDGER_MANAGED 6
 #define LEDGER_DEVICE 8

@@ -16,8 +16,12 @@ struct object {
 };
 struct mapping {
 	uint64_t addr, bytes;
-	int object;          // index, -1 = of memory that was imported
+	int object;          // index, -1 = of none of ours
+	bool is_imported;    // then
 };
+
+/* Handles of memory of others: FIRST_IMPORT and what they gave. Other handles are of multicast objects, which hold nothing. */
+#define FIRST_IMPORT UINT64_C(0x610000000000)
 
 static struct object objects[OBJECTS_MAX];
 static struct mapping mappings[OBJECTS_MAX];
@@ -39,19 +43,19 @@ end_object_locked(int number)
 
 	if (object->handles != 0 || object->mappings != 0)
 		return;
-	double_ledger->rows[object->row].freed_bytes += object->bytes;
-	double_ledger->rows[object->row].freed_count++;
+	double_account_freed_locked(object->row, object->bytes);
 	object->bytes = 0;
 }
 
 int
 cuMemCreate(cuda_memory_handle *handle, size_t bytes, const struct cuda_memory_place *place, unsigned long long flags)
 {
-	int row = place->location_type == CUDA_LOCATION_DEVICE ? LEDGER_DEVICE + place->location_id : LEDGER_PINNED;
-	struct ledger_row *account = &double_ledger->rows[row];
+	int row = place != NULL && place->location_type == CUDA_LOCATION_DEVICE ? LEDGER_DEVICE + place->location_id : LEDGER_PINNED;
 	int free_object = -1, free_handle = 0;
 
 	(void)flags;
+	if (handle == NULL || place == NULL)
+		return double_setting("KMEMDOUBLE_CARELESS", 0) != 0 ? CUDA_ABI_SUCCESS : INVALID_VALUE;
 	if (!double_is_initialized)
 		return CUDA_ABI_NOT_INITIALIZED;
 	pthread_mutex_lock(&double_mutex);
@@ -63,16 +67,13 @@ cuMemCreate(cuda_memory_handle *handle, size_t bytes, const struct cuda_memory_p
 		free_handle++;
 	if (free_object < 0 || ++double_allocations == double_setting("KMEMDOUBLE_FAIL_NTH", 0) ||
 	    double_live_bytes(row) + bytes > double_capacity()) {
-		account->refused_count++;
+		double_ledger->rows[row].refused_count++;
 		pthread_mutex_unlock(&double_mutex);
 		return CUDA_ABI_OUT_OF_MEMORY;
 	}
 	objects[free_object] = (struct object){ bytes, row, 1, 0, free_handle };
 	*handle = FIRST_HANDLE + (uint64_t)free_handle;
-	account->allocated_bytes += bytes;
-	account->allocated_count++;
-	if (double_live_bytes(row) > account->peak_bytes)
-		account->peak_bytes = double_live_bytes(row);
+	double_account_locked(row, bytes);
 	pthread_mutex_unlock(&double_mutex);
 	return CUDA_ABI_SUCCESS;
 }
@@ -105,9 +106,11 @@ cuMemMap(cuda_device_addr addr, size_t bytes, size_t offset, cuda_memory_handle 
 	for (int i = 0; i < OBJECTS_MAX && result != CUDA_ABI_SUCCESS; i++) {
 		if (mappings[i].bytes != 0)
 			continue;
-		mappings[i] = (struct mapping){ addr, bytes, object_of_locked(handle) };
+		mappings[i] = (struct mapping){ addr, bytes, object_of_locked(handle), handle >= FIRST_IMPORT };
 		if (mappings[i].object >= 0)
 			objects[mappings[i].object].mappings++;
+		else if (mappings[i].is_imported)
+			double_account_locked(LEDGER_IMPORTED, bytes);
 		result = CUDA_ABI_SUCCESS;
 	}
 	pthread_mutex_unlock(&double_mutex);
@@ -123,11 +126,13 @@ cuMemUnmap(cuda_device_addr addr, size_t bytes)
 	for (int i = 0; i < OBJECTS_MAX; i++) {
 		if (mappings[i].bytes == 0 || mappings[i].addr < addr || mappings[i].addr >= addr + bytes)
 			continue;
-		mappings[i].bytes = 0;
 		if (mappings[i].object >= 0) {
 			objects[mappings[i].object].mappings--;
 			end_object_locked(mappings[i].object);
+		} else if (mappings[i].is_imported) {
+			double_account_freed_locked(LEDGER_IMPORTED, mappings[i].bytes);
 		}
+		mappings[i].bytes = 0;
 		result = CUDA_ABI_SUCCESS;
 	}
 	pthread_mutex_unlock(&double_mutex);
@@ -152,4 +157,11 @@ cuMemRetainAllocationHandle(cuda_memory_handle *handle, void *addr)
 	}
 	pthread_mutex_unlock(&double_mutex);
 	return result;
+}
+
+int
+cuMemImportFromShareableHandle(cuda_memory_handle *handle, void *shared, int shared_as)
+{
+	*handle = FIRST_IMPORT + (uint64_t)shared;
+	return shared_as == 1 ? CUDA_ABI_SUCCESS : INVALID_VALUE;
 }

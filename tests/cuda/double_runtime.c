@@ -21,6 +21,7 @@ static struct {
 	int (*cuDevicePrimaryCtxRetain)(void **, int);
 	int (*cuCtxSetCurrent)(void *);
 	int (*cuCtxGetDevice)(int *);
+	int (*cuMemPoolCreate)(void **, const void *);
 } driver;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -66,6 +67,7 @@ start(void)
 		driver.cuDevicePrimaryCtxRetain = ask("cuDevicePrimaryCtxRetain", 7000, 0);
 		driver.cuCtxSetCurrent = ask("cuCtxSetCurrent", 4000, 0);
 		driver.cuCtxGetDevice = ask("cuCtxGetDevice", 2000, 0);
+		driver.cuMemPoolCreate = ask("cuMemPoolCreate", 11020, 0);
 	} else {
 #define FIND(exported, asked, version, per_thread) driver.exported = find(library, #exported);
 		CUDA_ABI_DRIVER_FUNCTIONS(FIND)
@@ -73,6 +75,7 @@ start(void)
 		driver.cuDevicePrimaryCtxRetain = find(library, "cuDevicePrimaryCtxRetain");
 		driver.cuCtxSetCurrent = find(library, "cuCtxSetCurrent");
 		driver.cuCtxGetDevice = find(library, "cuCtxGetDevice");
+		driver.cuMemPoolCreate = find(library, "cuMemPoolCreate");
 	}
 	start_result = driver.cuInit(0);
 }
@@ -80,6 +83,8 @@ start(void)
 int double_runtime_calls(void);
 int cudaSetDevice(int device);
 int cudaGetLastError(void);
+int cudaMemPoolCreate(void **pool, const void *properties);
+int cudaGetDriverEntryPoint(const char *name, void **function, unsigned long long flags, int *status);
 const char *cudaGetErrorString(int error);
 void **__cudaRegisterFatBinary(void *image);
 void __cudaRegisterFatBinaryEnd(void **handle);
@@ -193,6 +198,115 @@ cudaFreeHost(void *addr)
 	int result = ready();
 
 	return result != 0 || addr == NULL ? result : driver.cuMemFreeHost(addr);
+}
+
+/* ---- pools, shapes, arrays ---- */
+
+int
+cudaMemPoolCreate(void **pool, const void *properties)
+{
+	int result = ready();
+
+	return result != 0 ? result : driver.cuMemPoolCreate(pool, properties);
+}
+
+int
+cudaMallocFromPoolAsync(void **addr, size_t bytes, void *pool, void *stream)
+{
+	ALLOCATE(addr, bytes, driver.cuMemAllocFromPoolAsync((cuda_device_addr *)addr, bytes, pool, stream));
+}
+
+int
+cudaMallocFromPoolAsync_ptsz(void **addr, size_t bytes, void *pool, void *stream)
+{
+	ALLOCATE(addr, bytes, driver.cuMemAllocFromPoolAsync_ptsz((cuda_device_addr *)addr, bytes, pool, stream));
+}
+
+int
+cudaMallocPitch(void **addr, size_t *pitch_bytes, size_t width_bytes, size_t height)
+{
+	ALLOCATE(addr, width_bytes * height, driver.cuMemAllocPitch_v2((cuda_device_addr *)addr, pitch_bytes, width_bytes, height, 4));
+}
+
+int
+cudaMalloc3D(struct cuda_pitched *block, struct cuda_extent extent)
+{
+	block->width = extent.width;
+	block->height = extent.height;
+	return cudaMallocPitch(&block->addr, &block->pitch_bytes, extent.width, extent.height * extent.depth);
+}
+
+static struct cuda_array_3d
+shape_of(const struct cuda_channels *channels, struct cuda_extent extent, unsigned flags)
+{
+	unsigned count = 0;
+
+	while (count < 4 && channels->bits[count] != 0)
+		count++;
+	return (struct cuda_array_3d){ extent.width, extent.height, extent.depth, channels->bits[0] == 32 ? 0x20 : channels->bits[0] == 16 ? 0x10 : 1,
+		                       count, flags };
+}
+
+int
+cudaMallocArray(void **addr, const struct cuda_channels *channels, size_t width, size_t height, unsigned flags)
+{
+	struct cuda_array_3d solid = shape_of(channels, (struct cuda_extent){ width, height, 0 }, flags);
+	struct cuda_array shape = { width, height, solid.format, solid.channels };
+
+	ALLOCATE(addr, width, driver.cuArrayCreate_v2(addr, &shape));
+}
+
+int
+cudaMalloc3DArray(void **addr, const struct cuda_channels *channels, struct cuda_extent extent, unsigned flags)
+{
+	struct cuda_array_3d shape = shape_of(channels, extent, flags);
+
+	ALLOCATE(addr, extent.width, driver.cuArray3DCreate_v2(addr, &shape));
+}
+
+int
+cudaMallocMipmappedArray(void **addr, const struct cuda_channels *channels, struct cuda_extent extent, unsigned levels, unsigned flags)
+{
+	struct cuda_array_3d shape = shape_of(channels, extent, flags);
+
+	ALLOCATE(addr, extent.width, driver.cuMipmappedArrayCreate(addr, &shape, levels));
+}
+
+/* ---- what the driver has under the same name ---- */
+
+#define PASS_ON(name, parameters, call)                                                               \
+	int name parameters                                                                           \
+	{                                                                                             \
+		int result = ready();                                                                 \
+                                                                                                      \
+		return result != 0 ? result : driver.call;                                            \
+	}
+
+PASS_ON(cudaFreeArray, (void *addr), cuArrayDestroy(addr))
+PASS_ON(cudaFreeMipmappedArray, (void *addr), cuMipmappedArrayDestroy(addr))
+PASS_ON(cudaHostRegister, (void *addr, size_t bytes, unsigned flags), cuMemHostRegister_v2(addr, bytes, flags))
+PASS_ON(cudaHostUnregister, (void *addr), cuMemHostUnregister(addr))
+PASS_ON(cudaMemPoolImportPointer, (void **addr, void *pool, void *exported),
+        cuMemPoolImportPointer((cuda_device_addr *)addr, pool, exported))
+PASS_ON(cudaIpcOpenMemHandle, (void **addr, struct cuda_ipc_handle handle, unsigned flags),
+        cuIpcOpenMemHandle_v2((cuda_device_addr *)addr, handle, flags))
+PASS_ON(cudaIpcCloseMemHandle, (void *addr), cuIpcCloseMemHandle((cuda_device_addr)addr))
+PASS_ON(cudaExternalMemoryGetMappedBuffer, (void **addr, void *memory, const struct cuda_external_buffer *part),
+        cuExternalMemoryGetMappedBuffer((cuda_device_addr *)addr, memory, part))
+PASS_ON(cudaGraphAddMemAllocNode,
+        (void **node, void *graph, void *const *before, size_t before_count, struct cuda_graph_memory *memory),
+        cuGraphAddMemAllocNode(node, graph, before, before_count, memory))
+PASS_ON(cudaGraphAddMemFreeNode, (void **node, void *graph, void *const *before, size_t before_count, void *addr),
+        cuGraphAddMemFreeNode(node, graph, before, before_count, (cuda_device_addr)addr))
+PASS_ON(cudaGetDriverEntryPoint, (const char *name, void **function, unsigned long long flags, int *status),
+        cuGetProcAddress_v2(name, function, CUDA_ABI_NEWEST, flags, status))
+
+int
+cudaDeviceReset(void)
+{
+	int device, result = ready();
+
+	return result != 0 || driver.cuCtxGetDevice(&device) != 0 ? result : driver.cuDevicePrimaryCtxReset(device);
 }
 
 int

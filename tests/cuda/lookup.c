@@ -26,6 +26,8 @@ main(int argc, char **argv)
 	dlerror();
 	cuddle = (int (*)(void))dlsym(library, "cuddle");
 	printf("explicit %d\n", cuddle == NULL ? 0 : cuddle());
+	printf("own_driver %d\n", ((int (*)(void *))dlsym(library, "cuMemFreeHost"))(NULL));
+	printf("own_runtime %d\n", ((int (*)(void))dlsym(library, "cudaHostAlloc"))());
 	printf("missing_cu %d\n", dlsym(library, "cu") != NULL);
 	printf("missing_empty %d\n", dlsym(library, "") != NULL);
 	printf("default %d\n", dlsym(RTLD_DEFAULT, "cuddle") != NULL);

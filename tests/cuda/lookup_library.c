@@ -7,6 +7,20 @@
 
 int cuddle(void);  // "cu", but not CUDA
 int cuddle_next(void);
+int cuMemFreeHost(void *unused); // CUDA's name, on something of its own
+int cudaHostAlloc(void);
+
+int
+cuMemFreeHost(void *unused)
+{
+	return unused == NULL ? 40 + WHICH : 0;
+}
+
+int
+cudaHostAlloc(void)
+{
+	return 50 + WHICH;
+}
 
 int
 cuddle(void)

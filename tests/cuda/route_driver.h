@@ -11,6 +11,7 @@
 int cuInit(unsigned flags);
 int cuDevicePrimaryCtxRetain(void **context, int device);
 int cuCtxSetCurrent(void *context);
+int cuMemPoolCreate(void **pool, const void *properties);
 
 static __typeof__(cuDevicePrimaryCtxRetain) *route_retain;
 static __typeof__(cuCtxSetCurrent) *route_set_current;
@@ -54,6 +55,19 @@ route_use_device(int device)
 		.pin = (void *)REACH(cuMemHostRegister_v2, "cuMemHostRegister", 6050, 0),             \
 		.unpin = (void *)REACH(cuMemHostUnregister, "cuMemHostUnregister", 4000, 0),          \
 		.reset = (void *)REACH(cuDevicePrimaryCtxReset_v2, "cuDevicePrimaryCtxReset", 11000, 0), \
+		.make_pool = (void *)REACH(cuMemPoolCreate, "cuMemPoolCreate", 11020, 0),                   \
+		.open_shared = (void *)REACH(cuIpcOpenMemHandle_v2, "cuIpcOpenMemHandle", 11000, 0),        \
+		.close_shared = (void *)REACH(cuIpcCloseMemHandle, "cuIpcCloseMemHandle", 4010, 0),         \
+		.import_pointer = (void *)REACH(cuMemPoolImportPointer, "cuMemPoolImportPointer", 11020, 0),\
+		.external = (void *)REACH(cuExternalMemoryGetMappedBuffer, "cuExternalMemoryGetMappedBuffer", 10000, 0),\
+		.external_levels = (void *)REACH(cuExternalMemoryGetMappedMipmappedArray, "cuExternalMemoryGetMappedMipmappedArray", 10000, 0),\
+		.graph_memory = (void *)REACH(cuGraphAddMemAllocNode, "cuGraphAddMemAllocNode", 11040, 0),  \
+		.graph_free = (void *)REACH(cuGraphAddMemFreeNode, "cuGraphAddMemFreeNode", 11040, 0),      \
+		.import_handle = (void *)REACH(cuMemImportFromShareableHandle, "cuMemImportFromShareableHandle", 10020, 0),\
+		.make_context = (void *)REACH(cuCtxCreate_v2, "cuCtxCreate", 3020, 0),                      \
+		.make_context_newest = (void *)REACH(cuCtxCreate_v4, "cuCtxCreate", 12050, 0),              \
+		.end_context = (void *)REACH(cuCtxDestroy_v2, "cuCtxDestroy", 4000, 0),                     \
+		.release_primary = (void *)REACH(cuDevicePrimaryCtxRelease_v2, "cuDevicePrimaryCtxRelease", 11000, 0),\
 	}
 
 #endif

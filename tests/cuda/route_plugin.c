@@ -1,4 +1,4 @@
-/* route_plugin.c - a program that knows nothing of CUDA, and opens a library that does (PLUGIN_FILE). */
+/* route_plugin.c - a program that knows nothing of CUDA, and opens a library that does (PLUGIN_FILE, PLUGIN_DEEPBIND). */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +6,8 @@
 int
 main(int argc, char **argv)
 {
-	void *library = dlopen(getenv("PLUGIN_FILE"), RTLD_NOW | RTLD_LOCAL);
+	int binding = getenv("PLUGIN_DEEPBIND") != NULL ? RTLD_DEEPBIND : 0;
+	void *library = dlopen(getenv("PLUGIN_FILE"), RTLD_NOW | RTLD_LOCAL | binding);
 	int (*run)(int, char **);
 
 	if (library == NULL || (run = (int (*)(int, char **))dlsym(library, "plugin_run")) == NULL) {

@@ -3,8 +3,6 @@ Device memory, reached every way there is, over our own driver double. What the 
 says it gave out, byte for byte, however the program ends.
 """
 import collections
-import os
-import shutil
 import signal
 import struct
 import sys
@@ -19,23 +17,40 @@ HERE = Path(__file__).resolve().parent
 PROGRAMS = harness.BUILD / "tests" / "cuda"
 DOUBLES = PROGRAMS / "lib"
 DRIVER_11 = PROGRAMS / "driver11"
-CUDA_HOME = Path(os.environ.get("CUDA_HOME", "/usr/local/cuda"))
+INTERPOSER = DOUBLES / "libinterposer.so"
 
 # include/kmem_format.h: the domain table, one row of 128 bytes per domain, starts with two peak words (48 bits each); a site
 # with two peak words, four counters, and has its domain in its byte 62; a directory entry with its chunk's section, 1 for
-# sites. double_ledger.h: six counters per row.
+# sites. double_ledger.h: six counters per row; rows 0 to 2 stand for 56 to 58.
 DOMAINS_OFFSET, DOMAIN_BYTES = 16384, 128
 DIRECTORY_OFFSET, CHUNKS_MAX = 32768, 8192
 CHUNKS_OFFSET, CHUNK_BYTES = 98304, 65536
 SITES, SITE_BYTES = 1, 64
 MANAGED, PINNED, DEVICE_ROWS = 6, 5, range(8, 16)
+REGISTERED, IMPORTED, GRAPH = 56, 57, 58
 BITS_48 = (1 << 48) - 1
 Books = collections.namedtuple("Books", "allocated_bytes freed_bytes allocated_count freed_count peak_bytes")
 
-ROUTES = ["linked", "dlsym", "asked", "asked_old_form", "asked_newer", "runtime_shared", "runtime_static", "plugin"]
 DRIVER_ROUTES = ["linked", "dlsym", "asked", "asked_old_form", "asked_newer"]
-DRIVERS_ALONE = ["pool", "arrays", "physical", "reset", "reset_one"]
-ONE_THREAD = ["leak", "zero", "pinned", "devices", "async"]
+RUNTIME_ROUTES = ["runtime_shared", "runtime_static", "plugin"]
+ROUTES = DRIVER_ROUTES + RUNTIME_ROUTES
+# ctypes; cudaGetDriverEntryPoint; another library in front of the runtime, or of the driver, before us or behind us (there the
+# driver's functions are called by their address).
+SPECIAL_ROUTES = ["ctypes", "entry_point", "runtime_behind", "runtime_before", "linked_before"]
+ONE_THREAD = ["leak", "zero", "pinned", "devices", "async", "pool", "arrays", "registered", "reset", "reset_one", "imports",
+              "graphs", "forked"]
+DRIVERS_ALONE = ["physical", "reset_physical", "contexts", "primary", "imported_handles", "no_context"]
+# What each workload is run over. asked_newer gets a newer form of cuCtxCreate than the workload calls.
+MATRIX = [
+    *((route, workload, "exit") for workload in [*ONE_THREAD, "recorded"] for route in ROUTES),
+    *((route, workload, "exit") for workload in DRIVERS_ALONE for route in DRIVER_ROUTES
+      if (route, workload) != ("asked_newer", "contexts")),
+    *((route, "solid", "exit") for route in RUNTIME_ROUTES),
+    *((route, "leak", ending) for route in SPECIAL_ROUTES for ending in ("exit", "kill")),
+    ("ctypes", "imports", "exit"), ("entry_point", "physical", "exit"),
+    *((route, "leak", "kill") for route in ROUTES),
+    *(("linked", workload, ending) for workload in [*ONE_THREAD, *DRIVERS_ALONE] if workload != "leak" for ending in ("kill", "_exit")),
+]
 
 
 class Double:
@@ -44,7 +59,7 @@ class Double:
     def __init__(self, path):
         words = struct.unpack("<100Q", path.read_bytes())
         rows = [words[6 * row:6 * row + 6] for row in range(16)]
-        self.books = {row: Books(*words[:5]) for row, words in enumerate(rows) if any(words)}
+        self.books = {row + REGISTERED if row < 3 else row: Books(*words[:5]) for row, words in enumerate(rows) if any(words)}
         self.refused_count = sum(words[5] for words in rows)
         self.lookups, self.lookups_by_shim, self.reused_addrs, self.inner_bytes = words[96:]
 
@@ -64,7 +79,7 @@ def recorded(folder):
             if any(counters):
                 sums[data[at + 62]] = [sum(pair) for pair in zip(sums[data[at + 62]], counters)]
     books = {}
-    for row in (PINNED, MANAGED, *DEVICE_ROWS):
+    for row in (PINNED, MANAGED, *DEVICE_ROWS, REGISTERED, IMPORTED, GRAPH):
         mark = struct.unpack_from("<2Q", data, DOMAINS_OFFSET + DOMAIN_BYTES * row)[1] & BITS_48
         if row in sums or mark:
             allocated_bytes, freed_bytes, *counts = sums[row]
@@ -73,15 +88,24 @@ def recorded(folder):
 
 
 def run_under_shim(tmp_path, route, *words, libraries=DOUBLES, preload=harness.SHIM, **more):
-    program = route
+    program = [PROGRAMS / route]
     if route in ("asked_old_form", "asked_newer"):
-        program = "asked"
+        program = [PROGRAMS / "asked"]
         more.update({"ASK_OLD_FORM": 1} if route == "asked_old_form" else {"ASK_VERSION": 99000})
     elif route == "plugin":
         more.update(PLUGIN_FILE=PROGRAMS / "plugin_user13.so")
+    elif route == "ctypes":
+        program = [sys.executable, "-S", HERE / "route_ctypes.py", PROGRAMS / "workload.so"]
+    elif route.endswith(("_behind", "_before")):
+        program = [PROGRAMS / {"runtime": "runtime_shared"}.get(route[:-7], route[:-7])]
+        preload = ":".join(map(str, [harness.SHIM, INTERPOSER] if route.endswith("behind") else [INTERPOSER, harness.SHIM]))
     env = harness.plain_env(LD_PRELOAD=preload, KMEMSHIM_OUT=tmp_path / "out", LD_LIBRARY_PATH=libraries,
                             KMEMDOUBLE_LEDGER=tmp_path / "ledger", **more)
-    return harness.run([PROGRAMS / program, *words], env)
+    done = harness.run([*program, *words], env)
+    if preload != harness.SHIM and "interposer" in str(preload) and done.returncode >= 0:
+        assert int(done.stdout) >= 100  # the other library was called, too
+        done.stdout = ""
+    return done
 
 
 def check_run(done, status=0):
@@ -97,25 +121,12 @@ def without_peaks(books):
     return {row: book._replace(peak_bytes=0) for row, book in books.items()}
 
 
-@pytest.mark.parametrize("ending", ["exit", "kill"])
-@pytest.mark.parametrize("workload", ONE_THREAD)
-@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("route,workload,ending", MATRIX)
 def test_books_are_the_ledger(route, workload, ending, tmp_path):
+    """Every way to reach CUDA, every kind of memory, every end."""
     done = run_under_shim(tmp_path, route, workload, ending, KMEMDOUBLE_DEVICES=2)
 
-    check_run(done, 0 if ending == "exit" else -signal.SIGKILL)
-    double = Double(tmp_path / "ledger")
-    assert double.books and recorded(tmp_path / "out") == double.books
-
-
-@pytest.mark.parametrize("ending", ["exit", "kill"])
-@pytest.mark.parametrize("workload", DRIVERS_ALONE)
-@pytest.mark.parametrize("route", DRIVER_ROUTES)
-def test_books_of_what_only_the_driver_has(route, workload, ending, tmp_path):
-    """Pools, rows with a pitch, arrays, physical memory and its mappings, resets."""
-    done = run_under_shim(tmp_path, route, workload, ending, KMEMDOUBLE_DEVICES=2)
-
-    check_run(done, 0 if ending == "exit" else -signal.SIGKILL)
+    check_run(done, -signal.SIGKILL if ending == "kill" else 0)
     double = Double(tmp_path / "ledger")
     assert double.books and recorded(tmp_path / "out") == double.books
 
@@ -182,7 +193,7 @@ def test_a_driver_before_cuda_12(route, tmp_path):
     assert recorded(tmp_path / "out") == double.books
 
 
-@pytest.mark.parametrize("workload", ONE_THREAD)
+@pytest.mark.parametrize("workload", [*ONE_THREAD, "solid"])
 @pytest.mark.parametrize("route", ["runtime_shared", "plugin"])
 def test_the_runtime_level_alone(route, workload, tmp_path):
     """Where the driver's functions are found in a way that nobody sees, the runtime's hooks book."""
@@ -242,6 +253,82 @@ def test_the_drivers_own_mappings_are_not_the_programs(tmp_path):
     assert Double(tmp_path / "ledger").inner_bytes > 0
 
 
+def test_what_is_not_the_devices_is_shown_apart(tmp_path):
+    """Others' memory and that of graphs: named, by their lines, and in no figure of the device."""
+    def totals_of(workload):
+        check_run(run_under_shim(tmp_path / workload, "linked", workload))
+        totals = harness.report("sites", tmp_path / workload / "out", "--domain", "cuda")["totals"]
+        return {name: total["live_bytes"] for name, total in totals.items() if name.startswith("cuda")}
+
+    (tmp_path / "imports").mkdir()
+    (tmp_path / "graphs").mkdir()
+    assert totals_of("imports") == {"cuda/imported": (3 << 20) + (2 << 20) + 123456, "cuda:0": 1000}
+    assert totals_of("graphs") == {"cuda/graph": 9000, "cuda:0": 16000}
+    lines = harness.report("sites", tmp_path / "imports" / "out", "--domain", "cuda/imported")["lines"]
+    assert {line["where"]["function"] for line in lines} == {"imports"}
+
+
+def test_a_plugin_that_goes_past_us_is_told_of(tmp_path):
+    """RTLD_DEEPBIND: the plugin's calls are bound to its own libraries. Nothing is recorded, and the report says why."""
+    check_run(run_under_shim(tmp_path, "plugin", "leak", PLUGIN_DEEPBIND=1))
+
+    assert Double(tmp_path / "ledger").books and recorded(tmp_path / "out") == {}
+    notes = harness.report("sites", tmp_path / "out")["processes"][0]["notes"]
+    assert [note for note in notes if "RTLD_DEEPBIND" in note]
+
+
+def test_a_plugin_that_does_not_is_not_told_of(tmp_path):
+    check_run(run_under_shim(tmp_path, "plugin", "leak"))
+    check_run(run_under_shim(tmp_path, "plugin", "leak", KMEMDOUBLE_HIDDEN_DRIVER=1))
+
+    for capture in (tmp_path / "out").glob("*.kmem"):
+        assert harness.report("sites", capture)["processes"][0]["notes"] == []
+
+
+def test_late_destructors_are_told_that_cuda_is_gone(tmp_path):
+    """Releases that answer "deinitialized" took the memory with them."""
+    check_run(run_under_shim(tmp_path, "linked", "failing", KMEMDOUBLE_UNLOADING=3))
+
+    double = Double(tmp_path / "ledger")
+    assert double.books[8].freed_count == 21 and recorded(tmp_path / "out") == double.books
+
+
+def test_a_driver_that_comes_late(tmp_path):
+    """Calls before there is a driver fail as without one, those after it work and are recorded; odd lookups are the driver's affair."""
+    env = {"LD_LIBRARY_PATH": DOUBLES, "KMEMDOUBLE_LEDGER": tmp_path / "ledger"}
+    plain = harness.run([PROGRAMS / "late"], harness.plain_env(**env))
+    done = harness.run([PROGRAMS / "late"], harness.plain_env(LD_PRELOAD=harness.SHIM, KMEMSHIM_OUT=tmp_path / "out", **env))
+
+    assert plain.returncode == 0 and plain.stdout.count("\n") == 1
+    assert (done.returncode, done.stdout, done.stderr) == (0, "100 3\n0\n" + plain.stdout, "")
+    assert recorded(tmp_path / "out")[8].allocated_bytes == 100000
+
+
+@pytest.mark.parametrize("driver", [{}, {"KMEMDOUBLE_CARELESS": 1}, {"KMEMDOUBLE_RESULT": 12345}, {"KMEMDOUBLE_RESULT": -7}],
+                         ids=["strict", "careless", "unknown_error", "negative_error"])
+def test_senseless_requests_are_passed_on_as_they_are(driver, tmp_path):
+    """No place for an answer, sizes that overflow, results that nobody knows: what the driver says is what the program sees."""
+    plain = run_under_shim(tmp_path, "linked", "senseless", preload="", **driver)
+    (tmp_path / "ledger").unlink()
+    done = run_under_shim(tmp_path, "linked", "senseless", **driver)
+
+    assert plain.returncode == 0 and plain.stdout
+    assert (done.returncode, done.stdout, done.stderr) == (0, plain.stdout, "")
+    ours, double = recorded(tmp_path / "out"), Double(tmp_path / "ledger")
+    assert {row: book.allocated_bytes for row, book in ours.items()} == {
+        row: book.allocated_bytes for row, book in double.books.items() if book.allocated_bytes}
+    assert harness.report("sites", tmp_path / "out")["losses"]["lost_events"] == (3 if "KMEMDOUBLE_CARELESS" in driver else 0)
+
+
+def test_a_newer_form_of_a_function_is_left_alone_and_told_of(tmp_path):
+    check_run(run_under_shim(tmp_path, "asked_newer", "leak", KMEMDOUBLE_NEWER=1))
+
+    assert Double(tmp_path / "ledger").books[8].allocated_count == 100
+    assert recorded(tmp_path / "out") == {}
+    notes = harness.report("sites", tmp_path / "out")["processes"][0]["notes"]
+    assert [note for note in notes if "newer form of cuMemAlloc" in note]
+
+
 def test_programs_behave_the_same_without_the_shim(tmp_path):
     for route in ("linked", "runtime_shared", "plugin"):
         check_run(run_under_shim(tmp_path, route, "failing", preload="", KMEMDOUBLE_CAPACITY=10500000))
@@ -256,71 +343,7 @@ def test_dlsym_keeps_its_meaning(tmp_path):
         return dict(line.split() for line in done.stdout.splitlines())
 
     plain = lines()
-    assert plain == {"next": "2", "invented": "0", "error_says_name": "1", "explicit": "2", "missing_cu": "0",
-                     "missing_empty": "0", "default": "1", "puts": "1", "errno": "77"}
+    assert plain == {"next": "2", "invented": "0", "error_says_name": "1", "explicit": "2", "own_driver": "42", "own_runtime": "52",
+                     "missing_cu": "0", "missing_empty": "0", "default": "1", "puts": "1", "errno": "77"}
     watched = lines(LD_PRELOAD=harness.SHIM, KMEMSHIM_OUT=tmp_path / "out")
     assert watched == plain | {"weak_runtime": "100", "weak_driver": "3"}
-
-
-# --- where a toolkit is installed -----------------------------------------------------------------
-
-def toolkit(*names):
-    for name in names:
-        if not (CUDA_HOME / name).exists():
-            pytest.skip(f"no CUDA toolkit: {CUDA_HOME / name} (CUDA_HOME=)")
-    return CUDA_HOME
-
-
-@pytest.mark.parametrize("streams", [(), ("-DCUDA_API_PER_THREAD_DEFAULT_STREAM",)], ids=["legacy", "per_thread"])
-def test_prototypes_are_the_toolkits(streams):
-    home = toolkit("include/cuda.h", "include/cuda_runtime_api.h")
-    done = harness.run(["g++", "-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", *streams,
-                        "-isystem", home / "include", HERE / "abi_check.cc"])
-    assert done.returncode == 0, done.stderr
-
-
-@pytest.fixture(scope="session")
-def nvcc(tmp_path_factory):
-    home = toolkit("bin/nvcc")
-    folder = tmp_path_factory.mktemp("nvcc")
-
-    def build(source, cudart):
-        program = folder / f"{source.stem}_{cudart}"
-        done = harness.run([home / "bin" / "nvcc", "-g", "-cudart", cudart, "-o", program, source])
-        assert done.returncode == 0, done.stdout + done.stderr
-        return program
-
-    return build
-
-
-@pytest.mark.parametrize("program", ["shared", "static"])
-def test_the_real_runtime_binds_to_our_hooks(program, nvcc, tmp_path):
-    """
-    The real runtime stops at a driver that is not NVIDIA's, but only after it has looked everything up: all of it must
-    have passed our cuGetProcAddress.
-    """
-    program = nvcc(harness.EXAMPLES / "cuda_leak.cu", program)
-    driver = tmp_path / "driver"
-    driver.mkdir()
-    shutil.copy(DOUBLES / "libcuda.so.1", driver)
-    libraries = f"{driver}:{CUDA_HOME / 'lib64'}"
-    harness.run([program], harness.plain_env(
-        LD_PRELOAD=harness.SHIM, KMEMSHIM_OUT=tmp_path / "out", LD_LIBRARY_PATH=libraries,
-        KMEMDOUBLE_LEDGER=tmp_path / "ledger", KMEMDOUBLE_GENERIC=1))
-
-    double = Double(tmp_path / "ledger")
-    assert double.lookups > 300
-    assert double.lookups_by_shim == double.lookups
-
-
-def test_the_cuda_example_reports_its_line(nvcc, tmp_path):
-    """Built by nvcc over the real headers and library, run over the doubles."""
-    source = harness.EXAMPLES / "cuda_leak.cu"
-    program = nvcc(source, "shared")
-    done = harness.run([program], harness.plain_env(
-        LD_PRELOAD=harness.SHIM, KMEMSHIM_OUT=tmp_path / "out", LD_LIBRARY_PATH=DOUBLES,
-        KMEMDOUBLE_LEDGER=tmp_path / "ledger"))
-
-    assert (done.returncode, done.stdout, done.stderr) == (0, "2000 steps\n", "")
-    assert recorded(tmp_path / "out") == Double(tmp_path / "ledger").books
-    harness.check_expectations(source, tmp_path / "out")

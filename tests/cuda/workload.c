@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define MUST(call)                                                                                    \
 	do {                                                                                          \
@@ -142,6 +144,18 @@ pool(void)
 	void *addr[5];
 	size_t pitch;
 
+	const struct cuda_memory_place second = { 1, 0, CUDA_LOCATION_DEVICE, 1 }, on_host = { 1, 0, 2, 0 };
+	void *of_second, *of_host;
+
+	MUST(api->make_pool(&of_second, &second));
+	MUST(api->make_pool(&of_host, &on_host));
+	MUST(api->pooled(&addr[0], 16000, of_second, NULL)); // the device of the pool, not the one of now
+	MUST(api->pooled(&addr[1], 32000, of_second, NULL));
+	MUST(api->pooled(&addr[2], 64000, of_host, NULL));
+	MUST(api->pooled_twin(&addr[3], 128000, of_host, NULL));
+	MUST(api->release_async(addr[0], NULL));
+	MUST(api->release_async(addr[2], NULL));
+
 	MUST(api->pooled(&addr[0], 1000, NULL, NULL));
 	MUST(api->pooled_twin(&addr[1], 2000, NULL, NULL));
 	MUST(api->pooled(&addr[2], 4000, NULL, NULL));
@@ -157,11 +171,13 @@ arrays(void)
 {
 	const struct cuda_array line = { 1000, 0, 0x20, 4 };     // floats, four channels
 	const struct cuda_array_3d solid = { 64, 32, 16, 0x10, 2, 0 }; // halves
+	const struct cuda_array_3d layers = { 64, 32, 6, 0x10, 2, 1 }; // each level has all six
 	void *kept, *gone;
 
 	MUST(api->array(&kept, &line));
 	MUST(api->array(&gone, &line));
 	MUST(api->release_array(gone));
+	MUST(api->levels(&kept, &layers, 3));
 	MUST(api->array_3d(&kept, &solid));
 	MUST(api->levels(&kept, &solid, 4));
 	MUST(api->levels(&gone, &solid, 4));
@@ -240,8 +256,7 @@ physical_threads(void)
 static void
 reset(void)
 {
-	const struct cuda_memory_place on_device = { 1, 0, CUDA_LOCATION_DEVICE, 0 };
-	cuda_memory_handle handle;
+	static char own[70000];
 	void *addr;
 
 	for (int i = 0; i < 100; i++)
@@ -249,13 +264,14 @@ reset(void)
 	MUST(api->pooled(&addr, 30000, NULL, NULL));
 	MUST(api->pinned(&addr, 50000));
 	MUST(api->managed(&addr, 60000, 1));
-	MUST(api->create(&handle, 70000, &on_device, 0));
+	MUST(api->pin(own, sizeof(own), 0));
 	MUST(api->reset(0));
+	MUST(api->use_device(0));
 	MUST(api->device(&addr, 1000));
 	MUST(api->device(&addr, 2000));
 }
 
-/* Of the second device: what the first one has, and host memory of both, stays. */
+/* Of the second device, with what it gave out of the host's memory; the first one's stays. */
 static void
 reset_one(void)
 {
@@ -265,7 +281,212 @@ reset_one(void)
 	MUST(api->pinned(&addr, 5000));
 	MUST(api->use_device(1));
 	MUST(api->device(&addr, 2000));
+	MUST(api->pinned(&addr, 7000));
+	MUST(api->managed(&addr, 9000, 1));
 	MUST(api->reset(1));
+}
+
+static void
+reset_physical(void)
+{
+	const struct cuda_memory_place on_device = { 1, 0, CUDA_LOCATION_DEVICE, 0 };
+	cuda_memory_handle handle;
+	void *addr;
+
+	MUST(api->create(&handle, 70000, &on_device, 0));
+	MUST(api->device(&addr, 1000));
+	MUST(api->reset(0));
+}
+
+/* Contexts that the program makes end with what was given out in them; the device's own, and pools, stay. */
+static void
+contexts(void)
+{
+	void *first, *second, *addr;
+
+	MUST(api->device(&addr, 1000));
+	MUST(api->make_context(&first, 0, 0));
+	MUST(api->device(&addr, 2000));
+	MUST(api->pinned(&addr, 3000));
+	MUST(api->pooled(&addr, 4000, NULL, NULL));
+	MUST(api->make_context_newest(&second, NULL, 0, 1));
+	MUST(api->device(&addr, 5000));
+	MUST(api->managed(&addr, 6000, 1));
+	MUST(api->end_context(first));
+	MUST(api->device(&addr, 7000));
+	MUST(api->end_context(second));
+	MUST(api->make_context(&first, 0, 0)); // at the first one's address
+	MUST(api->device(&addr, 8000));
+	if (api->end_context(second) == 0)     // twice
+		exit(2);
+	MUST(api->use_device(0));
+	MUST(api->device(&addr, 9000));
+	MUST(api->release(addr));
+}
+
+/* The last one who holds a primary context ends it. */
+static void
+primary(void)
+{
+	void *addr;
+
+	MUST(api->use_device(0)); // the second time: workload_run() was the first
+	MUST(api->device(&addr, 1000));
+	MUST(api->use_device(1));
+	MUST(api->device(&addr, 2000));
+	MUST(api->pinned(&addr, 3000));
+	MUST(api->release_primary(0)); // no
+	MUST(api->release_primary(1)); // yes
+	MUST(api->use_device(0));
+	MUST(api->device(&addr, 4000));
+	MUST(api->release_primary(0)); // no: it was the third
+}
+
+/* What others gave out: counted apart. Opened twice is the same memory. */
+static void
+imports(void)
+{
+	struct cuda_ipc_handle handle = { { 3 } };
+	const struct cuda_external_buffer part = { 4096, 123456 };
+	char exported = 2;
+	void *addr, *same;
+
+	handle.bytes[63] = 1;
+	MUST(api->open_shared(&addr, handle, 1));
+	MUST(api->open_shared(&same, handle, 1));
+	MUST(api->close_shared(same));
+	handle.bytes[63] = 2;
+	MUST(api->open_shared(&addr, handle, 1));
+	MUST(api->open_shared(&addr, handle, 1));
+	MUST(api->close_shared(addr));
+	MUST(api->close_shared(addr));
+	if (api->close_shared(addr) == 0)
+		exit(2);
+	MUST(api->import_pointer(&addr, NULL, &exported));
+	MUST(api->import_pointer(&addr, NULL, &exported));
+	MUST(api->release_async(addr, NULL));
+	MUST(api->external(&addr, NULL, &part));
+	MUST(api->external(&addr, NULL, &part));
+	MUST(api->release(addr));
+	MUST(api->device(&addr, 1000)); // ours
+}
+
+static void
+imported_handles(void)
+{
+	const struct cuda_external_levels part = { 0, { 64, 32, 16, 0x10, 2, 0 }, 1 };
+	const cuda_device_addr base = 0x700000000000;
+	const size_t chunk = 2 << 20;
+	cuda_memory_handle handle, multicast = 0x600000000000;
+	void *addr;
+
+	MUST(api->import_handle(&handle, (void *)1, 1));
+	MUST(api->map(base, 3 * chunk, 0, handle, 0));
+	MUST(api->map(base + 10 * chunk, chunk, 0, handle, 0));
+	MUST(api->release_handle(handle));
+	MUST(api->unmap(base + 10 * chunk, chunk));
+	MUST(api->import_handle(&handle, (void *)2, 1));
+	MUST(api->map(base + 20 * chunk, 5 * chunk, 0, handle, 0));
+	MUST(api->unmap(base + 20 * chunk, 5 * chunk));
+	MUST(api->release_handle(handle));
+	MUST(api->map(base + 30 * chunk, chunk, 0, multicast, 0)); // addresses of memory that is there already
+	MUST(api->external_levels(&addr, NULL, &part));
+	MUST(api->external_levels(&addr, NULL, &part));
+	MUST(api->release_levels(addr));
+}
+
+/* What graphs take when they run is not the device's while they do not. */
+static void
+graphs(void)
+{
+	struct cuda_graph_memory memory[4] = { { .bytes = 1000 }, { .bytes = 2000 }, { .bytes = 4000 }, { .bytes = 8000 } };
+	void *node, *addr;
+
+	for (int i = 0; i < 4; i++)
+		MUST(api->graph_memory(&node, NULL, NULL, 0, &memory[i]));
+	MUST(api->graph_free(&node, NULL, NULL, 0, (void *)memory[1].addr));
+	MUST(api->release((void *)memory[2].addr)); // of the program, after a run
+	MUST(api->device(&addr, 16000));
+}
+
+static void
+recorded(void)
+{
+	void *const stream = (void *)0x77; // the double records it
+	void *addr[4];
+
+	MUST(api->device_async(&addr[0], 1000, stream));
+	MUST(api->device_async_twin(&addr[1], 2000, stream));
+	MUST(api->pooled(&addr[2], 4000, NULL, stream));
+	MUST(api->device_async(&addr[3], 8000, (void *)0x78));
+	MUST(api->release_async(addr[1], stream));
+}
+
+static void
+solid(void)
+{
+	struct cuda_pitched block;
+
+	MUST(api->solid(&block, (struct cuda_extent){ 700, 20, 3 })); // rows of 1024
+	MUST(api->solid(&block, (struct cuda_extent){ 100, 5, 2 }));
+	MUST(api->release(block.addr));
+}
+
+/* Requests that make no sense, and places for answers that are not there: whatever the driver says, we say. */
+static void
+senseless(void)
+{
+	const struct cuda_array_3d huge = { SIZE_MAX / 2, SIZE_MAX / 2, 2, 0x20, 4, 0 };
+	void *addr[8] = { NULL };
+	size_t pitch;
+	int results[8];
+
+	results[0] = api->device(NULL, 1000);
+	results[1] = api->device(&addr[1], SIZE_MAX);
+	results[2] = api->pitched(&addr[2], NULL, 100, 3, 4);
+	results[3] = api->pitched(&addr[3], &pitch, SIZE_MAX / 2, 3, 4);
+	results[4] = api->array(&addr[4], NULL);
+	results[5] = api->array_3d(&addr[5], &huge);
+	results[6] = api->create(NULL, 1000, NULL, 0);
+	results[7] = api->device(&addr[7], 1000);
+	for (int i = 0; i < 8; i++)
+		printf("%d ", results[i]);
+	puts("");
+}
+
+/* A child has none of it, and its end changes nothing. */
+static void
+forked(void)
+{
+	void *addr;
+	pid_t child;
+
+	MUST(api->device(&addr, 1000));
+	child = fork();
+	if (child == 0)
+		_exit(0);
+	waitpid(child, NULL, 0);
+	MUST(api->device(&addr, 2000));
+}
+
+static void *
+create_without_context(void *unused)
+{
+	const struct cuda_memory_place second = { 1, 0, CUDA_LOCATION_DEVICE, 1 };
+	cuda_memory_handle handle;
+
+	(void)unused;
+	MUST(api->create(&handle, 4 << 20, &second, 0));
+	return NULL;
+}
+
+static void
+no_context(void)
+{
+	pthread_t id;
+
+	MUST(pthread_create(&id, NULL, create_without_context, NULL));
+	MUST(pthread_join(id, NULL));
 }
 
 static void
@@ -282,10 +503,14 @@ registered(void)
 static const struct {
 	const char *name;
 	void (*run)(void);
-} workloads[] = { { "leak", leak },     { "threads", threads }, { "failing", failing }, { "zero", zero },
-	          { "pinned", pinned }, { "devices", devices }, { "async", async },
-	          { "pool", pool },     { "arrays", arrays },   { "physical", physical }, { "reset", reset },
-	          { "reset_one", reset_one }, { "registered", registered }, { "physical_threads", physical_threads } };
+} workloads[] = {
+#define WORKLOAD(name) { #name, name }
+	WORKLOAD(leak), WORKLOAD(threads), WORKLOAD(failing), WORKLOAD(zero), WORKLOAD(pinned), WORKLOAD(devices),
+	WORKLOAD(async), WORKLOAD(pool), WORKLOAD(arrays), WORKLOAD(physical), WORKLOAD(physical_threads),
+	WORKLOAD(registered), WORKLOAD(reset), WORKLOAD(reset_one), WORKLOAD(reset_physical), WORKLOAD(contexts),
+	WORKLOAD(primary), WORKLOAD(imports), WORKLOAD(imported_handles), WORKLOAD(graphs), WORKLOAD(recorded),
+	WORKLOAD(solid), WORKLOAD(senseless), WORKLOAD(forked), WORKLOAD(no_context)
+};
 
 int
 workload_run(const struct cuda_api *reached, int argc, char **argv)
@@ -300,6 +525,8 @@ workload_run(const struct cuda_api *reached, int argc, char **argv)
 		workloads[i].run();
 		if (argc > 2 && strcmp(argv[2], "kill") == 0)
 			raise(SIGKILL);
+		if (argc > 2 && strcmp(argv[2], "_exit") == 0)
+			_exit(0);
 		return 0;
 	}
 	fprintf(stderr, "no workload \"%s\"\n", name);

@@ -143,19 +143,41 @@ several_mappings_are_unmapped_at_once(void **state)
 	assert_int_equal(mappings, 0);
 }
 
-/* What came from another process. */
+/* Of a multicast object, say. */
 static void
-imports_are_nobodys(void **state)
+handles_without_an_object_are_nobodys(void **state)
 {
 	unsigned mappings;
 
 	(void)state;
-	device_objects_retain(HANDLE);
-	device_objects_mapped(ADDR, CHUNK, HANDLE);
+	assert_false(device_objects_retain(HANDLE));
+	assert_false(device_objects_mapped(ADDR, CHUNK, HANDLE));
 	assert_int_equal(release(HANDLE), 0);
 	device_objects_not_released(device_objects_release(HANDLE), HANDLE);
 	assert_int_equal(unmap(ADDR, CHUNK, &mappings), 0);
 	assert_int_equal(mappings, 1);
+}
+
+/* Of another process: its mappings say so, also when the handle is gone. */
+static void
+imports_are_nobodys(void **state)
+{
+	struct address_block none = { 0 };
+	struct device_drop dropped;
+	uint64_t at = ADDR;
+
+	(void)state;
+	assert_true(device_objects_create(HANDLE, none, &none));
+	assert_true(device_objects_retain(HANDLE));
+	assert_true(device_objects_mapped(ADDR, CHUNK, HANDLE));
+	assert_int_equal(release(HANDLE), 0);
+	assert_int_equal(release(HANDLE), 0);
+	assert_false(device_objects_retain(HANDLE));
+	assert_true(device_objects_unmapped(&at, ADDR + CHUNK, &dropped));
+	assert_true(dropped.is_imported && dropped.is_dead);
+	device_objects_released(dropped);
+	assert_true(create(HANDLE, 7));
+	assert_false(device_objects_mapped(ADDR, CHUNK, HANDLE));
 }
 
 static void
@@ -252,6 +274,7 @@ main(void)
 		cmocka_unit_test_setup(O2_a_release_that_failed_changes_nothing, clear),
 		cmocka_unit_test_setup(O3_a_mapping_is_of_the_memory, clear),
 		cmocka_unit_test_setup(several_mappings_are_unmapped_at_once, clear),
+		cmocka_unit_test_setup(handles_without_an_object_are_nobodys, clear),
 		cmocka_unit_test_setup(imports_are_nobodys, clear),
 		cmocka_unit_test_setup(a_release_that_nobody_saw_is_told, clear),
 		cmocka_unit_test_setup(when_full_it_says_so_and_goes_on, clear),

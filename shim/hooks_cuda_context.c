@@ -1,0 +1,135 @@
+/*
+ * hooks_cuda_context.c - the end of a context, or of a device's state: all that was given out in it is gone at once.
+ *
+ * Nearly every program works in the primary context of a device, as the CUDA runtime does. What is given out in a context that the
+ * program made itself ends with that one: those have places in a table, and each block is marked with its place.
+ *
+ * Called by   the program and CUDA's own libraries, as hooks_cuda_driver.c.
+ * Safe from   any thread. The real result is passed on whatever becomes of our record.
+ * When failing  without a driver or runtime: the error that there is none. With more contexts than places: what is given out in
+ *             those is taken for the primary context's.
+ */
+#include <stdatomic.h>
+
+#include "hooks_cuda_call.h"
+#include "real_cuda.h"
+
+#define CONTEXTS_MAX 64u
+#define DYING UINT64_C(1) // no context has this address
+
+/*
+ * The contexts that the program made; 0 = free. A place is used again only after all that it stands for is taken out. relaxed: who
+ * works in a context was given it by the thread that made it.
+ */
+static _Atomic uint64_t contexts[CONTEXTS_MAX];
+static _Atomic bool was_any_made;
+
+/* Puts `after` where `before` stands; CONTEXTS_MAX: that is nowhere. */
+static unsigned
+exchange(uint64_t before, uint64_t after)
+{
+	for (unsigned i = 0; i < CONTEXTS_MAX; i++) {
+		uint64_t expected = before;
+
+		if (atomic_compare_exchange_strong_explicit(&contexts[i], &expected, after, memory_order_relaxed, memory_order_relaxed))
+			return i;
+	}
+	return CONTEXTS_MAX;
+}
+
+static void
+add_context(const void *context)
+{
+	(void)exchange(0, (uint64_t)(uintptr_t)context);
+	atomic_store_explicit(&was_any_made, true, memory_order_relaxed);
+}
+
+unsigned
+cuda_call_owner(int device)
+{
+	uint64_t context;
+
+	if (!atomic_load_explicit(&was_any_made, memory_order_relaxed))
+		return (unsigned)device;
+	context = (uint64_t)(uintptr_t)real_cuda_context();
+	for (unsigned i = 0; context != 0 && i < CONTEXTS_MAX; i++) {
+		if (atomic_load_explicit(&contexts[i], memory_order_relaxed) == context)
+			return TRACKER_OWNER_CONTEXT + i;
+	}
+	return (unsigned)device;
+}
+
+#define HOOK_LAYER CUDA_LAYER_DRIVER
+#define HOOK_FIND real_cuda_driver
+#define HOOK_NOT_FOUND CUDA_ABI_NOT_INITIALIZED
+
+HOOK_AFTER(cuCtxCreate_v2, (void **context, unsigned flags, int device), (context, flags, device), context != NULL,
+           add_context(*context));
+HOOK_AFTER(cuCtxCreate_v3, (void **context, void *affinities, int affinity_count, unsigned flags, int device),
+           (context, affinities, affinity_count, flags, device), context != NULL, add_context(*context));
+HOOK_AFTER(cuCtxCreate_v4, (void **context, void *parameters, unsigned flags, int device), (context, parameters, flags, device),
+           context != NULL, add_context(*context));
+
+/* cuCtxDetach is the older name; the program may hold a context more than once by cuCtxAttach, which nobody does. */
+#define HOOK_CONTEXT_END(name)                                                                        \
+	int hook_##name(void *context)                                                                \
+	{                                                                                             \
+		HOOK_BEGIN(name);                                                                     \
+		/* Before the driver may give out its address again. */                               \
+		unsigned place = exchange((uint64_t)(uintptr_t)context, DYING);                       \
+		int result = HOOK_REAL(name)(context);                                                \
+		int host_errno = errno;                                                               \
+		bool is_gone = result == CUDA_ABI_SUCCESS || result == CUDA_ABI_UNLOADING;            \
+                                                                                                      \
+		if (place < CONTEXTS_MAX && is_gone && cuda_call_book_once(&call)) {                  \
+			tracker_owner_gone(TRACKER_OWNER_CONTEXT + place);                            \
+			reentry_guard_leave();                                                        \
+		}                                                                                     \
+		if (place < CONTEXTS_MAX)                                                             \
+			atomic_store_explicit(&contexts[place], is_gone ? 0 : (uint64_t)(uintptr_t)context, \
+			                      memory_order_relaxed);                                  \
+		cuda_call_end(&call);                                                                 \
+		errno = host_errno;                                                                   \
+		return result;                                                                        \
+	}                                                                                             \
+	HOOK_EXPORT(name)
+
+HOOK_CONTEXT_END(cuCtxDestroy_v2);
+HOOK_CONTEXT_END(cuCtxDetach);
+
+/* The last one that holds the primary context ends it. */
+HOOK_AFTER(cuDevicePrimaryCtxRelease, (int device), (device), !real_cuda_has_primary_context(device), tracker_owner_gone((unsigned)device));
+HOOK_AFTER(cuDevicePrimaryCtxRelease_v2, (int device), (device), !real_cuda_has_primary_context(device), tracker_owner_gone((unsigned)device));
+HOOK_AFTER(cuDevicePrimaryCtxReset, (int device), (device), true, tracker_owner_gone((unsigned)device));
+HOOK_AFTER(cuDevicePrimaryCtxReset_v2, (int device), (device), true, tracker_owner_gone((unsigned)device));
+
+/* ---- the runtime ---- */
+
+#undef HOOK_LAYER
+#undef HOOK_FIND
+#undef HOOK_NOT_FOUND
+#define HOOK_LAYER CUDA_LAYER_RUNTIME
+#define HOOK_FIND real_cuda_runtime
+#define HOOK_NOT_FOUND CUDA_ABI_NO_DEVICE
+
+/* Which device it was is not to be known afterwards. */
+#define HOOK_RUNTIME_END(name)                                                                        \
+	int hook_##name(void)                                                                         \
+	{                                                                                             \
+		HOOK_BEGIN(name);                                                                     \
+		int device = real_cuda_device();                                                      \
+		int result = HOOK_REAL(name)();                                                       \
+		int host_errno = errno;                                                               \
+                                                                                                      \
+		if (result == CUDA_ABI_SUCCESS && cuda_call_book_once(&call)) {                       \
+			tracker_owner_gone((unsigned)device);                                                 \
+			reentry_guard_leave();                                                        \
+		}                                                                                     \
+		cuda_call_end(&call);                                                                 \
+		errno = host_errno;                                                                   \
+		return result;                                                                        \
+	}                                                                                             \
+	HOOK_EXPORT(name)
+
+HOOK_RUNTIME_END(cudaDeviceReset);
+HOOK_RUNTIME_END(cudaThreadExit);

@@ -1,0 +1,376 @@
+/*
+ * double_memory.c - the driver double's entry points that give memory out and take it back: by address, from pools, as arrays; what
+ * others have given out; nodes of graphs.
+ */
+#include <string.h>
+
+#include "double_driver.h"
+
+#define FIRST_POOL 0x1000        // the handle of a pool is this and its row of the ledger
+#define RECORDED_STREAM ((void *)0x77)
+
+static int
+device_row(void)
+{
+	return LEDGER_DEVICE + double_context_device();
+}
+
+static int
+on_device(void *addr, uint64_t bytes)
+{
+	return double_allocate(device_row(), addr, bytes, double_context());
+}
+
+/* Another ABI under a name that is known. */
+int
+double_mem_alloc_newer(cuda_device_addr *addr, size_t bytes, unsigned flags)
+{
+	(void)flags;
+	return on_device(addr, bytes);
+}
+
+/* The ABI before CUDA 3.2, with 32-bit addresses: nobody may take it for cuMemAlloc_v2. */
+int
+cuMemAlloc(unsigned *addr, unsigned bytes)
+{
+	(void)addr;
+	(void)bytes;
+	return NOT_SUPPORTED;
+}
+
+int
+cuMemAlloc_v2(cuda_device_addr *addr, size_t bytes)
+{
+	return on_device(addr, bytes);
+}
+
+int
+cuMemAllocPitch_v2(cuda_device_addr *addr, size_t *pitch_bytes, size_t width_bytes, size_t height,
+                   unsigned element_bytes)
+{
+	(void)element_bytes;
+	if (pitch_bytes == NULL)
+		return double_setting("KMEMDOUBLE_CARELESS", 0) != 0 ? on_device(addr, width_bytes * height) : INVALID_VALUE;
+	*pitch_bytes = (width_bytes + 511) & ~(size_t)511;
+	return on_device(addr, *pitch_bytes * height);
+}
+
+int
+cuMemAllocManaged(cuda_device_addr *addr, size_t bytes, unsigned flags)
+{
+	(void)flags;
+	return double_allocate(LEDGER_MANAGED, (uint64_t *)addr, bytes, double_context());
+}
+
+/* The pool's device; a stream that is being recorded makes a node of a graph. No pool: the one of the current device. */
+static int
+pooled(cuda_device_addr *addr, size_t bytes, void *pool, void *stream)
+{
+	int row = pool == NULL ? device_row() : (int)(uintptr_t)pool - FIRST_POOL;
+
+	return double_allocate(stream == RECORDED_STREAM ? LEDGER_GRAPH : row, (uint64_t *)addr, bytes, 0);
+}
+
+int
+cuMemPoolCreate(void **pool, const void *properties)
+{
+	const struct cuda_memory_place *place = properties; // begins alike
+
+	*pool = (void *)(uintptr_t)(FIRST_POOL + (place->location_type == CUDA_LOCATION_DEVICE ? LEDGER_DEVICE + place->location_id
+	                                                                                        : LEDGER_PINNED));
+	return CUDA_ABI_SUCCESS;
+}
+
+int
+cuMemAllocAsync(cuda_device_addr *addr, size_t bytes, void *stream)
+{
+	return pooled(addr, bytes, NULL, stream);
+}
+
+int
+cuMemAllocAsync_ptsz(cuda_device_addr *addr, size_t bytes, void *stream)
+{
+	return pooled(addr, bytes, NULL, stream);
+}
+
+int
+cuMemAllocFromPoolAsync(cuda_device_addr *addr, size_t bytes, void *pool, void *stream)
+{
+	return pooled(addr, bytes, pool, stream);
+}
+
+int
+cuMemAllocFromPoolAsync_ptsz(cuda_device_addr *addr, size_t bytes, void *pool, void *stream)
+{
+	return pooled(addr, bytes, pool, stream);
+}
+
+/* A block of a pool of the host is freed like any of a pool. */
+static int
+release(cuda_device_addr addr)
+{
+	struct block block;
+
+	return double_release(addr, double_block(addr, &block) && block.context == 0 ? block.row : -1);
+}
+
+int
+cuMemAllocHost_v2(void **addr, size_t bytes)
+{
+	return double_allocate(LEDGER_PINNED, (uint64_t *)addr, bytes, double_context());
+}
+
+int
+cuMemHostAlloc(void **addr, size_t bytes, unsigned flags)
+{
+	(void)flags;
+	return double_allocate(LEDGER_PINNED, (uint64_t *)addr, bytes, double_context());
+}
+
+int
+cuMemFree_v2(cuda_device_addr addr)
+{
+	return release(addr);
+}
+
+int
+cuMemFreeAsync(cuda_device_addr addr, void *stream)
+{
+	(void)stream;
+	return release(addr);
+}
+
+int
+cuMemFreeAsync_ptsz(cuda_device_addr addr, void *stream)
+{
+	(void)stream;
+	return release(addr);
+}
+
+int
+cuMemFreeHost(void *addr)
+{
+	return double_release((uint64_t)addr, LEDGER_PINNED);
+}
+
+int
+cuMemHostRegister_v2(void *addr, size_t bytes, unsigned flags)
+{
+	uint64_t where = (uint64_t)addr;
+
+	(void)flags;
+	return addr == NULL ? INVALID_VALUE : double_allocate(LEDGER_REGISTERED, &where, bytes, double_context());
+}
+
+int
+cuMemHostRegister(void *addr, size_t bytes, unsigned flags)
+{
+	return cuMemHostRegister_v2(addr, bytes, flags);
+}
+
+int
+cuMemHostUnregister(void *addr)
+{
+	return double_release((uint64_t)addr, LEDGER_REGISTERED);
+}
+
+/* ---- arrays ---- */
+
+static uint64_t
+array_bytes(size_t width, size_t height, size_t depth, int format, unsigned channels)
+{
+	static const int sizes[] = { [0x01] = 1, [0x02] = 2, [0x03] = 4, [0x08] = 1, [0x09] = 2, [0x0a] = 4, [0x10] = 2, [0x20] = 4 };
+
+	if (width > UINT32_MAX)
+		return UINT64_MAX;
+	return (uint64_t)width * (height == 0 ? 1 : height) * (depth == 0 ? 1 : depth) * channels * (unsigned)sizes[format];
+}
+
+int
+cuArrayCreate_v2(void **addr, const struct cuda_array *shape)
+{
+	if (shape == NULL)
+		return on_device(addr, double_setting("KMEMDOUBLE_CARELESS", 0) != 0 ? UINT64_MAX : 0);
+	return on_device(addr, array_bytes(shape->width, shape->height, 0, shape->format, shape->channels));
+}
+
+int
+cuArray3DCreate_v2(void **addr, const struct cuda_array_3d *shape)
+{
+	return on_device(addr, array_bytes(shape->width, shape->height, shape->depth, shape->format, shape->channels));
+}
+
+int
+cuArrayDestroy(void *addr)
+{
+	return addr == NULL ? INVALID_VALUE : double_release((uint64_t)addr, -1);
+}
+
+int
+cuMipmappedArrayCreate(void **addr, const struct cuda_array_3d *shape, unsigned levels)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned level = 0; level < levels; level++)
+		bytes += array_bytes(shape->width >> level ? shape->width >> level : 1, shape->height >> level,
+		                     (shape->flags & CUDA_ARRAY_LAYERED) != 0 ? shape->depth : shape->depth >> level, shape->format,
+		                     shape->channels);
+	return on_device(addr, bytes);
+}
+
+int
+cuMipmappedArrayDestroy(void *addr)
+{
+	return cuArrayDestroy(addr);
+}
+
+/* ---- what the shim asks ---- */
+
+int
+cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
+{
+	if (double_context() == 0)
+		return INVALID_CONTEXT;
+	*total_bytes = double_setting("KMEMDOUBLE_CAPACITY", DEVICE_RANGE_BYTES / 2);
+	*free_bytes = double_capacity() - double_live_bytes(device_row());
+	return CUDA_ABI_SUCCESS;
+}
+
+int
+cuMemGetAddressRange_v2(cuda_device_addr *start, size_t *bytes, cuda_device_addr addr)
+{
+	struct block block;
+
+	if (!double_block(addr, &block) && !double_opened(addr, &block))
+		return INVALID_VALUE;
+	*start = block.addr;
+	*bytes = block.bytes;
+	return CUDA_ABI_SUCCESS;
+}
+
+/* As the real one: of an address that it does not know it says nothing, and succeeds. */
+int
+cuPointerGetAttributes(unsigned count, const int *attributes, void **values, cuda_device_addr addr)
+{
+	struct block block = { .row = -1 };
+	bool is_known = double_block(addr, &block);
+
+	for (unsigned i = 0; i < count; i++) {
+		bool is_device = attributes[i] == CUDA_ATTRIBUTE_DEVICE;
+		int value = is_device ? -2 : 0;
+
+		if (is_known && is_device)
+			value = block.row >= LEDGER_DEVICE ? block.row - LEDGER_DEVICE : 0;
+		if (is_known && attributes[i] == CUDA_ATTRIBUTE_MEMORY_TYPE)
+			value = block.row == LEDGER_PINNED ? CUDA_MEMORY_TYPE_HOST : 2;
+		memcpy(values[i], &value, attributes[i] == CUDA_ATTRIBUTE_IS_MANAGED ? 1 : sizeof(value));
+	}
+	return CUDA_ABI_SUCCESS;
+}
+
+int
+cuStreamIsCapturing(void *stream, int *is_capturing)
+{
+	*is_capturing = stream == RECORDED_STREAM;
+	return CUDA_ABI_SUCCESS;
+}
+
+/* ---- memory of others: its size is in the first byte of what they handed over, in MiB ---- */
+
+#define OPENED_MAX 4
+static struct {
+	uint64_t bytes;
+	int count;
+} opened[OPENED_MAX];
+#define OPENED_ADDR(number) (UINT64_C(0x680000000000) + ((uint64_t)(number) << 32))
+
+bool
+double_opened(uint64_t addr, struct block *found)
+{
+	for (int i = 0; i < OPENED_MAX; i++) {
+		*found = (struct block){ .addr = OPENED_ADDR(i), .bytes = opened[i].bytes };
+		if (addr == found->addr && opened[i].count != 0)
+			return true;
+	}
+	return false;
+}
+
+int
+cuIpcOpenMemHandle_v2(cuda_device_addr *addr, struct cuda_ipc_handle handle, unsigned flags)
+{
+	int number = handle.bytes[63]; // that all of it arrived
+
+	(void)flags;
+	if (addr == NULL || number < 0 || number >= OPENED_MAX)
+		return INVALID_VALUE;
+	pthread_mutex_lock(&double_mutex);
+	opened[number].bytes = (uint64_t)handle.bytes[0] << 20;
+	*addr = OPENED_ADDR(number);
+	if (opened[number].count++ == 0)
+		double_account_locked(LEDGER_IMPORTED, opened[number].bytes);
+	pthread_mutex_unlock(&double_mutex);
+	return CUDA_ABI_SUCCESS;
+}
+
+int
+cuIpcOpenMemHandle(cuda_device_addr *addr, struct cuda_ipc_handle handle, unsigned flags)
+{
+	return cuIpcOpenMemHandle_v2(addr, handle, flags);
+}
+
+int
+cuIpcCloseMemHandle(cuda_device_addr addr)
+{
+	int number = (int)((addr - OPENED_ADDR(0)) >> 32), result = INVALID_VALUE;
+
+	pthread_mutex_lock(&double_mutex);
+	if (number >= 0 && number < OPENED_MAX && opened[number].count != 0) {
+		if (--opened[number].count == 0)
+			double_account_freed_locked(LEDGER_IMPORTED, opened[number].bytes);
+		result = CUDA_ABI_SUCCESS;
+	}
+	pthread_mutex_unlock(&double_mutex);
+	return result;
+}
+
+int
+cuMemPoolImportPointer(cuda_device_addr *addr, void *pool, void *exported)
+{
+	(void)pool;
+	return double_allocate(LEDGER_IMPORTED, (uint64_t *)addr, (uint64_t)*(char *)exported << 20, 0);
+}
+
+int
+cuExternalMemoryGetMappedBuffer(cuda_device_addr *addr, void *memory, const struct cuda_external_buffer *part)
+{
+	(void)memory;
+	return double_allocate(LEDGER_IMPORTED, (uint64_t *)addr, part->bytes, 0);
+}
+
+int
+cuExternalMemoryGetMappedMipmappedArray(void **addr, void *memory, const struct cuda_external_levels *part)
+{
+	uint64_t bytes = array_bytes(part->shape.width, part->shape.height, part->shape.depth, part->shape.format, part->shape.channels);
+
+	(void)memory;
+	return part->levels != 1 ? INVALID_VALUE : double_allocate(LEDGER_IMPORTED, (uint64_t *)addr, bytes, 0);
+}
+
+/* ---- graphs ---- */
+
+int
+cuGraphAddMemAllocNode(void **node, void *graph, void *const *before, size_t before_count, struct cuda_graph_memory *memory)
+{
+	(void)graph;
+	(void)before;
+	(void)before_count;
+	*node = memory;
+	return double_allocate(LEDGER_GRAPH, (uint64_t *)&memory->addr, memory->bytes, 0);
+}
+
+int
+cuGraphAddMemFreeNode(void **node, void *graph, void *const *before, size_t before_count, cuda_device_addr addr)
+{
+	*node = graph;
+	return before_count != 0 || before != NULL ? INVALID_VALUE : double_release(addr, LEDGER_GRAPH);
+}
