@@ -138,6 +138,21 @@ device_objects_retain(uint64_t handle)
 	return false;
 }
 
+void
+device_objects_retain_mapped(uint64_t handle, uint64_t addr)
+{
+	struct address_block mapping;
+	struct object *object;
+
+	if (device_objects_retain(handle) || !address_table_find(&mappings, addr, &mapping))
+		return;
+	object = object_at(mapping.site);
+	if (object == NULL || !address_table_put(&handles, handle, (struct address_block){ .site = mapping.site }))
+		return;
+	/* relaxed: the caller's memory is mapped, so that the object does not end. */
+	atomic_fetch_add_explicit(&object->word, ONE_HANDLE | ONE_REFERENCE, memory_order_relaxed);
+}
+
 bool
 device_objects_mapped(uint64_t addr, uint64_t bytes, uint64_t handle)
 {

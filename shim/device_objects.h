@@ -34,7 +34,9 @@ struct device_drop {
 
 /* False: no room. *old.site != 0: the handle stood for memory whose release was not seen. */
 bool device_objects_create(uint64_t handle, struct address_block block, struct address_block *old);
-bool device_objects_retain(uint64_t handle);                                // false: none of ours
+bool device_objects_retain(uint64_t handle); // false: it stands for none of ours
+/* The driver gave out a handle for what is mapped at `addr`: one that is known, or one for memory whose handles were all released. */
+void device_objects_retain_mapped(uint64_t handle, uint64_t addr);
 bool device_objects_mapped(uint64_t addr, uint64_t bytes, uint64_t handle); // true: of memory that was imported
 
 /* Before the driver releases a handle; then one of the other two. */

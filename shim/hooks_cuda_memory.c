@@ -68,7 +68,7 @@ hook_cuMemRelease(cuda_memory_handle handle)
 HOOK_EXPORT(cuMemRelease);
 
 HOOK_AFTER(cuMemRetainAllocationHandle, (cuda_memory_handle *handle, void *addr), (handle, addr), handle != NULL,
-           (void)device_objects_retain(*handle));
+           device_objects_retain_mapped(*handle, (uint64_t)addr));
 HOOK_AFTER(cuMemImportFromShareableHandle, (cuda_memory_handle *handle, void *shared, int shared_as), (handle, shared, shared_as),
            handle != NULL, tracker_object_imported(*handle));
 HOOK_AFTER(cuMemMap, (cuda_device_addr addr, size_t bytes, size_t offset, cuda_memory_handle handle, unsigned long long flags),

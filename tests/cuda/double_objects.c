@@ -36,6 +36,16 @@ object_of_locked(uint64_t handle)
 	return -1;
 }
 
+static int
+free_handle_locked(void)
+{
+	int number = 0;
+
+	while (object_of_locked(FIRST_HANDLE + (uint64_t)number) >= 0)
+		number++;
+	return number;
+}
+
 static void
 end_object_locked(int number)
 {
@@ -51,7 +61,7 @@ int
 cuMemCreate(cuda_memory_handle *handle, size_t bytes, const struct cuda_memory_place *place, unsigned long long flags)
 {
 	int row = place != NULL && place->location_type == CUDA_LOCATION_DEVICE ? LEDGER_DEVICE + place->location_id : LEDGER_PINNED;
-	int free_object = -1, free_handle = 0;
+	int free_object = -1, free_handle;
 
 	(void)flags;
 	if (handle == NULL || place == NULL)
@@ -63,8 +73,7 @@ cuMemCreate(cuda_memory_handle *handle, size_t bytes, const struct cuda_memory_p
 		if (objects[i].bytes == 0)
 			free_object = i;
 	}
-	while (object_of_locked(FIRST_HANDLE + (uint64_t)free_handle) >= 0)
-		free_handle++;
+	free_handle = free_handle_locked();
 	if (free_object < 0 || ++double_allocations == double_setting("KMEMDOUBLE_FAIL_NTH", 0) ||
 	    double_live_bytes(row) + bytes > double_capacity()) {
 		double_ledger->rows[row].refused_count++;
@@ -148,8 +157,10 @@ cuMemRetainAllocationHandle(cuda_memory_handle *handle, void *addr)
 	for (int i = 0; i < OBJECTS_MAX; i++) {
 		struct object *object = mappings[i].object < 0 ? NULL : &objects[mappings[i].object];
 
-		if (mappings[i].bytes == 0 || mappings[i].addr != (uint64_t)addr || object == NULL || object->handles == 0)
+		if (mappings[i].bytes == 0 || mappings[i].addr != (uint64_t)addr || object == NULL)
 			continue;
+		if (object->handles == 0)
+			object->handle = free_handle_locked();
 		object->handles++;
 		*handle = FIRST_HANDLE + (uint64_t)object->handle;
 		result = CUDA_ABI_SUCCESS;

@@ -210,6 +210,16 @@ physical(void)
 	MUST(api->create(&other, chunk, &on_device, 0));
 	MUST(api->release_handle(handle));
 
+	/* Or what has no handle any more, and another memory has that number; the new one outlives the mapping. */
+	MUST(api->create(&handle, 11 * chunk, &on_device, 0));
+	MUST(api->map(base + 500 * chunk, 11 * chunk, 0, handle, 0));
+	MUST(api->release_handle(handle));
+	MUST(api->create(&same, chunk, &on_device, 0));
+	MUST(api->retain(&handle, (void *)(base + 500 * chunk)));
+	MUST(api->unmap(base + 500 * chunk, 11 * chunk));
+	MUST(api->create(&same, chunk, &on_device, 0));
+	MUST(api->release_handle(handle));
+
 	/* One memory, mapped twice; a handle that is never mapped; memory of the host; an import. */
 	MUST(api->map(base + 200 * chunk, chunk, 0, other, 0));
 	MUST(api->map(base + 300 * chunk, chunk, 0, other, 0));

@@ -143,6 +143,25 @@ several_mappings_are_unmapped_at_once(void **state)
 	assert_int_equal(mappings, 0);
 }
 
+/* All handles were released; the driver makes one for who asks by address. */
+static void
+O1_a_handle_of_what_is_mapped(void **state)
+{
+	unsigned mappings;
+
+	(void)state;
+	assert_true(create(HANDLE, 7));
+	device_objects_mapped(ADDR, CHUNK, HANDLE);
+	assert_int_equal(release(HANDLE), 0);
+	device_objects_retain_mapped(HANDLE + 1, ADDR);
+	device_objects_retain_mapped(HANDLE + 1, ADDR);
+	device_objects_retain_mapped(HANDLE + 2, ADDR + CHUNK); // nothing is there
+	assert_int_equal(unmap(ADDR, CHUNK, &mappings), 0);
+	assert_int_equal(release(HANDLE + 1), 0);
+	assert_int_equal(release(HANDLE + 2), 0);
+	assert_int_equal(release(HANDLE + 1), 7);
+}
+
 /* Of a multicast object, say. */
 static void
 handles_without_an_object_are_nobodys(void **state)
@@ -274,6 +293,7 @@ main(void)
 		cmocka_unit_test_setup(O2_a_release_that_failed_changes_nothing, clear),
 		cmocka_unit_test_setup(O3_a_mapping_is_of_the_memory, clear),
 		cmocka_unit_test_setup(several_mappings_are_unmapped_at_once, clear),
+		cmocka_unit_test_setup(O1_a_handle_of_what_is_mapped, clear),
 		cmocka_unit_test_setup(handles_without_an_object_are_nobodys, clear),
 		cmocka_unit_test_setup(imports_are_nobodys, clear),
 		cmocka_unit_test_setup(a_release_that_nobody_saw_is_told, clear),
