@@ -20,39 +20,60 @@
 #define SALT_BRIEF 0 // so many code objects never die
 #define SALT_PYTHON (UINT64_C(1) << 40)
 #define SALT_PARENT (UINT64_C(1) << 41)
+#define SALT_DOMAIN (UINT64_C(1) << 48)
 #define TRIES 16 // events of a bucket that are looked at; few have the same key
 
 static uint64_t keys[EVENT_MEMO_WORDS];
 
 /*
- * E3. Two words a product, and two products at a time: `count` is a multiple of four. The words are of a live stack: the address
- * sanitizer must not object.
+ * E3. Two words a product, and two products at a time: `count` is a multiple of four. One index for all three arrays, which counts
+ * up to 0: so keys belong to places from the end. As C the loop takes a tenth more instructions, and registers that its callers
+ * have to save. (Nor does the address sanitizer object: the words are of a live stack, whatever stands there.)
  */
-__attribute__((no_sanitize_address)) static inline struct digest
+static inline struct digest
 digest_of(uint64_t sp, const uint16_t *offsets, uint32_t count)
 {
-	const uint64_t *stack = (const uint64_t *)(uintptr_t)sp;
-	const uint64_t *end = keys + count;
 	struct digest sum = { .low = count };
+	int64_t at = -(int64_t)count;
+	uint64_t other;
 
-	for (const uint64_t *key = keys; key != end; key += 4, offsets += 4) {
-		digest_add(&sum, stack[offsets[0]] + key[0], stack[offsets[1]] + key[1]);
-		digest_add(&sum, stack[offsets[2]] + key[2], stack[offsets[3]] + key[3]);
-	}
+#define ADD(first, second) \
+	"movzwl 2*" second "(%[offsets],%[at],2), %%edx\n\t" \
+	"movq 8*" second "(%[keys],%[at],8), %[other]\n\t" \
+	"addq (%[stack],%%rdx,8), %[other]\n\t" \
+	"movzwl 2*" first "(%[offsets],%[at],2), %%edx\n\t" \
+	"movq 8*" first "(%[keys],%[at],8), %%rax\n\t" \
+	"addq (%[stack],%%rdx,8), %%rax\n\t" \
+	"mulq %[other]\n\t" \
+	"addq %%rax, %[low]\n\t" \
+	"adcq %%rdx, %[high]\n\t"
+	if (at != 0)
+		__asm__ volatile("1:\n\t" ADD("0", "1") ADD("2", "3") "addq $4, %[at]\n\tjne 1b"
+		                 : [at] "+r"(at), [low] "+r"(sum.low), [high] "+r"(sum.high), [other] "=&r"(other)
+		                 : [stack] "r"(sp), [offsets] "r"(offsets + count), [keys] "r"(keys + EVENT_MEMO_WORDS)
+		                 : "rax", "rdx", "cc", "memory");
+#undef ADD
 	return sum;
 }
 
 static inline bool
-is_same(const union event_unit *unit, uint64_t pc, uint64_t sp, uint64_t rbp, uint64_t python)
+has_key(const struct event *event, uint64_t pc, uint64_t sp, uint64_t rbp, uint64_t python)
 {
-	const struct event *event = &unit->event;
+	return event->key.pc == pc && event->key.sp == sp && event->key.python == python &&
+	       (!event->needs_rbp || event->key.rbp == rbp);
+}
 
-	if (event->key.pc != pc || event->key.sp != sp || event->key.python != python ||
-	    (event->needs_rbp && event->key.rbp != rbp))
-		return false;
-	struct digest digest = digest_of(sp, unit[1].offsets, event->count);
+static inline bool
+is_equal(struct digest one, struct digest other)
+{
+	return one.low == other.low && one.high == other.high;
+}
 
-	return digest.low == event->digest.low && digest.high == event->digest.high;
+/* Of the words that the event's walk read, as they are now. */
+static inline struct digest
+digest_now(const struct event_memo *memo, const struct event *event)
+{
+	return digest_of(event->key.sp, memo->units[event->offsets].offsets, event->count);
 }
 
 static uint16_t *
@@ -88,12 +109,42 @@ is_valid(struct event_memo *memo)
 	return false;
 }
 
+/* Where those that use the offsets in that unit, and have this digest, begin. */
+static uint16_t *
+way_of(struct event_memo *memo, uint16_t offsets, struct digest digest)
+{
+	return &memo->ways[(digest.high ^ offsets) & (EVENT_MEMO_BUCKETS - 1)];
+}
+
+/* The event with this digest among those that use the offsets in that unit; 0 = there is none. */
+static uint16_t
+find_way(struct event_memo *memo, uint16_t offsets, struct digest digest)
+{
+	uint16_t at = offsets - 1; // whose they are
+
+	for (unsigned tries = 0; at != 0 && tries < TRIES; tries++) {
+		const struct event *event = &memo->units[at].event;
+
+		if (event->offsets == offsets && is_equal(event->digest, digest))
+			return at;
+		at = tries == 0 ? *way_of(memo, offsets, digest) : event->older;
+	}
+	return 0;
+}
+
+static uint32_t
+found(struct event_memo *memo, uint16_t at)
+{
+	memo->units[memo->last].event.next = at;
+	memo->last = at;
+	return memo->units[at].event.site;
+}
+
 /* Not the one that followed the last time: perhaps one of those with the same key. The key is kept for event_memo_keep(). */
 static __attribute__((noinline)) uint32_t
 find_in_bucket(struct event_memo *memo, const uint64_t *frame, uint64_t python)
 {
 	const struct event_key *key = &memo->key;
-	union event_unit *last = &memo->units[memo->last];
 
 	memo->key = (struct event_key){ .pc = frame[1], .sp = (uint64_t)(frame + 2), .rbp = frame[0], .python = python };
 	if (!is_valid(memo))
@@ -101,14 +152,26 @@ find_in_bucket(struct event_memo *memo, const uint64_t *frame, uint64_t python)
 	uint16_t at = *bucket_of(memo, key);
 
 	for (unsigned tries = 0; at != 0 && tries < TRIES; tries++) {
-		if (is_same(&memo->units[at], key->pc, key->sp, key->rbp, key->python)) {
-			last->event.next = at;
-			memo->last = at;
-			return memo->units[at].event.site;
+		const struct event *event = &memo->units[at].event;
+
+		if (has_key(event, key->pc, key->sp, key->rbp, key->python)) {
+			uint16_t way = find_way(memo, event->offsets, digest_now(memo, event));
+
+			if (way != 0)
+				return found(memo, way);
 		}
-		at = memo->units[at].event.older;
+		at = event->older;
 	}
 	return 0;
+}
+
+/* The one that followed the last time has this place, and other words. */
+static __attribute__((noinline)) uint32_t
+find_beside(struct event_memo *memo, const uint64_t *frame, uint64_t python, const struct event *event, struct digest digest)
+{
+	uint16_t way = find_way(memo, event->offsets, digest);
+
+	return way != 0 ? found(memo, way) : find_in_bucket(memo, frame, python);
 }
 
 static __attribute__((noinline, cold)) uint32_t
@@ -124,21 +187,26 @@ static inline uint32_t
 find_whole(struct event_memo *memo, const uint64_t *frame, uint64_t python)
 {
 	uint64_t at = memo->units[memo->last].event.next;
-	const union event_unit *unit = &memo->units[at];
+	const struct event *event = &memo->units[at].event;
 
-	__asm__("" : "+r"(unit)); // one address, or the compiler works out one for each use
+	__asm__("" : "+r"(event)); // one address, or the compiler works out one for each use
 	if (__builtin_expect(at != 0, 1))
-		__builtin_prefetch(capture_file_at(KMEM_SECTION_SITES, unit->event.site - 1), 1);
+		__builtin_prefetch(capture_file_at(KMEM_SECTION_SITES, event->site - 1), 1);
 	/* The first unit is no event: no call returns to its pc, which is 0. */
-	if (__builtin_expect(!is_current(memo) || !is_same(unit, frame[1], (uint64_t)(frame + 2), frame[0], python), 0))
+	if (__builtin_expect(!is_current(memo) || !has_key(event, frame[1], (uint64_t)(frame + 2), frame[0], python), 0))
 		return find_in_bucket(memo, frame, python);
 
-	const union event_unit *next = &memo->units[unit->event.next];
+	struct digest digest = digest_now(memo, event);
+
+	if (__builtin_expect(!is_equal(digest, event->digest), 0))
+		return find_beside(memo, frame, python, event, digest);
+
+	const union event_unit *next = &memo->units[event->next];
 
 	__builtin_prefetch(next);
 	__builtin_prefetch(next + 1);
 	memo->last = (uint16_t)at;
-	return unit->event.site;
+	return event->site;
 }
 
 static inline uint32_t
@@ -184,6 +252,8 @@ event_memo_find(struct event_memo *memo, const void *hook_frame, bool *is_brief)
 	uint64_t python;
 
 	*is_brief = false;
+	if (!python_frames_available()) // nor has any thread a parent
+		return find_whole(memo, hook_frame, 0);
 	if (!python_frames_digest(&memo->trail, &python))
 		return find_none(memo);
 	uint64_t salt = SALT_BRIEF;
@@ -218,6 +288,21 @@ find_python_detached(struct event_memo *memo)
 		return find_none(memo);
 	}
 	return find_python(memo, python, SALT_PYTHON);
+}
+
+uint32_t
+event_memo_find_other(struct event_memo *memo, const void *hook_frame, unsigned domain, bool *is_python)
+{
+	uint64_t salt = SALT_PYTHON + domain * SALT_DOMAIN;
+	uint64_t python;
+
+	*is_python = true;
+	if (!python_frames_digest(&memo->trail, &python))
+		return find_none(memo);
+	if (python != 0)
+		return find_python(memo, python, salt);
+	*is_python = false;
+	return find_whole(memo, hook_frame, (thread_parent_look() ^ salt) * UINT64_C(0xff51afd7ed558ccd));
 }
 
 uint32_t
@@ -258,6 +343,25 @@ came_before(struct event_memo *memo, uint32_t site)
 	return false;
 }
 
+/* The unit with these offsets, of an event with the key of memo->key; 0 = there is none. */
+static uint16_t
+find_offsets(struct event_memo *memo, const uint16_t *offsets, uint32_t count, bool needs_rbp)
+{
+	const struct event_key *key = &memo->key;
+	uint16_t at = *bucket_of(memo, key);
+
+	for (unsigned tries = 0; at != 0 && tries < TRIES; tries++) {
+		const struct event *event = &memo->units[at].event;
+
+		if (has_key(event, key->pc, key->sp, key->rbp, key->python) && event->count == count &&
+		    event->needs_rbp == needs_rbp &&
+		    memcmp(memo->units[event->offsets].offsets, offsets, count * sizeof(offsets[0])) == 0)
+			return event->offsets;
+		at = event->older;
+	}
+	return 0;
+}
+
 void
 event_memo_keep(struct event_memo *memo, const struct native_memo *native, uint32_t site)
 {
@@ -282,21 +386,27 @@ event_memo_keep(struct event_memo *memo, const struct native_memo *native, uint3
 		memo->used = 1;
 
 	uint16_t at = (uint16_t)memo->used;
-	union event_unit *unit = &memo->units[at];
-	uint16_t *bucket = bucket_of(memo, &memo->key);
-
-	memcpy(unit[1].offsets, offsets, count * sizeof(offsets[0]));
+	struct event *event = &memo->units[at].event;
 	struct digest digest = digest_of(memo->key.sp, offsets, count);
-	unit->event = (struct event){
+	uint16_t shared = find_offsets(memo, offsets, count, needs_rbp);
+	uint16_t *place = shared != 0 ? way_of(memo, shared, digest) : bucket_of(memo, &memo->key);
+
+	if (shared == 0) {
+		memcpy(memo->units[at + 1].offsets, offsets, count * sizeof(offsets[0]));
+		memo->used += units;
+	} else {
+		memo->used++;
+	}
+	*event = (struct event){
 		.key = memo->key,
 		.digest = digest,
 		.site = site,
-		.older = *bucket,
+		.older = *place,
 		.count = (uint16_t)count,
+		.offsets = shared != 0 ? shared : (uint16_t)(at + 1),
 		.needs_rbp = needs_rbp,
 	};
-	memo->used += units;
-	*bucket = at;
+	*place = at;
 	memo->units[before].event.next = at;
 	memo->last = at;
 }
@@ -305,6 +415,7 @@ void
 event_memo_clear(struct event_memo *memo)
 {
 	memset(memo->bucket, 0, sizeof(memo->bucket));
+	memset(memo->ways, 0, sizeof(memo->ways));
 	memset(&memo->units[0], 0, sizeof(memo->units[0]));
 	memo->used = 0;
 	memo->last = 0;

@@ -35,12 +35,16 @@ struct event_key {
 	uint64_t pc;     // return address of the hook
 	uint64_t sp;     // behind it
 	uint64_t rbp;    // of the hook's caller; only where the walk needs it
-	uint64_t python; // digest of the Python frames; without any, thread_parent_look(); 0 = neither
+	uint64_t python; // digest of the Python frames; without any, thread_parent_look(); 0 = neither. Of other domains than the heap: and this
 };
 
 /*
- * One event; behind it `count` offsets of the words that its walk read, from sp, in words. The last one stands there up to four
- * times, so that their number is a multiple of four.
+ * One event. `offsets` is the unit in which `count` offsets of the words that its walk read begin, from sp, in words. The last one
+ * stands there up to four times, so that their number is a multiple of four.
+ *
+ * Many ways may lead to one place, through frames of the same sizes. The first of them stands in the bucket of its key, with its
+ * offsets behind it; the others have the same key and use the same offsets, and are found by their digest: the words are read once,
+ * however many there are.
  *
  * Invariants, tested by number in tests/unit/test_event_memo.c:
  *   E1  a walk is a function of pc, sp, (rbp,) the module generation, the Python frames, and the words of the stack it reads; it
@@ -57,8 +61,9 @@ struct event {
 	struct digest digest;
 	uint32_t site;     // index + 1
 	uint16_t next;     // unit of the event that followed the last time; 0 = unknown
-	uint16_t older;    // unit of the next one in the bucket
+	uint16_t older;    // unit of the next one in the bucket, or in the place of its digest
 	uint16_t count;
+	uint16_t offsets;  // unit
 	bool needs_rbp;
 };
 static_assert(sizeof(struct event) == 64, "one cache line and the offsets");
@@ -85,6 +90,7 @@ struct event_memo {
 	uint32_t used;         // units
 	uint16_t last;         // unit of the event before this one; 0 = it is not remembered
 	uint16_t bucket[EVENT_MEMO_BUCKETS];
+	uint16_t ways[EVENT_MEMO_BUCKETS];  // of those that use another one's offsets, by their digest
 	uint16_t seen[EVENT_MEMO_SEEN]; // tags of events that came once
 	_Alignas(64) union event_unit units[EVENT_MEMO_UNITS]; // the first stands for "none"
 };
@@ -99,6 +105,12 @@ uint32_t event_memo_find_whole(struct event_memo *memo, const void *hook_frame);
 
 /* The same for an event of the interpreter's allocator. */
 uint32_t event_memo_find_python(struct event_memo *memo);
+
+/*
+ * The same for an event of another domain than the heap, with the Python frames alone where there are any. *is_python: so it was
+ * looked for; else the whole stack was.
+ */
+uint32_t event_memo_find_other(struct event_memo *memo, const void *hook_frame, unsigned domain, bool *is_python);
 
 /* Keeps the whole stack that was looked for last, whose walk `native` holds; NULL: the native stack was not walked. */
 void event_memo_keep(struct event_memo *memo, const struct native_memo *native, uint32_t site);

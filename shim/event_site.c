@@ -60,12 +60,19 @@ is_python_frame(const void *hook_frame)
 	return ((uintptr_t)hook_frame & EVENT_SITE_PYTHON) != 0;
 }
 
+/* NULL: an arena of the interpreter. */
+static inline const void *
+frame_of(const void *hook_frame)
+{
+	return (const void *)((uintptr_t)hook_frame & ~(uintptr_t)7);
+}
+
 static uint32_t
 walk_to_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, enum call_stack_extent extent, uint8_t clock)
 {
 	static const struct call_stack arena = { .hash = 1, .flags = KMEM_STACK_ARENA };
 	struct call_stack_memory *memory = slot != NULL ? &slot->stack : NULL;
-	const void *frame = (const void *)((uintptr_t)hook_frame & ~(uintptr_t)7);
+	const void *frame = frame_of(hook_frame);
 	const struct call_stack *stack = frame != NULL ? call_stack_take(memory, frame, extent) : &arena;
 	uint32_t site = site_table_find(slot != NULL ? &slot->owner : NULL, stack, domain, clock);
 
@@ -83,9 +90,10 @@ walk_to_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, 
 
 /* What the memo did not find, or what is to be verified. */
 static __attribute__((noinline)) uint32_t
-walk_and_keep(struct thread_slot *slot, const void *hook_frame, uint32_t remembered, enum call_stack_extent extent, uint8_t clock)
+walk_and_keep(struct thread_slot *slot, const void *hook_frame, uint32_t remembered, unsigned domain, enum call_stack_extent extent,
+              uint8_t clock)
 {
-	uint32_t site = walk_to_site(slot, hook_frame, KMEM_DOMAIN_HEAP, extent, clock);
+	uint32_t site = walk_to_site(slot, hook_frame, domain, extent, clock);
 
 	if (remembered != 0)
 		verify(remembered, site);
@@ -113,7 +121,7 @@ event_site_whole(struct thread_slot *slot, const void *hook_frame, uint32_t brie
 	if (__builtin_expect(site == 0 || settings.verify_every != 0, 0)) {
 		int host_errno = errno;
 
-		site = walk_and_keep(slot, hook_frame, site, CALL_STACK_WHOLE, clock);
+		site = walk_and_keep(slot, hook_frame, site, KMEM_DOMAIN_HEAP, CALL_STACK_WHOLE, clock);
 		if (site != 0 && atomic_load_explicit(&site_table_at(site)->allocated_count, memory_order_relaxed) == 0 && // just made
 		    atomic_load_explicit(line_ways, memory_order_relaxed) < EVENT_SITE_WAYS_MAX &&
 		    atomic_fetch_add_explicit(line_ways, 1, memory_order_relaxed) == EVENT_SITE_WAYS_MAX - 1)
@@ -128,22 +136,27 @@ event_site_whole(struct thread_slot *slot, const void *hook_frame, uint32_t brie
 uint32_t
 event_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t bytes, uint8_t clock)
 {
-	enum call_stack_extent extent = is_python_frame(hook_frame) ? CALL_STACK_PYTHON : CALL_STACK_WHOLE;
+	bool is_python = is_python_frame(hook_frame);
+	enum call_stack_extent extent = is_python ? CALL_STACK_PYTHON : CALL_STACK_WHOLE;
 	bool is_brief = false;
 	uint32_t site;
 
-	if (slot == NULL || domain != KMEM_DOMAIN_HEAP || settings.native == SETTINGS_NATIVE_FULL) {
+	if (slot == NULL || (domain != KMEM_DOMAIN_HEAP && !is_python) || settings.native == SETTINGS_NATIVE_FULL) {
 		(void)thread_parent_look();
 		return walk_to_site(slot, hook_frame, domain, extent, clock);
 	}
-	if (extent == CALL_STACK_PYTHON)
+	if (domain != KMEM_DOMAIN_HEAP)
+		site = event_memo_find_other(&slot->events, frame_of(hook_frame), domain, &is_python);
+	else if (is_python)
 		site = event_memo_find_python(&slot->events);
 	else
 		site = event_memo_find(&slot->events, hook_frame, &is_brief);
 	if (is_brief)
 		extent = CALL_STACK_BRIEF;
+	else if (!is_python)
+		extent = CALL_STACK_WHOLE;
 	if (__builtin_expect(site == 0 || settings.verify_every != 0, 0))
-		site = walk_and_keep(slot, hook_frame, site, extent, clock);
+		site = walk_and_keep(slot, hook_frame, site, domain, extent, clock);
 	else
 		thread_slot_publish(slot, site);
 	if (is_brief && site != 0 && __builtin_expect(event_site_is_much(site, bytes), 0))

@@ -277,6 +277,50 @@ when_it_is_full_it_begins_anew(void **state)
 	assert_true(hits > 10000);
 }
 
+/* ---- many ways to one place ---- */
+
+static uint64_t path; // one bit a frame
+
+static void right(unsigned depth);
+
+#define STEP(name)                                                      \
+	static NOINLINE void name(unsigned depth)                           \
+	{                                                                   \
+		if (depth == 0)                                                 \
+			hook();                                                     \
+		else if (path >> depth & 1)                                     \
+			right(depth - 1);                                           \
+		else                                                            \
+			left(depth - 1);                                            \
+		__asm__ volatile("# " #name ::: "memory"); /* two functions */  \
+	}
+static void left(unsigned depth);
+STEP(left)
+STEP(right)
+
+static void
+E1_ways_that_read_the_same_places_are_told_apart(void **state)
+{
+	enum { WAYS = 500, DEPTH = 40, ROUNDS = 20 };
+	uint32_t sites[WAYS] = { 0 };
+	uint64_t which = 0;
+
+	(void)state;
+	for (volatile unsigned i = 0; i < ROUNDS * WAYS; i++) { // one place of the code
+		unsigned way = i < 3 * WAYS ? i % WAYS : (unsigned)random_below(&which, WAYS);
+
+		path = (way + 1) * UINT64_C(0x9e3779b97f4a7c15);
+		left(DEPTH);
+		if (i < 2 * WAYS)
+			continue;
+		assert_int_not_equal(found, 0); // remembered, however many there are
+		assert_true(sites[way] == 0 || sites[way] == found);
+		sites[way] = found;
+	}
+	assert_in_range(misses, 0, 2 * WAYS);
+	assert_in_range(memo->used, WAYS, WAYS + 8); // the offsets stand there once
+}
+
 static void
 what_has_too_many_words_is_not_remembered(void **state)
 {
@@ -356,6 +400,7 @@ main(void)
 		cmocka_unit_test_setup(an_event_is_remembered_when_it_comes_again, start_empty),
 		cmocka_unit_test_setup(E4_nothing_outlives_a_module_or_a_code_object, start_empty),
 		cmocka_unit_test_setup(when_it_is_full_it_begins_anew, start_empty),
+		cmocka_unit_test_setup(E1_ways_that_read_the_same_places_are_told_apart, start_empty),
 		cmocka_unit_test_setup(what_has_too_many_words_is_not_remembered, start_empty),
 		cmocka_unit_test_setup(E1_stacks_of_python_that_share_a_place_are_told_apart, start_empty),
 	};
