@@ -353,7 +353,7 @@ static_assert(sizeof(struct kmem_chunk) == 8, "");
 
 /* Now and then: how close to the limit? A ring; the newest has the highest sequence. Mutable. */
 struct kmem_heartbeat {
-	_Atomic uint64_t sequence;     // 1, 2, ...; 0 = never written; stored last, 0 while being written
+	_Atomic uint64_t sequence;     // 1, 2, ...; it counts when kmem_header.heartbeat_checksums has a checksum of it
 	uint64_t monotonic_ns;
 	uint64_t live_bytes;           // heap + mmap + shared + python/arena
 	uint64_t resident_bytes;       // of this process
@@ -580,7 +580,7 @@ struct kmem_header {
 	_Alignas(64) _Atomic uint64_t survivor_count; // kmem_twice() of the valid entries of survivors[]; 0 also while they are written
 	uint32_t survivor_checksum;              // kmem_checksum() of those entries (F7)
 	uint32_t reserved;
-	_Atomic uint32_t heartbeat_checksums[KMEM_HEARTBEATS_MAX]; // kmem_checksum() of each (F7), 0 while being written
+	_Atomic uint32_t heartbeat_checksums[KMEM_HEARTBEATS_MAX]; // kmem_checksum() of each (F7), stored last; 0 = never written, or being written
 	struct kmem_survivor survivors[KMEM_SURVIVORS_MAX];
 	_Alignas(64) struct kmem_launcher launcher;
 	_Alignas(64) struct kmem_resident resident[2];
