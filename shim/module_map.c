@@ -223,10 +223,10 @@ close_slot(struct slot *slot)
 		return;
 	struct kmem_module *module = capture_file_at(KMEM_SECTION_RECORDS, record - 1);
 
-	/* A stack with the new generation has no frame in this module: it was gone before. */
-	uint32_t generation = atomic_fetch_add_explicit(&capture_file_header()->module_generation, 1, memory_order_acq_rel) + 1;
+	/* A stack with the new generation has no frame in this module: it was gone before. relaxed, both: a count, and what `gone` publishes. */
+	uint32_t generation = atomic_fetch_add_explicit(&capture_file_header()->module_generation, 1, memory_order_relaxed) + 1;
 
-	atomic_store_explicit(&module->unloaded, kmem_twice(generation), memory_order_release); // pairs with the reader
+	atomic_store_explicit(&module->unloaded, kmem_twice(generation), memory_order_relaxed);
 	push_gone(record);
 }
 
