@@ -219,9 +219,10 @@ settle_failed(struct capture *capture, struct kmem_header *header, const struct 
 			capture_damaged(capture, "section \"head\": what became of refused request %u (0x%08x) is nothing that can", i, outcome);
 			FORGET(failed->outcome);
 		}
-		if ((sequence == 0 && checksum == 0) || checksum == kmem_failed_checksum(failed, sequence))
+		if (checksum == kmem_failed_checksum(failed, sequence))
 			continue;
-		if (memcmp(failed, &before->failed[i], sizeof(*failed)) == 0)
+		/* Without a checksum: none was, or the program died while it wrote it. */
+		if (checksum != 0 && memcmp(failed, &before->failed[i], sizeof(*failed)) == 0)
 			capture_damaged(capture, "section \"head\": refused request %u does not fit its checksum: left out", i);
 		FORGET(failed->sequence);
 	}

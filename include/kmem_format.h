@@ -377,7 +377,7 @@ enum kmem_failed_outcome {
 
 /* A request that the system refused. Mutable. */
 struct kmem_failed {
-	_Atomic uint64_t sequence;     // 1, 2, ...; stored last, 0 while being written
+	_Atomic uint64_t sequence;     // 1, 2, ...; it counts when it has a checksum
 	uint64_t bytes;
 	uint64_t monotonic_ns;
 	uint64_t events_before;        // sum of the domain's allocated_count when it failed: later ones mean recovery
@@ -391,7 +391,7 @@ struct kmem_failed {
 	uint32_t holdings;             // index + 1 of its struct kmem_holdings, in units of 8 bytes, if the sequence there is this one
 	uint16_t space_limit;          // kmem_rough() of the limit on address space in force then; 0 = none, or not known
 	uint16_t reserved;
-	_Atomic uint32_t checksum;     // kmem_checksum() of what is before it (F7), 0 while being written
+	_Atomic uint32_t checksum;     // kmem_checksum() of what is before it (F7), stored last; 0 = never written, or being written
 	_Atomic uint32_t outcome;      // enum kmem_failed_outcome (F6); not in the checksum
 };
 static_assert(sizeof(struct kmem_failed) == 80, "");

@@ -52,15 +52,41 @@ allocations_before(unsigned domain, uint64_t now_ns)
 }
 
 /*
+ * Fields of a request in the ring, whose place another thread may be given meanwhile. relaxed: whether they are of one request, the
+ * checksum tells (F7).
+ */
+#define SET(field, value) __atomic_store_n(&(field), value, __ATOMIC_RELAXED)
+#define GET(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
+
+/*
  * Of this thread, and nothing has come of it. Its place in the ring may be given to another request meanwhile: then that one may be
  * taken for recovered, in a program that is refused sixteen times in that moment.
  */
 static bool
 is_waiting(const struct kmem_failed *failed)
 {
-	return failed->thread == own_thread && own_thread != 0 &&
-	       atomic_load_explicit(&failed->sequence, memory_order_acquire) != 0 && // contents: pairs with failed_requests_note()
+	return own_thread != 0 && GET(failed->thread) == own_thread &&
+	       atomic_load_explicit(&failed->checksum, memory_order_relaxed) != 0 &&
 	       atomic_load_explicit(&failed->outcome, memory_order_relaxed) == KMEM_FAILED_OPEN;
+}
+
+/*
+ * The request's place in the ring, for this thread alone; NULL while another one writes there, which was refused sixteen requests ago:
+ * one of both is left out. Its checksum is taken away by one of them; where there never was one, the number tells. acquire: after what
+ * the other one wrote. Pairs with failed_requests_note().
+ */
+static __attribute__((noinline)) struct kmem_failed * // inlined, its fence is a warning of the thread sanitizer's
+claim(struct kmem_header *header, uint64_t number)
+{
+	struct kmem_failed *failed = &header->failed[number % KMEM_FAILED_MAX];
+	uint64_t never = 0;
+
+	if (atomic_exchange_explicit(&failed->checksum, 0, memory_order_acquire) == 0 &&
+	    !atomic_compare_exchange_strong_explicit(&failed->sequence, &never, number, memory_order_relaxed, memory_order_relaxed))
+		return NULL;
+	atomic_thread_fence(memory_order_release); // the 0 before the new contents
+	atomic_store_explicit(&failed->sequence, number, memory_order_relaxed);
+	return failed;
 }
 
 static uint32_t
@@ -80,37 +106,46 @@ space_limit(void)
 	return kmem_rough(limit.rlim_cur);
 }
 
+static void
+store(struct kmem_failed *failed, const struct failed_request *request, uint64_t number)
+{
+	bool is_of_device = holdings_has(request->domain);
+	uint32_t thread = is_of_device ? thread_number() : 0;
+	uint64_t now_ns = heartbeat_now_ns();
+	uint64_t before;
+
+	SET(failed->bytes, request->bytes);
+	SET(failed->monotonic_ns, now_ns);
+	SET(failed->free_bytes, request->free_bytes);
+	SET(failed->total_bytes, request->total_bytes);
+	SET(failed->site, request->site);
+	SET(failed->domain, (uint16_t)request->domain);
+	SET(failed->flags, request->total_bytes != 0 ? KMEM_FAILED_MEMORY_KNOWN : 0);
+	SET(failed->space_limit, space_limit());
+	SET(failed->error, request->error);
+	SET(failed->thread, thread);
+	atomic_store_explicit(&failed->outcome, KMEM_FAILED_OPEN, memory_order_relaxed);
+	if (!is_of_device || !holdings_take(&failed->holdings, request->domain, number, &before))
+		before = allocations_before(request->domain, now_ns);
+	SET(failed->events_before, before);
+	/* release: the contents first (F7); our use of the place before the next one's. Pairs with claim(). */
+	atomic_store_explicit(&failed->checksum, kmem_failed_checksum(failed, number), memory_order_release);
+	if (thread != 0) {
+		own_thread = thread;
+		failed_requests_least = 1; // it may try again with less
+	}
+}
+
 bool
 failed_requests_note(const struct failed_request *request)
 {
 	struct kmem_header *header = capture_file_header();
 	uint64_t number = atomic_fetch_add_explicit(&header->failed_count, 1, memory_order_relaxed) + 1;
-	struct kmem_failed *failed = &header->failed[number % KMEM_FAILED_MAX];
-	bool is_of_device = holdings_has(request->domain);
+	struct kmem_failed *failed = claim(header, number);
 
 	atomic_store_explicit(&capture_file_domain(request->domain)->is_used, KMEM_YES, memory_order_relaxed);
-	atomic_store_explicit(&failed->checksum, 0, memory_order_relaxed);
-	atomic_store_explicit(&failed->sequence, 0, memory_order_relaxed);
-	atomic_thread_fence(memory_order_release); // the 0 before the new contents
-	failed->bytes = request->bytes;
-	failed->monotonic_ns = heartbeat_now_ns();
-	failed->free_bytes = request->free_bytes;
-	failed->total_bytes = request->total_bytes;
-	failed->site = request->site;
-	failed->domain = (uint16_t)request->domain;
-	failed->flags = request->total_bytes != 0 ? KMEM_FAILED_MEMORY_KNOWN : 0;
-	failed->space_limit = space_limit();
-	failed->error = request->error;
-	failed->thread = is_of_device ? thread_number() : 0;
-	atomic_store_explicit(&failed->outcome, KMEM_FAILED_OPEN, memory_order_relaxed);
-	if (!is_of_device || !holdings_take(&failed->holdings, request->domain, number, &failed->events_before))
-		failed->events_before = allocations_before(request->domain, failed->monotonic_ns);
-	atomic_store_explicit(&failed->checksum, kmem_failed_checksum(failed, number), memory_order_relaxed);
-	atomic_store_explicit(&failed->sequence, number, memory_order_release); // contents first
-	if (failed->thread != 0) {
-		own_thread = failed->thread;
-		failed_requests_least = 1; // it may try again with less
-	}
+	if (failed != NULL)
+		store(failed, request, number);
 	return number <= KMEM_FAILED_MAX || request->bytes >= LARGE_BYTES; // a program may live with thousands of small refusals
 }
 
@@ -123,8 +158,8 @@ newest_of_burst(const struct kmem_header *header, unsigned domain, uint64_t now_
 	for (unsigned i = 0; i < KMEM_FAILED_MAX; i++) {
 		const struct kmem_failed *failed = &header->failed[i];
 
-		if (is_waiting(failed) && failed->domain == domain && now_ns - failed->monotonic_ns <= BURST_NS &&
-		    (newest == NULL || failed->monotonic_ns >= newest->monotonic_ns))
+		if (is_waiting(failed) && GET(failed->domain) == domain && now_ns - GET(failed->monotonic_ns) <= BURST_NS &&
+		    (newest == NULL || GET(failed->monotonic_ns) >= GET(newest->monotonic_ns)))
 			newest = failed;
 	}
 	return newest;
@@ -140,23 +175,23 @@ failed_requests_got_rest(unsigned domain, uint64_t bytes)
 	struct kmem_header *header = capture_file_header();
 	uint64_t now_ns = heartbeat_now_ns();
 	const struct kmem_failed *newest = newest_of_burst(header, domain, now_ns);
-	bool is_retry = newest != NULL && bytes >= newest->bytes / 2;
+	bool is_retry = newest != NULL && bytes >= GET(newest->bytes) / 2;
 
 	failed_requests_least = UINT64_MAX;
 	for (unsigned i = 0; i < KMEM_FAILED_MAX; i++) {
 		struct kmem_failed *failed = &header->failed[i];
-		bool is_in_burst = now_ns - failed->monotonic_ns <= BURST_NS;
+		bool is_in_burst = now_ns - GET(failed->monotonic_ns) <= BURST_NS;
 
 		if (!is_waiting(failed))
 			continue;
-		if (failed->domain == domain && bytes >= failed->bytes)
+		if (GET(failed->domain) == domain && bytes >= GET(failed->bytes))
 			atomic_store_explicit(&failed->outcome, KMEM_FAILED_GOT_ENOUGH, memory_order_relaxed);
-		else if (failed->domain == domain && is_retry && is_in_burst)
+		else if (GET(failed->domain) == domain && is_retry && is_in_burst)
 			atomic_store_explicit(&failed->outcome, KMEM_FAILED_GOT_LESS, memory_order_relaxed);
 		else if (is_in_burst)
 			failed_requests_least = 1;
-		else if (failed->bytes < failed_requests_least)
-			failed_requests_least = failed->bytes;
+		else if (GET(failed->bytes) < failed_requests_least)
+			failed_requests_least = GET(failed->bytes);
 	}
 }
 

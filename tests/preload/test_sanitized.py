@@ -34,7 +34,7 @@ def test_every_kind_of_call(sanitizer, out):
     assert losses.keys() <= {"lost_unknown_frees", "lost_unwinds", "lost_reentrant"}, losses
 
 
-@pytest.mark.parametrize("sanitizer", ["asan"])
+@pytest.mark.parametrize("sanitizer", SANITIZERS)
 def test_threads_that_free_each_others_blocks(sanitizer, out, tmp_path):
     file = tmp_path / "ledger"
     program, _ = run(sanitizer, "ledger", out, file, harness.seeded_random().randrange(1 << 31), 4, 500)

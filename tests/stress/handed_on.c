@@ -1,35 +1,22 @@
 /*
- * handed_on.c - what one thread has written before its release, does the thread that acquires see it? One pair at a time.
- *
- * Each case is a few steps, each in a thread of its own, one after the other; what tells a thread that it is its turn orders
- * nothing. The first step writes a plain word and ends with the release, the others begin with an acquire and read the word: the
- * order under test is all that there is between them. This finds a missing order every time, whatever is behind it (also where that
- * is only atomics, or memory that the kernel zeroed), but not a mistake that needs two threads at once: the other programs are for
- * those. Where the partner reads the capture from another process, the test stands for it.
+ * handed_on.c - what one thread of the recorder has written before its release, does the thread that acquires see it? See hand_on.h.
  *
  *   handed_on [NAME]    one case
  */
-#include "stress.h"
+#include "hand_on.h"
 
 #include <dlfcn.h>
 #include <link.h>
-#include <string.h>
 
 #include "../unit/python_fakes.h"
 #include "address_table.h"
 #include "call_stack.h"
-#include "capture_file.h"
-#include "capture_life.h"
-#include "capture_seal.h"
 #include "device_objects.h"
 #include "elf_symbols.h"
 #include "failed_requests.h"
 #include "generations.h"
-#include "heartbeat.h"
 #include "inherited.h"
 #include "module_map.h"
-#include "native_stack.h"
-#include "pointer_map.h"
 #include "python_cells.h"
 #include "python_code.h"
 #include "python_frames.h"
@@ -37,65 +24,13 @@
 #include "python_runtime.h"
 #include "real_cuda.h"
 #include "real_libc.h"
-#include "resident.h"
 #include "settings.h"
 #include "site_table.h"
 #include "survivors.h"
 #include "teardown.h"
-#include "thread_slot.h"
 
-#define STEPS_MAX 5
 #define LEAF ((uint64_t)1 << POINTER_MAP_LEAF_LOG2)
 #define HERE __builtin_frame_address(0)
-
-static uint64_t handed_on;    // plain
-static _Atomic unsigned turn; // relaxed, everywhere
-static pthread_key_t last_of_thread;
-
-struct step {
-	pthread_t id;
-	unsigned number;
-	void (*act)(void);
-};
-
-/* After the destructor of the thread's slot, whose key is older. */
-static void
-end_turn(void *unused)
-{
-	(void)unused;
-	atomic_fetch_add_explicit(&turn, 1, memory_order_relaxed);
-}
-
-static void *
-run_step(void *context)
-{
-	struct step *step = context;
-
-	while (atomic_load_explicit(&turn, memory_order_relaxed) != step->number)
-		sched_yield();
-	if (step->number == 0)
-		handed_on = 1;
-	step->act();
-	CHECK(handed_on == 1);
-	pthread_setspecific(last_of_thread, step);
-	return NULL;
-}
-
-static void
-run_steps(void (*const acts[STEPS_MAX])(void))
-{
-	struct step steps[STEPS_MAX];
-	unsigned count = 0;
-
-	handed_on = 0;
-	turn = 0;
-	for (; count < STEPS_MAX && acts[count] != NULL; count++) {
-		steps[count] = (struct step){ .number = count, .act = acts[count] };
-		CHECK(pthread_create(&steps[count].id, NULL, run_step, &steps[count]) == 0);
-	}
-	for (unsigned i = 0; i < count; i++)
-		pthread_join(steps[i].id, NULL);
-}
 
 /* ---- what is found once ---- */
 
@@ -167,7 +102,7 @@ attach(bool is_attached)
 static void prepare_survivors(void) { attach(true); survivors_begin(); }
 static void detach(void) { attach(false); }
 static void look_at_survivors(void) { survivors_take(true); }
-static void look_at_resident(void) { resident_take(true); }
+static void read_survivors(void) { READ(capture_file_header()->survivor_count); }
 static void look_for_section(void) { CHECK(elf_symbols_file_has_section("/proc/self/exe", ".text")); }
 static void gather(void) { inherited_gather(); }
 static void look_at_inherited(void) { inherited_look(true); }
@@ -426,10 +361,29 @@ prepare_full(void)
 static void give_object_back(void) { device_objects_released(dropped); }
 static void take_object(void) { CHECK(create_object(1 << 20)); }
 
+static struct kmem_site *device_site;
+
+static void
+prepare_device_site(void)
+{
+	struct call_stack stack = { .hash = 0x5678912, .frame_count = 1, .frames = { KMEM_FRAME_PYTHON | 5 } };
+
+	site = site_table_find(&owners[0], &stack, KMEM_DOMAIN_CUDA_FIRST, 1);
+	device_site = site_table_at(site);
+	device_site->allocated_bytes = 10 * GENERATIONS_MIN_BYTES;
+}
+
+static void be_born_on_device(void) { CHECK(generations_born(device_site, site, 5) != 0); }
+
+static void
+refuse_on_device(void)
+{
+	(void)failed_requests_note(&(struct failed_request){ .bytes = 100, .domain = KMEM_DOMAIN_CUDA_FIRST });
+}
+
 /* ---- modules ---- */
 
 static uint64_t gone_pc;
-static uint64_t other_pc;
 
 static uint64_t
 pc_in(void *handle)
@@ -446,7 +400,6 @@ prepare_modules(void)
 	void *handle = dlopen("libBrokenLocale.so.1", RTLD_NOW | RTLD_LOCAL);
 
 	module_map_forked();
-	other_pc = pc_in(dlopen("libresolv.so.2", RTLD_NOW | RTLD_LOCAL));
 	gone_pc = pc_in(handle);
 	module_map_note_pc(gone_pc);
 	dlclose(handle);
@@ -454,71 +407,10 @@ prepare_modules(void)
 
 static void close_modules(void) { module_map_unloaded_check(); }
 static void ask_whether_over(void) { CHECK(module_map_is_over(0, &gone_pc, 1)); }
-static void note_other_module(void) { module_map_note_pc(other_pc); }
-
-/* ---- the capture, as its reader sees it ---- */
-
-static void
-append_bytes(size_t bytes)
-{
-	uint32_t index;
-
-	CHECK(capture_file_append(KMEM_SECTION_GENERATIONS, bytes, &index) != NULL);
-}
-
-static void grow(void) { append_bytes(8 * KMEM_CHUNK_BYTES); }
-static void append(void) { append_bytes(8); }
-static void ask_count(void) { CHECK(capture_file_count(KMEM_SECTION_GENERATIONS) != 0); }
-
-/* acquire, in these: as the reader does, or a copy of the file made by the kernel. */
-#define READ(word) ((void)atomic_load_explicit(&(word), memory_order_acquire))
-static void read_chunk_count(void) { READ(capture_file_header()->chunk_count); }
-static void read_identity(void) { READ(capture_file_header()->identity_checksum); }
-static void read_state(void) { READ(capture_file_header()->state); }
-static void read_survivors(void) { READ(capture_file_header()->survivor_count); }
-static void read_failed(void) { READ(capture_file_header()->failed[1].sequence); }
-static void read_notes(void) { READ(capture_file_header()->notes); }
-static void write_identity(void) { capture_file_identified(); }
-static void write_state(void) { capture_file_mark(KMEM_STATE_RUNNING, 0, 0); }
-static void write_failed(void) { failed_requests_note(KMEM_DOMAIN_HEAP, 100, 12, 0); }
-static void write_note(void) { capture_file_note("text"); }
-
-static void
-read_resident(void)
-{
-	struct kmem_resident *looks = capture_file_header()->resident;
-	uint64_t second = atomic_load_explicit(&looks[1].sequence, memory_order_relaxed);
-
-	READ(looks[atomic_load_explicit(&looks[0].sequence, memory_order_relaxed) < second].sequence);
-}
-
-static void take_beat(void) { heartbeat_take(1); }
-
-static void
-read_beat(void)
-{
-	unsigned newest = 0;
-
-	for (unsigned i = 1; i < KMEM_HEARTBEATS_MAX; i++) {
-		if (capture_file_heartbeats()[i].sequence > capture_file_heartbeats()[newest].sequence)
-			newest = i;
-	}
-	READ(capture_file_header()->heartbeat_checksums[newest]);
-}
-
-static _Alignas(64) char sealed[KMEM_HEAD_BYTES + KMEM_CHUNK_BYTES];
-
-static void seal(void) { capture_seal(sealed, 1); }
-static void read_seal_of_chunk(void) { READ(((struct kmem_chunk *)(void *)(sealed + KMEM_DIRECTORY_OFFSET))->is_sealed); }
-static void read_seal_of_head(void) { READ(((struct kmem_header *)(void *)sealed)->head_checksum); }
+static void note_main(void) { module_map_note_pc((uint64_t)note_main); }
 
 /* In this order: some things come into being once. */
-static const struct {
-	const char *name;
-	void (*prepare)(void); // both may be NULL
-	void (*finish)(void);
-	void (*acts[STEPS_MAX])(void);
-} cases[] = {
+static const struct hand_on_case cases[] = {
 	{ "real_libc", NULL, NULL, { find_libc, libc_is_found, find_libc } },
 	{ "python_looked_at", prepare_python_library, NULL, { look_at_python, ask_for_python, look_at_python, python_runtime_pin } },
 	{ "cuda_caller", prepare_lookup, NULL, { look_up_torch, look_up_torch } },
@@ -529,7 +421,6 @@ static const struct {
 	{ "site_ring", prepare_ring, NULL, { join_ring, follow_ring } },
 	{ "site_generations", prepare_generations, NULL, { be_born, be_born_again, be_born, die, die_in_own } },
 	{ "survivors", prepare_survivors, detach, { look_at_survivors, read_survivors, look_at_survivors } },
-	{ "resident", NULL, NULL, { look_at_resident, read_resident, look_at_resident } },
 	{ "section_of_file", NULL, NULL, { look_for_section, look_for_section } },
 	{ "gathering", NULL, NULL, { gather, gather } },
 	{ "looking_at_inherited", inherited_forked_child, NULL, { look_at_inherited, look_at_inherited } },
@@ -552,36 +443,14 @@ static const struct {
 	{ "device_objects", NULL, NULL, { create_first_object, touch_object } },
 	{ "device_object_dropped", prepare_handles, NULL, { drop_one, drop_last } },
 	{ "device_object_free", prepare_full, NULL, { give_object_back, take_object } },
-	{ "modules_gone", prepare_modules, NULL, { close_modules, ask_whether_over, note_other_module } },
-	{ "capture_growth", NULL, NULL, { grow, ask_count, append, read_chunk_count } },
-	{ "capture_identity", NULL, NULL, { write_identity, read_identity } },
-	{ "capture_state", NULL, NULL, { write_state, read_state } },
-	{ "capture_note", NULL, NULL, { write_note, read_notes } },
-	{ "capture_seal", NULL, NULL, { seal, read_seal_of_chunk, read_seal_of_head } },
-	{ "failed_request", NULL, NULL, { write_failed, read_failed } },
-	{ "heartbeat", NULL, NULL, { take_beat, read_beat } },
+	{ "holdings", prepare_device_site, NULL, { refuse_on_device, refuse_on_device } },
+	{ "holdings_generations", prepare_device_site, NULL, { be_born_on_device, refuse_on_device } },
+	{ "module", module_map_forked, NULL, { note_main, note_main } },
+	{ "modules_gone", prepare_modules, NULL, { close_modules, ask_whether_over } },
 };
 
 int
 main(int argc, char **argv)
 {
-	bool was_any = false;
-
-	native_stack_start();
-	thread_slot_start();
-	pointer_map_start(true);
-	capture_file_make_room();
-	CHECK(pthread_key_create(&last_of_thread, end_turn) == 0);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		if (argc > 1 && strcmp(argv[1], cases[i].name) != 0)
-			continue;
-		was_any = true;
-		if (cases[i].prepare != NULL)
-			cases[i].prepare();
-		run_steps(cases[i].acts);
-		if (cases[i].finish != NULL)
-			cases[i].finish();
-		printf("[       OK ] %s\n", cases[i].name);
-	}
-	return was_any ? 0 : 1;
+	return hand_on(cases, sizeof(cases) / sizeof(cases[0]), argc > 1 ? argv[1] : NULL);
 }

@@ -118,18 +118,22 @@ what_was_being_written_is_left_out_without_a_word(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
-		struct model_options options = { .capture = path };
+		struct model_options options = { .capture = scratch_file };
 		struct fail fail;
 		size_t bytes;
 		unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
+		struct kmem_header *header = (struct kmem_header *)(void *)file;
 		struct model *model;
 
 		((struct kmem_heartbeat *)(void *)(file + KMEM_HEARTBEATS_OFFSET))->sequence = cases[i].sequence;
-		((struct kmem_header *)(void *)file)->heartbeat_checksums[0] = cases[i].checksum;
-		capture_builder_write(path, file, bytes);
+		header->heartbeat_checksums[0] = cases[i].checksum;
+		header->failed[0].sequence = cases[i].sequence;
+		header->failed[0].checksum = cases[i].checksum;
+		capture_builder_write(scratch_file, file, bytes);
 		model = model_load(&options, &fail);
 		assert_non_null(model);
-		assert_int_equal(model->damage_count, cases[i].is_damage);
+		assert_int_equal(model->damage_count, cases[i].is_damage ? 2 : 0);
+		assert_int_equal(model->failed_count, 0);
 		assert_int_equal(model->processes[0].heartbeat_count, 1);
 		assert_int_equal(model->processes[0].heartbeats[0].sequence, 1);
 		model_free(model);
