@@ -3,7 +3,6 @@
  */
 #include "unit.h"
 
-#include <pthread.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -261,35 +260,6 @@ what_was_cut_is_given_up_and_stays_so(void **state)
 	}
 }
 
-static void *
-take_growth_lock(void *unused)
-{
-	capture_file_growth_lock();
-	return unused;
-}
-
-/* E2: a growth of another thread that never ends may still map and enter a chunk. */
-static void
-what_still_grows_is_not_sealed(void **state)
-{
-	struct capture capture;
-	pthread_t thread;
-
-	(void)state;
-	assert_true(capture_file_open(folder, "name"));
-	assert_int_equal(append_site(1), 1);
-	assert_int_equal(pthread_create(&thread, NULL, take_growth_lock, NULL), 0);
-	pthread_join(thread, NULL);
-	capture_file_mark(KMEM_STATE_CLEAN_EXIT, 0, 1);
-	capture_file_close();
-	assert_int_equal(append_site(2), 2); // an event that was under way
-	assert_true(capture_read(path, &capture));
-	assert_int_equal(capture_header(&capture)->state, KMEM_STATE_CLEAN_EXIT);
-	assert_int_equal(capture_header(&capture)->head_checksum, 0);
-	assert_int_equal(capture_sites(&capture), 2);
-	capture_drop(&capture);
-}
-
 int
 main(void)
 {
@@ -299,7 +269,6 @@ main(void)
 		IN_FOLDER(F2_a_full_disk_stops_growth_without_a_signal),
 		IN_FOLDER(a_file_that_is_deleted_or_replaced_meanwhile_is_left_alone),
 		IN_FOLDER(what_was_cut_is_given_up_and_stays_so),
-		IN_FOLDER(what_still_grows_is_not_sealed),
 	};
 
 	return cmocka_run_group_tests_name("capture_trouble", tests, NULL, NULL);
