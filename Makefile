@@ -79,6 +79,8 @@ BENCHES       := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/b
 UNIT_SHARED   := $(call object,$(filter-out tests/unit/analyzer/test_%,$(wildcard tests/unit/analyzer/*.c)))
 STRESS        := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/stress/*.c)))
 MUTATE        := $(BUILD)/tests/mutate/mutate
+# Programs with the whole shim inside, whose exports have other names there, so that a sanitizer can have the usual ones.
+SANITIZED     := $(addprefix $(BUILD)/tests/sanitized/,whole ledger)
 # The shim with a door in front of every call to the system, see tests/fault/faults.c.
 FAULTY        := $(BUILD)/tests/fault/libkmemshim.so
 FUZZERS       := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
@@ -132,6 +134,21 @@ $(STRESS): $(BUILD)/tests/%: tests/%.c $(SHIM_PARTS)
 	$(Q)mkdir -p $(@D)
 	$(call quick,$(CC),$<)
 	$(Q)$(TEST_COMPILE) -Ishim -fno-lto -fno-omit-frame-pointer -pthread -MF $@.d -o $@ $< $(SHIM_PARTS) $(SHIM_LIBS) -lcmocka
+
+# malloc is hooked_malloc, and so on: in what defines them, and in names.h for what calls them.
+HOOKS := $(filter $(OBJ)/shim/hooks_%,$(SHIM_OBJS))
+$(BUILD)/tests/sanitized/hooks.o: $(HOOKS)
+	$(Q)mkdir -p $(@D)
+	$(call quick,RENAME,$@)
+	$(Q)ld -r -o $@.all $^
+	$(Q)readelf -sW $@.all | awk '$$5 ~ /GLOBAL|WEAK/ && $$6 == "DEFAULT" && $$7 != "UND" { print $$8, "hooked_" $$8 }' >$@.names
+	$(Q)sed 's/^/#define /' $@.names >$(@D)/names.h
+	$(Q)objcopy --redefine-syms=$@.names $@.all $@
+
+vpath %.c tests/sanitized tests/preload
+$(SANITIZED): $(BUILD)/tests/sanitized/%: %.c $(BUILD)/tests/sanitized/hooks.o $(filter-out $(HOOKS),$(SHIM_OBJS)) tests/sanitized/first_in_line.c
+	$(call quick,$(CC),$<)
+	$(Q)$(TEST_COMPILE) -Ishim -include $(@D)/names.h -fno-optimize-sibling-calls -fno-omit-frame-pointer -pthread -MF $@.d -o $@ $^ $(SHIM_LIBS)
 
 $(UNIT_ANALYZER) $(BENCHES) $(MUTATE): $(BUILD)/tests/%: tests/%.c $(UNIT_SHARED) $(ANALYZER_PARTS)
 	$(Q)mkdir -p $(@D)
@@ -197,9 +214,9 @@ test-unit: ## unit tests (cmocka), built by gcc and by clang
 	@$(MAKE) CC=gcc BUILD=$(BUILD) unit-run
 	@$(MAKE) CC=clang BUILD=$(BUILD)/clang all unit-run
 
-test-sanitize: ## unit tests under address and undefined, stress tests under thread sanitizer
-	@$(MAKE) CC=gcc BUILD=$(BUILD)/asan SANITIZE=address,undefined OPTIMIZE="-O1 -g" unit-run $(BUILD)/asan/kmemshim
-	@$(MAKE) CC=gcc BUILD=$(BUILD)/tsan SANITIZE=thread OPTIMIZE="-O1 -g" stress-run
+test-sanitize: ## unit tests under address and undefined, stress tests under thread sanitizer; builds the whole shim under each for test-preload
+	@$(MAKE) CC=gcc BUILD=$(BUILD)/asan SANITIZE=address,undefined OPTIMIZE="-O1 -g" unit-run $(BUILD)/asan/kmemshim sanitized
+	@$(MAKE) CC=gcc BUILD=$(BUILD)/tsan SANITIZE=thread OPTIMIZE="-O1 -g" stress-run sanitized
 
 test-preload: all $(MUTATE) ## whole programs with and without the shim, and what the reports say
 	$(PYTEST) tests/preload -m "not framework"
@@ -226,9 +243,10 @@ test-bench: ## that the benchmark's own figures and verdicts are right
 test-cuda: all ## device hooks over a driver double; no device and no CUDA package needed
 	$(MAKE) -C tests/cuda BUILD=$(abspath $(BUILD)) test
 
-test-cases: ## that every case of tests/CASES.md names a test that ran (EXPECT=--all: those with frameworks too)
-	$(PYTEST) -q tests/test_check_cases.py
+test-cases: ## that every case of tests/CASES.md and every order of tests/stress/ORDERS.md names a test that ran (EXPECT=--all: those with frameworks too)
+	$(PYTEST) -q tests/test_check_cases.py tests/test_orders.py
 	$(PYTHON) tests/check_cases.py tests/CASES.md $(RAN) $(EXPECT)
+	$(PYTHON) tests/stress/orders.py check $(RAN)
 
 .PHONY: real-programs peers-tests
 real-programs: all ## real programs with and without the shim (NAMES= some), writes tests/real/RESULTS.md; installs what is missing
@@ -252,12 +270,18 @@ soak: all ## threads, children, libraries and exec'ed functions come and go for 
 kills: all ## KILLS= deaths of an allocator test and as many of a PyTorch loop, at random instants: each capture is right
 	KILLS=$(KILLS) $(PYTEST) tests/preload/test_kills.py -s
 
-.PHONY: unit-run stress-run fuzz-run
+.PHONY: unit-run stress-run fuzz-run sanitized
+sanitized: $(SANITIZED)
+
 unit-run: $(UNIT_SHIM) $(UNIT_ANALYZER)
 	$(call run_each,$^)
 
 stress-run: $(STRESS)
 	$(call run_each,$^)
+
+.PHONY: weaken
+weaken: ## every release and acquire weakened, one by one: does its test report it (WORDS= of some rows of tests/stress/ORDERS.md)
+	$(PYTHON) tests/stress/orders.py weaken $(WORDS)
 
 .PHONY: mutate
 mutate: all $(MUTATE) ## every byte of two captures damaged, one after the other: right, or told

@@ -219,9 +219,10 @@ settle_failed(struct capture *capture, struct kmem_header *header, const struct 
 			capture_damaged(capture, "section \"head\": what became of refused request %u (0x%08x) is nothing that can", i, outcome);
 			FORGET(failed->outcome);
 		}
-		if ((sequence == 0 && checksum == 0) || checksum == kmem_failed_checksum(failed, sequence))
+		if (checksum == kmem_failed_checksum(failed, sequence))
 			continue;
-		if (memcmp(failed, &before->failed[i], sizeof(*failed)) == 0)
+		/* Without a checksum: none was, or the program died while it wrote it. */
+		if (checksum != 0 && memcmp(failed, &before->failed[i], sizeof(*failed)) == 0)
 			capture_damaged(capture, "section \"head\": refused request %u does not fit its checksum: left out", i);
 		FORGET(failed->sequence);
 	}
@@ -254,7 +255,9 @@ compare_heartbeats(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-/* Those that were not being written between `before` and now. */
+/*
+ * Those that were not being written between `before` and now. Without a checksum: none was, or the program died while it wrote it.
+ */
 static void
 take_heartbeats(struct capture *capture, const unsigned char *before)
 {
@@ -268,7 +271,7 @@ take_heartbeats(struct capture *capture, const unsigned char *before)
 		uint64_t sequence = COPY_OF(ring[i].sequence);
 		uint32_t checksum = COPY_OF(earlier->heartbeat_checksums[i]);
 
-		if ((sequence == 0 && checksum == 0) || sequence != COPY_OF(later[i].sequence) ||
+		if (checksum == 0 || sequence != COPY_OF(later[i].sequence) ||
 		    checksum != COPY_OF(capture->header->heartbeat_checksums[i]))
 			continue;
 		if (checksum != kmem_heartbeat_checksum(&ring[i], sequence)) {

@@ -353,7 +353,7 @@ static_assert(sizeof(struct kmem_chunk) == 8, "");
 
 /* Now and then: how close to the limit? A ring; the newest has the highest sequence. Mutable. */
 struct kmem_heartbeat {
-	_Atomic uint64_t sequence;     // 1, 2, ...; 0 = never written; stored last, 0 while being written
+	_Atomic uint64_t sequence;     // 1, 2, ...; it counts when kmem_header.heartbeat_checksums has a checksum of it
 	uint64_t monotonic_ns;
 	uint64_t live_bytes;           // heap + mmap + shared + python/arena
 	uint64_t resident_bytes;       // of this process
@@ -377,7 +377,7 @@ enum kmem_failed_outcome {
 
 /* A request that the system refused. Mutable. */
 struct kmem_failed {
-	_Atomic uint64_t sequence;     // 1, 2, ...; stored last, 0 while being written
+	_Atomic uint64_t sequence;     // 1, 2, ...; it counts when it has a checksum
 	uint64_t bytes;
 	uint64_t monotonic_ns;
 	uint64_t events_before;        // sum of the domain's allocated_count when it failed: later ones mean recovery
@@ -391,7 +391,7 @@ struct kmem_failed {
 	uint32_t holdings;             // index + 1 of its struct kmem_holdings, in units of 8 bytes, if the sequence there is this one
 	uint16_t space_limit;          // kmem_rough() of the limit on address space in force then; 0 = none, or not known
 	uint16_t reserved;
-	_Atomic uint32_t checksum;     // kmem_checksum() of what is before it (F7), 0 while being written
+	_Atomic uint32_t checksum;     // kmem_checksum() of what is before it (F7), stored last; 0 = never written, or being written
 	_Atomic uint32_t outcome;      // enum kmem_failed_outcome (F6); not in the checksum
 };
 static_assert(sizeof(struct kmem_failed) == 80, "");
@@ -581,7 +581,7 @@ struct kmem_header {
 	_Alignas(64) _Atomic uint64_t survivor_count; // kmem_twice() of the valid entries of survivors[]; 0 also while they are written
 	uint32_t survivor_checksum;              // kmem_checksum() of those entries (F7)
 	uint32_t reserved;
-	_Atomic uint32_t heartbeat_checksums[KMEM_HEARTBEATS_MAX]; // kmem_checksum() of each (F7), 0 while being written
+	_Atomic uint32_t heartbeat_checksums[KMEM_HEARTBEATS_MAX]; // kmem_checksum() of each (F7), stored last; 0 = never written, or being written
 	struct kmem_survivor survivors[KMEM_SURVIVORS_MAX];
 	_Alignas(64) struct kmem_launcher launcher;
 	_Alignas(64) struct kmem_resident resident[2];

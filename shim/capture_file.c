@@ -96,6 +96,12 @@ lock_in_memory(void *addr, size_t bytes)
 		locked_bytes += bytes;
 }
 
+static uint64_t
+file_bytes(uint32_t chunk_count)
+{
+	return KMEM_HEAD_BYTES + (uint64_t)chunk_count * KMEM_CHUNK_BYTES;
+}
+
 /* Was the file cut just before it was extended? Then all that it had is zeros, and no signal tells it. */
 static bool
 is_whole(void)
@@ -194,7 +200,7 @@ grow_locked(enum kmem_section kind, size_t end)
 	if (chunks > KMEM_CHUNKS_MAX - count || bytes > section->reserved_bytes - mapped)
 		return false;
 	atomic_store_explicit(&section->held_bytes, mapped + bytes, memory_order_relaxed); // for this thread's own signal handler
-	uint64_t offset = KMEM_HEAD_BYTES + (uint64_t)count * KMEM_CHUNK_BYTES;
+	uint64_t offset = file_bytes(count);
 
 	if (!map_chunks(section, mapped, bytes, offset)) {
 		/* The last room there is, then. */
@@ -421,28 +427,18 @@ capture_file_identified(void)
 	atomic_store_explicit(&header->identity_checksum, kmem_identity_checksum(header), memory_order_release);
 }
 
-/* What the file must have at least. */
-static uint64_t
-file_bytes(void)
-{
-	return KMEM_HEAD_BYTES + KMEM_CHUNK_BYTES * (uint64_t)atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_relaxed);
-}
-
 /* From here nothing that a late thread writes reaches the file: the mappings become private copies of it. */
 static void
-detach(int fd)
+detach(int fd, uint32_t chunk_count)
 {
 	const int protection = PROT_READ | PROT_WRITE;
 	const int flags = MAP_PRIVATE | MAP_FIXED;
-	uint32_t count = atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_relaxed);
 	size_t mapped[KMEM_SECTION_COUNT] = { 0 };
 
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < chunk_count; i++) {
 		unsigned kind = directory()[i].section;
-		int64_t offset = (int64_t)KMEM_HEAD_BYTES + (int64_t)i * KMEM_CHUNK_BYTES;
-		char *at = sections[kind].base + mapped[kind];
 
-		raw_mmap(at, KMEM_CHUNK_BYTES, protection, flags, fd, offset);
+		raw_mmap(sections[kind].base + mapped[kind], KMEM_CHUNK_BYTES, protection, flags, fd, (int64_t)file_bytes(i));
 		mapped[kind] += KMEM_CHUNK_BYTES;
 	}
 	raw_mmap(head, KMEM_HEAD_BYTES, protection, flags, fd, 0);
@@ -462,17 +458,21 @@ capture_file_mark(enum kmem_state state, int exit_code, uint64_t now_ns)
 void
 capture_file_close(void)
 {
-	int fd;
-
-	if (!has_file || (fd = capture_disk_open(file_bytes())) < 0)
+	if (!has_file)
 		return;
-	capture_file_growth_lock(); // never given back: nothing grows after this
+	capture_file_growth_lock(); // given back on failure only: nothing grows after this
+	uint32_t chunk_count = atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_relaxed); // ours, with the lock
+	int fd = is_locked_here ? capture_disk_open(file_bytes(chunk_count)) : -1;
+	if (fd < 0) {
+		capture_file_growth_unlock();
+		return;
+	}
 	for (unsigned i = 0; i < KMEM_SECTION_COUNT; i++) // relaxed: late threads need not wait for the lock to learn it
 		atomic_store_explicit(&sections[i].is_stuck, true, memory_order_relaxed);
-	detach(fd);
+	detach(fd, chunk_count);
 	has_file = false;
 
-	size_t bytes = file_bytes();
+	size_t bytes = file_bytes(chunk_count);
 	char *whole = raw_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	raw_close(fd);
@@ -480,7 +480,7 @@ capture_file_close(void)
 		return;
 	sealed = whole;
 	sealed_bytes = bytes;
-	capture_seal(whole, atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_relaxed));
+	capture_seal(whole, chunk_count);
 	sealed_bytes = 0;
 	raw_munmap(whole, bytes);
 }
@@ -488,10 +488,11 @@ capture_file_close(void)
 void
 capture_file_privatize(void)
 {
-	int fd = has_file ? capture_disk_open(file_bytes()) : -1;
+	uint32_t chunk_count = atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_relaxed); // one thread
+	int fd = has_file ? capture_disk_open(file_bytes(chunk_count)) : -1;
 
 	if (fd >= 0) {
-		detach(fd);
+		detach(fd, chunk_count);
 		raw_close(fd);
 	}
 }

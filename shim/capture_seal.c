@@ -4,7 +4,7 @@
  * Threads run on while a program exits. Why a sealed file is what it says, in the order of things:
  *   E1  the tracker is off before anything else: no event begins after that (lifecycle.c, L3). Events that have begun go on.
  *   E2  the growth lock is taken and never given back, sections say that they are stuck: no thread maps a part of the file after
- *       that, and none appends to the directory.
+ *       that, and none appends to the directory. A growth that outlasts our patience keeps the lock: then nothing is sealed.
  *   E3  then every mapping of the file becomes a private copy of it, at the same address: what a late event writes
  *       afterwards stays in this process. A write is before the exchange of its page, then it is in the file; or behind, then it
  *       is not. One event may be torn by that, as by SIGKILL.

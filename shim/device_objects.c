@@ -65,8 +65,8 @@ claim(struct address_block block)
 		                                             memory_order_relaxed))
 			continue;
 		array[index].block = block;
-		/* release: who learns its number from a table sees the block. */
-		atomic_store_explicit(&array[index].word, DEVICE_OBJECT_LIVE | ONE_HANDLE | ONE_REFERENCE, memory_order_release);
+		/* relaxed: who learns its number from a table sees word and block (A2). */
+		atomic_store_explicit(&array[index].word, DEVICE_OBJECT_LIVE | ONE_HANDLE | ONE_REFERENCE, memory_order_relaxed);
 		atomic_store_explicit(&next_hint, index + 1, memory_order_relaxed);
 		return index + 1;
 	}

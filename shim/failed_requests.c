@@ -60,6 +60,25 @@ allocations_before(unsigned domain, uint64_t now_ns)
 	return atomic_load_explicit(&known[domain], memory_order_relaxed);
 }
 
+/*
+ * The request's place in the ring, for this thread alone; NULL while another one writes there, which was refused sixteen requests ago:
+ * one of both is left out. Its checksum is taken away by one of them; where there never was one, the number tells. acquire: after what
+ * the other one wrote. Pairs with failed_requests_note().
+ */
+static __attribute__((noinline)) struct kmem_failed * // inlined, its fence is a warning of the thread sanitizer's
+claim(struct kmem_header *header, uint64_t number)
+{
+	struct kmem_failed *failed = &header->failed[number % KMEM_FAILED_MAX];
+	uint64_t never = 0;
+
+	if (atomic_exchange_explicit(&failed->checksum, 0, memory_order_acquire) == 0 &&
+	    !atomic_compare_exchange_strong_explicit(&failed->sequence, &never, number, memory_order_relaxed, memory_order_relaxed))
+		return NULL;
+	atomic_thread_fence(memory_order_release); // the 0 before the new contents
+	atomic_store_explicit(&failed->sequence, number, memory_order_relaxed);
+	return failed;
+}
+
 static uint32_t
 thread_number(void)
 {
@@ -77,18 +96,11 @@ space_limit(void)
 	return kmem_rough(limit.rlim_cur);
 }
 
-bool
-failed_requests_note(const struct failed_request *request)
+static void
+store(struct kmem_failed *failed, const struct failed_request *request, uint64_t number)
 {
-	struct kmem_header *header = capture_file_header();
-	uint64_t number = atomic_fetch_add_explicit(&header->failed_count, 1, memory_order_relaxed) + 1;
-	struct kmem_failed *failed = &header->failed[number % KMEM_FAILED_MAX];
 	bool is_of_device = holdings_has(request->domain);
 
-	atomic_store_explicit(&capture_file_domain(request->domain)->is_used, KMEM_YES, memory_order_relaxed);
-	atomic_store_explicit(&failed->checksum, 0, memory_order_relaxed);
-	atomic_store_explicit(&failed->sequence, 0, memory_order_relaxed);
-	atomic_thread_fence(memory_order_release); // the 0 before the new contents
 	failed->bytes = request->bytes;
 	failed->monotonic_ns = heartbeat_now_ns();
 	failed->free_bytes = request->free_bytes;
@@ -102,13 +114,25 @@ failed_requests_note(const struct failed_request *request)
 	atomic_store_explicit(&failed->outcome, KMEM_FAILED_OPEN, memory_order_relaxed);
 	if (!is_of_device || !holdings_take(&failed->holdings, request->domain, number, &failed->events_before))
 		failed->events_before = allocations_before(request->domain, failed->monotonic_ns);
-	atomic_store_explicit(&failed->checksum, kmem_failed_checksum(failed, number), memory_order_relaxed);
-	atomic_store_explicit(&failed->sequence, number, memory_order_release); // contents first
+	/* release: the contents first (F7); our use of the place before the next one's. Pairs with claim(). */
+	atomic_store_explicit(&failed->checksum, kmem_failed_checksum(failed, number), memory_order_release);
 	if (is_of_device) {
 		own_requests[number % KMEM_FAILED_MAX] =
 			(struct own_request){ number, request->bytes, failed->monotonic_ns, request->domain };
 		failed_requests_least = 1; // it may try again with less
 	}
+}
+
+bool
+failed_requests_note(const struct failed_request *request)
+{
+	struct kmem_header *header = capture_file_header();
+	uint64_t number = atomic_fetch_add_explicit(&header->failed_count, 1, memory_order_relaxed) + 1;
+	struct kmem_failed *failed = claim(header, number);
+
+	atomic_store_explicit(&capture_file_domain(request->domain)->is_used, KMEM_YES, memory_order_relaxed);
+	if (failed != NULL)
+		store(failed, request, number);
 	return number <= KMEM_FAILED_MAX || request->bytes >= LARGE_BYTES; // a program may live with thousands of small refusals
 }
 

@@ -2,8 +2,8 @@
  * heartbeat.c - how close to the limit was it (see heartbeat.h)?
  *
  * Invariant, tested in tests/unit/test_heartbeat.c:
- *   H1  a beat's sequence is 0 while the beat is being written and its number afterwards (release), so a reader takes whole
- *       beats only.
+ *   H1  a beat's checksum is 0 while the beat is being written and stored last (release), so a reader takes whole beats only, and
+ *       whoever is killed at any instruction leaves nothing that looks like damage.
  */
 #include "heartbeat.h"
 
@@ -54,7 +54,7 @@ note_peaks(uint64_t resident_bytes)
 	}
 }
 
-/* relaxed: a live reader may look at any moment; whether what it saw is one beat, the sequence tells (H1). */
+/* relaxed: a live reader may look at any moment; whether what it saw is one beat, the checksum tells (H1). */
 static void
 set(uint64_t *field, uint64_t value)
 {
@@ -84,8 +84,8 @@ heartbeat_take(uint64_t live_bytes)
 	};
 
 	atomic_store_explicit(checksum, 0, memory_order_relaxed);
-	atomic_store_explicit(&beat->sequence, 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release); // the 0 before the new contents: H1
+	atomic_store_explicit(&beat->sequence, number, memory_order_relaxed);
 	set(&beat->monotonic_ns, fresh.monotonic_ns);
 	set(&beat->live_bytes, fresh.live_bytes);
 	set(&beat->resident_bytes, fresh.resident_bytes);
@@ -93,8 +93,7 @@ heartbeat_take(uint64_t live_bytes)
 	set(&beat->limit_bytes, fresh.limit_bytes);
 	set(&beat->available_bytes, fresh.available_bytes);
 	set(&beat->swap_free_bytes, fresh.swap_free_bytes);
-	atomic_store_explicit(checksum, kmem_heartbeat_checksum(&fresh, number), memory_order_relaxed);
-	atomic_store_explicit(&beat->sequence, number, memory_order_release); // H1
+	atomic_store_explicit(checksum, kmem_heartbeat_checksum(&fresh, number), memory_order_release); // H1
 	if (now.resident_bytes != 0) // it could be read
 		note_peaks(now.resident_bytes);
 

@@ -84,6 +84,8 @@ measure(struct kmem_holdings *to, unsigned domain, uint32_t count, uint32_t plac
 		const struct kmem_site *site = site_table_at(i);
 		int64_t bytes = live_bytes(site);
 
+		if (!site_table_is_complete(site))
+			continue;
 		to->live_bytes[site->domain % KMEM_DOMAINS_MAX] += bytes;
 		if (site->domain == domain)
 			*allocated_count += atomic_load_explicit(&site->allocated_count, memory_order_relaxed);
@@ -107,7 +109,7 @@ fill(struct kmem_holdings *to, unsigned domain, uint32_t count, const uint32_t p
 	memcpy(next, places, sizeof(next));
 	for (uint32_t i = 1; i <= count; i++) {
 		const struct kmem_site *site = site_table_at(i);
-		int64_t bytes = is_meant(site, device) ? live_bytes(site) : 0;
+		int64_t bytes = site_table_is_complete(site) && is_meant(site, device) ? live_bytes(site) : 0;
 		unsigned size = bytes != 0 ? size_of(bytes) : SIZES;
 
 		if (size == SIZES || next[size] >= places[size + 1]) // none, or it has grown since

@@ -84,7 +84,7 @@ inherited_gather(void)
 		int64_t live = (int64_t)(atomic_load_explicit(&site->allocated_bytes, memory_order_relaxed) -
 		                         atomic_load_explicit(&site->freed_bytes, memory_order_relaxed));
 
-		if (live > 0 && is_private(site->domain))
+		if (live > 0 && site_table_is_complete(site) && is_private(site->domain))
 			note_site(i, (uint64_t)live);
 	}
 	is_gathered = true;

@@ -305,8 +305,9 @@ lifecycle_wake(void)
 	 */
 	if (is_over || reentry_guard_depth != 0 || (!has_started && environ == NULL) || !real_libc_is_found())
 		return false;
+	/* acquire on failure: another thread may have completed the start just now. Pairs with the release below. */
 	if (!atomic_compare_exchange_strong_explicit(tracker_state, &asleep, TRACKER_BUSY, memory_order_acquire,
-	                                             memory_order_relaxed))
+	                                             memory_order_acquire))
 		return asleep == TRACKER_ON;
 	if (!reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK))
 		return false;

@@ -208,8 +208,8 @@ push_gone(uint32_t record)
 	uint32_t place = gone_count++ % GONE_MAX;
 	uint32_t last = atomic_load_explicit(&gone[place].record, memory_order_relaxed);
 
-	if (last != 0) // release: its generation before its place is another's. Pairs with module_map_is_over()
-		atomic_store_explicit(&forgotten, unloaded_of(module_of(last)), memory_order_release);
+	if (last != 0) // relaxed: who sees the new record in this place sees that as well
+		atomic_store_explicit(&forgotten, unloaded_of(module_of(last)), memory_order_relaxed);
 	atomic_store_explicit(&gone[place].record, record, memory_order_release); // pairs with module_map_is_over()
 }
 
@@ -223,10 +223,10 @@ close_slot(struct slot *slot)
 		return;
 	struct kmem_module *module = capture_file_at(KMEM_SECTION_RECORDS, record - 1);
 
-	/* A stack with the new generation has no frame in this module: it was gone before. */
-	uint32_t generation = atomic_fetch_add_explicit(&capture_file_header()->module_generation, 1, memory_order_acq_rel) + 1;
+	/* A stack with the new generation has no frame in this module: it was gone before. relaxed, both: a count, and what `gone` publishes. */
+	uint32_t generation = atomic_fetch_add_explicit(&capture_file_header()->module_generation, 1, memory_order_relaxed) + 1;
 
-	atomic_store_explicit(&module->unloaded, kmem_twice(generation), memory_order_release); // pairs with the reader
+	atomic_store_explicit(&module->unloaded, kmem_twice(generation), memory_order_relaxed);
 	push_gone(record);
 }
 
@@ -399,7 +399,7 @@ is_over(uint64_t pc, uint32_t generation)
 			return !is_back(i, record);
 	}
 	/* Whether something else was there then is forgotten. What lies in no module was not made by the loader. */
-	return is_in_object && generation < atomic_load_explicit(&forgotten, memory_order_acquire); // pairs with push_gone()
+	return is_in_object && generation < atomic_load_explicit(&forgotten, memory_order_relaxed); // see push_gone()
 }
 
 bool

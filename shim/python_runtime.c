@@ -296,10 +296,10 @@ note_stranger(const struct elf_object *object, const char *path)
 static bool
 claim(struct python_runtime *runtime)
 {
-	int state = atomic_load_explicit(&runtime->state, memory_order_acquire);
+	int state = atomic_load_explicit(&runtime->state, memory_order_relaxed); // nobody has written what follows it yet
 
 	return (state == PYTHON_RUNTIME_NEVER_LOOKED || state == PYTHON_RUNTIME_NOT_FOUND) &&
-	       atomic_compare_exchange_strong_explicit(&runtime->state, &state, PYTHON_RUNTIME_BUSY, memory_order_acquire,
+	       atomic_compare_exchange_strong_explicit(&runtime->state, &state, PYTHON_RUNTIME_BUSY, memory_order_relaxed,
 	                                               memory_order_relaxed);
 }
 

@@ -526,6 +526,9 @@ site_table_totals(struct site_totals totals[KMEM_DOMAINS_MAX])
 	/* relaxed: counters, which go on meanwhile. */
 	for (uint32_t i = 1; i <= count; i++) {
 		const struct kmem_site *site = site_table_at(i);
+
+		if (!site_table_is_complete(site))
+			continue;
 		struct site_totals *total = &totals[site->domain % KMEM_DOMAINS_MAX];
 		uint64_t allocated_count = atomic_load_explicit(&site->allocated_count, memory_order_relaxed);
 

@@ -60,6 +60,13 @@ int64_t site_table_held(uint32_t site);
 
 struct kmem_site *site_table_at(uint32_t index_plus_one);
 
+/* Of one that was come upon by its number: is it complete (S1)? acquire: then its domain and slot are there. Pairs with store_site(). */
+static inline bool
+site_table_is_complete(const struct kmem_site *site)
+{
+	return atomic_load_explicit(&site->stack, memory_order_acquire) != 0;
+}
+
 /* What all records of each domain add up to. */
 struct site_totals {
 	uint64_t live_bytes;

@@ -129,7 +129,7 @@ choose_all(void)
 	for (uint32_t i = 1; i <= count; i++) {
 		const struct kmem_site *site = site_table_at(i);
 
-		if (atomic_load_explicit(&site->stack, memory_order_acquire) != 0) // S1
+		if (site_table_is_complete(site))
 			choose(i, site);
 	}
 	for (uint32_t i = 0; i < look.held_count; i++) {

@@ -98,7 +98,7 @@ begin(void)
 enum teardown_answer
 teardown_look(uint64_t bytes)
 {
-	int phase = atomic_load_explicit(&teardown_phase, memory_order_acquire); // pairs with teardown_done()
+	int phase = atomic_load_explicit(&teardown_phase, memory_order_relaxed);
 
 	if (phase == TEARDOWN_GONE) {
 		if (!python_runtime_is_finalizing())
@@ -108,6 +108,7 @@ teardown_look(uint64_t bytes)
 	}
 	if (phase == TEARDOWN_NONE)
 		begin();
+	/* acquire: pairs with teardown_done(), of an earlier teardown. */
 	else if (phase == TEARDOWN_ON && goes_on(bytes) &&
 	         atomic_compare_exchange_strong_explicit(&teardown_phase, &phase, TEARDOWN_ENDING, memory_order_acquire,
 	                                                 memory_order_relaxed)) // D1
@@ -183,7 +184,7 @@ teardown_released(uint32_t number, struct teardown_release *release)
 void
 teardown_done(void)
 {
-	struct entry *list = atomic_load_explicit(&entries, memory_order_acquire);
+	struct entry *list = atomic_load_explicit(&entries, memory_order_relaxed); // the caller had it from teardown_released()
 
 	if (list != NULL)
 		raw_madvise(list, room() * sizeof(*list), MADV_DONTNEED);

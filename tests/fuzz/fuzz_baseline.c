@@ -3,21 +3,11 @@
  *
  * libFuzzer target: clang -fsanitize=fuzzer,address,undefined. An input is the file. What is read is compared with itself, which must fail no
  * rule, and written again; that must be read as the same.
- *
- * --write-seeds FOLDER, alone on the command line, writes the first inputs and ends.
  */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include "fuzz.h"
 
 #include "baseline.h"
 #include "check.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
-int LLVMFuzzerInitialize(int *argument_count, char ***arguments);
 
 static struct baseline *
 read_bytes(const void *data, size_t bytes)
@@ -25,14 +15,13 @@ read_bytes(const void *data, size_t bytes)
 	struct fail fail = { .text = "" };
 	struct baseline *baseline;
 	char path[64];
-	int fd = memfd_create("baseline", MFD_CLOEXEC);
+	int fd = fuzz_file(data, bytes, path);
 
-	if (fd < 0 || write(fd, data, bytes) != (ssize_t)bytes)
-		abort();
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	baseline = baseline_read(path, &fail);
-	if (baseline == NULL && (fail.code != EXIT_USAGE || fail.text[0] == '\0' || strchr(fail.text, '\n') != NULL))
-		abort(); // refused without one line that says why
+	if (baseline == NULL && fail.code != EXIT_USAGE)
+		abort();
+	if (baseline == NULL)
+		fuzz_check_refusal(fail.text);
 	(void)close(fd);
 	return baseline;
 }
@@ -81,18 +70,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 }
 
 static void
-write_seed(const char *folder, const char *name, const char *text, size_t bytes)
-{
-	char path[4096];
-	FILE *file;
-
-	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
-	file = fopen(path, "wb");
-	if (file == NULL || fwrite(text, 1, bytes, file) != bytes || fclose(file) != 0)
-		abort();
-}
-
-static void
 write_seeds(const char *folder)
 {
 	struct baseline_domain domains[] = { { .name = "heap", .live_bytes = { 1, 2, 3 }, .peak_bytes = { 4, 5, 6 } },
@@ -114,14 +91,4 @@ write_seeds(const char *folder)
 	text = written(&baseline, &bytes);
 	write_seed(folder, "empty", text, bytes);
 	free(text);
-}
-
-int
-LLVMFuzzerInitialize(int *argument_count, char ***arguments)
-{
-	if (*argument_count == 3 && strcmp((*arguments)[1], "--write-seeds") == 0) {
-		write_seeds((*arguments)[2]);
-		exit(0);
-	}
-	return 0;
 }

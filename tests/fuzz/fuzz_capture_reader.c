@@ -9,23 +9,14 @@
  *   bit 2  salvage                                           bit 5  no example: the rest of the input is the file
  *
  * and each change is: region (head, domains, directory, chunk 0 ...), 16-bit place, length, bytes.
- *
- * --write-seeds FOLDER, alone on the command line, writes the first inputs and ends.
  */
+#include "fuzz.h"
+
 #include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "../unit/analyzer/capture_builder.h"
 #include "kmem_words.h"
 #include "model.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
-int LLVMFuzzerInitialize(int *argument_count, char ***arguments);
 
 enum {
 	FUZZ_SEAL_RECORDS = 1,
@@ -85,14 +76,11 @@ load(const void *file, size_t bytes, bool is_salvage)
 	char path[64];
 	struct fail fail = { .text = "" };
 	struct model *model;
-	int fd = memfd_create("capture", MFD_CLOEXEC);
+	int fd = fuzz_file(file, bytes, path);
 
-	if (fd < 0 || write(fd, file, bytes) != (ssize_t)bytes)
-		abort();
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	model = model_load(&(struct model_options){ .capture = path, .is_salvage = is_salvage }, &fail);
-	if (model == NULL && (fail.text[0] == '\0' || strchr(fail.text, '\n') != NULL))
-		abort(); // refused without one line that says why
+	if (model == NULL)
+		fuzz_check_refusal(fail.text);
 	model_free(model);
 	(void)close(fd);
 }
@@ -207,23 +195,11 @@ write_seeds(const char *folder)
 	for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++) {
 		uint8_t seed[64] = { seeds[i].what };
 		size_t bytes = 1 + change(seed + 1, seeds[i].region, seeds[i].place, seeds[i].value);
-		char path[4096];
 
 		if ((seeds[i].what & FUZZ_RAW) != 0) {
 			memcpy(seed + 1, KMEM_MAGIC, 8);
 			bytes = 17;
 		}
-		(void)snprintf(path, sizeof(path), "%s/%s", folder, seeds[i].name);
-		capture_builder_write(path, seed, bytes);
+		write_seed(folder, seeds[i].name, seed, bytes);
 	}
-}
-
-int
-LLVMFuzzerInitialize(int *argument_count, char ***arguments)
-{
-	if (*argument_count == 3 && strcmp((*arguments)[1], "--write-seeds") == 0) {
-		write_seeds((*arguments)[2]);
-		exit(0);
-	}
-	return 0;
 }

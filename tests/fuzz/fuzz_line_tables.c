@@ -4,21 +4,13 @@
  * libFuzzer target: clang -fsanitize=fuzzer,address,undefined. An input is: which format, the offset of an instruction (three bytes), the
  * first line (four), then the table. The recorder's two ways of looking for the first instruction of a line must agree, and the reader
  * must see the same line there, or the recorder would have merged two lines.
- *
- * --write-seeds FOLDER, alone on the command line, writes the first inputs and ends.
  */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "../../shim/python_lines.h"
-#include "../unit/analyzer/capture_builder.h"
 #include "kmem_format.h"
 #include "python_text.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
-int LLVMFuzzerInitialize(int *argument_count, char ***arguments);
 void *capture_file_at(uint32_t section, uint32_t index); // the recorder's, for the record that is tried
 
 #define HEAD_BYTES 8
@@ -80,31 +72,15 @@ write_seeds(const char *folder)
 		{ "no_end", { 4, 200, 0, 0, 255, 255, 255, 127, 0xe8, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f }, 14 },
 	};
 
-	for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++) {
-		char path[4096];
-
-		(void)snprintf(path, sizeof(path), "%s/%s", folder, seeds[i].name);
-		capture_builder_write(path, seeds[i].input, seeds[i].bytes);
-	}
+	for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++)
+		write_seed(folder, seeds[i].name, seeds[i].input, seeds[i].bytes);
 
 	/* Long enough to be read as a whole by the recorder, and damaged at its end: asked for the damaged entry. */
 	uint8_t damaged[HEAD_BYTES + 300] = { 3, 149 * 8 % 256, 149 * 8 / 256, 0, 1 };
-	char path[4096];
 
 	for (size_t at = HEAD_BYTES; at + 2 < sizeof(damaged); at += 2)
 		damaged[at] = 0x83;
 	damaged[sizeof(damaged) - 2] = 0xeb;
 	damaged[sizeof(damaged) - 1] = 0x7f;
-	(void)snprintf(path, sizeof(path), "%s/%s", folder, "damaged_end");
-	capture_builder_write(path, damaged, sizeof(damaged));
-}
-
-int
-LLVMFuzzerInitialize(int *argument_count, char ***arguments)
-{
-	if (*argument_count == 3 && strcmp((*arguments)[1], "--write-seeds") == 0) {
-		write_seeds((*arguments)[2]);
-		exit(0);
-	}
-	return 0;
+	write_seed(folder, "damaged_end", damaged, sizeof(damaged));
 }

@@ -3,20 +3,12 @@
  *
  * libFuzzer target: clang -fsanitize=fuzzer,address,undefined. An input is the text: words of a command, which a shell must take apart
  * into the same words; something to clean, which must stay clean; a size or a share.
- *
- * --write-seeds FOLDER, alone on the command line, writes the first inputs and ends.
  */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "fuzz.h"
 
 #include "options.h"
 #include "shell_words.h"
 #include "text_clean.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
-int LLVMFuzzerInitialize(int *argument_count, char ***arguments);
 
 /* The next word as POSIX.1 2.2 says it, without what needs an expansion: none may be there outside of quotes. */
 static size_t
@@ -129,23 +121,6 @@ write_seeds(const char *folder)
 		{ "share", "2.5 %", 5 },
 	};
 
-	for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++) {
-		char path[4096];
-		FILE *file;
-
-		(void)snprintf(path, sizeof(path), "%s/%s", folder, seeds[i].name);
-		file = fopen(path, "wb");
-		if (file == NULL || fwrite(seeds[i].text, 1, seeds[i].bytes, file) != seeds[i].bytes || fclose(file) != 0)
-			abort();
-	}
-}
-
-int
-LLVMFuzzerInitialize(int *argument_count, char ***arguments)
-{
-	if (*argument_count == 3 && strcmp((*arguments)[1], "--write-seeds") == 0) {
-		write_seeds((*arguments)[2]);
-		exit(0);
-	}
-	return 0;
+	for (size_t i = 0; i < sizeof(seeds) / sizeof(seeds[0]); i++)
+		write_seed(folder, seeds[i].name, seeds[i].text, seeds[i].bytes);
 }

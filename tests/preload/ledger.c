@@ -120,7 +120,8 @@ struct pending {
 
 struct ledger {
 	uint32_t threads, is_done;
-	uint64_t steps, visits, failures; // requests that were refused
+	uint64_t steps, visits;
+	_Atomic uint64_t failures; // requests that were refused
 	int64_t live[DOMAINS], peak[DOMAINS];
 	struct entry entry[SITES_MAX];
 	struct pending pending[THREADS_MAX];

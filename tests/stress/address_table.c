@@ -1,10 +1,7 @@
 /*
  * address_table.c - does a block travel whole from the thread that put it to the one that takes it?
  *
- * Weakened to relaxed, one by one, each was reported in three of three runs (gcc 12, thread sanitizer): the release in
- * write_slot() and the acquire in find() (A2); the release with which take gives a slot up and the acquire with which put
- * claims it (reuse_one_slot: in the mixed run other orders hide these two). The installation of the slots was not: behind the
- * pointer are only atomics and memory that the kernel zeroed, so neither the sanitizer nor this machine can show it.
+ * reuse_one_slot is about a slot that is given up and claimed again: in the mixed run other orders hide that.
  */
 #include "stress.h"
 

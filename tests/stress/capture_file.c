@@ -1,9 +1,7 @@
 /*
  * capture_file.c - does everybody get room of its own, in memory that is there, while the file grows under them?
  *
- * Weakened to relaxed, one by one, each was reported in three of three runs: the release of mapped_bytes and its acquire in
- * capture_file_append(), the release of chunk_count, the release of the list of notes. Not caught: acquire and release of the
- * growth lock; what one grower leaves for the next is atomic, or ordered by mapped_bytes already. wait_lock.c is about these.
+ * What one grower leaves for the next is atomic, or ordered by mapped_bytes already: wait_lock.c is about the lock.
  */
 #include "stress.h"
 

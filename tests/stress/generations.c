@@ -1,8 +1,5 @@
 /*
  * generations.c - when threads race for a site's counters and free each other's blocks, is every survivor counted once?
- *
- * The release of the claim and the acquire in generations_born(), weakened one by one, were each reported in three of three
- * runs.
  */
 #include "stress.h"
 

@@ -2,8 +2,7 @@
  * module_map.c - threads that meet libraries for the first time: does who finds a slot find the module in it whole?
  *
  * All are loaded before: the sanitizer does not see the loader's own lock, so modules that are gone are not in here (see
- * tests/preload/test_plugins.py). Weakened to relaxed, one by one, each was reported in three of three runs: the release of a slot's key in
- * add_slot() and its acquire in find_slot(), by the threads that only ask about stacks and take no lock.
+ * tests/preload/test_plugins.py).
  */
 #include "stress.h"
 

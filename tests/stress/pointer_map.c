@@ -1,9 +1,7 @@
 /*
  * pointer_map.c - is every block found by whichever thread frees it, also beside others in its window?
  *
- * The acquire and release with which top table and leaves are installed, weakened to relaxed, are not caught: behind them are
- * only atomics and memory that the kernel zeroed. The blocks that are too large for a word go through the address table,
- * whose orders have their own program.
+ * The blocks that are too large for a word go through the address table, whose orders have their own program.
  *
  * Giving pages back (M5): without putting back what came meanwhile, and without the wait of a take that finds nothing, three of
  * three runs fail (two processors). GONE stored as 0 was not caught: its race is one instruction long.

@@ -2,7 +2,7 @@
  * published_site.c - does who finds a site by its number, as a reader of the capture does, find its stack whole (S1, F1)?
  *
  * Readers go through all records while writers add some, with no order between them but site->stack: the index, by which this process
- * finds its sites, is not asked. The release of site->stack, weakened to relaxed, was reported in three of three runs.
+ * finds its sites, is not asked.
  */
 #include "stress.h"
 

@@ -1,7 +1,5 @@
 /*
  * range_map.c - does the lock carry the map from thread to thread?
- *
- * The acquire and the release of the lock, weakened to relaxed one by one, were each reported in three of three runs.
  */
 #include "stress.h"
 

@@ -1,8 +1,5 @@
 /*
  * raw_sys.c - who finds the start of a range of ours, does he see its end?
- *
- * The release in raw_reserve() and the acquire in raw_is_reserved(), weakened to relaxed one by one, were each reported in three of
- * three runs.
  */
 #include "stress.h"
 

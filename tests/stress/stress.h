@@ -1,8 +1,8 @@
 /*
  * stress.h - threads that start together and yield at random, for the programs in this folder.
  *
- * Each program says at its top which acquire and release it is about and what happened when one of them was weakened. Threads
- * hand things to each other through relaxed atomics only, so that no order but the one under test can help.
+ * ORDERS.md says which acquire and release each program is about, and what happened when one of them was weakened. Threads hand
+ * things to each other through relaxed atomics only, so that no order but the one under test can help.
  */
 #ifndef STRESS_H
 #define STRESS_H

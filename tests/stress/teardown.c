@@ -1,9 +1,5 @@
 /*
  * teardown.c - when threads release during a teardown that one of them ends, is every release booked once, and whole?
- *
- * Weakened, one by one: the release of an entry and its acquire, those of the emptied list, and the installation of the list were
- * reported in three of three runs each, the release of the phase in two. Not caught: its acquire, for the compare-and-swap that
- * follows has another.
  */
 #include "stress.h"
 

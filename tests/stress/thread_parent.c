@@ -1,8 +1,5 @@
 /*
  * thread_parent.c - do workers read whole sites of Python threads that allocate meanwhile, and are start records handed over whole?
- *
- * Weakened, one by one: the release of a published site and its acquire, the release of a claim and its acquire, and the acquire of
- * a start record were reported in three of three runs each, the release of a start record in two of three.
  */
 #include "stress.h"
 

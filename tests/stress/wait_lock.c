@@ -2,7 +2,7 @@
  * wait_lock.c - does what a holder wrote reach the next one, and does nobody get in beside it?
  *
  * The same lock guards the growth of the capture (stress/capture_file.c) and the mappings (stress/range_map.c); there other orders
- * help. Its acquire and its release, weakened to relaxed one by one, were each reported in three of three runs.
+ * help.
  */
 #include "stress.h"
 

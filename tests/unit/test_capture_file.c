@@ -336,32 +336,42 @@ a_forked_child_starts_empty_and_leaves_the_parents_file(void **state)
 	capture_drop(&after);
 }
 
-/* Forks while another thread's growth takes long. Returns what it could append. */
+/* Forks, and ends the program, while another thread's growth takes long. Returns what it could append. */
 static void *
-forks_meanwhile(void *unused)
+forks_and_ends_meanwhile(void *unused)
 {
+	void *appended;
 	uint32_t index;
 
 	(void)unused;
 	capture_file_growth_lock(); // gives up
 	capture_file_growth_unlock();
-	return capture_file_append(KMEM_SECTION_SITES, sizeof(struct kmem_site), &index);
+	appended = capture_file_append(KMEM_SECTION_SITES, sizeof(struct kmem_site), &index);
+	capture_file_mark(KMEM_STATE_CLEAN_EXIT, 0, 1);
+	capture_file_close();
+	return appended;
 }
 
 static void
-a_growth_lock_that_was_not_had_is_not_given_back(void **state)
+E2_a_growth_lock_that_was_not_had_is_not_given_back_and_nothing_is_sealed(void **state)
 {
+	struct capture capture;
 	pthread_t other;
 	void *appended;
 
 	(void)state;
 	assert_true(capture_file_open(folder, "name"));
 	capture_file_growth_lock(); // as long as a growth on a slow disk
-	assert_int_equal(pthread_create(&other, NULL, forks_meanwhile, NULL), 0);
+	assert_int_equal(pthread_create(&other, NULL, forks_and_ends_meanwhile, NULL), 0);
 	assert_int_equal(pthread_join(other, &appended), 0);
 	assert_null(appended); // two growths at once would give both the same chunk
 	capture_file_growth_unlock();
 	assert_int_not_equal(append_site(1), 0);
+	assert_true(capture_read(path, &capture));
+	assert_int_equal(capture_header(&capture)->state, KMEM_STATE_CLEAN_EXIT);
+	assert_int_equal(capture_header(&capture)->head_checksum, 0);
+	assert_int_equal(capture_sites(&capture), 1); // an event that was under way, in the file
+	capture_drop(&capture);
 }
 
 /* Tells when so many sites are there, and goes on. */
@@ -431,7 +441,7 @@ main(void)
 		IN_FOLDER(missing_folders_are_made),
 		IN_FOLDER(remove_deletes_the_file_and_keeps_the_memory),
 		IN_FOLDER(a_forked_child_starts_empty_and_leaves_the_parents_file),
-		IN_FOLDER(a_growth_lock_that_was_not_had_is_not_given_back),
+		IN_FOLDER(E2_a_growth_lock_that_was_not_had_is_not_given_back_and_nothing_is_sealed),
 		IN_FOLDER(F1_F2_F3_F4_hold_after_sigkill_at_any_moment),
 	};
 

@@ -7,6 +7,7 @@
 
 #include "capture_file.h"
 #include "capture_life.h"
+#include "each_instruction.h"
 #include "heartbeat.h"
 #include "kmem_words.h"
 #include "memory_limits.h"
@@ -61,6 +62,42 @@ H1_the_ring_keeps_the_newest_beats_by_number(void **state)
 		assert_int_equal(beat->sequence % KMEM_HEARTBEATS_MAX, i);
 		assert_int_equal(beat->live_bytes, (beat->sequence - first) * 1000);
 	}
+}
+
+static struct {
+	uint64_t number; // of the beat that is being taken
+	uint32_t last;   // checksum of what was in its place
+	unsigned changes;
+	unsigned torn;   // looks that found a checksum, and not of what stands there
+} seen;
+
+static bool
+look_at_beat(void)
+{
+	const struct kmem_heartbeat *beat = &capture_file_heartbeats()[seen.number % KMEM_HEARTBEATS_MAX];
+	uint32_t checksum = capture_file_header()->heartbeat_checksums[seen.number % KMEM_HEARTBEATS_MAX];
+	uint32_t found = kmem_heartbeat_checksum(beat, beat->sequence);
+
+	seen.torn += checksum != 0 && checksum != found;
+	seen.changes += found != seen.last;
+	seen.last = found;
+	return beat->sequence != seen.number || checksum == 0;
+}
+
+static void
+H1_killed_at_any_instruction_a_beat_is_whole_or_does_not_count(void **state)
+{
+	(void)state;
+	for (uint64_t i = 1; i <= KMEM_HEARTBEATS_MAX; i++) // each place has been used
+		heartbeat_take(i);
+	seen.number = newest()->sequence + 1;
+	seen.torn = seen.changes = 0;
+	each_instruction(look_at_beat);
+	heartbeat_take(UINT64_MAX - 5);
+	assert_int_equal(newest()->sequence, seen.number);
+	assert_int_equal(newest()->live_bytes, UINT64_MAX - 5);
+	assert_in_range(seen.changes, 3, 9); // it was looked at while it was half written
+	assert_int_equal(seen.torn, 0);
 }
 
 static void
@@ -130,6 +167,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(H1_the_ring_keeps_the_newest_beats_by_number, start_empty),
+		cmocka_unit_test_setup(H1_killed_at_any_instruction_a_beat_is_whole_or_does_not_count, start_empty),
 		cmocka_unit_test_setup(a_beat_says_what_the_system_says, start_empty),
 		cmocka_unit_test_setup(a_step_of_growth_makes_a_beat, start_empty),
 		cmocka_unit_test_setup(the_resident_set_is_noted_for_domains_at_their_peak, start_empty),

@@ -1,5 +1,6 @@
 /*
- * test_capture_cut.c - what is read of a capture that was cut, because a copy was interrupted or the disk was full?
+ * test_capture_cut.c - what is read of a capture that was cut, because a copy was interrupted or the disk was full, or of which the
+ * program was killed in the middle of a part?
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -105,6 +106,41 @@ what_is_behind_a_cut_takes_no_memory(void **state)
 	free(file);
 }
 
+/* Of a program that was killed while it wrote it; another byte of it that changes is damage. */
+static void
+what_was_being_written_is_left_out_without_a_word(void **state)
+{
+	static const struct {
+		uint64_t sequence;
+		uint32_t checksum; // 0: as the recorder leaves it
+		bool is_damage;
+	} cases[] = { { 2, 0, false }, { 130, 0, false }, { 0, 1, true }, { 2, 1, true } };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct model_options options = { .capture = scratch_file };
+		struct fail fail;
+		size_t bytes;
+		unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
+		struct kmem_header *header = (struct kmem_header *)(void *)file;
+		struct model *model;
+
+		((struct kmem_heartbeat *)(void *)(file + KMEM_HEARTBEATS_OFFSET))->sequence = cases[i].sequence;
+		header->heartbeat_checksums[0] = cases[i].checksum;
+		header->failed[0].sequence = cases[i].sequence;
+		header->failed[0].checksum = cases[i].checksum;
+		capture_builder_write(scratch_file, file, bytes);
+		model = model_load(&options, &fail);
+		assert_non_null(model);
+		assert_int_equal(model->damage_count, cases[i].is_damage ? 2 : 0);
+		assert_int_equal(model->failed_count, 0);
+		assert_int_equal(model->processes[0].heartbeat_count, 1);
+		assert_int_equal(model->processes[0].heartbeats[0].sequence, 1);
+		model_free(model);
+		free(file);
+	}
+}
+
 int
 main(void)
 {
@@ -112,6 +148,7 @@ main(void)
 		cmocka_unit_test(a_file_cut_anywhere_is_no_crash),
 		cmocka_unit_test(a_cut_capture_says_what_its_head_knows),
 		cmocka_unit_test(what_is_behind_a_cut_takes_no_memory),
+		cmocka_unit_test(what_was_being_written_is_left_out_without_a_word),
 	};
 
 	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);

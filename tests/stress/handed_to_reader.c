@@ -1,0 +1,90 @@
+/*
+ * handed_to_reader.c - what the recorder has written before its release, does the reader of the capture see it? See hand_on.h.
+ *
+ *   handed_to_reader [NAME]    one case
+ */
+#include "hand_on.h"
+
+#include "capture_seal.h"
+#include "failed_requests.h"
+#include "heartbeat.h"
+#include "resident.h"
+
+static void
+append_bytes(size_t bytes)
+{
+	uint32_t index;
+
+	CHECK(capture_file_append(KMEM_SECTION_GENERATIONS, bytes, &index) != NULL);
+}
+
+static void grow(void) { append_bytes(8 * KMEM_CHUNK_BYTES); }
+static void append(void) { append_bytes(8); }
+static void ask_count(void) { CHECK(capture_file_count(KMEM_SECTION_GENERATIONS) != 0); }
+
+static void read_chunk_count(void) { READ(capture_file_header()->chunk_count); }
+static void read_identity(void) { READ(capture_file_header()->identity_checksum); }
+static void read_state(void) { READ(capture_file_header()->state); }
+static void read_failed(void) { READ(capture_file_header()->failed[1].checksum); }
+
+static void read_notes(void) { READ(capture_file_header()->notes); }
+static void write_identity(void) { capture_file_identified(); }
+static void write_state(void) { capture_file_mark(KMEM_STATE_RUNNING, 0, 0); }
+static void write_failed(void) { (void)failed_requests_note(&(struct failed_request){ .bytes = 100, .domain = KMEM_DOMAIN_HEAP }); }
+static void write_note(void) { capture_file_note("text"); }
+
+/* In the same place of the ring. */
+static void
+write_failed_again(void)
+{
+	for (unsigned i = 0; i < KMEM_FAILED_MAX; i++)
+		write_failed();
+}
+
+static void look_at_resident(void) { resident_take(true); }
+
+static void
+read_resident(void)
+{
+	struct kmem_resident *looks = capture_file_header()->resident;
+	uint64_t second = atomic_load_explicit(&looks[1].sequence, memory_order_relaxed);
+
+	READ(looks[atomic_load_explicit(&looks[0].sequence, memory_order_relaxed) < second].sequence);
+}
+
+static void take_beat(void) { heartbeat_take(1); }
+
+static void
+read_beat(void)
+{
+	unsigned newest = 0;
+
+	for (unsigned i = 1; i < KMEM_HEARTBEATS_MAX; i++) {
+		if (capture_file_heartbeats()[i].sequence > capture_file_heartbeats()[newest].sequence)
+			newest = i;
+	}
+	READ(capture_file_header()->heartbeat_checksums[newest]);
+}
+
+static _Alignas(64) char sealed[KMEM_HEAD_BYTES + KMEM_CHUNK_BYTES];
+
+static void seal(void) { capture_seal(sealed, 1); }
+static void read_seal_of_chunk(void) { READ(((struct kmem_chunk *)(void *)(sealed + KMEM_DIRECTORY_OFFSET))->is_sealed); }
+static void read_seal_of_head(void) { READ(((struct kmem_header *)(void *)sealed)->head_checksum); }
+
+static const struct hand_on_case cases[] = {
+	{ "resident", NULL, NULL, { look_at_resident, read_resident, look_at_resident } },
+	{ "capture_growth", NULL, NULL, { grow, ask_count, append, read_chunk_count } },
+	{ "capture_identity", NULL, NULL, { write_identity, read_identity } },
+	{ "capture_state", NULL, NULL, { write_state, read_state } },
+	{ "capture_note", NULL, NULL, { write_note, read_notes } },
+	{ "capture_seal", NULL, NULL, { seal, read_seal_of_chunk, read_seal_of_head } },
+	{ "failed_request", NULL, NULL, { write_failed, read_failed, write_failed_again } },
+	{ "heartbeat", NULL, NULL, { take_beat, read_beat } },
+};
+
+int
+main(int argc, char **argv)
+{
+	return hand_on(cases, sizeof(cases) / sizeof(cases[0]), argc > 1 ? argv[1] : NULL);
+}

@@ -1,0 +1,91 @@
+/*
+ * test_failed_requests.c - is a refused request in the ring whole, whoever else writes there and whenever the program dies?
+ */
+#include "unit.h"
+
+#include "capture_file.h"
+#include "capture_life.h"
+#include "each_instruction.h"
+#include "failed_requests.h"
+#include "kmem_words.h"
+
+static int
+start_empty(void **state)
+{
+	(void)state;
+	capture_file_forked();
+	return 0;
+}
+
+static void
+refuse(uint64_t bytes)
+{
+	(void)failed_requests_note(&(struct failed_request){ .bytes = bytes, .domain = KMEM_DOMAIN_HEAP, .error = 12, .site = 3 });
+}
+
+static struct {
+	uint64_t number; // of the request that is being written
+	uint32_t last;   // checksum of what was in its place
+	unsigned changes;
+	unsigned torn;   // looks that found a checksum, and not of what stands there
+} seen;
+
+static bool
+look_at_request(void)
+{
+	const struct kmem_failed *failed = &capture_file_header()->failed[seen.number % KMEM_FAILED_MAX];
+	uint32_t found = kmem_failed_checksum(failed, failed->sequence);
+
+	seen.torn += failed->checksum != 0 && failed->checksum != found;
+	seen.changes += found != seen.last;
+	seen.last = found;
+	return failed->sequence != seen.number || failed->checksum == 0;
+}
+
+static void
+F7_killed_at_any_instruction_a_request_is_whole_or_does_not_count(void **state)
+{
+	(void)state;
+	for (uint64_t i = 1; i <= KMEM_FAILED_MAX; i++) // each place has been used
+		refuse(i);
+	seen.number = KMEM_FAILED_MAX + 1;
+	seen.torn = seen.changes = 0;
+	each_instruction(look_at_request);
+	refuse(77);
+	assert_int_equal(capture_file_header()->failed[seen.number % KMEM_FAILED_MAX].bytes, 77);
+	assert_in_range(seen.changes, 3, 14); // it was looked at while it was half written
+	assert_int_equal(seen.torn, 0);
+}
+
+static void
+a_place_in_which_another_thread_writes_is_left_to_it(void **state)
+{
+	struct kmem_header *header = capture_file_header();
+	struct kmem_failed *failed = &header->failed[1];
+
+	(void)state;
+	for (unsigned was_used = 0; was_used < 2; was_used++) {
+		*failed = (struct kmem_failed){ .sequence = 1, .bytes = 55 }; // no checksum yet
+		header->failed_count = was_used * KMEM_FAILED_MAX;
+		refuse(66);
+		assert_int_equal(failed->bytes, 55);
+		assert_int_equal(failed->checksum, 0);
+		assert_int_equal(header->failed_count, was_used * KMEM_FAILED_MAX + 1); // it is counted all the same
+	}
+	failed->checksum = kmem_failed_checksum(failed, 1);
+	header->failed_count = KMEM_FAILED_MAX;
+	refuse(66);
+	assert_int_equal(failed->bytes, 66);
+	assert_int_equal(failed->checksum, kmem_failed_checksum(failed, KMEM_FAILED_MAX + 1));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(F7_killed_at_any_instruction_a_request_is_whole_or_does_not_count, start_empty),
+		cmocka_unit_test_setup(a_place_in_which_another_thread_writes_is_left_to_it, start_empty),
+	};
+
+	return cmocka_run_group_tests_name("failed_requests", tests, NULL, NULL);
+}
