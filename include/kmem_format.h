@@ -1,16 +1,15 @@
 /*
  * kmem_format.h - what is in a .kmem file, byte by byte?
  *
- * The contract between the recorder (shim/) and the reader (analyzer/): types, units and invariants,
- * nothing that runs. A capture is written through a shared mapping while the program runs and read after
- * it died, perhaps by SIGKILL between any two instructions, perhaps on another machine of the same byte
- * order. It is bounded by call sites, not by run time.
+ * The contract between the recorder (shim/) and the reader (analyzer/): types, units and invariants, nothing that runs. A capture is
+ * written through a shared mapping while the program runs and read after it died, perhaps by SIGKILL between any two instructions,
+ * perhaps on another machine of the same byte order. It is bounded by call sites, not by run time.
  *
  *   byte 0                       header, domain table, heartbeat ring, chunk directory  (KMEM_HEAD_BYTES)
  *   KMEM_HEAD_BYTES + n * 64 KiB chunk n, owned by the section that directory entry n names
  *
- * A section is the concatenation of its chunks in directory order; the recorder maps them side by side,
- * so a record may cross a chunk's end. All integers are in the recorder's byte order; `endian` tells.
+ * A section is the concatenation of its chunks in directory order; the recorder maps them side by side, so a record may cross a
+ * chunk's end. All integers are in the recorder's byte order; `endian` tells.
  *
  * Invariants, tested by number in tests/unit/test_capture_file.c and test_capture_reader.c:
  *   F1  contents before the index that leads to them: a site's `stack`, a frame's code index and a

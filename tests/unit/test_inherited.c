@@ -34,6 +34,7 @@ add_site(unsigned domain, uint64_t allocated_bytes, uint64_t freed_bytes)
 
 	assert_non_null(site);
 	site->domain = (uint8_t)domain;
+	site->stack = 1; // complete
 	site->allocated_bytes = allocated_bytes;
 	site->freed_bytes = freed_bytes;
 }
