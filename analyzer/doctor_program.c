@@ -178,7 +178,7 @@ doctor_check_program(struct doctor *doctor, char *const *arguments)
 	check_script(doctor, arguments);
 	program_examine(arguments, &program);
 	if (program.missing[0] != '\0') {
-		doctor_add(doctor, DOCTOR_PROBLEM, arguments[0], "install it, or correct the name", "is run by %s, which is not found",
+		doctor_add(doctor, DOCTOR_PROBLEM, arguments[0], "install it, or correct the name", "needs %s, which is not found",
 		           program.missing);
 		return;
 	}

@@ -119,8 +119,8 @@ def test_what_is_no_program(command, tmp_path):
 
 @pytest.mark.parametrize("text, mode, said", [
     ("#!/bin/sh\n", 0o644, "may not be executed"),
-    ("#!/nonexistent/interpreter\n", 0o755, "is run by /nonexistent/interpreter, which is not found"),
-    ("#!/usr/bin/env no-such-interpreter -u\n", 0o755, "is run by no-such-interpreter, which is not found"),
+    ("#!/nonexistent/interpreter\n", 0o755, "needs /nonexistent/interpreter, which is not found"),
+    ("#!/usr/bin/env no-such-interpreter -u\n", 0o755, "needs no-such-interpreter, which is not found"),
 ])
 def test_a_script_that_cannot_be_started(text, mode, said, tmp_path, out):
     script = tmp_path / "script"
@@ -135,8 +135,8 @@ def test_a_script_that_cannot_be_started(text, mode, said, tmp_path, out):
 
 
 @pytest.mark.parametrize("words, is_missing", [
-    (["script.py"], False), (["trian.py"], True), (["-u", "-X", "dev", "-Wignore", "trian.py", "--lr", "1"], True),
-    (["-m", "trian"], False), (["-c", "pass", "trian.py"], False), (["-"], False), ([], False),
+    (["-u", "-X", "dev", "-Wignore", "trian.py", "--lr", "1"], True), (["-X", "dev", "script.py", "trian.py"], False),
+    (["-Sm", "trian"], False), (["-c", "pass", "trian.py"], False),
 ])
 def test_a_script_that_is_not_there(words, is_missing, tmp_path):
     (tmp_path / "script.py").write_text("print('must not run')\n")
@@ -147,16 +147,12 @@ def test_a_script_that_is_not_there(words, is_missing, tmp_path):
         findings(python, *words, status=OK, cwd=tmp_path)
 
 
-@pytest.mark.parametrize("name", ["KMEMSHIN_OUT", "KMEM_SHIM_LOG", "kmemshim_out"])
-def test_a_setting_with_another_prefix(name, tmp_path):
-    found = findings("/bin/ls", status=OK, cwd=tmp_path, env=harness.plain_env(**{name: "x"}))
-    assert any(one["level"] == "note" and f"{name} is no setting" in one["what"] for one in found), found
-
-
-@pytest.mark.parametrize("program", ["/bin/ls", "python"])
-def test_a_setting_that_is_misspelt(program, tmp_path):
-    program = harness.find_python() if program == "python" else program
-    assert_problem("KMEMSHIM_OTU is no setting", program, cwd=tmp_path, env=harness.plain_env(KMEMSHIM_OTU="x"))
+def test_settings_that_are_misspelt(tmp_path):
+    names = ["KMEMSHIN_OUT", "KMEM_SHIM_LOG", "kmemshim_out"]
+    env = harness.plain_env(KMEMSHIM_OTU="x", **{name: "x" for name in names})
+    assert_problem("KMEMSHIM_OTU is no setting", "/bin/ls", cwd=tmp_path, env=env)
+    notes = [one["what"].split()[0] for one in findings("/bin/ls", status=PROBLEM, cwd=tmp_path, env=env) if one["level"] == "note"]
+    assert sorted(notes) == sorted(names)
 
 
 def test_a_wrapper_that_hands_the_program_to_somebody_else(tmp_path):
