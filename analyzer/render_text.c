@@ -19,6 +19,7 @@
 #define PAGE_COLUMNS 100
 #define PROCESSES_SHOWN 12
 #define INDENTS_MAX 6
+#define MEANING_COLUMN 27      // of the table of the resident set
 #define COPIES_SHOWN_BYTES (UINT64_C(1) << 20)
 
 static size_t
@@ -31,9 +32,18 @@ columns_of(const char *text, size_t bytes)
 	return columns;
 }
 
+/* As units.c writes them: "%", "B", "KiB". */
+static bool
+is_unit(const char *word)
+{
+	size_t letter = word[0] != '\0' && strncmp(word + 1, "iB", 2) == 0 ? 2 : 0;
+
+	return word[0] == '%' || (word[letter] == 'B' && strchr(" ,;:.)", word[letter + 1]) != NULL);
+}
+
 /*
- * A paragraph, every line behind `indent` spaces but the first, which starts at `column`. Broken between words, but not before a
- * percent sign, nor inside a command in backquotes, which somebody may copy.
+ * A paragraph, every line behind `indent` spaces but the first, which starts at `column`. Broken between words, but not between a
+ * number and its unit, nor inside a command in backquotes, which somebody may copy.
  */
 static void
 put_paragraph(FILE *stream, const char *text, size_t indent, size_t column)
@@ -49,7 +59,7 @@ put_paragraph(FILE *stream, const char *text, size_t indent, size_t column)
 
 		if (at[0] == '`' && strchr(at + 1, '`') != NULL)
 			bytes = (size_t)(strchr(at + 1, '`') - at) + strcspn(strchr(at + 1, '`'), " ");
-		if (at[bytes] == ' ' && at[bytes + 1] == '%')
+		if (at[bytes] == ' ' && is_unit(at + bytes + 1))
 			bytes += 1 + strcspn(at + bytes + 1, " ");
 		columns = columns_of(at, bytes);
 
@@ -112,20 +122,25 @@ put_domains(const struct report *report, const char *heading, bool is_device, bo
 	}
 }
 
+/* What it means, and what of it is known; ends the line. */
 static void
 put_own(const uint64_t own_bytes[KMEM_OWN_PARTS], FILE *stream)
 {
 	const char *before = ": ";
 	char bytes[UNITS_TEXT_BYTES];
+	char text[512];
+	size_t used = (size_t)snprintf(text, sizeof(text), "%s", report_resident_meaning(KMEM_RESIDENT_OWN));
 
-	for (unsigned n = 1; n <= KMEM_OWN_PARTS; n++) {
+	for (unsigned n = 1; n <= KMEM_OWN_PARTS && used < sizeof(text); n++) {
 		unsigned part = n % KMEM_OWN_PARTS; // the library comes last
 
 		if (report_own_name(part) == NULL || own_bytes[part] == 0)
 			continue;
-		(void)fprintf(stream, "%s%s %s", before, report_own_name(part), units_bytes(own_bytes[part], bytes));
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s", before, report_own_name(part),
+		                         units_bytes(own_bytes[part], bytes));
 		before = ", ";
 	}
+	put_paragraph(stream, text, MEANING_COLUMN, MEANING_COLUMN);
 }
 
 /* Of the process that has most. The rows add up. */
@@ -157,12 +172,12 @@ put_resident(const struct report *report, FILE *stream)
 
 		if (report_resident_name(part) == NULL || (most->resident_parts[part] == 0 && part != KMEM_RESIDENT_OTHER))
 			continue;
-		(void)fprintf(stream, "  %-14s%9s%s%s", report_resident_name(part),
-		              units_bytes(most->resident_parts[part], bytes),
-		              report_resident_meaning(part)[0] != '\0' ? "  " : "", report_resident_meaning(part));
+		(void)fprintf(stream, "  %-14s%9s%s", report_resident_name(part), units_bytes(most->resident_parts[part], bytes),
+		              report_resident_meaning(part)[0] != '\0' ? "  " : "");
 		if (part == KMEM_RESIDENT_OWN)
 			put_own(most->own_bytes, stream);
-		(void)fputc('\n', stream);
+		else
+			(void)fprintf(stream, "%s\n", report_resident_meaning(part));
 	}
 	(void)fprintf(stream, "  %-14s%9s\n", "in all", units_bytes(most->resident_looked_bytes, bytes));
 }

@@ -5,8 +5,11 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 
 #include "kill_counters.h"
+#include "render.h"
+#include "report.h"
 #include "verdict.h"
 
 static struct hand_model hand;
@@ -249,11 +252,36 @@ a_parent_that_ended_later_ran_when_its_worker_died(void **state)
 	}
 }
 
+static void
+lines_break_where_a_person_would(void **state)
+{
+	static const char *const kept[] = { "304 KiB,", "9 B.", "(12 %)", "`kmemshim peak a.kmem`", "1.0 GiB" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
+		for (int width = 80; width < 100; width++) {
+			char text[256];
+			char *written = NULL;
+			size_t length = 0;
+			FILE *stream = open_memstream(&written, &length);
+			struct report report = { .verdict = { .text = text, .next = "" } };
+
+			(void)snprintf(text, sizeof(text), "%0*d %s and more B words", width, 0, kept[i]);
+			render_text_verdict(&report, stream);
+			assert_int_equal(fclose(stream), 0);
+			assert_non_null(strstr(written, kept[i]));
+			assert_true(strcspn(written, "\n") <= 100);
+			free(written);
+		}
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(commands_can_be_copied),
+		cmocka_unit_test(lines_break_where_a_person_would),
 		cmocka_unit_test(what_was_refused_is_not_the_arenas_doing),
 		cmocka_unit_test(of_a_damaged_capture_nothing_is_fine),
 		cmocka_unit_test(the_limit_of_a_refusal_is_the_one_in_force_then),
