@@ -32,6 +32,7 @@ cmd_report_page(struct report *report, const struct options *options, uint64_t t
 		{ &rank_peak, RENDER_HOST, NULL },
 		{ &rank_leaks, RENDER_HOST, NULL },
 		{ &rank_peak, RENDER_DEVICES, "Held on devices at the peak" },
+		{ &rank_leaks, RENDER_DEVICES, "Still held on devices, leaks first" },
 	};
 	const struct report_options rows = cmd_table_rows(options, top);
 

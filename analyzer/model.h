@@ -117,7 +117,7 @@ struct model_held {
 	uint64_t live_count;
 	uint64_t end_bytes;
 	uint64_t end_count;
-	uint64_t kept_count;     // blocks of that moment that are alive at the end, though the site went on; 0 = none, or not known
+	uint64_t kept_bytes;     // tensors: of that, what was alive when PyTorch gave up before, and since then
 	bool has_generations;    // those below are of that moment; else nobody wrote them down
 	uint32_t generations_alive;
 	uint32_t generations_total;
@@ -131,6 +131,7 @@ struct model_failed {
 	unsigned process;
 	uint64_t monotonic_ns;
 	int error;
+	uint64_t events_before;  // allocations in the domain until then, as the recorder counted them
 	bool had_success_after;  // something was allocated in the domain afterwards
 	enum kmem_failed_outcome outcome; // what the thread got afterwards; devices alone
 	uint32_t thread;         // devices alone; 0 = unknown

@@ -20,12 +20,12 @@ struct held_sum {
 	uint64_t site;                // index in build.sites + 1
 	int64_t live_bytes;
 	int64_t live_count;
+	uint64_t kept_bytes;
 	int64_t end_bytes;
 	int64_t end_count;
 	bool has_blocks;              // generations of one of its records were counted
 	bool has_copies;              // and were written down
 	struct generation_sums generations;
-	struct generation_sums end_generations;
 };
 
 struct held_sums {
@@ -58,6 +58,7 @@ add_records(struct held_sums *held, const struct kmem_holdings *stored, const ui
 		sum = find_sum(held, sites[holding->site - 1], true);
 		sum->live_bytes += holding->live_bytes;
 		sum->live_count += holding->live_count;
+		sum->kept_bytes += holding->kept_bytes;
 	}
 	for (unsigned i = 0; i < KMEM_HOLDINGS_GENERATIONS; i++) {
 		uint32_t record = COPY_OF(stored->generations[i].site);
@@ -83,7 +84,6 @@ add_end(struct held_sums *held, struct capture *capture, const uint32_t *sites, 
 		sum->end_bytes += (int64_t)(COPY_OF(record->allocated_bytes) - COPY_OF(record->freed_bytes));
 		sum->end_count += (int64_t)(COPY_OF(record->allocated_count) - COPY_OF(record->freed_count));
 		sum->has_blocks = sum->has_blocks || COPY_OF(record->generations) != 0;
-		model_generations_add(&sum->end_generations, capture_generations(capture, i));
 		if (record->first_epoch < sum->generations.first_epoch)
 			sum->generations.first_epoch = record->first_epoch;
 	}
@@ -93,20 +93,6 @@ static uint64_t
 at_least_none(int64_t number)
 {
 	return number > 0 ? (uint64_t)number : 0;
-}
-
-/* All that are alive at the end but those of later generations. */
-static uint64_t
-kept_count(const struct held_sum *sum)
-{
-	const struct generation_sums *end = &sum->end_generations;
-	int64_t kept = sum->end_count;
-
-	if (!sum->has_copies || end->birth_generations <= sum->generations.birth_generations)
-		return 0;
-	for (uint32_t i = sum->generations.birth_generations; i < end->birth_generations; i++)
-		kept -= end->born_alive[i] > 0 ? end->born_alive[i] : 0;
-	return at_least_none(kept < sum->live_count ? kept : sum->live_count);
 }
 
 static void
@@ -126,7 +112,7 @@ keep_held(struct build *build, const struct held_sums *held, uint32_t clock, str
 			.live_count = live_count,
 			.end_bytes = at_least_none(sum->end_bytes),
 			.end_count = at_least_none(sum->end_count),
-			.kept_count = kept_count(sum),
+			.kept_bytes = sum->kept_bytes,
 			.has_generations = sum->has_copies || !sum->has_blocks,
 			.generations_alive = counts.alive,
 			.generations_total = counts.total,
@@ -210,6 +196,7 @@ model_add_failed(struct build *build, struct capture *capture, const struct doma
 				.monotonic_ns = stored->monotonic_ns,
 				.error = stored->error,
 				.space_limit_bytes = kmem_rough_bytes(stored->space_limit),
+				.events_before = stored->events_before,
 				/* Without all sites it is not known, and nothing is concluded from it. */
 				.had_success_after = rows->sums[stored->domain].allocated_count > stored->events_before ||
 				                     capture->sections[KMEM_SECTION_SITES].is_cut,

@@ -55,6 +55,23 @@ is_last_of_process(const struct model *model, const struct model_failed *failed)
 	return true;
 }
 
+/*
+ * Between the two it made tensors, and was refused something like that again: it had gone on from the first. What an error path
+ * asks for is little.
+ */
+static bool
+has_gone_on(const struct model *model, const struct model_failed *failed)
+{
+	for (size_t i = 0; i < model->failed_count && is_tensors(model, failed); i++) {
+		const struct model_failed *later = &model->failed[i];
+
+		if (later->process == failed->process && later->domain == failed->domain && later->monotonic_ns >= failed->monotonic_ns &&
+		    later->events_before > failed->events_before && later->bytes >= failed->bytes / 2)
+			return true;
+	}
+	return false;
+}
+
 /* Of one that nobody saw end, tensors are asked for until then: the last heartbeat is not far from it. */
 static uint64_t
 ended_about(const struct model *model, const struct model_failed *failed)
@@ -82,6 +99,8 @@ refusal_state(const struct model *model, const struct verdict_now *now, const st
 		return refusal_state(model, now, tensor);
 	/* PyTorch does not ask for less by itself: what it got then was another tensor. */
 	if (failed->outcome == KMEM_FAILED_GOT_LESS && !is_tensors(model, failed))
+		return recovered;
+	if (has_gone_on(model, failed))
 		return recovered;
 	if (end == VERDICT_END_RUNNING)
 		return failed->had_success_after ? recovered : is_tensors(model, failed) ? fatal : pending;

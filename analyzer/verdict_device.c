@@ -16,8 +16,7 @@
 #include "verdict_tell.h"
 
 #define FRAGMENTED_PART 8          // of what PyTorch took: as much must lie idle before fragmentation is to blame
-#define APART_NS UINT64_C(1000000000) // refusals that are not tries of one another
-#define KEPT_PART 4                // of the tensors: as much must be left of an earlier refusal
+#define KEPT_PART 8                // of the tensors: as much must be left of an earlier refusal
 #define CHURN 4                    // allocations for each block that is alive: tensors of a step, not weights
 #define ROUNDS_MIN 6               // lines that ran less often do not tell the pace
 #define PREALLOCATED_BLOCKS 3
@@ -49,42 +48,40 @@ gather_growth(struct verdict_facts *facts, const struct ranked *ranked)
 	}
 }
 
-/* Of what was alive at an earlier refusal of a tensor: what its step alone needed, and is still there. */
-static uint64_t
-kept_of(const struct model *model, const struct model_failed *failed)
+/* Does its line make tensors and give them back, again and again? Those that it holds belong to a step, and are no weights. */
+static bool
+is_of_steps(const struct model *model, const struct model_held *held)
 {
-	uint64_t bytes = 0;
+	uint64_t allocated_count = 0;
 
-	for (size_t i = 0; i < failed->held_count; i++) {
-		const struct model_held *held = &failed->held[i];
-
-		if (device_parts_is_tensors(model->domains[held->site->domain].name) && held->live_count != 0 &&
-		    held->site->leak != MODEL_LEAK_LEAK && held->site->allocated_count >= CHURN * held->live_count)
-			bytes += (uint64_t)((double)held->live_bytes / (double)held->live_count * (double)held->kept_count);
+	for (size_t i = 0; i < model->site_count; i++) {
+		if (rank_compare_places(&model->sites[i], held->site) == 0)
+			allocated_count += model->sites[i].allocated_count;
 	}
-	return bytes;
+	return held->site->leak != MODEL_LEAK_LEAK && allocated_count >= CHURN * held->live_count;
 }
 
+/* Of what was alive when PyTorch gave up before, and still was when it did so last: what a step alone needs. */
 static void
 gather_kept(struct verdict_facts *facts)
 {
 	const struct model *model = facts->model;
+	const struct model_failed *last = NULL;
+	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < model->failed_count; i++) {
-		const struct model_failed *failed = &model->failed[i];
-		bool is_earlier = facts->refused == NULL || failed->monotonic_ns + APART_NS < facts->refused->monotonic_ns ||
-		                  facts->end == VERDICT_END_RUNNING;
-		uint64_t bytes;
-
-		if (&model->processes[failed->process] != facts->process || !is_earlier ||
-		    !device_parts_is_tensors(model->domains[failed->domain].name))
-			continue;
-		bytes = kept_of(model, failed);
-		if (bytes < model->domains[failed->domain].live_bytes / KEPT_PART || bytes <= facts->kept_bytes)
-			continue;
-		facts->kept_since = failed;
-		facts->kept_bytes = bytes;
+		if (&model->processes[model->failed[i].process] == facts->process && model->failed[i].has_held &&
+		    device_parts_is_tensors(model->domains[model->failed[i].domain].name))
+			last = &model->failed[i];
 	}
+	for (size_t i = 0; last != NULL && i < last->held_count; i++) {
+		const struct model_held *held = &last->held[i];
+
+		if (held->kept_bytes != 0 && held->site->domain == last->domain && is_of_steps(model, held))
+			bytes += held->kept_bytes;
+	}
+	if (last != NULL && bytes >= last->domain_bytes[last->domain] / KEPT_PART)
+		facts->kept_bytes = bytes;
 }
 
 static bool
@@ -172,7 +169,7 @@ is_growing(const struct verdict_facts *facts)
 static bool
 is_growth_the_story(const struct verdict_facts *facts)
 {
-	return is_growing(facts) && facts->growing_bytes >= facts->device.live_bytes / 2;
+	return is_growing(facts) && facts->growing_bytes >= facts->device.live_bytes / 3 * 2;
 }
 
 static bool
@@ -237,12 +234,10 @@ static void
 say_kept(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	char bytes[UNITS_TEXT_BYTES];
-	char more[UNITS_TEXT_BYTES];
 
-	if (facts->kept_since != NULL)
-		say(verdict, " %s of it were alive when %s was refused before, and nothing released them since: as when the traceback of "
-		             "that exception is kept.",
-		    units_bytes(facts->kept_bytes, bytes), units_bytes(facts->kept_since->bytes, more));
+	if (facts->kept_bytes != 0)
+		say(verdict, " %s of the tensors were those of an earlier step, which was refused memory as well, and nothing had released "
+		             "them: as when the traceback of its exception is kept.", units_bytes(facts->kept_bytes, bytes));
 }
 
 void
@@ -345,7 +340,7 @@ verdict_advise_device(const struct verdict_facts *facts, struct verdict *verdict
 	char bytes[UNITS_TEXT_BYTES];
 	char place[PLACE_TEXT_BYTES];
 
-	if (facts->kept_since != NULL)
+	if (facts->kept_bytes != 0)
 		say_next(verdict, "%s", let_go);
 	else if (facts->device.device == NULL || !verdict_is_device_request(facts))
 		return false;

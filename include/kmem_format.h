@@ -407,6 +407,7 @@ struct kmem_holding {
 	uint32_t site;                 // index + 1 in SITES; 0 = no entry
 	int32_t live_count;            // of that record; see struct kmem_site: below 0 where its thread released what others allocated
 	int64_t live_bytes;            // the same
+	uint64_t kept_bytes;           // tensors: of blocks that were alive when PyTorch gave up before, and are since
 };
 struct kmem_holdings {
 	struct kmem_record record;     // bytes: of the whole struct
@@ -417,7 +418,7 @@ struct kmem_holdings {
 	struct kmem_holding sites[KMEM_HOLDINGS_MAX];
 	struct kmem_generations generations[KMEM_HOLDINGS_GENERATIONS]; // of the first of `sites` that have any; site 0 = no entry
 };
-static_assert(sizeof(struct kmem_holdings) % 8 == 0 && sizeof(struct kmem_holding) == 16, "");
+static_assert(sizeof(struct kmem_holdings) % 8 == 0 && sizeof(struct kmem_holding) == 24, "");
 
 /* A limit that could end the process. */
 enum kmem_limit_kind {

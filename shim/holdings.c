@@ -13,6 +13,7 @@
 #include "heartbeat.h"
 #include "kmem_words.h"
 #include "site_table.h"
+#include "tracker.h"
 
 #define SPENT_FREELY_NS UINT64_C(50000000)
 #define SPENT_PART 50
@@ -169,6 +170,7 @@ take(uint32_t *record, unsigned domain, uint64_t sequence, uint64_t *allocated_c
 	holdings->left_out = measure(holdings, domain, count, places, allocated_count);
 	fill(holdings, domain, count, places);
 	fill_generations(holdings);
+	tracker_tensors_kept(holdings, domain);
 	holdings->sequence = sequence;
 	capture_file_seal_record(&holdings->record);
 	return true;

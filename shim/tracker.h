@@ -108,6 +108,8 @@ void tracker_device_put_back(struct live_block block);
 void tracker_tensor_allocated(const void *hook_frame, int device, uint64_t addr, uint64_t bytes);
 void tracker_tensor_released(uint64_t addr);
 void tracker_tensor_failed(const void *hook_frame, int device, uint64_t bytes, int result);
+/* Fills in kept_bytes, while PyTorch gives up on a tensor of the domain: what is still alive of the time before it did so last. */
+void tracker_tensors_kept(struct kmem_holdings *holdings, unsigned domain);
 
 enum tracker_state {
 	TRACKER_ASLEEP = 0, // not started, or forked: what the kernel makes of the page in a child (MADV_WIPEONFORK)

@@ -79,6 +79,7 @@ void reportOutOfMemoryToProfiler(int64_t, size_t, size_t, Device)
 #else
 
 extern "C" int cudaMalloc(void **addr, size_t bytes);
+extern "C" int cudaHostAlloc(void **addr, size_t bytes, unsigned flags);
 extern "C" int cudaSetDevice(int device);
 
 static std::mutex mutex;
@@ -148,6 +149,18 @@ c10_cuda_release(void *addr)
 		            reserved_bytes, where);
 		return;
 	}
+}
+
+/* As PyTorch's allocator of pinned memory does: in powers of two. */
+extern "C" void *
+c10_cuda_pin(size_t bytes)
+{
+	size_t room = 1;
+	void *addr;
+
+	while (room < bytes)
+		room *= 2;
+	return cudaHostAlloc(&addr, room, 0) == 0 ? addr : nullptr;
 }
 
 /* For measuring: as many blocks as that, one after the other. */

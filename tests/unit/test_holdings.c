@@ -212,6 +212,46 @@ the_ring_keeps_its_records(void **state)
 	}
 }
 
+static NOINLINE const struct kmem_failed *
+give_up(int device)
+{
+	const struct kmem_header *header = capture_file_header();
+
+	tracker_tensor_failed(HERE, device, MIB, OUT_OF_MEMORY);
+	KEEP_FRAME();
+	return &header->failed[header->failed_count % KMEM_FAILED_MAX];
+}
+
+static uint64_t
+kept_of(const struct kmem_holdings *holdings)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < KMEM_HOLDINGS_MAX; i++)
+		bytes += holdings->sites[i].kept_bytes;
+	return bytes;
+}
+
+/* Tensors of before PyTorch gave up the last time; those of after it do not count, nor do those of another device. */
+static void
+what_is_still_alive_of_the_time_before(void **state)
+{
+	(void)state;
+	hook_tensor(0x1000, 30);
+	hook_tensor(0x2000, 500);
+	assert_int_equal(kept_of(holdings_of(give_up(0))), 0);
+	tracker_tensor_released(0x2000);
+	hook_tensor(0x3000, 7000);
+	assert_int_equal(kept_of(holdings_of(give_up(1))), 0);
+	assert_int_equal(kept_of(holdings_of(give_up(0))), 30);
+	tracker_tensor_released(0x1000);
+	hook_tensor(0x1000, 90000); // at the same address
+	assert_int_equal(kept_of(holdings_of(give_up(0))), 7000);
+	tracker_tensor_released(0x3000);
+	tracker_tensor_released(0x1000);
+	assert_int_equal(capture_file_header()->losses[KMEM_LOST_UNKNOWN_FREES], 0);
+}
+
 /* ---- what the thread got afterwards ---- */
 
 static void *
@@ -291,6 +331,7 @@ main(void)
 		cmocka_unit_test_setup(a_refusal_of_host_memory_looks_at_nothing, start_empty),
 		cmocka_unit_test_setup(more_call_sites_than_places, start_empty),
 		cmocka_unit_test_setup(the_ring_keeps_its_records, start_empty),
+		cmocka_unit_test_setup(what_is_still_alive_of_the_time_before, start_empty),
 		cmocka_unit_test_setup(what_the_thread_got_afterwards, start_empty),
 		cmocka_unit_test_setup(a_child_begins_anew, start_empty),
 	};

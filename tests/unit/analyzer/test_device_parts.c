@@ -183,20 +183,20 @@ static void
 a_traceback_keeps_tensors(void **state)
 {
 	static const struct {
-		uint64_t allocated_count, kept_count;
+		uint64_t allocated_count, kept_bytes;
 		bool is_leak, is_alive, is_told;
 	} cases[] = {
-		{ 4000, 40, false, true, true },   // a notebook
-		{ 4000, 40, false, false, true },  // it died of the next one
-		{ 40, 40, false, true, false },    // weights
-		{ 4000, 0, false, true, false },   // released
-		{ 4000, 40, true, true, false },   // they accumulate anyway
+		{ 4000, 400 * MIB, false, true, true },  // a notebook
+		{ 4000, 400 * MIB, false, false, true }, // it died of the next one
+		{ 80, 400 * MIB, false, true, false },   // weights
+		{ 4000, 0, false, true, false },         // released
+		{ 4000, 400 * MIB, true, true, false },  // they accumulate anyway
 	};
+	static const uint64_t bytes[HAND_DOMAINS + 1] = { [CUDA0] = 1000 * MIB, [TENSORS0] = 800 * MIB };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct model_failed failed[2];
-		struct model_held held = { .live_bytes = 400 * MIB, .live_count = 40, .kept_count = cases[i].kept_count };
+		struct model_held held = { .live_bytes = 800 * MIB, .live_count = 80, .kept_bytes = cases[i].kept_bytes };
 		struct verdict verdict;
 
 		hand_model_make(&hand);
@@ -206,14 +206,10 @@ a_traceback_keeps_tensors(void **state)
 		hand.sites[1].live_count = 80;
 		hand.sites[1].allocated_count = cases[i].allocated_count;
 		hand_model_generations(&hand.sites[1], cases[i].is_leak ? 12 : 2, 12, cases[i].is_leak ? 3 : 1, 3);
-		failed[0] = (struct model_failed){ .bytes = 30 * MIB, .domain = TENSORS0, .monotonic_ns = 1000, .had_success_after = true,
-			.has_held = true, .held_count = 1, .held = &held, .site = held.site };
-		failed[1] = failed[0];
-		failed[1].held_count = 0;
-		failed[1].monotonic_ns = UINT64_C(40000000000);
-		failed[1].had_success_after = false;
-		hand.model.failed = failed;
-		hand.model.failed_count = cases[i].is_alive ? 1 : 2;
+		hand.failed = (struct model_failed){ .bytes = 30 * MIB, .domain = TENSORS0, .monotonic_ns = UINT64_C(40000000000),
+			.has_held = true, .held_count = 1, .held = &held, .site = held.site, .domain_count = HAND_DOMAINS + 1,
+			.domain_bytes = bytes };
+		hand.model.failed_count = 1;
 		hand.process.is_alive = cases[i].is_alive;
 		hand.process.state = cases[i].is_alive ? KMEM_STATE_RUNNING : KMEM_STATE_CLEAN_EXIT;
 		hand.process.exit_code = 1;
@@ -221,7 +217,7 @@ a_traceback_keeps_tensors(void **state)
 		rank_leaks_classify(&hand.model);
 		verdict_decide(&hand.model, verdict_now(), &verdict);
 		assert_string_equal(verdict.cause, cases[i].is_alive ? "running" : "device-memory");
-		assert_true((strstr(verdict.text, "400 MiB of it were alive when 30.0 MiB was refused before") != NULL) == cases[i].is_told);
+		assert_true((strstr(verdict.text, "400 MiB of the tensors were those of an earlier step") != NULL) == cases[i].is_told);
 		assert_true((strstr(verdict.next, "let go of the exception") != NULL) == cases[i].is_told);
 	}
 }

@@ -72,6 +72,29 @@ what_became_of_a_request_to_a_device(void **state)
 	}
 }
 
+/* A program that caught the first one ended with the second; the third is its error path's. */
+static void
+of_several_the_one_that_it_did_not_go_on_from(void **state)
+{
+	struct model_failed failed[3];
+
+	(void)state;
+	hand_model_make(&hand);
+	hand.model.domain_count = HAND_DOMAINS + 1;
+	exit_1();
+	hand.process.ended_monotonic_ns = 50 * SECOND_NS;
+	for (unsigned i = 0; i < 3; i++) {
+		failed[i] = refused(TENSORS0, i == 2 ? MIB : 40 * MIB, 49 * SECOND_NS + i);
+		failed[i].events_before = 100 * (i + 1);
+		failed[i].had_success_after = true;
+	}
+	hand.model.failed = failed;
+	hand.model.failed_count = 3;
+	assert_string_equal(refusal_state(&hand.model, &this_boot, &failed[0]), "recovered");
+	assert_string_equal(refusal_state(&hand.model, &this_boot, &failed[1]), "fatal");
+	assert_ptr_equal(refusal_of_end(&hand.model, &this_boot, 0), &failed[1]);
+}
+
 /* What the driver refused for a tensor ends as the tensor does, and says how much was free. */
 static void
 the_driver_speaks_for_the_tensor(void **state)
@@ -239,6 +262,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_became_of_a_request_to_a_device),
+		cmocka_unit_test(of_several_the_one_that_it_did_not_go_on_from),
 		cmocka_unit_test(the_driver_speaks_for_the_tensor),
 		cmocka_unit_test(a_device_is_as_it_was_when_it_refused),
 		cmocka_unit_test(records_of_a_site_are_one),

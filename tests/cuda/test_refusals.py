@@ -1,0 +1,238 @@
+"""
+A device that has no more memory: what it held at that very moment, what became of the request, and the one sentence that names the
+cause. The oracles are the driver double's ledger and the double of libc10, read by the program itself when it is refused.
+"""
+import json
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "preload"))
+import harness  # noqa: E402
+
+BUILT = harness.BUILD / "tests" / "cuda"
+PYTHON = "/usr/bin/python3"
+MIB = 1 << 20
+
+# In front of every program: tensors that release themselves, and what the doubles say of the moment.
+BEGIN = """\
+import ctypes, json, os, struct, sys
+ctypes.CDLL("libcuda.so.1").cuInit(0)
+torch = ctypes.CDLL("libc10_cuda.so")
+for function in (torch.c10_cuda_allocate, torch.c10_cuda_pin):
+    function.restype = ctypes.c_void_p
+torch.c10_cuda_allocate.argtypes = [ctypes.c_size_t, ctypes.c_int]
+torch.c10_cuda_pin.argtypes = [ctypes.c_size_t]
+torch.c10_cuda_release.argtypes = [ctypes.c_void_p]
+
+class Refused(Exception):
+    pass
+
+class Tensor:
+    def __init__(self, addr):
+        self.addr = addr
+        if addr is None:
+            raise Refused("CUDA out of memory")
+    def __del__(self):
+        if self.addr:
+            torch.c10_cuda_release(self.addr)
+
+def taker(name):
+    library = ctypes.CDLL(name)
+    library.library_take.restype, library.library_take.argtypes = ctypes.c_void_p, [ctypes.c_size_t]
+    library.library_give_back.argtypes = [ctypes.c_void_p]
+    return library
+
+def moment():
+    told = ctypes.c_int64()
+    ctypes.CDLL("libc10.so").c10_told(ctypes.byref(ctypes.c_long()), ctypes.byref(told), ctypes.byref(ctypes.c_long()))
+    rows = struct.unpack("<96Q", open(os.environ["KMEMDOUBLE_LEDGER"], "rb").read()[:768])
+    live = lambda row: rows[6 * row] - rows[6 * row + 1]
+    print(json.dumps({"tensors": told.value, "device": live(8), "pinned": live(5)}), flush=True)
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Runs a program over the doubles: (completed process, its moments)."""
+    def start(text, status=1, **more):
+        script = tmp_path / "program.py"
+        script.write_text(BEGIN + text)
+        env = harness.plain_env(LD_PRELOAD=harness.SHIM, KMEMSHIM_OUT=tmp_path / "out", KMEMDOUBLE_LEDGER=tmp_path / "ledger",
+                                LD_LIBRARY_PATH=f"{BUILT / 'torch2'}:{BUILT / 'lib'}:{BUILT / 'takers'}", **more)
+        done = harness.run([PYTHON, script], env)
+        assert done.returncode == status, done.stderr
+        return [json.loads(line) for line in done.stdout.splitlines()]
+    return start
+
+
+def line_of(tmp_path, text):
+    return next(number for number, line in enumerate((tmp_path / "program.py").read_text().splitlines(), 1) if text in line)
+
+
+TRAIN = """
+libraries = [taker(name) for name in ("libcublas.so.13", "libcudnn.so.9", "libnccl.so.2")]
+workspaces = [library.library_take((number + 1) << 20) for number, library in enumerate(libraries)]
+pinned = torch.c10_cuda_pin(3000000)
+
+def train():
+    losses = []
+    while True:
+        activations = [Tensor(torch.c10_cuda_allocate(n, 0)) for n in (300000, 100000)]
+        loss = torch.c10_cuda_allocate(40960, 0)
+        losses.append(Tensor(loss))
+
+try:
+    train()
+except Refused:
+    moment()
+    if ENDING == "kill":
+        os.kill(os.getpid(), 9)
+for library, workspace in zip(libraries, workspaces):
+    library.library_give_back(workspace)
+moment()
+if ENDING == "exit":
+    os._exit(1)
+after = [Tensor(torch.c10_cuda_allocate(40960, 0)) for _ in range(20)]
+"""
+
+
+@pytest.mark.parametrize("ending, status", [("exit", 1), ("kill", -signal.SIGKILL), ("go on", 0)])
+def test_the_device_as_it_was_when_it_refused(ending, status, run, tmp_path):
+    """Whatever the exception released on its way out, and whatever the program did afterwards."""
+    moments = run(f"ENDING = {ending!r}\n" + TRAIN, status, KMEMDOUBLE_CAPACITY=64 * MIB, KMEMDOUBLE_OTHERS=5000000)
+    then = moments[0]
+    assert ending == "kill" or moments[1]["tensors"] == 0 and moments[1]["device"] < then["device"]
+
+    document = harness.report("leaks", tmp_path / "out", "--domain", "cuda:0")
+    request = document["failed_requests"][-1]
+    held = request["held"]
+    assert (request["domain"], request["device"]) == ("cuda:0/tensors", "cuda:0")
+    assert request["state"] == ("recovered" if ending == "go on" else "fatal")
+    assert (held["live_bytes"], held["tensor_bytes"]) == (then["device"], then["tensors"])
+    assert (held["pinned_bytes"], held["managed_bytes"]) == (4 * MIB, 0) and then["pinned"] == 4 * MIB
+    assert request["total_bytes"] == 64 * MIB and request["free_bytes"] == 64 * MIB - 5000000 - then["device"]
+    assert held["untracked_bytes"] == 5000000
+    parts = {part["name"]: part["live_bytes"] for part in held["parts"]}
+    assert (parts["cuBLAS"], parts["cuDNN"], parts["NCCL"]) == (MIB, 2 * MIB, 3 * MIB)
+    assert parts["tensors"] == then["tensors"] and sum(parts.values()) == then["device"]
+    where = line_of(tmp_path, "loss = torch.c10_cuda_allocate")
+    assert [held["lines"][0]["where"]["line"], held["lines"][0]["domain"]] == [where, "cuda:0/tensors"]
+
+    if ending == "go on":
+        assert document["verdict"]["cause"] == "exited"
+        assert "refused" not in document["verdict"]["text"]
+        assert not document["totals"]["cuda:0"]["is_at_refusal"]
+        assert document["totals"]["cuda:0/tensors"]["live_bytes"] == 20 * 40960
+        return
+    for command in ("peak", "leaks"):
+        first = harness.report(command, tmp_path / "out", "--domain", "cuda:0")["lines"][0]
+        assert (first["domain"], first["where"]["line"]) == ("cuda:0/tensors", where)
+    assert first["leak"]["class"] == "leak" and first["live_bytes"] == held["lines"][0]["live_bytes"]
+    assert document["verdict"]["cause"] == "device-memory"
+    assert "40.0 KiB each time it runs" in document["verdict"]["text"]
+    assert "loss.item()" in document["verdict"]["next"]
+    assert document["totals"]["cuda:0"]["live_bytes"] == then["device"]
+    assert document["totals"]["cuda:0"]["is_at_refusal"] == (ending == "exit")
+
+
+def test_a_request_that_is_met_later_ended_nothing(run, tmp_path):
+    """The cache is given back, and it is tried again. What ends the program afterwards is something else."""
+    run("""
+library = taker("libcublas.so.13")
+cache = library.library_take(40 << 20)
+for attempt in range(2):
+    assert library.library_take(30 << 20) is None
+library.library_give_back(cache)
+assert library.library_take(30 << 20) is not None
+sys.exit("something else")
+""", KMEMDOUBLE_CAPACITY=64 * MIB)
+    document = harness.report("why", tmp_path / "out")
+    assert [request["state"] for request in document["failed_requests"]] == ["recovered", "recovered"]
+    assert document["failed_requests"][0]["held"]["live_bytes"] == 40 * MIB
+    assert document["verdict"]["cause"] == "failed"
+    text = harness.run([harness.KMEMSHIM, "report", tmp_path / "out"]).stdout
+    assert "30.0 MiB  cuda:0    recovered" in text and "2 times" in text
+
+
+def test_a_traceback_that_keeps_tensors(run, tmp_path):
+    """The first exception is kept, with the frames of its step; the second one ends the program."""
+    run("""
+def step(size):
+    activations = [Tensor(torch.c10_cuda_allocate(n, 0)) for n in (2 << 20, 3 << 20)]
+    return len(activations), Tensor(torch.c10_cuda_allocate(size, 0))
+
+for number in range(50):
+    step(20 << 20)
+try:
+    step(45 << 20)
+except Refused as error:
+    kept = error
+for number in range(60):
+    step(20 << 20)
+step(46 << 20)
+""", KMEMDOUBLE_CAPACITY=64 * MIB)
+    verdict = harness.report("why", tmp_path / "out")["verdict"]
+    assert verdict["cause"] == "device-memory"
+    assert "5.0 MiB of the tensors were those of an earlier step" in verdict["text"] and "let go of the exception" in verdict["next"]
+
+
+def test_a_framework_that_takes_most_of_the_device(run, tmp_path):
+    run("""
+library = taker("xla_extension.so")
+library.library_take(50 << 20)
+sys.exit(library.library_take(20 << 20) is None)
+""", KMEMDOUBLE_CAPACITY=64 * MIB)
+    verdict = harness.report("why", tmp_path / "out")["verdict"]
+    assert "in advance" in verdict["text"] and "XLA_PYTHON_CLIENT_PREALLOCATE=false" in verdict["next"]
+
+
+def test_a_device_that_others_fill(run, tmp_path):
+    run("""
+kept = [Tensor(torch.c10_cuda_allocate(1 << 20, 0)) for _ in range(20)]
+""", KMEMDOUBLE_CAPACITY=64 * MIB, KMEMDOUBLE_OTHERS=48 * MIB)
+    verdict = harness.report("why", tmp_path / "out")["verdict"]
+    assert "48.0 MiB of what is in use there is not this program's" in verdict["text"] and "nvidia-smi" in verdict["next"]
+
+
+def test_pinned_memory_is_rounded_up(run, tmp_path):
+    """The host had no more of it: no device is to blame."""
+    run("""
+pinned = [torch.c10_cuda_pin(17 << 20) for _ in range(4)]
+sys.exit(pinned[3] is None)
+""", KMEMDOUBLE_FAIL_NTH=4)
+    document = harness.report("why", tmp_path / "out")
+    request, = document["failed_requests"]
+    assert (request["domain"], request["device"], request["held"]["pinned_bytes"]) == ("cuda/pinned", None, 96 * MIB)
+    assert document["verdict"]["cause"] == "request-refused"
+    assert "96.0 MiB of it are powers of two" in document["verdict"]["text"]
+    assert "pinned_max_round_threshold_mb" in document["verdict"]["next"]
+
+
+def test_every_level_has_its_rows(run, tmp_path):
+    run("""
+kept = [Tensor(torch.c10_cuda_allocate(1 << 20, device)) for device in (0, 1) for _ in range(3)]
+pinned = torch.c10_cuda_pin(3000000)
+library = taker("libnccl.so.2").library_take(5 << 20)
+os._exit(0)
+""", 0, KMEMDOUBLE_DEVICES=2)
+    levels = {"cuda": {"cuda:0", "cuda:0/tensors", "cuda:1", "cuda:1/tensors", "cuda/pinned"}, "cuda:0": {"cuda:0", "cuda:0/tensors"},
+              "cuda:1": {"cuda:1", "cuda:1/tensors"}, "cuda:0/tensors": {"cuda:0/tensors"}, "cuda/pinned": {"cuda/pinned"}}
+    for wanted, command in [*((wanted, "peak") for wanted in levels), *(("cuda:0", command) for command in ("report", "leaks", "sites"))]:
+        document = harness.report(command, tmp_path / "out", "--domain", wanted)
+        assert {line["domain"] for line in document["lines"]} == levels[wanted], command
+        assert {site["domain"] for site in document["sites"]} == levels[wanted], command
+        for name in levels[wanted]: # what a domain holds is what its lines hold
+            assert sum(line["live_bytes"] for line in document["lines"] if line["domain"] == name) == \
+                document["totals"][name]["live_bytes"] > 0
+    for command in ("peak", "leaks"):
+        text = harness.run([harness.KMEMSHIM, command, tmp_path / "out", "--domain", "cuda"]).stdout
+        assert all(f" {name} " in text for name in levels["cuda"]), text
+    text = harness.run([harness.KMEMSHIM, "report", tmp_path / "out"]).stdout
+    page = text[text.index("Held on devices at the peak"):text.index("Still held on devices, leaks first")]
+    assert "cuda:0/tensors  program.py" in page and "cuda:1/tensors  program.py" in page
+    assert "cuda:0/tensors  program.py" in text[text.index("Still held on devices, leaks first"):]
+    missing = harness.run([harness.KMEMSHIM, "peak", tmp_path / "out", "--domain", "cuda:2"])
+    assert missing.returncode == 2 and "this capture has" in missing.stderr
