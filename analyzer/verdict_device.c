@@ -198,8 +198,8 @@ say_growth(const struct verdict_facts *facts, struct verdict *verdict)
 	char bytes[UNITS_TEXT_BYTES];
 	char rounds[UNITS_TEXT_BYTES];
 
-	say(verdict, " It accumulates: blocks from %" PRIu32 " of %" PRIu32 " generations are still alive", top->telling->generations_alive,
-	    top->telling->generations_total);
+	say(verdict, " It accumulates: blocks from %" PRIu32 " of %" PRIu32 " generations are still alive",
+	    top->telling->generations_alive, top->telling->generations_total);
 	if (facts->growing_count > 1 && facts->growing_rounds != 0)
 		say(verdict, ". %zu lines grow together, by %s a round (%s rounds): a loss that is kept keeps all that it was made of.",
 		    facts->growing_count, units_bytes(facts->growing_bytes / facts->growing_rounds, bytes),
@@ -311,12 +311,14 @@ verdict_tell_pinned(const struct verdict_facts *facts, struct verdict *verdict)
 
 /* ---- actions ---- */
 
-static const char jax[] = "JAX takes most of a device when it starts: XLA_PYTHON_CLIENT_PREALLOCATE=false shows what is really used, "
-                          "XLA_PYTHON_CLIENT_MEM_FRACTION=.50 leaves room for others";
-static const char tensorflow[] = "TensorFlow takes most of a device when it starts: TF_FORCE_GPU_ALLOW_GROWTH=true shows what is really used";
-
-static const char let_go[] = "let go of the exception before going on: leave the except block, keep no reference to it, in a notebook "
-                             "`import sys, gc; sys.last_value = sys.last_traceback = sys.last_exc = None; gc.collect()`";
+static const char jax[] =
+	"JAX takes most of a device when it starts: XLA_PYTHON_CLIENT_PREALLOCATE=false shows what is really used, "
+	"XLA_PYTHON_CLIENT_MEM_FRACTION=.50 leaves room for others";
+static const char tensorflow[] =
+	"TensorFlow takes most of a device when it starts: TF_FORCE_GPU_ALLOW_GROWTH=true shows what is really used";
+static const char let_go[] =
+	"let go of the exception before going on: leave the except block, keep no reference to it, in a notebook `import sys, gc; "
+	"sys.last_value = sys.last_traceback = sys.last_exc = None; gc.collect()`";
 
 static void
 advise_preallocated(const struct verdict_facts *facts, struct verdict *verdict)
@@ -345,7 +347,8 @@ verdict_advise_device(const struct verdict_facts *facts, struct verdict *verdict
 	else if (facts->device.device == NULL || !verdict_is_device_request(facts))
 		return false;
 	else if (is_held_by_others(facts))
-		say_next(verdict, "see with nvidia-smi what else uses %s, or take another device (CUDA_VISIBLE_DEVICES)", facts->device.device->name);
+		say_next(verdict, "see with nvidia-smi what else uses %s, or take another device (CUDA_VISIBLE_DEVICES)",
+		         facts->device.device->name);
 	else if (is_preallocated(facts) && (facts->device.tensors == NULL || !is_growth_the_story(facts)))
 		advise_preallocated(facts, verdict);
 	else if (is_fragmented(facts) && !is_growth_the_story(facts))

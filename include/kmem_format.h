@@ -387,7 +387,7 @@ struct kmem_failed {
 	uint16_t domain;
 	uint16_t flags;                // enum kmem_failed_flags
 	int32_t error;                 // errno, or the CUDA result
-	uint32_t thread;               // its number in the system
+	uint32_t thread;               // its number in the system; 0 = unknown, or host memory
 	uint32_t holdings;             // index + 1 of its struct kmem_holdings, in units of 8 bytes, if the sequence there is this one
 	uint16_t space_limit;          // kmem_rough() of the limit on address space in force then; 0 = none, or not known
 	uint16_t reserved;

@@ -13,11 +13,12 @@
 
 enum { KEY_FREE = 0, KEY_GIVEN_UP = 1, KEY_BUSY = 2 };
 
+/* relaxed, all but the key: A2; a sweep may read what is just being written, and looks at the key again. */
 struct address_slot {
 	_Atomic uint64_t key;
-	uint64_t bytes;
-	uint32_t site;
-	uint8_t generation;
+	_Atomic uint64_t bytes;
+	_Atomic uint32_t site;
+	_Atomic uint8_t generation;
 };
 
 struct address_slots {
@@ -115,16 +116,20 @@ find(struct address_table *table, uint64_t addr)
 static struct address_block
 read_slot(const struct address_slot *slot)
 {
-	return (struct address_block){ slot->bytes, slot->site, slot->generation };
+	return (struct address_block){
+		.bytes = atomic_load_explicit(&slot->bytes, memory_order_relaxed),
+		.site = atomic_load_explicit(&slot->site, memory_order_relaxed),
+		.generation = atomic_load_explicit(&slot->generation, memory_order_relaxed),
+	};
 }
 
 /* Into a slot that is KEY_BUSY. */
 static void
 write_slot(struct address_slot *slot, uint64_t addr, struct address_block block)
 {
-	slot->bytes = block.bytes;
-	slot->site = block.site;
-	slot->generation = block.generation;
+	atomic_store_explicit(&slot->bytes, block.bytes, memory_order_relaxed);
+	atomic_store_explicit(&slot->site, block.site, memory_order_relaxed);
+	atomic_store_explicit(&slot->generation, block.generation, memory_order_relaxed);
 	/* release: A2. Pairs with find(). */
 	atomic_store_explicit(&slot->key, addr, memory_order_release);
 }
@@ -189,7 +194,8 @@ address_table_sweep(struct address_table *table, uint64_t *cursor, bool (*is_mea
 		if (key <= KEY_BUSY)
 			continue;
 		*block = read_slot(slot);
-		if (is_meant(key, *block, context) && address_table_take(table, key, block))
+		atomic_thread_fence(memory_order_acquire); // the block before the second look at the key
+		if (atomic_load_explicit(&slot->key, memory_order_relaxed) == key && is_meant(key, *block, context) && address_table_take(table, key, block))
 			return true;
 	}
 	return false;

@@ -4,6 +4,7 @@
 #include "failed_requests.h"
 
 #include <stdatomic.h>
+#include <string.h>
 
 #include "capture_file.h"
 #include "heartbeat.h"
@@ -15,8 +16,16 @@
 #define LARGE_BYTES ((uint64_t)1 << 20)
 #define BURST_NS UINT64_C(1000000000) // tries that follow each other
 
+/* What this thread was refused by devices, in the place that it has in the header's ring. */
+struct own_request {
+	uint64_t number; // 0 = none
+	uint64_t bytes;
+	uint64_t monotonic_ns;
+	unsigned domain;
+};
+
 __thread uint64_t failed_requests_least = UINT64_MAX;
-static __thread uint32_t own_thread __attribute__((tls_model("initial-exec"))); // who was refused here
+static __thread struct own_request own_requests[KMEM_FAILED_MAX] __attribute__((tls_model("initial-exec")));
 
 void
 failed_requests_attempt(unsigned domain, uint64_t bytes)
@@ -49,18 +58,6 @@ allocations_before(unsigned domain, uint64_t now_ns)
 		atomic_store_explicit(&next_ns, end_ns + 50 * (end_ns - now_ns), memory_order_relaxed);
 	}
 	return atomic_load_explicit(&known[domain], memory_order_relaxed);
-}
-
-/*
- * Of this thread, and nothing has come of it. Its place in the ring may be given to another request meanwhile: then that one may be
- * taken for recovered, in a program that is refused sixteen times in that moment.
- */
-static bool
-is_waiting(const struct kmem_failed *failed)
-{
-	return failed->thread == own_thread && own_thread != 0 &&
-	       atomic_load_explicit(&failed->sequence, memory_order_acquire) != 0 && // contents: pairs with failed_requests_note()
-	       atomic_load_explicit(&failed->outcome, memory_order_relaxed) == KMEM_FAILED_OPEN;
 }
 
 static uint32_t
@@ -107,27 +104,39 @@ failed_requests_note(const struct failed_request *request)
 		failed->events_before = allocations_before(request->domain, failed->monotonic_ns);
 	atomic_store_explicit(&failed->checksum, kmem_failed_checksum(failed, number), memory_order_relaxed);
 	atomic_store_explicit(&failed->sequence, number, memory_order_release); // contents first
-	if (failed->thread != 0) {
-		own_thread = failed->thread;
+	if (is_of_device) {
+		own_requests[number % KMEM_FAILED_MAX] =
+			(struct own_request){ number, request->bytes, failed->monotonic_ns, request->domain };
 		failed_requests_least = 1; // it may try again with less
 	}
 	return number <= KMEM_FAILED_MAX || request->bytes >= LARGE_BYTES; // a program may live with thousands of small refusals
 }
 
-/* The newest request of this thread to the domain that nothing came of, within the time in which it tries again; NULL = none. */
-static const struct kmem_failed *
-newest_of_burst(const struct kmem_header *header, unsigned domain, uint64_t now_ns)
+/* The newest to the domain, within the time in which it tries again; NULL = none. */
+static const struct own_request *
+newest_of_burst(unsigned domain, uint64_t now_ns)
 {
-	const struct kmem_failed *newest = NULL;
+	const struct own_request *newest = NULL;
 
 	for (unsigned i = 0; i < KMEM_FAILED_MAX; i++) {
-		const struct kmem_failed *failed = &header->failed[i];
+		const struct own_request *own = &own_requests[i];
 
-		if (is_waiting(failed) && failed->domain == domain && now_ns - failed->monotonic_ns <= BURST_NS &&
-		    (newest == NULL || failed->monotonic_ns >= newest->monotonic_ns))
-			newest = failed;
+		if (own->number != 0 && own->domain == domain && now_ns - own->monotonic_ns <= BURST_NS &&
+		    (newest == NULL || own->number > newest->number))
+			newest = own;
 	}
 	return newest;
+}
+
+/* relaxed: it says nothing about other memory. When the place is given to another request at this moment, that one may get it. */
+static void
+settle(struct own_request *own, enum kmem_failed_outcome outcome)
+{
+	struct kmem_failed *failed = &capture_file_header()->failed[own->number % KMEM_FAILED_MAX];
+
+	if (atomic_load_explicit(&failed->sequence, memory_order_relaxed) == own->number)
+		atomic_store_explicit(&failed->outcome, (uint32_t)outcome, memory_order_relaxed);
+	own->number = 0;
 }
 
 /*
@@ -137,26 +146,25 @@ newest_of_burst(const struct kmem_header *header, unsigned domain, uint64_t now_
 void
 failed_requests_got_rest(unsigned domain, uint64_t bytes)
 {
-	struct kmem_header *header = capture_file_header();
 	uint64_t now_ns = heartbeat_now_ns();
-	const struct kmem_failed *newest = newest_of_burst(header, domain, now_ns);
+	const struct own_request *newest = newest_of_burst(domain, now_ns);
 	bool is_retry = newest != NULL && bytes >= newest->bytes / 2;
 
 	failed_requests_least = UINT64_MAX;
 	for (unsigned i = 0; i < KMEM_FAILED_MAX; i++) {
-		struct kmem_failed *failed = &header->failed[i];
-		bool is_in_burst = now_ns - failed->monotonic_ns <= BURST_NS;
+		struct own_request *own = &own_requests[i];
+		bool is_in_burst = now_ns - own->monotonic_ns <= BURST_NS;
 
-		if (!is_waiting(failed))
+		if (own->number == 0)
 			continue;
-		if (failed->domain == domain && bytes >= failed->bytes)
-			atomic_store_explicit(&failed->outcome, KMEM_FAILED_GOT_ENOUGH, memory_order_relaxed);
-		else if (failed->domain == domain && is_retry && is_in_burst)
-			atomic_store_explicit(&failed->outcome, KMEM_FAILED_GOT_LESS, memory_order_relaxed);
+		if (own->domain == domain && bytes >= own->bytes)
+			settle(own, KMEM_FAILED_GOT_ENOUGH);
+		else if (own->domain == domain && is_retry && is_in_burst)
+			settle(own, KMEM_FAILED_GOT_LESS);
 		else if (is_in_burst)
 			failed_requests_least = 1;
-		else if (failed->bytes < failed_requests_least)
-			failed_requests_least = failed->bytes;
+		else if (own->bytes < failed_requests_least)
+			failed_requests_least = own->bytes;
 	}
 }
 
@@ -164,5 +172,6 @@ void
 failed_requests_forked(void)
 {
 	failed_requests_least = UINT64_MAX;
+	memset(own_requests, 0, sizeof(own_requests));
 	holdings_forked();
 }

@@ -262,6 +262,10 @@ allocate_elsewhere(void *context)
 	return NULL;
 }
 
+#define OPEN KMEM_FAILED_OPEN
+#define LESS KMEM_FAILED_GOT_LESS
+#define ENOUGH KMEM_FAILED_GOT_ENOUGH
+
 static void
 what_the_thread_got_afterwards(void **state)
 {
@@ -272,34 +276,34 @@ what_the_thread_got_afterwards(void **state)
 		uint64_t got;
 		enum kmem_failed_outcome wanted[3];
 	} cases[] = {
-		{ "the cache was given back", { 20, 20, 20 }, DEVICE, 20, { KMEM_FAILED_GOT_ENOUGH, KMEM_FAILED_GOT_ENOUGH, KMEM_FAILED_GOT_ENOUGH } },
-		{ "a tenth less each time", { 90, 81, 73 }, DEVICE, 66, { KMEM_FAILED_GOT_LESS, KMEM_FAILED_GOT_LESS, KMEM_FAILED_GOT_LESS } },
-		{ "as much as the last", { 90, 81, 73 }, DEVICE, 73, { KMEM_FAILED_GOT_LESS, KMEM_FAILED_GOT_LESS, KMEM_FAILED_GOT_ENOUGH } },
-		{ "a trifle", { 90, 81, 73 }, DEVICE, 1, { KMEM_FAILED_OPEN, KMEM_FAILED_OPEN, KMEM_FAILED_OPEN } },
-		{ "on another device", { 90, 81, 73 }, DEVICE + 1, 90, { KMEM_FAILED_OPEN, KMEM_FAILED_OPEN, KMEM_FAILED_OPEN } },
+		{ "the cache was given back", { 20, 20, 20 }, DEVICE, 20, { ENOUGH, ENOUGH, ENOUGH } },
+		{ "a tenth less each time", { 90, 81, 73 }, DEVICE, 66, { LESS, LESS, LESS } },
+		{ "as much as the last", { 90, 81, 73 }, DEVICE, 73, { LESS, LESS, ENOUGH } },
+		{ "a trifle", { 90, 81, 73 }, DEVICE, 1, { OPEN, OPEN, OPEN } },
+		{ "on another device", { 90, 81, 73 }, DEVICE + 1, 90, { OPEN, OPEN, OPEN } },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const struct kmem_failed *failed[3];
 		pthread_t other;
-		struct kmem_failed *ring = capture_file_header()->failed;
+		uint64_t start_ns;
 
-		start_empty(NULL);
 		print_message("%s\n", cases[i].why);
-		for (unsigned k = 0; k < 3; k++)
-			failed[k] = refuse(DEVICE, cases[i].refused[k] * MIB);
-		assert_int_equal(pthread_create(&other, NULL, allocate_elsewhere, NULL), 0); // is none of its business
-		assert_int_equal(pthread_join(other, NULL), 0);
-		for (unsigned k = 0; k < 3; k++) // a machine may be slow
-			ring[k + 1].monotonic_ns = heartbeat_now_ns();
-		hook_device(cases[i].domain, 0x1000, cases[i].got * MIB);
+		do { // a machine may be slow: then they are no tries of one allocator
+			start_empty(NULL);
+			start_ns = heartbeat_now_ns();
+			for (unsigned k = 0; k < 3; k++)
+				failed[k] = refuse(DEVICE, cases[i].refused[k] * MIB);
+			assert_int_equal(pthread_create(&other, NULL, allocate_elsewhere, NULL), 0); // is none of its business
+			assert_int_equal(pthread_join(other, NULL), 0);
+			hook_device(cases[i].domain, 0x1000, cases[i].got * MIB);
+		} while (heartbeat_now_ns() - start_ns > UINT64_C(900000000));
 		for (unsigned k = 0; k < 3; k++)
 			assert_int_equal(failed[k]->outcome, cases[i].wanted[k]);
 		hook_device(DEVICE, 0x2000, 100 * MIB); // in the end it got everything
 		for (unsigned k = 0; k < 3; k++)
-			assert_int_equal(failed[k]->outcome, cases[i].wanted[k] == KMEM_FAILED_GOT_LESS ? KMEM_FAILED_GOT_LESS
-			                                                                                : KMEM_FAILED_GOT_ENOUGH);
+			assert_int_equal(failed[k]->outcome, cases[i].wanted[k] == LESS ? LESS : ENOUGH);
 		assert_true(failed_requests_least == UINT64_MAX);
 	}
 }
