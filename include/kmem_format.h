@@ -364,7 +364,7 @@ struct kmem_heartbeat {
 static_assert(sizeof(struct kmem_heartbeat) == 64, "");
 
 enum kmem_failed_flags {
-	KMEM_FAILED_MEMORY_KNOWN = 1,  // free_bytes and total_bytes are what the driver said right after it refused
+	KMEM_FAILED_MEMORY_KNOWN = 1,  // free_bytes, total_bytes: what the driver said right after it refused
 };
 
 /* Device memory alone: what the thread that was refused got from the same domain since. Others are not followed. */
@@ -396,9 +396,8 @@ struct kmem_failed {
 static_assert(sizeof(struct kmem_failed) == 80, "");
 
 /*
- * What there was when a device refused a request: the live bytes of every domain, and the records of the device (its own memory,
- * tensors in it) and of pinned and managed memory, from the largest power of two down, as many as fit. A place of the ring of
- * refused requests keeps its record and writes the next one into it.
+ * When a device refused: the live bytes of every domain, and the records of the device, its tensors, of pinned and managed memory,
+ * from the largest power of two down, as many as fit. A place of the ring keeps its record and writes the next one into it.
  */
 #define KMEM_HOLDINGS_MAX 512u
 #define KMEM_HOLDINGS_GENERATIONS 32u

@@ -16,10 +16,9 @@
 
 #define TENSOR_KEY (UINT64_C(1) << 62)
 #define OPENED_KEY (UINT64_C(1) << 61) // of an object whose handle is an address
-/* The size in a block of `devices` has its owner in front. */
+/* The size in a block of `devices` has its owner in front; that of a tensor how often PyTorch had given up on one before. */
 #define OWNER_SHIFT 48
 #define BYTES_MASK ((UINT64_C(1) << OWNER_SHIFT) - 1)
-#define OWNER_LATER 0xfffeu // of tensors: this or TRACKER_OWNER_NONE by turns, as long as PyTorch does not give up on one
 
 static struct address_table devices;
 static _Atomic uint32_t tensor_refusals[KMEM_DOMAIN_TENSORS_LAST - KMEM_DOMAIN_TENSORS_FIRST + 1];
@@ -198,10 +197,10 @@ tensor_domain(int device)
 }
 
 /* relaxed: a tensor that is made at that very moment may count as before or after. */
-static bool
-is_later(unsigned domain)
+static unsigned
+era_of(unsigned domain)
 {
-	return (atomic_load_explicit(&tensor_refusals[domain - KMEM_DOMAIN_TENSORS_FIRST], memory_order_relaxed) & 1) != 0;
+	return atomic_load_explicit(&tensor_refusals[domain - KMEM_DOMAIN_TENSORS_FIRST], memory_order_relaxed) & 0xffff;
 }
 
 void
@@ -209,8 +208,7 @@ tracker_tensor_allocated(const void *hook_frame, int device, uint64_t addr, uint
 {
 	unsigned domain = tensor_domain(device);
 
-	tracker_device_allocated(hook_frame, domain, addr | TENSOR_KEY, bytes,
-	                         is_later(domain) ? OWNER_LATER : TRACKER_OWNER_NONE);
+	tracker_device_allocated(hook_frame, domain, addr | TENSOR_KEY, bytes, era_of(domain));
 }
 
 void
@@ -233,7 +231,7 @@ tracker_tensor_failed(const void *hook_frame, int device, uint64_t bytes, int re
 struct kept {
 	struct kmem_holdings *holdings;
 	unsigned domain;
-	bool is_later;
+	unsigned era;
 	uint16_t places[KEPT_PLACES];
 };
 
@@ -253,7 +251,7 @@ add_kept(uint64_t addr, struct address_block block, void *context)
 	struct kept *kept = context;
 	uint16_t place;
 
-	if ((addr & TENSOR_KEY) == 0 || (block.bytes >> OWNER_SHIFT == OWNER_LATER) == kept->is_later || block.site == 0 ||
+	if ((addr & TENSOR_KEY) == 0 || block.bytes >> OWNER_SHIFT == kept->era || block.site == 0 ||
 	    site_table_at(block.site)->domain != kept->domain)
 		return false;
 	place = *kept_place(kept, block.site);
@@ -274,7 +272,7 @@ tracker_tensors_kept(struct kmem_holdings *holdings, unsigned domain)
 	if (domain < KMEM_DOMAIN_TENSORS_FIRST || domain > KMEM_DOMAIN_TENSORS_LAST ||
 	    atomic_load_explicit(&tensor_refusals[domain - KMEM_DOMAIN_TENSORS_FIRST], memory_order_relaxed) == 0)
 		return;
-	kept.is_later = is_later(domain);
+	kept.era = era_of(domain);
 	for (uint16_t i = 0; i < KMEM_HOLDINGS_MAX; i++) {
 		if (holdings->sites[i].site != 0)
 			*kept_place(&kept, holdings->sites[i].site) = (uint16_t)(i + 1);
