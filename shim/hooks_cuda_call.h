@@ -12,6 +12,14 @@
  * memory like any other, and a block that was allocated unseen but released in sight (or the other way
  * round) would be booked wrongly. Mappings are told apart by real_cuda_depth.
  *
+ * Another vendor's functions are a second table, not second code. For HIP, whose runtime has the parameters and the numbers of CUDA's
+ * under its own names, and no driver below that programs call:
+ *   cuda_abi.h, real_cuda.c   its rows with the runtime's; libamdhip64 beside libcudart, where names of libraries are compared
+ *   a file like hooks_cuda_runtime.c   the same rows: CUDA_LAYER_RUNTIME books by itself when no driver hook did
+ *   real_cuda_ask.c           the device by hipGetDevice, the place of a pool's memory by hipPointerGetAttribute
+ *   place_of()                "hip:0" and so on. The table of domains has five rows left, so a format with more of them comes first
+ *   analyzer                  what asks for domains by "cuda": device_parts.c, report.c, verdict*.c
+ *
  * Called by   hooks_cuda_*.c. Every begin is followed by exactly one end, on the same thread.
  * Safe from   any thread; errno is kept by the end functions.
  */
