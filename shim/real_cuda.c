@@ -122,13 +122,18 @@ file_name_begins(const char *path, const char *prefix)
 	return strncmp(slash == NULL ? path : slash + 1, prefix, strlen(prefix)) == 0;
 }
 
-bool
-real_cuda_is_driver(const void *addr)
+static bool
+is_in(const void *addr, const char *file_prefix)
 {
 	Dl_info info;
 
-	return dladdr(addr, &info) != 0 && info.dli_fname != NULL &&
-	       file_name_begins(info.dli_fname, "libcuda.so");
+	return dladdr(addr, &info) != 0 && info.dli_fname != NULL && file_name_begins(info.dli_fname, file_prefix);
+}
+
+bool
+real_cuda_is_driver(const void *addr)
+{
+	return is_in(addr, "libcuda.so");
 }
 
 static bool
@@ -197,14 +202,20 @@ open_driver(void)
 	return handle;
 }
 
-/* What `caller`'s object would have been bound to without us. */
+/*
+ * What `caller`'s object would have been bound to without us: a definition in everybody's scope, such as that of another library of
+ * LD_PRELOAD; but of runtimes there may be several, and the caller's own dependencies say which.
+ */
 static void *
 find_for_caller(const char *name, const void *caller)
 {
 	struct link_map *object = NULL;
 	Dl_info info;
-	void *real = NULL;
+	void *real = look_up(RTLD_NEXT, name);
 
+	if (real != NULL && !is_in(real, "libcudart"))
+		return real;
+	real = NULL;
 	if (dladdr1(caller, &info, (void **)&object, RTLD_DL_LINKMAP) != 0 && object != NULL &&
 	    object->l_name[0] != '\0') { // the program itself has no name, and looks in the global scope
 		void *handle = dlopen(object->l_name, RTLD_LAZY | RTLD_NOLOAD);
@@ -263,7 +274,6 @@ static void *
 find_runtime(enum real_cuda_runtime function, const void *caller, bool *is_pinned)
 {
 	void *real = find_for_caller(runtime_names[function], caller);
-	Dl_info info;
 
 	*is_pinned = false;
 	if (real == NULL) {
@@ -272,8 +282,7 @@ find_runtime(enum real_cuda_runtime function, const void *caller, bool *is_pinne
 		real = handle == NULL ? NULL : look_up(handle, runtime_names[function]);
 		*is_pinned = real != NULL;
 		forget_error();
-	} else if (dladdr(real, &info) != 0 && info.dli_fname != NULL &&
-	           file_name_begins(info.dli_fname, "libcudart")) {
+	} else if (is_in(real, "libcudart")) {
 		*is_pinned = pin(real);
 	}
 	return real;

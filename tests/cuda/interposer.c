@@ -14,6 +14,8 @@ static _Atomic int calls;
 	{                                                                                             \
 		__typeof__(name) *next = (__typeof__(name) *)dlsym(RTLD_NEXT, #name);                 \
                                                                                                       \
+		if (next == NULL) /* the runtime came with a plugin: RTLD_LOCAL */                    \
+			next = (__typeof__(name) *)dlsym(dlopen("libcudart.so.13", RTLD_NOW), #name); \
 		calls++;                                                                              \
 		return next == NULL ? CUDA_ABI_NO_DEVICE : next arguments;                            \
 	}

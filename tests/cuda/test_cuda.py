@@ -36,7 +36,7 @@ RUNTIME_ROUTES = ["runtime_shared", "runtime_static", "plugin"]
 ROUTES = DRIVER_ROUTES + RUNTIME_ROUTES
 # ctypes; cudaGetDriverEntryPoint; another library in front of the runtime, or of the driver, before us or behind us (there the
 # driver's functions are called by their address).
-SPECIAL_ROUTES = ["ctypes", "entry_point", "runtime_behind", "runtime_before", "linked_before"]
+SPECIAL_ROUTES = ["ctypes", "entry_point", "runtime_behind", "runtime_before", "plugin_behind", "plugin_before", "linked_before"]
 ONE_THREAD = ["leak", "zero", "pinned", "devices", "async", "pool", "arrays", "registered", "reset", "reset_one", "imports",
               "graphs", "forked"]
 DRIVERS_ALONE = ["physical", "reset_physical", "contexts", "primary", "imported_handles", "no_context"]
@@ -89,11 +89,11 @@ def recorded(folder):
 
 def run_under_shim(tmp_path, route, *words, libraries=DOUBLES, preload=harness.SHIM, **more):
     program = [PROGRAMS / route]
+    if route.startswith("plugin"):
+        more.update(PLUGIN_FILE=PROGRAMS / "plugin_user13.so")
     if route in ("asked_old_form", "asked_newer"):
         program = [PROGRAMS / "asked"]
         more.update({"ASK_OLD_FORM": 1} if route == "asked_old_form" else {"ASK_VERSION": 99000})
-    elif route == "plugin":
-        more.update(PLUGIN_FILE=PROGRAMS / "plugin_user13.so")
     elif route == "ctypes":
         program = [sys.executable, "-S", HERE / "route_ctypes.py", PROGRAMS / "workload.so"]
     elif route.endswith(("_behind", "_before")):
