@@ -67,10 +67,8 @@ enum kmem_domain {
 	KMEM_DOMAIN_TENSORS_FIRST = 40, // "cuda:0/tensors": blocks that PyTorch gave out; they lie in memory of "cuda:0", and their
 	                              // bytes are never added to its
 	KMEM_DOMAIN_TENSORS_LAST = 55, // "cuda:15/tensors"
-	KMEM_DOMAIN_CUDA_REGISTERED = 56, // "cuda/registered": memory of the heap or of mappings that the driver pinned; it is counted
-	                              // there as well, so never add it up
-	KMEM_DOMAIN_CUDA_IMPORTED = 57, // "cuda/imported": memory of other processes and of graphics that was opened here: nobody's
-	                              // use of the device
+	KMEM_DOMAIN_CUDA_REGISTERED = 56, // "cuda/registered": memory that the driver pinned where it is counted already: never add it up
+	KMEM_DOMAIN_CUDA_IMPORTED = 57, // "cuda/imported": memory of other processes and of graphics, opened here; no use of a device
 	KMEM_DOMAIN_CUDA_GRAPH = 58,  // "cuda/graph": what nodes of graphs take from the device when the graph runs, at most
 };
 
