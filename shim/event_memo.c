@@ -234,11 +234,13 @@ find_python(struct event_memo *memo, uint64_t digest, uint64_t salt)
 }
 
 uint32_t
-event_memo_find(struct event_memo *memo, const void *hook_frame, bool *is_brief)
+event_memo_find(struct event_memo *memo, const void *hook_frame, bool has_interpreter, bool *is_brief)
 {
 	uint64_t python;
 
 	*is_brief = false;
+	if (!has_interpreter) // nor has any thread a parent
+		return find_whole(memo, hook_frame, 0);
 	if (!python_frames_digest(&memo->trail, &python))
 		return find_none(memo);
 	uint64_t salt = SALT_BRIEF;
@@ -279,10 +281,10 @@ uint32_t
 event_memo_find_other(struct event_memo *memo, const void *hook_frame, unsigned domain, bool *is_python)
 {
 	uint64_t salt = SALT_PYTHON + domain * SALT_DOMAIN;
-	uint64_t python;
+	uint64_t python = 0;
 
 	*is_python = true;
-	if (!python_frames_digest(&memo->trail, &python))
+	if (python_frames_available() && !python_frames_digest(&memo->trail, &python))
 		return find_none(memo);
 	if (python != 0)
 		return find_python(memo, python, salt);

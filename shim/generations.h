@@ -11,9 +11,12 @@
 #ifndef GENERATIONS_H
 #define GENERATIONS_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "capture_file.h"
+#include "counter.h"
 #include "kmem_format.h"
 
 #define GENERATIONS_MIN_BYTES 1024
@@ -57,32 +60,29 @@ generations_born_own(struct kmem_site *site, uint32_t site_index)
 		uint32_t generation = births & 0xffff;
 
 		if (__builtin_expect(generations_clock() <= births >> 16 && generation != 0, 1)) {
-			_Atomic uint32_t *live_count = &block->live_count[generation - 1];
-
-			atomic_store_explicit(live_count, atomic_load_explicit(live_count, memory_order_relaxed) + 1,
-			                      memory_order_relaxed);
+			counter_add_own32(&block->live_count[generation - 1], 1);
 			return (uint8_t)generation;
 		}
 	}
 	return generations_born(site, site_index, generations_clock());
 }
 
-static inline void
-generations_died_own(struct kmem_site *site, uint32_t site_index, uint8_t generation)
+/* Can generations_died_own() do it? */
+static inline bool
+generations_is_counted(const struct kmem_site *site, uint8_t generation)
 {
-	uint32_t index;
+	return generation == 0 || atomic_load_explicit(&site->generations, memory_order_acquire) != 0; // as above
+}
 
+static inline void
+generations_died_own(const struct kmem_site *site, uint8_t generation)
+{
 	if (generation == 0)
 		return;
-	index = atomic_load_explicit(&site->generations, memory_order_acquire); // as above
-	if (__builtin_expect(index == 0, 0)) {
-		generations_died(site, site_index, generation);
-		return;
-	}
-	struct kmem_generations *block = capture_file_at(KMEM_SECTION_GENERATIONS, index - 1);
-	_Atomic uint32_t *live_count = &block->live_count[generation - 1];
+	struct kmem_generations *block = capture_file_at(KMEM_SECTION_GENERATIONS,
+	                                                 atomic_load_explicit(&site->generations, memory_order_relaxed) - 1);
 
-	atomic_store_explicit(live_count, atomic_load_explicit(live_count, memory_order_relaxed) - 1, memory_order_relaxed);
+	counter_add_own32(&block->live_count[generation - 1], UINT32_MAX);
 }
 
 #endif

@@ -148,9 +148,11 @@ pointer_map_own_word(uint64_t addr)
 	/* acquire, twice: pairs with the installation of top table and leaf in pointer_map.c. */
 	pointer_map_leaf *leaves = __atomic_load_n(&pointer_map_own_leaves, __ATOMIC_ACQUIRE);
 
-	if (__builtin_expect(leaves == NULL || addr >> KMEM_ADDRESS_BITS != 0, 0))
+	uint64_t number = addr >> POINTER_MAP_LEAF_LOG2;
+
+	if (__builtin_expect(leaves == NULL || number >= UINT64_C(1) << (KMEM_ADDRESS_BITS - POINTER_MAP_LEAF_LOG2), 0))
 		return NULL;
-	pointer_map_word *leaf = atomic_load_explicit(&leaves[addr >> POINTER_MAP_LEAF_LOG2], memory_order_acquire);
+	pointer_map_word *leaf = atomic_load_explicit(&leaves[number], memory_order_acquire);
 
 	if (__builtin_expect(leaf == NULL, 0))
 		return NULL;

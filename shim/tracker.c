@@ -14,6 +14,7 @@
 
 #include "address_table.h"
 #include "capture_file.h"
+#include "counter.h"
 #include "event_site.h"
 #include "failed_requests.h"
 #include "generations.h"
@@ -35,19 +36,12 @@ _Atomic uint32_t *tracker_state = &state_before_page;
 
 /* ---- books ---- */
 
-/* A counter that only its own thread changes. relaxed: a reader sums (S4). */
-static inline void
-add_own(_Atomic uint64_t *counter, uint64_t value)
-{
-	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + value, memory_order_relaxed);
-}
-
 static inline void
 book_born(struct kmem_site *site, uint64_t bytes, bool is_whole, uint32_t epoch)
 {
 	if (__builtin_expect(site->slot != 0, 1)) {
-		add_own(&site->allocated_bytes, bytes);
-		add_own(&site->allocated_count, is_whole);
+		counter_add_own(&site->allocated_bytes, bytes);
+		counter_add_own(&site->allocated_count, is_whole);
 		peak_apply_own(&site->peak, (int64_t)bytes, epoch);
 		return;
 	}
@@ -60,8 +54,8 @@ static inline void
 book_dead(struct kmem_site *site, uint64_t bytes, bool is_whole, uint32_t epoch)
 {
 	if (__builtin_expect(site->slot != 0, 1)) {
-		add_own(&site->freed_bytes, bytes);
-		add_own(&site->freed_count, is_whole);
+		counter_add_own(&site->freed_bytes, bytes);
+		counter_add_own(&site->freed_count, is_whole);
 		peak_apply_own(&site->peak, -(int64_t)bytes, epoch);
 		return;
 	}

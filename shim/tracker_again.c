@@ -12,10 +12,12 @@
 #include <stdatomic.h>
 
 #include "capture_file.h"
+#include "counter.h"
 #include "event_memo.h"
 #include "event_site.h"
 #include "generations.h"
 #include "peak.h"
+#include "python_frames.h"
 #include "python_runtime.h"
 #include "settings.h"
 #include "site_table.h"
@@ -29,16 +31,9 @@
 #define TALLY_BYTES_MASK (TALLY_EVENT - 1)
 #define TALLY_DUE (UINT64_C(1) << 63 | (TALLY_BYTES_MASK & ~UINT64_C(0xffff)))
 
-/* A counter that only its own thread changes. relaxed: a reader sums (S4). */
-static inline void
-add_own(_Atomic uint64_t *counter, uint64_t value)
-{
-	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + value, memory_order_relaxed);
-}
-
 /* The site of a new block of this thread, index + 1; 0 = none, the event is lost. */
 static inline uint32_t
-site_of(struct thread_slot *slot, const void *hook_frame, uint64_t bytes, bool is_python)
+site_of(struct thread_slot *slot, const void *hook_frame, uint64_t bytes, bool is_python, bool has_interpreter)
 {
 	bool is_brief = false;
 	uint32_t number;
@@ -48,8 +43,8 @@ site_of(struct thread_slot *slot, const void *hook_frame, uint64_t bytes, bool i
 		tracker_look_after(slot->tally & TALLY_BYTES_MASK);
 		slot->tally = 0;
 	}
-	number = is_python ? event_memo_find_python(&slot->events) : event_memo_find(&slot->events, hook_frame, &is_brief);
-	if (is_brief && number != 0 && __builtin_expect(event_site_is_much(number, bytes), 0))
+	number = is_python ? event_memo_find_python(&slot->events) : event_memo_find(&slot->events, hook_frame, has_interpreter, &is_brief);
+	if (is_brief && number != 0 && __builtin_expect(event_site_is_much(slot, number, bytes), 0))
 		number = event_site_whole(slot, hook_frame, number, bytes, generations_clock());
 	if (__builtin_expect(number == 0, 0))
 		return tracker_walk(slot, hook_frame, bytes);
@@ -63,17 +58,18 @@ count_born(struct kmem_site *site, uint32_t number, uint64_t bytes)
 {
 	uint8_t generation = generations_born_own(site, number);
 
-	add_own(&site->allocated_bytes, bytes);
-	add_own(&site->allocated_count, 1);
+	counter_add_own(&site->allocated_bytes, bytes);
+	counter_add_own(&site->allocated_count, 1);
 	return generation;
 }
 
+/* generations_is_counted() */
 static inline void
-count_dead(struct kmem_site *site, uint32_t number, struct address_block block)
+count_dead(struct kmem_site *site, struct address_block block)
 {
-	generations_died_own(site, number, block.generation);
-	add_own(&site->freed_bytes, block.bytes);
-	add_own(&site->freed_count, 1);
+	generations_died_own(site, block.generation);
+	counter_add_own(&site->freed_bytes, block.bytes);
+	counter_add_own(&site->freed_count, 1);
 }
 
 /* After the books, before the program gets the address: no release is booked before its allocation. */
@@ -92,13 +88,16 @@ allocated(const void *hook_frame, void *addr, uint64_t bytes, bool is_python)
 	struct thread_slot *slot = thread_slot_current;
 	pointer_map_word *word = pointer_map_own_word((uint64_t)addr);
 
-	if (__builtin_expect(slot == NULL || word == NULL || settings.walks_all || python_runtime_is_finalizing(), 0)) {
+	bool has_interpreter = python_frames_available();
+
+	if (__builtin_expect(slot == NULL || word == NULL || settings.walks_all, 0) ||
+	    (has_interpreter && __builtin_expect(python_runtime_is_finalizing(), 0))) {
 		tracker_allocated_rest(hook_frame, addr, bytes);
 		return;
 	}
 	__builtin_prefetch((const void *)word, 1); // seldom in the cache; recognising the event takes as long as fetching it
 
-	uint32_t number = site_of(slot, hook_frame, bytes, is_python);
+	uint32_t number = site_of(slot, hook_frame, bytes, is_python, has_interpreter);
 
 	if (__builtin_expect(number == 0, 0))
 		return;
@@ -133,17 +132,19 @@ resized(const void *hook_frame, struct live_block old, void *addr, uint64_t byte
 	struct thread_slot *slot = thread_slot_current;
 	pointer_map_word *word = pointer_map_own_word((uint64_t)addr);
 	struct kmem_site *old_site = site_table_at(old.site);
+	bool has_interpreter = python_frames_available();
 
 	if (__builtin_expect(slot == NULL || word == NULL || addr == NULL || old.site == 0, 0) ||
 	    __builtin_expect(settings.walks_all || python_runtime_is_finalizing(), 0) ||
-	    __builtin_expect(old_site->slot != slot->owner.slot || old_site->domain != KMEM_DOMAIN_HEAP, 0)) {
+	    __builtin_expect(old_site->slot != slot->owner.slot || old_site->domain != KMEM_DOMAIN_HEAP, 0) ||
+	    __builtin_expect(!generations_is_counted(old_site, old.generation), 0)) {
 		tracker_resized_rest(hook_frame, old, addr, bytes);
 		return;
 	}
 	__builtin_prefetch((const void *)word, 1);
 
 	struct address_block gone = { old.bytes, old.site, old.generation };
-	uint32_t number = site_of(slot, hook_frame, bytes, is_python);
+	uint32_t number = site_of(slot, hook_frame, bytes, is_python, has_interpreter);
 
 	if (__builtin_expect(number == 0, 0)) {
 		tracker_dead_rest(slot, gone);
@@ -157,7 +158,7 @@ resized(const void *hook_frame, struct live_block old, void *addr, uint64_t byte
 	if (!peak_resize_again(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &old_site->peak, old.bytes,
 	                       &site->peak, bytes))
 		tracker_resize_rest(slot, old_site, old.bytes, site, bytes);
-	count_dead(old_site, old.site, gone);
+	count_dead(old_site, gone);
 	if (__builtin_expect(bytes < POINTER_MAP_BYTES_MASK, 1))
 		map_small(slot, word, addr, (struct address_block){ bytes, number, generation });
 	else
@@ -201,9 +202,10 @@ tracker_freed_again(void *addr)
 
 	/* A size that stands elsewhere is too large for peak_release_again(). */
 	if (__builtin_expect(site->slot != slot->owner.slot || site->domain != KMEM_DOMAIN_HEAP, 0) ||
+	    __builtin_expect(!generations_is_counted(site, block.generation), 0) ||
 	    !peak_release_again(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &site->peak, block.bytes))
 		return false;
 	atomic_store_explicit(word, POINTER_MAP_GONE, memory_order_relaxed);
-	count_dead(site, number, block);
+	count_dead(site, block);
 	return true;
 }

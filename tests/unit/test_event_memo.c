@@ -72,7 +72,7 @@ hook(void)
 	bool is_brief;
 	uint32_t site;
 
-	found = event_memo_find(memo, HERE, &is_brief);
+	found = event_memo_find(memo, HERE, false, &is_brief);
 	assert_false(is_brief); // no Python here
 	native_stack_walk(&native, HERE, 0, &stack);
 	assert_true(stack.is_complete && stack.is_remembered);

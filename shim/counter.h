@@ -1,0 +1,41 @@
+/*
+ * counter.h - adding to a counter that only its own thread changes.
+ *
+ * One instruction, which the compiler does not make of a relaxed load and a relaxed store. Not locked: a reader sees the old value or
+ * the new one, as it would with those two.
+ *
+ * Called by   tracker.c, tracker_again.c, generations.h. Safe from anywhere.
+ */
+#ifndef COUNTER_H
+#define COUNTER_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#if defined(__SANITIZE_THREAD__) // it looks at no assembly
+static inline void
+counter_add_own(_Atomic uint64_t *counter, uint64_t value)
+{
+	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + value, memory_order_relaxed);
+}
+
+static inline void
+counter_add_own32(_Atomic uint32_t *counter, uint32_t value)
+{
+	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + value, memory_order_relaxed);
+}
+#else
+static inline void
+counter_add_own(_Atomic uint64_t *counter, uint64_t value)
+{
+	__asm__ volatile("addq %1, %0" : "+m"(*counter) : "er"(value) : "cc");
+}
+
+static inline void
+counter_add_own32(_Atomic uint32_t *counter, uint32_t value)
+{
+	__asm__ volatile("addl %1, %0" : "+m"(*counter) : "ir"(value) : "cc");
+}
+#endif
+
+#endif
