@@ -26,33 +26,20 @@
 static uint64_t keys[EVENT_MEMO_WORDS];
 
 /*
- * E3. Two words a product, and two products at a time: `count` is a multiple of four. One index for all three arrays, which counts
- * up to 0: so keys belong to places from the end. As C the loop takes a tenth more instructions, and registers that its callers
- * have to save. (Nor does the address sanitizer object: the words are of a live stack, whatever stands there.)
+ * E3. Two words a product, and two products at a time: `count` is a multiple of four. The words are of a live stack: the address
+ * sanitizer must not object.
  */
-static inline struct digest
+__attribute__((no_sanitize_address)) static inline struct digest
 digest_of(uint64_t sp, const uint16_t *offsets, uint32_t count)
 {
+	const uint64_t *stack = (const uint64_t *)(uintptr_t)sp;
+	const uint64_t *end = keys + count;
 	struct digest sum = { .low = count };
-	int64_t at = -(int64_t)count;
-	uint64_t other;
 
-#define ADD(first, second) \
-	"movzwl 2*" second "(%[offsets],%[at],2), %%edx\n\t" \
-	"movq 8*" second "(%[keys],%[at],8), %[other]\n\t" \
-	"addq (%[stack],%%rdx,8), %[other]\n\t" \
-	"movzwl 2*" first "(%[offsets],%[at],2), %%edx\n\t" \
-	"movq 8*" first "(%[keys],%[at],8), %%rax\n\t" \
-	"addq (%[stack],%%rdx,8), %%rax\n\t" \
-	"mulq %[other]\n\t" \
-	"addq %%rax, %[low]\n\t" \
-	"adcq %%rdx, %[high]\n\t"
-	if (at != 0)
-		__asm__ volatile("1:\n\t" ADD("0", "1") ADD("2", "3") "addq $4, %[at]\n\tjne 1b"
-		                 : [at] "+r"(at), [low] "+r"(sum.low), [high] "+r"(sum.high), [other] "=&r"(other)
-		                 : [stack] "r"(sp), [offsets] "r"(offsets + count), [keys] "r"(keys + EVENT_MEMO_WORDS)
-		                 : "rax", "rdx", "cc", "memory");
-#undef ADD
+	for (const uint64_t *key = keys; key != end; key += 4, offsets += 4) {
+		digest_add(&sum, stack[offsets[0]] + key[0], stack[offsets[1]] + key[1]);
+		digest_add(&sum, stack[offsets[2]] + key[2], stack[offsets[3]] + key[3]);
+	}
 	return sum;
 }
 
@@ -247,12 +234,12 @@ find_python(struct event_memo *memo, uint64_t digest, uint64_t salt)
 }
 
 uint32_t
-event_memo_find(struct event_memo *memo, const void *hook_frame, bool *is_brief)
+event_memo_find(struct event_memo *memo, const void *hook_frame, bool has_interpreter, bool *is_brief)
 {
 	uint64_t python;
 
 	*is_brief = false;
-	if (!python_frames_available()) // nor has any thread a parent
+	if (!has_interpreter) // nor has any thread a parent
 		return find_whole(memo, hook_frame, 0);
 	if (!python_frames_digest(&memo->trail, &python))
 		return find_none(memo);
@@ -294,10 +281,10 @@ uint32_t
 event_memo_find_other(struct event_memo *memo, const void *hook_frame, unsigned domain, bool *is_python)
 {
 	uint64_t salt = SALT_PYTHON + domain * SALT_DOMAIN;
-	uint64_t python;
+	uint64_t python = 0;
 
 	*is_python = true;
-	if (!python_frames_digest(&memo->trail, &python))
+	if (python_frames_available() && !python_frames_digest(&memo->trail, &python))
 		return find_none(memo);
 	if (python != 0)
 		return find_python(memo, python, salt);

@@ -97,8 +97,9 @@ struct event_memo {
 
 /*
  * The site of the event, index + 1; 0 = not remembered: then it is walked, and may be kept. Sets *is_brief: is its stack a brief one?
+ * has_interpreter: python_frames_available(), which who asks knows already.
  */
-uint32_t event_memo_find(struct event_memo *memo, const void *hook_frame, bool *is_brief);
+uint32_t event_memo_find(struct event_memo *memo, const void *hook_frame, bool has_interpreter, bool *is_brief);
 
 /* The same for the whole stack of an event whose brief one was just found. */
 uint32_t event_memo_find_whole(struct event_memo *memo, const void *hook_frame);

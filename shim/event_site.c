@@ -14,6 +14,7 @@
 
 #include "call_stack.h"
 #include "capture_file.h"
+#include "python_frames.h"
 #include "settings.h"
 #include "site_table.h"
 #include "thread_parent.h"
@@ -106,6 +107,26 @@ walk_and_keep(struct thread_slot *slot, const void *hook_frame, uint32_t remembe
 	return site;
 }
 
+/*
+ * Other threads release what this one allocates: its own record seems to hold more and more. What all of them hold is in cache lines
+ * of theirs, so it is looked at again when this thread has used its part of what there was room for.
+ */
+bool
+event_site_is_much_rest(struct thread_slot *slot, uint32_t site, int64_t own_bytes, int64_t most)
+{
+	struct thread_slot_room *room = &slot->rooms[site & (THREAD_SLOT_ROOMS - 1)];
+	uint32_t records;
+	int64_t held;
+
+	if (room->site == site && own_bytes < room->until_bytes)
+		return false;
+	held = site_table_held(site, &records);
+	if (held >= most)
+		return true;
+	*room = (struct thread_slot_room){ .site = site, .until_bytes = own_bytes + (most - held) / records };
+	return false;
+}
+
 uint32_t
 event_site_whole(struct thread_slot *slot, const void *hook_frame, uint32_t brief, uint64_t bytes, uint8_t clock)
 {
@@ -150,7 +171,7 @@ event_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, ui
 	else if (is_python)
 		site = event_memo_find_python(&slot->events);
 	else
-		site = event_memo_find(&slot->events, hook_frame, &is_brief);
+		site = event_memo_find(&slot->events, hook_frame, python_frames_available(), &is_brief);
 	if (is_brief)
 		extent = CALL_STACK_BRIEF;
 	else if (!is_python)
@@ -159,7 +180,7 @@ event_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, ui
 		site = walk_and_keep(slot, hook_frame, site, domain, extent, clock);
 	else
 		thread_slot_publish(slot, site);
-	if (is_brief && site != 0 && __builtin_expect(event_site_is_much(site, bytes), 0))
+	if (is_brief && site != 0 && __builtin_expect(event_site_is_much(slot, site, bytes), 0))
 		return event_site_whole(slot, hook_frame, site, bytes, clock);
 	return site;
 }

@@ -9,6 +9,7 @@
  * Invariant, tested in tests/preload/test_brief.py:
  *   B1  a brief record holds less than EVENT_SITE_BRIEF_BYTES, or less than 1 / 2^EVENT_SITE_BRIEF_SHARE of the heap as it was
  *       when the record's last block came; or its line has brought EVENT_SITE_WAYS_MAX records of whole stacks.
+ *       Where several threads have records of it, they may hold twice that together.
  *   B2  a request of EVENT_SITE_BRIEF_BYTES and that share goes to its whole stack, however many there are.
  *
  * A compiler that runs under one line, as XLA's does, brings a whole stack for every third block: a capture and tables of
@@ -47,9 +48,11 @@
  */
 uint32_t event_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t bytes, uint8_t clock);
 
+bool event_site_is_much_rest(struct thread_slot *slot, uint32_t site, int64_t own_bytes, int64_t most); // of event_site_is_much()
+
 /* Would the brief site, this thread's own, hold more than its share? What its threads gave out, less what they took back. */
 static inline bool
-event_site_is_much(uint32_t site, uint64_t bytes)
+event_site_is_much(struct thread_slot *slot, uint32_t site, uint64_t bytes)
 {
 	int64_t heap = kmem_peak_now_signed(peak_load(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak));
 	int64_t share = heap >> EVENT_SITE_BRIEF_SHARE;
@@ -58,7 +61,10 @@ event_site_is_much(uint32_t site, uint64_t bytes)
 	if (__builtin_expect(bytes >= (uint64_t)most, 0))
 		return true;
 	most -= (int64_t)bytes;
-	return __builtin_expect(kmem_peak_now_signed(site_table_at(site)->peak) >= most, 0) && site_table_held(site) >= most;
+
+	int64_t own_bytes = kmem_peak_now_signed(site_table_at(site)->peak);
+
+	return __builtin_expect(own_bytes >= most, 0) && event_site_is_much_rest(slot, site, own_bytes, most);
 }
 
 /*

@@ -52,7 +52,7 @@ generations_born_own(struct kmem_site *site, uint32_t site_index)
 	if (index == 0) {
 		if (__builtin_expect((int64_t)(atomic_load_explicit(&site->allocated_bytes, memory_order_relaxed) -
 		                               atomic_load_explicit(&site->freed_bytes, memory_order_relaxed)) <
-		                     GENERATIONS_MIN_BYTES, 1))
+		                     GENERATIONS_MIN_BYTES, 1) || generations_clock() <= site->first_epoch)
 			return 0;
 	} else {
 		struct kmem_generations *block = capture_file_at(KMEM_SECTION_GENERATIONS, index - 1);

@@ -490,8 +490,6 @@ bool
 python_frames_digest(struct python_trail *trail, uint64_t *digest)
 {
 	*digest = 0;
-	if (!python_frames_available())
-		return true;
 	if (!digest_of(&python_runtime, trail, digest))
 		return false;
 	return __builtin_expect(*digest != 0, 1) || !has_second() || digest_of(&python_runtime_second, trail, digest);

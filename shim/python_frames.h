@@ -55,8 +55,8 @@ bool python_frames_available(void);
 void python_frames_walk(struct python_memo *memo, struct python_stack *stack);
 
 /*
- * A digest of the calling thread's frames: the same digest, the same frames (but for 2^-64), as long as no code object died. 0
- * on a thread without Python. False: the chain cannot be read, or is too long for that.
+ * Where python_frames_available(): a digest of the calling thread's frames: the same digest, the same frames (but for 2^-64), as
+ * long as no code object died. 0 on a thread without Python. False: the chain cannot be read, or is too long for that.
  */
 bool python_frames_digest(struct python_trail *trail, uint64_t *digest);
 

@@ -502,7 +502,7 @@ site_table_own(struct site_owner *owner, uint32_t site, uint8_t clock)
 }
 
 int64_t
-site_table_held(uint32_t site)
+site_table_held(uint32_t site, uint32_t *records)
 {
 	uint32_t at = site;
 	uint32_t links = 0;
@@ -513,7 +513,9 @@ site_table_held(uint32_t site)
 
 		held += kmem_peak_now_signed(peak_load(&record->peak));
 		at = twin_of(record);
-	} while (at != 0 && at != site && ++links < RING_MAX); // as in find_in_ring()
+		++links;
+	} while (at != 0 && at != site && links < RING_MAX); // as in find_in_ring()
+	*records = links;
 	return held;
 }
 

@@ -22,6 +22,13 @@
 #include "thread_parent.h"
 
 #define THREAD_SLOTS_MAX 1024u
+#define THREAD_SLOT_ROOMS 64u // a power of two
+
+/* While this thread's record of a brief site holds less, it need not be asked what other threads' hold (event_site.c). */
+struct thread_slot_room {
+	uint32_t site;
+	int64_t until_bytes;
+};
 
 /* Zeroed is empty. */
 struct thread_slot {
@@ -33,6 +40,7 @@ struct thread_slot {
 	struct call_stack_memory stack;
 	struct event_memo events;
 	struct thread_parent parent;
+	struct thread_slot_room rooms[THREAD_SLOT_ROOMS];
 };
 
 extern __thread struct thread_slot *thread_slot_current __attribute__((tls_model("initial-exec"), visibility("hidden")));

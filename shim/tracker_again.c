@@ -33,7 +33,7 @@
 
 /* The site of a new block of this thread, index + 1; 0 = none, the event is lost. */
 static inline uint32_t
-site_of(struct thread_slot *slot, const void *hook_frame, uint64_t bytes, bool is_python)
+site_of(struct thread_slot *slot, const void *hook_frame, uint64_t bytes, bool is_python, bool has_interpreter)
 {
 	bool is_brief = false;
 	uint32_t number;
@@ -43,8 +43,8 @@ site_of(struct thread_slot *slot, const void *hook_frame, uint64_t bytes, bool i
 		tracker_look_after(slot->tally & TALLY_BYTES_MASK);
 		slot->tally = 0;
 	}
-	number = is_python ? event_memo_find_python(&slot->events) : event_memo_find(&slot->events, hook_frame, &is_brief);
-	if (is_brief && number != 0 && __builtin_expect(event_site_is_much(number, bytes), 0))
+	number = is_python ? event_memo_find_python(&slot->events) : event_memo_find(&slot->events, hook_frame, has_interpreter, &is_brief);
+	if (is_brief && number != 0 && __builtin_expect(event_site_is_much(slot, number, bytes), 0))
 		number = event_site_whole(slot, hook_frame, number, bytes, generations_clock());
 	if (__builtin_expect(number == 0, 0))
 		return tracker_walk(slot, hook_frame, bytes);
@@ -88,14 +88,16 @@ allocated(const void *hook_frame, void *addr, uint64_t bytes, bool is_python)
 	struct thread_slot *slot = thread_slot_current;
 	pointer_map_word *word = pointer_map_own_word((uint64_t)addr);
 
+	bool has_interpreter = python_frames_available();
+
 	if (__builtin_expect(slot == NULL || word == NULL || settings.walks_all, 0) ||
-	    (python_frames_available() && __builtin_expect(python_runtime_is_finalizing(), 0))) {
+	    (has_interpreter && __builtin_expect(python_runtime_is_finalizing(), 0))) {
 		tracker_allocated_rest(hook_frame, addr, bytes);
 		return;
 	}
 	__builtin_prefetch((const void *)word, 1); // seldom in the cache; recognising the event takes as long as fetching it
 
-	uint32_t number = site_of(slot, hook_frame, bytes, is_python);
+	uint32_t number = site_of(slot, hook_frame, bytes, is_python, has_interpreter);
 
 	if (__builtin_expect(number == 0, 0))
 		return;
@@ -130,6 +132,7 @@ resized(const void *hook_frame, struct live_block old, void *addr, uint64_t byte
 	struct thread_slot *slot = thread_slot_current;
 	pointer_map_word *word = pointer_map_own_word((uint64_t)addr);
 	struct kmem_site *old_site = site_table_at(old.site);
+	bool has_interpreter = python_frames_available();
 
 	if (__builtin_expect(slot == NULL || word == NULL || addr == NULL || old.site == 0, 0) ||
 	    __builtin_expect(settings.walks_all || python_runtime_is_finalizing(), 0) ||
@@ -141,7 +144,7 @@ resized(const void *hook_frame, struct live_block old, void *addr, uint64_t byte
 	__builtin_prefetch((const void *)word, 1);
 
 	struct address_block gone = { old.bytes, old.site, old.generation };
-	uint32_t number = site_of(slot, hook_frame, bytes, is_python);
+	uint32_t number = site_of(slot, hook_frame, bytes, is_python, has_interpreter);
 
 	if (__builtin_expect(number == 0, 0)) {
 		tracker_dead_rest(slot, gone);

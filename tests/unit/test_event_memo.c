@@ -72,7 +72,7 @@ hook(void)
 	bool is_brief;
 	uint32_t site;
 
-	found = event_memo_find(memo, HERE, &is_brief);
+	found = event_memo_find(memo, HERE, false, &is_brief);
 	assert_false(is_brief); // no Python here
 	native_stack_walk(&native, HERE, 0, &stack);
 	assert_true(stack.is_complete && stack.is_remembered);
@@ -391,6 +391,54 @@ E1_stacks_of_python_that_share_a_place_are_told_apart(void **state)
 	}
 }
 
+/* ---- other domains ---- */
+
+static NOINLINE uint32_t
+find_other(unsigned domain, bool *is_python)
+{
+	uint32_t site = event_memo_find_other(memo, HERE, domain, is_python);
+
+	KEEP_FRAME();
+	return site;
+}
+
+static NOINLINE void
+other_hook(unsigned domain, uint32_t site, bool is_known)
+{
+	bool is_python;
+
+	assert_int_equal(event_memo_find_other(memo, HERE, domain, &is_python), is_known ? site : 0);
+	assert_false(is_python);
+	if (!is_known) {
+		native_stack_walk(&native, HERE, 0, &stack);
+		event_memo_keep(memo, &native, site);
+	}
+	KEEP_FRAME();
+}
+
+static void
+E1_one_stack_has_a_site_in_each_domain(void **state)
+{
+	bool is_python = false;
+
+	(void)state;
+	for (volatile unsigned round = 0; round < 4; round++) { // one place of the code; kept when it came twice
+		for (volatile unsigned domain = 5; domain < 8; domain++)
+			other_hook(domain, domain, round >= 2);
+	}
+	python_runtime.state = PYTHON_RUNTIME_FOUND;
+	for (unsigned domain = 5; domain < 8; domain++) {
+		assert_int_equal(find_other(domain, &is_python), 0);
+		assert_true(is_python);
+		event_memo_keep_python(memo, domain);
+	}
+	for (unsigned domain = 5; domain < 8; domain++)
+		assert_int_equal(find_other(domain, &is_python), domain);
+	frame.instruction += 2;
+	assert_int_equal(find_other(5, &is_python), 0);
+	python_runtime.state = PYTHON_RUNTIME_NEVER_LOOKED;
+}
+
 int
 main(void)
 {
@@ -403,6 +451,7 @@ main(void)
 		cmocka_unit_test_setup(E1_ways_that_read_the_same_places_are_told_apart, start_empty),
 		cmocka_unit_test_setup(what_has_too_many_words_is_not_remembered, start_empty),
 		cmocka_unit_test_setup(E1_stacks_of_python_that_share_a_place_are_told_apart, start_empty),
+		cmocka_unit_test_setup(E1_one_stack_has_a_site_in_each_domain, start_empty), // with the frame of the one above
 	};
 
 	native_stack_start();
