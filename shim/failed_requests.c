@@ -65,7 +65,7 @@ allocations_before(unsigned domain, uint64_t now_ns)
  * one of both is left out. Its checksum is taken away by one of them; where there never was one, the number tells. acquire: after what
  * the other one wrote. Pairs with failed_requests_note().
  */
-static __attribute__((noinline)) struct kmem_failed * // inlined, its fence is a warning of the thread sanitizer's
+static struct kmem_failed *
 claim(struct kmem_header *header, uint64_t number)
 {
 	struct kmem_failed *failed = &header->failed[number % KMEM_FAILED_MAX];

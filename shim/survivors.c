@@ -317,7 +317,7 @@ most_frequent(struct held *held)
 	return most->count != 0 ? most : NULL;
 }
 
-static __attribute__((noinline)) void // inlined, its fence is a warning of the thread sanitizer's
+static void
 store(bool is_whole)
 {
 	struct kmem_header *header = capture_file_header();

@@ -37,6 +37,7 @@ add_site(unsigned domain, uint64_t allocated_bytes, uint64_t freed_bytes)
 	site->stack = 1; // complete
 	site->allocated_bytes = allocated_bytes;
 	site->freed_bytes = freed_bytes;
+	site->stack = 1; // complete (S1)
 }
 
 static void
