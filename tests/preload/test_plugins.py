@@ -69,6 +69,17 @@ def test_more_libraries_than_there_are_places_for_come_and_go(programs, tmp_path
     assert document["losses"]["lost_modules"] == document["losses"]["lost_sites"] == 0
 
 
+def test_more_libraries_at_once_than_there_are_places_for_are_told(programs, tmp_path, out):
+    libraries = copies(tmp_path, 2100)
+    done = harness.record([programs("plugins.c"), 0, *libraries], out)
+    document = harness.report("sites", out, "--top", "1000000")
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "moved\n", "")
+    known = len(modules_of(document, "held_by_anna"))
+    assert 2000 < known < 2048 and document["losses"]["lost_modules"] >= 2100 - known
+    assert document["totals"]["heap"]["live_bytes"] >= 2100 * 1000
+
+
 def test_too_many_libraries_at_one_address_fold_into_their_caller(programs, tmp_path, out):
     libraries = copies(tmp_path, 100)
     document = record(programs, out, 1, *libraries)
