@@ -1,7 +1,8 @@
 """Real programs with and without the shim: the same output and status, what it costs, and what was lost.
 
 make real-programs writes RESULTS.md. Each program is a script in programs/, whose first lines name its packages and how to ask for
-its version; all that it prints on its standard output is compared. What it starts is recorded too, shells included. It runs alone,
+its version; all that it prints on its standard output is compared. A script that names a Debian source package, and how to build it, finds it
+in $SOURCE. What it starts is recorded too, shells included. It runs alone,
 recorded as users do, and with KMEMSHIM_VERIFY=64, where what is remembered of stacks is held against walked ones.
 
     real_programs.py [--no-install] [--keep DIR] [NAME...]
@@ -34,13 +35,19 @@ class Program:
     def __init__(self, script):
         self.script = script
         self.name = script.stem
-        self.words = dict(re.findall(r"^# (packages|version|needs): (.*)$", script.read_text(), re.MULTILINE))
+        self.words = dict(re.findall(r"^# (packages|version|needs|source|build): (.*)$", script.read_text(), re.MULTILINE))
 
     def packages(self):
         return self.words["packages"].split()
 
     def version(self):
-        return subprocess.run(["bash", "-c", self.words["version"]], capture_output=True, text=True).stdout.strip()
+        return subprocess.run(["bash", "-c", self.words["version"]], env=os.environ | self.variables(), capture_output=True, text=True).stdout.strip()
+
+    def variables(self):
+        return {"SOURCE": str(self.folder() / "tree")} if "source" in self.words else {}
+
+    def folder(self):
+        return BUILD / "real" / self.name
 
     def missing(self):
         """Packages that are not there; elsewhere than on Debian all of them."""
@@ -49,6 +56,8 @@ class Program:
         missing = [package for package in self.packages() if package not in have]
         if not missing and "needs" in self.words and subprocess.run(["bash", "-c", self.words["needs"]], capture_output=True).returncode != 0:
             missing = [self.words["needs"]]
+        if not missing and "source" in self.words and not (self.folder() / "built").exists():
+            missing = [f"source of {self.words['source']}"]
         return missing
 
 
@@ -59,6 +68,28 @@ def install(packages):
     for package in packages:
         subprocess.run(["apt-get", "-qq", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=300", "install", package],
                        env=environment, stdin=subprocess.DEVNULL, capture_output=True)
+
+
+def build(program):
+    """The program's source package, as the system's own package lists name it, built once. Best effort, as above."""
+    folder = program.folder()
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "lists" / "partial").mkdir(parents=True)
+    (folder / "parts").mkdir()
+    (folder / "tree").mkdir()
+    for file in [Path("/etc/apt/sources.list"), *Path("/etc/apt/sources.list.d").glob("*.sources"), *Path("/etc/apt/sources.list.d").glob("*.list")]:
+        if file.exists():
+            text = re.sub(r"^(Types: *|)deb(?= |$)", r"\1deb-src", file.read_text(), flags=re.MULTILINE)
+            (folder / "parts" / (file.name if file.suffix == ".sources" else file.stem + ".list")).write_text(text)
+    apt = ["apt-get", "-qq", "-o", "Dir::Etc::sourcelist=/dev/null", "-o", f"Dir::Etc::sourceparts={folder}/parts",
+           "-o", f"Dir::State::lists={folder}/lists", "-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache="]
+    for words in ([*apt, "update"], [*apt, "source", "--download-only", program.words["source"]],
+                  ["bash", "-c", "tar xf *.orig.tar.* --strip-components=1 -C tree"], ["bash", "-c", f"cd tree && {program.words['build']}"]):
+        done = subprocess.run(words, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if done.returncode != 0:
+            print(f"{' '.join(words[:3])}: {done.stderr[-500:]}", flush=True)
+            return
+    (folder / "built").touch()
 
 
 # --- one run ------------------------------------------------------------------------------------
@@ -119,7 +150,7 @@ def run(program, folder, shim=None, **settings):
     place = Path(tempfile.gettempdir()) / f"kmemshim-real-{program.name}-{os.getpid()}"
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir()
-    environment.update(LC_ALL="C.UTF-8", TZ="UTC", PYTHONHASHSEED="0", ROOT=str(ROOT), **settings)
+    environment.update(LC_ALL="C.UTF-8", TZ="UTC", PYTHONHASHSEED="0", ROOT=str(ROOT), **program.variables(), **settings)
     if shim:
         environment.update(LD_PRELOAD=str(shim), KMEMSHIM_OUT=str(capture))
     pid = os.fork()
@@ -271,12 +302,15 @@ def main():
     if unknown:
         parser.error(f"no such program: {' '.join(sorted(unknown))}: have {' '.join(program.name for program in programs)}")
     programs = [program for program in programs if not options.names or program.name in options.names]
-    missing = sorted({package for program in programs for package in program.missing()})
+    missing = sorted({package for program in programs for package in program.missing() if " " not in package})
     if missing and not options.no_install and os.geteuid() == 0 and shutil.which("apt-get"):
         print("installing " + " ".join(missing), flush=True)
         install(missing)
     rows = json.loads(ROWS.read_text()) if ROWS.exists() else {}
     for program in programs:
+        if not options.no_install and [reason.split()[0] for reason in program.missing()] == ["source"]:
+            print(f"building {program.words['source']}", flush=True)
+            build(program)
         if program.missing():
             rows[program.name] = dict(name=program.name, skipped=f"not installed: {' '.join(program.missing())}")
             print(f"{program.name} skipped: {rows[program.name]['skipped']}", flush=True)
