@@ -135,7 +135,7 @@ open_capture(bool is_forked, uint32_t parent_pid)
 	if (!is_forked)
 		syscall(SYS_unlinkat, AT_FDCWD, replaced_path, 0); // the small image that this one replaced
 	if (!capture_file_open(folder, name)) {
-		if (is_quiet && !is_refused && errno != ENOSPC && errno != EDQUOT) // a full disk fails the first one as well
+		if (is_quiet && !is_refused)
 			say_refused(errno);
 		is_refused = true;
 	}

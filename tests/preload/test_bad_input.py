@@ -211,6 +211,24 @@ def test_a_full_disk(size, programs, tmp_path):
         harness.run(["umount", disk])
 
 
+def test_children_that_a_disk_has_no_room_for_are_told(programs, tmp_path):
+    """It had room for their parent."""
+    program, disk = programs("fork_children.c", "-fno-optimize-sibling-calls"), tmp_path / "disk"
+    disk.mkdir()
+    plain = harness.record([program], tmp_path / "plain")
+    room = max(file.stat().st_size for file in (tmp_path / "plain").iterdir()) + (48 << 10)
+    if harness.run(["mount", "-t", "tmpfs", "-o", f"size={room}", "none", disk]).returncode != 0:
+        pytest.skip("needs the right to mount")
+    try:
+        done = harness.record([program], disk)
+        told = [line for line in done.stderr.splitlines() if "(ENOSPC): it and its children are not recorded" in line]
+
+        assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout)
+        assert len(list(disk.glob("*.kmem"))) == 1 and len(told) == 3, done.stderr
+    finally:
+        harness.run(["umount", disk])
+
+
 # --- programs that the shim cannot enter --------------------------------------------------------
 
 def test_a_static_program_says_why_nothing_was_recorded(programs, out):
