@@ -112,6 +112,17 @@ kept_launcher(struct build *build, struct capture *capture)
 	return kept;
 }
 
+static bool
+adds_up(const uint64_t *parts, unsigned count, uint64_t whole)
+{
+	for (unsigned i = 0; i < count; i++) {
+		if (parts[i] > whole)
+			return false;
+		whole -= parts[i];
+	}
+	return whole == 0;
+}
+
 /* The newer of the two looks. Its parts must be the whole. */
 static const struct kmem_resident *
 kept_resident(struct build *build, struct capture *capture, uint64_t own_bytes[KMEM_OWN_PARTS])
@@ -119,29 +130,20 @@ kept_resident(struct build *build, struct capture *capture, uint64_t own_bytes[K
 	const struct kmem_resident *stored = capture->header->resident;
 	const struct kmem_resident *newer = COPY_OF(stored[0].sequence) > COPY_OF(stored[1].sequence) ? &stored[0] : &stored[1];
 	struct kmem_resident *kept;
-	uint64_t rest = newer->resident_bytes;
-	bool is_sound = true;
 
 	if (COPY_OF(newer->sequence) == 0)
 		return NULL;
-	for (unsigned i = 0; i < KMEM_RESIDENT_PARTS; i++) {
-		is_sound = is_sound && newer->part_bytes[i] <= rest;
-		rest -= newer->part_bytes[i];
-	}
-	if (!is_sound || rest != 0) {
+	if (!adds_up(newer->part_bytes, KMEM_RESIDENT_PARTS, newer->resident_bytes)) {
 		capture_damaged(capture, "section \"head\": the parts of the resident set do not add up: they are left out");
 		return NULL;
 	}
 	kept = text_pool_room(build->pool, sizeof(*kept));
 	*kept = *newer;
-	rest = newer->part_bytes[KMEM_RESIDENT_OWN];
-	for (unsigned i = 1; i < KMEM_OWN_PARTS; i++) {
-		uint64_t bytes = capture->header->own_bytes[newer - stored][i];
-
-		own_bytes[i] = bytes < rest ? bytes : rest; // a live capture may be a look ahead
-		rest -= own_bytes[i];
+	memcpy(own_bytes, capture->header->own_bytes[newer - stored], KMEM_OWN_PARTS * sizeof(*own_bytes));
+	if (!adds_up(own_bytes, KMEM_OWN_PARTS, newer->part_bytes[KMEM_RESIDENT_OWN])) {
+		capture_damaged(capture, "section \"head\": what recording takes does not add up: its parts are left out");
+		memset(own_bytes, 0, KMEM_OWN_PARTS * sizeof(*own_bytes));
 	}
-	own_bytes[KMEM_OWN_OTHER] = rest;
 	return kept;
 }
 

@@ -315,6 +315,9 @@ store(uint64_t now_ns)
 	to->monotonic_ns = now_ns;
 	to->resident_bytes = look.found.resident_bytes;
 	memcpy(to->part_bytes, look.found.part_bytes, sizeof(to->part_bytes));
+	look.own_bytes[KMEM_OWN_OTHER] = look.found.part_bytes[KMEM_RESIDENT_OWN];
+	for (unsigned i = 1; i < KMEM_OWN_PARTS; i++)
+		look.own_bytes[KMEM_OWN_OTHER] -= look.own_bytes[i];
 	memcpy(capture_file_header()->own_bytes[look.sequence % 2], look.own_bytes, sizeof(look.own_bytes));
 	/* Until then it is the older one, which no reader takes. release: the contents first (F1). */
 	atomic_store_explicit(&to->sequence, look.sequence, memory_order_release);
