@@ -33,6 +33,7 @@
  * Invariants, tested in tests/python/test_objects.py:
  *   O1  a block is booked once: by the outermost wrapper, or by the malloc hooks.
  *   O2  a layer never changes once the interpreter has it.
+ *   O3  the tables are written only while no other thread may read them: under the lock, or (free-threaded) while there is one thread.
  */
 #include "hooks_python.h"
 
@@ -49,6 +50,7 @@
 #include "reentry_guard.h"
 #include "settings.h"
 #include "survivors.h"
+#include "thread_slot.h"
 #include "tracker.h"
 
 #define HERE __builtin_frame_address(0)
@@ -74,7 +76,8 @@ static struct layer layers[LAYERS_MAX];
 static unsigned layer_count; // under is_busy
 static _Atomic bool was_called; // since the last look
 static atomic_flag is_busy = ATOMIC_FLAG_INIT;
-static enum { NOT_SETTLED, NOT_WANTED, INSTALLED } state; // under is_busy
+enum { NOT_SETTLED, NOT_WANTED, INSTALLED };
+static _Atomic int state; // written under is_busy; relaxed: who reads it late comes once more
 
 /* ---- events ---- */
 
@@ -251,15 +254,30 @@ cover(enum python_allocator_domain domain)
 	return true;
 }
 
+static bool
+is_on_top(enum python_allocator_domain domain)
+{
+	struct python_allocator top;
+
+	python_runtime.allocators.get((int)domain, &top);
+	return top.malloc == object_malloc;
+}
+
+static void
+become(int next)
+{
+	atomic_store_explicit(&state, next, memory_order_relaxed);
+}
+
 static void
 install(void)
 {
 	if (!cover(PYTHON_ALLOCATOR_MEM) || !cover(PYTHON_ALLOCATOR_OBJ)) {
 		capture_file_note("small Python objects are not recorded any more: the allocators are replaced again and again");
-		state = NOT_WANTED;
+		become(NOT_WANTED);
 		return;
 	}
-	state = INSTALLED;
+	become(INSTALLED);
 	survivors_begin();
 }
 
@@ -277,7 +295,7 @@ settle(void)
 {
 	const struct python_allocators *allocators = &python_runtime.allocators;
 
-	state = NOT_WANTED;
+	become(NOT_WANTED);
 	if (settings.python_objects == SETTINGS_OFF || (settings.python_objects == SETTINGS_AUTO && !is_malloc_blind()))
 		return;
 	if (allocators->get == NULL || allocators->set == NULL)
@@ -295,6 +313,13 @@ look_again(void)
 
 	if (++walks % WALKS_PER_LOOK != 0 || atomic_exchange_explicit(&was_called, false, memory_order_relaxed))
 		return;
+	if (python_runtime.interpreter.layout.is_free_threaded && thread_slot_count() > 1) { // O3
+		if (is_on_top(PYTHON_ALLOCATOR_MEM) && is_on_top(PYTHON_ALLOCATOR_OBJ))
+			return;
+		capture_file_note("small Python objects are not recorded any more: their allocators were replaced while threads run");
+		become(NOT_WANTED);
+		return;
+	}
 	install();
 }
 
@@ -342,7 +367,9 @@ mark_arenas(void)
 bool
 hooks_python_records_objects(void)
 {
-	return state == INSTALLED || (state == NOT_SETTLED && settings.python_objects == SETTINGS_ON);
+	int now = atomic_load_explicit(&state, memory_order_relaxed);
+
+	return now == INSTALLED || (now == NOT_SETTLED && settings.python_objects == SETTINGS_ON);
 }
 
 void
@@ -366,7 +393,7 @@ hooks_python_forked(void)
 void
 hooks_python_arrive(void)
 {
-	if (state == NOT_WANTED || !python_frames_is_attached() ||
+	if (atomic_load_explicit(&state, memory_order_relaxed) == NOT_WANTED || !python_frames_is_attached() ||
 	    atomic_flag_test_and_set_explicit(&is_busy, memory_order_acquire))
 		return;
 	mark_arenas(); // of an interpreter that came late

@@ -108,6 +108,28 @@ def test_wrappers_that_were_thrown_out_come_back(out, version):
     check(expected, document, version)
 
 
+THROWN_OUT = """
+import ctypes, os, threading, time
+threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+python, malloc = ctypes.pythonapi, ctypes.PyDLL(None).malloc
+for domain in (1, 2):
+    top = (ctypes.c_void_p * 5)()
+    python.PyMem_GetAllocator(domain, top)
+    python.PyMem_SetAllocator(domain, ctypes.c_void_p(top[0]))  # what ours begins with: the one below
+for i in range(3000):
+    exec(compile("malloc(5000)", "<%d>" % i, "exec"))
+os._exit(0)
+"""
+
+
+def test_without_a_lock_the_allocators_are_left_alone_while_threads_run(out):
+    """Others read the interpreter's table at any moment: what was thrown out stays out, and the report says so."""
+    done = harness.run([interpreter_of("3.13t"), "-c", THROWN_OUT], harness.shim_env(out))
+    assert (done.returncode, done.stderr) == (0, "")
+    notes = [note for process in harness.report("report", out)["processes"] for note in process["notes"]]
+    assert notes == ["small Python objects are not recorded any more: their allocators were replaced while threads run"]
+
+
 def test_the_table_of_arenas_that_grows_is_no_missed_free(out):
     """It was allocated before the wrappers came, and is moved by the interpreter's allocator itself."""
     program = "import threading\nkeep = []\ndef work():\n    for i in range(72000): keep.append({i: [i]})\n" \
