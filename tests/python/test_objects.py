@@ -327,14 +327,17 @@ def single():
     return [Single() for _ in range(300)]
 def double():
     return [Double() for _ in range(300)]
-def work(make):
+times = [0] * 4
+def work(number):
     kept = []
     while True:
-        kept.append(make())
+        kept.append((single, double)[number % 2]())
         del kept[:30 * (len(kept) > 60)]
-for make in (single, double) * 2:
-    threading.Thread(target=work, args=(make,), daemon=True).start()
-time.sleep(1)
+        times[number] += 1
+for number in range(len(times)):
+    threading.Thread(target=work, args=(number,), daemon=True).start()
+while min(times) < 200:
+    time.sleep(0.05)
 os._exit(0)
 """
 
