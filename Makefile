@@ -225,7 +225,7 @@ test-preload: all $(MUTATE) ## whole programs with and without the shim, and wha
 test-fault: all $(FAULTY) ## disks, limits, rights and system calls that fail: the program goes on
 	$(PYTEST) tests/fault
 
-test-faults: all $(FAULTY) ## every call to the system fails once, of every example; about an hour (FAULT_STRIDE=1)
+test-faults: all $(FAULTY) ## every call to the system fails once, of every example; 83 minutes on two busy cores (FAULT_STRIDE=1)
 	FAULT_STRIDE=$(or $(FAULT_STRIDE),1) $(PYTEST) tests/fault/test_faults.py
 
 test-python: all ## interpreters and their frames: those that are there (see tools/interpreters), by name
