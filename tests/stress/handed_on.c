@@ -316,7 +316,7 @@ prepare_generations(void)
 static void be_born(void) { CHECK(generations_born(held_site, site, 5) != 0); }
 static void be_born_again(void) { CHECK(generations_born_own(held_site, site) != 0); }
 static void die(void) { generations_died(held_site, site, 1); }
-static void die_in_own(void) { generations_died_own(held_site, site, 1); }
+static void die_in_own(void) { if (generations_is_counted(held_site, 1)) generations_died_own(held_site, 1); }
 
 /* ---- objects of a device ---- */
 
