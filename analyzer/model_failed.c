@@ -18,11 +18,11 @@
 /* One site among what was held, put together from its records. */
 struct held_sum {
 	uint64_t site;                // index in build.sites + 1
-	int64_t live_bytes;
-	int64_t live_count;
+	uint64_t live_bytes;          // these four modulo 2^64: of some records less than 0
+	uint64_t live_count;
 	uint64_t kept_bytes;
-	int64_t end_bytes;
-	int64_t end_count;
+	uint64_t end_bytes;
+	uint64_t end_count;
 	bool has_blocks;              // generations of one of its records were counted
 	bool has_copies;              // and were written down
 	struct generation_sums generations;
@@ -56,8 +56,8 @@ add_records(struct held_sums *held, const struct kmem_holdings *stored, const ui
 		if (holding->site == 0 || holding->site > site_count || sites[holding->site - 1] == 0)
 			continue;
 		sum = find_sum(held, sites[holding->site - 1], true);
-		sum->live_bytes += holding->live_bytes;
-		sum->live_count += holding->live_count;
+		sum->live_bytes += (uint64_t)holding->live_bytes;
+		sum->live_count += (uint64_t)(int64_t)holding->live_count;
 		sum->kept_bytes += holding->kept_bytes;
 	}
 	for (unsigned i = 0; i < KMEM_HOLDINGS_GENERATIONS; i++) {
@@ -81,8 +81,8 @@ add_end(struct held_sums *held, struct capture *capture, const uint32_t *sites, 
 
 		if (sum == NULL)
 			continue;
-		sum->end_bytes += (int64_t)(COPY_OF(record->allocated_bytes) - COPY_OF(record->freed_bytes));
-		sum->end_count += (int64_t)(COPY_OF(record->allocated_count) - COPY_OF(record->freed_count));
+		sum->end_bytes += COPY_OF(record->allocated_bytes) - COPY_OF(record->freed_bytes);
+		sum->end_count += COPY_OF(record->allocated_count) - COPY_OF(record->freed_count);
 		sum->has_blocks = sum->has_blocks || COPY_OF(record->generations) != 0;
 		if (record->first_epoch < sum->generations.first_epoch)
 			sum->generations.first_epoch = record->first_epoch;
@@ -103,15 +103,15 @@ keep_held(struct build *build, const struct held_sums *held, uint32_t clock, str
 	to->held_sites = text_pool_room(build->pool, held->count * sizeof(*to->held_sites));
 	for (size_t i = 0; i < held->count; i++) {
 		const struct held_sum *sum = &held->sums[i];
-		uint64_t live_count = at_least_none(sum->live_count);
+		uint64_t live_count = at_least_none((int64_t)sum->live_count);
 		struct generation_counts counts = model_generations_count(&sum->generations, clock, live_count);
 
 		to->held_sites[i] = sum->site;
 		kept[i] = (struct model_held){
-			.live_bytes = at_least_none(sum->live_bytes),
+			.live_bytes = at_least_none((int64_t)sum->live_bytes),
 			.live_count = live_count,
-			.end_bytes = at_least_none(sum->end_bytes),
-			.end_count = at_least_none(sum->end_count),
+			.end_bytes = at_least_none((int64_t)sum->end_bytes),
+			.end_count = at_least_none((int64_t)sum->end_count),
 			.kept_bytes = sum->kept_bytes,
 			.has_generations = sum->has_copies || !sum->has_blocks,
 			.generations_alive = counts.alive,

@@ -48,17 +48,11 @@ gather_growth(struct verdict_facts *facts, const struct ranked *ranked)
 	}
 }
 
-/* Does its line make tensors and give them back, again and again? Those that it holds belong to a step, and are no weights. */
+/* Does it make tensors and give them back, again and again? Those that it holds belong to a step, and are no weights. */
 static bool
-is_of_steps(const struct model *model, const struct model_held *held)
+is_of_steps(const struct model_held *held)
 {
-	uint64_t allocated_count = 0;
-
-	for (size_t i = 0; i < model->site_count; i++) {
-		if (rank_compare_places(&model->sites[i], held->site) == 0)
-			allocated_count += model->sites[i].allocated_count;
-	}
-	return held->site->leak != MODEL_LEAK_LEAK && allocated_count >= CHURN * held->live_count;
+	return held->site->leak != MODEL_LEAK_LEAK && held->site->allocated_count >= CHURN * held->live_count;
 }
 
 /* Of what was alive when PyTorch gave up before, and still was when it did so last: what a step alone needs. */
@@ -77,7 +71,7 @@ gather_kept(struct verdict_facts *facts)
 	for (size_t i = 0; last != NULL && i < last->held_count; i++) {
 		const struct model_held *held = &last->held[i];
 
-		if (held->kept_bytes != 0 && held->site->domain == last->domain && is_of_steps(model, held))
+		if (held->kept_bytes != 0 && held->site->domain == last->domain && is_of_steps(held))
 			bytes += held->kept_bytes;
 	}
 	if (last != NULL && bytes >= last->domain_bytes[last->domain] / KEPT_PART)
@@ -268,13 +262,11 @@ verdict_tell_device_memory(const struct verdict_facts *facts, struct verdict *ve
 		if (!is_preallocated(facts))
 			say(verdict, " Frameworks keep a cache between tensors and the driver, so lines shown are where the cache grew.");
 	}
-	if (parts->device == NULL)
-		return;
 	say_kept(facts, verdict);
 	if (is_held_by_others(facts))
 		say(verdict, " %s of what is in use there is not this program's: other processes, contexts, kernels.",
 		    units_bytes(untracked_bytes(facts), held));
-	else if (is_preallocated(facts))
+	else if (parts->device != NULL && is_preallocated(facts))
 		say(verdict, " One request took that much of the device in advance.");
 	if (facts->retried_count != 0)
 		say(verdict, " %zu requests before it were met after others were given up: the device was nearly full for longer.",
@@ -344,11 +336,13 @@ verdict_advise_device(const struct verdict_facts *facts, struct verdict *verdict
 
 	if (facts->kept_bytes != 0)
 		say_next(verdict, "%s", let_go);
-	else if (facts->device.device == NULL || !verdict_is_device_request(facts))
+	else if (!verdict_is_device_request(facts))
 		return false;
 	else if (is_held_by_others(facts))
 		say_next(verdict, "see with nvidia-smi what else uses %s, or take another device (CUDA_VISIBLE_DEVICES)",
-		         facts->device.device->name);
+		         facts->model->domains[device_parts_device(facts->model, facts->refused->domain)].name);
+	else if (facts->device.device == NULL)
+		return false;
 	else if (is_preallocated(facts) && (facts->device.tensors == NULL || !is_growth_the_story(facts)))
 		advise_preallocated(facts, verdict);
 	else if (is_fragmented(facts) && !is_growth_the_story(facts))

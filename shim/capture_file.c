@@ -463,7 +463,8 @@ capture_file_close(void)
 	capture_file_growth_lock(); // given back on failure only: nothing grows after this
 	uint32_t chunk_count = atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_relaxed); // ours, with the lock
 	int fd = is_locked_here ? capture_disk_open(file_bytes(chunk_count)) : -1;
-	if (fd < 0) {
+	if (fd < 0) { // it stays as a kill would leave it
+		capture_file_lost(KMEM_LOST_GROWTH, !is_locked_here);
 		capture_file_growth_unlock();
 		return;
 	}

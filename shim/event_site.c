@@ -118,12 +118,13 @@ event_site_is_much_rest(struct thread_slot *slot, uint32_t site, int64_t own_byt
 	uint32_t records;
 	int64_t held;
 
-	if (room->site == site && own_bytes < room->until_bytes)
+	if (room->site == site && own_bytes < room->until_bytes && most >= room->most_bytes / 2)
 		return false;
 	held = site_table_held(site, &records);
 	if (held >= most)
 		return true;
-	*room = (struct thread_slot_room){ .site = site, .until_bytes = own_bytes + (most - held) / records };
+	*room = (struct thread_slot_room){ .site = site, .until_bytes = own_bytes + (most - held) / records,
+	                                    .most_bytes = most };
 	return false;
 }
 

@@ -38,6 +38,9 @@ failed_requests_attempt(unsigned domain, uint64_t bytes)
 	atomic_store_explicit(&header->attempt_bytes, bytes, memory_order_relaxed);
 }
 
+static _Atomic uint64_t known[KMEM_DOMAINS_MAX]; // of allocations_before(); relaxed, both: an estimate
+static _Atomic uint64_t next_ns;
+
 /*
  * Allocations booked in the domain so far. All records are read for that: no more often than costs a fiftieth of the time, for a
  * program may live with refusals; in between the last sums stand.
@@ -45,8 +48,6 @@ failed_requests_attempt(unsigned domain, uint64_t bytes)
 static uint64_t
 allocations_before(unsigned domain, uint64_t now_ns)
 {
-	static _Atomic uint64_t known[KMEM_DOMAINS_MAX]; // relaxed, both: an estimate
-	static _Atomic uint64_t next_ns;
 	struct site_totals totals[KMEM_DOMAINS_MAX];
 
 	if (now_ns >= atomic_load_explicit(&next_ns, memory_order_relaxed)) {
@@ -196,6 +197,7 @@ void
 failed_requests_forked(void)
 {
 	failed_requests_least = UINT64_MAX;
+	atomic_store_explicit(&next_ns, 0, memory_order_relaxed);
 	memset(own_requests, 0, sizeof(own_requests));
 	holdings_forked();
 }

@@ -185,7 +185,9 @@ cuda_call_end_allocation(struct cuda_call *call, enum cuda_memory memory, int re
 	/* Other errors say nothing about memory, and memory of others is there already. */
 	bool is_refused = result == CUDA_ABI_OUT_OF_MEMORY && memory != CUDA_MEMORY_IMPORTED && memory != CUDA_MEMORY_OPENED;
 
-	if (call->is_booked_here && (is_given || is_refused)) {
+	bool was_booked = call->layer == CUDA_LAYER_RUNTIME && thread.was_booked; // by the driver's hook: nothing is asked again
+
+	if (call->is_booked_here && !was_booked && (is_given || is_refused)) {
 		unsigned owner, domain = place_of(memory, addr, &owner);
 		struct device_memory left = { 0 };
 

@@ -340,6 +340,14 @@ tell_of_cuda(void)
 		                  "(a plugin opened with RTLD_DEEPBIND, or in a namespace of its own)");
 }
 
+/* Nothing that anybody would ask for: little memory, and none that was refused. */
+static bool
+is_small(void)
+{
+	return inherited_own_peak_bytes() < SMALL_BYTES &&
+	       atomic_load_explicit(&capture_file_header()->failed_count, memory_order_relaxed) == 0;
+}
+
 void
 lifecycle_end(int exit_code)
 {
@@ -357,7 +365,7 @@ lifecycle_end(int exit_code)
 		return;
 	}
 	inherited_look(true);
-	if (identity.is_first == 0 && inherited_own_peak_bytes() < SMALL_BYTES && inherited_copied_bytes() < SMALL_BYTES) {
+	if (identity.is_first == 0 && is_small() && inherited_copied_bytes() < SMALL_BYTES) {
 		capture_file_remove();
 	} else {
 		static struct site_totals totals[KMEM_DOMAINS_MAX];
@@ -382,7 +390,7 @@ lifecycle_exec_begin(bool will_work)
 {
 	if (atomic_load_explicit(tracker_state, memory_order_relaxed) != TRACKER_ON || !is_owner())
 		return;
-	if (will_work && inherited_own_peak_bytes() < SMALL_BYTES && capture_file_path() != NULL) {
+	if (will_work && is_small() && capture_file_path() != NULL) {
 		diag_format(capture_path, sizeof(capture_path), "%s", capture_file_path());
 		if (!capture_file_rename(replaced_path))
 			capture_path[0] = '\0';

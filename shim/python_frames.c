@@ -27,7 +27,7 @@
 #include "settings.h"
 #include "thread_stack.h"
 
-#define RUN_FRAMES_MAX 1000000u // of one evaluator
+#define RUN_FRAMES_MAX 16384u // of one evaluator: what is behind PYTHON_FRAMES_VISITS_MAX costs every event, and none remembers it
 
 void
 python_frames_start(void)

@@ -28,6 +28,7 @@
 struct thread_slot_room {
 	uint32_t site;
 	int64_t until_bytes;
+	int64_t most_bytes;  // that it was reckoned from: when the heap has shrunk by half, it is void
 };
 
 /* Zeroed is empty. */

@@ -115,3 +115,33 @@ def test_a_line_with_thousands_of_ways_keeps_the_first(settings, programs, tmp_p
     assert any(site["live_bytes"] >= 1024 * KIB for site in whole)  # a large request shows its way whatever came before
     assert document["losses"]["lost_native_ways"] == 1
     assert document["verify"]["mismatched"] == 0
+
+
+SHRINKS = """\
+import ctypes, sys
+library = ctypes.PyDLL(sys.argv[1])
+for name in "one_way", "give_back_elsewhere":
+    getattr(library, name).argtypes = [ctypes.c_size_t if name == "one_way" else ctypes.c_void_p]
+library.one_way.restype = ctypes.c_void_p
+
+def ask():
+    return library.one_way(1024)
+
+large = bytearray(512 << 20)
+for number in range(9000):
+    library.give_back_elsewhere(ask())
+del large
+for number in range(3000):
+    ask()
+"""
+
+
+def test_a_heap_that_shrank_leaves_a_line_less_room(programs, tmp_path, out):
+    program = tmp_path / "shrinks.py"
+    program.write_text(SHRINKS)
+    done = harness.run(["/usr/bin/python3", program, programs("brief.c", "-shared", "-fPIC")], harness.shim_env(out, KMEMSHIM_VERIFY=0))
+    assert (done.returncode, done.stderr) == (0, "")
+    document = harness.report("sites", out, "--domain", "heap", "--native", "--top", "100000")
+    (brief,) = [site for site in document["sites"] if [frame["function"] for frame in site["frames"]][:1] == ["ask"]]
+
+    assert brief["live_bytes"] < 4 * LIMIT  # of 3,000 KiB
