@@ -48,11 +48,29 @@ gather_growth(struct verdict_facts *facts, const struct ranked *ranked)
 	}
 }
 
-/* Does it make tensors and give them back, again and again? Those that it holds belong to a step, and are no weights. */
-static bool
-is_of_steps(const struct model_held *held)
+/* What asked for it: a line of a framework says more than the user's line that called it, where an optimizer's state is made, too. */
+static const struct model_frame *
+innermost_python(const struct model_site *site)
 {
-	return held->site->leak != MODEL_LEAK_LEAK && held->site->allocated_count >= CHURN * held->live_count;
+	for (uint32_t i = 0; i < site->frame_count; i++) {
+		if (site->frames[i]->kind == MODEL_FRAME_PYTHON)
+			return site->frames[i];
+	}
+	return site->where;
+}
+
+/* Does its line make tensors and give them back, again and again? Those that it holds belong to a step, and are no weights. */
+static bool
+is_of_steps(const struct model *model, const struct model_held *held)
+{
+	const struct model_frame *line = innermost_python(held->site);
+	uint64_t allocated_count = 0;
+
+	for (size_t i = 0; i < model->site_count; i++) { // equal frames are one object
+		if (model->sites[i].domain == held->site->domain && innermost_python(&model->sites[i]) == line)
+			allocated_count += model->sites[i].allocated_count;
+	}
+	return held->site->leak != MODEL_LEAK_LEAK && allocated_count >= CHURN * held->live_count;
 }
 
 /* Of what was alive when PyTorch gave up before, and still was when it did so last: what a step alone needs. */
@@ -71,7 +89,7 @@ gather_kept(struct verdict_facts *facts)
 	for (size_t i = 0; last != NULL && i < last->held_count; i++) {
 		const struct model_held *held = &last->held[i];
 
-		if (held->kept_bytes != 0 && held->site->domain == last->domain && is_of_steps(held))
+		if (held->kept_bytes != 0 && held->site->domain == last->domain && is_of_steps(model, held))
 			bytes += held->kept_bytes;
 	}
 	if (last != NULL && bytes >= last->domain_bytes[last->domain] / KEPT_PART)
