@@ -93,11 +93,24 @@ is_version_1_limit(const struct verdict_facts *facts)
 	       !verdict_is_machine_low(facts);
 }
 
-/* It did well, but a child was killed for memory; pools end their workers by signals too, but the kernel does not count those. */
+/* Somebody ended it from outside, or it let itself be interrupted. */
+static bool
+was_stopped(const struct verdict_facts *facts)
+{
+	return facts->end == VERDICT_END_SIGNAL && (facts->signal == SIGTERM || facts->signal == SIGINT ||
+	                                            facts->signal == SIGHUP || facts->signal == SIGQUIT);
+}
+
+/*
+ * It did well, or waited until it was stopped, but a child was killed for memory; pools end their workers by signals too, but the
+ * kernel does not count those.
+ */
 static const char *
 judge_child_killed(const struct verdict_facts *facts)
 {
-	return facts->end == VERDICT_END_OK && facts->lost_child != NULL && facts->is_kill_counted && facts->cgroup_kills != 0 &&
+	bool is_about_child = facts->end == VERDICT_END_OK || (was_stopped(facts) && facts->refused == NULL);
+
+	return is_about_child && facts->lost_child != NULL && facts->is_kill_counted && facts->cgroup_kills != 0 &&
 	               !facts->counters_are_late
 	           ? likely
 	           : NULL;
