@@ -280,6 +280,7 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	char place[PLACE_TEXT_BYTES];
 	const struct rank_line *top = &facts->top_live;
 	bool is_accumulating = verdict_is_accumulating(facts);
+	bool is_childs_peak = facts->peak_process != facts->process && facts->top_peak.site_count != 0;
 
 	if ((strcmp(verdict->cause, "device-memory") == 0 || facts->end == VERDICT_END_RUNNING) && verdict_advise_device(facts, verdict))
 		return;
@@ -307,6 +308,11 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		                     "Python objects; or let each worker load its own part"
 		                   : "write to less of it after the fork, or fork before it is built",
 		               is_built_in_arenas(facts) ? "; `kmemshim run --python-objects -- " COMMAND "` names the lines that built them" : "");
+	else if (strcmp(verdict->cause, "child-killed") == 0 && (verdict_is_arena(facts, top) || !is_accumulating))
+		(void)snprintf(verdict->next, sizeof(verdict->next), "hold less in each child process%s%s%s, run fewer of them at once, or "
+		                                                     "give the program more memory",
+		               is_childs_peak ? " (most at " : "", is_childs_peak ? verdict_line_text(&facts->top_peak, place) : "",
+		               is_childs_peak ? ")" : "");
 	else if (facts->refused != NULL && facts->refused->bytes < facts->peak_bytes / 8)
 		(void)snprintf(verdict->next, sizeof(verdict->next),
 		               "hold less before that (most at %s), or raise what limits it%s",

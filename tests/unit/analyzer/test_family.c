@@ -288,11 +288,12 @@ a_program_that_was_stopped_tells_of_its_killed_child(void **state)
 		int signal;
 		uint64_t kills;
 		const char *cause;
-	} cases[] = { { SIGTERM, KILLS_BEFORE + 1, "child-killed" }, { SIGINT, KILLS_BEFORE + 1, "child-killed" },
+	} cases[] = { { 0, KILLS_BEFORE + 1, "child-killed" }, { SIGTERM, KILLS_BEFORE + 1, "child-killed" },
+		      { SIGINT, KILLS_BEFORE + 1, "child-killed" },
 		      { SIGTERM, KILLS_BEFORE, "signal" }, { SIGTERM, UINT64_MAX, "signal" }, { SIGSEGV, KILLS_BEFORE + 1, "crashed" } };
 	static const struct member members[] = {
 		{ PARENT, 0, 0, 90, 0, 0, KMEM_STATE_RUNNING },
-		{ 101, PARENT, 10, 0, 100, 40, KMEM_STATE_RUNNING },
+		{ 101, PARENT, 10, 0, 400, 0, KMEM_STATE_RUNNING },
 	};
 
 	(void)state;
@@ -307,9 +308,11 @@ a_program_that_was_stopped_tells_of_its_killed_child(void **state)
 		assert_string_equal(verdict.cause, cases[i].cause);
 		assert_false(verdict.has_ended_well);
 		if (strcmp(cases[i].cause, "child-killed") == 0) {
-			assert_non_null(strstr(verdict.text, " was ended by signal "));
+			assert_int_equal(strstr(verdict.text, " was ended by signal ") != NULL, cases[i].signal != 0);
 			assert_non_null(strstr(verdict.text, ", but in its time the kernel killed 1 process of its container for lack of "
 			                                     "memory (likely: the cgroup's oom_kill counter rose from 3 to 4), and its child"));
+			assert_non_null(strstr(verdict.next, "hold less in each child process, run fewer of them at once, or give the "
+			                                     "program more memory"));
 		}
 		model_free(model);
 	}

@@ -295,6 +295,42 @@ kills_of_others_are_told_and_none_is_denied_unread(void **state)
 	}
 }
 
+/* It is the child that has to hold less, at the line of its peak; a parent's line is no advice about it. */
+static void
+of_a_killed_child_its_own_line_is_advised(void **state)
+{
+	static const struct { uint64_t child_mib; const char *next; } cases[] = {
+		{ 900, "hold less in each child process (most at train.py:41 epoch), run fewer of them at once, or give the program more memory" },
+		{ 100, "hold less in each child process, run fewer of them at once, or give the program more memory" },
+	};
+	struct model_process processes[2];
+	struct kmem_identity child;
+	struct verdict verdict;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		hand_model_make(&hand);
+		hand_model_site(&hand, HEAP, 41, 500 * MIB)->process_count = 2;
+		child = hand.identity;
+		child.pid = 4243;
+		child.is_first = 0;
+		hand_model_waited(&hand, SIGTERM);
+		hand.launcher.after.cgroup_oom_kill = 1;
+		processes[0] = processes[1] = hand.process;
+		processes[0].peak_bytes = 400 * MIB;
+		processes[1].identity = &child;
+		processes[1].launcher = NULL;
+		processes[1].parent = 0;
+		processes[1].peak_bytes = cases[i].child_mib * MIB;
+		hand.domains[HEAP].peak_bytes = GIB;
+		hand.model.processes = processes;
+		hand.model.process_count = 2;
+		decide(&verdict);
+		assert_string_equal(verdict.cause, "child-killed");
+		assert_string_equal(verdict.next, cases[i].next);
+	}
+}
+
 static void
 lines_break_where_a_person_would(void **state)
 {
@@ -325,6 +361,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(commands_can_be_copied),
 		cmocka_unit_test(kills_of_others_are_told_and_none_is_denied_unread),
+		cmocka_unit_test(of_a_killed_child_its_own_line_is_advised),
 		cmocka_unit_test(lines_break_where_a_person_would),
 		cmocka_unit_test(what_was_refused_is_not_the_arenas_doing),
 		cmocka_unit_test(of_a_damaged_capture_nothing_is_fine),
