@@ -11,6 +11,7 @@
 #include "rank.h"
 
 #define REFUSALS_APART_NS UINT64_C(1000000000) // closer ones are one: an allocator tries again, in smaller pieces
+#define ERROR_PATH_BYTES (UINT64_C(256) << 10) // the text of an error, a traceback: less than this
 #define END_AFTER_REFUSAL_NS UINT64_C(5000000000) // a program that handles the error lives longer than this
 
 static const char pending[] = "pending";
@@ -122,8 +123,9 @@ is_fatal(const struct model *model, const struct verdict_now *now, const struct 
 }
 
 /*
- * What was asked for when memory first ran out: the last fatal request, or the largest of those shortly before it in
- * the same kind of memory, of equal ones the first. An error path asks for little and is refused as well.
+ * What was asked for when memory first ran out: the last fatal request, or the first of those as large shortly before it in the
+ * same kind of memory. An error path asks for little and is refused as well: from so little, the largest of them. From more than
+ * that it is not, for a larger one before it may have been caught.
  */
 const struct model_failed *
 refusal_of_end(const struct model *model, const struct verdict_now *now, unsigned process)
@@ -146,7 +148,7 @@ refusal_of_end(const struct model *model, const struct verdict_now *now, unsigne
 		/* PyTorch gave up on a tensor: that is what the program asked for, not the memory that it wanted for it. */
 		if (is_tensors(model, failed) && is_fatal(model, now, failed))
 			return failed;
-		if ((failed->bytes > found->bytes ||
+		if (((failed->bytes > found->bytes && last->bytes < ERROR_PATH_BYTES) ||
 		     (failed->bytes == found->bytes && failed->monotonic_ns < found->monotonic_ns)) &&
 		    rank_domain_matches(model->domains[failed->domain].name, "cuda") ==
 		        rank_domain_matches(model->domains[last->domain].name, "cuda"))

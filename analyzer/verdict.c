@@ -93,11 +93,24 @@ is_version_1_limit(const struct verdict_facts *facts)
 	       !verdict_is_machine_low(facts);
 }
 
-/* It did well, but a child was killed for memory; pools end their workers by signals too, but the kernel does not count those. */
+/* Somebody ended it from outside, or it let itself be interrupted. */
+static bool
+was_stopped(const struct verdict_facts *facts)
+{
+	return facts->end == VERDICT_END_SIGNAL && (facts->signal == SIGTERM || facts->signal == SIGINT ||
+	                                            facts->signal == SIGHUP || facts->signal == SIGQUIT);
+}
+
+/*
+ * It did well, or waited until it was stopped, but a child was killed for memory; pools end their workers by signals too, but the
+ * kernel does not count those.
+ */
 static const char *
 judge_child_killed(const struct verdict_facts *facts)
 {
-	return facts->end == VERDICT_END_OK && facts->lost_child != NULL && facts->is_kill_counted && facts->cgroup_kills != 0 &&
+	bool is_about_child = facts->end == VERDICT_END_OK || (was_stopped(facts) && facts->refused == NULL);
+
+	return is_about_child && facts->lost_child != NULL && facts->is_kill_counted && facts->cgroup_kills != 0 &&
 	               !facts->counters_are_late
 	           ? likely
 	           : NULL;
@@ -267,6 +280,7 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	char place[PLACE_TEXT_BYTES];
 	const struct rank_line *top = &facts->top_live;
 	bool is_accumulating = verdict_is_accumulating(facts);
+	bool is_childs_peak = facts->peak_process != facts->process && facts->top_peak.site_count != 0;
 
 	if ((strcmp(verdict->cause, "device-memory") == 0 || facts->end == VERDICT_END_RUNNING) && verdict_advise_device(facts, verdict))
 		return;
@@ -294,6 +308,11 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		                     "Python objects; or let each worker load its own part"
 		                   : "write to less of it after the fork, or fork before it is built",
 		               is_built_in_arenas(facts) ? "; `kmemshim run --python-objects -- " COMMAND "` names the lines that built them" : "");
+	else if (strcmp(verdict->cause, "child-killed") == 0 && (verdict_is_arena(facts, top) || !is_accumulating))
+		(void)snprintf(verdict->next, sizeof(verdict->next), "hold less in each child process%s%s%s, run fewer of them at once, or "
+		                                                     "give the program more memory",
+		               is_childs_peak ? " (most at " : "", is_childs_peak ? verdict_line_text(&facts->top_peak, place) : "",
+		               is_childs_peak ? ")" : "");
 	else if (facts->refused != NULL && facts->refused->bytes < facts->peak_bytes / 8)
 		(void)snprintf(verdict->next, sizeof(verdict->next),
 		               "hold less before that (most at %s), or raise what limits it%s",

@@ -125,7 +125,7 @@ bool verdict_is_device_request(const struct verdict_facts *facts);
 bool verdict_is_arena(const struct verdict_facts *facts, const struct rank_line *line);
 /* Most of what was live is of a line of class leak. */
 bool verdict_is_accumulating(const struct verdict_facts *facts);
-/* No limit was near and no request was refused. */
+/* No limit was near, no request was refused, and the kernel counted no kill in the container. */
 bool verdict_is_far_from_limits(const struct verdict_facts *facts);
 
 void verdict_copies_gather(const struct model *model, struct verdict_copies *copies);

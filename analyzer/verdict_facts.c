@@ -471,5 +471,5 @@ verdict_is_far_from_limits(const struct verdict_facts *facts)
 	                    (facts->charged_bytes != 0 &&
 	                     facts->charged_bytes < facts->limit_bytes / 100 * FAR_FROM_LIMIT_PERCENT);
 
-	return is_limit_far && !verdict_is_machine_low(facts) && facts->refused == NULL;
+	return is_limit_far && !verdict_is_machine_low(facts) && facts->refused == NULL && facts->cgroup_kills == 0;
 }

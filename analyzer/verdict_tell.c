@@ -358,13 +358,37 @@ verdict_tell_request_refused(const struct verdict_facts *facts, struct verdict *
 	say_lost(facts, verdict);
 }
 
+/* It is known that there was none. */
+static bool
+is_no_kill_counted(const struct verdict_facts *facts)
+{
+	return facts->is_kill_counted ? facts->cgroup_kills == 0 : facts->is_machine_counted && facts->machine_kills == 0;
+}
+
+/* " In its time the kernel killed ..." others, when this one ended in another way. */
+static void
+say_kills(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	bool is_of_cgroup = facts->is_kill_counted;
+	uint64_t kills = is_of_cgroup ? facts->cgroup_kills : facts->machine_kills;
+
+	if (kills == 0)
+		return;
+	say(verdict, " In its time the kernel killed %" PRIu64 " process%s %s for lack of memory", kills, kills == 1 ? "" : "es",
+	    is_of_cgroup ? "of its container" : "on this machine");
+	if (is_of_cgroup)
+		say(verdict, " (the cgroup's oom_kill counter rose from %" PRIu64 " to %" PRIu64 ")", facts->cgroup_kills_before,
+		    facts->cgroup_kills_before + kills);
+	say(verdict, ".");
+}
+
 void
 verdict_tell_low_memory_daemon(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	verdict_say_ending(facts, verdict);
-	say(verdict, "; the kernel's counters do not show a kill, but the machine was almost out of memory, so a "
-	             "low-memory daemon may have sent it (%s).",
-	    verdict->confidence);
+	say(verdict, "; %sthe machine was almost out of memory, so a low-memory daemon may have sent it (%s).",
+	    is_no_kill_counted(facts) ? "the kernel's counters do not show a kill, but " : "", verdict->confidence);
+	say_kills(facts, verdict);
 	say_usage(facts, verdict);
 	say_holder(facts, verdict, "When it died");
 }
@@ -374,6 +398,7 @@ say_memory_is_no_suspect(const struct verdict_facts *facts, struct verdict *verd
 {
 	bool is_accumulating = verdict_is_accumulating(facts);
 
+	say_kills(facts, verdict);
 	if (verdict_is_far_from_limits(facts))
 		say(verdict, is_accumulating ? " Memory was far from the limits, but the program may accumulate it."
 		                             : " Nothing here points at memory.");
@@ -394,7 +419,7 @@ void
 verdict_tell_signal(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	verdict_say_ending(facts, verdict);
-	if (facts->is_kill_counted || (facts->is_machine_counted && facts->machine_kills == 0))
+	if (is_no_kill_counted(facts))
 		say(verdict, ", sent by a program or a person (which is not known): the kernel counted no kill for "
 		             "memory here.");
 	else
@@ -412,6 +437,7 @@ verdict_tell_failed(const struct verdict_facts *facts, struct verdict *verdict)
 		say(verdict, " A shell gives this status when a program that it ran was ended by signal %d; how that one "
 		             "ended is not recorded here.",
 		    facts->exit_code - 128);
+	say_kills(facts, verdict);
 	say_usage(facts, verdict);
 	say_peak(facts, verdict);
 	say_lost(facts, verdict);
@@ -433,8 +459,12 @@ verdict_tell_gone(const struct verdict_facts *facts, struct verdict *verdict)
 void
 verdict_tell_child_killed(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	say_who(facts, verdict);
-	say(verdict, facts->exit_code == 0 ? " exited normally, with status 0" : " exited by itself");
+	if (facts->end == VERDICT_END_SIGNAL) {
+		verdict_say_ending(facts, verdict);
+	} else {
+		say_who(facts, verdict);
+		say(verdict, facts->exit_code == 0 ? " exited normally, with status 0" : " exited by itself");
+	}
 	say(verdict, ", but in its time the kernel killed %" PRIu64 " process%s of its container for lack of memory (%s: the cgroup's "
 	             "oom_kill counter rose from %" PRIu64 " to %" PRIu64 "%s), and ",
 	    facts->cgroup_kills, facts->cgroup_kills == 1 ? "" : "es", verdict->confidence, facts->cgroup_kills_before,

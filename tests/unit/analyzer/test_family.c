@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -279,6 +280,44 @@ a_child_that_the_kernel_killed_is_no_good_end(void **state)
 	}
 }
 
+/* A pool waits for ever for the worker that the kernel killed, and somebody stops the program. */
+static void
+a_program_that_was_stopped_tells_of_its_killed_child(void **state)
+{
+	static const struct {
+		int signal;
+		uint64_t kills;
+		const char *cause;
+	} cases[] = { { 0, KILLS_BEFORE + 1, "child-killed" }, { SIGTERM, KILLS_BEFORE + 1, "child-killed" },
+		      { SIGINT, KILLS_BEFORE + 1, "child-killed" },
+		      { SIGTERM, KILLS_BEFORE, "signal" }, { SIGTERM, UINT64_MAX, "signal" }, { SIGSEGV, KILLS_BEFORE + 1, "crashed" } };
+	static const struct member members[] = {
+		{ PARENT, 0, 0, 90, 0, 0, KMEM_STATE_RUNNING },
+		{ 101, PARENT, 10, 0, 400, 0, KMEM_STATE_RUNNING },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct model *model = load(members, 2);
+		struct kmem_launcher launcher = { .is_filled = 1, .wait_status = cases[i].signal };
+		struct verdict verdict;
+
+		launcher.after.cgroup_oom_kill = cases[i].kills;
+		model->processes[0].launcher = &launcher;
+		verdict_decide(model, &now, &verdict);
+		assert_string_equal(verdict.cause, cases[i].cause);
+		assert_false(verdict.has_ended_well);
+		if (strcmp(cases[i].cause, "child-killed") == 0) {
+			assert_int_equal(strstr(verdict.text, " was ended by signal ") != NULL, cases[i].signal != 0);
+			assert_non_null(strstr(verdict.text, ", but in its time the kernel killed 1 process of its container for lack of "
+			                                     "memory (likely: the cgroup's oom_kill counter rose from 3 to 4), and its child"));
+			assert_non_null(strstr(verdict.next, "hold less in each child process, run fewer of them at once, or give the "
+			                                     "program more memory"));
+		}
+		model_free(model);
+	}
+}
+
 static char *
 totals_of(struct model *model)
 {
@@ -416,6 +455,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(an_image_that_was_replaced_unseen_is_not_gone, scratch_make, scratch_remove),
 		cmocka_unit_test_setup_teardown(damaged_figures_are_told_and_left_out, scratch_make, scratch_remove),
 		cmocka_unit_test_setup_teardown(a_child_that_the_kernel_killed_is_no_good_end, scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(a_program_that_was_stopped_tells_of_its_killed_child, scratch_make, scratch_remove),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

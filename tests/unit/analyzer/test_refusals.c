@@ -95,6 +95,32 @@ of_several_the_one_that_it_did_not_go_on_from(void **state)
 	assert_ptr_equal(refusal_of_end(&hand.model, &this_boot, 0), &failed[1]);
 }
 
+/* Caught, and within the second memory ran out: only from what an error path asks for is there a step back. */
+static void
+a_larger_one_that_was_caught_is_not_blamed(void **state)
+{
+	static const struct {
+		uint64_t last_bytes;
+		unsigned wanted;
+	} cases[] = { { MIB + MIB / 2, 2 }, { 256 * KIB, 2 }, { 56, 0 }, { 100 * KIB, 0 }, { MIB, 1 } };
+	struct model_failed failed[3];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		hand_model_make(&hand);
+		exit_1();
+		hand.process.ended_monotonic_ns = 50 * SECOND_NS;
+		failed[0] = refused(HEAP, 7 * GIB, 49 * SECOND_NS);
+		failed[1] = refused(HEAP, MIB, 49 * SECOND_NS + 800000000); // an equal one is the same, asked for again
+		failed[2] = refused(HEAP, cases[i].last_bytes, 49 * SECOND_NS + 900000000);
+		for (unsigned k = 0; k < 3; k++)
+			failed[k].had_success_after = true;
+		hand.model.failed = failed;
+		hand.model.failed_count = 3;
+		assert_ptr_equal(refusal_of_end(&hand.model, &this_boot, 0), &failed[cases[i].wanted]);
+	}
+}
+
 /* What the driver refused for a tensor ends as the tensor does, and says how much was free. */
 static void
 the_driver_speaks_for_the_tensor(void **state)
@@ -263,6 +289,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_became_of_a_request_to_a_device),
 		cmocka_unit_test(of_several_the_one_that_it_did_not_go_on_from),
+		cmocka_unit_test(a_larger_one_that_was_caught_is_not_blamed),
 		cmocka_unit_test(the_driver_speaks_for_the_tensor),
 		cmocka_unit_test(a_device_is_as_it_was_when_it_refused),
 		cmocka_unit_test(records_of_a_site_are_one),

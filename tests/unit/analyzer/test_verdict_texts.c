@@ -252,6 +252,85 @@ a_parent_that_ended_later_ran_when_its_worker_died(void **state)
 	}
 }
 
+/* What ended this one was no kill, but others were killed; and where nothing was counted, nothing is denied. */
+static void
+kills_of_others_are_told_and_none_is_denied_unread(void **state)
+{
+	static const struct {
+		int wait_status;
+		uint64_t cgroup, machine; // after; before: 3 and 5
+		uint64_t available_bytes;
+		const char *cause, *says, *never;
+	} cases[] = {
+		{ SIGTERM, 5, 7, 8 * GIB, "signal", "who sent it is not known. In its time the kernel killed 2 processes of its container "
+		  "for lack of memory (the cgroup's oom_kill counter rose from 3 to 5).", "counted no kill" },
+		{ SIGTERM, 5, 7, 8 * GIB, "signal", "rose from 3 to 5). At the last look", "Nothing here points at memory" },
+		{ SIGINT, 4, 5, 8 * GIB, "signal", "the kernel killed 1 process of its container", "counted no kill" },
+		{ SIGTERM, UINT64_MAX, 6, 8 * GIB, "signal", "the kernel killed 1 process on this machine for lack of memory", "counted no kill" },
+		{ SIGTERM, UINT64_MAX, UINT64_MAX, 8 * GIB, "signal", "; who sent it is not known.", "he kernel " },
+		{ SIGTERM, UINT64_MAX, UINT64_MAX, MIB, "low-memory-daemon", "a low-memory daemon may have sent it", "he kernel" },
+		{ SIGTERM, 4, 6, MIB, "low-memory-daemon", "the kernel killed 1 process of its container", "do not show a kill" },
+		{ SIGTERM, 3, 5, MIB, "low-memory-daemon", "the kernel's counters do not show a kill, but the machine was", "the kernel killed" },
+		{ SIGTERM, 3, 5, 8 * GIB, "signal", "the kernel counted no kill for memory here. Nothing here points at memory", "the kernel killed" },
+		{ SIGSEGV, 4, 6, 8 * GIB, "crashed", "the kernel killed 1 process of its container", "Nothing here points at memory" },
+		{ 1 << 8, 4, 6, 8 * GIB, "failed", "the kernel killed 1 process of its container", "likely" },
+		{ 1 << 8, 3, 6, 8 * GIB, "failed", "no request for memory was refused before.", "the kernel killed" },
+	};
+	struct verdict verdict;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		hand_model_make(&hand);
+		hand_model_site(&hand, HEAP, 41, 400 * MIB);
+		hand.identity.before.cgroup_oom_kill = 3;
+		hand.identity.before.machine_oom_kill = 5;
+		hand.heartbeat.available_bytes = cases[i].available_bytes;
+		hand_model_waited(&hand, cases[i].wait_status);
+		hand.launcher.after.cgroup_oom_kill = cases[i].cgroup;
+		hand.launcher.after.machine_oom_kill = cases[i].machine;
+		decide(&verdict);
+		if (strcmp(verdict.cause, cases[i].cause) != 0 || strstr(verdict.text, cases[i].says) == NULL ||
+		    strstr(verdict.text, cases[i].never) != NULL)
+			fail_msg("%zu: %s: %s", i, verdict.cause, verdict.text);
+	}
+}
+
+/* It is the child that has to hold less, at the line of its peak; a parent's line is no advice about it. */
+static void
+of_a_killed_child_its_own_line_is_advised(void **state)
+{
+	static const struct { uint64_t child_mib; const char *next; } cases[] = {
+		{ 900, "hold less in each child process (most at train.py:41 epoch), run fewer of them at once, or give the program more memory" },
+		{ 100, "hold less in each child process, run fewer of them at once, or give the program more memory" },
+	};
+	struct model_process processes[2];
+	struct kmem_identity child;
+	struct verdict verdict;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		hand_model_make(&hand);
+		hand_model_site(&hand, HEAP, 41, 500 * MIB)->process_count = 2;
+		child = hand.identity;
+		child.pid = 4243;
+		child.is_first = 0;
+		hand_model_waited(&hand, SIGTERM);
+		hand.launcher.after.cgroup_oom_kill = 1;
+		processes[0] = processes[1] = hand.process;
+		processes[0].peak_bytes = 400 * MIB;
+		processes[1].identity = &child;
+		processes[1].launcher = NULL;
+		processes[1].parent = 0;
+		processes[1].peak_bytes = cases[i].child_mib * MIB;
+		hand.domains[HEAP].peak_bytes = GIB;
+		hand.model.processes = processes;
+		hand.model.process_count = 2;
+		decide(&verdict);
+		assert_string_equal(verdict.cause, "child-killed");
+		assert_string_equal(verdict.next, cases[i].next);
+	}
+}
+
 static void
 lines_break_where_a_person_would(void **state)
 {
@@ -281,6 +360,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(commands_can_be_copied),
+		cmocka_unit_test(kills_of_others_are_told_and_none_is_denied_unread),
+		cmocka_unit_test(of_a_killed_child_its_own_line_is_advised),
 		cmocka_unit_test(lines_break_where_a_person_would),
 		cmocka_unit_test(what_was_refused_is_not_the_arenas_doing),
 		cmocka_unit_test(of_a_damaged_capture_nothing_is_fine),
