@@ -66,8 +66,6 @@ clean_field(char *field, size_t room)
 static void
 clean_identity(struct kmem_identity *identity)
 {
-	char *command = identity->command;
-
 	clean_field(identity->boot_id, sizeof(identity->boot_id));
 	clean_field(identity->session, sizeof(identity->session));
 	clean_field(identity->tool_version, sizeof(identity->tool_version));
@@ -76,14 +74,10 @@ clean_identity(struct kmem_identity *identity)
 	clean_field(identity->cgroup_path, sizeof(identity->cgroup_path));
 	clean_field(identity->limit_path, sizeof(identity->limit_path));
 
-	/* Arguments are separated by zeros, and the last one is terminated. */
+	/* Arguments are separated by zeros, and the last one is terminated. They stay as they are: shell_words.c quotes them. */
 	if (identity->command_bytes > KMEM_COMMAND_BYTES)
 		identity->command_bytes = KMEM_COMMAND_BYTES;
-	command[identity->command_bytes == 0 ? 0 : identity->command_bytes - 1] = '\0';
-	for (size_t at = 0, length; at < identity->command_bytes; at += length + 1) {
-		length = strnlen(command + at, identity->command_bytes - at);
-		text_clean(command + at, length);
-	}
+	identity->command[identity->command_bytes == 0 ? 0 : identity->command_bytes - 1] = '\0';
 }
 
 static int

@@ -178,7 +178,7 @@ model_add_process(struct build *build, struct capture *capture, struct domain_ro
 		.heartbeat_count = capture->heartbeat_count,
 		.heartbeats = heartbeats,
 		.parent = -1,
-		.name = process_name(identity),
+		.name = text_pool_add_text(build->pool, process_name(identity)),
 	};
 	process->resident = kept_resident(build, capture, process->own_bytes);
 	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++)

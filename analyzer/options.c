@@ -192,7 +192,7 @@ static const struct option_row {
 } rows[OPTION_COUNT] = {
 	[OPTION_HELP] = { "help", 'h', NULL, "", "this text", take_help },
 	[OPTION_JSON] = { "json", 0, NULL, "", "JSON, of reports by report.schema.json with all rows unless --top", take_json },
-	[OPTION_TOP] = { "top", 0, "N", "a number", "at most N lines of code; text shows 10 otherwise", take_top },
+	[OPTION_TOP] = { "top", 0, "N", "a number of rows (0 or more)", "at most N rows, each a line of code; text shows 10 otherwise", take_top },
 	[OPTION_DOMAIN] = { "domain", 0, "D", "a domain", "only this domain: heap, mmap, cuda:0, or cuda for all devices",
 	                    take_domain },
 	[OPTION_NATIVE] = { "native", 0, NULL, "", "show native frames in stacks as well", take_native },

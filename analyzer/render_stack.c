@@ -284,7 +284,7 @@ put_types(const struct report_line *line, FILE *stream)
 	if (used == 0)
 		return;
 	(void)text_clean(text, strlen(text));
-	(void)fprintf(stream, "%*sof   about %s\n", INDENT, "", text);
+	(void)fprintf(stream, "%*sof   about %s%s\n", INDENT, "", text, line->are_types_older ? " when last looked at" : "");
 }
 
 /* --- one stack ------------------------------------------------------------------------------------------------- */

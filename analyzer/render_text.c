@@ -20,6 +20,7 @@
 #define PROCESSES_SHOWN 12
 #define INDENTS_MAX 6
 #define MEANING_COLUMN 27      // of the table of the resident set
+#define AGE_SHOWN_NS UINT64_C(100000000)
 #define COPIES_SHOWN_BYTES (UINT64_C(1) << 20)
 
 static size_t
@@ -163,9 +164,11 @@ put_resident(const struct report *report, FILE *stream)
 	if (report->process_count > 1)
 		(void)snprintf(name, sizeof(name), " of %" PRIu32, most->pid);
 	(void)fprintf(stream, "Resident set%s at the last look", name);
-	if (most->resident_age_ns >= UINT64_C(1000000000))
-		(void)fprintf(stream, ", %" PRIu64 " s before the last heartbeat, which saw %s", most->resident_age_ns / 1000000000,
-		              units_bytes(most->resident_bytes, bytes));
+	if (most->resident_age_ns >= AGE_SHOWN_NS)
+		(void)fprintf(stream, ", %.1f s before the %s", (double)most->resident_age_ns / 1e9,
+		              most->is_end_known ? "end" : "last heartbeat, which saw ");
+	if (most->resident_age_ns >= AGE_SHOWN_NS && !most->is_end_known)
+		(void)fputs(units_bytes(most->resident_bytes, bytes), stream);
 	(void)fputc('\n', stream);
 	for (unsigned n = 1; n <= KMEM_RESIDENT_PARTS; n++) {
 		unsigned part = n % KMEM_RESIDENT_PARTS; // what is not attributed comes last

@@ -243,13 +243,15 @@ make_built(struct report_rows *rows, const struct model_process *process)
 	return built;
 }
 
-/* Before the interpreter's end all figures are of the same moment. */
+/* To its end or, where that is not known, to the last heartbeat. Before the interpreter's end all figures are of the same moment. */
 static uint64_t
 resident_age_ns(const struct model_process *process, const struct kmem_heartbeat *last)
 {
-	if (process->resident == NULL || last == NULL || process->is_finalizing || last->monotonic_ns < process->resident->monotonic_ns)
+	uint64_t until = verdict_ended_ns(process) != 0 ? verdict_ended_ns(process) : last != NULL ? last->monotonic_ns : 0;
+
+	if (process->resident == NULL || process->is_finalizing || until < process->resident->monotonic_ns)
 		return 0;
-	return last->monotonic_ns - process->resident->monotonic_ns;
+	return until - process->resident->monotonic_ns;
 }
 
 /* Its domains need not have been at their peaks at the same time. */
@@ -307,6 +309,7 @@ build_process(struct report *report, struct report_process *to, const struct mod
 		.resident_looked_bytes = process->resident != NULL ? process->resident->resident_bytes : 0,
 		.own_bytes = process->own_bytes,
 		.resident_age_ns = resident_age_ns(process, last),
+		.is_end_known = verdict_ended_ns(process) != 0,
 		.note_count = process->note_count,
 		.notes = process->notes,
 	};
@@ -479,6 +482,13 @@ report_site(const struct report *report, size_t number)
 	return make_site(report->rows, report->rows->ranked->sites[number]);
 }
 
+/* At the end of the interpreter, or of a process that ends by itself, objects are counted once more. */
+static bool
+has_last_look(const struct model_process *process)
+{
+	return process->is_finalizing || process->state == KMEM_STATE_CLEAN_EXIT;
+}
+
 struct report_line
 report_line(const struct report *report, size_t number)
 {
@@ -506,13 +516,19 @@ report_line(const struct report *report, size_t number)
 	};
 	struct model_type types[MODEL_TYPES_MAX];
 	unsigned type_count = 0;
+	uint64_t counted = 0;
 
 	for (size_t i = 0; i < line->site_count; i++) {
 		const struct model_site *site = rows->ranked->sites[line->first_site + i];
 
 		for (unsigned j = 0; j < site->type_count; j++)
 			model_type_add(types, &type_count, site->types[j].name, site->types[j].count);
+		made.are_types_older = made.are_types_older || (site->type_count != 0 && !has_last_look(&rows->model->processes[site->process]));
 	}
+	for (unsigned i = 0; i < type_count; i++)
+		counted += types[i].count;
+	/* Blocks without a kind are expected: what lists and dictionaries keep their items in. */
+	made.are_types_older = made.are_types_older && (counted < line->live_count / 2 || counted / 2 > line->live_count);
 	made.type_count = copy_types(made.types, types, type_count);
 	return made;
 }

@@ -88,7 +88,8 @@ struct report_process {
 	const uint64_t *resident_parts; // enum kmem_resident_part, bytes at the last look; NULL = none
 	uint64_t resident_looked_bytes; // their sum
 	const uint64_t *own_bytes;   // of those of the recorder, enum kmem_own_part
-	uint64_t resident_age_ns;    // from that look to the last heartbeat
+	uint64_t resident_age_ns;    // from that look to the end or, where that is not known, to the last heartbeat
+	bool is_end_known;
 	uint64_t limit_bytes;        // in force then; UINT64_MAX = none
 	uint64_t losses[KMEM_LOSS_COUNT];
 	size_t note_count;
@@ -210,6 +211,7 @@ struct report_line {
 	size_t site_count;
 	unsigned type_count;         // of all its sites
 	struct report_type types[REPORT_TYPES_MAX];
+	bool are_types_older;        // counted some time before the end, and far from the blocks that are alive now
 	struct report_site largest;
 };
 

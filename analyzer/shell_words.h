@@ -9,7 +9,8 @@
 #include <stddef.h>
 
 /*
- * "python train.py 'two words'" from zero-separated words. The caller frees the result.
+ * "python train.py 'two words'" from zero-separated words; one that cannot be shown is written $'two\nlines', as bash, zsh and
+ * ksh read it. The result can be shown (text_clean.h). The caller frees it.
  *
  * words, bytes  need not end with a zero: the recorder cuts long commands
  */

@@ -7,7 +7,6 @@
  */
 #include "text_clean.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -63,6 +62,16 @@ text_clean(char *text, size_t bytes)
 		at += length;
 	}
 	return bytes;
+}
+
+bool
+text_is_clean(const char *text, size_t bytes)
+{
+	size_t length = 1;
+
+	for (size_t at = 0; at < bytes && length != 0; at += length)
+		length = printable_length((const unsigned char *)text + at, bytes - at);
+	return length != 0;
 }
 
 size_t

@@ -5,16 +5,20 @@
  * sequences without control characters and what else ends lines or turns text around, so that no text can end a line, steer a
  * terminal or break JSON.
  *
- * Called by   capture_reader.c, text_pool.c.
+ * Called by   capture_reader.c, shell_words.c, text_pool.c, and what composes lines.
  * Safe from   anywhere; no state.
  */
 #ifndef TEXT_CLEAN_H
 #define TEXT_CLEAN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Replaces every byte that is not part of printable UTF-8 by '?', in place. Returns bytes. */
 size_t text_clean(char *text, size_t bytes);
+
+/* Would text_clean() change nothing? */
+bool text_is_clean(const char *text, size_t bytes);
 
 /*
  * The same with every such byte as "\\n", "\\t", "\\r" or "\\x1b": two texts that differ still do, nearly. `to` has room for

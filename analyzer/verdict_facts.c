@@ -179,9 +179,10 @@ gather_usage(struct verdict_facts *facts)
 	}
 	if (process->launcher != NULL && process->launcher->max_resident_bytes > facts->resident_bytes)
 		facts->resident_bytes = process->launcher->max_resident_bytes;
-	/* A limit that the machine cannot reach is none. */
-	if (process->identity->machine_bytes != 0 && facts->limit_bytes != UINT64_MAX &&
-	    facts->limit_bytes > process->identity->machine_bytes + process->identity->swap_bytes)
+	/* A limit that the machine cannot reach is none; without one a heartbeat holds the machine's memory. */
+	if (process->identity->machine_bytes != 0 &&
+	    (facts->limit_bytes == process->identity->machine_bytes ||
+	     facts->limit_bytes > process->identity->machine_bytes + process->identity->swap_bytes))
 		facts->limit_bytes = UINT64_MAX;
 }
 

@@ -249,6 +249,9 @@ verdict_tell_container_limit(const struct verdict_facts *facts, struct verdict *
 	if (facts->cgroup_kills == 0)
 		say_usage(facts, verdict);
 	say_holder(facts, verdict, "When it died");
+	if (facts->limit_bytes != UINT64_MAX && facts->live_bytes > facts->limit_bytes)
+		say(verdict, " More was live than the limit because not all of it was in memory: it was not touched yet%s",
+		    facts->live_count > 1 ? ", swapped out, or of a process that had just ended." : ", or swapped out.");
 	verdict_tell_pinned(facts, verdict);
 }
 

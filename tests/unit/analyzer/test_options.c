@@ -133,8 +133,8 @@ static const struct {
 	{ &command_leaks, { "leaks", "--json", "-qz" }, "unknown option -q" },
 	{ &command_leaks, { "leaks", "--top" }, "--top needs a value" },
 	{ &command_leaks, { "leaks", "--json=3" }, "takes no value" },
-	{ &command_leaks, { "leaks", "--top", "many" }, "--top \"many\": not a number" },
-	{ &command_leaks, { "leaks", "--top", "-1" }, "not a number" },
+	{ &command_leaks, { "leaks", "--top", "many" }, "--top \"many\": not a number of rows" },
+	{ &command_leaks, { "leaks", "--top", "-1" }, "--top \"-1\": not a number of rows (0 or more)" },
 	{ &command_leaks, { "leaks", "a", "b" }, "\"b\" is one argument too many" },
 	{ &command_leaks, { "leaks", "--baseline", "x" }, "unknown option --baseline" },
 	{ &command_why, { "why", "--top", "3" }, "unknown option --top" },
@@ -184,6 +184,8 @@ static const struct {
 	{ "a b\0it's\0", 9, "'a b' 'it'\\''s'" },
 	{ "a\0\0b", 4, "a '' b" },
 	{ "cut off here", 7, "'cut off'" },
+	{ "-c\0a = 'b'\n\td\\n\033[0", 19, "-c $'a = \\'b\\'\\n\\td\\\\n\\x1b[0'" },
+	{ "\n\0\302\240\0\303\244 \342\200\256", 11, "$'\\n' '\302\240' $'\303\244 \\xe2\\x80\\xae'" },
 	{ "", 0, "" },
 };
 

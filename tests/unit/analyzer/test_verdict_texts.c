@@ -70,6 +70,43 @@ commands_can_be_copied(void **state)
 	assert_non_null(strstr(verdict.next, "`kmemshim run --python-objects -- python train.py 'it'\\''s'`;"));
 }
 
+/* What was asked for and not touched yet counts for no limit. */
+static void
+more_than_the_limit_may_be_live(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	for (uint64_t live = 200 * MIB; live <= 400 * MIB; live += 200 * MIB) {
+		hand_model_make(&hand);
+		hand_model_site(&hand, HEAP, 41, live);
+		hand.identity.limits[0] = (struct kmem_limit){ .kind = KMEM_LIMIT_CGROUP, .bytes = 200 * MIB };
+		hand_model_waited(&hand, SIGKILL);
+		hand.launcher.after = (struct kmem_kill_counters){ 1, 1, 1, 1 };
+		decide(&verdict);
+		assert_string_equal(verdict.cause, "container-limit");
+		assert_int_equal(strstr(verdict.text, " More was live than the limit because not all of it was in memory: it was not "
+		                                      "touched yet, or swapped out.") != NULL, live > 200 * MIB);
+	}
+}
+
+/* Without a limit of a container the heartbeat holds the machine's memory, and one cgroup's usage says nothing about that. */
+static void
+the_machines_memory_is_no_limit_of_a_container(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	hand_model_make(&hand);
+	hand_model_site(&hand, HEAP, 41, 400 * MIB);
+	hand.heartbeat.limit_bytes = hand.identity.machine_bytes;
+	hand.heartbeat.cgroup_bytes = 149 * MIB;
+	hand_model_waited(&hand, SIGKILL);
+	decide(&verdict);
+	assert_null(strstr(verdict.text, "container"));
+	assert_non_null(strstr(verdict.text, " At the last look 8.0 GiB of the machine's 16.0 GiB were still available."));
+}
+
 /* 3 GiB at once: two MiB of small objects have nothing to do with it. */
 static void
 what_was_refused_is_not_the_arenas_doing(void **state)
@@ -362,6 +399,8 @@ main(void)
 		cmocka_unit_test(commands_can_be_copied),
 		cmocka_unit_test(kills_of_others_are_told_and_none_is_denied_unread),
 		cmocka_unit_test(of_a_killed_child_its_own_line_is_advised),
+		cmocka_unit_test(more_than_the_limit_may_be_live),
+		cmocka_unit_test(the_machines_memory_is_no_limit_of_a_container),
 		cmocka_unit_test(lines_break_where_a_person_would),
 		cmocka_unit_test(what_was_refused_is_not_the_arenas_doing),
 		cmocka_unit_test(of_a_damaged_capture_nothing_is_fine),

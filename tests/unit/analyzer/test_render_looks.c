@@ -1,0 +1,110 @@
+/*
+ * test_render_looks.c - what was looked at some time before the end: does the page say so?
+ */
+#include "hand_model.h"
+
+#include <stdlib.h>
+
+#include "render.h"
+#include "report.h"
+
+static struct hand_model hand;
+
+static void
+make(void)
+{
+	hand_model_make(&hand);
+	hand_model_site(&hand, HEAP, 41, 400 * MIB);
+}
+
+/* How long before the end was it looked at? Where that is not known: before what was seen last. */
+static void
+the_age_of_the_resident_set_is_said(void **state)
+{
+	static const struct {
+		bool is_end_known;
+		uint64_t beat_ns, end_ns; // after the look
+		const char *says;
+	} cases[] = {
+		{ true, 10000000, 640000000, "Resident set at the last look, 0.6 s before the end\n" },
+		{ true, 10000000, 90000000, "Resident set at the last look\n" },
+		{ true, UINT64_C(16000000000), UINT64_C(17000000000), "Resident set at the last look, 17.0 s before the end\n" },
+		{ false, UINT64_C(1900000000), 0, "Resident set at the last look, 1.9 s before the last heartbeat, which saw 300 MiB\n" },
+		{ false, 90000000, 0, "Resident set at the last look\n" },
+	};
+	const struct report_options rows = { .top = 5 };
+
+	struct fail fail;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *text = NULL;
+		size_t length = 0;
+		FILE *stream = open_memstream(&text, &length);
+
+		make();
+		hand.resident.monotonic_ns = UINT64_C(7000000000);
+		hand.heartbeat.monotonic_ns = hand.resident.monotonic_ns + cases[i].beat_ns;
+		if (cases[i].is_end_known)
+			hand.process.ended_monotonic_ns = hand.resident.monotonic_ns + cases[i].end_ns;
+		struct report *report = report_build(&hand.model, &rank_sites, &rows, &fail);
+		render_text_totals(report, stream);
+		assert_int_equal(fclose(stream), 0);
+		if (strstr(text, cases[i].says) == NULL)
+			fail_msg("wanted \"%s\" in:\n%s", cases[i].says, text);
+		report_free(report);
+		free(text);
+	}
+}
+
+/* Kinds are counted now and then: of a process that was killed, blocks came and went since. */
+static void
+kinds_that_were_counted_earlier_say_so(void **state)
+{
+	static struct model_type kinds[] = { { "float", 510 }, { "dict", 7 } };
+	static const struct {
+		int process_state;
+		uint64_t blocks;
+		const char *says;
+	} cases[] = {
+		{ KMEM_STATE_RUNNING, 5700, "of   about 510 float when last looked at\n" },
+		{ KMEM_STATE_RUNNING, 100, "of   about 510 float when last looked at\n" },
+		{ KMEM_STATE_RUNNING, 520, "of   about 510 float\n" },
+		{ KMEM_STATE_CLEAN_EXIT, 5700, "of   about 510 float\n" }, // the others are no objects
+	};
+	const struct report_options rows = { .top = 5 };
+	const struct render_options look = { .is_native = false };
+
+	struct fail fail;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *text = NULL;
+		size_t length = 0;
+		FILE *stream = open_memstream(&text, &length);
+
+		make();
+		hand.process.state = cases[i].process_state;
+		hand.sites[0].types = kinds;
+		hand.sites[0].type_count = 2;
+		hand.sites[0].live_count = cases[i].blocks;
+		struct report *report = report_build(&hand.model, &rank_sites, &rows, &fail);
+		render_text_lines(report, &look, stream);
+		assert_int_equal(fclose(stream), 0);
+		if (strstr(text, cases[i].says) == NULL)
+			fail_msg("case %zu: wanted \"%s\" in:\n%s", i, cases[i].says, text);
+		report_free(report);
+		free(text);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_age_of_the_resident_set_is_said),
+		cmocka_unit_test(kinds_that_were_counted_earlier_say_so),
+	};
+
+	return cmocka_run_group_tests_name("looks", tests, NULL, NULL);
+}
