@@ -10,14 +10,60 @@
 #include "shell_words.h"
 #include "text_clean.h"
 
-/* The next word as POSIX.1 2.2 says it, without what needs an expansion: none may be there outside of quotes. */
+/* The rest of $'...' behind its first quote, with the escapes that are used. */
+static size_t
+take_escaped(const char **at, char *word)
+{
+	size_t length = 0;
+
+	for (; **at != '\''; (*at)++) {
+		unsigned value;
+
+		if (**at == '\0')
+			abort();
+		if (**at != '\\') {
+			word[length++] = **at;
+			continue;
+		}
+		switch (*++*at) {
+		case 'n':
+			word[length++] = '\n';
+			break;
+		case 't':
+			word[length++] = '\t';
+			break;
+		case 'r':
+			word[length++] = '\r';
+			break;
+		case '\\':
+		case '\'':
+			word[length++] = **at;
+			break;
+		case 'x':
+			if (sscanf(*at + 1, "%2x", &value) != 1)
+				abort();
+			word[length++] = (char)value;
+			*at += 2;
+			break;
+		default:
+			abort();
+		}
+	}
+	(*at)++;
+	return length;
+}
+
+/* The next word as POSIX.1-2024 2.2 says it, without what needs an expansion: none may be there outside of quotes. */
 static size_t
 take_word(const char **at, char *word)
 {
 	size_t length = 0;
 
 	while (**at != ' ' && **at != '\0') {
-		if (**at == '\'') {
+		if (**at == '$' && (*at)[1] == '\'') {
+			*at += 2;
+			length += take_escaped(at, word + length);
+		} else if (**at == '\'') {
 			const char *end = strchr(*at + 1, '\'');
 
 			if (end == NULL)
