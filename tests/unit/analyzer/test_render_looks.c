@@ -17,6 +17,28 @@ make(void)
 	hand_model_site(&hand, HEAP, 41, 400 * MIB);
 }
 
+/* The page of the model that was made says this. */
+static void
+check_page(const char *says)
+{
+	const struct report_options rows = { .top = 5 };
+	const struct render_options look = { .is_native = false };
+	struct fail fail;
+	char *text = NULL;
+	size_t length = 0;
+	FILE *stream = open_memstream(&text, &length);
+	struct report *report = report_build(&hand.model, &rank_sites, &rows, &fail);
+
+	assert_non_null(report);
+	render_text_totals(report, stream);
+	render_text_lines(report, &look, stream);
+	assert_int_equal(fclose(stream), 0);
+	if (strstr(text, says) == NULL)
+		fail_msg("wanted \"%s\" in:\n%s", says, text);
+	report_free(report);
+	free(text);
+}
+
 /* How long before the end was it looked at? Where that is not known: before what was seen last. */
 static void
 the_age_of_the_resident_set_is_said(void **state)
@@ -32,28 +54,15 @@ the_age_of_the_resident_set_is_said(void **state)
 		{ false, UINT64_C(1900000000), 0, "Resident set at the last look, 1.9 s before the last heartbeat, which saw 300 MiB\n" },
 		{ false, 90000000, 0, "Resident set at the last look\n" },
 	};
-	const struct report_options rows = { .top = 5 };
-
-	struct fail fail;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		char *text = NULL;
-		size_t length = 0;
-		FILE *stream = open_memstream(&text, &length);
-
 		make();
 		hand.resident.monotonic_ns = UINT64_C(7000000000);
 		hand.heartbeat.monotonic_ns = hand.resident.monotonic_ns + cases[i].beat_ns;
 		if (cases[i].is_end_known)
 			hand.process.ended_monotonic_ns = hand.resident.monotonic_ns + cases[i].end_ns;
-		struct report *report = report_build(&hand.model, &rank_sites, &rows, &fail);
-		render_text_totals(report, stream);
-		assert_int_equal(fclose(stream), 0);
-		if (strstr(text, cases[i].says) == NULL)
-			fail_msg("wanted \"%s\" in:\n%s", cases[i].says, text);
-		report_free(report);
-		free(text);
+		check_page(cases[i].says);
 	}
 }
 
@@ -72,29 +81,15 @@ kinds_that_were_counted_earlier_say_so(void **state)
 		{ KMEM_STATE_RUNNING, 520, "of   about 510 float\n" },
 		{ KMEM_STATE_CLEAN_EXIT, 5700, "of   about 510 float\n" }, // the others are no objects
 	};
-	const struct report_options rows = { .top = 5 };
-	const struct render_options look = { .is_native = false };
-
-	struct fail fail;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		char *text = NULL;
-		size_t length = 0;
-		FILE *stream = open_memstream(&text, &length);
-
 		make();
 		hand.process.state = cases[i].process_state;
 		hand.sites[0].types = kinds;
 		hand.sites[0].type_count = 2;
 		hand.sites[0].live_count = cases[i].blocks;
-		struct report *report = report_build(&hand.model, &rank_sites, &rows, &fail);
-		render_text_lines(report, &look, stream);
-		assert_int_equal(fclose(stream), 0);
-		if (strstr(text, cases[i].says) == NULL)
-			fail_msg("case %zu: wanted \"%s\" in:\n%s", i, cases[i].says, text);
-		report_free(report);
-		free(text);
+		check_page(cases[i].says);
 	}
 }
 

@@ -14,6 +14,16 @@
 
 static struct hand_model hand;
 
+static struct kmem_identity
+identity_of_child(void)
+{
+	struct kmem_identity child = hand.identity;
+
+	child.pid = 4243;
+	child.is_first = 0;
+	return child;
+}
+
 static void
 read_counters(const struct kmem_identity *identity, struct kmem_kill_counters *counters)
 {
@@ -227,9 +237,7 @@ a_descendant_that_was_refused_explains_a_failing_parent(void **state)
 	exited(1);
 	refuse(3 * GIB);
 	hand.failed.process = 1;
-	child = hand.identity;
-	child.pid = 4243;
-	child.is_first = 0;
+	child = identity_of_child();
 	processes[0] = hand.process;
 	processes[0].name = "sh";
 	processes[1] = hand.process;
@@ -266,9 +274,7 @@ a_parent_that_ended_later_ran_when_its_worker_died(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		hand_model_make(&hand);
 		hand_model_site(&hand, HEAP, 41, 500 * MIB)->process_count = 2;
-		child = hand.identity;
-		child.pid = 4243;
-		child.is_first = 0;
+		child = identity_of_child();
 		beat.monotonic_ns = child.start_monotonic_ns + UINT64_C(60000000000);
 		processes[1] = hand.process;
 		processes[1].identity = &child;
@@ -348,9 +354,7 @@ of_a_killed_child_its_own_line_is_advised(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		hand_model_make(&hand);
 		hand_model_site(&hand, HEAP, 41, 500 * MIB)->process_count = 2;
-		child = hand.identity;
-		child.pid = 4243;
-		child.is_first = 0;
+		child = identity_of_child();
 		hand_model_waited(&hand, SIGTERM);
 		hand.launcher.after.cgroup_oom_kill = 1;
 		processes[0] = processes[1] = hand.process;
