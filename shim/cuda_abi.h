@@ -87,6 +87,16 @@ struct cuda_graph_memory {
 	size_t bytes;
 	cuda_device_addr addr; // out
 };
+/* The beginning of CUgraphNodeParams; the rest is of other types of nodes. */
+struct cuda_graph_node {
+	int type; // CUgraphNodeType: enum below
+	int reserved[3];
+	union {
+		struct cuda_graph_memory memory; // of MEM_ALLOC
+		cuda_device_addr freed;          // of MEM_FREE
+	};
+};
+enum { CUDA_NODE_MEM_ALLOC = 10, CUDA_NODE_MEM_FREE = 11 };
 
 /* Driver, libcuda.so.1. */
 int cuMemAlloc_v2(cuda_device_addr *addr, size_t bytes);
@@ -128,6 +138,9 @@ int cuExternalMemoryGetMappedBuffer(cuda_device_addr *addr, void *memory, const 
 int cuExternalMemoryGetMappedMipmappedArray(void **addr, void *memory, const struct cuda_external_levels *part);
 int cuGraphAddMemAllocNode(void **node, void *graph, void *const *before, size_t before_count, struct cuda_graph_memory *memory);
 int cuGraphAddMemFreeNode(void **node, void *graph, void *const *before, size_t before_count, cuda_device_addr addr);
+int cuGraphAddNode(void **node, void *graph, void *const *before, size_t before_count, struct cuda_graph_node *parameters);
+int cuGraphAddNode_v2(void **node, void *graph, void *const *before, const void *edges, size_t before_count,
+                      struct cuda_graph_node *parameters);
 int cuDevicePrimaryCtxReset(int device);
 int cuDevicePrimaryCtxReset_v2(int device);
 int cuDevicePrimaryCtxRelease(int device);
@@ -137,6 +150,7 @@ int cuCtxCreate_v3(void **context, void *affinities, int affinity_count, unsigne
 int cuCtxCreate_v4(void **context, void *parameters, unsigned flags, int device);
 int cuCtxDestroy_v2(void *context);
 int cuCtxDetach(void *context);
+int cuGreenCtxDestroy(void *green);
 
 /* Asked, never hooked. */
 int cuCtxGetDevice(int *device);
@@ -223,6 +237,8 @@ int cudaThreadExit(void); // until 12
 	ROW(cuExternalMemoryGetMappedMipmappedArray, "cuExternalMemoryGetMappedMipmappedArray", 10000, 0)\
 	ROW(cuGraphAddMemAllocNode, "cuGraphAddMemAllocNode", 11040, 0)                               \
 	ROW(cuGraphAddMemFreeNode, "cuGraphAddMemFreeNode", 11040, 0)                                 \
+	ROW(cuGraphAddNode, "cuGraphAddNode", 12020, 0)                                               \
+	ROW(cuGraphAddNode_v2, "cuGraphAddNode", 12030, 0)                                            \
 	ROW(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease", 7000, 0)                          \
 	ROW(cuDevicePrimaryCtxRelease_v2, "cuDevicePrimaryCtxRelease", 11000, 0)                      \
 	ROW(cuCtxCreate_v2, "cuCtxCreate", 3020, 0)                                                   \
@@ -230,6 +246,7 @@ int cudaThreadExit(void); // until 12
 	ROW(cuCtxCreate_v4, "cuCtxCreate", 12050, 0)                                                  \
 	ROW(cuCtxDestroy_v2, "cuCtxDestroy", 4000, 0)                                                 \
 	ROW(cuCtxDetach, "cuCtxDetach", 2000, 0)                                                      \
+	ROW(cuGreenCtxDestroy, "cuGreenCtxDestroy", 12040, 0)                                         \
 	ROW(cuMemFree_v2, "cuMemFree", 3020, 0)                                                       \
 	ROW(cuMemFreeAsync, "cuMemFreeAsync", 11020, 0)                                               \
 	ROW(cuMemFreeAsync_ptsz, "cuMemFreeAsync", 11020, 1)                                          \

@@ -2,7 +2,8 @@
  * hooks_cuda_context.c - the end of a context, or of a device's state: all that was given out in it is gone at once.
  *
  * Nearly every program works in the primary context of a device, as the CUDA runtime does. What is given out in a context that the
- * program made itself ends with that one: those have places in a table, and each block is marked with its place.
+ * program made itself ends with that one: those have places in a table, and each block is marked with its place. What is given out in
+ * a green context is the primary one's, which it holds.
  *
  * Called by   the program and CUDA's own libraries, as hooks_cuda_driver.c.
  * Safe from   any thread. The real result is passed on whatever becomes of our record.
@@ -102,6 +103,48 @@ HOOK_AFTER(cuDevicePrimaryCtxRelease, (int device), (device), !real_cuda_has_pri
 HOOK_AFTER(cuDevicePrimaryCtxRelease_v2, (int device), (device), !real_cuda_has_primary_context(device), tracker_owner_gone((unsigned)device));
 HOOK_AFTER(cuDevicePrimaryCtxReset, (int device), (device), true, tracker_owner_gone((unsigned)device));
 HOOK_AFTER(cuDevicePrimaryCtxReset_v2, (int device), (device), true, tracker_owner_gone((unsigned)device));
+
+#define DEVICES (KMEM_DOMAIN_CUDA_LAST - KMEM_DOMAIN_CUDA_FIRST + 1)
+_Static_assert(DEVICES <= 32, "a bit for each");
+
+/* Bit n: nobody holds that of device n, so that nothing is given out in it. */
+static uint32_t
+ended_primary_contexts(void)
+{
+	uint32_t ended = 0;
+
+	for (unsigned device = 0; device < DEVICES; device++)
+		ended |= (uint32_t)!real_cuda_has_primary_context((int)device) << device;
+	return ended;
+}
+
+static void
+lose_primary_contexts(uint32_t ended)
+{
+	for (unsigned device = 0; device < DEVICES; device++) {
+		if ((ended >> device & 1) != 0)
+			tracker_owner_gone(device);
+	}
+}
+
+/* Of which device it was is not to be known afterwards. */
+int
+hook_cuGreenCtxDestroy(void *green)
+{
+	HOOK_BEGIN(cuGreenCtxDestroy);
+	int result = HOOK_REAL(cuGreenCtxDestroy)(green);
+	int host_errno = errno;
+	uint32_t ended = result == CUDA_ABI_SUCCESS && call.is_booked_here ? ended_primary_contexts() : 0;
+
+	if (ended != 0 && cuda_call_book_once(&call)) {
+		lose_primary_contexts(ended);
+		reentry_guard_leave();
+	}
+	cuda_call_end(&call);
+	errno = host_errno;
+	return result;
+}
+HOOK_EXPORT(cuGreenCtxDestroy);
 
 /* ---- the runtime ---- */
 

@@ -55,7 +55,7 @@ ASKED(CHECK)
 #define MISSING(name, ...) + std::is_same<decltype(&::name), decltype(&name)>::value
 constexpr int missing = 0 CUDA_ABI_DRIVER_FUNCTIONS(MISSING) CUDA_ABI_RUNTIME_FUNCTIONS(MISSING) ASKED(MISSING);
 #if CUDA_VERSION < 12000
-static_assert(missing == 2, "cuCtxCreate_v4, cuGetProcAddress_v2");
+static_assert(missing == 5, "cuCtxCreate_v4, cuGetProcAddress_v2, cuGraphAddNode, cuGraphAddNode_v2, cuGreenCtxDestroy");
 #elif CUDA_VERSION < 13000
 static_assert(missing == 0, "");
 #else
@@ -77,6 +77,8 @@ SAME(CUDA_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_MEMORY_TYPE);
 SAME(CUDA_ATTRIBUTE_IS_MANAGED, CU_POINTER_ATTRIBUTE_IS_MANAGED);
 SAME(CUDA_ATTRIBUTE_DEVICE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL);
 SAME(CUDA_MEMORY_TYPE_HOST, CU_MEMORYTYPE_HOST);
+SAME(CUDA_NODE_MEM_ALLOC, CU_GRAPH_NODE_TYPE_MEM_ALLOC);
+SAME(CUDA_NODE_MEM_FREE, CU_GRAPH_NODE_TYPE_MEM_FREE);
 
 /* What we read of structures. */
 #define SAME_PLACE(our_struct, our_field, their_struct, their_field)                                                \
@@ -108,5 +110,12 @@ SAME_PLACE(cuda_graph_memory, bytes, CUDA_MEM_ALLOC_NODE_PARAMS, bytesize);
 SAME_PLACE(cuda_graph_memory, addr, CUDA_MEM_ALLOC_NODE_PARAMS, dptr);
 SAME_PLACE(cuda_graph_memory, bytes, cudaMemAllocNodeParams, bytesize);
 SAME_PLACE(cuda_graph_memory, addr, cudaMemAllocNodeParams, dptr);
+#if CUDA_VERSION >= 12020
+SAME_PLACE(cuda_graph_node, type, CUgraphNodeParams, type);
+SAME_PLACE(cuda_graph_node, memory.bytes, CUgraphNodeParams, alloc.bytesize);
+SAME_PLACE(cuda_graph_node, memory.addr, CUgraphNodeParams, alloc.dptr);
+SAME_PLACE(cuda_graph_node, freed, CUgraphNodeParams, free.dptr);
+static_assert(sizeof(struct ::cuda_graph_node) <= sizeof(CUgraphNodeParams), "it is the beginning");
+#endif
 static_assert(sizeof(struct cuda_ipc_handle) == sizeof(CUipcMemHandle) && sizeof(struct cuda_ipc_handle) == sizeof(cudaIpcMemHandle_t), "");
 }

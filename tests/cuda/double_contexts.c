@@ -1,29 +1,35 @@
 /*
  * double_contexts.c - the driver double's contexts. A primary one is counted by who holds it; its handle is the device's number
- * plus one. Those that the program makes have numbers from FIRST_CONTEXT on, which are given out again at once.
+ * plus one. Those that the program makes have numbers from FIRST_CONTEXT on, which are given out again at once. A green context holds
+ * the primary one, whose memory is all that it has; as a context it has a number from FIRST_GREEN on.
  */
 #include "double_driver.h"
 
 #define FIRST_CONTEXT 100
 #define CONTEXTS_MAX 16
+#define FIRST_GREEN 200
+#define GREEN_ADDR UINT64_C(0x900000) // and its number: the handle, which is no context's
 #define DEVICES_MAX (LEDGER_ROWS - LEDGER_DEVICE)
 
 static __thread int current;
 static int held[DEVICES_MAX];          // primary contexts: how often
 static int device_of[CONTEXTS_MAX];    // + 1, of those that were made; 0 = there is none
+static int green_device[CONTEXTS_MAX]; // the same of green ones
 
 int
 double_context(void)
 {
-	return current;
+	return current >= FIRST_GREEN ? green_device[current - FIRST_GREEN] : current;
 }
 
 int
 double_context_device(void)
 {
-	if (current >= FIRST_CONTEXT)
-		return device_of[current - FIRST_CONTEXT] - 1;
-	return current == 0 ? 0 : current - 1;
+	int context = double_context();
+
+	if (context >= FIRST_CONTEXT)
+		return device_of[context - FIRST_CONTEXT] - 1;
+	return context == 0 ? 0 : context - 1;
 }
 
 int
@@ -141,4 +147,41 @@ int
 cuCtxDetach(void *handle)
 {
 	return cuCtxDestroy_v2(handle);
+}
+
+int
+cuGreenCtxCreate(void **green, void *resources, int device, unsigned flags)
+{
+	void *primary;
+	int number = 0;
+
+	while (number < CONTEXTS_MAX && green_device[number] != 0)
+		number++;
+	if (resources != NULL || flags != 1 || number == CONTEXTS_MAX)
+		return INVALID_VALUE;
+	*green = (void *)(uintptr_t)(GREEN_ADDR + (unsigned)number);
+	green_device[number] = device + 1;
+	return cuDevicePrimaryCtxRetain(&primary, device);
+}
+
+int
+cuCtxFromGreenCtx(void **handle, void *green)
+{
+	*handle = (void *)(uintptr_t)(FIRST_GREEN + ((uintptr_t)green - GREEN_ADDR));
+	return CUDA_ABI_SUCCESS;
+}
+
+int
+cuGreenCtxDestroy(void *green)
+{
+	uint64_t number = (uintptr_t)green - GREEN_ADDR;
+	int device;
+
+	if (number >= CONTEXTS_MAX || green_device[number] == 0)
+		return INVALID_CONTEXT;
+	device = green_device[number] - 1;
+	green_device[number] = 0;
+	if (current == FIRST_GREEN + (int)number)
+		current = 0;
+	return cuDevicePrimaryCtxRelease_v2(device);
 }

@@ -22,6 +22,8 @@ int cuDeviceGetCount(int *count);
 int cuDeviceGet(int *device, int ordinal);
 int cuDevicePrimaryCtxRetain(void **handle, int device);
 int cuCtxSetCurrent(void *handle);
+int cuGreenCtxCreate(void **green, void *resources, int device, unsigned flags);
+int cuCtxFromGreenCtx(void **handle, void *green);
 int cuMemAlloc(unsigned *addr, unsigned bytes);
 int cuMemPoolCreate(void **pool, const void *properties);
 int cuGetExportTable(const void **table, const void *id);

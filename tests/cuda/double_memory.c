@@ -374,3 +374,24 @@ cuGraphAddMemFreeNode(void **node, void *graph, void *const *before, size_t befo
 	*node = graph;
 	return before_count != 0 || before != NULL ? INVALID_VALUE : double_release(addr, LEDGER_GRAPH);
 }
+
+/* Other types of nodes take nothing. */
+int
+cuGraphAddNode_v2(void **node, void *graph, void *const *before, const void *edges, size_t before_count,
+                  struct cuda_graph_node *parameters)
+{
+	if (parameters == NULL || edges != NULL)
+		return INVALID_VALUE;
+	*node = graph;
+	if (parameters->type == CUDA_NODE_MEM_ALLOC)
+		return cuGraphAddMemAllocNode(node, graph, before, before_count, &parameters->memory);
+	if (parameters->type == CUDA_NODE_MEM_FREE)
+		return cuGraphAddMemFreeNode(node, graph, before, before_count, parameters->freed);
+	return CUDA_ABI_SUCCESS;
+}
+
+int
+cuGraphAddNode(void **node, void *graph, void *const *before, size_t before_count, struct cuda_graph_node *parameters)
+{
+	return cuGraphAddNode_v2(node, graph, before, NULL, before_count, parameters);
+}

@@ -84,6 +84,8 @@ int double_runtime_calls(void);
 int cudaSetDevice(int device);
 int cudaGetLastError(void);
 int cudaMemPoolCreate(void **pool, const void *properties);
+int cudaGraphAddNode(void **node, void *graph, void *const *before, const void *edges, size_t before_count,
+                     struct cuda_graph_node *parameters);
 int cudaGetDriverEntryPoint(const char *name, void **function, unsigned long long flags, int *status);
 const char *cudaGetErrorString(int error);
 void **__cudaRegisterFatBinary(void *image);
@@ -298,6 +300,10 @@ PASS_ON(cudaGraphAddMemAllocNode,
         cuGraphAddMemAllocNode(node, graph, before, before_count, memory))
 PASS_ON(cudaGraphAddMemFreeNode, (void **node, void *graph, void *const *before, size_t before_count, void *addr),
         cuGraphAddMemFreeNode(node, graph, before, before_count, (cuda_device_addr)addr))
+/* As in CUDA 13; before, a form without edges had this name. The shim hooks neither. */
+PASS_ON(cudaGraphAddNode,
+        (void **node, void *graph, void *const *before, const void *edges, size_t before_count, struct cuda_graph_node *parameters),
+        cuGraphAddNode_v2(node, graph, before, edges, before_count, parameters))
 PASS_ON(cudaGetDriverEntryPoint, (const char *name, void **function, unsigned long long flags, int *status),
         cuGetProcAddress_v2(name, function, CUDA_ABI_NEWEST, flags, status))
 

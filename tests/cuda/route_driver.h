@@ -11,6 +11,8 @@
 int cuInit(unsigned flags);
 int cuDevicePrimaryCtxRetain(void **context, int device);
 int cuCtxSetCurrent(void *context);
+int cuGreenCtxCreate(void **green, void *resources, int device, unsigned flags);
+int cuCtxFromGreenCtx(void **context, void *green);
 int cuMemPoolCreate(void **pool, const void *properties);
 
 static __typeof__(cuDevicePrimaryCtxRetain) *route_retain;
@@ -67,6 +69,12 @@ route_use_device(int device)
 		.make_context = (void *)REACH(cuCtxCreate_v2, "cuCtxCreate", 3020, 0),                      \
 		.make_context_newest = (void *)REACH(cuCtxCreate_v4, "cuCtxCreate", 12050, 0),              \
 		.end_context = (void *)REACH(cuCtxDestroy_v2, "cuCtxDestroy", 4000, 0),                     \
+		.graph_node = (void *)REACH(cuGraphAddNode_v2, "cuGraphAddNode", 12030, 0),                 \
+		.graph_node_old = (void *)REACH(cuGraphAddNode, "cuGraphAddNode", 12020, 0),                \
+		.make_green = (void *)REACH(cuGreenCtxCreate, "cuGreenCtxCreate", 12040, 0),                \
+		.green_as_context = (void *)REACH(cuCtxFromGreenCtx, "cuCtxFromGreenCtx", 12040, 0),        \
+		.end_green = (void *)REACH(cuGreenCtxDestroy, "cuGreenCtxDestroy", 12040, 0),               \
+		.set_current = (void *)REACH(cuCtxSetCurrent, "cuCtxSetCurrent", 4000, 0),                  \
 		.release_primary = (void *)REACH(cuDevicePrimaryCtxRelease_v2, "cuDevicePrimaryCtxRelease", 11000, 0),\
 	}
 

@@ -7,6 +7,8 @@
 
 int cudaSetDevice(int device);
 int cudaMemPoolCreate(void **pool, const void *properties);
+int cudaGraphAddNode(void **node, void *graph, void *const *before, const void *edges, size_t before_count,
+                     struct cuda_graph_node *parameters);
 int plugin_run(int argc, char **argv);
 
 /* The runtime's forms of what the driver says otherwise. */
@@ -86,6 +88,7 @@ static const struct cuda_api api = {
 	.external = cudaExternalMemoryGetMappedBuffer,
 	.graph_memory = cudaGraphAddMemAllocNode,
 	.graph_free = cudaGraphAddMemFreeNode,
+	.graph_node = cudaGraphAddNode,
 };
 
 #ifdef PLUGIN

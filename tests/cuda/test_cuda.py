@@ -39,12 +39,12 @@ ROUTES = DRIVER_ROUTES + RUNTIME_ROUTES
 SPECIAL_ROUTES = ["ctypes", "entry_point", "runtime_behind", "runtime_before", "plugin_behind", "plugin_before", "linked_before"]
 ONE_THREAD = ["leak", "zero", "pinned", "devices", "async", "pool", "arrays", "registered", "reset", "reset_one", "imports",
               "graphs", "forked"]
-DRIVERS_ALONE = ["physical", "reset_physical", "contexts", "primary", "imported_handles", "no_context"]
-# What each workload is run over. asked_newer gets a newer form of cuCtxCreate than the workload calls.
+DRIVERS_ALONE = ["physical", "reset_physical", "contexts", "primary", "imported_handles", "no_context", "graph_nodes_old", "green"]
+# What each workload is run over. asked_newer gets newer forms of cuCtxCreate and cuGraphAddNode than the workload calls.
 MATRIX = [
-    *((route, workload, "exit") for workload in [*ONE_THREAD, "recorded"] for route in ROUTES),
+    *((route, workload, "exit") for workload in [*ONE_THREAD, "recorded", "graph_nodes"] for route in ROUTES),
     *((route, workload, "exit") for workload in DRIVERS_ALONE for route in DRIVER_ROUTES
-      if (route, workload) != ("asked_newer", "contexts")),
+      if (route, workload) not in (("asked_newer", "contexts"), ("asked_newer", "graph_nodes_old"))),
     *((route, "solid", "exit") for route in RUNTIME_ROUTES),
     *((route, "leak", ending) for route in SPECIAL_ROUTES for ending in ("exit", "kill")),
     ("ctypes", "imports", "exit"), ("entry_point", "physical", "exit"),

@@ -352,6 +352,32 @@ primary(void)
 	MUST(api->release_primary(0)); // no: it was the third
 }
 
+/* What is given out in a green context is the primary one's. It holds that one, and may be the last who does. */
+static void
+green(void)
+{
+	void *first, *second, *context, *addr;
+
+	MUST(api->device(&addr, 1000));
+	MUST(api->make_green(&first, NULL, 0, 1));
+	MUST(api->make_green(&second, NULL, 1, 1));
+	MUST(api->green_as_context(&context, first));
+	MUST(api->set_current(context));
+	MUST(api->device(&addr, 2000));
+	MUST(api->device(&addr, 4000));
+	MUST(api->release(addr));
+	MUST(api->green_as_context(&context, second));
+	MUST(api->set_current(context));
+	MUST(api->device(&addr, 8000));
+	MUST(api->pinned(&addr, 16000));
+	MUST(api->end_green(first));  // workload_run() has the primary one
+	MUST(api->end_green(second)); // nobody has
+	if (api->end_green(second) == 0)
+		exit(2);
+	MUST(api->use_device(1));
+	MUST(api->device(&addr, 32000));
+}
+
 /* What others gave out: counted apart. Opened twice is the same memory. */
 static void
 imports(void)
@@ -417,6 +443,42 @@ graphs(void)
 	MUST(api->graph_free(&node, NULL, NULL, 0, (void *)memory[1].addr));
 	MUST(api->release((void *)memory[2].addr)); // of the program, after a run
 	MUST(api->device(&addr, 16000));
+}
+
+/* Nodes of any type: two of them are about memory. */
+static void
+graph_nodes(void)
+{
+	struct cuda_graph_node parameters = { .type = CUDA_NODE_MEM_ALLOC, .memory.bytes = 1000 };
+	cuda_device_addr addr[3];
+	void *node;
+
+	for (int i = 0; i < 3; i++) {
+		parameters.memory.bytes *= 2;
+		MUST(api->graph_node(&node, NULL, NULL, NULL, 0, &parameters));
+		addr[i] = parameters.memory.addr;
+	}
+	parameters = (struct cuda_graph_node){ .type = 5, .freed = addr[0] }; // an empty one
+	MUST(api->graph_node(&node, NULL, NULL, NULL, 0, &parameters));
+	parameters = (struct cuda_graph_node){ .type = CUDA_NODE_MEM_FREE, .freed = addr[1] };
+	MUST(api->graph_node(&node, NULL, NULL, NULL, 0, &parameters));
+	if (api->graph_node(&node, NULL, NULL, NULL, 0, &parameters) == 0) // twice
+		exit(2);
+	if (api->graph_node(&node, NULL, NULL, NULL, 0, NULL) == 0)
+		exit(2);
+	MUST(api->device((void **)&addr[0], 16000));
+}
+
+static void
+graph_nodes_old(void)
+{
+	struct cuda_graph_node parameters = { .type = CUDA_NODE_MEM_ALLOC, .memory.bytes = 3000 };
+	void *node;
+
+	MUST(api->graph_node_old(&node, NULL, NULL, 0, &parameters));
+	MUST(api->graph_node_old(&node, NULL, NULL, 0, &parameters));
+	parameters = (struct cuda_graph_node){ .type = CUDA_NODE_MEM_FREE, .freed = parameters.memory.addr };
+	MUST(api->graph_node_old(&node, NULL, NULL, 0, &parameters));
 }
 
 static void
@@ -519,7 +581,8 @@ static const struct {
 	WORKLOAD(async), WORKLOAD(pool), WORKLOAD(arrays), WORKLOAD(physical), WORKLOAD(physical_threads),
 	WORKLOAD(registered), WORKLOAD(reset), WORKLOAD(reset_one), WORKLOAD(reset_physical), WORKLOAD(contexts),
 	WORKLOAD(primary), WORKLOAD(imports), WORKLOAD(imported_handles), WORKLOAD(graphs), WORKLOAD(recorded),
-	WORKLOAD(solid), WORKLOAD(senseless), WORKLOAD(forked), WORKLOAD(no_context)
+	WORKLOAD(solid), WORKLOAD(senseless), WORKLOAD(forked), WORKLOAD(no_context),
+	WORKLOAD(graph_nodes), WORKLOAD(graph_nodes_old), WORKLOAD(green)
 };
 
 int

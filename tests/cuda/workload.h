@@ -41,6 +41,8 @@ struct cuda_api {
 	int (*external)(void **addr, void *memory, const struct cuda_external_buffer *part);
 	int (*graph_memory)(void **node, void *graph, void *const *before, size_t before_count, struct cuda_graph_memory *memory);
 	int (*graph_free)(void **node, void *graph, void *const *before, size_t before_count, void *addr);
+	int (*graph_node)(void **node, void *graph, void *const *before, const void *edges, size_t before_count,
+	                  struct cuda_graph_node *parameters);
 	/* The runtime's alone. */
 	int (*solid)(struct cuda_pitched *block, struct cuda_extent extent);
 	/* The driver's alone. */
@@ -55,6 +57,11 @@ struct cuda_api {
 	int (*make_context_newest)(void **context, void *parameters, unsigned flags, int device);
 	int (*end_context)(void *context);
 	int (*release_primary)(int device);
+	int (*graph_node_old)(void **node, void *graph, void *const *before, size_t before_count, struct cuda_graph_node *parameters);
+	int (*make_green)(void **green, void *resources, int device, unsigned flags);
+	int (*green_as_context)(void **context, void *green);
+	int (*end_green)(void *green);
+	int (*set_current)(void *context);
 };
 
 /* Exit status: 0, or 2 when something that had to succeed failed. */
