@@ -265,7 +265,7 @@ def test_what_is_not_the_devices_is_shown_apart(tmp_path):
     assert totals_of("imports") == {"cuda/imported": (3 << 20) + (2 << 20) + 123456, "cuda:0": 1000}
     assert totals_of("graphs") == {"cuda/graph": 9000, "cuda:0": 16000}
     lines = harness.report("sites", tmp_path / "imports" / "out", "--domain", "cuda/imported")["lines"]
-    assert {line["where"]["function"] for line in lines} == {"imports"}
+    assert {line["where"]["function"] for line in lines} == {"workload_imports"}
 
 
 def test_a_plugin_that_goes_past_us_is_told_of(tmp_path):
