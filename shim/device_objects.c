@@ -73,20 +73,25 @@ claim(struct address_block block)
 	return 0;
 }
 
-/* O2. release: our use of the object comes before its end; acquire: and after that of all others. */
+/*
+ * O2. release: our use of the object comes before its end; acquire: and after that of all others. What has no such reference any more is
+ * dropped already, and perhaps somebody else's: nothing is done.
+ */
 static struct device_drop
 drop(uint32_t number, uint64_t amount)
 {
 	struct object *object = object_at(number);
 	struct device_drop dropped = { .object = number };
-	uint64_t word;
+	uint64_t word = object == NULL ? 0 : atomic_load_explicit(&object->word, memory_order_relaxed), rest;
 
-	if (object == NULL)
-		return dropped;
-	dropped.is_imported = object->block.site == 0;
-	word = atomic_fetch_sub_explicit(&object->word, amount, memory_order_acq_rel) - amount;
-	dropped.was_last_handle = HANDLES(word) == 0;
-	dropped.is_dead = REFERENCES(word) == 0;
+	do {
+		if (REFERENCES(word) == 0 || HANDLES(word) < HANDLES(amount))
+			return (struct device_drop){ 0 };
+		dropped.is_imported = object->block.site == 0;
+		rest = word - amount;
+	} while (!atomic_compare_exchange_weak_explicit(&object->word, &word, rest, memory_order_acq_rel, memory_order_relaxed));
+	dropped.was_last_handle = HANDLES(rest) == 0;
+	dropped.is_dead = REFERENCES(rest) == 0;
 	if (dropped.is_dead)
 		dropped.block = object->block;
 	return dropped;

@@ -241,3 +241,37 @@ cuda_call_end_release(struct cuda_call *call, int result)
 	cuda_call_end(call);
 	errno = host_errno;
 }
+
+struct device_drop
+cuda_call_begin_drop(struct cuda_call *call, enum cuda_layer layer, const void *hook_frame, uint64_t handle)
+{
+	bool is_dropped_outside = layer == CUDA_LAYER_DRIVER && thread.layer == CUDA_LAYER_RUNTIME && thread.released_addr == handle;
+	struct device_drop dropped = { 0 };
+
+	cuda_call_begin(call, layer, hook_frame);
+	if (is_dropped_outside || !cuda_call_book_begin(call))
+		return dropped;
+	dropped = device_objects_release(handle);
+	reentry_guard_leave();
+	if (layer == CUDA_LAYER_RUNTIME)
+		thread.released_addr = handle;
+	return dropped;
+}
+
+void
+cuda_call_end_drop(const struct cuda_call *call, const struct device_drop *dropped, uint64_t handle, int result)
+{
+	int host_errno = errno;
+
+	if (dropped->object != 0 && cuda_call_book_begin(call)) {
+		if (result == CUDA_ABI_SUCCESS || result == CUDA_ABI_UNLOADING)
+			tracker_object_released(*dropped);
+		else
+			device_objects_not_released(*dropped, handle);
+		reentry_guard_leave();
+	}
+	if (call->layer == CUDA_LAYER_RUNTIME && call->is_booked_here)
+		thread.released_addr = 0;
+	cuda_call_end(call);
+	errno = host_errno;
+}

@@ -94,6 +94,10 @@ void cuda_call_begin_release(struct cuda_call *call, enum cuda_layer layer, cons
                              uint64_t addr);
 void cuda_call_end_release(struct cuda_call *call, int result);
 
+/* The same for a handle in device_objects.h: a reference is dropped before the real call, and is ours again when that fails. */
+struct device_drop cuda_call_begin_drop(struct cuda_call *call, enum cuda_layer layer, const void *hook_frame, uint64_t handle);
+void cuda_call_end_drop(const struct cuda_call *call, const struct device_drop *dropped, uint64_t handle, int result);
+
 /* Which of the two an allocation from a stream's pool is: POOLED, or GRAPH while the stream is recorded. */
 enum cuda_memory cuda_call_pooled(const struct cuda_call *call, void *stream);
 
@@ -174,6 +178,24 @@ unsigned cuda_call_owner(int device);
 		cuda_call_begin_release(&call, HOOK_LAYER, frame, (uint64_t)addr);                    \
 		int result = ((__typeof__(name) *)real)arguments;                                     \
 		cuda_call_end_release(&call, result);                                                 \
+		return result;                                                                        \
+	}                                                                                             \
+	HOOK_EXPORT(name)
+
+/* Lets go of the object `handle`. */
+#define HOOK_DROP(name, parameters, arguments, handle)                                                \
+	int hook_##name parameters                                                                    \
+	{                                                                                             \
+		const void *frame = __builtin_frame_address(0);                                       \
+		void *real = HOOK_FIND(REAL_CUDA_##name, __builtin_return_address(0));                \
+		struct cuda_call call;                                                                \
+		struct device_drop dropped;                                                           \
+                                                                                                      \
+		if (real == NULL)                                                                     \
+			return HOOK_NOT_FOUND;                                                        \
+		dropped = cuda_call_begin_drop(&call, HOOK_LAYER, frame, handle);                     \
+		int result = HOOK_REAL(name)arguments;                                                \
+		cuda_call_end_drop(&call, &dropped, handle, result);                                  \
 		return result;                                                                        \
 	}                                                                                             \
 	HOOK_EXPORT(name)

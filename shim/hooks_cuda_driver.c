@@ -94,7 +94,7 @@ HOOK_ALLOCATION(cuIpcOpenMemHandle, OPENED, (cuda_device_addr *addr, struct cuda
                 (addr, handle, flags), 0, real_cuda_bytes(*addr));
 HOOK_ALLOCATION(cuIpcOpenMemHandle_v2, OPENED, (cuda_device_addr *addr, struct cuda_ipc_handle handle, unsigned flags),
                 (addr, handle, flags), 0, real_cuda_bytes(*addr));
-HOOK_AFTER(cuIpcCloseMemHandle, (cuda_device_addr addr), (addr), true, tracker_object_closed(addr));
+HOOK_DROP(cuIpcCloseMemHandle, (cuda_device_addr addr), (addr), TRACKER_OPENED(addr));
 
 /* ---- graphs: the address is given out now, memory when the graph runs ---- */
 

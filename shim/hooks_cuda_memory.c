@@ -40,33 +40,7 @@ hook_cuMemCreate(cuda_memory_handle *handle, size_t bytes, const struct cuda_mem
 }
 HOOK_EXPORT(cuMemCreate);
 
-int
-hook_cuMemRelease(cuda_memory_handle handle)
-{
-	HOOK_BEGIN(cuMemRelease);
-	struct device_drop dropped = { 0 };
-	bool is_booked = cuda_call_book_begin(&call);
-
-	if (is_booked) {
-		dropped = device_objects_release(handle);
-		reentry_guard_leave();
-	}
-	int result = HOOK_REAL(cuMemRelease)(handle);
-	int host_errno = errno;
-
-	if (is_booked && cuda_call_book_begin(&call)) {
-		if (result == CUDA_ABI_SUCCESS || result == CUDA_ABI_UNLOADING)
-			tracker_object_released(dropped);
-		else
-			device_objects_not_released(dropped, handle);
-		reentry_guard_leave();
-	}
-	cuda_call_end(&call);
-	errno = host_errno;
-	return result;
-}
-HOOK_EXPORT(cuMemRelease);
-
+HOOK_DROP(cuMemRelease, (cuda_memory_handle handle), (handle), handle);
 HOOK_AFTER(cuMemRetainAllocationHandle, (cuda_memory_handle *handle, void *addr), (handle, addr), handle != NULL,
            device_objects_retain_mapped(*handle, (uint64_t)addr));
 HOOK_AFTER(cuMemImportFromShareableHandle, (cuda_memory_handle *handle, void *shared, int shared_as), (handle, shared, shared_as),

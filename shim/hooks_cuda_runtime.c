@@ -83,7 +83,7 @@ HOOK_ALLOCATION(cudaExternalMemoryGetMappedBuffer, IMPORTED, (void **addr, void 
                 (addr, memory, part), 0, part == NULL ? 0 : part->bytes);
 HOOK_ALLOCATION(cudaIpcOpenMemHandle, OPENED, (void **addr, struct cuda_ipc_handle handle, unsigned flags), (addr, handle, flags), 0,
                 real_cuda_bytes((uint64_t)*addr));
-HOOK_AFTER(cudaIpcCloseMemHandle, (void *addr), (addr), true, tracker_object_closed((uint64_t)addr));
+HOOK_DROP(cudaIpcCloseMemHandle, (void *addr), (addr), TRACKER_OPENED((uint64_t)addr));
 
 HOOK_ALLOCATION_AT(cudaGraphAddMemAllocNode, GRAPH,
                    (void **node, void *graph, void *const *before, size_t before_count, struct cuda_graph_memory *memory),

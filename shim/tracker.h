@@ -97,9 +97,9 @@ void tracker_object_imported(uint64_t handle);   // memory of another process: w
 void tracker_object_mapped(const void *hook_frame, uint64_t addr, uint64_t bytes, uint64_t handle);
 void tracker_object_released(struct device_drop dropped);
 void tracker_object_unmapped(uint64_t addr, uint64_t bytes);
-/* Memory of another process by address: opened as often as it is closed. */
+/* Memory of another process by address, opened as often as it is closed: an object with this handle. */
+#define TRACKER_OPENED(addr) ((addr) | UINT64_C(1) << 61)
 void tracker_object_opened(const void *hook_frame, unsigned domain, uint64_t addr, uint64_t bytes);
-void tracker_object_closed(uint64_t addr);
 /* Before the real free. The block is for one of the other two afterwards. */
 struct live_block tracker_device_take(uint64_t key);
 void tracker_device_released(struct live_block block);

@@ -15,7 +15,6 @@
 #include "tracker_parts.h"
 
 #define TENSOR_KEY (UINT64_C(1) << 62)
-#define OPENED_KEY (UINT64_C(1) << 61) // of an object whose handle is an address
 /* The size in a block of `devices` has its owner in front; that of a tensor how often PyTorch had given up on one before. */
 #define OWNER_SHIFT 48
 #define BYTES_MASK ((UINT64_C(1) << OWNER_SHIFT) - 1)
@@ -178,14 +177,8 @@ tracker_object_unmapped(uint64_t addr, uint64_t bytes)
 void
 tracker_object_opened(const void *hook_frame, unsigned domain, uint64_t addr, uint64_t bytes)
 {
-	if (!device_objects_retain(addr | OPENED_KEY))
-		tracker_object_created(hook_frame, domain, addr | OPENED_KEY, bytes);
-}
-
-void
-tracker_object_closed(uint64_t addr)
-{
-	tracker_object_released(device_objects_release(addr | OPENED_KEY));
+	if (!device_objects_retain(TRACKER_OPENED(addr)))
+		tracker_object_created(hook_frame, domain, TRACKER_OPENED(addr), bytes);
 }
 
 /* ---- tensors ---- */

@@ -275,11 +275,15 @@ cuStreamIsCapturing(void *stream, int *is_capturing)
 	return CUDA_ABI_SUCCESS;
 }
 
-/* ---- memory of others: its size is in the first byte of what they handed over, in MiB ---- */
+/*
+ * ---- memory of others: its size is in the first byte of what they handed over, in MiB, and the last one tells it from others.
+ * Opened again it is where it is; the address of what was closed is given out again at once.
+ */
 
-#define OPENED_MAX 4
+#define OPENED_MAX 8
 static struct {
 	uint64_t bytes;
+	int name;
 	int count;
 } opened[OPENED_MAX];
 #define OPENED_ADDR(number) (UINT64_C(0x680000000000) + ((uint64_t)(number) << 32))
@@ -287,24 +291,43 @@ static struct {
 bool
 double_opened(uint64_t addr, struct block *found)
 {
-	for (int i = 0; i < OPENED_MAX; i++) {
+	bool is_known = false;
+
+	pthread_mutex_lock(&double_mutex);
+	for (int i = 0; i < OPENED_MAX && !is_known; i++) {
 		*found = (struct block){ .addr = OPENED_ADDR(i), .bytes = opened[i].bytes };
-		if (addr == found->addr && opened[i].count != 0)
-			return true;
+		is_known = addr == found->addr && opened[i].count != 0;
 	}
-	return false;
+	pthread_mutex_unlock(&double_mutex);
+	return is_known;
+}
+
+static int
+opened_number_locked(int name)
+{
+	int number = -1;
+
+	for (int i = OPENED_MAX - 1; i >= 0; i--) {
+		if (opened[i].count != 0 && opened[i].name == name)
+			return i;
+		if (opened[i].count == 0)
+			number = i;
+	}
+	return number;
 }
 
 int
 cuIpcOpenMemHandle_v2(cuda_device_addr *addr, struct cuda_ipc_handle handle, unsigned flags)
 {
-	int number = handle.bytes[63]; // that all of it arrived
+	int number;
 
 	(void)flags;
-	if (addr == NULL || number < 0 || number >= OPENED_MAX)
+	if (addr == NULL || handle.bytes[63] == 0)
 		return INVALID_VALUE;
 	pthread_mutex_lock(&double_mutex);
+	number = opened_number_locked(handle.bytes[63]);
 	opened[number].bytes = (uint64_t)handle.bytes[0] << 20;
+	opened[number].name = handle.bytes[63];
 	*addr = OPENED_ADDR(number);
 	if (opened[number].count++ == 0)
 		double_account_locked(LEDGER_IMPORTED, opened[number].bytes);
@@ -324,7 +347,11 @@ cuIpcCloseMemHandle(cuda_device_addr addr)
 	int number = (int)((addr - OPENED_ADDR(0)) >> 32), result = INVALID_VALUE;
 
 	pthread_mutex_lock(&double_mutex);
-	if (number >= 0 && number < OPENED_MAX && opened[number].count != 0) {
+	if (number < 0 || number >= OPENED_MAX || opened[number].count == 0) {
+		result = INVALID_VALUE;
+	} else if (++double_releases == double_setting("KMEMDOUBLE_FAIL_FREE_NTH", 0)) {
+		result = ILLEGAL_ADDRESS;
+	} else {
 		if (--opened[number].count == 0)
 			double_account_freed_locked(LEDGER_IMPORTED, opened[number].bytes);
 		result = CUDA_ABI_SUCCESS;

@@ -139,9 +139,20 @@ def test_physical_memory_of_several_threads(route, tmp_path):
     assert without_peaks(recorded(tmp_path / "out")) == without_peaks(Double(tmp_path / "ledger").books)
 
 
-def test_a_handle_that_could_not_be_released_is_alive(tmp_path):
-    done = run_under_shim(tmp_path, "linked", "physical", KMEMDOUBLE_FAIL_FREE_NTH=3)
-    assert done.returncode == 2 and done.stderr.endswith("api->release_handle(handle) = 700\n")
+@pytest.mark.parametrize("more", [{}, {"KMEMDOUBLE_HIDDEN_DRIVER": 1}], ids=["driver", "runtime_alone"])
+@pytest.mark.parametrize("route", ["linked", "runtime_shared"])
+def test_threads_that_open_what_others_close(route, more, tmp_path):
+    check_run(run_under_shim(tmp_path, route, "imports_threads", **more))
+
+    assert without_peaks(recorded(tmp_path / "out")) == without_peaks(Double(tmp_path / "ledger").books)
+
+
+@pytest.mark.parametrize("route, workload, nth, call", [
+    ("linked", "physical", 3, "release_handle(handle)"), ("linked", "imports", 2, "close_shared(addr)"),
+    ("runtime_shared", "imports", 2, "close_shared(addr)")])
+def test_a_handle_that_could_not_be_released_is_alive(route, workload, nth, call, tmp_path):
+    done = run_under_shim(tmp_path, route, workload, KMEMDOUBLE_FAIL_FREE_NTH=nth)
+    assert done.returncode == 2 and done.stderr.endswith(f"api->{call} = 700\n")
 
     assert recorded(tmp_path / "out") == Double(tmp_path / "ledger").books
 

@@ -112,6 +112,34 @@ workload_imports(void)
 	MUST(api->device(&addr, 1000)); // ours
 }
 
+/* Memory of several others, closed by one thread while another one opens: the addresses are the same. */
+static void *
+work_imports(void *argument)
+{
+	struct cuda_ipc_handle handle = { { (char)(size_t)argument } };
+	void *addr;
+
+	handle.bytes[63] = handle.bytes[0];
+	MUST(api->use_device(0));
+	for (unsigned i = 0; i < 5000; i++) {
+		MUST(api->open_shared(&addr, handle, 1));
+		if (i != 4999)
+			MUST(api->close_shared(addr));
+	}
+	return NULL;
+}
+
+void
+workload_imports_threads(void)
+{
+	pthread_t ids[4];
+
+	for (size_t i = 0; i < 4; i++)
+		MUST(pthread_create(&ids[i], NULL, work_imports, (void *)(i + 1)));
+	for (size_t i = 0; i < 4; i++)
+		MUST(pthread_join(ids[i], NULL));
+}
+
 void
 workload_imported_handles(void)
 {
