@@ -21,8 +21,9 @@ struct object {
 };
 
 static _Atomic(struct object *) objects;
-static _Atomic uint32_t next_hint;
-static struct address_table handles;  // handle -> object
+static _Atomic uint32_t object_count; // claimed; relaxed: who frees one has done with it before it counts down
+static _Atomic uint32_t next_hint;    // where to begin, nothing more
+static struct address_table handles;  // handle -> object, owner
 static struct address_table mappings; // address -> bytes, object
 
 static struct object *
@@ -49,20 +50,18 @@ object_at(uint32_t number)
 	return number == 0 ? NULL : &all_objects(false)[number - 1];
 }
 
-/* index + 1 of an object with one handle; 0 = no room */
 static uint32_t
-claim(struct address_block block)
+claim_free(struct object *array, struct address_block block)
 {
-	struct object *array = all_objects(true);
-	uint32_t hint = atomic_load_explicit(&next_hint, memory_order_relaxed); // where to begin, nothing more
+	uint32_t hint = atomic_load_explicit(&next_hint, memory_order_relaxed);
 
-	for (uint32_t step = 0; array != NULL && step < DEVICE_OBJECTS_MAX; step++) {
+	for (uint32_t step = 0; step < DEVICE_OBJECTS_MAX; step++) {
 		uint32_t index = (hint + step) % DEVICE_OBJECTS_MAX;
-		uint64_t expected = 0;
+		uint64_t expected = atomic_load_explicit(&array[index].word, memory_order_relaxed);
 
 		/* acquire: pairs with device_objects_released(): its owner has read the block. */
-		if (!atomic_compare_exchange_strong_explicit(&array[index].word, &expected, CLAIMED, memory_order_acquire,
-		                                             memory_order_relaxed))
+		if (expected != 0 || !atomic_compare_exchange_strong_explicit(&array[index].word, &expected, CLAIMED, memory_order_acquire,
+		                                                              memory_order_relaxed))
 			continue;
 		array[index].block = block;
 		/* relaxed: who learns its number from a table sees word and block (A2). */
@@ -71,6 +70,20 @@ claim(struct address_block block)
 		return index + 1;
 	}
 	return 0;
+}
+
+/* index + 1 of an object with one handle; 0 = no room, which is seen without a look at them all. */
+static uint32_t
+claim(struct address_block block)
+{
+	struct object *array = all_objects(true);
+	uint32_t number = 0;
+
+	if (array != NULL && atomic_fetch_add_explicit(&object_count, 1, memory_order_relaxed) < DEVICE_OBJECTS_MAX)
+		number = claim_free(array, block);
+	if (array != NULL && number == 0)
+		atomic_fetch_sub_explicit(&object_count, 1, memory_order_relaxed);
+	return number;
 }
 
 /*
@@ -106,9 +119,9 @@ object_of(uint64_t handle)
 }
 
 bool
-device_objects_create(uint64_t handle, struct address_block block, struct address_block *old)
+device_objects_create(uint64_t handle, struct address_block block, unsigned owner, struct address_block *old)
 {
-	struct address_block entry = { .site = claim(block) }, known;
+	struct address_block entry = { .bytes = owner, .site = claim(block) }, known;
 
 	*old = (struct address_block){ 0 };
 	if (entry.site == 0)
@@ -152,7 +165,7 @@ device_objects_retain_mapped(uint64_t handle, uint64_t addr)
 	if (device_objects_retain(handle) || !address_table_find(&mappings, addr, &mapping))
 		return;
 	object = object_at(mapping.site);
-	if (object == NULL || !address_table_put(&handles, handle, (struct address_block){ .site = mapping.site }))
+	if (object == NULL || !address_table_put(&handles, handle, (struct address_block){ DEVICE_OBJECTS_NO_OWNER, mapping.site, 0 }))
 		return;
 	/* relaxed: the caller's memory is mapped, so that the object does not end. */
 	atomic_fetch_add_explicit(&object->word, ONE_HANDLE | ONE_REFERENCE, memory_order_relaxed);
@@ -180,17 +193,20 @@ device_objects_release(uint64_t handle)
 	struct device_drop dropped = drop(object_of(handle), ONE_HANDLE | ONE_REFERENCE);
 	struct address_block known;
 
-	if (dropped.object != 0 && dropped.was_last_handle)
-		(void)address_table_take(&handles, handle, &known);
+	if (dropped.object != 0 && dropped.was_last_handle && address_table_take(&handles, handle, &known))
+		dropped.owner = (uint16_t)known.bytes;
 	return dropped;
 }
 
 void
 device_objects_released(struct device_drop dropped)
 {
-	/* release: the block was read before the object is used again. Pairs with claim(). */
-	if (dropped.is_dead)
-		atomic_store_explicit(&object_at(dropped.object)->word, 0, memory_order_release);
+	if (!dropped.is_dead)
+		return;
+	/* release: the block was read before the object is used again. Pairs with claim_free(). */
+	atomic_store_explicit(&object_at(dropped.object)->word, 0, memory_order_release);
+	atomic_store_explicit(&next_hint, dropped.object - 1, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&object_count, 1, memory_order_relaxed);
 }
 
 void
@@ -202,7 +218,7 @@ device_objects_not_released(struct device_drop dropped, uint64_t handle)
 		return;
 	atomic_fetch_add_explicit(&object->word, ONE_HANDLE | ONE_REFERENCE, memory_order_relaxed); // O2: ours
 	if (dropped.was_last_handle)
-		(void)address_table_put(&handles, handle, (struct address_block){ .site = dropped.object });
+		(void)address_table_put(&handles, handle, (struct address_block){ dropped.owner, dropped.object, 0 });
 }
 
 bool
@@ -217,6 +233,26 @@ device_objects_unmapped(uint64_t *addr, uint64_t end, struct device_drop *droppe
 	return true;
 }
 
+static bool
+is_owned(uint64_t handle, struct address_block entry, void *owner)
+{
+	(void)handle;
+	return entry.bytes == *(const unsigned *)owner;
+}
+
+bool
+device_objects_ended(uint64_t *cursor, unsigned owner, struct device_drop *dropped)
+{
+	struct address_block entry;
+
+	if (!address_table_sweep(&handles, cursor, is_owned, &owner, &entry))
+		return false;
+	do
+		*dropped = drop(entry.site, ONE_HANDLE | ONE_REFERENCE);
+	while (dropped->object != 0 && !dropped->was_last_handle);
+	return true;
+}
+
 void
 device_objects_clear(void)
 {
@@ -224,6 +260,7 @@ device_objects_clear(void)
 
 	if (array != NULL)
 		(void)raw_madvise(array, DEVICE_OBJECTS_MAX * sizeof(*array), MADV_DONTNEED);
+	atomic_store_explicit(&object_count, 0, memory_order_relaxed);
 	address_table_clear(&handles);
 	address_table_clear(&mappings);
 }

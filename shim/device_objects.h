@@ -6,7 +6,7 @@
  *
  * Called by   tracker_devices.c, hooks_cuda_memory.c, inside the reentry guard.
  * Safe from   any thread: no lock, no allocation. Tested in tests/unit/test_device_objects.c.
- * When full   create says so; calls about handles that have no object do nothing.
+ * When full   create says so, at once; calls about handles that have no object do nothing.
  *
  * Invariants:
  *   O1  an object's word is 0 (free), or has DEVICE_OBJECT_LIVE set with the number of its handles and of all its references.
@@ -21,7 +21,8 @@
 
 #include "address_table.h"
 
-#define DEVICE_OBJECTS_MAX 16384u
+#define DEVICE_OBJECTS_MAX 65536u // 128 GiB in pieces of 2 MiB
+#define DEVICE_OBJECTS_NO_OWNER 0xffff
 
 /* A reference that was dropped before the driver was asked. */
 struct device_drop {
@@ -29,11 +30,16 @@ struct device_drop {
 	bool was_last_handle;
 	bool is_dead;               // it was the last reference of all
 	bool is_imported;           // of another process: made without a site
+	uint16_t owner;             // with was_last_handle
 	struct address_block block; // with is_dead
 };
 
-/* False: no room. *old.site != 0: the handle stood for memory whose release was not seen. */
-bool device_objects_create(uint64_t handle, struct address_block block, struct address_block *old);
+/*
+ * owner     with which the handle ends, if it is not released before; DEVICE_OBJECTS_NO_OWNER
+ * *old      site != 0: the handle stood for memory whose release was not seen
+ * returns   false: no room
+ */
+bool device_objects_create(uint64_t handle, struct address_block block, unsigned owner, struct address_block *old);
 bool device_objects_retain(uint64_t handle); // false: it stands for none of ours
 /* The driver gave out a handle for what is mapped at `addr`: one that is known, or one for memory whose handles were all released. */
 void device_objects_retain_mapped(uint64_t handle, uint64_t addr);
@@ -49,6 +55,9 @@ void device_objects_not_released(struct device_drop drop, uint64_t handle);
  * calls device_objects_released(). False: there are no more.
  */
 bool device_objects_unmapped(uint64_t *addr, uint64_t end, struct device_drop *drop);
+
+/* The next handle that ended with its owner. The same as above for *drop. False: there are no more. */
+bool device_objects_ended(uint64_t *cursor, unsigned owner, struct device_drop *drop);
 
 void device_objects_clear(void); // forked child: one thread
 

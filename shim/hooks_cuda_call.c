@@ -83,6 +83,12 @@ pooled_domain(uint64_t addr)
 	return tracker_device_domain(place.device >= 0 ? place.device : real_cuda_device());
 }
 
+static bool
+is_of_others(enum cuda_memory memory)
+{
+	return memory == CUDA_MEMORY_IMPORTED || memory == CUDA_MEMORY_EXTERNAL || memory == CUDA_MEMORY_OPENED;
+}
+
 static unsigned
 place_of(enum cuda_memory memory, uint64_t addr, unsigned *owner)
 {
@@ -93,10 +99,12 @@ place_of(enum cuda_memory memory, uint64_t addr, unsigned *owner)
 		return pooled_domain(addr);
 	if (memory == CUDA_MEMORY_GRAPH)
 		return KMEM_DOMAIN_CUDA_GRAPH;
-	if (memory == CUDA_MEMORY_IMPORTED || memory == CUDA_MEMORY_OPENED)
+	if (memory == CUDA_MEMORY_IMPORTED)
 		return KMEM_DOMAIN_CUDA_IMPORTED;
 	device = real_cuda_device();
 	*owner = cuda_call_owner(device);
+	if (is_of_others(memory))
+		return KMEM_DOMAIN_CUDA_IMPORTED;
 	if (memory == CUDA_MEMORY_PINNED)
 		return KMEM_DOMAIN_CUDA_PINNED;
 	if (memory == CUDA_MEMORY_MANAGED)
@@ -183,7 +191,7 @@ cuda_call_end_allocation(struct cuda_call *call, enum cuda_memory memory, int re
 	int host_errno = errno;
 	bool is_given = result == CUDA_ABI_SUCCESS && addr != 0;
 	/* Other errors say nothing about memory, and memory of others is there already. */
-	bool is_refused = result == CUDA_ABI_OUT_OF_MEMORY && memory != CUDA_MEMORY_IMPORTED && memory != CUDA_MEMORY_OPENED;
+	bool is_refused = result == CUDA_ABI_OUT_OF_MEMORY && !is_of_others(memory);
 
 	bool was_booked = call->layer == CUDA_LAYER_RUNTIME && thread.was_booked; // by the driver's hook: nothing is asked again
 
@@ -197,7 +205,7 @@ cuda_call_end_allocation(struct cuda_call *call, enum cuda_memory memory, int re
 			if (!is_given)
 				tracker_device_refused(call->hook_frame, domain, bytes, result, left);
 			else if (memory == CUDA_MEMORY_OPENED)
-				tracker_object_opened(call->hook_frame, domain, addr, bytes);
+				tracker_object_opened(call->hook_frame, domain, addr, bytes, owner);
 			else
 				tracker_device_allocated(call->hook_frame, domain, addr, bytes, owner);
 			reentry_guard_leave();

@@ -52,8 +52,8 @@ CUDA_ABI_RUNTIME_FUNCTIONS(HOOK_ROW)
 /* NONE: a call that allocates nothing for the program, such as a lookup. */
 enum cuda_layer { CUDA_LAYER_NONE, CUDA_LAYER_RUNTIME, CUDA_LAYER_DRIVER };
 /*
- * POOLED: where its pool is, and no context's. REGISTERED: the program's own, pinned. IMPORTED: somebody else's. OPENED: so, and
- * opened as often as it is closed. GRAPH: what a graph takes when it runs.
+ * POOLED: where its pool is, and no context's. REGISTERED: the program's own, pinned. IMPORTED: of somebody else's pool. EXTERNAL:
+ * somebody else's, mapped in a context. OPENED: so, and opened as often as it is closed. GRAPH: what a graph takes when it runs.
  */
 enum cuda_memory {
 	CUDA_MEMORY_DEVICE,
@@ -62,6 +62,7 @@ enum cuda_memory {
 	CUDA_MEMORY_MANAGED,
 	CUDA_MEMORY_REGISTERED,
 	CUDA_MEMORY_IMPORTED,
+	CUDA_MEMORY_EXTERNAL,
 	CUDA_MEMORY_OPENED,
 	CUDA_MEMORY_GRAPH,
 };

@@ -23,6 +23,7 @@
 #define PINNED CUDA_MEMORY_PINNED
 #define REGISTERED CUDA_MEMORY_REGISTERED
 #define IMPORTED CUDA_MEMORY_IMPORTED
+#define EXTERNAL CUDA_MEMORY_EXTERNAL
 #define OPENED CUDA_MEMORY_OPENED
 #define GRAPH CUDA_MEMORY_GRAPH
 
@@ -84,10 +85,10 @@ HOOK_RELEASE(cuMemHostUnregister, (void *addr), (addr));
 
 HOOK_ALLOCATION(cuMemPoolImportPointer, IMPORTED, (cuda_device_addr *addr, void *pool, void *exported), (addr, pool, exported), 0,
                 real_cuda_bytes(*addr));
-HOOK_ALLOCATION(cuExternalMemoryGetMappedBuffer, IMPORTED,
+HOOK_ALLOCATION(cuExternalMemoryGetMappedBuffer, EXTERNAL,
                 (cuda_device_addr *addr, void *memory, const struct cuda_external_buffer *part), (addr, memory, part), 0,
                 part == NULL ? 0 : part->bytes);
-HOOK_ALLOCATION(cuExternalMemoryGetMappedMipmappedArray, IMPORTED,
+HOOK_ALLOCATION(cuExternalMemoryGetMappedMipmappedArray, EXTERNAL,
                 (void **addr, void *memory, const struct cuda_external_levels *part), (addr, memory, part), 0,
                 part == NULL ? 0 : cuda_call_array_bytes(&part->shape, part->levels));
 HOOK_ALLOCATION(cuIpcOpenMemHandle, OPENED, (cuda_device_addr *addr, struct cuda_ipc_handle handle, unsigned flags),

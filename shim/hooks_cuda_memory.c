@@ -29,7 +29,7 @@ hook_cuMemCreate(cuda_memory_handle *handle, size_t bytes, const struct cuda_mem
 		unsigned domain = is_on_device ? tracker_device_domain(place->location_id) : KMEM_DOMAIN_CUDA_PINNED;
 
 		if (is_given)
-			tracker_object_created(call.hook_frame, domain, *handle, bytes);
+			tracker_object_created(call.hook_frame, domain, *handle, bytes, TRACKER_OWNER_NONE);
 		else
 			tracker_device_refused(call.hook_frame, domain, bytes, result, left);
 		reentry_guard_leave();

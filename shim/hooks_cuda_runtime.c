@@ -22,6 +22,7 @@
 #define POOLED CUDA_MEMORY_POOLED
 #define REGISTERED CUDA_MEMORY_REGISTERED
 #define IMPORTED CUDA_MEMORY_IMPORTED
+#define EXTERNAL CUDA_MEMORY_EXTERNAL
 #define OPENED CUDA_MEMORY_OPENED
 #define GRAPH CUDA_MEMORY_GRAPH
 
@@ -79,7 +80,7 @@ HOOK_RELEASE(cudaHostUnregister, (void *addr), (addr));
 
 HOOK_ALLOCATION(cudaMemPoolImportPointer, IMPORTED, (void **addr, void *pool, void *exported), (addr, pool, exported), 0,
                 real_cuda_bytes((uint64_t)*addr));
-HOOK_ALLOCATION(cudaExternalMemoryGetMappedBuffer, IMPORTED, (void **addr, void *memory, const struct cuda_external_buffer *part),
+HOOK_ALLOCATION(cudaExternalMemoryGetMappedBuffer, EXTERNAL, (void **addr, void *memory, const struct cuda_external_buffer *part),
                 (addr, memory, part), 0, part == NULL ? 0 : part->bytes);
 HOOK_ALLOCATION(cudaIpcOpenMemHandle, OPENED, (void **addr, struct cuda_ipc_handle handle, unsigned flags), (addr, handle, flags), 0,
                 real_cuda_bytes((uint64_t)*addr));

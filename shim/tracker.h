@@ -82,7 +82,7 @@ unsigned tracker_device_domain(int device);      // row of "cuda:N"; the last ro
  * The owner is what it ends with: a device's primary context by the device's number, a context that the program made by
  * TRACKER_OWNER_CONTEXT and more, or nothing but its release.
  */
-enum { TRACKER_OWNER_CONTEXT = 0x100, TRACKER_OWNER_NONE = 0xffff };
+enum { TRACKER_OWNER_CONTEXT = 0x100, TRACKER_OWNER_NONE = DEVICE_OBJECTS_NO_OWNER };
 void tracker_device_allocated(const void *hook_frame, unsigned domain, uint64_t key, uint64_t bytes, unsigned owner);
 /* What the driver said of the device right after it refused; total_bytes 0: nothing. */
 struct device_memory {
@@ -92,14 +92,14 @@ struct device_memory {
 void tracker_device_refused(const void *hook_frame, unsigned domain, uint64_t bytes, int result, struct device_memory memory);
 void tracker_owner_gone(unsigned owner);
 /* Physical memory by handle: what device_objects.h does not do by itself. */
-void tracker_object_created(const void *hook_frame, unsigned domain, uint64_t handle, uint64_t bytes);
+void tracker_object_created(const void *hook_frame, unsigned domain, uint64_t handle, uint64_t bytes, unsigned owner);
 void tracker_object_imported(uint64_t handle);   // memory of another process: what is mapped of it is counted apart
 void tracker_object_mapped(const void *hook_frame, uint64_t addr, uint64_t bytes, uint64_t handle);
 void tracker_object_released(struct device_drop dropped);
 void tracker_object_unmapped(uint64_t addr, uint64_t bytes);
 /* Memory of another process by address, opened as often as it is closed: an object with this handle. */
 #define TRACKER_OPENED(addr) ((addr) | UINT64_C(1) << 61)
-void tracker_object_opened(const void *hook_frame, unsigned domain, uint64_t addr, uint64_t bytes);
+void tracker_object_opened(const void *hook_frame, unsigned domain, uint64_t addr, uint64_t bytes, unsigned owner);
 /* Before the real free. The block is for one of the other two afterwards. */
 struct live_block tracker_device_take(uint64_t key);
 void tracker_device_released(struct live_block block);

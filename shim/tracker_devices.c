@@ -109,16 +109,20 @@ void
 tracker_owner_gone(unsigned owner)
 {
 	struct address_block block;
+	struct device_drop dropped;
 	uint64_t cursor = 0;
 
 	while (!tracker_is_teardown() && address_table_sweep(&devices, &cursor, is_owned, &owner, &block))
 		tracker_dead(thread_slot_here(), without_mark(block));
+	cursor = 0;
+	while (!tracker_is_teardown() && device_objects_ended(&cursor, owner, &dropped))
+		tracker_object_released(dropped);
 }
 
 /* ---- physical memory ---- */
 
 void
-tracker_object_created(const void *hook_frame, unsigned domain, uint64_t handle, uint64_t bytes)
+tracker_object_created(const void *hook_frame, unsigned domain, uint64_t handle, uint64_t bytes, unsigned owner)
 {
 	struct thread_slot *slot = thread_slot_here();
 	struct address_block block = tracker_born(slot, hook_frame, domain, bytes), old;
@@ -126,7 +130,7 @@ tracker_object_created(const void *hook_frame, unsigned domain, uint64_t handle,
 	if (block.site == 0)
 		return;
 	failed_requests_got(domain, bytes);
-	if (!device_objects_create(handle, block, &old)) {
+	if (!device_objects_create(handle, block, owner, &old)) {
 		tracker_lost(slot, block);
 	} else if (old.site != 0) {
 		capture_file_lost(KMEM_LOST_MISSED_FREES, 1);
@@ -140,8 +144,9 @@ tracker_object_imported(uint64_t handle)
 {
 	struct address_block old;
 
-	(void)device_objects_create(handle, (struct address_block){ 0 }, &old);
-	if (old.site != 0) {
+	if (!device_objects_create(handle, (struct address_block){ 0 }, TRACKER_OWNER_NONE, &old)) {
+		capture_file_lost(KMEM_LOST_EVENTS, 1);
+	} else if (old.site != 0) {
 		capture_file_lost(KMEM_LOST_MISSED_FREES, 1);
 		tracker_dead(thread_slot_here(), old);
 	}
@@ -175,10 +180,10 @@ tracker_object_unmapped(uint64_t addr, uint64_t bytes)
 }
 
 void
-tracker_object_opened(const void *hook_frame, unsigned domain, uint64_t addr, uint64_t bytes)
+tracker_object_opened(const void *hook_frame, unsigned domain, uint64_t addr, uint64_t bytes, unsigned owner)
 {
 	if (!device_objects_retain(TRACKER_OPENED(addr)))
-		tracker_object_created(hook_frame, domain, TRACKER_OPENED(addr), bytes);
+		tracker_object_created(hook_frame, domain, TRACKER_OPENED(addr), bytes, owner);
 }
 
 /* ---- tensors ---- */

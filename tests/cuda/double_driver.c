@@ -278,6 +278,7 @@ double_context_ended(int context)
 		free(blocks[i].note);
 		end_locked(&blocks[i]);
 	}
+	double_opened_ended_locked(context);
 	pthread_mutex_unlock(&double_mutex);
 }
 

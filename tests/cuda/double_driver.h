@@ -55,6 +55,7 @@ int double_allocate(int row, uint64_t *addr, uint64_t bytes, int context);
 int double_release(uint64_t addr, int row); // row: what it must be, -1 = what is on a device
 bool double_block(uint64_t addr, struct block *found);
 bool double_opened(uint64_t addr, struct block *found); // the same of what others gave out
+void double_opened_ended_locked(int context);
 void double_context_ended(int context);
 int double_context(void);                   // of this thread: device + 1 of a primary one, more of others, 0 = none
 int double_context_device(void);

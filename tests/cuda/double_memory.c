@@ -285,6 +285,7 @@ static struct {
 	uint64_t bytes;
 	int name;
 	int count;
+	int context; // of who opened it first: its end is the end of all
 } opened[OPENED_MAX];
 #define OPENED_ADDR(number) (UINT64_C(0x680000000000) + ((uint64_t)(number) << 32))
 
@@ -316,6 +317,17 @@ opened_number_locked(int name)
 	return number;
 }
 
+void
+double_opened_ended_locked(int context)
+{
+	for (int i = 0; i < OPENED_MAX; i++) {
+		if (opened[i].count == 0 || opened[i].context != context)
+			continue;
+		opened[i].count = 0;
+		double_account_freed_locked(LEDGER_IMPORTED, opened[i].bytes);
+	}
+}
+
 int
 cuIpcOpenMemHandle_v2(cuda_device_addr *addr, struct cuda_ipc_handle handle, unsigned flags)
 {
@@ -329,8 +341,10 @@ cuIpcOpenMemHandle_v2(cuda_device_addr *addr, struct cuda_ipc_handle handle, uns
 	opened[number].bytes = (uint64_t)handle.bytes[0] << 20;
 	opened[number].name = handle.bytes[63];
 	*addr = OPENED_ADDR(number);
-	if (opened[number].count++ == 0)
+	if (opened[number].count++ == 0) {
+		opened[number].context = double_context();
 		double_account_locked(LEDGER_IMPORTED, opened[number].bytes);
+	}
 	pthread_mutex_unlock(&double_mutex);
 	return CUDA_ABI_SUCCESS;
 }
@@ -371,7 +385,7 @@ int
 cuExternalMemoryGetMappedBuffer(cuda_device_addr *addr, void *memory, const struct cuda_external_buffer *part)
 {
 	(void)memory;
-	return double_allocate(LEDGER_IMPORTED, (uint64_t *)addr, part->bytes, 0);
+	return double_allocate(LEDGER_IMPORTED, (uint64_t *)addr, part->bytes, double_context());
 }
 
 int
@@ -380,7 +394,7 @@ cuExternalMemoryGetMappedMipmappedArray(void **addr, void *memory, const struct 
 	uint64_t bytes = array_bytes(part->shape.width, part->shape.height, part->shape.depth, part->shape.format, part->shape.channels);
 
 	(void)memory;
-	return part->levels != 1 ? INVALID_VALUE : double_allocate(LEDGER_IMPORTED, (uint64_t *)addr, bytes, 0);
+	return part->levels != 1 ? INVALID_VALUE : double_allocate(LEDGER_IMPORTED, (uint64_t *)addr, bytes, double_context());
 }
 
 /* ---- graphs ---- */

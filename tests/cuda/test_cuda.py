@@ -38,7 +38,7 @@ ROUTES = DRIVER_ROUTES + RUNTIME_ROUTES
 # driver's functions are called by their address).
 SPECIAL_ROUTES = ["ctypes", "entry_point", "runtime_behind", "runtime_before", "plugin_behind", "plugin_before", "linked_before"]
 ONE_THREAD = ["leak", "zero", "pinned", "devices", "async", "pool", "arrays", "registered", "reset", "reset_one", "imports",
-              "graphs", "forked"]
+              "imports_reset", "graphs", "forked"]
 DRIVERS_ALONE = ["physical", "reset_physical", "contexts", "primary", "imported_handles", "no_context", "graph_nodes_old", "green"]
 # What each workload is run over. asked_newer gets newer forms of cuCtxCreate and cuGraphAddNode than the workload calls.
 MATRIX = [

@@ -440,7 +440,8 @@ static const struct {
 	WORKLOAD(leak), WORKLOAD(threads), WORKLOAD(failing), WORKLOAD(zero), WORKLOAD(pinned), WORKLOAD(devices),
 	WORKLOAD(async), WORKLOAD(pool), WORKLOAD(arrays), { "physical", workload_physical }, { "physical_threads", workload_physical_threads },
 	WORKLOAD(registered), WORKLOAD(reset), WORKLOAD(reset_one), WORKLOAD(reset_physical), WORKLOAD(contexts),
-	WORKLOAD(primary), { "imports", workload_imports }, { "imports_threads", workload_imports_threads }, { "imported_handles", workload_imported_handles }, WORKLOAD(graphs), WORKLOAD(recorded),
+	WORKLOAD(primary), { "imports", workload_imports }, { "imports_reset", workload_imports_reset },
+	{ "imports_threads", workload_imports_threads }, { "imported_handles", workload_imported_handles }, WORKLOAD(graphs), WORKLOAD(recorded),
 	WORKLOAD(solid), WORKLOAD(senseless), WORKLOAD(forked), WORKLOAD(no_context),
 	WORKLOAD(graph_nodes), WORKLOAD(graph_nodes_old), WORKLOAD(green)
 };

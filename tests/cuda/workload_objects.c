@@ -112,6 +112,33 @@ workload_imports(void)
 	MUST(api->device(&addr, 1000)); // ours
 }
 
+/* The mappings end with their context, but for that of a pool; what is opened afterwards is new, wherever it is. */
+void
+workload_imports_reset(void)
+{
+	const struct cuda_external_buffer part = { 0, 70000 };
+	struct cuda_ipc_handle first = { { 3 } }, second = { { 5 } };
+	char exported = 2;
+	void *addr;
+
+	first.bytes[63] = 1;
+	second.bytes[63] = 2;
+	MUST(api->open_shared(&addr, first, 1));
+	MUST(api->open_shared(&addr, first, 1));
+	MUST(api->use_device(1));
+	MUST(api->open_shared(&addr, second, 1));
+	MUST(api->external(&addr, NULL, &part));
+	MUST(api->import_pointer(&addr, NULL, &exported));
+	MUST(api->reset(1));
+	MUST(api->use_device(0));
+	MUST(api->external(&addr, NULL, &part));
+	MUST(api->reset(0));
+	MUST(api->use_device(0));
+	MUST(api->open_shared(&addr, second, 1));
+	MUST(api->open_shared(&addr, first, 1));
+	MUST(api->close_shared(addr));
+}
+
 /* Memory of several others, closed by one thread while another one opens: the addresses are the same. */
 static void *
 work_imports(void *argument)

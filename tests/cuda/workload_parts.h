@@ -24,6 +24,7 @@ extern const struct cuda_api *api; // of this run
 void workload_physical(void);
 void workload_physical_threads(void);
 void workload_imports(void);
+void workload_imports_reset(void);
 void workload_imports_threads(void);
 void workload_imported_handles(void);
 #pragma GCC visibility pop

@@ -327,7 +327,7 @@ create_object(uint64_t handle)
 {
 	struct address_block old;
 
-	return device_objects_create(handle, (struct address_block){ .bytes = 1, .site = 1 }, &old);
+	return device_objects_create(handle, (struct address_block){ .bytes = 1, .site = 1 }, DEVICE_OBJECTS_NO_OWNER, &old);
 }
 
 static void create_first_object(void) { CHECK(create_object(4096)); }

@@ -26,7 +26,7 @@ static bool
 create(uint64_t handle, uint32_t site)
 {
 	struct address_block old;
-	bool is_created = device_objects_create(handle, block_of(site), &old);
+	bool is_created = device_objects_create(handle, block_of(site), DEVICE_OBJECTS_NO_OWNER, &old);
 
 	assert_int_equal(old.site, 0);
 	return is_created;
@@ -186,7 +186,7 @@ imports_are_nobodys(void **state)
 	uint64_t at = ADDR;
 
 	(void)state;
-	assert_true(device_objects_create(HANDLE, none, &none));
+	assert_true(device_objects_create(HANDLE, none, DEVICE_OBJECTS_NO_OWNER, &none));
 	assert_true(device_objects_retain(HANDLE));
 	assert_true(device_objects_mapped(ADDR, CHUNK, HANDLE));
 	assert_int_equal(release(HANDLE), 0);
@@ -206,9 +206,51 @@ a_release_that_nobody_saw_is_told(void **state)
 
 	(void)state;
 	assert_true(create(HANDLE, 7));
-	assert_true(device_objects_create(HANDLE, block_of(9), &old));
+	assert_true(device_objects_create(HANDLE, block_of(9), DEVICE_OBJECTS_NO_OWNER, &old));
 	assert_int_equal(old.site, 7);
 	assert_int_equal(release(HANDLE), 9);
+}
+
+/* The sum of the sites of the objects that ended. */
+static uint32_t
+end(unsigned owner)
+{
+	struct device_drop dropped;
+	uint64_t cursor = 0;
+	uint32_t dead = 0;
+
+	while (device_objects_ended(&cursor, owner, &dropped)) {
+		if (dropped.is_dead)
+			dead += dropped.block.site;
+		device_objects_released(dropped);
+	}
+	return dead;
+}
+
+/* However often it was opened; what could not be closed is still its owner's. */
+static void
+an_owner_takes_its_handles_with_it(void **state)
+{
+	struct address_block old;
+	struct device_drop dropped;
+
+	(void)state;
+	assert_true(create(HANDLE, 1));
+	for (unsigned i = 0; i < 4; i++)
+		assert_true(device_objects_create(HANDLE + 1 + i, block_of(2u << i), i % 2, &old));
+	assert_true(device_objects_retain(HANDLE + 1));
+	assert_true(device_objects_retain(HANDLE + 1));
+	assert_int_equal(release(HANDLE + 1), 0);
+	dropped = device_objects_release(HANDLE + 3);
+	assert_true(dropped.is_dead);
+	device_objects_not_released(dropped, HANDLE + 3);
+	assert_int_equal(end(7), 0);
+	assert_int_equal(end(0), 2 + 8);
+	assert_int_equal(end(0), 0);
+	assert_int_equal(release(HANDLE + 1), 0);
+	assert_int_equal(release(HANDLE + 2), 4);
+	assert_int_equal(end(1), 16);
+	assert_int_equal(release(HANDLE), 1);
 }
 
 static void
@@ -220,7 +262,8 @@ when_full_it_says_so_and_goes_on(void **state)
 	while (count < DEVICE_OBJECTS_MAX && create(HANDLE + count * 16, count + 1))
 		count++;
 	assert_int_equal(count, DEVICE_OBJECTS_MAX);
-	assert_false(create(HANDLE + count * 16, 1));
+	for (uint32_t i = 0; i < 100000; i++) // without a look at all of them each time
+		assert_false(create(HANDLE + count * 16, 1));
 	assert_int_equal(release(HANDLE + 5 * 16), 6);
 	assert_true(create(HANDLE + 5 * 16, 77));
 	for (uint32_t i = 0; i < count; i++)
@@ -297,6 +340,7 @@ main(void)
 		cmocka_unit_test_setup(handles_without_an_object_are_nobodys, clear),
 		cmocka_unit_test_setup(imports_are_nobodys, clear),
 		cmocka_unit_test_setup(a_release_that_nobody_saw_is_told, clear),
+		cmocka_unit_test_setup(an_owner_takes_its_handles_with_it, clear),
 		cmocka_unit_test_setup(when_full_it_says_so_and_goes_on, clear),
 		cmocka_unit_test_setup(O1_random_work_agrees_with_counters, clear),
 	};
