@@ -289,3 +289,22 @@ baseline_find_domain(const struct baseline *baseline, const char *name)
 	}
 	return NULL;
 }
+
+void
+baseline_narrow(struct baseline *baseline, const char *domain)
+{
+	size_t domains = 0;
+	size_t sites = 0;
+
+	for (size_t i = 0; i < baseline->domain_count; i++) {
+		if (rank_domain_matches(baseline->domains[i].name, domain))
+			baseline->domains[domains++] = baseline->domains[i];
+	}
+	for (size_t i = 0; i < baseline->site_count; i++) {
+		if (rank_domain_matches(baseline->sites[i].domain, domain))
+			baseline->sites[sites++] = baseline->sites[i];
+	}
+	baseline->domain_count = domains;
+	baseline->site_count = sites;
+	(void)snprintf(baseline->domain, sizeof(baseline->domain), "%s", domain);
+}

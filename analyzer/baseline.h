@@ -7,7 +7,7 @@
  * The file is JSON, sorted, one line per site, so that it compares well in review:
  *
  *   { "schema": 1, "kind": "kmemshim-baseline", "tool_version": "...", "program": "train.py",
- *     "python_version": "3.11.7" or null, "runs": 3,
+ *     "python_version": "3.11.7" or null, "runs": 3, "domain": "cuda:0" (only of a baseline of that domain alone),
  *     "domains": [ { "domain": "heap", "live_bytes": FIGURE, "peak_bytes": FIGURE } ],
  *     "sites": [ { "key": "0123456789ab", "domain": "heap", "class": "steady", "where": "train.py:41 epoch",
  *                  "live_bytes": FIGURE, "peak_bytes": FIGURE, "n": 3 } ] }
@@ -60,6 +60,7 @@ struct baseline {
 	uint64_t run_count;
 	char program[BASELINE_PROGRAM_BYTES]; // "" = the file does not say
 	char python_version[16]; // "" = no interpreter
+	char domain[BASELINE_NAME_BYTES]; // the others are left out; "" = all are there
 	size_t domain_count;
 	struct baseline_domain *domains; // by name
 	size_t site_count;
@@ -77,6 +78,9 @@ const char *baseline_program(const struct model *model, char program[BASELINE_PR
 /* Frees the builder. */
 struct baseline *baseline_finish(struct baseline_builder *builder);
 void baseline_free(struct baseline *baseline);
+
+/* Leaves nothing but what rank_domain_matches() finds for `domain`. */
+void baseline_narrow(struct baseline *baseline, const char *domain);
 
 void baseline_write(const struct baseline *baseline, FILE *stream);
 /* NULL and *fail (EXIT_USAGE) when the file is missing, no JSON, no baseline or of another schema. */

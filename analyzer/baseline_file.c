@@ -43,6 +43,8 @@ baseline_write(const struct baseline *baseline, FILE *stream)
 	else
 		json_write_null(&json, "python_version");
 	json_write_number(&json, "runs", baseline->run_count);
+	if (baseline->domain[0] != '\0')
+		json_write_text(&json, "domain", baseline->domain);
 	json_write_open(&json, "domains", '[');
 	for (size_t i = 0; i < baseline->domain_count; i++) {
 		json_write_open(&json, NULL, '{');
@@ -180,6 +182,7 @@ take_all(const char *path, const json_t *root, struct baseline *baseline, struct
 	const char *kind = json_string_value(json_object_get(root, "kind"));
 	const char *program = json_string_value(json_object_get(root, "program"));
 	const char *python = json_string_value(json_object_get(root, "python_version"));
+	const char *domain = json_string_value(json_object_get(root, "domain"));
 	uint64_t schema = 0;
 
 	if (kind == NULL || strcmp(kind, "kmemshim-baseline") != 0)
@@ -194,6 +197,8 @@ take_all(const char *path, const json_t *root, struct baseline *baseline, struct
 	(void)snprintf(baseline->program, sizeof(baseline->program), "%s", program != NULL ? program : "");
 	(void)text_clean(baseline->program, strlen(baseline->program));
 	(void)snprintf(baseline->python_version, sizeof(baseline->python_version), "%s", python != NULL ? python : "");
+	(void)snprintf(baseline->domain, sizeof(baseline->domain), "%s", domain != NULL ? domain : "");
+	(void)text_clean(baseline->domain, strlen(baseline->domain));
 	baseline->domains = memory_zeroed(json_array_size(domains), sizeof(*baseline->domains));
 	baseline->sites = memory_zeroed(json_array_size(sites), sizeof(*baseline->sites));
 	for (size_t i = 0; i < json_array_size(domains); i++) {

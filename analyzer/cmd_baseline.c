@@ -30,7 +30,7 @@ run(const struct options *options, int *status, struct fail *fail)
 	if (options->output == NULL)
 		return fail_set(fail, EXIT_USAGE, "baseline: where to write is missing: add -o base.json");
 	baseline = cmd_runs_measure(&runs, options, fail);
-	file = baseline != NULL ? output_open(options->output, fail) : NULL;
+	file = baseline != NULL && cmd_runs_narrow(baseline, NULL, options, fail) ? output_open(options->output, fail) : NULL;
 	is_done = file != NULL;
 	if (is_done) {
 		baseline_write(baseline, output_stream(file));
@@ -45,8 +45,9 @@ const struct command command_baseline = {
 	.arguments = "RUN... -o FILE",
 	.summary = "write down what good runs held, for check",
 	.details = "RUN is a .kmem file, or a folder of which every session is a run. Several runs of the same code make a\n"
-	           "better baseline: noise shows as their spread. A run that was killed or failed is refused (status 4).\n",
-	.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_OUTPUT),
+	           "better baseline: noise shows as their spread. A run that was killed or failed is refused (status 4).\n"
+	           "With --domain it is of that domain alone, and so is what check compares with it.\n",
+	.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_DOMAIN),
 	.arguments_min = 1,
 	.arguments_max = -1,
 	.run = run,

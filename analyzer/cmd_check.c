@@ -138,7 +138,8 @@ run(const struct options *options, int *status, struct fail *fail)
 		return false;
 	runs.wanted = before;
 	after = cmd_runs_measure(&runs, options, fail);
-	is_done = after != NULL && compare(before, after, &ends, options, status, fail);
+	is_done = after != NULL && cmd_runs_narrow(after, before, options, fail) &&
+	          compare(before, after, &ends, options, status, fail);
 	free(ends.lost_child);
 	free(ends.path);
 	free(ends.ended_badly);
@@ -153,8 +154,9 @@ const struct command command_check = {
 	.summary = "is it worse than the baseline",
 	.details = "RUN is a .kmem file, or a folder of which every session is a run.\n"
 	           "Exit status: 0 no, 1 yes, 2 options or baseline wrong, 3 capture unusable, 4 the program was killed or\n"
-	           "failed. Of several runs the least counts for what is live at the end, the median for peaks.\n",
-	.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_BASELINE) | OPTION_BIT(OPTION_ABSOLUTE) |
+	           "failed. Of several runs the least counts for what is live at the end, the median for peaks.\n"
+	           "With --domain only that domain and its lines are compared.\n",
+	.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_BASELINE) | OPTION_BIT(OPTION_ABSOLUTE) |
 	           OPTION_BIT(OPTION_RELATIVE) | OPTION_BIT(OPTION_FORMAT),
 	.arguments_min = 1,
 	.arguments_max = -1,

@@ -25,6 +25,26 @@
 #define EXIT_NOT_FOUND 127      // as shells say it
 #define EXIT_NOT_EXECUTABLE 126
 
+/* A name that some capture may have: told before the program runs for hours. */
+static bool
+check_domain(const char *wanted, struct fail *fail)
+{
+	static const char *const names[] = { "heap", "mmap", "reserved", "file", "shared", "python/arena", "cuda/pinned", "cuda/managed",
+		                             "cuda/registered", "cuda/imported", "cuda/graph" };
+	const char *device = strncmp(wanted, "cuda:", 5) == 0 ? wanted + 5 : "";
+	size_t digits = strspn(device, "0123456789");
+
+	if (digits != 0 && (device[digits] == '\0' || strcmp(device + digits, "/tensors") == 0))
+		return true;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (rank_domain_matches(names[i], wanted))
+			return true;
+	}
+	return fail_set(fail, EXIT_USAGE, "run: --domain %s: there is no such domain: heap, mmap, reserved, file, shared, python/arena, "
+	                                  "cuda:0, cuda:0/tensors, cuda (all devices), cuda/pinned, cuda/managed, cuda/registered, "
+	                                  "cuda/imported, cuda/graph", wanted);
+}
+
 /* The whole session; the program's own capture alone when something in the folder is in the way. */
 static struct model *
 load_session(const struct options *options, const struct launch *launch, const char *capture, struct fail *fail)
@@ -34,19 +54,26 @@ load_session(const struct options *options, const struct launch *launch, const c
 	return model != NULL ? model : cmd_table_load(options, capture, NULL, fail);
 }
 
-/* On stderr, after the program's own output. */
+/* On stderr, after the program's own output. A domain that was not used leaves the whole summary. */
 static bool
 summarise(const struct options *options, const struct launch *launch, const char *capture, struct fail *fail)
 {
-	const struct report_options rows = { .top = SUMMARY_TOP };
+	const struct report_options all = { .top = SUMMARY_TOP };
+	const struct report_options wanted = { .top = SUMMARY_TOP, .domain = options->domain };
+	struct options shown = *options;
 	struct model *model = load_session(options, launch, capture, fail);
-	struct report *report = model != NULL ? report_build(model, &rank_peak, &rows, fail) : NULL;
+	struct report *report = model != NULL ? report_build(model, &rank_peak, &all, fail) : NULL;
 	bool is_done = report != NULL;
 
 	if (is_done) {
 		(void)fputs("\n--- kmemshim ---\n", stderr);
-		is_done = cmd_report_page(report, options, SUMMARY_TOP, stderr, fail);
-		(void)fprintf(stderr, "More: kmemshim report %s\n", report->argument);
+		if (!report_rank(report, &rank_peak, &wanted, fail)) {
+			(void)fprintf(stderr, "kmemshim: %s\n", fail->text);
+			shown.domain = NULL;
+		}
+		is_done = cmd_report_page(report, &shown, SUMMARY_TOP, stderr, fail);
+		(void)fprintf(stderr, "More: kmemshim report %s%s%s\n", report->argument, shown.domain != NULL ? " --domain " : "",
+		              shown.domain != NULL ? shown.domain : "");
 	}
 	report_free(report);
 	model_free(model);
@@ -102,6 +129,8 @@ run(const struct options *options, int *status, struct fail *fail)
 	struct launch launch = { .arguments = options->arguments, .shim = shim, .folder = folder };
 	struct fail late;
 
+	if (options->domain != NULL && !check_domain(options->domain, fail))
+		return false;
 	if (wanted == NULL || wanted[0] == '\0')
 		wanted = PROCESS_TREE_DEFAULT_FOLDER;
 	if (!launcher_find_shim(shim, fail) || !launcher_make_folder(wanted, folder, fail))
@@ -137,8 +166,8 @@ const struct command command_run = {
 	.summary = "preload, run, print the verdict and a summary, return CMD's status",
 	.details = "Captures go to the folder of -o, else of KMEMSHIM_OUT, else to ./kmemshim.out. Verdict and summary go to\n"
 	           "stderr: stdout is CMD's own. Exit status: that of CMD, 128 + n when signal n ended it, 126 or 127 when it\n"
-	           "cannot be run; 2 when nothing was started.\n",
-	.options = OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_PROJECT) | OPTION_BIT(OPTION_PYTHON_OBJECTS),
+	           "cannot be run; 2 when nothing was started. With --domain the tables of the summary show that domain alone.\n",
+	.options = OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_PROJECT) | OPTION_BIT(OPTION_PYTHON_OBJECTS),
 	.arguments_min = 1,
 	.arguments_max = -1,
 	.is_launcher = true,

@@ -5,6 +5,7 @@
  */
 #include "cmd_runs.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "cmd_table.h"
@@ -97,4 +98,38 @@ cmd_runs_measure(const struct cmd_runs *runs, const struct options *options, str
 		return measured;
 	baseline_free(measured);
 	return NULL;
+}
+
+static bool
+has_domain(const struct baseline *baseline, const char *domain)
+{
+	for (size_t i = 0; i < baseline->domain_count; i++) {
+		if (rank_domain_matches(baseline->domains[i].name, domain))
+			return true;
+	}
+	return false;
+}
+
+bool
+cmd_runs_narrow(struct baseline *measured, struct baseline *before, const struct options *options, struct fail *fail)
+{
+	const char *of_baseline = before != NULL ? before->domain : "";
+	const char *domain = options->domain != NULL ? options->domain : of_baseline;
+	char present[512] = "no domain at all";
+	size_t used = 0;
+
+	if (domain[0] == '\0')
+		return true;
+	if (of_baseline[0] != '\0' && !rank_domain_matches(domain, of_baseline))
+		return fail_set(fail, EXIT_USAGE, "--domain %s: %s is of %s alone: make a baseline of %s, or one without --domain", domain,
+		                options->baseline, of_baseline, domain);
+	if (!has_domain(measured, domain) && (before == NULL || !has_domain(before, domain))) {
+		for (size_t i = 0; i < measured->domain_count && used < sizeof(present); i++)
+			used += (size_t)snprintf(present + used, sizeof(present) - used, "%s%s", i != 0 ? ", " : "", measured->domains[i].name);
+		return fail_set(fail, EXIT_USAGE, "--domain %s: nothing was recorded there; these runs have %s", domain, present);
+	}
+	baseline_narrow(measured, domain);
+	if (before != NULL)
+		baseline_narrow(before, domain);
+	return true;
 }

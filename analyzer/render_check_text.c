@@ -70,9 +70,10 @@ render_check_text(const struct check *check, FILE *stream)
 	}
 	for (size_t i = 0; i < check->rule_count; i++)
 		put_rule(stream, &check->rules[i], domain_width);
-	(void)fprintf(stream, "%s: %zu rule%s failed, %zu sites compared, %llu run%s against %llu\n",
+	(void)fprintf(stream, "%s: %zu rule%s failed, %zu sites%s%s compared, %llu run%s against %llu\n",
 	              check->failed_count != 0 ? "worse than the baseline" : "ok", check->failed_count,
-	              check->failed_count == 1 ? "" : "s", check->compared_sites,
+	              check->failed_count == 1 ? "" : "s", check->compared_sites, check->after->domain[0] != '\0' ? " of " : "",
+	              check->after->domain,
 	              (unsigned long long)check->after->run_count, check->after->run_count == 1 ? "" : "s",
 	              (unsigned long long)check->before->run_count);
 	put_small_leak(check, stream);

@@ -69,6 +69,8 @@ put_verdict(struct json_write *json, const struct report_verdict *verdict)
 	json_write_text(json, "confidence", verdict->confidence);
 	json_write_text(json, "text", verdict->text);
 	json_write_text(json, "next", verdict->next);
+	if (verdict->domain != NULL)
+		json_write_text(json, "domain", verdict->domain);
 	json_write_close(json, '}');
 }
 

@@ -385,8 +385,12 @@ report_build(struct model *model, const struct ranking *ranking, const struct re
 		report_free(report);
 		return NULL;
 	}
-	verdict_decide(model, verdict_now(), &rows->verdict);
+	if (options->is_verdict_of_domain)
+		verdict_decide_domain(model, verdict_now(), options->domain, &rows->verdict);
+	else
+		verdict_decide(model, verdict_now(), &rows->verdict);
 	report->verdict = (struct report_verdict){
+		.domain = options->is_verdict_of_domain ? options->domain : NULL,
 		.cause = rows->verdict.cause,
 		.confidence = rows->verdict.confidence,
 		.text = rows->verdict.text,

@@ -30,6 +30,7 @@ struct report_verdict {
 	const char *confidence;  // "certain", "likely", "possible", "unknown"
 	const char *text;
 	const char *next;
+	const char *domain;      // what text and next are about; NULL = the end of the program
 };
 
 struct report_domain {
@@ -217,6 +218,7 @@ struct report_line {
 
 struct report_options {
 	const char *domain;          // NULL = all
+	bool is_verdict_of_domain;   // with domain: the verdict is about that alone
 	uint64_t top;                // how many lines and sites; UINT64_MAX = all
 	uint64_t frames_bytes;       // JSON: text for frames of sites at most
 };

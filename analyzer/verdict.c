@@ -22,9 +22,6 @@
 #include "units.h"
 #include "verdict_tell.h"
 
-/* In texts: what name_paths() puts there, so that a command can be copied. */
-#define CAPTURE "\1"
-#define COMMAND "\2"
 #define NAME_BYTES_MAX 300
 
 static const char certain[] = "certain";
@@ -221,12 +218,12 @@ judge_gone(const struct verdict_facts *facts)
 }
 
 static const char record_with_run[] =
-	"record it with `kmemshim run -- " COMMAND "`: then how it ended is known";
+	"record it with `kmemshim run -- " VERDICT_COMMAND "`: then how it ended is known";
 
 static const struct cause causes[] = {
 	{ "not-closed", judge_machine_restarted, verdict_tell_machine_restarted,
 	  "read it with `kmemshim why` on the machine and boot that recorded it, or record with `kmemshim run`" },
-	{ "running", judge_running, verdict_tell_running, "`kmemshim leaks " CAPTURE "` shows what grows" },
+	{ "running", judge_running, verdict_tell_running, "`kmemshim leaks " VERDICT_CAPTURE "` shows what grows" },
 	{ "exec-replaced", judge_replaced, verdict_tell_replaced,
 	  "see whether the program that it became is static or setuid: such programs cannot be recorded" },
 	{ "child-killed", judge_child_killed, verdict_tell_child_killed, NULL },
@@ -235,7 +232,7 @@ static const struct cause causes[] = {
 	{ "machine-memory", judge_machine_memory, verdict_tell_machine_memory, NULL },
 	{ "shm-full", judge_shm_full, verdict_tell_shm_full,
 	  "give /dev/shm more room (docker run --shm-size), or use fewer workers or a smaller prefetch" },
-	{ "device-memory", judge_device_memory, verdict_tell_device_memory, "`kmemshim peak " CAPTURE " --domain cuda` shows who held it" },
+	{ "device-memory", judge_device_memory, verdict_tell_device_memory, "`kmemshim peak " VERDICT_CAPTURE " --domain cuda` shows who held it" },
 	{ "request-refused", judge_request_refused, verdict_tell_request_refused, NULL },
 	{ "low-memory-daemon", judge_low_memory_daemon, verdict_tell_low_memory_daemon, NULL },
 	{ "crashed", judge_crashed, verdict_tell_crashed,
@@ -295,7 +292,7 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		return;
 	}
 	if (next == record_with_run && was_launched(facts->process->identity))
-		next = "`kmemshim peak " CAPTURE "` shows who held the memory";
+		next = "`kmemshim peak " VERDICT_CAPTURE "` shows who held the memory";
 	if (is_accumulating && (facts->end == VERDICT_END_SIGNAL || facts->end == VERDICT_END_GONE) &&
 	    facts->refused == NULL)
 		next = NULL;
@@ -307,7 +304,7 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		                   ? "keep what the workers read in one NumPy array or tensor, or in shared memory, instead of many "
 		                     "Python objects; or let each worker load its own part"
 		                   : "write to less of it after the fork, or fork before it is built",
-		               is_built_in_arenas(facts) ? "; `kmemshim run --python-objects -- " COMMAND "` names the lines that built them" : "");
+		               is_built_in_arenas(facts) ? "; `kmemshim run --python-objects -- " VERDICT_COMMAND "` names the lines that built them" : "");
 	else if (strcmp(verdict->cause, "child-killed") == 0 && (verdict_is_arena(facts, top) || !is_accumulating))
 		(void)snprintf(verdict->next, sizeof(verdict->next), "hold less in each child process%s%s%s, run fewer of them at once, or "
 		                                                     "give the program more memory",
@@ -321,21 +318,19 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	else if (verdict_is_arena(facts, top) && (facts->refused == NULL || is_accumulating) &&
 	         (top->leak == MODEL_LEAK_LEAK || verdict->end != VERDICT_END_OK))
 		(void)snprintf(verdict->next, sizeof(verdict->next), "record small Python objects too: "
-		               "`kmemshim run --python-objects -- " COMMAND "`; then the lines that hold them are named");
+		               "`kmemshim run --python-objects -- " VERDICT_COMMAND "`; then the lines that hold them are named");
 	else if (top->leak == MODEL_LEAK_LEAK && (facts->refused == NULL || is_accumulating))
 		(void)snprintf(verdict->next, sizeof(verdict->next),
-		               "look for what keeps the blocks of %s alive: often a list that is appended to, a running "
-		               "sum of tensors, or a cache%s",
-		               verdict_line_text(top, place),
+		               "look for what keeps the blocks of %s alive" VERDICT_BLOCKS_KEPT "%s", verdict_line_text(top, place),
 		               rank_may_be_built_once(top->telling) ? "; if it is a data set, load less of it at once" : "");
 	else if (facts->refused != NULL)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "ask for less at once there, or raise what limits it%s",
 		               space_limit_name(facts));
 	else if (verdict->end == VERDICT_END_OK && facts->model->capture_damage_count != 0)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "record it again where whole figures are needed: the notes of "
-		                                                     "`kmemshim report " CAPTURE "` name the damage");
+		                                                     "`kmemshim report " VERDICT_CAPTURE "` name the damage");
 	else if (verdict->end == VERDICT_END_OK)
-		(void)snprintf(verdict->next, sizeof(verdict->next), "nothing needs doing; `kmemshim peak " CAPTURE "` shows who "
+		(void)snprintf(verdict->next, sizeof(verdict->next), "nothing needs doing; `kmemshim peak " VERDICT_CAPTURE "` shows who "
 		                                                     "made the peak");
 	else if (top->site_count != 0)
 		(void)snprintf(verdict->next, sizeof(verdict->next),
@@ -343,7 +338,7 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		               "program more memory",
 		               verdict_line_text(top, place));
 	else
-		(void)snprintf(verdict->next, sizeof(verdict->next), "`kmemshim peak " CAPTURE "` shows who held the memory");
+		(void)snprintf(verdict->next, sizeof(verdict->next), "`kmemshim peak " VERDICT_CAPTURE "` shows who held the memory");
 }
 
 /* Too long for a sentence, or with a line break, it cannot be copied from there. */
@@ -368,9 +363,9 @@ name_paths(const struct model *model, struct verdict *verdict)
 	size_t used = 0;
 
 	for (const char *at = text; *at != '\0' && used < sizeof(verdict->next); at++) {
-		if (*at == CAPTURE[0] || *at == COMMAND[0])
+		if (*at == VERDICT_CAPTURE[0] || *at == VERDICT_COMMAND[0])
 			used += (size_t)snprintf(verdict->next + used, sizeof(verdict->next) - used, "%s",
-			                         *at == CAPTURE[0] ? capture : name_or(command, "COMMAND"));
+			                         *at == VERDICT_CAPTURE[0] ? capture : name_or(command, "COMMAND"));
 		else
 			verdict->next[used++] = *at;
 	}
@@ -379,34 +374,59 @@ name_paths(const struct model *model, struct verdict *verdict)
 	free(command);
 }
 
-void
-verdict_decide(const struct model *model, const struct verdict_now *now, struct verdict *verdict)
+static void
+decide(const struct model *model, const struct verdict_now *now, struct verdict_facts *facts, struct verdict *verdict)
 {
-	struct verdict_facts facts;
-
 	*verdict = (struct verdict){ .cause = "unknown", .confidence = unknown, .end = VERDICT_END_ELSEWHERE };
 	if (model->process_count == 0) {
 		(void)snprintf(verdict->text, sizeof(verdict->text), "No process was recorded.");
 		(void)snprintf(verdict->next, sizeof(verdict->next), "record with `kmemshim run -- ...`");
 		return;
 	}
-	verdict_facts_gather(model, now, &facts);
-	verdict->end = facts.end;
-	verdict->process = facts.process;
-	verdict->lost_child = facts.lost_child != facts.process ? facts.lost_child : NULL;
-	verdict->has_ended_well = facts.end == VERDICT_END_OK && judge_child_killed(&facts) == NULL;
+	verdict_facts_gather(model, now, facts);
+	verdict->end = facts->end;
+	verdict->process = facts->process;
+	verdict->lost_child = facts->lost_child != facts->process ? facts->lost_child : NULL;
+	verdict->has_ended_well = facts->end == VERDICT_END_OK && judge_child_killed(facts) == NULL;
 	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {
-		const char *confidence = causes[i].judge(&facts);
+		const char *confidence = causes[i].judge(facts);
 
 		if (confidence == NULL)
 			continue;
 		verdict->cause = causes[i].name;
 		verdict->confidence = confidence;
-		causes[i].tell(&facts, verdict);
-		verdict_tell_copies(&facts, verdict);
-		verdict_tell_damage(&facts, verdict);
-		advise(&facts, verdict, causes[i].next);
+		causes[i].tell(facts, verdict);
+		verdict_tell_copies(facts, verdict);
+		verdict_tell_damage(facts, verdict);
+		advise(facts, verdict, causes[i].next);
 		name_paths(model, verdict);
 		return;
 	}
+}
+
+void
+verdict_decide(const struct model *model, const struct verdict_now *now, struct verdict *verdict)
+{
+	struct verdict_facts facts;
+
+	decide(model, now, &facts, verdict);
+}
+
+void
+verdict_decide_domain(const struct model *model, const struct verdict_now *now, const char *domain, struct verdict *verdict)
+{
+	struct verdict_facts facts;
+	const char *refused;
+
+	decide(model, now, &facts, verdict);
+	if (model->process_count == 0)
+		return;
+	refused = strcmp(verdict->cause, "device-memory") == 0 ? model->domains[facts.refused->domain].name : "";
+	if (rank_domain_matches(refused, domain))
+		return; // it ended for want of this memory: that is all about it
+	verdict->text[0] = '\0';
+	verdict->next[0] = '\0';
+	verdict_tell_domain(&facts, now, domain, verdict);
+	verdict_tell_damage(&facts, verdict);
+	name_paths(model, verdict);
 }

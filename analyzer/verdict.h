@@ -109,6 +109,9 @@ struct verdict {
 /* rank_leaks_classify() must have run. */
 void verdict_decide(const struct model *model, const struct verdict_now *now, struct verdict *verdict);
 
+/* The same, but text and next are about the domains that rank_domain_matches() finds for `domain`, at least one. */
+void verdict_decide_domain(const struct model *model, const struct verdict_now *now, const char *domain, struct verdict *verdict);
+
 /* CLOCK_MONOTONIC at the end of a process; 0 = unknown. */
 uint64_t verdict_ended_ns(const struct model_process *process);
 

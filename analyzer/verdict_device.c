@@ -367,8 +367,7 @@ verdict_advise_device(const struct verdict_facts *facts, struct verdict *verdict
 		say_next(verdict, "PyTorch had %s free in pieces that were too small: run with PYTORCH_ALLOC_CONF=expandable_segments:True "
 		                  "(before 2.9: PYTORCH_CUDA_ALLOC_CONF)", units_bytes(facts->device.cache_bytes, bytes));
 	else if (is_growing(facts) && facts->device.tensors != NULL)
-		say_next(verdict, "look for what keeps the tensors of %s alive: often losses in a list or a running sum (take "
-		                  "loss.item()), or outputs that are collected (.detach().cpu())", verdict_line_text(top, place));
+		say_next(verdict, "look for what keeps the tensors of %s alive" VERDICT_TENSORS_KEPT, verdict_line_text(top, place));
 	else if (is_growing(facts))
 		say_next(verdict, "look for what keeps the blocks of %s alive", verdict_line_text(top, place));
 	else

@@ -168,8 +168,8 @@ verdict_tell_machine_restarted(const struct verdict_facts *facts, struct verdict
 void
 verdict_tell_running(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	say_who(facts, verdict);
-	say(verdict, " is still running.");
+	verdict_say_ending(facts, verdict);
+	say(verdict, ".");
 	say_usage(facts, verdict);
 	say_holder(facts, verdict, "Just now");
 	verdict_tell_device_alive(facts, verdict);
@@ -178,8 +178,8 @@ verdict_tell_running(const struct verdict_facts *facts, struct verdict *verdict)
 void
 verdict_tell_replaced(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	say_who(facts, verdict);
-	say(verdict, " was replaced by another program (exec) that left no capture.");
+	verdict_say_ending(facts, verdict);
+	say(verdict, " that left no capture.");
 	say_peak(facts, verdict);
 }
 
@@ -215,8 +215,8 @@ say_lost(const struct verdict_facts *facts, struct verdict *verdict)
 void
 verdict_tell_exited(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	say_who(facts, verdict);
-	say(verdict, facts->exit_code == 0 ? " exited normally, with status 0." : " exited by itself.");
+	verdict_say_ending(facts, verdict);
+	say(verdict, ".");
 	say_peak(facts, verdict);
 	if (facts->top_live.leak == MODEL_LEAK_LEAK)
 		say_holder(facts, verdict, facts->live_process->is_finalizing ? "When Python began to shut down" : "At the end");
@@ -287,19 +287,24 @@ verdict_tell_shm_full(const struct verdict_facts *facts, struct verdict *verdict
 }
 
 void
-verdict_say_refusal(const struct verdict_facts *facts, struct verdict *verdict)
+verdict_say_wanted(const struct model *model, const struct model_failed *refused, struct verdict *verdict)
 {
 	char bytes[UNITS_TEXT_BYTES];
 	char place[PLACE_TEXT_BYTES];
-	const struct model_failed *refused = facts->refused;
 
-	say(verdict, "a request for %s in %s", units_bytes(refused->bytes, bytes),
-	    facts->model->domains[refused->domain].name);
+	say(verdict, "for %s in %s", units_bytes(refused->bytes, bytes), model->domains[refused->domain].name);
 	if (refused->site != NULL && refused->site->where != NULL) {
 		struct rank_line line = { .where = refused->site->where, .largest = refused->site };
 
 		say(verdict, " at %s", verdict_line_text(&line, place));
 	}
+}
+
+void
+verdict_say_refusal(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say(verdict, "a request ");
+	verdict_say_wanted(facts->model, facts->refused, verdict);
 	say(verdict, " was refused");
 }
 
@@ -312,8 +317,12 @@ verdict_say_ending(const struct verdict_facts *facts, struct verdict *verdict)
 		    sigabbrev_np(facts->signal) != NULL ? sigabbrev_np(facts->signal) : "?");
 	else if (facts->end == VERDICT_END_FAILED)
 		say(verdict, " exited with status %d", facts->exit_code);
+	else if (facts->process->state == KMEM_STATE_EXEC_REPLACED)
+		say(verdict, " was replaced by another program (exec)");
+	else if (facts->end == VERDICT_END_OK)
+		say(verdict, facts->exit_code == 0 ? " exited normally, with status 0" : " exited by itself");
 	else
-		say(verdict, " ended without a clean exit");
+		say(verdict, facts->end == VERDICT_END_RUNNING ? " is still running" : " ended without a clean exit");
 }
 
 static const char takes_part[] = ", of which recording takes a part";
@@ -462,12 +471,7 @@ verdict_tell_gone(const struct verdict_facts *facts, struct verdict *verdict)
 void
 verdict_tell_child_killed(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	if (facts->end == VERDICT_END_SIGNAL) {
-		verdict_say_ending(facts, verdict);
-	} else {
-		say_who(facts, verdict);
-		say(verdict, facts->exit_code == 0 ? " exited normally, with status 0" : " exited by itself");
-	}
+	verdict_say_ending(facts, verdict);
 	say(verdict, ", but in its time the kernel killed %" PRIu64 " process%s of its container for lack of memory (%s: the cgroup's "
 	             "oom_kill counter rose from %" PRIu64 " to %" PRIu64 "%s), and ",
 	    facts->cgroup_kills, facts->cgroup_kills == 1 ? "" : "es", verdict->confidence, facts->cgroup_kills_before,

@@ -14,6 +14,15 @@
 #include "place.h"
 #include "verdict.h"
 
+/* In texts: what verdict.c puts there, so that a command can be copied. */
+#define VERDICT_CAPTURE "\1"
+#define VERDICT_COMMAND "\2"
+
+/* After "look for what keeps ... alive". */
+#define VERDICT_BLOCKS_KEPT ": often a list that is appended to, a running sum of tensors, or a cache"
+#define VERDICT_TENSORS_KEPT \
+	": often losses in a list or a running sum (take loss.item()), or outputs that are collected (.detach().cpu())"
+
 /* Appends to the paragraph. */
 __attribute__((format(printf, 2, 3))) static inline void
 say(struct verdict *verdict, const char *format, ...)
@@ -47,6 +56,7 @@ verdict_share(uint64_t part, uint64_t whole)
 }
 
 void verdict_say_ending(const struct verdict_facts *facts, struct verdict *verdict);  // "train.py (pid 7) exited with status 1"
+void verdict_say_wanted(const struct model *model, const struct model_failed *refused, struct verdict *verdict); // "for 2 MiB in ..."
 void verdict_say_refusal(const struct verdict_facts *facts, struct verdict *verdict); // "a request for 2 MiB in ... was refused"
 
 void verdict_tell_machine_restarted(const struct verdict_facts *facts, struct verdict *verdict);
@@ -74,6 +84,9 @@ void verdict_tell_pinned(const struct verdict_facts *facts, struct verdict *verd
 /* The one thing to do. False: nothing better than the table's. */
 bool verdict_advise_device(const struct verdict_facts *facts, struct verdict *verdict);
 bool verdict_advise_pinned(const struct verdict_facts *facts, struct verdict *verdict);
+
+/* verdict_domain.c: of the domains that `wanted` matches, at least one; the whole paragraph, and the one thing to do. */
+void verdict_tell_domain(const struct verdict_facts *facts, const struct verdict_now *now, const char *wanted, struct verdict *verdict);
 
 /* "train.py:41 epoch", of a line in a ranking. */
 const char *verdict_line_text(const struct rank_line *line, char text[PLACE_TEXT_BYTES]);

@@ -235,3 +235,58 @@ os._exit(0)
     assert "cuda:0/tensors  program.py" in text[text.index("Still held on devices, leaks first"):]
     missing = harness.run([harness.KMEMSHIM, "peak", tmp_path / "out", "--domain", "cuda:2"])
     assert missing.returncode == 2 and "this capture has" in missing.stderr
+
+
+def test_every_command_takes_a_device(run, tmp_path):
+    """What is said, compared and written is of that device alone; names that are none are refused in one line with those that are."""
+    def kmemshim(*words, **more):
+        return harness.run([harness.KMEMSHIM, *words], harness.plain_env(**more))
+
+    def refused(words, *names):
+        done = kmemshim(*words, "--domain", "cuda:7")
+        assert (done.returncode, done.stderr.count("\n"), done.stdout) == (2, 1, ""), words
+        assert all(name in done.stderr for name in ("--domain cuda:7", *names)), done.stderr
+
+    run("""
+kept = [Tensor(torch.c10_cuda_allocate(1 << 20, device)) for device in (0, 1) for _ in range(3)]
+losses = [Tensor(torch.c10_cuda_allocate(300000, 1)) for number in range(40)]
+""", 0, KMEMDOUBLE_DEVICES=2)
+    out, base = tmp_path / "out", tmp_path / "base.json"
+    for name, bytes_there in (("cuda:0", 3 * MIB), ("cuda:1", 3 * MIB + 40 * 300032)):
+        verdict = harness.report("why", out, "--domain", name)["verdict"]
+        assert verdict["domain"] == name and f"Of {name} it held" in verdict["text"] and "Of heap" not in verdict["text"]
+        assert f"{bytes_there / MIB:.1f} MiB tensors" in verdict["text"]
+        done = kmemshim("baseline", out, "-o", base, "--domain", name)
+        assert (done.returncode, done.stderr) == (0, "")
+        written = json.loads(base.read_text())
+        assert written["domain"] == name
+        assert {row["domain"] for row in written["domains"] + written["sites"]} == {name, f"{name}/tensors"}
+        for words in ([], ["--domain", name], ["--domain", f"{name}/tensors"]):
+            done = kmemshim("check", out, "--baseline", base, *words)
+            assert done.returncode == 0 and f"sites of {words[-1] if words else name} compared" in done.stdout
+            assert " heap " not in done.stdout
+        other = kmemshim("check", out, "--baseline", base, "--domain", "heap")
+        assert other.returncode == 2 and f"is of {name} alone" in other.stderr
+    assert "It accumulates" in verdict["text"] and "loss.item()" in verdict["next"]
+    kmemshim("baseline", out, "-o", base)
+    for command in ("why", "report", "peak", "leaks", "sites"):
+        refused([command, out], "heap", "cuda:0", "cuda:1/tensors")
+    refused(["check", out, "--baseline", base], "heap", "cuda:1")
+    refused(["baseline", out, "-o", tmp_path / "none.json"], "heap", "cuda:1")
+    assert not (tmp_path / "none.json").exists()
+
+
+@pytest.mark.parametrize("domain, tables", [("cuda:0", {"cuda:0"}), ("cuda:1", {"heap", "cuda:0"}), ("cuda:x", None)])
+def test_the_launcher_takes_a_device(domain, tables, tmp_path):
+    """Of the summary after the run; one that was not used is told with the whole summary, and no name at all before anything runs."""
+    env = harness.plain_env(LD_LIBRARY_PATH=BUILT / "lib", KMEMDOUBLE_LEDGER=tmp_path / "ledger")
+    done = harness.run([harness.KMEMSHIM, "run", "--domain", domain, "-o", tmp_path / "out", "--", BUILT / "linked", "leak"], env)
+
+    if tables is None:
+        assert (done.returncode, done.stderr.count("\n"), (tmp_path / "out").exists()) == (2, 1, False)
+        assert "heap" in done.stderr and "cuda:0/tensors" in done.stderr
+        return
+    page = done.stderr[done.stderr.index("Held at the peak"):done.stderr.index("Losses")]
+    assert done.returncode == 0 and {name for name in ("heap", "cuda:0") if f" {name} " in page} == tables
+    assert ("--domain cuda:1: nothing was recorded there; this capture has" in done.stderr) == (domain == "cuda:1")
+    assert done.stderr.splitlines()[-1].endswith(f" --domain {domain}") == (domain == "cuda:0")

@@ -1,0 +1,258 @@
+/*
+ * verdict_domain.c - what is there to say about one domain alone: how much, by which line, does it grow, was it refused?
+ *
+ * Called by   verdict.c, for `why --domain D`, where the program's end is not about that domain already.
+ * When failing  it cannot; long texts are cut.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "refusals.h"
+#include "units.h"
+#include "verdict_tell.h"
+
+#define DOMAINS_SHOWN 4u // "cuda" may be 32 devices
+
+/* Is the domain a part of another one that is told as well? Tensors lie in their device. */
+static bool
+is_part(const struct model *model, unsigned domain, const char *wanted)
+{
+	unsigned device = device_parts_device(model, domain);
+
+	return device != domain && rank_domain_matches(model->domains[device].name, wanted);
+}
+
+/* The wanted domains, the largest peak first. */
+static unsigned
+choose(const struct model *model, const char *wanted, unsigned chosen[DOMAINS_SHOWN], unsigned *left_out)
+{
+	unsigned count = 0;
+
+	*left_out = 0;
+	for (unsigned i = 0; i < model->domain_count; i++) {
+		unsigned place = count;
+
+		if (!rank_domain_matches(model->domains[i].name, wanted) || is_part(model, i, wanted))
+			continue;
+		while (place > 0 && model->domains[chosen[place - 1]].peak_bytes < model->domains[i].peak_bytes)
+			place--;
+		*left_out += count == DOMAINS_SHOWN;
+		if (place == DOMAINS_SHOWN)
+			continue;
+		count += count < DOMAINS_SHOWN;
+		memmove(&chosen[place + 1], &chosen[place], (count - 1 - place) * sizeof(chosen[0]));
+		chosen[place] = i;
+	}
+	return count;
+}
+
+static void
+say_amount(const struct verdict_facts *facts, const struct model_domain *domain, struct verdict *verdict)
+{
+	size_t processes = facts->model->process_count;
+	bool is_at_peak = domain->live_bytes == domain->peak_bytes;
+	char live[UNITS_TEXT_BYTES];
+	char peak[UNITS_TEXT_BYTES];
+
+	say(verdict, " Of %s%s ", domain->name, rank_is_address_space(domain->name) ? " (address space, not memory)" : "");
+	(void)units_bytes(domain->live_bytes, live);
+	(void)units_bytes(domain->peak_bytes, peak);
+	if (processes == 1) {
+		say(verdict, "it held %s %s", live,
+		    domain->is_at_refusal               ? "when the request that ended it was refused"
+		    : facts->end == VERDICT_END_RUNNING ? "just now"
+		    : facts->process->is_finalizing     ? "when Python began to shut down"
+		                                        : "at the end");
+		say(verdict, is_at_peak ? ", its peak." : ", %s at its peak.", peak);
+		return;
+	}
+	say(verdict, "its %zu processes held, in sum, %s at their ends", processes, live);
+	say(verdict, is_at_peak ? ", which were their peaks" : " and %s at their peaks", peak);
+	if (domain->together_live_bytes < domain->live_bytes || domain->together_peak_bytes < domain->peak_bytes)
+		say(verdict, "; at the same time at most %s and %s", units_bytes(domain->together_live_bytes, live),
+		    units_bytes(domain->together_peak_bytes, peak));
+	say(verdict, ".");
+}
+
+static void
+say_parts(const struct model *model, unsigned domain, struct verdict *verdict)
+{
+	struct device_parts parts;
+	char bytes[UNITS_TEXT_BYTES];
+
+	if (!device_parts_of(model, domain, NULL, &parts))
+		return;
+	for (size_t i = 0; i < parts.part_count; i++)
+		say(verdict, "%s%s %s", i == 0 ? " That is " : ", ", units_bytes(parts.parts[i].live_bytes, bytes), parts.parts[i].name);
+	say(verdict, ".");
+}
+
+/* The first line of the program's own that holds any; NULL: there is none. */
+static const struct rank_line *
+first_line(const struct ranked *ranked, bool is_peak)
+{
+	for (size_t i = 0; i < ranked->line_count; i++) {
+		const struct rank_line *line = &ranked->lines[i];
+
+		if (!line->is_import && (is_peak ? line->peak_bytes : line->live_bytes) != 0)
+			return line;
+	}
+	return NULL;
+}
+
+/* Who holds most at the end or, when little of it is left, who held most at the peak. Returns one of its sites; NULL = nobody. */
+static const struct model_site *
+say_holder(const struct verdict_facts *facts, const struct model_domain *lines, struct verdict *verdict)
+{
+	bool is_peak = lines->live_bytes < lines->peak_bytes / 2;
+	struct ranked *ranked = rank_run(facts->model, is_peak ? &rank_peak : &rank_sites, lines->name);
+	const struct rank_line *top = first_line(ranked, is_peak);
+	const struct model_site *site = top != NULL ? top->largest : NULL;
+	const char *whole_name = device_parts_is_tensors(lines->name) ? "the tensors" : "it";
+	uint64_t whole = is_peak ? lines->peak_bytes : lines->live_bytes;
+	uint64_t part = top == NULL ? 0 : is_peak ? top->peak_bytes : top->live_bytes;
+	char bytes[UNITS_TEXT_BYTES];
+	char share[UNITS_TEXT_BYTES];
+	char place[PLACE_TEXT_BYTES];
+
+	if (top != NULL && verdict_is_arena(facts, top))
+		say(verdict, " It is arenas of small Python objects, of which no line is known.");
+	else if (top != NULL)
+		say(verdict, "%s %s of %s (%s) was allocated at %s.",
+		    !is_peak ? "" : facts->model->process_count > 1 ? " At the peaks" : " At the peak", units_bytes(part, bytes), whole_name,
+		    units_share(verdict_share(part, whole), share), verdict_line_text(top, place));
+	rank_free(ranked);
+	return site;
+}
+
+/* The line, or "It" when it was told of right before: `told` is one of its sites. */
+static const char *
+subject(const struct rank_line *line, const struct model_site *told, char text[PLACE_TEXT_BYTES + 32])
+{
+	char place[PLACE_TEXT_BYTES];
+
+	if (told != NULL && rank_compare_places(line->largest, told) == 0)
+		return "It";
+	(void)snprintf(text, PLACE_TEXT_BYTES + 32, "What is allocated at %s", verdict_line_text(line, place));
+	return text;
+}
+
+/* True when a line of it accumulates, which is put in *growing. */
+static bool
+say_growth(const struct model *model, const struct model_domain *lines, const struct model_site *told, struct rank_line *growing,
+           struct verdict *verdict)
+{
+	struct ranked *ranked = rank_run(model, &rank_leaks, lines->name);
+	const struct rank_line *top = first_line(ranked, false);
+	bool is_growing = top != NULL && top->leak == MODEL_LEAK_LEAK;
+	size_t more = 0;
+	char bytes[UNITS_TEXT_BYTES];
+	char text[PLACE_TEXT_BYTES + 32];
+
+	for (size_t i = 0; i < ranked->line_count; i++)
+		more += ranked->lines[i].leak == MODEL_LEAK_LEAK && &ranked->lines[i] != top;
+	if (is_growing) {
+		*growing = *top;
+		say(verdict, " %s accumulates: %s in blocks from %" PRIu32 " of %" PRIu32 " generations are still alive",
+		    subject(top, told, text), units_bytes(top->leaking_bytes, bytes), top->telling->generations_alive,
+		    top->telling->generations_total);
+		if (more != 0)
+			say(verdict, "; so do%s %zu more line%s", more == 1 ? "es" : "", more, more == 1 ? "" : "s");
+		say(verdict, ".");
+	} else if (top != NULL && rank_may_accumulate(top->telling)) {
+		say(verdict, " %s may accumulate: nothing of its %" PRIu32 " generations was released, which are too few to tell.",
+		    subject(top, told, text), top->telling->generations_total);
+	} else if (lines->live_bytes != 0 && strcmp(lines->name, "python/arena") != 0) {
+		say(verdict, " No line of it is known to accumulate.");
+	}
+	rank_free(ranked);
+	return is_growing;
+}
+
+/* "3 requests for it were refused: 1 fatal, 2 recovered; the largest was for 30.0 MiB at train.py:41 step." */
+static void
+say_refusals(const struct verdict_facts *facts, const struct verdict_now *now, const char *wanted, struct verdict *verdict)
+{
+	static const char *const states[] = { "fatal", "pending", "recovered" };
+	const struct model *model = facts->model;
+	const struct model_failed *largest = NULL;
+	uint64_t all_count = 0;
+	size_t counts[3] = { 0 };
+	size_t count = 0;
+	char text[UNITS_TEXT_BYTES];
+
+	for (size_t i = 0; i < model->process_count; i++)
+		all_count += model->processes[i].failed_count;
+	for (size_t i = 0; i < model->failed_count; i++) {
+		const struct model_failed *failed = &model->failed[i];
+
+		if (!rank_domain_matches(model->domains[failed->domain].name, wanted))
+			continue;
+		count++;
+		for (size_t k = 0; k < 3; k++)
+			counts[k] += strcmp(refusal_state(model, now, failed), states[k]) == 0;
+		if (largest == NULL || failed->bytes > largest->bytes)
+			largest = failed;
+	}
+	(void)snprintf(text, sizeof(text), count != 0 ? "%zu" : "No", count);
+	say(verdict, " %s request%s for it %s refused", text, count > 1 ? "s" : "", count > 1 ? "were" : "was");
+	if (all_count > model->failed_count)
+		say(verdict, " among the last %zu of %s", model->failed_count, units_count(all_count, text));
+	for (size_t k = 0, told = 0; k < 3; k++) {
+		if (counts[k] != 0)
+			say(verdict, "%s %zu %s", told++ == 0 ? ":" : ",", counts[k], states[k]);
+	}
+	if (count != 0)
+		say(verdict, "; %s ", count == 1 ? "it was" : "the largest was");
+	if (largest != NULL)
+		verdict_say_wanted(model, largest, verdict);
+	say(verdict, ".");
+}
+
+static void
+advise(const struct verdict_facts *facts, const char *wanted, const struct rank_line *growing, struct verdict *verdict)
+{
+	bool is_refused = facts->refused != NULL && rank_domain_matches(facts->model->domains[facts->refused->domain].name, wanted);
+	char place[PLACE_TEXT_BYTES];
+
+	if (is_refused && verdict_advise_device(facts, verdict))
+		return;
+	if (growing->site_count == 0 && strcmp(wanted, "python/arena") != 0)
+		say_next(verdict, "`kmemshim peak " VERDICT_CAPTURE " --domain %s` shows which lines held most of it", wanted);
+	else if (growing->site_count == 0 || verdict_is_arena(facts, growing))
+		say_next(verdict, "record small Python objects too: `kmemshim run --python-objects -- " VERDICT_COMMAND "`; then the lines "
+		                  "that hold them are named");
+	else
+		say_next(verdict, "look for what keeps the %s of %s alive%s",
+		         device_parts_is_tensors(facts->model->domains[growing->domain].name) ? "tensors" : "blocks",
+		         verdict_line_text(growing, place),
+		         device_parts_is_tensors(facts->model->domains[growing->domain].name) ? VERDICT_TENSORS_KEPT : VERDICT_BLOCKS_KEPT);
+}
+
+void
+verdict_tell_domain(const struct verdict_facts *facts, const struct verdict_now *now, const char *wanted, struct verdict *verdict)
+{
+	const struct model *model = facts->model;
+	struct rank_line growing = { .site_count = 0 };
+	unsigned chosen[DOMAINS_SHOWN];
+	unsigned left_out;
+	unsigned count = choose(model, wanted, chosen, &left_out);
+
+	verdict_say_ending(facts, verdict);
+	say(verdict, ".");
+	for (unsigned i = 0; i < count; i++) {
+		const struct model_domain *domain = &model->domains[chosen[i]];
+		const struct model_domain *tensors = device_parts_tensors(model, chosen[i]);
+		const struct model_domain *lines = tensors != NULL ? tensors : domain;
+		struct rank_line line = { .site_count = 0 };
+
+		say_amount(facts, domain, verdict);
+		say_parts(model, chosen[i], verdict);
+		if (say_growth(model, lines, say_holder(facts, lines, verdict), &line, verdict) && line.leaking_bytes > growing.leaking_bytes)
+			growing = line;
+	}
+	if (left_out != 0)
+		say(verdict, " %u more domain%s held less.", left_out, left_out == 1 ? "" : "s");
+	say_refusals(facts, now, wanted, verdict);
+	advise(facts, wanted, &growing, verdict);
+}

@@ -1,0 +1,190 @@
+/*
+ * test_verdict_domain.c - is what is said about one domain alone true of that domain, and about nothing else?
+ */
+#include "hand_model.h"
+
+#include "verdict.h"
+
+static struct hand_model hand;
+static struct verdict verdict;
+
+static void
+exited(int status)
+{
+	hand.process.state = KMEM_STATE_CLEAN_EXIT;
+	hand.process.exit_code = status;
+	hand.process.ended_monotonic_ns = 50000000;
+}
+
+static void
+decide(const char *domain)
+{
+	rank_leaks_classify(&hand.model);
+	verdict_decide_domain(&hand.model, verdict_now(), domain, &verdict);
+}
+
+/* Tensors of one line that is a leak or not, in memory of the device, beside NCCL's; and a heap that has nothing to do with it. */
+static void
+make_device(bool is_leak)
+{
+	struct model_site *site;
+
+	hand_model_make(&hand);
+	hand.model.domain_count = HAND_DOMAINS + 1;
+	hand_model_site(&hand, HEAP, 77, 300 * MIB);
+	hand_model_site(&hand, CUDA0, 41, 900 * MIB);
+	hand.frames[1][0].module = "libc10_cuda.so";
+	hand_model_site(&hand, CUDA0, 42, 64 * MIB);
+	hand.frames[2][0].module = "libnccl.so.2";
+	site = hand_model_site(&hand, TENSORS0, 43, 700 * MIB);
+	hand_model_generations(site, is_leak ? 12 : 1, 12, is_leak ? 3 : 0, 3);
+	exited(0);
+}
+
+static const struct {
+	const char *domain;
+	bool is_leak;
+	const char *says, *never, *next;
+} cases[] = {
+	{ "cuda:0", true, " exited normally, with status 0. Of cuda:0 it held 964 MiB at the end, its peak. That is 700 MiB tensors, "
+	  "200 MiB cached by PyTorch, 64.0 MiB NCCL. 700 MiB of the tensors (100 %) was allocated at train.py:43 epoch. It accumulates: "
+	  "700 MiB in blocks from 12 of 12 generations are still alive. No request for it was refused.", "heap", "loss.item()" },
+	{ "cuda", true, "Of cuda:0 it held 964 MiB", "Of cuda:0/tensors", "loss.item()" },
+	{ "cuda:0/tensors", true, "Of cuda:0/tensors it held 700 MiB at the end, its peak. 700 MiB of the tensors (100 %)", "NCCL",
+	  "loss.item()" },
+	{ "cuda:0", false, "No line of it is known to accumulate.", "It accumulates",
+	  "`kmemshim peak kmemshim.out/python.4242.1.kmem --domain cuda:0` shows which lines held most of it" },
+	{ "heap", true, "Of heap it held 300 MiB at the end, its peak. 300 MiB of it (100 %) was allocated at train.py:77 epoch. No line of "
+	  "it is known to accumulate.", "cuda", "--domain heap`" },
+	{ "reserved", true, "Of reserved (address space, not memory) it held 0 B", "cuda", "--domain reserved`" },
+};
+
+static void
+a_domain_is_told_alone(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		make_device(cases[i].is_leak);
+		decide(cases[i].domain);
+		if (strstr(verdict.text, cases[i].says) == NULL || strstr(verdict.text, cases[i].never) != NULL ||
+		    strstr(verdict.next, cases[i].next) == NULL)
+			print_error("case %zu: %s\nNext: %s\n", i, verdict.text, verdict.next);
+		assert_non_null(strstr(verdict.text, cases[i].says));
+		assert_null(strstr(verdict.text, cases[i].never));
+		assert_non_null(strstr(verdict.next, cases[i].next));
+		assert_string_equal(verdict.cause, "exited"); // the program's
+	}
+}
+
+/* What grows is not always what holds most. */
+static void
+a_small_leak_is_told_beside_the_largest_line(void **state)
+{
+	struct model_site *site;
+
+	(void)state;
+	make_device(false);
+	site = hand_model_site(&hand, TENSORS0, 50, 3 * MIB);
+	hand_model_generations(site, 12, 12, 3, 3);
+	site = hand_model_site(&hand, TENSORS0, 51, 2 * MIB);
+	hand_model_generations(site, 12, 12, 3, 3);
+	decide("cuda:0");
+	assert_non_null(strstr(verdict.text, "(99 %) was allocated at train.py:43 epoch. What is allocated at train.py:50 epoch accumulates: "
+	                                     "3.0 MiB in blocks from 12 of 12 generations are still alive; so does 1 more line."));
+	assert_non_null(strstr(verdict.next, "look for what keeps the tensors of train.py:50 epoch alive"));
+}
+
+static void
+what_was_given_back_is_told_of_the_peak(void **state)
+{
+	(void)state;
+	make_device(false);
+	hand.sites[3].live_bytes = hand.domains[TENSORS0].live_bytes = MIB;
+	hand.sites[3].live_count = 1;
+	decide("cuda:0");
+	assert_non_null(strstr(verdict.text, " At the peak 700 MiB of the tensors (100 %) was allocated at train.py:43 epoch."));
+}
+
+/* Its own requests, with what became of them. When the end is about the domain, the verdict is. */
+static void
+requests_are_those_of_the_domain(void **state)
+{
+	(void)state;
+	for (int is_fatal = 0; is_fatal < 2; is_fatal++) {
+		make_device(false);
+		exited(is_fatal);
+		hand.failed = (struct model_failed){ .bytes = 30 * MIB, .error = 2, .monotonic_ns = 40000000, .domain = TENSORS0,
+			.site = &hand.sites[3] };
+		hand.model.failed_count = 1;
+		hand.process.failed_count = 1;
+		decide("heap");
+		assert_non_null(strstr(verdict.text, "No request for it was refused."));
+		decide("cuda:0");
+		assert_string_equal(verdict.cause, is_fatal ? "device-memory" : "exited");
+		assert_non_null(strstr(verdict.text, is_fatal ? "exited with status 1 after a request for 30.0 MiB in cuda:0/tensors"
+		                                              : "1 request for it was refused: 1 recovered; it was for 30.0 MiB in "
+		                                                "cuda:0/tensors at train.py:43 epoch."));
+		hand.process.failed_count = 300;
+		decide("heap");
+		assert_non_null(strstr(verdict.text, "No request for it was refused among the last 1 of 300."));
+	}
+}
+
+/* Sums say that they are, and how much of them was there at the same time. */
+static void
+of_several_processes_it_is_a_sum(void **state)
+{
+	struct model_process processes[2];
+
+	(void)state;
+	make_device(false);
+	processes[0] = processes[1] = hand.process;
+	hand.model.processes = processes;
+	hand.model.process_count = 2;
+	decide("cuda:0");
+	assert_non_null(strstr(verdict.text, "Of cuda:0 its 2 processes held, in sum, 964 MiB at their ends, which were their peaks."));
+	hand.domains[HEAP].peak_bytes = 800 * MIB;
+	hand.domains[HEAP].together_live_bytes = 200 * MIB;
+	decide("heap");
+	assert_non_null(strstr(verdict.text, "Of heap its 2 processes held, in sum, 300 MiB at their ends and 800 MiB at their peaks; at the "
+	                                     "same time at most 200 MiB and 300 MiB. At the peaks 300 MiB of it (38 %)"));
+}
+
+/* A machine may have 32 devices: the largest are told. */
+static void
+of_many_domains_the_largest_are_told(void **state)
+{
+	static struct model_domain domains[9];
+	static char names[9][8];
+
+	(void)state;
+	make_device(false);
+	for (unsigned i = 0; i < 9; i++) {
+		(void)snprintf(names[i], sizeof(names[i]), "cuda:%u", i);
+		domains[i] = (struct model_domain){ .name = names[i], .live_bytes = (i * 5 % 9) * MIB, .peak_bytes = (i * 5 % 9) * MIB };
+	}
+	hand.model.domains = domains;
+	hand.model.domain_count = 9;
+	hand.model.site_count = 0;
+	decide("cuda");
+	assert_non_null(strstr(verdict.text, "Of cuda:7 it held 8.0 MiB"));
+	assert_true(strstr(verdict.text, "Of cuda:7") < strstr(verdict.text, "Of cuda:5"));
+	assert_non_null(strstr(verdict.text, "Of cuda:1 it held 5.0 MiB at the end, its peak. That is 5.0 MiB others."));
+	assert_null(strstr(verdict.text, "4.0 MiB"));
+	assert_non_null(strstr(verdict.text, " 5 more domains held less."));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_domain_is_told_alone),
+		cmocka_unit_test(a_small_leak_is_told_beside_the_largest_line),
+		cmocka_unit_test(what_was_given_back_is_told_of_the_peak),
+		cmocka_unit_test(requests_are_those_of_the_domain),
+		cmocka_unit_test(of_several_processes_it_is_a_sum),
+		cmocka_unit_test(of_many_domains_the_largest_are_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
