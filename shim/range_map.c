@@ -41,6 +41,7 @@ static bool is_stuck;      // no address space for the map: do not ask again
 static uint32_t root;
 static uint32_t free_list;
 static uint32_t used_nodes;
+static uint32_t free_count; // of the list
 
 /* Around fork. A lock that could not be had is not given back; in the child range_map_clear() frees it anyway. */
 void
@@ -84,10 +85,12 @@ node_new(void)
 
 	if (nodes == NULL && (is_stuck || !reserve()))
 		return 0;
-	if (node != 0)
+	if (node != 0) {
 		free_list = nodes[node].right;
-	else if (used_nodes + 1 < nodes_max)
+		free_count--;
+	} else if (used_nodes + 1 < nodes_max) {
 		node = ++used_nodes;
+	}
 	return node;
 }
 
@@ -96,6 +99,7 @@ node_free(uint32_t node)
 {
 	nodes[node].right = free_list;
 	free_list = node;
+	free_count++;
 }
 
 /* Parts a tree: starts below `start` to *left, the others to *right. */
@@ -250,6 +254,14 @@ is_of(uint32_t node, uint32_t site, uint8_t generation, uint32_t mapping)
 	       (mapping == 0 || nodes[node].mapping == mapping);
 }
 
+static bool
+is_free(uint64_t start, uint64_t end)
+{
+	uint32_t node = find_next(start);
+
+	return node == 0 || nodes[node].start >= end;
+}
+
 /* [start, end), which is not in the map, becomes a part of what stands next to it; of both sides where they are one mapping. */
 static bool
 join_locked(uint64_t start, uint64_t end, uint32_t site, uint8_t generation, uint32_t mapping)
@@ -284,7 +296,7 @@ range_map_put(uint64_t start, uint64_t end, uint32_t site, uint8_t generation)
 		return true;
 	if (!wait_lock_take(&lock))
 		return false;
-	is_stored = put_locked(start, end, site, generation, 0) != 0;
+	is_stored = is_free(start, end) && put_locked(start, end, site, generation, 0) != 0; // G1
 	wait_lock_give(&lock);
 	return is_stored;
 }
@@ -296,7 +308,7 @@ range_map_extend(uint64_t start, uint64_t end, uint32_t site, uint8_t generation
 
 	if (start >= end || !wait_lock_take(&lock))
 		return false;
-	is_joined = join_locked(start, end, site, generation, 0);
+	is_joined = is_free(start, end) && join_locked(start, end, site, generation, 0);
 	wait_lock_give(&lock);
 	return is_joined;
 }
@@ -349,30 +361,50 @@ range_map_take(uint64_t start, uint64_t end, struct range_pieces *taken)
 	return true;
 }
 
+/* The pieces of this one's mapping that end after `addr`. */
+static void
+take_pieces_of(struct range one, uint64_t addr, struct range_pieces *taken)
+{
+	uint32_t node = find_next(addr);
+
+	taken->count = 0;
+	for (; node != 0 && pieces[one.mapping] != 0 && taken->count < RANGE_PIECES_MAX; node = find_next(addr)) {
+		addr = nodes[node].end;
+		if (!is_of(node, one.site, one.generation, one.mapping)) // the number may be another mapping's by now
+			continue;
+		taken->piece[taken->count] = range_of(node);
+		remove_node(node);
+		taken->piece[taken->count++].is_last_piece = pieces[one.mapping] == 0;
+	}
+	taken->is_more = node != 0 && pieces[one.mapping] != 0;
+}
+
 bool
 range_map_take_mapping(uint64_t start, struct range_pieces *taken)
 {
 	uint32_t node;
-	uint32_t mapping;
 
 	taken->count = 0;
 	taken->is_more = false;
 	if (!wait_lock_take(&lock))
 		return false;
 	node = find_next(start);
-	mapping = node != 0 && nodes[node].start == start ? nodes[node].mapping : 0;
-	for (; mapping != 0 && node != 0 && taken->count < RANGE_PIECES_MAX; node = find_next(start)) {
-		start = nodes[node].end;
-		if (nodes[node].mapping != mapping)
-			continue;
-		taken->piece[taken->count] = range_of(node);
-		remove_node(node);
-		taken->piece[taken->count++].is_last_piece = pieces[mapping] == 0;
-		if (pieces[mapping] == 0)
-			break;
-	}
+	if (node != 0 && nodes[node].start == start)
+		take_pieces_of(range_of(node), start, taken);
 	wait_lock_give(&lock);
-	return taken->count != 0;
+	return true;
+}
+
+bool
+range_map_take_rest(struct range_pieces *taken)
+{
+	struct range last = taken->piece[taken->count - 1];
+
+	if (!wait_lock_take(&lock))
+		return false;
+	take_pieces_of(last, last.end, taken);
+	wait_lock_give(&lock);
+	return true;
 }
 
 bool
@@ -383,10 +415,9 @@ range_map_next(uint64_t addr, struct range *found)
 	if (!wait_lock_take(&lock))
 		return false;
 	best = find_next(addr);
-	if (best != 0)
-		*found = range_of(best);
+	*found = best != 0 ? range_of(best) : (struct range){ 0 };
 	wait_lock_give(&lock);
-	return best != 0;
+	return true;
 }
 
 /*
@@ -412,29 +443,31 @@ bool
 range_map_put_back(const struct range_pieces *taken)
 {
 	uint32_t names[RANGE_PIECES_MAX];
-	bool is_stored = true;
+	bool has_room;
 
 	if (taken->count == 0)
 		return true;
 	if (!wait_lock_take(&lock))
 		return false;
-	for (uint32_t i = 0; i < taken->count; i++) {
+	has_room = taken->count <= free_count + (nodes_max - 1 - used_nodes);
+	for (uint32_t i = 0; i < taken->count; i++)
+		has_room &= is_free(taken->piece[i].start, taken->piece[i].end);
+	for (uint32_t i = 0; has_room && i < taken->count; i++) {
 		const struct range *piece = &taken->piece[i];
 
 		names[i] = name_again(taken, names, i);
 		if (names[i] != 0 && join_locked(piece->start, piece->end, piece->site, piece->generation, names[i]))
 			continue;
 		names[i] = put_locked(piece->start, piece->end, piece->site, piece->generation, names[i]);
-		is_stored &= names[i] != 0;
 	}
 	wait_lock_give(&lock);
-	return is_stored;
+	return has_room;
 }
 
 void
 range_map_clear(void)
 {
-	root = free_list = used_nodes = 0;
+	root = free_list = free_count = used_nodes = 0;
 	is_stuck = false;
 	if (nodes != NULL)
 		raw_madvise(nodes, nodes_max * (sizeof(*nodes) + sizeof(*pieces)), MADV_DONTNEED);

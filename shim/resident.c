@@ -157,7 +157,7 @@ part_at(const struct mapping *mapping, uint64_t addr, uint64_t *end)
 		       : starts_with(mapping->path, "[stack") ? KMEM_RESIDENT_STACKS
 		                                              : KMEM_RESIDENT_PROGRAM; // [vdso] and the like
 	}
-	if (range_map_next(addr, &range)) {
+	if (range_map_next(addr, &range) && range.site != 0) {
 		if (range.start <= addr) {
 			limit = (range.end + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
 			*end = limit < *end ? limit : *end;

@@ -15,7 +15,13 @@
 static bool
 next_within(uint64_t *at, uint64_t end, struct range *part)
 {
-	if (*at >= end || !range_map_next(*at, part) || part->start >= end)
+	if (*at >= end)
+		return false;
+	if (!range_map_next(*at, part)) {
+		capture_file_lost(KMEM_LOST_EVENTS, 1);
+		return false;
+	}
+	if (part->site == 0 || part->start >= end)
 		return false;
 	if (part->start < *at)
 		part->start = *at;
@@ -43,6 +49,8 @@ tracker_writable(const void *hook_frame, void *addr, size_t bytes)
 		if (domain_of(&part) != KMEM_DOMAIN_RESERVED)
 			continue;
 		tracker_unmap_begin((void *)part.start, part.end - part.start, &taken);
+		if (taken.count == 0) // it stays what it was; begin has counted that
+			continue;
 		tracker_unmap_end(&taken, true);
 		tracker_extended(hook_frame, (void *)part.start, part.end - part.start);
 	}
@@ -66,5 +74,15 @@ tracker_returned(void *addr, size_t bytes)
 void
 tracker_detach_begin(void *addr, struct range_pieces *taken)
 {
-	range_map_take_mapping((uint64_t)addr, taken);
+	struct range_pieces more;
+	bool was_had = range_map_take_mapping((uint64_t)addr, taken);
+
+	/* As when a range is unmapped: only the first set can be put back. */
+	for (more = *taken; was_had && more.is_more;) {
+		was_had = range_map_take_rest(&more);
+		if (was_had)
+			tracker_unmap_end(&more, true);
+	}
+	if (!was_had)
+		capture_file_lost(KMEM_LOST_EVENTS, 1);
 }

@@ -1,48 +1,16 @@
 /*
- * test_tracker.c - do the books of domains and sites agree with a ledger, whatever happens to a block or a mapping?
- *
- * The addresses are numbers; the tracker never follows them.
+ * test_tracker.c - do the books of domains and sites agree with a ledger, whatever happens to a block?
  */
-#include "unit.h"
+#include "tracker_books.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../random.h"
-#include "capture_file.h"
-#include "capture_life.h"
-#include "kmem_words.h"
-#include "native_stack.h"
-#include "pointer_map.h"
-#include "site_table.h"
-#include "thread_slot.h"
-#include "tracker.h"
 
-#define PAGE UINT64_C(4096)
 #define MIB (UINT64_C(1) << 20)
-#define NOINLINE __attribute__((noinline))
-#define KEEP_FRAME() __asm__ volatile("" ::: "memory") // no tail call
-#define HERE __builtin_frame_address(0)
 #define SITES 3
-
-static int
-start_empty(void **state)
-{
-	(void)state;
-	capture_file_forked();
-	tracker_clear();
-	capture_file_header()->generation_clock = 1;
-	capture_file_header()->identity.page_bytes = 4096;
-	return 0;
-}
-
-static void *
-at(uint64_t addr)
-{
-	return (void *)addr;
-}
 
 /* ---- hooks, and three places in "the program" that call them ---- */
 
@@ -64,20 +32,6 @@ static NOINLINE void
 hook_realloc(struct live_block old, uint64_t addr, size_t bytes)
 {
 	tracker_resized(HERE, old, at(addr), bytes);
-	KEEP_FRAME();
-}
-
-static NOINLINE void
-hook_mmap(enum kmem_domain domain, uint64_t addr, size_t bytes)
-{
-	tracker_mapped(HERE, domain, at(addr), bytes);
-	KEEP_FRAME();
-}
-
-static NOINLINE void
-hook_mremap(const struct range_pieces *old, uint64_t addr, size_t bytes)
-{
-	tracker_remapped(HERE, old, at(addr), bytes);
 	KEEP_FRAME();
 }
 
@@ -116,61 +70,6 @@ PLACE(place_b)
 PLACE(place_c)
 
 static void (*const places[SITES])(const struct request *) = { place_a, place_b, place_c };
-
-/* ---- what the books must say ---- */
-
-struct totals {
-	uint64_t allocated_bytes;
-	uint64_t freed_bytes;
-	uint64_t allocated_count;
-	uint64_t freed_count;
-	uint64_t peak_bytes;
-};
-
-/* The domain's word as a reader takes it: with what its records hold. */
-static struct kmem_peak_word
-peak_word(unsigned domain)
-{
-	struct site_totals totals[KMEM_DOMAINS_MAX];
-	struct kmem_peak_word word = capture_file_domain(domain)->peak;
-
-	site_table_totals(totals);
-	return kmem_peak_pack(totals[domain].live_bytes, kmem_peak_mark(word), kmem_peak_epoch(word));
-}
-
-/* P1, P2 and S3: what the records of a domain add up to. */
-static void
-assert_row(unsigned domain, struct totals wanted)
-{
-	uint32_t count = capture_file_count(KMEM_SECTION_SITES);
-	struct kmem_peak_word word = peak_word(domain);
-	struct totals sum = { 0 };
-
-	for (uint32_t i = 1; i <= count; i++) {
-		const struct kmem_site *site = site_table_at(i);
-
-		if (site->domain != domain)
-			continue;
-		assert_int_equal(kmem_peak_now(site->peak), site->allocated_bytes - site->freed_bytes);
-		sum.allocated_bytes += site->allocated_bytes;
-		sum.freed_bytes += site->freed_bytes;
-		sum.allocated_count += site->allocated_count;
-		sum.freed_count += site->freed_count;
-		sum.peak_bytes += kmem_site_peak_bytes(word, site->peak);
-	}
-	assert_int_equal(sum.allocated_bytes, wanted.allocated_bytes);
-	assert_int_equal(sum.freed_bytes, wanted.freed_bytes);
-	assert_int_equal(sum.allocated_count, wanted.allocated_count);
-	assert_int_equal(sum.freed_count, wanted.freed_count);
-	assert_int_equal(sum.peak_bytes, wanted.peak_bytes);
-	assert_int_equal(kmem_domain_peak_bytes(word), wanted.peak_bytes);
-}
-
-static uint64_t
-lost(enum kmem_loss loss)
-{
-	return capture_file_header()->losses[loss];
-}
 
 /* ---- heap ---- */
 
@@ -329,151 +228,10 @@ errno_is_left_alone(void **state)
 	hook_malloc(0x1000, 100);
 	hook_free(at(0x1000));
 	hook_free(at(0x1000));
-	hook_mmap(KMEM_DOMAIN_MMAP, 0x100000, PAGE);
+	tracker_mapped(HERE, KMEM_DOMAIN_MMAP, at(0x100000), PAGE);
 	tracker_unmap_begin(at(0x100000), PAGE, &taken);
 	tracker_unmap_end(&taken, true);
 	assert_int_equal(errno, 4711);
-}
-
-/* ---- mappings ---- */
-
-enum step_kind { END, MAP, UNMAP, UNMAP_FAILS, REMAP };
-
-struct step {
-	enum step_kind kind;
-	uint64_t page;
-	uint64_t pages;
-	uint64_t new_page; // of REMAP
-	uint64_t new_pages;
-};
-
-static const struct {
-	const char *what;
-	struct step steps[6];
-	struct totals wanted; // bytes in pages
-} mapping_cases[] = {
-	{ "mapped", { { MAP, 16, 10, 0, 0 } }, { 10, 0, 1, 0, 10 } },
-	{ "and unmapped", { { MAP, 16, 10, 0, 0 }, { UNMAP, 16, 10, 0, 0 } }, { 10, 10, 1, 1, 10 } },
-	{ "its head unmapped", { { MAP, 16, 10, 0, 0 }, { UNMAP, 10, 9, 0, 0 } }, { 10, 3, 1, 0, 10 } },
-	{ "its tail unmapped",
-	  { { MAP, 16, 10, 0, 0 }, { UNMAP, 24, 100, 0, 0 } },
-	  { 10, 2, 1, 0, 10 } },
-	{ "a hole", { { MAP, 16, 10, 0, 0 }, { UNMAP, 18, 3, 0, 0 } }, { 10, 3, 1, 0, 10 } },
-	{ "a hole, then the rest",
-	  { { MAP, 16, 10, 0, 0 }, { UNMAP, 18, 3, 0, 0 }, { UNMAP, 0, 100, 0, 0 } },
-	  { 10, 10, 1, 1, 10 } },
-	{ "piece by piece",
-	  { { MAP, 16, 3, 0, 0 },
-	    { UNMAP, 16, 1, 0, 0 },
-	    { UNMAP, 18, 1, 0, 0 },
-	    { UNMAP, 17, 1, 0, 0 } },
-	  { 3, 3, 1, 1, 3 } },
-	{ "two at once",
-	  { { MAP, 16, 3, 0, 0 }, { MAP, 30, 4, 0, 0 }, { UNMAP, 0, 100, 0, 0 } },
-	  { 7, 7, 2, 2, 7 } },
-	{ "parts of two",
-	  { { MAP, 16, 4, 0, 0 }, { MAP, 20, 4, 0, 0 }, { UNMAP, 18, 4, 0, 0 } },
-	  { 8, 4, 2, 0, 8 } },
-	{ "unmap fails", { { MAP, 16, 10, 0, 0 }, { UNMAP_FAILS, 18, 3, 0, 0 } }, { 10, 0, 1, 0, 10 } },
-	{ "unmap fails, then works",
-	  { { MAP, 16, 10, 0, 0 }, { UNMAP_FAILS, 18, 3, 0, 0 }, { UNMAP, 0, 100, 0, 0 } },
-	  { 10, 10, 1, 1, 10 } },
-	{ "unknown", { { UNMAP, 16, 10, 0, 0 } }, { 0 } },
-	{ "grown by remap",
-	  { { MAP, 16, 10, 0, 0 }, { REMAP, 16, 10, 16, 15 } },
-	  { 25, 10, 2, 1, 15 } },
-	{ "moved by remap",
-	  { { MAP, 16, 10, 0, 0 }, { REMAP, 16, 10, 50, 10 }, { UNMAP, 50, 10, 0, 0 } },
-	  { 20, 20, 2, 2, 10 } },
-	{ "shrunk by remap",
-	  { { MAP, 16, 10, 0, 0 }, { REMAP, 16, 10, 16, 4 } },
-	  { 14, 10, 2, 1, 10 } },
-	{ "unknown remap", { { REMAP, 16, 10, 50, 10 } }, { 0 } },
-};
-
-static void
-run_step(const struct step *step)
-{
-	struct range_pieces taken;
-
-	switch (step->kind) {
-	case MAP:
-		hook_mmap(KMEM_DOMAIN_MMAP, step->page * PAGE, step->pages * PAGE);
-		break;
-	case UNMAP:
-	case UNMAP_FAILS:
-		tracker_unmap_begin(at(step->page * PAGE), step->pages * PAGE, &taken);
-		tracker_unmap_end(&taken, step->kind == UNMAP);
-		break;
-	case REMAP:
-		tracker_unmap_begin(at(step->page * PAGE), step->pages * PAGE, &taken);
-		hook_mremap(&taken, step->new_page * PAGE, step->new_pages * PAGE);
-		break;
-	case END:
-		break;
-	}
-}
-
-static void
-mappings_are_counted_by_what_is_left_of_them(void **state)
-{
-	for (size_t i = 0; i < ARRAY_LEN(mapping_cases); i++) {
-		struct totals wanted = mapping_cases[i].wanted;
-
-		start_empty(state);
-		for (size_t s = 0; mapping_cases[i].steps[s].kind != END; s++)
-			run_step(&mapping_cases[i].steps[s]);
-		print_message("%s\n", mapping_cases[i].what);
-		wanted.allocated_bytes *= PAGE;
-		wanted.freed_bytes *= PAGE;
-		wanted.peak_bytes *= PAGE;
-		assert_row(KMEM_DOMAIN_MMAP, wanted);
-		}
-}
-
-static void
-a_mapping_counts_the_bytes_that_were_asked_for(void **state)
-{
-	struct range_pieces taken;
-
-	(void)state;
-	hook_mmap(KMEM_DOMAIN_MMAP, 0x10000000, PAGE + 904);
-	assert_row(KMEM_DOMAIN_MMAP, (struct totals){ PAGE + 904, 0, 1, 0, PAGE + 904 });
-	tracker_unmap_begin(at(0x10000000 + PAGE), PAGE, &taken);
-	tracker_unmap_end(&taken, true);
-	assert_row(KMEM_DOMAIN_MMAP, (struct totals){ PAGE + 904, 904, 1, 0, PAGE + 904 });
-	tracker_unmap_begin(at(0x10000000), PAGE, &taken);
-	tracker_unmap_end(&taken, true);
-	assert_row(KMEM_DOMAIN_MMAP, (struct totals){ PAGE + 904, PAGE + 904, 1, 1, PAGE + 904 });
-}
-
-static void
-one_release_may_take_away_hundreds_of_mappings(void **state)
-{
-	struct range_pieces taken;
-
-	(void)state;
-	for (uint64_t i = 0; i < 333; i++)
-		hook_mmap(KMEM_DOMAIN_MMAP, (1000 + 2 * i) * PAGE, PAGE);
-	tracker_unmap_begin(at(0), 10000 * PAGE, &taken);
-	tracker_unmap_end(&taken, true);
-	assert_row(KMEM_DOMAIN_MMAP, (struct totals){ 333 * PAGE, 333 * PAGE, 333, 333, 333 * PAGE });
-}
-
-static void
-domains_of_mappings_are_kept_apart(void **state)
-{
-	static const enum kmem_domain domains[] = { KMEM_DOMAIN_MMAP, KMEM_DOMAIN_RESERVED,
-		                                        KMEM_DOMAIN_FILE, KMEM_DOMAIN_SHARED };
-	struct range_pieces taken;
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(domains); i++)
-		hook_mmap(domains[i], (100 + i) * PAGE, PAGE);
-	tracker_unmap_begin(at(100 * PAGE), 2 * PAGE, &taken);
-	tracker_unmap_end(&taken, true);
-	for (size_t i = 0; i < ARRAY_LEN(domains); i++)
-		assert_row(domains[i], (struct totals){ PAGE, i < 2 ? PAGE : 0, 1, i < 2, PAGE });
 }
 
 /* ---- devices ---- */
@@ -578,12 +336,8 @@ main(void)
 		cmocka_unit_test_setup(a_block_is_counted_as_requested, start_empty),
 		cmocka_unit_test_setup(unseen_releases_and_allocations_are_counted_not_guessed, start_empty),
 		cmocka_unit_test_setup(errno_is_left_alone, start_empty),
-		cmocka_unit_test_setup(mappings_are_counted_by_what_is_left_of_them, start_empty),
-		cmocka_unit_test_setup(one_release_may_take_away_hundreds_of_mappings, start_empty),
-		cmocka_unit_test_setup(domains_of_mappings_are_kept_apart, start_empty),
 		cmocka_unit_test_setup(devices_have_a_domain_each_and_a_map_of_their_own, start_empty),
 		cmocka_unit_test_setup(an_allocation_of_no_device_bytes_is_not_alive_for_ever, start_empty),
-		cmocka_unit_test_setup(a_mapping_counts_the_bytes_that_were_asked_for, start_empty),
 		cmocka_unit_test_setup(device_numbers_out_of_range_share_the_last_row, start_empty),
 		cmocka_unit_test_setup(failed_requests_are_a_ring_with_their_site, start_empty),
 		cmocka_unit_test_setup(large_attempts_are_stored_before_they_are_made, start_empty),
