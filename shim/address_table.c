@@ -91,26 +91,36 @@ slot_at(struct address_slots *slots, uint64_t addr, unsigned probe)
 	return &slots->slot[(start + probe) & (((uint64_t)1 << log2) - 1)];
 }
 
-/* The slot of an address; NULL when it is not there. What the slot says may be read. */
-static struct address_slot *
-find(struct address_table *table, uint64_t addr)
+/*
+ * The slot of an address; NULL when it is not there. What the slot says may be read. *free_probe: how far the first slot is that could
+ * be used.
+ */
+static inline struct address_slot *
+search(struct address_slots *slots, uint64_t addr, unsigned *free_probe)
 {
-	struct address_slots *slots = addr > KEY_BUSY ? slots_of(table, false) : NULL; // A1
-
-	/* relaxed: who owns an address that is there was told so by the program, after our put. */
-	if (slots == NULL || atomic_load_explicit(&table->live_count, memory_order_relaxed) == 0)
-		return NULL;
+	*free_probe = PROBES_MAX;
 	for (unsigned probe = 0; probe < PROBES_MAX; probe++) {
 		struct address_slot *slot = slot_at(slots, addr, probe);
 		/* acquire: A2. Pairs with write_slot(). */
 		uint64_t key = atomic_load_explicit(&slot->key, memory_order_acquire);
 
-		if (key == KEY_FREE)
-			return NULL;
 		if (key == addr)
 			return slot;
+		if (key <= KEY_GIVEN_UP && *free_probe == PROBES_MAX)
+			*free_probe = probe;
+		if (key == KEY_FREE)
+			break; // A1
 	}
 	return NULL;
+}
+
+static struct address_slot *
+find(struct address_table *table, uint64_t addr)
+{
+	struct address_slots *slots = addr > KEY_BUSY ? slots_of(table, false) : NULL; // A1
+	unsigned free_probe;
+
+	return slots != NULL ? search(slots, addr, &free_probe) : NULL;
 }
 
 static struct address_block
@@ -134,40 +144,43 @@ write_slot(struct address_slot *slot, uint64_t addr, struct address_block block)
 	atomic_store_explicit(&slot->key, addr, memory_order_release);
 }
 
-bool
-address_table_put(struct address_table *table, uint64_t addr, struct address_block block)
+/* False: who does not own the address took it meanwhile. */
+static bool
+replace(struct address_slot *slot, uint64_t addr, struct address_block block, struct address_block *old)
 {
-	struct address_slots *slots = addr > KEY_BUSY ? slots_of(table, true) : NULL; // A1
-
-	for (unsigned probe = 0; slots != NULL && probe < PROBES_MAX; probe++) {
-		struct address_slot *slot = slot_at(slots, addr, probe);
-		uint64_t key = atomic_load_explicit(&slot->key, memory_order_relaxed);
-
-		if (key > KEY_GIVEN_UP ||
-		    /* acquire: pairs with address_table_take(): the last owner has read the slot before we write it. */
-		    !atomic_compare_exchange_strong_explicit(&slot->key, &key, KEY_BUSY, memory_order_acquire,
-		                                             memory_order_relaxed))
-			continue;
-		/* relaxed: only asked whether it is worth looking at all, by the thread that put. */
-		atomic_fetch_add_explicit(&table->live_count, 1, memory_order_relaxed);
-		write_slot(slot, addr, block);
-		return true;
-	}
-	return false;
-}
-
-bool
-address_table_replace(struct address_table *table, uint64_t addr, struct address_block block, struct address_block *old)
-{
-	struct address_slot *slot = find(table, addr);
 	uint64_t key = addr;
 
-	if (slot == NULL || !atomic_compare_exchange_strong_explicit(&slot->key, &key, KEY_BUSY, memory_order_acquire,
-	                                                             memory_order_relaxed))
+	if (!atomic_compare_exchange_strong_explicit(&slot->key, &key, KEY_BUSY, memory_order_acquire, memory_order_relaxed))
 		return false;
 	*old = read_slot(slot);
 	write_slot(slot, addr, block);
 	return true;
+}
+
+enum address_table_put
+address_table_put(struct address_table *table, uint64_t addr, struct address_block block, struct address_block *old)
+{
+	struct address_slots *slots = addr > KEY_BUSY ? slots_of(table, true) : NULL; // A1
+	struct address_slot *slot;
+	unsigned probe;
+
+	if (slots == NULL)
+		return ADDRESS_TABLE_FULL;
+	slot = search(slots, addr, &probe);
+	if (slot != NULL && replace(slot, addr, block, old))
+		return ADDRESS_TABLE_REPLACED;
+	for (; probe < PROBES_MAX; probe++) {
+		slot = slot_at(slots, addr, probe);
+		uint64_t key = atomic_load_explicit(&slot->key, memory_order_relaxed);
+
+		/* acquire: pairs with address_table_take(): the last owner has read the slot before we write it. */
+		if (key <= KEY_GIVEN_UP && atomic_compare_exchange_strong_explicit(&slot->key, &key, KEY_BUSY, memory_order_acquire,
+		                                                                   memory_order_relaxed)) {
+			write_slot(slot, addr, block);
+			return ADDRESS_TABLE_STORED;
+		}
+	}
+	return ADDRESS_TABLE_FULL;
 }
 
 bool
@@ -216,7 +229,6 @@ address_table_take(struct address_table *table, uint64_t addr, struct address_bl
 	                                             memory_order_relaxed))
 		return false; // a double free by the program: the other one took it
 	*block = found;
-	atomic_fetch_sub_explicit(&table->live_count, 1, memory_order_relaxed);
 	return true;
 }
 
@@ -230,6 +242,5 @@ address_table_clear(struct address_table *table)
 		raw_madvise(table->slots, bytes_of(log2), MADV_DONTNEED);
 		atomic_store_explicit(&table->slots->log2, log2, memory_order_relaxed);
 	}
-	atomic_store_explicit(&table->live_count, 0, memory_order_relaxed); // one thread
-	atomic_store_explicit(&table->is_stuck, false, memory_order_relaxed);
+	atomic_store_explicit(&table->is_stuck, false, memory_order_relaxed); // one thread
 }

@@ -26,15 +26,16 @@ struct address_block {
  */
 struct address_table {
 	struct address_slots *slots; // reserved on first use
-	_Atomic uint64_t live_count;
 	_Atomic bool is_stuck;       // no address space for it: everything is refused, without asking again
 };
 
-/* The address must not be in the table. */
-bool address_table_put(struct address_table *table, uint64_t addr, struct address_block block);
-/* Puts the block where *old stood; false, and nothing is changed, when the address is not in the table. */
-bool address_table_replace(struct address_table *table, uint64_t addr, struct address_block block,
-                           struct address_block *old);
+enum address_table_put {
+	ADDRESS_TABLE_FULL,     // nothing is changed
+	ADDRESS_TABLE_STORED,
+	ADDRESS_TABLE_REPLACED, // the address was in the table, with *old
+};
+enum address_table_put address_table_put(struct address_table *table, uint64_t addr, struct address_block block,
+                                         struct address_block *old);
 /* It stays in the table. */
 bool address_table_find(struct address_table *table, uint64_t addr, struct address_block *block);
 bool address_table_take(struct address_table *table, uint64_t addr, struct address_block *block);

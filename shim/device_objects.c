@@ -122,23 +122,23 @@ bool
 device_objects_create(uint64_t handle, struct address_block block, unsigned owner, struct address_block *old)
 {
 	struct address_block entry = { .bytes = owner, .site = claim(block) }, known;
+	enum address_table_put put;
 
 	*old = (struct address_block){ 0 };
 	if (entry.site == 0)
 		return false;
-	if (address_table_replace(&handles, handle, entry, &known)) {
+	put = address_table_put(&handles, handle, entry, &known);
+	if (put == ADDRESS_TABLE_REPLACED) {
 		struct device_drop unseen = drop(known.site, ONE_HANDLE | ONE_REFERENCE);
 
 		if (unseen.is_dead) {
 			*old = unseen.block;
 			device_objects_released(unseen);
 		}
-		return true;
+	} else if (put == ADDRESS_TABLE_FULL) {
+		device_objects_released(drop(entry.site, ONE_HANDLE | ONE_REFERENCE));
 	}
-	if (address_table_put(&handles, handle, entry))
-		return true;
-	device_objects_released(drop(entry.site, ONE_HANDLE | ONE_REFERENCE));
-	return false;
+	return put != ADDRESS_TABLE_FULL;
 }
 
 bool
@@ -159,13 +159,15 @@ device_objects_retain(uint64_t handle)
 void
 device_objects_retain_mapped(uint64_t handle, uint64_t addr)
 {
-	struct address_block mapping;
+	struct address_block mapping, none;
 	struct object *object;
 
 	if (device_objects_retain(handle) || !address_table_find(&mappings, addr, &mapping))
 		return;
 	object = object_at(mapping.site);
-	if (object == NULL || !address_table_put(&handles, handle, (struct address_block){ DEVICE_OBJECTS_NO_OWNER, mapping.site, 0 }))
+	if (object == NULL ||
+	    address_table_put(&handles, handle, (struct address_block){ DEVICE_OBJECTS_NO_OWNER, mapping.site, 0 }, &none) ==
+	            ADDRESS_TABLE_FULL)
 		return;
 	/* relaxed: the caller's memory is mapped, so that the object does not end. */
 	atomic_fetch_add_explicit(&object->word, ONE_HANDLE | ONE_REFERENCE, memory_order_relaxed);
@@ -180,9 +182,7 @@ device_objects_mapped(uint64_t addr, uint64_t bytes, uint64_t handle)
 	if (object != NULL)
 		atomic_fetch_add_explicit(&object->word, ONE_REFERENCE, memory_order_relaxed); // as above
 	/* Without room the object lives on: better than that it ends while it is in use. */
-	if (!address_table_replace(&mappings, addr, entry, &old))
-		(void)address_table_put(&mappings, addr, entry);
-	else
+	if (address_table_put(&mappings, addr, entry, &old) == ADDRESS_TABLE_REPLACED)
 		device_objects_released(drop(old.site, ONE_REFERENCE)); // it was unmapped without our knowing
 	return object != NULL && object->block.site == 0;
 }
@@ -213,12 +213,13 @@ void
 device_objects_not_released(struct device_drop dropped, uint64_t handle)
 {
 	struct object *object = object_at(dropped.object);
+	struct address_block none;
 
 	if (object == NULL)
 		return;
 	atomic_fetch_add_explicit(&object->word, ONE_HANDLE | ONE_REFERENCE, memory_order_relaxed); // O2: ours
 	if (dropped.was_last_handle)
-		(void)address_table_put(&handles, handle, (struct address_block){ dropped.owner, dropped.object, 0 });
+		(void)address_table_put(&handles, handle, (struct address_block){ dropped.owner, dropped.object, 0 }, &none);
 }
 
 bool

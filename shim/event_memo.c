@@ -283,13 +283,14 @@ event_memo_find_other(struct event_memo *memo, const void *hook_frame, unsigned 
 	uint64_t salt = SALT_PYTHON + domain * SALT_DOMAIN;
 	uint64_t python = 0;
 
-	*is_python = true;
 	if (python_frames_available() && !python_frames_digest(&memo->trail, &python))
 		return find_none(memo);
-	if (python != 0)
+	if (python != 0 && *is_python)
 		return find_python(memo, python, salt);
 	*is_python = false;
-	return find_whole(memo, hook_frame, (thread_parent_look() ^ salt) * UINT64_C(0xff51afd7ed558ccd));
+	if (python == 0)
+		python = thread_parent_look();
+	return find_whole(memo, hook_frame, (python ^ salt) * UINT64_C(0xff51afd7ed558ccd));
 }
 
 uint32_t

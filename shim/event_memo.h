@@ -108,8 +108,8 @@ uint32_t event_memo_find_whole(struct event_memo *memo, const void *hook_frame);
 uint32_t event_memo_find_python(struct event_memo *memo);
 
 /*
- * The same for an event of another domain than the heap, with the Python frames alone where there are any. *is_python: so it was
- * looked for; else the whole stack was.
+ * The same for an event of another domain than the heap. *is_python: are the Python frames alone the stack, where there are any? It
+ * is cleared when the whole stack was looked for.
  */
 uint32_t event_memo_find_other(struct event_memo *memo, const void *hook_frame, unsigned domain, bool *is_python);
 

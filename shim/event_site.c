@@ -163,7 +163,7 @@ event_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, ui
 	bool is_brief = false;
 	uint32_t site;
 
-	if (slot == NULL || (domain != KMEM_DOMAIN_HEAP && !is_python) || settings.native == SETTINGS_NATIVE_FULL) {
+	if (slot == NULL || frame_of(hook_frame) == NULL || settings.native == SETTINGS_NATIVE_FULL) {
 		(void)thread_parent_look();
 		return walk_to_site(slot, hook_frame, domain, extent, clock);
 	}

@@ -179,10 +179,24 @@ unmarked(struct address_block block)
 static enum pointer_map_put
 put_overflow(uint64_t addr, struct address_block block, struct address_block *old)
 {
-	block = unmarked(block);
-	if (address_table_replace(&overflow, addr, block, old))
+	switch (address_table_put(&overflow, addr, unmarked(block), old)) {
+	case ADDRESS_TABLE_STORED:
+		return POINTER_MAP_STORED;
+	case ADDRESS_TABLE_REPLACED:
 		return POINTER_MAP_REPLACED;
-	return address_table_put(&overflow, addr, block) ? POINTER_MAP_STORED : POINTER_MAP_FULL;
+	case ADDRESS_TABLE_FULL:
+		break;
+	}
+	return POINTER_MAP_FULL;
+}
+
+/* A block whose size the word has no room for, and which is not in the table. */
+static bool
+put_large(uint64_t addr, struct address_block block)
+{
+	struct address_block none;
+
+	return address_table_put(&overflow, addr, unmarked(block), &none) != ADDRESS_TABLE_FULL;
 }
 
 /* M4: what stands in the window is of a block that is gone, wherever in the window it began. */
@@ -198,7 +212,7 @@ put_own(pointer_map_word *at, uint64_t addr, struct address_block block, struct 
 
 		*old = unpack(seen, window_addr | (seen >> POINTER_MAP_POSITION_SHIFT & 3) << 3);
 	}
-	if ((word & POINTER_MAP_BYTES_MASK) == POINTER_MAP_BYTES_MASK && !address_table_put(&overflow, addr, unmarked(block)))
+	if ((word & POINTER_MAP_BYTES_MASK) == POINTER_MAP_BYTES_MASK && !put_large(addr, block))
 		return POINTER_MAP_FULL;
 	atomic_store_explicit(at, word, memory_order_relaxed);
 	return is_stale ? POINTER_MAP_REPLACED : POINTER_MAP_STORED;
@@ -218,7 +232,7 @@ put_shared(pointer_map_word *at, uint64_t addr, struct address_block block, stru
 			return put_overflow(addr, block, old);
 		if (is_same)
 			*old = unpack(seen, addr);
-		if (is_large && !address_table_put(&overflow, addr, unmarked(block)))
+		if (is_large && !put_large(addr, block))
 			return POINTER_MAP_FULL;
 		/*
 		 * relaxed: the word is the whole message. Who frees the block got its address through the program, which

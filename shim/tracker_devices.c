@@ -41,11 +41,30 @@ without_mark(struct address_block block)
 	return block;
 }
 
+/* A booked block into the map. */
+static void
+map_device(struct thread_slot *slot, uint64_t key, struct address_block block)
+{
+	struct address_block old;
+
+	switch (address_table_put(&devices, key, block, &old)) {
+	case ADDRESS_TABLE_STORED:
+		break;
+	case ADDRESS_TABLE_REPLACED: // its release was not seen
+		capture_file_lost(KMEM_LOST_MISSED_FREES, 1);
+		tracker_dead(slot, without_mark(old));
+		break;
+	case ADDRESS_TABLE_FULL:
+		tracker_lost(slot, without_mark(block));
+		break;
+	}
+}
+
 void
 tracker_device_allocated(const void *hook_frame, unsigned domain, uint64_t key, uint64_t bytes, unsigned owner)
 {
 	struct thread_slot *slot = thread_slot_here();
-	struct address_block block, old;
+	struct address_block block;
 
 	if (bytes > BYTES_MASK) { // a driver that says yes to anything
 		capture_file_lost(KMEM_LOST_EVENTS, 1);
@@ -56,12 +75,7 @@ tracker_device_allocated(const void *hook_frame, unsigned domain, uint64_t key, 
 		return;
 	failed_requests_got(domain, bytes);
 	block.bytes |= (uint64_t)owner << OWNER_SHIFT; // 16 bits
-	if (address_table_replace(&devices, key, block, &old)) { // its release was not seen
-		capture_file_lost(KMEM_LOST_MISSED_FREES, 1);
-		tracker_dead(slot, without_mark(old));
-	} else if (!address_table_put(&devices, key, block)) {
-		tracker_lost(slot, without_mark(block));
-	}
+	map_device(slot, key, block);
 }
 
 struct live_block
@@ -77,10 +91,8 @@ tracker_device_take(uint64_t key)
 void
 tracker_device_put_back(struct live_block block)
 {
-	struct address_block again = { block.bytes, block.site, block.generation };
-
-	if (block.site != 0 && !address_table_put(&devices, (uint64_t)block.addr, again))
-		tracker_dead(thread_slot_here(), without_mark(again));
+	if (block.site != 0)
+		map_device(thread_slot_here(), (uint64_t)block.addr, (struct address_block){ block.bytes, block.site, block.generation });
 }
 
 void

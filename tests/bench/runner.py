@@ -19,10 +19,16 @@ PROGRAMS = HERE / "programs"
 
 COMMON = ["-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-pthread"]
 PRELOAD = ["-std=gnu11", "-shared", "-fPIC", "-fvisibility=hidden"]
-BUILT = {  # program: compiler, source, flags
+CUDA = HERE.parent / "cuda"
+DOUBLE = ["-std=gnu11", "-shared", "-fPIC", "-Wl,-Bsymbolic"]
+BUILT = {  # program: compiler, source, flags; {built} is the folder of those before it
     "pairs": ("gcc", "pairs.c", ["-std=gnu11", "-fno-optimize-sibling-calls"]),
     "spawns": ("gcc", "spawns.c", ["-std=gnu11"]),
     "containers": ("g++", "containers.cc", ["-std=gnu++17"]),
+    "libcuda.so.1": ("gcc", CUDA / "double_driver.c", [*DOUBLE, "-Wl,-soname,libcuda.so.1"] + [
+        str(CUDA / f"double_{part}.c") for part in ("contexts", "memory", "objects")]),
+    "libcudart.so.13": ("gcc", CUDA / "double_runtime.c", [*DOUBLE, "-Wl,-soname,libcudart.so.13", "-Wl,-rpath,$ORIGIN"]),
+    "cuda_pairs": ("gcc", "cuda_pairs.c", ["-std=gnu11", "-L{built}", "-l:libcudart.so.13", "-Wl,-rpath,$ORIGIN"]),
     "floor-forward.so": ("gcc", "floor_forward.c", PRELOAD),
     "floor-shadow.so": ("gcc", "floor_shadow.c", PRELOAD),
 }
@@ -48,7 +54,8 @@ def build(folder):
             if shutil.which(compiler) is None:
                 continue
             fresh = folder / f"{name}.{os.getpid()}"
-            subprocess.run([compiler, *COMMON, *flags, "-o", fresh, origin], check=True)
+            flags = [flag.replace("{built}", str(folder)) for flag in flags]
+            subprocess.run([compiler, *COMMON, "-o", fresh, origin, *flags], check=True)
             fresh.replace(target)  # a run that has the old one open keeps it
         built[name] = target
     return built

@@ -43,6 +43,8 @@ WORKLOADS = [
     pairs("pairs-2t-same", "same", 2, 20, 1_000_000, "2 threads, one call site, depth 20"),
     pairs("pairs-2t-cross", "cross", 2, 20, 500_000, "2 threads free each other's blocks, depth 20"),
     pairs("pairs-8t-own", "own", 8, 20, 250_000, "8 threads, a call site each, depth 20"),
+    Workload("cuda-pairs", "cudaMalloc/cudaFree pairs over the double driver, a heap pair of its own in each",
+             ["cuda_pairs", "{units}", 4096], 1_000_000),
     Workload("containers", "C++, many small containers", ["containers", "{units}"], 1500, "round"),
     Workload("true", "start and end of /bin/true", ["spawns", "{units}", "/bin/true"], 200, "start", quick=4),
     script("objects", "pure Python, objects made and dropped", "system", "work_objects.py", "", 1500, "round"),

@@ -243,7 +243,15 @@ prepare_empty_page(void)
 
 static struct address_table table;
 
-static void put_into_table(void) { CHECK(address_table_put(&table, 4096, (struct address_block){ .bytes = 1 })); }
+static void
+put_address(uint64_t addr)
+{
+	struct address_block old;
+
+	CHECK(address_table_put(&table, addr, (struct address_block){ .bytes = 1 }, &old) != ADDRESS_TABLE_FULL);
+}
+
+static void put_into_table(void) { put_address(4096); }
 
 static void
 ask_table(void)
@@ -257,7 +265,7 @@ ask_table(void)
 static void
 prepare_table(void)
 {
-	CHECK(address_table_put(&table, 64, (struct address_block){ .bytes = 1 }));
+	put_address(64);
 }
 
 static bool

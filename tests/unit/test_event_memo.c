@@ -393,20 +393,21 @@ E1_stacks_of_python_that_share_a_place_are_told_apart(void **state)
 
 /* ---- other domains ---- */
 
+/* An event whose Python frames, where there are any, are its stack. */
 static NOINLINE uint32_t
-find_other(unsigned domain, bool *is_python)
+find_python_other(unsigned domain)
 {
-	uint32_t site = event_memo_find_other(memo, HERE, domain, is_python);
+	bool is_python = true;
+	uint32_t site = event_memo_find_other(memo, HERE, domain, &is_python);
 
+	assert_true(is_python);
 	KEEP_FRAME();
 	return site;
 }
 
 static NOINLINE void
-other_hook(unsigned domain, uint32_t site, bool is_known)
+other_hook(unsigned domain, uint32_t site, bool is_python, bool is_known)
 {
-	bool is_python;
-
 	assert_int_equal(event_memo_find_other(memo, HERE, domain, &is_python), is_known ? site : 0);
 	assert_false(is_python);
 	if (!is_known) {
@@ -416,26 +417,32 @@ other_hook(unsigned domain, uint32_t site, bool is_known)
 	KEEP_FRAME();
 }
 
+/* One place of the code; kept when it came twice. */
+static void
+whole_stacks_in_each_domain(bool is_python, uint32_t first_site)
+{
+	for (volatile unsigned round = 0; round < 4; round++) {
+		for (volatile unsigned domain = 5; domain < 8; domain++)
+			other_hook(domain, first_site + domain, is_python, round >= 2);
+	}
+}
+
 static void
 E1_one_stack_has_a_site_in_each_domain(void **state)
 {
-	bool is_python = false;
-
 	(void)state;
-	for (volatile unsigned round = 0; round < 4; round++) { // one place of the code; kept when it came twice
-		for (volatile unsigned domain = 5; domain < 8; domain++)
-			other_hook(domain, domain, round >= 2);
-	}
+	whole_stacks_in_each_domain(true, 0);
 	python_runtime.state = PYTHON_RUNTIME_FOUND;
+	whole_stacks_in_each_domain(false, 0x200);
 	for (unsigned domain = 5; domain < 8; domain++) {
-		assert_int_equal(find_other(domain, &is_python), 0);
-		assert_true(is_python);
+		assert_int_equal(find_python_other(domain), 0);
 		event_memo_keep_python(memo, domain);
 	}
 	for (unsigned domain = 5; domain < 8; domain++)
-		assert_int_equal(find_other(domain, &is_python), domain);
+		assert_int_equal(find_python_other(domain), domain);
 	frame.instruction += 2;
-	assert_int_equal(find_other(5, &is_python), 0);
+	assert_int_equal(find_python_other(5), 0);
+	whole_stacks_in_each_domain(false, 0x300);
 	python_runtime.state = PYTHON_RUNTIME_NEVER_LOOKED;
 }
 
