@@ -100,6 +100,16 @@ is_accumulating(const struct model_site *site)
 	       is_at_least(site->recent_alive, LEAK_RECENT_PERCENT, site->recent_total);
 }
 
+/*
+ * What holds half of all that was allocated since it began has run nearly alone, as the loading of a data set does; a loop that leaks
+ * does other work between two of its blocks, and goes on. So there a tick without a block says that it is over.
+ */
+static bool
+is_mostly_its_own(const struct model_site *site)
+{
+	return site->live_bytes >= site->volume_bytes / 2 && site->volume_bytes != 0;
+}
+
 static enum model_leak_class
 class_of(const struct model_site *site)
 {
@@ -110,7 +120,7 @@ class_of(const struct model_site *site)
 	if (site->generations_total < LEAK_GENERATIONS_MIN)
 		return MODEL_LEAK_TOO_SHORT;
 	if (is_accumulating(site))
-		return MODEL_LEAK_LEAK;
+		return is_mostly_its_own(site) && site->has_paused ? MODEL_LEAK_STEADY : MODEL_LEAK_LEAK;
 	return is_at_least(site->generations_alive, BACKLOG_ALIVE_PERCENT, site->generations_total) &&
 	               site->recent_alive != 0
 	           ? MODEL_LEAK_BACKLOG
@@ -189,7 +199,7 @@ rank_may_accumulate(const struct model_site *site)
 bool
 rank_may_be_built_once(const struct model_site *site)
 {
-	return site->leak == MODEL_LEAK_LEAK && site->live_bytes >= site->volume_bytes / 2 && site->volume_bytes != 0;
+	return site->leak == MODEL_LEAK_LEAK && is_mostly_its_own(site);
 }
 
 static unsigned
