@@ -217,6 +217,8 @@ verdict_tell_exited(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	say_who(facts, verdict);
 	say(verdict, facts->exit_code == 0 ? " exited normally, with status 0." : " exited by itself.");
+	if (facts->model->domain_count == 0)
+		say(verdict, " No allocation of it was seen.");
 	say_peak(facts, verdict);
 	if (facts->top_live.leak == MODEL_LEAK_LEAK)
 		say_holder(facts, verdict, facts->live_process->is_finalizing ? "When Python began to shut down" : "At the end");
@@ -403,7 +405,7 @@ say_memory_is_no_suspect(const struct verdict_facts *facts, struct verdict *verd
 
 	say_kills(facts, verdict);
 	if (verdict_is_far_from_limits(facts))
-		say(verdict, is_accumulating ? " Memory was far from the limits, but the program may accumulate it."
+		say(verdict, is_accumulating ? " Memory was far from the limits."
 		                             : " Nothing here points at memory.");
 	say_usage(facts, verdict);
 }
