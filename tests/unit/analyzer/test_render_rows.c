@@ -120,6 +120,29 @@ what_may_be_a_data_set_has_a_question_mark(void **state)
 	}
 }
 
+static void
+what_threads_start_in_is_no_caller(void **state)
+{
+	char *text;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		hand_model_make(&hand);
+		(void)leak(41, MIB);
+		hand.frames[0][3] = (struct model_frame){ .kind = MODEL_FRAME_PYTHON, .function = "Thread.run",
+			.file = i == 0 ? "/usr/lib/python3.11/threading.py" : "/usr/lib/python3.11/concurrent/futures/thread.py",
+			.line = 975, .module = "threading.py", .module_path = "" };
+		text = leaks(5);
+		assert_non_null(strstr(text, "train.py:41 epoch\n                    via  fast/core.py:330 full\n"));
+		assert_null(strstr(text, "from "));
+		free(text);
+		hand.frames[0][3].is_user = true; // a file of the program's own with that name
+		text = leaks(5);
+		assert_non_null(strstr(text, "from "));
+		free(text);
+	}
+}
+
 int
 main(void)
 {
@@ -127,6 +150,7 @@ main(void)
 		cmocka_unit_test(the_largest_line_always_has_a_row),
 		cmocka_unit_test(a_line_of_which_a_part_leaks_says_which_part),
 		cmocka_unit_test(what_may_be_a_data_set_has_a_question_mark),
+		cmocka_unit_test(what_threads_start_in_is_no_caller),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
