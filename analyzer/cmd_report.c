@@ -46,8 +46,8 @@ cmd_report_page(struct report *report, const struct options *options, uint64_t t
 			.heading = tables[i].heading,
 		};
 
-		if (tables[i].scope == RENDER_DEVICES && (options->domain != NULL || !has_devices(report)))
-			continue;
+		if (report->domain_count == 0 || (tables[i].scope == RENDER_DEVICES && (options->domain != NULL || !has_devices(report))))
+			continue; // nothing was allocated there
 		if (!report_rank(report, tables[i].ranking, &rows, fail))
 			return false;
 		(void)fputc('\n', stream);

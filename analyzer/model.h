@@ -84,6 +84,7 @@ struct model_site {
 	const char *import;      // top-level module that was being imported, if it was an import at all; "" = unknown
 	uint64_t bytes_per_epoch;    // live_bytes / generations_alive, 0 without generations
 	uint64_t volume_bytes;       // that its process allocated in all since the site appeared, about; 0 = not known
+	bool has_paused;             // since its latest block a whole tick of the generations' clock has passed without one
 	enum model_leak_class leak;  // set by rank_leaks.c
 	unsigned type_count;
 	const struct model_type *types; // MODEL_TYPES_MAX at most, the most frequent first

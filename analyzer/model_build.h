@@ -136,6 +136,7 @@ struct generation_counts {
 	uint32_t recent_alive;
 	uint32_t recent_total;
 	uint64_t volume_bytes;         // as in struct model_site
+	bool has_paused;               // as there
 	uint64_t unlikely;             // counts that cannot be
 };
 void model_generations_add(struct generation_sums *sums, const struct kmem_generations *block); // NULL: the record has none

@@ -74,6 +74,7 @@ model_generations_count(const struct generation_sums *sums, uint64_t clock, uint
 
 	bool is_recent = is_active(clock, sums);
 
+	counts.has_paused = clock > sums->birth_clock + UINT64_C(1);
 	counts.total = sums->birth_generations + 1;
 	if (!is_recent && age + 1 > counts.total)
 		counts.total = (uint32_t)(age < 255 ? age : 255) + 1;

@@ -135,6 +135,7 @@ add_part(struct build *build, struct model_site *site, const struct part *part)
 		site->recent_alive = part->counts.recent_alive;
 		site->recent_total = part->counts.recent_total;
 		site->volume_bytes = part->counts.volume_bytes;
+		site->has_paused = part->counts.has_paused;
 	}
 	site->live_bytes += part->live_bytes;
 	site->live_count += part->live_count;

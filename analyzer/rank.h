@@ -77,7 +77,8 @@ bool rank_is_address_space(const char *domain);
 
 /*
  * Sets `leak` of every site, by surviving generations: a leak still holds blocks from at least 75 % of the
- * generations since it appeared and 70 % of the latest quarter, has seen 6 of them, and the line holds 64 KiB.
+ * generations since it appeared and 70 % of the latest quarter, has seen 6 of them, and the line holds 64 KiB more than
+ * a few of the blocks that it works with and releases again.
  */
 void rank_leaks_classify(struct model *model);
 

@@ -298,6 +298,8 @@ put_lines(struct json_write *json, const struct report *report)
 		json_write_number(json, "allocated_bytes", line.allocated_bytes);
 		json_write_number(json, "allocated_count", line.allocated_count);
 		put_leak(json, &line.leak);
+		json_write_number(json, "leaking_bytes", line.leaking_bytes);
+		json_write_bool(json, "may_be_built_once", line.may_be_built_once);
 		put_place(json, "where", &line.where);
 		put_text_or_null(json, "import", line.import);
 		put_types(json, line.types, line.type_count);

@@ -62,6 +62,20 @@ is_shown(const struct report_frame *frame, bool has_python, bool is_native)
 	return !has_python && frame->function[0] != '\0' && !is_start_up(frame->function);
 }
 
+/* What every Python thread starts in: it says nothing of who wanted the memory. */
+static bool
+is_thread_start(const struct report_frame *frame)
+{
+	static const char *const files[] = { "/threading.py", "/concurrent/futures/thread.py" };
+	size_t length = strlen(frame->file);
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !frame->is_user; i++) {
+		if (length >= strlen(files[i]) && strcmp(frame->file + length - strlen(files[i]), files[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
 static bool
 is_place(const struct report_frame *frame, const struct report_place *where)
 {
@@ -142,7 +156,7 @@ find_caller(const struct report_site *site, const struct report_place *where, st
 			is_past = true;
 			continue;
 		}
-		if (!is_past || !is_shown(&frame, has_python, false) || (is_found && !frame.is_user))
+		if (!is_past || is_thread_start(&frame) || !is_shown(&frame, has_python, false) || (is_found && !frame.is_user))
 			continue;
 		*caller = frame;
 		is_found = true;
@@ -331,7 +345,8 @@ render_text_stack(const struct report *report, const struct report_line *line, c
 				continue;
 		}
 		inside = frame;
-		if ((!is_past && !options->is_native) || (is_past && is_users_only && !frame.is_user))
+		if ((!is_past && !options->is_native) || (is_past && is_users_only && !frame.is_user) ||
+		    (!options->is_native && is_thread_start(&frame)))
 			continue;
 		if (shown < most) {
 			put_frame(stream, &frame, relation_of(&frame, options->is_native), "");

@@ -17,6 +17,7 @@
 #include "units.h"
 
 #define IMPORTS_SHOWN 3
+#define LEAKING_PART 10        // of which at least one is no leak: worth saying how much is
 #define TRIFLE_PART 1000       // lines with less than a thousandth of their domain are summed up, the first excepted
 
 static uint32_t
@@ -88,7 +89,7 @@ static const char *
 text_class(const struct report_line *line, char text[UNITS_TEXT_BYTES])
 {
 	(void)text;
-	return line->leak.class_name;
+	return line->may_be_built_once ? "leak?" : line->leak.class_name;
 }
 
 static const char *
@@ -104,6 +105,16 @@ text_domain(const struct report_line *line, char text[UNITS_TEXT_BYTES])
 {
 	(void)text;
 	return line->domain;
+}
+
+/* A line's class is that of its most telling site; others below it may hold most of what it holds. */
+static void
+put_leaking(const struct report_line *line, FILE *stream)
+{
+	char bytes[UNITS_TEXT_BYTES];
+
+	if (line->leaking_bytes != 0 && line->leaking_bytes < line->live_bytes / LEAKING_PART * (LEAKING_PART - 1))
+		(void)fprintf(stream, "%20s%-5s%s of it\n", "", "leak", units_bytes(line->leaking_bytes, bytes));
 }
 
 struct table {
@@ -300,6 +311,30 @@ is_trifle(const struct table *table, const struct report_line *line)
 	return table->shown != shown_any && table->shown(line) < line->domain_bytes / TRIFLE_PART;
 }
 
+static bool
+has_row(const struct table *table, const struct report_line *line, const struct render_options *options)
+{
+	return is_in_scope(line, options) && table->shown(line) != 0 && (!line->is_import || table->shown == shown_any);
+}
+
+/* The number of the line that shows most; no order may leave it out. report->line_total: there is none. */
+static size_t
+find_largest(const struct report *report, const struct table *table, const struct render_options *options)
+{
+	size_t largest = report->line_total;
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < report->line_total; i++) {
+		struct report_line line = report_line(report, i);
+
+		if (!has_row(table, &line, options) || line.is_address_space || table->shown(&line) <= most)
+			continue;
+		most = table->shown(&line);
+		largest = i;
+	}
+	return largest;
+}
+
 /* Of the domains of all lines with something to show: what is left out by --top does not move columns. */
 static int
 domain_width_of(const struct report *report, const struct table *table, const struct render_options *options)
@@ -309,7 +344,7 @@ domain_width_of(const struct report *report, const struct table *table, const st
 	for (size_t i = 0; i < report->line_total; i++) {
 		struct report_line line = report_line(report, i);
 
-		if (is_in_scope(&line, options) && table->shown(&line) != 0 && !line.is_import && strlen(line.domain) > most)
+		if (has_row(table, &line, options) && !line.is_import && strlen(line.domain) > most)
 			most = strlen(line.domain);
 	}
 	return (int)most;
@@ -339,23 +374,24 @@ render_text_lines(const struct report *report, const struct render_options *opti
 	struct rest rest = { .count = 0 };
 	struct rest space = { .count = 0 }; // holds no memory: not in one sum with it
 	size_t shown = 0;
+	size_t largest;
 	bool has_imports = false;
 	bool has_relations = false;
 
 	while (strcmp(table->ranking, report->ranking) != 0)
 		table++;
 	domain_width = domain_width_of(report, table, options);
+	largest = find_largest(report, table, options);
 	put_heading(stream, options->heading != NULL ? options->heading : report->heading, table, domain_width);
 	for (size_t i = 0; i < report->line_total; i++) {
 		struct report_line line = report_line(report, i);
 
-		if (!is_in_scope(&line, options) || table->shown(&line) == 0)
+		has_imports = has_imports || (line.is_import && is_in_scope(&line, options) && table->shown(&line) != 0);
+		if (!has_row(table, &line, options))
 			continue;
-		if (line.is_import && table->shown != shown_any) {
-			has_imports = true;
-			continue;
-		}
-		if (shown >= report->line_count || (shown != 0 && is_trifle(table, &line))) {
+		/* The last row is for the largest line that comes after it. */
+		if (shown >= report->line_count || (shown != 0 && is_trifle(table, &line)) ||
+		    (shown != 0 && shown + 1 == report->line_count && i < largest && largest < report->line_total)) {
 			struct rest *left = line.is_address_space ? &space : &rest;
 
 			left->count++;
@@ -363,6 +399,8 @@ render_text_lines(const struct report *report, const struct render_options *opti
 			continue;
 		}
 		put_row(stream, table, &line, domain_width);
+		if (table->shown == shown_live)
+			put_leaking(&line, stream);
 		render_text_source(&line.where, stream);
 		render_text_stack(report, &line, options, stream);
 		has_relations = has_relations || line.where.relation[0] != '\0';

@@ -204,8 +204,10 @@ put_together(const struct report *report, FILE *stream)
 		                         used == 0 ? "sums; at the same time at most: " : "; ", domain->name,
 		                         units_bytes(domain->together_peak_bytes, peak), units_bytes(domain->together_live_bytes, live));
 	}
-	if (used == 0)
+	if (report->process_count < 2 || report->domain_count == 0)
 		return;
+	if (used == 0)
+		(void)snprintf(text, sizeof(text), "sums over %zu processes that ran at the same time", report->process_count);
 	(void)fputs("  ", stream);
 	put_paragraph(stream, text, 4, 2);
 }

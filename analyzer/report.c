@@ -509,6 +509,8 @@ report_line(const struct report *report, size_t number)
 		.allocated_count = line->allocated_count,
 		.domain_bytes = strcmp(report->ranking, "peak") == 0 ? domain->peak_bytes : domain->live_bytes,
 		.leak = leak_of(line->telling),
+		.leaking_bytes = line->leaking_bytes,
+		.may_be_built_once = rank_may_be_built_once(line->telling),
 		.is_device = rank_domain_matches(domain->name, "cuda"),
 		.is_address_space = rank_is_address_space(domain->name),
 		.is_import = line->is_import,

@@ -203,6 +203,8 @@ struct report_line {
 	uint64_t allocated_count;
 	uint64_t domain_bytes;       // what the ranked figure is a share of: the domain's peak or live bytes
 	struct report_leak leak;     // class of the line; generations of its largest site of that class
+	uint64_t leaking_bytes;      // live bytes of its sites of class leak
+	bool may_be_built_once;      // of class leak, but little else was allocated meanwhile: perhaps a data set
 	bool is_device;
 	bool is_address_space;       // holds no memory
 	bool is_import;              // nothing but what an import or the start of the interpreter left behind

@@ -271,6 +271,8 @@ is_built_in_arenas(const struct verdict_facts *facts)
 	return facts->copies.built_count != 0 && verdict_is_arena(facts, &line);
 }
 
+static const char if_data_set[] = "; if it is a data set, load less of it at once";
+
 static void
 advise(const struct verdict_facts *facts, struct verdict *verdict, const char *next)
 {
@@ -293,6 +295,12 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	}
 	if (next == record_with_run && was_launched(facts->process->identity))
 		next = "`kmemshim peak " VERDICT_CAPTURE "` shows who held the memory";
+	if (is_accumulating && facts->refused == NULL && facts->end == VERDICT_END_SIGNAL && next != NULL &&
+	    !verdict_is_arena(facts, top) && verdict_is_far_from_limits(facts)) {
+		say_next(verdict, "%s; then look for what keeps the blocks of %s alive%s", next, verdict_line_text(top, place),
+		         rank_may_be_built_once(top->telling) ? if_data_set : "");
+		return;
+	}
 	if (is_accumulating && (facts->end == VERDICT_END_SIGNAL || facts->end == VERDICT_END_GONE) &&
 	    facts->refused == NULL)
 		next = NULL;
@@ -310,7 +318,7 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		                                                     "give the program more memory",
 		               is_childs_peak ? " (most at " : "", is_childs_peak ? verdict_line_text(&facts->top_peak, place) : "",
 		               is_childs_peak ? ")" : "");
-	else if (facts->refused != NULL && facts->refused->bytes < facts->peak_bytes / 8)
+	else if (facts->refused != NULL && facts->refused->bytes < facts->peak_bytes / 8 && !(verdict_is_arena(facts, top) && is_accumulating))
 		(void)snprintf(verdict->next, sizeof(verdict->next),
 		               "hold less before that (most at %s), or raise what limits it%s",
 		               verdict_line_text(facts->top_peak.site_count != 0 ? &facts->top_peak : top, place),
@@ -318,17 +326,21 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	else if (verdict_is_arena(facts, top) && (facts->refused == NULL || is_accumulating) &&
 	         (top->leak == MODEL_LEAK_LEAK || verdict->end != VERDICT_END_OK))
 		(void)snprintf(verdict->next, sizeof(verdict->next), "record small Python objects too: "
-		               "`kmemshim run --python-objects -- " VERDICT_COMMAND "`; then the lines that hold them are named");
+		               "`kmemshim run --python-objects -- " VERDICT_COMMAND "`; then the lines that hold them are named%s%s",
+		               facts->refused != NULL ? ". Or raise what limits it" : "",
+		               facts->refused != NULL ? space_limit_name(facts) : "");
 	else if (top->leak == MODEL_LEAK_LEAK && (facts->refused == NULL || is_accumulating))
 		(void)snprintf(verdict->next, sizeof(verdict->next),
-		               "look for what keeps the blocks of %s alive" VERDICT_BLOCKS_KEPT "%s", verdict_line_text(top, place),
-		               rank_may_be_built_once(top->telling) ? "; if it is a data set, load less of it at once" : "");
+		               "look for what keeps the blocks of %s alive%s%s", verdict_line_text(top, place), verdict_blocks_kept(facts),
+		               rank_may_be_built_once(top->telling) ? if_data_set : "");
 	else if (facts->refused != NULL)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "ask for less at once there, or raise what limits it%s",
 		               space_limit_name(facts));
 	else if (verdict->end == VERDICT_END_OK && facts->model->capture_damage_count != 0)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "record it again where whole figures are needed: the notes of "
 		                                                     "`kmemshim report " VERDICT_CAPTURE "` name the damage");
+	else if (verdict->end == VERDICT_END_OK && facts->peak_bytes == 0)
+		(void)snprintf(verdict->next, sizeof(verdict->next), "nothing needs doing");
 	else if (verdict->end == VERDICT_END_OK)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "nothing needs doing; `kmemshim peak " VERDICT_CAPTURE "` shows who "
 		                                                     "made the peak");

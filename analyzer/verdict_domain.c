@@ -226,7 +226,7 @@ advise(const struct verdict_facts *facts, const char *wanted, const struct rank_
 		say_next(verdict, "look for what keeps the %s of %s alive%s",
 		         device_parts_is_tensors(facts->model->domains[growing->domain].name) ? "tensors" : "blocks",
 		         verdict_line_text(growing, place),
-		         device_parts_is_tensors(facts->model->domains[growing->domain].name) ? VERDICT_TENSORS_KEPT : VERDICT_BLOCKS_KEPT);
+		         device_parts_is_tensors(facts->model->domains[growing->domain].name) ? VERDICT_TENSORS_KEPT : verdict_blocks_kept(facts));
 }
 
 void

@@ -217,6 +217,8 @@ verdict_tell_exited(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	verdict_say_ending(facts, verdict);
 	say(verdict, ".");
+	if (facts->model->domain_count == 0)
+		say(verdict, " No allocation of it was seen.");
 	say_peak(facts, verdict);
 	if (facts->top_live.leak == MODEL_LEAK_LEAK)
 		say_holder(facts, verdict, facts->live_process->is_finalizing ? "When Python began to shut down" : "At the end");
@@ -325,6 +327,14 @@ verdict_say_ending(const struct verdict_facts *facts, struct verdict *verdict)
 		say(verdict, facts->end == VERDICT_END_RUNNING ? " is still running" : " ended without a clean exit");
 }
 
+const char *
+verdict_blocks_kept(const struct verdict_facts *facts)
+{
+	if (facts->live_process->python_version != 0)
+		return ": often a list that is appended to, a running sum of tensors, or a cache";
+	return ": often a container that grows, a cache, or a release that is missing";
+}
+
 static const char takes_part[] = ", of which recording takes a part";
 
 static void
@@ -412,7 +422,7 @@ say_memory_is_no_suspect(const struct verdict_facts *facts, struct verdict *verd
 
 	say_kills(facts, verdict);
 	if (verdict_is_far_from_limits(facts))
-		say(verdict, is_accumulating ? " Memory was far from the limits, but the program may accumulate it."
+		say(verdict, is_accumulating ? " Memory was far from the limits."
 		                             : " Nothing here points at memory.");
 	say_usage(facts, verdict);
 }

@@ -19,7 +19,6 @@
 #define VERDICT_COMMAND "\2"
 
 /* After "look for what keeps ... alive". */
-#define VERDICT_BLOCKS_KEPT ": often a list that is appended to, a running sum of tensors, or a cache"
 #define VERDICT_TENSORS_KEPT \
 	": often losses in a list or a running sum (take loss.item()), or outputs that are collected (.detach().cpu())"
 
@@ -55,6 +54,7 @@ verdict_share(uint64_t part, uint64_t whole)
 	return part >= whole ? 1000000 : (uint32_t)((double)part / (double)whole * 1e6);
 }
 
+const char *verdict_blocks_kept(const struct verdict_facts *facts); // ": often a list ...", after "alive"
 void verdict_say_ending(const struct verdict_facts *facts, struct verdict *verdict);  // "train.py (pid 7) exited with status 1"
 void verdict_say_wanted(const struct model *model, const struct model_failed *refused, struct verdict *verdict); // "for 2 MiB in ..."
 void verdict_say_refusal(const struct verdict_facts *facts, struct verdict *verdict); // "a request for 2 MiB in ... was refused"

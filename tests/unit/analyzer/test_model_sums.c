@@ -273,9 +273,9 @@ what_a_consumer_releases_is_not_alive(void **state)
 static void
 what_was_built_at_one_go_does_not_accumulate(void **state)
 {
-	static const struct { unsigned first, latest, clock; bool is_recent; unsigned total; } cases[] = {
-		{ 33, 41, 41, true, 9 }, { 33, 41, 43, true, 9 }, { 33, 41, 44, false, 12 }, { 33, 41, 60, false, 28 },
-		{ 9, 41, 44, true, 9 },  { 9, 41, 45, false, 37 }, { 1, 3, 4, true, 9 },
+	static const struct { unsigned first, latest, clock; bool is_recent, has_paused; unsigned total; } cases[] = {
+		{ 33, 41, 41, true, false, 9 }, { 33, 41, 42, true, false, 9 }, { 33, 41, 43, true, true, 9 }, { 33, 41, 44, false, true, 12 },
+		{ 33, 41, 60, false, true, 28 }, { 9, 41, 44, true, true, 9 },  { 9, 41, 45, false, true, 37 }, { 1, 3, 4, true, false, 9 },
 	};
 
 	(void)state;
@@ -294,6 +294,7 @@ what_was_built_at_one_go_does_not_accumulate(void **state)
 		assert_int_equal(model->sites[0].generations_alive, 9); // eight, and what is older
 		assert_int_equal(model->sites[0].generations_total, cases[i].total);
 		assert_int_equal(model->sites[0].recent_alive != 0, cases[i].is_recent);
+		assert_int_equal(model->sites[0].has_paused, cases[i].has_paused);
 		model_free(model);
 	}
 }

@@ -89,6 +89,40 @@ many_small_sites_below_one_line_are_one_leak(void **state)
 	assert_int_equal(hand.sites[0].leak, MODEL_LEAK_LEAK);
 }
 
+static const struct {
+	uint64_t live_bytes, live_count, released_bytes, released_count;
+	enum model_leak_class wanted;
+	const char *why;
+} growth_cases[] = {
+	{ 1053216, 146, 212871296, 347, MODEL_LEAK_STEADY, "one array in use and 145 shapes of arrays, measured" },
+	{ 221200, 13821, 1152000000, 4800, MODEL_LEAK_STEADY, "shapes alone, beside large temporaries, measured" },
+	{ 9 * MIB, 146, 347 * MIB, 347, MODEL_LEAK_LEAK, "more than the temporaries explain" },
+	{ 8 * MIB + 64 * KIB - 1, 146, 347 * MIB, 347, MODEL_LEAK_STEADY, "what they leave is below the floor" },
+	{ 8 * MIB + 64 * KIB, 146, 347 * MIB, 347, MODEL_LEAK_LEAK, "the floor itself" },
+	{ 64 * KIB + 512, 1025, 64 * MIB, 1048576, MODEL_LEAK_LEAK, "objects of 64 bytes, of which one in a thousand stays" },
+	{ MIB, 12, 0, 0, MODEL_LEAK_LEAK, "nothing was ever released" },
+};
+
+static void
+what_a_line_only_works_with_is_no_growth(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(growth_cases); i++) {
+		struct model_site *site;
+
+		hand_model_make(&hand);
+		site = hand_model_site(&hand, HEAP, 41, growth_cases[i].live_bytes);
+		site->live_count = growth_cases[i].live_count;
+		site->allocated_bytes = growth_cases[i].live_bytes + growth_cases[i].released_bytes;
+		site->allocated_count = growth_cases[i].live_count + growth_cases[i].released_count;
+		hand_model_generations(site, 12, 12, 3, 3);
+		rank_leaks_classify(&hand.model);
+		if (site->leak != growth_cases[i].wanted)
+			print_error("%s\n", growth_cases[i].why);
+		assert_int_equal(site->leak, growth_cases[i].wanted);
+	}
+}
+
 static void
 an_import_is_what_stands_between_the_block_and_the_users_code(void **state)
 {
@@ -311,6 +345,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(classes_follow_the_surviving_generations, make),
 		cmocka_unit_test_setup(many_small_sites_below_one_line_are_one_leak, make),
+		cmocka_unit_test_setup(what_a_line_only_works_with_is_no_growth, make),
 		cmocka_unit_test_setup(an_import_is_what_stands_between_the_block_and_the_users_code, make),
 		cmocka_unit_test_setup(what_the_interpreter_starts_with_is_never_above_real_lines, make),
 		cmocka_unit_test_setup(leaks_come_before_what_is_larger_and_imports_last, make),

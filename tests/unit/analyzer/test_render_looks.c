@@ -93,12 +93,37 @@ kinds_that_were_counted_earlier_say_so(void **state)
 	}
 }
 
+/* Figures of several processes are sums: of what was there at the same time, or of more? */
+static void
+whether_sums_were_there_at_once_is_always_said(void **state)
+{
+	static const struct { size_t process_count; uint64_t together_bytes; const char *says; } cases[] = {
+		{ 2, 400 * MIB, "\n  sums over 2 processes that ran at the same time\n" },
+		{ 2, 300 * MIB, "\n  sums; at the same time at most: heap 300 MiB peak, 300 MiB live\n" },
+		{ 1, 400 * MIB, "        1            1\nResident set" },
+	};
+	static struct model_process processes[2];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		make();
+		processes[0] = processes[1] = hand.process;
+		processes[1].parent = 0;
+		hand.model.processes = processes;
+		hand.model.process_count = cases[i].process_count;
+		hand.domains[HEAP].together_peak_bytes = hand.domains[HEAP].together_live_bytes = cases[i].together_bytes;
+		hand.model.domain_count = 1;
+		check_page(cases[i].says);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_age_of_the_resident_set_is_said),
 		cmocka_unit_test(kinds_that_were_counted_earlier_say_so),
+		cmocka_unit_test(whether_sums_were_there_at_once_is_always_said),
 	};
 
 	return cmocka_run_group_tests_name("looks", tests, NULL, NULL);

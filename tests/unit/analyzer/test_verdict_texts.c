@@ -223,6 +223,83 @@ what_may_be_a_data_set_is_said(void **state)
 	}
 }
 
+/* What ended it was not memory; what accumulates is the second thing to look at. */
+static void
+far_from_the_limits_the_cause_comes_before_what_accumulates(void **state)
+{
+	static const struct { int signal; uint64_t available_bytes; const char *next; } cases[] = {
+		{ SIGSEGV, 8 * GIB, "look at the crash itself: PYTHONFAULTHANDLER=1 for a Python program, a debugger for others; then look "
+		                    "for what keeps the blocks of train.py:41 epoch alive" },
+		{ SIGKILL, 8 * GIB, "find out who sent the signal: a time limit, a scheduler, a person; then look for what keeps the blocks of "
+		                    "train.py:41 epoch alive" },
+		{ SIGKILL, 100 * MIB, "look for what keeps the blocks of train.py:41 epoch alive: often a list that is appended to" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct verdict verdict;
+
+		hand_model_make(&hand);
+		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), 12, 12, 3, 3);
+		hand.heartbeat.available_bytes = cases[i].available_bytes;
+		hand_model_waited(&hand, cases[i].signal);
+		decide(&verdict);
+		if (strncmp(verdict.next, cases[i].next, strlen(cases[i].next)) != 0)
+			fail_msg("%zu: %s", i, verdict.next);
+	}
+}
+
+/* "A running sum of tensors" is no help to who writes C++. */
+static void
+what_often_keeps_blocks_depends_on_the_language(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		hand_model_make(&hand);
+		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), 12, 12, 3, 3);
+		hand.process.python_version = i == 0 ? 0x030b07f0 : 0;
+		exited(0);
+		decide(&verdict);
+		assert_int_equal(strstr(verdict.next, "a running sum of tensors") != NULL, i == 0);
+		assert_int_equal(strstr(verdict.next, "a release that is missing") != NULL, i == 1);
+	}
+}
+
+/* "Hold less at arenas": nobody can do that before the lines are known. */
+static void
+arenas_that_fill_a_limit_are_to_be_recorded_object_by_object(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	hand_model_make(&hand);
+	hand.domains[MMAP].name = "python/arena";
+	hand_model_generations(hand_model_site(&hand, MMAP, 41, 900 * MIB), 12, 12, 3, 3);
+	exited(1);
+	refuse(MIB);
+	hand.failed.domain = MMAP;
+	hand.identity.limits[0] = (struct kmem_limit){ .kind = KMEM_LIMIT_ADDRESS_SPACE, .bytes = GIB };
+	decide(&verdict);
+	assert_non_null(strstr(verdict.next, "`kmemshim run --python-objects -- "));
+	assert_non_null(strstr(verdict.next, "Or raise what limits it (ulimit -v)"));
+}
+
+static void
+a_program_that_allocates_nothing_has_no_peak_to_look_at(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	hand_model_make(&hand);
+	hand.model.domain_count = 0;
+	exited(0);
+	decide(&verdict);
+	assert_non_null(strstr(verdict.text, "exited normally, with status 0. No allocation of it was seen."));
+	assert_string_equal(verdict.next, "nothing needs doing");
+}
+
 /* sh -c "python train.py": the shell tells nothing but a status. */
 static void
 a_descendant_that_was_refused_explains_a_failing_parent(void **state)
@@ -411,6 +488,10 @@ main(void)
 		cmocka_unit_test(the_limit_of_a_refusal_is_the_one_in_force_then),
 		cmocka_unit_test(generations_are_those_of_the_stack_that_leaks),
 		cmocka_unit_test(what_may_be_a_data_set_is_said),
+		cmocka_unit_test(far_from_the_limits_the_cause_comes_before_what_accumulates),
+		cmocka_unit_test(what_often_keeps_blocks_depends_on_the_language),
+		cmocka_unit_test(arenas_that_fill_a_limit_are_to_be_recorded_object_by_object),
+		cmocka_unit_test(a_program_that_allocates_nothing_has_no_peak_to_look_at),
 		cmocka_unit_test(a_parent_that_ended_later_ran_when_its_worker_died),
 		cmocka_unit_test(a_descendant_that_was_refused_explains_a_failing_parent),
 	};

@@ -1,0 +1,157 @@
+/*
+ * test_render_rows.c - which lines get a row of the table of leaks, and what does a row say of its class?
+ */
+#include "hand_model.h"
+
+#include <stdlib.h>
+
+#include "render.h"
+#include "report.h"
+
+static struct hand_model hand;
+
+static char *
+leaks(uint64_t top)
+{
+	const struct report_options options = { .top = top };
+	const struct render_options look = { .scope = RENDER_ALL };
+	struct fail fail;
+	char *text = NULL;
+	size_t length = 0;
+	FILE *stream = open_memstream(&text, &length);
+	struct report *report = report_build(&hand.model, &rank_leaks, &options, &fail);
+
+	assert_non_null(report);
+	render_text_lines(report, &look, stream);
+	assert_int_equal(fclose(stream), 0);
+	report_free(report);
+	return text;
+}
+
+static struct model_site *
+leak(uint32_t line, uint64_t bytes)
+{
+	struct model_site *site = hand_model_site(&hand, HEAP, line, bytes);
+
+	hand_model_generations(site, 12, 12, 3, 3);
+	return site;
+}
+
+/* Five small leaks before 800 MiB that are none: who sees the table must see these. */
+static void
+the_largest_line_always_has_a_row(void **state)
+{
+	static const struct { uint64_t top; bool is_shown; unsigned leaks; const char *rest; } cases[] = {
+		{ 3, true, 2, " 5.0 MiB  live in 4 more lines\n" }, // two leaks, and the largest
+		{ 5, true, 4, " 3.0 MiB  live in 2 more lines\n" },
+		{ 6, true, 5, " 2.0 MiB  live in 1 more line\n" },
+		{ 1, false, 1, NULL }, // one row is the first
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *text;
+
+		hand_model_make(&hand);
+		for (unsigned j = 0; j < 5; j++)
+			(void)leak(10 + j, MIB);
+		hand_model_site(&hand, HEAP, 20, 800 * MIB);
+		hand_model_site(&hand, HEAP, 21, 2 * MIB);
+		hand_model_site(&hand, RESERVED, 22, 8 * GIB); // larger, but no memory
+		text = leaks(cases[i].top);
+		if ((strstr(text, "train.py:20 epoch") != NULL) != cases[i].is_shown)
+			fail_msg("top %u:\n%s", (unsigned)cases[i].top, text);
+		for (unsigned j = 0; j < 5; j++) {
+			char place[32];
+
+			(void)snprintf(place, sizeof(place), "train.py:%u epoch", 10 + j);
+			assert_int_equal(strstr(text, place) != NULL, j < cases[i].leaks);
+		}
+		if (cases[i].rest != NULL && strstr(text, cases[i].rest) == NULL)
+			fail_msg("wanted \"%s\" in:\n%s", cases[i].rest, text);
+		free(text);
+	}
+}
+
+static void
+a_line_of_which_a_part_leaks_says_which_part(void **state)
+{
+	static const struct { uint64_t steady_bytes; bool is_said; } cases[] = { { 0, false }, { 300 * KIB, false }, { 9 * MIB, true } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *text;
+
+		hand_model_make(&hand);
+		(void)leak(41, 3 * MIB);
+		if (cases[i].steady_bytes != 0)
+			hand_model_site(&hand, HEAP, 41, cases[i].steady_bytes);
+		text = leaks(5);
+		assert_int_equal(strstr(text, "                    leak 3.0 MiB of it\n") != NULL, cases[i].is_said);
+		free(text);
+	}
+}
+
+/* It held most of what was allocated since it began: nobody can tell whether that will go on. */
+static void
+what_may_be_a_data_set_has_a_question_mark(void **state)
+{
+	static const struct { uint64_t volume_bytes; bool has_paused; const char *says; } cases[] = {
+		{ 0, false, " leak      12/12 " },          // not known
+		{ 600 * MIB + 2, false, " leak      12/12 " }, // it did other work
+		{ 600 * MIB, false, " leak?     12/12 " },
+		{ 600 * MIB, true, " steady    12/12 " },   // it is over
+		{ 600 * MIB + 2, true, " leak      12/12 " },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct model_site *site;
+		char *text;
+
+		hand_model_make(&hand);
+		site = leak(41, 300 * MIB);
+		site->volume_bytes = cases[i].volume_bytes;
+		site->has_paused = cases[i].has_paused;
+		text = leaks(5);
+		if (strstr(text, cases[i].says) == NULL)
+			fail_msg("wanted \"%s\" in:\n%s", cases[i].says, text);
+		free(text);
+	}
+}
+
+static void
+what_threads_start_in_is_no_caller(void **state)
+{
+	char *text;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		hand_model_make(&hand);
+		(void)leak(41, MIB);
+		hand.frames[0][3] = (struct model_frame){ .kind = MODEL_FRAME_PYTHON, .function = "Thread.run",
+			.file = i == 0 ? "/usr/lib/python3.11/threading.py" : "/usr/lib/python3.11/concurrent/futures/thread.py",
+			.line = 975, .module = "threading.py", .module_path = "" };
+		text = leaks(5);
+		assert_non_null(strstr(text, "train.py:41 epoch\n                    via  fast/core.py:330 full\n"));
+		assert_null(strstr(text, "from "));
+		free(text);
+		hand.frames[0][3].is_user = true; // a file of the program's own with that name
+		text = leaks(5);
+		assert_non_null(strstr(text, "from "));
+		free(text);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_largest_line_always_has_a_row),
+		cmocka_unit_test(a_line_of_which_a_part_leaks_says_which_part),
+		cmocka_unit_test(what_may_be_a_data_set_has_a_question_mark),
+		cmocka_unit_test(what_threads_start_in_is_no_caller),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
