@@ -119,6 +119,12 @@ cuda_call_pooled(const struct cuda_call *call, void *stream)
 	return call->is_booked_here && (uintptr_t)stream > 1 && real_cuda_is_recorded(stream) ? CUDA_MEMORY_GRAPH : CUDA_MEMORY_POOLED;
 }
 
+uint64_t
+cuda_call_bytes(const struct cuda_call *call, uint64_t addr)
+{
+	return call->is_booked_here && !(call->layer == CUDA_LAYER_RUNTIME && thread.was_booked) ? real_cuda_bytes(addr) : 0;
+}
+
 /* ---- shapes ---- */
 
 uint64_t

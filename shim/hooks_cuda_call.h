@@ -102,6 +102,9 @@ void cuda_call_end_drop(const struct cuda_call *call, const struct device_drop *
 /* Which of the two an allocation from a stream's pool is: POOLED, or GRAPH while the stream is recorded. */
 enum cuda_memory cuda_call_pooled(const struct cuda_call *call, void *stream);
 
+/* Of what others gave out, at its address: asked of the driver when it is to be booked. */
+uint64_t cuda_call_bytes(const struct cuda_call *call, uint64_t addr);
+
 /* Sizes of what has a shape; too large for a number: the largest there is. */
 uint64_t cuda_call_times(uint64_t a, uint64_t b);
 uint64_t cuda_call_array_bytes(const struct cuda_array_3d *shape, unsigned levels);
@@ -156,7 +159,7 @@ unsigned cuda_call_owner(int device);
 		int result = HOOK_REAL(name)arguments;                                                \
 		int host_errno = errno;                                                               \
                                                                                                       \
-		if (result == CUDA_ABI_SUCCESS && (is_so) && cuda_call_book_once(&call)) {            \
+		if (result == CUDA_ABI_SUCCESS && call.is_booked_here && (is_so) && cuda_call_book_once(&call)) { \
 			booking;                                                                      \
 			reentry_guard_leave();                                                        \
 		}                                                                                     \

@@ -160,12 +160,12 @@ HOOK_EXPORT(cuGreenCtxDestroy);
 	int hook_##name(void)                                                                         \
 	{                                                                                             \
 		HOOK_BEGIN(name);                                                                     \
-		int device = real_cuda_device();                                                      \
+		int device = call.is_booked_here ? real_cuda_device() : 0;                            \
 		int result = HOOK_REAL(name)();                                                       \
 		int host_errno = errno;                                                               \
                                                                                                       \
 		if (result == CUDA_ABI_SUCCESS && cuda_call_book_once(&call)) {                       \
-			tracker_owner_gone((unsigned)device);                                                 \
+			tracker_owner_gone((unsigned)device);                                         \
 			reentry_guard_leave();                                                        \
 		}                                                                                     \
 		cuda_call_end(&call);                                                                 \

@@ -84,7 +84,7 @@ HOOK_RELEASE(cuMemHostUnregister, (void *addr), (addr));
 /* ---- memory of other processes and of graphics: mapped here, given out elsewhere ---- */
 
 HOOK_ALLOCATION(cuMemPoolImportPointer, IMPORTED, (cuda_device_addr *addr, void *pool, void *exported), (addr, pool, exported), 0,
-                real_cuda_bytes(*addr));
+                cuda_call_bytes(&call, *addr));
 HOOK_ALLOCATION(cuExternalMemoryGetMappedBuffer, EXTERNAL,
                 (cuda_device_addr *addr, void *memory, const struct cuda_external_buffer *part), (addr, memory, part), 0,
                 part == NULL ? 0 : part->bytes);
@@ -92,9 +92,9 @@ HOOK_ALLOCATION(cuExternalMemoryGetMappedMipmappedArray, EXTERNAL,
                 (void **addr, void *memory, const struct cuda_external_levels *part), (addr, memory, part), 0,
                 part == NULL ? 0 : cuda_call_array_bytes(&part->shape, part->levels));
 HOOK_ALLOCATION(cuIpcOpenMemHandle, OPENED, (cuda_device_addr *addr, struct cuda_ipc_handle handle, unsigned flags),
-                (addr, handle, flags), 0, real_cuda_bytes(*addr));
+                (addr, handle, flags), 0, cuda_call_bytes(&call, *addr));
 HOOK_ALLOCATION(cuIpcOpenMemHandle_v2, OPENED, (cuda_device_addr *addr, struct cuda_ipc_handle handle, unsigned flags),
-                (addr, handle, flags), 0, real_cuda_bytes(*addr));
+                (addr, handle, flags), 0, cuda_call_bytes(&call, *addr));
 HOOK_DROP(cuIpcCloseMemHandle, (cuda_device_addr addr), (addr), TRACKER_OPENED(addr));
 
 /* ---- graphs: the address is given out now, memory when the graph runs ---- */

@@ -79,11 +79,11 @@ HOOK_ALLOCATION_AT(cudaHostRegister, REGISTERED, (void *addr, size_t bytes, unsi
 HOOK_RELEASE(cudaHostUnregister, (void *addr), (addr));
 
 HOOK_ALLOCATION(cudaMemPoolImportPointer, IMPORTED, (void **addr, void *pool, void *exported), (addr, pool, exported), 0,
-                real_cuda_bytes((uint64_t)*addr));
+                cuda_call_bytes(&call, (uint64_t)*addr));
 HOOK_ALLOCATION(cudaExternalMemoryGetMappedBuffer, EXTERNAL, (void **addr, void *memory, const struct cuda_external_buffer *part),
                 (addr, memory, part), 0, part == NULL ? 0 : part->bytes);
 HOOK_ALLOCATION(cudaIpcOpenMemHandle, OPENED, (void **addr, struct cuda_ipc_handle handle, unsigned flags), (addr, handle, flags), 0,
-                real_cuda_bytes((uint64_t)*addr));
+                cuda_call_bytes(&call, (uint64_t)*addr));
 HOOK_DROP(cudaIpcCloseMemHandle, (void *addr), (addr), TRACKER_OPENED((uint64_t)addr));
 
 HOOK_ALLOCATION_AT(cudaGraphAddMemAllocNode, GRAPH,

@@ -61,6 +61,7 @@ cuDevicePrimaryCtxRelease(int device)
 int
 cuDevicePrimaryCtxGetState(int device, unsigned *flags, int *is_active)
 {
+	double_asked(__builtin_return_address(0));
 	*flags = 0;
 	*is_active = held[device] != 0;
 	return CUDA_ABI_SUCCESS;
@@ -89,6 +90,7 @@ cuCtxSetCurrent(void *handle)
 int
 cuCtxGetCurrent(void **handle)
 {
+	double_asked(__builtin_return_address(0));
 	*handle = (void *)(uintptr_t)current;
 	return CUDA_ABI_SUCCESS;
 }
@@ -96,6 +98,7 @@ cuCtxGetCurrent(void **handle)
 int
 cuCtxGetDevice(int *device)
 {
+	double_asked(__builtin_return_address(0));
 	if (current == 0)
 		return INVALID_CONTEXT;
 	*device = double_context_device();

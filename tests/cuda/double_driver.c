@@ -14,6 +14,7 @@
  *   KMEMDOUBLE_CARELESS       1: says yes to anything that it could not give out
  *   KMEMDOUBLE_UNLOADING      from this release on CUDA is being torn down, and says so
  *   KMEMDOUBLE_NEWER          1: has another cuMemAlloc, of a version that nobody knows yet
+ *   KMEMDOUBLE_QUESTIONS      1: counts what the shim asks
  *   KMEMDOUBLE_GENERIC        1: cuGetProcAddress finds every name; unknown ones answer 801
  *
  * Built a second time with -DDOUBLE_DRIVER_11: a driver before CUDA 12, without cuGetProcAddress_v2.
@@ -41,6 +42,7 @@ uint64_t double_allocations, double_releases;
 static struct ledger own_ledger;
 struct ledger *double_ledger = &own_ledger;
 bool double_is_initialized;
+static bool counts_questions;
 
 uint64_t
 double_setting(const char *name, uint64_t otherwise)
@@ -56,12 +58,28 @@ open_ledger(void)
 	const char *path = getenv("KMEMDOUBLE_LEDGER");
 	int fd = path == NULL ? -1 : open(path, O_RDWR | O_CREAT, 0644);
 
+	counts_questions = double_setting("KMEMDOUBLE_QUESTIONS", 0) != 0;
 	if (fd < 0 || ftruncate(fd, sizeof(*double_ledger)) != 0)
 		return;
 	void *mapped = mmap(NULL, sizeof(*double_ledger), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (mapped != MAP_FAILED)
 		double_ledger = mapped;
 	close(fd);
+}
+
+static bool
+is_shim(const void *caller)
+{
+	Dl_info info;
+
+	return dladdr(caller, &info) != 0 && strstr(info.dli_fname, "libkmemshim.so") != NULL;
+}
+
+void
+double_asked(const void *caller)
+{
+	if (counts_questions && is_shim(caller))
+		double_ledger->questions++;
 }
 
 uint64_t
@@ -344,12 +362,11 @@ static int
 look_up(const char *name, void **function, int version, unsigned long long flags, int *status, const void *caller)
 {
 	int best = -1;
-	Dl_info info;
 
 	if (name == NULL || function == NULL)
 		return INVALID_VALUE;
 	double_ledger->lookups++;
-	if (dladdr(caller, &info) != 0 && strstr(info.dli_fname, "libkmemshim.so") != NULL)
+	if (is_shim(caller))
 		double_ledger->lookups_by_shim++;
 	for (int i = 0; i < (int)(sizeof(functions) / sizeof(functions[0])); i++) {
 		bool wants_other_twin = functions[i].is_per_thread && (flags & CUDA_ABI_PER_THREAD_STREAM) == 0;

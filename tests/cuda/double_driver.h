@@ -46,6 +46,7 @@ struct block {
 };
 
 uint64_t double_setting(const char *name, uint64_t otherwise);
+void double_asked(const void *caller);      // a function that changes nothing
 uint64_t double_live_bytes(int row);
 uint64_t double_capacity(void); // of a device, for us
 void double_account_locked(int row, uint64_t bytes);      // given out

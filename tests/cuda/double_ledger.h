@@ -34,6 +34,7 @@ struct ledger {
 	uint64_t lookups_by_shim; // of those, the ones that libkmemshim.so passed on
 	uint64_t reused_addrs;    // allocations that got an address which was given out before
 	uint64_t inner_bytes;     // mapped by the driver for itself and for host memory, still mapped
+	uint64_t questions;       // of libkmemshim.so, with KMEMDOUBLE_QUESTIONS
 };
 
 #endif

@@ -229,6 +229,7 @@ cuMipmappedArrayDestroy(void *addr)
 int
 cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 {
+	double_asked(__builtin_return_address(0));
 	if (double_context() == 0)
 		return INVALID_CONTEXT;
 	*total_bytes = double_setting("KMEMDOUBLE_CAPACITY", DEVICE_RANGE_BYTES / 2);
@@ -241,6 +242,7 @@ cuMemGetAddressRange_v2(cuda_device_addr *start, size_t *bytes, cuda_device_addr
 {
 	struct block block;
 
+	double_asked(__builtin_return_address(0));
 	if (!double_block(addr, &block) && !double_opened(addr, &block))
 		return INVALID_VALUE;
 	*start = block.addr;
@@ -255,6 +257,7 @@ cuPointerGetAttributes(unsigned count, const int *attributes, void **values, cud
 	struct block block = { .row = -1 };
 	bool is_known = double_block(addr, &block);
 
+	double_asked(__builtin_return_address(0));
 	for (unsigned i = 0; i < count; i++) {
 		bool is_device = attributes[i] == CUDA_ATTRIBUTE_DEVICE;
 		int value = is_device ? -2 : 0;
@@ -271,6 +274,7 @@ cuPointerGetAttributes(unsigned count, const int *attributes, void **values, cud
 int
 cuStreamIsCapturing(void *stream, int *is_capturing)
 {
+	double_asked(__builtin_return_address(0));
 	*is_capturing = stream == RECORDED_STREAM;
 	return CUDA_ABI_SUCCESS;
 }

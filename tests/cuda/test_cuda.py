@@ -3,6 +3,7 @@ Device memory, reached every way there is, over our own driver double. What the 
 says it gave out, byte for byte, however the program ends.
 """
 import collections
+import shutil
 import signal
 import struct
 import sys
@@ -57,11 +58,11 @@ class Double:
     """The ledger of one run."""
 
     def __init__(self, path):
-        words = struct.unpack("<100Q", path.read_bytes())
+        words = struct.unpack("<101Q", path.read_bytes())
         rows = [words[6 * row:6 * row + 6] for row in range(16)]
         self.books = {row + REGISTERED if row < 3 else row: Books(*words[:5]) for row, words in enumerate(rows) if any(words)}
         self.refused_count = sum(words[5] for words in rows)
-        self.lookups, self.lookups_by_shim, self.reused_addrs, self.inner_bytes = words[96:]
+        self.lookups, self.lookups_by_shim, self.reused_addrs, self.inner_bytes, self.questions = words[96:]
 
 
 def recorded(folder):
@@ -338,6 +339,22 @@ def test_a_newer_form_of_a_function_is_left_alone_and_told_of(tmp_path):
     assert recorded(tmp_path / "out") == {}
     notes = harness.report("sites", tmp_path / "out")["processes"][0]["notes"]
     assert [note for note in notes if "newer form of cuMemAlloc" in note]
+
+
+@pytest.mark.parametrize("route, workload", [
+    *(("linked", workload) for workload in ["pool", "recorded", "reset", "primary", "contexts", "imports", "green", "failing"]),
+    *(("runtime_shared", workload) for workload in ["reset", "imports"])])
+def test_nothing_is_asked_when_nothing_is_recorded(route, workload, tmp_path):
+    """A program of our command's name is not recorded."""
+    more = {"KMEMDOUBLE_QUESTIONS": 1, "KMEMDOUBLE_DEVICES": 2, "KMEMDOUBLE_CAPACITY": 10500000}
+    check_run(run_under_shim(tmp_path, route, workload, **more))
+    assert Double(tmp_path / "ledger").questions > 0
+
+    (tmp_path / "ledger").unlink()
+    shutil.copy(PROGRAMS / route, tmp_path / "kmemshim")
+    check_run(run_under_shim(tmp_path, str(tmp_path / "kmemshim"), workload, **more))
+    double = Double(tmp_path / "ledger")
+    assert double.books and double.questions == 0
 
 
 def test_programs_behave_the_same_without_the_shim(tmp_path):
