@@ -31,14 +31,15 @@ enum {
 typedef unsigned long long cuda_device_addr;   // CUdeviceptr
 typedef unsigned long long cuda_memory_handle; // CUmemGenericAllocationHandle
 
-/* The beginning of CUmemAllocationProp; the rest is not looked at. */
+/* The beginning of CUmemAllocationProp, and of CUmemPoolProps; the rest is not looked at. */
 struct cuda_memory_place {
-	int type;
+	int type;          // enum below
 	int shared_as;
 	int location_type; // enum below
 	int location_id;   // of a device
 };
 enum { CUDA_LOCATION_DEVICE = 1 }; // CU_MEM_LOCATION_TYPE_DEVICE; others are host memory
+enum { CUDA_TYPE_MANAGED = 2 };    // CU_MEM_ALLOCATION_TYPE_MANAGED, since 13.0
 
 /* CUDA_ARRAY_DESCRIPTOR and CUDA_ARRAY3D_DESCRIPTOR; 0 = the shape does not go in that direction. */
 struct cuda_array {
@@ -109,6 +110,7 @@ int cuMemAllocHost_v2(void **addr, size_t bytes);
 int cuMemHostAlloc(void **addr, size_t bytes, unsigned flags);
 int cuMemAllocFromPoolAsync(cuda_device_addr *addr, size_t bytes, void *pool, void *stream);
 int cuMemAllocFromPoolAsync_ptsz(cuda_device_addr *addr, size_t bytes, void *pool, void *stream);
+int cuMemPoolCreate(void **pool, const struct cuda_memory_place *place);
 int cuMemFree_v2(cuda_device_addr addr);
 int cuMemFreeAsync(cuda_device_addr addr, void *stream);
 int cuMemFreeAsync_ptsz(cuda_device_addr addr, void *stream);
@@ -160,6 +162,7 @@ int cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes);
 int cuMemGetAddressRange_v2(cuda_device_addr *start, size_t *bytes, cuda_device_addr addr);
 int cuPointerGetAttributes(unsigned count, const int *attributes, void **values, cuda_device_addr addr);
 int cuStreamIsCapturing(void *stream, int *is_capturing);
+int cuDeviceGetDefaultMemPool(void **pool, int device);
 enum { // CU_POINTER_ATTRIBUTE_*
 	CUDA_ATTRIBUTE_MEMORY_TYPE = 2,
 	CUDA_ATTRIBUTE_IS_MANAGED = 8,
@@ -213,6 +216,7 @@ int cudaThreadExit(void); // until 12
 	ROW(cuMemHostAlloc, "cuMemHostAlloc", 2020, 0)                                                \
 	ROW(cuMemAllocFromPoolAsync, "cuMemAllocFromPoolAsync", 11020, 0)                             \
 	ROW(cuMemAllocFromPoolAsync_ptsz, "cuMemAllocFromPoolAsync", 11020, 1)                        \
+	ROW(cuMemPoolCreate, "cuMemPoolCreate", 11020, 0)                                             \
 	ROW(cuMemHostRegister_v2, "cuMemHostRegister", 6050, 0)                                       \
 	ROW(cuMemHostUnregister, "cuMemHostUnregister", 4000, 0)                                      \
 	ROW(cuArrayCreate_v2, "cuArrayCreate", 3020, 0)                                               \

@@ -70,12 +70,14 @@ cuda_call_book_once(const struct cuda_call *call)
 
 /* Asks the driver, so outside the guard. addr: 0 = the request was refused. */
 static unsigned
-pooled_domain(uint64_t addr)
+pooled_domain(const struct cuda_call *call, enum cuda_memory memory, uint64_t addr)
 {
 	struct cuda_place place = { .device = -1 };
 
 	if (addr != 0)
 		place = real_cuda_place(addr);
+	else if (memory == CUDA_MEMORY_FROM_POOL)
+		return cuda_call_pool_domain(call->pool);
 	if (place.is_managed)
 		return KMEM_DOMAIN_CUDA_MANAGED;
 	if (place.is_host)
@@ -90,13 +92,13 @@ is_of_others(enum cuda_memory memory)
 }
 
 static unsigned
-place_of(enum cuda_memory memory, uint64_t addr, unsigned *owner)
+place_of(const struct cuda_call *call, enum cuda_memory memory, uint64_t addr, unsigned *owner)
 {
 	int device;
 
 	*owner = TRACKER_OWNER_NONE;
-	if (memory == CUDA_MEMORY_POOLED)
-		return pooled_domain(addr);
+	if (memory == CUDA_MEMORY_POOLED || memory == CUDA_MEMORY_FROM_POOL)
+		return pooled_domain(call, memory, addr);
 	if (memory == CUDA_MEMORY_GRAPH)
 		return KMEM_DOMAIN_CUDA_GRAPH;
 	if (memory == CUDA_MEMORY_IMPORTED)
@@ -202,11 +204,12 @@ cuda_call_end_allocation(struct cuda_call *call, enum cuda_memory memory, int re
 	bool was_booked = call->layer == CUDA_LAYER_RUNTIME && thread.was_booked; // by the driver's hook: nothing is asked again
 
 	if (call->is_booked_here && !was_booked && (is_given || is_refused)) {
-		unsigned owner, domain = place_of(memory, addr, &owner);
+		unsigned owner, domain = place_of(call, memory, is_given ? addr : 0, &owner);
+		bool is_one_devices = domain >= KMEM_DOMAIN_CUDA_FIRST && domain <= KMEM_DOMAIN_CUDA_LAST;
 		struct device_memory left = { 0 };
 
-		if (is_refused && memory != CUDA_MEMORY_PINNED && memory != CUDA_MEMORY_REGISTERED)
-			real_cuda_memory(-1, &left.free_bytes, &left.total_bytes);
+		if (is_refused && domain != KMEM_DOMAIN_CUDA_PINNED && domain != KMEM_DOMAIN_CUDA_REGISTERED)
+			real_cuda_memory(is_one_devices ? (int)(domain - KMEM_DOMAIN_CUDA_FIRST) : -1, &left.free_bytes, &left.total_bytes);
 		if (cuda_call_book_once(call)) {
 			if (!is_given)
 				tracker_device_refused(call->hook_frame, domain, bytes, result, left);

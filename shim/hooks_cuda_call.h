@@ -52,12 +52,13 @@ CUDA_ABI_RUNTIME_FUNCTIONS(HOOK_ROW)
 /* NONE: a call that allocates nothing for the program, such as a lookup. */
 enum cuda_layer { CUDA_LAYER_NONE, CUDA_LAYER_RUNTIME, CUDA_LAYER_DRIVER };
 /*
- * POOLED: where its pool is, and no context's. REGISTERED: the program's own, pinned. IMPORTED: of somebody else's pool. EXTERNAL:
+ * POOLED: where its pool is, and no context's. FROM_POOL: so, and call->pool is that one. REGISTERED: the program's own, pinned. IMPORTED: of somebody else's pool. EXTERNAL:
  * somebody else's, mapped in a context. OPENED: so, and opened as often as it is closed. GRAPH: what a graph takes when it runs.
  */
 enum cuda_memory {
 	CUDA_MEMORY_DEVICE,
 	CUDA_MEMORY_POOLED,
+	CUDA_MEMORY_FROM_POOL,
 	CUDA_MEMORY_PINNED,
 	CUDA_MEMORY_MANAGED,
 	CUDA_MEMORY_REGISTERED,
@@ -70,6 +71,7 @@ enum cuda_memory {
 /* On the stack of a hook. */
 struct cuda_call {
 	const void *hook_frame;      // whose caller the stack begins with
+	const void *pool;            // of FROM_POOL
 	struct live_block released;  // of a release: what was taken out, site 0 = nothing
 	enum cuda_layer layer;
 	enum cuda_layer outer_layer; // restored at the end
@@ -101,6 +103,17 @@ void cuda_call_end_drop(const struct cuda_call *call, const struct device_drop *
 
 /* Which of the two an allocation from a stream's pool is: POOLED, or GRAPH while the stream is recorded. */
 enum cuda_memory cuda_call_pooled(const struct cuda_call *call, void *stream);
+
+/* FROM_POOL, when it is POOLED. */
+static inline enum cuda_memory
+cuda_call_from_pool(struct cuda_call *call, enum cuda_memory memory, const void *pool)
+{
+	call->pool = pool;
+	return memory == CUDA_MEMORY_POOLED ? CUDA_MEMORY_FROM_POOL : memory;
+}
+
+/* hooks_cuda_pool.c: where its memory is. Asks the driver. */
+unsigned cuda_call_pool_domain(const void *pool);
 
 /* Of what others gave out, at its address: asked of the driver when it is to be booked. */
 uint64_t cuda_call_bytes(const struct cuda_call *call, uint64_t addr);

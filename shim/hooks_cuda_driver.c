@@ -18,6 +18,7 @@
 
 #define DEVICE CUDA_MEMORY_DEVICE
 #define POOLED(stream) cuda_call_pooled(&call, stream)
+#define FROM_POOL(pool, stream) cuda_call_from_pool(&call, POOLED(stream), pool)
 #define OWN_STREAM(stream) ((stream) == NULL ? CUDA_ABI_STREAM_PER_THREAD : (stream))
 #define MANAGED CUDA_MEMORY_MANAGED
 #define PINNED CUDA_MEMORY_PINNED
@@ -39,9 +40,9 @@ HOOK_ALLOCATION(cuMemAllocAsync, POOLED(stream), (cuda_device_addr *addr, size_t
                 (addr, bytes, stream), bytes, bytes);
 HOOK_ALLOCATION(cuMemAllocAsync_ptsz, POOLED(OWN_STREAM(stream)), (cuda_device_addr *addr, size_t bytes, void *stream),
                 (addr, bytes, stream), bytes, bytes);
-HOOK_ALLOCATION(cuMemAllocFromPoolAsync, POOLED(stream), (cuda_device_addr *addr, size_t bytes, void *pool, void *stream),
+HOOK_ALLOCATION(cuMemAllocFromPoolAsync, FROM_POOL(pool, stream), (cuda_device_addr *addr, size_t bytes, void *pool, void *stream),
                 (addr, bytes, pool, stream), bytes, bytes);
-HOOK_ALLOCATION(cuMemAllocFromPoolAsync_ptsz, POOLED(OWN_STREAM(stream)), (cuda_device_addr *addr, size_t bytes, void *pool, void *stream),
+HOOK_ALLOCATION(cuMemAllocFromPoolAsync_ptsz, FROM_POOL(pool, OWN_STREAM(stream)), (cuda_device_addr *addr, size_t bytes, void *pool, void *stream),
                 (addr, bytes, pool, stream), bytes, bytes);
 HOOK_ALLOCATION(cuMemAllocHost_v2, PINNED, (void **addr, size_t bytes), (addr, bytes), bytes, bytes);
 HOOK_ALLOCATION(cuMemHostAlloc, PINNED, (void **addr, size_t bytes, unsigned flags), (addr, bytes, flags),

@@ -20,6 +20,7 @@
 #define MANAGED CUDA_MEMORY_MANAGED
 #define PINNED CUDA_MEMORY_PINNED
 #define POOLED CUDA_MEMORY_POOLED
+#define FROM_POOL(pool) cuda_call_from_pool(&call, POOLED, pool)
 #define REGISTERED CUDA_MEMORY_REGISTERED
 #define IMPORTED CUDA_MEMORY_IMPORTED
 #define EXTERNAL CUDA_MEMORY_EXTERNAL
@@ -44,9 +45,9 @@ HOOK_ALLOCATION_AT(cudaMalloc3D, DEVICE, (struct cuda_pitched *block, struct cud
                    block == NULL ? NULL : &block->addr,
                    cuda_call_times(cuda_call_times(extent.width, extent.height), extent.depth),
                    cuda_call_times(cuda_call_times(block->pitch_bytes, extent.height), extent.depth));
-HOOK_ALLOCATION(cudaMallocFromPoolAsync, POOLED, (void **addr, size_t bytes, void *pool, void *stream),
+HOOK_ALLOCATION(cudaMallocFromPoolAsync, FROM_POOL(pool), (void **addr, size_t bytes, void *pool, void *stream),
                 (addr, bytes, pool, stream), bytes, bytes);
-HOOK_ALLOCATION(cudaMallocFromPoolAsync_ptsz, POOLED, (void **addr, size_t bytes, void *pool, void *stream),
+HOOK_ALLOCATION(cudaMallocFromPoolAsync_ptsz, FROM_POOL(pool), (void **addr, size_t bytes, void *pool, void *stream),
                 (addr, bytes, pool, stream), bytes, bytes);
 
 HOOK_RELEASE(cudaFree, (void *addr), (addr));

@@ -68,6 +68,7 @@ struct cuda_place real_cuda_place(uint64_t addr);  // where memory of a pool is
 uint64_t real_cuda_bytes(uint64_t addr);           // of the memory that begins at addr
 bool real_cuda_is_recorded(void *stream);          // what is called on it becomes a graph
 bool real_cuda_has_primary_context(int device);
+int real_cuda_pool_device(const void *pool, int devices_max); // whose own pool it is; -1 = no device's
 
 /*
  * What the driver says of a device right after it refused memory: by its own cuMemGetInfo, which changes no context and no last

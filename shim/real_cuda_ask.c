@@ -111,3 +111,17 @@ real_cuda_has_primary_context(int device)
 	QUESTION(cuDevicePrimaryCtxGetState);
 	return ask == NULL || ask(device, &flags, &is_active) != CUDA_ABI_SUCCESS || is_active != 0;
 }
+
+int
+real_cuda_pool_device(const void *pool, int devices_max)
+{
+	QUESTION(cuDeviceGetDefaultMemPool);
+
+	for (int device = 0; ask != NULL && device < devices_max; device++) {
+		void *own = NULL;
+
+		if (ask(&own, device) == CUDA_ABI_SUCCESS && own != NULL && own == pool)
+			return device;
+	}
+	return -1;
+}

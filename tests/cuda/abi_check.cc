@@ -46,7 +46,7 @@ namespace theirs {
 #define CHECK(name, ...) static_assert(same_function<decltype(&::name), decltype(&name)>::value, #name);
 #define ASKED(CHECK)                                                                                  \
 	CHECK(cuCtxGetDevice) CHECK(cuCtxGetCurrent) CHECK(cuDevicePrimaryCtxGetState) CHECK(cuMemGetAddressRange_v2) \
-	CHECK(cuMemGetInfo_v2) CHECK(cuPointerGetAttributes) CHECK(cuStreamIsCapturing)
+	CHECK(cuMemGetInfo_v2) CHECK(cuPointerGetAttributes) CHECK(cuStreamIsCapturing) CHECK(cuDeviceGetDefaultMemPool)
 CUDA_ABI_DRIVER_FUNCTIONS(CHECK)
 CUDA_ABI_RUNTIME_FUNCTIONS(CHECK)
 ASKED(CHECK)
@@ -77,8 +77,13 @@ SAME(CUDA_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_MEMORY_TYPE);
 SAME(CUDA_ATTRIBUTE_IS_MANAGED, CU_POINTER_ATTRIBUTE_IS_MANAGED);
 SAME(CUDA_ATTRIBUTE_DEVICE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL);
 SAME(CUDA_MEMORY_TYPE_HOST, CU_MEMORYTYPE_HOST);
+#if CUDA_VERSION >= 13000
+SAME(CUDA_TYPE_MANAGED, CU_MEM_ALLOCATION_TYPE_MANAGED);
+#endif
+#if CUDA_VERSION >= 11040
 SAME(CUDA_NODE_MEM_ALLOC, CU_GRAPH_NODE_TYPE_MEM_ALLOC);
 SAME(CUDA_NODE_MEM_FREE, CU_GRAPH_NODE_TYPE_MEM_FREE);
+#endif
 
 /* What we read of structures. */
 #define SAME_PLACE(our_struct, our_field, their_struct, their_field)                                                \
@@ -86,6 +91,10 @@ SAME(CUDA_NODE_MEM_FREE, CU_GRAPH_NODE_TYPE_MEM_FREE);
 	              sizeof(::our_struct::our_field) == sizeof(their_struct::their_field), #our_struct " " #our_field)
 SAME_PLACE(cuda_memory_place, location_type, CUmemAllocationProp, location.type);
 SAME_PLACE(cuda_memory_place, location_id, CUmemAllocationProp, location.id);
+SAME_PLACE(cuda_memory_place, type, CUmemAllocationProp, type);
+SAME_PLACE(cuda_memory_place, type, CUmemPoolProps, allocType);
+SAME_PLACE(cuda_memory_place, location_type, CUmemPoolProps, location.type);
+SAME_PLACE(cuda_memory_place, location_id, CUmemPoolProps, location.id);
 SAME_PLACE(cuda_array, width, CUDA_ARRAY_DESCRIPTOR, Width);
 SAME_PLACE(cuda_array, height, CUDA_ARRAY_DESCRIPTOR, Height);
 SAME_PLACE(cuda_array, format, CUDA_ARRAY_DESCRIPTOR, Format);

@@ -354,7 +354,7 @@ static const struct {
 	          FOUND(cuCtxGetDevice, "cuCtxGetDevice", 2000, 0) FOUND(cuMemAlloc, "cuMemAlloc", 2000, 0)
 	          FOUND(cuMemGetInfo_v2, "cuMemGetInfo", 3020, 0)
 	          FOUND(cuGreenCtxCreate, "cuGreenCtxCreate", 12040, 0) FOUND(cuCtxFromGreenCtx, "cuCtxFromGreenCtx", 12040, 0)
-	          FOUND(cuMemPoolCreate, "cuMemPoolCreate", 11020, 0) FOUND(double_mem_alloc_newer, "cuMemAlloc", NEWER_VERSION, 0)
+	          FOUND(cuDeviceGetDefaultMemPool, "cuDeviceGetDefaultMemPool", 11020, 0) FOUND(double_mem_alloc_newer, "cuMemAlloc", NEWER_VERSION, 0)
 	          CUDA_ABI_DRIVER_FUNCTIONS(FOUND) };
 #undef cuGetProcAddress_v2
 

@@ -25,7 +25,6 @@ int cuCtxSetCurrent(void *handle);
 int cuGreenCtxCreate(void **green, void *resources, int device, unsigned flags);
 int cuCtxFromGreenCtx(void **handle, void *green);
 int cuMemAlloc(unsigned *addr, unsigned bytes);
-int cuMemPoolCreate(void **pool, const void *properties);
 int cuGetExportTable(const void **table, const void *id);
 
 #pragma GCC visibility push(hidden)

@@ -6,7 +6,8 @@
 
 #include "double_driver.h"
 
-#define FIRST_POOL 0x1000        // the handle of a pool is this and its row of the ledger
+#define FIRST_POOL 0x1000        // the handle of a device's pool is this and its row of the ledger; made ones are above it
+#define POOL_STEP 0x100
 #define RECORDED_STREAM ((void *)0x77)
 
 static int
@@ -66,19 +67,29 @@ cuMemAllocManaged(cuda_device_addr *addr, size_t bytes, unsigned flags)
 static int
 pooled(cuda_device_addr *addr, size_t bytes, void *pool, void *stream)
 {
-	int row = pool == NULL ? device_row() : (int)(uintptr_t)pool - FIRST_POOL;
+	int row = pool == NULL ? device_row() : (int)((uintptr_t)pool - FIRST_POOL) % POOL_STEP;
 
 	return double_allocate(stream == RECORDED_STREAM ? LEDGER_GRAPH : row, (uint64_t *)addr, bytes, 0);
 }
 
 int
-cuMemPoolCreate(void **pool, const void *properties)
+cuMemPoolCreate(void **pool, const struct cuda_memory_place *place)
 {
-	const struct cuda_memory_place *place = properties; // begins alike
+	static unsigned made;
+	int row = place->location_type == CUDA_LOCATION_DEVICE ? LEDGER_DEVICE + place->location_id : LEDGER_PINNED;
 
-	*pool = (void *)(uintptr_t)(FIRST_POOL + (place->location_type == CUDA_LOCATION_DEVICE ? LEDGER_DEVICE + place->location_id
-	                                                                                        : LEDGER_PINNED));
+	if (place->type == CUDA_TYPE_MANAGED)
+		row = LEDGER_MANAGED;
+	*pool = (void *)(uintptr_t)(FIRST_POOL + POOL_STEP * ++made + (unsigned)row);
 	return CUDA_ABI_SUCCESS;
+}
+
+int
+cuDeviceGetDefaultMemPool(void **pool, int device)
+{
+	double_asked(__builtin_return_address(0));
+	*pool = (void *)(uintptr_t)(FIRST_POOL + LEDGER_DEVICE + device);
+	return cuDeviceGet(&device, device);
 }
 
 int

@@ -21,7 +21,7 @@ static struct {
 	int (*cuDevicePrimaryCtxRetain)(void **, int);
 	int (*cuCtxSetCurrent)(void *);
 	int (*cuCtxGetDevice)(int *);
-	int (*cuMemPoolCreate)(void **, const void *);
+	int (*cuDeviceGetDefaultMemPool)(void **, int);
 } driver;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -67,7 +67,7 @@ start(void)
 		driver.cuDevicePrimaryCtxRetain = ask("cuDevicePrimaryCtxRetain", 7000, 0);
 		driver.cuCtxSetCurrent = ask("cuCtxSetCurrent", 4000, 0);
 		driver.cuCtxGetDevice = ask("cuCtxGetDevice", 2000, 0);
-		driver.cuMemPoolCreate = ask("cuMemPoolCreate", 11020, 0);
+		driver.cuDeviceGetDefaultMemPool = ask("cuDeviceGetDefaultMemPool", 11020, 0);
 	} else {
 #define FIND(exported, asked, version, per_thread) driver.exported = find(library, #exported);
 		CUDA_ABI_DRIVER_FUNCTIONS(FIND)
@@ -75,7 +75,7 @@ start(void)
 		driver.cuDevicePrimaryCtxRetain = find(library, "cuDevicePrimaryCtxRetain");
 		driver.cuCtxSetCurrent = find(library, "cuCtxSetCurrent");
 		driver.cuCtxGetDevice = find(library, "cuCtxGetDevice");
-		driver.cuMemPoolCreate = find(library, "cuMemPoolCreate");
+		driver.cuDeviceGetDefaultMemPool = find(library, "cuDeviceGetDefaultMemPool");
 	}
 	start_result = driver.cuInit(0);
 }
@@ -84,6 +84,7 @@ int double_runtime_calls(void);
 int cudaSetDevice(int device);
 int cudaGetLastError(void);
 int cudaMemPoolCreate(void **pool, const void *properties);
+int cudaDeviceGetDefaultMemPool(void **pool, int device);
 int cudaGraphAddNode(void **node, void *graph, void *const *before, const void *edges, size_t before_count,
                      struct cuda_graph_node *parameters);
 int cudaGetDriverEntryPoint(const char *name, void **function, unsigned long long flags, int *status);
@@ -284,6 +285,7 @@ cudaMallocMipmappedArray(void **addr, const struct cuda_channels *channels, stru
 		return result != 0 ? result : driver.call;                                            \
 	}
 
+PASS_ON(cudaDeviceGetDefaultMemPool, (void **pool, int device), cuDeviceGetDefaultMemPool(pool, device))
 PASS_ON(cudaFreeArray, (void *addr), cuArrayDestroy(addr))
 PASS_ON(cudaFreeMipmappedArray, (void *addr), cuMipmappedArrayDestroy(addr))
 PASS_ON(cudaHostRegister, (void *addr, size_t bytes, unsigned flags), cuMemHostRegister_v2(addr, bytes, flags))

@@ -140,8 +140,8 @@ def test_physical_memory_of_several_threads(route, tmp_path):
     assert without_peaks(recorded(tmp_path / "out")) == without_peaks(Double(tmp_path / "ledger").books)
 
 
-@pytest.mark.parametrize("more", [{}, {"KMEMDOUBLE_HIDDEN_DRIVER": 1}], ids=["driver", "runtime_alone"])
-@pytest.mark.parametrize("route", ["linked", "runtime_shared"])
+@pytest.mark.parametrize("route, more", [("linked", {}), ("runtime_shared", {}), ("runtime_shared", {"KMEMDOUBLE_HIDDEN_DRIVER": 1})],
+                         ids=str)
 def test_threads_that_open_what_others_close(route, more, tmp_path):
     check_run(run_under_shim(tmp_path, route, "imports_threads", **more))
 
@@ -193,6 +193,23 @@ def test_failures_change_no_books(route, knob, tmp_path):
         assert (request["domain"], request["bytes"], request["error"]) == ("cuda:0", 1000000, 2)
         # The static double is code of the program, with its lines.
         assert request["where"]["function"] in ("failing", "cudaMalloc" if route == "runtime_static" else "")
+
+
+@pytest.mark.parametrize("route, more", [("linked", {}), ("asked", {}), ("runtime_shared", {}),
+                                         ("runtime_shared", {"KMEMDOUBLE_HIDDEN_DRIVER": 1})], ids=str)
+def test_a_pool_that_refuses_is_its_devices(route, more, tmp_path):
+    """Made by the program, or the device's own. Where only the runtime is seen it is the device's own alone that is known."""
+    check_run(run_under_shim(tmp_path, route, "pools_refuse", KMEMDOUBLE_DEVICES=2, **more))
+
+    failed = [request for request in harness.report("sites", tmp_path / "out")["failed_requests"] if request["domain"].startswith("cuda")]
+    assert [request["bytes"] >> 45 for request in failed] == [1, 2, 3, 4, 5, 6, 7]
+    domains = [request["domain"] for request in failed]
+    if more:
+        assert domains == ["cuda:0", "cuda:0", "cuda:0", "cuda:0", "cuda:1", "cuda:0", "cuda:0"]
+    else:
+        assert domains == ["cuda:1", "cuda:0", "cuda/pinned", "cuda/managed", "cuda:1", "cuda:0", "cuda:1"]
+    for request in failed: # the driver speaks of the current device only
+        assert ("total_bytes" in request and request["total_bytes"] is not None) == (request["domain"] in ("cuda:0", "cuda/managed"))
 
 
 @pytest.mark.parametrize("route", ["runtime_shared", "runtime_static", "plugin"])

@@ -157,6 +157,30 @@ pool(void)
 	MUST(api->release(addr[3]));
 }
 
+/* Each is refused, while the first device is the current one. */
+static void
+pools_refuse(void)
+{
+	const struct cuda_memory_place places[] = { { 1, 0, CUDA_LOCATION_DEVICE, 1 }, { 1, 0, CUDA_LOCATION_DEVICE, 0 }, { 1, 0, 2, 0 },
+		                                    { CUDA_TYPE_MANAGED, 0, CUDA_LOCATION_DEVICE, 1 } };
+	void *pool, *addr;
+
+	for (size_t i = 0; i < 4; i++) {
+		MUST(api->make_pool(&pool, &places[i]));
+		if (api->pooled(&addr, (i + 1) << 45, pool, NULL) != CUDA_ABI_OUT_OF_MEMORY)
+			exit(2);
+	}
+	MUST(api->default_pool(&pool, 1));
+	if (api->pooled_twin(&addr, (size_t)5 << 45, pool, NULL) != CUDA_ABI_OUT_OF_MEMORY)
+		exit(2);
+	if (api->device_async(&addr, (size_t)6 << 45, NULL) != CUDA_ABI_OUT_OF_MEMORY)
+		exit(2);
+	for (int i = 0; i < 100; i++) // more than are known by their numbers
+		MUST(api->make_pool(&pool, &places[0]));
+	if (api->pooled_twin(&addr, (size_t)7 << 45, pool, NULL) != CUDA_ABI_OUT_OF_MEMORY)
+		exit(2);
+}
+
 static void
 arrays(void)
 {
@@ -438,7 +462,7 @@ static const struct {
 } workloads[] = {
 #define WORKLOAD(name) { #name, name }
 	WORKLOAD(leak), WORKLOAD(threads), WORKLOAD(failing), WORKLOAD(zero), WORKLOAD(pinned), WORKLOAD(devices),
-	WORKLOAD(async), WORKLOAD(pool), WORKLOAD(arrays), { "physical", workload_physical }, { "physical_threads", workload_physical_threads },
+	WORKLOAD(async), WORKLOAD(pool), WORKLOAD(pools_refuse), WORKLOAD(arrays), { "physical", workload_physical }, { "physical_threads", workload_physical_threads },
 	WORKLOAD(registered), WORKLOAD(reset), WORKLOAD(reset_one), WORKLOAD(reset_physical), WORKLOAD(contexts),
 	WORKLOAD(primary), { "imports", workload_imports }, { "imports_reset", workload_imports_reset },
 	{ "imports_threads", workload_imports_threads }, { "imported_handles", workload_imported_handles }, WORKLOAD(graphs), WORKLOAD(recorded),

@@ -1,0 +1,57 @@
+/*
+ * hooks_cuda_pool.c - where is the memory of a pool? Asked when the pool refused: of what it gave out the driver knows.
+ *
+ * A device has a pool of its own, which the driver is asked for; of those that the program makes it is noted.
+ *
+ * Called by   the program and CUDA's own libraries, as hooks_cuda_driver.c; hooks_cuda_call.c.
+ * Safe from   any thread. The real result is passed on whatever becomes of our record.
+ * When full   the oldest gives way, and the pool is taken for the current device's.
+ */
+#include <stdatomic.h>
+
+#include "hooks_cuda_call.h"
+#include "real_cuda.h"
+
+#define HOOK_LAYER CUDA_LAYER_DRIVER
+#define HOOK_FIND real_cuda_driver
+#define HOOK_NOT_FOUND CUDA_ABI_NOT_INITIALIZED
+
+#define POOLS_MAX 64u
+#define DOMAIN_BITS 6
+_Static_assert(KMEM_DOMAINS_MAX <= 1u << DOMAIN_BITS, "it fits");
+
+/* The newest pools: the handle (48 bits), then its domain. relaxed: who has a pool was given it by the thread that made it. */
+static _Atomic uint64_t pools[POOLS_MAX];
+static _Atomic uint32_t pool_count;
+
+static void
+note(const void *pool, const struct cuda_memory_place *place)
+{
+	uint32_t number = atomic_fetch_add_explicit(&pool_count, 1, memory_order_relaxed);
+	unsigned domain = KMEM_DOMAIN_CUDA_PINNED;
+
+	if (place->type == CUDA_TYPE_MANAGED)
+		domain = KMEM_DOMAIN_CUDA_MANAGED;
+	else if (place->location_type == CUDA_LOCATION_DEVICE)
+		domain = tracker_device_domain(place->location_id);
+	atomic_store_explicit(&pools[number % POOLS_MAX], (uint64_t)(uintptr_t)pool << DOMAIN_BITS | domain, memory_order_relaxed);
+}
+
+unsigned
+cuda_call_pool_domain(const void *pool)
+{
+	uint32_t count = atomic_load_explicit(&pool_count, memory_order_relaxed);
+	int device = real_cuda_pool_device(pool, KMEM_DOMAIN_CUDA_LAST - KMEM_DOMAIN_CUDA_FIRST + 1);
+
+	/* The newest first: the driver gives handles out again. */
+	for (uint32_t age = 1; device < 0 && age <= POOLS_MAX; age++) {
+		uint64_t word = atomic_load_explicit(&pools[(count - age) % POOLS_MAX], memory_order_relaxed);
+
+		if (word >> DOMAIN_BITS == (uint64_t)(uintptr_t)pool && pool != NULL)
+			return word & ((1u << DOMAIN_BITS) - 1);
+	}
+	return tracker_device_domain(device >= 0 ? device : real_cuda_device());
+}
+
+HOOK_AFTER(cuMemPoolCreate, (void **pool, const struct cuda_memory_place *place), (pool, place), pool != NULL && place != NULL,
+           note(*pool, place));
