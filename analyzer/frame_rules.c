@@ -129,7 +129,7 @@ is_user_module(const struct model_frame *frame)
 	static const char *const folders[] = { "/lib/", "/lib32/", "/lib64/", "/libx32/", "/usr/lib/", "/usr/lib32/",
 		                               "/usr/lib64/", "/usr/libx32/", "/usr/libexec/", "/usr/local/lib/",
 		                               "/usr/local/lib64/", "/snap/core", "/nix/store/" };
-	static const char *const names[] = { "libpython", "libkmemshim", "linux-vdso", "[vdso]", "ld-linux", "ld-musl",
+	static const char *const names[] = { "libpython", "linux-vdso", "[vdso]", "ld-linux", "ld-musl",
 		                             "libc.so", "libc-", "libm.so", "libstdc++", "libc++", "libgcc_s", "libgomp",
 		                             "libpthread", "libdl.so", "librt.so", "libjemalloc", "libtcmalloc",
 		                             "libmimalloc", "libcuda", "libnvidia" };
@@ -204,8 +204,6 @@ frame_rules_is_allocator(const struct model_frame *frame)
 
 	if (frame->kind != MODEL_FRAME_NATIVE)
 		return false;
-	if (starts_with(frame->module, "libkmemshim"))
-		return true;
 	for (size_t i = 0; i < COUNT_OF(names); i++) {
 		if (strcmp(frame->function, names[i]) == 0)
 			return true;

@@ -145,7 +145,7 @@ struct generation_counts model_generations_count(const struct generation_sums *s
 struct process_frames *process_frames_new(struct build *build, struct capture *capture);
 void process_frames_free(struct process_frames *frames);
 
-/* Readable frames of one word, innermost first, at least one; owned by the pool. */
+/* Readable frames of one word, innermost first; owned by the pool. None: it is the shim's own. */
 size_t process_frames_resolve(struct process_frames *frames, uint64_t word, uint32_t module_generation,
                               const struct model_frame *const **found);
 void model_frames_free(struct build *build); // the index, not the frames

@@ -297,6 +297,8 @@ resolve_native(struct process_frames *frames, uint64_t word, const struct module
 	bool is_exact = (word & KMEM_FRAME_EXACT) != 0;
 	uint64_t address = word & KMEM_FRAME_PC_MASK;
 
+	if (module != NULL && strncmp(module->name, "libkmemshim", strlen("libkmemshim")) == 0)
+		return; // a hook, in the stack of what CUDA allocates inside: nobody's code, and no frame
 	into->count = 1;
 	if (module != NULL) {
 		address -= module->load_bias;
@@ -361,6 +363,6 @@ process_frames_resolve(struct process_frames *frames, uint64_t word, uint32_t mo
 
 	if (recent->known == NULL || recent->word != word || recent->module_generation != module_generation)
 		*recent = (struct recent){ word, module_generation, find_word(frames, word, module_generation) };
-	*found = recent->known->count == 1 ? &recent->known->only : recent->known->all;
+	*found = recent->known->count <= 1 ? &recent->known->only : recent->known->all;
 	return recent->known->count;
 }

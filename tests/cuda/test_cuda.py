@@ -262,6 +262,19 @@ def test_a_stack_begins_at_the_call_the_program_made(route, tmp_path):
     assert harness.place(sites[0]) == f"workload.c:{line_of('api->device(&addr, i * 1000)')}"
 
 
+@pytest.mark.parametrize("route", ["linked", "runtime_shared"])
+def test_our_own_functions_are_in_no_stack(route, tmp_path):
+    """The driver has bookkeeping in the heap: malloc is called inside our hooks."""
+    check_run(run_under_shim(tmp_path, route, "leak"))
+
+    modules = set()
+    for site in harness.report("sites", tmp_path / "out")["sites"]:
+        functions = [frame["function"] for frame in site["frames"]]
+        if site["domain"] == "heap" and "leak" in functions:
+            modules.update(frame["module"] for frame in site["frames"][:functions.index("leak")])
+    assert modules - {"libcudart.so.13", "libc.so.6", "ld-linux-x86-64.so.2"} == {"libcuda.so.1"}
+
+
 def test_a_static_runtime_shows_itself_below_the_program(tmp_path):
     check_run(run_under_shim(tmp_path, "runtime_static", "leak"))
 
