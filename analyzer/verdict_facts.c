@@ -353,6 +353,11 @@ gather_live(struct verdict_facts *facts)
 			if (is_host_memory(model->domains[i].name))
 				facts->live_bytes += model->domains[i].live_bytes;
 		}
+		for (size_t i = 0; i < model->site_count; i++) {
+			if (model->sites[i].leak == MODEL_LEAK_IMPORT && !rank_is_start_up(&model->sites[i]) &&
+			    is_host_memory(model->domains[model->sites[i].domain].name))
+				facts->import_bytes += model->sites[i].live_bytes;
+		}
 	}
 	if (facts->live_count == model->process_count)
 		facts->top_live_processes = 0;

@@ -44,6 +44,8 @@ say_who(const struct verdict_facts *facts, struct verdict *verdict)
 	if (facts->is_descendant)
 		say(verdict, "A child process, ");
 	say_process(facts->process, verdict);
+	if (facts->is_descendant)
+		say(verdict, ",");
 }
 
 static const char *
@@ -75,6 +77,8 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 	char held[UNITS_TEXT_BYTES];
 	char share[UNITS_TEXT_BYTES];
 	char place[PLACE_TEXT_BYTES];
+	/* Nobody's doing; of a small program they are most of it. */
+	bool are_imports_first = facts->top_live_processes == 0 && top->leak != MODEL_LEAK_LEAK && facts->import_bytes > top->live_bytes;
 
 	say(verdict, " %s %s was live", when, units_bytes(facts->live_bytes, total));
 	if (facts->live_count > 1)
@@ -88,8 +92,13 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 		say(verdict, ".");
 		return;
 	}
+	if (are_imports_first)
+		say(verdict, "; %s of it (%s) was left by imports,", units_bytes(facts->import_bytes, held),
+		    units_share(verdict_share(facts->import_bytes, facts->live_bytes), share));
+	else if (facts->top_live_processes == 0)
+		say(verdict, ";");
 	if (facts->top_live_processes == 0)
-		say(verdict, "; %s of it (%s) was %s %s.", units_bytes(top->live_bytes, held),
+		say(verdict, " %s%s (%s) was %s %s.", units_bytes(top->live_bytes, held), are_imports_first ? "" : " of it",
 		    units_share(verdict_share(top->live_bytes, facts->live_bytes), share), where_word(facts, top),
 		    verdict_line_text(top, place));
 	else
