@@ -282,6 +282,8 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	char place[PLACE_TEXT_BYTES];
 	const struct rank_line *top = &facts->top_live;
 	bool is_accumulating = verdict_is_accumulating(facts);
+	const struct kmem_identity *identity = facts->process->identity;
+	uint64_t machine_bytes = identity->machine_bytes != 0 ? identity->machine_bytes + identity->swap_bytes : UINT64_MAX;
 	bool is_much_in_arenas = top->leak == MODEL_LEAK_LEAK || top->live_bytes >= facts->live_bytes / 2;
 	bool is_childs_peak = facts->peak_process != facts->process && facts->top_peak.site_count != 0;
 
@@ -289,6 +291,8 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		return;
 	if (verdict->end != VERDICT_END_OK && verdict->end != VERDICT_END_RUNNING && verdict_advise_pinned(facts, verdict))
 		return;
+	if (next != NULL && facts->refused == NULL && verdict_was_time_up(facts))
+		next = "give it more time, or see what took it so long";
 	if (next == record_with_run && !is_accumulating && facts->is_descendant) {
 		(void)snprintf(verdict->next, sizeof(verdict->next),
 		               facts->model->process_count > 1
@@ -299,8 +303,9 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	}
 	if (next == record_with_run && was_launched(facts->process->identity))
 		next = "`kmemshim peak " VERDICT_CAPTURE "` shows who held the memory";
-	if (is_accumulating && facts->refused == NULL && facts->end == VERDICT_END_SIGNAL && next != NULL &&
-	    !verdict_is_arena(facts, top) && verdict_is_far_from_limits(facts)) {
+	if (is_accumulating && facts->refused == NULL && next != NULL &&
+	    (facts->end == VERDICT_END_SIGNAL || verdict_was_time_up(facts)) && !verdict_is_arena(facts, top) &&
+	    verdict_is_far_from_limits(facts)) {
 		say_next(verdict, "%s; then look for what keeps the blocks of %s alive%s", next, verdict_line_text(top, place),
 		         rank_may_be_built_once(top->telling) ? if_data_set : "");
 		return;
@@ -344,8 +349,9 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		               "look for what keeps the blocks of %s alive%s%s", verdict_line_text(top, place), verdict_blocks_kept(facts),
 		               rank_may_be_built_once(top->telling) ? if_data_set : "");
 	else if (facts->refused != NULL)
-		(void)snprintf(verdict->next, sizeof(verdict->next), "ask for less at once there, or raise what limits it%s",
-		               space_limit_name(facts));
+		(void)snprintf(verdict->next, sizeof(verdict->next), "ask for less at once there%s%s",
+		               facts->refused->bytes > machine_bytes ? " (smaller pieces, a smaller type)" : ", or raise what limits it",
+		               facts->refused->bytes > machine_bytes ? "" : space_limit_name(facts));
 	else if (verdict->end == VERDICT_END_OK && facts->model->capture_damage_count != 0)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "record it again where whole figures are needed: the notes of "
 		                                                     "`kmemshim report " VERDICT_CAPTURE "` name the damage");

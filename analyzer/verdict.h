@@ -119,6 +119,9 @@ uint64_t verdict_ended_ns(const struct model_process *process);
 /* This machine, now. The result points to static memory. */
 const struct verdict_now *verdict_now(void);
 
+/* The program was run by timeout(1), which says so by status 124 or, with -s KILL, by the same death. */
+bool verdict_was_time_up(const struct verdict_facts *facts);
+
 /* Charged to the limit's cgroup at the last heartbeat: nearly all of it. False when not known. */
 bool verdict_is_near_limit(const struct verdict_facts *facts);
 /* The machine had almost nothing left at the last heartbeat. False when not known. */

@@ -18,6 +18,7 @@
 #include "units.h"
 
 #define COPIES_WORTH_BYTES (UINT64_C(1) << 20)
+#define MUCH_MORE 64 // times what was live
 
 const char *
 verdict_line_text(const struct rank_line *line, char text[PLACE_TEXT_BYTES])
@@ -375,13 +376,18 @@ say_rlimit(const struct verdict_facts *facts, struct verdict *verdict)
 void
 verdict_tell_request_refused(const struct verdict_facts *facts, struct verdict *verdict)
 {
+	char live[UNITS_TEXT_BYTES];
+
 	verdict_say_ending(facts, verdict);
 	say(verdict, " after ");
 	verdict_say_refusal(facts, verdict);
 	say(verdict, " (%s: nothing shows that it went on from there).", verdict->confidence);
 	say_rlimit(facts, verdict);
+	/* Then it is the request, not what was held. */
+	if (facts->refused->bytes / MUCH_MORE > facts->live_bytes && facts->refused->bytes / MUCH_MORE > facts->peak_bytes)
+		say(verdict, " No more than %s was live then.", units_bytes(facts->live_bytes, live));
 	/* An exception that unwinds releases what was held when the request was refused. */
-	if (facts->peak_bytes / 2 > facts->live_bytes)
+	else if (facts->peak_bytes / 2 > facts->live_bytes)
 		say_peak(facts, verdict);
 	else
 		say_holder(facts, verdict, "Then");
@@ -450,7 +456,9 @@ void
 verdict_tell_signal(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	verdict_say_ending(facts, verdict);
-	if (is_no_kill_counted(facts))
+	if (verdict_was_time_up(facts))
+		say(verdict, ": timeout does so when the time is up. The kernel counted no kill for memory here.");
+	else if (is_no_kill_counted(facts))
 		say(verdict, ", sent by a program or a person (which is not known): the kernel counted no kill for "
 		             "memory here.");
 	else
@@ -478,9 +486,12 @@ void
 verdict_tell_gone(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	say_who(facts, verdict);
-	say(verdict, " is gone without a clean-exit mark on the same boot: it was killed or crashed (%s); by which "
-	             "signal is not known, because %s waited for it.",
-	    verdict->confidence, facts->is_descendant ? "only its parent" : "nobody");
+	if (verdict_was_time_up(facts))
+		say(verdict, " was ended by timeout, whose status says that the time was up (%s).", verdict->confidence);
+	else
+		say(verdict, " is gone without a clean-exit mark on the same boot: it was killed or crashed (%s); by which "
+		             "signal is not known, because %s waited for it.",
+		    verdict->confidence, facts->is_descendant ? "only its parent" : "nobody");
 	if (facts->is_kill_counted && facts->cgroup_kills == 0)
 		say(verdict, " The kernel counted no kill for memory in its cgroup.");
 	say_usage(facts, verdict);

@@ -249,6 +249,59 @@ far_from_the_limits_the_cause_comes_before_what_accumulates(void **state)
 	}
 }
 
+/* timeout 3600 python train.py */
+static void
+a_time_limit_is_named(void **state)
+{
+	static const struct { const char *parent; int status; uint64_t kills; const char *cause, *says, *next; } cases[] = {
+		{ "timeout", 124 << 8, 0, "gone", "was ended by timeout, whose status says that the time was up (likely).", "give it more time, or see" },
+		{ "timeout", SIGKILL, 0, "signal", "(SIGKILL): timeout does so when the time is up. The kernel counted no kill", "give it more time, or see" },
+		{ "timeout", 1 << 8, 0, "gone", "is gone without a clean-exit mark", "" },
+		{ "sh", 124 << 8, 0, "gone", "is gone without a clean-exit mark", "" },
+		{ "timeout", SIGKILL, 1, "machine-memory", "was killed by the kernel", "hold less at once at" },
+	};
+	struct model_process processes[2];
+	struct verdict verdict;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct kmem_identity child = identity_of_child();
+
+		hand_model_make(&hand);
+		hand_model_site(&hand, HEAP, 41, 400 * MIB);
+		hand_model_waited(&hand, cases[i].status);
+		hand.launcher.after.cgroup_oom_kill = cases[i].kills;
+		processes[0] = processes[1] = hand.process;
+		processes[0].name = cases[i].parent;
+		processes[0].live_bytes = 0;
+		processes[1].identity = &child;
+		processes[1].launcher = NULL;
+		processes[1].parent = 0;
+		processes[1].live_bytes = 400 * MIB;
+		hand.model.processes = processes;
+		hand.model.process_count = 2;
+		decide(&verdict);
+		if (strcmp(verdict.cause, cases[i].cause) != 0 || strstr(verdict.text, cases[i].says) == NULL ||
+		    strstr(verdict.next, cases[i].next) == NULL)
+			fail_msg("%zu: %s: %s Next: %s", i, verdict.cause, verdict.text, verdict.next);
+	}
+}
+
+static void
+nobody_is_told_to_raise_a_limit_that_is_the_machine(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	hand_model_make(&hand);
+	hand_model_site(&hand, HEAP, 41, MIB);
+	exited(1);
+	refuse(58 * GIB * 1024);
+	decide(&verdict);
+	assert_string_equal(verdict.next, "ask for less at once there (smaller pieces, a smaller type)");
+	assert_non_null(strstr(verdict.text, "That is more than the machine has (16.0 GiB). No more than 1.0 MiB was live then."));
+}
+
 /* "A running sum of tensors" is no help to who writes C++. */
 static void
 what_often_keeps_blocks_depends_on_the_language(void **state)
@@ -518,6 +571,8 @@ main(void)
 		cmocka_unit_test(generations_are_those_of_the_stack_that_leaks),
 		cmocka_unit_test(what_may_be_a_data_set_is_said),
 		cmocka_unit_test(far_from_the_limits_the_cause_comes_before_what_accumulates),
+		cmocka_unit_test(a_time_limit_is_named),
+		cmocka_unit_test(nobody_is_told_to_raise_a_limit_that_is_the_machine),
 		cmocka_unit_test(what_often_keeps_blocks_depends_on_the_language),
 		cmocka_unit_test(arenas_that_fill_a_limit_are_to_be_recorded_object_by_object),
 		cmocka_unit_test(what_imports_left_is_said_where_it_is_most),
