@@ -193,6 +193,7 @@ bool
 rank_may_accumulate(const struct model_site *site)
 {
 	return site->leak == MODEL_LEAK_TOO_SHORT && site->generations_total >= SUSPECT_GENERATIONS_MIN &&
+	       site->generations_total < LEAK_GENERATIONS_MIN &&
 	       site->generations_alive == site->generations_total && site->live_bytes >= LEAK_FLOOR_BYTES;
 }
 

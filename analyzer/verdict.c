@@ -79,15 +79,18 @@ judge_exited(const struct verdict_facts *facts)
 }
 
 /*
- * Recent kernels leave version 1's failure counter at 0. Then a kill counted in the cgroup is the limit's when most of the limit
- * was charged at the last look, and the machine had memory left.
+ * Recent kernels leave version 1's failure counter at 0. Then a kill counted in the cgroup is the limit's when the machine had memory
+ * left at the last look, and most of the limit was charged, or what was left of it was less than the machine had: what grows fast
+ * fills a container between two looks.
  */
 static bool
 is_version_1_limit(const struct verdict_facts *facts)
 {
-	return facts->process->identity->cgroup_version == 1 && facts->limit_bytes != UINT64_MAX &&
-	       facts->charged_bytes >= facts->limit_bytes / 4 * 3 && facts->available_bytes != UINT64_MAX &&
-	       !verdict_is_machine_low(facts);
+	uint64_t left_bytes = facts->limit_bytes > facts->charged_bytes ? facts->limit_bytes - facts->charged_bytes : 0;
+
+	return facts->process->identity->cgroup_version == 1 && facts->limit_bytes != UINT64_MAX && facts->charged_bytes != 0 &&
+	       (facts->charged_bytes >= facts->limit_bytes / 4 * 3 || facts->available_bytes > left_bytes) &&
+	       facts->available_bytes != UINT64_MAX && !verdict_is_machine_low(facts);
 }
 
 /* Somebody ended it from outside, or it let itself be interrupted. */
@@ -279,12 +282,17 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	char place[PLACE_TEXT_BYTES];
 	const struct rank_line *top = &facts->top_live;
 	bool is_accumulating = verdict_is_accumulating(facts);
+	const struct kmem_identity *identity = facts->process->identity;
+	uint64_t machine_bytes = identity->machine_bytes != 0 ? identity->machine_bytes + identity->swap_bytes : UINT64_MAX;
+	bool is_much_in_arenas = top->leak == MODEL_LEAK_LEAK || top->live_bytes >= facts->live_bytes / 2;
 	bool is_childs_peak = facts->peak_process != facts->process && facts->top_peak.site_count != 0;
 
 	if ((strcmp(verdict->cause, "device-memory") == 0 || facts->end == VERDICT_END_RUNNING) && verdict_advise_device(facts, verdict))
 		return;
 	if (verdict->end != VERDICT_END_OK && verdict->end != VERDICT_END_RUNNING && verdict_advise_pinned(facts, verdict))
 		return;
+	if (next != NULL && facts->refused == NULL && verdict_was_time_up(facts))
+		next = "give it more time, or see what took it so long";
 	if (next == record_with_run && !is_accumulating && facts->is_descendant) {
 		(void)snprintf(verdict->next, sizeof(verdict->next),
 		               facts->model->process_count > 1
@@ -295,8 +303,9 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	}
 	if (next == record_with_run && was_launched(facts->process->identity))
 		next = "`kmemshim peak " VERDICT_CAPTURE "` shows who held the memory";
-	if (is_accumulating && facts->refused == NULL && facts->end == VERDICT_END_SIGNAL && next != NULL &&
-	    !verdict_is_arena(facts, top) && verdict_is_far_from_limits(facts)) {
+	if (is_accumulating && facts->refused == NULL && next != NULL &&
+	    (facts->end == VERDICT_END_SIGNAL || verdict_was_time_up(facts)) && !verdict_is_arena(facts, top) &&
+	    verdict_is_far_from_limits(facts)) {
 		say_next(verdict, "%s; then look for what keeps the blocks of %s alive%s", next, verdict_line_text(top, place),
 		         rank_may_be_built_once(top->telling) ? if_data_set : "");
 		return;
@@ -313,6 +322,10 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		                     "Python objects; or let each worker load its own part"
 		                   : "write to less of it after the fork, or fork before it is built",
 		               is_built_in_arenas(facts) ? "; `kmemshim run --python-objects -- " VERDICT_COMMAND "` names the lines that built them" : "");
+	else if (strcmp(verdict->cause, "child-killed") == 0 && is_childs_peak && verdict_is_arena(facts, &facts->top_peak))
+		(void)snprintf(verdict->next, sizeof(verdict->next), "record small Python objects too: `kmemshim run --python-objects -- " VERDICT_COMMAND
+		                                                     "` names the lines that hold them; or run fewer child processes at once, or "
+		                                                     "give the program more memory");
 	else if (strcmp(verdict->cause, "child-killed") == 0 && (verdict_is_arena(facts, top) || !is_accumulating))
 		(void)snprintf(verdict->next, sizeof(verdict->next), "hold less in each child process%s%s%s, run fewer of them at once, or "
 		                                                     "give the program more memory",
@@ -323,6 +336,8 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		               "hold less before that (most at %s), or raise what limits it%s",
 		               verdict_line_text(facts->top_peak.site_count != 0 ? &facts->top_peak : top, place),
 		               space_limit_name(facts));
+	else if (verdict_is_arena(facts, top) && !is_much_in_arenas && verdict->end != VERDICT_END_OK && facts->refused == NULL)
+		(void)snprintf(verdict->next, sizeof(verdict->next), "give the program more memory, or import less: no line of it holds much");
 	else if (verdict_is_arena(facts, top) && (facts->refused == NULL || is_accumulating) &&
 	         (top->leak == MODEL_LEAK_LEAK || verdict->end != VERDICT_END_OK))
 		(void)snprintf(verdict->next, sizeof(verdict->next), "record small Python objects too: "
@@ -334,8 +349,9 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		               "look for what keeps the blocks of %s alive%s%s", verdict_line_text(top, place), verdict_blocks_kept(facts),
 		               rank_may_be_built_once(top->telling) ? if_data_set : "");
 	else if (facts->refused != NULL)
-		(void)snprintf(verdict->next, sizeof(verdict->next), "ask for less at once there, or raise what limits it%s",
-		               space_limit_name(facts));
+		(void)snprintf(verdict->next, sizeof(verdict->next), "ask for less at once there%s%s",
+		               facts->refused->bytes > machine_bytes ? " (smaller pieces, a smaller type)" : ", or raise what limits it",
+		               facts->refused->bytes > machine_bytes ? "" : space_limit_name(facts));
 	else if (verdict->end == VERDICT_END_OK && facts->model->capture_damage_count != 0)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "record it again where whole figures are needed: the notes of "
 		                                                     "`kmemshim report " VERDICT_CAPTURE "` name the damage");

@@ -73,6 +73,7 @@ struct verdict_facts {
 	uint64_t live_bytes;           // memory domains, of the live_count processes
 	size_t live_count;             // those that ran when it ended, as far as that shows
 	const struct model_process *live_process; // which of these held most
+	uint64_t import_bytes;         // of live_bytes, what imports left; 0 with several processes
 	uint64_t peak_bytes;           // of the largest memory domain of peak_process
 	const struct model_process *peak_process; // with the highest peak; with `refused`, the one that was refused
 	const char *peak_domain;       // name of that domain; NULL = none, or not known which
@@ -117,6 +118,9 @@ uint64_t verdict_ended_ns(const struct model_process *process);
 
 /* This machine, now. The result points to static memory. */
 const struct verdict_now *verdict_now(void);
+
+/* The program was run by timeout(1), which says so by status 124 or, with -s KILL, by the same death. */
+bool verdict_was_time_up(const struct verdict_facts *facts);
 
 /* Charged to the limit's cgroup at the last heartbeat: nearly all of it. False when not known. */
 bool verdict_is_near_limit(const struct verdict_facts *facts);

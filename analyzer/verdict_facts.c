@@ -4,6 +4,7 @@
  * Called by   verdict.c.
  * When failing  what cannot be known is marked so; no conclusion is drawn here.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 #define LOW_AVAILABLE_PERCENT 5    // of the machine's memory
 #define BEAT_RECENT_NS UINT64_C(2000000000) // a process at work writes one every second
 #define ACCUMULATING_BYTES (UINT64_C(16) << 20)
+#define TIMEOUT_STATUS 124          // of timeout(1), when the time was up
 #define ARENA_PART 4                // of Python's arenas: as much as this makes a line tell more than they do
 
 const struct verdict_now *
@@ -353,6 +355,11 @@ gather_live(struct verdict_facts *facts)
 			if (is_host_memory(model->domains[i].name))
 				facts->live_bytes += model->domains[i].live_bytes;
 		}
+		for (size_t i = 0; i < model->site_count; i++) {
+			if (model->sites[i].leak == MODEL_LEAK_IMPORT && !rank_is_start_up(&model->sites[i]) &&
+			    is_host_memory(model->domains[model->sites[i].domain].name))
+				facts->import_bytes += model->sites[i].live_bytes;
+		}
 	}
 	if (facts->live_count == model->process_count)
 		facts->top_live_processes = 0;
@@ -449,6 +456,16 @@ verdict_is_accumulating(const struct verdict_facts *facts)
 {
 	return facts->top_live.leak == MODEL_LEAK_LEAK && facts->top_live.leaking_bytes >= ACCUMULATING_BYTES &&
 	       facts->top_live.leaking_bytes >= facts->live_bytes / 2;
+}
+
+bool
+verdict_was_time_up(const struct verdict_facts *facts)
+{
+	const struct kmem_launcher *launcher = facts->model->processes[0].launcher;
+
+	return strcmp(facts->model->processes[0].name, "timeout") == 0 && launcher != NULL && facts->cgroup_kills == 0 &&
+	       (WIFSIGNALED(launcher->wait_status) ? WTERMSIG(launcher->wait_status) == SIGKILL
+	                                           : WEXITSTATUS(launcher->wait_status) == TIMEOUT_STATUS);
 }
 
 bool

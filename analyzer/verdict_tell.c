@@ -18,6 +18,7 @@
 #include "units.h"
 
 #define COPIES_WORTH_BYTES (UINT64_C(1) << 20)
+#define MUCH_MORE 64 // times what was live
 
 const char *
 verdict_line_text(const struct rank_line *line, char text[PLACE_TEXT_BYTES])
@@ -44,6 +45,8 @@ say_who(const struct verdict_facts *facts, struct verdict *verdict)
 	if (facts->is_descendant)
 		say(verdict, "A child process, ");
 	say_process(facts->process, verdict);
+	if (facts->is_descendant)
+		say(verdict, ",");
 }
 
 static const char *
@@ -75,6 +78,8 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 	char held[UNITS_TEXT_BYTES];
 	char share[UNITS_TEXT_BYTES];
 	char place[PLACE_TEXT_BYTES];
+	/* Nobody's doing; of a small program they are most of it. */
+	bool are_imports_first = facts->top_live_processes == 0 && top->leak != MODEL_LEAK_LEAK && facts->import_bytes > top->live_bytes;
 
 	say(verdict, " %s %s was live", when, units_bytes(facts->live_bytes, total));
 	if (facts->live_count > 1)
@@ -88,8 +93,13 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 		say(verdict, ".");
 		return;
 	}
+	if (are_imports_first)
+		say(verdict, "; %s of it (%s) was left by imports,", units_bytes(facts->import_bytes, held),
+		    units_share(verdict_share(facts->import_bytes, facts->live_bytes), share));
+	else if (facts->top_live_processes == 0)
+		say(verdict, ";");
 	if (facts->top_live_processes == 0)
-		say(verdict, "; %s of it (%s) was %s %s.", units_bytes(top->live_bytes, held),
+		say(verdict, " %s%s (%s) was %s %s.", units_bytes(top->live_bytes, held), are_imports_first ? "" : " of it",
 		    units_share(verdict_share(top->live_bytes, facts->live_bytes), share), where_word(facts, top),
 		    verdict_line_text(top, place));
 	else
@@ -366,13 +376,18 @@ say_rlimit(const struct verdict_facts *facts, struct verdict *verdict)
 void
 verdict_tell_request_refused(const struct verdict_facts *facts, struct verdict *verdict)
 {
+	char live[UNITS_TEXT_BYTES];
+
 	verdict_say_ending(facts, verdict);
 	say(verdict, " after ");
 	verdict_say_refusal(facts, verdict);
 	say(verdict, " (%s: nothing shows that it went on from there).", verdict->confidence);
 	say_rlimit(facts, verdict);
+	/* Then it is the request, not what was held. */
+	if (facts->refused->bytes / MUCH_MORE > facts->live_bytes && facts->refused->bytes / MUCH_MORE > facts->peak_bytes)
+		say(verdict, " No more than %s was live then.", units_bytes(facts->live_bytes, live));
 	/* An exception that unwinds releases what was held when the request was refused. */
-	if (facts->peak_bytes / 2 > facts->live_bytes)
+	else if (facts->peak_bytes / 2 > facts->live_bytes)
 		say_peak(facts, verdict);
 	else
 		say_holder(facts, verdict, "Then");
@@ -441,7 +456,9 @@ void
 verdict_tell_signal(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	verdict_say_ending(facts, verdict);
-	if (is_no_kill_counted(facts))
+	if (verdict_was_time_up(facts))
+		say(verdict, ": timeout does so when the time is up. The kernel counted no kill for memory here.");
+	else if (is_no_kill_counted(facts))
 		say(verdict, ", sent by a program or a person (which is not known): the kernel counted no kill for "
 		             "memory here.");
 	else
@@ -469,9 +486,12 @@ void
 verdict_tell_gone(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	say_who(facts, verdict);
-	say(verdict, " is gone without a clean-exit mark on the same boot: it was killed or crashed (%s); by which "
-	             "signal is not known, because %s waited for it.",
-	    verdict->confidence, facts->is_descendant ? "only its parent" : "nobody");
+	if (verdict_was_time_up(facts))
+		say(verdict, " was ended by timeout, whose status says that the time was up (%s).", verdict->confidence);
+	else
+		say(verdict, " is gone without a clean-exit mark on the same boot: it was killed or crashed (%s); by which "
+		             "signal is not known, because %s waited for it.",
+		    verdict->confidence, facts->is_descendant ? "only its parent" : "nobody");
 	if (facts->is_kill_counted && facts->cgroup_kills == 0)
 		say(verdict, " The kernel counted no kill for memory in its cgroup.");
 	say_usage(facts, verdict);

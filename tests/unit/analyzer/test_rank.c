@@ -84,6 +84,7 @@ many_small_sites_below_one_line_are_one_leak(void **state)
 	hand_model_generations(hand_model_site(&hand, MMAP, 60, 16 * MIB - 1), 12, 12, 3, 3);
 	rank_leaks_classify(&hand.model);
 	assert_int_equal(hand.sites[0].leak, MODEL_LEAK_TOO_SHORT);
+	assert_false(rank_may_accumulate(&hand.sites[0])); // for want of bytes, not of generations
 	hand.sites[0].live_bytes++;
 	rank_leaks_classify(&hand.model);
 	assert_int_equal(hand.sites[0].leak, MODEL_LEAK_LEAK);

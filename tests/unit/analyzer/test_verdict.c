@@ -99,6 +99,8 @@ version_1_uncounted(void)
 	hand.heartbeat.cgroup_bytes = 480 * MIB;
 	hand.launcher.after.cgroup_max_hits = 0;
 }
+/* It filled the container between two looks. */
+static void version_1_burst(void) { version_1_uncounted(); hand.heartbeat.cgroup_bytes = 22 * MIB; }
 static void version_1_machine(void) { version_1_uncounted(); low(); }
 
 static void
@@ -147,6 +149,7 @@ static const struct {
 	                                                  "counter rose from 0 to 1)", "likely" },
 	{ version_1, "container-limit", "certain", "was killed by the kernel", "likely" },
 	{ version_1_uncounted, "container-limit", "certain", "was killed by the kernel", "machine ran out" },
+	{ version_1_burst, "container-limit", "certain", "was killed by the kernel", "machine ran out" },
 	{ version_1_machine, "machine-memory", "certain", "because the machine ran out of memory", "was reached" },
 	{ near_unknown, "container-limit", "likely", "(likely)", "certain" },
 	{ near_known, "signal", "certain", "the kernel counted no kill", "limit of" },
@@ -289,7 +292,7 @@ a_descendant_that_is_gone_explains_a_failing_parent(void **state)
 	verdict_decide(&hand.model, &this_boot, &verdict);
 	assert_string_equal(verdict.cause, "container-limit");
 	assert_string_equal(verdict.confidence, "likely");
-	assert_non_null(strstr(verdict.text, "A child process, train.py (pid 4243)"));
+	assert_non_null(strstr(verdict.text, "A child process, train.py (pid 4243), "));
 
 	processes[0].launcher = NULL; // and when the parent is well, a child's end is no verdict on the program
 	processes[0].exit_code = 0;

@@ -249,6 +249,59 @@ far_from_the_limits_the_cause_comes_before_what_accumulates(void **state)
 	}
 }
 
+/* timeout 3600 python train.py */
+static void
+a_time_limit_is_named(void **state)
+{
+	static const struct { const char *parent; int status; uint64_t kills; const char *cause, *says, *next; } cases[] = {
+		{ "timeout", 124 << 8, 0, "gone", "was ended by timeout, whose status says that the time was up (likely).", "give it more time, or see" },
+		{ "timeout", SIGKILL, 0, "signal", "(SIGKILL): timeout does so when the time is up. The kernel counted no kill", "give it more time, or see" },
+		{ "timeout", 1 << 8, 0, "gone", "is gone without a clean-exit mark", "" },
+		{ "sh", 124 << 8, 0, "gone", "is gone without a clean-exit mark", "" },
+		{ "timeout", SIGKILL, 1, "machine-memory", "was killed by the kernel", "hold less at once at" },
+	};
+	struct model_process processes[2];
+	struct verdict verdict;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct kmem_identity child = identity_of_child();
+
+		hand_model_make(&hand);
+		hand_model_site(&hand, HEAP, 41, 400 * MIB);
+		hand_model_waited(&hand, cases[i].status);
+		hand.launcher.after.cgroup_oom_kill = cases[i].kills;
+		processes[0] = processes[1] = hand.process;
+		processes[0].name = cases[i].parent;
+		processes[0].live_bytes = 0;
+		processes[1].identity = &child;
+		processes[1].launcher = NULL;
+		processes[1].parent = 0;
+		processes[1].live_bytes = 400 * MIB;
+		hand.model.processes = processes;
+		hand.model.process_count = 2;
+		decide(&verdict);
+		if (strcmp(verdict.cause, cases[i].cause) != 0 || strstr(verdict.text, cases[i].says) == NULL ||
+		    strstr(verdict.next, cases[i].next) == NULL)
+			fail_msg("%zu: %s: %s Next: %s", i, verdict.cause, verdict.text, verdict.next);
+	}
+}
+
+static void
+nobody_is_told_to_raise_a_limit_that_is_the_machine(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	hand_model_make(&hand);
+	hand_model_site(&hand, HEAP, 41, MIB);
+	exited(1);
+	refuse(58 * GIB * 1024);
+	decide(&verdict);
+	assert_string_equal(verdict.next, "ask for less at once there (smaller pieces, a smaller type)");
+	assert_non_null(strstr(verdict.text, "That is more than the machine has (16.0 GiB). No more than 1.0 MiB was live then."));
+}
+
 /* "A running sum of tensors" is no help to who writes C++. */
 static void
 what_often_keeps_blocks_depends_on_the_language(void **state)
@@ -284,6 +337,32 @@ arenas_that_fill_a_limit_are_to_be_recorded_object_by_object(void **state)
 	decide(&verdict);
 	assert_non_null(strstr(verdict.next, "`kmemshim run --python-objects -- "));
 	assert_non_null(strstr(verdict.next, "Or raise what limits it (ulimit -v)"));
+}
+
+/* PyTorch under a small limit: no line is to blame, and no recording of small objects would find one. */
+static void
+what_imports_left_is_said_where_it_is_most(void **state)
+{
+	static const struct { uint64_t of_imports; unsigned alive; const char *says, *next; } cases[] = {
+		{ 200, 1, "live; 200 MiB of it (65 %) was left by imports, 109 MiB (35 %) was in ", "give the program more memory, or import less" },
+		{ 100, 1, "live; 109 MiB of it (52 %) was in ", "record small Python objects too" },
+		{ 200, 12, "live; 109 MiB of it (35 %) was in ", "record small Python objects too" }, // it accumulates
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct verdict verdict;
+
+		hand_model_make(&hand);
+		hand.domains[MMAP].name = "python/arena";
+		hand_model_generations(hand_model_site(&hand, MMAP, 60, 109 * MIB), cases[i].alive, 12, cases[i].alive / 4, 3);
+		hand_model_site(&hand, HEAP, 1, cases[i].of_imports * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
+		hand.heartbeat.available_bytes = 100 * MIB;
+		hand_model_waited(&hand, SIGKILL);
+		decide(&verdict);
+		if (strstr(verdict.text, cases[i].says) == NULL || strstr(verdict.next, cases[i].next) == NULL)
+			fail_msg("%zu: %s Next: %s", i, verdict.text, verdict.next);
+	}
 }
 
 static void
@@ -326,7 +405,7 @@ a_descendant_that_was_refused_explains_a_failing_parent(void **state)
 	hand.model.process_count = 2;
 	decide(&verdict);
 	assert_string_equal(verdict.cause, "request-refused");
-	assert_non_null(strstr(verdict.text, "A child process, train.py (pid 4243) exited with status 1 after a request for 3.0 GiB"));
+	assert_non_null(strstr(verdict.text, "A child process, train.py (pid 4243), exited with status 1 after a request for 3.0 GiB"));
 
 	processes[0].exit_code = 0; // its parent took it well
 	processes[0].launcher = NULL;
@@ -419,9 +498,11 @@ kills_of_others_are_told_and_none_is_denied_unread(void **state)
 static void
 of_a_killed_child_its_own_line_is_advised(void **state)
 {
-	static const struct { uint64_t child_mib; const char *next; } cases[] = {
-		{ 900, "hold less in each child process (most at train.py:41 epoch), run fewer of them at once, or give the program more memory" },
-		{ 100, "hold less in each child process, run fewer of them at once, or give the program more memory" },
+	static const struct { uint64_t child_mib; const char *domain, *next; } cases[] = {
+		{ 900, "python/arena", "record small Python objects too: `kmemshim run --python-objects -- python train.py 'it'\\''s'` names the lines that "
+		                       "hold them; or run fewer child processes at once, or give the program more memory" },
+		{ 900, "heap", "hold less in each child process (most at train.py:41 epoch), run fewer of them at once, or give the program more memory" },
+		{ 100, "heap", "hold less in each child process, run fewer of them at once, or give the program more memory" },
 	};
 	struct model_process processes[2];
 	struct kmem_identity child;
@@ -431,6 +512,7 @@ of_a_killed_child_its_own_line_is_advised(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		hand_model_make(&hand);
 		hand_model_site(&hand, HEAP, 41, 500 * MIB)->process_count = 2;
+		hand.domains[HEAP].name = cases[i].domain;
 		child = identity_of_child();
 		hand_model_waited(&hand, SIGTERM);
 		hand.launcher.after.cgroup_oom_kill = 1;
@@ -489,8 +571,11 @@ main(void)
 		cmocka_unit_test(generations_are_those_of_the_stack_that_leaks),
 		cmocka_unit_test(what_may_be_a_data_set_is_said),
 		cmocka_unit_test(far_from_the_limits_the_cause_comes_before_what_accumulates),
+		cmocka_unit_test(a_time_limit_is_named),
+		cmocka_unit_test(nobody_is_told_to_raise_a_limit_that_is_the_machine),
 		cmocka_unit_test(what_often_keeps_blocks_depends_on_the_language),
 		cmocka_unit_test(arenas_that_fill_a_limit_are_to_be_recorded_object_by_object),
+		cmocka_unit_test(what_imports_left_is_said_where_it_is_most),
 		cmocka_unit_test(a_program_that_allocates_nothing_has_no_peak_to_look_at),
 		cmocka_unit_test(a_parent_that_ended_later_ran_when_its_worker_died),
 		cmocka_unit_test(a_descendant_that_was_refused_explains_a_failing_parent),
