@@ -138,6 +138,7 @@ struct model_failed {
 	uint32_t thread;         // devices alone; 0 = unknown
 	uint64_t free_bytes;     // of the device, right after
 	uint64_t total_bytes;    // 0 = the two are not known
+	uint64_t pool_kept_bytes; // of it, by the driver's pools for themselves, about; 0 = nothing, or not known
 	uint64_t space_limit_bytes; // of the address space then, about; 0 = none, or not known
 	const struct model_site *site; // NULL = unknown
 	bool has_held;           // what follows was written down: devices alone

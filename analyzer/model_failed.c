@@ -204,6 +204,7 @@ model_add_failed(struct build *build, struct capture *capture, const struct doma
 				.thread = stored->thread,
 				.free_bytes = has_memory ? stored->free_bytes : 0,
 				.total_bytes = has_memory ? stored->total_bytes : 0,
+				.pool_kept_bytes = kmem_rough_bytes(stored->pool_kept),
 			},
 		};
 		add_held(build, capture, rows, sites, stored, failed);

@@ -174,6 +174,7 @@ pair_memory(struct model *model)
 				continue;
 			tensor->free_bytes = driver->free_bytes; // of several the last: they are in order of time
 			tensor->total_bytes = driver->total_bytes;
+			tensor->pool_kept_bytes = driver->pool_kept_bytes;
 		}
 	}
 }

@@ -229,6 +229,7 @@ put_composition(struct json_write *json, const struct report_request *request)
 	json_write_number(json, "live_bytes", request->live_bytes);
 	json_write_number(json, "tensor_bytes", request->tensor_bytes);
 	put_parts(json, request->parts, request->part_count);
+	json_write_number(json, "pool_kept_bytes", request->pool_kept_bytes);
 	put_number_or_null(json, "untracked_bytes", request->total_bytes != 0, request->untracked_bytes);
 	json_write_number(json, "pinned_bytes", request->pinned_bytes);
 	json_write_number(json, "managed_bytes", request->managed_bytes);

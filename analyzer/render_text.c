@@ -329,6 +329,9 @@ put_composition(const struct report_request *request, FILE *stream)
 	for (size_t i = 0; i < request->part_count && used < sizeof(text); i++)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s", used == 0 ? "" : i == 0 ? "; " : ", ",
 		                         units_bytes(request->parts[i].live_bytes, bytes), request->parts[i].name);
+	if (request->pool_kept_bytes != 0 && used < sizeof(text))
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s kept by the driver's pools (cudaMallocAsync)", used != 0 ? ", " : "",
+		                         units_bytes(request->pool_kept_bytes, bytes));
 	if (request->untracked_bytes != 0 && used < sizeof(text))
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s not tracked (contexts, kernels, other processes)",
 		                         used != 0 ? ", " : "", units_bytes(request->untracked_bytes, bytes));

@@ -148,6 +148,7 @@ struct report_request {
 	bool is_composed;            // what follows is known; of the process that was refused
 	uint64_t live_bytes;
 	uint64_t tensor_bytes;       // a part of live_bytes
+	uint64_t pool_kept_bytes;    // by the driver's pools, given out to nobody
 	uint64_t untracked_bytes;    // in use and not recorded: contexts, kernels, other processes; 0 without total_bytes
 	uint64_t pinned_bytes;       // host memory
 	uint64_t managed_bytes;

@@ -99,8 +99,9 @@ compose(const struct report *report, const struct model *model, const struct mod
 		memcpy(request->parts, parts.parts, sizeof(parts.parts));
 		add_holders(report, model, failed, parts.tensor_bytes != 0 ? (unsigned)(parts.tensors - model->domains) : device, request);
 	}
-	if (used_bytes > request->live_bytes)
-		request->untracked_bytes = used_bytes - request->live_bytes;
+	request->pool_kept_bytes = failed->pool_kept_bytes;
+	if (used_bytes > request->live_bytes + request->pool_kept_bytes)
+		request->untracked_bytes = used_bytes - request->live_bytes - request->pool_kept_bytes;
 }
 
 void

@@ -28,7 +28,9 @@ untracked_bytes(const struct verdict_facts *facts)
 {
 	uint64_t used = facts->refused->total_bytes - facts->refused->free_bytes;
 
-	return used > facts->device.live_bytes ? used - facts->device.live_bytes : 0;
+	uint64_t known = facts->device.live_bytes + facts->refused->pool_kept_bytes;
+
+	return used > known ? used - known : 0;
 }
 
 /* ---- facts ---- */

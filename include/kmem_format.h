@@ -387,7 +387,7 @@ struct kmem_failed {
 	uint32_t thread;               // its number in the system; 0 = unknown, or host memory
 	uint32_t holdings;             // index + 1 of its struct kmem_holdings, in units of 8 bytes, if the sequence there is this one
 	uint16_t space_limit;          // kmem_rough() of the limit on address space in force then; 0 = none, or not known
-	uint16_t reserved;
+	uint16_t pool_kept;            // the same of what the driver's pools of the device kept for themselves; 0 = nothing, or not known
 	_Atomic uint32_t checksum;     // kmem_checksum() of what is before it (F7), stored last; 0 = never written, or being written
 	_Atomic uint32_t outcome;      // enum kmem_failed_outcome (F6); not in the checksum
 };

@@ -163,6 +163,8 @@ int cuMemGetAddressRange_v2(cuda_device_addr *start, size_t *bytes, cuda_device_
 int cuPointerGetAttributes(unsigned count, const int *attributes, void **values, cuda_device_addr addr);
 int cuStreamIsCapturing(void *stream, int *is_capturing);
 int cuDeviceGetDefaultMemPool(void **pool, int device);
+int cuMemPoolGetAttribute(void *pool, int attribute, void *value);
+enum { CUDA_POOL_RESERVED = 5, CUDA_POOL_USED = 7 }; // CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, _USED_MEM_CURRENT: 64 bits
 enum { // CU_POINTER_ATTRIBUTE_*
 	CUDA_ATTRIBUTE_MEMORY_TYPE = 2,
 	CUDA_ATTRIBUTE_IS_MANAGED = 8,

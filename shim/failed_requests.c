@@ -110,6 +110,7 @@ store(struct kmem_failed *failed, const struct failed_request *request, uint64_t
 	failed->domain = (uint16_t)request->domain;
 	failed->flags = request->total_bytes != 0 ? KMEM_FAILED_MEMORY_KNOWN : 0;
 	failed->space_limit = space_limit();
+	failed->pool_kept = kmem_rough(request->pool_kept_bytes);
 	failed->error = request->error;
 	failed->thread = is_of_device ? thread_number() : 0;
 	atomic_store_explicit(&failed->outcome, KMEM_FAILED_OPEN, memory_order_relaxed);

@@ -18,6 +18,7 @@ struct failed_request {
 	uint64_t bytes;
 	uint64_t free_bytes;  // of the device, right after
 	uint64_t total_bytes; // 0: the two are not known
+	uint64_t pool_kept_bytes;
 	unsigned domain;
 	int error;
 	uint32_t site;        // index + 1; 0 = unknown

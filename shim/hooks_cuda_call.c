@@ -210,6 +210,9 @@ cuda_call_end_allocation(struct cuda_call *call, enum cuda_memory memory, int re
 
 		if (is_refused && domain != KMEM_DOMAIN_CUDA_PINNED && domain != KMEM_DOMAIN_CUDA_REGISTERED)
 			real_cuda_memory(is_one_devices ? (int)(domain - KMEM_DOMAIN_CUDA_FIRST) : -1, &left.free_bytes, &left.total_bytes);
+		if (is_refused && is_one_devices)
+			left.pool_kept_bytes = real_cuda_pool_kept((int)(domain - KMEM_DOMAIN_CUDA_FIRST),
+			                                           memory == CUDA_MEMORY_FROM_POOL ? call->pool : NULL);
 		if (cuda_call_book_once(call)) {
 			if (!is_given)
 				tracker_device_refused(call->hook_frame, domain, bytes, result, left);

@@ -71,7 +71,7 @@ enum cuda_memory {
 /* On the stack of a hook. */
 struct cuda_call {
 	const void *hook_frame;      // whose caller the stack begins with
-	const void *pool;            // of FROM_POOL
+	void *pool;                  // of FROM_POOL
 	struct live_block released;  // of a release: what was taken out, site 0 = nothing
 	enum cuda_layer layer;
 	enum cuda_layer outer_layer; // restored at the end
@@ -106,7 +106,7 @@ enum cuda_memory cuda_call_pooled(const struct cuda_call *call, void *stream);
 
 /* FROM_POOL, when it is POOLED. */
 static inline enum cuda_memory
-cuda_call_from_pool(struct cuda_call *call, enum cuda_memory memory, const void *pool)
+cuda_call_from_pool(struct cuda_call *call, enum cuda_memory memory, void *pool)
 {
 	call->pool = pool;
 	return memory == CUDA_MEMORY_POOLED ? CUDA_MEMORY_FROM_POOL : memory;

@@ -23,8 +23,10 @@ hook_cuMemCreate(cuda_memory_handle *handle, size_t bytes, const struct cuda_mem
 	bool is_on_device = place != NULL && place->location_type == CUDA_LOCATION_DEVICE;
 	struct device_memory left = { 0 };
 
-	if (result == CUDA_ABI_OUT_OF_MEMORY && is_on_device && call.is_booked_here)
+	if (result == CUDA_ABI_OUT_OF_MEMORY && is_on_device && call.is_booked_here) {
 		real_cuda_memory(place->location_id, &left.free_bytes, &left.total_bytes);
+		left.pool_kept_bytes = real_cuda_pool_kept(place->location_id, NULL);
+	}
 	if (place != NULL && (is_given || result == CUDA_ABI_OUT_OF_MEMORY) && cuda_call_book_begin(&call)) {
 		unsigned domain = is_on_device ? tracker_device_domain(place->location_id) : KMEM_DOMAIN_CUDA_PINNED;
 

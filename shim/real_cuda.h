@@ -77,6 +77,9 @@ int real_cuda_pool_device(const void *pool, int devices_max); // whose own pool 
  */
 void real_cuda_memory(int device, uint64_t *free_bytes, uint64_t *total_bytes);
 
+/* What the pool of a device's own keeps for itself, and `pool` (NULL: no other one). */
+uint64_t real_cuda_pool_kept(int device, void *pool);
+
 /* The next dlsym in line; real_cuda_dlsym is NULL until the first call of real_cuda_find_dlsym(). */
 typedef void *real_cuda_dlsym_fn(void *handle, const char *name);
 extern real_cuda_dlsym_fn *real_cuda_dlsym;

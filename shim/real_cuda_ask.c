@@ -125,3 +125,26 @@ real_cuda_pool_device(const void *pool, int devices_max)
 	}
 	return -1;
 }
+
+static uint64_t
+kept_by(void *pool)
+{
+	uint64_t reserved_bytes = 0, used_bytes = 0;
+
+	QUESTION(cuMemPoolGetAttribute);
+	if (ask == NULL || pool == NULL || ask(pool, CUDA_POOL_RESERVED, &reserved_bytes) != CUDA_ABI_SUCCESS ||
+	    ask(pool, CUDA_POOL_USED, &used_bytes) != CUDA_ABI_SUCCESS || used_bytes > reserved_bytes)
+		return 0;
+	return reserved_bytes - used_bytes;
+}
+
+uint64_t
+real_cuda_pool_kept(int device, void *pool)
+{
+	void *own = NULL;
+
+	QUESTION(cuDeviceGetDefaultMemPool);
+	if (ask == NULL || ask(&own, device) != CUDA_ABI_SUCCESS)
+		own = NULL;
+	return kept_by(own) + (pool != own ? kept_by(pool) : 0);
+}

@@ -88,6 +88,7 @@ void tracker_device_allocated(const void *hook_frame, unsigned domain, uint64_t 
 struct device_memory {
 	uint64_t free_bytes;
 	uint64_t total_bytes;
+	uint64_t pool_kept_bytes; // of it: of the device's own pool and of the one that refused
 };
 void tracker_device_refused(const void *hook_frame, unsigned domain, uint64_t bytes, int result, struct device_memory memory);
 void tracker_owner_gone(unsigned owner);

@@ -106,7 +106,8 @@ void
 tracker_device_refused(const void *hook_frame, unsigned domain, uint64_t bytes, int result, struct device_memory memory)
 {
 	tracker_refused(hook_frame, (struct failed_request){ .domain = domain, .bytes = bytes, .error = result,
-	                                                     .free_bytes = memory.free_bytes, .total_bytes = memory.total_bytes });
+	                                                     .free_bytes = memory.free_bytes, .total_bytes = memory.total_bytes,
+	                                                     .pool_kept_bytes = memory.pool_kept_bytes });
 }
 
 static bool

@@ -46,7 +46,8 @@ namespace theirs {
 #define CHECK(name, ...) static_assert(same_function<decltype(&::name), decltype(&name)>::value, #name);
 #define ASKED(CHECK)                                                                                  \
 	CHECK(cuCtxGetDevice) CHECK(cuCtxGetCurrent) CHECK(cuDevicePrimaryCtxGetState) CHECK(cuMemGetAddressRange_v2) \
-	CHECK(cuMemGetInfo_v2) CHECK(cuPointerGetAttributes) CHECK(cuStreamIsCapturing) CHECK(cuDeviceGetDefaultMemPool)
+	CHECK(cuMemGetInfo_v2) CHECK(cuPointerGetAttributes) CHECK(cuStreamIsCapturing) CHECK(cuDeviceGetDefaultMemPool) \
+	CHECK(cuMemPoolGetAttribute)
 CUDA_ABI_DRIVER_FUNCTIONS(CHECK)
 CUDA_ABI_RUNTIME_FUNCTIONS(CHECK)
 ASKED(CHECK)
@@ -77,6 +78,8 @@ SAME(CUDA_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_MEMORY_TYPE);
 SAME(CUDA_ATTRIBUTE_IS_MANAGED, CU_POINTER_ATTRIBUTE_IS_MANAGED);
 SAME(CUDA_ATTRIBUTE_DEVICE, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL);
 SAME(CUDA_MEMORY_TYPE_HOST, CU_MEMORYTYPE_HOST);
+SAME(CUDA_POOL_RESERVED, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
+SAME(CUDA_POOL_USED, CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
 #if CUDA_VERSION >= 13000
 SAME(CUDA_TYPE_MANAGED, CU_MEM_ALLOCATION_TYPE_MANAGED);
 #endif

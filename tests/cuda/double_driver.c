@@ -14,6 +14,7 @@
  *   KMEMDOUBLE_CARELESS       1: says yes to anything that it could not give out
  *   KMEMDOUBLE_UNLOADING      from this release on CUDA is being torn down, and says so
  *   KMEMDOUBLE_NEWER          1: has another cuMemAlloc, of a version that nobody knows yet
+ *   KMEMDOUBLE_POOLS_KEEP     1: pools keep for themselves what is given back to them
  *   KMEMDOUBLE_QUESTIONS      1: counts what the shim asks
  *   KMEMDOUBLE_GENERIC        1: cuGetProcAddress finds every name; unknown ones answer 801
  *
@@ -42,6 +43,7 @@ uint64_t double_allocations, double_releases;
 static struct ledger own_ledger;
 struct ledger *double_ledger = &own_ledger;
 bool double_is_initialized;
+uint64_t double_pool_kept[LEDGER_ROWS];
 static bool counts_questions;
 
 uint64_t
@@ -179,7 +181,7 @@ has_room_locked(int row, uint64_t bytes)
 {
 	uint64_t capacity = double_capacity();
 
-	return row < LEDGER_DEVICE || (bytes <= capacity && double_live_bytes(row) + bytes <= capacity);
+	return row < LEDGER_DEVICE || (bytes <= capacity && double_live_bytes(row) + double_pool_kept[row] + bytes <= capacity);
 }
 
 int

@@ -32,6 +32,7 @@ int double_mem_alloc_newer(cuda_device_addr *addr, size_t bytes, unsigned flags)
 extern pthread_mutex_t double_mutex;        // over all below
 extern struct ledger *double_ledger;
 extern bool double_is_initialized;
+extern uint64_t double_pool_kept[LEDGER_ROWS]; // by the pools of that row, for what they are asked next
 extern uint64_t double_allocations, double_releases; // how many were asked for, for KMEMDOUBLE_FAIL_*
 
 struct block {
@@ -40,7 +41,7 @@ struct block {
 	uint64_t bytes;
 	void *note;          // the driver has bookkeeping in the program's heap
 	int row;             // of the ledger
-	int context;         // with which it ends; 0 = none
+	int context;         // with which it ends; 0 = none, -1 - n = none, of pool n
 	bool is_live;
 };
 

@@ -63,13 +63,61 @@ cuMemAllocManaged(cuda_device_addr *addr, size_t bytes, unsigned flags)
 	return double_allocate(LEDGER_MANAGED, (uint64_t *)addr, bytes, double_context());
 }
 
+/* By number and row; number 0 is the device's own. */
+#define POOLS_MAX 256
+static struct {
+	uint64_t used_bytes, kept_bytes;
+} pools[POOLS_MAX][LEDGER_ROWS];
+
+static int
+pool_number(const void *pool)
+{
+	return pool == NULL ? 0 : (int)((uintptr_t)pool - FIRST_POOL) / POOL_STEP;
+}
+
+static int
+pool_row(const void *pool)
+{
+	return pool == NULL ? device_row() : (int)((uintptr_t)pool - FIRST_POOL) % POOL_STEP;
+}
+
+static void
+keep(int number, int row, uint64_t used_bytes, uint64_t kept_bytes)
+{
+	pthread_mutex_lock(&double_mutex);
+	pools[number][row].used_bytes += used_bytes;
+	pools[number][row].kept_bytes += kept_bytes;
+	double_pool_kept[row] += kept_bytes;
+	pthread_mutex_unlock(&double_mutex);
+}
+
 /* The pool's device; a stream that is being recorded makes a node of a graph. No pool: the one of the current device. */
 static int
 pooled(cuda_device_addr *addr, size_t bytes, void *pool, void *stream)
 {
-	int row = pool == NULL ? device_row() : (int)((uintptr_t)pool - FIRST_POOL) % POOL_STEP;
+	int number = pool_number(pool), row = pool_row(pool), result;
+	uint64_t again_bytes = pools[number][row].kept_bytes;
 
-	return double_allocate(stream == RECORDED_STREAM ? LEDGER_GRAPH : row, (uint64_t *)addr, bytes, 0);
+	if (stream == RECORDED_STREAM)
+		return double_allocate(LEDGER_GRAPH, (uint64_t *)addr, bytes, 0);
+	again_bytes = again_bytes < bytes ? again_bytes : bytes;
+	keep(number, row, 0, -again_bytes);
+	result = double_allocate(row, (uint64_t *)addr, bytes, -number - 1);
+	if (result == CUDA_ABI_SUCCESS)
+		keep(number, row, bytes, 0);
+	else
+		keep(number, row, 0, again_bytes);
+	return result;
+}
+
+int
+cuMemPoolGetAttribute(void *pool, int attribute, void *value)
+{
+	int number = pool_number(pool), row = pool_row(pool);
+
+	double_asked(__builtin_return_address(0));
+	*(uint64_t *)value = pools[number][row].used_bytes + (attribute == CUDA_POOL_RESERVED ? pools[number][row].kept_bytes : 0);
+	return CUDA_ABI_SUCCESS;
 }
 
 int
@@ -121,8 +169,12 @@ static int
 release(cuda_device_addr addr)
 {
 	struct block block;
+	bool is_pools = double_block(addr, &block) && block.context < 0;
+	int result = double_release(addr, is_pools ? block.row : -1);
 
-	return double_release(addr, double_block(addr, &block) && block.context == 0 ? block.row : -1);
+	if (is_pools && result == CUDA_ABI_SUCCESS)
+		keep(-block.context - 1, block.row, -block.bytes, double_setting("KMEMDOUBLE_POOLS_KEEP", 0) * block.bytes);
+	return result;
 }
 
 int
@@ -244,7 +296,7 @@ cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes)
 	if (double_context() == 0)
 		return INVALID_CONTEXT;
 	*total_bytes = double_setting("KMEMDOUBLE_CAPACITY", DEVICE_RANGE_BYTES / 2);
-	*free_bytes = double_capacity() - double_live_bytes(device_row());
+	*free_bytes = double_capacity() - double_live_bytes(device_row()) - double_pool_kept[device_row()];
 	return CUDA_ABI_SUCCESS;
 }
 

@@ -197,6 +197,29 @@ kept = [Tensor(torch.c10_cuda_allocate(1 << 20, 0)) for _ in range(20)]
     assert "48.0 MiB of what is in use there is not this program's" in verdict["text"] and "nvidia-smi" in verdict["next"]
 
 
+@pytest.mark.parametrize("pool", ["pool.value", "None"], ids=["of_the_program", "of_the_device"])
+def test_what_pools_keep_is_nobody_elses(pool, run, tmp_path):
+    """What was given back to a pool stays the pool's; who asks the driver for memory is refused it."""
+    run(f"""
+runtime = ctypes.CDLL("libcudart.so.13")
+pool, addr = ctypes.c_void_p(), ctypes.c_void_p()
+assert runtime.cudaDeviceGetDefaultMemPool(ctypes.byref(pool), 0) == 0
+if {pool} is not None:
+    assert runtime.cudaMemPoolCreate(ctypes.byref(pool), struct.pack("<4i", 1, 0, 1, 0)) == 0
+for size, is_kept in ((20 << 20, False), (10 << 20, True)):
+    assert runtime.cudaMallocFromPoolAsync(ctypes.byref(addr), ctypes.c_size_t(size), pool, None) == 0
+    is_kept or runtime.cudaFreeAsync(addr, None)
+allocate = runtime.cudaMallocFromPoolAsync if {pool} is not None else runtime.cudaMalloc
+sys.exit(allocate(ctypes.byref(addr), ctypes.c_size_t(55 << 20), *((pool, None) if {pool} is not None else ())))
+""", 2, KMEMDOUBLE_CAPACITY=64 * MIB, KMEMDOUBLE_OTHERS=3 * MIB, KMEMDOUBLE_POOLS_KEEP=1)
+    request, = harness.report("why", tmp_path / "out")["failed_requests"]
+    held = request["held"]
+    # Of the 20 MiB that were given back, 10 are in use again.
+    assert (held["live_bytes"], held["pool_kept_bytes"], held["untracked_bytes"]) == (10 * MIB, 10 * MIB, 3 * MIB)
+    text = harness.run([harness.KMEMSHIM, "report", tmp_path / "out"]).stdout
+    assert "10.0 MiB kept by the driver's pools (cudaMallocAsync)" in " ".join(text.split())
+
+
 def test_pinned_memory_is_rounded_up(run, tmp_path):
     """The host had no more of it: no device is to blame."""
     run("""

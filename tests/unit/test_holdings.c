@@ -76,7 +76,7 @@ refuse(unsigned domain, uint64_t bytes)
 {
 	const struct kmem_header *header = capture_file_header();
 
-	tracker_device_refused(HERE, domain, bytes, OUT_OF_MEMORY, (struct device_memory){ 3, 100 });
+	tracker_device_refused(HERE, domain, bytes, OUT_OF_MEMORY, (struct device_memory){ 3, 100, 1 << 20 });
 	KEEP_FRAME();
 	return &header->failed[header->failed_count % KMEM_FAILED_MAX];
 }
@@ -125,6 +125,7 @@ what_was_held_is_of_that_moment(void **state)
 	assert_int_equal(holdings->sequence, failed->sequence);
 	assert_int_equal(failed->free_bytes, 3);
 	assert_int_equal(failed->total_bytes, 100);
+	assert_int_equal(kmem_rough_bytes(failed->pool_kept), 1 << 20);
 	assert_int_equal(failed->flags, KMEM_FAILED_MEMORY_KNOWN);
 	assert_int_equal(failed->events_before, 1);
 	assert_int_equal(holdings->left_out, 0);

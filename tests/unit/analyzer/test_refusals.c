@@ -8,6 +8,7 @@
 
 #include "capture_builder.h"
 #include "device_parts.h"
+#include "kmem_words.h"
 #include "refusals.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -139,6 +140,7 @@ the_driver_speaks_for_the_tensor(void **state)
 	failed[0].total_bytes = failed[1].total_bytes = 64 * MIB;
 	failed[0].free_bytes = 3 * MIB;
 	failed[1].free_bytes = 5 * MIB;
+	failed[1].pool_kept_bytes = 7 * MIB;
 	failed[0].outcome = failed[1].outcome = failed[2].outcome = KMEM_FAILED_GOT_LESS;
 	failed[3].outcome = KMEM_FAILED_GOT_LESS;
 	failed[3].thread = 8;
@@ -153,6 +155,7 @@ the_driver_speaks_for_the_tensor(void **state)
 	refusals_settle(&hand.model, &this_boot);
 	assert_int_equal(failed[2].free_bytes, 5 * MIB);
 	assert_int_equal(failed[2].total_bytes, 64 * MIB);
+	assert_int_equal(failed[2].pool_kept_bytes, 7 * MIB);
 }
 
 /* The exception released what filled the device: the report shows it as it was. */
@@ -239,6 +242,7 @@ records_of_a_site_are_one(void **state)
 	header->failed[1] = (struct kmem_failed){
 		.sequence = 1, .bytes = MIB, .domain = KMEM_DOMAIN_TENSORS_FIRST, .thread = 7, .error = 2, .site = 1,
 		.flags = KMEM_FAILED_MEMORY_KNOWN, .free_bytes = 3, .total_bytes = 64 * MIB, .outcome = KMEM_FAILED_GOT_LESS,
+		.pool_kept = kmem_rough(9 * MIB),
 	};
 	stored = capture_builder_holdings(builder, 1);
 	stored->clock = 12;
@@ -263,6 +267,7 @@ records_of_a_site_are_one(void **state)
 	assert_int_equal(model->failed_count, 1);
 	assert_int_equal(model->failed[0].free_bytes, 3);
 	assert_int_equal(model->failed[0].total_bytes, 64 * MIB);
+	assert_int_equal(model->failed[0].pool_kept_bytes, 9 * MIB);
 	assert_int_equal(model->failed[0].thread, 7);
 	assert_int_equal(model->failed[0].outcome, KMEM_FAILED_GOT_LESS);
 	assert_int_equal(model->failed[0].held_left_out, 3);

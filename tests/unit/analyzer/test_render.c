@@ -57,7 +57,7 @@ make_death(void)
 	held = (struct model_held){ .site = &hand.sites[7], .live_bytes = 600 * MIB, .live_count = 6 };
 	hand.failed = (struct model_failed){ .bytes = 2 * GIB, .domain = CUDA0, .error = 2, .had_success_after = true,
 		.monotonic_ns = hand.identity.start_monotonic_ns, .site = &hand.sites[7], .free_bytes = 300 * MIB, .total_bytes = GIB,
-		.has_held = true, .domain_count = HAND_DOMAINS, .domain_bytes = held_bytes, .held_count = 1, .held = &held };
+		.pool_kept_bytes = 64 * MIB, .has_held = true, .domain_count = HAND_DOMAINS, .domain_bytes = held_bytes, .held_count = 1, .held = &held };
 	hand.process.failed_count = 4;
 	hand.model.failed_count = 1;
 	hand.process.losses[KMEM_LOST_EVENTS] = 1234;
