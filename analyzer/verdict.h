@@ -83,6 +83,7 @@ struct verdict_facts {
 	size_t growing_count;          // how many lines those are
 	uint64_t growing_rounds;       // how often the one of them that is run least was run
 	size_t retried_count;          // requests to the device that were met later
+	struct rank_line growing_device; // a line on the largest device that accumulates, of another end; site_count == 0: none
 	uint64_t kept_bytes;           // tensors of a step that was refused before, alive when the last one was; 0 = not worth telling
 	uint64_t pinned_bytes;         // host memory that drivers gave out
 	uint64_t rounded_bytes;        // of that: blocks of PyTorch's with the size of a power of two

@@ -191,7 +191,7 @@ is_fragmented(const struct verdict_facts *facts)
 	       facts->device.cache_bytes >= facts->device.live_bytes / FRAGMENTED_PART;
 }
 
-/* One or two blocks that are most of the device. */
+/* A few blocks that are most of the device. */
 static bool
 is_preallocated(const struct verdict_facts *facts)
 {
@@ -217,8 +217,8 @@ say_growth(const struct verdict_facts *facts, struct verdict *verdict)
 		    facts->growing_count, units_bytes(facts->growing_bytes / facts->growing_rounds, bytes),
 		    units_count(facts->growing_rounds, rounds));
 	else if (top->live_count >= ROUNDS_MIN)
-		say(verdict, ", %s each time it runs (%s blocks).", units_bytes(top->live_bytes / top->live_count, bytes),
-		    units_count(top->live_count, rounds));
+		say(verdict, ", %s %s (%s blocks).", units_bytes(top->live_bytes / top->live_count, bytes),
+		    top->allocated_count / 5 <= top->live_count / 4 ? "each time it runs" : "each", units_count(top->live_count, rounds));
 	else
 		say(verdict, ".");
 }
@@ -248,8 +248,20 @@ say_kept(const struct verdict_facts *facts, struct verdict *verdict)
 	char bytes[UNITS_TEXT_BYTES];
 
 	if (facts->kept_bytes != 0)
-		say(verdict, " %s of the tensors were those of an earlier step, which was refused memory as well, and nothing had released "
-		             "them: as when the traceback of its exception is kept.", units_bytes(facts->kept_bytes, bytes));
+		say(verdict, " %s of the tensors were those of an earlier step, which was refused memory as well: often the traceback of its "
+		             "exception keeps them.", units_bytes(facts->kept_bytes, bytes));
+}
+
+static void
+say_preallocated(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct rank_line *top = &facts->top_device;
+	char share[UNITS_TEXT_BYTES];
+
+	say(verdict, top->live_count == 1 ? " That is one block" : " Those are %" PRIu64 " blocks", top->live_count);
+	if (facts->refused->total_bytes != 0)
+		say(verdict, ", %s of the device", units_share(verdict_share(top->live_bytes, facts->refused->total_bytes), share));
+	say(verdict, ", as when a framework takes its memory in advance.");
 }
 
 void
@@ -277,7 +289,7 @@ verdict_tell_device_memory(const struct verdict_facts *facts, struct verdict *ve
 	} else {
 		say(verdict, " %s held %s there", holder, units_bytes(parts->live_bytes, held));
 		say_holder(facts, parts->live_bytes, verdict);
-		if (!is_preallocated(facts))
+		if (!is_preallocated(facts) && facts->process->python_version != 0)
 			say(verdict, " Frameworks keep a cache between tensors and the driver, so lines shown are where the cache grew.");
 	}
 	say_kept(facts, verdict);
@@ -285,7 +297,10 @@ verdict_tell_device_memory(const struct verdict_facts *facts, struct verdict *ve
 		say(verdict, " %s of what is in use there is not this program's: other processes, contexts, kernels.",
 		    units_bytes(untracked_bytes(facts), held));
 	else if (parts->device != NULL && is_preallocated(facts))
-		say(verdict, " One request took that much of the device in advance.");
+		say_preallocated(facts, verdict);
+	else if (parts->device != NULL && is_fragmented(facts) && !is_growth_the_story(facts))
+		say(verdict, " PyTorch's cache held another %s there, more than was asked for, but in pieces that were too small.",
+		    units_bytes(parts->cache_bytes, held));
 	if (facts->retried_count != 0)
 		say(verdict, " %zu requests before it were met after others were given up: the device was nearly full for longer.",
 		    facts->retried_count);
@@ -315,7 +330,7 @@ verdict_tell_pinned(const struct verdict_facts *facts, struct verdict *verdict)
 	    units_bytes(facts->pinned_bytes, pinned), units_bytes(facts->top_pinned.live_bytes, bytes),
 	    verdict_line_text(&facts->top_pinned, place));
 	if (facts->rounded_bytes != 0)
-		say(verdict, " %s of it are powers of two: PyTorch rounds pinned memory up, to as much as twice of what was asked for.",
+		say(verdict, " %s of it is in blocks of powers of two: PyTorch rounds pinned memory up, to as much as twice of what was asked for.",
 		    units_bytes(facts->rounded_bytes, bytes));
 }
 
@@ -364,8 +379,8 @@ verdict_advise_device(const struct verdict_facts *facts, struct verdict *verdict
 	else if (is_preallocated(facts) && (facts->device.tensors == NULL || !is_growth_the_story(facts)))
 		advise_preallocated(facts, verdict);
 	else if (is_fragmented(facts) && !is_growth_the_story(facts))
-		say_next(verdict, "PyTorch had %s free in pieces that were too small: run with PYTORCH_ALLOC_CONF=expandable_segments:True "
-		                  "(before 2.9: PYTORCH_CUDA_ALLOC_CONF)", units_bytes(facts->device.cache_bytes, bytes));
+		say_next(verdict, "run with PYTORCH_ALLOC_CONF=expandable_segments:True (before 2.9: PYTORCH_CUDA_ALLOC_CONF): then the %s that "
+		                  "PyTorch had free in pieces can be used", units_bytes(facts->device.cache_bytes, bytes));
 	else if (is_growing(facts) && facts->device.tensors != NULL)
 		say_next(verdict, "look for what keeps the tensors of %s alive" VERDICT_TENSORS_KEPT, verdict_line_text(top, place));
 	else if (is_growing(facts))

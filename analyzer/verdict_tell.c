@@ -453,8 +453,15 @@ verdict_tell_signal(const struct verdict_facts *facts, struct verdict *verdict)
 void
 verdict_tell_failed(const struct verdict_facts *facts, struct verdict *verdict)
 {
+	uint64_t refused = facts->process->failed_count;
+	char count[UNITS_TEXT_BYTES];
+
 	verdict_say_ending(facts, verdict);
-	say(verdict, ": it ended by itself, and no request for memory was refused before.");
+	if (refused == 0)
+		say(verdict, ": it ended by itself, and no request for memory was refused before.");
+	else
+		say(verdict, ": it ended by itself; of its requests for memory %s %s refused before, and met later or done without.",
+		    units_count(refused, count), refused == 1 ? "was" : "were");
 	if (facts->exit_code > 128 && facts->exit_code < 128 + NSIG)
 		say(verdict, " A shell gives this status when a program that it ran was ended by signal %d; how that one "
 		             "ended is not recorded here.",

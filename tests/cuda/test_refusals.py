@@ -153,6 +153,7 @@ sys.exit("something else")
     assert [request["state"] for request in document["failed_requests"]] == ["recovered", "recovered"]
     assert document["failed_requests"][0]["held"]["live_bytes"] == 40 * MIB
     assert document["verdict"]["cause"] == "failed"
+    assert "of its requests for memory 2 were refused before, and met later or done without" in document["verdict"]["text"]
     text = harness.run([harness.KMEMSHIM, "report", tmp_path / "out"]).stdout
     assert "30.0 MiB  cuda:0    recovered" in text and "2 times" in text
 
@@ -186,7 +187,7 @@ library.library_take(50 << 20)
 sys.exit(library.library_take(20 << 20) is None)
 """, KMEMDOUBLE_CAPACITY=64 * MIB)
     verdict = harness.report("why", tmp_path / "out")["verdict"]
-    assert "in advance" in verdict["text"] and "XLA_PYTHON_CLIENT_PREALLOCATE=false" in verdict["next"]
+    assert "That is one block, 78 % of the device, as when" in verdict["text"] and "XLA_PYTHON_CLIENT_PREALLOCATE=false" in verdict["next"]
 
 
 def test_a_device_that_others_fill(run, tmp_path):
@@ -207,7 +208,7 @@ sys.exit(pinned[3] is None)
     request, = document["failed_requests"]
     assert (request["domain"], request["device"], request["held"]["pinned_bytes"]) == ("cuda/pinned", None, 96 * MIB)
     assert document["verdict"]["cause"] == "request-refused"
-    assert "96.0 MiB of it are powers of two" in document["verdict"]["text"]
+    assert "96.0 MiB of it is in blocks of powers of two" in document["verdict"]["text"]
     assert "pinned_max_round_threshold_mb" in document["verdict"]["next"]
 
 
