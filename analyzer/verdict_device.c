@@ -134,6 +134,7 @@ static void
 gather_refused(const struct verdict_now *now, struct verdict_facts *facts)
 {
 	const struct model *model = facts->model;
+	struct device_parts then;
 	struct ranked *ranked;
 	unsigned device;
 
@@ -144,6 +145,8 @@ gather_refused(const struct verdict_now *now, struct verdict_facts *facts)
 		facts->retried_count += model->failed[i].process == facts->refused->process &&
 		                        model->failed[i].outcome == KMEM_FAILED_GOT_ENOUGH &&
 		                        strcmp(refusal_state(model, now, &model->failed[i]), "recovered") == 0;
+	if (device_parts_of(model, device, facts->refused, &then))
+		facts->refused_held_bytes = then.live_bytes;
 	if (!device_parts_of(model, device, NULL, &facts->device)) {
 		facts->device.device = NULL;
 		return;
@@ -242,6 +245,16 @@ say_holder(const struct verdict_facts *facts, uint64_t whole_bytes, struct verdi
 		say_growth(facts, verdict);
 }
 
+/* Of several processes the figures are sums: the one that was refused need not be the one that filled the device. */
+static void
+say_own(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char held[UNITS_TEXT_BYTES];
+
+	if (facts->model->process_count > 1 && facts->refused->has_held)
+		say(verdict, " (the one that was refused %s then)", units_bytes(facts->refused_held_bytes, held));
+}
+
 static void
 say_kept(const struct verdict_facts *facts, struct verdict *verdict)
 {
@@ -283,11 +296,13 @@ verdict_tell_device_memory(const struct verdict_facts *facts, struct verdict *ve
 	if (parts->device == NULL) {
 		say(verdict, " %s held nothing there.", holder);
 	} else if (parts->tensors != NULL) {
-		say(verdict, " %s held %s of %s, tensors %s", holder, units_bytes(parts->live_bytes, taken), parts->device->name,
-		    units_bytes(parts->tensor_bytes, held));
+		say(verdict, " %s held %s of %s", holder, units_bytes(parts->live_bytes, taken), parts->device->name);
+		say_own(facts, verdict);
+		say(verdict, ", tensors %s", units_bytes(parts->tensor_bytes, held));
 		say_holder(facts, parts->tensor_bytes, verdict);
 	} else {
 		say(verdict, " %s held %s there", holder, units_bytes(parts->live_bytes, held));
+		say_own(facts, verdict);
 		say_holder(facts, parts->live_bytes, verdict);
 		if (!is_preallocated(facts) && facts->process->python_version != 0)
 			say(verdict, " Frameworks keep a cache between tensors and the driver, so lines shown are where the cache grew.");

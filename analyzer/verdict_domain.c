@@ -57,6 +57,10 @@ say_amount(const struct verdict_facts *facts, const struct model_domain *domain,
 	char peak[UNITS_TEXT_BYTES];
 
 	say(verdict, " Of %s%s ", domain->name, rank_is_address_space(domain->name) ? " (address space, not memory)" : "");
+	if (domain->peak_bytes == 0) {
+		say(verdict, "nothing was held.");
+		return;
+	}
 	(void)units_bytes(domain->live_bytes, live);
 	(void)units_bytes(domain->peak_bytes, peak);
 	if (processes == 1) {
@@ -192,7 +196,7 @@ say_refusals(const struct verdict_facts *facts, const struct verdict_now *now, c
 		count++;
 		for (size_t k = 0; k < 3; k++)
 			counts[k] += strcmp(refusal_state(model, now, failed), states[k]) == 0;
-		if (largest == NULL || failed->bytes > largest->bytes)
+		if (largest == NULL || failed->bytes >= largest->bytes) // a tensor comes after what the driver was asked for it
 			largest = failed;
 	}
 	(void)snprintf(text, sizeof(text), count != 0 ? "%zu" : "No", count);
@@ -230,13 +234,15 @@ advise_growth(const struct verdict_facts *facts, const struct rank_line *growing
 }
 
 static void
-advise(const struct verdict_facts *facts, const char *wanted, const struct rank_line *growing, struct verdict *verdict)
+advise(const struct verdict_facts *facts, const char *wanted, bool is_empty, const struct rank_line *growing, struct verdict *verdict)
 {
 	bool is_refused = facts->refused != NULL && rank_domain_matches(facts->model->domains[facts->refused->domain].name, wanted);
 
 	if (is_refused && verdict_advise_device(facts, verdict))
 		return;
-	if (growing->site_count == 0 && strcmp(wanted, "python/arena") != 0)
+	if (is_empty && rank_domain_matches(wanted, "cuda"))
+		say_next(verdict, "see with nvidia-smi what else uses the device, if it was refused there");
+	else if (growing->site_count == 0 && strcmp(wanted, "python/arena") != 0)
 		say_next(verdict, "`kmemshim peak " VERDICT_CAPTURE " --domain %s` shows which lines held most of it", wanted);
 	else if (growing->site_count == 0 || verdict_is_arena(facts, growing))
 		say_next(verdict, "record small Python objects too: `kmemshim run --python-objects -- " VERDICT_COMMAND "`; then the lines "
@@ -273,7 +279,7 @@ verdict_tell_domain(const struct verdict_facts *facts, const struct verdict_now 
 	if (left_out != 0)
 		say(verdict, " %u more domain%s held less.", left_out, left_out == 1 ? "" : "s");
 	say_refusals(facts, now, wanted, verdict);
-	advise(facts, wanted, &growing, verdict);
+	advise(facts, wanted, model->domains[chosen[0]].peak_bytes == 0, &growing, verdict);
 }
 
 void

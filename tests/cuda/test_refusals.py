@@ -291,3 +291,29 @@ def test_the_launcher_takes_a_device(domain, tables, tmp_path):
     assert done.returncode == 0 and {name for name in ("heap", "cuda:0") if f" {name} " in page} == tables
     assert ("--domain cuda:1: nothing was recorded there; this capture has" in done.stderr) == (domain == "cuda:1")
     assert done.stderr.splitlines()[-1].endswith(f" --domain {domain}") == (domain == "cuda:0")
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_processes_that_use_devices(devices, run, tmp_path):
+    """A worker and its parent on one device, or each on its own: figures are sums where they are, and say so."""
+    run(f"DEVICES = {devices}" + """
+import subprocess
+if sys.argv[1:] == ["worker"]:
+    kept = [Tensor(torch.c10_cuda_allocate(1 << 20, 0)) for _ in range(20)]
+    os._exit(0)
+subprocess.run([sys.executable, __file__, "worker"], check=True)
+kept = [Tensor(torch.c10_cuda_allocate(1 << 20, DEVICES - 1)) for _ in range(80)]
+""", KMEMDOUBLE_CAPACITY=64 * MIB, KMEMDOUBLE_DEVICES=2)
+    last = f"cuda:{devices - 1}"
+    document = harness.report("leaks", tmp_path / "out")
+    live = {name: total["live_bytes"] // MIB for name, total in document["totals"].items() if "tensors" in name}
+    own = 44 if devices == 1 else 64  # of the process that was refused
+    assert live == ({"cuda:0/tensors": 64} if devices == 1 else {"cuda:0/tensors": 20, "cuda:1/tensors": 64})
+    assert document["failed_requests"][-1]["held"]["tensor_bytes"] == own * MIB
+    assert all(total["together_live_bytes"] <= total["live_bytes"] for total in document["totals"].values())
+    text = document["verdict"]["text"]
+    assert f"Its processes, summed, held 64.0 MiB of {last} (the one that was refused {own}.0 MiB then), tensors 64.0 MiB" in text
+    page = harness.run([harness.KMEMSHIM, "report", tmp_path / "out"]).stdout
+    assert "Held on devices at the peak, summed over 2 processes" in page
+    other = harness.report("why", tmp_path / "out", "--domain", "cuda:0")["verdict"]["text"]
+    assert devices == 1 or "Of cuda:0 its 2 processes held, in sum, 20.0 MiB at their ends, which were their peaks." in other

@@ -56,7 +56,7 @@ static const struct {
 	  "`kmemshim peak kmemshim.out/python.4242.1.kmem --domain cuda:0` shows which lines held most of it" },
 	{ "heap", true, "Of heap it held 300 MiB at the end, its peak. 300 MiB of it (100 %) was allocated at train.py:77 epoch. No line of "
 	  "it is known to accumulate.", "cuda", "--domain heap`" },
-	{ "reserved", true, "Of reserved (address space, not memory) it held 0 B", "cuda", "--domain reserved`" },
+	{ "reserved", true, "Of reserved (address space, not memory) nothing was held.", "cuda", "--domain reserved`" },
 };
 
 static void
