@@ -211,6 +211,7 @@ restore_site(struct model *model, const struct model_held *held)
 	move(&site->live_bytes, held->live_bytes, held->end_bytes);
 	move(&site->live_count, held->live_count, held->end_count);
 	move(&domain->live_bytes, held->live_bytes, held->end_bytes);
+	move(&domain->together_live_bytes, held->live_bytes, held->end_bytes);
 	move(&domain->freed_bytes, held->end_bytes, held->live_bytes);
 	move(&domain->live_count, held->live_count, held->end_count);
 	move(&domain->freed_count, held->end_count, held->live_count);

@@ -179,9 +179,12 @@ width_of(const struct column *column, int domain_width)
 }
 
 static void
-put_heading(FILE *stream, const char *heading, const struct table *table, int domain_width)
+put_heading(FILE *stream, const char *heading, size_t processes, const struct table *table, int domain_width)
 {
-	(void)fprintf(stream, "%s\n", heading);
+	(void)fputs(heading, stream);
+	if (processes > 1)
+		(void)fprintf(stream, ", summed over %zu processes", processes);
+	(void)fputc('\n', stream);
 	for (size_t i = 0; i < 7 && table->columns[i].title != NULL; i++) {
 		(void)fprintf(stream, "%*s", width_of(&table->columns[i], domain_width), table->columns[i].title);
 	}
@@ -382,7 +385,7 @@ render_text_lines(const struct report *report, const struct render_options *opti
 		table++;
 	domain_width = domain_width_of(report, table, options);
 	largest = find_largest(report, table, options);
-	put_heading(stream, options->heading != NULL ? options->heading : report->heading, table, domain_width);
+	put_heading(stream, options->heading != NULL ? options->heading : report->heading, report->process_count, table, domain_width);
 	for (size_t i = 0; i < report->line_total; i++) {
 		struct report_line line = report_line(report, i);
 

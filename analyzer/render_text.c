@@ -150,7 +150,7 @@ put_resident(const struct report *report, FILE *stream)
 {
 	const struct report_process *most = NULL;
 	char bytes[UNITS_TEXT_BYTES];
-	char name[32] = "";
+	char name[64] = "";
 
 	for (size_t i = 0; i < report->process_count; i++) {
 		const struct report_process *process = &report->processes[i];
@@ -162,7 +162,7 @@ put_resident(const struct report *report, FILE *stream)
 	if (most == NULL)
 		return;
 	if (report->process_count > 1)
-		(void)snprintf(name, sizeof(name), " of %" PRIu32, most->pid);
+		(void)snprintf(name, sizeof(name), " of process %" PRIu32 " alone", most->pid);
 	(void)fprintf(stream, "Resident set%s at the last look", name);
 	if (most->resident_age_ns >= AGE_SHOWN_NS)
 		(void)fprintf(stream, ", %.1f s before the %s", (double)most->resident_age_ns / 1e9,
@@ -191,23 +191,26 @@ put_together(const struct report *report, FILE *stream)
 {
 	char peak[UNITS_TEXT_BYTES];
 	char live[UNITS_TEXT_BYTES];
-	char text[1024] = "";
-	size_t used = 0;
+	char text[1024];
+	bool is_first = true;
+	size_t used;
 
-	for (size_t i = 0; i < report->domain_count && report->process_count > 1 && used < sizeof(text); i++) {
+	if (report->process_count < 2 || report->domain_count == 0)
+		return;
+	used = (size_t)snprintf(text, sizeof(text), "sums over %zu processes", report->process_count);
+	for (size_t i = 0; i < report->domain_count && used < sizeof(text); i++) {
 		const struct report_domain *domain = &report->domains[i];
 
 		if (domain->is_address_space || (domain->together_peak_bytes >= domain->peak_bytes / 100 * 99 &&
 		                                 domain->together_live_bytes >= domain->live_bytes / 100 * 99))
 			continue;
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s peak, %s live",
-		                         used == 0 ? "sums; at the same time at most: " : "; ", domain->name,
+		                         is_first ? "; at the same time at most: " : "; ", domain->name,
 		                         units_bytes(domain->together_peak_bytes, peak), units_bytes(domain->together_live_bytes, live));
+		is_first = false;
 	}
-	if (report->process_count < 2 || report->domain_count == 0)
-		return;
-	if (used == 0)
-		(void)snprintf(text, sizeof(text), "sums over %zu processes that ran at the same time", report->process_count);
+	if (is_first && used < sizeof(text))
+		(void)snprintf(text + used, sizeof(text) - used, " that ran at the same time");
 	(void)fputs("  ", stream);
 	put_paragraph(stream, text, 4, 2);
 }
@@ -359,12 +362,15 @@ put_requests(const struct report *report, FILE *stream)
 	char bytes[UNITS_TEXT_BYTES];
 	char place[PLACE_TEXT_BYTES];
 	uint64_t count = 0, times = 1;
+	int width = 9; // of the names of domains
 
 	for (size_t i = 0; i < report->process_count; i++)
 		count += report->processes[i].refused_count;
 	for (size_t i = 0; i < report->request_count; i++) {
 		if (strcmp(report->requests[i].state, "fatal") == 0 && report->requests[i].is_composed)
 			told = &report->requests[i];
+		if ((int)strlen(report->requests[i].domain) > width)
+			width = (int)strlen(report->requests[i].domain);
 	}
 	if (count > report->request_count)
 		(void)fprintf(stream, "Requests that were refused: the last %zu of %s\n", report->request_count, units_count(count, bytes));
@@ -378,7 +384,7 @@ put_requests(const struct report *report, FILE *stream)
 			continue;
 		}
 		(void)place_text(request->where.file, request->where.line, request->where.function, request->where.module, place);
-		(void)fprintf(stream, "%9s  %-9s %-10s at %s", units_bytes(request->bytes, bytes), request->domain,
+		(void)fprintf(stream, "%9s  %-*s %-10s at %s", units_bytes(request->bytes, bytes), width, request->domain,
 		              request->state, place_related(request->where.relation, place));
 		if (times > 1)
 			(void)fprintf(stream, ", %s times", units_count(times, bytes));

@@ -254,19 +254,6 @@ resident_age_ns(const struct model_process *process, const struct kmem_heartbeat
 	return until - process->resident->monotonic_ns;
 }
 
-/* Its domains need not have been at their peaks at the same time. */
-static uint64_t
-peak_of(const struct model_process *process)
-{
-	uint64_t most = process->peak_bytes > process->live_bytes ? process->peak_bytes : process->live_bytes;
-
-	for (size_t i = 0; i < process->heartbeat_count; i++) {
-		if (process->heartbeats[i].live_bytes > most)
-			most = process->heartbeats[i].live_bytes;
-	}
-	return most;
-}
-
 static void
 build_process(struct report *report, struct report_process *to, const struct model_process *process)
 {
@@ -294,7 +281,7 @@ build_process(struct report *report, struct report_process *to, const struct mod
 		.tool_version = identity->tool_version,
 		.start_realtime_ns = identity->start_realtime_ns,
 		.live_bytes = process->live_bytes,
-		.peak_bytes = peak_of(process),
+		.peak_bytes = verdict_peak_of(process),
 		.allocated_bytes = process->allocated_bytes,
 		.refused_count = process->failed_count,
 		.inherited_bytes = process->inherited_bytes,

@@ -355,6 +355,8 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	else if (verdict->end == VERDICT_END_OK && facts->model->capture_damage_count != 0)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "record it again where whole figures are needed: the notes of "
 		                                                     "`kmemshim report " VERDICT_CAPTURE "` name the damage");
+	else if (verdict->end == VERDICT_END_OK && verdict_advise_growing_device(facts, verdict))
+		return;
 	else if (verdict->end == VERDICT_END_OK && facts->peak_bytes == 0)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "nothing needs doing");
 	else if (verdict->end == VERDICT_END_OK)
@@ -424,6 +426,8 @@ decide(const struct model *model, const struct verdict_now *now, struct verdict_
 		verdict->cause = causes[i].name;
 		verdict->confidence = confidence;
 		causes[i].tell(facts, verdict);
+		if (strcmp(verdict->cause, "device-memory") != 0)
+			verdict_tell_devices(facts, verdict);
 		verdict_tell_copies(facts, verdict);
 		verdict_tell_damage(facts, verdict);
 		advise(facts, verdict, causes[i].next);

@@ -54,6 +54,7 @@ struct verdict_facts {
 	const struct model_process *process; // whose end this is about
 	const struct model_process *lost_child; // the largest of the others gone without a mark; NULL
 	size_t lost_count;             // how many those are
+	uint64_t lost_bytes;           // held by them at their ends, in sum
 	enum verdict_end end;
 	int exit_code;                 // with OK, FAILED; -1 = unknown
 	int signal;                    // with SIGNAL
@@ -75,15 +76,18 @@ struct verdict_facts {
 	const struct model_process *live_process; // which of these held most
 	uint64_t import_bytes;         // of live_bytes, what imports left; 0 with several processes
 	uint64_t peak_bytes;           // of the largest memory domain of peak_process
+	uint64_t peak_whole_bytes;     // verdict_peak_of() it
 	const struct model_process *peak_process; // with the highest peak; with `refused`, the one that was refused
 	const char *peak_domain;       // name of that domain; NULL = none, or not known which
 	const struct model_failed *refused; // the largest of the last requests that the end may come from; NULL = none
 	struct device_parts device;    // of `refused`; device == NULL: it is no request to a device, or nothing is alive there
+	uint64_t refused_held_bytes;   // there, by the process that was refused, then
 	struct rank_line top_device;   // of its tensors, or else of its memory; site_count == 0: none
 	uint64_t growing_bytes;        // of all lines of class leak in the same domain
 	size_t growing_count;          // how many lines those are
 	uint64_t growing_rounds;       // how often the one of them that is run least was run
 	size_t retried_count;          // requests to the device that were met later
+	struct rank_line growing_device; // a line on the largest device that accumulates, of another end; site_count == 0: none
 	uint64_t kept_bytes;           // tensors of a step that was refused before, alive when the last one was; 0 = not worth telling
 	uint64_t pinned_bytes;         // host memory that drivers gave out
 	uint64_t rounded_bytes;        // of that: blocks of PyTorch's with the size of a power of two
@@ -115,6 +119,9 @@ void verdict_decide_domain(const struct model *model, const struct verdict_now *
 
 /* CLOCK_MONOTONIC at the end of a process; 0 = unknown. */
 uint64_t verdict_ended_ns(const struct model_process *process);
+
+/* The most that it held as a whole, at least: its domains need not have been at their peaks at the same time. */
+uint64_t verdict_peak_of(const struct model_process *process);
 
 /* This machine, now. The result points to static memory. */
 const struct verdict_now *verdict_now(void);

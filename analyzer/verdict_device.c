@@ -136,6 +136,7 @@ static void
 gather_refused(const struct verdict_now *now, struct verdict_facts *facts)
 {
 	const struct model *model = facts->model;
+	struct device_parts then;
 	struct ranked *ranked;
 	unsigned device;
 
@@ -146,6 +147,8 @@ gather_refused(const struct verdict_now *now, struct verdict_facts *facts)
 		facts->retried_count += model->failed[i].process == facts->refused->process &&
 		                        model->failed[i].outcome == KMEM_FAILED_GOT_ENOUGH &&
 		                        strcmp(refusal_state(model, now, &model->failed[i]), "recovered") == 0;
+	if (device_parts_of(model, device, facts->refused, &then))
+		facts->refused_held_bytes = then.live_bytes;
 	if (!device_parts_of(model, device, NULL, &facts->device)) {
 		facts->device.device = NULL;
 		return;
@@ -193,7 +196,7 @@ is_fragmented(const struct verdict_facts *facts)
 	       facts->device.cache_bytes >= facts->device.live_bytes / FRAGMENTED_PART;
 }
 
-/* One or two blocks that are most of the device. */
+/* A few blocks that are most of the device. */
 static bool
 is_preallocated(const struct verdict_facts *facts)
 {
@@ -219,8 +222,8 @@ say_growth(const struct verdict_facts *facts, struct verdict *verdict)
 		    facts->growing_count, units_bytes(facts->growing_bytes / facts->growing_rounds, bytes),
 		    units_count(facts->growing_rounds, rounds));
 	else if (top->live_count >= ROUNDS_MIN)
-		say(verdict, ", %s each time it runs (%s blocks).", units_bytes(top->live_bytes / top->live_count, bytes),
-		    units_count(top->live_count, rounds));
+		say(verdict, ", %s %s (%s blocks).", units_bytes(top->live_bytes / top->live_count, bytes),
+		    top->allocated_count / 5 <= top->live_count / 4 ? "each time it runs" : "each", units_count(top->live_count, rounds));
 	else
 		say(verdict, ".");
 }
@@ -244,14 +247,36 @@ say_holder(const struct verdict_facts *facts, uint64_t whole_bytes, struct verdi
 		say_growth(facts, verdict);
 }
 
+/* Of several processes the figures are sums: the one that was refused need not be the one that filled the device. */
+static void
+say_own(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char held[UNITS_TEXT_BYTES];
+
+	if (facts->model->process_count > 1 && facts->refused->has_held)
+		say(verdict, " (the one that was refused %s then)", units_bytes(facts->refused_held_bytes, held));
+}
+
 static void
 say_kept(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	char bytes[UNITS_TEXT_BYTES];
 
 	if (facts->kept_bytes != 0)
-		say(verdict, " %s of the tensors were those of an earlier step, which was refused memory as well, and nothing had released "
-		             "them: as when the traceback of its exception is kept.", units_bytes(facts->kept_bytes, bytes));
+		say(verdict, " %s of the tensors were those of an earlier step, which was refused memory as well: often the traceback of its "
+		             "exception keeps them.", units_bytes(facts->kept_bytes, bytes));
+}
+
+static void
+say_preallocated(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct rank_line *top = &facts->top_device;
+	char share[UNITS_TEXT_BYTES];
+
+	say(verdict, top->live_count == 1 ? " That is one block" : " Those are %" PRIu64 " blocks", top->live_count);
+	if (facts->refused->total_bytes != 0)
+		say(verdict, ", %s of the device", units_share(verdict_share(top->live_bytes, facts->refused->total_bytes), share));
+	say(verdict, ", as when a framework takes its memory in advance.");
 }
 
 void
@@ -273,13 +298,15 @@ verdict_tell_device_memory(const struct verdict_facts *facts, struct verdict *ve
 	if (parts->device == NULL) {
 		say(verdict, " %s held nothing there.", holder);
 	} else if (parts->tensors != NULL) {
-		say(verdict, " %s held %s of %s, tensors %s", holder, units_bytes(parts->live_bytes, taken), parts->device->name,
-		    units_bytes(parts->tensor_bytes, held));
+		say(verdict, " %s held %s of %s", holder, units_bytes(parts->live_bytes, taken), parts->device->name);
+		say_own(facts, verdict);
+		say(verdict, ", tensors %s", units_bytes(parts->tensor_bytes, held));
 		say_holder(facts, parts->tensor_bytes, verdict);
 	} else {
 		say(verdict, " %s held %s there", holder, units_bytes(parts->live_bytes, held));
+		say_own(facts, verdict);
 		say_holder(facts, parts->live_bytes, verdict);
-		if (!is_preallocated(facts))
+		if (!is_preallocated(facts) && facts->process->python_version != 0)
 			say(verdict, " Frameworks keep a cache between tensors and the driver, so lines shown are where the cache grew.");
 	}
 	say_kept(facts, verdict);
@@ -287,7 +314,10 @@ verdict_tell_device_memory(const struct verdict_facts *facts, struct verdict *ve
 		say(verdict, " %s of what is in use there is not this program's: other processes, contexts, kernels.",
 		    units_bytes(untracked_bytes(facts), held));
 	else if (parts->device != NULL && is_preallocated(facts))
-		say(verdict, " One request took that much of the device in advance.");
+		say_preallocated(facts, verdict);
+	else if (parts->device != NULL && is_fragmented(facts) && !is_growth_the_story(facts))
+		say(verdict, " PyTorch's cache held another %s there, more than was asked for, but in pieces that were too small.",
+		    units_bytes(parts->cache_bytes, held));
 	if (facts->retried_count != 0)
 		say(verdict, " %zu requests before it were met after others were given up: the device was nearly full for longer.",
 		    facts->retried_count);
@@ -317,7 +347,7 @@ verdict_tell_pinned(const struct verdict_facts *facts, struct verdict *verdict)
 	    units_bytes(facts->pinned_bytes, pinned), units_bytes(facts->top_pinned.live_bytes, bytes),
 	    verdict_line_text(&facts->top_pinned, place));
 	if (facts->rounded_bytes != 0)
-		say(verdict, " %s of it are powers of two: PyTorch rounds pinned memory up, to as much as twice of what was asked for.",
+		say(verdict, " %s of it is in blocks of powers of two: PyTorch rounds pinned memory up, to as much as twice of what was asked for.",
 		    units_bytes(facts->rounded_bytes, bytes));
 }
 
@@ -366,8 +396,8 @@ verdict_advise_device(const struct verdict_facts *facts, struct verdict *verdict
 	else if (is_preallocated(facts) && (facts->device.tensors == NULL || !is_growth_the_story(facts)))
 		advise_preallocated(facts, verdict);
 	else if (is_fragmented(facts) && !is_growth_the_story(facts))
-		say_next(verdict, "PyTorch had %s free in pieces that were too small: run with PYTORCH_ALLOC_CONF=expandable_segments:True "
-		                  "(before 2.9: PYTORCH_CUDA_ALLOC_CONF)", units_bytes(facts->device.cache_bytes, bytes));
+		say_next(verdict, "run with PYTORCH_ALLOC_CONF=expandable_segments:True (before 2.9: PYTORCH_CUDA_ALLOC_CONF): then the %s that "
+		                  "PyTorch had free in pieces can be used", units_bytes(facts->device.cache_bytes, bytes));
 	else if (is_growing(facts) && facts->device.tensors != NULL)
 		say_next(verdict, "look for what keeps the tensors of %s alive" VERDICT_TENSORS_KEPT, verdict_line_text(top, place));
 	else if (is_growing(facts))

@@ -1,7 +1,8 @@
 /*
  * verdict_domain.c - what is there to say about one domain alone: how much, by which line, does it grow, was it refused?
  *
- * Called by   verdict.c, for `why --domain D`, where the program's end is not about that domain already.
+ * Called by   verdict.c: for `why --domain D`, where the program's end is not about that domain already, and for a sentence about
+ *             the device where the end is not about one.
  * When failing  it cannot; long texts are cut.
  */
 #include <inttypes.h>
@@ -12,6 +13,7 @@
 #include "verdict_tell.h"
 
 #define DOMAINS_SHOWN 4u // "cuda" may be 32 devices
+#define DEVICE_WORTH_BYTES (UINT64_C(1) << 20) // less is not worth a sentence about another end
 
 /* Is the domain a part of another one that is told as well? Tensors lie in their device. */
 static bool
@@ -55,6 +57,10 @@ say_amount(const struct verdict_facts *facts, const struct model_domain *domain,
 	char peak[UNITS_TEXT_BYTES];
 
 	say(verdict, " Of %s%s ", domain->name, rank_is_address_space(domain->name) ? " (address space, not memory)" : "");
+	if (domain->peak_bytes == 0) {
+		say(verdict, "nothing was held.");
+		return;
+	}
 	(void)units_bytes(domain->live_bytes, live);
 	(void)units_bytes(domain->peak_bytes, peak);
 	if (processes == 1) {
@@ -80,7 +86,7 @@ say_parts(const struct model *model, unsigned domain, struct verdict *verdict)
 	struct device_parts parts;
 	char bytes[UNITS_TEXT_BYTES];
 
-	if (!device_parts_of(model, domain, NULL, &parts))
+	if (!device_parts_of(model, domain, NULL, &parts) || parts.part_count < 2)
 		return;
 	for (size_t i = 0; i < parts.part_count; i++)
 		say(verdict, "%s%s %s", i == 0 ? " That is " : ", ", units_bytes(parts.parts[i].live_bytes, bytes), parts.parts[i].name);
@@ -137,7 +143,7 @@ subject(const struct rank_line *line, const struct model_site *told, char text[P
 	return text;
 }
 
-/* True when a line of it accumulates, which is put in *growing. */
+/* True when there was something to say; a line that accumulates is put in *growing. */
 static bool
 say_growth(const struct model *model, const struct model_domain *lines, const struct model_site *told, struct rank_line *growing,
            struct verdict *verdict)
@@ -145,6 +151,7 @@ say_growth(const struct model *model, const struct model_domain *lines, const st
 	struct ranked *ranked = rank_run(model, &rank_leaks, lines->name);
 	const struct rank_line *top = first_line(ranked, false);
 	bool is_growing = top != NULL && top->leak == MODEL_LEAK_LEAK;
+	bool may_grow = top != NULL && rank_may_accumulate(top->telling);
 	size_t more = 0;
 	char bytes[UNITS_TEXT_BYTES];
 	char text[PLACE_TEXT_BYTES + 32];
@@ -159,14 +166,12 @@ say_growth(const struct model *model, const struct model_domain *lines, const st
 		if (more != 0)
 			say(verdict, "; so do%s %zu more line%s", more == 1 ? "es" : "", more, more == 1 ? "" : "s");
 		say(verdict, ".");
-	} else if (top != NULL && rank_may_accumulate(top->telling)) {
+	} else if (may_grow) {
 		say(verdict, " %s may accumulate: nothing of its %" PRIu32 " generations was released, which are too few to tell.",
 		    subject(top, told, text), top->telling->generations_total);
-	} else if (lines->live_bytes != 0 && strcmp(lines->name, "python/arena") != 0) {
-		say(verdict, " No line of it is known to accumulate.");
 	}
 	rank_free(ranked);
-	return is_growing;
+	return is_growing || may_grow;
 }
 
 /* "3 requests for it were refused: 1 fatal, 2 recovered; the largest was for 30.0 MiB at train.py:41 step." */
@@ -191,7 +196,7 @@ say_refusals(const struct verdict_facts *facts, const struct verdict_now *now, c
 		count++;
 		for (size_t k = 0; k < 3; k++)
 			counts[k] += strcmp(refusal_state(model, now, failed), states[k]) == 0;
-		if (largest == NULL || failed->bytes > largest->bytes)
+		if (largest == NULL || failed->bytes >= largest->bytes) // a tensor comes after what the driver was asked for it
 			largest = failed;
 	}
 	(void)snprintf(text, sizeof(text), count != 0 ? "%zu" : "No", count);
@@ -209,24 +214,41 @@ say_refusals(const struct verdict_facts *facts, const struct verdict_now *now, c
 	say(verdict, ".");
 }
 
+/* What of the domain is told by lines: tensors, where they are known. */
+static const struct model_domain *
+lines_of(const struct model *model, unsigned domain)
+{
+	const struct model_domain *tensors = device_parts_tensors(model, domain);
+
+	return tensors != NULL ? tensors : &model->domains[domain];
+}
+
 static void
-advise(const struct verdict_facts *facts, const char *wanted, const struct rank_line *growing, struct verdict *verdict)
+advise_growth(const struct verdict_facts *facts, const struct rank_line *growing, struct verdict *verdict)
+{
+	bool is_tensors = device_parts_is_tensors(facts->model->domains[growing->domain].name);
+	char place[PLACE_TEXT_BYTES];
+
+	say_next(verdict, "look for what keeps the %s of %s alive%s", is_tensors ? "tensors" : "blocks", verdict_line_text(growing, place),
+	         is_tensors ? VERDICT_TENSORS_KEPT : verdict_blocks_kept(facts));
+}
+
+static void
+advise(const struct verdict_facts *facts, const char *wanted, bool is_empty, const struct rank_line *growing, struct verdict *verdict)
 {
 	bool is_refused = facts->refused != NULL && rank_domain_matches(facts->model->domains[facts->refused->domain].name, wanted);
-	char place[PLACE_TEXT_BYTES];
 
 	if (is_refused && verdict_advise_device(facts, verdict))
 		return;
-	if (growing->site_count == 0 && strcmp(wanted, "python/arena") != 0)
+	if (is_empty && rank_domain_matches(wanted, "cuda"))
+		say_next(verdict, "see with nvidia-smi what else uses the device, if it was refused there");
+	else if (growing->site_count == 0 && strcmp(wanted, "python/arena") != 0)
 		say_next(verdict, "`kmemshim peak " VERDICT_CAPTURE " --domain %s` shows which lines held most of it", wanted);
 	else if (growing->site_count == 0 || verdict_is_arena(facts, growing))
 		say_next(verdict, "record small Python objects too: `kmemshim run --python-objects -- " VERDICT_COMMAND "`; then the lines "
 		                  "that hold them are named");
 	else
-		say_next(verdict, "look for what keeps the %s of %s alive%s",
-		         device_parts_is_tensors(facts->model->domains[growing->domain].name) ? "tensors" : "blocks",
-		         verdict_line_text(growing, place),
-		         device_parts_is_tensors(facts->model->domains[growing->domain].name) ? VERDICT_TENSORS_KEPT : verdict_blocks_kept(facts));
+		advise_growth(facts, growing, verdict);
 }
 
 void
@@ -242,17 +264,56 @@ verdict_tell_domain(const struct verdict_facts *facts, const struct verdict_now 
 	say(verdict, ".");
 	for (unsigned i = 0; i < count; i++) {
 		const struct model_domain *domain = &model->domains[chosen[i]];
-		const struct model_domain *tensors = device_parts_tensors(model, chosen[i]);
-		const struct model_domain *lines = tensors != NULL ? tensors : domain;
+		const struct model_domain *lines = lines_of(model, chosen[i]);
 		struct rank_line line = { .site_count = 0 };
+		const struct model_site *told;
 
 		say_amount(facts, domain, verdict);
 		say_parts(model, chosen[i], verdict);
-		if (say_growth(model, lines, say_holder(facts, lines, verdict), &line, verdict) && line.leaking_bytes > growing.leaking_bytes)
+		told = say_holder(facts, lines, verdict);
+		if (!say_growth(model, lines, told, &line, verdict) && lines->live_bytes != 0 && strcmp(lines->name, "python/arena") != 0)
+			say(verdict, " No line of it is known to accumulate.");
+		if (line.leaking_bytes > growing.leaking_bytes)
 			growing = line;
 	}
 	if (left_out != 0)
 		say(verdict, " %u more domain%s held less.", left_out, left_out == 1 ? "" : "s");
 	say_refusals(facts, now, wanted, verdict);
-	advise(facts, wanted, &growing, verdict);
+	advise(facts, wanted, model->domains[chosen[0]].peak_bytes == 0, &growing, verdict);
+}
+
+void
+verdict_tell_devices(struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct model *model = facts->model;
+	const struct model_domain *most = NULL;
+	const struct model_domain *lines;
+	unsigned more = 0;
+
+	for (unsigned i = 0; i < model->domain_count; i++) {
+		const struct model_domain *domain = &model->domains[i];
+
+		if (!device_parts_is_device(domain->name) || domain->peak_bytes < DEVICE_WORTH_BYTES)
+			continue;
+		more += most != NULL;
+		if (most == NULL || domain->peak_bytes > most->peak_bytes)
+			most = domain;
+	}
+	if (most == NULL)
+		return;
+	lines = lines_of(model, (unsigned)(most - model->domains));
+	say_amount(facts, most, verdict);
+	say_parts(model, (unsigned)(most - model->domains), verdict);
+	(void)say_growth(model, lines, say_holder(facts, lines, verdict), &facts->growing_device, verdict);
+	if (more != 0)
+		say(verdict, " %u more device%s held less.", more, more == 1 ? "" : "s");
+}
+
+bool
+verdict_advise_growing_device(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	if (facts->growing_device.site_count == 0)
+		return false;
+	advise_growth(facts, &facts->growing_device, verdict);
+	return true;
 }

@@ -109,6 +109,7 @@ find_subject(const struct verdict_now *now, struct verdict_facts *facts)
 			first = process;
 		} else if (verdict_end_of(process, now) == VERDICT_END_GONE) {
 			facts->lost_count++;
+			facts->lost_bytes += process->live_bytes;
 			if (lost == NULL || process->live_bytes + process->copied_bytes > lost->live_bytes + lost->copied_bytes)
 				lost = process;
 		} else if (verdict_end_of(process, now) == VERDICT_END_FAILED && has_fatal_refusal(model, now, process)) {
@@ -389,6 +390,18 @@ domain_of_peak(const struct model *model, uint64_t peak_bytes)
 	return found;
 }
 
+uint64_t
+verdict_peak_of(const struct model_process *process)
+{
+	uint64_t most = process->peak_bytes > process->live_bytes ? process->peak_bytes : process->live_bytes;
+
+	for (size_t i = 0; i < process->heartbeat_count; i++) {
+		if (process->heartbeats[i].live_bytes > most)
+			most = process->heartbeats[i].live_bytes;
+	}
+	return most;
+}
+
 static void
 gather_peak(struct verdict_facts *facts)
 {
@@ -398,9 +411,10 @@ gather_peak(struct verdict_facts *facts)
 
 	facts->peak_process = facts->process;
 	for (size_t i = 0; i < model->process_count && facts->refused == NULL; i++) {
-		if (model->processes[i].peak_bytes > facts->peak_process->peak_bytes)
+		if (verdict_peak_of(&model->processes[i]) > verdict_peak_of(facts->peak_process))
 			facts->peak_process = &model->processes[i];
 	}
+	facts->peak_whole_bytes = verdict_peak_of(facts->peak_process);
 	is_meant[facts->peak_process - model->processes] = true;
 	for (size_t i = 0; i < model->domain_count && model->process_count == 1; i++) {
 		const struct model_domain *domain = &model->domains[i];

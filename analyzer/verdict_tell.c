@@ -55,17 +55,25 @@ where_word(const struct verdict_facts *facts, const struct rank_line *line)
 	return verdict_is_arena(facts, line) ? "in" : "allocated at";
 }
 
-/* Of processes that may have run one after the other: no share of anything. */
+/* Ends the sentence. Of processes that may have run one after the other a line's figures are sums, of its domain's sum. */
 static void
-say_sum(const struct verdict_facts *facts, const struct rank_line *line, uint64_t bytes, uint32_t processes, struct verdict *verdict)
+say_sum(const struct verdict_facts *facts, const struct rank_line *line, bool is_peak, uint32_t processes, struct verdict *verdict)
 {
+	const struct model_domain *domain = &facts->model->domains[line->domain];
+	const char *when = is_peak ? "at their peaks" : facts->end == VERDICT_END_RUNNING ? "now, or at their ends" : "at their ends";
 	char held[UNITS_TEXT_BYTES];
+	char whole[UNITS_TEXT_BYTES];
 	char place[PLACE_TEXT_BYTES];
 
-	say(verdict, "; the most was %s %s: %s", where_word(facts, line), verdict_line_text(line, place),
-	    units_bytes(bytes, held));
+	say(verdict, ". Summed over all its processes, %s ", units_bytes(is_peak ? line->peak_bytes : line->live_bytes, held));
+	if (verdict_is_arena(facts, line))
+		say(verdict, "was in arenas of small Python objects %s", when);
+	else
+		say(verdict, "of the %s of %s that they held %s was allocated at %s",
+		    units_bytes(is_peak ? domain->peak_bytes : domain->live_bytes, whole), domain->name, when,
+		    verdict_line_text(line, place));
 	if (processes > 1)
-		say(verdict, ", a sum over %" PRIu32 " processes", processes);
+		say(verdict, ", in %" PRIu32 " of them", processes);
 	say(verdict, ".");
 }
 
@@ -80,6 +88,7 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 	char place[PLACE_TEXT_BYTES];
 	/* Nobody's doing; of a small program they are most of it. */
 	bool are_imports_first = facts->top_live_processes == 0 && top->leak != MODEL_LEAK_LEAK && facts->import_bytes > top->live_bytes;
+	const char *of_what = facts->live_count > 1 ? " of all that" : " of it";
 
 	say(verdict, " %s %s was live", when, units_bytes(facts->live_bytes, total));
 	if (facts->live_count > 1)
@@ -94,16 +103,16 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 		return;
 	}
 	if (are_imports_first)
-		say(verdict, "; %s of it (%s) was left by imports,", units_bytes(facts->import_bytes, held),
+		say(verdict, "; %s%s (%s) was left by imports,", units_bytes(facts->import_bytes, held), of_what,
 		    units_share(verdict_share(facts->import_bytes, facts->live_bytes), share));
 	else if (facts->top_live_processes == 0)
 		say(verdict, ";");
 	if (facts->top_live_processes == 0)
-		say(verdict, " %s%s (%s) was %s %s.", units_bytes(top->live_bytes, held), are_imports_first ? "" : " of it",
+		say(verdict, " %s%s (%s) was %s %s.", units_bytes(top->live_bytes, held), are_imports_first ? "" : of_what,
 		    units_share(verdict_share(top->live_bytes, facts->live_bytes), share), where_word(facts, top),
 		    verdict_line_text(top, place));
 	else
-		say_sum(facts, top, top->live_bytes, facts->top_live_processes, verdict);
+		say_sum(facts, top, false, facts->top_live_processes, verdict);
 	if (top->leak == MODEL_LEAK_LEAK)
 		say(verdict, " It accumulates%s: blocks from %" PRIu32 " of %" PRIu32 " generations are still alive.",
 		    rank_may_be_built_once(top->telling) ? ", or was built at one go, for little else was allocated meanwhile" : "",
@@ -125,15 +134,18 @@ say_peak(const struct verdict_facts *facts, struct verdict *verdict)
 		return;
 	if (facts->peak_process == facts->process) {
 		say(verdict, " The peak of its %s was %s", facts->peak_domain != NULL ? facts->peak_domain : "memory",
-		    units_bytes(facts->peak_bytes, peak));
+		    units_bytes(facts->peak_domain != NULL ? facts->peak_bytes : facts->peak_whole_bytes, peak));
 	} else {
 		say(verdict, " Of its processes, ");
 		say_process(facts->peak_process, verdict);
-		say(verdict, " had the highest peak: %s%s%s", units_bytes(facts->peak_bytes, peak),
-		    facts->peak_domain != NULL ? " of " : "", facts->peak_domain != NULL ? facts->peak_domain : "");
+		say(verdict, " had the highest peak: %s", units_bytes(facts->peak_whole_bytes, peak));
+		if (facts->peak_domain != NULL && facts->peak_whole_bytes != facts->peak_bytes)
+			say(verdict, " in all, of %s alone %s", facts->peak_domain, units_bytes(facts->peak_bytes, peak));
+		else if (facts->peak_domain != NULL)
+			say(verdict, " of %s", facts->peak_domain);
 	}
 	if (facts->top_peak.site_count != 0 && facts->top_peak_processes != 0) {
-		say_sum(facts, &facts->top_peak, facts->top_peak.peak_bytes, facts->top_peak_processes, verdict);
+		say_sum(facts, &facts->top_peak, true, facts->top_peak_processes, verdict);
 		return;
 	}
 	if (verdict_is_arena(facts, &facts->top_peak))
@@ -210,12 +222,15 @@ say_heft(const struct model_process *process, struct verdict *verdict)
 static void
 say_lost(const struct verdict_facts *facts, struct verdict *verdict)
 {
+	char sum[UNITS_TEXT_BYTES];
+
 	if (facts->lost_child == NULL || facts->lost_child == facts->process)
 		return;
 	if (facts->lost_count == 1)
 		say(verdict, " One child process was ended by a signal or crashed: ");
 	else
-		say(verdict, " %zu child processes were ended by a signal or crashed; the largest, ", facts->lost_count);
+		say(verdict, " %zu child processes were ended by a signal or crashed, and held %s in sum; the largest, ", facts->lost_count,
+		    units_bytes(facts->lost_bytes, sum));
 	say_process(facts->lost_child, verdict);
 	say(verdict, ", held ");
 	say_heft(facts->lost_child, verdict);
@@ -470,8 +485,15 @@ verdict_tell_signal(const struct verdict_facts *facts, struct verdict *verdict)
 void
 verdict_tell_failed(const struct verdict_facts *facts, struct verdict *verdict)
 {
+	uint64_t refused = facts->process->failed_count;
+	char count[UNITS_TEXT_BYTES];
+
 	verdict_say_ending(facts, verdict);
-	say(verdict, ": it ended by itself, and no request for memory was refused before.");
+	if (refused == 0)
+		say(verdict, ": it ended by itself, and no request for memory was refused before.");
+	else
+		say(verdict, ": it ended by itself; of its requests for memory %s %s refused before, and met later or done without.",
+		    units_count(refused, count), refused == 1 ? "was" : "were");
 	if (facts->exit_code > 128 && facts->exit_code < 128 + NSIG)
 		say(verdict, " A shell gives this status when a program that it ran was ended by signal %d; how that one "
 		             "ended is not recorded here.",
@@ -501,6 +523,8 @@ verdict_tell_gone(const struct verdict_facts *facts, struct verdict *verdict)
 void
 verdict_tell_child_killed(const struct verdict_facts *facts, struct verdict *verdict)
 {
+	char sum[UNITS_TEXT_BYTES];
+
 	verdict_say_ending(facts, verdict);
 	say(verdict, ", but in its time the kernel killed %" PRIu64 " process%s of its container for lack of memory (%s: the cgroup's "
 	             "oom_kill counter rose from %" PRIu64 " to %" PRIu64 "%s), and ",
@@ -509,7 +533,8 @@ verdict_tell_child_killed(const struct verdict_facts *facts, struct verdict *ver
 	if (facts->lost_count == 1)
 		say(verdict, "its child process ");
 	else
-		say(verdict, "%zu of its child processes ended without a clean exit; the largest, ", facts->lost_count);
+		say(verdict, "%zu of its child processes ended without a clean exit, and held %s in sum; the largest, ", facts->lost_count,
+		    units_bytes(facts->lost_bytes, sum));
 	say_process(facts->lost_child, verdict);
 	say(verdict, facts->lost_count == 1 ? " ended without a clean exit. It held " : ", held ");
 	say_heft(facts->lost_child, verdict);

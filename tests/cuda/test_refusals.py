@@ -153,6 +153,7 @@ sys.exit("something else")
     assert [request["state"] for request in document["failed_requests"]] == ["recovered", "recovered"]
     assert document["failed_requests"][0]["held"]["live_bytes"] == 40 * MIB
     assert document["verdict"]["cause"] == "failed"
+    assert "of its requests for memory 2 were refused before, and met later or done without" in document["verdict"]["text"]
     text = harness.run([harness.KMEMSHIM, "report", tmp_path / "out"]).stdout
     assert "30.0 MiB  cuda:0    recovered" in text and "2 times" in text
 
@@ -186,7 +187,7 @@ library.library_take(50 << 20)
 sys.exit(library.library_take(20 << 20) is None)
 """, KMEMDOUBLE_CAPACITY=64 * MIB)
     verdict = harness.report("why", tmp_path / "out")["verdict"]
-    assert "in advance" in verdict["text"] and "XLA_PYTHON_CLIENT_PREALLOCATE=false" in verdict["next"]
+    assert "That is one block, 78 % of the device, as when" in verdict["text"] and "XLA_PYTHON_CLIENT_PREALLOCATE=false" in verdict["next"]
 
 
 def test_a_device_that_others_fill(run, tmp_path):
@@ -230,7 +231,7 @@ sys.exit(pinned[3] is None)
     request, = document["failed_requests"]
     assert (request["domain"], request["device"], request["held"]["pinned_bytes"]) == ("cuda/pinned", None, 96 * MIB)
     assert document["verdict"]["cause"] == "request-refused"
-    assert "96.0 MiB of it are powers of two" in document["verdict"]["text"]
+    assert "96.0 MiB of it is in blocks of powers of two" in document["verdict"]["text"]
     assert "pinned_max_round_threshold_mb" in document["verdict"]["next"]
 
 
@@ -313,3 +314,29 @@ def test_the_launcher_takes_a_device(domain, tables, tmp_path):
     assert done.returncode == 0 and {name for name in ("heap", "cuda:0") if f" {name} " in page} == tables
     assert ("--domain cuda:1: nothing was recorded there; this capture has" in done.stderr) == (domain == "cuda:1")
     assert done.stderr.splitlines()[-1].endswith(f" --domain {domain}") == (domain == "cuda:0")
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_processes_that_use_devices(devices, run, tmp_path):
+    """A worker and its parent on one device, or each on its own: figures are sums where they are, and say so."""
+    run(f"DEVICES = {devices}" + """
+import subprocess
+if sys.argv[1:] == ["worker"]:
+    kept = [Tensor(torch.c10_cuda_allocate(1 << 20, 0)) for _ in range(20)]
+    os._exit(0)
+subprocess.run([sys.executable, __file__, "worker"], check=True)
+kept = [Tensor(torch.c10_cuda_allocate(1 << 20, DEVICES - 1)) for _ in range(80)]
+""", KMEMDOUBLE_CAPACITY=64 * MIB, KMEMDOUBLE_DEVICES=2)
+    last = f"cuda:{devices - 1}"
+    document = harness.report("leaks", tmp_path / "out")
+    live = {name: total["live_bytes"] // MIB for name, total in document["totals"].items() if "tensors" in name}
+    own = 44 if devices == 1 else 64  # of the process that was refused
+    assert live == ({"cuda:0/tensors": 64} if devices == 1 else {"cuda:0/tensors": 20, "cuda:1/tensors": 64})
+    assert document["failed_requests"][-1]["held"]["tensor_bytes"] == own * MIB
+    assert all(total["together_live_bytes"] <= total["live_bytes"] for total in document["totals"].values())
+    text = document["verdict"]["text"]
+    assert f"Its processes, summed, held 64.0 MiB of {last} (the one that was refused {own}.0 MiB then), tensors 64.0 MiB" in text
+    page = harness.run([harness.KMEMSHIM, "report", tmp_path / "out"]).stdout
+    assert "Held on devices at the peak, summed over 2 processes" in page
+    other = harness.report("why", tmp_path / "out", "--domain", "cuda:0")["verdict"]["text"]
+    assert devices == 1 or "Of cuda:0 its 2 processes held, in sum, 20.0 MiB at their ends, which were their peaks." in other

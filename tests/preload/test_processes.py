@@ -277,3 +277,37 @@ def test_a_child_that_the_kernel_killed_for_memory_fails_the_check(out, tmp_path
     base = tmp_path / "base.json"
     harness.kmemshim("baseline", out, "-o", base)
     assert harness.kmemshim("check", out, "--baseline", base).returncode == 4
+
+
+def test_each_figure_of_several_processes_says_whose_it_is(tmp_path):
+    """No sentence mixes one process with a sum over all: its peak is that of the table, and a sum is named."""
+    script = tmp_path / "workers.py"
+    script.write_text("""\
+import multiprocessing
+
+def work(count):
+    kept = [bytearray(100000) for _ in range(count)]
+    return len(kept)
+
+if __name__ == "__main__":
+    multiprocessing.set_start_method("fork")
+    workers = [multiprocessing.Process(target=work, args=(count,)) for count in (100, 200, 300)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+""")
+    done = harness.record(["/usr/bin/python3", script], tmp_path / "out")
+    assert (done.returncode, done.stderr) == (0, "")
+
+    document = harness.report("peak", tmp_path / "out")
+    page = harness.kmemshim("report", tmp_path / "out").stdout
+    text, rest = page.replace("\n", " ").split(" Next: ")[0], page[page.index("Memory "):]
+    pid, peak = re.search(r"Of its processes, workers.py \(pid (\d+)\) had the highest peak: ([\d.]+ \w+)", text).groups()
+    assert max(document["processes"], key=lambda process: process["peak_bytes"])["pid"] == int(pid)
+    assert re.search(rf"workers\.py +{pid}  exited +{peak} ", rest)
+    part, whole = re.search(r"Summed over all its processes, ([\d.]+ MiB) of the ([\d.]+ MiB) of heap that they held at their peaks was "
+                            r"allocated at workers.py:4 ", text).groups()
+    assert re.search(rf"  heap +{whole} ", rest) and "  sums over 4 processes" in rest
+    assert f"{part:>9} " in rest[rest.index("Held at the peak, summed over 4 processes"):]
+    assert re.search(r"Resident set of process \d+ alone at the last look", rest)

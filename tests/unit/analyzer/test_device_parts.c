@@ -134,11 +134,12 @@ each_signature_has_a_sentence_and_one_thing_to_do(void **state)
 		  "each time it runs (500 blocks)", "loss.item()" },
 		{ "libc10_cuda.so", 900, 300, 1000, 2, 24, 1024, 3, "3 lines grow together, by 3.0 MiB a round (300 rounds)", "loss.item()" },
 		{ "libc10_cuda.so", 700, 500, 1000, 300, 24, 1024, 1, "The device then had 24.0 MiB free of 1.0 GiB", "loss.item()" },
-		{ "libc10_cuda.so", 500, 500, 1000, 300, 24, 1024, 0, "tensors 500 MiB", "expandable_segments" },
+		{ "libc10_cuda.so", 500, 500, 1000, 300, 24, 1024, 0, "PyTorch's cache held another 500 MiB there, more than was asked for",
+		  "expandable_segments" },
 		{ "libc10_cuda.so", 950, 500, 1000, 300, 24, 1024, 0, "tensors 950 MiB", "--domain cuda`" },
-		{ "libc10_cuda.so", 950, 2, 1000, 300, 24, 1024, 0, "took that much of the device in advance", "--gpu-memory-utilization" },
-		{ "xla_extension.so", 0, 1, 1000, 300, 0, 0, 0, "took that much of the device in advance", "XLA_PYTHON_CLIENT_PREALLOCATE=false" },
-		{ "xla_extension.so", 0, 1, 750, 300, 200, 1000, 0, "took that much of the device in advance", "XLA_PYTHON_CLIENT_PREALLOCATE=false" },
+		{ "libc10_cuda.so", 950, 2, 1000, 300, 24, 1024, 0, "Those are 2 blocks, 93 % of the device, as when", "--gpu-memory-utilization" },
+		{ "xla_extension.so", 0, 1, 1000, 300, 0, 0, 0, "That is one block, as when a framework takes its memory in advance.", "XLA_PYTHON_CLIENT_PREALLOCATE=false" },
+		{ "xla_extension.so", 0, 1, 750, 300, 200, 1000, 0, "That is one block, 75 % of the device, as when", "XLA_PYTHON_CLIENT_PREALLOCATE=false" },
 		{ "_pywrap_tensorflow_internal.so", 0, 1, 1000, 300, 0, 0, 0, "in advance", "TF_FORCE_GPU_ALLOW_GROWTH=true" },
 		{ "mine.so", 0, 1, 1000, 300, 0, 0, 0, "in advance", "take less in advance at train.py:41 epoch" },
 		{ "mine.so", 0, 400, 1000, 300, 0, 0, 0, "held 1000 MiB there", "--domain cuda`" },
@@ -231,10 +232,10 @@ pinned_memory_is_the_hosts(void **state)
 		const char *module, *says, *never, *next;
 		bool is_refused;
 	} cases[] = {
-		{ 3, 3 * 512 * MIB, "libtorch_cuda.so", "1.5 GiB of it are powers of two", "device", "pinned_max_round_threshold_mb", true },
+		{ 3, 3 * 512 * MIB, "libtorch_cuda.so", "1.5 GiB of it is in blocks of powers of two", "device", "pinned_max_round_threshold_mb", true },
 		{ 3, 3 * 500 * MIB, "libtorch_cuda.so", "1.5 GiB of the host's memory was pinned", "powers of two", "pin less", true },
 		{ 3, 3 * 512 * MIB, "libmine.so", "1.5 GiB of the host's memory was pinned", "powers of two", "pin less", true },
-		{ 3, 3 * 512 * MIB, "libtorch_cuda.so", "1.5 GiB of it are powers of two", "device", "pinned_max_round_threshold_mb", false },
+		{ 3, 3 * 512 * MIB, "libtorch_cuda.so", "1.5 GiB of it is in blocks of powers of two", "device", "pinned_max_round_threshold_mb", false },
 		{ 1, 16 * MIB, "libtorch_cuda.so", "was killed by the kernel", "pinned", "hold less at once at train.py:50", false },
 	};
 

@@ -199,6 +199,7 @@ a_device_is_as_it_was_when_it_refused(void **state)
 		assert_int_equal(losses->leak, is_fatal ? MODEL_LEAK_LEAK : MODEL_LEAK_NONE);
 		assert_int_equal(steps->live_bytes, (is_fatal ? 10 : 2) * MIB);
 		assert_int_equal(hand.domains[TENSORS0].live_bytes, (is_fatal ? 50 : 2) * MIB);
+		assert_int_equal(hand.domains[TENSORS0].together_live_bytes, hand.domains[TENSORS0].live_bytes);
 		assert_int_equal(hand.domains[TENSORS0].is_at_refusal, is_fatal);
 		assert_true(device_parts_of(&hand.model, CUDA0, NULL, &parts));
 		assert_int_equal(parts.tensor_bytes, (is_fatal ? 50 : 2) * MIB);

@@ -365,7 +365,8 @@ processes_that_did_not_coexist_are_never_summed(void **state)
 	waited(0, EXITED(0));
 	decide(&verdict);
 	assert_non_null(strstr(verdict.text, "train.py (pid 4246) had the highest peak: 192 MiB of heap"));
-	assert_non_null(strstr(verdict.text, "960 MiB, a sum over 5 processes"));
+	assert_non_null(strstr(verdict.text, "Summed over all its processes, 960 MiB of the 960 MiB of heap that they held at their peaks was "
+	                                     "allocated at train.py:41 epoch, in 5 of them."));
 	assert_non_null(strstr(verdict.text, "At the end 192 MiB was live in train.py (pid 4242)"));
 	assert_null(strstr(verdict.text, "960 MiB was live"));
 	assert_null(strstr(verdict.text, "was 960 MiB"));
@@ -397,8 +398,8 @@ children_that_a_pool_ended_are_a_note(void **state)
 	waited(0, EXITED(0));
 	decide(&verdict);
 	assert_string_equal(verdict.cause, "exited");
-	assert_non_null(strstr(verdict.text, "4 child processes were ended by a signal or crashed; the largest, train.py (pid "
-	                                     "4245), held 9.0 MiB"));
+	assert_non_null(strstr(verdict.text, "4 child processes were ended by a signal or crashed, and held 21.0 MiB in sum; the largest, "
+	                                     "train.py (pid 4245), held 9.0 MiB"));
 
 	/* The parent failed by itself and held more than any of them: still a note. */
 	family[0].peak_bytes = 50 * MIB;
