@@ -287,7 +287,10 @@ capture_file_append_sparing(enum kmem_section kind, size_t bytes, size_t spare_b
 
 	bytes = (bytes + step - 1) / step * step;
 	/* relaxed: it hands out room and publishes nothing; records are published by their index (F1). */
-	if (!has_room(kind, atomic_load_explicit(used, memory_order_relaxed) + bytes + spare_bytes))
+	offset = atomic_load_explicit(used, memory_order_relaxed);
+	/* What is spared is for a section that cannot grow any more, not for one that another thread is growing. */
+	if (!has_room(kind, offset + bytes + spare_bytes) &&
+	    (atomic_load_explicit(&sections[kind].is_stuck, memory_order_relaxed) || !has_room(kind, offset + bytes)))
 		return NULL;
 	offset = atomic_fetch_add_explicit(used, bytes, memory_order_relaxed);
 	if (!has_room(kind, offset + bytes)) // others came in between
@@ -299,13 +302,14 @@ capture_file_append_sparing(enum kmem_section kind, size_t bytes, size_t spare_b
 void *
 capture_file_at(enum kmem_section section, uint32_t index)
 {
-	return sections[section].base + (size_t)index * item_bytes[section];
+	/* As a number: without a record, which there may not be yet, the address is fetched ahead at most. */
+	return (void *)((uintptr_t)sections[section].base + (size_t)index * item_bytes[section]);
 }
 
 const void *
 capture_file_record(uint32_t index_plus_one)
 {
-	return sections[KMEM_SECTION_RECORDS].base + ((ptrdiff_t)index_plus_one - 1) * (ptrdiff_t)item_bytes[KMEM_SECTION_RECORDS];
+	return (void *)((uintptr_t)sections[KMEM_SECTION_RECORDS].base + ((size_t)index_plus_one - 1) * item_bytes[KMEM_SECTION_RECORDS]);
 }
 
 uint32_t
@@ -324,14 +328,6 @@ capture_file_is_large(unsigned eighths)
 	uint64_t chunks = atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_relaxed);
 
 	return settings.capture_max != 0 && chunks * KMEM_CHUNK_BYTES >= settings.capture_max + settings.capture_max / 8 * eighths;
-}
-
-void
-capture_file_seal_record(struct kmem_record *record)
-{
-	if (record->bytes < sizeof(*record))
-		return; // zeros: somebody has cut the file meanwhile
-	record->checksum = kmem_record_checksum(record, 0);
 }
 
 uint32_t

@@ -1,5 +1,5 @@
 /*
- * capture_seal.c - checksums over a whole capture (see capture_seal.h).
+ * capture_seal.c - checksums over a record, and over a whole capture (see capture_seal.h).
  *
  * Threads run on while a program exits. Why a sealed file is what it says, in the order of things:
  *   E1  the tracker is off before anything else: no event begins after that (lifecycle.c, L3). Events that have begun go on.
@@ -22,7 +22,16 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include "capture_file.h"
 #include "kmem_words.h"
+
+void
+capture_file_seal_record(struct kmem_record *record)
+{
+	if (record->bytes < sizeof(*record))
+		return; // zeros: somebody has cut the file meanwhile
+	record->checksum = kmem_record_checksum(record, 0);
+}
 
 static void
 seal_chunks(char *file, uint32_t count)

@@ -141,10 +141,11 @@ event_site_whole(struct thread_slot *slot, const void *hook_frame, uint32_t brie
 	site = event_memo_find_whole(&slot->events, hook_frame);
 
 	if (__builtin_expect(site == 0 || settings.verify_every != 0, 0)) {
+		uint32_t before = capture_file_count(KMEM_SECTION_SITES);
 		int host_errno = errno;
 
 		site = walk_and_keep(slot, hook_frame, site, KMEM_DOMAIN_HEAP, CALL_STACK_WHOLE, clock);
-		if (site != 0 && atomic_load_explicit(&site_table_at(site)->allocated_count, memory_order_relaxed) == 0 && // just made
+		if (site > before && // just made
 		    atomic_load_explicit(line_ways, memory_order_relaxed) < EVENT_SITE_WAYS_MAX &&
 		    atomic_fetch_add_explicit(line_ways, 1, memory_order_relaxed) == EVENT_SITE_WAYS_MAX - 1)
 			capture_file_lost(KMEM_LOST_NATIVE_WAYS, 1);

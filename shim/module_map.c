@@ -29,6 +29,7 @@
 #define SLOTS_MAX      2048u // modules that are there at once
 #define KNOWN_MAX      512u  // a power of two
 #define GONE_MAX       1024u // a power of two
+#define REFUSED_MAX    1024u
 #define PATH_BYTES_MAX 1024u // on the stack, which may be a small one
 #define NOTE_GNU       "GNU"
 
@@ -43,6 +44,10 @@ struct slot {
 static struct slot slots[SLOTS_MAX];
 static _Atomic uint32_t slot_count;       // that were ever used; relaxed: a slot without a key is skipped
 static _Atomic uint16_t known[KNOWN_MAX]; // by key: the slot, or another; relaxed: the slot's key decides
+
+/* Keys of modules that found no slot, so that each is counted once; what comes behind these is counted again and again. relaxed. */
+static _Atomic uint64_t refused[REFUSED_MAX];
+static _Atomic uint32_t refused_count;
 
 static struct {
 	_Atomic uint32_t record; // index + 1 in RECORDS; 0 = none. Stored with release when `unloaded` is in the record
@@ -170,14 +175,34 @@ loaded_generation_of(const struct loaded_object *object)
 	return generation;
 }
 
-/* Index + 1 of its record; 0 = no room. */
-static uint32_t
-record_module(const struct loaded_object *object)
-{
+/* What is read of a module and of its file, before the lock is taken. */
+struct facts {
 	char path[PATH_BYTES_MAX];
-	size_t path_bytes = path_of(object, path);
-	size_t bytes = sizeof(struct kmem_module) + path_bytes;
+	size_t path_bytes;
+	uint64_t file_size_bytes;
+	uint64_t file_mtime_ns;
+	uint32_t build_id_bytes;
+	uint8_t build_id[32];
+};
+
+static void
+learn_file(const struct loaded_object *object, struct facts *facts)
+{
 	struct stat file;
+
+	facts->path_bytes = path_of(object, facts->path);
+	facts->file_size_bytes = facts->file_mtime_ns = 0;
+	if (raw_sys_may_call() && stat(facts->path, &file) == 0) {
+		facts->file_size_bytes = (uint64_t)file.st_size;
+		facts->file_mtime_ns = (uint64_t)file.st_mtim.tv_sec * 1000000000u + (uint64_t)file.st_mtim.tv_nsec;
+	}
+}
+
+/* Index + 1 of its record; 0 = no room. Under the lock. */
+static uint32_t
+record_module(const struct loaded_object *object, const struct facts *facts)
+{
+	size_t bytes = sizeof(struct kmem_module) + facts->path_bytes;
 	uint32_t index;
 	struct kmem_module *module = capture_file_append(KMEM_SECTION_RECORDS, bytes, &index);
 
@@ -189,14 +214,12 @@ record_module(const struct loaded_object *object)
 	module->end_addr = object->end_addr;
 	module->load_bias = object->link_map->l_addr;
 	module->loaded_generation = loaded_generation_of(object);
-	if (raw_sys_may_call() && stat(path, &file) == 0) {
-		module->file_size_bytes = (uint64_t)file.st_size;
-		module->file_mtime_ns =
-			(uint64_t)file.st_mtim.tv_sec * 1000000000u + (uint64_t)file.st_mtim.tv_nsec;
-	}
-	module->build_id_bytes = build_id_of(object, module->build_id);
-	module->path_bytes = (uint32_t)path_bytes;
-	memcpy(module + 1, path, path_bytes);
+	module->file_size_bytes = facts->file_size_bytes;
+	module->file_mtime_ns = facts->file_mtime_ns;
+	module->build_id_bytes = facts->build_id_bytes;
+	memcpy(module->build_id, facts->build_id, facts->build_id_bytes);
+	module->path_bytes = (uint32_t)facts->path_bytes;
+	memcpy(module + 1, facts->path, facts->path_bytes);
 	return capture_file_link(&capture_file_header()->modules, index) + 1;
 }
 
@@ -219,6 +242,7 @@ close_slot(struct slot *slot)
 	uint32_t record = atomic_load_explicit(&slot->record, memory_order_relaxed);
 
 	atomic_store_explicit(&slot->key, 0, memory_order_relaxed);
+	atomic_store_explicit(&refused_count, 0, memory_order_relaxed); // there is room again
 	if (record == 0)
 		return;
 	struct kmem_module *module = capture_file_at(KMEM_SECTION_RECORDS, record - 1);
@@ -268,16 +292,23 @@ find_slot(uint64_t key)
 
 /* False: there is no room for it in the table, or in the capture. */
 static bool
-add_slot(const struct loaded_object *object, uint64_t key)
+add_slot(const struct loaded_object *object, uint64_t key, const struct facts *facts)
 {
 	uint32_t count = atomic_load_explicit(&slot_count, memory_order_relaxed);
 	uint32_t i = 0;
 
 	while (i < count && atomic_load_explicit(&slots[i].key, memory_order_relaxed) != 0)
 		i++;
-	if (i == SLOTS_MAX)
+	if (i == SLOTS_MAX) {
+		uint32_t place = atomic_load_explicit(&refused_count, memory_order_relaxed);
+
+		if (place < REFUSED_MAX) {
+			atomic_store_explicit(&refused[place], key, memory_order_relaxed);
+			atomic_store_explicit(&refused_count, place + 1, memory_order_relaxed);
+		}
 		return false;
-	uint32_t record = record_module(object);
+	}
+	uint32_t record = record_module(object, facts);
 
 	slots[i].start_addr = object->start_addr;
 	slots[i].end_addr = object->end_addr;
@@ -302,32 +333,54 @@ look_for_python(const struct loaded_object *object)
 	python_runtime_look_at(&elf, object->link_map->l_name);
 }
 
-void
-module_map_note_pc(uint64_t pc)
+static bool
+was_refused(uint64_t key)
 {
-	struct loaded_object object;
+	uint32_t count = atomic_load_explicit(&refused_count, memory_order_relaxed);
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (atomic_load_explicit(&refused[i], memory_order_relaxed) == key)
+			return true;
+	}
+	return false;
+}
+
+/* Its path is no part of the stack of those that find their module. */
+static __attribute__((noinline)) void
+note_module(const struct loaded_object *object, uint64_t key)
+{
+	struct facts facts;
 	bool is_new = false;
 	bool is_lost = true;
-	uint64_t key;
-	int host_errno;
 
-	if (!loaded_object_find(pc, &object))
-		return;
-	key = key_of(&object);
-	if (find_slot(key) != NULL)
-		return;
-	host_errno = errno;
+	learn_file(object, &facts);
+	facts.build_id_bytes = build_id_of(object, facts.build_id);
 	if (wait_lock_take(&lock)) {
 		is_new = find_slot(key) == NULL;
-		if (is_new && close_overlapping(&object))
+		if (is_new && close_overlapping(object))
 			native_stack_modules_changed();
-		is_lost = is_new && !add_slot(&object, key);
+		is_lost = is_new && !add_slot(object, key, &facts);
 		wait_lock_give(&lock);
 	}
 	if (is_lost)
 		capture_file_lost(KMEM_LOST_MODULES, 1);
 	if (is_new)
-		look_for_python(&object);
+		look_for_python(object);
+}
+
+void
+module_map_note_pc(uint64_t pc)
+{
+	struct loaded_object object;
+	int host_errno = errno;
+	uint64_t key;
+
+	if (!loaded_object_find(pc, &object))
+		return;
+	key = key_of(&object);
+	if (find_slot(key) != NULL || was_refused(key))
+		return;
+	note_module(&object, key);
 	errno = host_errno;
 }
 
@@ -335,19 +388,17 @@ module_map_note_pc(uint64_t pc)
 static bool
 is_recorded(const struct loaded_object *object, const struct kmem_module *module)
 {
-	uint8_t id[32];
-	char path[PATH_BYTES_MAX];
-	struct stat file;
-	uint32_t id_bytes = build_id_of(object, id);
+	struct facts now;
 
+	now.build_id_bytes = build_id_of(object, now.build_id);
 	if (object->start_addr != module->start_addr || object->end_addr != module->end_addr ||
-	    object->link_map->l_addr != module->load_bias || id_bytes != module->build_id_bytes)
+	    object->link_map->l_addr != module->load_bias || now.build_id_bytes != module->build_id_bytes)
 		return false;
-	if (id_bytes != 0)
-		return memcmp(id, module->build_id, id_bytes) == 0;
-	return raw_sys_may_call() && path_of(object, path) == module->path_bytes && memcmp(path, module + 1, module->path_bytes) == 0 &&
-	       stat(path, &file) == 0 && (uint64_t)file.st_size == module->file_size_bytes &&
-	       (uint64_t)file.st_mtim.tv_sec * 1000000000u + (uint64_t)file.st_mtim.tv_nsec == module->file_mtime_ns;
+	if (now.build_id_bytes != 0)
+		return memcmp(now.build_id, module->build_id, now.build_id_bytes) == 0;
+	learn_file(object, &now);
+	return now.file_size_bytes != 0 && now.file_size_bytes == module->file_size_bytes && now.file_mtime_ns == module->file_mtime_ns &&
+	       now.path_bytes == module->path_bytes && memcmp(now.path, module + 1, module->path_bytes) == 0;
 }
 
 /* Was the same library loaded again where it had been? Looked up once after each unloading. */
@@ -423,6 +474,7 @@ module_map_forked(void)
 {
 	memset(slots, 0, sizeof slots); // the child has one thread
 	memset(gone, 0, sizeof gone);
+	atomic_store_explicit(&refused_count, 0, memory_order_relaxed);
 	gone_count = 0;
 	atomic_store_explicit(&slot_count, 0, memory_order_relaxed);
 	atomic_store_explicit(&forgotten, 0, memory_order_relaxed);

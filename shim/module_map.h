@@ -5,7 +5,8 @@
  *             hooks_dlclose.c, lifecycle.c (fork).
  * Safe from   module_map_note_pc, module_map_is_over: any hook; no allocation; a few system calls and a lock (wait_lock.h) the first
  *             time a module is seen.
- * When full, or the lock cannot be had   KMEM_LOST_MODULES; the report shows such frames as plain addresses.
+ * When full, or the lock cannot be had   KMEM_LOST_MODULES, once for each module that finds no room; the report shows such frames as
+ *             plain addresses.
  *
  * Invariants, tested by number in tests/unit/test_native_stack.c:
  *   M1  a module is recorded once between two unloads of it, whoever races.

@@ -96,7 +96,7 @@ python_string_next(struct python_string *string, struct python_piece *piece)
 			left = string->room_bytes;
 			string->was_cut = true;
 		}
-		piece->bytes = (const uint8_t *)string->characters + string->next;
+		piece->bytes = (const uint8_t *)((uintptr_t)string->characters + string->next); // there may be none
 		piece->count = (uint32_t)left;
 		string->room_bytes -= piece->count;
 		string->next = string->length;

@@ -36,34 +36,6 @@ _Atomic uint32_t *tracker_state = &state_before_page;
 
 /* ---- books ---- */
 
-static inline void
-book_born(struct kmem_site *site, uint64_t bytes, bool is_whole, uint32_t epoch)
-{
-	if (__builtin_expect(site->slot != 0, 1)) {
-		counter_add_own(&site->allocated_bytes, bytes);
-		counter_add_own(&site->allocated_count, is_whole);
-		peak_apply_own(&site->peak, (int64_t)bytes, epoch);
-		return;
-	}
-	atomic_fetch_add_explicit(&site->allocated_bytes, bytes, memory_order_relaxed);
-	atomic_fetch_add_explicit(&site->allocated_count, is_whole, memory_order_relaxed);
-	peak_apply(&site->peak, (int64_t)bytes, epoch);
-}
-
-static inline void
-book_dead(struct kmem_site *site, uint64_t bytes, bool is_whole, uint32_t epoch)
-{
-	if (__builtin_expect(site->slot != 0, 1)) {
-		counter_add_own(&site->freed_bytes, bytes);
-		counter_add_own(&site->freed_count, is_whole);
-		peak_apply_own(&site->peak, -(int64_t)bytes, epoch);
-		return;
-	}
-	atomic_fetch_add_explicit(&site->freed_bytes, bytes, memory_order_relaxed);
-	atomic_fetch_add_explicit(&site->freed_count, is_whole, memory_order_relaxed);
-	peak_apply(&site->peak, -(int64_t)bytes, epoch);
-}
-
 /* The heap's small events add up in the thread; other domains have few. */
 static struct peak_batch *
 batch_of(struct thread_slot *slot, unsigned domain)
@@ -150,28 +122,30 @@ born(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t
 	return block;
 }
 
-/* A release is booked in the record of the thread that makes it. */
-static inline void
-book_release(struct thread_slot *slot, struct address_block block, uint64_t bytes, bool is_whole, uint32_t epoch)
+/*
+ * A release is booked in the record of the thread that makes it, and in the generations of that at once. 0 = there is no room for one:
+ * the release is lost.
+ */
+static inline uint32_t
+own_record(struct thread_slot *slot, uint32_t site, uint8_t generation, uint64_t bytes, bool is_whole)
 {
-	uint32_t own = site_table_own(owner_of(slot), block.site, generations_clock());
+	uint32_t own = site_table_own(owner_of(slot), site, generations_clock());
 
-	if (__builtin_expect(own == 0, 0)) {
+	if (__builtin_expect(own == 0, 0))
 		lose_event(bytes);
-		return;
-	}
-	if (is_whole)
-		generations_died(site_table_at(own), own, block.generation);
-	book_dead(site_table_at(own), bytes, is_whole, epoch);
+	else if (is_whole)
+		generations_died(site_table_at(own), own, generation);
+	return own;
 }
 
 static inline void
 dead(struct thread_slot *slot, struct address_block block, uint64_t bytes, bool is_whole)
 {
 	unsigned domain = site_table_at(block.site)->domain;
+	uint32_t own = own_record(slot, block.site, block.generation, bytes, is_whole);
 
-	book_release(slot, block, bytes, is_whole,
-	             peak_release(&capture_file_domain(domain)->peak, batch_of(slot, domain), bytes));
+	if (__builtin_expect(own != 0, 1))
+		book_dead(site_table_at(own), bytes, is_whole, peak_release(&capture_file_domain(domain)->peak, batch_of(slot, domain), bytes));
 }
 
 /* Is the event not to be booked, because Python is being torn down? It is counted. `bytes` are what it asks for. */
@@ -273,18 +247,21 @@ tracker_gain_rest(struct thread_slot *slot, struct kmem_site *site, uint64_t byt
 {
 	int host_errno = errno;
 
-	peak_apply_own(&site->peak, (int64_t)bytes, peak_gain(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, bytes));
+	book_born(site, bytes, true, peak_gain(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, bytes));
 	look_after(&slot->heap);
 	errno = host_errno;
 }
 
 void
-tracker_resize_rest(struct thread_slot *slot, struct kmem_site *old_site, uint64_t old_bytes, struct kmem_site *site, uint64_t bytes)
+tracker_resize_rest(struct thread_slot *slot, struct address_block old, struct kmem_site *site, uint64_t bytes)
 {
-	uint32_t epoch = net_change(slot, KMEM_DOMAIN_HEAP, old_bytes, bytes);
+	struct kmem_site *old_site = site_table_at(old.site);
+	uint32_t epoch;
 
-	peak_apply_own(&site->peak, (int64_t)bytes, epoch);
-	peak_apply_own(&old_site->peak, -(int64_t)old_bytes, epoch);
+	generations_died(old_site, old.site, old.generation);
+	epoch = net_change(slot, KMEM_DOMAIN_HEAP, old.bytes, bytes);
+	book_born(site, bytes, true, epoch);
+	book_dead(old_site, old.bytes, true, epoch);
 	look_after(&slot->heap);
 }
 
@@ -357,6 +334,7 @@ tracker_resized_rest(const void *hook_frame, struct live_block old, void *addr, 
 	struct thread_slot *slot = thread_slot_here();
 	struct address_block block;
 	uint32_t epoch;
+	uint32_t own;
 
 	if (addr == NULL || old.site == 0) {
 		if (old.site != 0)
@@ -375,9 +353,11 @@ tracker_resized_rest(const void *hook_frame, struct live_block old, void *addr, 
 		dead(slot, block_of(old), old.bytes, true);
 		return;
 	}
-	epoch = net_change(slot, KMEM_DOMAIN_HEAP, old.bytes, bytes);
+	own = own_record(slot, old.site, old.generation, old.bytes, true);
+	epoch = net_change(slot, KMEM_DOMAIN_HEAP, own != 0 ? old.bytes : 0, bytes);
 	book_born(site_table_at(block.site), bytes, true, epoch);
-	book_release(slot, block_of(old), old.bytes, true, epoch);
+	if (own != 0)
+		book_dead(site_table_at(own), old.bytes, true, epoch);
 	map_block(slot, addr, block);
 	look_after(batch_of(slot, KMEM_DOMAIN_HEAP));
 }
@@ -408,6 +388,12 @@ tracker_refused(const void *hook_frame, struct failed_request request)
 
 /* ---- mappings ---- */
 
+static uint64_t
+piece_bytes(const struct range *piece)
+{
+	return piece->end - piece->start;
+}
+
 static void
 pieces_dead(const struct range_pieces *pieces)
 {
@@ -415,7 +401,7 @@ pieces_dead(const struct range_pieces *pieces)
 
 	for (uint32_t i = 0; i < pieces->count; i++) {
 		const struct range *piece = &pieces->piece[i];
-		struct address_block block = { piece->end - piece->start, piece->site, piece->generation };
+		struct address_block block = { piece_bytes(piece), piece->site, piece->generation };
 
 		released(slot, block, piece->is_last_piece);
 	}
@@ -517,6 +503,7 @@ tracker_remapped(const void *hook_frame, const struct range_pieces *old, void *a
 	struct address_block block;
 	enum kmem_domain domain;
 	uint64_t start = (uint64_t)addr;
+	uint32_t owns[RANGE_PIECES_MAX];
 	uint64_t old_bytes = 0;
 	uint32_t epoch;
 
@@ -533,7 +520,6 @@ tracker_remapped(const void *hook_frame, const struct range_pieces *old, void *a
 			tracker_mapped(hook_frame, domain, addr, bytes);
 			return;
 		}
-		old_bytes += old->piece[i].end - old->piece[i].start;
 	}
 	slot = thread_slot_here();
 	block = place(slot, hook_frame, domain, bytes);
@@ -541,13 +527,17 @@ tracker_remapped(const void *hook_frame, const struct range_pieces *old, void *a
 		pieces_dead(old);
 		return;
 	}
+	for (uint32_t i = 0; i < old->count; i++) {
+		const struct range *piece = &old->piece[i];
+
+		owns[i] = own_record(slot, piece->site, piece->generation, piece_bytes(piece), piece->is_last_piece);
+		old_bytes += owns[i] != 0 ? piece_bytes(piece) : 0;
+	}
 	epoch = net_change(slot, domain, old_bytes, bytes);
 	book_born(site_table_at(block.site), bytes, true, epoch);
 	for (uint32_t i = 0; i < old->count; i++) {
-		const struct range *piece = &old->piece[i];
-		struct address_block gone = { .site = piece->site, .generation = piece->generation };
-
-		book_release(slot, gone, piece->end - piece->start, piece->is_last_piece, epoch);
+		if (owns[i] != 0)
+			book_dead(site_table_at(owns[i]), piece_bytes(&old->piece[i]), old->piece[i].is_last_piece, epoch);
 	}
 	map_range(slot, start, block);
 	look_after(NULL);

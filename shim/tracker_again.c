@@ -52,18 +52,15 @@ site_of(struct thread_slot *slot, const void *hook_frame, uint64_t bytes, bool i
 	return number;
 }
 
-/* A new block in the books but for the peak words. Returns its generation. */
-static inline uint8_t
-count_born(struct kmem_site *site, uint32_t number, uint64_t bytes)
+/* A new block in the books but for its generation and the peak words. */
+static inline void
+count_born(struct kmem_site *site, uint64_t bytes)
 {
-	uint8_t generation = generations_born_own(site, number);
-
 	counter_add_own(&site->allocated_bytes, bytes);
 	counter_add_own(&site->allocated_count, 1);
-	return generation;
 }
 
-/* generations_is_counted() */
+/* All but the peak words; generations_is_counted(). */
 static inline void
 count_dead(struct kmem_site *site, struct address_block block)
 {
@@ -102,11 +99,12 @@ allocated(const void *hook_frame, void *addr, uint64_t bytes, bool is_python)
 	if (__builtin_expect(number == 0, 0))
 		return;
 	struct kmem_site *site = site_table_at(number);
-	uint8_t generation = count_born(site, number, bytes);
+	uint8_t generation = generations_born_own(site, number);
 
 	if (is_python)
 		generation |= tracker_object_bit(hook_frame);
 	if (__builtin_expect(peak_gain_again(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &site->peak, bytes), 1)) {
+		count_born(site, bytes);
 		map_small(slot, word, addr, (struct address_block){ bytes, number, generation }); // a large one is not held back
 	} else {
 		tracker_gain_rest(slot, site, bytes);
@@ -151,14 +149,17 @@ resized(const void *hook_frame, struct live_block old, void *addr, uint64_t byte
 		return;
 	}
 	struct kmem_site *site = site_table_at(number);
-	uint8_t generation = count_born(site, number, bytes);
+	uint8_t generation = generations_born_own(site, number);
 
 	if (is_python)
 		generation |= tracker_object_bit(hook_frame);
-	if (!peak_resize_again(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &old_site->peak, old.bytes,
-	                       &site->peak, bytes))
-		tracker_resize_rest(slot, old_site, old.bytes, site, bytes);
-	count_dead(old_site, gone);
+	if (__builtin_expect(peak_resize_again(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &old_site->peak, old.bytes,
+	                                       &site->peak, bytes), 1)) {
+		count_born(site, bytes);
+		count_dead(old_site, gone);
+	} else {
+		tracker_resize_rest(slot, gone, site, bytes);
+	}
 	if (__builtin_expect(bytes < POINTER_MAP_BYTES_MASK, 1))
 		map_small(slot, word, addr, (struct address_block){ bytes, number, generation });
 	else

@@ -7,10 +7,13 @@
 #ifndef TRACKER_PARTS_H
 #define TRACKER_PARTS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "counter.h"
 #include "failed_requests.h"
+#include "peak.h"
 #include "pointer_map.h"
 #include "thread_slot.h"
 #include "tracker.h"
@@ -36,12 +39,11 @@ TRACKER_RARE void tracker_resized_rest(const void *hook_frame, struct live_block
  */
 TRACKER_RARE uint32_t tracker_walk(struct thread_slot *slot, const void *hook_frame, uint64_t bytes);
 
-/* The peak words when peak_gain_again() did nothing, and what follows a change of the total. */
+/* Counters and peak words when peak_gain_again() did nothing, and what follows a change of the total. */
 TRACKER_RARE void tracker_gain_rest(struct thread_slot *slot, struct kmem_site *site, uint64_t bytes);
 
-/* The same for peak_resize_again(). Sets errno. */
-TRACKER_RARE void tracker_resize_rest(struct thread_slot *slot, struct kmem_site *old_site, uint64_t old_bytes,
-                                      struct kmem_site *site, uint64_t bytes);
+/* The same for peak_resize_again(); the old block's record is the calling thread's. Sets errno. */
+TRACKER_RARE void tracker_resize_rest(struct thread_slot *slot, struct address_block old, struct kmem_site *site, uint64_t bytes);
 
 /* A block that was taken out of the map is gone. */
 TRACKER_RARE void tracker_dead_rest(struct thread_slot *slot, struct address_block block);
@@ -62,5 +64,39 @@ void tracker_lost(struct thread_slot *slot, struct address_block block);
 void tracker_refused(const void *hook_frame, struct failed_request request); // its site is found here
 bool tracker_is_teardown(void);
 void tracker_devices_clear(void);
+
+/* ---- books ---- */
+
+/*
+ * After the total, an event changes what a record has counted and what it holds: a thread that is killed in between leaves them apart
+ * by one request (analyzer/capture_agree.c). So nothing is made or looked at in between: no record, no heartbeat.
+ */
+static inline void
+book_born(struct kmem_site *site, uint64_t bytes, bool is_whole, uint32_t epoch)
+{
+	if (__builtin_expect(site->slot != 0, 1)) {
+		counter_add_own(&site->allocated_count, is_whole);
+		counter_add_own(&site->allocated_bytes, bytes);
+		peak_apply_own(&site->peak, (int64_t)bytes, epoch);
+		return;
+	}
+	atomic_fetch_add_explicit(&site->allocated_count, is_whole, memory_order_relaxed);
+	atomic_fetch_add_explicit(&site->allocated_bytes, bytes, memory_order_relaxed);
+	peak_apply(&site->peak, (int64_t)bytes, epoch);
+}
+
+static inline void
+book_dead(struct kmem_site *site, uint64_t bytes, bool is_whole, uint32_t epoch)
+{
+	if (__builtin_expect(site->slot != 0, 1)) {
+		counter_add_own(&site->freed_count, is_whole);
+		counter_add_own(&site->freed_bytes, bytes);
+		peak_apply_own(&site->peak, -(int64_t)bytes, epoch);
+		return;
+	}
+	atomic_fetch_add_explicit(&site->freed_count, is_whole, memory_order_relaxed);
+	atomic_fetch_add_explicit(&site->freed_bytes, bytes, memory_order_relaxed);
+	peak_apply(&site->peak, -(int64_t)bytes, epoch);
+}
 
 #endif

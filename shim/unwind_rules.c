@@ -169,8 +169,11 @@ unwind_rules_void(void)
 	/* relaxed: rules are not published through it, see struct unwind_entry */
 	uint64_t before = atomic_fetch_add_explicit(&unwind_rules.generation, 1, memory_order_relaxed);
 
-	/* The 16 bits begin again: rules of the first round must not come back to life (U3). */
-	if (((before + 1) & UNWIND_GENERATION_MASK) == 0 && unwind_rules.entries != NULL) {
+	/*
+	 * The 16 bits begin again: rules of the last round must not come back to life (U3). Half a round before their number does they are
+	 * gone, so also those that a walk stores, which began before the table was emptied.
+	 */
+	if (((before + 1) & UNWIND_GENERATION_MASK >> 1) == 0 && unwind_rules.entries != NULL) {
 		for (uint64_t i = 0; i <= unwind_rules.mask + UNWIND_NEAR_ENTRIES; i++) {
 			struct unwind_entry *entry = &unwind_rules.entries[i];
 

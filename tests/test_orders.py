@@ -50,6 +50,25 @@ def test_why_there_is_no_test_is_enough():
     assert checked(ROW.replace("`stress/one.c`", "none: of two loads"), RAN) == []
 
 
+def test_a_second_one_of_a_name_is_weakened_alone():
+    source = SOURCE.replace("__ATOMIC_RELEASE);", "__ATOMIC_RELEASE);\n\t__atomic_exchange_n(&lock, NULL, __ATOMIC_ACQ_REL);")
+    text = orders.weakened("a.h", source, {"a.h:give:lock#2"})
+
+    assert orders.check([ROW], [("a.h", source)]) == ["a.h:give:lock#2 is in no row"]
+    assert orders.check([ROW.replace("give:fence", "give:fence`, `a.h:give:lock#2")], [("a.h", source)]) == []
+    assert "__atomic_store_n(&lock, NULL, __ATOMIC_RELEASE)" in text and "__ATOMIC_RELAXED" in text and "ACQ_REL" not in text
+
+
+def test_a_run_that_takes_too_long_reports_nothing(tmp_path, monkeypatch):
+    def run(argv, **options):
+        if argv[0] != "make":
+            raise orders.subprocess.TimeoutExpired(argv, 100)
+        return orders.subprocess.CompletedProcess(argv, 0)
+
+    monkeypatch.setattr(orders.subprocess, "run", run)
+    assert orders.build_and_run(tmp_path, "stress/one.c") == 0
+
+
 def test_only_what_is_named_is_weakened():
     text = orders.weakened("a.h", SOURCE, {"a.h:give:lock", "a.h:give:fence"})
 

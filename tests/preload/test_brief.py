@@ -117,6 +117,23 @@ def test_a_line_with_thousands_of_ways_keeps_the_first(settings, programs, tmp_p
     assert document["verify"]["mismatched"] == 0
 
 
+def test_requests_that_are_refused_take_no_ways_from_their_line(programs, tmp_path, out):
+    program = tmp_path / "refused.py"
+    program.write_text(MANY.partition("for turn")[0] + """
+for number in range(5000):
+    ask(7, 1 << 60)
+for number in range(1000):
+    ask(number)
+""")
+    done = harness.run(["/usr/bin/python3", program, programs("brief.c", "-shared", "-fPIC")], harness.shim_env(out, KMEMSHIM_VERIFY=1))
+    assert (done.returncode, done.stderr) == (0, "")
+    document = harness.report("sites", out, "--domain", "heap", "--native", "--top", "100000")
+    whole = [site for site in document["sites"] if any(frame["function"] == "numbered_way" for frame in site["frames"])]
+
+    assert 900 < len(whole) <= 1001
+    assert document["losses"]["lost_native_ways"] == 0
+
+
 SHRINKS = """\
 import ctypes, sys
 library = ctypes.PyDLL(sys.argv[1])

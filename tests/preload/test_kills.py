@@ -22,6 +22,7 @@ pytestmark = pytest.mark.usefixtures("as_users_run_it")
 KILLS = int(os.environ.get("KILLS") or 20)
 WORKERS = 3
 OOM_LIMIT = 80 << 20
+UNDER_WAY = "a request was under way, or the file is damaged"
 TORCH_LOOP = harness.HERE / "kills_torch.py"
 
 Way = namedtuple("Way", "name share threads signal env", defaults=({},))
@@ -39,13 +40,20 @@ class Summary(dict):
     """What is written down about the kills of one kind."""
 
     def __init__(self):
-        super().__init__(kills=0, readable=0, operations_off=0, bytes_off=0, peaks=0, peak_off=0)
+        super().__init__(kills=0, readable=0, in_order=0, operations_off=0, bytes_off=0, peaks=0, peak_off=0)
 
     def most(self, name, value):
         self[name] = max(self[name], value)
 
+    def read(self, document):
+        """Some instructions after the total of a domain has changed, a large request looks like damage."""
+        assert all(text.endswith(UNDER_WAY) for text in document["damages"]), document["damages"]
+        self["readable"] += 1
+        self["in_order"] += not document["damages"]
+        assert self["readable"] - self["in_order"] <= 1 + self["kills"] // 50, document["damages"]
+
     def tell(self, name, seconds):
-        print(f"\n{name}: {self['kills']} kills in {seconds:.0f} s, {self['readable']} readable captures; most in one: {self['operations_off']} "
+        print(f"\n{name}: {self['kills']} kills in {seconds:.0f} s, {self['readable']} readable captures, {self['in_order']} in order; most in one: {self['operations_off']} "
               f"operations, {self['bytes_off']} bytes, none more than was in flight; {self['peaks']} peaks, off by {self['peak_off']} bytes at most")
 
 
@@ -152,7 +160,7 @@ def test_what_a_killed_program_leaves_is_right(way, programs, out, tmp_path):
             summary["kills"] += 1
             wanted = sum_of([read_ledger(program, each) for each in files])
             document = harness.report("sites", capture, "--top", "1000000")
-            summary["readable"] += 1
+            summary.read(document)
             seen = figures_by_function(document, wanted["sites"])
             assert len(document["processes"]) == len(files)
             check_sites(wanted, seen, summary)
@@ -179,6 +187,7 @@ def check_kept(capture, ledger, unit, summary):
     assert document["totals"]["heap"]["peak_bytes"] >= live * unit
     assert document["losses"]["lost_events"] == 0
     summary.most("operations_off", max(born - done, born - live - left))
+    summary.read(document)
 
 
 @pytest.mark.framework
@@ -209,7 +218,6 @@ def test_what_a_killed_training_loop_leaves_is_right(out, tmp_path):
             data = file.read_bytes()
             (capture,) = glob.glob(f"{out}/*.{pid}.*.kmem")
             check_kept(capture, [int.from_bytes(data[at:at + 8], "little") for at in range(0, 32, 8)], int(unit), summary)
-            summary["readable"] += 1
             os.unlink(capture)
     finally:
         os.killpg(server.pid, signal.SIGKILL)

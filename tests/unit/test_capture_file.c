@@ -374,6 +374,33 @@ E2_a_growth_lock_that_was_not_had_is_not_given_back_and_nothing_is_sealed(void *
 	capture_drop(&capture);
 }
 
+static void *
+appends_meanwhile(void *room)
+{
+	uint32_t index;
+
+	for (*(unsigned *)room = 0; capture_file_append(KMEM_SECTION_SITES, sizeof(struct kmem_site), &index) != NULL; ++*(unsigned *)room)
+		;
+	return NULL;
+}
+
+/* What is spared for records that stand for others is not lost to all while another thread's growth takes long. */
+static void
+a_growth_that_takes_long_leaves_the_room_there_is(void **state)
+{
+	unsigned room;
+	pthread_t other;
+
+	(void)state;
+	assert_true(capture_file_open(folder, "name"));
+	assert_int_not_equal(append_site(1), 0);
+	capture_file_growth_lock();
+	assert_int_equal(pthread_create(&other, NULL, appends_meanwhile, &room), 0);
+	assert_int_equal(pthread_join(other, NULL), 0);
+	capture_file_growth_unlock();
+	assert_int_equal(room, KMEM_CHUNK_BYTES / sizeof(struct kmem_site) - 1);
+}
+
 /* Tells when so many sites are there, and goes on. */
 static _Noreturn void
 appends_for_ever(int ready, uint64_t sites)
@@ -442,6 +469,7 @@ main(void)
 		IN_FOLDER(remove_deletes_the_file_and_keeps_the_memory),
 		IN_FOLDER(a_forked_child_starts_empty_and_leaves_the_parents_file),
 		IN_FOLDER(E2_a_growth_lock_that_was_not_had_is_not_given_back_and_nothing_is_sealed),
+		IN_FOLDER(a_growth_that_takes_long_leaves_the_room_there_is),
 		IN_FOLDER(F1_F2_F3_F4_hold_after_sigkill_at_any_moment),
 	};
 

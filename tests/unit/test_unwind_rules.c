@@ -357,6 +357,28 @@ invariants(void **state)
 	assert_int_equal(unwind_rules_get(pc, generation), fresh);
 }
 
+/* U3: a walk that began before the last unloading of a round stores its rules when the table was emptied. */
+static void
+U3_a_rule_that_is_stored_late_does_not_come_back(void **state)
+{
+	static const uint64_t began[] = { 0, 0x7fff, 0x8000, 0xffff };
+	uint64_t pc = libc_code + 20;
+	struct unwind_entry *entry = unwind_rules.entries;
+	uint64_t rule = unwind_rules_get(pc, unwind_rules_generation()) & ~UNWIND_GENERATION_MASK;
+
+	(void)state;
+	while (entry->pc != pc)
+		entry++;
+	for (size_t i = 0; i < ARRAY_LEN(began); i++) {
+		atomic_store(&unwind_rules.generation, began[i]);
+		unwind_rules_void();
+		entry->rule = (rule ^ UINT64_C(1) << 40) | began[i];
+		while (unwind_rules_generation() != began[i])
+			unwind_rules_void();
+		assert_int_equal(unwind_rules_get(pc, began[i]) & ~UNWIND_GENERATION_MASK, rule);
+	}
+}
+
 static void
 nothing_is_found_where_nothing_is(void **state)
 {
@@ -439,6 +461,7 @@ main(void)
 		cmocka_unit_test(augmentations),
 		cmocka_unit_test(whole_libraries),
 		cmocka_unit_test(damaged_tables_do_not_crash),
+		cmocka_unit_test(U3_a_rule_that_is_stored_late_does_not_come_back),
 		cmocka_unit_test(nothing_is_found_where_nothing_is),
 		cmocka_unit_test(a_full_table_computes_each_time),
 		cmocka_unit_test(threads_agree),

@@ -1,0 +1,97 @@
+/*
+ * test_module_map.c - what becomes of a module that there is no room for?
+ */
+#include "unit.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+
+#include "capture_file.h"
+#include "capture_life.h"
+#include "module_map.h"
+
+#define MODULES 2200 // more than there are slots
+#define SLOTS 2048
+
+static void *handles[MODULES];
+static uint64_t pcs[MODULES];
+
+/* A copy of a small library is another one to the loader. */
+static void
+load_copy(unsigned number, int library)
+{
+	char path[] = "/tmp/module_map_XXXXXX";
+	int copy = mkstemp(path);
+	struct link_map *map = NULL;
+	struct stat status;
+
+	assert_true(copy >= 0 && fstat(library, &status) == 0);
+	assert_true(lseek(library, 0, SEEK_SET) == 0 && sendfile(copy, library, NULL, (size_t)status.st_size) == status.st_size);
+	assert_int_equal(close(copy), 0);
+	handles[number] = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	assert_non_null(handles[number]);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(dlinfo(handles[number], RTLD_DI_LINKMAP, &map), 0);
+	pcs[number] = (uint64_t)map->l_ld;
+}
+
+static unsigned
+recorded(void)
+{
+	unsigned count = 0;
+
+	for (uint32_t at = capture_file_header()->modules; at != 0; count++)
+		at = ((const struct kmem_record *)capture_file_at(KMEM_SECTION_RECORDS, at - 1))->previous;
+	return count;
+}
+
+static void
+a_module_without_a_slot_is_counted_once_and_has_another_chance(void **state)
+{
+	void *any = dlopen("libutil.so.1", RTLD_NOW | RTLD_LOCAL);
+	struct link_map *map = NULL;
+	const _Atomic uint64_t *lost = &capture_file_header()->losses[KMEM_LOST_MODULES];
+	int library;
+
+	(void)state;
+	if (any == NULL || dlinfo(any, RTLD_DI_LINKMAP, &map) != 0) {
+		print_message("SKIPPED: no libutil.so.1 to make copies of\n");
+		skip();
+	}
+	library = open(map->l_name, O_RDONLY);
+	assert_true(library >= 0);
+	for (unsigned i = 0; i < MODULES; i++)
+		load_copy(i, library);
+	assert_int_equal(close(library), 0);
+
+	for (unsigned round = 0; round < 2; round++) {
+		for (unsigned i = 0; i < MODULES; i++)
+			module_map_note_pc(pcs[i]);
+		assert_int_equal(recorded(), SLOTS);
+		assert_int_equal(*lost, MODULES - SLOTS);
+	}
+	for (unsigned i = 0; i < MODULES - SLOTS; i++)
+		assert_int_equal(dlclose(handles[i]), 0);
+	module_map_unloaded_check();
+	for (unsigned i = MODULES - SLOTS; i < MODULES; i++)
+		module_map_note_pc(pcs[i]);
+	assert_int_equal(recorded(), MODULES);
+	assert_int_equal(*lost, MODULES - SLOTS);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_module_without_a_slot_is_counted_once_and_has_another_chance),
+	};
+
+	capture_file_forked();
+	return cmocka_run_group_tests_name("module_map", tests, NULL, NULL);
+}
