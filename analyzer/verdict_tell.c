@@ -69,6 +69,23 @@ say_sum(const struct verdict_facts *facts, const struct rank_line *line, uint64_
 	say(verdict, ".");
 }
 
+/* ", another 305 MiB (40 %) at train.py:50 load." */
+static void
+say_next_holder(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct rank_line *next = &facts->next_live;
+	char held[UNITS_TEXT_BYTES];
+	char share[UNITS_TEXT_BYTES];
+	char place[PLACE_TEXT_BYTES];
+
+	if (next->site_count != 0)
+		say(verdict, ", another %s (%s) %sat %s%s", units_bytes(next->live_bytes, held),
+		    units_share(verdict_share(next->live_bytes, facts->live_bytes), share),
+		    verdict_is_arena(facts, &facts->top_live) ? "was allocated " : "", verdict_line_text(next, place),
+		    next->leak == MODEL_LEAK_LEAK && facts->top_live.leak != MODEL_LEAK_LEAK ? ", which accumulates" : "");
+	say(verdict, ".");
+}
+
 /* " When it died 489 MiB was live; 401 MiB of it (82 %) was allocated at train.py:41 epoch." and how it grew. */
 static void
 say_holder(const struct verdict_facts *facts, struct verdict *verdict, const char *when)
@@ -79,6 +96,7 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 	char share[UNITS_TEXT_BYTES];
 	char place[PLACE_TEXT_BYTES];
 	/* Nobody's doing; of a small program they are most of it. */
+	bool has_next = facts->next_live.site_count != 0;
 	bool are_imports_first = facts->top_live_processes == 0 && top->leak != MODEL_LEAK_LEAK && facts->import_bytes > top->live_bytes;
 
 	say(verdict, " %s %s was live", when, units_bytes(facts->live_bytes, total));
@@ -99,18 +117,22 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 	else if (facts->top_live_processes == 0)
 		say(verdict, ";");
 	if (facts->top_live_processes == 0)
-		say(verdict, " %s%s (%s) was %s %s.", units_bytes(top->live_bytes, held), are_imports_first ? "" : " of it",
+		say(verdict, " %s%s (%s) was %s %s", units_bytes(top->live_bytes, held), are_imports_first ? "" : " of it",
 		    units_share(verdict_share(top->live_bytes, facts->live_bytes), share), where_word(facts, top),
 		    verdict_line_text(top, place));
 	else
 		say_sum(facts, top, top->live_bytes, facts->top_live_processes, verdict);
+	if (facts->top_live_processes == 0)
+		say_next_holder(facts, verdict);
 	if (top->leak == MODEL_LEAK_LEAK)
-		say(verdict, " It accumulates%s: blocks from %" PRIu32 " of %" PRIu32 " generations are still alive.",
+		say(verdict, " %s%s: %sblocks from %" PRIu32 " of %" PRIu32 " generations are still alive.",
+		    !has_next ? "It accumulates" : facts->next_live.leak == MODEL_LEAK_LEAK ? "Both accumulate" : "The first accumulates",
 		    rank_may_be_built_once(top->telling) ? ", or was built at one go, for little else was allocated meanwhile" : "",
+		    has_next && facts->next_live.leak == MODEL_LEAK_LEAK ? "of the first, " : "",
 		    top->telling->generations_alive, top->telling->generations_total);
 	else if (rank_may_accumulate(top->telling))
-		say(verdict, " It may accumulate: nothing of its %" PRIu32 " generations was released, which are too few to tell.",
-		    top->telling->generations_total);
+		say(verdict, " %s may accumulate: nothing of its %" PRIu32 " generations was released, which are too few to tell.",
+		    has_next ? "The first" : "It", top->telling->generations_total);
 }
 
 static void
