@@ -1,14 +1,15 @@
 /*
- * verdict_copies.c - which processes copied what their parent had built?
+ * verdict_copies.c - which processes copied what their parent had built, and how is it said?
  *
- * Called by   verdict_facts.c.
+ * Called by   verdict_facts.c, verdict.c.
  * When failing  no copies: nothing is said.
  */
 #include <stdlib.h>
 
 #include "memory.h"
 #include "rank.h"
-#include "verdict.h"
+#include "units.h"
+#include "verdict_tell.h"
 
 #define WORTH_TELLING_BYTES (UINT64_C(16) << 20) // of one process; below, its own small allocations blur the figure
 
@@ -94,4 +95,42 @@ verdict_copies_gather(const struct model *model, struct verdict_copies *copies)
 		find_lines(builders_child(model, most), copies);
 	}
 	free(values);
+}
+
+static void
+say_built(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	for (size_t i = 0; i < facts->copies.built_count; i++) {
+		const struct verdict_built *built = &facts->copies.built[i];
+		const struct rank_line line = { .where = built->site->where, .largest = built->site, .domain = built->site->domain,
+			                        .site_count = 1 };
+		char place[PLACE_TEXT_BYTES];
+		char held[UNITS_TEXT_BYTES];
+
+		say(verdict, "%s%s %s %s", i == 0 ? " (" : "; ", units_bytes(built->bytes, held), verdict_where_word(facts, &line),
+		    verdict_line_text(&line, place));
+	}
+	if (facts->copies.built_count != 0)
+		say(verdict, ")");
+}
+
+void
+verdict_tell_copies(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct verdict_copies *copies = &facts->copies;
+	char copied[UNITS_TEXT_BYTES];
+
+	if (copies->child_count == 0)
+		return;
+	if (copies->child_count == 1)
+		say(verdict, " One child process");
+	else
+		say(verdict, " %zu child processes", copies->child_count);
+	say(verdict, " copied at least %s, in whole pages, of what ", units_bytes(copies->bytes, copied));
+	verdict_say_process(copies->parent, verdict);
+	say(verdict, " had built before it forked");
+	say_built(facts, verdict);
+	say(verdict, copies->child->python_version != 0
+	                 ? ": reading a Python object writes its reference count, and a page that is written to is copied."
+	                 : ": a page that is written to after the fork is copied.");
 }

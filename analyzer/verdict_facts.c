@@ -21,6 +21,8 @@
 #define LOW_AVAILABLE_PERCENT 5    // of the machine's memory
 #define BEAT_RECENT_NS UINT64_C(2000000000) // a process at work writes one every second
 #define ACCUMULATING_BYTES (UINT64_C(16) << 20)
+#define NEXT_PART 2                 // of the first line: as much as this makes the next one worth telling
+#define NEXT_LIVE_PART 8            // and of all that was live
 #define TIMEOUT_STATUS 124          // of timeout(1), when the time was up
 #define ARENA_PART 4                // of Python's arenas: as much as this makes a line tell more than they do
 
@@ -308,6 +310,22 @@ tells_more(const struct verdict_facts *facts, const struct rank_line *line)
 	       line->live_bytes >= facts->top_live.live_bytes / ARENA_PART;
 }
 
+/* A person who is told of one line alone would miss the other half. */
+static void
+find_next(struct verdict_facts *facts, const struct ranked *live)
+{
+	for (size_t i = 0; i < live->line_count; i++) {
+		const struct rank_line *line = &live->lines[i];
+
+		if (line->tier != 0 || line->first_site == facts->top_live.first_site || verdict_is_arena(facts, line) ||
+		    !is_host_memory(facts->model->domains[line->domain].name))
+			continue;
+		if (line->live_bytes >= facts->top_live.live_bytes / NEXT_PART && line->live_bytes >= facts->live_bytes / NEXT_LIVE_PART)
+			facts->next_live = *line;
+		return;
+	}
+}
+
 /* Who held memory at the end, and its first line that is not what imports left behind. */
 static void
 gather_live(struct verdict_facts *facts)
@@ -361,6 +379,8 @@ gather_live(struct verdict_facts *facts)
 			    is_host_memory(model->domains[model->sites[i].domain].name))
 				facts->import_bytes += model->sites[i].live_bytes;
 		}
+		if (facts->top_live.site_count != 0)
+			find_next(facts, live);
 	}
 	if (facts->live_count == model->process_count)
 		facts->top_live_processes = 0;

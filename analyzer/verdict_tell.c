@@ -29,8 +29,8 @@ verdict_line_text(const struct rank_line *line, char text[PLACE_TEXT_BYTES])
 	return place_related(line->largest != NULL ? model_relation_name(line->largest->where_relation) : "", text);
 }
 
-static void
-say_process(const struct model_process *process, struct verdict *verdict)
+void
+verdict_say_process(const struct model_process *process, struct verdict *verdict)
 {
 	char name[PLACE_TEXT_BYTES];
 
@@ -44,13 +44,13 @@ say_who(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	if (facts->is_descendant)
 		say(verdict, "A child process, ");
-	say_process(facts->process, verdict);
+	verdict_say_process(facts->process, verdict);
 	if (facts->is_descendant)
 		say(verdict, ",");
 }
 
-static const char *
-where_word(const struct verdict_facts *facts, const struct rank_line *line)
+const char *
+verdict_where_word(const struct verdict_facts *facts, const struct rank_line *line)
 {
 	return verdict_is_arena(facts, line) ? "in" : "allocated at";
 }
@@ -77,6 +77,23 @@ say_sum(const struct verdict_facts *facts, const struct rank_line *line, bool is
 	say(verdict, ".");
 }
 
+/* ", another 305 MiB (40 %) at train.py:50 load." */
+static void
+say_next_holder(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct rank_line *next = &facts->next_live;
+	char held[UNITS_TEXT_BYTES];
+	char share[UNITS_TEXT_BYTES];
+	char place[PLACE_TEXT_BYTES];
+
+	if (next->site_count != 0)
+		say(verdict, ", another %s (%s) %sat %s%s", units_bytes(next->live_bytes, held),
+		    units_share(verdict_share(next->live_bytes, facts->live_bytes), share),
+		    verdict_is_arena(facts, &facts->top_live) ? "was allocated " : "", verdict_line_text(next, place),
+		    next->leak == MODEL_LEAK_LEAK && facts->top_live.leak != MODEL_LEAK_LEAK ? ", which accumulates" : "");
+	say(verdict, ".");
+}
+
 /* " When it died 489 MiB was live; 401 MiB of it (82 %) was allocated at train.py:41 epoch." and how it grew. */
 static void
 say_holder(const struct verdict_facts *facts, struct verdict *verdict, const char *when)
@@ -86,6 +103,7 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 	char held[UNITS_TEXT_BYTES];
 	char share[UNITS_TEXT_BYTES];
 	char place[PLACE_TEXT_BYTES];
+	bool has_next = facts->next_live.site_count != 0;
 	/* Nobody's doing; of a small program they are most of it. */
 	bool are_imports_first = facts->top_live_processes == 0 && top->leak != MODEL_LEAK_LEAK && facts->import_bytes > top->live_bytes;
 	const char *of_what = facts->live_count > 1 ? " of all that" : " of it";
@@ -97,7 +115,7 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 	else if (facts->model->process_count > 1)
 		say(verdict, " in ");
 	if (facts->model->process_count > 1)
-		say_process(facts->live_process, verdict);
+		verdict_say_process(facts->live_process, verdict);
 	if (top->site_count == 0 || facts->live_bytes == 0) {
 		say(verdict, ".");
 		return;
@@ -107,19 +125,23 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 		    units_share(verdict_share(facts->import_bytes, facts->live_bytes), share));
 	else if (facts->top_live_processes == 0)
 		say(verdict, ";");
-	if (facts->top_live_processes == 0)
-		say(verdict, " %s%s (%s) was %s %s.", units_bytes(top->live_bytes, held), are_imports_first ? "" : of_what,
-		    units_share(verdict_share(top->live_bytes, facts->live_bytes), share), where_word(facts, top),
+	if (facts->top_live_processes == 0) {
+		say(verdict, " %s%s (%s) was %s %s", units_bytes(top->live_bytes, held), are_imports_first ? "" : of_what,
+		    units_share(verdict_share(top->live_bytes, facts->live_bytes), share), verdict_where_word(facts, top),
 		    verdict_line_text(top, place));
-	else
+		say_next_holder(facts, verdict);
+	} else {
 		say_sum(facts, top, false, facts->top_live_processes, verdict);
+	}
 	if (top->leak == MODEL_LEAK_LEAK)
-		say(verdict, " It accumulates%s: blocks from %" PRIu32 " of %" PRIu32 " generations are still alive.",
+		say(verdict, " %s%s: %sblocks from %" PRIu32 " of %" PRIu32 " generations are still alive.",
+		    !has_next ? "It accumulates" : facts->next_live.leak == MODEL_LEAK_LEAK ? "Both accumulate" : "The first accumulates",
 		    rank_may_be_built_once(top->telling) ? ", or was built at one go, for little else was allocated meanwhile" : "",
+		    has_next && facts->next_live.leak == MODEL_LEAK_LEAK ? "of the first, " : "",
 		    top->telling->generations_alive, top->telling->generations_total);
 	else if (rank_may_accumulate(top->telling))
-		say(verdict, " It may accumulate: nothing of its %" PRIu32 " generations was released, which are too few to tell.",
-		    top->telling->generations_total);
+		say(verdict, " %s may accumulate: nothing of its %" PRIu32 " generations was released, which are too few to tell.",
+		    has_next ? "The first" : "It", top->telling->generations_total);
 }
 
 static void
@@ -137,7 +159,7 @@ say_peak(const struct verdict_facts *facts, struct verdict *verdict)
 		    units_bytes(facts->peak_domain != NULL ? facts->peak_bytes : facts->peak_whole_bytes, peak));
 	} else {
 		say(verdict, " Of its processes, ");
-		say_process(facts->peak_process, verdict);
+		verdict_say_process(facts->peak_process, verdict);
 		say(verdict, " had the highest peak: %s", units_bytes(facts->peak_whole_bytes, peak));
 		if (facts->peak_domain != NULL && facts->peak_whole_bytes != facts->peak_bytes)
 			say(verdict, " in all, of %s alone %s", facts->peak_domain, units_bytes(facts->peak_bytes, peak));
@@ -231,7 +253,7 @@ say_lost(const struct verdict_facts *facts, struct verdict *verdict)
 	else
 		say(verdict, " %zu child processes were ended by a signal or crashed, and held %s in sum; the largest, ", facts->lost_count,
 		    units_bytes(facts->lost_bytes, sum));
-	say_process(facts->lost_child, verdict);
+	verdict_say_process(facts->lost_child, verdict);
 	say(verdict, ", held ");
 	say_heft(facts->lost_child, verdict);
 	say(verdict, ". Pools end their workers this way too.");
@@ -535,49 +557,11 @@ verdict_tell_child_killed(const struct verdict_facts *facts, struct verdict *ver
 	else
 		say(verdict, "%zu of its child processes ended without a clean exit, and held %s in sum; the largest, ", facts->lost_count,
 		    units_bytes(facts->lost_bytes, sum));
-	say_process(facts->lost_child, verdict);
+	verdict_say_process(facts->lost_child, verdict);
 	say(verdict, facts->lost_count == 1 ? " ended without a clean exit. It held " : ", held ");
 	say_heft(facts->lost_child, verdict);
 	say(verdict, ".");
 	say_peak(facts, verdict);
-}
-
-static void
-say_built(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	for (size_t i = 0; i < facts->copies.built_count; i++) {
-		const struct verdict_built *built = &facts->copies.built[i];
-		const struct rank_line line = { .where = built->site->where, .largest = built->site, .domain = built->site->domain,
-			                        .site_count = 1 };
-		char place[PLACE_TEXT_BYTES];
-		char held[UNITS_TEXT_BYTES];
-
-		say(verdict, "%s%s %s %s", i == 0 ? " (" : "; ", units_bytes(built->bytes, held), where_word(facts, &line),
-		    verdict_line_text(&line, place));
-	}
-	if (facts->copies.built_count != 0)
-		say(verdict, ")");
-}
-
-void
-verdict_tell_copies(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	const struct verdict_copies *copies = &facts->copies;
-	char copied[UNITS_TEXT_BYTES];
-
-	if (copies->child_count == 0)
-		return;
-	if (copies->child_count == 1)
-		say(verdict, " One child process");
-	else
-		say(verdict, " %zu child processes", copies->child_count);
-	say(verdict, " copied at least %s, in whole pages, of what ", units_bytes(copies->bytes, copied));
-	say_process(copies->parent, verdict);
-	say(verdict, " had built before it forked");
-	say_built(facts, verdict);
-	say(verdict, copies->child->python_version != 0
-	                 ? ": reading a Python object writes its reference count, and a page that is written to is copied."
-	                 : ": a page that is written to after the fork is copied.");
 }
 
 void

@@ -54,6 +54,8 @@ verdict_share(uint64_t part, uint64_t whole)
 	return part >= whole ? 1000000 : (uint32_t)((double)part / (double)whole * 1e6);
 }
 
+void verdict_say_process(const struct model_process *process, struct verdict *verdict); // "train.py (pid 7)"
+const char *verdict_where_word(const struct verdict_facts *facts, const struct rank_line *line); // before verdict_line_text()
 const char *verdict_blocks_kept(const struct verdict_facts *facts); // ": often a list ...", after "alive"
 void verdict_say_ending(const struct verdict_facts *facts, struct verdict *verdict);  // "train.py (pid 7) exited with status 1"
 void verdict_say_wanted(const struct model *model, const struct model_failed *refused, struct verdict *verdict); // "for 2 MiB in ..."
@@ -74,7 +76,7 @@ void verdict_tell_signal(const struct verdict_facts *facts, struct verdict *verd
 void verdict_tell_failed(const struct verdict_facts *facts, struct verdict *verdict);
 void verdict_tell_gone(const struct verdict_facts *facts, struct verdict *verdict);
 void verdict_tell_child_killed(const struct verdict_facts *facts, struct verdict *verdict);
-/* Of every cause: facts->copies; what could not be read. */
+/* Of every cause: facts->copies (verdict_copies.c); what could not be read. */
 void verdict_tell_copies(const struct verdict_facts *facts, struct verdict *verdict);
 void verdict_tell_damage(const struct verdict_facts *facts, struct verdict *verdict);
 

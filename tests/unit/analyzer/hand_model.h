@@ -12,12 +12,14 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #include "model.h"
 #include "rank.h"
+#include "verdict.h"
 
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 #define HAND_SITES 16
@@ -137,6 +139,50 @@ hand_model_waited(struct hand_model *hand, int wait_status)
 	hand->launcher.wait_status = wait_status;
 	hand->launcher.ended_realtime_ns = hand->identity.start_realtime_ns + UINT64_C(60000000000);
 	hand->process.launcher = &hand->launcher;
+}
+
+static inline void
+hand_model_exited(struct hand_model *hand, int status)
+{
+	hand->process.state = KMEM_STATE_CLEAN_EXIT;
+	hand->process.exit_code = status;
+	hand_model_waited(hand, status << 8);
+}
+
+/* The last request for memory of the heap, by the first site, was refused. */
+static inline void
+hand_model_refuse(struct hand_model *hand, uint64_t bytes)
+{
+	hand->failed = (struct model_failed){ .bytes = bytes, .domain = HEAP, .error = ENOMEM,
+		.monotonic_ns = hand->identity.start_monotonic_ns, .site = &hand->sites[0] };
+	hand->model.failed_count = 1;
+}
+
+static inline struct kmem_identity
+hand_model_child(const struct hand_model *hand)
+{
+	struct kmem_identity child = hand->identity;
+
+	child.pid = 4243;
+	child.is_first = 0;
+	return child;
+}
+
+/* Nothing can be read of this machine. */
+static inline void
+hand_model_no_counters(const struct kmem_identity *identity, struct kmem_kill_counters *counters)
+{
+	(void)identity;
+	memset(counters, 0xff, sizeof(*counters));
+}
+
+static inline void
+hand_model_decide(struct hand_model *hand, struct verdict *verdict)
+{
+	static const struct verdict_now now = { "this-boot", hand_model_no_counters };
+
+	rank_leaks_classify(&hand->model);
+	verdict_decide(&hand->model, &now, verdict);
 }
 
 #endif

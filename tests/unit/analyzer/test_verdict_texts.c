@@ -3,50 +3,14 @@
  */
 #include "hand_model.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 
-#include "kill_counters.h"
 #include "render.h"
 #include "report.h"
 #include "verdict.h"
 
 static struct hand_model hand;
-
-static struct kmem_identity
-identity_of_child(void)
-{
-	struct kmem_identity child = hand.identity;
-
-	child.pid = 4243;
-	child.is_first = 0;
-	return child;
-}
-
-static void
-read_counters(const struct kmem_identity *identity, struct kmem_kill_counters *counters)
-{
-	(void)identity;
-	memset(counters, 0xff, sizeof(*counters));
-}
-
-static const struct verdict_now this_boot = { "this-boot", read_counters };
-
-static void
-exited(int status)
-{
-	hand.process.state = KMEM_STATE_CLEAN_EXIT;
-	hand.process.exit_code = status;
-	hand_model_waited(&hand, status << 8);
-}
-
-static void
-decide(struct verdict *verdict)
-{
-	rank_leaks_classify(&hand.model);
-	verdict_decide(&hand.model, &this_boot, verdict);
-}
 
 static void
 commands_can_be_copied(void **state)
@@ -57,18 +21,18 @@ commands_can_be_copied(void **state)
 	(void)state;
 	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, 400 * MIB);
-	exited(0);
+	hand_model_exited(&hand, 0);
 	hand.model.argument = "'two words'/x.kmem";
-	decide(&verdict);
+	hand_model_decide(&hand, &verdict);
 	assert_string_equal(verdict.next, "nothing needs doing; `kmemshim peak 'two words'/x.kmem` shows who made the peak");
 
 	memset(long_name, 'x', sizeof(long_name) - 1);
 	hand.model.argument = long_name;
-	decide(&verdict);
+	hand_model_decide(&hand, &verdict);
 	assert_string_equal(verdict.next, "nothing needs doing; `kmemshim peak CAPTURE` shows who made the peak");
 
 	hand.model.argument = "a`b.kmem";
-	decide(&verdict);
+	hand_model_decide(&hand, &verdict);
 	assert_non_null(strstr(verdict.next, "`kmemshim peak CAPTURE`"));
 
 	hand_model_make(&hand);
@@ -76,7 +40,7 @@ commands_can_be_copied(void **state)
 	hand_model_site(&hand, MMAP, 60, 400 * MIB);
 	hand_model_waited(&hand, SIGKILL);
 	hand.launcher.after = (struct kmem_kill_counters){ 1, 1, 1, 1 };
-	decide(&verdict);
+	hand_model_decide(&hand, &verdict);
 	assert_non_null(strstr(verdict.next, "`kmemshim run --python-objects -- python train.py 'it'\\''s'`;"));
 }
 
@@ -93,7 +57,7 @@ more_than_the_limit_may_be_live(void **state)
 		hand.identity.limits[0] = (struct kmem_limit){ .kind = KMEM_LIMIT_CGROUP, .bytes = 200 * MIB };
 		hand_model_waited(&hand, SIGKILL);
 		hand.launcher.after = (struct kmem_kill_counters){ 1, 1, 1, 1 };
-		decide(&verdict);
+		hand_model_decide(&hand, &verdict);
 		assert_string_equal(verdict.cause, "container-limit");
 		assert_int_equal(strstr(verdict.text, " More was live than the limit because not all of it was in memory: it was not "
 		                                      "touched yet, or swapped out.") != NULL, live > 200 * MIB);
@@ -112,7 +76,7 @@ the_machines_memory_is_no_limit_of_a_container(void **state)
 	hand.heartbeat.limit_bytes = hand.identity.machine_bytes;
 	hand.heartbeat.cgroup_bytes = 149 * MIB;
 	hand_model_waited(&hand, SIGKILL);
-	decide(&verdict);
+	hand_model_decide(&hand, &verdict);
 	assert_null(strstr(verdict.text, "container"));
 	assert_non_null(strstr(verdict.text, " At the last look 8.0 GiB of the machine's 16.0 GiB were still available."));
 }
@@ -127,11 +91,11 @@ what_was_refused_is_not_the_arenas_doing(void **state)
 	hand_model_make(&hand);
 	hand.domains[MMAP].name = "python/arena";
 	hand_model_site(&hand, MMAP, 60, 2 * MIB);
-	exited(1);
+	hand_model_exited(&hand, 1);
 	hand.failed = (struct model_failed){ .bytes = 3 * GIB, .domain = HEAP, .error = ENOMEM, .site = &hand.sites[0],
 		.monotonic_ns = hand.identity.start_monotonic_ns };
 	hand.model.failed_count = 1;
-	decide(&verdict);
+	hand_model_decide(&hand, &verdict);
 	assert_string_equal(verdict.next, "ask for less at once there, or raise what limits it");
 }
 
@@ -143,20 +107,12 @@ of_a_damaged_capture_nothing_is_fine(void **state)
 	(void)state;
 	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, 400 * MIB);
-	exited(0);
+	hand_model_exited(&hand, 0);
 	hand.model.capture_damage_count = 1;
-	decide(&verdict);
+	hand_model_decide(&hand, &verdict);
 	assert_non_null(strstr(verdict.text, "The capture is damaged: figures are of what is intact, and may be too low."));
 	assert_null(strstr(verdict.next, "nothing needs doing"));
 	assert_non_null(strstr(verdict.next, "`kmemshim report kmemshim.out/python.4242.1.kmem`"));
-}
-
-static void
-refuse(uint64_t bytes)
-{
-	hand.failed = (struct model_failed){ .bytes = bytes, .domain = HEAP, .error = ENOMEM,
-		.monotonic_ns = hand.identity.start_monotonic_ns, .site = &hand.sites[0] };
-	hand.model.failed_count = 1;
 }
 
 /* Whose limit was it: the shell's, or one that the program set? */
@@ -176,11 +132,11 @@ the_limit_of_a_refusal_is_the_one_in_force_then(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		hand_model_make(&hand);
 		hand_model_site(&hand, HEAP, 41, 400 * MIB);
-		exited(1);
-		refuse(10 * MIB);
+		hand_model_exited(&hand, 1);
+		hand_model_refuse(&hand, 10 * MIB);
 		hand.failed.space_limit_bytes = cases[i].then;
 		hand.identity.limits[0] = (struct kmem_limit){ .kind = KMEM_LIMIT_ADDRESS_SPACE, .bytes = cases[i].at_start };
-		decide(&verdict);
+		hand_model_decide(&hand, &verdict);
 		if (strstr(verdict.text, cases[i].says) == NULL || strstr(verdict.next, cases[i].next) == NULL)
 			fail_msg("%zu: %s Next: %s", i, verdict.text, verdict.next);
 	}
@@ -197,7 +153,7 @@ generations_are_those_of_the_stack_that_leaks(void **state)
 	hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), 1, 12, 0, 3);
 	hand_model_generations(hand_model_site(&hand, HEAP, 41, 100 * MIB), 9, 9, 3, 3);
 	hand_model_waited(&hand, SIGKILL);
-	decide(&verdict);
+	hand_model_decide(&hand, &verdict);
 	assert_non_null(strstr(verdict.text, "It accumulates: blocks from 9 of 9 generations"));
 }
 
@@ -217,166 +173,10 @@ what_may_be_a_data_set_is_said(void **state)
 		hand_model_generations(site, 12, 12, 3, 3);
 		site->volume_bytes = cases[i].volume_mib * MIB;
 		hand_model_waited(&hand, SIGKILL);
-		decide(&verdict);
+		hand_model_decide(&hand, &verdict);
 		assert_int_equal(strstr(verdict.text, "It accumulates, or was built at one go") != NULL, cases[i].is_said);
 		assert_int_equal(strstr(verdict.next, "if it is a data set") != NULL, cases[i].is_said);
 	}
-}
-
-/* What ended it was not memory; what accumulates is the second thing to look at. */
-static void
-far_from_the_limits_the_cause_comes_before_what_accumulates(void **state)
-{
-	static const struct { int signal; uint64_t available_bytes; const char *next; } cases[] = {
-		{ SIGSEGV, 8 * GIB, "look at the crash itself: PYTHONFAULTHANDLER=1 for a Python program, a debugger for others; then look "
-		                    "for what keeps the blocks of train.py:41 epoch alive" },
-		{ SIGKILL, 8 * GIB, "find out who sent the signal: a time limit, a scheduler, a person; then look for what keeps the blocks of "
-		                    "train.py:41 epoch alive" },
-		{ SIGKILL, 100 * MIB, "look for what keeps the blocks of train.py:41 epoch alive: often a list that is appended to" },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct verdict verdict;
-
-		hand_model_make(&hand);
-		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), 12, 12, 3, 3);
-		hand.heartbeat.available_bytes = cases[i].available_bytes;
-		hand_model_waited(&hand, cases[i].signal);
-		decide(&verdict);
-		if (strncmp(verdict.next, cases[i].next, strlen(cases[i].next)) != 0)
-			fail_msg("%zu: %s", i, verdict.next);
-	}
-}
-
-/* timeout 3600 python train.py */
-static void
-a_time_limit_is_named(void **state)
-{
-	static const struct { const char *parent; int status; uint64_t kills; const char *cause, *says, *next; } cases[] = {
-		{ "timeout", 124 << 8, 0, "gone", "was ended by timeout, whose status says that the time was up (likely).", "give it more time, or see" },
-		{ "timeout", SIGKILL, 0, "signal", "(SIGKILL): timeout does so when the time is up. The kernel counted no kill", "give it more time, or see" },
-		{ "timeout", 1 << 8, 0, "gone", "is gone without a clean-exit mark", "" },
-		{ "sh", 124 << 8, 0, "gone", "is gone without a clean-exit mark", "" },
-		{ "timeout", SIGKILL, 1, "machine-memory", "was killed by the kernel", "hold less at once at" },
-	};
-	struct model_process processes[2];
-	struct verdict verdict;
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct kmem_identity child = identity_of_child();
-
-		hand_model_make(&hand);
-		hand_model_site(&hand, HEAP, 41, 400 * MIB);
-		hand_model_waited(&hand, cases[i].status);
-		hand.launcher.after.cgroup_oom_kill = cases[i].kills;
-		processes[0] = processes[1] = hand.process;
-		processes[0].name = cases[i].parent;
-		processes[0].live_bytes = 0;
-		processes[1].identity = &child;
-		processes[1].launcher = NULL;
-		processes[1].parent = 0;
-		processes[1].live_bytes = 400 * MIB;
-		hand.model.processes = processes;
-		hand.model.process_count = 2;
-		decide(&verdict);
-		if (strcmp(verdict.cause, cases[i].cause) != 0 || strstr(verdict.text, cases[i].says) == NULL ||
-		    strstr(verdict.next, cases[i].next) == NULL)
-			fail_msg("%zu: %s: %s Next: %s", i, verdict.cause, verdict.text, verdict.next);
-	}
-}
-
-static void
-nobody_is_told_to_raise_a_limit_that_is_the_machine(void **state)
-{
-	struct verdict verdict;
-
-	(void)state;
-	hand_model_make(&hand);
-	hand_model_site(&hand, HEAP, 41, MIB);
-	exited(1);
-	refuse(58 * GIB * 1024);
-	decide(&verdict);
-	assert_string_equal(verdict.next, "ask for less at once there (smaller pieces, a smaller type)");
-	assert_non_null(strstr(verdict.text, "That is more than the machine has (16.0 GiB). No more than 1.0 MiB was live then."));
-}
-
-/* "A running sum of tensors" is no help to who writes C++. */
-static void
-what_often_keeps_blocks_depends_on_the_language(void **state)
-{
-	struct verdict verdict;
-
-	(void)state;
-	for (unsigned i = 0; i < 2; i++) {
-		hand_model_make(&hand);
-		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), 12, 12, 3, 3);
-		hand.process.python_version = i == 0 ? 0x030b07f0 : 0;
-		exited(0);
-		decide(&verdict);
-		assert_int_equal(strstr(verdict.next, "a running sum of tensors") != NULL, i == 0);
-		assert_int_equal(strstr(verdict.next, "a release that is missing") != NULL, i == 1);
-	}
-}
-
-/* "Hold less at arenas": nobody can do that before the lines are known. */
-static void
-arenas_that_fill_a_limit_are_to_be_recorded_object_by_object(void **state)
-{
-	struct verdict verdict;
-
-	(void)state;
-	hand_model_make(&hand);
-	hand.domains[MMAP].name = "python/arena";
-	hand_model_generations(hand_model_site(&hand, MMAP, 41, 900 * MIB), 12, 12, 3, 3);
-	exited(1);
-	refuse(MIB);
-	hand.failed.domain = MMAP;
-	hand.identity.limits[0] = (struct kmem_limit){ .kind = KMEM_LIMIT_ADDRESS_SPACE, .bytes = GIB };
-	decide(&verdict);
-	assert_non_null(strstr(verdict.next, "`kmemshim run --python-objects -- "));
-	assert_non_null(strstr(verdict.next, "Or raise what limits it (ulimit -v)"));
-}
-
-/* PyTorch under a small limit: no line is to blame, and no recording of small objects would find one. */
-static void
-what_imports_left_is_said_where_it_is_most(void **state)
-{
-	static const struct { uint64_t of_imports; unsigned alive; const char *says, *next; } cases[] = {
-		{ 200, 1, "live; 200 MiB of it (65 %) was left by imports, 109 MiB (35 %) was in ", "give the program more memory, or import less" },
-		{ 100, 1, "live; 109 MiB of it (52 %) was in ", "record small Python objects too" },
-		{ 200, 12, "live; 109 MiB of it (35 %) was in ", "record small Python objects too" }, // it accumulates
-	};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct verdict verdict;
-
-		hand_model_make(&hand);
-		hand.domains[MMAP].name = "python/arena";
-		hand_model_generations(hand_model_site(&hand, MMAP, 60, 109 * MIB), cases[i].alive, 12, cases[i].alive / 4, 3);
-		hand_model_site(&hand, HEAP, 1, cases[i].of_imports * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
-		hand.heartbeat.available_bytes = 100 * MIB;
-		hand_model_waited(&hand, SIGKILL);
-		decide(&verdict);
-		if (strstr(verdict.text, cases[i].says) == NULL || strstr(verdict.next, cases[i].next) == NULL)
-			fail_msg("%zu: %s Next: %s", i, verdict.text, verdict.next);
-	}
-}
-
-static void
-a_program_that_allocates_nothing_has_no_peak_to_look_at(void **state)
-{
-	struct verdict verdict;
-
-	(void)state;
-	hand_model_make(&hand);
-	hand.model.domain_count = 0;
-	exited(0);
-	decide(&verdict);
-	assert_non_null(strstr(verdict.text, "exited normally, with status 0. No allocation of it was seen."));
-	assert_string_equal(verdict.next, "nothing needs doing");
 }
 
 /* sh -c "python train.py": the shell tells nothing but a status. */
@@ -390,10 +190,10 @@ a_descendant_that_was_refused_explains_a_failing_parent(void **state)
 	(void)state;
 	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, 400 * MIB);
-	exited(1);
-	refuse(3 * GIB);
+	hand_model_exited(&hand, 1);
+	hand_model_refuse(&hand, 3 * GIB);
 	hand.failed.process = 1;
-	child = identity_of_child();
+	child = hand_model_child(&hand);
 	processes[0] = hand.process;
 	processes[0].name = "sh";
 	processes[1] = hand.process;
@@ -403,13 +203,13 @@ a_descendant_that_was_refused_explains_a_failing_parent(void **state)
 	processes[1].live_bytes = 400 * MIB;
 	hand.model.processes = processes;
 	hand.model.process_count = 2;
-	decide(&verdict);
+	hand_model_decide(&hand, &verdict);
 	assert_string_equal(verdict.cause, "request-refused");
 	assert_non_null(strstr(verdict.text, "A child process, train.py (pid 4243), exited with status 1 after a request for 3.0 GiB"));
 
 	processes[0].exit_code = 0; // its parent took it well
 	processes[0].launcher = NULL;
-	decide(&verdict);
+	hand_model_decide(&hand, &verdict);
 	assert_string_equal(verdict.cause, "exited");
 }
 
@@ -430,14 +230,14 @@ a_parent_that_ended_later_ran_when_its_worker_died(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		hand_model_make(&hand);
 		hand_model_site(&hand, HEAP, 41, 500 * MIB)->process_count = 2;
-		child = identity_of_child();
+		child = hand_model_child(&hand);
 		beat.monotonic_ns = child.start_monotonic_ns + UINT64_C(60000000000);
 		processes[1] = hand.process;
 		processes[1].identity = &child;
 		processes[1].heartbeats = &beat;
 		processes[1].parent = 0;
 		processes[1].live_bytes = 100 * MIB;
-		exited(137);
+		hand_model_exited(&hand, 137);
 		hand.process.launcher = NULL;
 		processes[0] = hand.process;
 		processes[0].name = "sh";
@@ -445,7 +245,7 @@ a_parent_that_ended_later_ran_when_its_worker_died(void **state)
 		processes[0].ended_monotonic_ns = child.start_monotonic_ns + cases[i].ended_s * UINT64_C(1000000000);
 		hand.model.processes = processes;
 		hand.model.process_count = 2;
-		decide(&verdict);
+		hand_model_decide(&hand, &verdict);
 		if (strstr(verdict.text, cases[i].says) == NULL)
 			fail_msg("%zu: %s", i, verdict.text);
 	}
@@ -487,7 +287,7 @@ kills_of_others_are_told_and_none_is_denied_unread(void **state)
 		hand_model_waited(&hand, cases[i].wait_status);
 		hand.launcher.after.cgroup_oom_kill = cases[i].cgroup;
 		hand.launcher.after.machine_oom_kill = cases[i].machine;
-		decide(&verdict);
+		hand_model_decide(&hand, &verdict);
 		if (strcmp(verdict.cause, cases[i].cause) != 0 || strstr(verdict.text, cases[i].says) == NULL ||
 		    strstr(verdict.text, cases[i].never) != NULL)
 			fail_msg("%zu: %s: %s", i, verdict.cause, verdict.text);
@@ -513,7 +313,7 @@ of_a_killed_child_its_own_line_is_advised(void **state)
 		hand_model_make(&hand);
 		hand_model_site(&hand, HEAP, 41, 500 * MIB)->process_count = 2;
 		hand.domains[HEAP].name = cases[i].domain;
-		child = identity_of_child();
+		child = hand_model_child(&hand);
 		hand_model_waited(&hand, SIGTERM);
 		hand.launcher.after.cgroup_oom_kill = 1;
 		processes[0] = processes[1] = hand.process;
@@ -525,7 +325,7 @@ of_a_killed_child_its_own_line_is_advised(void **state)
 		hand.domains[HEAP].peak_bytes = GIB;
 		hand.model.processes = processes;
 		hand.model.process_count = 2;
-		decide(&verdict);
+		hand_model_decide(&hand, &verdict);
 		assert_string_equal(verdict.cause, "child-killed");
 		assert_string_equal(verdict.next, cases[i].next);
 	}
@@ -570,13 +370,6 @@ main(void)
 		cmocka_unit_test(the_limit_of_a_refusal_is_the_one_in_force_then),
 		cmocka_unit_test(generations_are_those_of_the_stack_that_leaks),
 		cmocka_unit_test(what_may_be_a_data_set_is_said),
-		cmocka_unit_test(far_from_the_limits_the_cause_comes_before_what_accumulates),
-		cmocka_unit_test(a_time_limit_is_named),
-		cmocka_unit_test(nobody_is_told_to_raise_a_limit_that_is_the_machine),
-		cmocka_unit_test(what_often_keeps_blocks_depends_on_the_language),
-		cmocka_unit_test(arenas_that_fill_a_limit_are_to_be_recorded_object_by_object),
-		cmocka_unit_test(what_imports_left_is_said_where_it_is_most),
-		cmocka_unit_test(a_program_that_allocates_nothing_has_no_peak_to_look_at),
 		cmocka_unit_test(a_parent_that_ended_later_ran_when_its_worker_died),
 		cmocka_unit_test(a_descendant_that_was_refused_explains_a_failing_parent),
 	};

@@ -1,0 +1,208 @@
+/*
+ * test_verdict_next.c - is a person whose program died sent to the right thing first?
+ */
+#include "hand_model.h"
+
+#include <signal.h>
+
+static struct hand_model hand;
+
+/* What ended it was not memory; what accumulates is the second thing to look at. */
+static void
+far_from_the_limits_the_cause_comes_before_what_accumulates(void **state)
+{
+	static const struct { int signal; uint64_t available_bytes; const char *next; } cases[] = {
+		{ SIGSEGV, 8 * GIB, "look at the crash itself: PYTHONFAULTHANDLER=1 for a Python program, a debugger for others; then look "
+		                    "for what keeps the blocks of train.py:41 epoch alive" },
+		{ SIGKILL, 8 * GIB, "find out who sent the signal: a time limit, a scheduler, a person; then look for what keeps the blocks of "
+		                    "train.py:41 epoch alive" },
+		{ SIGKILL, 100 * MIB, "look for what keeps the blocks of train.py:41 epoch alive: often a list that is appended to" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct verdict verdict;
+
+		hand_model_make(&hand);
+		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), 12, 12, 3, 3);
+		hand.heartbeat.available_bytes = cases[i].available_bytes;
+		hand_model_waited(&hand, cases[i].signal);
+		hand_model_decide(&hand, &verdict);
+		if (strncmp(verdict.next, cases[i].next, strlen(cases[i].next)) != 0)
+			fail_msg("%zu: %s", i, verdict.next);
+	}
+}
+
+/* frames.append(read_csv()), then concat(frames): the half of it is half of the truth. */
+static void
+a_line_that_holds_nearly_as_much_is_named_too(void **state)
+{
+	static const struct { uint64_t bytes; bool is_first_leak, is_leak; const char *says; } cases[] = {
+		{ 290, false, true, "; 300 MiB of it (51 %) was allocated at train.py:41 epoch, another 290 MiB (49 %) at train.py:50 epoch, which "
+		                    "accumulates." },
+		{ 290, true, false, "train.py:50 epoch. The first accumulates: blocks from 12 of 12" },
+		{ 290, true, true, "train.py:50 epoch. Both accumulate: of the first, blocks from 12 of 12" },
+		{ 290, false, false, "another 290 MiB (49 %) at train.py:50 epoch." },
+		{ 149, true, true, "was allocated at train.py:41 epoch. It accumulates: blocks" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct verdict verdict;
+
+		hand_model_make(&hand);
+		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), cases[i].is_first_leak ? 12 : 1, 12, 3, 3);
+		hand_model_generations(hand_model_site(&hand, HEAP, 50, cases[i].bytes * MIB), cases[i].is_leak ? 12 : 1, 12, 3, 3);
+		hand_model_waited(&hand, SIGKILL);
+		hand_model_decide(&hand, &verdict);
+		if (strstr(verdict.text, cases[i].says) == NULL)
+			fail_msg("%zu: %s", i, verdict.text);
+	}
+}
+
+/* timeout 3600 python train.py */
+static void
+a_time_limit_is_named(void **state)
+{
+	static const struct { const char *parent; int status; uint64_t kills; const char *cause, *says, *next; } cases[] = {
+		{ "timeout", 124 << 8, 0, "gone", "was ended by timeout, whose status says that the time was up (likely).", "give it more time, or see" },
+		{ "timeout", SIGKILL, 0, "signal", "(SIGKILL): timeout does so when the time is up. The kernel counted no kill", "give it more time, or see" },
+		{ "timeout", 1 << 8, 0, "gone", "is gone without a clean-exit mark", "" },
+		{ "sh", 124 << 8, 0, "gone", "is gone without a clean-exit mark", "" },
+		{ "timeout", SIGKILL, 1, "machine-memory", "was killed by the kernel", "hold less at once at" },
+	};
+	struct model_process processes[2];
+	struct verdict verdict;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct kmem_identity child = hand_model_child(&hand);
+
+		hand_model_make(&hand);
+		hand_model_site(&hand, HEAP, 41, 400 * MIB);
+		hand_model_waited(&hand, cases[i].status);
+		hand.launcher.after.cgroup_oom_kill = cases[i].kills;
+		processes[0] = processes[1] = hand.process;
+		processes[0].name = cases[i].parent;
+		processes[0].live_bytes = 0;
+		processes[1].identity = &child;
+		processes[1].launcher = NULL;
+		processes[1].parent = 0;
+		processes[1].live_bytes = 400 * MIB;
+		hand.model.processes = processes;
+		hand.model.process_count = 2;
+		hand_model_decide(&hand, &verdict);
+		if (strcmp(verdict.cause, cases[i].cause) != 0 || strstr(verdict.text, cases[i].says) == NULL ||
+		    strstr(verdict.next, cases[i].next) == NULL)
+			fail_msg("%zu: %s: %s Next: %s", i, verdict.cause, verdict.text, verdict.next);
+	}
+}
+
+static void
+nobody_is_told_to_raise_a_limit_that_is_the_machine(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	hand_model_make(&hand);
+	hand_model_site(&hand, HEAP, 41, MIB);
+	hand_model_exited(&hand, 1);
+	hand_model_refuse(&hand, 58 * GIB * 1024);
+	hand_model_decide(&hand, &verdict);
+	assert_string_equal(verdict.next, "ask for less at once there (smaller pieces, a smaller type)");
+	assert_non_null(strstr(verdict.text, "That is more than the machine has (16.0 GiB). No more than 1.0 MiB was live then."));
+}
+
+/* "A running sum of tensors" is no help to who writes C++. */
+static void
+what_often_keeps_blocks_depends_on_the_language(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		hand_model_make(&hand);
+		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), 12, 12, 3, 3);
+		hand.process.python_version = i == 0 ? 0x030b07f0 : 0;
+		hand_model_exited(&hand, 0);
+		hand_model_decide(&hand, &verdict);
+		assert_int_equal(strstr(verdict.next, "a running sum of tensors") != NULL, i == 0);
+		assert_int_equal(strstr(verdict.next, "a release that is missing") != NULL, i == 1);
+	}
+}
+
+/* "Hold less at arenas": nobody can do that before the lines are known. */
+static void
+arenas_that_fill_a_limit_are_to_be_recorded_object_by_object(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	hand_model_make(&hand);
+	hand.domains[MMAP].name = "python/arena";
+	hand_model_generations(hand_model_site(&hand, MMAP, 41, 900 * MIB), 12, 12, 3, 3);
+	hand_model_exited(&hand, 1);
+	hand_model_refuse(&hand, MIB);
+	hand.failed.domain = MMAP;
+	hand.identity.limits[0] = (struct kmem_limit){ .kind = KMEM_LIMIT_ADDRESS_SPACE, .bytes = GIB };
+	hand_model_decide(&hand, &verdict);
+	assert_non_null(strstr(verdict.next, "`kmemshim run --python-objects -- "));
+	assert_non_null(strstr(verdict.next, "Or raise what limits it (ulimit -v)"));
+}
+
+/* PyTorch under a small limit: no line is to blame, and no recording of small objects would find one. */
+static void
+what_imports_left_is_said_where_it_is_most(void **state)
+{
+	static const struct { uint64_t of_imports; unsigned alive; const char *says, *next; } cases[] = {
+		{ 200, 1, "live; 200 MiB of it (65 %) was left by imports, 109 MiB (35 %) was in ", "give the program more memory, or import less" },
+		{ 100, 1, "live; 109 MiB of it (52 %) was in ", "record small Python objects too" },
+		{ 200, 12, "live; 109 MiB of it (35 %) was in ", "record small Python objects too" }, // it accumulates
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct verdict verdict;
+
+		hand_model_make(&hand);
+		hand.domains[MMAP].name = "python/arena";
+		hand_model_generations(hand_model_site(&hand, MMAP, 60, 109 * MIB), cases[i].alive, 12, cases[i].alive / 4, 3);
+		hand_model_site(&hand, HEAP, 1, cases[i].of_imports * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
+		hand.heartbeat.available_bytes = 100 * MIB;
+		hand_model_waited(&hand, SIGKILL);
+		hand_model_decide(&hand, &verdict);
+		if (strstr(verdict.text, cases[i].says) == NULL || strstr(verdict.next, cases[i].next) == NULL)
+			fail_msg("%zu: %s Next: %s", i, verdict.text, verdict.next);
+	}
+}
+
+static void
+a_program_that_allocates_nothing_has_no_peak_to_look_at(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	hand_model_make(&hand);
+	hand.model.domain_count = 0;
+	hand_model_exited(&hand, 0);
+	hand_model_decide(&hand, &verdict);
+	assert_non_null(strstr(verdict.text, "exited normally, with status 0. No allocation of it was seen."));
+	assert_string_equal(verdict.next, "nothing needs doing");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(far_from_the_limits_the_cause_comes_before_what_accumulates),
+		cmocka_unit_test(a_line_that_holds_nearly_as_much_is_named_too),
+		cmocka_unit_test(a_time_limit_is_named),
+		cmocka_unit_test(nobody_is_told_to_raise_a_limit_that_is_the_machine),
+		cmocka_unit_test(what_often_keeps_blocks_depends_on_the_language),
+		cmocka_unit_test(arenas_that_fill_a_limit_are_to_be_recorded_object_by_object),
+		cmocka_unit_test(what_imports_left_is_said_where_it_is_most),
+		cmocka_unit_test(a_program_that_allocates_nothing_has_no_peak_to_look_at),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
