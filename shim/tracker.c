@@ -424,6 +424,19 @@ take_pieces(uint64_t start, uint64_t end, struct range_pieces *taken)
 	}
 }
 
+/* What is there was unmapped without our seeing it. */
+static void
+evict(uint64_t start, uint64_t end)
+{
+	struct range_pieces stale;
+
+	take_pieces(start, end, &stale);
+	if (stale.count != 0) {
+		capture_file_lost(KMEM_LOST_MISSED_FREES, stale.count);
+		pieces_dead(&stale);
+	}
+}
+
 /* A booked block. */
 static void
 map_range(struct thread_slot *slot, uint64_t start, struct address_block block)
@@ -440,16 +453,11 @@ tracker_mapped(const void *hook_frame, enum kmem_domain domain, void *addr, size
 	uint64_t start = (uint64_t)addr;
 	struct thread_slot *slot;
 	struct address_block block;
-	struct range_pieces stale;
 
 	if (is_teardown(bytes))
 		return;
+	evict(start, start + bytes);
 	slot = thread_slot_here();
-	take_pieces(start, start + bytes, &stale);
-	if (stale.count != 0) { // unmapped without our seeing it
-		capture_file_lost(KMEM_LOST_MISSED_FREES, stale.count);
-		pieces_dead(&stale);
-	}
 	block = born(slot, hook_frame, domain, bytes);
 	if (block.site != 0)
 		map_range(slot, start, block);
@@ -521,6 +529,7 @@ tracker_remapped(const void *hook_frame, const struct range_pieces *old, void *a
 			return;
 		}
 	}
+	evict(start, start + bytes);
 	slot = thread_slot_here();
 	block = place(slot, hook_frame, domain, bytes);
 	if (block.site == 0) {

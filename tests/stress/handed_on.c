@@ -413,6 +413,13 @@ prepare_modules(void)
 	dlclose(handle);
 }
 
+static void
+prepare_other_module(void)
+{
+	module_map_forked();
+	module_map_note_pc(pc_in(dlopen("libc.so.6", RTLD_NOW | RTLD_LOCAL)));
+}
+
 static void close_modules(void) { module_map_unloaded_check(); }
 static void ask_whether_over(void) { CHECK(module_map_is_over(0, &gone_pc, 1)); }
 static void note_main(void) { module_map_note_pc((uint64_t)note_main); }
@@ -454,6 +461,7 @@ static const struct hand_on_case cases[] = {
 	{ "holdings", prepare_device_site, NULL, { refuse_on_device, refuse_on_device } },
 	{ "holdings_generations", prepare_device_site, NULL, { be_born_on_device, refuse_on_device } },
 	{ "module", module_map_forked, NULL, { note_main, note_main } },
+	{ "module_behind_another", prepare_other_module, NULL, { note_main, note_main } },
 	{ "modules_gone", prepare_modules, NULL, { close_modules, ask_whether_over } },
 };
 

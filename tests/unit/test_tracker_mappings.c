@@ -204,6 +204,26 @@ what_cannot_be_cut_for_want_of_room_is_lost_not_counted_twice(void **state)
 	assert_true(lost(KMEM_LOST_EVENTS) > 2);
 }
 
+/* As an allocator's own system call may have done with what lay there. */
+static void
+what_a_mapping_grows_over_was_released_unseen(void **state)
+{
+	struct range_pieces taken;
+
+	(void)state;
+	hook_mmap(KMEM_DOMAIN_MMAP, 1000 * PAGE, 10 * PAGE);
+	hook_mmap(KMEM_DOMAIN_MMAP, 1012 * PAGE, 10 * PAGE);
+	tracker_unmap_begin(at(1000 * PAGE), 10 * PAGE, &taken);
+	hook_mremap(&taken, 1000 * PAGE, 20 * PAGE);
+	assert_row(KMEM_DOMAIN_MMAP, (struct totals){ 40 * PAGE, 18 * PAGE, 3, 1, 22 * PAGE });
+	assert_int_equal(lost(KMEM_LOST_MISSED_FREES), 1);
+	assert_int_equal(lost(KMEM_LOST_EVENTS), 0);
+	tracker_unmap_begin(at(0), 2000 * PAGE, &taken);
+	assert_int_equal(taken.count, 2);
+	tracker_unmap_end(&taken, true);
+	assert_row(KMEM_DOMAIN_MMAP, (struct totals){ 40 * PAGE, 40 * PAGE, 3, 3, 22 * PAGE });
+}
+
 static void *
 looks_at_what_another_holds(void *unused)
 {
@@ -236,6 +256,7 @@ main(void)
 		cmocka_unit_test_setup(a_mapping_counts_the_bytes_that_were_asked_for, start_empty),
 		cmocka_unit_test_setup(one_detaching_may_take_away_hundreds_of_pieces, start_empty),
 		cmocka_unit_test_setup(what_cannot_be_cut_for_want_of_room_is_lost_not_counted_twice, start_empty),
+		cmocka_unit_test_setup(what_a_mapping_grows_over_was_released_unseen, start_empty),
 		cmocka_unit_test_setup(what_cannot_be_looked_up_is_counted, start_empty),
 	};
 
