@@ -284,6 +284,8 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	bool is_accumulating = verdict_is_accumulating(facts);
 	const struct kmem_identity *identity = facts->process->identity;
 	uint64_t machine_bytes = identity->machine_bytes != 0 ? identity->machine_bytes + identity->swap_bytes : UINT64_MAX;
+	/* A data set of a program that ended well is nobody's worry. */
+	bool is_growing = top->leak == MODEL_LEAK_LEAK && !(verdict->end == VERDICT_END_OK && rank_may_be_built_once(top->telling));
 	bool is_much_in_arenas = top->leak == MODEL_LEAK_LEAK || top->live_bytes >= facts->live_bytes / 2;
 	bool is_childs_peak = facts->peak_process != facts->process && facts->top_peak.site_count != 0;
 
@@ -339,12 +341,12 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	else if (verdict_is_arena(facts, top) && !is_much_in_arenas && verdict->end != VERDICT_END_OK && facts->refused == NULL)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "give the program more memory, or import less: no line of it holds much");
 	else if (verdict_is_arena(facts, top) && (facts->refused == NULL || is_accumulating) &&
-	         (top->leak == MODEL_LEAK_LEAK || verdict->end != VERDICT_END_OK))
+	         (is_growing || verdict->end != VERDICT_END_OK))
 		(void)snprintf(verdict->next, sizeof(verdict->next), "record small Python objects too: "
 		               "`kmemshim run --python-objects -- " VERDICT_COMMAND "`; then the lines that hold them are named%s%s",
 		               facts->refused != NULL ? ". Or raise what limits it" : "",
 		               facts->refused != NULL ? space_limit_name(facts) : "");
-	else if (top->leak == MODEL_LEAK_LEAK && (facts->refused == NULL || is_accumulating))
+	else if (is_growing && (facts->refused == NULL || is_accumulating))
 		(void)snprintf(verdict->next, sizeof(verdict->next),
 		               "look for what keeps the blocks of %s alive%s%s", verdict_line_text(top, place), verdict_blocks_kept(facts),
 		               rank_may_be_built_once(top->telling) ? if_data_set : "");

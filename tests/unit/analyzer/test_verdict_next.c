@@ -113,6 +113,27 @@ nobody_is_told_to_raise_a_limit_that_is_the_machine(void **state)
 	assert_non_null(strstr(verdict.text, "That is more than the machine has (16.0 GiB). No more than 1.0 MiB was live then."));
 }
 
+static void
+a_data_set_of_a_program_that_ended_well_needs_nothing(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct model_site *site;
+
+		hand_model_make(&hand);
+		site = hand_model_site(&hand, HEAP, 41, 300 * MIB);
+		hand_model_generations(site, 12, 12, 3, 3);
+		site->volume_bytes = i == 0 ? 400 * MIB : GIB;
+		hand_model_exited(&hand, 0);
+		hand_model_decide(&hand, &verdict);
+		assert_non_null(strstr(verdict.text, "It accumulates"));
+		assert_int_equal(strstr(verdict.next, "nothing needs doing") != NULL, i == 0);
+		assert_int_equal(strstr(verdict.next, "look for what keeps the blocks of train.py:41 epoch alive") != NULL, i == 1);
+	}
+}
+
 /* "A running sum of tensors" is no help to who writes C++. */
 static void
 what_often_keeps_blocks_depends_on_the_language(void **state)
@@ -198,6 +219,7 @@ main(void)
 		cmocka_unit_test(a_line_that_holds_nearly_as_much_is_named_too),
 		cmocka_unit_test(a_time_limit_is_named),
 		cmocka_unit_test(nobody_is_told_to_raise_a_limit_that_is_the_machine),
+		cmocka_unit_test(a_data_set_of_a_program_that_ended_well_needs_nothing),
 		cmocka_unit_test(what_often_keeps_blocks_depends_on_the_language),
 		cmocka_unit_test(arenas_that_fill_a_limit_are_to_be_recorded_object_by_object),
 		cmocka_unit_test(what_imports_left_is_said_where_it_is_most),
