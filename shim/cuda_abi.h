@@ -111,6 +111,7 @@ int cuMemHostAlloc(void **addr, size_t bytes, unsigned flags);
 int cuMemAllocFromPoolAsync(cuda_device_addr *addr, size_t bytes, void *pool, void *stream);
 int cuMemAllocFromPoolAsync_ptsz(cuda_device_addr *addr, size_t bytes, void *pool, void *stream);
 int cuMemPoolCreate(void **pool, const struct cuda_memory_place *place);
+int cuMemPoolDestroy(void *pool);
 int cuMemFree_v2(cuda_device_addr addr);
 int cuMemFreeAsync(cuda_device_addr addr, void *stream);
 int cuMemFreeAsync_ptsz(cuda_device_addr addr, void *stream);
@@ -219,6 +220,7 @@ int cudaThreadExit(void); // until 12
 	ROW(cuMemAllocFromPoolAsync, "cuMemAllocFromPoolAsync", 11020, 0)                             \
 	ROW(cuMemAllocFromPoolAsync_ptsz, "cuMemAllocFromPoolAsync", 11020, 1)                        \
 	ROW(cuMemPoolCreate, "cuMemPoolCreate", 11020, 0)                                             \
+	ROW(cuMemPoolDestroy, "cuMemPoolDestroy", 11020, 0)                                           \
 	ROW(cuMemHostRegister_v2, "cuMemHostRegister", 6050, 0)                                       \
 	ROW(cuMemHostUnregister, "cuMemHostUnregister", 4000, 0)                                      \
 	ROW(cuArrayCreate_v2, "cuArrayCreate", 3020, 0)                                               \

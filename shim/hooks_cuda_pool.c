@@ -37,21 +37,39 @@ note(const void *pool, const struct cuda_memory_place *place)
 	atomic_store_explicit(&pools[number % POOLS_MAX], (uint64_t)(uintptr_t)pool << DOMAIN_BITS | domain, memory_order_relaxed);
 }
 
+/* Where it stands; POOLS_MAX: nowhere. */
+static unsigned
+find(const void *pool)
+{
+	unsigned place = 0;
+
+	while (place < POOLS_MAX && atomic_load_explicit(&pools[place], memory_order_relaxed) >> DOMAIN_BITS != (uint64_t)(uintptr_t)pool)
+		place++;
+	return place;
+}
+
+/* Its handle is given out again, also for a device's own pool. A new one of another thread may be lost here at that moment. */
+static void
+forget(const void *pool)
+{
+	unsigned place = find(pool);
+
+	if (place < POOLS_MAX)
+		atomic_store_explicit(&pools[place], 0, memory_order_relaxed);
+}
+
 unsigned
 cuda_call_pool_domain(const void *pool)
 {
-	uint32_t count = atomic_load_explicit(&pool_count, memory_order_relaxed);
-	int device = real_cuda_pool_device(pool, KMEM_DOMAIN_CUDA_LAST - KMEM_DOMAIN_CUDA_FIRST + 1);
+	unsigned place = pool == NULL ? POOLS_MAX : find(pool);
+	int device;
 
-	/* The newest first: the driver gives handles out again. */
-	for (uint32_t age = 1; device < 0 && age <= POOLS_MAX; age++) {
-		uint64_t word = atomic_load_explicit(&pools[(count - age) % POOLS_MAX], memory_order_relaxed);
-
-		if (word >> DOMAIN_BITS == (uint64_t)(uintptr_t)pool && pool != NULL)
-			return word & ((1u << DOMAIN_BITS) - 1);
-	}
+	if (place < POOLS_MAX)
+		return atomic_load_explicit(&pools[place], memory_order_relaxed) & ((1u << DOMAIN_BITS) - 1);
+	device = real_cuda_pool_device(pool, KMEM_DOMAIN_CUDA_LAST - KMEM_DOMAIN_CUDA_FIRST + 1);
 	return tracker_device_domain(device >= 0 ? device : real_cuda_device());
 }
 
 HOOK_AFTER(cuMemPoolCreate, (void **pool, const struct cuda_memory_place *place), (pool, place), pool != NULL && place != NULL,
            note(*pool, place));
+HOOK_AFTER(cuMemPoolDestroy, (void *pool), (pool), pool != NULL, forget(pool));

@@ -112,15 +112,25 @@ real_cuda_has_primary_context(int device)
 	return ask == NULL || ask(device, &flags, &is_active) != CUDA_ABI_SUCCESS || is_active != 0;
 }
 
+/* NULL: the device, if it is one, has none. */
+static void *
+own_pool(int device)
+{
+	void *own = NULL;
+
+	QUESTION(cuDeviceGetDefaultMemPool);
+	return ask != NULL && ask(&own, device) == CUDA_ABI_SUCCESS ? own : NULL;
+}
+
 int
 real_cuda_pool_device(const void *pool, int devices_max)
 {
-	QUESTION(cuDeviceGetDefaultMemPool);
+	int current = context_device();
 
-	for (int device = 0; ask != NULL && device < devices_max; device++) {
-		void *own = NULL;
-
-		if (ask(&own, device) == CUDA_ABI_SUCCESS && own != NULL && own == pool)
+	if (pool != NULL && current >= 0 && own_pool(current) == pool)
+		return current;
+	for (int device = 0; pool != NULL && device < devices_max; device++) {
+		if (own_pool(device) == pool)
 			return device;
 	}
 	return -1;
@@ -141,10 +151,7 @@ kept_by(void *pool)
 uint64_t
 real_cuda_pool_kept(int device, void *pool)
 {
-	void *own = NULL;
+	void *own = own_pool(device);
 
-	QUESTION(cuDeviceGetDefaultMemPool);
-	if (ask == NULL || ask(&own, device) != CUDA_ABI_SUCCESS)
-		own = NULL;
 	return kept_by(own) + (pool != own ? kept_by(pool) : 0);
 }

@@ -68,6 +68,7 @@ cuMemAllocManaged(cuda_device_addr *addr, size_t bytes, unsigned flags)
 static struct {
 	uint64_t used_bytes, kept_bytes;
 } pools[POOLS_MAX][LEDGER_ROWS];
+static bool is_pool[POOLS_MAX]; // one that was made
 
 static int
 pool_number(const void *pool)
@@ -123,12 +124,27 @@ cuMemPoolGetAttribute(void *pool, int attribute, void *value)
 int
 cuMemPoolCreate(void **pool, const struct cuda_memory_place *place)
 {
-	static unsigned made;
-	int row = place->location_type == CUDA_LOCATION_DEVICE ? LEDGER_DEVICE + place->location_id : LEDGER_PINNED;
+	int number = 1, row = place->location_type == CUDA_LOCATION_DEVICE ? LEDGER_DEVICE + place->location_id : LEDGER_PINNED;
 
 	if (place->type == CUDA_TYPE_MANAGED)
 		row = LEDGER_MANAGED;
-	*pool = (void *)(uintptr_t)(FIRST_POOL + POOL_STEP * ++made + (unsigned)row);
+	while (number < POOLS_MAX && is_pool[number])
+		number++;
+	if (number == POOLS_MAX)
+		return CUDA_ABI_OUT_OF_MEMORY;
+	is_pool[number] = true;
+	*pool = (void *)(uintptr_t)(FIRST_POOL + POOL_STEP * number + row);
+	return CUDA_ABI_SUCCESS;
+}
+
+int
+cuMemPoolDestroy(void *pool)
+{
+	int number = pool_number(pool);
+
+	if (number <= 0 || number >= POOLS_MAX || !is_pool[number])
+		return INVALID_VALUE;
+	is_pool[number] = false;
 	return CUDA_ABI_SUCCESS;
 }
 

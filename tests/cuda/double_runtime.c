@@ -84,6 +84,7 @@ int double_runtime_calls(void);
 int cudaSetDevice(int device);
 int cudaGetLastError(void);
 int cudaMemPoolCreate(void **pool, const void *properties);
+int cudaMemPoolDestroy(void *pool);
 int cudaDeviceGetDefaultMemPool(void **pool, int device);
 int cudaGraphAddNode(void **node, void *graph, void *const *before, const void *edges, size_t before_count,
                      struct cuda_graph_node *parameters);
@@ -286,6 +287,7 @@ cudaMallocMipmappedArray(void **addr, const struct cuda_channels *channels, stru
 	}
 
 PASS_ON(cudaDeviceGetDefaultMemPool, (void **pool, int device), cuDeviceGetDefaultMemPool(pool, device))
+PASS_ON(cudaMemPoolDestroy, (void *pool), cuMemPoolDestroy(pool))
 PASS_ON(cudaFreeArray, (void *addr), cuArrayDestroy(addr))
 PASS_ON(cudaFreeMipmappedArray, (void *addr), cuMipmappedArrayDestroy(addr))
 PASS_ON(cudaHostRegister, (void *addr, size_t bytes, unsigned flags), cuMemHostRegister_v2(addr, bytes, flags))

@@ -57,6 +57,7 @@ route_use_device(int device)
 		.unpin = (void *)REACH(cuMemHostUnregister, "cuMemHostUnregister", 4000, 0),          \
 		.reset = (void *)REACH(cuDevicePrimaryCtxReset_v2, "cuDevicePrimaryCtxReset", 11000, 0), \
 		.make_pool = (void *)REACH(cuMemPoolCreate, "cuMemPoolCreate", 11020, 0),                   \
+		.end_pool = (void *)REACH(cuMemPoolDestroy, "cuMemPoolDestroy", 11020, 0),                  \
 		.default_pool = (void *)REACH(cuDeviceGetDefaultMemPool, "cuDeviceGetDefaultMemPool", 11020, 0), \
 		.open_shared = (void *)REACH(cuIpcOpenMemHandle_v2, "cuIpcOpenMemHandle", 11000, 0),        \
 		.close_shared = (void *)REACH(cuIpcCloseMemHandle, "cuIpcCloseMemHandle", 4010, 0),         \

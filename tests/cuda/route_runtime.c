@@ -7,6 +7,7 @@
 
 int cudaSetDevice(int device);
 int cudaMemPoolCreate(void **pool, const void *properties);
+int cudaMemPoolDestroy(void *pool);
 int cudaDeviceGetDefaultMemPool(void **pool, int device);
 int cudaGraphAddNode(void **node, void *graph, void *const *before, const void *edges, size_t before_count,
                      struct cuda_graph_node *parameters);
@@ -71,6 +72,7 @@ static const struct cuda_api api = {
 	.release_async_twin = cudaFreeAsync_ptsz,
 	.release_pinned = cudaFreeHost,
 	.make_pool = cudaMemPoolCreate,
+	.end_pool = cudaMemPoolDestroy,
 	.default_pool = cudaDeviceGetDefaultMemPool,
 	.pooled = cudaMallocFromPoolAsync,
 	.pooled_twin = cudaMallocFromPoolAsync_ptsz,

@@ -175,8 +175,12 @@ pools_refuse(void)
 		exit(2);
 	if (api->device_async(&addr, (size_t)6 << 45, NULL) != CUDA_ABI_OUT_OF_MEMORY)
 		exit(2);
-	for (int i = 0; i < 100; i++) // more than are known by their numbers
-		MUST(api->make_pool(&pool, &places[0]));
+	for (int i = 0; i < 100; i++) { // more than are noted; many of them have the same handle
+		MUST(api->make_pool(&pool, &places[i % 2]));
+		if (i % 10 != 0)
+			MUST(api->end_pool(pool));
+	}
+	MUST(api->make_pool(&pool, &places[0]));
 	if (api->pooled_twin(&addr, (size_t)7 << 45, pool, NULL) != CUDA_ABI_OUT_OF_MEMORY)
 		exit(2);
 }

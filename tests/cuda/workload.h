@@ -24,6 +24,7 @@ struct cuda_api {
 	int (*release_async_twin)(void *addr, void *stream);
 	int (*release_pinned)(void *addr);
 	int (*make_pool)(void **pool, const void *properties);
+	int (*end_pool)(void *pool);
 	int (*default_pool)(void **pool, int device);
 	int (*pooled)(void **addr, size_t bytes, void *pool, void *stream);
 	int (*pooled_twin)(void **addr, size_t bytes, void *pool, void *stream);
