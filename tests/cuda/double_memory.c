@@ -6,7 +6,7 @@
 
 #include "double_driver.h"
 
-#define FIRST_POOL 0x1000        // the handle of a device's pool is this and its row of the ledger; made ones are above it
+#define FIRST_POOL 0x1000        // the handle of a device's pool is this and its row of the ledger; made ones are in steps above it
 #define POOL_STEP 0x100
 #define RECORDED_STREAM ((void *)0x77)
 
@@ -68,7 +68,7 @@ cuMemAllocManaged(cuda_device_addr *addr, size_t bytes, unsigned flags)
 static struct {
 	uint64_t used_bytes, kept_bytes;
 } pools[POOLS_MAX][LEDGER_ROWS];
-static bool is_pool[POOLS_MAX]; // one that was made
+static int made_row[POOLS_MAX]; // of those that were made; 0 = there is none
 
 static int
 pool_number(const void *pool)
@@ -79,7 +79,11 @@ pool_number(const void *pool)
 static int
 pool_row(const void *pool)
 {
-	return pool == NULL ? device_row() : (int)((uintptr_t)pool - FIRST_POOL) % POOL_STEP;
+	int number = pool_number(pool);
+
+	if (number != 0)
+		return made_row[number];
+	return pool == NULL ? device_row() : (int)((uintptr_t)pool - FIRST_POOL);
 }
 
 static void
@@ -128,12 +132,12 @@ cuMemPoolCreate(void **pool, const struct cuda_memory_place *place)
 
 	if (place->type == CUDA_TYPE_MANAGED)
 		row = LEDGER_MANAGED;
-	while (number < POOLS_MAX && is_pool[number])
+	while (number < POOLS_MAX && made_row[number] != 0)
 		number++;
 	if (number == POOLS_MAX)
 		return CUDA_ABI_OUT_OF_MEMORY;
-	is_pool[number] = true;
-	*pool = (void *)(uintptr_t)(FIRST_POOL + POOL_STEP * number + row);
+	made_row[number] = row;
+	*pool = (void *)(uintptr_t)(FIRST_POOL + POOL_STEP * number);
 	return CUDA_ABI_SUCCESS;
 }
 
@@ -142,9 +146,9 @@ cuMemPoolDestroy(void *pool)
 {
 	int number = pool_number(pool);
 
-	if (number <= 0 || number >= POOLS_MAX || !is_pool[number])
+	if (number <= 0 || number >= POOLS_MAX || made_row[number] == 0)
 		return INVALID_VALUE;
-	is_pool[number] = false;
+	made_row[number] = 0;
 	return CUDA_ABI_SUCCESS;
 }
 

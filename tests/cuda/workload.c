@@ -170,18 +170,19 @@ pools_refuse(void)
 		if (api->pooled(&addr, (i + 1) << 45, pool, NULL) != CUDA_ABI_OUT_OF_MEMORY)
 			exit(2);
 	}
-	MUST(api->default_pool(&pool, 1));
-	if (api->pooled_twin(&addr, (size_t)5 << 45, pool, NULL) != CUDA_ABI_OUT_OF_MEMORY)
-		exit(2);
-	if (api->device_async(&addr, (size_t)6 << 45, NULL) != CUDA_ABI_OUT_OF_MEMORY)
-		exit(2);
-	for (int i = 0; i < 100; i++) { // more than are noted; many of them have the same handle
-		MUST(api->make_pool(&pool, &places[i % 2]));
-		if (i % 10 != 0)
-			MUST(api->end_pool(pool));
-	}
 	MUST(api->make_pool(&pool, &places[0]));
-	if (api->pooled_twin(&addr, (size_t)7 << 45, pool, NULL) != CUDA_ABI_OUT_OF_MEMORY)
+	MUST(api->end_pool(pool));
+	MUST(api->make_pool(&pool, &places[1])); // with its handle
+	if (api->pooled(&addr, (size_t)5 << 45, pool, NULL) != CUDA_ABI_OUT_OF_MEMORY)
+		exit(2);
+	MUST(api->default_pool(&pool, 1));
+	if (api->pooled_twin(&addr, (size_t)6 << 45, pool, NULL) != CUDA_ABI_OUT_OF_MEMORY)
+		exit(2);
+	if (api->device_async(&addr, (size_t)7 << 45, NULL) != CUDA_ABI_OUT_OF_MEMORY)
+		exit(2);
+	for (int i = 0; i < 100; i++) // more than are noted
+		MUST(api->make_pool(&pool, &places[0]));
+	if (api->pooled_twin(&addr, (size_t)8 << 45, pool, NULL) != CUDA_ABI_OUT_OF_MEMORY)
 		exit(2);
 }
 
