@@ -288,9 +288,9 @@ capture_file_append_sparing(enum kmem_section kind, size_t bytes, size_t spare_b
 	bytes = (bytes + step - 1) / step * step;
 	/* relaxed: it hands out room and publishes nothing; records are published by their index (F1). */
 	offset = atomic_load_explicit(used, memory_order_relaxed);
-	/* What is spared is for a section that cannot grow any more, not for one that another thread is growing. */
+	/* What is spared is for a section that cannot grow any more, not for one that another thread takes long to grow. */
 	if (!has_room(kind, offset + bytes + spare_bytes) &&
-	    (atomic_load_explicit(&sections[kind].is_stuck, memory_order_relaxed) || !has_room(kind, offset + bytes)))
+	    !(atomic_load_explicit(&growth_lock.is_given_up, memory_order_relaxed) && has_room(kind, offset + bytes)))
 		return NULL;
 	offset = atomic_fetch_add_explicit(used, bytes, memory_order_relaxed);
 	if (!has_room(kind, offset + bytes)) // others came in between
