@@ -17,6 +17,7 @@
 #include "kmem_format.h"
 #include "loaded_object.h"
 #include "raw_sys.h"
+#include "unwind_copies.h"
 
 #define FAR_SPOT_SHIFT 3
 #define FAR_REGION_SHIFT 11
@@ -69,7 +70,11 @@ compute(uint64_t pc_word)
 	if (frames_addr == 0 ||
 	    !loaded_object_readable(&object, frames_addr, &tables.low_addr, &tables.high_addr))
 		return rule;
-	rule = unwind_cfi_rule(&tables, pc, lookup_pc);
+	/* relaxed: code that is on a stack is not unloaded. */
+	uint64_t generation = atomic_load_explicit(&unwind_rules.generation, memory_order_relaxed);
+	uint64_t shift = unwind_copies_find(&object, frames_addr, generation, &tables);
+
+	rule = unwind_cfi_rule(&tables, pc + shift, lookup_pc + shift);
 	/* Other trampolines keep the registers elsewhere; their tables can say where. */
 	if (rule.kind == UNWIND_SIGNAL && !is_signal_trampoline(pc, &object))
 		rule.kind = UNWIND_INEXPRESSIBLE;
