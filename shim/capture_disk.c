@@ -14,6 +14,7 @@
 
 static char file_path[4096];
 static struct stat identity;
+static size_t locked_bytes; // of the mappings, in memory
 
 static void
 close_keeping_errno(int fd)
@@ -102,6 +103,7 @@ capture_disk_create(const char *folder, const char *name, size_t bytes)
 	diag_format(path, sizeof(path), "%s", folder);
 	if (!make_folders(path) || (fd = create_first_free(folder, name)) < 0)
 		return -1;
+	locked_bytes = 0;
 	syscall(SYS_fchmod, fd, 0600); // a umask may have taken our own right to open it again
 	if (fstat(fd, &identity) == 0 && capture_disk_extend(fd, 0, bytes))
 		return fd;
@@ -166,4 +168,14 @@ const char *
 capture_disk_path(void)
 {
 	return file_path;
+}
+
+void
+capture_disk_lock_in_memory(void *addr, size_t bytes)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && locked_bytes + bytes <= limit.rlim_cur / 4 &&
+	    syscall(SYS_mlock, addr, bytes) == 0)
+		locked_bytes += bytes;
 }

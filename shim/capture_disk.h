@@ -38,4 +38,7 @@ void capture_disk_remove(void);
 
 const char *capture_disk_path(void);
 
+/* A part of the mapped file. Best effort, and at most a quarter of what the program may lock: the limit is there for the program. */
+void capture_disk_lock_in_memory(void *addr, size_t bytes);
+
 #endif

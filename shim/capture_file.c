@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "capture_disk.h"
 #include "capture_life.h"
@@ -44,7 +43,6 @@ static struct section sections[KMEM_SECTION_COUNT];
 static struct wait_lock growth_lock = WAIT_LOCK_FREE;
 static __thread bool is_locked_here __attribute__((tls_model("initial-exec"))); // by this thread, around fork
 static bool has_file;
-static size_t locked_bytes; // of the mappings, in memory
 static char *volatile sealed; // the whole file, while it is sealed; volatile: for this thread's own signal handler
 static volatile size_t sealed_bytes;
 
@@ -83,17 +81,6 @@ capture_file_lost(enum kmem_loss loss, uint64_t count)
 {
 	/* relaxed: a statistic; nobody concludes anything about other memory from it */
 	atomic_fetch_add_explicit(&capture_file_header()->losses[loss], count, memory_order_relaxed);
-}
-
-/* Best effort, and at most a quarter of what the program may lock: the limit is there for the program. */
-static void
-lock_in_memory(void *addr, size_t bytes)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && locked_bytes + bytes <= limit.rlim_cur / 4 &&
-	    syscall(SYS_mlock, addr, bytes) == 0)
-		locked_bytes += bytes;
 }
 
 static uint64_t
@@ -211,7 +198,9 @@ grow_locked(enum kmem_section kind, size_t end)
 		bytes = chunks * KMEM_CHUNK_BYTES;
 	}
 	if (kind == KMEM_SECTION_SITES && has_file)
-		lock_in_memory(section->base + mapped, bytes); // the counters are the hot range
+		capture_disk_lock_in_memory(section->base + mapped, bytes); // the counters are the hot range
+	if (kind == KMEM_SECTION_RECORDS && has_file && mapped != 0)
+		raw_madvise(section->base, mapped, MADV_DONTNEED); // seldom read again, and in the file
 	for (size_t i = 0; i < chunks; i++)
 		directory()[count + i] = (struct kmem_chunk){ .section = (uint8_t)kind, .inverted = (uint8_t)~kind };
 
@@ -389,8 +378,7 @@ open_file(const char *folder, const char *name)
 		errno = error;
 		return false;
 	}
-	locked_bytes = 0;
-	lock_in_memory(mapped, KMEM_DIRECTORY_OFFSET);
+	capture_disk_lock_in_memory(mapped, KMEM_DIRECTORY_OFFSET);
 	head = mapped;
 	has_file = true;
 	return true;

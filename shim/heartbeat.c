@@ -20,6 +20,7 @@
 #include "pointer_map.h"
 #include "resident.h"
 #include "survivors.h"
+#include "unwind_copies.h"
 
 #define STEP_MIN_BYTES ((uint64_t)1 << 20)
 #define STEPS_PER_LIMIT 256
@@ -104,6 +105,7 @@ heartbeat_take(uint64_t live_bytes)
 	atomic_store_explicit(&next_ns, now_ns + PERIOD_NS, memory_order_relaxed);
 	survivors_take(false);
 	pointer_map_beat(now_ns);
+	unwind_copies_rest();
 	if (number > 1) // the first one is the start
 		resident_take(false);
 	inherited_look(false);

@@ -37,7 +37,7 @@
 /* --- addresses ------------------------------------------------------------------------------------- */
 
 #define ADDRESS_BITS (KMEM_ADDRESS_BITS - 3) // objects are aligned to 8 bytes
-#define BUCKET_BITS 14
+#define BUCKET_BITS 12 // 32,768 words: PyTorch and TensorFlow have below 2,000
 #define BUCKET_WORDS 8                       // one cache line
 #define TAG_BITS (ADDRESS_BITS - BUCKET_BITS)
 #define INDEX_BITS 26
@@ -62,9 +62,12 @@ struct bucket {
 /* Whole pages, which stay untouched in a process without Python. */
 static alignas(4096) struct bucket addresses[1u << BUCKET_BITS];
 
+/* Most processes have a few thousand of them: those stand in a few pages, in front of the others. */
 #define CONTENT_WORDS (1u << 17)
 #define CONTENT_PROBES_MAX 256u
-static alignas(4096) _Atomic uint64_t contents[CONTENT_WORDS];
+#define CONTENT_FIRST_WORDS (1u << 13)
+#define CONTENT_FIRST_PROBES 32u
+static alignas(4096) _Atomic uint64_t contents[CONTENT_FIRST_WORDS + CONTENT_WORDS];
 
 /*
  * relaxed: who meets the next object at an address got it from somebody, and that orders the death before it; the same as in C3.
@@ -371,6 +374,13 @@ content_matches(uint64_t word, const struct description *what, struct python_cod
 	return true;
 }
 
+static _Atomic uint64_t *
+content_slot(uint64_t hash, uint32_t step)
+{
+	return &contents[step < CONTENT_FIRST_PROBES ? (hash + step) % CONTENT_FIRST_WORDS
+	                                             : CONTENT_FIRST_WORDS + (hash + step) % CONTENT_WORDS];
+}
+
 /*
  * Not found when there is no room. Two threads may write the same content at once; the record that did not get
  * its word is never led to.
@@ -382,7 +392,7 @@ content_find_or_append(const struct python_interpreter *python, const struct des
 	struct python_code theirs;
 
 	for (uint32_t step = 0; step < CONTENT_PROBES_MAX; step++) {
-		_Atomic uint64_t *slot = &contents[(what->hash + step) % CONTENT_WORDS];
+		_Atomic uint64_t *slot = content_slot(what->hash, step);
 
 		/* acquire: the record's bytes are compared. Pairs with the exchange below. */
 		uint64_t word = atomic_load_explicit(slot, memory_order_acquire);

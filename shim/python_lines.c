@@ -285,7 +285,7 @@ static_assert(CODE_BITS + 2 * UNIT_BITS == 64, "question and answer in one word 
 static_assert((uint64_t)KMEM_CHUNKS_MAX * KMEM_CHUNK_BYTES / 8 <= UINT64_C(1) << CODE_BITS,
               "every record's index fits");
 
-#define BUCKET_BITS 14
+#define BUCKET_BITS 13
 #define BUCKET_WORDS 8 // one cache line
 
 struct bucket {

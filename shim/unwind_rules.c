@@ -1,9 +1,10 @@
 /*
  * unwind_rules.c - see unwind_rules.h.
  *
- * Placement: neighbouring code shares cache lines and pages of the table, because a walk that visits one
- * address of a function soon visits others nearby. 256 bytes of code begin in one line of four entries,
- * 16 KiB in one page; what does not fit goes to the following entries, then to some anywhere.
+ * Placement: neighbouring code shares cache lines and pages of the table, because a walk that visits one address of a function soon
+ * visits others nearby, and because pages that hold an entry each are what a table costs. 512 bytes of code begin in one line of four
+ * entries, 32 KiB in one page; what does not fit goes to the following entries. Code that is nothing but calls has no room there:
+ * 2 KiB of it share another page, with an entry for each 8 bytes. The last resort is anywhere.
  *
  * Not chosen  growing: 2^20 addresses are more than a process with every framework loaded walks over,
  *             and the pages are not there until they are touched.
@@ -16,8 +17,10 @@
 #include "kmem_format.h"
 #include "loaded_object.h"
 #include "raw_sys.h"
+#include "unwind_copies.h"
 
-#define FAR_ENTRIES 16u
+#define FAR_SPOT_SHIFT 3
+#define FAR_REGION_SHIFT 11
 
 struct unwind_rules unwind_rules;
 
@@ -67,7 +70,11 @@ compute(uint64_t pc_word)
 	if (frames_addr == 0 ||
 	    !loaded_object_readable(&object, frames_addr, &tables.low_addr, &tables.high_addr))
 		return rule;
-	rule = unwind_cfi_rule(&tables, pc, lookup_pc);
+	/* relaxed: code that is on a stack is not unloaded. */
+	uint64_t generation = atomic_load_explicit(&unwind_rules.generation, memory_order_relaxed);
+	uint64_t shift = unwind_copies_find(&object, frames_addr, generation, &tables);
+
+	rule = unwind_cfi_rule(&tables, pc + shift, lookup_pc + shift);
 	/* Other trampolines keep the registers elsewhere; their tables can say where. */
 	if (rule.kind == UNWIND_SIGNAL && !is_signal_trampoline(pc, &object))
 		rule.kind = UNWIND_INEXPRESSIBLE;
@@ -85,18 +92,25 @@ claim(struct unwind_entry *entry, uint64_t pc_word)
 	return owner == pc_word ? entry : NULL;
 }
 
+static uint64_t
+far_home(uint64_t pc)
+{
+	uint64_t region = (pc >> FAR_REGION_SHIFT) * UINT64_C(0xff51afd7ed558ccd) >> 40;
+
+	return region << 8 | (pc >> FAR_SPOT_SHIFT & 0xff);
+}
+
 /* The entry of that address, taken if need be; NULL when there is no room. */
 static struct unwind_entry *
 entry_of(uint64_t pc_word)
 {
-	uint64_t near = unwind_rules_home(pc_word);
-	uint64_t far = pc_word * UINT64_C(0xff51afd7ed558ccd) >> 24;
+	const uint64_t homes[] = { unwind_rules_home(pc_word), far_home(pc_word), pc_word * UINT64_C(0xff51afd7ed558ccd) >> 24 };
 	struct unwind_entry *entry = NULL;
 
-	for (uint64_t i = 0; i < UNWIND_NEAR_ENTRIES && entry == NULL; i++)
-		entry = claim(&unwind_rules.entries[(near & unwind_rules.mask) + i], pc_word);
-	for (uint64_t i = 0; i < FAR_ENTRIES && entry == NULL; i++)
-		entry = claim(&unwind_rules.entries[(far + i) & unwind_rules.mask], pc_word);
+	for (unsigned home = 0; home < sizeof homes / sizeof homes[0]; home++) {
+		for (uint64_t i = 0; i < UNWIND_NEAR_ENTRIES && entry == NULL; i++)
+			entry = claim(&unwind_rules.entries[(homes[home] & unwind_rules.mask) + i], pc_word);
+	}
 	return entry;
 }
 

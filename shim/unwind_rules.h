@@ -47,9 +47,9 @@ static_assert(sizeof(struct unwind_entry) == 16, "four per cache line");
 #define UNWIND_WORD_CFA_FROM_RBP (UINT64_C(1) << 19)
 #define UNWIND_WORD_RBP_SAVED    (UINT64_C(1) << 20)
 
-#define UNWIND_SPOT_SHIFT   6   // 64 bytes of code share the entry where their search begins
-#define UNWIND_REGION_SHIFT 14  // 16 KiB of code share a page of entries
-#define UNWIND_NEAR_ENTRIES 16u // searched from there on
+#define UNWIND_SPOT_SHIFT   7  // 128 bytes of code share the entry where their search begins
+#define UNWIND_REGION_SHIFT 15 // 32 KiB of code share a page of entries
+#define UNWIND_NEAR_ENTRIES 8u // searched from there on
 
 struct unwind_rules {
 	struct unwind_entry *entries; // NULL = no table

@@ -83,6 +83,50 @@ D4_little_of_the_file_is_not_used_yet(void **state)
 	}
 }
 
+/* Of this process: bytes of files, and of files in memory. */
+static uint64_t
+resident_of_files(void)
+{
+	FILE *status = fopen("/proc/self/status", "r");
+	unsigned long kib, all_kib = 0;
+	char line[128];
+
+	assert_non_null(status);
+	while (fgets(line, sizeof(line), status) != NULL) {
+		if (sscanf(line, "RssFile: %lu", &kib) == 1 || sscanf(line, "RssShmem: %lu", &kib) == 1)
+			all_kib += kib;
+	}
+	fclose(status);
+	return (uint64_t)all_kib << 10;
+}
+
+/* The file has them: what is not looked at is not resident. */
+static void
+F3_records_leave_the_resident_set_and_stay(void **state)
+{
+	enum { RECORDS = 8000, WORDS = 256 };
+	uint32_t index[RECORDS];
+	uint64_t before;
+
+	(void)state;
+	assert_true(capture_file_open(folder, "name"));
+	before = resident_of_files();
+	for (uint64_t i = 0; i < RECORDS; i++) {
+		uint64_t *record = capture_file_append(KMEM_SECTION_RECORDS, WORDS * 8, &index[i]);
+
+		assert_non_null(record);
+		for (unsigned word = 0; word < WORDS; word++)
+			record[word] = i + 1;
+	}
+	assert_true(resident_of_files() < before + RECORDS * WORDS * 8 / 2);
+	for (uint64_t i = 0; i < RECORDS; i++) {
+		const uint64_t *record = capture_file_at(KMEM_SECTION_RECORDS, index[i]);
+
+		assert_int_equal(record[0], i + 1);
+		assert_int_equal(record[WORDS - 1], i + 1);
+	}
+}
+
 static void
 records_are_aligned_zeroed_and_apart(void **state)
 {
@@ -432,6 +476,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		IN_FOLDER(F1_F2_F3_growth_over_many_chunks_keeps_everything),
 		IN_FOLDER(D4_little_of_the_file_is_not_used_yet),
+		IN_FOLDER(F3_records_leave_the_resident_set_and_stay),
 		IN_FOLDER(records_are_aligned_zeroed_and_apart),
 		IN_FOLDER(F3_notes_are_a_list_of_whole_records),
 		IN_FOLDER(F4_the_identity_has_its_checksum),

@@ -414,6 +414,42 @@ a_full_table_computes_each_time(void **state)
 	unwind_rules.mask = before.mask;
 }
 
+/* Pages of the table in which addresses of these bytes of code have an entry. */
+static unsigned
+pages_of(uint64_t code, uint64_t bytes, unsigned *entries)
+{
+	const unsigned page_entries = 4096 / sizeof(struct unwind_entry);
+	unsigned pages = 0;
+
+	*entries = 0;
+	for (uint64_t first = 0; first <= unwind_rules.mask; first += page_entries) {
+		unsigned before = *entries;
+
+		for (uint64_t i = first; i < first + page_entries; i++)
+			*entries += unwind_rules.entries[i].pc - code < bytes;
+		pages += *entries != before;
+	}
+	return pages;
+}
+
+/* Whether each 8 bytes or each 4 KiB of it are called from. */
+static void
+code_takes_few_pages(void **state)
+{
+	const uint64_t code = 0x300000000000, dense_bytes = 65536, sparse_bytes = 4 << 20;
+	unsigned entries;
+
+	(void)state;
+	for (uint64_t offset = 0; offset < dense_bytes; offset += 8)
+		(void)unwind_rules_get(code + offset, unwind_rules_generation());
+	assert_in_range(pages_of(code, dense_bytes, &entries), 1, 50); // 2 of each 32 KiB, and 32 of each 2 KiB
+	assert_int_equal(entries, dense_bytes / 8);
+	for (uint64_t offset = 0; offset < sparse_bytes; offset += 4096)
+		(void)unwind_rules_get(2 * code + offset, unwind_rules_generation());
+	assert_in_range(pages_of(2 * code, sparse_bytes, &entries), 1, 140);
+	assert_int_equal(entries, sparse_bytes / 4096);
+}
+
 static void *
 look_up_all(void *result)
 {
@@ -456,7 +492,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(invariants), // first: what follows fills the neighbourhood
+		cmocka_unit_test(code_takes_few_pages), // an empty table
+		cmocka_unit_test(invariants), // what follows fills the neighbourhood
 		cmocka_unit_test(rows_are_what_the_instructions_say),
 		cmocka_unit_test(augmentations),
 		cmocka_unit_test(whole_libraries),

@@ -1,0 +1,161 @@
+/* unwind_copies.c - see unwind_copies.h. */
+#include "unwind_copies.h"
+
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "raw_sys.h"
+
+#define COPIES_MAX 8u
+#define FINDS_PER_REST 512u
+#define PAGE_BYTES UINT64_C(4096)
+
+/*
+ * relaxed, all of it: whoever sees a shift reads a mapping that was there before and is never taken away.
+ *   T1  a place belongs to the first who writes its header_addr, and to that address for good
+ *   T2  shift 0 = it cannot be used, or not yet. Of another generation than `checked` it is used only after what is mapped there was
+ *       held against it: another object may have come to the same address
+ */
+struct copy {
+	_Atomic uint64_t header_addr; // 0 = free
+	_Atomic uint64_t shift;
+	_Atomic uint64_t bytes;       // from the page of header_addr to the end of its segment
+	_Atomic uint64_t checked;     // generation + 1
+};
+static struct copy copies[COPIES_MAX];
+uint64_t unwind_copies_least_bytes = UINT64_C(1) << 20;
+static _Atomic uint32_t finds; // since the last rest
+
+static uint64_t
+load(_Atomic uint64_t *word)
+{
+	return atomic_load_explicit(word, memory_order_relaxed);
+}
+
+static void
+store(_Atomic uint64_t *word, uint64_t value)
+{
+	atomic_store_explicit(word, value, memory_order_relaxed);
+}
+
+static uint64_t
+page_of(uint64_t addr)
+{
+	return addr & ~(PAGE_BYTES - 1);
+}
+
+/* What of the object's file is mapped from the page of `addr` on: *offset in the file, and its bytes; 0 = it may be changed in memory. */
+static uint64_t
+file_part(const struct loaded_object *object, uint64_t addr, uint64_t *offset)
+{
+	unsigned count = 0;
+	const Elf64_Phdr *headers = loaded_object_headers(object, &count);
+
+	for (unsigned i = 0; i < count; i++) {
+		uint64_t start = headers[i].p_vaddr + object->link_map->l_addr;
+
+		if (headers[i].p_type != PT_LOAD || addr < start || addr - start >= headers[i].p_filesz)
+			continue;
+		*offset = headers[i].p_offset + (page_of(addr) - start);
+		return (headers[i].p_flags & PF_W) == 0 && *offset % PAGE_BYTES == 0 ? start + headers[i].p_filesz - page_of(addr) : 0;
+	}
+	return 0;
+}
+
+/* The first page has the beginning of the search table: the first five hundred functions of the object, by address. */
+static bool
+is_same(uint64_t header_addr, uint64_t shift, uint64_t bytes)
+{
+	const char *mapped = (const char *)(uintptr_t)page_of(header_addr);
+	const char *copy = mapped + shift;
+
+	return memcmp(mapped, copy, PAGE_BYTES) == 0 &&
+	       memcmp(mapped + page_of(bytes - PAGE_BYTES), copy + page_of(bytes - PAGE_BYTES), PAGE_BYTES) == 0;
+}
+
+static void
+make(struct copy *copy, const struct loaded_object *object, uint64_t header_addr, uint64_t generation)
+{
+	uint64_t offset = 0;
+	uint64_t bytes = file_part(object, header_addr, &offset);
+	int fd = bytes >= unwind_copies_least_bytes && bytes <= raw_reserve_max() && object->link_map->l_name[0] == '/'
+	             ? raw_open(object->link_map->l_name, O_RDONLY | O_CLOEXEC, 0) : -1;
+
+	struct stat file;
+
+	if (fd < 0)
+		return;
+	bool is_long_enough = fstat(fd, &file) == 0 && (uint64_t)file.st_size >= offset + bytes; // else to read it would be SIGBUS
+	void *place = is_long_enough ? raw_reserve(KMEM_OWN_STACKS, bytes, PROT_NONE) : NULL;
+
+	if (place != NULL && raw_mmap(place, bytes, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, (int64_t)offset) != MAP_FAILED) {
+		uint64_t shift = (uint64_t)place - page_of(header_addr);
+
+		store(&copy->bytes, bytes);
+		if (is_same(header_addr, shift, bytes)) {
+			store(&copy->checked, generation + 1);
+			store(&copy->shift, shift);
+		}
+	}
+	raw_close(fd);
+}
+
+/* T1. NULL: none is free. */
+static struct copy *
+copy_of(const struct loaded_object *object, uint64_t header_addr, uint64_t generation)
+{
+	for (unsigned i = 0; i < COPIES_MAX; i++) {
+		uint64_t owner = load(&copies[i].header_addr);
+
+		if (owner == 0 && atomic_compare_exchange_strong_explicit(&copies[i].header_addr, &owner, header_addr, memory_order_relaxed,
+		                                                          memory_order_relaxed))
+			make(&copies[i], object, header_addr, generation);
+		else if (owner != header_addr)
+			continue;
+		return &copies[i];
+	}
+	return NULL;
+}
+
+uint64_t
+unwind_copies_find(const struct loaded_object *object, uint64_t frames_addr, uint64_t generation, struct unwind_tables *tables)
+{
+	uint64_t header_addr = tables->header_addr;
+	struct copy *copy = NULL;
+	uint64_t shift, bytes, offset;
+
+	if (frames_addr >= header_addr && frames_addr < tables->header_end_addr &&
+	    tables->header_end_addr - header_addr >= unwind_copies_least_bytes)
+		copy = copy_of(object, header_addr, generation);
+	shift = copy != NULL ? load(&copy->shift) : 0;
+	bytes = shift != 0 ? load(&copy->bytes) : 0;
+	if (frames_addr - page_of(header_addr) >= bytes)
+		return 0;
+	if (load(&copy->checked) != generation + 1) { // T2
+		if (file_part(object, header_addr, &offset) != bytes || !is_same(header_addr, shift, bytes)) {
+			store(&copy->shift, 0);
+			return 0;
+		}
+		store(&copy->checked, generation + 1);
+	}
+	tables->header_addr += shift;
+	tables->low_addr = tables->header_addr;
+	tables->header_end_addr = tables->high_addr = page_of(header_addr) + shift + bytes;
+	if (atomic_fetch_add_explicit(&finds, 1, memory_order_relaxed) >= FINDS_PER_REST)
+		unwind_copies_rest();
+	return shift;
+}
+
+void
+unwind_copies_rest(void)
+{
+	if (atomic_exchange_explicit(&finds, 0, memory_order_relaxed) == 0)
+		return;
+	for (unsigned i = 0; i < COPIES_MAX; i++) {
+		uint64_t shift = load(&copies[i].shift);
+
+		if (shift != 0)
+			raw_madvise((void *)(uintptr_t)(page_of(load(&copies[i].header_addr)) + shift), load(&copies[i].bytes), MADV_DONTNEED);
+	}
+}

@@ -1,0 +1,157 @@
+/*
+ * test_unwind_copies.c - do the tables in a second mapping say the same, and is a mapping that is not the same file's refused?
+ */
+#include "unit.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <gnu/libc-version.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "unwind_cfi.h"
+#include "unwind_copies.h"
+
+static struct loaded_object object;
+static struct unwind_tables in_place;
+static uint64_t frames_addr;
+
+/* The object with that code. */
+static void
+open_tables(const void *code)
+{
+	uint64_t unused;
+
+	unwind_copies_least_bytes = 4096;
+	assert_true(loaded_object_find((uintptr_t)code, &object));
+	in_place = (struct unwind_tables){ .header_addr = object.eh_frame_header_addr };
+	assert_true(loaded_object_readable(&object, in_place.header_addr, &unused, &in_place.header_end_addr));
+	frames_addr = unwind_tables_frames(&in_place);
+	assert_true(loaded_object_readable(&object, frames_addr, &in_place.low_addr, &in_place.high_addr));
+}
+
+static uint64_t
+find(uint64_t generation, struct unwind_tables *tables)
+{
+	*tables = in_place;
+	return unwind_copies_find(&object, frames_addr, generation, tables);
+}
+
+/* Is the page of the second mapping in this process's page table? -1: it cannot be told. */
+static int
+is_there(uint64_t addr)
+{
+	uint64_t entry;
+	int fd = open("/proc/self/pagemap", O_RDONLY);
+	bool is_read = fd >= 0 && pread(fd, &entry, sizeof(entry), (off_t)(addr / 4096 * 8)) == sizeof(entry);
+
+	if (fd >= 0)
+		close(fd);
+	return is_read ? (int)(entry >> 63) : -1;
+}
+
+static void
+the_second_mapping_says_the_same_and_rests(void **state)
+{
+	struct unwind_tables copy;
+	unsigned normal = 0;
+
+	(void)state;
+	open_tables((const void *)(uintptr_t)gnu_get_libc_version);
+	uint64_t shift = find(7, &copy);
+
+	assert_int_not_equal(shift, 0);
+	assert_int_equal(find(7, &copy), shift); // the same one again
+	for (uint64_t pc = object.start_addr; pc < object.end_addr; pc += 61) {
+		struct unwind_rule one = unwind_cfi_rule(&in_place, pc, pc - 1);
+		struct unwind_rule other = unwind_cfi_rule(&copy, pc + shift, pc + shift - 1);
+
+		assert_int_equal(one.kind, other.kind);
+		assert_int_equal(one.cfa_offset, other.cfa_offset);
+		assert_int_equal(one.rbp_offset, other.rbp_offset);
+		assert_int_equal(one.is_cfa_from_rbp, other.is_cfa_from_rbp);
+		normal += one.kind == UNWIND_NORMAL;
+	}
+	assert_true(normal > 1000);
+	assert_int_not_equal(is_there(copy.header_addr), 0);
+	unwind_copies_rest();
+	assert_int_not_equal(is_there(copy.header_addr), 1);
+	assert_int_not_equal(is_there(in_place.header_addr), 0);
+	assert_int_equal(unwind_tables_frames(&copy), frames_addr + shift);
+}
+
+static void
+T2_after_an_unload_it_is_compared_again(void **state)
+{
+	struct unwind_tables copy;
+	void *page;
+
+	(void)state;
+	open_tables((const void *)(uintptr_t)gnu_get_libc_version);
+	page = (void *)(in_place.header_addr & ~UINT64_C(4095));
+	assert_int_not_equal(find(8, &copy), 0);
+	assert_int_equal(mprotect(page, 4096, PROT_READ | PROT_WRITE), 0);
+	*(uint8_t *)(in_place.header_addr + 40) ^= 1; // another object, at the same address
+	assert_int_not_equal(find(8, &copy), 0);      // nothing was unloaded: nobody asks
+	assert_int_equal(find(9, &copy), 0);
+	*(uint8_t *)(in_place.header_addr + 40) ^= 1;
+	assert_int_equal(mprotect(page, 4096, PROT_READ), 0);
+	assert_int_equal(find(10, &copy), 0); // for good
+	assert_memory_equal(&copy, &in_place, sizeof(copy));
+}
+
+static void
+another_file_of_that_name_is_refused(void **state)
+{
+	char short_file[] = "/tmp/kmemshim-unit-XXXXXX";
+	struct link_map other = { 0 };
+	struct unwind_tables copy;
+	int fd = mkstemp(short_file);
+
+	(void)state;
+	assert_true(fd >= 0);
+	open_tables((const void *)(uintptr_t)_cmocka_run_group_tests);
+	other.l_addr = object.link_map->l_addr;
+	other.l_name = short_file;
+	object.link_map = &other;
+	assert_int_equal(find(7, &copy), 0); // to read it would be SIGBUS
+
+	open_tables((const void *)(uintptr_t)_dl_find_object);
+	assert_int_equal(ftruncate(fd, 64 << 20), 0); // zeros
+	other.l_addr = object.link_map->l_addr;
+	object.link_map = &other;
+	assert_int_equal(find(7, &copy), 0);
+	assert_memory_equal(&copy, &in_place, sizeof(copy));
+	close(fd);
+	unlink(short_file);
+}
+
+static void
+few_tables_stay_where_they_are(void **state)
+{
+	struct unwind_tables copy;
+
+	(void)state;
+	open_tables((const void *)(uintptr_t)is_there); // the program has no name
+	assert_int_equal(find(7, &copy), 0);
+	open_tables((const void *)(uintptr_t)_dl_find_object);
+	unwind_copies_least_bytes = 1 << 30;
+	assert_int_equal(find(7, &copy), 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_second_mapping_says_the_same_and_rests),
+		cmocka_unit_test(T2_after_an_unload_it_is_compared_again),
+		cmocka_unit_test(another_file_of_that_name_is_refused),
+		cmocka_unit_test(few_tables_stay_where_they_are),
+	};
+
+	return cmocka_run_group_tests_name("unwind_copies", tests, NULL, NULL);
+}
