@@ -174,7 +174,7 @@ device_objects_retain_mapped(uint64_t handle, uint64_t addr)
 }
 
 bool
-device_objects_mapped(uint64_t addr, uint64_t bytes, uint64_t handle)
+device_objects_mapped(uint64_t addr, uint64_t bytes, uint64_t handle, struct device_drop *unseen)
 {
 	struct address_block entry = { .bytes = bytes, .site = object_of(handle) }, old;
 	struct object *object = object_at(entry.site);
@@ -182,8 +182,9 @@ device_objects_mapped(uint64_t addr, uint64_t bytes, uint64_t handle)
 	if (object != NULL)
 		atomic_fetch_add_explicit(&object->word, ONE_REFERENCE, memory_order_relaxed); // as above
 	/* Without room the object lives on: better than that it ends while it is in use. */
+	*unseen = (struct device_drop){ 0 };
 	if (address_table_put(&mappings, addr, entry, &old) == ADDRESS_TABLE_REPLACED)
-		device_objects_released(drop(old.site, ONE_REFERENCE)); // it was unmapped without our knowing
+		*unseen = drop(old.site, ONE_REFERENCE);
 	return object != NULL && object->block.site == 0;
 }
 

@@ -43,7 +43,8 @@ bool device_objects_create(uint64_t handle, struct address_block block, unsigned
 bool device_objects_retain(uint64_t handle); // false: it stands for none of ours
 /* The driver gave out a handle for what is mapped at `addr`: one that is known, or one for memory whose handles were all released. */
 void device_objects_retain_mapped(uint64_t handle, uint64_t addr);
-bool device_objects_mapped(uint64_t addr, uint64_t bytes, uint64_t handle); // true: of memory that was imported
+/* True: of memory that was imported. *unseen: what was mapped there, and unmapped without our knowing; the caller's, as above. */
+bool device_objects_mapped(uint64_t addr, uint64_t bytes, uint64_t handle, struct device_drop *unseen);
 
 /* Before the driver releases a handle; then one of the other two. */
 struct device_drop device_objects_release(uint64_t handle);

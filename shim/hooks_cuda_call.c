@@ -192,37 +192,50 @@ cuda_call_attempt(const struct cuda_call *call, enum cuda_memory memory, uint64_
 	reentry_guard_leave();
 }
 
+static void
+given(const struct cuda_call *call, enum cuda_memory memory, uint64_t addr, uint64_t bytes)
+{
+	unsigned owner, domain = place_of(call, memory, addr, &owner);
+
+	if (!cuda_call_book_once(call))
+		return;
+	if (memory == CUDA_MEMORY_OPENED)
+		tracker_object_opened(call->hook_frame, domain, addr, bytes, owner);
+	else
+		tracker_device_allocated(call->hook_frame, domain, addr, bytes, owner);
+	reentry_guard_leave();
+}
+
+static __attribute__((noinline, cold)) void
+refused(const struct cuda_call *call, enum cuda_memory memory, int result, uint64_t bytes)
+{
+	unsigned owner, domain = place_of(call, memory, 0, &owner);
+	bool is_one_devices = domain >= KMEM_DOMAIN_CUDA_FIRST && domain <= KMEM_DOMAIN_CUDA_LAST;
+	int device = is_one_devices ? (int)(domain - KMEM_DOMAIN_CUDA_FIRST) : -1;
+	struct device_memory left = { 0 };
+
+	if (domain != KMEM_DOMAIN_CUDA_PINNED && domain != KMEM_DOMAIN_CUDA_REGISTERED)
+		real_cuda_memory(device, &left.free_bytes, &left.total_bytes);
+	if (is_one_devices)
+		left.pool_kept_bytes = real_cuda_pool_kept(device, memory == CUDA_MEMORY_FROM_POOL ? call->pool : NULL);
+	if (!cuda_call_book_once(call))
+		return;
+	tracker_device_refused(call->hook_frame, domain, bytes, result, left);
+	reentry_guard_leave();
+}
+
 void
 cuda_call_end_allocation(struct cuda_call *call, enum cuda_memory memory, int result, uint64_t addr,
                          uint64_t bytes)
 {
 	int host_errno = errno;
-	bool is_given = result == CUDA_ABI_SUCCESS && addr != 0;
-	/* Other errors say nothing about memory, and memory of others is there already. */
-	bool is_refused = result == CUDA_ABI_OUT_OF_MEMORY && !is_of_others(memory);
-
 	bool was_booked = call->layer == CUDA_LAYER_RUNTIME && thread.was_booked; // by the driver's hook: nothing is asked again
 
-	if (call->is_booked_here && !was_booked && (is_given || is_refused)) {
-		unsigned owner, domain = place_of(call, memory, is_given ? addr : 0, &owner);
-		bool is_one_devices = domain >= KMEM_DOMAIN_CUDA_FIRST && domain <= KMEM_DOMAIN_CUDA_LAST;
-		struct device_memory left = { 0 };
-
-		if (is_refused && domain != KMEM_DOMAIN_CUDA_PINNED && domain != KMEM_DOMAIN_CUDA_REGISTERED)
-			real_cuda_memory(is_one_devices ? (int)(domain - KMEM_DOMAIN_CUDA_FIRST) : -1, &left.free_bytes, &left.total_bytes);
-		if (is_refused && is_one_devices)
-			left.pool_kept_bytes = real_cuda_pool_kept((int)(domain - KMEM_DOMAIN_CUDA_FIRST),
-			                                           memory == CUDA_MEMORY_FROM_POOL ? call->pool : NULL);
-		if (cuda_call_book_once(call)) {
-			if (!is_given)
-				tracker_device_refused(call->hook_frame, domain, bytes, result, left);
-			else if (memory == CUDA_MEMORY_OPENED)
-				tracker_object_opened(call->hook_frame, domain, addr, bytes, owner);
-			else
-				tracker_device_allocated(call->hook_frame, domain, addr, bytes, owner);
-			reentry_guard_leave();
-		}
-	}
+	/* Other errors say nothing about memory, and memory of others is there already. */
+	if (call->is_booked_here && !was_booked && result == CUDA_ABI_SUCCESS && addr != 0)
+		given(call, memory, addr, bytes);
+	else if (call->is_booked_here && !was_booked && result == CUDA_ABI_OUT_OF_MEMORY && !is_of_others(memory))
+		refused(call, memory, result, bytes);
 	cuda_call_end(call);
 	errno = host_errno;
 }

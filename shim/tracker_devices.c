@@ -168,7 +168,14 @@ tracker_object_imported(uint64_t handle)
 void
 tracker_object_mapped(const void *hook_frame, uint64_t addr, uint64_t bytes, uint64_t handle)
 {
-	if (device_objects_mapped(addr, bytes, handle))
+	struct device_drop unseen;
+	bool is_imported = device_objects_mapped(addr, bytes, handle, &unseen);
+
+	if (unseen.is_dead) {
+		capture_file_lost(KMEM_LOST_MISSED_FREES, 1);
+		tracker_object_released(unseen);
+	}
+	if (is_imported)
 		tracker_device_allocated(hook_frame, KMEM_DOMAIN_CUDA_IMPORTED, addr, bytes, TRACKER_OWNER_NONE);
 }
 

@@ -42,6 +42,17 @@ release(uint64_t handle)
 	return dropped.is_dead ? dropped.block.site : 0;
 }
 
+static bool
+map(uint64_t addr, uint64_t handle)
+{
+	struct device_drop unseen;
+	bool is_imported = device_objects_mapped(addr, CHUNK, handle, &unseen);
+
+	assert_false(unseen.is_dead);
+	device_objects_released(unseen);
+	return is_imported;
+}
+
 static uint32_t
 unmap(uint64_t addr, uint64_t bytes, unsigned *mappings)
 {
@@ -72,8 +83,8 @@ O1_the_last_reference_ends_it(void **state)
 
 	(void)state;
 	assert_true(create(HANDLE, 7));
-	device_objects_mapped(ADDR, CHUNK, HANDLE);
-	device_objects_mapped(ADDR + CHUNK, CHUNK, HANDLE);
+	map(ADDR, HANDLE);
+	map(ADDR + CHUNK, HANDLE);
 	device_objects_retain(HANDLE);
 	assert_int_equal(release(HANDLE), 0);
 	assert_int_equal(release(HANDLE), 0);
@@ -103,7 +114,7 @@ O2_a_release_that_failed_changes_nothing(void **state)
 	dropped = device_objects_release(HANDLE);
 	assert_true(dropped.is_dead);
 	device_objects_not_released(dropped, HANDLE);
-	device_objects_mapped(ADDR, CHUNK, HANDLE);
+	map(ADDR, HANDLE);
 	dropped = device_objects_release(HANDLE);
 	assert_true(dropped.was_last_handle && !dropped.is_dead);
 	device_objects_not_released(dropped, HANDLE);
@@ -119,7 +130,7 @@ O3_a_mapping_is_of_the_memory(void **state)
 
 	(void)state;
 	assert_true(create(HANDLE, 7));
-	device_objects_mapped(ADDR, CHUNK, HANDLE);
+	map(ADDR, HANDLE);
 	assert_int_equal(release(HANDLE), 0);
 	assert_true(create(HANDLE, 9));
 	assert_int_equal(unmap(ADDR, CHUNK, &mappings), 7);
@@ -134,7 +145,7 @@ several_mappings_are_unmapped_at_once(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < 10; i++) {
 		assert_true(create(HANDLE + i, 1u << i));
-		device_objects_mapped(ADDR + i * CHUNK, CHUNK, HANDLE + i);
+		map(ADDR + i * CHUNK, HANDLE + i);
 		assert_int_equal(release(HANDLE + i), 0);
 	}
 	assert_int_equal(unmap(ADDR + 2 * CHUNK, 5 * CHUNK, &mappings), 0x7c);
@@ -151,7 +162,7 @@ O1_a_handle_of_what_is_mapped(void **state)
 
 	(void)state;
 	assert_true(create(HANDLE, 7));
-	device_objects_mapped(ADDR, CHUNK, HANDLE);
+	map(ADDR, HANDLE);
 	assert_int_equal(release(HANDLE), 0);
 	device_objects_retain_mapped(HANDLE + 1, ADDR);
 	device_objects_retain_mapped(HANDLE + 1, ADDR);
@@ -170,7 +181,7 @@ handles_without_an_object_are_nobodys(void **state)
 
 	(void)state;
 	assert_false(device_objects_retain(HANDLE));
-	assert_false(device_objects_mapped(ADDR, CHUNK, HANDLE));
+	assert_false(map(ADDR, HANDLE));
 	assert_int_equal(release(HANDLE), 0);
 	device_objects_not_released(device_objects_release(HANDLE), HANDLE);
 	assert_int_equal(unmap(ADDR, CHUNK, &mappings), 0);
@@ -188,7 +199,7 @@ imports_are_nobodys(void **state)
 	(void)state;
 	assert_true(device_objects_create(HANDLE, none, DEVICE_OBJECTS_NO_OWNER, &none));
 	assert_true(device_objects_retain(HANDLE));
-	assert_true(device_objects_mapped(ADDR, CHUNK, HANDLE));
+	assert_true(map(ADDR, HANDLE));
 	assert_int_equal(release(HANDLE), 0);
 	assert_int_equal(release(HANDLE), 0);
 	assert_false(device_objects_retain(HANDLE));
@@ -196,7 +207,7 @@ imports_are_nobodys(void **state)
 	assert_true(dropped.is_imported && dropped.is_dead);
 	device_objects_released(dropped);
 	assert_true(create(HANDLE, 7));
-	assert_false(device_objects_mapped(ADDR, CHUNK, HANDLE));
+	assert_false(map(ADDR, HANDLE));
 }
 
 static void
@@ -251,6 +262,25 @@ an_owner_takes_its_handles_with_it(void **state)
 	assert_int_equal(release(HANDLE + 2), 4);
 	assert_int_equal(end(1), 16);
 	assert_int_equal(release(HANDLE), 1);
+}
+
+static void
+an_unmapping_that_nobody_saw_is_told(void **state)
+{
+	struct device_drop unseen;
+	unsigned mappings;
+
+	(void)state;
+	assert_true(create(HANDLE, 7));
+	assert_true(create(HANDLE + 1, 9));
+	map(ADDR, HANDLE);
+	assert_int_equal(release(HANDLE), 0);
+	assert_false(device_objects_mapped(ADDR, CHUNK, HANDLE + 1, &unseen));
+	assert_true(unseen.is_dead);
+	assert_int_equal(unseen.block.site, 7);
+	device_objects_released(unseen);
+	assert_int_equal(release(HANDLE + 1), 0);
+	assert_int_equal(unmap(ADDR, CHUNK, &mappings), 9);
 }
 
 static void
@@ -313,7 +343,7 @@ O1_random_work_agrees_with_counters(void **state)
 				break;
 			at[place] = site;
 			mapped[site]++;
-			device_objects_mapped(ADDR + place * CHUNK, CHUNK, HANDLE + number);
+			map(ADDR + place * CHUNK, HANDLE + number);
 			break;
 		default:
 			if (at[place] == 0)
@@ -341,6 +371,7 @@ main(void)
 		cmocka_unit_test_setup(imports_are_nobodys, clear),
 		cmocka_unit_test_setup(a_release_that_nobody_saw_is_told, clear),
 		cmocka_unit_test_setup(an_owner_takes_its_handles_with_it, clear),
+		cmocka_unit_test_setup(an_unmapping_that_nobody_saw_is_told, clear),
 		cmocka_unit_test_setup(when_full_it_says_so_and_goes_on, clear),
 		cmocka_unit_test_setup(O1_random_work_agrees_with_counters, clear),
 	};
