@@ -92,6 +92,13 @@ explains(const struct model_process *lost, const struct model_process *first)
 	return is_kill_counted || status > 128 || heft_of(lost) > heft_of(first);
 }
 
+/* timeout(1): when SIGKILL ended its child, it ends itself in the same way. */
+static bool
+is_timeout(const struct model_process *process)
+{
+	return strcmp(process->name, "timeout") == 0;
+}
+
 /*
  * The first process of the session, or what it became by exec. When that one failed by itself and one of its
  * descendants is gone without a trace, or failed for want of memory, the death to explain may be the descendant's.
@@ -120,6 +127,9 @@ find_subject(const struct verdict_now *now, struct verdict_facts *facts)
 	}
 	facts->process = first;
 	facts->lost_child = lost;
+	if (is_timeout(first) && lost != NULL &&
+	    (verdict_end_of(first, now) == VERDICT_END_SIGNAL || verdict_end_of(first, now) == VERDICT_END_GONE))
+		facts->process = lost;
 	if (verdict_end_of(first, now) != VERDICT_END_FAILED || has_fatal_refusal(model, now, first))
 		return;
 	if (lost != NULL && explains(lost, first))
@@ -492,14 +502,29 @@ verdict_is_accumulating(const struct verdict_facts *facts)
 	       facts->top_live.leaking_bytes >= facts->live_bytes / 2;
 }
 
+/* Among its options, which stand before the duration, is one to send SIGKILL. */
+static bool
+may_send_kill(const struct kmem_identity *identity)
+{
+	const char *end = identity->command + identity->command_bytes;
+
+	for (const char *at = identity->command + strlen(identity->command) + 1; at < end && (*at < '0' || *at > '9'); at += strlen(at) + 1) {
+		if (strstr(at, "KILL") != NULL || strncmp(at, "-k", 2) == 0 || strncmp(at, "--kill", 6) == 0)
+			return true;
+	}
+	return false;
+}
+
 bool
 verdict_was_time_up(const struct verdict_facts *facts)
 {
-	const struct kmem_launcher *launcher = facts->model->processes[0].launcher;
+	const struct model_process *first = &facts->model->processes[0];
+	const struct kmem_launcher *launcher = first->launcher;
 
-	return strcmp(facts->model->processes[0].name, "timeout") == 0 && launcher != NULL && facts->cgroup_kills == 0 &&
-	       (WIFSIGNALED(launcher->wait_status) ? WTERMSIG(launcher->wait_status) == SIGKILL
-	                                           : WEXITSTATUS(launcher->wait_status) == TIMEOUT_STATUS);
+	if (!is_timeout(first) || launcher == NULL || facts->cgroup_kills != 0)
+		return false;
+	return WIFSIGNALED(launcher->wait_status) ? WTERMSIG(launcher->wait_status) == SIGKILL && may_send_kill(first->identity)
+	                                          : WEXITSTATUS(launcher->wait_status) == TIMEOUT_STATUS;
 }
 
 bool

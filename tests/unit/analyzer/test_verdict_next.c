@@ -60,26 +60,40 @@ a_line_that_holds_nearly_as_much_is_named_too(void **state)
 	}
 }
 
-/* timeout 3600 python train.py */
+/* timeout 3600 python train.py: it ends itself by SIGKILL when its child was ended by that, whoever sent it. */
 static void
 a_time_limit_is_named(void **state)
 {
-	static const struct { const char *parent; int status; uint64_t kills; const char *cause, *says, *next; } cases[] = {
-		{ "timeout", 124 << 8, 0, "gone", "was ended by timeout, whose status says that the time was up (likely).", "give it more time, or see" },
-		{ "timeout", SIGKILL, 0, "signal", "(SIGKILL): timeout does so when the time is up. The kernel counted no kill", "give it more time, or see" },
-		{ "timeout", 1 << 8, 0, "gone", "is gone without a clean-exit mark", "" },
-		{ "sh", 124 << 8, 0, "gone", "is gone without a clean-exit mark", "" },
-		{ "timeout", SIGKILL, 1, "machine-memory", "was killed by the kernel", "hold less at once at" },
+	static const char plain[] = "timeout\0" "60\0" "python";
+	static const char kills[] = "timeout\0-s\0KILL\0" "60\0" "python";
+	static const struct {
+		const char *parent, *command;
+		size_t command_bytes;
+		int status;
+		uint64_t kills;
+		const char *cause, *says, *next;
+	} cases[] = {
+		{ "timeout", plain, sizeof(plain), 124 << 8, 0, "gone", "A child process, train.py (pid 4243), was ended by timeout, whose own end "
+		                                                        "says that the time was up (likely).", "give it more time, or see" },
+		{ "timeout", kills, sizeof(kills), SIGKILL, 0, "gone", "A child process, train.py (pid 4243), was ended by timeout", "give it more time" },
+		{ "timeout", plain, sizeof(plain), SIGKILL, 0, "gone", "is gone without a clean-exit mark", "" },
+		{ "timeout", plain, sizeof(plain), 1 << 8, 0, "gone", "is gone without a clean-exit mark", "" },
+		{ "sh", plain, sizeof(plain), 124 << 8, 0, "gone", "is gone without a clean-exit mark", "" },
+		{ "timeout", kills, sizeof(kills), SIGKILL, 1, "machine-memory", "A child process, train.py (pid 4243), was killed by the kernel",
+		  "hold less at once at" },
 	};
 	struct model_process processes[2];
 	struct verdict verdict;
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct kmem_identity child = hand_model_child(&hand);
+		struct kmem_identity child;
 
 		hand_model_make(&hand);
-		hand_model_site(&hand, HEAP, 41, 400 * MIB);
+		memcpy(hand.identity.command, cases[i].command, cases[i].command_bytes);
+		hand.identity.command_bytes = (uint32_t)cases[i].command_bytes;
+		child = hand_model_child(&hand);
+		hand_model_site(&hand, HEAP, 41, 400 * MIB)->process = 1;
 		hand_model_waited(&hand, cases[i].status);
 		hand.launcher.after.cgroup_oom_kill = cases[i].kills;
 		processes[0] = processes[1] = hand.process;
