@@ -23,6 +23,7 @@
 #define ACCUMULATING_BYTES (UINT64_C(16) << 20)
 #define NEXT_PART 2                 // of the first line: as much as this makes the next one worth telling
 #define NEXT_LIVE_PART 8            // and of all that was live
+#define BESIDE_ARENAS_PART 100      // of Python's arenas: less says nothing of who fills them
 #define TIMEOUT_STATUS 124          // of timeout(1), when the time was up
 #define ARENA_PART 4                // of Python's arenas: as much as this makes a line tell more than they do
 
@@ -336,6 +337,23 @@ find_next(struct verdict_facts *facts, const struct ranked *live)
 	}
 }
 
+/* Who makes small objects makes larger blocks, too, as a rule: lists and dictionaries of them. */
+static void
+find_beside_arenas(struct verdict_facts *facts, const struct ranked *live)
+{
+	if (!verdict_is_arena(facts, &facts->top_live) || facts->top_live.leak != MODEL_LEAK_LEAK || facts->next_live.site_count != 0)
+		return;
+	for (size_t i = 0; i < live->line_count; i++) {
+		const struct rank_line *line = &live->lines[i];
+
+		if (line->leak == MODEL_LEAK_LEAK && !verdict_is_arena(facts, line) && line->where != NULL && line->where->is_user &&
+		    is_host_memory(facts->model->domains[line->domain].name) &&
+		    line->leaking_bytes >= facts->top_live.live_bytes / BESIDE_ARENAS_PART &&
+		    line->leaking_bytes > facts->beside_arenas.leaking_bytes)
+			facts->beside_arenas = *line;
+	}
+}
+
 /* Who held memory at the end, and its first line that is not what imports left behind. */
 static void
 gather_live(struct verdict_facts *facts)
@@ -391,6 +409,7 @@ gather_live(struct verdict_facts *facts)
 		}
 		if (facts->top_live.site_count != 0)
 			find_next(facts, live);
+		find_beside_arenas(facts, live);
 	}
 	if (facts->live_count == model->process_count)
 		facts->top_live_processes = 0;

@@ -142,6 +142,9 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 	else if (rank_may_accumulate(top->telling))
 		say(verdict, " %s may accumulate: nothing of its %" PRIu32 " generations was released, which are too few to tell.",
 		    has_next ? "The first" : "It", top->telling->generations_total);
+	if (facts->beside_arenas.site_count != 0)
+		say(verdict, " So do larger blocks of %s (%s), perhaps of the same objects.", verdict_line_text(&facts->beside_arenas, place),
+		    units_bytes(facts->beside_arenas.leaking_bytes, held));
 }
 
 static void

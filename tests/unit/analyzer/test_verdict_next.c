@@ -185,6 +185,33 @@ arenas_that_fill_a_limit_are_to_be_recorded_object_by_object(void **state)
 	assert_non_null(strstr(verdict.next, "Or raise what limits it (ulimit -v)"));
 }
 
+/* Lists and dictionaries of the small objects are larger blocks: they show the line without a second run. */
+static void
+what_accumulates_beside_arenas_is_the_better_clue(void **state)
+{
+	static const struct { uint64_t bytes; bool is_leak, is_user, is_said; } cases[] = {
+		{ 3 * MIB, true, true, true }, { 3 * MIB, true, false, false }, { 3 * MIB, false, true, false }, { MIB / 2, true, true, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct verdict verdict;
+
+		hand_model_make(&hand);
+		hand.domains[MMAP].name = "python/arena";
+		hand_model_generations(hand_model_site(&hand, MMAP, 60, 106 * MIB), 12, 12, 3, 3);
+		hand_model_generations(hand_model_site(&hand, HEAP, 41, cases[i].bytes), cases[i].is_leak ? 12 : 1, 12, 3, 3);
+		hand.frames[1][2].is_user = cases[i].is_user;
+		hand_model_waited(&hand, SIGKILL);
+		hand.heartbeat.available_bytes = 100 * MIB;
+		hand_model_decide(&hand, &verdict);
+		assert_int_equal(strstr(verdict.text, "So do larger blocks of train.py:41 epoch (3.0 MiB), perhaps of the same objects.") != NULL,
+		                 cases[i].is_said);
+		assert_int_equal(strstr(verdict.next, "look for what keeps the blocks of train.py:41 epoch alive; or record small") != NULL, cases[i].is_said);
+		assert_non_null(strstr(verdict.next, "record small Python objects too: `kmemshim run --python-objects"));
+	}
+}
+
 /* PyTorch under a small limit: no line is to blame, and no recording of small objects would find one. */
 static void
 what_imports_left_is_said_where_it_is_most(void **state)
@@ -236,6 +263,7 @@ main(void)
 		cmocka_unit_test(a_data_set_of_a_program_that_ended_well_needs_nothing),
 		cmocka_unit_test(what_often_keeps_blocks_depends_on_the_language),
 		cmocka_unit_test(arenas_that_fill_a_limit_are_to_be_recorded_object_by_object),
+		cmocka_unit_test(what_accumulates_beside_arenas_is_the_better_clue),
 		cmocka_unit_test(what_imports_left_is_said_where_it_is_most),
 		cmocka_unit_test(a_program_that_allocates_nothing_has_no_peak_to_look_at),
 	};
