@@ -123,6 +123,31 @@ what_may_be_a_data_set_has_a_question_mark(void **state)
 	}
 }
 
+/* A data set's blocks stand below several stacks: the first ones were booked without native frames. */
+static void
+a_data_set_is_judged_as_a_line(void **state)
+{
+	static const struct { bool has_first_paused; const char *says; } cases[] = {
+		{ true, " steady    12/12 " }, { false, " leak?     12/12 " },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *text;
+
+		hand_model_make(&hand);
+		(void)leak(41, 10 * MIB);
+		(void)leak(41, 190 * MIB);
+		hand.sites[0].volume_bytes = hand.sites[1].volume_bytes = 240 * MIB;
+		hand.sites[0].has_paused = cases[i].has_first_paused;
+		hand.sites[1].has_paused = true;
+		text = leaks(5);
+		if (strstr(text, cases[i].says) == NULL)
+			fail_msg("wanted \"%s\" in:\n%s", cases[i].says, text);
+		free(text);
+	}
+}
+
 static void
 what_threads_start_in_is_no_caller(void **state)
 {
@@ -197,6 +222,7 @@ main(void)
 		cmocka_unit_test(the_largest_line_always_has_a_row),
 		cmocka_unit_test(a_line_of_which_a_part_leaks_says_which_part),
 		cmocka_unit_test(what_may_be_a_data_set_has_a_question_mark),
+		cmocka_unit_test(a_data_set_is_judged_as_a_line),
 		cmocka_unit_test(what_threads_start_in_is_no_caller),
 		cmocka_unit_test(a_check_says_what_arenas_need),
 	};
