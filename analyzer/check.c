@@ -20,6 +20,12 @@ check_rule_name(const struct check_rule *rule)
 	return rule->is_leak ? "leak" : names[rule->kind];
 }
 
+const char *
+check_where_word(const struct check_rule *rule)
+{
+	return strcmp(rule->domain, "python/arena") == 0 ? "in" : "allocated at";
+}
+
 static uint64_t
 limit_of(uint64_t before, struct check_tolerance tolerance)
 {

@@ -67,4 +67,7 @@ void check_free(struct check *check);
 /* "leak", "line" (it is no leak, as far as is known), "live", "peak" */
 const char *check_rule_name(const struct check_rule *rule);
 
+/* Before rule->where: "allocated at", or "in" of Python's arenas. */
+const char *check_where_word(const struct check_rule *rule);
+
 #endif

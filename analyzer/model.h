@@ -86,6 +86,7 @@ struct model_site {
 	uint64_t volume_bytes;       // that its process allocated in all since the site appeared, about; 0 = not known
 	bool has_paused;             // since its latest block a whole tick of the generations' clock has passed without one
 	enum model_leak_class leak;  // set by rank_leaks.c
+	bool may_be_built_once;      // too: its line has half of all that was allocated since it began
 	unsigned type_count;
 	const struct model_type *types; // MODEL_TYPES_MAX at most, the most frequent first
 };

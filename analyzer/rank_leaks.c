@@ -100,16 +100,6 @@ is_accumulating(const struct model_site *site)
 	       is_at_least(site->recent_alive, LEAK_RECENT_PERCENT, site->recent_total);
 }
 
-/*
- * What holds half of all that was allocated since it began has run nearly alone, as the loading of a data set does; a loop that leaks
- * does other work between two of its blocks, and goes on. So there a tick without a block says that it is over.
- */
-static bool
-is_mostly_its_own(const struct model_site *site)
-{
-	return site->live_bytes >= site->volume_bytes / 2 && site->volume_bytes != 0;
-}
-
 static enum model_leak_class
 class_of(const struct model_site *site)
 {
@@ -120,7 +110,7 @@ class_of(const struct model_site *site)
 	if (site->generations_total < LEAK_GENERATIONS_MIN)
 		return MODEL_LEAK_TOO_SHORT;
 	if (is_accumulating(site))
-		return is_mostly_its_own(site) && site->has_paused ? MODEL_LEAK_STEADY : MODEL_LEAK_LEAK;
+		return MODEL_LEAK_LEAK;
 	return is_at_least(site->generations_alive, BACKLOG_ALIVE_PERCENT, site->generations_total) &&
 	               site->recent_alive != 0
 	           ? MODEL_LEAK_BACKLOG
@@ -150,9 +140,33 @@ grown_bytes(const struct model_site *site)
 	return site->live_bytes > in_use_bytes ? site->live_bytes - in_use_bytes : 0;
 }
 
-/* Many small sites below one line are one leak: the floor is asked of their sum. */
+/*
+ * What holds half of all that was allocated since it began has run nearly alone, as the loading of a data set does; a loop that leaks
+ * does other work between two of its blocks, and goes on. So there a tick without a block says that it is over.
+ */
 static void
-drop_small_leaks(const struct model *model, struct model_site **leaking, size_t count)
+judge_as_data_set(struct model_site **leaking, size_t count)
+{
+	uint64_t live_bytes = 0;
+	uint64_t volume_bytes = 0;
+	bool has_paused = true;
+
+	for (size_t i = 0; i < count; i++) {
+		live_bytes += leaking[i]->live_bytes;
+		if (leaking[i]->volume_bytes > volume_bytes)
+			volume_bytes = leaking[i]->volume_bytes;
+		has_paused = has_paused && leaking[i]->has_paused;
+	}
+	for (size_t i = 0; i < count; i++) {
+		leaking[i]->may_be_built_once = live_bytes >= volume_bytes / 2 && volume_bytes != 0;
+		if (leaking[i]->may_be_built_once && has_paused)
+			leaking[i]->leak = MODEL_LEAK_STEADY;
+	}
+}
+
+/* Many sites below one line are one leak: what holds for a leak is asked of their sum. */
+static void
+judge_lines(const struct model *model, struct model_site **leaking, size_t count)
 {
 	for (size_t first = 0, end; first < count; first = end) {
 		bool is_arena = strcmp(model->domains[leaking[first]->domain].name, "python/arena") == 0;
@@ -160,6 +174,7 @@ drop_small_leaks(const struct model *model, struct model_site **leaking, size_t 
 
 		for (end = first; end < count && rank_compare_places(leaking[first], leaking[end]) == 0; end++)
 			bytes += grown_bytes(leaking[end]);
+		judge_as_data_set(&leaking[first], end - first);
 		for (size_t i = first; i < end && bytes < (is_arena ? ARENA_FLOOR_BYTES : LEAK_FLOOR_BYTES); i++)
 			leaking[i]->leak = is_arena ? MODEL_LEAK_TOO_SHORT : MODEL_LEAK_STEADY;
 	}
@@ -173,6 +188,7 @@ rank_leaks_classify(struct model *model)
 
 	for (size_t i = 0; i < model->site_count; i++) {
 		model->sites[i].leak = class_of(&model->sites[i]);
+		model->sites[i].may_be_built_once = false;
 		/* What lies in these arenas is recorded by itself. */
 		if ((model->sites[i].stack_flags & KMEM_STACK_ARENA) != 0 &&
 		    rank_is_address_space(model->domains[model->sites[i].domain].name))
@@ -184,7 +200,7 @@ rank_leaks_classify(struct model *model)
 			leaking[count++] = &model->sites[i];
 	}
 	qsort(leaking, count, sizeof(struct model_site *), compare_places);
-	drop_small_leaks(model, leaking, count);
+	judge_lines(model, leaking, count);
 	free(leaking);
 }
 
@@ -200,7 +216,7 @@ rank_may_accumulate(const struct model_site *site)
 bool
 rank_may_be_built_once(const struct model_site *site)
 {
-	return site->leak == MODEL_LEAK_LEAK && is_mostly_its_own(site);
+	return site->leak == MODEL_LEAK_LEAK && site->may_be_built_once;
 }
 
 static unsigned

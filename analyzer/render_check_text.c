@@ -32,8 +32,24 @@ put_rule(FILE *stream, const struct check_rule *rule, int domain_width)
 	if (rule->is_judged)
 		(void)fprintf(stream, "  limit %10s", units_bytes(rule->limit_bytes, limit));
 	if (rule->where[0] != '\0')
-		(void)fprintf(stream, "  %sallocated at %s", novelty(rule), rule->where);
+		(void)fprintf(stream, "  %s%s %s", novelty(rule), check_where_word(rule), rule->where);
 	(void)fputc('\n', stream);
+}
+
+/* Small Python objects have lines only where they were recorded one by one, in both. */
+static void
+put_arena_note(const struct check *check, FILE *stream)
+{
+	bool were_arenas = baseline_find_domain(check->before, "python/arena") != NULL;
+	bool are_arenas = baseline_find_domain(check->after, "python/arena") != NULL;
+	bool has_failed = false;
+
+	for (size_t i = 0; i < check->failed_count; i++)
+		has_failed = has_failed || strcmp(check->rules[i].domain, "python/arena") == 0;
+	if (were_arenas != are_arenas && check->after->domain[0] == '\0')
+		(void)fputs("note: only one of the two was recorded with --python-objects: their lines are not the same\n", stream);
+	else if (has_failed)
+		(void)fputs("note: record both with --python-objects: then the lines that fill Python's arenas are named\n", stream);
 }
 
 /* What passes today and may fail in a longer run. */
@@ -81,6 +97,7 @@ render_check_text(const struct check *check, FILE *stream)
 		(void)fprintf(stream, "note: %s\n", check->lost_child);
 	if (check->failed_count == 0 || check->before->python_version[0] == '\0')
 		return;
+	put_arena_note(check, stream);
 	if (strcmp(check->before->python_version, check->after->python_version) != 0)
 		(void)fprintf(stream, "note: the baseline is of Python %s, this is %s\n", check->before->python_version,
 		              check->after->python_version);

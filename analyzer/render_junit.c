@@ -58,12 +58,13 @@ write_message(const struct check_rule *rule, char *message, size_t room)
 	char after[UNITS_TEXT_BYTES];
 	char limit[UNITS_TEXT_BYTES];
 
-	(void)snprintf(message, room, "%s of %s rose from %s to %s, allowed %s (%llu, %llu, %llu bytes)%s%s",
+	(void)snprintf(message, room, "%s of %s rose from %s to %s, allowed %s (%llu, %llu, %llu bytes)%s%s%s%s",
 	               rule->kind == CHECK_PEAK ? "peak" : "live bytes", rule->domain,
 	               units_bytes(rule->before_bytes, before), units_bytes(rule->after_bytes, after),
 	               units_bytes(rule->limit_bytes, limit), (unsigned long long)rule->before_bytes,
 	               (unsigned long long)rule->after_bytes, (unsigned long long)rule->limit_bytes,
-	               rule->where[0] != '\0' ? ", allocated at " : "", rule->where);
+	               rule->where[0] != '\0' ? ", " : "", rule->where[0] != '\0' ? check_where_word(rule) : "",
+	               rule->where[0] != '\0' ? " " : "", rule->where);
 }
 
 static void

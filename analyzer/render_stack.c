@@ -305,7 +305,7 @@ put_types(const struct report_line *line, FILE *stream)
 
 /*
  * What the line called, and who called it: "via" the frame directly inside, "from" the callers outward: the user's own where
- * there are any, all otherwise. Only Python frames, unless there are none or the native ones are wanted, in which case everything is
+ * there are any; of a line of the user's else the first, of others all. Only Python frames, unless there are none or the native ones are wanted, in which case everything is
  * shown in order.
  */
 void
@@ -318,6 +318,7 @@ render_text_stack(const struct report *report, const struct report_line *line, c
 	unsigned left_out = 0;
 	bool has_python = has_python_frame(site);
 	bool is_past = !line->where.is_known;
+	bool is_of_user = false;
 	bool is_users_only = !options->is_native && has_user_callers(site, &line->where);
 	struct report_frame inside = { .kind = NULL };
 
@@ -333,6 +334,7 @@ render_text_stack(const struct report *report, const struct report_line *line, c
 			continue;
 		if (!is_past && is_place(&frame, &line->where)) {
 			is_past = true;
+			is_of_user = frame.is_user;
 			if (inside.kind != NULL && !options->is_native) {
 				put_frame(stream, &inside, "via", "");
 				shown++;
@@ -348,6 +350,11 @@ render_text_stack(const struct report *report, const struct report_line *line, c
 		if ((!is_past && !options->is_native) || (is_past && is_users_only && !frame.is_user) ||
 		    (!options->is_native && is_thread_start(&frame)))
 			continue;
+		/* What dispatches to the user's line is a loop of some library: one frame tells which. */
+		if (is_past && is_of_user && !is_users_only && !options->is_native && frame.relation[0] == '\0') {
+			put_frame(stream, &frame, "from", "");
+			break;
+		}
 		if (shown < most) {
 			put_frame(stream, &frame, relation_of(&frame, options->is_native), "");
 			shown++;

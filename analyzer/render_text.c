@@ -403,10 +403,9 @@ put_losses(const struct report *report, bool is_serious, FILE *stream)
 	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++) {
 		if (report_loss_name(i) == NULL || report->losses[i] == 0 || report_loss_is_serious(i) != is_serious)
 			continue;
-		(void)fprintf(stream, "%13s  %s\n",
-		              i == KMEM_LOST_EVENT_BYTES ? units_bytes(report->losses[i], count)
-		                                         : units_count(report->losses[i], count),
-		              report_loss_meaning(i));
+		(void)fprintf(stream, "%13s  ", i == KMEM_LOST_EVENT_BYTES ? units_bytes(report->losses[i], count)
+		                                                           : units_count(report->losses[i], count));
+		put_paragraph(stream, report_loss_meaning(i), 15, 15);
 	}
 }
 
@@ -450,8 +449,8 @@ put_peak_error(const struct report *report, const char *peaks, FILE *stream)
 	char bytes[UNITS_TEXT_BYTES];
 
 	if (report->peak_error_bytes != 0)
-		(void)fprintf(stream, "%s may be off by up to %s: threads add up small events first; KMEMSHIM_EXACT=1 records "
-		              "them exactly\n", peaks, units_bytes(report->peak_error_bytes, bytes));
+		(void)fprintf(stream, "%s may be off by up to %s: threads add up small events first; KMEMSHIM_EXACT=1 is exact\n", peaks,
+		              units_bytes(report->peak_error_bytes, bytes));
 }
 
 void

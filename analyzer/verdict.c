@@ -342,8 +342,11 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		(void)snprintf(verdict->next, sizeof(verdict->next), "give the program more memory, or import less: no line of it holds much");
 	else if (verdict_is_arena(facts, top) && (facts->refused == NULL || is_accumulating) &&
 	         (is_growing || verdict->end != VERDICT_END_OK))
-		(void)snprintf(verdict->next, sizeof(verdict->next), "record small Python objects too: "
+		(void)snprintf(verdict->next, sizeof(verdict->next), "%s%s%srecord small Python objects too: "
 		               "`kmemshim run --python-objects -- " VERDICT_COMMAND "`; then the lines that hold them are named%s%s",
+		               facts->beside_arenas.site_count != 0 ? "look for what keeps the blocks of " : "",
+		               facts->beside_arenas.site_count != 0 ? verdict_line_text(&facts->beside_arenas, place) : "",
+		               facts->beside_arenas.site_count != 0 ? " alive; or " : "",
 		               facts->refused != NULL ? ". Or raise what limits it" : "",
 		               facts->refused != NULL ? space_limit_name(facts) : "");
 	else if (is_growing && (facts->refused == NULL || is_accumulating))

@@ -23,6 +23,7 @@
 #define ACCUMULATING_BYTES (UINT64_C(16) << 20)
 #define NEXT_PART 2                 // of the first line: as much as this makes the next one worth telling
 #define NEXT_LIVE_PART 8            // and of all that was live
+#define BESIDE_ARENAS_PART 100      // of Python's arenas: less says nothing of who fills them
 #define TIMEOUT_STATUS 124          // of timeout(1), when the time was up
 #define ARENA_PART 4                // of Python's arenas: as much as this makes a line tell more than they do
 
@@ -92,6 +93,13 @@ explains(const struct model_process *lost, const struct model_process *first)
 	return is_kill_counted || status > 128 || heft_of(lost) > heft_of(first);
 }
 
+/* timeout(1): when SIGKILL ended its child, it ends itself in the same way. */
+static bool
+is_timeout(const struct model_process *process)
+{
+	return strcmp(process->name, "timeout") == 0;
+}
+
 /*
  * The first process of the session, or what it became by exec. When that one failed by itself and one of its
  * descendants is gone without a trace, or failed for want of memory, the death to explain may be the descendant's.
@@ -120,6 +128,9 @@ find_subject(const struct verdict_now *now, struct verdict_facts *facts)
 	}
 	facts->process = first;
 	facts->lost_child = lost;
+	if (is_timeout(first) && lost != NULL &&
+	    (verdict_end_of(first, now) == VERDICT_END_SIGNAL || verdict_end_of(first, now) == VERDICT_END_GONE))
+		facts->process = lost;
 	if (verdict_end_of(first, now) != VERDICT_END_FAILED || has_fatal_refusal(model, now, first))
 		return;
 	if (lost != NULL && explains(lost, first))
@@ -326,6 +337,23 @@ find_next(struct verdict_facts *facts, const struct ranked *live)
 	}
 }
 
+/* Who makes small objects makes larger blocks, too, as a rule: lists and dictionaries of them. */
+static void
+find_beside_arenas(struct verdict_facts *facts, const struct ranked *live)
+{
+	if (!verdict_is_arena(facts, &facts->top_live) || facts->top_live.leak != MODEL_LEAK_LEAK || facts->next_live.site_count != 0)
+		return;
+	for (size_t i = 0; i < live->line_count; i++) {
+		const struct rank_line *line = &live->lines[i];
+
+		if (line->leak == MODEL_LEAK_LEAK && !verdict_is_arena(facts, line) && line->where != NULL && line->where->is_user &&
+		    is_host_memory(facts->model->domains[line->domain].name) &&
+		    line->leaking_bytes >= facts->top_live.live_bytes / BESIDE_ARENAS_PART &&
+		    line->leaking_bytes > facts->beside_arenas.leaking_bytes)
+			facts->beside_arenas = *line;
+	}
+}
+
 /* Who held memory at the end, and its first line that is not what imports left behind. */
 static void
 gather_live(struct verdict_facts *facts)
@@ -381,6 +409,7 @@ gather_live(struct verdict_facts *facts)
 		}
 		if (facts->top_live.site_count != 0)
 			find_next(facts, live);
+		find_beside_arenas(facts, live);
 	}
 	if (facts->live_count == model->process_count)
 		facts->top_live_processes = 0;
@@ -492,14 +521,29 @@ verdict_is_accumulating(const struct verdict_facts *facts)
 	       facts->top_live.leaking_bytes >= facts->live_bytes / 2;
 }
 
+/* Among its options, which stand before the duration, is one to send SIGKILL. */
+static bool
+may_send_kill(const struct kmem_identity *identity)
+{
+	const char *end = identity->command + identity->command_bytes;
+
+	for (const char *at = identity->command + strlen(identity->command) + 1; at < end && (*at < '0' || *at > '9'); at += strlen(at) + 1) {
+		if (strstr(at, "KILL") != NULL || strncmp(at, "-k", 2) == 0 || strncmp(at, "--kill", 6) == 0)
+			return true;
+	}
+	return false;
+}
+
 bool
 verdict_was_time_up(const struct verdict_facts *facts)
 {
-	const struct kmem_launcher *launcher = facts->model->processes[0].launcher;
+	const struct model_process *first = &facts->model->processes[0];
+	const struct kmem_launcher *launcher = first->launcher;
 
-	return strcmp(facts->model->processes[0].name, "timeout") == 0 && launcher != NULL && facts->cgroup_kills == 0 &&
-	       (WIFSIGNALED(launcher->wait_status) ? WTERMSIG(launcher->wait_status) == SIGKILL
-	                                           : WEXITSTATUS(launcher->wait_status) == TIMEOUT_STATUS);
+	if (!is_timeout(first) || launcher == NULL || facts->cgroup_kills != 0)
+		return false;
+	return WIFSIGNALED(launcher->wait_status) ? WTERMSIG(launcher->wait_status) == SIGKILL && may_send_kill(first->identity)
+	                                          : WEXITSTATUS(launcher->wait_status) == TIMEOUT_STATUS;
 }
 
 bool

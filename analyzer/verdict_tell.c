@@ -142,6 +142,9 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 	else if (rank_may_accumulate(top->telling))
 		say(verdict, " %s may accumulate: nothing of its %" PRIu32 " generations was released, which are too few to tell.",
 		    has_next ? "The first" : "It", top->telling->generations_total);
+	if (facts->beside_arenas.site_count != 0)
+		say(verdict, " So do larger blocks of %s (%s), perhaps of the same objects.", verdict_line_text(&facts->beside_arenas, place),
+		    units_bytes(facts->beside_arenas.leaking_bytes, held));
 }
 
 static void
@@ -493,9 +496,7 @@ void
 verdict_tell_signal(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	verdict_say_ending(facts, verdict);
-	if (verdict_was_time_up(facts))
-		say(verdict, ": timeout does so when the time is up. The kernel counted no kill for memory here.");
-	else if (is_no_kill_counted(facts))
+	if (is_no_kill_counted(facts))
 		say(verdict, ", sent by a program or a person (which is not known): the kernel counted no kill for "
 		             "memory here.");
 	else
@@ -531,7 +532,7 @@ verdict_tell_gone(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	say_who(facts, verdict);
 	if (verdict_was_time_up(facts))
-		say(verdict, " was ended by timeout, whose status says that the time was up (%s).", verdict->confidence);
+		say(verdict, " was ended by timeout, whose own end says that the time was up (%s).", verdict->confidence);
 	else
 		say(verdict, " is gone without a clean-exit mark on the same boot: it was killed or crashed (%s); by which "
 		             "signal is not known, because %s waited for it.",

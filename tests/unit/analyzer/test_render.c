@@ -312,7 +312,12 @@ callers_are_the_users_own_where_there_are_any(void **state)
 	text = lines_of(&rank_peak, 5);
 	assert_non_null(strstr(text, "via  fast/core.py:330 full\n                    from train.py:95 <module>\n"));
 	free(text);
-	hand.frames[0][3].is_user = false; // none: everything
+	hand.frames[0][3].is_user = false; // none: what dispatches to the line
+	text = lines_of(&rank_peak, 5);
+	assert_non_null(strstr(text, "from fast/core.py:330 full\n"));
+	assert_null(strstr(text, "train.py:95"));
+	free(text);
+	hand.frames[0][2].is_user = false; // nor is the line: everything
 	text = lines_of(&rank_peak, 5);
 	assert_non_null(strstr(text, "from fast/core.py:330 full\n                    from train.py:95 <module>\n"));
 	free(text);
@@ -515,8 +520,7 @@ a_leak_below_the_tolerance_is_remarked(void **state)
 static void
 peaks_that_may_be_off_are_remarked(void **state)
 {
-	static const char told[] = "eaks may be off by up to 192 KiB: threads add up small events first; KMEMSHIM_EXACT=1 records them "
-	                           "exactly\n";
+	static const char told[] = "eaks may be off by up to 192 KiB: threads add up small events first; KMEMSHIM_EXACT=1 is exact\n";
 	const struct report_options all = { .top = 5 };
 	struct model_process processes[3];
 

@@ -117,12 +117,38 @@ whether_sums_were_there_at_once_is_always_said(void **state)
 	}
 }
 
+/* A note that is wider than the page is broken below its own beginning. */
+static void
+losses_fit_the_page(void **state)
+{
+	char *text = NULL;
+	size_t length = 0;
+	FILE *stream = open_memstream(&text, &length);
+	const struct report_options rows = { .top = 5 };
+	struct fail fail;
+	struct report *report;
+
+	(void)state;
+	make();
+	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++)
+		hand.process.losses[i] = 3;
+	report = report_build(&hand.model, &rank_sites, &rows, &fail);
+	assert_non_null(report);
+	render_text_remarks(report, stream);
+	assert_int_equal(fclose(stream), 0);
+	for (const char *line = text; *line != '\0'; line += strcspn(line, "\n") + 1)
+		assert_true(strcspn(line, "\n") <= 100);
+	report_free(report);
+	free(text);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_age_of_the_resident_set_is_said),
 		cmocka_unit_test(kinds_that_were_counted_earlier_say_so),
+		cmocka_unit_test(losses_fit_the_page),
 		cmocka_unit_test(whether_sums_were_there_at_once_is_always_said),
 	};
 

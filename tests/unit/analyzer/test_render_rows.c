@@ -1,12 +1,15 @@
 /*
- * test_render_rows.c - which lines get a row of the table of leaks, and what does a row say of its class?
+ * test_render_rows.c - which lines get a row of the table of leaks, and what does a row say of its class? And a row of a check?
  */
 #include "hand_model.h"
 
 #include <stdlib.h>
 
+#include "baseline.h"
+#include "check.h"
 #include "render.h"
 #include "report.h"
+#include "site_key.h"
 
 static struct hand_model hand;
 
@@ -120,6 +123,31 @@ what_may_be_a_data_set_has_a_question_mark(void **state)
 	}
 }
 
+/* A data set's blocks stand below several stacks: the first ones were booked without native frames. */
+static void
+a_data_set_is_judged_as_a_line(void **state)
+{
+	static const struct { bool has_first_paused; const char *says; } cases[] = {
+		{ true, " steady    12/12 " }, { false, " leak?     12/12 " },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *text;
+
+		hand_model_make(&hand);
+		(void)leak(41, 10 * MIB);
+		(void)leak(41, 190 * MIB);
+		hand.sites[0].volume_bytes = hand.sites[1].volume_bytes = 240 * MIB;
+		hand.sites[0].has_paused = cases[i].has_first_paused;
+		hand.sites[1].has_paused = true;
+		text = leaks(5);
+		if (strstr(text, cases[i].says) == NULL)
+			fail_msg("wanted \"%s\" in:\n%s", cases[i].says, text);
+		free(text);
+	}
+}
+
 static void
 what_threads_start_in_is_no_caller(void **state)
 {
@@ -143,6 +171,50 @@ what_threads_start_in_is_no_caller(void **state)
 	}
 }
 
+static struct baseline *
+baseline_of(const char *domain, uint64_t bytes)
+{
+	struct baseline_builder *builder = baseline_begin();
+
+	hand_model_make(&hand);
+	hand.domains[MMAP].name = domain;
+	hand_model_generations(hand_model_site(&hand, MMAP, 41, bytes), 12, 12, 3, 3);
+	site_key_assign(hand.sites, hand.model.site_count, hand.domains);
+	rank_leaks_classify(&hand.model);
+	baseline_add_run(builder, &hand.model);
+	return baseline_finish(builder);
+}
+
+static void
+a_check_says_what_arenas_need(void **state)
+{
+	static const struct { const char *before, *after, *place, *note; } cases[] = {
+		{ "python/arena", "python/arena", "  in train.py:41 epoch\n", "\nnote: record both with --python-objects: then" },
+		{ "python/arena", "heap", "  new, allocated at train.py:41 epoch\n", "\nnote: only one of the two was recorded with --python-objects" },
+		{ "heap", "heap", "  allocated at train.py:41 epoch\n", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct check_tolerance usual = { .absolute_bytes = MIB, .relative_ppm = 50000 };
+		struct baseline *before = baseline_of(cases[i].before, 20 * MIB);
+		struct baseline *after = baseline_of(cases[i].after, 60 * MIB);
+		struct check *check = check_compare(before, after, usual);
+		char *text = NULL;
+		size_t length = 0;
+		FILE *stream = open_memstream(&text, &length);
+
+		render_check_text(check, stream);
+		assert_int_equal(fclose(stream), 0);
+		if (strstr(text, cases[i].place) == NULL || (cases[i].note != NULL ? strstr(text, cases[i].note) == NULL : strstr(text, "note:") != NULL))
+			fail_msg("%zu:\n%s", i, text);
+		free(text);
+		check_free(check);
+		baseline_free(before);
+		baseline_free(after);
+	}
+}
+
 int
 main(void)
 {
@@ -150,7 +222,9 @@ main(void)
 		cmocka_unit_test(the_largest_line_always_has_a_row),
 		cmocka_unit_test(a_line_of_which_a_part_leaks_says_which_part),
 		cmocka_unit_test(what_may_be_a_data_set_has_a_question_mark),
+		cmocka_unit_test(a_data_set_is_judged_as_a_line),
 		cmocka_unit_test(what_threads_start_in_is_no_caller),
+		cmocka_unit_test(a_check_says_what_arenas_need),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

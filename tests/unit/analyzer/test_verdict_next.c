@@ -60,26 +60,40 @@ a_line_that_holds_nearly_as_much_is_named_too(void **state)
 	}
 }
 
-/* timeout 3600 python train.py */
+/* timeout 3600 python train.py: it ends itself by SIGKILL when its child was ended by that, whoever sent it. */
 static void
 a_time_limit_is_named(void **state)
 {
-	static const struct { const char *parent; int status; uint64_t kills; const char *cause, *says, *next; } cases[] = {
-		{ "timeout", 124 << 8, 0, "gone", "was ended by timeout, whose status says that the time was up (likely).", "give it more time, or see" },
-		{ "timeout", SIGKILL, 0, "signal", "(SIGKILL): timeout does so when the time is up. The kernel counted no kill", "give it more time, or see" },
-		{ "timeout", 1 << 8, 0, "gone", "is gone without a clean-exit mark", "" },
-		{ "sh", 124 << 8, 0, "gone", "is gone without a clean-exit mark", "" },
-		{ "timeout", SIGKILL, 1, "machine-memory", "was killed by the kernel", "hold less at once at" },
+	static const char plain[] = "timeout\0" "60\0" "python";
+	static const char kills[] = "timeout\0-s\0KILL\0" "60\0" "python";
+	static const struct {
+		const char *parent, *command;
+		size_t command_bytes;
+		int status;
+		uint64_t kills;
+		const char *cause, *says, *next;
+	} cases[] = {
+		{ "timeout", plain, sizeof(plain), 124 << 8, 0, "gone", "A child process, train.py (pid 4243), was ended by timeout, whose own end "
+		                                                        "says that the time was up (likely).", "give it more time, or see" },
+		{ "timeout", kills, sizeof(kills), SIGKILL, 0, "gone", "A child process, train.py (pid 4243), was ended by timeout", "give it more time" },
+		{ "timeout", plain, sizeof(plain), SIGKILL, 0, "gone", "is gone without a clean-exit mark", "" },
+		{ "timeout", plain, sizeof(plain), 1 << 8, 0, "gone", "is gone without a clean-exit mark", "" },
+		{ "sh", plain, sizeof(plain), 124 << 8, 0, "gone", "is gone without a clean-exit mark", "" },
+		{ "timeout", kills, sizeof(kills), SIGKILL, 1, "machine-memory", "A child process, train.py (pid 4243), was killed by the kernel",
+		  "hold less at once at" },
 	};
 	struct model_process processes[2];
 	struct verdict verdict;
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct kmem_identity child = hand_model_child(&hand);
+		struct kmem_identity child;
 
 		hand_model_make(&hand);
-		hand_model_site(&hand, HEAP, 41, 400 * MIB);
+		memcpy(hand.identity.command, cases[i].command, cases[i].command_bytes);
+		hand.identity.command_bytes = (uint32_t)cases[i].command_bytes;
+		child = hand_model_child(&hand);
+		hand_model_site(&hand, HEAP, 41, 400 * MIB)->process = 1;
 		hand_model_waited(&hand, cases[i].status);
 		hand.launcher.after.cgroup_oom_kill = cases[i].kills;
 		processes[0] = processes[1] = hand.process;
@@ -171,6 +185,33 @@ arenas_that_fill_a_limit_are_to_be_recorded_object_by_object(void **state)
 	assert_non_null(strstr(verdict.next, "Or raise what limits it (ulimit -v)"));
 }
 
+/* Lists and dictionaries of the small objects are larger blocks: they show the line without a second run. */
+static void
+what_accumulates_beside_arenas_is_the_better_clue(void **state)
+{
+	static const struct { uint64_t bytes; bool is_leak, is_user, is_said; } cases[] = {
+		{ 3 * MIB, true, true, true }, { 3 * MIB, true, false, false }, { 3 * MIB, false, true, false }, { MIB / 2, true, true, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct verdict verdict;
+
+		hand_model_make(&hand);
+		hand.domains[MMAP].name = "python/arena";
+		hand_model_generations(hand_model_site(&hand, MMAP, 60, 106 * MIB), 12, 12, 3, 3);
+		hand_model_generations(hand_model_site(&hand, HEAP, 41, cases[i].bytes), cases[i].is_leak ? 12 : 1, 12, 3, 3);
+		hand.frames[1][2].is_user = cases[i].is_user;
+		hand_model_waited(&hand, SIGKILL);
+		hand.heartbeat.available_bytes = 100 * MIB;
+		hand_model_decide(&hand, &verdict);
+		assert_int_equal(strstr(verdict.text, "So do larger blocks of train.py:41 epoch (3.0 MiB), perhaps of the same objects.") != NULL,
+		                 cases[i].is_said);
+		assert_int_equal(strstr(verdict.next, "look for what keeps the blocks of train.py:41 epoch alive; or record small") != NULL, cases[i].is_said);
+		assert_non_null(strstr(verdict.next, "record small Python objects too: `kmemshim run --python-objects"));
+	}
+}
+
 /* PyTorch under a small limit: no line is to blame, and no recording of small objects would find one. */
 static void
 what_imports_left_is_said_where_it_is_most(void **state)
@@ -222,6 +263,7 @@ main(void)
 		cmocka_unit_test(a_data_set_of_a_program_that_ended_well_needs_nothing),
 		cmocka_unit_test(what_often_keeps_blocks_depends_on_the_language),
 		cmocka_unit_test(arenas_that_fill_a_limit_are_to_be_recorded_object_by_object),
+		cmocka_unit_test(what_accumulates_beside_arenas_is_the_better_clue),
 		cmocka_unit_test(what_imports_left_is_said_where_it_is_most),
 		cmocka_unit_test(a_program_that_allocates_nothing_has_no_peak_to_look_at),
 	};
