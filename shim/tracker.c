@@ -411,17 +411,16 @@ pieces_dead(const struct range_pieces *pieces)
 static void
 take_pieces(uint64_t start, uint64_t end, struct range_pieces *taken)
 {
-	struct range_pieces more = { .is_more = true };
+	struct range_pieces more;
+	bool was_had = range_map_take(start, end, taken);
 
-	if (!range_map_take(start, end, taken)) {
+	for (more.is_more = taken->is_more; was_had && more.is_more;) {
+		was_had = range_map_take(start, end, &more);
+		if (was_had)
+			pieces_dead(&more);
+	}
+	if (!was_had)
 		lose_event(0);
-		return;
-	}
-	for (more.is_more = taken->is_more; more.is_more;) {
-		if (!range_map_take(start, end, &more))
-			break;
-		pieces_dead(&more);
-	}
 }
 
 /* What is there was unmapped without our seeing it. */
@@ -497,9 +496,11 @@ tracker_unmap_begin(void *addr, size_t bytes, struct range_pieces *taken)
 void
 tracker_unmap_end(const struct range_pieces *taken, bool was_released)
 {
-	if (was_released)
-		pieces_dead(taken);
-	else if (!range_map_put_back(taken))
+	bool is_back = !was_released && range_map_put_back(taken);
+
+	if (!was_released && !is_back)
+		lose_event(0);
+	if (!is_back)
 		pieces_dead(taken);
 }
 
