@@ -181,6 +181,7 @@ static void
 settle_state(struct capture *capture, struct kmem_header *header)
 {
 	uint32_t finalizing = COPY_OF(header->is_finalizing);
+	uint32_t hip = COPY_OF(header->devices_are_hip);
 
 	if (capture->state != KMEM_STATE_STARTING && capture->state != KMEM_STATE_RUNNING &&
 	    capture->state != KMEM_STATE_CLEAN_EXIT && capture->state != KMEM_STATE_EXEC_REPLACED) {
@@ -189,6 +190,8 @@ settle_state(struct capture *capture, struct kmem_header *header)
 	}
 	if (finalizing != 0 && finalizing != KMEM_YES)
 		capture_damaged(capture, "section \"head\": whether Python was being torn down is neither yes nor no (0x%08x)", finalizing);
+	if (hip != 0 && hip != KMEM_YES)
+		capture_damaged(capture, "section \"head\": whether devices are HIP's is neither yes nor no (0x%08x)", hip);
 }
 
 static void

@@ -30,8 +30,8 @@ static bool
 check_domain(const char *wanted, struct fail *fail)
 {
 	static const char *const names[] = { "heap", "mmap", "reserved", "file", "shared", "python/arena", "cuda/pinned", "cuda/managed",
-		                             "cuda/registered", "cuda/imported", "cuda/graph" };
-	const char *device = strncmp(wanted, "cuda:", 5) == 0 ? wanted + 5 : "";
+		                             "cuda/registered", "cuda/imported", "cuda/graph", "hip/pinned", "hip/managed", "hip/registered" };
+	const char *device = strncmp(wanted, "cuda:", 5) == 0 ? wanted + 5 : strncmp(wanted, "hip:", 4) == 0 ? wanted + 4 : "";
 	size_t digits = strspn(device, "0123456789");
 
 	if (digits != 0 && (device[digits] == '\0' || strcmp(device + digits, "/tensors") == 0))
@@ -42,7 +42,7 @@ check_domain(const char *wanted, struct fail *fail)
 	}
 	return fail_set(fail, EXIT_USAGE, "run: --domain %s: there is no such domain: heap, mmap, reserved, file, shared, python/arena, "
 	                                  "cuda:0, cuda:0/tensors, cuda (all devices), cuda/pinned, cuda/managed, cuda/registered, "
-	                                  "cuda/imported, cuda/graph", wanted);
+	                                  "cuda/imported, cuda/graph; with AMD's HIP hip:0, ...", wanted);
 }
 
 /* The whole session; the program's own capture alone when something in the folder is in the way. */

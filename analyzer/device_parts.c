@@ -8,9 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rank.h"
+
 #define OTHERS "others"
 #define TENSORS "/tensors"
-#define PYTORCH_ALLOCATOR "libc10_cuda"
 
 /* Libraries that take memory of their own, by the name of the file. */
 static const struct {
@@ -22,6 +23,8 @@ static const struct {
 	{ "libcurand", "cuRAND" },     { "libtensorflow", "TensorFlow" }, { "_pywrap_tensorflow", "TensorFlow" },
 	{ "xla_", "JAX" },             { "libjax", "JAX" },             { "libxla", "JAX" },
 	{ "libnvrtc", "NVRTC" },       { "libtriton", "Triton" },       { "libnvshmem", "NVSHMEM" },
+	{ "librocblas", "rocBLAS" },   { "libhipblas", "hipBLAS" },     { "libMIOpen", "MIOpen" },
+	{ "librccl", "RCCL" },         { "librocfft", "rocFFT" },       { "librocsparse", "rocSPARSE" },
 };
 
 static bool
@@ -37,7 +40,8 @@ module_of(const struct model_site *site)
 	for (uint32_t i = 0; i < site->frame_count; i++) {
 		const char *module = site->frames[i]->module;
 
-		if (site->frames[i]->kind != MODEL_FRAME_PYTHON && module[0] != '\0' && !begins(module, "libcuda"))
+		if (site->frames[i]->kind != MODEL_FRAME_PYTHON && module[0] != '\0' && !begins(module, "libcuda") &&
+		    !begins(module, "libamdhip64"))
 			return module;
 	}
 	return "";
@@ -54,9 +58,21 @@ part_name(const char *module)
 }
 
 bool
+device_parts_is_driver(const char *name)
+{
+	return rank_domain_matches(name, "cuda") || rank_domain_matches(name, "hip");
+}
+
+bool
+device_parts_is_pinned(const char *name)
+{
+	return strcmp(name, "cuda/pinned") == 0 || strcmp(name, "hip/pinned") == 0;
+}
+
+bool
 device_parts_is_device(const char *name)
 {
-	return begins(name, "cuda:") && strchr(name, '/') == NULL;
+	return (begins(name, "cuda:") || begins(name, "hip:")) && strchr(name, '/') == NULL;
 }
 
 const struct model_domain *
@@ -95,8 +111,8 @@ device_parts_device(const struct model *model, unsigned domain)
 bool
 device_parts_is_cache(const struct model *model, const struct model_site *site)
 {
-	return begins(model->domains[site->domain].name, "cuda:") && device_parts_tensors(model, site->domain) != NULL &&
-	       begins(module_of(site), PYTORCH_ALLOCATOR);
+	return device_parts_tensors(model, site->domain) != NULL &&
+	       (begins(module_of(site), "libc10_cuda") || begins(module_of(site), "libc10_hip"));
 }
 
 static void

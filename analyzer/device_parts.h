@@ -40,7 +40,9 @@ bool device_parts_of(const struct model *model, unsigned domain, const struct mo
 /* The domain of the tensors on the device whose memory the domain is; NULL = none were seen. */
 const struct model_domain *device_parts_tensors(const struct model *model, unsigned domain);
 
-bool device_parts_is_device(const char *domain);  // "cuda:0"
+bool device_parts_is_driver(const char *domain);  // memory that a device's driver gave out, also the host's: "cuda:0", "hip/pinned"
+bool device_parts_is_pinned(const char *domain);  // "cuda/pinned", "hip/pinned"
+bool device_parts_is_device(const char *domain);  // "cuda:0", "hip:0"
 bool device_parts_is_tensors(const char *domain); // "cuda:0/tensors"
 
 /* The device on which the domain's memory is: "cuda:0" of "cuda:0/tensors". Others: the domain itself. */

@@ -9,6 +9,7 @@
  * When failing  a domain without a name is left out and told. Where sites are missing, because the file was cut, the head says what
  *               all of them held.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "kmem_words.h"
@@ -103,6 +104,17 @@ add_domain(struct model_process *process, unsigned row_index, const struct kmem_
 		process->peak_bytes = peak;
 }
 
+/* "hip:0" for "cuda:0". */
+static const char *
+hip_name(struct build *build, const char *name)
+{
+	char text[40];
+	bool is_device = strncmp(name, "cuda", 4) == 0 && (name[4] == ':' || name[4] == '/');
+
+	(void)snprintf(text, sizeof(text), "%s%.32s", is_device ? "hip" : "", is_device ? name + 4 : name);
+	return text_pool_add(build->pool, text, strlen(text));
+}
+
 void
 model_add_domains(struct build *build, struct capture *capture, struct model_process *process, struct domain_rows *rows)
 {
@@ -119,7 +131,8 @@ model_add_domains(struct build *build, struct capture *capture, struct model_pro
 			capture_damaged(capture, "section \"head\": domain %u has no name: what it holds is left out", i);
 			continue;
 		}
-		name = text_pool_add(build->pool, row->name, name_bytes);
+		name = COPY_OF(capture->header->devices_are_hip) == KMEM_YES ? hip_name(build, row->name)
+		                                                             : text_pool_add(build->pool, row->name, name_bytes);
 		rows->index[i] = domain_by_name(build, name);
 		add_domain(process, i, row, &rows->sums[i], &build->domains[rows->index[i]]);
 	}

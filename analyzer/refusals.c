@@ -150,8 +150,8 @@ refusal_of_end(const struct model *model, const struct verdict_now *now, unsigne
 			return failed;
 		if (((failed->bytes > found->bytes && last->bytes < ERROR_PATH_BYTES) ||
 		     (failed->bytes == found->bytes && failed->monotonic_ns < found->monotonic_ns)) &&
-		    rank_domain_matches(model->domains[failed->domain].name, "cuda") ==
-		        rank_domain_matches(model->domains[last->domain].name, "cuda"))
+		    device_parts_is_driver(model->domains[failed->domain].name) ==
+		        device_parts_is_driver(model->domains[last->domain].name))
 			found = failed;
 	}
 	return found;

@@ -196,7 +196,7 @@ build_domains(struct report *report, const struct model *model)
 			.peak_resident_bytes = domain->peak_resident_bytes,
 			.returned_bytes = domain->returned_bytes,
 			.is_address_space = rank_is_address_space(domain->name),
-			.is_device = rank_domain_matches(domain->name, "cuda"),
+			.is_device = device_parts_is_driver(domain->name),
 			.is_at_refusal = domain->is_at_refusal,
 		};
 		if (device_parts_of(model, (unsigned)i, NULL, &parts)) {
@@ -498,7 +498,7 @@ report_line(const struct report *report, size_t number)
 		.leak = leak_of(line->telling),
 		.leaking_bytes = line->leaking_bytes,
 		.may_be_built_once = rank_may_be_built_once(line->telling),
-		.is_device = rank_domain_matches(domain->name, "cuda"),
+		.is_device = device_parts_is_driver(domain->name),
 		.is_address_space = rank_is_address_space(domain->name),
 		.is_import = line->is_import,
 		.is_start_up = line->is_import && rank_is_start_up(line->largest),

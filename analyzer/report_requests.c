@@ -81,7 +81,7 @@ compose(const struct report *report, const struct model *model, const struct mod
 	struct device_parts parts;
 	uint64_t used_bytes = failed->total_bytes - failed->free_bytes;
 
-	if (!rank_domain_matches(model->domains[failed->domain].name, "cuda"))
+	if (!device_parts_is_driver(model->domains[failed->domain].name))
 		return;
 	if (device_parts_is_device(model->domains[device].name))
 		request->device = model->domains[device].name;
@@ -90,8 +90,8 @@ compose(const struct report *report, const struct model *model, const struct mod
 	if (!failed->has_held)
 		return;
 	request->is_composed = true;
-	request->pinned_bytes = held_in(model, failed, "cuda/pinned");
-	request->managed_bytes = held_in(model, failed, "cuda/managed");
+	request->pinned_bytes = held_in(model, failed, "cuda/pinned") + held_in(model, failed, "hip/pinned");
+	request->managed_bytes = held_in(model, failed, "cuda/managed") + held_in(model, failed, "hip/managed");
 	if (device_parts_of(model, device, failed, &parts)) {
 		request->live_bytes = parts.live_bytes;
 		request->tensor_bytes = parts.tensor_bytes;

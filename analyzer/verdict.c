@@ -163,7 +163,7 @@ verdict_is_device_request(const struct verdict_facts *facts)
 {
 	const char *domain = facts->refused != NULL ? facts->model->domains[facts->refused->domain].name : "heap";
 
-	return rank_domain_matches(domain, "cuda") && !rank_domain_matches(domain, "cuda/pinned");
+	return device_parts_is_driver(domain) && !device_parts_is_pinned(domain);
 }
 
 static const char *
@@ -235,7 +235,7 @@ static const struct cause causes[] = {
 	{ "machine-memory", judge_machine_memory, verdict_tell_machine_memory, NULL },
 	{ "shm-full", judge_shm_full, verdict_tell_shm_full,
 	  "give /dev/shm more room (docker run --shm-size), or use fewer workers or a smaller prefetch" },
-	{ "device-memory", judge_device_memory, verdict_tell_device_memory, "`kmemshim peak " VERDICT_CAPTURE " --domain cuda` shows who held it" },
+	{ "device-memory", judge_device_memory, verdict_tell_device_memory, NULL },
 	{ "request-refused", judge_request_refused, verdict_tell_request_refused, NULL },
 	{ "low-memory-daemon", judge_low_memory_daemon, verdict_tell_low_memory_daemon, NULL },
 	{ "crashed", judge_crashed, verdict_tell_crashed,

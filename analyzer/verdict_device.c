@@ -112,21 +112,23 @@ static void
 gather_pinned(struct verdict_facts *facts)
 {
 	const struct model *model = facts->model;
+	const char *domain = "";
 	struct ranked *ranked;
 
 	for (size_t i = 0; i < model->site_count; i++) {
 		const struct model_site *site = &model->sites[i];
 		uint64_t block = site->live_count != 0 ? site->live_bytes / site->live_count : 0;
 
-		if (!rank_domain_matches(model->domains[site->domain].name, "cuda/pinned"))
+		if (!device_parts_is_pinned(model->domains[site->domain].name))
 			continue;
+		domain = model->domains[site->domain].name;
 		facts->pinned_bytes += site->live_bytes;
 		if (block >= ROUNDED_BYTES && (block & (block - 1)) == 0 && is_of_pytorch(site))
 			facts->rounded_bytes += site->live_bytes;
 	}
 	if (facts->pinned_bytes == 0)
 		return;
-	ranked = rank_run(model, &rank_sites, "cuda/pinned");
+	ranked = rank_run(model, &rank_sites, domain);
 	facts->top_pinned = ranked->lines[0];
 	rank_free(ranked);
 }
@@ -343,7 +345,7 @@ verdict_tell_pinned(const struct verdict_facts *facts, struct verdict *verdict)
 
 	if (facts->pinned_bytes <= (facts->live_bytes + facts->pinned_bytes) / PINNED_PART)
 		return;
-	say(verdict, " Beside that, %s of the host's memory was pinned by the CUDA driver; %s of it was allocated at %s.",
+	say(verdict, " Beside that, %s of the host's memory was pinned by the GPU's driver; %s of it was allocated at %s.",
 	    units_bytes(facts->pinned_bytes, pinned), units_bytes(facts->top_pinned.live_bytes, bytes),
 	    verdict_line_text(&facts->top_pinned, place));
 	if (facts->rounded_bytes != 0)
@@ -377,22 +379,32 @@ advise_preallocated(const struct verdict_facts *facts, struct verdict *verdict)
 		                  "its initial size)", verdict_line_text(&facts->top_device, place));
 }
 
+void
+verdict_advise_others(const char *device, struct verdict *verdict)
+{
+	bool is_hip = strncmp(device, "hip", 3) == 0;
+
+	say_next(verdict, "see with %s what else uses %s, or take another device (%s)", is_hip ? "rocm-smi" : "nvidia-smi", device,
+	         is_hip ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES");
+}
+
 bool
 verdict_advise_device(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	const struct rank_line *top = &facts->top_device;
+	const char *device;
 	char bytes[UNITS_TEXT_BYTES];
 	char place[PLACE_TEXT_BYTES];
 
-	if (facts->kept_bytes != 0)
+	if (facts->kept_bytes != 0) {
 		say_next(verdict, "%s", let_go);
-	else if (!verdict_is_device_request(facts))
+		return true;
+	}
+	if (!verdict_is_device_request(facts))
 		return false;
-	else if (is_held_by_others(facts))
-		say_next(verdict, "see with nvidia-smi what else uses %s, or take another device (CUDA_VISIBLE_DEVICES)",
-		         facts->model->domains[device_parts_device(facts->model, facts->refused->domain)].name);
-	else if (facts->device.device == NULL)
-		return false;
+	device = facts->model->domains[device_parts_device(facts->model, facts->refused->domain)].name;
+	if (is_held_by_others(facts) || facts->device.device == NULL)
+		verdict_advise_others(device, verdict);
 	else if (is_preallocated(facts) && (facts->device.tensors == NULL || !is_growth_the_story(facts)))
 		advise_preallocated(facts, verdict);
 	else if (is_fragmented(facts) && !is_growth_the_story(facts))
@@ -402,15 +414,17 @@ verdict_advise_device(const struct verdict_facts *facts, struct verdict *verdict
 		say_next(verdict, "look for what keeps the tensors of %s alive" VERDICT_TENSORS_KEPT, verdict_line_text(top, place));
 	else if (is_growing(facts))
 		say_next(verdict, "look for what keeps the blocks of %s alive", verdict_line_text(top, place));
-	else
+	else if (facts->end == VERDICT_END_RUNNING)
 		return false;
+	else
+		say_next(verdict, "`kmemshim peak " VERDICT_CAPTURE " --domain %s` shows who held it", device);
 	return true;
 }
 
 bool
 verdict_advise_pinned(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	bool is_refused = facts->refused != NULL && strcmp(facts->model->domains[facts->refused->domain].name, "cuda/pinned") == 0;
+	bool is_refused = facts->refused != NULL && device_parts_is_pinned(facts->model->domains[facts->refused->domain].name);
 	char place[PLACE_TEXT_BYTES];
 
 	if (facts->top_pinned.site_count == 0 || (!is_refused && facts->pinned_bytes <= facts->live_bytes))

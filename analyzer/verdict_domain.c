@@ -240,8 +240,8 @@ advise(const struct verdict_facts *facts, const char *wanted, bool is_empty, con
 
 	if (is_refused && verdict_advise_device(facts, verdict))
 		return;
-	if (is_empty && rank_domain_matches(wanted, "cuda"))
-		say_next(verdict, "see with nvidia-smi what else uses the device, if it was refused there");
+	if (is_empty && device_parts_is_driver(wanted))
+		verdict_advise_others(wanted, verdict);
 	else if (growing->site_count == 0 && strcmp(wanted, "python/arena") != 0)
 		say_next(verdict, "`kmemshim peak " VERDICT_CAPTURE " --domain %s` shows which lines held most of it", wanted);
 	else if (growing->site_count == 0 || verdict_is_arena(facts, growing))

@@ -295,7 +295,7 @@ is_line_of(const struct ranked *ranked, const struct rank_line *line, const bool
 static bool
 is_host_memory(const char *domain)
 {
-	return !rank_is_address_space(domain) && !rank_domain_matches(domain, "cuda");
+	return !rank_is_address_space(domain) && !device_parts_is_driver(domain);
 }
 
 bool

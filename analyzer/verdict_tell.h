@@ -85,6 +85,7 @@ void verdict_tell_device_alive(const struct verdict_facts *facts, struct verdict
 void verdict_tell_pinned(const struct verdict_facts *facts, struct verdict *verdict);
 /* The one thing to do. False: nothing better than the table's. */
 bool verdict_advise_device(const struct verdict_facts *facts, struct verdict *verdict);
+void verdict_advise_others(const char *device, struct verdict *verdict); // who else is there?
 bool verdict_advise_pinned(const struct verdict_facts *facts, struct verdict *verdict);
 
 /* verdict_domain.c: of the domains that `wanted` matches, at least one; the whole paragraph, and the one thing to do. */

@@ -564,6 +564,7 @@ struct kmem_header {
 	_Atomic uint64_t cells;                  // the same of the newest struct kmem_cell
 	_Atomic uint64_t python_version;         // kmem_twice() of 0x030b07f0 as PY_VERSION_HEX; 0 = no interpreter found
 	_Atomic uint32_t peak_error_bytes;       // how far peaks may be off because threads add up small events first; 0 = exact
+	_Atomic uint32_t devices_are_hip;        // KMEM_YES: in names of domains "cuda" stands for AMD's "hip"
 	_Alignas(64) _Atomic uint64_t used_bytes[KMEM_SECTION_COUNT]; // append position in each section
 	_Alignas(64) _Atomic uint64_t generation_clock_bytes; // allocated volume that drives the clock
 	_Atomic uint64_t generation_clock;       // 1 to 255

@@ -12,15 +12,9 @@
  * memory like any other, and a block that was allocated unseen but released in sight (or the other way
  * round) would be booked wrongly. Mappings are told apart by real_cuda_depth.
  *
- * Another vendor's functions are a second table, not second code. For HIP, whose runtime has the parameters and the numbers of CUDA's
- * under its own names, and no driver below that programs call:
- *   cuda_abi.h, real_cuda.c   its rows with the runtime's; libamdhip64 beside libcudart, where names of libraries are compared
- *   a file like hooks_cuda_runtime.c   the same rows: CUDA_LAYER_RUNTIME books by itself when no driver hook did
- *   real_cuda_ask.c           the device by hipGetDevice, the place of a pool's memory by hipPointerGetAttribute
- *   place_of()                "hip:0" and so on. The table of domains has five rows left, so a format with more of them comes first
- *   analyzer                  what asks for domains by "cuda": device_parts.c, report.c, verdict*.c
+ * Another vendor's functions are a second table, not second code: hip_abi.h, hooks_hip.c.
  *
- * Called by   hooks_cuda_*.c. Every begin is followed by exactly one end, on the same thread.
+ * Called by   hooks_cuda_*.c, hooks_hip.c. Every begin is followed by exactly one end, on the same thread.
  * Safe from   any thread; errno is kept by the end functions.
  */
 #ifndef HOOKS_CUDA_CALL_H
@@ -132,7 +126,12 @@ unsigned cuda_call_owner(int device);
  *   HOOK_LAYER           enum cuda_layer
  *   HOOK_FIND(row, caller)  the real function
  *   HOOK_NOT_FOUND       result without one
+ *   HOOK_END_ALLOCATION  before this file is included: another function than cuda_call_end_allocation()
  */
+#ifndef HOOK_END_ALLOCATION
+#define HOOK_END_ALLOCATION cuda_call_end_allocation
+#endif
+
 #define HOOK_BEGIN(name)                                                                              \
 	void *real = HOOK_FIND(REAL_CUDA_##name, __builtin_return_address(0));                        \
 	struct cuda_call call;                                                                        \
@@ -155,8 +154,8 @@ unsigned cuda_call_owner(int device);
 		cuda_call_attempt(&call, booked_as, asked);                                           \
 		int result = HOOK_REAL(name)arguments;                                                \
 		bool is_given = result == CUDA_ABI_SUCCESS && (out) != NULL;                          \
-		cuda_call_end_allocation(&call, booked_as, result, is_given ? (uint64_t)*(out) : 0,   \
-		                         is_given ? (given) : (asked));                               \
+		HOOK_END_ALLOCATION(&call, booked_as, result, is_given ? (uint64_t)*(out) : 0,        \
+		                    is_given ? (given) : (asked));                                    \
 		return result;                                                                        \
 	}                                                                                             \
 	HOOK_EXPORT(name)

@@ -35,7 +35,7 @@
 
 #define ROW(name, ...) #name,
 static const char *const driver_names[] = { CUDA_ABI_DRIVER_FUNCTIONS(ROW) };
-static const char *const runtime_names[] = { CUDA_ABI_RUNTIME_FUNCTIONS(ROW) };
+static const char *const runtime_names[] = { CUDA_ABI_RUNTIME_FUNCTIONS(ROW) HIP_ABI_FUNCTIONS(ROW) };
 #undef ROW
 #define ROW(name, exported) exported,
 static const char *const torch_names[] = { TORCH_ABI_FUNCTIONS(ROW) };
@@ -202,6 +202,13 @@ open_driver(void)
 	return handle;
 }
 
+/* Of runtimes there may be several in a process. */
+static const char *
+runtime_of(const char *function)
+{
+	return function[0] == 'h' ? "libamdhip64" : "libcudart"; // hipMalloc, cudaMalloc
+}
+
 /*
  * What `caller`'s object would have been bound to without us: a definition in everybody's scope, such as that of another library of
  * LD_PRELOAD; but of runtimes there may be several, and the caller's own dependencies say which.
@@ -213,7 +220,7 @@ find_for_caller(const char *name, const void *caller)
 	Dl_info info;
 	void *real = look_up(RTLD_NEXT, name);
 
-	if (real != NULL && !is_in(real, "libcudart"))
+	if (real != NULL && !is_in(real, runtime_of(name)))
 		return real;
 	real = NULL;
 	if (dladdr1(caller, &info, (void **)&object, RTLD_DL_LINKMAP) != 0 && object != NULL &&
@@ -273,16 +280,17 @@ real_cuda_driver(enum real_cuda_driver function, const void *caller)
 static void *
 find_runtime(enum real_cuda_runtime function, const void *caller, bool *is_pinned)
 {
+	const char *library = runtime_of(runtime_names[function]);
 	void *real = find_for_caller(runtime_names[function], caller);
 
 	*is_pinned = false;
 	if (real == NULL) {
-		void *handle = open_loaded("libcudart"); // also libcudart-0123abcd.so.12 of a wheel
+		void *handle = open_loaded(library); // also libcudart-0123abcd.so.12 of a wheel
 
 		real = handle == NULL ? NULL : look_up(handle, runtime_names[function]);
 		*is_pinned = real != NULL;
 		forget_error();
-	} else if (is_in(real, "libcudart")) {
+	} else if (is_in(real, library)) {
 		*is_pinned = pin(real);
 	}
 	return real;
@@ -441,4 +449,21 @@ real_cuda_unhooked(const char *name)
 	if (handle != NULL && found == NULL)
 		forget_error();
 	return found;
+}
+
+void *
+real_cuda_question(_Atomic(void *) *known, const char *library, const char *name)
+{
+	void *ask = load(known);
+	void *handle = ask == NULL ? open_loaded(library) : NULL;
+
+	if (handle == NULL)
+		return ask;
+	ask = look_up(handle, name);
+	if (ask == NULL) {
+		dlclose(handle);
+		forget_error();
+	}
+	store(known, ask);
+	return ask;
 }

@@ -14,10 +14,11 @@
 #include <stdint.h>
 
 #include "cuda_abi.h"
+#include "hip_abi.h"
 
 #define REAL_CUDA_ROW(name, ...) REAL_CUDA_##name,
 enum real_cuda_driver { CUDA_ABI_DRIVER_FUNCTIONS(REAL_CUDA_ROW) REAL_CUDA_DRIVER_COUNT };
-enum real_cuda_runtime { CUDA_ABI_RUNTIME_FUNCTIONS(REAL_CUDA_ROW) REAL_CUDA_RUNTIME_COUNT };
+enum real_cuda_runtime { CUDA_ABI_RUNTIME_FUNCTIONS(REAL_CUDA_ROW) HIP_ABI_FUNCTIONS(REAL_CUDA_ROW) REAL_CUDA_RUNTIME_COUNT };
 #undef REAL_CUDA_ROW
 #define REAL_TORCH_ROW(name, ...) REAL_TORCH_##name,
 enum real_torch { TORCH_ABI_FUNCTIONS(REAL_TORCH_ROW) REAL_TORCH_COUNT };
@@ -50,6 +51,9 @@ bool real_cuda_was_seen(void);
 
 /* Is this address code of libcuda.so.*, the driver? */
 bool real_cuda_is_driver(const void *addr);
+
+/* The function `name` of a loaded library whose file name begins so, kept in *known from then on; NULL: there is none. */
+void *real_cuda_question(_Atomic(void *) *known, const char *library, const char *name);
 
 /* A function of the driver that has no hook; NULL: there is no driver that we can see. */
 void *real_cuda_unhooked(const char *name);

@@ -136,13 +136,13 @@ each_signature_has_a_sentence_and_one_thing_to_do(void **state)
 		{ "libc10_cuda.so", 700, 500, 1000, 300, 24, 1024, 1, "The device then had 24.0 MiB free of 1.0 GiB", "loss.item()" },
 		{ "libc10_cuda.so", 500, 500, 1000, 300, 24, 1024, 0, "PyTorch's cache held another 500 MiB there, more than was asked for",
 		  "expandable_segments" },
-		{ "libc10_cuda.so", 950, 500, 1000, 300, 24, 1024, 0, "tensors 950 MiB", "--domain cuda`" },
+		{ "libc10_cuda.so", 950, 500, 1000, 300, 24, 1024, 0, "tensors 950 MiB", "--domain cuda:0`" },
 		{ "libc10_cuda.so", 950, 2, 1000, 300, 24, 1024, 0, "Those are 2 blocks, 93 % of the device, as when", "--gpu-memory-utilization" },
 		{ "xla_extension.so", 0, 1, 1000, 300, 0, 0, 0, "That is one block, as when a framework takes its memory in advance.", "XLA_PYTHON_CLIENT_PREALLOCATE=false" },
 		{ "xla_extension.so", 0, 1, 750, 300, 200, 1000, 0, "That is one block, 75 % of the device, as when", "XLA_PYTHON_CLIENT_PREALLOCATE=false" },
 		{ "_pywrap_tensorflow_internal.so", 0, 1, 1000, 300, 0, 0, 0, "in advance", "TF_FORCE_GPU_ALLOW_GROWTH=true" },
 		{ "mine.so", 0, 1, 1000, 300, 0, 0, 0, "in advance", "take less in advance at train.py:41 epoch" },
-		{ "mine.so", 0, 400, 1000, 300, 0, 0, 0, "held 1000 MiB there", "--domain cuda`" },
+		{ "mine.so", 0, 400, 1000, 300, 0, 0, 0, "held 1000 MiB there", "--domain cuda:0`" },
 		{ "mine.so", 0, 400, 1000, 300, 100, 4096, 0, "2.9 GiB of what is in use there is not this program's", "nvidia-smi" },
 	};
 	struct verdict verdict;
