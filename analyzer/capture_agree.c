@@ -8,14 +8,6 @@
  *   generations  a site and its block name each other
  *   the clock    follows from the allocated volume
  *
- * Each thread may have been killed within a request, after it changed the total of the domain and before it changed the site's
- * record; of a reallocation, that of the old block. So the sites may hold
- *
- *   more         by a block on its way out: no larger than what one record has requested in all, together no more than they hold
- *   less         by a request on its way in: of less than 1 MiB, or the large one that the head names (attempt_bytes)
- *
- * which is no damage; and what they held at the peak may differ by the same.
- *
  * Not said twice, so that damage goes unseen: a site's count of requests, live blocks by generation as far as they are no more
  * than the site has, what a site held at a peak as far as the sum allows it, losses, and what is less than CAPTURE_AGREE_BYTES.
  * tests/mutate/mutate.c lists them by field and fails for any other.
@@ -33,12 +25,10 @@
 
 #define SLOTS_MAX (UINT16_MAX + 1)
 #define RECORDS_PER_REQUEST 2 // realloc changes two sites
-#define ATTEMPT_BYTES (UINT64_C(1) << 20) // the head names requests of this size before they are made
 
 struct domain_sums {
 	uint64_t now_bytes;  // both modulo 2^48
 	uint64_t peak_bytes;
-	uint64_t most_bytes; // requested in all, by one record
 };
 
 struct sums {
@@ -94,8 +84,6 @@ add_site(const struct capture *capture, size_t index, struct sums *sums)
 	if (site->domain >= KMEM_DOMAINS_MAX)
 		return;
 	sums->domains[site->domain].now_bytes += kmem_peak_now(site->peak);
-	if (COPY_OF(site->allocated_bytes) > sums->domains[site->domain].most_bytes)
-		sums->domains[site->domain].most_bytes = COPY_OF(site->allocated_bytes);
 }
 
 /* In the place of what the domain's word says is live: what its sites hold (model_domains.c). */
@@ -132,37 +120,19 @@ tell_sites(struct capture *capture, const struct sums *sums)
 		                sums->torn_count, sums->torn_first, sums->torn_most_bytes);
 }
 
-/* How far the requests under way may move the sites from the total: `more_bytes` is which way. One of them has no record yet. */
-static uint64_t
-under_way_most(const struct capture *capture, unsigned domain, const struct domain_sums *sum, uint64_t threads, int64_t more_bytes)
-{
-	const struct kmem_header *header = capture->header;
-	int64_t held_bytes = of_48_bits(sum->now_bytes);
-
-	if (more_bytes < 0)
-		return threads * ATTEMPT_BYTES + (COPY_OF(header->attempt_domain) == domain ? COPY_OF(header->attempt_bytes) : 0);
-	if (held_bytes <= 0)
-		return 0;
-	return sum->most_bytes > (uint64_t)held_bytes / threads ? (uint64_t)held_bytes : sum->most_bytes * threads;
-}
-
 static void
-tell_domain(struct capture *capture, unsigned domain, const struct domain_sums *sum, uint64_t threads)
+tell_domain(struct capture *capture, unsigned domain, const struct domain_sums *sum, uint64_t most_bytes)
 {
 	struct kmem_peak_word word = domain_word(capture, domain, sum->now_bytes);
-	uint64_t most_bytes = threads * CAPTURE_AGREE_BYTES;
 	int64_t now_bytes = kmem_peak_now_signed(capture_domain(capture, domain)->peak);
 	int64_t peak_bytes = (int64_t)kmem_domain_peak_bytes(word);
 	int64_t sites_now_bytes = of_48_bits(sum->now_bytes);
 	int64_t sites_peak_bytes = of_48_bits(sum->peak_bytes);
-	int64_t more_bytes = sites_now_bytes - now_bytes;
-	int64_t more_peak_bytes = sites_peak_bytes - peak_bytes;
 
-	if (size_of(more_bytes) > most_bytes &&
-	    size_of(more_bytes) - most_bytes > under_way_most(capture, domain, sum, threads, more_bytes))
+	if (size_of(sites_now_bytes - now_bytes) > most_bytes)
 		capture_damaged(capture, "section \"domains\": domain %u holds %" PRId64 " bytes, its sites %" PRId64 ": a request was "
 		                "under way, or the file is damaged", domain, now_bytes, sites_now_bytes);
-	else if (size_of(more_peak_bytes) > most_bytes + ((more_bytes < 0) == (more_peak_bytes < 0) ? size_of(more_bytes) : 0))
+	else if (size_of(peak_bytes - sites_peak_bytes) > most_bytes)
 		capture_damaged(capture, "section \"domains\": domain %u held %" PRId64 " bytes at its peak, its sites %" PRId64
 		                ": a request was under way, or the file is damaged", domain, peak_bytes, sites_peak_bytes);
 }
@@ -226,7 +196,7 @@ capture_agree(struct capture *capture)
 	tell_sites(capture, sums);
 	/* Where an event was lost, the domain may have seen it and no site. */
 	for (unsigned i = 0; i < KMEM_DOMAINS_MAX && COPY_OF(capture->header->losses[KMEM_LOST_EVENTS]) == 0; i++)
-		tell_domain(capture, i, &sums->domains[i], sums->slot_count + UINT64_C(1));
+		tell_domain(capture, i, &sums->domains[i], (sums->slot_count + UINT64_C(1)) * CAPTURE_AGREE_BYTES);
 	tell_clock(capture);
 	tell_generations(capture);
 	free(sums->has_slot);

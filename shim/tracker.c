@@ -77,13 +77,6 @@ look_after(const struct peak_batch *batch)
 	heartbeat_after(live_host_bytes());
 }
 
-static void
-lose_event(uint64_t bytes)
-{
-	capture_file_lost(KMEM_LOST_EVENTS, 1);
-	capture_file_lost(KMEM_LOST_EVENT_BYTES, bytes);
-}
-
 /* Address space and files are not volume. */
 static bool
 drives_clock(unsigned domain)
@@ -98,10 +91,12 @@ place(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_
 	uint8_t clock = generations_tick(drives_clock(domain) ? bytes : 0);
 	struct address_block block = { .bytes = bytes, .site = event_site(slot, hook_frame, domain, bytes, clock) };
 
-	if (block.site == 0)
+	if (block.site == 0) {
 		lose_event(bytes);
-	else
-		block.generation = generations_born(site_table_at(block.site), block.site, clock);
+		return block;
+	}
+	block.generation = generations_born(site_table_at(block.site), block.site, clock);
+	book_prepare(site_table_at(block.site));
 	return block;
 }
 
@@ -131,10 +126,13 @@ own_record(struct thread_slot *slot, uint32_t site, uint8_t generation, uint64_t
 {
 	uint32_t own = site_table_own(owner_of(slot), site, generations_clock());
 
-	if (__builtin_expect(own == 0, 0))
+	if (__builtin_expect(own == 0, 0)) {
 		lose_event(bytes);
-	else if (is_whole)
+		return 0;
+	}
+	if (is_whole)
 		generations_died(site_table_at(own), own, generation);
+	book_prepare(site_table_at(own));
 	return own;
 }
 
@@ -247,6 +245,7 @@ tracker_gain_rest(struct thread_slot *slot, struct kmem_site *site, uint64_t byt
 {
 	int host_errno = errno;
 
+	book_prepare(site);
 	book_born(site, bytes, true, peak_gain(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, bytes));
 	look_after(&slot->heap);
 	errno = host_errno;
@@ -259,6 +258,8 @@ tracker_resize_rest(struct thread_slot *slot, struct address_block old, struct k
 	uint32_t epoch;
 
 	generations_died(old_site, old.site, old.generation);
+	book_prepare(old_site);
+	book_prepare(site);
 	epoch = net_change(slot, KMEM_DOMAIN_HEAP, old.bytes, bytes);
 	book_born(site, bytes, true, epoch);
 	book_dead(old_site, old.bytes, true, epoch);

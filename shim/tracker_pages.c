@@ -10,6 +10,7 @@
 #include "range_map.h"
 #include "site_table.h"
 #include "tracker.h"
+#include "tracker_parts.h"
 
 /* What is known of [*at, end), the next range of it; *at goes behind it. */
 static bool
@@ -18,7 +19,7 @@ next_within(uint64_t *at, uint64_t end, struct range *part)
 	if (*at >= end)
 		return false;
 	if (!range_map_next(*at, part)) {
-		capture_file_lost(KMEM_LOST_EVENTS, 1);
+		lose_event(0);
 		return false;
 	}
 	if (part->site == 0 || part->start >= end)
@@ -84,5 +85,5 @@ tracker_detach_begin(void *addr, struct range_pieces *taken)
 			tracker_unmap_end(&more, true);
 	}
 	if (!was_had)
-		capture_file_lost(KMEM_LOST_EVENTS, 1);
+		lose_event(0);
 }

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "capture_file.h"
 #include "counter.h"
 #include "failed_requests.h"
 #include "peak.h"
@@ -61,10 +62,25 @@ void tracker_devices_clear(void);
 
 /* ---- books ---- */
 
+static inline void
+lose_event(uint64_t bytes)
+{
+	capture_file_lost(KMEM_LOST_EVENTS, 1);
+	capture_file_lost(KMEM_LOST_EVENT_BYTES, bytes);
+}
+
 /*
  * After the total, an event changes what a record has counted and what it holds: a thread that is killed in between leaves them apart
- * by one request (analyzer/capture_agree.c). So nothing is made or looked at in between: no record, no heartbeat.
+ * by one request, which analyzer/capture_agree.c takes for damage. So nothing is made or looked at in between: no record, no heartbeat.
+ * Nor is the record's page brought back, for which there may be no memory left: it is written to before.
  */
+static inline void
+book_prepare(struct kmem_site *site)
+{
+	if (site->slot != 0)
+		counter_add_own(&site->freed_count, 0);
+}
+
 static inline void
 book_born(struct kmem_site *site, uint64_t bytes, bool is_whole, uint32_t epoch)
 {
