@@ -51,7 +51,7 @@ SHIM_FLAGS     := -fPIC -fvisibility=hidden -fno-omit-frame-pointer -fno-optimiz
 SHIM_LINK      := -shared -Wl,-soname,libkmemshim.so -Wl,-z,now -Wl,-z,relro -Wl,-z,defs -Wl,--as-needed
 # An event crosses a dozen small functions of several files: the library is optimised as a whole. Objects hold both forms, for
 # the unit tests are linked from them as they are.
-LTO            := $(if $(SANITIZE),,$(if $(findstring gcc,$(notdir $(firstword $(CC)))),-O3 -flto=auto -ffat-lto-objects))
+LTO            := $(if $(SANITIZE),,$(if $(findstring gcc,$(notdir $(firstword $(CC)))),-O3 -fno-tree-slp-vectorize -flto=auto -ffat-lto-objects))
 # libunwind is opened when the shim is loaded, see shim/unwind_libunwind.c: its headers are needed here.
 SHIM_LIBS      :=
 

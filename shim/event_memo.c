@@ -204,12 +204,13 @@ python_place(uint64_t key)
 
 /* Not in its own place: another one came there later. */
 static __attribute__((noinline)) uint32_t
-find_python_near(const struct event_memo *memo)
+find_python_near(struct event_memo *memo, uint64_t key)
 {
-	const struct python_event *line = &memo->python[python_place(memo->python_key) & ~(EVENT_MEMO_PYTHON_LINE - 1)];
+	const struct python_event *line = &memo->python[python_place(key) & ~(EVENT_MEMO_PYTHON_LINE - 1)];
 
+	memo->python_key = key;
 	for (unsigned i = 0; i < EVENT_MEMO_PYTHON_LINE; i++) {
-		if (line[i].key == memo->python_key)
+		if (line[i].key == key)
 			return line[i].site;
 	}
 	return 0;
@@ -220,8 +221,7 @@ find_python_key(struct event_memo *memo, uint64_t key)
 {
 	const struct python_event *event = &memo->python[python_place(key)];
 
-	memo->python_key = key;
-	return __builtin_expect(event->key == key, 1) ? event->site : find_python_near(memo);
+	return __builtin_expect(event->key == key, 1) ? event->site : find_python_near(memo, key);
 }
 
 /* By the digest alone (E3), of which deaths are a part (E4). `salt` tells kinds of stacks apart. */
@@ -294,12 +294,12 @@ event_memo_find_other(struct event_memo *memo, const void *hook_frame, unsigned 
 }
 
 uint32_t
-event_memo_find_python(struct event_memo *memo)
+event_memo_find_python(struct event_memo *memo, uint64_t state)
 {
 	uint64_t python;
 
 	/* The digest is another one than that of other kinds of stacks: it needs no salt. */
-	return __builtin_expect(python_frames_digest_attached(&memo->trail, &python), 1)
+	return __builtin_expect(python_frames_digest_attached(&memo->trail, state, &python), 1)
 	           ? find_python_key(memo, python + python_code_deaths()) : find_python_detached(memo);
 }
 

@@ -81,11 +81,11 @@ struct python_event {
 
 /* Zeroed is empty. */
 struct event_memo {
+	struct python_trail trail;
 	uint64_t age;          // generation of the unwind rules and deaths of code objects, added
 	struct event_key key;  // of the event that is being looked at
 	uint64_t python_key;   // the same, when the Python frames are the whole stack; 0 = cannot be remembered
 	bool is_brief;         // KMEMSHIM_NATIVE=brief
-	struct python_trail trail;
 	_Alignas(64) struct python_event python[EVENT_MEMO_PYTHON];
 	uint32_t used;         // units
 	uint16_t last;         // unit of the event before this one; 0 = it is not remembered
@@ -104,8 +104,8 @@ uint32_t event_memo_find(struct event_memo *memo, const void *hook_frame, bool h
 /* The same for the whole stack of an event whose brief one was just found. */
 uint32_t event_memo_find_whole(struct event_memo *memo, const void *hook_frame);
 
-/* The same for an event of the interpreter's allocator. */
-uint32_t event_memo_find_python(struct event_memo *memo);
+/* The same for an event of the interpreter's allocator. state: python_frames_state() */
+uint32_t event_memo_find_python(struct event_memo *memo, uint64_t state);
 
 /*
  * The same for an event of another domain than the heap. *is_python: are the Python frames alone the stack, where there are any? It

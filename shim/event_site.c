@@ -171,7 +171,7 @@ event_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, ui
 	if (domain != KMEM_DOMAIN_HEAP)
 		site = event_memo_find_other(&slot->events, frame_of(hook_frame), domain, &is_python);
 	else if (is_python)
-		site = event_memo_find_python(&slot->events);
+		site = event_memo_find_python(&slot->events, python_frames_state());
 	else
 		site = event_memo_find(&slot->events, hook_frame, python_frames_available(), &is_brief);
 	if (is_brief)

@@ -36,7 +36,7 @@
 
 /*
  * In the bits of hook_frame that are 0: the interpreter's allocator asks. The Python stack says all when there is one, and no native
- * frame is looked for. (tracker.h has another bit.)
+ * frame is looked for.
  */
 #define EVENT_SITE_PYTHON ((uintptr_t)1)
 

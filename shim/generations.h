@@ -57,11 +57,13 @@ generations_born_own(struct kmem_site *site, uint32_t site_index)
 	} else {
 		struct kmem_generations *block = capture_file_at(KMEM_SECTION_GENERATIONS, index - 1);
 		uint32_t births = atomic_load_explicit(&block->births, memory_order_relaxed);
-		uint32_t generation = births & 0xffff;
 
-		if (__builtin_expect(generations_clock() <= births >> 16 && generation != 0, 1)) {
-			counter_add_own32(&block->live_count[generation - 1], 1);
-			return (uint8_t)generation;
+		/* With none yet the clock of the latest is 0, and this one 1 at least. */
+		if (__builtin_expect((uint32_t)generations_clock() << 16 <= births, 1)) {
+			uint8_t generation = (uint8_t)births;
+
+			counter_add_own32(&block->live_count[(size_t)generation - 1], 1);
+			return generation;
 		}
 	}
 	return generations_born(site, site_index, generations_clock());
@@ -75,7 +77,7 @@ generations_is_counted(const struct kmem_site *site, uint8_t generation)
 }
 
 static inline void
-generations_died_own(const struct kmem_site *site, uint8_t generation)
+generations_died_own(const struct kmem_site *site, size_t generation)
 {
 	if (generation == 0)
 		return;

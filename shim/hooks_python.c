@@ -69,12 +69,11 @@
 
 struct layer {
 	struct python_allocator inner;
-	uintptr_t tag; // for tracker.h: the interpreter's allocator asks, and in OBJ: for what may be an object
+	uint8_t mark; // for tracker.h
 };
 
 static struct layer layers[LAYERS_MAX];
 static unsigned layer_count; // under is_busy
-static _Atomic bool was_called; // since the last look
 static atomic_flag is_busy = ATOMIC_FLAG_INIT;
 enum { NOT_SETTLED, NOT_WANTED, INSTALLED };
 static _Atomic int state; // written under is_busy; relaxed: who reads it late comes once more
@@ -101,9 +100,9 @@ room_for(size_t bytes)
 }
 
 static inline const void *
-frame_of(const struct layer *layer, const void *hook_frame)
+tagged(const void *hook_frame)
 {
-	return (const void *)((uintptr_t)hook_frame | layer->tag);
+	return (const void *)((uintptr_t)hook_frame | TRACKER_FRAME_PYTHON);
 }
 
 static RARE void
@@ -111,33 +110,42 @@ note_failed(const void *hook_frame, size_t bytes)
 {
 	int host_errno = errno;
 
-	tracker_failed(hook_frame, KMEM_DOMAIN_HEAP, bytes, ENOMEM);
+	tracker_failed(tagged(hook_frame), KMEM_DOMAIN_HEAP, bytes, ENOMEM);
 	errno = host_errno;
 }
 
 /* After the real call: a signal handler that comes now is a loss again. */
 static inline void *
-leave_allocated(const void *hook_frame, void *addr, size_t bytes)
+leave_allocated(const void *hook_frame, uint8_t mark, void *addr, size_t bytes)
 {
 	reentry_guard_depth = REENTRY_GUARD_HOOK;
 	if (__builtin_expect(addr != NULL, 1))
-		tracker_allocated_python(hook_frame, addr, bytes);
+		tracker_allocated_python(hook_frame, mark, addr, bytes);
 	else
 		note_failed(hook_frame, bytes);
 	reentry_guard_leave();
 	return addr;
 }
 
-/* These two with all that they usually do in one function each; the others share the tracker's. */
+static inline __attribute__((always_inline)) void *
+allocate(const struct layer *layer, const void *hook_frame, uint8_t mark, size_t bytes)
+{
+	if (__builtin_expect(!enter(), 0))
+		return layer->inner.malloc(layer->inner.context, bytes);
+	return leave_allocated(hook_frame, mark, layer->inner.malloc(layer->inner.context, room_for(bytes)), bytes);
+}
+
+/* This one, and free, with all that they usually do in one function each; the others share the tracker's. */
 static __attribute__((flatten)) void *
 object_malloc(void *context, size_t bytes)
 {
-	const struct layer *layer = context;
+	return allocate(context, HERE, POINTER_MAP_OBJECT, bytes);
+}
 
-	if (__builtin_expect(!enter(), 0))
-		return layer->inner.malloc(layer->inner.context, bytes);
-	atomic_store_explicit(&was_called, true, memory_order_relaxed);
-	return leave_allocated(frame_of(layer, HERE), layer->inner.malloc(layer->inner.context, room_for(bytes)), bytes);
+static void *
+memory_malloc(void *context, size_t bytes)
+{
+	return allocate(context, HERE, 0, bytes);
 }
 
 static void *
@@ -148,8 +156,7 @@ object_calloc(void *context, size_t count, size_t bytes)
 
 	if (__builtin_mul_overflow(count, bytes, &total) || !enter())
 		return layer->inner.calloc(layer->inner.context, count, bytes);
-	atomic_store_explicit(&was_called, true, memory_order_relaxed);
-	return leave_allocated(frame_of(layer, HERE), layer->inner.calloc(layer->inner.context, 1, room_for(total)), total);
+	return leave_allocated(HERE, layer->mark, layer->inner.calloc(layer->inner.context, 1, room_for(total)), total);
 }
 
 /* Out of the live map (R1); false when it is not in it. */
@@ -178,17 +185,16 @@ object_realloc(void *context, void *old, size_t bytes)
 	}
 	void *fresh = layer->inner.realloc(layer->inner.context, old, room_for(bytes));
 	if (old == NULL)
-		return leave_allocated(frame_of(layer, HERE), fresh, bytes);
+		return leave_allocated(HERE, layer->mark, fresh, bytes);
 	int host_errno = errno;
 
 	reentry_guard_depth = REENTRY_GUARD_HOOK;
 	if (fresh != NULL) {
-		tracker_resized_python(frame_of(layer, HERE), block, fresh, bytes);
+		tracker_resized_python(HERE, layer->mark, block, fresh, bytes);
 	} else {
-		if ((layer->tag & TRACKER_FRAME_OBJECT) != 0)
-			block.generation |= POINTER_MAP_OBJECT; // which is not known of what is taken out
+		block.generation |= layer->mark; // which is not known of what is taken out
 		tracker_put_back(block);
-		tracker_failed(frame_of(layer, HERE), KMEM_DOMAIN_HEAP, bytes, ENOMEM);
+		tracker_failed(tagged(HERE), KMEM_DOMAIN_HEAP, bytes, ENOMEM);
 	}
 	reentry_guard_leave();
 	errno = host_errno;
@@ -202,7 +208,7 @@ free_rest(const struct layer *layer, void *addr)
 	int host_errno = errno;
 	struct live_block block;
 
-	if (take(addr, &block)) {
+	if (addr != NULL && take(addr, &block)) {
 		tracker_released(block);
 		errno = host_errno;
 		layer->inner.free(layer->inner.context, addr);
@@ -219,7 +225,7 @@ object_free(void *context, void *addr)
 {
 	const struct layer *layer = context;
 
-	if (addr == NULL || __builtin_expect(!enter(), 0)) {
+	if (__builtin_expect(!enter(), 0)) {
 		layer->inner.free(layer->inner.context, addr);
 	} else if (__builtin_expect(tracker_freed_again(addr), 1)) {
 		layer->inner.free(layer->inner.context, addr);
@@ -238,7 +244,7 @@ cover(enum python_allocator_domain domain)
 	struct python_allocator top;
 
 	python_runtime.allocators.get((int)domain, &top);
-	if (top.malloc == object_malloc)
+	if (top.free == object_free)
 		return true;
 	if (layer_count == LAYERS_MAX)
 		return false;
@@ -246,11 +252,11 @@ cover(enum python_allocator_domain domain)
 
 	*layer = (struct layer){
 		.inner = top,
-		.tag = TRACKER_FRAME_PYTHON | (domain == PYTHON_ALLOCATOR_OBJ ? TRACKER_FRAME_OBJECT : 0),
+		.mark = domain == PYTHON_ALLOCATOR_OBJ ? POINTER_MAP_OBJECT : 0,
 	};
 	atomic_signal_fence(memory_order_seq_cst); // O2; other threads need the lock to see it
-	python_runtime.allocators.set((int)domain, &(struct python_allocator){ layer, object_malloc, object_calloc,
-	                                                                  object_realloc, object_free });
+	python_runtime.allocators.set((int)domain, &(struct python_allocator){
+		layer, layer->mark != 0 ? object_malloc : memory_malloc, object_calloc, object_realloc, object_free });
 	return true;
 }
 
@@ -260,7 +266,7 @@ is_on_top(enum python_allocator_domain domain)
 	struct python_allocator top;
 
 	python_runtime.allocators.get((int)domain, &top);
-	return top.malloc == object_malloc;
+	return top.free == object_free;
 }
 
 static void
@@ -311,7 +317,7 @@ look_again(void)
 {
 	static unsigned walks;
 
-	if (++walks % WALKS_PER_LOOK != 0 || atomic_exchange_explicit(&was_called, false, memory_order_relaxed))
+	if (++walks % WALKS_PER_LOOK != 0 || (thread_slot_current != NULL && python_frames_were_attached(&thread_slot_current->events.trail)))
 		return;
 	if (python_runtime.interpreter.layout.is_free_threaded && thread_slot_count() > 1) { // O3
 		if (is_on_top(PYTHON_ALLOCATOR_MEM) && is_on_top(PYTHON_ALLOCATOR_OBJ))

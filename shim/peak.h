@@ -123,7 +123,9 @@ peak_load_in_order(const struct kmem_peak_word *at)
 static inline void
 peak_move_own(struct kmem_peak_word *site, uint64_t now, uint64_t change)
 {
-	__atomic_store_n(&site->now, now ^ ((now ^ (now + change)) & KMEM_PEAK_BYTES_MASK), __ATOMIC_RELAXED);
+	uint64_t turned = (now << 16 | now >> 48) + (change << 16); // bytes above the epoch: no carry reaches it
+
+	__atomic_store_n(&site->now, turned >> 16 | turned << 48, __ATOMIC_RELAXED);
 }
 
 /* Would a release be the falling edge of a new maximum? Both in the upper bits, where no epoch is in the way. */
@@ -152,11 +154,14 @@ peak_release_again(const struct kmem_peak_word *domain, struct peak_batch *batch
 {
 	struct kmem_peak_word total = peak_load_in_order(domain);
 	struct kmem_peak_word seen = *site;
-	int64_t pending = batch->pending_bytes - (int64_t)bytes;
+	int64_t missing;
 
-	if (__builtin_expect(!peak_is_same_epoch(total, seen) || pending <= -batch->limit_bytes || peak_is_edge(total, batch), 0))
+	if (__builtin_expect(!peak_is_same_epoch(total, seen) || peak_is_edge(total, batch), 0))
 		return false;
-	batch->pending_bytes = pending;
+	missing = (int64_t)bytes - batch->pending_bytes;
+	if (__builtin_expect(missing >= batch->limit_bytes, 0))
+		return false;
+	batch->pending_bytes = -missing;
 	peak_move_own(site, seen.now, -bytes);
 	return true;
 }

@@ -137,7 +137,7 @@ pointer_map_unpack(uint64_t word)
 	return (struct address_block){
 		.bytes = word & POINTER_MAP_BYTES_MASK,
 		.site = (uint32_t)(word >> POINTER_MAP_SITE_SHIFT) & POINTER_MAP_SITES_MAX,
-		.generation = (uint8_t)(word >> POINTER_MAP_GENERATION_SHIFT) & POINTER_MAP_GENERATION_MASK,
+		.generation = (uint8_t)(word >> POINTER_MAP_GENERATION_SHIFT & POINTER_MAP_GENERATION_MASK),
 	};
 }
 

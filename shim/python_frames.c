@@ -505,11 +505,16 @@ is_own_state(struct python_trail *trail, uint64_t state)
 	return true;
 }
 
+uint64_t
+python_frames_state(void)
+{
+	return (uint64_t)python_runtime.current_state();
+}
+
 bool
-python_frames_digest_attached(struct python_trail *trail, uint64_t *digest)
+python_frames_digest_attached(struct python_trail *trail, uint64_t state, uint64_t *digest)
 {
 	const struct python_layout *layout = &python_runtime.interpreter.layout;
-	uint64_t state = (uint64_t)python_runtime.current_state();
 	uint64_t frame;
 
 	if (__builtin_expect(state != trail->state_addr, 0) && !is_own_state(trail, state))
@@ -521,7 +526,16 @@ python_frames_digest_attached(struct python_trail *trail, uint64_t *digest)
 
 		frame = cframe != 0 ? python_memory_u64(cframe + layout->cframe_frame) : 0;
 	}
-	return __builtin_expect(frame != 0, 1) && python_trail_digest(trail, layout, frame, digest);
+	return python_trail_digest(trail, layout, frame, digest);
+}
+
+bool
+python_frames_were_attached(struct python_trail *trail)
+{
+	bool were = trail->state_addr != 0;
+
+	trail->state_addr = 0; // proven anew by the next one
+	return were;
 }
 
 bool

@@ -60,13 +60,19 @@ void python_frames_walk(struct python_memo *memo, struct python_stack *stack);
  */
 bool python_frames_digest(struct python_trail *trail, uint64_t *digest);
 
+/* The current thread state, where python_frames_available(). */
+uint64_t python_frames_state(void);
+
 /*
  * The same where the interpreter's allocator asks: the thread holds the lock, so the current state is its own when it once was. (Up to
  * 3.11, where it is the state of whoever holds the lock, that is wrong for a thread that breaks this rule, whose own state was deleted,
  * and its memory became the state of the thread that does hold the lock.) Another digest than the one above, of the frames alone. False also
  * when there is no frame: then the above is to be asked.
  */
-bool python_frames_digest_attached(struct python_trail *trail, uint64_t *digest);
+bool python_frames_digest_attached(struct python_trail *trail, uint64_t state, uint64_t *digest);
+
+/* Has the calling thread asked for that since it last asked this? */
+bool python_frames_were_attached(struct python_trail *trail);
 
 /* Does the calling thread's state lead to a frame, of whatever kind? */
 bool python_frames_are_any(void);

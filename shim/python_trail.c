@@ -130,14 +130,11 @@ follow(struct python_trail *trail, const struct python_layout *layout, bool is_p
 	return *joined + count <= PYTHON_TRAIL_FRAMES;
 }
 
-/* The frame is at->frame_addr, or comes behind those that `at` is behind of: its instruction and digest. */
+/* The instruction and the digest of the frame at->frame_addr, which comes behind those that `at` is behind of. */
 static inline __attribute__((always_inline)) void
-keep(struct python_trail_frame *at, const struct python_layout *layout, bool is_pointer, uint64_t frame)
+keep(struct python_trail_frame *at, const struct python_layout *layout, bool is_pointer)
 {
-	uint64_t instruction = instruction_of(layout, is_pointer, frame);
-
-	at->frame_addr = frame;
-	at->instruction = instruction;
+	at->instruction = instruction_of(layout, is_pointer, at->frame_addr);
 	at->digest = mix(at[-1].digest, at, is_pointer);
 }
 
@@ -159,50 +156,69 @@ go_on(struct python_trail *trail, const struct python_layout *layout, bool is_po
 		called[count++] = frame;
 		frame = python_memory_u64(frame + layout->frame_previous);
 	}
-	if (at != none_of(trail)) {
+	if (__builtin_expect(at != none_of(trail), 1)) {
 		if (at[-1].frame_addr != python_memory_u64(frame + layout->frame_previous) ||
 		    compare(at - 1, none_of(trail), layout, is_pointer) != none_of(trail))
 			return false;
 		if (instruction_of(layout, is_pointer, frame) != at->instruction)
-			keep(at, layout, is_pointer, frame);
+			keep(at, layout, is_pointer);
+	} else if (count == 0) {
+		return false; // there is no frame
 	}
 	while (count != 0) {
 		if (++at == &trail->kept[PYTHON_TRAIL_LOOKS + PYTHON_TRAIL_FRAMES])
 			return false;
-		keep(at, layout, is_pointer, called[--count]);
+		at->frame_addr = called[--count];
+		keep(at, layout, is_pointer);
 	}
 	set_last(trail, at);
 	*digest = at->digest;
 	return true;
 }
 
-/* The rest of python_trail_digest(). */
-static __attribute__((noinline)) bool
-digest_rest(struct python_trail *trail, const struct python_layout *layout, uint64_t frame, uint64_t *digest)
+struct digest_rest {
+	uint64_t digest;
+	bool is_known;
+};
+
+/* The rest of python_trail_digest(); the result in registers, or the usual one would be kept in memory. */
+static __attribute__((noinline)) struct digest_rest
+digest_rest(struct python_trail *trail, const struct python_layout *layout, uint64_t frame)
 {
 	bool is_pointer = layout->instruction == PYTHON_INSTRUCTION_POINTER;
 	struct python_trail_frame *kept;
 	uint32_t fresh = 0;
 	uint32_t count;
 
-	if (!is_pointer && go_on(trail, layout, false, frame, digest))
-		return true;
+	uint64_t digest;
+
+	if (frame == 0)
+		return (struct digest_rest){ 0, false };
+	if (!is_pointer && go_on(trail, layout, false, frame, &digest))
+		return (struct digest_rest){ digest, true };
 	if (!(is_pointer ? follow(trail, layout, true, frame, &count, &fresh) : follow(trail, layout, false, frame, &count, &fresh))) {
 		trail->last_bytes = 0;
-		return false;
+		return (struct digest_rest){ 0, false };
 	}
 	for (kept = none_of(trail) + count; fresh != 0;) {
 		*++kept = trail->fresh[--fresh];
 		kept->digest = mix(kept[-1].digest, kept, is_pointer);
 	}
 	set_last(trail, kept);
-	*digest = kept->digest;
-	return true;
+	return (struct digest_rest){ kept->digest, true };
 }
 
 bool
 python_trail_digest(struct python_trail *trail, const struct python_layout *layout, uint64_t frame, uint64_t *digest)
 {
-	return __builtin_expect(layout->instruction == PYTHON_INSTRUCTION_POINTER && go_on(trail, layout, true, frame, digest), 1) ||
-	       digest_rest(trail, layout, frame, digest);
+	uint64_t usual;
+
+	if (__builtin_expect(layout->instruction == PYTHON_INSTRUCTION_POINTER && go_on(trail, layout, true, frame, &usual), 1)) {
+		*digest = usual;
+		return true;
+	}
+	struct digest_rest rest = digest_rest(trail, layout, frame);
+
+	*digest = rest.digest;
+	return rest.is_known;
 }

@@ -41,7 +41,7 @@ struct python_trail {
 	struct python_trail_frame fresh[PYTHON_TRAIL_FRAMES]; // innermost first, while it is followed
 };
 
-/* A digest of the chain that begins at `frame`, which is not 0. False: it cannot be read, or is too long. */
+/* A digest of the chain that begins at `frame`. False: there is none (0), it cannot be read, or is too long. */
 bool python_trail_digest(struct python_trail *trail, const struct python_layout *layout, uint64_t frame, uint64_t *digest);
 
 #endif

@@ -34,7 +34,9 @@ struct thread_slot_room {
 /* Zeroed is empty. */
 struct thread_slot {
 	struct peak_batch heap;             // of the domain "heap"
-	uint64_t tally;                     // tracker_again.c
+	uint64_t tally_bytes;               // tracker_again.c
+	uint64_t tally_given;
+	uint32_t tally_events;
 	_Atomic uint32_t last_site;         // index + 1, of this thread's last event; 0 = none
 	uint64_t map_bits;                  // of words that this thread puts into the map: present, and owner
 	struct site_owner owner;

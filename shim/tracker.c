@@ -210,7 +210,7 @@ map_block(struct thread_slot *slot, void *addr, struct address_block block)
 }
 
 void
-tracker_allocated_rest(const void *hook_frame, void *addr, uint64_t bytes)
+tracker_allocated_rest(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes)
 {
 	int host_errno = errno;
 	struct thread_slot *slot;
@@ -220,7 +220,7 @@ tracker_allocated_rest(const void *hook_frame, void *addr, uint64_t bytes)
 		return;
 	slot = thread_slot_here();
 	block = born(slot, hook_frame, KMEM_DOMAIN_HEAP, bytes);
-	block.generation |= tracker_object_bit(hook_frame);
+	block.generation |= mark;
 	if (block.site != 0)
 		map_block(slot, addr, block);
 	look_after(batch_of(slot, KMEM_DOMAIN_HEAP));
@@ -329,7 +329,7 @@ tracker_put_back(struct live_block block)
 }
 
 void
-tracker_resized_rest(const void *hook_frame, struct live_block old, void *addr, uint64_t bytes)
+tracker_resized_rest(const void *hook_frame, uint8_t mark, struct live_block old, void *addr, uint64_t bytes)
 {
 	struct thread_slot *slot = thread_slot_here();
 	struct address_block block;
@@ -340,7 +340,7 @@ tracker_resized_rest(const void *hook_frame, struct live_block old, void *addr, 
 		if (old.site != 0)
 			released(slot, block_of(old), true);
 		if (addr != NULL)
-			tracker_allocated_rest(hook_frame, addr, bytes);
+			tracker_allocated_rest(hook_frame, mark, addr, bytes);
 		return;
 	}
 	if (is_teardown(bytes)) {
@@ -348,7 +348,7 @@ tracker_resized_rest(const void *hook_frame, struct live_block old, void *addr, 
 		return;
 	}
 	block = place(slot, hook_frame, KMEM_DOMAIN_HEAP, bytes);
-	block.generation |= tracker_object_bit(hook_frame);
+	block.generation |= mark;
 	if (block.site == 0) {
 		dead(slot, block_of(old), old.bytes, true);
 		return;

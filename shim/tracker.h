@@ -37,19 +37,19 @@ struct live_block {
 
 /*
  * Heap. hook_frame is always __builtin_frame_address(0) of the hook. When the interpreter's allocator asks, so that the Python stack
- * says all when there is one, bits of it that are 0 are set: that it is so, and that the block may be an object.
+ * says all when there is one, the others get it with TRACKER_FRAME_PYTHON, a bit of it that is 0; `mark` is POINTER_MAP_OBJECT for what
+ * may be an object, else 0.
  */
 #define TRACKER_FRAME_PYTHON EVENT_SITE_PYTHON
-#define TRACKER_FRAME_OBJECT ((uintptr_t)2)
 void tracker_allocated(const void *hook_frame, void *addr, size_t bytes);
-void tracker_allocated_python(const void *tagged_frame, void *addr, size_t bytes);
+void tracker_allocated_python(const void *hook_frame, uint8_t mark, void *addr, size_t bytes);
 bool tracker_freed_again(void *addr);            // before the real free; false: nothing was done, tracker_freed() is to do it
 void tracker_freed(void *addr);
 void tracker_released(struct live_block block);  // one that was taken out of the live map
 struct live_block tracker_take(void *addr);      // before the real realloc
 void tracker_put_back(struct live_block block);  // the real realloc failed
 void tracker_resized(const void *hook_frame, struct live_block old, void *addr, size_t bytes);
-void tracker_resized_python(const void *tagged_frame, struct live_block old, void *addr, size_t bytes);
+void tracker_resized_python(const void *hook_frame, uint8_t mark, struct live_block old, void *addr, size_t bytes);
 void tracker_failed(const void *hook_frame, enum kmem_domain domain, size_t bytes, int error);
 /* Before a request of 1 MiB and more is passed on. */
 void tracker_attempt(enum kmem_domain domain, size_t bytes);

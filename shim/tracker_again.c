@@ -24,30 +24,52 @@
 #include "tracker.h"
 
 /*
- * A thread's tally: bytes that it allocated since it last moved the clock of generations, in bits 0 to 52, and events since it last
- * looked at the heartbeat above. It is time for either when a bit of DUE is set.
+ * A thread's tally: bytes that it may allocate before it moves the clock of generations, and events before it looks at the heartbeat. Both
+ * are counted down, and either makes it do both.
  */
-#define TALLY_EVENT (UINT64_C(1) << 53)
-#define TALLY_BYTES_MASK (TALLY_EVENT - 1)
-#define TALLY_DUE (UINT64_C(1) << 63 | (TALLY_BYTES_MASK & ~UINT64_C(0xffff)))
+#define TALLY_BYTES UINT64_C(65536)
+#define TALLY_EVENTS 1024u
+
+static __attribute__((noinline, cold)) void
+look_after(struct thread_slot *slot)
+{
+	tracker_look_after(slot->tally_given - slot->tally_bytes);
+	slot->tally_bytes = slot->tally_given = TALLY_BYTES - 1;
+	slot->tally_events = TALLY_EVENTS - 1;
+}
+
+/*
+ * The interpreter's function is called before anything is at hand that would have to be kept meanwhile. 0: not the interpreter's
+ * allocator asks.
+ */
+static inline uint64_t
+state_of(bool is_python)
+{
+	return is_python ? python_frames_state() : 0;
+}
+
+static inline const void *
+tagged(const void *hook_frame, bool is_python)
+{
+	return (const void *)((uintptr_t)hook_frame | (is_python ? TRACKER_FRAME_PYTHON : 0));
+}
 
 /* The site of a new block of this thread, index + 1; 0 = none, the event is lost. */
 static inline uint32_t
-site_of(struct thread_slot *slot, const void *hook_frame, uint64_t bytes, bool is_python, bool has_interpreter)
+site_of(struct thread_slot *slot, const void *hook_frame, uint64_t bytes, bool is_python, uint64_t state, bool has_interpreter)
 {
 	bool is_brief = false;
 	uint32_t number;
 
-	slot->tally += TALLY_EVENT + bytes;
-	if (__builtin_expect((slot->tally & TALLY_DUE) != 0, 0)) {
-		tracker_look_after(slot->tally & TALLY_BYTES_MASK);
-		slot->tally = 0;
-	}
-	number = is_python ? event_memo_find_python(&slot->events) : event_memo_find(&slot->events, hook_frame, has_interpreter, &is_brief);
+	/* Both are counted down. */
+	if (__builtin_expect(counter_take(&slot->tally_bytes, bytes), 0) || __builtin_expect(counter_take32(&slot->tally_events, 1), 0))
+		look_after(slot);
+	number = is_python ? event_memo_find_python(&slot->events, state)
+	                   : event_memo_find(&slot->events, hook_frame, has_interpreter, &is_brief);
 	if (is_brief && number != 0 && __builtin_expect(event_site_is_much(slot, number, bytes), 0))
 		number = event_site_whole(slot, hook_frame, number, bytes, generations_clock());
 	if (__builtin_expect(number == 0, 0))
-		return tracker_walk(slot, hook_frame, bytes);
+		return tracker_walk(slot, tagged(hook_frame, is_python), bytes);
 	thread_slot_publish(slot, number);
 	return number;
 }
@@ -62,10 +84,10 @@ count_born(struct kmem_site *site, uint64_t bytes)
 
 /* All but the peak words; generations_is_counted(). */
 static inline void
-count_dead(struct kmem_site *site, struct address_block block)
+count_dead(struct kmem_site *site, uint64_t bytes, size_t generation)
 {
-	generations_died_own(site, block.generation);
-	counter_add_own(&site->freed_bytes, block.bytes);
+	generations_died_own(site, generation);
+	counter_add_own(&site->freed_bytes, bytes);
 	counter_add_own(&site->freed_count, 1);
 }
 
@@ -80,29 +102,28 @@ map_small(struct thread_slot *slot, pointer_map_word *word, void *addr, struct a
 }
 
 static inline __attribute__((always_inline)) void
-allocated(const void *hook_frame, void *addr, uint64_t bytes, bool is_python)
+allocated(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes, bool is_python)
 {
+	uint64_t state = state_of(is_python);
 	struct thread_slot *slot = thread_slot_current;
 	pointer_map_word *word = pointer_map_own_word((uint64_t)addr);
 
-	bool has_interpreter = python_frames_available();
+	bool has_interpreter = is_python || python_frames_available();
 
 	if (__builtin_expect(slot == NULL || word == NULL || settings.walks_all, 0) ||
 	    (has_interpreter && __builtin_expect(python_runtime_is_finalizing(), 0))) {
-		tracker_allocated_rest(hook_frame, addr, bytes);
+		tracker_allocated_rest(tagged(hook_frame, is_python), mark, addr, bytes);
 		return;
 	}
 	__builtin_prefetch((const void *)word, 1); // seldom in the cache; recognising the event takes as long as fetching it
 
-	uint32_t number = site_of(slot, hook_frame, bytes, is_python, has_interpreter);
+	uint32_t number = site_of(slot, hook_frame, bytes, is_python, state, has_interpreter);
 
 	if (__builtin_expect(number == 0, 0))
 		return;
 	struct kmem_site *site = site_table_at(number);
-	uint8_t generation = generations_born_own(site, number);
+	uint8_t generation = generations_born_own(site, number) | mark;
 
-	if (is_python)
-		generation |= tracker_object_bit(hook_frame);
 	if (__builtin_expect(peak_gain_again(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &site->peak, bytes), 1)) {
 		count_born(site, bytes);
 		map_small(slot, word, addr, (struct address_block){ bytes, number, generation }); // a large one is not held back
@@ -115,48 +136,47 @@ allocated(const void *hook_frame, void *addr, uint64_t bytes, bool is_python)
 __attribute__((flatten)) void
 tracker_allocated(const void *hook_frame, void *addr, size_t bytes)
 {
-	allocated(hook_frame, addr, bytes, false);
+	allocated(hook_frame, 0, addr, bytes, false);
 }
 
 __attribute__((flatten)) void
-tracker_allocated_python(const void *tagged_frame, void *addr, size_t bytes)
+tracker_allocated_python(const void *hook_frame, uint8_t mark, void *addr, size_t bytes)
 {
-	allocated(tagged_frame, addr, bytes, true);
+	allocated(hook_frame, mark, addr, bytes, true);
 }
 
 static inline __attribute__((always_inline)) void
-resized(const void *hook_frame, struct live_block old, void *addr, uint64_t bytes, bool is_python)
+resized(const void *hook_frame, uint8_t mark, struct live_block old, void *addr, uint64_t bytes, bool is_python)
 {
+	uint64_t state = state_of(is_python);
 	struct thread_slot *slot = thread_slot_current;
 	pointer_map_word *word = pointer_map_own_word((uint64_t)addr);
 	struct kmem_site *old_site = site_table_at(old.site);
-	bool has_interpreter = python_frames_available();
+	bool has_interpreter = is_python || python_frames_available();
 
 	if (__builtin_expect(slot == NULL || word == NULL || addr == NULL || old.site == 0, 0) ||
 	    __builtin_expect(settings.walks_all || python_runtime_is_finalizing(), 0) ||
-	    __builtin_expect(old_site->slot != slot->owner.slot || old_site->domain != KMEM_DOMAIN_HEAP, 0) ||
+	    __builtin_expect(old_site->slot != slot->owner.slot, 0) ||
 	    __builtin_expect(!generations_is_counted(old_site, old.generation), 0)) {
-		tracker_resized_rest(hook_frame, old, addr, bytes);
+		tracker_resized_rest(tagged(hook_frame, is_python), mark, old, addr, bytes);
 		return;
 	}
 	__builtin_prefetch((const void *)word, 1);
 
 	struct address_block gone = { old.bytes, old.site, old.generation };
-	uint32_t number = site_of(slot, hook_frame, bytes, is_python, has_interpreter);
+	uint32_t number = site_of(slot, hook_frame, bytes, is_python, state, has_interpreter);
 
 	if (__builtin_expect(number == 0, 0)) {
 		tracker_dead_rest(slot, gone);
 		return;
 	}
 	struct kmem_site *site = site_table_at(number);
-	uint8_t generation = generations_born_own(site, number);
+	uint8_t generation = generations_born_own(site, number) | mark;
 
-	if (is_python)
-		generation |= tracker_object_bit(hook_frame);
 	if (__builtin_expect(peak_resize_again(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &old_site->peak, old.bytes,
 	                                       &site->peak, bytes), 1)) {
 		count_born(site, bytes);
-		count_dead(old_site, gone);
+		count_dead(old_site, gone.bytes, gone.generation);
 	} else {
 		tracker_resize_rest(slot, gone, site, bytes);
 	}
@@ -169,13 +189,13 @@ resized(const void *hook_frame, struct live_block old, void *addr, uint64_t byte
 __attribute__((flatten)) void
 tracker_resized(const void *hook_frame, struct live_block old, void *addr, size_t bytes)
 {
-	resized(hook_frame, old, addr, bytes, false);
+	resized(hook_frame, 0, old, addr, bytes, false);
 }
 
 __attribute__((flatten)) void
-tracker_resized_python(const void *tagged_frame, struct live_block old, void *addr, size_t bytes)
+tracker_resized_python(const void *hook_frame, uint8_t mark, struct live_block old, void *addr, size_t bytes)
 {
-	resized(tagged_frame, old, addr, bytes, true);
+	resized(hook_frame, mark, old, addr, bytes, true);
 }
 
 __attribute__((flatten)) bool
@@ -195,18 +215,18 @@ tracker_freed_again(void *addr)
 	if (__builtin_expect((differs & (POINTER_MAP_START_MASK | POINTER_MAP_OWNER_MASK)) != 0, 0)) {
 		if ((seen & POINTER_MAP_OWNER_MASK) != 0)
 			number = site_table_own_known(&slot->owner, block.site);
-		if ((differs & POINTER_MAP_START_MASK) != 0 || number == 0)
+		if ((differs & POINTER_MAP_START_MASK) != 0 || number == 0 ||
+		    !generations_is_counted(site_table_at(number), block.generation))
 			return false;
 	}
 
 	struct kmem_site *site = site_table_at(number);
 
-	/* A size that stands elsewhere is too large for peak_release_again(). */
-	if (__builtin_expect(site->slot != slot->owner.slot || site->domain != KMEM_DOMAIN_HEAP, 0) ||
-	    __builtin_expect(!generations_is_counted(site, block.generation), 0) ||
+	/* A size that stands elsewhere is too large for peak_release_again(). A generation is one of the record where the block was born. */
+	if (__builtin_expect(site->slot != slot->owner.slot, 0) ||
 	    !peak_release_again(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &site->peak, block.bytes))
 		return false;
 	atomic_store_explicit(word, POINTER_MAP_GONE, memory_order_relaxed);
-	count_dead(site, block);
+	count_dead(site, block.bytes, seen >> POINTER_MAP_GENERATION_SHIFT & POINTER_MAP_GENERATION_MASK);
 	return true;
 }

@@ -20,18 +20,12 @@
 
 #define TRACKER_RARE __attribute__((noinline, cold))
 
-/* For the generation of a block, of which it is a free bit. */
-static inline uint8_t
-tracker_object_bit(const void *hook_frame)
-{
-	return (uint8_t)(((uintptr_t)hook_frame & TRACKER_FRAME_OBJECT) * (POINTER_MAP_OBJECT / TRACKER_FRAME_OBJECT));
-}
-
 /* ---- tracker.c, for tracker_again.c. These keep errno. ---- */
 
-/* Nothing is done yet: all steps. */
-TRACKER_RARE void tracker_allocated_rest(const void *hook_frame, void *addr, uint64_t bytes);
-TRACKER_RARE void tracker_resized_rest(const void *hook_frame, struct live_block old, void *addr, uint64_t bytes); // sets errno
+/* Nothing is done yet: all steps. `mark` is a free bit of the block's generation, as in tracker.h. */
+TRACKER_RARE void tracker_allocated_rest(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes);
+TRACKER_RARE void tracker_resized_rest(const void *hook_frame, uint8_t mark, struct live_block old, void *addr,
+                                       uint64_t bytes); // sets errno
 
 /*
  * The event is not in the thread's memo, which was asked: its site, index + 1, by walking the stack; 0 = it is lost, or of Python's

@@ -13,6 +13,7 @@
 #include "native_memo.h"
 #include "native_stack.h"
 #include "python_code.h"
+#include "python_frames.h"
 #include "python_runtime.h"
 
 #define NOINLINE __attribute__((noinline))
@@ -347,7 +348,7 @@ static uint32_t
 find_python(uint64_t instruction)
 {
 	frame.instruction = instruction;
-	return event_memo_find_python(memo);
+	return event_memo_find_python(memo, python_frames_state());
 }
 
 static void
