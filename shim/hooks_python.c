@@ -33,7 +33,8 @@
  * Invariants, tested in tests/python/test_objects.py:
  *   O1  a block is booked once: by the outermost wrapper, or by the malloc hooks.
  *   O2  a layer never changes once the interpreter has it.
- *   O3  the tables are written only while no other thread may read them: under the lock, or (free-threaded) while there is one thread.
+ *   O3  the tables are written only while no other thread may read them: under the lock, or (free-threaded) by the first thread with a
+ *       Python frame, later by the only thread.
  */
 #include "hooks_python.h"
 
@@ -41,12 +42,14 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "capture_file.h"
 #include "diag.h"
 #include "pointer_map.h"
 #include "python_frames.h"
 #include "python_runtime.h"
+#include "raw_sys.h"
 #include "reentry_guard.h"
 #include "settings.h"
 #include "survivors.h"
@@ -57,6 +60,7 @@
 #define RARE __attribute__((noinline, cold))
 #define LAYERS_MAX 16
 #define WALKS_PER_LOOK 256
+#define REFUSALS_MAX 4 // a thread that is joined is not quite gone
 #define ARENA_BYTES_MIN ((size_t)256 << 10) // smaller ones hold frames of Python: the line that calls so deep
 #define BYTES_MIN ((size_t)17) // see above
 #ifdef __clang__
@@ -311,16 +315,29 @@ settle(void)
 		install();
 }
 
+/* Is this the process's only thread? Then it stays so meanwhile, for nobody else can start one. False also when it cannot be told. */
+static bool
+is_only_thread(void)
+{
+	struct stat status;
+
+	return raw_sys_may_call() && syscall(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &status, 0) == 0 &&
+	       status.st_nlink == 3; // a link for each thread, and the two of a folder
+}
+
 /* Were the wrappers thrown out? A domain that nobody used for so long is covered once more, which does no harm. */
 static void
 look_again(void)
 {
 	static unsigned walks;
+	static unsigned refusals;
 
 	if (++walks % WALKS_PER_LOOK != 0 || (thread_slot_current != NULL && python_frames_were_attached(&thread_slot_current->events.trail)))
 		return;
-	if (python_runtime.interpreter.layout.is_free_threaded && thread_slot_count() > 1) { // O3
-		if (is_on_top(PYTHON_ALLOCATOR_MEM) && is_on_top(PYTHON_ALLOCATOR_OBJ))
+	if (is_on_top(PYTHON_ALLOCATOR_MEM) && is_on_top(PYTHON_ALLOCATOR_OBJ))
+		return;
+	if (python_runtime.interpreter.layout.is_free_threaded && !is_only_thread()) { // O3
+		if (++refusals < REFUSALS_MAX)
 			return;
 		capture_file_note("small Python objects are not recorded any more: their allocators were replaced while threads run");
 		become(NOT_WANTED);

@@ -109,8 +109,15 @@ def test_wrappers_that_were_thrown_out_come_back(out, version):
 
 
 THROWN_OUT = """
-import ctypes, os, threading, time
-threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+import ctypes, os, sys, threading, time
+if sys.argv[1] == "run":
+    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+else:
+    threads = [threading.Thread(target=bytearray, args=(100,)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 python, malloc = ctypes.pythonapi, ctypes.PyDLL(None).malloc
 for domain in (1, 2):
     top = (ctypes.c_void_p * 5)()
@@ -118,16 +125,26 @@ for domain in (1, 2):
     python.PyMem_SetAllocator(domain, ctypes.c_void_p(top[0]))  # what ours begins with: the one below
 for i in range(3000):
     exec(compile("malloc(5000)", "<%d>" % i, "exec"))
+def later():
+    return [bytes(100) for _ in range(3000)]
+kept = later()
 os._exit(0)
 """
 
 
-def test_without_a_lock_the_allocators_are_left_alone_while_threads_run(out):
-    """Others read the interpreter's table at any moment: what was thrown out stays out, and the report says so."""
-    done = harness.run([interpreter_of("3.13t"), "-c", THROWN_OUT], harness.shim_env(out))
+@pytest.mark.parametrize("threads", ["run", "ended"])
+def test_without_a_lock_the_allocators_are_left_alone_while_threads_run(out, threads):
+    """Others read the interpreter's table at any moment: what was thrown out stays out, and the report says so. Threads that ended read nothing."""
+    done = harness.run([interpreter_of("3.13t"), "-c", THROWN_OUT, threads], harness.shim_env(out))
     assert (done.returncode, done.stderr) == (0, "")
-    notes = [note for process in harness.report("report", out)["processes"] for note in process["notes"]]
-    assert notes == ["small Python objects are not recorded any more: their allocators were replaced while threads run"]
+    document = harness.report("report", out)
+    notes = [note for process in document["processes"] for note in process["notes"]]
+    later = sum(row["live_count"] for row in sites(out)["lines"] if row["where"] and row["where"]["function"] == "later")
+    if threads == "run":
+        assert notes == ["small Python objects are not recorded any more: their allocators were replaced while threads run"]
+        assert later < 100
+    else:
+        assert (notes, later >= 3000) == ([], True)
 
 
 def test_the_table_of_arenas_that_grows_is_no_missed_free(out):
