@@ -141,6 +141,7 @@ struct model_failed {
 	uint64_t total_bytes;    // 0 = the two are not known
 	uint64_t pool_kept_bytes; // of it, by the driver's pools for themselves, about; 0 = nothing, or not known
 	uint64_t space_limit_bytes; // of the address space then, about; 0 = none, or not known
+	uint64_t own_space_bytes;   // of it recording had so much, about; 0 = not known
 	const struct model_site *site; // NULL = unknown
 	bool has_held;           // what follows was written down: devices alone
 	size_t domain_count;     // of the next; in further ones of the model there was nothing

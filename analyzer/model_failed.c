@@ -196,6 +196,7 @@ model_add_failed(struct build *build, struct capture *capture, const struct doma
 				.monotonic_ns = stored->monotonic_ns,
 				.error = stored->error,
 				.space_limit_bytes = kmem_rough_bytes(stored->space_limit),
+				.own_space_bytes = stored->total_bytes == 0 ? stored->free_bytes : 0,
 				.events_before = stored->events_before,
 				/* Without all sites it is not known, and nothing is concluded from it. */
 				.had_success_after = rows->sums[stored->domain].allocated_count > stored->events_before ||

@@ -385,7 +385,14 @@ verdict_blocks_kept(const struct verdict_facts *facts)
 	return ": often a container that grows, a cache, or a release that is missing";
 }
 
-static const char takes_part[] = ", of which recording takes a part";
+static void
+say_own_space(const struct verdict_facts *facts, uint64_t limit_bytes, struct verdict *verdict)
+{
+	uint64_t own_bytes = facts->refused->own_space_bytes;
+	char bytes[UNITS_TEXT_BYTES];
+
+	say(verdict, ", of which recording takes %s", own_bytes != 0 && own_bytes < limit_bytes ? units_bytes(own_bytes, bytes) : "a part");
+}
 
 static void
 say_rlimit(const struct verdict_facts *facts, struct verdict *verdict)
@@ -401,16 +408,22 @@ say_rlimit(const struct verdict_facts *facts, struct verdict *verdict)
 		if ((!is_space && limit->kind != KMEM_LIMIT_DATA) || limit->bytes == UINT64_MAX ||
 		    (is_space && then_bytes != 0 && then_bytes < limit->bytes / 100 * 99))
 			continue;
-		say(verdict, " Its %s is limited to %s (ulimit -%s)%s.", is_space ? "address space" : "data segment",
-		    units_bytes(limit->bytes, bytes), is_space ? "v" : "d", is_space ? takes_part : "");
+		say(verdict, " Its %s is limited to %s (ulimit -%s)", is_space ? "address space" : "data segment",
+		    units_bytes(limit->bytes, bytes), is_space ? "v" : "d");
+		if (is_space)
+			say_own_space(facts, limit->bytes, verdict);
+		say(verdict, ".");
 		return;
 	}
-	if (then_bytes != 0)
-		say(verdict, " It had limited its address space to %s (setrlimit, RLIMIT_AS)%s.", units_bytes(then_bytes, bytes), takes_part);
-	else if (identity->overcommit_mode == 2)
+	if (then_bytes != 0) {
+		say(verdict, " It had limited its address space to %s (setrlimit, RLIMIT_AS)", units_bytes(then_bytes, bytes));
+		say_own_space(facts, then_bytes, verdict);
+		say(verdict, ".");
+	} else if (identity->overcommit_mode == 2) {
 		say(verdict, " This machine refuses what it cannot back with memory (vm.overcommit_memory is 2).");
-	else if (identity->machine_bytes != 0 && facts->refused->bytes > identity->machine_bytes + identity->swap_bytes)
+	} else if (identity->machine_bytes != 0 && facts->refused->bytes > identity->machine_bytes + identity->swap_bytes) {
 		say(verdict, " That is more than the machine has (%s).", units_bytes(identity->machine_bytes, bytes));
+	}
 }
 
 void

@@ -378,7 +378,7 @@ struct kmem_failed {
 	uint64_t bytes;
 	uint64_t monotonic_ns;
 	uint64_t events_before;        // sum of the domain's allocated_count when it failed: later ones mean recovery
-	uint64_t free_bytes;           // of the device, all processes
+	uint64_t free_bytes;           // of the device, all processes; where total_bytes is 0: addresses that recording had reserved
 	uint64_t total_bytes;
 	uint32_t site;                 // index + 1 in SITES; 0 = unknown
 	uint16_t domain;

@@ -104,7 +104,7 @@ store(struct kmem_failed *failed, const struct failed_request *request, uint64_t
 
 	failed->bytes = request->bytes;
 	failed->monotonic_ns = heartbeat_now_ns();
-	failed->free_bytes = request->free_bytes;
+	failed->free_bytes = request->total_bytes != 0 ? request->free_bytes : raw_reserved_bytes();
 	failed->total_bytes = request->total_bytes;
 	failed->site = request->site;
 	failed->domain = (uint16_t)request->domain;

@@ -17,6 +17,7 @@ static struct {
 	enum kmem_own_part what;
 } ranges[RANGES_MAX];
 static _Atomic uint32_t range_count;
+static _Atomic uint64_t reserved_bytes; // relaxed: a sum
 
 void *
 raw_reserve(enum kmem_own_part what, size_t bytes, int protection)
@@ -26,6 +27,7 @@ raw_reserve(enum kmem_own_part what, size_t bytes, int protection)
 
 	if (addr == MAP_FAILED)
 		return NULL;
+	atomic_fetch_add_explicit(&reserved_bytes, bytes, memory_order_relaxed);
 	place = atomic_load_explicit(&range_count, memory_order_relaxed);
 	/* relaxed: it hands out places. */
 	while (place < RANGES_MAX && !atomic_compare_exchange_weak_explicit(&range_count, &place, place + 1,
@@ -50,6 +52,13 @@ raw_unreserve(void *addr, size_t bytes)
 		                                              memory_order_relaxed);
 	}
 	raw_munmap(addr, bytes);
+	atomic_fetch_sub_explicit(&reserved_bytes, bytes, memory_order_relaxed);
+}
+
+uint64_t
+raw_reserved_bytes(void)
+{
+	return atomic_load_explicit(&reserved_bytes, memory_order_relaxed);
 }
 
 bool

@@ -56,6 +56,7 @@ raw_madvise(void *addr, size_t bytes, int advice)
  */
 void *raw_reserve(enum kmem_own_part what, size_t bytes, int protection);
 void raw_unreserve(void *addr, size_t bytes);
+uint64_t raw_reserved_bytes(void); // all of it: addresses, of which only what is used is memory
 
 /* Is `addr` in what was reserved, and what for? *end: where that ends, or where the next one begins; UINT64_MAX = nowhere. */
 bool raw_is_reserved(uint64_t addr, uint64_t *end, enum kmem_own_part *what);

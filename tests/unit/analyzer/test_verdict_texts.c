@@ -119,12 +119,14 @@ of_a_damaged_capture_nothing_is_fine(void **state)
 static void
 the_limit_of_a_refusal_is_the_one_in_force_then(void **state)
 {
-	static const struct { uint64_t at_start, then; const char *says, *next; } cases[] = {
-		{ UINT64_MAX, GIB, "It had limited its address space to 1.0 GiB (setrlimit, RLIMIT_AS), of which recording", "(RLIMIT_AS, which the program set)" },
-		{ 4 * GIB, GIB, "It had limited its address space to 1.0 GiB (setrlimit, RLIMIT_AS), of which recording", "limits it" },
-		{ GIB, GIB, "Its address space is limited to 1.0 GiB (ulimit -v), of which recording takes a part.", "(ulimit -v)" },
-		{ GIB, 0, "Its address space is limited to 1.0 GiB (ulimit -v)", "(ulimit -v)" },
-		{ UINT64_MAX, 0, "was refused (likely: nothing shows that it went on from there). Then 400 MiB was live", "limits it" },
+	static const struct { uint64_t at_start, then; const char *says, *next; uint64_t own; } cases[] = {
+		{ UINT64_MAX, GIB, "(setrlimit, RLIMIT_AS), of which recording takes 82.0 MiB.", "RLIMIT_AS", 82 * MIB },
+		{ GIB, GIB, "(ulimit -v), of which recording takes 82.0 MiB.", "(ulimit -v)", 82 * MIB },
+		{ UINT64_MAX, GIB, "It had limited its address space to 1.0 GiB (setrlimit, RLIMIT_AS), of which recording", "(RLIMIT_AS, which the program set)", 0 },
+		{ 4 * GIB, GIB, "It had limited its address space to 1.0 GiB (setrlimit, RLIMIT_AS), of which recording", "limits it", 0 },
+		{ GIB, GIB, "Its address space is limited to 1.0 GiB (ulimit -v), of which recording takes a part.", "(ulimit -v)", 0 },
+		{ GIB, 0, "Its address space is limited to 1.0 GiB (ulimit -v)", "(ulimit -v)", 0 },
+		{ UINT64_MAX, 0, "was refused (likely: nothing shows that it went on from there). Then 400 MiB was live", "limits it", 0 },
 	};
 	struct verdict verdict;
 
@@ -135,6 +137,7 @@ the_limit_of_a_refusal_is_the_one_in_force_then(void **state)
 		hand_model_exited(&hand, 1);
 		hand_model_refuse(&hand, 10 * MIB);
 		hand.failed.space_limit_bytes = cases[i].then;
+		hand.failed.own_space_bytes = cases[i].own;
 		hand.identity.limits[0] = (struct kmem_limit){ .kind = KMEM_LIMIT_ADDRESS_SPACE, .bytes = cases[i].at_start };
 		hand_model_decide(&hand, &verdict);
 		if (strstr(verdict.text, cases[i].says) == NULL || strstr(verdict.next, cases[i].next) == NULL)
