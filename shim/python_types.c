@@ -210,11 +210,16 @@ find(const struct python_interpreter *python, uint64_t addr)
 	return fresh->is_type ? fresh : NULL;
 }
 
-/* Has the object with this head references? They are 32 bits, the rest says other things; without a lock 32 of one thread and 62 of all. */
+/*
+ * Has the object with this head references? They are 32 bits, the rest says other things; without a lock 32 of one thread and 62 of all.
+ * From 3.14 on the address of the next one in a free list stands there: 16 bits behind the references are 0 in what is alive.
+ */
 static bool
 is_referenced(const struct python_layout *layout, const uint64_t *head)
 {
-	return layout->is_free_threaded ? head[1] >> 32 != 0 || head[2] >> 2 != 0 : (uint32_t)head[0] != 0;
+	if (layout->is_free_threaded)
+		return head[1] >> 32 != 0 || head[2] >> 2 != 0;
+	return (uint32_t)head[0] != 0 && (layout->version < 0x030e || (uint16_t)(head[0] >> 32) == 0);
 }
 
 /* `padding`: words that debug hooks on top of ours put in front. */

@@ -98,6 +98,20 @@ a_block_is_named_when_all_agrees(void **state)
 	}
 }
 
+/* From 3.14 on: the address of the next one where references are counted, which are alive with any flags above. */
+static void
+what_waits_in_a_free_list_is_no_object(void **state)
+{
+	uint16_t version = python.layout.version;
+
+	(void)state;
+	type_make("Slots", READY, BASIC_BYTES);
+	python.layout.version = 0x030e;
+	assert_null(name_of((uint64_t)fake.type, 0, UINT64_C(0x7f9a8c29b600), BASIC_BYTES));
+	assert_string_equal(name_of((uint64_t)fake.type, 0, UINT64_C(0xc000) << 48 | 3, BASIC_BYTES), "Slots");
+	python.layout.version = version;
+}
+
 static void
 what_leads_nowhere_is_no_type(void **state)
 {
@@ -207,6 +221,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_block_is_named_when_all_agrees),
+		cmocka_unit_test(what_waits_in_a_free_list_is_no_object),
 		cmocka_unit_test(what_leads_nowhere_is_no_type),
 		cmocka_unit_test(sizes_that_no_instance_has_are_refused),
 		cmocka_unit_test(names_are_short_texts),
