@@ -94,6 +94,8 @@ def test_the_profile_function_stays_the_programs(name, tmp_path):
     kinds = ["cProfile", "bdb", "coverage", "tracemalloc"]
     if interpreter.run("-c", "import coverage").returncode != 0:
         kinds.remove("coverage")
+    if interpreter.is_free_threaded and interpreter.minor == (3, 13):
+        kinds.remove("cProfile")  # beside threads it crashes or hangs by itself, more often than not
     if os.environ.get("MATRIX") != "full":
         kinds = [kinds[interpreters.NAMES.index(name) % len(kinds)]]
     for kind in kinds:
