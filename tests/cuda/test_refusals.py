@@ -280,18 +280,18 @@ losses = [Tensor(torch.c10_cuda_allocate(300000, 1)) for number in range(40)]
         verdict = harness.report("why", out, "--domain", name)["verdict"]
         assert verdict["domain"] == name and f"Of {name} it held" in verdict["text"] and "Of heap" not in verdict["text"]
         assert f"{bytes_there / MIB:.1f} MiB tensors" in verdict["text"]
-        done = kmemshim("baseline", out, "-o", base, "--domain", name)
-        assert (done.returncode, done.stderr) == (0, "")
-        written = json.loads(base.read_text())
-        assert written["domain"] == name
-        assert {row["domain"] for row in written["domains"] + written["sites"]} == {name, f"{name}/tensors"}
-        for words in ([], ["--domain", name], ["--domain", f"{name}/tensors"]):
-            done = kmemshim("check", out, "--baseline", base, *words)
-            assert done.returncode == 0 and f"sites of {words[-1] if words else name} compared" in done.stdout
-            assert " heap " not in done.stdout
-        other = kmemshim("check", out, "--baseline", base, "--domain", "heap")
-        assert other.returncode == 2 and f"is of {name} alone" in other.stderr
     assert "It accumulates" in verdict["text"] and "loss.item()" in verdict["next"]
+    done = kmemshim("baseline", out, "-o", base, "--domain", name)
+    assert (done.returncode, done.stderr) == (0, "")
+    written = json.loads(base.read_text())
+    assert written["domain"] == name
+    assert {row["domain"] for row in written["domains"] + written["sites"]} == {name, f"{name}/tensors"}
+    for words in ([], ["--domain", f"{name}/tensors"]):
+        done = kmemshim("check", out, "--baseline", base, *words)
+        assert done.returncode == 0 and f"sites of {words[-1] if words else name} compared" in done.stdout
+        assert " heap " not in done.stdout
+    other = kmemshim("check", out, "--baseline", base, "--domain", "heap")
+    assert other.returncode == 2 and f"is of {name} alone" in other.stderr
     kmemshim("baseline", out, "-o", base)
     for command in ("why", "report", "peak", "leaks", "sites"):
         refused([command, out], "heap", "cuda:0", "cuda:1/tensors")
