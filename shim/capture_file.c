@@ -480,6 +480,7 @@ capture_file_privatize(void)
 		detach(fd, chunk_count);
 		raw_close(fd);
 	}
+	has_file = false; // what it has now is in memory alone, and so is what it grows
 }
 
 bool

@@ -501,7 +501,7 @@ is_own_state(struct python_trail *trail, uint64_t state)
 {
 	if (!python_memory_is_object(state) || own_thread_state(&python_runtime) != state)
 		return false;
-	trail->state_addr = state;
+	trail->state_addr = state + 1;
 	return true;
 }
 
@@ -517,7 +517,7 @@ python_frames_digest_attached(struct python_trail *trail, uint64_t state, uint64
 	const struct python_layout *layout = &python_runtime.interpreter.layout;
 	uint64_t frame;
 
-	if (__builtin_expect(state != trail->state_addr, 0) && !is_own_state(trail, state))
+	if (__builtin_expect(state + 1 != trail->state_addr, 0) && !is_own_state(trail, state))
 		return false;
 	if (layout->tstate_frame != 0) {
 		frame = python_memory_u64(state + layout->tstate_frame);

@@ -35,7 +35,7 @@ struct python_trail_frame {
  * Kept frames lie outermost first, behind so many zeroed ones as are looked at: each leads to the one before it.
  */
 struct python_trail {
-	uint64_t state_addr; // python_frames.c: a thread state that proved to be this thread's own
+	uint64_t state_addr; // python_frames.c: a thread state that proved to be this thread's own, and 1: there may be none, which is 0
 	uint64_t last_bytes; // from the last zeroed one to the last kept one
 	struct python_trail_frame kept[PYTHON_TRAIL_LOOKS + PYTHON_TRAIL_FRAMES];
 	struct python_trail_frame fresh[PYTHON_TRAIL_FRAMES]; // innermost first, while it is followed

@@ -165,15 +165,24 @@ tracker_object_imported(uint64_t handle)
 	}
 }
 
+/* The mapping that began at `addr` is gone. */
+static void
+unmapped(uint64_t addr, struct device_drop dropped)
+{
+	if (dropped.is_imported)
+		tracker_device_released(tracker_device_take(addr));
+	tracker_object_released(dropped);
+}
+
 void
 tracker_object_mapped(const void *hook_frame, uint64_t addr, uint64_t bytes, uint64_t handle)
 {
 	struct device_drop unseen;
 	bool is_imported = device_objects_mapped(addr, bytes, handle, &unseen);
 
-	if (unseen.is_dead) {
+	if (unseen.is_dead || unseen.is_imported) {
 		capture_file_lost(KMEM_LOST_MISSED_FREES, 1);
-		tracker_object_released(unseen);
+		unmapped(addr, unseen);
 	}
 	if (is_imported)
 		tracker_device_allocated(hook_frame, KMEM_DOMAIN_CUDA_IMPORTED, addr, bytes, TRACKER_OWNER_NONE);
@@ -192,11 +201,8 @@ tracker_object_unmapped(uint64_t addr, uint64_t bytes)
 {
 	struct device_drop dropped;
 
-	for (uint64_t end = addr + bytes, start = addr; device_objects_unmapped(&addr, end, &dropped); start = addr) {
-		if (dropped.is_imported)
-			tracker_device_released(tracker_device_take(start));
-		tracker_object_released(dropped);
-	}
+	for (uint64_t end = addr + bytes, start = addr; device_objects_unmapped(&addr, end, &dropped); start = addr)
+		unmapped(start, dropped);
 }
 
 void

@@ -80,7 +80,7 @@ make(struct copy *copy, const struct loaded_object *object, uint64_t header_addr
 	uint64_t offset = 0;
 	uint64_t bytes = file_part(object, header_addr, &offset);
 	int fd = bytes >= unwind_copies_least_bytes && bytes <= raw_reserve_max() && object->link_map->l_name[0] == '/'
-	             ? raw_open(object->link_map->l_name, O_RDONLY | O_CLOEXEC, 0) : -1;
+	             ? raw_open(object->link_map->l_name, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0) : -1; // a pipe is not waited for
 
 	struct stat file;
 

@@ -68,7 +68,17 @@ give_back_device(void *addr)
 
 unsigned long long hip_double_live(int kind) { return live[kind]; }
 int hipSetDevice(int device) { current = device; return CUDA_ABI_SUCCESS; }
-int hipGetDevice(int *device) { *device = current; return CUDA_ABI_SUCCESS; }
+
+/* A thread's first question may take memory. */
+int
+hipGetDevice(int *device)
+{
+	void *volatile taken = malloc(24);
+
+	free(taken);
+	*device = current;
+	return CUDA_ABI_SUCCESS;
+}
 
 int
 hipMemGetInfo(size_t *free_bytes, size_t *total_bytes)

@@ -157,6 +157,23 @@ def test_the_table_of_arenas_that_grows_is_no_missed_free(out):
     assert harness.report("sites", out)["losses"]["lost_missed_frees"] == 0
 
 
+WITHOUT_THE_LOCK = """
+import ctypes
+libc, thread, block = ctypes.CDLL(None), ctypes.c_ulong(), ctypes.c_void_p()
+asks = ctypes.cast(ctypes.pythonapi.PyMem_Malloc, ctypes.c_void_p)
+assert libc.pthread_create(ctypes.byref(thread), None, asks, ctypes.c_void_p(100)) == 0
+assert libc.pthread_join(thread, ctypes.byref(block)) == 0  # nobody has the lock meanwhile
+assert block.value
+"""
+
+
+@pytest.mark.parametrize("version", ["3.8", "3.9", "3.10", "3.11"])  # later ones do not survive it themselves
+def test_a_thread_that_asks_without_the_lock_is_served(out, version):
+    """It must not, but native code does, and nothing comes of it."""
+    done = harness.run([interpreter_of(version), "-c", WITHOUT_THE_LOCK], harness.shim_env(out, KMEMSHIM_PYTHON_OBJECTS="1"))
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_mimalloc_needs_no_option(out):
     expected, document = record(out, "3.13", "ledger", objects=None, PYTHONMALLOC="mimalloc")
     check(expected, document)

@@ -380,6 +380,43 @@ a_forked_child_starts_empty_and_leaves_the_parents_file(void **state)
 	capture_drop(&after);
 }
 
+/* The hook that a signal handler interrupted, which forked, goes on in the child. */
+static int
+goes_on_in_the_hook(void *context)
+{
+	uint64_t *record = context;
+	uint32_t index;
+
+	capture_file_privatize();
+	*record = 2; // its own, from now on
+	for (unsigned i = 0; i < 8000; i++) {
+		if (capture_file_append(KMEM_SECTION_RECORDS, 1024, &index) == NULL)
+			return 1;
+	}
+	return *record == 2 ? 0 : 2;
+}
+
+static void
+a_child_that_was_forked_out_of_a_hook_keeps_what_it_writes_and_the_parents_file(void **state)
+{
+	struct capture before;
+	struct capture after;
+	uint64_t *record;
+	uint32_t index;
+
+	(void)state;
+	assert_true(capture_file_open(folder, "name"));
+	record = capture_file_append(KMEM_SECTION_RECORDS, 1024, &index);
+	*record = 1;
+	assert_true(capture_read(path, &before));
+	assert_int_equal(in_child(goes_on_in_the_hook, record), 0);
+	assert_true(capture_read(path, &after));
+	assert_int_equal(before.size, after.size);
+	assert_memory_equal(before.bytes, after.bytes, before.size);
+	capture_drop(&before);
+	capture_drop(&after);
+}
+
 /* Forks, and ends the program, while another thread's growth takes long. Says how much it could append. */
 static void *
 forks_and_ends_meanwhile(void *appended)
@@ -487,6 +524,7 @@ main(void)
 		IN_FOLDER(missing_folders_are_made),
 		IN_FOLDER(remove_deletes_the_file_and_keeps_the_memory),
 		IN_FOLDER(a_forked_child_starts_empty_and_leaves_the_parents_file),
+		IN_FOLDER(a_child_that_was_forked_out_of_a_hook_keeps_what_it_writes_and_the_parents_file),
 		IN_FOLDER(E2_a_growth_lock_that_was_not_had_is_not_given_back_and_nothing_is_sealed),
 		IN_FOLDER(F1_F2_F3_F4_hold_after_sigkill_at_any_moment),
 	};

@@ -262,6 +262,27 @@ devices_have_a_domain_each_and_a_map_of_their_own(void **state)
 	assert_row(second, (struct totals){ 200, 0, 1, 0, 200 });
 }
 
+/* It was unmapped unseen, and memory of this process is mapped there. */
+static void
+memory_of_others_whose_place_another_takes_is_gone(void **state)
+{
+	const unsigned domain = tracker_device_domain(0);
+
+	(void)state;
+	tracker_object_imported(0x7000);
+	tracker_object_mapped(HERE, 0x100000, PAGE, 0x7000);
+	tracker_object_created(HERE, domain, 0x8000, PAGE, TRACKER_OWNER_NONE);
+	tracker_object_mapped(HERE, 0x100000, PAGE, 0x8000);
+	assert_int_equal(lost(KMEM_LOST_MISSED_FREES), 1);
+	assert_row(KMEM_DOMAIN_CUDA_IMPORTED, (struct totals){ PAGE, PAGE, 1, 1, PAGE });
+	tracker_object_unmapped(0x100000, PAGE);
+	tracker_object_released(device_objects_release(0x8000));
+	tracker_object_released(device_objects_release(0x7000));
+	assert_row(domain, (struct totals){ PAGE, PAGE, 1, 1, PAGE });
+	assert_int_equal(lost(KMEM_LOST_MISSED_FREES), 1);
+	assert_int_equal(lost(KMEM_LOST_UNKNOWN_FREES), 0);
+}
+
 static void
 an_allocation_of_no_device_bytes_is_not_alive_for_ever(void **state)
 {
@@ -337,6 +358,7 @@ main(void)
 		cmocka_unit_test_setup(unseen_releases_and_allocations_are_counted_not_guessed, start_empty),
 		cmocka_unit_test_setup(errno_is_left_alone, start_empty),
 		cmocka_unit_test_setup(devices_have_a_domain_each_and_a_map_of_their_own, start_empty),
+		cmocka_unit_test_setup(memory_of_others_whose_place_another_takes_is_gone, start_empty),
 		cmocka_unit_test_setup(an_allocation_of_no_device_bytes_is_not_alive_for_ever, start_empty),
 		cmocka_unit_test_setup(device_numbers_out_of_range_share_the_last_row, start_empty),
 		cmocka_unit_test_setup(failed_requests_are_a_ring_with_their_site, start_empty),

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "unwind_cfi.h"
@@ -104,6 +105,8 @@ T2_after_an_unload_it_is_compared_again(void **state)
 	assert_memory_equal(&copy, &in_place, sizeof(copy));
 }
 
+extern void *__tls_get_addr(void *index); // of the loader
+
 static void
 another_file_of_that_name_is_refused(void **state)
 {
@@ -120,7 +123,7 @@ another_file_of_that_name_is_refused(void **state)
 	object.link_map = &other;
 	assert_int_equal(find(7, &copy), 0); // to read it would be SIGBUS
 
-	open_tables((const void *)(uintptr_t)_dl_find_object);
+	open_tables((const void *)(uintptr_t)__tls_get_addr);
 	assert_int_equal(ftruncate(fd, 64 << 20), 0); // zeros
 	other.l_addr = object.link_map->l_addr;
 	object.link_map = &other;
@@ -130,17 +133,49 @@ another_file_of_that_name_is_refused(void **state)
 	unlink(short_file);
 }
 
+/* Opened by a name that stands for something else by now, such as /proc/self/fd/3. */
+static void
+a_pipe_of_that_name_is_not_waited_for(void **state)
+{
+	char folder[] = "/tmp/kmemshim-unit-XXXXXX";
+	char name[sizeof(folder) + 8];
+	struct link_map other = { 0 };
+	struct unwind_tables copy;
+	void *handle = dlopen("libgcc_s.so.1", RTLD_NOW);
+
+	(void)state;
+	assert_non_null(handle);
+	assert_non_null(mkdtemp(folder));
+	snprintf(name, sizeof(name), "%s/pipe", folder);
+	assert_int_equal(mkfifo(name, 0600), 0);
+	open_tables(dlsym(handle, "_Unwind_GetIP"));
+	other.l_addr = object.link_map->l_addr;
+	other.l_name = name;
+	object.link_map = &other;
+	alarm(10);
+	assert_int_equal(find(7, &copy), 0);
+	alarm(0);
+	unlink(name);
+	rmdir(folder);
+	dlclose(handle);
+}
+
 static void
 few_tables_stay_where_they_are(void **state)
 {
 	struct unwind_tables copy;
+	void *handle = dlopen("libm.so.6", RTLD_NOW);
 
 	(void)state;
 	open_tables((const void *)(uintptr_t)is_there); // the program has no name
 	assert_int_equal(find(7, &copy), 0);
-	open_tables((const void *)(uintptr_t)_dl_find_object);
+	assert_non_null(handle);
+	open_tables(dlsym(handle, "cbrt"));
 	unwind_copies_least_bytes = 1 << 30;
 	assert_int_equal(find(7, &copy), 0);
+	unwind_copies_least_bytes = 4096;
+	assert_int_not_equal(find(7, &copy), 0); // for no other reason
+	dlclose(handle);
 }
 
 int
@@ -150,6 +185,7 @@ main(void)
 		cmocka_unit_test(the_second_mapping_says_the_same_and_rests),
 		cmocka_unit_test(T2_after_an_unload_it_is_compared_again),
 		cmocka_unit_test(another_file_of_that_name_is_refused),
+		cmocka_unit_test(a_pipe_of_that_name_is_not_waited_for),
 		cmocka_unit_test(few_tables_stay_where_they_are),
 	};
 
