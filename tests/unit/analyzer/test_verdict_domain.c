@@ -167,6 +167,70 @@ of_several_processes_it_is_a_sum(void **state)
 	                                     "same time at most 200 MiB and 300 MiB. At the peaks 300 MiB of it (38 %)"));
 }
 
+/* Of what still runs the end is not known. */
+static void
+of_processes_that_run_no_end_is_told(void **state)
+{
+	struct model_process processes[2];
+
+	(void)state;
+	make_device(false);
+	hand.process.state = KMEM_STATE_RUNNING;
+	hand.process.is_alive = true;
+	processes[0] = processes[1] = hand.process;
+	hand.model.processes = processes;
+	hand.model.process_count = 2;
+	decide("cuda:0");
+	assert_non_null(strstr(verdict.text, "is still running. Of cuda:0 its 2 processes held, in sum, 964 MiB now, or at their ends, which "
+	                                     "were their peaks."));
+}
+
+/* As of training on several devices at once, which holds the same on each. */
+static void
+of_equal_devices_none_held_less(void **state)
+{
+	static struct model_domain domains[5];
+	static const char *const names[] = { "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cuda:4" };
+
+	(void)state;
+	make_device(false);
+	for (unsigned i = 0; i < 5; i++)
+		domains[i] = (struct model_domain){ .name = names[i], .live_bytes = 8 * MIB, .peak_bytes = 8 * MIB };
+	hand.model.domains = domains;
+	hand.model.domain_count = 2;
+	hand.model.site_count = 0;
+	verdict_decide(&hand.model, verdict_now(), &verdict);
+	assert_non_null(strstr(verdict.text, " Of cuda:0 it held 8.0 MiB at the end, its peak. 1 more device held as much."));
+	domains[1].peak_bytes = domains[1].live_bytes = 4 * MIB;
+	verdict_decide(&hand.model, verdict_now(), &verdict);
+	assert_non_null(strstr(verdict.text, " 1 more device held less."));
+	domains[1].peak_bytes = domains[1].live_bytes = 8 * MIB;
+	hand.model.domain_count = 5;
+	domains[4].peak_bytes = domains[4].live_bytes = 4 * MIB;
+	verdict_decide(&hand.model, verdict_now(), &verdict);
+	assert_non_null(strstr(verdict.text, " 4 more devices held as much or less."));
+	decide("cuda");
+	assert_non_null(strstr(verdict.text, " 1 more domain held less."));
+}
+
+/* Nothing but arenas: `peak` has no line of them to show, whatever they were called. */
+static void
+of_arenas_the_next_thing_is_their_objects(void **state)
+{
+	static const char *const names[] = { "python", "python/arena" };
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_LEN(names); i++) {
+		make_device(false);
+		hand.domains[MMAP].name = "python/arena";
+		hand_model_site(&hand, MMAP, 0, 64 * MIB);
+		decide(names[i]);
+		assert_non_null(strstr(verdict.text, "Of python/arena it held 64.0 MiB"));
+		assert_null(strstr(verdict.text, "No line of it"));
+		assert_non_null(strstr(verdict.next, "--python-objects"));
+	}
+}
+
 /* A machine may have 32 devices: the largest are told. */
 static void
 of_many_domains_the_largest_are_told(void **state)
@@ -203,6 +267,9 @@ main(void)
 		cmocka_unit_test(requests_are_those_of_the_domain),
 		cmocka_unit_test(of_another_end_the_device_is_a_sentence),
 		cmocka_unit_test(of_several_processes_it_is_a_sum),
+		cmocka_unit_test(of_processes_that_run_no_end_is_told),
+		cmocka_unit_test(of_equal_devices_none_held_less),
+		cmocka_unit_test(of_arenas_the_next_thing_is_their_objects),
 		cmocka_unit_test(of_many_domains_the_largest_are_told),
 	};
 
