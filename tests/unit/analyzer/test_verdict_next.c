@@ -66,6 +66,10 @@ a_time_limit_is_named(void **state)
 {
 	static const char plain[] = "timeout\0" "60\0" "python";
 	static const char kills[] = "timeout\0-s\0KILL\0" "60\0" "python";
+	static const char number[] = "timeout\0-s\0" "9\0" "0.9m\0" "python";
+	static const char later[] = "timeout\0-k\0" "5\0" "60s\0" "python";
+	static const char early[] = "timeout\0-k\0" "5\0" "2h\0" "python"; // it ran for a minute
+	static const char never[] = "timeout\0--signal=KILL\0" "0\0" "python";
 	static const struct {
 		const char *parent, *command;
 		size_t command_bytes;
@@ -76,6 +80,10 @@ a_time_limit_is_named(void **state)
 		{ "timeout", plain, sizeof(plain), 124 << 8, 0, "gone", "A child process, train.py (pid 4243), was ended by timeout, whose own end "
 		                                                        "says that the time was up (likely).", "give it more time, or see" },
 		{ "timeout", kills, sizeof(kills), SIGKILL, 0, "gone", "A child process, train.py (pid 4243), was ended by timeout", "give it more time" },
+		{ "timeout", number, sizeof(number), SIGKILL, 0, "gone", "A child process, train.py (pid 4243), was ended by timeout", "" },
+		{ "timeout", later, sizeof(later), SIGKILL, 0, "gone", "A child process, train.py (pid 4243), was ended by timeout", "" },
+		{ "timeout", early, sizeof(early), SIGKILL, 0, "gone", "is gone without a clean-exit mark", "" },
+		{ "timeout", never, sizeof(never), SIGKILL, 0, "gone", "is gone without a clean-exit mark", "" },
 		{ "timeout", plain, sizeof(plain), SIGKILL, 0, "gone", "is gone without a clean-exit mark", "" },
 		{ "timeout", plain, sizeof(plain), 1 << 8, 0, "gone", "is gone without a clean-exit mark", "" },
 		{ "sh", plain, sizeof(plain), 124 << 8, 0, "gone", "is gone without a clean-exit mark", "" },
