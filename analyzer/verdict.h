@@ -141,6 +141,8 @@ bool verdict_is_device_request(const struct verdict_facts *facts);
 bool verdict_is_arena(const struct verdict_facts *facts, const struct rank_line *line);
 /* Most of what was live is of a line of class leak. */
 bool verdict_is_accumulating(const struct verdict_facts *facts);
+/* The largest line does not accumulate, but the next one does, with most of what it holds. */
+bool verdict_does_next_grow(const struct verdict_facts *facts);
 /* No limit was near, no request was refused, and the kernel counted no kill in the container. */
 bool verdict_is_far_from_limits(const struct verdict_facts *facts);
 

@@ -270,7 +270,7 @@ verdict_tell_exited(const struct verdict_facts *facts, struct verdict *verdict)
 	if (facts->model->domain_count == 0)
 		say(verdict, " No allocation of it was seen.");
 	say_peak(facts, verdict);
-	if (facts->top_live.leak == MODEL_LEAK_LEAK)
+	if (facts->top_live.leak == MODEL_LEAK_LEAK || (verdict_does_next_grow(facts) && !rank_may_be_built_once(facts->next_live.telling)))
 		say_holder(facts, verdict, facts->live_process->is_finalizing ? "When Python began to shut down" : "At the end");
 	say_lost(facts, verdict);
 }

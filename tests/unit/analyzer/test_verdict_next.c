@@ -156,6 +156,38 @@ a_data_set_of_a_program_that_ended_well_needs_nothing(void **state)
 	}
 }
 
+/* A model of some size that is loaded once hides no leak beside it. */
+static void
+what_accumulates_beside_the_largest_line_is_what_there_is_to_do(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		struct model_site *site;
+
+		hand_model_make(&hand);
+		hand_model_site(&hand, HEAP, 12, 300 * MIB);
+		site = hand_model_site(&hand, HEAP, 41, 200 * MIB);
+		hand_model_generations(site, i == 1 ? 1 : 12, 12, i == 1 ? 0 : 3, 3);
+		site->volume_bytes = i == 2 ? 300 * MIB : 2 * GIB; // perhaps a second data set
+		if (i == 3)
+			hand_model_waited(&hand, SIGKILL);
+		else
+			hand_model_exited(&hand, 0);
+		hand.launcher.after.cgroup_oom_kill = i == 3;
+		hand_model_decide(&hand, &verdict);
+		if (i == 1 || i == 2) {
+			assert_null(strstr(verdict.text, "train.py:41"));
+			assert_non_null(strstr(verdict.next, "nothing needs doing"));
+			continue;
+		}
+		assert_non_null(strstr(verdict.text, " was allocated at train.py:12 epoch, another 200 MiB (40 %) at train.py:41 epoch, which "
+		                                     "accumulates."));
+		assert_non_null(strstr(verdict.next, "look for what keeps the blocks of train.py:41 epoch alive: often a list"));
+	}
+}
+
 /* "A running sum of tensors" is no help to who writes C++. */
 static void
 what_often_keeps_blocks_depends_on_the_language(void **state)
@@ -269,6 +301,7 @@ main(void)
 		cmocka_unit_test(a_time_limit_is_named),
 		cmocka_unit_test(nobody_is_told_to_raise_a_limit_that_is_the_machine),
 		cmocka_unit_test(a_data_set_of_a_program_that_ended_well_needs_nothing),
+		cmocka_unit_test(what_accumulates_beside_the_largest_line_is_what_there_is_to_do),
 		cmocka_unit_test(what_often_keeps_blocks_depends_on_the_language),
 		cmocka_unit_test(arenas_that_fill_a_limit_are_to_be_recorded_object_by_object),
 		cmocka_unit_test(what_accumulates_beside_arenas_is_the_better_clue),
