@@ -259,15 +259,19 @@ advise_growth(const struct verdict_facts *facts, const struct rank_line *growing
 }
 
 static void
-advise(const struct verdict_facts *facts, const char *wanted, bool is_empty, const struct rank_line *growing, struct verdict *verdict)
+advise(const struct verdict_facts *facts, const char *wanted, const struct model_domain *largest, const struct rank_line *growing,
+       struct verdict *verdict)
 {
+	bool is_arena = strcmp(largest->name, "python/arena") == 0; // "python" is wanted, too
 	bool is_refused = facts->refused != NULL && rank_domain_matches(facts->model->domains[facts->refused->domain].name, wanted);
 
 	if (is_refused && verdict_advise_device(facts, verdict))
 		return;
-	if (is_empty && device_parts_is_driver(wanted))
-		verdict_advise_others(wanted, verdict);
-	else if (growing->site_count == 0 && strcmp(wanted, "python/arena") != 0)
+	if (largest->peak_bytes == 0 && device_parts_is_device(largest->name))
+		verdict_advise_others(largest->name, verdict);
+	else if (largest->peak_bytes == 0)
+		say_next(verdict, "`kmemshim why " VERDICT_CAPTURE "` tells of the whole program");
+	else if (growing->site_count == 0 && !is_arena)
 		say_next(verdict, "`kmemshim peak " VERDICT_CAPTURE " --domain %s` shows which lines held most of it", wanted);
 	else if (growing->site_count == 0 || verdict_is_arena(facts, growing))
 		say_next(verdict, "record small Python objects too: `kmemshim run --python-objects -- " VERDICT_COMMAND "`; then the lines "
@@ -303,9 +307,7 @@ verdict_tell_domain(const struct verdict_facts *facts, const struct verdict_now 
 	}
 	say_left_out(&left_out, "domain", verdict);
 	say_refusals(facts, now, wanted, verdict);
-	if (strcmp(model->domains[chosen[0]].name, "python/arena") == 0)
-		wanted = model->domains[chosen[0]].name; // it was "python"
-	advise(facts, wanted, model->domains[chosen[0]].peak_bytes == 0, &growing, verdict);
+	advise(facts, wanted, &model->domains[chosen[0]], &growing, verdict);
 }
 
 void

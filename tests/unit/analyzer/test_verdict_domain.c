@@ -56,7 +56,8 @@ static const struct {
 	  "`kmemshim peak kmemshim.out/python.4242.1.kmem --domain cuda:0` shows which lines held most of it" },
 	{ "heap", true, "Of heap it held 300 MiB at the end, its peak. 300 MiB of it (100 %) was allocated at train.py:77 epoch. No line of "
 	  "it is known to accumulate.", "cuda", "--domain heap`" },
-	{ "reserved", true, "Of reserved (address space, not memory) nothing was held.", "cuda", "--domain reserved`" },
+	{ "reserved", true, "Of reserved (address space, not memory) nothing was held.", "cuda",
+	  "`kmemshim why kmemshim.out/python.4242.1.kmem` tells of the whole program" },
 };
 
 static void
@@ -213,6 +214,30 @@ of_equal_devices_none_held_less(void **state)
 	assert_non_null(strstr(verdict.text, " 1 more domain held less."));
 }
 
+/* Refused where nothing was ever held: another device is no help where none was asked. */
+static void
+of_nothing_the_next_thing_fits_the_domain(void **state)
+{
+	static const struct { const char *name, *wanted, *next; } of[] = {
+		{ "cuda:0", "cuda:0", "see with nvidia-smi what else uses cuda:0, or take another device (CUDA_VISIBLE_DEVICES)" },
+		{ "cuda:0", "cuda", "see with nvidia-smi what else uses cuda:0, or take another device (CUDA_VISIBLE_DEVICES)" },
+		{ "hip:1", "hip", "see with rocm-smi what else uses hip:1, or take another device (HIP_VISIBLE_DEVICES)" },
+		{ "cuda/pinned", "cuda/pinned", "`kmemshim why kmemshim.out/python.4242.1.kmem` tells of the whole program" },
+		{ "cuda/pinned", "cuda", "`kmemshim why kmemshim.out/python.4242.1.kmem` tells of the whole program" },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_LEN(of); i++) {
+		hand_model_make(&hand);
+		hand_model_site(&hand, HEAP, 77, 300 * MIB);
+		hand.domains[CUDA0].name = of[i].name;
+		exited(0);
+		decide(of[i].wanted);
+		assert_non_null(strstr(verdict.text, "nothing was held."));
+		assert_string_equal(verdict.next, of[i].next);
+	}
+}
+
 /* Nothing but arenas: `peak` has no line of them to show, whatever they were called. */
 static void
 of_arenas_the_next_thing_is_their_objects(void **state)
@@ -269,6 +294,7 @@ main(void)
 		cmocka_unit_test(of_several_processes_it_is_a_sum),
 		cmocka_unit_test(of_processes_that_run_no_end_is_told),
 		cmocka_unit_test(of_equal_devices_none_held_less),
+		cmocka_unit_test(of_nothing_the_next_thing_fits_the_domain),
 		cmocka_unit_test(of_arenas_the_next_thing_is_their_objects),
 		cmocka_unit_test(of_many_domains_the_largest_are_told),
 	};
