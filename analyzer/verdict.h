@@ -109,7 +109,7 @@ struct verdict {
 	const struct model_process *process; // NULL only for an empty model
 	const struct model_process *lost_child; // gone without a mark, though it is not what this is about; NULL = none
 	bool has_ended_well;     // the program, and none of its processes was killed for memory
-	char text[2048];         // a paragraph, one line
+	char text[4096];         // a paragraph, one line
 	char next[1024];         // one thing to do; a command in backquotes
 };
 

@@ -214,6 +214,29 @@ of_equal_devices_none_held_less(void **state)
 	assert_non_null(strstr(verdict.text, " 1 more domain held less."));
 }
 
+/* Four devices, long names, a line that grows beside the largest on each: the last sentence is whole. */
+static void
+long_names_are_not_cut_off(void **state)
+{
+	static char name[200];
+	static const char *const names[] = { "cuda:0", "cuda:1", "cuda:2", "cuda:3" };
+
+	(void)state;
+	memset(name, 'f', sizeof(name) - 1);
+	hand_model_make(&hand);
+	for (unsigned i = 0; i < 4; i++) {
+		hand.domains[i].name = names[i];
+		hand_model_site(&hand, i, 41, 700 * MIB);
+		hand_model_generations(hand_model_site(&hand, i, 42, 600 * MIB), 12, 12, 3, 3);
+		hand.frames[2 * i][2].function = hand.frames[2 * i + 1][2].function = name;
+		hand.frames[2 * i][2].file = hand.frames[2 * i + 1][2].file = name;
+	}
+	exited(0);
+	decide("cuda");
+	assert_non_null(strstr(verdict.text, "Of cuda:3 it held 1.3 GiB"));
+	assert_string_equal(verdict.text + strlen(verdict.text) - strlen(" No request for it was refused."), " No request for it was refused.");
+}
+
 /* Refused where nothing was ever held: another device is no help where none was asked. */
 static void
 of_nothing_the_next_thing_fits_the_domain(void **state)
@@ -294,6 +317,7 @@ main(void)
 		cmocka_unit_test(of_several_processes_it_is_a_sum),
 		cmocka_unit_test(of_processes_that_run_no_end_is_told),
 		cmocka_unit_test(of_equal_devices_none_held_less),
+		cmocka_unit_test(long_names_are_not_cut_off),
 		cmocka_unit_test(of_nothing_the_next_thing_fits_the_domain),
 		cmocka_unit_test(of_arenas_the_next_thing_is_their_objects),
 		cmocka_unit_test(of_many_domains_the_largest_are_told),
