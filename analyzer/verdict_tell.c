@@ -95,6 +95,16 @@ say_next_holder(const struct verdict_facts *facts, struct verdict *verdict)
 }
 
 /* " When it died 489 MiB was live; 401 MiB of it (82 %) was allocated at train.py:41 epoch." and how it grew. */
+static bool
+has_device(const struct model *model)
+{
+	for (size_t i = 0; i < model->domain_count; i++) {
+		if (device_parts_is_driver(model->domains[i].name) && model->domains[i].peak_bytes != 0)
+			return true;
+	}
+	return false;
+}
+
 static void
 say_holder(const struct verdict_facts *facts, struct verdict *verdict, const char *when)
 {
@@ -114,6 +124,8 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 		    units_bytes(facts->live_process->live_bytes, held));
 	else if (facts->model->process_count > 1)
 		say(verdict, " in ");
+	else if (facts->end == VERDICT_END_OK && facts->peak_domain != NULL && facts->live_bytes > facts->peak_bytes)
+		say(verdict, " in all%s", has_device(facts->model) ? " on the host" : ""); // the peak that was told before is one domain's
 	if (facts->model->process_count > 1)
 		verdict_say_process(facts->live_process, verdict);
 	if (top->site_count == 0 || facts->live_bytes == 0) {

@@ -156,6 +156,29 @@ a_data_set_of_a_program_that_ended_well_needs_nothing(void **state)
 	}
 }
 
+/* After "The peak of its heap was 300 MiB" more than that can only be live elsewhere, too. */
+static void
+more_than_the_peak_of_a_domain_is_live_in_all(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		hand_model_make(&hand);
+		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), 12, 12, 3, 3);
+		if (i != 0)
+			hand_model_site(&hand, MMAP, 42, 8 * MIB);
+		if (i == 2)
+			hand_model_site(&hand, CUDA0, 43, 100 * MIB);
+		hand_model_exited(&hand, 0);
+		hand_model_decide(&hand, &verdict);
+		assert_non_null(strstr(verdict.text, "The peak of its heap was 300 MiB"));
+		assert_non_null(strstr(verdict.text, i == 2   ? " At the end 308 MiB was live in all on the host; 300 MiB of it (97 %)"
+		                                            : i == 1 ? " At the end 308 MiB was live in all; 300 MiB of it (97 %)"
+		                                                     : " At the end 300 MiB was live; 300 MiB of it (100 %)"));
+	}
+}
+
 /* A model of some size that is loaded once hides no leak beside it. */
 static void
 what_accumulates_beside_the_largest_line_is_what_there_is_to_do(void **state)
@@ -301,6 +324,7 @@ main(void)
 		cmocka_unit_test(a_time_limit_is_named),
 		cmocka_unit_test(nobody_is_told_to_raise_a_limit_that_is_the_machine),
 		cmocka_unit_test(a_data_set_of_a_program_that_ended_well_needs_nothing),
+		cmocka_unit_test(more_than_the_peak_of_a_domain_is_live_in_all),
 		cmocka_unit_test(what_accumulates_beside_the_largest_line_is_what_there_is_to_do),
 		cmocka_unit_test(what_often_keeps_blocks_depends_on_the_language),
 		cmocka_unit_test(arenas_that_fill_a_limit_are_to_be_recorded_object_by_object),
