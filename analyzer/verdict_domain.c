@@ -289,8 +289,7 @@ verdict_tell_domain(const struct verdict_facts *facts, const struct verdict_now 
 	struct left_out left_out;
 	unsigned count = choose(model, wanted, chosen, &left_out);
 
-	verdict_say_ending(facts, verdict);
-	say(verdict, ".");
+	verdict_say_death(facts, verdict);
 	for (unsigned i = 0; i < count; i++) {
 		const struct model_domain *domain = &model->domains[chosen[i]];
 		const struct model_domain *lines = lines_of(model, chosen[i]);

@@ -298,8 +298,8 @@ say_counter(const struct verdict_facts *facts, struct verdict *verdict)
 		say(verdict, " (%s).", verdict->confidence);
 }
 
-void
-verdict_tell_container_limit(const struct verdict_facts *facts, struct verdict *verdict)
+static void
+say_container_limit(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	char limit[UNITS_TEXT_BYTES];
 
@@ -310,6 +310,12 @@ verdict_tell_container_limit(const struct verdict_facts *facts, struct verdict *
 	else
 		say(verdict, "memory limit was reached");
 	say_counter(facts, verdict);
+}
+
+void
+verdict_tell_container_limit(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_container_limit(facts, verdict);
 	if (facts->cgroup_kills == 0)
 		say_usage(facts, verdict);
 	say_holder(facts, verdict, "When it died");
@@ -319,8 +325,8 @@ verdict_tell_container_limit(const struct verdict_facts *facts, struct verdict *
 	verdict_tell_pinned(facts, verdict);
 }
 
-void
-verdict_tell_machine_memory(const struct verdict_facts *facts, struct verdict *verdict)
+static void
+say_machine_memory(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	say_who(facts, verdict);
 	if (facts->cgroup_kills != 0) {
@@ -333,6 +339,25 @@ verdict_tell_machine_memory(const struct verdict_facts *facts, struct verdict *v
 	} else {
 		say(verdict, " was killed when the machine was almost out of memory (%s).", verdict->confidence);
 	}
+}
+
+void
+verdict_say_death(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	if (strcmp(verdict->cause, "container-limit") == 0) {
+		say_container_limit(facts, verdict);
+	} else if (strcmp(verdict->cause, "machine-memory") == 0) {
+		say_machine_memory(facts, verdict);
+	} else {
+		verdict_say_ending(facts, verdict);
+		say(verdict, ".");
+	}
+}
+
+void
+verdict_tell_machine_memory(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_machine_memory(facts, verdict);
 	say_usage(facts, verdict);
 	say_holder(facts, verdict, "When it died");
 	verdict_tell_pinned(facts, verdict);

@@ -168,6 +168,29 @@ of_several_processes_it_is_a_sum(void **state)
 	                                     "same time at most 200 MiB and 300 MiB. At the peaks 300 MiB of it (38 %)"));
 }
 
+/* Which limit it was is no matter of a domain. */
+static void
+who_killed_it_is_said_of_every_domain(void **state)
+{
+	static const struct { bool is_machine; const char *cause, *says; } cases[] = {
+		{ false, "container-limit", "train.py (pid 4242) was killed by the kernel because the container's memory limit was reached "
+		                            "(certain: the cgroup's oom_kill counter rose from 0 to 1). Of heap it held 300 MiB" },
+		{ true, "machine-memory", "train.py (pid 4242) was killed by the kernel because the machine ran out of memory (certain: the cgroup's "
+		                          "oom_kill counter rose from 0 to 1). Of heap it held 300 MiB" },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_LEN(cases); i++) {
+		make_device(false);
+		hand_model_waited(&hand, SIGKILL);
+		hand.launcher.after.cgroup_oom_kill = 1;
+		hand.launcher.after.cgroup_oom = !cases[i].is_machine;
+		decide("heap");
+		if (strcmp(verdict.cause, cases[i].cause) != 0 || strstr(verdict.text, cases[i].says) == NULL)
+			fail_msg("%u: %s: %s", i, verdict.cause, verdict.text);
+	}
+}
+
 /* Of what still runs the end is not known. */
 static void
 of_processes_that_run_no_end_is_told(void **state)
@@ -315,6 +338,7 @@ main(void)
 		cmocka_unit_test(requests_are_those_of_the_domain),
 		cmocka_unit_test(of_another_end_the_device_is_a_sentence),
 		cmocka_unit_test(of_several_processes_it_is_a_sum),
+		cmocka_unit_test(who_killed_it_is_said_of_every_domain),
 		cmocka_unit_test(of_processes_that_run_no_end_is_told),
 		cmocka_unit_test(of_equal_devices_none_held_less),
 		cmocka_unit_test(long_names_are_not_cut_off),
