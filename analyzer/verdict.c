@@ -274,6 +274,15 @@ is_built_in_arenas(const struct verdict_facts *facts)
 	return facts->copies.built_count != 0 && verdict_is_arena(facts, &line);
 }
 
+bool
+verdict_does_next_grow(const struct verdict_facts *facts)
+{
+	const struct rank_line *next = &facts->next_live;
+
+	return facts->top_live.leak != MODEL_LEAK_LEAK && next->site_count != 0 && next->leak == MODEL_LEAK_LEAK &&
+	       next->leaking_bytes >= next->live_bytes / 2;
+}
+
 static const char if_data_set[] = "; if it is a data set, load less of it at once";
 
 static void

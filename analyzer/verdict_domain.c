@@ -309,6 +309,16 @@ verdict_tell_domain(const struct verdict_facts *facts, const struct verdict_now 
 	advise(facts, wanted, &model->domains[chosen[0]], &growing, verdict);
 }
 
+bool
+verdict_has_device(const struct verdict_facts *facts)
+{
+	for (size_t i = 0; i < facts->model->domain_count; i++) {
+		if (device_parts_is_driver(facts->model->domains[i].name) && facts->model->domains[i].peak_bytes != 0)
+			return true;
+	}
+	return false;
+}
+
 void
 verdict_tell_devices(struct verdict_facts *facts, struct verdict *verdict)
 {

@@ -522,13 +522,6 @@ verdict_is_accumulating(const struct verdict_facts *facts)
 	       facts->top_live.leaking_bytes >= facts->live_bytes / 2;
 }
 
-bool
-verdict_does_next_grow(const struct verdict_facts *facts)
-{
-	return facts->top_live.leak != MODEL_LEAK_LEAK && facts->next_live.site_count != 0 && facts->next_live.leak == MODEL_LEAK_LEAK &&
-	       facts->next_live.leaking_bytes >= facts->next_live.live_bytes / 2;
-}
-
 /* "1.5h", of timeout(1); 0 = it is none, or there is no limit. */
 static double
 duration_ns(const char *text)

@@ -95,16 +95,6 @@ say_next_holder(const struct verdict_facts *facts, struct verdict *verdict)
 }
 
 /* " When it died 489 MiB was live; 401 MiB of it (82 %) was allocated at train.py:41 epoch." and how it grew. */
-static bool
-has_device(const struct model *model)
-{
-	for (size_t i = 0; i < model->domain_count; i++) {
-		if (device_parts_is_driver(model->domains[i].name) && model->domains[i].peak_bytes != 0)
-			return true;
-	}
-	return false;
-}
-
 static void
 say_holder(const struct verdict_facts *facts, struct verdict *verdict, const char *when)
 {
@@ -125,7 +115,7 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 	else if (facts->model->process_count > 1)
 		say(verdict, " in ");
 	else if (facts->end == VERDICT_END_OK && facts->peak_domain != NULL && facts->live_bytes > facts->peak_bytes)
-		say(verdict, " in all%s", has_device(facts->model) ? " on the host" : ""); // the peak that was told before is one domain's
+		say(verdict, " in all%s", verdict_has_device(facts) ? " on the host" : ""); // the peak that was told before is one domain's
 	if (facts->model->process_count > 1)
 		verdict_say_process(facts->live_process, verdict);
 	if (top->site_count == 0 || facts->live_bytes == 0) {
@@ -344,14 +334,12 @@ say_machine_memory(const struct verdict_facts *facts, struct verdict *verdict)
 void
 verdict_say_death(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	if (strcmp(verdict->cause, "container-limit") == 0) {
-		say_container_limit(facts, verdict);
-	} else if (strcmp(verdict->cause, "machine-memory") == 0) {
-		say_machine_memory(facts, verdict);
-	} else {
-		verdict_say_ending(facts, verdict);
-		say(verdict, ".");
-	}
+	if (strcmp(verdict->cause, "container-limit") == 0)
+		return say_container_limit(facts, verdict);
+	if (strcmp(verdict->cause, "machine-memory") == 0)
+		return say_machine_memory(facts, verdict);
+	verdict_say_ending(facts, verdict);
+	say(verdict, ".");
 }
 
 void
