@@ -274,6 +274,15 @@ is_built_in_arenas(const struct verdict_facts *facts)
 	return facts->copies.built_count != 0 && verdict_is_arena(facts, &line);
 }
 
+bool
+verdict_does_next_grow(const struct verdict_facts *facts)
+{
+	const struct rank_line *next = &facts->next_live;
+
+	return facts->top_live.leak != MODEL_LEAK_LEAK && next->site_count != 0 && next->leak == MODEL_LEAK_LEAK &&
+	       next->leaking_bytes >= next->live_bytes / 2;
+}
+
 static const char if_data_set[] = "; if it is a data set, load less of it at once";
 
 static void
@@ -287,6 +296,8 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	/* A data set of a program that ended well is nobody's worry. */
 	bool is_growing = top->leak == MODEL_LEAK_LEAK && !(verdict->end == VERDICT_END_OK && rank_may_be_built_once(top->telling));
 	bool is_much_in_arenas = top->leak == MODEL_LEAK_LEAK || top->live_bytes >= facts->live_bytes / 2;
+	bool is_next_growing = verdict_does_next_grow(facts) &&
+	                       !(verdict->end == VERDICT_END_OK && rank_may_be_built_once(facts->next_live.telling));
 	bool is_childs_peak = facts->peak_process != facts->process && facts->top_peak.site_count != 0;
 
 	if ((strcmp(verdict->cause, "device-memory") == 0 || facts->end == VERDICT_END_RUNNING) && verdict_advise_device(facts, verdict))
@@ -338,6 +349,10 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		               "hold less before that (most at %s), or raise what limits it%s",
 		               verdict_line_text(facts->top_peak.site_count != 0 ? &facts->top_peak : top, place),
 		               space_limit_name(facts));
+	else if (is_next_growing && facts->refused == NULL)
+		(void)snprintf(verdict->next, sizeof(verdict->next), "look for what keeps the blocks of %s alive%s%s",
+		               verdict_line_text(&facts->next_live, place), verdict_blocks_kept(facts),
+		               rank_may_be_built_once(facts->next_live.telling) ? if_data_set : "");
 	else if (verdict_is_arena(facts, top) && !is_much_in_arenas && verdict->end != VERDICT_END_OK && facts->refused == NULL)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "give the program more memory, or import less: no line of it holds much");
 	else if (verdict_is_arena(facts, top) && (facts->refused == NULL || is_accumulating) &&

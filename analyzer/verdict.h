@@ -109,7 +109,7 @@ struct verdict {
 	const struct model_process *process; // NULL only for an empty model
 	const struct model_process *lost_child; // gone without a mark, though it is not what this is about; NULL = none
 	bool has_ended_well;     // the program, and none of its processes was killed for memory
-	char text[2048];         // a paragraph, one line
+	char text[4096];         // a paragraph, one line
 	char next[1024];         // one thing to do; a command in backquotes
 };
 
@@ -141,6 +141,8 @@ bool verdict_is_device_request(const struct verdict_facts *facts);
 bool verdict_is_arena(const struct verdict_facts *facts, const struct rank_line *line);
 /* Most of what was live is of a line of class leak. */
 bool verdict_is_accumulating(const struct verdict_facts *facts);
+/* The largest line does not accumulate, but the next one does, with most of what it holds. */
+bool verdict_does_next_grow(const struct verdict_facts *facts);
 /* No limit was near, no request was refused, and the kernel counted no kill in the container. */
 bool verdict_is_far_from_limits(const struct verdict_facts *facts);
 

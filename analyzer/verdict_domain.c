@@ -24,13 +24,18 @@ is_part(const struct model *model, unsigned domain, const char *wanted)
 	return device != domain && rank_domain_matches(model->domains[device].name, wanted);
 }
 
+struct left_out {
+	unsigned count;
+	unsigned as_large; // of these: as the last one that is told
+};
+
 /* The wanted domains, the largest peak first. */
 static unsigned
-choose(const struct model *model, const char *wanted, unsigned chosen[DOMAINS_SHOWN], unsigned *left_out)
+choose(const struct model *model, const char *wanted, unsigned chosen[DOMAINS_SHOWN], struct left_out *left_out)
 {
 	unsigned count = 0;
 
-	*left_out = 0;
+	*left_out = (struct left_out){ .count = 0 };
 	for (unsigned i = 0; i < model->domain_count; i++) {
 		unsigned place = count;
 
@@ -38,14 +43,33 @@ choose(const struct model *model, const char *wanted, unsigned chosen[DOMAINS_SH
 			continue;
 		while (place > 0 && model->domains[chosen[place - 1]].peak_bytes < model->domains[i].peak_bytes)
 			place--;
-		*left_out += count == DOMAINS_SHOWN;
+		left_out->count += count == DOMAINS_SHOWN;
 		if (place == DOMAINS_SHOWN)
 			continue;
 		count += count < DOMAINS_SHOWN;
 		memmove(&chosen[place + 1], &chosen[place], (count - 1 - place) * sizeof(chosen[0]));
 		chosen[place] = i;
 	}
+	for (unsigned i = 0; i < model->domain_count && left_out->count != 0; i++) {
+		bool is_told = false;
+
+		for (unsigned k = 0; k < count; k++)
+			is_told = is_told || chosen[k] == i;
+		left_out->as_large += !is_told && rank_domain_matches(model->domains[i].name, wanted) && !is_part(model, i, wanted) &&
+		                      model->domains[i].peak_bytes == model->domains[chosen[count - 1]].peak_bytes;
+	}
 	return count;
+}
+
+/* Training on several devices holds the same on each. */
+static void
+say_left_out(const struct left_out *left_out, const char *what, struct verdict *verdict)
+{
+	if (left_out->count != 0)
+		say(verdict, " %u more %s%s held %s.", left_out->count, what, left_out->count == 1 ? "" : "s",
+		    left_out->as_large == 0                 ? "less"
+		    : left_out->as_large == left_out->count ? "as much"
+		                                            : "as much or less");
 }
 
 static void
@@ -53,6 +77,7 @@ say_amount(const struct verdict_facts *facts, const struct model_domain *domain,
 {
 	size_t processes = facts->model->process_count;
 	bool is_at_peak = domain->live_bytes == domain->peak_bytes;
+	const char *when = facts->end == VERDICT_END_RUNNING ? "now, or at their ends" : "at their ends";
 	char live[UNITS_TEXT_BYTES];
 	char peak[UNITS_TEXT_BYTES];
 
@@ -72,7 +97,7 @@ say_amount(const struct verdict_facts *facts, const struct model_domain *domain,
 		say(verdict, is_at_peak ? ", its peak." : ", %s at its peak.", peak);
 		return;
 	}
-	say(verdict, "its %zu processes held, in sum, %s at their ends", processes, live);
+	say(verdict, "its %zu processes held, in sum, %s %s", processes, live, when);
 	say(verdict, is_at_peak ? ", which were their peaks" : " and %s at their peaks", peak);
 	if (domain->together_live_bytes < domain->live_bytes || domain->together_peak_bytes < domain->peak_bytes)
 		say(verdict, "; at the same time at most %s and %s", units_bytes(domain->together_live_bytes, live),
@@ -234,15 +259,19 @@ advise_growth(const struct verdict_facts *facts, const struct rank_line *growing
 }
 
 static void
-advise(const struct verdict_facts *facts, const char *wanted, bool is_empty, const struct rank_line *growing, struct verdict *verdict)
+advise(const struct verdict_facts *facts, const char *wanted, const struct model_domain *largest, const struct rank_line *growing,
+       struct verdict *verdict)
 {
+	bool is_arena = strcmp(largest->name, "python/arena") == 0; // "python" is wanted, too
 	bool is_refused = facts->refused != NULL && rank_domain_matches(facts->model->domains[facts->refused->domain].name, wanted);
 
 	if (is_refused && verdict_advise_device(facts, verdict))
 		return;
-	if (is_empty && device_parts_is_driver(wanted))
-		verdict_advise_others(wanted, verdict);
-	else if (growing->site_count == 0 && strcmp(wanted, "python/arena") != 0)
+	if (largest->peak_bytes == 0 && device_parts_is_device(largest->name))
+		verdict_advise_others(largest->name, verdict);
+	else if (largest->peak_bytes == 0)
+		say_next(verdict, "`kmemshim why " VERDICT_CAPTURE "` tells of the whole program");
+	else if (growing->site_count == 0 && !is_arena)
 		say_next(verdict, "`kmemshim peak " VERDICT_CAPTURE " --domain %s` shows which lines held most of it", wanted);
 	else if (growing->site_count == 0 || verdict_is_arena(facts, growing))
 		say_next(verdict, "record small Python objects too: `kmemshim run --python-objects -- " VERDICT_COMMAND "`; then the lines "
@@ -257,11 +286,10 @@ verdict_tell_domain(const struct verdict_facts *facts, const struct verdict_now 
 	const struct model *model = facts->model;
 	struct rank_line growing = { .site_count = 0 };
 	unsigned chosen[DOMAINS_SHOWN];
-	unsigned left_out;
+	struct left_out left_out;
 	unsigned count = choose(model, wanted, chosen, &left_out);
 
-	verdict_say_ending(facts, verdict);
-	say(verdict, ".");
+	verdict_say_death(facts, verdict);
 	for (unsigned i = 0; i < count; i++) {
 		const struct model_domain *domain = &model->domains[chosen[i]];
 		const struct model_domain *lines = lines_of(model, chosen[i]);
@@ -276,10 +304,19 @@ verdict_tell_domain(const struct verdict_facts *facts, const struct verdict_now 
 		if (line.leaking_bytes > growing.leaking_bytes)
 			growing = line;
 	}
-	if (left_out != 0)
-		say(verdict, " %u more domain%s held less.", left_out, left_out == 1 ? "" : "s");
+	say_left_out(&left_out, "domain", verdict);
 	say_refusals(facts, now, wanted, verdict);
-	advise(facts, wanted, model->domains[chosen[0]].peak_bytes == 0, &growing, verdict);
+	advise(facts, wanted, &model->domains[chosen[0]], &growing, verdict);
+}
+
+bool
+verdict_has_device(const struct verdict_facts *facts)
+{
+	for (size_t i = 0; i < facts->model->domain_count; i++) {
+		if (device_parts_is_driver(facts->model->domains[i].name) && facts->model->domains[i].peak_bytes != 0)
+			return true;
+	}
+	return false;
 }
 
 void
@@ -288,16 +325,20 @@ verdict_tell_devices(struct verdict_facts *facts, struct verdict *verdict)
 	const struct model *model = facts->model;
 	const struct model_domain *most = NULL;
 	const struct model_domain *lines;
-	unsigned more = 0;
+	struct left_out more = { .count = 0 };
 
 	for (unsigned i = 0; i < model->domain_count; i++) {
 		const struct model_domain *domain = &model->domains[i];
 
 		if (!device_parts_is_device(domain->name) || domain->peak_bytes < DEVICE_WORTH_BYTES)
 			continue;
-		more += most != NULL;
-		if (most == NULL || domain->peak_bytes > most->peak_bytes)
-			most = domain;
+		more.count += most != NULL;
+		if (most != NULL && domain->peak_bytes == most->peak_bytes)
+			more.as_large++;
+		if (most != NULL && domain->peak_bytes <= most->peak_bytes)
+			continue;
+		more.as_large = 0;
+		most = domain;
 	}
 	if (most == NULL)
 		return;
@@ -305,8 +346,7 @@ verdict_tell_devices(struct verdict_facts *facts, struct verdict *verdict)
 	say_amount(facts, most, verdict);
 	say_parts(model, (unsigned)(most - model->domains), verdict);
 	(void)say_growth(model, lines, say_holder(facts, lines, verdict), &facts->growing_device, verdict);
-	if (more != 0)
-		say(verdict, " %u more device%s held less.", more, more == 1 ? "" : "s");
+	say_left_out(&more, "device", verdict);
 }
 
 bool

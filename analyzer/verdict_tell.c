@@ -114,6 +114,8 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 		    units_bytes(facts->live_process->live_bytes, held));
 	else if (facts->model->process_count > 1)
 		say(verdict, " in ");
+	else if (facts->end == VERDICT_END_OK && facts->peak_domain != NULL && facts->live_bytes > facts->peak_bytes)
+		say(verdict, " in all%s", verdict_has_device(facts) ? " on the host" : ""); // the peak that was told before is one domain's
 	if (facts->model->process_count > 1)
 		verdict_say_process(facts->live_process, verdict);
 	if (top->site_count == 0 || facts->live_bytes == 0) {
@@ -270,7 +272,7 @@ verdict_tell_exited(const struct verdict_facts *facts, struct verdict *verdict)
 	if (facts->model->domain_count == 0)
 		say(verdict, " No allocation of it was seen.");
 	say_peak(facts, verdict);
-	if (facts->top_live.leak == MODEL_LEAK_LEAK)
+	if (facts->top_live.leak == MODEL_LEAK_LEAK || (verdict_does_next_grow(facts) && !rank_may_be_built_once(facts->next_live.telling)))
 		say_holder(facts, verdict, facts->live_process->is_finalizing ? "When Python began to shut down" : "At the end");
 	say_lost(facts, verdict);
 }
@@ -286,8 +288,8 @@ say_counter(const struct verdict_facts *facts, struct verdict *verdict)
 		say(verdict, " (%s).", verdict->confidence);
 }
 
-void
-verdict_tell_container_limit(const struct verdict_facts *facts, struct verdict *verdict)
+static void
+say_container_limit(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	char limit[UNITS_TEXT_BYTES];
 
@@ -298,6 +300,12 @@ verdict_tell_container_limit(const struct verdict_facts *facts, struct verdict *
 	else
 		say(verdict, "memory limit was reached");
 	say_counter(facts, verdict);
+}
+
+void
+verdict_tell_container_limit(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_container_limit(facts, verdict);
 	if (facts->cgroup_kills == 0)
 		say_usage(facts, verdict);
 	say_holder(facts, verdict, "When it died");
@@ -307,8 +315,8 @@ verdict_tell_container_limit(const struct verdict_facts *facts, struct verdict *
 	verdict_tell_pinned(facts, verdict);
 }
 
-void
-verdict_tell_machine_memory(const struct verdict_facts *facts, struct verdict *verdict)
+static void
+say_machine_memory(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	say_who(facts, verdict);
 	if (facts->cgroup_kills != 0) {
@@ -321,6 +329,23 @@ verdict_tell_machine_memory(const struct verdict_facts *facts, struct verdict *v
 	} else {
 		say(verdict, " was killed when the machine was almost out of memory (%s).", verdict->confidence);
 	}
+}
+
+void
+verdict_say_death(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	if (strcmp(verdict->cause, "container-limit") == 0)
+		return say_container_limit(facts, verdict);
+	if (strcmp(verdict->cause, "machine-memory") == 0)
+		return say_machine_memory(facts, verdict);
+	verdict_say_ending(facts, verdict);
+	say(verdict, ".");
+}
+
+void
+verdict_tell_machine_memory(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_machine_memory(facts, verdict);
 	say_usage(facts, verdict);
 	say_holder(facts, verdict, "When it died");
 	verdict_tell_pinned(facts, verdict);

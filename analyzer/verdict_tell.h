@@ -58,6 +58,7 @@ void verdict_say_process(const struct model_process *process, struct verdict *ve
 const char *verdict_where_word(const struct verdict_facts *facts, const struct rank_line *line); // before verdict_line_text()
 const char *verdict_blocks_kept(const struct verdict_facts *facts); // ": often a list ...", after "alive"
 void verdict_say_ending(const struct verdict_facts *facts, struct verdict *verdict);  // "train.py (pid 7) exited with status 1"
+void verdict_say_death(const struct verdict_facts *facts, struct verdict *verdict); // the same, or who killed it for want of memory; "."
 void verdict_say_wanted(const struct model *model, const struct model_failed *refused, struct verdict *verdict); // "for 2 MiB in ..."
 void verdict_say_refusal(const struct verdict_facts *facts, struct verdict *verdict); // "a request for 2 MiB in ... was refused"
 
@@ -91,6 +92,7 @@ bool verdict_advise_pinned(const struct verdict_facts *facts, struct verdict *ve
 /* verdict_domain.c: of the domains that `wanted` matches, at least one; the whole paragraph, and the one thing to do. */
 void verdict_tell_domain(const struct verdict_facts *facts, const struct verdict_now *now, const char *wanted, struct verdict *verdict);
 
+bool verdict_has_device(const struct verdict_facts *facts); // that held something
 /* The largest device, where it held enough to be worth it; sets growing_device. */
 void verdict_tell_devices(struct verdict_facts *facts, struct verdict *verdict);
 bool verdict_advise_growing_device(const struct verdict_facts *facts, struct verdict *verdict); // false: none grows

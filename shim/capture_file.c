@@ -428,15 +428,20 @@ detach(int fd, uint32_t chunk_count)
 	raw_mmap(head, KMEM_HEAD_BYTES, protection, flags, fd, 0);
 }
 
-void
-capture_file_mark(enum kmem_state state, int exit_code, uint64_t now_ns)
+/* Where the program has spent its address space, in what a section had reserved: nothing grows into that any more. */
+static char *
+map_whole(int fd, size_t bytes, bool *is_reserved)
 {
-	struct kmem_header *header = capture_file_header();
+	char *whole = raw_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
-	/* relaxed: the state publishes them. */
-	atomic_store_explicit(&header->exit_code, exit_code, memory_order_relaxed);
-	atomic_store_explicit(&header->ended_monotonic_ns, now_ns, memory_order_relaxed);
-	atomic_store_explicit(&header->state, (uint32_t)state, memory_order_release);
+	*is_reserved = whole == MAP_FAILED;
+	for (unsigned i = 0; i < KMEM_SECTION_COUNT && whole == MAP_FAILED; i++) {
+		size_t held = atomic_load_explicit(&sections[i].held_bytes, memory_order_relaxed); // ours, with the lock
+
+		if (sections[i].base != NULL && sections[i].reserved_bytes - held >= bytes)
+			whole = raw_mmap(sections[i].base + held, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
+	}
+	return whole;
 }
 
 void
@@ -458,7 +463,8 @@ capture_file_close(void)
 	has_file = false;
 
 	size_t bytes = file_bytes(chunk_count);
-	char *whole = raw_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	bool is_reserved;
+	char *whole = map_whole(fd, bytes, &is_reserved);
 
 	raw_close(fd);
 	if (whole == MAP_FAILED)
@@ -467,7 +473,10 @@ capture_file_close(void)
 	sealed_bytes = bytes;
 	capture_seal(whole, chunk_count);
 	sealed_bytes = 0;
-	raw_munmap(whole, bytes);
+	if (is_reserved) // again: a forked child takes the whole reservation to be ours
+		raw_mmap(whole, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	else
+		raw_munmap(whole, bytes);
 }
 
 void

@@ -23,6 +23,7 @@
 #include <stddef.h>
 
 #include "capture_file.h"
+#include "capture_life.h"
 #include "kmem_words.h"
 
 void
@@ -31,6 +32,17 @@ capture_file_seal_record(struct kmem_record *record)
 	if (record->bytes < sizeof(*record))
 		return; // zeros: somebody has cut the file meanwhile
 	record->checksum = kmem_record_checksum(record, 0);
+}
+
+void
+capture_file_mark(enum kmem_state state, int exit_code, uint64_t now_ns)
+{
+	struct kmem_header *header = capture_file_header();
+
+	/* relaxed: the state publishes them. */
+	atomic_store_explicit(&header->exit_code, exit_code, memory_order_relaxed);
+	atomic_store_explicit(&header->ended_monotonic_ns, now_ns, memory_order_relaxed);
+	atomic_store_explicit(&header->state, (uint32_t)state, memory_order_release);
 }
 
 static void

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "../random.h"
@@ -225,6 +226,48 @@ F5_close_seals_everything(void **state)
 	assert_int_equal(capture_header(&capture)->exit_code, 7);
 	assert_int_equal(capture_header(&capture)->ended_monotonic_ns, 123456789);
 	capture_drop(&capture);
+}
+
+static uint64_t
+address_space_bytes(void)
+{
+	FILE *file = fopen("/proc/self/statm", "re");
+	unsigned long pages = 0;
+
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%lu", &pages), 1);
+	assert_int_equal(fclose(file), 0);
+	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* As of a program that was refused memory under `ulimit -v` and exits. */
+static void
+F5_close_seals_without_address_space(void **state)
+{
+	struct capture capture;
+	struct rlimit before;
+	struct rlimit spent;
+
+	(void)state;
+	assert_true(capture_file_open(folder, "name"));
+	capture_file_identified();
+	for (uint64_t i = 1; i <= 5000; i++)
+		append_site(i);
+	capture_file_mark(KMEM_STATE_CLEAN_EXIT, 0, 1);
+	assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+	spent = (struct rlimit){ .rlim_cur = address_space_bytes(), .rlim_max = before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_AS, &spent), 0);
+	capture_file_close();
+	assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+	assert_true(capture_read(path, &capture));
+	assert_true(capture_is_sealed(&capture));
+	assert_int_equal(capture_sites(&capture), 5000);
+	capture_drop(&capture);
+	for (uint64_t i = 1; i <= 3000; i++) // of a late thread
+		append_site(i);
+	capture_file_forked();
+	assert_true(capture_file_open(folder, "child"));
+	assert_int_equal(append_site(1), 1);
 }
 
 static void
@@ -518,6 +561,7 @@ main(void)
 		IN_FOLDER(F3_notes_are_a_list_of_whole_records),
 		IN_FOLDER(F4_the_identity_has_its_checksum),
 		IN_FOLDER(F5_close_seals_everything),
+		IN_FOLDER(F5_close_seals_without_address_space),
 		IN_FOLDER(F5_late_writers_do_not_reach_a_closed_file),
 		IN_FOLDER(a_taken_name_gets_a_number),
 		IN_FOLDER(a_link_in_place_of_the_file_is_not_followed),

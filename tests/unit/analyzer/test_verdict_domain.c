@@ -56,7 +56,8 @@ static const struct {
 	  "`kmemshim peak kmemshim.out/python.4242.1.kmem --domain cuda:0` shows which lines held most of it" },
 	{ "heap", true, "Of heap it held 300 MiB at the end, its peak. 300 MiB of it (100 %) was allocated at train.py:77 epoch. No line of "
 	  "it is known to accumulate.", "cuda", "--domain heap`" },
-	{ "reserved", true, "Of reserved (address space, not memory) nothing was held.", "cuda", "--domain reserved`" },
+	{ "reserved", true, "Of reserved (address space, not memory) nothing was held.", "cuda",
+	  "`kmemshim why kmemshim.out/python.4242.1.kmem` tells of the whole program" },
 };
 
 static void
@@ -167,6 +168,140 @@ of_several_processes_it_is_a_sum(void **state)
 	                                     "same time at most 200 MiB and 300 MiB. At the peaks 300 MiB of it (38 %)"));
 }
 
+/* Which limit it was is no matter of a domain. */
+static void
+who_killed_it_is_said_of_every_domain(void **state)
+{
+	static const struct { bool is_machine; const char *cause, *says; } cases[] = {
+		{ false, "container-limit", "train.py (pid 4242) was killed by the kernel because the container's memory limit was reached "
+		                            "(certain: the cgroup's oom_kill counter rose from 0 to 1). Of heap it held 300 MiB" },
+		{ true, "machine-memory", "train.py (pid 4242) was killed by the kernel because the machine ran out of memory (certain: the cgroup's "
+		                          "oom_kill counter rose from 0 to 1). Of heap it held 300 MiB" },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_LEN(cases); i++) {
+		make_device(false);
+		hand_model_waited(&hand, SIGKILL);
+		hand.launcher.after.cgroup_oom_kill = 1;
+		hand.launcher.after.cgroup_oom = !cases[i].is_machine;
+		decide("heap");
+		if (strcmp(verdict.cause, cases[i].cause) != 0 || strstr(verdict.text, cases[i].says) == NULL)
+			fail_msg("%u: %s: %s", i, verdict.cause, verdict.text);
+	}
+}
+
+/* Of what still runs the end is not known. */
+static void
+of_processes_that_run_no_end_is_told(void **state)
+{
+	struct model_process processes[2];
+
+	(void)state;
+	make_device(false);
+	hand.process.state = KMEM_STATE_RUNNING;
+	hand.process.is_alive = true;
+	processes[0] = processes[1] = hand.process;
+	hand.model.processes = processes;
+	hand.model.process_count = 2;
+	decide("cuda:0");
+	assert_non_null(strstr(verdict.text, "is still running. Of cuda:0 its 2 processes held, in sum, 964 MiB now, or at their ends, which "
+	                                     "were their peaks."));
+}
+
+/* As of training on several devices at once, which holds the same on each. */
+static void
+of_equal_devices_none_held_less(void **state)
+{
+	static struct model_domain domains[5];
+	static const char *const names[] = { "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cuda:4" };
+
+	(void)state;
+	make_device(false);
+	for (unsigned i = 0; i < 5; i++)
+		domains[i] = (struct model_domain){ .name = names[i], .live_bytes = 8 * MIB, .peak_bytes = 8 * MIB };
+	hand.model.domains = domains;
+	hand.model.domain_count = 2;
+	hand.model.site_count = 0;
+	verdict_decide(&hand.model, verdict_now(), &verdict);
+	assert_non_null(strstr(verdict.text, " Of cuda:0 it held 8.0 MiB at the end, its peak. 1 more device held as much."));
+	domains[1].peak_bytes = domains[1].live_bytes = 4 * MIB;
+	verdict_decide(&hand.model, verdict_now(), &verdict);
+	assert_non_null(strstr(verdict.text, " 1 more device held less."));
+	domains[1].peak_bytes = domains[1].live_bytes = 8 * MIB;
+	hand.model.domain_count = 5;
+	domains[4].peak_bytes = domains[4].live_bytes = 4 * MIB;
+	verdict_decide(&hand.model, verdict_now(), &verdict);
+	assert_non_null(strstr(verdict.text, " 4 more devices held as much or less."));
+	decide("cuda");
+	assert_non_null(strstr(verdict.text, " 1 more domain held less."));
+}
+
+/* Four devices, long names, a line that grows beside the largest on each: the last sentence is whole. */
+static void
+long_names_are_not_cut_off(void **state)
+{
+	static char name[200];
+	static const char *const names[] = { "cuda:0", "cuda:1", "cuda:2", "cuda:3" };
+
+	(void)state;
+	memset(name, 'f', sizeof(name) - 1);
+	hand_model_make(&hand);
+	for (unsigned i = 0; i < 4; i++) {
+		hand.domains[i].name = names[i];
+		hand_model_site(&hand, i, 41, 700 * MIB);
+		hand_model_generations(hand_model_site(&hand, i, 42, 600 * MIB), 12, 12, 3, 3);
+		hand.frames[2 * i][2].function = hand.frames[2 * i + 1][2].function = name;
+		hand.frames[2 * i][2].file = hand.frames[2 * i + 1][2].file = name;
+	}
+	exited(0);
+	decide("cuda");
+	assert_non_null(strstr(verdict.text, "Of cuda:3 it held 1.3 GiB"));
+	assert_string_equal(verdict.text + strlen(verdict.text) - strlen(" No request for it was refused."), " No request for it was refused.");
+}
+
+/* Refused where nothing was ever held: another device is no help where none was asked. */
+static void
+of_nothing_the_next_thing_fits_the_domain(void **state)
+{
+	static const struct { const char *name, *wanted, *next; } of[] = {
+		{ "cuda:0", "cuda:0", "see with nvidia-smi what else uses cuda:0, or take another device (CUDA_VISIBLE_DEVICES)" },
+		{ "cuda:0", "cuda", "see with nvidia-smi what else uses cuda:0, or take another device (CUDA_VISIBLE_DEVICES)" },
+		{ "hip:1", "hip", "see with rocm-smi what else uses hip:1, or take another device (HIP_VISIBLE_DEVICES)" },
+		{ "cuda/pinned", "cuda/pinned", "`kmemshim why kmemshim.out/python.4242.1.kmem` tells of the whole program" },
+		{ "cuda/pinned", "cuda", "`kmemshim why kmemshim.out/python.4242.1.kmem` tells of the whole program" },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_LEN(of); i++) {
+		hand_model_make(&hand);
+		hand_model_site(&hand, HEAP, 77, 300 * MIB);
+		hand.domains[CUDA0].name = of[i].name;
+		exited(0);
+		decide(of[i].wanted);
+		assert_non_null(strstr(verdict.text, "nothing was held."));
+		assert_string_equal(verdict.next, of[i].next);
+	}
+}
+
+/* Nothing but arenas: `peak` has no line of them to show, whatever they were called. */
+static void
+of_arenas_the_next_thing_is_their_objects(void **state)
+{
+	static const char *const names[] = { "python", "python/arena" };
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_LEN(names); i++) {
+		make_device(false);
+		hand.domains[MMAP].name = "python/arena";
+		hand_model_site(&hand, MMAP, 0, 64 * MIB);
+		decide(names[i]);
+		assert_non_null(strstr(verdict.text, "Of python/arena it held 64.0 MiB"));
+		assert_null(strstr(verdict.text, "No line of it"));
+		assert_non_null(strstr(verdict.next, "--python-objects"));
+	}
+}
+
 /* A machine may have 32 devices: the largest are told. */
 static void
 of_many_domains_the_largest_are_told(void **state)
@@ -203,6 +338,12 @@ main(void)
 		cmocka_unit_test(requests_are_those_of_the_domain),
 		cmocka_unit_test(of_another_end_the_device_is_a_sentence),
 		cmocka_unit_test(of_several_processes_it_is_a_sum),
+		cmocka_unit_test(who_killed_it_is_said_of_every_domain),
+		cmocka_unit_test(of_processes_that_run_no_end_is_told),
+		cmocka_unit_test(of_equal_devices_none_held_less),
+		cmocka_unit_test(long_names_are_not_cut_off),
+		cmocka_unit_test(of_nothing_the_next_thing_fits_the_domain),
+		cmocka_unit_test(of_arenas_the_next_thing_is_their_objects),
 		cmocka_unit_test(of_many_domains_the_largest_are_told),
 	};
 

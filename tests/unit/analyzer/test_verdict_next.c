@@ -66,6 +66,10 @@ a_time_limit_is_named(void **state)
 {
 	static const char plain[] = "timeout\0" "60\0" "python";
 	static const char kills[] = "timeout\0-s\0KILL\0" "60\0" "python";
+	static const char number[] = "timeout\0-s\0" "9\0" "0.9m\0" "python";
+	static const char later[] = "timeout\0-k\0" "5\0" "60s\0" "python";
+	static const char early[] = "timeout\0-k\0" "5\0" "2h\0" "python"; // it ran for a minute
+	static const char never[] = "timeout\0--signal=KILL\0" "0\0" "python";
 	static const struct {
 		const char *parent, *command;
 		size_t command_bytes;
@@ -76,6 +80,10 @@ a_time_limit_is_named(void **state)
 		{ "timeout", plain, sizeof(plain), 124 << 8, 0, "gone", "A child process, train.py (pid 4243), was ended by timeout, whose own end "
 		                                                        "says that the time was up (likely).", "give it more time, or see" },
 		{ "timeout", kills, sizeof(kills), SIGKILL, 0, "gone", "A child process, train.py (pid 4243), was ended by timeout", "give it more time" },
+		{ "timeout", number, sizeof(number), SIGKILL, 0, "gone", "A child process, train.py (pid 4243), was ended by timeout", "" },
+		{ "timeout", later, sizeof(later), SIGKILL, 0, "gone", "A child process, train.py (pid 4243), was ended by timeout", "" },
+		{ "timeout", early, sizeof(early), SIGKILL, 0, "gone", "is gone without a clean-exit mark", "" },
+		{ "timeout", never, sizeof(never), SIGKILL, 0, "gone", "is gone without a clean-exit mark", "" },
 		{ "timeout", plain, sizeof(plain), SIGKILL, 0, "gone", "is gone without a clean-exit mark", "" },
 		{ "timeout", plain, sizeof(plain), 1 << 8, 0, "gone", "is gone without a clean-exit mark", "" },
 		{ "sh", plain, sizeof(plain), 124 << 8, 0, "gone", "is gone without a clean-exit mark", "" },
@@ -145,6 +153,61 @@ a_data_set_of_a_program_that_ended_well_needs_nothing(void **state)
 		assert_non_null(strstr(verdict.text, "It accumulates"));
 		assert_int_equal(strstr(verdict.next, "nothing needs doing") != NULL, i == 0);
 		assert_int_equal(strstr(verdict.next, "look for what keeps the blocks of train.py:41 epoch alive") != NULL, i == 1);
+	}
+}
+
+/* After "The peak of its heap was 300 MiB" more than that can only be live elsewhere, too. */
+static void
+more_than_the_peak_of_a_domain_is_live_in_all(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		hand_model_make(&hand);
+		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), 12, 12, 3, 3);
+		if (i != 0)
+			hand_model_site(&hand, MMAP, 42, 8 * MIB);
+		if (i == 2)
+			hand_model_site(&hand, CUDA0, 43, 100 * MIB);
+		hand_model_exited(&hand, 0);
+		hand_model_decide(&hand, &verdict);
+		assert_non_null(strstr(verdict.text, "The peak of its heap was 300 MiB"));
+		assert_non_null(strstr(verdict.text, i == 2   ? " At the end 308 MiB was live in all on the host; 300 MiB of it (97 %)"
+		                                            : i == 1 ? " At the end 308 MiB was live in all; 300 MiB of it (97 %)"
+		                                                     : " At the end 300 MiB was live; 300 MiB of it (100 %)"));
+	}
+}
+
+/* A model of some size that is loaded once hides no leak beside it. */
+static void
+what_accumulates_beside_the_largest_line_is_what_there_is_to_do(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		struct model_site *site;
+
+		hand_model_make(&hand);
+		hand_model_site(&hand, HEAP, 12, 300 * MIB);
+		site = hand_model_site(&hand, HEAP, 41, 200 * MIB);
+		hand_model_generations(site, i == 1 ? 1 : 12, 12, i == 1 ? 0 : 3, 3);
+		site->volume_bytes = i == 2 ? 300 * MIB : 2 * GIB; // perhaps a second data set
+		if (i == 3)
+			hand_model_waited(&hand, SIGKILL);
+		else
+			hand_model_exited(&hand, 0);
+		hand.launcher.after.cgroup_oom_kill = i == 3;
+		hand_model_decide(&hand, &verdict);
+		if (i == 1 || i == 2) {
+			assert_null(strstr(verdict.text, "train.py:41"));
+			assert_non_null(strstr(verdict.next, "nothing needs doing"));
+			continue;
+		}
+		assert_non_null(strstr(verdict.text, " was allocated at train.py:12 epoch, another 200 MiB (40 %) at train.py:41 epoch, which "
+		                                     "accumulates."));
+		assert_non_null(strstr(verdict.next, "look for what keeps the blocks of train.py:41 epoch alive: often a list"));
 	}
 }
 
@@ -261,6 +324,8 @@ main(void)
 		cmocka_unit_test(a_time_limit_is_named),
 		cmocka_unit_test(nobody_is_told_to_raise_a_limit_that_is_the_machine),
 		cmocka_unit_test(a_data_set_of_a_program_that_ended_well_needs_nothing),
+		cmocka_unit_test(more_than_the_peak_of_a_domain_is_live_in_all),
+		cmocka_unit_test(what_accumulates_beside_the_largest_line_is_what_there_is_to_do),
 		cmocka_unit_test(what_often_keeps_blocks_depends_on_the_language),
 		cmocka_unit_test(arenas_that_fill_a_limit_are_to_be_recorded_object_by_object),
 		cmocka_unit_test(what_accumulates_beside_arenas_is_the_better_clue),
