@@ -364,28 +364,6 @@ verdict_tell_shm_full(const struct verdict_facts *facts, struct verdict *verdict
 }
 
 void
-verdict_say_wanted(const struct model *model, const struct model_failed *refused, struct verdict *verdict)
-{
-	char bytes[UNITS_TEXT_BYTES];
-	char place[PLACE_TEXT_BYTES];
-
-	say(verdict, "for %s in %s", units_bytes(refused->bytes, bytes), model->domains[refused->domain].name);
-	if (refused->site != NULL && refused->site->where != NULL) {
-		struct rank_line line = { .where = refused->site->where, .largest = refused->site };
-
-		say(verdict, " at %s", verdict_line_text(&line, place));
-	}
-}
-
-void
-verdict_say_refusal(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	say(verdict, "a request ");
-	verdict_say_wanted(facts->model, facts->refused, verdict);
-	say(verdict, " was refused");
-}
-
-void
 verdict_say_ending(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	say_who(facts, verdict);
@@ -410,47 +388,6 @@ verdict_blocks_kept(const struct verdict_facts *facts)
 	return ": often a container that grows, a cache, or a release that is missing";
 }
 
-static void
-say_own_space(const struct verdict_facts *facts, uint64_t limit_bytes, struct verdict *verdict)
-{
-	uint64_t own_bytes = facts->refused->own_space_bytes;
-	char bytes[UNITS_TEXT_BYTES];
-
-	say(verdict, ", of which recording takes %s", own_bytes != 0 && own_bytes < limit_bytes ? units_bytes(own_bytes, bytes) : "a part");
-}
-
-static void
-say_rlimit(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	const struct kmem_identity *identity = facts->process->identity;
-	uint64_t then_bytes = facts->refused->space_limit_bytes;
-	char bytes[UNITS_TEXT_BYTES];
-
-	for (size_t i = 0; i < KMEM_LIMITS_MAX; i++) {
-		const struct kmem_limit *limit = &identity->limits[i];
-		bool is_space = limit->kind == KMEM_LIMIT_ADDRESS_SPACE;
-
-		if ((!is_space && limit->kind != KMEM_LIMIT_DATA) || limit->bytes == UINT64_MAX ||
-		    (is_space && then_bytes != 0 && then_bytes < limit->bytes / 100 * 99))
-			continue;
-		say(verdict, " Its %s is limited to %s (ulimit -%s)", is_space ? "address space" : "data segment",
-		    units_bytes(limit->bytes, bytes), is_space ? "v" : "d");
-		if (is_space)
-			say_own_space(facts, limit->bytes, verdict);
-		say(verdict, ".");
-		return;
-	}
-	if (then_bytes != 0) {
-		say(verdict, " It had limited its address space to %s (setrlimit, RLIMIT_AS)", units_bytes(then_bytes, bytes));
-		say_own_space(facts, then_bytes, verdict);
-		say(verdict, ".");
-	} else if (identity->overcommit_mode == 2) {
-		say(verdict, " This machine refuses what it cannot back with memory (vm.overcommit_memory is 2).");
-	} else if (identity->machine_bytes != 0 && facts->refused->bytes > identity->machine_bytes + identity->swap_bytes) {
-		say(verdict, " That is more than the machine has (%s).", units_bytes(identity->machine_bytes, bytes));
-	}
-}
-
 void
 verdict_tell_request_refused(const struct verdict_facts *facts, struct verdict *verdict)
 {
@@ -460,7 +397,7 @@ verdict_tell_request_refused(const struct verdict_facts *facts, struct verdict *
 	say(verdict, " after ");
 	verdict_say_refusal(facts, verdict);
 	say(verdict, " (%s: nothing shows that it went on from there).", verdict->confidence);
-	say_rlimit(facts, verdict);
+	verdict_say_limit(facts, verdict);
 	/* Then it is the request, not what was held. */
 	if (facts->refused->bytes / MUCH_MORE > facts->live_bytes && facts->refused->bytes / MUCH_MORE > facts->peak_bytes)
 		say(verdict, " No more than %s was live then.", units_bytes(facts->live_bytes, live));

@@ -1,0 +1,73 @@
+/*
+ * verdict_refused.c - what was asked for in vain, and which limit was in the way?
+ *
+ * Called by   verdict_tell.c, verdict_device.c, verdict_domain.c.
+ * When failing  it cannot.
+ */
+#include <inttypes.h>
+
+#include "units.h"
+#include "verdict_tell.h"
+
+void
+verdict_say_wanted(const struct model *model, const struct model_failed *refused, struct verdict *verdict)
+{
+	char bytes[UNITS_TEXT_BYTES];
+	char place[PLACE_TEXT_BYTES];
+
+	say(verdict, "for %s in %s", units_bytes(refused->bytes, bytes), model->domains[refused->domain].name);
+	if (refused->site != NULL && refused->site->where != NULL) {
+		struct rank_line line = { .where = refused->site->where, .largest = refused->site };
+
+		say(verdict, " at %s", verdict_line_text(&line, place));
+	}
+}
+
+void
+verdict_say_refusal(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say(verdict, "a request ");
+	verdict_say_wanted(facts->model, facts->refused, verdict);
+	say(verdict, " was refused");
+}
+
+static void
+say_own_space(const struct verdict_facts *facts, uint64_t limit_bytes, struct verdict *verdict)
+{
+	uint64_t own_bytes = facts->refused->own_space_bytes;
+	char bytes[UNITS_TEXT_BYTES];
+
+	say(verdict, ", of which recording takes %s", own_bytes != 0 && own_bytes < limit_bytes ? units_bytes(own_bytes, bytes) : "a part");
+}
+
+void
+verdict_say_limit(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct kmem_identity *identity = facts->process->identity;
+	uint64_t then_bytes = facts->refused->space_limit_bytes;
+	char bytes[UNITS_TEXT_BYTES];
+
+	for (size_t i = 0; i < KMEM_LIMITS_MAX; i++) {
+		const struct kmem_limit *limit = &identity->limits[i];
+		bool is_space = limit->kind == KMEM_LIMIT_ADDRESS_SPACE;
+
+		if ((!is_space && limit->kind != KMEM_LIMIT_DATA) || limit->bytes == UINT64_MAX ||
+		    (is_space && then_bytes != 0 && then_bytes < limit->bytes / 100 * 99))
+			continue;
+		say(verdict, " Its %s is limited to %s (ulimit -%s)", is_space ? "address space" : "data segment",
+		    units_bytes(limit->bytes, bytes), is_space ? "v" : "d");
+		if (is_space)
+			say_own_space(facts, limit->bytes, verdict);
+		say(verdict, ".");
+		return;
+	}
+	if (then_bytes != 0) {
+		say(verdict, " It had limited its address space to %s (setrlimit, RLIMIT_AS)", units_bytes(then_bytes, bytes));
+		say_own_space(facts, then_bytes, verdict);
+		say(verdict, ".");
+	} else if (identity->overcommit_mode == 2) {
+		say(verdict, " This machine refuses what it cannot back with memory (vm.overcommit_memory is 2).");
+	} else if (identity->machine_bytes != 0 && facts->refused->bytes > identity->machine_bytes + identity->swap_bytes) {
+		say(verdict, " That is more than the machine has (%s).", units_bytes(identity->machine_bytes, bytes));
+	}
+}
