@@ -13,6 +13,7 @@
 #include "process_tree.h"
 #include "rank.h"
 #include "refusals.h"
+#include "units.h"
 
 struct measuring {
 	const struct cmd_runs *runs;
@@ -50,6 +51,7 @@ add_run(const struct measuring *measuring, const char *path, const char *session
 	struct model *model = model_load(&wanted, fail);
 	char program[BASELINE_PROGRAM_BYTES];
 	struct verdict verdict;
+	char bytes[UNITS_TEXT_BYTES];
 	bool is_usable;
 
 	if (model == NULL)
@@ -57,6 +59,13 @@ add_run(const struct measuring *measuring, const char *path, const char *session
 	if (model->capture_damage_count != 0 && !measuring->options->is_salvage) {
 		fail_set(fail, EXIT_CAPTURE, "%s; a gate needs whole captures: record again, or --salvage measures what is intact",
 		         model->damages[0]);
+		model_free(model);
+		return false;
+	}
+	if (model_unrecorded_bytes(model) >= MODEL_UNRECORDED_MUCH && !measuring->options->is_salvage) {
+		fail_set(fail, EXIT_CAPTURE, "%s: there was no room to record allocations of %s; a gate needs whole figures: record again with more "
+		                             "address space (ulimit -v) or disk, or --salvage measures what was recorded",
+		         path, units_bytes(model_unrecorded_bytes(model), bytes));
 		model_free(model);
 		return false;
 	}

@@ -236,6 +236,16 @@ model_relation_of(const struct model_site *site, uint32_t frame_index)
 	return MODEL_RELATION_STARTED_BY;
 }
 
+uint64_t
+model_unrecorded_bytes(const struct model *model)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < model->process_count; i++)
+		bytes += model->processes[i].losses[KMEM_LOST_EVENT_BYTES];
+	return bytes;
+}
+
 const char *
 model_relation_name(enum model_relation relation)
 {

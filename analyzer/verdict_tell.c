@@ -543,6 +543,12 @@ verdict_tell_child_killed(const struct verdict_facts *facts, struct verdict *ver
 void
 verdict_tell_damage(const struct verdict_facts *facts, struct verdict *verdict)
 {
+	uint64_t unrecorded = model_unrecorded_bytes(facts->model);
+	char bytes[UNITS_TEXT_BYTES];
+
 	if (facts->model->capture_damage_count != 0)
 		say(verdict, " The capture is damaged: figures are of what is intact, and may be too low.");
+	if (unrecorded >= MODEL_UNRECORDED_MUCH)
+		say(verdict, " There was no room to record allocations of %s in all: what is said of lines may be far too low.",
+		    units_bytes(unrecorded, bytes));
 }

@@ -50,7 +50,7 @@ reserve(void)
 	for (unsigned log2 = SLOTS_LOG2_MAX; log2 >= SLOTS_LOG2_MIN; log2--) {
 		struct address_slots *fresh = NULL;
 
-		if (bytes_of(log2) <= most_bytes || log2 == SLOTS_LOG2_MIN)
+		if (bytes_of(log2) / 2 <= most_bytes || log2 == SLOTS_LOG2_MIN)
 			fresh = raw_reserve(KMEM_OWN_ADDRESSES, bytes_of(log2), PROT_READ | PROT_WRITE);
 		if (fresh != NULL) {
 			atomic_store_explicit(&fresh->log2, log2, memory_order_relaxed);
@@ -79,6 +79,12 @@ slots_of(struct address_table *table, bool creates)
 		return fresh;
 	raw_unreserve(fresh, bytes_of(log2_of(fresh)));
 	return slots;
+}
+
+void
+address_table_reserve(struct address_table *table)
+{
+	(void)slots_of(table, true);
 }
 
 /* The slot that is `probe` steps from where an address belongs. */

@@ -29,6 +29,8 @@ struct address_table {
 	_Atomic bool is_stuck;       // no address space for it: everything is refused, without asking again
 };
 
+void address_table_reserve(struct address_table *table); // now, instead of at the first put
+
 enum address_table_put {
 	ADDRESS_TABLE_FULL,     // nothing is changed
 	ADDRESS_TABLE_STORED,

@@ -6,7 +6,7 @@
  * probing, and it costs a quarter of the densest heap glibc can make: its blocks start at multiples of 16 and are never
  * closer than 32 bytes, so no window holds two. Other allocators have denser classes: what does not fit (a second block in
  * a window, a size of 64 MiB and more, an address above 47 bits) goes to an address table. So does what finds no leaf where
- * the address space is limited (ulimit -v): leaves take at most an eighth of it.
+ * the address space is limited (ulimit -v): leaves take at most 3/16 of it, enough for 3/4, and the table is there from the start.
  *
  * Invariants, tested by number in tests/unit/test_pointer_map.c and, with threads, in tests/stress/pointer_map.c:
  *   M1  a window's word is 0, GONE or describes one live block that starts in the window.
@@ -42,9 +42,9 @@
 
 struct top {
 	_Atomic uint64_t leaves_max;          // constant; relaxed: top_table() orders it
-	_Atomic uint64_t listed_count;        // entries of list[] that were handed out
+	_Atomic uint64_t listed_count;        // leaves that were asked for
 	pointer_map_leaf leaf[TOP_ENTRIES];   // by address
-	_Atomic uint32_t list[TOP_ENTRIES];   // numbers of the leaves, some of them perhaps twice or not installed
+	_Atomic uint32_t list[];              // [leaves_max] numbers of the leaves, some of them perhaps twice or not installed
 };
 
 pointer_map_leaf *pointer_map_own_leaves;
@@ -85,22 +85,34 @@ top_table(bool creates)
 	if (found != NULL || !creates || atomic_load_explicit(&is_stuck, memory_order_relaxed))
 		return found;
 	size_t most_bytes = raw_reserve_max();
-	struct top *fresh = NULL;
+	bool is_limited = most_bytes / LEAF_BYTES * 12 < TOP_ENTRIES;
+	size_t leaves_max = is_limited ? most_bytes * 12 / LEAF_BYTES : TOP_ENTRIES;
+	size_t bytes = sizeof(*top) + leaves_max * sizeof(top->list[0]);
+	struct top *fresh = !is_limited || bytes <= most_bytes * 5 ? reserve_sparse(bytes) : NULL;
 
-	if (sizeof(*fresh) <= most_bytes)
-		fresh = reserve_sparse(sizeof(*fresh));
+	if (is_limited)
+		address_table_reserve(&overflow); // later there may be no addresses left
 	if (fresh == NULL) {
 		atomic_store_explicit(&is_stuck, true, memory_order_relaxed);
 		return NULL;
 	}
-	atomic_store_explicit(&fresh->leaves_max, most_bytes == SIZE_MAX ? TOP_ENTRIES : most_bytes * 8 / LEAF_BYTES,
-	                      memory_order_relaxed);
+	atomic_store_explicit(&fresh->leaves_max, leaves_max, memory_order_relaxed);
 	if (__atomic_compare_exchange_n(&top, &found, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
 		open_short_way(fresh);
 		return fresh;
 	}
-	raw_unreserve(fresh, sizeof(*fresh));
+	raw_unreserve(fresh, bytes);
 	return found;
+}
+
+/* Entries of list[] that may be read. */
+static uint64_t
+listed_in(struct top *table)
+{
+	uint64_t asked = atomic_load_explicit(&table->listed_count, memory_order_relaxed);
+	uint64_t max = atomic_load_explicit(&table->leaves_max, memory_order_relaxed);
+
+	return asked < max ? asked : max;
 }
 
 /* A leaf for the entry, this thread's or that of a faster one; NULL when there is no room for one. */
@@ -179,15 +191,11 @@ unmarked(struct address_block block)
 static enum pointer_map_put
 put_overflow(uint64_t addr, struct address_block block, struct address_block *old)
 {
-	switch (address_table_put(&overflow, addr, unmarked(block), old)) {
-	case ADDRESS_TABLE_STORED:
-		return POINTER_MAP_STORED;
-	case ADDRESS_TABLE_REPLACED:
-		return POINTER_MAP_REPLACED;
-	case ADDRESS_TABLE_FULL:
-		break;
-	}
-	return POINTER_MAP_FULL;
+	enum address_table_put put = address_table_put(&overflow, addr, unmarked(block), old);
+
+	if (put == ADDRESS_TABLE_FULL)
+		return POINTER_MAP_FULL;
+	return put == ADDRESS_TABLE_REPLACED ? POINTER_MAP_REPLACED : POINTER_MAP_STORED;
 }
 
 /* A block whose size the word has no room for, and which is not in the table. */
@@ -388,10 +396,8 @@ pointer_map_trim(uint64_t leaves, size_t most_bytes)
 	/* acquire, and release below: the last trimmer's buffer and position. Who comes second need not wait. */
 	if (table == NULL || atomic_flag_test_and_set_explicit(&is_trimming, memory_order_acquire))
 		return 0;
-	uint64_t listed = atomic_load_explicit(&table->listed_count, memory_order_relaxed);
+	uint64_t listed = listed_in(table);
 
-	if (listed > TOP_ENTRIES)
-		listed = TOP_ENTRIES;
 	for (uint64_t i = 0; i < leaves && i < listed && given < most_bytes; i++) {
 		uint64_t number = atomic_load_explicit(&table->list[next % listed], memory_order_relaxed);
 		/* acquire: pairs with install_leaf(). A number that is not written yet is 0, mostly no leaf. */
@@ -442,10 +448,8 @@ pointer_map_visit(size_t most_words, pointer_map_visitor *visitor, void *context
 
 	if (table == NULL || atomic_flag_test_and_set_explicit(&is_trimming, memory_order_acquire)) // as in trim
 		return false;
-	uint64_t listed = atomic_load_explicit(&table->listed_count, memory_order_relaxed);
+	uint64_t listed = listed_in(table);
 
-	if (listed > TOP_ENTRIES)
-		listed = TOP_ENTRIES;
 	for (; shown < listed && looked_at < most_words; shown++) {
 		uint64_t number = atomic_load_explicit(&table->list[next++ % listed], memory_order_relaxed);
 		pointer_map_word *leaf = atomic_load_explicit(&table->leaf[number], memory_order_acquire); // install_leaf()
@@ -519,8 +523,7 @@ tend_all(void)
 	struct top *table = top_table(false);
 
 	if (table != NULL)
-		atomic_store_explicit(&tending.leaves_left, atomic_load_explicit(&table->listed_count, memory_order_relaxed),
-		                      memory_order_relaxed);
+		atomic_store_explicit(&tending.leaves_left, listed_in(table), memory_order_relaxed);
 }
 
 bool
@@ -576,9 +579,9 @@ pointer_map_start(bool are_own)
 void
 pointer_map_clear(void)
 {
-	uint64_t listed = top != NULL ? atomic_load_explicit(&top->listed_count, memory_order_relaxed) : 0;
+	uint64_t listed = top != NULL ? listed_in(top) : 0;
 
-	for (uint64_t i = 0; i < listed && i < TOP_ENTRIES; i++) {
+	for (uint64_t i = 0; i < listed; i++) {
 		uint32_t number = atomic_load_explicit(&top->list[i], memory_order_relaxed);
 		pointer_map_word *leaf = atomic_load_explicit(&top->leaf[number], memory_order_relaxed);
 

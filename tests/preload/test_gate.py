@@ -155,3 +155,47 @@ def test_a_damaged_capture_is_no_measurement(measure, base, tmp_path, command):
     told = harness.kmemshim("report", folder)
     assert told.returncode == OK
     assert len(told.stderr.splitlines()) == 1 and "damaged" in told.stderr
+
+
+LIMITED = """
+#include <stdlib.h>
+static void **rows;
+static void load(int n) { rows = malloc(n * sizeof *rows); for (int i = 0; i < n; i++) rows[i] = malloc(100); }
+static void session(void) { *(void *volatile *)malloc(20000) = rows; }
+int main(int argc, char **argv) { load(atoi(argv[1])); for (int i = atoi(argv[2]); i > 0; i--) session(); return argc != 3; }
+"""
+
+
+@pytest.fixture
+def limited(tmp_path, out):
+    """Records a program with so many blocks of 100 bytes, then of 20,000, in so many KiB of addresses."""
+    source = tmp_path / "limited.c"
+    source.write_text(LIMITED)
+    program = harness.compile_c(source, tmp_path / "limited", "-O0")
+
+    def run(kib, *counts):
+        done = harness.run(["bash", "-c", 'ulimit -v "$0"; exec "$@"', kib, harness.KMEMSHIM, "run", "-o", out, "--", program, *counts])
+        assert done.returncode == 0, done.stderr
+        return done.stderr
+
+    return run
+
+
+def test_a_limited_address_space_is_recorded_whole(limited):
+    """The line that leaks comes after more blocks than a table of a few mebibytes holds."""
+    text = limited("400000", "300000", "8000")
+
+    assert "Losses: none" in text
+    assert "limited.c:5 session" in text.split("Held at the peak")[1].splitlines()[2]
+
+
+def test_a_run_without_room_for_its_blocks_is_no_measurement(limited, out, tmp_path):
+    """Where there are too few addresses for a map of the heap, what is missing is said, and no gate takes it for less memory."""
+    text = limited("150000", "800000", "0")
+    file = tmp_path / "base.json"
+    done = harness.kmemshim("baseline", out, "-o", file)
+
+    assert "There was no room to record allocations of" in " ".join(text.split())
+    assert done.returncode == UNUSABLE and len(done.stderr.splitlines()) == 1 and "no room" in done.stderr
+    assert not file.exists()
+    assert harness.kmemshim("baseline", out, "-o", file, "--salvage").returncode == OK

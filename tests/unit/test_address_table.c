@@ -201,7 +201,7 @@ limited(void *context)
 	for (uint64_t i = 0; i < stored; i++)
 		CHECK_IN_CHILD(address_table_take(&fresh, 0x1000 + i * 16, &block) && block.bytes == i * 3);
 	/* What we took is a small part of what the program may have. */
-	CHECK_IN_CHILD(room < 65536 || address_space_bytes() - before <= limit.rlim_cur / 64 + 131072);
+	CHECK_IN_CHILD(room < 65536 || address_space_bytes() - before <= limit.rlim_cur / 32 + 131072);
 	CHECK_IN_CHILD(!put(&fresh, 0, block_for(0)));
 	return 0;
 }

@@ -438,34 +438,63 @@ limited(uint64_t limit_bytes)
 	for (uint64_t i = 0; i < count; i++)
 		CHECK_IN_CHILD(pointer_map_take(at(0x7f0000000000 + i * 65536), &block) &&
 		               block.bytes == i);
-	CHECK_IN_CHILD(address_space_bytes() - before <= limit_bytes / 4);
+	CHECK_IN_CHILD(address_space_bytes() - before <= limit_bytes / 10 * 3);
+	return 0;
+}
+
+/* As dense as a heap of 100 bytes each, for as much of the limit as the program can have. */
+static int
+limited_dense(uint64_t limit_bytes)
+{
+	struct rlimit limit = { limit_bytes, limit_bytes };
+	struct address_block old;
+
+	CHECK_IN_CHILD(setrlimit(RLIMIT_AS, &limit) == 0);
+	for (uint64_t addr = 0x555555559010; addr < 0x555555559010 + limit_bytes / 3 * 2; addr += 112)
+		CHECK_IN_CHILD(pointer_map_put(at(addr), (struct address_block){ 100, 1, 1 }, &old) == POINTER_MAP_STORED);
 	return 0;
 }
 
 static void
-a_limited_address_space_keeps_room_for_the_program(void **state)
+in_fresh_images(const char *const limits[], size_t count, const char *how)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 	print_message("the sanitizer reserves terabytes: address space cannot be limited under it\n");
-	(void)state;
+	(void)limits;
+	(void)count;
+	(void)how;
 	skip();
 #else
-	static const char *const limits[] = { "134217728", "536870912", "1073741824", "2147483648",
-		                                  "8589934592" };
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
+	for (size_t i = 0; i < count; i++) {
 		int status = -1;
 		pid_t pid = fork();
 
 		if (pid == 0) {
-			execl("/proc/self/exe", "test_pointer_map", limits[i], (char *)NULL);
+			execl("/proc/self/exe", "test_pointer_map", limits[i], how, (char *)NULL);
 			_exit(127);
 		}
 		assert_int_equal(waitpid(pid, &status, 0), pid);
 		assert_int_equal(status, 0);
 	}
 #endif
+}
+
+static void
+a_limited_address_space_keeps_room_for_the_program(void **state)
+{
+	static const char *const limits[] = { "134217728", "536870912", "1073741824", "2147483648", "8589934592" };
+
+	(void)state;
+	in_fresh_images(limits, ARRAY_LEN(limits), "sparse");
+}
+
+static void
+a_limited_address_space_is_covered_as_far_as_the_program_can_use_it(void **state)
+{
+	static const char *const limits[] = { "268435456", "536870912", "1073741824" };
+
+	(void)state;
+	in_fresh_images(limits, ARRAY_LEN(limits), "dense");
 }
 
 struct visited {
@@ -559,9 +588,10 @@ main(int argc, char **argv)
 		cmocka_unit_test_setup(M5_trim_stops_when_enough_went, start_empty_own),
 		cmocka_unit_test_setup(a_forked_child_pays_for_the_leaves_that_exist, start_empty),
 		cmocka_unit_test_setup(a_limited_address_space_keeps_room_for_the_program, start_empty),
+		cmocka_unit_test_setup(a_limited_address_space_is_covered_as_far_as_the_program_can_use_it, start_empty),
 	};
 
-	if (argc > 1)
-		return limited(strtoull(argv[1], NULL, 10));
+	if (argc > 2)
+		return (strcmp(argv[2], "dense") == 0 ? limited_dense : limited)(strtoull(argv[1], NULL, 10));
 	return cmocka_run_group_tests_name("pointer_map", tests, NULL, NULL);
 }

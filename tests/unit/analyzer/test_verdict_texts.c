@@ -115,6 +115,25 @@ of_a_damaged_capture_nothing_is_fine(void **state)
 	assert_non_null(strstr(verdict.next, "`kmemshim report kmemshim.out/python.4242.1.kmem`"));
 }
 
+static void
+what_was_not_recorded_is_said(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	hand_model_make(&hand);
+	hand_model_site(&hand, HEAP, 41, 400 * MIB);
+	hand_model_exited(&hand, 0);
+	hand.process.losses[KMEM_LOST_EVENT_BYTES] = 1000;
+	hand_model_decide(&hand, &verdict);
+	assert_null(strstr(verdict.text, "no room"));
+	hand.process.losses[KMEM_LOST_EVENT_BYTES] = 320 * MIB;
+	hand_model_decide(&hand, &verdict);
+	assert_non_null(strstr(verdict.text, "There was no room to record allocations of 320 MiB in all: what is said of lines may be far "
+	                                     "too low."));
+	assert_non_null(strstr(verdict.next, "record it again with more room"));
+}
+
 /* Whose limit was it: the shell's, or one that the program set? */
 static void
 the_limit_of_a_refusal_is_the_one_in_force_then(void **state)
@@ -363,6 +382,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(commands_can_be_copied),
+		cmocka_unit_test(what_was_not_recorded_is_said),
 		cmocka_unit_test(kills_of_others_are_told_and_none_is_denied_unread),
 		cmocka_unit_test(of_a_killed_child_its_own_line_is_advised),
 		cmocka_unit_test(more_than_the_limit_may_be_live),
