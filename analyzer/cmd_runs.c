@@ -89,6 +89,9 @@ add_argument(const struct measuring *measuring, const char *path, struct fail *f
 
 	for (size_t i = 0; is_done && i < sessions.count; i++)
 		is_done = add_run(measuring, path, sessions.names[i], fail);
+	if (is_done && sessions.count > 1 && measuring->options->baseline != NULL)
+		(void)fprintf(stderr, "kmemshim: %s: holds %zu sessions; of them the least counts for what is live, the median for peaks: name a file for one alone\n",
+		              path, sessions.count);
 	session_list_free(&sessions);
 	return is_done;
 }

@@ -157,6 +157,15 @@ def test_a_damaged_capture_is_no_measurement(measure, base, tmp_path, command):
     assert len(told.stderr.splitlines()) == 1 and "damaged" in told.stderr
 
 
+def test_a_folder_with_an_older_run_is_told(measure, base, programs):
+    folder = measure()
+    quiet = harness.kmemshim("check", folder, "--baseline", base)
+    harness.kmemshim("run", "-o", folder, "--", programs("gate.c"), "leak")
+    told = harness.kmemshim("check", folder, "--baseline", base)
+
+    assert quiet.stderr == "" and "holds 2 sessions" in told.stderr
+
+
 LIMITED = """
 #include <stdlib.h>
 static void **rows;
