@@ -344,7 +344,8 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		                                                     "give the program more memory",
 		               is_childs_peak ? " (most at " : "", is_childs_peak ? verdict_line_text(&facts->top_peak, place) : "",
 		               is_childs_peak ? ")" : "");
-	else if (facts->refused != NULL && facts->refused->bytes < facts->peak_bytes / 8 && !(verdict_is_arena(facts, top) && is_accumulating))
+	else if (facts->refused != NULL && facts->refused->bytes < facts->peak_bytes / 8 &&
+	         !(is_accumulating && (verdict_is_arena(facts, top) || !rank_may_be_built_once(top->telling))))
 		(void)snprintf(verdict->next, sizeof(verdict->next),
 		               "hold less before that (most at %s), or raise what limits it%s",
 		               verdict_line_text(facts->top_peak.site_count != 0 ? &facts->top_peak : top, place),

@@ -248,6 +248,23 @@ arenas_that_fill_a_limit_are_to_be_recorded_object_by_object(void **state)
 	assert_non_null(strstr(verdict.next, "Or raise what limits it (ulimit -v)"));
 }
 
+/* A higher limit is reached as well. */
+static void
+a_line_that_accumulates_up_to_a_limit_is_what_to_look_at(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	hand_model_make(&hand);
+	hand_model_generations(hand_model_site(&hand, HEAP, 41, 900 * MIB), 46, 46, 3, 3);
+	hand.sites[0].allocated_bytes = 5000 * MIB;
+	hand_model_exited(&hand, 1);
+	hand_model_refuse(&hand, MIB);
+	hand.identity.limits[0] = (struct kmem_limit){ .kind = KMEM_LIMIT_ADDRESS_SPACE, .bytes = GIB };
+	hand_model_decide(&hand, &verdict);
+	assert_non_null(strstr(verdict.next, "look for what keeps the blocks of train.py:41 epoch alive"));
+}
+
 /* Lists and dictionaries of the small objects are larger blocks: they show the line without a second run. */
 static void
 what_accumulates_beside_arenas_is_the_better_clue(void **state)
@@ -328,6 +345,7 @@ main(void)
 		cmocka_unit_test(what_accumulates_beside_the_largest_line_is_what_there_is_to_do),
 		cmocka_unit_test(what_often_keeps_blocks_depends_on_the_language),
 		cmocka_unit_test(arenas_that_fill_a_limit_are_to_be_recorded_object_by_object),
+		cmocka_unit_test(a_line_that_accumulates_up_to_a_limit_is_what_to_look_at),
 		cmocka_unit_test(what_accumulates_beside_arenas_is_the_better_clue),
 		cmocka_unit_test(what_imports_left_is_said_where_it_is_most),
 		cmocka_unit_test(a_program_that_allocates_nothing_has_no_peak_to_look_at),
