@@ -62,7 +62,7 @@ add_run(const struct measuring *measuring, const char *path, const char *session
 		model_free(model);
 		return false;
 	}
-	if (model_unrecorded_bytes(model) >= MODEL_UNRECORDED_MUCH && !measuring->options->is_salvage) {
+	if (model_unrecorded_bytes(model) != 0 && !measuring->options->is_salvage) {
 		fail_set(fail, EXIT_CAPTURE, "%s: there was no room to record allocations of %s; a gate needs whole figures: record again with more "
 		                             "address space (ulimit -v) or disk, or --salvage measures what was recorded",
 		         path, units_bytes(model_unrecorded_bytes(model), bytes));

@@ -22,6 +22,8 @@
 #include "shell_words.h"
 #include "site_key.h"
 
+#define UNRECORDED_WORTH_BYTES (UINT64_C(1) << 20)
+
 /* What the caller gets is the first member; the rest is what it lives in. */
 struct owned_model {
 	struct model model;
@@ -240,10 +242,13 @@ uint64_t
 model_unrecorded_bytes(const struct model *model)
 {
 	uint64_t bytes = 0;
+	uint64_t peak_bytes = 0;
 
-	for (size_t i = 0; i < model->process_count; i++)
+	for (size_t i = 0; i < model->process_count; i++) {
 		bytes += model->processes[i].losses[KMEM_LOST_EVENT_BYTES];
-	return bytes;
+		peak_bytes += model->processes[i].peak_bytes;
+	}
+	return bytes >= UNRECORDED_WORTH_BYTES && bytes >= peak_bytes / 32 ? bytes : 0;
 }
 
 const char *

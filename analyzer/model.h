@@ -235,8 +235,10 @@ void model_free(struct model *model);
 uint64_t model_together(const struct model_process *processes, size_t count, const uint64_t *values);
 
 /* Of one frame of the site's. */
-/* Of all allocations for which the recorder had no room, summed over the processes; released or not. */
-#define MODEL_UNRECORDED_MUCH (UINT64_C(1) << 20) // below, it changes no verdict
+/*
+ * Of all allocations for which the recorder had no room, summed over the processes, released or not; 0 where they are too few beside
+ * what was live at the peaks to change a verdict.
+ */
 uint64_t model_unrecorded_bytes(const struct model *model);
 
 enum model_relation model_relation_of(const struct model_site *site, uint32_t frame_index);

@@ -169,6 +169,7 @@ model_add_failed(struct build *build, struct capture *capture, const struct doma
 	struct model_process *process = &build->processes[build->process_count - 1];
 	size_t site_count = capture_site_count(capture);
 
+	process->failed_count = COPY_OF(capture->header->failed_count); // not all have a place in the ring
 	for (unsigned i = 0; i < KMEM_FAILED_MAX; i++) {
 		const struct kmem_failed *stored = &capture->header->failed[i];
 		bool has_domain = stored->domain < KMEM_DOMAINS_MAX && rows->index[stored->domain] != DOMAIN_NONE;

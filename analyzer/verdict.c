@@ -373,7 +373,7 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		(void)snprintf(verdict->next, sizeof(verdict->next), "ask for less at once there%s%s",
 		               facts->refused->bytes > machine_bytes ? " (smaller pieces, a smaller type)" : ", or raise what limits it",
 		               facts->refused->bytes > machine_bytes ? "" : space_limit_name(facts));
-	else if (verdict->end == VERDICT_END_OK && model_unrecorded_bytes(facts->model) >= MODEL_UNRECORDED_MUCH)
+	else if (verdict->end == VERDICT_END_OK && model_unrecorded_bytes(facts->model) != 0)
 		say_next(verdict, "record it again with more room for the recorder (ulimit -v, or the disk that holds captures)");
 	else if (verdict->end == VERDICT_END_OK && facts->model->capture_damage_count != 0)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "record it again where whole figures are needed: the notes of "

@@ -61,20 +61,33 @@ allocations_before(unsigned domain, uint64_t now_ns)
 	return atomic_load_explicit(&known[domain], memory_order_relaxed);
 }
 
+/* When memory is used up, what unwinds is refused dozens of times more, and asks for little: what began it is worth more. */
+static bool
+began_the_burst(const struct kmem_failed *failed, const struct failed_request *request)
+{
+	return !holdings_has(request->domain) && failed->domain == request->domain && failed->bytes >= request->bytes &&
+	       heartbeat_now_ns() - failed->monotonic_ns <= BURST_NS;
+}
+
 /*
- * The request's place in the ring, for this thread alone; NULL while another one writes there, which was refused sixteen requests ago:
- * one of both is left out. Its checksum is taken away by one of them; where there never was one, the number tells. acquire: after what
- * the other one wrote. Pairs with failed_requests_note().
+ * The request's place in the ring, for this thread alone; NULL when what stands there is to stay, or while another one writes there, which
+ * was refused sixteen requests ago: one of both is left out. Its checksum is taken away by one of them; where there never was one, the
+ * number tells. acquire: after what the other one wrote. Pairs with failed_requests_note().
  */
 static struct kmem_failed *
-claim(struct kmem_header *header, uint64_t number)
+claim(struct kmem_header *header, uint64_t number, const struct failed_request *request)
 {
 	struct kmem_failed *failed = &header->failed[number % KMEM_FAILED_MAX];
+	uint32_t checksum = atomic_exchange_explicit(&failed->checksum, 0, memory_order_acquire);
 	uint64_t never = 0;
 
-	if (atomic_exchange_explicit(&failed->checksum, 0, memory_order_acquire) == 0 &&
-	    !atomic_compare_exchange_strong_explicit(&failed->sequence, &never, number, memory_order_relaxed, memory_order_relaxed))
+	if (checksum == 0) {
+		if (!atomic_compare_exchange_strong_explicit(&failed->sequence, &never, number, memory_order_relaxed, memory_order_relaxed))
+			return NULL;
+	} else if (began_the_burst(failed, request)) {
+		atomic_store_explicit(&failed->checksum, checksum, memory_order_release); // as when it was written
 		return NULL;
+	}
 	atomic_thread_fence(memory_order_release); // the 0 before the new contents
 	atomic_store_explicit(&failed->sequence, number, memory_order_relaxed);
 	return failed;
@@ -130,7 +143,7 @@ failed_requests_note(const struct failed_request *request)
 {
 	struct kmem_header *header = capture_file_header();
 	uint64_t number = atomic_fetch_add_explicit(&header->failed_count, 1, memory_order_relaxed) + 1;
-	struct kmem_failed *failed = claim(header, number);
+	struct kmem_failed *failed = claim(header, number, request);
 
 	atomic_store_explicit(&capture_file_domain(request->domain)->is_used, KMEM_YES, memory_order_relaxed);
 	if (failed != NULL)

@@ -3,7 +3,7 @@
  *
  * Called by   tracker.c, inside the reentry guard.
  * Safe from   any hook.
- * When full   the oldest of KMEM_FAILED_MAX gives way.
+ * When full   the oldest of KMEM_FAILED_MAX gives way; of the host's, within a second, to a larger one only.
  */
 #ifndef FAILED_REQUESTS_H
 #define FAILED_REQUESTS_H

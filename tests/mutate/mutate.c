@@ -58,7 +58,7 @@ static const struct field header_fields[] = {
 	OF(kmem_header, "head", generation_clock, 0), OF(kmem_header, "head", verify_checked, ALL),
 	OF(kmem_header, "head", verify_mismatched, ALL), OF(kmem_header, "head", attempt_bytes, ALL),
 	OF(kmem_header, "head", attempt_domain, ALL), OF(kmem_header, "head", losses, ALL),
-	OF(kmem_header, "head", failed_count, 0),
+	OF(kmem_header, "head", failed_count, ALL),
 	/* Which of the two looks is the newer one. */
 	OF(kmem_header, "head", resident[0].sequence, ALL), OF(kmem_header, "head", resident[0].monotonic_ns, ALL),
 	OF(kmem_header, "head", resident[1].sequence, ALL), OF(kmem_header, "head", resident[1].monotonic_ns, ALL),

@@ -30,15 +30,29 @@ static void read_failed(void) { READ(capture_file_header()->failed[1].checksum);
 static void read_notes(void) { READ(capture_file_header()->notes); }
 static void write_identity(void) { capture_file_identified(); }
 static void write_state(void) { capture_file_mark(KMEM_STATE_RUNNING, 0, 0); }
-static void write_failed(void) { (void)failed_requests_note(&(struct failed_request){ .bytes = 100, .domain = KMEM_DOMAIN_HEAP }); }
 static void write_note(void) { capture_file_note("text"); }
 
-/* In the same place of the ring. */
+static void
+refuse(uint64_t bytes)
+{
+	(void)failed_requests_note(&(struct failed_request){ .bytes = bytes, .domain = KMEM_DOMAIN_HEAP });
+}
+
+static void write_failed(void) { refuse(100); }
+
+/* Up to the same place of the ring: a larger one takes it, a smaller one that follows at once looks at it. */
 static void
 write_failed_again(void)
 {
 	for (unsigned i = 0; i < KMEM_FAILED_MAX; i++)
-		write_failed();
+		refuse(200);
+}
+
+static void
+look_at_failed(void)
+{
+	for (unsigned i = 0; i < KMEM_FAILED_MAX; i++)
+		refuse(50);
 }
 
 static void look_at_resident(void) { resident_take(true); }
@@ -80,6 +94,7 @@ static const struct hand_on_case cases[] = {
 	{ "capture_note", NULL, NULL, { write_note, read_notes } },
 	{ "capture_seal", NULL, NULL, { seal, read_seal_of_chunk, read_seal_of_head } },
 	{ "failed_request", NULL, NULL, { write_failed, read_failed, write_failed_again } },
+	{ "failed_request_kept", NULL, NULL, { write_failed, look_at_failed, write_failed_again } },
 	{ "heartbeat", NULL, NULL, { take_beat, read_beat } },
 };
 

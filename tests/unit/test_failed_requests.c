@@ -79,12 +79,34 @@ a_place_in_which_another_thread_writes_is_left_to_it(void **state)
 	assert_int_equal(failed->checksum, kmem_failed_checksum(failed, KMEM_FAILED_MAX + 1));
 }
 
+static void
+of_a_burst_what_began_it_stays(void **state)
+{
+	struct kmem_header *header = capture_file_header();
+	struct kmem_failed *first = &header->failed[1];
+
+	(void)state;
+	refuse(1000);
+	for (uint64_t i = 0; i < 3 * KMEM_FAILED_MAX; i++)
+		refuse(64);
+	assert_int_equal(first->bytes, 1000);
+	assert_int_equal(first->checksum, kmem_failed_checksum(first, 1));
+	assert_int_equal(header->failed_count, 3 * KMEM_FAILED_MAX + 1);
+
+	first->monotonic_ns -= UINT64_C(2000000000); // that was another time
+	while (header->failed_count % KMEM_FAILED_MAX != 0)
+		refuse(64);
+	refuse(64);
+	assert_int_equal(first->bytes, 64);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(F7_killed_at_any_instruction_a_request_is_whole_or_does_not_count, start_empty),
 		cmocka_unit_test_setup(a_place_in_which_another_thread_writes_is_left_to_it, start_empty),
+		cmocka_unit_test_setup(of_a_burst_what_began_it_stays, start_empty),
 	};
 
 	return cmocka_run_group_tests_name("failed_requests", tests, NULL, NULL);
