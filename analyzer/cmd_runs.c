@@ -38,6 +38,22 @@ is_same_program(const struct measuring *measuring, const char *path, const char 
 }
 
 static bool
+is_whole(const struct model *model, const char *path, struct fail *fail)
+{
+	uint64_t unrecorded = model_unrecorded_bytes(model);
+	char bytes[UNITS_TEXT_BYTES];
+
+	if (model->capture_damage_count != 0)
+		return fail_set(fail, EXIT_CAPTURE, "%s; a gate needs whole captures: record again, or --salvage measures what is intact",
+		                model->damages[0]);
+	if (unrecorded != 0)
+		return fail_set(fail, EXIT_CAPTURE, "%s: there was no room to record allocations of %s; a gate needs whole figures: record again "
+		                                    "with more address space (ulimit -v) or disk, or --salvage measures what was recorded",
+		                path, units_bytes(unrecorded, bytes));
+	return true;
+}
+
+static bool
 add_run(const struct measuring *measuring, const char *path, const char *session, struct fail *fail)
 {
 	const struct model_options wanted = {
@@ -51,21 +67,11 @@ add_run(const struct measuring *measuring, const char *path, const char *session
 	struct model *model = model_load(&wanted, fail);
 	char program[BASELINE_PROGRAM_BYTES];
 	struct verdict verdict;
-	char bytes[UNITS_TEXT_BYTES];
 	bool is_usable;
 
 	if (model == NULL)
 		return false;
-	if (model->capture_damage_count != 0 && !measuring->options->is_salvage) {
-		fail_set(fail, EXIT_CAPTURE, "%s; a gate needs whole captures: record again, or --salvage measures what is intact",
-		         model->damages[0]);
-		model_free(model);
-		return false;
-	}
-	if (model_unrecorded_bytes(model) != 0 && !measuring->options->is_salvage) {
-		fail_set(fail, EXIT_CAPTURE, "%s: there was no room to record allocations of %s; a gate needs whole figures: record again with more "
-		                             "address space (ulimit -v) or disk, or --salvage measures what was recorded",
-		         path, units_bytes(model_unrecorded_bytes(model), bytes));
+	if (!measuring->options->is_salvage && !is_whole(model, path, fail)) {
 		model_free(model);
 		return false;
 	}

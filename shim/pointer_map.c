@@ -30,6 +30,8 @@
 
 #define TOP_ENTRIES ((size_t)1 << (KMEM_ADDRESS_BITS - POINTER_MAP_LEAF_LOG2))
 #define LEAF_BYTES (POINTER_MAP_LEAF_WORDS * 8)
+#define LEAVES_SHARE 12u          // times raw_reserve_max(): 3/16 of a limited address space
+#define TOP_SHARE 5u              // the same: a thirteenth
 #define PAGE_BYTES ((size_t)4096)
 #define PAGE_WORDS (PAGE_BYTES / 8)
 #define RUN_PAGES_MAX 64          // moved aside at once: for how long others may have to wait
@@ -85,10 +87,10 @@ top_table(bool creates)
 	if (found != NULL || !creates || atomic_load_explicit(&is_stuck, memory_order_relaxed))
 		return found;
 	size_t most_bytes = raw_reserve_max();
-	bool is_limited = most_bytes / LEAF_BYTES * 12 < TOP_ENTRIES;
-	size_t leaves_max = is_limited ? most_bytes * 12 / LEAF_BYTES : TOP_ENTRIES;
+	bool is_limited = most_bytes / LEAF_BYTES * LEAVES_SHARE < TOP_ENTRIES;
+	size_t leaves_max = is_limited ? most_bytes * LEAVES_SHARE / LEAF_BYTES : TOP_ENTRIES;
 	size_t bytes = sizeof(*top) + leaves_max * sizeof(top->list[0]);
-	struct top *fresh = !is_limited || bytes <= most_bytes * 5 ? reserve_sparse(bytes) : NULL;
+	struct top *fresh = !is_limited || bytes <= most_bytes * TOP_SHARE ? reserve_sparse(bytes) : NULL;
 
 	if (is_limited)
 		address_table_reserve(&overflow); // later there may be no addresses left

@@ -49,15 +49,21 @@ work(void *argument)
 	return NULL;
 }
 
-static void
-threads(void)
+void
+workload_in_threads(size_t count, void *(*run)(void *))
 {
 	pthread_t ids[8];
 
-	for (size_t i = 0; i < 8; i++)
-		MUST(pthread_create(&ids[i], NULL, work, (void *)(i + 1)));
-	for (size_t i = 0; i < 8; i++)
+	for (size_t i = 0; i < count; i++)
+		MUST(pthread_create(&ids[i], NULL, run, (void *)(i + 1)));
+	for (size_t i = 0; i < count; i++)
 		MUST(pthread_join(ids[i], NULL));
+}
+
+static void
+threads(void)
+{
+	workload_in_threads(8, work);
 }
 
 /* Some of these fail, as KMEMDOUBLE_CAPACITY and the others say; what is kept stays live. */

@@ -3,7 +3,6 @@
  */
 #include "workload_parts.h"
 
-#include <pthread.h>
 
 /* Physical memory: it lives while a handle or a mapping is there, and handles come back as numbers. */
 void
@@ -75,12 +74,7 @@ work_physical(void *argument)
 void
 workload_physical_threads(void)
 {
-	pthread_t ids[4];
-
-	for (size_t i = 0; i < 4; i++)
-		MUST(pthread_create(&ids[i], NULL, work_physical, (void *)(i + 1)));
-	for (size_t i = 0; i < 4; i++)
-		MUST(pthread_join(ids[i], NULL));
+	workload_in_threads(4, work_physical);
 }
 
 /* What others gave out: counted apart. Opened twice is the same memory. */
@@ -159,12 +153,7 @@ work_imports(void *argument)
 void
 workload_imports_threads(void)
 {
-	pthread_t ids[4];
-
-	for (size_t i = 0; i < 4; i++)
-		MUST(pthread_create(&ids[i], NULL, work_imports, (void *)(i + 1)));
-	for (size_t i = 0; i < 4; i++)
-		MUST(pthread_join(ids[i], NULL));
+	workload_in_threads(4, work_imports);
 }
 
 void

@@ -22,6 +22,7 @@
 extern const struct cuda_api *api; // of this run
 
 void workload_physical(void);
+void workload_in_threads(size_t count, void *(*run)(void *)); // at most 8; they get 1, 2, ...
 void workload_physical_threads(void);
 void workload_imports(void);
 void workload_imports_reset(void);

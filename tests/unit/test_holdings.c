@@ -1,40 +1,19 @@
 /*
  * test_holdings.c - is it written down what a device held when it refused, and what the thread got afterwards?
  */
-#include "unit.h"
+#include "tracker_books.h"
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture_file.h"
-#include "capture_life.h"
 #include "failed_requests.h"
 #include "heartbeat.h"
-#include "kmem_words.h"
-#include "native_stack.h"
-#include "site_table.h"
-#include "thread_slot.h"
-#include "tracker.h"
 
 #define DEVICE KMEM_DOMAIN_CUDA_FIRST
 #define MIB (UINT64_C(1) << 20)
-#define NOINLINE __attribute__((noinline))
-#define KEEP_FRAME() __asm__ volatile("" ::: "memory") // no tail call
-#define HERE __builtin_frame_address(0)
 #define OUT_OF_MEMORY 2
-
-static int
-start_empty(void **state)
-{
-	(void)state;
-	capture_file_forked();
-	tracker_clear();
-	capture_file_header()->generation_clock = 1;
-	capture_file_header()->identity.page_bytes = 4096;
-	return 0;
-}
 
 static NOINLINE void
 hook_device(unsigned domain, uint64_t key, uint64_t bytes)

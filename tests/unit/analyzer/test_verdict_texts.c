@@ -92,9 +92,7 @@ what_was_refused_is_not_the_arenas_doing(void **state)
 	hand.domains[MMAP].name = "python/arena";
 	hand_model_site(&hand, MMAP, 60, 2 * MIB);
 	hand_model_exited(&hand, 1);
-	hand.failed = (struct model_failed){ .bytes = 3 * GIB, .domain = HEAP, .error = ENOMEM, .site = &hand.sites[0],
-		.monotonic_ns = hand.identity.start_monotonic_ns };
-	hand.model.failed_count = 1;
+	hand_model_refuse(&hand, 3 * GIB);
 	hand_model_decide(&hand, &verdict);
 	assert_string_equal(verdict.next, "ask for less at once there, or raise what limits it");
 }
