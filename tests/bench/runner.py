@@ -73,10 +73,22 @@ def folder_bytes(folder):
 def execute(argv, extra, folder, cpus, timeout):
     """Runs argv; returns (error or None, output, rusage, wall seconds). The tree is ended when the time is up."""
     with open(folder / "stdout", "w+b") as output, open(folder / "stderr", "w+b") as errors:
+        # While the program and the alarm's thread are started nobody would end them: an interrupt waits until then.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+
+        def prepare():
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            if cpus:
+                os.sched_setaffinity(0, cpus)
+
         begin = time.monotonic()
-        child = subprocess.Popen([str(word) for word in argv], env=environment(extra), cwd=folder,
-                                 stdin=subprocess.DEVNULL, stdout=output, stderr=errors, start_new_session=True,
-                                 preexec_fn=(lambda: os.sched_setaffinity(0, cpus)) if cpus else None)
+        try:
+            child = subprocess.Popen([str(word) for word in argv], env=environment(extra), cwd=folder,
+                                     stdin=subprocess.DEVNULL, stdout=output, stderr=errors, start_new_session=True,
+                                     preexec_fn=prepare)
+        except BaseException:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            raise
         late = threading.Event()
 
         def end_tree():
@@ -87,6 +99,7 @@ def execute(argv, extra, folder, cpus, timeout):
         alarm = threading.Timer(timeout, end_tree)
         alarm.start()
         try:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
             _, status, usage = os.wait4(child.pid, 0)
         except BaseException:  # interrupted: a session of its own would run on without us
             end_tree()

@@ -1,4 +1,5 @@
 """The benchmark's statistics and verdicts on figures that are known beforehand, and one small run of the driver."""
+import contextlib
 import json
 import os
 import signal
@@ -166,20 +167,46 @@ def test_a_run_that_fails_or_hangs_is_an_error_and_no_figure(tmp_path):
     assert "ended after" in runner.run_once(["/bin/sleep", "60"], {}, tmp_path / "a", timeout=0.3)["error"]
 
 
-def test_an_interrupted_driver_takes_the_measured_program_with_it(tmp_path):
+# Where the interrupt comes: while the program runs; in the moment in which it, or the alarm beside it, has been started.
+INTERRUPTS = {
+    "running": "",
+    "starting": "subprocess.Popen.__init__ = then_interrupted(subprocess.Popen.__init__)",
+    "alarm": "threading.Timer.start = then_interrupted(threading.Timer.start)",
+}
+DRIVER = """
+import pathlib, signal, subprocess, threading, time, runner
+
+def then_interrupted(function):
+    def call(*arguments, **names):
+        function(*arguments, **names)
+        while not pathlib.Path("pid").exists():
+            time.sleep(0.01)
+        signal.raise_signal(signal.SIGINT)
+    return call
+"""
+
+
+@pytest.mark.parametrize("moment", INTERRUPTS)
+def test_an_interrupted_driver_takes_the_measured_program_with_it(tmp_path, moment):
     note = tmp_path / "pid"
-    code = f"import runner; runner.run_once(['/bin/sh', '-c', 'echo $$ > {note}.new; mv {note}.new {note}; exec sleep 120'], " \
-           "{}, __import__('pathlib').Path('.'))"
+    code = f"{DRIVER}{INTERRUPTS[moment]}\nrunner.run_once(['/bin/sh', '-c', 'echo $$ > {note}.new; mv {note}.new {note}; " \
+           "exec sleep 120'], {}, pathlib.Path('.'))"
     driver = subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(HERE)},
                               stderr=subprocess.DEVNULL,
                               # A suite in the background of a shell ignores it, and so would its children.
                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
     while not note.exists():
         assert driver.poll() is None, "the driver ended before its program began"
-    driver.send_signal(signal.SIGINT)
-    driver.wait(timeout=60)
-    with pytest.raises(ProcessLookupError):
-        os.kill(int(note.read_text()), 0)
+    if moment == "running":
+        driver.send_signal(signal.SIGINT)
+    try:
+        driver.wait(timeout=60)
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(note.read_text()), 0)
+    finally:
+        driver.kill()
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(note.read_text()), signal.SIGKILL)
 
 
 def test_pairs_counts_what_it_says(tmp_path):
