@@ -11,14 +11,18 @@
 #define SLOTS_LOG2_MIN 12
 #define PROBES_MAX 256
 
-enum { KEY_FREE = 0, KEY_GIVEN_UP = 1, KEY_BUSY = 2 };
+enum { KEY_FREE = 0, KEY_BUSY = 1 };
 
-/* relaxed, all but the key: A2; a sweep may read what is just being written, and looks at the key again. */
+/*
+ * relaxed, all but the key: A2; a sweep may read what is just being written, and looks at the key again. The reach is not the block's, but of
+ * all addresses that belong here: so many slots from here on may have one. Who looks for an address knows it from who put it.
+ */
 struct address_slot {
 	_Atomic uint64_t key;
 	_Atomic uint64_t bytes;
 	_Atomic uint32_t site;
 	_Atomic uint8_t generation;
+	_Atomic uint16_t reach;
 };
 
 struct address_slots {
@@ -97,25 +101,18 @@ slot_at(struct address_slots *slots, uint64_t addr, unsigned probe)
 	return &slots->slot[(start + probe) & (((uint64_t)1 << log2) - 1)];
 }
 
-/*
- * The slot of an address; NULL when it is not there. What the slot says may be read. *free_probe: how far the first slot is that could
- * be used.
- */
+/* The slot of an address; NULL when it is not there. What the slot says may be read. */
 static inline struct address_slot *
-search(struct address_slots *slots, uint64_t addr, unsigned *free_probe)
+search(struct address_slots *slots, uint64_t addr)
 {
-	*free_probe = PROBES_MAX;
-	for (unsigned probe = 0; probe < PROBES_MAX; probe++) {
-		struct address_slot *slot = slot_at(slots, addr, probe);
-		/* acquire: A2. Pairs with write_slot(). */
-		uint64_t key = atomic_load_explicit(&slot->key, memory_order_acquire);
+	unsigned reach = atomic_load_explicit(&slot_at(slots, addr, 0)->reach, memory_order_relaxed); // A1
 
-		if (key == addr)
+	for (unsigned probe = 0; probe < reach; probe++) {
+		struct address_slot *slot = slot_at(slots, addr, probe);
+
+		/* acquire: A2. Pairs with write_slot(). */
+		if (atomic_load_explicit(&slot->key, memory_order_acquire) == addr)
 			return slot;
-		if (key <= KEY_GIVEN_UP && *free_probe == PROBES_MAX)
-			*free_probe = probe;
-		if (key == KEY_FREE)
-			break; // A1
 	}
 	return NULL;
 }
@@ -124,9 +121,19 @@ static struct address_slot *
 find(struct address_table *table, uint64_t addr)
 {
 	struct address_slots *slots = addr > KEY_BUSY ? slots_of(table, false) : NULL; // A1
-	unsigned free_probe;
 
-	return slots != NULL ? search(slots, addr, &free_probe) : NULL;
+	return slots != NULL ? search(slots, addr) : NULL;
+}
+
+/* It never becomes less. relaxed: see there. */
+static void
+extend_reach(struct address_slot *home, unsigned reach)
+{
+	uint16_t known = atomic_load_explicit(&home->reach, memory_order_relaxed);
+
+	while (known < reach &&
+	       !atomic_compare_exchange_weak_explicit(&home->reach, &known, (uint16_t)reach, memory_order_relaxed, memory_order_relaxed))
+		continue;
 }
 
 static struct address_block
@@ -167,21 +174,18 @@ enum address_table_put
 address_table_put(struct address_table *table, uint64_t addr, struct address_block block, struct address_block *old)
 {
 	struct address_slots *slots = addr > KEY_BUSY ? slots_of(table, true) : NULL; // A1
-	struct address_slot *slot;
-	unsigned probe;
+	struct address_slot *slot = slots != NULL ? search(slots, addr) : NULL;
 
-	if (slots == NULL)
-		return ADDRESS_TABLE_FULL;
-	slot = search(slots, addr, &probe);
 	if (slot != NULL && replace(slot, addr, block, old))
 		return ADDRESS_TABLE_REPLACED;
-	for (; probe < PROBES_MAX; probe++) {
+	for (unsigned probe = 0; slots != NULL && probe < PROBES_MAX; probe++) {
 		slot = slot_at(slots, addr, probe);
 		uint64_t key = atomic_load_explicit(&slot->key, memory_order_relaxed);
 
 		/* acquire: pairs with address_table_take(): the last owner has read the slot before we write it. */
-		if (key <= KEY_GIVEN_UP && atomic_compare_exchange_strong_explicit(&slot->key, &key, KEY_BUSY, memory_order_acquire,
-		                                                                   memory_order_relaxed)) {
+		if (key == KEY_FREE && atomic_compare_exchange_strong_explicit(&slot->key, &key, KEY_BUSY, memory_order_acquire,
+		                                                               memory_order_relaxed)) {
+			extend_reach(slot_at(slots, addr, 0), probe + 1);
 			write_slot(slot, addr, block);
 			return ADDRESS_TABLE_STORED;
 		}
@@ -231,7 +235,7 @@ address_table_take(struct address_table *table, uint64_t addr, struct address_bl
 		return false;
 	found = read_slot(slot);
 	/* release: our reads of the block come before the slot is used again. Pairs with the claim in put. */
-	if (!atomic_compare_exchange_strong_explicit(&slot->key, &key, KEY_GIVEN_UP, memory_order_release,
+	if (!atomic_compare_exchange_strong_explicit(&slot->key, &key, KEY_FREE, memory_order_release,
 	                                             memory_order_relaxed))
 		return false; // a double free by the program: the other one took it
 	*block = found;

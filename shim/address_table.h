@@ -3,7 +3,7 @@
  *
  * Called by   pointer_map.c (blocks of 64 MiB and more, several blocks in one window), tracker_devices.c, device_objects.c.
  * Safe from   any thread and signal handler. One thread at a time owns an address: the allocator guarantees it.
- * When full   put fails; the caller counts the loss. So it does for the addresses 0 to 2 (a device's allocation of no
+ * When full   put fails; the caller counts the loss. So it does for the addresses 0 and 1 (a device's allocation of no
  *             bytes). Where the address space is limited the table is smaller.
  */
 #ifndef ADDRESS_TABLE_H
@@ -20,8 +20,8 @@ struct address_block {
 
 /*
  * Invariants, tested by number in tests/unit/test_address_table.c:
- *   A1  a key is 0 (never used), 1 (given up, may be used again), 2 (being written) or an address above 2; it leaves 0 once
- *       and never returns to it, so a probe may stop at 0.
+ *   A1  a key is 0 (free), 1 (being written) or an address above 1; an address is never further from the slot where it belongs than the
+ *       reach that is noted there, so a probe may stop at that: however many addresses came and went.
  *   A2  the block is written before the key is stored (release) and read after the key was seen (acquire).
  */
 struct address_table {

@@ -11,6 +11,7 @@
 
 #include "../random.h"
 #include "address_table.h"
+#include "each_instruction.h"
 
 #define KEYS 4096
 #define OPERATIONS 300000
@@ -73,7 +74,7 @@ static void
 A2_a_block_comes_back_once_and_whole(void **state)
 {
 	static const uint64_t addrs[] = {
-		3, 8, 16, 0x7fffffffffff, UINT64_C(1) << 47, UINT64_C(0xffffffffffffffff)
+		2, 3, 8, 16, 0x7fffffffffff, UINT64_C(1) << 47, UINT64_C(0xffffffffffffffff)
 	};
 	struct address_block block;
 
@@ -94,7 +95,7 @@ A1_the_numbers_that_mark_slots_are_no_addresses(void **state)
 	struct address_block block;
 
 	(void)state;
-	for (uint64_t addr = 0; addr <= 2; addr++) {
+	for (uint64_t addr = 0; addr <= 1; addr++) {
 		assert_false(put(&table, addr, block_for(addr)));
 		assert_false(address_table_take(&table, addr, &block));
 	}
@@ -149,7 +150,7 @@ when_full_it_refuses_and_loses_nothing(void **state)
 		assert_true(address_table_take(&table, 0x1000 + i * 16, &block));
 		assert_is_block_for(block, i);
 	}
-	assert_true(put(&table, 0x1000, block_for(1))); // given-up slots are used again
+	assert_true(put(&table, 0x1000, block_for(1))); // free slots are used again
 	assert_true(address_table_take(&table, 0x1000, &block));
 }
 
@@ -167,6 +168,58 @@ clear_forgets_everything(void **state)
 	assert_true(put(&table, 0x1000, block_for(5)));
 	assert_true(address_table_take(&table, 0x1000, &block));
 	assert_is_block_for(block, 5);
+}
+
+static uint64_t instructions;
+static bool is_counting;
+
+static bool
+count_instruction(void)
+{
+	instructions++;
+	return is_counting;
+}
+
+/* The most that one of some fresh addresses takes, to come and to go. */
+static uint64_t
+instructions_of_a_pair(uint64_t first_addr)
+{
+	uint64_t most = 0;
+
+	for (uint64_t i = 0; i < 50; i++) {
+		struct address_block block;
+
+		instructions = 0;
+		is_counting = true;
+		each_instruction(count_instruction);
+		(void)address_table_put(&table, first_addr + i * 512, block_for(i), &block);
+		(void)address_table_take(&table, first_addr + i * 512, &block);
+		is_counting = false;
+		if (instructions > most)
+			most = instructions;
+	}
+	return most;
+}
+
+/* Tensors of a long run: few at a time, each at an address of its own. */
+static void
+A1_it_does_not_wear_out(void **state)
+{
+	uint64_t addr = 0x10000, fresh = instructions_of_a_pair(addr);
+	struct address_block block;
+
+	(void)state;
+	for (uint64_t i = 0; i < 2500000; i++, addr += 512) {
+		assert_true(put(&table, addr, block_for(i)));
+		if (i >= 1000) {
+			assert_true(address_table_take(&table, addr - UINT64_C(1000) * 512, &block));
+			assert_is_block_for(block, i - 1000);
+		}
+	}
+	print_message("a pair takes at most %lu instructions, %lu after all those\n", (unsigned long)fresh,
+	              (unsigned long)instructions_of_a_pair(addr));
+	assert_true(instructions_of_a_pair(addr) <= 5 * fresh);
+	assert_int_equal(count_all(), 1000);
 }
 
 /* Address space in use, from the first number of statm. */
@@ -231,6 +284,7 @@ main(void)
 		cmocka_unit_test_setup(A1_the_numbers_that_mark_slots_are_no_addresses, start_empty),
 		cmocka_unit_test_setup(A1_random_work_agrees_with_an_array, start_empty),
 		cmocka_unit_test_setup(when_full_it_refuses_and_loses_nothing, start_empty),
+		cmocka_unit_test_setup(A1_it_does_not_wear_out, start_empty),
 		cmocka_unit_test_setup(clear_forgets_everything, start_empty),
 		cmocka_unit_test_setup(a_limited_address_space_makes_it_smaller_not_absent, start_empty),
 	};
