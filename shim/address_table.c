@@ -157,13 +157,17 @@ write_slot(struct address_slot *slot, uint64_t addr, struct address_block block)
 	atomic_store_explicit(&slot->key, addr, memory_order_release);
 }
 
-/* False: who does not own the address took it meanwhile. */
+/* The slot is KEY_BUSY, and the caller's. False: the address is gone, or another thread's. acquire: A2. Pairs with write_slot(). */
+static bool
+claim(struct address_slot *slot, uint64_t addr)
+{
+	return atomic_compare_exchange_strong_explicit(&slot->key, &addr, KEY_BUSY, memory_order_acquire, memory_order_relaxed);
+}
+
 static bool
 replace(struct address_slot *slot, uint64_t addr, struct address_block block, struct address_block *old)
 {
-	uint64_t key = addr;
-
-	if (!atomic_compare_exchange_strong_explicit(&slot->key, &key, KEY_BUSY, memory_order_acquire, memory_order_relaxed))
+	if (!claim(slot, addr))
 		return false;
 	*old = read_slot(slot);
 	write_slot(slot, addr, block);
@@ -182,7 +186,7 @@ address_table_put(struct address_table *table, uint64_t addr, struct address_blo
 		slot = slot_at(slots, addr, probe);
 		uint64_t key = atomic_load_explicit(&slot->key, memory_order_relaxed);
 
-		/* acquire: pairs with address_table_take(): the last owner has read the slot before we write it. */
+		/* acquire: pairs with address_table_take_of(): the last owner has read the slot before we write it. */
 		if (key == KEY_FREE && atomic_compare_exchange_strong_explicit(&slot->key, &key, KEY_BUSY, memory_order_acquire,
 		                                                               memory_order_relaxed)) {
 			extend_reach(slot_at(slots, addr, 0), probe + 1);
@@ -225,21 +229,29 @@ address_table_sweep(struct address_table *table, uint64_t *cursor, bool (*is_mea
 }
 
 bool
-address_table_take(struct address_table *table, uint64_t addr, struct address_block *block)
+address_table_take_of(struct address_table *table, uint64_t addr, uint32_t site, struct address_block *block)
 {
 	struct address_slot *slot = find(table, addr);
 	struct address_block found;
-	uint64_t key = addr;
 
-	if (slot == NULL)
-		return false;
-	found = read_slot(slot);
-	/* release: our reads of the block come before the slot is used again. Pairs with the claim in put. */
-	if (!atomic_compare_exchange_strong_explicit(&slot->key, &key, KEY_FREE, memory_order_release,
-	                                             memory_order_relaxed))
+	/* Another one's block is hidden from it for as short as can be. */
+	if (slot == NULL || (site != 0 && read_slot(slot).site != site) || !claim(slot, addr))
 		return false; // a double free by the program: the other one took it
+	found = read_slot(slot);
+	if (site != 0 && found.site != site) {
+		write_slot(slot, addr, found);
+		return false;
+	}
+	/* release: our reads of the block come before the slot is used again. Pairs with the claim in put. */
+	atomic_store_explicit(&slot->key, KEY_FREE, memory_order_release);
 	*block = found;
 	return true;
+}
+
+bool
+address_table_take(struct address_table *table, uint64_t addr, struct address_block *block)
+{
+	return address_table_take_of(table, addr, 0, block);
 }
 
 void

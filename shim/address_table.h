@@ -41,6 +41,8 @@ enum address_table_put address_table_put(struct address_table *table, uint64_t a
 /* It stays in the table. */
 bool address_table_find(struct address_table *table, uint64_t addr, struct address_block *block);
 bool address_table_take(struct address_table *table, uint64_t addr, struct address_block *block);
+/* If it is of that site; 0 = of any. */
+bool address_table_take_of(struct address_table *table, uint64_t addr, uint32_t site, struct address_block *block);
 /*
  * Takes one after the other that `is_meant` says; *cursor begins at 0. What others put or take meanwhile may be missed. False:
  * there are no more.

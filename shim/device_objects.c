@@ -191,11 +191,15 @@ device_objects_mapped(uint64_t addr, uint64_t bytes, uint64_t handle, struct dev
 struct device_drop
 device_objects_release(uint64_t handle)
 {
-	struct device_drop dropped = drop(object_of(handle), ONE_HANDLE | ONE_REFERENCE);
-	struct address_block known;
+	struct address_block known = { 0 };
+	struct device_drop dropped;
 
-	if (dropped.object != 0 && dropped.was_last_handle && address_table_take(&handles, handle, &known))
-		dropped.owner = (uint16_t)known.bytes;
+	(void)address_table_find(&handles, handle, &known);
+	dropped = drop(known.site, ONE_HANDLE | ONE_REFERENCE);
+	dropped.owner = (uint16_t)known.bytes;
+	/* Another thread may have opened it anew by now: then it stands for that one's. */
+	if (dropped.object != 0 && dropped.was_last_handle)
+		(void)address_table_take_of(&handles, handle, dropped.object, &known);
 	return dropped;
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "device_objects.h"
+#include "each_instruction.h"
 
 #define HANDLE UINT64_C(0x500000000000)
 #define ADDR UINT64_C(0x700000000000)
@@ -300,6 +301,49 @@ when_full_it_says_so_and_goes_on(void **state)
 		assert_int_equal(release(HANDLE + i * 16), i == 5 ? 77 : i + 1);
 }
 
+static unsigned instruction, opens_at;
+static bool is_over, is_opened;
+static uint32_t made, ended; // sums of sites
+
+static bool
+open_meanwhile(void)
+{
+	struct address_block old = { 0 };
+
+	if (is_over || instruction++ < opens_at)
+		return !is_over;
+	if (!device_objects_retain(HANDLE) && device_objects_create(HANDLE, block_of(9), 1, &old))
+		made += 9;
+	ended += old.site;
+	is_opened = true;
+	return false;
+}
+
+/* Another thread opens what this one closes for the last time, after each instruction of that. */
+static void
+O2_who_opens_meanwhile_keeps_what_it_opened(void **state)
+{
+	(void)state;
+	for (opens_at = 0, is_opened = true; is_opened; opens_at++) {
+		struct address_block old;
+		struct device_drop dropped;
+
+		assert_true(device_objects_create(HANDLE, block_of(7), 5, &old));
+		made = 7;
+		ended = instruction = 0;
+		is_over = is_opened = false;
+		each_instruction(open_meanwhile);
+		dropped = device_objects_release(HANDLE);
+		is_over = true;
+		assert_true(!dropped.was_last_handle || dropped.owner == 5);
+		ended += dropped.is_dead ? dropped.block.site : 0;
+		device_objects_released(dropped);
+		ended += release(HANDLE);
+		assert_int_equal(ended, made);
+	}
+	assert_true(opens_at > 50);
+}
+
 /* Against plain counters. */
 static void
 O1_random_work_agrees_with_counters(void **state)
@@ -372,6 +416,7 @@ main(void)
 		cmocka_unit_test_setup(a_release_that_nobody_saw_is_told, clear),
 		cmocka_unit_test_setup(an_owner_takes_its_handles_with_it, clear),
 		cmocka_unit_test_setup(an_unmapping_that_nobody_saw_is_told, clear),
+		cmocka_unit_test_setup(O2_who_opens_meanwhile_keeps_what_it_opened, clear),
 		cmocka_unit_test_setup(when_full_it_says_so_and_goes_on, clear),
 		cmocka_unit_test_setup(O1_random_work_agrees_with_counters, clear),
 	};
