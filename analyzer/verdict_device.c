@@ -2,8 +2,8 @@
  * verdict_device.c - a device had no more memory: what filled it, how is that said, and what is the one thing to do?
  *
  * Each signature is one sentence and one action, tried from the most to the least telling: others hold the device; an exception's
- * traceback keeps tensors; tensors accumulate; one request took most of it in advance; what is free lies in pieces; pinned memory
- * is rounded up.
+ * traceback keeps tensors; tensors accumulate; the driver's pools keep what nobody uses; one request took most of it in advance; what is
+ * free lies in pieces; pinned memory is rounded up.
  *
  * Called by   verdict*.c.
  * When failing  it cannot; long texts are cut.
@@ -17,6 +17,7 @@
 
 #define FRAGMENTED_PART 8          // of what PyTorch took: as much must lie idle before fragmentation is to blame
 #define KEPT_PART 8                // of the tensors: as much must be left of an earlier refusal
+#define POOLS_PART 8               // of the device: as much that pools keep is worth a sentence, even where it was not enough
 #define CHURN 4                    // allocations for each block that is alive: tensors of a step, not weights
 #define ROUNDS_MIN 6               // lines that ran less often do not tell the pace
 #define PREALLOCATED_BLOCKS 3
@@ -179,6 +180,13 @@ is_held_by_others(const struct verdict_facts *facts)
 	       untracked_bytes(facts) > facts->device.live_bytes;
 }
 
+/* What pools keep for what they are asked next would have been enough. */
+static bool
+is_kept_by_pools(const struct verdict_facts *facts)
+{
+	return facts->refused->pool_kept_bytes != 0 && facts->refused->pool_kept_bytes + facts->refused->free_bytes >= facts->refused->bytes;
+}
+
 static bool
 is_growing(const struct verdict_facts *facts)
 {
@@ -270,6 +278,17 @@ say_kept(const struct verdict_facts *facts, struct verdict *verdict)
 }
 
 static void
+say_pools(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct model_failed *refused = facts->refused;
+	char bytes[UNITS_TEXT_BYTES];
+
+	if (is_kept_by_pools(facts) || refused->pool_kept_bytes > refused->total_bytes / POOLS_PART)
+		say(verdict, " The driver's pools (cudaMallocAsync) kept another %s there that they had given out to nobody%s.",
+		    units_bytes(refused->pool_kept_bytes, bytes), is_kept_by_pools(facts) ? ": with what was free that was enough for the request" : "");
+}
+
+static void
 say_preallocated(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	const struct rank_line *top = &facts->top_device;
@@ -312,6 +331,7 @@ verdict_tell_device_memory(const struct verdict_facts *facts, struct verdict *ve
 			say(verdict, " Frameworks keep a cache between tensors and the driver, so lines shown are where the cache grew.");
 	}
 	say_kept(facts, verdict);
+	say_pools(facts, verdict);
 	if (is_held_by_others(facts))
 		say(verdict, " %s of what is in use there is not this program's: other processes, contexts, kernels.",
 		    units_bytes(untracked_bytes(facts), held));
@@ -403,8 +423,11 @@ verdict_advise_device(const struct verdict_facts *facts, struct verdict *verdict
 	if (!verdict_is_device_request(facts))
 		return false;
 	device = facts->model->domains[device_parts_device(facts->model, facts->refused->domain)].name;
-	if (is_held_by_others(facts) || facts->device.device == NULL)
+	if (is_held_by_others(facts) || (facts->device.device == NULL && !is_kept_by_pools(facts)))
 		verdict_advise_others(device, verdict);
+	else if (is_kept_by_pools(facts) && !is_growth_the_story(facts))
+		say_next(verdict, "give back what the driver's pools keep before such a request: cudaMemPoolTrimTo(pool, 0), or a smaller "
+		                  "cudaMemPoolAttrReleaseThreshold (RMM: release_threshold)");
 	else if (is_preallocated(facts) && (facts->device.tensors == NULL || !is_growth_the_story(facts)))
 		advise_preallocated(facts, verdict);
 	else if (is_fragmented(facts) && !is_growth_the_story(facts))

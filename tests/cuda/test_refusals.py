@@ -221,6 +221,22 @@ sys.exit(allocate(ctypes.byref(addr), ctypes.c_size_t(55 << 20), *((pool, None) 
     assert "10.0 MiB kept by the driver's pools (cudaMallocAsync)" in " ".join(text.split())
 
 
+def test_a_device_that_pools_fill(run, tmp_path):
+    """A release threshold keeps what nobody has any more: the verdict names it, and what gives it back."""
+    run("""
+runtime = ctypes.CDLL("libcudart.so.13")
+addr = ctypes.c_void_p()
+for number in range(3):
+    assert runtime.cudaMallocAsync(ctypes.byref(addr), ctypes.c_size_t(50 << 20), None) == 0
+    assert runtime.cudaFreeAsync(addr, None) == 0
+sys.exit(runtime.cudaMalloc(ctypes.byref(addr), ctypes.c_size_t(30 << 20)))
+""", 2, KMEMDOUBLE_CAPACITY=64 * MIB, KMEMDOUBLE_POOLS_KEEP=1)
+    document = harness.report("why", tmp_path / "out")
+    assert document["verdict"]["cause"] == "device-memory" and document["failed_requests"][0]["held"]["pool_kept_bytes"] == 50 * MIB
+    assert "pools (cudaMallocAsync) kept another 50.0 MiB there that they had given out to nobody" in document["verdict"]["text"]
+    assert "cudaMemPoolTrimTo" in document["verdict"]["next"]
+
+
 def test_pinned_memory_is_rounded_up(run, tmp_path):
     """The host had no more of it: no device is to blame."""
     run("""

@@ -135,6 +135,40 @@ nobody_is_told_to_raise_a_limit_that_is_the_machine(void **state)
 	assert_non_null(strstr(verdict.text, "That is more than the machine has (16.0 GiB). No more than 1.0 MiB was live then."));
 }
 
+/* A device is full of what was given back to the driver's pools: that is nobody else's, and no line's. */
+static void
+what_pools_keep_is_told(void **state)
+{
+	static const struct { uint64_t live_bytes, pool_kept_bytes, asked_bytes; bool is_leak, is_told, is_enough; const char *next; } cases[] = {
+		{ 8 * MIB, 40 * MIB, 50 * MIB, false, true, true, "give back what the driver's pools keep before such a request: cudaMemPoolTrimTo" },
+		{ 0, 40 * MIB, 50 * MIB, false, true, true, "give back what the driver's pools keep" },
+		{ 8 * MIB, 40 * MIB, 70 * MIB, false, true, false, "`kmemshim peak " },
+		{ 30 * MIB, 4 * MIB, 70 * MIB, false, false, false, "`kmemshim peak " },
+		{ 30 * MIB, 0, 10 * MIB, false, false, false, "`kmemshim peak " },
+		{ 40 * MIB, 12 * MIB, 20 * MIB, true, true, true, "look for what keeps the blocks of " },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct verdict verdict;
+
+		hand_model_make(&hand);
+		if (cases[i].live_bytes != 0)
+			hand_model_generations(hand_model_site(&hand, CUDA0, 41, cases[i].live_bytes), cases[i].is_leak ? 12 : 1, 12, 3, 3);
+		hand_model_exited(&hand, 1);
+		hand_model_refuse(&hand, cases[i].asked_bytes);
+		hand.failed.domain = CUDA0;
+		hand.failed.free_bytes = 12 * MIB;
+		hand.failed.total_bytes = 64 * MIB;
+		hand.failed.pool_kept_bytes = cases[i].pool_kept_bytes;
+		hand_model_decide(&hand, &verdict);
+		if ((strstr(verdict.text, " The driver's pools (cudaMallocAsync) kept another ") != NULL) != cases[i].is_told ||
+		    (strstr(verdict.text, "that was enough for the request") != NULL) != cases[i].is_enough ||
+		    strncmp(verdict.next, cases[i].next, strlen(cases[i].next)) != 0)
+			fail_msg("%zu: %s Next: %s", i, verdict.text, verdict.next);
+	}
+}
+
 static void
 a_data_set_of_a_program_that_ended_well_needs_nothing(void **state)
 {
@@ -340,6 +374,7 @@ main(void)
 		cmocka_unit_test(a_line_that_holds_nearly_as_much_is_named_too),
 		cmocka_unit_test(a_time_limit_is_named),
 		cmocka_unit_test(nobody_is_told_to_raise_a_limit_that_is_the_machine),
+		cmocka_unit_test(what_pools_keep_is_told),
 		cmocka_unit_test(a_data_set_of_a_program_that_ended_well_needs_nothing),
 		cmocka_unit_test(more_than_the_peak_of_a_domain_is_live_in_all),
 		cmocka_unit_test(what_accumulates_beside_the_largest_line_is_what_there_is_to_do),
