@@ -163,6 +163,9 @@ int cuMemGetInfo_v2(size_t *free_bytes, size_t *total_bytes);
 int cuMemGetAddressRange_v2(cuda_device_addr *start, size_t *bytes, cuda_device_addr addr);
 int cuPointerGetAttributes(unsigned count, const int *attributes, void **values, cuda_device_addr addr);
 int cuStreamIsCapturing(void *stream, int *is_capturing);
+int cuStreamGetCtx(void *stream, void **context);
+int cuCtxPushCurrent_v2(void *context);
+int cuCtxPopCurrent_v2(void **context);
 int cuDeviceGetDefaultMemPool(void **pool, int device);
 int cuMemPoolGetAttribute(void *pool, int attribute, void *value);
 enum { CUDA_POOL_RESERVED = 5, CUDA_POOL_USED = 7 }; // CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, _USED_MEM_CURRENT: 64 bits

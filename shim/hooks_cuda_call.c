@@ -31,6 +31,7 @@ cuda_call_begin(struct cuda_call *call, enum cuda_layer layer, const void *hook_
 
 	call->outer_depth = real_cuda_depth++;
 	call->released.site = 0;
+	call->stream = NULL;
 	call->layer = layer;
 	call->outer_layer = thread.layer;
 	call->is_booked_here = tracker_is_on() && reentry_guard_depth == 0 && thread.layer < layer;
@@ -115,8 +116,9 @@ place_of(const struct cuda_call *call, enum cuda_memory memory, uint64_t addr, u
 }
 
 enum cuda_memory
-cuda_call_pooled(const struct cuda_call *call, void *stream)
+cuda_call_pooled(struct cuda_call *call, void *stream)
 {
+	call->stream = stream;
 	/* The stream that all threads share cannot be recorded. */
 	return call->is_booked_here && (uintptr_t)stream > 1 && real_cuda_is_recorded(stream) ? CUDA_MEMORY_GRAPH : CUDA_MEMORY_POOLED;
 }
@@ -209,6 +211,7 @@ given(const struct cuda_call *call, enum cuda_memory memory, uint64_t addr, uint
 static __attribute__((noinline, cold)) void
 refused(const struct cuda_call *call, enum cuda_memory memory, int result, uint64_t bytes)
 {
+	bool has_entered = memory != CUDA_MEMORY_GRAPH && real_cuda_enter_stream(call->stream);
 	unsigned owner, domain = place_of(call, memory, 0, &owner);
 	bool is_one_devices = domain >= KMEM_DOMAIN_CUDA_FIRST && domain <= KMEM_DOMAIN_CUDA_LAST;
 	int device = is_one_devices ? (int)(domain - KMEM_DOMAIN_CUDA_FIRST) : -1;
@@ -218,6 +221,8 @@ refused(const struct cuda_call *call, enum cuda_memory memory, int result, uint6
 		real_cuda_memory(device, &left.free_bytes, &left.total_bytes);
 	if (is_one_devices)
 		left.pool_kept_bytes = real_cuda_pool_kept(device, memory == CUDA_MEMORY_FROM_POOL ? call->pool : NULL);
+	if (has_entered)
+		real_cuda_leave_stream();
 	if (!cuda_call_book_once(call))
 		return;
 	tracker_device_refused(call->hook_frame, domain, bytes, result, left);

@@ -66,6 +66,7 @@ enum cuda_memory {
 struct cuda_call {
 	const void *hook_frame;      // whose caller the stack begins with
 	void *pool;                  // of FROM_POOL
+	void *stream;                // of POOLED, FROM_POOL, where the hook knows it
 	struct live_block released;  // of a release: what was taken out, site 0 = nothing
 	enum cuda_layer layer;
 	enum cuda_layer outer_layer; // restored at the end
@@ -96,7 +97,7 @@ struct device_drop cuda_call_begin_drop(struct cuda_call *call, enum cuda_layer 
 void cuda_call_end_drop(const struct cuda_call *call, const struct device_drop *dropped, uint64_t handle, int result);
 
 /* Which of the two an allocation from a stream's pool is: POOLED, or GRAPH while the stream is recorded. */
-enum cuda_memory cuda_call_pooled(const struct cuda_call *call, void *stream);
+enum cuda_memory cuda_call_pooled(struct cuda_call *call, void *stream);
 
 /* FROM_POOL, when it is POOLED. */
 static inline enum cuda_memory

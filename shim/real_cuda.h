@@ -59,7 +59,7 @@ void *real_cuda_question(_Atomic(void *) *known, const char *library, const char
 void *real_cuda_unhooked(const char *name);
 
 /*
- * real_cuda_ask.c: what the driver is asked. None of these changes its last error. Only right after a call that needed the context,
+ * real_cuda_ask.c: what the driver is asked. None of these changes its last error, and the context only as it says. Only right after a call that needed the context,
  * or inside one: other threads may have none. When it cannot be asked: 0, NULL, false.
  */
 struct cuda_place {
@@ -72,6 +72,10 @@ struct cuda_place real_cuda_place(uint64_t addr);  // where memory of a pool is
 uint64_t real_cuda_bytes(uint64_t addr);           // of the memory that begins at addr
 bool real_cuda_is_recorded(void *stream);          // what is called on it becomes a graph
 bool real_cuda_has_primary_context(int device);
+
+/* The context of a stream of another one becomes the current one, and what is asked is asked of its device. True: then leave, on this thread. */
+bool real_cuda_enter_stream(void *stream);
+void real_cuda_leave_stream(void);
 int real_cuda_pool_device(const void *pool, int devices_max); // whose own pool it is; -1 = no device's
 
 /*

@@ -102,6 +102,33 @@ real_cuda_is_recorded(void *stream)
 	return ask != NULL && ask(stream, &is_capturing) == CUDA_ABI_SUCCESS && is_capturing != 0;
 }
 
+static bool
+push_context(void *context)
+{
+	QUESTION(cuCtxPushCurrent_v2);
+	return ask != NULL && ask(context) == CUDA_ABI_SUCCESS;
+}
+
+bool
+real_cuda_enter_stream(void *stream)
+{
+	void *context = NULL;
+
+	QUESTION(cuStreamGetCtx);
+	return (uintptr_t)stream > (uintptr_t)CUDA_ABI_STREAM_PER_THREAD && ask != NULL && ask(stream, &context) == CUDA_ABI_SUCCESS &&
+	       context != NULL && context != real_cuda_context() && push_context(context);
+}
+
+void
+real_cuda_leave_stream(void)
+{
+	void *context;
+
+	QUESTION(cuCtxPopCurrent_v2);
+	if (ask != NULL)
+		(void)ask(&context);
+}
+
 bool
 real_cuda_has_primary_context(int device)
 {

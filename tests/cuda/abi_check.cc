@@ -47,7 +47,7 @@ namespace theirs {
 #define ASKED(CHECK)                                                                                  \
 	CHECK(cuCtxGetDevice) CHECK(cuCtxGetCurrent) CHECK(cuDevicePrimaryCtxGetState) CHECK(cuMemGetAddressRange_v2) \
 	CHECK(cuMemGetInfo_v2) CHECK(cuPointerGetAttributes) CHECK(cuStreamIsCapturing) CHECK(cuDeviceGetDefaultMemPool) \
-	CHECK(cuMemPoolGetAttribute)
+	CHECK(cuMemPoolGetAttribute) CHECK(cuStreamGetCtx) CHECK(cuCtxPushCurrent_v2) CHECK(cuCtxPopCurrent_v2)
 CUDA_ABI_DRIVER_FUNCTIONS(CHECK)
 CUDA_ABI_RUNTIME_FUNCTIONS(CHECK)
 ASKED(CHECK)

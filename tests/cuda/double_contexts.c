@@ -1,7 +1,8 @@
 /*
  * double_contexts.c - the driver double's contexts. A primary one is counted by who holds it; its handle is the device's number
  * plus one. Those that the program makes have numbers from FIRST_CONTEXT on, which are given out again at once. A green context holds
- * the primary one, whose memory is all that it has; as a context it has a number from FIRST_GREEN on.
+ * the primary one, whose memory is all that it has; as a context it has a number from FIRST_GREEN on. A stream's handle is the number of
+ * its context plus FIRST_STREAM.
  */
 #include "double_driver.h"
 
@@ -9,9 +10,10 @@
 #define CONTEXTS_MAX 16
 #define FIRST_GREEN 200
 #define GREEN_ADDR UINT64_C(0x900000) // and its number: the handle, which is no context's
+#define FIRST_STREAM 0x5000
 #define DEVICES_MAX (LEDGER_ROWS - LEDGER_DEVICE)
 
-static __thread int current;
+static __thread int current, pushed;   // this one waits for the other's end
 static int held[DEVICES_MAX];          // primary contexts: how often
 static int device_of[CONTEXTS_MAX];    // + 1, of those that were made; 0 = there is none
 static int green_device[CONTEXTS_MAX]; // the same of green ones
@@ -22,14 +24,60 @@ double_context(void)
 	return current >= FIRST_GREEN ? green_device[current - FIRST_GREEN] : current;
 }
 
-int
-double_context_device(void)
+static int
+device_of_context(int context)
 {
-	int context = double_context();
-
 	if (context >= FIRST_CONTEXT)
 		return device_of[context - FIRST_CONTEXT] - 1;
 	return context == 0 ? 0 : context - 1;
+}
+
+int
+double_context_device(void)
+{
+	return device_of_context(double_context());
+}
+
+int
+double_stream_device(const void *stream)
+{
+	return (uintptr_t)stream < FIRST_STREAM ? double_context_device() : device_of_context((int)(uintptr_t)stream - FIRST_STREAM);
+}
+
+int
+cuStreamCreate(void **stream, unsigned flags)
+{
+	*stream = (void *)(uintptr_t)(FIRST_STREAM + double_context());
+	return flags == 0 ? CUDA_ABI_SUCCESS : INVALID_VALUE;
+}
+
+int
+cuStreamGetCtx(void *stream, void **handle)
+{
+	double_asked(__builtin_return_address(0));
+	*handle = (void *)((uintptr_t)stream - FIRST_STREAM);
+	return CUDA_ABI_SUCCESS;
+}
+
+int
+cuCtxPushCurrent_v2(void *handle)
+{
+	double_asked(__builtin_return_address(0));
+	if (pushed != 0)
+		return INVALID_CONTEXT;
+	pushed = current;
+	current = (int)(uintptr_t)handle;
+	return CUDA_ABI_SUCCESS;
+}
+
+int
+cuCtxPopCurrent_v2(void **handle)
+{
+	double_asked(__builtin_return_address(0));
+	*handle = (void *)(uintptr_t)current;
+	current = pushed;
+	pushed = 0;
+	return CUDA_ABI_SUCCESS;
 }
 
 int

@@ -353,6 +353,7 @@ static const struct {
 	          FOUND(cuDeviceGetCount, "cuDeviceGetCount", 2000, 0) FOUND(cuDeviceGet, "cuDeviceGet", 2000, 0)
 	          FOUND(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", 7000, 0)
 	          FOUND(cuCtxSetCurrent, "cuCtxSetCurrent", 4000, 0)
+	          FOUND(cuStreamCreate, "cuStreamCreate", 2000, 0)
 	          FOUND(cuCtxGetDevice, "cuCtxGetDevice", 2000, 0) FOUND(cuMemAlloc, "cuMemAlloc", 2000, 0)
 	          FOUND(cuMemGetInfo_v2, "cuMemGetInfo", 3020, 0)
 	          FOUND(cuGreenCtxCreate, "cuGreenCtxCreate", 12040, 0) FOUND(cuCtxFromGreenCtx, "cuCtxFromGreenCtx", 12040, 0)

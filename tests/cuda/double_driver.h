@@ -22,6 +22,7 @@ int cuDeviceGetCount(int *count);
 int cuDeviceGet(int *device, int ordinal);
 int cuDevicePrimaryCtxRetain(void **handle, int device);
 int cuCtxSetCurrent(void *handle);
+int cuStreamCreate(void **stream, unsigned flags);
 int cuGreenCtxCreate(void **green, void *resources, int device, unsigned flags);
 int cuCtxFromGreenCtx(void **handle, void *green);
 int cuMemAlloc(unsigned *addr, unsigned bytes);
@@ -60,6 +61,7 @@ void double_opened_ended_locked(int context);
 void double_context_ended(int context);
 int double_context(void);                   // of this thread: device + 1 of a primary one, more of others, 0 = none
 int double_context_device(void);
+int double_stream_device(const void *stream);
 #pragma GCC visibility pop
 
 #endif

@@ -77,13 +77,13 @@ pool_number(const void *pool)
 }
 
 static int
-pool_row(const void *pool)
+pool_row(const void *pool, const void *stream)
 {
 	int number = pool_number(pool);
 
 	if (number != 0)
 		return made_row[number];
-	return pool == NULL ? device_row() : (int)((uintptr_t)pool - FIRST_POOL);
+	return pool == NULL ? LEDGER_DEVICE + double_stream_device(stream) : (int)((uintptr_t)pool - FIRST_POOL);
 }
 
 static void
@@ -96,11 +96,11 @@ keep(int number, int row, uint64_t used_bytes, uint64_t kept_bytes)
 	pthread_mutex_unlock(&double_mutex);
 }
 
-/* The pool's device; a stream that is being recorded makes a node of a graph. No pool: the one of the current device. */
+/* The pool's device; a stream that is being recorded makes a node of a graph. No pool: the one of the stream's device. */
 static int
 pooled(cuda_device_addr *addr, size_t bytes, void *pool, void *stream)
 {
-	int number = pool_number(pool), row = pool_row(pool), result;
+	int number = pool_number(pool), row = pool_row(pool, stream), result;
 	uint64_t again_bytes = pools[number][row].kept_bytes;
 
 	if (stream == RECORDED_STREAM)
@@ -118,7 +118,7 @@ pooled(cuda_device_addr *addr, size_t bytes, void *pool, void *stream)
 int
 cuMemPoolGetAttribute(void *pool, int attribute, void *value)
 {
-	int number = pool_number(pool), row = pool_row(pool);
+	int number = pool_number(pool), row = pool_row(pool, NULL);
 
 	double_asked(__builtin_return_address(0));
 	*(uint64_t *)value = pools[number][row].used_bytes + (attribute == CUDA_POOL_RESERVED ? pools[number][row].kept_bytes : 0);

@@ -11,6 +11,7 @@
 int cuInit(unsigned flags);
 int cuDevicePrimaryCtxRetain(void **context, int device);
 int cuCtxSetCurrent(void *context);
+int cuStreamCreate(void **stream, unsigned flags);
 int cuGreenCtxCreate(void **green, void *resources, int device, unsigned flags);
 int cuCtxFromGreenCtx(void **context, void *green);
 
@@ -67,6 +68,7 @@ route_use_device(int device)
 		.graph_memory = (void *)REACH(cuGraphAddMemAllocNode, "cuGraphAddMemAllocNode", 11040, 0),  \
 		.graph_free = (void *)REACH(cuGraphAddMemFreeNode, "cuGraphAddMemFreeNode", 11040, 0),      \
 		.import_handle = (void *)REACH(cuMemImportFromShareableHandle, "cuMemImportFromShareableHandle", 10020, 0),\
+		.make_stream = (void *)REACH(cuStreamCreate, "cuStreamCreate", 2000, 0),                    \
 		.make_context = (void *)REACH(cuCtxCreate_v2, "cuCtxCreate", 3020, 0),                      \
 		.make_context_newest = (void *)REACH(cuCtxCreate_v4, "cuCtxCreate", 12050, 0),              \
 		.end_context = (void *)REACH(cuCtxDestroy_v2, "cuCtxDestroy", 4000, 0),                     \

@@ -212,6 +212,18 @@ def test_a_pool_that_refuses_is_its_devices(route, more, tmp_path):
         assert ("total_bytes" in request and request["total_bytes"] is not None) == (request["domain"] in ("cuda:0", "cuda/managed"))
 
 
+@pytest.mark.parametrize("route", ["linked", "asked"])
+def test_a_stream_that_is_refused_is_its_devices(route, tmp_path):
+    """Not the current one's, of which the driver would speak; and that one is the current one afterwards."""
+    check_run(run_under_shim(tmp_path, route, "streams_refuse", KMEMDOUBLE_DEVICES=2, KMEMDOUBLE_OTHERS=1 << 20))
+
+    document = harness.report("sites", tmp_path / "out")
+    failed = document["failed_requests"]
+    assert document["totals"]["cuda:0"]["live_bytes"] == Double(tmp_path / "ledger").books[8].allocated_bytes == 1000
+    assert [(request["bytes"] >> 45, request["domain"]) for request in failed] == [(1, "cuda:1"), (2, "cuda:1"), (3, "cuda:1"), (4, "cuda:0")]
+    assert all(request["total_bytes"] for request in failed)
+
+
 @pytest.mark.parametrize("route", ["runtime_shared", "runtime_static", "plugin"])
 def test_a_driver_before_cuda_12(route, tmp_path):
     """Without cuGetProcAddress_v2 the runtime asks dlsym for every exported name."""

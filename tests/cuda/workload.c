@@ -192,6 +192,24 @@ pools_refuse(void)
 		exit(2);
 }
 
+/* Each is refused on a stream of the second device, the last but one in its pool, while the first one is the current one. */
+static void
+streams_refuse(void)
+{
+	void *stream, *pool, *addr;
+
+	MUST(api->use_device(1));
+	MUST(api->make_stream(&stream, 0));
+	MUST(api->use_device(0));
+	MUST(api->default_pool(&pool, 1));
+	if (api->device_async(&addr, (size_t)1 << 45, stream) != CUDA_ABI_OUT_OF_MEMORY ||
+	    api->device_async_twin(&addr, (size_t)2 << 45, stream) != CUDA_ABI_OUT_OF_MEMORY ||
+	    api->pooled(&addr, (size_t)3 << 45, pool, stream) != CUDA_ABI_OUT_OF_MEMORY ||
+	    api->device_async(&addr, (size_t)4 << 45, NULL) != CUDA_ABI_OUT_OF_MEMORY)
+		exit(2);
+	MUST(api->device(&addr, 1000)); // on the first, as before
+}
+
 static void
 arrays(void)
 {
@@ -473,7 +491,7 @@ static const struct {
 } workloads[] = {
 #define WORKLOAD(name) { #name, name }
 	WORKLOAD(leak), WORKLOAD(threads), WORKLOAD(failing), WORKLOAD(zero), WORKLOAD(pinned), WORKLOAD(devices),
-	WORKLOAD(async), WORKLOAD(pool), WORKLOAD(pools_refuse), WORKLOAD(arrays), { "physical", workload_physical }, { "physical_threads", workload_physical_threads },
+	WORKLOAD(async), WORKLOAD(pool), WORKLOAD(pools_refuse), WORKLOAD(streams_refuse), WORKLOAD(arrays), { "physical", workload_physical }, { "physical_threads", workload_physical_threads },
 	WORKLOAD(registered), WORKLOAD(reset), WORKLOAD(reset_one), WORKLOAD(reset_physical), WORKLOAD(contexts),
 	WORKLOAD(primary), { "imports", workload_imports }, { "imports_reset", workload_imports_reset },
 	{ "imports_threads", workload_imports_threads }, { "imported_handles", workload_imported_handles }, WORKLOAD(graphs), WORKLOAD(recorded),

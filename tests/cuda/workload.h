@@ -55,6 +55,7 @@ struct cuda_api {
 	int (*unmap)(cuda_device_addr addr, size_t bytes);
 	int (*import_handle)(cuda_memory_handle *handle, void *shared, int shared_as);
 	int (*external_levels)(void **addr, void *memory, const struct cuda_external_levels *part);
+	int (*make_stream)(void **stream, unsigned flags);
 	int (*make_context)(void **context, unsigned flags, int device);
 	int (*make_context_newest)(void **context, void *parameters, unsigned flags, int device);
 	int (*end_context)(void *context);
