@@ -54,6 +54,7 @@ static const struct loss losses[KMEM_LOSS_COUNT] = {
 	[KMEM_LOST_GROWTH] = { "lost_growth", "times the capture could not grow", true },
 	[KMEM_LOST_FALLBACK_UNWINDS] = { "lost_fallback_unwinds", "stacks that needed the slow way", false },
 	[KMEM_LOST_INHERITED_FREES] = { "lost_inherited_frees", "blocks that forked children had from their parents and released: in no figure", false },
+	[KMEM_LOST_CONTEXTS] = { "lost_contexts", "contexts beyond the 64 that are told apart: what they held at their end seems to be still there", true },
 	[KMEM_LOST_NATIVE_WAYS] = { "lost_native_ways", "lines of Python have thousands of native ways: further small blocks of theirs are listed without native frames", false },
 };
 

@@ -98,6 +98,7 @@ enum kmem_loss {
 	KMEM_LOST_FALLBACK_UNWINDS = 13, // walks that needed libunwind: not a loss, a cost worth knowing
 	KMEM_LOST_NATIVE_WAYS = 14,    // lines of Python with too many native ways to tell all apart: small blocks go without
 	KMEM_LOST_INHERITED_FREES = 15, // the same as unknown frees, in a forked child: of blocks that it inherited. Not a loss
+	KMEM_LOST_CONTEXTS = 16,       // contexts of a device's driver without a place of their own: their end is not seen
 	KMEM_LOSS_COUNT = 24,
 };
 

@@ -8,13 +8,16 @@
  * Called by   the program and CUDA's own libraries, as hooks_cuda_driver.c.
  * Safe from   any thread. The real result is passed on whatever becomes of our record.
  * When failing  without a driver or runtime: the error that there is none. With more contexts than places: what is given out in
- *             those is taken for the primary context's.
+ *             those is taken for the primary context's, and they are counted.
  */
 #include <stdatomic.h>
 
+#include "capture_file.h"
 #include "hooks_cuda_call.h"
 #include "real_cuda.h"
 
+#define DEVICES (KMEM_DOMAIN_CUDA_LAST - KMEM_DOMAIN_CUDA_FIRST + 1)
+_Static_assert(DEVICES <= 32, "a bit for each");
 #define CONTEXTS_MAX 64u
 #define DYING UINT64_C(1) // no context has this address
 
@@ -24,6 +27,8 @@
  */
 static _Atomic uint64_t contexts[CONTEXTS_MAX];
 static _Atomic bool was_any_made;
+/* Bit n: something was given out in the primary context of device n since its last end. relaxed: as above. */
+static _Atomic uint32_t used_primary_contexts;
 
 /* Puts `after` where `before` stands; CONTEXTS_MAX: that is nowhere. */
 static unsigned
@@ -41,8 +46,20 @@ exchange(uint64_t before, uint64_t after)
 static void
 add_context(const void *context)
 {
-	(void)exchange(0, (uint64_t)(uintptr_t)context);
+	if (exchange(0, (uint64_t)(uintptr_t)context) == CONTEXTS_MAX)
+		capture_file_lost(KMEM_LOST_CONTEXTS, 1);
 	atomic_store_explicit(&was_any_made, true, memory_order_relaxed);
+}
+
+/* The device, as the owner of what is given out there. */
+static unsigned
+primary_context(unsigned device)
+{
+	uint32_t bit = device < DEVICES ? UINT32_C(1) << device : 0;
+
+	if ((~atomic_load_explicit(&used_primary_contexts, memory_order_relaxed) & bit) != 0)
+		atomic_fetch_or_explicit(&used_primary_contexts, bit, memory_order_relaxed);
+	return device;
 }
 
 unsigned
@@ -51,13 +68,23 @@ cuda_call_owner(int device)
 	uint64_t context;
 
 	if (!atomic_load_explicit(&was_any_made, memory_order_relaxed))
-		return (unsigned)device;
+		return primary_context((unsigned)device);
 	context = (uint64_t)(uintptr_t)real_cuda_context();
 	for (unsigned i = 0; context != 0 && i < CONTEXTS_MAX; i++) {
 		if (atomic_load_explicit(&contexts[i], memory_order_relaxed) == context)
 			return TRACKER_OWNER_CONTEXT + i;
 	}
-	return (unsigned)device;
+	return primary_context((unsigned)device);
+}
+
+/* Without a look at all blocks when there are none. */
+static void
+primary_context_gone(unsigned device)
+{
+	uint32_t bit = device < DEVICES ? UINT32_C(1) << device : 0;
+
+	if (bit == 0 || (atomic_fetch_and_explicit(&used_primary_contexts, ~bit, memory_order_relaxed) & bit) != 0)
+		tracker_owner_gone(device);
 }
 
 #define HOOK_LAYER CUDA_LAYER_DRIVER
@@ -99,22 +126,19 @@ HOOK_CONTEXT_END(cuCtxDestroy_v2);
 HOOK_CONTEXT_END(cuCtxDetach);
 
 /* The last one that holds the primary context ends it. */
-HOOK_AFTER(cuDevicePrimaryCtxRelease, (int device), (device), !real_cuda_has_primary_context(device), tracker_owner_gone((unsigned)device));
-HOOK_AFTER(cuDevicePrimaryCtxRelease_v2, (int device), (device), !real_cuda_has_primary_context(device), tracker_owner_gone((unsigned)device));
-HOOK_AFTER(cuDevicePrimaryCtxReset, (int device), (device), true, tracker_owner_gone((unsigned)device));
-HOOK_AFTER(cuDevicePrimaryCtxReset_v2, (int device), (device), true, tracker_owner_gone((unsigned)device));
+HOOK_AFTER(cuDevicePrimaryCtxRelease, (int device), (device), !real_cuda_has_primary_context(device), primary_context_gone((unsigned)device));
+HOOK_AFTER(cuDevicePrimaryCtxRelease_v2, (int device), (device), !real_cuda_has_primary_context(device), primary_context_gone((unsigned)device));
+HOOK_AFTER(cuDevicePrimaryCtxReset, (int device), (device), true, primary_context_gone((unsigned)device));
+HOOK_AFTER(cuDevicePrimaryCtxReset_v2, (int device), (device), true, primary_context_gone((unsigned)device));
 
-#define DEVICES (KMEM_DOMAIN_CUDA_LAST - KMEM_DOMAIN_CUDA_FIRST + 1)
-_Static_assert(DEVICES <= 32, "a bit for each");
-
-/* Bit n: nobody holds that of device n, so that nothing is given out in it. */
+/* Bit n: nobody holds that of device n any more, though something was given out in it. */
 static uint32_t
 ended_primary_contexts(void)
 {
-	uint32_t ended = 0;
+	uint32_t used = atomic_load_explicit(&used_primary_contexts, memory_order_relaxed), ended = 0;
 
 	for (unsigned device = 0; device < DEVICES; device++)
-		ended |= (uint32_t)!real_cuda_has_primary_context((int)device) << device;
+		ended |= (uint32_t)((used >> device & 1) != 0 && !real_cuda_has_primary_context((int)device)) << device;
 	return ended;
 }
 
@@ -123,7 +147,7 @@ lose_primary_contexts(uint32_t ended)
 {
 	for (unsigned device = 0; device < DEVICES; device++) {
 		if ((ended >> device & 1) != 0)
-			tracker_owner_gone(device);
+			primary_context_gone(device);
 	}
 }
 
@@ -165,7 +189,7 @@ HOOK_EXPORT(cuGreenCtxDestroy);
 		int host_errno = errno;                                                               \
                                                                                                       \
 		if (result == CUDA_ABI_SUCCESS && cuda_call_book_once(&call)) {                       \
-			tracker_owner_gone((unsigned)device);                                         \
+			primary_context_gone((unsigned)device);                                         \
 			reentry_guard_leave();                                                        \
 		}                                                                                     \
 		cuda_call_end(&call);                                                                 \

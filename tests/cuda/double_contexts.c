@@ -7,7 +7,7 @@
 #include "double_driver.h"
 
 #define FIRST_CONTEXT 100
-#define CONTEXTS_MAX 16
+#define CONTEXTS_MAX 90
 #define FIRST_GREEN 200
 #define GREEN_ADDR UINT64_C(0x900000) // and its number: the handle, which is no context's
 #define FIRST_STREAM 0x5000

@@ -399,6 +399,22 @@ def test_nothing_is_asked_when_nothing_is_recorded(route, workload, tmp_path):
     assert double.books and double.questions == 0
 
 
+def test_the_end_of_green_contexts_is_cheap(tmp_path):
+    """Of devices where nothing was given out nobody asks, and nobody goes through all blocks for them."""
+    check_run(run_under_shim(tmp_path, "linked", "green_often", KMEMDOUBLE_QUESTIONS=1, KMEMDOUBLE_DEVICES=2))
+    double = Double(tmp_path / "ledger")
+    assert recorded(tmp_path / "out") == double.books
+    assert 50 <= double.questions < 100  # is there still a primary context on the first device?
+
+
+def test_contexts_without_a_place_are_told_of(tmp_path):
+    check_run(run_under_shim(tmp_path, "linked", "contexts_many"))
+    document = harness.report("sites", tmp_path / "out")
+    assert document["losses"]["lost_contexts"] == 70 - 64
+    assert document["totals"]["cuda:0"]["live_bytes"] == 6000 and Double(tmp_path / "ledger").books[8].freed_bytes == 70000
+    assert "contexts beyond the 64" in harness.run([harness.KMEMSHIM, "report", tmp_path / "out"]).stdout
+
+
 def test_programs_behave_the_same_without_the_shim(tmp_path):
     for route in ("linked", "runtime_shared", "plugin"):
         check_run(run_under_shim(tmp_path, route, "failing", preload="", KMEMDOUBLE_CAPACITY=10500000))

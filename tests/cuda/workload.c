@@ -454,6 +454,34 @@ forked(void)
 	MUST(api->device(&addr, 2000));
 }
 
+/* Green contexts that come and go, while nothing is given out on their device. */
+static void
+green_often(void)
+{
+	void *green, *addr;
+
+	MUST(api->device(&addr, 1000));
+	for (int i = 0; i < 50; i++) {
+		MUST(api->make_green(&green, NULL, 1, 1));
+		MUST(api->end_green(green));
+	}
+}
+
+/* More than are told apart: what the last ones leave is not known to be gone. */
+static void
+contexts_many(void)
+{
+	enum { COUNT = 70 };
+	void *contexts[COUNT], *addr;
+
+	for (size_t i = 0; i < COUNT; i++) {
+		MUST(api->make_context(&contexts[i], 0, 0));
+		MUST(api->device(&addr, 1000));
+	}
+	for (size_t i = 0; i < COUNT; i++)
+		MUST(api->end_context(contexts[i]));
+}
+
 static void *
 create_without_context(void *unused)
 {
@@ -496,7 +524,7 @@ static const struct {
 	WORKLOAD(primary), { "imports", workload_imports }, { "imports_reset", workload_imports_reset },
 	{ "imports_threads", workload_imports_threads }, { "imported_handles", workload_imported_handles }, WORKLOAD(graphs), WORKLOAD(recorded),
 	WORKLOAD(solid), WORKLOAD(senseless), WORKLOAD(forked), WORKLOAD(no_context),
-	WORKLOAD(graph_nodes), WORKLOAD(graph_nodes_old), WORKLOAD(green)
+	WORKLOAD(graph_nodes), WORKLOAD(graph_nodes_old), WORKLOAD(green), WORKLOAD(green_often), WORKLOAD(contexts_many)
 };
 
 int
