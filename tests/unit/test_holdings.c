@@ -18,7 +18,7 @@
 static NOINLINE void
 hook_device(unsigned domain, uint64_t key, uint64_t bytes)
 {
-	tracker_device_allocated(HERE, domain, key, bytes, false);
+	tracker_device_allocated(HERE, domain, key, bytes, TRACKER_OWNER_NONE);
 	KEEP_FRAME();
 }
 

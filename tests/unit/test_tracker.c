@@ -35,10 +35,11 @@ hook_realloc(struct live_block old, uint64_t addr, size_t bytes)
 	KEEP_FRAME();
 }
 
+/* In the primary context of the domain's device. */
 static NOINLINE void
 hook_device(unsigned domain, uint64_t key, uint64_t bytes)
 {
-	tracker_device_allocated(HERE, domain, key, bytes, false);
+	tracker_device_allocated(HERE, domain, key, bytes, domain - KMEM_DOMAIN_CUDA_FIRST);
 	KEEP_FRAME();
 }
 
@@ -262,6 +263,30 @@ devices_have_a_domain_each_and_a_map_of_their_own(void **state)
 	assert_row(second, (struct totals){ 200, 0, 1, 0, 200 });
 }
 
+static void
+what_ends_with_its_owner_is_that_ones_alone(void **state)
+{
+	const unsigned first = tracker_device_domain(0), second = tracker_device_domain(1);
+
+	(void)state;
+	hook_device(first, 0x7000, 100);
+	hook_device(second, 0x8000, 200);
+	tracker_device_allocated(HERE, second, 0x9000, 400, TRACKER_OWNER_CONTEXT + 63);
+	tracker_device_allocated(HERE, second, 0xa000, 800, TRACKER_OWNER_NONE); // of a pool
+	tracker_tensor_allocated(HERE, 1, 0x8000, 150);
+	tracker_device_put_back(tracker_device_take(0x8000)); // still its owner's
+	tracker_owner_gone(1);
+	assert_row(first, (struct totals){ 100, 0, 1, 0, 100 });
+	assert_row(second, (struct totals){ 1400, 200, 3, 1, 1400 });
+	tracker_owner_gone(TRACKER_OWNER_CONTEXT + 63);
+	tracker_owner_gone(TRACKER_OWNER_CONTEXT);
+	assert_row(second, (struct totals){ 1400, 600, 3, 2, 1400 });
+	tracker_owner_gone(0);
+	assert_row(first, (struct totals){ 100, 100, 1, 1, 100 });
+	assert_row(KMEM_DOMAIN_TENSORS_FIRST + 1, (struct totals){ 150, 0, 1, 0, 150 });
+	assert_int_equal(lost(KMEM_LOST_UNKNOWN_FREES) + lost(KMEM_LOST_MISSED_FREES), 0);
+}
+
 /* It was unmapped unseen, and memory of this process is mapped there. */
 static void
 memory_of_others_whose_place_another_takes_is_gone(void **state)
@@ -358,6 +383,7 @@ main(void)
 		cmocka_unit_test_setup(unseen_releases_and_allocations_are_counted_not_guessed, start_empty),
 		cmocka_unit_test_setup(errno_is_left_alone, start_empty),
 		cmocka_unit_test_setup(devices_have_a_domain_each_and_a_map_of_their_own, start_empty),
+		cmocka_unit_test_setup(what_ends_with_its_owner_is_that_ones_alone, start_empty),
 		cmocka_unit_test_setup(memory_of_others_whose_place_another_takes_is_gone, start_empty),
 		cmocka_unit_test_setup(an_allocation_of_no_device_bytes_is_not_alive_for_ever, start_empty),
 		cmocka_unit_test_setup(device_numbers_out_of_range_share_the_last_row, start_empty),
