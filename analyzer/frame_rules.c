@@ -68,7 +68,7 @@ is_library_pseudo_file(const char *file)
 	static const char *const starts[] = { "<frozen ", "<__array_function__ internals>", "<attrs generated ",
 		                              "<eval_with_key>", "<decorator-gen-", "<makefun-gen-",
 		                              "<lambdifygenerated-", "<boltons.", "<auto generated", "<unknown>",
-		                              "<template>", "<ast>", "<jinja" };
+		                              "<template>", "<ast>", "<jinja", "<name lost" }; // the last one is the shim's own
 
 	return starts_with_any(file, starts, COUNT_OF(starts));
 }

@@ -277,8 +277,9 @@ resolve_python(struct process_frames *frames, uint64_t word, struct word *into)
 	frame.module = code->module;
 	frame.module_path = "";
 	if (code->is_known) {
-		frame.line = python_text_line(code->stored.python_version, code->stored.first_line,
-		                              code->stored.line_table, code->stored.line_table_bytes, offset);
+		if (code->stored.line_table_bytes != 0 || (code->stored.flags & KMEM_CODE_CUT_TEXT) == 0) // else there was no room for its lines
+			frame.line = python_text_line(code->stored.python_version, code->stored.first_line,
+			                              code->stored.line_table, code->stored.line_table_bytes, offset);
 		frame.first_line = code->stored.first_line;
 		frame.is_importlib = (code->stored.flags & KMEM_CODE_IMPORTLIB) != 0;
 		frame_rules_judge(&frames->build->rules, &frame, (code->stored.flags & KMEM_CODE_LIBRARY) != 0);

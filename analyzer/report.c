@@ -47,7 +47,7 @@ static const struct loss losses[KMEM_LOSS_COUNT] = {
 	[KMEM_LOST_REENTRANT] = { "lost_reentrant", "allocations made while the shim was at work (signal handlers)", true },
 	[KMEM_LOST_UNWINDS] = { "lost_unwinds", "native stacks that end before the outermost frame", false },
 	[KMEM_LOST_PYTHON_FRAMES] = { "lost_python_frames", "Python frames that failed a check", true },
-	[KMEM_LOST_PYTHON_TEXT] = { "lost_python_text", "Python functions without room for their names", true },
+	[KMEM_LOST_PYTHON_TEXT] = { "lost_python_text", "Python functions without room for their names or lines", true },
 	[KMEM_LOST_MODULES] = { "lost_modules", "shared objects that could not be described", true },
 	[KMEM_LOST_TEARDOWN_EVENTS] = { "lost_teardown_events", "events after Python began to shut down, releases for the most part: left out",
 	                                false },

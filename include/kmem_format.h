@@ -259,7 +259,7 @@ enum kmem_code_flags {
 	KMEM_CODE_LIBRARY = 1,         // standard library, site-packages or frozen: not the user's own
 	KMEM_CODE_MODULE_BODY = 2,     // the code of a module's top level
 	KMEM_CODE_IMPORTLIB = 4,       // the import system itself
-	KMEM_CODE_CUT_TEXT = 8,        // a text was longer than we keep
+	KMEM_CODE_CUT_TEXT = 8,        // a text was longer than we keep, or there was no room for the line table
 	KMEM_CODE_CELL = 16,           // a cell of a notebook or of IPython: its text is in a struct kmem_cell
 };
 

@@ -43,6 +43,7 @@ static struct section sections[KMEM_SECTION_COUNT];
 static struct wait_lock growth_lock = WAIT_LOCK_FREE;
 static __thread bool is_locked_here __attribute__((tls_model("initial-exec"))); // by this thread, around fork
 static bool has_file;
+static _Atomic bool is_failure_noted; // to grow; relaxed: guards nothing
 static char *volatile sealed; // the whole file, while it is sealed; volatile: for this thread's own signal handler
 static volatile size_t sealed_bytes;
 
@@ -183,7 +184,7 @@ grow_locked(enum kmem_section kind, size_t end)
 		chunks = ahead < GROWTH_CHUNKS_MAX ? ahead : GROWTH_CHUNKS_MAX;
 	size_t bytes = chunks * KMEM_CHUNK_BYTES;
 
-	errno = ENOSPC;
+	errno = EFBIG;
 	if (chunks > KMEM_CHUNKS_MAX - count || bytes > section->reserved_bytes - mapped)
 		return false;
 	atomic_store_explicit(&section->held_bytes, mapped + bytes, memory_order_relaxed); // for this thread's own signal handler
@@ -216,12 +217,29 @@ grow_locked(enum kmem_section kind, size_t end)
 	return true;
 }
 
+/* Once for each capture, and once on stderr. Not under the lock: for the note RECORDS may grow. */
+static void
+tell_of_failure(int error)
+{
+	static _Atomic bool was_told;
+	const char *name = strerrorname_np(error);
+	char text[160];
+
+	if (atomic_exchange_explicit(&is_failure_noted, true, memory_order_relaxed))
+		return;
+	if (!atomic_exchange_explicit(&was_told, true, memory_order_relaxed))
+		diag_warn("%s: cannot grow (%s); recording goes on with what fits", has_file ? capture_disk_path() : "private capture", name);
+	diag_format(text, sizeof(text), "the capture could not grow (%s%s): what came later may lack its names, lines or stacks", name,
+	            error == ENOSPC || error == EDQUOT ? ", its disk was full" : "");
+	capture_file_note(text);
+}
+
 static bool
 grow(enum kmem_section kind, size_t end)
 {
-	static _Atomic bool was_told;
 	struct section *section = &sections[kind];
 	int host_errno = errno;
+	int error = 0; // that is to be told
 	bool has_grown;
 
 	if (atomic_load_explicit(&section->is_stuck, memory_order_relaxed))
@@ -235,13 +253,13 @@ grow(enum kmem_section kind, size_t end)
 	if (!has_grown)
 		capture_file_lost(KMEM_LOST_GROWTH, 1);
 	if (!has_grown && !atomic_load_explicit(&section->is_stuck, memory_order_relaxed)) { // else it was told
-		if (is_final(errno))
+		error = errno;
+		if (is_final(error))
 			atomic_store_explicit(&section->is_stuck, true, memory_order_relaxed);
-		if (!atomic_exchange_explicit(&was_told, true, memory_order_relaxed))
-			diag_warn("%s: cannot grow (%s); recording goes on with what fits",
-			          has_file ? capture_disk_path() : "private capture", strerrorname_np(errno));
 	}
 	wait_lock_give(&growth_lock);
+	if (error != 0)
+		tell_of_failure(error);
 	errno = host_errno;
 	return has_grown;
 }
@@ -317,47 +335,6 @@ capture_file_is_large(unsigned eighths)
 	uint64_t chunks = atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_relaxed);
 
 	return settings.capture_max != 0 && chunks * KMEM_CHUNK_BYTES >= settings.capture_max + settings.capture_max / 8 * eighths;
-}
-
-uint32_t
-capture_file_link(_Atomic uint64_t *list, uint32_t index)
-{
-	struct kmem_record *record = capture_file_at(KMEM_SECTION_RECORDS, index);
-	uint64_t newest = atomic_load_explicit(list, memory_order_relaxed); // twice (F6)
-
-	do {
-		uint32_t previous = (uint32_t)newest;
-
-		if (previous > index) { // another thread linked a later record meanwhile: a later copy of ours, then
-			struct kmem_record *copy = capture_file_append(KMEM_SECTION_RECORDS, record->bytes, &index);
-
-			if (copy == NULL)
-				return index; // not in the list: the report lacks it
-			memcpy(copy, record, record->bytes);
-			record = copy;
-		}
-		record->previous = previous;
-		capture_file_seal_record(record);
-		/* release: the record before the index that leads to it (F1). Pairs with the reader's acquire. */
-	} while (!atomic_compare_exchange_weak_explicit(list, &newest, kmem_twice(index + 1), memory_order_release,
-	                                                memory_order_relaxed));
-	return index;
-}
-
-void
-capture_file_note(const char *text)
-{
-	size_t length = strlen(text);
-	uint32_t index;
-	struct kmem_note *note = capture_file_append(KMEM_SECTION_RECORDS, sizeof(*note) + length, &index);
-
-	if (note == NULL)
-		return;
-	note->record.type = KMEM_RECORD_NOTE;
-	note->record.bytes = (uint32_t)(sizeof(*note) + length);
-	note->text_bytes = (uint32_t)length;
-	memcpy(note + 1, text, length);
-	capture_file_link(&capture_file_header()->notes, index);
 }
 
 /* ---- life of the file: capture_life.h ---- */
@@ -585,6 +562,7 @@ capture_file_forked(void)
 		atomic_store_explicit(&section->is_stuck, false, memory_order_relaxed);
 	}
 	sealed_bytes = 0;
+	atomic_store_explicit(&is_failure_noted, false, memory_order_relaxed);
 	if (head != stand_in)
 		raw_munmap(head, KMEM_HEAD_BYTES);
 	head = stand_in;

@@ -107,7 +107,7 @@ heartbeat_take(uint64_t live_bytes)
 	pointer_map_beat(now_ns);
 	unwind_copies_rest();
 	if (number > 1) // the first one is the start
-		resident_take(false);
+		resident_take(false, now.resident_bytes);
 	inherited_look(false);
 	errno = host_errno;
 }

@@ -373,7 +373,7 @@ lifecycle_end(int exit_code)
 		inherited_totals_now(totals);
 		if (atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) == 0) {
 			survivors_take(true);
-			resident_take(true);
+			resident_take(true, 0);
 			tell_of_cuda();
 		}
 		heartbeat_take(totals[KMEM_DOMAIN_HEAP].live_bytes + totals[KMEM_DOMAIN_MMAP].live_bytes +

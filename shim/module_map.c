@@ -204,7 +204,8 @@ record_module(const struct loaded_object *object, const struct facts *facts)
 {
 	size_t bytes = sizeof(struct kmem_module) + facts->path_bytes;
 	uint32_t index;
-	struct kmem_module *module = capture_file_append(KMEM_SECTION_RECORDS, bytes, &index);
+	/* It names the frames of many stacks. */
+	struct kmem_module *module = capture_file_append_sparing(KMEM_SECTION_RECORDS, bytes, CAPTURE_FILE_SPARE_BYTES / 2, &index);
 
 	if (module == NULL)
 		return 0;

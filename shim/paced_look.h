@@ -2,7 +2,7 @@
  * paced_look.h - may this thread take a look now, that costs as much as the heap is large?
  *
  * One look at a time, and the next one only after so many times as long as it took: looks take no more than that part of the
- * time, whatever they look at.
+ * time, whatever they look at. An urgent one may come sooner; how many of those there are, its caller bounds.
  *
  * Called by   resident.c, survivors.c.
  * Safe from   any hook on any thread: a flag that is tried once, never waited for.
@@ -19,18 +19,24 @@
 struct paced_look {
 	uint64_t period_ns;          // the least from one to the next
 	uint64_t period_part;        // that times the duration of one, too
+	uint64_t urgent_part;        // the same for one that is urgent; 0 = none is
 	atomic_flag is_looking;      // acquire and release: all that is looked at is under it
 	_Atomic uint64_t next_ns;    // relaxed: guards nothing
+	_Atomic uint64_t urgent_ns;  // the same for an urgent one
 	uint64_t begin_ns;           // under the flag
 };
 
-/* is_due: whatever the time. When true, paced_look_end() is to follow. */
+/* PACED_DUE: whatever the time. */
+enum paced_reason { PACED_USUAL, PACED_URGENT, PACED_DUE };
+
+/* When true, paced_look_end() is to follow. */
 static inline bool
-paced_look_begin(struct paced_look *look, bool is_due)
+paced_look_begin(struct paced_look *look, enum paced_reason reason)
 {
 	uint64_t now_ns = heartbeat_now_ns();
+	_Atomic uint64_t *from_ns = reason == PACED_URGENT ? &look->urgent_ns : &look->next_ns;
 
-	if ((!is_due && now_ns < atomic_load_explicit(&look->next_ns, memory_order_relaxed)) ||
+	if ((reason != PACED_DUE && now_ns < atomic_load_explicit(from_ns, memory_order_relaxed)) ||
 	    atomic_flag_test_and_set_explicit(&look->is_looking, memory_order_acquire))
 		return false;
 	look->begin_ns = now_ns;
@@ -41,8 +47,10 @@ static inline void
 paced_look_end(struct paced_look *look)
 {
 	uint64_t end_ns = heartbeat_now_ns();
-	uint64_t pause_ns = look->period_part * (end_ns - look->begin_ns);
+	uint64_t took_ns = end_ns - look->begin_ns;
+	uint64_t pause_ns = look->period_part * took_ns;
 
+	atomic_store_explicit(&look->urgent_ns, end_ns + look->urgent_part * took_ns, memory_order_relaxed);
 	atomic_store_explicit(&look->next_ns, end_ns + (pause_ns < look->period_ns ? look->period_ns : pause_ns),
 	                      memory_order_relaxed);
 	atomic_flag_clear_explicit(&look->is_looking, memory_order_release);

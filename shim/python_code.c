@@ -178,6 +178,7 @@ struct description {
 	uint32_t file_bytes;     // UTF-8, known once measured
 	uint32_t function_bytes;
 	uint64_t hash;
+	uint64_t hash_of_names;
 	bool was_cut;
 };
 
@@ -240,10 +241,20 @@ describe(const struct python_interpreter *python, uint64_t code, struct descript
 	what->file_bytes = measure.bytes;
 	text_visit(what->function, measure_piece, &measure, &what->was_cut);
 	what->function_bytes = measure.bytes - what->file_bytes;
+	what->hash_of_names = measure.hash;
 	measure_piece(&measure, what->line_table, what->line_table_bytes);
 	measure_piece(&measure, (const uint8_t *)&what->first_line, sizeof(what->first_line));
 	measure_piece(&measure, (const uint8_t *)&what->file_bytes, sizeof(what->file_bytes));
 	what->hash = measure.hash ^ measure.hash >> 29;
+}
+
+/* The function's first line stands for all of its lines, then. */
+static void
+leave_out_lines(struct description *what)
+{
+	what->line_table_bytes = 0;
+	what->hash = (what->hash_of_names ^ what->first_line) * UINT64_C(0x9e3779b97f4a7c15);
+	what->was_cut = true;
 }
 
 static bool
@@ -329,12 +340,12 @@ code_of(const struct kmem_code *record, uint32_t index)
 
 /* Writes one record. Not found when the capture has no room. */
 static struct python_code
-append(const struct python_interpreter *python, const struct description *what)
+append(const struct python_interpreter *python, const struct description *what, size_t spare_bytes)
 {
 	size_t bytes = sizeof(struct kmem_code) + what->file_bytes + what->function_bytes +
 	               what->line_table_bytes;
 	uint32_t index;
-	struct kmem_code *record = capture_file_append(KMEM_SECTION_RECORDS, bytes, &index);
+	struct kmem_code *record = capture_file_append_sparing(KMEM_SECTION_RECORDS, bytes, spare_bytes, &index);
 	bool was_cut = what->was_cut;
 
 	if (record == NULL)
@@ -382,12 +393,13 @@ content_slot(uint64_t hash, uint32_t step)
 }
 
 /*
- * Not found when there is no room. Two threads may write the same content at once; the record that did not get
+ * Not found when there is no room: what is without its lines takes of what the others spare. Two threads may write the same content at once; the record that did not get
  * its word is never led to.
  */
 static struct python_code
-content_find_or_append(const struct python_interpreter *python, const struct description *what)
+content_find_or_append(const struct python_interpreter *python, const struct description *what, bool is_without_lines)
 {
+	size_t spare_bytes = is_without_lines ? CAPTURE_FILE_SPARE_BYTES / 2 : CAPTURE_FILE_SPARE_BYTES;
 	struct python_code mine = { .is_found = false };
 	struct python_code theirs;
 
@@ -398,8 +410,8 @@ content_find_or_append(const struct python_interpreter *python, const struct des
 		uint64_t word = atomic_load_explicit(slot, memory_order_acquire);
 
 		if (word == 0) {
-			if (!mine.is_found && !capture_file_is_large(0))
-				mine = append(python, what);
+			if (!mine.is_found && !capture_file_is_large(is_without_lines))
+				mine = append(python, what, spare_bytes);
 			if (!mine.is_found)
 				break;
 			/* release: the record before its index (C5). Pairs with the loads of this function. */
@@ -418,7 +430,7 @@ content_find_or_append(const struct python_interpreter *python, const struct des
 static struct python_code
 placeholder(const struct python_interpreter *python)
 {
-	static const char unknown[] = "<unknown>";
+	static const char unknown[] = "<name lost: no room in the capture>"; // analyzer/frame_rules.c knows it
 	const struct python_string text = {
 		.characters = unknown,
 		.length = sizeof(unknown) - 1,
@@ -426,22 +438,15 @@ placeholder(const struct python_interpreter *python)
 		.kind = 1,
 		.is_ascii = true,
 	};
-	const struct description what = {
-		.file = text,
-		.function = text,
-		.line_table = (const uint8_t *)"",
-		.file_bytes = sizeof(unknown) - 1,
-		.function_bytes = sizeof(unknown) - 1,
-	};
+	const struct description what = { .file = text, .file_bytes = sizeof(unknown) - 1, .line_table = (const uint8_t *)"" };
 
 	/* acquire and release: the record before its index (C5), here on both sides. */
 	uint32_t record = atomic_load_explicit(&placeholder_record, memory_order_acquire);
 	struct python_code code;
 
-	capture_file_lost(KMEM_LOST_PYTHON_TEXT, 1);
 	if (record != 0)
 		return code_of(capture_file_at(KMEM_SECTION_RECORDS, record - 1), record - 1);
-	code = append(python, &what);
+	code = append(python, &what, CAPTURE_FILE_SPARE_BYTES / 4);
 	if (code.is_found) // of two threads at once, both records are good
 		atomic_store_explicit(&placeholder_record, code.index + 1, memory_order_release);
 	return code;
@@ -457,7 +462,12 @@ find_by_content(const struct python_interpreter *python, uint64_t code_addr)
 	struct python_code code;
 
 	describe(python, code_addr, &what);
-	code = content_find_or_append(python, &what);
+	code = content_find_or_append(python, &what, false);
+	if (!code.is_found) {
+		capture_file_lost(KMEM_LOST_PYTHON_TEXT, 1);
+		leave_out_lines(&what);
+		code = content_find_or_append(python, &what, true);
+	}
 	if (!code.is_found)
 		code = placeholder(python);
 	if (code.is_found)

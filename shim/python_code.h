@@ -7,7 +7,7 @@
  *
  * Called by   python_frames.c, inside the reentry guard (find), from the code type's dealloc slot (forget).
  * Safe from   any hook, any thread; no lock, no allocation.
- * When full   a record that stands for all code without one, and KMEM_LOST_PYTHON_TEXT.
+ * When full   a record without the lines, then one that stands for all code without one; KMEM_LOST_PYTHON_TEXT for both.
  */
 #ifndef PYTHON_CODE_H
 #define PYTHON_CODE_H

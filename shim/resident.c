@@ -29,6 +29,8 @@
 #define GUARD_BYTES_MAX (UINT64_C(64) << 10)
 #define PERIOD_PART 1024
 #define PERIOD_NS UINT64_C(50000000)
+#define URGENT_PART 100
+#define GROWTH_SHARE 4
 #define TEXT_BYTES 16384
 #define PATH_BYTES 64          // of a path, only its beginning says anything here
 
@@ -55,7 +57,8 @@ static struct {
 	char text[TEXT_BYTES];
 	unsigned char pages[16384];
 } look;
-static struct paced_look paced = { .period_ns = PERIOD_NS, .period_part = PERIOD_PART, .is_looking = ATOMIC_FLAG_INIT };
+static struct paced_look paced = { .period_ns = PERIOD_NS, .period_part = PERIOD_PART, .urgent_part = URGENT_PART, .is_looking = ATOMIC_FLAG_INIT };
+static _Atomic uint64_t most_bytes = UINT64_MAX; // that a look has found; relaxed: guards nothing. UINT64_MAX: there was none
 
 static bool
 starts_with(const char *text, const char *start)
@@ -321,17 +324,31 @@ store(uint64_t now_ns)
 	memcpy(capture_file_header()->own_bytes[look.sequence % 2], look.own_bytes, sizeof(look.own_bytes));
 	/* Until then it is the older one, which no reader takes. release: the contents first (F1). */
 	atomic_store_explicit(&to->sequence, look.sequence, memory_order_release);
+
+	uint64_t most = atomic_load_explicit(&most_bytes, memory_order_relaxed);
+
+	if (most == UINT64_MAX || most < look.found.resident_bytes)
+		atomic_store_explicit(&most_bytes, look.found.resident_bytes, memory_order_relaxed);
+}
+
+bool
+resident_has_grown(uint64_t resident_bytes)
+{
+	uint64_t most = atomic_load_explicit(&most_bytes, memory_order_relaxed);
+
+	return resident_bytes > most && resident_bytes - most > most / GROWTH_SHARE;
 }
 
 void
-resident_take(bool is_last)
+resident_take(bool is_last, uint64_t resident_bytes)
 {
+	enum paced_reason reason = is_last ? PACED_DUE : resident_has_grown(resident_bytes) ? PACED_URGENT : PACED_USUAL;
 	int host_errno = errno;
 
 	/* What is live stays as it was when the interpreter began to end, and so does the look of then. */
 	if (!is_last && atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) != 0)
 		return;
-	if (!paced_look_begin(&paced, is_last))
+	if (!paced_look_begin(&paced, reason))
 		return;
 	if (read_all())
 		store(paced.begin_ns);

@@ -421,13 +421,20 @@ find_folded(struct site_owner *owner, unsigned domain, uint8_t clock)
 	return found;
 }
 
+/* Of the stack without its inner frames; a single frame is kept. */
+static uint32_t
+callers(uint32_t frame_count)
+{
+	return frame_count == 1 ? 1 : frame_count * 3 / 4;
+}
+
 /* The stack without its inner frames, as few of them as there is room for; 0 = not even the outermost one has a place. */
 static uint32_t
 find_parent(struct site_owner *owner, const struct call_stack *stack, unsigned domain, uint8_t clock)
 {
 	enum purpose purpose = FOR_PARENT;
 
-	for (uint32_t count = stack->frame_count * 3 / 4; count != 0; count = count * 3 / 4) {
+	for (uint32_t count = callers(stack->frame_count); count != 0; count = count * 3 / 4) {
 		uint32_t dropped = stack->frame_count - count;
 		bool has_gap = stack->omitted != 0 && stack->omitted_at >= dropped;
 		struct words outer = {
@@ -440,6 +447,8 @@ find_parent(struct site_owner *owner, const struct call_stack *stack, unsigned d
 		};
 		uint32_t found;
 
+		if (count == 1) // there are few outermost frames, and nothing but no stack comes after them
+			purpose = FOR_LAST_PARENT;
 		for (uint32_t i = 0; i < count; i++)
 			outer.hash = (outer.hash ^ outer.frames[i]) * UINT64_C(0x9e3779b97f4a7c15);
 		found = find(owner, &outer, domain, clock, purpose);

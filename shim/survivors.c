@@ -349,7 +349,7 @@ survivors_take(bool is_last)
 {
 	int host_errno = errno;
 
-	if (!atomic_load_explicit(&has_begun, memory_order_relaxed) || !python_frames_is_attached() || !paced_look_begin(&paced, is_last))
+	if (!atomic_load_explicit(&has_begun, memory_order_relaxed) || !python_frames_is_attached() || !paced_look_begin(&paced, is_last ? PACED_DUE : PACED_USUAL))
 		return;
 	if (names_pid != capture_file_header()->identity.pid) { // another capture: a forked child's
 		memset(names, 0, sizeof(names));

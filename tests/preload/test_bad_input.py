@@ -213,6 +213,42 @@ def test_a_full_disk(size, programs, tmp_path):
         harness.run(["umount", disk])
 
 
+MANY_FUNCTIONS = """
+kept = []
+for i in range(1500):
+    space = {}
+    exec(compile(f"def f{i}():\\n    return bytearray(20000)\\n", f"made_{i}.py", "exec"), space)
+    kept.append(space[f"f{i}"]())
+def the_leak():
+    for i in range(2000):
+        kept.append(bytearray(50000))
+the_leak()
+"""
+
+
+@pytest.mark.parametrize("size", ["300k", "600k"])
+def test_on_a_full_disk_what_comes_later_has_its_callers_and_the_report_says_why(size, tmp_path):
+    """A line table and a name of its own for each function: what is left goes to the lines that lead to them."""
+    disk, script = tmp_path / "disk", tmp_path / "many_functions.py"
+    disk.mkdir()
+    script.write_text(MANY_FUNCTIONS)
+    if harness.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", disk]).returncode != 0:
+        pytest.skip("needs the right to mount")
+    try:
+        done = harness.record([harness.find_python(), script], disk)
+        assert (done.returncode, done.stderr.count("cannot grow (ENOSPC)")) == (0, 1), done.stderr
+        document = harness.report("peak", disk, "--domain", "heap")
+        text = harness.kmemshim("report", disk).stdout
+    finally:
+        harness.run(["umount", disk])
+    where = document["sites"][0]["where"]
+
+    assert document["sites"][0]["peak_bytes"] >= 1900 * 50000, harness.summary(document["sites"])
+    assert where["file"] == str(script) and (where["line"], where["function"]) in [(10, "<module>"), (9, "the_leak"), (0, "<module>")]
+    assert "could not grow (ENOSPC, its disk was full)" in re.sub(r"\s+", " ", text)
+    assert document["losses"]["lost_growth"] > 0
+
+
 def test_children_that_a_disk_has_no_room_for_are_told(programs, tmp_path):
     """It had room for their parent."""
     program, disk = programs("fork_children.c", "-fno-optimize-sibling-calls"), tmp_path / "disk"

@@ -29,9 +29,7 @@ def interpreter_of(version):
     paths = ["/usr/bin/python3"] if version == "system" else sorted(
         glob.glob(os.path.expanduser(f"~/.pyenv/versions/{version}.*/bin/python3")))
     paths = [path for path in paths if os.access(path, os.X_OK)]
-    if not paths:
-        pytest.skip(f"no Python {version} on this machine")
-    return paths[-1]
+    return paths[-1] if paths else interpreters.get(f"{version}-debian" if version in ("3.14", "3.15") else version).path
 
 
 def record(out, version, case, end="kill", objects="1", options=(), **environment):
@@ -258,10 +256,10 @@ def test_no_frame_of_ours_is_in_a_stack(out, version):
     """From 3.11 on frames lie in pieces of 16 KiB that the arenas' allocator maps; the first of a thread before it has a frame."""
     done = harness.run([interpreter_of(version), "-c", STACKS_OF_FRAMES], harness.shim_env(out))
     assert (done.returncode, done.stderr) == (0, "")
-    document = harness.report("sites", out, "--top", "100000")
+    document, (capture,) = harness.report("sites", out, "--top", "100000"), out.iterdir()
     assert sum(row["live_bytes"] for row in document["sites"] if row["domain"] == "mmap") >= 8 * 16384
-    modules = {frame["module"] for site in document["sites"] for frame in site["frames"]}
-    assert not [module for module in modules if module and module.startswith("libkmemshim")], modules
+    assert b"libc.so" in capture.read_bytes()  # of modules that stacks lead into; the report leaves ours out
+    assert b"libkmemshim" not in capture.read_bytes()
 
 
 @pytest.mark.parametrize("version", ["3.8", "3.11", "3.13"])

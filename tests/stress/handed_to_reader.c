@@ -55,7 +55,7 @@ look_at_failed(void)
 		refuse(50);
 }
 
-static void look_at_resident(void) { resident_take(true); }
+static void look_at_resident(void) { resident_take(true, 0); }
 
 static void
 read_resident(void)

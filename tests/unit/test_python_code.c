@@ -14,6 +14,9 @@
 #include "kmem_words.h"
 #include "python_code.h"
 #include "python_fakes.h"
+#include "settings.h"
+
+#define NO_NAME "<name lost: no room in the capture>"
 
 static struct python_interpreter python;
 
@@ -243,6 +246,35 @@ a_forked_child_stores_again(void **state)
 	assert_int_not_equal(python_code_find(&python, addr).index, before);
 }
 
+/* The capture is as large as it may be: what a function is called is kept, on which lines it is not. */
+static void
+beyond_the_limit_a_name_is_kept_without_its_lines(void **state)
+{
+	struct fake_code fake;
+	uint64_t lost_before = capture_file_header()->losses[KMEM_LOST_PYTHON_TEXT];
+	uint64_t addr = fake_code_make(&fake, "/x.py", "first", 7, "t");
+
+	(void)state;
+	settings.capture_max = capture_file_header()->chunk_count * KMEM_CHUNK_BYTES;
+	for (unsigned i = 0; i < 2; i++) { // the same content at the same place again
+		const struct kmem_code *record = record_of(python_code_find(&python, addr));
+
+		assert_true(says(record, "/x.py", "first", 7));
+		assert_int_equal(record->line_table_bytes, 0);
+		assert_int_equal(record->record.flags, KMEM_CODE_CUT_TEXT);
+		python_code_forget(addr);
+	}
+	uint64_t used = capture_file_header()->used_bytes[KMEM_SECTION_RECORDS];
+
+	assert_true(says(record_of(python_code_find(&python, addr)), "/x.py", "first", 7));
+	assert_int_equal(capture_file_header()->used_bytes[KMEM_SECTION_RECORDS], used);
+	assert_int_equal(capture_file_header()->losses[KMEM_LOST_PYTHON_TEXT] - lost_before, 3);
+	python_code_forget(addr);
+	settings.capture_max /= 2; // and an eighth more
+	assert_true(says(record_of(python_code_find(&python, fake_code_make(&fake, "/x.py", "second", 7, "t"))), NO_NAME, "", 0));
+	settings.capture_max = 0;
+}
+
 /* Last: fills the table of contents. What does not fit is counted and gets the common record. */
 static void
 a_full_table_names_the_rest_unknown(void **state)
@@ -251,20 +283,22 @@ a_full_table_names_the_rest_unknown(void **state)
 	struct fake_code fake;
 	uint64_t lost_before = capture_file_header()->losses[KMEM_LOST_PYTHON_TEXT];
 	uint64_t unknown = 0;
+	uint64_t lost = 0;
 
 	(void)state;
 	for (uint32_t i = 0; i < COUNT; i++) {
 		uint64_t addr = fake_code_make(&fake, "/x.py", "f", i, "t");
 		const struct kmem_code *record = record_of(python_code_find(&python, addr));
 
-		if (says(record, "<unknown>", "<unknown>", 0))
+		if (says(record, NO_NAME, "", 0))
 			unknown++;
 		else if (!says(record, "/x.py", "f", i))
 			fail_msg("%u is misnamed", i);
+		lost += record->line_table_bytes == 0;
 		python_code_forget(addr);
 	}
 	assert_true(unknown >= COUNT - WORDS);
-	assert_int_equal(capture_file_header()->losses[KMEM_LOST_PYTHON_TEXT] - lost_before, unknown);
+	assert_int_equal(capture_file_header()->losses[KMEM_LOST_PYTHON_TEXT] - lost_before, lost);
 }
 
 int
@@ -280,6 +314,7 @@ main(void)
 		cmocka_unit_test_setup(unreadable_texts_are_empty, fresh_tables),
 		cmocka_unit_test_setup(a_long_line_table_is_cut, fresh_tables),
 		cmocka_unit_test_setup(a_forked_child_stores_again, fresh_tables),
+		cmocka_unit_test_setup(beyond_the_limit_a_name_is_kept_without_its_lines, fresh_tables),
 		cmocka_unit_test_setup(a_full_table_names_the_rest_unknown, fresh_tables),
 	};
 

@@ -9,6 +9,7 @@
 #include "capture_file.h"
 #include "capture_life.h"
 #include "heartbeat.h"
+#include "paced_look.h"
 #include "pointer_map.h"
 #include "range_map.h"
 #include "raw_sys.h"
@@ -36,7 +37,7 @@ look(void)
 	const struct kmem_resident *found;
 	uint64_t sum = 0;
 
-	resident_take(true);
+	resident_take(true, 0);
 	found = two[0].sequence > two[1].sequence ? &two[0] : &two[1];
 	assert_true(found->sequence > before);
 	for (unsigned i = 0; i < KMEM_RESIDENT_PARTS; i++)
@@ -148,10 +149,10 @@ the_look_before_a_teardown_stays_the_last(void **state)
 
 	(void)state;
 	capture_file_header()->is_finalizing = KMEM_YES;
-	resident_take(false);
+	resident_take(false, 0);
 	assert_int_equal(two[0].sequence + two[1].sequence, 0);
 	capture_file_header()->is_finalizing = 0;
-	resident_take(false);
+	resident_take(false, 0);
 	assert_int_equal(two[0].sequence + two[1].sequence, 1);
 }
 
@@ -168,9 +169,48 @@ a_child_does_not_look_when_it_starts(void **state)
 		begin_ns = heartbeat_now_ns();
 		sum = two[0].sequence + two[1].sequence;
 		resident_forked();
-		resident_take(false);
+		resident_take(false, 0);
 	} while (heartbeat_now_ns() - begin_ns > 20000000); // so long that the next one was due
 	assert_int_equal(two[0].sequence + two[1].sequence, sum);
+}
+
+/* The highest that was looked at counts: what grows and shrinks all the time is not looked at all the time. */
+static void
+a_process_that_grew_by_a_quarter_is_worth_a_look(void **state)
+{
+	struct kmem_resident found = look();
+	uint64_t most = found.resident_bytes;
+
+	(void)state;
+	assert_false(resident_has_grown(0)); // not known
+	assert_false(resident_has_grown(most + most / 5));
+	assert_true(resident_has_grown(most + most / 3));
+	char *mapped = map(most + 64 * MIB, MAP_PRIVATE);
+	memset(mapped, 1, most + 64 * MIB);
+	most = look().resident_bytes;
+	assert_false(resident_has_grown(most));
+	assert_int_equal(munmap(mapped, found.resident_bytes + 64 * MIB), 0);
+	found = look();
+	assert_true(found.resident_bytes < most / 4 * 3);
+	assert_false(resident_has_grown(most));
+}
+
+static void
+an_urgent_look_comes_sooner_than_a_usual_one(void **state)
+{
+	struct paced_look paced = { .period_ns = 1, .period_part = UINT64_C(1) << 40, .urgent_part = 0, .is_looking = ATOMIC_FLAG_INIT };
+
+	(void)state;
+	assert_true(paced_look_begin(&paced, PACED_USUAL));
+	assert_false(paced_look_begin(&paced, PACED_DUE)); // one at a time
+	paced_look_end(&paced);
+	assert_false(paced_look_begin(&paced, PACED_USUAL));
+	assert_true(paced_look_begin(&paced, PACED_URGENT));
+	paced.urgent_part = UINT64_C(1) << 40;
+	paced_look_end(&paced);
+	assert_false(paced_look_begin(&paced, PACED_URGENT));
+	assert_true(paced_look_begin(&paced, PACED_DUE));
+	paced_look_end(&paced);
 }
 
 int
@@ -179,6 +219,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(the_look_before_a_teardown_stays_the_last, start_empty), // first: a look is due
 		cmocka_unit_test_setup(a_child_does_not_look_when_it_starts, start_empty),
+		cmocka_unit_test_setup(a_process_that_grew_by_a_quarter_is_worth_a_look, start_empty),
+		cmocka_unit_test(an_urgent_look_comes_sooner_than_a_usual_one),
 		cmocka_unit_test_setup(each_part_is_found_and_all_add_up, start_empty),
 		cmocka_unit_test_setup(of_a_range_the_lowest_block_is_found_and_that_there_was_one, start_empty),
 	};

@@ -168,6 +168,23 @@ beyond_the_budget_a_stack_folds_into_its_callers(void **state)
 	assert_int_equal(site_count(), 74);
 }
 
+/* A line at the module's top level has no callers: what is kept for them is its. */
+static void
+beyond_the_budget_a_stack_of_one_frame_keeps_it(void **state)
+{
+	struct call_stack stack = *stack_of(1000, 0, 5000);
+	uint32_t site;
+
+	(void)state;
+	settings.sites_max = 64;
+	for (uint32_t i = 0; i < 64; i++)
+		assert_int_equal(site_table_find(&owner, stack_of(i, i, i + 10), 0, 1), i + 1);
+	stack.frame_count = 1;
+	site = site_table_find(&owner, &stack, 0, 1);
+	assert_int_equal(stored(site)->frame_count, 1);
+	assert_int_equal(stored(site)->frames[0], PYTHON(1000));
+}
+
 /* A stack of `count` frames; the innermost is of its own, the rest is the same for stacks with the same `rest`. */
 static const struct call_stack *
 deep_stack(uint64_t own, uint64_t rest, uint32_t count)
@@ -460,6 +477,7 @@ main(void)
 		cmocka_unit_test_setup(a_hundred_thousand_sites_are_all_found_again, start_empty),
 		cmocka_unit_test_setup_teardown(a_full_disk_folds_new_stacks_and_loses_none, start_in_folder, remove_folder),
 		cmocka_unit_test_setup(a_large_capture_folds_new_stacks, start_empty),
+		cmocka_unit_test_setup(beyond_the_budget_a_stack_of_one_frame_keeps_it, start_empty),
 		cmocka_unit_test_setup(beyond_the_budget_a_stack_folds_into_its_callers,
 		                       start_empty),
 		cmocka_unit_test_setup(S4_every_slot_has_a_record_of_its_own_with_the_same_stack, start_empty),
