@@ -335,6 +335,12 @@ has_domain(const struct model *model, const char *wanted, struct fail *fail)
 }
 
 bool
+report_has_domain(const struct report *report, const char *name)
+{
+	return rank_domain_matches(name, report->domain);
+}
+
+bool
 report_rank(struct report *report, const struct ranking *ranking, const struct report_options *options,
             struct fail *fail)
 {
@@ -344,6 +350,7 @@ report_rank(struct report *report, const struct ranking *ranking, const struct r
 		return false;
 	rank_free(rows->ranked);
 	rows->ranked = rank_run(rows->model, ranking, options->domain);
+	report->domain = options->domain;
 	report->ranking = ranking->name;
 	report->heading = ranking->heading;
 	report->frames_bytes = options->frames_bytes;

@@ -231,6 +231,7 @@ struct report {
 	const char *heading;
 	const char *session;
 	const char *argument;        // as in struct model
+	const char *domain;          // as in report_options
 	struct report_verdict verdict;
 	size_t domain_count;
 	struct report_domain *domains; // all, also those that options.domain leaves out below
@@ -269,6 +270,9 @@ bool report_rank(struct report *report, const struct ranking *ranking, const str
 struct report_line report_line(const struct report *report, size_t number);
 struct report_site report_site(const struct report *report, size_t number);
 struct report_frame report_frame(const struct report_site *site, uint32_t number);
+
+/* False: report->domain leaves this one out of texts. */
+bool report_has_domain(const struct report *report, const char *name);
 
 /* "lost_events", ...; NULL = a number that has no meaning in this version. */
 const char *report_loss_name(unsigned loss);
