@@ -459,6 +459,28 @@ every_damage_is_refused_or_told(void **state)
 	}
 }
 
+/* The program gave up the right to close it (seccomp), or had no address space left: that of a killed one is as good. */
+static void
+a_capture_that_could_not_be_sealed_is_not_damaged(void **state)
+{
+	struct model_options options = { .capture = scratch_file };
+	size_t bytes;
+	unsigned char *file = capture_builder_example(KMEM_STATE_CLEAN_EXIT, &bytes);
+	struct model *model;
+	struct fail fail;
+
+	(void)state;
+	header_of(file)->head_checksum = 0;
+	for (uint32_t i = 0; i < KMEM_CHUNKS_MAX; i++)
+		chunk_of(file, i)->is_sealed = chunk_of(file, i)->checksum = 0;
+	capture_builder_write(scratch_file, file, bytes);
+	model = model_load(&options, &fail);
+	assert_non_null(model);
+	assert_int_equal(model->damage_count, 0);
+	model_free(model);
+	free(file);
+}
+
 static void
 a_sound_capture_has_no_damages(void **state)
 {
@@ -554,6 +576,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_capture_that_could_not_be_sealed_is_not_damaged),
 		cmocka_unit_test(a_sound_capture_has_no_damages),
 		cmocka_unit_test(every_damage_is_refused_or_told),
 		cmocka_unit_test(no_flipped_byte_of_a_closed_capture_goes_unseen),
