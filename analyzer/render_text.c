@@ -420,7 +420,7 @@ put_losses(const struct report *report, bool is_serious, FILE *stream)
 			continue;
 		(void)fprintf(stream, "%13s  ", i == KMEM_LOST_EVENT_BYTES ? units_bytes(report->losses[i], count)
 		                                                           : units_count(report->losses[i], count));
-		put_paragraph(stream, report_loss_meaning(i), 15, 15);
+		put_paragraph(stream, report_loss_meaning(i, report->losses[i]), 15, 15);
 	}
 }
 

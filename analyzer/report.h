@@ -276,8 +276,8 @@ bool report_has_domain(const struct report *report, const char *name);
 
 /* "lost_events", ...; NULL = a number that has no meaning in this version. */
 const char *report_loss_name(unsigned loss);
-/* What it means for a reader of the report. */
-const char *report_loss_meaning(unsigned loss);
+/* What it means for a reader of the report, behind the number. */
+const char *report_loss_meaning(unsigned loss, uint64_t count);
 /* True when something is missing in the figures; false for costs and choices that are only worth knowing. */
 bool report_loss_is_serious(unsigned loss);
 

@@ -150,6 +150,20 @@ whether_sums_were_there_at_once_is_always_said(void **state)
 	}
 }
 
+static void
+one_is_no_plural(void **state)
+{
+	char *text;
+
+	(void)state;
+	make();
+	hand.process.losses[KMEM_LOST_EVENTS] = hand.process.losses[KMEM_LOST_UNKNOWN_FREES] = 1;
+	text = page(NULL);
+	assert_non_null(strstr(text, " 1  allocation that was not recorded"));
+	assert_non_null(strstr(text, " 1  block was released that nobody"));
+	free(text);
+}
+
 /* A note that is wider than the page is broken below its own beginning. */
 static void
 losses_fit_the_page(void **state)
@@ -182,6 +196,7 @@ main(void)
 		cmocka_unit_test(a_page_of_one_domain_is_of_that_alone),
 		cmocka_unit_test(the_age_of_the_resident_set_is_said),
 		cmocka_unit_test(kinds_that_were_counted_earlier_say_so),
+		cmocka_unit_test(one_is_no_plural),
 		cmocka_unit_test(losses_fit_the_page),
 		cmocka_unit_test(whether_sums_were_there_at_once_is_always_said),
 	};
