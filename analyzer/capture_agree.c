@@ -112,12 +112,12 @@ static void
 tell_sites(struct capture *capture, const struct sums *sums)
 {
 	if (sums->unfit_count != 0)
-		capture_damaged(capture, "section \"sites\": stack, domain, thread or age of %zu records do not fit their check, the "
-		                "first is record %zu: the file is damaged", sums->unfit_count, sums->unfit_first);
+		capture_damaged(capture, "section \"sites\": stack, domain, thread or age do not fit their check in %zu record%s, first in "
+		                "record %zu: the file is damaged", sums->unfit_count, sums->unfit_count == 1 ? "" : "s", sums->unfit_first);
 	if (sums->torn_count > sums->slot_count * RECORDS_PER_REQUEST || size_of(sums->torn_most_bytes) >= CAPTURE_AGREE_BYTES)
-		capture_damaged(capture, "section \"sites\": %zu records hold something else than was requested and not released, record "
-		                "%zu differs by %" PRId64 " bytes: a request was under way, or the file is damaged",
-		                sums->torn_count, sums->torn_first, sums->torn_most_bytes);
+		capture_damaged(capture, "section \"sites\": what is held is not what was requested less what was released in %zu record%s, in record "
+		                "%zu by %" PRId64 " bytes: a request was under way, or the file is damaged",
+		                sums->torn_count, sums->torn_count == 1 ? "" : "s", sums->torn_first, sums->torn_most_bytes);
 }
 
 static void
@@ -181,7 +181,7 @@ tell_generations(struct capture *capture)
 			                births & 0xffff, births >> 16);
 	}
 	if (lost_count != 0)
-		capture_damaged(capture, "section \"generations\": %zu blocks belong to no site", lost_count);
+		capture_damaged(capture, "section \"generations\": %zu block%s of no site", lost_count, lost_count == 1 ? "" : "s");
 }
 
 void

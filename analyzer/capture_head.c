@@ -92,6 +92,28 @@ capture_head_is_closed(const struct capture *capture)
 	return capture->state == KMEM_STATE_CLEAN_EXIT;
 }
 
+const struct kmem_chunk *
+capture_head_directory(const struct capture *capture)
+{
+	return (const struct kmem_chunk *)(const void *)(capture->head + KMEM_DIRECTORY_OFFSET);
+}
+
+static bool
+is_any_chunk_sealed(const struct capture *capture)
+{
+	const struct kmem_chunk *directory = capture_head_directory(capture);
+
+	for (uint32_t i = 0; i < KMEM_CHUNKS_MAX; i++) {
+		if (COPY_OF(directory[i].is_sealed) != 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Chunks are sealed before the head. Where none is, there was no way to close the capture (the program confined itself, or its address
+ * space was spent): that of a program that was killed has no seal either, and is as good.
+ */
 bool
 capture_head_check_closed(struct capture *capture, bool is_last_attempt, bool *wants_again, struct fail *fail)
 {
@@ -104,19 +126,13 @@ capture_head_check_closed(struct capture *capture, bool is_last_attempt, bool *w
 	if (capture->was_closed || *wants_again)
 		return true;
 	if (wanted == 0) { // F5 is stored last: what was sealed before is checked all the same
-		capture_damaged(capture, "section \"head\": the program was stopped while it closed the capture, or had taken "
-		                         "from itself what that needs (seccomp): it has no checksum");
+		if (is_any_chunk_sealed(capture))
+			capture_damaged(capture, "section \"head\": the program was stopped while it closed the capture: it has no checksum");
 		return true;
 	}
 	(void)snprintf(text, sizeof(text), "section \"head\": checksum wanted 0x%08x, found 0x%08x: the file is damaged",
 	               wanted, found);
 	return capture_refuse(capture, fail, text);
-}
-
-const struct kmem_chunk *
-capture_head_directory(const struct capture *capture)
-{
-	return (const struct kmem_chunk *)(const void *)(capture->head + KMEM_DIRECTORY_OFFSET);
 }
 
 static bool

@@ -128,7 +128,7 @@ check_chunk(struct capture *capture, uint32_t chunk, enum kmem_section section, 
 
 	if (COPY_OF(entry->is_sealed) == 0) {
 		if (capture->was_closed)
-			capture_damaged(capture, "section \"%s\": chunk %u was left without a checksum", capture_section_names[section],
+			capture_damaged(capture, "section \"%s\": chunk %u has lost its checksum", capture_section_names[section],
 			                chunk);
 		return true;
 	}

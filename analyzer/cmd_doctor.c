@@ -55,6 +55,7 @@ run(const struct options *options, int *status, struct fail *fail)
 	if (options->argument_count > 0)
 		doctor_check_program(&doctor, options->arguments);
 	doctor_try(&doctor, options->arguments);
+	doctor_leave_place(&doctor);
 	if (options->is_json)
 		print_json(&doctor);
 	else

@@ -31,14 +31,18 @@ struct doctor {
 	size_t room;
 	char shim[PATH_MAX];   // "" = not found
 	char folder[PATH_MAX]; // absolute; "" = cannot be written
+	unsigned made_folders; // of `folder` and those above it: made for the checks
 };
 
 void doctor_add(struct doctor *doctor, enum doctor_level level, const char *where, const char *next,
                 const char *what, ...) __attribute__((format(printf, 5, 6)));
 void doctor_free(struct doctor *doctor);
 
-/* The library, the folder of captures and what lies below it, limits, the environment. Fills shim and folder. */
+/* The library, the folder of captures and what lies below it, limits, the environment. Fills shim and folder, which it makes. */
 void doctor_check_place(struct doctor *doctor, const char *folder);
+
+/* Removes what was made for the checks. After all of them. */
+void doctor_leave_place(const struct doctor *doctor);
 
 /* The program and its libraries. arguments: NULL-terminated. */
 void doctor_check_program(struct doctor *doctor, char *const *arguments);

@@ -69,10 +69,41 @@ doctor_free(struct doctor *doctor)
 	free(doctor->findings);
 }
 
+static unsigned
+count_missing(const char *folder)
+{
+	char *path = memory_text(folder);
+	unsigned count = 0;
+	char *slash;
+
+	for (size_t length = strlen(path); length > 1 && path[length - 1] == '/'; length--)
+		path[length - 1] = '\0';
+	while (access(path, F_OK) != 0) {
+		count++;
+		slash = strrchr(path, '/');
+		if (slash == NULL || slash == path)
+			break;
+		while (slash > path && *slash == '/')
+			*slash-- = '\0';
+	}
+	free(path);
+	return count;
+}
+
+void
+doctor_leave_place(const struct doctor *doctor)
+{
+	char *path = memory_text(doctor->folder);
+
+	for (unsigned i = 0; i < doctor->made_folders && rmdir(path) == 0; i++)
+		*strrchr(path, '/') = '\0';
+	free(path);
+}
+
 static void
 check_folder(struct doctor *doctor, const char *folder)
 {
-	bool was_there = access(folder, F_OK) == 0;
+	unsigned missing = count_missing(folder);
 	char text[UNITS_TEXT_BYTES];
 	struct statfs system;
 	uint64_t room;
@@ -86,8 +117,7 @@ check_folder(struct doctor *doctor, const char *folder)
 	bool is_known = statfs(doctor->folder, &system) == 0;
 	int error = errno;
 
-	if (!was_there)
-		(void)rmdir(doctor->folder);
+	doctor->made_folders = missing;
 	if (!is_known) {
 		doctor_add(doctor, DOCTOR_NOTE, doctor->folder, "see that it has room for " ROOM_NEEDED_TEXT,
 		           "takes captures; how much is free there is not known (%s)", strerror(error));

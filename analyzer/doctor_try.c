@@ -9,7 +9,6 @@
 #include "doctor.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,7 +123,6 @@ remove_folder(const char *folder)
 void
 doctor_try(struct doctor *doctor, char *const *arguments)
 {
-	bool was_there = access(doctor->folder, F_OK) == 0;
 	struct launch launch = { .shim = doctor->shim };
 	char folder[PATH_MAX + 40];
 	const char *words[4];
@@ -137,7 +135,7 @@ doctor_try(struct doctor *doctor, char *const *arguments)
 		return;
 	choose(arguments, &program, words);
 	(void)snprintf(folder, sizeof(folder), "%s/.doctor.%ld", doctor->folder, (long)getpid());
-	if (words[0] == NULL || (mkdir(doctor->folder, 0777) != 0 && errno != EEXIST) || mkdir(folder, 0700) != 0)
+	if (words[0] == NULL || mkdir(folder, 0700) != 0)
 		return;
 	launch.arguments = (char *const *)words;
 	launch.folder = folder;
@@ -153,6 +151,4 @@ doctor_try(struct doctor *doctor, char *const *arguments)
 			read_capture(doctor, words[0], folder, words[1] != NULL);
 	}
 	remove_folder(folder);
-	if (!was_there)
-		(void)rmdir(doctor->folder);
 }

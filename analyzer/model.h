@@ -97,6 +97,7 @@ void model_type_add(struct model_type types[MODEL_TYPES_MAX], unsigned *type_cou
 
 struct model_domain {
 	const char *name;        // "heap", "cuda:0", ...
+	size_t holder_count;     // processes that held any of it
 	uint64_t live_bytes;     // all processes
 	uint64_t live_count;
 	uint64_t peak_bytes;     // highest of one process when there is one; sum of each process's own peak otherwise

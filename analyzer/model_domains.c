@@ -83,6 +83,7 @@ add_domain(struct model_process *process, unsigned row_index, const struct kmem_
 	uint64_t peak = kmem_domain_peak_bytes(sum->peak);
 	uint64_t resident = COPY_OF(row->peak_resident_bytes);
 
+	domain->holder_count += peak != 0;
 	domain->live_bytes += live;
 	domain->live_count += live_count;
 	domain->peak_bytes += peak;

@@ -258,6 +258,11 @@ find_code(struct process_frames *frames, uint32_t index)
 			code->file = model_cells_file(frames->build, frames->capture->identity->pid, code->file);
 		code->module = text_pool_add_text(pool, base_name(code->file));
 		code->function = text_pool_add(pool, code->stored.function, code->stored.function_bytes);
+		/* What the recorder stores for all code that it has no room for. */
+		if (strcmp(code->file, "<unknown>") == 0 && strcmp(code->function, "<unknown>") == 0) {
+			code->file = code->module = "";
+			code->function = "Python code whose name found no room";
+		}
 	}
 	HASH_ADD(hh, frames->codes, index, sizeof(index), code);
 	return code;

@@ -179,8 +179,8 @@ find_sites(struct build *build, struct capture *capture, const struct domain_row
 			sites[i] = (uint32_t)(find_or_add(build, process_stacks_find(stacks, stored, i), domain) - build->sites) + 1;
 	}
 	if (homeless != 0)
-		capture_damaged(capture, "section \"sites\": %llu sites belong to no domain of the file and are left out",
-		                (unsigned long long)homeless);
+		capture_damaged(capture, "section \"sites\": %llu site%s of no domain of the file: left out",
+		                (unsigned long long)homeless, homeless == 1 ? "" : "s");
 	process_stacks_free(stacks);
 	return sites;
 }
@@ -217,11 +217,11 @@ model_add_sites(struct build *build, struct capture *capture, const struct domai
 		process->site_count++;
 	}
 	if (impossible != 0)
-		capture_damaged(capture, "section \"sites\": %llu counters say that more was released than given out; taken as 0",
-		                (unsigned long long)impossible);
+		capture_damaged(capture, "section \"sites\": more was released than given out in %llu counter%s: taken as 0",
+		                (unsigned long long)impossible, impossible == 1 ? "" : "s");
 	if (unlikely != 0 && capture_is_final(capture))
-		capture_damaged(capture, "section \"generations\": %llu counts of live blocks are more than there are, or less than none",
-		                (unsigned long long)unlikely);
+		capture_damaged(capture, "section \"generations\": more live blocks than there are, or less than none, in %llu count%s",
+		                (unsigned long long)unlikely, unlikely == 1 ? "" : "s");
 	free(next);
 	return sites;
 }

@@ -192,7 +192,7 @@ static const struct option_row {
 } rows[OPTION_COUNT] = {
 	[OPTION_HELP] = { "help", 'h', NULL, "", "this text", take_help },
 	[OPTION_JSON] = { "json", 0, NULL, "", "JSON, of reports by report.schema.json with all rows unless --top", take_json },
-	[OPTION_TOP] = { "top", 0, "N", "a number of rows (0 or more)", "at most N rows, each a line of code; text shows 10 otherwise", take_top },
+	[OPTION_TOP] = { "top", 0, "N", "a number of rows (0 or more)", "at most N rows, each a line of code; text shows 10 otherwise, 5 on a page", take_top },
 	[OPTION_DOMAIN] = { "domain", 0, "D", "a domain", "only this domain: heap, mmap, cuda:0, or cuda for all devices",
 	                    take_domain },
 	[OPTION_NATIVE] = { "native", 0, NULL, "", "show native frames in stacks as well", take_native },
@@ -263,6 +263,7 @@ options_parse(const struct command *command, int count, char **arguments, struct
 	char shorts[2 + 2 * OPTION_COUNT + 1];
 	size_t long_count = 0;
 	size_t short_count = 0;
+	unsigned given = 0; // OPTION_BIT() of each
 	int result;
 
 	if (command->is_launcher)
@@ -297,6 +298,9 @@ options_parse(const struct command *command, int count, char **arguments, struct
 		}
 		if (result == '?' || result == ':')
 			return refuse_option(command, arguments, result, fail);
+		if (rows[id].value != NULL && (given & OPTION_BIT(id)) != 0)
+			return fail_set(fail, EXIT_USAGE, "%s: --%s is given twice: it takes one value", command->name, rows[id].name);
+		given |= OPTION_BIT(id);
 		if (!take_option(command, id, options, fail))
 			return false;
 	}

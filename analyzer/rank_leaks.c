@@ -19,7 +19,7 @@
 #define SUSPECT_GENERATIONS_MIN 3  // for the order of what is too short to judge
 #define LEAK_FLOOR_BYTES 65536     // grown by the line; less is not worth a person's time
 #define BLOCKS_IN_USE 8            // that a line may hold at any moment of what it releases again: its temporaries
-#define ARENA_FLOOR_BYTES (16u << 20) // of Python's arenas: less may be what imports leave there, which cannot be told
+#define ARENA_FLOOR_BYTES (16u << 20) // of Python's arenas: less may be what start-up and the user's own modules leave there
 #define BACKLOG_ALIVE_PERCENT 25   // a queue that drains late, garbage cycles; measured 33 % and 39 %, controls under 15 %
 
 /* The frame that is named and not what every program starts with; NULL when there is none. */

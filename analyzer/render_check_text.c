@@ -47,7 +47,8 @@ put_arena_note(const struct check *check, FILE *stream)
 	for (size_t i = 0; i < check->failed_count; i++)
 		has_failed = has_failed || strcmp(check->rules[i].domain, "python/arena") == 0;
 	if (were_arenas != are_arenas && check->after->domain[0] == '\0')
-		(void)fputs("note: only one of the two was recorded with --python-objects: their lines are not the same\n", stream);
+		(void)fprintf(stream, "note: only the %s has arenas of small Python objects: the other was recorded with --python-objects, or its "
+		                      "Python does without (PYTHONMALLOC=malloc): their lines are not the same\n", were_arenas ? "baseline" : "new run");
 	else if (has_failed)
 		(void)fputs("note: record both with --python-objects: then the lines that fill Python's arenas are named\n", stream);
 }
@@ -86,9 +87,10 @@ render_check_text(const struct check *check, FILE *stream)
 	}
 	for (size_t i = 0; i < check->rule_count; i++)
 		put_rule(stream, &check->rules[i], domain_width);
-	(void)fprintf(stream, "%s: %zu rule%s failed, %zu sites%s%s compared, %llu run%s against %llu\n",
+	(void)fprintf(stream, "%s: %zu rule%s failed, %zu site%s%s%s compared, %llu run%s against %llu\n",
 	              check->failed_count != 0 ? "worse than the baseline" : "ok", check->failed_count,
-	              check->failed_count == 1 ? "" : "s", check->compared_sites, check->after->domain[0] != '\0' ? " of " : "",
+	              check->failed_count == 1 ? "" : "s", check->compared_sites, check->compared_sites == 1 ? "" : "s",
+	              check->after->domain[0] != '\0' ? " of " : "",
 	              check->after->domain,
 	              (unsigned long long)check->after->run_count, check->after->run_count == 1 ? "" : "s",
 	              (unsigned long long)check->before->run_count);

@@ -329,7 +329,8 @@ render_text_stack(const struct report *report, const struct report_line *line, c
 		struct report_frame frame = report_frame(site, i);
 
 		if (site->frames_omitted != 0 && i == site->frames_before_gap)
-			(void)fprintf(stream, "%*s...  %u frames left out\n", INDENT, "", (unsigned)site->frames_omitted);
+			(void)fprintf(stream, "%*s...  %u frame%s left out\n", INDENT, "", (unsigned)site->frames_omitted,
+			              site->frames_omitted == 1 ? "" : "s");
 		if (!is_shown(&frame, has_python, options->is_native))
 			continue;
 		if (!is_past && is_place(&frame, &line->where)) {

@@ -103,7 +103,8 @@ put_domains(const struct report *report, const char *heading, bool is_device, bo
 	for (size_t i = 0; i < report->domain_count; i++) {
 		const struct report_domain *domain = &report->domains[i];
 
-		if (domain->is_device != is_device || domain->is_address_space != is_address_space)
+		if (domain->is_device != is_device || domain->is_address_space != is_address_space ||
+		    !report_has_domain(report, domain->name))
 			continue;
 		if (is_first)
 			(void)fprintf(stream, "%-16s%9s%11s%12s%12s%13s\n", heading, "peak", "live", "allocated", "blocks",
@@ -193,16 +194,20 @@ put_together(const struct report *report, FILE *stream)
 	char live[UNITS_TEXT_BYTES];
 	char text[1024];
 	bool is_first = true;
+	bool is_any = false;
 	size_t used;
 
-	if (report->process_count < 2 || report->domain_count == 0)
+	for (size_t i = 0; i < report->domain_count; i++)
+		is_any = is_any || (!report->domains[i].is_address_space && report_has_domain(report, report->domains[i].name));
+	if (report->process_count < 2 || !is_any)
 		return;
 	used = (size_t)snprintf(text, sizeof(text), "sums over %zu processes", report->process_count);
 	for (size_t i = 0; i < report->domain_count && used < sizeof(text); i++) {
 		const struct report_domain *domain = &report->domains[i];
 
-		if (domain->is_address_space || (domain->together_peak_bytes >= domain->peak_bytes / 100 * 99 &&
-		                                 domain->together_live_bytes >= domain->live_bytes / 100 * 99))
+		if (domain->is_address_space || !report_has_domain(report, domain->name) ||
+		    (domain->together_peak_bytes >= domain->peak_bytes / 100 * 99 &&
+		     domain->together_live_bytes >= domain->live_bytes / 100 * 99))
 			continue;
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s peak, %s live",
 		                         is_first ? "; at the same time at most: " : "; ", domain->name,
@@ -313,6 +318,8 @@ render_text_totals(const struct report *report, FILE *stream)
 	put_domains(report, "Devices", true, false, stream);
 	put_together(report, stream);
 	put_domains(report, "Address space", false, true, stream);
+	if (report->domain != NULL) // what follows is of all domains
+		return;
 	put_resident(report, stream);
 	put_processes(report, stream);
 }
@@ -363,22 +370,30 @@ put_requests(const struct report *report, FILE *stream)
 	char place[PLACE_TEXT_BYTES];
 	uint64_t count = 0, times = 1;
 	int width = 9; // of the names of domains
+	bool is_any = false;
 
 	for (size_t i = 0; i < report->process_count; i++)
 		count += report->processes[i].refused_count;
 	for (size_t i = 0; i < report->request_count; i++) {
+		if (!report_has_domain(report, report->requests[i].domain))
+			continue;
+		is_any = true;
 		if (strcmp(report->requests[i].state, "fatal") == 0 && report->requests[i].is_composed)
 			told = &report->requests[i];
 		if ((int)strlen(report->requests[i].domain) > width)
 			width = (int)strlen(report->requests[i].domain);
 	}
+	if (!is_any && (count == 0 || report->domain != NULL))
+		return;
 	if (count > report->request_count)
 		(void)fprintf(stream, "Requests that were refused: the last %zu of %s\n", report->request_count, units_count(count, bytes));
-	else if (report->request_count != 0)
+	else
 		(void)fputs("Requests that were refused\n", stream);
 	for (size_t i = 0; i < report->request_count; i++) {
 		const struct report_request *request = &report->requests[i];
 
+		if (!report_has_domain(report, request->domain))
+			continue;
 		if (request != told && i + 1 < report->request_count && is_again(request + 1, request)) {
 			times++;
 			continue;
@@ -405,7 +420,7 @@ put_losses(const struct report *report, bool is_serious, FILE *stream)
 			continue;
 		(void)fprintf(stream, "%13s  ", i == KMEM_LOST_EVENT_BYTES ? units_bytes(report->losses[i], count)
 		                                                           : units_count(report->losses[i], count));
-		put_paragraph(stream, report_loss_meaning(i), 15, 15);
+		put_paragraph(stream, report_loss_meaning(i, report->losses[i]), 15, 15);
 	}
 }
 
@@ -427,7 +442,7 @@ has_notes(const struct report *report)
 			return true;
 	}
 	for (size_t i = 0; i < report->domain_count; i++) {
-		if (report->domains[i].is_at_refusal)
+		if (report->domains[i].is_at_refusal && report_has_domain(report, report->domains[i].name))
 			return true;
 	}
 	return report->verify_checked != 0 || report->peak_error_bytes != 0 || report->is_finalizing ||
@@ -492,7 +507,7 @@ put_notes(const struct report *report, FILE *stream)
 	if (report->is_finalizing)
 		(void)fputs("  live figures are those of the moment when Python began to shut down\n", stream);
 	for (size_t i = 0; i < report->domain_count; i++) {
-		if (report->domains[i].is_at_refusal)
+		if (report->domains[i].is_at_refusal && report_has_domain(report, report->domains[i].name))
 			(void)fprintf(stream, "  those of %s are of the moment when it refused the request that ended the program\n",
 			              report->domains[i].name);
 	}

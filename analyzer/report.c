@@ -33,29 +33,37 @@ struct report_rows {
 
 struct loss {
 	const char *name;
-	const char *meaning;
+	const char *one;  // what it means, behind a number; NULL: as `many`
+	const char *many;
 	bool is_serious;
 };
 
 static const struct loss losses[KMEM_LOSS_COUNT] = {
-	[KMEM_LOST_EVENTS] = { "lost_events", "allocations that were not recorded: no room", true },
-	[KMEM_LOST_EVENT_BYTES] = { "lost_event_bytes", "bytes of the allocations that were not recorded", true },
-	[KMEM_LOST_SITES] = { "lost_sites", "allocations booked at a caller or without their stack: no room for more stacks", true },
-	[KMEM_LOST_STACKS] = { "lost_stacks", "allocations whose stack could not be taken", true },
-	[KMEM_LOST_UNKNOWN_FREES] = { "lost_unknown_frees", "blocks were released that nobody was seen to get (from before the recording, or of another heap)", false },
-	[KMEM_LOST_MISSED_FREES] = { "lost_missed_frees", "blocks given out again without a release that was seen", false },
-	[KMEM_LOST_REENTRANT] = { "lost_reentrant", "allocations made while the shim was at work (signal handlers)", true },
-	[KMEM_LOST_UNWINDS] = { "lost_unwinds", "native stacks that end before the outermost frame", false },
-	[KMEM_LOST_PYTHON_FRAMES] = { "lost_python_frames", "Python frames that failed a check", true },
-	[KMEM_LOST_PYTHON_TEXT] = { "lost_python_text", "Python functions without room for their names or lines", true },
-	[KMEM_LOST_MODULES] = { "lost_modules", "shared objects that could not be described", true },
-	[KMEM_LOST_TEARDOWN_EVENTS] = { "lost_teardown_events", "events after Python began to shut down, releases for the most part: left out",
-	                                false },
-	[KMEM_LOST_GROWTH] = { "lost_growth", "times the capture could not grow", true },
-	[KMEM_LOST_FALLBACK_UNWINDS] = { "lost_fallback_unwinds", "stacks that needed the slow way", false },
-	[KMEM_LOST_INHERITED_FREES] = { "lost_inherited_frees", "blocks that forked children had from their parents and released: in no figure", false },
-	[KMEM_LOST_CONTEXTS] = { "lost_contexts", "contexts beyond the 64 that are told apart: what they held at their end seems to be still there", true },
-	[KMEM_LOST_NATIVE_WAYS] = { "lost_native_ways", "lines of Python have thousands of native ways: further small blocks of theirs are listed without native frames", false },
+	[KMEM_LOST_EVENTS] = { "lost_events", "allocation that was not recorded: no room", "allocations that were not recorded: no room", true },
+	[KMEM_LOST_EVENT_BYTES] = { "lost_event_bytes", NULL, "in allocations that were not recorded", true },
+	[KMEM_LOST_SITES] = { "lost_sites", "allocation booked at a caller or without its stack: no room for more stacks",
+	                      "allocations booked at a caller or without their stack: no room for more stacks", true },
+	[KMEM_LOST_STACKS] = { "lost_stacks", "allocation whose stack could not be taken", "allocations whose stack could not be taken", true },
+	[KMEM_LOST_UNKNOWN_FREES] = { "lost_unknown_frees", "block was released that nobody was seen to get (from before the recording, or of another heap)",
+	                              "blocks were released that nobody was seen to get (from before the recording, or of another heap)", false },
+	[KMEM_LOST_MISSED_FREES] = { "lost_missed_frees", "block given out again without a release that was seen",
+	                             "blocks given out again without a release that was seen", false },
+	[KMEM_LOST_REENTRANT] = { "lost_reentrant", "allocation made while the shim was at work (signal handlers)",
+	                          "allocations made while the shim was at work (signal handlers)", true },
+	[KMEM_LOST_UNWINDS] = { "lost_unwinds", "native stack that ends before the outermost frame", "native stacks that end before the outermost frame", false },
+	[KMEM_LOST_PYTHON_FRAMES] = { "lost_python_frames", "Python frame that failed a check", "Python frames that failed a check", true },
+	[KMEM_LOST_PYTHON_TEXT] = { "lost_python_text", "Python function without room for its name or lines", "Python functions without room for their names or lines", true },
+	[KMEM_LOST_MODULES] = { "lost_modules", "shared object that could not be described", "shared objects that could not be described", true },
+	[KMEM_LOST_TEARDOWN_EVENTS] = { "lost_teardown_events", "event after Python began to shut down: left out",
+	                                "events after Python began to shut down, releases for the most part: left out", false },
+	[KMEM_LOST_GROWTH] = { "lost_growth", "time the capture could not grow", "times the capture could not grow", true },
+	[KMEM_LOST_FALLBACK_UNWINDS] = { "lost_fallback_unwinds", "stack that needed the slow way", "stacks that needed the slow way", false },
+	[KMEM_LOST_INHERITED_FREES] = { "lost_inherited_frees", "block that a forked child had from its parent and released: in no figure",
+	                                "blocks that forked children had from their parents and released: in no figure", false },
+	[KMEM_LOST_CONTEXTS] = { "lost_contexts", "context beyond the 64 that are told apart: what it held at its end seems to be still there",
+	                         "contexts beyond the 64 that are told apart: what they held at their end seems to be still there", true },
+	[KMEM_LOST_NATIVE_WAYS] = { "lost_native_ways", "line of Python has thousands of native ways: further small blocks of it are listed without native frames",
+	                            "lines of Python have thousands of native ways: further small blocks of theirs are listed without native frames", false },
 };
 
 const char *
@@ -65,9 +73,9 @@ report_loss_name(unsigned loss)
 }
 
 const char *
-report_loss_meaning(unsigned loss)
+report_loss_meaning(unsigned loss, uint64_t count)
 {
-	return losses[loss].meaning;
+	return count == 1 && losses[loss].one != NULL ? losses[loss].one : losses[loss].many;
 }
 
 bool
@@ -336,6 +344,12 @@ has_domain(const struct model *model, const char *wanted, struct fail *fail)
 }
 
 bool
+report_has_domain(const struct report *report, const char *name)
+{
+	return rank_domain_matches(name, report->domain);
+}
+
+bool
 report_rank(struct report *report, const struct ranking *ranking, const struct report_options *options,
             struct fail *fail)
 {
@@ -345,6 +359,7 @@ report_rank(struct report *report, const struct ranking *ranking, const struct r
 		return false;
 	rank_free(rows->ranked);
 	rows->ranked = rank_run(rows->model, ranking, options->domain);
+	report->domain = options->domain;
 	report->ranking = ranking->name;
 	report->heading = ranking->heading;
 	report->frames_bytes = options->frames_bytes;

@@ -231,6 +231,7 @@ struct report {
 	const char *heading;
 	const char *session;
 	const char *argument;        // as in struct model
+	const char *domain;          // as in report_options
 	struct report_verdict verdict;
 	size_t domain_count;
 	struct report_domain *domains; // all, also those that options.domain leaves out below
@@ -270,10 +271,13 @@ struct report_line report_line(const struct report *report, size_t number);
 struct report_site report_site(const struct report *report, size_t number);
 struct report_frame report_frame(const struct report_site *site, uint32_t number);
 
+/* False: report->domain leaves this one out of texts. */
+bool report_has_domain(const struct report *report, const char *name);
+
 /* "lost_events", ...; NULL = a number that has no meaning in this version. */
 const char *report_loss_name(unsigned loss);
-/* What it means for a reader of the report. */
-const char *report_loss_meaning(unsigned loss);
+/* What it means for a reader of the report, behind the number. */
+const char *report_loss_meaning(unsigned loss, uint64_t count);
 /* True when something is missing in the figures; false for costs and choices that are only worth knowing. */
 bool report_loss_is_serious(unsigned loss);
 

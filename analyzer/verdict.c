@@ -283,7 +283,14 @@ verdict_does_next_grow(const struct verdict_facts *facts)
 	       next->leaking_bytes >= next->live_bytes / 2;
 }
 
-static const char if_data_set[] = "; if it is a data set, load less of it at once";
+/* Of a line that may have been built at one go: who ended well had room for it. */
+static const char *
+if_data_set(const struct verdict *verdict, const struct model_site *telling)
+{
+	if (!rank_may_be_built_once(telling))
+		return "";
+	return verdict->end == VERDICT_END_OK ? "; if it is a data set, nothing needs doing" : "; if it is a data set, load less of it at once";
+}
 
 static void
 advise(const struct verdict_facts *facts, struct verdict *verdict, const char *next)
@@ -293,8 +300,9 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	bool is_accumulating = verdict_is_accumulating(facts);
 	const struct kmem_identity *identity = facts->process->identity;
 	uint64_t machine_bytes = identity->machine_bytes != 0 ? identity->machine_bytes + identity->swap_bytes : UINT64_MAX;
-	/* A data set of a program that ended well is nobody's worry. */
-	bool is_growing = top->leak == MODEL_LEAK_LEAK && !(verdict->end == VERDICT_END_OK && rank_may_be_built_once(top->telling));
+	/* What grows on a device comes before what may be a data set of a program that ended well. */
+	bool is_growing = top->leak == MODEL_LEAK_LEAK && !(verdict->end == VERDICT_END_OK && rank_may_be_built_once(top->telling) &&
+	                                                    facts->growing_device.site_count != 0);
 	bool is_much_in_arenas = top->leak == MODEL_LEAK_LEAK || top->live_bytes >= facts->live_bytes / 2;
 	bool is_next_growing = verdict_does_next_grow(facts) &&
 	                       !(verdict->end == VERDICT_END_OK && rank_may_be_built_once(facts->next_live.telling));
@@ -320,7 +328,7 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	    (facts->end == VERDICT_END_SIGNAL || verdict_was_time_up(facts)) && !verdict_is_arena(facts, top) &&
 	    verdict_is_far_from_limits(facts)) {
 		say_next(verdict, "%s; then look for what keeps the blocks of %s alive%s", next, verdict_line_text(top, place),
-		         rank_may_be_built_once(top->telling) ? if_data_set : "");
+		         if_data_set(verdict, top->telling));
 		return;
 	}
 	if (is_accumulating && (facts->end == VERDICT_END_SIGNAL || facts->end == VERDICT_END_GONE) &&
@@ -353,22 +361,23 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	else if (is_next_growing && facts->refused == NULL)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "look for what keeps the blocks of %s alive%s%s",
 		               verdict_line_text(&facts->next_live, place), verdict_blocks_kept(facts),
-		               rank_may_be_built_once(facts->next_live.telling) ? if_data_set : "");
+		               if_data_set(verdict, facts->next_live.telling));
 	else if (verdict_is_arena(facts, top) && !is_much_in_arenas && verdict->end != VERDICT_END_OK && facts->refused == NULL)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "give the program more memory, or import less: no line of it holds much");
 	else if (verdict_is_arena(facts, top) && (facts->refused == NULL || is_accumulating) &&
 	         (is_growing || verdict->end != VERDICT_END_OK))
 		(void)snprintf(verdict->next, sizeof(verdict->next), "%s%s%srecord small Python objects too: "
-		               "`kmemshim run --python-objects -- " VERDICT_COMMAND "`; then the lines that hold them are named%s%s",
+		               "`kmemshim run --python-objects -- " VERDICT_COMMAND "`; then the lines that hold them are named%s%s%s",
 		               facts->beside_arenas.site_count != 0 ? "look for what keeps the blocks of " : "",
 		               facts->beside_arenas.site_count != 0 ? verdict_line_text(&facts->beside_arenas, place) : "",
 		               facts->beside_arenas.site_count != 0 ? " alive; or " : "",
 		               facts->refused != NULL ? ". Or raise what limits it" : "",
-		               facts->refused != NULL ? space_limit_name(facts) : "");
+		               facts->refused != NULL ? space_limit_name(facts) : "",
+		               verdict->end == VERDICT_END_OK ? if_data_set(verdict, top->telling) : "");
 	else if (is_growing && (facts->refused == NULL || is_accumulating))
 		(void)snprintf(verdict->next, sizeof(verdict->next),
 		               "look for what keeps the blocks of %s alive%s%s", verdict_line_text(top, place), verdict_blocks_kept(facts),
-		               rank_may_be_built_once(top->telling) ? if_data_set : "");
+		               if_data_set(verdict, top->telling));
 	else if (facts->refused != NULL)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "ask for less at once there%s%s",
 		               facts->refused->bytes > machine_bytes ? " (smaller pieces, a smaller type)" : ", or raise what limits it",

@@ -77,7 +77,7 @@ say_amount(const struct verdict_facts *facts, const struct model_domain *domain,
 {
 	size_t processes = facts->model->process_count;
 	bool is_at_peak = domain->live_bytes == domain->peak_bytes;
-	const char *when = facts->end == VERDICT_END_RUNNING ? "now, or at their ends" : "at their ends";
+	const char *now = facts->end == VERDICT_END_RUNNING ? "now, or " : "";
 	char live[UNITS_TEXT_BYTES];
 	char peak[UNITS_TEXT_BYTES];
 
@@ -97,7 +97,14 @@ say_amount(const struct verdict_facts *facts, const struct model_domain *domain,
 		say(verdict, is_at_peak ? ", its peak." : ", %s at its peak.", peak);
 		return;
 	}
-	say(verdict, "its %zu processes held, in sum, %s %s", processes, live, when);
+	if (domain->holder_count == 1) {
+		say(verdict, "one of its %zu processes held %s %sat its end", processes, live, now);
+		say(verdict, is_at_peak ? ", its peak." : ", %s at its peak.", peak);
+		return;
+	}
+	if (domain->holder_count < processes)
+		say(verdict, "%zu of ", domain->holder_count);
+	say(verdict, "its %zu processes held, in sum, %s %sat their ends", processes, live, now);
 	say(verdict, is_at_peak ? ", which were their peaks" : " and %s at their peaks", peak);
 	if (domain->together_live_bytes < domain->live_bytes || domain->together_peak_bytes < domain->peak_bytes)
 		say(verdict, "; at the same time at most %s and %s", units_bytes(domain->together_live_bytes, live),

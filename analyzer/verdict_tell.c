@@ -17,7 +17,7 @@
 #include "text_clean.h"
 #include "units.h"
 
-#define COPIES_WORTH_BYTES (UINT64_C(1) << 20)
+#define WORTH_BYTES (UINT64_C(1) << 20) // less is not said of a child
 #define MUCH_MORE 64 // times what was live
 
 const char *
@@ -239,9 +239,11 @@ say_heft(const struct model_process *process, struct verdict *verdict)
 	char bytes[UNITS_TEXT_BYTES];
 
 	say(verdict, "%s", units_bytes(process->live_bytes, bytes));
-	if (process->copied_bytes >= COPIES_WORTH_BYTES)
+	if (verdict_peak_of(process) / 2 > process->live_bytes && verdict_peak_of(process) >= WORTH_BYTES)
+		say(verdict, " (%s at its peak)", units_bytes(verdict_peak_of(process), bytes));
+	if (process->copied_bytes >= WORTH_BYTES)
 		say(verdict, " and had copied at least %s of its parent's", units_bytes(process->copied_bytes, bytes));
-	else if (process->inherited_bytes >= COPIES_WORTH_BYTES && process->private_dirty_bytes == 0)
+	else if (process->inherited_bytes >= WORTH_BYTES && process->private_dirty_bytes == 0)
 		say(verdict, " (how much it copied of its parent's %s is not known)", units_bytes(process->inherited_bytes, bytes));
 }
 

@@ -234,7 +234,7 @@ enum kmem_stack_flags {
 	KMEM_STACK_WHILE = 128,        // first one: the user's line at which a Python thread was seen last
 	KMEM_STACK_STARTED_BY = 256,   // the rest: where the thread was created, innermost first
 	KMEM_STACK_BRIEF = 512,        // the site held little: Python frames only
-	KMEM_STACK_ARENA = 1024,       // a mapping of the interpreter's allocator: the line that made it grow says nothing; no frames
+	KMEM_STACK_ARENA = 1024,       // a mapping of the interpreter's allocator, not by an import: who made it grow says nothing; no frames
 };
 
 /*

@@ -110,6 +110,25 @@ merge_import(const struct python_stack *python, uint32_t first, struct call_stac
 }
 
 /*
+ * The line that made the arenas grow says little, but an import does: most of what it makes stays, and imports of a framework need
+ * a hundred arenas. Anything of the user's own that runs inside is no import.
+ */
+static void
+take_arena(struct python_stack *python, struct call_stack *stack)
+{
+	for (uint32_t i = 0; i < python->count; i++) {
+		uint16_t flags = python_stack_at(python, i)->code_flags;
+
+		if ((flags & KMEM_CODE_IMPORTLIB) != 0)
+			return merge_import(python, import_cut(python), stack);
+		if ((flags & KMEM_CODE_LIBRARY) == 0)
+			break;
+	}
+	stack->flags |= KMEM_STACK_ARENA;
+	python->omitted = 0;
+}
+
+/*
  * Emits Python frames from *next on, as long as their evaluator lies below `end` on the C stack. A frame whose anchor is unknown
  * goes with the one before it; with none before it, it waits for the end.
  */
@@ -230,7 +249,9 @@ take(struct call_stack_memory *memory, const void *hook_frame, enum call_stack_e
 	/* Of a thread without Python the frames that it was given stand for all native ways. */
 	if (python->count == 0 && extent == CALL_STACK_BRIEF && !python_frames_are_any())
 		thread_parent_append(stack);
-	if (stack->frame_count != 0) {
+	if (extent == CALL_STACK_ARENA) {
+		take_arena(python, stack);
+	} else if (stack->frame_count != 0) {
 		stack->flags |= KMEM_STACK_BRIEF;
 	} else if (python->count == 0 || settings.native == SETTINGS_NATIVE_FULL) {
 		take_native(memory, hook_frame, 0);

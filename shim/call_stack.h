@@ -24,6 +24,7 @@ enum call_stack_extent {
 	CALL_STACK_WHOLE,  // native frames too, as far as KMEMSHIM_NATIVE says
 	CALL_STACK_BRIEF,  // Python frames stand for all native ways: KMEM_STACK_BRIEF
 	CALL_STACK_PYTHON, // Python frames say all
+	CALL_STACK_ARENA,  // the interpreter's allocator grows: who imports, or none (KMEM_STACK_ARENA)
 };
 
 static inline uint64_t
@@ -58,7 +59,7 @@ struct call_stack_memory {
  *
  * memory      of this thread; NULL: one of a few that threads without one share
  * hook_frame  __builtin_frame_address(0) of the hook: its saved frame pointer, with the return address
- *             above it
+ *             above it; not used for CALL_STACK_ARENA
  * extent      which native frames, if there are Python frames
  * returns     the stack, to be given back soon by call_stack_give_back(); never NULL: without free memory it is an
  *             empty one with KMEM_STACK_NO_STACK, and KMEM_LOST_STACKS is raised

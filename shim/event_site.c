@@ -74,7 +74,9 @@ walk_to_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, 
 	static const struct call_stack arena = { .hash = 1, .flags = KMEM_STACK_ARENA };
 	struct call_stack_memory *memory = slot != NULL ? &slot->stack : NULL;
 	const void *frame = frame_of(hook_frame);
-	const struct call_stack *stack = frame != NULL ? call_stack_take(memory, frame, extent) : &arena;
+	bool is_address_space = frame == NULL && domain != KMEM_DOMAIN_PYTHON_ARENA; // of arenas whose objects are recorded
+	const struct call_stack *stack =
+		is_address_space ? &arena : call_stack_take(memory, frame, frame != NULL ? extent : CALL_STACK_ARENA);
 	uint32_t site = site_table_find(slot != NULL ? &slot->owner : NULL, stack, domain, clock);
 
 	if (slot != NULL && frame != NULL) {

@@ -197,6 +197,13 @@ def test_a_folder_in_memory():
     assert not os.path.exists(f"/dev/shm/kmemshim-{os.getpid()}")
 
 
+@pytest.mark.parametrize("folder", ["new", "a/b//c/", "there/new", "there"])
+def test_what_it_made_is_gone_and_what_was_there_stays(folder, tmp_path):
+    (tmp_path / "there").mkdir()
+    findings("-o", folder, "/bin/ls", status=OK, cwd=tmp_path)
+    assert [str(path) for path in tmp_path.rglob("*")] == [str(tmp_path / "there")]
+
+
 def test_limits(tmp_path):
     def limited(option):
         return harness.run(["bash", "-c", f"ulimit {option}; exec \"$@\"", "x", harness.KMEMSHIM, "doctor", "/bin/ls"], cwd=tmp_path)

@@ -75,6 +75,23 @@ new_record(struct capture_builder *builder, uint32_t stack, uint16_t slot, uint6
 	return site;
 }
 
+/* "<unknown> <unknown>" is no place. */
+static void
+code_without_room_for_its_name_is_said_in_words(void **state)
+{
+	struct capture_builder *builder = capture_builder_new();
+	uint64_t frame = capture_builder_python_frame(capture_builder_code(builder, "<unknown>", "<unknown>", 0, 0, NULL, 0), 0);
+	struct model *model;
+
+	(void)state;
+	capture_builder_site(builder, KMEM_DOMAIN_HEAP, capture_builder_stack(builder, &frame, 1, 0), 5000, 50, 1000, 10);
+	model = load_sound(builder);
+	assert_string_equal(model->sites[0].where->function, "Python code whose name found no room");
+	assert_string_equal(model->sites[0].where->file, "");
+	assert_false(model->sites[0].where->is_user);
+	model_free(model);
+}
+
 static void
 a_domain_is_the_sum_of_its_sites(void **state)
 {
@@ -185,7 +202,7 @@ only_the_sum_can_be_impossible(void **state)
 	new_record(builder, stack, 2, 0, 0, 1001, 3);
 	model = load(builder);
 	assert_int_equal(model->damage_count, 1);
-	assert_non_null(strstr(model->damages[0], "1 counters say that more was released than given out"));
+	assert_non_null(strstr(model->damages[0], "more was released than given out in 1 counter:"));
 	assert_int_equal(model->sites[0].live_bytes, 0);
 	assert_int_equal(model->sites[0].live_count, 0);
 	assert_int_equal(model->sites[0].peak_bytes, 0);
@@ -205,7 +222,7 @@ a_record_of_frees_alone_is_a_use(void **state)
 	capture_builder_domain(builder, KMEM_DOMAIN_HEAP)->is_used = 0;
 	model = load(builder);
 	assert_int_equal(model->damage_count, 1);
-	assert_non_null(strstr(model->damages[0], "2 counters say that more was released than given out"));
+	assert_non_null(strstr(model->damages[0], "more was released than given out in 2 counters:"));
 	assert_int_equal(model->domain_count, 1);
 	assert_int_equal(model->domains[0].freed_bytes, 10);
 	model_free(model);
@@ -394,6 +411,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(code_without_room_for_its_name_is_said_in_words),
 		cmocka_unit_test(a_domain_is_the_sum_of_its_sites),
 		cmocka_unit_test(peaks_are_of_what_the_sites_hold),
 		cmocka_unit_test(threads_that_release_for_others_are_one_site),

@@ -135,6 +135,8 @@ static const struct {
 	{ &command_leaks, { "leaks", "--json=3" }, "takes no value" },
 	{ &command_leaks, { "leaks", "--top", "many" }, "--top \"many\": not a number of rows" },
 	{ &command_leaks, { "leaks", "--top", "-1" }, "--top \"-1\": not a number of rows (0 or more)" },
+	{ &command_leaks, { "leaks", "--domain", "heap", "--domain", "mmap" }, "--domain is given twice" },
+	{ &command_run, { "run", "-o", "a", "--output=b", "x" }, "--output is given twice" },
 	{ &command_leaks, { "leaks", "a", "b" }, "\"b\" is one argument too many" },
 	{ &command_leaks, { "leaks", "--baseline", "x" }, "unknown option --baseline" },
 	{ &command_why, { "why", "--top", "3" }, "unknown option --top" },

@@ -17,11 +17,11 @@ make(void)
 	hand_model_site(&hand, HEAP, 41, 400 * MIB);
 }
 
-/* The page of the model that was made says this. */
-static void
-check_page(const char *says)
+/* The page of the model that was made, for free(). */
+static char *
+page(const char *domain)
 {
-	const struct report_options rows = { .top = 5 };
+	const struct report_options rows = { .top = 5, .domain = domain };
 	const struct render_options look = { .is_native = false };
 	struct fail fail;
 	char *text = NULL;
@@ -32,11 +32,44 @@ check_page(const char *says)
 	assert_non_null(report);
 	render_text_totals(report, stream);
 	render_text_lines(report, &look, stream);
+	render_text_remarks(report, stream);
 	assert_int_equal(fclose(stream), 0);
+	report_free(report);
+	return text;
+}
+
+static void
+check_page(const char *says)
+{
+	char *text = page(NULL);
+
 	if (strstr(text, says) == NULL)
 		fail_msg("wanted \"%s\" in:\n%s", says, text);
-	report_free(report);
 	free(text);
+}
+
+/* Whoever asks for one domain is not told of the others' memory. */
+static void
+a_page_of_one_domain_is_of_that_alone(void **state)
+{
+	static const char *const others[] = { "\n  cuda:0 ", "Resident set", "Processes", "  64.0 KiB  heap" };
+	char *text;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		make();
+		hand_model_site(&hand, CUDA0, 50, 20 * MIB);
+		hand_model_refuse(&hand, 64 * KIB);
+		hand.failed.domain = i == 0 ? HEAP : CUDA0;
+		text = page(i == 0 ? "heap" : "mmap");
+		assert_int_equal(strstr(text, "\n  heap  ") != NULL, i == 0);
+		assert_int_equal(strstr(text, "Requests that were refused\n") != NULL, i == 0);
+		for (size_t k = 0; k < ARRAY_LEN(others) - (i == 0); k++) {
+			if (strstr(text, others[k]) != NULL)
+				fail_msg("\"%s\" in:\n%s", others[k], text);
+		}
+		free(text);
+	}
 }
 
 /* How long before the end was it looked at? Where that is not known: before what was seen last. */
@@ -117,6 +150,20 @@ whether_sums_were_there_at_once_is_always_said(void **state)
 	}
 }
 
+static void
+one_is_no_plural(void **state)
+{
+	char *text;
+
+	(void)state;
+	make();
+	hand.process.losses[KMEM_LOST_EVENTS] = hand.process.losses[KMEM_LOST_UNKNOWN_FREES] = 1;
+	text = page(NULL);
+	assert_non_null(strstr(text, " 1  allocation that was not recorded"));
+	assert_non_null(strstr(text, " 1  block was released that nobody"));
+	free(text);
+}
+
 /* A note that is wider than the page is broken below its own beginning. */
 static void
 losses_fit_the_page(void **state)
@@ -146,8 +193,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_page_of_one_domain_is_of_that_alone),
 		cmocka_unit_test(the_age_of_the_resident_set_is_said),
 		cmocka_unit_test(kinds_that_were_counted_earlier_say_so),
+		cmocka_unit_test(one_is_no_plural),
 		cmocka_unit_test(losses_fit_the_page),
 		cmocka_unit_test(whether_sums_were_there_at_once_is_always_said),
 	};

@@ -159,6 +159,7 @@ of_several_processes_it_is_a_sum(void **state)
 	processes[0] = processes[1] = hand.process;
 	hand.model.processes = processes;
 	hand.model.process_count = 2;
+	hand.domains[CUDA0].holder_count = hand.domains[HEAP].holder_count = 2;
 	decide("cuda:0");
 	assert_non_null(strstr(verdict.text, "Of cuda:0 its 2 processes held, in sum, 964 MiB at their ends, which were their peaks."));
 	hand.domains[HEAP].peak_bytes = 800 * MIB;
@@ -166,6 +167,25 @@ of_several_processes_it_is_a_sum(void **state)
 	decide("heap");
 	assert_non_null(strstr(verdict.text, "Of heap its 2 processes held, in sum, 300 MiB at their ends and 800 MiB at their peaks; at the "
 	                                     "same time at most 200 MiB and 300 MiB. At the peaks 300 MiB of it (38 %)"));
+}
+
+/* The launcher's shell and the workers of a loader have no part in what one process holds on a device. */
+static void
+processes_that_held_none_are_not_counted(void **state)
+{
+	struct model_process processes[3];
+
+	(void)state;
+	make_device(false);
+	processes[0] = processes[1] = processes[2] = hand.process;
+	hand.model.processes = processes;
+	hand.model.process_count = 3;
+	hand.domains[CUDA0].holder_count = 1;
+	hand.domains[HEAP].holder_count = 2;
+	decide("cuda:0");
+	assert_non_null(strstr(verdict.text, "Of cuda:0 one of its 3 processes held 964 MiB at its end, its peak."));
+	decide("heap");
+	assert_non_null(strstr(verdict.text, "Of heap 2 of its 3 processes held, in sum, 300 MiB at their ends"));
 }
 
 /* Which limit it was is no matter of a domain. */
@@ -204,6 +224,7 @@ of_processes_that_run_no_end_is_told(void **state)
 	processes[0] = processes[1] = hand.process;
 	hand.model.processes = processes;
 	hand.model.process_count = 2;
+	hand.domains[CUDA0].holder_count = 2;
 	decide("cuda:0");
 	assert_non_null(strstr(verdict.text, "is still running. Of cuda:0 its 2 processes held, in sum, 964 MiB now, or at their ends, which "
 	                                     "were their peaks."));
@@ -338,6 +359,7 @@ main(void)
 		cmocka_unit_test(requests_are_those_of_the_domain),
 		cmocka_unit_test(of_another_end_the_device_is_a_sentence),
 		cmocka_unit_test(of_several_processes_it_is_a_sum),
+		cmocka_unit_test(processes_that_held_none_are_not_counted),
 		cmocka_unit_test(who_killed_it_is_said_of_every_domain),
 		cmocka_unit_test(of_processes_that_run_no_end_is_told),
 		cmocka_unit_test(of_equal_devices_none_held_less),

@@ -169,24 +169,40 @@ what_pools_keep_is_told(void **state)
 	}
 }
 
+/* Nobody but its author knows whether it is a data set: the text and what to do next may not contradict each other. */
 static void
-a_data_set_of_a_program_that_ended_well_needs_nothing(void **state)
+what_may_be_a_data_set_of_a_program_that_ended_well_is_left_to_its_author(void **state)
 {
+	static const struct { uint64_t volume_bytes; bool is_arena, has_device; const char *text, *next; } cases[] = {
+		{ 400 * MIB, false, false, "It accumulates, or was built at one go",
+		  "look for what keeps the blocks of train.py:41 epoch alive: often a list that is appended to, a running sum of tensors, or a "
+		  "cache; if it is a data set, nothing needs doing" },
+		{ GIB, false, false, "It accumulates: ", "look for what keeps the blocks of train.py:41 epoch alive: often a list that is "
+		                                         "appended to, a running sum of tensors, or a cache" },
+		{ 400 * MIB, true, false, "It accumulates, or was built at one go",
+		  "record small Python objects too: `kmemshim run --python-objects -- python train.py 'it'\\''s'`; then the lines that hold "
+		  "them are named; if it is a data set, nothing needs doing" },
+		{ 400 * MIB, false, true, "It accumulates, or was built at one go", "look for what keeps the blocks of train.py:50 epoch alive: "
+		                          "often a list that is appended to, a running sum of tensors, or a cache" },
+	};
 	struct verdict verdict;
 
 	(void)state;
-	for (unsigned i = 0; i < 2; i++) {
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct model_site *site;
 
 		hand_model_make(&hand);
+		if (cases[i].is_arena)
+			hand.domains[HEAP].name = "python/arena";
 		site = hand_model_site(&hand, HEAP, 41, 300 * MIB);
 		hand_model_generations(site, 12, 12, 3, 3);
-		site->volume_bytes = i == 0 ? 400 * MIB : GIB;
+		site->volume_bytes = cases[i].volume_bytes;
+		if (cases[i].has_device)
+			hand_model_generations(hand_model_site(&hand, CUDA0, 50, 20 * MIB), 12, 12, 3, 3);
 		hand_model_exited(&hand, 0);
 		hand_model_decide(&hand, &verdict);
-		assert_non_null(strstr(verdict.text, "It accumulates"));
-		assert_int_equal(strstr(verdict.next, "nothing needs doing") != NULL, i == 0);
-		assert_int_equal(strstr(verdict.next, "look for what keeps the blocks of train.py:41 epoch alive") != NULL, i == 1);
+		if (strstr(verdict.text, cases[i].text) == NULL || strcmp(verdict.next, cases[i].next) != 0)
+			fail_msg("%zu: %s Next: %s", i, verdict.text, verdict.next);
 	}
 }
 
@@ -375,7 +391,7 @@ main(void)
 		cmocka_unit_test(a_time_limit_is_named),
 		cmocka_unit_test(nobody_is_told_to_raise_a_limit_that_is_the_machine),
 		cmocka_unit_test(what_pools_keep_is_told),
-		cmocka_unit_test(a_data_set_of_a_program_that_ended_well_needs_nothing),
+		cmocka_unit_test(what_may_be_a_data_set_of_a_program_that_ended_well_is_left_to_its_author),
 		cmocka_unit_test(more_than_the_peak_of_a_domain_is_live_in_all),
 		cmocka_unit_test(what_accumulates_beside_the_largest_line_is_what_there_is_to_do),
 		cmocka_unit_test(what_often_keeps_blocks_depends_on_the_language),
