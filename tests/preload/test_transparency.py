@@ -62,8 +62,7 @@ def test_memory_that_the_program_trims_is_given_back_by_us_too(programs, out):
 def test_address_space_limits_are_survived(programs, out):
     """`ulimit -v` below what tables reserve must not stop the program."""
     program = programs("leak_in_a_loop.c")
-    done = harness.run(["sh", "-c", f"ulimit -v 200000; exec {program}"],
-                       harness.plain_env(KMEMSHIM_OUT=out, PROGRAM=program) | {"LD_PRELOAD": str(harness.SHIM)})
+    done = harness.run(["sh", "-c", f"ulimit -v 200000; exec {program}"], harness.shim_env(out))
 
     assert done.returncode == 0, done.stderr
     assert done.stdout == harness.run([program]).stdout
