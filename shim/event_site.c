@@ -14,10 +14,13 @@
 
 #include "call_stack.h"
 #include "capture_file.h"
+#include "diag.h"
 #include "python_frames.h"
 #include "settings.h"
 #include "site_table.h"
 #include "thread_parent.h"
+
+#define VERIFY_NOTES_MAX 4u
 
 /*
  * How many records of whole stacks each line brought, by the stack of its brief record: threads share it. relaxed: two lines may
@@ -48,11 +51,19 @@ is_folded(uint32_t site)
 static void
 verify(uint32_t remembered, uint32_t walked)
 {
+	static _Atomic uint32_t notes; // relaxed, all: statistics
 	struct kmem_header *header = capture_file_header();
+	char text[120];
 
 	atomic_fetch_add_explicit(&header->verify_checked, 1, memory_order_relaxed);
-	if (remembered != walked)
-		atomic_fetch_add_explicit(&header->verify_mismatched, 1, memory_order_relaxed);
+	if (remembered == walked)
+		return;
+	atomic_fetch_add_explicit(&header->verify_mismatched, 1, memory_order_relaxed);
+	if (atomic_fetch_add_explicit(&notes, 1, memory_order_relaxed) >= VERIFY_NOTES_MAX)
+		return;
+	(void)diag_format(text, sizeof(text), "a stack differs from the remembered one: site %u was remembered, and site %u walked",
+	                  remembered, walked);
+	capture_file_note(text);
 }
 
 static inline bool

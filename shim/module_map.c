@@ -365,8 +365,10 @@ note_module(const struct loaded_object *object, uint64_t key)
 	}
 	if (is_lost)
 		capture_file_lost(KMEM_LOST_MODULES, 1);
-	if (is_new)
+	if (is_new) {
+		unwind_rules_object_came();
 		look_for_python(object);
+	}
 }
 
 void

@@ -24,6 +24,8 @@
 #include "unwind_rules.h"
 
 #define ALTERNATE_FRAMES_MAX 512u
+#define RED_ZONE_BYTES 128u // below the sp of a frame that was interrupted: registers that its end took back already are there
+
 struct walk {
 	uint64_t readable_low; // [low, end) of the thread's own stack may be read without asking the kernel
 	uint64_t readable_end;
@@ -51,7 +53,7 @@ static inline void
 enter_stack(struct walk *walk, uint64_t sp, bool is_own)
 {
 	walk->is_checked = !is_own;
-	walk->readable_low = is_own ? sp - 16 : 0;
+	walk->readable_low = is_own ? sp - RED_ZONE_BYTES : 0; // our own frames, at first
 	walk->readable_end = is_own ? thread_stack_end(sp) : 7;
 	if (!is_own)
 		walk->out->is_alternate = true;
@@ -67,7 +69,7 @@ change_stack(struct walk *walk, uint64_t sp)
 	uint64_t unused;
 
 	enter_stack(walk, sp,
-	            thread_stack_contains(sp) && checked_memory_word(&walk->out->window, sp - 16, &unused));
+	            thread_stack_contains(sp) && checked_memory_word(&walk->out->window, sp - RED_ZONE_BYTES, &unused));
 }
 
 /* ---- keeping ---- */

@@ -23,6 +23,7 @@
 #define FAR_REGION_SHIFT 11
 
 struct unwind_rules unwind_rules;
+static _Atomic bool has_strangers; // a rule was computed for code in no object. relaxed: who sees it late forgets the rules later
 
 static uint64_t
 pack(struct unwind_rule rule, uint64_t generation)
@@ -58,7 +59,11 @@ compute(uint64_t pc_word)
 		rule.kind = UNWIND_END;
 		return rule;
 	}
-	if (!loaded_object_find(lookup_pc, &object) || object.eh_frame_header_addr == 0)
+	if (!loaded_object_find(lookup_pc, &object)) {
+		atomic_store_explicit(&has_strangers, true, memory_order_relaxed);
+		return rule;
+	}
+	if (object.eh_frame_header_addr == 0)
 		return rule;
 
 	struct unwind_tables tables = { .header_addr = object.eh_frame_header_addr };
@@ -194,5 +199,14 @@ unwind_rules_void(void)
 			if (atomic_load_explicit(&entry->rule, memory_order_relaxed) != 0)
 				atomic_store_explicit(&entry->rule, 0, memory_order_relaxed);
 		}
+	}
+}
+
+void
+unwind_rules_object_came(void)
+{
+	if (atomic_load_explicit(&has_strangers, memory_order_relaxed)) {
+		atomic_store_explicit(&has_strangers, false, memory_order_relaxed);
+		unwind_rules_void();
 	}
 }

@@ -136,4 +136,10 @@ void unwind_rules_start(void);
  */
 void unwind_rules_void(void);
 
+/*
+ * An object was seen for the first time: the same, if rules were computed for code in no object, which may have been where this one is
+ * (generated code comes and goes without a word).
+ */
+void unwind_rules_object_came(void);
+
 #endif

@@ -99,6 +99,16 @@ def cannot(variant, workload):
     return "" if (folder / "memray").is_dir() else f"no {folder}: --install"
 
 
+def absent_recorders(workload, wanted):
+    """{why: names} of those that are not installed beside the interpreter of this workload."""
+    found = {}
+    for variant in wanted:
+        if variant.is_memray and workload.python and not variant.needs:
+            found.setdefault(cannot(variant, workload), []).append(variant.name)
+    found.pop("", None)
+    return found
+
+
 def command(workload, variant, built, units):
     """argv and environment of one run."""
     words = [str(word).replace("{units}", str(units)) for word in workload.words]
@@ -230,11 +240,15 @@ def main(words):
     document = {"format": FORMAT, "machine": machine(), "rounds": options.rounds, "quick": options.quick,
                 "variants": {variant.name: variant.about for variant in wanted if not variant.needs}, "workloads": {}}
     target = options.json or BENCH / "last.json"
-    scratch, problems = BENCH / f"scratch-{os.getpid()}", []
+    scratch, problems, told = BENCH / f"scratch-{os.getpid()}", [], set()
     try:
         for workload in chosen:
             reason = missing(workload, built)
             usable = [variant for variant in wanted if not variant.needs and not cannot(variant, workload)]
+            for why, names in absent_recorders(workload, [] if reason else wanted).items():
+                if why not in told:
+                    print(f"skipped: {', '.join(names)}: {why}")
+                told.add(why)
             if reason or not usable:
                 print(f"skipped: {workload.name}: {reason or 'no variant'}")
                 continue

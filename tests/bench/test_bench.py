@@ -222,14 +222,16 @@ def test_pairs_counts_what_it_says(tmp_path):
 
 def test_driver_measures_and_writes(tmp_path):
     target = tmp_path / "result.json"
-    done = subprocess.run([sys.executable, HERE / "bench.py", "--quick", "--workloads", "pairs-d3",
-                           "--variants", "none,floor", "--no-instructions", "--json", target],
+    done = subprocess.run([sys.executable, HERE / "bench.py", "--quick", "--workloads", "pairs-d3,churn",
+                           "--variants", "none,floor,memray,memray-native", "--no-instructions", "--json", target],
                           capture_output=True, text=True, timeout=300, env={**os.environ, "BUILD_DIR": str(tmp_path)})
     assert done.returncode == 0, done.stderr
     result = json.loads(target.read_text())["workloads"]["pairs-d3"]
     assert list(result["samples"]) == ["none", "floor-forward", "floor-shadow"]
     assert all(len(one) == 2 and all(sample["cpu_ns"] > 0 for sample in one) for one in result["samples"].values())
     assert "floor-shadow" in done.stdout
+    absent, = [line for line in done.stdout.splitlines() if line.startswith("skipped: ")]  # memray is beside an interpreter, or not
+    assert absent.startswith("skipped: memray, memray-native: no ") and absent.endswith(": --install")
     assert "pairs-d3" in show.workload("pairs-d3", result)
     assert "KMEMSHIM" not in "".join(runner.environment({}))
     done = subprocess.run([sys.executable, HERE / "bench.py", "--workloads", "nothing-of-this-name"], capture_output=True,

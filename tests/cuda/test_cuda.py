@@ -100,8 +100,7 @@ def run_under_shim(tmp_path, route, *words, libraries=DOUBLES, preload=harness.S
     elif route.endswith(("_behind", "_before")):
         program = [PROGRAMS / {"runtime": "runtime_shared"}.get(route[:-7], route[:-7])]
         preload = ":".join(map(str, [harness.SHIM, INTERPOSER] if route.endswith("behind") else [INTERPOSER, harness.SHIM]))
-    env = harness.plain_env(LD_PRELOAD=preload, KMEMSHIM_OUT=tmp_path / "out", LD_LIBRARY_PATH=libraries,
-                            KMEMDOUBLE_LEDGER=tmp_path / "ledger", **more)
+    env = harness.shim_env(tmp_path / "out", LD_PRELOAD=preload, LD_LIBRARY_PATH=libraries, KMEMDOUBLE_LEDGER=tmp_path / "ledger", **more)
     done = harness.run([*program, *words], env)
     if preload != harness.SHIM and "interposer" in str(preload) and done.returncode >= 0:
         assert int(done.stdout) >= 100  # the other library was called, too
@@ -351,7 +350,7 @@ def test_a_driver_that_comes_late(tmp_path):
     """Calls before there is a driver fail as without one, those after it work and are recorded; odd lookups are the driver's affair."""
     env = {"LD_LIBRARY_PATH": DOUBLES, "KMEMDOUBLE_LEDGER": tmp_path / "ledger"}
     plain = harness.run([PROGRAMS / "late"], harness.plain_env(**env))
-    done = harness.run([PROGRAMS / "late"], harness.plain_env(LD_PRELOAD=harness.SHIM, KMEMSHIM_OUT=tmp_path / "out", **env))
+    done = harness.run([PROGRAMS / "late"], harness.shim_env(tmp_path / "out", **env))
 
     assert plain.returncode == 0 and plain.stdout.count("\n") == 1
     assert (done.returncode, done.stdout, done.stderr) == (0, "100 3\n0\n" + plain.stdout, "")

@@ -17,7 +17,7 @@ def run(tmp_path, route="linked", **more):
     """Linked, or in a library that Python opened for itself (RTLD_LOCAL). Returns the process and what the double holds."""
     program = [BUILT / "hip"] if route == "linked" else [
         "/usr/bin/python3", "-c", f"import ctypes; ctypes.CDLL({str(BUILT / 'hip_user.so')!r}).hip_workload()"]
-    env = harness.plain_env(KMEMSHIM_OUT=tmp_path / "out", LD_PRELOAD=harness.SHIM, LD_LIBRARY_PATH=BUILT / "hip6", **more)
+    env = harness.shim_env(tmp_path / "out", LD_LIBRARY_PATH=BUILT / "hip6", **more)
     done = harness.run(program, env)
     assert done.stderr == ""
     return done, dict(zip(DOMAINS, map(int, done.stdout.split())))
@@ -61,5 +61,5 @@ def test_a_device_that_is_full(tmp_path):
 def test_without_hip_nothing_is_found(tmp_path):
     """A program that tests for the function finds ours, and is told that there is no device."""
     program = harness.compile_c(Path(__file__).with_name("hip_absent.c"), tmp_path / "absent")
-    done = harness.run([program], harness.plain_env(KMEMSHIM_OUT=tmp_path / "out", LD_PRELOAD=harness.SHIM))
+    done = harness.run([program], harness.shim_env(tmp_path / "out"))
     assert (done.returncode, done.stdout, done.stderr) == (0, "100\n", "")

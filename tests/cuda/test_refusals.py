@@ -60,8 +60,8 @@ def run(tmp_path):
     def start(text, status=1, **more):
         script = tmp_path / "program.py"
         script.write_text(BEGIN + text)
-        env = harness.plain_env(LD_PRELOAD=harness.SHIM, KMEMSHIM_OUT=tmp_path / "out", KMEMDOUBLE_LEDGER=tmp_path / "ledger",
-                                LD_LIBRARY_PATH=f"{BUILT / 'torch2'}:{BUILT / 'lib'}:{BUILT / 'takers'}", **more)
+        env = harness.shim_env(tmp_path / "out", KMEMDOUBLE_LEDGER=tmp_path / "ledger",
+                               LD_LIBRARY_PATH=f"{BUILT / 'torch2'}:{BUILT / 'lib'}:{BUILT / 'takers'}", **more)
         done = harness.run([PYTHON, script], env)
         assert done.returncode == status, done.stderr
         return [json.loads(line) for line in done.stdout.splitlines()]

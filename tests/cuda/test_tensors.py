@@ -16,8 +16,9 @@ MIB = 1 << 20
 
 
 def train(tmp_path, *words, form="2", preload=harness.SHIM, script=HERE / "training.py", **more):
-    env = harness.plain_env(KMEMSHIM_OUT=tmp_path / "out", LD_LIBRARY_PATH=f"{BUILT / f'torch{form}'}:{BUILT / 'lib'}", **more)
-    return harness.run([PYTHON, script, *words], env | ({"LD_PRELOAD": str(preload)} if preload else {}))
+    more |= {"LD_LIBRARY_PATH": f"{BUILT / f'torch{form}'}:{BUILT / 'lib'}"}
+    env = harness.shim_env(tmp_path / "out", LD_PRELOAD=preload, **more) if preload else harness.plain_env(**more)
+    return harness.run([PYTHON, script, *words], env)
 
 
 def line_of(text):

@@ -39,7 +39,7 @@ def shim_env(out, **more):
     What is remembered of stacks is held against walked ones all along, and every 64th against libunwind's; report() looks at the
     outcome. VERIFY= in the environment of the suite says otherwise: 0 is what users run.
     """
-    return plain_env(LD_PRELOAD=SHIM, KMEMSHIM_OUT=out, **{"KMEMSHIM_VERIFY": os.environ.get("VERIFY", "64"), **more})
+    return plain_env(**{"LD_PRELOAD": SHIM, "KMEMSHIM_OUT": out, "KMEMSHIM_VERIFY": os.environ.get("VERIFY", "64"), **more})
 
 
 @pytest.fixture

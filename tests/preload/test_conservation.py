@@ -98,7 +98,7 @@ def test_an_allocator_that_packs_blocks_of_8_bytes_is_exact(allocator, programs,
     if not any((folder / allocator).exists() for folder in LIBRARY_FOLDERS):
         pytest.skip(f"{allocator} is not installed (libjemalloc2, libtcmalloc-minimal4)")
     program = programs("neighbours.c")
-    done = harness.run([program, 20000], harness.plain_env(KMEMSHIM_OUT=out, LD_PRELOAD=f"{harness.SHIM} {allocator}"))
+    done = harness.run([program, 20000], harness.shim_env(out, LD_PRELOAD=f"{harness.SHIM} {allocator}"))
 
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) <= 16, f"{allocator} does not pack blocks: this proves nothing"

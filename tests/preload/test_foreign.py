@@ -62,7 +62,7 @@ def same_with_us(argv, out, before=(), after=(), **more):
     if plain.returncode == 77:
         pytest.skip(plain.stdout)
     preloads = " ".join(map(str, [*before, harness.SHIM, *after]))
-    watched = harness.run(argv, harness.plain_env(LD_PRELOAD=preloads, KMEMSHIM_OUT=out, **more), timeout=60)
+    watched = harness.run(argv, harness.shim_env(out, LD_PRELOAD=preloads, **more), timeout=60)
     assert plain.returncode == 0, (plain.stdout, plain.stderr)
     assert (watched.returncode, watched.stdout, messages(watched.stderr)) == (0, plain.stdout, messages(plain.stderr))
     document = harness.report("sites", out, "--top", "1000000")

@@ -30,6 +30,16 @@ def test_small_children_leave_no_file_and_the_first_process_does(out):
     assert len(list(out.glob("*.kmem"))) == 1
 
 
+def test_a_start_reads_no_symbol_table(out):
+    """All that is read of files before main: what /proc says, and headers. libc's symbols alone are 72 KiB."""
+    def read_bytes(**more):
+        done = harness.run(["cat", "/proc/self/io"], **more)
+        if done.returncode != 0 or "rchar" not in done.stdout:
+            pytest.skip("the kernel does not count what is read")
+        return int(done.stdout.split("rchar:")[1].split()[0])
+    assert read_bytes(env=harness.shim_env(out)) - read_bytes() < 32 << 10
+
+
 def test_run_returns_the_status_of_the_program_or_128_and_its_signal(out):
     assert harness.kmemshim("run", "-o", out / "a", "--", "sh", "-c", "exit 9").returncode == 9
     assert harness.kmemshim("run", "-o", out / "b", "--", "sh", "-c", "kill -KILL $$").returncode == 137
@@ -62,8 +72,7 @@ def test_memory_that_the_program_trims_is_given_back_by_us_too(programs, out):
 def test_address_space_limits_are_survived(programs, out):
     """`ulimit -v` below what tables reserve must not stop the program."""
     program = programs("leak_in_a_loop.c")
-    done = harness.run(["sh", "-c", f"ulimit -v 200000; exec {program}"],
-                       harness.plain_env(KMEMSHIM_OUT=out, PROGRAM=program) | {"LD_PRELOAD": str(harness.SHIM)})
+    done = harness.run(["sh", "-c", f"ulimit -v 200000; exec {program}"], harness.shim_env(out))
 
     assert done.returncode == 0, done.stderr
     assert done.stdout == harness.run([program]).stdout

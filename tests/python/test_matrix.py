@@ -1,7 +1,8 @@
 """Interpreters x what programs do: the report names the right file, line and function of every block, and the whole chain.
 
 features.py runs under the shim and notes what the interpreter itself says; here the report is compared with that.
-MATRIX=full: with every allocator of the interpreter (PYTHONMALLOC), else with the usual one and one in turn.
+MATRIX=full: with every allocator of the interpreter (PYTHONMALLOC), else with the usual one and one in turn. Those beside the usual one
+run with what was remembered held against what is walked.
 """
 import json
 import os
@@ -28,7 +29,9 @@ def allocators_of(interpreter):
 def report(capture, *options):
     done = subprocess.run([KMEMSHIM, "sites", capture, "--json", "--top", "100000", *options], check=True,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    return json.loads(done.stdout.decode("utf-8"))
+    document = json.loads(done.stdout.decode("utf-8"))
+    assert document["verify"]["mismatched"] == 0
+    return document
 
 
 def wrong_places(noted, document):
@@ -66,7 +69,7 @@ def test_every_line_is_right(name, tmp_path):
     for allocator in [None] + allocators:
         folder = tmp_path / str(allocator)
         folder.mkdir()
-        environment = {} if allocator is None else {"PYTHONMALLOC": allocator}
+        environment = {} if allocator is None else {"PYTHONMALLOC": allocator, "KMEMSHIM_VERIFY": "64"}
         noted, document = run_features(interpreter, str(folder), **environment)
         assert not wrong_places(noted, document), (allocator, wrong_places(noted, document))
         assert document["losses"]["lost_python_frames"] == 0, document["losses"]

@@ -1,5 +1,5 @@
 /*
- * test_module_map.c - what becomes of a module that there is no room for?
+ * test_module_map.c - what becomes of a module that there is no room for, and of one that comes where generated code was?
  */
 #include "unit.h"
 
@@ -9,12 +9,14 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 
 #include "capture_file.h"
 #include "capture_life.h"
 #include "module_map.h"
+#include "unwind_rules.h"
 
 #define MODULES 2200 // more than there are slots
 #define SLOTS 2048
@@ -85,13 +87,46 @@ a_module_without_a_slot_is_counted_once_and_has_another_chance(void **state)
 	assert_int_equal(*lost, MODULES - SLOTS);
 }
 
+/* What was learned of generated code, that there are no tables, is not said of a library that the loader puts there. */
+static void
+a_module_in_the_place_of_generated_code_has_its_own_rules(void **state)
+{
+	enum { BYTES = 4096 };
+	void *library = dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL);
+	uint64_t pc = library != NULL ? (uint64_t)dlsym(library, "cbrt") + 1 : 0; // in its first instruction
+	void *page = (void *)(pc & ~(uint64_t)(BYTES - 1));
+
+	(void)state;
+	if (library == NULL || dlclose(library) != 0 || mmap(page, BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != page)
+		skip(); // it is not there, or stays
+	module_map_unloaded_check();
+	assert_int_equal(unwind_word_kind(unwind_rules_get(pc, unwind_rules_generation())), UNWIND_NONE);
+	munmap(page, BYTES);
+	library = dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL);
+	assert_non_null(library);
+	if ((uint64_t)dlsym(library, "cbrt") + 1 != pc) {
+		print_message("it came to another address\n");
+		skip();
+	}
+	module_map_note_pc(pc + 100); // by another stack
+	assert_int_equal(unwind_word_kind(unwind_rules_get(pc, unwind_rules_generation())), UNWIND_NORMAL);
+	uint64_t generation = unwind_rules_generation();
+
+	module_map_note_pc((uint64_t)load_copy); // nothing was generated meanwhile: what is known of the code stays
+	assert_int_equal(unwind_rules_generation(), generation);
+	assert_int_equal(dlclose(library), 0);
+	module_map_unloaded_check();
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_module_without_a_slot_is_counted_once_and_has_another_chance),
+		cmocka_unit_test(a_module_in_the_place_of_generated_code_has_its_own_rules),
 	};
 
 	capture_file_forked();
+	unwind_rules_start();
 	return cmocka_run_group_tests_name("module_map", tests, NULL, NULL);
 }
