@@ -471,8 +471,10 @@ a_capture_that_could_not_be_sealed_is_not_damaged(void **state)
 
 	(void)state;
 	header_of(file)->head_checksum = 0;
-	for (uint32_t i = 0; i < KMEM_CHUNKS_MAX; i++)
-		chunk_of(file, i)->is_sealed = chunk_of(file, i)->checksum = 0;
+	for (uint32_t i = 0; i < KMEM_CHUNKS_MAX; i++) {
+		chunk_of(file, i)->is_sealed = 0;
+		chunk_of(file, i)->checksum = 0;
+	}
 	capture_builder_write(scratch_file, file, bytes);
 	model = model_load(&options, &fail);
 	assert_non_null(model);
