@@ -246,6 +246,23 @@ cuda_call_end_allocation(struct cuda_call *call, enum cuda_memory memory, int re
 }
 
 void
+cuda_call_end_creation(struct cuda_call *call, unsigned domain, int result, uint64_t handle, uint64_t bytes, struct device_memory left)
+{
+	int host_errno = errno;
+	bool is_given = result == CUDA_ABI_SUCCESS && handle != 0;
+
+	if ((is_given || result == CUDA_ABI_OUT_OF_MEMORY) && cuda_call_book_begin(call)) {
+		if (is_given)
+			tracker_object_created(call->hook_frame, domain, handle, bytes, TRACKER_OWNER_NONE);
+		else
+			tracker_device_refused(call->hook_frame, domain, bytes, result, left);
+		reentry_guard_leave();
+	}
+	cuda_call_end(call);
+	errno = host_errno;
+}
+
+void
 cuda_call_begin_release(struct cuda_call *call, enum cuda_layer layer, const void *hook_frame,
                         uint64_t addr)
 {

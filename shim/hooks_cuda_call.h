@@ -27,6 +27,7 @@
 
 #include "cuda_abi.h"
 #include "export.h"
+#include "hip_abi.h"
 #include "reentry_guard.h"
 #include "tracker.h"
 
@@ -39,6 +40,7 @@
 #define HOOK_ROW(name, ...) extern __typeof__(name) hook_##name INTERNAL;
 CUDA_ABI_DRIVER_FUNCTIONS(HOOK_ROW)
 CUDA_ABI_RUNTIME_FUNCTIONS(HOOK_ROW)
+HIP_ABI_FUNCTIONS(HOOK_ROW)
 #undef HOOK_ROW
 
 #define HOOK_EXPORT(name) EXPORT extern __typeof__(name) name __attribute__((alias("hook_" #name)))
@@ -87,6 +89,9 @@ void cuda_call_attempt(const struct cuda_call *call, enum cuda_memory memory, ui
 /* result is the real function's; bytes what was asked for; addr is looked at only on success. */
 void cuda_call_end_allocation(struct cuda_call *call, enum cuda_memory memory, int result,
                               uint64_t addr, uint64_t bytes);
+
+/* Physical memory, in `domain`; left: of the device that refused it. */
+void cuda_call_end_creation(struct cuda_call *call, unsigned domain, int result, uint64_t handle, uint64_t bytes, struct device_memory left);
 
 void cuda_call_begin_release(struct cuda_call *call, enum cuda_layer layer, const void *hook_frame,
                              uint64_t addr);

@@ -49,8 +49,9 @@ void real_cuda_found(enum real_cuda_driver function, void *real);
 /* Did any function of the driver or the runtime pass here, by a call or a lookup? */
 bool real_cuda_was_seen(void);
 
-/* Is this address code of libcuda.so.*, the driver? */
+/* Is this address code of libcuda.so.*, the driver? Of the first libamdhip64 there is, to which lookups by name lead? */
 bool real_cuda_is_driver(const void *addr);
+bool real_cuda_is_hip(const void *addr);
 
 /* The function `name` of a loaded library whose file name begins so, kept in *known from then on; NULL: there is none. */
 void *real_cuda_question(_Atomic(void *) *known, const char *library, const char *name);
