@@ -220,7 +220,7 @@ refused(const struct cuda_call *call, enum cuda_memory memory, int result, uint6
 	if (domain != KMEM_DOMAIN_CUDA_PINNED && domain != KMEM_DOMAIN_CUDA_REGISTERED)
 		real_cuda_memory(device, &left.free_bytes, &left.total_bytes);
 	if (is_one_devices)
-		left.pool_kept_bytes = real_cuda_pool_kept(device, memory == CUDA_MEMORY_FROM_POOL ? call->pool : NULL);
+		left.pool_kept_bytes = cuda_call_pools_kept(device, memory == CUDA_MEMORY_FROM_POOL ? call->pool : NULL);
 	if (has_entered)
 		real_cuda_leave_stream();
 	if (!cuda_call_book_once(call))

@@ -114,6 +114,9 @@ cuda_call_from_pool(struct cuda_call *call, enum cuda_memory memory, void *pool)
 
 /* hooks_cuda_pool.c: where its memory is. Asks the driver. */
 unsigned cuda_call_pool_domain(const void *pool);
+/* What the pools of a device keep for themselves: its own, those that the program made, and `pool` (NULL: none). Asks the driver. */
+uint64_t cuda_call_pools_kept(int device, void *pool);
+void cuda_call_forget_pools(unsigned device); // its state has ended
 
 /* Of what others gave out, at its address: asked of the driver when it is to be booked. */
 uint64_t cuda_call_bytes(const struct cuda_call *call, uint64_t addr);

@@ -24,7 +24,7 @@ hook_cuMemCreate(cuda_memory_handle *handle, size_t bytes, const struct cuda_mem
 
 	if (result == CUDA_ABI_OUT_OF_MEMORY && is_on_device && call.is_booked_here) {
 		real_cuda_memory(place->location_id, &left.free_bytes, &left.total_bytes);
-		left.pool_kept_bytes = real_cuda_pool_kept(place->location_id, NULL);
+		left.pool_kept_bytes = cuda_call_pools_kept(place->location_id, NULL);
 	}
 	errno = host_errno;
 	cuda_call_end_creation(&call, is_on_device ? tracker_device_domain(place->location_id) : KMEM_DOMAIN_CUDA_PINNED, result,
