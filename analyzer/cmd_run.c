@@ -30,7 +30,7 @@ static bool
 check_domain(const char *wanted, struct fail *fail)
 {
 	static const char *const names[] = { "heap", "mmap", "reserved", "file", "shared", "python/arena", "cuda/pinned", "cuda/managed",
-		                             "cuda/registered", "cuda/imported", "cuda/graph", "hip/pinned", "hip/managed", "hip/registered" };
+		                             "cuda/registered", "cuda/imported", "cuda/graph", "hip/pinned", "hip/managed", "hip/registered", "hip/imported" };
 	const char *device = strncmp(wanted, "cuda:", 5) == 0 ? wanted + 5 : strncmp(wanted, "hip:", 4) == 0 ? wanted + 4 : "";
 	size_t digits = strspn(device, "0123456789");
 

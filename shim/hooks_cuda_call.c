@@ -220,7 +220,7 @@ refused(const struct cuda_call *call, enum cuda_memory memory, int result, uint6
 	if (domain != KMEM_DOMAIN_CUDA_PINNED && domain != KMEM_DOMAIN_CUDA_REGISTERED)
 		real_cuda_memory(device, &left.free_bytes, &left.total_bytes);
 	if (is_one_devices)
-		left.pool_kept_bytes = real_cuda_pool_kept(device, memory == CUDA_MEMORY_FROM_POOL ? call->pool : NULL);
+		left.pool_kept_bytes = cuda_call_pools_kept(device, memory == CUDA_MEMORY_FROM_POOL ? call->pool : NULL);
 	if (has_entered)
 		real_cuda_leave_stream();
 	if (!cuda_call_book_once(call))
@@ -241,6 +241,23 @@ cuda_call_end_allocation(struct cuda_call *call, enum cuda_memory memory, int re
 		given(call, memory, addr, bytes);
 	else if (call->is_booked_here && !was_booked && result == CUDA_ABI_OUT_OF_MEMORY && !is_of_others(memory))
 		refused(call, memory, result, bytes);
+	cuda_call_end(call);
+	errno = host_errno;
+}
+
+void
+cuda_call_end_creation(struct cuda_call *call, unsigned domain, int result, uint64_t handle, uint64_t bytes, struct device_memory left)
+{
+	int host_errno = errno;
+	bool is_given = result == CUDA_ABI_SUCCESS && handle != 0;
+
+	if ((is_given || result == CUDA_ABI_OUT_OF_MEMORY) && cuda_call_book_begin(call)) {
+		if (is_given)
+			tracker_object_created(call->hook_frame, domain, handle, bytes, TRACKER_OWNER_NONE);
+		else
+			tracker_device_refused(call->hook_frame, domain, bytes, result, left);
+		reentry_guard_leave();
+	}
 	cuda_call_end(call);
 	errno = host_errno;
 }

@@ -27,6 +27,7 @@
 
 #include "cuda_abi.h"
 #include "export.h"
+#include "hip_abi.h"
 #include "reentry_guard.h"
 #include "tracker.h"
 
@@ -39,6 +40,7 @@
 #define HOOK_ROW(name, ...) extern __typeof__(name) hook_##name INTERNAL;
 CUDA_ABI_DRIVER_FUNCTIONS(HOOK_ROW)
 CUDA_ABI_RUNTIME_FUNCTIONS(HOOK_ROW)
+HIP_ABI_FUNCTIONS(HOOK_ROW)
 #undef HOOK_ROW
 
 #define HOOK_EXPORT(name) EXPORT extern __typeof__(name) name __attribute__((alias("hook_" #name)))
@@ -88,6 +90,9 @@ void cuda_call_attempt(const struct cuda_call *call, enum cuda_memory memory, ui
 void cuda_call_end_allocation(struct cuda_call *call, enum cuda_memory memory, int result,
                               uint64_t addr, uint64_t bytes);
 
+/* Physical memory, in `domain`; left: of the device that refused it. */
+void cuda_call_end_creation(struct cuda_call *call, unsigned domain, int result, uint64_t handle, uint64_t bytes, struct device_memory left);
+
 void cuda_call_begin_release(struct cuda_call *call, enum cuda_layer layer, const void *hook_frame,
                              uint64_t addr);
 void cuda_call_end_release(struct cuda_call *call, int result);
@@ -109,6 +114,9 @@ cuda_call_from_pool(struct cuda_call *call, enum cuda_memory memory, void *pool)
 
 /* hooks_cuda_pool.c: where its memory is. Asks the driver. */
 unsigned cuda_call_pool_domain(const void *pool);
+/* What the pools of a device keep for themselves: its own, those that the program made, and `pool` (NULL: none). Asks the driver. */
+uint64_t cuda_call_pools_kept(int device, void *pool);
+void cuda_call_forget_pools(unsigned device); // its state has ended
 
 /* Of what others gave out, at its address: asked of the driver when it is to be booked. */
 uint64_t cuda_call_bytes(const struct cuda_call *call, uint64_t addr);

@@ -83,6 +83,7 @@ primary_context_gone(unsigned device)
 {
 	uint32_t bit = device < DEVICES ? UINT32_C(1) << device : 0;
 
+	cuda_call_forget_pools(device);
 	if (bit == 0 || (atomic_fetch_and_explicit(&used_primary_contexts, ~bit, memory_order_relaxed) & bit) != 0)
 		tracker_owner_gone(device);
 }

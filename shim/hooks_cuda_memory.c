@@ -19,25 +19,16 @@ hook_cuMemCreate(cuda_memory_handle *handle, size_t bytes, const struct cuda_mem
 	HOOK_BEGIN(cuMemCreate);
 	int result = HOOK_REAL(cuMemCreate)(handle, bytes, place, flags);
 	int host_errno = errno;
-	bool is_given = result == CUDA_ABI_SUCCESS && handle != NULL;
 	bool is_on_device = place != NULL && place->location_type == CUDA_LOCATION_DEVICE;
 	struct device_memory left = { 0 };
 
 	if (result == CUDA_ABI_OUT_OF_MEMORY && is_on_device && call.is_booked_here) {
 		real_cuda_memory(place->location_id, &left.free_bytes, &left.total_bytes);
-		left.pool_kept_bytes = real_cuda_pool_kept(place->location_id, NULL);
+		left.pool_kept_bytes = cuda_call_pools_kept(place->location_id, NULL);
 	}
-	if (place != NULL && (is_given || result == CUDA_ABI_OUT_OF_MEMORY) && cuda_call_book_begin(&call)) {
-		unsigned domain = is_on_device ? tracker_device_domain(place->location_id) : KMEM_DOMAIN_CUDA_PINNED;
-
-		if (is_given)
-			tracker_object_created(call.hook_frame, domain, *handle, bytes, TRACKER_OWNER_NONE);
-		else
-			tracker_device_refused(call.hook_frame, domain, bytes, result, left);
-		reentry_guard_leave();
-	}
-	cuda_call_end(&call);
 	errno = host_errno;
+	cuda_call_end_creation(&call, is_on_device ? tracker_device_domain(place->location_id) : KMEM_DOMAIN_CUDA_PINNED, result,
+	                       result == CUDA_ABI_SUCCESS && handle != NULL ? *handle : 0, bytes, left);
 	return result;
 }
 HOOK_EXPORT(cuMemCreate);

@@ -1,5 +1,5 @@
 /*
- * hooks_hip.c - the allocation functions of AMD's HIP, for programs that are linked to libamdhip64.
+ * hooks_hip.c - the allocation functions of AMD's HIP, for programs that are linked to libamdhip64 or look its functions up by name.
  *
  * Below HIP there is no driver that programs call: these book by themselves, into the rows of devices, which the header then says are
  * HIP's. One process has devices of one vendor.
@@ -7,10 +7,11 @@
  * Called by   the program.
  * Safe from   any thread. The real result is passed on whatever becomes of our record.
  * When failing  without HIP: hipErrorNoDevice. What HIP cannot be asked: device 0, and no figures of it.
- * Not seen    physical memory with handles (hipMemCreate), memory of others (hipIpcOpenMemHandle), functions looked up by dlsym.
+ * Not seen    arrays by handles of the driver's kind (hipArrayCreate), what hipGetProcAddress gives out.
  */
 #define HOOK_END_ALLOCATION end_allocation
 #include "capture_file.h"
+#include "device_objects.h"
 #include "hip_abi.h"
 #include "hooks_cuda_call.h"
 #include "real_cuda.h"
@@ -18,10 +19,6 @@
 #define HOOK_LAYER CUDA_LAYER_DRIVER
 #define HOOK_FIND real_cuda_runtime
 #define HOOK_NOT_FOUND CUDA_ABI_NO_DEVICE
-
-#define HOOK_ROW(name, ...) extern __typeof__(name) hook_##name INTERNAL;
-HIP_ABI_FUNCTIONS(HOOK_ROW)
-#undef HOOK_ROW
 
 /* relaxed: an address of code that stays. */
 #define QUESTION(name)                                                                                \
@@ -48,10 +45,39 @@ memory_left(void)
 	return (struct device_memory){ .free_bytes = free, .total_bytes = total };
 }
 
+/* A pool's memory is where its stream is, or the pool itself. */
+static int
+device_at(uint64_t addr)
+{
+	struct hip_attributes attributes;
+
+	QUESTION(hipPointerGetAttributes);
+	return ask != NULL && ask(&attributes, (const void *)addr) == CUDA_ABI_SUCCESS ? attributes.device : current_device();
+}
+
+static uint64_t
+bytes_at(uint64_t addr)
+{
+	size_t bytes;
+	void *start;
+
+	QUESTION(hipMemGetAddressRange);
+	return ask != NULL && ask(&start, &bytes, (void *)addr) == CUDA_ABI_SUCCESS && (uint64_t)start == addr ? bytes : 0;
+}
+
+/* Before anything is booked of it. relaxed: guards nothing. */
+static void
+say_hip(const struct cuda_call *call)
+{
+	if (call->is_booked_here)
+		atomic_store_explicit(&capture_file_header()->devices_are_hip, KMEM_YES, memory_order_relaxed);
+}
+
 static unsigned
 domain_of(enum cuda_memory memory, int device)
 {
-	return memory == CUDA_MEMORY_PINNED       ? KMEM_DOMAIN_CUDA_PINNED
+	return memory == CUDA_MEMORY_OPENED       ? KMEM_DOMAIN_CUDA_IMPORTED
+	       : memory == CUDA_MEMORY_PINNED           ? KMEM_DOMAIN_CUDA_PINNED
 	       : memory == CUDA_MEMORY_MANAGED    ? KMEM_DOMAIN_CUDA_MANAGED
 	       : memory == CUDA_MEMORY_REGISTERED ? KMEM_DOMAIN_CUDA_REGISTERED
 	                                          : tracker_device_domain(device);
@@ -64,16 +90,18 @@ end_allocation(struct cuda_call *call, enum cuda_memory memory, int result, uint
 	int host_errno = errno;
 	bool is_given = result == CUDA_ABI_SUCCESS && addr != 0;
 
-	if (call->is_booked_here && (is_given || result == CUDA_ABI_OUT_OF_MEMORY)) {
-		int device = current_device();
+	if (call->is_booked_here && (is_given || (result == CUDA_ABI_OUT_OF_MEMORY && memory != CUDA_MEMORY_OPENED))) {
+		int device = is_given && memory == CUDA_MEMORY_POOLED ? device_at(addr) : current_device();
 		bool is_on_device = memory == CUDA_MEMORY_DEVICE || memory == CUDA_MEMORY_POOLED;
 		/* What else a reset gives back is not said anywhere. */
-		unsigned owner = memory == CUDA_MEMORY_DEVICE ? (unsigned)device : TRACKER_OWNER_NONE;
+		unsigned owner = memory == CUDA_MEMORY_DEVICE || memory == CUDA_MEMORY_OPENED ? (unsigned)device : TRACKER_OWNER_NONE;
 		struct device_memory left = !is_given && is_on_device ? memory_left() : (struct device_memory){ 0 };
 
 		if (cuda_call_book_begin(call)) {
-			atomic_store_explicit(&capture_file_header()->devices_are_hip, KMEM_YES, memory_order_relaxed); // guards nothing
-			if (is_given)
+			say_hip(call);
+			if (is_given && memory == CUDA_MEMORY_OPENED)
+				tracker_object_opened(call->hook_frame, domain_of(memory, device), addr, bytes, owner);
+			else if (is_given)
 				tracker_device_allocated(call->hook_frame, domain_of(memory, device), addr, bytes, owner);
 			else
 				tracker_device_refused(call->hook_frame, domain_of(memory, device), bytes, result, left);
@@ -145,3 +173,39 @@ hook_hipDeviceReset(void)
 	return result;
 }
 HOOK_EXPORT(hipDeviceReset);
+
+/* ---- physical memory, by handle, and its mappings; memory of other processes: as in hooks_cuda_memory.c ---- */
+
+int
+hook_hipMemCreate(void **handle, size_t bytes, const struct cuda_memory_place *place, unsigned long long flags)
+{
+	HOOK_BEGIN(hipMemCreate);
+	int result = HOOK_REAL(hipMemCreate)(handle, bytes, place, flags);
+	bool is_told = place != NULL && place->type == HIP_TYPE_PINNED;
+	bool is_on_device = !is_told || place->location_type == CUDA_LOCATION_DEVICE;
+	struct device_memory left = { 0 };
+	int host_errno = errno;
+	int current = call.is_booked_here ? current_device() : 0, device = is_told ? place->location_id : current;
+
+	say_hip(&call);
+	if (call.is_booked_here && result == CUDA_ABI_OUT_OF_MEMORY && is_on_device && device == current)
+		left = memory_left();
+	errno = host_errno;
+	cuda_call_end_creation(&call, is_on_device ? tracker_device_domain(device) : KMEM_DOMAIN_CUDA_PINNED, result,
+	                       result == CUDA_ABI_SUCCESS && handle != NULL ? (uint64_t)*handle : 0, bytes, left);
+	return result;
+}
+HOOK_EXPORT(hipMemCreate);
+
+HOOK_DROP(hipMemRelease, (void *handle), (handle), (uint64_t)handle);
+HOOK_AFTER(hipMemRetainAllocationHandle, (void **handle, void *addr), (handle, addr), handle != NULL,
+           device_objects_retain_mapped((uint64_t)*handle, (uint64_t)addr));
+HOOK_AFTER(hipMemImportFromShareableHandle, (void **handle, void *shared, int shared_as), (handle, shared, shared_as),
+           (say_hip(&call), handle != NULL), tracker_object_imported((uint64_t)*handle));
+HOOK_AFTER(hipMemMap, (void *addr, size_t bytes, size_t offset, void *handle, unsigned long long flags),
+           (addr, bytes, offset, handle, flags), true, tracker_object_mapped(call.hook_frame, (uint64_t)addr, bytes, (uint64_t)handle));
+HOOK_AFTER(hipMemUnmap, (void *addr, size_t bytes), (addr, bytes), true, tracker_object_unmapped((uint64_t)addr, bytes));
+
+HOOK_ALLOCATION(hipIpcOpenMemHandle, CUDA_MEMORY_OPENED, (void **addr, struct cuda_ipc_handle handle, unsigned flags),
+                (addr, handle, flags), 0, call.is_booked_here ? bytes_at((uint64_t)*addr) : 0);
+HOOK_DROP(hipIpcCloseMemHandle, (void *addr), (addr), TRACKER_OPENED((uint64_t)addr));

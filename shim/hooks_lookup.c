@@ -1,12 +1,12 @@
 /*
- * hooks_lookup.c - a program looks up a CUDA driver function by name: it is given our hook.
+ * hooks_lookup.c - a program looks up a function of CUDA's driver, or of HIP, by name: it is given our hook.
  *
  * Every CUDA runtime, also one that is linked statically into a program or a library, finds the driver with
  * dlsym and then asks the driver's own cuGetProcAddress for the rest. Both are answered here.
  *
  *   - exact names from one table, never a prefix; the driver's own lookups are left alone
  *   - the real lookup goes first, with the caller's handle: nothing is given out that was not found
- *   - only what lies in libcuda.so.* is replaced, so that trampolines of the same name keep working
+ *   - only what lies in libcuda.so.*, or in libamdhip64, is replaced, so that trampolines of the same name keep working
  *
  * Called by   the program, the loader's users, CUDA's own libraries.
  * Safe from   wherever dlsym is: no lock of ours, no opening of libraries, no waiting for another thread.
@@ -35,6 +35,10 @@ struct lookup_row {
 	[REAL_CUDA_##exported] = { #exported, asked, (void *)hook_##exported, version, per_thread },
 static const struct lookup_row rows[] = { CUDA_ABI_DRIVER_FUNCTIONS(ROW) };
 #undef ROW
+#define ROW(exported) { #exported, NULL, (void *)hook_##exported, 0, false },
+static const struct lookup_row hip_rows[] = { HIP_ABI_FUNCTIONS(ROW) };
+#undef ROW
+#define HIP_COUNT (sizeof(hip_rows) / sizeof(hip_rows[0]))
 
 /* Used by the assembly below. */
 const struct lookup_row *hooks_lookup_row(const char *name) INTERNAL;
@@ -47,6 +51,10 @@ hooks_lookup_row(const char *name)
 		if (strcmp(rows[i].name, name) == 0)
 			return &rows[i];
 	}
+	for (size_t i = 0; i < HIP_COUNT; i++) {
+		if (strcmp(hip_rows[i].name, name) == 0)
+			return &hip_rows[i];
+	}
 	return NULL;
 }
 
@@ -56,6 +64,9 @@ hooks_lookup_wrap(void *handle, const char *name, const struct lookup_row *row)
 	const void *caller = __builtin_return_address(0);
 	void *real = (real_cuda_dlsym != NULL ? real_cuda_dlsym : real_cuda_find_dlsym())(handle, name);
 
+	/* The hook finds it again from wherever it is called; so the library of a second HIP keeps its own. */
+	if (row->base == NULL)
+		return real == NULL || !real_cuda_is_hip(real) || real_cuda_is_hip(caller) ? real : row->hook;
 	/* The driver that WSL installs is a shell that looks up the real one by the same names. */
 	if (real == NULL || !real_cuda_is_driver(real) || real_cuda_is_driver(caller))
 		return real;
@@ -80,9 +91,10 @@ __asm__(".pushsection .text\n"
         "	testq %rsi, %rsi\n"
         "	je .Ldlsym_real\n"
         "	cmpb $'c', (%rsi)\n"
-        "	jne .Ldlsym_real\n"
+        "	jne .Ldlsym_hip\n"
         "	cmpb $'u', 1(%rsi)\n"
         "	jne .Ldlsym_real\n"
+        ".Ldlsym_known:\n"
         "	leaq 1(%rdi), %rax\n"
         "	cmpq $1, %rax\n"
         "	jbe .Ldlsym_real\n"
@@ -104,6 +116,11 @@ __asm__(".pushsection .text\n"
         "	je .Ldlsym_real\n"
         "	movq %rax, %rdx\n"
         "	jmp hooks_lookup_wrap\n"
+        ".Ldlsym_hip:\n"
+        "	cmpb $'h', (%rsi)\n"
+        "	jne .Ldlsym_real\n"
+        "	cmpb $'i', 1(%rsi)\n"
+        "	je .Ldlsym_known\n"
         ".Ldlsym_real:\n"
         "	movq real_cuda_dlsym(%rip), %rax\n"
         "	testq %rax, %rax\n"

@@ -29,7 +29,7 @@
 #define CALLERS_PROBE_MAX 8u
 #define CALLER_BUSY UINT64_C(1) // no return address: being filled in
 #define CALLER_FUNCTION_SHIFT 47
-#define CALLER_GENERATION_SHIFT 53
+#define CALLER_GENERATION_SHIFT 54
 #define PATH_BYTES_MAX 4096u
 #define NESTED_MAX 16u      // real calls inside real calls, before we take it for a circle
 
@@ -42,8 +42,8 @@ static const char *const torch_names[] = { TORCH_ABI_FUNCTIONS(ROW) };
 #undef ROW
 
 /*
- * One call site of a function of the runtime or of libc10. The key is the return address (47 bits), the function (6) and the
- * generation of loaded objects (11): after an unload another library's call may stand at the same address.
+ * One call site of a function of the runtime or of libc10. The key is the return address (47 bits), the function (7) and the
+ * generation of loaded objects (10): after an unload another library's call may stand at the same address.
  * Invariants, tested by tests/cuda (two_runtimes):
  *   C1  a key is replaced only after the generation in it is over, and by way of CALLER_BUSY
  *   C2  a reader that finds its key before and after reading `real` has the function of that key
@@ -161,6 +161,16 @@ match_object(struct dl_phdr_info *info, size_t size, void *argument)
 		return 0;
 	memcpy(search->path, info->dlpi_name, length + 1);
 	return 1;
+}
+
+bool
+real_cuda_is_hip(const void *addr)
+{
+	struct object_search search = { .prefix = "libamdhip64" };
+	Dl_info info;
+
+	return dladdr(addr, &info) != 0 && info.dli_fname != NULL && dl_iterate_phdr(match_object, &search) != 0 &&
+	       strcmp(search.path, info.dli_fname) == 0;
 }
 
 /* A handle of the first loaded object whose file name begins so; the caller owns it. NULL: none. */

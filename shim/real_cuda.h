@@ -49,8 +49,9 @@ void real_cuda_found(enum real_cuda_driver function, void *real);
 /* Did any function of the driver or the runtime pass here, by a call or a lookup? */
 bool real_cuda_was_seen(void);
 
-/* Is this address code of libcuda.so.*, the driver? */
+/* Is this address code of libcuda.so.*, the driver? Of the first libamdhip64 there is, to which lookups by name lead? */
 bool real_cuda_is_driver(const void *addr);
+bool real_cuda_is_hip(const void *addr);
 
 /* The function `name` of a loaded library whose file name begins so, kept in *known from then on; NULL: there is none. */
 void *real_cuda_question(_Atomic(void *) *known, const char *library, const char *name);
@@ -85,8 +86,9 @@ int real_cuda_pool_device(const void *pool, int devices_max); // whose own pool 
  */
 void real_cuda_memory(int device, uint64_t *free_bytes, uint64_t *total_bytes);
 
-/* What the pool of a device's own keeps for itself, and `pool` (NULL: no other one). */
-uint64_t real_cuda_pool_kept(int device, void *pool);
+/* A device's own pool; NULL: it has none. What a pool that there is keeps for itself. */
+void *real_cuda_own_pool(int device);
+uint64_t real_cuda_pool_kept(void *pool);
 
 /* The next dlsym in line; real_cuda_dlsym is NULL until the first call of real_cuda_find_dlsym(). */
 typedef void *real_cuda_dlsym_fn(void *handle, const char *name);

@@ -139,9 +139,8 @@ real_cuda_has_primary_context(int device)
 	return ask == NULL || ask(device, &flags, &is_active) != CUDA_ABI_SUCCESS || is_active != 0;
 }
 
-/* NULL: the device, if it is one, has none. */
-static void *
-own_pool(int device)
+void *
+real_cuda_own_pool(int device)
 {
 	void *own = NULL;
 
@@ -154,17 +153,17 @@ real_cuda_pool_device(const void *pool, int devices_max)
 {
 	int current = context_device();
 
-	if (pool != NULL && current >= 0 && own_pool(current) == pool)
+	if (pool != NULL && current >= 0 && real_cuda_own_pool(current) == pool)
 		return current;
 	for (int device = 0; pool != NULL && device < devices_max; device++) {
-		if (own_pool(device) == pool)
+		if (real_cuda_own_pool(device) == pool)
 			return device;
 	}
 	return -1;
 }
 
-static uint64_t
-kept_by(void *pool)
+uint64_t
+real_cuda_pool_kept(void *pool)
 {
 	uint64_t reserved_bytes = 0, used_bytes = 0;
 
@@ -173,12 +172,4 @@ kept_by(void *pool)
 	    ask(pool, CUDA_POOL_USED, &used_bytes) != CUDA_ABI_SUCCESS || used_bytes > reserved_bytes)
 		return 0;
 	return reserved_bytes - used_bytes;
-}
-
-uint64_t
-real_cuda_pool_kept(int device, void *pool)
-{
-	void *own = own_pool(device);
-
-	return kept_by(own) + (pool != own ? kept_by(pool) : 0);
 }

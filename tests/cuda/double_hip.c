@@ -1,6 +1,6 @@
 /*
  * double_hip.c - a libamdhip64.so.6 of our own: two devices, each with the capacity of HIPDOUBLE_CAPACITY bytes, and what is alive of
- * each kind, for the program to print. Programs with one thread.
+ * each kind, for the program to print. Programs with one thread. A stream's handle is its device's number plus one.
  */
 #include <stdlib.h>
 
@@ -8,12 +8,14 @@
 
 int hipSetDevice(int device);
 unsigned long long hip_double_live(int kind);
-enum { DEVICES = 2, PINNED = DEVICES, MANAGED, REGISTERED, KINDS, BLOCKS = 4096 };
+enum { DEVICES = 2, PINNED = DEVICES, MANAGED, REGISTERED, IMPORTED, KINDS, BLOCKS = 4096, SHARED_BYTES = 123456 };
 
 static struct block {
 	void *addr;
 	int kind;
 	size_t bytes;
+	int references; // handles and mappings of physical memory, or how often it was opened
+	void *mapped;
 } blocks[BLOCKS];
 static unsigned long long live[KINDS];
 static int current;
@@ -38,7 +40,7 @@ take(void **addr, int kind, size_t bytes, void *given)
 		if (blocks[i].addr != NULL)
 			continue;
 		*addr = given != NULL ? given : malloc(1);
-		blocks[i] = (struct block){ *addr, kind, bytes };
+		blocks[i] = (struct block){ *addr, kind, bytes, 1, NULL };
 		live[kind] += bytes;
 		return CUDA_ABI_SUCCESS;
 	}
@@ -52,7 +54,7 @@ give_back(void *addr, int first_kind, int last_kind)
 		if (blocks[i].addr != addr || blocks[i].kind < first_kind || blocks[i].kind > last_kind)
 			continue;
 		live[blocks[i].kind] -= blocks[i].bytes;
-		if (blocks[i].kind != REGISTERED)
+		if (blocks[i].kind != REGISTERED && blocks[i].kind != IMPORTED)
 			free(addr);
 		blocks[i].addr = NULL;
 		return CUDA_ABI_SUCCESS;
@@ -91,7 +93,12 @@ hipMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 int hipMalloc(void **addr, size_t bytes) { return take(addr, current, bytes, NULL); }
 int hipExtMallocWithFlags(void **addr, size_t bytes, unsigned flags) { (void)flags; return hipMalloc(addr, bytes); } // and so is ours
 int hipMallocManaged(void **addr, size_t bytes, unsigned flags) { (void)flags; return take(addr, MANAGED, bytes, NULL); }
-int hipMallocAsync(void **addr, size_t bytes, void *stream) { (void)stream; return take(addr, current, bytes, NULL); }
+
+int
+hipMallocAsync(void **addr, size_t bytes, void *stream)
+{
+	return take(addr, stream != NULL ? (int)(size_t)stream - 1 : current, bytes, NULL);
+}
 int hipHostMalloc(void **addr, size_t bytes, unsigned flags) { (void)flags; return take(addr, PINNED, bytes, NULL); }
 int hipMallocHost(void **addr, size_t bytes) { return hipHostMalloc(addr, bytes, 0); }
 int hipHostRegister(void *addr, size_t bytes, unsigned flags) { (void)flags; return take(&(void *){ NULL }, REGISTERED, bytes, addr); }
@@ -124,3 +131,119 @@ hipDeviceReset(void)
 	}
 	return CUDA_ABI_SUCCESS;
 }
+
+/* A thread's first question may take memory: as above. */
+int
+hipPointerGetAttributes(struct hip_attributes *attributes, const void *addr)
+{
+	for (int i = 0; addr != NULL && i < BLOCKS; i++) {
+		if (blocks[i].addr != addr)
+			continue;
+		attributes->device = blocks[i].kind < DEVICES ? blocks[i].kind : 0;
+		return CUDA_ABI_SUCCESS;
+	}
+	return 1;
+}
+
+int
+hipMemGetAddressRange(void **start, size_t *bytes, void *addr)
+{
+	for (int i = 0; i < BLOCKS; i++) {
+		if (addr == NULL || blocks[i].addr != addr)
+			continue;
+		*start = addr;
+		*bytes = blocks[i].bytes;
+		return CUDA_ABI_SUCCESS;
+	}
+	return 1;
+}
+
+/* ---- physical memory: its handle is the block's address; memory of others has a kind of its own ---- */
+
+static struct block *
+block_of(const void *handle, const void *mapped)
+{
+	for (int i = 0; i < BLOCKS; i++) {
+		if (handle != NULL ? blocks[i].addr == handle : blocks[i].addr != NULL && blocks[i].mapped == mapped)
+			return &blocks[i];
+	}
+	return NULL;
+}
+
+static int
+let_go(struct block *block)
+{
+	if (block == NULL || --block->references > 0)
+		return block == NULL;
+	return give_back(block->addr, block->kind, block->kind);
+}
+
+int
+hipMemCreate(void **handle, size_t bytes, const struct cuda_memory_place *place, unsigned long long flags)
+{
+	return flags != 0 || place->location_type != CUDA_LOCATION_DEVICE ? 1 : take(handle, place->location_id, bytes, NULL);
+}
+
+int hipMemRelease(void *handle) { return let_go(block_of(handle, NULL)); }
+
+int
+hipMemRetainAllocationHandle(void **handle, void *addr)
+{
+	struct block *block = block_of(NULL, addr);
+
+	if (block == NULL)
+		return 1;
+	block->references++;
+	*handle = block->addr;
+	return CUDA_ABI_SUCCESS;
+}
+
+int
+hipMemMap(void *addr, size_t bytes, size_t offset, void *handle, unsigned long long flags)
+{
+	struct block *block = block_of(handle, NULL);
+
+	if (block == NULL || bytes != block->bytes || offset != 0 || flags != 0)
+		return 1;
+	block->references++;
+	block->mapped = addr;
+	live[IMPORTED] += block->kind == IMPORTED ? bytes : 0;
+	return CUDA_ABI_SUCCESS;
+}
+
+int
+hipMemUnmap(void *addr, size_t bytes)
+{
+	struct block *block = block_of(NULL, addr);
+
+	if (block == NULL)
+		return 1;
+	block->mapped = NULL;
+	live[IMPORTED] -= block->kind == IMPORTED ? bytes : 0;
+	return let_go(block);
+}
+
+/* Alive are its mappings. */
+int
+hipMemImportFromShareableHandle(void **handle, void *shared, int shared_as)
+{
+	int result = shared_as != 1 ? 1 : take(handle, IMPORTED, SHARED_BYTES, shared);
+
+	live[IMPORTED] -= result == CUDA_ABI_SUCCESS ? SHARED_BYTES : 0;
+	return result;
+}
+
+int
+hipIpcOpenMemHandle(void **addr, struct cuda_ipc_handle handle, unsigned flags)
+{
+	void *given = *(void **)handle.bytes;
+	struct block *block = block_of(given, NULL);
+
+	if (block == NULL)
+		return flags != 1 ? 1 : take(addr, IMPORTED, SHARED_BYTES, given);
+	block->references++;
+	*addr = given;
+	return CUDA_ABI_SUCCESS;
+}
+
+int hipIpcCloseMemHandle(void *addr) { return let_go(block_of(addr, NULL)); }

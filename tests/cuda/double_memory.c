@@ -148,6 +148,7 @@ cuMemPoolDestroy(void *pool)
 
 	if (number <= 0 || number >= POOLS_MAX || made_row[number] == 0)
 		return INVALID_VALUE;
+	keep(number, made_row[number], 0, -pools[number][made_row[number]].kept_bytes);
 	made_row[number] = 0;
 	return CUDA_ABI_SUCCESS;
 }

@@ -198,20 +198,26 @@ kept = [Tensor(torch.c10_cuda_allocate(1 << 20, 0)) for _ in range(20)]
     assert "48.0 MiB of what is in use there is not this program's" in verdict["text"] and "nvidia-smi" in verdict["next"]
 
 
-@pytest.mark.parametrize("pool", ["pool.value", "None"], ids=["of_the_program", "of_the_device"])
-def test_what_pools_keep_is_nobody_elses(pool, run, tmp_path):
-    """What was given back to a pool stays the pool's; who asks the driver for memory is refused it."""
+@pytest.mark.parametrize("pool, refuses", [("pool.value", True), ("pool.value", False), ("None", False)],
+                         ids=["of_the_program", "of_the_program_beside", "of_the_device"])
+def test_what_pools_keep_is_nobody_elses(pool, refuses, run, tmp_path):
+    """What was given back to a pool stays the pool's; who asks the driver for memory is refused it. Pools that are gone keep nothing."""
     run(f"""
 runtime = ctypes.CDLL("libcudart.so.13")
 pool, addr = ctypes.c_void_p(), ctypes.c_void_p()
+for number in range(100): # more than are noted
+    assert runtime.cudaMemPoolCreate(ctypes.byref(pool), struct.pack("<4i", 1, 0, 1, 0)) == 0
+    assert runtime.cudaMallocFromPoolAsync(ctypes.byref(addr), ctypes.c_size_t(5 << 20), pool, None) == 0
+    assert runtime.cudaFreeAsync(addr, None) == 0
+    assert runtime.cudaMemPoolDestroy(pool) == 0
 assert runtime.cudaDeviceGetDefaultMemPool(ctypes.byref(pool), 0) == 0
 if {pool} is not None:
     assert runtime.cudaMemPoolCreate(ctypes.byref(pool), struct.pack("<4i", 1, 0, 1, 0)) == 0
 for size, is_kept in ((20 << 20, False), (10 << 20, True)):
     assert runtime.cudaMallocFromPoolAsync(ctypes.byref(addr), ctypes.c_size_t(size), pool, None) == 0
     is_kept or runtime.cudaFreeAsync(addr, None)
-allocate = runtime.cudaMallocFromPoolAsync if {pool} is not None else runtime.cudaMalloc
-sys.exit(allocate(ctypes.byref(addr), ctypes.c_size_t(55 << 20), *((pool, None) if {pool} is not None else ())))
+allocate = runtime.cudaMallocFromPoolAsync if {refuses} else runtime.cudaMalloc
+sys.exit(allocate(ctypes.byref(addr), ctypes.c_size_t(55 << 20), *((pool, None) if {refuses} else ())))
 """, 2, KMEMDOUBLE_CAPACITY=64 * MIB, KMEMDOUBLE_OTHERS=3 * MIB, KMEMDOUBLE_POOLS_KEEP=1)
     request, = harness.report("why", tmp_path / "out")["failed_requests"]
     held = request["held"]
