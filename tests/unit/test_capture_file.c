@@ -460,37 +460,6 @@ a_child_that_was_forked_out_of_a_hook_keeps_what_it_writes_and_the_parents_file(
 	capture_drop(&after);
 }
 
-/* The same where its file cannot be opened again: the child has given up rights, or somebody deleted it. */
-static int
-writes_on_without_the_file(void *context)
-{
-	uint64_t *record = context;
-	uint32_t index;
-
-	capture_file_privatize();
-	*record = 2;
-	capture_file_lost(KMEM_LOST_EVENTS, 5);
-	return capture_file_append(KMEM_SECTION_RECORDS, 1024, &index) == NULL ? 0 : 1;
-}
-
-static void
-a_child_that_was_forked_out_of_a_hook_leaves_a_file_alone_that_it_cannot_open(void **state)
-{
-	uint64_t *record;
-	uint32_t index;
-	char elsewhere[sizeof(path) + 8];
-
-	(void)state;
-	assert_true(capture_file_open(folder, "name"));
-	record = capture_file_append(KMEM_SECTION_RECORDS, 1024, &index);
-	*record = 1;
-	snprintf(elsewhere, sizeof(elsewhere), "%s.moved", path);
-	assert_int_equal(rename(path, elsewhere), 0);
-	assert_int_equal(in_child(writes_on_without_the_file, record), 0);
-	assert_int_equal(*record, 1);
-	assert_int_equal(capture_file_header()->losses[KMEM_LOST_EVENTS], 0);
-}
-
 /* Forks, and ends the program, while another thread's growth takes long. Says how much it could append. */
 static void *
 forks_and_ends_meanwhile(void *appended)
@@ -600,7 +569,6 @@ main(void)
 		IN_FOLDER(remove_deletes_the_file_and_keeps_the_memory),
 		IN_FOLDER(a_forked_child_starts_empty_and_leaves_the_parents_file),
 		IN_FOLDER(a_child_that_was_forked_out_of_a_hook_keeps_what_it_writes_and_the_parents_file),
-		IN_FOLDER(a_child_that_was_forked_out_of_a_hook_leaves_a_file_alone_that_it_cannot_open),
 		IN_FOLDER(E2_a_growth_lock_that_was_not_had_is_not_given_back_and_nothing_is_sealed),
 		IN_FOLDER(F1_F2_F3_F4_hold_after_sigkill_at_any_moment),
 	};
