@@ -456,19 +456,6 @@ capture_file_close(void)
 		raw_munmap(whole, bytes);
 }
 
-void
-capture_file_privatize(void)
-{
-	uint32_t chunk_count = atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_relaxed); // one thread
-	int fd = has_file ? capture_disk_open(file_bytes(chunk_count)) : -1;
-
-	if (fd >= 0) {
-		detach(fd, chunk_count);
-		raw_close(fd);
-	}
-	has_file = false; // what it has now is in memory alone, and so is what it grows
-}
-
 bool
 capture_file_rename(const char *path)
 {
@@ -511,10 +498,10 @@ make_private(void *addr, size_t bytes)
 	                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
 }
 
-bool
-capture_file_abandon(void)
+/* Everything becomes private zeros. */
+static bool
+give_up(void)
 {
-	static _Atomic bool was_told;
 	bool is_safe = make_private(sealed, sealed_bytes);
 
 	has_file = false;
@@ -527,10 +514,33 @@ capture_file_abandon(void)
 		if (!make_private(section->base, atomic_load_explicit(&section->held_bytes, memory_order_relaxed)))
 			is_safe = false;
 	}
-	is_safe = (head == stand_in || make_private(head, KMEM_HEAD_BYTES)) && is_safe;
+	return (head == stand_in || make_private(head, KMEM_HEAD_BYTES)) && is_safe;
+}
+
+bool
+capture_file_abandon(void)
+{
+	static _Atomic bool was_told;
+	bool is_safe = give_up();
+
 	if (is_safe && !atomic_exchange_explicit(&was_told, true, memory_order_relaxed))
 		diag_warn("%s: was cut short by somebody, or its disk fails; recording ends here, the program goes on", capture_disk_path());
 	return is_safe;
+}
+
+void
+capture_file_privatize(void)
+{
+	uint32_t chunk_count = atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_relaxed); // one thread
+	int fd = has_file ? capture_disk_open(file_bytes(chunk_count)) : -1;
+
+	if (fd >= 0) {
+		detach(fd, chunk_count);
+		raw_close(fd);
+	} else if (has_file) {
+		(void)give_up(); // the rest of one event finds nothing
+	}
+	has_file = false; // what it has now is in memory alone, and so is what it grows
 }
 
 void

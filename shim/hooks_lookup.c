@@ -7,6 +7,7 @@
  *   - exact names from one table, never a prefix; the driver's own lookups are left alone
  *   - the real lookup goes first, with the caller's handle: nothing is given out that was not found
  *   - only what lies in libcuda.so.*, or in libamdhip64, is replaced, so that trampolines of the same name keep working
+ *   - a name that nobody has but us is not found: programs look whether there is CUDA that way
  *
  * Called by   the program, the loader's users, CUDA's own libraries.
  * Safe from   wherever dlsym is: no lock of ours, no opening of libraries, no waiting for another thread.
@@ -41,8 +42,21 @@ static const struct lookup_row hip_rows[] = { HIP_ABI_FUNCTIONS(ROW) };
 #define HIP_COUNT (sizeof(hip_rows) / sizeof(hip_rows[0]))
 
 /* Used by the assembly below. */
+const char *hooks_lookup_name(const char *name) INTERNAL;
 const struct lookup_row *hooks_lookup_row(const char *name) INTERNAL;
 void *hooks_lookup_wrap(void *handle, const char *name, const struct lookup_row *row) INTERNAL;
+
+/* The name to be looked up. Instead of one that only we have, it is one that nobody has: the loader's own message tells the program. */
+const char *
+hooks_lookup_name(const char *name)
+{
+	static __thread char absent[64] __attribute__((tls_model("initial-exec")));
+
+	if (!real_cuda_is_absent(name))
+		return name;
+	diag_format(absent, sizeof(absent), "%s ", name);
+	return absent;
+}
 
 const struct lookup_row *
 hooks_lookup_row(const char *name)
@@ -78,8 +92,8 @@ hooks_lookup_wrap(void *handle, const char *name, const struct lookup_row *row)
  * void *dlsym(void *handle, const char *name)
  *
  * Anything but a name of the table on an explicit handle goes on to the real dlsym by a jump, with every
- * register and the return address as they came. RTLD_DEFAULT is 0 and RTLD_NEXT is -1: what they find
- * depends on the caller, and our exports stand in the global scope anyway.
+ * register and the return address as they came, but for what hooks_lookup_name() changes. RTLD_DEFAULT is 0 and RTLD_NEXT
+ * is -1: what they find depends on the caller, and our exports stand in the global scope anyway.
  */
 __asm__(".pushsection .text\n"
         ".globl dlsym\n"
@@ -91,10 +105,29 @@ __asm__(".pushsection .text\n"
         "	testq %rsi, %rsi\n"
         "	je .Ldlsym_real\n"
         "	cmpb $'c', (%rsi)\n"
-        "	jne .Ldlsym_hip\n"
+        "	je .Ldlsym_cu\n"
+        "	cmpb $'h', (%rsi)\n"
+        "	jne .Ldlsym_real\n"
+        "	cmpb $'i', 1(%rsi)\n"
+        "	je .Ldlsym_hooked\n"
+        "	jmp .Ldlsym_real\n"
+        ".Ldlsym_cu:\n"
         "	cmpb $'u', 1(%rsi)\n"
         "	jne .Ldlsym_real\n"
-        ".Ldlsym_known:\n"
+        ".Ldlsym_hooked:\n"
+        "	pushq %rdi\n"
+        ".cfi_adjust_cfa_offset 8\n"
+        "	pushq %rsi\n"
+        ".cfi_adjust_cfa_offset 8\n"
+        "	subq $8, %rsp\n"
+        ".cfi_adjust_cfa_offset 8\n"
+        "	movq %rsi, %rdi\n"
+        "	call hooks_lookup_name\n"
+        "	addq $16, %rsp\n"
+        ".cfi_adjust_cfa_offset -16\n"
+        "	popq %rdi\n"
+        ".cfi_adjust_cfa_offset -8\n"
+        "	movq %rax, %rsi\n"
         "	leaq 1(%rdi), %rax\n"
         "	cmpq $1, %rax\n"
         "	jbe .Ldlsym_real\n"
@@ -116,11 +149,6 @@ __asm__(".pushsection .text\n"
         "	je .Ldlsym_real\n"
         "	movq %rax, %rdx\n"
         "	jmp hooks_lookup_wrap\n"
-        ".Ldlsym_hip:\n"
-        "	cmpb $'h', (%rsi)\n"
-        "	jne .Ldlsym_real\n"
-        "	cmpb $'i', 1(%rsi)\n"
-        "	je .Ldlsym_known\n"
         ".Ldlsym_real:\n"
         "	movq real_cuda_dlsym(%rip), %rax\n"
         "	testq %rax, %rax\n"

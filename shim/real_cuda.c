@@ -428,6 +428,49 @@ real_cuda_torch(enum real_torch function, const void *caller)
 	return real;
 }
 
+static bool
+is_hooked(const char *name)
+{
+	for (unsigned i = 0; i < REAL_CUDA_DRIVER_COUNT; i++) {
+		if (strcmp(driver_names[i], name) == 0)
+			return true;
+	}
+	for (unsigned i = 0; i < REAL_CUDA_RUNTIME_COUNT; i++) {
+		if (strcmp(runtime_names[i], name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Does an object other than this one define the name? */
+static int
+match_definition(struct dl_phdr_info *info, size_t size, void *argument)
+{
+	struct symbol_search *search = argument;
+	struct elf_object object = { .load_bias = info->dlpi_addr, .headers = info->dlpi_phdr, .header_count = info->dlpi_phnum };
+	uint64_t own_addr = (uint64_t)(uintptr_t)callers;
+	bool is_own = false;
+
+	(void)size;
+	for (unsigned i = 0; i < object.header_count; i++) {
+		const Elf64_Phdr *header = &object.headers[i];
+		uint64_t start = object.load_bias + header->p_vaddr;
+
+		is_own = is_own || (header->p_type == PT_LOAD && own_addr >= start && own_addr - start < header->p_memsz);
+		if (header->p_type == PT_DYNAMIC)
+			object.dynamic_addr = start;
+	}
+	return !is_own && object.dynamic_addr != 0 && elf_symbols_find(&object, search->name) != NULL;
+}
+
+bool
+real_cuda_is_absent(const char *name)
+{
+	struct symbol_search search = { .name = name };
+
+	return is_hooked(name) && dl_iterate_phdr(match_definition, &search) == 0;
+}
+
 /*
  * relaxed: a thread that runs code of a new library has learned of it from the thread that loaded it, after the
  * unload that made room for it.

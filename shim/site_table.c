@@ -243,7 +243,10 @@ slot_of(const struct site_owner *owner)
 	return owner != NULL ? owner->slot : 0;
 }
 
-/* For whom a new record is. Those later in the list may go beyond the budget, parents by an eighth: so that what it does to the others stays small. */
+/*
+ * For whom a new record is. Those later in the list may go beyond the budget, parents by an eighth, outermost ones by a quarter: so that
+ * what it does to the others stays small.
+ */
 enum purpose { FOR_STACK, FOR_PARENT, FOR_LAST_PARENT = FOR_PARENT + 8, FOR_RELEASE, FOR_FOLDED };
 
 /* What a new record leaves of a capture that cannot grow. Outer callers take what closer ones left: they stand for more. */
@@ -257,16 +260,22 @@ spare_bytes(enum purpose purpose)
 	return purpose == FOR_RELEASE ? CAPTURE_FILE_SPARE_BYTES / 4 : 0;
 }
 
+static unsigned
+eighths_beyond(enum purpose purpose)
+{
+	return purpose == FOR_STACK ? 0 : purpose < FOR_LAST_PARENT ? 1 : 2;
+}
+
 static bool
 has_budget(enum purpose purpose)
 {
 	uint64_t used = atomic_load_explicit(&capture_file_header()->used_bytes[KMEM_SECTION_SITES], memory_order_relaxed);
 	uint64_t most = settings.sites_max;
 
-	if (purpose <= FOR_LAST_PARENT && capture_file_is_large(purpose != FOR_STACK))
+	if (purpose <= FOR_LAST_PARENT && capture_file_is_large(eighths_beyond(purpose)))
 		return false;
-	if (purpose != FOR_STACK && purpose <= FOR_LAST_PARENT)
-		most += most / 8;
+	if (purpose <= FOR_LAST_PARENT)
+		most += most / 8 * eighths_beyond(purpose);
 	else if (purpose == FOR_RELEASE) // else a site seems to keep what another thread gave back
 		most *= 2;
 	return purpose == FOR_FOLDED || used < most * sizeof(struct kmem_site);

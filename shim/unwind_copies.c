@@ -15,13 +15,15 @@
  * relaxed, all of it: whoever sees a shift reads a mapping that was there before and is never taken away.
  *   T1  a place belongs to the first who writes its header_addr, and to that address for good
  *   T2  shift 0 = it cannot be used, or not yet. Of another generation than `checked` it is used only after what is mapped there was
- *       held against it: another object may have come to the same address
+ *       held against it: another object may have come to the same address, of another file of the same name
+ *   T3  a file is used only while the kernel says that the mapped one has not been deleted or replaced
  */
 struct copy {
 	_Atomic uint64_t header_addr; // 0 = free
 	_Atomic uint64_t shift;
 	_Atomic uint64_t bytes;       // from the page of header_addr to the end of its segment
 	_Atomic uint64_t checked;     // generation + 1
+	_Atomic uint64_t file;        // which it was: identity_of()
 };
 static struct copy copies[COPIES_MAX];
 uint64_t unwind_copies_least_bytes = UINT64_C(1) << 20;
@@ -74,6 +76,74 @@ is_same(uint64_t header_addr, uint64_t shift, uint64_t bytes)
 	       memcmp(mapped + page_of(bytes - PAGE_BYTES), copy + page_of(bytes - PAGE_BYTES), PAGE_BYTES) == 0;
 }
 
+static uint64_t
+identity_of(const struct stat *file)
+{
+	const uint64_t words[] = { file->st_dev, file->st_ino, (uint64_t)file->st_size, (uint64_t)file->st_mtim.tv_sec,
+		                   (uint64_t)file->st_mtim.tv_nsec };
+	uint64_t hash = 0;
+
+	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		hash = (hash ^ words[i]) * UINT64_C(0x9e3779b97f4a7c15) ^ hash >> 29;
+	return hash;
+}
+
+/* Is the name still that of the file in the copy? Then an object that was loaded by it since has the same tables (T2). */
+static bool
+is_same_file(struct copy *copy, const struct loaded_object *object)
+{
+	struct stat file;
+
+	return raw_sys_may_call() && stat(object->link_map->l_name, &file) == 0 && identity_of(&file) == load(&copy->file);
+}
+
+/* A line of /proc/self/maps, as far as it was read: "7f00-7f10 r--p 00000000 08:01 42    /lib/libm.so.6 (deleted)". */
+struct line {
+	uint64_t bounds[2];
+	unsigned field;        // 0 and 1: in the bounds
+	size_t matched;        // of the mark
+};
+
+static bool
+is_line_gone(struct line *line, char letter, uint64_t addr, bool *is_found)
+{
+	static const char mark[] = " (deleted)";
+	bool is_gone = line->matched == sizeof(mark) - 1;
+
+	if (letter == '\n') {
+		*is_found = addr >= line->bounds[0] && addr < line->bounds[1];
+		*line = (struct line){ 0 };
+		return is_gone;
+	}
+	if (line->field < 2 && (letter == '-' || letter == ' '))
+		line->field++;
+	else if (line->field < 2)
+		line->bounds[line->field] = line->bounds[line->field] << 4 | (uint64_t)(letter <= '9' ? letter - '0' : letter - 'a' + 10);
+	else
+		line->matched = !is_gone && letter == mark[line->matched] ? line->matched + 1 : letter == mark[0];
+	return false;
+}
+
+/* Was the file that is mapped there deleted, or another one put in its place? Also when it cannot be told. */
+static bool
+is_file_gone(uint64_t addr)
+{
+	int fd = raw_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+	struct line line = { 0 };
+	bool is_found = false;
+	bool is_gone = true;
+	char text[512];
+	ssize_t got;
+
+	while (fd >= 0 && !is_found && (got = raw_read(fd, text, sizeof(text))) > 0) {
+		for (ssize_t i = 0; i < got && !is_found; i++)
+			is_gone = is_line_gone(&line, text[i], addr, &is_found);
+	}
+	if (fd >= 0)
+		raw_close(fd);
+	return is_gone || !is_found;
+}
+
 static void
 make(struct copy *copy, const struct loaded_object *object, uint64_t header_addr, uint64_t generation)
 {
@@ -86,13 +156,15 @@ make(struct copy *copy, const struct loaded_object *object, uint64_t header_addr
 
 	if (fd < 0)
 		return;
-	bool is_long_enough = fstat(fd, &file) == 0 && (uint64_t)file.st_size >= offset + bytes; // else to read it would be SIGBUS
-	void *place = is_long_enough ? raw_reserve(KMEM_OWN_STACKS, bytes, PROT_NONE) : NULL;
+	bool is_usable = fstat(fd, &file) == 0 && (uint64_t)file.st_size >= offset + bytes && // else to read it would be SIGBUS
+	                 !is_file_gone(header_addr);                                          // T3
+	void *place = is_usable ? raw_reserve(KMEM_OWN_STACKS, bytes, PROT_NONE) : NULL;
 
 	if (place != NULL && raw_mmap(place, bytes, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, (int64_t)offset) != MAP_FAILED) {
 		uint64_t shift = (uint64_t)place - page_of(header_addr);
 
 		store(&copy->bytes, bytes);
+		store(&copy->file, identity_of(&file));
 		if (is_same(header_addr, shift, bytes)) {
 			store(&copy->checked, generation + 1);
 			store(&copy->shift, shift);
@@ -133,7 +205,7 @@ unwind_copies_find(const struct loaded_object *object, uint64_t frames_addr, uin
 	if (frames_addr - page_of(header_addr) >= bytes)
 		return 0;
 	if (load(&copy->checked) != generation + 1) { // T2
-		if (file_part(object, header_addr, &offset) != bytes || !is_same(header_addr, shift, bytes)) {
+		if (file_part(object, header_addr, &offset) != bytes || !is_same(header_addr, shift, bytes) || !is_same_file(copy, object)) {
 			store(&copy->shift, 0);
 			return 0;
 		}

@@ -60,6 +60,42 @@ def test_debug_log_goes_to_stderr(out):
     assert all(line.startswith("kmemshim:") for line in done.stderr.splitlines())
 
 
+PROBE = """
+#include <dlfcn.h>
+#include <stdio.h>
+static void look(const char *where, void *handle, const char *name) {
+	void *found = dlsym(handle, name);
+	const char *error = dlerror();
+	printf("%s %s: %s %s %s\\n", where, name, found != NULL ? "found" : "absent", error == NULL ? "no error" : "error", dlerror() == NULL ? "once" : "twice");
+}
+int main(int count, char **arguments) {
+	static const char *const names[] = { "cudaMalloc", "cuMemAlloc_v2", "hipMalloc", "cudaNone", "puts", "c", "" };
+	for (int with = 0; with <= (count > 1); with++) {
+		if (with && dlopen(arguments[1], RTLD_NOW | RTLD_GLOBAL) == NULL) return 1;
+		for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+			look("default", RTLD_DEFAULT, names[i]);
+			look("next", RTLD_NEXT, names[i]);
+			look("program", dlopen(NULL, RTLD_NOW), names[i]);
+		}
+	}
+	return 0;
+}
+"""
+
+
+def test_a_program_that_looks_for_cuda_finds_it_where_it_is_only(tmp_path, out):
+    """The names that the shim exports are no sign of it. What is there later is found later."""
+    (tmp_path / "probe.c").write_text(PROBE)
+    (tmp_path / "runtime.c").write_text("int cudaMalloc(void **p, unsigned long n) { return p == 0 && n == 0; }\n")
+    program = harness.compile_c(tmp_path / "probe.c", tmp_path / "probe", "-ldl")
+    runtime = harness.compile_c(tmp_path / "runtime.c", tmp_path / "libcudart.so.12", "-shared", "-fPIC")
+    plain = harness.run([program, runtime])
+    watched = harness.record([program, runtime], out)
+
+    assert plain.returncode == 0 and "default cudaMalloc: found" in plain.stdout and "default cudaMalloc: absent error" in plain.stdout
+    assert (watched.returncode, watched.stdout, watched.stderr) == (0, plain.stdout, "")
+
+
 def test_memory_that_the_program_trims_is_given_back_by_us_too(programs, out):
     """128 MiB of blocks of 32 bytes make 32 MiB of map."""
     program = programs("trim.c")

@@ -260,6 +260,37 @@ what_was_cut_is_given_up_and_stays_so(void **state)
 	}
 }
 
+/* The hook that a signal handler interrupted, which forked, goes on; the child has given up rights, or somebody deleted the file. */
+static int
+writes_on_without_the_file(void *context)
+{
+	uint64_t *record = context;
+	uint32_t index;
+
+	capture_file_privatize();
+	*record = 2;
+	capture_file_lost(KMEM_LOST_EVENTS, 5);
+	return capture_file_append(KMEM_SECTION_RECORDS, 1024, &index) == NULL ? 0 : 1;
+}
+
+static void
+a_child_that_was_forked_out_of_a_hook_leaves_a_file_alone_that_it_cannot_open(void **state)
+{
+	uint64_t *record;
+	uint32_t index;
+	char elsewhere[sizeof(path) + 8];
+
+	(void)state;
+	assert_true(capture_file_open(folder, "name"));
+	record = capture_file_append(KMEM_SECTION_RECORDS, 1024, &index);
+	*record = 1;
+	snprintf(elsewhere, sizeof(elsewhere), "%s.moved", path);
+	assert_int_equal(rename(path, elsewhere), 0);
+	assert_int_equal(in_child(writes_on_without_the_file, record), 0);
+	assert_int_equal(*record, 1);
+	assert_int_equal(capture_file_header()->losses[KMEM_LOST_EVENTS], 0);
+}
+
 int
 main(void)
 {
@@ -269,6 +300,7 @@ main(void)
 		IN_FOLDER(F2_a_full_disk_stops_growth_without_a_signal),
 		IN_FOLDER(a_file_that_is_deleted_or_replaced_meanwhile_is_left_alone),
 		IN_FOLDER(what_was_cut_is_given_up_and_stays_so),
+		IN_FOLDER(a_child_that_was_forked_out_of_a_hook_leaves_a_file_alone_that_it_cannot_open),
 	};
 
 	return cmocka_run_group_tests_name("capture_trouble", tests, NULL, NULL);

@@ -133,6 +133,55 @@ another_file_of_that_name_is_refused(void **state)
 	unlink(short_file);
 }
 
+static void
+copy_file(const char *from, const char *to, long changed_at)
+{
+	static char bytes[8 << 20];
+	FILE *file = fopen(from, "rb");
+	size_t count = file != NULL ? fread(bytes, 1, sizeof(bytes), file) : 0;
+
+	assert_true(count > 0 && count < sizeof(bytes) && changed_at < (long)count);
+	fclose(file);
+	if (changed_at >= 0)
+		bytes[changed_at] ^= 1;
+	file = fopen(to, "wb");
+	assert_non_null(file);
+	assert_int_equal(fwrite(bytes, 1, count, file), count);
+	assert_int_equal(fclose(file), 0);
+}
+
+/* An upgrade that changes one word in the middle: neither the first page nor the last one shows it. */
+static void
+a_file_that_was_replaced_is_refused(void **state)
+{
+	char folder[] = "/tmp/kmemshim-unit-XXXXXX";
+	char name[sizeof(folder) + 16];
+	char fresh[sizeof(folder) + 16];
+	struct unwind_tables copy;
+	struct link_map *map;
+
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(fresh, sizeof(fresh), "%s/fresh.so", folder);
+	assert_int_equal(dlinfo(dlopen("libm.so.6", RTLD_NOW), RTLD_DI_LINKMAP, &map), 0);
+	for (unsigned had_copy = 0; had_copy < 2; had_copy++) {
+		snprintf(name, sizeof(name), "%s/library%u.so", folder, had_copy);
+		copy_file(map->l_name, name, -1);
+		void *handle = dlopen(name, RTLD_NOW);
+
+		assert_non_null(handle); // stays: the next one has another address
+		open_tables(dlsym(handle, "cbrt"));
+		if (had_copy)
+			assert_int_not_equal(find(20, &copy), 0);
+		copy_file(map->l_name, fresh, (long)(frames_addr - object.link_map->l_addr) + 20000);
+		assert_int_equal(rename(fresh, name), 0);
+		assert_int_equal(find(21, &copy), 0);
+		assert_memory_equal(&copy, &in_place, sizeof(copy));
+		unlink(name);
+	}
+	rmdir(folder);
+}
+
 /* Opened by a name that stands for something else by now, such as /proc/self/fd/3. */
 static void
 a_pipe_of_that_name_is_not_waited_for(void **state)
@@ -186,6 +235,7 @@ main(void)
 		cmocka_unit_test(T2_after_an_unload_it_is_compared_again),
 		cmocka_unit_test(another_file_of_that_name_is_refused),
 		cmocka_unit_test(a_pipe_of_that_name_is_not_waited_for),
+		cmocka_unit_test(a_file_that_was_replaced_is_refused),
 		cmocka_unit_test(few_tables_stay_where_they_are),
 	};
 
