@@ -398,7 +398,8 @@ put_requests(const struct report *report, FILE *stream)
 			times++;
 			continue;
 		}
-		(void)place_text(request->where.file, request->where.line, request->where.function, request->where.module, place);
+		(void)place_text(request->where.file, request->where.line, request->where.function, request->where.module,
+		                 request->where.offset, place);
 		(void)fprintf(stream, "%9s  %-*s %-10s at %s", units_bytes(request->bytes, bytes), width, request->domain,
 		              request->state, place_related(request->where.relation, place));
 		if (times > 1)

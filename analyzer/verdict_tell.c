@@ -24,8 +24,8 @@ const char *
 verdict_line_text(const struct rank_line *line, char text[PLACE_TEXT_BYTES])
 {
 	if (line->where == NULL)
-		return place_text("", 0, "", "", text);
-	(void)place_text(line->where->file, line->where->line, line->where->function, line->where->module, text);
+		return place_text("", 0, "", "", 0, text);
+	(void)place_text(line->where->file, line->where->line, line->where->function, line->where->module, line->where->module_offset, text);
 	return place_related(line->largest != NULL ? model_relation_name(line->largest->where_relation) : "", text);
 }
 

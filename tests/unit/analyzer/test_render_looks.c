@@ -150,6 +150,22 @@ whether_sums_were_there_at_once_is_always_said(void **state)
 	}
 }
 
+/* A stripped program: "allocated at st", with frames that read "?", helps nobody. */
+static void
+what_has_no_name_has_an_address_and_a_way_to_get_one(void **state)
+{
+	char *text;
+
+	(void)state;
+	make();
+	hand.frames[0][2] = (struct model_frame){ .kind = MODEL_FRAME_NATIVE, .function = "", .file = "", .module = "st",
+		.module_path = "/srv/st", .module_offset = 0x1159, .is_user = true };
+	text = page(NULL);
+	assert_non_null(strstr(text, "  st+0x1159\n"));
+	assert_non_null(strstr(text, "\n           NAME+0x...: NAME has no symbols here; its debug package, or building with -g, brings names\n"));
+	free(text);
+}
+
 static void
 one_is_no_plural(void **state)
 {
@@ -196,6 +212,7 @@ main(void)
 		cmocka_unit_test(a_page_of_one_domain_is_of_that_alone),
 		cmocka_unit_test(the_age_of_the_resident_set_is_said),
 		cmocka_unit_test(kinds_that_were_counted_earlier_say_so),
+		cmocka_unit_test(what_has_no_name_has_an_address_and_a_way_to_get_one),
 		cmocka_unit_test(one_is_no_plural),
 		cmocka_unit_test(losses_fit_the_page),
 		cmocka_unit_test(whether_sums_were_there_at_once_is_always_said),
