@@ -77,9 +77,9 @@ say_sum(const struct verdict_facts *facts, const struct rank_line *line, bool is
 	say(verdict, ".");
 }
 
-/* ", another 305 MiB (40 %) at train.py:50 load." */
+/* ", another 305 MiB (40 %) at train.py:50 load." Or by imports, where they hold more and were not told of. */
 static void
-say_next_holder(const struct verdict_facts *facts, struct verdict *verdict)
+say_next_holder(const struct verdict_facts *facts, bool are_imports_told, struct verdict *verdict)
 {
 	const struct rank_line *next = &facts->next_live;
 	char held[UNITS_TEXT_BYTES];
@@ -91,6 +91,9 @@ say_next_holder(const struct verdict_facts *facts, struct verdict *verdict)
 		    units_share(verdict_share(next->live_bytes, facts->live_bytes), share),
 		    verdict_is_arena(facts, &facts->top_live) ? "was allocated " : "", verdict_line_text(next, place),
 		    next->leak == MODEL_LEAK_LEAK && facts->top_live.leak != MODEL_LEAK_LEAK ? ", which accumulates" : "");
+	else if (!are_imports_told && facts->import_bytes > facts->top_live.live_bytes)
+		say(verdict, ", another %s (%s) was left by imports", units_bytes(facts->import_bytes, held),
+		    units_share(verdict_share(facts->import_bytes, facts->live_bytes), share));
 	say(verdict, ".");
 }
 
@@ -131,7 +134,7 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 		say(verdict, " %s%s (%s) was %s %s", units_bytes(top->live_bytes, held), are_imports_first ? "" : of_what,
 		    units_share(verdict_share(top->live_bytes, facts->live_bytes), share), verdict_where_word(facts, top),
 		    verdict_line_text(top, place));
-		say_next_holder(facts, verdict);
+		say_next_holder(facts, are_imports_first, verdict);
 	} else {
 		say_sum(facts, top, false, facts->top_live_processes, verdict);
 	}
