@@ -2,11 +2,10 @@
  * test_render_looks.c - what was looked at some time before the end: does the page say so?
  */
 #include "hand_model.h"
+#include "written.h"
 
 #include <stdlib.h>
 
-#include "render.h"
-#include "report.h"
 
 static struct hand_model hand;
 
@@ -17,25 +16,21 @@ make(void)
 	hand_model_site(&hand, HEAP, 41, 400 * MIB);
 }
 
+static void
+write_page(const struct report *report, FILE *stream)
+{
+	render_text_totals(report, stream);
+	written_lines(report, stream);
+	render_text_remarks(report, stream);
+}
+
 /* The page of the model that was made, for free(). */
 static char *
 page(const char *domain)
 {
 	const struct report_options rows = { .top = 5, .domain = domain };
-	const struct render_options look = { .is_native = false };
-	struct fail fail;
-	char *text = NULL;
-	size_t length = 0;
-	FILE *stream = open_memstream(&text, &length);
-	struct report *report = report_build(&hand.model, &rank_sites, &rows, &fail);
 
-	assert_non_null(report);
-	render_text_totals(report, stream);
-	render_text_lines(report, &look, stream);
-	render_text_remarks(report, stream);
-	assert_int_equal(fclose(stream), 0);
-	report_free(report);
-	return text;
+	return written(&hand.model, &rank_sites, &rows, write_page);
 }
 
 static void
@@ -184,24 +179,15 @@ one_is_no_plural(void **state)
 static void
 losses_fit_the_page(void **state)
 {
-	char *text = NULL;
-	size_t length = 0;
-	FILE *stream = open_memstream(&text, &length);
-	const struct report_options rows = { .top = 5 };
-	struct fail fail;
-	struct report *report;
+	char *text;
 
 	(void)state;
 	make();
 	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++)
 		hand.process.losses[i] = 3;
-	report = report_build(&hand.model, &rank_sites, &rows, &fail);
-	assert_non_null(report);
-	render_text_remarks(report, stream);
-	assert_int_equal(fclose(stream), 0);
+	text = page(NULL);
 	for (const char *line = text; *line != '\0'; line += strcspn(line, "\n") + 1)
 		assert_true(strcspn(line, "\n") <= 100);
-	report_free(report);
 	free(text);
 }
 
