@@ -159,6 +159,7 @@ say_peak(const struct verdict_facts *facts, struct verdict *verdict)
 	char held[UNITS_TEXT_BYTES];
 	char share[UNITS_TEXT_BYTES];
 	char place[PLACE_TEXT_BYTES];
+	uint64_t imports = 0;
 
 	if (facts->peak_bytes == 0)
 		return;
@@ -184,6 +185,13 @@ say_peak(const struct verdict_facts *facts, struct verdict *verdict)
 		say(verdict, "; %s of it (%s) was allocated at %s", units_bytes(facts->top_peak.peak_bytes, held),
 		    units_share(verdict_share(facts->top_peak.peak_bytes, facts->peak_bytes), share),
 		    verdict_line_text(&facts->top_peak, place));
+	if (facts->model->process_count == 1 && facts->peak_domain != NULL)
+		imports = verdict_left_by_imports(facts->model, facts->peak_domain, true);
+	if (imports > facts->top_peak.peak_bytes)
+		say(verdict, "%s %s (%s) was left by imports", verdict_is_arena(facts, &facts->top_peak) ? ", of which"
+		             : facts->top_peak.site_count != 0                                    ? ", another"
+		                                                                                  : ";", units_bytes(imports, held),
+		    units_share(verdict_share(imports, facts->peak_bytes), share));
 	say(verdict, ".");
 }
 

@@ -335,6 +335,31 @@ what_imports_left_is_said_where_it_is_most(void **state)
 	}
 }
 
+static void
+what_imports_held_at_the_peak_is_said_where_it_is_most(void **state)
+{
+	static const struct { uint64_t own; const char *says; } cases[] = {
+		{ 4, "The peak of its heap was 204 MiB; 4.0 MiB of it (2 %) was allocated at train.py:41 epoch, another 200 MiB (98 %) was left by "
+		     "imports." },
+		{ 300, "The peak of its heap was 500 MiB; 300 MiB of it (60 %) was allocated at train.py:41 epoch." },
+		{ 0, "The peak of its heap was 200 MiB; 200 MiB (100 %) was left by imports." },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct verdict verdict;
+
+		hand_model_make(&hand);
+		if (cases[i].own != 0)
+			hand_model_site(&hand, HEAP, 41, cases[i].own * MIB);
+		hand_model_site(&hand, HEAP, 1, 200 * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
+		hand_model_exited(&hand, 0);
+		hand_model_decide(&hand, &verdict);
+		if (strstr(verdict.text, cases[i].says) == NULL)
+			fail_msg("%zu: %s", i, verdict.text);
+	}
+}
+
 /* 300 MiB of PyTorch beside 136 MiB of kept losses: "nothing here points at memory" was said of them. */
 static void
 imports_do_not_hide_what_accumulates(void **state)
@@ -383,6 +408,7 @@ main(void)
 		cmocka_unit_test(a_line_that_accumulates_up_to_a_limit_is_what_to_look_at),
 		cmocka_unit_test(what_accumulates_beside_arenas_is_the_better_clue),
 		cmocka_unit_test(what_imports_left_is_said_where_it_is_most),
+		cmocka_unit_test(what_imports_held_at_the_peak_is_said_where_it_is_most),
 		cmocka_unit_test(imports_do_not_hide_what_accumulates),
 		cmocka_unit_test(a_program_that_allocates_nothing_has_no_peak_to_look_at),
 	};
