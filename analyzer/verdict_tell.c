@@ -152,13 +152,15 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 		    units_bytes(facts->beside_arenas.leaking_bytes, held));
 }
 
+/* `is_line_next`: who held most at the end is told right after. */
 static void
-say_peak(const struct verdict_facts *facts, struct verdict *verdict)
+say_peak(const struct verdict_facts *facts, bool is_line_next, struct verdict *verdict)
 {
 	char peak[UNITS_TEXT_BYTES];
 	char held[UNITS_TEXT_BYTES];
 	char share[UNITS_TEXT_BYTES];
 	char place[PLACE_TEXT_BYTES];
+	const struct rank_line *top = &facts->top_peak;
 	uint64_t imports = 0;
 
 	if (facts->peak_bytes == 0)
@@ -175,22 +177,25 @@ say_peak(const struct verdict_facts *facts, struct verdict *verdict)
 		else if (facts->peak_domain != NULL)
 			say(verdict, " of %s", facts->peak_domain);
 	}
-	if (facts->top_peak.site_count != 0 && facts->top_peak_processes != 0) {
-		say_sum(facts, &facts->top_peak, true, facts->top_peak_processes, verdict);
+	if (top->site_count != 0 && facts->top_peak_processes != 0) {
+		say_sum(facts, top, true, facts->top_peak_processes, verdict);
 		return;
 	}
-	if (verdict_is_arena(facts, &facts->top_peak))
+	if (is_line_next && top->site_count != 0 && rank_compare_places(top->largest, facts->top_live.largest) == 0) {
+		say(verdict, ".");
+		return;
+	}
+	if (verdict_is_arena(facts, top))
 		say(verdict, ": small Python objects");
-	else if (facts->top_peak.site_count != 0)
-		say(verdict, "; %s of it (%s) was allocated at %s", units_bytes(facts->top_peak.peak_bytes, held),
-		    units_share(verdict_share(facts->top_peak.peak_bytes, facts->peak_bytes), share),
-		    verdict_line_text(&facts->top_peak, place));
+	else if (top->site_count != 0) // parts are exact, the total of several threads may be a little behind
+		say(verdict, "; %s of it (%s) was allocated at %s",
+		    units_bytes(top->peak_bytes < facts->peak_bytes ? top->peak_bytes : facts->peak_bytes, held),
+		    units_share(verdict_share(top->peak_bytes, facts->peak_bytes), share), verdict_line_text(top, place));
 	if (facts->model->process_count == 1 && facts->peak_domain != NULL)
 		imports = verdict_left_by_imports(facts->model, facts->peak_domain, true);
-	if (imports > facts->top_peak.peak_bytes)
-		say(verdict, "%s %s (%s) was left by imports", verdict_is_arena(facts, &facts->top_peak) ? ", of which"
-		             : facts->top_peak.site_count != 0                                    ? ", another"
-		                                                                                  : ";", units_bytes(imports, held),
+	if (imports > top->peak_bytes)
+		say(verdict, "%s %s (%s) was left by imports",
+		    verdict_is_arena(facts, top) ? ", of which" : top->site_count != 0 ? ", another" : ";", units_bytes(imports, held),
 		    units_share(verdict_share(imports, facts->peak_bytes), share));
 	say(verdict, ".");
 }
@@ -240,7 +245,7 @@ verdict_tell_replaced(const struct verdict_facts *facts, struct verdict *verdict
 {
 	verdict_say_ending(facts, verdict);
 	say(verdict, " that left no capture.");
-	say_peak(facts, verdict);
+	say_peak(facts, false, verdict);
 }
 
 /* "31 MiB", with what it copied of its parent's. */
@@ -280,12 +285,15 @@ say_lost(const struct verdict_facts *facts, struct verdict *verdict)
 void
 verdict_tell_exited(const struct verdict_facts *facts, struct verdict *verdict)
 {
+	bool has_holder = facts->top_live.leak == MODEL_LEAK_LEAK ||
+	                  (verdict_does_next_grow(facts) && !rank_may_be_built_once(facts->next_live.telling));
+
 	verdict_say_ending(facts, verdict);
 	say(verdict, ".");
 	if (facts->model->domain_count == 0)
 		say(verdict, " No allocation of it was seen.");
-	say_peak(facts, verdict);
-	if (facts->top_live.leak == MODEL_LEAK_LEAK || (verdict_does_next_grow(facts) && !rank_may_be_built_once(facts->next_live.telling)))
+	say_peak(facts, has_holder, verdict);
+	if (has_holder)
 		say_holder(facts, verdict, facts->live_process->is_finalizing ? "When Python began to shut down" : "At the end");
 	say_lost(facts, verdict);
 }
@@ -416,7 +424,7 @@ verdict_tell_request_refused(const struct verdict_facts *facts, struct verdict *
 		say(verdict, " No more than %s was live then.", units_bytes(facts->live_bytes, live));
 	/* An exception that unwinds releases what was held when the request was refused. */
 	else if (facts->peak_bytes / 2 > facts->live_bytes)
-		say_peak(facts, verdict);
+		say_peak(facts, false, verdict);
 	else
 		say_holder(facts, verdict, "Then");
 	verdict_tell_pinned(facts, verdict);
@@ -511,7 +519,7 @@ verdict_tell_failed(const struct verdict_facts *facts, struct verdict *verdict)
 		    facts->exit_code - 128);
 	say_kills(facts, verdict);
 	say_usage(facts, verdict);
-	say_peak(facts, verdict);
+	say_peak(facts, false, verdict);
 	say_lost(facts, verdict);
 }
 
@@ -550,7 +558,7 @@ verdict_tell_child_killed(const struct verdict_facts *facts, struct verdict *ver
 	say(verdict, facts->lost_count == 1 ? " ended without a clean exit. It held " : ", held ");
 	say_heft(facts->lost_child, verdict);
 	say(verdict, ".");
-	say_peak(facts, verdict);
+	say_peak(facts, false, verdict);
 }
 
 void

@@ -335,6 +335,25 @@ what_imports_left_is_said_where_it_is_most(void **state)
 	}
 }
 
+/* The total of several threads is behind its parts by as much as they keep for themselves. */
+static void
+a_line_is_told_once_and_never_of_more_than_all(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		hand_model_make(&hand);
+		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), i == 0 ? 12 : 1, 12, 3, 3);
+		hand.domains[HEAP].peak_bytes = 299 * MIB;
+		hand_model_exited(&hand, 0);
+		hand_model_decide(&hand, &verdict);
+		assert_int_equal(strstr(verdict.text, "was 299 MiB. At the end") != NULL, i == 0);
+		assert_int_equal(strstr(verdict.text, "was 299 MiB; 299 MiB of it (100 %) was allocated at train.py:41") != NULL, i == 1);
+		assert_null(strstr(strstr(verdict.text, "train.py:41") + 1, "train.py:41"));
+	}
+}
+
 static void
 what_imports_held_at_the_peak_is_said_where_it_is_most(void **state)
 {
@@ -408,6 +427,7 @@ main(void)
 		cmocka_unit_test(a_line_that_accumulates_up_to_a_limit_is_what_to_look_at),
 		cmocka_unit_test(what_accumulates_beside_arenas_is_the_better_clue),
 		cmocka_unit_test(what_imports_left_is_said_where_it_is_most),
+		cmocka_unit_test(a_line_is_told_once_and_never_of_more_than_all),
 		cmocka_unit_test(what_imports_held_at_the_peak_is_said_where_it_is_most),
 		cmocka_unit_test(imports_do_not_hide_what_accumulates),
 		cmocka_unit_test(a_program_that_allocates_nothing_has_no_peak_to_look_at),
