@@ -488,7 +488,10 @@ put_capture(const struct report *report, FILE *stream)
 	(void)text_clean(path, strlen(path));
 	if (localtime_r(&seconds, &parts) != NULL)
 		(void)strftime(when, sizeof(when), ", recorded %Y-%m-%d %H:%M", &parts);
-	(void)fprintf(stream, "Capture: %s%s\n", path, when);
+	(void)fprintf(stream, "Capture: %s", path);
+	if (report->process_count > 1)
+		(void)fprintf(stream, " and %zu more", report->process_count - 1);
+	(void)fprintf(stream, "%s\n", when);
 	free(path);
 }
 

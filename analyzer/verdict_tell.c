@@ -177,12 +177,12 @@ say_peak(const struct verdict_facts *facts, bool is_line_next, struct verdict *v
 		else if (facts->peak_domain != NULL)
 			say(verdict, " of %s", facts->peak_domain);
 	}
-	if (top->site_count != 0 && facts->top_peak_processes != 0) {
-		say_sum(facts, top, true, facts->top_peak_processes, verdict);
-		return;
-	}
 	if (is_line_next && top->site_count != 0 && rank_compare_places(top->largest, facts->top_live.largest) == 0) {
 		say(verdict, ".");
+		return;
+	}
+	if (top->site_count != 0 && facts->top_peak_processes != 0) {
+		say_sum(facts, top, true, facts->top_peak_processes, verdict);
 		return;
 	}
 	if (verdict_is_arena(facts, top))

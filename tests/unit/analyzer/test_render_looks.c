@@ -127,6 +127,8 @@ whether_sums_were_there_at_once_is_always_said(void **state)
 {
 	static const struct { size_t process_count; uint64_t together_bytes; const char *says; } cases[] = {
 		{ 2, 400 * MIB, "\n  sums over 2 processes that ran at the same time\n" },
+		{ 2, 400 * MIB, "\nCapture: kmemshim.out/python.4242.1.kmem and 1 more, recorded " },
+		{ 1, 400 * MIB, "\nCapture: kmemshim.out/python.4242.1.kmem, recorded " },
 		{ 2, 300 * MIB, "\n  sums over 2 processes; at the same time at most: heap 300 MiB peak, 300 MiB live\n" },
 		{ 1, 400 * MIB, "        1            1\nResident set" },
 	};
