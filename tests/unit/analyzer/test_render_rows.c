@@ -179,9 +179,9 @@ a_check_says_what_arenas_need(void **state)
 {
 	static const struct { const char *before, *after, *place, *note; } cases[] = {
 		{ "python/arena", "python/arena", "  in train.py:41 epoch\n", "\nnote: record both with --python-objects: then" },
-		{ "python/arena", "heap", "  new, allocated at train.py:41 epoch\n", "\nnote: only the baseline has arenas of small Python objects: the other was recorded with --python-objects, or its Python "
-		                            "does without (PYTHONMALLOC=malloc)" },
-		{ "heap", "python/arena", "  new, in train.py:41 epoch\n", "\nnote: only the new run has arenas" },
+		{ "python/arena", "heap", "  new, allocated at train.py:41 epoch\n", "\nnote: only the baseline has Python's arenas: the other was recorded with --python-objects, or "
+		                            "with PYTHONMALLOC=malloc" },
+		{ "heap", "python/arena", "  new, in train.py:41 epoch\n", "\nnote: only the new run has Python's arenas" },
 		{ "heap", "heap", "  allocated at train.py:41 epoch\n", NULL },
 	};
 
