@@ -11,12 +11,13 @@ static struct hand_model hand;
 static void
 far_from_the_limits_the_cause_comes_before_what_accumulates(void **state)
 {
-	static const struct { int signal; uint64_t available_bytes; const char *next; } cases[] = {
-		{ SIGSEGV, 8 * GIB, "look at the crash itself: PYTHONFAULTHANDLER=1 for a Python program, a debugger for others; then look "
-		                    "for what keeps the blocks of train.py:41 epoch alive" },
+	static const struct { int signal; uint64_t available_bytes; const char *next; bool is_native; } cases[] = {
+		{ SIGSEGV, 8 * GIB, "look at the crash itself: with PYTHONFAULTHANDLER=1 Python shows where it was; then look for what keeps the "
+		                    "blocks of train.py:41 epoch alive", false },
+		{ SIGSEGV, 8 * GIB, "look at the crash itself, with a debugger; then look for what keeps the blocks of train.py:41 epoch alive", true },
 		{ SIGKILL, 8 * GIB, "find out who sent the signal: a time limit, a scheduler, a person; then look for what keeps the blocks of "
-		                    "train.py:41 epoch alive" },
-		{ SIGKILL, 100 * MIB, "look for what keeps the blocks of train.py:41 epoch alive: often a list that is appended to" },
+		                    "train.py:41 epoch alive", false },
+		{ SIGKILL, 100 * MIB, "look for what keeps the blocks of train.py:41 epoch alive: often a list that is appended to", false },
 	};
 
 	(void)state;
@@ -26,6 +27,7 @@ far_from_the_limits_the_cause_comes_before_what_accumulates(void **state)
 		hand_model_make(&hand);
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), 12, 12, 3, 3);
 		hand.heartbeat.available_bytes = cases[i].available_bytes;
+		hand.process.python_version = cases[i].is_native ? 0 : hand.process.python_version;
 		hand_model_waited(&hand, cases[i].signal);
 		hand_model_decide(&hand, &verdict);
 		if (strncmp(verdict.next, cases[i].next, strlen(cases[i].next)) != 0)
