@@ -329,7 +329,7 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	if (next == record_with_run && was_launched(facts->process->identity))
 		next = "`kmemshim peak " VERDICT_CAPTURE "` shows who held the memory";
 	if (is_accumulating && facts->refused == NULL && next != NULL &&
-	    (facts->end == VERDICT_END_SIGNAL || verdict_was_time_up(facts)) && !verdict_is_arena(facts, top) &&
+	    (facts->end == VERDICT_END_SIGNAL || facts->end == VERDICT_END_FAILED || verdict_was_time_up(facts)) && !verdict_is_arena(facts, top) &&
 	    verdict_is_far_from_limits(facts)) {
 		say_next(verdict, "%s; then look for what keeps the blocks of %s alive%s", next, verdict_line_text(top, place),
 		         if_data_set(verdict, top->telling));

@@ -282,6 +282,12 @@ say_lost(const struct verdict_facts *facts, struct verdict *verdict)
 	say(verdict, ". Pools end their workers this way too.");
 }
 
+static const char *
+end_words(const struct verdict_facts *facts)
+{
+	return facts->live_process->is_finalizing ? "When Python began to shut down" : "At the end";
+}
+
 void
 verdict_tell_exited(const struct verdict_facts *facts, struct verdict *verdict)
 {
@@ -294,7 +300,7 @@ verdict_tell_exited(const struct verdict_facts *facts, struct verdict *verdict)
 		say(verdict, " No allocation of it was seen.");
 	say_peak(facts, has_holder, verdict);
 	if (has_holder)
-		say_holder(facts, verdict, facts->live_process->is_finalizing ? "When Python began to shut down" : "At the end");
+		say_holder(facts, verdict, end_words(facts));
 	say_lost(facts, verdict);
 }
 
@@ -505,6 +511,7 @@ void
 verdict_tell_failed(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	uint64_t refused = facts->process->failed_count;
+	bool is_accumulating = verdict_is_accumulating(facts);
 	char count[UNITS_TEXT_BYTES];
 
 	verdict_say_ending(facts, verdict);
@@ -519,7 +526,9 @@ verdict_tell_failed(const struct verdict_facts *facts, struct verdict *verdict)
 		    facts->exit_code - 128);
 	say_kills(facts, verdict);
 	say_usage(facts, verdict);
-	say_peak(facts, false, verdict);
+	say_peak(facts, is_accumulating, verdict);
+	if (is_accumulating)
+		say_holder(facts, verdict, end_words(facts));
 	say_lost(facts, verdict);
 }
 
