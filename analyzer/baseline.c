@@ -162,7 +162,7 @@ baseline_add_run(struct baseline_builder *builder, const struct model *model)
 		sample->family = site_key_family(site->key);
 		(void)snprintf(sample->domain, sizeof(sample->domain), "%s", model->domains[site->domain].name);
 		(void)place_text(where != NULL ? where->file : "", where != NULL ? where->line : 0,
-		                 where != NULL ? where->function : "", where != NULL ? where->module : "", sample->where);
+		                 where != NULL ? where->function : "", where != NULL ? where->module : "", 0, sample->where);
 		sample->largest_bytes = site->live_bytes > site->peak_bytes ? site->live_bytes : site->peak_bytes;
 		sample->leak = site->leak;
 		sample->may_accumulate = rank_may_accumulate(site);

@@ -88,7 +88,7 @@ is_body(const char *function)
 }
 
 const char *
-place_text(const char *file, uint32_t line, const char *function, const char *module, char text[PLACE_TEXT_BYTES])
+place_text(const char *file, uint32_t line, const char *function, const char *module, uint64_t offset, char text[PLACE_TEXT_BYTES])
 {
 	char file_room[PART_BYTES + 4];
 	char function_room[PART_BYTES + 4];
@@ -98,6 +98,8 @@ place_text(const char *file, uint32_t line, const char *function, const char *mo
 
 	if (where[0] == '\0' && name[0] == '\0')
 		(void)snprintf(text, PLACE_TEXT_BYTES, "unknown place");
+	else if (file[0] == '\0' && name[0] == '\0' && offset != 0)
+		(void)snprintf(text, PLACE_TEXT_BYTES, "%s+0x%" PRIx64, where, offset);
 	else if (line != 0 && place_is_cell(file))
 		(void)snprintf(text, PLACE_TEXT_BYTES, "%s line %" PRIu32 "%s%s", where, line, is_body(name) ? "" : space,
 		               is_body(name) ? "" : name);

@@ -13,12 +13,13 @@
 #define PLACE_TEXT_BYTES 256
 
 /*
- * "train.py:41 epoch", "json/decoder.py:12 decode", "libfoo.so grow", "unknown place": place_short() of the file, line,
+ * "train.py:41 epoch", "json/decoder.py:12 decode", "libfoo.so grow", "libfoo.so+0x1159", "unknown place": place_short() of the file, line,
  * function; what is not known is left out. A text that is too long loses its middle.
  *
  * file, function, module  "" when unknown; all three may come from outside: control characters become '?'
+ * offset                  in the module, for what has no name; 0 = none
  */
-const char *place_text(const char *file, uint32_t line, const char *function, const char *module,
+const char *place_text(const char *file, uint32_t line, const char *function, const char *module, uint64_t offset,
                        char text[PLACE_TEXT_BYTES]);
 
 /* Adds " [while]" to the text, or whatever the relation is; "" adds nothing. Returns the text. */

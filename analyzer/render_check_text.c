@@ -47,8 +47,8 @@ put_arena_note(const struct check *check, FILE *stream)
 	for (size_t i = 0; i < check->failed_count; i++)
 		has_failed = has_failed || strcmp(check->rules[i].domain, "python/arena") == 0;
 	if (were_arenas != are_arenas && check->after->domain[0] == '\0')
-		(void)fprintf(stream, "note: only the %s has arenas of small Python objects: the other was recorded with --python-objects, or its "
-		                      "Python does without (PYTHONMALLOC=malloc): their lines are not the same\n", were_arenas ? "baseline" : "new run");
+		(void)fprintf(stream, "note: only the %s has Python's arenas: the other was recorded with --python-objects, or with "
+		                      "PYTHONMALLOC=malloc; their lines are not the same\n", were_arenas ? "baseline" : "new run");
 	else if (has_failed)
 		(void)fputs("note: record both with --python-objects: then the lines that fill Python's arenas are named\n", stream);
 }

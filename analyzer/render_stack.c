@@ -90,11 +90,10 @@ put_frame(FILE *stream, const struct report_frame *frame, const char *relation, 
 	size_t room = PAGE_COLUMNS - 5 - INDENT - strlen(after);
 	char text[1024];
 
-	if (strcmp(frame->kind, "native") == 0 && frame->file[0] == '\0')
-		(void)snprintf(text, sizeof(text), "%s (%s)", frame->function[0] != '\0' ? frame->function : "?",
-		               frame->module);
-	else if (place_is_cell(frame->file))
-		(void)place_text(frame->file, frame->line, frame->function, frame->module, text);
+	if (strcmp(frame->kind, "native") == 0 && frame->file[0] == '\0' && frame->function[0] != '\0')
+		(void)snprintf(text, sizeof(text), "%s (%s)", frame->function, frame->module);
+	else if (frame->file[0] == '\0' || place_is_cell(frame->file))
+		(void)place_text(frame->file, frame->line, frame->function, frame->module, frame->offset, text);
 	else if (frame->line != 0)
 		(void)snprintf(text, sizeof(text), "%s:%u %s", place_short(frame->file), (unsigned)frame->line,
 		               frame->function);

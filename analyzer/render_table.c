@@ -31,7 +31,7 @@ share_ppm(uint64_t part, uint64_t whole)
 static const char *
 place_words(const struct report_place *place, char text[PLACE_TEXT_BYTES])
 {
-	(void)place_text(place->file, place->line, place->function, place->module, text);
+	(void)place_text(place->file, place->line, place->function, place->module, place->offset, text);
 	return place_related(place->relation, text);
 }
 
@@ -251,7 +251,7 @@ collect_imports(const struct report *report, const struct table *table, size_t *
 		if (line.import[0] != '\0')
 			(void)snprintf(imports[found].label, sizeof(imports[found].label), "import %s", line.import);
 		else if (strstr(line.where.file, "importlib") != NULL) // the import system itself
-			(void)snprintf(imports[found].label, sizeof(imports[found].label), "modules whose names are not known");
+			(void)snprintf(imports[found].label, sizeof(imports[found].label), "the import system");
 		else
 			(void)place_words(&line.where, imports[found].label);
 		found++;
@@ -369,6 +369,19 @@ put_rest(FILE *stream, const struct rest *rest, const char *what)
 		              rest->count == 1 ? "" : "s");
 }
 
+/* Is anything of what is shown of the line an address? */
+static bool
+has_address(const struct report_line *line, const struct render_options *options)
+{
+	if (line->where.offset != 0)
+		return true;
+	for (uint32_t i = 0; i < line->largest.frame_count && options->is_native; i++) {
+		if (report_frame(&line->largest, i).offset != 0)
+			return true;
+	}
+	return false;
+}
+
 void
 render_text_lines(const struct report *report, const struct render_options *options, FILE *stream)
 {
@@ -380,6 +393,7 @@ render_text_lines(const struct report *report, const struct render_options *opti
 	size_t largest;
 	bool has_imports = false;
 	bool has_relations = false;
+	bool has_addresses = false;
 
 	while (strcmp(table->ranking, report->ranking) != 0)
 		table++;
@@ -407,6 +421,7 @@ render_text_lines(const struct report *report, const struct render_options *opti
 		render_text_source(&line.where, stream);
 		render_text_stack(report, &line, options, stream);
 		has_relations = has_relations || line.where.relation[0] != '\0';
+		has_addresses = has_addresses || has_address(&line, options);
 		shown++;
 	}
 	if (shown == 0 && rest.count + space.count == 0 && !has_imports)
@@ -415,6 +430,8 @@ render_text_lines(const struct report *report, const struct render_options *opti
 	put_rest(stream, &space, "of address space");
 	if (has_relations)
 		(void)fprintf(stream, "%9s  [while], [started by]: allocated by threads without Python frames; see README\n", "");
+	if (has_addresses)
+		(void)fprintf(stream, "%9s  NAME+0x...: NAME has no symbols here; its debug package, or building with -g, brings names\n", "");
 	if (options->scope != RENDER_DEVICES)
 		put_imports(stream, report, table);
 }

@@ -398,7 +398,8 @@ put_requests(const struct report *report, FILE *stream)
 			times++;
 			continue;
 		}
-		(void)place_text(request->where.file, request->where.line, request->where.function, request->where.module, place);
+		(void)place_text(request->where.file, request->where.line, request->where.function, request->where.module,
+		                 request->where.offset, place);
 		(void)fprintf(stream, "%9s  %-*s %-10s at %s", units_bytes(request->bytes, bytes), width, request->domain,
 		              request->state, place_related(request->where.relation, place));
 		if (times > 1)
@@ -487,7 +488,10 @@ put_capture(const struct report *report, FILE *stream)
 	(void)text_clean(path, strlen(path));
 	if (localtime_r(&seconds, &parts) != NULL)
 		(void)strftime(when, sizeof(when), ", recorded %Y-%m-%d %H:%M", &parts);
-	(void)fprintf(stream, "Capture: %s%s\n", path, when);
+	(void)fprintf(stream, "Capture: %s", path);
+	if (report->process_count > 1)
+		(void)fprintf(stream, " and %zu more", report->process_count - 1);
+	(void)fprintf(stream, "%s\n", when);
 	free(path);
 }
 

@@ -133,6 +133,15 @@ keep_text(struct report_rows *rows, char *text)
 	return text;
 }
 
+/* What stands for a name that is not known. */
+static uint64_t
+offset_of(const struct model_frame *frame)
+{
+	bool is_nameless = frame->kind == MODEL_FRAME_NATIVE && frame->function[0] == '\0' && frame->file[0] == '\0';
+
+	return is_nameless && frame->module[0] != '\0' ? frame->module_offset : 0;
+}
+
 struct report_place
 report_place_of(const struct report_rows *rows, const struct model_site *site)
 {
@@ -146,6 +155,7 @@ report_place_of(const struct report_rows *rows, const struct model_site *site)
 	place.line = frame->line;
 	place.function = frame->function;
 	place.module = frame->module;
+	place.offset = offset_of(frame);
 	place.relation = model_relation_name(site->where_relation);
 	if (frame->kind == MODEL_FRAME_PYTHON) {
 		const struct source_place source = {
@@ -554,6 +564,7 @@ report_frame(const struct report_site *site, uint32_t number)
 		.file = frame->file,
 		.line = frame->line,
 		.module = frame->module,
+		.offset = offset_of(frame),
 		.relation = model_relation_name(model_relation_of(from, number)),
 		.is_user = frame->is_user,
 		.is_inlined = frame->is_inlined,

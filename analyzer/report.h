@@ -108,6 +108,7 @@ struct report_frame {
 	const char *file;
 	uint32_t line;               // 0 = unknown
 	const char *module;
+	uint64_t offset;             // as in struct report_place
 	const char *relation;        // as in struct report_place
 	bool is_user;
 	bool is_inlined;
@@ -120,6 +121,7 @@ struct report_place {
 	uint32_t line;
 	const char *function;
 	const char *module;
+	uint64_t offset;             // in the module, of native code without any name; 0 = none
 	const char *relation;        // "" = of the stack itself; else "while", "started by"
 	const char *source;          // text of the line; "" = unknown
 	bool is_source_changed;      // unknown because the file was changed since the program started

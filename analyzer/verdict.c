@@ -223,6 +223,9 @@ judge_gone(const struct verdict_facts *facts)
 static const char record_with_run[] =
 	"record it with `kmemshim run -- " VERDICT_COMMAND "`: then how it ended is known";
 
+static const char look_at_python_crash[] = "look at the crash itself: with PYTHONFAULTHANDLER=1 Python shows where it was";
+static const char look_at_crash[] = "look at the crash itself, with a debugger";
+
 static const struct cause causes[] = {
 	{ "not-closed", judge_machine_restarted, verdict_tell_machine_restarted,
 	  "read it with `kmemshim why` on the machine and boot that recorded it, or record with `kmemshim run`" },
@@ -238,8 +241,7 @@ static const struct cause causes[] = {
 	{ "device-memory", judge_device_memory, verdict_tell_device_memory, NULL },
 	{ "request-refused", judge_request_refused, verdict_tell_request_refused, NULL },
 	{ "low-memory-daemon", judge_low_memory_daemon, verdict_tell_low_memory_daemon, NULL },
-	{ "crashed", judge_crashed, verdict_tell_crashed,
-	  "look at the crash itself: PYTHONFAULTHANDLER=1 for a Python program, a debugger for others" },
+	{ "crashed", judge_crashed, verdict_tell_crashed, look_at_python_crash },
 	{ "signal", judge_signal, verdict_tell_signal, "find out who sent the signal: a time limit, a scheduler, a person" },
 	{ "failed", judge_failed, verdict_tell_failed, "read the program's own error message" },
 	{ "gone", judge_gone, verdict_tell_gone, record_with_run },
@@ -312,6 +314,8 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		return;
 	if (verdict->end != VERDICT_END_OK && verdict->end != VERDICT_END_RUNNING && verdict_advise_pinned(facts, verdict))
 		return;
+	if (next == look_at_python_crash && facts->process->python_version == 0)
+		next = look_at_crash;
 	if (next != NULL && facts->refused == NULL && verdict_was_time_up(facts))
 		next = "give it more time, or see what took it so long";
 	if (next == record_with_run && !is_accumulating && facts->is_descendant) {
@@ -325,7 +329,7 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	if (next == record_with_run && was_launched(facts->process->identity))
 		next = "`kmemshim peak " VERDICT_CAPTURE "` shows who held the memory";
 	if (is_accumulating && facts->refused == NULL && next != NULL &&
-	    (facts->end == VERDICT_END_SIGNAL || verdict_was_time_up(facts)) && !verdict_is_arena(facts, top) &&
+	    (facts->end == VERDICT_END_SIGNAL || facts->end == VERDICT_END_FAILED || verdict_was_time_up(facts)) && !verdict_is_arena(facts, top) &&
 	    verdict_is_far_from_limits(facts)) {
 		say_next(verdict, "%s; then look for what keeps the blocks of %s alive%s", next, verdict_line_text(top, place),
 		         if_data_set(verdict, top->telling));

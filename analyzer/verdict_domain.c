@@ -138,6 +138,20 @@ first_line(const struct ranked *ranked, bool is_peak)
 	return NULL;
 }
 
+uint64_t
+verdict_left_by_imports(const struct model *model, const char *domain, bool is_peak)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < model->site_count; i++) {
+		const struct model_site *site = &model->sites[i];
+
+		if (strcmp(model->domains[site->domain].name, domain) == 0 && site->leak == MODEL_LEAK_IMPORT && !rank_is_start_up(site))
+			bytes += is_peak ? site->peak_bytes : site->live_bytes;
+	}
+	return bytes;
+}
+
 /* Who holds most at the end or, when little of it is left, who held most at the peak. Returns one of its sites; NULL = nobody. */
 static const struct model_site *
 say_holder(const struct verdict_facts *facts, const struct model_domain *lines, struct verdict *verdict)
@@ -149,12 +163,16 @@ say_holder(const struct verdict_facts *facts, const struct model_domain *lines, 
 	const char *whole_name = device_parts_is_tensors(lines->name) ? "the tensors" : "it";
 	uint64_t whole = is_peak ? lines->peak_bytes : lines->live_bytes;
 	uint64_t part = top == NULL ? 0 : is_peak ? top->peak_bytes : top->live_bytes;
+	uint64_t imports = verdict_left_by_imports(facts->model, lines->name, is_peak);
 	char bytes[UNITS_TEXT_BYTES];
 	char share[UNITS_TEXT_BYTES];
 	char place[PLACE_TEXT_BYTES];
 
+	if (imports > part)
+		say(verdict, " %s of %s (%s) was left by imports.", units_bytes(imports, bytes), whole_name,
+		    units_share(verdict_share(imports, whole), share));
 	if (top != NULL && verdict_is_arena(facts, top))
-		say(verdict, " It is arenas of small Python objects, of which no line is known.");
+		say(verdict, " %s is arenas of small Python objects, of which no line is known.", imports != 0 ? "The rest" : "It");
 	else if (top != NULL)
 		say(verdict, "%s %s of %s (%s) was allocated at %s.",
 		    !is_peak ? "" : facts->model->process_count > 1 ? " At the peaks" : " At the peak", units_bytes(part, bytes), whole_name,
@@ -269,7 +287,8 @@ static void
 advise(const struct verdict_facts *facts, const char *wanted, const struct model_domain *largest, const struct rank_line *growing,
        struct verdict *verdict)
 {
-	bool is_arena = strcmp(largest->name, "python/arena") == 0; // "python" is wanted, too
+	bool is_arena = strcmp(largest->name, "python/arena") == 0 && // "python" is wanted, too
+	                verdict_left_by_imports(facts->model, largest->name, false) <= largest->live_bytes / 2;
 	bool is_refused = facts->refused != NULL && rank_domain_matches(facts->model->domains[facts->refused->domain].name, wanted);
 
 	if (is_refused && verdict_advise_device(facts, verdict))

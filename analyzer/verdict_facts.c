@@ -518,8 +518,10 @@ verdict_facts_gather(const struct model *model, const struct verdict_now *now, s
 bool
 verdict_is_accumulating(const struct verdict_facts *facts)
 {
+	uint64_t import_bytes = facts->import_bytes < facts->live_bytes ? facts->import_bytes : 0; // of PyTorch 300 MiB
+
 	return facts->top_live.leak == MODEL_LEAK_LEAK && facts->top_live.leaking_bytes >= ACCUMULATING_BYTES &&
-	       facts->top_live.leaking_bytes >= facts->live_bytes / 2;
+	       facts->top_live.leaking_bytes >= (facts->live_bytes - import_bytes) / 2;
 }
 
 /* "1.5h", of timeout(1); 0 = it is none, or there is no limit. */

@@ -24,8 +24,8 @@ const char *
 verdict_line_text(const struct rank_line *line, char text[PLACE_TEXT_BYTES])
 {
 	if (line->where == NULL)
-		return place_text("", 0, "", "", text);
-	(void)place_text(line->where->file, line->where->line, line->where->function, line->where->module, text);
+		return place_text("", 0, "", "", 0, text);
+	(void)place_text(line->where->file, line->where->line, line->where->function, line->where->module, line->where->module_offset, text);
 	return place_related(line->largest != NULL ? model_relation_name(line->largest->where_relation) : "", text);
 }
 
@@ -77,9 +77,9 @@ say_sum(const struct verdict_facts *facts, const struct rank_line *line, bool is
 	say(verdict, ".");
 }
 
-/* ", another 305 MiB (40 %) at train.py:50 load." */
+/* ", another 305 MiB (40 %) at train.py:50 load." Or by imports, where they hold more and were not told of. */
 static void
-say_next_holder(const struct verdict_facts *facts, struct verdict *verdict)
+say_next_holder(const struct verdict_facts *facts, bool are_imports_told, struct verdict *verdict)
 {
 	const struct rank_line *next = &facts->next_live;
 	char held[UNITS_TEXT_BYTES];
@@ -91,6 +91,9 @@ say_next_holder(const struct verdict_facts *facts, struct verdict *verdict)
 		    units_share(verdict_share(next->live_bytes, facts->live_bytes), share),
 		    verdict_is_arena(facts, &facts->top_live) ? "was allocated " : "", verdict_line_text(next, place),
 		    next->leak == MODEL_LEAK_LEAK && facts->top_live.leak != MODEL_LEAK_LEAK ? ", which accumulates" : "");
+	else if (!are_imports_told && facts->import_bytes > facts->top_live.live_bytes)
+		say(verdict, ", another %s (%s) was left by imports", units_bytes(facts->import_bytes, held),
+		    units_share(verdict_share(facts->import_bytes, facts->live_bytes), share));
 	say(verdict, ".");
 }
 
@@ -131,7 +134,7 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 		say(verdict, " %s%s (%s) was %s %s", units_bytes(top->live_bytes, held), are_imports_first ? "" : of_what,
 		    units_share(verdict_share(top->live_bytes, facts->live_bytes), share), verdict_where_word(facts, top),
 		    verdict_line_text(top, place));
-		say_next_holder(facts, verdict);
+		say_next_holder(facts, are_imports_first, verdict);
 	} else {
 		say_sum(facts, top, false, facts->top_live_processes, verdict);
 	}
@@ -149,13 +152,16 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 		    units_bytes(facts->beside_arenas.leaking_bytes, held));
 }
 
+/* `is_line_next`: who held most at the end is told right after. */
 static void
-say_peak(const struct verdict_facts *facts, struct verdict *verdict)
+say_peak(const struct verdict_facts *facts, bool is_line_next, struct verdict *verdict)
 {
 	char peak[UNITS_TEXT_BYTES];
 	char held[UNITS_TEXT_BYTES];
 	char share[UNITS_TEXT_BYTES];
 	char place[PLACE_TEXT_BYTES];
+	const struct rank_line *top = &facts->top_peak;
+	uint64_t imports = 0;
 
 	if (facts->peak_bytes == 0)
 		return;
@@ -171,16 +177,26 @@ say_peak(const struct verdict_facts *facts, struct verdict *verdict)
 		else if (facts->peak_domain != NULL)
 			say(verdict, " of %s", facts->peak_domain);
 	}
-	if (facts->top_peak.site_count != 0 && facts->top_peak_processes != 0) {
-		say_sum(facts, &facts->top_peak, true, facts->top_peak_processes, verdict);
+	if (is_line_next && top->site_count != 0 && rank_compare_places(top->largest, facts->top_live.largest) == 0) {
+		say(verdict, ".");
 		return;
 	}
-	if (verdict_is_arena(facts, &facts->top_peak))
+	if (top->site_count != 0 && facts->top_peak_processes != 0) {
+		say_sum(facts, top, true, facts->top_peak_processes, verdict);
+		return;
+	}
+	if (verdict_is_arena(facts, top))
 		say(verdict, ": small Python objects");
-	else if (facts->top_peak.site_count != 0)
-		say(verdict, "; %s of it (%s) was allocated at %s", units_bytes(facts->top_peak.peak_bytes, held),
-		    units_share(verdict_share(facts->top_peak.peak_bytes, facts->peak_bytes), share),
-		    verdict_line_text(&facts->top_peak, place));
+	else if (top->site_count != 0) // parts are exact, the total of several threads may be a little behind
+		say(verdict, "; %s of it (%s) was allocated at %s",
+		    units_bytes(top->peak_bytes < facts->peak_bytes ? top->peak_bytes : facts->peak_bytes, held),
+		    units_share(verdict_share(top->peak_bytes, facts->peak_bytes), share), verdict_line_text(top, place));
+	if (facts->model->process_count == 1 && facts->peak_domain != NULL)
+		imports = verdict_left_by_imports(facts->model, facts->peak_domain, true);
+	if (imports > top->peak_bytes)
+		say(verdict, "%s %s (%s) was left by imports",
+		    verdict_is_arena(facts, top) ? ", of which" : top->site_count != 0 ? ", another" : ";", units_bytes(imports, held),
+		    units_share(verdict_share(imports, facts->peak_bytes), share));
 	say(verdict, ".");
 }
 
@@ -229,7 +245,7 @@ verdict_tell_replaced(const struct verdict_facts *facts, struct verdict *verdict
 {
 	verdict_say_ending(facts, verdict);
 	say(verdict, " that left no capture.");
-	say_peak(facts, verdict);
+	say_peak(facts, false, verdict);
 }
 
 /* "31 MiB", with what it copied of its parent's. */
@@ -266,16 +282,25 @@ say_lost(const struct verdict_facts *facts, struct verdict *verdict)
 	say(verdict, ". Pools end their workers this way too.");
 }
 
+static const char *
+end_words(const struct verdict_facts *facts)
+{
+	return facts->live_process->is_finalizing ? "When Python began to shut down" : "At the end";
+}
+
 void
 verdict_tell_exited(const struct verdict_facts *facts, struct verdict *verdict)
 {
+	bool has_holder = facts->top_live.leak == MODEL_LEAK_LEAK ||
+	                  (verdict_does_next_grow(facts) && !rank_may_be_built_once(facts->next_live.telling));
+
 	verdict_say_ending(facts, verdict);
 	say(verdict, ".");
 	if (facts->model->domain_count == 0)
 		say(verdict, " No allocation of it was seen.");
-	say_peak(facts, verdict);
-	if (facts->top_live.leak == MODEL_LEAK_LEAK || (verdict_does_next_grow(facts) && !rank_may_be_built_once(facts->next_live.telling)))
-		say_holder(facts, verdict, facts->live_process->is_finalizing ? "When Python began to shut down" : "At the end");
+	say_peak(facts, has_holder, verdict);
+	if (has_holder)
+		say_holder(facts, verdict, end_words(facts));
 	say_lost(facts, verdict);
 }
 
@@ -405,7 +430,7 @@ verdict_tell_request_refused(const struct verdict_facts *facts, struct verdict *
 		say(verdict, " No more than %s was live then.", units_bytes(facts->live_bytes, live));
 	/* An exception that unwinds releases what was held when the request was refused. */
 	else if (facts->peak_bytes / 2 > facts->live_bytes)
-		say_peak(facts, verdict);
+		say_peak(facts, false, verdict);
 	else
 		say_holder(facts, verdict, "Then");
 	verdict_tell_pinned(facts, verdict);
@@ -486,6 +511,7 @@ void
 verdict_tell_failed(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	uint64_t refused = facts->process->failed_count;
+	bool is_accumulating = verdict_is_accumulating(facts);
 	char count[UNITS_TEXT_BYTES];
 
 	verdict_say_ending(facts, verdict);
@@ -500,7 +526,9 @@ verdict_tell_failed(const struct verdict_facts *facts, struct verdict *verdict)
 		    facts->exit_code - 128);
 	say_kills(facts, verdict);
 	say_usage(facts, verdict);
-	say_peak(facts, verdict);
+	say_peak(facts, is_accumulating, verdict);
+	if (is_accumulating)
+		say_holder(facts, verdict, end_words(facts));
 	say_lost(facts, verdict);
 }
 
@@ -539,7 +567,7 @@ verdict_tell_child_killed(const struct verdict_facts *facts, struct verdict *ver
 	say(verdict, facts->lost_count == 1 ? " ended without a clean exit. It held " : ", held ");
 	say_heft(facts->lost_child, verdict);
 	say(verdict, ".");
-	say_peak(facts, verdict);
+	say_peak(facts, false, verdict);
 }
 
 void

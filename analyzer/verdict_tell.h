@@ -93,6 +93,9 @@ bool verdict_advise_pinned(const struct verdict_facts *facts, struct verdict *ve
 /* verdict_domain.c: of the domains that `wanted` matches, at least one; the whole paragraph, and the one thing to do. */
 void verdict_tell_domain(const struct verdict_facts *facts, const struct verdict_now *now, const char *wanted, struct verdict *verdict);
 
+/* Of this domain, when its total was highest or at the end; without the start of the interpreter. */
+uint64_t verdict_left_by_imports(const struct model *model, const char *domain, bool is_peak);
+
 bool verdict_has_device(const struct verdict_facts *facts); // that held something
 /* The largest device, where it held enough to be worth it; sets growing_device. */
 void verdict_tell_devices(struct verdict_facts *facts, struct verdict *verdict);

@@ -310,7 +310,7 @@ losses = [Tensor(torch.c10_cuda_allocate(300000, 1)) for number in range(40)]
     assert {row["domain"] for row in written["domains"] + written["sites"]} == {name, f"{name}/tensors"}
     for words in ([], ["--domain", f"{name}/tensors"]):
         done = kmemshim("check", out, "--baseline", base, *words)
-        assert done.returncode == 0 and f"sites of {words[-1] if words else name} compared" in done.stdout
+        assert done.returncode == 0 and f" of {words[-1] if words else name} compared" in done.stdout
         assert " heap " not in done.stdout
     other = kmemshim("check", out, "--baseline", base, "--domain", "heap")
     assert other.returncode == 2 and f"is of {name} alone" in other.stderr
@@ -361,4 +361,4 @@ kept = [Tensor(torch.c10_cuda_allocate(1 << 20, DEVICES - 1)) for _ in range(80)
     page = harness.run([harness.KMEMSHIM, "report", tmp_path / "out"]).stdout
     assert "Held on devices at the peak, summed over 2 processes" in page
     other = harness.report("why", tmp_path / "out", "--domain", "cuda:0")["verdict"]["text"]
-    assert devices == 1 or "Of cuda:0 its 2 processes held, in sum, 20.0 MiB at their ends, which were their peaks." in other
+    assert devices == 1 or "Of cuda:0 one of its 2 processes held 20.0 MiB at its end, its peak." in other

@@ -17,10 +17,9 @@
 #include "kmem_words.h"
 #include "model.h"
 #include "rank.h"
-#include "render.h"
-#include "report.h"
 #include "scratch.h"
 #include "verdict.h"
+#include "written.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define SECOND UINT64_C(1000000000)
@@ -322,20 +321,12 @@ static char *
 totals_of(struct model *model)
 {
 	const struct report_options all = { .top = 5 };
-	struct fail fail;
-	struct report *report = report_build(model, &rank_peak, &all, &fail);
-	char *text = NULL;
-	size_t length = 0;
-	FILE *stream = open_memstream(&text, &length);
+	char *text = written(model, &rank_peak, &all, render_text_totals);
 
-	assert_non_null(report);
-	render_text_totals(report, stream);
-	assert_int_equal(fclose(stream), 0);
 	for (const char *line = text; line != NULL && *line != '\0'; line = strchr(line, '\n')) {
 		line += *line == '\n';
 		assert_true(strcspn(line, "\n") <= 100);
 	}
-	report_free(report);
 	return text;
 }
 

@@ -114,9 +114,9 @@ runs_of_one_text_are_one_cell_across_kernels(void **state)
 	assert_int_equal(model->sites[0].process_count, 2);
 	assert_string_equal(text_of(model, "cell In[7]"), KEEP);
 	assert_true(model->sites[0].where->is_user);
-	assert_string_equal(place_text(site_of(model, "cell In[7]")->where->file, 3, "<module>", "", text), "cell In[7] line 3");
-	assert_string_equal(place_text("cell In[7]", 3, "f", "", text), "cell In[7] line 3 f");
-	assert_string_equal(place_text("cell In[7]", 3, "<cell line: 1>", "", text), "cell In[7] line 3");
+	assert_string_equal(place_text(site_of(model, "cell In[7]")->where->file, 3, "<module>", "", 0, text), "cell In[7] line 3");
+	assert_string_equal(place_text("cell In[7]", 3, "f", "", 0, text), "cell In[7] line 3 f");
+	assert_string_equal(place_text("cell In[7]", 3, "<cell line: 1>", "", 0, text), "cell In[7] line 3");
 	model_free(model);
 }
 
@@ -197,7 +197,7 @@ an_unknown_number_is_not_made_up(void **state)
 	capture_builder_cell(builder, 1, "something else", "", 0);
 	end(builder);
 	model = load();
-	assert_string_equal(place_text(site_of(model, "cell #42")->where->file, 3, "<module>", "", text), "cell #42 line 3");
+	assert_string_equal(place_text(site_of(model, "cell #42")->where->file, 3, "<module>", "", 0, text), "cell #42 line 3");
 	assert_string_equal(text_of(model, "cell #42"), "");
 	model_free(model);
 }

@@ -207,13 +207,17 @@ static const struct {
 	const char *file, *function, *module;
 	uint32_t line;
 	const char *text;
+	uint64_t offset;
 } places[] = {
-	{ "/data/me/train.py", "epoch", "train.py", 41, "train.py:41 epoch" },
-	{ "/data/me/train.py", "", "train.py", 41, "train.py:41" },
-	{ "", "grow", "libfoo.so", 0, "libfoo.so grow" },
-	{ "", "", "libfoo.so", 0, "libfoo.so" },
-	{ "", "", "", 0, "unknown place" },
-	{ "a.py", "f\033[31m\n", "", 1, "a.py:1 f?[31m?" },
+	{ "/data/me/train.py", "epoch", "train.py", 41, "train.py:41 epoch", 0 },
+	{ "/data/me/train.py", "", "train.py", 41, "train.py:41", 0 },
+	{ "", "grow", "libfoo.so", 0, "libfoo.so grow", 0 },
+	{ "", "", "libfoo.so", 0, "libfoo.so", 0 },
+	{ "", "", "libfoo.so", 0, "libfoo.so+0x1159", 0x1159 },
+	{ "", "grow", "libfoo.so", 0, "libfoo.so grow", 0x1159 },
+	{ "", "", "", 0, "unknown place", 0x7f0000001159 },
+	{ "", "", "", 0, "unknown place", 0 },
+	{ "a.py", "f\033[31m\n", "", 1, "a.py:1 f?[31m?", 0 },
 };
 
 static void
@@ -224,11 +228,11 @@ places_are_short_and_harmless(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(places); i++)
-		assert_string_equal(place_text(places[i].file, places[i].line, places[i].function, places[i].module, text),
+		assert_string_equal(place_text(places[i].file, places[i].line, places[i].function, places[i].module, places[i].offset, text),
 		                    places[i].text);
 	memset(name, 'x', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
-	assert_true(strlen(place_text(name, 7, name, name, text)) < PLACE_TEXT_BYTES - 1);
+	assert_true(strlen(place_text(name, 7, name, name, 0, text)) < PLACE_TEXT_BYTES - 1);
 	assert_non_null(strstr(text, "...")); 
 }
 

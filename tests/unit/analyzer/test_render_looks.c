@@ -2,11 +2,10 @@
  * test_render_looks.c - what was looked at some time before the end: does the page say so?
  */
 #include "hand_model.h"
+#include "written.h"
 
 #include <stdlib.h>
 
-#include "render.h"
-#include "report.h"
 
 static struct hand_model hand;
 
@@ -17,25 +16,21 @@ make(void)
 	hand_model_site(&hand, HEAP, 41, 400 * MIB);
 }
 
+static void
+write_page(const struct report *report, FILE *stream)
+{
+	render_text_totals(report, stream);
+	written_lines(report, stream);
+	render_text_remarks(report, stream);
+}
+
 /* The page of the model that was made, for free(). */
 static char *
 page(const char *domain)
 {
 	const struct report_options rows = { .top = 5, .domain = domain };
-	const struct render_options look = { .is_native = false };
-	struct fail fail;
-	char *text = NULL;
-	size_t length = 0;
-	FILE *stream = open_memstream(&text, &length);
-	struct report *report = report_build(&hand.model, &rank_sites, &rows, &fail);
 
-	assert_non_null(report);
-	render_text_totals(report, stream);
-	render_text_lines(report, &look, stream);
-	render_text_remarks(report, stream);
-	assert_int_equal(fclose(stream), 0);
-	report_free(report);
-	return text;
+	return written(&hand.model, &rank_sites, &rows, write_page);
 }
 
 static void
@@ -132,6 +127,8 @@ whether_sums_were_there_at_once_is_always_said(void **state)
 {
 	static const struct { size_t process_count; uint64_t together_bytes; const char *says; } cases[] = {
 		{ 2, 400 * MIB, "\n  sums over 2 processes that ran at the same time\n" },
+		{ 2, 400 * MIB, "\nCapture: kmemshim.out/python.4242.1.kmem and 1 more, recorded " },
+		{ 1, 400 * MIB, "\nCapture: kmemshim.out/python.4242.1.kmem, recorded " },
 		{ 2, 300 * MIB, "\n  sums over 2 processes; at the same time at most: heap 300 MiB peak, 300 MiB live\n" },
 		{ 1, 400 * MIB, "        1            1\nResident set" },
 	};
@@ -148,6 +145,22 @@ whether_sums_were_there_at_once_is_always_said(void **state)
 		hand.model.domain_count = 1;
 		check_page(cases[i].says);
 	}
+}
+
+/* A stripped program: "allocated at st", with frames that read "?", helps nobody. */
+static void
+what_has_no_name_has_an_address_and_a_way_to_get_one(void **state)
+{
+	char *text;
+
+	(void)state;
+	make();
+	hand.frames[0][2] = (struct model_frame){ .kind = MODEL_FRAME_NATIVE, .function = "", .file = "", .module = "st",
+		.module_path = "/srv/st", .module_offset = 0x1159, .is_user = true };
+	text = page(NULL);
+	assert_non_null(strstr(text, "  st+0x1159\n"));
+	assert_non_null(strstr(text, "\n           NAME+0x...: NAME has no symbols here; its debug package, or building with -g, brings names\n"));
+	free(text);
 }
 
 static void
@@ -168,24 +181,15 @@ one_is_no_plural(void **state)
 static void
 losses_fit_the_page(void **state)
 {
-	char *text = NULL;
-	size_t length = 0;
-	FILE *stream = open_memstream(&text, &length);
-	const struct report_options rows = { .top = 5 };
-	struct fail fail;
-	struct report *report;
+	char *text;
 
 	(void)state;
 	make();
 	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++)
 		hand.process.losses[i] = 3;
-	report = report_build(&hand.model, &rank_sites, &rows, &fail);
-	assert_non_null(report);
-	render_text_remarks(report, stream);
-	assert_int_equal(fclose(stream), 0);
+	text = page(NULL);
 	for (const char *line = text; *line != '\0'; line += strcspn(line, "\n") + 1)
 		assert_true(strcspn(line, "\n") <= 100);
-	report_free(report);
 	free(text);
 }
 
@@ -196,6 +200,7 @@ main(void)
 		cmocka_unit_test(a_page_of_one_domain_is_of_that_alone),
 		cmocka_unit_test(the_age_of_the_resident_set_is_said),
 		cmocka_unit_test(kinds_that_were_counted_earlier_say_so),
+		cmocka_unit_test(what_has_no_name_has_an_address_and_a_way_to_get_one),
 		cmocka_unit_test(one_is_no_plural),
 		cmocka_unit_test(losses_fit_the_page),
 		cmocka_unit_test(whether_sums_were_there_at_once_is_always_said),

@@ -7,9 +7,8 @@
 
 #include "baseline.h"
 #include "check.h"
-#include "render.h"
-#include "report.h"
 #include "site_key.h"
+#include "written.h"
 
 static struct hand_model hand;
 
@@ -17,18 +16,8 @@ static char *
 leaks(uint64_t top)
 {
 	const struct report_options options = { .top = top };
-	const struct render_options look = { .scope = RENDER_ALL };
-	struct fail fail;
-	char *text = NULL;
-	size_t length = 0;
-	FILE *stream = open_memstream(&text, &length);
-	struct report *report = report_build(&hand.model, &rank_leaks, &options, &fail);
 
-	assert_non_null(report);
-	render_text_lines(report, &look, stream);
-	assert_int_equal(fclose(stream), 0);
-	report_free(report);
-	return text;
+	return written(&hand.model, &rank_leaks, &options, written_lines);
 }
 
 static struct model_site *
@@ -190,9 +179,9 @@ a_check_says_what_arenas_need(void **state)
 {
 	static const struct { const char *before, *after, *place, *note; } cases[] = {
 		{ "python/arena", "python/arena", "  in train.py:41 epoch\n", "\nnote: record both with --python-objects: then" },
-		{ "python/arena", "heap", "  new, allocated at train.py:41 epoch\n", "\nnote: only the baseline has arenas of small Python objects: the other was recorded with --python-objects, or its Python "
-		                            "does without (PYTHONMALLOC=malloc)" },
-		{ "heap", "python/arena", "  new, in train.py:41 epoch\n", "\nnote: only the new run has arenas" },
+		{ "python/arena", "heap", "  new, allocated at train.py:41 epoch\n", "\nnote: only the baseline has Python's arenas: the other was recorded with --python-objects, or "
+		                            "with PYTHONMALLOC=malloc" },
+		{ "heap", "python/arena", "  new, in train.py:41 epoch\n", "\nnote: only the new run has Python's arenas" },
 		{ "heap", "heap", "  allocated at train.py:41 epoch\n", NULL },
 	};
 

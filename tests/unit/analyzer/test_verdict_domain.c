@@ -148,6 +148,23 @@ of_another_end_the_device_is_a_sentence(void **state)
 	}
 }
 
+/* Of PyTorch's arenas nearly all: a recording of small objects would name no line of the user's. */
+static void
+what_imports_left_in_a_domain_is_said(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		hand_model_make(&hand);
+		hand.domains[MMAP].name = "python/arena";
+		hand_model_site(&hand, MMAP, 41, i == 0 ? 10 * MIB : 300 * MIB);
+		hand_model_site(&hand, MMAP, 1, 100 * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
+		hand_model_exited(&hand, 0);
+		decide("python");
+		assert_int_equal(strstr(verdict.text, "100 MiB of it (91 %) was left by imports. The rest is arenas of small Python objects") != NULL, i == 0);
+		assert_int_equal(strstr(verdict.next, "record small Python objects too") != NULL, i == 1);
+	}
+}
+
 /* Sums say that they are, and how much of them was there at the same time. */
 static void
 of_several_processes_it_is_a_sum(void **state)
@@ -358,6 +375,7 @@ main(void)
 		cmocka_unit_test(what_was_given_back_is_told_of_the_peak),
 		cmocka_unit_test(requests_are_those_of_the_domain),
 		cmocka_unit_test(of_another_end_the_device_is_a_sentence),
+		cmocka_unit_test(what_imports_left_in_a_domain_is_said),
 		cmocka_unit_test(of_several_processes_it_is_a_sum),
 		cmocka_unit_test(processes_that_held_none_are_not_counted),
 		cmocka_unit_test(who_killed_it_is_said_of_every_domain),

@@ -11,12 +11,14 @@ static struct hand_model hand;
 static void
 far_from_the_limits_the_cause_comes_before_what_accumulates(void **state)
 {
-	static const struct { int signal; uint64_t available_bytes; const char *next; } cases[] = {
-		{ SIGSEGV, 8 * GIB, "look at the crash itself: PYTHONFAULTHANDLER=1 for a Python program, a debugger for others; then look "
-		                    "for what keeps the blocks of train.py:41 epoch alive" },
+	static const struct { int signal; uint64_t available_bytes; const char *next; bool is_native; } cases[] = {
+		{ 1 << 8, 8 * GIB, "read the program's own error message; then look for what keeps the blocks of train.py:41 epoch alive", false },
+		{ SIGSEGV, 8 * GIB, "look at the crash itself: with PYTHONFAULTHANDLER=1 Python shows where it was; then look for what keeps the "
+		                    "blocks of train.py:41 epoch alive", false },
+		{ SIGSEGV, 8 * GIB, "look at the crash itself, with a debugger; then look for what keeps the blocks of train.py:41 epoch alive", true },
 		{ SIGKILL, 8 * GIB, "find out who sent the signal: a time limit, a scheduler, a person; then look for what keeps the blocks of "
-		                    "train.py:41 epoch alive" },
-		{ SIGKILL, 100 * MIB, "look for what keeps the blocks of train.py:41 epoch alive: often a list that is appended to" },
+		                    "train.py:41 epoch alive", false },
+		{ SIGKILL, 100 * MIB, "look for what keeps the blocks of train.py:41 epoch alive: often a list that is appended to", false },
 	};
 
 	(void)state;
@@ -26,9 +28,10 @@ far_from_the_limits_the_cause_comes_before_what_accumulates(void **state)
 		hand_model_make(&hand);
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), 12, 12, 3, 3);
 		hand.heartbeat.available_bytes = cases[i].available_bytes;
+		hand.process.python_version = cases[i].is_native ? 0 : hand.process.python_version;
 		hand_model_waited(&hand, cases[i].signal);
 		hand_model_decide(&hand, &verdict);
-		if (strncmp(verdict.next, cases[i].next, strlen(cases[i].next)) != 0)
+		if (strncmp(verdict.next, cases[i].next, strlen(cases[i].next)) != 0 || strstr(verdict.text, " It accumulates: blocks") == NULL)
 			fail_msg("%zu: %s", i, verdict.next);
 	}
 }
@@ -349,7 +352,8 @@ what_imports_left_is_said_where_it_is_most(void **state)
 	static const struct { uint64_t of_imports; unsigned alive; const char *says, *next; } cases[] = {
 		{ 200, 1, "live; 200 MiB of it (65 %) was left by imports, 109 MiB (35 %) was in ", "give the program more memory, or import less" },
 		{ 100, 1, "live; 109 MiB of it (52 %) was in ", "record small Python objects too" },
-		{ 200, 12, "live; 109 MiB of it (35 %) was in ", "record small Python objects too" }, // it accumulates
+		{ 200, 12, "live; 109 MiB of it (35 %) was in train.py:60 epoch, another 200 MiB (65 %) was left by imports. It accumulates",
+		  "record small Python objects too" },
 	};
 
 	(void)state;
@@ -366,6 +370,68 @@ what_imports_left_is_said_where_it_is_most(void **state)
 		if (strstr(verdict.text, cases[i].says) == NULL || strstr(verdict.next, cases[i].next) == NULL)
 			fail_msg("%zu: %s Next: %s", i, verdict.text, verdict.next);
 	}
+}
+
+/* The total of several threads is behind its parts by as much as they keep for themselves. */
+static void
+a_line_is_told_once_and_never_of_more_than_all(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		hand_model_make(&hand);
+		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), i == 0 ? 12 : 1, 12, 3, 3);
+		hand.domains[HEAP].peak_bytes = 299 * MIB;
+		hand_model_exited(&hand, 0);
+		hand_model_decide(&hand, &verdict);
+		assert_int_equal(strstr(verdict.text, "was 299 MiB. At the end") != NULL, i == 0);
+		assert_int_equal(strstr(verdict.text, "was 299 MiB; 299 MiB of it (100 %) was allocated at train.py:41") != NULL, i == 1);
+		assert_null(strstr(strstr(verdict.text, "train.py:41") + 1, "train.py:41"));
+	}
+}
+
+static void
+what_imports_held_at_the_peak_is_said_where_it_is_most(void **state)
+{
+	static const struct { uint64_t own; const char *says; } cases[] = {
+		{ 4, "The peak of its heap was 204 MiB; 4.0 MiB of it (2 %) was allocated at train.py:41 epoch, another 200 MiB (98 %) was left by "
+		     "imports." },
+		{ 300, "The peak of its heap was 500 MiB; 300 MiB of it (60 %) was allocated at train.py:41 epoch." },
+		{ 0, "The peak of its heap was 200 MiB; 200 MiB (100 %) was left by imports." },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct verdict verdict;
+
+		hand_model_make(&hand);
+		if (cases[i].own != 0)
+			hand_model_site(&hand, HEAP, 41, cases[i].own * MIB);
+		hand_model_site(&hand, HEAP, 1, 200 * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
+		hand_model_exited(&hand, 0);
+		hand_model_decide(&hand, &verdict);
+		if (strstr(verdict.text, cases[i].says) == NULL)
+			fail_msg("%zu: %s", i, verdict.text);
+	}
+}
+
+/* 300 MiB of PyTorch beside 136 MiB of kept losses: "nothing here points at memory" was said of them. */
+static void
+imports_do_not_hide_what_accumulates(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	hand_model_make(&hand);
+	hand_model_generations(hand_model_site(&hand, HEAP, 41, 136 * MIB), 12, 12, 3, 3);
+	hand_model_site(&hand, HEAP, 1, 300 * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
+	hand_model_waited(&hand, SIGKILL);
+	hand_model_decide(&hand, &verdict);
+	assert_non_null(strstr(verdict.text, "Memory was far from the limits."));
+	assert_non_null(strstr(verdict.text, "136 MiB of it (31 %) was allocated at train.py:41 epoch, another 300 MiB (69 %) was left by imports. "
+	                                     "It accumulates"));
+	assert_non_null(strstr(verdict.next, "; then look for what keeps the blocks of train.py:41 epoch alive"));
 }
 
 static void
@@ -399,6 +465,9 @@ main(void)
 		cmocka_unit_test(a_line_that_accumulates_up_to_a_limit_is_what_to_look_at),
 		cmocka_unit_test(what_accumulates_beside_arenas_is_the_better_clue),
 		cmocka_unit_test(what_imports_left_is_said_where_it_is_most),
+		cmocka_unit_test(a_line_is_told_once_and_never_of_more_than_all),
+		cmocka_unit_test(what_imports_held_at_the_peak_is_said_where_it_is_most),
+		cmocka_unit_test(imports_do_not_hide_what_accumulates),
 		cmocka_unit_test(a_program_that_allocates_nothing_has_no_peak_to_look_at),
 	};
 
