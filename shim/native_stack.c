@@ -265,9 +265,9 @@ native_stack_walk(struct native_memo *memo, const void *hook_frame, uint64_t sto
 		is_by_rules = walk_on(memo, place, first_sp, stop_sp, stack);
 	if (__builtin_expect(!stack->is_complete, 0))
 		capture_file_lost(KMEM_LOST_UNWINDS, 1);
-	if (__builtin_expect(settings.verify_every != 0, 0) && is_by_rules && stack->is_complete &&
+	if (__builtin_expect(settings.verify_every != 0, 0) && is_by_rules &&
 	    atomic_fetch_add_explicit(&walks, 1, memory_order_relaxed) % settings.verify_every == 0)
-		unwind_libunwind_verify(first_sp, stack, stop_sp == 0);
+		unwind_libunwind_verify(first_sp, stack, stack->is_complete && stop_sp == 0);
 }
 
 void

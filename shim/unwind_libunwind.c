@@ -66,6 +66,7 @@ static const struct {
 };
 
 static unw_addr_space_t space; // NULL: libunwind is not there, or not yet
+static bool was_looked_for;
 
 /*
  * Is a thread in libunwind? Then its pools are locked perhaps. A child forked at that moment finds this set
@@ -238,6 +239,7 @@ construct(void)
 		}
 	}
 	space = fresh;
+	was_looked_for = true;
 	if (is_guarded)
 		reentry_guard_leave();
 	errno = host_errno;
@@ -368,7 +370,7 @@ unwind_libunwind_verify(uint64_t first_sp, const struct native_stack *stack, boo
 	struct comparison comparison = { .stack = stack, .is_to_the_end = is_to_the_end };
 	uint64_t frames = (uint64_t)stack->count + stack->omitted;
 
-	if (space == NULL && !atomic_exchange_explicit(&is_told, true, memory_order_relaxed))
+	if (space == NULL && was_looked_for && !atomic_exchange_explicit(&is_told, true, memory_order_relaxed))
 		capture_file_note("KMEMSHIM_VERIFY checks nothing: " LIBRARY " is not there");
 
 	enum unwind_end end = unwind_libunwind_walk(first_sp, compare_frame, &comparison);

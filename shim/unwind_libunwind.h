@@ -33,10 +33,10 @@ typedef bool unwind_visitor(void *context, uint64_t pc, uint64_t sp, uint64_t cf
 enum unwind_end unwind_libunwind_walk(uint64_t first_sp, unwind_visitor *visit, void *context);
 
 /*
- * Walks again and compares with a finished, complete walk; results go to the capture's header and, for
+ * Walks again and compares with a finished walk, as far as that went; results go to the capture's header and, for
  * the first few differences, into its notes.
  *
- * is_to_the_end  nothing asked that walk to stop, so libunwind must not find more frames
+ * is_to_the_end  that walk reached the outermost frame, so libunwind must not find more
  */
 void unwind_libunwind_verify(uint64_t first_sp, const struct native_stack *stack,
                              bool is_to_the_end);

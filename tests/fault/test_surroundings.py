@@ -59,18 +59,32 @@ def test_a_file_size_limit_sends_no_signal(kib, scene, out):
         assert kib < 224 or losses["lost_events"] == 0  # a chunk of sites and one of stacks: what is new is booked at its callers
 
 
-def test_beyond_a_file_size_limit_every_event_is_booked_at_a_caller(out):
-    """2,000 lines, and room for some hundred."""
-    script = ("def leaf(n): return bytearray(n)\n"
-              "ways = [eval('lambda: [leaf(%d)]' % (3000 + i)) for i in range(2000)]\n"
-              "kept = [way() for way in ways]\nprint(sum(len(each[0]) for each in kept))\n")
-    done = harness.record(["/usr/bin/python3", "-c", script], out, preexec_fn=limit(resource.RLIMIT_FSIZE, 300 << 10))
+FULL = {  # what is full: lines of the program, settings, what is said of it
+    "file": (1500, {}, "EFBIG"),
+    "KMEMSHIM_SITES": (1500, {"KMEMSHIM_SITES": 700}, ""),
+    "KMEMSHIM_CAPTURE": (4000, {"KMEMSHIM_CAPTURE": "1M"}, ""),
+}
 
-    assert (done.returncode, done.stdout) == (0, "7999000\n") and "EFBIG" in done.stderr, done.stderr
-    document = harness.report("sites", out, "--top", "1000000")
+
+@pytest.mark.parametrize("what", FULL)
+def test_beyond_a_limit_every_event_is_booked_at_a_caller(what, out):
+    """More lines than there is room for."""
+    lines, settings, said = FULL[what]
+    script = ("def leaf(n): return bytearray(n)\n"
+              f"exec('\\n'.join('def way%d(): return [leaf(%d)]' % (i, 3000 + i) for i in range({lines})))\n"
+              f"kept = [globals()['way%d' % i]() for i in range({lines})]\nprint(sum(len(each[0]) for each in kept))\n")
+    done = harness.run(["/usr/bin/python3", "-c", script], harness.shim_env(out, **settings),
+                       preexec_fn=limit(resource.RLIMIT_FSIZE, 300 << 10) if what == "file" else None)
+    kept_bytes = sum(range(3000, 3000 + lines))
+
+    assert (done.returncode, done.stdout) == (0, f"{kept_bytes}\n") and said in done.stderr and done.stderr.count("\n") == bool(said), done.stderr
+    document = harness.report("sites", out, "--top", "1" if lines > 2000 else "1000000")
     assert document["losses"]["lost_events"] == 0 < document["losses"]["lost_sites"]
-    assert 7999000 <= document["totals"]["heap"]["live_bytes"] < 7999000 * 3
-    assert sum(site["live_bytes"] for site in document["sites"] if site["domain"] == "heap") == document["totals"]["heap"]["live_bytes"]
+    assert kept_bytes <= document["totals"]["heap"]["live_bytes"] < kept_bytes * 1.5
+    if lines <= 2000:
+        heap = [site["live_bytes"] for site in document["sites"] if site["domain"] == "heap"]
+        assert len(heap) < lines and sum(heap) == document["totals"]["heap"]["live_bytes"]
+    assert next(out.glob("*.kmem")).stat().st_size < 1.2 * (1 << 20)
 
 
 def test_our_message_into_a_file_at_its_limit_sends_no_signal(scene, tmp_path):

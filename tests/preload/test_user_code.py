@@ -107,6 +107,45 @@ def test_an_import_is_a_row_of_its_module_and_never_a_culprit(project, out):
     assert ranks.index(True) >= 3
 
 
+DEEP = """
+import builtins
+def inner(size):
+    return bytearray(size)
+def outer(size):
+    return inner(size)
+tables = [inner(400003), outer(500009)]
+given = builtins.given(3000017)
+"""
+MINE = """
+import builtins, os
+def given(size):
+    return bytearray(size)
+builtins.given = given
+import deep
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("settings, ways", [({}, [["<module>"]]),
+                                            ({"KMEMSHIM_IMPORTS": "full"}, [["inner", "<module>"], ["inner", "outer", "<module>"]])], ids=["cut", "full"])
+def test_what_happens_inside_an_import_is_cut_at_the_module(settings, ways, tmp_path, out):
+    """But for code of the user's own that it calls."""
+    folder = tmp_path / "lib" / "python3" / "site-packages"
+    folder.mkdir(parents=True)
+    (folder / "deep.py").write_text(DEEP)
+    (tmp_path / "mine.py").write_text(MINE)
+    done = run(["/usr/bin/python3", tmp_path / "mine.py"], shim_env(out, PYTHONPATH=folder, **settings))
+    assert done.returncode == 0, done.stderr
+
+    def inside(site):
+        return [frame["function"] for frame in site["frames"] if frame["kind"] == "python" and os.path.basename(frame["file"]) != "mine.py"
+                and "importlib" not in frame["file"]]
+    sites = report("sites", out, "--top", "100000")["sites"]
+    assert sorted(inside(site) for site in sites if 400003 <= site["live_bytes"] < 1000000) == ways
+    own, = [site for site in sites if site["live_bytes"] >= 3000017]
+    assert own["frames"][0]["function"] == "given" and own["where"]["line"] == 4 and inside(own) == ["<module>"]
+
+
 def test_a_changed_file_is_said_and_not_shown(project, out):
     record_project("/usr/bin/python3", project, out, "run.py")
     assert "line keep.append(installed.make(size))  # makes\n" in kmemshim("peak", out).stdout

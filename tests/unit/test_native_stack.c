@@ -361,6 +361,7 @@ generated_code_ends_the_walk(void **state)
 	void *page =
 		mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint64_t unwinds = lost(KMEM_LOST_UNWINDS);
+	uint64_t checked = capture_file_header()->verify_checked;
 
 	(void)state;
 	assert_true(page != MAP_FAILED);
@@ -372,6 +373,8 @@ generated_code_ends_the_walk(void **state)
 		assert_int_equal(stack.pc[3], (uintptr_t)page + 12);
 	}
 	assert_int_equal(lost(KMEM_LOST_UNWINDS), unwinds + 2);
+	assert_int_equal(capture_file_header()->verify_checked, checked + 2); // as far as it goes
+	assert_int_equal(capture_file_header()->verify_mismatched, 0);
 	munmap(page, 4096);
 }
 
