@@ -31,7 +31,7 @@ struct doctor {
 	size_t room;
 	char shim[PATH_MAX];   // "" = not found
 	char folder[PATH_MAX]; // absolute; "" = cannot be written
-	unsigned made_folders; // of `folder` and those above it: made for the checks
+	char present[PATH_MAX]; // of `folder` and those above it the deepest that was there before the checks
 };
 
 void doctor_add(struct doctor *doctor, enum doctor_level level, const char *where, const char *next,

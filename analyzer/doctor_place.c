@@ -69,33 +69,31 @@ doctor_free(struct doctor *doctor)
 	free(doctor->findings);
 }
 
-static unsigned
-count_missing(const char *folder)
+static void
+find_present(const char *folder, char present[PATH_MAX])
 {
 	char *path = memory_text(folder);
-	unsigned count = 0;
-	char *slash;
 
-	for (size_t length = strlen(path); length > 1 && path[length - 1] == '/'; length--)
-		path[length - 1] = '\0';
-	while (access(path, F_OK) != 0) {
-		count++;
-		slash = strrchr(path, '/');
-		if (slash == NULL || slash == path)
+	while (realpath(path, present) == NULL) {
+		char *slash = strrchr(path, '/');
+
+		if (slash == NULL || slash == path) {
+			(void)realpath(slash == NULL ? "." : "/", present);
 			break;
-		while (slash > path && *slash == '/')
-			*slash-- = '\0';
+		}
+		*slash = '\0';
 	}
 	free(path);
-	return count;
 }
 
 void
 doctor_leave_place(const struct doctor *doctor)
 {
+	size_t length = strcmp(doctor->present, "/") == 0 ? 0 : strlen(doctor->present);
 	char *path = memory_text(doctor->folder);
 
-	for (unsigned i = 0; i < doctor->made_folders && rmdir(path) == 0; i++)
+	/* With ".." in its name it may lie elsewhere. */
+	while (strncmp(path, doctor->present, length) == 0 && path[length] == '/' && rmdir(path) == 0)
 		*strrchr(path, '/') = '\0';
 	free(path);
 }
@@ -103,12 +101,12 @@ doctor_leave_place(const struct doctor *doctor)
 static void
 check_folder(struct doctor *doctor, const char *folder)
 {
-	unsigned missing = count_missing(folder);
 	char text[UNITS_TEXT_BYTES];
 	struct statfs system;
 	uint64_t room;
 	struct fail fail;
 
+	find_present(folder, doctor->present);
 	if (!launcher_make_folder(folder, doctor->folder, &fail)) {
 		doctor->folder[0] = '\0';
 		doctor_add(doctor, DOCTOR_PROBLEM, "captures", "", "%s", fail.text);
@@ -117,7 +115,6 @@ check_folder(struct doctor *doctor, const char *folder)
 	bool is_known = statfs(doctor->folder, &system) == 0;
 	int error = errno;
 
-	doctor->made_folders = missing;
 	if (!is_known) {
 		doctor_add(doctor, DOCTOR_NOTE, doctor->folder, "see that it has room for " ROOM_NEEDED_TEXT,
 		           "takes captures; how much is free there is not known (%s)", strerror(error));

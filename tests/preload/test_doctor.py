@@ -204,6 +204,13 @@ def test_what_it_made_is_gone_and_what_was_there_stays(folder, tmp_path):
     assert [str(path) for path in tmp_path.rglob("*")] == [str(tmp_path / "there")]
 
 
+@pytest.mark.parametrize("folder", ["new/./deep", "./new", "new/../deep", "./././new"])
+def test_a_folder_that_was_there_empty_stays(folder, tmp_path):
+    (tmp_path / "empty").mkdir()
+    findings("-o", folder, "/bin/ls", status=OK, cwd=tmp_path / "empty")
+    assert (tmp_path / "empty").is_dir()
+
+
 def test_limits(tmp_path):
     def limited(option):
         return harness.run(["bash", "-c", f"ulimit {option}; exec \"$@\"", "x", harness.KMEMSHIM, "doctor", "/bin/ls"], cwd=tmp_path)
