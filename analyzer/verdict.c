@@ -285,9 +285,8 @@ verdict_does_next_grow(const struct verdict_facts *facts)
 	       next->leaking_bytes >= next->live_bytes / 2;
 }
 
-/* Of a line that may have been built at one go: who ended well had room for it. */
-static const char *
-if_data_set(const struct verdict *verdict, const struct model_site *telling)
+const char *
+verdict_if_data_set(const struct verdict *verdict, const struct model_site *telling)
 {
 	if (!rank_may_be_built_once(telling))
 		return "";
@@ -332,7 +331,7 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	    (facts->end == VERDICT_END_SIGNAL || facts->end == VERDICT_END_FAILED || verdict_was_time_up(facts)) && !verdict_is_arena(facts, top) &&
 	    verdict_is_far_from_limits(facts)) {
 		say_next(verdict, "%s; then look for what keeps the blocks of %s alive%s", next, verdict_line_text(top, place),
-		         if_data_set(verdict, top->telling));
+		         verdict_if_data_set(verdict, top->telling));
 		return;
 	}
 	if (is_accumulating && (facts->end == VERDICT_END_SIGNAL || facts->end == VERDICT_END_GONE) &&
@@ -365,7 +364,7 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	else if (is_next_growing && facts->refused == NULL)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "look for what keeps the blocks of %s alive%s%s",
 		               verdict_line_text(&facts->next_live, place), verdict_blocks_kept(facts),
-		               if_data_set(verdict, facts->next_live.telling));
+		               verdict_if_data_set(verdict, facts->next_live.telling));
 	else if (verdict_is_arena(facts, top) && !is_much_in_arenas && verdict->end != VERDICT_END_OK && facts->refused == NULL)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "give the program more memory, or import less: no line of it holds much");
 	else if (verdict_is_arena(facts, top) && (facts->refused == NULL || is_accumulating) &&
@@ -377,11 +376,11 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		               facts->beside_arenas.site_count != 0 ? " alive; or " : "",
 		               facts->refused != NULL ? ". Or raise what limits it" : "",
 		               facts->refused != NULL ? space_limit_name(facts) : "",
-		               verdict->end == VERDICT_END_OK ? if_data_set(verdict, top->telling) : "");
+		               verdict->end == VERDICT_END_OK ? verdict_if_data_set(verdict, top->telling) : "");
 	else if (is_growing && (facts->refused == NULL || is_accumulating))
 		(void)snprintf(verdict->next, sizeof(verdict->next),
 		               "look for what keeps the blocks of %s alive%s%s", verdict_line_text(top, place), verdict_blocks_kept(facts),
-		               if_data_set(verdict, top->telling));
+		               verdict_if_data_set(verdict, top->telling));
 	else if (facts->refused != NULL)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "ask for less at once there%s%s",
 		               facts->refused->bytes > machine_bytes ? " (smaller pieces, a smaller type)" : ", or raise what limits it",

@@ -172,7 +172,7 @@ say_holder(const struct verdict_facts *facts, const struct model_domain *lines, 
 		say(verdict, " %s of %s (%s) was left by imports.", units_bytes(imports, bytes), whole_name,
 		    units_share(verdict_share(imports, whole), share));
 	if (top != NULL && verdict_is_arena(facts, top))
-		say(verdict, " %s is arenas of small Python objects, of which no line is known.", imports != 0 ? "The rest" : "It");
+		say(verdict, " %s is arenas of small Python objects, of which no line is known.", imports > part ? "The rest" : "It");
 	else if (top != NULL)
 		say(verdict, "%s %s of %s (%s) was allocated at %s.",
 		    !is_peak ? "" : facts->model->process_count > 1 ? " At the peaks" : " At the peak", units_bytes(part, bytes), whole_name,
@@ -210,8 +210,9 @@ say_growth(const struct model *model, const struct model_domain *lines, const st
 		more += ranked->lines[i].leak == MODEL_LEAK_LEAK && &ranked->lines[i] != top;
 	if (is_growing) {
 		*growing = *top;
-		say(verdict, " %s accumulates: %s in blocks from %" PRIu32 " of %" PRIu32 " generations are still alive",
-		    subject(top, told, text), units_bytes(top->leaking_bytes, bytes), top->telling->generations_alive,
+		say(verdict, " %s accumulates%s: %s in blocks from %" PRIu32 " of %" PRIu32 " generations are still alive",
+		    subject(top, told, text), rank_may_be_built_once(top->telling) ? VERDICT_BUILT_ONCE : "",
+		    units_bytes(top->leaking_bytes, bytes), top->telling->generations_alive,
 		    top->telling->generations_total);
 		if (more != 0)
 			say(verdict, "; so do%s %zu more line%s", more == 1 ? "es" : "", more, more == 1 ? "" : "s");
@@ -279,8 +280,8 @@ advise_growth(const struct verdict_facts *facts, const struct rank_line *growing
 	bool is_tensors = device_parts_is_tensors(facts->model->domains[growing->domain].name);
 	char place[PLACE_TEXT_BYTES];
 
-	say_next(verdict, "look for what keeps the %s of %s alive%s", is_tensors ? "tensors" : "blocks", verdict_line_text(growing, place),
-	         is_tensors ? VERDICT_TENSORS_KEPT : verdict_blocks_kept(facts));
+	say_next(verdict, "look for what keeps the %s of %s alive%s%s", is_tensors ? "tensors" : "blocks", verdict_line_text(growing, place),
+	         is_tensors ? VERDICT_TENSORS_KEPT : verdict_blocks_kept(facts), verdict_if_data_set(verdict, growing->telling));
 }
 
 static void
@@ -301,7 +302,8 @@ advise(const struct verdict_facts *facts, const char *wanted, const struct model
 		say_next(verdict, "`kmemshim peak " VERDICT_CAPTURE " --domain %s` shows which lines held most of it", wanted);
 	else if (growing->site_count == 0 || verdict_is_arena(facts, growing))
 		say_next(verdict, "record small Python objects too: `kmemshim run --python-objects -- " VERDICT_COMMAND "`; then the lines "
-		                  "that hold them are named");
+		                  "that hold them are named%s",
+		         growing->site_count != 0 && verdict->end == VERDICT_END_OK ? verdict_if_data_set(verdict, growing->telling) : "");
 	else
 		advise_growth(facts, growing, verdict);
 }

@@ -141,7 +141,7 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 	if (top->leak == MODEL_LEAK_LEAK)
 		say(verdict, " %s%s: %sblocks from %" PRIu32 " of %" PRIu32 " generations are still alive.",
 		    !has_next ? "It accumulates" : facts->next_live.leak == MODEL_LEAK_LEAK ? "Both accumulate" : "The first accumulates",
-		    rank_may_be_built_once(top->telling) ? ", or was built at one go, for little else was allocated meanwhile" : "",
+		    rank_may_be_built_once(top->telling) ? VERDICT_BUILT_ONCE : "",
 		    has_next && facts->next_live.leak == MODEL_LEAK_LEAK ? "of the first, " : "",
 		    top->telling->generations_alive, top->telling->generations_total);
 	else if (rank_may_accumulate(top->telling))

@@ -161,7 +161,31 @@ what_imports_left_in_a_domain_is_said(void **state)
 		hand_model_exited(&hand, 0);
 		decide("python");
 		assert_int_equal(strstr(verdict.text, "100 MiB of it (91 %) was left by imports. The rest is arenas of small Python objects") != NULL, i == 0);
+		assert_int_equal(strstr(verdict.text, " It is arenas of small Python objects, of which no line is known.") != NULL, i == 1);
 		assert_int_equal(strstr(verdict.next, "record small Python objects too") != NULL, i == 1);
+	}
+}
+
+/* The same as the whole verdict says of it. */
+static void
+what_may_be_a_data_set_is_told_as_such(void **state)
+{
+	static const char *const names[] = { "heap", "python/arena" };
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_LEN(names); i++) {
+		struct model_site *site;
+
+		hand_model_make(&hand);
+		hand.domains[HEAP].name = names[i];
+		site = hand_model_site(&hand, HEAP, 41, 300 * MIB);
+		hand_model_generations(site, 12, 12, 3, 3);
+		site->volume_bytes = site->live_bytes;
+		exited(0);
+		decide(names[i]);
+		assert_non_null(strstr(verdict.text, " It accumulates, or was built at one go, for little else was allocated meanwhile: 300 MiB in "
+		                                     "blocks from 12 of 12 generations are still alive."));
+		assert_non_null(strstr(verdict.next, "; if it is a data set, nothing needs doing"));
 	}
 }
 
@@ -376,6 +400,7 @@ main(void)
 		cmocka_unit_test(requests_are_those_of_the_domain),
 		cmocka_unit_test(of_another_end_the_device_is_a_sentence),
 		cmocka_unit_test(what_imports_left_in_a_domain_is_said),
+		cmocka_unit_test(what_may_be_a_data_set_is_told_as_such),
 		cmocka_unit_test(of_several_processes_it_is_a_sum),
 		cmocka_unit_test(processes_that_held_none_are_not_counted),
 		cmocka_unit_test(who_killed_it_is_said_of_every_domain),
