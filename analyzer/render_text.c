@@ -214,7 +214,7 @@ put_together(const struct report *report, FILE *stream)
 		                         units_bytes(domain->together_peak_bytes, peak), units_bytes(domain->together_live_bytes, live));
 		is_first = false;
 	}
-	if (is_first && used < sizeof(text))
+	if (is_first && report->domain == NULL && used < sizeof(text))
 		(void)snprintf(text + used, sizeof(text) - used, " that ran at the same time");
 	(void)fputs("  ", stream);
 	put_paragraph(stream, text, 4, 2);
@@ -386,7 +386,8 @@ put_requests(const struct report *report, FILE *stream)
 	if (!is_any && (count == 0 || report->domain != NULL))
 		return;
 	if (count > report->request_count)
-		(void)fprintf(stream, "Requests that were refused: the last %zu of %s\n", report->request_count, units_count(count, bytes));
+		(void)fprintf(stream, "Requests that were refused: %sthe last %zu of %s\n", report->domain != NULL ? "of " : "",
+		              report->request_count, units_count(count, bytes));
 	else
 		(void)fputs("Requests that were refused\n", stream);
 	for (size_t i = 0; i < report->request_count; i++) {

@@ -253,14 +253,18 @@ static void
 say_heft(const struct model_process *process, struct verdict *verdict)
 {
 	char bytes[UNITS_TEXT_BYTES];
+	bool is_copied_unknown = process->copied_bytes < WORTH_BYTES && process->inherited_bytes >= WORTH_BYTES &&
+	                         process->private_dirty_bytes == 0;
+	bool was_higher = verdict_peak_of(process) / 2 > process->live_bytes && verdict_peak_of(process) >= WORTH_BYTES;
 
 	say(verdict, "%s", units_bytes(process->live_bytes, bytes));
-	if (verdict_peak_of(process) / 2 > process->live_bytes && verdict_peak_of(process) >= WORTH_BYTES)
-		say(verdict, " (%s at its peak)", units_bytes(verdict_peak_of(process), bytes));
+	if (was_higher)
+		say(verdict, " (%s at its peak%s", units_bytes(verdict_peak_of(process), bytes), is_copied_unknown ? "; " : ")");
 	if (process->copied_bytes >= WORTH_BYTES)
 		say(verdict, " and had copied at least %s of its parent's", units_bytes(process->copied_bytes, bytes));
-	else if (process->inherited_bytes >= WORTH_BYTES && process->private_dirty_bytes == 0)
-		say(verdict, " (how much it copied of its parent's %s is not known)", units_bytes(process->inherited_bytes, bytes));
+	if (is_copied_unknown)
+		say(verdict, "%show much it copied of its parent's %s is not known)", was_higher ? "" : " (",
+		    units_bytes(process->inherited_bytes, bytes));
 }
 
 /* Not the story, worth a note: a pool ends its workers this way. */

@@ -59,6 +59,7 @@ a_page_of_one_domain_is_of_that_alone(void **state)
 		text = page(i == 0 ? "heap" : "mmap");
 		assert_int_equal(strstr(text, "\n  heap  ") != NULL, i == 0);
 		assert_int_equal(strstr(text, "Requests that were refused\n") != NULL, i == 0);
+		assert_null(strstr(text, "sums over"));
 		for (size_t k = 0; k < ARRAY_LEN(others) - (i == 0); k++) {
 			if (strstr(text, others[k]) != NULL)
 				fail_msg("\"%s\" in:\n%s", others[k], text);
@@ -163,6 +164,31 @@ what_has_no_name_has_an_address_and_a_way_to_get_one(void **state)
 	free(text);
 }
 
+/* That some sums agree is no word about the processes, and a filter leaves out some of the last requests. */
+static void
+of_one_domain_nothing_is_said_of_all(void **state)
+{
+	struct model_process processes[2];
+	char *text;
+
+	(void)state;
+	make();
+	hand_model_refuse(&hand, 64 * KIB);
+	hand.process.failed_count = 450;
+	processes[0] = processes[1] = hand.process;
+	processes[1].failed_count = 0;
+	hand.model.processes = processes;
+	hand.model.process_count = 2;
+	text = page("heap");
+	assert_non_null(strstr(text, "\n  sums over 2 processes\n"));
+	assert_non_null(strstr(text, "\nRequests that were refused: of the last 1 of 450\n"));
+	free(text);
+	text = page(NULL);
+	assert_non_null(strstr(text, "\n  sums over 2 processes that ran at the same time\n"));
+	assert_non_null(strstr(text, "\nRequests that were refused: the last 1 of 450\n"));
+	free(text);
+}
+
 static void
 one_is_no_plural(void **state)
 {
@@ -201,6 +227,7 @@ main(void)
 		cmocka_unit_test(the_age_of_the_resident_set_is_said),
 		cmocka_unit_test(kinds_that_were_counted_earlier_say_so),
 		cmocka_unit_test(what_has_no_name_has_an_address_and_a_way_to_get_one),
+		cmocka_unit_test(of_one_domain_nothing_is_said_of_all),
 		cmocka_unit_test(one_is_no_plural),
 		cmocka_unit_test(losses_fit_the_page),
 		cmocka_unit_test(whether_sums_were_there_at_once_is_always_said),
