@@ -177,7 +177,8 @@ say_peak(const struct verdict_facts *facts, bool is_line_next, struct verdict *v
 		else if (facts->peak_domain != NULL)
 			say(verdict, " of %s", facts->peak_domain);
 	}
-	if (is_line_next && top->site_count != 0 && rank_compare_places(top->largest, facts->top_live.largest) == 0) {
+	if (is_line_next && top->site_count != 0 && top->peak_bytes / 2 <= facts->top_live.live_bytes &&
+	    rank_compare_places(top->largest, facts->top_live.largest) == 0) {
 		say(verdict, ".");
 		return;
 	}

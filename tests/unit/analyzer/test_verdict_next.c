@@ -391,6 +391,22 @@ a_line_is_told_once_and_never_of_more_than_all(void **state)
 	}
 }
 
+/* Who reads of 40 MiB that accumulate would not know who made the 900. */
+static void
+a_line_that_held_much_more_at_the_peak_is_told_of_both(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	hand_model_make(&hand);
+	hand_model_generations(hand_model_site(&hand, HEAP, 41, 40 * MIB), 12, 12, 3, 3);
+	hand.sites[0].peak_bytes = hand.domains[HEAP].peak_bytes = 900 * MIB;
+	hand_model_exited(&hand, 0);
+	hand_model_decide(&hand, &verdict);
+	assert_non_null(strstr(verdict.text, "was 900 MiB; 900 MiB of it (100 %) was allocated at train.py:41 epoch. At the end 40.0 MiB was live"));
+	assert_non_null(strstr(verdict.text, "(100 %) was allocated at train.py:41 epoch. It accumulates"));
+}
+
 static void
 what_imports_held_at_the_peak_is_said_where_it_is_most(void **state)
 {
@@ -466,6 +482,7 @@ main(void)
 		cmocka_unit_test(what_accumulates_beside_arenas_is_the_better_clue),
 		cmocka_unit_test(what_imports_left_is_said_where_it_is_most),
 		cmocka_unit_test(a_line_is_told_once_and_never_of_more_than_all),
+		cmocka_unit_test(a_line_that_held_much_more_at_the_peak_is_told_of_both),
 		cmocka_unit_test(what_imports_held_at_the_peak_is_said_where_it_is_most),
 		cmocka_unit_test(imports_do_not_hide_what_accumulates),
 		cmocka_unit_test(a_program_that_allocates_nothing_has_no_peak_to_look_at),
