@@ -119,8 +119,12 @@ take_arena(struct python_stack *python, struct call_stack *stack)
 	for (uint32_t i = 0; i < python->count; i++) {
 		uint16_t flags = python_stack_at(python, i)->code_flags;
 
-		if ((flags & KMEM_CODE_IMPORTLIB) != 0)
-			return merge_import(python, import_cut(python), stack);
+		if ((flags & KMEM_CODE_IMPORTLIB) != 0) {
+			merge_import(python, import_cut(python), stack);
+			if (stack->frame_count == 0) // C imports: nobody is there but the machinery
+				push_chain(python, stack);
+			return;
+		}
 		if ((flags & KMEM_CODE_LIBRARY) == 0)
 			break;
 	}
