@@ -121,7 +121,7 @@ take_arena(struct python_stack *python, struct call_stack *stack)
 
 		if ((flags & KMEM_CODE_IMPORTLIB) != 0) {
 			merge_import(python, import_cut(python), stack);
-			if (stack->frame_count == 0) // C imports: nobody is there but the machinery
+			if (stack->frame_count == 0) // the interpreter's own, as it starts
 				push_chain(python, stack);
 			return;
 		}

@@ -19,13 +19,14 @@
 #include "reentry_guard.h"
 #include "tracker.h"
 
-#define C10_DEVICE_CUDA 1 // also what a build for ROCm says
+#define C10_DEVICE_CUDA 1
+#define C10_DEVICE_HIP 6 // what builds for ROCm said until 2026; since then, the other one
 
 /* c10::Device, two signed bytes in one register: what kind, and which. */
 static bool
-is_cuda(uint16_t device)
+is_gpu(uint16_t device)
 {
-	return (device & 0xff) == C10_DEVICE_CUDA;
+	return (device & 0xff) == C10_DEVICE_CUDA || (device & 0xff) == C10_DEVICE_HIP;
 }
 
 static int
@@ -46,7 +47,7 @@ book(const void *hook_frame, const void *addr, int64_t bytes, uint16_t device)
 {
 	int host_errno = errno;
 
-	if (!is_cuda(device) || !tracker_is_on() || !reentry_guard_enter())
+	if (!is_gpu(device) || !tracker_is_on() || !reentry_guard_enter())
 		return;
 	if (bytes > 0)
 		tracker_tensor_allocated(frame_of(hook_frame), device_number(device), (uint64_t)(uintptr_t)addr, (uint64_t)bytes);
@@ -62,7 +63,7 @@ book_refusal(const void *hook_frame, int64_t bytes, uint16_t device)
 {
 	int host_errno = errno;
 
-	if (!is_cuda(device) || bytes <= 0 || !tracker_is_on() || !reentry_guard_enter())
+	if (!is_gpu(device) || bytes <= 0 || !tracker_is_on() || !reentry_guard_enter())
 		return;
 	tracker_tensor_failed(frame_of(hook_frame), device_number(device), (uint64_t)bytes, CUDA_ABI_OUT_OF_MEMORY);
 	reentry_guard_leave();

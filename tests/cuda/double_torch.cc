@@ -82,6 +82,10 @@ extern "C" int cudaMalloc(void **addr, size_t bytes);
 extern "C" int cudaHostAlloc(void **addr, size_t bytes, unsigned flags);
 extern "C" int cudaSetDevice(int device);
 
+#ifndef DOUBLE_DEVICE
+#define DOUBLE_DEVICE 1 // c10::DeviceType::CUDA
+#endif
+
 static std::mutex mutex;
 static const size_t SEGMENT = 2 << 20, ROUND = 512;
 static const int BLOCKS = 8192;
@@ -122,7 +126,7 @@ c10_cuda_allocate(size_t bytes, int device)
 		reserved_bytes += segment;
 		block = take(room, device);
 	}
-	c10::Device where = { 1, static_cast<int8_t>(device) };
+	c10::Device where = { DOUBLE_DEVICE, static_cast<int8_t>(device) };
 	if (block == nullptr) {
 		c10::REFUSE(bytes, allocated_bytes, reserved_bytes, where);
 		return nullptr;
@@ -142,7 +146,7 @@ c10_cuda_release(void *addr)
 	for (int i = 0; i < block_count; i++) {
 		if (blocks[i].addr != addr || blocks[i].is_free)
 			continue;
-		c10::Device where = { 1, static_cast<int8_t>(blocks[i].device) };
+		c10::Device where = { DOUBLE_DEVICE, static_cast<int8_t>(blocks[i].device) };
 		blocks[i].is_free = true;
 		allocated_bytes -= blocks[i].bytes;
 		c10::REPORT(DOUBLE_FORM == 0 ? static_cast<void *>(&blocks[i]) : addr, -static_cast<int64_t>(blocks[i].bytes), allocated_bytes,

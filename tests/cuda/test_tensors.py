@@ -16,7 +16,7 @@ MIB = 1 << 20
 
 
 def train(tmp_path, *words, form="2", preload=harness.SHIM, script=HERE / "training.py", **more):
-    more |= {"LD_LIBRARY_PATH": f"{BUILT / f'torch{form}'}:{BUILT / 'lib'}"}
+    more = {"LD_LIBRARY_PATH": f"{BUILT / f'torch{form}'}:{BUILT / 'lib'}"} | more
     env = harness.shim_env(tmp_path / "out", LD_PRELOAD=preload, **more) if preload else harness.plain_env(**more)
     return harness.run([PYTHON, script, *words], env)
 
@@ -40,6 +40,21 @@ def test_tensors_are_what_libc10_was_told(form, tmp_path):
     assert document["losses"]["lost_unknown_frees"] == document["losses"]["lost_missed_frees"] == 0
     assert {part["name"]: part["live_bytes"] for part in device["parts"]} == {
         "tensors": told_bytes, "cached by PyTorch": device["live_bytes"] - told_bytes}
+
+
+def test_tensors_of_a_build_for_rocm(tmp_path):
+    """Its devices are HIP's, by name and by what libc10 is told."""
+    libraries = f"{BUILT / 'torchhip'}:{BUILT / 'hip6'}:{BUILT / 'lib'}"
+    done = train(tmp_path, 5000, LD_LIBRARY_PATH=libraries, HIPDOUBLE_CAPACITY=64 * MIB)
+    assert done.returncode == 1 and "CUDA out of memory" in done.stderr
+    _, told_bytes, refused = map(int, done.stdout.split())
+    assert refused == 1
+
+    document = harness.report("leaks", tmp_path / "out", "--domain", "hip:0")
+    first = document["lines"][0]
+    assert (first["domain"], first["where"]["line"]) == ("hip:0/tensors", line_of("addr = torch.c10_cuda_allocate"))
+    assert document["totals"]["hip:0/tensors"]["live_bytes"] == first["live_bytes"] == told_bytes
+    assert document["totals"]["hip:0"]["live_bytes"] > told_bytes and document["verdict"]["cause"] == "device-memory"
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -71,7 +71,7 @@ def big_lines(out, *options):
 def test_where_is_the_innermost_frame_of_the_users(version, project, out):
     record_project(interpreter_of(version), project, out, "run.py")
     assert sorted(big_lines(out)) == [("editable.py", "editable", 1), ("train.py", "callback", 1), ("train.py", "makes", 1)]
-    text = kmemshim("peak", out).stdout
+    text = kmemshim("peak", out, "--domain", "heap").stdout
     assert "from train.py:5 decorated.<locals>.wrapper\n" in text or "from train.py:5 wrapper\n" in text, text
     assert "import installed\n" in kmemshim("peak", out, "--domain", "heap").stdout, text
 
