@@ -105,7 +105,7 @@ capture_disk_create(const char *folder, const char *name, size_t bytes)
 		return -1;
 	locked_bytes = 0;
 	syscall(SYS_fchmod, fd, 0600); // a umask may have taken our own right to open it again
-	if (fstat(fd, &identity) == 0 && capture_disk_extend(fd, 0, bytes))
+	if (raw_fstat(fd, &identity) == 0 && capture_disk_extend(fd, 0, bytes))
 		return fd;
 	int error = errno;
 
@@ -123,7 +123,7 @@ capture_disk_open(uint64_t bytes)
 
 	if (fd < 0)
 		return -1;
-	if (fstat(fd, &now) == 0) {
+	if (raw_fstat(fd, &now) == 0) {
 		if (now.st_dev == identity.st_dev && now.st_ino == identity.st_ino && (uint64_t)now.st_size >= bytes)
 			return fd;
 		errno = ESTALE;

@@ -137,7 +137,7 @@ static bool has_stderr;
 void
 diag_start(void)
 {
-	has_stderr = fstat(STDERR_FILENO, &first_stderr) == 0;
+	has_stderr = raw_fstat(STDERR_FILENO, &first_stderr) == 0;
 }
 
 /* By now descriptor 2 may be a file of the program's, or a pipe that nobody empties: then the message is dropped. */
@@ -148,7 +148,7 @@ may_write(void)
 	struct timespec at_once = { 0, 0 };
 	struct stat now;
 
-	return has_stderr && raw_sys_may_call() && fstat(STDERR_FILENO, &now) == 0 && now.st_dev == first_stderr.st_dev &&
+	return has_stderr && raw_sys_may_call() && raw_fstat(STDERR_FILENO, &now) == 0 && now.st_dev == first_stderr.st_dev &&
 	       now.st_ino == first_stderr.st_ino && syscall(SYS_ppoll, &ready, 1L, &at_once, NULL, 0L) == 1;
 }
 

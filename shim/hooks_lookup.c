@@ -42,17 +42,17 @@ static const struct lookup_row hip_rows[] = { HIP_ABI_FUNCTIONS(ROW) };
 #define HIP_COUNT (sizeof(hip_rows) / sizeof(hip_rows[0]))
 
 /* Used by the assembly below. */
-const char *hooks_lookup_name(const char *name) INTERNAL;
+const char *hooks_lookup_name(void *handle, const char *name) INTERNAL;
 const struct lookup_row *hooks_lookup_row(const char *name) INTERNAL;
 void *hooks_lookup_wrap(void *handle, const char *name, const struct lookup_row *row) INTERNAL;
 
 /* The name to be looked up. Instead of one that only we have, it is one that nobody has: the loader's own message tells the program. */
 const char *
-hooks_lookup_name(const char *name)
+hooks_lookup_name(void *handle, const char *name)
 {
 	static __thread char absent[64] __attribute__((tls_model("initial-exec")));
 
-	if (!real_cuda_is_absent(name))
+	if (!real_cuda_is_absent(handle, name))
 		return name;
 	diag_format(absent, sizeof(absent), "%s ", name);
 	return absent;
@@ -121,7 +121,6 @@ __asm__(".pushsection .text\n"
         ".cfi_adjust_cfa_offset 8\n"
         "	subq $8, %rsp\n"
         ".cfi_adjust_cfa_offset 8\n"
-        "	movq %rsi, %rdi\n"
         "	call hooks_lookup_name\n"
         "	addq $16, %rsp\n"
         ".cfi_adjust_cfa_offset -16\n"

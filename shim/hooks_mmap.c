@@ -33,7 +33,7 @@ is_dev_zero(int fd)
 {
 	int host_errno = errno;
 	struct stat status;
-	bool is_so = raw_sys_may_call() && syscall(SYS_fstat, fd, &status) == 0 && S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 5);
+	bool is_so = raw_sys_may_call() && raw_fstat(fd, &status) == 0 && S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 5);
 
 	errno = host_errno;
 	return is_so;

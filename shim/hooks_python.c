@@ -321,7 +321,7 @@ is_only_thread(void)
 {
 	struct stat status;
 
-	return raw_sys_may_call() && syscall(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &status, 0) == 0 &&
+	return raw_sys_may_call() && raw_stat("/proc/self/task", &status) == 0 &&
 	       status.st_nlink == 3; // a link for each thread, and the two of a folder
 }
 

@@ -82,7 +82,7 @@ path_of(const struct loaded_object *object, char path[PATH_BYTES_MAX])
 		return 6;
 	}
 	if (name == NULL || name[0] == '\0') {
-		ssize_t bytes = !raw_sys_may_call() ? 0 : readlink("/proc/self/exe", path, PATH_BYTES_MAX - 1);
+		ssize_t bytes = !raw_sys_may_call() ? 0 : syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, PATH_BYTES_MAX - 1);
 
 		path[bytes > 0 ? bytes : 0] = '\0';
 		return bytes > 0 ? (size_t)bytes : 0;
@@ -192,7 +192,7 @@ learn_file(const struct loaded_object *object, struct facts *facts)
 
 	facts->path_bytes = path_of(object, facts->path);
 	facts->file_size_bytes = facts->file_mtime_ns = 0;
-	if (raw_sys_may_call() && stat(facts->path, &file) == 0) {
+	if (raw_sys_may_call() && raw_stat(facts->path, &file) == 0) {
 		facts->file_size_bytes = (uint64_t)file.st_size;
 		facts->file_mtime_ns = (uint64_t)file.st_mtim.tv_sec * 1000000000u + (uint64_t)file.st_mtim.tv_nsec;
 	}

@@ -463,12 +463,21 @@ match_definition(struct dl_phdr_info *info, size_t size, void *argument)
 	return !is_own && object.dynamic_addr != 0 && elf_symbols_find(&object, search->name) != NULL;
 }
 
+/* Of what dlmopen() loaded: there we are not, and from here it is not seen. */
+static bool
+is_apart(void *handle)
+{
+	Lmid_t name_space = LM_ID_BASE;
+
+	return handle != RTLD_DEFAULT && handle != RTLD_NEXT && dlinfo(handle, RTLD_DI_LMID, &name_space) == 0 && name_space != LM_ID_BASE;
+}
+
 bool
-real_cuda_is_absent(const char *name)
+real_cuda_is_absent(void *handle, const char *name)
 {
 	struct symbol_search search = { .name = name };
 
-	return is_hooked(name) && dl_iterate_phdr(match_definition, &search) == 0;
+	return is_hooked(name) && dl_iterate_phdr(match_definition, &search) == 0 && !is_apart(handle);
 }
 
 /*

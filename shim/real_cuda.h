@@ -49,8 +49,8 @@ void real_cuda_found(enum real_cuda_driver function, void *real);
 /* Did any function of the driver or the runtime pass here, by a call or a lookup? */
 bool real_cuda_was_seen(void);
 
-/* Is this a name that we export, and no other library that is loaded has it? */
-bool real_cuda_is_absent(const char *name);
+/* Is this a name that we export, and no other library that a lookup by this handle may find has it? */
+bool real_cuda_is_absent(void *handle, const char *name);
 
 /* Is this address code of libcuda.so.*, the driver? Of the first libamdhip64 there is, to which lookups by name lead? */
 bool real_cuda_is_driver(const void *addr);

@@ -94,7 +94,7 @@ is_same_file(struct copy *copy, const struct loaded_object *object)
 {
 	struct stat file;
 
-	return raw_sys_may_call() && stat(object->link_map->l_name, &file) == 0 && identity_of(&file) == load(&copy->file);
+	return raw_sys_may_call() && raw_stat(object->link_map->l_name, &file) == 0 && identity_of(&file) == load(&copy->file);
 }
 
 /* A line of /proc/self/maps, as far as it was read: "7f00-7f10 r--p 00000000 08:01 42    /lib/libm.so.6 (deleted)". */
@@ -156,7 +156,7 @@ make(struct copy *copy, const struct loaded_object *object, uint64_t header_addr
 
 	if (fd < 0)
 		return;
-	bool is_usable = fstat(fd, &file) == 0 && (uint64_t)file.st_size >= offset + bytes && // else to read it would be SIGBUS
+	bool is_usable = raw_fstat(fd, &file) == 0 && (uint64_t)file.st_size >= offset + bytes && // else to read it would be SIGBUS
 	                 !is_file_gone(header_addr);                                          // T3
 	void *place = is_usable ? raw_reserve(KMEM_OWN_STACKS, bytes, PROT_NONE) : NULL;
 

@@ -19,7 +19,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -114,6 +113,8 @@ static const struct {
 	{ SYS_renameat, "renameat", EACCES },
 	{ SYS_renameat2, "renameat2", EACCES },
 	{ SYS_fchmod, "fchmod", EPERM },
+	{ SYS_fstat, "fstat", EIO },
+	{ SYS_newfstatat, "stat", EIO },
 	{ SYS_getcwd, "getcwd", ENOENT },
 	{ SYS_readlinkat, "readlinkat", ENOENT },
 	{ SYS_prlimit64, "prlimit64", EPERM },
@@ -159,11 +160,8 @@ __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
 		return __real_##name arguments;                                      \
 	}
 
-WRAP(int, fstat, EIO, -1, (int fd, struct stat *status), (fd, status))
-WRAP(int, stat, EIO, -1, (const char *path, struct stat *status), (path, status))
 WRAP(int, statvfs, EIO, -1, (const char *path, struct statvfs *status), (path, status))
 WRAP(int, access, EACCES, -1, (const char *path, int mode), (path, mode))
-WRAP(ssize_t, readlink, ENOENT, -1, (const char *path, char *buffer, size_t size), (path, buffer, size))
 WRAP(int, getrlimit, EPERM, -1, (__rlimit_resource_t resource, struct rlimit *limit), (resource, limit))
 WRAP(int, madvise, ENOMEM, -1, (void *addr, size_t bytes, int advice), (addr, bytes, advice))
 WRAP(int, sched_yield, ENOSYS, -1, (void), ())

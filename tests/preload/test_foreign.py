@@ -176,6 +176,34 @@ def test_a_preload_before_us_that_passes_on_hides_nothing(build, out, tmp_path):
     assert sum(site["live_count"] for site in document["sites"] if any(f["function"] == "keep" for f in site["frames"])) == KEPT
 
 
+FAKES = """
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static int is_locked;
+static void *volatile kept;
+static void lock(void) { if (is_locked) write(STDERR_FILENO, "locked by itself\\n", 17); is_locked = 1; kept = malloc(100); }
+static long unlock(long result) { free(kept); is_locked = 0; return result; }
+int stat(const char *path, struct stat *to) { lock(); return unlock(syscall(SYS_newfstatat, AT_FDCWD, path, to, 0)); }
+int fstat(int fd, struct stat *to) { lock(); return unlock(syscall(SYS_fstat, fd, to)); }
+ssize_t readlink(const char *path, char *to, size_t bytes) { lock(); return unlock(syscall(SYS_readlinkat, AT_FDCWD, path, to, bytes)); }
+"""
+
+
+def test_a_preload_that_answers_for_the_kernel_under_a_lock(out, tmp_path):
+    """fakeroot and its kind: a walk that asked it about a file would wait for the thread that it is on."""
+    source = tmp_path / "fakes.c"
+    source.write_text(FAKES)
+    library = harness.compile_c(source, tmp_path / "fakes.so", "-shared", "-fPIC", "-fno-builtin")
+    (tmp_path / "asks.c").write_text("#include <sys/stat.h>\nint main(void) { struct stat file; return stat(\"/\", &file); }")
+    document, notes = same_with_us([harness.compile_c(tmp_path / "asks.c", tmp_path / "asks")], out, after=[str(library)])
+
+    assert not notes and document["totals"]["heap"]["allocated_count"] >= 1
+
+
 PYTHON = "kept = [bytes(1000) for _ in range(5000)]; import json, threading; print(len(json.dumps([1] * 100000)))"
 
 

@@ -61,6 +61,7 @@ def test_debug_log_goes_to_stderr(out):
 
 
 PROBE = """
+#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
 static void look(const char *where, void *handle, const char *name) {
@@ -70,12 +71,14 @@ static void look(const char *where, void *handle, const char *name) {
 }
 int main(int count, char **arguments) {
 	static const char *const names[] = { "cudaMalloc", "cuMemAlloc_v2", "hipMalloc", "cudaNone", "puts", "c", "" };
+	void *apart = count > 1 ? dlmopen(LM_ID_NEWLM, arguments[1], RTLD_NOW) : NULL;
 	for (int with = 0; with <= (count > 1); with++) {
 		if (with && dlopen(arguments[1], RTLD_NOW | RTLD_GLOBAL) == NULL) return 1;
 		for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 			look("default", RTLD_DEFAULT, names[i]);
 			look("next", RTLD_NEXT, names[i]);
 			look("program", dlopen(NULL, RTLD_NOW), names[i]);
+			if (apart != NULL) look("apart", apart, names[i]);
 		}
 	}
 	return 0;
@@ -92,7 +95,7 @@ def test_a_program_that_looks_for_cuda_finds_it_where_it_is_only(tmp_path, out):
     plain = harness.run([program, runtime])
     watched = harness.record([program, runtime], out)
 
-    assert plain.returncode == 0 and "default cudaMalloc: found" in plain.stdout and "default cudaMalloc: absent error" in plain.stdout
+    assert plain.returncode == 0 and all(words in plain.stdout for words in ("default cudaMalloc: found", "default cudaMalloc: absent error", "apart cudaMalloc: found"))
     assert (watched.returncode, watched.stdout, watched.stderr) == (0, plain.stdout, "")
 
 
