@@ -97,11 +97,9 @@ add_domain(struct model_process *process, unsigned row_index, const struct kmem_
 		domain->peak_resident_bytes = resident;
 
 	process->allocated_bytes += sum->allocated_bytes;
-	if (row_index == KMEM_DOMAIN_HEAP || row_index == KMEM_DOMAIN_MMAP || row_index == KMEM_DOMAIN_SHARED ||
-	    row_index == KMEM_DOMAIN_PYTHON_ARENA)
+	if (kmem_domain_is_private(row_index) || row_index == KMEM_DOMAIN_SHARED)
 		process->live_bytes += live;
-	if ((row_index == KMEM_DOMAIN_HEAP || row_index == KMEM_DOMAIN_MMAP || row_index == KMEM_DOMAIN_PYTHON_ARENA) &&
-	    peak > process->peak_bytes)
+	if (kmem_domain_is_private(row_index) && peak > process->peak_bytes)
 		process->peak_bytes = peak;
 }
 

@@ -163,6 +163,23 @@ add_held(struct build *build, struct capture *capture, const struct domain_rows 
 	to->failed.domain_bytes = bytes;
 }
 
+/* What the thread was given after a refusal of host memory, about. Its slot may have been another thread's since: that went on, too. */
+static uint64_t
+got_since(struct capture *capture, const struct kmem_failed *failed)
+{
+	uint64_t before_bytes = (uint64_t)failed->thread << 20, bytes = 0;
+
+	if ((failed->flags & KMEM_FAILED_SLOT_KNOWN) == 0)
+		return 0;
+	for (size_t i = 0; i < capture_site_count(capture); i++) {
+		const struct kmem_site *site = capture_site(capture, i);
+
+		if (site->slot == failed->pool_kept && kmem_domain_is_private(site->domain))
+			bytes += COPY_OF(site->allocated_bytes);
+	}
+	return bytes > before_bytes ? bytes - before_bytes : 0;
+}
+
 void
 model_add_failed(struct build *build, struct capture *capture, const struct domain_rows *rows, const uint32_t *sites)
 {
@@ -173,6 +190,7 @@ model_add_failed(struct build *build, struct capture *capture, const struct doma
 	for (unsigned i = 0; i < KMEM_FAILED_MAX; i++) {
 		const struct kmem_failed *stored = &capture->header->failed[i];
 		bool has_domain = stored->domain < KMEM_DOMAINS_MAX && rows->index[stored->domain] != DOMAIN_NONE;
+		bool has_slot = (stored->flags & KMEM_FAILED_SLOT_KNOWN) != 0;
 		bool has_memory = (stored->flags & KMEM_FAILED_MEMORY_KNOWN) != 0 && stored->free_bytes <= stored->total_bytes;
 		struct build_failed *failed;
 
@@ -203,10 +221,11 @@ model_add_failed(struct build *build, struct capture *capture, const struct doma
 				.had_success_after = rows->sums[stored->domain].allocated_count > stored->events_before ||
 				                     capture->sections[KMEM_SECTION_SITES].is_cut,
 				.outcome = (enum kmem_failed_outcome)COPY_OF(stored->outcome),
-				.thread = stored->thread,
+				.thread = has_slot ? 0 : stored->thread,
+				.got_bytes = got_since(capture, stored),
 				.free_bytes = has_memory ? stored->free_bytes : 0,
 				.total_bytes = has_memory ? stored->total_bytes : 0,
-				.pool_kept_bytes = kmem_rough_bytes(stored->pool_kept),
+				.pool_kept_bytes = has_slot ? 0 : kmem_rough_bytes(stored->pool_kept),
 			},
 		};
 		add_held(build, capture, rows, sites, stored, failed);

@@ -12,6 +12,8 @@
 
 #define REFUSALS_APART_NS UINT64_C(1000000000) // closer ones are one: an allocator tries again, in smaller pieces
 #define ERROR_PATH_BYTES (UINT64_C(256) << 10) // the text of an error, a traceback: less than this
+#define WENT_ON_LEAST_BYTES (UINT64_C(16) << 20) // and so is all that telling it takes, imports for it included
+#define WENT_ON_MOST_BYTES (UINT64_C(64) << 20)  // of a program that goes on with something else, or with a thousandth
 #define END_AFTER_REFUSAL_NS UINT64_C(5000000000) // a program that handles the error lives longer than this
 
 static const char pending[] = "pending";
@@ -73,6 +75,17 @@ has_gone_on(const struct model *model, const struct model_failed *failed)
 	return false;
 }
 
+/* Half of it: the smaller try was met, or enough else. */
+static bool
+went_on(const struct model_failed *failed)
+{
+	uint64_t enough = failed->bytes / 2;
+
+	if (enough < WENT_ON_LEAST_BYTES)
+		enough = WENT_ON_LEAST_BYTES;
+	return failed->got_bytes >= (enough < WENT_ON_MOST_BYTES ? enough : WENT_ON_MOST_BYTES);
+}
+
 /* Of one that nobody saw end, tensors are asked for until then: the last heartbeat is not far from it. */
 static uint64_t
 ended_about(const struct model *model, const struct model_failed *failed)
@@ -101,7 +114,7 @@ refusal_state(const struct model *model, const struct verdict_now *now, const st
 	/* PyTorch does not ask for less by itself: what it got then was another tensor. */
 	if (failed->outcome == KMEM_FAILED_GOT_LESS && !is_tensors(model, failed))
 		return recovered;
-	if (has_gone_on(model, failed))
+	if (has_gone_on(model, failed) || went_on(failed))
 		return recovered;
 	if (end == VERDICT_END_RUNNING)
 		return failed->had_success_after ? recovered : is_tensors(model, failed) ? fatal : pending;
@@ -122,10 +135,21 @@ is_fatal(const struct model *model, const struct verdict_now *now, const struct 
 	return refusal_state(model, now, failed) == fatal;
 }
 
+/* Which of two that were refused shortly before the last one began what ended with it? */
+static bool
+is_rather(const struct model_failed *failed, const struct model_failed *found, const struct model_failed *last)
+{
+	bool are_small = failed->bytes < ERROR_PATH_BYTES && found->bytes < ERROR_PATH_BYTES;
+
+	if (failed->bytes == found->bytes || (are_small && last->bytes < ERROR_PATH_BYTES))
+		return failed->monotonic_ns < found->monotonic_ns;
+	return failed->bytes > found->bytes && last->bytes < ERROR_PATH_BYTES;
+}
+
 /*
  * What was asked for when memory first ran out: the last fatal request, or the first of those as large shortly before it in the
- * same kind of memory. An error path asks for little and is refused as well: from so little, the largest of them. From more than
- * that it is not, for a larger one before it may have been caught.
+ * same kind of memory. An error path asks for little and is refused as well: from so little, the largest of them, and of those that all
+ * asked for little the first. From more than that it is not, for a larger one before it may have been caught.
  */
 const struct model_failed *
 refusal_of_end(const struct model *model, const struct verdict_now *now, unsigned process)
@@ -143,15 +167,13 @@ refusal_of_end(const struct model *model, const struct verdict_now *now, unsigne
 	for (size_t i = 0; last != NULL && i < model->failed_count; i++) {
 		const struct model_failed *failed = &model->failed[i];
 
-		if (!is_soon_after(last, failed))
+		if (!is_soon_after(last, failed) || !is_fatal(model, now, failed))
 			continue;
 		/* PyTorch gave up on a tensor: that is what the program asked for, not the memory that it wanted for it. */
-		if (is_tensors(model, failed) && is_fatal(model, now, failed))
+		if (is_tensors(model, failed))
 			return failed;
-		if (((failed->bytes > found->bytes && last->bytes < ERROR_PATH_BYTES) ||
-		     (failed->bytes == found->bytes && failed->monotonic_ns < found->monotonic_ns)) &&
-		    device_parts_is_driver(model->domains[failed->domain].name) ==
-		        device_parts_is_driver(model->domains[last->domain].name))
+		if (is_rather(failed, found, last) && device_parts_is_driver(model->domains[failed->domain].name) ==
+		                                          device_parts_is_driver(model->domains[last->domain].name))
 			found = failed;
 	}
 	return found;

@@ -14,7 +14,8 @@
 
 /*
  * "pending", "recovered" or "fatal". A request to a device is recovered when its thread got as much later, or enough to go on
- * with; what PyTorch asked of the driver for a tensor is what became of the tensor.
+ * with; what PyTorch asked of the driver for a tensor is what became of the tensor. Of host memory that is known of all that the thread
+ * was given since, not of single blocks: half of it, or more than telling an error takes.
  */
 const char *refusal_state(const struct model *model, const struct verdict_now *now, const struct model_failed *failed);
 

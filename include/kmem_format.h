@@ -364,6 +364,7 @@ static_assert(sizeof(struct kmem_heartbeat) == 64, "");
 
 enum kmem_failed_flags {
 	KMEM_FAILED_MEMORY_KNOWN = 1,  // free_bytes, total_bytes: what the driver said right after it refused
+	KMEM_FAILED_SLOT_KNOWN = 2,    // host memory: `pool_kept` is the thread's slot, `thread` what it was given before, in MiB
 };
 
 /* Device memory alone: what the thread that was refused got from the same domain since. Others are not followed. */
@@ -385,7 +386,7 @@ struct kmem_failed {
 	uint16_t domain;
 	uint16_t flags;                // enum kmem_failed_flags
 	int32_t error;                 // errno, or the CUDA result
-	uint32_t thread;               // its number in the system; 0 = unknown, or host memory
+	uint32_t thread;               // its number in the system; 0 = unknown; of host memory: see the flags
 	uint32_t holdings;             // index + 1 of its struct kmem_holdings, in units of 8 bytes, if the sequence there is this one
 	uint16_t space_limit;          // kmem_rough() of the limit on address space in force then; 0 = none, or not known
 	uint16_t pool_kept;            // the same of what the driver's pools of the device kept for themselves; 0 = nothing, or not known

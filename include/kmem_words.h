@@ -49,6 +49,13 @@ kmem_peak_pack(uint64_t now, uint64_t mark, uint32_t epoch)
 	};
 }
 
+/* Memory of one process alone, which a child copies when it writes to it; of shared memory nobody makes a copy. */
+static inline bool
+kmem_domain_is_private(unsigned domain)
+{
+	return domain == KMEM_DOMAIN_HEAP || domain == KMEM_DOMAIN_MMAP || domain == KMEM_DOMAIN_PYTHON_ARENA;
+}
+
 /* Highest live bytes of a domain. */
 static inline uint64_t
 kmem_domain_peak_bytes(struct kmem_peak_word domain)

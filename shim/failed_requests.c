@@ -14,6 +14,7 @@
 #include "site_table.h"
 
 #define LARGE_BYTES ((uint64_t)1 << 20)
+#define ERROR_PATH_BYTES ((uint64_t)256 << 10) // telling an error asks for less
 #define BURST_NS UINT64_C(1000000000) // tries that follow each other
 
 /* What this thread was refused by devices, in the place that it has in the header's ring. */
@@ -61,11 +62,30 @@ allocations_before(unsigned domain, uint64_t now_ns)
 	return atomic_load_explicit(&known[domain], memory_order_relaxed);
 }
 
+static __thread struct {
+	uint64_t next_ns;
+	uint64_t bytes;
+} given __attribute__((tls_model("initial-exec")));
+
+/* What this thread was given so far: whether it went on from the refusal shows in what it gets after. Small ones cost as little as above. */
+static uint64_t
+given_before(const struct failed_request *request, uint64_t now_ns)
+{
+	if (request->bytes >= LARGE_BYTES || now_ns >= given.next_ns) {
+		given.bytes = site_table_given(request->slot);
+		uint64_t end_ns = heartbeat_now_ns();
+
+		given.next_ns = end_ns + 50 * (end_ns - now_ns);
+	}
+	return given.bytes;
+}
+
 /* When memory is used up, what unwinds is refused dozens of times more, and asks for little: what began it is worth more. */
 static bool
 began_the_burst(const struct kmem_failed *failed, const struct failed_request *request)
 {
-	return !holdings_has(request->domain) && failed->domain == request->domain && failed->bytes >= request->bytes &&
+	return !holdings_has(request->domain) && failed->domain == request->domain &&
+	       (failed->bytes >= request->bytes || request->bytes < ERROR_PATH_BYTES) &&
 	       heartbeat_now_ns() - failed->monotonic_ns <= BURST_NS;
 }
 
@@ -129,6 +149,11 @@ store(struct kmem_failed *failed, const struct failed_request *request, uint64_t
 	atomic_store_explicit(&failed->outcome, KMEM_FAILED_OPEN, memory_order_relaxed);
 	if (!is_of_device || !holdings_take(&failed->holdings, request->domain, number, &failed->events_before))
 		failed->events_before = allocations_before(request->domain, failed->monotonic_ns);
+	if (kmem_domain_is_private(request->domain) && request->slot != 0) {
+		failed->flags |= KMEM_FAILED_SLOT_KNOWN;
+		failed->pool_kept = request->slot;
+		failed->thread = (uint32_t)(given_before(request, failed->monotonic_ns) >> 20);
+	}
 	/* release: the contents first (F7); our use of the place before the next one's. Pairs with claim(). */
 	atomic_store_explicit(&failed->checksum, kmem_failed_checksum(failed, number), memory_order_release);
 	if (is_of_device) {
@@ -213,5 +238,6 @@ failed_requests_forked(void)
 	failed_requests_least = UINT64_MAX;
 	atomic_store_explicit(&next_ns, 0, memory_order_relaxed);
 	memset(own_requests, 0, sizeof(own_requests));
+	given.next_ns = 0;
 	holdings_forked();
 }

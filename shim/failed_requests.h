@@ -3,7 +3,7 @@
  *
  * Called by   tracker.c, inside the reentry guard.
  * Safe from   any hook.
- * When full   the oldest of KMEM_FAILED_MAX gives way; of the host's, within a second, to a larger one only.
+ * When full   the oldest of KMEM_FAILED_MAX gives way; of the host's, within a second, only to one that is large, and larger.
  */
 #ifndef FAILED_REQUESTS_H
 #define FAILED_REQUESTS_H
@@ -20,6 +20,7 @@ struct failed_request {
 	uint64_t total_bytes; // 0: the two are not known
 	uint64_t pool_kept_bytes;
 	unsigned domain;
+	uint16_t slot;        // the thread's; 0 = it has none of its own
 	int error;
 	uint32_t site;        // index + 1; 0 = unknown
 };

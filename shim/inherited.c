@@ -61,13 +61,6 @@ note_site(uint32_t site, uint64_t live_bytes)
 	largest[place] = (struct kmem_inherited_site){ .site = site, .live_bytes = live_bytes };
 }
 
-/* Memory that a child copies when it writes to it; of shared memory nobody makes a copy. */
-static bool
-is_private(unsigned domain)
-{
-	return domain == KMEM_DOMAIN_HEAP || domain == KMEM_DOMAIN_MMAP || domain == KMEM_DOMAIN_PYTHON_ARENA;
-}
-
 void
 inherited_gather(void)
 {
@@ -84,7 +77,7 @@ inherited_gather(void)
 		int64_t live = (int64_t)(atomic_load_explicit(&site->allocated_bytes, memory_order_relaxed) -
 		                         atomic_load_explicit(&site->freed_bytes, memory_order_relaxed));
 
-		if (live > 0 && site_table_is_complete(site) && is_private(site->domain))
+		if (live > 0 && site_table_is_complete(site) && kmem_domain_is_private(site->domain))
 			note_site(i, (uint64_t)live);
 	}
 	is_gathered = true;

@@ -559,6 +559,22 @@ site_table_totals(struct site_totals totals[KMEM_DOMAINS_MAX])
 	}
 }
 
+uint64_t
+site_table_given(uint16_t slot)
+{
+	uint32_t count = capture_file_count(KMEM_SECTION_SITES);
+	uint64_t given_bytes = 0;
+
+	/* relaxed: counters, of the caller's own thread. */
+	for (uint32_t i = 1; i <= count; i++) {
+		const struct kmem_site *site = site_table_at(i);
+
+		if (site_table_is_complete(site) && site->slot == slot && kmem_domain_is_private(site->domain))
+			given_bytes += atomic_load_explicit(&site->allocated_bytes, memory_order_relaxed);
+	}
+	return given_bytes;
+}
+
 void
 site_table_clear(void)
 {

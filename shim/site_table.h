@@ -74,6 +74,7 @@ struct site_totals {
 	uint64_t allocated_count;
 };
 void site_table_totals(struct site_totals totals[KMEM_DOMAINS_MAX]); // one pass over all records
+uint64_t site_table_given(uint16_t slot); // bytes of private memory that this thread was given so far; the same pass
 
 void site_table_clear(void); // forked child: one thread; the capture is empty
 

@@ -382,7 +382,10 @@ tracker_refused(const void *hook_frame, struct failed_request request)
 {
 	if (is_teardown(0))
 		return;
-	request.site = event_site(thread_slot_here(), hook_frame, request.domain, request.bytes, generations_clock());
+	struct thread_slot *slot = thread_slot_here();
+
+	request.slot = slot != NULL ? slot->owner.slot : 0;
+	request.site = event_site(slot, hook_frame, request.domain, request.bytes, generations_clock());
 	if (failed_requests_note(&request))
 		heartbeat_take(live_host_bytes());
 }

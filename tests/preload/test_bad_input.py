@@ -160,13 +160,15 @@ def test_refused_captures_change_no_setting_of_the_programs(tmp_path):
     assert done.stderr.count("\n") == 1, done.stderr
 
 
+LIMITED = """import resource
+used = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (%d << 20), -1))
+"""
+
+
 def test_a_limit_that_the_program_set_itself_is_named(tmp_path, out):
     program = tmp_path / "program.py"
-    program.write_text("import resource\n"
-                       "used = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
-                       "resource.setrlimit(resource.RLIMIT_AS, (used + (256 << 20), -1))\n"
-                       "kept = []\n"
-                       "while True: kept.append(bytearray(10 << 20))\n")
+    program.write_text(LIMITED % 256 + "kept = []\nwhile True: kept.append(bytearray(10 << 20))\n")
     for command in ([program], ["-c", f"import subprocess, sys; sys.exit(subprocess.call([sys.executable, '{program}']))"]):
         done = harness.record([harness.find_python("resource"), *command], out / str(len(command)))
         verdict = harness.report("why", out / str(len(command)))["verdict"]
@@ -176,6 +178,30 @@ def test_a_limit_that_the_program_set_itself_is_named(tmp_path, out):
         assert "It had limited its address space to " in verdict["text"] and "program.py:5 <module>" in verdict["text"]
         assert re.search(r"of which recording takes [0-9.]+ MiB\.", verdict["text"]), verdict["text"]
         assert "RLIMIT_AS" in verdict["next"]
+
+
+def test_what_began_it_is_named_not_what_told_of_it(tmp_path, out):
+    """Memory is used up in small pieces: standard I/O is refused its buffer for the traceback, too."""
+    program = tmp_path / "program.py"
+    program.write_text(LIMITED % 32 + "kept = []\ndef fill():\n    while True: kept.append(bytes(600))\nfill()\n")
+    done = harness.record([harness.find_python("resource"), program], out)
+    verdict = harness.report("why", out)["verdict"]
+
+    assert done.returncode == 1
+    assert verdict["cause"] == "request-refused", verdict
+    assert "after a request for 633 B in heap at program.py:6 fill was refused" in verdict["text"], verdict
+
+
+def test_what_was_caught_and_met_with_less_did_not_end_it(tmp_path, out):
+    program = tmp_path / "program.py"
+    program.write_text(LIMITED % 512 + "try: kept = bytearray(8 << 30)\nexcept MemoryError: kept = bytearray(80 << 20)\n"
+                       "{}['oops']\n")
+    done = harness.record([harness.find_python("resource"), program], out)
+    document = harness.report("report", out)
+
+    assert done.returncode == 1 and "KeyError" in done.stderr
+    assert [request["state"] for request in document["failed_requests"]] == ["recovered"]
+    assert document["verdict"]["cause"] == "failed", document["verdict"]
 
 
 def test_a_salvaged_capture_is_not_fine(capture):

@@ -8,6 +8,9 @@
 #include "each_instruction.h"
 #include "failed_requests.h"
 #include "kmem_words.h"
+#include "site_table.h"
+
+static struct site_owner owner = { .slot = 2 };
 
 static int
 start_empty(void **state)
@@ -51,8 +54,8 @@ F7_killed_at_any_instruction_a_request_is_whole_or_does_not_count(void **state)
 	seen.number = KMEM_FAILED_MAX + 1;
 	seen.torn = seen.changes = 0;
 	each_instruction(look_at_request);
-	refuse(77);
-	assert_int_equal(capture_file_header()->failed[seen.number % KMEM_FAILED_MAX].bytes, 77);
+	refuse(77 << 20); // small ones leave the place to what began the burst
+	assert_int_equal(capture_file_header()->failed[seen.number % KMEM_FAILED_MAX].bytes, 77 << 20);
 	assert_in_range(seen.changes, 3, 14); // it was looked at while it was half written
 	assert_int_equal(seen.torn, 0);
 }
@@ -93,11 +96,42 @@ of_a_burst_what_began_it_stays(void **state)
 	assert_int_equal(first->checksum, kmem_failed_checksum(first, 1));
 	assert_int_equal(header->failed_count, 3 * KMEM_FAILED_MAX + 1);
 
+	refuse(4096); // larger, and as little: what prints an error asks for it
+	while (header->failed_count % KMEM_FAILED_MAX != 0)
+		refuse(4096);
+	refuse(4096);
+	assert_int_equal(first->bytes, 1000);
+	header->failed_count += KMEM_FAILED_MAX - 1;
+	refuse(1 << 20); // it asks for much: that is another one
+	assert_int_equal(first->bytes, 1 << 20);
+
 	first->monotonic_ns -= UINT64_C(2000000000); // that was another time
 	while (header->failed_count % KMEM_FAILED_MAX != 0)
 		refuse(64);
 	refuse(64);
 	assert_int_equal(first->bytes, 64);
+}
+
+static void
+a_request_says_what_its_thread_was_given_before(void **state)
+{
+	struct kmem_header *header = capture_file_header();
+
+	(void)state;
+	refuse(2 << 20);
+	assert_int_equal(header->failed[1].flags, 0); // of a thread without a slot nothing is known
+	for (unsigned i = 0; i < 4; i++) {
+		struct call_stack stack = { .hash = i + 1, .frame_count = 1, .frames = { 0x400000 + i } };
+		struct kmem_site *site = site_table_at(site_table_find(&owner, &stack, i == 3 ? KMEM_DOMAIN_RESERVED : KMEM_DOMAIN_HEAP, 1));
+
+		site->allocated_bytes = i < 3 ? (i + 1) * (10ul << 20) : UINT64_C(1) << 40;
+	}
+	for (unsigned slot = 2; slot <= 3; slot++)
+		(void)failed_requests_note(&(struct failed_request){ .bytes = 2 << 20, .domain = KMEM_DOMAIN_MMAP, .slot = (uint16_t)slot });
+	assert_int_equal(header->failed[2].flags, KMEM_FAILED_SLOT_KNOWN);
+	assert_int_equal(header->failed[2].pool_kept, 2);
+	assert_int_equal(header->failed[2].thread, 60);
+	assert_int_equal(header->failed[3].thread, 0); // another's
 }
 
 int
@@ -107,6 +141,7 @@ main(void)
 		cmocka_unit_test_setup(F7_killed_at_any_instruction_a_request_is_whole_or_does_not_count, start_empty),
 		cmocka_unit_test_setup(a_place_in_which_another_thread_writes_is_left_to_it, start_empty),
 		cmocka_unit_test_setup(of_a_burst_what_began_it_stays, start_empty),
+		cmocka_unit_test_setup(a_request_says_what_its_thread_was_given_before, start_empty),
 	};
 
 	return cmocka_run_group_tests_name("failed_requests", tests, NULL, NULL);

@@ -128,7 +128,7 @@ a_refusal_of_host_memory_looks_at_nothing(void **state)
 	tracker_failed(HERE, KMEM_DOMAIN_HEAP, MIB, 12);
 	assert_int_equal(header->failed[1].holdings, 0);
 	assert_int_equal(header->failed[1].thread, 0);
-	assert_int_equal(header->failed[1].flags, 0);
+	assert_int_equal(header->failed[1].flags, KMEM_FAILED_SLOT_KNOWN); // and of its thread, what it was given
 }
 
 /* The largest have places, whatever order they were made in; the rest is counted, and in the sum. */

@@ -371,6 +371,9 @@ totals_are_the_sums_over_all_records(void **state)
 	assert_int_equal(totals[2].allocated_count, (100 / 5) * (2 + 97) / 2 * 3);
 	assert_int_equal(totals[2].live_count, (100 / 5) * (2 + 97) / 2 * 2);
 	assert_int_equal(totals[7].allocated_count, 0);
+	/* Domains 0 and 1 are private, 2 to 4 are not. */
+	assert_int_equal(site_table_given(owner.slot), 1000 * (20 * (0 + 95) / 2 + 20 * (1 + 96) / 2));
+	assert_int_equal(site_table_given((uint16_t)(owner.slot + 1)), 0);
 }
 
 /* ---- shared outer frames ---- */

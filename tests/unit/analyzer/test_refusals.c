@@ -11,6 +11,7 @@
 #include "kmem_words.h"
 #include "refusals.h"
 
+#define ERROR_PATH_KIB 256
 #define SECOND_NS UINT64_C(1000000000)
 
 static struct hand_model hand;
@@ -119,6 +120,71 @@ a_larger_one_that_was_caught_is_not_blamed(void **state)
 		hand.model.failed = failed;
 		hand.model.failed_count = 3;
 		assert_ptr_equal(refusal_of_end(&hand.model, &this_boot, 0), &failed[cases[i].wanted]);
+	}
+}
+
+/* Of small ones alone the largest says nothing: standard I/O asks for 4 KiB to print what the request before it came to. */
+static void
+of_small_ones_the_first_began_it(void **state)
+{
+	static const uint64_t bytes[] = { 800, 633, 4 * KIB, 4 * KIB };
+	static const uint64_t after_ns[] = { 0, 3000000000, 3000300000, 3000400000 };
+	struct model_failed failed[ARRAY_LEN(bytes)];
+
+	(void)state;
+	hand_model_make(&hand);
+	exit_1();
+	hand.process.ended_monotonic_ns = 50 * SECOND_NS;
+	for (unsigned i = 0; i < ARRAY_LEN(bytes); i++)
+		failed[i] = refused(HEAP, bytes[i], 46 * SECOND_NS + after_ns[i]);
+	hand.model.failed = failed;
+	hand.model.failed_count = ARRAY_LEN(bytes);
+	assert_ptr_equal(refusal_of_end(&hand.model, &this_boot, 0), &failed[1]);
+	failed[1].bytes = ERROR_PATH_KIB * KIB; // a large one before small ones began it, whatever was refused before
+	failed[0].monotonic_ns = failed[1].monotonic_ns - 100;
+	assert_ptr_equal(refusal_of_end(&hand.model, &this_boot, 0), &failed[1]);
+}
+
+/* What its thread got since tells who went on, within a second as well: telling an error takes less. */
+static void
+who_got_enough_since_went_on(void **state)
+{
+	static const struct {
+		const char *why;
+		uint64_t bytes;
+		uint64_t got_bytes;
+		const char *wanted;
+	} cases[] = {
+		{ "the fallback's block, and more", 75 * GIB, 300 * MIB, "recovered" },
+		{ "a smaller batch", 2 * GIB, GIB, "recovered" },
+		{ "half of it", 40 * MIB, 20 * MIB, "recovered" },
+		{ "it gave up, and said so at length", 2 * GIB, 30 * MIB, "fatal" },
+		{ "less than half", 60 * MIB, 29 * MIB, "fatal" },
+		{ "of a small one a traceback is far more", 633, 3 * MIB, "fatal" },
+		{ "a small one, caught", 633, 40 * MIB, "recovered" },
+		{ "nothing, or nobody knows", GIB, 0, "fatal" },
+	};
+	struct model_failed failed[2];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const char *got;
+
+		hand_model_make(&hand);
+		exit_1();
+		hand.process.ended_monotonic_ns = 50 * SECOND_NS;
+		failed[0] = refused(HEAP, cases[i].bytes, 49 * SECOND_NS);
+		failed[1] = refused(HEAP, 100, 49 * SECOND_NS + 5);
+		failed[0].had_success_after = failed[1].had_success_after = true;
+		failed[0].got_bytes = cases[i].got_bytes;
+		hand.model.failed = failed;
+		hand.model.failed_count = 2;
+		got = refusal_state(&hand.model, &this_boot, &failed[0]);
+		if (strcmp(got, cases[i].wanted) != 0)
+			print_error("%s: wanted %s, got %s\n", cases[i].why, cases[i].wanted, got);
+		assert_string_equal(got, cases[i].wanted);
+		/* What it went on from is not what ended it, however large. */
+		assert_ptr_equal(refusal_of_end(&hand.model, &this_boot, 0), &failed[strcmp(got, "recovered") == 0]);
 	}
 }
 
@@ -289,6 +355,55 @@ records_of_a_site_are_one(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
+/* Of what was given out, only what is the thread's, is a process's own memory, and came after. */
+static void
+what_a_thread_got_since_is_its_own(void **state)
+{
+	static const uint64_t frames[] = { 0x400100 };
+	struct capture_builder *builder = capture_builder_new();
+	char path[] = "/tmp/kmem-refusals-XXXXXX";
+	struct model_options options = { .capture = path };
+	struct fail fail = { .text = "" };
+	struct kmem_header *header;
+	struct model *model;
+	unsigned char *file;
+	uint32_t stack, site;
+	size_t bytes;
+
+	(void)state;
+	assert_true(close(mkstemp(path)) == 0);
+	strcpy(capture_builder_domain(builder, KMEM_DOMAIN_RESERVED)->name, "reserved");
+	stack = capture_builder_stack(builder, frames, 1, 0);
+	for (unsigned slot = 1; slot <= 2; slot++) {
+		site = capture_builder_site(builder, KMEM_DOMAIN_HEAP, stack, slot == 1 ? 100 * MIB : GIB, 10, 99 * MIB, 9);
+		capture_builder_site_at(builder, site)->slot = (uint16_t)slot;
+		site = capture_builder_site(builder, slot == 1 ? KMEM_DOMAIN_MMAP : KMEM_DOMAIN_RESERVED, stack, 9 * MIB, 1, 0, 0);
+		capture_builder_site_at(builder, site)->slot = 1;
+	}
+	header = capture_builder_header(builder);
+	header->failed_count = 3;
+	for (unsigned i = 1; i <= 3; i++)
+		header->failed[i] = (struct kmem_failed){
+			.sequence = i, .bytes = GIB, .domain = KMEM_DOMAIN_HEAP, .error = 12, .site = 1, .monotonic_ns = i,
+			.flags = i == 3 ? 0 : KMEM_FAILED_SLOT_KNOWN, .pool_kept = 1, .thread = i == 2 ? 110 : 60,
+		};
+	file = capture_builder_finish(builder, KMEM_STATE_RUNNING, &bytes);
+	capture_builder_write(path, file, bytes);
+	model = model_load(&options, &fail);
+	assert_non_null(model);
+	assert_int_equal(model->damage_count, 0);
+	assert_int_equal(model->failed_count, 3);
+	assert_int_equal(model->failed[0].got_bytes, 49 * MIB);
+	assert_int_equal(model->failed[0].pool_kept_bytes, 0);
+	assert_int_equal(model->failed[0].thread, 0);
+	assert_int_equal(model->failed[1].got_bytes, 0); // its records had no room, or it is an estimate
+	assert_int_equal(model->failed[2].got_bytes, 0); // of an older recorder
+	model_free(model);
+	free(file);
+	capture_builder_free(builder);
+	assert_int_equal(unlink(path), 0);
+}
+
 int
 main(void)
 {
@@ -296,9 +411,12 @@ main(void)
 		cmocka_unit_test(what_became_of_a_request_to_a_device),
 		cmocka_unit_test(of_several_the_one_that_it_did_not_go_on_from),
 		cmocka_unit_test(a_larger_one_that_was_caught_is_not_blamed),
+		cmocka_unit_test(of_small_ones_the_first_began_it),
+		cmocka_unit_test(who_got_enough_since_went_on),
 		cmocka_unit_test(the_driver_speaks_for_the_tensor),
 		cmocka_unit_test(a_device_is_as_it_was_when_it_refused),
 		cmocka_unit_test(records_of_a_site_are_one),
+		cmocka_unit_test(what_a_thread_got_since_is_its_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
