@@ -21,6 +21,7 @@
 
 #define GOES_ON_BYTES ((uint64_t)1 << 20)
 #define ENTRIES_MAX (1u << 22)
+#define UNKEPT_PER_TRY 1024u
 
 struct entry {
 	uint64_t bytes;
@@ -35,6 +36,7 @@ _Atomic int teardown_phase;
 static _Atomic(struct entry *) entries; // stays once it is there
 static _Atomic uint32_t entry_count;    // asked for, perhaps not written; may pass entry_room
 static _Atomic uint32_t entry_room;    // set before `entries`; relaxed: those that race for it write the same
+static _Atomic uint32_t unkept_count;   // released, and not in the list; relaxed: a sum
 static _Atomic uint64_t bytes_since;    // asked for since the interpreter is gone; relaxed: an estimate
 static uint64_t exit_addr;              // of libc's exit()
 static uint64_t exit_end;
@@ -133,7 +135,8 @@ entries_here(void)
 	size_t bytes = ENTRIES_MAX * sizeof(*fresh);
 	size_t most = raw_reserve_max();
 
-	if (found != NULL)
+	/* Where the address space is used up the teardown itself makes room. */
+	if (found != NULL || atomic_load_explicit(&unkept_count, memory_order_relaxed) % UNKEPT_PER_TRY != 0)
 		return found;
 	if (bytes > most)
 		bytes = most / 4096 * 4096;
@@ -155,7 +158,7 @@ teardown_keep(struct address_block block, bool is_whole)
 	uint32_t number = list != NULL ? atomic_fetch_add_explicit(&entry_count, 1, memory_order_acquire) : 0;
 
 	if (list == NULL || number >= room()) {
-		capture_file_lost(KMEM_LOST_MISSED_FREES, 1);
+		atomic_fetch_add_explicit(&unkept_count, 1, memory_order_relaxed);
 		return;
 	}
 	list[number].bytes = block.bytes;
@@ -189,6 +192,7 @@ teardown_done(void)
 	if (list != NULL)
 		raw_madvise(list, room() * sizeof(*list), MADV_DONTNEED);
 	atomic_store_explicit(&entry_count, 0, memory_order_release); // pairs with teardown_keep()
+	capture_file_lost(KMEM_LOST_MISSED_FREES, atomic_exchange_explicit(&unkept_count, 0, memory_order_relaxed));
 	atomic_store_explicit(&capture_file_header()->is_finalizing, 0, memory_order_relaxed);
 	thread_parent_over();
 	/* release: the empty list first. Pairs with teardown_look(). */
@@ -204,5 +208,6 @@ teardown_forked(void)
 	if (list != NULL)
 		raw_madvise(list, room() * sizeof(*list), MADV_DONTNEED);
 	atomic_store_explicit(&entry_count, 0, memory_order_relaxed);
+	atomic_store_explicit(&unkept_count, 0, memory_order_relaxed);
 	atomic_store_explicit(&teardown_phase, TEARDOWN_NONE, memory_order_relaxed);
 }

@@ -204,6 +204,23 @@ def test_what_was_caught_and_met_with_less_did_not_end_it(tmp_path, out):
     assert document["verdict"]["cause"] == "failed", document["verdict"]
 
 
+def test_what_the_teardown_cannot_keep_is_no_loss_of_a_program_that_ends(out):
+    """No room for the list of what Python releases at its end: nobody will book it."""
+    script = ("import resource\n"
+              "used = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
+              "resource.setrlimit(resource.RLIMIT_AS, (used + (48 << 20), -1))\n"
+              "kept = []\n"
+              "def fill():\n"
+              "    while True: kept.append(bytes(600))\n"
+              "fill()\n")
+    done = harness.record([harness.find_python("resource"), "-c", script], out)
+    losses = harness.report("report", out)["losses"]
+
+    assert done.returncode == 1 and "MemoryError" in done.stderr
+    assert losses["lost_teardown_events"] > 20000
+    assert losses["lost_missed_frees"] == losses["lost_events"] == 0
+
+
 def test_a_salvaged_capture_is_not_fine(capture):
     content = capture.read_bytes()
     capture.write_bytes(content[:len(content) - 65536])

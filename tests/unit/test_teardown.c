@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "capture_file.h"
 #include "capture_life.h"
@@ -45,6 +46,12 @@ static uint64_t
 lost(void)
 {
 	return atomic_load(&capture_file_header()->losses[KMEM_LOST_TEARDOWN_EVENTS]);
+}
+
+static uint64_t
+missed(void)
+{
+	return atomic_load(&capture_file_header()->losses[KMEM_LOST_MISSED_FREES]);
 }
 
 /* As the tracker does it. Returns whether this call ended the teardown. */
@@ -152,6 +159,41 @@ a_forked_child_starts_anew(void **state)
 	assert_int_equal(teardown_ask(0), TEARDOWN_NO);
 }
 
+/* The first test that keeps anything: the list stays once it is there. */
+static void
+what_found_no_room_is_lost_when_it_goes_on(void **state)
+{
+	struct rlimit before;
+
+	(void)state;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	print_message("the sanitizer reserves terabytes: address space cannot be limited under it\n");
+	skip();
+#endif
+	assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+	struct rlimit spent = { 1 << 20, before.rlim_max };
+
+	runtime_is(7, 1);
+	assert_false(event(0));
+	assert_int_equal(setrlimit(RLIMIT_AS, &spent), 0);
+	keep(1500);
+	assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+	keep(1000); // 548 of them before it is tried again
+	assert_int_equal(missed(), 0);
+	booked = 0;
+	runtime_is(0, 1);
+	assert_true(event(0));
+	assert_int_equal(booked, 452);
+	assert_int_equal(missed(), 2048);
+	runtime_is(7, 1);
+	assert_false(event(0));
+	keep(3);
+	runtime_is(0, 1);
+	assert_true(event(0));
+	assert_int_equal(booked, 455);
+	assert_int_equal(missed(), 2048);
+}
+
 static _Atomic uint32_t endings;
 
 static void *
@@ -190,6 +232,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(nothing_is_asked_while_python_runs, setup),
 		cmocka_unit_test_setup(a_program_that_ends_is_left_as_it_was, setup),
+		cmocka_unit_test_setup(what_found_no_room_is_lost_when_it_goes_on, setup),
 		cmocka_unit_test_setup(D2_what_was_released_is_booked_once_when_it_goes_on, setup),
 		cmocka_unit_test_setup(a_new_interpreter_ends_it_at_once, setup),
 		cmocka_unit_test_setup(a_forked_child_starts_anew, setup),
