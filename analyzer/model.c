@@ -128,6 +128,7 @@ finish(struct build *build, size_t session_count)
 	owned->pool = build->pool;
 	model->process_count = build->process_count;
 	model->processes = build->processes;
+	model->unknown_end_count = model_family_unknown_ends(build);
 	model->domain_count = build->domain_count;
 	model->domains = build->domains;
 	model->site_count = build->site_count;

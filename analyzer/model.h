@@ -203,6 +203,7 @@ struct model_cell {
 struct model {
 	size_t process_count;
 	struct model_process *processes; // the first process of the session first, then by start time
+	size_t unknown_end_count;        // of processes that may have ended before another one began; sums take them to have met
 	size_t domain_count;             // domains that were used in any process
 	struct model_domain *domains;
 	size_t site_count;
