@@ -284,7 +284,7 @@ say_lost(const struct verdict_facts *facts, struct verdict *verdict)
 	verdict_say_process(facts->lost_child, verdict);
 	say(verdict, ", held ");
 	say_heft(facts->lost_child, verdict);
-	say(verdict, ". Pools end their workers this way too.");
+	say(verdict, ". Which signal it was only its parent knows; a pool that closes sends SIGTERM.");
 }
 
 static const char *
