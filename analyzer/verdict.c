@@ -449,11 +449,11 @@ name_paths(const struct model *model, struct verdict *verdict)
 	size_t used = 0;
 
 	for (const char *at = text; *at != '\0' && used < sizeof(verdict->next); at++) {
-		if (*at == VERDICT_CAPTURE[0] || *at == VERDICT_COMMAND[0] || *at == VERDICT_CHILD[0])
-			used += (size_t)snprintf(verdict->next + used, sizeof(verdict->next) - used, "%s",
-			                         *at == VERDICT_CAPTURE[0] ? capture
-			                         : *at == VERDICT_CHILD[0] ? name_or(child, "CAPTURE")
-			                                                   : name_or(command, "COMMAND"));
+		if (*at == VERDICT_COMMAND[0])
+			used += (size_t)snprintf(verdict->next + used, sizeof(verdict->next) - used, "%s", name_or(command, "COMMAND"));
+		else if (*at == VERDICT_CAPTURE[0] || *at == VERDICT_CHILD[0])
+			used += (size_t)snprintf(verdict->next + used, sizeof(verdict->next) - used, "%s%s", model->needs_salvage ? "--salvage " : "",
+			                         *at == VERDICT_CAPTURE[0] ? capture : name_or(child, "CAPTURE"));
 		else
 			verdict->next[used++] = *at;
 	}
