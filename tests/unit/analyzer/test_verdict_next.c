@@ -352,7 +352,7 @@ what_imports_left_is_said_where_it_is_most(void **state)
 	static const struct { uint64_t of_imports; unsigned alive; const char *says, *next; } cases[] = {
 		{ 200, 1, "live; 200 MiB of it (65 %) was left by imports, 109 MiB (35 %) was in ", "give the program more memory, or import less" },
 		{ 100, 1, "live; 109 MiB of it (52 %) was in ", "record small Python objects too" },
-		{ 200, 12, "live; 109 MiB of it (35 %) was in train.py:60 epoch, another 200 MiB (65 %) was left by imports. It accumulates",
+		{ 200, 12, "live; 109 MiB of it (35 %) was in train.py:60 epoch, another 200 MiB (65 %) was left by imports. The first accumulates",
 		  "record small Python objects too" },
 	};
 
@@ -446,7 +446,7 @@ imports_do_not_hide_what_accumulates(void **state)
 	hand_model_decide(&hand, &verdict);
 	assert_non_null(strstr(verdict.text, "Memory was far from the limits."));
 	assert_non_null(strstr(verdict.text, "136 MiB of it (31 %) was allocated at train.py:41 epoch, another 300 MiB (69 %) was left by imports. "
-	                                     "It accumulates"));
+	                                     "train.py:41 epoch accumulates: "));
 	assert_non_null(strstr(verdict.next, "; then look for what keeps the blocks of train.py:41 epoch alive"));
 }
 
