@@ -10,6 +10,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "baseline.h"
 #include "json_write.h"
@@ -223,11 +224,17 @@ baseline_read(const char *path, struct fail *fail)
 	struct baseline *baseline;
 	json_error_t error;
 	json_t *root;
+	struct stat status;
 	FILE *stream = fopen(path, "re");
 
 	if (stream == NULL) {
 		(void)fail_set(fail, EXIT_USAGE, "%s: %s: make a baseline with kmemshim baseline RUN... -o %s", path,
 		               strerror(errno), path);
+		return NULL;
+	}
+	if (fstat(fileno(stream), &status) == 0 && S_ISDIR(status.st_mode)) {
+		(void)fclose(stream);
+		(void)fail_set(fail, EXIT_USAGE, "%s: is a folder: make a baseline of captures with kmemshim baseline %s -o FILE", path, path);
 		return NULL;
 	}
 	root = json_loadf(stream, JSON_REJECT_DUPLICATES, &error);

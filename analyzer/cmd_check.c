@@ -35,7 +35,7 @@ lost_child_text(const char *path, const struct model_process *process)
 	char *text;
 
 	if (asprintf(&text, "%s: its child process %s (pid %u) ended by a signal or crashed, holding %s: its figures are those of "
-	             "then (pools end their workers this way too)", path, process->name, process->identity->pid,
+	             "then (which signal it was only its parent knows; a pool that closes sends SIGTERM)", path, process->name, process->identity->pid,
 	             units_bytes(process->live_bytes, held)) < 0)
 		memory_exhausted();
 	(void)text_clean(text, strlen(text));

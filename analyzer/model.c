@@ -128,6 +128,7 @@ finish(struct build *build, size_t session_count)
 	owned->pool = build->pool;
 	model->process_count = build->process_count;
 	model->processes = build->processes;
+	model->unknown_end_count = model_family_unknown_ends(build);
 	model->domain_count = build->domain_count;
 	model->domains = build->domains;
 	model->site_count = build->site_count;
@@ -137,6 +138,7 @@ finish(struct build *build, size_t session_count)
 	model->session = build->processes[0].identity->session;
 	model->session_count = session_count;
 	model->argument = argument_of(build);
+	model->needs_salvage = build->options->is_salvage && model->capture_damage_count != 0;
 	model_take_failed(build, model);
 	site_key_assign(model->sites, model->site_count, model->domains);
 	model->cell_count = model_cells_label(build, &model->cells);

@@ -204,6 +204,7 @@ struct model_cell {
 struct model {
 	size_t process_count;
 	struct model_process *processes; // the first process of the session first, then by start time
+	size_t unknown_end_count;        // of processes that may have ended before another one began; sums take them to have met
 	size_t domain_count;             // domains that were used in any process
 	struct model_domain *domains;
 	size_t site_count;
@@ -217,6 +218,7 @@ struct model {
 	const char *const *damages;      // one line each: a capture or section that could not be read whole
 	const char *session;
 	size_t session_count;            // how many there are in the folder of which this one was taken; 1 = no other
+	bool needs_salvage;              // to be read again: option --salvage
 	const char *argument;            // for a command line, as a shell takes it: the capture, or the folder when they are several
 };
 

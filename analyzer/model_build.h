@@ -174,6 +174,7 @@ uint32_t *model_add_sites(struct build *build, struct capture *capture, const st
 /* Takes `sites` over; after all captures model_family_link(). */
 void model_family_add(struct build *build, struct capture *capture, const struct domain_rows *rows, uint32_t *sites);
 void model_family_link(struct build *build);
+size_t model_family_unknown_ends(const struct build *build); // as in struct model
 void model_family_free(struct build *build);
 
 /* Adds what kinds of Python objects are alive; `sites` as above. */

@@ -190,6 +190,37 @@ sum_together(struct build *build)
 	free(lives);
 }
 
+/* Without a mark, nobody knows how long it lived on after its last heartbeat; but it started its own children itself. */
+static bool
+may_have_ended_before(const struct build *build, size_t index, size_t later)
+{
+	const struct model_process *process = &build->processes[index];
+	uint64_t seen_ns = process->heartbeat_count != 0 ? process->heartbeats[process->heartbeat_count - 1].monotonic_ns : 0;
+
+	for (size_t i = 0; i < build->process_count; i++) {
+		const struct model_process *child = &build->processes[i];
+
+		if (child->parent == (int)index && child->identity->start_monotonic_ns > seen_ns)
+			seen_ns = child->identity->start_monotonic_ns;
+	}
+	return !process->is_alive && end_of(process) == UINT64_MAX && seen_ns < build->processes[later].identity->start_monotonic_ns;
+}
+
+size_t
+model_family_unknown_ends(const struct build *build)
+{
+	size_t count = 0;
+	size_t last = 0;
+
+	for (size_t i = 1; i < build->process_count; i++) {
+		if (build->processes[i].identity->start_monotonic_ns > build->processes[last].identity->start_monotonic_ns)
+			last = i;
+	}
+	for (size_t i = 0; i < build->process_count; i++)
+		count += i != last && may_have_ended_before(build, i, last);
+	return count;
+}
+
 void
 model_family_link(struct build *build)
 {

@@ -143,7 +143,7 @@ static bool
 take_output(struct options *options, const char *value)
 {
 	options->output = value;
-	return value[0] != '\0';
+	return value[0] != '\0' && value[0] != '-'; // the path was forgotten: what comes next was taken for it
 }
 
 static bool
@@ -199,7 +199,7 @@ static const struct option_row {
 	[OPTION_SALVAGE] = { "salvage", 0, NULL, "", "read what is intact of a damaged capture", take_salvage },
 	[OPTION_SYSROOT] = { "sysroot", 0, "DIR", "a folder", "look for programs and libraries below DIR", take_sysroot },
 	[OPTION_PROJECT] = { "project", 0, "DIR", "a folder", "only code below DIR is the user's own", take_project },
-	[OPTION_OUTPUT] = { "output", 'o', "PATH", "a path", "where to write", take_output },
+	[OPTION_OUTPUT] = { "output", 'o', "PATH", "a path; one that begins with - is written ./-", "where to write", take_output },
 	[OPTION_PYTHON_OBJECTS] = { "python-objects", 0, NULL, "", "record small Python objects one by one", take_python_objects },
 	[OPTION_BASELINE] = { "baseline", 0, "FILE", "a file", "what to compare with", take_baseline },
 	[OPTION_ABSOLUTE] = { "abs", 0, "SIZE", "a size such as 1MiB", "growth that is no regression; 1MiB otherwise",

@@ -214,7 +214,10 @@ put_together(const struct report *report, FILE *stream)
 		                         units_bytes(domain->together_peak_bytes, peak), units_bytes(domain->together_live_bytes, live));
 		is_first = false;
 	}
-	if (is_first && report->domain == NULL && used < sizeof(text))
+	if (is_first && report->domain == NULL && report->unknown_end_count != 0 && used < sizeof(text))
+		(void)snprintf(text + used, sizeof(text) - used, " that may have run at the same time (when %zu of them ended is not known)",
+		               report->unknown_end_count);
+	else if (is_first && report->domain == NULL && used < sizeof(text))
 		(void)snprintf(text + used, sizeof(text) - used, " that ran at the same time");
 	(void)fputs("  ", stream);
 	put_paragraph(stream, text, 4, 2);

@@ -415,6 +415,7 @@ report_build(struct model *model, const struct ranking *ranking, const struct re
 	report->damages = model->damages;
 	build_domains(report, model);
 	report->process_count = model->process_count;
+	report->unknown_end_count = model->unknown_end_count;
 	report->processes = memory_zeroed(model->process_count, sizeof(*report->processes));
 	for (size_t i = 0; i < model->process_count; i++)
 		build_process(report, &report->processes[i], &model->processes[i]);

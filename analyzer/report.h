@@ -239,6 +239,7 @@ struct report {
 	struct report_domain *domains; // all, also those that options.domain leaves out below
 	size_t process_count;
 	struct report_process *processes;
+	size_t unknown_end_count;    // as in struct model
 	size_t request_count;
 	struct report_request *requests;
 	uint64_t losses[KMEM_LOSS_COUNT]; // all processes

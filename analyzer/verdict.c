@@ -290,7 +290,11 @@ verdict_if_data_set(const struct verdict *verdict, const struct model_site *tell
 {
 	if (!rank_may_be_built_once(telling))
 		return "";
-	return verdict->end == VERDICT_END_OK ? "; if it is a data set, nothing needs doing" : "; if it is a data set, load less of it at once";
+	if (strcmp(verdict->cause, "child-killed") == 0)
+		return "; if it is a data set, load less of it at once, or give the program more memory";
+	if (verdict->end != VERDICT_END_OK)
+		return "; if it is a data set, load less of it at once";
+	return verdict->lost_child == NULL ? "; if it is a data set, nothing needs doing" : "";
 }
 
 static void
@@ -392,6 +396,9 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		                                                     "`kmemshim report " VERDICT_CAPTURE "` name the damage");
 	else if (verdict->end == VERDICT_END_OK && verdict_advise_growing_device(facts, verdict))
 		return;
+	else if (verdict->end == VERDICT_END_OK && verdict->lost_child != NULL)
+		say_next(verdict, "`kmemshim report " VERDICT_CHILD "` shows what the child process held that was ended; if a pool ended it as "
+		                  "it closed, nothing needs doing");
 	else if (verdict->end == VERDICT_END_OK && facts->peak_bytes == 0)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "nothing needs doing");
 	else if (verdict->end == VERDICT_END_OK)
@@ -404,6 +411,18 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		               verdict_line_text(top, place));
 	else
 		(void)snprintf(verdict->next, sizeof(verdict->next), "`kmemshim peak " VERDICT_CAPTURE "` shows who held the memory");
+}
+
+/* A program that did well though a child of it did not. */
+static void
+point_to_child(struct verdict *verdict)
+{
+	size_t used = strlen(verdict->next);
+
+	if (verdict->lost_child != NULL && (verdict->end == VERDICT_END_OK || strcmp(verdict->cause, "child-killed") == 0) &&
+	    strchr(verdict->next, VERDICT_CHILD[0]) == NULL)
+		(void)snprintf(verdict->next + used, sizeof(verdict->next) - used,
+		               "; `kmemshim report " VERDICT_CHILD "` shows what the child process held that was ended");
 }
 
 /* Too long for a sentence, or with a line break, it cannot be copied from there. */
@@ -424,18 +443,23 @@ name_paths(const struct model *model, struct verdict *verdict)
 	const struct kmem_identity *identity = model->processes[0].identity;
 	char *command = shell_words_join(identity->command, identity->command_bytes);
 	const char *capture = name_or(model->argument, "CAPTURE");
+	const char *child_path = verdict->lost_child != NULL ? verdict->lost_child->path : "";
+	char *child = shell_words_join(child_path, strlen(child_path));
 	char *text = memory_text(verdict->next);
 	size_t used = 0;
 
 	for (const char *at = text; *at != '\0' && used < sizeof(verdict->next); at++) {
-		if (*at == VERDICT_CAPTURE[0] || *at == VERDICT_COMMAND[0])
-			used += (size_t)snprintf(verdict->next + used, sizeof(verdict->next) - used, "%s",
-			                         *at == VERDICT_CAPTURE[0] ? capture : name_or(command, "COMMAND"));
+		if (*at == VERDICT_COMMAND[0])
+			used += (size_t)snprintf(verdict->next + used, sizeof(verdict->next) - used, "%s", name_or(command, "COMMAND"));
+		else if (*at == VERDICT_CAPTURE[0] || *at == VERDICT_CHILD[0])
+			used += (size_t)snprintf(verdict->next + used, sizeof(verdict->next) - used, "%s%s", model->needs_salvage ? "--salvage " : "",
+			                         *at == VERDICT_CAPTURE[0] ? capture : name_or(child, "CAPTURE"));
 		else
 			verdict->next[used++] = *at;
 	}
 	verdict->next[used < sizeof(verdict->next) ? used : sizeof(verdict->next) - 1] = '\0';
 	free(text);
+	free(child);
 	free(command);
 }
 
@@ -466,6 +490,7 @@ decide(const struct model *model, const struct verdict_now *now, struct verdict_
 		verdict_tell_copies(facts, verdict);
 		verdict_tell_damage(facts, verdict);
 		advise(facts, verdict, causes[i].next);
+		point_to_child(verdict);
 		name_paths(model, verdict);
 		return;
 	}

@@ -77,24 +77,26 @@ say_sum(const struct verdict_facts *facts, const struct rank_line *line, bool is
 	say(verdict, ".");
 }
 
-/* ", another 305 MiB (40 %) at train.py:50 load." Or by imports, where they hold more and were not told of. */
-static void
+/* ", another 305 MiB (40 %) at train.py:50 load." Or by imports, where they hold more and were not told of: then true. */
+static bool
 say_next_holder(const struct verdict_facts *facts, bool are_imports_told, struct verdict *verdict)
 {
 	const struct rank_line *next = &facts->next_live;
 	char held[UNITS_TEXT_BYTES];
 	char share[UNITS_TEXT_BYTES];
 	char place[PLACE_TEXT_BYTES];
+	bool is_of_imports = next->site_count == 0 && !are_imports_told && facts->import_bytes > facts->top_live.live_bytes;
 
 	if (next->site_count != 0)
 		say(verdict, ", another %s (%s) %sat %s%s", units_bytes(next->live_bytes, held),
 		    units_share(verdict_share(next->live_bytes, facts->live_bytes), share),
 		    verdict_is_arena(facts, &facts->top_live) ? "was allocated " : "", verdict_line_text(next, place),
 		    next->leak == MODEL_LEAK_LEAK && facts->top_live.leak != MODEL_LEAK_LEAK ? ", which accumulates" : "");
-	else if (!are_imports_told && facts->import_bytes > facts->top_live.live_bytes)
+	else if (is_of_imports)
 		say(verdict, ", another %s (%s) was left by imports", units_bytes(facts->import_bytes, held),
 		    units_share(verdict_share(facts->import_bytes, facts->live_bytes), share));
 	say(verdict, ".");
+	return is_of_imports;
 }
 
 /* " When it died 489 MiB was live; 401 MiB of it (82 %) was allocated at train.py:41 epoch." and how it grew. */
@@ -109,6 +111,9 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 	bool has_next = facts->next_live.site_count != 0;
 	/* Nobody's doing; of a small program they are most of it. */
 	bool are_imports_first = facts->top_live_processes == 0 && top->leak != MODEL_LEAK_LEAK && facts->import_bytes > top->live_bytes;
+	bool are_imports_last = false;
+	bool do_both_grow = has_next && top->leak == MODEL_LEAK_LEAK && facts->next_live.leak == MODEL_LEAK_LEAK;
+	const char *who = "It";
 	const char *of_what = facts->live_count > 1 ? " of all that" : " of it";
 
 	say(verdict, " %s %s was live", when, units_bytes(facts->live_bytes, total));
@@ -134,19 +139,23 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 		say(verdict, " %s%s (%s) was %s %s", units_bytes(top->live_bytes, held), are_imports_first ? "" : of_what,
 		    units_share(verdict_share(top->live_bytes, facts->live_bytes), share), verdict_where_word(facts, top),
 		    verdict_line_text(top, place));
-		say_next_holder(facts, are_imports_first, verdict);
+		are_imports_last = say_next_holder(facts, are_imports_first, verdict);
 	} else {
 		say_sum(facts, top, false, facts->top_live_processes, verdict);
 	}
+	if (do_both_grow)
+		who = "Both";
+	else if (has_next || (are_imports_last && verdict_is_arena(facts, top)))
+		who = "The first";
+	else if (are_imports_last)
+		who = verdict_line_text(top, place);
 	if (top->leak == MODEL_LEAK_LEAK)
-		say(verdict, " %s%s: %sblocks from %" PRIu32 " of %" PRIu32 " generations are still alive.",
-		    !has_next ? "It accumulates" : facts->next_live.leak == MODEL_LEAK_LEAK ? "Both accumulate" : "The first accumulates",
-		    rank_may_be_built_once(top->telling) ? VERDICT_BUILT_ONCE : "",
-		    has_next && facts->next_live.leak == MODEL_LEAK_LEAK ? "of the first, " : "",
-		    top->telling->generations_alive, top->telling->generations_total);
+		say(verdict, " %s accumulate%s%s: %sblocks from %" PRIu32 " of %" PRIu32 " generations are still alive.", who,
+		    do_both_grow ? "" : "s", rank_may_be_built_once(top->telling) ? VERDICT_BUILT_ONCE : "",
+		    do_both_grow ? "of the first, " : "", top->telling->generations_alive, top->telling->generations_total);
 	else if (rank_may_accumulate(top->telling))
 		say(verdict, " %s may accumulate: nothing of its %" PRIu32 " generations was released, which are too few to tell.",
-		    has_next ? "The first" : "It", top->telling->generations_total);
+		    who, top->telling->generations_total);
 	if (facts->beside_arenas.site_count != 0)
 		say(verdict, " So do larger blocks of %s (%s), perhaps of the same objects.", verdict_line_text(&facts->beside_arenas, place),
 		    units_bytes(facts->beside_arenas.leaking_bytes, held));
@@ -284,7 +293,7 @@ say_lost(const struct verdict_facts *facts, struct verdict *verdict)
 	verdict_say_process(facts->lost_child, verdict);
 	say(verdict, ", held ");
 	say_heft(facts->lost_child, verdict);
-	say(verdict, ". Pools end their workers this way too.");
+	say(verdict, ". Which signal it was only its parent knows; a pool that closes sends SIGTERM.");
 }
 
 static const char *

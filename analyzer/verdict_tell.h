@@ -17,6 +17,7 @@
 /* In texts: what verdict.c puts there, so that a command can be copied. */
 #define VERDICT_CAPTURE "\1"
 #define VERDICT_COMMAND "\2"
+#define VERDICT_CHILD "\3" // the capture of lost_child
 
 /* After "accumulates". */
 #define VERDICT_BUILT_ONCE ", or was built at one go, for little else was allocated meanwhile"

@@ -228,6 +228,18 @@ def test_a_salvaged_capture_is_not_fine(capture):
 
     assert "The capture is damaged" in verdict["text"]
     assert "nothing needs doing" not in verdict["next"]
+    named = re.search("`kmemshim (report .*?)`", verdict["next"]).group(1)
+    assert harness.kmemshim(*named.split()).returncode == 0, named
+
+
+@pytest.mark.parametrize("arguments", [["-o", "--"], ["-o", "--", "--"], ["-o", "--domain", "--"]])
+def test_an_option_is_no_folder(arguments, tmp_path):
+    """The folder's name was forgotten: what comes next would be taken for it."""
+    done = harness.kmemshim("run", *arguments, "true", cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert done.stderr == f'kmemshim: run: --output "{arguments[1]}": not a path; one that begins with - is written ./-\n'
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_missing_folder_is_made(programs, tmp_path):

@@ -222,6 +222,9 @@ bad_files_are_refused_with_their_place(void **state)
 	}
 	assert_null(baseline_read("/nonexistent/base.json", &fail));
 	assert_int_equal(fail.code, EXIT_USAGE);
+	assert_null(baseline_read("/", &fail)); // captures, as a rule
+	assert_int_equal(fail.code, EXIT_USAGE);
+	assert_string_equal(fail.text, "/: is a folder: make a baseline of captures with kmemshim baseline / -o FILE");
 }
 
 /* --- comparing ------------------------------------------------------------------------------------------------- */

@@ -215,6 +215,28 @@ sums_say_what_was_there_at_the_same_time(void **state)
 	model_free(model);
 }
 
+/* Who was killed may have ended before the next one began: unless it was seen later, or alone could have started that one. */
+static void
+sums_over_processes_of_unknown_end_say_so(void **state)
+{
+	static const struct { struct member members[3]; size_t unknown; } cases[] = {
+		{ { { PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT }, { 101, PARENT, 10, 0, 100, 0, KMEM_STATE_RUNNING },
+		    { 102, PARENT, 30, 0, 100, 0, KMEM_STATE_RUNNING } }, 1 },
+		{ { { PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT }, { 101, PARENT, 10, 20, 100, 0, KMEM_STATE_CLEAN_EXIT },
+		    { 102, PARENT, 30, 0, 100, 0, KMEM_STATE_RUNNING } }, 0 },
+		{ { { PARENT, 0, 0, 0, 0, 0, KMEM_STATE_RUNNING }, { 101, PARENT, 10, 20, 100, 0, KMEM_STATE_CLEAN_EXIT },
+		    { 102, PARENT, 30, 40, 100, 0, KMEM_STATE_CLEAN_EXIT } }, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct model *model = load(cases[i].members, 3);
+
+		assert_int_equal(model->unknown_end_count, cases[i].unknown);
+		model_free(model);
+	}
+}
+
 /* exec by a raw system call: two images of one process, and nobody told the first one's end. */
 static void
 an_image_that_was_replaced_unseen_is_not_gone(void **state)
@@ -440,6 +462,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(copies_are_told_with_the_lines_that_built_them, scratch_make, scratch_remove),
 		cmocka_unit_test_setup_teardown(small_copies_are_not_told, scratch_make, scratch_remove),
 		cmocka_unit_test_setup_teardown(sums_say_what_was_there_at_the_same_time, scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(sums_over_processes_of_unknown_end_say_so, scratch_make, scratch_remove),
 		cmocka_unit_test_setup_teardown(the_table_says_how_much_is_known_of_copies, scratch_make, scratch_remove),
 		cmocka_unit_test_setup_teardown(a_process_peaked_no_lower_than_it_stands, scratch_make, scratch_remove),
 		cmocka_unit_test_setup_teardown(a_child_stands_below_who_is_shown, scratch_make, scratch_remove),

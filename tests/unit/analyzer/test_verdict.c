@@ -213,7 +213,7 @@ who_held_most_is_named_with_share_and_growth(void **state)
 	rank_leaks_classify(&hand.model);
 	verdict_decide(&hand.model, &this_boot, &verdict);
 	assert_non_null(strstr(verdict.text, "When it died 1.4 GiB was live; 400 MiB of it (29 %) was allocated at "
-	                                     "train.py:41 epoch, another 900 MiB (64 %) was left by imports. It accumulates: "
+	                                     "train.py:41 epoch, another 900 MiB (64 %) was left by imports. train.py:41 epoch accumulates: "
 	                                     "blocks from 12 of 12 generations are still alive."));
 	assert_non_null(strstr(verdict.next, "look for what keeps the blocks of train.py:41 epoch alive"));
 }

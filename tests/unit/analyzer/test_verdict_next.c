@@ -352,7 +352,7 @@ what_imports_left_is_said_where_it_is_most(void **state)
 	static const struct { uint64_t of_imports; unsigned alive; const char *says, *next; } cases[] = {
 		{ 200, 1, "live; 200 MiB of it (65 %) was left by imports, 109 MiB (35 %) was in ", "give the program more memory, or import less" },
 		{ 100, 1, "live; 109 MiB of it (52 %) was in ", "record small Python objects too" },
-		{ 200, 12, "live; 109 MiB of it (35 %) was in train.py:60 epoch, another 200 MiB (65 %) was left by imports. It accumulates",
+		{ 200, 12, "live; 109 MiB of it (35 %) was in train.py:60 epoch, another 200 MiB (65 %) was left by imports. The first accumulates",
 		  "record small Python objects too" },
 	};
 
@@ -446,8 +446,52 @@ imports_do_not_hide_what_accumulates(void **state)
 	hand_model_decide(&hand, &verdict);
 	assert_non_null(strstr(verdict.text, "Memory was far from the limits."));
 	assert_non_null(strstr(verdict.text, "136 MiB of it (31 %) was allocated at train.py:41 epoch, another 300 MiB (69 %) was left by imports. "
-	                                     "It accumulates"));
+	                                     "train.py:41 epoch accumulates: "));
 	assert_non_null(strstr(verdict.next, "; then look for what keeps the blocks of train.py:41 epoch alive"));
+}
+
+/* A parent of 4242 that is well, and a child without a mark of its end. */
+static void
+a_child_that_a_signal_ended_is_to_be_looked_at(void **state)
+{
+	static const struct { bool is_growing; uint64_t kills; const char *next; } cases[] = {
+		{ false, 0, "`kmemshim report kmemshim.out/child.kmem` shows what the child process held that was ended; if a pool ended it as "
+		            "it closed, nothing needs doing" },
+		{ true, 0, "look for what keeps the blocks of train.py:41 epoch alive: often a list that is appended to, a running sum of tensors, or "
+		           "a cache; `kmemshim report kmemshim.out/child.kmem` shows what the child process held that was ended" },
+		{ true, 1, "look for what keeps the blocks of train.py:41 epoch alive: often a list that is appended to, a running sum of tensors, or "
+		           "a cache; if it is a data set, load less of it at once, or give the program more memory; "
+		           "`kmemshim report kmemshim.out/child.kmem` shows what the child process held that was ended" },
+	};
+	static struct model_process processes[2];
+	static struct kmem_identity child;
+	struct verdict verdict;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct model_site *site;
+
+		hand_model_make(&hand);
+		site = hand_model_site(&hand, HEAP, 41, 400 * MIB);
+		if (cases[i].is_growing)
+			hand_model_generations(site, 12, 12, 3, 3);
+		site->volume_bytes = 400 * MIB;
+		processes[1] = hand.process;
+		hand_model_exited(&hand, 0);
+		hand_model_waited(&hand, 0);
+		hand.launcher.after.cgroup_oom_kill = hand.identity.before.cgroup_oom_kill + cases[i].kills;
+		processes[0] = hand.process;
+		child = hand_model_child(&hand);
+		processes[1].identity = &child;
+		processes[1].path = "kmemshim.out/child.kmem";
+		hand.model.processes = processes;
+		hand.model.process_count = 2;
+		hand_model_decide(&hand, &verdict);
+		assert_string_equal(verdict.cause, cases[i].kills != 0 ? "child-killed" : "exited");
+		assert_string_equal(verdict.next, cases[i].next);
+		if (cases[i].kills == 0)
+			assert_non_null(strstr(verdict.text, "Which signal it was only its parent knows; a pool that closes sends SIGTERM."));
+	}
 }
 
 static void
@@ -485,6 +529,7 @@ main(void)
 		cmocka_unit_test(a_line_that_held_much_more_at_the_peak_is_told_of_both),
 		cmocka_unit_test(what_imports_held_at_the_peak_is_said_where_it_is_most),
 		cmocka_unit_test(imports_do_not_hide_what_accumulates),
+		cmocka_unit_test(a_child_that_a_signal_ended_is_to_be_looked_at),
 		cmocka_unit_test(a_program_that_allocates_nothing_has_no_peak_to_look_at),
 	};
 
