@@ -43,7 +43,7 @@ static const struct lookup_row hip_rows[] = { HIP_ABI_FUNCTIONS(ROW) };
 
 /* Used by the assembly below. */
 const char *hooks_lookup_name(void *handle, const char *name) INTERNAL;
-const struct lookup_row *hooks_lookup_row(const char *name) INTERNAL;
+const struct lookup_row *hooks_lookup_row(void *handle, const char *name) INTERNAL;
 void *hooks_lookup_wrap(void *handle, const char *name, const struct lookup_row *row) INTERNAL;
 
 /* The name to be looked up. Instead of one that only we have, it is one that nobody has: the loader's own message tells the program. */
@@ -59,8 +59,9 @@ hooks_lookup_name(void *handle, const char *name)
 }
 
 const struct lookup_row *
-hooks_lookup_row(const char *name)
+hooks_lookup_row(void *handle, const char *name)
 {
+	(void)handle;
 	for (size_t i = 0; i < REAL_CUDA_DRIVER_COUNT; i++) {
 		if (strcmp(rows[i].name, name) == 0)
 			return &rows[i];
@@ -87,6 +88,22 @@ hooks_lookup_wrap(void *handle, const char *name, const struct lookup_row *row)
 	real_cuda_found((enum real_cuda_driver)(row - rows), real);
 	return row->hook;
 }
+
+/* With handle and name as its arguments; both are in their registers again afterwards, and the stack is aligned for the call. */
+#define CALL_KEEPING_ARGUMENTS(function)                                                              \
+	"	pushq %rdi\n"                                                                                \
+	".cfi_adjust_cfa_offset 8\n"                                                                  \
+	"	pushq %rsi\n"                                                                                \
+	".cfi_adjust_cfa_offset 8\n"                                                                  \
+	"	subq $8, %rsp\n"                                                                             \
+	".cfi_adjust_cfa_offset 8\n"                                                                  \
+	"	call " function "\n"                                                                         \
+	"	addq $8, %rsp\n"                                                                             \
+	".cfi_adjust_cfa_offset -8\n"                                                                 \
+	"	popq %rsi\n"                                                                                 \
+	".cfi_adjust_cfa_offset -8\n"                                                                 \
+	"	popq %rdi\n"                                                                                 \
+	".cfi_adjust_cfa_offset -8\n"
 
 /*
  * void *dlsym(void *handle, const char *name)
@@ -115,35 +132,12 @@ __asm__(".pushsection .text\n"
         "	cmpb $'u', 1(%rsi)\n"
         "	jne .Ldlsym_real\n"
         ".Ldlsym_hooked:\n"
-        "	pushq %rdi\n"
-        ".cfi_adjust_cfa_offset 8\n"
-        "	pushq %rsi\n"
-        ".cfi_adjust_cfa_offset 8\n"
-        "	subq $8, %rsp\n"
-        ".cfi_adjust_cfa_offset 8\n"
-        "	call hooks_lookup_name\n"
-        "	addq $16, %rsp\n"
-        ".cfi_adjust_cfa_offset -16\n"
-        "	popq %rdi\n"
-        ".cfi_adjust_cfa_offset -8\n"
+        CALL_KEEPING_ARGUMENTS("hooks_lookup_name")
         "	movq %rax, %rsi\n"
         "	leaq 1(%rdi), %rax\n"
         "	cmpq $1, %rax\n"
         "	jbe .Ldlsym_real\n"
-        "	pushq %rdi\n"
-        ".cfi_adjust_cfa_offset 8\n"
-        "	pushq %rsi\n"
-        ".cfi_adjust_cfa_offset 8\n"
-        "	subq $8, %rsp\n"
-        ".cfi_adjust_cfa_offset 8\n"
-        "	movq %rsi, %rdi\n"
-        "	call hooks_lookup_row\n"
-        "	addq $8, %rsp\n"
-        ".cfi_adjust_cfa_offset -8\n"
-        "	popq %rsi\n"
-        ".cfi_adjust_cfa_offset -8\n"
-        "	popq %rdi\n"
-        ".cfi_adjust_cfa_offset -8\n"
+        CALL_KEEPING_ARGUMENTS("hooks_lookup_row")
         "	testq %rax, %rax\n"
         "	je .Ldlsym_real\n"
         "	movq %rax, %rdx\n"
@@ -154,19 +148,7 @@ __asm__(".pushsection .text\n"
         "	je .Ldlsym_first\n"
         "	jmp *%rax\n"
         ".Ldlsym_first:\n" // before any constructor of ours, or the first of all
-        "	pushq %rdi\n"
-        ".cfi_adjust_cfa_offset 8\n"
-        "	pushq %rsi\n"
-        ".cfi_adjust_cfa_offset 8\n"
-        "	subq $8, %rsp\n"
-        ".cfi_adjust_cfa_offset 8\n"
-        "	call real_cuda_find_dlsym\n"
-        "	addq $8, %rsp\n"
-        ".cfi_adjust_cfa_offset -8\n"
-        "	popq %rsi\n"
-        ".cfi_adjust_cfa_offset -8\n"
-        "	popq %rdi\n"
-        ".cfi_adjust_cfa_offset -8\n"
+        CALL_KEEPING_ARGUMENTS("real_cuda_find_dlsym")
         "	jmp *%rax\n"
         ".cfi_endproc\n"
         ".size dlsym, .-dlsym\n"
