@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "device_parts.h"
+#include "kmem_words.h"
 #include "rank.h"
 
 #define REFUSALS_APART_NS UINT64_C(1000000000) // closer ones are one: an allocator tries again, in smaller pieces
-#define ERROR_PATH_BYTES (UINT64_C(256) << 10) // the text of an error, a traceback: less than this
-#define WENT_ON_LEAST_BYTES (UINT64_C(16) << 20) // and so is all that telling it takes, imports for it included
+#define WENT_ON_LEAST_BYTES (UINT64_C(16) << 20) // all that telling an error takes, imports for it included
 #define WENT_ON_MOST_BYTES (UINT64_C(64) << 20)  // of a program that goes on with something else, or with a thousandth
 #define END_AFTER_REFUSAL_NS UINT64_C(5000000000) // a program that handles the error lives longer than this
 
@@ -139,11 +139,11 @@ is_fatal(const struct model *model, const struct verdict_now *now, const struct 
 static bool
 is_rather(const struct model_failed *failed, const struct model_failed *found, const struct model_failed *last)
 {
-	bool are_small = failed->bytes < ERROR_PATH_BYTES && found->bytes < ERROR_PATH_BYTES;
+	bool are_small = failed->bytes < KMEM_ERROR_PATH_BYTES && found->bytes < KMEM_ERROR_PATH_BYTES;
 
-	if (failed->bytes == found->bytes || (are_small && last->bytes < ERROR_PATH_BYTES))
+	if (failed->bytes == found->bytes || (are_small && last->bytes < KMEM_ERROR_PATH_BYTES))
 		return failed->monotonic_ns < found->monotonic_ns;
-	return failed->bytes > found->bytes && last->bytes < ERROR_PATH_BYTES;
+	return failed->bytes > found->bytes && last->bytes < KMEM_ERROR_PATH_BYTES;
 }
 
 /*

@@ -49,6 +49,9 @@ kmem_peak_pack(uint64_t now, uint64_t mark, uint32_t epoch)
 	};
 }
 
+/* Telling an error asks for less: its text, a traceback. */
+#define KMEM_ERROR_PATH_BYTES (UINT64_C(256) << 10)
+
 /* Memory of one process alone, which a child copies when it writes to it; of shared memory nobody makes a copy. */
 static inline bool
 kmem_domain_is_private(unsigned domain)

@@ -14,7 +14,6 @@
 #include "site_table.h"
 
 #define LARGE_BYTES ((uint64_t)1 << 20)
-#define ERROR_PATH_BYTES ((uint64_t)256 << 10) // telling an error asks for less
 #define BURST_NS UINT64_C(1000000000) // tries that follow each other
 
 /* What this thread was refused by devices, in the place that it has in the header's ring. */
@@ -85,7 +84,7 @@ static bool
 began_the_burst(const struct kmem_failed *failed, const struct failed_request *request)
 {
 	return !holdings_has(request->domain) && failed->domain == request->domain &&
-	       (failed->bytes >= request->bytes || request->bytes < ERROR_PATH_BYTES) &&
+	       (failed->bytes >= request->bytes || request->bytes < KMEM_ERROR_PATH_BYTES) &&
 	       heartbeat_now_ns() - failed->monotonic_ns <= BURST_NS;
 }
 
