@@ -62,6 +62,11 @@ def kmemshim(*words, **more):
     return run([KMEMSHIM, *words], **more)
 
 
+def unwrapped(page):
+    """A page on one line. Where its paragraphs break depends on figures and process ids: words are looked for in this."""
+    return " ".join(page.split())
+
+
 def report(command, capture, *options):
     """The JSON report of a command, checked against the published schema."""
     done = kmemshim(command, capture, "--json", *options)

@@ -68,7 +68,7 @@ def same_with_us(argv, out, before=(), after=(), **more):
     document = harness.report("sites", out, "--top", "1000000")
     notes = [note for process in document["processes"] for note in process["notes"]]
     for note in notes:
-        assert " ".join(note.split()[:6]) in " ".join(harness.kmemshim("report", out).stdout.split())
+        assert " ".join(note.split()[:6]) in harness.unwrapped(harness.kmemshim("report", out).stdout)
     return document, notes
 
 
