@@ -28,7 +28,9 @@ BUILT = {  # program: compiler, source, flags; {built} is the folder of those be
     "libcuda.so.1": ("gcc", CUDA / "double_driver.c", [*DOUBLE, "-Wl,-soname,libcuda.so.1"] + [
         str(CUDA / f"double_{part}.c") for part in ("contexts", "memory", "objects")]),
     "libcudart.so.13": ("gcc", CUDA / "double_runtime.c", [*DOUBLE, "-Wl,-soname,libcudart.so.13", "-Wl,-rpath,$ORIGIN"]),
-    "cuda_pairs": ("gcc", "cuda_pairs.c", ["-std=gnu11", "-L{built}", "-l:libcudart.so.13", "-Wl,-rpath,$ORIGIN"]),
+    # The driver is loaded with the program: behind a recorder that stands before dlopen, the runtime's own path is not looked at.
+    "cuda_pairs": ("gcc", "cuda_pairs.c", ["-std=gnu11", "-L{built}", "-l:libcudart.so.13", "-Wl,--no-as-needed", "-l:libcuda.so.1",
+                                           "-Wl,-rpath,$ORIGIN"]),
     "floor-forward.so": ("gcc", "floor_forward.c", PRELOAD),
     "floor-shadow.so": ("gcc", "floor_shadow.c", PRELOAD),
 }
@@ -50,7 +52,8 @@ def build(folder):
     built = {}
     for name, (compiler, source, flags) in BUILT.items():
         target, origin = folder / name, PROGRAMS / source
-        if not target.exists() or target.stat().st_mtime < max(origin.stat().st_mtime, newest_header):
+        sources = [origin] + [Path(flag) for flag in flags if flag.endswith(".c")]
+        if not target.exists() or target.stat().st_mtime < max(newest_header, *(file.stat().st_mtime for file in sources)):
             if shutil.which(compiler) is None:
                 continue
             fresh = folder / f"{name}.{os.getpid()}"
