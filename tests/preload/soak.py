@@ -43,6 +43,8 @@ signal.signal(signal.SIGTERM, lambda *_: is_over.set())
 threads = [threading.Thread(target=make, args=(number,)) for number in range(THREADS)] + [threading.Thread(target=visit)]
 for each in threads:
     each.start()
+while not is_over.wait(0.05):  # another thread may get the signal, and this one would never see to it
+    pass
 for each in threads:
     each.join()
 print(json.dumps({"calls": sum(calls, collections.Counter()), "kept": sum(len(each) for each in kept)}))
