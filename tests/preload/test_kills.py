@@ -76,10 +76,8 @@ def die(way, argv, file, out, rng, group):
             time.sleep(rng.random() / 20)
             os.killpg(process.pid, way.signal)
         process.wait(timeout=harness.TIMEOUT)
-        while way.env.get("WORKERS"):  # they are not our children
-            os.killpg(process.pid, 0)
-    except ProcessLookupError:
-        pass
+        for _ in files[1:]:
+            os.waitpid(-process.pid, 0)  # a worker of this group
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -153,7 +151,7 @@ def test_what_a_killed_program_leaves_is_right(way, programs, out, tmp_path):
     program = ledger_program(programs)
     summary, start = Summary(), time.monotonic()
 
-    with harness.memory_group(OOM_LIMIT) if way.signal is None else contextlib.nullcontext() as group:
+    with harness.adopting(), harness.memory_group(OOM_LIMIT) if way.signal is None else contextlib.nullcontext() as group:
         for kill in range(max(1, round(KILLS * way.share))):
             capture, file = out / str(kill), tmp_path / f"ledger{kill}"
             files = die(way, [program, file, rng.randrange(1 << 31), way.threads, 0], file, capture, rng, group)
