@@ -64,13 +64,16 @@ allocate_a_little(void *unused)
 static long
 resident_kib(void)
 {
-	long pages = 0;
-	FILE *file = fopen("/proc/self/statm", "r");
+	static char line[256]; // statm is off by some hundred pages for each processor
+	long kib = -1;
+	FILE *file = fopen("/proc/self/smaps_rollup", "r");
 
-	if (file == NULL || fscanf(file, "%*d %ld", &pages) != 1)
+	while (file != NULL && fgets(line, sizeof(line), file) != NULL)
+		sscanf(line, "Rss: %ld", &kib);
+	if (kib < 0)
 		abort();
 	fclose(file);
-	return pages * 4;
+	return kib;
 }
 
 static void
