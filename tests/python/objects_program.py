@@ -174,7 +174,7 @@ def main(case, end):
     kept = globals()["case_" + case]()
     print(json.dumps(expected), flush=True)
     if case == "leak" and end == "kill":
-        time.sleep(1.1)
+        time.sleep(float(os.environ.get("PAUSE", "1.1")))
         kept.append([slots() for _ in range(3000)])  # a heartbeat is due
     if end == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
