@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/shm.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -63,6 +64,7 @@ main(void)
 	pthread_t thread;
 	volatile char sum = 0;
 
+	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); // what is touched is resident, and nothing beside it
 	for (size_t i = 0; i < 30000; i++)
 		kept[i] = memset(malloc(200), 1, 200);
 	printf("brk %zu\n", 30000 * (size_t)208 >> 10);

@@ -198,7 +198,7 @@ a_process_that_grew_by_a_quarter_is_worth_a_look(void **state)
 static void
 an_urgent_look_comes_sooner_than_a_usual_one(void **state)
 {
-	struct paced_look paced = { .period_ns = 1, .period_part = UINT64_C(1) << 40, .urgent_part = 0, .is_looking = ATOMIC_FLAG_INIT };
+	struct paced_look paced = { .period_ns = 1, .period_part = UINT64_C(1) << 32, .urgent_part = 0, .is_looking = ATOMIC_FLAG_INIT };
 
 	(void)state;
 	assert_true(paced_look_begin(&paced, PACED_USUAL));
@@ -206,7 +206,7 @@ an_urgent_look_comes_sooner_than_a_usual_one(void **state)
 	paced_look_end(&paced);
 	assert_false(paced_look_begin(&paced, PACED_USUAL));
 	assert_true(paced_look_begin(&paced, PACED_URGENT));
-	paced.urgent_part = UINT64_C(1) << 40;
+	paced.urgent_part = UINT64_C(1) << 32;
 	paced_look_end(&paced);
 	assert_false(paced_look_begin(&paced, PACED_URGENT));
 	assert_true(paced_look_begin(&paced, PACED_DUE));

@@ -1,7 +1,7 @@
 # packages: redis-server redis-tools
 # version: redis-server --version | sed 's/.*v=\([^ ]*\).*/\1/'
 # On a socket of its own; it saves by fork, twice.
-redis-server --port 0 --unixsocket $PWD/socket --dir $PWD --save '' --appendonly no --daemonize no --enable-debug-command yes >server.log &
+redis-server --port 0 --unixsocket socket --dir $PWD --save '' --appendonly no --daemonize no --enable-debug-command yes >server.log &
 server=$!
 ask() { redis-cli -s socket "$@"; }
 for i in $(seq 100); do [ "$(ask ping 2>&1)" != PONG ] || break; sleep 0.1; done
