@@ -59,17 +59,6 @@ static _Atomic uint32_t moves; // begun and ended: odd while pages are aside (M5
 static atomic_flag is_trimming = ATOMIC_FLAG_INIT; // or looking at all
 static unsigned char is_resident[LEAF_BYTES / PAGE_BYTES]; // under the flag
 
-/* Sparse on purpose: huge pages would make every mapped block of the program cost 2 MiB here. */
-static void *
-reserve_sparse(size_t bytes)
-{
-	void *addr = raw_reserve(KMEM_OWN_ADDRESSES, bytes, PROT_READ | PROT_WRITE);
-
-	if (addr != NULL)
-		raw_madvise(addr, bytes, MADV_NOHUGEPAGE);
-	return addr;
-}
-
 static void
 open_short_way(struct top *table)
 {
@@ -90,7 +79,7 @@ top_table(bool creates)
 	bool is_limited = most_bytes / LEAF_BYTES * LEAVES_SHARE < TOP_ENTRIES;
 	size_t leaves_max = is_limited ? most_bytes * LEAVES_SHARE / LEAF_BYTES : TOP_ENTRIES;
 	size_t bytes = sizeof(*top) + leaves_max * sizeof(top->list[0]);
-	struct top *fresh = !is_limited || bytes <= most_bytes * TOP_SHARE ? reserve_sparse(bytes) : NULL;
+	struct top *fresh = !is_limited || bytes <= most_bytes * TOP_SHARE ? raw_reserve(KMEM_OWN_ADDRESSES, bytes, PROT_READ | PROT_WRITE) : NULL;
 
 	if (is_limited)
 		address_table_reserve(&overflow); // later there may be no addresses left
@@ -130,7 +119,7 @@ install_leaf(struct top *table, size_t number)
 	/* relaxed: it hands out places; a trim skips what is not installed yet, a child has no other thread (M3). */
 	listed = atomic_fetch_add_explicit(&table->listed_count, 1, memory_order_relaxed);
 	if (listed < atomic_load_explicit(&table->leaves_max, memory_order_relaxed))
-		fresh = reserve_sparse(LEAF_BYTES);
+		fresh = raw_reserve(KMEM_OWN_ADDRESSES, LEAF_BYTES, PROT_READ | PROT_WRITE);
 	if (fresh == NULL) {
 		atomic_store_explicit(&is_stuck, true, memory_order_relaxed);
 		return NULL;

@@ -27,6 +27,7 @@ raw_reserve(enum kmem_own_part what, size_t bytes, int protection)
 
 	if (addr == MAP_FAILED)
 		return NULL;
+	(void)raw_madvise(addr, bytes, MADV_NOHUGEPAGE); // of most of ours little is used: 2 MiB for a word, else
 	atomic_fetch_add_explicit(&reserved_bytes, bytes, memory_order_relaxed);
 	place = atomic_load_explicit(&range_count, memory_order_relaxed);
 	/* relaxed: it hands out places. */

@@ -71,8 +71,6 @@ take(uint32_t number)
 	if (memory == NULL) {
 		if (number * sizeof(*memory) <= raw_reserve_max()) // all slots together
 			memory = raw_reserve(KMEM_OWN_THREADS, sizeof(*memory), PROT_READ | PROT_WRITE);
-		if (memory != NULL)
-			raw_madvise(memory, sizeof(*memory), MADV_NOHUGEPAGE); // little of it is used
 		slots[number - 1].memory = memory;
 	}
 	if (memory == NULL || pthread_setspecific(key, memory) != 0) {

@@ -3,8 +3,12 @@
  */
 #include "unit.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <unistd.h>
 
 #include "capture_file.h"
 #include "capture_life.h"
@@ -213,6 +217,29 @@ an_urgent_look_comes_sooner_than_a_usual_one(void **state)
 	paced_look_end(&paced);
 }
 
+/* Where the system gives huge pages to all, a word of a table would be 2 MiB of memory. */
+static void
+our_tables_have_no_huge_pages(void **state)
+{
+	uint64_t table = (uint64_t)raw_reserve(KMEM_OWN_OTHER, 8 * MIB, RW);
+	FILE *smaps = fopen("/proc/self/smaps", "r");
+	uint64_t start, end;
+	bool is_there = false, is_found = false;
+	char line[512];
+
+	(void)state;
+	if (access("/sys/kernel/mm/transparent_hugepage", F_OK) != 0 || smaps == NULL)
+		skip();
+	while (fgets(line, sizeof(line), smaps) != NULL) {
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " ", &start, &end) == 2)
+			is_there = start <= table && table < end;
+		else if (is_there && strncmp(line, "VmFlags:", 8) == 0)
+			is_found = strstr(line, " nh") != NULL;
+	}
+	fclose(smaps);
+	assert_true(is_found);
+}
+
 int
 main(void)
 {
@@ -222,9 +249,11 @@ main(void)
 		cmocka_unit_test_setup(a_process_that_grew_by_a_quarter_is_worth_a_look, start_empty),
 		cmocka_unit_test(an_urgent_look_comes_sooner_than_a_usual_one),
 		cmocka_unit_test_setup(each_part_is_found_and_all_add_up, start_empty),
+		cmocka_unit_test(our_tables_have_no_huge_pages),
 		cmocka_unit_test_setup(of_a_range_the_lowest_block_is_found_and_that_there_was_one, start_empty),
 	};
 
+	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); // what is touched is resident, and nothing beside it
 	pointer_map_start(true);
 	return cmocka_run_group_tests_name("resident", tests, NULL, NULL);
 }
