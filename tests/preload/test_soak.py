@@ -105,7 +105,7 @@ def test_functions_that_are_compiled_and_called_once(tmp_path, out):
 
     for site in document["sites"]:
         for frame in site["frames"]:
-            if frame["function"] in seen:
+            if frame["function"] in seen and "relation" not in frame:  # a thread that begins has no line of its own yet
                 seen[frame["function"]] += site["allocated_count"]
                 kept += site["live_count"]
                 break
