@@ -144,7 +144,7 @@ speaks_into_a_full_pipe(void *context)
 	fcntl(ends[1], F_SETFL, 0);
 	dup2(ends[1], STDERR_FILENO);
 	diag_start();
-	alarm(5); // a message that waits is killed
+	alarm(60); // a message that waits is killed
 	diag_warn("nobody listens");
 	return 0;
 }

@@ -201,7 +201,7 @@ a_pipe_of_that_name_is_not_waited_for(void **state)
 	other.l_addr = object.link_map->l_addr;
 	other.l_name = name;
 	object.link_map = &other;
-	alarm(10);
+	alarm(60);
 	assert_int_equal(find(7, &copy), 0);
 	alarm(0);
 	unlink(name);
