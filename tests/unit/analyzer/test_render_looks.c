@@ -154,6 +154,7 @@ whether_sums_were_there_at_once_is_always_said(void **state)
 static void
 what_has_no_name_has_an_address_and_a_way_to_get_one(void **state)
 {
+	const struct report_options rows = { .top = 5, .frames_bytes = UINT64_MAX };
 	char *text;
 
 	(void)state;
@@ -163,6 +164,11 @@ what_has_no_name_has_an_address_and_a_way_to_get_one(void **state)
 	text = page(NULL);
 	assert_non_null(strstr(text, "  st+0x1159\n"));
 	assert_non_null(strstr(text, "\n           NAME+0x...: NAME has no symbols here; its debug package, or building with -g, brings names\n"));
+	free(text);
+	text = written(&hand.model, &rank_sites, &rows, render_json);
+	assert_non_null(strstr(text, "\"where\": {\"file\": \"\", \"line\": 0, \"function\": \"\", \"module\": \"st\", \"offset\": 4441, "));
+	assert_non_null(strstr(text, "{\"kind\": \"native\", \"function\": \"\", \"file\": \"\", \"line\": 0, \"module\": \"st\", \"offset\": 4441}"));
+	assert_non_null(strstr(text, "\"module\": \"libfast-0a1b2c3d.so.1.2\"}")); // has a name
 	free(text);
 }
 
