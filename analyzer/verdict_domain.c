@@ -215,7 +215,7 @@ say_growth(const struct model *model, const struct model_domain *lines, const st
 		    units_bytes(top->leaking_bytes, bytes), top->telling->generations_alive,
 		    top->telling->generations_total);
 		if (more != 0)
-			say(verdict, "; so do%s %zu more line%s", more == 1 ? "es" : "", more, more == 1 ? "" : "s");
+			say(verdict, "; so do%s %s more line%s", more == 1 ? "es" : "", units_count(more, bytes), more == 1 ? "" : "s");
 		say(verdict, ".");
 	} else if (may_grow) {
 		say(verdict, " %s may accumulate: nothing of its %" PRIu32 " generations was released, which are too few to tell.",

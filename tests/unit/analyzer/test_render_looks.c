@@ -172,6 +172,26 @@ what_has_no_name_has_an_address_and_a_way_to_get_one(void **state)
 	free(text);
 }
 
+/* Of a recursion the innermost frames are recorded: the page must not read as if that were all. */
+static void
+that_outer_frames_are_missing_is_said(void **state)
+{
+	static const struct { uint32_t omitted, before_gap; const char *says; } cases[] = {
+		{ 2845, 4, "                    from train.py:95 <module>\n                    ...  at least 2,845 outer frames were not recorded\n" },
+		{ 1, 4, "...  at least 1 outer frame was not recorded\n" },
+		{ 2845, 3, "                    ...  2,845 frames left out\n                    from train.py:95 <module>\n" },
+		{ 0, 0, "                    from train.py:95 <module>\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		make();
+		hand.sites[0].omitted = cases[i].omitted;
+		hand.sites[0].frames_before_gap = cases[i].before_gap;
+		check_page(cases[i].says);
+	}
+}
+
 /* That some sums agree is no word about the processes, and a filter leaves out some of the last requests. */
 static void
 of_one_domain_nothing_is_said_of_all(void **state)
@@ -235,6 +255,7 @@ main(void)
 		cmocka_unit_test(the_age_of_the_resident_set_is_said),
 		cmocka_unit_test(kinds_that_were_counted_earlier_say_so),
 		cmocka_unit_test(what_has_no_name_has_an_address_and_a_way_to_get_one),
+		cmocka_unit_test(that_outer_frames_are_missing_is_said),
 		cmocka_unit_test(of_one_domain_nothing_is_said_of_all),
 		cmocka_unit_test(one_is_no_plural),
 		cmocka_unit_test(losses_fit_the_page),
