@@ -369,7 +369,7 @@ is_again(const struct report_request *request, const struct report_request *earl
 static void
 put_requests(const struct report *report, FILE *stream)
 {
-	const struct report_request *told = NULL; // the last one that ended a process
+	const struct report_request *told = NULL; // the last one that nobody went on from
 	char bytes[UNITS_TEXT_BYTES];
 	char place[PLACE_TEXT_BYTES];
 	uint64_t count = 0, times = 1;
@@ -382,7 +382,7 @@ put_requests(const struct report *report, FILE *stream)
 		if (!report_has_domain(report, report->requests[i].domain))
 			continue;
 		is_any = true;
-		if (strcmp(report->requests[i].state, "fatal") == 0 && report->requests[i].is_composed)
+		if (strcmp(report->requests[i].state, "recovered") != 0 && report->requests[i].is_composed)
 			told = &report->requests[i];
 		if ((int)strlen(report->requests[i].domain) > width)
 			width = (int)strlen(report->requests[i].domain);
