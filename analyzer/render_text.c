@@ -145,6 +145,17 @@ put_own(const uint64_t own_bytes[KMEM_OWN_PARTS], FILE *stream)
 	put_paragraph(stream, text, MEANING_COLUMN, MEANING_COLUMN);
 }
 
+/* What it means; a mapping with none but blocks that found no room is among it. */
+static void
+put_others(const struct report_process *process, FILE *stream)
+{
+	char text[256];
+
+	(void)snprintf(text, sizeof(text), "%s%s", report_resident_meaning(KMEM_RESIDENT_OTHER),
+	               process->losses[KMEM_LOST_EVENTS] != 0 ? ", or of blocks that were not recorded (see Losses)" : "");
+	put_paragraph(stream, text, MEANING_COLUMN, MEANING_COLUMN);
+}
+
 /* Of the process that has most. The rows add up. */
 static void
 put_resident(const struct report *report, FILE *stream)
@@ -180,6 +191,8 @@ put_resident(const struct report *report, FILE *stream)
 		              report_resident_meaning(part)[0] != '\0' ? "  " : "");
 		if (part == KMEM_RESIDENT_OWN)
 			put_own(most->own_bytes, stream);
+		else if (part == KMEM_RESIDENT_OTHER)
+			put_others(most, stream);
 		else
 			(void)fprintf(stream, "%s\n", report_resident_meaning(part));
 	}

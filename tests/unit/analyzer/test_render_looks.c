@@ -95,6 +95,24 @@ the_age_of_the_resident_set_is_said(void **state)
 	}
 }
 
+/* A mapping of a block that found no room is nobody's. */
+static void
+what_found_no_room_is_not_attributed(void **state)
+{
+	static const char libraries[] = "  not attributed  1.0 MiB  made by direct system calls, or by libraries for themselves";
+	static const char blocks[] = ", or of blocks\n                           that were not recorded (see Losses)\n  in all";
+	char says[256];
+
+	(void)state;
+	make();
+	(void)snprintf(says, sizeof(says), "%s\n  in all", libraries);
+	check_page(says);
+	hand.process.losses[KMEM_LOST_EVENT_BYTES] = 64 * MIB;
+	hand.process.losses[KMEM_LOST_EVENTS] = 8;
+	(void)snprintf(says, sizeof(says), "%s%s", libraries, blocks);
+	check_page(says);
+}
+
 /* Kinds are counted now and then: of a process that was killed, blocks came and went since. */
 static void
 kinds_that_were_counted_earlier_say_so(void **state)
@@ -254,6 +272,7 @@ main(void)
 		cmocka_unit_test(a_page_of_one_domain_is_of_that_alone),
 		cmocka_unit_test(the_age_of_the_resident_set_is_said),
 		cmocka_unit_test(kinds_that_were_counted_earlier_say_so),
+		cmocka_unit_test(what_found_no_room_is_not_attributed),
 		cmocka_unit_test(what_has_no_name_has_an_address_and_a_way_to_get_one),
 		cmocka_unit_test(that_outer_frames_are_missing_is_said),
 		cmocka_unit_test(of_one_domain_nothing_is_said_of_all),
