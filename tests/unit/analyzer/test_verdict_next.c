@@ -180,8 +180,11 @@ what_may_be_a_data_set_of_a_program_that_ended_well_is_left_to_its_author(void *
 		{ 400 * MIB, false, false, "It accumulates, or was built at one go",
 		  "look for what keeps the blocks of train.py:41 epoch alive: often a list that is appended to, a running sum of tensors, or a "
 		  "cache; if it is a data set, nothing needs doing" },
-		{ GIB, false, false, "It accumulates: ", "look for what keeps the blocks of train.py:41 epoch alive: often a list that is "
-		                                         "appended to, a running sum of tensors, or a cache" },
+		{ 16 * GIB, false, false, "It accumulates: ", // pandas parses chunks of a CSV file
+		  "look for what keeps the blocks of train.py:41 epoch alive: often a list that is appended to, a running sum of tensors, or a "
+		  "cache; if it is a data set, nothing needs doing" },
+		{ 0, false, false, "It accumulates: ", "look for what keeps the blocks of train.py:41 epoch alive: often a list that is "
+		                                       "appended to, a running sum of tensors, or a cache" },
 		{ 400 * MIB, true, false, "It accumulates, or was built at one go",
 		  "record small Python objects too: `kmemshim run --python-objects -- python train.py 'it'\\''s'`; then the lines that hold "
 		  "them are named; if it is a data set, nothing needs doing" },

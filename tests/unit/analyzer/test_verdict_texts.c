@@ -181,7 +181,10 @@ generations_are_those_of_the_stack_that_leaks(void **state)
 static void
 what_may_be_a_data_set_is_said(void **state)
 {
-	static const struct { uint64_t volume_mib; bool is_said; } cases[] = { { 0, false }, { 350, true }, { 500, true }, { 2000, false } };
+	static const struct { uint64_t volume_mib; bool is_said, is_thought_of, is_arena; } cases[] = {
+		{ 0, false, false, false }, { 350, true, true, false }, { 500, true, true, true },
+		{ 2000, false, true, false }, { 2000, false, true, true }, { 3000, false, false, true }, // temporaries of parsing, too
+	};
 	struct verdict verdict;
 
 	(void)state;
@@ -189,13 +192,19 @@ what_may_be_a_data_set_is_said(void **state)
 		struct model_site *site;
 
 		hand_model_make(&hand);
+		if (cases[i].is_arena)
+			hand.domains[HEAP].name = "python/arena";
 		site = hand_model_site(&hand, HEAP, 41, 300 * MIB);
 		hand_model_generations(site, 12, 12, 3, 3);
 		site->volume_bytes = cases[i].volume_mib * MIB;
 		hand_model_waited(&hand, SIGKILL);
+		hand.launcher.after.cgroup_oom_kill = 1;
 		hand_model_decide(&hand, &verdict);
 		assert_int_equal(strstr(verdict.text, "It accumulates, or was built at one go") != NULL, cases[i].is_said);
-		assert_int_equal(strstr(verdict.next, "if it is a data set") != NULL, cases[i].is_said);
+		assert_int_equal(strstr(verdict.next, "; if it is a data set, load less of it at once") != NULL, cases[i].is_thought_of);
+		hand.launcher.after.cgroup_oom_kill = 0; // there was memory left: then a data set is no matter
+		hand_model_decide(&hand, &verdict);
+		assert_int_equal(strstr(verdict.next, " alive, unless it is a data set") != NULL, cases[i].is_thought_of && !cases[i].is_arena);
 	}
 }
 
