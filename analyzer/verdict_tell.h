@@ -61,7 +61,10 @@ verdict_share(uint64_t part, uint64_t whole)
 void verdict_say_process(const struct model_process *process, struct verdict *verdict); // "train.py (pid 7)"
 const char *verdict_where_word(const struct verdict_facts *facts, const struct rank_line *line); // before verdict_line_text()
 const char *verdict_blocks_kept(const struct verdict_facts *facts); // ": often a list ...", after "alive"
-/* Of a line that accumulates, perhaps while a data set is loaded: who ended well had room for it, and may have kept very little of what it took to read it. "" = hardly so. */
+/*
+ * Of a line that accumulates, perhaps while a data set is loaded: who ended well had room for it, and may have kept very little of
+ * what it took to read it. "" = hardly so.
+ */
 const char *verdict_if_data_set(const struct verdict *verdict, const struct rank_line *line);
 void verdict_say_ending(const struct verdict_facts *facts, struct verdict *verdict);  // "train.py (pid 7) exited with status 1"
 void verdict_say_death(const struct verdict_facts *facts, struct verdict *verdict); // the same, or who killed it for want of memory; "."
