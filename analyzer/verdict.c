@@ -401,6 +401,8 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	else if (verdict->end == VERDICT_END_OK && verdict->lost_child != NULL)
 		say_next(verdict, "`kmemshim report " VERDICT_CHILD "` shows what the child process held that was ended; if a pool ended it as "
 		                  "it closed, nothing needs doing");
+	else if (verdict->end == VERDICT_END_OK && verdict_advise_tight(facts, verdict))
+		return;
 	else if (verdict->end == VERDICT_END_OK && facts->peak_bytes == 0)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "nothing needs doing");
 	else if (verdict->end == VERDICT_END_OK)

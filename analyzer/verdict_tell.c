@@ -313,6 +313,7 @@ verdict_tell_exited(const struct verdict_facts *facts, struct verdict *verdict)
 	if (facts->model->domain_count == 0)
 		say(verdict, " No allocation of it was seen.");
 	say_peak(facts, has_holder, verdict);
+	verdict_tell_tight(facts, verdict);
 	if (has_holder)
 		say_holder(facts, verdict, end_words(facts));
 	say_lost(facts, verdict);

@@ -91,6 +91,10 @@ void verdict_tell_child_killed(const struct verdict_facts *facts, struct verdict
 void verdict_tell_copies(const struct verdict_facts *facts, struct verdict *verdict);
 void verdict_tell_damage(const struct verdict_facts *facts, struct verdict *verdict);
 
+/* verdict_tight.c, of a program that ended well; nothing, or false: there was room. */
+void verdict_tell_tight(const struct verdict_facts *facts, struct verdict *verdict);
+bool verdict_advise_tight(const struct verdict_facts *facts, struct verdict *verdict);
+
 /* verdict_device.c. Devices, and memory of the host that their drivers gave out; nothing is said where there is none. */
 void verdict_tell_device_alive(const struct verdict_facts *facts, struct verdict *verdict); // of a process that goes on
 void verdict_tell_pinned(const struct verdict_facts *facts, struct verdict *verdict);

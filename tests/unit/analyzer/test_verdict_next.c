@@ -212,6 +212,41 @@ what_may_be_a_data_set_of_a_program_that_ended_well_is_left_to_its_author(void *
 	}
 }
 
+/* It ended well, and with some more data it would not have. */
+static void
+who_nearly_filled_the_limit_is_told_at_which_line(void **state)
+{
+	static const struct { uint64_t limit_bytes, live_bytes, resident_bytes; const char *text, *next; } cases[] = {
+		{ 400 * MIB, 370 * MIB, 396 * MIB, " was allocated at train.py:41 epoch. At one look it occupied 396 MiB of the container's 400 MiB (99 %).",
+		  "a little more would not have fit: hold less at once (most was allocated at train.py:41 epoch), or give the program more memory" },
+		{ 16 * GIB, 14 * GIB, 15 * GIB, " At one look it occupied 15.0 GiB of the machine's 16.0 GiB (94 %).", "a little more " },
+		{ 400 * MIB, 300 * MIB, 399 * MIB, "41 epoch.", "nothing needs doing; " }, // files that it read
+		{ 400 * MIB, 900 * MIB, 300 * MIB, "41 epoch.", "nothing needs doing; " }, // not touched
+		{ UINT64_MAX, 900 * MIB, 900 * MIB, "41 epoch.", "nothing needs doing; " },
+	};
+	struct verdict verdict;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct kmem_heartbeat beats[2];
+
+		hand_model_make(&hand);
+		hand_model_site(&hand, HEAP, 41, 370 * MIB)->live_bytes = MIB;
+		beats[0] = beats[1] = hand.heartbeat; // the last one is long after the peak
+		beats[0].limit_bytes = beats[1].limit_bytes = cases[i].limit_bytes;
+		beats[0].live_bytes = cases[i].live_bytes;
+		beats[0].resident_bytes = cases[i].resident_bytes;
+		beats[1].resident_bytes = 20 * MIB;
+		hand.process.heartbeats = beats;
+		hand.process.heartbeat_count = 2;
+		hand_model_exited(&hand, 0);
+		hand_model_decide(&hand, &verdict);
+		if (strcmp(verdict.text + strlen(verdict.text) - strlen(cases[i].text), cases[i].text) != 0 ||
+		    strncmp(verdict.next, cases[i].next, strlen(cases[i].next)) != 0)
+			fail_msg("%zu: %s Next: %s", i, verdict.text, verdict.next);
+	}
+}
+
 /* After "The peak of its heap was 300 MiB" more than that can only be live elsewhere, too. */
 static void
 more_than_the_peak_of_a_domain_is_live_in_all(void **state)
@@ -521,6 +556,7 @@ main(void)
 		cmocka_unit_test(nobody_is_told_to_raise_a_limit_that_is_the_machine),
 		cmocka_unit_test(what_pools_keep_is_told),
 		cmocka_unit_test(what_may_be_a_data_set_of_a_program_that_ended_well_is_left_to_its_author),
+		cmocka_unit_test(who_nearly_filled_the_limit_is_told_at_which_line),
 		cmocka_unit_test(more_than_the_peak_of_a_domain_is_live_in_all),
 		cmocka_unit_test(what_accumulates_beside_the_largest_line_is_what_there_is_to_do),
 		cmocka_unit_test(what_often_keeps_blocks_depends_on_the_language),
