@@ -9,6 +9,13 @@
 
 #define TIGHT_PERCENT 80 // of the limit; less is room enough
 
+/* By all that lives under the limit, where that is known. */
+static uint64_t
+used_bytes(const struct kmem_heartbeat *beat)
+{
+	return beat->cgroup_bytes != 0 ? beat->cgroup_bytes : beat->resident_bytes;
+}
+
 /* Of the process with the highest peak: what it held, and all that was in memory of it, filled the limit. NULL = never seen. */
 static const struct kmem_heartbeat *
 fullest(const struct verdict_facts *facts)
@@ -22,7 +29,7 @@ fullest(const struct verdict_facts *facts)
 
 		/* Memory that was not touched fills nothing, nor do pages of files, which the kernel takes back. */
 		if (beat->limit_bytes != 0 && beat->live_bytes >= tight_bytes && beat->resident_bytes >= tight_bytes &&
-		    (found == NULL || beat->resident_bytes > found->resident_bytes))
+		    (found == NULL || used_bytes(beat) > used_bytes(found)))
 			found = beat;
 	}
 	return found;
@@ -37,9 +44,9 @@ verdict_tell_tight(const struct verdict_facts *facts, struct verdict *verdict)
 	char share[UNITS_TEXT_BYTES];
 
 	if (beat != NULL)
-		say(verdict, " At one look it occupied %s of the %s's %s (%s).", units_bytes(beat->resident_bytes, used),
+		say(verdict, " At one look %s of the %s's %s were in use (%s).", units_bytes(used_bytes(beat), used),
 		    beat->limit_bytes < facts->peak_process->identity->machine_bytes ? "container" : "machine",
-		    units_bytes(beat->limit_bytes, limit), units_share(verdict_share(beat->resident_bytes, beat->limit_bytes), share));
+		    units_bytes(beat->limit_bytes, limit), units_share(verdict_share(used_bytes(beat), beat->limit_bytes), share));
 }
 
 bool
@@ -50,7 +57,7 @@ verdict_advise_tight(const struct verdict_facts *facts, struct verdict *verdict)
 
 	if (fullest(facts) == NULL || top->site_count == 0)
 		return false;
-	say_next(verdict, "a little more would not have fit: hold less at once (most was %s %s), or give the program more memory",
+	say_next(verdict, "little room was left: hold less at once (most was %s %s), or give the program more memory",
 	         verdict_where_word(facts, top), verdict_line_text(top, place));
 	return true;
 }
