@@ -306,8 +306,6 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	char place[PLACE_TEXT_BYTES];
 	const struct rank_line *top = &facts->top_live;
 	bool is_accumulating = verdict_is_accumulating(facts);
-	const struct kmem_identity *identity = facts->process->identity;
-	uint64_t machine_bytes = identity->machine_bytes != 0 ? identity->machine_bytes + identity->swap_bytes : UINT64_MAX;
 	/* What grows on a device comes before what may be a data set of a program that ended well. */
 	bool is_growing = top->leak == MODEL_LEAK_LEAK && !(verdict->end == VERDICT_END_OK && rank_may_be_built_once(top->telling) &&
 	                                                    facts->growing_device.site_count != 0);
@@ -346,6 +344,10 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		next = NULL;
 	if (next != NULL)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "%s", next);
+	else if (facts->refused != NULL && verdict_is_beyond_machine(facts))
+		say_next(verdict, "ask for less at once there (smaller pieces, a smaller type)");
+	else if (facts->refused != NULL && verdict_is_request_alone(facts))
+		say_next(verdict, "ask for less at once there, or raise what limits it%s", space_limit_name(facts));
 	else if (facts->refused == NULL && facts->copies.bytes > top->live_bytes / 2)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "%s%s",
 		               facts->copies.child->python_version != 0
@@ -388,9 +390,7 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		               "look for what keeps the blocks of %s alive%s%s", verdict_line_text(top, place), verdict_blocks_kept(facts),
 		               verdict_if_data_set(verdict, top));
 	else if (facts->refused != NULL)
-		(void)snprintf(verdict->next, sizeof(verdict->next), "ask for less at once there%s%s",
-		               facts->refused->bytes > machine_bytes ? " (smaller pieces, a smaller type)" : ", or raise what limits it",
-		               facts->refused->bytes > machine_bytes ? "" : space_limit_name(facts));
+		say_next(verdict, "ask for less at once there, or raise what limits it%s", space_limit_name(facts));
 	else if (verdict->end == VERDICT_END_OK && model_unrecorded_bytes(facts->model) != 0)
 		say_next(verdict, "record it again with more room for the recorder (ulimit -v, or the disk that holds captures)");
 	else if (verdict->end == VERDICT_END_OK && facts->model->capture_damage_count != 0)

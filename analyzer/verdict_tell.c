@@ -18,7 +18,6 @@
 #include "units.h"
 
 #define WORTH_BYTES (UINT64_C(1) << 20) // less is not said of a child
-#define MUCH_MORE 64 // times what was live
 
 const char *
 verdict_line_text(const struct rank_line *line, char text[PLACE_TEXT_BYTES])
@@ -440,8 +439,7 @@ verdict_tell_request_refused(const struct verdict_facts *facts, struct verdict *
 	verdict_say_refusal(facts, verdict);
 	say(verdict, " (%s: nothing shows that it went on from there).", verdict->confidence);
 	verdict_say_limit(facts, verdict);
-	/* Then it is the request, not what was held. */
-	if (facts->refused->bytes / MUCH_MORE > facts->live_bytes && facts->refused->bytes / MUCH_MORE > facts->peak_bytes)
+	if (verdict_is_request_alone(facts))
 		say(verdict, " No more than %s was live then.", units_bytes(facts->live_bytes, live));
 	/* An exception that unwinds releases what was held when the request was refused. */
 	else if (facts->peak_bytes / 2 > facts->live_bytes)

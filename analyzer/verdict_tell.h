@@ -70,6 +70,9 @@ void verdict_say_ending(const struct verdict_facts *facts, struct verdict *verdi
 void verdict_say_death(const struct verdict_facts *facts, struct verdict *verdict); // the same, or who killed it for want of memory; "."
 void verdict_say_wanted(const struct model *model, const struct model_failed *refused, struct verdict *verdict); // "for 2 MiB in ..."
 void verdict_say_refusal(const struct verdict_facts *facts, struct verdict *verdict); // "a request for 2 MiB in ... was refused"
+/* It is the request, not what was held. */
+bool verdict_is_request_alone(const struct verdict_facts *facts);  // much more than that
+bool verdict_is_beyond_machine(const struct verdict_facts *facts); // more than the machine has
 void verdict_say_limit(const struct verdict_facts *facts, struct verdict *verdict);   // " Its address space is limited to ..."
 
 void verdict_tell_machine_restarted(const struct verdict_facts *facts, struct verdict *verdict);

@@ -129,13 +129,18 @@ nobody_is_told_to_raise_a_limit_that_is_the_machine(void **state)
 	struct verdict verdict;
 
 	(void)state;
-	hand_model_make(&hand);
-	hand_model_site(&hand, HEAP, 41, MIB);
-	hand_model_exited(&hand, 1);
-	hand_model_refuse(&hand, 58 * GIB * 1024);
+	for (int is_growing = 0; is_growing < 2; is_growing++) { // that is no matter
+		hand_model_make(&hand);
+		hand_model_generations(hand_model_site(&hand, HEAP, 41, 40 * MIB), is_growing ? 12 : 1, 12, 3, 3);
+		hand_model_exited(&hand, 1);
+		hand_model_refuse(&hand, 58 * GIB * 1024);
+		hand_model_decide(&hand, &verdict);
+		assert_string_equal(verdict.next, "ask for less at once there (smaller pieces, a smaller type)");
+		assert_non_null(strstr(verdict.text, "That is more than the machine has (16.0 GiB). No more than 40.0 MiB was live then."));
+	}
+	hand.failed.bytes = 12 * GIB; // a limit was in the way
 	hand_model_decide(&hand, &verdict);
-	assert_string_equal(verdict.next, "ask for less at once there (smaller pieces, a smaller type)");
-	assert_non_null(strstr(verdict.text, "That is more than the machine has (16.0 GiB). No more than 1.0 MiB was live then."));
+	assert_string_equal(verdict.next, "ask for less at once there, or raise what limits it");
 }
 
 /* A device is full of what was given back to the driver's pools: that is nobody else's, and no line's. */
