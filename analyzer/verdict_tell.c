@@ -121,7 +121,8 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 		    units_bytes(facts->live_process->live_bytes, held));
 	else if (facts->model->process_count > 1)
 		say(verdict, " in ");
-	else if (facts->end == VERDICT_END_OK && facts->peak_domain != NULL && facts->live_bytes > facts->peak_bytes)
+	else if (facts->refused == NULL && (facts->end == VERDICT_END_OK || facts->end == VERDICT_END_FAILED) &&
+	         facts->peak_domain != NULL && facts->live_bytes > facts->peak_bytes)
 		say(verdict, " in all%s", verdict_has_device(facts) ? " on the host" : ""); // the peak that was told before is one domain's
 	if (facts->model->process_count > 1)
 		verdict_say_process(facts->live_process, verdict);
