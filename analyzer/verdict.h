@@ -128,6 +128,8 @@ uint64_t verdict_peak_of(const struct model_process *process);
 /* This machine, now. The result points to static memory. */
 const struct verdict_now *verdict_now(void);
 
+/* timeout(1): when SIGKILL ended its child, it ends itself in the same way. */
+bool verdict_is_timeout(const struct model_process *process);
 /* The program was run by timeout(1), which says so by status 124 or, with -s KILL, by the same death. */
 bool verdict_was_time_up(const struct verdict_facts *facts);
 

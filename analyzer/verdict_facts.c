@@ -23,9 +23,8 @@
 #define ACCUMULATING_BYTES (UINT64_C(16) << 20)
 #define NEXT_PART 2                 // of the first line: as much as this makes the next one worth telling
 #define NEXT_LIVE_PART 8            // and of all that was live
+#define GROWING_PART 8              // of a line: if less of it accumulates, that is not what it holds memory for
 #define BESIDE_ARENAS_PART 100      // of Python's arenas: less says nothing of who fills them
-#define TIMEOUT_STATUS 124          // of timeout(1), when the time was up
-#define TIMEOUT_EARLY_NS 1e9        // clocks are set while it waits
 #define ARENA_PART 4                // of Python's arenas: as much as this makes a line tell more than they do
 
 const struct verdict_now *
@@ -94,13 +93,6 @@ explains(const struct model_process *lost, const struct model_process *first)
 	return is_kill_counted || status > 128 || heft_of(lost) > heft_of(first);
 }
 
-/* timeout(1): when SIGKILL ended its child, it ends itself in the same way. */
-static bool
-is_timeout(const struct model_process *process)
-{
-	return strcmp(process->name, "timeout") == 0;
-}
-
 /*
  * The first process of the session, or what it became by exec. When that one failed by itself and one of its
  * descendants is gone without a trace, or failed for want of memory, the death to explain may be the descendant's.
@@ -129,7 +121,7 @@ find_subject(const struct verdict_now *now, struct verdict_facts *facts)
 	}
 	facts->process = first;
 	facts->lost_child = lost;
-	if (is_timeout(first) && lost != NULL &&
+	if (verdict_is_timeout(first) && lost != NULL &&
 	    (verdict_end_of(first, now) == VERDICT_END_SIGNAL || verdict_end_of(first, now) == VERDICT_END_GONE))
 		facts->process = lost;
 	if (verdict_end_of(first, now) != VERDICT_END_FAILED || has_fatal_refusal(model, now, first))
@@ -322,6 +314,13 @@ tells_more(const struct verdict_facts *facts, const struct rank_line *line)
 	       line->live_bytes >= facts->top_live.live_bytes / ARENA_PART;
 }
 
+static void
+forget_trifling_growth(struct rank_line *line)
+{
+	if (line->leak == MODEL_LEAK_LEAK && line->leaking_bytes < line->live_bytes / GROWING_PART)
+		line->leak = MODEL_LEAK_STEADY;
+}
+
 /* A person who is told of one line alone would miss the other half. */
 static void
 find_next(struct verdict_facts *facts, const struct ranked *live)
@@ -334,6 +333,7 @@ find_next(struct verdict_facts *facts, const struct ranked *live)
 			continue;
 		if (line->live_bytes >= facts->top_live.live_bytes / NEXT_PART && line->live_bytes >= facts->live_bytes / NEXT_LIVE_PART)
 			facts->next_live = *line;
+		forget_trifling_growth(&facts->next_live);
 		return;
 	}
 }
@@ -384,6 +384,7 @@ gather_live(struct verdict_facts *facts)
 		if (!is_first || !verdict_is_arena(facts, line))
 			break;
 	}
+	forget_trifling_growth(&facts->top_live);
 	if (is_over && model->process_count > 1) {
 		memset(is_meant, 0, model->process_count * sizeof(*is_meant));
 		is_meant[facts->top_live.site_count != 0 ? facts->top_live.largest->process
@@ -522,53 +523,6 @@ verdict_is_accumulating(const struct verdict_facts *facts)
 
 	return facts->top_live.leak == MODEL_LEAK_LEAK && facts->top_live.leaking_bytes >= ACCUMULATING_BYTES &&
 	       facts->top_live.leaking_bytes >= (facts->live_bytes - import_bytes) / 2;
-}
-
-/* "1.5h", of timeout(1); 0 = it is none, or there is no limit. */
-static double
-duration_ns(const char *text)
-{
-	char *unit;
-	double value = strtod(text, &unit);
-
-	return value * 1e9 * (*unit == 'm' ? 60 : *unit == 'h' ? 3600 : *unit == 'd' ? 86400 : 1);
-}
-
-/* Did it send SIGKILL itself? An option of it says so, and the time was up: it dies of its child's signal, too. */
-static bool
-has_sent_kill(const struct model_process *timeout)
-{
-	const struct kmem_identity *identity = timeout->identity;
-	const char *end = identity->command + identity->command_bytes;
-	const char *at = identity->command + strlen(identity->command) + 1;
-	uint64_t ran_ns = timeout->launcher->ended_realtime_ns - identity->start_realtime_ns;
-	bool may_kill = false;
-
-	for (; at < end && *at == '-'; at += strlen(at) + 1) {
-		bool is_kill_after = strncmp(at, "-k", 2) == 0 || strncmp(at, "--k", 3) == 0;
-		bool is_signal = strncmp(at, "-s", 2) == 0 || strncmp(at, "--s", 3) == 0;
-
-		/* The value is the next word, if there is none in this one. */
-		if ((is_kill_after || is_signal) && (at[1] == '-' ? strchr(at, '=') == NULL : at[2] == '\0'))
-			at += strlen(at) + 1;
-		if (at >= end)
-			return false;
-		may_kill = may_kill || is_kill_after || (is_signal && (strstr(at, "KILL") != NULL || strcmp(at + strcspn(at, "0123456789"), "9") == 0));
-	}
-	return may_kill && at < end && timeout->launcher->ended_realtime_ns > identity->start_realtime_ns && duration_ns(at) > 0 &&
-	       (double)ran_ns + TIMEOUT_EARLY_NS >= duration_ns(at);
-}
-
-bool
-verdict_was_time_up(const struct verdict_facts *facts)
-{
-	const struct model_process *first = &facts->model->processes[0];
-	const struct kmem_launcher *launcher = first->launcher;
-
-	if (!is_timeout(first) || launcher == NULL || facts->cgroup_kills != 0)
-		return false;
-	return WIFSIGNALED(launcher->wait_status) ? WTERMSIG(launcher->wait_status) == SIGKILL && has_sent_kill(first)
-	                                          : WEXITSTATUS(launcher->wait_status) == TIMEOUT_STATUS;
 }
 
 bool

@@ -66,6 +66,9 @@ const char *verdict_blocks_kept(const struct verdict_facts *facts); // ": often 
  * what it took to read it. "" = hardly so.
  */
 const char *verdict_if_data_set(const struct verdict *verdict, const struct rank_line *line);
+/* " The peak of its heap was ..."; `is_line_next`: who held most at the end is told right after. */
+void verdict_say_peak(const struct verdict_facts *facts, bool is_line_next, struct verdict *verdict);
+void verdict_say_lost(const struct verdict_facts *facts, struct verdict *verdict); // not the story, worth a note: a pool ends its workers so
 void verdict_say_ending(const struct verdict_facts *facts, struct verdict *verdict);  // "train.py (pid 7) exited with status 1"
 void verdict_say_death(const struct verdict_facts *facts, struct verdict *verdict); // the same, or who killed it for want of memory; "."
 void verdict_say_wanted(const struct model *model, const struct model_failed *refused, struct verdict *verdict); // "for 2 MiB in ..."

@@ -174,7 +174,7 @@ generations_are_those_of_the_stack_that_leaks(void **state)
 	hand_model_generations(hand_model_site(&hand, HEAP, 41, 100 * MIB), 9, 9, 3, 3);
 	hand_model_waited(&hand, SIGKILL);
 	hand_model_decide(&hand, &verdict);
-	assert_non_null(strstr(verdict.text, "It accumulates: blocks from 9 of 9 generations"));
+	assert_non_null(strstr(verdict.text, "It accumulates: 100 MiB in blocks from 9 of 9 generations"));
 }
 
 /* Nearly all that was allocated since then: a list that grows, or a data set. */
@@ -205,6 +205,31 @@ what_may_be_a_data_set_is_said(void **state)
 		hand.launcher.after.cgroup_oom_kill = 0; // there was memory left: then a data set is no matter
 		hand_model_decide(&hand, &verdict);
 		assert_int_equal(strstr(verdict.next, " alive, unless it is a data set") != NULL, cases[i].is_thought_of && !cases[i].is_arena);
+	}
+}
+
+/* One line trains a model: of what it holds some may accumulate, or next to nothing. */
+static void
+how_much_of_a_line_accumulates_is_said(void **state)
+{
+	static const struct { uint64_t leaking_bytes; const char *text, *next; } cases[] = {
+		{ 280 * MIB, " It accumulates: blocks from 12 of 12 generations are still alive.", "look for what keeps the blocks of train.py:41 " },
+		{ 100 * MIB, " It accumulates: 100 MiB in blocks from 12 of 12 generations are still alive.", "look for what keeps the blocks of train.py:41 " },
+		{ 2 * MIB, " train.py:41 epoch.", "nothing needs doing" },
+	};
+	struct verdict verdict;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		hand_model_make(&hand);
+		hand_model_site(&hand, HEAP, 41, 300 * MIB - cases[i].leaking_bytes);
+		hand_model_generations(hand_model_site(&hand, HEAP, 41, cases[i].leaking_bytes), 12, 12, 3, 3);
+		hand_model_exited(&hand, 0);
+		hand_model_decide(&hand, &verdict);
+		if (strlen(verdict.text) < strlen(cases[i].text) ||
+		    strcmp(verdict.text + strlen(verdict.text) - strlen(cases[i].text), cases[i].text) != 0 ||
+		    strncmp(verdict.next, cases[i].next, strlen(cases[i].next)) != 0)
+			fail_msg("%zu: %s Next: %s", i, verdict.text, verdict.next);
 	}
 }
 
@@ -403,6 +428,7 @@ main(void)
 		cmocka_unit_test(the_limit_of_a_refusal_is_the_one_in_force_then),
 		cmocka_unit_test(generations_are_those_of_the_stack_that_leaks),
 		cmocka_unit_test(what_may_be_a_data_set_is_said),
+		cmocka_unit_test(how_much_of_a_line_accumulates_is_said),
 		cmocka_unit_test(a_parent_that_ended_later_ran_when_its_worker_died),
 		cmocka_unit_test(a_descendant_that_was_refused_explains_a_failing_parent),
 	};
