@@ -23,6 +23,7 @@
 #include "verdict_tell.h"
 
 #define NAME_BYTES_MAX 300
+#define WORTH_LEAKING_BYTES (UINT64_C(1) << 20) // as in a check
 #define DATA_SET_PART 8 // of all that was allocated meanwhile: who reads a data set parses and converts it, and keeps so much as a rule
 
 static const char certain[] = "certain";
@@ -304,6 +305,7 @@ static void
 advise(const struct verdict_facts *facts, struct verdict *verdict, const char *next)
 {
 	char place[PLACE_TEXT_BYTES];
+	char bytes[UNITS_TEXT_BYTES];
 	const struct rank_line *top = &facts->top_live;
 	bool is_accumulating = verdict_is_accumulating(facts);
 	/* What grows on a device comes before what may be a data set of a program that ended well. */
@@ -405,6 +407,9 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		return;
 	else if (verdict->end == VERDICT_END_OK && facts->peak_bytes == 0)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "nothing needs doing");
+	else if (verdict->end == VERDICT_END_OK && facts->leaking_bytes >= WORTH_LEAKING_BYTES)
+		say_next(verdict, "nothing needs doing yet; `kmemshim leaks " VERDICT_CAPTURE "` shows which lines accumulate (%s in all)",
+		         units_bytes(facts->leaking_bytes, bytes));
 	else if (verdict->end == VERDICT_END_OK)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "nothing needs doing; `kmemshim peak " VERDICT_CAPTURE "` shows who "
 		                                                     "made the peak");

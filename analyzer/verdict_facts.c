@@ -385,6 +385,12 @@ gather_live(struct verdict_facts *facts)
 			break;
 	}
 	forget_trifling_growth(&facts->top_live);
+	for (size_t i = 0; i < live->line_count; i++) {
+		const struct rank_line *line = &live->lines[i];
+
+		if (line->leak == MODEL_LEAK_LEAK && is_host_memory(model->domains[line->domain].name) && !rank_may_be_built_once(line->telling))
+			facts->leaking_bytes += line->leaking_bytes;
+	}
 	if (is_over && model->process_count > 1) {
 		memset(is_meant, 0, model->process_count * sizeof(*is_meant));
 		is_meant[facts->top_live.site_count != 0 ? facts->top_live.largest->process
