@@ -355,6 +355,25 @@ find_beside_arenas(struct verdict_facts *facts, const struct ranked *live)
 	}
 }
 
+/* In the processes marked in `is_meant`; 0 when some of it may be others'. */
+static uint64_t
+left_by_imports(const struct model *model, const bool *is_meant)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < model->site_count; i++) {
+		const struct model_site *site = &model->sites[i];
+
+		if (site->leak != MODEL_LEAK_IMPORT || site->live_bytes == 0 || rank_is_start_up(site) ||
+		    !is_host_memory(model->domains[site->domain].name))
+			continue;
+		if (site->process_count > 1)
+			return 0;
+		bytes += is_meant[site->process] ? site->live_bytes : 0;
+	}
+	return bytes;
+}
+
 /* Who held memory at the end, and its first line that is not what imports left behind. */
 static void
 gather_live(struct verdict_facts *facts)
@@ -404,16 +423,12 @@ gather_live(struct verdict_facts *facts)
 		if (facts->live_process == NULL || model->processes[i].live_bytes > facts->live_process->live_bytes)
 			facts->live_process = &model->processes[i];
 	}
+	facts->import_bytes = left_by_imports(model, is_meant);
 	if (model->process_count == 1) {
 		facts->live_bytes = 0;
 		for (size_t i = 0; i < model->domain_count; i++) {
 			if (is_host_memory(model->domains[i].name))
 				facts->live_bytes += model->domains[i].live_bytes;
-		}
-		for (size_t i = 0; i < model->site_count; i++) {
-			if (model->sites[i].leak == MODEL_LEAK_IMPORT && !rank_is_start_up(&model->sites[i]) &&
-			    is_host_memory(model->domains[model->sites[i].domain].name))
-				facts->import_bytes += model->sites[i].live_bytes;
 		}
 		if (facts->top_live.site_count != 0)
 			find_next(facts, live);

@@ -235,6 +235,46 @@ how_much_of_a_line_accumulates_is_said(void **state)
 	}
 }
 
+/* sh -c "python train.py", or timeout: a child that imported much is told as it is alone. */
+static void
+what_imports_left_in_one_of_several_processes_is_told(void **state)
+{
+	static const struct { uint32_t process, processes; const char *text; } cases[] = {
+		{ 1, 1, " At the end 361 MiB was live in train.py (pid 4243); 60.0 MiB of it (17 %) was allocated at train.py:41 epoch, another 300 MiB "
+		        "(83 %) was left by imports. train.py:41 epoch accumulates: " },
+		{ 0, 1, " At the end 361 MiB was live in train.py (pid 4243); 60.0 MiB of it (17 %) was allocated at train.py:41 epoch." },
+		{ 1, 2, " At the end 361 MiB was live in train.py (pid 4243); 60.0 MiB of it (17 %) was allocated at train.py:41 epoch." }, // how much in which?
+	};
+	struct model_process processes[2];
+	struct kmem_identity child;
+	struct verdict verdict;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct model_site *site;
+
+		hand_model_make(&hand);
+		site = hand_model_site(&hand, HEAP, 41, 60 * MIB);
+		site->process = 1;
+		hand_model_generations(site, 12, 12, 3, 3);
+		site = hand_model_site(&hand, HEAP, 1, 300 * MIB);
+		site->process = cases[i].process;
+		site->process_count = cases[i].processes;
+		site->stack_flags = KMEM_STACK_IMPORT_CUT;
+		hand_model_exited(&hand, 0);
+		child = hand_model_child(&hand);
+		processes[0] = processes[1] = hand.process;
+		processes[1].launcher = NULL;
+		processes[1].identity = &child;
+		processes[1].live_bytes = 361 * MIB;
+		hand.model.processes = processes;
+		hand.model.process_count = 2;
+		hand_model_decide(&hand, &verdict);
+		if (strstr(verdict.text, cases[i].text) == NULL)
+			fail_msg("%zu: %s", i, verdict.text);
+	}
+}
+
 /* sh -c "python train.py": the shell tells nothing but a status. */
 static void
 a_descendant_that_was_refused_explains_a_failing_parent(void **state)
@@ -430,6 +470,7 @@ main(void)
 		cmocka_unit_test(the_limit_of_a_refusal_is_the_one_in_force_then),
 		cmocka_unit_test(generations_are_those_of_the_stack_that_leaks),
 		cmocka_unit_test(what_may_be_a_data_set_is_said),
+		cmocka_unit_test(what_imports_left_in_one_of_several_processes_is_told),
 		cmocka_unit_test(how_much_of_a_line_accumulates_is_said),
 		cmocka_unit_test(a_parent_that_ended_later_ran_when_its_worker_died),
 		cmocka_unit_test(a_descendant_that_was_refused_explains_a_failing_parent),
