@@ -99,9 +99,9 @@ capture_head_directory(const struct capture *capture)
 }
 
 static bool
-is_any_chunk_sealed(const struct capture *capture)
+is_any_chunk_sealed(const unsigned char *head)
 {
-	const struct kmem_chunk *directory = capture_head_directory(capture);
+	const struct kmem_chunk *directory = (const struct kmem_chunk *)(const void *)(head + KMEM_DIRECTORY_OFFSET);
 
 	for (uint32_t i = 0; i < KMEM_CHUNKS_MAX; i++) {
 		if (COPY_OF(directory[i].is_sealed) != 0)
@@ -126,12 +126,24 @@ capture_head_check_closed(struct capture *capture, bool is_last_attempt, bool *w
 	if (capture->was_closed || *wants_again)
 		return true;
 	if (wanted == 0) { // F5 is stored last: what was sealed before is checked all the same
-		if (is_any_chunk_sealed(capture))
+		if (is_any_chunk_sealed(capture->head))
 			capture_damaged(capture, "section \"head\": the program was stopped while it closed the capture: it has no checksum");
 		return true;
 	}
 	(void)snprintf(text, sizeof(text), "section \"head\": checksum wanted 0x%08x, found 0x%08x: the file is damaged",
 	               wanted, found);
+	return capture_refuse(capture, fail, text);
+}
+
+bool
+capture_head_check_open(struct capture *capture, const unsigned char *before, struct fail *fail)
+{
+	char text[160];
+
+	if (!is_any_chunk_sealed(before))
+		return true;
+	(void)snprintf(text, sizeof(text), "section \"head\": state 0x%08x, but chunks have checksums, which they get when a capture is closed: "
+	               "the file is damaged", COPY_OF(capture->header->state));
 	return capture_refuse(capture, fail, text);
 }
 

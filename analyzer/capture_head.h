@@ -28,6 +28,12 @@ bool capture_head_is_closed(const struct capture *capture);
 /* The seal of the head (F5). *wants_again: it may be in the making; asked for unless this is the last attempt. */
 bool capture_head_check_closed(struct capture *capture, bool is_last_attempt, bool *wants_again, struct fail *fail);
 
+/*
+ * Of a head that does not say that the program is done: the state says so before the first chunk is sealed, so that no later
+ * reading than `before` has an older state.
+ */
+bool capture_head_check_open(struct capture *capture, const unsigned char *before, struct fail *fail);
+
 /* Places of the capture's file that hold something, and how many of them there are. */
 const struct kmem_chunk *capture_head_directory(const struct capture *capture);
 bool capture_head_chunks(struct capture *capture, uint32_t *chunk_count, struct fail *fail);

@@ -286,7 +286,7 @@ read_whole(struct capture *capture, int fd, bool is_last_attempt, bool *wants_ag
 	const size_t rows_bytes = KMEM_DOMAINS_MAX * sizeof(struct kmem_domain_row);
 	unsigned char *before = aligned_alloc(64, KMEM_HEAD_BYTES);
 	uint32_t count;
-	bool is_good;
+	bool is_good, is_done;
 
 	*wants_again = false;
 	memset(capture->head, 0, KMEM_HEAD_BYTES);
@@ -308,7 +308,9 @@ read_whole(struct capture *capture, int fd, bool is_last_attempt, bool *wants_ag
 		if (read_at(fd, capture->head, KMEM_HEAD_BYTES, 0) != KMEM_HEAD_BYTES)
 			is_good = fail_set(fail, EXIT_CAPTURE, "%s: the file became shorter while it was read: copy it again",
 			                   capture->path);
-		*wants_again = COPY_OF(capture->header->state) == KMEM_STATE_CLEAN_EXIT && !is_last_attempt;
+		is_done = COPY_OF(capture->header->state) == KMEM_STATE_CLEAN_EXIT;
+		*wants_again = is_done && !is_last_attempt;
+		is_good = is_good && (is_done || capture_head_check_open(capture, before, fail));
 		if (memcmp(capture->head, before, KMEM_HEARTBEATS_OFFSET) != 0)
 			capture->is_still = false;
 		memcpy(capture->head + KMEM_DOMAINS_OFFSET, before + KMEM_DOMAINS_OFFSET, rows_bytes);

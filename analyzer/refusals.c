@@ -117,7 +117,7 @@ refusal_state(const struct model *model, const struct verdict_now *now, const st
 	if (has_gone_on(model, failed) || went_on(failed))
 		return recovered;
 	if (end == VERDICT_END_RUNNING)
-		return failed->had_success_after ? recovered : is_tensors(model, failed) ? fatal : pending;
+		return failed->had_success_after ? recovered : pending;
 	if (end == VERDICT_END_OK)
 		return recovered;
 	if (!failed->had_success_after)
@@ -129,10 +129,13 @@ refusal_state(const struct model *model, const struct verdict_now *now, const st
 	return recovered;
 }
 
+/* It ended with it, or runs and has done nothing since PyTorch gave up: a driver may be asked again, of PyTorch's exception nothing comes. */
 static bool
 is_fatal(const struct model *model, const struct verdict_now *now, const struct model_failed *failed)
 {
-	return refusal_state(model, now, failed) == fatal;
+	const char *state = refusal_state(model, now, failed);
+
+	return state == fatal || (state == pending && is_tensors(model, failed));
 }
 
 /* Which of two that were refused shortly before the last one began what ended with it? */

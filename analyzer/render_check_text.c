@@ -60,6 +60,7 @@ put_small_leak(const struct check *check, FILE *stream)
 	char live[UNITS_TEXT_BYTES];
 	char absolute[UNITS_TEXT_BYTES];
 	char relative[UNITS_TEXT_BYTES];
+	char count[UNITS_TEXT_BYTES];
 
 	if (check->small_leak == NULL)
 		return;
@@ -68,7 +69,7 @@ put_small_leak(const struct check *check, FILE *stream)
 	              check->small_leak->where, units_bytes(check->tolerance.absolute_bytes, absolute),
 	              units_share(check->tolerance.relative_ppm, relative));
 	if (check->small_leak_count > 1)
-		(void)fprintf(stream, " and %zu more", check->small_leak_count - 1);
+		(void)fprintf(stream, " and %s more", units_count(check->small_leak_count - 1, count));
 	(void)fputc('\n', stream);
 }
 
@@ -76,6 +77,8 @@ void
 render_check_text(const struct check *check, FILE *stream)
 {
 	int domain_width = 0;
+	char failed[UNITS_TEXT_BYTES];
+	char sites[UNITS_TEXT_BYTES];
 
 	if (check->ended_badly != NULL) {
 		(void)fprintf(stream, "FAIL   %s\n       %s\n", check->ended_path, check->ended_badly);
@@ -87,9 +90,9 @@ render_check_text(const struct check *check, FILE *stream)
 	}
 	for (size_t i = 0; i < check->rule_count; i++)
 		put_rule(stream, &check->rules[i], domain_width);
-	(void)fprintf(stream, "%s: %zu rule%s failed, %zu site%s%s%s compared, %llu run%s against %llu\n",
-	              check->failed_count != 0 ? "worse than the baseline" : "ok", check->failed_count,
-	              check->failed_count == 1 ? "" : "s", check->compared_sites, check->compared_sites == 1 ? "" : "s",
+	(void)fprintf(stream, "%s: %s rule%s failed, %s site%s%s%s compared, %llu run%s against %llu\n",
+	              check->failed_count != 0 ? "worse than the baseline" : "ok", units_count(check->failed_count, failed),
+	              check->failed_count == 1 ? "" : "s", units_count(check->compared_sites, sites), check->compared_sites == 1 ? "" : "s",
 	              check->after->domain[0] != '\0' ? " of " : "",
 	              check->after->domain,
 	              (unsigned long long)check->after->run_count, check->after->run_count == 1 ? "" : "s",

@@ -23,6 +23,14 @@ put_relation(struct json_write *json, const char *relation)
 		json_write_text(json, "relation", relation);
 }
 
+/* Only of what has no name. */
+static void
+put_offset(struct json_write *json, uint64_t offset)
+{
+	if (offset != 0)
+		json_write_number(json, "offset", offset);
+}
+
 static void
 put_text_or_null(struct json_write *json, const char *name, const char *text)
 {
@@ -44,6 +52,7 @@ put_place(struct json_write *json, const char *name, const struct report_place *
 	json_write_number(json, "line", place->line);
 	json_write_text(json, "function", place->function);
 	json_write_text(json, "module", place->module);
+	put_offset(json, place->offset);
 	put_relation(json, place->relation);
 	put_text_or_null(json, "source", place->source);
 	json_write_bool(json, "is_source_changed", place->is_source_changed);
@@ -320,6 +329,7 @@ encode_frame(struct json_write *json, const struct report_frame *frame)
 	json_write_text(json, "file", frame->file);
 	json_write_number(json, "line", frame->line);
 	json_write_text(json, "module", frame->module);
+	put_offset(json, frame->offset);
 	put_relation(json, frame->relation);
 	json_write_close(json, '}');
 }

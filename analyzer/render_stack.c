@@ -236,6 +236,7 @@ put_callers(FILE *stream, const struct report *report, const struct report_line 
 	uint64_t total;
 	struct caller *callers = collect_callers(report, line, &count, &total);
 	bool are_several = count > 1 && callers[1].bytes >= total / CALLER_PART;
+	char more[UNITS_TEXT_BYTES];
 
 	for (size_t i = 0; are_several && i < count && i < CALLERS_SHOWN; i++) {
 		char share[UNITS_TEXT_BYTES];
@@ -246,7 +247,7 @@ put_callers(FILE *stream, const struct report *report, const struct report_line 
 		put_frame(stream, &callers[i].frame, relation_of(&callers[i].frame, false), after);
 	}
 	if (are_several && count > CALLERS_SHOWN)
-		(void)fprintf(stream, "%*sand %zu more\n", INDENT, "", count - CALLERS_SHOWN);
+		(void)fprintf(stream, "%*sand %s more\n", INDENT, "", units_count(count - CALLERS_SHOWN, more));
 	free(callers);
 	return are_several;
 }
@@ -300,6 +301,32 @@ put_types(const struct report_line *line, FILE *stream)
 	(void)fprintf(stream, "%*sof   about %s%s\n", INDENT, "", text, line->are_types_older ? " when last looked at" : "");
 }
 
+/* Frames between those that are there. */
+static void
+put_gap(FILE *stream, uint32_t omitted)
+{
+	char count[UNITS_TEXT_BYTES];
+
+	(void)fprintf(stream, "%*s...  %s frame%s left out\n", INDENT, "", units_count(omitted, count), omitted == 1 ? "" : "s");
+}
+
+/* How a list of frames ends: with those that there was no space for here, and those outside of all that were recorded. */
+static void
+put_end(FILE *stream, unsigned left_out, uint32_t omitted)
+{
+	char more[UNITS_TEXT_BYTES];
+	char outer[UNITS_TEXT_BYTES];
+
+	if (left_out == 0 && omitted == 0)
+		return;
+	(void)fprintf(stream, "%*s...  ", INDENT, "");
+	if (left_out != 0)
+		(void)fprintf(stream, "%s more%s", units_count(left_out, more), omitted != 0 ? "; " : "");
+	if (omitted != 0) // a walk ends, too: how many there are is not known
+		(void)fprintf(stream, "at least %s outer frame%s not recorded", units_count(omitted, outer), omitted == 1 ? " was" : "s were");
+	(void)fputc('\n', stream);
+}
+
 /* --- one stack ------------------------------------------------------------------------------------------------- */
 
 /*
@@ -328,8 +355,7 @@ render_text_stack(const struct report *report, const struct report_line *line, c
 		struct report_frame frame = report_frame(site, i);
 
 		if (site->frames_omitted != 0 && i == site->frames_before_gap)
-			(void)fprintf(stream, "%*s...  %u frame%s left out\n", INDENT, "", (unsigned)site->frames_omitted,
-			              site->frames_omitted == 1 ? "" : "s");
+			put_gap(stream, site->frames_omitted);
 		if (!is_shown(&frame, has_python, options->is_native))
 			continue;
 		if (!is_past && is_place(&frame, &line->where)) {
@@ -362,8 +388,7 @@ render_text_stack(const struct report *report, const struct report_line *line, c
 			left_out++;
 		}
 	}
-	if (left_out != 0)
-		(void)fprintf(stream, "%*s...  %u more\n", INDENT, "", left_out);
+	put_end(stream, left_out, site->frames_before_gap == site->frame_count ? site->frames_omitted : 0);
 	if (site->lost[0] != '\0')
 		(void)fprintf(stream, "%*s(%s)\n", INDENT, "",
 		              strcmp(site->lost, "no-room") == 0    ? "no room was left for its stack"

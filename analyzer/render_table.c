@@ -181,9 +181,11 @@ width_of(const struct column *column, int domain_width)
 static void
 put_heading(FILE *stream, const char *heading, size_t processes, const struct table *table, int domain_width)
 {
+	char count[UNITS_TEXT_BYTES];
+
 	(void)fputs(heading, stream);
 	if (processes > 1)
-		(void)fprintf(stream, ", summed over %zu processes", processes);
+		(void)fprintf(stream, ", summed over %s processes", units_count(processes, count));
 	(void)fputc('\n', stream);
 	for (size_t i = 0; i < 7 && table->columns[i].title != NULL; i++) {
 		(void)fprintf(stream, "%*s", width_of(&table->columns[i], domain_width), table->columns[i].title);
@@ -363,9 +365,10 @@ static void
 put_rest(FILE *stream, const struct rest *rest, const char *what)
 {
 	char text[UNITS_TEXT_BYTES];
+	char count[UNITS_TEXT_BYTES];
 
 	if (rest->count != 0)
-		(void)fprintf(stream, "%9s  %s in %zu more line%s\n", units_bytes(rest->bytes, text), what, rest->count,
+		(void)fprintf(stream, "%9s  %s in %s more line%s\n", units_bytes(rest->bytes, text), what, units_count(rest->count, count),
 		              rest->count == 1 ? "" : "s");
 }
 

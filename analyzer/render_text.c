@@ -145,6 +145,17 @@ put_own(const uint64_t own_bytes[KMEM_OWN_PARTS], FILE *stream)
 	put_paragraph(stream, text, MEANING_COLUMN, MEANING_COLUMN);
 }
 
+/* What it means; a mapping with none but blocks that found no room is among it. */
+static void
+put_others(const struct report_process *process, FILE *stream)
+{
+	char text[256];
+
+	(void)snprintf(text, sizeof(text), "%s%s", report_resident_meaning(KMEM_RESIDENT_OTHER),
+	               process->losses[KMEM_LOST_EVENTS] != 0 ? ", or of blocks that were not recorded (see Losses)" : "");
+	put_paragraph(stream, text, MEANING_COLUMN, MEANING_COLUMN);
+}
+
 /* Of the process that has most. The rows add up. */
 static void
 put_resident(const struct report *report, FILE *stream)
@@ -180,6 +191,8 @@ put_resident(const struct report *report, FILE *stream)
 		              report_resident_meaning(part)[0] != '\0' ? "  " : "");
 		if (part == KMEM_RESIDENT_OWN)
 			put_own(most->own_bytes, stream);
+		else if (part == KMEM_RESIDENT_OTHER)
+			put_others(most, stream);
 		else
 			(void)fprintf(stream, "%s\n", report_resident_meaning(part));
 	}
@@ -201,7 +214,7 @@ put_together(const struct report *report, FILE *stream)
 		is_any = is_any || (!report->domains[i].is_address_space && report_has_domain(report, report->domains[i].name));
 	if (report->process_count < 2 || !is_any)
 		return;
-	used = (size_t)snprintf(text, sizeof(text), "sums over %zu processes", report->process_count);
+	used = (size_t)snprintf(text, sizeof(text), "sums over %s processes", units_count(report->process_count, peak));
 	for (size_t i = 0; i < report->domain_count && used < sizeof(text); i++) {
 		const struct report_domain *domain = &report->domains[i];
 
@@ -215,8 +228,8 @@ put_together(const struct report *report, FILE *stream)
 		is_first = false;
 	}
 	if (is_first && report->domain == NULL && report->unknown_end_count != 0 && used < sizeof(text))
-		(void)snprintf(text + used, sizeof(text) - used, " that may have run at the same time (when %zu of them ended is not known)",
-		               report->unknown_end_count);
+		(void)snprintf(text + used, sizeof(text) - used, " that may have run at the same time (when %s of them ended is not known)",
+		               units_count(report->unknown_end_count, live));
 	else if (is_first && report->domain == NULL && used < sizeof(text))
 		(void)snprintf(text + used, sizeof(text) - used, " that ran at the same time");
 	(void)fputs("  ", stream);
@@ -302,6 +315,7 @@ put_processes(const struct report *report, FILE *stream)
 		return;
 	bool *is_shown = choose_processes(report);
 	bool has_heirs = false;
+	char count[UNITS_TEXT_BYTES];
 
 	for (size_t i = 0; i < report->process_count; i++)
 		has_heirs = has_heirs || (is_shown[i] && report->processes[i].inherited_bytes >= COPIES_SHOWN_BYTES);
@@ -311,7 +325,7 @@ put_processes(const struct report *report, FILE *stream)
 	put_children(report, is_shown, -1, 0, stream);
 	free(is_shown);
 	if (report->process_count > PROCESSES_SHOWN)
-		(void)fprintf(stream, "  ... %zu more, none of them larger\n", report->process_count - PROCESSES_SHOWN);
+		(void)fprintf(stream, "  ... %s more, none of them larger\n", units_count(report->process_count - PROCESSES_SHOWN, count));
 }
 
 void
@@ -368,7 +382,7 @@ is_again(const struct report_request *request, const struct report_request *earl
 static void
 put_requests(const struct report *report, FILE *stream)
 {
-	const struct report_request *told = NULL; // the last one that ended a process
+	const struct report_request *told = NULL; // the last one that nobody went on from
 	char bytes[UNITS_TEXT_BYTES];
 	char place[PLACE_TEXT_BYTES];
 	uint64_t count = 0, times = 1;
@@ -381,7 +395,7 @@ put_requests(const struct report *report, FILE *stream)
 		if (!report_has_domain(report, report->requests[i].domain))
 			continue;
 		is_any = true;
-		if (strcmp(report->requests[i].state, "fatal") == 0 && report->requests[i].is_composed)
+		if (strcmp(report->requests[i].state, "recovered") != 0 && report->requests[i].is_composed)
 			told = &report->requests[i];
 		if ((int)strlen(report->requests[i].domain) > width)
 			width = (int)strlen(report->requests[i].domain);
@@ -487,6 +501,7 @@ put_capture(const struct report *report, FILE *stream)
 	time_t seconds = (time_t)(first->start_realtime_ns / 1000000000);
 	char *path = memory_text(first->path);
 	char when[32] = "";
+	char count[UNITS_TEXT_BYTES];
 	struct tm parts;
 
 	(void)text_clean(path, strlen(path));
@@ -494,7 +509,7 @@ put_capture(const struct report *report, FILE *stream)
 		(void)strftime(when, sizeof(when), ", recorded %Y-%m-%d %H:%M", &parts);
 	(void)fprintf(stream, "Capture: %s", path);
 	if (report->process_count > 1)
-		(void)fprintf(stream, " and %zu more", report->process_count - 1);
+		(void)fprintf(stream, " and %s more", units_count(report->process_count - 1, count));
 	(void)fprintf(stream, "%s\n", when);
 	free(path);
 }

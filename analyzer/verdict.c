@@ -23,6 +23,8 @@
 #include "verdict_tell.h"
 
 #define NAME_BYTES_MAX 300
+#define WORTH_LEAKING_BYTES (UINT64_C(1) << 20) // as in a check
+#define DATA_SET_PART 8 // of all that was allocated meanwhile: who reads a data set parses and converts it, and keeps so much as a rule
 
 static const char certain[] = "certain";
 static const char likely[] = "likely";
@@ -286,9 +288,11 @@ verdict_does_next_grow(const struct verdict_facts *facts)
 }
 
 const char *
-verdict_if_data_set(const struct verdict *verdict, const struct model_site *telling)
+verdict_if_data_set(const struct verdict *verdict, const struct rank_line *line)
 {
-	if (!rank_may_be_built_once(telling))
+	uint64_t volume_bytes = line->leak == MODEL_LEAK_LEAK ? line->telling->volume_bytes : 0;
+
+	if (volume_bytes == 0 || (verdict->end != VERDICT_END_OK && line->leaking_bytes < volume_bytes / DATA_SET_PART))
 		return "";
 	if (strcmp(verdict->cause, "child-killed") == 0)
 		return "; if it is a data set, load less of it at once, or give the program more memory";
@@ -301,10 +305,9 @@ static void
 advise(const struct verdict_facts *facts, struct verdict *verdict, const char *next)
 {
 	char place[PLACE_TEXT_BYTES];
+	char bytes[UNITS_TEXT_BYTES];
 	const struct rank_line *top = &facts->top_live;
 	bool is_accumulating = verdict_is_accumulating(facts);
-	const struct kmem_identity *identity = facts->process->identity;
-	uint64_t machine_bytes = identity->machine_bytes != 0 ? identity->machine_bytes + identity->swap_bytes : UINT64_MAX;
 	/* What grows on a device comes before what may be a data set of a program that ended well. */
 	bool is_growing = top->leak == MODEL_LEAK_LEAK && !(verdict->end == VERDICT_END_OK && rank_may_be_built_once(top->telling) &&
 	                                                    facts->growing_device.site_count != 0);
@@ -335,7 +338,7 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	    (facts->end == VERDICT_END_SIGNAL || facts->end == VERDICT_END_FAILED || verdict_was_time_up(facts)) && !verdict_is_arena(facts, top) &&
 	    verdict_is_far_from_limits(facts)) {
 		say_next(verdict, "%s; then look for what keeps the blocks of %s alive%s", next, verdict_line_text(top, place),
-		         verdict_if_data_set(verdict, top->telling));
+		         verdict_if_data_set(verdict, top)[0] != '\0' ? ", unless it is a data set" : "");
 		return;
 	}
 	if (is_accumulating && (facts->end == VERDICT_END_SIGNAL || facts->end == VERDICT_END_GONE) &&
@@ -343,6 +346,10 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		next = NULL;
 	if (next != NULL)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "%s", next);
+	else if (facts->refused != NULL && verdict_is_beyond_machine(facts))
+		say_next(verdict, "ask for less at once there (smaller pieces, a smaller type)");
+	else if (facts->refused != NULL && verdict_is_request_alone(facts))
+		say_next(verdict, "ask for less at once there, or raise what limits it%s", space_limit_name(facts));
 	else if (facts->refused == NULL && facts->copies.bytes > top->live_bytes / 2)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "%s%s",
 		               facts->copies.child->python_version != 0
@@ -368,7 +375,7 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	else if (is_next_growing && facts->refused == NULL)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "look for what keeps the blocks of %s alive%s%s",
 		               verdict_line_text(&facts->next_live, place), verdict_blocks_kept(facts),
-		               verdict_if_data_set(verdict, facts->next_live.telling));
+		               verdict_if_data_set(verdict, &facts->next_live));
 	else if (verdict_is_arena(facts, top) && !is_much_in_arenas && verdict->end != VERDICT_END_OK && facts->refused == NULL)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "give the program more memory, or import less: no line of it holds much");
 	else if (verdict_is_arena(facts, top) && (facts->refused == NULL || is_accumulating) &&
@@ -377,18 +384,15 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		               "`kmemshim run --python-objects -- " VERDICT_COMMAND "`; then the lines that hold them are named%s%s%s",
 		               facts->beside_arenas.site_count != 0 ? "look for what keeps the blocks of " : "",
 		               facts->beside_arenas.site_count != 0 ? verdict_line_text(&facts->beside_arenas, place) : "",
-		               facts->beside_arenas.site_count != 0 ? " alive; or " : "",
+		               facts->beside_arenas.site_count != 0 ? " alive; or " : "", verdict_if_data_set(verdict, top),
 		               facts->refused != NULL ? ". Or raise what limits it" : "",
-		               facts->refused != NULL ? space_limit_name(facts) : "",
-		               verdict->end == VERDICT_END_OK ? verdict_if_data_set(verdict, top->telling) : "");
+		               facts->refused != NULL ? space_limit_name(facts) : "");
 	else if (is_growing && (facts->refused == NULL || is_accumulating))
 		(void)snprintf(verdict->next, sizeof(verdict->next),
 		               "look for what keeps the blocks of %s alive%s%s", verdict_line_text(top, place), verdict_blocks_kept(facts),
-		               verdict_if_data_set(verdict, top->telling));
+		               verdict_if_data_set(verdict, top));
 	else if (facts->refused != NULL)
-		(void)snprintf(verdict->next, sizeof(verdict->next), "ask for less at once there%s%s",
-		               facts->refused->bytes > machine_bytes ? " (smaller pieces, a smaller type)" : ", or raise what limits it",
-		               facts->refused->bytes > machine_bytes ? "" : space_limit_name(facts));
+		say_next(verdict, "ask for less at once there, or raise what limits it%s", space_limit_name(facts));
 	else if (verdict->end == VERDICT_END_OK && model_unrecorded_bytes(facts->model) != 0)
 		say_next(verdict, "record it again with more room for the recorder (ulimit -v, or the disk that holds captures)");
 	else if (verdict->end == VERDICT_END_OK && facts->model->capture_damage_count != 0)
@@ -399,8 +403,13 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	else if (verdict->end == VERDICT_END_OK && verdict->lost_child != NULL)
 		say_next(verdict, "`kmemshim report " VERDICT_CHILD "` shows what the child process held that was ended; if a pool ended it as "
 		                  "it closed, nothing needs doing");
+	else if (verdict->end == VERDICT_END_OK && verdict_advise_tight(facts, verdict))
+		return;
 	else if (verdict->end == VERDICT_END_OK && facts->peak_bytes == 0)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "nothing needs doing");
+	else if (verdict->end == VERDICT_END_OK && facts->leaking_bytes >= WORTH_LEAKING_BYTES)
+		say_next(verdict, "nothing needs doing yet; `kmemshim leaks " VERDICT_CAPTURE "` shows which lines accumulate (%s in all)",
+		         units_bytes(facts->leaking_bytes, bytes));
 	else if (verdict->end == VERDICT_END_OK)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "nothing needs doing; `kmemshim peak " VERDICT_CAPTURE "` shows who "
 		                                                     "made the peak");

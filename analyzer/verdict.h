@@ -74,7 +74,7 @@ struct verdict_facts {
 	uint64_t live_bytes;           // memory domains, of the live_count processes
 	size_t live_count;             // those that ran when it ended, as far as that shows
 	const struct model_process *live_process; // which of these held most
-	uint64_t import_bytes;         // of live_bytes, what imports left; 0 with several processes
+	uint64_t import_bytes;         // of live_bytes, what imports left; 0 also where that is not known of several processes
 	uint64_t peak_bytes;           // of the largest memory domain of peak_process
 	uint64_t peak_whole_bytes;     // verdict_peak_of() it
 	const struct model_process *peak_process; // with the highest peak; with `refused`, the one that was refused
@@ -96,6 +96,7 @@ struct verdict_facts {
 	struct rank_line top_peak;
 	struct rank_line next_live;    // another line that holds nearly as much; site_count == 0: none, or several processes
 	struct rank_line beside_arenas; // when arenas accumulate: the line that accumulates most beside them; site_count == 0: none
+	uint64_t leaking_bytes;        // of all lines of the host's memory that accumulate, but for what may be a data set
 	const char *top_live_domain;
 	uint32_t top_live_processes;   // 0: all of top_live is part of live_bytes; else a sum over so many processes
 	uint32_t top_peak_processes;   // the same of top_peak and peak_bytes
@@ -128,6 +129,8 @@ uint64_t verdict_peak_of(const struct model_process *process);
 /* This machine, now. The result points to static memory. */
 const struct verdict_now *verdict_now(void);
 
+/* timeout(1): when SIGKILL ended its child, it ends itself in the same way. */
+bool verdict_is_timeout(const struct model_process *process);
 /* The program was run by timeout(1), which says so by status 124 or, with -s KILL, by the same death. */
 bool verdict_was_time_up(const struct verdict_facts *facts);
 

@@ -284,8 +284,8 @@ say_pools(const struct verdict_facts *facts, struct verdict *verdict)
 	char bytes[UNITS_TEXT_BYTES];
 
 	if (is_kept_by_pools(facts) || refused->pool_kept_bytes > refused->total_bytes / POOLS_PART)
-		say(verdict, " The driver's pools (cudaMallocAsync) kept another %s there that they had given out to nobody%s.",
-		    units_bytes(refused->pool_kept_bytes, bytes), is_kept_by_pools(facts) ? ": with what was free that was enough for the request" : "");
+		say(verdict, " Another %s lay unused in the driver's pools (cudaMallocAsync)%s.", units_bytes(refused->pool_kept_bytes, bytes),
+		    is_kept_by_pools(facts) ? ": enough for the request, with what was free" : "");
 }
 
 static void

@@ -215,7 +215,7 @@ say_growth(const struct model *model, const struct model_domain *lines, const st
 		    units_bytes(top->leaking_bytes, bytes), top->telling->generations_alive,
 		    top->telling->generations_total);
 		if (more != 0)
-			say(verdict, "; so do%s %zu more line%s", more == 1 ? "es" : "", more, more == 1 ? "" : "s");
+			say(verdict, "; so do%s %s more line%s", more == 1 ? "es" : "", units_count(more, bytes), more == 1 ? "" : "s");
 		say(verdict, ".");
 	} else if (may_grow) {
 		say(verdict, " %s may accumulate: nothing of its %" PRIu32 " generations was released, which are too few to tell.",
@@ -281,7 +281,7 @@ advise_growth(const struct verdict_facts *facts, const struct rank_line *growing
 	char place[PLACE_TEXT_BYTES];
 
 	say_next(verdict, "look for what keeps the %s of %s alive%s%s", is_tensors ? "tensors" : "blocks", verdict_line_text(growing, place),
-	         is_tensors ? VERDICT_TENSORS_KEPT : verdict_blocks_kept(facts), verdict_if_data_set(verdict, growing->telling));
+	         is_tensors ? VERDICT_TENSORS_KEPT : verdict_blocks_kept(facts), verdict_if_data_set(verdict, growing));
 }
 
 static void
@@ -303,7 +303,7 @@ advise(const struct verdict_facts *facts, const char *wanted, const struct model
 	else if (growing->site_count == 0 || verdict_is_arena(facts, growing))
 		say_next(verdict, "record small Python objects too: `kmemshim run --python-objects -- " VERDICT_COMMAND "`; then the lines "
 		                  "that hold them are named%s",
-		         growing->site_count != 0 && verdict->end == VERDICT_END_OK ? verdict_if_data_set(verdict, growing->telling) : "");
+		         growing->site_count != 0 ? verdict_if_data_set(verdict, growing) : "");
 	else
 		advise_growth(facts, growing, verdict);
 }

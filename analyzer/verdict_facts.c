@@ -23,9 +23,8 @@
 #define ACCUMULATING_BYTES (UINT64_C(16) << 20)
 #define NEXT_PART 2                 // of the first line: as much as this makes the next one worth telling
 #define NEXT_LIVE_PART 8            // and of all that was live
+#define GROWING_PART 8              // of a line: if less of it accumulates, that is not what it holds memory for
 #define BESIDE_ARENAS_PART 100      // of Python's arenas: less says nothing of who fills them
-#define TIMEOUT_STATUS 124          // of timeout(1), when the time was up
-#define TIMEOUT_EARLY_NS 1e9        // clocks are set while it waits
 #define ARENA_PART 4                // of Python's arenas: as much as this makes a line tell more than they do
 
 const struct verdict_now *
@@ -94,13 +93,6 @@ explains(const struct model_process *lost, const struct model_process *first)
 	return is_kill_counted || status > 128 || heft_of(lost) > heft_of(first);
 }
 
-/* timeout(1): when SIGKILL ended its child, it ends itself in the same way. */
-static bool
-is_timeout(const struct model_process *process)
-{
-	return strcmp(process->name, "timeout") == 0;
-}
-
 /*
  * The first process of the session, or what it became by exec. When that one failed by itself and one of its
  * descendants is gone without a trace, or failed for want of memory, the death to explain may be the descendant's.
@@ -129,7 +121,7 @@ find_subject(const struct verdict_now *now, struct verdict_facts *facts)
 	}
 	facts->process = first;
 	facts->lost_child = lost;
-	if (is_timeout(first) && lost != NULL &&
+	if (verdict_is_timeout(first) && lost != NULL &&
 	    (verdict_end_of(first, now) == VERDICT_END_SIGNAL || verdict_end_of(first, now) == VERDICT_END_GONE))
 		facts->process = lost;
 	if (verdict_end_of(first, now) != VERDICT_END_FAILED || has_fatal_refusal(model, now, first))
@@ -322,6 +314,13 @@ tells_more(const struct verdict_facts *facts, const struct rank_line *line)
 	       line->live_bytes >= facts->top_live.live_bytes / ARENA_PART;
 }
 
+static void
+forget_trifling_growth(struct rank_line *line)
+{
+	if (line->leak == MODEL_LEAK_LEAK && line->leaking_bytes < line->live_bytes / GROWING_PART)
+		line->leak = MODEL_LEAK_STEADY;
+}
+
 /* A person who is told of one line alone would miss the other half. */
 static void
 find_next(struct verdict_facts *facts, const struct ranked *live)
@@ -334,6 +333,7 @@ find_next(struct verdict_facts *facts, const struct ranked *live)
 			continue;
 		if (line->live_bytes >= facts->top_live.live_bytes / NEXT_PART && line->live_bytes >= facts->live_bytes / NEXT_LIVE_PART)
 			facts->next_live = *line;
+		forget_trifling_growth(&facts->next_live);
 		return;
 	}
 }
@@ -353,6 +353,25 @@ find_beside_arenas(struct verdict_facts *facts, const struct ranked *live)
 		    line->leaking_bytes > facts->beside_arenas.leaking_bytes)
 			facts->beside_arenas = *line;
 	}
+}
+
+/* In the processes marked in `is_meant`; 0 when some of it may be others'. */
+static uint64_t
+left_by_imports(const struct model *model, const bool *is_meant)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < model->site_count; i++) {
+		const struct model_site *site = &model->sites[i];
+
+		if (site->leak != MODEL_LEAK_IMPORT || site->live_bytes == 0 || rank_is_start_up(site) ||
+		    !is_host_memory(model->domains[site->domain].name))
+			continue;
+		if (site->process_count > 1)
+			return 0;
+		bytes += is_meant[site->process] ? site->live_bytes : 0;
+	}
+	return bytes;
 }
 
 /* Who held memory at the end, and its first line that is not what imports left behind. */
@@ -384,6 +403,13 @@ gather_live(struct verdict_facts *facts)
 		if (!is_first || !verdict_is_arena(facts, line))
 			break;
 	}
+	forget_trifling_growth(&facts->top_live);
+	for (size_t i = 0; i < live->line_count; i++) {
+		const struct rank_line *line = &live->lines[i];
+
+		if (line->leak == MODEL_LEAK_LEAK && is_host_memory(model->domains[line->domain].name) && !rank_may_be_built_once(line->telling))
+			facts->leaking_bytes += line->leaking_bytes;
+	}
 	if (is_over && model->process_count > 1) {
 		memset(is_meant, 0, model->process_count * sizeof(*is_meant));
 		is_meant[facts->top_live.site_count != 0 ? facts->top_live.largest->process
@@ -397,16 +423,12 @@ gather_live(struct verdict_facts *facts)
 		if (facts->live_process == NULL || model->processes[i].live_bytes > facts->live_process->live_bytes)
 			facts->live_process = &model->processes[i];
 	}
+	facts->import_bytes = left_by_imports(model, is_meant);
 	if (model->process_count == 1) {
 		facts->live_bytes = 0;
 		for (size_t i = 0; i < model->domain_count; i++) {
 			if (is_host_memory(model->domains[i].name))
 				facts->live_bytes += model->domains[i].live_bytes;
-		}
-		for (size_t i = 0; i < model->site_count; i++) {
-			if (model->sites[i].leak == MODEL_LEAK_IMPORT && !rank_is_start_up(&model->sites[i]) &&
-			    is_host_memory(model->domains[model->sites[i].domain].name))
-				facts->import_bytes += model->sites[i].live_bytes;
 		}
 		if (facts->top_live.site_count != 0)
 			find_next(facts, live);
@@ -522,53 +544,6 @@ verdict_is_accumulating(const struct verdict_facts *facts)
 
 	return facts->top_live.leak == MODEL_LEAK_LEAK && facts->top_live.leaking_bytes >= ACCUMULATING_BYTES &&
 	       facts->top_live.leaking_bytes >= (facts->live_bytes - import_bytes) / 2;
-}
-
-/* "1.5h", of timeout(1); 0 = it is none, or there is no limit. */
-static double
-duration_ns(const char *text)
-{
-	char *unit;
-	double value = strtod(text, &unit);
-
-	return value * 1e9 * (*unit == 'm' ? 60 : *unit == 'h' ? 3600 : *unit == 'd' ? 86400 : 1);
-}
-
-/* Did it send SIGKILL itself? An option of it says so, and the time was up: it dies of its child's signal, too. */
-static bool
-has_sent_kill(const struct model_process *timeout)
-{
-	const struct kmem_identity *identity = timeout->identity;
-	const char *end = identity->command + identity->command_bytes;
-	const char *at = identity->command + strlen(identity->command) + 1;
-	uint64_t ran_ns = timeout->launcher->ended_realtime_ns - identity->start_realtime_ns;
-	bool may_kill = false;
-
-	for (; at < end && *at == '-'; at += strlen(at) + 1) {
-		bool is_kill_after = strncmp(at, "-k", 2) == 0 || strncmp(at, "--k", 3) == 0;
-		bool is_signal = strncmp(at, "-s", 2) == 0 || strncmp(at, "--s", 3) == 0;
-
-		/* The value is the next word, if there is none in this one. */
-		if ((is_kill_after || is_signal) && (at[1] == '-' ? strchr(at, '=') == NULL : at[2] == '\0'))
-			at += strlen(at) + 1;
-		if (at >= end)
-			return false;
-		may_kill = may_kill || is_kill_after || (is_signal && (strstr(at, "KILL") != NULL || strcmp(at + strcspn(at, "0123456789"), "9") == 0));
-	}
-	return may_kill && at < end && timeout->launcher->ended_realtime_ns > identity->start_realtime_ns && duration_ns(at) > 0 &&
-	       (double)ran_ns + TIMEOUT_EARLY_NS >= duration_ns(at);
-}
-
-bool
-verdict_was_time_up(const struct verdict_facts *facts)
-{
-	const struct model_process *first = &facts->model->processes[0];
-	const struct kmem_launcher *launcher = first->launcher;
-
-	if (!is_timeout(first) || launcher == NULL || facts->cgroup_kills != 0)
-		return false;
-	return WIFSIGNALED(launcher->wait_status) ? WTERMSIG(launcher->wait_status) == SIGKILL && has_sent_kill(first)
-	                                          : WEXITSTATUS(launcher->wait_status) == TIMEOUT_STATUS;
 }
 
 bool

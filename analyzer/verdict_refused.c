@@ -9,6 +9,24 @@
 #include "units.h"
 #include "verdict_tell.h"
 
+#define MUCH_MORE 64 // times what was live
+
+bool
+verdict_is_request_alone(const struct verdict_facts *facts)
+{
+	const struct model_failed *refused = facts->refused;
+
+	return refused->bytes / MUCH_MORE > facts->live_bytes && refused->bytes / MUCH_MORE > facts->peak_bytes;
+}
+
+bool
+verdict_is_beyond_machine(const struct verdict_facts *facts)
+{
+	const struct kmem_identity *identity = facts->process->identity;
+
+	return identity->machine_bytes != 0 && facts->refused->bytes > identity->machine_bytes + identity->swap_bytes;
+}
+
 void
 verdict_say_wanted(const struct model *model, const struct model_failed *refused, struct verdict *verdict)
 {
@@ -67,7 +85,7 @@ verdict_say_limit(const struct verdict_facts *facts, struct verdict *verdict)
 		say(verdict, ".");
 	} else if (identity->overcommit_mode == 2) {
 		say(verdict, " This machine refuses what it cannot back with memory (vm.overcommit_memory is 2).");
-	} else if (identity->machine_bytes != 0 && facts->refused->bytes > identity->machine_bytes + identity->swap_bytes) {
+	} else if (verdict_is_beyond_machine(facts)) {
 		say(verdict, " That is more than the machine has (%s).", units_bytes(identity->machine_bytes, bytes));
 	}
 }

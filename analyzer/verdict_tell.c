@@ -17,8 +17,6 @@
 #include "text_clean.h"
 #include "units.h"
 
-#define WORTH_BYTES (UINT64_C(1) << 20) // less is not said of a child
-#define MUCH_MORE 64 // times what was live
 
 const char *
 verdict_line_text(const struct rank_line *line, char text[PLACE_TEXT_BYTES])
@@ -115,6 +113,7 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 	bool do_both_grow = has_next && top->leak == MODEL_LEAK_LEAK && facts->next_live.leak == MODEL_LEAK_LEAK;
 	const char *who = "It";
 	const char *of_what = facts->live_count > 1 ? " of all that" : " of it";
+	bool is_part = top->leak == MODEL_LEAK_LEAK && top->leaking_bytes < top->live_bytes / 10 * 9; // that grows
 
 	say(verdict, " %s %s was live", when, units_bytes(facts->live_bytes, total));
 	if (facts->live_count > 1)
@@ -122,7 +121,8 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 		    units_bytes(facts->live_process->live_bytes, held));
 	else if (facts->model->process_count > 1)
 		say(verdict, " in ");
-	else if (facts->end == VERDICT_END_OK && facts->peak_domain != NULL && facts->live_bytes > facts->peak_bytes)
+	else if (facts->refused == NULL && (facts->end == VERDICT_END_OK || facts->end == VERDICT_END_FAILED) &&
+	         facts->peak_domain != NULL && facts->live_bytes > facts->peak_bytes)
 		say(verdict, " in all%s", verdict_has_device(facts) ? " on the host" : ""); // the peak that was told before is one domain's
 	if (facts->model->process_count > 1)
 		verdict_say_process(facts->live_process, verdict);
@@ -150,9 +150,10 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 	else if (are_imports_last)
 		who = verdict_line_text(top, place);
 	if (top->leak == MODEL_LEAK_LEAK)
-		say(verdict, " %s accumulate%s%s: %sblocks from %" PRIu32 " of %" PRIu32 " generations are still alive.", who,
+		say(verdict, " %s accumulate%s%s: %s%s%sblocks from %" PRIu32 " of %" PRIu32 " generations are still alive.", who,
 		    do_both_grow ? "" : "s", rank_may_be_built_once(top->telling) ? VERDICT_BUILT_ONCE : "",
-		    do_both_grow ? "of the first, " : "", top->telling->generations_alive, top->telling->generations_total);
+		    do_both_grow ? "of the first, " : "", is_part ? units_bytes(top->leaking_bytes, held) : "", is_part ? " in " : "",
+		    top->telling->generations_alive, top->telling->generations_total);
 	else if (rank_may_accumulate(top->telling))
 		say(verdict, " %s may accumulate: nothing of its %" PRIu32 " generations was released, which are too few to tell.",
 		    who, top->telling->generations_total);
@@ -161,9 +162,8 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 		    units_bytes(facts->beside_arenas.leaking_bytes, held));
 }
 
-/* `is_line_next`: who held most at the end is told right after. */
-static void
-say_peak(const struct verdict_facts *facts, bool is_line_next, struct verdict *verdict)
+void
+verdict_say_peak(const struct verdict_facts *facts, bool is_line_next, struct verdict *verdict)
 {
 	char peak[UNITS_TEXT_BYTES];
 	char held[UNITS_TEXT_BYTES];
@@ -255,45 +255,7 @@ verdict_tell_replaced(const struct verdict_facts *facts, struct verdict *verdict
 {
 	verdict_say_ending(facts, verdict);
 	say(verdict, " that left no capture.");
-	say_peak(facts, false, verdict);
-}
-
-/* "31 MiB", with what it copied of its parent's. */
-static void
-say_heft(const struct model_process *process, struct verdict *verdict)
-{
-	char bytes[UNITS_TEXT_BYTES];
-	bool is_copied_unknown = process->copied_bytes < WORTH_BYTES && process->inherited_bytes >= WORTH_BYTES &&
-	                         process->private_dirty_bytes == 0;
-	bool was_higher = verdict_peak_of(process) / 2 > process->live_bytes && verdict_peak_of(process) >= WORTH_BYTES;
-
-	say(verdict, "%s", units_bytes(process->live_bytes, bytes));
-	if (was_higher)
-		say(verdict, " (%s at its peak%s", units_bytes(verdict_peak_of(process), bytes), is_copied_unknown ? "; " : ")");
-	if (process->copied_bytes >= WORTH_BYTES)
-		say(verdict, " and had copied at least %s of its parent's", units_bytes(process->copied_bytes, bytes));
-	if (is_copied_unknown)
-		say(verdict, "%show much it copied of its parent's %s is not known)", was_higher ? "" : " (",
-		    units_bytes(process->inherited_bytes, bytes));
-}
-
-/* Not the story, worth a note: a pool ends its workers this way. */
-static void
-say_lost(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	char sum[UNITS_TEXT_BYTES];
-
-	if (facts->lost_child == NULL || facts->lost_child == facts->process)
-		return;
-	if (facts->lost_count == 1)
-		say(verdict, " One child process was ended by a signal or crashed: ");
-	else
-		say(verdict, " %zu child processes were ended by a signal or crashed, and held %s in sum; the largest, ", facts->lost_count,
-		    units_bytes(facts->lost_bytes, sum));
-	verdict_say_process(facts->lost_child, verdict);
-	say(verdict, ", held ");
-	say_heft(facts->lost_child, verdict);
-	say(verdict, ". Which signal it was only its parent knows; a pool that closes sends SIGTERM.");
+	verdict_say_peak(facts, false, verdict);
 }
 
 static const char *
@@ -312,10 +274,11 @@ verdict_tell_exited(const struct verdict_facts *facts, struct verdict *verdict)
 	say(verdict, ".");
 	if (facts->model->domain_count == 0)
 		say(verdict, " No allocation of it was seen.");
-	say_peak(facts, has_holder, verdict);
+	verdict_say_peak(facts, has_holder, verdict);
+	verdict_tell_tight(facts, verdict);
 	if (has_holder)
 		say_holder(facts, verdict, end_words(facts));
-	say_lost(facts, verdict);
+	verdict_say_lost(facts, verdict);
 }
 
 static void
@@ -439,16 +402,15 @@ verdict_tell_request_refused(const struct verdict_facts *facts, struct verdict *
 	verdict_say_refusal(facts, verdict);
 	say(verdict, " (%s: nothing shows that it went on from there).", verdict->confidence);
 	verdict_say_limit(facts, verdict);
-	/* Then it is the request, not what was held. */
-	if (facts->refused->bytes / MUCH_MORE > facts->live_bytes && facts->refused->bytes / MUCH_MORE > facts->peak_bytes)
+	if (verdict_is_request_alone(facts))
 		say(verdict, " No more than %s was live then.", units_bytes(facts->live_bytes, live));
 	/* An exception that unwinds releases what was held when the request was refused. */
 	else if (facts->peak_bytes / 2 > facts->live_bytes)
-		say_peak(facts, false, verdict);
+		verdict_say_peak(facts, false, verdict);
 	else
 		say_holder(facts, verdict, "Then");
 	verdict_tell_pinned(facts, verdict);
-	say_lost(facts, verdict);
+	verdict_say_lost(facts, verdict);
 }
 
 /* It is known that there was none. */
@@ -540,10 +502,10 @@ verdict_tell_failed(const struct verdict_facts *facts, struct verdict *verdict)
 		    facts->exit_code - 128);
 	say_kills(facts, verdict);
 	say_usage(facts, verdict);
-	say_peak(facts, is_accumulating, verdict);
+	verdict_say_peak(facts, is_accumulating, verdict);
 	if (is_accumulating)
 		say_holder(facts, verdict, end_words(facts));
-	say_lost(facts, verdict);
+	verdict_say_lost(facts, verdict);
 }
 
 void
@@ -560,28 +522,6 @@ verdict_tell_gone(const struct verdict_facts *facts, struct verdict *verdict)
 		say(verdict, " The kernel counted no kill for memory in its cgroup.");
 	say_usage(facts, verdict);
 	say_holder(facts, verdict, "When it ended");
-}
-
-void
-verdict_tell_child_killed(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	char sum[UNITS_TEXT_BYTES];
-
-	verdict_say_ending(facts, verdict);
-	say(verdict, ", but in its time the kernel killed %" PRIu64 " process%s of its container for lack of memory (%s: the cgroup's "
-	             "oom_kill counter rose from %" PRIu64 " to %" PRIu64 "%s), and ",
-	    facts->cgroup_kills, facts->cgroup_kills == 1 ? "" : "es", verdict->confidence, facts->cgroup_kills_before,
-	    facts->cgroup_kills_before + facts->cgroup_kills, facts->counters_are_late ? ", read after the fact" : "");
-	if (facts->lost_count == 1)
-		say(verdict, "its child process ");
-	else
-		say(verdict, "%zu of its child processes ended without a clean exit, and held %s in sum; the largest, ", facts->lost_count,
-		    units_bytes(facts->lost_bytes, sum));
-	verdict_say_process(facts->lost_child, verdict);
-	say(verdict, facts->lost_count == 1 ? " ended without a clean exit. It held " : ", held ");
-	say_heft(facts->lost_child, verdict);
-	say(verdict, ".");
-	say_peak(facts, false, verdict);
 }
 
 void

@@ -61,12 +61,21 @@ verdict_share(uint64_t part, uint64_t whole)
 void verdict_say_process(const struct model_process *process, struct verdict *verdict); // "train.py (pid 7)"
 const char *verdict_where_word(const struct verdict_facts *facts, const struct rank_line *line); // before verdict_line_text()
 const char *verdict_blocks_kept(const struct verdict_facts *facts); // ": often a list ...", after "alive"
-/* Of a line that may have been built at one go: who ended well had room for it. "" = of another one. */
-const char *verdict_if_data_set(const struct verdict *verdict, const struct model_site *telling);
+/*
+ * Of a line that accumulates, perhaps while a data set is loaded: who ended well had room for it, and may have kept very little of
+ * what it took to read it. "" = hardly so.
+ */
+const char *verdict_if_data_set(const struct verdict *verdict, const struct rank_line *line);
+/* " The peak of its heap was ..."; `is_line_next`: who held most at the end is told right after. */
+void verdict_say_peak(const struct verdict_facts *facts, bool is_line_next, struct verdict *verdict);
+void verdict_say_lost(const struct verdict_facts *facts, struct verdict *verdict); // not the story, worth a note: a pool ends its workers so
 void verdict_say_ending(const struct verdict_facts *facts, struct verdict *verdict);  // "train.py (pid 7) exited with status 1"
 void verdict_say_death(const struct verdict_facts *facts, struct verdict *verdict); // the same, or who killed it for want of memory; "."
 void verdict_say_wanted(const struct model *model, const struct model_failed *refused, struct verdict *verdict); // "for 2 MiB in ..."
 void verdict_say_refusal(const struct verdict_facts *facts, struct verdict *verdict); // "a request for 2 MiB in ... was refused"
+/* It is the request, not what was held. */
+bool verdict_is_request_alone(const struct verdict_facts *facts);  // much more than that
+bool verdict_is_beyond_machine(const struct verdict_facts *facts); // more than the machine has
 void verdict_say_limit(const struct verdict_facts *facts, struct verdict *verdict);   // " Its address space is limited to ..."
 
 void verdict_tell_machine_restarted(const struct verdict_facts *facts, struct verdict *verdict);
@@ -87,6 +96,10 @@ void verdict_tell_child_killed(const struct verdict_facts *facts, struct verdict
 /* Of every cause: facts->copies (verdict_copies.c); what could not be read. */
 void verdict_tell_copies(const struct verdict_facts *facts, struct verdict *verdict);
 void verdict_tell_damage(const struct verdict_facts *facts, struct verdict *verdict);
+
+/* verdict_tight.c, of a program that ended well; nothing, or false: there was room. */
+void verdict_tell_tight(const struct verdict_facts *facts, struct verdict *verdict);
+bool verdict_advise_tight(const struct verdict_facts *facts, struct verdict *verdict);
 
 /* verdict_device.c. Devices, and memory of the host that their drivers gave out; nothing is said where there is none. */
 void verdict_tell_device_alive(const struct verdict_facts *facts, struct verdict *verdict); // of a process that goes on

@@ -239,7 +239,7 @@ sys.exit(runtime.cudaMalloc(ctypes.byref(addr), ctypes.c_size_t(30 << 20)))
 """, 2, KMEMDOUBLE_CAPACITY=64 * MIB, KMEMDOUBLE_POOLS_KEEP=1)
     document = harness.report("why", tmp_path / "out")
     assert document["verdict"]["cause"] == "device-memory" and document["failed_requests"][0]["held"]["pool_kept_bytes"] == 50 * MIB
-    assert "pools (cudaMallocAsync) kept another 50.0 MiB there that they had given out to nobody" in document["verdict"]["text"]
+    assert "Another 50.0 MiB lay unused in the driver's pools (cudaMallocAsync): enough for the request" in document["verdict"]["text"]
     assert "cudaMemPoolTrimTo" in document["verdict"]["next"]
 
 

@@ -48,7 +48,7 @@ what_became_of_a_request_to_a_device(void **state)
 		{ "an error path makes small tensors", exit_1, TENSORS0, 100, KMEM_FAILED_GOT_LESS, true, "fatal" },
 		{ "a smaller batch did", exit_1, TENSORS0, 30 * SECOND_NS, KMEM_FAILED_GOT_LESS, true, "recovered" },
 		{ "it exited well", exit_0, TENSORS0, 100, KMEM_FAILED_OPEN, false, "recovered" },
-		{ "PyTorch gave up, and nothing else was done", lives, TENSORS0, 100, KMEM_FAILED_OPEN, false, "fatal" },
+		{ "PyTorch gave up, and nothing else was done: a notebook", lives, TENSORS0, 100, KMEM_FAILED_OPEN, false, "pending" },
 		{ "the driver's alone may be tried again", lives, CUDA0, 100, KMEM_FAILED_OPEN, false, "pending" },
 		{ "a notebook goes on", lives, TENSORS0, 100, KMEM_FAILED_OPEN, true, "recovered" },
 		{ "killed right after", gone, TENSORS0, 100, KMEM_FAILED_GOT_LESS, true, "fatal" },
@@ -71,6 +71,9 @@ what_became_of_a_request_to_a_device(void **state)
 		if (strcmp(got, cases[i].wanted) != 0)
 			print_error("%s: wanted %s, got %s\n", cases[i].why, cases[i].wanted, got);
 		assert_string_equal(got, cases[i].wanted);
+		/* Of a notebook it is what there is to tell: PyTorch asks no second time. */
+		assert_int_equal(refusal_of_end(&hand.model, &this_boot, 0) != NULL,
+		                 strcmp(got, "fatal") == 0 || (strcmp(got, "pending") == 0 && cases[i].domain == TENSORS0));
 	}
 }
 

@@ -95,6 +95,24 @@ the_age_of_the_resident_set_is_said(void **state)
 	}
 }
 
+/* A mapping of a block that found no room is nobody's. */
+static void
+what_found_no_room_is_not_attributed(void **state)
+{
+	static const char libraries[] = "  not attributed  1.0 MiB  made by direct system calls, or by libraries for themselves";
+	static const char blocks[] = ", or of blocks\n                           that were not recorded (see Losses)\n  in all";
+	char says[256];
+
+	(void)state;
+	make();
+	(void)snprintf(says, sizeof(says), "%s\n  in all", libraries);
+	check_page(says);
+	hand.process.losses[KMEM_LOST_EVENT_BYTES] = 64 * MIB;
+	hand.process.losses[KMEM_LOST_EVENTS] = 8;
+	(void)snprintf(says, sizeof(says), "%s%s", libraries, blocks);
+	check_page(says);
+}
+
 /* Kinds are counted now and then: of a process that was killed, blocks came and went since. */
 static void
 kinds_that_were_counted_earlier_say_so(void **state)
@@ -154,6 +172,7 @@ whether_sums_were_there_at_once_is_always_said(void **state)
 static void
 what_has_no_name_has_an_address_and_a_way_to_get_one(void **state)
 {
+	const struct report_options rows = { .top = 5, .frames_bytes = UINT64_MAX };
 	char *text;
 
 	(void)state;
@@ -164,6 +183,31 @@ what_has_no_name_has_an_address_and_a_way_to_get_one(void **state)
 	assert_non_null(strstr(text, "  st+0x1159\n"));
 	assert_non_null(strstr(text, "\n           NAME+0x...: NAME has no symbols here; its debug package, or building with -g, brings names\n"));
 	free(text);
+	text = written(&hand.model, &rank_sites, &rows, render_json);
+	assert_non_null(strstr(text, "\"where\": {\"file\": \"\", \"line\": 0, \"function\": \"\", \"module\": \"st\", \"offset\": 4441, "));
+	assert_non_null(strstr(text, "{\"kind\": \"native\", \"function\": \"\", \"file\": \"\", \"line\": 0, \"module\": \"st\", \"offset\": 4441}"));
+	assert_non_null(strstr(text, "\"module\": \"libfast-0a1b2c3d.so.1.2\"}")); // has a name
+	free(text);
+}
+
+/* Of a recursion the innermost frames are recorded: the page must not read as if that were all. */
+static void
+that_outer_frames_are_missing_is_said(void **state)
+{
+	static const struct { uint32_t omitted, before_gap; const char *says; } cases[] = {
+		{ 2845, 4, "                    from train.py:95 <module>\n                    ...  at least 2,845 outer frames were not recorded\n" },
+		{ 1, 4, "...  at least 1 outer frame was not recorded\n" },
+		{ 2845, 3, "                    ...  2,845 frames left out\n                    from train.py:95 <module>\n" },
+		{ 0, 0, "                    from train.py:95 <module>\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		make();
+		hand.sites[0].omitted = cases[i].omitted;
+		hand.sites[0].frames_before_gap = cases[i].before_gap;
+		check_page(cases[i].says);
+	}
 }
 
 /* That some sums agree is no word about the processes, and a filter leaves out some of the last requests. */
@@ -228,7 +272,9 @@ main(void)
 		cmocka_unit_test(a_page_of_one_domain_is_of_that_alone),
 		cmocka_unit_test(the_age_of_the_resident_set_is_said),
 		cmocka_unit_test(kinds_that_were_counted_earlier_say_so),
+		cmocka_unit_test(what_found_no_room_is_not_attributed),
 		cmocka_unit_test(what_has_no_name_has_an_address_and_a_way_to_get_one),
+		cmocka_unit_test(that_outer_frames_are_missing_is_said),
 		cmocka_unit_test(of_one_domain_nothing_is_said_of_all),
 		cmocka_unit_test(one_is_no_plural),
 		cmocka_unit_test(losses_fit_the_page),

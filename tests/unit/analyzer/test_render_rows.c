@@ -84,6 +84,35 @@ a_line_of_which_a_part_leaks_says_which_part(void **state)
 	}
 }
 
+/* Hundreds of lines: figures are read at a glance, as in tables. */
+static void
+large_counts_of_lines_are_grouped(void **state)
+{
+	static struct model_site many[1500];
+	static struct model_frame frames[ARRAY_LEN(many)];
+	static const struct model_frame *stacks[ARRAY_LEN(many)];
+	char *text;
+
+	(void)state;
+	hand_model_make(&hand);
+	(void)leak(1, 3 * MIB);
+	for (unsigned i = 0; i < ARRAY_LEN(many); i++) {
+		many[i] = hand.sites[0];
+		frames[i] = hand.frames[0][2];
+		frames[i].line = i + 1;
+		stacks[i] = &frames[i];
+		many[i].where = &frames[i];
+		many[i].frames = &stacks[i];
+		many[i].frame_count = 1;
+	}
+	hand.model.sites = many;
+	hand.model.site_count = ARRAY_LEN(many);
+	text = leaks(5);
+	if (strstr(text, "  live in 1,495 more lines\n") == NULL)
+		fail_msg("%s", text);
+	free(text);
+}
+
 /* It held most of what was allocated since it began: nobody can tell whether that will go on. */
 static void
 what_may_be_a_data_set_has_a_question_mark(void **state)
@@ -212,6 +241,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_largest_line_always_has_a_row),
 		cmocka_unit_test(a_line_of_which_a_part_leaks_says_which_part),
+		cmocka_unit_test(large_counts_of_lines_are_grouped),
 		cmocka_unit_test(what_may_be_a_data_set_has_a_question_mark),
 		cmocka_unit_test(a_data_set_is_judged_as_a_line),
 		cmocka_unit_test(what_threads_start_in_is_no_caller),
