@@ -2,7 +2,6 @@
 #include "capture_disk.h"
 
 #include <errno.h>
-#include <stdio.h> // RENAME_NOREPLACE
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -94,15 +93,10 @@ create_first_free(const char *folder, const char *name)
 	return -1;
 }
 
-int
-capture_disk_create(const char *folder, const char *name, size_t bytes)
+/* The new file is ours alone, and as long as it is to be; or it is gone again. */
+static int
+prepare(int fd, size_t bytes)
 {
-	static char path[sizeof(file_path)]; // one thread; the stack may be small
-	int fd;
-
-	diag_format(path, sizeof(path), "%s", folder);
-	if (!make_folders(path) || (fd = create_first_free(folder, name)) < 0)
-		return -1;
 	locked_bytes = 0;
 	syscall(SYS_fchmod, fd, 0600); // a umask may have taken our own right to open it again
 	if (raw_fstat(fd, &identity) == 0 && capture_disk_extend(fd, 0, bytes))
@@ -113,6 +107,24 @@ capture_disk_create(const char *folder, const char *name, size_t bytes)
 	raw_close(fd);
 	errno = error;
 	return -1;
+}
+
+int
+capture_disk_create(const char *folder, const char *name, size_t bytes)
+{
+	static char path[sizeof(file_path)]; // one thread; the stack may be small
+	int fd;
+
+	diag_format(path, sizeof(path), "%s", folder);
+	return make_folders(path) && (fd = create_first_free(folder, name)) >= 0 ? prepare(fd, bytes) : -1;
+}
+
+int
+capture_disk_create_again(size_t bytes)
+{
+	int fd = raw_open(file_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	return fd >= 0 ? prepare(fd, bytes) : -1;
 }
 
 int
@@ -140,21 +152,6 @@ is_there(void)
 	if (fd >= 0)
 		raw_close(fd);
 	return fd >= 0;
-}
-
-bool
-capture_disk_rename(const char *path)
-{
-	char from[sizeof(file_path)];
-
-	diag_format(from, sizeof(from), "%s", file_path);
-	if (!is_there())
-		return false;
-	if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, path, RENAME_NOREPLACE) != 0 &&
-	    ((errno != EINVAL && errno != ENOSYS) || syscall(SYS_renameat, AT_FDCWD, from, AT_FDCWD, path) != 0))
-		return false;
-	diag_format(file_path, sizeof(file_path), "%s", path);
-	return true;
 }
 
 void

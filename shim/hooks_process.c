@@ -66,7 +66,8 @@ replace_image(const char *file, bool searches, char *const argv[], char *const e
 	int host_errno = errno;
 
 	real_libc_find();
-	lifecycle_exec_begin(is_executable(file, searches));
+	if (lifecycle_exec_begin() && is_executable(file, searches))
+		lifecycle_exec_replaces_small();
 	errno = host_errno;
 	int result = searches ? real_libc.execvpe(file, argv, envp) : real_libc.execve(file, argv, envp);
 
@@ -106,7 +107,8 @@ fexecve(int fd, char *const argv[], char *const envp[])
 	int result;
 
 	real_libc_find();
-	lifecycle_exec_begin(fd >= 0);
+	if (lifecycle_exec_begin() && fd >= 0)
+		lifecycle_exec_replaces_small();
 	result = real_libc.fexecve(fd, argv, envp);
 	int host_errno = errno;
 
@@ -126,7 +128,8 @@ execveat(int folder_fd, const char *path, char *const argv[], char *const envp[]
 		errno = ENOSYS;
 		return -1;
 	}
-	lifecycle_exec_begin((flags & AT_EMPTY_PATH) != 0 || faccessat(folder_fd, path, X_OK, 0) == 0);
+	if (lifecycle_exec_begin() && ((flags & AT_EMPTY_PATH) != 0 || faccessat(folder_fd, path, X_OK, 0) == 0))
+		lifecycle_exec_replaces_small();
 	errno = host_errno;
 	result = real_libc.execveat(folder_fd, path, argv, envp, flags);
 	host_errno = errno;

@@ -54,12 +54,7 @@ static char folder[4096];
 static struct kmem_identity identity; // assembled here, then copied into the capture
 
 static bool is_refused; // there is no file for the capture, and that was said; children know
-/*
- * Where the capture of a small image waits while exec replaces it: the next image of the process deletes it, a failed exec
- * takes it back.
- */
-static char replaced_path[sizeof(folder) + 64];
-static char capture_path[sizeof(folder) + 256];
+static bool is_removed; // the capture of a small image, which is being replaced; a failed exec brings it back
 
 static bool
 is_owner(void)
@@ -131,9 +126,6 @@ open_capture(bool is_forked, uint32_t parent_pid)
 		settings.log = SETTINGS_LOG_QUIET; // the first process has said it
 	process_identity_name(&identity, name, sizeof(name));
 	owner_pid = identity.pid;
-	diag_format(replaced_path, sizeof(replaced_path), "%s/.%u.%lu.replaced", folder, identity.pid, identity.start_ticks);
-	if (!is_forked)
-		syscall(SYS_unlinkat, AT_FDCWD, replaced_path, 0); // the small image that this one replaced
 	if (!capture_file_open(folder, name)) {
 		if (is_quiet && !is_refused)
 			say_refused(errno);
@@ -385,17 +377,20 @@ lifecycle_end(int exit_code)
 	reentry_guard_leave();
 }
 
-void
-lifecycle_exec_begin(bool will_work)
+bool
+lifecycle_exec_begin(void)
 {
 	if (atomic_load_explicit(tracker_state, memory_order_relaxed) != TRACKER_ON || !is_owner())
-		return;
-	if (will_work && is_small() && capture_file_path() != NULL) {
-		diag_format(capture_path, sizeof(capture_path), "%s", capture_file_path());
-		if (!capture_file_rename(replaced_path))
-			capture_path[0] = '\0';
-	}
+		return false;
 	atomic_store_explicit(&capture_file_header()->state, KMEM_STATE_EXEC_REPLACED, memory_order_relaxed);
+	return is_small();
+}
+
+void
+lifecycle_exec_replaces_small(void)
+{
+	capture_file_remove();
+	is_removed = true;
 }
 
 void
@@ -403,8 +398,8 @@ lifecycle_exec_failed(void)
 {
 	if (atomic_load_explicit(tracker_state, memory_order_relaxed) != TRACKER_ON || !is_owner())
 		return;
-	if (capture_path[0] != '\0')
-		(void)capture_file_rename(capture_path);
-	capture_path[0] = '\0';
+	if (is_removed)
+		capture_file_restore();
+	is_removed = false;
 	atomic_store_explicit(&capture_file_header()->state, KMEM_STATE_RUNNING, memory_order_relaxed);
 }

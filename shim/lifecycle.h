@@ -15,10 +15,11 @@
 void lifecycle_end(int exit_code);
 
 /*
- * The image is about to be replaced. `will_work`: the file exists and may be executed. Both do nothing in a vfork child,
- * which borrows its parent's memory.
+ * The image is about to be replaced. True: its capture is one that nobody would ask for, and is to go when the new one's file exists and
+ * may be executed. A vfork child, which borrows its parent's memory and perhaps little of its stack, changes nothing.
  */
-void lifecycle_exec_begin(bool will_work);
+bool lifecycle_exec_begin(void);
+void lifecycle_exec_replaces_small(void);
 void lifecycle_exec_failed(void);
 
 #endif

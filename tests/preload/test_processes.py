@@ -151,6 +151,35 @@ def test_an_image_that_is_replaced_is_not_gone(how, states, programs, out, tmp_p
     assert (made.returncode, made.stderr) == (0, "")  # nothing in it is damaged
 
 
+def test_a_small_image_that_nobody_records_after_leaves_nothing(programs, tmp_path, out):
+    program = tmp_path / "static"
+    source = tmp_path / "static.c"
+    source.write_text("int main(void) { return 0; }\n")
+    if harness.run(["gcc", "-static", "-o", program, source]).returncode != 0:
+        pytest.skip("no static C library")
+    script = f"for i in 1 2 3; do ( x=$i$x; exec {program} ); done; sh -c 'exec {program}'; env -i {program}; :"
+    done = harness.record(["sh", "-c", script], out)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(os.listdir(out)) == 1, os.listdir(out)  # the first shell's
+
+
+def test_an_exec_that_fails_late_costs_nothing_of_the_capture(programs, out, tmp_path):
+    script = tmp_path / "script"
+    script.write_text("no interpreter\n")
+    script.chmod(0o755)
+    document, parent, children = record(programs, out, "fails-small", script)
+
+    assert [figures(child) for child in children] == [("exited", 2, 4)]
+    assert held_by(document)["fails_small"] == 5000
+
+
+def test_a_child_on_a_small_stack_of_its_parents_may_exec(programs, out):
+    document, parent, children = record(programs, out, "borrows")
+
+    assert children == []
+
+
 def test_a_setuid_program_runs_as_ever(programs, out, tmp_path):
     if os.geteuid() != 0:
         pytest.skip("needs root to make a program setuid")
