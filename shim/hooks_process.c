@@ -3,7 +3,7 @@
  *
  * The exec family is interposed name by name, because libc's members call each other inside. posix_spawn, system and popen
  * start their children inside libc; those begin with an exec of their own and need nothing here. fork is seen through
- * pthread_atfork and a page that the kernel wipes (lifecycle.c).
+ * pthread_atfork and a page that the kernel wipes (lifecycle.c); of daemon() the parent ends inside libc.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,6 +33,18 @@ EXPORT void
 _Exit(int status)
 {
 	_exit(status);
+}
+
+EXPORT int
+daemon(int keeps_folder, int keeps_streams)
+{
+	int result;
+
+	real_libc_find();
+	lifecycle_fork_ends_parent = true;
+	result = real_libc.daemon(keeps_folder, keeps_streams);
+	lifecycle_fork_ends_parent = false;
+	return result;
 }
 
 /* Would exec find this? Searched in PATH as execvp does, when the name has no slash. */

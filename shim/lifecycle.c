@@ -47,6 +47,8 @@
 
 extern char **environ;
 
+__thread bool lifecycle_fork_ends_parent __attribute__((tls_model("initial-exec")));
+
 static bool has_started;
 static bool is_over;
 static uint32_t owner_pid;
@@ -198,6 +200,8 @@ after_fork_in_parent(void)
 	inherited_forked_parent();
 	capture_file_growth_unlock();
 	range_map_unlock();
+	if (lifecycle_fork_ends_parent)
+		lifecycle_end(0);
 }
 
 static void

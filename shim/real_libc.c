@@ -49,6 +49,7 @@ static const struct {
 	{ "pthread_create", &real_libc.pthread_create, false },
 	{ "thrd_create", &real_libc.thrd_create, true },
 	{ "_exit", &real_libc._exit, false },
+	{ "daemon", &real_libc.daemon, false },
 	{ "execve", &real_libc.execve, false },
 	{ "execvpe", &real_libc.execvpe, false },
 	{ "fexecve", &real_libc.fexecve, false },

@@ -308,6 +308,15 @@ same_pid(void)
 	printf("%s\n", again == first ? "again" : "another pid");
 }
 
+/* The first process ends inside of libc. */
+static void
+becomes_daemon(void)
+{
+	if (daemon(1, 1) != 0)
+		printf("no daemon\n");
+	childs_block();
+}
+
 /* --- images ---------------------------------------------------------------------------------------------------- */
 
 static char *self;
@@ -450,6 +459,8 @@ main(int argc, char **argv)
 		images(argv[2]);
 	else if (strcmp(what, "fails-small") == 0 && argc > 2)
 		fails_small(argv[2]);
+	else if (strcmp(what, "becomes-daemon") == 0)
+		becomes_daemon();
 	else if (strcmp(what, "borrows") == 0)
 		borrows();
 	else

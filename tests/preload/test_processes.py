@@ -116,6 +116,13 @@ def test_a_daemon_that_closed_everything_is_recorded(programs, out):
     assert children[0]["copied_bytes"] == 0  # its parent is gone: the pages became its own without a copy
 
 
+def test_a_process_that_daemon_ends_has_ended_well(programs, out):
+    document, parent, children = record(programs, out, "becomes-daemon")
+
+    assert figures(parent) == ("exited", 4, 0)
+    assert [figures(child) for child in children] == [("exited", 2, 4)]
+
+
 def test_the_same_pid_again_is_another_process(programs, out):
     if not os.access("/proc/sys/kernel/ns_last_pid", os.W_OK):
         pytest.skip("may not choose pids here")
