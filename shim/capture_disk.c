@@ -144,8 +144,8 @@ capture_disk_open(uint64_t bytes)
 	return -1;
 }
 
-static bool
-is_there(void)
+bool
+capture_disk_is_there(void)
 {
 	int fd = capture_disk_open(0);
 
@@ -157,8 +157,19 @@ is_there(void)
 void
 capture_disk_remove(void)
 {
-	if (is_there())
+	if (capture_disk_is_there())
 		syscall(SYS_unlinkat, AT_FDCWD, file_path, 0);
+}
+
+void
+capture_disk_hand_over(uint32_t user)
+{
+	int fd = capture_disk_open(0);
+
+	if (fd >= 0) {
+		syscall(SYS_fchown, fd, user, -1);
+		raw_close(fd);
+	}
 }
 
 const char *

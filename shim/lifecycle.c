@@ -289,6 +289,12 @@ start_in_child(void)
 	survivors_forked();
 }
 
+void
+lifecycle_loses_folder(void)
+{
+	folder[0] = '\0';
+}
+
 bool
 lifecycle_wake(void)
 {
@@ -310,7 +316,7 @@ lifecycle_wake(void)
 	bool is_on = true;
 	if (!has_started)
 		is_on = start();
-	else if (raw_sys_may_call())
+	else if (raw_sys_may_call() && folder[0] != '\0')
 		start_in_child();
 	else
 		is_on = false;

@@ -14,6 +14,9 @@
 /* The process is about to end by _exit; exit and quick_exit have handlers of their own. */
 void lifecycle_end(int exit_code);
 
+/* Of this process's folder of captures its children will not find the way: they are not recorded. */
+void lifecycle_loses_folder(void);
+
 /* This thread is inside daemon(): its next fork ends the process, and nothing tells us afterwards. Were it to fail, the record has ended. */
 extern __thread bool lifecycle_fork_ends_parent __attribute__((tls_model("initial-exec")));
 
