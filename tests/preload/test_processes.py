@@ -3,6 +3,7 @@ import collections
 import os
 import re
 import shutil
+import subprocess
 
 import pytest
 
@@ -185,6 +186,26 @@ def test_a_child_on_a_small_stack_of_its_parents_may_exec(programs, out):
     document, parent, children = record(programs, out, "borrows")
 
     assert children == []
+
+
+IN_A_CONTAINER = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
+
+
+def test_a_program_that_runs_in_a_container_is_not_called_dead(out):
+    if harness.run([*IN_A_CONTAINER, "true"]).returncode != 0:
+        pytest.skip("may not make a namespace of pids here")
+    program = ["sh", "-c", "echo ready; read line"]
+    preload = [f"{name}={value}" for name, value in (("LD_PRELOAD", harness.SHIM), ("KMEMSHIM_OUT", out))]
+    with subprocess.Popen([*IN_A_CONTAINER, "env", *preload, *program], env=harness.plain_env(), stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout.readline() == "ready\n"
+        from_outside = harness.report("report", out)
+        from_another = harness.run([*IN_A_CONTAINER, harness.KMEMSHIM, "why", out])
+        running.communicate("\n")
+
+    assert from_outside["verdict"]["cause"] == "running"
+    assert "in another container" in harness.unwrapped(from_another.stdout)
+    assert harness.report("report", out)["verdict"]["cause"] == "exited"
 
 
 def test_a_setuid_program_runs_as_ever(programs, out, tmp_path):
