@@ -24,25 +24,55 @@
 
 static const char shim_name[] = "libkmemshim.so";
 
-/* Signals that a terminal or a supervisor sends, and what we do with them while the program runs. */
+/* Signals that a terminal or a supervisor sends: passed on while the program runs. */
 static const struct {
 	int number;
-	bool is_forwarded; // false: the program gets it from the terminal itself
+	bool is_key; // what comes from the terminal (the kernel) the program gets by itself
 } signals[] = {
-	{ SIGINT, false }, { SIGQUIT, false }, { SIGTERM, true }, { SIGHUP, true }, { SIGUSR1, true }, { SIGUSR2, true },
+	{ SIGINT, true }, { SIGQUIT, true }, { SIGTERM, false }, { SIGHUP, false }, { SIGUSR1, false }, { SIGUSR2, false },
 };
 #define SIGNAL_COUNT (sizeof(signals) / sizeof(signals[0]))
+
+/* As they were when we started; the program gets them back. */
+struct dispositions {
+	struct sigaction signals[SIGNAL_COUNT];
+	struct sigaction child;
+	sigset_t mask;
+};
 
 static volatile sig_atomic_t program_pid;
 
 static void
-forward(int number)
+forward(int number, siginfo_t *info, void *context)
 {
 	int saved = errno;
+	bool is_from_kernel = info->si_code > 0;
 
-	if (program_pid > 0)
-		(void)kill((pid_t)program_pid, number);
+	(void)context;
+	for (size_t i = 0; i < SIGNAL_COUNT; i++) {
+		if (signals[i].number == number && program_pid > 0 && !(signals[i].is_key && is_from_kernel))
+			(void)kill((pid_t)program_pid, number);
+	}
 	errno = saved;
+}
+
+/* Blocked until the program's pid is known, so that no signal is lost in between. */
+static void
+take_signals(struct dispositions *before)
+{
+	const struct sigaction ours = { .sa_sigaction = forward, .sa_flags = SA_SIGINFO | SA_RESTART };
+	const struct sigaction plain = { .sa_handler = SIG_DFL };
+	sigset_t blocked;
+
+	(void)sigemptyset(&blocked);
+	for (size_t i = 0; i < SIGNAL_COUNT; i++) {
+		(void)sigaddset(&blocked, signals[i].number);
+		(void)sigaction(signals[i].number, NULL, &before->signals[i]);
+		if (before->signals[i].sa_handler != SIG_IGN) // nohup stays nohup
+			(void)sigaction(signals[i].number, &ours, NULL);
+	}
+	(void)sigaction(SIGCHLD, &plain, &before->child); // where it is ignored nobody learns how a child ended
+	(void)sigprocmask(SIG_BLOCK, &blocked, &before->mask);
 }
 
 bool
@@ -136,14 +166,14 @@ name_session(char session[40], uint64_t started_ns, pid_t pid)
 }
 
 static void __attribute__((noreturn))
-become_program(const struct launch *launch, uint64_t started_ns, const struct sigaction *before,
-               const sigset_t *mask, int error_pipe)
+become_program(const struct launch *launch, uint64_t started_ns, const struct dispositions *before, int error_pipe)
 {
 	char session[40];
 	int error;
 
 	for (size_t i = 0; i < SIGNAL_COUNT; i++)
-		(void)sigaction(signals[i].number, &before[i], NULL);
+		(void)sigaction(signals[i].number, &before->signals[i], NULL);
+	(void)sigaction(SIGCHLD, &before->child, NULL);
 	name_session(session, started_ns, getpid());
 	(void)setenv("KMEMSHIM_SESSION", session, 1);
 	(void)setenv("KMEMSHIM_OUT", launch->folder, 1);
@@ -151,7 +181,7 @@ become_program(const struct launch *launch, uint64_t started_ns, const struct si
 		(void)setenv("KMEMSHIM_PYTHON_OBJECTS", "1", 1);
 	if (launch->shim != NULL)
 		set_preload(launch->shim);
-	(void)sigprocmask(SIG_SETMASK, mask, NULL);
+	(void)sigprocmask(SIG_SETMASK, &before->mask, NULL);
 	(void)execvp(launch->arguments[0], launch->arguments);
 	error = errno;
 	(void)!write(error_pipe, &error, sizeof(error));
@@ -174,35 +204,22 @@ wait_for(struct launch *launch)
 bool
 launcher_run(struct launch *launch, struct fail *fail)
 {
-	struct sigaction before[SIGNAL_COUNT];
+	struct dispositions before;
 	uint64_t started_ns = realtime_ns();
-	sigset_t blocked;
-	sigset_t mask;
 	int pipe_ends[2];
 
 	if (pipe2(pipe_ends, O_CLOEXEC) != 0)
 		return fail_set(fail, EXIT_USAGE, "%s: cannot be started: %s", launch->arguments[0], strerror(errno));
-
-	/* Blocked until the program's pid is known, so that no signal is lost in between. */
-	(void)sigemptyset(&blocked);
-	for (size_t i = 0; i < SIGNAL_COUNT; i++) {
-		struct sigaction action = { .sa_handler = signals[i].is_forwarded ? forward : SIG_IGN };
-
-		(void)sigaddset(&blocked, signals[i].number);
-		(void)sigaction(signals[i].number, NULL, &before[i]);
-		if (before[i].sa_handler != SIG_IGN) // nohup stays nohup
-			(void)sigaction(signals[i].number, &action, NULL);
-	}
-	(void)sigprocmask(SIG_BLOCK, &blocked, &mask);
+	take_signals(&before);
 	(void)fflush(NULL);
 	launch->pid = fork();
 	if (launch->pid == 0)
-		become_program(launch, started_ns, before, &mask, pipe_ends[1]);
+		become_program(launch, started_ns, &before, pipe_ends[1]);
 	(void)close(pipe_ends[1]);
 	if (launch->pid < 0)
 		return fail_set(fail, EXIT_USAGE, "%s: cannot be started: %s", launch->arguments[0], strerror(errno));
 	program_pid = launch->pid;
-	(void)sigprocmask(SIG_SETMASK, &mask, NULL);
+	(void)sigprocmask(SIG_SETMASK, &before.mask, NULL);
 
 	name_session(launch->session, started_ns, launch->pid);
 	launch->start_error = 0;

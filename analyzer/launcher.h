@@ -39,8 +39,8 @@ bool launcher_find_shim(char *path, struct fail *fail);
 bool launcher_make_folder(const char *folder, char *path, struct fail *fail);
 
 /*
- * Starts the program and waits for it. Keys at the terminal go to the program alone; SIGTERM, SIGHUP, SIGUSR1 and
- * SIGUSR2 sent to us are passed on. False and *fail only when no process could be made.
+ * Starts the program and waits for it. Keys at the terminal go to the program alone; SIGINT, SIGQUIT, SIGTERM, SIGHUP,
+ * SIGUSR1 and SIGUSR2 sent to us are passed on. False and *fail only when no process could be made.
  */
 bool launcher_run(struct launch *launch, struct fail *fail);
 

@@ -164,6 +164,7 @@ struct model_process {
 	const struct kmem_identity *identity; // texts in it are terminated and checked
 	uint32_t state;          // enum kmem_state
 	bool is_alive;           // the process (same pid, same start) still runs on this machine
+	bool is_hidden;          // it ran in another container than this command: it may still run, unseen
 	bool is_finalizing;
 	int exit_code;           // with KMEM_STATE_CLEAN_EXIT; -1 = unknown
 	uint64_t ended_monotonic_ns; // with KMEM_STATE_CLEAN_EXIT, or when the next image of the process began; 0 = unknown

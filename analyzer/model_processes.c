@@ -166,6 +166,7 @@ model_add_process(struct build *build, struct capture *capture, struct domain_ro
 		.identity = identity,
 		.state = capture->state,
 		.is_alive = process_tree_is_alive(identity),
+		.is_hidden = process_tree_is_hidden(identity),
 		.is_finalizing = COPY_OF(header->is_finalizing) != 0,
 		.exit_code = capture->state == KMEM_STATE_CLEAN_EXIT ? COPY_OF(header->exit_code) : -1,
 		.ended_monotonic_ns = capture->state == KMEM_STATE_CLEAN_EXIT ? COPY_OF(header->ended_monotonic_ns) : 0,

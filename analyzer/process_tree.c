@@ -19,6 +19,7 @@
 
 #define DAMAGES_MAX 24
 #define SUFFIX ".kmem"
+#define OUTERMOST_NAMESPACE 0xeffffffcu // of pids, in which all are seen: PROC_PID_INIT_INO of linux/proc_ns.h
 
 struct candidate {
 	char *path;
@@ -346,8 +347,9 @@ read_text(const char *path, char *text, size_t room)
 	return got;
 }
 
-bool
-process_tree_is_alive(const struct kmem_identity *identity)
+/* Does a process of this name in /proc run, and did it start then? */
+static bool
+runs_since(const char *name, uint64_t wanted_ticks)
 {
 	char path[48];
 	char text[2048];
@@ -355,11 +357,7 @@ process_tree_is_alive(const struct kmem_identity *identity)
 	uint64_t start_ticks;
 	const char *after_name;
 
-	if (identity->pid == 0 || identity->boot_id[0] == '\0' ||
-	    read_text("/proc/sys/kernel/random/boot_id", text, sizeof(text)) == 0 ||
-	    strncmp(text, identity->boot_id, strcspn(text, "\n")) != 0)
-		return false;
-	(void)snprintf(path, sizeof(path), "/proc/%" PRIu32 "/stat", identity->pid);
+	(void)snprintf(path, sizeof(path), "/proc/%.20s/stat", name);
 	if (read_text(path, text, sizeof(text)) == 0)
 		return false;
 
@@ -369,7 +367,73 @@ process_tree_is_alive(const struct kmem_identity *identity)
 	    sscanf(after_name, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
 	           &state, &start_ticks) != 2)
 		return false;
-	return start_ticks == identity->start_ticks && state != 'Z' && state != 'X';
+	return start_ticks == wanted_ticks && state != 'Z' && state != 'X';
+}
+
+static uint32_t
+own_namespace(void)
+{
+	struct stat file;
+
+	return stat("/proc/self/ns/pid", &file) == 0 ? (uint32_t)file.st_ino : 0;
+}
+
+/* Its pid where it lives: the last number of the line NSpid. */
+static uint32_t
+inner_pid(const char *name)
+{
+	char path[48];
+	char text[4096];
+	char *line;
+
+	(void)snprintf(path, sizeof(path), "/proc/%.20s/status", name);
+	if (read_text(path, text, sizeof(text)) == 0 || (line = strstr(text, "\nNSpid:")) == NULL)
+		return 0;
+	line[1 + strcspn(line + 1, "\n")] = '\0';
+	return (uint32_t)strtoul(strrchr(line, '\t') + 1, NULL, 10);
+}
+
+/* In a container below ours its pid is another one here. */
+static bool
+runs_below(const struct kmem_identity *identity)
+{
+	DIR *processes = opendir("/proc");
+	const struct dirent *entry;
+	bool is_found = false;
+
+	while (processes != NULL && !is_found && (entry = readdir(processes)) != NULL)
+		is_found = entry->d_name[0] >= '0' && entry->d_name[0] <= '9' && runs_since(entry->d_name, identity->start_ticks) &&
+		           inner_pid(entry->d_name) == identity->pid;
+	if (processes != NULL)
+		(void)closedir(processes);
+	return is_found;
+}
+
+static bool
+is_elsewhere(const struct kmem_identity *identity)
+{
+	return identity->pid_namespace != 0 && identity->pid_namespace != own_namespace();
+}
+
+bool
+process_tree_is_hidden(const struct kmem_identity *identity)
+{
+	return is_elsewhere(identity) && own_namespace() != OUTERMOST_NAMESPACE;
+}
+
+bool
+process_tree_is_alive(const struct kmem_identity *identity)
+{
+	char text[64];
+
+	if (identity->pid == 0 || identity->boot_id[0] == '\0' ||
+	    read_text("/proc/sys/kernel/random/boot_id", text, sizeof(text)) == 0 ||
+	    strncmp(text, identity->boot_id, strcspn(text, "\n")) != 0)
+		return false;
+	if (is_elsewhere(identity))
+		return runs_below(identity);
+	(void)snprintf(text, sizeof(text), "%" PRIu32, identity->pid);
+	return runs_since(text, identity->start_ticks);
 }
 
 struct by_pid {

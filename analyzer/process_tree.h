@@ -42,8 +42,12 @@ void capture_list_free(struct capture_list *list);
 bool process_tree_sessions(const char *capture, bool is_salvage, struct session_list *sessions, struct fail *fail);
 void session_list_free(struct session_list *sessions);
 
-/* Does the process run now, on this machine? Same pid, same start, same boot. */
+/*
+ * Does the process run now, on this machine? Same pid, same start, same boot. Of a container (a namespace of pids that is not ours)
+ * only what runs in one below ours is seen.
+ */
 bool process_tree_is_alive(const struct kmem_identity *identity);
+bool process_tree_is_hidden(const struct kmem_identity *identity);
 
 /* Sets `parent` of every process: by pid and, since pids are used again, by start. */
 void process_tree_link(struct model_process *processes, size_t count);

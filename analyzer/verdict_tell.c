@@ -518,6 +518,8 @@ verdict_tell_gone(const struct verdict_facts *facts, struct verdict *verdict)
 		say(verdict, " is gone without a clean-exit mark on the same boot: it was killed or crashed (%s); by which "
 		             "signal is not known, because %s waited for it.",
 		    verdict->confidence, facts->is_descendant ? "only its parent" : "nobody");
+	if (facts->process->is_hidden)
+		say(verdict, " It ran in another container than this command: from here it may still run unseen.");
 	if (facts->is_kill_counted && facts->cgroup_kills == 0)
 		say(verdict, " The kernel counted no kill for memory in its cgroup.");
 	say_usage(facts, verdict);

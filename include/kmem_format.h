@@ -523,7 +523,7 @@ struct kmem_identity {
 	uint32_t is_first;             // 1: started the session; 0: a descendant
 	uint32_t is_forked;            // 1: this image began by fork, not by exec
 	uint32_t forked_from;          // pid, when is_forked
-	uint32_t reserved0;
+	uint32_t pid_namespace;        // inode of /proc/self/ns/pid, in which the pids here count; 0 = unknown
 	struct kmem_limit limits[KMEM_LIMITS_MAX]; // those found at start
 	struct kmem_kill_counters before;
 	uint64_t machine_bytes;        // MemTotal

@@ -2,7 +2,6 @@
 #include "capture_disk.h"
 
 #include <errno.h>
-#include <stdio.h> // RENAME_NOREPLACE
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -94,15 +93,10 @@ create_first_free(const char *folder, const char *name)
 	return -1;
 }
 
-int
-capture_disk_create(const char *folder, const char *name, size_t bytes)
+/* The new file is ours alone, and as long as it is to be; or it is gone again. */
+static int
+prepare(int fd, size_t bytes)
 {
-	static char path[sizeof(file_path)]; // one thread; the stack may be small
-	int fd;
-
-	diag_format(path, sizeof(path), "%s", folder);
-	if (!make_folders(path) || (fd = create_first_free(folder, name)) < 0)
-		return -1;
 	locked_bytes = 0;
 	syscall(SYS_fchmod, fd, 0600); // a umask may have taken our own right to open it again
 	if (raw_fstat(fd, &identity) == 0 && capture_disk_extend(fd, 0, bytes))
@@ -113,6 +107,24 @@ capture_disk_create(const char *folder, const char *name, size_t bytes)
 	raw_close(fd);
 	errno = error;
 	return -1;
+}
+
+int
+capture_disk_create(const char *folder, const char *name, size_t bytes)
+{
+	static char path[sizeof(file_path)]; // one thread; the stack may be small
+	int fd;
+
+	diag_format(path, sizeof(path), "%s", folder);
+	return make_folders(path) && (fd = create_first_free(folder, name)) >= 0 ? prepare(fd, bytes) : -1;
+}
+
+int
+capture_disk_create_again(size_t bytes)
+{
+	int fd = raw_open(file_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	return fd >= 0 ? prepare(fd, bytes) : -1;
 }
 
 int
@@ -132,8 +144,8 @@ capture_disk_open(uint64_t bytes)
 	return -1;
 }
 
-static bool
-is_there(void)
+bool
+capture_disk_is_there(void)
 {
 	int fd = capture_disk_open(0);
 
@@ -142,26 +154,22 @@ is_there(void)
 	return fd >= 0;
 }
 
-bool
-capture_disk_rename(const char *path)
-{
-	char from[sizeof(file_path)];
-
-	diag_format(from, sizeof(from), "%s", file_path);
-	if (!is_there())
-		return false;
-	if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, path, RENAME_NOREPLACE) != 0 &&
-	    ((errno != EINVAL && errno != ENOSYS) || syscall(SYS_renameat, AT_FDCWD, from, AT_FDCWD, path) != 0))
-		return false;
-	diag_format(file_path, sizeof(file_path), "%s", path);
-	return true;
-}
-
 void
 capture_disk_remove(void)
 {
-	if (is_there())
+	if (capture_disk_is_there())
 		syscall(SYS_unlinkat, AT_FDCWD, file_path, 0);
+}
+
+void
+capture_disk_hand_over(uint32_t user)
+{
+	int fd = capture_disk_open(0);
+
+	if (fd >= 0) {
+		syscall(SYS_fchown, fd, user, -1);
+		raw_close(fd);
+	}
 }
 
 const char *

@@ -1,7 +1,7 @@
 /*
- * capture_disk.h - the capture as a file in a folder: made, found again, given room, moved, removed.
+ * capture_disk.h - the capture as a file in a folder: made, found again, given room, removed.
  *
- * Called by   capture_file.c. Safe from any hook: system calls only; one thread at a time (the growth lock).
+ * Called by   capture_file.c, hooks_sandbox.c. Safe from any hook: system calls only; one thread at a time (the growth lock).
  * When failing  false or -1, and errno says why.
  */
 #ifndef CAPTURE_DISK_H
@@ -16,6 +16,7 @@
  * (NAME-2, NAME-3, ... then). Makes the folder. Returns a descriptor; nothing is left behind on failure.
  */
 int capture_disk_create(const char *folder, const char *name, size_t bytes);
+int capture_disk_create_again(size_t bytes); // one of the same name, after capture_disk_remove()
 
 /*
  * The same file again, by its path. ESTALE when something else has taken its place, or somebody cut it to less than `bytes`; ENOENT
@@ -23,6 +24,7 @@ int capture_disk_create(const char *folder, const char *name, size_t bytes);
  * the program.
  */
 int capture_disk_open(uint64_t bytes);
+bool capture_disk_is_there(void);
 
 /*
  * Disk blocks for [offset, offset + bytes) at the end of the file, so that touching the mapping can never be SIGBUS for want of
@@ -30,8 +32,8 @@ int capture_disk_open(uint64_t bytes);
  */
 bool capture_disk_extend(int fd, uint64_t offset, size_t bytes);
 
-/* False: it stays where it is. Nothing that exists is written over. */
-bool capture_disk_rename(const char *path);
+/* Best effort: the file becomes another user's. */
+void capture_disk_hand_over(uint32_t user);
 
 /* Only what is ours: a file of the same name that somebody else put there stays. */
 void capture_disk_remove(void);

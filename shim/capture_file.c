@@ -388,21 +388,36 @@ capture_file_identified(void)
 	atomic_store_explicit(&header->identity_checksum, kmem_identity_checksum(header), memory_order_release);
 }
 
-/* From here nothing that a late thread writes reaches the file: the mappings become private copies of it. */
+typedef void visit_part(char *part, size_t bytes, int fd, uint64_t offset);
+
+/* Each part of the file, where it is mapped; the head last. */
 static void
-detach(int fd, uint32_t chunk_count)
+visit_parts(visit_part *visit, int fd, uint32_t chunk_count)
 {
-	const int protection = PROT_READ | PROT_WRITE;
-	const int flags = MAP_PRIVATE | MAP_FIXED;
 	size_t mapped[KMEM_SECTION_COUNT] = { 0 };
 
 	for (uint32_t i = 0; i < chunk_count; i++) {
 		unsigned kind = directory()[i].section;
 
-		raw_mmap(sections[kind].base + mapped[kind], KMEM_CHUNK_BYTES, protection, flags, fd, (int64_t)file_bytes(i));
+		visit(sections[kind].base + mapped[kind], KMEM_CHUNK_BYTES, fd, file_bytes(i));
 		mapped[kind] += KMEM_CHUNK_BYTES;
 	}
-	raw_mmap(head, KMEM_HEAD_BYTES, protection, flags, fd, 0);
+	visit(head, KMEM_HEAD_BYTES, fd, 0);
+}
+
+/* From here nothing that a late thread writes reaches the file: the mappings become private copies of it. */
+static void
+detach_part(char *part, size_t bytes, int fd, uint64_t offset)
+{
+	raw_mmap(part, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, (int64_t)offset);
+}
+
+/* What another thread writes meanwhile is lost. */
+static void
+move_part(char *part, size_t bytes, int fd, uint64_t offset)
+{
+	if (syscall(SYS_pwrite64, fd, part, bytes, offset) == (long)bytes)
+		raw_mmap(part, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, (int64_t)offset);
 }
 
 /* Where the program has spent its address space, in what a section had reserved: nothing grows into that any more. */
@@ -436,7 +451,7 @@ capture_file_close(void)
 	}
 	for (unsigned i = 0; i < KMEM_SECTION_COUNT; i++) // relaxed: late threads need not wait for the lock to learn it
 		atomic_store_explicit(&sections[i].is_stuck, true, memory_order_relaxed);
-	detach(fd, chunk_count);
+	visit_parts(detach_part, fd, chunk_count);
 	has_file = false;
 
 	size_t bytes = file_bytes(chunk_count);
@@ -456,23 +471,23 @@ capture_file_close(void)
 		raw_munmap(whole, bytes);
 }
 
-bool
-capture_file_rename(const char *path)
-{
-	return has_file && capture_disk_rename(path);
-}
-
-const char *
-capture_file_path(void)
-{
-	return has_file ? capture_disk_path() : NULL;
-}
-
 void
 capture_file_remove(void)
 {
 	if (has_file)
 		capture_disk_remove();
+}
+
+void
+capture_file_restore(void)
+{
+	uint32_t chunk_count = atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_relaxed); // nothing grows: it is gone
+	int fd = has_file ? capture_disk_create_again((size_t)file_bytes(chunk_count)) : -1;
+
+	if (fd < 0)
+		return;
+	visit_parts(move_part, fd, chunk_count);
+	raw_close(fd);
 }
 
 static bool
@@ -535,7 +550,7 @@ capture_file_privatize(void)
 	int fd = has_file ? capture_disk_open(file_bytes(chunk_count)) : -1;
 
 	if (fd >= 0) {
-		detach(fd, chunk_count);
+		visit_parts(detach_part, fd, chunk_count);
 		raw_close(fd);
 	} else if (has_file) {
 		(void)give_up(); // the rest of one event finds nothing

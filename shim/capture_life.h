@@ -29,12 +29,9 @@ void capture_file_close(void);
 /* In a child that was forked out of a hook: what that hook still writes must not reach the parent's file. */
 void capture_file_privatize(void);
 
-/* Moves the file; false: it stays where it is. The path of the file, or NULL without one. */
-bool capture_file_rename(const char *path);
-const char *capture_file_path(void);
-
-/* Deletes the file of this process; the mappings stay usable. */
+/* Deletes the file of this process; the mappings stay usable. Another one of the same name and contents takes its place, where possible. */
 void capture_file_remove(void);
+void capture_file_restore(void);
 
 /*
  * The file was cut while it is mapped, or its disk fails: a touch of it is SIGBUS. Is this address in it? Puts private zeroed memory

@@ -3,7 +3,7 @@
  *
  * The exec family is interposed name by name, because libc's members call each other inside. posix_spawn, system and popen
  * start their children inside libc; those begin with an exec of their own and need nothing here. fork is seen through
- * pthread_atfork and a page that the kernel wipes (lifecycle.c).
+ * pthread_atfork and a page that the kernel wipes (lifecycle.c); of daemon() the parent ends inside libc.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,6 +33,18 @@ EXPORT void
 _Exit(int status)
 {
 	_exit(status);
+}
+
+EXPORT int
+daemon(int keeps_folder, int keeps_streams)
+{
+	int result;
+
+	real_libc_find();
+	lifecycle_fork_ends_parent = true;
+	result = real_libc.daemon(keeps_folder, keeps_streams);
+	lifecycle_fork_ends_parent = false;
+	return result;
 }
 
 /* Would exec find this? Searched in PATH as execvp does, when the name has no slash. */
@@ -66,7 +78,8 @@ replace_image(const char *file, bool searches, char *const argv[], char *const e
 	int host_errno = errno;
 
 	real_libc_find();
-	lifecycle_exec_begin(is_executable(file, searches));
+	if (lifecycle_exec_begin() && is_executable(file, searches))
+		lifecycle_exec_replaces_small();
 	errno = host_errno;
 	int result = searches ? real_libc.execvpe(file, argv, envp) : real_libc.execve(file, argv, envp);
 
@@ -106,7 +119,8 @@ fexecve(int fd, char *const argv[], char *const envp[])
 	int result;
 
 	real_libc_find();
-	lifecycle_exec_begin(fd >= 0);
+	if (lifecycle_exec_begin() && fd >= 0)
+		lifecycle_exec_replaces_small();
 	result = real_libc.fexecve(fd, argv, envp);
 	int host_errno = errno;
 
@@ -126,7 +140,8 @@ execveat(int folder_fd, const char *path, char *const argv[], char *const envp[]
 		errno = ENOSYS;
 		return -1;
 	}
-	lifecycle_exec_begin((flags & AT_EMPTY_PATH) != 0 || faccessat(folder_fd, path, X_OK, 0) == 0);
+	if (lifecycle_exec_begin() && ((flags & AT_EMPTY_PATH) != 0 || faccessat(folder_fd, path, X_OK, 0) == 0))
+		lifecycle_exec_replaces_small();
 	errno = host_errno;
 	result = real_libc.execveat(folder_fd, path, argv, envp, flags);
 	host_errno = errno;

@@ -47,6 +47,8 @@
 
 extern char **environ;
 
+__thread bool lifecycle_fork_ends_parent __attribute__((tls_model("initial-exec")));
+
 static bool has_started;
 static bool is_over;
 static uint32_t owner_pid;
@@ -54,12 +56,7 @@ static char folder[4096];
 static struct kmem_identity identity; // assembled here, then copied into the capture
 
 static bool is_refused; // there is no file for the capture, and that was said; children know
-/*
- * Where the capture of a small image waits while exec replaces it: the next image of the process deletes it, a failed exec
- * takes it back.
- */
-static char replaced_path[sizeof(folder) + 64];
-static char capture_path[sizeof(folder) + 256];
+static bool is_removed; // the capture of a small image, which is being replaced; a failed exec brings it back
 
 static bool
 is_owner(void)
@@ -131,9 +128,6 @@ open_capture(bool is_forked, uint32_t parent_pid)
 		settings.log = SETTINGS_LOG_QUIET; // the first process has said it
 	process_identity_name(&identity, name, sizeof(name));
 	owner_pid = identity.pid;
-	diag_format(replaced_path, sizeof(replaced_path), "%s/.%u.%lu.replaced", folder, identity.pid, identity.start_ticks);
-	if (!is_forked)
-		syscall(SYS_unlinkat, AT_FDCWD, replaced_path, 0); // the small image that this one replaced
 	if (!capture_file_open(folder, name)) {
 		if (is_quiet && !is_refused)
 			say_refused(errno);
@@ -206,6 +200,8 @@ after_fork_in_parent(void)
 	inherited_forked_parent();
 	capture_file_growth_unlock();
 	range_map_unlock();
+	if (lifecycle_fork_ends_parent)
+		lifecycle_end(0);
 }
 
 static void
@@ -293,6 +289,12 @@ start_in_child(void)
 	survivors_forked();
 }
 
+void
+lifecycle_loses_folder(void)
+{
+	folder[0] = '\0';
+}
+
 bool
 lifecycle_wake(void)
 {
@@ -314,7 +316,7 @@ lifecycle_wake(void)
 	bool is_on = true;
 	if (!has_started)
 		is_on = start();
-	else if (raw_sys_may_call())
+	else if (raw_sys_may_call() && folder[0] != '\0')
 		start_in_child();
 	else
 		is_on = false;
@@ -385,17 +387,20 @@ lifecycle_end(int exit_code)
 	reentry_guard_leave();
 }
 
-void
-lifecycle_exec_begin(bool will_work)
+bool
+lifecycle_exec_begin(void)
 {
 	if (atomic_load_explicit(tracker_state, memory_order_relaxed) != TRACKER_ON || !is_owner())
-		return;
-	if (will_work && is_small() && capture_file_path() != NULL) {
-		diag_format(capture_path, sizeof(capture_path), "%s", capture_file_path());
-		if (!capture_file_rename(replaced_path))
-			capture_path[0] = '\0';
-	}
+		return false;
 	atomic_store_explicit(&capture_file_header()->state, KMEM_STATE_EXEC_REPLACED, memory_order_relaxed);
+	return is_small();
+}
+
+void
+lifecycle_exec_replaces_small(void)
+{
+	capture_file_remove();
+	is_removed = true;
 }
 
 void
@@ -403,8 +408,8 @@ lifecycle_exec_failed(void)
 {
 	if (atomic_load_explicit(tracker_state, memory_order_relaxed) != TRACKER_ON || !is_owner())
 		return;
-	if (capture_path[0] != '\0')
-		(void)capture_file_rename(capture_path);
-	capture_path[0] = '\0';
+	if (is_removed)
+		capture_file_restore();
+	is_removed = false;
 	atomic_store_explicit(&capture_file_header()->state, KMEM_STATE_RUNNING, memory_order_relaxed);
 }

@@ -14,11 +14,18 @@
 /* The process is about to end by _exit; exit and quick_exit have handlers of their own. */
 void lifecycle_end(int exit_code);
 
+/* Of this process's folder of captures its children will not find the way: they are not recorded. */
+void lifecycle_loses_folder(void);
+
+/* This thread is inside daemon(): its next fork ends the process, and nothing tells us afterwards. Were it to fail, the record has ended. */
+extern __thread bool lifecycle_fork_ends_parent __attribute__((tls_model("initial-exec")));
+
 /*
- * The image is about to be replaced. `will_work`: the file exists and may be executed. Both do nothing in a vfork child,
- * which borrows its parent's memory.
+ * The image is about to be replaced. True: its capture is one that nobody would ask for, and is to go when the new one's file exists and
+ * may be executed. A vfork child, which borrows its parent's memory and perhaps little of its stack, changes nothing.
  */
-void lifecycle_exec_begin(bool will_work);
+bool lifecycle_exec_begin(void);
+void lifecycle_exec_replaces_small(void);
 void lifecycle_exec_failed(void);
 
 #endif

@@ -51,6 +51,14 @@ read_link(const char *path, char *buffer, size_t size)
 	buffer[length > 0 ? length : 0] = '\0';
 }
 
+static uint32_t
+pid_namespace(void)
+{
+	struct stat file;
+
+	return raw_stat("/proc/self/ns/pid", &file) == 0 ? (uint32_t)file.st_ino : 0;
+}
+
 static bool
 is_first(const char *session, uint32_t pid)
 {
@@ -70,6 +78,7 @@ process_identity_read(struct kmem_identity *identity)
 	identity->pid = pid;
 	identity->parent_pid = (uint32_t)getppid();
 	identity->start_ticks = start_ticks();
+	identity->pid_namespace = pid_namespace();
 	identity->start_realtime_ns = realtime_ns();
 	identity->start_monotonic_ns = heartbeat_now_ns();
 	identity->page_bytes = (uint32_t)sysconf(_SC_PAGESIZE);

@@ -40,6 +40,12 @@ struct real_libc {
 	int (*pthread_create)(pthread_t *thread, const pthread_attr_t *attributes, void *(*routine)(void *), void *argument);
 	int (*thrd_create)(thrd_t *thread, thrd_start_t routine, void *argument);
 	void (*_exit)(int status) __attribute__((noreturn));
+	int (*setuid)(uid_t user);
+	int (*seteuid)(uid_t user);
+	int (*setreuid)(uid_t real, uid_t user);
+	int (*setresuid)(uid_t real, uid_t user, uid_t saved);
+	int (*chroot)(const char *path);
+	int (*daemon)(int keeps_folder, int keeps_streams);
 	int (*execve)(const char *path, char *const argv[], char *const envp[]);
 	int (*execvpe)(const char *file, char *const argv[], char *const envp[]);
 	int (*fexecve)(int fd, char *const argv[], char *const envp[]);

@@ -1,4 +1,7 @@
 """A program that takes system calls from itself is not killed for those of ours (shim/hooks_sandbox.c)."""
+import os
+import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -44,3 +47,48 @@ def test_a_program_that_confines_itself_lives_and_what_it_did_then_is_recorded(h
         assert heap["allocated_count"] == unconfined["allocated_count"]
         assert heap["allocated_bytes"] == unconfined["allocated_bytes"]
         assert losses["lost_events"] == 0 < losses["lost_sites"] < 30000  # past the room that was made beforehand
+
+
+@pytest.fixture
+def open_folder():
+    """One that every user can reach; `out` is its owner's alone."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o777)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def check_as_root(argv, out, unconfined, lines):
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to give it up")
+    done = harness.record(argv, out)
+
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (11, "2\n", lines), done.stderr
+    heap, losses, notes = heap_of(out)
+    assert heap["allocated_count"] >= unconfined["allocated_count"]
+    assert losses["lost_events"] == 0
+    return losses, notes
+
+
+def test_a_program_that_becomes_another_user_is_recorded_on(confined, unconfined, open_folder):
+    losses, notes = check_as_root([confined, "setresuid"], open_folder, unconfined, 0)
+
+    assert losses["lost_sites"] == 0
+    assert len(list(open_folder.iterdir())) == 1  # the child's was small
+
+
+def test_where_the_other_user_cannot_reach_the_capture_it_has_the_room_that_was_left(confined, unconfined, tmp_path):
+    tmp_path.chmod(0o700)
+    losses, notes = check_as_root([confined, "setuid"], tmp_path / "out", unconfined, 2)
+
+    assert 0 < losses["lost_sites"] < 30000
+
+
+def test_a_program_in_another_root_leaves_nothing_there(confined, unconfined, out, tmp_path):
+    root = tmp_path / "root"
+    root.mkdir()
+    losses, notes = check_as_root([confined, root], out, unconfined, 1)
+
+    assert 0 < losses["lost_sites"] < 30000
+    assert any("chroot" in note for note in notes), notes
+    assert list(root.iterdir()) == []

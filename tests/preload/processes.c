@@ -311,6 +311,15 @@ same_pid(void)
 	printf("%s\n", again == first ? "again" : "another pid");
 }
 
+/* The first process ends inside of libc. */
+static void
+becomes_daemon(void)
+{
+	if (daemon(1, 1) != 0)
+		printf("no daemon\n");
+	childs_block();
+}
+
 /* --- images ---------------------------------------------------------------------------------------------------- */
 
 static char *self;
@@ -346,6 +355,46 @@ images(const char *how)
 		_exit(9);
 	}
 	await(child);
+}
+
+/* A script without an interpreter's name may be executed, and exec fails: small when it tries, and large afterwards. */
+static void
+fails_small(const char *script)
+{
+	char *const argv[] = { (char *)"script", NULL };
+	pid_t child = fork();
+
+	if (child == 0) {
+		sink[2] = malloc(5000);
+		execv(script, argv);
+		childs_block();
+		exit(0);
+	}
+	await(child);
+}
+
+static char *
+stack_of(size_t bytes)
+{
+	char *guarded = mmap(NULL, bytes + MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	mprotect(guarded, MIB, PROT_NONE);
+	return guarded + MIB + bytes;
+}
+
+static int
+fail_to_become(void *unused)
+{
+	execv("/nonexistent/program", (char *[]){ (char *)"program", NULL });
+	return unused != NULL;
+}
+
+/* As libraries do that start programs on a small stack, with their own clone(). The first one binds the functions, which takes more. */
+static void
+borrows(void)
+{
+	await(clone(fail_to_become, stack_of(65536), CLONE_VM | CLONE_VFORK | SIGCHLD, NULL));
+	await(clone(fail_to_become, stack_of(4096), CLONE_VM | CLONE_VFORK | SIGCHLD, NULL));
 }
 
 static void
@@ -411,6 +460,12 @@ main(int argc, char **argv)
 		spawns();
 	else if (strcmp(what, "image") == 0 && argc > 2)
 		images(argv[2]);
+	else if (strcmp(what, "fails-small") == 0 && argc > 2)
+		fails_small(argv[2]);
+	else if (strcmp(what, "becomes-daemon") == 0)
+		becomes_daemon();
+	else if (strcmp(what, "borrows") == 0)
+		borrows();
 	else
 		return 2;
 	return 0;

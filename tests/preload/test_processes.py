@@ -3,6 +3,7 @@ import collections
 import os
 import re
 import shutil
+import subprocess
 
 import pytest
 
@@ -116,6 +117,13 @@ def test_a_daemon_that_closed_everything_is_recorded(programs, out):
     assert children[0]["copied_bytes"] == 0  # its parent is gone: the pages became its own without a copy
 
 
+def test_a_process_that_daemon_ends_has_ended_well(programs, out):
+    document, parent, children = record(programs, out, "becomes-daemon")
+
+    assert figures(parent) == ("exited", 4, 0)
+    assert [figures(child) for child in children] == [("exited", 2, 4)]
+
+
 def test_the_same_pid_again_is_another_process(programs, out):
     if not os.access("/proc/sys/kernel/ns_last_pid", os.W_OK):
         pytest.skip("may not choose pids here")
@@ -149,6 +157,55 @@ def test_an_image_that_is_replaced_is_not_gone(how, states, programs, out, tmp_p
     assert [figures(child)[1:] for child in children[1:]] == [(2, 0)] * (len(states) - 1)
     made = harness.kmemshim("baseline", out, "-o", tmp_path / "base.json")
     assert (made.returncode, made.stderr) == (0, "")  # nothing in it is damaged
+
+
+def test_a_small_image_that_nobody_records_after_leaves_nothing(programs, tmp_path, out):
+    program = tmp_path / "static"
+    source = tmp_path / "static.c"
+    source.write_text("int main(void) { return 0; }\n")
+    if harness.run(["gcc", "-static", "-o", program, source]).returncode != 0:
+        pytest.skip("no static C library")
+    script = f"for i in 1 2 3; do ( x=$i$x; exec {program} ); done; sh -c 'exec {program}'; env -i {program}; :"
+    done = harness.record(["sh", "-c", script], out)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(os.listdir(out)) == 1, os.listdir(out)  # the first shell's
+
+
+def test_an_exec_that_fails_late_costs_nothing_of_the_capture(programs, out, tmp_path):
+    script = tmp_path / "script"
+    script.write_text("no interpreter\n")
+    script.chmod(0o755)
+    document, parent, children = record(programs, out, "fails-small", script)
+
+    assert [figures(child) for child in children] == [("exited", 2, 4)]
+    assert held_by(document)["fails_small"] == 5000
+
+
+def test_a_child_on_a_small_stack_of_its_parents_may_exec(programs, out):
+    document, parent, children = record(programs, out, "borrows")
+
+    assert children == []
+
+
+IN_A_CONTAINER = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"]
+
+
+def test_a_program_that_runs_in_a_container_is_not_called_dead(out):
+    if harness.run([*IN_A_CONTAINER, "true"]).returncode != 0:
+        pytest.skip("may not make a namespace of pids here")
+    program = ["sh", "-c", "echo ready; read line"]
+    preload = [f"{name}={value}" for name, value in (("LD_PRELOAD", harness.SHIM), ("KMEMSHIM_OUT", out))]
+    with subprocess.Popen([*IN_A_CONTAINER, "env", *preload, *program], env=harness.plain_env(), stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout.readline() == "ready\n"
+        from_outside = harness.report("report", out)
+        from_another = harness.run([*IN_A_CONTAINER, harness.KMEMSHIM, "why", out])
+        running.communicate("\n")
+
+    assert from_outside["verdict"]["cause"] == "running"
+    assert "in another container" in harness.unwrapped(from_another.stdout)
+    assert harness.report("report", out)["verdict"]["cause"] == "exited"
 
 
 def test_a_setuid_program_runs_as_ever(programs, out, tmp_path):

@@ -1,5 +1,8 @@
 """The program sees the real results, the real errno and its own signals, and nothing is printed that it did not print."""
 import os
+import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -44,6 +47,28 @@ def test_run_returns_the_status_of_the_program_or_128_and_its_signal(out):
     assert harness.kmemshim("run", "-o", out / "a", "--", "sh", "-c", "exit 9").returncode == 9
     assert harness.kmemshim("run", "-o", out / "b", "--", "sh", "-c", "kill -KILL $$").returncode == 137
     assert harness.kmemshim("run", "-o", out / "c", "--", "sh", "-c", "kill -TERM $$").returncode == 143
+
+
+def test_run_returns_the_status_where_its_caller_ignores_children(out):
+    program = "import signal, sys; sys.exit(7 if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN else 8)"
+    done = harness.run([harness.KMEMSHIM, "run", "-o", out, "--", sys.executable, "-c", program],
+                       preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+
+    assert done.returncode == 7, done.stderr
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGUSR2"])
+def test_run_passes_on_what_is_sent_to_it_alone(name, out):
+    number = getattr(signal, name)
+    program = (f"import signal, sys; signal.alarm({harness.TIMEOUT}); signal.pthread_sigmask(signal.SIG_BLOCK, [{number:d}]); "
+               f"print('ready', flush=True); signal.sigwait([{number:d}]); sys.exit(9)")
+    with subprocess.Popen([harness.KMEMSHIM, "run", "-o", out, "--", sys.executable, "-c", program], env=harness.plain_env(),
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                          preexec_fn=lambda: signal.signal(number, signal.SIG_DFL)) as running:  # in the background it is ignored
+        assert running.stdout.readline() == "ready\n"
+        running.send_signal(number)
+
+        assert running.wait() == 9
 
 
 def test_the_shim_needs_libc_and_libunwind_only():
