@@ -118,7 +118,7 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 	say(verdict, " %s %s was live", when, units_bytes(facts->live_bytes, total));
 	if (facts->live_count > 1)
 		say(verdict, " in the %zu processes that were at work then, %s of it in ", facts->live_count,
-		    units_bytes(facts->live_process->live_bytes, held));
+		    units_bytes(facts->live_process_bytes, held));
 	else if (facts->model->process_count > 1)
 		say(verdict, " in ");
 	else if (facts->refused == NULL && (facts->end == VERDICT_END_OK || facts->end == VERDICT_END_FAILED) &&
