@@ -65,7 +65,7 @@ say_sum(const struct verdict_facts *facts, const struct rank_line *line, bool is
 
 	say(verdict, ". Summed over all its processes, %s ", units_bytes(is_peak ? line->peak_bytes : line->live_bytes, held));
 	if (verdict_is_arena(facts, line))
-		say(verdict, "was in arenas of small Python objects %s", when);
+		say(verdict, "was in arenas of small Python objects, without what imports left there, %s", when);
 	else
 		say(verdict, "of the %s of %s that they held %s was allocated at %s",
 		    units_bytes(is_peak ? domain->peak_bytes : domain->live_bytes, whole), domain->name, when,
