@@ -83,12 +83,15 @@ say_next_holder(const struct verdict_facts *facts, bool are_imports_told, struct
 	char held[UNITS_TEXT_BYTES];
 	char share[UNITS_TEXT_BYTES];
 	char place[PLACE_TEXT_BYTES];
+	char tops[PLACE_TEXT_BYTES];
+	bool is_same = next->site_count != 0 && strcmp(verdict_line_text(next, place), verdict_line_text(&facts->top_live, tops)) == 0;
 	bool is_of_imports = next->site_count == 0 && !are_imports_told && facts->import_bytes > facts->top_live.live_bytes;
 
 	if (next->site_count != 0)
-		say(verdict, ", another %s (%s) %sat %s%s", units_bytes(next->live_bytes, held),
+		say(verdict, ", another %s (%s) %sat %s%s%s", units_bytes(next->live_bytes, held),
 		    units_share(verdict_share(next->live_bytes, facts->live_bytes), share),
-		    verdict_is_arena(facts, &facts->top_live) ? "was allocated " : "", verdict_line_text(next, place),
+		    verdict_is_arena(facts, &facts->top_live) ? "was allocated " : "",
+		    is_same ? "the same line in " : place, is_same ? facts->model->domains[next->domain].name : "",
 		    next->leak == MODEL_LEAK_LEAK && facts->top_live.leak != MODEL_LEAK_LEAK ? ", which accumulates" : "");
 	else if (is_of_imports)
 		say(verdict, ", another %s (%s) was left by imports", units_bytes(facts->import_bytes, held),
