@@ -18,6 +18,7 @@ far_from_the_limits_the_cause_comes_before_what_accumulates(void **state)
 		{ SIGSEGV, 8 * GIB, "look at the crash itself, with a debugger; then look for what keeps the blocks of train.py:41 epoch alive", true },
 		{ SIGKILL, 8 * GIB, "find out who sent the signal: a time limit, a scheduler, a person; then look for what keeps the blocks of "
 		                    "train.py:41 epoch alive", false },
+		{ SIGINT, 8 * GIB, "if it was not Ctrl-C, find out who sent the signal: a time limit, a scheduler, a person; then look for what keeps", false },
 		{ SIGKILL, 100 * MIB, "look for what keeps the blocks of train.py:41 epoch alive: often a list that is appended to", false },
 	};
 
