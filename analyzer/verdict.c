@@ -353,6 +353,9 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		(void)snprintf(verdict->next, sizeof(verdict->next), "%s", next);
 	else if (facts->refused != NULL && verdict_is_beyond_machine(facts))
 		say_next(verdict, "ask for less at once there (smaller pieces, a smaller type)");
+	else if (facts->refused != NULL && verdict_is_of_recording(facts))
+		say_next(verdict, "start it under that limit (`ulimit -v %" PRIu64 "`): recording then reserves less of it",
+		         facts->refused->space_limit_bytes / 1024);
 	else if (facts->refused != NULL && verdict_is_request_alone(facts))
 		say_next(verdict, "ask for less at once there, or raise what limits it%s", space_limit_name(facts));
 	else if (facts->refused == NULL && facts->copies.bytes > top->live_bytes / 2)

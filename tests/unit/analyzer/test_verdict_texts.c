@@ -139,6 +139,9 @@ the_limit_of_a_refusal_is_the_one_in_force_then(void **state)
 	static const struct { uint64_t at_start, then; const char *says, *next; uint64_t own; } cases[] = {
 		{ UINT64_MAX, GIB, "(setrlimit, RLIMIT_AS), of which recording takes 82.0 MiB.", "RLIMIT_AS", 82 * MIB },
 		{ GIB, GIB, "(ulimit -v), of which recording takes 82.0 MiB.", "(ulimit -v)", 82 * MIB },
+		{ UINT64_MAX, 600 * MIB, " It had limited its address space to 600 MiB (setrlimit, RLIMIT_AS), when recording had reserved 660 MiB of "
+		                         "addresses: unrecorded it might have got it.",
+		  "start it under that limit (`ulimit -v 614400`): recording then reserves less of it", 660 * MIB },
 		{ UINT64_MAX, GIB, "It had limited its address space to 1.0 GiB (setrlimit, RLIMIT_AS), of which recording", "(RLIMIT_AS, which the program set)", 0 },
 		{ 4 * GIB, GIB, "It had limited its address space to 1.0 GiB (setrlimit, RLIMIT_AS), of which recording", "limits it", 0 },
 		{ GIB, GIB, "Its address space is limited to 1.0 GiB (ulimit -v), of which recording takes a part.", "(ulimit -v)", 0 },
