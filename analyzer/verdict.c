@@ -228,6 +228,9 @@ static const char record_with_run[] =
 static const char look_at_python_crash[] = "look at the crash itself: with PYTHONFAULTHANDLER=1 Python shows where it was";
 static const char look_at_crash[] = "look at the crash itself, with a debugger";
 
+static const char find_sender[] = "find out who sent the signal: a time limit, a scheduler, a person";
+static const char find_interrupter[] = "if it was not Ctrl-C, find out who sent the signal: a time limit, a scheduler, a person";
+
 static const struct cause causes[] = {
 	{ "not-closed", judge_machine_restarted, verdict_tell_machine_restarted,
 	  "read it with `kmemshim why` on the machine and boot that recorded it, or record with `kmemshim run`" },
@@ -244,7 +247,7 @@ static const struct cause causes[] = {
 	{ "request-refused", judge_request_refused, verdict_tell_request_refused, NULL },
 	{ "low-memory-daemon", judge_low_memory_daemon, verdict_tell_low_memory_daemon, NULL },
 	{ "crashed", judge_crashed, verdict_tell_crashed, look_at_python_crash },
-	{ "signal", judge_signal, verdict_tell_signal, "find out who sent the signal: a time limit, a scheduler, a person" },
+	{ "signal", judge_signal, verdict_tell_signal, find_sender },
 	{ "failed", judge_failed, verdict_tell_failed, "read the program's own error message" },
 	{ "gone", judge_gone, verdict_tell_gone, record_with_run },
 };
@@ -322,6 +325,8 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		return;
 	if (next == look_at_python_crash && facts->process->python_version == 0)
 		next = look_at_crash;
+	if (next == find_sender && facts->signal == SIGINT)
+		next = find_interrupter;
 	if (next != NULL && facts->refused == NULL && verdict_was_time_up(facts))
 		next = "give it more time, or see what took it so long";
 	if (next == record_with_run && !is_accumulating && facts->is_descendant) {
@@ -348,6 +353,9 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		(void)snprintf(verdict->next, sizeof(verdict->next), "%s", next);
 	else if (facts->refused != NULL && verdict_is_beyond_machine(facts))
 		say_next(verdict, "ask for less at once there (smaller pieces, a smaller type)");
+	else if (facts->refused != NULL && verdict_is_of_recording(facts))
+		say_next(verdict, "start it under that limit (`ulimit -v %" PRIu64 "`): recording then reserves less of it",
+		         facts->refused->space_limit_bytes / 1024);
 	else if (facts->refused != NULL && verdict_is_request_alone(facts))
 		say_next(verdict, "ask for less at once there, or raise what limits it%s", space_limit_name(facts));
 	else if (facts->refused == NULL && facts->copies.bytes > top->live_bytes / 2)

@@ -247,6 +247,22 @@ end_or_last_seen_ns(const struct verdict_facts *facts)
 	return last;
 }
 
+/*
+ * What it held at that time. One that went on, and released some of it since, was seen at work before. Never less than at its end, from
+ * which its lines are told.
+ */
+static uint64_t
+live_then(const struct verdict_facts *facts, const struct model_process *process, uint64_t end_ns)
+{
+	uint64_t seen_bytes = 0;
+
+	for (size_t i = 0; i < process->heartbeat_count && process != facts->process && process->state == KMEM_STATE_CLEAN_EXIT; i++) {
+		if (process->heartbeats[i].monotonic_ns <= end_ns)
+			seen_bytes = process->heartbeats[i].live_bytes;
+	}
+	return seen_bytes > process->live_bytes ? seen_bytes : process->live_bytes;
+}
+
 static uint64_t
 site_live(const struct model_site *site)
 {
@@ -418,10 +434,14 @@ gather_live(struct verdict_facts *facts)
 	for (size_t i = 0; i < model->process_count; i++) {
 		if (!is_meant[i])
 			continue;
+		uint64_t live_bytes = is_over ? model->processes[i].live_bytes : live_then(facts, &model->processes[i], end_ns);
+
 		facts->live_count++;
-		facts->live_bytes += model->processes[i].live_bytes;
-		if (facts->live_process == NULL || model->processes[i].live_bytes > facts->live_process->live_bytes)
+		facts->live_bytes += live_bytes;
+		if (facts->live_process == NULL || live_bytes > facts->live_process_bytes) {
 			facts->live_process = &model->processes[i];
+			facts->live_process_bytes = live_bytes;
+		}
 	}
 	facts->import_bytes = left_by_imports(model, is_meant);
 	if (model->process_count == 1) {

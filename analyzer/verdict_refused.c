@@ -49,13 +49,24 @@ verdict_say_refusal(const struct verdict_facts *facts, struct verdict *verdict)
 	say(verdict, " was refused");
 }
 
+bool
+verdict_is_of_recording(const struct verdict_facts *facts)
+{
+	const struct model_failed *refused = facts->refused;
+
+	return refused->space_limit_bytes != 0 && refused->own_space_bytes >= refused->space_limit_bytes;
+}
+
 static void
 say_own_space(const struct verdict_facts *facts, uint64_t limit_bytes, struct verdict *verdict)
 {
 	uint64_t own_bytes = facts->refused->own_space_bytes;
 	char bytes[UNITS_TEXT_BYTES];
 
-	say(verdict, ", of which recording takes %s", own_bytes != 0 && own_bytes < limit_bytes ? units_bytes(own_bytes, bytes) : "a part");
+	if (own_bytes >= limit_bytes)
+		say(verdict, ", when recording had reserved %s of addresses: unrecorded it might have got it", units_bytes(own_bytes, bytes));
+	else
+		say(verdict, ", of which recording takes %s", own_bytes != 0 ? units_bytes(own_bytes, bytes) : "a part");
 }
 
 void

@@ -65,7 +65,7 @@ say_sum(const struct verdict_facts *facts, const struct rank_line *line, bool is
 
 	say(verdict, ". Summed over all its processes, %s ", units_bytes(is_peak ? line->peak_bytes : line->live_bytes, held));
 	if (verdict_is_arena(facts, line))
-		say(verdict, "was in arenas of small Python objects %s", when);
+		say(verdict, "was in arenas of small Python objects, without what imports left there, %s", when);
 	else
 		say(verdict, "of the %s of %s that they held %s was allocated at %s",
 		    units_bytes(is_peak ? domain->peak_bytes : domain->live_bytes, whole), domain->name, when,
@@ -83,12 +83,15 @@ say_next_holder(const struct verdict_facts *facts, bool are_imports_told, struct
 	char held[UNITS_TEXT_BYTES];
 	char share[UNITS_TEXT_BYTES];
 	char place[PLACE_TEXT_BYTES];
+	char tops[PLACE_TEXT_BYTES];
+	bool is_same = next->site_count != 0 && strcmp(verdict_line_text(next, place), verdict_line_text(&facts->top_live, tops)) == 0;
 	bool is_of_imports = next->site_count == 0 && !are_imports_told && facts->import_bytes > facts->top_live.live_bytes;
 
 	if (next->site_count != 0)
-		say(verdict, ", another %s (%s) %sat %s%s", units_bytes(next->live_bytes, held),
+		say(verdict, ", another %s (%s) %sat %s%s%s", units_bytes(next->live_bytes, held),
 		    units_share(verdict_share(next->live_bytes, facts->live_bytes), share),
-		    verdict_is_arena(facts, &facts->top_live) ? "was allocated " : "", verdict_line_text(next, place),
+		    verdict_is_arena(facts, &facts->top_live) ? "was allocated " : "",
+		    is_same ? "the same line in " : place, is_same ? facts->model->domains[next->domain].name : "",
 		    next->leak == MODEL_LEAK_LEAK && facts->top_live.leak != MODEL_LEAK_LEAK ? ", which accumulates" : "");
 	else if (is_of_imports)
 		say(verdict, ", another %s (%s) was left by imports", units_bytes(facts->import_bytes, held),
@@ -118,7 +121,7 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 	say(verdict, " %s %s was live", when, units_bytes(facts->live_bytes, total));
 	if (facts->live_count > 1)
 		say(verdict, " in the %zu processes that were at work then, %s of it in ", facts->live_count,
-		    units_bytes(facts->live_process->live_bytes, held));
+		    units_bytes(facts->live_process_bytes, held));
 	else if (facts->model->process_count > 1)
 		say(verdict, " in ");
 	else if (facts->refused == NULL && (facts->end == VERDICT_END_OK || facts->end == VERDICT_END_FAILED) &&

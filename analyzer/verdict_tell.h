@@ -75,6 +75,8 @@ void verdict_say_wanted(const struct model *model, const struct model_failed *re
 void verdict_say_refusal(const struct verdict_facts *facts, struct verdict *verdict); // "a request for 2 MiB in ... was refused"
 /* It is the request, not what was held. */
 bool verdict_is_request_alone(const struct verdict_facts *facts);  // much more than that
+/* A limit was set that recording alone, which did not know of it, had used up. */
+bool verdict_is_of_recording(const struct verdict_facts *facts);
 bool verdict_is_beyond_machine(const struct verdict_facts *facts); // more than the machine has
 void verdict_say_limit(const struct verdict_facts *facts, struct verdict *verdict);   // " Its address space is limited to ..."
 

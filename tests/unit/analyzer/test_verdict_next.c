@@ -18,6 +18,7 @@ far_from_the_limits_the_cause_comes_before_what_accumulates(void **state)
 		{ SIGSEGV, 8 * GIB, "look at the crash itself, with a debugger; then look for what keeps the blocks of train.py:41 epoch alive", true },
 		{ SIGKILL, 8 * GIB, "find out who sent the signal: a time limit, a scheduler, a person; then look for what keeps the blocks of "
 		                    "train.py:41 epoch alive", false },
+		{ SIGINT, 8 * GIB, "if it was not Ctrl-C, find out who sent the signal: a time limit, a scheduler, a person; then look for what keeps", false },
 		{ SIGKILL, 100 * MIB, "look for what keeps the blocks of train.py:41 epoch alive: often a list that is appended to", false },
 	};
 
@@ -40,13 +41,14 @@ far_from_the_limits_the_cause_comes_before_what_accumulates(void **state)
 static void
 a_line_that_holds_nearly_as_much_is_named_too(void **state)
 {
-	static const struct { uint64_t bytes; bool is_first_leak, is_leak; const char *says; } cases[] = {
+	static const struct { uint64_t bytes; bool is_first_leak, is_leak; const char *says; bool is_same_line; } cases[] = {
 		{ 290, false, true, "; 300 MiB of it (51 %) was allocated at train.py:41 epoch, another 290 MiB (49 %) at train.py:50 epoch, which "
-		                    "accumulates." },
-		{ 290, true, false, "train.py:50 epoch. The first accumulates: blocks from 12 of 12" },
-		{ 290, true, true, "train.py:50 epoch. Both accumulate: of the first, blocks from 12 of 12" },
-		{ 290, false, false, "another 290 MiB (49 %) at train.py:50 epoch." },
-		{ 149, true, true, "was allocated at train.py:41 epoch. It accumulates: blocks" },
+		                    "accumulates.", false },
+		{ 290, true, false, "train.py:50 epoch. The first accumulates: blocks from 12 of 12", false },
+		{ 290, true, true, "train.py:50 epoch. Both accumulate: of the first, blocks from 12 of 12", false },
+		{ 290, false, false, "another 290 MiB (49 %) at train.py:50 epoch.", false },
+		{ 149, true, true, "was allocated at train.py:41 epoch. It accumulates: blocks", false },
+		{ 290, true, false, "was allocated at train.py:41 epoch, another 290 MiB (49 %) at the same line in mmap. The first accumulates", true },
 	};
 
 	(void)state;
@@ -55,7 +57,8 @@ a_line_that_holds_nearly_as_much_is_named_too(void **state)
 
 		hand_model_make(&hand);
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), cases[i].is_first_leak ? 12 : 1, 12, 3, 3);
-		hand_model_generations(hand_model_site(&hand, HEAP, 50, cases[i].bytes * MIB), cases[i].is_leak ? 12 : 1, 12, 3, 3);
+		hand_model_generations(hand_model_site(&hand, cases[i].is_same_line ? MMAP : HEAP, cases[i].is_same_line ? 41 : 50, cases[i].bytes * MIB),
+		                       cases[i].is_leak ? 12 : 1, 12, 3, 3);
 		hand_model_waited(&hand, SIGKILL);
 		hand_model_decide(&hand, &verdict);
 		if (strstr(verdict.text, cases[i].says) == NULL)

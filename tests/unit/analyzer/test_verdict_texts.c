@@ -139,6 +139,9 @@ the_limit_of_a_refusal_is_the_one_in_force_then(void **state)
 	static const struct { uint64_t at_start, then; const char *says, *next; uint64_t own; } cases[] = {
 		{ UINT64_MAX, GIB, "(setrlimit, RLIMIT_AS), of which recording takes 82.0 MiB.", "RLIMIT_AS", 82 * MIB },
 		{ GIB, GIB, "(ulimit -v), of which recording takes 82.0 MiB.", "(ulimit -v)", 82 * MIB },
+		{ UINT64_MAX, 600 * MIB, " It had limited its address space to 600 MiB (setrlimit, RLIMIT_AS), when recording had reserved 660 MiB of "
+		                         "addresses: unrecorded it might have got it.",
+		  "start it under that limit (`ulimit -v 614400`): recording then reserves less of it", 660 * MIB },
 		{ UINT64_MAX, GIB, "It had limited its address space to 1.0 GiB (setrlimit, RLIMIT_AS), of which recording", "(RLIMIT_AS, which the program set)", 0 },
 		{ 4 * GIB, GIB, "It had limited its address space to 1.0 GiB (setrlimit, RLIMIT_AS), of which recording", "limits it", 0 },
 		{ GIB, GIB, "Its address space is limited to 1.0 GiB (ulimit -v), of which recording takes a part.", "(ulimit -v)", 0 },
@@ -313,12 +316,15 @@ a_descendant_that_was_refused_explains_a_failing_parent(void **state)
 static void
 a_parent_that_ended_later_ran_when_its_worker_died(void **state)
 {
-	static const struct { uint64_t ended_s; const char *says; } cases[] = {
-		{ 90, "When it ended 500 MiB was live in the 2 processes that were at work then, 400 MiB of it in sh (pid 4242)" },
-		{ 30, "When it ended 100 MiB was live in train.py (pid 4243)" },
+	static const struct { uint64_t ended_s, beat_s, beat_bytes; const char *says; } cases[] = {
+		{ 90, 0, 0, "When it ended 500 MiB was live in the 2 processes that were at work then, 400 MiB of it in sh (pid 4242)" },
+		{ 90, 59, 450 * MIB, "When it ended 550 MiB was live in the 2 processes that were at work then, 450 MiB of it in sh (pid 4242)" },
+		{ 90, 61, 450 * MIB, "When it ended 500 MiB was live in the 2 processes that were at work then, 400 MiB of it in sh (pid 4242)" },
+		{ 30, 0, 0, "When it ended 100 MiB was live in train.py (pid 4243)" },
 	};
 	struct model_process processes[2];
 	struct kmem_heartbeat beat = { .sequence = 1, .limit_bytes = UINT64_MAX, .available_bytes = UINT64_MAX };
+	struct kmem_heartbeat parents = beat;
 	struct kmem_identity child;
 	struct verdict verdict;
 
@@ -337,7 +343,10 @@ a_parent_that_ended_later_ran_when_its_worker_died(void **state)
 		hand.process.launcher = NULL;
 		processes[0] = hand.process;
 		processes[0].name = "sh";
-		processes[0].live_bytes = 400 * MIB;
+		processes[0].live_bytes = 400 * MIB; // it released some since
+		parents.live_bytes = cases[i].beat_bytes;
+		parents.monotonic_ns = child.start_monotonic_ns + cases[i].beat_s * UINT64_C(1000000000);
+		processes[0].heartbeats = &parents;
 		processes[0].ended_monotonic_ns = child.start_monotonic_ns + cases[i].ended_s * UINT64_C(1000000000);
 		hand.model.processes = processes;
 		hand.model.process_count = 2;
