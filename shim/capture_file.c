@@ -244,7 +244,7 @@ grow(enum kmem_section kind, size_t end)
 
 	if (atomic_load_explicit(&section->is_stuck, memory_order_relaxed))
 		return false;
-	if (!wait_lock_take(&growth_lock)) {
+	if (!is_locked_here && !wait_lock_take(&growth_lock)) { // other handlers of fork may run while we hold it
 		capture_file_lost(KMEM_LOST_GROWTH, 1);
 		return false;
 	}
@@ -257,7 +257,8 @@ grow(enum kmem_section kind, size_t end)
 		if (is_final(error))
 			atomic_store_explicit(&section->is_stuck, true, memory_order_relaxed);
 	}
-	wait_lock_give(&growth_lock);
+	if (!is_locked_here)
+		wait_lock_give(&growth_lock);
 	if (error != 0)
 		tell_of_failure(error);
 	errno = host_errno;

@@ -55,6 +55,7 @@ static uint32_t owner_pid;
 static char folder[4096];
 static struct kmem_identity identity; // assembled here, then copied into the capture
 
+static bool is_session_untold; // to children that this process will start
 static bool is_refused; // there is no file for the capture, and that was said; children know
 static bool is_removed; // the capture of a small image, which is being replaced; a failed exec brings it back
 
@@ -158,17 +159,24 @@ choose_folder(void)
 		folder[0] = '\0'; // too long: better none than another one
 }
 
+/* Of forked children too; the environment may be overwritten (setproctitle). */
 static void
-tell_children(void)
+keep_session(void)
 {
 	static char session[sizeof(identity.session) + sizeof(PROCESS_IDENTITY_REFUSED)];
 
 	diag_format(session, sizeof(session), "%s%s", identity.session, is_refused ? PROCESS_IDENTITY_REFUSED : "");
+	is_session_untold = settings.session == NULL || is_refused;
+	settings.session = session;
+}
+
+static void
+tell_children(void)
+{
 	if (settings.out == NULL || *settings.out != '/')
 		setenv("KMEMSHIM_OUT", folder, 1);
-	if (settings.session == NULL || is_refused)
-		setenv("KMEMSHIM_SESSION", session, 1);
-	settings.session = session; // of forked children too; the environment may be overwritten (setproctitle)
+	if (is_session_untold)
+		setenv("KMEMSHIM_SESSION", settings.session, 1);
 }
 
 static void
@@ -211,21 +219,30 @@ after_fork_in_child(void)
 	range_map_unlock();
 	if (reentry_guard_depth != REENTRY_GUARD_OUTSIDE)
 		capture_file_privatize(); // forked by a signal handler that interrupted a hook, which will go on here
-	if (!is_over)
+	if (!is_over && !is_owner()) // else another library's handler, before this one, has started it
 		atomic_store_explicit(tracker_state, TRACKER_ASLEEP, memory_order_relaxed); // one thread; also without wiping
+}
+
+/* A forked child that was asleep all its life is not to begin when libc frees its lists of handlers. */
+static void
+end_of_handlers(int exit_code)
+{
+	lifecycle_end(exit_code);
+	if (atomic_load_explicit(tracker_state, memory_order_relaxed) == TRACKER_ASLEEP)
+		is_over = true; // L3
 }
 
 static void
 at_exit(int status, void *unused)
 {
 	(void)unused;
-	lifecycle_end(status & 0xff);
+	end_of_handlers(status & 0xff);
 }
 
 static void
 at_quick_exit_end(void)
 {
-	lifecycle_end(-1); // the status is not told
+	end_of_handlers(-1); // the status is not told
 }
 
 /* The command itself, run where LD_PRELOAD is exported, is no program to record: it would become the newest session. */
@@ -263,10 +280,7 @@ start(void)
 	hooks_signal_start();
 	(void)dlerror(); // what our look-ups did not find is no message for the program
 	(void)dlerror();
-	tell_children();
-	on_exit(at_exit, NULL);
-	at_quick_exit(at_quick_exit_end);
-	pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+	keep_session();
 	diag_debug("recording process %u to %s", owner_pid, folder);
 	return true;
 }
@@ -326,12 +340,33 @@ lifecycle_wake(void)
 	return is_on;
 }
 
+/*
+ * Not where recording starts: that may be in a request of these very functions, under their lock. Those libraries' constructors
+ * that ran before have registered theirs already, and the loader runs them before ours all the same.
+ */
+static void
+register_with_libc(void)
+{
+	if (is_over || !reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK))
+		return;
+	on_exit(at_exit, NULL);
+	at_quick_exit(at_quick_exit_end);
+	pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+	if (tracker_is_awake())
+		tell_children();
+	reentry_guard_leave();
+}
+
 __attribute__((constructor)) static void
 construct(void)
 {
+	int host_errno = errno;
+
 	real_libc_find();
 	if (tracker_is_on())
 		foreign_heap_tell();
+	register_with_libc();
+	errno = host_errno;
 }
 
 static void

@@ -58,6 +58,20 @@ range_map_unlock(void)
 	is_locked_here = false;
 }
 
+/* Other handlers of fork run in this thread while it holds the lock for fork, and may map. */
+static bool
+take(void)
+{
+	return is_locked_here || wait_lock_take(&lock);
+}
+
+static void
+give(void)
+{
+	if (!is_locked_here)
+		wait_lock_give(&lock);
+}
+
 static uint32_t
 priority(uint32_t node)
 {
@@ -294,10 +308,10 @@ range_map_put(uint64_t start, uint64_t end, uint32_t site, uint8_t generation)
 
 	if (start >= end)
 		return true;
-	if (!wait_lock_take(&lock))
+	if (!take())
 		return false;
 	is_stored = is_free(start, end) && put_locked(start, end, site, generation, 0) != 0; // G1
-	wait_lock_give(&lock);
+	give();
 	return is_stored;
 }
 
@@ -306,10 +320,10 @@ range_map_extend(uint64_t start, uint64_t end, uint32_t site, uint8_t generation
 {
 	bool is_joined;
 
-	if (start >= end || !wait_lock_take(&lock))
+	if (start >= end || !take())
 		return false;
 	is_joined = is_free(start, end) && join_locked(start, end, site, generation, 0);
-	wait_lock_give(&lock);
+	give();
 	return is_joined;
 }
 
@@ -336,12 +350,12 @@ range_map_take(uint64_t start, uint64_t end, struct range_pieces *taken)
 	taken->is_more = false;
 	if (start >= end)
 		return true;
-	if (!wait_lock_take(&lock))
+	if (!take())
 		return false;
 	if (root == 0 || !cut_at(start) || !cut_at(end)) {
 		bool is_empty = root == 0;
 
-		wait_lock_give(&lock);
+		give();
 		return is_empty;
 	}
 	split(root, start, &left, &right);
@@ -357,7 +371,7 @@ range_map_take(uint64_t start, uint64_t end, struct range_pieces *taken)
 	}
 	taken->is_more = middle != 0;
 	root = merge(merge(left, middle), right);
-	wait_lock_give(&lock);
+	give();
 	return true;
 }
 
@@ -386,12 +400,12 @@ range_map_take_mapping(uint64_t start, struct range_pieces *taken)
 
 	taken->count = 0;
 	taken->is_more = false;
-	if (!wait_lock_take(&lock))
+	if (!take())
 		return false;
 	node = find_next(start);
 	if (node != 0 && nodes[node].start == start)
 		take_pieces_of(range_of(node), start, taken);
-	wait_lock_give(&lock);
+	give();
 	return true;
 }
 
@@ -400,10 +414,10 @@ range_map_take_rest(struct range_pieces *taken)
 {
 	struct range last = taken->piece[taken->count - 1];
 
-	if (!wait_lock_take(&lock))
+	if (!take())
 		return false;
 	take_pieces_of(last, last.end, taken);
-	wait_lock_give(&lock);
+	give();
 	return true;
 }
 
@@ -412,11 +426,11 @@ range_map_next(uint64_t addr, struct range *found)
 {
 	uint32_t best;
 
-	if (!wait_lock_take(&lock))
+	if (!take())
 		return false;
 	best = find_next(addr);
 	*found = best != 0 ? range_of(best) : (struct range){ 0 };
-	wait_lock_give(&lock);
+	give();
 	return true;
 }
 
@@ -447,7 +461,7 @@ range_map_put_back(const struct range_pieces *taken)
 
 	if (taken->count == 0)
 		return true;
-	if (!wait_lock_take(&lock))
+	if (!take())
 		return false;
 	has_room = taken->count <= free_count + (nodes_max - 1 - used_nodes);
 	for (uint32_t i = 0; i < taken->count; i++)
@@ -460,7 +474,7 @@ range_map_put_back(const struct range_pieces *taken)
 			continue;
 		names[i] = put_locked(piece->start, piece->end, piece->site, piece->generation, names[i]);
 	}
-	wait_lock_give(&lock);
+	give();
 	return has_room;
 }
 

@@ -71,6 +71,31 @@ def test_run_passes_on_what_is_sent_to_it_alone(name, out):
         assert running.wait() == 9
 
 
+@pytest.fixture(scope="module")
+def early(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("early")
+    library = harness.compile_c(harness.HERE / "early.c", folder / "early.so", "-shared", "-fPIC")
+    return harness.compile_c(harness.HERE / "early.c", folder / "early", "-DPROGRAM", "-Wl,--no-as-needed", library)
+
+
+@pytest.mark.parametrize("how", ["atexit", "at_quick_exit", "pthread_atfork", "setenv"])
+def test_a_constructor_may_be_the_first_to_allocate_under_a_lock_of_libc(how, early, out):
+    done = harness.run([early], harness.shim_env(out, EARLY=how), timeout=60)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(os.listdir(out)) == 1
+
+
+def test_handlers_of_fork_around_ours_are_recorded(early, out):
+    done = harness.run([early], harness.shim_env(out, EARLY="handlers"), timeout=60)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    document = harness.report("sites", out)
+    assert [process["state"] for process in document["processes"]] == ["exited", "exited"]
+    assert not any(document["losses"].values()), document["losses"]
+    assert document["totals"]["heap"]["live_bytes"] < 1 << 20  # what its handler of exit frees is gone
+
+
 def test_the_shim_needs_libc_and_libunwind_only():
     needed = [line.split("[")[1].rstrip("]") for line in harness.run(["readelf", "-d", harness.SHIM]).stdout.splitlines()
               if "(NEEDED)" in line]

@@ -447,9 +447,9 @@ goes_on_in_a_child(void *unused)
 	struct range_pieces taken;
 
 	(void)unused;
-	CHECK_IN_CHILD(!range_map_take(0, UINT64_MAX, &taken)); // held, and nobody will give it
+	CHECK_IN_CHILD(range_map_take(0, UINT64_MAX, &taken) && taken.count == 1); // other handlers of fork, in the thread that holds it
+	CHECK_IN_CHILD(range_map_put(page_addr(0), page_addr(1), 1, 1));
 	range_map_unlock();
-	CHECK_IN_CHILD(range_map_take(0, UINT64_MAX, &taken) && taken.count == 1);
 	range_map_lock();
 	range_map_clear(); // frees it, whoever held it
 	range_map_unlock();
