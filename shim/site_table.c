@@ -47,6 +47,7 @@ static_assert(1u << 22 >= 2 * (1u << 21), "the largest budget of sites fills hal
 
 static _Atomic uint64_t *levels[LEVELS];
 static _Atomic bool has_no_room; // tried once: no event pays for a second try
+static _Atomic uint64_t joined_without_slot[1u << SITE_OWNER_JOINED_BITS]; // as in struct site_owner, of all threads without a slot
 
 static size_t
 level_bytes(unsigned level)
@@ -339,18 +340,25 @@ join_ring(uint32_t at, uint32_t fresh)
 	                                                memory_order_relaxed));
 }
 
+/* A ring is as long as there are threads: the owner's record of the stack is looked for once. */
 static uint32_t
-find_or_join(uint32_t start, uint16_t slot, uint8_t clock, enum purpose purpose)
+find_or_join(struct site_owner *owner, uint32_t start, uint8_t clock, enum purpose purpose)
 {
-	uint32_t found = find_in_ring(start, slot);
+	const struct kmem_site *site = site_table_at(start);
+	uint32_t stack = atomic_load_explicit(&site->stack, memory_order_relaxed); // S2
+	uint32_t place = stack * UINT32_C(0x9e3779b1) >> (32 - SITE_OWNER_JOINED_BITS);
+	_Atomic uint64_t *joined = owner != NULL ? &owner->joined[place] : &joined_without_slot[place];
+	uint64_t seen = atomic_load_explicit(joined, memory_order_relaxed); // of slot 0 another thread's: see the next line
+	bool is_known = seen != 0 && seen >> 32 == stack && site_table_is_complete(site_table_at((uint32_t)seen));
+	uint32_t found = is_known ? (uint32_t)seen : find_in_ring(start, slot_of(owner));
 
 	if (found == 0 && has_budget(purpose)) {
-		const struct kmem_site *site = site_table_at(start);
-
-		found = store_site(atomic_load_explicit(&site->stack, memory_order_relaxed), site->domain, slot, clock, purpose);
+		found = store_site(stack, site->domain, slot_of(owner), clock, purpose);
 		if (found != 0)
 			join_ring(start, found);
 	}
+	if (found != 0)
+		atomic_store_explicit(joined, (uint64_t)stack << 32 | found, memory_order_relaxed);
 	return found;
 }
 
@@ -410,7 +418,7 @@ find(struct site_owner *owner, const struct words *stack, unsigned domain, uint8
 				continue;
 			}
 			if (fresh == 0 || site_table_at((uint32_t)seen)->slot == slot_of(owner))
-				return find_or_join((uint32_t)seen, slot_of(owner), clock, purpose);
+				return find_or_join(owner, (uint32_t)seen, clock, purpose);
 			join_ring((uint32_t)seen, fresh); // T2
 			return fresh;
 		}
@@ -509,7 +517,7 @@ site_table_own(struct site_owner *owner, uint32_t site, uint8_t clock)
 		return found;
 	if (site_table_at(site)->slot == slot_of(owner))
 		return site;
-	found = find_or_join(site, slot_of(owner), clock, FOR_RELEASE);
+	found = find_or_join(owner, site, clock, FOR_RELEASE);
 	if (found == 0)
 		return find_folded(owner, site_table_at(site)->domain, clock);
 	if (owner != NULL) {
@@ -582,4 +590,5 @@ site_table_clear(void)
 		if (levels[level] != NULL)
 			raw_madvise((void *)levels[level], level_bytes(level), MADV_DONTNEED);
 	}
+	memset(joined_without_slot, 0, sizeof(joined_without_slot));
 }

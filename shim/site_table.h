@@ -18,6 +18,7 @@
 
 #define SITE_OWNER_FOUND 512 // powers of two
 #define SITE_OWNER_OWN 256
+#define SITE_OWNER_JOINED_BITS 9
 
 /*
  * Whose records? A thread with a slot has one of these in its own memory; zeroed is empty. Behind `slot` there are small tables in
@@ -38,6 +39,7 @@ struct site_owner {
 	uint32_t last_generation;    // its module generation
 	uint32_t last_count;
 	uint64_t last_frames[KMEM_STACK_FRAMES_MAX];
+	_Atomic uint64_t joined[1u << SITE_OWNER_JOINED_BITS]; // by stack: that, as a record says it, and this thread's record; 0 = empty
 };
 
 /* Index + 1 of this thread's record; 0 = none. owner NULL: the thread has no slot. `clock` is the generation clock, for a new one. */

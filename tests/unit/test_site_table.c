@@ -317,6 +317,7 @@ T3_from_every_record_a_thread_finds_its_own(void **state)
 	for (unsigned i = 0; i < THREADS; i++) {
 		memset(&owners[i].found, 0, sizeof(owners[i].found));
 		memset(&owners[i].own, 0, sizeof(owners[i].own));
+		memset(&owners[i].joined, 0, sizeof(owners[i].joined));
 		for (unsigned k = 0; k < THREADS; k++) {
 			assert_int_equal(site_table_own(&owners[i], records[k], 1), records[i]);
 			assert_int_equal(site_table_own(&owners[i], records[k], 1), records[i]); // remembered
@@ -324,6 +325,45 @@ T3_from_every_record_a_thread_finds_its_own(void **state)
 		assert_int_equal(site_table_find(&owners[i], stack_of(5, 6, 7), 0, 1), records[i]);
 	}
 	assert_int_equal(site_count(), THREADS);
+}
+
+/* A ring of a thousand records is a thousand cache lines. */
+static void
+with_many_threads_a_record_is_found_without_going_through_theirs(void **state)
+{
+	enum { THREADS = 300 };
+	static struct site_owner others[THREADS];
+	uint32_t theirs[THREADS];
+	uint32_t mine;
+	uint32_t shared;
+
+	(void)state;
+	memset(others, 0, sizeof(others));
+	for (uint16_t i = 0; i < THREADS; i++) {
+		others[i].slot = (uint16_t)(i + 2);
+		theirs[i] = site_table_find(&others[i], stack_of(5, 6, 7), 0, 1);
+	}
+	mine = site_table_own(&owner, theirs[0], 1);
+	shared = site_table_find(NULL, stack_of(5, 6, 7), 0, 1);
+	for (uint32_t site = 1; site <= site_count(); site++)
+		site_table_at(site)->twin &= ~KMEM_TWIN_MASK; // who goes there finds nobody, and makes another record
+	for (unsigned i = 0; i < THREADS; i++) {
+		assert_int_equal(site_table_own(&owner, theirs[i], 1), mine);
+		assert_int_equal(site_table_own(NULL, theirs[i], 1), shared);
+		assert_int_equal(site_table_find(NULL, stack_of(5, 6, 7), 0, 1), shared);
+	}
+	assert_int_equal(site_count(), THREADS + 2);
+	memset(others, 0, sizeof(others));
+	start_empty(NULL); // in a child the number is another thread's
+	for (uint16_t i = 0; i < THREADS; i++) {
+		others[i].slot = (uint16_t)(i + 2);
+		(void)site_table_find(&others[i], stack_of(5, 6, 7), 0, 1);
+	}
+	others[0] = (struct site_owner){ .slot = THREADS + 2 };
+	others[1] = (struct site_owner){ .slot = THREADS + 3 };
+	assert_int_not_equal(site_table_own(&others[0], 1, 1), shared);
+	assert_int_equal(site_table_own(&others[1], 1, 1), shared);
+	assert_int_equal(site_table_at(site_table_find(NULL, stack_of(5, 6, 7), 0, 1))->slot, 0);
 }
 
 /* Else the site of the allocation seems to keep it. */
@@ -346,8 +386,7 @@ without_budget_a_release_is_booked_at_its_own_site(void **state)
 		assert_int_equal(site_table_at(theirs)->slot, 2);
 	}
 	assert_int_equal(capture_file_header()->losses[KMEM_LOST_SITES], 0);
-	other.slot = 3; // and when that room is used up as well
-	memset(other.own, 0, sizeof(other.own));
+	other = (struct site_owner){ .slot = 3 }; // and when that room is used up as well
 	assert_int_equal(stored(site_table_own(&other, mine[0], 1))->record.flags, KMEM_STACK_FOLDED);
 	assert_int_equal(capture_file_header()->losses[KMEM_LOST_SITES], 1);
 }
@@ -487,6 +526,7 @@ main(void)
 		                       start_empty),
 		cmocka_unit_test_setup(S4_every_slot_has_a_record_of_its_own_with_the_same_stack, start_empty),
 		cmocka_unit_test_setup(T3_from_every_record_a_thread_finds_its_own, start_empty),
+		cmocka_unit_test_setup(with_many_threads_a_record_is_found_without_going_through_theirs, start_empty),
 		cmocka_unit_test_setup(without_budget_a_release_is_booked_at_its_own_site, start_empty),
 		cmocka_unit_test_setup(totals_are_the_sums_over_all_records, start_empty),
 		cmocka_unit_test_setup(outer_frames_are_stored_once_and_found_again, start_empty),
