@@ -52,7 +52,8 @@ note_failed(const void *hook_frame, size_t bytes, int error)
 {
 	int host_errno = errno;
 
-	tracker_failed(hook_frame, KMEM_DOMAIN_HEAP, bytes, error);
+	if (error != EINVAL) // an alignment that is none: not for want of memory
+		tracker_failed(hook_frame, KMEM_DOMAIN_HEAP, bytes, error);
 	errno = host_errno;
 }
 
@@ -297,7 +298,7 @@ posix_memalign(void **addr, size_t alignment, size_t bytes)
 
 	if (__builtin_expect(result == 0, 1))
 		tracker_allocated(HERE, *addr, bytes);
-	else if (result == ENOMEM)
+	else
 		note_failed(HERE, bytes, result);
 	reentry_guard_leave();
 	return result;

@@ -165,6 +165,12 @@ KEEPS(refused, 0, 0)
 		abort();
 }
 
+KEEPS(alignment_that_is_none, 0, 0)
+{
+	if (seen(memalign(huge + 2, 10)) != nullptr || errno != EINVAL)
+		abort();
+}
+
 /* A size that is no size of any class, and large ones. */
 KEEPS(odd_sizes, (1 << 20) + 1 + 129 + 7, 3)
 {

@@ -21,13 +21,18 @@ def program(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def sites(program, tmp_path_factory):
+def document(program, tmp_path_factory):
     """All of the first table in one process."""
     out = tmp_path_factory.mktemp("capture")
     done = harness.record([program], out)
     assert (done.returncode, done.stderr) == (0, "")
     document = harness.report("sites", out, "--top", "1000000")
     assert document["losses"]["lost_unknown_frees"] == document["losses"]["lost_missed_frees"] == 0
+    return document
+
+
+@pytest.fixture(scope="module")
+def sites(document):
     return document["sites"]
 
 
@@ -45,6 +50,13 @@ def test_what_is_kept(name, live_bytes, blocks, sites):
 
     assert sum(site["live_bytes"] for site in own) == eval(live_bytes)  # a sum or product of numbers
     assert sum(site["live_count"] for site in own) == int(blocks)
+
+
+def test_an_alignment_that_is_none_is_no_refusal(document):
+    """More memory would not have helped."""
+    lines = [request["where"]["function"] for request in document["failed_requests"]]
+
+    assert "keeps_refused" in lines and "keeps_alignment_that_is_none" not in lines
 
 
 @pytest.mark.parametrize("name, a, b, c", PEAKS, ids=[row[0] for row in PEAKS])
