@@ -179,7 +179,9 @@ judge_request_refused(const struct verdict_facts *facts)
 {
 	if (facts->refused == NULL)
 		return NULL;
-	return facts->end == VERDICT_END_SIGNAL && facts->signal != SIGABRT && facts->signal != SIGSEGV ? NULL : likely;
+	if (facts->end == VERDICT_END_SIGNAL && facts->signal != SIGABRT && facts->signal != SIGSEGV)
+		return NULL;
+	return verdict_was_perhaps_caught(facts) ? possible : likely;
 }
 
 static const char *
@@ -351,6 +353,9 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		next = NULL;
 	if (next != NULL)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "%s", next);
+	else if (strcmp(verdict->cause, "request-refused") == 0 && verdict_was_perhaps_caught(facts))
+		say_next(verdict, "read the program's own error message; if it tells of a lack of memory, ask for less at once there%s",
+		         verdict_is_beyond_machine(facts) ? "" : ", or raise what limits it");
 	else if (facts->refused != NULL && verdict_is_beyond_machine(facts))
 		say_next(verdict, "ask for less at once there (smaller pieces, a smaller type)");
 	else if (facts->refused != NULL && verdict_is_of_recording(facts))

@@ -10,6 +10,7 @@
 #include "verdict_tell.h"
 
 #define MUCH_MORE 64 // times what was live
+#define ERROR_BYTES (UINT64_C(4) << 20) // an error that nothing caught, until Python is gone: 1 MiB, measured; from 1 MiB on it is known
 
 bool
 verdict_is_request_alone(const struct verdict_facts *facts)
@@ -25,6 +26,36 @@ verdict_is_beyond_machine(const struct verdict_facts *facts)
 	const struct kmem_identity *identity = facts->process->identity;
 
 	return identity->machine_bytes != 0 && facts->refused->bytes > identity->machine_bytes + identity->swap_bytes;
+}
+
+static bool
+is_other_status(const struct verdict_facts *facts)
+{
+	return facts->end == VERDICT_END_FAILED && facts->process->python_version != 0 && facts->exit_code != 1;
+}
+
+bool
+verdict_was_perhaps_caught(const struct verdict_facts *facts)
+{
+	return facts->refused->got_bytes >= ERROR_BYTES || is_other_status(facts);
+}
+
+void
+verdict_say_if_caught(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char bytes[UNITS_TEXT_BYTES];
+
+	if (!verdict_was_perhaps_caught(facts)) {
+		say(verdict, " (%s: nothing shows that it went on from there).", verdict->confidence);
+		return;
+	}
+	say(verdict, ". Whether it ended of that is not known (%s: ", verdict->confidence);
+	if (facts->refused->got_bytes >= ERROR_BYTES)
+		say(verdict, "the same thread was given %s after it", units_bytes(facts->refused->got_bytes, bytes));
+	if (is_other_status(facts))
+		say(verdict, "%san error that nothing catches ends Python with status 1",
+		    facts->refused->got_bytes >= ERROR_BYTES ? ", and " : "");
+	say(verdict, ").");
 }
 
 void

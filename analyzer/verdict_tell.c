@@ -403,9 +403,11 @@ verdict_tell_request_refused(const struct verdict_facts *facts, struct verdict *
 	verdict_say_ending(facts, verdict);
 	say(verdict, " after ");
 	verdict_say_refusal(facts, verdict);
-	say(verdict, " (%s: nothing shows that it went on from there).", verdict->confidence);
+	verdict_say_if_caught(facts, verdict);
 	verdict_say_limit(facts, verdict);
-	if (verdict_is_request_alone(facts))
+	if (verdict_was_perhaps_caught(facts))
+		verdict_say_peak(facts, false, verdict);
+	else if (verdict_is_request_alone(facts))
 		say(verdict, " No more than %s was live then.", units_bytes(facts->live_bytes, live));
 	/* An exception that unwinds releases what was held when the request was refused. */
 	else if (facts->peak_bytes / 2 > facts->live_bytes)

@@ -78,6 +78,9 @@ bool verdict_is_request_alone(const struct verdict_facts *facts);  // much more 
 /* A limit was set that recording alone, which did not know of it, had used up. */
 bool verdict_is_of_recording(const struct verdict_facts *facts);
 bool verdict_is_beyond_machine(const struct verdict_facts *facts); // more than the machine has
+/* More was given to its thread, or another status followed, than when nothing catches the error: it may have gone on, for a time. */
+bool verdict_was_perhaps_caught(const struct verdict_facts *facts);
+void verdict_say_if_caught(const struct verdict_facts *facts, struct verdict *verdict); // " (likely: ...).", after the refusal
 void verdict_say_limit(const struct verdict_facts *facts, struct verdict *verdict);   // " Its address space is limited to ..."
 
 void verdict_tell_machine_restarted(const struct verdict_facts *facts, struct verdict *verdict);
