@@ -22,7 +22,9 @@ struct sample {
 	char where[PLACE_TEXT_BYTES];
 	uint64_t largest_bytes; // of the site that `where` is from
 	enum model_leak_class leak;
+	bool is_elsewhere;
 	bool may_accumulate;
+	uint64_t elsewhere_bytes; // of a domain
 	uint64_t run;
 	uint64_t live_bytes;
 	uint64_t peak_bytes;
@@ -105,6 +107,7 @@ merge_siblings(struct baseline_builder *builder, size_t first)
 		to->live_bytes += from->live_bytes;
 		to->peak_bytes += from->peak_bytes;
 		to->leak = more_telling(to->leak, from->leak);
+		to->is_elsewhere = to->is_elsewhere || from->is_elsewhere;
 		to->may_accumulate = to->may_accumulate || from->may_accumulate;
 	}
 	builder->count = builder->count > first ? kept + 1 : kept;
@@ -150,6 +153,7 @@ baseline_add_run(struct baseline_builder *builder, const struct model *model)
 		(void)snprintf(sample->domain, sizeof(sample->domain), "%s", model->domains[i].name);
 		sample->live_bytes = model->domains[i].live_bytes;
 		sample->peak_bytes = model->domains[i].peak_bytes;
+		sample->elsewhere_bytes = rank_elsewhere_bytes(model, model->domains[i].name);
 	}
 	for (size_t i = 0; i < model->site_count; i++) {
 		const struct model_site *site = &model->sites[i];
@@ -165,6 +169,7 @@ baseline_add_run(struct baseline_builder *builder, const struct model *model)
 		                 where != NULL ? where->function : "", where != NULL ? where->module : "", 0, sample->where);
 		sample->largest_bytes = site->live_bytes > site->peak_bytes ? site->live_bytes : site->peak_bytes;
 		sample->leak = site->leak;
+		sample->is_elsewhere = rank_is_elsewhere(model, site);
 		sample->may_accumulate = rank_may_accumulate(site);
 		sample->live_bytes = site->live_bytes;
 		sample->peak_bytes = site->peak_bytes;
@@ -205,6 +210,7 @@ reduce(const struct sample *first, const struct sample *end, uint64_t runs)
 		live[sample->run] = sample->live_bytes;
 		peak[sample->run] = sample->peak_bytes;
 		row.leak = more_telling(row.leak, sample->leak);
+		row.is_elsewhere = row.is_elsewhere || sample->is_elsewhere;
 		row.may_accumulate = row.may_accumulate || sample->may_accumulate;
 		if (sample == first || sample->largest_bytes > largest) {
 			largest = sample->largest_bytes;
@@ -246,6 +252,10 @@ baseline_finish(struct baseline_builder *builder)
 			memcpy(domain->name, row.domain, sizeof(domain->name));
 			domain->live_bytes = row.live_bytes;
 			domain->peak_bytes = row.peak_bytes;
+			for (const struct sample *sample = first; sample < end; sample++) {
+				if (sample->elsewhere_bytes > domain->elsewhere_bytes)
+					domain->elsewhere_bytes = sample->elsewhere_bytes;
+			}
 		}
 	}
 	free(builder->samples);

@@ -43,6 +43,7 @@ struct baseline_domain {
 	char name[BASELINE_NAME_BYTES];
 	struct baseline_figure live_bytes;
 	struct baseline_figure peak_bytes;
+	uint64_t elsewhere_bytes;     // rank_elsewhere_bytes() of the run that had most; 0 = every line holds what is its own
 };
 
 struct baseline_site {
@@ -50,6 +51,7 @@ struct baseline_site {
 	char domain[BASELINE_NAME_BYTES];
 	char where[PLACE_TEXT_BYTES]; // of the run that held most
 	enum model_leak_class leak;   // of the run in which it was most telling
+	bool is_elsewhere;            // rank_is_elsewhere() of one of its sites, in a run; not in the file
 	bool may_accumulate;          // rank_may_accumulate() of one of its sites; not in the file
 	uint64_t run_count;           // runs that had it
 	struct baseline_figure live_bytes;

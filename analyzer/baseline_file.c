@@ -52,6 +52,8 @@ baseline_write(const struct baseline *baseline, FILE *stream)
 		json_write_text(&json, "domain", baseline->domains[i].name);
 		put_figure(&json, "live_bytes", &baseline->domains[i].live_bytes);
 		put_figure(&json, "peak_bytes", &baseline->domains[i].peak_bytes);
+		if (baseline->domains[i].elsewhere_bytes != 0)
+			json_write_number(&json, "elsewhere_bytes", baseline->domains[i].elsewhere_bytes);
 		json_write_close(&json, '}');
 	}
 	json_write_close(&json, ']');
@@ -161,6 +163,8 @@ take_site(const struct place_in_file *at, const json_t *row, struct baseline_sit
 static bool
 take_domain(const struct place_in_file *at, const json_t *row, struct baseline_domain *domain)
 {
+	if (json_object_get(row, "elsewhere_bytes") != NULL && !take_bytes(row, "elsewhere_bytes", &domain->elsewhere_bytes))
+		return is_wrong(at, "elsewhere_bytes", "a number");
 	return take_text(at, row, "domain", domain->name, sizeof(domain->name)) &&
 	       take_figure(at, row, "live_bytes", &domain->live_bytes) &&
 	       take_figure(at, row, "peak_bytes", &domain->peak_bytes);

@@ -101,9 +101,10 @@ static void
 compare_site(struct check *check, const struct baseline_site *now, struct check_tolerance tolerance)
 {
 	const struct baseline_site *then = baseline_find_site(check->before, now->family);
+	const struct baseline_domain *domain = baseline_find_domain(check->before, now->domain);
 	struct check_rule *rule;
 
-	if (rank_is_address_space(now->domain) || now->leak == MODEL_LEAK_IMPORT)
+	if (rank_is_address_space(now->domain) || now->leak == MODEL_LEAK_IMPORT || now->is_elsewhere)
 		return;
 	check->compared_sites++;
 	if (then == NULL && now->leak != MODEL_LEAK_LEAK && !now->may_accumulate)
@@ -114,6 +115,9 @@ compare_site(struct check *check, const struct baseline_site *now, struct check_
 	rule->family = now->family;
 	rule->is_new = then == NULL;
 	rule->is_leak = now->leak == MODEL_LEAK_LEAK;
+	if (domain != NULL && domain->elsewhere_bytes < UINT64_MAX - rule->limit_bytes)
+		rule->limit_bytes += domain->elsewhere_bytes;
+	rule->has_failed = now->live_bytes.min > rule->limit_bytes;
 	if (rule->has_failed)
 		return;
 	check->rule_count--;

@@ -9,7 +9,8 @@
  *                is too young to tell: a new pool is no regression of its own, the domain's figures judge it
  *
  * Worse is more than the baseline's figure plus the tolerance: the larger of an absolute one and a share of the
- * figure. Noise only adds memory, so leaks take the least of several runs. Address space (reserved, file) is listed
+ * figure, for a line plus what the baseline's runs booked elsewhere in its domain, for it may be of that line. A line at which a run
+ * booked what is of others, for want of room for their stacks, is judged by the domain's figures alone. Noise only adds memory, so leaks take the least of several runs. Address space (reserved, file) is listed
  * and judged by nobody; what imports leave behind is judged by the domain's figures alone.
  *
  * Called by   cmd_check.c, render_check_*.c.

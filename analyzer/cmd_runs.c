@@ -53,6 +53,25 @@ is_whole(const struct model *model, const char *path, struct fail *fail)
 	return true;
 }
 
+/* A budget of call sites that is reached is no fault: totals are whole, and lines at which more is booked than theirs are known. */
+static bool
+are_lines_usable(const struct model *model, const char *path, bool is_salvage, struct fail *fail)
+{
+	uint64_t elsewhere = rank_elsewhere_bytes(model, NULL);
+	char bytes[UNITS_TEXT_BYTES];
+
+	(void)units_bytes(elsewhere, bytes);
+	if (!is_salvage && model_could_not_grow(model) && rank_elsewhere_worth_bytes(model) != 0)
+		return fail_set(fail, EXIT_CAPTURE, "%s: the capture could not grow: %s of what was held is booked at callers or at an unknown "
+		                                    "place; a gate needs the lines: record again with more room (the disk, ulimit -v), "
+		                                    "or --salvage compares what was recorded", path, bytes);
+	if (elsewhere != 0)
+		(void)fprintf(stderr, "kmemshim: %s: %s of what was held is booked at callers or at an unknown place, for want of room for its "
+		                      "stacks (%s): totals are whole; of lines those alone are judged that hold nothing of others\n",
+		              path, bytes, model_could_not_grow(model) ? "the capture could not grow" : "KMEMSHIM_SITES, KMEMSHIM_CAPTURE");
+	return true;
+}
+
 static bool
 add_run(const struct measuring *measuring, const char *path, const char *session, struct fail *fail)
 {
@@ -78,7 +97,7 @@ add_run(const struct measuring *measuring, const char *path, const char *session
 	refusals_settle(model, verdict_now());
 	rank_leaks_classify(model);
 	verdict_decide(model, verdict_now(), &verdict);
-	is_usable = cmd_table_check_project(model, measuring->options->project, fail) &&
+	is_usable = are_lines_usable(model, path, measuring->options->is_salvage, fail) && cmd_table_check_project(model, measuring->options->project, fail) &&
 	            is_same_program(measuring, model->processes[0].path, baseline_program(model, program), fail) &&
 	            measuring->runs->judge(measuring->runs->context, model->processes[0].path, &verdict, fail);
 	if (is_usable)

@@ -253,6 +253,16 @@ model_unrecorded_bytes(const struct model *model)
 	return bytes >= UNRECORDED_WORTH_BYTES && bytes >= peak_bytes / 32 ? bytes : 0;
 }
 
+bool
+model_could_not_grow(const struct model *model)
+{
+	for (size_t i = 0; i < model->process_count; i++) {
+		if (model->processes[i].losses[KMEM_LOST_GROWTH] != 0)
+			return true;
+	}
+	return false;
+}
+
 const char *
 model_relation_name(enum model_relation relation)
 {

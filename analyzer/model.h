@@ -239,13 +239,15 @@ void model_free(struct model *model);
 /* The highest sum of `values`, one for each process, over processes that ran at the same time, as far as that is known. */
 uint64_t model_together(const struct model_process *processes, size_t count, const uint64_t *values);
 
-/* Of one frame of the site's. */
 /*
  * Of all allocations for which the recorder had no room, summed over the processes, released or not; 0 where they are too few beside
  * what was live at the peaks to change a verdict.
  */
 uint64_t model_unrecorded_bytes(const struct model *model);
 
+bool model_could_not_grow(const struct model *model); // some capture: its disk, or its address space, was full
+
+/* Of one frame of the site's. */
 enum model_relation model_relation_of(const struct model_site *site, uint32_t frame_index);
 const char *model_relation_name(enum model_relation relation); // "" for its own, "while", "started by"
 

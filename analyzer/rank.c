@@ -11,6 +11,9 @@
 
 #include "memory.h"
 
+#define NAME_LOST "<name lost"       // the file of a Python function without room for its name
+#define ELSEWHERE_WORTH_BYTES (UINT64_C(1) << 20)
+
 const struct ranking *const rankings[] = { &rank_peak, &rank_leaks, &rank_sites, NULL };
 
 bool
@@ -29,6 +32,58 @@ bool
 rank_is_address_space(const char *domain)
 {
 	return strcmp(domain, "reserved") == 0 || strcmp(domain, "file") == 0;
+}
+
+static bool
+has_lost_names(const struct model_site *site)
+{
+	for (uint32_t i = 0; i < site->frame_count; i++) {
+		if (strncmp(site->frames[i]->file, NAME_LOST, strlen(NAME_LOST)) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool
+rank_is_elsewhere(const struct model *model, const struct model_site *site)
+{
+	const uint64_t *losses = model->processes[site->process].losses;
+
+	if (rank_is_import(site)) // that it is one is known
+		return false;
+	if ((site->stack_flags & KMEM_STACK_FOLDED) != 0)
+		return true;
+	return losses[KMEM_LOST_GROWTH] != 0 && losses[KMEM_LOST_PYTHON_TEXT] != 0 &&
+	       ((site->stack_flags & KMEM_STACK_ARENA) != 0 || has_lost_names(site));
+}
+
+uint64_t
+rank_elsewhere_bytes(const struct model *model, const char *domain)
+{
+	uint64_t live_bytes = 0;
+	uint64_t peak_bytes = 0;
+
+	for (size_t i = 0; i < model->site_count; i++) {
+		const struct model_site *site = &model->sites[i];
+		const char *name = model->domains[site->domain].name;
+
+		if ((domain != NULL ? strcmp(name, domain) != 0 : rank_is_address_space(name)) || !rank_is_elsewhere(model, site))
+			continue;
+		live_bytes += site->live_bytes;
+		peak_bytes += site->peak_bytes;
+	}
+	return live_bytes > peak_bytes ? live_bytes : peak_bytes;
+}
+
+uint64_t
+rank_elsewhere_worth_bytes(const struct model *model)
+{
+	uint64_t bytes = rank_elsewhere_bytes(model, NULL);
+	uint64_t peak_bytes = 0;
+
+	for (size_t i = 0; i < model->process_count; i++)
+		peak_bytes += model->processes[i].peak_bytes;
+	return bytes >= ELSEWHERE_WORTH_BYTES && bytes >= peak_bytes / 16 ? bytes : 0;
 }
 
 static int

@@ -94,6 +94,18 @@ bool rank_is_import(const struct model_site *site);
 /* The interpreter allocated it for itself, outside all Python code, before the user's or after it. */
 bool rank_is_start_up(const struct model_site *site);
 
+/*
+ * Booked where it was not allocated, for want of room: at a caller, or at no place. So is what names tell, where they had no room:
+ * which line it is, and whether an import made the interpreter's arenas.
+ */
+bool rank_is_elsewhere(const struct model *model, const struct model_site *site);
+
+/* Of what such sites of the domain held, at the end or at its peak, whichever is more; NULL = of all memory. */
+uint64_t rank_elsewhere_bytes(const struct model *model, const char *domain);
+
+/* The same of all memory, where it is so much that lines say little; else 0. */
+uint64_t rank_elsewhere_worth_bytes(const struct model *model);
+
 /* Total order of (domain, where, its relation), for grouping; 0 = the same line. */
 int rank_compare_places(const struct model_site *left, const struct model_site *right);
 

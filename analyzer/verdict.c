@@ -363,6 +363,10 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		         facts->refused->space_limit_bytes / 1024);
 	else if (facts->refused != NULL && verdict_is_request_alone(facts))
 		say_next(verdict, "ask for less at once there, or raise what limits it%s", space_limit_name(facts));
+	else if (facts->refused == NULL && rank_elsewhere_worth_bytes(facts->model) != 0 &&
+	         (top->site_count == 0 || rank_is_elsewhere(facts->model, top->largest) || (verdict->end == VERDICT_END_OK && !is_growing)))
+		say_next(verdict, "record it again with more room for stacks (%s): then the lines that hold the rest are named",
+		         model_could_not_grow(facts->model) ? "the disk that holds captures, or ulimit -v" : "KMEMSHIM_SITES, KMEMSHIM_CAPTURE");
 	else if (facts->refused == NULL && facts->copies.bytes > top->live_bytes / 2)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "%s%s",
 		               facts->copies.child->python_version != 0

@@ -535,6 +535,7 @@ void
 verdict_tell_damage(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	uint64_t unrecorded = model_unrecorded_bytes(facts->model);
+	uint64_t elsewhere = rank_elsewhere_worth_bytes(facts->model);
 	char bytes[UNITS_TEXT_BYTES];
 
 	if (facts->model->capture_damage_count != 0)
@@ -542,4 +543,7 @@ verdict_tell_damage(const struct verdict_facts *facts, struct verdict *verdict)
 	if (unrecorded != 0)
 		say(verdict, " There was no room to record allocations of %s in all: what is said of lines may be far too low.",
 		    units_bytes(unrecorded, bytes));
+	else if (elsewhere != 0)
+		say(verdict, " There was no room for the stacks of %s of what was held: it is booked at callers or at an unknown place.",
+		    units_bytes(elsewhere, bytes));
 }

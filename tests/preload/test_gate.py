@@ -208,3 +208,40 @@ def test_a_run_without_room_for_its_blocks_is_no_measurement(limited, out, tmp_p
     assert done.returncode == UNUSABLE and len(done.stderr.splitlines()) == 1 and "no room" in done.stderr
     assert not file.exists()
     assert harness.kmemshim("baseline", out, "-o", file, "--salvage").returncode == OK
+
+
+MANY_LINES = """
+kept = []
+for i in range(1500):
+    space = {}
+    exec(compile(f"def f{i}():\\n    return bytearray(20000)\\n", f"made_{i}.py", "exec"), space)
+    kept.append(space[f"f{i}"]())
+"""
+
+
+@pytest.mark.parametrize("want", ["disk", "budget"])
+def test_lines_without_room_are_neither_a_baseline_nor_a_regression_unsaid(want, tmp_path):
+    """Where the disk was full, names are lost too and nothing is compared; a budget leaves totals and the other lines."""
+    script, disk, file = tmp_path / "many_lines.py", tmp_path / "disk", tmp_path / "base.json"
+    script.write_text(MANY_LINES)
+    disk.mkdir()
+    if want == "disk" and harness.run(["mount", "-t", "tmpfs", "-o", "size=300k", "none", disk]).returncode != 0:
+        pytest.skip("needs the right to mount")
+    try:
+        harness.record([harness.find_python(), script], tmp_path / "good")
+        harness.run([harness.find_python(), script], harness.shim_env(disk, KMEMSHIM_SITES="200" if want == "budget" else "100000"))
+        assert harness.kmemshim("baseline", tmp_path / "good", "-o", file).stderr == ""
+        check = harness.kmemshim("check", disk, "--baseline", file)
+        baseline = harness.kmemshim("baseline", disk, "-o", tmp_path / "poor.json")
+        salvaged = harness.kmemshim("check", disk, "--baseline", file, "--salvage")
+        verdict = harness.unwrapped(harness.kmemshim("why", disk).stdout)
+    finally:
+        harness.run(["umount", disk])
+    for done in (check, baseline, salvaged):
+        assert "MiB of what was held is booked at callers or at an unknown place" in done.stderr, done.stderr
+    assert (check.returncode, baseline.returncode, salvaged.returncode) == ((UNUSABLE, UNUSABLE, OK) if want == "disk" else (OK, OK, OK)), check
+    assert "record it again with more room for stacks" in verdict
+    if want == "budget":
+        assert any("elsewhere_bytes" in domain for domain in json.loads((tmp_path / "poor.json").read_text())["domains"])
+        again = harness.kmemshim("check", tmp_path / "good", "--baseline", tmp_path / "poor.json")
+        assert again.returncode == OK, again.stdout

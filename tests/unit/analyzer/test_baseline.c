@@ -16,12 +16,13 @@ static const struct check_tolerance usual = { .absolute_bytes = MIB, .relative_p
 static struct hand_model hand;
 
 #define YOUNG 99
+#define FOLDED 98 // stands for others, and would be a leak
 
 /* One site of one run. line 41 is function "epoch"; others get a function of their own, so a family of their own. */
 struct held {
 	uint32_t line;
 	uint64_t live_bytes;
-	uint32_t alive; // of 12 generations; 0, YOUNG = too few to judge, of which none was released
+	uint32_t alive; // of 12 generations; 0, YOUNG = too few to judge, of which none was released; FOLDED
 	bool is_import;
 	unsigned domain;
 };
@@ -38,12 +39,16 @@ add_run(struct baseline_builder *builder, const struct held *held, size_t count)
 		hand.frames[i][2].function = held[i].line == 41 ? "epoch" : functions[held[i].line % 5];
 		if (held[i].alive == YOUNG)
 			hand_model_generations(site, 3, 3, 1, 1);
+		else if (held[i].alive == FOLDED)
+			hand_model_generations(site, 12, 12, 3, 3);
 		else if (held[i].alive != 0)
 			hand_model_generations(site, held[i].alive, 12, held[i].alive / 4, 3);
 		else
 			hand_model_generations(site, 2, 2, 1, 1);
 		if (held[i].is_import)
 			site->stack_flags = KMEM_STACK_IMPORT_CUT;
+		if (held[i].alive == FOLDED)
+			site->stack_flags = KMEM_STACK_FOLDED;
 	}
 	site_key_assign(hand.sites, hand.model.site_count, hand.domains);
 	rank_leaks_classify(&hand.model);
@@ -162,6 +167,7 @@ a_baseline_survives_its_file(void **state)
 	FILE *stream;
 
 	(void)state;
+	written->domains[0].elsewhere_bytes = 7 * MIB;
 	strcpy(written->sites[0].where, "\"quoted\\\xff\" \xe2\x82\xac");
 	stream = fopen(scratch_file, "w");
 	baseline_write(written, stream);
@@ -173,6 +179,8 @@ a_baseline_survives_its_file(void **state)
 	assert_string_equal(read->program, "train.py");
 	assert_int_equal(read->site_count, written->site_count);
 	assert_int_equal(read->domain_count, written->domain_count);
+	assert_int_equal(read->domains[0].elsewhere_bytes, 7 * MIB);
+	assert_int_equal(read->domains[1].elsewhere_bytes, 0);
 	assert_string_equal(read->sites[0].where, "\"quoted\\\xef\xbf\xbd\" \xe2\x82\xac");
 	for (size_t i = 0; i < read->site_count; i++) {
 		assert_int_equal(read->sites[i].family, written->sites[i].family);
@@ -283,6 +291,71 @@ worse_is_above_the_tolerance(void **state)
 	}
 }
 
+/* Where the recorder had no room for more stacks, what is booked at a line may be of others, and what is its own elsewhere. */
+static const struct {
+	struct held before;
+	struct held now;
+	size_t failures;
+	const char *why;
+} folded_cases[] = {
+	{ { 52, MIB, 1, false, HEAP }, { 52, 4 * MIB, FOLDED, false, HEAP }, 0,
+	  "what it holds more may be of others" },
+	{ { 53, 4 * MIB, FOLDED, false, HEAP }, { 52, 4 * MIB, 12, false, HEAP }, 0,
+	  "the baseline may have had it elsewhere" },
+	{ { 53, 4 * MIB, FOLDED, false, CUDA0 }, { 52, 4 * MIB, 12, false, HEAP }, 1,
+	  "but not in another domain" },
+	{ { 53, 2 * MIB, FOLDED, false, HEAP }, { 52, 4 * MIB, 12, false, HEAP }, 1, "nor so much" },
+	{ { 52, MIB, 1, false, HEAP }, { 52, 9 * MIB, FOLDED, false, HEAP }, 2,
+	  "live and peak of the domain are whole" },
+};
+
+static void
+a_line_that_stands_for_others_is_not_judged_alone(void **state)
+{
+	const struct held rest = { 41, 100 * MIB, 1, false, HEAP };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(folded_cases); i++) {
+		const struct held before[] = { rest, folded_cases[i].before };
+		const struct held now[] = { rest, folded_cases[i].now };
+		struct baseline *good = one_run(before, 2);
+		struct baseline *tested = one_run(now, 2);
+		struct check *check = check_compare(good, tested, usual);
+
+		if (check->failed_count != folded_cases[i].failures)
+			print_error("%s: %zu failures\n", folded_cases[i].why, check->failed_count);
+		assert_int_equal(check->failed_count, folded_cases[i].failures);
+		check_free(check);
+		baseline_free(good);
+		baseline_free(tested);
+	}
+}
+
+static void
+names_without_room_are_no_lines_either(void **state)
+{
+	struct model_site *site;
+
+	(void)state;
+	hand_model_make(&hand);
+	site = hand_model_site(&hand, HEAP, 41, 30 * MIB);
+	hand.process.peak_bytes = 100 * MIB;
+	hand.frames[0][3].file = "<name lost: no room in the capture>";
+	assert_int_equal(rank_elsewhere_bytes(&hand.model, NULL), 0);
+	hand.process.losses[KMEM_LOST_GROWTH] = 1;
+	hand.process.losses[KMEM_LOST_PYTHON_TEXT] = 1;
+	assert_int_equal(rank_elsewhere_bytes(&hand.model, NULL), 30 * MIB);
+	assert_int_equal(rank_elsewhere_bytes(&hand.model, "heap"), 30 * MIB);
+	assert_int_equal(rank_elsewhere_bytes(&hand.model, "mmap"), 0);
+	assert_int_equal(rank_elsewhere_worth_bytes(&hand.model), 30 * MIB);
+	hand.process.peak_bytes = GIB;
+	assert_int_equal(rank_elsewhere_worth_bytes(&hand.model), 0);
+	hand.frames[0][3].file = "train.py";
+	assert_int_equal(rank_elsewhere_bytes(&hand.model, NULL), 0);
+	site->stack_flags = KMEM_STACK_ARENA; // whether an import made it, nobody can tell
+	assert_int_equal(rank_elsewhere_bytes(&hand.model, NULL), 30 * MIB);
+}
+
 static void
 of_several_runs_the_least_leak_and_the_median_peak_count(void **state)
 {
@@ -375,6 +448,8 @@ main(void)
 		cmocka_unit_test(a_baseline_survives_its_file),
 		cmocka_unit_test(bad_files_are_refused_with_their_place),
 		cmocka_unit_test(worse_is_above_the_tolerance),
+		cmocka_unit_test(a_line_that_stands_for_others_is_not_judged_alone),
+		cmocka_unit_test(names_without_room_are_no_lines_either),
 		cmocka_unit_test(of_several_runs_the_least_leak_and_the_median_peak_count),
 		cmocka_unit_test(junit_names_are_those_of_the_baseline),
 	};
