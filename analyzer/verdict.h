@@ -53,6 +53,7 @@ struct verdict_facts {
 	const struct model *model;
 	const struct model_process *process; // whose end this is about
 	const struct model_process *lost_child; // the largest of the others gone without a mark; NULL
+	const struct model_process *first_lost; // of several, the one seen at work last before all others; NULL = none is
 	size_t lost_count;             // how many those are
 	uint64_t lost_bytes;           // held by them at their ends, in sum
 	enum verdict_end end;
@@ -124,6 +125,9 @@ void verdict_decide_domain(const struct model *model, const struct verdict_now *
 /* CLOCK_MONOTONIC at the end of a process; 0 = unknown. */
 uint64_t verdict_ended_ns(const struct model_process *process);
 
+/* At its last heartbeat: who is idle writes none. 0 = never. */
+uint64_t verdict_last_seen_ns(const struct model_process *process);
+
 /* The most that it held as a whole, at least: its domains need not have been at their peaks at the same time. */
 uint64_t verdict_peak_of(const struct model_process *process);
 
@@ -150,6 +154,7 @@ bool verdict_does_next_grow(const struct verdict_facts *facts);
 /* No limit was near, no request was refused, and the kernel counted no kill in the container. */
 bool verdict_is_far_from_limits(const struct verdict_facts *facts);
 
+void verdict_children_gather(const struct verdict_now *now, struct verdict_facts *facts); // after lost_child
 void verdict_copies_gather(const struct model *model, struct verdict_copies *copies);
 void verdict_device_gather(const struct verdict_now *now, struct verdict_facts *facts); // after `refused`
 void verdict_facts_gather(const struct model *model, const struct verdict_now *now, struct verdict_facts *facts);

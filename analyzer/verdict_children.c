@@ -1,7 +1,7 @@
 /*
  * verdict_children.c - how is told of child processes that did not end by themselves, when their parent did?
  *
- * Called by   verdict.c, verdict_tell.c.
+ * Called by   verdict_facts.c, verdict.c, verdict_tell.c.
  * When failing  it cannot; long texts are cut.
  */
 #include <inttypes.h>
@@ -10,6 +10,31 @@
 #include "verdict_tell.h"
 
 #define WORTH_BYTES (UINT64_C(1) << 20) // less is not said of a child
+#define BEAT_NS UINT64_C(1000000000)    // a process at work is seen every so often
+
+/* A worker that died early is told from those that its pool ended, if they were at work after it. */
+void
+verdict_children_gather(const struct verdict_now *now, struct verdict_facts *facts)
+{
+	const struct model_process *first = NULL;
+	uint64_t next_ns = UINT64_MAX; // of all but the first
+
+	for (size_t i = 1; i < facts->model->process_count && facts->lost_count > 1; i++) {
+		const struct model_process *process = &facts->model->processes[i];
+		uint64_t seen_ns = verdict_last_seen_ns(process);
+
+		if (verdict_end_of(process, now) != VERDICT_END_GONE)
+			continue;
+		if (first == NULL || seen_ns < verdict_last_seen_ns(first)) {
+			next_ns = first != NULL ? verdict_last_seen_ns(first) : UINT64_MAX;
+			first = process;
+		} else if (seen_ns < next_ns) {
+			next_ns = seen_ns;
+		}
+	}
+	if (first != NULL && verdict_last_seen_ns(first) != 0 && next_ns != UINT64_MAX && next_ns - verdict_last_seen_ns(first) >= BEAT_NS)
+		facts->first_lost = first;
+}
 
 /* "31 MiB", with what it copied of its parent's. */
 static void
@@ -30,6 +55,20 @@ say_heft(const struct model_process *process, struct verdict *verdict)
 		    units_bytes(process->inherited_bytes, bytes));
 }
 
+static void
+say_first_lost(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	uint64_t ended_ns = verdict_ended_ns(facts->process);
+	uint64_t seen_ns = verdict_last_seen_ns(facts->first_lost);
+	char bytes[UNITS_TEXT_BYTES];
+
+	say(verdict, ". The first that was seen at work no more (who idles is not seen) was ");
+	verdict_say_process(facts->first_lost, verdict);
+	if (ended_ns > seen_ns)
+		say(verdict, ", %.1f s before the end", (double)(ended_ns - seen_ns) / 1e9);
+	say(verdict, "; it held %s", units_bytes(facts->first_lost->live_bytes, bytes));
+}
+
 void
 verdict_say_lost(const struct verdict_facts *facts, struct verdict *verdict)
 {
@@ -45,7 +84,10 @@ verdict_say_lost(const struct verdict_facts *facts, struct verdict *verdict)
 	verdict_say_process(facts->lost_child, verdict);
 	say(verdict, ", held ");
 	say_heft(facts->lost_child, verdict);
-	say(verdict, ". Which signal it was only its parent knows; a pool that closes sends SIGTERM.");
+	if (facts->first_lost != NULL)
+		say_first_lost(facts, verdict);
+	say(verdict, ". Which signal%s only %s parent knows; a pool that closes sends SIGTERM.", facts->lost_count == 1 ? " it was" : "s those were",
+	    facts->lost_count == 1 ? "its" : "their");
 }
 
 void

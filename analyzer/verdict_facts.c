@@ -81,16 +81,18 @@ has_fatal_refusal(const struct model *model, const struct verdict_now *now, cons
 
 /* A pool ends its workers by signals whenever it closes: only with a sign of it is one the story. */
 static bool
-explains(const struct model_process *lost, const struct model_process *first)
+explains(const struct model_process *lost, uint64_t lost_bytes, const struct model_process *first)
 {
 	const struct kmem_launcher *launcher = first->launcher;
 	int status = launcher != NULL && WIFEXITED(launcher->wait_status) ? WEXITSTATUS(launcher->wait_status)
 	                                                                  : first->exit_code;
 	uint64_t before = first->identity->before.cgroup_oom_kill;
-	bool is_kill_counted = launcher != NULL && before != UINT64_MAX &&
-	                       launcher->after.cgroup_oom_kill != UINT64_MAX && launcher->after.cgroup_oom_kill > before;
+	bool is_known = launcher != NULL && before != UINT64_MAX && launcher->after.cgroup_oom_kill != UINT64_MAX;
 
-	return is_kill_counted || status > 128 || heft_of(lost) > heft_of(first);
+	if ((is_known && launcher->after.cgroup_oom_kill > before) || status > 128)
+		return true;
+	/* Of several that the kernel did not kill most were ended as the pool closed: the largest of equals is not the story. */
+	return heft_of(lost) > heft_of(first) && (!is_known || lost->live_bytes > lost_bytes / 2);
 }
 
 /*
@@ -126,7 +128,7 @@ find_subject(const struct verdict_now *now, struct verdict_facts *facts)
 		facts->process = lost;
 	if (verdict_end_of(first, now) != VERDICT_END_FAILED || has_fatal_refusal(model, now, first))
 		return;
-	if (lost != NULL && explains(lost, first))
+	if (lost != NULL && explains(lost, facts->lost_bytes, first))
 		facts->process = lost;
 	else if (refused != NULL)
 		facts->process = refused;
@@ -208,8 +210,8 @@ verdict_ended_ns(const struct model_process *process)
 	return identity->start_monotonic_ns + (launcher->ended_realtime_ns - identity->start_realtime_ns);
 }
 
-static uint64_t
-last_seen_ns(const struct model_process *process)
+uint64_t
+verdict_last_seen_ns(const struct model_process *process)
 {
 	return process->heartbeat_count != 0 ? process->heartbeats[process->heartbeat_count - 1].monotonic_ns : 0;
 }
@@ -228,7 +230,7 @@ ran_at_end(const struct verdict_facts *facts, const struct model_process *proces
 	if (facts->end == VERDICT_END_RUNNING)
 		return process->is_alive;
 	return process->identity->start_monotonic_ns <= end_ns &&
-	       (process->is_alive || last_seen_ns(process) + BEAT_RECENT_NS >= end_ns);
+	       (process->is_alive || verdict_last_seen_ns(process) + BEAT_RECENT_NS >= end_ns);
 }
 
 /* When it ended or, where that is not known, when it or another that did not end well was last seen at work. */
@@ -241,8 +243,8 @@ end_or_last_seen_ns(const struct verdict_facts *facts)
 		const struct model_process *process = &facts->model->processes[i];
 		bool is_over = process->state == KMEM_STATE_CLEAN_EXIT || process->state == KMEM_STATE_EXEC_REPLACED;
 
-		if (!is_over && last_seen_ns(process) > last)
-			last = last_seen_ns(process);
+		if (!is_over && verdict_last_seen_ns(process) > last)
+			last = verdict_last_seen_ns(process);
 	}
 	return last;
 }
@@ -539,6 +541,7 @@ verdict_facts_gather(const struct model *model, const struct verdict_now *now, s
 {
 	*facts = (struct verdict_facts){ .model = model, .exit_code = -1 };
 	find_subject(now, facts);
+	verdict_children_gather(now, facts);
 	facts->end = verdict_end_of(facts->process, now);
 	facts->is_descendant = facts->process->identity->pid != model->processes[0].identity->pid ||
 	                       facts->process->identity->is_first == 0;

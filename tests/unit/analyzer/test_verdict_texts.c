@@ -197,6 +197,59 @@ a_request_that_was_perhaps_caught_is_no_certain_cause(void **state)
 	}
 }
 
+/* One worker died, its pool closed and ended the others: the largest of those is not the story, and the parent's own end is. */
+static void
+who_was_lost_first_is_told_from_those_that_a_pool_ended(void **state)
+{
+	static const struct { uint64_t seen_ms[3]; bool is_counted; const char *says, *omits; } cases[] = {
+		{ { 52000, 51000, 52300 }, true, "train.py (pid 4242) exited with status 1: it ended by itself", "is gone" },
+		{ { 52000, 51000, 52300 }, true, "3 child processes were ended by a signal or crashed, and held 120 MiB in sum; the largest, "
+		                                 "train.py (pid 4243), held 60.0 MiB. The first that was seen at work no more (who idles is not "
+		                                 "seen) was train.py (pid 4244), 14.0 s before the end; it held 7.0 MiB. Which signals those were "
+		                                 "only their parent knows; a pool that closes sends SIGTERM.", "is gone" },
+		{ { 52000, 51500, 52300 }, true, "held 60.0 MiB. Which signals those", "The first that" },
+		{ { 52000, 0, 52300 }, true, "held 60.0 MiB. Which signals those", "The first that" },
+		{ { 52000, 51000, 52300 }, false, "A child process, train.py (pid 4243), is gone", "exited" },
+	};
+	static const uint64_t mib[] = { 20, 60, 7, 53 };
+	struct kmem_heartbeat beats[3];
+	struct kmem_identity identities[3];
+	struct model_process processes[4];
+	struct verdict verdict;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		hand_model_make(&hand);
+		hand_model_site(&hand, HEAP, 41, 140 * MIB)->process_count = 4;
+		if (!cases[i].is_counted)
+			hand.identity.before.cgroup_oom_kill = UINT64_MAX;
+		for (unsigned k = 0; k < 3; k++) {
+			beats[k] = hand.heartbeat;
+			beats[k].monotonic_ns = cases[i].seen_ms[k] * 1000000;
+			identities[k] = hand_model_child(&hand);
+			identities[k].pid += k;
+		}
+		for (unsigned k = 0; k < 4; k++) {
+			if (k == 0)
+				hand_model_exited(&hand, 1);
+			processes[k] = hand.process;
+			processes[k].live_bytes = processes[k].peak_bytes = mib[k] * MIB;
+			if (k == 0)
+				continue;
+			processes[k].state = KMEM_STATE_RUNNING;
+			processes[k].launcher = NULL;
+			processes[k].identity = &identities[k - 1];
+			processes[k].heartbeats = &beats[k - 1];
+			processes[k].parent = 0;
+		}
+		hand.model.processes = processes;
+		hand.model.process_count = 4;
+		hand_model_decide(&hand, &verdict);
+		if (strstr(verdict.text, cases[i].says) == NULL || strstr(verdict.text, cases[i].omits) != NULL)
+			fail_msg("%zu: %s", i, verdict.text);
+	}
+}
+
 /* A line of two stacks: the larger one is steady. */
 static void
 generations_are_those_of_the_stack_that_leaks(void **state)
@@ -510,6 +563,7 @@ main(void)
 		cmocka_unit_test(of_a_damaged_capture_nothing_is_fine),
 		cmocka_unit_test(the_limit_of_a_refusal_is_the_one_in_force_then),
 		cmocka_unit_test(a_request_that_was_perhaps_caught_is_no_certain_cause),
+		cmocka_unit_test(who_was_lost_first_is_told_from_those_that_a_pool_ended),
 		cmocka_unit_test(generations_are_those_of_the_stack_that_leaks),
 		cmocka_unit_test(what_may_be_a_data_set_is_said),
 		cmocka_unit_test(what_imports_left_in_one_of_several_processes_is_told),
