@@ -19,7 +19,7 @@
 #define WORDS    NATIVE_MEMO_WORDS
 
 static_assert(WORDS < NEEDS_BP, "word_firsts has room for one flag");
-static_assert(sizeof(struct native_memo) <= 265 << 10, "one for each thread");
+static_assert(sizeof(struct native_memo) <= 133 << 10, "one for each thread");
 
 /* ---- comparing ---- */
 

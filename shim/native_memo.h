@@ -21,8 +21,8 @@
 
 #include "native_stack.h"
 
-#define NATIVE_MEMO_FRAMES 4096u
-#define NATIVE_MEMO_WORDS  4096u
+#define NATIVE_MEMO_FRAMES 2048u
+#define NATIVE_MEMO_WORDS  2048u
 
 /* Where a walk is: in the frame of `pc`, whose callee was called at `sp`. */
 struct native_place {
