@@ -16,6 +16,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "kmem_words.h"
 #include "memory.h"
@@ -24,6 +25,9 @@
 #define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
 
 #define SLOTS_MAX (UINT16_MAX + 1)
+#define MOST_BYTES (UINT64_C(1) << 60)       // of all that a program may have allocated
+#define MOST_SLACK_BYTES (UINT64_C(64) << 20) // that threads hold back
+#define MOST_EMPTY_COUNT (UINT64_C(1) << 28)  // requests of no byte
 #define RECORDS_PER_REQUEST 2 // realloc changes two sites
 
 struct domain_sums {
@@ -201,4 +205,62 @@ capture_agree(struct capture *capture)
 	tell_generations(capture);
 	free(sums->has_slot);
 	free(sums);
+}
+
+/* ---- salvage ---- */
+
+/* The recorder counts allocated volume apart from the sites; address space is not in it. */
+uint64_t
+capture_most_bytes(const struct capture *capture, unsigned domain)
+{
+	uint64_t volume_bytes = COPY_OF(capture->header->generation_clock_bytes);
+	uint64_t clock = COPY_OF(capture->header->generation_clock);
+	uint8_t wanted = kmem_clock_at(volume_bytes);
+	bool is_counted = domain != KMEM_DOMAIN_RESERVED && domain != KMEM_DOMAIN_FILE;
+	bool is_known = clock != 0 && clock <= wanted && clock + 1 >= wanted && volume_bytes < MOST_BYTES / 2;
+
+	return is_counted && is_known ? volume_bytes * 2 + MOST_SLACK_BYTES : MOST_BYTES;
+}
+
+/* What a request under way explains is no contradiction. */
+static bool
+is_impossible(const struct capture *capture, const struct kmem_site *site, bool are_many_torn)
+{
+	uint64_t most_bytes = capture_most_bytes(capture, site->domain);
+	uint64_t torn = size_of(torn_bytes(site));
+	uint32_t stack = COPY_OF(site->stack);
+	uint32_t check = COPY_OF(site->twin) & ~KMEM_TWIN_MASK;
+
+	return (stack != 0 && check != kmem_site_check(stack, site->slot, site->domain, site->first_epoch)) ||
+	       (torn >= CAPTURE_AGREE_BYTES && (are_many_torn || torn > most_bytes)) ||
+	       COPY_OF(site->allocated_bytes) > most_bytes || COPY_OF(site->freed_bytes) > most_bytes ||
+	       COPY_OF(site->allocated_count) > most_bytes + MOST_EMPTY_COUNT || COPY_OF(site->freed_count) > most_bytes + MOST_EMPTY_COUNT;
+}
+
+void
+capture_mend(struct capture *capture)
+{
+	size_t torn_count = 0;
+	size_t slots = 0;
+	unsigned char *has_slot = memory_zeroed(SLOTS_MAX, 1);
+
+	for (size_t i = 0; i < capture_site_count(capture); i++) {
+		const struct kmem_site *site = capture_site(capture, i);
+
+		slots += COPY_OF(site->stack) != 0 && has_slot[site->slot] == 0;
+		has_slot[site->slot] = 1;
+		torn_count += size_of(torn_bytes(site)) >= CAPTURE_AGREE_BYTES;
+	}
+	free(has_slot);
+	for (size_t i = 0; i < capture_site_count(capture); i++) {
+		struct kmem_site *site = (struct kmem_site *)(void *)capture->sections[KMEM_SECTION_SITES].bytes + i;
+
+		if (!is_impossible(capture, site, torn_count > slots * RECORDS_PER_REQUEST))
+			continue;
+		memset(site, 0, sizeof(*site));
+		capture->sites_left_out++;
+	}
+	if (capture->sites_left_out != 0)
+		capture_damaged(capture, "section \"sites\": %zu record%s or the totals: left out", capture->sites_left_out,
+		                capture->sites_left_out == 1 ? " contradicts itself" : "s contradict themselves");
 }

@@ -19,4 +19,10 @@
 
 void capture_agree(struct capture *capture);
 
+/* In salvage: leaves out the records of sites that contradict themselves, or hold what their domain cannot have held. */
+void capture_mend(struct capture *capture);
+
+/* What the domain can have been given in all, and so can hold, at most. */
+uint64_t capture_most_bytes(const struct capture *capture, unsigned domain);
+
 #endif

@@ -38,6 +38,7 @@ struct capture {
 	const struct kmem_header *header; // in `head`
 	struct kmem_identity *identity;   // a copy: texts terminated, printable UTF-8
 	struct capture_section sections[KMEM_SECTION_COUNT];
+	size_t sites_left_out;        // records that contradicted themselves, in salvage; now empty
 	unsigned char *stack_marks;   // capture_records.c: which stacks were checked; NULL until the first
 	size_t heartbeat_count;
 	struct kmem_heartbeat *heartbeats; // oldest first

@@ -47,8 +47,8 @@ cmd_table_load(const struct options *options, const char *capture, const char *s
 	if (model == NULL)
 		return NULL;
 	if (model->capture_damage_count != 0)
-		(void)fprintf(stderr, "kmemshim: %s; %zu damaged in all, the rest was read\n", model->damages[0],
-		              model->capture_damage_count);
+		(void)fprintf(stderr, "kmemshim: %s; %zu damaged place%s in all, the rest was read\n", model->damages[0],
+		              model->damaged_places, model->damaged_places == 1 ? "" : "s");
 	if (!cmd_table_check_project(model, options->project, fail)) {
 		model_free(model);
 		return NULL;

@@ -43,6 +43,8 @@ take_damages(struct build *build, const struct capture *capture)
 {
 	char more[128];
 
+	build->damages_unsaid += capture->damages_unsaid - (capture->damages_unsaid != 0); // less the line that says so
+
 	for (size_t i = 0; i < capture->damage_count; i++)
 		model_damage(build, capture->damages[i]);
 	if (capture->damages_unsaid == 0)
@@ -66,6 +68,8 @@ add_capture(struct build *build, struct capture *capture)
 	build->rules.directory = text_pool_add_text(build->pool, capture->identity->directory);
 	if (capture_is_final(capture))
 		capture_agree(capture);
+	if (capture->is_salvage && capture_is_final(capture))
+		capture_mend(capture);
 	model_add_process(build, capture, &rows);
 	sites = model_add_sites(build, capture, &rows);
 	model_cells_add(build, capture);
@@ -109,6 +113,26 @@ argument_of(const struct build *build)
 	return argument;
 }
 
+/* Totals of a damaged capture are those of its head as well; what sites are left may hold less. */
+static void
+tell_unlisted(struct build *build, struct model *model)
+{
+	for (size_t i = 0; i < build->domain_count; i++) {
+		const struct model_domain *domain = &build->domains[i];
+		uint64_t listed_bytes = 0;
+		char text[192];
+
+		for (size_t k = 0; k < build->site_count; k++)
+			listed_bytes += build->sites[k].domain == i ? build->sites[k].live_bytes : 0;
+		if (listed_bytes + UNRECORDED_WORTH_BYTES > domain->live_bytes)
+			continue;
+		model->unlisted_bytes += domain->live_bytes - listed_bytes;
+		(void)snprintf(text, sizeof(text), "%s: %" PRIu64 " of %" PRIu64 " live bytes are in no line: their records are lost",
+		               domain->name, domain->live_bytes - listed_bytes, domain->live_bytes);
+		model_damage(build, text);
+	}
+}
+
 static struct model *
 finish(struct build *build, size_t session_count)
 {
@@ -121,7 +145,10 @@ finish(struct build *build, size_t session_count)
 	model_family_link(build);
 	if (build->symbolizer != NULL)
 		notice_count = symbolizer_notices(build->symbolizer, &notices);
+	if (build->options->is_salvage && build->damage_count != 0)
+		tell_unlisted(build, model);
 	model->capture_damage_count = build->damage_count;
+	model->damaged_places = build->damage_count + build->damages_unsaid;
 	for (size_t i = 0; i < notice_count; i++)
 		model_damage(build, notices[i]);
 

@@ -82,6 +82,7 @@ struct build {
 	struct build_failed *failed;
 
 	size_t damage_count;
+	uint64_t damages_unsaid;       // further places, of which no line tells
 	size_t damage_room;
 	const char **damages;
 };

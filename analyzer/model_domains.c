@@ -6,12 +6,14 @@
  *
  * Called by   model_processes.c, before the sites are merged.
  * Safe from   one thread.
- * When failing  a domain without a name is left out and told. Where sites are missing, because the file was cut, the head says what
+ * When failing  a domain without a name is left out and told. Where sites are missing, because the file was cut or they were damaged, the head says what
  *               all of them held.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "capture_agree.h"
 #include "kmem_words.h"
 #include "memory.h"
 #include "model_build.h"
@@ -33,7 +35,7 @@ add_missing(struct kmem_peak_word stored, struct domain_sum *sum)
 }
 
 static void
-sum_sites(const struct capture *capture, struct domain_rows *rows)
+sum_sites(struct capture *capture, struct domain_rows *rows)
 {
 	memset(rows->sums, 0, sizeof(rows->sums));
 	for (size_t i = 0; i < capture_site_count(capture); i++) {
@@ -54,7 +56,11 @@ sum_sites(const struct capture *capture, struct domain_rows *rows)
 	for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++) {
 		struct kmem_peak_word stored = capture_domain(capture, i)->peak;
 
-		if (capture->sections[KMEM_SECTION_SITES].is_cut)
+		if (capture->is_salvage && kmem_domain_peak_bytes(stored) > capture_most_bytes(capture, i)) {
+			capture_damaged(capture, "section \"domains\": domain %u cannot have held %" PRIu64 " bytes", i, kmem_domain_peak_bytes(stored));
+			stored = (struct kmem_peak_word){ 0 };
+		}
+		if (capture->sections[KMEM_SECTION_SITES].is_cut || capture->sites_left_out != 0)
 			add_missing(stored, &rows->sums[i]);
 		rows->sums[i].peak = kmem_peak_pack(model_signed_bytes(rows->sums[i].peak.now), kmem_peak_mark(stored),
 		                                    kmem_peak_epoch(stored));

@@ -82,6 +82,20 @@ read_part(struct capture *capture, const struct domain_rows *rows, uint32_t reco
 	part->peak_bytes = model_signed_bytes(part->peak_bytes);
 }
 
+/* No site holds more than its domain ever did. */
+static unsigned
+limit_part(struct part *part, uint64_t most_bytes)
+{
+	bool is_live_beyond = part->live_bytes > most_bytes;
+	bool is_peak_beyond = part->peak_bytes > most_bytes;
+
+	if (is_live_beyond)
+		part->live_bytes = 0;
+	if (is_peak_beyond)
+		part->peak_bytes = part->live_bytes;
+	return (unsigned)is_live_beyond + (unsigned)is_peak_beyond;
+}
+
 static struct model_site *
 find_or_add(struct build *build, const struct build_stack *stack, uint32_t domain)
 {
@@ -211,6 +225,8 @@ model_add_sites(struct build *build, struct capture *capture, const struct domai
 		read_part(capture, rows, (uint32_t)i + 1, next, &part);
 		part.live_bytes = difference(part.allocated_bytes, part.freed_bytes, &impossible);
 		part.live_count = difference(part.allocated_count, part.freed_count, &impossible);
+		if (capture->is_salvage)
+			unlikely += limit_part(&part, kmem_domain_peak_bytes(rows->sums[capture_site(capture, i)->domain].peak));
 		part.counts = model_generations_count(&part.generations, clock, part.live_count);
 		unlikely += part.counts.unlikely;
 		add_part(build, &build->sites[sites[i] - 1], &part);

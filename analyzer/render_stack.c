@@ -393,5 +393,6 @@ render_text_stack(const struct report *report, const struct report_line *line, c
 		(void)fprintf(stream, "%*s(%s)\n", INDENT, "",
 		              strcmp(site->lost, "no-room") == 0    ? "no room was left for its stack"
 		              : strcmp(site->lost, "no-stack") == 0 ? "its stack could not be taken"
+		              : report->is_damaged                  ? "its stack was not finished, or is damaged"
 		                                                    : "its stack was not finished");
 }

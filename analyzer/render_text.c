@@ -553,7 +553,7 @@ render_text_remarks(const struct report *report, FILE *stream)
 	if (has_losses(report, true))
 		render_text_losses(report, stream);
 	else
-		(void)fputs("Losses: none\n", stream);
+		(void)fputs(report->is_damaged ? "Losses: what is damaged (see the notes)\n" : "Losses: none\n", stream);
 	if (has_notes(report))
 		put_notes(report, stream);
 	if (report->process_count != 0)

@@ -411,6 +411,7 @@ report_build(struct model *model, const struct ranking *ranking, const struct re
 	};
 	report->session = model->session;
 	report->argument = model->argument;
+	report->is_damaged = model->needs_salvage;
 	report->damage_count = model->damage_count;
 	report->damages = model->damages;
 	build_domains(report, model);

@@ -252,6 +252,7 @@ struct report {
 	size_t site_count;           // shown
 	size_t site_total;
 	uint64_t frames_bytes;       // as in report_options
+	bool is_damaged;             // what was read is what is intact of captures
 	size_t damage_count;
 	const char *const *damages;
 	struct report_rows *rows;    // behind report_line() and report_site()

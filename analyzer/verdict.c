@@ -363,6 +363,9 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		         facts->refused->space_limit_bytes / 1024);
 	else if (facts->refused != NULL && verdict_is_request_alone(facts))
 		say_next(verdict, "ask for less at once there, or raise what limits it%s", space_limit_name(facts));
+	else if (facts->refused == NULL && facts->model->needs_salvage &&
+	         (facts->model->unlisted_bytes > facts->live_bytes / 2 || (top->site_count != 0 && top->where == NULL)))
+		say_next(verdict, "record it again, or copy the capture again: the damage took the lines of what held most");
 	else if (facts->refused == NULL && rank_elsewhere_worth_bytes(facts->model) != 0 &&
 	         (top->site_count == 0 || rank_is_elsewhere(facts->model, top->largest) || (verdict->end == VERDICT_END_OK && !is_growing)))
 		say_next(verdict, "record it again with more room for stacks (%s): then the lines that hold the rest are named",

@@ -540,6 +540,8 @@ verdict_tell_damage(const struct verdict_facts *facts, struct verdict *verdict)
 
 	if (facts->model->capture_damage_count != 0)
 		say(verdict, " The capture is damaged: figures are of what is intact, and may be too low.");
+	if (facts->model->unlisted_bytes != 0)
+		say(verdict, " %s of what was live is in no line, for its records are lost.", units_bytes(facts->model->unlisted_bytes, bytes));
 	if (unrecorded != 0)
 		say(verdict, " There was no room to record allocations of %s in all: what is said of lines may be far too low.",
 		    units_bytes(unrecorded, bytes));

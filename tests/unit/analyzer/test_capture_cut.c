@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -179,6 +180,63 @@ a_total_that_differs_from_its_sites_is_damage(void **state)
 	}
 }
 
+/* What is left out of a damaged record is in the totals, for the head knows them, and said to be in no line. */
+static void
+a_record_that_contradicts_itself_is_left_out(void **state)
+{
+	static const uint64_t frames[] = { 0x900000, 0x900100, 0x900200, 0x900300, 0x900400, 0x900500 };
+	static const struct {
+		size_t offset;
+		uint64_t flip;
+		bool is_left_out;
+	} cases[] = {
+		{ offsetof(struct kmem_site, allocated_bytes), UINT64_C(1) << 62, true },
+		{ offsetof(struct kmem_site, freed_bytes), UINT64_C(1) << 50, true },
+		{ offsetof(struct kmem_site, peak), UINT64_C(1) << 46, true },
+		{ offsetof(struct kmem_site, allocated_count), UINT64_C(1) << 44, true },
+		{ offsetof(struct kmem_site, freed_count), UINT64_C(1) << 63, true },
+		{ offsetof(struct kmem_site, peak) + 8, UINT64_C(1) << 40, false }, // what it held at the peak: only that is not known
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT_OF(cases); i++) {
+		struct capture_builder *builder = capture_builder_new();
+		struct model_options options = { .capture = scratch_file, .is_salvage = true };
+		uint64_t listed_bytes = 0;
+		struct fail fail;
+		struct model *model;
+		unsigned char *file;
+		uint64_t word;
+		size_t bytes;
+
+		capture_builder_header(builder)->generation_clock = kmem_clock_at(UINT64_C(360) << 20);
+		for (unsigned k = 0; k < COUNT_OF(frames); k++)
+			capture_builder_site(builder, KMEM_DOMAIN_HEAP, capture_builder_stack(builder, &frames[k], 1, 0), 60 << 20, 1215,
+			                     30 << 20, 15);
+		unsigned char *at = (unsigned char *)capture_builder_site_at(builder, 2) + cases[i].offset;
+
+		memcpy(&word, at, sizeof(word));
+		word ^= cases[i].flip;
+		memcpy(at, &word, sizeof(word));
+		file = capture_builder_finish(builder, KMEM_STATE_RUNNING, &bytes);
+		capture_builder_write(scratch_file, file, bytes);
+		model = model_load(&options, &fail);
+		assert_non_null(model);
+		for (size_t k = 0; k < model->site_count; k++) {
+			listed_bytes += model->sites[k].live_bytes;
+			assert_true(model->sites[k].peak_bytes <= model->domains[0].peak_bytes);
+			assert_true(model->sites[k].allocated_count == 1215);
+		}
+		if (model->domains[0].live_bytes != 180 << 20 || (model->unlisted_bytes != 0) != cases[i].is_left_out)
+			fail_msg("case %zu: %" PRIu64 " live, %" PRIu64 " of no line", i, model->domains[0].live_bytes, model->unlisted_bytes);
+		assert_int_equal(listed_bytes, (cases[i].is_left_out ? 150 : 180) << 20);
+		assert_true(model->damaged_places == model->capture_damage_count);
+		model_free(model);
+		capture_builder_free(builder);
+		free(file);
+	}
+}
+
 /* The program gave up the right to close it (seccomp), or had no address space left: that of a killed one is as good. */
 static void
 a_capture_that_could_not_be_sealed_is_not_damaged(void **state)
@@ -213,6 +271,7 @@ main(void)
 		cmocka_unit_test(a_cut_capture_says_what_its_head_knows),
 		cmocka_unit_test(what_is_behind_a_cut_takes_no_memory),
 		cmocka_unit_test(what_was_being_written_is_left_out_without_a_word),
+		cmocka_unit_test(a_record_that_contradicts_itself_is_left_out),
 		cmocka_unit_test(a_total_that_differs_from_its_sites_is_damage),
 	};
 
