@@ -128,8 +128,7 @@ launcher_make_folder(const char *folder, char *path, struct fail *fail)
 		file = open(probe, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	}
 	if (file < 0)
-		return fail_set(fail, EXIT_USAGE, "%s: cannot write captures there: %s: name another folder with -o; "
-		                                  "nothing was started", folder, strerror(errno));
+		return fail_set(fail, EXIT_USAGE, "%s: cannot write captures there: %s: name another folder with -o", folder, strerror(errno));
 	(void)close(file);
 	(void)unlink(probe);
 	return true;

@@ -173,6 +173,63 @@ take_session(struct candidates *found, const char *session, struct capture_list 
 	return chosen != NULL;
 }
 
+/* Of the folders in it that hold captures the one that changed last, for free(), and how many there are; NULL = none. */
+static char *
+newest_below(const char *folder, size_t *folder_count)
+{
+	DIR *directory = opendir(folder);
+	struct timespec newest_time = { 0 };
+	char *newest = NULL;
+	struct dirent *entry;
+
+	*folder_count = 0;
+	while (directory != NULL && (entry = readdir(directory)) != NULL) {
+		struct stat status;
+		struct fail ignored;
+		char **paths = NULL;
+		size_t count = 0;
+		char *path;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		if (asprintf(&path, "%s/%s", folder, entry->d_name) < 0)
+			memory_exhausted();
+		if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+			(void)list_folder(path, &paths, &count, &ignored);
+		for (size_t i = 0; i < count; i++)
+			free(paths[i]);
+		free(paths);
+		*folder_count += count != 0;
+		if (count != 0 && (newest == NULL || status.st_mtim.tv_sec > newest_time.tv_sec ||
+		                   (status.st_mtim.tv_sec == newest_time.tv_sec && status.st_mtim.tv_nsec > newest_time.tv_nsec))) {
+			newest_time = status.st_mtim;
+			free(newest);
+			newest = path;
+		} else {
+			free(path);
+		}
+	}
+	if (directory != NULL)
+		(void)closedir(directory);
+	return newest;
+}
+
+/* Nothing is there to be read, as when the path is wrong. */
+static bool
+refuse_empty(const char *folder, struct fail *fail)
+{
+	size_t count;
+	char *newest = newest_below(folder, &count);
+
+	if (newest == NULL)
+		return fail_set(fail, EXIT_USAGE, "%s: holds no captures (*%s): record one with: kmemshim run -o %s -- COMMAND", folder, SUFFIX,
+		                folder);
+	(void)fail_set(fail, EXIT_USAGE, "%s: holds no captures itself, but %zu folder%s: name one, the newest is %s", folder, count,
+	               count == 1 ? " in it does" : "s in it do", newest);
+	free(newest);
+	return false;
+}
+
 /* Everything readable in the folder, sessions together. */
 static bool
 read_folder(const char *folder, bool is_salvage, struct candidates *found, struct capture_list *list,
@@ -186,8 +243,7 @@ read_folder(const char *folder, bool is_salvage, struct candidates *found, struc
 		return false;
 	if (count == 0) {
 		free(paths);
-		return fail_set(fail, EXIT_CAPTURE, "%s: holds no captures (*%s): record one with: kmemshim run -o %s -- "
-		                "COMMAND", folder, SUFFIX, folder);
+		return refuse_empty(folder, fail);
 	}
 	peek_all(paths, count, is_salvage, found, list, &last);
 	free(paths);

@@ -329,6 +329,22 @@ put_end(FILE *stream, unsigned left_out, uint32_t omitted)
 
 /* --- one stack ------------------------------------------------------------------------------------------------- */
 
+/* The shim looks at what a stack holds, not at the line. */
+static void
+put_brief(const struct report_line *line, FILE *stream)
+{
+	const struct report_site *site = &line->largest;
+	char held[UNITS_TEXT_BYTES];
+	char count[UNITS_TEXT_BYTES];
+
+	(void)units_bytes(site->live_bytes > site->peak_bytes ? site->live_bytes : site->peak_bytes, held);
+	if (line->site_count > 1)
+		(void)fprintf(stream, "%*s     (the largest of %s stacks of this line; it holds %s, too little for native frames: "
+		                      "KMEMSHIM_NATIVE=cut records them)\n", INDENT, "", units_count(line->site_count, count), held);
+	else
+		(void)fprintf(stream, "%*s     (it holds too little for native frames: KMEMSHIM_NATIVE=cut records them)\n", INDENT, "");
+}
+
 /*
  * What the line called, and who called it: "via" the frame directly inside, "from" the callers outward: the user's own where
  * there are any; of a line of the user's else the first, of others all. Only Python frames, unless there are none or the native ones are wanted, in which case everything is
@@ -350,7 +366,7 @@ render_text_stack(const struct report *report, const struct report_line *line, c
 
 	put_types(line, stream);
 	if (options->is_native && site->is_brief)
-		(void)fprintf(stream, "%*s     (native frames of what holds little are not recorded; KMEMSHIM_NATIVE=cut does)\n", INDENT, "");
+		put_brief(line, stream);
 	for (uint32_t i = 0; i < site->frame_count; i++) {
 		struct report_frame frame = report_frame(site, i);
 

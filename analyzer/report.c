@@ -52,7 +52,7 @@ static const struct loss losses[KMEM_LOSS_COUNT] = {
 	                          "allocations made while the shim was at work (signal handlers)", true },
 	[KMEM_LOST_UNWINDS] = { "lost_unwinds", "native stack that ends before the outermost frame", "native stacks that end before the outermost frame", false },
 	[KMEM_LOST_PYTHON_FRAMES] = { "lost_python_frames", "Python frame that failed a check", "Python frames that failed a check", true },
-	[KMEM_LOST_PYTHON_TEXT] = { "lost_python_text", "Python function without room for its name or lines", "Python functions without room for their names or lines", true },
+	[KMEM_LOST_PYTHON_TEXT] = { "lost_python_text", "time that a Python function on a stack had no room for its name or lines", "times that a Python function on a stack had no room for its name or lines", true },
 	[KMEM_LOST_MODULES] = { "lost_modules", "shared object that could not be described", "shared objects that could not be described", true },
 	[KMEM_LOST_TEARDOWN_EVENTS] = { "lost_teardown_events", "event after Python began to shut down: left out",
 	                                "events after Python began to shut down, releases for the most part: left out", false },

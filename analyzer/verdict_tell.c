@@ -275,7 +275,7 @@ verdict_tell_exited(const struct verdict_facts *facts, struct verdict *verdict)
 
 	verdict_say_ending(facts, verdict);
 	say(verdict, ".");
-	if (facts->model->domain_count == 0)
+	if (facts->model->domain_count == 0 && model_unrecorded_bytes(facts->model) == 0)
 		say(verdict, " No allocation of it was seen.");
 	verdict_say_peak(facts, has_holder, verdict);
 	verdict_tell_tight(facts, verdict);

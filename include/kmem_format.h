@@ -91,7 +91,7 @@ enum kmem_loss {
 	KMEM_LOST_REENTRANT = 6,       // calls made while this thread was inside the shim (signal handlers)
 	KMEM_LOST_UNWINDS = 7,         // native walks that ended before the outermost frame
 	KMEM_LOST_PYTHON_FRAMES = 8,   // Python frames that failed a validity check
-	KMEM_LOST_PYTHON_TEXT = 9,     // code objects without room for their text
+	KMEM_LOST_PYTHON_TEXT = 9,     // times that a code object had no room for its text: of one without a record, each look
 	KMEM_LOST_MODULES = 10,        // modules that could not be described
 	KMEM_LOST_TEARDOWN_EVENTS = 11, // events after Python began to finalise: deliberately not booked
 	KMEM_LOST_GROWTH = 12,         // times the capture could not grow

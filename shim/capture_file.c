@@ -366,10 +366,11 @@ bool
 capture_file_open(const char *folder, const char *name)
 {
 	bool is_open = open_file(folder, name);
+	bool is_full = errno == ENOSPC || errno == EDQUOT;
 
 	if (!is_open)
-		diag_warn("%s: cannot write a capture here (%s); nothing will be kept: set KMEMSHIM_OUT to a folder "
-		          "on a disk with room", folder, strerrorname_np(errno));
+		diag_warn("%s: cannot write a capture here (%s); nothing will be kept: set KMEMSHIM_OUT to a folder %s", folder,
+		          strerrorname_np(errno), is_full ? "on a disk with room" : "that this user can write to");
 
 	struct kmem_header *header = capture_file_header();
 	memcpy(header->magic, KMEM_MAGIC, sizeof(header->magic));

@@ -249,6 +249,14 @@ def test_a_missing_folder_is_made(programs, tmp_path):
     assert len(list((tmp_path / "a" / "b" / "c").glob("*.kmem"))) == 1
 
 
+def test_where_no_folder_can_be_made_nobody_is_sent_to_a_larger_disk(programs, tmp_path):
+    (tmp_path / "file").write_text("")
+    done = harness.run([programs("leak_in_a_loop.c")], harness.shim_env(tmp_path / "file" / "out"))
+
+    assert done.returncode == 0 and "(ENOTDIR)" in done.stderr, done.stderr
+    assert "to a folder that this user can write to" in done.stderr and "disk" not in done.stderr
+
+
 def test_a_bad_setting_is_named_once(programs, out):
     assert_program_undisturbed(programs, harness.shim_env(out, KMEMSHIM_LOG="loud"), lines=1)
 

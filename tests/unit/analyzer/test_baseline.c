@@ -332,31 +332,6 @@ a_line_that_stands_for_others_is_not_judged_alone(void **state)
 }
 
 static void
-names_without_room_are_no_lines_either(void **state)
-{
-	struct model_site *site;
-
-	(void)state;
-	hand_model_make(&hand);
-	site = hand_model_site(&hand, HEAP, 41, 30 * MIB);
-	hand.process.peak_bytes = 100 * MIB;
-	hand.frames[0][3].file = "<name lost: no room in the capture>";
-	assert_int_equal(rank_elsewhere_bytes(&hand.model, NULL), 0);
-	hand.process.losses[KMEM_LOST_GROWTH] = 1;
-	hand.process.losses[KMEM_LOST_PYTHON_TEXT] = 1;
-	assert_int_equal(rank_elsewhere_bytes(&hand.model, NULL), 30 * MIB);
-	assert_int_equal(rank_elsewhere_bytes(&hand.model, "heap"), 30 * MIB);
-	assert_int_equal(rank_elsewhere_bytes(&hand.model, "mmap"), 0);
-	assert_int_equal(rank_elsewhere_worth_bytes(&hand.model), 30 * MIB);
-	hand.process.peak_bytes = GIB;
-	assert_int_equal(rank_elsewhere_worth_bytes(&hand.model), 0);
-	hand.frames[0][3].file = "train.py";
-	assert_int_equal(rank_elsewhere_bytes(&hand.model, NULL), 0);
-	site->stack_flags = KMEM_STACK_ARENA; // whether an import made it, nobody can tell
-	assert_int_equal(rank_elsewhere_bytes(&hand.model, NULL), 30 * MIB);
-}
-
-static void
 of_several_runs_the_least_leak_and_the_median_peak_count(void **state)
 {
 	const struct held low[] = { { 41, 100 * MIB, 1, false, HEAP } };
@@ -449,7 +424,6 @@ main(void)
 		cmocka_unit_test(bad_files_are_refused_with_their_place),
 		cmocka_unit_test(worse_is_above_the_tolerance),
 		cmocka_unit_test(a_line_that_stands_for_others_is_not_judged_alone),
-		cmocka_unit_test(names_without_room_are_no_lines_either),
 		cmocka_unit_test(of_several_runs_the_least_leak_and_the_median_peak_count),
 		cmocka_unit_test(junit_names_are_those_of_the_baseline),
 	};

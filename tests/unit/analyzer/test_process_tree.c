@@ -33,6 +33,8 @@ static void
 wrong_paths_have_their_exit_codes(void **state)
 {
 	char text[256];
+	char inner[264];
+	char file[280];
 	struct fail fail;
 	struct model_options options = { .capture = text };
 
@@ -44,8 +46,18 @@ wrong_paths_have_their_exit_codes(void **state)
 	(void)snprintf(text, sizeof(text), "%s/empty", scratch_folder);
 	assert_int_equal(mkdir(text, 0700), 0);
 	assert_null(model_load(&options, &fail));
-	assert_int_equal(fail.code, EXIT_CAPTURE);
-	assert_non_null(strstr(fail.text, "holds no captures"));
+	assert_int_equal(fail.code, EXIT_USAGE); // as of one that is not there
+	assert_non_null(strstr(fail.text, "holds no captures (*.kmem): record one"));
+
+	(void)snprintf(inner, sizeof(inner), "%s/run", text);
+	assert_int_equal(mkdir(inner, 0700), 0);
+	(void)snprintf(file, sizeof(file), "%s/a.kmem", inner);
+	capture_builder_write(file, "", 0);
+	assert_null(model_load(&options, &fail));
+	assert_int_equal(fail.code, EXIT_USAGE);
+	assert_non_null(strstr(fail.text, "but 1 folder in it does: name one, the newest is "));
+	assert_non_null(strstr(fail.text, inner));
+	assert_int_equal(unlink(file) | rmdir(inner), 0);
 
 	(void)snprintf(text, sizeof(text), "%s/pipe.kmem", scratch_folder);
 	assert_int_equal(mkfifo(text, 0600), 0);

@@ -555,40 +555,6 @@ a_program_that_allocates_nothing_has_no_peak_to_look_at(void **state)
 	assert_string_equal(verdict.next, "nothing needs doing");
 }
 
-/* What is booked elsewhere, or lost, is no line to look at. */
-static void
-where_lines_say_little_the_run_is_to_be_recorded_again(void **state)
-{
-	static const struct { uint64_t folded_bytes, growth, unlisted_bytes; const char *next; } cases[] = {
-		{ 100 * MIB, 1, 0, "record it again with more room for stacks (the disk that holds captures, or ulimit -v)" },
-		{ 100 * MIB, 0, 0, "record it again with more room for stacks (KMEMSHIM_SITES, KMEMSHIM_CAPTURE)" },
-		{ 10 * MIB, 0, 0, "nothing needs doing" },
-		{ 0, 0, 300 * MIB, "record it again, or copy the capture again" },
-		{ 0, 0, 30 * MIB, "record it again where whole figures are needed" },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct verdict verdict;
-
-		hand_model_make(&hand);
-		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), 1, 12, 0, 3);
-		hand_model_site(&hand, HEAP, 50, cases[i].folded_bytes)->stack_flags = KMEM_STACK_FOLDED;
-		hand.process.peak_bytes = 400 * MIB;
-		hand.process.losses[KMEM_LOST_GROWTH] = cases[i].growth;
-		hand.process.live_bytes = 400 * MIB;
-		hand.model.needs_salvage = cases[i].unlisted_bytes != 0;
-		hand.model.capture_damage_count = cases[i].unlisted_bytes != 0;
-		hand.model.unlisted_bytes = cases[i].unlisted_bytes;
-		hand_model_exited(&hand, 0);
-		hand_model_decide(&hand, &verdict);
-		if (strncmp(verdict.next, cases[i].next, strlen(cases[i].next)) != 0)
-			fail_msg("%zu: %s", i, verdict.next);
-		assert_true((strstr(verdict.text, "is in no line") != NULL) == (cases[i].unlisted_bytes != 0));
-		assert_true((strstr(verdict.text, "no room for the stacks of 100 MiB") != NULL) == (cases[i].folded_bytes == 100 * MIB));
-	}
-}
-
 int
 main(void)
 {
@@ -612,7 +578,6 @@ main(void)
 		cmocka_unit_test(what_imports_held_at_the_peak_is_said_where_it_is_most),
 		cmocka_unit_test(imports_do_not_hide_what_accumulates),
 		cmocka_unit_test(a_child_that_a_signal_ended_is_to_be_looked_at),
-		cmocka_unit_test(where_lines_say_little_the_run_is_to_be_recorded_again),
 		cmocka_unit_test(a_program_that_allocates_nothing_has_no_peak_to_look_at),
 	};
 
