@@ -425,8 +425,8 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	else if (verdict->end == VERDICT_END_OK && facts->peak_bytes == 0)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "nothing needs doing");
 	else if (verdict->end == VERDICT_END_OK && facts->leaking_bytes >= WORTH_LEAKING_BYTES)
-		say_next(verdict, "nothing needs doing yet; `kmemshim leaks " VERDICT_CAPTURE "` shows which lines accumulate (%s in all)",
-		         units_bytes(facts->leaking_bytes, bytes));
+		say_next(verdict, "nothing needs doing yet; `kmemshim leaks " VERDICT_CAPTURE "` shows which lines accumulate (%s in all, most at %s)",
+		         units_bytes(facts->leaking_bytes, bytes), verdict_line_text(&facts->most_leaking, place));
 	else if (verdict->end == VERDICT_END_OK)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "nothing needs doing; `kmemshim peak " VERDICT_CAPTURE "` shows who "
 		                                                     "made the peak");
