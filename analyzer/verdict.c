@@ -489,6 +489,14 @@ name_paths(const struct model *model, struct verdict *verdict)
 	free(command);
 }
 
+/* The mark stands for what README says of it at length; here that it is no proof. */
+static void
+tell_what_while_is(struct verdict *verdict)
+{
+	if (strstr(verdict->text, " [while]") != NULL || strstr(verdict->next, " [while]") != NULL)
+		say(verdict, " [while] marks the last line known when threads without Python frames allocated: look there, or near it.");
+}
+
 static void
 decide(const struct model *model, const struct verdict_now *now, struct verdict_facts *facts, struct verdict *verdict)
 {
@@ -517,6 +525,7 @@ decide(const struct model *model, const struct verdict_now *now, struct verdict_
 		verdict_tell_damage(facts, verdict);
 		advise(facts, verdict, causes[i].next);
 		point_to_child(verdict);
+		tell_what_while_is(verdict);
 		name_paths(model, verdict);
 		return;
 	}
@@ -546,5 +555,6 @@ verdict_decide_domain(const struct model *model, const struct verdict_now *now, 
 	verdict->next[0] = '\0';
 	verdict_tell_domain(&facts, now, domain, verdict);
 	verdict_tell_damage(&facts, verdict);
+	tell_what_while_is(verdict);
 	name_paths(model, verdict);
 }
