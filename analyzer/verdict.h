@@ -132,6 +132,9 @@ uint64_t verdict_last_seen_ns(const struct model_process *process);
 /* The most that it held as a whole, at least: its domains need not have been at their peaks at the same time. */
 uint64_t verdict_peak_of(const struct model_process *process);
 
+/* Of mappings that are live: OpenBLAS maps 64 MiB and uses some KiB of them. 0: nobody looked at the moment of which live_bytes is. */
+uint64_t verdict_untouched_bytes(const struct model_process *process, const struct model_domain *domain);
+
 /* This machine, now. The result points to static memory. */
 const struct verdict_now *verdict_now(void);
 

@@ -20,7 +20,6 @@
 #define FAR_FROM_LIMIT_PERCENT 80  // below this, memory is not the suspect
 #define LOW_AVAILABLE_PERCENT 5    // of the machine's memory
 #define BEAT_RECENT_NS UINT64_C(2000000000) // a process at work writes one every second
-#define LOOK_LATE_NS UINT64_C(100000000) // who looked so shortly before the end looked at its end
 #define ACCUMULATING_BYTES (UINT64_C(16) << 20)
 #define NEXT_PART 2                 // of the first line: as much as this makes the next one worth telling
 #define NEXT_LIVE_PART 8            // and of all that was live
@@ -488,32 +487,6 @@ domain_of_peak(const struct model *model, uint64_t peak_bytes)
 	return found;
 }
 
-uint64_t
-verdict_peak_of(const struct model_process *process)
-{
-	uint64_t most = process->peak_bytes > process->live_bytes ? process->peak_bytes : process->live_bytes;
-
-	for (size_t i = 0; i < process->heartbeat_count; i++) {
-		if (process->heartbeats[i].live_bytes > most)
-			most = process->heartbeats[i].live_bytes;
-	}
-	return most;
-}
-
-/* Of mappings that are live: OpenBLAS maps 64 MiB and uses some KiB of them. 0: nobody looked at the moment of which live_bytes is. */
-static uint64_t
-untouched_bytes(const struct model_process *process, const struct model_domain *domain)
-{
-	const struct kmem_resident *look = process->resident;
-	unsigned part = strcmp(domain->name, "mmap") == 0 ? KMEM_RESIDENT_MMAP : KMEM_RESIDENT_PYTHON_ARENA;
-
-	if (look == NULL || (part != KMEM_RESIDENT_MMAP && strcmp(domain->name, "python/arena") != 0) ||
-	    (!process->is_finalizing && look->monotonic_ns + LOOK_LATE_NS < verdict_ended_ns(process)) ||
-	    look->part_bytes[part] >= domain->live_bytes)
-		return 0;
-	return domain->live_bytes - look->part_bytes[part];
-}
-
 static void
 gather_peak(struct verdict_facts *facts)
 {
@@ -531,7 +504,7 @@ gather_peak(struct verdict_facts *facts)
 	is_meant[facts->peak_process - model->processes] = true;
 	for (size_t i = 0; i < model->domain_count && model->process_count == 1; i++) {
 		const struct model_domain *domain = &model->domains[i];
-		uint64_t untouched = untouched_bytes(facts->process, domain);
+		uint64_t untouched = verdict_untouched_bytes(facts->process, domain);
 		uint64_t used_bytes = domain->peak_bytes > untouched ? domain->peak_bytes - untouched : 0;
 
 		if (is_host_memory(domain->name) && used_bytes > most_bytes) {
