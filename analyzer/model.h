@@ -64,6 +64,7 @@ struct model_site {
 	unsigned process;        // index in model.processes of the process that holds most of it
 	unsigned process_count;  // how many processes it was seen in (merged by stack)
 	uint64_t live_bytes;
+	uint64_t most_live_bytes; // of live_bytes, by that process
 	uint64_t live_count;
 	uint64_t peak_bytes;     // held at the moment of the domain's peak (several processes: of each its own, summed)
 	uint64_t allocated_bytes;

@@ -34,7 +34,6 @@ struct build_site {
 
 /* Beside each model_site while sites are merged. */
 struct site_state {
-	uint64_t most_live_bytes;     // of one part
 	uint32_t first_record;        // index + 1 in the capture's sites; 0 between captures
 };
 
@@ -139,10 +138,8 @@ find_or_add(struct build *build, const struct build_stack *stack, uint32_t domai
 static void
 add_part(struct build *build, struct model_site *site, const struct part *part)
 {
-	struct site_state *state = &build->site_states[site - build->sites];
-
-	if (site->process_count++ == 0 || part->live_bytes > state->most_live_bytes) {
-		state->most_live_bytes = part->live_bytes;
+	if (site->process_count++ == 0 || part->live_bytes > site->most_live_bytes) {
+		site->most_live_bytes = part->live_bytes;
 		site->process = (unsigned)(build->process_count - 1); // the capture's process was added before
 		site->generations_alive = part->counts.alive;
 		site->generations_total = part->counts.total;

@@ -127,17 +127,18 @@ compare_places(const void *a, const void *b)
  * What must have stayed. Blocks are counted by generation, bytes are not: a line that works with large blocks, and of which some small
  * ones stay (NumPy's shapes, which it takes from a free list and which outlive the arrays that they were made for), has blocks of
  * all generations as a leak has. So as many bytes as a few blocks of the size that it releases are no growth. A line that releases
- * nothing has grown by all that it holds.
+ * nothing has grown by all that it holds. Of several processes it is the growth of one: what is steady in each does not grow in their sum.
  */
 static uint64_t
 grown_bytes(const struct model_site *site)
 {
+	uint64_t live_bytes = site->process_count > 1 && site->most_live_bytes != 0 ? site->most_live_bytes : site->live_bytes;
 	uint64_t in_use_bytes;
 
 	if (site->allocated_count <= site->live_count || site->allocated_bytes <= site->live_bytes)
-		return site->live_bytes;
+		return live_bytes;
 	in_use_bytes = (site->allocated_bytes - site->live_bytes) / (site->allocated_count - site->live_count) * BLOCKS_IN_USE;
-	return site->live_bytes > in_use_bytes ? site->live_bytes - in_use_bytes : 0;
+	return live_bytes > in_use_bytes ? live_bytes - in_use_bytes : 0;
 }
 
 /*

@@ -234,6 +234,8 @@ restore_site(struct model *model, const struct model_held *held)
 	if (held->live_bytes != held->end_bytes || held->live_count != held->end_count)
 		domain->is_at_refusal = true;
 	move(&site->live_bytes, held->live_bytes, held->end_bytes);
+	if (site->most_live_bytes < held->live_bytes)
+		site->most_live_bytes = held->live_bytes;
 	move(&site->live_count, held->live_count, held->end_count);
 	move(&domain->live_bytes, held->live_bytes, held->end_bytes);
 	move(&domain->together_live_bytes, held->live_bytes, held->end_bytes);

@@ -428,8 +428,8 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	else if (verdict->end == VERDICT_END_OK && facts->peak_bytes == 0)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "nothing needs doing");
 	else if (verdict->end == VERDICT_END_OK && facts->leaking_bytes >= WORTH_LEAKING_BYTES)
-		say_next(verdict, "nothing needs doing yet; `kmemshim leaks " VERDICT_CAPTURE "` shows which lines accumulate (%s in all)",
-		         units_bytes(facts->leaking_bytes, bytes));
+		say_next(verdict, "nothing needs doing yet; `kmemshim leaks " VERDICT_CAPTURE "` shows which lines accumulate (%s in all, most at %s)",
+		         units_bytes(facts->leaking_bytes, bytes), verdict_line_text(&facts->most_leaking, place));
 	else if (verdict->end == VERDICT_END_OK)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "nothing needs doing; `kmemshim peak " VERDICT_CAPTURE "` shows who "
 		                                                     "made the peak");
@@ -492,6 +492,14 @@ name_paths(const struct model *model, struct verdict *verdict)
 	free(command);
 }
 
+/* The mark stands for what README says of it at length; here that it is no proof. */
+static void
+tell_what_while_is(struct verdict *verdict)
+{
+	if (strstr(verdict->text, " [while]") != NULL || strstr(verdict->next, " [while]") != NULL)
+		say(verdict, " [while] marks the last line known when threads without Python frames allocated: look there, or near it.");
+}
+
 static void
 decide(const struct model *model, const struct verdict_now *now, struct verdict_facts *facts, struct verdict *verdict)
 {
@@ -520,6 +528,7 @@ decide(const struct model *model, const struct verdict_now *now, struct verdict_
 		verdict_tell_damage(facts, verdict);
 		advise(facts, verdict, causes[i].next);
 		point_to_child(verdict);
+		tell_what_while_is(verdict);
 		name_paths(model, verdict);
 		return;
 	}
@@ -549,5 +558,6 @@ verdict_decide_domain(const struct model *model, const struct verdict_now *now, 
 	verdict->next[0] = '\0';
 	verdict_tell_domain(&facts, now, domain, verdict);
 	verdict_tell_damage(&facts, verdict);
+	tell_what_while_is(verdict);
 	name_paths(model, verdict);
 }

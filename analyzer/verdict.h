@@ -99,6 +99,7 @@ struct verdict_facts {
 	struct rank_line next_live;    // another line that holds nearly as much; site_count == 0: none, or several processes
 	struct rank_line beside_arenas; // when arenas accumulate: the line that accumulates most beside them; site_count == 0: none
 	uint64_t leaking_bytes;        // of all lines of the host's memory that accumulate, but for what may be a data set
+	struct rank_line most_leaking; // the one that holds most of leaking_bytes; site_count == 0: none
 	const char *top_live_domain;
 	uint32_t top_live_processes;   // 0: all of top_live is part of live_bytes; else a sum over so many processes
 	uint32_t top_peak_processes;   // the same of top_peak and peak_bytes
@@ -130,6 +131,9 @@ uint64_t verdict_last_seen_ns(const struct model_process *process);
 
 /* The most that it held as a whole, at least: its domains need not have been at their peaks at the same time. */
 uint64_t verdict_peak_of(const struct model_process *process);
+
+/* Of mappings that are live: OpenBLAS maps 64 MiB and uses some KiB of them. 0: nobody looked at the moment of which live_bytes is. */
+uint64_t verdict_untouched_bytes(const struct model_process *process, const struct model_domain *domain);
 
 /* This machine, now. The result points to static memory. */
 const struct verdict_now *verdict_now(void);

@@ -425,8 +425,11 @@ gather_live(struct verdict_facts *facts)
 	for (size_t i = 0; i < live->line_count; i++) {
 		const struct rank_line *line = &live->lines[i];
 
-		if (line->leak == MODEL_LEAK_LEAK && is_host_memory(model->domains[line->domain].name) && !rank_may_be_built_once(line->telling))
-			facts->leaking_bytes += line->leaking_bytes;
+		if (line->leak != MODEL_LEAK_LEAK || !is_host_memory(model->domains[line->domain].name) || rank_may_be_built_once(line->telling))
+			continue;
+		facts->leaking_bytes += line->leaking_bytes;
+		if (line->leaking_bytes > facts->most_leaking.leaking_bytes)
+			facts->most_leaking = *line;
 	}
 	if (is_over && model->process_count > 1) {
 		memset(is_meant, 0, model->process_count * sizeof(*is_meant));
@@ -484,23 +487,12 @@ domain_of_peak(const struct model *model, uint64_t peak_bytes)
 	return found;
 }
 
-uint64_t
-verdict_peak_of(const struct model_process *process)
-{
-	uint64_t most = process->peak_bytes > process->live_bytes ? process->peak_bytes : process->live_bytes;
-
-	for (size_t i = 0; i < process->heartbeat_count; i++) {
-		if (process->heartbeats[i].live_bytes > most)
-			most = process->heartbeats[i].live_bytes;
-	}
-	return most;
-}
-
 static void
 gather_peak(struct verdict_facts *facts)
 {
 	const struct model *model = facts->model;
 	struct ranked *peak = rank_run(model, &rank_peak, NULL);
+	uint64_t most_bytes = 0;
 	bool *is_meant = memory_zeroed(model->process_count, sizeof(*is_meant));
 
 	facts->peak_process = facts->process;
@@ -512,8 +504,11 @@ gather_peak(struct verdict_facts *facts)
 	is_meant[facts->peak_process - model->processes] = true;
 	for (size_t i = 0; i < model->domain_count && model->process_count == 1; i++) {
 		const struct model_domain *domain = &model->domains[i];
+		uint64_t untouched = verdict_untouched_bytes(facts->process, domain);
+		uint64_t used_bytes = domain->peak_bytes > untouched ? domain->peak_bytes - untouched : 0;
 
-		if (is_host_memory(domain->name) && domain->peak_bytes > facts->peak_bytes) {
+		if (is_host_memory(domain->name) && used_bytes > most_bytes) {
+			most_bytes = used_bytes;
 			facts->peak_bytes = domain->peak_bytes;
 			facts->peak_domain = domain->name;
 		}

@@ -1,12 +1,15 @@
 /*
- * verdict_tight.c - a program that ended well: would a little more have been too much?
+ * verdict_tight.c - how much did a process hold at most, how much of it was never touched, and would a little more have been too much?
  *
- * Called by   verdict.c, verdict_tell.c.
+ * Called by   verdict.c, verdict_children.c, verdict_facts.c, verdict_tell.c.
  * When failing  it cannot; what no heartbeat saw is not told.
  */
+#include <string.h>
+
 #include "units.h"
 #include "verdict_tell.h"
 
+#define LOOK_LATE_NS UINT64_C(100000000) // who looked so shortly before the end looked at its end
 #define TIGHT_PERCENT 80 // of the limit; less is room enough
 
 /* By all that lives under the limit, where that is known. */
@@ -60,4 +63,29 @@ verdict_advise_tight(const struct verdict_facts *facts, struct verdict *verdict)
 	say_next(verdict, "little room was left: hold less at once (most was %s %s), or give the program more memory",
 	         verdict_where_word(facts, top), verdict_line_text(top, place));
 	return true;
+}
+
+uint64_t
+verdict_peak_of(const struct model_process *process)
+{
+	uint64_t most = process->peak_bytes > process->live_bytes ? process->peak_bytes : process->live_bytes;
+
+	for (size_t i = 0; i < process->heartbeat_count; i++) {
+		if (process->heartbeats[i].live_bytes > most)
+			most = process->heartbeats[i].live_bytes;
+	}
+	return most;
+}
+
+uint64_t
+verdict_untouched_bytes(const struct model_process *process, const struct model_domain *domain)
+{
+	const struct kmem_resident *look = process->resident;
+	unsigned part = strcmp(domain->name, "mmap") == 0 ? KMEM_RESIDENT_MMAP : KMEM_RESIDENT_PYTHON_ARENA;
+
+	if (look == NULL || (part != KMEM_RESIDENT_MMAP && strcmp(domain->name, "python/arena") != 0) ||
+	    (!process->is_finalizing && look->monotonic_ns + LOOK_LATE_NS < verdict_ended_ns(process)) ||
+	    look->part_bytes[part] >= domain->live_bytes)
+		return 0;
+	return domain->live_bytes - look->part_bytes[part];
 }

@@ -206,12 +206,19 @@ sums_say_what_was_there_at_the_same_time(void **state)
 		{ 103, PARENT, 30, 50, 60, 0, KMEM_STATE_CLEAN_EXIT },
 	};
 	struct model *model = load(members, 4);
+	unsigned seen = 0;
 
 	(void)state;
 	assert_int_equal(model->domains[0].peak_bytes, 490 * MIB);
 	assert_int_equal(model->domains[0].live_bytes, 390 * MIB);
 	assert_int_equal(model->domains[0].together_peak_bytes, 390 * MIB);
 	assert_int_equal(model->domains[0].together_live_bytes, 340 * MIB);
+	for (size_t i = 0; i < model->site_count; i++) {
+		if (model->sites[i].process_count == 3)
+			assert_int_equal(model->sites[i].most_live_bytes, 50 * MIB); // of the 100 MiB that the three hold
+		seen += model->sites[i].process_count == 3;
+	}
+	assert_int_equal(seen, 1);
 	model_free(model);
 }
 

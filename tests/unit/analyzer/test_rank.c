@@ -79,6 +79,16 @@ many_small_sites_below_one_line_are_one_leak(void **state)
 	assert_int_equal(hand.sites[4].leak, MODEL_LEAK_STEADY); // another line
 	assert_int_equal(hand.sites[5].leak, MODEL_LEAK_STEADY); // another domain
 
+	hand_model_make(&hand); // two workers of a data loader with 39 KiB each
+	hand_model_generations(hand_model_site(&hand, HEAP, 41, 78 * KIB), 12, 12, 3, 3);
+	hand.sites[0].process_count = 2;
+	hand.sites[0].most_live_bytes = 40 * KIB;
+	rank_leaks_classify(&hand.model);
+	assert_int_equal(hand.sites[0].leak, MODEL_LEAK_STEADY);
+	hand.sites[0].most_live_bytes = 64 * KIB;
+	rank_leaks_classify(&hand.model);
+	assert_int_equal(hand.sites[0].leak, MODEL_LEAK_LEAK);
+
 	hand_model_make(&hand);
 	hand.domains[MMAP].name = "python/arena"; // what imports leave there comes in all generations, too
 	hand_model_generations(hand_model_site(&hand, MMAP, 60, 16 * MIB - 1), 12, 12, 3, 3);

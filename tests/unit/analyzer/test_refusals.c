@@ -191,6 +191,38 @@ who_got_enough_since_went_on(void **state)
 	}
 }
 
+/* A handler, a finally block or an atexit function allocates as well: how much is no proof, and says that nothing is certain. */
+static void
+a_request_that_was_perhaps_caught_is_no_certain_cause(void **state)
+{
+	static const struct { int status; uint64_t got_bytes; unsigned python; const char *confidence, *says; } cases[] = {
+		{ 1, 0, 1, "likely", " was refused (likely: nothing shows that it went on from there). That is more than the machine" },
+		{ 1, 3 * MIB, 1, "likely", "No more than 40.0 MiB was live then." },
+		{ 1, 38 * MIB, 1, "possible", " was refused. Whether it ended of that is not known (possible: the same thread was given 38.0 MiB after it)." },
+		{ 2, 46 * MIB, 1, "possible", "given 46.0 MiB after it, and an error that nothing catches ends Python with status 1). That is more than "
+		                              "the machine has (16.0 GiB). The peak of its heap" },
+		{ 2, 0, 1, "possible", "(possible: an error that nothing catches ends Python with status 1)." },
+		{ 2, 0, 0, "likely", "nothing shows that it went on from there" },
+	};
+	struct verdict verdict;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		bool is_possible = strcmp(cases[i].confidence, "possible") == 0;
+
+		hand_model_make(&hand);
+		hand_model_site(&hand, HEAP, 41, 40 * MIB);
+		hand_model_exited(&hand, cases[i].status);
+		hand.process.python_version *= cases[i].python;
+		hand_model_refuse(&hand, 58 * GIB * 1024);
+		hand.failed.got_bytes = cases[i].got_bytes;
+		hand_model_decide(&hand, &verdict);
+		if (strcmp(verdict.confidence, cases[i].confidence) != 0 || strstr(verdict.text, cases[i].says) == NULL ||
+		    (strstr(verdict.next, "read the program's own error message; if it tells of a lack of memory") != NULL) != is_possible)
+			fail_msg("%zu: %s: %s Next: %s", i, verdict.confidence, verdict.text, verdict.next);
+	}
+}
+
 /* What the driver refused for a tensor ends as the tensor does, and says how much was free. */
 static void
 the_driver_speaks_for_the_tensor(void **state)
@@ -416,6 +448,7 @@ main(void)
 		cmocka_unit_test(a_larger_one_that_was_caught_is_not_blamed),
 		cmocka_unit_test(of_small_ones_the_first_began_it),
 		cmocka_unit_test(who_got_enough_since_went_on),
+		cmocka_unit_test(a_request_that_was_perhaps_caught_is_no_certain_cause),
 		cmocka_unit_test(the_driver_speaks_for_the_tensor),
 		cmocka_unit_test(a_device_is_as_it_was_when_it_refused),
 		cmocka_unit_test(records_of_a_site_are_one),

@@ -8,16 +8,19 @@
 
 #include <cmocka.h>
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "capture_builder.h"
+#include "hand_model.h"
 #include "model.h"
 #include "rank.h"
 #include "render.h"
 #include "report.h"
 #include "scratch.h"
+#include "verdict.h"
 
 static char *json;
 static char *text;
@@ -148,6 +151,24 @@ both_outputs_say_it(void **state)
 	assert_int_equal(times(text, "see README"), 1);
 }
 
+/* A person who never reads of marks elsewhere is told that this one is no proof. */
+static void
+a_verdict_says_what_the_mark_is(void **state)
+{
+	static struct hand_model hand;
+	struct verdict verdict;
+
+	(void)state;
+	for (unsigned relation = MODEL_RELATION_OWN; relation <= MODEL_RELATION_WHILE; relation++) {
+		hand_model_make(&hand);
+		hand_model_site(&hand, HEAP, 41, 400 * MIB)->where_relation = relation;
+		hand_model_waited(&hand, SIGKILL);
+		hand_model_decide(&hand, &verdict);
+		assert_int_equal(strstr(verdict.text, " [while] marks the last line known when threads without Python frames allocated: look "
+		                                      "there, or near it.") != NULL, relation == MODEL_RELATION_WHILE);
+	}
+}
+
 int
 main(void)
 {
@@ -155,6 +176,7 @@ main(void)
 		cmocka_unit_test(each_relation_is_a_line_of_its_own),
 		cmocka_unit_test(behind_the_line_stands_the_creator),
 		cmocka_unit_test(both_outputs_say_it),
+		cmocka_unit_test(a_verdict_says_what_the_mark_is),
 	};
 
 	return cmocka_run_group_tests(tests, load, unload);
