@@ -563,16 +563,17 @@ capture_file_privatize(void)
 void
 capture_file_growth_lock(void)
 {
-	is_locked_here = wait_lock_take(&growth_lock);
+	is_locked_here = is_locked_here || wait_lock_take(&growth_lock); // a signal handler may fork in the middle of a fork
 }
 
 /* A slow growth may have outlasted our patience: then the lock is still the grower's. */
 void
 capture_file_growth_unlock(void)
 {
-	if (is_locked_here)
-		wait_lock_give(&growth_lock);
-	is_locked_here = false;
+	if (!is_locked_here)
+		return;
+	is_locked_here = false; // first, as in range_map_unlock()
+	wait_lock_give(&growth_lock);
 }
 
 void

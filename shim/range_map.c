@@ -43,19 +43,23 @@ static uint32_t free_list;
 static uint32_t used_nodes;
 static uint32_t free_count; // of the list
 
-/* Around fork. A lock that could not be had is not given back; in the child range_map_clear() frees it anyway. */
+/*
+ * Around fork. A lock that could not be had is not given back; in the child range_map_clear() frees it anyway. A signal handler may fork
+ * in the middle: then its own end gives the lock back, for both.
+ */
 void
 range_map_lock(void)
 {
-	is_locked_here = wait_lock_take(&lock);
+	is_locked_here = is_locked_here || wait_lock_take(&lock);
 }
 
 void
 range_map_unlock(void)
 {
-	if (is_locked_here)
-		wait_lock_give(&lock);
-	is_locked_here = false;
+	if (!is_locked_here)
+		return;
+	is_locked_here = false; // first: a signal handler that forks now is not to give back another thread's
+	wait_lock_give(&lock);
 }
 
 /* Other handlers of fork run in this thread while it holds the lock for fork, and may map. */

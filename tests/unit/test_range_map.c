@@ -478,6 +478,17 @@ G3_the_lock_around_fork_keeps_others_out_for_a_bounded_time(void **state)
 }
 
 static void
+G3_a_fork_of_a_signal_handler_in_the_middle_of_a_fork_leaves_the_lock_free(void **state)
+{
+	(void)state;
+	range_map_lock();
+	range_map_lock();
+	range_map_unlock();
+	range_map_unlock();
+	assert_true(range_map_put(page_addr(0), page_addr(1), 1, 1));
+}
+
+static void
 the_next_range_is_the_one_that_holds_an_address_or_the_first_behind_it(void **state)
 {
 	static const struct {
@@ -519,6 +530,8 @@ main(void)
 		cmocka_unit_test_setup(when_full_it_refuses_and_goes_on, start_empty),
 		cmocka_unit_test_setup(the_next_range_is_the_one_that_holds_an_address_or_the_first_behind_it, start_empty),
 		cmocka_unit_test_setup(G3_the_lock_around_fork_keeps_others_out_for_a_bounded_time,
+		                       start_empty),
+		cmocka_unit_test_setup(G3_a_fork_of_a_signal_handler_in_the_middle_of_a_fork_leaves_the_lock_free,
 		                       start_empty),
 	};
 
