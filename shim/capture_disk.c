@@ -154,11 +154,10 @@ capture_disk_is_there(void)
 	return fd >= 0;
 }
 
-void
+bool
 capture_disk_remove(void)
 {
-	if (capture_disk_is_there())
-		syscall(SYS_unlinkat, AT_FDCWD, file_path, 0);
+	return capture_disk_is_there() && syscall(SYS_unlinkat, AT_FDCWD, file_path, 0) == 0;
 }
 
 void

@@ -36,7 +36,7 @@ bool capture_disk_extend(int fd, uint64_t offset, size_t bytes);
 void capture_disk_hand_over(uint32_t user);
 
 /* Only what is ours: a file of the same name that somebody else put there stays. */
-void capture_disk_remove(void);
+bool capture_disk_remove(void);
 
 const char *capture_disk_path(void);
 

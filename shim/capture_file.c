@@ -473,11 +473,10 @@ capture_file_close(void)
 		raw_munmap(whole, bytes);
 }
 
-void
+bool
 capture_file_remove(void)
 {
-	if (has_file)
-		capture_disk_remove();
+	return has_file && capture_disk_remove();
 }
 
 void

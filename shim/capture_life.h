@@ -30,7 +30,7 @@ void capture_file_close(void);
 void capture_file_privatize(void);
 
 /* Deletes the file of this process; the mappings stay usable. Another one of the same name and contents takes its place, where possible. */
-void capture_file_remove(void);
+bool capture_file_remove(void);
 void capture_file_restore(void);
 
 /*

@@ -422,20 +422,26 @@ lifecycle_end(int exit_code)
 	reentry_guard_leave();
 }
 
+/* Not over the state of a process that another thread is ending: who is sealed is done. */
+static void
+change_state(uint32_t from, uint32_t to)
+{
+	atomic_compare_exchange_strong_explicit(&capture_file_header()->state, &from, to, memory_order_relaxed, memory_order_relaxed);
+}
+
 bool
 lifecycle_exec_begin(void)
 {
 	if (atomic_load_explicit(tracker_state, memory_order_relaxed) != TRACKER_ON || !is_owner())
 		return false;
-	atomic_store_explicit(&capture_file_header()->state, KMEM_STATE_EXEC_REPLACED, memory_order_relaxed);
+	change_state(KMEM_STATE_RUNNING, KMEM_STATE_EXEC_REPLACED);
 	return is_small();
 }
 
 void
 lifecycle_exec_replaces_small(void)
 {
-	capture_file_remove();
-	is_removed = true;
+	is_removed = capture_file_remove() || is_removed; // by another thread that is inside exec
 }
 
 void
@@ -446,5 +452,5 @@ lifecycle_exec_failed(void)
 	if (is_removed)
 		capture_file_restore();
 	is_removed = false;
-	atomic_store_explicit(&capture_file_header()->state, KMEM_STATE_RUNNING, memory_order_relaxed);
+	change_state(KMEM_STATE_EXEC_REPLACED, KMEM_STATE_RUNNING);
 }

@@ -5,7 +5,7 @@
  *
  * HOW: prctl or seccomp (the two ways to install a filter, which kills for every call that an allocator does not make), strict
  * (seccomp's first mode: read, write and exit alone), nnp (no new privileges and no filter), none; setuid or setresuid (another
- * user from there on), a path (another root).
+ * user from there on), a path (another root, where exec of /no-program fails).
  */
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -61,7 +61,7 @@ confine(const char *how)
 	if (strcmp(how, "none") == 0)
 		return 0;
 	if (how[0] == '/')
-		return chroot(how);
+		return chroot(how) != 0 || execl("/no-program", "no-program", NULL) == 0; // never a program that can run
 	if (strcmp(how, "setuid") == 0)
 		return setuid(65534);
 	if (strcmp(how, "setresuid") == 0)

@@ -92,3 +92,12 @@ def test_a_program_in_another_root_leaves_nothing_there(confined, unconfined, ou
     assert 0 < losses["lost_sites"] < 30000
     assert any("chroot" in note for note in notes), notes
     assert list(root.iterdir()) == []
+
+
+def test_in_another_root_with_such_a_folder_a_failed_exec_makes_no_capture(confined, unconfined, out, tmp_path):
+    root = tmp_path / "root"
+    (root / out.relative_to("/")).mkdir(parents=True)
+    (root / "no-program").touch(0o755)
+    check_as_root([confined, root], out, unconfined, 1)
+
+    assert list(root.rglob("*.kmem")) == []

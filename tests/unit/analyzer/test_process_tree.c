@@ -224,11 +224,18 @@ a_process_is_alive_by_pid_start_and_boot(void **state)
 	assert_int_equal(fscanf(file, "%39s", identity.boot_id), 1);
 	(void)fclose(file);
 
-	assert_true(process_tree_is_alive(&identity));
-	identity.start_ticks++;
-	assert_false(process_tree_is_alive(&identity));
-	identity.start_ticks--;
+	for (unsigned is_elsewhere = 0; is_elsewhere < 2; is_elsewhere++) {
+		identity.pid_namespace = is_elsewhere; // 1 is none: then it is looked for among all
+		assert_true(process_tree_is_alive(&identity));
+		identity.start_ticks++;
+		assert_false(process_tree_is_alive(&identity));
+		identity.start_ticks--;
+	}
 	identity.boot_id[0] ^= 1;
+	assert_false(process_tree_is_alive(&identity));
+	identity.boot_id[0] ^= 1;
+	identity.pid = UINT32_MAX; // nobody's
+	identity.start_ticks = UINT64_MAX;
 	assert_false(process_tree_is_alive(&identity));
 }
 
