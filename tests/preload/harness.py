@@ -64,6 +64,16 @@ def kmemshim(*words, **more):
     return run([KMEMSHIM, *words], **more)
 
 
+# A Python program that keeps a block from each of so many lines that a small disk has no room for their names.
+MANY_LINES = """
+kept = []
+for i in range(1500):
+    space = {}
+    exec(compile(f"def f{i}():\\n    return bytearray(20000)\\n", f"made_{i}.py", "exec"), space)
+    kept.append(space[f"f{i}"]())
+"""
+
+
 def unwrapped(page):
     """A page on one line. Where its paragraphs break depends on figures and process ids: words are looked for in this."""
     return " ".join(page.split())

@@ -278,12 +278,7 @@ def test_a_full_disk(size, programs, tmp_path):
         harness.run(["umount", disk])
 
 
-MANY_FUNCTIONS = """
-kept = []
-for i in range(1500):
-    space = {}
-    exec(compile(f"def f{i}():\\n    return bytearray(20000)\\n", f"made_{i}.py", "exec"), space)
-    kept.append(space[f"f{i}"]())
+MANY_FUNCTIONS = harness.MANY_LINES + """\
 def the_leak():
     for i in range(2000):
         kept.append(bytearray(50000))

@@ -210,20 +210,11 @@ def test_a_run_without_room_for_its_blocks_is_no_measurement(limited, out, tmp_p
     assert harness.kmemshim("baseline", out, "-o", file, "--salvage").returncode == OK
 
 
-MANY_LINES = """
-kept = []
-for i in range(1500):
-    space = {}
-    exec(compile(f"def f{i}():\\n    return bytearray(20000)\\n", f"made_{i}.py", "exec"), space)
-    kept.append(space[f"f{i}"]())
-"""
-
-
 @pytest.mark.parametrize("want", ["disk", "budget"])
 def test_lines_without_room_are_neither_a_baseline_nor_a_regression_unsaid(want, tmp_path):
     """Where the disk was full, names are lost too and nothing is compared; a budget leaves totals and the other lines."""
     script, disk, file = tmp_path / "many_lines.py", tmp_path / "disk", tmp_path / "base.json"
-    script.write_text(MANY_LINES)
+    script.write_text(harness.MANY_LINES)
     disk.mkdir()
     if want == "disk" and harness.run(["mount", "-t", "tmpfs", "-o", "size=300k", "none", disk]).returncode != 0:
         pytest.skip("needs the right to mount")
