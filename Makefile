@@ -48,7 +48,7 @@ COMPILE   = $(CC) $(LANGUAGE) $(OPTIMIZE) $(WARNINGS) $(SANITIZER) -Iinclude -MM
 # The shim lives in somebody else's process: hidden symbols, thread-local storage that needs no loader
 # call, frame pointers so that its own frames are cheap to step over, cmpxchg16b for the peak words.
 SHIM_FLAGS     := -fPIC -fvisibility=hidden -fno-omit-frame-pointer -fno-optimize-sibling-calls -ftls-model=initial-exec -mcx16 -pthread
-SHIM_LINK      := -shared -Wl,-soname,libkmemshim.so -Wl,-z,now -Wl,-z,relro -Wl,-z,defs -Wl,--as-needed
+SHIM_LINK      := -shared -Wl,-soname,libkmemshim.so -Wl,-z,now -Wl,-z,relro -Wl,-z,defs -Wl,--as-needed -Wl,--version-script,shim/versions.map
 # An event crosses a dozen small functions of several files: the library is optimised as a whole. Objects hold both forms, for
 # the unit tests are linked from them as they are.
 LTO            := $(if $(SANITIZE),,$(if $(findstring gcc,$(notdir $(firstword $(CC)))),-O3 -fno-tree-slp-vectorize -flto=auto -ffat-lto-objects))
@@ -90,9 +90,9 @@ FUZZERS       := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/f
 all: $(BUILD)/libkmemshim.so $(BUILD)/kmemshim ## the shim and the command (default)
 
 # Linked beside the target and renamed: a program that has the old shim mapped keeps it.
-$(BUILD)/libkmemshim.so: $(SHIM_OBJS)
+$(BUILD)/libkmemshim.so: $(SHIM_OBJS) shim/versions.map
 	$(call quick,LINK,$@)
-	$(Q)$(CC) $(OPTIMIZE) $(SHIM_FLAGS) $(LTO) $(SHIM_LINK) $(LDFLAGS) -o $@.new $^ $(SHIM_LIBS)
+	$(Q)$(CC) $(OPTIMIZE) $(SHIM_FLAGS) $(LTO) $(SHIM_LINK) $(LDFLAGS) -o $@.new $(SHIM_OBJS) $(SHIM_LIBS)
 	$(Q)mv -f $@.new $@
 
 $(BUILD)/kmemshim: $(ANALYZER_OBJS)
@@ -106,7 +106,7 @@ $(OBJ)/shim/%.o: shim/%.c Makefile
 	$(Q)$(COMPILE) $(SHIM_FLAGS) $(LTO) -c -o $@ $<
 
 # Its assembly calls functions by name.
-$(OBJ)/shim/hooks_lookup.o $(OBJ)/shim/hooks_thread.o: LTO :=
+$(OBJ)/shim/hooks_lookup.o $(OBJ)/shim/hooks_new.o $(OBJ)/shim/hooks_syscall.o $(OBJ)/shim/hooks_thread.o: LTO :=
 
 $(OBJ)/shim/%.o: shim/%.S Makefile
 	$(Q)mkdir -p $(@D)
@@ -157,7 +157,7 @@ $(UNIT_ANALYZER) $(BENCHES) $(MUTATE): $(BUILD)/tests/%: tests/%.c $(UNIT_SHARED
 	$(Q)$(TEST_COMPILE) -Ianalyzer -MF $@.d -o $@ $< $(UNIT_SHARED) $(ANALYZER_PARTS) $(ANALYZER_LIBS) -lcmocka
 
 # Every function that faults.c can make fail; from the objects without link-time optimisation.
-FAULT_WRAPS = $(shell sed -n -e 's/^WRAP.[^,]*, *\([^,]*\),.*/-Wl,--wrap=\1/p' -e 's/^[a-z]* __wrap_\([a-z]*\).*;$$/-Wl,--wrap=\1/p' tests/fault/faults.c)
+FAULT_WRAPS = $(shell sed -n -e 's/^WRAP.[^,]*, *\([^,]*\),.*/-Wl,--wrap=\1/p' -e 's/^[a-z]* __wrap_\([a-z_]*\).*;$$/-Wl,--wrap=\1/p' tests/fault/faults.c)
 $(OBJ)/tests/fault/faults.o: tests/fault/faults.c Makefile
 	$(Q)mkdir -p $(@D)
 	$(call quick,$(CC),$<)
@@ -174,8 +174,8 @@ $(FUZZERS): $(BUILD)/tests/%: tests/%.c $(UNIT_SHARED) $(ANALYZER_PARTS)
 	$(Q)$(TEST_COMPILE) -fsanitize=fuzzer -Ianalyzer -MF $@.d -o $@ $< $(UNIT_SHARED) $(FUZZ_SHIM) $(ANALYZER_PARTS) $(ANALYZER_LIBS)
 
 # Recorder and reader of one format, tried together.
-$(BUILD)/tests/fuzz/fuzz_line_tables: FUZZ_SHIM := $(OBJ)/shim/python_lines.o
-$(BUILD)/tests/fuzz/fuzz_line_tables: $(OBJ)/shim/python_lines.o
+$(BUILD)/tests/fuzz/fuzz_line_tables: FUZZ_SHIM := $(OBJ)/shim/python_lines.o $(OBJ)/shim/raw_syscall.o
+$(BUILD)/tests/fuzz/fuzz_line_tables: $(OBJ)/shim/python_lines.o $(OBJ)/shim/raw_syscall.o
 
 -include $(patsubst %.o,%.d,$(SHIM_OBJS) $(ANALYZER_OBJS) $(UNIT_SHARED))
 -include $(addsuffix .d,$(UNIT_SHIM) $(UNIT_ANALYZER) $(STRESS) $(FUZZERS) $(BENCHES) $(MUTATE))

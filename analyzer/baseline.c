@@ -24,6 +24,10 @@ struct sample {
 	enum model_leak_class leak;
 	bool is_elsewhere;
 	bool may_accumulate;
+	bool has_accumulated;
+	const char *file;
+	uint32_t line;
+	uint64_t likeness[SITE_KEY_LIKENESSES];
 	uint64_t elsewhere_bytes; // of a domain
 	uint64_t run;
 	uint64_t live_bytes;
@@ -34,6 +38,7 @@ struct baseline_builder {
 	uint64_t run_count;
 	char program[BASELINE_PROGRAM_BYTES];
 	char python_version[16];
+	struct text_pool *texts;
 	struct sample *samples;
 	size_t count;
 	size_t room;
@@ -73,7 +78,10 @@ more_telling(enum model_leak_class left, enum model_leak_class right)
 struct baseline_builder *
 baseline_begin(void)
 {
-	return memory_zeroed(1, sizeof(struct baseline_builder));
+	struct baseline_builder *builder = memory_zeroed(1, sizeof(*builder));
+
+	builder->texts = text_pool_new();
+	return builder;
 }
 
 static struct sample *
@@ -81,7 +89,7 @@ add_sample(struct baseline_builder *builder)
 {
 	builder->samples =
 		memory_grown(builder->samples, &builder->room, builder->count + 1, sizeof(*builder->samples));
-	builder->samples[builder->count] = (struct sample){ .run = builder->run_count };
+	builder->samples[builder->count] = (struct sample){ .run = builder->run_count, .file = "" };
 	return &builder->samples[builder->count++];
 }
 
@@ -103,12 +111,15 @@ merge_siblings(struct baseline_builder *builder, size_t first)
 		if (from->largest_bytes > to->largest_bytes) {
 			to->largest_bytes = from->largest_bytes;
 			memcpy(to->where, from->where, sizeof(to->where));
+			to->file = from->file;
+			to->line = from->line;
 		}
 		to->live_bytes += from->live_bytes;
 		to->peak_bytes += from->peak_bytes;
 		to->leak = more_telling(to->leak, from->leak);
 		to->is_elsewhere = to->is_elsewhere || from->is_elsewhere;
 		to->may_accumulate = to->may_accumulate || from->may_accumulate;
+		to->has_accumulated = to->has_accumulated || from->has_accumulated;
 	}
 	builder->count = builder->count > first ? kept + 1 : kept;
 }
@@ -171,6 +182,10 @@ baseline_add_run(struct baseline_builder *builder, const struct model *model)
 		sample->leak = site->leak;
 		sample->is_elsewhere = rank_is_elsewhere(model, site);
 		sample->may_accumulate = rank_may_accumulate(site);
+		sample->has_accumulated = rank_has_accumulated(site);
+		sample->file = text_pool_add_text(builder->texts, where != NULL ? where->file : "");
+		sample->line = where != NULL ? where->line : 0;
+		site_key_likeness(site, sample->domain, sample->likeness);
 		sample->live_bytes = site->live_bytes;
 		sample->peak_bytes = site->peak_bytes;
 	}
@@ -201,7 +216,7 @@ figure_of(uint64_t *numbers, uint64_t count)
 static struct baseline_site
 reduce(const struct sample *first, const struct sample *end, uint64_t runs)
 {
-	struct baseline_site row = { .family = first->family, .run_count = (uint64_t)(end - first) };
+	struct baseline_site row = { .family = first->family, .run_count = (uint64_t)(end - first), .file = "" };
 	uint64_t *live = memory_zeroed(runs, sizeof(*live));
 	uint64_t *peak = memory_zeroed(runs, sizeof(*peak));
 	uint64_t largest = 0;
@@ -212,12 +227,16 @@ reduce(const struct sample *first, const struct sample *end, uint64_t runs)
 		row.leak = more_telling(row.leak, sample->leak);
 		row.is_elsewhere = row.is_elsewhere || sample->is_elsewhere;
 		row.may_accumulate = row.may_accumulate || sample->may_accumulate;
+		row.has_accumulated = row.has_accumulated || sample->has_accumulated;
 		if (sample == first || sample->largest_bytes > largest) {
 			largest = sample->largest_bytes;
 			memcpy(row.where, sample->where, sizeof(row.where));
+			row.file = sample->file;
+			row.line = sample->line;
 		}
 	}
 	memcpy(row.domain, first->domain, sizeof(row.domain));
+	memcpy(row.likeness, first->likeness, sizeof(row.likeness));
 	row.live_bytes = figure_of(live, runs);
 	row.peak_bytes = figure_of(peak, runs);
 	free(live);
@@ -238,7 +257,7 @@ baseline_finish(struct baseline_builder *builder)
 	baseline->sites = memory_zeroed(builder->count, sizeof(*baseline->sites));
 	if (builder->count != 0)
 		qsort(builder->samples, builder->count, sizeof(*builder->samples), compare_samples);
-	for (struct sample *first = builder->samples; first < builder->samples + builder->count; first = end) {
+	for (struct sample *first = builder->samples; builder->count != 0 && first < builder->samples + builder->count; first = end) {
 		struct baseline_site row;
 
 		for (end = first + 1; end < builder->samples + builder->count && is_same_row(first, end); end++)
@@ -258,6 +277,7 @@ baseline_finish(struct baseline_builder *builder)
 			}
 		}
 	}
+	baseline->texts = builder->texts;
 	free(builder->samples);
 	free(builder);
 	return baseline;
@@ -268,6 +288,8 @@ baseline_free(struct baseline *baseline)
 {
 	if (baseline == NULL)
 		return;
+	if (baseline->texts != NULL)
+		text_pool_free(baseline->texts);
 	free(baseline->domains);
 	free(baseline->sites);
 	free(baseline);

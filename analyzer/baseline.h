@@ -10,7 +10,7 @@
  *     "python_version": "3.11.7" or null, "runs": 3, "domain": "cuda:0" (only of a baseline of that domain alone),
  *     "domains": [ { "domain": "heap", "live_bytes": FIGURE, "peak_bytes": FIGURE } ],
  *     "sites": [ { "key": "0123456789ab", "domain": "heap", "class": "steady", "where": "train.py:41 epoch",
- *                  "live_bytes": FIGURE, "peak_bytes": FIGURE, "n": 3 } ] }
+ *                  "like": "HASH HASH HASH" (not of what is small), "live_bytes": FIGURE, "peak_bytes": FIGURE, "n": 3 } ] }
  *
  * FIGURE is { "min": ..., "median": ..., "max": ... } of bytes over the runs, 0 for a run without it; n is the
  * number of runs that had the site. program is the executable or script of the first process. Sites that held nothing, at the end or at the peak, are left out: they compare as 0.
@@ -28,6 +28,8 @@
 #include "fail.h"
 #include "model.h"
 #include "place.h"
+#include "site_key.h"
+#include "text_pool.h"
 
 #define BASELINE_SCHEMA 1
 #define BASELINE_NAME_BYTES 40
@@ -53,6 +55,10 @@ struct baseline_site {
 	enum model_leak_class leak;   // of the run in which it was most telling
 	bool is_elsewhere;            // rank_is_elsewhere() of one of its sites, in a run; not in the file
 	bool may_accumulate;          // rank_may_accumulate() of one of its sites; not in the file
+	bool has_accumulated;         // rank_has_accumulated() of one of them; not in the file
+	const char *file;             // of `where`, as it was recorded; "" = unknown; not in the file
+	uint32_t line;                // 0 = unknown; not in the file
+	uint64_t likeness[SITE_KEY_LIKENESSES]; // site_key.h
 	uint64_t run_count;           // runs that had it
 	struct baseline_figure live_bytes;
 	struct baseline_figure peak_bytes;
@@ -67,6 +73,7 @@ struct baseline {
 	struct baseline_domain *domains; // by name
 	size_t site_count;
 	struct baseline_site *sites;     // by family
+	struct text_pool *texts;         // NULL: there are none
 };
 
 /* Collects runs one at a time, so that only one model is in memory. */

@@ -6,17 +6,21 @@
  *               checked member by member. Errors of writing stay in the stream.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "baseline.h"
 #include "json_write.h"
 #include "memory.h"
+#include "regular_file.h"
 #include "text_clean.h"
 #include "version.h"
+
+#define LIKENESS_WORTH_BYTES 4096 // who holds less is not looked for under another name
+#define LIKENESS_FORMAT "%016" PRIx64 " %016" PRIx64 " %016" PRIx64
 
 static void
 put_figure(struct json_write *json, const char *name, const struct baseline_figure *figure)
@@ -33,6 +37,7 @@ baseline_write(const struct baseline *baseline, FILE *stream)
 {
 	struct json_write json = { .stream = stream, .inline_depth = 2 };
 	char key[17];
+	char like[64];
 
 	json_write_open(&json, NULL, '{');
 	json_write_number(&json, "schema", BASELINE_SCHEMA);
@@ -67,6 +72,10 @@ baseline_write(const struct baseline *baseline, FILE *stream)
 		json_write_text(&json, "domain", site->domain);
 		json_write_text(&json, "class", model_leak_name(site->leak));
 		json_write_text(&json, "where", site->where);
+		if (site->live_bytes.max >= LIKENESS_WORTH_BYTES) {
+			(void)snprintf(like, sizeof(like), LIKENESS_FORMAT, site->likeness[0], site->likeness[1], site->likeness[2]);
+			json_write_text(&json, "like", like);
+		}
 		put_figure(&json, "live_bytes", &site->live_bytes);
 		put_figure(&json, "peak_bytes", &site->peak_bytes);
 		json_write_number(&json, "n", site->run_count);
@@ -141,6 +150,18 @@ take_class(const struct place_in_file *at, const json_t *row, enum model_leak_cl
 	return is_wrong(at, "class", "a class of leak");
 }
 
+/* True as well where there is none. */
+static bool
+take_likeness(const json_t *row, uint64_t likeness[SITE_KEY_LIKENESSES])
+{
+	const json_t *member = json_object_get(row, "like");
+	const char *text = json_string_value(member);
+	int end = 0;
+
+	return member == NULL || (text != NULL && sscanf(text, "%16" SCNx64 " %16" SCNx64 " %16" SCNx64 "%n", &likeness[0], &likeness[1],
+	                                                 &likeness[2], &end) == 3 && text[end] == '\0');
+}
+
 static bool
 take_site(const struct place_in_file *at, const json_t *row, struct baseline_site *site)
 {
@@ -149,9 +170,12 @@ take_site(const struct place_in_file *at, const json_t *row, struct baseline_sit
 
 	if (!take_text(at, row, "key", key, sizeof(key)))
 		return false;
+	site->file = "";
 	site->family = strtoull(key, &end, 16);
 	if (end == key || *end != '\0' || site->family == 0)
 		return is_wrong(at, "key", "a number in hexadecimal");
+	if (!take_likeness(row, site->likeness))
+		return is_wrong(at, "like", "three numbers in hexadecimal");
 	if (!take_bytes(row, "n", &site->run_count))
 		return is_wrong(at, "n", "a number");
 	return take_text(at, row, "domain", site->domain, sizeof(site->domain)) &&
@@ -228,17 +252,16 @@ baseline_read(const char *path, struct fail *fail)
 	struct baseline *baseline;
 	json_error_t error;
 	json_t *root;
-	struct stat status;
-	FILE *stream = fopen(path, "re");
+	int file = regular_file_open(path, O_RDONLY, NULL);
+	FILE *stream;
 
-	if (stream == NULL) {
-		(void)fail_set(fail, EXIT_USAGE, "%s: %s: make a baseline with kmemshim baseline RUN... -o %s", path,
-		               strerror(errno), path);
+	if (file < 0 && errno == EISDIR) {
+		(void)fail_set(fail, EXIT_USAGE, "%s: is a folder: make a baseline of captures with kmemshim baseline %s -o FILE", path, path);
 		return NULL;
 	}
-	if (fstat(fileno(stream), &status) == 0 && S_ISDIR(status.st_mode)) {
-		(void)fclose(stream);
-		(void)fail_set(fail, EXIT_USAGE, "%s: is a folder: make a baseline of captures with kmemshim baseline %s -o FILE", path, path);
+	stream = file >= 0 ? fdopen(file, "r") : NULL;
+	if (stream == NULL) {
+		(void)fail_set(fail, EXIT_USAGE, "%s: %s: make a baseline with kmemshim baseline RUN... -o %s", path, regular_file_why(errno), path);
 		return NULL;
 	}
 	root = json_loadf(stream, JSON_REJECT_DUPLICATES, &error);

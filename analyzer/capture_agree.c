@@ -6,7 +6,7 @@
  *   a site       what it holds = requested - released (S3); stack, domain, thread and age have a check byte (S2)
  *   a domain     what it holds = the sum of its sites (P1 of shim/peak.c); its peak = the sum of what its sites held then (P2)
  *   generations  a site and its block name each other
- *   the clock    follows from the allocated volume
+ *   the clock    follows from its measure
  *
  * Not said twice, so that damage goes unseen: a site's count of requests, live blocks by generation as far as they are no more
  * than the site has, what a site held at a peak as far as the sum allows it, losses, and what is less than CAPTURE_AGREE_BYTES.
@@ -141,17 +141,16 @@ tell_domain(struct capture *capture, unsigned domain, const struct domain_sums *
 		                ": a request was under way, or the file is damaged", domain, peak_bytes, sites_peak_bytes);
 }
 
-/* The clock is moved behind the volume: by another thread, later. */
+/* The clock is moved behind its measure: by another thread, later. */
 static void
 tell_clock(struct capture *capture)
 {
-	uint64_t volume_bytes = COPY_OF(capture->header->generation_clock_bytes);
+	uint64_t measure = COPY_OF(capture->header->generation_clock_bytes);
 	uint64_t clock = COPY_OF(capture->header->generation_clock);
-	uint8_t wanted = kmem_clock_at(volume_bytes);
+	uint8_t wanted = kmem_clock_at(measure);
 
 	if (clock > wanted || clock + 1 < wanted)
-		capture_damaged(capture, "section \"head\": the clock of generations says %" PRIu64 ", after %" PRIu64 " bytes it says %u",
-		                clock, volume_bytes, wanted);
+		capture_damaged(capture, "section \"head\": the clock of generations says %" PRIu64 ", at %" PRIu64 " it says %u", clock, measure, wanted);
 }
 
 static bool
@@ -213,11 +212,11 @@ capture_agree(struct capture *capture)
 uint64_t
 capture_most_bytes(const struct capture *capture, unsigned domain)
 {
-	uint64_t volume_bytes = COPY_OF(capture->header->generation_clock_bytes);
+	uint64_t volume_bytes = COPY_OF(capture->header->volume_bytes);
 	uint64_t clock = COPY_OF(capture->header->generation_clock);
-	uint8_t wanted = kmem_clock_at(volume_bytes);
 	bool is_counted = domain != KMEM_DOMAIN_RESERVED && domain != KMEM_DOMAIN_FILE;
-	bool is_known = clock != 0 && clock <= wanted && clock + 1 >= wanted && volume_bytes < MOST_BYTES / 2;
+	bool is_known = clock != 0 && clock <= KMEM_CLOCK_MAX && volume_bytes < MOST_BYTES / 2 &&
+	                volume_bytes >= kmem_rough_bytes(COPY_OF(capture->header->volume_at[clock]));
 
 	return is_counted && is_known ? volume_bytes * 2 + MOST_SLACK_BYTES : MOST_BYTES;
 }

@@ -277,6 +277,25 @@ settle_survivors(struct capture *capture, struct kmem_header *header, const stru
 	FORGET(header->survivor_count);
 }
 
+/* Without a checksum: none was, or the program died while it wrote them. */
+static void
+settle_resident_lines(struct capture *capture, const unsigned char *before)
+{
+	struct kmem_resident_lines *now = (struct kmem_resident_lines *)(void *)(capture->head + KMEM_RESIDENT_LINES_OFFSET);
+	const struct kmem_resident_lines *earlier =
+		(const struct kmem_resident_lines *)(const void *)(before + KMEM_RESIDENT_LINES_OFFSET);
+
+	for (unsigned i = 0; i < 2; i++) {
+		uint32_t checksum = COPY_OF(now[i].checksum);
+
+		if (checksum == 0 || checksum == kmem_resident_lines_checksum(&now[i]))
+			continue;
+		if (memcmp(&now[i], &earlier[i], sizeof(now[i])) == 0)
+			capture_damaged(capture, "section \"head\": what of lines is in memory (%u) does not fit its checksum: left out", i);
+		FORGET(now[i].checksum);
+	}
+}
+
 static int
 compare_heartbeats(const void *left, const void *right)
 {
@@ -325,8 +344,10 @@ capture_head_settle(struct capture *capture, const unsigned char *before)
 	settle_twice(capture, &header->notes, "the list of notes");
 	settle_twice(capture, &header->cells, "the list of cells");
 	settle_twice(capture, &header->python_version, "the version of Python");
+	settle_twice(capture, &header->at_exit, "what was held at exit");
 	settle_domains(capture);
 	settle_failed(capture, header, earlier);
 	settle_survivors(capture, header, earlier);
+	settle_resident_lines(capture, before);
 	take_heartbeats(capture, before);
 }

@@ -26,6 +26,7 @@
 #include "capture_head.h"
 #include "kmem_words.h"
 #include "memory.h"
+#include "regular_file.h"
 #include "text_clean.h"
 
 #define DAMAGES_MAX 24
@@ -81,22 +82,20 @@ clean_identity(struct kmem_identity *identity)
 }
 
 static int
-open_regular(const char *path, struct fail *fail)
+open_regular(const char *path, uid_t *owner, struct fail *fail)
 {
-	struct stat status;
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat status = { .st_uid = 0 };
+	int fd = regular_file_open(path, O_RDONLY, &status);
+	bool is_missing = errno == ENOENT || errno == ENOTDIR;
 
-	if (fd < 0) {
-		bool is_missing = errno == ENOENT || errno == ENOTDIR;
-
-		fail_set(fail, is_missing ? EXIT_USAGE : EXIT_CAPTURE, "%s: cannot be read (%s)%s", path,
-		         strerror(errno), errno == EACCES ? ": read it as the user who recorded it" : "");
-		return -1;
-	}
-	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
+	*owner = status.st_uid;
+	if (fd >= 0)
 		return fd;
-	fail_set(fail, EXIT_CAPTURE, "%s: is not a regular file: give a .kmem file or a folder of them", path);
-	(void)close(fd);
+	if (errno == EINVAL || errno == EISDIR)
+		fail_set(fail, EXIT_CAPTURE, "%s: is not a regular file: give a .kmem file or a folder of them", path);
+	else
+		fail_set(fail, is_missing ? EXIT_USAGE : EXIT_CAPTURE, "%s: cannot be read (%s)%s", path, strerror(errno),
+		         errno == EACCES ? ": read it as the user who recorded it" : "");
 	return -1;
 }
 
@@ -258,8 +257,10 @@ forget_contents(struct capture *capture)
 		free(capture->damages[i]);
 	free(capture->heartbeats);
 	free(capture->stack_marks);
+	free(capture->released_bytes);
 	capture->heartbeats = NULL;
 	capture->stack_marks = NULL;
+	capture->released_bytes = NULL;
 	capture->heartbeat_count = 0;
 	capture->damage_count = 0;
 	capture->damages_unsaid = 0;
@@ -368,7 +369,8 @@ capture_open(const char *path, bool is_salvage, struct capture **out, struct fai
 	struct capture *capture;
 	bool wants_again = true;
 	bool is_good = true;
-	int fd = open_regular(path, fail);
+	uid_t owner;
+	int fd = open_regular(path, &owner, fail);
 
 	if (fd < 0)
 		return false;
@@ -377,6 +379,7 @@ capture_open(const char *path, bool is_salvage, struct capture **out, struct fai
 		(void)close(fd);
 		return fail_set(fail, EXIT_CAPTURE, "%s: no memory for its head", path);
 	}
+	capture->owner = owner;
 	for (unsigned attempt = 1; is_good && wants_again; attempt++) {
 		if (attempt > 1)
 			(void)nanosleep(&(struct timespec){ .tv_nsec = ATTEMPT_PAUSE_NS }, NULL);
@@ -395,11 +398,11 @@ capture_open(const char *path, bool is_salvage, struct capture **out, struct fai
 }
 
 bool
-capture_peek(const char *path, bool is_salvage, struct kmem_identity *identity, struct fail *fail)
+capture_peek(const char *path, bool is_salvage, struct kmem_identity *identity, uid_t *owner, struct fail *fail)
 {
 	struct capture *capture;
 	bool is_good;
-	int fd = open_regular(path, fail);
+	int fd = open_regular(path, owner, fail);
 
 	if (fd < 0)
 		return false;

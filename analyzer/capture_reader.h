@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "fail.h"
 #include "kmem_format.h"
@@ -29,6 +30,7 @@ struct capture_section {
 struct capture {
 	char *path;
 	const char *name;             // base name of the path
+	uid_t owner;                  // of the file; see owner.h
 	bool is_salvage;
 	bool was_closed;              // cleanly, and every checksum is there
 	bool is_still;                // nothing moved while it was read
@@ -42,6 +44,8 @@ struct capture {
 	unsigned char *stack_marks;   // capture_records.c: which stacks were checked; NULL until the first
 	size_t heartbeat_count;
 	struct kmem_heartbeat *heartbeats; // oldest first
+	int64_t *released_bytes;      // of each record since the program began to exit, less what it allocated; NULL: all is of its very end
+	uint64_t after_exit_bytes;    // what was allocated since then in all, about
 	size_t damage_count;          // lines kept
 	char **damages;
 	uint64_t damages_unsaid;      // further ones
@@ -54,8 +58,8 @@ struct capture {
 bool capture_open(const char *path, bool is_salvage, struct capture **out, struct fail *fail);
 void capture_close(struct capture *capture);
 
-/* Whose capture is it? Reads the head alone; the texts of *identity are cleaned. */
-bool capture_peek(const char *path, bool is_salvage, struct kmem_identity *identity, struct fail *fail);
+/* Whose capture is it? Reads the head alone; the texts of *identity are cleaned. owner: out, of the file. */
+bool capture_peek(const char *path, bool is_salvage, struct kmem_identity *identity, uid_t *owner, struct fail *fail);
 
 /* Adds a line to `damages`; beyond a few dozen they are only counted. */
 void capture_damaged(struct capture *capture, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -132,6 +136,12 @@ bool capture_next_note(struct capture *capture, uint32_t *next, const char **tex
  * anew, so that it is no damage when it does not fit.
  */
 const struct kmem_holdings *capture_holdings(struct capture *capture, const struct kmem_failed *failed, bool is_written);
+
+/* What was held when the program began to exit; its contents are to be checked. NULL: it cannot be read. */
+const struct kmem_exit *capture_exit(struct capture *capture, uint32_t index_plus_one);
+
+/* What of each line was in memory at the look with this sequence; NULL: nobody asked, or it is damaged. */
+const struct kmem_resident_lines *capture_resident_lines(const struct capture *capture, uint64_t sequence);
 
 /* The name behind kmem_survivor.type; not terminated, not cleaned. False: it cannot be read. */
 bool capture_type_name(struct capture *capture, uint32_t index_plus_one, const char **name, uint32_t *name_bytes);

@@ -36,6 +36,18 @@ capture_domain(const struct capture *capture, unsigned domain)
 	return (const struct kmem_domain_row *)(const void *)(capture->head + KMEM_DOMAINS_OFFSET) + domain;
 }
 
+const struct kmem_resident_lines *
+capture_resident_lines(const struct capture *capture, uint64_t sequence)
+{
+	const struct kmem_resident_lines *both = (const struct kmem_resident_lines *)(const void *)(capture->head + KMEM_RESIDENT_LINES_OFFSET);
+
+	for (unsigned i = 0; i < 2 && sequence != 0; i++) {
+		if (COPY_OF(both[i].checksum) != 0 && both[i].sequence == sequence)
+			return &both[i];
+	}
+	return NULL;
+}
+
 const struct kmem_generations *
 capture_generations(struct capture *capture, size_t site_index)
 {
@@ -398,4 +410,10 @@ capture_holdings(struct capture *capture, const struct kmem_failed *failed, bool
 		return NULL;
 	stored = record_at(capture, index, KMEM_RECORD_HOLDINGS, sizeof(*stored), "what a device held");
 	return stored != NULL && stored->sequence == COPY_OF(failed->sequence) ? stored : NULL;
+}
+
+const struct kmem_exit *
+capture_exit(struct capture *capture, uint32_t index_plus_one)
+{
+	return record_at(capture, index_plus_one - UINT64_C(1), KMEM_RECORD_EXIT, sizeof(struct kmem_exit), "what was held at exit");
 }

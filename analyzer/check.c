@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check_match.h"
 #include "memory.h"
 #include "rank.h"
 
@@ -17,22 +18,13 @@ check_rule_name(const struct check_rule *rule)
 {
 	static const char *const names[] = { [CHECK_PEAK] = "peak", [CHECK_LIVE] = "live", [CHECK_LEAK] = "line" };
 
-	return rule->is_leak ? "leak" : names[rule->kind];
+	return rule->is_leak ? "leak" : rule->is_grown ? "grown" : names[rule->kind];
 }
 
 const char *
 check_where_word(const struct check_rule *rule)
 {
 	return strcmp(rule->domain, "python/arena") == 0 ? "in" : "allocated at";
-}
-
-static uint64_t
-limit_of(uint64_t before, struct check_tolerance tolerance)
-{
-	uint64_t relative = (uint64_t)((double)before * tolerance.relative_ppm / 1e6);
-	uint64_t allowed = relative > tolerance.absolute_bytes ? relative : tolerance.absolute_bytes;
-
-	return before > UINT64_MAX - allowed ? UINT64_MAX : before + allowed;
 }
 
 static struct check_rule *
@@ -46,31 +38,42 @@ add_rule(struct check *check, enum check_kind kind, uint64_t before, uint64_t af
 		.where = "",
 		.before_bytes = before,
 		.after_bytes = after,
-		.limit_bytes = limit_of(before, tolerance),
+		.file = "",
+		.limit_bytes = check_limit(before, tolerance),
 	};
 	rule->has_failed = after > rule->limit_bytes;
 	return rule;
 }
 
 /* The line that a domain's growth came from, as far as one stands out. */
-static const char *
+static const struct baseline_site *
 most_grown(const struct check *check, const char *domain, bool is_peak)
 {
-	const char *where = "";
+	const struct baseline_site *grown = NULL;
 	uint64_t most = 0;
 
 	for (size_t i = 0; i < check->after->site_count; i++) {
 		const struct baseline_site *now = &check->after->sites[i];
-		const struct baseline_site *then = baseline_find_site(check->before, now->family);
+		const struct baseline_site *then = check->then[i];
 		uint64_t after = is_peak ? now->peak_bytes.median : now->live_bytes.min;
 		uint64_t before = then == NULL ? 0 : is_peak ? then->peak_bytes.max : then->live_bytes.max;
 
 		if (strcmp(now->domain, domain) == 0 && after > before && after - before > most) {
 			most = after - before;
-			where = now->where;
+			grown = now;
 		}
 	}
-	return where;
+	return grown;
+}
+
+static void
+name_place(struct check_rule *rule, const struct baseline_site *site)
+{
+	if (site == NULL)
+		return;
+	rule->where = site->where;
+	rule->file = site->file;
+	rule->line = site->line;
 }
 
 /* Either may be NULL: nothing was recorded there. */
@@ -93,28 +96,33 @@ compare_domain(struct check *check, const struct baseline_domain *then, const st
 		rule->is_judged = !rank_is_address_space(name);
 		rule->has_failed = rule->has_failed && rule->is_judged;
 		if (rule->has_failed)
-			rule->where = most_grown(check, name, is_peak);
+			name_place(rule, most_grown(check, name, is_peak));
 	}
 }
 
 static void
-compare_site(struct check *check, const struct baseline_site *now, struct check_tolerance tolerance)
+compare_site(struct check *check, size_t index, struct check_tolerance tolerance)
 {
-	const struct baseline_site *then = baseline_find_site(check->before, now->family);
+	const struct baseline_site *now = &check->after->sites[index];
+	const struct baseline_site *then = check->then[index];
+	bool is_telling = now->leak == MODEL_LEAK_LEAK || now->may_accumulate || now->has_accumulated;
 	const struct baseline_domain *domain = baseline_find_domain(check->before, now->domain);
 	struct check_rule *rule;
 
 	if (rank_is_address_space(now->domain) || now->leak == MODEL_LEAK_IMPORT || now->is_elsewhere)
 		return;
 	check->compared_sites++;
-	if (then == NULL && now->leak != MODEL_LEAK_LEAK && !now->may_accumulate)
+	if (then == NULL && !is_telling)
 		return;
+	if (then != NULL && then->family != now->family && is_telling && now->live_bytes.min > check_limit(0, tolerance))
+		check->renamed[check->renamed_count++] = (struct check_renamed){ then, now };
 	rule = add_rule(check, CHECK_LEAK, then != NULL ? then->live_bytes.max : 0, now->live_bytes.min, tolerance);
 	rule->domain = now->domain;
-	rule->where = now->where;
+	name_place(rule, now);
 	rule->family = now->family;
 	rule->is_new = then == NULL;
 	rule->is_leak = now->leak == MODEL_LEAK_LEAK;
+	rule->is_grown = now->has_accumulated;
 	if (domain != NULL && domain->elsewhere_bytes < UINT64_MAX - rule->limit_bytes)
 		rule->limit_bytes += domain->elsewhere_bytes;
 	rule->has_failed = now->live_bytes.min > rule->limit_bytes;
@@ -163,6 +171,8 @@ check_compare(const struct baseline *before, const struct baseline *after, struc
 	check->tolerance = tolerance;
 	check->rules = memory_zeroed(after->site_count + 2 * (before->domain_count + after->domain_count) + 1,
 	                             sizeof(*check->rules));
+	check->then = check_match(before, after, tolerance);
+	check->renamed = memory_zeroed(after->site_count + 1, sizeof(*check->renamed));
 	for (size_t i = 0; i < after->domain_count; i++)
 		compare_domain(check, baseline_find_domain(before, after->domains[i].name), &after->domains[i], tolerance);
 	for (size_t i = 0; i < before->domain_count; i++) {
@@ -170,7 +180,7 @@ check_compare(const struct baseline *before, const struct baseline *after, struc
 			compare_domain(check, &before->domains[i], NULL, tolerance);
 	}
 	for (size_t i = 0; i < after->site_count; i++)
-		compare_site(check, &after->sites[i], tolerance);
+		compare_site(check, i, tolerance);
 	qsort(check->rules, check->rule_count, sizeof(*check->rules), compare_rules);
 	while (check->failed_count < check->rule_count && check->rules[check->failed_count].has_failed)
 		check->failed_count++;
@@ -183,5 +193,7 @@ check_free(struct check *check)
 	if (check == NULL)
 		return;
 	free(check->rules);
+	free(check->renamed);
+	free(check->then);
 	free(check);
 }

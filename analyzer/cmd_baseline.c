@@ -21,7 +21,7 @@ judge(void *context, const char *path, const struct verdict *verdict, struct fai
 static bool
 run(const struct options *options, int *status, struct fail *fail)
 {
-	const struct cmd_runs runs = { .judge = judge };
+	const struct cmd_runs runs = { .judge = judge, .newest = UINT64_MAX };
 	struct baseline *baseline;
 	struct output_file *file;
 	bool is_done;
@@ -47,7 +47,8 @@ const struct command command_baseline = {
 	.details = "RUN is a .kmem file, or a folder of which every session is a run. Several runs of the same code make a\n"
 	           "better baseline: noise shows as their spread. A run that was killed or failed is refused (status 4).\n"
 	           "With --domain it is of that domain alone, and so is what check compares with it.\n",
-	.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_DOMAIN),
+	.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_RUNS) |
+	           OPTION_BIT(OPTION_PROGRAM),
 	.arguments_min = 1,
 	.arguments_max = -1,
 	.run = run,

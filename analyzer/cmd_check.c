@@ -124,7 +124,7 @@ static bool
 run(const struct options *options, int *status, struct fail *fail)
 {
 	struct run_ends ends = { .ended_badly = NULL };
-	struct cmd_runs runs = { .judge = judge, .context = &ends, .wanted_path = options->baseline };
+	struct cmd_runs runs = { .judge = judge, .context = &ends, .wanted_path = options->baseline, .newest = 1 };
 	struct baseline *before;
 	struct baseline *after;
 	bool is_done;
@@ -152,12 +152,12 @@ const struct command command_check = {
 	.name = "check",
 	.arguments = "RUN... --baseline FILE",
 	.summary = "is it worse than the baseline",
-	.details = "RUN is a .kmem file, or a folder of which every session is a run.\n"
+	.details = "RUN is a .kmem file, or a folder of which the newest session is a run (--runs).\n"
 	           "Exit status: 0 no, 1 yes, 2 options or baseline wrong, 3 capture unusable, 4 the program was killed or\n"
 	           "failed. Of several runs the least counts for what is live at the end, the median for peaks.\n"
 	           "With --domain only that domain and its lines are compared.\n",
 	.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_BASELINE) | OPTION_BIT(OPTION_ABSOLUTE) |
-	           OPTION_BIT(OPTION_RELATIVE) | OPTION_BIT(OPTION_FORMAT),
+	           OPTION_BIT(OPTION_RELATIVE) | OPTION_BIT(OPTION_FORMAT) | OPTION_BIT(OPTION_RUNS) | OPTION_BIT(OPTION_PROGRAM),
 	.arguments_min = 1,
 	.arguments_max = -1,
 	.run = run,

@@ -49,9 +49,10 @@ static bool
 run(const struct options *options, int *status, struct fail *fail)
 {
 	const char *folder = options->output != NULL ? options->output : getenv("KMEMSHIM_OUT");
+	bool is_named = folder != NULL && folder[0] != '\0';
 	struct doctor doctor = { .count = 0 };
 
-	doctor_check_place(&doctor, folder != NULL && folder[0] != '\0' ? folder : PROCESS_TREE_DEFAULT_FOLDER);
+	doctor_check_place(&doctor, is_named ? folder : PROCESS_TREE_DEFAULT_FOLDER, is_named);
 	if (options->argument_count > 0)
 		doctor_check_program(&doctor, options->arguments);
 	doctor_try(&doctor, options->arguments);

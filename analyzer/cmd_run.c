@@ -17,9 +17,12 @@
 #include "cmd_table.h"
 #include "command.h"
 #include "launcher.h"
+#include "memory.h"
 #include "model.h"
+#include "owner.h"
 #include "program.h"
 #include "process_tree.h"
+#include "text_clean.h"
 
 #define SUMMARY_TOP 3
 #define EXIT_NOT_FOUND 127      // as shells say it
@@ -30,7 +33,7 @@ static bool
 check_domain(const char *wanted, struct fail *fail)
 {
 	static const char *const names[] = { "heap", "mmap", "reserved", "file", "shared", "python/arena", "cuda/pinned", "cuda/managed",
-		                             "cuda/registered", "cuda/imported", "cuda/graph", "hip/pinned", "hip/managed", "hip/registered", "hip/imported" };
+		                             "cuda/registered", "cuda/imported", "cuda/graph", "library", "hip/pinned", "hip/managed", "hip/registered", "hip/imported" };
 	const char *device = strncmp(wanted, "cuda:", 5) == 0 ? wanted + 5 : strncmp(wanted, "hip:", 4) == 0 ? wanted + 4 : "";
 	size_t digits = strspn(device, "0123456789");
 
@@ -40,7 +43,7 @@ check_domain(const char *wanted, struct fail *fail)
 		if (rank_domain_matches(names[i], wanted))
 			return true;
 	}
-	return fail_set(fail, EXIT_USAGE, "run: --domain %s: there is no such domain: heap, mmap, reserved, file, shared, python/arena, "
+	return fail_set(fail, EXIT_USAGE, "run: --domain %s: there is no such domain: heap, mmap, reserved, file, shared, library, python/arena, "
 	                                  "cuda:0, cuda:0/tensors, cuda (all devices), cuda/pinned, cuda/managed, cuda/registered, "
 	                                  "cuda/imported, cuda/graph; with AMD's HIP hip:0, ...", wanted);
 }
@@ -97,6 +100,7 @@ static void
 say_not_started(const struct launch *launch, const struct program *program)
 {
 	const char *name = launch->arguments[0];
+	char *clean;
 	const char *hint = "";
 	const char *what = "";
 
@@ -109,7 +113,11 @@ say_not_started(const struct launch *launch, const struct program *program)
 	} else if (launch->start_error == EACCES && access(name, F_OK) == 0 && access(name, X_OK) != 0) {
 		hint = "; chmod +x, or name its interpreter before it";
 	}
-	(void)fprintf(stderr, "kmemshim: %s: cannot be run: %s%s%s\n", name, strerror(launch->start_error), hint, what);
+	if (asprintf(&clean, "%s: cannot be run: %s%s%s", name, strerror(launch->start_error), hint, what) < 0)
+		memory_exhausted();
+	(void)text_clean(clean, strlen(clean));
+	(void)fprintf(stderr, "kmemshim: %s\n", clean);
+	free(clean);
 }
 
 static int
@@ -128,15 +136,21 @@ run(const struct options *options, int *status, struct fail *fail)
 	struct program program;
 	struct launch launch = { .arguments = options->arguments, .shim = shim, .folder = folder };
 	struct fail late;
+	char owner_name[OWNER_TEXT_BYTES];
+	uid_t owner;
 
 	if (options->domain != NULL && !check_domain(options->domain, fail))
 		return false;
-	if (wanted == NULL || wanted[0] == '\0')
+	bool is_named = wanted != NULL && wanted[0] != '\0';
+	if (!is_named)
 		wanted = PROCESS_TREE_DEFAULT_FOLDER;
-	if (!launcher_find_shim(shim, fail) || !launcher_make_folder(wanted, folder, fail))
+	if (!launcher_find_shim(shim, fail) || !launcher_make_folder(wanted, is_named, folder, fail))
 		return false;
+	if (owner_is_anothers(wanted, &owner))
+		(void)fprintf(stderr, "kmemshim: %s: belongs to %s, who can replace and remove the captures\n", wanted, owner_text(owner, owner_name));
 	program_examine(options->arguments, &program);
 	launch.has_python_objects = options->wants_python_objects;
+	launch.has_system_allocators = options->wants_system_allocators;
 	if (program.is_preload_harmful)
 		launch.shim = NULL;
 	if (!launcher_run(&launch, fail))
@@ -167,7 +181,8 @@ const struct command command_run = {
 	.details = "Captures go to the folder of -o, else of KMEMSHIM_OUT, else to ./kmemshim.out. Verdict and summary go to\n"
 	           "stderr: stdout is CMD's own. Exit status: that of CMD, 128 + n when signal n ended it, 126 or 127 when it\n"
 	           "cannot be run; 2 when nothing was started. With --domain the tables of the summary show that domain alone.\n",
-	.options = OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_PROJECT) | OPTION_BIT(OPTION_PYTHON_OBJECTS),
+	.options = OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_PROJECT) | OPTION_BIT(OPTION_PYTHON_OBJECTS) |
+	           OPTION_BIT(OPTION_SYSTEM_ALLOCATORS),
 	.arguments_min = 1,
 	.arguments_max = -1,
 	.is_launcher = true,

@@ -5,6 +5,7 @@
  */
 #include "cmd_runs.h"
 
+#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -27,9 +28,16 @@ is_same_program(const struct measuring *measuring, const char *path, const char 
 {
 	const struct baseline *wanted = measuring->runs->wanted;
 	const char *first = baseline_builder_program(measuring->builder);
+	const char *allowed = measuring->options->program;
 
+	if (allowed != NULL && fnmatch(allowed, program, 0) == 0)
+		return true;
+	if (allowed != NULL)
+		return fail_set(fail, EXIT_USAGE, "%s: measured %s, which is not %s (--program): compare runs of the same program", path, program,
+		                allowed);
 	if (wanted != NULL && wanted->program[0] != '\0' && strcmp(wanted->program, program) != 0)
-		return fail_set(fail, EXIT_USAGE, "%s: measured %s, the baseline is of %s (%s): compare runs of the same program",
+		return fail_set(fail, EXIT_USAGE, "%s: measured %s, the baseline is of %s (%s): compare runs of the same program, or allow "
+		                                  "its name with --program",
 		                path, program, wanted->program, measuring->runs->wanted_path);
 	if (first[0] != '\0' && strcmp(first, program) != 0)
 		return fail_set(fail, EXIT_USAGE, "%s: measured %s, the runs before it are of %s: give runs of one program", path,
@@ -80,6 +88,7 @@ add_run(const struct measuring *measuring, const char *path, const char *session
 		.session = session,
 		.sysroot = measuring->options->sysroot,
 		.project = measuring->options->project,
+		.wrappers = measuring->options->wrappers,
 		.is_salvage = measuring->options->is_salvage,
 		.wants_symbols = true,
 	};
@@ -94,6 +103,8 @@ add_run(const struct measuring *measuring, const char *path, const char *session
 		model_free(model);
 		return false;
 	}
+	if (model->distrusted != NULL)
+		(void)fprintf(stderr, "kmemshim: %s\n", model->distrusted);
 	refusals_settle(model, verdict_now());
 	rank_leaks_classify(model);
 	verdict_decide(model, verdict_now(), &verdict);
@@ -112,11 +123,16 @@ add_argument(const struct measuring *measuring, const char *path, struct fail *f
 	struct session_list sessions;
 	bool is_done = process_tree_sessions(path, measuring->options->is_salvage, &sessions, fail);
 
-	for (size_t i = 0; is_done && i < sessions.count; i++)
+	uint64_t newest = measuring->options->runs != 0 ? measuring->options->runs : measuring->runs->newest;
+	size_t first = sessions.count > newest ? sessions.count - (size_t)newest : 0;
+
+	for (size_t i = first; is_done && i < sessions.count; i++)
 		is_done = add_run(measuring, path, sessions.names[i], fail);
-	if (is_done && sessions.count > 1 && measuring->options->baseline != NULL)
-		(void)fprintf(stderr, "kmemshim: %s: holds %zu sessions; of them the least counts for what is live, the median for peaks: name a file for one alone\n",
-		              path, sessions.count);
+	if (is_done && first != 0)
+		(void)fprintf(stderr, "kmemshim: %s: holds %zu sessions; the newest %s taken, older ones are left out: --runs N takes more\n", path,
+		              sessions.count, sessions.count - first == 1 ? "is" : "are");
+	else if (is_done && sessions.count > 1)
+		(void)fprintf(stderr, "kmemshim: %s: holds %zu sessions, each of them a run\n", path, sessions.count);
 	session_list_free(&sessions);
 	return is_done;
 }

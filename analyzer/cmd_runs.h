@@ -1,7 +1,8 @@
 /*
  * cmd_runs.h - which runs do the RUN arguments of baseline and check mean?
  *
- * A file is one run; a folder is as many as it holds sessions. All must be of one program.
+ * A file is one run; a folder is as many as are wanted of its sessions, the newest. All must be of one program, or of those that --program
+ * allows.
  *
  * Called by   cmd_baseline.c, cmd_check.c.
  */
@@ -21,6 +22,7 @@ struct cmd_runs {
 	void *context;
 	const struct baseline *wanted; // the program that the runs must be of; NULL = that of the first run
 	const char *wanted_path;       // for the message
+	uint64_t newest;               // of a folder so many sessions, when --runs does not say
 };
 
 /* NULL and *fail filled when a run cannot be read, is refused, or is of another program (EXIT_USAGE). */

@@ -38,6 +38,7 @@ cmd_table_load(const struct options *options, const char *capture, const char *s
 		.session = session,
 		.sysroot = options->sysroot,
 		.project = options->project,
+		.wrappers = options->wrappers,
 		.is_salvage = options->is_salvage,
 		.wants_symbols = true,
 	};
@@ -49,6 +50,8 @@ cmd_table_load(const struct options *options, const char *capture, const char *s
 	if (model->capture_damage_count != 0)
 		(void)fprintf(stderr, "kmemshim: %s; %zu damaged place%s in all, the rest was read\n", model->damages[0],
 		              model->damaged_places, model->damaged_places == 1 ? "" : "s");
+	if (model->distrusted != NULL)
+		(void)fprintf(stderr, "kmemshim: %s\n", model->distrusted);
 	if (!cmd_table_check_project(model, options->project, fail)) {
 		model_free(model);
 		return NULL;

@@ -10,6 +10,7 @@
 #define DOCTOR_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 enum doctor_level {
@@ -39,7 +40,7 @@ void doctor_add(struct doctor *doctor, enum doctor_level level, const char *wher
 void doctor_free(struct doctor *doctor);
 
 /* The library, the folder of captures and what lies below it, limits, the environment. Fills shim and folder, which it makes. */
-void doctor_check_place(struct doctor *doctor, const char *folder);
+void doctor_check_place(struct doctor *doctor, const char *folder, bool is_named);
 
 /* Removes what was made for the checks. After all of them. */
 void doctor_leave_place(const struct doctor *doctor);

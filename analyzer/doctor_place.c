@@ -17,6 +17,7 @@
 
 #include "launcher.h"
 #include "memory.h"
+#include "owner.h"
 #include "units.h"
 
 #define ROOM_NEEDED (UINT64_C(64) << 20) // what captures of large programs take
@@ -99,19 +100,24 @@ doctor_leave_place(const struct doctor *doctor)
 }
 
 static void
-check_folder(struct doctor *doctor, const char *folder)
+check_folder(struct doctor *doctor, const char *folder, bool is_named)
 {
+	char owner_name[OWNER_TEXT_BYTES];
 	char text[UNITS_TEXT_BYTES];
 	struct statfs system;
 	uint64_t room;
 	struct fail fail;
+	uid_t owner;
 
 	find_present(folder, doctor->present);
-	if (!launcher_make_folder(folder, doctor->folder, &fail)) {
+	if (!launcher_make_folder(folder, is_named, doctor->folder, &fail)) {
 		doctor->folder[0] = '\0';
 		doctor_add(doctor, DOCTOR_PROBLEM, "captures", "", "%s", fail.text);
 		return;
 	}
+	if (owner_is_anothers(folder, &owner))
+		doctor_add(doctor, DOCTOR_NOTE, doctor->folder, "name a folder of your own with -o", "belongs to %s, who can replace and remove "
+		           "the captures", owner_text(owner, owner_name));
 	bool is_known = statfs(doctor->folder, &system) == 0;
 	int error = errno;
 
@@ -191,7 +197,7 @@ check_environment(struct doctor *doctor)
 }
 
 void
-doctor_check_place(struct doctor *doctor, const char *folder)
+doctor_check_place(struct doctor *doctor, const char *folder, bool is_named)
 {
 	struct fail fail;
 
@@ -201,7 +207,7 @@ doctor_check_place(struct doctor *doctor, const char *folder)
 		doctor->shim[0] = '\0';
 		doctor_add(doctor, DOCTOR_PROBLEM, "library", "", "%s", fail.text);
 	}
-	check_folder(doctor, folder);
+	check_folder(doctor, folder, is_named);
 	check_limits(doctor);
 	check_environment(doctor);
 }

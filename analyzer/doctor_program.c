@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -165,6 +166,7 @@ doctor_check_program(struct doctor *doctor, char *const *arguments)
 	struct program program;
 	size_t before = doctor->count;
 	char path[PATH_MAX];
+	struct stat status;
 
 	if (!program_find(arguments[0], path)) {
 		doctor_add(doctor, DOCTOR_PROBLEM, arguments[0], "name a file, or a command of PATH", "is not found");
@@ -172,6 +174,10 @@ doctor_check_program(struct doctor *doctor, char *const *arguments)
 	}
 	if (access(path, X_OK) != 0) {
 		doctor_add(doctor, DOCTOR_PROBLEM, path, "chmod +x, or name its interpreter before it", "may not be executed");
+		return;
+	}
+	if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
+		doctor_add(doctor, DOCTOR_PROBLEM, path, "name a program", "is not a regular file: the system does not run it");
 		return;
 	}
 	check_command(doctor, arguments[0]);

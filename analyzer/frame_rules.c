@@ -166,6 +166,25 @@ is_foreign_function(const struct model_frame *frame)
 	       starts_with_any(frame->file, files, COUNT_OF(files)) || strstr(frame->file, "/include/c++/") != NULL;
 }
 
+/* A name of the list, or one that begins as a name with a star does. */
+static bool
+is_listed(const char *names, const char *function)
+{
+	if (names == NULL || function[0] == '\0')
+		return false;
+	for (const char *at = names; *at != '\0';) {
+		size_t length;
+
+		at += strspn(at, ", ");
+		length = strcspn(at, ", ");
+		if (length > 1 && at[length - 1] == '*' ? strncmp(function, at, length - 1) == 0
+		                                        : length > 0 && strncmp(function, at, length) == 0 && function[length] == '\0')
+			return true;
+		at += length;
+	}
+	return false;
+}
+
 void
 frame_rules_judge(const struct frame_rules *rules, struct model_frame *frame, bool is_library)
 {
@@ -179,7 +198,7 @@ frame_rules_judge(const struct frame_rules *rules, struct model_frame *frame, bo
 		frame->is_user = !is_library && is_user_python(frame);
 	else
 		frame->is_user = is_user_module(frame) && !is_foreign_function(frame);
-	if (frame->kind == MODEL_FRAME_NATIVE && frame_rules_is_allocator(frame))
+	if ((frame->kind == MODEL_FRAME_NATIVE && frame_rules_is_allocator(frame)) || is_listed(rules->wrappers, frame->function))
 		frame->is_user = false;
 }
 
@@ -192,7 +211,11 @@ frame_rules_is_allocator(const struct model_frame *frame)
 		"mmap64", "mremap", "xmalloc", "xcalloc", "xrealloc", "xstrdup", "xstrndup", "xzalloc", "xmemdup",
 		"g_malloc", "g_malloc0", "g_malloc_n", "g_malloc0_n", "g_realloc", "g_realloc_n", "g_try_malloc",
 		"g_strdup", "g_slice_alloc", "g_slice_alloc0", "je_malloc", "mi_malloc", "tc_malloc", "emalloc",
-		"ecalloc", "erealloc", "exchange_malloc",
+		"ecalloc", "erealloc", "exchange_malloc", "sh_xmalloc", "sh_xrealloc", "xmallocz", "do_xmalloc",
+		"g_memdup", "g_memdup2", "g_slice_copy", "g_try_realloc", "allocator_alloc", "sqlite3_malloc", "sqlite3_malloc64",
+		"sqlite3Malloc", "sqlite3MemMalloc", "palloc", "palloc0", "palloc_extended", "MemoryContextAlloc", "AllocSetAlloc",
+		"event_mm_malloc_", "event_mm_calloc_", "uv__malloc", "uv__calloc", "uv__realloc", "luaM_malloc_", "luaM_realloc_",
+		"l_alloc", "git__malloc", "git__calloc", "redisvAsprintf", "hi_malloc", "hi_calloc", "my_malloc",
 	};
 	static const char *const starts[] = {
 		"operator new", "operator delete", "__libc_malloc", "__libc_calloc", "__libc_realloc", "__libc_memalign",
@@ -200,6 +223,13 @@ frame_rules_is_allocator(const struct model_frame *frame)
 		"std::pmr::", "__rust_alloc", "__rust_realloc", "__rdl_", "__rg_", "alloc::alloc::", "PyMem_",
 		"_PyMem_", "PyObject_Malloc", "PyObject_Calloc", "PyObject_Realloc", "_PyObject_Malloc",
 		"_PyObject_Calloc", "_PyObject_Realloc", "pymalloc_", "_PyObject_Arena",
+		"zmalloc", "zcalloc", "zrealloc", "ztrymalloc", "ztrycalloc", "ztryrealloc", "zstrdup", "ngx_alloc", "ngx_calloc",
+		"ngx_palloc", "ngx_pcalloc", "ngx_pnalloc", "ngx_pmemalign", "ngx_memalign", "apr_palloc", "apr_pcalloc",
+		"apr_pstrdup", "apr_pstrndup", "apr_pmemdup", "apr_allocator_alloc", "av_malloc", "av_calloc", "av_realloc",
+		"av_fast_", "av_strdup", "av_memdup", "CRYPTO_malloc", "CRYPTO_zalloc", "CRYPTO_calloc", "CRYPTO_realloc",
+		"CRYPTO_strdup", "CRYPTO_strndup", "CRYPTO_memdup", "CRYPTO_clear_realloc", "sqlite3DbMalloc", "sqlite3DbRealloc",
+		"talloc_", "_talloc_", "je_malloc", "je_calloc", "je_realloc", "mi_malloc", "mi_calloc", "mi_realloc",
+		"mi_zalloc", "mi_heap_", "_mi_", "tc_malloc", "tc_calloc", "tc_new",
 	};
 
 	if (frame->kind != MODEL_FRAME_NATIVE)
@@ -218,11 +248,18 @@ is_openable(const struct model_frame *frame)
 	return strcmp(frame->file, "<string>") != 0;
 }
 
+static bool
+is_loader(const struct model_frame *frame)
+{
+	return starts_with(frame->module, "ld-linux") || starts_with(frame->module, "ld-musl") || starts_with(frame->function, "__libc_start_");
+}
+
 static const struct model_frame *
 where_without_user_code(const struct model_frame *const *frames, uint32_t count)
 {
 	const struct model_frame *importlib = NULL;
 	const struct model_frame *native = NULL;
+	const struct model_frame *nameless = NULL;
 
 	for (uint32_t i = 0; i < count; i++) {
 		const struct model_frame *frame = frames[i];
@@ -234,7 +271,12 @@ where_without_user_code(const struct model_frame *const *frames, uint32_t count)
 		if (frame->kind == MODEL_FRAME_NATIVE && native == NULL && frame->function[0] != '\0' &&
 		    !frame_rules_is_allocator(frame))
 			native = frame;
+		if (frame->kind == MODEL_FRAME_NATIVE && native == NULL && nameless == NULL && frame->function[0] == '\0' &&
+		    frame->module[0] != '\0')
+			nameless = frame;
 	}
+	if (native != NULL && nameless != NULL && is_loader(native)) // what a library does when it is loaded is not the loader's
+		native = nameless;
 	return importlib != NULL ? importlib : native;
 }
 

@@ -125,6 +125,8 @@ json_write_number(struct json_write *json, const char *name, uint64_t number)
 	char digits[24];
 	char *at = digits + sizeof(digits) - 1;
 
+	if (number > INT64_MAX) // of a damaged capture; readers refuse the whole document for it
+		number = INT64_MAX;
 	*at = '\0';
 	do {
 		*--at = (char)('0' + number % 10);

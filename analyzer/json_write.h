@@ -28,6 +28,7 @@ struct json_write {
 void json_write_open(struct json_write *json, const char *name, char bracket); // '{' or '['
 void json_write_close(struct json_write *json, char bracket);                  // '}' or ']'
 void json_write_text(struct json_write *json, const char *name, const char *text);
+/* Above 2^63 - 1 that. */
 void json_write_number(struct json_write *json, const char *name, uint64_t number);
 void json_write_signed(struct json_write *json, const char *name, int64_t number);
 void json_write_bool(struct json_write *json, const char *name, bool value);

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,10 @@
 #include <unistd.h>
 
 #include "memory.h"
+#include "owner.h"
+
+#define FOLDER_MODE 0755  // others may look, and put nothing there whatever the umask is
+#define TWICE_NS 500000000 // between two signals of one sender
 
 static const char shim_name[] = "libkmemshim.so";
 
@@ -28,8 +33,10 @@ static const char shim_name[] = "libkmemshim.so";
 static const struct {
 	int number;
 	bool is_key; // what comes from the terminal (the kernel) the program gets by itself
+	bool is_end; // asks for an end, of the report too
 } signals[] = {
-	{ SIGINT, true }, { SIGQUIT, true }, { SIGTERM, false }, { SIGHUP, false }, { SIGUSR1, false }, { SIGUSR2, false },
+	{ SIGINT, true, true },   { SIGQUIT, true, true },   { SIGTERM, false, true },
+	{ SIGHUP, false, true },  { SIGUSR1, false, false }, { SIGUSR2, false, false },
 };
 #define SIGNAL_COUNT (sizeof(signals) / sizeof(signals[0]))
 
@@ -41,6 +48,17 @@ struct dispositions {
 };
 
 static volatile sig_atomic_t program_pid;
+static volatile sig_atomic_t passed_on; // number of the last signal that the program got from us
+static _Atomic uint64_t ended_ns;       // CLOCK_MONOTONIC
+
+static uint64_t
+monotonic_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
 
 static void
 forward(int number, siginfo_t *info, void *context)
@@ -50,10 +68,44 @@ forward(int number, siginfo_t *info, void *context)
 
 	(void)context;
 	for (size_t i = 0; i < SIGNAL_COUNT; i++) {
-		if (signals[i].number == number && program_pid > 0 && !(signals[i].is_key && is_from_kernel))
+		if (signals[i].number == number && program_pid > 0 && !(signals[i].is_key && is_from_kernel)) {
+			passed_on = number;
 			(void)kill((pid_t)program_pid, number);
+		}
 	}
 	errno = saved;
+}
+
+/*
+ * While the report is made a signal ends us, as it would anybody. But `timeout` sends its signal twice, to us and to our group: the
+ * second one may come when the program has ended by the first, and is meant for the program.
+ */
+static void
+end_report(int number)
+{
+	int saved = errno;
+
+	/* relaxed: see there */
+	if (number != passed_on || monotonic_ns() - atomic_load_explicit(&ended_ns, memory_order_relaxed) > TWICE_NS) {
+		(void)signal(number, SIG_DFL);
+		(void)raise(number); // taken when this handler returns
+	}
+	errno = saved;
+}
+
+/* The program has ended: nothing is passed on any more. What nohup ignores stays ignored. */
+static void
+release_signals(const struct dispositions *before)
+{
+	const struct sigaction ending = { .sa_handler = end_report, .sa_flags = SA_RESTART };
+
+	program_pid = 0;
+	/* relaxed: read in this thread alone, by the handlers that are installed below */
+	atomic_store_explicit(&ended_ns, monotonic_ns(), memory_order_relaxed);
+	for (size_t i = 0; i < SIGNAL_COUNT; i++) {
+		if (signals[i].is_end && before->signals[i].sa_handler != SIG_IGN)
+			(void)sigaction(signals[i].number, &ending, NULL);
+	}
 }
 
 /* Blocked until the program's pid is known, so that no signal is lost in between. */
@@ -107,16 +159,23 @@ make_folders(char *path)
 {
 	for (char *slash = path + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
 		*slash = '\0';
-		if (mkdir(path, 0777) != 0 && errno != EEXIST && errno != EROFS && errno != EACCES)
+		if (mkdir(path, FOLDER_MODE) != 0 && errno != EEXIST && errno != EROFS && errno != EACCES)
 			return false;
 		*slash = '/';
 	}
-	return mkdir(path, 0777) == 0 || errno == EEXIST;
+	return mkdir(path, FOLDER_MODE) == 0 || errno == EEXIST;
 }
 
 bool
-launcher_make_folder(const char *folder, char *path, struct fail *fail)
+launcher_make_folder(const char *folder, bool is_named, char *path, struct fail *fail)
 {
+	char text[OWNER_TEXT_BYTES];
+	uid_t owner;
+
+	if (!is_named && owner_is_anothers(folder, &owner))
+		return fail_set(fail, EXIT_USAGE, "%s: belongs to %s: name it with -o if your captures are to go there, or another folder", folder,
+		                owner_text(owner, text));
+
 	char *wanted = memory_text(folder);
 	char probe[PATH_MAX + 40];
 	bool is_made = make_folders(wanted) && realpath(wanted, path) != NULL;
@@ -164,6 +223,23 @@ name_session(char session[40], uint64_t started_ns, pid_t pid)
 	(void)snprintf(session, 40, "%" PRIx64 ".%ld", started_ns / 1000, (long)pid);
 }
 
+/* Each from its library's documentation, and tried. What the user has set stays. */
+static void
+set_system_allocators(void)
+{
+	static const struct {
+		const char *name;
+		const char *value;
+	} switches[] = {
+		{ "ARROW_DEFAULT_MEMORY_POOL", "system" }, // Arrow, so pyarrow and pandas' strings: instead of mimalloc or jemalloc
+		{ "G_SLICE", "always-malloc" },            // GLib before 2.76, for small objects
+		{ "GLIBCXX_FORCE_NEW", "1" },              // libstdc++'s __pool_alloc and __mt_alloc
+	};
+
+	for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++)
+		(void)setenv(switches[i].name, switches[i].value, 0);
+}
+
 static void __attribute__((noreturn))
 become_program(const struct launch *launch, uint64_t started_ns, const struct dispositions *before, int error_pipe)
 {
@@ -178,6 +254,8 @@ become_program(const struct launch *launch, uint64_t started_ns, const struct di
 	(void)setenv("KMEMSHIM_OUT", launch->folder, 1);
 	if (launch->has_python_objects)
 		(void)setenv("KMEMSHIM_PYTHON_OBJECTS", "1", 1);
+	if (launch->has_system_allocators)
+		set_system_allocators();
 	if (launch->shim != NULL)
 		set_preload(launch->shim);
 	(void)sigprocmask(SIG_SETMASK, &before->mask, NULL);
@@ -226,6 +304,6 @@ launcher_run(struct launch *launch, struct fail *fail)
 		continue;
 	(void)close(pipe_ends[0]);
 	wait_for(launch);
-	program_pid = 0;
+	release_signals(&before);
 	return true;
 }

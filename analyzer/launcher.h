@@ -17,6 +17,7 @@ struct launch {
 	char *const *arguments;   // of the program, ends with NULL
 	const char *shim;         // path of libkmemshim.so; NULL = do not preload
 	const char *folder;       // absolute
+	bool has_system_allocators; // libraries' own switches to malloc, where the environment says nothing
 	bool has_python_objects;  // KMEMSHIM_PYTHON_OBJECTS=1; false: as the environment says
 	/* Filled by launcher_run(). */
 	pid_t pid;
@@ -35,12 +36,16 @@ struct launch {
  */
 bool launcher_find_shim(char *path, struct fail *fail);
 
-/* Makes the folder where it is missing, sees that it can be written, and gives its absolute path (PATH_MAX bytes). */
-bool launcher_make_folder(const char *folder, char *path, struct fail *fail);
+/*
+ * Makes the folder where it is missing, sees that it can be written, and gives its absolute path (PATH_MAX bytes).
+ *
+ * is_named  somebody asked for this folder; else one of another user, or a link of theirs, is refused: it was put in our way
+ */
+bool launcher_make_folder(const char *folder, bool is_named, char *path, struct fail *fail);
 
 /*
  * Starts the program and waits for it. Keys at the terminal go to the program alone; SIGINT, SIGQUIT, SIGTERM, SIGHUP,
- * SIGUSR1 and SIGUSR2 sent to us are passed on. False and *fail only when no process could be made.
+ * SIGUSR1 and SIGUSR2 sent to us are passed on. Afterwards the first four end us, so that a report can be interrupted. False and *fail only when no process could be made.
  */
 bool launcher_run(struct launch *launch, struct fail *fail);
 

@@ -19,50 +19,62 @@
 #include "kmem_words.h"
 #include "launcher.h"
 #include "memory.h"
+#include "regular_file.h"
 
-/* The part of the head that says whose capture it is; false = none of this launch. */
-static bool
-read_head(const struct launch *launch, const char *path, struct kmem_header *header)
+/*
+ * Opens a capture of this launch and reads the part of the head that says so; -1 = it is none. What is signed later is this very file:
+ * in a folder that others can write the name may lead elsewhere by then.
+ */
+static int
+open_own(const struct launch *launch, const char *path, struct kmem_header *header)
 {
-	int file = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t length = file >= 0 ? pread(file, header, sizeof(*header), 0) : -1;
+	int file = regular_file_open(path, O_RDWR | O_NOFOLLOW, NULL);
 
+	if (file >= 0 && pread(file, header, sizeof(*header), 0) == (ssize_t)sizeof(*header) &&
+	    memcmp(header->magic, KMEM_MAGIC, 8) == 0 && header->version == KMEM_VERSION && header->endian == KMEM_ENDIAN &&
+	    header->identity.pid == (uint32_t)launch->pid &&
+	    strncmp(header->identity.session, launch->session, sizeof(header->identity.session)) == 0)
+		return file;
 	if (file >= 0)
 		(void)close(file);
-	return length == (ssize_t)sizeof(*header) && memcmp(header->magic, KMEM_MAGIC, 8) == 0 &&
-	       header->version == KMEM_VERSION && header->endian == KMEM_ENDIAN &&
-	       header->identity.pid == (uint32_t)launch->pid &&
-	       strncmp(header->identity.session, launch->session, sizeof(header->identity.session)) == 0;
+	return -1;
 }
 
-/* An image that was replaced by exec did not end this way; of several, the last one did. */
-static bool
+/* An image that was replaced by exec did not end this way; of several, the last one did. Returns the open file, or -1. */
+static int
 find_capture(const struct launch *launch, char *path, struct kmem_header *found)
 {
 	DIR *folder = opendir(launch->folder);
 	struct kmem_header *header = memory_zeroed(1, sizeof(*header));
 	const struct dirent *entry;
+	int found_file = -1;
 
 	path[0] = '\0';
 	while (folder != NULL && (entry = readdir(folder)) != NULL) {
 		char candidate[PATH_MAX];
 		size_t length = strlen(entry->d_name);
+		int file;
 
 		if (length < 5 || strcmp(entry->d_name + length - 5, ".kmem") != 0)
 			continue;
 		if (snprintf(candidate, sizeof(candidate), "%s/%s", launch->folder, entry->d_name) >= (int)sizeof(candidate) ||
-		    !read_head(launch, candidate, header) ||
-		    atomic_load_explicit(&header->state, memory_order_relaxed) == KMEM_STATE_EXEC_REPLACED)
+		    (file = open_own(launch, candidate, header)) < 0)
 			continue;
-		if (path[0] != '\0' && header->identity.start_monotonic_ns < found->identity.start_monotonic_ns)
+		if (atomic_load_explicit(&header->state, memory_order_relaxed) == KMEM_STATE_EXEC_REPLACED ||
+		    (found_file >= 0 && header->identity.start_monotonic_ns < found->identity.start_monotonic_ns)) {
+			(void)close(file);
 			continue;
+		}
+		if (found_file >= 0)
+			(void)close(found_file);
+		found_file = file;
 		memcpy(found, header, sizeof(*found));
 		(void)snprintf(path, PATH_MAX, "%s", candidate);
 	}
 	if (folder != NULL)
 		(void)closedir(folder);
 	free(header);
-	return path[0] != '\0';
+	return found_file;
 }
 
 bool
@@ -70,8 +82,7 @@ launcher_sign(const struct launch *launch, char *path)
 {
 	struct kmem_header *header = memory_zeroed(1, sizeof(*header));
 	struct kmem_launcher signature;
-	bool is_found = find_capture(launch, path, header);
-	int file = is_found ? open(path, O_WRONLY | O_CLOEXEC) : -1;
+	int file = find_capture(launch, path, header);
 
 	memset(&signature, 0, sizeof(signature));
 	if (file >= 0) {
@@ -88,5 +99,5 @@ launcher_sign(const struct launch *launch, char *path)
 		(void)close(file);
 	}
 	free(header);
-	return is_found;
+	return file >= 0;
 }

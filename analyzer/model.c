@@ -15,9 +15,13 @@
 #include <unistd.h>
 
 #include "capture_agree.h"
+#include "capture_exit.h"
 #include "capture_reader.h"
 #include "memory.h"
 #include "model_build.h"
+#include "place.h"
+#include "model_library.h"
+#include "owner.h"
 #include "process_tree.h"
 #include "shell_words.h"
 #include "site_key.h"
@@ -65,13 +69,20 @@ add_capture(struct build *build, struct capture *capture)
 	struct domain_rows rows;
 	uint32_t *sites;
 
+	build->is_trusted = owner_is_trusted(capture->owner);
+	if (!build->is_trusted && build->distrusted_count++ == 0) {
+		build->distrusted_owner = capture->owner;
+		build->distrusted_name = text_pool_add_text(build->pool, capture->name);
+	}
 	build->rules.directory = text_pool_add_text(build->pool, capture->identity->directory);
 	if (capture_is_final(capture))
 		capture_agree(capture);
 	if (capture->is_salvage && capture_is_final(capture))
 		capture_mend(capture);
+	capture_exit_rewind(capture);
 	model_add_process(build, capture, &rows);
 	sites = model_add_sites(build, capture, &rows);
+	model_add_resident(build, capture, sites);
 	model_cells_add(build, capture);
 	model_add_failed(build, capture, &rows, sites);
 	model_add_types(build, capture, sites);
@@ -133,6 +144,26 @@ tell_unlisted(struct build *build, struct model *model)
 	}
 }
 
+/* NULL: there is nothing to say. */
+static const char *
+distrusted_line(const struct build *build)
+{
+	char owner[OWNER_TEXT_BYTES];
+	char text[512];
+
+	if (build->distrusted_count == 0)
+		return NULL;
+	(void)owner_text(build->distrusted_owner, owner);
+	if (build->process_count == 1)
+		(void)snprintf(text, sizeof(text), "%s belongs to %s, who may have written anything into it: lines of source are not shown; read it as "
+		               "that user to see them", build->distrusted_name, owner);
+	else
+		(void)snprintf(text, sizeof(text), "%zu of %zu captures belong to other users (%s to %s), who may have written anything into them: "
+		               "lines of source that only they name are not shown", build->distrusted_count, build->process_count,
+		               build->distrusted_name, owner);
+	return text_pool_add_text(build->pool, text);
+}
+
 static struct model *
 finish(struct build *build, size_t session_count)
 {
@@ -152,7 +183,12 @@ finish(struct build *build, size_t session_count)
 	for (size_t i = 0; i < notice_count; i++)
 		model_damage(build, notices[i]);
 
+	model->distrusted = distrusted_line(build);
+	if (model->distrusted != NULL)
+		model_damage(build, model->distrusted);
+
 	owned->pool = build->pool;
+	model->texts = build->pool;
 	model->process_count = build->process_count;
 	model->processes = build->processes;
 	model->unknown_end_count = model_family_unknown_ends(build);
@@ -168,8 +204,11 @@ finish(struct build *build, size_t session_count)
 	model->needs_salvage = build->options->is_salvage && model->capture_damage_count != 0;
 	model_take_failed(build, model);
 	site_key_assign(model->sites, model->site_count, model->domains);
+	model_wrappers_skip(model->sites, model->site_count, model->domain_count);
+	model_libraries_name(model, build->pool);
 	model->cell_count = model_cells_label(build, &model->cells);
 	model_frames_label(build);
+	model_frames_tell_files(build);
 	return model;
 }
 
@@ -202,6 +241,18 @@ absolute(const char *path)
 	return whole;
 }
 
+/* Those of the command line and those of the environment. */
+static char *
+wrappers_of(const struct model_options *options)
+{
+	const char *always = getenv("KMEMSHIM_WRAPPERS");
+	char *names;
+
+	if (asprintf(&names, "%s,%s", options->wrappers != NULL ? options->wrappers : "", always != NULL ? always : "") < 0)
+		memory_exhausted();
+	return names;
+}
+
 struct model *
 model_load(const struct model_options *options, struct fail *fail)
 {
@@ -210,6 +261,7 @@ model_load(const struct model_options *options, struct fail *fail)
 	struct build build = { .options = options };
 	char *project = NULL;
 	char *as_given = NULL;
+	char *wrappers;
 
 	if (!process_tree_list(options->capture, options->session, options->is_salvage, &list, fail))
 		return NULL;
@@ -220,6 +272,7 @@ model_load(const struct model_options *options, struct fail *fail)
 	build.pool = text_pool_new();
 	build.rules.project = project != NULL ? project : as_given;
 	build.rules.project_as_given = as_given;
+	build.rules.wrappers = wrappers = wrappers_of(options);
 	if (options->wants_symbols)
 		build.symbolizer = symbolizer_new(build.pool, options->sysroot);
 	if (add_captures(&build, &list, fail))
@@ -228,6 +281,7 @@ model_load(const struct model_options *options, struct fail *fail)
 	capture_list_free(&list);
 	free(project);
 	free(as_given);
+	free(wrappers);
 	if (model == NULL) {
 		free(build.processes);
 		free(build.damages);
@@ -243,6 +297,7 @@ model_free(struct model *model)
 
 	if (owned == NULL)
 		return;
+	place_forget();
 	text_pool_free(owned->pool);
 	free(model->processes);
 	free(model->domains);
@@ -251,6 +306,12 @@ model_free(struct model *model)
 	free(model->cells);
 	free((void *)model->damages);
 	free(owned);
+}
+
+const char *
+model_file_on_disk(const struct model *model, const char *file)
+{
+	return model->texts != NULL ? text_pool_original(model->texts, file) : file;
 }
 
 enum model_relation

@@ -18,6 +18,8 @@
 #include "fail.h"
 #include "kmem_format.h"
 
+struct text_pool;
+
 enum model_frame_kind { MODEL_FRAME_NATIVE, MODEL_FRAME_PYTHON };
 
 struct model_frame {
@@ -31,8 +33,11 @@ struct model_frame {
 	uint64_t module_offset;  // address relative to the module (native), 0 for Python
 	bool is_user;          // the user's own code: not the standard library, site-packages, the interpreter, a system
 	                       // library or an allocator
+	uint64_t built_ns;     // native: when the module's file was written, CLOCK_REALTIME; 0 = unknown
 	bool is_inlined;       // native: was inlined into the frame after it
 	bool is_importlib;     // Python: part of the import system
+	bool is_repeated;      // native: it called itself, and further frames of it were left out behind this one
+	bool is_trusted;       // a capture of a trusted owner names it (owner.h): its source file may be read
 };
 
 enum model_leak_class {
@@ -66,6 +71,11 @@ struct model_site {
 	uint64_t live_bytes;
 	uint64_t most_live_bytes; // of live_bytes, by that process
 	uint64_t live_count;
+	uint64_t untouched_bytes; // of live_bytes, was not in memory at the last look: the rest counts as memory
+	uint64_t large_bytes;    // blocks and mappings of 1 MiB and more at that look
+	uint64_t large_resident_bytes; // of these, in memory
+	uint64_t pinned_bytes;   // then, about: pages of malloc's that its few blocks kept, its share of each
+	uint64_t released_bytes; // of live_bytes, after the program began to exit
 	uint64_t peak_bytes;     // held at the moment of the domain's peak (several processes: of each its own, summed)
 	uint64_t allocated_bytes;
 	uint64_t allocated_count;
@@ -79,13 +89,17 @@ struct model_site {
 	const struct model_frame *const *frames; // innermost first; inlined frames expanded; equal frames are one object
 	uint32_t omitted;        // frames left out after frames_before_gap
 	uint32_t frames_before_gap;
-	const struct model_frame *where;  // innermost frame of the user's own code; the innermost Python frame or, failing
+	const struct model_frame *where;  // innermost frame of the user's own code, outside of what only passes memory on
+	                         // (frame_rules.c, model_wrappers.c); the innermost Python frame or, failing
 	                         // that, the innermost named native frame outside allocators when there is none; NULL = unknown
 	enum model_relation where_relation;
 	const char *import;      // top-level module that was being imported, if it was an import at all; "" = unknown
 	uint64_t bytes_per_epoch;    // live_bytes / generations_alive, 0 without generations
 	uint64_t volume_bytes;       // that its process allocated in all since the site appeared, about; 0 = not known
+	uint32_t born_generations;   // generations in which it allocated, 0 = not counted apart
+	uint64_t span_bytes;         // that its process allocated in all from its first to its latest block, about
 	bool has_paused;             // since its latest block a whole tick of the generations' clock has passed without one
+	const char *library;         // of domain "library": whose own allocator grew, so that figures are estimates; NULL = none
 	enum model_leak_class leak;  // set by rank_leaks.c
 	bool may_be_built_once;      // too: its line has half of all that was allocated since it began
 	unsigned type_count;
@@ -111,6 +125,7 @@ struct model_domain {
 	uint64_t together_live_bytes; // the same of what they left
 	uint64_t peak_resident_bytes; // 0 = not seen
 	uint64_t returned_bytes;      // of live mappings, by madvise
+	uint64_t untouched_bytes;     // of live_bytes, not in memory: the sum of its sites'
 	bool is_at_refusal;           // live figures are those of the moment when a request was refused that ended a process (refusals.c)
 };
 
@@ -154,6 +169,15 @@ struct model_failed {
 	uint32_t held_left_out;  // records without a place
 };
 
+/* Pages of malloc's that were in memory at the last look, without those of large blocks; from a sample. */
+struct model_heap_look {
+	uint32_t sampled_pages;  // 0 = nobody looked
+	uint64_t bytes;
+	uint64_t empty_bytes;    // of these, no live block is in them: malloc_trim() gives them back
+	uint64_t sparse_bytes;   // of these, live blocks fill less than half
+	uint64_t sparse_live_bytes; // requested bytes of the blocks in these
+};
+
 /* What a parent held when it forked a child. */
 struct model_built {
 	const struct model_site *site;
@@ -165,8 +189,11 @@ struct model_process {
 	const struct kmem_identity *identity; // texts in it are terminated and checked
 	uint32_t state;          // enum kmem_state
 	bool is_alive;           // the process (same pid, same start) still runs on this machine
+	bool is_trusted;         // its capture: see owner.h
 	bool is_hidden;          // it ran in another container than this command: it may still run, unseen
 	bool is_finalizing;
+	bool is_at_exit;         // live figures are those of the moment when it began to exit
+	uint64_t after_exit_bytes; // allocated since then, about
 	int exit_code;           // with KMEM_STATE_CLEAN_EXIT; -1 = unknown
 	uint64_t ended_monotonic_ns; // with KMEM_STATE_CLEAN_EXIT, or when the next image of the process began; 0 = unknown
 	const struct kmem_launcher *launcher; // NULL: nobody waited for it
@@ -178,14 +205,17 @@ struct model_process {
 	unsigned attempt_domain;
 	uint64_t losses[KMEM_LOSS_COUNT];
 	uint64_t allocated_bytes;  // all domains
-	uint64_t live_bytes;       // heap + mmap + shared + python/arena
-	uint64_t peak_bytes;       // of the largest of heap, mmap, python/arena
+	uint64_t live_bytes;       // heap + mmap + shared + python/arena + library
+	uint64_t peak_bytes;       // of the largest of heap, mmap, python/arena, library
 	uint32_t site_count;
 	uint64_t failed_count;     // requests that were refused, also those that are not in model.failed
 	size_t heartbeat_count;
 	const struct kmem_heartbeat *heartbeats; // oldest first
 	const struct kmem_resident *resident; // the last look at what it is made of; NULL = none
 	uint64_t own_bytes[KMEM_OWN_PARTS]; // what of it is the recorder's
+	struct model_heap_look heap_look;
+	uint64_t untouched_bytes;  // of live_bytes, not in memory
+	unsigned thread_count;     // the most that were recorded at the same time, about
 	size_t note_count;
 	const char *const *notes;
 	uint64_t inherited_bytes;  // live in the parent at fork, in memory that is private to a process; in no other figure
@@ -194,7 +224,7 @@ struct model_process {
 	size_t built_count;
 	const struct model_built *built; // what it inherited, the most first: sites of the parent's
 	int parent;              // index in model.processes, -1 = none of these
-	const char *name;        // base name of the executable, or the script for an interpreter
+	const char *name;        // base name of what was called, or the script for an interpreter
 };
 
 /* A cell of a notebook, or of IPython: what model_frame.file says of it, and what it says itself. */
@@ -222,7 +252,9 @@ struct model {
 	const char *const *damages;      // one line each: a capture or section that could not be read whole
 	const char *session;
 	size_t session_count;            // how many there are in the folder of which this one was taken; 1 = no other
+	const char *distrusted;          // a line about captures that belong to other users; NULL = there are none
 	bool needs_salvage;              // to be read again: option --salvage
+	const struct text_pool *texts;   // where they live; NULL = elsewhere
 	const char *argument;            // for a command line, as a shell takes it: the capture, or the folder when they are several
 };
 
@@ -231,6 +263,7 @@ struct model_options {
 	const char *session;     // which of a folder's sessions; NULL = the newest
 	const char *sysroot;     // prefix for module paths; NULL = none
 	const char *project;     // only code below this folder is the user's own; NULL = by rule
+	const char *wrappers;    // names as frame_rules.h takes them; NULL = none
 	bool is_salvage;         // read what is intact of a damaged capture instead of refusing it
 	bool wants_symbols;      // false: leave native frames unnamed (fast totals)
 };
@@ -238,6 +271,9 @@ struct model_options {
 /* The result is owned by the caller; model_free(NULL) is legal. NULL and *fail filled when nothing could be read. */
 struct model *model_load(const struct model_options *options, struct fail *fail);
 void model_free(struct model *model);
+
+/* What a file of the model is called on disk, where its name has bytes that cannot be shown. Owned by the model. */
+const char *model_file_on_disk(const struct model *model, const char *file);
 
 /* The highest sum of `values`, one for each process, over processes that ran at the same time, as far as that is known. */
 uint64_t model_together(const struct model_process *processes, size_t count, const uint64_t *values);

@@ -11,6 +11,8 @@
  *   model_generations.c  their generations
  *   model_cells.c      cells of notebooks: what their files are called, and their texts
  *   model_family.c     what the processes have to do with each other
+ *   model_wrappers.c   functions of the user's through which most memory goes
+ *   model_resident.c   what of them is in memory
  *   model_types.c      kinds of Python objects that are alive at sites
  *
  * Called by   these files alone.
@@ -59,6 +61,10 @@ struct build {
 
 	size_t process_count;
 	struct model_process *processes;
+	bool is_trusted;               // the capture that is being read: owner.h
+	size_t distrusted_count;       // captures that are not
+	uid_t distrusted_owner;        // of the first of them
+	const char *distrusted_name;
 
 	size_t domain_count;
 	size_t domain_room;
@@ -128,6 +134,7 @@ void model_take_failed(struct build *build, struct model *model); // after all c
 struct generation_sums {
 	uint32_t birth_generations;    // the most of any record; 0 = nobody counted
 	uint32_t birth_clock;          // the latest
+	uint64_t allocated_count;      // by all records, by the end
 	uint8_t first_epoch;           // the first
 	int64_t born_alive[KMEM_GENERATION_BUCKETS];
 };
@@ -138,10 +145,14 @@ struct generation_counts {
 	uint32_t recent_total;
 	uint64_t volume_bytes;         // as in struct model_site
 	bool has_paused;               // as there
+	uint32_t born;                 // as born_generations there
+	uint64_t span_bytes;           // as there
 	uint64_t unlikely;             // counts that cannot be
 };
 void model_generations_add(struct generation_sums *sums, const struct kmem_generations *block); // NULL: the record has none
-struct generation_counts model_generations_count(const struct generation_sums *sums, uint64_t clock, uint64_t live_count);
+/* At that moment of the clock, which may be before the capture's last. */
+struct generation_counts model_generations_count(const struct generation_sums *sums, const struct kmem_header *header, uint64_t clock,
+                                                 uint64_t live_count);
 
 struct process_frames *process_frames_new(struct build *build, struct capture *capture);
 void process_frames_free(struct process_frames *frames);
@@ -167,6 +178,7 @@ void model_cells_add(struct build *build, struct capture *capture); // numbers a
 size_t model_cells_label(struct build *build, struct model_cell **cells);
 const char *model_cells_name(struct build *build, const char *file);
 void model_cells_free(struct build *build);
+void model_frames_tell_files(struct build *build); // to place.h
 void model_frames_label(struct build *build); // gives these names to all frames
 
 /* Merges the capture's sites into the model's. Returns for each site its index in build.sites + 1; freed by the caller. */
@@ -180,6 +192,15 @@ void model_family_free(struct build *build);
 
 /* Adds what kinds of Python objects are alive; `sites` as above. */
 void model_add_types(struct build *build, struct capture *capture, const uint32_t *sites);
+/*
+ * Functions that many lines call for most of a domain's memory: of their sites `where` becomes the caller. The keys of the sites
+ * are older than that and stay, so that two runs compare also when this was so in one of them only.
+ */
+void model_wrappers_skip(struct model_site *sites, size_t count, size_t domain_count);
+
+
+/* After them: what is in memory; `sites` as above. */
+void model_add_resident(struct build *build, struct capture *capture, const uint32_t *sites);
 void model_sites_free(struct build *build);  // the index, not the sites
 
 #endif

@@ -103,9 +103,9 @@ add_domain(struct model_process *process, unsigned row_index, const struct kmem_
 		domain->peak_resident_bytes = resident;
 
 	process->allocated_bytes += sum->allocated_bytes;
-	if (kmem_domain_is_private(row_index) || row_index == KMEM_DOMAIN_SHARED)
+	if (kmem_domain_is_private(row_index) || row_index == KMEM_DOMAIN_SHARED || row_index == KMEM_DOMAIN_LIBRARY)
 		process->live_bytes += live;
-	if (kmem_domain_is_private(row_index) && peak > process->peak_bytes)
+	if ((kmem_domain_is_private(row_index) || row_index == KMEM_DOMAIN_LIBRARY) && peak > process->peak_bytes)
 		process->peak_bytes = peak;
 }
 

@@ -83,6 +83,7 @@ add_end(struct held_sums *held, struct capture *capture, const uint32_t *sites, 
 			continue;
 		sum->end_bytes += COPY_OF(record->allocated_bytes) - COPY_OF(record->freed_bytes);
 		sum->end_count += COPY_OF(record->allocated_count) - COPY_OF(record->freed_count);
+		sum->generations.allocated_count += COPY_OF(record->allocated_count);
 		sum->has_blocks = sum->has_blocks || COPY_OF(record->generations) != 0;
 		if (record->first_epoch < sum->generations.first_epoch)
 			sum->generations.first_epoch = record->first_epoch;
@@ -96,7 +97,7 @@ at_least_none(int64_t number)
 }
 
 static void
-keep_held(struct build *build, const struct held_sums *held, uint32_t clock, struct build_failed *to)
+keep_held(struct build *build, const struct held_sums *held, const struct kmem_header *header, uint32_t clock, struct build_failed *to)
 {
 	struct model_held *kept = text_pool_room(build->pool, held->count * sizeof(*kept));
 
@@ -104,7 +105,7 @@ keep_held(struct build *build, const struct held_sums *held, uint32_t clock, str
 	for (size_t i = 0; i < held->count; i++) {
 		const struct held_sum *sum = &held->sums[i];
 		uint64_t live_count = at_least_none((int64_t)sum->live_count);
-		struct generation_counts counts = model_generations_count(&sum->generations, clock, live_count);
+		struct generation_counts counts = model_generations_count(&sum->generations, header, clock, live_count);
 
 		to->held_sites[i] = sum->site;
 		kept[i] = (struct model_held){
@@ -154,7 +155,7 @@ add_held(struct build *build, struct capture *capture, const struct domain_rows 
 	held.places = memory_zeroed(build->site_count + 1, sizeof(*held.places));
 	add_records(&held, stored, sites, capture_site_count(capture));
 	add_end(&held, capture, sites, capture_site_count(capture));
-	keep_held(build, &held, stored->clock, to);
+	keep_held(build, &held, capture->header, stored->clock, to);
 	free(held.sums);
 	free(held.places);
 	to->failed.has_held = true;

@@ -16,12 +16,15 @@
 
 #include "memory.h"
 #include "model_build.h"
+#include "path_join.h"
+#include "place.h"
 #include "python_text.h"
 
 #define OVERLAPS_MAX 64 // modules tried for an address; more than this never overlap
 
 struct build_frame {
 	struct model_frame frame; // the key: every byte, padding is 0
+	bool is_trusted;
 	UT_hash_handle hh;
 };
 
@@ -31,6 +34,7 @@ struct module {
 	uint64_t load_bias;
 	uint32_t loaded_generation;
 	uint32_t unloaded_generation;
+	uint64_t built_ns;            // 0 = unknown
 	const char *path;
 	const char *name;
 	struct symbolizer_file *file; // NULL: no symbols wanted
@@ -98,6 +102,7 @@ keep_frame(struct build *build, const struct model_frame *frame)
 		memcpy(&found->frame, frame, sizeof(*frame));
 		HASH_ADD(hh, build->frames, frame, sizeof(found->frame), found);
 	}
+	found->is_trusted = found->is_trusted || build->is_trusted;
 	return &found->frame;
 }
 
@@ -114,12 +119,29 @@ model_frames_label(struct build *build)
 	struct build_frame *next;
 
 	HASH_ITER(hh, build->frames, found, next) { // nobody looks a frame up any more
+		found->frame.is_trusted = found->is_trusted;
 		if (found->frame.kind != MODEL_FRAME_PYTHON)
 			continue;
 		found->frame.file = model_cells_name(build, found->frame.file);
 		if (found->frame.file[0] == 'c')
 			found->frame.module = model_cells_name(build, found->frame.module);
 	}
+}
+
+void
+model_frames_tell_files(struct build *build)
+{
+	const char **paths = memory_zeroed(HASH_COUNT(build->frames), sizeof(*paths));
+	size_t count = 0;
+	struct build_frame *found;
+	struct build_frame *next;
+
+	HASH_ITER(hh, build->frames, found, next) {
+		if (found->frame.is_user && strchr(found->frame.file, '/') != NULL)
+			paths[count++] = found->frame.file;
+	}
+	place_learn(paths, count);
+	free(paths);
 }
 
 static int
@@ -135,6 +157,19 @@ compare_modules(const void *left, const void *right)
 	return strcmp(a->path, b->path);
 }
 
+/* What the loader was given relative to where the program began, and the recorder could not learn more of. */
+static const char *
+module_path(const struct process_frames *frames, const struct capture_module *stored)
+{
+	struct text_pool *pool = frames->build->pool;
+	const char *path = text_pool_add(pool, stored->path, stored->path_bytes);
+	char joined[PATH_JOIN_BYTES];
+
+	if (path[0] == '/' || strchr(path, '/') == NULL)
+		return path;
+	return text_pool_add_text(pool, path_join(frames->build->rules.directory, path, joined));
+}
+
 static void
 read_modules(struct process_frames *frames)
 {
@@ -144,7 +179,7 @@ read_modules(struct process_frames *frames)
 	size_t room = 0;
 
 	while (capture_next_module(frames->capture, &next, &stored)) {
-		const char *path = text_pool_add(build->pool, stored.path, stored.path_bytes);
+		const char *path = module_path(frames, &stored);
 		struct symbolizer_identity identity = {
 			.path = path,
 			.build_id = stored.build_id,
@@ -160,6 +195,7 @@ read_modules(struct process_frames *frames)
 			.load_bias = stored.load_bias,
 			.loaded_generation = stored.loaded_generation,
 			.unloaded_generation = stored.unloaded_generation,
+			.built_ns = stored.file_mtime_ns,
 			.path = path,
 			.name = text_pool_add_text(build->pool, base_name(path)),
 			.file = build->symbolizer != NULL ? symbolizer_file(build->symbolizer, &identity) : NULL,
@@ -322,9 +358,11 @@ resolve_native(struct process_frames *frames, uint64_t word, const struct module
 		frame.file = symbols[i].file;
 		frame.line = symbols[i].line;
 		frame.is_inlined = symbols[i].is_inlined;
+		frame.is_repeated = (word & KMEM_FRAME_REPEATED) != 0 && i + 1 == into->count;
 		frame.module = module != NULL ? module->name : "";
 		frame.module_path = module != NULL ? module->path : "";
 		frame.module_offset = address;
+		frame.built_ns = module != NULL ? module->built_ns : 0;
 		frame_rules_judge(&build->rules, &frame, false);
 		into->only = keep_frame(build, &frame);
 		if (all != NULL)

@@ -12,6 +12,7 @@
 #include "kmem_words.h"
 #include "memory.h"
 #include "model_build.h"
+#include "owner.h"
 #include "process_tree.h"
 
 /* relaxed: a private copy that nobody changes */
@@ -40,7 +41,16 @@ is_interpreter(const char *name)
 	return false;
 }
 
-/* The executable's name; for an interpreter its script, or its module after -m. */
+/* As it was called: what is executed may be the target of a link, or one program of many names. */
+static const char *
+called_name(const char *word)
+{
+	const char *name = base_name(word + (word[0] == '-')); // of a login shell
+
+	return strcspn(name, " :") == strlen(name) ? name : ""; // a title
+}
+
+/* What the program was called; for an interpreter its script, or its module after -m. */
 static const char *
 process_name(const struct kmem_identity *identity)
 {
@@ -51,6 +61,8 @@ process_name(const struct kmem_identity *identity)
 
 	if (executable[0] == '\0')
 		executable = base_name(at);
+	if (at < end && !is_interpreter(executable) && called_name(at)[0] != '\0')
+		return called_name(at);
 	if (!is_interpreter(executable) || at >= end)
 		return executable[0] != '\0' ? executable : "unknown";
 	for (at += strlen(at) + 1; at < end; at += strlen(at) + 1) {
@@ -166,8 +178,11 @@ model_add_process(struct build *build, struct capture *capture, struct domain_ro
 		.identity = identity,
 		.state = capture->state,
 		.is_alive = process_tree_is_alive(identity),
+		.is_trusted = owner_is_trusted(capture->owner),
 		.is_hidden = process_tree_is_hidden(identity),
 		.is_finalizing = COPY_OF(header->is_finalizing) != 0,
+		.is_at_exit = capture->released_bytes != NULL,
+		.after_exit_bytes = capture->after_exit_bytes,
 		.exit_code = capture->state == KMEM_STATE_CLEAN_EXIT ? COPY_OF(header->exit_code) : -1,
 		.ended_monotonic_ns = capture->state == KMEM_STATE_CLEAN_EXIT ? COPY_OF(header->ended_monotonic_ns) : 0,
 		.launcher = kept_launcher(build, capture),

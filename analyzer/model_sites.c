@@ -43,6 +43,7 @@ struct part {
 	uint64_t allocated_count;
 	uint64_t freed_bytes;
 	uint64_t freed_count;
+	int64_t released_bytes;       // since the program began to exit
 	uint64_t peak_bytes;          // modulo 2^48 until all are added
 	struct generation_sums generations;
 
@@ -71,9 +72,12 @@ read_part(struct capture *capture, const struct domain_rows *rows, uint32_t reco
 
 		part->allocated_bytes += COPY_OF(stored->allocated_bytes);
 		part->allocated_count += COPY_OF(stored->allocated_count);
+		part->generations.allocated_count += COPY_OF(stored->allocated_count);
 		part->freed_bytes += COPY_OF(stored->freed_bytes);
 		part->freed_count += COPY_OF(stored->freed_count);
 		part->peak_bytes += kmem_site_peak_bytes(rows->sums[stored->domain].peak, stored->peak);
+		if (capture->released_bytes != NULL)
+			part->released_bytes += capture->released_bytes[record - 1];
 		if (stored->first_epoch < part->generations.first_epoch)
 			part->generations.first_epoch = stored->first_epoch;
 		model_generations_add(&part->generations, capture_generations(capture, record - 1));
@@ -147,9 +151,12 @@ add_part(struct build *build, struct model_site *site, const struct part *part)
 		site->recent_total = part->counts.recent_total;
 		site->volume_bytes = part->counts.volume_bytes;
 		site->has_paused = part->counts.has_paused;
+		site->born_generations = part->counts.born;
+		site->span_bytes = part->counts.span_bytes;
 	}
 	site->live_bytes += part->live_bytes;
 	site->live_count += part->live_count;
+	site->released_bytes += part->released_bytes > 0 ? (uint64_t)part->released_bytes : 0;
 	site->peak_bytes += part->peak_bytes;
 	site->allocated_bytes += part->allocated_bytes;
 	site->allocated_count += part->allocated_count;
@@ -180,7 +187,8 @@ find_sites(struct build *build, struct capture *capture, const struct domain_row
 		const struct kmem_site *stored = capture_site(capture, i);
 		uint32_t domain = stored->domain < KMEM_DOMAINS_MAX ? rows->index[stored->domain] : DOMAIN_NONE;
 		bool is_used = COPY_OF(stored->allocated_count) != 0 || COPY_OF(stored->freed_count) != 0 ||
-		               COPY_OF(stored->freed_bytes) != 0; // the last: parts of others' mappings
+		               COPY_OF(stored->freed_bytes) != 0 || // parts of others' mappings
+		               (capture->released_bytes != NULL && capture->released_bytes[i] != 0);
 
 		if (!is_used && !is_refused(capture, i)) // reserved, never used
 			continue;
@@ -214,6 +222,10 @@ model_add_sites(struct build *build, struct capture *capture, const struct domai
 		build->site_states[sites[i] - 1].first_record = (uint32_t)i + 1;
 	}
 	for (size_t i = 0; i < count; i++) {
+		if (sites[i] != 0 && capture_site(capture, i)->slot > process->thread_count)
+			process->thread_count = capture_site(capture, i)->slot;
+	}
+	for (size_t i = 0; i < count; i++) {
 		struct part part;
 
 		if (sites[i] == 0 || build->site_states[sites[i] - 1].first_record != i + 1)
@@ -224,7 +236,7 @@ model_add_sites(struct build *build, struct capture *capture, const struct domai
 		part.live_count = difference(part.allocated_count, part.freed_count, &impossible);
 		if (capture->is_salvage)
 			unlikely += limit_part(&part, kmem_domain_peak_bytes(rows->sums[capture_site(capture, i)->domain].peak));
-		part.counts = model_generations_count(&part.generations, clock, part.live_count);
+		part.counts = model_generations_count(&part.generations, capture->header, clock, part.live_count);
 		unlikely += part.counts.unlikely;
 		add_part(build, &build->sites[sites[i] - 1], &part);
 		process->site_count++;

@@ -108,7 +108,10 @@ keep_stack(struct process_stacks *stacks)
 		return &found->stack;
 	found = text_pool_room(build->pool, offsetof(struct stack_entry, stack) + stack_bytes);
 	memcpy(&found->stack, scratch, stack_bytes);
-	found->stack.where = frame_rules_where(scratch->frames, scratch->frame_count);
+	/* Who made the reservation names the allocator; the line is that of who made it grow. */
+	uint32_t maker = (scratch->flags & KMEM_STACK_ESTIMATED) != 0 && scratch->frame_count > 1;
+
+	found->stack.where = frame_rules_where(scratch->frames + maker, scratch->frame_count - maker);
 	found->stack.import = "";
 	if (frame_rules_import(scratch->frames, scratch->frame_count, module))
 		found->stack.import = text_pool_add_text(build->pool, module);

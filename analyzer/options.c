@@ -140,6 +140,13 @@ take_project(struct options *options, const char *value)
 }
 
 static bool
+take_wrappers(struct options *options, const char *value)
+{
+	options->wrappers = value;
+	return value[0] != '\0';
+}
+
+static bool
 take_output(struct options *options, const char *value)
 {
 	options->output = value;
@@ -151,6 +158,14 @@ take_python_objects(struct options *options, const char *value)
 {
 	(void)value;
 	options->wants_python_objects = true;
+	return true;
+}
+
+static bool
+take_system_allocators(struct options *options, const char *value)
+{
+	(void)value;
+	options->wants_system_allocators = true;
 	return true;
 }
 
@@ -182,6 +197,22 @@ take_format(struct options *options, const char *value)
 	return value[0] != '\0';
 }
 
+static bool
+take_runs(struct options *options, const char *value)
+{
+	if (strcmp(value, "all") != 0)
+		return parse_count(value, &options->runs) && options->runs != 0;
+	options->runs = UINT64_MAX;
+	return true;
+}
+
+static bool
+take_program(struct options *options, const char *value)
+{
+	options->program = strcmp(value, "any") == 0 ? "*" : value;
+	return value[0] != '\0';
+}
+
 static const struct option_row {
 	const char *name;
 	char letter;         // 0 = none
@@ -199,13 +230,19 @@ static const struct option_row {
 	[OPTION_SALVAGE] = { "salvage", 0, NULL, "", "read what is intact of a damaged capture", take_salvage },
 	[OPTION_SYSROOT] = { "sysroot", 0, "DIR", "a folder", "look for programs and libraries below DIR", take_sysroot },
 	[OPTION_PROJECT] = { "project", 0, "DIR", "a folder", "only code below DIR is the user's own", take_project },
+	[OPTION_WRAPPERS] = { "wrappers", 0, "NAMES", "names of functions, separated by commas",
+	                      "functions that only pass on memory: their callers are the lines; also KMEMSHIM_WRAPPERS", take_wrappers },
 	[OPTION_OUTPUT] = { "output", 'o', "PATH", "a path; one that begins with - is written ./-", "where to write", take_output },
 	[OPTION_PYTHON_OBJECTS] = { "python-objects", 0, NULL, "", "record small Python objects one by one", take_python_objects },
+	[OPTION_SYSTEM_ALLOCATORS] = { "system-allocators", 0, NULL, "",
+	                               "libraries that can take memory from malloc instead of their own allocators do so", take_system_allocators },
 	[OPTION_BASELINE] = { "baseline", 0, "FILE", "a file", "what to compare with", take_baseline },
 	[OPTION_ABSOLUTE] = { "abs", 0, "SIZE", "a size such as 1MiB", "growth that is no regression; 1MiB otherwise",
 	                      take_absolute },
 	[OPTION_RELATIVE] = { "rel", 0, "PCT", "a percentage such as 5%",
 	                      "the same as a share of the baseline; 5% otherwise, the larger counts", take_relative },
+	[OPTION_RUNS] = { "runs", 0, "N", "a number of runs (1 or more), or all", "of each folder the newest N sessions, or all", take_runs },
+	[OPTION_PROGRAM] = { "program", 0, "NAME", "a program's name", "runs of NAME, which may have * and ?, or of any program", take_program },
 	[OPTION_FORMAT] = { "format", 0, "LIST", "formats", "text, junit, junit=FILE, separated by commas", take_format },
 };
 

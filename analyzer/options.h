@@ -25,18 +25,22 @@ enum option_id {
 	OPTION_SALVAGE,
 	OPTION_SYSROOT,
 	OPTION_PROJECT,
+	OPTION_WRAPPERS,
 	OPTION_OUTPUT,
 	OPTION_PYTHON_OBJECTS,
+	OPTION_SYSTEM_ALLOCATORS,
 	OPTION_BASELINE,
 	OPTION_ABSOLUTE,
 	OPTION_RELATIVE,
 	OPTION_FORMAT,
+	OPTION_RUNS,
+	OPTION_PROGRAM,
 	OPTION_COUNT,
 };
 #define OPTION_BIT(id) (1u << (id))
 /* What every command that reads a capture takes. */
 #define OPTIONS_OF_READERS                                                                                        \
-	(OPTION_BIT(OPTION_SALVAGE) | OPTION_BIT(OPTION_SYSROOT) | OPTION_BIT(OPTION_PROJECT))
+	(OPTION_BIT(OPTION_SALVAGE) | OPTION_BIT(OPTION_SYSROOT) | OPTION_BIT(OPTION_PROJECT) | OPTION_BIT(OPTION_WRAPPERS))
 #define OPTIONS_OF_TABLES                                                                                         \
 	(OPTIONS_OF_READERS | OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_DOMAIN) |       \
 	 OPTION_BIT(OPTION_NATIVE))
@@ -51,14 +55,18 @@ struct options {
 	bool is_salvage;
 	const char *sysroot;     // NULL = none
 	const char *project;     // NULL = by rule
+	const char *wrappers;    // NULL = none
 	const char *output;      // -o: a file or a folder, by command; NULL = not given
 	bool wants_python_objects;
+	bool wants_system_allocators;
 	const char *baseline;
 	bool has_absolute;
 	uint64_t absolute_bytes;
 	bool has_relative;
 	uint32_t relative_ppm;
 	const char *formats;     // NULL = text
+	uint64_t runs;           // of each folder the newest so many sessions; 0 = not given
+	const char *program;     // a pattern of names; NULL = as the baseline says
 	int argument_count;
 	char **arguments;        // what is no option
 };

@@ -7,6 +7,7 @@
 #include "output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,18 @@ output_finish(struct fail *fail)
 	return flush(stdout, "standard output", fail);
 }
 
+/* A device, a pipe or a terminal. A FIFO that nobody reads is refused, not waited for. */
+static FILE *
+open_in_place(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0)
+		return NULL;
+	(void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+	return fdopen(fd, "w");
+}
+
 struct output_file *
 output_open(const char *path, struct fail *fail)
 {
@@ -63,7 +76,7 @@ output_open(const char *path, struct fail *fail)
 		file->beside = memory_zeroed(room, 1);
 		(void)snprintf(file->beside, room, "%s.%ld.new", path, (long)getpid());
 	}
-	file->stream = fopen(file->beside != NULL ? file->beside : file->path, "we");
+	file->stream = file->beside != NULL ? fopen(file->beside, "we") : open_in_place(file->path);
 	if (file->stream != NULL)
 		return file;
 	(void)fail_set(fail, EXIT_USAGE, "%s: cannot write: %s", path, strerror(errno));

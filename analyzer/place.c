@@ -9,10 +9,14 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <uthash.h>
 
+#include "memory.h"
 #include "text_clean.h"
 
+#define TWINS_MAX 4096 // of one base name: each is compared with all others
 #define PART_BYTES 96 // of a file's or function's name; the rest is cut out of its middle
 
 const char *
@@ -41,6 +45,126 @@ place_is_cell(const char *file)
 	return strncmp(file, "cell In[", 8) == 0 || strncmp(file, "cell #", 6) == 0;
 }
 
+/* Files that a base name does not tell apart. */
+struct twin {
+	const char *path;
+	const char *name;      // the end of the path that does
+	UT_hash_handle hh;
+};
+static struct twin *twins;
+
+void
+place_forget(void)
+{
+	struct twin *twin;
+	struct twin *next;
+
+	HASH_ITER(hh, twins, twin, next) {
+		HASH_DEL(twins, twin);
+		free(twin);
+	}
+}
+
+static int
+compare_by_name(const void *a, const void *b)
+{
+	const char *left = *(const char *const *)a;
+	const char *right = *(const char *const *)b;
+	int order = strcmp(place_base(left), place_base(right));
+
+	return order != 0 ? order : strcmp(left, right);
+}
+
+/* How many bytes both end in. */
+static size_t
+common_end(const char *left, size_t left_length, const char *right, size_t right_length)
+{
+	size_t length = 0;
+
+	while (length < left_length && length < right_length && left[left_length - 1 - length] == right[right_length - 1 - length])
+		length++;
+	return length;
+}
+
+/* The whole components of the path that no other of these ends in. */
+static const char *
+own_end(const char *path, const char *const *others, size_t count)
+{
+	size_t length = strlen(path);
+	size_t common = 0;
+	const char *end;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t same = strcmp(path, others[i]) != 0 ? common_end(path, length, others[i], strlen(others[i])) : 0;
+
+		common = same > common ? same : common;
+	}
+	end = path + length - common;
+	while (end > path && end[-1] != '/')
+		end--;
+	if (*end == '/' || (common != 0 && end == path + length - common)) { // what differs is the folder before
+		end -= end > path;
+		while (end > path && end[-1] != '/')
+			end--;
+	}
+	return end;
+}
+
+static void
+add_twins(const char *const *paths, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct twin *twin;
+
+		if (i > 0 && strcmp(paths[i - 1], paths[i]) == 0)
+			continue;
+		twin = memory_zeroed(1, sizeof(*twin));
+		twin->path = paths[i];
+		twin->name = own_end(paths[i], paths, count);
+		HASH_ADD_KEYPTR(hh, twins, twin->path, strlen(twin->path), twin);
+	}
+}
+
+void
+place_learn(const char *const *paths, size_t count)
+{
+	const char **order = memory_zeroed(count, sizeof(*order));
+
+	place_forget();
+	memcpy(order, paths, count * sizeof(*order));
+	if (count != 0)
+		qsort(order, count, sizeof(*order), compare_by_name);
+	for (size_t first = 0, end; first < count; first = end) {
+		for (end = first + 1; end < count && strcmp(place_base(order[first]), place_base(order[end])) == 0;)
+			end++;
+		if (end - first <= TWINS_MAX && strcmp(order[first], order[end - 1]) != 0)
+			add_twins(order + first, end - first);
+	}
+	free(order);
+}
+
+/* "__init__.py" alone is no place in any project. */
+static const char *
+telling_base(const char *path)
+{
+	static const char *const names[] = { "__init__.py", "__main__.py", "mod.rs" };
+	const char *base = place_base(path);
+	struct twin *twin;
+
+	HASH_FIND(hh, twins, path, strlen(path), twin);
+	if (twin != NULL && twin->name < base)
+		return twin->name;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && base > path + 1; i++) {
+		if (strcmp(base, names[i]) != 0)
+			continue;
+		base--;
+		while (base > path && base[-1] != '/')
+			base--;
+		break;
+	}
+	return base;
+}
+
 const char *
 place_short(const char *path)
 {
@@ -53,7 +177,7 @@ place_short(const char *path)
 			return below + strlen(packages[i]);
 	}
 	below = below_standard_library(path);
-	return below != NULL ? below : place_base(path);
+	return below != NULL ? below : telling_base(path);
 }
 
 static bool

@@ -1,7 +1,8 @@
 /*
  * place.h - how is a line of code written for a person?
  *
- * Called by   verdict.c, baseline.c, renderers. No state: the caller gives the room.
+ * Called by   verdict.c, baseline.c, renderers; model.c tells which files there are.
+ * Safe from   one thread. Its only state is the list of files; the caller gives the room.
  */
 #ifndef PLACE_H
 #define PLACE_H
@@ -25,8 +26,15 @@ const char *place_text(const char *file, uint32_t line, const char *function, co
 /* Adds " [while]" to the text, or whatever the relation is; "" adds nothing. Returns the text. */
 const char *place_related(const char *relation, char text[PLACE_TEXT_BYTES]);
 
-/* The file as far as it helps: below site-packages or the standard library the path from there, else the base name. */
+/*
+ * The file as far as it helps: below site-packages or the standard library the path from there, else the base name, with as many
+ * folders as tell it from others of that name, and one where the name says nothing ("pkg/__init__.py").
+ */
 const char *place_short(const char *path);
+
+/* Which files of the user's there are, until the next call; several times the same is one. The texts must live as long. */
+void place_learn(const char *const *paths, size_t count);
+void place_forget(void);
 
 /* A cell of a notebook, "cell In[12]" (see model.h): its line is written "cell In[12] line 3". */
 bool place_is_cell(const char *file);

@@ -1,14 +1,13 @@
 /*
  * process_tree.c - which captures belong together (see process_tree.h)?
  *
- * A folder may hold many sessions; the newest is the one whose first process started last. Files of other sessions are
+ * A folder may hold many sessions; the newest is the one whose first process started last, of those of a trusted owner. Files of other sessions are
  * not mixed in: their counters have nothing to do with each other.
  */
 #include "process_tree.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,17 +15,17 @@
 
 #include "capture_reader.h"
 #include "memory.h"
+#include "owner.h"
 
 #define DAMAGES_MAX 24
 #define SUFFIX ".kmem"
-#define NOT_RUNNING UINT64_MAX
-#define OUTERMOST_NAMESPACE 0xeffffffcu // of pids, in which all are seen: PROC_PID_INIT_INO of linux/proc_ns.h
 
 struct candidate {
 	char *path;
 	char session[sizeof(((struct kmem_identity *)NULL)->session)];
 	uint64_t start_ns;
 	bool is_first;
+	bool is_trusted; // owner.h; of the first one of a session: any of them is
 };
 
 struct candidates {
@@ -103,8 +102,9 @@ peek_all(char **paths, size_t count, bool is_salvage, struct candidates *found, 
 
 	for (size_t i = 0; i < count; i++) {
 		struct candidate *item;
+		uid_t owner;
 
-		if (!capture_peek(paths[i], is_salvage, identity, last)) {
+		if (!capture_peek(paths[i], is_salvage, identity, &owner, last)) {
 			note_unreadable(list, ++unreadable, last->text);
 			free(paths[i]);
 			continue;
@@ -115,6 +115,7 @@ peek_all(char **paths, size_t count, bool is_salvage, struct candidates *found, 
 		memcpy(item->session, identity->session, sizeof(item->session));
 		item->start_ns = identity->start_realtime_ns;
 		item->is_first = identity->is_first != 0;
+		item->is_trusted = owner_is_trusted(owner);
 	}
 	if (unreadable > DAMAGES_MAX) {
 		char text[96];
@@ -126,6 +127,13 @@ peek_all(char **paths, size_t count, bool is_salvage, struct candidates *found, 
 	free(identity);
 }
 
+/* Anybody can say of a capture that it is of the first process; those of whom it is believed go first. */
+static unsigned
+rank_of(const struct candidate *item)
+{
+	return !item->is_first ? 2 : item->is_trusted ? 0 : 1;
+}
+
 /* Sessions together; in each the first process first, then by start. */
 static int
 compare_candidates(const void *left, const void *right)
@@ -134,8 +142,8 @@ compare_candidates(const void *left, const void *right)
 	const struct candidate *b = right;
 	int order = strcmp(a->session, b->session);
 
-	if (order == 0 && a->is_first != b->is_first)
-		order = a->is_first ? -1 : 1;
+	if (order == 0)
+		order = (int)rank_of(a) - (int)rank_of(b);
 	if (order == 0 && a->start_ns != b->start_ns)
 		order = a->start_ns < b->start_ns ? -1 : 1;
 	return order != 0 ? order : strcmp(a->path, b->path);
@@ -147,7 +155,39 @@ is_leader(const struct candidates *found, size_t number)
 	return number == 0 || strcmp(found->items[number].session, found->items[number - 1].session) != 0;
 }
 
-/* Moves the paths of one session into the list, of the one that began last when none is named. False: no such one. */
+/* When a session began is what a capture says that is trusted, if there is one. */
+static void
+settle_leaders(struct candidates *found)
+{
+	struct candidate *leader = found->items;
+
+	for (size_t i = 0; i < found->count; i++) {
+		const struct candidate *item = &found->items[i];
+
+		if (is_leader(found, i))
+			leader = &found->items[i];
+		else if (item->is_trusted && !leader->is_trusted) {
+			leader->is_trusted = true;
+			leader->start_ns = item->start_ns;
+		}
+	}
+}
+
+/* Which is newer? One that is not trusted never: it may have any start. */
+static int
+compare_starts(const void *left, const void *right)
+{
+	const struct candidate *a = left;
+	const struct candidate *b = right;
+
+	if (a->is_trusted != b->is_trusted)
+		return a->is_trusted ? 1 : -1;
+	if (a->start_ns != b->start_ns)
+		return a->start_ns < b->start_ns ? -1 : 1;
+	return strcmp(a->session, b->session);
+}
+
+/* Moves the paths of one session into the list, of the newest when none is named. False: no such one. */
 static bool
 take_session(struct candidates *found, const char *session, struct capture_list *list)
 {
@@ -156,7 +196,7 @@ take_session(struct candidates *found, const char *session, struct capture_list 
 	for (size_t i = 0; i < found->count; i++) {
 		const struct candidate *item = &found->items[i];
 		bool is_better = session != NULL ? strcmp(item->session, session) == 0
-		                                 : chosen == NULL || item->start_ns > chosen->start_ns;
+		                                 : chosen == NULL || compare_starts(item, chosen) > 0;
 
 		list->session_count += is_leader(found, i);
 		if (is_leader(found, i) && is_better)
@@ -254,6 +294,7 @@ read_folder(const char *folder, bool is_salvage, struct candidates *found, struc
 		return fail_set(fail, EXIT_CAPTURE, "%s: none of its %zu captures can be read; the first: %s", folder, count,
 		                list->damages[0]);
 	qsort(found->items, found->count, sizeof(*found->items), compare_candidates);
+	settle_leaders(found);
 	return true;
 }
 
@@ -328,17 +369,6 @@ process_tree_list(const char *capture, const char *session, bool is_salvage, str
 	return is_done;
 }
 
-static int
-compare_starts(const void *left, const void *right)
-{
-	const struct candidate *a = left;
-	const struct candidate *b = right;
-
-	if (a->start_ns != b->start_ns)
-		return a->start_ns < b->start_ns ? -1 : 1;
-	return strcmp(a->session, b->session);
-}
-
 bool
 process_tree_sessions(const char *capture, bool is_salvage, struct session_list *sessions, struct fail *fail)
 {
@@ -388,137 +418,6 @@ capture_list_free(struct capture_list *list)
 	free(list->paths);
 	free(list->damages);
 	*list = (struct capture_list){ 0 };
-}
-
-static size_t
-read_text(const char *path, char *text, size_t room)
-{
-	FILE *file = fopen(path, "re");
-	size_t got = 0;
-
-	if (file != NULL) {
-		got = fread(text, 1, room - 1, file);
-		(void)fclose(file);
-	}
-	text[got] = '\0';
-	return got;
-}
-
-/* When did the process of this name in /proc start? */
-static uint64_t
-start_of(const char *name)
-{
-	char path[48];
-	char text[2048];
-	char state;
-	uint64_t start_ticks;
-	const char *after_name;
-
-	(void)snprintf(path, sizeof(path), "/proc/%.20s/stat", name);
-	if (read_text(path, text, sizeof(text)) == 0)
-		return NOT_RUNNING;
-
-	/* The name in parentheses may hold anything; field 22 counts from its last parenthesis. */
-	after_name = strrchr(text, ')');
-	if (after_name == NULL ||
-	    sscanf(after_name, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
-	           &state, &start_ticks) != 2)
-		return NOT_RUNNING;
-	return state != 'Z' && state != 'X' ? start_ticks : NOT_RUNNING;
-}
-
-static uint32_t
-own_namespace(void)
-{
-	struct stat file;
-
-	return stat("/proc/self/ns/pid", &file) == 0 ? (uint32_t)file.st_ino : 0;
-}
-
-/* Its pid where it lives: the last number of the line NSpid. */
-static uint32_t
-inner_pid(const char *name)
-{
-	char path[48];
-	char text[1 << 16]; // a process may be in many groups
-	char *line;
-
-	(void)snprintf(path, sizeof(path), "/proc/%.20s/status", name);
-	if (read_text(path, text, sizeof(text)) == 0 || (line = strstr(text, "\nNSpid:")) == NULL)
-		return 0;
-	line[1 + strcspn(line + 1, "\n")] = '\0';
-	line = strrchr(line, '\t'); // none: the text was cut there
-	return line != NULL ? (uint32_t)strtoul(line + 1, NULL, 10) : 0;
-}
-
-struct running {
-	char name[24]; // in /proc
-	uint64_t start_ticks;
-};
-
-/* All that ran at the first look: captures may be many, and so may processes. Ends with one without a name. */
-static const struct running *
-all_running(void)
-{
-	static struct running *all;
-	size_t count = 0, room = 0;
-	const struct dirent *entry;
-	DIR *processes = all == NULL ? opendir("/proc") : NULL;
-
-	while (processes != NULL && (entry = readdir(processes)) != NULL) {
-		struct running one = { .start_ticks = entry->d_name[0] >= '0' && entry->d_name[0] <= '9' ? start_of(entry->d_name) : NOT_RUNNING };
-
-		if (one.start_ticks == NOT_RUNNING)
-			continue;
-		(void)snprintf(one.name, sizeof(one.name), "%.20s", entry->d_name);
-		all = memory_grown(all, &room, count + 2, sizeof(*all));
-		all[count++] = one;
-		all[count] = (struct running){ 0 };
-	}
-	if (processes != NULL)
-		(void)closedir(processes);
-	if (all == NULL)
-		all = memory_zeroed(1, sizeof(*all));
-	return all;
-}
-
-/* In a container below ours its pid is another one here. */
-static bool
-runs_below(const struct kmem_identity *identity)
-{
-	for (const struct running *one = all_running(); one->name[0] != '\0'; one++) {
-		if (one->start_ticks == identity->start_ticks && inner_pid(one->name) == identity->pid &&
-		    start_of(one->name) == identity->start_ticks)
-			return true;
-	}
-	return false;
-}
-
-static bool
-is_elsewhere(const struct kmem_identity *identity)
-{
-	return identity->pid_namespace != 0 && identity->pid_namespace != own_namespace();
-}
-
-bool
-process_tree_is_hidden(const struct kmem_identity *identity)
-{
-	return is_elsewhere(identity) && own_namespace() != OUTERMOST_NAMESPACE;
-}
-
-bool
-process_tree_is_alive(const struct kmem_identity *identity)
-{
-	char text[64];
-
-	if (identity->pid == 0 || identity->start_ticks == NOT_RUNNING || identity->boot_id[0] == '\0' ||
-	    read_text("/proc/sys/kernel/random/boot_id", text, sizeof(text)) == 0 ||
-	    strncmp(text, identity->boot_id, strcspn(text, "\n")) != 0)
-		return false;
-	if (is_elsewhere(identity))
-		return runs_below(identity);
-	(void)snprintf(text, sizeof(text), "%" PRIu32, identity->pid);
-	return start_of(text) == identity->start_ticks;
 }
 
 struct by_pid {

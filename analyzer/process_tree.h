@@ -38,7 +38,7 @@ bool process_tree_list(const char *capture, const char *session, bool is_salvage
                        struct fail *fail);
 void capture_list_free(struct capture_list *list);
 
-/* The sessions that this argument means, by start: all of a folder; of a file its one, as NULL. For session_list_free(). */
+/* The sessions that this argument means, the newest last: all of a folder; of a file its one, as NULL. For session_list_free(). */
 bool process_tree_sessions(const char *capture, bool is_salvage, struct session_list *sessions, struct fail *fail);
 void session_list_free(struct session_list *sessions);
 

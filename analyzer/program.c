@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "program_elf.h"
+#include "regular_file.h"
 
 #define SCRIPTS_DEEP 4 // an interpreter may be a script; the kernel gives up here as well
 
@@ -189,7 +190,7 @@ program_examine(char *const *arguments, struct program *program)
 		} head;
 		struct stat status;
 		ssize_t length;
-		int file = open(path, O_RDONLY | O_CLOEXEC);
+		int file = regular_file_open(path, O_RDONLY, &status);
 
 		if (file < 0 && errno == ENOENT)
 			(void)snprintf(program->missing, sizeof(program->missing), "%s", path);
@@ -200,7 +201,7 @@ program_examine(char *const *arguments, struct program *program)
 		if (length >= (ssize_t)sizeof(head.elf) && memcmp(head.text, ELFMAG, SELFMAG) == 0) {
 			(void)snprintf(program->path, sizeof(program->path), "%s", path);
 			examine_elf(file, &head.elf, program);
-			if (program->obstacle == NULL && fstat(file, &status) == 0)
+			if (program->obstacle == NULL)
 				examine_privilege(file, &status, program);
 			(void)close(file);
 			return;

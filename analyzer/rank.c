@@ -34,6 +34,18 @@ rank_is_address_space(const char *domain)
 	return strcmp(domain, "reserved") == 0 || strcmp(domain, "file") == 0;
 }
 
+uint64_t
+rank_live_in_memory(const struct model_site *site)
+{
+	return site->live_bytes > site->untouched_bytes ? site->live_bytes - site->untouched_bytes : 0;
+}
+
+uint64_t
+rank_peak_in_memory(const struct model_site *site)
+{
+	return site->peak_bytes > site->untouched_bytes ? site->peak_bytes - site->untouched_bytes : 0;
+}
+
 static bool
 has_lost_names(const struct model_site *site)
 {
@@ -210,9 +222,16 @@ line_add(struct rank_line *line, const struct entry *entry)
 	if (line->site_count == 0 || telling(site->leak) < telling(line->leak))
 		line->leak = site->leak;
 	line->is_import = entry->is_import;
-	if (site->leak == MODEL_LEAK_LEAK)
+	if (site->leak == MODEL_LEAK_LEAK) {
 		line->leaking_bytes += site->live_bytes;
+		line->leaking_untouched_bytes += site->untouched_bytes;
+	}
+	line->untouched_bytes += site->untouched_bytes;
+	line->large_bytes += site->large_bytes;
+	line->large_resident_bytes += site->large_resident_bytes;
+	line->pinned_bytes += site->pinned_bytes;
 	line->live_bytes += site->live_bytes;
+	line->released_bytes += site->released_bytes;
 	line->live_count += site->live_count;
 	line->peak_bytes += site->peak_bytes;
 	line->allocated_bytes += site->allocated_bytes;

@@ -37,6 +37,9 @@ extern const struct ranking rank_peak;
 extern const struct ranking rank_leaks;
 extern const struct ranking rank_sites;
 extern const struct ranking *const rankings[]; // ends with NULL
+/* By what was asked for: what a limit of addresses counts, touched or not. */
+extern const struct ranking rank_peak_asked;
+extern const struct ranking rank_sites_asked;
 
 /* One line of code in one domain. */
 struct rank_line {
@@ -46,12 +49,18 @@ struct rank_line {
 	uint64_t score_bytes;             // of its sites in that tier
 	uint64_t live_bytes;
 	uint64_t live_count;
+	uint64_t released_bytes;          // of live_bytes, after the program began to exit
 	uint64_t peak_bytes;
+	uint64_t untouched_bytes;         // of live_bytes, not in memory
+	uint64_t large_bytes;             // as in struct model_site
+	uint64_t large_resident_bytes;
+	uint64_t pinned_bytes;
 	uint64_t allocated_bytes;
 	uint64_t allocated_count;
 	enum model_leak_class leak;       // the most telling class among its sites
 	bool is_import;                   // its sites are what an import left behind
 	uint64_t leaking_bytes;           // live bytes of its sites of class leak
+	uint64_t leaking_untouched_bytes; // of these, not in memory
 	const struct model_site *largest; // its first site
 	const struct model_site *telling; // its first site of class `leak`: whose generations are those of the line
 	size_t first_site;                // in ranked.sites
@@ -82,8 +91,22 @@ bool rank_is_address_space(const char *domain);
  */
 void rank_leaks_classify(struct model *model);
 
+/*
+ * What counts of a site in every order: the part that is in memory. What was asked for and never touched holds nothing. At a peak: what
+ * is live and untouched now was so then, as far as it was there.
+ */
+uint64_t rank_live_in_memory(const struct model_site *site);
+uint64_t rank_peak_in_memory(const struct model_site *site);
+
 /* Too few generations for the name, but from 3 on, and not one of them was released. */
 bool rank_may_accumulate(const struct model_site *site);
+
+/*
+ * Grew over much of the run and kept nearly all of it, then stopped: blocks of most generations in which it allocated are alive, and
+ * more than as much was allocated elsewhere between its first and its latest block, so that it was not built at one go. A cache that
+ * fills looks the same: a ground to ask only where the line is new.
+ */
+bool rank_has_accumulated(const struct model_site *site);
 
 /* Most of what was allocated since it appeared is its own: a leak, or something large that was built at one go. */
 bool rank_may_be_built_once(const struct model_site *site);

@@ -215,6 +215,14 @@ rank_may_accumulate(const struct model_site *site)
 }
 
 bool
+rank_has_accumulated(const struct model_site *site)
+{
+	return (site->leak == MODEL_LEAK_STEADY || site->leak == MODEL_LEAK_BACKLOG) && site->born_generations >= LEAK_GENERATIONS_MIN &&
+	       is_at_least(site->generations_alive, LEAK_ALIVE_PERCENT, site->born_generations) && site->live_bytes < site->span_bytes / 2 &&
+	       grown_bytes(site) >= LEAK_FLOOR_BYTES;
+}
+
+bool
 rank_may_be_built_once(const struct model_site *site)
 {
 	return site->leak == MODEL_LEAK_LEAK && site->may_be_built_once;
@@ -233,15 +241,9 @@ leaks_tier(const struct model *model, const struct model_site *site)
 	return tier * 2 + (rank_is_address_space(model->domains[site->domain].name) ? 1 : 0);
 }
 
-static uint64_t
-leaks_bytes(const struct model_site *site)
-{
-	return site->live_bytes;
-}
-
 const struct ranking rank_leaks = {
 	.name = "leaks",
 	.heading = "Still held, leaks first",
 	.tier = leaks_tier,
-	.bytes = leaks_bytes,
+	.bytes = rank_live_in_memory,
 };

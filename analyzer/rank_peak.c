@@ -16,14 +16,21 @@ peak_tier(const struct model *model, const struct model_site *site)
 }
 
 static uint64_t
-peak_bytes(const struct model_site *site)
+asked_bytes(const struct model_site *site)
 {
 	return site->peak_bytes;
 }
+
+const struct ranking rank_peak_asked = {
+	.name = "peak",
+	.heading = "Held at the peak",
+	.tier = peak_tier,
+	.bytes = asked_bytes,
+};
 
 const struct ranking rank_peak = {
 	.name = "peak",
 	.heading = "Held at the peak",
 	.tier = peak_tier,
-	.bytes = peak_bytes,
+	.bytes = rank_peak_in_memory,
 };

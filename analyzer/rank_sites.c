@@ -12,14 +12,21 @@ sites_tier(const struct model *model, const struct model_site *site)
 }
 
 static uint64_t
-sites_bytes(const struct model_site *site)
+asked_bytes(const struct model_site *site)
 {
 	return site->live_bytes;
 }
+
+const struct ranking rank_sites_asked = {
+	.name = "sites",
+	.heading = "Live at the end",
+	.tier = sites_tier,
+	.bytes = asked_bytes,
+};
 
 const struct ranking rank_sites = {
 	.name = "sites",
 	.heading = "Live at the end",
 	.tier = sites_tier,
-	.bytes = sites_bytes,
+	.bytes = rank_live_in_memory,
 };

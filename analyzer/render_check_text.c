@@ -10,12 +10,16 @@
 #include "render.h"
 #include "units.h"
 
+#define RENAMED_SHOWN 5
+
 /* A line that the baseline does not know. */
 static const char *
 novelty(const struct check_rule *rule)
 {
 	if (rule->kind != CHECK_LEAK || !rule->is_new)
 		return "";
+	if (rule->is_grown && !rule->is_leak)
+		return "new, kept what it allocated over much of the run, ";
 	return rule->is_leak ? "new, " : "new, may leak (too few generations to tell: measure a longer run), ";
 }
 
@@ -51,6 +55,19 @@ put_arena_note(const struct check *check, FILE *stream)
 		                      "PYTHONMALLOC=malloc; their lines are not the same\n", were_arenas ? "baseline" : "new run");
 	else if (has_failed)
 		(void)fputs("note: record both with --python-objects: then the lines that fill Python's arenas are named\n", stream);
+}
+
+/* Lines that are no leak, for they were there under another name. */
+static void
+put_renamed(const struct check *check, FILE *stream)
+{
+	char live[UNITS_TEXT_BYTES];
+
+	for (size_t i = 0; i < check->renamed_count && i < RENAMED_SHOWN; i++)
+		(void)fprintf(stream, "note: %s is taken for %s of the baseline, which is gone: it holds as much (%s), with the same callers\n",
+		              check->renamed[i].now->where, check->renamed[i].then->where, units_bytes(check->renamed[i].now->live_bytes.min, live));
+	if (check->renamed_count > RENAMED_SHOWN)
+		(void)fprintf(stream, "note: so are %zu more\n", check->renamed_count - RENAMED_SHOWN);
 }
 
 /* What passes today and may fail in a longer run. */
@@ -98,6 +115,7 @@ render_check_text(const struct check *check, FILE *stream)
 	              (unsigned long long)check->after->run_count, check->after->run_count == 1 ? "" : "s",
 	              (unsigned long long)check->before->run_count);
 	put_small_leak(check, stream);
+	put_renamed(check, stream);
 	if (check->lost_child != NULL)
 		(void)fprintf(stream, "note: %s\n", check->lost_child);
 	if (check->failed_count == 0 || check->before->python_version[0] == '\0')

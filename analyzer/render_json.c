@@ -71,6 +71,39 @@ put_leak(struct json_write *json, const struct report_leak *leak)
 }
 
 static void
+put_in_memory(struct json_write *json, const struct report_in_memory *in_memory)
+{
+	json_write_number(json, "untouched_bytes", in_memory->untouched_bytes);
+	json_write_number(json, "large_bytes", in_memory->large_bytes);
+	json_write_number(json, "large_resident_bytes", in_memory->large_resident_bytes);
+	json_write_number(json, "pinned_bytes", in_memory->pinned_bytes);
+}
+
+static void
+put_memory(struct json_write *json, const struct report_memory *memory)
+{
+	if (memory == NULL) {
+		json_write_null(json, "memory");
+		return;
+	}
+	json_write_open(json, "memory", '{');
+	json_write_number(json, "bytes", memory->bytes);
+	json_write_number(json, "looked_bytes", memory->look_bytes);
+	json_write_number(json, "age_ns", memory->age_ns);
+	json_write_number(json, "freed_kept_bytes", memory->kept_bytes);
+	json_write_number(json, "freed_empty_bytes", memory->kept_empty_bytes);
+	json_write_open(json, "parts", '[');
+	for (size_t i = 0; i < memory->part_count; i++) {
+		json_write_open(json, NULL, '{');
+		json_write_text(json, "name", memory->parts[i].name);
+		json_write_number(json, "bytes", memory->parts[i].bytes);
+		json_write_close(json, '}');
+	}
+	json_write_close(json, ']');
+	json_write_close(json, '}');
+}
+
+static void
 put_verdict(struct json_write *json, const struct report_verdict *verdict)
 {
 	json_write_open(json, "verdict", '{');
@@ -78,6 +111,8 @@ put_verdict(struct json_write *json, const struct report_verdict *verdict)
 	json_write_text(json, "confidence", verdict->confidence);
 	json_write_text(json, "text", verdict->text);
 	json_write_text(json, "next", verdict->next);
+	put_memory(json, verdict->memory);
+	json_write_number(json, "untouched_bytes", verdict->untouched_bytes);
 	if (verdict->domain != NULL)
 		json_write_text(json, "domain", verdict->domain);
 	json_write_close(json, '}');
@@ -115,6 +150,7 @@ put_totals(struct json_write *json, const struct report *report)
 		json_write_number(json, "together_peak_bytes", domain->together_peak_bytes);
 		json_write_number(json, "together_live_bytes", domain->together_live_bytes);
 		json_write_number(json, "peak_resident_bytes", domain->peak_resident_bytes);
+		json_write_number(json, "untouched_bytes", domain->untouched_bytes);
 		json_write_number(json, "returned_bytes", domain->returned_bytes);
 		json_write_number(json, "lost_events", report->losses[KMEM_LOST_EVENTS]);
 		json_write_number(json, "lost_event_bytes", report->losses[KMEM_LOST_EVENT_BYTES]);
@@ -135,6 +171,22 @@ put_losses(struct json_write *json, const uint64_t losses[KMEM_LOSS_COUNT])
 		if (report_loss_name(i) != NULL)
 			json_write_number(json, report_loss_name(i), losses[i]);
 	}
+	json_write_close(json, '}');
+}
+
+static void
+put_heap_look(struct json_write *json, const struct report_heap_pages *look)
+{
+	if (look->sampled_pages == 0) {
+		json_write_null(json, "heap_pages");
+		return;
+	}
+	json_write_open(json, "heap_pages", '{');
+	json_write_number(json, "sampled_pages", look->sampled_pages);
+	json_write_number(json, "bytes", look->bytes);
+	json_write_number(json, "empty_bytes", look->empty_bytes);
+	json_write_number(json, "sparse_bytes", look->sparse_bytes);
+	json_write_number(json, "sparse_live_bytes", look->sparse_live_bytes);
 	json_write_close(json, '}');
 }
 
@@ -160,6 +212,7 @@ put_resident(struct json_write *json, const struct report_process *process)
 			json_write_number(json, report_own_name(i), process->own_bytes[i]);
 	}
 	json_write_close(json, '}');
+	put_heap_look(json, &process->heap_pages);
 	json_write_close(json, '}');
 }
 
@@ -304,9 +357,12 @@ put_lines(struct json_write *json, const struct report *report)
 		json_write_text(json, "domain", line.domain);
 		json_write_number(json, "live_bytes", line.live_bytes);
 		json_write_number(json, "live_count", line.live_count);
+		json_write_number(json, "released_at_exit_bytes", line.released_bytes);
 		json_write_number(json, "peak_bytes", line.peak_bytes);
 		json_write_number(json, "allocated_bytes", line.allocated_bytes);
 		json_write_number(json, "allocated_count", line.allocated_count);
+		put_in_memory(json, &line.in_memory);
+		put_text_or_null(json, "library", line.library);
 		put_leak(json, &line.leak);
 		json_write_number(json, "leaking_bytes", line.leaking_bytes);
 		json_write_bool(json, "may_be_built_once", line.may_be_built_once);
@@ -331,6 +387,8 @@ encode_frame(struct json_write *json, const struct report_frame *frame)
 	json_write_text(json, "module", frame->module);
 	put_offset(json, frame->offset);
 	put_relation(json, frame->relation);
+	if (frame->is_repeated)
+		json_write_bool(json, "is_repeated", true);
 	json_write_close(json, '}');
 }
 
@@ -416,9 +474,12 @@ put_site(struct json_write *json, const struct report_site *site, struct frame_t
 	json_write_text(json, "domain", site->domain);
 	json_write_number(json, "live_bytes", site->live_bytes);
 	json_write_number(json, "live_count", site->live_count);
+	json_write_number(json, "released_at_exit_bytes", site->released_bytes);
 	json_write_number(json, "peak_bytes", site->peak_bytes);
 	json_write_number(json, "allocated_bytes", site->allocated_bytes);
 	json_write_number(json, "allocated_count", site->allocated_count);
+	put_in_memory(json, &site->in_memory);
+	put_text_or_null(json, "library", site->library);
 	put_leak(json, &site->leak);
 	put_place(json, "where", &site->where);
 	put_text_or_null(json, "import", site->import);
@@ -445,6 +506,7 @@ render_json(const struct report *report, FILE *stream)
 	put_losses(&json, report->losses);
 	json_write_number(&json, "peak_error_bytes", report->peak_error_bytes);
 	json_write_bool(&json, "is_finalizing", report->is_finalizing);
+	json_write_bool(&json, "is_at_exit", report->is_at_exit);
 	json_write_open(&json, "verify", '{');
 	json_write_number(&json, "checked", report->verify_checked);
 	json_write_number(&json, "mismatched", report->verify_mismatched);

@@ -3,13 +3,17 @@
  *
  * Cases: "program ended well", "lines" (none grew), "peak DOMAIN" and "live DOMAIN" of every domain of the baseline or the runs.
  * Their names are the same in every run, so that a CI system can follow them; what failed stands in the failure: the line, and
- * the bytes before, after and allowed. When the program did not end well the others are skipped: its figures say nothing.
+ * the bytes before, after and allowed; file and line of the case are those of the code. When the program did not end well the others are skipped: its figures say nothing.
  *
  * Called by   cmd_check.c.
  * When failing  errors stay in the stream. Texts are escaped here; they are UTF-8 without control characters already.
  */
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "check.h"
+#include "place.h"
 #include "render.h"
 #include "units.h"
 
@@ -43,12 +47,37 @@ open_case(FILE *stream, const char *kind, const char *subject)
 	(void)fputs("\"", stream);
 }
 
+/* Below the folder in which the check runs, as CI systems want it. */
+static const char *
+relative(const char *file)
+{
+	char here[PATH_MAX];
+	size_t length = getcwd(here, sizeof(here)) != NULL ? strlen(here) : 0;
+
+	return length > 1 && strncmp(file, here, length) == 0 && file[length] == '/' ? file + length + 1 : file;
+}
+
+/* After open_case(): where the code is. */
+static void
+put_place(FILE *stream, const struct check_rule *rule)
+{
+	if (rule->file[0] == '\0' || rule->file[0] == '<' || place_is_cell(rule->file))
+		return;
+	(void)fputs(" file=\"", stream);
+	put_escaped(stream, relative(rule->file));
+	(void)fputs("\"", stream);
+	if (rule->line != 0)
+		(void)fprintf(stream, " line=\"%u\"", (unsigned)rule->line);
+}
+
 static void
 put_failure(FILE *stream, const char *type, const char *message)
 {
 	(void)fprintf(stream, ">\n      <failure type=\"%s\" message=\"", type);
 	put_escaped(stream, message);
-	(void)fputs("\"/>\n    </testcase>\n", stream);
+	(void)fputs("\">", stream);
+	put_escaped(stream, message);
+	(void)fputs("</failure>\n    </testcase>\n", stream);
 }
 
 static void
@@ -79,6 +108,7 @@ put_domain(FILE *stream, const struct check_rule *rule, bool is_skipped)
 		(void)fputs("/>\n", stream);
 	} else {
 		write_message(rule, message, sizeof(message));
+		put_place(stream, rule);
 		put_failure(stream, check_rule_name(rule), message);
 	}
 }
@@ -93,6 +123,12 @@ put_lines(FILE *stream, const struct check *check, size_t failed, bool is_skippe
 	if (is_skipped || failed == 0) {
 		(void)fputs(is_skipped ? "><skipped/></testcase>\n" : "/>\n", stream);
 		return;
+	}
+	for (size_t i = 0; i < check->rule_count; i++) { // of several lines the worst, which comes first
+		if (check->rules[i].kind == CHECK_LEAK) {
+			put_place(stream, &check->rules[i]);
+			break;
+		}
 	}
 	(void)fprintf(stream, ">\n      <failure type=\"lines\" message=\"%zu line%s\">", failed,
 	              failed == 1 ? " holds more than is allowed" : "s hold more than is allowed");

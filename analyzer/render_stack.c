@@ -50,8 +50,9 @@ has_python_frame(const struct report_site *site)
 	return false;
 }
 
+/* `inner` is the frame that it called, if there is one: what calls start-up code is the program's, and says nothing. */
 static bool
-is_shown(const struct report_frame *frame, bool has_python, bool is_native)
+is_shown(const struct report_frame *frame, const struct report_frame *inner, bool has_python, bool is_native)
 {
 	if (is_native)
 		return true;
@@ -59,7 +60,9 @@ is_shown(const struct report_frame *frame, bool has_python, bool is_native)
 		return frame->is_user;
 	if (strcmp(frame->kind, "python") == 0)
 		return true;
-	return !has_python && frame->function[0] != '\0' && !is_start_up(frame->function);
+	if (frame->function[0] == '\0') // stripped: an address is better than nothing, in code of the user's
+		return !has_python && frame->is_user && frame->module[0] != '\0' && !is_start_up(inner->function);
+	return !has_python && !is_start_up(frame->function);
 }
 
 /* What every Python thread starts in: it says nothing of who wanted the memory. */
@@ -80,14 +83,16 @@ static bool
 is_place(const struct report_frame *frame, const struct report_place *where)
 {
 	return frame->line == where->line && strcmp(frame->file, where->file) == 0 &&
-	       strcmp(frame->function, where->function) == 0;
+	       strcmp(frame->function, where->function) == 0 && frame->offset == where->offset &&
+	       (where->offset == 0 || strcmp(frame->module, where->module) == 0);
 }
 
 /* `after` follows the frame and is never cut. */
 static void
 put_frame(FILE *stream, const struct report_frame *frame, const char *relation, const char *after)
 {
-	size_t room = PAGE_COLUMNS - 5 - INDENT - strlen(after);
+	const char *again = frame->is_repeated ? " (calls itself)" : "";
+	size_t room = PAGE_COLUMNS - 5 - INDENT - strlen(after) - strlen(again);
 	char text[1024];
 
 	if (strcmp(frame->kind, "native") == 0 && frame->file[0] == '\0' && frame->function[0] != '\0')
@@ -102,7 +107,7 @@ put_frame(FILE *stream, const struct report_frame *frame, const char *relation, 
 	if (strlen(text) > room)
 		(void)snprintf(text + room - 3, sizeof(text) - room, "...");
 	(void)text_clean(text, strlen(text));
-	(void)fprintf(stream, "%*s%-5s%s%s\n", INDENT, "", relation, text, after);
+	(void)fprintf(stream, "%*s%-5s%s%s%s\n", INDENT, "", relation, text, again, after);
 }
 
 /* The column before a frame, outwards of the row's line. */
@@ -150,12 +155,13 @@ find_caller(const struct report_site *site, const struct report_place *where, st
 
 	for (uint32_t i = 0; i < site->frame_count; i++) {
 		struct report_frame frame = report_frame(site, i);
+		struct report_frame inner = i > 0 ? report_frame(site, i - 1) : frame;
 
 		if (is_place(&frame, where)) {
 			is_past = true;
 			continue;
 		}
-		if (!is_past || is_thread_start(&frame) || !is_shown(&frame, has_python, false) || (is_found && !frame.is_user))
+		if (!is_past || is_thread_start(&frame) || !is_shown(&frame, &inner, has_python, false) || (is_found && !frame.is_user))
 			continue;
 		*caller = frame;
 		is_found = true;
@@ -369,10 +375,11 @@ render_text_stack(const struct report *report, const struct report_line *line, c
 		put_brief(line, stream);
 	for (uint32_t i = 0; i < site->frame_count; i++) {
 		struct report_frame frame = report_frame(site, i);
+		struct report_frame inner = i > 0 ? report_frame(site, i - 1) : frame;
 
 		if (site->frames_omitted != 0 && i == site->frames_before_gap)
 			put_gap(stream, site->frames_omitted);
-		if (!is_shown(&frame, has_python, options->is_native))
+		if (!is_shown(&frame, &inner, has_python, options->is_native))
 			continue;
 		if (!is_past && is_place(&frame, &line->where)) {
 			is_past = true;

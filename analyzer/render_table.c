@@ -14,10 +14,14 @@
 #include "place.h"
 #include "render.h"
 #include "report.h"
+#include "text_clean.h"
 #include "units.h"
 
 #define IMPORTS_SHOWN 3
+#define COLUMNS_MAX 7
 #define LEAKING_PART 10        // of which at least one is no leak: worth saying how much is
+#define UNTOUCHED_SHOWN_BYTES (UINT64_C(1) << 20)
+#define UNTOUCHED_PART 10      // of what the row shows; less of it that is not in memory is not told
 #define TRIFLE_PART 1000       // lines with less than a thousandth of their domain are summed up, the first excepted
 
 static uint32_t
@@ -117,11 +121,43 @@ put_leaking(const struct report_line *line, FILE *stream)
 		(void)fprintf(stream, "%20s%-5s%s of it\n", "", "leak", units_bytes(line->leaking_bytes, bytes));
 }
 
+static const char *
+text_released(const struct report_line *line, char text[UNITS_TEXT_BYTES])
+{
+	if (line->released_bytes == 0)
+		return "-";
+	return units_bytes(line->released_bytes, text);
+}
+
+/* What was asked for and never touched holds nothing. Rows are in the order of what is in memory. */
+static void
+put_in_memory(const struct report_line *line, uint64_t shown_bytes, FILE *stream)
+{
+	uint64_t untouched = line->in_memory.untouched_bytes;
+	char bytes[UNITS_TEXT_BYTES];
+
+	if (untouched >= UNTOUCHED_SHOWN_BYTES && untouched >= shown_bytes / UNTOUCHED_PART)
+		(void)fprintf(stream, "%20s%s of it in memory\n", "", units_bytes(shown_bytes > untouched ? shown_bytes - untouched : 0, bytes));
+}
+
+/* Nobody reports what such an allocator does: its pages are seen to come, and booked at the line that ran then. */
+static void
+put_library(const struct report_line *line, FILE *stream)
+{
+	char name[PLACE_TEXT_BYTES];
+
+	if (line->library[0] == '\0')
+		return;
+	(void)snprintf(name, sizeof(name), "%s", line->library);
+	(void)text_clean(name, strlen(name));
+	(void)fprintf(stream, "%20sin the own allocator of %s, which grew here (estimated)\n", "", name);
+}
+
 struct table {
 	const char *ranking;
 	const char *nothing; // said when no row has anything to show
 	uint64_t (*shown)(const struct report_line *line);
-	struct column columns[7];
+	struct column columns[COLUMNS_MAX];
 };
 
 static uint64_t
@@ -158,6 +194,7 @@ static const struct table tables[] = {
 	  { { "live", 9, text_live },
 	    { "of domain", 11, text_live_share },
 	    { "blocks", 10, text_blocks },
+	    { "released", 10, text_released },
 	    { " class", -10, text_class },
 	    { "gens", 6, text_generations },
 	    { " domain", -9, text_domain } } },
@@ -171,37 +208,55 @@ static const struct table tables[] = {
 	    { " domain", -9, text_domain } } },
 };
 
-/* Most names are short. `domain_width` is that of the longest. */
+/* What the rows of one table have in common. */
+struct layout {
+	const struct table *table;
+	int domain_width;  // of the longest name; most are short
+	bool has_released; // a process has figures of the moment when it began to exit
+};
+
 static int
-width_of(const struct column *column, int domain_width)
+width_of(const struct column *column, const struct layout *layout)
 {
-	return column->text == text_domain && domain_width >= -column->width ? -1 - domain_width : column->width;
+	return column->text == text_domain && layout->domain_width >= -column->width ? -1 - layout->domain_width : column->width;
+}
+
+/* The next column that is shown, from *number on; NULL behind the last one. */
+static const struct column *
+next_column(const struct layout *layout, size_t *number)
+{
+	const struct column *columns = layout->table->columns;
+
+	if (*number < COLUMNS_MAX && columns[*number].text == text_released && !layout->has_released)
+		(*number)++;
+	return *number < COLUMNS_MAX && columns[*number].title != NULL ? &columns[(*number)++] : NULL;
 }
 
 static void
-put_heading(FILE *stream, const char *heading, size_t processes, const struct table *table, int domain_width)
+put_heading(FILE *stream, const char *heading, size_t processes, const struct layout *layout)
 {
+	const struct column *column;
 	char count[UNITS_TEXT_BYTES];
 
 	(void)fputs(heading, stream);
 	if (processes > 1)
 		(void)fprintf(stream, ", summed over %s processes", units_count(processes, count));
 	(void)fputc('\n', stream);
-	for (size_t i = 0; i < 7 && table->columns[i].title != NULL; i++) {
-		(void)fprintf(stream, "%*s", width_of(&table->columns[i], domain_width), table->columns[i].title);
-	}
+	for (size_t i = 0; (column = next_column(layout, &i)) != NULL;)
+		(void)fprintf(stream, "%*s", width_of(column, layout), column->title);
 	(void)fputs("  allocated at\n", stream);
 }
 
 static void
-put_row(FILE *stream, const struct table *table, const struct report_line *line, int domain_width)
+put_row(FILE *stream, const struct layout *layout, const struct report_line *line)
 {
+	const struct column *column;
 	char text[UNITS_TEXT_BYTES];
 	char place[PLACE_TEXT_BYTES];
 
-	for (size_t i = 0; i < 7 && table->columns[i].title != NULL; i++) {
-		int width = width_of(&table->columns[i], domain_width);
-		const char *cell = table->columns[i].text(line, text);
+	for (size_t i = 0; (column = next_column(layout, &i)) != NULL;) {
+		int width = width_of(column, layout);
+		const char *cell = column->text(line, text);
 
 		(void)fprintf(stream, " %*s", width < 0 ? width + 1 : width - 1, cell); // wide ones do not run into each other
 	}
@@ -322,7 +377,15 @@ has_row(const struct table *table, const struct report_line *line, const struct 
 	return is_in_scope(line, options) && table->shown(line) != 0 && (!line->is_import || table->shown == shown_any);
 }
 
-/* The number of the line that shows most; no order may leave it out. report->line_total: there is none. */
+static uint64_t
+in_memory_of(const struct table *table, const struct report_line *line)
+{
+	uint64_t untouched = table->shown != shown_any ? line->in_memory.untouched_bytes : 0;
+
+	return table->shown(line) > untouched ? table->shown(line) - untouched : 0;
+}
+
+/* The number of the line that shows most in memory; no order may leave it out. report->line_total: there is none. */
 static size_t
 find_largest(const struct report *report, const struct table *table, const struct render_options *options)
 {
@@ -332,9 +395,9 @@ find_largest(const struct report *report, const struct table *table, const struc
 	for (size_t i = 0; i < report->line_total; i++) {
 		struct report_line line = report_line(report, i);
 
-		if (!has_row(table, &line, options) || line.is_address_space || table->shown(&line) <= most)
+		if (!has_row(table, &line, options) || line.is_address_space || in_memory_of(table, &line) <= most)
 			continue;
-		most = table->shown(&line);
+		most = in_memory_of(table, &line);
 		largest = i;
 	}
 	return largest;
@@ -389,7 +452,7 @@ void
 render_text_lines(const struct report *report, const struct render_options *options, FILE *stream)
 {
 	const struct table *table = tables;
-	int domain_width;
+	struct layout layout;
 	struct rest rest = { .count = 0 };
 	struct rest space = { .count = 0 }; // holds no memory: not in one sum with it
 	size_t shown = 0;
@@ -400,9 +463,9 @@ render_text_lines(const struct report *report, const struct render_options *opti
 
 	while (strcmp(table->ranking, report->ranking) != 0)
 		table++;
-	domain_width = domain_width_of(report, table, options);
+	layout = (struct layout){ table, domain_width_of(report, table, options), report->is_at_exit };
 	largest = find_largest(report, table, options);
-	put_heading(stream, options->heading != NULL ? options->heading : report->heading, report->process_count, table, domain_width);
+	put_heading(stream, options->heading != NULL ? options->heading : report->heading, report->process_count, &layout);
 	for (size_t i = 0; i < report->line_total; i++) {
 		struct report_line line = report_line(report, i);
 
@@ -418,9 +481,12 @@ render_text_lines(const struct report *report, const struct render_options *opti
 			left->bytes += table->shown == shown_peak ? line.peak_bytes : line.live_bytes;
 			continue;
 		}
-		put_row(stream, table, &line, domain_width);
+		put_row(stream, &layout, &line);
 		if (table->shown == shown_live)
 			put_leaking(&line, stream);
+		if (table->shown != shown_any)
+			put_in_memory(&line, table->shown(&line), stream);
+		put_library(&line, stream);
 		render_text_source(&line.where, stream);
 		render_text_stack(report, &line, options, stream);
 		has_relations = has_relations || line.where.relation[0] != '\0';

@@ -20,7 +20,11 @@
 #define PROCESSES_SHOWN 12
 #define INDENTS_MAX 6
 #define MEANING_COLUMN 27      // of the table of the resident set
+#define TRIFLE_AFTER_EXIT (UINT64_C(1) << 20)
 #define AGE_SHOWN_NS UINT64_C(100000000)
+#define UNTOUCHED_SHOWN_BYTES (UINT64_C(1) << 20)
+#define UNTOUCHED_PART 100     // of what is live in a domain
+#define DIFFERENT_PART 8
 #define COPIES_SHOWN_BYTES (UINT64_C(1) << 20)
 
 static size_t
@@ -115,6 +119,8 @@ put_domains(const struct report *report, const char *heading, bool is_device, bo
 		              units_count(domain->live_count, blocks), units_count(domain->allocated_count, calls));
 		if (domain->returned_bytes != 0)
 			(void)fprintf(stream, "  %s given back by madvise", units_bytes(domain->returned_bytes, live));
+		if (domain->untouched_bytes >= UNTOUCHED_SHOWN_BYTES && domain->untouched_bytes >= domain->live_bytes / UNTOUCHED_PART)
+			(void)fprintf(stream, "  %s of it not in memory", units_bytes(domain->untouched_bytes, live));
 		if (domain->inherited_bytes != 0)
 			(void)fprintf(stream, "  +%s inherited", units_bytes(domain->inherited_bytes, live));
 		(void)fputc('\n', stream);
@@ -156,6 +162,15 @@ put_others(const struct report_process *process, FILE *stream)
 	put_paragraph(stream, text, MEANING_COLUMN, MEANING_COLUMN);
 }
 
+/* So far that one of the two is of another time. */
+static bool
+differs(uint64_t seen_bytes, uint64_t looked_bytes)
+{
+	uint64_t off_bytes = seen_bytes > looked_bytes ? seen_bytes - looked_bytes : looked_bytes - seen_bytes;
+
+	return seen_bytes != 0 && off_bytes > looked_bytes / DIFFERENT_PART;
+}
+
 /* Of the process that has most. The rows add up. */
 static void
 put_resident(const struct report *report, FILE *stream)
@@ -181,6 +196,8 @@ put_resident(const struct report *report, FILE *stream)
 		              most->is_end_known ? "end" : "last heartbeat, which saw ");
 	if (most->resident_age_ns >= AGE_SHOWN_NS && !most->is_end_known)
 		(void)fputs(units_bytes(most->resident_bytes, bytes), stream);
+	else if (most->resident_age_ns >= AGE_SHOWN_NS && differs(most->resident_bytes, most->resident_looked_bytes))
+		(void)fprintf(stream, "; the last heartbeat saw %s", units_bytes(most->resident_bytes, bytes));
 	(void)fputc('\n', stream);
 	for (unsigned n = 1; n <= KMEM_RESIDENT_PARTS; n++) {
 		unsigned part = n % KMEM_RESIDENT_PARTS; // what is not attributed comes last
@@ -464,7 +481,7 @@ has_notes(const struct report *report)
 		if (report->domains[i].is_at_refusal && report_has_domain(report, report->domains[i].name))
 			return true;
 	}
-	return report->verify_checked != 0 || report->peak_error_bytes != 0 || report->is_finalizing ||
+	return report->verify_checked != 0 || report->peak_error_bytes != 0 || report->is_finalizing || report->is_at_exit ||
 	       report->damage_count != 0 || has_losses(report, false);
 }
 
@@ -529,6 +546,11 @@ put_notes(const struct report *report, FILE *stream)
 	put_peak_error(report, "  peaks", stream);
 	if (report->is_finalizing)
 		(void)fputs("  live figures are those of the moment when Python began to shut down\n", stream);
+	if (report->is_at_exit)
+		(void)fputs("  live figures are those of the moment when the program began to exit, before handlers and destructors", stream);
+	if (report->is_at_exit)
+		(void)fprintf(stream, report->after_exit_bytes >= TRIFLE_AFTER_EXIT ? "; %s was\n  allocated after it\n" : "\n",
+		              units_bytes(report->after_exit_bytes, text));
 	for (size_t i = 0; i < report->domain_count; i++) {
 		if (report->domains[i].is_at_refusal && report_has_domain(report, report->domains[i].name))
 			(void)fprintf(stream, "  those of %s are of the moment when it refused the request that ended the program\n",

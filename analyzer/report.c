@@ -14,6 +14,7 @@
 
 #include "memory.h"
 #include "model.h"
+#include "place.h"
 #include "rank.h"
 #include "refusals.h"
 #include "report_build.h"
@@ -25,6 +26,7 @@ struct report_rows {
 	struct model *model;
 	struct ranked *ranked;
 	struct verdict verdict;
+	struct report_memory memory;
 	struct source_lines *sources;
 	char **texts; // made here, freed with the report
 	size_t text_count;
@@ -84,47 +86,6 @@ report_loss_is_serious(unsigned loss)
 	return losses[loss].is_serious;
 }
 
-static const struct resident_part {
-	const char *name;
-	const char *meaning;
-} resident_parts[KMEM_RESIDENT_PARTS] = {
-	[KMEM_RESIDENT_OTHER] = { "not attributed", "made by direct system calls, or by libraries for themselves" },
-	[KMEM_RESIDENT_BRK] = { "brk", "malloc's, below the program break" },
-	[KMEM_RESIDENT_HEAP] = { "heap", "malloc's other mappings, with what is free in them" },
-	[KMEM_RESIDENT_MMAP] = { "mmap", "" },
-	[KMEM_RESIDENT_RESERVED] = { "reserved", "" },
-	[KMEM_RESIDENT_PYTHON_ARENA] = { "python/arena", "" },
-	[KMEM_RESIDENT_SHARED] = { "shared", "" },
-	[KMEM_RESIDENT_FILE] = { "file", "" },
-	[KMEM_RESIDENT_PROGRAM] = { "program", "and its libraries, code and data" },
-	[KMEM_RESIDENT_STACKS] = { "stacks", "of its threads" },
-	[KMEM_RESIDENT_OWN] = { "kmemshim", "what recording takes" },
-	[KMEM_RESIDENT_INHERITED] = { "inherited", "from before the fork" },
-};
-
-const char *
-report_resident_name(unsigned part)
-{
-	return part < KMEM_RESIDENT_PARTS ? resident_parts[part].name : NULL;
-}
-
-const char *
-report_resident_meaning(unsigned part)
-{
-	return resident_parts[part].meaning;
-}
-
-const char *
-report_own_name(unsigned part)
-{
-	static const char *const names[KMEM_OWN_PARTS] = {
-		[KMEM_OWN_OTHER] = "library",     [KMEM_OWN_ADDRESSES] = "addresses", [KMEM_OWN_SITES] = "sites",
-		[KMEM_OWN_STACKS] = "stack rules", [KMEM_OWN_THREADS] = "threads",    [KMEM_OWN_CAPTURE] = "capture",
-	};
-
-	return part < KMEM_OWN_PARTS ? names[part] : NULL;
-}
-
 static const char *
 keep_text(struct report_rows *rows, char *text)
 {
@@ -157,37 +118,40 @@ report_place_of(const struct report_rows *rows, const struct model_site *site)
 	place.module = frame->module;
 	place.offset = offset_of(frame);
 	place.relation = model_relation_name(site->where_relation);
-	if (frame->kind == MODEL_FRAME_PYTHON) {
+	if (frame->kind == MODEL_FRAME_PYTHON || (frame->file[0] == '/' && frame->built_ns != 0)) {
+		const struct model_process *process = &rows->model->processes[site->process];
 		const struct source_place source = {
-			.directory = rows->model->processes[site->process].identity->directory,
+			.directory = process->is_trusted ? process->identity->directory : "",
 			.file = frame->file,
+			.path = model_file_on_disk(rows->model, frame->file),
+			.built_ns = frame->built_ns,
 			.line = frame->line,
 			.first_line = frame->first_line,
 			.function = frame->function,
 		};
 
-		place.source = source_lines_find(rows->sources, &source, &place.is_source_changed);
+		if (frame->is_trusted || place_is_cell(frame->file)) // a cell's text is in the capture
+			place.source = source_lines_find(rows->sources, &source, &place.is_source_changed);
 	}
 	return place;
 }
 
-/* Since when no source file may have changed: the first start of an interpreter; 0 = a run of another machine or boot. */
+/* Since when no source file may have changed: the first start of an interpreter, else of any; 0 = a run of another machine or boot. */
 static uint64_t
 sources_since(const struct model *model)
 {
-	uint64_t since = UINT64_MAX;
+	uint64_t since[2] = { UINT64_MAX, UINT64_MAX }; // of all, of interpreters
 
 	for (size_t i = 0; i < model->process_count; i++) {
 		const struct kmem_identity *identity = model->processes[i].identity;
+		bool is_python = model->processes[i].python_version != 0;
 
-		if (model->processes[i].python_version == 0)
-			continue;
 		if (identity->boot_id[0] == '\0' || strcmp(identity->boot_id, verdict_now()->boot_id) != 0)
 			return 0;
-		if (identity->start_realtime_ns < since)
-			since = identity->start_realtime_ns;
+		for (int of = 0; of <= is_python; of++)
+			since[of] = identity->start_realtime_ns < since[of] ? identity->start_realtime_ns : since[of];
 	}
-	return since != UINT64_MAX ? since : 0;
+	return since[1] != UINT64_MAX ? since[1] : since[0];
 }
 
 static void
@@ -213,6 +177,7 @@ build_domains(struct report *report, const struct model *model)
 			.together_peak_bytes = domain->together_peak_bytes,
 			.together_live_bytes = domain->together_live_bytes,
 			.peak_resident_bytes = domain->peak_resident_bytes,
+			.untouched_bytes = domain->untouched_bytes,
 			.returned_bytes = domain->returned_bytes,
 			.is_address_space = rank_is_address_space(domain->name),
 			.is_device = device_parts_is_driver(domain->name),
@@ -314,6 +279,8 @@ build_process(struct report *report, struct report_process *to, const struct mod
 		.resident_parts = process->resident != NULL ? process->resident->part_bytes : NULL,
 		.resident_looked_bytes = process->resident != NULL ? process->resident->resident_bytes : 0,
 		.own_bytes = process->own_bytes,
+		.heap_pages = { process->heap_look.sampled_pages, process->heap_look.bytes, process->heap_look.empty_bytes,
+		                process->heap_look.sparse_bytes, process->heap_look.sparse_live_bytes },
 		.resident_age_ns = resident_age_ns(process, last),
 		.is_end_known = verdict_ended_ns(process) != 0,
 		.note_count = process->note_count,
@@ -334,6 +301,8 @@ build_process(struct report *report, struct report_process *to, const struct mod
 	if (process->peak_error_bytes > report->peak_error_bytes)
 		report->peak_error_bytes = process->peak_error_bytes;
 	report->is_finalizing = report->is_finalizing || process->is_finalizing;
+	report->is_at_exit = report->is_at_exit || process->is_at_exit;
+	report->after_exit_bytes += process->after_exit_bytes;
 }
 
 static bool
@@ -409,6 +378,8 @@ report_build(struct model *model, const struct ranking *ranking, const struct re
 		.text = rows->verdict.text,
 		.next = rows->verdict.next,
 	};
+	report->verdict.untouched_bytes = rows->verdict.untouched_bytes;
+	report->verdict.memory = report_memory_of(&rows->verdict.memory, &rows->memory);
 	report->session = model->session;
 	report->argument = model->argument;
 	report->is_damaged = model->needs_salvage;
@@ -476,9 +447,12 @@ make_site(const struct report_rows *rows, const struct model_site *site)
 		.domain = rows->model->domains[site->domain].name,
 		.live_bytes = site->live_bytes,
 		.live_count = site->live_count,
+		.released_bytes = site->released_bytes,
 		.peak_bytes = site->peak_bytes,
 		.allocated_bytes = site->allocated_bytes,
 		.allocated_count = site->allocated_count,
+		.in_memory = { site->untouched_bytes, site->large_bytes, site->large_resident_bytes, site->pinned_bytes },
+		.library = site->library != NULL ? site->library : "",
 		.leak = leak_of(site),
 		.where = report_place_of(rows, site),
 		.import = rank_is_import(site) ? site->import : "",
@@ -519,9 +493,12 @@ report_line(const struct report *report, size_t number)
 		.where = report_place_of(rows, line->largest),
 		.live_bytes = line->live_bytes,
 		.live_count = line->live_count,
+		.released_bytes = line->released_bytes,
 		.peak_bytes = line->peak_bytes,
 		.allocated_bytes = line->allocated_bytes,
 		.allocated_count = line->allocated_count,
+		.in_memory = { line->untouched_bytes, line->large_bytes, line->large_resident_bytes, line->pinned_bytes },
+		.library = line->largest->library != NULL ? line->largest->library : "",
 		.domain_bytes = strcmp(report->ranking, "peak") == 0 ? domain->peak_bytes : domain->live_bytes,
 		.leak = leak_of(line->telling),
 		.leaking_bytes = line->leaking_bytes,
@@ -570,6 +547,7 @@ report_frame(const struct report_site *site, uint32_t number)
 		.relation = model_relation_name(model_relation_of(from, number)),
 		.is_user = frame->is_user,
 		.is_inlined = frame->is_inlined,
+		.is_repeated = frame->is_repeated,
 		.identity = frame,
 	};
 }

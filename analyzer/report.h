@@ -25,11 +25,28 @@ struct model;
 struct ranking;
 struct report_stack; // opaque: frames are made readable one at a time by report_frame()
 
+/* Of the processes that ran at the end, at their last looks. */
+#define REPORT_MEMORY_PARTS_MAX 12
+struct report_memory {
+	uint64_t bytes;          // the sum of the parts
+	uint64_t look_bytes;     // that the looks saw
+	uint64_t age_ns;         // of the oldest of these looks
+	uint64_t kept_bytes;     // freed, and not given back, where that is worth telling; 0 = no
+	uint64_t kept_empty_bytes; // of that, pages that malloc_trim() gives back
+	size_t part_count;
+	struct {
+		const char *name;
+		uint64_t bytes;
+	} parts[REPORT_MEMORY_PARTS_MAX]; // the largest first
+};
+
 struct report_verdict {
 	const char *cause;
 	const char *confidence;  // "certain", "likely", "possible", "unknown"
 	const char *text;
 	const char *next;
+	const struct report_memory *memory; // where what was in memory was; NULL = nobody looked
+	uint64_t untouched_bytes; // asked for, not in memory, and told in text; 0 = no
 	const char *domain;      // what text and next are about; NULL = the end of the program
 };
 
@@ -46,6 +63,7 @@ struct report_domain {
 	uint64_t together_peak_bytes; // highest sum of the peaks of processes that ran at the same time
 	uint64_t together_live_bytes; // the same of what they left
 	uint64_t peak_resident_bytes; // 0 = not seen
+	uint64_t untouched_bytes;    // of live_bytes, not in memory at the last look
 	uint64_t returned_bytes;     // of live mappings, given back to the system by madvise; counted at each call
 	uint64_t lost_sites;         // allocations booked without their stack, because there was no room for it
 	uint64_t lost_stacks;        // allocations whose stack could not be taken
@@ -54,6 +72,23 @@ struct report_domain {
 	bool is_at_refusal;          // live figures are those of the moment when a request was refused that ended a process
 	size_t part_count;           // of a device: what its live bytes are made of; 0 = it is no device
 	struct device_part parts[DEVICE_PARTS_MAX];
+};
+
+/* Of what was asked for, how much is memory: at the last look at the resident set, and bounded by what is still live. */
+struct report_in_memory {
+	uint64_t untouched_bytes;    // of live_bytes: not in memory
+	uint64_t large_bytes;        // blocks and mappings of 1 MiB and more, at that look
+	uint64_t large_resident_bytes; // of these, in memory
+	uint64_t pinned_bytes;       // about: pages of malloc's, less than half full, that its blocks keep
+};
+
+/* Malloc's pages in memory, without those of large blocks, at a look; from a sample. */
+struct report_heap_pages {
+	uint32_t sampled_pages;      // 0 = nobody looked
+	uint64_t bytes;
+	uint64_t empty_bytes;        // of these, without a live block
+	uint64_t sparse_bytes;       // of these, with live blocks in less than half
+	uint64_t sparse_live_bytes;  // requested bytes of those blocks
 };
 
 /* What a parent held when it forked. */
@@ -89,6 +124,7 @@ struct report_process {
 	const uint64_t *resident_parts; // enum kmem_resident_part, bytes at the last look; NULL = none
 	uint64_t resident_looked_bytes; // their sum
 	const uint64_t *own_bytes;   // of those of the recorder, enum kmem_own_part
+	struct report_heap_pages heap_pages; // then
 	uint64_t resident_age_ns;    // from that look to the end or, where that is not known, to the last heartbeat
 	bool is_end_known;
 	uint64_t limit_bytes;        // in force then; UINT64_MAX = none
@@ -112,6 +148,7 @@ struct report_frame {
 	const char *relation;        // as in struct report_place
 	bool is_user;
 	bool is_inlined;
+	bool is_repeated;            // it called itself, and further frames of it were left out behind this one
 	const void *identity;        // equal for equal frames
 };
 
@@ -179,9 +216,12 @@ struct report_site {
 	const char *domain;
 	uint64_t live_bytes;
 	uint64_t live_count;
+	uint64_t released_bytes;     // of live_bytes, after the program began to exit
 	uint64_t peak_bytes;         // held at the moment of the domain's peak
 	uint64_t allocated_bytes;
 	uint64_t allocated_count;
+	struct report_in_memory in_memory;
+	const char *library;         // whose own allocator grew here: of the domain "library", estimated; "" = none
 	struct report_leak leak;
 	struct report_place where;
 	const char *import;          // left behind by importing this top-level module; "" = not so, or unknown
@@ -201,9 +241,12 @@ struct report_line {
 	struct report_place where;
 	uint64_t live_bytes;
 	uint64_t live_count;
+	uint64_t released_bytes;     // of live_bytes, after the program began to exit
 	uint64_t peak_bytes;
 	uint64_t allocated_bytes;
 	uint64_t allocated_count;
+	struct report_in_memory in_memory;
+	const char *library;         // as in struct report_site, of its largest
 	uint64_t domain_bytes;       // what the ranked figure is a share of: the domain's peak or live bytes
 	struct report_leak leak;     // class of the line; generations of its largest site of that class
 	uint64_t leaking_bytes;      // live bytes of its sites of class leak
@@ -247,6 +290,8 @@ struct report {
 	uint64_t verify_mismatched;
 	uint64_t peak_error_bytes;   // how far peaks of one process may be off at most; 0 = exact
 	bool is_finalizing;          // figures are those of the moment when Python began to shut down
+	bool is_at_exit;             // of a process, those of the moment when it began to exit
+	uint64_t after_exit_bytes;   // what was allocated since then, about
 	size_t line_count;           // shown
 	size_t line_total;           // in all
 	size_t site_count;           // shown

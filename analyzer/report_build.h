@@ -2,6 +2,7 @@
  * report_build.h - the report while it is being made: what its parts share.
  *
  *   report.c           verdict, totals, processes, lines, sites
+ *   report_memory.c    where what was in memory was
  *   report_requests.c  requests that were refused
  *
  * Called by   these files alone.
@@ -14,6 +15,9 @@
 
 /* site NULL: unknown. */
 struct report_place report_place_of(const struct report_rows *rows, const struct model_site *site);
+
+struct verdict_memory;
+const struct report_memory *report_memory_of(const struct verdict_memory *from, struct report_memory *to); // NULL: nobody looked
 
 void report_build_requests(struct report *report, const struct model *model);
 

@@ -16,6 +16,7 @@
 
 #define FRAMES_BEYOND_USER 2 // callers of the first user frame that belong to a site's identity
 #define FRAMES_WITHOUT_USER 12
+#define LEFT_OUT_NONE UINT32_MAX
 #define HASH_START UINT64_C(14695981039346656037) // FNV-1a, 64 bits
 #define HASH_PRIME UINT64_C(1099511628211)
 
@@ -71,12 +72,15 @@ hash_python_file(uint64_t hash, const char *file)
 	return hash_text(hash, name, strlen(name));
 }
 
-/* "libfoo-1a2b3c4d.so.1.2" is "libfoo.so": no version, and not the hash that wheel builders put in. */
+/*
+ * "libfoo-1a2b3c4d.so.1.2" is "libfoo.so": no version, and not the hash that wheel builders put in. What is no library is the program,
+ * under whatever name: it may carry a commit or a version, and which programs are compared is asked elsewhere.
+ */
 static uint64_t
 hash_module(uint64_t hash, const char *module)
 {
 	const char *suffix = strstr(module, ".so");
-	size_t length = suffix != NULL ? (size_t)(suffix - module) : strlen(module);
+	size_t length = suffix != NULL ? (size_t)(suffix - module) : 0;
 	size_t digits = 0;
 
 	while (digits < length && isxdigit((unsigned char)module[length - 1 - digits]))
@@ -133,11 +137,33 @@ struct frame_cache {
 static uint64_t
 cached_hash(struct frame_cache *cache, const struct model_frame *frame)
 {
-	struct frame_cache *slot = &cache[(uintptr_t)frame / sizeof(*frame) % CACHE_SLOTS];
+	struct frame_cache *slot;
 
+	if (cache == NULL)
+		return hash_frame(frame);
+	slot = &cache[(uintptr_t)frame / sizeof(*frame) % CACHE_SLOTS];
 	if (slot->frame != frame)
 		*slot = (struct frame_cache){ frame, hash_frame(frame) };
 	return slot->hash;
+}
+
+/* A frame of its own up to Python 3.11, a part of its function since: never one here, where the function follows. */
+static bool
+is_comprehension(const struct model_site *site, uint32_t index)
+{
+	static const char *const names[] = { "<listcomp>", "<dictcomp>", "<setcomp>" };
+	const struct model_frame *frame = site->frames[index];
+	size_t length = strlen(frame->function);
+
+	if (frame->kind != MODEL_FRAME_PYTHON || index + 1 >= site->frame_count || site->frames[index + 1]->kind != MODEL_FRAME_PYTHON)
+		return false;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		size_t end = strlen(names[i]);
+
+		if (length >= end && strcmp(frame->function + length - end, names[i]) == 0)
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -157,23 +183,36 @@ first_that_counts(const struct model_site *site, uint32_t first_user)
 /*
  * Frames count after folding: recursion has no depth of its own. Nothing beyond main() tells sites apart, and how the
  * C library's start-up is named depends on the debug packages of the machine.
+ *
+ * left_out  a frame that does not count, from the user's own (0) outwards; LEFT_OUT_NONE. 0 when there is no such one
  */
 static uint64_t
-family_hash(const struct model_site *site, const char *domain, struct frame_cache *cache)
+names_hash(const struct model_site *site, const char *domain, struct frame_cache *cache, uint32_t left_out)
 {
+	bool is_left_out = left_out == LEFT_OUT_NONE;
+	uint32_t position = 0;
 	uint64_t hash = hash_text(HASH_START, domain, strlen(domain));
 	uint64_t previous = 0;
 	uint32_t left = FRAMES_WITHOUT_USER;
 	uint32_t first_user = 0;
 
-	while (first_user < site->frame_count && !site->frames[first_user]->is_user)
+	while (first_user < site->frame_count && (!site->frames[first_user]->is_user || is_comprehension(site, first_user)))
 		first_user++;
 	for (uint32_t i = first_that_counts(site, first_user); i < site->frame_count && left > 0; i++) {
 		const struct model_frame *frame = site->frames[i];
 		uint64_t name = cached_hash(cache, frame);
 
+		if (is_comprehension(site, i))
+			continue;
+
 		if (name != previous) {
-			hash = hash_bytes(hash, (const char *)&name, sizeof(name));
+			position += i > first_user;
+			if (i >= first_user && position == left_out) {
+				is_left_out = true;
+				hash = hash_bytes(hash, (const char *)&left_out, sizeof(left_out));
+			} else {
+				hash = hash_bytes(hash, (const char *)&name, sizeof(name));
+			}
 			previous = name;
 			left -= i > first_user || first_user == site->frame_count;
 		}
@@ -182,8 +221,23 @@ family_hash(const struct model_site *site, const char *domain, struct frame_cach
 		if (frame->kind == MODEL_FRAME_NATIVE && frame->is_user && strcmp(frame->function, "main") == 0)
 			break;
 	}
+	return is_left_out ? hash : 0;
+}
+
+static uint64_t
+family_hash(const struct model_site *site, const char *domain, struct frame_cache *cache)
+{
+	uint64_t hash = names_hash(site, domain, cache, LEFT_OUT_NONE);
+
 	hash = (hash ^ hash >> 16) << SITE_KEY_ORDINAL_BITS;
 	return hash != 0 ? hash : UINT64_C(1) << SITE_KEY_ORDINAL_BITS;
+}
+
+void
+site_key_likeness(const struct model_site *site, const char *domain, uint64_t likeness[SITE_KEY_LIKENESSES])
+{
+	for (uint32_t i = 0; i < SITE_KEY_LIKENESSES; i++)
+		likeness[i] = names_hash(site, domain, NULL, i);
 }
 
 static int

@@ -14,6 +14,7 @@
 #include <uthash.h>
 
 #include "memory.h"
+#include "regular_file.h"
 #include "text_clean.h"
 
 #define FILE_BYTES_MAX ((off_t)32 << 20)
@@ -120,19 +121,19 @@ is_since(const struct timespec *time, uint64_t started_ns)
 
 /* Reads the file if it is the one that ran. */
 static void
-read_file(struct source *source, uint64_t started_ns)
+read_file(struct source *source, uint64_t started_ns, uint64_t built_ns)
 {
-	int fd = open(source->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat status;
+	int fd = regular_file_open(source->path, O_RDONLY, &status);
 	ssize_t bytes;
 
 	if (fd < 0)
 		return;
-	if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size > FILE_BYTES_MAX) {
+	if (status.st_size > FILE_BYTES_MAX) {
 		(void)close(fd);
 		return;
 	}
-	source->is_changed = is_since(&status.st_mtim, started_ns) || is_since(&status.st_ctim, started_ns);
+	source->is_changed = is_since(&status.st_mtim, built_ns != 0 && built_ns < started_ns ? built_ns : started_ns) || is_since(&status.st_ctim, started_ns);
 	if (!source->is_changed) {
 		source->text = memory_zeroed((size_t)status.st_size + 1, 1);
 		bytes = read(fd, source->text, (size_t)status.st_size);
@@ -204,7 +205,7 @@ line_of(const struct source *source, uint32_t line)
 static struct source *
 find_file(struct source_lines *lines, const struct source_place *place)
 {
-	const char *file = place->file;
+	const char *file = place->path;
 	char path[4096];
 	struct source *source;
 	bool is_new;
@@ -216,7 +217,7 @@ find_file(struct source_lines *lines, const struct source_place *place)
 		return NULL;
 	source = find_or_add(lines, path, &is_new);
 	if (is_new)
-		read_file(source, lines->started_ns);
+		read_file(source, lines->started_ns, place->built_ns);
 	return source;
 }
 
@@ -231,7 +232,7 @@ source_lines_find(struct source_lines *lines, const struct source_place *place, 
 		source = find_file(lines, place);
 	if (source == NULL)
 		return "";
-	*is_changed = source->is_changed;
+	*is_changed = source->is_changed && place->built_ns == 0;
 	if (place->first_line != 0 && !is_definition(line_of(source, place->first_line), place->function))
 		return "";
 	return line_of(source, place->line);

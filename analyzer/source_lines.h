@@ -4,7 +4,8 @@
  * The recorder looks at no source file: that would be a system call inside somebody's malloc. A file that was neither written nor
  * renamed since before the program started (mtime, and ctime, which nobody can set back) is what the program read; of any other
  * nothing is shown, nor of a file of another machine. A file that is another one all the same (in a container, in a folder that the
- * program had left) is told by its functions: they begin elsewhere. Texts that were recorded (cells) need no file.
+ * program had left) is told by its functions: they begin elsewhere. Of compiled code the source is what was there when the program was
+ * built, and has not been replaced since it started. Texts that were recorded (cells) need no file.
  *
  * Called by   report.c.
  * Safe from   one thread.
@@ -20,7 +21,7 @@
 
 struct source_lines;
 
-/* started_ns: CLOCK_REALTIME when the first process started; 0: no file is looked at. */
+/* started_ns: CLOCK_REALTIME when the first process that reads sources started, else the first one; 0: no file is looked at. */
 struct source_lines *source_lines_new(uint64_t started_ns);
 void source_lines_free(struct source_lines *lines);
 
@@ -31,6 +32,8 @@ void source_lines_add(struct source_lines *lines, const char *file, const char *
 struct source_place {
 	const char *directory;  // where a relative file name begins; "" = unknown
 	const char *file;
+	const char *path;       // the same as it is on disk
+	uint64_t built_ns;      // of compiled code: the file must be older; 0 = it was read when the program ran
 	uint32_t line;
 	uint32_t first_line;    // of the function that it is in; 0 = unknown
 	const char *function;   // its name, qualified or not
@@ -39,7 +42,7 @@ struct source_place {
 /*
  * The line without the space around it, fit to be shown; "" when it is not known. Owned by `lines`.
  *
- * is_changed  set when there is a file, but not the one that ran
+ * is_changed  set when there is a file, but not the one that ran; of compiled code it is not told
  */
 const char *source_lines_find(struct source_lines *lines, const struct source_place *place, bool *is_changed);
 

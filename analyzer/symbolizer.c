@@ -15,8 +15,10 @@
 #include <unistd.h>
 #include <uthash.h>
 
+#include "debug_gate.h"
 #include "function_name.h"
 #include "memory.h"
+#include "path_join.h"
 #include "symbolizer_dwarf.h"
 
 #define NOTICES_MAX 8
@@ -40,6 +42,9 @@ struct symbolizer_file {
 	struct symbolizer_identity identity;
 	uint8_t build_id[64];
 	bool was_opened;
+	bool has_too_much;            // and that was said
+	bool is_bearable;             // its own debug information can be unpacked
+	const char *opened_path;      // as it is on this machine: bytes, not for people
 	Dwfl *dwfl;                   // NULL: no names
 	Dwfl_Module *module;
 	GElf_Addr bias;               // of libdwfl's addresses
@@ -53,7 +58,7 @@ struct symbolizer_file {
 
 struct symbolizer {
 	struct text_pool *pool;
-	const char *sysroot;          // NULL: none
+	char *sysroot;                // from the root on; NULL: none
 	char *debug_folders;
 	struct symbolizer_file *files;
 	size_t missing_count;
@@ -69,11 +74,16 @@ struct symbolizer *
 symbolizer_new(struct text_pool *pool, const char *sysroot)
 {
 	struct symbolizer *symbolizer = memory_zeroed(1, sizeof(*symbolizer));
-	const char *prefix = sysroot != NULL ? sysroot : "";
-	size_t bytes = strlen(prefix) + 64;
+	const char *prefix;
+	size_t bytes;
 
 	symbolizer->pool = pool;
-	symbolizer->sysroot = sysroot;
+	if (sysroot != NULL) // of folders for debug files a relative one means something else
+		symbolizer->sysroot = realpath(sysroot, NULL);
+	if (sysroot != NULL && symbolizer->sysroot == NULL)
+		symbolizer->sysroot = memory_text(sysroot);
+	prefix = sysroot != NULL ? symbolizer->sysroot : "";
+	bytes = strlen(prefix) + 64;
 	symbolizer->debug_folders = memory_zeroed(1, bytes);
 	(void)snprintf(symbolizer->debug_folders, bytes, "+:.debug:%s/usr/lib/debug%s", prefix,
 	               sysroot != NULL ? ":/usr/lib/debug" : "");
@@ -109,6 +119,7 @@ symbolizer_free(struct symbolizer *symbolizer)
 		free_file(file);
 	}
 	free(symbolizer->debug_folders);
+	free(symbolizer->sysroot);
 	free(symbolizer);
 }
 
@@ -148,16 +159,16 @@ notice(struct symbolizer *symbolizer, const char *path, const char *text)
 
 /* A regular file that can be what was recorded; -1: none. */
 static int
-open_candidate(const struct symbolizer_file *file, const char *prefix, bool *is_other)
+open_candidate(struct symbolizer *symbolizer, struct symbolizer_file *file, const char *prefix, bool *is_other)
 {
 	const struct symbolizer_identity *wanted = &file->identity;
 	struct stat status;
 	char path[4096];
 	int fd;
 
-	if (snprintf(path, sizeof(path), "%s%s", prefix, wanted->path) >= (int)sizeof(path))
+	if (snprintf(path, sizeof(path), "%s%s", prefix, text_pool_original(symbolizer->pool, wanted->path)) >= (int)sizeof(path))
 		return -1;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	fd = openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return -1;
 	if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
@@ -175,6 +186,8 @@ open_candidate(const struct symbolizer_file *file, const char *prefix, bool *is_
 		(void)close(fd);
 		return -1;
 	}
+	file->opened_path = text_pool_add_original(symbolizer->pool, path);
+	file->is_bearable = debug_gate_is_bearable(fd);
 	return fd;
 }
 
@@ -200,7 +213,7 @@ open_elf(struct symbolizer *symbolizer, struct symbolizer_file *file, int fd)
 		return false;
 	}
 	dwfl_report_begin(file->dwfl);
-	file->module = dwfl_report_elf(file->dwfl, file->identity.path, file->identity.path, fd, 0, true);
+	file->module = dwfl_report_elf(file->dwfl, file->opened_path, file->opened_path, fd, 0, true);
 	if (file->module == NULL)
 		(void)close(fd);
 	(void)dwfl_report_end(file->dwfl, NULL, NULL);
@@ -256,17 +269,38 @@ read_symbols(struct symbolizer_file *file)
 }
 
 static void
+too_much(struct symbolizer *symbolizer, struct symbolizer_file *file)
+{
+	if (!file->has_too_much)
+		notice(symbolizer, file->identity.path, "has more debug information than is read of one file: some of its functions "
+		       "are shown without names or lines");
+	file->has_too_much = true;
+}
+
+static void
+read_debug_information(struct symbolizer_file *file)
+{
+	Dwarf *dwarf = file->is_bearable ? dwfl_module_getdwarf(file->module, &file->dwarf_bias) : NULL;
+
+	const char *debug_path = NULL; // where it is no part of the file itself
+
+	if (dwarf == NULL)
+		return;
+	(void)dwfl_module_info(file->module, NULL, NULL, NULL, NULL, NULL, NULL, &debug_path);
+	file->dwarf = symbolizer_dwarf_new(dwarf, file->opened_path, debug_path);
+}
+
+static void
 open_file(struct symbolizer *symbolizer, struct symbolizer_file *file)
 {
 	const char *const prefixes[] = { symbolizer->sysroot, "" };
 	bool is_other = false;
-	Dwarf *dwarf;
 
 	file->was_opened = true;
 	if (file->identity.path[0] != '/') // "[vdso]", "linux-vdso.so.1", nothing
 		return;
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]) && file->module == NULL; i++) {
-		int fd = prefixes[i] != NULL ? open_candidate(file, prefixes[i], &is_other) : -1;
+		int fd = prefixes[i] != NULL ? open_candidate(symbolizer, file, prefixes[i], &is_other) : -1;
 
 		if (fd >= 0 && !open_elf(symbolizer, file, fd)) {
 			is_other = true;
@@ -283,9 +317,7 @@ open_file(struct symbolizer *symbolizer, struct symbolizer_file *file)
 			symbolizer->first_missing = file->identity.path;
 		return;
 	}
-	dwarf = dwfl_module_getdwarf(file->module, &file->dwarf_bias);
-	if (dwarf != NULL)
-		file->dwarf = symbolizer_dwarf_new(dwarf);
+	read_debug_information(file);
 	read_symbols(file);
 }
 
@@ -327,12 +359,21 @@ symbol_name(struct symbolizer *symbolizer, const struct symbolizer_file *file, u
 	return "";
 }
 
+static const char *
+source_path(struct symbolizer *symbolizer, const char *folder, const char *file)
+{
+	char path[PATH_JOIN_BYTES];
+
+	return text_pool_add_text(symbolizer->pool, path_join(folder, file, path));
+}
+
 static size_t
 answer_from_dwarf(struct symbolizer *symbolizer, struct symbolizer_file *file, uint64_t address,
                   const struct symbol_frame **frames)
 {
 	struct dwarf_place places[SYMBOLIZER_INLINES_MAX];
-	size_t count = symbolizer_dwarf_find(file->dwarf, address + file->bias - file->dwarf_bias, places);
+	const char *folder = "";
+	size_t count = symbolizer_dwarf_find(file->dwarf, address + file->bias - file->dwarf_bias, places, &folder);
 	struct symbol_frame *fresh;
 
 	if (count == 0)
@@ -344,7 +385,7 @@ answer_from_dwarf(struct symbolizer *symbolizer, struct symbolizer_file *file, u
 
 		fresh[i] = (struct symbol_frame){
 			.function = "",
-			.file = place->file != NULL ? text_pool_add_text(symbolizer->pool, place->file) : "",
+			.file = place->file != NULL ? source_path(symbolizer, folder, place->file) : "",
 			.line = place->line,
 			.is_inlined = !is_outermost,
 		};
@@ -359,34 +400,48 @@ answer_from_dwarf(struct symbolizer *symbolizer, struct symbolizer_file *file, u
 	return count;
 }
 
+static struct answer *
+find_answer(struct symbolizer *symbolizer, struct symbolizer_file *file, uint64_t address)
+{
+	struct answer *answer = memory_zeroed(1, sizeof(*answer));
+
+	answer->address = address;
+	if (file->dwarf != NULL)
+		answer->count = answer_from_dwarf(symbolizer, file, address, &answer->frames);
+	if (answer->count == 0) {
+		struct symbol_frame *fresh = text_pool_room(symbolizer->pool, sizeof(*fresh));
+
+		*fresh = unknown_frame;
+		fresh->function = symbol_name(symbolizer, file, address + file->bias);
+		answer->frames = fresh;
+		answer->count = 1;
+	}
+	HASH_ADD(hh, file->answers, address, sizeof(address), answer);
+	return answer;
+}
+
 size_t
 symbolizer_resolve(struct symbolizer *symbolizer, struct symbolizer_file *file, uint64_t address, bool is_exact,
                    const struct symbol_frame **frames)
 {
-	struct answer *answer;
+	struct answer *answer = NULL;
+	unsigned refused = debug_gate_refused();
 
 	*frames = &unknown_frame;
-	if (!file->was_opened)
-		open_file(symbolizer, file);
-	if (file->module == NULL || address == 0)
-		return 1;
-	address -= !is_exact; // the call ends where the return address points: it may be another line's
+	address -= !is_exact && address != 0; // the call ends where the return address points: it may be another line's
 	HASH_FIND(hh, file->answers, &address, sizeof(address), answer);
 	if (answer == NULL) {
-		answer = memory_zeroed(1, sizeof(*answer));
-		answer->address = address;
-		if (file->dwarf != NULL)
-			answer->count = answer_from_dwarf(symbolizer, file, address, &answer->frames);
-		if (answer->count == 0) {
-			struct symbol_frame *fresh = text_pool_room(symbolizer->pool, sizeof(*fresh));
-
-			*fresh = unknown_frame;
-			fresh->function = symbol_name(symbolizer, file, address + file->bias);
-			answer->frames = fresh;
-			answer->count = 1;
-		}
-		HASH_ADD(hh, file->answers, address, sizeof(address), answer);
+		debug_gate_shut();
+		if (!file->was_opened)
+			open_file(symbolizer, file);
+		if (file->module != NULL && address != 0)
+			answer = find_answer(symbolizer, file, address);
+		debug_gate_open();
+		if (debug_gate_refused() != refused || (file->dwarf != NULL && symbolizer_dwarf_is_cut(file->dwarf)))
+			too_much(symbolizer, file);
 	}
+	if (answer == NULL)
+		return 1;
 	*frames = answer->frames;
 	return answer->count;
 }

@@ -20,16 +20,26 @@ struct symbolizer_dwarf;
 struct dwarf_place {
 	const char *linkage_name; // NULL: none; owned by the debug information
 	const char *name;         // NULL: unknown
-	const char *file;         // NULL: unknown
+	const char *file;         // as it was compiled; NULL: unknown
 	uint32_t line;            // 0 = unknown
 };
 
-/* dwarf: stays the caller's and must outlive the result. */
-struct symbolizer_dwarf *symbolizer_dwarf_new(Dwarf *dwarf);
+/*
+ * dwarf       stays the caller's and must outlive the result, as must the paths
+ * path        of the program, beside which a package (.dwp) is looked for
+ * debug_path  of its debug file, for the same; NULL = none
+ */
+struct symbolizer_dwarf *symbolizer_dwarf_new(Dwarf *dwarf, const char *path, const char *debug_path);
 void symbolizer_dwarf_free(struct symbolizer_dwarf *index);
 
-/* Places innermost first; 0 when nothing is known of the address. The last one is the function itself. */
+/* Is there more of it than is read of any file? What was left out has no names. */
+bool symbolizer_dwarf_is_cut(const struct symbolizer_dwarf *index);
+
+/*
+ * Places innermost first; 0 when nothing is known of the address. The last one is the function itself. folder: out, when there are
+ * places: where relative files begin; "" = unknown.
+ */
 size_t symbolizer_dwarf_find(struct symbolizer_dwarf *index, uint64_t address,
-                             struct dwarf_place places[SYMBOLIZER_INLINES_MAX]);
+                             struct dwarf_place places[SYMBOLIZER_INLINES_MAX], const char **folder);
 
 #endif

@@ -21,6 +21,7 @@ struct block {
 
 struct text {
 	UT_hash_handle hh;
+	const char *original; // NULL: nothing was escaped
 	char characters[];
 };
 
@@ -74,10 +75,17 @@ text_pool_room(struct text_pool *pool, size_t bytes)
 	return room;
 }
 
+static const char *
+add_bytes(struct text_pool *pool, const char *text, size_t bytes)
+{
+	return memcpy(text_pool_room(pool, bytes + 1), text, bytes);
+}
+
 const char *
 text_pool_add(struct text_pool *pool, const char *text, size_t bytes)
 {
 	struct text *found;
+	size_t clean_bytes;
 	char *copy;
 
 	/* Most texts are clean and known: then nothing is copied. */
@@ -85,12 +93,14 @@ text_pool_add(struct text_pool *pool, const char *text, size_t bytes)
 	if (found != NULL)
 		return found->characters;
 	copy = memory_zeroed(bytes + 1, TEXT_ESCAPED_MOST);
-	bytes = text_escape(text, bytes, copy);
-	HASH_FIND(hh, pool->texts, copy, bytes, found);
+	clean_bytes = text_escape(text, bytes, copy);
+	HASH_FIND(hh, pool->texts, copy, clean_bytes, found);
 	if (found == NULL) {
-		found = text_pool_room(pool, sizeof(*found) + bytes + 1);
-		memcpy(found->characters, copy, bytes);
-		HASH_ADD_KEYPTR(hh, pool->texts, found->characters, bytes, found);
+		found = text_pool_room(pool, sizeof(*found) + clean_bytes + 1);
+		memcpy(found->characters, copy, clean_bytes);
+		if (clean_bytes != bytes)
+			found->original = add_bytes(pool, text, bytes);
+		HASH_ADD_KEYPTR(hh, pool->texts, found->characters, clean_bytes, found);
 	}
 	free(copy);
 	return found->characters;
@@ -100,4 +110,19 @@ const char *
 text_pool_add_text(struct text_pool *pool, const char *text)
 {
 	return text_pool_add(pool, text, strlen(text));
+}
+
+const char *
+text_pool_original(const struct text_pool *pool, const char *clean)
+{
+	struct text *found;
+
+	HASH_FIND(hh, pool->texts, clean, strlen(clean), found);
+	return found != NULL && found->original != NULL ? found->original : clean;
+}
+
+const char *
+text_pool_add_original(struct text_pool *pool, const char *text)
+{
+	return add_bytes(pool, text, strlen(text));
 }

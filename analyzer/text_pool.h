@@ -22,6 +22,15 @@ void text_pool_free(struct text_pool *pool); // every text and all room become i
 const char *text_pool_add(struct text_pool *pool, const char *text, size_t bytes);
 const char *text_pool_add_text(struct text_pool *pool, const char *text);
 
+/*
+ * The bytes of the first text that became this one: a file of that name can be opened. The text itself when nothing was escaped.
+ * clean: of the pool.
+ */
+const char *text_pool_original(const struct text_pool *pool, const char *clean);
+
+/* The pool's copy as it is. */
+const char *text_pool_add_original(struct text_pool *pool, const char *text);
+
 /* Zeroed room, aligned for any type, freed with the pool. */
 void *text_pool_room(struct text_pool *pool, size_t bytes) __attribute__((returns_nonnull));
 

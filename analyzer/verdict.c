@@ -303,6 +303,8 @@ verdict_if_data_set(const struct verdict *verdict, const struct rank_line *line)
 		return "; if it is a data set, load less of it at once, or give the program more memory";
 	if (verdict->end != VERDICT_END_OK)
 		return "; if it is a data set, load less of it at once";
+	if (line->released_bytes >= line->live_bytes / 2)
+		return "; unless all of it is meant to be kept until the program exits";
 	return verdict->lost_child == NULL ? "; if it is a data set, nothing needs doing" : "";
 }
 
@@ -353,6 +355,8 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		next = NULL;
 	if (next != NULL)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "%s", next);
+	else if (facts->refused == NULL && verdict_is_freed_first(facts) && verdict_advise_freed(facts, verdict))
+		return;
 	else if (strcmp(verdict->cause, "request-refused") == 0 && verdict_was_perhaps_caught(facts))
 		say_next(verdict, "read the program's own error message; if it tells of a lack of memory, ask for less at once there%s",
 		         verdict_is_beyond_machine(facts) ? "" : ", or raise what limits it");
@@ -424,6 +428,8 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		say_next(verdict, "`kmemshim report " VERDICT_CHILD "` shows what the child process held that was ended; if a pool ended it as "
 		                  "it closed, nothing needs doing");
 	else if (verdict->end == VERDICT_END_OK && verdict_advise_tight(facts, verdict))
+		return;
+	else if (verdict->end == VERDICT_END_OK && facts->refused == NULL && verdict_advise_freed(facts, verdict))
 		return;
 	else if (verdict->end == VERDICT_END_OK && facts->peak_bytes == 0)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "nothing needs doing");
@@ -512,6 +518,8 @@ decide(const struct model *model, const struct verdict_now *now, struct verdict_
 	verdict_facts_gather(model, now, facts);
 	verdict->end = facts->end;
 	verdict->process = facts->process;
+	verdict->memory = facts->memory;
+	verdict->untouched_bytes = facts->untouched.site_count != 0 ? facts->untouched_bytes : 0;
 	verdict->lost_child = facts->lost_child != facts->process ? facts->lost_child : NULL;
 	verdict->has_ended_well = facts->end == VERDICT_END_OK && judge_child_killed(facts) == NULL;
 	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {
@@ -527,6 +535,7 @@ decide(const struct model *model, const struct verdict_now *now, struct verdict_
 		verdict_tell_copies(facts, verdict);
 		verdict_tell_damage(facts, verdict);
 		advise(facts, verdict, causes[i].next);
+		verdict_advise_library(facts, verdict);
 		point_to_child(verdict);
 		tell_what_while_is(verdict);
 		name_paths(model, verdict);

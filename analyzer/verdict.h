@@ -49,6 +49,34 @@ struct verdict_copies {
 	struct verdict_built built[VERDICT_BUILT_MAX];
 };
 
+/*
+ * Where was what was in memory of the processes that ran at the end, at their last looks? What two processes may share is taken once.
+ */
+#define VERDICT_PARTS_MAX 12
+struct verdict_part {
+	const char *name;              // "freed memory that malloc keeps"
+	uint64_t bytes;
+};
+struct verdict_memory {
+	uint64_t bytes;                // the sum of the parts; 0 = nobody looked
+	uint64_t process_bytes;        // of these, not of other processes
+	uint64_t later_bytes;          // of these, newer than the look
+	uint64_t lines_bytes;          // of these, live at recorded lines at the look
+	uint64_t look_bytes;           // that the looks saw
+	uint64_t age_ns;               // of the oldest look, to the end or the last heartbeat
+	size_t part_count;
+	struct verdict_part parts[VERDICT_PARTS_MAX]; // the largest first
+	bool is_of_container;          // bytes is what the container had in use
+	/* Of one process: what malloc keeps of what was freed; 0 = not worth telling, or nobody looked. */
+	uint64_t kept_bytes;
+	bool is_kept_later;            // that was seen after the look, in sums alone
+	uint64_t kept_heap_bytes;      // all of malloc's pages then
+	uint64_t kept_empty_bytes;     // of kept_bytes, pages without a block
+	uint64_t sparse_bytes;         // the other pages that it keeps,
+	uint64_t sparse_live_bytes;    // and what is live in them
+	struct rank_line pinning;      // the line that keeps most of those; site_count == 0: not known
+};
+
 struct verdict_facts {
 	const struct model *model;
 	const struct model_process *process; // whose end this is about
@@ -73,11 +101,15 @@ struct verdict_facts {
 	uint64_t available_bytes;      // of the machine, at the last heartbeat; UINT64_MAX = unknown
 	/* Several processes: never a sum over some that did not run at the same time. */
 	uint64_t live_bytes;           // memory domains, of the live_count processes
+	uint64_t untouched_bytes;      // asked for, and not in memory: in no figure here, but where a request was refused
+	struct rank_line untouched;    // the line that has most of it; site_count == 0: not worth telling
+	struct verdict_memory memory;
 	size_t live_count;             // those that ran when it ended, as far as that shows
 	const struct model_process *live_process; // which of these held most
 	uint64_t live_process_bytes;   // and how much that was
 	uint64_t import_bytes;         // of live_bytes, what imports left; 0 also where that is not known of several processes
 	uint64_t peak_bytes;           // of the largest memory domain of peak_process
+	uint64_t peak_untouched_bytes; // asked for then as well, and not in memory
 	uint64_t peak_whole_bytes;     // verdict_peak_of() it
 	const struct model_process *peak_process; // with the highest peak; with `refused`, the one that was refused
 	const char *peak_domain;       // name of that domain; NULL = none, or not known which
@@ -112,6 +144,8 @@ struct verdict {
 	enum verdict_end end;
 	const struct model_process *process; // NULL only for an empty model
 	const struct model_process *lost_child; // gone without a mark, though it is not what this is about; NULL = none
+	struct verdict_memory memory;  // as in the facts
+	uint64_t untouched_bytes;      // the same
 	bool has_ended_well;     // the program, and none of its processes was killed for memory
 	char text[4096];         // a paragraph, one line
 	char next[1024];         // one thing to do; a command in backquotes
@@ -161,6 +195,17 @@ bool verdict_is_far_from_limits(const struct verdict_facts *facts);
 void verdict_children_gather(const struct verdict_now *now, struct verdict_facts *facts); // after lost_child
 void verdict_copies_gather(const struct model *model, struct verdict_copies *copies);
 void verdict_device_gather(const struct verdict_now *now, struct verdict_facts *facts); // after `refused`
+/*
+ * In these facts lines hold what is in memory. Where a request was refused they hold what was asked for: the limit of addresses counts
+ * that.
+ */
+struct ranked *verdict_rank(const struct verdict_facts *facts, const struct ranking *in_memory, const struct ranking *asked); // for rank_free()
+uint64_t verdict_less_untouched(const struct verdict_facts *facts, uint64_t asked_bytes, uint64_t untouched_bytes);
+void verdict_find_untouched(struct verdict_facts *facts, const struct ranked *live);
+
+/* Is so much not in memory beside what is that a sentence without both would mislead? */
+bool verdict_tells_in_memory(uint64_t in_memory_bytes, uint64_t untouched_bytes);
+void verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_t end_ns); // of the processes so marked
 void verdict_facts_gather(const struct model *model, const struct verdict_now *now, struct verdict_facts *facts);
 
 enum verdict_end verdict_end_of(const struct model_process *process, const struct verdict_now *now);

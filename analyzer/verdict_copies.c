@@ -106,8 +106,9 @@ say_built(const struct verdict_facts *facts, struct verdict *verdict)
 			                        .site_count = 1 };
 		char place[PLACE_TEXT_BYTES];
 		char held[UNITS_TEXT_BYTES];
+		char word[VERDICT_WORD_BYTES];
 
-		say(verdict, "%s%s %s %s", i == 0 ? " (" : "; ", units_bytes(built->bytes, held), verdict_where_word(facts, &line),
+		say(verdict, "%s%s %s %s", i == 0 ? " (" : "; ", units_bytes(built->bytes, held), verdict_where_word(facts, &line, word),
 		    verdict_line_text(&line, place));
 	}
 	if (facts->copies.built_count != 0)

@@ -93,6 +93,7 @@ say_amount(const struct verdict_facts *facts, const struct model_domain *domain,
 		    domain->is_at_refusal               ? "when the request that ended it was refused"
 		    : facts->end == VERDICT_END_RUNNING ? "just now"
 		    : facts->process->is_finalizing     ? "when Python began to shut down"
+		    : facts->process->is_at_exit        ? "when it began to exit"
 		                                        : "at the end");
 		say(verdict, is_at_peak ? ", its peak." : ", %s at its peak.", peak);
 		return;
@@ -152,22 +153,33 @@ verdict_left_by_imports(const struct model *model, const char *domain, bool is_p
 	return bytes;
 }
 
-/* Who holds most at the end or, when little of it is left, who held most at the peak. Returns one of its sites; NULL = nobody. */
+/*
+ * Who holds most at the end or, when little of it is left, who held most at the peak. Returns one of its sites; NULL = nobody. As lines
+ * are in the order of what is in memory, so are the figures where much of the domain is not.
+ */
 static const struct model_site *
 say_holder(const struct verdict_facts *facts, const struct model_domain *lines, struct verdict *verdict)
 {
 	bool is_peak = lines->live_bytes < lines->peak_bytes / 2;
-	struct ranked *ranked = rank_run(facts->model, is_peak ? &rank_peak : &rank_sites, lines->name);
+	const struct ranking *asked = is_peak ? &rank_peak_asked : &rank_sites_asked;
+	struct ranked *ranked = rank_run(facts->model, facts->refused != NULL ? asked : is_peak ? &rank_peak : &rank_sites, lines->name);
 	const struct rank_line *top = first_line(ranked, is_peak);
 	const struct model_site *site = top != NULL ? top->largest : NULL;
-	const char *whole_name = device_parts_is_tensors(lines->name) ? "the tensors" : "it";
 	uint64_t whole = is_peak ? lines->peak_bytes : lines->live_bytes;
 	uint64_t part = top == NULL ? 0 : is_peak ? top->peak_bytes : top->live_bytes;
 	uint64_t imports = verdict_left_by_imports(facts->model, lines->name, is_peak);
+	uint64_t in_memory = verdict_less_untouched(facts, whole, lines->untouched_bytes);
+	bool is_told = verdict_tells_in_memory(in_memory, whole - in_memory);
+	const char *whole_name = device_parts_is_tensors(lines->name) ? "the tensors" : is_told ? "that" : "it";
 	char bytes[UNITS_TEXT_BYTES];
 	char share[UNITS_TEXT_BYTES];
 	char place[PLACE_TEXT_BYTES];
 
+	if (is_told) {
+		say(verdict, " %s of it was in memory%s.", units_bytes(in_memory, bytes), is_peak ? " at the peak" : "");
+		part = top != NULL ? verdict_less_untouched(facts, part, top->untouched_bytes) : 0;
+		whole = in_memory;
+	}
 	if (imports > part)
 		say(verdict, " %s of %s (%s) was left by imports.", units_bytes(imports, bytes), whole_name,
 		    units_share(verdict_share(imports, whole), share));
@@ -175,7 +187,7 @@ say_holder(const struct verdict_facts *facts, const struct model_domain *lines, 
 		say(verdict, " %s is arenas of small Python objects, of which no line is known.", imports > part ? "The rest" : "It");
 	else if (top != NULL)
 		say(verdict, "%s %s of %s (%s) was allocated at %s.",
-		    !is_peak ? "" : facts->model->process_count > 1 ? " At the peaks" : " At the peak", units_bytes(part, bytes), whole_name,
+		    !is_peak || is_told ? "" : facts->model->process_count > 1 ? " At the peaks" : " At the peak", units_bytes(part, bytes), whole_name,
 		    units_share(verdict_share(part, whole), share), verdict_line_text(top, place));
 	rank_free(ranked);
 	return site;
@@ -329,6 +341,8 @@ verdict_tell_domain(const struct verdict_facts *facts, const struct verdict_now 
 		told = say_holder(facts, lines, verdict);
 		if (!say_growth(model, lines, told, &line, verdict) && lines->live_bytes != 0 && strcmp(lines->name, "python/arena") != 0)
 			say(verdict, " No line of it is known to accumulate.");
+		if (facts->untouched.site_count != 0 && &model->domains[facts->untouched.domain] == lines)
+			verdict_tell_untouched(facts, verdict);
 		if (line.leaking_bytes > growing.leaking_bytes)
 			growing = line;
 	}

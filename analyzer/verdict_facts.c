@@ -397,11 +397,12 @@ static void
 gather_live(struct verdict_facts *facts)
 {
 	const struct model *model = facts->model;
-	struct ranked *live = rank_run(model, &rank_sites, NULL);
+	struct ranked *live = verdict_rank(facts, &rank_sites, &rank_sites_asked);
 	bool *is_meant = memory_zeroed(model->process_count, sizeof(*is_meant));
 	bool is_over = facts->end == VERDICT_END_OK || facts->end == VERDICT_END_FAILED;
 	uint64_t end_ns = end_or_last_seen_ns(facts);
 
+	verdict_find_untouched(facts, live);
 	/* An end by itself tells nothing about the others: then it is about the one that holds the first line. */
 	for (size_t i = 0; i < model->process_count; i++)
 		is_meant[i] = model->process_count == 1 || is_over || ran_at_end(facts, &model->processes[i], end_ns);
@@ -439,8 +440,10 @@ gather_live(struct verdict_facts *facts)
 	for (size_t i = 0; i < model->process_count; i++) {
 		if (!is_meant[i])
 			continue;
-		uint64_t live_bytes = is_over ? model->processes[i].live_bytes : live_then(facts, &model->processes[i], end_ns);
+		uint64_t asked_bytes = is_over ? model->processes[i].live_bytes : live_then(facts, &model->processes[i], end_ns);
+		uint64_t live_bytes = verdict_less_untouched(facts, asked_bytes, model->processes[i].untouched_bytes);
 
+		facts->untouched_bytes += asked_bytes - live_bytes;
 		facts->live_count++;
 		facts->live_bytes += live_bytes;
 		if (facts->live_process == NULL || live_bytes > facts->live_process_bytes) {
@@ -450,10 +453,15 @@ gather_live(struct verdict_facts *facts)
 	}
 	facts->import_bytes = left_by_imports(model, is_meant);
 	if (model->process_count == 1) {
-		facts->live_bytes = 0;
+		facts->live_bytes = facts->untouched_bytes = 0;
 		for (size_t i = 0; i < model->domain_count; i++) {
-			if (is_host_memory(model->domains[i].name))
-				facts->live_bytes += model->domains[i].live_bytes;
+			const struct model_domain *domain = &model->domains[i];
+			uint64_t live_bytes = verdict_less_untouched(facts, domain->live_bytes, domain->untouched_bytes);
+
+			if (!is_host_memory(domain->name))
+				continue;
+			facts->live_bytes += live_bytes;
+			facts->untouched_bytes += domain->live_bytes - live_bytes;
 		}
 		if (facts->top_live.site_count != 0)
 			find_next(facts, live);
@@ -463,6 +471,7 @@ gather_live(struct verdict_facts *facts)
 		facts->top_live_processes = 0;
 	else if (facts->top_live.site_count != 0)
 		(void)is_line_of(live, &facts->top_live, is_meant, site_live, &facts->top_live_processes);
+	verdict_memory_gather(facts, is_meant, end_ns);
 	free(is_meant);
 	rank_free(live);
 }
@@ -491,7 +500,7 @@ static void
 gather_peak(struct verdict_facts *facts)
 {
 	const struct model *model = facts->model;
-	struct ranked *peak = rank_run(model, &rank_peak, NULL);
+	struct ranked *peak = verdict_rank(facts, &rank_peak, &rank_peak_asked);
 	uint64_t most_bytes = 0;
 	bool *is_meant = memory_zeroed(model->process_count, sizeof(*is_meant));
 
@@ -509,7 +518,8 @@ gather_peak(struct verdict_facts *facts)
 
 		if (is_host_memory(domain->name) && used_bytes > most_bytes) {
 			most_bytes = used_bytes;
-			facts->peak_bytes = domain->peak_bytes;
+			facts->peak_bytes = verdict_less_untouched(facts, domain->peak_bytes, domain->untouched_bytes);
+			facts->peak_untouched_bytes = domain->peak_bytes - facts->peak_bytes;
 			facts->peak_domain = domain->name;
 		}
 	}

@@ -17,6 +17,8 @@
 #include "text_clean.h"
 #include "units.h"
 
+#define WORTH_RELEASED_BYTES (UINT64_C(1) << 20)
+
 
 const char *
 verdict_line_text(const struct rank_line *line, char text[PLACE_TEXT_BYTES])
@@ -48,9 +50,16 @@ say_who(const struct verdict_facts *facts, struct verdict *verdict)
 }
 
 const char *
-verdict_where_word(const struct verdict_facts *facts, const struct rank_line *line)
+verdict_where_word(const struct verdict_facts *facts, const struct rank_line *line, char text[VERDICT_WORD_BYTES])
 {
-	return verdict_is_arena(facts, line) ? "in" : "allocated at";
+	char name[64];
+
+	if (line->largest == NULL || line->largest->library == NULL)
+		return verdict_is_arena(facts, line) ? "in" : "allocated at";
+	(void)snprintf(name, sizeof(name), "%s", line->largest->library);
+	(void)text_clean(name, strlen(name));
+	(void)snprintf(text, VERDICT_WORD_BYTES, "in the own allocator of %s, which grew (an estimate) at", name);
+	return text;
 }
 
 /* Ends the sentence. Of processes that may have run one after the other a line's figures are sums, of its domain's sum. */
@@ -75,11 +84,24 @@ say_sum(const struct verdict_facts *facts, const struct rank_line *line, bool is
 	say(verdict, ".");
 }
 
-/* ", another 305 MiB (40 %) at train.py:50 load." Or by imports, where they hold more and were not told of: then true. */
+/* Where a request was refused, lines have all that was asked for. */
+static uint64_t
+line_bytes(const struct verdict_facts *facts, const struct rank_line *line, bool is_told)
+{
+	return line->live_bytes + (is_told || facts->refused != NULL ? 0 : line->untouched_bytes);
+}
+
+/*
+ * ", another 305 MiB (40 %) at train.py:50 load." Or by imports, where they hold more and were not told of: then true.
+ *
+ * is_told  how much of all this is in memory: figures are of that, else as the tables have them
+ */
 static bool
-say_next_holder(const struct verdict_facts *facts, bool are_imports_told, struct verdict *verdict)
+say_next_holder(const struct verdict_facts *facts, bool are_imports_told, bool is_told, struct verdict *verdict)
 {
 	const struct rank_line *next = &facts->next_live;
+	uint64_t live_bytes = facts->live_bytes + (is_told ? 0 : facts->untouched_bytes);
+	uint64_t next_bytes = line_bytes(facts, next, is_told);
 	char held[UNITS_TEXT_BYTES];
 	char share[UNITS_TEXT_BYTES];
 	char place[PLACE_TEXT_BYTES];
@@ -88,14 +110,14 @@ say_next_holder(const struct verdict_facts *facts, bool are_imports_told, struct
 	bool is_of_imports = next->site_count == 0 && !are_imports_told && facts->import_bytes > facts->top_live.live_bytes;
 
 	if (next->site_count != 0)
-		say(verdict, ", another %s (%s) %sat %s%s%s", units_bytes(next->live_bytes, held),
-		    units_share(verdict_share(next->live_bytes, facts->live_bytes), share),
+		say(verdict, ", another %s (%s) %sat %s%s%s", units_bytes(next_bytes, held),
+		    units_share(verdict_share(next_bytes, live_bytes), share),
 		    verdict_is_arena(facts, &facts->top_live) ? "was allocated " : "",
 		    is_same ? "the same line in " : place, is_same ? facts->model->domains[next->domain].name : "",
 		    next->leak == MODEL_LEAK_LEAK && facts->top_live.leak != MODEL_LEAK_LEAK ? ", which accumulates" : "");
 	else if (is_of_imports)
 		say(verdict, ", another %s (%s) was left by imports", units_bytes(facts->import_bytes, held),
-		    units_share(verdict_share(facts->import_bytes, facts->live_bytes), share));
+		    units_share(verdict_share(facts->import_bytes, live_bytes), share));
 	say(verdict, ".");
 	return is_of_imports;
 }
@@ -115,10 +137,17 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 	bool are_imports_last = false;
 	bool do_both_grow = has_next && top->leak == MODEL_LEAK_LEAK && facts->next_live.leak == MODEL_LEAK_LEAK;
 	const char *who = "It";
-	const char *of_what = facts->live_count > 1 ? " of all that" : " of it";
+	bool is_told = verdict_tells_in_memory(facts->live_bytes, facts->untouched_bytes) || facts->untouched.site_count != 0;
+	uint64_t live_bytes = facts->live_bytes + (is_told ? 0 : facts->untouched_bytes); // what shares are of
+	uint64_t top_bytes = line_bytes(facts, top, is_told);
+	const char *of_what = facts->live_count > 1 ? " of all that" : is_told ? " of that" : " of it";
+	char word[VERDICT_WORD_BYTES];
 	bool is_part = top->leak == MODEL_LEAK_LEAK && top->leaking_bytes < top->live_bytes / 10 * 9; // that grows
 
-	say(verdict, " %s %s was live", when, units_bytes(facts->live_bytes, total));
+	verdict_tell_memory(facts, verdict);
+	say(verdict, " %s %s was live", when, units_bytes(facts->live_bytes + facts->untouched_bytes, total));
+	if (is_told)
+		say(verdict, ", %s of it in memory", units_bytes(facts->live_bytes, held));
 	if (facts->live_count > 1)
 		say(verdict, " in the %zu processes that were at work then, %s of it in ", facts->live_count,
 		    units_bytes(facts->live_process_bytes, held));
@@ -135,14 +164,14 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 	}
 	if (are_imports_first)
 		say(verdict, "; %s%s (%s) was left by imports,", units_bytes(facts->import_bytes, held), of_what,
-		    units_share(verdict_share(facts->import_bytes, facts->live_bytes), share));
+		    units_share(verdict_share(facts->import_bytes, live_bytes), share));
 	else if (facts->top_live_processes == 0)
 		say(verdict, ";");
 	if (facts->top_live_processes == 0) {
-		say(verdict, " %s%s (%s) was %s %s", units_bytes(top->live_bytes, held), are_imports_first ? "" : of_what,
-		    units_share(verdict_share(top->live_bytes, facts->live_bytes), share), verdict_where_word(facts, top),
+		say(verdict, " %s%s (%s) was %s %s", units_bytes(top_bytes, held), are_imports_first ? "" : of_what,
+		    units_share(verdict_share(top_bytes, live_bytes), share), verdict_where_word(facts, top, word),
 		    verdict_line_text(top, place));
-		are_imports_last = say_next_holder(facts, are_imports_first, verdict);
+		are_imports_last = say_next_holder(facts, are_imports_first, is_told, verdict);
 	} else {
 		say_sum(facts, top, false, facts->top_live_processes, verdict);
 	}
@@ -160,6 +189,8 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 	else if (rank_may_accumulate(top->telling))
 		say(verdict, " %s may accumulate: nothing of its %" PRIu32 " generations was released, which are too few to tell.",
 		    who, top->telling->generations_total);
+	if (facts->untouched.site_count != 0)
+		verdict_tell_untouched(facts, verdict);
 	if (facts->beside_arenas.site_count != 0)
 		say(verdict, " So do larger blocks of %s (%s), perhaps of the same objects.", verdict_line_text(&facts->beside_arenas, place),
 		    units_bytes(facts->beside_arenas.leaking_bytes, held));
@@ -179,7 +210,9 @@ verdict_say_peak(const struct verdict_facts *facts, bool is_line_next, struct ve
 		return;
 	if (facts->peak_process == facts->process) {
 		say(verdict, " The peak of its %s was %s", facts->peak_domain != NULL ? facts->peak_domain : "memory",
-		    units_bytes(facts->peak_domain != NULL ? facts->peak_bytes : facts->peak_whole_bytes, peak));
+		    units_bytes(facts->peak_domain != NULL ? facts->peak_bytes + facts->peak_untouched_bytes : facts->peak_whole_bytes, peak));
+		if (facts->peak_domain != NULL && verdict_tells_in_memory(facts->peak_bytes, facts->peak_untouched_bytes))
+			say(verdict, ", %s of it in memory", units_bytes(facts->peak_bytes, peak));
 	} else {
 		say(verdict, " Of its processes, ");
 		verdict_say_process(facts->peak_process, verdict);
@@ -201,8 +234,9 @@ verdict_say_peak(const struct verdict_facts *facts, bool is_line_next, struct ve
 	if (verdict_is_arena(facts, top))
 		say(verdict, ": small Python objects");
 	else if (top->site_count != 0) // parts are exact, the total of several threads may be a little behind
-		say(verdict, "; %s of it (%s) was allocated at %s",
+		say(verdict, "; %s of %s (%s) was allocated at %s",
 		    units_bytes(top->peak_bytes < facts->peak_bytes ? top->peak_bytes : facts->peak_bytes, held),
+		    verdict_tells_in_memory(facts->peak_bytes, facts->peak_untouched_bytes) ? "that" : "it",
 		    units_share(verdict_share(top->peak_bytes, facts->peak_bytes), share), verdict_line_text(top, place));
 	if (facts->model->process_count == 1 && facts->peak_domain != NULL)
 		imports = verdict_left_by_imports(facts->model, facts->peak_domain, true);
@@ -264,7 +298,26 @@ verdict_tell_replaced(const struct verdict_facts *facts, struct verdict *verdict
 static const char *
 end_words(const struct verdict_facts *facts)
 {
-	return facts->live_process->is_finalizing ? "When Python began to shut down" : "At the end";
+	return facts->live_process->is_finalizing ? "When Python began to shut down"
+	       : facts->live_process->is_at_exit  ? "When it began to exit"
+	                                          : "At the end";
+}
+
+/* Held all along, and released by a destructor or a handler: nobody else would tell of it. */
+static void
+say_released(const struct verdict_facts *facts, bool was_named, struct verdict *verdict)
+{
+	const struct rank_line *top = &facts->top_live;
+	char bytes[UNITS_TEXT_BYTES];
+	char place[PLACE_TEXT_BYTES];
+
+	if (top->site_count == 0 || top->released_bytes < WORTH_RELEASED_BYTES)
+		return;
+	if (was_named)
+		say(verdict, " Exit handlers or destructors released %s of it.", units_bytes(top->released_bytes, bytes));
+	else
+		say(verdict, " %s of %s was held until then, and released by exit handlers or destructors.",
+		    units_bytes(top->released_bytes, bytes), verdict_line_text(top, place));
 }
 
 void
@@ -281,6 +334,9 @@ verdict_tell_exited(const struct verdict_facts *facts, struct verdict *verdict)
 	verdict_tell_tight(facts, verdict);
 	if (has_holder)
 		say_holder(facts, verdict, end_words(facts));
+	else
+		verdict_tell_freed(facts, verdict);
+	say_released(facts, has_holder, verdict);
 	verdict_say_lost(facts, verdict);
 }
 
@@ -510,6 +566,8 @@ verdict_tell_failed(const struct verdict_facts *facts, struct verdict *verdict)
 	verdict_say_peak(facts, is_accumulating, verdict);
 	if (is_accumulating)
 		say_holder(facts, verdict, end_words(facts));
+	else
+		verdict_tell_freed(facts, verdict);
 	verdict_say_lost(facts, verdict);
 }
 

@@ -59,7 +59,8 @@ verdict_share(uint64_t part, uint64_t whole)
 }
 
 void verdict_say_process(const struct model_process *process, struct verdict *verdict); // "train.py (pid 7)"
-const char *verdict_where_word(const struct verdict_facts *facts, const struct rank_line *line); // before verdict_line_text()
+#define VERDICT_WORD_BYTES 160
+const char *verdict_where_word(const struct verdict_facts *facts, const struct rank_line *line, char text[VERDICT_WORD_BYTES]); // before verdict_line_text()
 const char *verdict_blocks_kept(const struct verdict_facts *facts); // ": often a list ...", after "alive"
 /*
  * Of a line that accumulates, perhaps while a data set is loaded: who ended well had room for it, and may have kept very little of
@@ -105,6 +106,18 @@ void verdict_tell_damage(const struct verdict_facts *facts, struct verdict *verd
 /* verdict_tight.c, of a program that ended well; nothing, or false: there was room. */
 void verdict_tell_tight(const struct verdict_facts *facts, struct verdict *verdict);
 bool verdict_advise_tight(const struct verdict_facts *facts, struct verdict *verdict);
+
+/*
+ * verdict_memory.c. Where is what was in memory? Told before any line that holds less than a third of it; and freed memory that cannot be
+ * given back, where that is much.
+ */
+void verdict_tell_memory(const struct verdict_facts *facts, struct verdict *verdict);
+void verdict_tell_freed(const struct verdict_facts *facts, struct verdict *verdict); // the latter alone
+/* " Of the 2 GiB that PLACE asked for, 4 KiB was in memory." */
+void verdict_tell_untouched(const struct verdict_facts *facts, struct verdict *verdict);
+bool verdict_is_freed_first(const struct verdict_facts *facts); // it is more than the first line holds
+bool verdict_advise_freed(const struct verdict_facts *facts, struct verdict *verdict); // false: there is none
+void verdict_advise_library(const struct verdict_facts *facts, struct verdict *verdict); // adds to what is there
 
 /* verdict_device.c. Devices, and memory of the host that their drivers gave out; nothing is said where there is none. */
 void verdict_tell_device_alive(const struct verdict_facts *facts, struct verdict *verdict); // of a process that goes on

@@ -57,11 +57,12 @@ verdict_advise_tight(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	const struct rank_line *top = &facts->top_peak;
 	char place[PLACE_TEXT_BYTES];
+	char word[VERDICT_WORD_BYTES];
 
 	if (fullest(facts) == NULL || top->site_count == 0)
 		return false;
 	say_next(verdict, "little room was left: hold less at once (most was %s %s), or give the program more memory",
-	         verdict_where_word(facts, top), verdict_line_text(top, place));
+	         verdict_where_word(facts, top, word), verdict_line_text(top, place));
 	return true;
 }
 
@@ -83,6 +84,8 @@ verdict_untouched_bytes(const struct model_process *process, const struct model_
 	const struct kmem_resident *look = process->resident;
 	unsigned part = strcmp(domain->name, "mmap") == 0 ? KMEM_RESIDENT_MMAP : KMEM_RESIDENT_PYTHON_ARENA;
 
+	if (domain->untouched_bytes != 0)
+		return domain->untouched_bytes;
 	if (look == NULL || (part != KMEM_RESIDENT_MMAP && strcmp(domain->name, "python/arena") != 0) ||
 	    (!process->is_finalizing && look->monotonic_ns + LOOK_LATE_NS < verdict_ended_ns(process)) ||
 	    look->part_bytes[part] >= domain->live_bytes)

@@ -23,7 +23,7 @@
  *       its chunk, and `head_checksum` covers the whole head, the launcher's part excepted, which has its own.
  *   F6  a single word that leads somewhere or decides something is stored twice, once inverted, in one atomic word
  *       (kmem_twice()), or as one of a few words of which no two differ in less than two bytes.
- *   F7  heartbeats, refused requests, survivors and what was inherited carry a checksum of themselves from the moment they count.
+ *   F7  heartbeats, refused requests, survivors, resident lines and what was inherited carry a checksum of themselves from the moment they count.
  *       What devices held at a refusal is written anew when its place in the ring is: between the two moments at which the
  *       request says that it is being written.
  *
@@ -38,7 +38,7 @@
 #include <stdint.h>
 
 #define KMEM_MAGIC "kmemshim"            // 8 bytes, no terminator
-#define KMEM_VERSION 5u
+#define KMEM_VERSION 6u
 #define KMEM_ENDIAN 0x01020304u
 #define KMEM_CHUNK_BYTES 65536u
 #define KMEM_CHUNKS_MAX 8192u            // 512 MiB of chunks
@@ -70,6 +70,9 @@ enum kmem_domain {
 	KMEM_DOMAIN_CUDA_REGISTERED = 56, // "cuda/registered": memory that the driver pinned where it is counted already: never add it up
 	KMEM_DOMAIN_CUDA_IMPORTED = 57, // "cuda/imported": memory of other processes and of graphics, opened here; no use of a device
 	KMEM_DOMAIN_CUDA_GRAPH = 58,  // "cuda/graph": what nodes of graphs take from the device when the graph runs, at most
+	KMEM_DOMAIN_LIBRARY = 59,     // "library": pages in use inside reservations that a library's own allocator manages. Estimated:
+	                              // what a look found to have grown is booked at the line that ran then, behind the native
+	                              // frame that made the reservation, which names the library. Memory of the host, like the heap
 };
 
 enum kmem_section {
@@ -172,14 +175,16 @@ struct kmem_site {
 static_assert(sizeof(struct kmem_site) == 64, "one cache line per site");
 
 /*
- * Births of one site by generation, for sites that hold blocks from more than one. A process-wide clock of 8 bits, 1 to 255,
- * ticks with allocated volume (all domains but reserved and file), every 64 KiB until 512 KiB, then eight times per doubling.
+ * Births of one site by generation, for sites that hold blocks from more than one. A process-wide clock of 8 bits, 1 to 255, ticks
+ * eight times per doubling of what was allocated, in bytes or in blocks, whichever grows faster; one event moves it by one tick at
+ * most (all domains but reserved and file; shim/generations.c).
  * A generation of a site is a tick in which it allocated: its own clock, so that a loop with large steps and one with
  * small ones are judged alike. live_count[g] counts live blocks of the site's generation g + 1 (the last: and later), modulo
  * 2^32: a release is counted in the record of the thread that makes it, so only sums over the records of a call site are what is
  * alive. Blocks born before the counters were claimed are the site's live count less the sum of the counters. Mutable.
  */
 #define KMEM_GENERATION_BUCKETS 62
+#define KMEM_CLOCK_MAX 255u
 struct kmem_generations {
 	_Atomic uint32_t site;            // index + 1 in SITES
 	_Atomic uint32_t births;          // bits 0-15 generations so far, at most the buckets; 16-31 clock of the latest
@@ -196,6 +201,7 @@ enum kmem_record_type {
 	KMEM_RECORD_TYPE = 5,   // the name of a type of Python objects
 	KMEM_RECORD_CELL = 6,   // one run of a cell of a notebook
 	KMEM_RECORD_HOLDINGS = 7, // what devices held when they refused a request
+	KMEM_RECORD_EXIT = 8,   // what was held when the program began to exit
 };
 
 /* In front of every record; records start at multiples of 8 bytes. */
@@ -213,10 +219,13 @@ static_assert(sizeof(struct kmem_record) == 16, "");
  *   bit 63 set    Python: bits 0 to 31 index of the struct kmem_code (units of 8 bytes, not + 1), bits 32
  *                 to 61 the byte offset, in the bytecode, of the first instruction of its line
  *   bit 63 clear  native: bits 0 to 46 the address that the walk found: a return address, so the call is
- *                 the instruction before; with bit 62 set the exact address (interrupted by a signal)
+ *                 the instruction before; with bit 62 set the exact address (interrupted by a signal);
+ *                 with bit 61 set its function called itself: further frames of it, in a row, were left out before
+ *                 the next word
  */
 #define KMEM_FRAME_PYTHON (UINT64_C(1) << 63)
 #define KMEM_FRAME_EXACT (UINT64_C(1) << 62)
+#define KMEM_FRAME_REPEATED (UINT64_C(1) << 61) // of a native frame
 #define KMEM_FRAME_PC_MASK ((UINT64_C(1) << 48) - 1)
 #define KMEM_FRAME_CODE_MASK UINT64_C(0xffffffff)
 #define KMEM_FRAME_OFFSET_SHIFT 32
@@ -235,6 +244,8 @@ enum kmem_stack_flags {
 	KMEM_STACK_STARTED_BY = 256,   // the rest: where the thread was created, innermost first
 	KMEM_STACK_BRIEF = 512,        // the site held little: Python frames only
 	KMEM_STACK_ARENA = 1024,       // a mapping of the interpreter's allocator, not by an import: who made it grow says nothing; no frames
+	KMEM_STACK_ESTIMATED = 2048,   // domain library: frames[0] is the native code that made the reservation; behind it the line that ran
+	                               // when the growth was found, of the thread itself or as KMEM_STACK_WHILE says; perhaps native frames
 };
 
 /*
@@ -263,7 +274,7 @@ enum kmem_code_flags {
 	KMEM_CODE_CELL = 16,           // a cell of a notebook or of IPython: its text is in a struct kmem_cell
 };
 
-/* One Python code object. Text is UTF-8 without terminators, in this order, right behind the struct. */
+/* One Python code object. Text is UTF-8 (names of files: bytes) without terminators, in this order, right behind the struct. */
 struct kmem_code {
 	struct kmem_record record;     // flags: enum kmem_code_flags
 	uint32_t first_line;
@@ -353,7 +364,7 @@ static_assert(sizeof(struct kmem_chunk) == 8, "");
 struct kmem_heartbeat {
 	_Atomic uint64_t sequence;     // 1, 2, ...; it counts when kmem_header.heartbeat_checksums has a checksum of it
 	uint64_t monotonic_ns;
-	uint64_t live_bytes;           // heap + mmap + shared + python/arena
+	uint64_t live_bytes;           // heap + mmap + shared + python/arena + library
 	uint64_t resident_bytes;       // of this process
 	uint64_t cgroup_bytes;         // charged to the cgroup that owns the limit; 0 = unknown
 	uint64_t limit_bytes;          // the limit in force then; UINT64_MAX = none
@@ -417,6 +428,30 @@ struct kmem_holdings {
 	struct kmem_generations generations[KMEM_HOLDINGS_GENERATIONS]; // of the first of `sites` that have any; site 0 = no entry
 };
 static_assert(sizeof(struct kmem_holdings) % 8 == 0 && sizeof(struct kmem_holding) == 24, "");
+
+/*
+ * When exit() began, or main returned: what each record held, before exit handlers and destructors of static objects. They count
+ * for a program that ended by itself, unless more was live at its very end: then it did its work in such a handler. Entries by record number,
+ * those that held nothing left out, then the copies of counters by generation.
+ */
+struct kmem_exit_site {
+	uint32_t site;                 // index + 1 in SITES
+	uint32_t generations;          // number + 1 of its copy; 0 = none was alive by generation
+	int64_t live_bytes;            // of that record; see struct kmem_site: below 0 where its thread released what others allocated
+	int64_t live_count;            // the same
+};
+struct kmem_exit {
+	struct kmem_record record;
+	uint64_t monotonic_ns;
+	uint64_t volume_bytes;         // kmem_header.volume_bytes then
+	int64_t live_bytes;            // of all domains that are memory (kmem_domain_is_memory())
+	uint32_t clock;                // generation clock
+	uint32_t site_count;
+	uint32_t generation_count;
+	uint32_t reserved;
+	struct kmem_exit_site sites[];
+	/* struct kmem_generations generations[generation_count]; */
+};
 
 /* A limit that could end the process. */
 enum kmem_limit_kind {
@@ -486,6 +521,35 @@ enum kmem_own_part {
 	KMEM_OWN_OTHER = 0, KMEM_OWN_ADDRESSES = 1, KMEM_OWN_SITES = 2, KMEM_OWN_STACKS = 3, KMEM_OWN_THREADS = 4, KMEM_OWN_CAPTURE = 5,
 	KMEM_OWN_PARTS = 8,
 };
+
+/*
+ * Which lines hold what is in memory, at the same look as kmem_resident with that sequence? Of each record that holds blocks or mappings
+ * of 1 MiB and more: how much of those is resident; smaller blocks count as resident. Of the heap's pages, from a sample: how many
+ * hold no live block (malloc_trim() gives those back), how many are less than half full, and whose few blocks keep these. Mutable; two
+ * by turns, beside resident[0] and [1], with a checksum of its own.
+ */
+#define KMEM_RESIDENT_LINES_MAX 254u
+struct kmem_resident_line {
+	uint32_t site;                 // index + 1 in SITES; 0 = no entry, and none behind it
+	uint32_t large_count;          // its live blocks and mappings of 1 MiB and more, then
+	uint64_t large_bytes;          // requested bytes of these
+	uint64_t large_resident_bytes; // of these, in memory
+	uint64_t pinned_bytes;         // estimate: pages of the heap less than half full in which its blocks lie; a page is shared
+	                               // out equally among the records that have blocks in it
+};
+struct kmem_resident_lines {
+	_Atomic uint32_t checksum;     // kmem_checksum() of the rest (F7), stored last; 0 = never written, or being written
+	uint32_t sampled_pages;        // of the heap; 0 = nobody looked at it: the four sums of the heap say nothing
+	uint64_t sequence;             // of the kmem_resident that was taken at this look
+	uint64_t heap_bytes;           // resident pages of malloc's, without those of blocks counted in large_bytes
+	uint64_t heap_empty_bytes;     // of heap_bytes: pages without a live block
+	uint64_t heap_sparse_bytes;    // of heap_bytes: pages with live blocks in less than half of them
+	uint64_t heap_sparse_live_bytes; // requested bytes of the blocks in these
+	uint64_t left_out_bytes;       // large blocks of records without an entry
+	uint64_t left_out_resident_bytes;
+	struct kmem_resident_line lines[KMEM_RESIDENT_LINES_MAX]; // those with most bytes, in any order
+};
+static_assert(sizeof(struct kmem_resident_lines) == 8192, "two pages");
 
 /*
  * Of a forked image: what the parent held when it forked, by its largest records, and how much of the inherited memory was copied
@@ -568,7 +632,7 @@ struct kmem_header {
 	_Atomic uint32_t peak_error_bytes;       // how far peaks may be off because threads add up small events first; 0 = exact
 	_Atomic uint32_t devices_are_hip;        // KMEM_YES: in names of domains "cuda" stands for AMD's "hip"
 	_Alignas(64) _Atomic uint64_t used_bytes[KMEM_SECTION_COUNT]; // append position in each section
-	_Alignas(64) _Atomic uint64_t generation_clock_bytes; // allocated volume that drives the clock
+	_Alignas(64) _Atomic uint64_t generation_clock_bytes; // the clock's own measure, of which it is kmem_clock_at()
 	_Atomic uint64_t generation_clock;       // 1 to 255
 	_Atomic uint64_t verify_checked;
 	_Atomic uint64_t verify_mismatched;
@@ -586,10 +650,16 @@ struct kmem_header {
 	_Alignas(64) struct kmem_resident resident[2];
 	_Alignas(64) struct kmem_inherited inherited;
 	_Alignas(64) uint64_t own_bytes[2][KMEM_OWN_PARTS]; // of resident[0] and [1]; their sum is that part
+	_Alignas(64) _Atomic uint64_t volume_bytes; // allocated in all domains but reserved and file
+	_Atomic uint64_t tick_bytes;             // the same, of each event one tick at most
+	_Atomic uint64_t tick_blocks;            // how many events that were, times KMEM_TICK_BLOCK_BYTES
+	_Atomic uint64_t at_exit;                // kmem_twice() of index + 1 of the struct kmem_exit, in units of 8 bytes; 0 = none
+	_Atomic uint16_t volume_at[KMEM_CLOCK_MAX + 1]; // kmem_rough() of volume_bytes when the clock came to this; [0] is not used
 };
 
 #define KMEM_HEADER_ROOM 16384u
-#define KMEM_DOMAINS_OFFSET KMEM_HEADER_ROOM
+#define KMEM_RESIDENT_LINES_OFFSET KMEM_HEADER_ROOM // struct kmem_resident_lines[2]
+#define KMEM_DOMAINS_OFFSET (KMEM_RESIDENT_LINES_OFFSET + 2 * 8192u)
 #define KMEM_HEARTBEATS_OFFSET (KMEM_DOMAINS_OFFSET + KMEM_DOMAINS_MAX * 128u)
 #define KMEM_DIRECTORY_OFFSET (KMEM_HEARTBEATS_OFFSET + KMEM_HEARTBEATS_MAX * 64u)
 #define KMEM_HEAD_BYTES (KMEM_DIRECTORY_OFFSET + KMEM_CHUNKS_MAX * 8u)

@@ -56,7 +56,15 @@ kmem_peak_pack(uint64_t now, uint64_t mark, uint32_t epoch)
 static inline bool
 kmem_domain_is_private(unsigned domain)
 {
-	return domain == KMEM_DOMAIN_HEAP || domain == KMEM_DOMAIN_MMAP || domain == KMEM_DOMAIN_PYTHON_ARENA;
+	return domain == KMEM_DOMAIN_HEAP || domain == KMEM_DOMAIN_MMAP || domain == KMEM_DOMAIN_PYTHON_ARENA ||
+	       domain == KMEM_DOMAIN_LIBRARY;
+}
+
+/* Of address space and of files nothing need be in memory; what was imported and registered is counted where it lies. */
+static inline bool
+kmem_domain_is_memory(unsigned domain)
+{
+	return domain != KMEM_DOMAIN_RESERVED && domain != KMEM_DOMAIN_FILE && domain < KMEM_DOMAIN_TENSORS_FIRST;
 }
 
 /* Highest live bytes of a domain. */
@@ -210,6 +218,15 @@ kmem_heartbeat_checksum(const struct kmem_heartbeat *beat, uint64_t sequence)
 	return sum != 0 ? sum : 1;
 }
 
+/* The same for what of each line is in memory: all that stands behind its checksum. */
+static inline uint32_t
+kmem_resident_lines_checksum(const struct kmem_resident_lines *lines)
+{
+	uint32_t sum = kmem_checksum(KMEM_CHECKSUM_START, &lines->sampled_pages, sizeof(*lines) - offsetof(struct kmem_resident_lines, sampled_pages));
+
+	return sum != 0 ? sum : 1;
+}
+
 /* S2: in which bits of `twin` it stands. One changed byte of what it covers always changes it. */
 #define KMEM_TWIN_MASK UINT32_C(0x00ffffff)
 
@@ -225,21 +242,29 @@ kmem_site_check(uint32_t stack, uint16_t slot, uint8_t domain, uint8_t first_epo
 }
 
 /*
- * The clock of generations, 1 to 255, after so many allocated bytes: a tick each 64 KiB until 512 KiB, then eight per doubling.
+ * The clock of generations, 1 to KMEM_CLOCK_MAX, at this value of its measure: a tick each 64 KiB until 512 KiB, then eight per
+ * doubling. A block counts as so many bytes where blocks are counted: of programs that allocate least the mean is not smaller.
  */
 #define KMEM_TICK_BYTES_LOG2 16
+#define KMEM_TICK_BLOCK_BYTES 64u
+
+/* How often a tick's width has doubled at this value. */
+static inline unsigned
+kmem_clock_octave(uint64_t bytes)
+{
+	uint64_t ticks = bytes >> KMEM_TICK_BYTES_LOG2;
+
+	return ticks < 16 ? 0 : 60 - (unsigned)__builtin_clzll(ticks); // 8 to 15 ticks: octave 0
+}
 
 static inline uint8_t
-kmem_clock_at(uint64_t volume_bytes)
+kmem_clock_at(uint64_t bytes)
 {
-	uint64_t ticks = volume_bytes >> KMEM_TICK_BYTES_LOG2;
+	uint64_t ticks = bytes >> KMEM_TICK_BYTES_LOG2;
+	unsigned octave = kmem_clock_octave(bytes);
+	uint64_t clock = ticks < 8 ? 1 + ticks : 9 + octave * 8 + ((ticks >> octave) - 8);
 
-	if (ticks < 8)
-		return (uint8_t)(1 + ticks);
-	unsigned octave = 60 - (unsigned)__builtin_clzll(ticks); // 8 to 15 ticks: octave 0
-	uint64_t clock = 9 + octave * 8 + ((ticks >> octave) - 8);
-
-	return clock < 255 ? (uint8_t)clock : 255;
+	return clock < KMEM_CLOCK_MAX ? (uint8_t)clock : KMEM_CLOCK_MAX;
 }
 
 /* A number of bytes in 16 bits: its highest 11 bits, and where they stand. Less than 1 KiB is 0. */

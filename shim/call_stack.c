@@ -184,8 +184,8 @@ merge_full(const struct native_stack *native, const struct python_stack *python,
 }
 
 /* Four products at a time, so that they do not wait for each other. The frames are compared as well: see site_table.c. */
-static uint64_t
-hash_of(const struct call_stack *stack)
+uint64_t
+call_stack_hash(const struct call_stack *stack)
 {
 	static const uint64_t odd[4] = { UINT64_C(0xff51afd7ed558ccd), UINT64_C(0xc4ceb9fe1a85ec53),
 		                             UINT64_C(0x9e3779b97f4a7c15), UINT64_C(0xbf58476d1ce4e5b9) };
@@ -225,12 +225,12 @@ merge_alone(struct call_stack_memory *memory, struct call_stack *stack)
 static void
 take_native(struct call_stack_memory *memory, const void *hook_frame, uint64_t stop_sp)
 {
-	native_stack_walk(&memory->memo, hook_frame, stop_sp, &memory->native);
+	memory->walked = native_memo_choose(&memory->memos, hook_frame);
+	native_stack_walk(memory->walked, hook_frame, stop_sp, &memory->native);
 	if (!memory->native.is_complete)
 		memory->stack.flags |= KMEM_STACK_NO_END;
 	if (memory->native.is_alternate)
 		memory->stack.flags |= KMEM_STACK_ALTERNATE;
-	memory->has_native = true;
 	/* A scan for the evaluator reads words that are no return addresses. */
 	memory->is_repeatable = memory->native.is_complete && memory->native.is_remembered &&
 	                        memory->python_memo.scanned == 0;
@@ -246,7 +246,7 @@ take(struct call_stack_memory *memory, const void *hook_frame, enum call_stack_e
 	stack->frame_count = stack->omitted = stack->omitted_at = 0;
 	stack->flags = 0;
 	*python = (struct python_stack){ 0 };
-	memory->has_native = false;
+	memory->walked = NULL;
 	memory->is_repeatable = true;
 	if (python_frames_available())
 		python_frames_walk(&memory->python_memo, python);
@@ -283,7 +283,7 @@ take(struct call_stack_memory *memory, const void *hook_frame, enum call_stack_e
 		if (stack->omitted_at == 0)
 			stack->omitted_at = stack->frame_count;
 	}
-	stack->hash = hash_of(stack);
+	stack->hash = call_stack_hash(stack);
 }
 
 const struct call_stack *
@@ -295,7 +295,7 @@ call_stack_take(struct call_stack_memory *memory, const void *hook_frame, enum c
 	for (unsigned i = 0; memory == NULL && i < SHARED_MEMORIES; i++) {
 		if (!atomic_exchange_explicit(&shared[i].is_taken, true, memory_order_acquire)) {
 			memory = &shared[i].memory;
-			memory->memo.stack_end = 0; // another thread's: empty
+			native_memo_clear(&memory->memos);
 		}
 	}
 	if (memory == NULL) {

@@ -47,11 +47,11 @@ struct call_stack {
 struct call_stack_memory {
 	struct call_stack stack;
 	struct native_stack native;
-	struct native_memo memo;  // what the last native walk found
+	struct native_memos memos; // what the last native walks found
 	struct python_stack python;
 	struct python_memo python_memo;
 	bool is_repeatable; // the stack is a function of what event_memo.h looks at
-	bool has_native;    // `memo` holds a part of it
+	struct native_memo *walked; // the memo of its native part; NULL = it has none
 };
 
 /*
@@ -66,6 +66,9 @@ struct call_stack_memory {
  */
 const struct call_stack *call_stack_take(struct call_stack_memory *memory, const void *hook_frame, enum call_stack_extent extent);
 void call_stack_give_back(const struct call_stack_memory *memory, const struct call_stack *stack);
+
+/* What the stack's `hash` must be after frames or flags were changed. */
+uint64_t call_stack_hash(const struct call_stack *stack);
 
 void call_stack_forked(void); // forked child: memories that other threads of the parent were using are free. One thread.
 

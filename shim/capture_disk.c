@@ -10,6 +10,7 @@
 #include "raw_sys.h"
 
 #define NAMES_TRIED 100
+#define FOLDER_MODE 0755 // others may look, and put nothing there whatever the umask is
 
 static char file_path[4096];
 static struct stat identity;
@@ -35,12 +36,12 @@ has_room(int fd, uint64_t offset, size_t bytes)
 		errno = EFBIG;
 		return false;
 	}
-	if (syscall(SYS_fallocate, fd, 0, offset, bytes) == 0)
+	if (raw_syscall(SYS_fallocate, fd, 0, offset, bytes) == 0)
 		return true;
 	if (errno != EOPNOTSUPP && errno != ENOSYS)
 		return false;
 	for (size_t done = 0; done < bytes; done += sizeof(zeros)) {
-		if (syscall(SYS_pwrite64, fd, zeros, sizeof(zeros), offset + done) != (long)sizeof(zeros))
+		if (raw_syscall(SYS_pwrite64, fd, zeros, sizeof(zeros), offset + done) != (long)sizeof(zeros))
 			return false;
 	}
 	return true;
@@ -53,7 +54,7 @@ capture_disk_extend(int fd, uint64_t offset, size_t bytes)
 	int error = errno;
 
 	if (!is_ours)
-		syscall(SYS_ftruncate, fd, offset); // a full disk may have given half of it
+		raw_syscall(SYS_ftruncate, fd, offset); // a full disk may have given half of it
 	errno = error;
 	return is_ours;
 }
@@ -62,18 +63,36 @@ capture_disk_extend(int fd, uint64_t offset, size_t bytes)
 static bool
 make_folders(char *path)
 {
-	if (syscall(SYS_mkdirat, AT_FDCWD, path, 0777) == 0 || errno == EEXIST)
+	if (raw_syscall(SYS_mkdirat, AT_FDCWD, path, FOLDER_MODE) == 0 || errno == EEXIST)
 		return true;
 	for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
 		if (slash != NULL)
 			*slash = '\0';
-		long made = syscall(SYS_mkdirat, AT_FDCWD, path, 0777);
+		long made = raw_syscall(SYS_mkdirat, AT_FDCWD, path, FOLDER_MODE);
 		bool is_usable = made == 0 || errno == EEXIST;
 
 		if (slash == NULL)
 			return is_usable;
 		*slash = '/';
 	}
+}
+
+static bool
+is_of_another(const struct stat *file)
+{
+	return file->st_uid != 0 && file->st_uid != (uid_t)raw_syscall(SYS_geteuid);
+}
+
+bool
+capture_disk_is_anothers(const char *folder, uint32_t *owner)
+{
+	struct stat file;
+	bool is_there = raw_syscall(SYS_newfstatat, AT_FDCWD, folder, &file, AT_SYMLINK_NOFOLLOW) == 0;
+
+	if (is_there && S_ISLNK(file.st_mode) && !is_of_another(&file)) // then it is up to where it leads
+		is_there = raw_stat(folder, &file) == 0;
+	*owner = is_there ? file.st_uid : 0;
+	return is_there && is_of_another(&file);
 }
 
 static int
@@ -98,12 +117,12 @@ static int
 prepare(int fd, size_t bytes)
 {
 	locked_bytes = 0;
-	syscall(SYS_fchmod, fd, 0600); // a umask may have taken our own right to open it again
+	raw_syscall(SYS_fchmod, fd, 0600); // a umask may have taken our own right to open it again
 	if (raw_fstat(fd, &identity) == 0 && capture_disk_extend(fd, 0, bytes))
 		return fd;
 	int error = errno;
 
-	syscall(SYS_unlinkat, AT_FDCWD, file_path, 0);
+	raw_syscall(SYS_unlinkat, AT_FDCWD, file_path, 0);
 	raw_close(fd);
 	errno = error;
 	return -1;
@@ -157,7 +176,7 @@ capture_disk_is_there(void)
 bool
 capture_disk_remove(void)
 {
-	return capture_disk_is_there() && syscall(SYS_unlinkat, AT_FDCWD, file_path, 0) == 0;
+	return capture_disk_is_there() && raw_syscall(SYS_unlinkat, AT_FDCWD, file_path, 0) == 0;
 }
 
 void
@@ -166,7 +185,7 @@ capture_disk_hand_over(uint32_t user)
 	int fd = capture_disk_open(0);
 
 	if (fd >= 0) {
-		syscall(SYS_fchown, fd, user, -1);
+		raw_syscall(SYS_fchown, fd, user, -1);
 		raw_close(fd);
 	}
 }
@@ -183,6 +202,22 @@ capture_disk_lock_in_memory(void *addr, size_t bytes)
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && locked_bytes + bytes <= limit.rlim_cur / 4 &&
-	    syscall(SYS_mlock, addr, bytes) == 0)
+	    raw_syscall(SYS_mlock, addr, bytes) == 0)
 		locked_bytes += bytes;
+}
+
+bool
+capture_disk_is_final(int error)
+{
+	return error == ENOSPC || error == EDQUOT || error == EFBIG || error == ENOENT || error == ESTALE ||
+	       error == EROFS || error == EIO;
+}
+
+void
+capture_disk_tell_of_folder(const char *folder)
+{
+	bool is_full = errno == ENOSPC || errno == EDQUOT;
+
+	diag_warn("%s: cannot write a capture here (%s); nothing will be kept: set KMEMSHIM_OUT to a folder %s", folder,
+	          strerrorname_np(errno), is_full ? "on a disk with room" : "that this user can write to");
 }

@@ -1,7 +1,7 @@
 /*
  * capture_disk.h - the capture as a file in a folder: made, found again, given room, removed.
  *
- * Called by   capture_file.c, hooks_sandbox.c. Safe from any hook: system calls only; one thread at a time (the growth lock).
+ * Called by   capture_file.c, lifecycle.c, hooks_sandbox.c. Safe from any hook: system calls only; one thread at a time (the growth lock).
  * When failing  false or -1, and errno says why.
  */
 #ifndef CAPTURE_DISK_H
@@ -11,9 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kmem_format.h"
+
+/* Does the folder belong to a user who is neither this one nor root, or is it a link that such a one has made? False where there is none. */
+bool capture_disk_is_anothers(const char *folder, uint32_t *owner);
+
 /*
  * A new file FOLDER/NAME.kmem of `bytes`, mode 0600 whatever the umask: never through a link, never over something that exists
- * (NAME-2, NAME-3, ... then). Makes the folder. Returns a descriptor; nothing is left behind on failure.
+ * (NAME-2, NAME-3, ... then). Makes the folder, which others cannot write. Returns a descriptor; nothing is left behind on failure.
  */
 int capture_disk_create(const char *folder, const char *name, size_t bytes);
 int capture_disk_create_again(size_t bytes); // one of the same name, after capture_disk_remove()
@@ -42,5 +47,18 @@ const char *capture_disk_path(void);
 
 /* A part of the mapped file. Best effort, and at most a quarter of what the program may lock: the limit is there for the program. */
 void capture_disk_lock_in_memory(void *addr, size_t bytes);
+
+/* Of a capture with so many chunks. */
+static inline uint64_t
+capture_disk_bytes(uint32_t chunk_count)
+{
+	return KMEM_HEAD_BYTES + (uint64_t)chunk_count * KMEM_CHUNK_BYTES;
+}
+
+/* Will it be the same next time? No descriptor, no permission just now: another try may do. */
+bool capture_disk_is_final(int error);
+
+/* On stderr: there is no capture, by errno. */
+void capture_disk_tell_of_folder(const char *folder);
 
 #endif

@@ -15,6 +15,7 @@
 
 #include "capture_disk.h"
 #include "capture_life.h"
+#include "capture_room.h"
 #include "capture_seal.h"
 #include "diag.h"
 #include "kmem_words.h"
@@ -23,7 +24,6 @@
 #include "wait_lock.h"
 
 #define GROWTH_CHUNKS_MAX 16
-#define FRONT_BYTES ((size_t)4096)
 
 struct section {
 	char *base;                   // reserved addresses; NULL until first use; set under the growth lock
@@ -43,6 +43,7 @@ static struct section sections[KMEM_SECTION_COUNT];
 static struct wait_lock growth_lock = WAIT_LOCK_FREE;
 static __thread bool is_locked_here __attribute__((tls_model("initial-exec"))); // by this thread, around fork
 static bool has_file;
+static bool is_put_off; // it is made when it matters; until then all is in memory
 static _Atomic bool is_failure_noted; // to grow; relaxed: guards nothing
 static char *volatile sealed; // the whole file, while it is sealed; volatile: for this thread's own signal handler
 static volatile size_t sealed_bytes;
@@ -84,12 +85,6 @@ capture_file_lost(enum kmem_loss loss, uint64_t count)
 	atomic_fetch_add_explicit(&capture_file_header()->losses[loss], count, memory_order_relaxed);
 }
 
-static uint64_t
-file_bytes(uint32_t chunk_count)
-{
-	return KMEM_HEAD_BYTES + (uint64_t)chunk_count * KMEM_CHUNK_BYTES;
-}
-
 /* Was the file cut just before it was extended? Then all that it had is zeros, and no signal tells it. */
 static bool
 is_whole(void)
@@ -108,7 +103,7 @@ map_chunks(struct section *section, size_t mapped, size_t bytes, uint64_t offset
 	int fd;
 
 	if (!has_file)
-		return syscall(SYS_mprotect, section->base + mapped, bytes, protection) == 0;
+		return raw_syscall(SYS_mprotect, section->base + mapped, bytes, protection) == 0;
 	fd = capture_disk_open(offset);
 	if (fd < 0)
 		return false;
@@ -119,43 +114,6 @@ map_chunks(struct section *section, size_t mapped, size_t bytes, uint64_t offset
 	raw_close(fd);
 	errno = error;
 	return is_mapped;
-}
-
-/* Address space that sections may fill; less of it where the program's address space is limited. */
-static size_t
-reservation_bytes(enum kmem_section kind)
-{
-	static const size_t wanted[KMEM_SECTION_COUNT] = {
-		[KMEM_SECTION_SITES] = (size_t)128 << 20,
-		[KMEM_SECTION_GENERATIONS] = (size_t)128 << 20,
-		[KMEM_SECTION_RECORDS] = (size_t)256 << 20,
-	};
-	size_t most = raw_reserve_max();
-	size_t bytes = wanted[kind] < most ? wanted[kind] : most - most % KMEM_CHUNK_BYTES;
-
-	return bytes < KMEM_CHUNK_BYTES ? KMEM_CHUNK_BYTES : bytes;
-}
-
-/* Will it be the same next time? No descriptor, no permission just now: another try may do. */
-static bool
-is_final(int error)
-{
-	return error == ENOSPC || error == EDQUOT || error == EFBIG || error == ENOENT || error == ESTALE ||
-	       error == EROFS || error == EIO;
-}
-
-/* With a page in front of the first item, see capture_file_record(). */
-static char *
-reserve_section(size_t bytes)
-{
-	char *front = raw_reserve(KMEM_OWN_CAPTURE, FRONT_BYTES + bytes, PROT_NONE);
-
-	if (front == NULL)
-		return NULL;
-	if (syscall(SYS_mprotect, front, FRONT_BYTES, PROT_READ | PROT_WRITE) == 0)
-		return front + FRONT_BYTES;
-	raw_unreserve(front, FRONT_BYTES + bytes);
-	return NULL;
 }
 
 static bool
@@ -169,8 +127,8 @@ grow_locked(enum kmem_section kind, size_t end)
 	if (mapped >= end)
 		return true;
 	if (section->base == NULL) {
-		section->reserved_bytes = reservation_bytes(kind);
-		section->base = reserve_section(section->reserved_bytes);
+		section->reserved_bytes = capture_room_bytes(kind);
+		section->base = capture_room_reserve(section->reserved_bytes);
 		if (section->base == NULL)
 			return false;
 	}
@@ -188,12 +146,12 @@ grow_locked(enum kmem_section kind, size_t end)
 	if (chunks > KMEM_CHUNKS_MAX - count || bytes > section->reserved_bytes - mapped)
 		return false;
 	atomic_store_explicit(&section->held_bytes, mapped + bytes, memory_order_relaxed); // for this thread's own signal handler
-	uint64_t offset = file_bytes(count);
+	uint64_t offset = capture_disk_bytes(count);
 
 	if (!map_chunks(section, mapped, bytes, offset)) {
 		/* The last room there is, then. */
 		chunks = needed;
-		if (chunks * KMEM_CHUNK_BYTES == bytes || !is_final(errno) ||
+		if (chunks * KMEM_CHUNK_BYTES == bytes || !capture_disk_is_final(errno) ||
 		    !map_chunks(section, mapped, chunks * KMEM_CHUNK_BYTES, offset))
 			return false;
 		bytes = chunks * KMEM_CHUNK_BYTES;
@@ -254,7 +212,7 @@ grow(enum kmem_section kind, size_t end)
 		capture_file_lost(KMEM_LOST_GROWTH, 1);
 	if (!has_grown && !atomic_load_explicit(&section->is_stuck, memory_order_relaxed)) { // else it was told
 		error = errno;
-		if (is_final(error))
+		if (capture_disk_is_final(error))
 			atomic_store_explicit(&section->is_stuck, true, memory_order_relaxed);
 	}
 	if (!is_locked_here)
@@ -362,24 +320,47 @@ open_file(const char *folder, const char *name)
 	return true;
 }
 
-bool
-capture_file_open(const char *folder, const char *name)
+static void
+begin_header(void)
 {
-	bool is_open = open_file(folder, name);
-	bool is_full = errno == ENOSPC || errno == EDQUOT;
-
-	if (!is_open)
-		diag_warn("%s: cannot write a capture here (%s); nothing will be kept: set KMEMSHIM_OUT to a folder %s", folder,
-		          strerrorname_np(errno), is_full ? "on a disk with room" : "that this user can write to");
-
 	struct kmem_header *header = capture_file_header();
+
 	memcpy(header->magic, KMEM_MAGIC, sizeof(header->magic));
 	header->version = KMEM_VERSION;
 	header->endian = KMEM_ENDIAN;
 	header->head_bytes = KMEM_HEAD_BYTES;
 	header->chunk_bytes = KMEM_CHUNK_BYTES;
 	header->identity_bytes = sizeof(struct kmem_identity);
+}
+
+bool
+capture_file_open(const char *folder, const char *name)
+{
+	bool is_open = open_file(folder, name);
+
+	if (!is_open)
+		capture_disk_tell_of_folder(folder);
+	begin_header();
 	return is_open;
+}
+
+bool
+capture_file_put_off(void)
+{
+	char *fresh = raw_mmap(NULL, KMEM_HEAD_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (fresh == MAP_FAILED)
+		return false;
+	head = fresh;
+	is_put_off = true;
+	begin_header();
+	return true;
+}
+
+bool
+capture_file_is_put_off(void)
+{
+	return is_put_off;
 }
 
 void
@@ -401,7 +382,7 @@ visit_parts(visit_part *visit, int fd, uint32_t chunk_count)
 	for (uint32_t i = 0; i < chunk_count; i++) {
 		unsigned kind = directory()[i].section;
 
-		visit(sections[kind].base + mapped[kind], KMEM_CHUNK_BYTES, fd, file_bytes(i));
+		visit(sections[kind].base + mapped[kind], KMEM_CHUNK_BYTES, fd, capture_disk_bytes(i));
 		mapped[kind] += KMEM_CHUNK_BYTES;
 	}
 	visit(head, KMEM_HEAD_BYTES, fd, 0);
@@ -418,7 +399,7 @@ detach_part(char *part, size_t bytes, int fd, uint64_t offset)
 static void
 move_part(char *part, size_t bytes, int fd, uint64_t offset)
 {
-	if (syscall(SYS_pwrite64, fd, part, bytes, offset) == (long)bytes)
+	if (raw_syscall(SYS_pwrite64, fd, part, bytes, offset) == (long)bytes)
 		raw_mmap(part, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, (int64_t)offset);
 }
 
@@ -445,7 +426,7 @@ capture_file_close(void)
 		return;
 	capture_file_growth_lock(); // given back on failure only: nothing grows after this
 	uint32_t chunk_count = atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_relaxed); // ours, with the lock
-	int fd = is_locked_here ? capture_disk_open(file_bytes(chunk_count)) : -1;
+	int fd = is_locked_here ? capture_disk_open(capture_disk_bytes(chunk_count)) : -1;
 	if (fd < 0) { // it stays as a kill would leave it
 		capture_file_lost(KMEM_LOST_GROWTH, !is_locked_here);
 		capture_file_growth_unlock();
@@ -456,7 +437,7 @@ capture_file_close(void)
 	visit_parts(detach_part, fd, chunk_count);
 	has_file = false;
 
-	size_t bytes = file_bytes(chunk_count);
+	size_t bytes = capture_disk_bytes(chunk_count);
 	bool is_reserved;
 	char *whole = map_whole(fd, bytes, &is_reserved);
 
@@ -474,16 +455,33 @@ capture_file_close(void)
 }
 
 bool
+capture_file_make(const char *folder, const char *name)
+{
+	uint32_t chunk_count = atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_relaxed); // one thread
+	int fd = capture_disk_create(folder, name, (size_t)capture_disk_bytes(chunk_count));
+
+	is_put_off = false;
+	has_file = fd >= 0;
+	if (!has_file) {
+		capture_disk_tell_of_folder(folder);
+		return false;
+	}
+	visit_parts(move_part, fd, chunk_count);
+	raw_close(fd);
+	return true;
+}
+
+bool
 capture_file_remove(void)
 {
-	return has_file && capture_disk_remove();
+	return is_put_off || (has_file && capture_disk_remove());
 }
 
 void
 capture_file_restore(void)
 {
 	uint32_t chunk_count = atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_relaxed); // nothing grows: it is gone
-	int fd = has_file ? capture_disk_create_again((size_t)file_bytes(chunk_count)) : -1;
+	int fd = has_file ? capture_disk_create_again((size_t)capture_disk_bytes(chunk_count)) : -1;
 
 	if (fd < 0)
 		return;
@@ -548,7 +546,7 @@ void
 capture_file_privatize(void)
 {
 	uint32_t chunk_count = atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_relaxed); // one thread
-	int fd = has_file ? capture_disk_open(file_bytes(chunk_count)) : -1;
+	int fd = has_file ? capture_disk_open(capture_disk_bytes(chunk_count)) : -1;
 
 	if (fd >= 0) {
 		visit_parts(detach_part, fd, chunk_count);
@@ -594,6 +592,7 @@ capture_file_forked(void)
 		raw_munmap(head, KMEM_HEAD_BYTES);
 	head = stand_in;
 	has_file = false;
+	is_put_off = false;
 	memset(stand_in, 0, sizeof(stand_in));
 	wait_lock_give(&growth_lock);
 }

@@ -22,6 +22,14 @@ struct kmem_header *capture_file_header(void);
 struct kmem_domain_row *capture_file_domain(unsigned domain);
 struct kmem_heartbeat *capture_file_heartbeats(void);
 
+/* Two, beside resident[0] and [1] of the header. */
+static inline struct kmem_resident_lines *
+capture_file_resident_lines(void)
+{
+	return (struct kmem_resident_lines *)(void *)((char *)capture_file_header() + KMEM_RESIDENT_LINES_OFFSET);
+}
+
+
 /*
  * Room for `bytes` at the end of a section, aligned to 8 bytes (SITES and GENERATIONS: their record size).
  *

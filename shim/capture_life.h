@@ -17,6 +17,14 @@
  */
 bool capture_file_open(const char *folder, const char *name);
 
+/*
+ * Instead: all is kept in memory, until capture_file_make() makes a file of it; false, and that is over, where there can be none. For a
+ * process of which little may ever be to be told. One thread, and what it records goes on in between.
+ */
+bool capture_file_put_off(void);
+bool capture_file_is_put_off(void);
+bool capture_file_make(const char *folder, const char *name);
+
 /* header->identity is complete: checksums it (F4). */
 void capture_file_identified(void);
 
@@ -29,7 +37,7 @@ void capture_file_close(void);
 /* In a child that was forked out of a hook: what that hook still writes must not reach the parent's file. */
 void capture_file_privatize(void);
 
-/* Deletes the file of this process; the mappings stay usable. Another one of the same name and contents takes its place, where possible. */
+/* Deletes the file of this process, if there is one already; the mappings stay usable. Another one of the same name and contents takes its place, where possible. */
 bool capture_file_remove(void);
 void capture_file_restore(void);
 

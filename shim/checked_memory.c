@@ -21,7 +21,7 @@ checked_memory_copy(void *to, uint64_t addr, uint64_t bytes)
 	if (!raw_sys_may_call())
 		return false;
 	/* Long constants: an int on the stack of a variadic call has no upper half. */
-	long copied = syscall(SYS_process_vm_readv, syscall(SYS_getpid), &here, 1L, &there, 1L, 0L);
+	long copied = raw_syscall(SYS_process_vm_readv, raw_syscall(SYS_getpid), &here, 1L, &there, 1L, 0L);
 
 	errno = host_errno;
 	return copied == (long)bytes;
@@ -50,7 +50,7 @@ checked_memory_word(struct checked_window *window, uint64_t addr, uint64_t *valu
 static bool
 is_page_readable(uint64_t page)
 {
-	return syscall(SYS_rt_sigprocmask, NO_SUCH_OPERATION, page, NULL, KERNEL_SIGSET_BYTES) != 0 &&
+	return raw_syscall(SYS_rt_sigprocmask, NO_SUCH_OPERATION, page, NULL, KERNEL_SIGSET_BYTES) != 0 &&
 	       errno == EINVAL;
 }
 

@@ -4,7 +4,7 @@
  * For addresses that come from a walk and may be wrong: the kernel is asked, and refuses what is not mapped
  * or not readable instead of raising a signal.
  *
- * Called by   thread_stack.c, native_stack.c, unwind_libunwind.c, python_stack.c, python_cells.c, python_types.c, python_visit.c.
+ * Called by   thread_stack.c, native_stack.c, native_memo.c, unwind_libunwind.c, python_stack.c, python_cells.c, python_types.c, python_visit.c.
  * Safe from   any hook, any signal handler: system calls only; errno is kept.
  * When failing  what cannot be asked about is not readable.
  */
@@ -16,6 +16,13 @@
 
 #define CHECKED_PAGE_BYTES   UINT64_C(4096) // of x86-64; larger pages only mean needless questions
 #define CHECKED_WINDOW_BYTES 1024u          // a power of two that divides a page
+
+/* Of the page with that address: what is mapped there is mapped up to here. */
+static inline uint64_t
+checked_memory_page_end(uint64_t addr)
+{
+	return (addr & ~(CHECKED_PAGE_BYTES - 1)) + CHECKED_PAGE_BYTES;
+}
 
 /* A copy of some aligned memory, so that neighbouring words cost one question. */
 struct checked_window {

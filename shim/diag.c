@@ -120,15 +120,15 @@ write_quietly(const char *text, size_t bytes)
 	uint64_t mask;
 	uint64_t pending = 0;
 
-	syscall(SYS_rt_sigpending, &pending, sizeof(pending));
-	syscall(SYS_rt_sigprocmask, SIG_BLOCK, &raised, &mask, sizeof(mask));
-	if (syscall(SYS_write, STDERR_FILENO, text, bytes) < 0) {
+	raw_syscall(SYS_rt_sigpending, &pending, sizeof(pending));
+	raw_syscall(SYS_rt_sigprocmask, SIG_BLOCK, &raised, &mask, sizeof(mask));
+	if (raw_syscall(SYS_write, STDERR_FILENO, text, bytes) < 0) {
 		uint64_t ours = (errno == EPIPE ? SIGNAL_BIT(SIGPIPE) : errno == EFBIG ? SIGNAL_BIT(SIGXFSZ) : 0) & ~pending;
 
 		if (ours != 0)
-			syscall(SYS_rt_sigtimedwait, &ours, NULL, &at_once, sizeof(ours));
+			raw_syscall(SYS_rt_sigtimedwait, &ours, NULL, &at_once, sizeof(ours));
 	}
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
+	raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, NULL, sizeof(mask));
 }
 
 static struct stat first_stderr; // what stderr was when the shim started
@@ -149,7 +149,7 @@ may_write(void)
 	struct stat now;
 
 	return has_stderr && raw_sys_may_call() && raw_fstat(STDERR_FILENO, &now) == 0 && now.st_dev == first_stderr.st_dev &&
-	       now.st_ino == first_stderr.st_ino && syscall(SYS_ppoll, &ready, 1L, &at_once, NULL, 0L) == 1;
+	       now.st_ino == first_stderr.st_ino && raw_syscall(SYS_ppoll, &ready, 1L, &at_once, NULL, 0L) == 1;
 }
 
 static void

@@ -134,10 +134,25 @@ elf_symbols_addr(const struct elf_object *object, const char *name)
 	return symbol != NULL ? symbol->st_value + object->load_bias : 0;
 }
 
+const char *
+elf_symbols_text(const struct elf_object *object, Elf64_Sxword tag, unsigned nth)
+{
+	const Elf64_Dyn *entry = (const Elf64_Dyn *)object->dynamic_addr;
+	struct tables tables;
+
+	if (!read_tables(object, &tables))
+		return NULL;
+	for (; entry->d_tag != DT_NULL; entry++) {
+		if (entry->d_tag == tag && nth-- == 0)
+			return tables.names + entry->d_un.d_val;
+	}
+	return NULL;
+}
+
 static bool
 read_at(int fd, void *buffer, size_t bytes, uint64_t offset)
 {
-	return syscall(SYS_pread64, fd, buffer, bytes, offset) == (long)bytes;
+	return raw_syscall(SYS_pread64, fd, buffer, bytes, offset) == (long)bytes;
 }
 
 bool

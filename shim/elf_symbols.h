@@ -4,7 +4,7 @@
  * Reads the dynamic symbol table as it is mapped, so that a hook can ask, which must not call the loader. What is not exported
  * may still be a section of the file.
  *
- * Called by   python_runtime.c.
+ * Called by   python_runtime.c, real_libc.c, real_new.c.
  * Safe from   any hook, as long as the object stays mapped: no lock, no allocation.
  * When failing  NULL; also for an object without a table of hashes.
  */
@@ -28,6 +28,9 @@ const Elf64_Sym *elf_symbols_find(const struct elf_object *object, const char *n
 
 /* Its address; 0 = none. */
 uint64_t elf_symbols_addr(const struct elf_object *object, const char *name);
+
+/* The text of its nth entry with that tag (DT_NEEDED, DT_SONAME), or NULL. */
+const char *elf_symbols_text(const struct elf_object *object, Elf64_Sxword tag, unsigned nth);
 
 /* Has the file a section of that name? Reads the file, which costs a few system calls; false also when that cannot be told. */
 bool elf_symbols_file_has_section(const char *path, const char *name);

@@ -6,6 +6,7 @@
  */
 #include "event_memo.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 #define SALT_BRIEF 0 // so many code objects never die
 #define SALT_PYTHON (UINT64_C(1) << 40)
 #define SALT_PARENT (UINT64_C(1) << 41)
+#define SALT_WALKED (UINT64_C(1) << 42)
 #define SALT_DOMAIN (UINT64_C(1) << 48)
 #define TRIES 16 // events of a bucket that are looked at; few have the same key
 
@@ -127,13 +129,19 @@ found(struct event_memo *memo, uint16_t at)
 	return memo->units[at].event.site;
 }
 
+static inline void
+look_for(struct event_memo *memo, const uint64_t *frame, uint64_t python)
+{
+	memo->key = (struct event_key){ .pc = frame[1], .sp = (uint64_t)(frame + 2), .rbp = frame[0], .python = python };
+}
+
 /* Not the one that followed the last time: perhaps one of those with the same key. The key is kept for event_memo_keep(). */
 static __attribute__((noinline)) uint32_t
 find_in_bucket(struct event_memo *memo, const uint64_t *frame, uint64_t python)
 {
 	const struct event_key *key = &memo->key;
 
-	memo->key = (struct event_key){ .pc = frame[1], .sp = (uint64_t)(frame + 2), .rbp = frame[0], .python = python };
+	look_for(memo, frame, python);
 	if (!is_valid(memo))
 		return 0;
 	uint16_t at = *bucket_of(memo, key);
@@ -152,13 +160,29 @@ find_in_bucket(struct event_memo *memo, const uint64_t *frame, uint64_t python)
 	return 0;
 }
 
+static uint32_t find_by_walk(struct event_memo *memo, struct native_memos *memos, const uint64_t *frame, bool was_looked_for);
+
+/* native: NULL, or as in event_memo_find() */
+static __attribute__((noinline)) uint32_t
+find_otherwise(struct event_memo *memo, const uint64_t *frame, uint64_t python, struct native_memos *native)
+{
+	uint32_t site;
+
+	/* In the bucket there may be many like it: where the event before was not remembered either, walking is the better try. */
+	if (native != NULL && memo->last == 0)
+		return find_by_walk(memo, native, frame, false);
+	site = find_in_bucket(memo, frame, python);
+	return site != 0 || native == NULL ? site : find_by_walk(memo, native, frame, true);
+}
+
 /* The one that followed the last time has this place, and other words. */
 static __attribute__((noinline)) uint32_t
-find_beside(struct event_memo *memo, const uint64_t *frame, uint64_t python, const struct event *event, struct digest digest)
+find_beside(struct event_memo *memo, const uint64_t *frame, uint64_t python, const struct event *event, struct digest digest,
+            struct native_memos *native)
 {
 	uint16_t way = find_way(memo, event->offsets, digest);
 
-	return way != 0 ? found(memo, way) : find_in_bucket(memo, frame, python);
+	return way != 0 ? found(memo, way) : find_otherwise(memo, frame, python, native);
 }
 
 static __attribute__((noinline, cold)) uint32_t
@@ -171,7 +195,7 @@ find_none(struct event_memo *memo)
 }
 
 static inline uint32_t
-find_whole(struct event_memo *memo, const uint64_t *frame, uint64_t python)
+find_whole(struct event_memo *memo, const uint64_t *frame, uint64_t python, struct native_memos *native)
 {
 	uint64_t at = memo->units[memo->last].event.next;
 	const struct event *event = &memo->units[at].event;
@@ -181,12 +205,12 @@ find_whole(struct event_memo *memo, const uint64_t *frame, uint64_t python)
 		__builtin_prefetch(capture_file_at(KMEM_SECTION_SITES, event->site - 1), 1);
 	/* The first unit is no event: no call returns to its pc, which is 0. */
 	if (__builtin_expect(!is_current(memo) || !has_key(event, frame[1], (uint64_t)(frame + 2), frame[0], python), 0))
-		return find_in_bucket(memo, frame, python);
+		return find_otherwise(memo, frame, python, native);
 
 	struct digest digest = digest_now(memo, event);
 
 	if (__builtin_expect(!is_equal(digest, event->digest), 0))
-		return find_beside(memo, frame, python, event, digest);
+		return find_beside(memo, frame, python, event, digest, native);
 
 	const union event_unit *next = &memo->units[event->next];
 
@@ -234,13 +258,13 @@ find_python(struct event_memo *memo, uint64_t digest, uint64_t salt)
 }
 
 uint32_t
-event_memo_find(struct event_memo *memo, const void *hook_frame, bool has_interpreter, bool *is_brief)
+event_memo_find(struct event_memo *memo, struct native_memos *native, const void *hook_frame, bool has_interpreter, bool *is_brief)
 {
 	uint64_t python;
 
 	*is_brief = false;
 	if (!has_interpreter) // nor has any thread a parent
-		return find_whole(memo, hook_frame, 0);
+		return find_whole(memo, hook_frame, 0, native);
 	if (!python_frames_digest(&memo->trail, &python))
 		return find_none(memo);
 	uint64_t salt = SALT_BRIEF;
@@ -254,13 +278,13 @@ event_memo_find(struct event_memo *memo, const void *hook_frame, bool has_interp
 		memo->key.python = python;
 		return find_python(memo, python, salt);
 	}
-	return find_whole(memo, hook_frame, python);
+	return find_whole(memo, hook_frame, python, NULL);
 }
 
 uint32_t
 event_memo_find_whole(struct event_memo *memo, const void *hook_frame)
 {
-	return find_whole(memo, hook_frame, memo->key.python);
+	return find_whole(memo, hook_frame, memo->key.python, NULL);
 }
 
 static __attribute__((noinline, cold)) uint32_t
@@ -290,7 +314,7 @@ event_memo_find_other(struct event_memo *memo, const void *hook_frame, unsigned 
 	*is_python = false;
 	if (python == 0)
 		python = thread_parent_look();
-	return find_whole(memo, hook_frame, (python ^ salt) * UINT64_C(0xff51afd7ed558ccd));
+	return find_whole(memo, hook_frame, (python ^ salt) * UINT64_C(0xff51afd7ed558ccd), NULL);
 }
 
 uint32_t
@@ -316,17 +340,20 @@ event_memo_keep_python(struct event_memo *memo, uint32_t site)
 	*event = (struct python_event){ memo->python_key, site };
 }
 
-/* Is it worth remembering? Only what comes a second time. Two places each: events that share one must not hide each other. */
+/*
+ * Is it worth remembering? Only what comes a second time. Four places each: events that share one must not hide each other.
+ * way: what the site does not tell of the stack
+ */
 static bool
-came_before(struct event_memo *memo, uint32_t site)
+came_before(struct event_memo *memo, uint32_t site, uint64_t way)
 {
-	uint64_t hash = (memo->key.sp << 24 ^ site) * UINT64_C(0xff51afd7ed558ccd);
-	uint16_t *first = &memo->seen[hash >> 32 & (EVENT_MEMO_SEEN - 1) & ~UINT64_C(1)];
+	uint64_t hash = (memo->key.sp << 24 ^ site ^ way) * UINT64_C(0xff51afd7ed558ccd);
+	uint16_t *first = &memo->seen[hash >> 32 & (EVENT_MEMO_SEEN - 1) & ~UINT64_C(3)];
 	uint16_t tag = (uint16_t)(hash >> 48) | 1;
 
-	if (first[0] == tag || first[1] == tag)
+	if (first[0] == tag || first[1] == tag || first[2] == tag || first[3] == tag)
 		return true;
-	first[1] = first[0];
+	memmove(first + 1, first, 3 * sizeof(first[0]));
 	first[0] = tag;
 	return false;
 }
@@ -350,8 +377,9 @@ find_offsets(struct event_memo *memo, const uint16_t *offsets, uint32_t count, b
 	return 0;
 }
 
-void
-event_memo_keep(struct event_memo *memo, const struct native_memo *native, uint32_t site)
+/* It came before, and is not there. */
+static void
+keep_whole(struct event_memo *memo, const struct native_memo *native, uint32_t site)
 {
 	uint16_t offsets[EVENT_MEMO_WORDS];
 	uint32_t count = 0;
@@ -360,8 +388,7 @@ event_memo_keep(struct event_memo *memo, const struct native_memo *native, uint3
 	uint16_t before = memo->last;
 
 	memo->last = 0;
-	if (memo->key.pc == 0 || !came_before(memo, site) ||
-	    (native != NULL && !native_memo_offsets(native, offsets, EVENT_MEMO_WORDS, &count, &needs_rbp)))
+	if (native != NULL && !native_memo_offsets(native, offsets, EVENT_MEMO_WORDS, &count, &needs_rbp))
 		return;
 	for (; count % 4 != 0; count++) // digest_of(): the last word once more, or twice
 		offsets[count] = offsets[count - 1];
@@ -397,6 +424,38 @@ event_memo_keep(struct event_memo *memo, const struct native_memo *native, uint3
 	*place = at;
 	memo->units[before].event.next = at;
 	memo->last = at;
+}
+
+void
+event_memo_keep(struct event_memo *memo, const struct native_memo *native, uint32_t site)
+{
+	if (memo->key.pc != 0 && came_before(memo, site, native != NULL ? native_memo_way(native) : 0))
+		keep_whole(memo, native, site);
+	else
+		memo->last = 0;
+}
+
+static __attribute__((noinline)) uint32_t
+find_by_walk(struct event_memo *memo, struct native_memos *memos, const uint64_t *frame, bool was_looked_for)
+{
+	int host_errno = errno;
+	struct native_memo *native = native_memo_choose(memos, frame);
+	uint64_t digest = native_memo_digest(native, frame);
+	uint32_t site = 0;
+
+	errno = host_errno;
+	memo->python_key = 0;
+	look_for(memo, frame, 0);
+	if (digest != 0 && is_valid(memo))
+		site = find_python_key(memo, (digest ^ SALT_WALKED) + age_now() * UINT64_C(0x9e3779b97f4a7c15));
+	if (site == 0)
+		return was_looked_for ? 0 : find_in_bucket(memo, frame, 0);
+	native_memo_note_time(native);
+	if (!came_before(memo, site, native_memo_way(native)))
+		memo->last = 0;
+	else if (was_looked_for || find_in_bucket(memo, frame, 0) == 0)
+		keep_whole(memo, native, site);
+	return site;
 }
 
 void

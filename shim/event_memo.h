@@ -9,7 +9,7 @@
  * Of some events the Python frames are the whole stack (event_site.h): a digest of these frames is all that is remembered of them.
  *
  * Called by   event_site.c, tracker_again.c, inside the reentry guard, on the thread whose memo it is.
- * Safe from   any hook; no allocation, no lock. Reads only the thread's own stack above the caller, and live Python frames.
+ * Safe from   any hook; no allocation, no lock. Reads only the stack above the caller (E2), and live Python frames.
  * When full   everything is forgotten and remembered anew.
  */
 #ifndef EVENT_MEMO_H
@@ -50,7 +50,8 @@ struct event_key {
  *   E1  a walk is a function of pc, sp, (rbp,) the module generation, the Python frames, and the words of the stack it reads; it
  *       reads no others when those are the same. So an event with the same key whose words are the same has the same site. A stack
  *       of Python frames alone is a function of these.
- *   E2  the words lie between sp and the end of the stack of the thread that remembers them.
+ *   E2  the words lie between sp and the end of the stack of the thread that remembers them; of another stack, in the page of the
+ *       return address, which is there as long as the hook runs. Which of the two a sp is in does not change while a thread lives.
  *   E3  Whether they are the same is decided by a 128-bit sum of products with fixed keys. A change goes unseen with a
  *       probability of 2^-64.
  *   E4  nothing is remembered over an unloaded module, a dead code object, a fork, or the end of the thread. A stack of Python
@@ -98,8 +99,13 @@ struct event_memo {
 /*
  * The site of the event, index + 1; 0 = not remembered: then it is walked, and may be kept. Sets *is_brief: is its stack a brief one?
  * has_interpreter: python_frames_available(), which who asks knows already.
+ *
+ * native: of the thread; without an interpreter an event that is not remembered is walked, and may be found by the digest of its frames
+ * (native_memo_digest()): one of which many ways lead to one place. What is not found so event_memo_keep_python() keeps, too: both kinds
+ * of stacks stand in the same places, for a program has mostly one of them. NULL: it is not walked.
  */
-uint32_t event_memo_find(struct event_memo *memo, const void *hook_frame, bool has_interpreter, bool *is_brief);
+uint32_t event_memo_find(struct event_memo *memo, struct native_memos *native, const void *hook_frame, bool has_interpreter,
+                         bool *is_brief);
 
 /* The same for the whole stack of an event whose brief one was just found. */
 uint32_t event_memo_find_whole(struct event_memo *memo, const void *hook_frame);

@@ -112,11 +112,16 @@ walk_and_keep(struct thread_slot *slot, const void *hook_frame, uint32_t remembe
 	if (remembered != 0)
 		verify(remembered, site);
 	else if (slot->stack.is_repeatable && site != 0 && !is_folded(site)) {
-		if (extent == CALL_STACK_WHOLE)
-			event_memo_keep(&slot->events, slot->stack.has_native ? &slot->stack.memo : NULL, site);
-		else if (!slot->stack.has_native) // else no Python frame was found after all: it is another kind of stack
+		if (extent == CALL_STACK_WHOLE) {
+			event_memo_keep(&slot->events, slot->stack.walked, site);
+			if (domain == KMEM_DOMAIN_HEAP && !python_frames_available())
+				event_memo_keep_python(&slot->events, site);
+		}
+		else if (slot->stack.walked == NULL) // else no Python frame was found after all: it is another kind of stack
 			event_memo_keep_python(&slot->events, site);
 	}
+	if (slot->stack.walked != NULL && slot->stack.native.is_remembered) // else the memo's frames are those of an earlier walk
+		native_memo_note_time(slot->stack.walked);
 	return site;
 }
 
@@ -186,7 +191,7 @@ event_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, ui
 	else if (is_python)
 		site = event_memo_find_python(&slot->events, python_frames_state());
 	else
-		site = event_memo_find(&slot->events, hook_frame, python_frames_available(), &is_brief);
+		site = event_memo_find(&slot->events, &slot->stack.memos, hook_frame, python_frames_available(), &is_brief);
 	if (is_brief)
 		extent = CALL_STACK_BRIEF;
 	else if (!is_python)

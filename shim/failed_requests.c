@@ -115,7 +115,7 @@ claim(struct kmem_header *header, uint64_t number, const struct failed_request *
 static uint32_t
 thread_number(void)
 {
-	return raw_sys_may_call() ? (uint32_t)syscall(SYS_gettid) : 0;
+	return raw_sys_may_call() ? (uint32_t)raw_syscall(SYS_gettid) : 0;
 }
 
 /* The program may have set one since its start. */
@@ -124,7 +124,7 @@ space_limit(void)
 {
 	struct rlimit limit;
 
-	if (!raw_sys_may_call() || syscall(SYS_prlimit64, 0, RLIMIT_AS, NULL, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+	if (!raw_sys_may_call() || raw_syscall(SYS_prlimit64, 0, RLIMIT_AS, NULL, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
 		return 0;
 	return kmem_rough(limit.rlim_cur);
 }

@@ -1,8 +1,5 @@
 /*
  * foreign_heap.c - see foreign_heap.h.
- *
- * Not chosen  hooks of operator new: a library that brings C++ with it (dlopen, RTLD_LOCAL) would bind to ours, which could
- *             neither find the real one nor throw.
  */
 #include "foreign_heap.h"
 
@@ -50,8 +47,6 @@ void
 foreign_heap_tell(void)
 {
 	char text[KMEM_TEXT_BYTES];
-	const char *of_malloc = object_of((const void *)real_libc.malloc);
-	const char *of_new = object_of(real_libc_first("_Znwm"));
 
 	if (real_libc_front.malloc != NULL && !front_comes_to_us()) {
 		const char *front = object_of((const void *)real_libc_front.malloc);
@@ -60,10 +55,6 @@ foreign_heap_tell(void)
 		diag_format(text, sizeof(text), "the heap is not recorded, only the mappings that it makes: malloc is %s%s",
 		            is_program ? "part of the program itself" : front,
 		            is_program ? "" : "'s, which comes before this library; put libkmemshim.so first in LD_PRELOAD");
-		capture_file_note(text);
-	} else if (of_new != NULL && of_new == of_malloc) {
-		diag_format(text, sizeof(text), "C++'s new is not recorded, malloc is: %s serves both, and new without calling malloc",
-		            of_new);
 		capture_file_note(text);
 	}
 }

@@ -2,7 +2,7 @@
  * foreign_heap.h - whose blocks will never come to our hooks?
  *
  * An allocator that stands before us (LD_PRELOAD), or is part of the program, is what the program calls: of its heap we see the
- * mappings at most. One behind us may serve C++'s operator new by itself. Either is said in the report.
+ * mappings at most. That is said in the report.
  *
  * Called by   lifecycle.c, once, when the library is loaded.
  * Safe from   there alone: it asks the loader, and gets a block from the other heap.

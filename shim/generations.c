@@ -1,6 +1,10 @@
 /*
  * generations.c - from how many different times do the survivors come (see generations.h)?
  *
+ * The clock's measure grows as what was allocated does, in proportion: by bytes or by blocks, whichever grew by the larger part. Where
+ * the mean of blocks stays the same, both do, and it is the volume. Of one event no more counts than the width of a tick: a pool that
+ * is taken once, or the buffers of an earlier phase, do not stop the clock for what comes in smaller blocks.
+ *
  * Not chosen  merging buckets in pairs when they run out: a release that runs at the same time would need a second protocol.
  *             A clock that slows down as the volume grows needs no merging, and a leak in a loop that fills the memory
  *             still crosses eight ticks in the last doubling.
@@ -13,29 +17,71 @@
 #include "kmem_words.h"
 
 #define BATCH_BYTES ((uint64_t)1 << KMEM_TICK_BYTES_LOG2)
+#define CLOCK_BYTES_MAX ((uint64_t)1 << 62) // far behind the last tick
 
 static __thread uint64_t unbooked_bytes __attribute__((tls_model("initial-exec")));
+static __thread uint64_t unbooked_blocks __attribute__((tls_model("initial-exec")));
+
+/*
+ * Adds to a sum, but no more than the width of its tick; returns by how much that moves the clock's measure: by the same part of a
+ * tick there. relaxed, here and for the clock: an age, not a message; a block that is tagged one tick early is no harm.
+ */
+static uint64_t
+share_of_tick(_Atomic uint64_t *sum, uint64_t bytes, uint64_t measure)
+{
+	uint64_t seen = atomic_load_explicit(sum, memory_order_relaxed);
+	unsigned octave = kmem_clock_octave(seen);
+	unsigned wide = kmem_clock_octave(measure);
+	uint64_t most = BATCH_BYTES << octave;
+
+	if (bytes > most)
+		bytes = most;
+	atomic_fetch_add_explicit(sum, bytes, memory_order_relaxed);
+	return wide > octave ? bytes << (wide - octave) : bytes;
+}
+
+/* Moves the clock on, and writes down how much had been allocated then. */
+static uint8_t
+advance(struct kmem_header *header, uint64_t now, uint64_t volume_bytes)
+{
+	uint64_t seen = atomic_load_explicit(&header->generation_clock, memory_order_relaxed);
+	uint16_t rough = kmem_rough(volume_bytes);
+
+	while (seen < now) {
+		uint64_t last = seen;
+
+		if (!atomic_compare_exchange_weak_explicit(&header->generation_clock, &seen, now, memory_order_relaxed,
+		                                           memory_order_relaxed))
+			continue;
+		while (last < now) // two ticks, when two threads had one each
+			atomic_store_explicit(&header->volume_at[++last], rough, memory_order_relaxed);
+		seen = now;
+	}
+	return (uint8_t)seen;
+}
 
 uint8_t
-generations_tick(uint64_t bytes)
+generations_tick(uint64_t bytes, uint64_t blocks)
 {
 	struct kmem_header *header = capture_file_header();
 
 	unbooked_bytes += bytes;
-	if (unbooked_bytes < BATCH_BYTES)
+	unbooked_blocks += blocks;
+	if (unbooked_bytes < BATCH_BYTES && unbooked_blocks < BATCH_BYTES / KMEM_TICK_BLOCK_BYTES)
 		return generations_clock();
 
-	/* relaxed, here and for the clock: an age, not a message; a block that is tagged one tick early is no harm. */
-	uint64_t volume = atomic_fetch_add_explicit(&header->generation_clock_bytes, unbooked_bytes,
-	                                            memory_order_relaxed) + unbooked_bytes;
-	uint64_t now = kmem_clock_at(volume);
-	uint64_t seen = atomic_load_explicit(&header->generation_clock, memory_order_relaxed);
+	uint64_t volume_bytes = atomic_fetch_add_explicit(&header->volume_bytes, unbooked_bytes, memory_order_relaxed) + unbooked_bytes;
+	uint64_t measure = atomic_load_explicit(&header->generation_clock_bytes, memory_order_relaxed);
+	uint64_t by_bytes = share_of_tick(&header->tick_bytes, unbooked_bytes, measure);
+	uint64_t by_blocks = share_of_tick(&header->tick_blocks, unbooked_blocks * KMEM_TICK_BLOCK_BYTES, measure);
+	uint64_t step = by_bytes > by_blocks ? by_bytes : by_blocks;
 
 	unbooked_bytes = 0;
-	while (seen < now && !atomic_compare_exchange_weak_explicit(&header->generation_clock, &seen, now,
-	                                                            memory_order_relaxed, memory_order_relaxed))
-		;
-	return (uint8_t)(seen < now ? now : seen);
+	unbooked_blocks = 0;
+	if (measure >= CLOCK_BYTES_MAX)
+		return generations_clock();
+	measure = atomic_fetch_add_explicit(&header->generation_clock_bytes, step, memory_order_relaxed) + step;
+	return advance(header, kmem_clock_at(measure), volume_bytes);
 }
 
 /*

@@ -1,7 +1,7 @@
 /*
  * generations.h - from how many different times do the surviving blocks of a site come?
  *
- * The clock counts 1 to 255 and ticks with allocated volume: every 64 KiB until 512 KiB, then eight times per doubling.
+ * The clock counts 1 to 255 and ticks with what is allocated, bytes or blocks: every 64 KiB until 512 KiB, then eight times per doubling.
  * A tick in which a site allocates is a generation of that site. A site gets counters when it allocates while it still holds
  * GENERATIONS_MIN_BYTES that are older: sites without survivors cost nothing, and most of the others hold next to nothing.
  *
@@ -21,8 +21,11 @@
 
 #define GENERATIONS_MIN_BYTES 1024
 
-/* The clock after `bytes` more were allocated. Volume is batched per thread, 64 KiB at a time. */
-uint8_t generations_tick(uint64_t bytes);
+/*
+ * The clock after so much more was allocated: at most one large block, and others of less than 64 KiB together. Both are added up in the
+ * thread until they are 64 KiB or 1,024 blocks.
+ */
+uint8_t generations_tick(uint64_t bytes, uint64_t blocks);
 static inline uint8_t
 generations_clock(void)
 {

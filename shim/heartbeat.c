@@ -18,8 +18,10 @@
 #include "memory_limits.h"
 #include "peak.h"
 #include "pointer_map.h"
+#include "raw_sys.h"
 #include "resident.h"
 #include "survivors.h"
+#include "tracker.h"
 #include "unwind_copies.h"
 
 #define STEP_MIN_BYTES ((uint64_t)1 << 20)
@@ -27,9 +29,15 @@
 #define EVENTS_PER_LOOK 1024 // between two looks at the clock, per thread
 #define PERIOD_NS UINT64_C(1000000000)
 
+#define RESIDENT_FIRST_BYTES ((uint64_t)16 << 20) // more than shells and tools take
+#define RESIDENT_TICKS (UINT64_C(1) << 24) // of the processor's clock: 4 to 16 ms
+
 static _Atomic uint64_t next_bytes;
+static _Atomic uint64_t next_resident_bytes;
+static _Atomic uint64_t next_ticks; // of a look at resident memory
 static _Atomic uint64_t next_ns;
 static _Atomic uint64_t sequence;
+static _Atomic uint64_t last_beat_ns; // relaxed: a time; when there is no other any more
 static __thread unsigned events __attribute__((tls_model("initial-exec")));
 
 uint64_t
@@ -37,7 +45,8 @@ heartbeat_now_ns(void)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now); // vdso: no system call
+	if (!raw_sys_clock(CLOCK_MONOTONIC, &now))
+		return atomic_load_explicit(&last_beat_ns, memory_order_relaxed);
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
@@ -45,8 +54,8 @@ heartbeat_now_ns(void)
 static void
 note_peaks(uint64_t resident_bytes)
 {
-	for (unsigned i = 0; i < KMEM_DOMAIN_CUDA_FIRST; i++) {
-		struct kmem_domain_row *row = capture_file_domain(i);
+	for (unsigned i = 0; i <= KMEM_DOMAIN_CUDA_FIRST; i++) {
+		struct kmem_domain_row *row = capture_file_domain(i < KMEM_DOMAIN_CUDA_FIRST ? i : KMEM_DOMAIN_LIBRARY);
 
 		struct kmem_peak_word word = peak_load(&row->peak);
 
@@ -63,15 +72,31 @@ set(uint64_t *field, uint64_t value)
 }
 
 void
+heartbeat_wait_for(uint64_t live_bytes)
+{
+	atomic_store_explicit(&next_bytes, live_bytes, memory_order_relaxed);
+	atomic_store_explicit(&next_resident_bytes, RESIDENT_FIRST_BYTES, memory_order_relaxed);
+	atomic_store_explicit(&next_ns, heartbeat_now_ns() + PERIOD_NS, memory_order_relaxed);
+}
+
+void
 heartbeat_take(uint64_t live_bytes)
 {
+	if (lifecycle_needs_file != NULL)
+		lifecycle_needs_file();
+
 	uint64_t number = atomic_fetch_add_explicit(&sequence, 1, memory_order_relaxed) + 1;
 	struct kmem_heartbeat *beat = &capture_file_heartbeats()[number % KMEM_HEARTBEATS_MAX];
 	_Atomic uint32_t *checksum = &capture_file_header()->heartbeat_checksums[number % KMEM_HEARTBEATS_MAX];
 	struct memory_limits_now now;
 	uint64_t now_ns = heartbeat_now_ns();
+	uint32_t ended = KMEM_STATE_CLEAN_EXIT;
 	int host_errno = errno;
 
+	atomic_store_explicit(&last_beat_ns, now_ns, memory_order_relaxed);
+	if (!raw_sys_may_call() && tracker_is_awake()) // what ended was a vfork child: lifecycle_end_at_once()
+		(void)atomic_compare_exchange_strong_explicit(&capture_file_header()->state, &ended, KMEM_STATE_RUNNING,
+		                                              memory_order_relaxed, memory_order_relaxed);
 	memory_limits_read_now(&capture_file_header()->identity, &now);
 
 	struct kmem_heartbeat fresh = {
@@ -102,12 +127,13 @@ heartbeat_take(uint64_t live_bytes)
 	if (step < STEP_MIN_BYTES || now.limit_bytes == UINT64_MAX)
 		step = STEP_MIN_BYTES;
 	atomic_store_explicit(&next_bytes, live_bytes + step, memory_order_relaxed);
+	atomic_store_explicit(&next_resident_bytes, now.resident_bytes + step, memory_order_relaxed);
 	atomic_store_explicit(&next_ns, now_ns + PERIOD_NS, memory_order_relaxed);
 	survivors_take(false);
 	pointer_map_beat(now_ns);
 	unwind_copies_rest();
 	if (number > 1) // the first one is the start
-		resident_take(false, now.resident_bytes);
+		resident_take(&now);
 	inherited_look(false);
 	errno = host_errno;
 }
@@ -123,16 +149,41 @@ is_time(void)
 	                                               memory_order_relaxed);
 }
 
+/* Has resident memory grown by a step? One thread is told so. Asks the system once in a while. */
+static bool
+has_grown(void)
+{
+	uint64_t ticks = raw_sys_may_call() && raw_sys_has_clock() ? __builtin_ia32_rdtsc() : 0;
+	uint64_t due = atomic_load_explicit(&next_ticks, memory_order_relaxed);
+	uint64_t threshold;
+	uint64_t resident_bytes;
+	int host_errno = errno;
+
+	if (ticks == 0) // it may not be asked, or the system
+		return false;
+	/* A clock that is behind is another processor's, or that of another machine before a migration. */
+	if ((int64_t)(ticks - due) < 0 && due - ticks <= RESIDENT_TICKS)
+		return false;
+	if (!atomic_compare_exchange_strong_explicit(&next_ticks, &due, ticks + RESIDENT_TICKS, memory_order_relaxed, memory_order_relaxed))
+		return false;
+	resident_bytes = memory_limits_resident(&capture_file_header()->identity);
+	errno = host_errno;
+	threshold = atomic_load_explicit(&next_resident_bytes, memory_order_relaxed);
+	return resident_bytes >= threshold &&
+	       atomic_compare_exchange_strong_explicit(&next_resident_bytes, &threshold, UINT64_MAX, memory_order_relaxed,
+	                                               memory_order_relaxed);
+}
+
 bool
 heartbeat_is_due(void)
 {
-	return ++events % EVENTS_PER_LOOK == 0 && is_time();
+	return ++events % EVENTS_PER_LOOK == 0 && (is_time() || has_grown());
 }
 
 void
 heartbeat_look(uint64_t live_bytes)
 {
-	if (is_time())
+	if (is_time() || has_grown())
 		heartbeat_take(live_bytes);
 }
 
@@ -142,7 +193,7 @@ heartbeat_after(uint64_t live_bytes)
 	/* relaxed: thresholds; the exchange lets one thread through, another beat at the same time would do no harm. */
 	uint64_t threshold = atomic_load_explicit(&next_bytes, memory_order_relaxed);
 
-	if (live_bytes < threshold ? heartbeat_is_due()
+	if (live_bytes < threshold ? heartbeat_is_due() || has_grown()
 	                           : atomic_compare_exchange_strong_explicit(&next_bytes, &threshold, UINT64_MAX,
 	                                                                     memory_order_relaxed, memory_order_relaxed))
 		heartbeat_take(live_bytes);

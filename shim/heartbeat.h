@@ -2,7 +2,8 @@
  * heartbeat.h - how close to the limit was it, the last time we looked?
  *
  * A beat is taken when live host bytes have grown by a step (1/256 of the limit, at least 1 MiB) since the last one, and
- * about once a second while the program allocates. No thread, no timer, no signal.
+ * about once a second while the program allocates. The same step of resident memory makes one: what was asked for long ago is touched
+ * late. That is asked for once in some milliseconds, of programs that allocate meanwhile. No thread, no timer, no signal.
  *
  * Called by   tracker.c after each allocation; tracker decides nothing.
  * Safe from   any hook. Between beats it is one compare; a beat is five small files read (about 30 us).
@@ -13,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Live bytes of heap, mmap and shared after an allocation that changed a total. */
+/* Live bytes of heap, mmap, shared, python/arena and library after an allocation that changed a total. */
 void heartbeat_after(uint64_t live_bytes);
 
 /* After one that did not: is a beat due by the clock? Looks at it now and then. Then heartbeat_take() is to follow. */
@@ -24,6 +25,15 @@ void heartbeat_look(uint64_t live_bytes);
 
 /* One beat now: at the start and at the end. */
 void heartbeat_take(uint64_t live_bytes);
+
+/* None was taken at the start: the first is due at so many live bytes, at 16 MiB that are resident, and when a second is over. */
+void heartbeat_wait_for(uint64_t live_bytes);
+
+/*
+ * lifecycle.c: what is recorded here is worth a file from now on, if it has none yet. Before a first heartbeat, a refused request, a
+ * thread, and before rights are given up. Weak: unit tests have no life cycle.
+ */
+void lifecycle_needs_file(void) __attribute__((weak));
 
 /* Monotonic nanoseconds; the clock of every *_monotonic_ns in the capture. */
 uint64_t heartbeat_now_ns(void);

@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "export.h"
+#include "hooks_new.h"
 #include "module_map.h"
 #include "python_runtime.h"
 #include "real_cuda.h"
@@ -64,6 +65,7 @@ dlclose(void *handle)
 
 		module_map_unloaded_check();
 		real_cuda_unloaded();
+		hooks_new_unloaded();
 		if (was_outside)
 			reentry_guard_leave();
 	}

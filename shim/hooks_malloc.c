@@ -1,5 +1,5 @@
 /*
- * hooks_malloc.c - the malloc family. Exported names, no logic: guard, real call, tracker, errno.
+ * hooks_malloc.c - the malloc family, and operator new of allocators. Exported names, no logic: guard, real call, tracker, errno.
  *
  * Every hook hands its own frame address on: the stack of the call site begins above it.
  */
@@ -13,6 +13,7 @@
 #include "boot_arena.h"
 #include "capture_file.h"
 #include "export.h"
+#include "hooks_new.h"
 #include "pointer_map.h"
 #include "real_libc.h"
 #include "reentry_guard.h"
@@ -32,7 +33,7 @@ enter_rest(void)
 
 	if (!real_libc_find())
 		entry = ENTRY_BOOT;
-	else if (tracker_is_on() && reentry_guard_enter())
+	else if (tracker_is_on() && (reentry_guard_leave_new(), reentry_guard_enter()))
 		entry = ENTRY_TRACKED;
 	else if (tracker_is_on() && reentry_guard_depth == REENTRY_GUARD_HOOK)
 		capture_file_lost(KMEM_LOST_REENTRANT, 1);
@@ -346,6 +347,105 @@ pvalloc(size_t bytes)
 		return entry == ENTRY_BOOT ? boot_arena_allocate(4096, bytes) : real_libc.pvalloc(bytes);
 	tracker_attempt(KMEM_DOMAIN_HEAP, bytes);
 	return leave_allocated(HERE, real_libc.pvalloc(bytes), bytes);
+}
+
+/* ---- operator new and delete of an allocator ---- */
+
+/* What this thread's operator new was asked for, for the one that an exception passes. */
+static __thread struct {
+	const void *hook_frame;
+	size_t bytes;
+} new_request __attribute__((tls_model("initial-exec")));
+
+/* Something inside was an event: the allocator's malloc, which gave out this very block, or a new handler's. */
+static RARE void
+note_unless_known(const void *hook_frame, void *addr, size_t bytes)
+{
+	struct address_block known;
+	struct address_block old;
+
+	if (addr == NULL || !reentry_guard_enter())
+		return;
+	if (pointer_map_take(addr, &known))
+		(void)pointer_map_put(addr, known, &old);
+	else
+		tracker_allocated(hook_frame, addr, bytes);
+	reentry_guard_leave();
+}
+
+__attribute__((flatten)) void *
+hooks_new_ask(size_t bytes, uintptr_t second, uintptr_t third, hooks_new_ask_function *real)
+{
+	if (__builtin_expect(enter() != ENTRY_TRACKED, 0))
+		return real(bytes, second, third);
+	tracker_attempt(KMEM_DOMAIN_HEAP, bytes);
+	new_request.hook_frame = HERE;
+	new_request.bytes = bytes;
+	reentry_guard_depth = REENTRY_GUARD_NEW;
+
+	void *addr = hooks_new_call(bytes, second, third, real);
+
+	if (__builtin_expect(reentry_guard_depth != REENTRY_GUARD_NEW, 0)) {
+		int host_errno = errno;
+
+		note_unless_known(HERE, addr, bytes);
+		errno = host_errno;
+		return addr;
+	}
+	reentry_guard_depth = REENTRY_GUARD_HOOK;
+	if (__builtin_expect(addr != NULL, 1))
+		tracker_allocated(HERE, addr, bytes);
+	else
+		note_failed(HERE, bytes, ENOMEM);
+	reentry_guard_leave();
+	return addr;
+}
+
+/*
+ * For the unwinder, of hooks_new_call(): first it looks for who catches, then it comes again to tidy up. The frames below are still
+ * there. Needs nothing of the unwinder's, of which a process may have several.
+ */
+int
+hooks_new_personality(int version, int actions, uint64_t exception_class, void *exception, void *context)
+{
+	enum { CLEANUP_PHASE = 2, FORCED = 8, CONTINUE_UNWIND = 8 };
+
+	(void)version;
+	(void)exception_class;
+	(void)exception;
+	(void)context;
+	if ((actions & CLEANUP_PHASE) != 0) {
+		reentry_guard_leave_new();
+		if ((actions & FORCED) == 0 && reentry_guard_enter()) { // FORCED: the thread ends
+			note_failed(new_request.hook_frame, new_request.bytes, ENOMEM);
+			reentry_guard_leave();
+		}
+	}
+	return CONTINUE_UNWIND;
+}
+
+__attribute__((flatten)) void
+hooks_new_drop(void *addr, uintptr_t second, uintptr_t third, hooks_new_drop_function *real)
+{
+	enum release release = release_begin(addr);
+
+	if (release == RELEASE_GUARDED)
+		reentry_guard_depth = REENTRY_GUARD_OWN_WORK; // it may call free, which is this event and no loss
+	if (release != RELEASE_NOTHING)
+		real(addr, second, third);
+	release_end(release);
+}
+
+void *
+hooks_new_ask_nobody(size_t bytes)
+{
+	return malloc(bytes);
+}
+
+void
+hooks_new_drop_nobody(void *addr)
+{
+	free(addr);
 }
 
 /* Whoever asks for this wants memory back: ours too. */

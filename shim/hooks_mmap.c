@@ -17,6 +17,7 @@
 #include "real_libc.h"
 #include "reentry_guard.h"
 #include "tracker.h"
+#include "tracker_library.h"
 
 #define HERE __builtin_frame_address(0)
 #define PAGE_BYTES ((size_t)4096) // mappings are made of these on x86-64, whatever else the kernel can do
@@ -116,8 +117,12 @@ map_tracked(const void *hook_frame, void *addr, size_t bytes, int protection, in
 	/* What the CUDA driver reserves for itself is not the program's. */
 	if (mapped != MAP_FAILED && real_cuda_depth == 0)
 		tracker_mapped(is_arena ? NULL : hook_frame, domain, mapped, bytes);
+	if (mapped != MAP_FAILED && real_cuda_depth == 0 && domain == KMEM_DOMAIN_RESERVED && (protection & PROT_WRITE) != 0 && !is_arena)
+		tracker_library_reserved(hook_frame, mapped, bytes);
 	else if (mapped == MAP_FAILED && host_errno == ENOMEM)
 		tracker_failed(hook_frame, domain, bytes, host_errno);
+	if (tracker_library_is_due() && !is_arena)
+		tracker_library_look(hook_frame);
 	leave(is_arena);
 	errno = host_errno;
 	return mapped;
@@ -158,6 +163,8 @@ munmap(void *addr, size_t bytes)
 	int host_errno = errno;
 
 	tracker_unmap_end(&taken, result == 0);
+	if (tracker_library_is_due() && !is_arena)
+		tracker_library_look(HERE);
 	leave(is_arena);
 	errno = host_errno;
 	return result;
@@ -176,7 +183,7 @@ mremap(void *old, size_t old_bytes, size_t bytes, int flags, ...)
 	target = (flags & MREMAP_FIXED) != 0 ? va_arg(rest, void *) : NULL;
 	va_end(rest);
 	if (!real_libc_is_found())
-		return (void *)syscall(SYS_mremap, old, old_bytes, bytes, flags, target);
+		return (void *)raw_syscall(SYS_mremap, old, old_bytes, bytes, flags, target);
 	if (!enter(&is_arena))
 		return real_libc.mremap(old, old_bytes, bytes, flags, target);
 
@@ -207,13 +214,15 @@ mprotect(void *addr, size_t bytes, int protection)
 	bool is_arena;
 
 	if (!real_libc_is_found())
-		return (int)syscall(SYS_mprotect, addr, bytes, protection);
+		return (int)raw_syscall(SYS_mprotect, addr, bytes, protection);
 	int result = real_libc.mprotect(addr, bytes, protection);
 	int host_errno = errno;
 
 	if (result == 0 && (protection & PROT_WRITE) != 0 && enter(&is_arena)) {
 		if (!is_arena)
 			tracker_writable(HERE, addr, whole_pages(bytes));
+		if (tracker_library_is_due() && !is_arena)
+			tracker_library_look(HERE);
 		leave(is_arena);
 	}
 	errno = host_errno;
@@ -226,12 +235,16 @@ madvise(void *addr, size_t bytes, int advice)
 	bool is_arena;
 
 	if (!real_libc_is_found())
-		return (int)syscall(SYS_madvise, addr, bytes, advice);
+		return (int)raw_syscall(SYS_madvise, addr, bytes, advice);
 	int result = real_libc.madvise(addr, bytes, advice);
 	int host_errno = errno;
 
 	if (result == 0 && (advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE) && enter(&is_arena)) {
 		tracker_returned(addr, whole_pages(bytes));
+		if (advice == MADV_DONTNEED) // the others keep the pages for a while
+			tracker_library_returned((uint64_t)addr, (uint64_t)addr + whole_pages(bytes));
+		if (tracker_library_is_due() && !is_arena)
+			tracker_library_look(HERE);
 		leave(is_arena);
 	}
 	errno = host_errno;
@@ -247,13 +260,13 @@ shmat(int segment, const void *addr, int flags)
 	bool is_arena;
 
 	if (!real_libc_is_found())
-		return (void *)syscall(SYS_shmat, segment, addr, flags);
+		return (void *)raw_syscall(SYS_shmat, segment, addr, flags);
 	if (!enter(&is_arena))
 		return real_libc.shmat(segment, addr, flags);
 	void *mapped = real_libc.shmat(segment, addr, flags);
 	int host_errno = errno;
 
-	if (mapped != (void *)-1 && raw_sys_may_call() && syscall(SYS_shmctl, segment, IPC_STAT, &status) == 0) {
+	if (mapped != (void *)-1 && raw_sys_may_call() && raw_syscall(SYS_shmctl, segment, IPC_STAT, &status) == 0) {
 		struct range_pieces below;
 
 		tracker_unmap_begin(mapped, whole_pages(status.shm_segsz), &below); // with SHM_REMAP there may be something
@@ -272,7 +285,7 @@ shmdt(const void *addr)
 	bool is_arena;
 
 	if (!real_libc_is_found())
-		return (int)syscall(SYS_shmdt, addr);
+		return (int)raw_syscall(SYS_shmdt, addr);
 	if (!enter(&is_arena))
 		return real_libc.shmdt(addr);
 	tracker_detach_begin((void *)(uintptr_t)addr, &taken);

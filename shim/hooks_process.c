@@ -1,5 +1,9 @@
 /*
- * hooks_process.c - the ways a process image ends that run no exit handler: _exit and exec.
+ * hooks_process.c - the ways a process image ends: exit, before its handlers; _exit and exec, which run none.
+ *
+ * A return from main is an exit() that libc makes inside: main is started by a function of ours, whose frame stays below it. Functions of
+ * libc that exit themselves (err, error) are seen by a handler that was registered before main: destructors of objects that came later
+ * run before it.
  *
  * The exec family is interposed name by name, because libc's members call each other inside. posix_spawn, system and popen
  * start their children inside libc; those begin with an exec of their own and need nothing here. fork is seen through
@@ -22,9 +26,57 @@
 extern char **environ;
 
 EXPORT void
+exit(int status)
+{
+	int host_errno = errno;
+
+	real_libc_find();
+	lifecycle_exit_begins();
+	errno = host_errno;
+	real_libc.exit(status);
+}
+
+EXPORT void
+quick_exit(int status)
+{
+	int host_errno = errno;
+
+	real_libc_find();
+	lifecycle_exit_begins();
+	errno = host_errno;
+	real_libc.quick_exit(status);
+}
+
+static real_libc_main *program_main;
+
+static int
+start_program(int count, char **arguments, char **variables)
+{
+	int status;
+
+	lifecycle_main_begins();
+	status = program_main(count, arguments, variables);
+	lifecycle_exit_begins();
+	return status;
+}
+
+/* The program's first code calls it, once; it does not return. */
+int __libc_start_main(real_libc_main *main, int count, char **arguments, void (*init)(void), void (*end)(void),
+                      void (*loader_end)(void), void *stack_end);
+
+EXPORT int
+__libc_start_main(real_libc_main *main, int count, char **arguments, void (*init)(void), void (*end)(void), void (*loader_end)(void),
+                  void *stack_end)
+{
+	real_libc_find();
+	program_main = main;
+	return real_libc.start_main(start_program, count, arguments, init, end, loader_end, stack_end);
+}
+
+EXPORT void
 _exit(int status)
 {
-	lifecycle_end(status & 0xff);
+	lifecycle_end_at_once(status & 0xff);
 	real_libc_find();
 	real_libc._exit(status);
 }

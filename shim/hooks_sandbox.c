@@ -2,9 +2,10 @@
  * hooks_sandbox.c - what if the program gives up rights that we need: to system calls, to its capture, to the folder of captures?
  *
  * A seccomp filter may kill for a call that it does not know, and it cannot be asked: prctl(PR_GET_SECCOMP) is such a call itself.
- * But nobody installs one without prctl() before: PR_SET_SECCOMP, or PR_SET_NO_NEW_PRIVS ahead of the seccomp call. From there on
- * only what every allocator does (mmap, munmap, mprotect, madvise) is done: the capture gets some room beforehand, nothing is opened,
- * heartbeats know the tracked bytes alone, the end is marked and not sealed, and children are not recorded.
+ * But few install one without prctl() or syscall() before: PR_SET_SECCOMP, seccomp, PR_SET_NO_NEW_PRIVS ahead of either. From there on
+ * only what every allocator does (mmap, munmap, mprotect, mremap, madvise) is done, in strict mode nothing at all (raw_syscall.c refuses
+ * it): the capture gets some room beforehand, nothing is opened, heartbeats know the tracked bytes alone, the end is marked and not
+ * sealed, and children are not recorded.
  *
  * A server that was started by root becomes another user (setuid), perhaps in another root (chroot). Its capture is opened by its path
  * whenever it grows: it becomes that user's before, and gets room, for the folder may be out of reach. In a child that is forked out of
@@ -16,6 +17,7 @@
  * Not chosen  descriptors kept open for heartbeats: read() may be forbidden as well, and programs close all descriptors.
  */
 #include <errno.h>
+#include <linux/seccomp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <sys/prctl.h>
@@ -25,6 +27,8 @@
 #include "capture_file.h"
 #include "capture_life.h"
 #include "export.h"
+#include "heartbeat.h"
+#include "hooks_sandbox.h"
 #include "lifecycle.h"
 #include "raw_sys.h"
 #include "real_libc.h"
@@ -33,43 +37,90 @@
 
 /* A vfork child shares our memory and is about to be another program: what it may do says nothing about this one. */
 static bool
-begin(void)
+is_this_process(void)
 {
-	return raw_sys_may_call() && capture_file_header()->identity.pid == (uint32_t)syscall(SYS_getpid) &&
-	       reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK);
+	return capture_file_header()->identity.pid == (uint32_t)raw_syscall(SYS_getpid);
 }
 
-static void
-confine(void)
+static bool
+begin(void)
+{
+	return raw_sys_may_call() && is_this_process() && reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK);
+}
+
+/* What is left, and whether it was more before. relaxed: other threads are bound by a filter when the program puts them under it. */
+static bool
+leave_only(enum raw_sys_confinement left)
+{
+	uint32_t before = atomic_load_explicit(&raw_sys_confinement, memory_order_relaxed);
+
+	while (before < left && !atomic_compare_exchange_weak_explicit(&raw_sys_confinement, &before, left, memory_order_relaxed,
+	                                                               memory_order_relaxed))
+		;
+	return before < left;
+}
+
+/* True: it is bound more than before. */
+static bool
+confine(enum raw_sys_confinement left)
 {
 	int host_errno = errno;
+	bool is_first = raw_sys_may_call();
 
-	if (!tracker_is_on() || !begin())
-		return;
-	capture_file_make_room();
-	capture_file_note("the program confined itself (no_new_privs, seccomp): from there on the capture had the room that was left, "
-	                  "heartbeats do not know the machine, and forked children were not recorded");
-	/* relaxed: other threads are bound by the filter when the program puts them under it. */
-	atomic_store_explicit(&raw_sys_is_confined, true, memory_order_relaxed);
-	reentry_guard_leave();
+	if (is_first && tracker_is_on() && !is_this_process())
+		return false;
+	if (is_first && begin()) {
+		lifecycle_needs_file();
+		capture_file_make_room();
+		capture_file_note("the program confined itself (no_new_privs, seccomp): from there on the capture had the room that was "
+		                  "left, heartbeats do not know the machine, and forked children were not recorded");
+		reentry_guard_leave();
+	}
 	errno = host_errno;
+	return leave_only(left);
+}
+
+static bool
+before_prctl(unsigned long operation, unsigned long second)
+{
+	if (operation == PR_SET_SECCOMP)
+		return confine(second == SECCOMP_MODE_STRICT ? RAW_SYS_NOTHING : RAW_SYS_ALLOCATOR);
+	if (operation == PR_SET_TSC)
+		atomic_store_explicit(&raw_sys_is_clock_forbidden, second == PR_TSC_SIGSEGV, memory_order_relaxed);
+	return operation == PR_SET_NO_NEW_PRIVS && confine(RAW_SYS_ALLOCATOR);
+}
+
+void
+hooks_sandbox_before(long number, unsigned long operation, unsigned long second, const void *third)
+{
+	if (number == SYS_prctl)
+		(void)before_prctl(operation, second);
+	else if (operation == SECCOMP_SET_MODE_STRICT)
+		(void)confine(RAW_SYS_NOTHING);
+	else if (operation == SECCOMP_SET_MODE_FILTER && third != NULL) // without a filter it asks what the kernel can do
+		(void)confine(RAW_SYS_ALLOCATOR);
 }
 
 EXPORT int
 prctl(int operation, ...)
 {
+	uint32_t before = atomic_load_explicit(&raw_sys_confinement, memory_order_relaxed);
 	unsigned long a[4];
 	va_list rest;
+	bool is_bound;
+	int result;
 
 	va_start(rest, operation);
 	for (size_t i = 0; i < sizeof(a) / sizeof(a[0]); i++)
 		a[i] = va_arg(rest, unsigned long); // as libc reads them: those that were not given are not looked at
 	va_end(rest);
-	if (operation == PR_SET_SECCOMP || operation == PR_SET_NO_NEW_PRIVS)
-		confine();
+	is_bound = before_prctl((unsigned long)operation, a[0]);
 	if (!real_libc_find() || real_libc.prctl == NULL)
-		return (int)syscall(SYS_prctl, operation, a[0], a[1], a[2], a[3]);
-	return real_libc.prctl(operation, a[0], a[1], a[2], a[3]);
+		return (int)raw_syscall(SYS_prctl, operation, a[0], a[1], a[2], a[3]);
+	result = real_libc.prctl(operation, a[0], a[1], a[2], a[3]);
+	if (is_bound && result != 0) // it was refused
+		atomic_store_explicit(&raw_sys_confinement, before, memory_order_relaxed);
+	return result;
 }
 
 /* ---- another user, another root ---- */
@@ -90,7 +141,8 @@ hand_over(uid_t user)
 {
 	int host_errno = errno;
 
-	if (user != (uid_t)-1 && user != (uid_t)syscall(SYS_geteuid) && tracker_is_awake() && begin()) {
+	if (user != (uid_t)-1 && user != (uid_t)raw_syscall(SYS_geteuid) && tracker_is_awake() && begin()) {
+		lifecycle_needs_file();
 		make_room_once();
 		capture_disk_hand_over(user);
 		reentry_guard_leave();
@@ -118,6 +170,7 @@ chroot(const char *path)
 	int result;
 
 	if (tracker_is_awake() && begin()) {
+		lifecycle_needs_file();
 		make_room_once();
 		reentry_guard_leave();
 	}

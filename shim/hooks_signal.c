@@ -69,7 +69,7 @@ die(const siginfo_t *info)
 
 	real_libc.sigaction(SIGBUS, &none, NULL);
 	if (!comes_again)
-		syscall(SYS_rt_tgsigqueueinfo, syscall(SYS_getpid), syscall(SYS_gettid), SIGBUS, info);
+		raw_syscall(SYS_rt_tgsigqueueinfo, raw_syscall(SYS_getpid), raw_syscall(SYS_gettid), SIGBUS, info);
 }
 
 static void
@@ -124,14 +124,14 @@ stand_before(void)
 void
 hooks_signal_start(void)
 {
-	atomic_store_explicit(&owner_pid, (uint32_t)syscall(SYS_getpid), memory_order_relaxed);
+	atomic_store_explicit(&owner_pid, (uint32_t)raw_syscall(SYS_getpid), memory_order_relaxed);
 	stand_before();
 }
 
 static bool
 is_owner(void)
 {
-	return atomic_load_explicit(&owner_pid, memory_order_relaxed) == (uint32_t)syscall(SYS_getpid);
+	return atomic_load_explicit(&owner_pid, memory_order_relaxed) == (uint32_t)raw_syscall(SYS_getpid);
 }
 
 EXPORT int

@@ -1,5 +1,5 @@
 /*
- * hooks_thread.c - a thread is created: on behalf of which Python line?
+ * hooks_thread.c - a thread is created: on behalf of which Python line? And a line of Python goes into a library.
  *
  * Only a creator with Python frames (or one that was given some) is of interest; every other call goes on as it came. The new
  * thread takes its record and jumps to the program's own routine: no frame of ours stays on its stack.
@@ -13,10 +13,16 @@
 #include <threads.h>
 
 #include "export.h"
+#include "heartbeat.h"
+#include "raw_sys.h"
 #include "real_libc.h"
 #include "reentry_guard.h"
 #include "thread_parent.h"
 #include "tracker.h"
+#include "tracker_library.h"
+#include "unwind_libunwind.h"
+
+#define HERE __builtin_frame_address(0)
 
 /* In rax and rdx. */
 struct start {
@@ -68,6 +74,11 @@ prepare(void *(*routine)(void *), void *argument)
 	struct thread_start *start = NULL;
 	int host_errno = errno;
 
+	if (tracker_is_on() && reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK)) {
+		lifecycle_needs_file();
+		unwind_libunwind_open();
+		reentry_guard_leave();
+	}
 	if (tracker_is_on() && reentry_guard_enter()) {
 		start = thread_parent_prepare(routine, argument);
 		reentry_guard_leave();
@@ -91,6 +102,23 @@ pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*rout
 	if (result != 0)
 		thread_parent_forget(start);
 	return result;
+}
+
+/*
+ * The interpreter gives its lock away, and takes it, with this: a line of Python goes into a library now, or comes back. Nothing is done
+ * where no library manages memory of its own. Without the real one nobody would be woken: a thread that comes while another one
+ * looks it up waits for that.
+ */
+EXPORT int
+pthread_cond_signal(pthread_cond_t *condition)
+{
+	while (__builtin_expect(real_libc.pthread_cond_signal == NULL, 0) && !real_libc_find())
+		raw_syscall(SYS_sched_yield);
+	if (__builtin_expect(tracker_library_is_due(), 0) && tracker_is_awake() && reentry_guard_enter()) {
+		tracker_library_look(HERE);
+		reentry_guard_leave();
+	}
+	return real_libc.pthread_cond_signal(condition);
 }
 
 /* Its thread returns an int: whatever the program's function leaves in rax passes through. */

@@ -141,8 +141,8 @@ look(bool is_end)
 	uint64_t own_bytes, most_bytes, dirty_bytes, looked_bytes;
 	struct rusage usage;
 
-	if ((uint32_t)syscall(SYS_getppid) != header->identity.forked_from ||
-	    syscall(SYS_getrusage, RUSAGE_SELF, &usage) != 0)
+	if ((uint32_t)raw_syscall(SYS_getppid) != header->identity.forked_from ||
+	    raw_syscall(SYS_getrusage, RUSAGE_SELF, &usage) != 0)
 		return;
 	own_bytes = inherited_own_peak_bytes();
 	most_bytes = (uint64_t)usage.ru_minflt * header->identity.page_bytes;

@@ -14,17 +14,22 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "call_stack.h"
+#include "capture_disk.h"
 #include "capture_file.h"
 #include "capture_life.h"
 #include "diag.h"
+#include "domain_names.h"
+#include "exit_figures.h"
 #include "foreign_heap.h"
 #include "heartbeat.h"
 #include "hooks_python.h"
 #include "hooks_signal.h"
 #include "inherited.h"
 #include "kmem_words.h"
+#include "leftovers.h"
 #include "module_map.h"
 #include "native_stack.h"
 #include "pointer_map.h"
@@ -33,6 +38,7 @@
 #include "raw_sys.h"
 #include "real_cuda.h"
 #include "real_libc.h"
+#include "real_new.h"
 #include "reentry_guard.h"
 #include "resident.h"
 #include "settings.h"
@@ -42,7 +48,7 @@
 #include "thread_slot.h"
 #include "tracker.h"
 
-#define SMALL_BYTES ((uint64_t)1 << 20) // a process that never held this much may leave no file
+#define SMALL_BYTES ((uint64_t)1 << 20) // a process that never held this much may leave no file; its file is made at half of it
 #define DEFAULT_FOLDER "kmemshim.out"
 
 extern char **environ;
@@ -57,32 +63,14 @@ static struct kmem_identity identity; // assembled here, then copied into the ca
 
 static bool is_session_untold; // to children that this process will start
 static bool is_refused; // there is no file for the capture, and that was said; children know
+static bool is_quiet; // the first process has said it
 static bool is_removed; // the capture of a small image, which is being replaced; a failed exec brings it back
 
+/* A program that has confined itself is not asked: children that it forks are not recorded, and vfork's see to L2 themselves. */
 static bool
 is_owner(void)
 {
-	return owner_pid == (uint32_t)syscall(SYS_getpid);
-}
-
-static void
-name_domains(void)
-{
-	static const char *const names[] = { "heap", "mmap", "reserved", "file", "shared", "cuda/pinned", "cuda/managed",
-		                         "python/arena" };
-	static const char *const late_names[] = { "cuda/registered", "cuda/imported", "cuda/graph" };
-
-	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		diag_format(capture_file_domain(i)->name, sizeof(capture_file_domain(i)->name), "%s", names[i]);
-	for (unsigned i = KMEM_DOMAIN_CUDA_FIRST; i <= KMEM_DOMAIN_CUDA_LAST; i++)
-		diag_format(capture_file_domain(i)->name, sizeof(capture_file_domain(i)->name), "cuda:%u",
-		            i - KMEM_DOMAIN_CUDA_FIRST);
-	for (unsigned i = KMEM_DOMAIN_TENSORS_FIRST; i <= KMEM_DOMAIN_TENSORS_LAST; i++)
-		diag_format(capture_file_domain(i)->name, sizeof(capture_file_domain(i)->name), "cuda:%u/tensors",
-		            i - KMEM_DOMAIN_TENSORS_FIRST);
-	for (unsigned i = 0; i < sizeof(late_names) / sizeof(late_names[0]); i++)
-		diag_format(capture_file_domain(KMEM_DOMAIN_CUDA_REGISTERED + i)->name, sizeof(capture_file_domain(0)->name), "%s",
-		            late_names[i]);
+	return !raw_sys_may_call() || owner_pid == (uint32_t)raw_syscall(SYS_getpid);
 }
 
 /* How large a capture may become by default: most is a hundred times smaller, and it counts as the program's memory. */
@@ -110,40 +98,84 @@ say_refused(int error)
 	settings.log = SETTINGS_LOG_QUIET;
 }
 
+/* Makes it, with what has been recorded so far when that was put off. */
 static void
-open_capture(bool is_forked, uint32_t parent_pid)
+make_capture(bool make(const char *folder, const char *name))
 {
-	struct kmem_header *header;
 	char name[160];
 
-	process_identity_read(&identity);
+	process_identity_read_rest(&identity);
 	if (settings.capture_max == 0)
 		settings.capture_max = capture_share();
-	identity.is_forked = is_forked;
-	identity.forked_from = parent_pid;
-	if (is_forked)
-		identity.is_first = 0;
-	is_refused = is_refused || (settings.session != NULL && strstr(settings.session, PROCESS_IDENTITY_REFUSED) != NULL);
-	bool is_quiet = (identity.is_first == 0 || is_refused) && settings.log == SETTINGS_LOG_WARN;
-	if (is_quiet)
-		settings.log = SETTINGS_LOG_QUIET; // the first process has said it
-	process_identity_name(&identity, name, sizeof(name));
-	owner_pid = identity.pid;
-	if (!capture_file_open(folder, name)) {
+	process_identity_name(&identity, identity.pid, identity.start_ticks, name, sizeof(name));
+	if (!make(folder, name)) {
 		if (is_quiet && !is_refused)
 			say_refused(errno);
 		is_refused = true;
 	}
+}
+
+static void
+store_identity(void)
+{
+	memcpy(&capture_file_header()->identity, &identity, sizeof(identity));
+	capture_file_identified();
+}
+
+/*
+ * Most descendants are small, and leave nothing: their file is made when the first heartbeat is due, when something is refused, a thread
+ * begins, or rights are given up; what they recorded goes into it. Not where the folder takes no file: that is to be said.
+ */
+static bool
+puts_off(void)
+{
+	return identity.is_first == 0 && !is_refused && process_identity_static_bytes() < SMALL_BYTES && raw_syscall(SYS_faccessat, AT_FDCWD, folder, W_OK | X_OK) == 0 &&
+	       capture_file_put_off();
+}
+
+static void
+open_capture(bool is_forked, uint32_t parent_pid)
+{
+	struct kmem_header *header;
+
+	process_identity_read(&identity);
+	identity.is_forked = is_forked;
+	identity.forked_from = parent_pid;
+	if (is_forked)
+		identity.is_first = 0;
+	owner_pid = identity.pid;
+	is_refused = is_refused || (settings.session != NULL && strstr(settings.session, SETTINGS_SESSION_REFUSED) != NULL);
+	is_quiet = is_quiet || ((identity.is_first == 0 || is_refused) && settings.log == SETTINGS_LOG_WARN);
+	if (is_quiet)
+		settings.log = SETTINGS_LOG_QUIET;
+	bool is_put_off = puts_off();
+	if (!is_put_off)
+		make_capture(capture_file_open);
 	header = capture_file_header();
-	memcpy(&header->identity, &identity, sizeof(identity));
-	name_domains();
+	domain_names_store();
 	header->generation_clock = 1;
 	header->exit_code = -1;
 	if (is_forked)
 		inherited_store();
-	capture_file_identified();
+	store_identity();
 	atomic_store_explicit(&header->state, KMEM_STATE_RUNNING, memory_order_release); // all of the above first
-	heartbeat_take(0);
+	if (is_put_off)
+		heartbeat_wait_for(SMALL_BYTES / 2);
+	else
+		heartbeat_take(0);
+}
+
+/* The descriptor that it takes for a moment is not missed by other threads: there are none. */
+void
+lifecycle_needs_file(void)
+{
+	int host_errno = errno;
+
+	if (!capture_file_is_put_off() || !is_owner() || !raw_sys_may_call())
+		return;
+	make_capture(capture_file_make);
+	store_identity();
+	errno = host_errno;
 }
 
 /* Where captures go, as an absolute path: children may change their directory. */
@@ -153,19 +185,41 @@ choose_folder(void)
 	static char here[sizeof(folder) / 2];
 	const char *wanted = settings.out != NULL ? settings.out : DEFAULT_FOLDER;
 
-	if (*wanted != '/' && syscall(SYS_getcwd, here, sizeof(here)) <= 0)
+	if (*wanted != '/' && raw_syscall(SYS_getcwd, here, sizeof(here)) <= 0)
 		diag_format(here, sizeof(here), ".");
 	if (diag_format(folder, sizeof(folder), "%s%s%s", here, *wanted == '/' ? "" : "/", wanted) == sizeof(folder) - 1)
 		folder[0] = '\0'; // too long: better none than another one
+}
+
+/*
+ * A folder of another user's that nobody has named was perhaps put there for us to write into. In one that was named, its owner can
+ * replace what is written; of a session that has begun somebody has said that.
+ */
+static void
+mind_owner(void)
+{
+	uint32_t owner;
+
+	if (!capture_disk_is_anothers(folder, &owner))
+		return;
+	if (settings.out == NULL) {
+		if (settings.session == NULL)
+			diag_warn("%s: belongs to user %u: nothing is recorded: set KMEMSHIM_OUT to it if captures are to go there, or to another folder",
+			          folder, owner);
+		is_refused = true;
+		folder[0] = '\0';
+	} else if (settings.session == NULL) {
+		diag_warn("%s: belongs to user %u, who can replace and remove the captures", folder, owner);
+	}
 }
 
 /* Of forked children too; the environment may be overwritten (setproctitle). */
 static void
 keep_session(void)
 {
-	static char session[sizeof(identity.session) + sizeof(PROCESS_IDENTITY_REFUSED)];
+	static char session[sizeof(identity.session) + sizeof(SETTINGS_SESSION_REFUSED)];
 
-	diag_format(session, sizeof(session), "%s%s", identity.session, is_refused ? PROCESS_IDENTITY_REFUSED : "");
+	diag_format(session, sizeof(session), "%s%s", identity.session, is_refused ? SETTINGS_SESSION_REFUSED : "");
 	is_session_untold = settings.session == NULL || is_refused;
 	settings.session = session;
 }
@@ -173,7 +227,7 @@ keep_session(void)
 static void
 tell_children(void)
 {
-	if (settings.out == NULL || *settings.out != '/')
+	if (folder[0] != '\0' && (settings.out == NULL || *settings.out != '/'))
 		setenv("KMEMSHIM_OUT", folder, 1);
 	if (is_session_untold)
 		setenv("KMEMSHIM_SESSION", settings.session, 1);
@@ -200,6 +254,7 @@ before_fork(void)
 	range_map_lock();
 	capture_file_growth_lock();
 	inherited_gather();
+	leftovers_prepare();
 }
 
 static void
@@ -208,6 +263,7 @@ after_fork_in_parent(void)
 	inherited_forked_parent();
 	capture_file_growth_unlock();
 	range_map_unlock();
+	leftovers_remove(folder, &identity);
 	if (lifecycle_fork_ends_parent)
 		lifecycle_end(0);
 }
@@ -245,33 +301,34 @@ at_quick_exit_end(void)
 	end_of_handlers(-1); // the status is not told
 }
 
-/* The command itself, run where LD_PRELOAD is exported, is no program to record: it would become the newest session. */
+/*
+ * A setuid program, or one with file capabilities: its environment is somebody else's, who may not make it write folders and files.
+ * LD_PRELOAD does not get here; /etc/ld.so.preload does.
+ */
 static bool
-is_our_own_command(void)
+is_privileged(void)
 {
-	char path[KMEM_TEXT_BYTES];
-	long length = syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, sizeof(path) - 1);
-
-	path[length > 0 ? length : 0] = '\0';
-	const char *slash = strrchr(path, '/');
-	return slash != NULL && strcmp(slash, "/kmemshim") == 0;
+	return getauxval(AT_SECURE) != 0;
 }
 
 static bool
 start(void)
 {
 	has_started = true;
-	if (is_our_own_command()) {
+	if (is_privileged() || process_identity_is_our_own_command()) {
 		is_over = true;
 		return false;
 	}
 	diag_start();
 	settings_parse(environ);
 	choose_folder();
+	mind_owner();
 	move_state_to_wiped_page();
 	pointer_map_start(real_libc_heap_is_glibc());
 	open_capture(false, 0);
 	peak_is_exact = settings.exact;
+	if (settings.is_private)
+		capture_file_note("recorded with KMEMSHIM_PRIVATE=1: arguments, texts of cells, and folders that no symbols are in were left out");
 	thread_slot_start();
 	native_stack_start();
 	python_frames_start();
@@ -363,6 +420,7 @@ construct(void)
 	int host_errno = errno;
 
 	real_libc_find();
+	real_new_start();
 	if (tracker_is_on())
 		foreign_heap_tell();
 	register_with_libc();
@@ -385,6 +443,65 @@ is_small(void)
 	       atomic_load_explicit(&capture_file_header()->failed_count, memory_order_relaxed) == 0;
 }
 
+static void
+look_last(void)
+{
+	static struct site_totals totals[KMEM_DOMAINS_MAX];
+
+	inherited_totals_now(totals);
+	if (atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) == 0) {
+		if (!exit_figures_stand()) {
+			survivors_take(true);
+			resident_take(NULL);
+		}
+		tell_of_cuda();
+	}
+	heartbeat_take(totals[KMEM_DOMAIN_HEAP].live_bytes + totals[KMEM_DOMAIN_MMAP].live_bytes +
+	               totals[KMEM_DOMAIN_SHARED].live_bytes + totals[KMEM_DOMAIN_PYTHON_ARENA].live_bytes +
+	               totals[KMEM_DOMAIN_LIBRARY].live_bytes);
+}
+
+void
+lifecycle_exit_begins(void)
+{
+	static _Atomic bool has_begun; // relaxed: a forked child that goes on with its parent's handlers has nothing to tell
+	int host_errno = errno;
+
+	if (is_over || atomic_load_explicit(tracker_state, memory_order_relaxed) != TRACKER_ON || !is_owner() ||
+	    !reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK))
+		return;
+	if (!atomic_exchange_explicit(&has_begun, true, memory_order_relaxed) && (identity.is_first != 0 || !is_small()) &&
+	    atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) == 0) {
+		exit_figures_take();
+		if (exit_figures_stand()) { // not where nothing was taken
+			survivors_take(true);
+			resident_take(NULL);
+		}
+	}
+	reentry_guard_leave();
+	errno = host_errno;
+}
+
+static void
+at_exit_beginning(int status, void *unused)
+{
+	(void)status;
+	(void)unused;
+	lifecycle_exit_begins();
+}
+
+void
+lifecycle_main_begins(void)
+{
+	int host_errno = errno;
+
+	if (is_over || !reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK))
+		return;
+	on_exit(at_exit_beginning, NULL);
+	reentry_guard_leave();
+	errno = host_errno;
+}
+
 void
 lifecycle_end(int exit_code)
 {
@@ -402,23 +519,36 @@ lifecycle_end(int exit_code)
 		return;
 	}
 	inherited_look(true);
-	if (identity.is_first == 0 && is_small() && inherited_copied_bytes() < SMALL_BYTES) {
-		capture_file_remove();
-	} else {
-		static struct site_totals totals[KMEM_DOMAINS_MAX];
+	bool is_unwanted = identity.is_first == 0 && is_small() && inherited_copied_bytes() < SMALL_BYTES;
+	if (!is_unwanted)
+		lifecycle_needs_file();
 
-		inherited_totals_now(totals);
-		if (atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) == 0) {
-			survivors_take(true);
-			resident_take(true, 0);
-			tell_of_cuda();
-		}
-		heartbeat_take(totals[KMEM_DOMAIN_HEAP].live_bytes + totals[KMEM_DOMAIN_MMAP].live_bytes +
-		               totals[KMEM_DOMAIN_SHARED].live_bytes + totals[KMEM_DOMAIN_PYTHON_ARENA].live_bytes);
+	if (!is_unwanted || !capture_file_remove()) {
+		look_last();
 		/* Late: a pool ends its workers by signals, also those that are ending, and what takes time is done now. */
 		capture_file_mark(KMEM_STATE_CLEAN_EXIT, exit_code, heartbeat_now_ns());
 		capture_file_close();
+		if (is_unwanted)
+			leftovers_add(&identity);
 	}
+	leftovers_remove(folder, &identity);
+	reentry_guard_leave();
+}
+
+void
+lifecycle_end_at_once(int exit_code)
+{
+	if (raw_sys_may_call()) {
+		lifecycle_end(exit_code);
+		return;
+	}
+	if (atomic_load_explicit(tracker_state, memory_order_relaxed) != TRACKER_ON ||
+	    !reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK))
+		return;
+	look_last();
+	capture_file_mark(KMEM_STATE_CLEAN_EXIT, exit_code, heartbeat_now_ns());
+	if (identity.is_first == 0 && is_small())
+		leftovers_add(&identity);
 	reentry_guard_leave();
 }
 
@@ -434,8 +564,13 @@ lifecycle_exec_begin(void)
 {
 	if (atomic_load_explicit(tracker_state, memory_order_relaxed) != TRACKER_ON || !is_owner())
 		return false;
+	bool is_of_no_interest = is_small();
+	if (!is_of_no_interest && reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK)) {
+		lifecycle_needs_file();
+		reentry_guard_leave();
+	}
 	change_state(KMEM_STATE_RUNNING, KMEM_STATE_EXEC_REPLACED);
-	return is_small();
+	return is_of_no_interest && !capture_file_is_put_off();
 }
 
 void

@@ -11,8 +11,20 @@
 
 #include <stdbool.h>
 
-/* The process is about to end by _exit; exit and quick_exit have handlers of their own. */
+/* exit or quick_exit was called, or main has returned: handlers and destructors come next. Those later than the first change nothing. */
+void lifecycle_exit_begins(void);
+
+/* Before the program's main: from here on its own exit handlers run before ours. */
+void lifecycle_main_begins(void);
+
+/* The process is about to end; exit and quick_exit have handlers of their own. */
 void lifecycle_end(int exit_code);
+
+/*
+ * The same for _exit. In a program that has confined itself it may be a vfork child that ends, which cannot be told: then the record says
+ * that the program has ended, and goes on. The next heartbeat takes it back.
+ */
+void lifecycle_end_at_once(int exit_code);
 
 /* Of this process's folder of captures its children will not find the way: they are not recorded. */
 void lifecycle_loses_folder(void);

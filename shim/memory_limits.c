@@ -39,17 +39,22 @@ memory_limits_read_file(const char *path, char *buffer, size_t size)
 	return read_all(raw_open(path, O_RDONLY | O_CLOEXEC, 0), buffer, size);
 }
 
-/* Without their names put together: that would take a kilobyte of a stack that may have four. */
+/* One descriptor at a time: the program may need every other. The names are put together where the text will be: the stack may be small. */
 static size_t
 read_in(const char *folder, const char *file, char *buffer, size_t size)
 {
+	if (strlen(folder) + 1 + strlen(file) < size) {
+		diag_format(buffer, size, "%s/%s", folder, file);
+		return read_all(raw_open(buffer, O_RDONLY | O_CLOEXEC, 0), buffer, size);
+	}
+
 	int folder_fd = raw_open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC, 0);
 	size_t length = 0;
 
 	buffer[0] = '\0';
 	if (folder_fd < 0)
 		return 0;
-	length = read_all((int)syscall(SYS_openat, folder_fd, file, O_RDONLY | O_CLOEXEC, 0), buffer, size);
+	length = read_all((int)raw_syscall(SYS_openat, folder_fd, file, O_RDONLY | O_CLOEXEC, 0), buffer, size);
 	raw_close(folder_fd);
 	return length;
 }
@@ -85,7 +90,7 @@ named_number(const char *text, const char *name, uint64_t none)
 static uint64_t
 file_number(const char *folder, const char *file, uint64_t none)
 {
-	char text[64];
+	char text[320]; // its name first
 	uint64_t number;
 
 	return read_in(folder, file, text, sizeof(text)) != 0 && parse_number(text, &number) ? number : none;
@@ -234,6 +239,16 @@ kib(uint64_t number)
 	return number != UINT64_MAX ? number << 10 : UINT64_MAX;
 }
 
+uint64_t
+memory_limits_resident(const struct kmem_identity *identity)
+{
+	char text[128];
+	const char *second = memory_limits_read_file("/proc/self/statm", text, sizeof(text)) != 0 ? strchr(text, ' ') : NULL;
+	uint64_t pages;
+
+	return second != NULL && parse_number(second, &pages) ? pages * identity->page_bytes : 0;
+}
+
 void
 memory_limits_read_now(const struct kmem_identity *identity, struct memory_limits_now *now)
 {
@@ -241,13 +256,7 @@ memory_limits_read_now(const struct kmem_identity *identity, struct memory_limit
 	char text[NOW_TEXT_BYTES];
 
 	*now = (struct memory_limits_now){ .limit_bytes = UINT64_MAX, .available_bytes = UINT64_MAX };
-	if (memory_limits_read_file("/proc/self/statm", text, sizeof(text)) != 0) {
-		const char *second = strchr(text, ' ');
-		uint64_t pages;
-
-		if (second != NULL && parse_number(second, &pages))
-			now->resident_bytes = pages * identity->page_bytes;
-	}
+	now->resident_bytes = memory_limits_resident(identity);
 	if (identity->cgroup_version != 0) {
 		now->cgroup_bytes = file_number(identity->limit_path, is_v2 ? "memory.current" : "memory.usage_in_bytes", 0);
 		now->limit_bytes = cgroup_limit(identity->limit_path, identity->cgroup_version);

@@ -26,6 +26,9 @@ struct memory_limits_now {
 };
 void memory_limits_read_now(const struct kmem_identity *identity, struct memory_limits_now *now);
 
+/* Of this process; 0 when not known. Takes 3 us. */
+uint64_t memory_limits_resident(const struct kmem_identity *identity);
+
 /* Private dirty bytes of this process; 0 when not known. Takes 5 ms per GiB that is resident. */
 uint64_t memory_limits_private_dirty(void);
 

@@ -20,6 +20,7 @@
 #include "kmem_format.h"
 #include "kmem_words.h"
 #include "loaded_object.h"
+#include "mapped_path.h"
 #include "native_stack.h"
 #include "python_runtime.h"
 #include "raw_sys.h"
@@ -71,7 +72,10 @@ key_of(const struct loaded_object *object)
 
 /* ---- what is known of a module ---- */
 
-/* The main program has no name, the kernel's object one that is no file. Returns the length. */
+/*
+ * The main program has no name, the kernel's object one that is no file. A relative one is of a folder that may have changed since.
+ * Returns the length.
+ */
 static size_t
 path_of(const struct loaded_object *object, char path[PATH_BYTES_MAX])
 {
@@ -82,14 +86,17 @@ path_of(const struct loaded_object *object, char path[PATH_BYTES_MAX])
 		return 6;
 	}
 	if (name == NULL || name[0] == '\0') {
-		ssize_t bytes = !raw_sys_may_call() ? 0 : syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, PATH_BYTES_MAX - 1);
+		ssize_t bytes = !raw_sys_may_call() ? 0 : raw_syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, PATH_BYTES_MAX - 1);
 
 		path[bytes > 0 ? bytes : 0] = '\0';
 		return bytes > 0 ? (size_t)bytes : 0;
 	}
 
-	size_t bytes = strnlen(name, PATH_BYTES_MAX - 1);
+	size_t bytes = name[0] != '/' && strchr(name, '/') != NULL ? mapped_path(object->start_addr, path, PATH_BYTES_MAX) : 0;
 
+	if (bytes != 0)
+		return bytes;
+	bytes = strnlen(name, PATH_BYTES_MAX - 1);
 	memcpy(path, name, bytes);
 	path[bytes] = '\0';
 	return bytes;

@@ -6,20 +6,19 @@
  */
 #include "native_memo.h"
 
-#include <assert.h>
+#include <stdatomic.h>
 #include <string.h>
 
+#include "call_clock.h"
+#include "checked_memory.h"
 #include "kmem_format.h"
+#include "native_memo_room.h"
 #include "thread_stack.h"
 #include "unwind_rules.h"
 
 #define SPAN     (UINT64_C(1) << 32) // offsets of 32 bits reach so far
-#define NEEDS_BP UINT16_C(0x8000)
-#define FRAMES   NATIVE_MEMO_FRAMES
-#define WORDS    NATIVE_MEMO_WORDS
-
-static_assert(WORDS < NEEDS_BP, "word_firsts has room for one flag");
-static_assert(sizeof(struct native_memo) <= 133 << 10, "one for each thread");
+#define NEEDS_BP NATIVE_MEMO_NEEDS_BP
+#define ALTERNATE_DIGEST UINT64_C(0x9e3779b97f4a7c15) // the same frames on another stack are another one
 
 /* ---- comparing ---- */
 
@@ -32,7 +31,7 @@ needs_bp(const struct native_memo *memo, uint64_t frame)
 static inline uint64_t
 word_first(const struct native_memo *memo, uint64_t frame)
 {
-	return memo->word_firsts[frame] & ~(uint64_t)NEEDS_BP;
+	return frame < memo->room ? memo->word_firsts[frame] & ~NEEDS_BP : memo->room;
 }
 
 /* A live stack is read as it is, variables or not: the address sanitizer must not object. */
@@ -66,16 +65,17 @@ are_equal(uint64_t base, const uint32_t *offsets, const uint64_t *values, uint64
 }
 
 /*
- * The walk is in that frame. Is the rest as remembered? The return address of the frame itself was read on the way, or is the
- * hook's own.
+ * The walk is in that frame. Do the words of the frames [from, end) hold what is remembered, and the return addresses that lead to
+ * them? That of the frame itself was read on the way, or is the hook's own.
  */
 static inline bool
-is_unchanged(const struct native_memo *memo, uint64_t frame, uint64_t base)
+is_unchanged(const struct native_memo *memo, uint64_t frame, uint64_t from, uint64_t end, uint64_t base)
 {
-	uint64_t first = word_first(memo, frame);
+	uint64_t word = word_first(memo, from);
 
-	return are_equal(base - 8, memo->sp_offsets + frame + 1, memo->pcs + frame + 1, FRAMES - frame - 1) &&
-	       are_equal(base, memo->word_offsets + first, memo->words + first, WORDS - first);
+	from += from == frame;
+	return are_equal(base - 8, memo->sp_offsets + from, memo->pcs + from, end - from) &&
+	       are_equal(base, memo->word_offsets + word, memo->words + word, word_first(memo, end) - word);
 }
 
 /* Place behind the last of those slots that holds another value; there is none before `first`. */
@@ -88,22 +88,50 @@ behind_differences(uint64_t base, const uint32_t *offsets, const uint64_t *value
 }
 
 /*
- * The walk is in that frame, and something further out changed. The innermost frame from which all is unchanged; FRAMES when
- * there is none.
+ * The walk is in that frame, and something changed between there and `end`. The innermost frame from which all is unchanged up to
+ * there; `end` when there is none.
  */
 static __attribute__((noinline)) uint64_t
-first_unchanged(const struct native_memo *memo, uint64_t frame, uint64_t base)
+first_unchanged(const struct native_memo *memo, uint64_t frame, uint64_t end, uint64_t base)
 {
 	/* Where the return address changed, the frame is another one: who comes to it has read that. */
-	uint64_t first = behind_differences(base - 8, memo->sp_offsets, memo->pcs, frame + 1, FRAMES);
-	uint64_t word = behind_differences(base, memo->word_offsets, memo->words, word_first(memo, frame), WORDS);
+	uint64_t first = behind_differences(base - 8, memo->sp_offsets, memo->pcs, frame + 1, end);
+	uint64_t word = behind_differences(base, memo->word_offsets, memo->words, word_first(memo, frame), word_first(memo, end));
 
-	while (first < FRAMES && word_first(memo, first) < word)
+	while (first < end && word_first(memo, first) < word)
 		first++;
 	return first;
 }
 
 /* ---- remembering ---- */
+
+static inline uint64_t
+digest_with(uint64_t digest, uint64_t pc)
+{
+	digest = (digest ^ pc) * UINT64_C(0xff51afd7ed558ccd);
+	return digest ^ digest >> 32;
+}
+
+static inline uint64_t
+function_of(struct native_memo *memo, uint64_t pc)
+{
+	struct native_function *known = &memo->functions[(pc ^ pc >> 7) & (NATIVE_MEMO_FUNCTIONS - 1)];
+
+	if (known->pc != pc)
+		*known = (struct native_function){ pc, unwind_rules_function(pc, memo->generation & UNWIND_GENERATION_MASK) };
+	return known->begin;
+}
+
+static inline bool
+is_same_function(struct native_memo *memo, uint64_t one, uint64_t other)
+{
+	uint64_t function;
+
+	if (one == other || !native_stack_may_be_same_function(one, other))
+		return one == other;
+	function = function_of(memo, one);
+	return function != 0 && function == function_of(memo, other);
+}
 
 /* False: no room. */
 static inline bool
@@ -118,20 +146,25 @@ add_word(struct native_memo *memo, uint64_t *first, uint64_t addr, uint64_t valu
 }
 
 /*
- * The steps of this walk, innermost first, go before frame `top`, where it came to what is remembered; FRAMES if it did not:
+ * The steps of this walk, innermost first, go before frame `top`, where it came to what is remembered; `room` if it did not:
  * then last_cfa is the CFA of the last one. False: they are in their places, but there was no room for their words.
  */
 static inline bool
 remember(struct native_memo *memo, uint64_t step_count, uint64_t top, uint64_t last_cfa)
 {
 	uint64_t base = memo->stack_end - SPAN;
-	uint64_t word = WORDS;
+	uint64_t room = memo->room;
+	uint64_t word = room;
+	struct native_run run = { .length = 0 };
+	uint64_t pc = 0; // of the caller; 0: it is none, or not given out
 	bool is_whole = true;
 	bool is_bp_needed = false; // by the caller; then by the frame
 	uint64_t cfa = last_cfa;
 	uint64_t rbp = 0; // in the caller, if it needs it
 
-	if (top < FRAMES) {
+	if (top < room) {
+		run = memo->runs[top];
+		pc = top + 1 < room || !memo->is_last_hidden ? memo->pcs[top] : 0;
 		word = word_first(memo, top);
 		is_bp_needed = needs_bp(memo, top);
 		cfa = base + memo->sp_offsets[top];
@@ -158,9 +191,22 @@ remember(struct native_memo *memo, uint64_t step_count, uint64_t top, uint64_t l
 		frame--;
 		memo->pcs[frame] = place->pc;
 		memo->sp_offsets[frame] = (uint32_t)(place->sp - base);
-		memo->word_firsts[frame] = (uint16_t)(word | (is_bp_needed ? NEEDS_BP : 0));
+		memo->word_firsts[frame] = (uint32_t)word | (is_bp_needed ? NEEDS_BP : 0);
 		if (is_bp_needed)
 			memo->rbps[frame] = place->rbp;
+		if (frame + 1 < room || !memo->is_last_hidden) {
+			bool is_same = pc != 0 && is_same_function(memo, place->pc, pc);
+
+			run.length = is_same ? run.length + 1 : 1;
+			run.shown += run.length <= NATIVE_STACK_RUN;
+			pc = place->pc;
+			run.given = digest_with(is_same ? run.last : run.given,
+			                        pc | (run.length > NATIVE_STACK_RUN ? KMEM_FRAME_REPEATED : 0));
+			if (!is_same)
+				run.last = run.given;
+		}
+		run.way = digest_with(run.way, place->pc);
+		memo->runs[frame] = run;
 		cfa = place->sp;
 		rbp = place->rbp;
 	}
@@ -169,37 +215,21 @@ remember(struct native_memo *memo, uint64_t step_count, uint64_t top, uint64_t l
 
 /* ---- giving out ---- */
 
-static __attribute__((noinline)) void
-give_ends(const struct native_memo *memo, uint64_t first, uint64_t count, struct native_stack *stack)
-{
-	for (uint64_t i = 0; i < NATIVE_STACK_MAX; i++) {
-		uint64_t frame = first + i;
-
-		if (i >= NATIVE_STACK_INNER)
-			frame += count - NATIVE_STACK_MAX;
-		stack->own_pc[i] = memo->pcs[frame];
-		stack->own_sp[i] = memo->stack_end - SPAN + memo->sp_offsets[frame];
-	}
-	stack->count = NATIVE_STACK_MAX;
-	stack->omitted = (uint32_t)(count - NATIVE_STACK_MAX);
-	stack->pc = stack->own_pc;
-	stack->sp_offsets = NULL;
-}
-
 static inline void
 give(const struct native_memo *memo, uint64_t first, uint64_t top, struct native_stack *stack)
 {
-	uint64_t end = FRAMES - memo->is_last_hidden;
+	uint64_t end = memo->room - memo->is_last_hidden;
+	uint64_t count = end > first ? end - first : 0;
 
 	stack->kept = top < end ? (uint32_t)(end - top) : 0;
 	stack->is_complete = memo->is_complete;
-	stack->is_alternate = false;
+	stack->is_alternate = memo->is_alternate;
 	stack->is_remembered = true;
-	if (__builtin_expect(end - first > NATIVE_STACK_MAX, 0)) {
-		give_ends(memo, first, end - first, stack);
+	if (__builtin_expect(count > NATIVE_STACK_MAX || (count != 0 && memo->runs[first].shown != count), 0)) {
+		native_memo_give_parts(memo, first, end, stack);
 		return;
 	}
-	stack->count = (uint32_t)(end - first);
+	stack->count = (uint32_t)count;
 	stack->omitted = 0;
 	stack->pc = memo->pcs + first;
 	stack->sp_offsets = memo->sp_offsets + first;
@@ -210,13 +240,18 @@ give(const struct native_memo *memo, uint64_t first, uint64_t top, struct native
 
 /* Empty, for that walk. */
 static __attribute__((noinline)) void
-begin(struct native_memo *memo, uint64_t generation, uint64_t stop_sp, uint64_t stack_end)
+begin(struct native_memo *memo, uint64_t generation, uint64_t stop_sp, uint64_t stack_end, bool is_alternate)
 {
+	if (memo->generation != generation)
+		memset(memo->functions, 0, sizeof(memo->functions));
 	memo->generation = generation;
 	memo->stop_sp = stop_sp;
 	memo->stack_end = stack_end;
+	memo->is_alternate = is_alternate;
 	memo->frame_count = 0;
-	memo->sp_offsets[FRAMES] = UINT32_MAX; // N3: no frame is there
+	if (memo->room == 0)
+		native_memo_first_room(memo);
+	memo->sp_offsets[memo->room] = UINT32_MAX; // N3: no frame is there
 }
 
 /* The word at an address that is not below sp, a live one. */
@@ -247,7 +282,7 @@ enum ending {
 
 /* One step by rule. ENDING_ELSEWHERE: *place is as it was; else that is where the step led to. */
 static inline enum ending
-step_by_rule(struct native_place *place, uint64_t rule, uint64_t stop_sp, uint64_t stack_end, uint64_t *cfa)
+step_by_rule(struct native_place *place, uint64_t rule, uint64_t stop_sp, uint64_t stack_end, uint64_t readable_end, uint64_t *cfa)
 {
 	enum unwind_kind kind = unwind_word_kind(rule);
 	uint64_t rbp_addr;
@@ -262,7 +297,8 @@ step_by_rule(struct native_place *place, uint64_t rule, uint64_t stop_sp, uint64
 		if (kind != UNWIND_ALIGNED)
 			return ENDING_ELSEWHERE;
 		rbp_addr = place->rbp;
-		if (!read_above(place->sp, stack_end, place->rbp + (uint64_t)unwind_word_cfa_offset(rule), cfa))
+		if (place->sp >= readable_end ||
+		    !read_above(place->sp, readable_end, place->rbp + (uint64_t)unwind_word_cfa_offset(rule), cfa))
 			return ENDING_ELSEWHERE;
 	}
 	if (*cfa <= place->sp)
@@ -275,38 +311,70 @@ step_by_rule(struct native_place *place, uint64_t rule, uint64_t stop_sp, uint64
 	if (pc >> KMEM_ADDRESS_BITS != 0)
 		return ENDING_ELSEWHERE;
 	if (rule & UNWIND_WORD_RBP_SAVED &&
-	    !read_above(place->sp, stack_end, rbp_addr + (uint64_t)unwind_word_rbp_offset(rule), &rbp))
+	    !read_above(place->sp, readable_end, rbp_addr + (uint64_t)unwind_word_rbp_offset(rule), &rbp))
 		return ENDING_ELSEWHERE;
 	*place = (struct native_place){ .pc = pc, .sp = *cfa, .rbp = rbp };
 	return pc != 0 ? ENDING_NONE : ENDING_NOBODY;
 }
 
-bool
-native_memo_walk(struct native_memo *memo, struct native_place *place, uint64_t stop_sp,
-                 struct native_stack *stack)
+/*
+ * The walk took so many steps by rule, and stands in frame `top`. `calls` were made since the walk before, at most: where must the
+ * comparison go to?
+ */
+static inline uint64_t
+compared_end(const struct native_memo *memo, uint64_t top, uint64_t steps, uint64_t calls)
+{
+	uint64_t most = calls > NATIVE_MEMO_SURE ? calls : NATIVE_MEMO_SURE;
+	uint64_t to = most > steps ? most - steps : 0;
+
+	return to < memo->room - top ? top + to : memo->room;
+}
+
+void
+native_memo_note_time(struct native_memo *memo)
+{
+	if (__builtin_expect(memo->frame_count > NATIVE_MEMO_SURE, 0)) { // of others nothing is left out
+		memo->time = call_clock_now();
+		call_clock_fence();
+	}
+}
+
+/* False: as native_memo_walk(). *kept: the first frame that was not walked by rule. */
+static inline bool
+walk_to_end(struct native_memo *memo, struct native_place *place, uint64_t stop_sp, uint64_t *kept)
 {
 	/* relaxed: see unwind_rules_generation() */
 	uint64_t all_generations = atomic_load_explicit(&unwind_rules.generation, memory_order_relaxed);
 	uint64_t generation = all_generations & UNWIND_GENERATION_MASK;
 	uint64_t steps = 0;
 
-	memo->step_count = 0;
-	if (__builtin_expect(!thread_stack_contains(place->sp), 0))
-		return false;
+	bool is_alternate = false;
+	uint64_t stack_end;
+	uint64_t readable_end;
 
-	uint64_t stack_end = thread_stack_end(place->sp);
+	memo->step_count = 0;
+	if (__builtin_expect(thread_stack_contains(place->sp), 1)) {
+		stack_end = readable_end = thread_stack_end(place->sp);
+	} else {
+		is_alternate = true;
+		readable_end = checked_memory_page_end(place->sp - 8); // the return address of the hook lies there
+		stack_end = readable_end + 8;                          // a frame whose return address is the last word is in it
+	}
 	uint64_t base = stack_end - SPAN;
 	struct native_place at = *place;
 	enum ending ending = ENDING_NONE;
-	bool is_compared = false; // from `top` on all is unchanged
 	uint64_t cfa = 0;
 
 	if (__builtin_expect(memo->generation != all_generations || memo->stop_sp != stop_sp ||
 	                     memo->stack_end != stack_end, 0))
-		begin(memo, all_generations, stop_sp, stack_end);
+		begin(memo, all_generations, stop_sp, stack_end, is_alternate);
 
-	uint64_t top = FRAMES - memo->frame_count;
+	uint64_t top = memo->room - memo->frame_count;
+	uint64_t compared = 0; // the words and return addresses of frames before that are unchanged, from `top` on
+	uint64_t calls = UINT64_MAX;
 
+	if (__builtin_expect(memo->frame_count > NATIVE_MEMO_SURE, 0) && !is_alternate) // N5
+		calls = call_clock_calls_since(memo->time);
 	for (;;) {
 		uint32_t offset = (uint32_t)(at.sp - base);
 
@@ -314,31 +382,43 @@ native_memo_walk(struct native_memo *memo, struct native_place *place, uint64_t 
 			top++;
 		if (memo->sp_offsets[top] == offset && memo->pcs[top] == at.pc &&
 		    (!needs_bp(memo, top) || memo->rbps[top] == at.rbp)) {
-			if (is_compared || is_unchanged(memo, top, base))
+			uint64_t from = compared > top ? compared : top;
+			uint64_t end = compared_end(memo, top, steps, calls);
+
+			if (end <= from || is_unchanged(memo, top, from, end, base))
 				break;
-			top = first_unchanged(memo, top, base);
-			is_compared = true;
+			top = first_unchanged(memo, top, end, base);
+			compared = end;
 		}
-		if (__builtin_expect(steps + 2 > FRAMES, 0)) {
-			ending = ENDING_ELSEWHERE;
-			break;
+		if (__builtin_expect(steps + 2 > memo->room, 0)) {
+			uint64_t room = memo->room;
+
+			if (!native_memo_more_room(memo, steps)) {
+				ending = ENDING_ELSEWHERE;
+				break;
+			}
+			top += memo->room - room;
+			compared += memo->room - room;
 		}
 
 		struct native_step *step = &memo->steps[steps];
 
 		step->place = at;
 		step->rule = unwind_rules_get(at.pc, generation);
-		ending = step_by_rule(&at, step->rule, stop_sp, stack_end, &cfa);
+		ending = step_by_rule(&at, step->rule, stop_sp, stack_end, readable_end, &cfa);
 		if (ending != ENDING_NONE)
 			break;
 		steps++;
 	}
 
 	if (ending == ENDING_NONE) {
-		if (steps > top) // more frames than there is room for
+		uint64_t room = memo->room;
+
+		if (steps > top && !native_memo_more_room(memo, steps)) // more frames than there is room for
 			ending = ENDING_ELSEWHERE;
+		top += memo->room - room;
 	} else if (ending != ENDING_ELSEWHERE) {
-		top = FRAMES;
+		top = memo->room;
 		if (ending == ENDING_LAST || ending == ENDING_LOST)
 			memo->steps[steps].rule = 0; // nothing of it matters
 		steps++;
@@ -353,35 +433,76 @@ native_memo_walk(struct native_memo *memo, struct native_place *place, uint64_t 
 		return false;
 	}
 
-	if (steps != 0) {
-		bool is_whole = remember(memo, steps, top, cfa);
+	memo->frame_count = (uint32_t)(memo->room - (top - steps));
+	if (steps != 0 && __builtin_expect(!remember(memo, steps, top, cfa), 0)) {
+		uint64_t room = memo->room;
 
-		memo->frame_count = is_whole ? (uint32_t)(FRAMES - (top - steps)) : 0;
-	} else {
-		memo->frame_count = (uint32_t)(FRAMES - top);
+		memo->frame_count = (uint32_t)(room - top); // those that were remembered are still whole
+		if (native_memo_more_room(memo, steps)) {
+			top += memo->room - room;
+			memo->frame_count = (uint32_t)(memo->room - (top - steps));
+			(void)remember(memo, steps, top, cfa);
+		}
+		/* Two words a frame, all along: the next walk finds none of them. */
+		if (word_first(memo, top - steps) == 0)
+			memo->frame_count = 0;
 	}
-	give(memo, top - steps, top, stack);
+	memo->first = (uint32_t)(top - steps);
+	*kept = top;
 	return true;
+}
+
+bool
+native_memo_walk(struct native_memo *memo, struct native_place *place, uint64_t stop_sp,
+                 struct native_stack *stack)
+{
+	uint64_t kept;
+
+	if (!walk_to_end(memo, place, stop_sp, &kept))
+		return false;
+	give(memo, memo->first, kept, stack);
+	return true;
+}
+
+uint64_t
+native_memo_digest(struct native_memo *memo, const void *hook_frame)
+{
+	const uint64_t *frame = hook_frame;
+	struct native_place place = { .pc = frame[1], .sp = (uintptr_t)frame + 16, .rbp = frame[0] };
+	uint64_t kept;
+
+	if (!walk_to_end(memo, &place, 0, &kept) || !memo->is_complete)
+		return 0;
+	return memo->runs[memo->first].given ^ (memo->is_alternate ? ALTERNATE_DIGEST : 0);
+}
+
+uint64_t
+native_memo_way(const struct native_memo *memo)
+{
+	uint64_t first = memo->room - memo->frame_count;
+	uint64_t given = memo->frame_count - memo->is_last_hidden;
+
+	return memo->frame_count == 0 || memo->runs[first].shown == given ? 0 : memo->runs[first].way;
 }
 
 bool
 native_memo_offsets(const struct native_memo *memo, uint16_t *offsets, uint32_t room, uint32_t *count,
                     bool *needs_rbp)
 {
-	uint64_t first = FRAMES - memo->frame_count;
+	uint64_t first = memo->room - memo->frame_count;
 	uint32_t sp = memo->sp_offsets[first];
 	uint32_t total = 0;
 
-	if (memo->frame_count == 0 || memo->frame_count + (WORDS - word_first(memo, first)) > room)
+	if (memo->frame_count == 0 || memo->frame_count + (memo->room - word_first(memo, first)) > room)
 		return false;
-	for (uint64_t frame = first + 1; frame < FRAMES; frame++) {
+	for (uint64_t frame = first + 1; frame < memo->room; frame++) {
 		uint32_t words = (memo->sp_offsets[frame] - 8 - sp) / 8;
 
 		if (words > UINT16_MAX)
 			return false;
 		offsets[total++] = (uint16_t)words;
 	}
-	for (uint64_t word = word_first(memo, first); word < WORDS; word++) {
+	for (uint64_t word = word_first(memo, first); word < memo->room; word++) {
 		uint32_t words = (memo->word_offsets[word] - sp) / 8;
 
 		if (words > UINT16_MAX)

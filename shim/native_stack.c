@@ -4,8 +4,8 @@
  * A walk knows three registers: pc, sp and rbp. Each step asks unwind_rules.h how the caller's are
  * computed and reads at most two words of the stack. Within the thread's own stack those reads need no
  * check beyond the range, since sp only rises from a frame that is live. Elsewhere (signal stacks,
- * coroutines) the range is not known and every read goes through the kernel, which refuses what is not
- * mapped instead of faulting.
+ * coroutines) the range is not known: what leaves the page in which the hook runs (native_memo.h) is read through the
+ * kernel, which refuses what is not mapped instead of faulting.
  */
 #include "native_stack.h"
 
@@ -74,19 +74,58 @@ change_stack(struct walk *walk, uint64_t sp)
 
 /* ---- keeping ---- */
 
-/* The innermost frames in place, the outermost ones in a ring behind them. */
-static inline void
-keep(struct native_stack *stack, uint64_t frame, uint64_t pc, uint64_t sp)
-{
-	uint64_t at = frame;
+/* What was kept so far. */
+struct keeping {
+	struct native_stack *stack;
+	uint64_t generation;
+	uint64_t walked;     // frames
+	uint64_t shown;      // of these, without what recursion leaves out
+	uint64_t run_length; // of the latest ones, in the same function
+	uint64_t pc;         // of the latest one; 0 = none
+};
 
-	if (frame >= NATIVE_STACK_INNER)
-		at = NATIVE_STACK_INNER + (frame - NATIVE_STACK_INNER) % NATIVE_STACK_OUTER;
+/* Where the frame with that number of those shown is kept: the innermost frames in place, the outermost ones in a ring behind them. */
+static inline uint64_t
+place_of(uint64_t shown)
+{
+	return shown < NATIVE_STACK_INNER ? shown : NATIVE_STACK_INNER + (shown - NATIVE_STACK_INNER) % NATIVE_STACK_OUTER;
+}
+
+static inline void
+put(struct native_stack *stack, uint64_t at, uint64_t pc, uint64_t sp, uint64_t number)
+{
 	stack->own_pc[at] = pc;
 	stack->own_sp[at] = sp;
+	stack->numbers[at] = number;
+}
+
+/* As the latest one. */
+static bool
+is_same_function(const struct keeping *kept, uint64_t pc)
+{
+	uint64_t function = unwind_rules_function(pc, kept->generation);
+
+	return function != 0 && function == unwind_rules_function(kept->pc, kept->generation);
 }
 
 static void
+keep(struct keeping *kept, uint64_t pc, uint64_t sp)
+{
+	struct native_stack *stack = kept->stack;
+	bool is_same = (pc & KMEM_FRAME_EXACT) == 0 && kept->pc != 0 &&
+	               (pc == kept->pc || (native_stack_may_be_same_function(pc, kept->pc) && is_same_function(kept, pc)));
+
+	kept->run_length = is_same ? kept->run_length + 1 : 1;
+	kept->pc = pc;
+	if (kept->run_length <= NATIVE_STACK_RUN)
+		kept->shown++;
+	else // in the place of the outermost one
+		stack->own_pc[place_of(kept->shown - NATIVE_STACK_RUN)] |= KMEM_FRAME_REPEATED;
+	put(stack, place_of(kept->shown - 1), pc, sp, kept->walked++);
+}
+
+/* Not part of its callers: they need little stack. */
+static __attribute__((noinline)) void
 rotate(uint64_t *ring, uint64_t first)
 {
 	uint64_t copy[NATIVE_STACK_OUTER];
@@ -97,16 +136,21 @@ rotate(uint64_t *ring, uint64_t first)
 }
 
 static void
-keep_end(struct native_stack *stack, uint64_t frames)
+keep_end(const struct keeping *kept)
 {
-	if (frames <= NATIVE_STACK_MAX) {
-		stack->count = (uint32_t)frames;
+	struct native_stack *stack = kept->stack;
+	uint64_t first = (kept->shown - NATIVE_STACK_INNER) % NATIVE_STACK_OUTER;
+
+	stack->omitted = 0;
+	if (kept->shown <= NATIVE_STACK_MAX) {
+		stack->count = (uint32_t)kept->shown;
 		return;
 	}
+	rotate(stack->own_pc + NATIVE_STACK_INNER, first);
+	rotate(stack->own_sp + NATIVE_STACK_INNER, first);
+	rotate(stack->numbers + NATIVE_STACK_INNER, first);
 	stack->count = NATIVE_STACK_MAX;
-	stack->omitted = (uint32_t)(frames - NATIVE_STACK_MAX);
-	rotate(stack->own_pc + NATIVE_STACK_INNER, (frames - NATIVE_STACK_INNER) % NATIVE_STACK_OUTER);
-	rotate(stack->own_sp + NATIVE_STACK_INNER, (frames - NATIVE_STACK_INNER) % NATIVE_STACK_OUTER);
+	stack->omitted = (uint32_t)(stack->numbers[NATIVE_STACK_INNER] - stack->numbers[NATIVE_STACK_INNER - 1] - 1);
 }
 
 /* ---- walking ---- */
@@ -125,12 +169,12 @@ step_signal(struct walk *walk, uint64_t *pc, uint64_t *sp, uint64_t *rbp)
 	return *pc >> KMEM_ADDRESS_BITS == 0;
 }
 
-/* Goes on from there, behind that many frames that are kept. False when libunwind has to do it. */
+/* Goes on from there, behind those that are kept. False when libunwind has to do it. */
 static bool
-walk_by_rules(struct walk *walk, struct native_place place, uint64_t frames, uint64_t stop_sp)
+walk_by_rules(struct walk *walk, struct native_place place, struct keeping *kept, uint64_t stop_sp)
 {
 	struct native_stack *stack = walk->out;
-	uint64_t generation = unwind_rules_generation();
+	uint64_t generation = kept->generation;
 	uint64_t pc = place.pc;
 	uint64_t sp = place.sp;
 	uint64_t rbp = place.rbp;
@@ -149,7 +193,7 @@ walk_by_rules(struct walk *walk, struct native_place place, uint64_t frames, uin
 				break;
 			}
 			if (kind != UNWIND_ALIGNED) {
-				keep(stack, frames++, pc, sp);
+				keep(kept, pc, sp);
 				stack->is_complete = kind == UNWIND_END;
 				if (kind != UNWIND_SIGNAL || !step_signal(walk, &pc, &sp, &rbp))
 					break;
@@ -158,7 +202,7 @@ walk_by_rules(struct walk *walk, struct native_place place, uint64_t frames, uin
 			}
 			rbp_addr = rbp;
 			if (!read_word(walk, rbp + (uint64_t)unwind_word_cfa_offset(rule), &cfa)) {
-				keep(stack, frames++, pc, sp);
+				keep(kept, pc, sp);
 				break;
 			}
 		}
@@ -166,7 +210,7 @@ walk_by_rules(struct walk *walk, struct native_place place, uint64_t frames, uin
 			stack->is_complete = true;
 			break;
 		}
-		keep(stack, frames++, pc, sp);
+		keep(kept, pc, sp);
 		if (cfa <= sp && !(walk->is_checked && thread_stack_contains(cfa)))
 			break;
 		if (!read_word(walk, cfa - 8, &pc))
@@ -184,18 +228,17 @@ walk_by_rules(struct walk *walk, struct native_place place, uint64_t frames, uin
 		if (pc >> KMEM_ADDRESS_BITS != 0)
 			break;
 	next:
-		if (frames >= NATIVE_STACK_VISITS_MAX)
+		if (kept->walked >= NATIVE_STACK_VISITS_MAX)
 			break;
 		if (walk->is_checked && ++walk->alternate_visits >= ALTERNATE_FRAMES_MAX)
 			break;
 	}
-	keep_end(stack, frames);
+	keep_end(kept);
 	return is_expressible;
 }
 
 struct fallback {
-	struct native_stack *stack;
-	uint64_t frames;
+	struct keeping kept;
 	uint64_t stop_sp;
 };
 
@@ -206,7 +249,7 @@ keep_fallback(void *context, uint64_t pc, uint64_t sp, uint64_t cfa)
 
 	if (cfa > sp && fallback->stop_sp - sp < cfa - sp)
 		return false;
-	keep(fallback->stack, fallback->frames++, pc, sp);
+	keep(&fallback->kept, pc, sp);
 	return true;
 }
 
@@ -214,12 +257,11 @@ keep_fallback(void *context, uint64_t pc, uint64_t sp, uint64_t cfa)
 static __attribute__((noinline)) void
 walk_by_libunwind(uint64_t first_sp, uint64_t stop_sp, struct native_stack *stack)
 {
-	struct fallback fallback = { .stack = stack, .stop_sp = stop_sp };
+	struct fallback fallback = { .kept = { .stack = stack, .generation = unwind_rules_generation() }, .stop_sp = stop_sp };
 
-	stack->omitted = 0;
 	stack->is_complete =
 		unwind_libunwind_walk(first_sp, keep_fallback, &fallback) != UNWIND_END_LOST;
-	keep_end(stack, fallback.frames);
+	keep_end(&fallback.kept);
 	capture_file_lost(KMEM_LOST_FALLBACK_UNWINDS, 1);
 }
 
@@ -229,7 +271,8 @@ walk_on(const struct native_memo *memo, struct native_place place, uint64_t firs
         struct native_stack *stack)
 {
 	struct walk walk;
-	uint64_t frames = memo != NULL ? memo->step_count : 0;
+	struct keeping kept = { .stack = stack, .generation = unwind_rules_generation() };
+	uint64_t steps = memo != NULL ? memo->step_count : 0;
 
 	walk.out = stack;
 	walk.alternate_visits = 0;
@@ -242,10 +285,10 @@ walk_on(const struct native_memo *memo, struct native_place place, uint64_t firs
 	stack->is_remembered = false;
 	stack->pc = stack->own_pc;
 	stack->sp_offsets = NULL;
-	for (uint64_t i = 0; i < frames; i++)
-		keep(stack, i, memo->steps[i].place.pc, memo->steps[i].place.sp);
+	for (uint64_t i = 0; i < steps; i++)
+		keep(&kept, memo->steps[i].place.pc, memo->steps[i].place.sp);
 	enter_stack(&walk, first_sp, thread_stack_contains(first_sp));
-	if (walk_by_rules(&walk, place, frames, stop_sp))
+	if (walk_by_rules(&walk, place, &kept, stop_sp))
 		return true;
 	walk_by_libunwind(first_sp, stop_sp, stack);
 	return false;

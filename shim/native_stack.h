@@ -16,6 +16,13 @@
 
 #include "checked_memory.h"
 
+/*
+ * Recursion: of more than NATIVE_STACK_RUN frames in a row that are in the same function, the innermost and the outermost one are given,
+ * and the innermost one has KMEM_FRAME_REPEATED. How many there were is not told: stacks that differ in nothing else are one.
+ */
+#define NATIVE_STACK_RUN 2u
+#define NATIVE_STACK_CALL_SPAN (UINT64_C(64) << 10) // calls that are further apart are not taken for those of one function
+
 /* Kept of a longer stack: the innermost and the outermost ones. */
 #define NATIVE_STACK_INNER 160
 #define NATIVE_STACK_OUTER 64
@@ -30,8 +37,8 @@ struct native_memo;
  */
 struct native_stack {
 	uint32_t count;            // frames, innermost first
-	uint32_t omitted;          // frames left out after the first NATIVE_STACK_INNER
-	uint32_t kept;             // so many outermost ones, omitted ones among them, are as the memo had them before
+	uint32_t omitted;          // frames left out after the first NATIVE_STACK_INNER; what a recursion leaves out is not counted
+	uint32_t kept;             // so many outermost ones that were walked, shown or not, are as the memo had them before
 	bool is_complete;          // the outermost frame, or stop_sp, was reached
 	bool is_alternate;         // the stack pointer is not in the thread's own stack
 	bool is_remembered;        // the memo holds this walk now; else it is as it was
@@ -40,6 +47,7 @@ struct native_stack {
 	uint64_t sp_base;
 	uint64_t own_pc[NATIVE_STACK_MAX];
 	uint64_t own_sp[NATIVE_STACK_MAX];
+	uint64_t numbers[NATIVE_STACK_MAX]; // of a walk that is not remembered: how many frames were walked before that one
 	struct checked_window window; // of the walk, on a stack that is not known; here because that may be small
 };
 
@@ -48,6 +56,13 @@ static inline uint64_t
 native_stack_sp(const struct native_stack *stack, uint32_t i)
 {
 	return stack->sp_offsets != NULL ? stack->sp_base + stack->sp_offsets[i] : stack->own_sp[i];
+}
+
+/* Is it worth asking? */
+static inline bool
+native_stack_may_be_same_function(uint64_t one, uint64_t other)
+{
+	return one - other + NATIVE_STACK_CALL_SPAN <= 2 * NATIVE_STACK_CALL_SPAN;
 }
 
 /*

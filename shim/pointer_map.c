@@ -24,7 +24,6 @@
  */
 #include "pointer_map.h"
 
-#include <sched.h>
 
 #include "raw_sys.h"
 
@@ -293,9 +292,21 @@ pointer_map_take_rest(uint64_t addr, struct address_block *block)
 		if (before % 2 == 0 && atomic_load_explicit(&moves, memory_order_relaxed) == before)
 			return false; // never put, or a double free by the program: the other one took it
 		if (before % 2 != 0)
-			sched_yield();
+			raw_syscall(SYS_sched_yield);
 	}
 	return false;
+}
+
+bool
+pointer_map_find(uint64_t addr, struct address_block *block)
+{
+	pointer_map_word *at = find(addr, false);
+	uint64_t seen = at != NULL ? atomic_load_explicit(at, memory_order_relaxed) : 0;
+
+	if (!is_of(seen, addr) || (seen & POINTER_MAP_BYTES_MASK) == POINTER_MAP_BYTES_MASK)
+		return address_table_find(&overflow, addr, block);
+	*block = pointer_map_unpack(seen);
+	return true;
 }
 
 /* ---- giving pages back (M5) ---- */
@@ -323,7 +334,7 @@ move_aside(pointer_map_word *words, size_t bytes, uint64_t first_addr)
 {
 	/* relaxed: odd before the move, and mremap is a full barrier. */
 	atomic_fetch_add_explicit(&moves, 1, memory_order_relaxed);
-	pointer_map_word *aside = (void *)syscall(SYS_mremap, words, bytes, bytes, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, NULL);
+	pointer_map_word *aside = (void *)raw_syscall(SYS_mremap, words, bytes, bytes, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, NULL);
 	bool is_moved = (void *)aside != MAP_FAILED;
 
 	for (size_t i = 0; is_moved && i < bytes / 8; i++) {
@@ -358,7 +369,7 @@ trim_leaf(pointer_map_word *leaf, uint64_t first_addr, size_t most_bytes)
 	size_t run = 0;
 	size_t given = 0;
 
-	if (!raw_sys_may_call() || syscall(SYS_mincore, leaf, LEAF_BYTES, is_resident) != 0)
+	if (!raw_sys_may_call() || raw_syscall(SYS_mincore, leaf, LEAF_BYTES, is_resident) != 0)
 		return 0;
 	for (size_t page = 0; page <= pages && given < most_bytes; page++) {
 		if (page < pages && (is_resident[page] & 1) != 0 && run < RUN_PAGES_MAX && is_empty(leaf + page * PAGE_WORDS)) {
@@ -412,7 +423,7 @@ visit_leaf(pointer_map_word *leaf, uint64_t first_addr, pointer_map_visitor *vis
 	const uint64_t object = POINTER_MAP_PRESENT | (uint64_t)POINTER_MAP_OBJECT << POINTER_MAP_GENERATION_SHIFT;
 	size_t looked_at = 0;
 
-	if (!raw_sys_may_call() || syscall(SYS_mincore, leaf, LEAF_BYTES, is_resident) != 0)
+	if (!raw_sys_may_call() || raw_syscall(SYS_mincore, leaf, LEAF_BYTES, is_resident) != 0)
 		return 0;
 	for (size_t i = 0; i < POINTER_MAP_LEAF_WORDS; i++) {
 		if (i % PAGE_WORDS == 0 && (is_resident[i / PAGE_WORDS] & 1) == 0) {
@@ -487,7 +498,7 @@ pointer_map_lowest(uint64_t start, uint64_t end, bool *was_used)
 		uint64_t leaf_addr = addr >> POINTER_MAP_LEAF_LOG2 << POINTER_MAP_LEAF_LOG2;
 
 		next = leaf_addr + (UINT64_C(1) << POINTER_MAP_LEAF_LOG2);
-		if (leaf == NULL || syscall(SYS_mincore, leaf, LEAF_BYTES, is_resident) != 0)
+		if (leaf == NULL || raw_syscall(SYS_mincore, leaf, LEAF_BYTES, is_resident) != 0)
 			continue;
 		uint64_t part_end = next < end ? next : end;
 		size_t last = (part_end - leaf_addr) >> POINTER_MAP_WINDOW_LOG2;

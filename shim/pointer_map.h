@@ -5,7 +5,7 @@
  * their own. What nearly every event does is here, to be inlined: three loads that depend on each other (table, leaf, word)
  * and one store. pointer_map.c does the rest and says how the shadow is laid out.
  *
- * Called by   tracker.c, tracker_again.c, heartbeat.c, hooks_python.c, survivors.c. Safe from any thread and signal handler; frees may come from any thread.
+ * Called by   tracker.c, tracker_again.c, heartbeat.c, hooks_python.c, survivors.c, large_blocks.c. Safe from any thread and signal handler; frees may come from any thread.
  * When full   put fails; the caller counts the loss.
  */
 #ifndef POINTER_MAP_H
@@ -67,6 +67,8 @@ extern pointer_map_leaf *pointer_map_own_leaves;
 
 enum pointer_map_put pointer_map_put_rest(uint64_t addr, struct address_block block, struct address_block *old);
 bool pointer_map_take_rest(uint64_t addr, struct address_block *block);
+/* It stays in the map. False also for one that is moved aside at this moment (M5). */
+bool pointer_map_find(uint64_t addr, struct address_block *block);
 void pointer_map_clear(void); // forked child: one thread
 
 /*

@@ -6,17 +6,25 @@
 #ifndef PROCESS_IDENTITY_H
 #define PROCESS_IDENTITY_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "kmem_format.h"
 
-/* Behind the session in the environment: its captures are refused, and that was said. */
-#define PROCESS_IDENTITY_REFUSED "!"
-
-/* Fills the identity, limits included. The session is settings.session, or a fresh one named after this process. */
+/* Fills in what may change, or is needed at once. The session is settings.session, or a fresh one named after this process. */
 void process_identity_read(struct kmem_identity *identity);
 
-/* EXE.PID.START: the capture's name without ".kmem". */
-void process_identity_name(const struct kmem_identity *identity, char *name, size_t size);
+/* The rest: what stays as it is, limits, and the counters that say who was killed. Needed before its name. */
+void process_identity_read_rest(struct kmem_identity *identity);
+
+/* EXE.PID.START: the name without ".kmem" of this process's capture, or of a child's that runs the same program. */
+void process_identity_name(const struct kmem_identity *identity, uint32_t pid, uint64_t start_ticks, char *name, size_t size);
+
+/* Memory that the program has without asking: it may touch all of it and never allocate. */
+uint64_t process_identity_static_bytes(void);
+
+/* The command itself, run where LD_PRELOAD is exported, is no program to record: it would become the newest session. */
+bool process_identity_is_our_own_command(void);
 
 #endif

@@ -15,6 +15,7 @@
 #include "checked_memory.h"
 #include "python_memory.h"
 #include "python_string.h"
+#include "settings.h"
 
 #define TEXT_BYTES_MAX 65536u           // of one cell; a longer one is known by its hash
 #define TEXTS_BYTES_MAX (8u << 20)      // of all
@@ -221,6 +222,8 @@ python_cells_note(const struct python_interpreter *python, uint64_t frame_addr)
 	uint64_t globals = frame_addr + (version >= 0x030c ? 24 : version == 0x030b ? 8 : 48);
 	uint64_t namespace = python_memory_u64(globals);
 
+	if (settings.is_private) // then a cell is known by the hash in its file's name
+		return;
 	/* acquire and release: one thread after the other. */
 	if (atomic_flag_test_and_set_explicit(&is_busy, memory_order_acquire))
 		return;

@@ -31,6 +31,7 @@
 #include "python_memory.h"
 #include "python_string.h"
 #include "raw_sys.h"
+#include "settings.h"
 
 #define LINE_TABLE_BYTES_MAX (1u << 20)
 
@@ -224,6 +225,8 @@ describe(const struct python_interpreter *python, uint64_t code, struct descript
 
 	*what = (struct description){ 0 };
 	python_string_open(python, python_memory_u64(code + layout->code_file), &what->file);
+	if (settings.is_private)
+		python_string_leave_out_folders(&what->file);
 	python_string_open(python, python_memory_u64(code + name), &what->function);
 	what->first_line = python_memory_u32(code + layout->code_first_line);
 	what->line_table = (const uint8_t *)"";
@@ -320,7 +323,8 @@ flags_of(const struct kmem_code *record)
 	if (starts_with(file, bytes, "<frozen importlib"))
 		flags |= KMEM_CODE_IMPORTLIB;
 	if (starts_with(file, bytes, "<ipython-input-") || has_text(file, bytes, "/ipykernel_") ||
-	    has_text(file, bytes, "/ipython-input-"))
+	    has_text(file, bytes, "/ipython-input-") || starts_with(file, bytes, "ipykernel_") ||
+	    starts_with(file, bytes, "ipython-input-"))
 		flags |= KMEM_CODE_CELL;
 	if (record->function_bytes == strlen(module_body) &&
 	    starts_with(function, record->function_bytes, module_body))

@@ -28,6 +28,10 @@ character_at(const struct python_string *string, uint64_t index)
 static uint32_t
 encode(uint32_t character, uint8_t *out)
 {
+	if (character >= 0xdc80 && character <= 0xdcff) { // a byte of a file's name that is no UTF-8 (surrogateescape)
+		out[0] = (uint8_t)(character - 0xdc00);
+		return 1;
+	}
 	if (character > 0x10ffff || (character >= 0xd800 && character <= 0xdfff))
 		character = REPLACEMENT;
 
@@ -115,4 +119,51 @@ python_string_next(struct python_string *string, struct python_piece *piece)
 		piece->count += bytes;
 		string->next++;
 	}
+}
+
+static bool
+has_at(const struct python_string *string, uint64_t index, const char *text)
+{
+	for (; *text != '\0'; text++, index++) {
+		if (index >= string->length || character_at(string, index) != (unsigned char)*text)
+			return false;
+	}
+	return true;
+}
+
+/* Where the component before this slash begins. */
+static uint64_t
+component_before(const struct python_string *string, uint64_t slash)
+{
+	while (slash > 0 && character_at(string, slash - 1) != '/')
+		slash--;
+	return slash;
+}
+
+void
+python_string_leave_out_folders(struct python_string *string)
+{
+	static const char *const libraries[] = { "/site-packages/", "/dist-packages/", "/lib/python3.", "/lib64/python3." };
+	uint64_t last = UINT64_MAX; // slash
+
+	if (string->length > PYTHON_STRING_BYTES_MAX || has_at(string, 0, "<"))
+		return;
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
+		for (uint64_t at = string->length; at-- > 0;) {
+			if (has_at(string, at, libraries[i])) {
+				string->next = component_before(string, at);
+				return;
+			}
+		}
+	}
+	for (uint64_t at = 0; at < string->length; at++) {
+		if (character_at(string, at) == '/')
+			last = at;
+	}
+	if (last == UINT64_MAX)
+		return;
+	uint64_t folder = component_before(string, last);
+	bool says_little = has_at(string, last, "/__"); // of a package, whose name is its folder's
+
+	string->next = says_little || has_at(string, folder, "ipykernel_") ? folder : last + 1;
 }

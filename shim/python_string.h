@@ -43,4 +43,11 @@ bool python_string_open(const struct python_interpreter *python, uint64_t addr,
 
 void python_string_next(struct python_string *string, struct python_piece *piece);
 
+/*
+ * Of the name of a source file, goes past the folders that tell of the user and not of the code (KMEMSHIM_PRIVATE): what is left is
+ * "train.py", "pkg/__init__.py", "python3.11/site-packages/numpy/core.py", "usr/lib/python3.11/json/decoder.py", "ipykernel_1/2.py".
+ * Before the first piece.
+ */
+void python_string_leave_out_folders(struct python_string *string);
+
 #endif

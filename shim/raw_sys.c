@@ -7,8 +7,6 @@
 
 #include <stdatomic.h>
 
-_Atomic bool raw_sys_is_confined;
-
 #define RANGES_MAX 4096u
 
 static struct {
@@ -19,15 +17,11 @@ static struct {
 static _Atomic uint32_t range_count;
 static _Atomic uint64_t reserved_bytes; // relaxed: a sum
 
-void *
-raw_reserve(enum kmem_own_part what, size_t bytes, int protection)
+static void
+remember(enum kmem_own_part what, void *addr, size_t bytes)
 {
-	void *addr = raw_mmap(NULL, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	uint32_t place;
 
-	if (addr == MAP_FAILED)
-		return NULL;
-	(void)raw_madvise(addr, bytes, MADV_NOHUGEPAGE); // of most of ours little is used: 2 MiB for a word, else
 	atomic_fetch_add_explicit(&reserved_bytes, bytes, memory_order_relaxed);
 	place = atomic_load_explicit(&range_count, memory_order_relaxed);
 	/* relaxed: it hands out places. */
@@ -39,6 +33,50 @@ raw_reserve(enum kmem_own_part what, size_t bytes, int protection)
 		ranges[place].what = what;
 		atomic_store_explicit(&ranges[place].start, (uint64_t)addr, memory_order_release); // pairs with raw_is_reserved()
 	}
+}
+
+/*
+ * A program that locks all that it maps from now on (mlockall) would have each page of it in memory at once: what cannot be touched yet is
+ * not brought there, and after munlock() it is not any more.
+ */
+static void *
+map_unlocked(size_t bytes, int protection)
+{
+	bool is_at_once = protection == PROT_NONE || !raw_sys_may_call(); // a program that confined itself would not let us unlock it
+	void *addr = raw_mmap(NULL, bytes, is_at_once ? protection : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (addr == MAP_FAILED || is_at_once)
+		return addr;
+	(void)raw_syscall(SYS_munlock, addr, bytes);
+	if (raw_syscall(SYS_mprotect, addr, bytes, protection) == 0)
+		return addr;
+	int error = errno;
+
+	raw_munmap(addr, bytes);
+	errno = error;
+	return MAP_FAILED;
+}
+
+void *
+raw_reserve(enum kmem_own_part what, size_t bytes, int protection)
+{
+	void *addr = map_unlocked(bytes, protection);
+
+	if (addr == MAP_FAILED)
+		return NULL;
+	(void)raw_madvise(addr, bytes, MADV_NOHUGEPAGE); // of most of ours little is used: 2 MiB for a word, else
+	remember(what, addr, bytes);
+	return addr;
+}
+
+void *
+raw_reserve_shared(enum kmem_own_part what, size_t bytes)
+{
+	void *addr = raw_mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (addr == MAP_FAILED)
+		return NULL;
+	remember(what, addr, bytes);
 	return addr;
 }
 

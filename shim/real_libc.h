@@ -14,7 +14,10 @@
 #include <sys/types.h>
 #include <threads.h>
 
+typedef int real_libc_main(int count, char **arguments, char **variables);
+
 struct real_libc {
+	long (*syscall)(long number, ...); // first: hooks_syscall.c
 	void *(*malloc)(size_t bytes);
 	void *(*calloc)(size_t count, size_t bytes);
 	void *(*realloc)(void *old, size_t bytes);
@@ -36,10 +39,16 @@ struct real_libc {
 	int (*shmdt)(const void *addr);
 	int (*sigaction)(int signal, const struct sigaction *wanted, struct sigaction *before);
 	sighandler_t (*signal)(int signal, sighandler_t handler);
+	int (*pipe2)(int ends[2], int flags);
 	int (*prctl)(int operation, unsigned long a, unsigned long b, unsigned long c, unsigned long d);
 	int (*pthread_create)(pthread_t *thread, const pthread_attr_t *attributes, void *(*routine)(void *), void *argument);
+	int (*pthread_cond_signal)(pthread_cond_t *condition);
 	int (*thrd_create)(thrd_t *thread, thrd_start_t routine, void *argument);
 	void (*_exit)(int status) __attribute__((noreturn));
+	void (*exit)(int status) __attribute__((noreturn));
+	void (*quick_exit)(int status) __attribute__((noreturn));
+	int (*start_main)(real_libc_main *main, int count, char **arguments, void (*init)(void), void (*end)(void),
+	                  void (*loader_end)(void), void *stack_end); // __libc_start_main
 	int (*setuid)(uid_t user);
 	int (*seteuid)(uid_t user);
 	int (*setreuid)(uid_t real, uid_t user);

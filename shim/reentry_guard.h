@@ -19,6 +19,8 @@ enum reentry_guard_depth {
 	REENTRY_GUARD_HOOK = 1,     // a call that comes now is the program's: a signal handler's, or the real allocator's
 	REENTRY_GUARD_OWN_WORK = 2, // start and end: a call that comes now is ours, and no loss
 	REENTRY_GUARD_PYTHON = 3,   // the interpreter's allocator is at work: a call that comes now is part of an event already
+	REENTRY_GUARD_NEW = 4,      // an allocator's operator new is at work: a call of malloc that comes now is the program's (its new
+	                            // handler, an exception) and an event of its own, after which the guard is left
 };
 
 static inline bool
@@ -43,6 +45,14 @@ reentry_guard_leave(void)
 {
 	atomic_signal_fence(memory_order_seq_cst);
 	reentry_guard_depth = REENTRY_GUARD_OUTSIDE;
+}
+
+/* Where an allocator's operator new is at work: what comes now is an event of its own. */
+static inline void
+reentry_guard_leave_new(void)
+{
+	if (reentry_guard_depth == REENTRY_GUARD_NEW)
+		reentry_guard_leave();
 }
 
 #endif

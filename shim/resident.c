@@ -19,18 +19,26 @@
 #include "capture_file.h"
 #include "heartbeat.h"
 #include "loaded_object.h"
+#include "memory_limits.h"
 #include "paced_look.h"
 #include "pointer_map.h"
 #include "range_map.h"
 #include "raw_sys.h"
+#include "resident_heap.h"
+#include "resident_lines.h"
+#include "resident_pages.h"
 #include "site_table.h"
+#include "tracker_library.h"
 
-#define PAGE_BYTES UINT64_C(4096)
+#define PAGE_BYTES RESIDENT_PAGE_BYTES
 #define GUARD_BYTES_MAX (UINT64_C(64) << 10)
 #define PERIOD_PART 1024
 #define PERIOD_NS UINT64_C(50000000)
-#define URGENT_PART 100
+#define URGENT_PART 32
+#define PRESSING_PART 25
 #define GROWTH_SHARE 4
+#define NEAR_SHARE 8       // of the limit, before it
+#define STEP_SHARE 64      // of the limit
 #define TEXT_BYTES 16384
 #define PATH_BYTES 64          // of a path, only its beginning says anything here
 
@@ -55,10 +63,12 @@ static struct {
 	bool has_cuda_driver;      // at any look
 	uint64_t heap_end;         // what lay before was malloc's, up to here
 	char text[TEXT_BYTES];
-	unsigned char pages[16384];
 } look;
-static struct paced_look paced = { .period_ns = PERIOD_NS, .period_part = PERIOD_PART, .urgent_part = URGENT_PART, .is_looking = ATOMIC_FLAG_INIT };
-static _Atomic uint64_t most_bytes = UINT64_MAX; // that a look has found; relaxed: guards nothing. UINT64_MAX: there was none
+static struct paced_look paced = { .period_ns = PERIOD_NS, .period_part = PERIOD_PART, .urgent_part = URGENT_PART, .pressing_part = PRESSING_PART, .is_looking = ATOMIC_FLAG_INIT };
+
+/* What the last look found, and what was charged then. relaxed: they guard nothing. UINT64_MAX: there was none. */
+static _Atomic uint64_t last_bytes = UINT64_MAX;
+static _Atomic uint64_t last_charged_bytes = UINT64_MAX;
 
 static bool
 starts_with(const char *text, const char *start)
@@ -176,27 +186,19 @@ part_at(const struct mapping *mapping, uint64_t addr, uint64_t *end)
 	return unseen_at(addr, end);
 }
 
-static uint64_t
-resident_pages_bytes(uint64_t start, uint64_t end)
-{
-	uint64_t bytes = 0;
-
-	for (uint64_t next; start < end; start = next) {
-		next = end - start > sizeof(look.pages) * PAGE_BYTES ? start + sizeof(look.pages) * PAGE_BYTES : end;
-		if (syscall(SYS_mincore, start, next - start, look.pages) != 0)
-			return bytes;
-		for (uint64_t i = 0; i < (next - start) / PAGE_BYTES; i++)
-			bytes += (look.pages[i] & 1) * PAGE_BYTES;
-	}
-	return bytes;
-}
-
 static void
 add(enum kmem_resident_part part, uint64_t bytes)
 {
 	look.found.part_bytes[part] += bytes;
 	if (part == KMEM_RESIDENT_OWN && look.own != KMEM_OWN_OTHER)
 		look.own_bytes[look.own] += bytes;
+}
+
+static void
+look_into(enum kmem_resident_part part, uint64_t start, uint64_t end)
+{
+	if (part == KMEM_RESIDENT_BRK || part == KMEM_RESIDENT_HEAP)
+		resident_heap_pages(start, end);
 }
 
 /* One mapping of the kernel's: so much of it is resident. */
@@ -207,18 +209,24 @@ add_mapping(const struct mapping *mapping, uint64_t resident_bytes)
 	uint64_t end = mapping->end;
 	enum kmem_resident_part part = resident_bytes != 0 ? part_at(mapping, mapping->start, &end) : KMEM_RESIDENT_OTHER;
 
+	uint64_t last = mapping->start;
+
 	look.found.resident_bytes += resident_bytes;
 	for (uint64_t start = mapping->start; left != 0 && end < mapping->end;) {
 		uint64_t bytes = resident_pages_bytes(start, end);
 
+		look_into(part, start, end);
+
 		bytes = bytes < left ? bytes : left;
 		add(part, bytes);
 		left -= bytes;
-		start = end;
+		last = start = end;
 		end = mapping->end;
 		part = part_at(mapping, start, &end);
 	}
 	add(part, left);
+	if (left != 0)
+		look_into(part, last, mapping->end);
 	look.guard_end = mapping->is_inaccessible && !mapping->is_of_file && mapping->end - mapping->start <= GUARD_BYTES_MAX
 	                         ? mapping->end
 	                         : 0;
@@ -274,6 +282,7 @@ take_line(const char *line)
 		for (line += strcspn(line, "0123456789"); *line >= '0' && *line <= '9'; line++)
 			kib = kib * 10 + (uint64_t)(*line - '0');
 		add_mapping(&look.mapping, kib << 10);
+		resident_lines_mapping(look.mapping.start, look.mapping.end, kib << 10);
 	}
 }
 
@@ -289,6 +298,8 @@ read_all(void)
 	memset(look.own_bytes, 0, sizeof(look.own_bytes));
 	look.guard_end = 0;
 	look.heap_end = 0;
+	resident_lines_begin();
+	resident_heap_begin();
 	while (fd >= 0 && (got = raw_read(fd, look.text + held, sizeof(look.text) - 1 - held)) > 0) {
 		char *line = look.text;
 		char *end;
@@ -322,36 +333,51 @@ store(uint64_t now_ns)
 	for (unsigned i = 1; i < KMEM_OWN_PARTS; i++)
 		look.own_bytes[KMEM_OWN_OTHER] -= look.own_bytes[i];
 	memcpy(capture_file_header()->own_bytes[look.sequence % 2], look.own_bytes, sizeof(look.own_bytes));
+	resident_lines_store(&capture_file_resident_lines()[look.sequence % 2], look.sequence);
 	/* Until then it is the older one, which no reader takes. release: the contents first (F1). */
 	atomic_store_explicit(&to->sequence, look.sequence, memory_order_release);
-
-	uint64_t most = atomic_load_explicit(&most_bytes, memory_order_relaxed);
-
-	if (most == UINT64_MAX || most < look.found.resident_bytes)
-		atomic_store_explicit(&most_bytes, look.found.resident_bytes, memory_order_relaxed);
+	atomic_store_explicit(&last_bytes, look.found.resident_bytes, memory_order_relaxed);
 }
 
-bool
-resident_has_grown(uint64_t resident_bytes)
+static uint64_t
+grown_since(const _Atomic uint64_t *last, uint64_t bytes)
 {
-	uint64_t most = atomic_load_explicit(&most_bytes, memory_order_relaxed);
+	uint64_t then = atomic_load_explicit(last, memory_order_relaxed);
 
-	return resident_bytes > most && resident_bytes - most > most / GROWTH_SHARE;
+	return bytes > then ? bytes - then : 0;
+}
+
+enum paced_reason
+resident_reason(const struct memory_limits_now *now)
+{
+	uint64_t used = now->cgroup_bytes > now->resident_bytes ? now->cgroup_bytes : now->resident_bytes;
+	uint64_t grown = grown_since(&last_bytes, now->resident_bytes);
+	uint64_t charged = grown_since(&last_charged_bytes, now->cgroup_bytes);
+
+	if (used >= now->limit_bytes - now->limit_bytes / NEAR_SHARE && grown >= now->limit_bytes / STEP_SHARE && grown != 0)
+		return PACED_PRESSING;
+	return grown > (now->resident_bytes - grown) / GROWTH_SHARE || charged > (now->cgroup_bytes - charged) / GROWTH_SHARE
+	               ? PACED_URGENT
+	               : PACED_USUAL;
 }
 
 void
-resident_take(bool is_last, uint64_t resident_bytes)
+resident_take(const struct memory_limits_now *now)
 {
-	enum paced_reason reason = is_last ? PACED_DUE : resident_has_grown(resident_bytes) ? PACED_URGENT : PACED_USUAL;
+	enum paced_reason reason = now != NULL ? resident_reason(now) : PACED_DUE;
 	int host_errno = errno;
 
 	/* What is live stays as it was when the interpreter began to end, and so does the look of then. */
-	if (!is_last && atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) != 0)
+	if (now != NULL && atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) != 0)
 		return;
 	if (!paced_look_begin(&paced, reason))
 		return;
-	if (read_all())
+	tracker_library_look_now();
+	if (read_all()) {
 		store(paced.begin_ns);
+		if (now != NULL && now->cgroup_bytes != 0)
+			atomic_store_explicit(&last_charged_bytes, now->cgroup_bytes, memory_order_relaxed);
+	}
 	paced_look_end(&paced);
 	errno = host_errno;
 }

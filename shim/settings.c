@@ -6,9 +6,11 @@
 #include "settings.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "diag.h"
+#include "raw_sys.h"
 
 struct settings settings = {
 	.log = SETTINGS_LOG_WARN,
@@ -154,10 +156,12 @@ static const struct {
 	{ "PYTHON_OBJECTS", parse_choice, &settings.python_objects, "0 or 1" },
 	{ "NATIVE", parse_native, &settings.native, "brief, cut or full" },
 	{ "IMPORTS", parse_full, &settings.imports_full, "cut or full" },
+	{ "PRIVATE", parse_switch, &settings.is_private, "0 or 1" },
 	{ "EXACT", parse_switch, &settings.exact, "0 or 1" },
 	{ "VERIFY", parse_size, &settings.verify_every, "a number; 0 turns it off" },
 	{ "CAPTURE", parse_capture, &settings.capture_max, "bytes, at least 1M" },
 	{ "SITES", parse_sites, &settings.sites_max, "a number from 64 to 2M" },
+	{ "WRAPPERS", parse_text, &settings.wrappers, "names of functions" },
 };
 
 static void
@@ -211,4 +215,22 @@ settings_parse(char *const *envp)
 	parse_all(envp, true); // how much may be said holds for messages about the others
 	parse_all(envp, false);
 	settings.walks_all = settings.native == SETTINGS_NATIVE_FULL || settings.verify_every != 0;
+}
+
+bool
+settings_session_is_of(const char *session, uint32_t pid)
+{
+	char suffix[16];
+	size_t length = diag_format(suffix, sizeof(suffix), ".%u", pid);
+	size_t whole = strcspn(session, SETTINGS_SESSION_REFUSED);
+
+	return whole > length && memcmp(session + whole - length, suffix, length) == 0;
+}
+
+bool
+settings_is_descendant(void)
+{
+	const char *session = getenv("KMEMSHIM_SESSION");
+
+	return session != NULL && !settings_session_is_of(session, (uint32_t)raw_syscall(SYS_getpid));
 }

@@ -20,12 +20,14 @@ enum settings_log { SETTINGS_LOG_QUIET, SETTINGS_LOG_WARN, SETTINGS_LOG_DEBUG };
 
 struct settings {
 	const char *out;          // KMEMSHIM_OUT: folder for captures; NULL = ./kmemshim.out
+	const char *wrappers;     // KMEMSHIM_WRAPPERS: for who reads the capture, nothing to us
 	const char *session;      // KMEMSHIM_SESSION: id that children inherit; NULL = this process starts one
 	enum settings_log log;    // KMEMSHIM_LOG=quiet|warn|debug
 	bool python;              // KMEMSHIM_PYTHON=0 turns Python frames off
 	enum settings_choice python_objects; // KMEMSHIM_PYTHON_OBJECTS=0|1: small objects too; not set: where malloc sees none of them
 	enum settings_native native; // KMEMSHIM_NATIVE=brief|cut|full: how much of the native frames, in a process with Python
 	bool imports_full;        // KMEMSHIM_IMPORTS=full keeps what happens inside library imports apart
+	bool is_private;          // KMEMSHIM_PRIVATE=1: no arguments, no text of cells, no folders but those of programs and libraries
 	bool exact;               // KMEMSHIM_EXACT=1: every event is added to the domain's total at once
 	uint64_t verify_every;    // KMEMSHIM_VERIFY=n: each nth walk is repeated by libunwind; 0 = off
 	uint64_t sites_max;       // KMEMSHIM_SITES: budget of call sites
@@ -40,5 +42,14 @@ void settings_parse(char *const *envp);
 
 /* "64k", "1G", "123": bytes. False and *bytes untouched when it is not one. */
 bool settings_parse_size(const char *text, uint64_t *bytes);
+
+/* Behind the session in the environment: its captures are refused, and that was said. */
+#define SETTINGS_SESSION_REFUSED "!"
+
+/* Did this process begin the session? The id ends in ".PID" of the one that did. */
+bool settings_session_is_of(const char *session, uint32_t pid);
+
+/* Is this process part of a session that another one began? Asks the environment: also before the settings are read. */
+bool settings_is_descendant(void);
 
 #endif

@@ -336,7 +336,8 @@ join_ring(uint32_t at, uint32_t fresh)
 		uint32_t next = seen & KMEM_TWIN_MASK;
 
 		atomic_store_explicit(its_twin, its_check | (next != 0 ? next : at), memory_order_relaxed);
-	} while (!atomic_compare_exchange_weak_explicit(&site->twin, &seen, (seen & ~KMEM_TWIN_MASK) | fresh, memory_order_release, // T3
+		/* release: T3; acquire: `next` may have joined a moment ago, and who learns `fresh` from this thread goes on to it. */
+	} while (!atomic_compare_exchange_weak_explicit(&site->twin, &seen, (seen & ~KMEM_TWIN_MASK) | fresh, memory_order_acq_rel,
 	                                                memory_order_relaxed));
 }
 
@@ -348,7 +349,8 @@ find_or_join(struct site_owner *owner, uint32_t start, uint8_t clock, enum purpo
 	uint32_t stack = atomic_load_explicit(&site->stack, memory_order_relaxed); // S2
 	uint32_t place = stack * UINT32_C(0x9e3779b1) >> (32 - SITE_OWNER_JOINED_BITS);
 	_Atomic uint64_t *joined = owner != NULL ? &owner->joined[place] : &joined_without_slot[place];
-	uint64_t seen = atomic_load_explicit(joined, memory_order_relaxed); // of slot 0 another thread's: see the next line
+	/* acquire: of slot 0 it may be another thread's record, which goes on to a third one from here. Pairs with the store below. */
+	uint64_t seen = atomic_load_explicit(joined, memory_order_acquire);
 	bool is_known = seen != 0 && seen >> 32 == stack && site_table_is_complete(site_table_at((uint32_t)seen));
 	uint32_t found = is_known ? (uint32_t)seen : find_in_ring(start, slot_of(owner));
 
@@ -358,7 +360,7 @@ find_or_join(struct site_owner *owner, uint32_t start, uint8_t clock, enum purpo
 			join_ring(start, found);
 	}
 	if (found != 0)
-		atomic_store_explicit(joined, (uint64_t)stack << 32 | found, memory_order_relaxed);
+		atomic_store_explicit(joined, (uint64_t)stack << 32 | found, memory_order_release);
 	return found;
 }
 

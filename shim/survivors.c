@@ -208,7 +208,7 @@ look_at_batch(void)
 			here[count] = (struct iovec){ look.batch[i].words, bytes };
 			there[count] = (struct iovec){ (void *)(uintptr_t)look.batch[i].addr, bytes };
 		}
-		long copied = syscall(SYS_process_vm_readv, syscall(SYS_getpid), here, (long)count, there, (long)count, 0L);
+		long copied = raw_syscall(SYS_process_vm_readv, raw_syscall(SYS_getpid), here, (long)count, there, (long)count, 0L);
 
 		for (; copied > 0 && done < look.batch_count; done++) {
 			uint64_t bytes = here[count - (look.batch_count - done)].iov_len;

@@ -44,7 +44,7 @@ static uint64_t exit_end;
 void
 teardown_start(void)
 {
-	void *function = dlsym(RTLD_DEFAULT, "exit");
+	void *function = dlsym(RTLD_NEXT, "exit"); // not our hook: main's return goes past that
 	const ElfW(Sym) *symbol = NULL;
 	Dl_info info;
 
@@ -92,7 +92,7 @@ begin(void)
 	                                            memory_order_relaxed)) {
 		atomic_store_explicit(&bytes_since, 0, memory_order_relaxed);
 		survivors_take(true);
-		resident_take(true, 0);
+		resident_take(NULL);
 		atomic_store_explicit(&capture_file_header()->is_finalizing, KMEM_YES, memory_order_relaxed);
 	}
 }

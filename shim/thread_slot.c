@@ -79,7 +79,7 @@ take(uint32_t number)
 	}
 	memory->owner.slot = (uint16_t)number;
 	memory->map_bits = POINTER_MAP_PRESENT | ((uint64_t)number << POINTER_MAP_OWNER_SHIFT & POINTER_MAP_OWNER_MASK);
-	memory->stack.memo.stack_end = 0; // of another thread: empty
+	native_memo_clear(&memory->stack.memos);
 	event_memo_clear(&memory->events);
 	memory->events.is_brief = settings.native == SETTINGS_NATIVE_BRIEF;
 	thread_slot_publish(memory, 0);
@@ -144,8 +144,10 @@ void
 thread_slot_forked(void)
 {
 	for (uint32_t i = 0; i < THREAD_SLOTS_MAX; i++) {
-		if (slots[i].memory != NULL)
+		if (slots[i].memory != NULL) {
+			native_memo_release(&slots[i].memory->stack.memos);
 			raw_madvise(slots[i].memory, sizeof(*slots[i].memory), MADV_DONTNEED);
+		}
 		atomic_store_explicit(&slots[i].is_taken, false, memory_order_relaxed);
 	}
 	atomic_store_explicit(&in_use, 0, memory_order_relaxed);

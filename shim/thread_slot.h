@@ -43,6 +43,8 @@ struct thread_slot {
 	struct call_stack_memory stack;
 	struct event_memo events;
 	struct thread_parent parent;
+	uint32_t tally_begun;               // tally_events, when it was set
+	uint32_t tally_counted;             // events of this tally before that
 	struct thread_slot_room rooms[THREAD_SLOT_ROOMS];
 };
 

@@ -29,6 +29,7 @@
 #include "teardown.h"
 #include "thread_parent.h"
 #include "thread_slot.h"
+#include "tracker_library.h"
 #include "tracker_parts.h"
 
 static _Atomic uint32_t state_before_page; // until lifecycle.c has the page
@@ -49,32 +50,34 @@ owner_of(struct thread_slot *slot)
 	return slot != NULL ? &slot->owner : NULL;
 }
 
-static uint64_t
-live_bytes(unsigned domain)
+uint64_t
+tracker_live_bytes(unsigned domain)
 {
 	int64_t now = kmem_peak_now_signed(peak_load(&capture_file_domain(domain)->peak));
 
 	return now > 0 ? (uint64_t)now : 0;
 }
 
-static uint64_t
-live_host_bytes(void)
+uint64_t
+tracker_live_host_bytes(void)
 {
-	return live_bytes(KMEM_DOMAIN_HEAP) + live_bytes(KMEM_DOMAIN_MMAP) + live_bytes(KMEM_DOMAIN_SHARED) +
-	       live_bytes(KMEM_DOMAIN_PYTHON_ARENA);
+	return tracker_live_bytes(KMEM_DOMAIN_HEAP) + tracker_live_bytes(KMEM_DOMAIN_MMAP) + tracker_live_bytes(KMEM_DOMAIN_SHARED) +
+	       tracker_live_bytes(KMEM_DOMAIN_PYTHON_ARENA) + tracker_live_bytes(KMEM_DOMAIN_LIBRARY);
 }
 
 /* After an allocation. What a thread holds back shows in no total: there is nothing to look at. */
 static inline void
 look_after(const struct peak_batch *batch)
 {
+	if (tracker_library_is_due())
+		tracker_library_look(NULL);
 	if (batch != NULL && batch->pending_bytes != 0) {
 		if (heartbeat_is_due())
-			heartbeat_take(live_host_bytes());
+			heartbeat_take(tracker_live_host_bytes());
 		return;
 	}
 	peak_note_error(thread_slot_count());
-	heartbeat_after(live_host_bytes());
+	heartbeat_after(tracker_live_host_bytes());
 }
 
 /* Address space and files are not volume. */
@@ -88,7 +91,7 @@ drives_clock(unsigned domain)
 static inline struct address_block
 place(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t bytes)
 {
-	uint8_t clock = generations_tick(drives_clock(domain) ? bytes : 0);
+	uint8_t clock = drives_clock(domain) ? generations_tick(bytes, 1) : generations_clock();
 	struct address_block block = { .bytes = bytes, .site = event_site(slot, hook_frame, domain, bytes, clock) };
 
 	if (block.site == 0) {
@@ -191,6 +194,8 @@ map_block(struct thread_slot *slot, void *addr, struct address_block block)
 {
 	struct address_block old;
 
+	if (__builtin_expect(block.bytes >= LARGE_BLOCKS_BYTES, 0))
+		large_blocks_note((uint64_t)addr);
 	switch (pointer_map_put(addr, block, &old)) {
 	case POINTER_MAP_STORED:
 		break;
@@ -282,13 +287,13 @@ tracker_map_rest(struct thread_slot *slot, void *addr, uint64_t bytes, uint32_t 
 }
 
 void
-tracker_look_after(uint64_t volume_bytes)
+tracker_look_after(uint64_t bytes, uint64_t blocks)
 {
 	int host_errno = errno;
 
-	generations_tick(volume_bytes);
-	heartbeat_look(live_host_bytes());
-	if (pointer_map_is_tending_due(live_bytes(KMEM_DOMAIN_HEAP)))
+	generations_tick(bytes, blocks);
+	heartbeat_look(tracker_live_host_bytes());
+	if (pointer_map_is_tending_due(tracker_live_bytes(KMEM_DOMAIN_HEAP)))
 		pointer_map_tend(heartbeat_now_ns());
 	errno = host_errno;
 }
@@ -382,182 +387,63 @@ tracker_refused(const void *hook_frame, struct failed_request request)
 {
 	if (is_teardown(0))
 		return;
+	if (lifecycle_needs_file != NULL)
+		lifecycle_needs_file();
 	struct thread_slot *slot = thread_slot_here();
 
 	request.slot = slot != NULL ? slot->owner.slot : 0;
 	request.site = event_site(slot, hook_frame, request.domain, request.bytes, generations_clock());
 	if (failed_requests_note(&request))
-		heartbeat_take(live_host_bytes());
+		heartbeat_take(tracker_live_host_bytes());
 }
 
-/* ---- mappings ---- */
+/* ---- for the tracker's other files ---- */
 
-static uint64_t
-piece_bytes(const struct range *piece)
+struct address_block
+tracker_place(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t bytes)
 {
-	return piece->end - piece->start;
+	return place(slot, hook_frame, domain, bytes);
 }
 
-static void
-pieces_dead(const struct range_pieces *pieces)
+struct address_block
+tracker_place_at(uint32_t site, uint64_t bytes)
 {
-	struct thread_slot *slot = thread_slot_here();
+	uint8_t clock = generations_tick(bytes, 1);
+	struct address_block block = { .bytes = bytes, .site = site, .generation = generations_born(site_table_at(site), site, clock) };
 
-	for (uint32_t i = 0; i < pieces->count; i++) {
-		const struct range *piece = &pieces->piece[i];
-		struct address_block block = { piece_bytes(piece), piece->site, piece->generation };
-
-		released(slot, block, piece->is_last_piece);
-	}
-}
-
-/* What does not fit one set of pieces is booked at once: only the first set can be put back. */
-static void
-take_pieces(uint64_t start, uint64_t end, struct range_pieces *taken)
-{
-	struct range_pieces more;
-	bool was_had = range_map_take(start, end, taken);
-
-	for (more.is_more = taken->is_more; was_had && more.is_more;) {
-		was_had = range_map_take(start, end, &more);
-		if (was_had)
-			pieces_dead(&more);
-	}
-	if (!was_had)
-		lose_event(0);
-}
-
-/* What is there was unmapped without our seeing it. */
-static void
-evict(uint64_t start, uint64_t end)
-{
-	struct range_pieces stale;
-
-	take_pieces(start, end, &stale);
-	if (stale.count != 0) {
-		capture_file_lost(KMEM_LOST_MISSED_FREES, stale.count);
-		pieces_dead(&stale);
-	}
-}
-
-/* A booked block. */
-static void
-map_range(struct thread_slot *slot, uint64_t start, struct address_block block)
-{
-	if (!range_map_put(start, start + block.bytes, block.site, block.generation)) {
-		dead(slot, block, block.bytes, true);
-		lose_event(block.bytes);
-	}
+	book_prepare(site_table_at(site));
+	return block;
 }
 
 void
-tracker_mapped(const void *hook_frame, enum kmem_domain domain, void *addr, size_t bytes)
+tracker_gain(struct thread_slot *slot, uint32_t site, unsigned domain, uint64_t bytes, bool is_whole)
 {
-	uint64_t start = (uint64_t)addr;
-	struct thread_slot *slot;
-	struct address_block block;
+	book_gain(slot, site, domain, bytes, is_whole);
+}
 
-	if (is_teardown(bytes))
-		return;
-	evict(start, start + bytes);
-	slot = thread_slot_here();
-	block = born(slot, hook_frame, domain, bytes);
-	if (block.site != 0)
-		map_range(slot, start, block);
+uint32_t
+tracker_own_record(struct thread_slot *slot, uint32_t site, uint8_t generation, uint64_t bytes, bool is_whole)
+{
+	return own_record(slot, site, generation, bytes, is_whole);
+}
+
+uint32_t
+tracker_net_change(struct thread_slot *slot, unsigned domain, uint64_t old_bytes, uint64_t bytes)
+{
+	return net_change(slot, domain, old_bytes, bytes);
+}
+
+void
+tracker_gone(struct thread_slot *slot, struct address_block block, bool is_whole)
+{
+	released(slot, block, is_whole);
+}
+
+void
+tracker_look_after_total(void)
+{
 	look_after(NULL);
 }
-
-void
-tracker_extended(const void *hook_frame, void *addr, size_t bytes)
-{
-	uint64_t start = (uint64_t)addr;
-	struct thread_slot *slot;
-	struct address_block block;
-
-	if (is_teardown(bytes))
-		return;
-	slot = thread_slot_here();
-	block = place(slot, hook_frame, KMEM_DOMAIN_MMAP, bytes);
-	if (block.site == 0)
-		return;
-	bool is_joined = range_map_extend(start, start + bytes, block.site, block.generation);
-
-	if (is_joined)
-		generations_died(site_table_at(block.site), block.site, block.generation); // it is no block of its own
-	book_gain(slot, block.site, KMEM_DOMAIN_MMAP, bytes, !is_joined);
-	if (!is_joined)
-		map_range(slot, start, block);
-	look_after(NULL);
-}
-
-void
-tracker_unmap_begin(void *addr, size_t bytes, struct range_pieces *taken)
-{
-	taken->count = 0;
-	take_pieces((uint64_t)addr, (uint64_t)addr + bytes, taken);
-}
-
-void
-tracker_unmap_end(const struct range_pieces *taken, bool was_released)
-{
-	bool is_back = !was_released && range_map_put_back(taken);
-
-	if (!was_released && !is_back)
-		lose_event(0);
-	if (!is_back)
-		pieces_dead(taken);
-}
-
-/* The old pieces live on at another place or in another size: one event with the net change, as for realloc. */
-void
-tracker_remapped(const void *hook_frame, const struct range_pieces *old, void *addr, size_t bytes)
-{
-	struct thread_slot *slot;
-	struct address_block block;
-	enum kmem_domain domain;
-	uint64_t start = (uint64_t)addr;
-	uint32_t owns[RANGE_PIECES_MAX];
-	uint64_t old_bytes = 0;
-	uint32_t epoch;
-
-	if (old->count == 0) // we never saw it: it stays unknown
-		return;
-	if (is_teardown(bytes)) {
-		pieces_dead(old);
-		return;
-	}
-	domain = (enum kmem_domain)site_table_at(old->piece[0].site)->domain;
-	for (uint32_t i = 0; i < old->count; i++) {
-		if (site_table_at(old->piece[i].site)->domain != domain) { // a move across kinds: no net change to speak of
-			pieces_dead(old);
-			tracker_mapped(hook_frame, domain, addr, bytes);
-			return;
-		}
-	}
-	evict(start, start + bytes);
-	slot = thread_slot_here();
-	block = place(slot, hook_frame, domain, bytes);
-	if (block.site == 0) {
-		pieces_dead(old);
-		return;
-	}
-	for (uint32_t i = 0; i < old->count; i++) {
-		const struct range *piece = &old->piece[i];
-
-		owns[i] = own_record(slot, piece->site, piece->generation, piece_bytes(piece), piece->is_last_piece);
-		old_bytes += owns[i] != 0 ? piece_bytes(piece) : 0;
-	}
-	epoch = net_change(slot, domain, old_bytes, bytes);
-	book_born(site_table_at(block.site), bytes, true, epoch);
-	for (uint32_t i = 0; i < old->count; i++) {
-		if (owns[i] != 0)
-			book_dead(site_table_at(owns[i]), piece_bytes(&old->piece[i]), old->piece[i].is_last_piece, epoch);
-	}
-	map_range(slot, start, block);
-	look_after(NULL);
-}
-
-/* ---- for tracker_devices.c ---- */
 
 struct address_block
 tracker_born(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t bytes)
@@ -579,15 +465,17 @@ tracker_lost(struct thread_slot *slot, struct address_block block)
 }
 
 bool
-tracker_is_teardown(void)
+tracker_is_teardown(uint64_t bytes)
 {
-	return is_teardown(0);
+	return is_teardown(bytes);
 }
 
 void
 tracker_clear(void)
 {
 	pointer_map_clear();
+	large_blocks_clear();
+	tracker_library_clear();
 	range_map_clear();
 	tracker_devices_clear();
 	site_table_clear();

@@ -22,6 +22,7 @@
 #include "settings.h"
 #include "site_table.h"
 #include "tracker.h"
+#include "tracker_library.h"
 
 /*
  * A thread's tally: bytes that it may allocate before it moves the clock of generations, and events before it looks at the heartbeat. Both
@@ -30,12 +31,25 @@
 #define TALLY_BYTES UINT64_C(65536)
 #define TALLY_EVENTS 1024u
 
+/* Where libraries' own allocators have reservations: so often. */
+#define LIBRARY_EVENTS 16u
+
 static __attribute__((noinline, cold)) void
 look_after(struct thread_slot *slot)
 {
-	tracker_look_after(slot->tally_given - slot->tally_bytes);
+	bool has_volume = slot->tally_bytes > slot->tally_given; // it went below 0
+	bool is_often;
+
+	slot->tally_counted += slot->tally_given != 0 ? slot->tally_begun - slot->tally_events : 1; // a thread's first: nothing was set
+	if (tracker_library_is_due())
+		tracker_library_look(NULL);
+	is_often = atomic_load_explicit(&library_map_is_any, memory_order_relaxed);
+	slot->tally_begun = slot->tally_events = (is_often ? LIBRARY_EVENTS : TALLY_EVENTS) - 1;
+	if (slot->tally_given != 0 && !has_volume && slot->tally_counted < TALLY_EVENTS)
+		return;
+	tracker_look_after(slot->tally_given - slot->tally_bytes, slot->tally_counted < TALLY_EVENTS ? slot->tally_counted : TALLY_EVENTS);
 	slot->tally_bytes = slot->tally_given = TALLY_BYTES - 1;
-	slot->tally_events = TALLY_EVENTS - 1;
+	slot->tally_counted = 0;
 }
 
 /*
@@ -65,7 +79,7 @@ site_of(struct thread_slot *slot, const void *hook_frame, uint64_t bytes, bool i
 	if (__builtin_expect(counter_take(&slot->tally_bytes, bytes), 0) || __builtin_expect(counter_take32(&slot->tally_events, 1), 0))
 		look_after(slot);
 	number = is_python ? event_memo_find_python(&slot->events, state)
-	                   : event_memo_find(&slot->events, hook_frame, has_interpreter, &is_brief);
+	                   : event_memo_find(&slot->events, &slot->stack.memos, hook_frame, has_interpreter, &is_brief);
 	if (is_brief && number != 0 && __builtin_expect(event_site_is_much(slot, number, bytes), 0))
 		number = event_site_whole(slot, hook_frame, number, bytes, generations_clock());
 	if (__builtin_expect(number == 0, 0))
@@ -180,7 +194,7 @@ resized(const void *hook_frame, uint8_t mark, struct live_block old, void *addr,
 	} else {
 		tracker_resize_rest(slot, gone, site, bytes);
 	}
-	if (__builtin_expect(bytes < POINTER_MAP_BYTES_MASK, 1))
+	if (__builtin_expect(bytes < LARGE_BLOCKS_BYTES, 1)) // the word has room for its size, too
 		map_small(slot, word, addr, (struct address_block){ bytes, number, generation });
 	else
 		tracker_map_rest(slot, addr, bytes, number, generation);

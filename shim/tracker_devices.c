@@ -83,7 +83,7 @@ tracker_device_take(uint64_t key)
 {
 	struct address_block block = { 0 };
 
-	if (key != 0 && !address_table_take(&devices, key, &block) && !tracker_is_teardown())
+	if (key != 0 && !address_table_take(&devices, key, &block) && !tracker_is_teardown(0))
 		capture_file_lost(KMEM_LOST_UNKNOWN_FREES, 1);
 	return (struct live_block){ (void *)key, block.bytes, block.site, block.generation }; // with its mark, for put_back
 }
@@ -125,10 +125,10 @@ tracker_owner_gone(unsigned owner)
 	struct device_drop dropped;
 	uint64_t cursor = 0;
 
-	while (!tracker_is_teardown() && address_table_sweep(&devices, &cursor, is_owned, &owner, &block))
+	while (!tracker_is_teardown(0) && address_table_sweep(&devices, &cursor, is_owned, &owner, &block))
 		tracker_dead(thread_slot_here(), without_mark(block));
 	cursor = 0;
-	while (!tracker_is_teardown() && device_objects_ended(&cursor, owner, &dropped))
+	while (!tracker_is_teardown(0) && device_objects_ended(&cursor, owner, &dropped))
 		tracker_object_released(dropped);
 }
 

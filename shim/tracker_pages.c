@@ -10,6 +10,7 @@
 #include "range_map.h"
 #include "site_table.h"
 #include "tracker.h"
+#include "tracker_library.h"
 #include "tracker_parts.h"
 
 /* What is known of [*at, end), the next range of it; *at goes behind it. */
@@ -47,7 +48,7 @@ tracker_writable(const void *hook_frame, void *addr, size_t bytes)
 	struct range part;
 
 	while (next_within(&at, end, &part)) {
-		if (domain_of(&part) != KMEM_DOMAIN_RESERVED)
+		if (domain_of(&part) != KMEM_DOMAIN_RESERVED || library_map_covers(part.start)) // what could be written before
 			continue;
 		tracker_unmap_begin((void *)part.start, part.end - part.start, &taken);
 		if (taken.count == 0) // it stays what it was; begin has counted that

@@ -14,6 +14,7 @@
 #include "capture_file.h"
 #include "counter.h"
 #include "failed_requests.h"
+#include "large_blocks.h"
 #include "peak.h"
 #include "pointer_map.h"
 #include "thread_slot.h"
@@ -46,10 +47,10 @@ TRACKER_RARE void tracker_dead_rest(struct thread_slot *slot, struct address_blo
 /* A booked block into the map, whatever stands there. */
 TRACKER_RARE void tracker_map_rest(struct thread_slot *slot, void *addr, uint64_t bytes, uint32_t site, uint8_t generation);
 
-/* Now and then: moves the clock of generations by so much, and looks whether a heartbeat is due. */
-TRACKER_RARE void tracker_look_after(uint64_t volume_bytes);
+/* Now and then: moves the clock of generations, as generations_tick() does, and looks whether a heartbeat is due. */
+TRACKER_RARE void tracker_look_after(uint64_t bytes, uint64_t blocks);
 
-/* ---- tracker.c and tracker_devices.c, for each other ---- */
+/* ---- the tracker's files, for each other ---- */
 
 /* Everything about a new block but its address. site 0: it could not be booked, which is counted. */
 struct address_block tracker_born(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t bytes);
@@ -57,7 +58,19 @@ void tracker_dead(struct thread_slot *slot, struct address_block block);
 /* No room for its address: better not alive at all than alive for ever. */
 void tracker_lost(struct thread_slot *slot, struct address_block block);
 void tracker_refused(const void *hook_frame, struct failed_request request); // its site is found here
-bool tracker_is_teardown(void);
+bool tracker_is_teardown(uint64_t bytes); // and counts what is asked for
+/* Site and generation of a new block, not yet in the books; the second where the site is known. site 0: it cannot be booked. */
+struct address_block tracker_place(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t bytes);
+struct address_block tracker_place_at(uint32_t site, uint64_t bytes);
+void tracker_gain(struct thread_slot *slot, uint32_t site, unsigned domain, uint64_t bytes, bool is_whole);
+/* This thread's record for a release, written to before (0 = none, the release is lost); the change of the total that it is a part of. */
+uint32_t tracker_own_record(struct thread_slot *slot, uint32_t site, uint8_t generation, uint64_t bytes, bool is_whole);
+uint32_t tracker_net_change(struct thread_slot *slot, unsigned domain, uint64_t old_bytes, uint64_t bytes);
+/* What was taken out of a map: booked as released, or kept for later, while Python is torn down. */
+void tracker_gone(struct thread_slot *slot, struct address_block block, bool is_whole);
+uint64_t tracker_live_bytes(unsigned domain);
+uint64_t tracker_live_host_bytes(void);
+void tracker_look_after_total(void); // after an event of another domain than the heap
 void tracker_devices_clear(void);
 
 /* ---- books ---- */

@@ -13,7 +13,9 @@
 #include <errno.h>
 #include <libunwind.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/resource.h>
 
 #include "capture_file.h"
@@ -21,7 +23,9 @@
 #include "diag.h"
 #include "kmem_format.h"
 #include "loaded_object.h"
+#include "raw_sys.h"
 #include "reentry_guard.h"
+#include "settings.h"
 #include "thread_stack.h"
 #include "unwind_tables.h"
 
@@ -181,6 +185,8 @@ put_unwind_info(unw_addr_space_t unused, unw_proc_info_t *found, void *context)
 	(void)context;
 }
 
+__thread bool unwind_libunwind_needs_no_pipe __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
 /* ---- starting ---- */
 
 static bool
@@ -200,16 +206,8 @@ open_library(void)
 	return handle != NULL;
 }
 
-/*
- * A constructor, since dlopen() must not be called from a hook: an event can come from within the loader. No
- * other thread can be there yet. It is the dearest part of a start (0.2 ms, three libraries), and there is no later
- * moment of which we hear that is not inside a hook.
- *
- * The library's first use opens a pipe, for checks in its own address space: without a free descriptor it
- * does without.
- */
-__attribute__((constructor)) static void
-construct(void)
+void
+unwind_libunwind_open(void)
 {
 	static unw_accessors_t accessors = {
 		.find_proc_info = find_proc_info,
@@ -219,30 +217,46 @@ construct(void)
 		.access_reg = access_register,
 	};
 	int host_errno = errno;
-	struct rlimit limit;
 	unw_addr_space_t fresh = NULL;
-	bool is_guarded = reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK);
 
-	if (open_library() && getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-		struct rlimit none = { .rlim_cur = 0, .rlim_max = limit.rlim_max };
+	if (was_looked_for || !raw_sys_may_call())
+		return;
+	bool is_guarded;
 
-		if (setrlimit(RLIMIT_NOFILE, &none) == 0) {
-			fresh = library.create_addr_space(&accessors, 0);
-			if (fresh != NULL) {
-				unw_cursor_t cursor;
-				struct view view = { .window.addr = CHECKED_WINDOW_EMPTY };
+	if (getauxval(AT_SECURE) != 0) // nothing is recorded there: see lifecycle.c
+		return;
+	is_guarded = reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK);
+	if (open_library()) {
+		unwind_libunwind_needs_no_pipe = true;
+		fresh = library.create_addr_space(&accessors, 0);
+		if (fresh != NULL) {
+			unw_cursor_t cursor;
+			struct view view = { .window.addr = CHECKED_WINDOW_EMPTY };
 
-				(void)library.set_caching_policy(fresh, UNW_CACHE_NONE);
-				(void)library.init_remote(&cursor, fresh, &view);
-			}
-			(void)setrlimit(RLIMIT_NOFILE, &limit);
+			(void)library.set_caching_policy(fresh, UNW_CACHE_NONE);
+			(void)library.init_remote(&cursor, fresh, &view);
 		}
+		unwind_libunwind_needs_no_pipe = false;
 	}
 	space = fresh;
 	was_looked_for = true;
 	if (is_guarded)
 		reentry_guard_leave();
 	errno = host_errno;
+}
+
+/*
+ * A constructor, since dlopen() must not be called from a hook: an event can come from within the loader. No other thread can be there
+ * yet. It is the dearest part of a start (0.4 ms, three libraries): a descendant, most of which are small, does it when its first
+ * thread begins, or when it is to verify.
+ */
+__attribute__((constructor)) static void
+construct(void)
+{
+	const char *verify = getenv("KMEMSHIM_VERIFY");
+
+	if (!settings_is_descendant() || (verify != NULL && strcmp(verify, "0") != 0))
+		unwind_libunwind_open();
 }
 
 /* ---- walking ---- */
@@ -313,8 +327,8 @@ unwind_libunwind_walk(uint64_t first_sp, unwind_visitor *visit, void *context)
 	struct view view = { .window.addr = CHECKED_WINDOW_EMPTY };
 	int host_errno = errno;
 
-	/* acquire: pairs with the release below; what the last walk did to libunwind's pools is done. */
-	if (space == NULL || atomic_exchange_explicit(&is_busy, true, memory_order_acquire))
+	/* The library changes the signal mask. acquire: pairs with the release below; what the last walk did to its pools is done. */
+	if (space == NULL || !raw_sys_may_call() || atomic_exchange_explicit(&is_busy, true, memory_order_acquire))
 		return UNWIND_END_LOST;
 	STORE_REGISTERS(view.registers);
 	if (thread_stack_contains(view.registers[UNW_X86_64_RSP])) {
@@ -332,30 +346,46 @@ unwind_libunwind_walk(uint64_t first_sp, unwind_visitor *visit, void *context)
 struct comparison {
 	const struct native_stack *stack;
 	bool is_to_the_end;
-	uint64_t position;  // frames seen
-	uint64_t first_bad; // position + 1 of the first difference, 0 = none
+	uint64_t at;        // the next of ours
+	uint64_t skipped;   // frames before it that we left out
+	uint64_t first_bad; // at + 1 of the first difference, 0 = none
 	uint64_t pc;        // what libunwind has there
 	uint64_t sp;
 };
+
+/* How many frames are left out before the next one of ours? 0: none; UINT64_MAX: any number. */
+static uint64_t
+left_out(const struct comparison *comparison)
+{
+	const struct native_stack *stack = comparison->stack;
+
+	if (comparison->at == 0 || comparison->at >= stack->count)
+		return 0;
+	if ((stack->pc[comparison->at - 1] & KMEM_FRAME_REPEATED) != 0)
+		return UINT64_MAX;
+	return comparison->at == NATIVE_STACK_INNER ? stack->omitted : 0;
+}
 
 static bool
 compare_frame(void *context, uint64_t pc, uint64_t sp, uint64_t cfa)
 {
 	struct comparison *comparison = context;
 	const struct native_stack *stack = comparison->stack;
-	uint64_t at = comparison->position++;
+	uint64_t at = comparison->at;
 
 	(void)cfa;
-	if (at >= NATIVE_STACK_INNER && stack->omitted != 0) {
-		if (at - NATIVE_STACK_INNER < stack->omitted)
-			return true; // we did not keep this one
-		at -= stack->omitted;
-	}
 	if (at >= stack->count && !comparison->is_to_the_end)
 		return false; // ours ended here, at stop_sp
-	if (at < stack->count && stack->pc[at] == pc && native_stack_sp(stack, (uint32_t)at) == sp)
+	if (comparison->skipped < left_out(comparison) &&
+	    (left_out(comparison) != UINT64_MAX || native_stack_sp(stack, (uint32_t)at) != sp)) {
+		comparison->skipped++;
 		return true;
-	comparison->first_bad = comparison->position;
+	}
+	comparison->skipped = 0;
+	comparison->at++;
+	if (at < stack->count && (stack->pc[at] & ~KMEM_FRAME_REPEATED) == pc && native_stack_sp(stack, (uint32_t)at) == sp)
+		return true;
+	comparison->first_bad = comparison->at;
 	comparison->pc = pc;
 	comparison->sp = sp;
 	return false;
@@ -368,7 +398,6 @@ unwind_libunwind_verify(uint64_t first_sp, const struct native_stack *stack, boo
 	static _Atomic bool is_told;   // relaxed: likewise
 	struct kmem_header *header = capture_file_header();
 	struct comparison comparison = { .stack = stack, .is_to_the_end = is_to_the_end };
-	uint64_t frames = (uint64_t)stack->count + stack->omitted;
 
 	if (space == NULL && was_looked_for && !atomic_exchange_explicit(&is_told, true, memory_order_relaxed))
 		capture_file_note("KMEMSHIM_VERIFY checks nothing: " LIBRARY " is not there");
@@ -379,8 +408,8 @@ unwind_libunwind_verify(uint64_t first_sp, const struct native_stack *stack, boo
 		return; // libunwind could not do it: nothing to compare with
 	/* relaxed: statistics */
 	atomic_fetch_add_explicit(&header->verify_checked, 1, memory_order_relaxed);
-	if (comparison.first_bad == 0 && comparison.position < frames)
-		comparison.first_bad = comparison.position + 1; // libunwind says that it ends earlier
+	if (comparison.first_bad == 0 && comparison.at < stack->count)
+		comparison.first_bad = comparison.at + 1; // libunwind says that it ends earlier
 	if (comparison.first_bad == 0)
 		return;
 	atomic_fetch_add_explicit(&header->verify_mismatched, 1, memory_order_relaxed);
@@ -390,8 +419,6 @@ unwind_libunwind_verify(uint64_t first_sp, const struct native_stack *stack, boo
 	char text[200];
 	uint64_t at = comparison.first_bad - 1;
 
-	if (at >= NATIVE_STACK_INNER && stack->omitted != 0)
-		at -= stack->omitted;
 	(void)diag_format(
 		text, sizeof text,
 		"unwinding differs from libunwind at frame %lu: 0x%lx (stack 0x%lx), libunwind "

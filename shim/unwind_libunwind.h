@@ -17,11 +17,17 @@
 
 #include "native_stack.h"
 
+/* This thread is inside the library's first use, which asks for a pipe. */
+extern __thread bool unwind_libunwind_needs_no_pipe __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
 enum unwind_end {
 	UNWIND_END_OUTERMOST, // nobody called the last frame
 	UNWIND_END_ASKED,     // the visitor said so
 	UNWIND_END_LOST,      // no way on from the last frame
 };
+
+/* Loads the library, once. Not from a hook of a request, and while this process has one thread. Until then walks by it are lost. */
+void unwind_libunwind_open(void);
 
 /*
  * One frame. pc is a frame word; [sp, cfa) is its extent, cfa 0 = unknown (the last frame).

@@ -47,13 +47,37 @@ is_signal_trampoline(uint64_t pc, const struct loaded_object *object)
 	       memcmp((const void *)(uintptr_t)pc, code, sizeof code) == 0;
 }
 
-static struct unwind_rule
-compute(uint64_t pc_word)
+/* The tables that cover an address, and how far their copy in memory lies from the code that they are about. */
+static bool
+find_tables(const struct loaded_object *object, struct unwind_tables *tables, uint64_t *shift)
+{
+	uint64_t frames_addr = 0;
+	uint64_t unused;
+
+	if (object->eh_frame_header_addr == 0)
+		return false;
+	*tables = (struct unwind_tables){ .header_addr = object->eh_frame_header_addr };
+	if (loaded_object_readable(object, tables->header_addr, &unused, &tables->header_end_addr))
+		frames_addr = unwind_tables_frames(tables);
+	if (frames_addr == 0 ||
+	    !loaded_object_readable(object, frames_addr, &tables->low_addr, &tables->high_addr))
+		return false;
+	/* relaxed: code that is on a stack is not unloaded. */
+	uint64_t generation = atomic_load_explicit(&unwind_rules.generation, memory_order_relaxed);
+
+	*shift = unwind_copies_find(object, frames_addr, generation, tables);
+	return true;
+}
+
+static __attribute__((noinline)) struct unwind_rule
+compute_rule(uint64_t pc_word)
 {
 	struct unwind_rule rule = { .kind = UNWIND_NONE };
 	uint64_t pc = pc_word & KMEM_FRAME_PC_MASK;
 	uint64_t lookup_pc = pc_word & KMEM_FRAME_EXACT ? pc : pc - 1;
 	struct loaded_object object;
+	struct unwind_tables tables;
+	uint64_t shift;
 
 	if (pc == unwind_rules.coroutine_end_pc) {
 		rule.kind = UNWIND_END;
@@ -63,27 +87,38 @@ compute(uint64_t pc_word)
 		atomic_store_explicit(&has_strangers, true, memory_order_relaxed);
 		return rule;
 	}
-	if (object.eh_frame_header_addr == 0)
+	if (!find_tables(&object, &tables, &shift))
 		return rule;
-
-	struct unwind_tables tables = { .header_addr = object.eh_frame_header_addr };
-	uint64_t frames_addr = 0;
-	uint64_t unused;
-
-	if (loaded_object_readable(&object, tables.header_addr, &unused, &tables.header_end_addr))
-		frames_addr = unwind_tables_frames(&tables);
-	if (frames_addr == 0 ||
-	    !loaded_object_readable(&object, frames_addr, &tables.low_addr, &tables.high_addr))
-		return rule;
-	/* relaxed: code that is on a stack is not unloaded. */
-	uint64_t generation = atomic_load_explicit(&unwind_rules.generation, memory_order_relaxed);
-	uint64_t shift = unwind_copies_find(&object, frames_addr, generation, &tables);
-
 	rule = unwind_cfi_rule(&tables, pc + shift, lookup_pc + shift);
 	/* Other trampolines keep the registers elsewhere; their tables can say where. */
 	if (rule.kind == UNWIND_SIGNAL && !is_signal_trampoline(pc, &object))
 		rule.kind = UNWIND_INEXPRESSIBLE;
 	return rule;
+}
+
+/* U4. Not part of its callers: it needs stack. */
+static __attribute__((noinline)) uint64_t
+compute_function(uint64_t pc, uint64_t generation)
+{
+	struct loaded_object object;
+	struct unwind_tables tables;
+	struct unwind_common common;
+	struct unwind_bytes program;
+	uint64_t begin = 0;
+	uint64_t shift = 0;
+	uint64_t behind = UINT64_MAX;
+
+	if (loaded_object_find(pc - 1, &object) && find_tables(&object, &tables, &shift) &&
+	    unwind_tables_find(&tables, pc - 1 + shift, &common, &begin, &program))
+		behind = pc + shift - begin;
+	return behind << 19 | (uint64_t)UNWIND_NORMAL << 16 | (generation & UNWIND_GENERATION_MASK);
+}
+
+static uint64_t
+compute(uint64_t pc_word, uint64_t generation)
+{
+	return pc_word & UNWIND_FUNCTION_BIT ? compute_function(pc_word & KMEM_FRAME_PC_MASK, generation)
+	                                     : pack(compute_rule(pc_word), generation);
 }
 
 static struct unwind_entry *
@@ -126,15 +161,23 @@ unwind_rules_find(uint64_t pc_word, uint64_t generation)
 		unwind_rules.entries != NULL && pc_word != 0 ? entry_of(pc_word) : NULL;
 
 	if (entry == NULL)
-		return pack(compute(pc_word), generation);
+		return compute(pc_word, generation);
 
 	uint64_t word = atomic_load_explicit(&entry->rule, memory_order_relaxed);
 
 	if ((word & UNWIND_GENERATION_MASK) == generation && unwind_word_kind(word) != UNWIND_UNKNOWN)
 		return word;
-	word = pack(compute(pc_word), generation);
+	word = compute(pc_word, generation);
 	atomic_store_explicit(&entry->rule, word, memory_order_relaxed);
 	return word;
+}
+
+uint64_t
+unwind_rules_function(uint64_t pc, uint64_t generation)
+{
+	uint64_t behind = unwind_rules_get(pc | UNWIND_FUNCTION_BIT, generation) >> 19;
+
+	return behind != UINT64_MAX >> 19 ? pc - behind : 0;
 }
 
 static void

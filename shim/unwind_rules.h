@@ -12,6 +12,7 @@
  *   U1  pc == 0 means the entry is free. It is set once and never changes.
  *   U2  rule is one whole word: 0 (not computed yet) or a rule with the generation it is for.
  *   U3  a rule of another generation than the current one is never used.
+ *   U4  an entry whose pc has UNWIND_FUNCTION_BIT says where the function of that address begins, not its rule.
  */
 #ifndef UNWIND_RULES_H
 #define UNWIND_RULES_H
@@ -46,6 +47,14 @@ static_assert(sizeof(struct unwind_entry) == 16, "four per cache line");
 #define UNWIND_GENERATION_MASK   UINT64_C(0xffff)
 #define UNWIND_WORD_CFA_FROM_RBP (UINT64_C(1) << 19)
 #define UNWIND_WORD_RBP_SAVED    (UINT64_C(1) << 20)
+
+/*
+ * The word of U4:
+ *   bits 0 to 15   generation
+ *   bits 16 to 18  UNWIND_NORMAL
+ *   bits 19 to 63  how far the address is behind the beginning; all ones = in no known function
+ */
+#define UNWIND_FUNCTION_BIT (UINT64_C(1) << 61)
 
 #define UNWIND_SPOT_SHIFT   7  // 128 bytes of code share the entry where their search begins
 #define UNWIND_REGION_SHIFT 15 // 32 KiB of code share a page of entries
@@ -126,6 +135,12 @@ unwind_rules_get(uint64_t pc_word, uint64_t generation)
 	}
 	return unwind_rules_find(pc_word, generation);
 }
+
+/*
+ * Where the function of a return address begins, as the unwind tables know functions (a part that the compiler moved away is one of its
+ * own); 0 = not known.
+ */
+uint64_t unwind_rules_function(uint64_t pc, uint64_t generation);
 
 /* Makes room, before the first walk; without memory there is no table. */
 void unwind_rules_start(void);

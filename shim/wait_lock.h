@@ -46,9 +46,9 @@ wait_lock_take(struct wait_lock *lock)
 		if (tries < WAIT_LOCK_SPINS || !raw_sys_may_call())
 			__builtin_ia32_pause();
 		else if (tries < WAIT_LOCK_YIELDS)
-			syscall(SYS_sched_yield);
+			raw_syscall(SYS_sched_yield);
 		else
-			syscall(SYS_nanosleep, &moment, NULL);
+			raw_syscall(SYS_nanosleep, &moment, NULL);
 	}
 	if (atomic_load_explicit(&lock->is_given_up, memory_order_relaxed) == is_taken)
 		atomic_store_explicit(&lock->is_given_up, !is_taken, memory_order_relaxed);

@@ -24,6 +24,7 @@ DOUBLE = ["-std=gnu11", "-shared", "-fPIC", "-Wl,-Bsymbolic"]
 BUILT = {  # program: compiler, source, flags; {built} is the folder of those before it
     "pairs": ("gcc", "pairs.c", ["-std=gnu11", "-fno-optimize-sibling-calls"]),
     "spawns": ("gcc", "spawns.c", ["-std=gnu11"]),
+    "recursion": ("gcc", "recursion.c", ["-std=gnu11"]),
     "containers": ("g++", "containers.cc", ["-std=gnu++17"]),
     "libcuda.so.1": ("gcc", CUDA / "double_driver.c", [*DOUBLE, "-Wl,-soname,libcuda.so.1"] + [
         str(CUDA / f"double_{part}.c") for part in ("contexts", "memory", "objects")]),

@@ -4,6 +4,9 @@ Used by bench.py. A new workload is one entry in WORKLOADS. Threads: as many as 
 held to one (runner.ENVIRONMENT, and torch.set_num_threads in the scripts).
 """
 from dataclasses import dataclass
+from pathlib import Path
+
+PROGRAMS = Path(__file__).resolve().parent / "programs"
 
 
 @dataclass
@@ -45,8 +48,12 @@ WORKLOADS = [
     pairs("pairs-8t-own", "own", 8, 20, 250_000, "8 threads, a call site each, depth 20"),
     Workload("cuda-pairs", "cudaMalloc/cudaFree pairs over the double driver, a heap pair of its own in each",
              ["cuda_pairs", "{units}", 4096], 1_000_000),
+    Workload("deep", "100,000 nested calls of one function, each allocates", ["recursion", "deep", "{units}"], 40, "descent"),
+    Workload("trees", "a tree of 16,383 nodes, built and released by recursion", ["recursion", "trees", "{units}"], 200, "tree"),
+    Workload("switch", "8 coroutines that allocate and hand on, 1,000 times each", ["recursion", "switch", "{units}"], 40, "round"),
     Workload("containers", "C++, many small containers", ["containers", "{units}"], 1500, "round"),
     Workload("true", "start and end of /bin/true", ["spawns", "{units}", "/bin/true"], 200, "start", quick=4),
+    Workload("shell", "a shell that starts 20 small programs", ["spawns", "{units}", str(PROGRAMS / "shell.sh")], 20, "shell", quick=4),
     script("objects", "pure Python, objects made and dropped", "system", "work_objects.py", "", 1500, "round"),
     script("churn", "pure Python, a loop of small objects", "system", "work_churn.py", "", 400, "round"),
     script("numpy", "NumPy churn", "system", "work_numpy.py", "", 200, "round"),

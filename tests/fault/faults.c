@@ -41,7 +41,7 @@ struct fault_plan {
 	char name[40];         // of the first call that failed
 };
 
-long __real_syscall(long number, ...);
+long __real_raw_syscall(long number, ...);
 
 static struct fault_plan no_plan;
 static struct fault_plan *_Atomic plan;
@@ -53,12 +53,12 @@ the_plan(void)
 
 	if (found == NULL && environ != NULL) { // libc has its environment
 		const char *path = getenv("FAULT_PLAN");
-		long fd = path != NULL ? __real_syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC, 0) : -1;
+		long fd = path != NULL ? __real_raw_syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC, 0) : -1;
 
 		found = fd < 0 ? MAP_FAILED
-		               : (void *)__real_syscall(SYS_mmap, NULL, sizeof(*found), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0L);
+		               : (void *)__real_raw_syscall(SYS_mmap, NULL, sizeof(*found), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0L);
 		if (fd >= 0)
-			__real_syscall(SYS_close, fd);
+			__real_raw_syscall(SYS_close, fd);
 		if (found == MAP_FAILED)
 			found = &no_plan;
 		atomic_store_explicit(&plan, found, memory_order_release);
@@ -129,10 +129,10 @@ static const struct {
  * Variadic like the original: the caller puts the same into the same registers and places. A close that fails has closed, as the
  * kernel's has.
  */
-long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f);
+long __wrap_raw_syscall(long number, long a, long b, long c, long d, long e, long f);
 
 long
-__wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
+__wrap_raw_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		bool is_shared = number == SYS_mmap && (d & MAP_SHARED) != 0;
@@ -143,11 +143,11 @@ __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
 		int error = errno;
 
 		if (number == SYS_close)
-			__real_syscall(number, a);
+			__real_raw_syscall(number, a);
 		errno = error;
 		return -1;
 	}
-	return __real_syscall(number, a, b, c, d, e, f);
+	return __real_raw_syscall(number, a, b, c, d, e, f);
 }
 
 #define WRAP(result, name, error, failure, parameters, arguments)            \

@@ -8,7 +8,7 @@
  *   bit 1  make head and chunk checksums right again         bit 4  cut the file where the next three bytes say
  *   bit 2  salvage                                           bit 5  no example: the rest of the input is the file
  *
- * and each change is: region (head, domains, directory, chunk 0 ...), 16-bit place, length, bytes.
+ * and each change is: region (head, domains, directory, chunk 0 ..., lines in memory), 16-bit place, length, bytes.
  */
 #include "fuzz.h"
 
@@ -48,6 +48,7 @@ region_start(uint8_t region)
 	static const size_t starts[] = {
 		0, offsetof(struct kmem_header, state), KMEM_DOMAINS_OFFSET, KMEM_HEARTBEATS_OFFSET, KMEM_DIRECTORY_OFFSET,
 		KMEM_HEAD_BYTES, KMEM_HEAD_BYTES + KMEM_CHUNK_BYTES, KMEM_HEAD_BYTES + 2 * KMEM_CHUNK_BYTES,
+		KMEM_RESIDENT_LINES_OFFSET,
 	};
 
 	return starts[region % (sizeof(starts) / sizeof(starts[0]))];
@@ -189,6 +190,10 @@ write_seeds(const char *folder)
 		{ "held_generations", FUZZ_SEAL_RECORDS, 7, holdings + offsetof(struct kmem_holdings, generations[1].site), 3 },
 		{ "held_length", FUZZ_SEAL_RECORDS, 7, holdings + offsetof(struct kmem_record, bytes), 100 },
 		{ "held_where", FUZZ_SEAL_HEAD, 1, offsetof(struct kmem_header, failed[0].holdings) - offsetof(struct kmem_header, state), 1 },
+		{ "in_memory_site", FUZZ_SEAL_HEAD, 8, offsetof(struct kmem_resident_lines, lines[0].site), 5 },
+		{ "in_memory_more", FUZZ_SEAL_HEAD, 8, offsetof(struct kmem_resident_lines, lines[0].large_resident_bytes), UINT32_MAX },
+		{ "in_memory_sequence", FUZZ_SEAL_HEAD | FUZZ_CLOSED, 8, offsetof(struct kmem_resident_lines, sequence), 2 },
+		{ "in_memory_empty", FUZZ_SEAL_HEAD | FUZZ_SALVAGE, 8, offsetof(struct kmem_resident_lines, heap_empty_bytes), 30000 },
 		{ "raw", FUZZ_RAW, 0, 0, 0 },
 	};
 

@@ -59,7 +59,9 @@ static const struct field header_fields[] = {
 	OF(kmem_header, "head", generation_clock, 0), OF(kmem_header, "head", verify_checked, ALL),
 	OF(kmem_header, "head", verify_mismatched, ALL), OF(kmem_header, "head", attempt_bytes, ALL),
 	OF(kmem_header, "head", attempt_domain, ALL), OF(kmem_header, "head", losses, ALL),
-	OF(kmem_header, "head", failed_count, ALL),
+	OF(kmem_header, "head", failed_count, ALL), OF(kmem_header, "head", volume_bytes, ALL),
+	OF(kmem_header, "head", tick_bytes, ALL), OF(kmem_header, "head", tick_blocks, ALL),
+	OF(kmem_header, "head", volume_at, ALL), OF(kmem_header, "head", at_exit, 0),
 	/* Which of the two looks is the newer one. */
 	OF(kmem_header, "head", resident[0].sequence, ALL), OF(kmem_header, "head", resident[0].monotonic_ns, ALL),
 	OF(kmem_header, "head", resident[1].sequence, ALL), OF(kmem_header, "head", resident[1].monotonic_ns, ALL),
@@ -90,6 +92,7 @@ static const struct field generation_fields[] = {
 static const struct field others[] = {
 	{ "head", 0, 0, 0 }, { "domains", 0, 0, 0 }, { "heartbeats", 0, 0, 0 }, { "directory", 0, 0, 0 },
 	{ "sites", 0, 0, 0 }, { "generations", 0, 0, 0 }, { "records", 0, 0, 0 },
+	{ "head.lines in memory", 0, 0, 0 },
 };
 
 static const struct field *
@@ -113,6 +116,8 @@ field_of(size_t at, bool *is_uncovered)
 	const struct kmem_chunk *directory = (const struct kmem_chunk *)(const void *)(file + KMEM_DIRECTORY_OFFSET);
 
 	*is_uncovered = false;
+	if (at >= KMEM_RESIDENT_LINES_OFFSET && at < KMEM_DOMAINS_OFFSET)
+		return &others[7];
 	if (at < KMEM_DOMAINS_OFFSET)
 		return FIND(header_fields, at, &others[0]);
 	if (at < KMEM_HEARTBEATS_OFFSET)

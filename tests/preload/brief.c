@@ -27,33 +27,37 @@ other_way(size_t bytes)
 
 #define STEPS 13 // 8,192 ways
 
-static NOINLINE void *step_even(size_t bytes, unsigned number, unsigned steps);
-
-static NOINLINE void *
-step_odd(size_t bytes, unsigned number, unsigned steps)
-{
-	void *block = steps == 0 ? malloc(bytes) : (number & 1) != 0 ? step_odd(bytes, number >> 1, steps - 1) :
-	              step_even(bytes, number >> 1, steps - 1);
-
-	KEEP_FRAME();
-	return block;
-}
-
-static NOINLINE void *
-step_even(size_t bytes, unsigned number, unsigned steps)
-{
-	void *block = steps == 0 ? malloc(bytes) : (number & 1) != 0 ? step_odd(bytes, number >> 1, steps - 1) :
-	              step_even(bytes, number >> 1, steps - 1);
-
-	KEEP_FRAME();
-	return block;
-}
+/*
+ * Two functions that call each other, each from two places: of one that calls itself the recorder keeps the first and the last call
+ * only. The comments keep compilers from making one place, or one function, of two.
+ */
+#define STEP(name, other)                                                  \
+	static NOINLINE void *                                             \
+	name(size_t bytes, unsigned number, unsigned steps)                \
+	{                                                                  \
+		void *block;                                               \
+                                                                           \
+		if (steps == 0) {                                          \
+			block = malloc(bytes);                             \
+		} else if ((number & 1) != 0) {                            \
+			block = other(bytes, number >> 1, steps - 1);      \
+			__asm__ volatile("# " #name " odd" ::: "memory");  \
+		} else {                                                   \
+			block = other(bytes, number >> 1, steps - 1);      \
+			__asm__ volatile("# " #name " even" ::: "memory"); \
+		}                                                          \
+		KEEP_FRAME();                                              \
+		return block;                                              \
+	}
+static NOINLINE void *step_there(size_t bytes, unsigned number, unsigned steps);
+STEP(step_back, step_there)
+STEP(step_there, step_back)
 
 /* Each number takes another way. */
 void *
 numbered_way(size_t bytes, unsigned number)
 {
-	void *block = step_even(bytes, number, STEPS);
+	void *block = step_there(bytes, number, STEPS);
 
 	KEEP_FRAME();
 	return block;

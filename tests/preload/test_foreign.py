@@ -15,7 +15,6 @@ ALLOCATORS = {"jemalloc": "libjemalloc.so.2", "mimalloc": "libmimalloc.so.2", "t
 LINKED_AS = {"tcmalloc": "tcmalloc_minimal"}
 KEPT, KEPT_BYTES = 1000, 1000
 MALLOC_HIDDEN = "the heap is not recorded, only the mappings that it makes: malloc is "
-NEW_HIDDEN = "C++'s new is not recorded, malloc is: "
 ANY_TLS = {"GLIBC_TUNABLES": "glibc.rtld.optional_static_tls=16384"}  # these allocators are not made to be opened late
 
 
@@ -73,7 +72,7 @@ def same_with_us(argv, out, before=(), after=(), **more):
 
 
 def check_kept(document, blocks=KEPT):
-    kept = [site for site in document["sites"] if site["where"]["function"] == "keep"]
+    kept = [site for site in document["sites"] if (site["where"] or {}).get("function") == "keep"]
     assert sum(site["live_count"] for site in kept) == blocks
     assert sum(site["live_bytes"] for site in kept) == blocks * KEPT_BYTES
 
@@ -89,7 +88,7 @@ def test_preloaded_behind_us(name, language, build, out):
     document, notes = same_with_us([build(language)], out, after=[ALLOCATORS[name]])
 
     check_kept(document)
-    assert hides(notes, NEW_HIDDEN, name) and not hides(notes, MALLOC_HIDDEN, "")
+    assert not notes
 
 
 @pytest.mark.parametrize("language", ["gcc", "g++"])
@@ -109,7 +108,7 @@ def test_linked_dynamically(name, build, out):
     document, notes = same_with_us([build("g++", *link_to(name))], out)
 
     check_kept(document)
-    assert hides(notes, NEW_HIDDEN, name)
+    assert not notes
 
 
 @pytest.mark.parametrize("name", ["jemalloc", "tcmalloc"])  # Debian has no libmimalloc.a

@@ -61,8 +61,8 @@ def test_jax_runs_the_same_and_reports(out, tmp_path):
 
     assert plain.returncode == 0, plain.stderr
     assert (watched.returncode, watched.stdout) == (plain.returncode, plain.stdout)
-    places = [harness.place(site) for site in harness.report("leaks", out, "--domain", "heap", "--top", "50")["sites"]]
-    assert "train_jax.py:7" in places
+    lines = harness.report("leaks", out, "--domain", "heap", "--top", "50")["lines"]
+    assert "train_jax.py:7" in [harness.place(line) for line in lines[:3]]  # jax's own caches may grow, too
     assert harness.kmemshim("report", out).returncode == 0
 
 

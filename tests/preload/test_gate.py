@@ -1,5 +1,7 @@
 """baseline and check: a verdict for CI, with exit codes that tell regressions from broken runs."""
+import glob
 import json
+import os
 import shutil
 import xml.etree.ElementTree
 
@@ -113,7 +115,8 @@ def test_every_session_of_a_folder_is_a_run(programs, tmp_path):
 
     assert harness.kmemshim("baseline", folder, "-o", file).returncode == OK
     assert json.loads(file.read_text())["runs"] == 3
-    assert "3 runs against 3" in harness.kmemshim("check", folder, "--baseline", file).stdout
+    assert "3 runs against 3" in harness.kmemshim("check", folder, "--baseline", file, "--runs", "all").stdout
+    assert "2 runs against 3" in harness.kmemshim("check", folder, "--baseline", file, "--runs", "2").stdout
 
 
 def test_another_program_is_not_compared(programs, base, tmp_path):
@@ -157,13 +160,199 @@ def test_a_damaged_capture_is_no_measurement(measure, base, tmp_path, command):
     assert len(told.stderr.splitlines()) == 1 and "damaged" in told.stderr
 
 
-def test_a_folder_with_an_older_run_is_told(measure, base, programs):
+def test_an_older_run_in_the_folder_hides_no_leak_and_is_told(measure, base, programs):
+    """A workspace that was kept, or a second try: the least of both would be the good one."""
     folder = measure()
     quiet = harness.kmemshim("check", folder, "--baseline", base)
     harness.kmemshim("run", "-o", folder, "--", programs("gate.c"), "leak")
     told = harness.kmemshim("check", folder, "--baseline", base)
+    both = harness.kmemshim("check", folder, "--baseline", base, "--runs", "all")
 
-    assert quiet.stderr == "" and "holds 2 sessions" in told.stderr
+    assert quiet.stderr == "" and quiet.returncode == OK
+    assert told.returncode == REGRESSION and "holds 2 sessions; the newest is taken" in told.stderr
+    assert both.returncode == OK and "each of them a run" in both.stderr
+
+
+def test_another_name_of_the_program_can_be_allowed(programs, measure, base, tmp_path):
+    """A binary that carries its commit in its name."""
+    other = tmp_path / "gate-1a2b3c4"
+    shutil.copy(programs("gate.c"), other)
+    harness.kmemshim("run", "-o", tmp_path / "good", "--", other)
+    harness.kmemshim("run", "-o", tmp_path / "bad", "--", other, "leak")
+    codes = {allowed: harness.kmemshim("check", tmp_path / "good", "--baseline", base, "--program", allowed).returncode
+             for allowed in ("gate-1a2b3c4", "gate-*", "any", "bench-*")}
+
+    assert codes == {"gate-1a2b3c4": OK, "gate-*": OK, "any": OK, "bench-*": USAGE}
+    assert harness.kmemshim("check", tmp_path / "bad", "--baseline", base, "--program", "gate-*").returncode == REGRESSION
+
+
+def test_under_another_name_its_lines_are_the_same(programs, measure, tmp_path):
+    """What leaks in the baseline as well is no new leak: lines of the program do not depend on its name."""
+    other = tmp_path / "gate-1a2b3c4"
+    shutil.copy(programs("gate.c"), other)
+    harness.kmemshim("run", "-o", tmp_path / "other", "--", other, "leak")
+    base = tmp_path / "leaking.json"
+    assert harness.kmemshim("baseline", measure("leak"), "-o", base).returncode == 0
+    done = harness.kmemshim("check", tmp_path / "other", "--baseline", base, "--program", "gate-*")
+
+    assert done.returncode == OK and "is taken for" not in done.stdout, done.stdout
+
+
+COMPREHENSIONS = """
+class Table:
+    def load(self):
+        self.rows = [bytearray(20000) for i in range(100)]
+        self.names = {str(i): bytearray(10000) for i in range(100)}
+kept = []
+def step(i):
+    kept.append(bytearray(700))
+table = Table()
+table.load()
+everywhere = [bytearray(30000) for i in range(40)]
+import sys
+for i in range(3000 if len(sys.argv) > 1 else 0):
+    step(i)
+"""
+
+
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
+def test_comprehensions_keep_their_lines_in_all_versions_of_python(version, tmp_path):
+    """From 3.12 on they are no functions of their own: what is in them is as old as it was."""
+    found = {name: sorted(glob.glob(os.path.expanduser(f"~/.pyenv/versions/{name}.*/bin/python3"))) for name in ("3.11", "3.12", "3.13")}
+    if not found[version]:
+        pytest.skip(f"no Python {version} on this machine")
+    script, base = tmp_path / "app.py", tmp_path / "base.json"
+    script.write_text(COMPREHENSIONS)
+    for name, *words in (("good",), ("bad", "leak")):
+        harness.record([found["3.11" if name == "good" else version][-1], script, *words], tmp_path / name)
+    harness.record([found[version][-1], script], tmp_path / "same")
+    assert harness.kmemshim("baseline", tmp_path / "good", "-o", base).returncode == OK
+    same = harness.kmemshim("check", tmp_path / "same", "--baseline", base, "--abs", "200k")
+    done = harness.kmemshim("check", tmp_path / "bad", "--baseline", base, "--abs", "200k")
+
+    assert not [line for line in same.stdout.splitlines() if line.startswith("FAIL") and "app.py" in line], same.stdout
+    assert done.returncode == REGRESSION
+    failed = [line for line in done.stdout.splitlines() if line.startswith("FAIL") and "heap" in line]
+    assert failed and all("app.py:8 step" in line for line in failed), done.stdout
+
+
+RENAMED = """
+#include <stdlib.h>
+#include <string.h>
+static void **rows, **more;
+static __attribute__((noinline)) void **LOAD(int n) {
+	void **all = malloc(n * sizeof *all);
+	for (int i = 0; i < n; i++) all[i] = malloc(1000 + i % 7);
+	return all;
+}
+static __attribute__((noinline)) void SETUP(int n) { rows = LOAD(n); *(volatile char *)rows = 0; }
+static __attribute__((noinline)) void serve(int i) { free(memset(malloc(3000 + i % 99), 1, 100)); }
+static __attribute__((noinline)) void leak(int n) { more[n] = malloc(1000); }
+int main(int argc, char **argv) {
+	int leaks = argc > 2 ? atoi(argv[2]) : 0;
+	more = calloc(20000, sizeof *more);
+	SETUP(atoi(argv[1]));
+	for (int i = 0; i < 20000; i++) {
+		serve(i);
+		if (i < leaks) leak(i);
+	}
+	return 0;
+}
+"""
+
+
+@pytest.fixture
+def tables(tmp_path):
+    """Builds and runs a program of which functions can have other names; returns the capture folder."""
+    source = tmp_path / "tables.c"
+    source.write_text(RENAMED)
+
+    def run(name, *words, load="load_table", setup="setup"):
+        (tmp_path / name).mkdir()
+        program = harness.compile_c(source, tmp_path / name / "tables", f"-DLOAD={load}", f"-DSETUP={setup}")
+        assert harness.record([program, *words], tmp_path / name / "out").returncode == 0
+        return tmp_path / name / "out"
+
+    return run
+
+
+def test_a_function_that_was_renamed_and_holds_the_same_is_no_leak(tables, tmp_path):
+    base = tmp_path / "base.json"
+    harness.kmemshim("baseline", tables("base", "11000"), "-o", base)
+    done = {name: harness.kmemshim("check", tables(name, "11000", **names), "--baseline", base, "--format", f"text,junit={tmp_path / name}.xml")
+            for name, names in (("function", {"load": "read_table"}), ("caller", {"setup": "prepare"}))}
+
+    for name, old, new in (("function", "load_table", "read_table"), ("caller", "load_table", "load_table")):
+        assert done[name].returncode == OK, done[name].stdout
+        note = [line for line in done[name].stdout.splitlines() if line.startswith("note:")]
+        assert len(note) == 1 and f"tables.c:7 {new} is taken for tables.c:7 {old} of the baseline" in note[0], done[name].stdout
+        assert not list(xml.etree.ElementTree.parse(f"{tmp_path / name}.xml").getroot().iter("failure"))
+
+
+def test_a_renamed_function_hides_no_leak(tables, tmp_path):
+    """One that leaks more, and another one that leaks beside it."""
+    base = tmp_path / "base.json"
+    harness.kmemshim("baseline", tables("base", "11000"), "-o", base)
+    grown = harness.kmemshim("check", tables("grown", "14000", load="read_table"), "--baseline", base)
+    beside = harness.kmemshim("check", tables("beside", "11000", "11000", load="read_table"), "--baseline", base)
+    kept = harness.kmemshim("check", tables("kept", "11000", "11000"), "--baseline", base)
+
+    assert grown.returncode == REGRESSION and "tables.c:7 read_table" in grown.stdout
+    for done in (beside, kept):
+        assert done.returncode == REGRESSION
+        assert [line for line in done.stdout.splitlines() if line.startswith("FAIL") and "tables.c:12 leak" in line], done.stdout
+
+
+SUITE = """
+import random, sys
+random.seed(7)
+kept, keeps = [], sys.argv[1:] == ["leak"]
+def service():
+    if keeps:
+        kept.append(bytearray(600))
+def test_service():
+    for i in range(20):
+        service()
+    data = [bytearray(random.randrange(600, 4000)) for i in range(50)]
+def table():
+    return [bytearray(600) for i in range(4000)]
+start = [bytearray(1 << 20) for i in range(60)]
+rows = table() if sys.argv[1:] == ["table"] else []
+for i in range(200):
+    test_service()
+for i in range(20):
+    big = [bytearray(1 << 20) for i in range(20)]
+    del big
+"""
+
+
+def test_what_tests_kept_is_a_rule_of_its_own_when_a_large_one_follows(tmp_path):
+    """By the end it grows no more. The total would allow as much; a table that is loaded at one go is left to that."""
+    script, base = tmp_path / "suite.py", tmp_path / "base.json"
+    script.write_text(SUITE)
+    python = harness.find_python()
+    for name in ("good", "leak", "table"):
+        harness.record([python, script, name], tmp_path / name)
+    harness.kmemshim("baseline", tmp_path / "good", "-o", base)
+    leak = harness.kmemshim("check", tmp_path / "leak", "--baseline", base, "--format", f"text,junit={tmp_path / 'junit.xml'}")
+    table = harness.kmemshim("check", tmp_path / "table", "--baseline", base)
+    classes = {harness.place(site): site["leak"]["class"] for site in harness.report("leaks", tmp_path / "leak")["sites"]}
+    case = next(case for case in xml.etree.ElementTree.parse(tmp_path / "junit.xml").getroot().iter("testcase") if case.get("name") == "lines")
+
+    assert classes["suite.py:7"] == "steady"
+    assert leak.returncode == REGRESSION
+    failed = [line for line in leak.stdout.splitlines() if line.startswith("FAIL")]
+    assert len(failed) == 1 and failed[0].startswith("FAIL   grown") and "suite.py:7 service" in failed[0], leak.stdout
+    assert case.get("line") == "7" and case.get("file").endswith("suite.py") and "suite.py:7 service" in case.find("failure").text
+    assert table.returncode == OK, table.stdout
+
+
+def test_a_failed_total_names_file_and_line_in_junit(measure, base, tmp_path):
+    harness.kmemshim("check", measure("peak"), "--baseline", base, "--format", f"junit={tmp_path / 'junit.xml'}")
+    case = next(case for case in xml.etree.ElementTree.parse(tmp_path / "junit.xml").getroot().iter("testcase") if case.get("name") == "peak heap")
+
+    assert case.get("file").endswith("gate.c") and int(case.get("line")) == int(line_of("return calloc(").split(":")[1])
+    assert "gate.c" in case.find("failure").text and case.find("failure").get("message") == case.find("failure").text
 
 
 LIMITED = """

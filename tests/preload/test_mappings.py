@@ -150,3 +150,17 @@ def test_pytorch_has_next_to_nothing_that_is_not_attributed(out):
     parts = check_a_python_program(python, text, out, 4 << 20)
 
     assert parts["heap"] + parts["brk"] >= 30 * 500000 * 4
+
+
+def test_pages_of_a_reservation_are_booked_where_it_grew_and_released_with_it(out, tmp_path):
+    """Of what an allocator of its own touches and gives back: as much is booked as the system says is in memory."""
+    program = harness.compile_c(harness.HERE / "reservation.c", tmp_path / "reservation")
+    done = harness.record([program], out)
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in harness.report("sites", out)["lines"] if line["domain"] == "library"]
+
+    assert sum(line["live_bytes"] for line in lines) == int(done.stdout) == 31 << 20
+    text = (harness.HERE / "reservation.c").read_text().splitlines()
+    places = {f"reservation.c:{number}" for number, line in enumerate(text, 1) if "grows here" in line or "munmap(mmap" in line}
+    named = sum(line["live_bytes"] for line in lines if harness.place(line) in places)
+    assert named >= 24 << 20, harness.summary(lines)

@@ -93,7 +93,20 @@ def test_handlers_of_fork_around_ours_are_recorded(early, out):
     document = harness.report("sites", out)
     assert [process["state"] for process in document["processes"]] == ["exited", "exited"]
     assert not any(document["losses"].values()), document["losses"]
-    assert document["totals"]["heap"]["live_bytes"] < 1 << 20  # what its handler of exit frees is gone
+    held = document["totals"]["heap"]["live_bytes"] - sum(line["released_at_exit_bytes"] for line in document["lines"])
+    assert held < 1 << 20  # what its handler of exit frees is gone
+
+
+def test_condition_variables_of_old_programs_wake_who_waits(programs, out):
+    done = harness.record([programs("old_conditions.c", "-fno-lto")], out)
+
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+
+
+def test_a_program_without_the_processors_clock_is_not_looked_at_by_it(programs, out):
+    done = harness.record([programs("no_clock.c")], out)
+
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
 
 
 def test_the_shim_needs_libc_and_libunwind_only():

@@ -66,7 +66,7 @@ def describe(code):
     """What must be in the record of a code object."""
     name = code.co_qualname if HAS_QUALNAME else code.co_name
     table = code.co_linetable if hasattr(code, "co_linetable") else code.co_lnotab
-    return clean(code.co_filename), clean(name), code.co_firstlineno, bytes(table)
+    return code.co_filename, clean(name), code.co_firstlineno, bytes(table)
 
 
 records = {}
@@ -81,7 +81,7 @@ def read_record(index):
         assert record.type == 2 and record.checksum != 0, (record.type, record.checksum)
         assert record.python_version == sys.version_info[0] << 8 | sys.version_info[1]
         at = ctypes.addressof(record) + ctypes.sizeof(Code)
-        file = ctypes.string_at(at, record.file_bytes).decode()
+        file = ctypes.string_at(at, record.file_bytes).decode(errors="surrogateescape")  # the name's own bytes
         at += record.file_bytes
         name = ctypes.string_at(at, record.function_bytes).decode()
         at += record.function_bytes
@@ -500,7 +500,8 @@ def case_texts():
             exec(compile("def %s():\n\n return check_innermost()" % name, file, "exec"), scope)
             function = [v for k, v in scope.items() if k not in ("check_innermost", "__builtins__")][0]
             wanted = list(describe(function.__code__))
-            wanted[0] = wanted[0].encode()[:4096].decode(errors="ignore")
+            path = wanted[0].encode(errors="surrogateescape")
+            wanted[0] = path[:4096].decode(errors="ignore" if len(path) > 4096 else "surrogateescape")
             assert function() == tuple(wanted), (function(), wanted)
             count += 1
     return count

@@ -19,8 +19,8 @@ CASES.remove("speed")
 EVENTS = os.environ.get("EVENTS", "3000")
 FLAGS = ("-std=gnu11 -D_GNU_SOURCE -O2 -g -fPIC -fvisibility=hidden -fno-omit-frame-pointer "
          "-ftls-model=initial-exec -mcx16 -pthread -shared -Wl,-z,now -Wl,-z,defs").split()
-SOURCES = ["capture_disk.c", "capture_file.c", "capture_list.c", "capture_seal.c", "checked_memory.c", "diag.c", "elf_symbols.c", "raw_sys.c",
-           "settings.c", "thread_stack.c"]
+SOURCES = ["capture_disk.c", "capture_file.c", "capture_list.c", "capture_room.c", "capture_seal.c", "checked_memory.c", "diag.c",
+           "elf_symbols.c", "raw_sys.c", "raw_syscall.c", "settings.c", "thread_stack.c"]
 
 
 def build(folder, name):

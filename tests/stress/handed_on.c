@@ -13,9 +13,11 @@
 #include "call_stack.h"
 #include "device_objects.h"
 #include "elf_symbols.h"
+#include "exit_figures.h"
 #include "failed_requests.h"
 #include "generations.h"
 #include "inherited.h"
+#include "leftovers.h"
 #include "module_map.h"
 #include "python_cells.h"
 #include "python_code.h"
@@ -326,6 +328,23 @@ static void be_born_again(void) { CHECK(generations_born_own(held_site, site) !=
 static void die(void) { generations_died(held_site, site, 1); }
 static void die_in_own(void) { if (generations_is_counted(held_site, 1)) generations_died_own(held_site, 1); }
 
+static void
+prepare_exit(void)
+{
+	prepare_generations();
+	held_site->generations = 0;
+}
+
+static void take_exit_figures(void) { exit_figures_take(); }
+
+/* ---- captures that children leave ---- */
+
+static const struct kmem_identity of_child = { .pid = 1, .start_ticks = 1, .executable = "/bin/a" };
+
+static void add_leftover(void) { leftovers_add(&of_child); }
+static void remove_nowhere(void) { leftovers_remove("/dev/null", &of_child); } // it stays on the list
+static void remove_leftover(void) { leftovers_remove("/", &of_child); }
+
 /* ---- objects of a device ---- */
 
 static struct device_drop dropped;
@@ -435,6 +454,8 @@ static const struct hand_on_case cases[] = {
 	{ "site_stack", prepare_survivors, detach, { find_fresh_site, look_at_survivors } },
 	{ "site_ring", prepare_ring, NULL, { join_ring, follow_ring } },
 	{ "site_generations", prepare_generations, NULL, { be_born, be_born_again, be_born, die, die_in_own } },
+	{ "exit_generations", prepare_exit, NULL, { be_born, take_exit_figures } },
+	{ "leftovers", leftovers_prepare, NULL, { add_leftover, remove_nowhere, remove_leftover, add_leftover } },
 	{ "survivors", prepare_survivors, detach, { look_at_survivors, read_survivors, look_at_survivors } },
 	{ "section_of_file", NULL, NULL, { look_for_section, look_for_section } },
 	{ "gathering", NULL, NULL, { gather, gather } },

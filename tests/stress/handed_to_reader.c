@@ -5,10 +5,13 @@
  */
 #include "hand_on.h"
 
+#include "call_stack.h"
 #include "capture_seal.h"
+#include "exit_figures.h"
 #include "failed_requests.h"
 #include "heartbeat.h"
 #include "resident.h"
+#include "site_table.h"
 
 static void
 append_bytes(size_t bytes)
@@ -55,7 +58,7 @@ look_at_failed(void)
 		refuse(50);
 }
 
-static void look_at_resident(void) { resident_take(true, 0); }
+static void look_at_resident(void) { resident_take(NULL); }
 
 static void
 read_resident(void)
@@ -65,6 +68,27 @@ read_resident(void)
 
 	READ(looks[atomic_load_explicit(&looks[0].sequence, memory_order_relaxed) < second].sequence);
 }
+
+static void
+read_resident_lines(void)
+{
+	const struct kmem_resident_lines *lines = capture_file_resident_lines();
+
+	READ(lines[lines[0].sequence < lines[1].sequence].checksum);
+}
+
+static void
+prepare_held(void)
+{
+	struct call_stack stack = { .hash = 0x6789123, .frame_count = 1, .frames = { KMEM_FRAME_PYTHON | 6 } };
+	uint32_t site = site_table_find(NULL, &stack, KMEM_DOMAIN_HEAP, 1);
+
+	CHECK(site != 0);
+	site_table_at(site)->allocated_bytes = 1 << 20;
+}
+
+static void take_exit_figures(void) { exit_figures_take(); }
+static void read_exit_figures(void) { READ(capture_file_header()->at_exit); }
 
 static void take_beat(void) { heartbeat_take(1); }
 
@@ -88,6 +112,8 @@ static void read_seal_of_head(void) { READ(((struct kmem_header *)(void *)sealed
 
 static const struct hand_on_case cases[] = {
 	{ "resident", NULL, NULL, { look_at_resident, read_resident, look_at_resident } },
+	{ "resident_lines", NULL, NULL, { look_at_resident, read_resident_lines } },
+	{ "exit_figures", prepare_held, NULL, { take_exit_figures, read_exit_figures } },
 	{ "capture_growth", NULL, NULL, { grow, ask_count, append, read_chunk_count } },
 	{ "capture_identity", NULL, NULL, { write_identity, read_identity } },
 	{ "capture_state", NULL, NULL, { write_state, read_state } },

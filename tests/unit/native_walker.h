@@ -1,7 +1,7 @@
 /*
  * native_walker.h - one thread's walks, each made twice: without a memo, and with the memo that all walks before have left.
  *
- * Both must be the same frame by frame. libunwind repeats both (KMEMSHIM_VERIFY=1). N1 to N4 are checked on the memo itself
+ * Both must be the same frame by frame. libunwind repeats both (KMEMSHIM_VERIFY=1). N1 to N4 and N6 are checked on the memo itself
  * after each walk, the rules asked anew. For one test program each: it defines functions.
  */
 #ifndef NATIVE_WALKER_H
@@ -30,12 +30,15 @@
 typedef void callback(void *);
 typedef void frame_maker(callback *, void *, uint64_t);
 
+#define WALKER_FRAMES 32768u // deeper than any walk here
+
 /* What one thread has. */
 struct walker {
-	struct native_memo memo;
+	struct native_memos memos;
+	struct native_memo *memo; // of the latest walk
 	struct native_stack plain;
 	struct native_stack stack; // with the memo
-	uint64_t before[NATIVE_MEMO_FRAMES]; // the walk that the memo had, outermost frame last
+	uint64_t before[2][WALKER_FRAMES]; // the walks that the memos had, outermost frame first
 	uint64_t stop_sp;
 	uint64_t walks;
 	uint64_t remembered; // walks that went into the memo
@@ -68,24 +71,28 @@ check_invariants(const struct native_memo *memo)
 	uint64_t base = memo->stack_end - ((uint64_t)1 << 32);
 	uint64_t now = atomic_load_explicit(&unwind_rules.generation, memory_order_relaxed);
 	uint64_t generation = memo->generation & UNWIND_GENERATION_MASK;
-	uint64_t word_end = NATIVE_MEMO_WORDS;
+	uint32_t room = memo->room;
+	uint64_t word_end = room;
 	bool is_bp_needed = false;
+	struct native_run run = { .length = 0 };
 
 	CHECK(memo->generation - self->generation <= now - self->generation); // N4: other threads void it at any moment
-	CHECK(memo->sp_offsets[NATIVE_MEMO_FRAMES] == UINT32_MAX);
-	for (uint32_t k = NATIVE_MEMO_FRAMES; k-- > NATIVE_MEMO_FRAMES - memo->frame_count;) {
-		bool is_last = k == NATIVE_MEMO_FRAMES - 1;
+	CHECK(memo->sp_offsets[room] == UINT32_MAX);
+	for (uint32_t k = room; k-- > room - memo->frame_count;) {
+		bool is_last = k == room - 1;
+		bool is_given = !is_last || !memo->is_last_hidden;
+		bool has_given_caller = k + 1 < room - memo->is_last_hidden;
 		uint64_t rule = memo->pcs[k] != 0 ? unwind_rules_get(memo->pcs[k], generation) : 0;
 		enum unwind_kind kind = unwind_word_kind(rule);
 		bool is_walked = kind == UNWIND_NORMAL || kind == UNWIND_ALIGNED;
 		bool is_bp_used = is_walked && (kind == UNWIND_ALIGNED || (rule & UNWIND_WORD_CFA_FROM_RBP));
 		bool is_bp_saved = is_walked && (rule & UNWIND_WORD_RBP_SAVED);
 		uint64_t words = (kind == UNWIND_ALIGNED) + (uint64_t)(is_bp_saved && is_bp_needed);
-		uint64_t first = memo->word_firsts[k] & 0x7fff;
+		uint64_t first = memo->word_firsts[k] & 0x7fffffff;
 
 		CHECK(is_walked || is_last);
 		is_bp_needed = is_bp_used || (!is_bp_saved && is_bp_needed);
-		CHECK((memo->word_firsts[k] & 0x8000) == (is_bp_needed ? 0x8000 : 0));
+		CHECK((memo->word_firsts[k] & 0x80000000) == (is_bp_needed ? 0x80000000 : 0));
 		CHECK(first == word_end - words);
 		CHECK(is_last || memo->sp_offsets[k] < memo->sp_offsets[k + 1]); // N3
 		CHECK(memo->sp_offsets[k] <= UINT32_MAX - 7);
@@ -96,6 +103,15 @@ check_invariants(const struct native_memo *memo)
 		if (!is_last)
 			CHECK(word_at(base + memo->sp_offsets[k + 1] - 8) == memo->pcs[k + 1]); // N1
 		word_end = first;
+		if (is_given) { // N6
+			uint64_t function = unwind_rules_function(memo->pcs[k], generation);
+			uint64_t callers = has_given_caller ? unwind_rules_function(memo->pcs[k + 1], generation) : 0;
+			bool is_same = has_given_caller && (memo->pcs[k] == memo->pcs[k + 1] || (function != 0 && function == callers));
+
+			run.length = is_same ? run.length + 1 : 1;
+			run.shown += run.length <= NATIVE_STACK_RUN;
+		}
+		CHECK(memo->runs[k].length == run.length && memo->runs[k].shown == run.shown);
 	}
 }
 
@@ -104,22 +120,30 @@ static void
 check_kept(void)
 {
 	const struct native_stack *stack = &self->stack;
-	uint64_t shown = (uint64_t)stack->count + stack->omitted;
+	uint64_t walked = self->memo->frame_count - self->memo->is_last_hidden;
+	uint64_t *before = self->before[self->memo == &self->memos.alternate];
 
 	if (!stack->is_remembered) {
 		CHECK(stack->kept == 0);
 		return;
 	}
-	CHECK(stack->kept <= shown);
-	for (uint64_t i = 0; i < shown; i++) {
-		uint64_t frame = NATIVE_MEMO_FRAMES - self->memo.is_last_hidden - 1 - i;
+	CHECK(stack->kept <= walked);
+	for (uint64_t i = 0; i < walked; i++) {
+		uint64_t frame = self->memo->room - self->memo->is_last_hidden - 1 - i;
 
 		if (i < stack->kept)
-			CHECK(self->before[i] == self->memo.pcs[frame]);
-		self->before[i] = self->memo.pcs[frame];
+			CHECK(before[i] == self->memo->pcs[frame]);
+		before[i] = self->memo->pcs[frame];
 	}
 	self->remembered++;
 	self->kept += stack->kept;
+}
+
+/* How many frames the latest walk has. */
+static inline uint64_t
+walked_frames(void)
+{
+	return self->memo->frame_count - self->memo->is_last_hidden;
 }
 
 /* From a hook's frame. */
@@ -131,7 +155,9 @@ walk_twice(const void *frame)
 
 	self->generation = atomic_load_explicit(&unwind_rules.generation, memory_order_relaxed);
 	native_stack_walk(NULL, frame, self->stop_sp, &self->plain);
-	native_stack_walk(&self->memo, frame, self->stop_sp, &self->stack);
+	self->memo = native_memo_choose(&self->memos, frame);
+	native_stack_walk(self->memo, frame, self->stop_sp, &self->stack);
+	native_memo_note_time(self->memo);
 	self->walks++;
 	CHECK(plain->count == stack->count);
 	CHECK(plain->omitted == stack->omitted);
@@ -142,7 +168,7 @@ walk_twice(const void *frame)
 		CHECK(native_stack_sp(plain, i) == native_stack_sp(stack, i));
 	}
 	if (stack->is_remembered)
-		check_invariants(&self->memo);
+		check_invariants(self->memo);
 	check_kept();
 }
 
@@ -228,17 +254,21 @@ take_entry(void *unused)
 	KEEP_FRAME();
 }
 
-static NOINLINE void
-dive(void *context)
-{
-	uintptr_t depth = (uintptr_t)context;
-
-	if (depth == 0)
-		take(NULL);
-	else
-		dive((void *)(depth - 1));
-	KEEP_FRAME();
-}
+/* Two functions that call each other: of one that calls itself most frames are left out. */
+#define DIVE(name, other)                                               \
+	static NOINLINE void name(void *context)                            \
+	{                                                                   \
+		uintptr_t depth = (uintptr_t)context;                           \
+                                                                        \
+		if (depth == 0)                                                 \
+			take(NULL);                                                 \
+		else                                                            \
+			other((void *)(depth - 1));                                 \
+		__asm__ volatile("# " #name ::: "memory"); /* two functions */  \
+	}
+static void dive(void *context);
+DIVE(dive_on_odd, dive)
+DIVE(dive, dive_on_odd)
 
 static int
 start(void **state)

@@ -3,6 +3,7 @@
  *
  * Without an interpreter: how Python frames are merged is tested with real interpreters in tests/python.
  */
+#include "dive.h"
 #include "unit.h"
 
 #include <errno.h>
@@ -30,15 +31,7 @@ hook(void)
 	KEEP_FRAME();
 }
 
-static NOINLINE void
-dive(unsigned depth)
-{
-	if (depth == 0)
-		hook();
-	else
-		dive(depth - 1);
-	KEEP_FRAME();
-}
+DIVE(hook)
 
 static NOINLINE void
 other_way(void)

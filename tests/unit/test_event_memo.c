@@ -1,6 +1,7 @@
 /*
  * test_event_memo.c - is a remembered event always the one that a walk would find?
  */
+#include "dive.h"
 #include "unit.h"
 
 #include <stdbool.h>
@@ -21,11 +22,12 @@
 #define KEEP_FRAME() __asm__ volatile("" ::: "memory") // no tail call
 
 static struct event_memo *memo;
-static struct native_memo native;
+static struct native_memos natives;
 static struct native_stack stack;
 static uint64_t hits;
 static uint64_t misses;
 static uint32_t found; // by the last event
+static bool is_walking; // what is not remembered is walked, as for a thread that has no interpreter
 
 static int
 start_empty(void **state)
@@ -34,8 +36,17 @@ start_empty(void **state)
 	free(memo);
 	memo = aligned_alloc(64, sizeof(*memo));
 	memset(memo, 0, sizeof(*memo));
-	memset(&native, 0, sizeof(native));
+	memset(&natives, 0, sizeof(natives));
 	hits = misses = 0;
+	is_walking = false;
+	return 0;
+}
+
+static int
+start_walking(void **state)
+{
+	(void)start_empty(state);
+	is_walking = true;
 	return 0;
 }
 
@@ -73,9 +84,9 @@ hook(void)
 	bool is_brief;
 	uint32_t site;
 
-	found = event_memo_find(memo, HERE, false, &is_brief);
+	found = event_memo_find(memo, is_walking ? &natives : NULL, HERE, false, &is_brief);
 	assert_false(is_brief); // no Python here
-	native_stack_walk(&native, HERE, 0, &stack);
+	native_stack_walk(&natives.own, HERE, 0, &stack);
 	assert_true(stack.is_complete && stack.is_remembered);
 	site = site_of(&stack);
 	if (found != 0) {
@@ -83,7 +94,9 @@ hook(void)
 		hits++;
 	} else {
 		misses++;
-		event_memo_keep(memo, &native, site);
+		event_memo_keep(memo, &natives.own, site);
+		if (is_walking)
+			event_memo_keep_python(memo, site);
 	}
 	KEEP_FRAME();
 }
@@ -233,15 +246,7 @@ E4_nothing_outlives_a_module_or_a_code_object(void **state)
 }
 
 /* Recursions of every depth: many units each, again and again. */
-static NOINLINE void
-dive(unsigned depth)
-{
-	if (depth == 0)
-		hook();
-	else
-		dive(depth - 1);
-	KEEP_FRAME();
-}
+DIVE(hook)
 
 static NOINLINE void
 dive_often(unsigned depth, unsigned times)
@@ -320,6 +325,41 @@ E1_ways_that_read_the_same_places_are_told_apart(void **state)
 	}
 	assert_in_range(misses, 0, 2 * WAYS);
 	assert_in_range(memo->used, WAYS, WAYS + 8); // the offsets stand there once
+}
+
+static uint64_t lines; // one bit a call
+
+static NOINLINE void
+call_itself(unsigned calls)
+{
+	if (calls == 0)
+		hook();
+	else if (lines >> calls & 1)
+		call_itself(calls - 1);
+	else
+		call_itself(calls - 1);
+	__asm__ volatile("" : : "r"(calls) : "memory");
+}
+
+/* Each time another way through the same function, which are one stack: walked, and found by their frames. */
+static void
+E1_a_way_that_never_came_is_found_by_its_frames(void **state)
+{
+	uint64_t which = 0;
+
+	(void)state;
+	for (volatile unsigned i = 0; i < 20000; i++) { // one place of the code
+		lines = random_below(&which, UINT64_C(1) << 40);
+		call_itself(3 + i % 35);
+	}
+	assert_in_range(misses, 1, 10); // the outermost call from either line
+	assert_in_range(memo->used, 0, 2000); // nor is it kept, then
+	native_stack_modules_changed(); // E4
+	lines = 0;
+	for (volatile unsigned i = 0; i < 3; i++) {
+		call_itself(20 + i);
+		assert_true(i == 1 || (found != 0) == (i == 2));
+	}
 }
 
 static void
@@ -412,8 +452,8 @@ other_hook(unsigned domain, uint32_t site, bool is_python, bool is_known)
 	assert_int_equal(event_memo_find_other(memo, HERE, domain, &is_python), is_known ? site : 0);
 	assert_false(is_python);
 	if (!is_known) {
-		native_stack_walk(&native, HERE, 0, &stack);
-		event_memo_keep(memo, &native, site);
+		native_stack_walk(&natives.own, HERE, 0, &stack);
+		event_memo_keep(memo, &natives.own, site);
 	}
 	KEEP_FRAME();
 }
@@ -452,6 +492,9 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(E1_what_is_remembered_is_what_a_walk_finds, start_empty),
+		{ "E1_what_is_walked_is_what_a_walk_finds", E1_what_is_remembered_is_what_a_walk_finds, start_walking, NULL, NULL },
+		{ "E1_ways_that_are_walked_are_told_apart", E1_ways_that_read_the_same_places_are_told_apart, start_walking, NULL, NULL },
+		cmocka_unit_test_setup(E1_a_way_that_never_came_is_found_by_its_frames, start_walking),
 		cmocka_unit_test_setup(E1_another_caller_at_the_same_depth_is_another_event, start_empty),
 		cmocka_unit_test_setup(an_event_is_remembered_when_it_comes_again, start_empty),
 		cmocka_unit_test_setup(E4_nothing_outlives_a_module_or_a_code_object, start_empty),

@@ -101,7 +101,7 @@ ticks_follow_the_volume_of_all_threads_in_batches(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 5000; i++) {
-		uint8_t clock = generations_tick(1000);
+		uint8_t clock = generations_tick(1000, 1);
 
 		volume += 1000;
 		/* A batch of 64 KiB and one event may be missing. */
@@ -109,9 +109,61 @@ ticks_follow_the_volume_of_all_threads_in_batches(void **state)
 		assert_true(clock >= kmem_clock_at(volume > 66536 ? volume - 66536 : 0));
 	}
 	assert_int_equal(generations_clock(), capture_file_header()->generation_clock);
-	volume = generations_tick(UINT64_C(1) << 40);
-	assert_int_equal(volume, kmem_clock_at(capture_file_header()->generation_clock_bytes));
-	assert_true(volume >= kmem_clock_at(UINT64_C(1) << 40));
+	assert_int_equal(generations_clock(), kmem_clock_at(capture_file_header()->generation_clock_bytes));
+}
+
+/* Whatever was allocated before, in whatever order. */
+static void
+one_event_moves_the_clock_by_one_tick_at_most(void **state)
+{
+	uint64_t random = random_seed();
+	uint64_t volume = 0;
+
+	(void)state;
+	generations_tick(65536, 0); // what this thread had not booked yet
+	volume = capture_file_header()->volume_bytes;
+	for (unsigned i = 0; i < 3000; i++) {
+		uint64_t bytes = random_below(&random, UINT64_C(1) << (16 + random_below(&random, 24))) + 65536;
+		uint8_t before = generations_clock();
+		uint8_t clock = generations_tick(bytes, 1);
+
+		volume += bytes;
+		assert_true(clock == before || clock == before + 1);
+		assert_int_equal(clock, kmem_clock_at(capture_file_header()->generation_clock_bytes));
+		assert_int_equal(capture_file_header()->volume_bytes, volume);
+		if (clock != before)
+			assert_int_equal(capture_file_header()->volume_at[clock], kmem_rough(volume));
+	}
+}
+
+/* The larger part decides: a pool, or gigabytes in large buffers, do not stop the clock for what comes in small blocks. */
+static void
+the_clock_follows_what_grows_faster(void **state)
+{
+	static const struct {
+		uint64_t bytes, times; // allocated before, each 1
+		unsigned ticks;        // at least, for 40,000 blocks of 1,000 bytes afterwards
+		unsigned most;
+	} cases[] = {
+		{ 65536, 0, 50, 70 },                 // nothing: the volume of 40 MB
+		{ UINT64_C(2) << 30, 1, 50, 70 },     // one pool
+		{ UINT64_C(64) << 20, 400, 18, 40 },  // 25 GiB: the blocks, from 400 to 40,000
+		{ 65536, 4000, 0, 8 },                // the same kind of work, three times as much before: less than a doubling of it
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		uint8_t before;
+
+		start_empty(state);
+		for (uint64_t k = 0; k < cases[i].times; k++)
+			generations_tick(cases[i].bytes, 1);
+		for (unsigned k = 0; cases[i].times == 4000 && k < 40000; k++)
+			generations_tick(1000, 1);
+		before = generations_clock();
+		for (unsigned k = 0; k < 40000; k++)
+			generations_tick(1000, 1);
+		assert_in_range(generations_clock() - before, cases[i].ticks, cases[i].most);
+	}
 }
 
 static void
@@ -235,6 +287,8 @@ main(void)
 		cmocka_unit_test_setup(the_clock_ticks_by_64_kib_then_eight_times_per_doubling,
 		                       start_empty),
 		cmocka_unit_test_setup(ticks_follow_the_volume_of_all_threads_in_batches, start_empty),
+		cmocka_unit_test_setup(one_event_moves_the_clock_by_one_tick_at_most, start_empty),
+		cmocka_unit_test_setup(the_clock_follows_what_grows_faster, start_empty),
 		cmocka_unit_test_setup(S5_a_site_without_survivors_gets_no_counters, start_empty),
 		cmocka_unit_test_setup(S5_a_site_that_holds_little_gets_no_counters, start_empty),
 		cmocka_unit_test_setup(S5_counters_come_with_the_first_survivor_of_an_older_tick_and_stay,

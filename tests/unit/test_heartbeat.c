@@ -4,6 +4,7 @@
 #include "unit.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 #include "capture_file.h"
 #include "capture_life.h"
@@ -147,6 +148,27 @@ a_step_of_growth_makes_a_beat(void **state)
 	}
 }
 
+/* A block of long ago that is filled slowly: nothing grows but resident memory. */
+static void
+resident_memory_that_grew_by_a_step_makes_a_beat(void **state)
+{
+	char *block = mmap(NULL, 64 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t before;
+
+	(void)state;
+	assert_ptr_not_equal(block, MAP_FAILED);
+	capture_file_header()->identity.machine_bytes = 1024 * MIB; // steps of 4 MiB
+	heartbeat_take(1 << 30);
+	before = newest()->sequence;
+	for (uint64_t at = 0; at < 64 * MIB; at += MIB) {
+		memset(block + at, 1, MIB);
+		for (uint64_t end_ns = heartbeat_now_ns() + 20000000; heartbeat_now_ns() < end_ns;) // it is asked for now and then
+			heartbeat_after(1);
+	}
+	assert_in_range(newest()->sequence - before, 10, 20);
+	assert_int_equal(munmap(block, 64 * MIB), 0);
+}
+
 static void
 the_resident_set_is_noted_for_domains_at_their_peak(void **state)
 {
@@ -170,6 +192,7 @@ main(void)
 		cmocka_unit_test_setup(H1_killed_at_any_instruction_a_beat_is_whole_or_does_not_count, start_empty),
 		cmocka_unit_test_setup(a_beat_says_what_the_system_says, start_empty),
 		cmocka_unit_test_setup(a_step_of_growth_makes_a_beat, start_empty),
+		cmocka_unit_test_setup(resident_memory_that_grew_by_a_step_makes_a_beat, start_empty),
 		cmocka_unit_test_setup(the_resident_set_is_noted_for_domains_at_their_peak, start_empty),
 	};
 

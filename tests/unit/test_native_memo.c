@@ -6,6 +6,8 @@
 #include "native_walker.h"
 
 #include <pthread.h>
+
+#include "raw_sys.h"
 #include <sys/mman.h>
 
 /* ---- frames that look the same ---- */
@@ -167,6 +169,21 @@ with_sorting(void *context)
 	KEEP_FRAME();
 }
 
+/* One run of the same function, from two call sites of it (N6). */
+static NOINLINE void
+with_itself(void *context)
+{
+	uint64_t drawn = draw(8);
+
+	if (drawn > 4)
+		with_itself(context);
+	else if (drawn > 1)
+		with_itself(context);
+	else
+		grow(context);
+	__asm__ volatile("" : : "r"(drawn) : "memory");
+}
+
 /* context: how much deeper the tree may grow here */
 static void
 grow(void *context)
@@ -174,7 +191,7 @@ grow(void *context)
 	static frame_maker *const makers[] = { call_through,   call_through_2, call_plain, call_pointed,
 		                                   call_realigned, call_tail,      call_lower };
 	static callback *const own[] = { grow,        with_room,    with_vectors, with_room_and_vectors,
-		                             with_escape, with_sorting, take_through };
+		                             with_escape, with_sorting, take_through, with_itself };
 	uintptr_t depth = (uintptr_t)context;
 
 	if (depth == 0 || self->budget <= 0 || draw(3) == 0)
@@ -266,18 +283,135 @@ depths(void **state)
 		uintptr_t depth;
 		bool is_remembered;
 	} cases[] = { { 3, true },    { 100, true }, { 220, true }, { 300, true },   { 301, true }, { 450, true },
-		          { 600, true }, { 302, true }, { 5, true },   { 1500, true }, { 3000, false }, { 5, true } };
+		          { 600, true }, { 302, true }, { 5, true },   { 1500, true }, { 3000, true }, { 4000, true },
+		          { 5, true },   { 15000, true }, { 7, true } };
 	uint32_t kept[2];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		dive_twice(cases[i].depth, kept);
 		assert_int_equal(self->stack.is_remembered, cases[i].is_remembered);
-		if (cases[i].is_remembered)
-			assert_int_equal(kept[1], self->stack.count + self->stack.omitted);
-		else
-			assert_int_equal(kept[1], 0);
+		assert_int_equal(kept[1], walked_frames());
+		assert_int_equal(kept[1], self->stack.count + self->stack.omitted);
 	}
+}
+
+/* ---- recursion ---- */
+
+/* Bit k: at which of its two lines it calls itself when k calls are still to come. */
+static uint64_t lines;
+
+static NOINLINE void
+call_itself(uint64_t calls)
+{
+	if (calls == 0)
+		take(NULL);
+	else if (lines >> calls % 64 & 1)
+		call_itself(calls - 1);
+	else
+		call_itself(calls - 1);
+	__asm__ volatile("" : : "r"(calls) : "memory");
+}
+
+/* N6: of a function that calls itself the innermost frame and the outermost one are given, however often and from where. */
+static void
+recursion_is_one_stack(void **state)
+{
+	static const uint64_t calls[] = { 2, 3, 30, 5000, 29, 12000, 4 };
+	uint64_t pcs[NATIVE_STACK_MAX];
+	uint32_t count = 0;
+
+	(void)state;
+	for (volatile unsigned i = 0; i < 7 * 4; i++) { // one place of the code
+		lines = i / 7 * UINT64_C(0x9e3779b97f4a7c15) & ~(UINT64_C(1) << calls[i % 7] % 64); // the outermost call is the same
+		call_itself(calls[i % 7]);
+		assert_int_equal(self->stack.omitted, 0);
+		assert_true(self->stack.is_remembered);
+		assert_int_equal(walked_frames(), self->stack.count + calls[i % 7] - 1);
+		assert_int_equal(self->stack.pc[0] & KMEM_FRAME_REPEATED, KMEM_FRAME_REPEATED);
+		assert_true(native_memo_way(self->memo) != 0);
+		if (i == 0) {
+			count = self->stack.count;
+			memcpy(pcs, self->stack.pc, count * sizeof pcs[0]);
+		}
+		assert_int_equal(self->stack.count, count);
+		assert_memory_equal(self->stack.pc, pcs, count * sizeof pcs[0]);
+	}
+	lines = 0;
+	call_itself(1);
+	assert_int_equal(self->stack.pc[0] & KMEM_FRAME_REPEATED, 0);
+	assert_int_equal(native_memo_way(self->memo), 0);
+}
+
+/* ---- deep stacks ---- */
+
+static NOINLINE void
+dive_deep(void *depth)
+{
+	dive(depth);
+	KEEP_FRAME();
+}
+
+/* N5: nothing that the inner frames show tells that an outer one is another. */
+static void
+outer_frames_change_unseen(void **state)
+{
+	frame_maker *volatile makers[] = { call_through, call_through_2 };
+	static const uintptr_t depths[] = { 250, 300, 1000, 3000, 9000 };
+
+	(void)state;
+	for (volatile unsigned i = 0; i < 5 * 40; i++) {
+		frame_maker *maker = makers[draw(2)];
+		uintptr_t depth = depths[i / 40];
+
+		maker(dive_deep, (void *)depth, 0); // walk_twice() compares
+		uint64_t at = self->memo->room - 1 - self->memo->is_last_hidden;
+
+		while (self->memo->pcs[at] - (uintptr_t)maker >= 32 && at > self->memo->room - self->memo->frame_count)
+			at--;
+		assert_true(at > self->memo->room - self->memo->frame_count + depth);
+	}
+}
+
+/* Without a clock all is compared, and so it is when the thread is on another processor now, or the clock went back. */
+static void
+a_clock_that_tells_nothing(void **state)
+{
+	static const struct call_time times[] = { { 0, 0 }, { 1, 0 }, { UINT64_MAX, 0 }, { UINT64_MAX / 2, 4711 } };
+	uint32_t kept[2];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+		assert_true(call_clock_calls_since(times[i]) == UINT64_MAX);
+		dive_twice(1000, kept);
+		self->memo->time = times[i];
+		dive_twice(1000, kept);
+		assert_int_equal(kept[1], walked_frames());
+	}
+	atomic_store_explicit(&raw_sys_is_clock_forbidden, true, memory_order_relaxed);
+	assert_true(call_clock_calls_since(call_clock_now()) == UINT64_MAX);
+	dive_twice(1000, kept);
+	assert_int_equal(kept[1], walked_frames());
+	atomic_store_explicit(&raw_sys_is_clock_forbidden, false, memory_order_relaxed);
+}
+
+static void
+a_mapping_is_given_back(void **state)
+{
+	uint64_t before = raw_reserved_bytes();
+	uint32_t kept[2];
+
+	(void)state;
+	native_memo_release(&self->memos);
+	assert_true(raw_reserved_bytes() < before);
+	before = raw_reserved_bytes();
+	dive_twice(100, kept);
+	assert_int_equal(kept[1], walked_frames());
+	assert_int_equal(raw_reserved_bytes(), before);
+	dive_twice(5000, kept);
+	assert_true(raw_reserved_bytes() > before);
+	native_memo_release(&self->memos);
+	assert_int_equal(raw_reserved_bytes(), before);
 }
 
 static void
@@ -330,6 +464,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(scene_frames), cmocka_unit_test(scene_trees), cmocka_unit_test(scene_threads),
 		cmocka_unit_test(depths),       cmocka_unit_test(every_stop),  cmocka_unit_test(made_up_frames),
+		cmocka_unit_test(recursion_is_one_stack), cmocka_unit_test(outer_frames_change_unseen),
+		cmocka_unit_test(a_clock_that_tells_nothing), cmocka_unit_test(a_mapping_is_given_back),
 	};
 
 	return cmocka_run_group_tests(tests, start, NULL);

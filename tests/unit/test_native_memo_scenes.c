@@ -61,8 +61,13 @@ static ucontext_t coroutine;
 static void
 coroutine_main(void)
 {
-	dive((void *)10);
-	assert_false(self->stack.is_remembered);
+	uint64_t remembered = self->remembered;
+
+	for (volatile unsigned i = 0; i < 2; i++) // one call site
+		dive((void *)10);
+	assert_true(self->stack.is_alternate);
+	assert_true(self->remembered > remembered); // all that lies in the page
+	assert_true(self->stack.kept > 10);
 }
 
 static void
@@ -82,6 +87,36 @@ coroutines(void)
 		swapcontext(&resumer, &coroutine);
 	}
 	free(memory);
+}
+
+/*
+ * Goes on with another stack pointer, and nothing there tells: the caller's return address is taken to lie 8 bytes above it.
+ */
+void call_elsewhere(callback *callee, void *context, uint64_t sp);
+__asm__(".text\ncall_elsewhere:\n.cfi_startproc\npush %rbx\n.cfi_adjust_cfa_offset 8\n.cfi_rel_offset rbx, 0\n"
+        "mov %rsp, %rbx\nmov %rdx, %rsp\nmov %rdi, %rax\nmov %rsi, %rdi\ncall *%rax\nmov %rbx, %rsp\n"
+        "pop %rbx\n.cfi_adjust_cfa_offset -8\n.cfi_restore rbx\nret\n.cfi_endproc\n");
+
+/* What lies behind a stack's end may be gone, or come and go: it is never read as if it belonged to the stack. */
+static void
+the_end_of_a_mapping(void **state)
+{
+	size_t bytes = 256 << 10;
+	uint8_t *memory = mmap(NULL, bytes + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t end = (uintptr_t)memory + bytes;
+
+	(void)state;
+	assert_true((void *)memory != MAP_FAILED);
+	for (unsigned round = 0; round < 6; round++) {
+		assert_int_equal(mprotect(memory + bytes, 4096, round % 2 ? PROT_NONE : PROT_READ | PROT_WRITE), 0);
+		for (uint64_t below = 0; below <= 8192; below += below < 64 ? 16 : 496) {
+			call_elsewhere(dive, (void *)(uintptr_t)(round % 3), end - below);
+			assert_true(self->stack.is_alternate);
+		}
+		dive((void *)3);
+		assert_true(self->stack.is_complete && !self->stack.is_alternate);
+	}
+	munmap(memory, bytes + 4096);
 }
 
 static void
@@ -217,6 +252,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(scene_other_stacks),
+		cmocka_unit_test(the_end_of_a_mapping),
 		cmocka_unit_test(generated_code),
 		cmocka_unit_test(another_library_at_the_same_address),
 		cmocka_unit_test(exceptions),

@@ -43,7 +43,8 @@ static const struct {
 	{ 1, 1, "name", 4, "name", "ASCII" },
 	{ 1, 0, "\xe9t\xe9", 3, "\xc3\xa9t\xc3\xa9", "Latin-1 is one byte a character, two in UTF-8" },
 	{ 2, 0, u"\u0416x\u6f22", 3, "\xd0\x96x\xe6\xbc\xa2", "two bytes a character" },
-	{ 2, 0, "\xff\xdc", 1, "\xef\xbf\xbd", "a lone surrogate is replaced" },
+	{ 2, 0, "\x7f\xdc", 1, "\xef\xbf\xbd", "a lone surrogate is replaced" },
+	{ 2, 0, "\xe9\xdc", 1, "\xe9", "a byte of a file's name comes back" },
 	{ 4, 0, U"\U0001f40d", 1, "\xf0\x9f\x90\x8d", "four bytes a character" },
 	{ 4, 0, edges, 13, edges_text, "first and last of every length" },
 };
@@ -139,10 +140,57 @@ what_is_no_string_is_refused(void **state)
 		assert_false(python_string_open(&python, addresses[i], &string));
 }
 
+static const struct {
+	const char *file;
+	const char *left;
+} names[] = {
+	{ "/home/alice/secret/train.py", "train.py" },
+	{ "train.py", "train.py" },
+	{ "../secret/train.py", "train.py" },
+	{ "/home/alice/secret/pkg/__init__.py", "pkg/__init__.py" },
+	{ "/__main__.py", "/__main__.py" },
+	{ "/home/alice/env/lib/python3.11/site-packages/numpy/core.py", "python3.11/site-packages/numpy/core.py" },
+	{ "/usr/lib/python3/dist-packages/numpy/core.py", "python3/dist-packages/numpy/core.py" },
+	{ "/usr/lib/python3.11/json/decoder.py", "usr/lib/python3.11/json/decoder.py" },
+	{ "/tmp/ipykernel_12/345.py", "ipykernel_12/345.py" },
+	{ "<string>", "<string>" },
+	{ "<ipython-input-1-/a/b>", "<ipython-input-1-/a/b>" },
+	{ "/home/alice/", "" },
+	{ "", "" },
+};
+
+static void
+names_of_files_without_the_users_folders(void **state)
+{
+	struct python_interpreter python = fake_interpreter();
+	_Alignas(16) char object[512];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		for (unsigned kind = 1; kind <= 4; kind *= 2) {
+			uint32_t wide[80];
+			uint8_t text[256];
+			struct python_string string;
+			bool was_cut;
+			size_t length = strlen(names[i].file);
+
+			for (size_t k = 0; k < length; k++)
+				memcpy((char *)wide + k * kind, (uint32_t[]){ (unsigned char)names[i].file[k] }, kind);
+			fake_string(object, kind, kind == 1, wide, length);
+			assert_true(python_string_open(&python, (uint64_t)object, &string));
+			python_string_leave_out_folders(&string);
+			text[read_all(string, text, &was_cut)] = '\0';
+			assert_string_equal((char *)text, names[i].left);
+			assert_false(was_cut);
+		}
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_of_files_without_the_users_folders),
 		cmocka_unit_test(texts_of_every_kind),
 		cmocka_unit_test(long_texts_are_cut_between_characters),
 		cmocka_unit_test(what_is_no_string_is_refused),

@@ -13,6 +13,9 @@
 #include "capture_file.h"
 #include "capture_life.h"
 #include "heartbeat.h"
+#include "kmem_words.h"
+#include "large_blocks.h"
+#include "memory_limits.h"
 #include "paced_look.h"
 #include "pointer_map.h"
 #include "range_map.h"
@@ -29,19 +32,28 @@ start_empty(void **state)
 	(void)state;
 	capture_file_forked();
 	pointer_map_clear();
+	large_blocks_clear();
 	range_map_clear();
 	return 0;
+}
+
+static uint64_t
+sequence(void)
+{
+	const struct kmem_resident *two = capture_file_header()->resident;
+
+	return two[0].sequence > two[1].sequence ? two[0].sequence : two[1].sequence;
 }
 
 static struct kmem_resident
 look(void)
 {
 	const struct kmem_resident *two = capture_file_header()->resident;
-	uint64_t before = two[0].sequence > two[1].sequence ? two[0].sequence : two[1].sequence;
+	uint64_t before = sequence();
 	const struct kmem_resident *found;
 	uint64_t sum = 0;
 
-	resident_take(true, 0);
+	resident_take(NULL);
 	found = two[0].sequence > two[1].sequence ? &two[0] : &two[1];
 	assert_true(found->sequence > before);
 	for (unsigned i = 0; i < KMEM_RESIDENT_PARTS; i++)
@@ -145,6 +157,132 @@ of_a_range_the_lowest_block_is_found_and_that_there_was_one(void **state)
 	}
 }
 
+static const struct kmem_resident_lines *
+lines_of(const struct kmem_resident *look)
+{
+	const struct kmem_resident_lines *lines = &capture_file_resident_lines()[look->sequence % 2];
+
+	assert_int_equal(lines->sequence, look->sequence);
+	assert_int_equal(lines->checksum, kmem_checksum(KMEM_CHECKSUM_START, (const char *)lines + 4, sizeof(*lines) - 4));
+	return lines;
+}
+
+static struct kmem_resident_line
+line_of(const struct kmem_resident_lines *lines, uint32_t site)
+{
+	for (unsigned i = 0; i < KMEM_RESIDENT_LINES_MAX; i++) {
+		if (lines->lines[i].site == site)
+			return lines->lines[i];
+	}
+	return (struct kmem_resident_line){ 0 };
+}
+
+static void
+put_block(char *at, uint64_t bytes, uint32_t site)
+{
+	struct address_block old;
+
+	large_blocks_note((uint64_t)at);
+	assert_int_equal(pointer_map_put(at, (struct address_block){ bytes, site, 1 }, &old), POINTER_MAP_STORED);
+}
+
+/* Also where the kernel made one mapping of several, and where a block lies in two of its mappings. */
+static void
+of_large_blocks_what_was_touched_is_counted(void **state)
+{
+	uint32_t untouched = site_of(KMEM_DOMAIN_HEAP), part = site_of(KMEM_DOMAIN_HEAP), read = site_of(KMEM_DOMAIN_HEAP);
+	uint32_t mapped = site_of(KMEM_DOMAIN_MMAP), cut = site_of(KMEM_DOMAIN_HEAP), small = site_of(KMEM_DOMAIN_HEAP);
+	char *at = map(600 * MIB, MAP_PRIVATE);
+
+	(void)state;
+	put_block(at + 16, 500 * MIB, untouched);
+	put_block(at + 500 * MIB + 16, 20 * MIB, part);
+	memset(at + 505 * MIB, 1, 6 * MIB);
+	put_block(at + 520 * MIB + 16, 10 * MIB, read);
+	for (uint64_t i = 0; i < 10 * MIB; i += 4096)
+		(void)*(volatile char *)(at + 520 * MIB + i);
+	assert_true(range_map_put((uint64_t)at + 540 * MIB, (uint64_t)at + 550 * MIB, mapped, 1));
+	memset(at + 540 * MIB, 1, 3 * MIB);
+	put_block(at + 560 * MIB + 16, 20 * MIB, cut);
+	memset(at + 560 * MIB, 1, 20 * MIB);
+	assert_int_equal(madvise(at + 570 * MIB, 4 * MIB, MADV_NOHUGEPAGE), 0);
+	put_block(at + 590 * MIB, MIB / 2, small);
+	struct kmem_resident found = look();
+	const struct kmem_resident_lines *lines = lines_of(&found);
+
+	assert_int_equal(line_of(lines, untouched).large_bytes, 500 * MIB);
+	assert_true(line_of(lines, untouched).large_resident_bytes < SLACK);
+	assert_int_equal(line_of(lines, part).large_count, 1);
+	assert_in_range(line_of(lines, part).large_resident_bytes, 6 * MIB - SLACK, 6 * MIB + SLACK);
+	assert_true(line_of(lines, read).large_resident_bytes < SLACK);
+	assert_in_range(line_of(lines, mapped).large_resident_bytes, 3 * MIB - SLACK, 3 * MIB + SLACK);
+	assert_int_equal(line_of(lines, mapped).large_bytes, 10 * MIB);
+	assert_in_range(line_of(lines, cut).large_resident_bytes, 20 * MIB - SLACK, 20 * MIB);
+	assert_int_equal(line_of(lines, small).site, 0);
+	assert_int_equal(munmap(at, 600 * MIB), 0);
+}
+
+static void
+of_more_records_than_there_is_room_for_those_with_most_are_kept(void **state)
+{
+	const uint32_t count = KMEM_RESIDENT_LINES_MAX + 50;
+	char *at = map((count + 1) * 2 * MIB, MAP_PRIVATE);
+	uint64_t sum = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < count; i++)
+		put_block(at + i * 2 * MIB, MIB + i, i + 1);
+	struct kmem_resident found = look();
+	const struct kmem_resident_lines *lines = lines_of(&found);
+
+	for (uint32_t i = 0; i < count; i++) {
+		assert_int_equal(line_of(lines, i + 1).site, i < 50 ? 0 : i + 1);
+		sum += i < 50 ? MIB + i : 0;
+	}
+	assert_int_equal(lines->left_out_bytes, sum);
+	assert_int_equal(munmap(at, (count + 1) * 2 * MIB), 0);
+}
+
+static void
+put_small(char *at, uint64_t bytes, uint32_t site)
+{
+	struct address_block old;
+
+	assert_int_equal(pointer_map_put(at, (struct address_block){ bytes, site, 1 }, &old), POINTER_MAP_STORED);
+}
+
+/* Pages that are full, that are empty, that one small block keeps, and in the middle of blocks that began before them. */
+static void
+of_the_heap_empty_and_sparse_pages_are_told_and_whose_blocks_keep_these(void **state)
+{
+	uint32_t full = site_of(KMEM_DOMAIN_HEAP), few = site_of(KMEM_DOMAIN_HEAP), long_ones = site_of(KMEM_DOMAIN_HEAP);
+	const uint64_t part = 8 * MIB, page = 4096;
+	char *at = map(4 * part + 2 * MIB, MAP_PRIVATE);
+
+	(void)state;
+	memset(at, 1, 4 * part + 2 * MIB);
+	for (uint64_t i = 0; i < part / page; i++) {
+		put_small(at + i * page + 16, 2000, full);
+		put_small(at + i * page + 2032, 2000, full);
+		put_small(at + 2 * part + i * page + 512, 200, few);
+	}
+	for (uint64_t i = 0; i + 3 * page <= part; i += 3 * page)
+		put_small(at + 3 * part + i, 3 * page, long_ones);
+	put_block(at + 4 * part, 2 * MIB, full); // large blocks are no part of it
+	struct kmem_resident found = look();
+	const struct kmem_resident_lines *lines = lines_of(&found);
+
+	assert_true(lines->sampled_pages > 100);
+	assert_in_range(lines->heap_bytes, 4 * part, 4 * part + MIB);
+	assert_in_range(lines->heap_empty_bytes, part - MIB, part + MIB);
+	assert_in_range(lines->heap_sparse_bytes, part - MIB, part + MIB);
+	assert_in_range(lines->heap_sparse_live_bytes, part / page * 180, part / page * 220);
+	assert_in_range(line_of(lines, few).pinned_bytes, part - MIB, part + MIB);
+	assert_true(line_of(lines, full).pinned_bytes < MIB);
+	assert_true(line_of(lines, long_ones).pinned_bytes < MIB);
+	assert_int_equal(munmap(at, 4 * part + 2 * MIB), 0);
+}
+
 /* Else what is left after Python has gone would stand beside what was live before. */
 static void
 the_look_before_a_teardown_stays_the_last(void **state)
@@ -153,10 +291,10 @@ the_look_before_a_teardown_stays_the_last(void **state)
 
 	(void)state;
 	capture_file_header()->is_finalizing = KMEM_YES;
-	resident_take(false, 0);
+	resident_take(&(struct memory_limits_now){ .limit_bytes = UINT64_MAX });
 	assert_int_equal(two[0].sequence + two[1].sequence, 0);
 	capture_file_header()->is_finalizing = 0;
-	resident_take(false, 0);
+	resident_take(&(struct memory_limits_now){ .limit_bytes = UINT64_MAX });
 	assert_int_equal(two[0].sequence + two[1].sequence, 1);
 }
 
@@ -173,30 +311,65 @@ a_child_does_not_look_when_it_starts(void **state)
 		begin_ns = heartbeat_now_ns();
 		sum = two[0].sequence + two[1].sequence;
 		resident_forked();
-		resident_take(false, 0);
+		resident_take(&(struct memory_limits_now){ .limit_bytes = UINT64_MAX });
 	} while (heartbeat_now_ns() - begin_ns > 20000000); // so long that the next one was due
 	assert_int_equal(two[0].sequence + two[1].sequence, sum);
 }
 
-/* The highest that was looked at counts: what grows and shrinks all the time is not looked at all the time. */
+/* resident_bytes: beside what the last look found */
+static enum paced_reason
+reason_for(uint64_t resident_bytes, uint64_t cgroup_bytes, uint64_t limit_bytes)
+{
+	const struct memory_limits_now now = { .resident_bytes = resident_bytes, .cgroup_bytes = cgroup_bytes, .limit_bytes = limit_bytes };
+
+	return resident_reason(&now);
+}
+
+/* Since the last look, not since the largest there was: what shrank and grew again is made of other things. */
 static void
 a_process_that_grew_by_a_quarter_is_worth_a_look(void **state)
 {
-	struct kmem_resident found = look();
-	uint64_t most = found.resident_bytes;
+	uint64_t first = look().resident_bytes;
+	uint64_t more = first + 64 * MIB;
 
 	(void)state;
-	assert_false(resident_has_grown(0)); // not known
-	assert_false(resident_has_grown(most + most / 5));
-	assert_true(resident_has_grown(most + most / 3));
-	char *mapped = map(most + 64 * MIB, MAP_PRIVATE);
-	memset(mapped, 1, most + 64 * MIB);
-	most = look().resident_bytes;
-	assert_false(resident_has_grown(most));
-	assert_int_equal(munmap(mapped, found.resident_bytes + 64 * MIB), 0);
-	found = look();
-	assert_true(found.resident_bytes < most / 4 * 3);
-	assert_false(resident_has_grown(most));
+	assert_int_equal(reason_for(0, 0, UINT64_MAX), PACED_USUAL); // not known
+	assert_int_equal(reason_for(first + first / 5, 0, UINT64_MAX), PACED_USUAL);
+	assert_int_equal(reason_for(first + first / 3, 0, UINT64_MAX), PACED_URGENT);
+	char *mapped = map(more, MAP_PRIVATE);
+	memset(mapped, 1, more);
+	uint64_t most = look().resident_bytes;
+	assert_int_equal(reason_for(most, 0, UINT64_MAX), PACED_USUAL);
+	assert_int_equal(munmap(mapped, more), 0);
+	assert_true(look().resident_bytes < most / 4 * 3);
+	assert_int_equal(reason_for(most, 0, UINT64_MAX), PACED_URGENT);
+}
+
+static void
+what_is_charged_to_the_group_is_worth_a_look_when_it_grew_by_a_quarter(void **state)
+{
+	struct memory_limits_now now = { .cgroup_bytes = 100 * MIB, .limit_bytes = UINT64_MAX };
+
+	(void)state;
+	now.resident_bytes = 4 * look().resident_bytes; // so that it looks, soon
+	for (uint64_t before = sequence(); sequence() == before;)
+		resident_take(&now);
+	assert_int_equal(reason_for(0, 120 * MIB, UINT64_MAX), PACED_USUAL);
+	assert_int_equal(reason_for(0, 130 * MIB, UINT64_MAX), PACED_URGENT);
+}
+
+static void
+in_the_last_eighth_before_the_limit_each_64th_of_it_is_worth_a_look(void **state)
+{
+	uint64_t found = look().resident_bytes;
+	uint64_t limit = found + found / 8; // what was found is 8/9 of it
+
+	(void)state;
+	assert_int_equal(reason_for(found + limit / 64 - 1, 0, limit), PACED_USUAL);
+	assert_int_equal(reason_for(found + limit / 64, 0, limit), PACED_PRESSING);
+	assert_int_equal(reason_for(found + limit / 64, 0, limit + limit / 8), PACED_USUAL);
+	assert_int_equal(reason_for(found + limit / 32, limit, limit + limit / 8), PACED_PRESSING); // with others in the group
+	assert_int_equal(reason_for(found, limit, limit), PACED_USUAL);                         // the others grew
 }
 
 static void
@@ -213,6 +386,10 @@ an_urgent_look_comes_sooner_than_a_usual_one(void **state)
 	paced.urgent_part = UINT64_C(1) << 32;
 	paced_look_end(&paced);
 	assert_false(paced_look_begin(&paced, PACED_URGENT));
+	assert_true(paced_look_begin(&paced, PACED_PRESSING));
+	paced.pressing_part = UINT64_C(1) << 32;
+	paced_look_end(&paced);
+	assert_false(paced_look_begin(&paced, PACED_PRESSING));
 	assert_true(paced_look_begin(&paced, PACED_DUE));
 	paced_look_end(&paced);
 }
@@ -247,8 +424,13 @@ main(void)
 		cmocka_unit_test_setup(the_look_before_a_teardown_stays_the_last, start_empty), // first: a look is due
 		cmocka_unit_test_setup(a_child_does_not_look_when_it_starts, start_empty),
 		cmocka_unit_test_setup(a_process_that_grew_by_a_quarter_is_worth_a_look, start_empty),
+		cmocka_unit_test_setup(what_is_charged_to_the_group_is_worth_a_look_when_it_grew_by_a_quarter, start_empty),
+		cmocka_unit_test_setup(in_the_last_eighth_before_the_limit_each_64th_of_it_is_worth_a_look, start_empty),
 		cmocka_unit_test(an_urgent_look_comes_sooner_than_a_usual_one),
 		cmocka_unit_test_setup(each_part_is_found_and_all_add_up, start_empty),
+		cmocka_unit_test_setup(of_large_blocks_what_was_touched_is_counted, start_empty),
+		cmocka_unit_test_setup(of_the_heap_empty_and_sparse_pages_are_told_and_whose_blocks_keep_these, start_empty),
+		cmocka_unit_test_setup(of_more_records_than_there_is_room_for_those_with_most_are_kept, start_empty),
 		cmocka_unit_test(our_tables_have_no_huge_pages),
 		cmocka_unit_test_setup(of_a_range_the_lowest_block_is_found_and_that_there_was_one, start_empty),
 	};

@@ -61,7 +61,7 @@ struct setting_case {
 	const char *said;
 };
 
-#define THERE_ARE "; there are OUT, SESSION, LOG, PYTHON, PYTHON_OBJECTS, NATIVE, IMPORTS, EXACT, VERIFY, CAPTURE, SITES"
+#define THERE_ARE "; there are OUT, SESSION, LOG, PYTHON, PYTHON_OBJECTS, NATIVE, IMPORTS, PRIVATE, EXACT, VERIFY, CAPTURE, SITES, WRAPPERS"
 #define DEFAULTS .log = SETTINGS_LOG_WARN, .python = true, .sites_max = 1u << 20
 
 static const struct setting_case setting_cases[] = {

@@ -65,6 +65,12 @@ capture_builder_heartbeats(struct capture_builder *builder)
 	return (struct kmem_heartbeat *)(void *)(builder->head + KMEM_HEARTBEATS_OFFSET);
 }
 
+struct kmem_resident_lines *
+capture_builder_resident_lines(struct capture_builder *builder)
+{
+	return (struct kmem_resident_lines *)(void *)(builder->head + KMEM_RESIDENT_LINES_OFFSET);
+}
+
 struct capture_builder *
 capture_builder_new(void)
 {
@@ -249,6 +255,26 @@ capture_builder_holdings(struct capture_builder *builder, unsigned failed)
 	return stored;
 }
 
+struct kmem_exit *
+capture_builder_exit(struct capture_builder *builder, uint32_t site_count, uint32_t generation_count)
+{
+	struct kmem_exit *stored;
+	uint32_t index;
+
+	stored = new_record(builder, KMEM_RECORD_EXIT, sizeof(*stored) + site_count * sizeof(stored->sites[0]) +
+	                                                   generation_count * sizeof(struct kmem_generations), &index);
+	stored->site_count = site_count;
+	stored->generation_count = generation_count;
+	capture_builder_header(builder)->at_exit = kmem_twice(index + 1);
+	return stored;
+}
+
+uint64_t
+capture_builder_volume(uint64_t clock)
+{
+	return (clock < 9 ? clock - 1 : (8 + (clock - 9) % 8) << (clock - 9) / 8) << KMEM_TICK_BYTES_LOG2;
+}
+
 void
 capture_builder_seal_survivors(struct kmem_header *header)
 {
@@ -336,6 +362,11 @@ capture_builder_reseal(unsigned char *file, size_t bytes)
 
 		failed->checksum = failed->sequence != 0 ? kmem_failed_checksum(failed, failed->sequence) : 0;
 	}
+	for (unsigned i = 0; i < 2; i++) {
+		struct kmem_resident_lines *lines = (struct kmem_resident_lines *)(void *)(file + KMEM_RESIDENT_LINES_OFFSET) + i;
+
+		lines->checksum = lines->sequence != 0 ? kmem_resident_lines_checksum(lines) : 0;
+	}
 	header->identity_checksum = kmem_identity_checksum(header);
 	if (header->state != KMEM_STATE_CLEAN_EXIT)
 		return;
@@ -367,8 +398,9 @@ capture_builder_finish(struct capture_builder *builder, enum kmem_state state, s
 	/* A volume at which the clock says this. */
 	uint64_t clock = header->generation_clock;
 
-	header->generation_clock_bytes = clock < 9 ? clock - 1 : (8 + (clock - 9) % 8) << (clock - 9) / 8;
-	header->generation_clock_bytes <<= KMEM_TICK_BYTES_LOG2;
+	header->generation_clock_bytes = header->volume_bytes = capture_builder_volume(clock);
+	for (uint64_t at = 2; at <= clock && at <= KMEM_CLOCK_MAX; at++)
+		header->volume_at[at] = kmem_rough(capture_builder_volume(at));
 
 	/* One chunk of each section in turn: the order that a growing capture has. */
 	while (has_more) {
@@ -430,6 +462,7 @@ capture_builder_example(enum kmem_state state, size_t *bytes)
 	uint32_t stack;
 	uint32_t first;
 	unsigned char *file;
+	struct kmem_resident_lines *lines = capture_builder_resident_lines(builder);
 
 	capture_builder_module(builder, "/nowhere/libfirst.so.1", 0x400000, 0x410000, 1, 0);
 	capture_builder_module(builder, "/nowhere/libsecond.so", 0x500000, 0x510000, 1, 0);
@@ -464,6 +497,17 @@ capture_builder_example(enum kmem_state state, size_t *bytes)
 	holdings->generations[0].births = 9u << 16 | 5;
 	holdings->generations[0].live_count[0] = 40;
 	capture_builder_seal(&holdings->record);
+	capture_builder_header(builder)->resident[0] = (struct kmem_resident){ .sequence = 1, .resident_bytes = 70000, .part_bytes = {
+		[KMEM_RESIDENT_BRK] = 20000, [KMEM_RESIDENT_MMAP] = 50000,
+	} };
+	lines->sequence = 1;
+	lines->sampled_pages = 5;
+	lines->heap_bytes = 20000;
+	lines->heap_empty_bytes = 8000;
+	lines->heap_sparse_bytes = 4000;
+	lines->heap_sparse_live_bytes = 400;
+	lines->lines[0] = (struct kmem_resident_line){ .site = 2, .large_count = 1, .large_bytes = 65536, .large_resident_bytes = 4096 };
+	lines->lines[1] = (struct kmem_resident_line){ .site = 1, .pinned_bytes = 3000 };
 	file = capture_builder_finish(builder, state, bytes);
 	capture_builder_free(builder);
 	return file;

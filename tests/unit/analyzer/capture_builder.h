@@ -40,6 +40,7 @@ struct kmem_stack *capture_builder_stack_at(struct capture_builder *builder, uin
 void capture_builder_seal(struct kmem_record *record); // after a change
 void capture_builder_module(struct capture_builder *builder, const char *path, uint64_t start, uint64_t end,
                             uint32_t loaded, uint32_t unloaded);
+struct kmem_resident_lines *capture_builder_resident_lines(struct capture_builder *builder); // [2], as resident[]
 void capture_builder_note(struct capture_builder *builder, const char *text);
 void capture_builder_cell(struct capture_builder *builder, uint32_t number, const char *typed, const char *compiled,
                           uint16_t flags); // enum kmem_cell_flags
@@ -47,6 +48,9 @@ void capture_builder_cell(struct capture_builder *builder, uint32_t number, cons
 /* About so many objects of that type are alive at the site with this index. */
 void capture_builder_survivor(struct capture_builder *builder, uint32_t site, const char *type, uint64_t count);
 void capture_builder_seal_survivors(struct kmem_header *header); // after changing them
+/* What was held at exit: the caller fills in the rest and calls capture_builder_seal(). */
+struct kmem_exit *capture_builder_exit(struct capture_builder *builder, uint32_t site_count, uint32_t generation_count);
+uint64_t capture_builder_volume(uint64_t clock); // a volume at which the clock says this
 /* For a refused request that is there; the caller fills it in and calls capture_builder_seal(). */
 struct kmem_holdings *capture_builder_holdings(struct capture_builder *builder, unsigned failed);
 

@@ -17,6 +17,8 @@ static struct hand_model hand;
 
 #define YOUNG 99
 #define FOLDED 98 // stands for others, and would be a leak
+#define GROWN 97  // has allocated in 10 generations, of which none was released, and no more in the last 6
+#define BUILT 96  // the same at one go
 
 /* One site of one run. line 41 is function "epoch"; others get a function of their own, so a family of their own. */
 struct held {
@@ -41,10 +43,16 @@ add_run(struct baseline_builder *builder, const struct held *held, size_t count)
 			hand_model_generations(site, 3, 3, 1, 1);
 		else if (held[i].alive == FOLDED)
 			hand_model_generations(site, 12, 12, 3, 3);
+		else if (held[i].alive == GROWN || held[i].alive == BUILT)
+			hand_model_generations(site, 10, 16, 0, 4);
 		else if (held[i].alive != 0)
 			hand_model_generations(site, held[i].alive, 12, held[i].alive / 4, 3);
 		else
 			hand_model_generations(site, 2, 2, 1, 1);
+		if (held[i].alive == GROWN || held[i].alive == BUILT) {
+			site->born_generations = 10;
+			site->span_bytes = held[i].live_bytes * (held[i].alive == GROWN ? 3 : 1);
+		}
 		if (held[i].is_import)
 			site->stack_flags = KMEM_STACK_IMPORT_CUT;
 		if (held[i].alive == FOLDED)
@@ -186,6 +194,7 @@ a_baseline_survives_its_file(void **state)
 		assert_int_equal(read->sites[i].family, written->sites[i].family);
 		assert_string_equal(read->sites[i].domain, written->sites[i].domain);
 		assert_int_equal(read->sites[i].leak, written->sites[i].leak);
+		assert_memory_equal(read->sites[i].likeness, written->sites[i].likeness, sizeof(read->sites[i].likeness));
 		assert_memory_equal(&read->sites[i].live_bytes, &written->sites[i].live_bytes, sizeof(struct baseline_figure));
 	}
 	baseline_free(written);
@@ -211,6 +220,7 @@ static const struct {
 	{ "{" HEAD ", \"domains\": [], \"sites\": [{\"key\": \"12\", \"n\": 1, \"domain\": \"heap\", \"where\": \"a\", "
 	  "\"class\": \"odd\"}]}", "sites[0]: \"class\"" },
 	{ "{" HEAD ", \"domains\": [], \"sites\": [{\"key\": \"12\", \"n\": -1}]}", "sites[0]: \"n\"" },
+	{ "{" HEAD ", \"domains\": [], \"sites\": [{\"key\": \"12\", \"n\": 1, \"like\": \"1 2\"}]}", "sites[0]: \"like\"" },
 	{ "{\"schema\": 1, \"schema\": 1}", "not JSON" },
 };
 
@@ -256,6 +266,9 @@ static const struct {
 	  "a new leak above it, though the domain tolerates the sum" },
 	{ { 41, 100 * MIB, 1, false, HEAP }, { 52, 2 * MIB, YOUNG, false, HEAP }, 1, CHECK_LEAK, "train.py:52 f2",
 	  "new, and too young to tell what it looks like" },
+	{ { 41, 100 * MIB, 1, false, HEAP }, { 52, 2 * MIB, GROWN, false, HEAP }, 1, CHECK_LEAK, "train.py:52 f2",
+	  "new, and grew over much of the run before it stopped" },
+	{ { 41, 100 * MIB, 1, false, HEAP }, { 52, 2 * MIB, BUILT, false, HEAP }, 0, 0, "", "new, and built at one go" },
 	{ { 41, 100 * MIB, 1, false, HEAP }, { 52, 2 * MIB, 0, false, HEAP }, 0, 0, "", "new, and nothing to tell from" },
 	{ { 41, 100 * MIB, 1, false, HEAP }, { 52, 2 * MIB, 1, false, HEAP }, 0, 0, "", "a new pool is judged by the domain" },
 	{ { 41, 100 * MIB, 1, false, HEAP }, { 52, 9 * MIB, 1, false, HEAP }, 2, CHECK_LIVE, "train.py:52 f2",
@@ -308,6 +321,43 @@ static const struct {
 	{ { 52, MIB, 1, false, HEAP }, { 52, 9 * MIB, FOLDED, false, HEAP }, 2,
 	  "live and peak of the domain are whole" },
 };
+
+static const struct {
+	struct held then;
+	struct held now;
+	bool is_there_still;
+	size_t failures;
+	size_t renamed;
+	const char *why;
+} renamed_cases[] = {
+	{ { 52, 10 * MIB, 12, false, HEAP }, { 53, 10 * MIB, 12, false, HEAP }, false, 0, 1, "another name, and all else the same" },
+	{ { 52, 10 * MIB, 12, false, HEAP }, { 53, 9 * MIB, 12, false, HEAP }, false, 0, 1, "it holds a little less" },
+	{ { 52, 10 * MIB, 12, false, HEAP }, { 53, 12 * MIB, 12, false, HEAP }, false, 1, 0, "it holds more than the old one was allowed" },
+	{ { 52, 10 * MIB, 12, false, HEAP }, { 53, 3 * MIB, 12, false, HEAP }, false, 1, 0, "it holds much less: another thing" },
+	{ { 52, 10 * MIB, 1, false, HEAP }, { 53, 10 * MIB, 12, false, HEAP }, false, 1, 0, "the old one did not leak" },
+	{ { 52, 2 * MIB, 12, false, HEAP }, { 53, 2 * MIB, 12, false, HEAP }, true, 1, 0, "the old one is there" },
+	{ { 52, 2 * MIB, 12, false, CUDA0 }, { 53, 2 * MIB, 12, false, HEAP }, false, 1, 0, "the old one was elsewhere" },
+};
+
+static void
+a_function_that_was_renamed_is_known_by_its_callers(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(renamed_cases); i++) {
+		const struct held base = { 41, 300 * MIB, 1, false, HEAP };
+		const struct held then[] = { base, renamed_cases[i].then };
+		const struct held now[] = { base, renamed_cases[i].now, renamed_cases[i].then };
+		struct baseline *before = one_run(then, 2);
+		struct baseline *after = one_run(now, renamed_cases[i].is_there_still ? 3 : 2);
+		struct check *check = check_compare(before, after, usual);
+
+		if (check->failed_count != renamed_cases[i].failures || check->renamed_count != renamed_cases[i].renamed)
+			fail_msg("%s: %zu failures, %zu renamed", renamed_cases[i].why, check->failed_count, check->renamed_count);
+		check_free(check);
+		baseline_free(before);
+		baseline_free(after);
+	}
+}
 
 static void
 a_line_that_stands_for_others_is_not_judged_alone(void **state)
@@ -423,6 +473,7 @@ main(void)
 		cmocka_unit_test(a_baseline_survives_its_file),
 		cmocka_unit_test(bad_files_are_refused_with_their_place),
 		cmocka_unit_test(worse_is_above_the_tolerance),
+		cmocka_unit_test(a_function_that_was_renamed_is_known_by_its_callers),
 		cmocka_unit_test(a_line_that_stands_for_others_is_not_judged_alone),
 		cmocka_unit_test(of_several_runs_the_least_leak_and_the_median_peak_count),
 		cmocka_unit_test(junit_names_are_those_of_the_baseline),

@@ -236,10 +236,39 @@ places_are_short_and_harmless(void **state)
 	assert_non_null(strstr(text, "...")); 
 }
 
+static void
+files_of_one_name_are_told_apart(void **state)
+{
+	static const struct {
+		const char *path;
+		const char *name;
+	} cases[] = {
+		{ "/srv/x/main.c", "x/main.c" },        { "/srv/y/main.c", "y/main.c" },
+		{ "/srv/fx/one.c", "fx/one.c" },        { "/opt/x/one.c", "opt/x/one.c" },
+		{ "/r/two.c", "/r/two.c" },             { "/q/r/two.c", "q/r/two.c" },
+		{ "three.c", "three.c" },               { "/srv/three.c", "srv/three.c" },
+		{ "/srv/a/four.c", "four.c" },          { "/srv/a/__init__.py", "a/__init__.py" },
+		{ "/srv/b/a/__main__.py", "a/__main__.py" }, { "__init__.py", "__init__.py" },
+		{ "/usr/lib/python3.11/z/__init__.py", "z/__init__.py" },
+	};
+	const char *paths[ARRAY_LEN(cases) * 2];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		paths[i] = paths[2 * ARRAY_LEN(cases) - 1 - i] = cases[i].path; // each twice
+	place_learn(paths, 2 * ARRAY_LEN(cases));
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		assert_string_equal(place_short(cases[i].path), cases[i].name);
+	place_forget();
+	assert_string_equal(place_short("/srv/x/main.c"), "main.c");
+	assert_string_equal(place_short("/srv/b/a/__main__.py"), "a/__main__.py");
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(files_of_one_name_are_told_apart),
 		cmocka_unit_test(sizes_are_powers_of_two_or_refused),
 		cmocka_unit_test(percentages_have_no_sign_and_no_exponent),
 		cmocka_unit_test(options_may_stand_anywhere_but_behind_a_program),

@@ -182,6 +182,52 @@ every_session_of_a_folder_is_a_run(void **state)
 }
 
 static void
+what_another_user_says_of_starts_and_first_processes_is_not_believed(void **state)
+{
+	static const char *const planted[] = { "planted/c.kmem", "planted/d.kmem" };
+	char folder[256];
+	char path[280];
+	struct model_options options = { .capture = folder };
+	struct session_list sessions;
+	struct fail fail;
+	struct model *model;
+
+	(void)state;
+	if (geteuid() != 0) {
+		print_message("needs root to give files to another user\n");
+		skip();
+	}
+	(void)snprintf(folder, sizeof(folder), "%s/planted", scratch_folder);
+	assert_int_equal(mkdir(folder, 0700), 0);
+	write_process("planted/a.kmem", "own", 10, 1, 100, true);
+	write_process("planted/b.kmem", "own", 11, 10, 200, false);
+	write_process(planted[0], "own", 66, 1, 5000, true);
+	write_process(planted[1], "future", 77, 1, 9000, true);
+	for (size_t i = 0; i < COUNT_OF(planted); i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", scratch_folder, planted[i]);
+		assert_int_equal(chown(path, 65534, 65534), 0);
+	}
+	model = model_load(&options, &fail);
+	assert_non_null(model);
+	assert_string_equal(model->session, "own");
+	assert_int_equal(model->process_count, 3);
+	assert_int_equal(model->processes[0].identity->pid, 10);
+	assert_true(model->processes[0].is_trusted);
+	assert_int_equal(model->capture_damage_count, 0);
+	assert_non_null(strstr(model->distrusted, "1 of 3 captures belong to other users (c.kmem to user "));
+	model_free(model);
+	assert_true(process_tree_sessions(folder, false, &sessions, &fail));
+	assert_int_equal(sessions.count, 2);
+	assert_string_equal(sessions.names[1], "own");
+	session_list_free(&sessions);
+	for (size_t i = 0; i < 4; i++) {
+		(void)snprintf(path, sizeof(path), "%s/%c.kmem", folder, (char)('a' + i));
+		assert_int_equal(unlink(path), 0);
+	}
+	assert_int_equal(rmdir(folder), 0);
+}
+
+static void
 captures_below_the_folder_are_found(void **state)
 {
 	char outer[160];
@@ -271,6 +317,7 @@ main(void)
 		cmocka_unit_test(a_file_of_somebody_else_is_told),
 		cmocka_unit_test(a_folder_means_its_newest_session),
 		cmocka_unit_test(every_session_of_a_folder_is_a_run),
+		cmocka_unit_test(what_another_user_says_of_starts_and_first_processes_is_not_believed),
 		cmocka_unit_test(captures_below_the_folder_are_found),
 		cmocka_unit_test(a_process_is_alive_by_pid_start_and_boot),
 		cmocka_unit_test(texts_are_cleaned),

@@ -95,6 +95,18 @@ the_age_of_the_resident_set_is_said(void **state)
 	}
 }
 
+static void
+a_look_of_another_time_is_told_beside_the_last_heartbeat(void **state)
+{
+	(void)state;
+	make();
+	hand.resident.monotonic_ns = UINT64_C(7000000000);
+	hand.heartbeat.monotonic_ns = UINT64_C(20000000000);
+	hand.heartbeat.resident_bytes = 900 * MIB;
+	hand.process.ended_monotonic_ns = UINT64_C(21000000000);
+	check_page("Resident set at the last look, 14.0 s before the end; the last heartbeat saw 900 MiB\n");
+}
+
 /* A mapping of a block that found no room is nobody's. */
 static void
 what_found_no_room_is_not_attributed(void **state)
@@ -271,6 +283,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_page_of_one_domain_is_of_that_alone),
 		cmocka_unit_test(the_age_of_the_resident_set_is_said),
+		cmocka_unit_test(a_look_of_another_time_is_told_beside_the_last_heartbeat),
 		cmocka_unit_test(kinds_that_were_counted_earlier_say_so),
 		cmocka_unit_test(what_found_no_room_is_not_attributed),
 		cmocka_unit_test(what_has_no_name_has_an_address_and_a_way_to_get_one),

@@ -35,7 +35,7 @@ write_file(const char *name, const char *text, size_t bytes)
 static const char *
 find(struct source_lines *lines, const char *directory, const char *file, uint32_t line, bool *is_changed)
 {
-	const struct source_place place = { .directory = directory, .file = file, .line = line, .function = "" };
+	const struct source_place place = { .directory = directory, .file = file, .path = file, .line = line, .function = "" };
 
 	return source_lines_find(lines, &place, is_changed);
 }
@@ -146,7 +146,7 @@ another_file_is_told_by_its_functions(void **state)
 	(void)state;
 	write_file("a.py", text, sizeof(text) - 1);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		const struct source_place place = { .directory = scratch_folder, .file = "a.py", .line = 2, .first_line = cases[i].first_line,
+		const struct source_place place = { .directory = scratch_folder, .file = "a.py", .path = "a.py", .line = 2, .first_line = cases[i].first_line,
 			                            .function = cases[i].function };
 		bool is_changed;
 		const char *line = source_lines_find(lines, &place, &is_changed);

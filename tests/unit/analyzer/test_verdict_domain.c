@@ -166,6 +166,24 @@ what_imports_left_in_a_domain_is_said(void **state)
 	}
 }
 
+/* Lines are in the order of what is in memory: the figures beside them must be, too. */
+static void
+what_was_never_touched_is_in_no_share(void **state)
+{
+	struct model_site *site;
+
+	(void)state;
+	hand_model_make(&hand);
+	site = hand_model_site(&hand, HEAP, 2, 2048 * MIB);
+	site->untouched_bytes = hand.domains[HEAP].untouched_bytes = hand.process.untouched_bytes = 2047 * MIB;
+	hand_model_site(&hand, HEAP, 6, 205 * MIB);
+	exited(0);
+	decide("heap");
+	assert_non_null(strstr(verdict.text, " Of heap it held 2.2 GiB at the end, its peak. 206 MiB of it was in memory. 205 MiB of that (100 %) "
+	                                     "was allocated at train.py:6 epoch."));
+	assert_non_null(strstr(verdict.text, " Of the 2.0 GiB that train.py:2 epoch asked for, only 1.0 MiB was in memory."));
+}
+
 /* The same as the whole verdict says of it. */
 static void
 what_may_be_a_data_set_is_told_as_such(void **state)
@@ -400,6 +418,7 @@ main(void)
 		cmocka_unit_test(requests_are_those_of_the_domain),
 		cmocka_unit_test(of_another_end_the_device_is_a_sentence),
 		cmocka_unit_test(what_imports_left_in_a_domain_is_said),
+		cmocka_unit_test(what_was_never_touched_is_in_no_share),
 		cmocka_unit_test(what_may_be_a_data_set_is_told_as_such),
 		cmocka_unit_test(of_several_processes_it_is_a_sum),
 		cmocka_unit_test(processes_that_held_none_are_not_counted),

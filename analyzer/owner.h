@@ -1,0 +1,30 @@
+/*
+ * owner.h - whose file is this, and may what it says be believed?
+ *
+ * A capture is written by the program that it tells of, or by anybody who can write files of that kind. Those of the user who reads, and of
+ * root, are theirs or nobody's trick; one of another user may name any file as a source, and any moment as its start.
+ *
+ * Called by   capture_reader.c, process_tree.c, model.c, launcher.c, doctor_place.c.
+ */
+#ifndef OWNER_H
+#define OWNER_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#define OWNER_TEXT_BYTES 80
+
+/* Of the user who runs this command, or of root. */
+bool owner_is_trusted(uid_t owner);
+
+/* "user alice", "user 1234" where the number has no name. */
+const char *owner_text(uid_t owner, char text[OWNER_TEXT_BYTES]);
+
+/*
+ * Does this folder belong to somebody who is not trusted, or is it a link that such a one has made? False as well where there is none.
+ *
+ * owner     out: who
+ */
+bool owner_is_anothers(const char *folder, uid_t *owner);
+
+#endif

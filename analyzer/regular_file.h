@@ -1,0 +1,24 @@
+/*
+ * regular_file.h - opens a file of which others may have chosen the name, without waiting for anybody.
+ *
+ * A FIFO in a folder of captures would make open() wait for a writer that never comes; a device may do worse. What is no regular file
+ * is not opened for long.
+ *
+ * Called by   whatever opens a path that came from a folder, a capture or the command line.
+ */
+#ifndef REGULAR_FILE_H
+#define REGULAR_FILE_H
+
+#include <sys/stat.h>
+
+/*
+ * flags     of open(), such as O_RDONLY or O_RDWR | O_NOFOLLOW; O_CLOEXEC is added
+ * status    out: of the file that was opened; NULL: not wanted
+ * returns   a descriptor, or -1 and errno: EISDIR of a folder, EINVAL of anything else that is not a regular file
+ */
+int regular_file_open(const char *path, int flags, struct stat *status);
+
+/* What to say after a failure: "is not a regular file", or what errno means. */
+const char *regular_file_why(int error);
+
+#endif

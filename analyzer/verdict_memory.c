@@ -1,0 +1,509 @@
+/*
+ * verdict_memory.c - where was what was in memory, and is the first line what filled it?
+ *
+ * Lines are of what was asked for and is still live. Memory is also filled by what was freed and malloc keeps, by libraries that
+ * manage their own, by files, by other processes of the container, by the recorder. A line that holds less than a third of all that
+ * is never named before it was said where the rest is. What was asked for and never touched fills nothing.
+ *
+ * Called by   verdict_facts.c, verdict_tell.c, verdict.c.
+ * When failing  without a look at the resident set nothing is said: then everything that was asked for counts as memory.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "memory.h"
+#include "model_library.h"
+#include "text_clean.h"
+#include "units.h"
+#include "verdict_tell.h"
+
+#define EXPLAINING_PART 3                     // of what was in memory: a line with less does not explain it
+#define WORTH_BYTES (UINT64_C(64) << 20)      // in memory; less is the program and its libraries
+#define TOLD_PART 20                          // of what was in memory: smaller parts are summed up
+#define TOLD_MAX 5
+#define UNTOUCHED_BYTES (UINT64_C(16) << 20)
+#define UNTOUCHED_PART 8                      // of what was asked for
+#define FREED_BYTES (UINT64_C(32) << 20)
+#define FREED_PART 4                          // of what was in memory
+#define MALLOC_WORDS_BYTES 24                 // of a block, at most as a rule
+#define MANY_THREADS 8                        // as many arenas as threads, up to eight for each processor
+#define LOOK_LATE_NS UINT64_C(100000000)      // who looked so shortly before the end looked at its end
+#define OLD_PART 8                            // memory differs by that much: the look was of another time
+#define OLD_NS UINT64_C(1000000000)
+
+/* ---- what is in memory of lines ---- */
+
+struct ranked *
+verdict_rank(const struct verdict_facts *facts, const struct ranking *in_memory, const struct ranking *asked)
+{
+	struct ranked *ranked = rank_run(facts->model, facts->refused != NULL ? asked : in_memory, NULL);
+
+	for (size_t i = 0; i < ranked->line_count; i++) {
+		struct rank_line *line = &ranked->lines[i];
+
+		line->live_bytes = verdict_less_untouched(facts, line->live_bytes, line->untouched_bytes);
+		line->leaking_bytes = verdict_less_untouched(facts, line->leaking_bytes, line->leaking_untouched_bytes);
+		line->peak_bytes = verdict_less_untouched(facts, line->peak_bytes, line->untouched_bytes);
+	}
+	return ranked;
+}
+
+uint64_t
+verdict_less_untouched(const struct verdict_facts *facts, uint64_t asked_bytes, uint64_t untouched_bytes)
+{
+	if (facts->refused != NULL)
+		return asked_bytes;
+	return asked_bytes > untouched_bytes ? asked_bytes - untouched_bytes : 0;
+}
+
+bool
+verdict_tells_in_memory(uint64_t in_memory_bytes, uint64_t untouched_bytes)
+{
+	return untouched_bytes > in_memory_bytes / UNTOUCHED_PART;
+}
+
+void
+verdict_find_untouched(struct verdict_facts *facts, const struct ranked *live)
+{
+	const struct rank_line *most = NULL;
+	uint64_t asked_bytes = 0;
+
+	for (size_t i = 0; i < live->line_count && facts->refused == NULL; i++) {
+		const struct rank_line *line = &live->lines[i];
+
+		if (rank_is_address_space(facts->model->domains[line->domain].name))
+			continue;
+		asked_bytes += line->live_bytes + line->untouched_bytes;
+		if (most == NULL || line->untouched_bytes > most->untouched_bytes)
+			most = line;
+	}
+	if (most != NULL && most->untouched_bytes >= UNTOUCHED_BYTES && most->untouched_bytes >= asked_bytes / UNTOUCHED_PART)
+		facts->untouched = *most;
+}
+
+void
+verdict_tell_untouched(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct rank_line *line = &facts->untouched;
+	char asked[UNITS_TEXT_BYTES];
+	char held[UNITS_TEXT_BYTES];
+	char place[PLACE_TEXT_BYTES];
+
+	say(verdict, " Of the %s that %s asked for, only %s %s in memory.", units_bytes(line->live_bytes + line->untouched_bytes, asked),
+	    verdict_line_text(line, place), units_bytes(line->live_bytes, held), facts->end == VERDICT_END_RUNNING ? "is" : "was");
+}
+
+/* ---- where it is ---- */
+
+enum part {
+	PART_LINES, PART_FREED, PART_MALLOC, PART_RESERVED, PART_FILES, PART_PROGRAM, PART_OWN, PART_INHERITED, PART_STACKS, PART_OTHER, PART_LATER,
+	PART_OTHERS, PARTS
+};
+static_assert((int)PARTS <= VERDICT_PARTS_MAX, "");
+
+static const char *const part_names[PARTS] = {
+	[PART_LINES] = "live at recorded lines",
+	[PART_FREED] = "freed memory that malloc keeps",
+	[PART_MALLOC] = "malloc's, beyond what is live", // nobody looked at its pages
+	[PART_RESERVED] = "memory that libraries manage themselves, of which no line is known",
+	[PART_FILES] = "pages of files and shared memory",
+	[PART_PROGRAM] = "the program and its libraries",
+	[PART_OWN] = "what recording takes",
+	[PART_INHERITED] = "memory from before the fork",
+	[PART_STACKS] = "stacks of threads",
+	[PART_OTHER] = "memory that is not attributed",
+	[PART_LATER] = "newer than the last look at its mappings",
+	[PART_OTHERS] = "other processes, and pages of files",
+};
+
+static uint64_t
+lesser(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t
+greater(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t
+live_of(const struct model *model, const char *name)
+{
+	for (size_t i = 0; i < model->domain_count; i++) {
+		if (strcmp(model->domains[i].name, name) == 0)
+			return model->domains[i].live_bytes - lesser(model->domains[i].live_bytes, model->domains[i].untouched_bytes);
+	}
+	return 0;
+}
+
+/* Of malloc's pages at the look: those without a block, and the rest of those that few blocks keep. */
+static uint64_t
+kept_of(const struct model_heap_look *look)
+{
+	return look->sampled_pages != 0 ? look->empty_bytes + (look->sparse_bytes - lesser(look->sparse_bytes, look->sparse_live_bytes)) : 0;
+}
+
+/*
+ * Of one process. What malloc keeps was seen at the look; where nobody looked at its pages it is what it has more than is live at the
+ * end, which can be told of a session of one process alone.
+ */
+static void
+add_process(const struct verdict_facts *facts, const struct model_process *process, uint64_t parts[PARTS])
+{
+	const uint64_t *look = process->resident->part_bytes;
+	uint64_t malloc_bytes = look[KMEM_RESIDENT_BRK] + look[KMEM_RESIDENT_HEAP];
+	bool is_alone = facts->model->process_count == 1;
+	uint64_t library_bytes = is_alone ? lesser(live_of(facts->model, "library"), look[KMEM_RESIDENT_RESERVED]) : 0;
+	uint64_t shared_bytes = is_alone ? lesser(live_of(facts->model, "shared"), look[KMEM_RESIDENT_SHARED]) : 0;
+	uint64_t freed_bytes = lesser(kept_of(&process->heap_look), malloc_bytes);
+	uint64_t beyond_bytes = 0;
+
+	if (process->heap_look.sampled_pages == 0 && is_alone)
+		beyond_bytes = malloc_bytes - lesser(malloc_bytes, live_of(facts->model, "heap") / 16 * 17); // malloc's own words
+	parts[PART_MALLOC] += beyond_bytes;
+	parts[PART_LINES] += malloc_bytes - freed_bytes - beyond_bytes + look[KMEM_RESIDENT_MMAP] + look[KMEM_RESIDENT_PYTHON_ARENA] + library_bytes + shared_bytes;
+	parts[PART_FREED] += freed_bytes;
+	parts[PART_RESERVED] += look[KMEM_RESIDENT_RESERVED] - library_bytes;
+	parts[PART_OWN] += look[KMEM_RESIDENT_OWN];
+	parts[PART_STACKS] += look[KMEM_RESIDENT_STACKS];
+	parts[PART_OTHER] += look[KMEM_RESIDENT_OTHER];
+	/* Processes of one program have these together. */
+	parts[PART_FILES] = greater(parts[PART_FILES], look[KMEM_RESIDENT_FILE] + look[KMEM_RESIDENT_SHARED] - shared_bytes);
+	parts[PART_PROGRAM] = greater(parts[PART_PROGRAM], look[KMEM_RESIDENT_PROGRAM]);
+	parts[PART_INHERITED] = greater(parts[PART_INHERITED], look[KMEM_RESIDENT_INHERITED]);
+}
+
+static int
+compare_parts(const void *left, const void *right)
+{
+	uint64_t a = ((const struct verdict_part *)left)->bytes;
+	uint64_t b = ((const struct verdict_part *)right)->bytes;
+
+	return a < b ? 1 : a > b ? -1 : strcmp(((const struct verdict_part *)left)->name, ((const struct verdict_part *)right)->name);
+}
+
+/* The line whose few blocks keep most of the pages. */
+static void
+find_pinning(const struct verdict_facts *facts, struct verdict_memory *memory)
+{
+	struct ranked *ranked = verdict_rank(facts, &rank_sites, &rank_sites_asked);
+
+	for (size_t i = 0; i < ranked->line_count; i++) {
+		if (ranked->lines[i].pinned_bytes > memory->pinning.pinned_bytes)
+			memory->pinning = ranked->lines[i];
+	}
+	rank_free(ranked);
+}
+
+static uint64_t
+last_resident_bytes(const struct model_process *process)
+{
+	const struct kmem_heartbeat *last = process->heartbeat_count != 0 ? &process->heartbeats[process->heartbeat_count - 1] : NULL;
+
+	return last != NULL && last->monotonic_ns >= process->resident->monotonic_ns ? last->resident_bytes : 0;
+}
+
+/* The most that was live about the time of the look: at the heartbeats before and after it, or at the end, which was looked at. */
+static uint64_t
+live_at_look(const struct model_process *process)
+{
+	bool has_ended = process->state == KMEM_STATE_CLEAN_EXIT && verdict_ended_ns(process) <= process->resident->monotonic_ns + LOOK_LATE_NS;
+	uint64_t before_bytes = 0;
+
+	if (process->is_finalizing || has_ended)
+		return process->live_bytes;
+
+	for (size_t i = 0; i < process->heartbeat_count; i++) {
+		const struct kmem_heartbeat *beat = &process->heartbeats[i];
+
+		if (beat->monotonic_ns > process->resident->monotonic_ns)
+			return greater(before_bytes, beat->live_bytes);
+		before_bytes = beat->live_bytes;
+	}
+	return greater(before_bytes, process->live_bytes);
+}
+
+/* Malloc's own words and rounding of so much, in blocks of the size that is usual in the heap. */
+static uint64_t
+overhead_of(const struct model *model, uint64_t live_bytes)
+{
+	const struct model_domain *heap = NULL;
+	double count;
+
+	for (size_t i = 0; i < model->domain_count; i++) {
+		if (strcmp(model->domains[i].name, "heap") == 0)
+			heap = &model->domains[i];
+	}
+	if (heap == NULL || heap->allocated_bytes == 0)
+		return live_bytes;
+	count = (double)live_bytes / (double)heap->allocated_bytes * (double)heap->allocated_count;
+	return live_bytes / 16 + MALLOC_WORDS_BYTES * greater(heap->live_count, (uint64_t)count);
+}
+
+/* Where nobody looked at malloc's pages: what it had more than was live, at least. 0: not known. */
+static uint64_t
+kept_at_least(const struct model *model, const struct model_process *process)
+{
+	const uint64_t *look = process->resident->part_bytes;
+	uint64_t malloc_bytes = look[KMEM_RESIDENT_BRK] + look[KMEM_RESIDENT_HEAP];
+	uint64_t live_bytes = live_at_look(process);
+
+	return live_bytes != 0 ? malloc_bytes - lesser(malloc_bytes, live_bytes + overhead_of(model, live_bytes)) : 0;
+}
+
+/*
+ * Memory grew after the look, at which next to nothing was but malloc's and what has lines: at the last heartbeat malloc had what was
+ * resident then, less what was not its at the look, twice what recording took, and what was live. 0: not known.
+ */
+static uint64_t
+kept_since(const struct model *model, const struct model_process *process, uint64_t *malloc_bytes)
+{
+	const uint64_t *look = process->resident->part_bytes;
+	uint64_t resident_bytes = last_resident_bytes(process);
+	uint64_t known_bytes = look[KMEM_RESIDENT_BRK] + look[KMEM_RESIDENT_HEAP];
+	uint64_t unclear_bytes = look[KMEM_RESIDENT_RESERVED] + look[KMEM_RESIDENT_OTHER] + look[KMEM_RESIDENT_FILE] + look[KMEM_RESIDENT_SHARED];
+	uint64_t others_bytes = process->resident->resident_bytes - known_bytes + look[KMEM_RESIDENT_OWN];
+	uint64_t live_bytes;
+
+	if (process->is_finalizing || resident_bytes < process->resident->resident_bytes / OLD_PART * (OLD_PART + 1) ||
+	    unclear_bytes > process->resident->resident_bytes / OLD_PART / 2)
+		return 0;
+	live_bytes = process->heartbeats[process->heartbeat_count - 1].live_bytes;
+	*malloc_bytes = resident_bytes - lesser(resident_bytes, others_bytes);
+	return live_bytes != 0 ? *malloc_bytes - lesser(*malloc_bytes, live_bytes + overhead_of(model, live_bytes)) : 0;
+}
+
+static void
+gather_freed(const struct verdict_facts *facts, const struct model_process *process, struct verdict_memory *memory)
+{
+	const struct model_heap_look *look = &process->heap_look;
+	uint64_t kept_bytes = 0;
+	uint64_t last_bytes = 0;
+	uint64_t since_bytes = 0;
+	uint64_t malloc_bytes = 0;
+
+	/* Blocks of the parent's, or that were not recorded, are live too. */
+	if (process->resident != NULL && process->losses[KMEM_LOST_EVENTS] == 0 && process->inherited_bytes == 0) {
+		kept_bytes = look->sampled_pages != 0 ? kept_of(look) : kept_at_least(facts->model, process);
+		last_bytes = last_resident_bytes(process);
+		since_bytes = kept_since(facts->model, process, &malloc_bytes);
+	}
+	if (since_bytes > kept_bytes && since_bytes >= FREED_BYTES && since_bytes >= last_bytes / FREED_PART) {
+		memory->kept_bytes = since_bytes;
+		memory->kept_heap_bytes = malloc_bytes;
+		memory->is_kept_later = true;
+		return;
+	}
+	if (kept_bytes < FREED_BYTES || kept_bytes < process->resident->resident_bytes / FREED_PART)
+		return;
+	/* It was given back after the look. */
+	if (last_bytes != 0 && last_bytes < process->resident->resident_bytes - lesser(kept_bytes / 2, process->resident->resident_bytes))
+		return;
+	memory->kept_bytes = kept_bytes;
+	memory->kept_heap_bytes = look->sampled_pages != 0
+	                                  ? look->bytes
+	                                  : process->resident->part_bytes[KMEM_RESIDENT_BRK] + process->resident->part_bytes[KMEM_RESIDENT_HEAP];
+	memory->kept_empty_bytes = look->empty_bytes;
+	memory->sparse_bytes = look->sparse_bytes;
+	memory->sparse_live_bytes = look->sparse_live_bytes;
+	if (look->sparse_bytes != 0)
+		find_pinning(facts, memory);
+}
+
+void
+verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_t end_ns)
+{
+	struct verdict_memory *memory = &facts->memory;
+	uint64_t parts[PARTS] = { 0 };
+	uint64_t last_bytes = 0;
+
+	for (size_t i = 0; i < facts->model->process_count; i++) {
+		const struct model_process *process = &facts->model->processes[i];
+
+		if (!is_meant[i] || process->resident == NULL)
+			continue;
+		add_process(facts, process, parts);
+		last_bytes += greater(last_resident_bytes(process), process->resident->resident_bytes);
+		memory->look_bytes += process->resident->resident_bytes;
+		if (end_ns > process->resident->monotonic_ns && !process->is_finalizing)
+			memory->age_ns = greater(memory->age_ns, end_ns - process->resident->monotonic_ns);
+	}
+	if (memory->look_bytes == 0)
+		return;
+	parts[PART_LATER] = memory->later_bytes = last_bytes - memory->look_bytes;
+	for (unsigned i = 0; i < PARTS; i++)
+		memory->bytes += parts[i];
+	memory->process_bytes = memory->bytes;
+	memory->lines_bytes = parts[PART_LINES];
+	/* Of whoever the kernel killed for the container's limit all that was charged there is the question. */
+	if (facts->cgroup_kills != 0 && facts->charged_bytes > memory->bytes && facts->limit_bytes != UINT64_MAX) {
+		parts[PART_OTHERS] = facts->charged_bytes - memory->bytes;
+		memory->bytes = facts->charged_bytes;
+		memory->is_of_container = true;
+	}
+	for (unsigned i = 0; i < PARTS; i++) {
+		if (parts[i] != 0)
+			memory->parts[memory->part_count++] = (struct verdict_part){ part_names[i], parts[i] };
+	}
+	qsort(memory->parts, memory->part_count, sizeof(memory->parts[0]), compare_parts);
+	if (facts->model->process_count == 1)
+		gather_freed(facts, facts->process, memory);
+}
+
+/* ---- words ---- */
+
+/* Does the first line explain what was in memory? */
+static bool
+is_explained(const struct verdict_facts *facts)
+{
+	return facts->memory.bytes < WORTH_BYTES || facts->top_live.live_bytes >= facts->memory.bytes / EXPLAINING_PART;
+}
+
+/* Also where the look is of another time than what is told beside it. */
+static void
+say_age(const struct verdict_memory *memory, struct verdict *verdict)
+{
+	char bytes[UNITS_TEXT_BYTES];
+
+	if (memory->age_ns < OLD_NS || memory->later_bytes < memory->look_bytes / OLD_PART)
+		return;
+	say(verdict, " That look was %.1f s before the end, when %s was in memory.", (double)memory->age_ns / 1e9,
+	    units_bytes(memory->process_bytes - memory->later_bytes, bytes));
+}
+
+static void
+say_parts(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct verdict_memory *memory = &facts->memory;
+	uint64_t rest_bytes = 0;
+	char bytes[UNITS_TEXT_BYTES];
+
+	(void)units_bytes(memory->bytes, bytes);
+	if (memory->is_of_container)
+		say(verdict, " Of the %s that the container had in use at the last look", bytes);
+	else
+		say(verdict, " Of the %s that %s in memory at the last %s", bytes, facts->live_count > 1 ? "its processes had" : "it had",
+		    memory->later_bytes != 0 ? "heartbeat" : "look");
+	for (size_t i = 0; i < memory->part_count; i++) {
+		if (i >= TOLD_MAX || (i != 0 && memory->parts[i].bytes < memory->bytes / TOLD_PART)) {
+			rest_bytes += memory->parts[i].bytes;
+			continue;
+		}
+		say(verdict, "%s %s was %s", i == 0 ? "," : ";", units_bytes(memory->parts[i].bytes, bytes), memory->parts[i].name);
+	}
+	if (rest_bytes != 0)
+		say(verdict, "; %s was the rest", units_bytes(rest_bytes, bytes));
+	say(verdict, ".");
+	say_age(memory, verdict);
+	/* Lines are told as they are at the end: of what was there at the look that may be the smaller part. */
+	if (facts->live_bytes < memory->lines_bytes / 2 && memory->lines_bytes >= memory->bytes / EXPLAINING_PART)
+		say(verdict, " Most of what lines held then was released afterwards.");
+	else if (facts->top_live.site_count != 0)
+		say(verdict, " No line holds a third of it.");
+}
+
+void
+verdict_tell_freed(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct verdict_memory *memory = &facts->memory;
+	uint64_t sparse_kept_bytes = memory->kept_bytes - lesser(memory->kept_bytes, memory->kept_empty_bytes);
+	uint64_t live_bytes = memory->kept_heap_bytes - lesser(memory->kept_heap_bytes, memory->kept_bytes);
+	char bytes[UNITS_TEXT_BYTES];
+	char whole[UNITS_TEXT_BYTES];
+	char share[UNITS_TEXT_BYTES];
+	char place[PLACE_TEXT_BYTES];
+
+	if (memory->kept_bytes == 0)
+		return;
+	say(verdict, " Freed memory was not given back: ");
+	if (memory->is_kept_later)
+		say(verdict, "at the last heartbeat ");
+	else if (memory->age_ns >= OLD_NS && facts->end != VERDICT_END_RUNNING)
+		say(verdict, "%.1f s before the end ", (double)memory->age_ns / 1e9);
+	say(verdict, "malloc had %s in memory, of which about %s was live (%s).",
+	    units_bytes(memory->kept_heap_bytes, whole), units_bytes(live_bytes, bytes),
+	    units_share(verdict_share(live_bytes, memory->kept_heap_bytes), share));
+	if (memory->kept_empty_bytes >= memory->kept_bytes / 10)
+		say(verdict, " %s was pages without any block: malloc_trim(0) gives these back.", units_bytes(memory->kept_empty_bytes, bytes));
+	if (memory->sparse_bytes == 0 || sparse_kept_bytes < memory->kept_bytes / 10)
+		return;
+	say(verdict, " %s was pages that few blocks keep (%s in all)", units_bytes(memory->sparse_bytes, bytes),
+	    units_bytes(memory->sparse_live_bytes, whole));
+	if (memory->pinning.site_count != 0)
+		say(verdict, ", most of them allocated at %s", verdict_line_text(&memory->pinning, place));
+	say(verdict, ": they stay until these blocks are freed.");
+}
+
+void
+verdict_tell_memory(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	if (!is_explained(facts))
+		say_parts(facts, verdict);
+	verdict_tell_freed(facts, verdict);
+}
+
+/* ---- what to do ---- */
+
+bool
+verdict_is_freed_first(const struct verdict_facts *facts)
+{
+	return facts->memory.kept_bytes != 0 && facts->memory.kept_bytes > facts->top_live.live_bytes;
+}
+
+static const char *
+trim_call(const struct verdict_facts *facts)
+{
+	return facts->process->python_version != 0 ? "ctypes.CDLL(None).malloc_trim(0)" : "malloc_trim(0)";
+}
+
+bool
+verdict_advise_freed(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct verdict_memory *memory = &facts->memory;
+	uint64_t sparse_kept_bytes = memory->kept_bytes - lesser(memory->kept_bytes, memory->kept_empty_bytes);
+	bool is_empty_worth = memory->kept_empty_bytes >= memory->kept_bytes / 4;
+	bool is_sparse_worth = sparse_kept_bytes >= memory->kept_bytes / 4;
+	char place[PLACE_TEXT_BYTES];
+
+	if (memory->kept_bytes == 0)
+		return false;
+	if (memory->kept_empty_bytes == 0 && memory->sparse_bytes == 0) {
+		say_next(verdict, "call %s when much was freed; where that does not help, few blocks keep whole pages: allocate those that stay "
+		                  "apart from those that are freed",
+		         trim_call(facts));
+		return true;
+	}
+	if (is_empty_worth)
+		say_next(verdict, "call %s when much was freed", trim_call(facts));
+	if (is_sparse_worth) {
+		char first[sizeof(verdict->next)];
+
+		(void)snprintf(first, sizeof(first), "%s", verdict->next);
+		say_next(verdict, "%.400s%sallocate the blocks that stay%s%s%s apart from those that are freed: before them, or from a pool of their own",
+		         first, is_empty_worth ? "; and " : "", memory->pinning.site_count != 0 ? ", most of all those of " : "",
+		         memory->pinning.site_count != 0 ? verdict_line_text(&memory->pinning, place) : "",
+		         memory->pinning.site_count != 0 ? "," : "");
+	}
+	if (facts->process->thread_count > MANY_THREADS) {
+		size_t used = strlen(verdict->next);
+
+		(void)snprintf(verdict->next + used, sizeof(verdict->next) - used, "; with %u threads also set MALLOC_ARENA_MAX=2",
+		               facts->process->thread_count);
+	}
+	return true;
+}
+
+void
+verdict_advise_library(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct model_site *site = facts->top_live.site_count != 0 ? facts->top_live.largest : NULL;
+	const char *setting = site != NULL && site->library != NULL ? model_library_switch(site) : NULL;
+	size_t used = strlen(verdict->next);
+
+	if (setting != NULL)
+		(void)snprintf(verdict->next + used, sizeof(verdict->next) - used,
+		               "; with `kmemshim run --system-allocators -- " VERDICT_COMMAND "` (%s) it takes its memory from malloc, and "
+		               "lines are exact", setting);
+}

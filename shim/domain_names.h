@@ -1,0 +1,11 @@
+/*
+ * domain_names.h - what each domain of memory is called in the capture.
+ *
+ * Called by   lifecycle.c, once for each capture. No allocation.
+ */
+#ifndef DOMAIN_NAMES_H
+#define DOMAIN_NAMES_H
+
+void domain_names_store(void);
+
+#endif

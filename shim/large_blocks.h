@@ -1,0 +1,32 @@
+/*
+ * large_blocks.h - where do blocks of 1 MiB and more live?
+ *
+ * Addresses at which such a block was once; whether it is there still, and whose it is, the pointer map knows. So nothing has to be done
+ * when one is released, and the short way of an event (tracker_again.c), which such a block never takes, does not see this.
+ *
+ * Called by   tracker.c (note), resident_lines.c (gather).
+ * Safe from   any thread and signal handler; lock-free; no allocation.
+ * When full   (64 GiB of addresses with a block in each MiB) the block is not noted: it counts as resident.
+ */
+#ifndef LARGE_BLOCKS_H
+#define LARGE_BLOCKS_H
+
+#include <stdint.h>
+
+#define LARGE_BLOCKS_BYTES ((uint64_t)1 << 20)
+
+struct large_block {
+	uint64_t start;
+	uint64_t bytes;   // requested
+	uint32_t site;    // index + 1
+};
+
+/* A block of LARGE_BLOCKS_BYTES and more was put into the pointer map. */
+void large_blocks_note(uint64_t addr);
+
+/* Those of the heap that are alive, in any order, `most` at most. Returns how many. Blocks come and go meanwhile. */
+uint32_t large_blocks_gather(struct large_block *found, uint32_t most);
+
+void large_blocks_clear(void); // forked child: one thread
+
+#endif

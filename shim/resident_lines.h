@@ -1,0 +1,27 @@
+/*
+ * resident_lines.h - of the large blocks of each record, how much is in memory?
+ *
+ * A block that nobody touched is no memory, whoever asked for it. Blocks and mappings of 1 MiB and more are looked at one by one; there
+ * are few, and what is smaller is touched soon. struct kmem_resident_lines is the answer.
+ *
+ * Called by   resident.c, under the flag of the look: begin, each of the kernel's mappings in order of address, store.
+ * Safe from   as that is; no allocation.
+ * When full   large blocks beyond RESIDENT_LINES_BLOCKS_MAX count as resident; of records beyond the room in the capture there is a sum.
+ */
+#ifndef RESIDENT_LINES_H
+#define RESIDENT_LINES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kmem_format.h"
+
+#define RESIDENT_LINES_BLOCKS_MAX 16384u
+
+void resident_lines_begin(void);
+void resident_lines_mapping(uint64_t start, uint64_t end, uint64_t resident_bytes);
+/* Is there a large block at `addr`? *end: where it ends; else where the next one begins, UINT64_MAX = nowhere. Both at edges of pages. */
+bool resident_lines_are_large(uint64_t addr, uint64_t *end);
+void resident_lines_store(struct kmem_resident_lines *to, uint64_t sequence);
+
+#endif

@@ -1,0 +1,26 @@
+/*
+ * resident_pages.h - how much of these addresses is in memory?
+ *
+ * Called by   resident.c, resident_lines.c, under the flag of the look.
+ * Safe from   one thread at a time; system calls, no allocation.
+ * When failing  what was counted before.
+ */
+#ifndef RESIDENT_PAGES_H
+#define RESIDENT_PAGES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define RESIDENT_PAGE_BYTES UINT64_C(4096)
+
+/* Both at the edge of a page. Pages that were only read, and are the one zero page of all, count. */
+uint64_t resident_pages_bytes(uint64_t start, uint64_t end);
+
+/* One byte for each page, bit 0: is it in memory? At most RESIDENT_PAGES_AT_ONCE, good until the next call here. NULL: cannot be told. */
+#define RESIDENT_PAGES_AT_ONCE 16384u
+const unsigned char *resident_pages_find(uint64_t start, uint64_t end);
+
+/* Of private memory: those that no other process has, the zero page neither. 0 where the kernel does not tell. */
+uint64_t resident_pages_own_bytes(uint64_t start, uint64_t end);
+
+#endif

@@ -1,0 +1,84 @@
+/*
+ * in_memory: what fills memory is not what was asked for. Run by test_in_memory.py; the first argument says what, the second how many
+ * MiB are kept in small blocks.
+ *
+ *   calloc, mmap    2 GiB that nobody touches, then a line that keeps small blocks
+ *   quarter         the same, but a quarter of a GiB is touched
+ *   empty           most of what was filled is freed again; every thousandth block stays
+ *   sparse          the same; in every second page a small block stays
+ */
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define MIB ((size_t)1 << 20)
+
+static char *volatile pool;
+static char **kept;
+
+__attribute__((noinline)) static void
+ask_for_much(const char *what)
+{
+	size_t bytes = strcmp(what, "quarter") == 0 ? 1024 * MIB : 2048 * MIB;
+
+	if (strcmp(what, "mmap") == 0)
+		pool = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	else
+		pool = calloc(1, bytes);
+	if (strcmp(what, "quarter") == 0)
+		memset(pool, 1, bytes / 4);
+}
+
+__attribute__((noinline)) static void
+keep_one(size_t number)
+{
+	kept[number] = memset(malloc(1000), 1, 1000);
+}
+
+__attribute__((noinline)) static char *
+work_with_one(void)
+{
+	return memset(malloc(1000), 1, 1000);
+}
+
+__attribute__((noinline)) static char *
+keep_small(void)
+{
+	return memset(malloc(40), 1, 40);
+}
+
+/* Blocks of a page's size in all, and one of `each` stays. */
+__attribute__((noinline)) static void
+free_most(size_t mib, size_t each)
+{
+	size_t count = mib * MIB / 1000;
+	char **worked = calloc(count, sizeof(*worked));
+
+	for (size_t i = 0; i < count; i++) {
+		worked[i] = work_with_one();
+		kept[i] = i % each == 0 ? keep_small() : NULL;
+	}
+	for (size_t i = 0; i < count; i++)
+		free(worked[i]);
+	free(worked);
+}
+
+int
+main(int argc, char **arguments)
+{
+	size_t mib = argc > 2 ? strtoul(arguments[2], NULL, 10) : 100;
+
+	kept = calloc(mib * MIB / 1000 + 1, sizeof(*kept));
+	mallopt(M_MMAP_THRESHOLD, 1 << 30);
+	if (strcmp(arguments[1], "empty") == 0 || strcmp(arguments[1], "sparse") == 0) {
+		free_most(mib, arguments[1][0] == 'e' ? 1000 : 8);
+		return 0;
+	}
+	mallopt(M_MMAP_THRESHOLD, 1 << 20);
+	ask_for_much(arguments[1]);
+	for (size_t i = 0; i < mib * MIB / 1000; i++)
+		keep_one(i);
+	return 0;
+}

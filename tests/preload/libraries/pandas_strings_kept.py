@@ -1,0 +1,14 @@
+import pandas as pd
+
+names = pd.Series([f"name {i} of a customer" for i in range(100_000)], dtype="str")
+kept = []
+
+
+def clean(step):
+    return names.str.upper() + f" {step}"  # culprit
+
+
+for step in range(1000):
+    length = names.str.len().sum()
+    kept.append(clean(step))
+    print(step, flush=True)

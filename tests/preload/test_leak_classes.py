@@ -1,0 +1,81 @@
+"""Programs of which somebody can say whether they leak: the class of their line says the same."""
+import functools
+import re
+import sys
+
+import pytest
+
+import harness
+
+pytestmark = pytest.mark.usefixtures("as_users_run_it")
+
+SOURCE = harness.HERE / "leak_classes.c"
+SCRIPT = harness.HERE / "leak_classes.py"
+
+
+def scenes(source, pattern):
+    return [name for name in re.findall(pattern, source.read_text(), re.MULTILINE)]
+
+
+NATIVE = scenes(SOURCE, r"^((?:leak|control)_\w+)\(void\)")
+PYTHON = scenes(SCRIPT, r"^def ((?:leak|control)_\w+)\(")
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    return harness.compile_c(SOURCE, tmp_path_factory.mktemp("classes") / "leak_classes")
+
+
+@functools.cache
+def line_of(source):
+    return next(number for number, line in enumerate(source.read_text().splitlines(), 1) if re.search(r"(//|#) kept$", line))
+
+
+def classes_of(source, out):
+    document = harness.report("leaks", out, "--top", "100")
+    return {site["leak"]["class"]: site for site in document["sites"]
+            if harness.place(site) == f"{source.name}:{line_of(source)}" and site["live_bytes"] > 0}
+
+
+def check(scene, source, argv, out):
+    done = harness.record([*argv, scene], out)
+    assert done.returncode == 0, done.stderr
+    classes = classes_of(source, out)
+    assert ("leak" in classes) == scene.startswith("leak"), {name: site["leak"] for name, site in classes.items()}
+
+
+def test_both_kinds_are_tried():
+    for names in (NATIVE, PYTHON):
+        assert {name.split("_")[0] for name in names} == {"leak", "control"}
+
+
+@pytest.mark.parametrize("scene", NATIVE)
+def test_what_leaks_is_a_leak(scene, program, out):
+    check(scene, SOURCE, [program], out)
+
+
+@pytest.mark.parametrize("scene", PYTHON)
+def test_what_leaks_in_python_is_a_leak(scene, out):
+    check(scene, SCRIPT, [sys.executable, SCRIPT], out)
+
+
+# As many tests as a small package has, and then the one that everybody has: it loads something large.
+SUITE = """
+import pytest
+kept = []
+@pytest.mark.parametrize("number", range(200))
+def test_small(number):
+    for _ in range(20):
+        kept.append(bytearray(600))
+def test_large():
+    assert len(bytearray(256 << 20)) > 0
+"""
+
+
+def test_the_last_large_test_hides_no_leak(out, tmp_path):
+    suite = tmp_path / "test_suite.py"
+    suite.write_text(SUITE)
+    done = harness.record(["/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", suite], out)
+    assert done.returncode == 0, done.stdout
+    lines = harness.report("leaks", out, "--top", "100")["lines"]
+    assert [line["leak"]["class"] for line in lines if harness.place(line) == "test_suite.py:7"] == ["leak"], harness.summary(lines)

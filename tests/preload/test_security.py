@@ -1,0 +1,267 @@
+"""What others can do to who records or reads: folders that they can write, files that they name, privileges that are not theirs."""
+import os
+import signal
+import socket
+import subprocess
+
+import pytest
+
+import harness
+
+USAGE, NOT_EXECUTABLE = 2, 126
+QUICK = 60  # seconds; what hangs, hangs for ever
+
+
+@pytest.fixture(params=["fifo", "socket", "device", "folder"])
+def strange(request, tmp_path):
+    """Makes a file of that kind that nobody serves."""
+    def make(path):
+        path.parent.mkdir(exist_ok=True)
+        if request.param == "fifo":
+            os.mkfifo(path, 0o777)
+        elif request.param == "socket":
+            with socket.socket(socket.AF_UNIX) as made:
+                made.bind(str(path))
+        elif request.param == "folder":
+            path.mkdir()
+        else:
+            path.symlink_to("/dev/ptmx")
+        return path
+
+    return make
+
+
+def test_a_run_and_its_report_do_not_wait_for_a_strange_file_in_the_folder(programs, out, strange):
+    strange(out / "zz.kmem")
+    program = programs("leak_in_a_loop.c")
+    done = harness.kmemshim("run", "-o", out, "--", program, timeout=QUICK)
+    told = harness.kmemshim("report", out, timeout=QUICK)
+    gate = harness.kmemshim("baseline", out, "-o", out / "base.json", timeout=QUICK)
+
+    assert done.returncode == 0 and "Held at the peak" in done.stderr, done.stderr
+    assert told.returncode == 0 and "zz.kmem: is not a regular file" in told.stderr
+    assert gate.stderr.count("\n") <= 1, gate.stderr
+
+
+def test_a_strange_file_is_no_program(tmp_path, strange):
+    command = strange(tmp_path / "made" / "command")
+    done = harness.kmemshim("run", "-o", tmp_path / "out", "--", command, timeout=QUICK)
+    asked = harness.kmemshim("doctor", "-o", tmp_path / "out", "--", command, timeout=QUICK)
+
+    assert done.returncode == NOT_EXECUTABLE and done.stderr.count("\n") == 1, done.stderr
+    assert asked.returncode == 1
+    assert [line for line in asked.stdout.splitlines() if line.startswith("problem") and str(command) in line], asked.stdout
+
+
+def test_a_strange_file_is_no_baseline(programs, tmp_path, out, strange):
+    harness.record([programs("leak_in_a_loop.c")], out)
+    done = harness.kmemshim("check", out, "--baseline", strange(tmp_path / "base.json"), timeout=QUICK)
+
+    assert done.returncode == USAGE and done.stderr.count("\n") == 1, done.stderr
+
+
+def test_a_report_is_not_written_to_a_fifo_that_nobody_reads(programs, tmp_path, out):
+    harness.record([programs("leak_in_a_loop.c")], out)
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    done = harness.kmemshim("baseline", out, "-o", fifo, timeout=QUICK)
+
+    assert done.returncode == USAGE and done.stderr.count("\n") == 1 and "cannot write" in done.stderr
+
+
+NOBODY = 65534
+
+
+@pytest.fixture
+def nobodys(tmp_path):
+    """Gives files and folders to another user."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root to give files to another user")
+
+    def give(*paths):
+        for path in paths:
+            os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
+        return paths[0]
+
+    return give
+
+
+KEEPS = "kept = []\nfor i in range(4000):\n    kept.append(bytearray(4000))  # SECRET\n"
+
+
+@pytest.fixture
+def script(tmp_path):
+    file = tmp_path / "keeps.py"
+    file.write_text(KEEPS)
+    return file
+
+
+def test_a_capture_of_another_user_shows_no_lines_of_files(script, out, nobodys):
+    """It may name any file that the reader can read."""
+    harness.record([harness.find_python(), script], out)
+    own = harness.kmemshim("report", out)
+    nobodys(*out.glob("*.kmem"))
+    for words in (["report", out], ["leaks", out], ["leaks", out, "--json"], ["leaks", next(out.glob("*.kmem"))]):
+        done = harness.kmemshim(*words)
+
+        assert done.returncode == 0, done.stderr
+        assert "keeps.py" in done.stdout and "SECRET" not in done.stdout + done.stderr
+        assert "belongs to user nobody" in done.stderr, done.stderr
+    assert "kept.append(bytearray(4000))  # SECRET" in own.stdout and "belongs to" not in own.stdout + own.stderr
+
+
+def test_lines_that_an_own_capture_names_too_are_shown(script, out, nobodys):
+    """Of a session: a child that had given up root's rights left one of them."""
+    program = f"import os\npid = os.fork()\nexec(compile(open({str(script)!r}).read(), {str(script)!r}, 'exec'))\nif pid: os.waitpid(pid, 0)\n"
+    harness.record([harness.find_python(), "-c", program], out)
+    captures = sorted(out.glob("*.kmem"), key=lambda path: path.stat().st_mtime_ns)
+    assert len(captures) == 2
+    nobodys(captures[0])
+    done = harness.kmemshim("leaks", out)
+
+    assert "SECRET" in done.stdout
+    assert "1 of 2 captures belong to other users" in done.stderr and "user nobody" in done.stderr
+
+
+def test_the_newest_session_is_one_of_the_readers_own(programs, tmp_path, out, nobodys):
+    """A session of somebody else's may say that it began at any time."""
+    good = harness.kmemshim("run", "-o", out, "--", programs("gate.c"))
+    own = set(out.glob("*.kmem"))
+    base = tmp_path / "base.json"
+    assert good.returncode == 0 and harness.kmemshim("baseline", out, "-o", base).returncode == 0
+    harness.kmemshim("run", "-o", out, "--", programs("gate.c"), "leak")
+    nobodys(*(set(out.glob("*.kmem")) - own))
+    document = harness.report("report", out)
+    check = harness.kmemshim("check", out, "--baseline", base)
+
+    assert own.pop().name.split(".")[1] == str(document["processes"][0]["pid"])
+    assert document["damages"] == []
+    assert check.returncode == 0, check.stdout + check.stderr
+
+
+@pytest.mark.parametrize("kind", ["folder", "link"])
+def test_nothing_is_written_into_a_folder_that_another_user_put_there(kind, programs, tmp_path, nobodys):
+    program = programs("leak_in_a_loop.c")
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    there.mkdir()
+    if kind == "folder":
+        (here / "kmemshim.out").mkdir()
+    else:
+        (here / "kmemshim.out").symlink_to(there)
+    nobodys(here / "kmemshim.out")
+    launched = harness.kmemshim("run", "--", program, cwd=here)
+    asked = harness.kmemshim("doctor", "--", program, cwd=here)
+    preloaded = harness.run(["sh", "-c", f"{program}; ls / >/dev/null; exit 3"], harness.plain_env(LD_PRELOAD=harness.SHIM), cwd=here)
+
+    assert launched.returncode == USAGE and launched.stderr.count("\n") == 1 and "belongs to user nobody" in launched.stderr
+    assert asked.returncode == 1 and "belongs to user nobody" in asked.stdout
+    assert preloaded.returncode == 3
+    assert preloaded.stderr.count("\n") == 1 and f"belongs to user {NOBODY}: nothing is recorded" in preloaded.stderr
+    assert not list(there.iterdir()) and not list((here / "kmemshim.out").iterdir())
+
+
+def test_a_folder_of_another_user_that_was_named_is_used_and_told(programs, tmp_path, nobodys):
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    nobodys(folder)
+    program = programs("leak_in_a_loop.c")
+    launched = harness.kmemshim("run", "-o", folder, "--", program)
+    preloaded = harness.record([program], folder)
+
+    assert launched.returncode == 0 and "belongs to user nobody, who can replace and remove the captures" in launched.stderr
+    assert preloaded.returncode == 0 and preloaded.stderr.count("\n") == 1 and f"belongs to user {NOBODY}, who can" in preloaded.stderr
+    assert len(list(folder.glob("*.kmem"))) == 2
+
+
+def test_a_folder_that_is_made_can_be_written_by_its_owner_alone(programs, tmp_path):
+    program = programs("leak_in_a_loop.c")
+    env = harness.shim_env(tmp_path / "a" / "preloaded")
+    done = harness.run(["sh", "-c", 'umask 0; "$0" run -o a/launched -- "$1"; LD_PRELOAD="$2" "$1"', harness.KMEMSHIM, program, harness.SHIM],
+                       {**env, "LD_PRELOAD": ""}, cwd=tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    for folder in ("a", "a/launched", "a/preloaded"):
+        assert (tmp_path / folder).stat().st_mode & 0o777 == 0o755
+
+
+# Preloads the library into all programs, by /etc/ld.so.preload, in a mount namespace of its own; then runs one as another user.
+PRELOADED_BY_ALL = """set -e
+mount -t tmpfs none /mnt
+mkdir /mnt/ours /mnt/theirs /mnt/work
+chmod 777 /mnt/theirs
+cd /mnt/work
+cp -a /etc /mnt/etc
+cp "$1" /mnt/libkmemshim.so
+cp "$2" /mnt/plain
+cp "$2" /mnt/privileged
+chmod 755 /mnt/plain
+chmod 4755 /mnt/privileged
+echo /mnt/libkmemshim.so >/mnt/etc/ld.so.preload
+mount --bind /mnt/etc /etc
+umask 0
+nobody="setpriv --reuid=65534 --regid=65534 --clear-groups"
+export KMEMSHIM_LOG=quiet
+$nobody env KMEMSHIM_LOG=debug KMEMSHIM_OUT=/mnt/theirs/plain /mnt/plain >/mnt/ours/plain.out 2>/mnt/ours/plain.err
+$nobody env KMEMSHIM_LOG=debug KMEMSHIM_OUT=/mnt/theirs/privileged /mnt/privileged >/mnt/ours/privileged.out 2>/mnt/ours/privileged.err
+$nobody env KMEMSHIM_LOG=debug KMEMSHIM_OUT=/mnt/ours/made /mnt/privileged >/mnt/ours/other.out 2>/mnt/ours/other.err
+unset KMEMSHIM_LOG
+head -c 9999 /mnt/ours/*.out /mnt/ours/*.err
+echo "--- folders"
+find /mnt/ours /mnt/theirs -mindepth 1 -not -name "*.out" -not -name "*.err"
+"""
+
+
+def test_a_privileged_program_is_left_alone_where_all_are_preloaded(programs):
+    """Its environment is another user's: it obeys nothing of it, and makes neither folder nor file."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root to make a program setuid")
+    program = programs("leak_in_a_loop.c")
+    done = harness.run(["unshare", "-m", "--propagation", "private", "sh", "-c", PRELOADED_BY_ALL, "sh", harness.SHIM, program])
+    if done.returncode != 0 and "Operation not permitted" in done.stderr:
+        pytest.skip("no mount namespace can be made here")
+    assert done.returncode == 0, done.stderr
+    said, made = done.stdout.split("--- folders\n")
+    texts = dict(part.split(" <==\n", 1) for part in said.split("==> ")[1:])
+    plain = harness.run([program]).stdout
+
+    for name in ("plain", "privileged", "other"):
+        assert texts[f"/mnt/ours/{name}.out"].strip() == plain.strip()
+    assert "recording process" in texts["/mnt/ours/plain.err"]
+    assert not texts["/mnt/ours/privileged.err"].strip() and not texts["/mnt/ours/other.err"].strip()
+    assert "/mnt/theirs/plain/plain." in made
+    assert "privileged" not in made and "made" not in made, made
+
+
+# Fills the pipe that is its error output, so that whoever writes there next waits.
+FILLS_STDERR = """import os
+os.set_blocking(2, False)
+try:
+    while True: os.write(2, b"." * 4096)
+except BlockingIOError: pass
+try:
+    while True: os.write(2, b".")
+except BlockingIOError: pass
+os.set_blocking(2, True)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_the_report_of_a_run_can_be_interrupted(number, out):
+    argv = [str(harness.KMEMSHIM), "run", "-o", str(out), "--", harness.find_python(), "-c", FILLS_STDERR]
+    process = subprocess.Popen(argv, env=harness.plain_env(), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    try:
+        children = f"/proc/{process.pid}/task/{process.pid}/children"
+        while not list(out.glob("*.kmem")) or open(children).read():  # until the program was waited for
+            assert process.poll() is None
+        for _ in range(QUICK * 10):  # the first may come just before it is our own
+            process.send_signal(number)
+            try:
+                process.wait(0.1)
+                break
+            except subprocess.TimeoutExpired:
+                pass
+    finally:
+        process.kill()
+        process.communicate(timeout=QUICK)
+    assert process.returncode == -number

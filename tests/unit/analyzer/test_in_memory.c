@@ -1,0 +1,116 @@
+/*
+ * test_in_memory.c - what was asked for and never touched holds nothing: who comes first, and what do the rows say?
+ */
+#include "hand_model.h"
+
+#include <stdlib.h>
+
+#include "written.h"
+
+static struct hand_model hand;
+
+static int
+make(void **state)
+{
+	(void)state;
+	hand_model_make(&hand);
+	return 0;
+}
+
+static void
+untouched(struct model_site *site, uint64_t bytes)
+{
+	site->large_bytes = site->live_bytes;
+	site->large_resident_bytes = site->live_bytes - bytes;
+	site->untouched_bytes = bytes;
+	hand.domains[site->domain].untouched_bytes += bytes;
+	hand.process.untouched_bytes += bytes;
+}
+
+/* np.zeros() of 2 GiB, of which one page was written, and 300 MiB that are all there. */
+static void
+what_was_never_touched_comes_last(void **state)
+{
+	const struct ranking *const all[] = { &rank_leaks, &rank_peak, &rank_sites };
+
+	(void)state;
+	untouched(hand_model_site(&hand, HEAP, 2, 2 * GIB), 2 * GIB - 4 * KIB);
+	(void)hand_model_site(&hand, HEAP, 6, 300 * MIB);
+	rank_leaks_classify(&hand.model);
+	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+		struct ranked *ranked = rank_run(&hand.model, all[i], NULL);
+
+		assert_int_equal(ranked->line_count, 2);
+		assert_int_equal(ranked->lines[0].where->line, 6);
+		assert_int_equal(ranked->lines[1].untouched_bytes, 2 * GIB - 4 * KIB);
+		rank_free(ranked);
+	}
+}
+
+static void
+a_row_says_how_much_of_it_is_in_memory(void **state)
+{
+	const struct report_options options = { .top = 5 };
+	char *text;
+
+	(void)state;
+	untouched(hand_model_site(&hand, HEAP, 2, 2 * GIB), 2 * GIB - 4 * KIB);
+	untouched(hand_model_site(&hand, HEAP, 6, 300 * MIB), 8 * MIB); // too little to tell
+	text = written(&hand.model, &rank_leaks, &options, written_lines);
+	assert_non_null(strstr(text, "train.py:2 epoch\n                    4.0 KiB of it in memory\n"));
+	assert_null(strstr(text, "292 MiB"));
+	free(text);
+	text = written(&hand.model, &rank_peak, &options, written_lines);
+	assert_non_null(strstr(text, "train.py:2 epoch\n                    4.0 KiB of it in memory\n"));
+	free(text);
+	text = written(&hand.model, &rank_leaks, &options, render_text_totals);
+	assert_non_null(strstr(text, "  2.0 GiB of it not in memory\n"));
+	free(text);
+}
+
+static void
+the_largest_row_is_the_one_that_is_in_memory(void **state)
+{
+	const struct report_options options = { .top = 1 };
+	char *text;
+
+	(void)state;
+	untouched(hand_model_site(&hand, HEAP, 2, 2 * GIB), 2 * GIB - 4 * KIB);
+	(void)hand_model_site(&hand, HEAP, 6, 300 * MIB);
+	text = written(&hand.model, &rank_leaks, &options, written_lines);
+	assert_non_null(strstr(text, "train.py:6 epoch"));
+	assert_null(strstr(text, "train.py:2 epoch"));
+	free(text);
+}
+
+static void
+a_librarys_own_allocator_is_named_as_an_estimate(void **state)
+{
+	const struct report_options options = { .top = 5 };
+	struct model_site *site;
+	char *text;
+
+	(void)state;
+	hand.domains[HEAP].name = "library";
+	site = hand_model_site(&hand, HEAP, 18, 812 * MIB);
+	site->library = "polars";
+	text = written(&hand.model, &rank_leaks, &options, written_lines);
+	assert_non_null(strstr(text, "train.py:18 epoch\n                    in the own allocator of polars, which grew here (estimated)\n"));
+	free(text);
+	text = written(&hand.model, &rank_leaks, &options, render_json);
+	assert_non_null(strstr(text, "\"library\": \"polars\""));
+	free(text);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(what_was_never_touched_comes_last, make),
+		cmocka_unit_test_setup(a_row_says_how_much_of_it_is_in_memory, make),
+		cmocka_unit_test_setup(the_largest_row_is_the_one_that_is_in_memory, make),
+		cmocka_unit_test_setup(a_librarys_own_allocator_is_named_as_an_estimate, make),
+	};
+
+	return cmocka_run_group_tests_name("in memory", tests, NULL, NULL);
+}

@@ -1,0 +1,372 @@
+/*
+ * test_verdict_memory.c - does the verdict say where memory was, before it names a line that holds little of it?
+ */
+#include "hand_model.h"
+
+#include <signal.h>
+
+static struct hand_model hand;
+static struct verdict verdict;
+
+static int
+make(void **state)
+{
+	(void)state;
+	hand_model_make(&hand);
+	return 0;
+}
+
+static void
+kill_it(uint64_t limit_bytes, uint64_t charged_bytes)
+{
+	hand.identity.before = (struct kmem_kill_counters){ 0, 0, 0, 0 };
+	hand.identity.limits[0] = (struct kmem_limit){ .kind = KMEM_LIMIT_CGROUP, .bytes = limit_bytes };
+	hand.heartbeat.limit_bytes = limit_bytes;
+	hand.heartbeat.cgroup_bytes = charged_bytes;
+	hand_model_waited(&hand, SIGKILL);
+	hand.launcher.after = (struct kmem_kill_counters){ 1, 1, 1, 1 };
+}
+
+static void
+untouched(struct model_site *site, uint64_t bytes)
+{
+	site->untouched_bytes = bytes;
+	hand.domains[site->domain].untouched_bytes += bytes;
+	hand.process.untouched_bytes += bytes;
+}
+
+static void
+looked(uint64_t heap_bytes, uint64_t reserved_bytes, uint64_t own_bytes)
+{
+	hand.resident = (struct kmem_resident){ .sequence = 1, .resident_bytes = heap_bytes + reserved_bytes + own_bytes, .part_bytes = {
+		[KMEM_RESIDENT_BRK] = heap_bytes, [KMEM_RESIDENT_RESERVED] = reserved_bytes, [KMEM_RESIDENT_OWN] = own_bytes } };
+	hand.heartbeat.resident_bytes = hand.resident.resident_bytes;
+}
+
+/* The verdict's words, in their order. */
+static void
+assert_says(const char *const *words)
+{
+	const char *at = verdict.text;
+
+	for (; *words != NULL; words++) {
+		const char *found = strstr(at, *words);
+
+		if (found == NULL)
+			fail_msg("not there, or not there any more: \"%s\"\n%s\nNext: %s", *words, verdict.text, verdict.next);
+		at = found + strlen(*words);
+	}
+}
+
+#define SAYS(...) assert_says((const char *const[]){ __VA_ARGS__, NULL })
+
+static void
+a_block_that_was_never_touched_is_not_blamed(void **state)
+{
+	(void)state;
+	untouched(hand_model_site(&hand, HEAP, 2, 2 * GIB), 2 * GIB - 4 * KIB);
+	hand_model_generations(hand_model_site(&hand, HEAP, 6, 316 * MIB), 12, 12, 3, 3);
+	looked(330 * MIB, 0, 40 * MIB);
+	kill_it(400 * MIB, 400 * MIB);
+	hand_model_decide(&hand, &verdict);
+	SAYS(" When it died 2.3 GiB was live, 316 MiB of it in memory; 316 MiB of that (100 %) was allocated at train.py:6 epoch.",
+	     " It accumulates", " Of the 2.0 GiB that train.py:2 epoch asked for, only 4.0 KiB was in memory.");
+	assert_null(strstr(verdict.text, "No line holds a third"));
+	assert_null(strstr(verdict.text, "More was live than the limit"));
+	assert_non_null(strstr(verdict.next, "look for what keeps the blocks of train.py:6 epoch alive"));
+	assert_true(verdict.untouched_bytes == 2 * GIB - 4 * KIB);
+}
+
+/* A limit of addresses counts what was asked for. */
+static void
+a_request_that_was_refused_is_told_by_what_was_asked_for(void **state)
+{
+	(void)state;
+	untouched(hand_model_site(&hand, HEAP, 2, 2 * GIB), 2 * GIB - 4 * KIB);
+	hand_model_site(&hand, HEAP, 6, 316 * MIB);
+	hand_model_refuse(&hand, 64 * MIB);
+	hand.process.failed_count = 1;
+	hand_model_waited(&hand, 1 << 8);
+	hand_model_decide(&hand, &verdict);
+	assert_string_equal(verdict.cause, "request-refused");
+	SAYS(" Then 2.3 GiB was live; 2.0 GiB of it (87 %) was allocated at train.py:2 epoch");
+}
+
+static void
+a_line_of_which_a_part_is_there_counts_with_that_part(void **state)
+{
+	(void)state;
+	untouched(hand_model_site(&hand, HEAP, 2, GIB), 724 * MIB);
+	hand_model_site(&hand, HEAP, 6, 100 * MIB);
+	looked(410 * MIB, 0, 0);
+	kill_it(420 * MIB, 420 * MIB);
+	hand_model_decide(&hand, &verdict);
+	SAYS(" When it died 1.1 GiB was live, 400 MiB of it in memory; 300 MiB of that (75 %) was allocated at train.py:2 epoch.");
+}
+
+static const struct {
+	uint64_t line_bytes, heap_bytes, reserved_bytes, own_bytes, charged_bytes;
+	const char *says; // NULL: the line explains it
+	const char *why;
+} explained_cases[] = {
+	{ 100 * MIB, 200 * MIB, 80 * MIB, 20 * MIB, 0, NULL, "a third is enough" },
+	{ 99 * MIB, 110 * MIB, 170 * MIB, 20 * MIB, 0,
+	  " Of the 300 MiB that it had in memory at the last look, 170 MiB was memory that libraries manage themselves, of which no line is "
+	  "known; 105 MiB was live at recorded lines; 20.0 MiB was what recording takes; 4.8 MiB was the rest. No line holds a third of it. When it died",
+	  "less is not" },
+	{ 10 * MIB, 200 * MIB, 0, 20 * MIB, 0, " Of the 220 MiB that it had in memory at the last look, 189 MiB was malloc's, beyond what is live; ",
+	  "nobody looked at malloc's pages" },
+	{ 10 * MIB, 20 * MIB, 30 * MIB, 10 * MIB, 0, NULL, "a small program" },
+	{ 150 * MIB, 160 * MIB, 0, 0, 500 * MIB,
+	  " Of the 500 MiB that the container had in use at the last look, 340 MiB was other processes, and pages of files; 159 MiB was live at "
+	  "recorded lines; ", "others filled the container" },
+	{ 170 * MIB, 180 * MIB, 0, 0, 500 * MIB, NULL, "but a third of it is told at once" },
+};
+
+static void
+no_line_is_named_before_it_was_said_where_the_rest_is(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(explained_cases); i++) {
+		const char *said;
+
+		hand_model_make(&hand);
+		hand_model_generations(hand_model_site(&hand, HEAP, 41, explained_cases[i].line_bytes), 12, 12, 3, 3);
+		looked(explained_cases[i].heap_bytes, explained_cases[i].reserved_bytes, explained_cases[i].own_bytes);
+		if (explained_cases[i].charged_bytes != 0)
+			kill_it(explained_cases[i].charged_bytes, explained_cases[i].charged_bytes);
+		else
+			hand_model_waited(&hand, SIGKILL);
+		hand_model_decide(&hand, &verdict);
+		said = strstr(verdict.text, explained_cases[i].says != NULL ? explained_cases[i].says : "No line holds");
+		if ((said != NULL) != (explained_cases[i].says != NULL) || (said != NULL && strstr(verdict.text, "train.py:41") < said))
+			fail_msg("%s: %s", explained_cases[i].why, verdict.text);
+	}
+}
+
+static void
+a_look_of_another_time_says_its_age(void **state)
+{
+	(void)state;
+	hand_model_site(&hand, HEAP, 41, 50 * MIB);
+	looked(62 * MIB, 0, 0);
+	hand.resident.monotonic_ns = hand.identity.start_monotonic_ns;
+	hand.heartbeat.monotonic_ns = hand.identity.start_monotonic_ns + UINT64_C(30000000000);
+	hand.heartbeat.resident_bytes = 289 * MIB;
+	hand_model_waited(&hand, SIGKILL);
+	hand_model_decide(&hand, &verdict);
+	SAYS(" Of the 289 MiB that it had in memory at the last heartbeat, 227 MiB was newer than the last look at its mappings; ",
+	     " That look was 60.0 s before the end, when 62.0 MiB was in memory. No line holds");
+}
+
+/* Code and data of a program are in each of its processes, and in memory once: that is no growth after the look. */
+static void
+what_processes_share_is_no_other_time(void **state)
+{
+	struct model_process processes[2];
+
+	(void)state;
+	hand_model_site(&hand, HEAP, 41, 50 * MIB);
+	looked(62 * MIB, 0, 0);
+	hand.resident.part_bytes[KMEM_RESIDENT_PROGRAM] = 100 * MIB;
+	hand.resident.resident_bytes += 100 * MIB;
+	hand.resident.monotonic_ns = hand.identity.start_monotonic_ns;
+	hand.heartbeat.monotonic_ns = hand.identity.start_monotonic_ns + UINT64_C(60000000000);
+	hand.heartbeat.resident_bytes = hand.resident.resident_bytes;
+	hand_model_waited(&hand, SIGKILL);
+	hand.process.live_bytes = 50 * MIB;
+	processes[0] = processes[1] = hand.process;
+	processes[1].launcher = NULL;
+	hand.model.processes = processes;
+	hand.model.process_count = 2;
+	hand_model_decide(&hand, &verdict);
+	SAYS(" Of the 224 MiB that its processes had in memory at the last look, ");
+	assert_null(strstr(verdict.text, "That look was"));
+}
+
+/* Blocks that were released between the look and the end. */
+static void
+what_lines_held_at_the_look_is_not_denied(void **state)
+{
+	(void)state;
+	hand_model_site(&hand, HEAP, 41, 6 * MIB);
+	looked(240 * MIB, 0, 60 * MIB);
+	hand.process.heap_look = (struct model_heap_look){ .sampled_pages = 1000, .bytes = 240 * MIB };
+	hand_model_waited(&hand, SIGKILL);
+	hand_model_decide(&hand, &verdict);
+	SAYS(" 240 MiB was live at recorded lines; ", " Most of what lines held then was released afterwards. When it died 6.0 MiB was live");
+	assert_null(strstr(verdict.text, "No line holds"));
+}
+
+/* A sentence without what is in memory has the figures of the tables. */
+static void
+a_little_that_was_not_touched_changes_no_figure(void **state)
+{
+	(void)state;
+	untouched(hand_model_site(&hand, HEAP, 2, 8 * MIB), 7 * MIB);
+	hand_model_site(&hand, HEAP, 6, 205 * MIB);
+	looked(206 * MIB, 0, 0);
+	kill_it(260 * MIB, 260 * MIB);
+	hand_model_decide(&hand, &verdict);
+	SAYS(" When it died 213 MiB was live; 205 MiB of it (96 %) was allocated at train.py:6 epoch.");
+}
+
+/* Of 300 MiB of malloc's pages 50 are live; few blocks of line 7 keep 150. */
+static void
+fragment(uint64_t empty_bytes)
+{
+	struct model_site *site = hand_model_site(&hand, HEAP, 7, 5 * MIB);
+
+	site->pinned_bytes = 140 * MIB;
+	hand_model_site(&hand, HEAP, 9, 45 * MIB)->pinned_bytes = 10 * MIB;
+	looked(300 * MIB, 0, 0);
+	hand.resident.monotonic_ns = hand.identity.start_monotonic_ns + UINT64_C(60000000000); // its end
+	hand.process.heap_look = (struct model_heap_look){ .sampled_pages = 1000, .bytes = 300 * MIB, .empty_bytes = empty_bytes,
+		.sparse_bytes = 150 * MIB, .sparse_live_bytes = 5 * MIB };
+}
+
+static void
+freed_memory_that_cannot_be_given_back_is_a_cause(void **state)
+{
+	(void)state;
+	fragment(105 * MIB);
+	hand.process.python_version = 0;
+	kill_it(310 * MIB, 310 * MIB);
+	hand_model_decide(&hand, &verdict);
+	SAYS(" was killed by the kernel because the container's memory limit of 310 MiB was reached",
+	     " 250 MiB was freed memory that malloc keeps; ",
+	     " Freed memory was not given back: malloc had 300 MiB in memory, of which about 50.0 MiB was live (17 %).",
+	     " 105 MiB was pages without any block: malloc_trim(0) gives these back.",
+	     " 150 MiB was pages that few blocks keep (5.0 MiB in all), most of them allocated at train.py:7 epoch: they stay until these blocks are freed.",
+	     " When it died 50.0 MiB was live; 45.0 MiB of it (90 %) was allocated at train.py:9 epoch");
+	assert_string_equal(verdict.next, "call malloc_trim(0) when much was freed; and allocate the blocks that stay, most of all those of "
+	                                  "train.py:7 epoch, apart from those that are freed: before them, or from a pool of their own");
+	assert_true(verdict.memory.kept_bytes == 250 * MIB);
+}
+
+static void
+freed_memory_is_told_of_who_ended_well_too(void **state)
+{
+	(void)state;
+	fragment(105 * MIB);
+	hand_model_exited(&hand, 0);
+	hand.process.thread_count = 24;
+	hand_model_decide(&hand, &verdict);
+	SAYS("exited normally", " Freed memory was not given back");
+	assert_non_null(strstr(verdict.next, "call ctypes.CDLL(None).malloc_trim(0) when much was freed; and allocate"));
+	assert_non_null(strstr(verdict.next, "; with 24 threads also set MALLOC_ARENA_MAX=2"));
+}
+
+/* At the look 300 MiB of malloc's, of which 40 may have been live; at the end nothing is. */
+static const struct {
+	uint64_t live_then, live_later, resident_later;
+	bool is_told;
+	const char *why;
+} unsampled_cases[] = {
+	{ 40 * MIB, 30 * MIB, 300 * MIB, true, "much more was resident than live, before and after" },
+	{ 40 * MIB, 290 * MIB, 300 * MIB, false, "it was in use soon after" },
+	{ 290 * MIB, 40 * MIB, 300 * MIB, false, "it was in use just before" },
+	{ 40 * MIB, 30 * MIB, 60 * MIB, false, "it was given back later" },
+};
+
+static void
+without_a_sample_freed_memory_is_told_at_least(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(unsampled_cases); i++) {
+		struct kmem_heartbeat beats[2] = { hand.heartbeat, hand.heartbeat };
+
+		hand_model_make(&hand);
+		hand_model_site(&hand, HEAP, 9, 30 * MIB);
+		looked(300 * MIB, 0, 0);
+		hand.resident.monotonic_ns = 10;
+		beats[0] = beats[1] = hand.heartbeat;
+		beats[0].monotonic_ns = 5;
+		beats[0].live_bytes = unsampled_cases[i].live_then;
+		beats[1].monotonic_ns = 15;
+		beats[1].live_bytes = unsampled_cases[i].live_later;
+		beats[1].resident_bytes = unsampled_cases[i].resident_later;
+		hand.process.heartbeats = beats;
+		hand.process.heartbeat_count = 2;
+		hand_model_exited(&hand, 0);
+		hand_model_decide(&hand, &verdict);
+		if ((strstr(verdict.text, "Freed memory was not given back: 65.0 s before the end malloc had 300 MiB in memory, of which about ") != NULL) !=
+		            unsampled_cases[i].is_told ||
+		    (strstr(verdict.next, "malloc_trim(0) when much was freed; where that does not help") != NULL) != unsampled_cases[i].is_told)
+			fail_msg("%s: %s\nNext: %s", unsampled_cases[i].why, verdict.text, verdict.next);
+	}
+}
+
+static void
+what_came_after_the_look_is_freed_memory_where_it_can_be_nothing_else(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		hand_model_make(&hand);
+		hand_model_generations(hand_model_site(&hand, HEAP, 9, 120 * MIB), 12, 12, 3, 3);
+		looked(150 * MIB, i == 0 ? 0 : 40 * MIB, 20 * MIB); // a library's own memory may have grown as well
+		hand.resident.monotonic_ns = 10;
+		hand.heartbeat.monotonic_ns = 20;
+		hand.heartbeat.resident_bytes = 390 * MIB;
+		hand.heartbeat.live_bytes = 120 * MIB;
+		kill_it(400 * MIB, 395 * MIB);
+		hand_model_decide(&hand, &verdict);
+		if ((strstr(verdict.text, "Freed memory was not given back: at the last heartbeat malloc had 350 MiB in memory") != NULL) != (i == 0))
+			fail_msg("%u: %s", i, verdict.text);
+	}
+}
+
+static void
+a_little_that_is_free_is_not_told(void **state)
+{
+	(void)state;
+	hand_model_site(&hand, HEAP, 9, 250 * MIB);
+	looked(300 * MIB, 0, 0);
+	hand.process.heap_look = (struct model_heap_look){ .sampled_pages = 1000, .bytes = 300 * MIB, .empty_bytes = 40 * MIB };
+	hand_model_waited(&hand, SIGKILL);
+	hand_model_decide(&hand, &verdict);
+	assert_null(strstr(verdict.text, "Freed memory"));
+	assert_true(verdict.memory.kept_bytes == 0);
+}
+
+static void
+a_librarys_own_allocator_is_said_to_have_grown(void **state)
+{
+	struct model_site *site;
+
+	(void)state;
+	hand.domains[MMAP].name = "library";
+	site = hand_model_site(&hand, MMAP, 18, 812 * MIB);
+	site->library = "pyarrow";
+	hand.frames[0][0].module = "libarrow.so.2100";
+	looked(20 * MIB, 850 * MIB, 0);
+	kill_it(900 * MIB, 900 * MIB);
+	hand_model_decide(&hand, &verdict);
+	SAYS(" When it died 812 MiB was live; 812 MiB of it (100 %) was in the own allocator of pyarrow, which grew (an estimate) at train.py:18 epoch.");
+	assert_null(strstr(verdict.text, "No line holds"));
+	assert_non_null(strstr(verdict.next, "; with `kmemshim run --system-allocators -- python train.py 'it'\\''s'` (ARROW_DEFAULT_MEMORY_POOL=system) it takes "
+	                                     "its memory from malloc, and lines are exact"));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(a_block_that_was_never_touched_is_not_blamed, make),
+		cmocka_unit_test_setup(a_request_that_was_refused_is_told_by_what_was_asked_for, make),
+		cmocka_unit_test_setup(a_line_of_which_a_part_is_there_counts_with_that_part, make),
+		cmocka_unit_test_setup(no_line_is_named_before_it_was_said_where_the_rest_is, make),
+		cmocka_unit_test_setup(a_look_of_another_time_says_its_age, make),
+		cmocka_unit_test_setup(what_lines_held_at_the_look_is_not_denied, make),
+		cmocka_unit_test_setup(what_processes_share_is_no_other_time, make),
+		cmocka_unit_test_setup(a_little_that_was_not_touched_changes_no_figure, make),
+		cmocka_unit_test_setup(freed_memory_that_cannot_be_given_back_is_a_cause, make),
+		cmocka_unit_test_setup(freed_memory_is_told_of_who_ended_well_too, make),
+		cmocka_unit_test_setup(without_a_sample_freed_memory_is_told_at_least, make),
+		cmocka_unit_test_setup(what_came_after_the_look_is_freed_memory_where_it_can_be_nothing_else, make),
+		cmocka_unit_test_setup(a_little_that_is_free_is_not_told, make),
+		cmocka_unit_test_setup(a_librarys_own_allocator_is_said_to_have_grown, make),
+	};
+
+	return cmocka_run_group_tests_name("memory in verdicts", tests, NULL, NULL);
+}
