@@ -30,6 +30,8 @@ static struct {
 	uint64_t empty;        // of the sampled ones, and so on
 	uint64_t sparse;
 	uint64_t sparse_live_bytes;
+	uint64_t bare_start;   // no block began in [bare_start, bare_end) when it was looked through
+	uint64_t bare_end;
 	struct {
 		uint32_t site;
 		uint64_t bytes;
@@ -64,13 +66,21 @@ block_before(uint64_t addr, uint64_t *start)
 {
 	uint64_t least = addr > LARGE_BLOCKS_BYTES ? addr - LARGE_BLOCKS_BYTES : 0;
 
-	for (uint64_t at = addr; at > least; at -= WINDOW_BYTES) {
-		struct address_block block = block_in(at - WINDOW_BYTES, start);
+	struct address_block block = { 0 };
+	uint64_t at = addr;
 
+	while (at > least) {
+		uint64_t from = at == look.bare_end ? look.bare_start : at; // what was released is looked through once, not once a page
+
+		block = block_in(from - WINDOW_BYTES, start);
+		at = from;
 		if (block.bytes != 0)
-			return block;
+			break;
+		at -= WINDOW_BYTES;
 	}
-	return (struct address_block){ 0 };
+	look.bare_start = at;
+	look.bare_end = addr;
+	return block;
 }
 
 static void
