@@ -51,6 +51,8 @@ WORKLOADS = [
     Workload("deep", "100,000 nested calls of one function, each allocates", ["recursion", "deep", "{units}"], 40, "descent"),
     Workload("trees", "a tree of 16,383 nodes, built and released by recursion", ["recursion", "trees", "{units}"], 200, "tree"),
     Workload("switch", "8 coroutines that allocate and hand on, 1,000 times each", ["recursion", "switch", "{units}"], 40, "round"),
+    Workload("pages", "the same, on stacks of more than two pages", ["recursion", "pages", "{units}"], 40, "round"),
+    Workload("handed", "the coroutines of switch, resumed by 4 threads in turn", ["recursion", "handed", "{units}"], 40, "round", threads=4),
     Workload("containers", "C++, many small containers", ["containers", "{units}"], 1500, "round"),
     Workload("true", "start and end of /bin/true", ["spawns", "{units}", "/bin/true"], 200, "start", quick=4),
     Workload("shell", "a shell that starts 20 small programs", ["spawns", "{units}", str(PROGRAMS / "shell.sh")], 20, "shell", quick=4),
