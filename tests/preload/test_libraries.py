@@ -82,6 +82,28 @@ def test_a_kill_names_the_line_that_keeps_what_the_library_holds(program, librar
     assert path in os.path.basename(first["frames"][0]["module"]), first["frames"][:2]  # who reserved it
 
 
+def test_with_system_allocators_polars_gives_back_what_it_frees(out, tmp_path):
+    """Else the line that keeps takes the pages that another has freed, and growth is seen at that one."""
+    program = tmp_path / "frames.py"
+    program.write_text("""import os, polars as pl
+rows = 2_000_000
+def load(step):
+    return pl.DataFrame([pl.int_range(rows, eager=True).alias("key"), pl.repeat(step, rows, eager=True).alias("value")])
+def enrich(left, right):
+    return left.join(right, on="key")
+kept = []
+base = load(0)
+for step in range(12):
+    fresh = load(step)
+    kept.append(enrich(base, fresh))
+os.kill(os.getpid(), 9)
+""")
+    done = harness.run([harness.KMEMSHIM, "run", "--system-allocators", "-o", out, "--", interpreter("polars"), program])
+    assert done.returncode == 128 + signal.SIGKILL and "_RJEM_MALLOC_CONF" in done.stderr, done.stderr
+    first, second = [line for line in largest(harness.report("sites", out, "--top", "20"), "lines") if line["domain"] == "library"][:2]
+    assert harness.place(first) == "frames.py:6" and first["live_bytes"] > 3 * second["live_bytes"], harness.summary([first, second])
+
+
 def test_with_system_allocators_arrow_takes_its_memory_from_malloc(out, tmp_path):
     program = tmp_path / "columns.py"
     program.write_text("import os, pyarrow as pa\nkept = [pa.array(range(100_000)) for _ in range(20)]\n"
