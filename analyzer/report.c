@@ -501,6 +501,7 @@ report_line(const struct report *report, size_t number)
 		.in_memory = { line->untouched_bytes, line->large_bytes, line->large_resident_bytes, line->pinned_bytes },
 		.library = line->largest->library != NULL ? line->largest->library : "",
 		.domain_bytes = strcmp(report->ranking, "peak") == 0 ? domain->peak_bytes : domain->live_bytes,
+		.domain_untouched_bytes = domain->untouched_bytes,
 		.leak = leak_of(line->telling),
 		.leaking_bytes = line->leaking_bytes,
 		.may_be_built_once = rank_may_be_built_once(line->telling),

@@ -271,7 +271,8 @@ struct report_line {
 	uint64_t allocated_count;
 	struct report_in_memory in_memory;
 	const char *library;         // as in struct report_site, of its largest
-	uint64_t domain_bytes;       // what the ranked figure is a share of: the domain's peak or live bytes
+	uint64_t domain_bytes;       // what the ranked figure is a share of: the domain's peak or live bytes,
+	uint64_t domain_untouched_bytes; // of which so much is not in memory
 	struct report_leak leak;     // class of the line; generations of its largest site of that class
 	uint64_t leaking_bytes;      // live bytes of its sites of class leak
 	bool may_be_built_once;      // of class leak, but little else was allocated meanwhile: perhaps a data set

@@ -182,9 +182,15 @@ verdict_freed_of(const struct model *model, const struct model_process *process)
 		return none;
 	freed = freed_then(model, process);
 	since = freed_since(model, process);
-	/* What pages say is worth more than sums, where it is nearly as much. */
-	if (freed.freed_bytes < since.freed_bytes / 6 * 5)
+	if (since.has_fallen && since.freed_bytes > freed.freed_bytes) {
+		/* Pages that were nearly empty at the look are so still, or emptier. */
+		since.empty_bytes = freed.empty_bytes;
+		since.sparse_bytes = freed.sparse_bytes;
+		since.sparse_live_bytes = freed.sparse_live_bytes;
 		freed = since;
+	} else if (freed.freed_bytes < since.freed_bytes / 6 * 5) { // what pages say is worth more than sums, where it is nearly as much
+		freed = since;
+	}
 	return freed.freed_bytes >= FREED_BYTES && freed.freed_bytes >= freed.resident_bytes / FREED_PART ? freed : none;
 }
 
