@@ -26,6 +26,7 @@
 #include "foreign_heap.h"
 #include "heartbeat.h"
 #include "hooks_python.h"
+#include "hooks_python_end.h"
 #include "hooks_signal.h"
 #include "inherited.h"
 #include "kmem_words.h"
@@ -334,6 +335,7 @@ start(void)
 	python_frames_start();
 	teardown_start();
 	hooks_python_start();
+	hooks_python_end_start();
 	hooks_signal_start();
 	(void)dlerror(); // what our look-ups did not find is no message for the program
 	(void)dlerror();
