@@ -41,6 +41,7 @@ static const struct {
 	{ "mremap", &real_libc.mremap, false },
 	{ "mprotect", &real_libc.mprotect, false },
 	{ "madvise", &real_libc.madvise, false },
+	{ "mlockall", &real_libc.mlockall, false },
 	{ "shmat", &real_libc.shmat, false },
 	{ "shmdt", &real_libc.shmdt, false },
 	{ "sigaction", &real_libc.sigaction, false },

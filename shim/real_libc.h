@@ -35,6 +35,7 @@ struct real_libc {
 	void *(*mremap)(void *old, size_t old_bytes, size_t bytes, int flags, ...);
 	int (*mprotect)(void *addr, size_t bytes, int protection);
 	int (*madvise)(void *addr, size_t bytes, int advice);
+	int (*mlockall)(int flags);
 	void *(*shmat)(int segment, const void *addr, int flags);
 	int (*shmdt)(const void *addr);
 	int (*sigaction)(int signal, const struct sigaction *wanted, struct sigaction *before);
