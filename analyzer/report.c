@@ -301,7 +301,7 @@ build_process(struct report *report, struct report_process *to, const struct mod
 	report->verify_mismatched += process->verify_mismatched;
 	if (process->peak_error_bytes > report->peak_error_bytes)
 		report->peak_error_bytes = process->peak_error_bytes;
-	report->is_finalizing = report->is_finalizing || process->is_finalizing;
+	report->is_finalizing = report->is_finalizing || (process->is_finalizing && !process->is_at_exit);
 	report->is_at_exit = report->is_at_exit || process->is_at_exit;
 	report->after_exit_bytes += process->after_exit_bytes;
 }
