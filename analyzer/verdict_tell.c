@@ -304,9 +304,9 @@ verdict_tell_replaced(const struct verdict_facts *facts, struct verdict *verdict
 static const char *
 end_words(const struct verdict_facts *facts)
 {
-	return facts->live_process->is_finalizing ? "When Python began to shut down"
-	       : facts->live_process->is_at_exit  ? "When it began to exit"
-	                                          : "At the end";
+	return facts->live_process->is_at_exit      ? "When it began to exit"
+	       : facts->live_process->is_finalizing ? "When Python began to shut down"
+	                                            : "At the end";
 }
 
 /* Held all along, and released by a destructor or a handler: nobody else would tell of it. */
