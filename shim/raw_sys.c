@@ -42,13 +42,13 @@ remember(enum kmem_own_part what, void *addr, size_t bytes)
 static void *
 map_unlocked(size_t bytes, int protection)
 {
-	bool is_at_once = protection == PROT_NONE || !raw_sys_may_call(); // a program that confined itself would not let us unlock it
+	bool is_at_once = !raw_sys_may_call(); // a program that confined itself would not let us unlock it
 	void *addr = raw_mmap(NULL, bytes, is_at_once ? protection : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (addr == MAP_FAILED || is_at_once)
 		return addr;
 	(void)raw_syscall(SYS_munlock, addr, bytes);
-	if (raw_syscall(SYS_mprotect, addr, bytes, protection) == 0)
+	if (protection == PROT_NONE || raw_syscall(SYS_mprotect, addr, bytes, protection) == 0)
 		return addr;
 	int error = errno;
 

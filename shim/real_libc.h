@@ -35,6 +35,7 @@ struct real_libc {
 	void *(*mremap)(void *old, size_t old_bytes, size_t bytes, int flags, ...);
 	int (*mprotect)(void *addr, size_t bytes, int protection);
 	int (*madvise)(void *addr, size_t bytes, int advice);
+	int (*mlockall)(int flags);
 	void *(*shmat)(int segment, const void *addr, int flags);
 	int (*shmdt)(const void *addr);
 	int (*sigaction)(int signal, const struct sigaction *wanted, struct sigaction *before);
@@ -47,6 +48,8 @@ struct real_libc {
 	void (*_exit)(int status) __attribute__((noreturn));
 	void (*exit)(int status) __attribute__((noreturn));
 	void (*quick_exit)(int status) __attribute__((noreturn));
+	int (*cxa_atexit)(void (*handler)(void *argument), void *argument, void *object); // __cxa_atexit
+	int (*on_exit)(void (*handler)(int status, void *argument), void *argument);
 	int (*start_main)(real_libc_main *main, int count, char **arguments, void (*init)(void), void (*end)(void),
 	                  void (*loader_end)(void), void *stack_end); // __libc_start_main
 	int (*setuid)(uid_t user);
