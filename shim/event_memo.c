@@ -462,11 +462,13 @@ find_by_walk(struct event_memo *memo, struct native_memos *memos, const uint64_t
 void
 event_memo_clear(struct event_memo *memo)
 {
+	memo->last = 0;
+	if (memo->used == 0) // nothing was kept: the pages of a new thread are not touched
+		return;
 	memset(memo->bucket, 0, sizeof(memo->bucket));
 	memset(memo->ways, 0, sizeof(memo->ways));
 	memset(&memo->units[0], 0, sizeof(memo->units[0]));
 	memo->used = 0;
-	memo->last = 0;
 }
 
 void
