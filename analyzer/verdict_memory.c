@@ -300,11 +300,18 @@ void
 verdict_advise_library(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	const struct model_site *site = facts->top_live.site_count != 0 ? facts->top_live.largest : NULL;
-	const char *setting = site != NULL && site->library != NULL ? model_library_switch(site) : NULL;
+	const struct model_library_switch *one = site != NULL && site->library != NULL ? model_library_switch(site) : NULL;
+	const struct model_runtime *runtime = site != NULL ? model_runtime_of(facts->model, site) : NULL;
+	char place[PLACE_TEXT_BYTES];
 	size_t used = strlen(verdict->next);
 
-	if (setting != NULL)
+	if (one != NULL)
 		(void)snprintf(verdict->next + used, sizeof(verdict->next) - used,
-		               "; with `kmemshim run --system-allocators -- " VERDICT_COMMAND "` (%s) it takes its memory from malloc, and "
-		               "lines are exact", setting);
+		               "; with `kmemshim run --system-allocators -- " VERDICT_COMMAND "` (%s) %s", one->setting, one->effect);
+	if (runtime == NULL || strstr(verdict->next, verdict_line_text(&facts->top_live, place)) == NULL)
+		return;
+	if (site->where != NULL && site->where->kind == MODEL_FRAME_NATIVE) // its own code: who asked for the objects is not known
+		say_next(verdict, "%s", runtime->advice);
+	else
+		(void)snprintf(verdict->next + used, sizeof(verdict->next) - used, "; or %s", runtime->advice);
 }

@@ -411,6 +411,35 @@ a_librarys_own_allocator_is_said_to_have_grown(void **state)
 	                                     "its memory from malloc, and lines are exact"));
 }
 
+/* Its objects have lines that only it knows. Where a line of Python called it, that is told first. */
+static void
+a_heap_of_another_language_is_said_to_have_grown(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct model_frame maker = { .kind = MODEL_FRAME_NATIVE, .function = "os::pd_commit_memory", .file = "", .module = "libjvm.so", .module_path = "" };
+		const struct model_frame *frames[] = { &maker, NULL };
+		struct model_site *site;
+
+		hand_model_make(&hand);
+		site = hand_model_site(&hand, MMAP, 18, 400 * MIB);
+		frames[1] = site->where;
+		site->frames = frames;
+		site->frame_count = 2;
+		if (i == 0)
+			site->where = &maker;
+		looked(420 * MIB, 0, 0);
+		kill_it(430 * MIB, 430 * MIB);
+		hand_model_decide(&hand, &verdict);
+		SAYS(i == 0 ? "was in the heap of the JVM, which grew at libjvm.so os::pd_commit_memory." : "was in the heap of the JVM, which grew at train.py:18 epoch.");
+		if (i == 0)
+			assert_ptr_equal(strstr(verdict.next, "let its own tools name the objects"), verdict.next);
+		else
+			assert_non_null(strstr(verdict.next, "train.py:18 epoch"));
+		assert_non_null(strstr(verdict.next, "HeapDumpOnOutOfMemoryError"));
+	}
+}
+
 int
 main(void)
 {
@@ -431,6 +460,7 @@ main(void)
 		cmocka_unit_test_setup(of_several_processes_the_one_that_keeps_most_is_told, make),
 		cmocka_unit_test_setup(a_little_that_is_free_is_not_told, make),
 		cmocka_unit_test_setup(a_librarys_own_allocator_is_said_to_have_grown, make),
+		cmocka_unit_test_setup(a_heap_of_another_language_is_said_to_have_grown, make),
 	};
 
 	return cmocka_run_group_tests_name("memory in verdicts", tests, NULL, NULL);
