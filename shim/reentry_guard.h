@@ -5,7 +5,7 @@
  * allocator's inner calls, and signal handlers that interrupt us (those are counted as lost).
  *
  * A handler may jump out of the hook that it interrupted (siglongjmp), for good: a stack overflow in the real malloc, a timer. So the
- * word notes where the stack of the hook began. Who finds it set, further out in the thread's own stack, takes it over: that hook is
+ * word notes where the stack of the hook began. Who finds it set, well further out in the thread's own stack, takes it over: that hook is
  * gone. Signal stacks and coroutines are no part of that stack: what runs there says nothing about the hook.
  *
  * Safe from   anywhere: one initial-exec thread-local word; a system call where it seems that a hook was left.

@@ -7,7 +7,7 @@
  *
  * Safe from   any thread, any signal handler; errno is kept. It may interrupt thread_stack_find(): what that writes is true whoever
  *             wrote it last.
- * Not covered a hook that was left is noticed when another is called from as far out in the stack: until then calls are passed through,
+ * Not covered a hook that was left is noticed when another is called from 1 KiB further out: until then calls are passed through,
  *             and counted. A coroutine whose stack is cut out of a frame of the thread's, to which a handler switches.
  * Not chosen  to give locks back: what they guard may be half changed.
  */
@@ -20,7 +20,8 @@
 #include "thread_stack.h"
 #include "tracker_parts.h"
 
-#define FRAME_HEAD_BYTES 16u // of this function's: what was there when its caller called
+/* A hook may enter in a function of its own: what it notes is then further in than what it calls later, by less than this. */
+#define ENTER_BYTES 1024u
 
 /* With SS_AUTODISARM the kernel does not say; such a stack is hardly ever in the thread's own. */
 static bool
@@ -37,14 +38,14 @@ was_left(uint64_t sp)
 {
 	uint64_t holder_sp = reentry_guard_word & ~REENTRY_GUARD_KINDS;
 
-	return sp >= holder_sp && raw_sys_may_call() && thread_stack_contains(holder_sp) && thread_stack_contains(sp) &&
+	return sp >= holder_sp + ENTER_BYTES && raw_sys_may_call() && thread_stack_contains(holder_sp) && thread_stack_contains(sp) &&
 	       !is_on_signal_stack();
 }
 
 bool
 reentry_guard_take_over(enum reentry_guard_kind kind)
 {
-	uint64_t sp = (uintptr_t)__builtin_frame_address(0) + FRAME_HEAD_BYTES;
+	uint64_t sp = (uintptr_t)__builtin_frame_address(0);
 	int host_errno = errno;
 	bool is_taken = was_left(sp);
 

@@ -1,7 +1,7 @@
 /*
  * left_hooks.c - hooks that are left by a jump out of a signal handler, and hooks that only look so; the first argument says which.
  *
- * A hook that was left is noticed when another one is called from as far out.
+ * A hook that was left is noticed when another one is called from well further out.
  *
  * overflow   recurses to the end of a thread's stack and jumps back, beginning at each place; what malloc needs itself is always there
  * main       the same on the main thread's stack

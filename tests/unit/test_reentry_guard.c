@@ -120,7 +120,7 @@ whoever_is_inside_keeps_others_out(void **state)
 }
 
 static void
-a_hook_that_was_left_is_noticed_from_as_far_out(void **state)
+a_hook_that_was_left_is_noticed_from_further_out(void **state)
 {
 	(void)state;
 	in_thread(left);
@@ -138,7 +138,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whoever_is_inside_keeps_others_out),
-		cmocka_unit_test(a_hook_that_was_left_is_noticed_from_as_far_out),
+		cmocka_unit_test(a_hook_that_was_left_is_noticed_from_further_out),
 		cmocka_unit_test(a_coroutine_and_a_signal_stack_say_nothing_about_the_hook),
 	};
 
