@@ -14,6 +14,7 @@
 /* relaxed: a private copy that nobody else looks at */
 #define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
 #define MOST (INT64_C(1) << 48) // of any sum
+#define TRIFLE_BYTES 65536 // what every Python program releases between its last line and the teardown
 #define SET(field, value) atomic_store_explicit(&(field), (value), memory_order_relaxed)
 
 static struct kmem_site *
@@ -67,6 +68,40 @@ is_possible(struct capture *capture, const struct kmem_exit *taken)
 	return true;
 }
 
+/* Allocated outside any line of Python: as the program was read, whose text and tree are released when its last line is done. */
+static bool
+is_interpreters(struct capture *capture, uint32_t number)
+{
+	struct capture_stack stack;
+	uint32_t index = COPY_OF(site_at(capture, number - 1)->stack);
+
+	if (index == 0 || !capture_stack(capture, index, "stack of a site", &stack))
+		return false;
+	for (uint32_t i = 0; i < stack.frame_count; i++) {
+		if ((stack.frames[i] & KMEM_FRAME_PYTHON) != 0)
+			return false;
+	}
+	return true;
+}
+
+/* By lines of Python, less what they allocated since and kept. */
+static int64_t
+released_by_handlers(struct capture *capture, const struct kmem_exit *taken)
+{
+	uint64_t sum = 0; // modulo 2^64: a thread has a record of its own for what others allocated and it released
+	uint32_t next = 0;
+
+	for (uint32_t i = 1; i <= capture_site_count(capture); i++) {
+		bool is_then = next < taken->site_count && taken->sites[next].site == i;
+		uint64_t then_bytes = is_then ? (uint64_t)taken->sites[next++].live_bytes : 0;
+		const struct kmem_site *site = site_at(capture, i - 1);
+
+		if (kmem_domain_is_memory(site->domain) && !is_interpreters(capture, i))
+			sum += then_bytes - (uint64_t)live_bytes(site);
+	}
+	return (int64_t)sum;
+}
+
 static void
 rewind_generations(struct capture *capture, uint32_t site, const struct kmem_generations *copy)
 {
@@ -103,6 +138,7 @@ capture_exit_rewind(struct capture *capture)
 	uint32_t index = (uint32_t)COPY_OF(header->at_exit); // once of twice
 	const struct kmem_exit *taken = index != 0 && capture->was_closed ? capture_exit(capture, index) : NULL;
 	const struct kmem_generations *copies;
+	bool is_python = COPY_OF(header->is_finalizing) != 0;
 	uint32_t next = 0;
 
 	if (taken == NULL)
@@ -111,14 +147,15 @@ capture_exit_rewind(struct capture *capture)
 		capture_damaged(capture, "section \"records\": what was held when the program began to exit does not fit the rest: left out");
 		return;
 	}
-	if (live_at_end(capture) >= taken->live_bytes)
+	if (live_at_end(capture) >= taken->live_bytes || (is_python && released_by_handlers(capture, taken) < TRIFLE_BYTES))
 		return;
 	copies = (const struct kmem_generations *)(const void *)&taken->sites[taken->site_count];
 	capture->released_bytes = memory_zeroed(capture_site_count(capture), sizeof(*capture->released_bytes));
 	for (uint32_t i = 1; i <= capture_site_count(capture); i++) {
 		const struct kmem_exit_site *then = next < taken->site_count && taken->sites[next].site == i ? &taken->sites[next++] : NULL;
 
-		rewind_site(capture, i, then, copies);
+		if (!is_python || !is_interpreters(capture, i))
+			rewind_site(capture, i, then, copies);
 	}
 	capture->after_exit_bytes = COPY_OF(header->volume_bytes) - taken->volume_bytes;
 	SET(header->generation_clock, taken->clock);

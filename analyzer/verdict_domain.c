@@ -92,8 +92,8 @@ say_amount(const struct verdict_facts *facts, const struct model_domain *domain,
 		say(verdict, "it held %s %s", live,
 		    domain->is_at_refusal               ? "when the request that ended it was refused"
 		    : facts->end == VERDICT_END_RUNNING ? "just now"
-		    : facts->process->is_finalizing     ? "when Python began to shut down"
 		    : facts->process->is_at_exit        ? "when it began to exit"
+		    : facts->process->is_finalizing     ? "when Python began to shut down"
 		                                        : "at the end");
 		say(verdict, is_at_peak ? ", its peak." : ", %s at its peak.", peak);
 		return;

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model_library.h"
 #include "text_clean.h"
 #include "units.h"
 
@@ -52,8 +53,13 @@ say_who(const struct verdict_facts *facts, struct verdict *verdict)
 const char *
 verdict_where_word(const struct verdict_facts *facts, const struct rank_line *line, char text[VERDICT_WORD_BYTES])
 {
+	const struct model_runtime *runtime = line->largest != NULL ? model_runtime_of(facts->model, line->largest) : NULL;
 	char name[64];
 
+	if (runtime != NULL) {
+		(void)snprintf(text, VERDICT_WORD_BYTES, "in the heap of %s, which grew at", runtime->name);
+		return text;
+	}
 	if (line->largest == NULL || line->largest->library == NULL)
 		return verdict_is_arena(facts, line) ? "in" : "allocated at";
 	(void)snprintf(name, sizeof(name), "%s", line->largest->library);
@@ -298,9 +304,9 @@ verdict_tell_replaced(const struct verdict_facts *facts, struct verdict *verdict
 static const char *
 end_words(const struct verdict_facts *facts)
 {
-	return facts->live_process->is_finalizing ? "When Python began to shut down"
-	       : facts->live_process->is_at_exit  ? "When it began to exit"
-	                                          : "At the end";
+	return facts->live_process->is_at_exit      ? "When it began to exit"
+	       : facts->live_process->is_finalizing ? "When Python began to shut down"
+	                                            : "At the end";
 }
 
 /* Held all along, and released by a destructor or a handler: nobody else would tell of it. */

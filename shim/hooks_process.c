@@ -73,6 +73,31 @@ __libc_start_main(real_libc_main *main, int count, char **arguments, void (*init
 	return real_libc.start_main(start_program, count, arguments, init, end, loader_end, stack_end);
 }
 
+/* atexit() comes here too; so do destructors of static objects. */
+int __cxa_atexit(void (*handler)(void *argument), void *argument, void *object);
+
+EXPORT int
+__cxa_atexit(void (*handler)(void *argument), void *argument, void *object)
+{
+	int result;
+
+	real_libc_find();
+	result = real_libc.cxa_atexit(handler, argument, object);
+	lifecycle_handler_was_added();
+	return result;
+}
+
+EXPORT int
+on_exit(void (*handler)(int status, void *argument), void *argument)
+{
+	int result;
+
+	real_libc_find();
+	result = real_libc.on_exit(handler, argument);
+	lifecycle_handler_was_added();
+	return result;
+}
+
 EXPORT void
 _exit(int status)
 {

@@ -26,6 +26,7 @@
 #include "foreign_heap.h"
 #include "heartbeat.h"
 #include "hooks_python.h"
+#include "hooks_python_end.h"
 #include "hooks_signal.h"
 #include "inherited.h"
 #include "kmem_words.h"
@@ -50,6 +51,7 @@
 
 #define SMALL_BYTES ((uint64_t)1 << 20) // a process that never held this much may leave no file; its file is made at half of it
 #define DEFAULT_FOLDER "kmemshim.out"
+#define BEGINNINGS_MAX 4096 // 128 KiB of libc's lists
 
 extern char **environ;
 
@@ -57,6 +59,8 @@ __thread bool lifecycle_fork_ends_parent __attribute__((tls_model("initial-exec"
 
 static bool has_started;
 static bool is_over;
+static _Atomic bool has_main_begun;
+static _Atomic bool has_exit_begun; // relaxed: a forked child that goes on with its parent's handlers has nothing to tell
 static uint32_t owner_pid;
 static char folder[4096];
 static struct kmem_identity identity; // assembled here, then copied into the capture
@@ -334,6 +338,7 @@ start(void)
 	python_frames_start();
 	teardown_start();
 	hooks_python_start();
+	hooks_python_end_start();
 	hooks_signal_start();
 	(void)dlerror(); // what our look-ups did not find is no message for the program
 	(void)dlerror();
@@ -452,7 +457,7 @@ look_last(void)
 	if (atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) == 0) {
 		if (!exit_figures_stand()) {
 			survivors_take(true);
-			resident_take(NULL);
+			resident_take(NULL, 0);
 		}
 		tell_of_cuda();
 	}
@@ -464,18 +469,17 @@ look_last(void)
 void
 lifecycle_exit_begins(void)
 {
-	static _Atomic bool has_begun; // relaxed: a forked child that goes on with its parent's handlers has nothing to tell
 	int host_errno = errno;
 
 	if (is_over || atomic_load_explicit(tracker_state, memory_order_relaxed) != TRACKER_ON || !is_owner() ||
 	    !reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK))
 		return;
-	if (!atomic_exchange_explicit(&has_begun, true, memory_order_relaxed) && (identity.is_first != 0 || !is_small()) &&
+	if (!atomic_exchange_explicit(&has_exit_begun, true, memory_order_relaxed) && (identity.is_first != 0 || !is_small()) &&
 	    atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) == 0) {
 		exit_figures_take();
 		if (exit_figures_stand()) { // not where nothing was taken
 			survivors_take(true);
-			resident_take(NULL);
+			resident_take(NULL, 0);
 		}
 	}
 	reentry_guard_leave();
@@ -490,6 +494,19 @@ at_exit_beginning(int status, void *unused)
 	lifecycle_exit_begins();
 }
 
+/*
+ * Handlers run last come first, so ours is added behind each of the program's: libc's own functions that end it (err, error, the end of
+ * the last thread) do not come by our exit(). Libraries that come and go take theirs with them, and ours stay: so there is a bound.
+ */
+static void
+add_beginning(void)
+{
+	static _Atomic uint32_t count; // relaxed: a bound
+
+	if (atomic_fetch_add_explicit(&count, 1, memory_order_relaxed) < BEGINNINGS_MAX)
+		real_libc.on_exit(at_exit_beginning, NULL);
+}
+
 void
 lifecycle_main_begins(void)
 {
@@ -497,8 +514,21 @@ lifecycle_main_begins(void)
 
 	if (is_over || !reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK))
 		return;
-	on_exit(at_exit_beginning, NULL);
+	add_beginning();
+	atomic_store_explicit(&has_main_begun, true, memory_order_relaxed); // of handlers that other threads add meanwhile
 	reentry_guard_leave();
+	errno = host_errno;
+}
+
+void
+lifecycle_handler_was_added(void)
+{
+	int host_errno = errno;
+
+	if (is_over || !atomic_load_explicit(&has_main_begun, memory_order_relaxed) ||
+	    atomic_load_explicit(&has_exit_begun, memory_order_relaxed))
+		return;
+	add_beginning(); // outside the guard: the lists' blocks are the program's, which releases them
 	errno = host_errno;
 }
 

@@ -17,6 +17,9 @@ void lifecycle_exit_begins(void);
 /* Before the program's main: from here on its own exit handlers run before ours. */
 void lifecycle_main_begins(void);
 
+/* The program has registered an exit handler, which would run before ours. */
+void lifecycle_handler_was_added(void);
+
 /* The process is about to end; exit and quick_exit have handlers of their own. */
 void lifecycle_end(int exit_code);
 

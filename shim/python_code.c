@@ -307,10 +307,11 @@ starts_with(const char *text, uint32_t bytes, const char *wanted)
 	return bytes >= strlen(wanted) && memcmp(text, wanted, strlen(wanted)) == 0;
 }
 
+static const char module_body[] = "<module>";
+
 static uint16_t
 flags_of(const struct kmem_code *record)
 {
-	static const char module_body[] = "<module>";
 	const char *file = (const char *)(record + 1);
 	uint32_t bytes = record->file_bytes;
 	const char *function = file + bytes;
@@ -478,6 +479,22 @@ find_by_content(const struct python_interpreter *python, uint64_t code_addr)
 		address_store(address_mix(code_addr), code);
 	code.is_new_cell = (code.flags & KMEM_CODE_CELL) != 0;
 	return code;
+}
+
+bool
+python_code_is_program(const struct python_interpreter *python, uint64_t code_addr)
+{
+	struct python_string text;
+	struct python_piece piece;
+
+	if (!python_string_open(python, python_memory_u64(code_addr + python->layout.code_name), &text))
+		return false;
+	python_string_next(&text, &piece);
+	if (piece.count != strlen(module_body) || memcmp(piece.bytes, module_body, piece.count) != 0 ||
+	    !python_string_open(python, python_memory_u64(code_addr + python->layout.code_file), &text))
+		return false;
+	python_string_next(&text, &piece);
+	return !starts_with((const char *)piece.bytes, piece.count, "<frozen ") && !starts_with((const char *)piece.bytes, piece.count, "<stdin>");
 }
 
 struct python_code

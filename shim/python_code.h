@@ -27,6 +27,12 @@ struct python_code {
 /* code_addr: a code object that something keeps alive during the call: here, a frame of this thread. */
 struct python_code python_code_find(const struct python_interpreter *python, uint64_t code_addr);
 
+/*
+ * Is it the body of a module that somebody runs as a program? Not the interpreter's own modules, and not what is typed in or piped in. The
+ * object is alive.
+ */
+bool python_code_is_program(const struct python_interpreter *python, uint64_t code_addr);
+
 /* The object at this address is about to be freed. Before its memory is. */
 void python_code_forget(uint64_t code_addr);
 

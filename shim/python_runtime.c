@@ -28,6 +28,8 @@ struct python_runtime python_runtime = { .finalizing_word = &not_finalizing };
 
 struct python_runtime python_runtime_second = { .finalizing_word = &not_finalizing };
 
+void (*python_runtime_on_death)(uint64_t code);
+
 static char notes[2][200]; // of interpreters that are not read; for the captures of forked children too
 static _Atomic uint32_t note_count;
 
@@ -35,6 +37,8 @@ static void
 code_died(void *code)
 {
 	python_code_forget((uint64_t)code);
+	if (python_runtime_on_death != NULL)
+		python_runtime_on_death((uint64_t)code);
 	python_runtime.code_dealloc(code);
 }
 
@@ -203,6 +207,30 @@ find_evaluator(const struct candidate *of)
 	of->runtime->evaluator_end = of->runtime->evaluator_addr + symbol->st_size;
 }
 
+static void
+find_runners(const struct candidate *of)
+{
+	static const char *const names[] = { "Py_RunMain", "Py_BytesMain", "Py_Main" };
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const Elf64_Sym *symbol = elf_symbols_find(of->object, names[i]);
+
+		if (symbol != NULL)
+			of->runtime->runners[i] = (struct python_function){ of->object->load_bias + symbol->st_value,
+			                                                    of->object->load_bias + symbol->st_value + symbol->st_size };
+	}
+}
+
+bool
+python_runtime_runs_programs(uint64_t pc)
+{
+	for (unsigned i = 0; i < sizeof(python_runtime.runners) / sizeof(python_runtime.runners[0]); i++) {
+		if (pc > python_runtime.runners[i].start && pc <= python_runtime.runners[i].end)
+			return true;
+	}
+	return false;
+}
+
 /* Of the code type. */
 static uint64_t
 dealloc_slot(const struct python_runtime *runtime)
@@ -239,6 +267,7 @@ understand(const struct candidate *of, char *why, size_t why_size)
 	if (of->runtime->interpreter.layout.chain == PYTHON_CHAIN_OBJECTS)
 		find_evaluator(of);
 	find_allocators(of);
+	find_runners(of);
 	return true;
 }
 

@@ -42,6 +42,12 @@ struct python_arena_allocator {
 	void (*free)(void *context, void *addr, size_t bytes);
 };
 
+/* A function of the interpreter's, as addresses; 0, 0 = it has none. */
+struct python_function {
+	uint64_t start;
+	uint64_t end;
+};
+
 enum python_allocator_domain { PYTHON_ALLOCATOR_MEM = 1, PYTHON_ALLOCATOR_OBJ = 2 };
 
 /* The interpreter's functions that get and set them; NULL where one is not exported. */
@@ -69,6 +75,7 @@ struct python_runtime {
 	uint64_t text_end;
 	uint64_t evaluator_addr;      // _PyEval_EvalFrameDefault, where the scan of the stack needs it
 	uint64_t evaluator_end;
+	struct python_function runners[3]; // they run a program and then its exit handlers; one may have become part of another
 
 	/* Not 0 from the beginning of the finalisation until the next initialisation; a word of ours until an interpreter is found. */
 	const _Atomic uint64_t *_Atomic finalizing_word;
@@ -77,6 +84,12 @@ struct python_runtime {
 /* Two in one process is all that we read. */
 extern struct python_runtime python_runtime;
 extern struct python_runtime python_runtime_second; // is looked at only when there is a first one
+
+/* Called with each code object of the first one that dies, before its memory is freed; outside any hook. NULL = by nobody. */
+extern void (*python_runtime_on_death)(uint64_t code);
+
+/* Is this address in one of the first one's runners? */
+bool python_runtime_runs_programs(uint64_t pc);
 
 /* Has the interpreter begun to finalise, and has none been initialised since? relaxed, both: nothing is read through the word. */
 static inline bool

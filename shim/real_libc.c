@@ -55,6 +55,8 @@ static const struct {
 	{ "_exit", &real_libc._exit, false },
 	{ "exit", &real_libc.exit, false },
 	{ "quick_exit", &real_libc.quick_exit, false },
+	{ "__cxa_atexit", &real_libc.cxa_atexit, false },
+	{ "on_exit", &real_libc.on_exit, false },
 	{ "__libc_start_main", &real_libc.start_main, false },
 	{ "setuid", &real_libc.setuid, false },
 	{ "seteuid", &real_libc.seteuid, false },

@@ -48,6 +48,8 @@ struct real_libc {
 	void (*_exit)(int status) __attribute__((noreturn));
 	void (*exit)(int status) __attribute__((noreturn));
 	void (*quick_exit)(int status) __attribute__((noreturn));
+	int (*cxa_atexit)(void (*handler)(void *argument), void *argument, void *object); // __cxa_atexit
+	int (*on_exit)(void (*handler)(int status, void *argument), void *argument);
 	int (*start_main)(real_libc_main *main, int count, char **arguments, void (*init)(void), void (*end)(void),
 	                  void (*loader_end)(void), void *stack_end); // __libc_start_main
 	int (*setuid)(uid_t user);

@@ -13,6 +13,7 @@
 
 #include "call_stack.h"
 #include "capture_file.h"
+#include "exit_figures.h"
 #include "raw_sys.h"
 #include "resident.h"
 #include "survivors.h"
@@ -91,8 +92,10 @@ begin(void)
 	if (atomic_compare_exchange_strong_explicit(&teardown_phase, &none, TEARDOWN_ON, memory_order_relaxed,
 	                                            memory_order_relaxed)) {
 		atomic_store_explicit(&bytes_since, 0, memory_order_relaxed);
-		survivors_take(true);
-		resident_take(NULL);
+		if (!exit_figures_stand()) {
+			survivors_take(true);
+			resident_take(NULL, 0);
+		}
 		atomic_store_explicit(&capture_file_header()->is_finalizing, KMEM_YES, memory_order_relaxed);
 	}
 }

@@ -4,12 +4,16 @@
  *   ends SCENE
  */
 #include <atomic>
+#include <cassert>
 #include <cerrno>
 #include <csignal>
+#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <dlfcn.h>
 #include <err.h>
+#include <error.h>
 #include <map>
 #include <memory>
 #include <pthread.h>
@@ -136,6 +140,55 @@ APART void fill_owner()
 		owner().blocks[i].reset(new char[2000]); // owner
 }
 
+void clear_all()
+{
+	cache.clear();
+}
+
+void said(void (*say)(const char *, va_list), const char *text, ...)
+{
+	va_list rest;
+
+	va_start(rest, text);
+	say(text, rest);
+}
+
+void *wait_and_return(void *)
+{
+	usleep(1000);
+	return nullptr;
+}
+
+[[noreturn]] void end_of_main_alone()
+{
+	start(wait_and_return);
+	pthread_exit(nullptr);
+}
+
+int load_and_return()
+{
+	return dlopen("libresolv.so.2", RTLD_NOW | RTLD_LOCAL) == nullptr;
+}
+
+/* Ways out of a program whose handler, registered while it ran, releases what was held */
+const struct way {
+	const char *name;
+	void (*go)();
+} ways[] = {
+	{ "err", [] { err(8, "as asked"); } },
+	{ "errx", [] { errx(8, "as asked"); } },
+	{ "verr", [] { said([](const char *text, va_list rest) { verr(8, text, rest); }, "as asked"); } },
+	{ "verrx", [] { said([](const char *text, va_list rest) { verrx(8, text, rest); }, "as asked"); } },
+	{ "error", [] { error(8, 0, "as asked"); } },
+	{ "error_at_line", [] { error_at_line(8, 0, "ends.cc", 1, "as asked"); } },
+	{ "pthread_exit", end_of_main_alone },
+	{ "return_after_dlopen", [] { exit(load_and_return()); } },
+	{ "_exit", [] { _exit(8); } },
+	{ "_Exit", [] { _Exit(8); } },
+	{ "abort", [] { abort(); } },
+	{ "assert", [] { assert(!"as asked"); } },
+};
+
 int run(const char *scene)
 {
 	auto is = [&](const char *name) { return strcmp(scene, name) == 0; };
@@ -150,6 +203,18 @@ int run(const char *scene)
 		return 0;
 	}
 	fill();
+	for (auto &way : ways) {
+		if (is(way.name)) {
+			atexit(clear_all);
+			way.go();
+		}
+	}
+	if (is("many_handlers")) {
+		for (int i = 0; i < 200; i++)
+			atexit([] {});
+		on_exit([](int, void *) { clear_all(); }, nullptr);
+		errx(8, "as asked");
+	}
 	if (is("exit"))
 		exit(2);
 	if (is("exit_in_a_thread")) {

@@ -19,6 +19,19 @@ SCENES = {
     "exit_in_a_handler": (3, HELD, HELD),
     "quick_exit": (5, HELD, HELD),
     "exit_inside_libc": (7, HELD, HELD),
+    "err": (8, HELD, HELD),
+    "errx": (8, HELD, HELD),
+    "verr": (8, HELD, HELD),
+    "verrx": (8, HELD, HELD),
+    "error": (8, HELD, HELD),
+    "error_at_line": (8, HELD, HELD),
+    "pthread_exit": (0, HELD, HELD),
+    "return_after_dlopen": (0, HELD, HELD),
+    "many_handlers": (8, HELD, HELD),
+    "_exit": (8, HELD, 0),
+    "_Exit": (8, HELD, 0),
+    "abort": (-signal.SIGABRT, HELD, 0),
+    "assert": (-signal.SIGABRT, HELD, 0),
     "without_handlers": (6, HELD, 0),
     "orderly": (0, 0, 0),
     "handler_that_works_and_releases": (0, HELD, HELD),
@@ -60,6 +73,7 @@ def test_what_the_end_releases_was_held(scene, program, out):
     live, freed, kind = at(document, "cache")
     assert (live, freed) == (held, released)
     assert document["is_at_exit"] == (released != 0)
+    assert all(process["losses"]["lost_unknown_frees"] == 0 for process in document["processes"])  # libc's own lists
     if scene == "threads_that_run_on":  # how much they have done by then, and so the class, is up to the scheduler
         return
     assert kind == ("leak" if held else "none")
