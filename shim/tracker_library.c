@@ -19,6 +19,7 @@
 #include "site_table.h"
 #include "thread_parent.h"
 #include "thread_slot.h"
+#include "thread_stack.h"
 #include "tracker_parts.h"
 
 #define PAGE_BYTES LIBRARY_MAP_PAGE_BYTES
@@ -379,7 +380,7 @@ tracker_library_look(const void *hook_frame)
 	uint64_t resident_bytes;
 	bool has_looked;
 
-	if (!begin())
+	if (!thread_stack_has_room() || !begin())
 		return;
 	begun = moment_now();
 	stack = stack_here(hook_frame);
