@@ -343,8 +343,10 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	}
 	if (next == record_with_run && was_launched(facts->process->identity))
 		next = "`kmemshim peak " VERDICT_CAPTURE "` shows who held the memory";
-	if (next != NULL && facts->refused == NULL && verdict_is_freed_first(facts) && facts->end == VERDICT_END_SIGNAL &&
-	    verdict_advise_freed(facts, verdict)) {
+	if (next != NULL && facts->refused == NULL && verdict_is_freed_first(facts) &&
+	    (facts->end == VERDICT_END_SIGNAL || facts->end == VERDICT_END_RUNNING) && verdict_advise_freed(facts, verdict)) {
+		if (facts->end == VERDICT_END_RUNNING)
+			return;
 		char *freed = memory_text(verdict->next);
 
 		say_next(verdict, "%s; then %s", next, freed);

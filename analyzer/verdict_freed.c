@@ -256,7 +256,8 @@ verdict_tell_freed(const struct verdict_facts *facts, struct verdict *verdict)
 	    units_bytes(freed->heap_bytes, whole), units_bytes(live_bytes, bytes),
 	    units_share(verdict_share(live_bytes, freed->heap_bytes), share));
 	if (freed->empty_bytes >= freed->freed_bytes / 10 && freed->empty_bytes != 0)
-		say(verdict, " %s was pages without any block: malloc_trim(0) gives these back.", units_bytes(freed->empty_bytes, bytes));
+		say(verdict, " %s%s was pages without any block: malloc_trim(0) gives these back.", freed->is_later ? "At least " : "",
+		    units_bytes(freed->empty_bytes, bytes));
 	if (sparse_of(freed) == 0)
 		return;
 	say(verdict, " %s was pages that few blocks keep (%s in all)", units_bytes(freed->sparse_bytes, bytes),
