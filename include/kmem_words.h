@@ -1,11 +1,15 @@
 /*
  * kmem_words.h - the few computations that recorder and reader must do alike.
  *
- * Called by both sides; safe anywhere: no state, no calls.
+ * Called by both sides; safe anywhere: no calls, and no state but what the processor can do.
  */
 #ifndef KMEM_WORDS_H
 #define KMEM_WORDS_H
 
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -95,7 +99,7 @@ kmem_site_peak_bytes(struct kmem_peak_word domain, struct kmem_peak_word site)
  */
 #define KMEM_CHECKSUM_START UINT32_C(0)
 
-/* Four bits at a step: for processors without the instruction, and until the compiler's runtime has asked which this one is. */
+/* Four bits at a step: for processors without the instruction. */
 static inline uint32_t
 kmem_checksum_by_table(uint32_t state, const void *bytes, size_t count)
 {
@@ -114,6 +118,25 @@ kmem_checksum_by_table(uint32_t state, const void *bytes, size_t count)
 }
 
 #ifdef __x86_64__
+/*
+ * Asked once. Not chosen: __builtin_cpu_supports(), whose constructor asks dozens of questions in every process, and in a virtual machine
+ * each of them goes to the host: a tenth of the start of a small program.
+ */
+static inline bool
+kmem_checksum_has_instruction(void)
+{
+	static _Atomic int answer; // 0 = not asked yet. relaxed: everybody finds the same
+	int known = atomic_load_explicit(&answer, memory_order_relaxed);
+	unsigned a, b, c, d;
+
+	if (known == 0) {
+		__cpuid(1, a, b, c, d);
+		known = (c & bit_SSE4_2) != 0 ? 1 : -1;
+		atomic_store_explicit(&answer, known, memory_order_relaxed);
+	}
+	return known > 0;
+}
+
 __attribute__((target("sse4.2"))) static inline uint32_t
 kmem_checksum_by_processor(uint32_t state, const void *bytes, size_t count)
 {
@@ -141,7 +164,7 @@ static inline uint32_t
 kmem_checksum(uint32_t state, const void *bytes, size_t count)
 {
 #ifdef __x86_64__
-	if (__builtin_cpu_supports("sse4.2"))
+	if (kmem_checksum_has_instruction())
 		return kmem_checksum_by_processor(state, bytes, count);
 #endif
 	return kmem_checksum_by_table(state, bytes, count);

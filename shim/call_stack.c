@@ -319,6 +319,8 @@ call_stack_give_back(const struct call_stack_memory *memory, const struct call_s
 void
 call_stack_forked(void)
 {
-	for (unsigned i = 0; i < SHARED_MEMORIES; i++)
-		atomic_store_explicit(&shared[i].is_taken, false, memory_order_relaxed);
+	for (unsigned i = 0; i < SHARED_MEMORIES; i++) {
+		if (atomic_load_explicit(&shared[i].is_taken, memory_order_relaxed)) // each is in a page of its own, which a write would copy
+			atomic_store_explicit(&shared[i].is_taken, false, memory_order_relaxed);
+	}
 }

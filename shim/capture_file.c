@@ -593,6 +593,7 @@ capture_file_forked(void)
 	head = stand_in;
 	has_file = false;
 	is_put_off = false;
-	memset(stand_in, 0, sizeof(stand_in));
+	if (raw_madvise(stand_in, sizeof(stand_in), MADV_DONTNEED) != 0) // zeroed where it is used next: writing to all of it takes memory
+		memset(stand_in, 0, sizeof(stand_in));
 	wait_lock_give(&growth_lock);
 }

@@ -34,6 +34,18 @@ struct checked_window {
 /* The aligned word at `addr` as it was when its window was copied. False: not aligned, or not readable. */
 bool checked_memory_word(struct checked_window *window, uint64_t addr, uint64_t *value);
 
+/*
+ * The same for a walk, which goes on from page to page: what follows is copied along, as far as it can be read. addr == end: nothing
+ * is in it.
+ */
+#define CHECKED_SPAN_BYTES (2 * CHECKED_PAGE_BYTES)
+struct checked_span {
+	uint64_t addr;
+	uint64_t end;
+	uint64_t words[CHECKED_SPAN_BYTES / 8];
+};
+bool checked_memory_span_word(struct checked_span *span, uint64_t addr, uint64_t *value);
+
 /* Copies `bytes` from `addr`; false, and perhaps a part copied, when not all of it can be read. */
 bool checked_memory_copy(void *to, uint64_t addr, uint64_t bytes);
 

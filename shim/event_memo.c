@@ -348,13 +348,14 @@ static bool
 came_before(struct event_memo *memo, uint32_t site, uint64_t way)
 {
 	uint64_t hash = (memo->key.sp << 24 ^ site ^ way) * UINT64_C(0xff51afd7ed558ccd);
-	uint16_t *first = &memo->seen[hash >> 32 & (EVENT_MEMO_SEEN - 1) & ~UINT64_C(3)];
-	uint16_t tag = (uint16_t)(hash >> 48) | 1;
+	uint64_t *set = &memo->seen[hash >> 32 & (EVENT_MEMO_SEEN / 4 - 1)];
+	uint64_t tag = hash >> 48 | 1;
 
-	if (first[0] == tag || first[1] == tag || first[2] == tag || first[3] == tag)
-		return true;
-	memmove(first + 1, first, 3 * sizeof(first[0]));
-	first[0] = tag;
+	for (unsigned shift = 0; shift < 64; shift += 16) {
+		if ((uint16_t)(*set >> shift) == tag)
+			return true;
+	}
+	*set = *set << 16 | tag;
 	return false;
 }
 
@@ -461,11 +462,13 @@ find_by_walk(struct event_memo *memo, struct native_memos *memos, const uint64_t
 void
 event_memo_clear(struct event_memo *memo)
 {
+	memo->last = 0;
+	if (memo->used == 0) // nothing was kept: the pages of a new thread are not touched
+		return;
 	memset(memo->bucket, 0, sizeof(memo->bucket));
 	memset(memo->ways, 0, sizeof(memo->ways));
 	memset(&memo->units[0], 0, sizeof(memo->units[0]));
 	memo->used = 0;
-	memo->last = 0;
 }
 
 void

@@ -25,7 +25,8 @@
 
 #define EVENT_MEMO_UNITS 32768u // of 64 bytes; only those in use are touched
 #define EVENT_MEMO_BUCKETS 8192u
-#define EVENT_MEMO_SEEN 16384u
+#define EVENT_MEMO_SEEN 4096u     // events; those of a program that makes more before it repeats itself are walked: it costs less than to
+                                  // drag so many into the cache
 #define EVENT_MEMO_WORDS 256u    // of one event; a multiple of four
 #define EVENT_MEMO_PYTHON 16384u // events of which the Python frames are the whole stack
 #define EVENT_MEMO_PYTHON_LINE 4u // of these, in a cache line: which one is an event's own place, the others' its neighbours
@@ -92,7 +93,7 @@ struct event_memo {
 	uint16_t last;         // unit of the event before this one; 0 = it is not remembered
 	uint16_t bucket[EVENT_MEMO_BUCKETS];
 	uint16_t ways[EVENT_MEMO_BUCKETS];  // of those that use another one's offsets, by their digest
-	uint16_t seen[EVENT_MEMO_SEEN]; // tags of events that came once
+	uint64_t seen[EVENT_MEMO_SEEN / 4]; // tags of events that came once, four in a word, the latest one lowest
 	_Alignas(64) union event_unit units[EVENT_MEMO_UNITS]; // the first stands for "none"
 };
 

@@ -178,7 +178,7 @@ void native_memo_note_time(struct native_memo *memo);
 /* Digest of all that a recursion left out of the remembered walk; 0 = it left nothing out. */
 uint64_t native_memo_way(const struct native_memo *memo);
 
-void native_memo_release(struct native_memos *memos); // gives mappings back, if there are any; both are empty
+void native_memo_release(struct native_memos *memos); // gives mappings back, if there are any: what had one is empty
 
 /*
  * The words of the stack on which the remembered walk depends, besides the return address of its first frame.

@@ -99,8 +99,9 @@ native_memo_more_room(struct native_memo *memo, uint64_t step_count)
 static void
 release(struct native_memo *memo)
 {
-	if (memo->room > NATIVE_MEMO_FRAMES)
-		raw_unreserve(memo->sp_offsets, place_arrays(memo, NULL, memo->room));
+	if (memo->room <= NATIVE_MEMO_FRAMES)
+		return;
+	raw_unreserve(memo->sp_offsets, place_arrays(memo, NULL, memo->room));
 	memo->room = 0;
 	memo->stack_end = 0;
 }

@@ -45,7 +45,7 @@ read_word(struct walk *walk, uint64_t addr, uint64_t *value)
 		return true;
 	}
 	/* From our own stack nothing leads below the frame where the walk came in, nor elsewhere. */
-	return walk->is_checked && checked_memory_word(&walk->out->window, addr, value);
+	return walk->is_checked && checked_memory_span_word(&walk->out->span, addr, value);
 }
 
 /* From here on sp is in that stack: the thread's own, or one that is not known. */
@@ -69,7 +69,7 @@ change_stack(struct walk *walk, uint64_t sp)
 	uint64_t unused;
 
 	enter_stack(walk, sp,
-	            thread_stack_contains(sp) && checked_memory_word(&walk->out->window, sp - RED_ZONE_BYTES, &unused));
+	            thread_stack_contains(sp) && checked_memory_span_word(&walk->out->span, sp - RED_ZONE_BYTES, &unused));
 }
 
 /* ---- keeping ---- */
@@ -276,7 +276,7 @@ walk_on(const struct native_memo *memo, struct native_place place, uint64_t firs
 
 	walk.out = stack;
 	walk.alternate_visits = 0;
-	stack->window.addr = CHECKED_WINDOW_EMPTY;
+	stack->span.addr = stack->span.end = 0;
 	stack->count = 0;
 	stack->omitted = 0;
 	stack->kept = 0;

@@ -48,7 +48,7 @@ struct native_stack {
 	uint64_t own_pc[NATIVE_STACK_MAX];
 	uint64_t own_sp[NATIVE_STACK_MAX];
 	uint64_t numbers[NATIVE_STACK_MAX]; // of a walk that is not remembered: how many frames were walked before that one
-	struct checked_window window; // of the walk, on a stack that is not known; here because that may be small
+	struct checked_span span;   // of the walk, on a stack that is not known; here because that may be small
 };
 
 /* Stack pointer in frame i, at the call: that frame spans from there to the one of frame i + 1. */

@@ -270,6 +270,8 @@ thread_parent_forked(void)
 	thread_parent_over();
 	for (uint32_t i = 0; i < THREAD_PARENT_LINES_MAX; i++)
 		atomic_store_explicit(&lines[i], 0, memory_order_relaxed);
-	for (uint32_t i = 0; i < STARTS_MAX; i++)
-		atomic_store_explicit(&starts[i].is_taken, false, memory_order_relaxed);
+	for (uint32_t i = 0; i < STARTS_MAX; i++) {
+		if (atomic_load_explicit(&starts[i].is_taken, memory_order_relaxed)) // a write would copy the page
+			atomic_store_explicit(&starts[i].is_taken, false, memory_order_relaxed);
+	}
 }

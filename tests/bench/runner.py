@@ -25,6 +25,7 @@ BUILT = {  # program: compiler, source, flags; {built} is the folder of those be
     "pairs": ("gcc", "pairs.c", ["-std=gnu11", "-fno-optimize-sibling-calls"]),
     "spawns": ("gcc", "spawns.c", ["-std=gnu11"]),
     "recursion": ("gcc", "recursion.c", ["-std=gnu11"]),
+    "allocators": ("gcc", "allocators.c", ["-std=gnu11"]),
     "containers": ("g++", "containers.cc", ["-std=gnu++17"]),
     "libcuda.so.1": ("gcc", CUDA / "double_driver.c", [*DOUBLE, "-Wl,-soname,libcuda.so.1"] + [
         str(CUDA / f"double_{part}.c") for part in ("contexts", "memory", "objects")]),

@@ -330,6 +330,37 @@ coroutines(void **state)
 	assert_int_equal(stack.count + stack.omitted, 512);
 }
 
+static void
+what_follows_is_copied_along_as_far_as_it_can_be_read(void **state)
+{
+	uint64_t page = CHECKED_PAGE_BYTES;
+	unsigned char *memory = mmap(NULL, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t first = (uintptr_t)memory;
+	struct checked_span span = { 0 };
+	uint64_t value = 0;
+
+	(void)state;
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	for (uint64_t at = 0; at < 4 * page; at += 8)
+		*(uint64_t *)(memory + at) = first + at;
+	assert_int_equal(mprotect(memory, page, PROT_NONE), 0);
+	assert_int_equal(mprotect(memory + 3 * page, page, PROT_NONE), 0);
+	assert_true(checked_memory_span_word(&span, first + page + 1032, &value));
+	assert_int_equal(value, first + page + 1032);
+	assert_int_equal(span.addr, first + page + 1024);
+	assert_int_equal(span.end, first + 3 * page); // both pages with one question
+	assert_true(checked_memory_span_word(&span, first + 3 * page - 8, &value));
+	assert_int_equal(value, first + 3 * page - 8);
+	assert_true(checked_memory_span_word(&span, first + page, &value)); // below
+	assert_int_equal(value, first + page);
+	assert_false(checked_memory_span_word(&span, first + 3 * page, &value));
+	assert_false(checked_memory_span_word(&span, first + page - 8, &value));
+	assert_false(checked_memory_span_word(&span, first + page + 4, &value)); // not aligned
+	assert_true(checked_memory_span_word(&span, first + page + 8, &value));
+	assert_int_equal(value, first + page + 8);
+	(void)munmap(memory, 4 * page);
+}
+
 static void *
 thread_main(void *unused)
 {
@@ -571,6 +602,7 @@ main(void)
 		cmocka_unit_test(inexpressible_frames_are_walked_by_libunwind),
 		cmocka_unit_test(signals),
 		cmocka_unit_test(coroutines),
+		cmocka_unit_test(what_follows_is_copied_along_as_far_as_it_can_be_read),
 		cmocka_unit_test(small_threads),
 		cmocka_unit_test(generated_code_ends_the_walk),
 		cmocka_unit_test(made_up_frames_end_the_walk),

@@ -4,6 +4,8 @@
  *   recursion deep UNITS      100,000 nested calls of one function, each allocates; on the way back they release
  *   recursion trees UNITS     a tree of 2^14 - 1 nodes, built and released by functions that call themselves
  *   recursion switch UNITS    1,000 rounds of eight coroutines that allocate at some depth and hand on
+ *   recursion pages UNITS     the same, at a depth of two pages and more
+ *   recursion handed UNITS    the same coroutines as in switch, resumed by four threads in turn
  *
  * UNITS times, after a tenth as many to warm up. Called by bench.py.
  */
@@ -22,6 +24,7 @@
 #define COROUTINES 8
 #define COROUTINE_BYTES ((size_t)64 << 10)
 #define SWITCHES 1000
+#define THREADS 4
 
 static void *volatile kept;
 
@@ -76,10 +79,15 @@ tree_once(void)
 	release(build(TREE_DEPTH));
 }
 
-static ucontext_t scheduler;
-static ucontext_t coroutines[COROUTINES];
-static char *stacks[COROUTINES];
-static int current;
+/* Resumed by whoever holds it. */
+struct coroutine {
+	ucontext_t context;
+	ucontext_t resumer;
+	char *stack;
+	unsigned left; // switches
+	int depth;     // at least, of each allocation
+};
+static struct coroutine coroutines[COROUTINES];
 
 static NOINLINE void
 allocate_at(int depth)
@@ -95,31 +103,118 @@ allocate_at(int depth)
 	__asm__ volatile("" ::: "memory");
 }
 
-static void
-coroutine_main(void)
+static NOINLINE void
+allocate_deep(int depth)
 {
-	for (int i = 0; i < SWITCHES; i++) {
-		allocate_at(3 + i % 5);
-		(void)swapcontext(&coroutines[current], &scheduler);
+	char frame[128];
+
+	__asm__ volatile("" ::"r"(frame) : "memory");
+	if (depth > 0)
+		allocate_deep(depth - 1);
+	else
+		allocate_at(3);
+	__asm__ volatile("" ::: "memory");
+}
+
+static void
+coroutine_main(int number)
+{
+	struct coroutine *mine = &coroutines[number];
+
+	while (mine->left > 0) {
+		mine->left--;
+		if (mine->depth > 0)
+			allocate_deep(mine->depth + (int)(mine->left % 5));
+		else
+			allocate_at(3 + (int)(mine->left % 5));
+		(void)swapcontext(&mine->context, &mine->resumer);
+	}
+}
+
+static void
+make_coroutines(int depth)
+{
+	for (int i = 0; i < COROUTINES; i++) {
+		struct coroutine *one = &coroutines[i];
+
+		if (one->stack == NULL && (one->stack = malloc(COROUTINE_BYTES)) == NULL)
+			abort();
+		(void)getcontext(&one->context);
+		one->context.uc_stack.ss_sp = one->stack;
+		one->context.uc_stack.ss_size = COROUTINE_BYTES;
+		one->context.uc_link = &one->resumer;
+		one->left = SWITCHES;
+		one->depth = depth;
+		makecontext(&one->context, (void (*)(void))coroutine_main, 1, i);
+	}
+}
+
+static void
+resume_all(int depth)
+{
+	make_coroutines(depth);
+	for (int round = 0; round < SWITCHES; round++) {
+		for (int i = 0; i < COROUTINES; i++)
+			(void)swapcontext(&coroutines[i].resumer, &coroutines[i].context);
 	}
 }
 
 static void
 switch_once(void)
 {
-	for (int i = 0; i < COROUTINES; i++) {
-		if (stacks[i] == NULL && (stacks[i] = malloc(COROUTINE_BYTES)) == NULL)
+	resume_all(0);
+}
+
+static void
+pages_once(void)
+{
+	resume_all(60);
+}
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct coroutine *ready[COROUTINES]; // under the lock: a ring
+static unsigned ready_first;
+static unsigned ready_count;
+
+static void *
+resume_any(void *unused)
+{
+	(void)unused;
+	for (;;) {
+		struct coroutine *one = NULL;
+
+		(void)pthread_mutex_lock(&lock);
+		if (ready_count > 0) {
+			one = ready[ready_first];
+			ready_first = (ready_first + 1) % COROUTINES;
+			ready_count--;
+		}
+		(void)pthread_mutex_unlock(&lock);
+		if (one == NULL) // the others have those that are left: as many as they are, or less
+			return NULL;
+		for (int i = 0; i < 8 && one->left > 0; i++)
+			(void)swapcontext(&one->resumer, &one->context);
+		(void)pthread_mutex_lock(&lock);
+		if (one->left > 0)
+			ready[(ready_first + ready_count++) % COROUTINES] = one;
+		(void)pthread_mutex_unlock(&lock);
+	}
+}
+
+static void
+handed_once(void)
+{
+	pthread_t threads[THREADS];
+
+	make_coroutines(0);
+	for (ready_count = 0; ready_count < COROUTINES; ready_count++)
+		ready[ready_count] = &coroutines[ready_count];
+	for (int i = 0; i < THREADS; i++) {
+		if (pthread_create(&threads[i], NULL, resume_any, NULL) != 0)
 			abort();
-		(void)getcontext(&coroutines[i]);
-		coroutines[i].uc_stack.ss_sp = stacks[i];
-		coroutines[i].uc_stack.ss_size = COROUTINE_BYTES;
-		coroutines[i].uc_link = &scheduler;
-		makecontext(&coroutines[i], coroutine_main, 0);
 	}
-	for (int round = 0; round < SWITCHES; round++) {
-		for (current = 0; current < COROUTINES; current++)
-			(void)swapcontext(&scheduler, &coroutines[current]);
-	}
+	for (int i = 0; i < THREADS; i++)
+		(void)pthread_join(threads[i], NULL);
 }
 
 struct job {
@@ -146,7 +241,8 @@ work(void *argument)
 int
 main(int count, char **words)
 {
-	static struct job jobs[] = { { "deep", deep_once, 0 }, { "trees", tree_once, 0 }, { "switch", switch_once, 0 } };
+	static struct job jobs[] = { { "deep", deep_once, 0 }, { "trees", tree_once, 0 }, { "switch", switch_once, 0 },
+		                         { "pages", pages_once, 0 }, { "handed", handed_once, 0 } };
 	pthread_attr_t attributes;
 	pthread_t thread;
 
@@ -158,6 +254,6 @@ main(int count, char **words)
 		(void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
 		return pthread_create(&thread, &attributes, work, &jobs[i]) != 0 || pthread_join(thread, NULL) != 0;
 	}
-	(void)fputs("usage: recursion deep|trees|switch UNITS\n", stderr);
+	(void)fputs("usage: recursion deep|trees|switch|pages|handed UNITS\n", stderr);
 	return 1;
 }
