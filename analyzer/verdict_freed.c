@@ -191,6 +191,7 @@ verdict_freed_of(const struct model *model, const struct model_process *process)
 	} else if (freed.freed_bytes < since.freed_bytes / 6 * 5) { // what pages say is worth more than sums, where it is nearly as much
 		freed = since;
 	}
+	freed.freed_bytes = lesser(freed.freed_bytes, freed.resident_bytes); // a capture may say anything
 	return freed.freed_bytes >= FREED_BYTES && freed.freed_bytes >= freed.resident_bytes / FREED_PART ? freed : none;
 }
 
