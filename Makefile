@@ -264,12 +264,15 @@ test-frameworks: all ## PyTorch, Keras on TensorFlow, JAX and CUDA's runtimes fr
 	$(MAKE) -C tests/cuda BUILD=$(abspath $(BUILD))
 	$(PYTEST) tests/cuda -m framework
 
-.PHONY: soak kills
+.PHONY: soak kills library-kills
 soak: all ## threads, children, libraries and exec'ed functions come and go for SECONDS=, twice: nothing is lost, nothing of ours grows
 	SECONDS=$(SECONDS) $(PYTEST) tests/preload/test_soak.py -s
 
 kills: all ## KILLS= deaths of an allocator test and as many of a PyTorch loop, at random instants: each capture is right
 	KILLS=$(KILLS) $(PYTEST) tests/preload/test_kills.py -s
+
+library-kills: all ## LIBRARY_KILLS=10 deaths in two ways each of polars, DuckDB, Arrow and pandas, between 600 and 900 MiB: the line that holds comes first
+	LIBRARY_KILLS=$(or $(LIBRARY_KILLS),10) $(PYTEST) tests/preload/test_libraries.py -k a_kill -s
 
 .PHONY: unit-run stress-run fuzz-run sanitized
 sanitized: $(SANITIZED)

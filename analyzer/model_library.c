@@ -73,20 +73,49 @@ model_libraries_name(struct model *model, struct text_pool *pool)
 	}
 }
 
-const char *
+static bool
+begins(const char *text, const char *start)
+{
+	return strncmp(text, start, strlen(start)) == 0;
+}
+
+const struct model_library_switch *
 model_library_switch(const struct model_site *site)
 {
-	static const struct {
-		const char *module;
-		const char *setting;
-	} switches[] = {
-		{ "libarrow.so", "ARROW_DEFAULT_MEMORY_POOL=system" }, // Arrow's documentation, "Environment Variables"
+	static const struct model_library_switch switches[] = {
+		/* Arrow's documentation, "Environment Variables" */
+		{ "libarrow.so", "ARROW_DEFAULT_MEMORY_POOL=system", "it takes its memory from malloc, and lines are exact" },
+		/* jemalloc's "TUNING", under the name that the Rust crate gives it */
+		{ "polars", MODEL_LIBRARY_JEMALLOC, "it gives back at once what it frees, and lines are closer" },
+		{ "_polars", MODEL_LIBRARY_JEMALLOC, "it gives back at once what it frees, and lines are closer" },
 	};
 	const struct model_frame *maker = maker_of(site);
 
 	for (size_t i = 0; maker != NULL && i < sizeof(switches) / sizeof(switches[0]); i++) {
-		if (strncmp(maker->module, switches[i].module, strlen(switches[i].module)) == 0)
-			return switches[i].setting;
+		if (begins(maker->module, switches[i].module))
+			return &switches[i];
+	}
+	return NULL;
+}
+
+const struct model_runtime *
+model_runtime_of(const struct model *model, const struct model_site *site)
+{
+	static const struct model_runtime runtimes[] = {
+		{ "libjvm.so", "", "the JVM",
+		  "let its own tools name the objects (`jcmd PID GC.class_histogram`); with -Xmx well below the limit it ends with an error of its own, and "
+		  "-XX:+HeapDumpOnOutOfMemoryError writes who holds them" },
+		{ "", "v8::", "V8",
+		  "let its own tools name the objects: with --max-old-space-size=MIB below the limit, --heapsnapshot-near-heap-limit=2 of node "
+		  "writes who holds them" },
+		{ "", "x_cgo_mmap", "Go",
+		  "let its own tools name the lines: a heap profile (runtime/pprof); GOMEMLIMIT makes it collect more before the limit" },
+	};
+	const struct model_frame *maker = strcmp(model->domains[site->domain].name, "heap") != 0 ? maker_of(site) : NULL;
+
+	for (size_t i = 0; maker != NULL && i < sizeof(runtimes) / sizeof(runtimes[0]); i++) {
+		if (begins(maker->module, runtimes[i].module) && begins(maker->function, runtimes[i].function))
+			return &runtimes[i];
 	}
 	return NULL;
 }

@@ -15,7 +15,22 @@
 /* Sets `library` of the sites: "polars", "libarrow", "node"; "a library" where it is not known. */
 void model_libraries_name(struct model *model, struct text_pool *pool);
 
-/* What makes it take its memory from malloc, officially: "ARROW_DEFAULT_MEMORY_POOL=system"; NULL = there is no such thing, or none known. */
-const char *model_library_switch(const struct model_site *site);
+/* Of the environment: makes lines exact or closer, officially. launcher.c sets all of them. */
+#define MODEL_LIBRARY_JEMALLOC "_RJEM_MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0"
+struct model_library_switch {
+	const char *module;  // the library's begins so
+	const char *setting; // "ARROW_DEFAULT_MEMORY_POOL=system"
+	const char *effect;  // after "with it"
+};
+const struct model_library_switch *model_library_switch(const struct model_site *site); // NULL = there is none, or none known
+
+/* A heap of objects that somebody else manages, and collects: what it maps itself, of whatever domain. Not what it takes from malloc. */
+struct model_runtime {
+	const char *module;   // where it maps memory, as these begin
+	const char *function;
+	const char *name;     // "the JVM"
+	const char *advice;   // who knows more of its objects
+};
+const struct model_runtime *model_runtime_of(const struct model *model, const struct model_site *site); // NULL = none
 
 #endif

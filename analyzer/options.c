@@ -235,7 +235,7 @@ static const struct option_row {
 	[OPTION_OUTPUT] = { "output", 'o', "PATH", "a path; one that begins with - is written ./-", "where to write", take_output },
 	[OPTION_PYTHON_OBJECTS] = { "python-objects", 0, NULL, "", "record small Python objects one by one", take_python_objects },
 	[OPTION_SYSTEM_ALLOCATORS] = { "system-allocators", 0, NULL, "",
-	                               "libraries that can take memory from malloc instead of their own allocators do so", take_system_allocators },
+	                               "libraries that can take memory from malloc do so; jemalloc in Rust gives freed pages back at once", take_system_allocators },
 	[OPTION_BASELINE] = { "baseline", 0, "FILE", "a file", "what to compare with", take_baseline },
 	[OPTION_ABSOLUTE] = { "abs", 0, "SIZE", "a size such as 1MiB", "growth that is no regression; 1MiB otherwise",
 	                      take_absolute },

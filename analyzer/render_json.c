@@ -92,6 +92,21 @@ put_memory(struct json_write *json, const struct report_memory *memory)
 	json_write_number(json, "age_ns", memory->age_ns);
 	json_write_number(json, "freed_kept_bytes", memory->kept_bytes);
 	json_write_number(json, "freed_empty_bytes", memory->kept_empty_bytes);
+	if (memory->kept_bytes == 0) {
+		json_write_null(json, "fragmentation");
+	} else {
+		json_write_open(json, "fragmentation", '{');
+		json_write_number(json, "pid", memory->fragmented_pid);
+		json_write_open(json, "pinned_by", '[');
+		for (size_t i = 0; i < memory->pinning_count; i++) {
+			json_write_open(json, NULL, '{');
+			put_place(json, "where", &memory->pinning[i].where);
+			json_write_number(json, "pinned_bytes", memory->pinning[i].pinned_bytes);
+			json_write_close(json, '}');
+		}
+		json_write_close(json, ']');
+		json_write_close(json, '}');
+	}
 	json_write_open(json, "parts", '[');
 	for (size_t i = 0; i < memory->part_count; i++) {
 		json_write_open(json, NULL, '{');
@@ -217,6 +232,26 @@ put_resident(struct json_write *json, const struct report_process *process)
 }
 
 static void
+put_fragmentation(struct json_write *json, const struct report_fragmentation *from)
+{
+	if (from->freed_bytes == 0) {
+		json_write_null(json, "fragmentation");
+		return;
+	}
+	json_write_open(json, "fragmentation", '{');
+	json_write_number(json, "freed_bytes", from->freed_bytes);
+	json_write_number(json, "live_bytes", from->live_bytes);
+	json_write_number(json, "heap_bytes", from->heap_bytes);
+	json_write_number(json, "resident_bytes", from->resident_bytes);
+	json_write_number(json, "share_ppm", (uint64_t)((double)from->freed_bytes / (double)from->resident_bytes * 1e6));
+	json_write_number(json, "empty_bytes", from->empty_bytes);
+	json_write_number(json, "sparse_bytes", from->sparse_bytes);
+	json_write_number(json, "sparse_live_bytes", from->sparse_live_bytes);
+	json_write_bool(json, "is_after_look", from->is_later);
+	json_write_close(json, '}');
+}
+
+static void
 put_process(struct json_write *json, const struct report_process *process)
 {
 	json_write_open(json, NULL, '{');
@@ -258,6 +293,7 @@ put_process(struct json_write *json, const struct report_process *process)
 	json_write_close(json, ']');
 	json_write_number(json, "resident_bytes", process->resident_bytes);
 	put_resident(json, process);
+	put_fragmentation(json, &process->fragmentation);
 	if (process->limit_bytes != UINT64_MAX)
 		json_write_number(json, "limit_bytes", process->limit_bytes);
 	else

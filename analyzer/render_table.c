@@ -53,10 +53,24 @@ text_peak(const struct report_line *line, char text[UNITS_TEXT_BYTES])
 	return units_bytes(line->peak_bytes, text);
 }
 
+static uint64_t
+without(uint64_t bytes, uint64_t untouched_bytes)
+{
+	return bytes > untouched_bytes ? bytes - untouched_bytes : 0;
+}
+
+/* Of what is in memory, by which rows are ordered. */
+static const char *
+in_memory_share(const struct report_line *line, uint64_t bytes, char text[UNITS_TEXT_BYTES])
+{
+	return units_share(share_ppm(without(bytes, line->in_memory.untouched_bytes), without(line->domain_bytes, line->domain_untouched_bytes)),
+	                   text);
+}
+
 static const char *
 text_peak_share(const struct report_line *line, char text[UNITS_TEXT_BYTES])
 {
-	return units_share(share_ppm(line->peak_bytes, line->domain_bytes), text);
+	return in_memory_share(line, line->peak_bytes, text);
 }
 
 static const char *
@@ -68,7 +82,7 @@ text_live(const struct report_line *line, char text[UNITS_TEXT_BYTES])
 static const char *
 text_live_share(const struct report_line *line, char text[UNITS_TEXT_BYTES])
 {
-	return units_share(share_ppm(line->live_bytes, line->domain_bytes), text);
+	return in_memory_share(line, line->live_bytes, text);
 }
 
 static const char *
@@ -130,14 +144,16 @@ text_released(const struct report_line *line, char text[UNITS_TEXT_BYTES])
 }
 
 /* What was asked for and never touched holds nothing. Rows are in the order of what is in memory. */
-static void
+static bool
 put_in_memory(const struct report_line *line, uint64_t shown_bytes, FILE *stream)
 {
 	uint64_t untouched = line->in_memory.untouched_bytes;
 	char bytes[UNITS_TEXT_BYTES];
 
-	if (untouched >= UNTOUCHED_SHOWN_BYTES && untouched >= shown_bytes / UNTOUCHED_PART)
-		(void)fprintf(stream, "%20s%s of it in memory\n", "", units_bytes(shown_bytes > untouched ? shown_bytes - untouched : 0, bytes));
+	if (untouched < UNTOUCHED_SHOWN_BYTES || untouched < shown_bytes / UNTOUCHED_PART)
+		return false;
+	(void)fprintf(stream, "%20s%s of it in memory\n", "", units_bytes(without(shown_bytes, untouched), bytes));
+	return true;
 }
 
 /* Nobody reports what such an allocator does: its pages are seen to come, and booked at the line that ran then. */
@@ -382,7 +398,7 @@ in_memory_of(const struct table *table, const struct report_line *line)
 {
 	uint64_t untouched = table->shown != shown_any ? line->in_memory.untouched_bytes : 0;
 
-	return table->shown(line) > untouched ? table->shown(line) - untouched : 0;
+	return without(table->shown(line), untouched);
 }
 
 /* The number of the line that shows most in memory; no order may leave it out. report->line_total: there is none. */
@@ -460,6 +476,7 @@ render_text_lines(const struct report *report, const struct render_options *opti
 	bool has_imports = false;
 	bool has_relations = false;
 	bool has_addresses = false;
+	bool has_untouched = false;
 
 	while (strcmp(table->ranking, report->ranking) != 0)
 		table++;
@@ -485,7 +502,7 @@ render_text_lines(const struct report *report, const struct render_options *opti
 		if (table->shown == shown_live)
 			put_leaking(&line, stream);
 		if (table->shown != shown_any)
-			put_in_memory(&line, table->shown(&line), stream);
+			has_untouched = put_in_memory(&line, table->shown(&line), stream) || has_untouched;
 		put_library(&line, stream);
 		render_text_source(&line.where, stream);
 		render_text_stack(report, &line, options, stream);
@@ -497,6 +514,8 @@ render_text_lines(const struct report *report, const struct render_options *opti
 		(void)fprintf(stream, "%9s  %s\n", "", table->nothing);
 	put_rest(stream, &rest, table->shown == shown_peak ? "held then" : "live");
 	put_rest(stream, &space, "of address space");
+	if (has_untouched)
+		(void)fprintf(stream, "%9s  rows, and their share of the domain, go by what is in memory\n", "");
 	if (has_relations)
 		(void)fprintf(stream, "%9s  [while], [started by]: allocated by threads without Python frames; see README\n", "");
 	if (has_addresses)

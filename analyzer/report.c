@@ -281,6 +281,7 @@ build_process(struct report *report, struct report_process *to, const struct mod
 		.own_bytes = process->own_bytes,
 		.heap_pages = { process->heap_look.sampled_pages, process->heap_look.bytes, process->heap_look.empty_bytes,
 		                process->heap_look.sparse_bytes, process->heap_look.sparse_live_bytes },
+		.fragmentation = report_fragmentation_of(report->rows->model, process),
 		.resident_age_ns = resident_age_ns(process, last),
 		.is_end_known = verdict_ended_ns(process) != 0,
 		.note_count = process->note_count,
@@ -379,7 +380,7 @@ report_build(struct model *model, const struct ranking *ranking, const struct re
 		.next = rows->verdict.next,
 	};
 	report->verdict.untouched_bytes = rows->verdict.untouched_bytes;
-	report->verdict.memory = report_memory_of(&rows->verdict.memory, &rows->memory);
+	report->verdict.memory = report_memory_of(rows, &rows->verdict.memory, &rows->memory);
 	report->session = model->session;
 	report->argument = model->argument;
 	report->is_damaged = model->needs_salvage;
@@ -500,6 +501,7 @@ report_line(const struct report *report, size_t number)
 		.in_memory = { line->untouched_bytes, line->large_bytes, line->large_resident_bytes, line->pinned_bytes },
 		.library = line->largest->library != NULL ? line->largest->library : "",
 		.domain_bytes = strcmp(report->ranking, "peak") == 0 ? domain->peak_bytes : domain->live_bytes,
+		.domain_untouched_bytes = domain->untouched_bytes,
 		.leak = leak_of(line->telling),
 		.leaking_bytes = line->leaking_bytes,
 		.may_be_built_once = rank_may_be_built_once(line->telling),

@@ -25,20 +25,19 @@ struct model;
 struct ranking;
 struct report_stack; // opaque: frames are made readable one at a time by report_frame()
 
-/* Of the processes that ran at the end, at their last looks. */
-#define REPORT_MEMORY_PARTS_MAX 12
-struct report_memory {
-	uint64_t bytes;          // the sum of the parts
-	uint64_t look_bytes;     // that the looks saw
-	uint64_t age_ns;         // of the oldest of these looks
-	uint64_t kept_bytes;     // freed, and not given back, where that is worth telling; 0 = no
-	uint64_t kept_empty_bytes; // of that, pages that malloc_trim() gives back
-	size_t part_count;
-	struct {
-		const char *name;
-		uint64_t bytes;
-	} parts[REPORT_MEMORY_PARTS_MAX]; // the largest first
+/* What was freed and is still in memory, of one process; at the last look, or at the last heartbeat where more is known by that. */
+struct report_fragmentation {
+	uint64_t freed_bytes;    // 0 = not worth telling
+	uint64_t heap_bytes;     // malloc's, in memory
+	uint64_t live_bytes;     // the rest of it
+	uint64_t resident_bytes; // of the process then
+	uint64_t empty_bytes;    // as in struct report_heap_pages; 0 where nobody looked at pages then
+	uint64_t sparse_bytes;
+	uint64_t sparse_live_bytes;
+	bool is_later;           // from sums at the last heartbeat, after the look
 };
+
+struct report_memory;
 
 struct report_verdict {
 	const char *cause;
@@ -125,6 +124,7 @@ struct report_process {
 	uint64_t resident_looked_bytes; // their sum
 	const uint64_t *own_bytes;   // of those of the recorder, enum kmem_own_part
 	struct report_heap_pages heap_pages; // then
+	struct report_fragmentation fragmentation;
 	uint64_t resident_age_ns;    // from that look to the end or, where that is not known, to the last heartbeat
 	bool is_end_known;
 	uint64_t limit_bytes;        // in force then; UINT64_MAX = none
@@ -171,6 +171,30 @@ struct report_holder {
 	uint64_t live_bytes;
 	uint64_t live_count;
 	struct report_place where;
+};
+
+struct report_pinning {
+	struct report_place where;
+	uint64_t pinned_bytes;
+};
+
+/* Of the processes that ran at the end, at their last looks. */
+#define REPORT_MEMORY_PARTS_MAX 12
+#define REPORT_PINNING_MAX 3
+struct report_memory {
+	uint64_t bytes;          // the sum of the parts
+	uint64_t look_bytes;     // that the looks saw
+	uint64_t age_ns;         // of the oldest of these looks
+	uint64_t kept_bytes;     // freed, and not given back, where that is worth telling; 0 = no
+	uint64_t kept_empty_bytes; // of that, pages that malloc_trim() gives back
+	uint32_t fragmented_pid; // the process that kept_bytes is of
+	size_t pinning_count;
+	struct report_pinning pinning[REPORT_PINNING_MAX]; // lines whose few blocks keep pages, the most first
+	size_t part_count;
+	struct {
+		const char *name;
+		uint64_t bytes;
+	} parts[REPORT_MEMORY_PARTS_MAX]; // the largest first
 };
 
 struct report_request {
@@ -247,7 +271,8 @@ struct report_line {
 	uint64_t allocated_count;
 	struct report_in_memory in_memory;
 	const char *library;         // as in struct report_site, of its largest
-	uint64_t domain_bytes;       // what the ranked figure is a share of: the domain's peak or live bytes
+	uint64_t domain_bytes;       // what the ranked figure is a share of: the domain's peak or live bytes,
+	uint64_t domain_untouched_bytes; // of which so much is not in memory
 	struct report_leak leak;     // class of the line; generations of its largest site of that class
 	uint64_t leaking_bytes;      // live bytes of its sites of class leak
 	bool may_be_built_once;      // of class leak, but little else was allocated meanwhile: perhaps a data set

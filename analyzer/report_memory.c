@@ -48,10 +48,28 @@ report_own_name(unsigned part)
 	return part < KMEM_OWN_PARTS ? names[part] : NULL;
 }
 
+struct report_fragmentation
+report_fragmentation_of(const struct model *model, const struct model_process *process)
+{
+	struct verdict_freed freed = verdict_freed_of(model, process);
+
+	return (struct report_fragmentation){
+		.freed_bytes = freed.freed_bytes,
+		.heap_bytes = freed.heap_bytes,
+		.live_bytes = freed.heap_bytes > freed.freed_bytes ? freed.heap_bytes - freed.freed_bytes : 0,
+		.resident_bytes = freed.resident_bytes,
+		.empty_bytes = freed.empty_bytes,
+		.sparse_bytes = freed.sparse_bytes,
+		.sparse_live_bytes = freed.sparse_live_bytes,
+		.is_later = freed.is_later,
+	};
+}
+
+static_assert(VERDICT_PINNING_MAX <= REPORT_PINNING_MAX, "");
 static_assert(VERDICT_PARTS_MAX <= REPORT_MEMORY_PARTS_MAX, "");
 
 const struct report_memory *
-report_memory_of(const struct verdict_memory *from, struct report_memory *to)
+report_memory_of(const struct report_rows *rows, const struct verdict_memory *from, struct report_memory *to)
 {
 	if (from->bytes == 0)
 		return NULL;
@@ -59,13 +77,18 @@ report_memory_of(const struct verdict_memory *from, struct report_memory *to)
 		.bytes = from->bytes,
 		.look_bytes = from->look_bytes,
 		.age_ns = from->age_ns,
-		.kept_bytes = from->kept_bytes,
-		.kept_empty_bytes = from->kept_empty_bytes,
+		.kept_bytes = from->freed.freed_bytes,
+		.kept_empty_bytes = from->freed.empty_bytes,
 		.part_count = from->part_count,
 	};
 	for (size_t i = 0; i < from->part_count; i++) {
 		to->parts[i].name = from->parts[i].name;
 		to->parts[i].bytes = from->parts[i].bytes;
 	}
+	if (from->freed.freed_bytes != 0)
+		to->fragmented_pid = from->freed.process->identity->pid;
+	for (size_t i = 0; i < VERDICT_PINNING_MAX && from->freed.pinning[i].site_count != 0; i++)
+		to->pinning[to->pinning_count++] = (struct report_pinning){ report_place_of(rows, from->freed.pinning[i].largest),
+		                                                            from->freed.pinning[i].pinned_bytes };
 	return to;
 }

@@ -343,6 +343,14 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	}
 	if (next == record_with_run && was_launched(facts->process->identity))
 		next = "`kmemshim peak " VERDICT_CAPTURE "` shows who held the memory";
+	if (next != NULL && facts->refused == NULL && verdict_is_freed_first(facts) && facts->end == VERDICT_END_SIGNAL &&
+	    verdict_advise_freed(facts, verdict)) {
+		char *freed = memory_text(verdict->next);
+
+		say_next(verdict, "%s; then %s", next, freed);
+		free(freed);
+		return;
+	}
 	if (is_accumulating && facts->refused == NULL && next != NULL &&
 	    (facts->end == VERDICT_END_SIGNAL || facts->end == VERDICT_END_FAILED || verdict_was_time_up(facts)) && !verdict_is_arena(facts, top) &&
 	    verdict_is_far_from_limits(facts)) {
@@ -350,7 +358,7 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		         verdict_if_data_set(verdict, top)[0] != '\0' ? ", unless it is a data set" : "");
 		return;
 	}
-	if (is_accumulating && (facts->end == VERDICT_END_SIGNAL || facts->end == VERDICT_END_GONE) &&
+	if ((is_accumulating || verdict_is_freed_first(facts)) && (facts->end == VERDICT_END_SIGNAL || facts->end == VERDICT_END_GONE) &&
 	    facts->refused == NULL)
 		next = NULL;
 	if (next != NULL)

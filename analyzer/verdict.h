@@ -57,6 +57,22 @@ struct verdict_part {
 	const char *name;              // "freed memory that malloc keeps"
 	uint64_t bytes;
 };
+/* What malloc keeps of what one process freed. */
+#define VERDICT_PINNING_MAX 3
+struct verdict_freed {
+	const struct model_process *process;
+	uint64_t freed_bytes;          // in memory; 0 = not worth telling, or nobody looked
+	uint64_t heap_bytes;           // all of malloc's pages then; what was not freed is live
+	uint64_t resident_bytes;       // of the process then
+	uint64_t empty_bytes;          // of heap_bytes, pages without a block; these are 0 where nobody looked at pages
+	uint64_t sparse_bytes;         // pages that few blocks keep,
+	uint64_t sparse_live_bytes;    // and what is live in them
+	uint64_t age_ns;               // of the look, to the end or the last heartbeat
+	bool is_later;                 // that was seen after the look, in sums alone
+	bool has_fallen;               // and less was live then
+	struct rank_line pinning[VERDICT_PINNING_MAX]; // the lines that keep most pages, the most first; site_count == 0: no more
+};
+
 struct verdict_memory {
 	uint64_t bytes;                // the sum of the parts; 0 = nobody looked
 	uint64_t process_bytes;        // of these, not of other processes
@@ -67,14 +83,7 @@ struct verdict_memory {
 	size_t part_count;
 	struct verdict_part parts[VERDICT_PARTS_MAX]; // the largest first
 	bool is_of_container;          // bytes is what the container had in use
-	/* Of one process: what malloc keeps of what was freed; 0 = not worth telling, or nobody looked. */
-	uint64_t kept_bytes;
-	bool is_kept_later;            // that was seen after the look, in sums alone
-	uint64_t kept_heap_bytes;      // all of malloc's pages then
-	uint64_t kept_empty_bytes;     // of kept_bytes, pages without a block
-	uint64_t sparse_bytes;         // the other pages that it keeps,
-	uint64_t sparse_live_bytes;    // and what is live in them
-	struct rank_line pinning;      // the line that keeps most of those; site_count == 0: not known
+	struct verdict_freed freed;    // of the process where that is most
 };
 
 struct verdict_facts {
@@ -205,6 +214,10 @@ void verdict_find_untouched(struct verdict_facts *facts, const struct ranked *li
 
 /* Is so much not in memory beside what is that a sentence without both would mislead? */
 bool verdict_tells_in_memory(uint64_t in_memory_bytes, uint64_t untouched_bytes);
+uint64_t verdict_freed_at_look(const struct model_heap_look *look); // of malloc's pages; 0 where nobody looked at these
+/* Worth telling: a quarter of what was in memory, and 32 MiB. Without age and lines. */
+struct verdict_freed verdict_freed_of(const struct model *model, const struct model_process *process);
+void verdict_find_pinning(struct verdict_facts *facts);
 void verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_t end_ns); // of the processes so marked
 void verdict_facts_gather(const struct model *model, const struct verdict_now *now, struct verdict_facts *facts);
 

@@ -23,11 +23,6 @@
 #define TOLD_MAX 5
 #define UNTOUCHED_BYTES (UINT64_C(16) << 20)
 #define UNTOUCHED_PART 8                      // of what was asked for
-#define FREED_BYTES (UINT64_C(32) << 20)
-#define FREED_PART 4                          // of what was in memory
-#define MALLOC_WORDS_BYTES 24                 // of a block, at most as a rule
-#define MANY_THREADS 8                        // as many arenas as threads, up to eight for each processor
-#define LOOK_LATE_NS UINT64_C(100000000)      // who looked so shortly before the end looked at its end
 #define OLD_PART 8                            // memory differs by that much: the look was of another time
 #define OLD_NS UINT64_C(1000000000)
 
@@ -138,13 +133,6 @@ live_of(const struct model *model, const char *name)
 	return 0;
 }
 
-/* Of malloc's pages at the look: those without a block, and the rest of those that few blocks keep. */
-static uint64_t
-kept_of(const struct model_heap_look *look)
-{
-	return look->sampled_pages != 0 ? look->empty_bytes + (look->sparse_bytes - lesser(look->sparse_bytes, look->sparse_live_bytes)) : 0;
-}
-
 /*
  * Of one process. What malloc keeps was seen at the look; where nobody looked at its pages it is what it has more than is live at the
  * end, which can be told of a session of one process alone.
@@ -157,10 +145,14 @@ add_process(const struct verdict_facts *facts, const struct model_process *proce
 	bool is_alone = facts->model->process_count == 1;
 	uint64_t library_bytes = is_alone ? lesser(live_of(facts->model, "library"), look[KMEM_RESIDENT_RESERVED]) : 0;
 	uint64_t shared_bytes = is_alone ? lesser(live_of(facts->model, "shared"), look[KMEM_RESIDENT_SHARED]) : 0;
-	uint64_t freed_bytes = lesser(kept_of(&process->heap_look), malloc_bytes);
+	uint64_t freed_bytes = lesser(verdict_freed_at_look(&process->heap_look), malloc_bytes);
 	uint64_t beyond_bytes = 0;
+	struct verdict_freed freed = verdict_freed_of(facts->model, process);
 
-	if (process->heap_look.sampled_pages == 0 && is_alone)
+	if (freed.has_fallen) // since the look
+		freed_bytes = lesser(greater(freed.freed_bytes, freed_bytes), malloc_bytes);
+
+	if (process->heap_look.sampled_pages == 0 && is_alone && freed_bytes == 0)
 		beyond_bytes = malloc_bytes - lesser(malloc_bytes, live_of(facts->model, "heap") / 16 * 17); // malloc's own words
 	parts[PART_MALLOC] += beyond_bytes;
 	parts[PART_LINES] += malloc_bytes - freed_bytes - beyond_bytes + look[KMEM_RESIDENT_MMAP] + look[KMEM_RESIDENT_PYTHON_ARENA] + library_bytes + shared_bytes;
@@ -184,132 +176,12 @@ compare_parts(const void *left, const void *right)
 	return a < b ? 1 : a > b ? -1 : strcmp(((const struct verdict_part *)left)->name, ((const struct verdict_part *)right)->name);
 }
 
-/* The line whose few blocks keep most of the pages. */
-static void
-find_pinning(const struct verdict_facts *facts, struct verdict_memory *memory)
-{
-	struct ranked *ranked = verdict_rank(facts, &rank_sites, &rank_sites_asked);
-
-	for (size_t i = 0; i < ranked->line_count; i++) {
-		if (ranked->lines[i].pinned_bytes > memory->pinning.pinned_bytes)
-			memory->pinning = ranked->lines[i];
-	}
-	rank_free(ranked);
-}
-
 static uint64_t
 last_resident_bytes(const struct model_process *process)
 {
 	const struct kmem_heartbeat *last = process->heartbeat_count != 0 ? &process->heartbeats[process->heartbeat_count - 1] : NULL;
 
 	return last != NULL && last->monotonic_ns >= process->resident->monotonic_ns ? last->resident_bytes : 0;
-}
-
-/* The most that was live about the time of the look: at the heartbeats before and after it, or at the end, which was looked at. */
-static uint64_t
-live_at_look(const struct model_process *process)
-{
-	bool has_ended = process->state == KMEM_STATE_CLEAN_EXIT && verdict_ended_ns(process) <= process->resident->monotonic_ns + LOOK_LATE_NS;
-	uint64_t before_bytes = 0;
-
-	if (process->is_finalizing || has_ended)
-		return process->live_bytes;
-
-	for (size_t i = 0; i < process->heartbeat_count; i++) {
-		const struct kmem_heartbeat *beat = &process->heartbeats[i];
-
-		if (beat->monotonic_ns > process->resident->monotonic_ns)
-			return greater(before_bytes, beat->live_bytes);
-		before_bytes = beat->live_bytes;
-	}
-	return greater(before_bytes, process->live_bytes);
-}
-
-/* Malloc's own words and rounding of so much, in blocks of the size that is usual in the heap. */
-static uint64_t
-overhead_of(const struct model *model, uint64_t live_bytes)
-{
-	const struct model_domain *heap = NULL;
-	double count;
-
-	for (size_t i = 0; i < model->domain_count; i++) {
-		if (strcmp(model->domains[i].name, "heap") == 0)
-			heap = &model->domains[i];
-	}
-	if (heap == NULL || heap->allocated_bytes == 0)
-		return live_bytes;
-	count = (double)live_bytes / (double)heap->allocated_bytes * (double)heap->allocated_count;
-	return live_bytes / 16 + MALLOC_WORDS_BYTES * greater(heap->live_count, (uint64_t)count);
-}
-
-/* Where nobody looked at malloc's pages: what it had more than was live, at least. 0: not known. */
-static uint64_t
-kept_at_least(const struct model *model, const struct model_process *process)
-{
-	const uint64_t *look = process->resident->part_bytes;
-	uint64_t malloc_bytes = look[KMEM_RESIDENT_BRK] + look[KMEM_RESIDENT_HEAP];
-	uint64_t live_bytes = live_at_look(process);
-
-	return live_bytes != 0 ? malloc_bytes - lesser(malloc_bytes, live_bytes + overhead_of(model, live_bytes)) : 0;
-}
-
-/*
- * Memory grew after the look, at which next to nothing was but malloc's and what has lines: at the last heartbeat malloc had what was
- * resident then, less what was not its at the look, twice what recording took, and what was live. 0: not known.
- */
-static uint64_t
-kept_since(const struct model *model, const struct model_process *process, uint64_t *malloc_bytes)
-{
-	const uint64_t *look = process->resident->part_bytes;
-	uint64_t resident_bytes = last_resident_bytes(process);
-	uint64_t known_bytes = look[KMEM_RESIDENT_BRK] + look[KMEM_RESIDENT_HEAP];
-	uint64_t unclear_bytes = look[KMEM_RESIDENT_RESERVED] + look[KMEM_RESIDENT_OTHER] + look[KMEM_RESIDENT_FILE] + look[KMEM_RESIDENT_SHARED];
-	uint64_t others_bytes = process->resident->resident_bytes - known_bytes + look[KMEM_RESIDENT_OWN];
-	uint64_t live_bytes;
-
-	if (process->is_finalizing || resident_bytes < process->resident->resident_bytes / OLD_PART * (OLD_PART + 1) ||
-	    unclear_bytes > process->resident->resident_bytes / OLD_PART / 2)
-		return 0;
-	live_bytes = process->heartbeats[process->heartbeat_count - 1].live_bytes;
-	*malloc_bytes = resident_bytes - lesser(resident_bytes, others_bytes);
-	return live_bytes != 0 ? *malloc_bytes - lesser(*malloc_bytes, live_bytes + overhead_of(model, live_bytes)) : 0;
-}
-
-static void
-gather_freed(const struct verdict_facts *facts, const struct model_process *process, struct verdict_memory *memory)
-{
-	const struct model_heap_look *look = &process->heap_look;
-	uint64_t kept_bytes = 0;
-	uint64_t last_bytes = 0;
-	uint64_t since_bytes = 0;
-	uint64_t malloc_bytes = 0;
-
-	/* Blocks of the parent's, or that were not recorded, are live too. */
-	if (process->resident != NULL && process->losses[KMEM_LOST_EVENTS] == 0 && process->inherited_bytes == 0) {
-		kept_bytes = look->sampled_pages != 0 ? kept_of(look) : kept_at_least(facts->model, process);
-		last_bytes = last_resident_bytes(process);
-		since_bytes = kept_since(facts->model, process, &malloc_bytes);
-	}
-	if (since_bytes > kept_bytes && since_bytes >= FREED_BYTES && since_bytes >= last_bytes / FREED_PART) {
-		memory->kept_bytes = since_bytes;
-		memory->kept_heap_bytes = malloc_bytes;
-		memory->is_kept_later = true;
-		return;
-	}
-	if (kept_bytes < FREED_BYTES || kept_bytes < process->resident->resident_bytes / FREED_PART)
-		return;
-	/* It was given back after the look. */
-	if (last_bytes != 0 && last_bytes < process->resident->resident_bytes - lesser(kept_bytes / 2, process->resident->resident_bytes))
-		return;
-	memory->kept_bytes = kept_bytes;
-	memory->kept_heap_bytes = look->sampled_pages != 0
-	                                  ? look->bytes
-	                                  : process->resident->part_bytes[KMEM_RESIDENT_BRK] + process->resident->part_bytes[KMEM_RESIDENT_HEAP];
-	memory->kept_empty_bytes = look->empty_bytes;
-	memory->sparse_bytes = look->sparse_bytes;
-	memory->sparse_live_bytes = look->sparse_live_bytes;
-	if (look->sparse_bytes != 0)
-		find_pinning(facts, memory);
 }
 
 void
@@ -348,8 +220,18 @@ verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_
 			memory->parts[memory->part_count++] = (struct verdict_part){ part_names[i], parts[i] };
 	}
 	qsort(memory->parts, memory->part_count, sizeof(memory->parts[0]), compare_parts);
-	if (facts->model->process_count == 1)
-		gather_freed(facts, facts->process, memory);
+	for (size_t i = 0; i < facts->model->process_count; i++) {
+		const struct model_process *process = &facts->model->processes[i];
+		struct verdict_freed freed = verdict_freed_of(facts->model, process);
+
+		if ((!is_meant[i] && process != facts->process) || freed.freed_bytes <= memory->freed.freed_bytes)
+			continue;
+		memory->freed = freed;
+		if (end_ns > process->resident->monotonic_ns && !process->is_finalizing)
+			memory->freed.age_ns = end_ns - process->resident->monotonic_ns;
+	}
+	if (memory->freed.freed_bytes != 0)
+		verdict_find_pinning(facts);
 }
 
 /* ---- words ---- */
@@ -405,38 +287,6 @@ say_parts(const struct verdict_facts *facts, struct verdict *verdict)
 }
 
 void
-verdict_tell_freed(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	const struct verdict_memory *memory = &facts->memory;
-	uint64_t sparse_kept_bytes = memory->kept_bytes - lesser(memory->kept_bytes, memory->kept_empty_bytes);
-	uint64_t live_bytes = memory->kept_heap_bytes - lesser(memory->kept_heap_bytes, memory->kept_bytes);
-	char bytes[UNITS_TEXT_BYTES];
-	char whole[UNITS_TEXT_BYTES];
-	char share[UNITS_TEXT_BYTES];
-	char place[PLACE_TEXT_BYTES];
-
-	if (memory->kept_bytes == 0)
-		return;
-	say(verdict, " Freed memory was not given back: ");
-	if (memory->is_kept_later)
-		say(verdict, "at the last heartbeat ");
-	else if (memory->age_ns >= OLD_NS && facts->end != VERDICT_END_RUNNING)
-		say(verdict, "%.1f s before the end ", (double)memory->age_ns / 1e9);
-	say(verdict, "malloc had %s in memory, of which about %s was live (%s).",
-	    units_bytes(memory->kept_heap_bytes, whole), units_bytes(live_bytes, bytes),
-	    units_share(verdict_share(live_bytes, memory->kept_heap_bytes), share));
-	if (memory->kept_empty_bytes >= memory->kept_bytes / 10)
-		say(verdict, " %s was pages without any block: malloc_trim(0) gives these back.", units_bytes(memory->kept_empty_bytes, bytes));
-	if (memory->sparse_bytes == 0 || sparse_kept_bytes < memory->kept_bytes / 10)
-		return;
-	say(verdict, " %s was pages that few blocks keep (%s in all)", units_bytes(memory->sparse_bytes, bytes),
-	    units_bytes(memory->sparse_live_bytes, whole));
-	if (memory->pinning.site_count != 0)
-		say(verdict, ", most of them allocated at %s", verdict_line_text(&memory->pinning, place));
-	say(verdict, ": they stay until these blocks are freed.");
-}
-
-void
 verdict_tell_memory(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	if (!is_explained(facts))
@@ -446,64 +296,22 @@ verdict_tell_memory(const struct verdict_facts *facts, struct verdict *verdict)
 
 /* ---- what to do ---- */
 
-bool
-verdict_is_freed_first(const struct verdict_facts *facts)
-{
-	return facts->memory.kept_bytes != 0 && facts->memory.kept_bytes > facts->top_live.live_bytes;
-}
-
-static const char *
-trim_call(const struct verdict_facts *facts)
-{
-	return facts->process->python_version != 0 ? "ctypes.CDLL(None).malloc_trim(0)" : "malloc_trim(0)";
-}
-
-bool
-verdict_advise_freed(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	const struct verdict_memory *memory = &facts->memory;
-	uint64_t sparse_kept_bytes = memory->kept_bytes - lesser(memory->kept_bytes, memory->kept_empty_bytes);
-	bool is_empty_worth = memory->kept_empty_bytes >= memory->kept_bytes / 4;
-	bool is_sparse_worth = sparse_kept_bytes >= memory->kept_bytes / 4;
-	char place[PLACE_TEXT_BYTES];
-
-	if (memory->kept_bytes == 0)
-		return false;
-	if (memory->kept_empty_bytes == 0 && memory->sparse_bytes == 0) {
-		say_next(verdict, "call %s when much was freed; where that does not help, few blocks keep whole pages: allocate those that stay "
-		                  "apart from those that are freed",
-		         trim_call(facts));
-		return true;
-	}
-	if (is_empty_worth)
-		say_next(verdict, "call %s when much was freed", trim_call(facts));
-	if (is_sparse_worth) {
-		char first[sizeof(verdict->next)];
-
-		(void)snprintf(first, sizeof(first), "%s", verdict->next);
-		say_next(verdict, "%.400s%sallocate the blocks that stay%s%s%s apart from those that are freed: before them, or from a pool of their own",
-		         first, is_empty_worth ? "; and " : "", memory->pinning.site_count != 0 ? ", most of all those of " : "",
-		         memory->pinning.site_count != 0 ? verdict_line_text(&memory->pinning, place) : "",
-		         memory->pinning.site_count != 0 ? "," : "");
-	}
-	if (facts->process->thread_count > MANY_THREADS) {
-		size_t used = strlen(verdict->next);
-
-		(void)snprintf(verdict->next + used, sizeof(verdict->next) - used, "; with %u threads also set MALLOC_ARENA_MAX=2",
-		               facts->process->thread_count);
-	}
-	return true;
-}
-
 void
 verdict_advise_library(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	const struct model_site *site = facts->top_live.site_count != 0 ? facts->top_live.largest : NULL;
-	const char *setting = site != NULL && site->library != NULL ? model_library_switch(site) : NULL;
+	const struct model_library_switch *one = site != NULL && site->library != NULL ? model_library_switch(site) : NULL;
+	const struct model_runtime *runtime = site != NULL ? model_runtime_of(facts->model, site) : NULL;
+	char place[PLACE_TEXT_BYTES];
 	size_t used = strlen(verdict->next);
 
-	if (setting != NULL)
+	if (one != NULL)
 		(void)snprintf(verdict->next + used, sizeof(verdict->next) - used,
-		               "; with `kmemshim run --system-allocators -- " VERDICT_COMMAND "` (%s) it takes its memory from malloc, and "
-		               "lines are exact", setting);
+		               "; with `kmemshim run --system-allocators -- " VERDICT_COMMAND "` (%s) %s", one->setting, one->effect);
+	if (runtime == NULL || strstr(verdict->next, verdict_line_text(&facts->top_live, place)) == NULL)
+		return;
+	if (site->where != NULL && site->where->kind == MODEL_FRAME_NATIVE) // its own code: who asked for the objects is not known
+		say_next(verdict, "%s", runtime->advice);
+	else
+		(void)snprintf(verdict->next + used, sizeof(verdict->next) - used, "; or %s", runtime->advice);
 }

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model_library.h"
 #include "text_clean.h"
 #include "units.h"
 
@@ -52,8 +53,13 @@ say_who(const struct verdict_facts *facts, struct verdict *verdict)
 const char *
 verdict_where_word(const struct verdict_facts *facts, const struct rank_line *line, char text[VERDICT_WORD_BYTES])
 {
+	const struct model_runtime *runtime = line->largest != NULL ? model_runtime_of(facts->model, line->largest) : NULL;
 	char name[64];
 
+	if (runtime != NULL) {
+		(void)snprintf(text, VERDICT_WORD_BYTES, "in the heap of %s, which grew at", runtime->name);
+		return text;
+	}
 	if (line->largest == NULL || line->largest->library == NULL)
 		return verdict_is_arena(facts, line) ? "in" : "allocated at";
 	(void)snprintf(name, sizeof(name), "%s", line->largest->library);

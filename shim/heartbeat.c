@@ -29,11 +29,14 @@
 #define EVENTS_PER_LOOK 1024 // between two looks at the clock, per thread
 #define PERIOD_NS UINT64_C(1000000000)
 
+#define FALL_SHARE 4       // of what was live at the last beat
+#define FALL_MIN_BYTES ((uint64_t)16 << 20)
 #define RESIDENT_FIRST_BYTES ((uint64_t)16 << 20) // more than shells and tools take
 #define RESIDENT_TICKS (UINT64_C(1) << 24) // of the processor's clock: 4 to 16 ms
 
 static _Atomic uint64_t next_bytes;
 static _Atomic uint64_t next_resident_bytes;
+static _Atomic uint64_t fallen_bytes; // so much or less is a fall; 0: there can be none
 static _Atomic uint64_t next_ticks; // of a look at resident memory
 static _Atomic uint64_t next_ns;
 static _Atomic uint64_t sequence;
@@ -75,6 +78,7 @@ void
 heartbeat_wait_for(uint64_t live_bytes)
 {
 	atomic_store_explicit(&next_bytes, live_bytes, memory_order_relaxed);
+	atomic_store_explicit(&fallen_bytes, 0, memory_order_relaxed);
 	atomic_store_explicit(&next_resident_bytes, RESIDENT_FIRST_BYTES, memory_order_relaxed);
 	atomic_store_explicit(&next_ns, heartbeat_now_ns() + PERIOD_NS, memory_order_relaxed);
 }
@@ -129,11 +133,15 @@ heartbeat_take(uint64_t live_bytes)
 	atomic_store_explicit(&next_bytes, live_bytes + step, memory_order_relaxed);
 	atomic_store_explicit(&next_resident_bytes, now.resident_bytes + step, memory_order_relaxed);
 	atomic_store_explicit(&next_ns, now_ns + PERIOD_NS, memory_order_relaxed);
+
+	uint64_t fall = live_bytes / FALL_SHARE > FALL_MIN_BYTES ? live_bytes / FALL_SHARE : FALL_MIN_BYTES;
+
+	atomic_store_explicit(&fallen_bytes, live_bytes > fall ? live_bytes - fall : 0, memory_order_relaxed);
 	survivors_take(false);
 	pointer_map_beat(now_ns);
 	unwind_copies_rest();
 	if (number > 1) // the first one is the start
-		resident_take(&now);
+		resident_take(&now, live_bytes);
 	inherited_look(false);
 	errno = host_errno;
 }
@@ -184,6 +192,25 @@ void
 heartbeat_look(uint64_t live_bytes)
 {
 	if (is_time() || has_grown())
+		heartbeat_take(live_bytes);
+}
+
+bool
+heartbeat_has_fallen(uint64_t live_bytes)
+{
+	uint64_t threshold = atomic_load_explicit(&fallen_bytes, memory_order_relaxed);
+
+	return threshold != 0 && live_bytes <= threshold;
+}
+
+void
+heartbeat_after_release(uint64_t live_bytes)
+{
+	uint64_t threshold = atomic_load_explicit(&fallen_bytes, memory_order_relaxed);
+
+	/* One thread is let through. */
+	if (threshold != 0 && live_bytes <= threshold &&
+	    atomic_compare_exchange_strong_explicit(&fallen_bytes, &threshold, 0, memory_order_relaxed, memory_order_relaxed))
 		heartbeat_take(live_bytes);
 }
 

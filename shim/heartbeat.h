@@ -3,9 +3,10 @@
  *
  * A beat is taken when live host bytes have grown by a step (1/256 of the limit, at least 1 MiB) since the last one, and
  * about once a second while the program allocates. The same step of resident memory makes one: what was asked for long ago is touched
- * late. That is asked for once in some milliseconds, of programs that allocate meanwhile. No thread, no timer, no signal.
+ * late. That is asked for once in some milliseconds, of programs that allocate meanwhile. And where a quarter of what was live at the
+ * last beat was freed, at least 16 MiB: no allocation may follow. No thread, no timer, no signal.
  *
- * Called by   tracker.c after each allocation; tracker decides nothing.
+ * Called by   tracker.c after each allocation, and after a release that changed a total; tracker decides nothing.
  * Safe from   any hook. Between beats it is one compare; a beat is five small files read (about 30 us).
  */
 #ifndef HEARTBEAT_H
@@ -16,6 +17,13 @@
 
 /* Live bytes of heap, mmap, shared, python/arena and library after an allocation that changed a total. */
 void heartbeat_after(uint64_t live_bytes);
+
+/*
+ * After releases that changed a total: has so much been freed that a beat is wanted? The second takes it, and is for when the memory
+ * was really given back: else a look would see it.
+ */
+bool heartbeat_has_fallen(uint64_t live_bytes);
+void heartbeat_after_release(uint64_t live_bytes);
 
 /* After one that did not: is a beat due by the clock? Looks at it now and then. Then heartbeat_take() is to follow. */
 bool heartbeat_is_due(void);

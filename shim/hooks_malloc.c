@@ -185,8 +185,11 @@ reallocarray(void *old, size_t count, size_t bytes)
 	return realloc_at(HERE, old, total);
 }
 
-/* A release, before the real call: nothing to pass on, pass on, or pass on and leave the guard afterwards (R2). */
-enum release { RELEASE_NOTHING, RELEASE_PLAIN, RELEASE_GUARDED };
+/*
+ * A release, before the real call: nothing to pass on, pass on, or pass on and leave the guard afterwards (R2), perhaps after a look at
+ * what all releases have left.
+ */
+enum release { RELEASE_NOTHING, RELEASE_PLAIN, RELEASE_GUARDED, RELEASE_LOOK };
 
 static RARE enum release
 release_rest(enum entry entry, void *addr)
@@ -201,7 +204,15 @@ release_rest(enum entry entry, void *addr)
 	}
 	tracker_freed(addr);
 	errno = host_errno;
-	return RELEASE_GUARDED;
+	return tracker_has_fallen() ? RELEASE_LOOK : RELEASE_GUARDED;
+}
+
+static RARE void
+look_after_release(void)
+{
+	reentry_guard_depth = REENTRY_GUARD_HOOK;
+	tracker_look_after_release();
+	reentry_guard_leave();
 }
 
 static inline enum release
@@ -220,6 +231,8 @@ release_end(enum release release)
 {
 	if (release == RELEASE_GUARDED)
 		reentry_guard_leave();
+	else if (release == RELEASE_LOOK)
+		look_after_release();
 }
 
 EXPORT __attribute__((flatten)) void
@@ -429,7 +442,7 @@ hooks_new_drop(void *addr, uintptr_t second, uintptr_t third, hooks_new_drop_fun
 {
 	enum release release = release_begin(addr);
 
-	if (release == RELEASE_GUARDED)
+	if (release >= RELEASE_GUARDED)
 		reentry_guard_depth = REENTRY_GUARD_OWN_WORK; // it may call free, which is this event and no loss
 	if (release != RELEASE_NOTHING)
 		real(addr, second, third);

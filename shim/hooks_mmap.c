@@ -163,6 +163,7 @@ munmap(void *addr, size_t bytes)
 	int host_errno = errno;
 
 	tracker_unmap_end(&taken, result == 0);
+	tracker_look_after_release();
 	if (tracker_library_is_due() && !is_arena)
 		tracker_library_look(HERE);
 	leave(is_arena);

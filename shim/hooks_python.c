@@ -216,6 +216,8 @@ free_rest(const struct layer *layer, void *addr)
 		tracker_released(block);
 		errno = host_errno;
 		layer->inner.free(layer->inner.context, addr);
+		if (tracker_has_fallen())
+			tracker_look_after_release();
 		reentry_guard_leave();
 	} else {
 		reentry_guard_leave();

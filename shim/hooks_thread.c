@@ -114,7 +114,7 @@ pthread_cond_signal(pthread_cond_t *condition)
 {
 	while (__builtin_expect(real_libc.pthread_cond_signal == NULL, 0) && !real_libc_find())
 		raw_syscall(SYS_sched_yield);
-	if (__builtin_expect(tracker_library_is_due(), 0) && tracker_is_awake() && reentry_guard_enter()) {
+	if (__builtin_expect(tracker_library_is_switch_due(), 0) && tracker_is_awake() && reentry_guard_enter()) {
 		tracker_library_look(HERE);
 		reentry_guard_leave();
 	}

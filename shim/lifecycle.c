@@ -457,7 +457,7 @@ look_last(void)
 	if (atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) == 0) {
 		if (!exit_figures_stand()) {
 			survivors_take(true);
-			resident_take(NULL);
+			resident_take(NULL, 0);
 		}
 		tell_of_cuda();
 	}
@@ -479,7 +479,7 @@ lifecycle_exit_begins(void)
 		exit_figures_take();
 		if (exit_figures_stand()) { // not where nothing was taken
 			survivors_take(true);
-			resident_take(NULL);
+			resident_take(NULL, 0);
 		}
 	}
 	reentry_guard_leave();

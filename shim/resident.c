@@ -37,6 +37,7 @@
 #define URGENT_PART 32
 #define PRESSING_PART 25
 #define GROWTH_SHARE 4
+#define FALL_BYTES (UINT64_C(16) << 20)
 #define NEAR_SHARE 8       // of the limit, before it
 #define STEP_SHARE 64      // of the limit
 #define TEXT_BYTES 16384
@@ -64,11 +65,16 @@ static struct {
 	uint64_t heap_end;         // what lay before was malloc's, up to here
 	char text[TEXT_BYTES];
 } look;
-static struct paced_look paced = { .period_ns = PERIOD_NS, .period_part = PERIOD_PART, .urgent_part = URGENT_PART, .pressing_part = PRESSING_PART, .is_looking = ATOMIC_FLAG_INIT };
+static struct paced_look paced = {
+	.period_ns = PERIOD_NS,
+	.parts = { [PACED_USUAL] = PERIOD_PART, [PACED_URGENT] = URGENT_PART, [PACED_FALLEN] = URGENT_PART, [PACED_PRESSING] = PRESSING_PART },
+	.is_looking = ATOMIC_FLAG_INIT,
+};
 
 /* What the last look found, and what was charged then. relaxed: they guard nothing. UINT64_MAX: there was none. */
 static _Atomic uint64_t last_bytes = UINT64_MAX;
 static _Atomic uint64_t last_charged_bytes = UINT64_MAX;
+static _Atomic uint64_t last_live_bytes; // 0: there was none
 
 static bool
 starts_with(const char *text, const char *start)
@@ -347,8 +353,20 @@ grown_since(const _Atomic uint64_t *last, uint64_t bytes)
 	return bytes > then ? bytes - then : 0;
 }
 
+/* What was freed and not given back is a reason: of what was live at the last look, how many quarters? */
+static uint64_t
+kept_quarters(uint64_t resident_bytes, uint64_t live_bytes)
+{
+	uint64_t then_bytes = atomic_load_explicit(&last_live_bytes, memory_order_relaxed);
+	uint64_t looked_bytes = atomic_load_explicit(&last_bytes, memory_order_relaxed);
+	uint64_t freed_bytes = then_bytes > live_bytes ? then_bytes - live_bytes : 0;
+	uint64_t returned_bytes = looked_bytes != UINT64_MAX && looked_bytes > resident_bytes ? looked_bytes - resident_bytes : 0;
+
+	return freed_bytes >= FALL_BYTES && returned_bytes < freed_bytes / 2 ? freed_bytes / (then_bytes / 4) : 0;
+}
+
 enum paced_reason
-resident_reason(const struct memory_limits_now *now)
+resident_reason(const struct memory_limits_now *now, uint64_t live_bytes)
 {
 	uint64_t used = now->cgroup_bytes > now->resident_bytes ? now->cgroup_bytes : now->resident_bytes;
 	uint64_t grown = grown_since(&last_bytes, now->resident_bytes);
@@ -356,15 +374,20 @@ resident_reason(const struct memory_limits_now *now)
 
 	if (used >= now->limit_bytes - now->limit_bytes / NEAR_SHARE && grown >= now->limit_bytes / STEP_SHARE && grown != 0)
 		return PACED_PRESSING;
-	return grown > (now->resident_bytes - grown) / GROWTH_SHARE || charged > (now->cgroup_bytes - charged) / GROWTH_SHARE
+
+	uint64_t quarters = kept_quarters(now->resident_bytes, live_bytes);
+
+	if (quarters >= 2)
+		return PACED_FALLEN;
+	return quarters != 0 || grown > (now->resident_bytes - grown) / GROWTH_SHARE || charged > (now->cgroup_bytes - charged) / GROWTH_SHARE
 	               ? PACED_URGENT
 	               : PACED_USUAL;
 }
 
 void
-resident_take(const struct memory_limits_now *now)
+resident_take(const struct memory_limits_now *now, uint64_t live_bytes)
 {
-	enum paced_reason reason = now != NULL ? resident_reason(now) : PACED_DUE;
+	enum paced_reason reason = now != NULL ? resident_reason(now, live_bytes) : PACED_DUE;
 	int host_errno = errno;
 
 	/* What is live stays as it was when the interpreter began to end, and so does the look of then. */
@@ -375,6 +398,7 @@ resident_take(const struct memory_limits_now *now)
 	tracker_library_look_now();
 	if (read_all()) {
 		store(paced.begin_ns);
+		atomic_store_explicit(&last_live_bytes, live_bytes, memory_order_relaxed);
 		if (now != NULL && now->cgroup_bytes != 0)
 			atomic_store_explicit(&last_charged_bytes, now->cgroup_bytes, memory_order_relaxed);
 	}
@@ -391,7 +415,7 @@ resident_saw_cuda_driver(void)
 void
 resident_forked(void)
 {
-	paced_look_forked(&paced);
 	/* A child's first beat is its start: most children are over before a look would pay, which takes longer the larger the parent. */
-	atomic_store_explicit(&paced.next_ns, heartbeat_now_ns() + PERIOD_NS, memory_order_relaxed);
+	paced_look_forked(&paced, heartbeat_now_ns() + PERIOD_NS);
+	atomic_store_explicit(&last_live_bytes, 0, memory_order_relaxed); // its own books begin anew
 }

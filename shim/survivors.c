@@ -79,7 +79,7 @@ static struct {
 } look;
 
 static _Atomic bool has_begun;             // relaxed: guards nothing
-static struct paced_look paced = { .period_ns = PERIOD_NS, .period_part = PERIOD_PART, .is_looking = ATOMIC_FLAG_INIT };
+static struct paced_look paced = { .period_ns = PERIOD_NS, .parts = { [PACED_USUAL] = PERIOD_PART }, .is_looking = ATOMIC_FLAG_INIT };
 
 /* Names that are in the capture. */
 static struct {
@@ -369,5 +369,5 @@ survivors_take(bool is_last)
 void
 survivors_forked(void)
 {
-	paced_look_forked(&paced);
+	paced_look_forked(&paced, 0);
 }

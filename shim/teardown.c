@@ -94,7 +94,7 @@ begin(void)
 		atomic_store_explicit(&bytes_since, 0, memory_order_relaxed);
 		if (!exit_figures_stand()) {
 			survivors_take(true);
-			resident_take(NULL);
+			resident_take(NULL, 0);
 		}
 		atomic_store_explicit(&capture_file_header()->is_finalizing, KMEM_YES, memory_order_relaxed);
 	}

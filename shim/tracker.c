@@ -327,6 +327,24 @@ tracker_freed(void *addr)
 	tracker_released(tracker_take(addr));
 }
 
+/* What a thread holds back shows in no total: until it is added there is nothing to see. */
+bool
+tracker_has_fallen(void)
+{
+	struct thread_slot *slot = thread_slot_current;
+
+	return (slot == NULL || slot->heap.pending_bytes == 0) && heartbeat_has_fallen(tracker_live_host_bytes());
+}
+
+void
+tracker_look_after_release(void)
+{
+	int host_errno = errno;
+
+	heartbeat_after_release(tracker_live_host_bytes());
+	errno = host_errno;
+}
+
 void
 tracker_put_back(struct live_block block)
 {

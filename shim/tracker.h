@@ -45,6 +45,8 @@ void tracker_allocated(const void *hook_frame, void *addr, size_t bytes);
 void tracker_allocated_python(const void *hook_frame, uint8_t mark, void *addr, size_t bytes);
 bool tracker_freed_again(void *addr);            // before the real free; false: nothing was done, tracker_freed() is to do it
 void tracker_freed(void *addr);
+bool tracker_has_fallen(void);                    // after tracker_freed(): tracker_look_after_release() is wanted, after the real free
+void tracker_look_after_release(void);            // keeps errno
 void tracker_released(struct live_block block);  // one that was taken out of the live map
 struct live_block tracker_take(void *addr);      // before the real realloc
 void tracker_put_back(struct live_block block);  // the real realloc failed

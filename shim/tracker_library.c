@@ -23,12 +23,16 @@
 
 #define PAGE_BYTES LIBRARY_MAP_PAGE_BYTES
 #define LINES_MAX 8u
-#define USES_MAX 4u                        // reservations' makers per line
+#define USES_MAX 4u                         // reservations' makers per line
 #define LINE_BYTES_MIN ((uint64_t)64 << 10) // less growth waits for the next question
 #define LOOK_BYTES_MIN ((uint64_t)1 << 20)
-#define LOOK_SHARE 64                      // of resident memory, that makes a look worth while
-#define TIME_SHARE 32                      // so many times as long as one took until the next one
-#define TICKS_A_NS 3                       // of the processor's clock: 2 to 5, and what is measured of so short a time is worse
+#define LOOK_SHARE 64 // of resident memory, that makes a look worth while
+#define TIME_SHARE 32 // so many times as long as one took until the next one
+#define BURST_TICKS \
+	(UINT64_C(1)    \
+	 << 28) // of the processor's clock, 70 to 130 ms: switches may use the questions of so long at once
+#define TICKS_A_NS \
+	3 // of the processor's clock: 2 to 5, and what is measured of so short a time is worse
 
 /* What one line gets at this look, of the reservations of one maker. */
 struct use {
@@ -39,7 +43,7 @@ struct use {
 };
 
 struct line {
-	uint64_t grown_bytes;  // since the last look
+	uint64_t grown_bytes; // since the last look
 	uint64_t given_pages;
 	uint32_t use_count;
 	struct use uses[USES_MAX];
@@ -47,8 +51,10 @@ struct line {
 };
 
 _Atomic uint64_t tracker_library_next_ticks;
+_Atomic uint64_t tracker_library_next_switch_ticks;
 
-static atomic_flag is_looking = ATOMIC_FLAG_INIT; // acquire and release: all of the below is under it
+static atomic_flag is_looking =
+	ATOMIC_FLAG_INIT; // acquire and release: all of the below is under it
 static struct {
 	uint64_t resident_bytes; // when it was asked last
 	uint64_t other_bytes;    // live elsewhere, then
@@ -66,7 +72,8 @@ static bool
 begin(void)
 {
 	/* What is live stays as it was when the interpreter began to end. */
-	return raw_sys_may_call() && atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) == 0 &&
+	return raw_sys_may_call() &&
+	       atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) == 0 &&
 	       !atomic_flag_test_and_set_explicit(&is_looking, memory_order_acquire);
 }
 
@@ -89,7 +96,9 @@ moment_now(void)
 	struct timespec own;
 	bool is_known = raw_syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &own) == 0;
 
-	return (struct moment){ heartbeat_now_ns(), is_known ? (uint64_t)own.tv_sec * 1000000000 + (uint64_t)own.tv_nsec : 0 };
+	return (struct moment){ heartbeat_now_ns(),
+		                    is_known ? (uint64_t)own.tv_sec * 1000000000 + (uint64_t)own.tv_nsec
+		                             : 0 };
 }
 
 /*
@@ -100,7 +109,8 @@ static uint64_t
 taken_ns(const struct moment *from, const struct moment *to)
 {
 	uint64_t wall_ns = to->wall_ns - from->wall_ns;
-	uint64_t own_ns = to->own_ns > from->own_ns && from->own_ns != 0 ? to->own_ns - from->own_ns : wall_ns;
+	uint64_t own_ns =
+		to->own_ns > from->own_ns && from->own_ns != 0 ? to->own_ns - from->own_ns : wall_ns;
 
 	return own_ns < wall_ns ? own_ns : wall_ns;
 }
@@ -110,7 +120,8 @@ taken_ns(const struct moment *from, const struct moment *to)
 static void
 copy_stack(struct call_stack *to, const struct call_stack *from)
 {
-	memcpy(to, from, offsetof(struct call_stack, frames) + from->frame_count * sizeof(from->frames[0]));
+	memcpy(to, from,
+	       offsetof(struct call_stack, frames) + from->frame_count * sizeof(from->frames[0]));
 }
 
 /* The line that growth is booked at now; NULL: nobody knows. */
@@ -125,7 +136,9 @@ stack_here(const void *hook_frame)
 		return state.python.frame_count != 0 ? &state.python : NULL;
 	(void)thread_parent_look();
 	/* It is memory of the thread, and need not be given back. */
-	stack = call_stack_take(&slot->stack, hook_frame != NULL ? hook_frame : __builtin_frame_address(0), CALL_STACK_BRIEF);
+	stack =
+		call_stack_take(&slot->stack, hook_frame != NULL ? hook_frame : __builtin_frame_address(0),
+	                    CALL_STACK_BRIEF);
 	if (slot->stack.python.count != 0)
 		copy_stack(&state.python, stack);
 	else if (state.python.frame_count != 0)
@@ -188,7 +201,8 @@ static uint32_t
 site_of(const struct line *line, uint64_t pc)
 {
 	struct call_stack *stack = &state.booked;
-	uint32_t kept = line->stack.frame_count < CALL_STACK_FRAMES_MAX ? line->stack.frame_count : CALL_STACK_FRAMES_MAX - 1;
+	uint32_t kept = line->stack.frame_count < CALL_STACK_FRAMES_MAX ? line->stack.frame_count
+	                                                                : CALL_STACK_FRAMES_MAX - 1;
 	uint32_t before = pc != 0;
 
 	stack->frames[0] = pc;
@@ -198,7 +212,8 @@ site_of(const struct line *line, uint64_t pc)
 	stack->omitted = line->stack.omitted;
 	stack->omitted_at = line->stack.omitted != 0 ? line->stack.omitted_at + before : 0;
 	stack->hash = call_stack_hash(stack);
-	return site_table_find(state.slot != NULL ? &state.slot->owner : NULL, stack, KMEM_DOMAIN_LIBRARY, generations_clock());
+	return site_table_find(state.slot != NULL ? &state.slot->owner : NULL, stack,
+	                       KMEM_DOMAIN_LIBRARY, generations_clock());
 }
 
 static void
@@ -213,7 +228,8 @@ open_use(struct line *line, struct use *use, uint64_t pc)
 	block = tracker_place_at(use->site, line->grown_bytes);
 	use->booking = library_map_booking(use->site, block.generation, &is_joined);
 	if (is_joined || use->booking == 0)
-		generations_died(site_table_at(use->site), use->site, block.generation); // it is no block of its own
+		generations_died(site_table_at(use->site), use->site,
+		                 block.generation); // it is no block of its own
 	use->is_whole = !is_joined;
 }
 
@@ -228,7 +244,8 @@ book(uint64_t pc, uint64_t pages)
 	for (uint32_t k = 1; k < state.line_count; k++) {
 		struct line *other = &state.lines[k];
 
-		if ((unsigned __int128)other->given_pages * line->grown_bytes < (unsigned __int128)line->given_pages * other->grown_bytes)
+		if ((unsigned __int128)other->given_pages * line->grown_bytes <
+		    (unsigned __int128)line->given_pages * other->grown_bytes)
 			line = other;
 	}
 	while (i < line->use_count && line->uses[i].pc != pc)
@@ -260,7 +277,10 @@ look(uint64_t resident_bytes)
 	if (state.line_count == 0) { // growth of which nobody was asked
 		static const struct call_stack nobody = { .hash = 1, .flags = KMEM_STACK_NO_STACK };
 
-		add_line(state.python.frame_count != 0 ? &state.python : state.native.frame_count != 0 ? &state.native : &nobody, PAGE_BYTES);
+		add_line(state.python.frame_count != 0   ? &state.python
+		         : state.native.frame_count != 0 ? &state.native
+		                                         : &nobody,
+		         PAGE_BYTES);
 	}
 	state.looked_bytes = resident_bytes;
 	if (library_map_look(book, gone, &found)) {
@@ -270,7 +290,8 @@ look(uint64_t resident_bytes)
 				uint64_t pages = use->booking != 0 ? library_map_fresh(use->booking) : 0;
 
 				if (pages != 0)
-					tracker_gain(state.slot, use->site, KMEM_DOMAIN_LIBRARY, pages * PAGE_BYTES, use->is_whole);
+					tracker_gain(state.slot, use->site, KMEM_DOMAIN_LIBRARY, pages * PAGE_BYTES,
+					             use->is_whole);
 			}
 		}
 		state.line_count = 0;
@@ -296,11 +317,13 @@ ask(const struct call_stack *stack)
 	uint64_t other_bytes = other_live_bytes();
 	uint64_t others_grew = other_bytes > state.other_bytes ? other_bytes - state.other_bytes : 0;
 
-	if (resident_bytes >= state.resident_bytes && resident_bytes - state.resident_bytes < LINE_BYTES_MIN)
+	if (resident_bytes >= state.resident_bytes &&
+	    resident_bytes - state.resident_bytes < LINE_BYTES_MIN)
 		return resident_bytes;
 	if (resident_bytes < state.resident_bytes)
 		take_back(state.resident_bytes - resident_bytes);
-	else if (stack != NULL && state.resident_bytes != 0 && resident_bytes - state.resident_bytes > others_grew)
+	else if (stack != NULL && state.resident_bytes != 0 &&
+	         resident_bytes - state.resident_bytes > others_grew)
 		add_line(stack, resident_bytes - state.resident_bytes - others_grew);
 	state.resident_bytes = resident_bytes;
 	state.other_bytes = other_bytes;
@@ -310,10 +333,31 @@ ask(const struct call_stack *stack)
 static bool
 is_worth_a_look(uint64_t resident_bytes, uint64_t now_ns)
 {
-	uint64_t change = resident_bytes > state.looked_bytes ? resident_bytes - state.looked_bytes : state.looked_bytes - resident_bytes;
+	uint64_t change = resident_bytes > state.looked_bytes ? resident_bytes - state.looked_bytes
+	                                                      : state.looked_bytes - resident_bytes;
 
-	return resident_bytes != 0 && change >= LOOK_BYTES_MIN && change >= resident_bytes / LOOK_SHARE &&
-	       now_ns >= state.next_look_ns;
+	return resident_bytes != 0 && change >= LOOK_BYTES_MIN &&
+	       change >= resident_bytes / LOOK_SHARE && now_ns >= state.next_look_ns;
+}
+
+/* Of the time that questions may take, at most half is of those that wait; switches have the rest, and what was not used for a while. */
+static void
+set_next(uint64_t taken)
+{
+	uint64_t pause_ticks = TIME_SHARE * TICKS_A_NS * taken;
+	uint64_t now_ticks = __builtin_ia32_rdtsc();
+	uint64_t switch_ticks =
+		atomic_load_explicit(&tracker_library_next_switch_ticks, memory_order_relaxed);
+
+	if ((int64_t)(now_ticks - switch_ticks) > (int64_t)BURST_TICKS)
+		switch_ticks = now_ticks - BURST_TICKS;
+	atomic_store_explicit(&tracker_library_next_switch_ticks, switch_ticks + pause_ticks,
+	                      memory_order_relaxed);
+	pause_ticks *= 2;
+	atomic_store_explicit(
+		&tracker_library_next_ticks,
+		now_ticks + (pause_ticks > TRACKER_LIBRARY_TICKS ? pause_ticks : TRACKER_LIBRARY_TICKS),
+		memory_order_relaxed);
 }
 
 void
@@ -323,11 +367,10 @@ tracker_library_look(const void *hook_frame)
 	const struct call_stack *stack;
 	struct moment begun;
 	struct moment ended;
-	uint64_t pause_ticks;
 	uint64_t resident_bytes;
 	bool has_looked;
 
-	if (!tracker_library_is_due() || !begin())
+	if (!begin())
 		return;
 	begun = moment_now();
 	stack = stack_here(hook_frame);
@@ -338,9 +381,7 @@ tracker_library_look(const void *hook_frame)
 	}
 	resident_bytes = ask(stack);
 	ended = moment_now();
-	pause_ticks = TIME_SHARE * TICKS_A_NS * taken_ns(&begun, &ended);
-	atomic_store_explicit(&tracker_library_next_ticks,
-	                      __builtin_ia32_rdtsc() + (pause_ticks > TRACKER_LIBRARY_TICKS ? pause_ticks : TRACKER_LIBRARY_TICKS), memory_order_relaxed);
+	set_next(taken_ns(&begun, &ended));
 	has_looked = is_worth_a_look(resident_bytes, ended.wall_ns);
 	if (has_looked)
 		look(resident_bytes);

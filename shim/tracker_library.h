@@ -31,22 +31,39 @@
 
 #define TRACKER_LIBRARY_TICKS (UINT64_C(1) << 17) // of the processor's clock, between two questions: 30 to 120 us
 
-/* relaxed: guards nothing; who sees an old one asks once more. */
+/*
+ * When to ask next. A line that goes into the library does not wait as long as others: its pools may work for long without a question, or
+ * with some that know but the line before. relaxed: guards nothing; who sees an old one asks once more.
+ */
 extern _Atomic uint64_t tracker_library_next_ticks __attribute__((visibility("hidden")));
+extern _Atomic uint64_t tracker_library_next_switch_ticks __attribute__((visibility("hidden")));
 
 /* Is it time to ask? Without such reservations one load. A program that forbade a look at the clock is not asked between looks. */
 static inline bool
-tracker_library_is_due(void)
+tracker_library_is_due_at(const _Atomic uint64_t *next_ticks)
 {
 	if (__builtin_expect(!atomic_load_explicit(&library_map_is_any, memory_order_relaxed), 1))
 		return false;
 	if (!raw_sys_may_call() || !raw_sys_has_clock())
 		return false;
 	/* A clock that is far behind is that of another machine. */
-	return (int64_t)(__builtin_ia32_rdtsc() - atomic_load_explicit(&tracker_library_next_ticks, memory_order_relaxed)) >= 0;
+	return (int64_t)(__builtin_ia32_rdtsc() - atomic_load_explicit(next_ticks, memory_order_relaxed)) >= 0;
 }
 
-/* Asks, and looks when enough has grown. hook_frame: as in tracker.h; NULL = not at hand */
+static inline bool
+tracker_library_is_due(void)
+{
+	return tracker_library_is_due_at(&tracker_library_next_ticks);
+}
+
+/* Where the interpreter's lock is given or taken. */
+static inline bool
+tracker_library_is_switch_due(void)
+{
+	return tracker_library_is_due_at(&tracker_library_next_switch_ticks);
+}
+
+/* Asks, for one of these says so, and looks when enough has grown. hook_frame: as in tracker.h; NULL = not at hand */
 void tracker_library_look(const void *hook_frame);
 
 /* Looks now, whatever there is to find: before what is in memory is told. */

@@ -2,6 +2,7 @@
 What was in memory decides, not what was asked for: a block that nobody touched is blamed neither by the verdict nor by the first row,
 in C, C++ and Python, of a program that its container's limit killed and of one that ended well. What was freed and not given back is told.
 """
+import re
 import signal
 
 import pytest
@@ -67,7 +68,9 @@ def check_first_row(out):
     assert first["where"]["function"].endswith("keep_one") and first["untouched_bytes"] == 0
     assert asked["untouched_bytes"] > asked["live_bytes"] * .95 and asked["large_bytes"] == asked["live_bytes"]
     page = harness.unwrapped(harness.kmemshim("leaks", out).stdout)
-    assert "of it in memory" in page, page
+    assert "of it in memory" in page and "go by what is in memory" in page, page
+    share = int(re.search(r"(\d+) %", page).group(1)) # of the first row
+    assert share >= 60, page
 
 
 @FORMS

@@ -1,6 +1,8 @@
-"""Libraries that bring an allocator of their own: polars and duckdb (jemalloc inside), pyarrow and pandas' strings (mimalloc)."""
+"""
+Libraries that bring an allocator of their own: polars and duckdb (jemalloc inside), pyarrow and pandas' strings (mimalloc).
+LIBRARY_KILLS= of the environment says how often each is killed in each way.
+"""
 import functools
-import json
 import os
 import signal
 import subprocess
@@ -10,14 +12,16 @@ import pytest
 
 import harness
 
-pytestmark = pytest.mark.framework
+pytestmark = [pytest.mark.framework, pytest.mark.usefixtures("as_users_run_it")]
 MIB = 1 << 20
+KILLS = int(os.environ.get("LIBRARY_KILLS") or 1)
+LIMITS_MIB = range(600, 901)
 PROGRAMS = Path(__file__).resolve().parent / "libraries"
-CASES = [  # program, environment, the library's name in its path, steps until it is killed by a signal
-    ("polars_join_kept.py", "polars", "polars", 45),
-    ("duckdb_tables_kept.py", "duckdb", "duckdb", 50),
-    ("pyarrow_columns_kept.py", "pyarrow", "libarrow", 120),
-    ("pandas_strings_kept.py", "pandas", "libarrow", 110),
+CASES = [  # program, environment, the library's name in its path
+    ("polars_join_kept.py", "polars", "polars"),
+    ("duckdb_tables_kept.py", "duckdb", "duckdb"),
+    ("pyarrow_columns_kept.py", "pyarrow", "libarrow"),
+    ("pandas_strings_kept.py", "pandas", "libarrow"),
 ]
 
 
@@ -33,49 +37,71 @@ def culprit(program):
     return next(number for number, line in enumerate(lines, 1) if "# culprit" in line)
 
 
-def lines_by_bytes(out):
-    """Rows of lines, first what holds most."""
-    lines = harness.report("sites", out)["lines"]
-    return sorted(lines, key=lambda line: -line["live_bytes"])
+def largest(document, rows):
+    return sorted(document[rows], key=lambda row: -row["live_bytes"])
 
 
-def check(out, program, resident_bytes):
-    """The culprit comes first among the lines, and rows with a name explain three quarters of what was in memory."""
-    lines = [line for line in lines_by_bytes(out) if line["domain"] != "reserved"]
+def kill_at(limit_bytes, argv, out):
+    """SIGKILL once so much is in memory. Returns how much was."""
+    process = subprocess.Popen(argv, env=harness.shim_env(out), stdout=subprocess.PIPE, text=True)
+    resident_bytes = 0
+    for _ in process.stdout:
+        resident_bytes = int(Path(f"/proc/{process.pid}/statm").read_text().split()[1]) * 4096
+        if resident_bytes >= limit_bytes:
+            break
+    process.kill()
+    process.communicate(timeout=harness.TIMEOUT)
+    assert resident_bytes >= limit_bytes
+    return resident_bytes
+
+
+def fill_container(limit_bytes, argv, out):
+    with harness.memory_group(limit_bytes) as group:
+        done = harness.run(["sh", "-c", 'echo $$ >"$0/cgroup.procs"; exec "$@"', group, *argv], harness.shim_env(out))
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    return limit_bytes
+
+
+@pytest.mark.parametrize("kill", range(KILLS))
+@pytest.mark.parametrize("die", [kill_at, fill_container])
+@pytest.mark.parametrize("program, library, path", CASES)
+def test_a_kill_names_the_line_that_keeps_what_the_library_holds(program, library, path, die, kill, out):
+    """It comes first among the lines, and rows with a name explain three quarters of what was in memory."""
+    limit_mib = harness.seeded_random().choice(LIMITS_MIB) if KILLS > 1 else LIMITS_MIB[0]
+    resident_bytes = die(limit_mib * MIB, [interpreter(library), PROGRAMS / program], out)
+
+    document = harness.report("sites", out, "--top", "40")
+    lines = [line for line in largest(document, "lines") if line["domain"] != "reserved"]
     assert harness.place(lines[0]) == f"{program}:{culprit(program)}", harness.summary(lines)
     assert lines[0]["domain"] == "library"
     named = sum(line["live_bytes"] for line in lines if (line.get("where") or {}).get("file"))
+    print(f"{program} {die.__name__} {limit_mib} MiB: first {lines[0]['live_bytes'] / MIB:.0f}, named {named / MIB:.0f}, "
+          f"in memory {resident_bytes / MIB:.0f} MiB: {named / resident_bytes:.0%}")
     assert named >= resident_bytes * 3 // 4, f"{named / MIB:.0f} of {resident_bytes / MIB:.0f} MiB\n{harness.summary(lines)}"
-    return lines
-
-
-@pytest.mark.parametrize("kill", range(2))
-@pytest.mark.parametrize("program, library, path, steps", CASES)
-def test_a_kill_names_the_line_that_keeps_what_the_library_holds(program, library, path, steps, kill, out):
-    process = subprocess.Popen([interpreter(library), PROGRAMS / program], env=harness.shim_env(out, KMEMSHIM_VERIFY="0"),
-                               stdout=subprocess.PIPE, text=True)
-    for line in process.stdout:
-        if int(line) >= steps - 5 * kill:
-            break
-    resident = int(Path(f"/proc/{process.pid}/statm").read_text().split()[1]) * 4096
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-
-    lines = check(out, program, resident)
-    sites = harness.report("sites", out)["sites"]
-    first = next(site for site in sites if harness.place(site) == harness.place(lines[0]) and site["domain"] == "library")
+    first = next(site for site in largest(document, "sites") if harness.place(site) == harness.place(lines[0]) and site["domain"] == "library")
     assert path in os.path.basename(first["frames"][0]["module"]), first["frames"][:2]  # who reserved it
 
 
-@pytest.mark.parametrize("program, library, path, steps", CASES)
-def test_a_container_that_is_full_is_the_line_that_keeps_what_the_library_holds(program, library, path, steps, out):
-    limit = 700 * MIB
-    with harness.memory_group(limit) as group:
-        done = harness.run(["sh", "-c", 'echo $$ >"$0/cgroup.procs"; exec "$@"', group, interpreter(library), PROGRAMS / program],
-                           harness.shim_env(out, KMEMSHIM_VERIFY="0"))
-    assert done.returncode == -signal.SIGKILL, done.stderr
-
-    check(out, program, limit - 64 * MIB)  # pages of files are charged, too
+def test_with_system_allocators_polars_gives_back_what_it_frees(out, tmp_path):
+    """Else the line that keeps takes the pages that another has freed, and growth is seen at that one."""
+    program = tmp_path / "frames.py"
+    program.write_text("""import os, polars as pl
+rows = 2_000_000
+def load(step):
+    return pl.DataFrame([pl.int_range(rows, eager=True).alias("key"), pl.repeat(step, rows, eager=True).alias("value")])
+def enrich(left, right):
+    return left.join(right, on="key")
+kept = []
+base = load(0)
+for step in range(12):
+    fresh = load(step)
+    kept.append(enrich(base, fresh))
+os.kill(os.getpid(), 9)
+""")
+    done = harness.run([harness.KMEMSHIM, "run", "--system-allocators", "-o", out, "--", interpreter("polars"), program])
+    assert done.returncode == 128 + signal.SIGKILL and "_RJEM_MALLOC_CONF" in done.stderr, done.stderr
+    first, second = [line for line in largest(harness.report("sites", out, "--top", "20"), "lines") if line["domain"] == "library"][:2]
+    assert harness.place(first) == "frames.py:6" and first["live_bytes"] > 3 * second["live_bytes"], harness.summary([first, second])
 
 
 def test_with_system_allocators_arrow_takes_its_memory_from_malloc(out, tmp_path):
@@ -85,7 +111,7 @@ def test_with_system_allocators_arrow_takes_its_memory_from_malloc(out, tmp_path
     command = [harness.KMEMSHIM, "run", "--system-allocators", "-o", out, "--", interpreter("pyarrow"), program]
     done = harness.run(command)
     assert done.stdout.split() == ["system", "system"], done.stderr
-    heap = [line for line in lines_by_bytes(out) if line["domain"] == "heap"]
+    heap = largest(harness.report("sites", out, "--domain", "heap", "--top", "9"), "lines")
     assert harness.place(heap[0]) == "columns.py:2" and heap[0]["live_bytes"] >= 20 * 800_000, harness.summary(heap)
 
     done = harness.run(command, harness.plain_env(ARROW_DEFAULT_MEMORY_POOL="mimalloc"))  # what the user has set stays

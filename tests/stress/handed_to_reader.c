@@ -58,7 +58,7 @@ look_at_failed(void)
 		refuse(50);
 }
 
-static void look_at_resident(void) { resident_take(NULL); }
+static void look_at_resident(void) { resident_take(NULL, 0); }
 
 static void
 read_resident(void)

@@ -148,6 +148,40 @@ a_step_of_growth_makes_a_beat(void **state)
 	}
 }
 
+static void
+a_fall_by_a_quarter_makes_a_beat(void **state)
+{
+	static const struct {
+		uint64_t live_bytes;
+		uint64_t fall_bytes; // 0 = none is one
+	} cases[] = {
+		{ 400 * MIB, 100 * MIB },
+		{ 40 * MIB, 16 * MIB }, // no smaller one
+		{ 16 * MIB, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		uint64_t live = cases[i].live_bytes;
+		uint64_t fall = cases[i].fall_bytes;
+		uint64_t before;
+
+		heartbeat_take(live);
+		before = newest()->sequence;
+		heartbeat_after_release(fall != 0 ? live - fall + 1 : 0);
+		assert_int_equal(newest()->sequence, before);
+		if (fall == 0)
+			continue;
+		assert_false(heartbeat_has_fallen(live - fall + 1));
+		assert_true(heartbeat_has_fallen(live - fall));
+		heartbeat_after_release(live - fall);
+		assert_int_equal(newest()->sequence, before + 1);
+		assert_int_equal(newest()->live_bytes, live - fall);
+		heartbeat_after_release(live - fall); // the next one counts from there
+		assert_int_equal(newest()->sequence, before + 1);
+	}
+}
+
 /* A block of long ago that is filled slowly: nothing grows but resident memory. */
 static void
 resident_memory_that_grew_by_a_step_makes_a_beat(void **state)
@@ -192,6 +226,7 @@ main(void)
 		cmocka_unit_test_setup(H1_killed_at_any_instruction_a_beat_is_whole_or_does_not_count, start_empty),
 		cmocka_unit_test_setup(a_beat_says_what_the_system_says, start_empty),
 		cmocka_unit_test_setup(a_step_of_growth_makes_a_beat, start_empty),
+		cmocka_unit_test_setup(a_fall_by_a_quarter_makes_a_beat, start_empty),
 		cmocka_unit_test_setup(resident_memory_that_grew_by_a_step_makes_a_beat, start_empty),
 		cmocka_unit_test_setup(the_resident_set_is_noted_for_domains_at_their_peak, start_empty),
 	};

@@ -53,7 +53,7 @@ look(void)
 	const struct kmem_resident *found;
 	uint64_t sum = 0;
 
-	resident_take(NULL);
+	resident_take(NULL, 0);
 	found = two[0].sequence > two[1].sequence ? &two[0] : &two[1];
 	assert_true(found->sequence > before);
 	for (unsigned i = 0; i < KMEM_RESIDENT_PARTS; i++)
@@ -291,10 +291,10 @@ the_look_before_a_teardown_stays_the_last(void **state)
 
 	(void)state;
 	capture_file_header()->is_finalizing = KMEM_YES;
-	resident_take(&(struct memory_limits_now){ .limit_bytes = UINT64_MAX });
+	resident_take(&(struct memory_limits_now){ .limit_bytes = UINT64_MAX }, 0);
 	assert_int_equal(two[0].sequence + two[1].sequence, 0);
 	capture_file_header()->is_finalizing = 0;
-	resident_take(&(struct memory_limits_now){ .limit_bytes = UINT64_MAX });
+	resident_take(&(struct memory_limits_now){ .limit_bytes = UINT64_MAX }, 0);
 	assert_int_equal(two[0].sequence + two[1].sequence, 1);
 }
 
@@ -311,7 +311,7 @@ a_child_does_not_look_when_it_starts(void **state)
 		begin_ns = heartbeat_now_ns();
 		sum = two[0].sequence + two[1].sequence;
 		resident_forked();
-		resident_take(&(struct memory_limits_now){ .limit_bytes = UINT64_MAX });
+		resident_take(&(struct memory_limits_now){ .limit_bytes = UINT64_MAX }, 0);
 	} while (heartbeat_now_ns() - begin_ns > 20000000); // so long that the next one was due
 	assert_int_equal(two[0].sequence + two[1].sequence, sum);
 }
@@ -322,7 +322,7 @@ reason_for(uint64_t resident_bytes, uint64_t cgroup_bytes, uint64_t limit_bytes)
 {
 	const struct memory_limits_now now = { .resident_bytes = resident_bytes, .cgroup_bytes = cgroup_bytes, .limit_bytes = limit_bytes };
 
-	return resident_reason(&now);
+	return resident_reason(&now, 0);
 }
 
 /* Since the last look, not since the largest there was: what shrank and grew again is made of other things. */
@@ -353,7 +353,7 @@ what_is_charged_to_the_group_is_worth_a_look_when_it_grew_by_a_quarter(void **st
 	(void)state;
 	now.resident_bytes = 4 * look().resident_bytes; // so that it looks, soon
 	for (uint64_t before = sequence(); sequence() == before;)
-		resident_take(&now);
+		resident_take(&now, 0);
 	assert_int_equal(reason_for(0, 120 * MIB, UINT64_MAX), PACED_USUAL);
 	assert_int_equal(reason_for(0, 130 * MIB, UINT64_MAX), PACED_URGENT);
 }
@@ -373,25 +373,99 @@ in_the_last_eighth_before_the_limit_each_64th_of_it_is_worth_a_look(void **state
 }
 
 static void
+what_was_freed_and_not_given_back_is_worth_a_look(void **state)
+{
+	const struct memory_limits_now none = { .limit_bytes = UINT64_MAX };
+	struct memory_limits_now now = { .resident_bytes = 4 * look().resident_bytes, .limit_bytes = UINT64_MAX };
+	uint64_t found;
+
+	(void)state;
+	for (uint64_t before = sequence(); sequence() == before;)
+		resident_take(&now, 200 * MIB); // it grew: it looks, soon
+	const struct kmem_resident *two = capture_file_header()->resident;
+
+	now.resident_bytes = found = two[two[1].sequence > two[0].sequence].resident_bytes;
+	assert_int_equal(resident_reason(&now, 200 * MIB), PACED_USUAL);
+	assert_int_equal(resident_reason(&now, 151 * MIB), PACED_USUAL);
+	assert_int_equal(resident_reason(&now, 150 * MIB), PACED_URGENT);
+	assert_int_equal(resident_reason(&now, 100 * MIB), PACED_FALLEN);
+	now.resident_bytes = found > 100 * MIB ? found - 100 * MIB : 0; // it was given back
+	assert_int_equal(resident_reason(&now, 190 * MIB), PACED_USUAL);
+	assert_int_equal(resident_reason(&none, 200 * MIB), PACED_USUAL);
+}
+
+static void
 an_urgent_look_comes_sooner_than_a_usual_one(void **state)
 {
-	struct paced_look paced = { .period_ns = 1, .period_part = UINT64_C(1) << 32, .urgent_part = 0, .is_looking = ATOMIC_FLAG_INIT };
+	struct paced_look paced = { .period_ns = 1, .parts = { UINT64_C(1) << 34, 0, 0, 0 }, .is_looking = ATOMIC_FLAG_INIT };
 
 	(void)state;
 	assert_true(paced_look_begin(&paced, PACED_USUAL));
 	assert_false(paced_look_begin(&paced, PACED_DUE)); // one at a time
 	paced_look_end(&paced);
-	assert_false(paced_look_begin(&paced, PACED_USUAL));
-	assert_true(paced_look_begin(&paced, PACED_URGENT));
-	paced.urgent_part = UINT64_C(1) << 32;
-	paced_look_end(&paced);
-	assert_false(paced_look_begin(&paced, PACED_URGENT));
-	assert_true(paced_look_begin(&paced, PACED_PRESSING));
-	paced.pressing_part = UINT64_C(1) << 32;
-	paced_look_end(&paced);
+	for (unsigned reason = PACED_URGENT; reason < PACED_DUE; reason++) {
+		assert_false(paced_look_begin(&paced, reason - 1));
+		assert_true(paced_look_begin(&paced, reason));
+		paced.parts[reason] = UINT64_C(1) << 34;
+		paced_look_end(&paced);
+	}
 	assert_false(paced_look_begin(&paced, PACED_PRESSING));
 	assert_true(paced_look_begin(&paced, PACED_DUE));
 	paced_look_end(&paced);
+}
+
+#define SECOND_NS UINT64_C(1000000000)
+
+/* Looks of 10 ms, at once one after the other: so many until one has to wait, and from then on one in each 320 ms. */
+static void
+a_quiet_second_may_be_used_up_at_once(void **state)
+{
+	static const struct {
+		enum paced_reason reason;
+		unsigned count;
+	} cases[] = { { PACED_URGENT, 1 }, { PACED_FALLEN, 4 }, { PACED_PRESSING, 7 } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct paced_look paced = { .parts = { 1024, 32, 32, 32 } };
+		uint64_t now_ns = SECOND_NS / 10; // a young process may use it too
+		unsigned count = 0;
+
+		while (paced_is_time(&paced.wall, cases[i].reason, now_ns)) {
+			now_ns += SECOND_NS / 100;
+			paced_charge(&paced, &paced.wall, now_ns, SECOND_NS / 100);
+			count++;
+		}
+		assert_int_equal(count, cases[i].count);
+		for (count = 0; count < 10; count++) {
+			for (now_ns += SECOND_NS / 1000 * 319; !paced_is_time(&paced.wall, cases[i].reason, now_ns);)
+				now_ns += SECOND_NS / 1000;
+			paced_charge(&paced, &paced.wall, now_ns, SECOND_NS / 100);
+			assert_false(paced_is_time(&paced.wall, cases[i].reason, now_ns));
+		}
+	}
+}
+
+/* A look that took a second by the wall's time and 10 ms by the processor's. */
+static void
+on_a_busy_machine_the_processors_time_decides(void **state)
+{
+	struct paced_look paced = { .parts = { 1024, 32, 32, 32 }, .is_looking = ATOMIC_FLAG_INIT };
+	uint64_t processor_ns = paced_processor_ns();
+	uint64_t now_ns = heartbeat_now_ns();
+
+	(void)state;
+	assert_int_not_equal(processor_ns, 0);
+	paced_charge(&paced, &paced.wall, now_ns, SECOND_NS);
+	paced_charge(&paced, &paced.processor, processor_ns - SECOND_NS / 2, SECOND_NS / 100); // half a second ago
+	paced_charge(&paced, &paced.bound, now_ns, SECOND_NS / 100);
+	assert_false(paced_look_begin(&paced, PACED_URGENT)); // not so much of the wall's time is over
+	paced_charge(&paced, &paced.bound, now_ns - SECOND_NS / 2, SECOND_NS / 100);
+	assert_true(paced_look_begin(&paced, PACED_URGENT));
+	paced_look_end(&paced);
+	paced_charge(&paced, &paced.wall, now_ns, SECOND_NS);
+	paced_charge(&paced, &paced.processor, paced_processor_ns() + SECOND_NS, 0);
+	assert_false(paced_look_begin(&paced, PACED_URGENT));
 }
 
 /* Where the system gives huge pages to all, a word of a table would be 2 MiB of memory. */
@@ -426,6 +500,9 @@ main(void)
 		cmocka_unit_test_setup(a_process_that_grew_by_a_quarter_is_worth_a_look, start_empty),
 		cmocka_unit_test_setup(what_is_charged_to_the_group_is_worth_a_look_when_it_grew_by_a_quarter, start_empty),
 		cmocka_unit_test_setup(in_the_last_eighth_before_the_limit_each_64th_of_it_is_worth_a_look, start_empty),
+		cmocka_unit_test(what_was_freed_and_not_given_back_is_worth_a_look),
+		cmocka_unit_test(a_quiet_second_may_be_used_up_at_once),
+		cmocka_unit_test(on_a_busy_machine_the_processors_time_decides),
 		cmocka_unit_test(an_urgent_look_comes_sooner_than_a_usual_one),
 		cmocka_unit_test_setup(each_part_is_found_and_all_add_up, start_empty),
 		cmocka_unit_test_setup(of_large_blocks_what_was_touched_is_counted, start_empty),

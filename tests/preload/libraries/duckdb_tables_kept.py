@@ -5,7 +5,7 @@ db.execute("set threads to 2; set memory_limit to '8GB'")
 
 
 def load(step):
-    db.execute(f"create table day_{step} as select range as id, range * {step} as n, hash(range) as code from range(500000)")  # culprit
+    db.execute(f"create table day_{step} as select range as id, range * {step} as n, hash(range) as code from range(1500000)")  # culprit
 
 
 def total(step):

@@ -1,6 +1,6 @@
 import pandas as pd
 
-names = pd.Series([f"name {i} of a customer" for i in range(100_000)], dtype="str")
+names = pd.concat([pd.Series([f"name {i} of a customer" for i in range(100_000)], dtype="str")] * 8)
 kept = []
 
 

@@ -1,8 +1,10 @@
 import polars as pl
 
+ROWS = 1_500_000
 
-def rows(step):
-    return pl.DataFrame({"key": range(400_000), "value": [float(step)] * 400_000})
+
+def prices(step):
+    return pl.DataFrame({"key": range(1000), "price": [float(step)] * 1000})
 
 
 def enrich(left, right):
@@ -10,8 +12,8 @@ def enrich(left, right):
 
 
 kept = {}
-base = rows(0)
+base = pl.DataFrame([pl.int_range(ROWS, eager=True) % 1000, pl.int_range(ROWS, eager=True)], schema=["key", "sale"])
 for step in range(1000):
-    fresh = rows(step)
-    kept[step] = enrich(base, fresh)
+    total = (base["sale"] * 2).sum()
+    kept[step] = enrich(base, prices(step))
     print(step, flush=True)

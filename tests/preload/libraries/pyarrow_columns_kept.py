@@ -1,7 +1,8 @@
 import pyarrow as pa
 import pyarrow.compute as pc
 
-table = pa.table({"a": pa.array(range(500_000)), "b": pa.array([1.5] * 500_000)})
+column = pa.array(range(100_000))
+table = pa.table({"a": pa.concat_arrays([column] * 40), "b": pa.concat_arrays([column.cast("float64")] * 40)})
 kept = []
 
 

@@ -23,8 +23,8 @@ static const struct {
 	const char *name;   // NULL: no library's
 	const char *setting;
 } cases[] = {
-	{ "/v/lib/python3.11/site-packages/polars/polars.abi3.so", "/usr/bin/python3.11", KMEM_DOMAIN_LIBRARY, "polars", NULL },
-	{ "/v/lib/python3.11/site-packages/_polars_runtime_32/_polars_runtime.abi3.so", "/usr/bin/python3.11", KMEM_DOMAIN_LIBRARY, "polars", NULL },
+	{ "/v/lib/python3.11/site-packages/polars/polars.abi3.so", "/usr/bin/python3.11", KMEM_DOMAIN_LIBRARY, "polars", MODEL_LIBRARY_JEMALLOC },
+	{ "/v/lib/python3.11/site-packages/_polars_runtime_32/_polars_runtime.abi3.so", "/usr/bin/python3.11", KMEM_DOMAIN_LIBRARY, "polars", MODEL_LIBRARY_JEMALLOC },
 	{ "/v/site-packages/_duckdb.cpython-311-x86_64-linux-gnu.so", "/usr/bin/python3.11", KMEM_DOMAIN_LIBRARY, "duckdb", NULL },
 	{ "/v/site-packages/pyarrow/libarrow.so.2100", "/usr/bin/python3.11", KMEM_DOMAIN_LIBRARY, "pyarrow", "ARROW_DEFAULT_MEMORY_POOL=system" },
 	{ "/usr/lib/x86_64-linux-gnu/libarrow.so.2100", "/opt/server", KMEM_DOMAIN_LIBRARY, "libarrow", "ARROW_DEFAULT_MEMORY_POOL=system" },
@@ -44,7 +44,7 @@ the_first_native_frame_names_the_library(void **state)
 		struct fail fail;
 		unsigned char *file;
 		struct model *model;
-		const char *setting;
+		const struct model_library_switch *one;
 		size_t bytes;
 
 		strcpy(capture_builder_domain(builder, KMEM_DOMAIN_LIBRARY)->name, "library");
@@ -59,8 +59,9 @@ the_first_native_frame_names_the_library(void **state)
 		if ((model->sites[0].library == NULL) != (cases[i].name == NULL) ||
 		    (cases[i].name != NULL && strcmp(model->sites[0].library, cases[i].name) != 0))
 			fail_msg("%s: %s", cases[i].inner, model->sites[0].library != NULL ? model->sites[0].library : "none");
-		setting = cases[i].name != NULL ? model_library_switch(&model->sites[0]) : NULL;
-		assert_true(setting == cases[i].setting || strcmp(setting, cases[i].setting) == 0);
+		one = cases[i].name != NULL ? model_library_switch(&model->sites[0]) : NULL;
+		assert_true((one == NULL) == (cases[i].setting == NULL));
+		assert_true(one == NULL || strcmp(one->setting, cases[i].setting) == 0);
 		assert_true(model->processes[0].live_bytes == 1u << 20);
 		model_free(model);
 		capture_builder_free(builder);
@@ -68,10 +69,49 @@ the_first_native_frame_names_the_library(void **state)
 	}
 }
 
+static void
+who_collects_objects_is_known_by_the_code_that_maps(void **state)
+{
+	static const struct {
+		const char *inner; // function and module of the first two native frames
+		const char *module;
+		const char *outer;
+		const char *outer_module;
+		const char *name; // NULL: nobody
+		bool is_of_malloc;
+	} stacks[] = {
+		{ "os::pd_commit_memory", "libjvm.so", "os::commit_memory", "libjvm.so", "the JVM", false },
+		{ "", "libjvm.so", "", "libjvm.so", "the JVM", false }, // stripped
+		{ "v8::base::OS::SetPermissions", "node", "v8::base::BoundedPageAllocator::AllocatePages", "node", "V8", false },
+		{ "mprotect", "libc.so.6", "v8::base::OS::SetPermissions", "libmini_racer.so", "V8", false },
+		{ "x_cgo_mmap", "server", "runtime.callCgoMmap", "server", "Go", false },
+		{ "operator new", "libstdc++.so.6", "v8::internal::MemoryChunk::MemoryChunk", "node", NULL, false },
+		{ "os::malloc", "libjvm.so", "AllocateHeap", "libjvm.so", NULL, true },
+		{ "grow", "server", "JNI_CreateJavaVM", "libjvm.so", NULL, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(stacks) / sizeof(stacks[0]); i++) {
+		struct model_frame inner = { .kind = MODEL_FRAME_NATIVE, .function = stacks[i].inner, .module = stacks[i].module };
+		struct model_frame outer = { .kind = MODEL_FRAME_NATIVE, .function = stacks[i].outer, .module = stacks[i].outer_module };
+		const struct model_frame *frames[] = { &inner, &outer };
+		struct model_domain domains[] = { { .name = "mmap" }, { .name = "heap" } };
+		struct model model = { .domains = domains, .domain_count = 2 };
+		struct model_site site = { .domain = stacks[i].is_of_malloc, .frames = frames, .frame_count = 2 };
+		const struct model_runtime *runtime = model_runtime_of(&model, &site);
+
+		if ((runtime == NULL) != (stacks[i].name == NULL) || (runtime != NULL && strcmp(runtime->name, stacks[i].name) != 0))
+			fail_msg("%zu: %s", i, runtime != NULL ? runtime->name : "none");
+	}
+}
+
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(the_first_native_frame_names_the_library) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_first_native_frame_names_the_library),
+		cmocka_unit_test(who_collects_objects_is_known_by_the_code_that_maps),
+	};
 
 	return cmocka_run_group_tests_name("libraries", tests, scratch_make, scratch_remove);
 }

@@ -235,13 +235,13 @@ freed_memory_that_cannot_be_given_back_is_a_cause(void **state)
 	hand_model_decide(&hand, &verdict);
 	SAYS(" was killed by the kernel because the container's memory limit of 310 MiB was reached",
 	     " 250 MiB was freed memory that malloc keeps; ",
-	     " Freed memory was not given back: malloc had 300 MiB in memory, of which about 50.0 MiB was live (17 %).",
+	     " Freed memory was not given back (fragmentation): malloc had 300 MiB in memory, of which about 50.0 MiB was live (17 %).",
 	     " 105 MiB was pages without any block: malloc_trim(0) gives these back.",
 	     " 150 MiB was pages that few blocks keep (5.0 MiB in all), most of them allocated at train.py:7 epoch: they stay until these blocks are freed.",
 	     " When it died 50.0 MiB was live; 45.0 MiB of it (90 %) was allocated at train.py:9 epoch");
 	assert_string_equal(verdict.next, "call malloc_trim(0) when much was freed; and allocate the blocks that stay, most of all those of "
 	                                  "train.py:7 epoch, apart from those that are freed: before them, or from a pool of their own");
-	assert_true(verdict.memory.kept_bytes == 250 * MIB);
+	assert_true(verdict.memory.freed.freed_bytes == 250 * MIB);
 }
 
 static void
@@ -265,7 +265,7 @@ static const struct {
 } unsampled_cases[] = {
 	{ 40 * MIB, 30 * MIB, 300 * MIB, true, "much more was resident than live, before and after" },
 	{ 40 * MIB, 290 * MIB, 300 * MIB, false, "it was in use soon after" },
-	{ 290 * MIB, 40 * MIB, 300 * MIB, false, "it was in use just before" },
+	{ 290 * MIB, 280 * MIB, 300 * MIB, false, "it was in use before and after" },
 	{ 40 * MIB, 30 * MIB, 60 * MIB, false, "it was given back later" },
 };
 
@@ -290,7 +290,7 @@ without_a_sample_freed_memory_is_told_at_least(void **state)
 		hand.process.heartbeat_count = 2;
 		hand_model_exited(&hand, 0);
 		hand_model_decide(&hand, &verdict);
-		if ((strstr(verdict.text, "Freed memory was not given back: 65.0 s before the end malloc had 300 MiB in memory, of which about ") != NULL) !=
+		if ((strstr(verdict.text, "Freed memory was not given back (fragmentation): 65.0 s before the end malloc had 300 MiB in memory, of which about ") != NULL) !=
 		            unsampled_cases[i].is_told ||
 		    (strstr(verdict.next, "malloc_trim(0) when much was freed; where that does not help") != NULL) != unsampled_cases[i].is_told)
 			fail_msg("%s: %s\nNext: %s", unsampled_cases[i].why, verdict.text, verdict.next);
@@ -311,9 +311,72 @@ what_came_after_the_look_is_freed_memory_where_it_can_be_nothing_else(void **sta
 		hand.heartbeat.live_bytes = 120 * MIB;
 		kill_it(400 * MIB, 395 * MIB);
 		hand_model_decide(&hand, &verdict);
-		if ((strstr(verdict.text, "Freed memory was not given back: at the last heartbeat malloc had 350 MiB in memory") != NULL) != (i == 0))
+		if ((strstr(verdict.text, "Freed memory was not given back (fragmentation): at the last heartbeat malloc had 350 MiB in memory") != NULL) != (i == 0))
 			fail_msg("%u: %s", i, verdict.text);
 	}
+}
+
+/* A phase of frees after the look: 300 MiB of malloc's, all of it live then, 20 at the last heartbeat. */
+static const struct {
+	uint64_t resident_later;
+	bool is_told;
+	const char *why;
+} fallen_cases[] = {
+	{ 310 * MIB, true, "nothing was given back" },
+	{ 40 * MIB, false, "it was given back" },
+};
+
+static void
+what_was_freed_after_the_look_and_not_given_back_is_told(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(fallen_cases); i++) {
+		struct kmem_heartbeat beats[2];
+
+		hand_model_make(&hand);
+		hand_model_site(&hand, HEAP, 9, 20 * MIB);
+		looked(300 * MIB, 0, 0);
+		hand.resident.monotonic_ns = 10;
+		hand.process.heap_look = (struct model_heap_look){ .sampled_pages = 1000, .bytes = 300 * MIB };
+		beats[0] = beats[1] = hand.heartbeat;
+		beats[0].monotonic_ns = 10;
+		beats[0].live_bytes = 290 * MIB;
+		beats[1].monotonic_ns = 15;
+		beats[1].live_bytes = 20 * MIB;
+		beats[1].resident_bytes = fallen_cases[i].resident_later;
+		hand.process.heartbeats = beats;
+		hand.process.heartbeat_count = 2;
+		hand_model_waited(&hand, SIGKILL);
+		hand_model_decide(&hand, &verdict);
+		if ((strstr(verdict.text, "(fragmentation): at the last heartbeat malloc had 3") != NULL) != fallen_cases[i].is_told ||
+		    (strstr(verdict.next, "; then call ctypes.CDLL(None).malloc_trim(0) when much was freed") != NULL) != fallen_cases[i].is_told ||
+		    (verdict.memory.freed.freed_bytes > 250 * MIB) != fallen_cases[i].is_told)
+			fail_msg("%s: %s\nNext: %s", fallen_cases[i].why, verdict.text, verdict.next);
+	}
+}
+
+/* Each process has figures of its own. */
+static void
+of_several_processes_the_one_that_keeps_most_is_told(void **state)
+{
+	struct model_process processes[2];
+
+	(void)state;
+	fragment(105 * MIB);
+	hand.heartbeat.monotonic_ns = hand.resident.monotonic_ns;
+	hand.heartbeat.resident_bytes = hand.resident.resident_bytes;
+	hand_model_waited(&hand, SIGKILL);
+	processes[0] = processes[1] = hand.process;
+	processes[1].launcher = NULL;
+	processes[0].heap_look = (struct model_heap_look){ .sampled_pages = 1000, .bytes = 300 * MIB, .empty_bytes = 80 * MIB };
+	processes[1].parent = 0;
+	processes[1].name = "worker";
+	hand.model.processes = processes;
+	hand.model.process_count = 2;
+	hand_model_decide(&hand, &verdict);
+	assert_ptr_equal(verdict.memory.freed.process, &processes[1]);
+	SAYS(" Freed memory was not given back (fragmentation): malloc of worker (pid ", "had 300 MiB in memory, of which about 50.0 MiB was live (17 %)");
+	assert_true(verdict_freed_of(&hand.model, &processes[0]).freed_bytes == 80 * MIB);
 }
 
 static void
@@ -326,7 +389,7 @@ a_little_that_is_free_is_not_told(void **state)
 	hand_model_waited(&hand, SIGKILL);
 	hand_model_decide(&hand, &verdict);
 	assert_null(strstr(verdict.text, "Freed memory"));
-	assert_true(verdict.memory.kept_bytes == 0);
+	assert_true(verdict.memory.freed.freed_bytes == 0);
 }
 
 static void
@@ -348,6 +411,35 @@ a_librarys_own_allocator_is_said_to_have_grown(void **state)
 	                                     "its memory from malloc, and lines are exact"));
 }
 
+/* Its objects have lines that only it knows. Where a line of Python called it, that is told first. */
+static void
+a_heap_of_another_language_is_said_to_have_grown(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct model_frame maker = { .kind = MODEL_FRAME_NATIVE, .function = "os::pd_commit_memory", .file = "", .module = "libjvm.so", .module_path = "" };
+		const struct model_frame *frames[] = { &maker, NULL };
+		struct model_site *site;
+
+		hand_model_make(&hand);
+		site = hand_model_site(&hand, MMAP, 18, 400 * MIB);
+		frames[1] = site->where;
+		site->frames = frames;
+		site->frame_count = 2;
+		if (i == 0)
+			site->where = &maker;
+		looked(420 * MIB, 0, 0);
+		kill_it(430 * MIB, 430 * MIB);
+		hand_model_decide(&hand, &verdict);
+		SAYS(i == 0 ? "was in the heap of the JVM, which grew at libjvm.so os::pd_commit_memory." : "was in the heap of the JVM, which grew at train.py:18 epoch.");
+		if (i == 0)
+			assert_ptr_equal(strstr(verdict.next, "let its own tools name the objects"), verdict.next);
+		else
+			assert_non_null(strstr(verdict.next, "train.py:18 epoch"));
+		assert_non_null(strstr(verdict.next, "HeapDumpOnOutOfMemoryError"));
+	}
+}
+
 int
 main(void)
 {
@@ -364,8 +456,11 @@ main(void)
 		cmocka_unit_test_setup(freed_memory_is_told_of_who_ended_well_too, make),
 		cmocka_unit_test_setup(without_a_sample_freed_memory_is_told_at_least, make),
 		cmocka_unit_test_setup(what_came_after_the_look_is_freed_memory_where_it_can_be_nothing_else, make),
+		cmocka_unit_test_setup(what_was_freed_after_the_look_and_not_given_back_is_told, make),
+		cmocka_unit_test_setup(of_several_processes_the_one_that_keeps_most_is_told, make),
 		cmocka_unit_test_setup(a_little_that_is_free_is_not_told, make),
 		cmocka_unit_test_setup(a_librarys_own_allocator_is_said_to_have_grown, make),
+		cmocka_unit_test_setup(a_heap_of_another_language_is_said_to_have_grown, make),
 	};
 
 	return cmocka_run_group_tests_name("memory in verdicts", tests, NULL, NULL);

@@ -1,0 +1,119 @@
+"""
+What was freed and cannot be given back: told as fragmentation, with figures that agree with what the system says, of programs in C, C++
+and Python that their container's limit ended, or a signal in their sleep, when the last that they did was to free.
+"""
+import signal
+
+import pytest
+
+import harness
+
+pytestmark = pytest.mark.usefixtures("as_users_run_it")
+
+LIMIT_MIB = 300
+LIVE_BYTES = 4000 * 900
+PYTHON = """
+import os
+import re
+import signal
+import sys
+COUNT = 200000
+BYTES = 867 # with the head of an object and malloc's words as much as in C
+kept = []
+def work():
+    return b"x" * BYTES
+def keep():
+    kept.append(b"x" * BYTES)
+def refill():
+    kept.append(b"x" * (BYTES * 115))
+def tell_truth():
+    text = open("/proc/self/smaps").read()
+    figures = [sum(int(kib) for kib in re.findall(r"^Rss: +(\\d+) kB", part, re.M))
+               for part in (text, re.search(r"\\[heap\\]\\n(.*?)\\nPss:", text, re.S).group(0))]
+    print(*figures, file=open(sys.argv[2], "w"))
+worked = [None] * COUNT
+for i in range(COUNT):
+    if i % 50:
+        worked[i] = work()
+    else:
+        keep()
+del worked
+tell_truth()
+if sys.argv[1] == "asleep":
+    os.kill(os.getpid(), signal.SIGKILL)
+while True:
+    refill()
+"""
+
+
+@pytest.fixture(scope="module")
+def fragmented_cc(tmp_path_factory):
+    program = tmp_path_factory.mktemp("fragmented") / "fragmented_cc"
+    done = harness.run(["g++", "-std=gnu++17", "-g", "-O1", harness.HERE / "fragmented.cc", "-o", program])
+    assert done.returncode == 0, done.stderr
+    return program
+
+
+@pytest.fixture(params=["C", "C++", "Python"])
+def fragmented(request, programs, fragmented_cc, tmp_path):
+    if request.param == "C":
+        return [programs("fragmented.c")]
+    if request.param == "C++":
+        return [fragmented_cc]
+    script = tmp_path / "fragmented.py"
+    script.write_text(PYTHON)
+    return [harness.find_python(), script]
+
+
+def check(out, truth, process):
+    """Within a fifth of what the system says, and of what the program knows."""
+    resident_bytes, heap_bytes = (int(word) << 10 for word in truth.read_text().split())
+    found = process["fragmentation"]
+    assert found is not None, process["resident"]
+    assert abs(found["freed_bytes"] - (heap_bytes - LIVE_BYTES)) < heap_bytes / 5, (found, heap_bytes)
+    assert found["freed_bytes"] / found["resident_bytes"] * 1e6 == pytest.approx(found["share_ppm"], abs=2)
+    return resident_bytes, found
+
+
+def first_row(out):
+    return harness.report("leaks", out, "--top", "1")["lines"][0]
+
+
+def test_a_kill_in_its_sleep_after_a_phase_of_frees(fragmented, out, tmp_path):
+    done = harness.run([harness.KMEMSHIM, "run", "-o", out, "--", *fragmented, "asleep", tmp_path / "truth"])
+    assert done.returncode == 128 + signal.SIGKILL, done.stderr
+    document = harness.report("report", out)
+    verdict, process = document["verdict"], document["processes"][0]
+    resident_bytes, found = check(out, tmp_path / "truth", process)
+    assert abs(found["resident_bytes"] - resident_bytes) < resident_bytes / 5, (found, resident_bytes)
+    assert "(fragmentation)" in verdict["text"] and "malloc_trim(0)" in verdict["next"], verdict
+    assert verdict["memory"]["fragmentation"]["pid"] == process["pid"]
+    first = first_row(out)
+    assert first["where"]["function"].startswith("keep") and first["live_bytes"] == pytest.approx(LIVE_BYTES, rel=.05), first
+
+
+def test_a_kill_at_the_limit_while_the_holes_stay(fragmented, out, tmp_path):
+    with harness.memory_group(LIMIT_MIB << 20) as group:
+        run = [harness.KMEMSHIM, "run", "-o", out, "--", *fragmented, "limit", tmp_path / "truth"]
+        done = harness.run(["sh", "-c", 'echo $$ >"$0/cgroup.procs"; exec "$@"', group, *run])
+    assert done.returncode == 128 + signal.SIGKILL, done.stderr
+    document = harness.report("report", out)
+    verdict, process = document["verdict"], document["processes"][0]
+    assert verdict["cause"] == "container-limit", verdict["text"]
+    _, found = check(out, tmp_path / "truth", process)
+    assert abs(found["resident_bytes"] - (LIMIT_MIB << 20)) < (LIMIT_MIB << 20) / 5, found
+    blamed = verdict["text"].split(" was reached")[1]
+    assert 0 < blamed.index("freed memory that malloc keeps") < blamed.index("(fragmentation)") < blamed.index("refill"), verdict["text"]
+    assert "malloc_trim(0)" in verdict["next"], verdict["next"]
+    assert first_row(out)["where"]["function"].startswith("refill")
+
+
+def test_of_several_processes_each_has_figures_of_its_own(programs, out, tmp_path):
+    program = programs("fragmented.c")
+    truths = [tmp_path / "first", tmp_path / "second"]
+    script = " & ".join(f'"$0" asleep {truth}' for truth in truths) + " & wait"
+    assert harness.run([harness.KMEMSHIM, "run", "-o", out, "--", "sh", "-c", script, program]).returncode == 0
+    found = [process for process in harness.report("report", out)["processes"] if process["name"].startswith("fragmented")]
+    assert len(found) == 2
+    for process, truth in zip(found, truths):
+        check(out, truth, process)
