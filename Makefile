@@ -198,7 +198,7 @@ run_each = @PLAIN_LAYOUT="$(if $(findstring thread,$(SANITIZE)),$(shell setarch 
 export RAN ?= $(abspath $(BUILD))/ran.txt
 PYTEST = BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) -m pytest
 
-.PHONY: test test-unit test-preload test-fault test-faults test-sanitize test-python test-matrix stress-python test-bench test-cuda test-cases test-frameworks
+.PHONY: test test-unit test-preload test-fault test-faults test-sanitize test-python test-matrix stress-python test-bench test-cuda test-cases test-frameworks test-long
 test: ## unit, whole-program, sanitizer, Python and device tests
 	@$(MAKE) deps
 	@$(MAKE) all
@@ -220,7 +220,7 @@ test-sanitize: ## unit tests under address and undefined, stress tests under thr
 	@$(MAKE) CC=gcc BUILD=$(BUILD)/tsan SANITIZE=thread OPTIMIZE="-O1 -g" stress-run sanitized
 
 test-preload: all $(MUTATE) ## whole programs with and without the shim, and what the reports say
-	$(PYTEST) tests/preload -m "not framework"
+	$(PYTEST) tests/preload -m "not framework and not long"
 
 test-fault: all $(FAULTY) ## disks, limits, rights and system calls that fail: the program goes on
 	$(PYTEST) tests/fault
@@ -229,7 +229,7 @@ test-faults: all $(FAULTY) ## every call to the system fails once, of every exam
 	FAULT_STRIDE=$(or $(FAULT_STRIDE),1) $(PYTEST) tests/fault/test_faults.py
 
 test-python: all ## interpreters and their frames: those that are there (see tools/interpreters), by name
-	$(PYTEST) tests/python -m "not framework"
+	$(PYTEST) tests/python -m "not framework and not long"
 
 test-matrix: all ## brings interpreters into build/, then all of them x all cases x all allocators; a million frames each, and more
 	tools/interpreters
@@ -237,6 +237,9 @@ test-matrix: all ## brings interpreters into build/, then all of them x all case
 
 stress-python: all ## CPython's own tests with a walk at every malloc, for each interpreter that has them
 	BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) tests/python/stress.py
+
+test-long: all ## what takes long and seldom finds what a shorter test does not; some of it with frameworks from PyPI
+	$(PYTEST) tests/preload tests/python -m long
 
 test-bench: ## that the benchmark's own figures and verdicts are right
 	$(PYTEST) tests/bench
@@ -259,7 +262,7 @@ peers-tests: all ## heaptrack's and memray's own test programs: HEAPTRACK=, MEMR
 		$(if $(MEMRAY),--memray $(MEMRAY))
 
 test-frameworks: all ## PyTorch, Keras on TensorFlow, JAX and CUDA's runtimes from PyPI, in build/venv-*
-	$(PYTEST) tests/preload -m framework
+	$(PYTEST) tests/preload -m "framework and not long"
 	$(PYTEST) tests/python -m framework
 	$(MAKE) -C tests/cuda BUILD=$(abspath $(BUILD))
 	$(PYTEST) tests/cuda -m framework

@@ -2,8 +2,8 @@
  * paced_look.h - may this thread take a look now, that costs as much as the heap is large?
  *
  * One look at a time, and the next one only after so many times as long as it took: looks take no more than that part of the
- * time, whatever they look at. More urgent ones may come sooner, and two of the reasons may use up, at once, what one or two quiet
- * seconds have saved.
+ * time, whatever they look at. More urgent ones may come sooner, and two of the reasons may use up, at once, what half a quiet
+ * second, or two, have saved.
  *
  * Time is that of the wall, or the process's own: on a busy machine a look of 3 ms may take 50, and all that it costs the program is 3.
  * Where the processor's time decides, the wall's bounds it once more, for a process of many threads has much of that.
@@ -47,7 +47,7 @@ struct paced_look {
 static inline uint64_t
 paced_saved_ns(unsigned reason)
 {
-	return reason == PACED_PRESSING ? UINT64_C(2000000000) : reason == PACED_FALLEN ? UINT64_C(1000000000) : 0;
+	return reason == PACED_PRESSING ? UINT64_C(2000000000) : reason == PACED_FALLEN ? UINT64_C(500000000) : 0;
 }
 
 /* Of all threads. 0: not known. */

@@ -6,9 +6,10 @@
  *             each page: so no more than a 1024th of the time goes into it. After a look of 20 ms (4 GiB of small pages) the next one
  *             comes 20 s later; how old the last one is, the report says. Sooner, after 0.6 s, when the process, or what is charged
  *             to its group, has grown by a quarter since the last look, or a quarter of what was live was freed and not given back: at
- *             most a 32nd of the time. Where that was half, what a quiet second has saved may be used up at once: such a phase is short,
- *             and no event may follow it. So may it in the last eighth before the limit, whenever the process has grown by a 64th
- *             of the limit since the last look: at most a 25th of the time, for the eight steps that it takes to the end.
+ *             most a 32nd of the time. Where that was half, what half a quiet second has saved may be used up at once (16 ms): such a
+ *             phase is short, and no event may follow it. So may what two seconds have saved in the last eighth before the limit,
+ *             whenever the process has grown by a 64th of the limit since the last look: at most a 25th of the time, for the eight
+ *             steps that it takes to the end.
  * When failing  the capture keeps what the last look said, or says nothing.
  */
 #ifndef RESIDENT_H

@@ -30,6 +30,9 @@ static struct {
 	uint64_t empty;        // of the sampled ones, and so on
 	uint64_t sparse;
 	uint64_t sparse_live_bytes;
+	uint64_t page_end;     // of the page that was looked into last,
+	struct address_block last; // and the last block that begins before there; bytes 0 = none near
+	uint64_t last_start;
 	struct {
 		uint32_t site;
 		uint64_t bytes;
@@ -58,19 +61,39 @@ block_in(uint64_t window_addr, uint64_t *start)
 	return pointer_map_unpack(seen);
 }
 
-/* The last block that starts before `addr`, no further back than a large one is long. */
+/* The last window in [least, addr) in which a block begins; 0 = none does. Most words of a heap that was emptied say so. */
+static uint64_t
+used_window_before(uint64_t addr, uint64_t least)
+{
+	while (addr > least) {
+		uint64_t leaf_addr = (addr - 1) & ~((UINT64_C(1) << POINTER_MAP_LEAF_LOG2) - 1);
+		uint64_t from = leaf_addr > least ? leaf_addr : least;
+		const pointer_map_word *words = pointer_map_own_word(from);
+
+		for (uint64_t i = words != NULL ? (addr - from) / WINDOW_BYTES : 0; i-- > 0;) {
+			if ((atomic_load_explicit(&words[i], memory_order_relaxed) & POINTER_MAP_PRESENT) != 0)
+				return from + i * WINDOW_BYTES;
+		}
+		addr = from;
+	}
+	return 0;
+}
+
+/*
+ * The last block that starts before `addr`, no further back than a large one is long. What lies before the page that was looked into last
+ * was looked through then.
+ */
 static struct address_block
 block_before(uint64_t addr, uint64_t *start)
 {
 	uint64_t least = addr > LARGE_BLOCKS_BYTES ? addr - LARGE_BLOCKS_BYTES : 0;
+	bool is_known = look.page_end > least && look.page_end <= addr;
+	uint64_t window = used_window_before(addr, is_known ? look.page_end : least);
 
-	for (uint64_t at = addr; at > least; at -= WINDOW_BYTES) {
-		struct address_block block = block_in(at - WINDOW_BYTES, start);
-
-		if (block.bytes != 0)
-			return block;
-	}
-	return (struct address_block){ 0 };
+	if (window != 0)
+		return block_in(window, start);
+	*start = look.last_start;
+	return is_known ? look.last : (struct address_block){ 0 };
 }
 
 static void
@@ -96,6 +119,9 @@ look_into(uint64_t page)
 	uint64_t start = 0;
 	struct address_block block = block_before(page, &start);
 
+	look.last = block;
+	look.last_start = start;
+	look.page_end = page + PAGE_BYTES;
 	if (block.bytes != 0 && start + block.bytes > page) {
 		uint64_t end = start + block.bytes < page + PAGE_BYTES ? start + block.bytes : page + PAGE_BYTES;
 
@@ -108,6 +134,8 @@ look_into(uint64_t page)
 		block = block_in(window, &start);
 		if (block.bytes == 0)
 			continue;
+		look.last = block;
+		look.last_start = start;
 		live_bytes += block.bytes < page + PAGE_BYTES - start ? block.bytes : page + PAGE_BYTES - start;
 		while (i < count && sharers[i] != block.site)
 			i++;

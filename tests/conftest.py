@@ -11,7 +11,7 @@ def pytest_runtest_logreport(report):
 
 
 def pytest_deselected(items):
-    outcomes.update((item.nodeid, "left out") for item in items)
+    outcomes.update((item.nodeid, "long" if item.get_closest_marker("long") else "left out") for item in items)
 
 
 def pytest_sessionfinish():

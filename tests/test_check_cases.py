@@ -4,7 +4,7 @@ import pytest
 import check_cases
 
 RAN = ["passed\tpreload/test_a.py::test_one[x y]\n", "skipped\tpreload/test_a.py::test_two\n", "passed\tstress/tracker.c\n",
-       "left out\tpreload/test_a.py::test_three\n", "failed\tunit/test_b.c::four\n"]
+       "left out\tpreload/test_a.py::test_three\n", "long\tpreload/test_a.py::test_five\n", "failed\tunit/test_b.c::four\n"]
 
 
 def checked(cover, everything=False):
@@ -14,6 +14,7 @@ def checked(cover, everything=False):
 @pytest.mark.parametrize("cover, kind", [
     ("`preload/test_a.py::test_one[x y]`", "passed"), ("`preload/test_a.py::test_one`", "passed"), ("`stress/tracker.c`", "passed"),
     ("`preload/test_a.py::test_two`", "skipped or left for later"), ("`preload/test_a.py::test_three`", "skipped or left for later"),
+    ("`preload/test_a.py::test_five`", "skipped or left for later"),
     ("does not apply: no such format", "does not apply"), ("open: nobody did it", "open")])
 def test_what_covers_a_case(cover, kind):
     assert checked(cover) == ([], {kind: 1})
@@ -25,6 +26,10 @@ def test_what_covers_a_case(cover, kind):
 def test_what_does_not(cover, everything):
     wrong, _ = checked(cover, everything)
     assert len(wrong) == 1
+
+
+def test_what_takes_long_need_not_have_run():
+    assert checked("`preload/test_a.py::test_five`", True) == ([], {"skipped or left for later": 1})
 
 
 def test_headings_and_other_text_are_no_cases():

@@ -25,7 +25,11 @@ def check_functions(out, count):
     assert not wrong, (len(wrong), list(wrong.items())[:5])
 
 
-@pytest.mark.parametrize("version, threads", [("3.8", 1)] + [(version, 4) for version in VERSIONS])
+OLDEST_AND_NEWEST = (VERSIONS[0], VERSIONS[-1])
+
+
+@pytest.mark.parametrize("version, threads", [pytest.param("3.8", 1, marks=pytest.mark.long)] + [
+    pytest.param(version, 4, marks=[] if version in OLDEST_AND_NEWEST else pytest.mark.long) for version in VERSIONS])
 def test_twenty_thousand_functions_and_none_misnamed(version, threads, out):
     count = 20000
     done = record([interpreter_of(version), HERE / "exec_many.py", count, threads], out)
@@ -41,6 +45,7 @@ def test_functions_of_several_interpreters(version, out):
     check_functions(out, 4000)
 
 
+@pytest.mark.long
 def test_ever_more_functions_need_bounded_room_and_the_loss_is_told(out):
     """200,000 are more than there is room for; a million made the program 33 MiB larger and the capture 29 MB."""
     program = [interpreter_of("3.11"), HERE / "exec_many.py", 200000, 1]

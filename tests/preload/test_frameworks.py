@@ -7,7 +7,7 @@ import pytest
 import harness
 
 pytestmark = pytest.mark.framework
-KILLS = 10
+KILLS = [pytest.param(kill, marks=[] if kill < 3 else pytest.mark.long) for kill in range(10)]
 
 
 @functools.lru_cache
@@ -17,7 +17,7 @@ def interpreter(framework):
     return done.stdout.strip()
 
 
-@pytest.mark.parametrize("kill", range(KILLS))
+@pytest.mark.parametrize("kill", KILLS)
 @pytest.mark.parametrize("framework, script, epochs", [
     ("torch", "torch_keeps_loss.py", 60),
     ("keras", "keras_fit_keeps_arrays.py", 60),

@@ -32,7 +32,7 @@ def check_same(outcomes, plain_env, watched_env):
     return plain
 
 
-@pytest.mark.parametrize("module", ["test_gc", "test_threading", "test_subprocess", "test_mmap"])
+@pytest.mark.parametrize("module", ["test_gc", "test_threading", pytest.param("test_subprocess", marks=pytest.mark.long), "test_mmap"])
 def test_cpython_suite_has_the_same_outcomes(module, out, tmp_path):
     python = harness.find_python(f"test.{module}")
     if python is None:
@@ -42,11 +42,12 @@ def test_cpython_suite_has_the_same_outcomes(module, out, tmp_path):
     assert sum(outcome == "ok" for outcome in plain.values()) > 10
 
 
-# The parts that are about memory here, all of it with the frameworks.
-NUMPY_SUITES = ["test_multiarray.py", "test_mem_overlap.py", "test_mem_policy.py", "test_umath.py"]
+# The parts that are about memory here; all of it takes long.
+NUMPY_SUITES = ["test_mem_overlap.py", "test_mem_policy.py"] + [
+    pytest.param(part, marks=pytest.mark.long) for part in ("test_multiarray.py", "test_umath.py")]
 
 
-@pytest.mark.parametrize("part", NUMPY_SUITES + [pytest.param("", marks=pytest.mark.framework, id="all")])
+@pytest.mark.parametrize("part", NUMPY_SUITES + [pytest.param("", marks=pytest.mark.long, id="all")])
 def test_numpy_core_suite_has_the_same_outcomes(part, out, tmp_path):
     python = harness.find_python("numpy", "pytest", "hypothesis")
     if python is None:

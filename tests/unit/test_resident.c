@@ -266,8 +266,10 @@ of_the_heap_empty_and_sparse_pages_are_told_and_whose_blocks_keep_these(void **s
 		put_small(at + i * page + 2032, 2000, full);
 		put_small(at + 2 * part + i * page + 512, 200, few);
 	}
-	for (uint64_t i = 0; i + 3 * page <= part; i += 3 * page)
+	for (uint64_t i = 0; i + 3 * page <= part / 2; i += 3 * page)
 		put_small(at + 3 * part + i, 3 * page, long_ones);
+	for (uint64_t i = part / 2; i + 100 * page <= part; i += 100 * page) // several of its pages are looked into
+		put_small(at + 3 * part + i, 100 * page, long_ones);
 	put_block(at + 4 * part, 2 * MIB, full); // large blocks are no part of it
 	struct kmem_resident found = look();
 	const struct kmem_resident_lines *lines = lines_of(&found);
@@ -418,12 +420,12 @@ an_urgent_look_comes_sooner_than_a_usual_one(void **state)
 
 /* Looks of 10 ms, at once one after the other: so many until one has to wait, and from then on one in each 320 ms. */
 static void
-a_quiet_second_may_be_used_up_at_once(void **state)
+quiet_time_may_be_used_up_at_once(void **state)
 {
 	static const struct {
 		enum paced_reason reason;
 		unsigned count;
-	} cases[] = { { PACED_URGENT, 1 }, { PACED_FALLEN, 4 }, { PACED_PRESSING, 7 } };
+	} cases[] = { { PACED_URGENT, 1 }, { PACED_FALLEN, 2 }, { PACED_PRESSING, 7 } };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -501,7 +503,7 @@ main(void)
 		cmocka_unit_test_setup(what_is_charged_to_the_group_is_worth_a_look_when_it_grew_by_a_quarter, start_empty),
 		cmocka_unit_test_setup(in_the_last_eighth_before_the_limit_each_64th_of_it_is_worth_a_look, start_empty),
 		cmocka_unit_test(what_was_freed_and_not_given_back_is_worth_a_look),
-		cmocka_unit_test(a_quiet_second_may_be_used_up_at_once),
+		cmocka_unit_test(quiet_time_may_be_used_up_at_once),
 		cmocka_unit_test(on_a_busy_machine_the_processors_time_decides),
 		cmocka_unit_test(an_urgent_look_comes_sooner_than_a_usual_one),
 		cmocka_unit_test_setup(each_part_is_found_and_all_add_up, start_empty),
