@@ -542,8 +542,10 @@ decide(const struct model *model, const struct verdict_now *now, struct verdict_
 			verdict_tell_devices(facts, verdict);
 		verdict_tell_copies(facts, verdict);
 		verdict_tell_damage(facts, verdict);
+		verdict_tell_hidden_heap(facts, verdict);
 		advise(facts, verdict, causes[i].next);
 		verdict_advise_library(facts, verdict);
+		verdict_advise_hidden_heap(facts, verdict);
 		point_to_child(verdict);
 		tell_what_while_is(verdict);
 		name_paths(model, verdict);

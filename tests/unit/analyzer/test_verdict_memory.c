@@ -440,6 +440,28 @@ a_heap_of_another_language_is_said_to_have_grown(void **state)
 	}
 }
 
+/* Its lines are not known: another malloc came first. Where LD_PRELOAD can mend that, it is the first advice. */
+static void
+a_heap_that_is_hidden_is_told(void **state)
+{
+	static const char *const notes[] = { KMEM_NOTE_HIDDEN_HEAP ", only the mappings that it makes: malloc is /lib/libtc.so's, which comes before "
+	                                                           "this library; put libkmemshim.so first in LD_PRELOAD" };
+	static const char *const own[] = { KMEM_NOTE_HIDDEN_HEAP ", only the mappings that it makes: malloc is part of the program itself" };
+
+	(void)state;
+	hand.process.notes = notes;
+	hand.process.note_count = 1;
+	hand_model_waited(&hand, 0);
+	hand_model_decide(&hand, &verdict);
+	SAYS(" The heap is missing in these figures: ");
+	assert_ptr_equal(strstr(verdict.next, "put libkmemshim.so first in LD_PRELOAD"), verdict.next);
+	assert_null(strstr(verdict.next, "nothing needs doing"));
+	hand.process.notes = own;
+	hand_model_decide(&hand, &verdict);
+	SAYS(" The heap is missing in these figures: ");
+	assert_null(strstr(verdict.next, "LD_PRELOAD"));
+}
+
 int
 main(void)
 {
@@ -461,6 +483,7 @@ main(void)
 		cmocka_unit_test_setup(a_little_that_is_free_is_not_told, make),
 		cmocka_unit_test_setup(a_librarys_own_allocator_is_said_to_have_grown, make),
 		cmocka_unit_test_setup(a_heap_of_another_language_is_said_to_have_grown, make),
+		cmocka_unit_test_setup(a_heap_that_is_hidden_is_told, make),
 	};
 
 	return cmocka_run_group_tests_name("memory in verdicts", tests, NULL, NULL);
