@@ -17,6 +17,8 @@
 #define LEAK_RECENT_PERCENT 70     // of the latest quarter: it has not stopped
 #define LEAK_GENERATIONS_MIN 6     // fewer say nothing
 #define SUSPECT_GENERATIONS_MIN 3  // for the order of what is too short to judge
+#define UNJUDGED_PART 16 // what cannot be judged, and gave nothing back, stands with a leak of this part of its bytes
+#define UNJUDGED_BLOCKS_MIN 8 // fewer were perhaps taken once
 #define LEAK_FLOOR_BYTES 65536     // grown by the line; less is not worth a person's time
 #define BLOCKS_IN_USE 8            // that a line may hold at any moment of what it releases again: its temporaries
 #define ARENA_FLOOR_BYTES (16u << 20) // of Python's arenas: less may be what start-up and the user's own modules leave there
@@ -228,6 +230,18 @@ rank_may_be_built_once(const struct model_site *site)
 	return site->leak == MODEL_LEAK_LEAK && site->may_be_built_once;
 }
 
+/*
+ * A run that began with much work has slow ticks, and a loop that keeps something in each of its rounds may be over in one of them. Its line
+ * has kept nearly all that it allocated. Nobody can say that it grows, but it may hold a hundred times what a small leak does.
+ */
+static bool
+keeps_all(const struct model_site *site)
+{
+	return site->leak == MODEL_LEAK_TOO_SHORT && site->generations_total < LEAK_GENERATIONS_MIN &&
+	       (site->stack_flags & KMEM_STACK_ARENA) == 0 && site->live_bytes >= LEAK_FLOOR_BYTES &&
+	       site->live_count >= UNJUDGED_BLOCKS_MIN && site->live_count >= site->allocated_count - site->allocated_count / 8;
+}
+
 static unsigned
 leaks_tier(const struct model *model, const struct model_site *site)
 {
@@ -235,15 +249,21 @@ leaks_tier(const struct model *model, const struct model_site *site)
 		[MODEL_LEAK_LEAK] = 0,   [MODEL_LEAK_TOO_SHORT] = 2, [MODEL_LEAK_BACKLOG] = 2,
 		[MODEL_LEAK_STEADY] = 2, [MODEL_LEAK_IMPORT] = 3,    [MODEL_LEAK_NONE] = 4,
 	};
-	unsigned tier = rank_may_accumulate(site) ? 1 : tiers[site->leak];
+	unsigned tier = keeps_all(site) ? 0 : rank_may_accumulate(site) ? 1 : tiers[site->leak];
 
 	/* Address space that is not given back comes after memory of the same tier. */
 	return tier * 2 + (rank_is_address_space(model->domains[site->domain].name) ? 1 : 0);
+}
+
+static uint64_t
+leaks_bytes(const struct model_site *site)
+{
+	return rank_live_in_memory(site) / (keeps_all(site) ? UNJUDGED_PART : 1);
 }
 
 const struct ranking rank_leaks = {
 	.name = "leaks",
 	.heading = "Still held, leaks first",
 	.tier = leaks_tier,
-	.bytes = rank_live_in_memory,
+	.bytes = leaks_bytes,
 };

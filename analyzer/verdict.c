@@ -343,8 +343,10 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	}
 	if (next == record_with_run && was_launched(facts->process->identity))
 		next = "`kmemshim peak " VERDICT_CAPTURE "` shows who held the memory";
-	if (next != NULL && facts->refused == NULL && verdict_is_freed_first(facts) && facts->end == VERDICT_END_SIGNAL &&
-	    verdict_advise_freed(facts, verdict)) {
+	if (next != NULL && facts->refused == NULL && verdict_is_freed_first(facts) &&
+	    (facts->end == VERDICT_END_SIGNAL || facts->end == VERDICT_END_RUNNING) && verdict_advise_freed(facts, verdict)) {
+		if (facts->end == VERDICT_END_RUNNING)
+			return;
 		char *freed = memory_text(verdict->next);
 
 		say_next(verdict, "%s; then %s", next, freed);
@@ -542,8 +544,10 @@ decide(const struct model *model, const struct verdict_now *now, struct verdict_
 			verdict_tell_devices(facts, verdict);
 		verdict_tell_copies(facts, verdict);
 		verdict_tell_damage(facts, verdict);
+		verdict_tell_hidden_heap(facts, verdict);
 		advise(facts, verdict, causes[i].next);
 		verdict_advise_library(facts, verdict);
+		verdict_advise_hidden_heap(facts, verdict);
 		point_to_child(verdict);
 		tell_what_while_is(verdict);
 		name_paths(model, verdict);

@@ -139,6 +139,17 @@ first_line(const struct ranked *ranked, bool is_peak)
 	return NULL;
 }
 
+/* Before it may stand a line that cannot be judged. */
+static const struct rank_line *
+first_to_grow(const struct ranked *ranked)
+{
+	for (size_t i = 0; i < ranked->line_count; i++) {
+		if (ranked->lines[i].leak == MODEL_LEAK_LEAK)
+			return &ranked->lines[i];
+	}
+	return first_line(ranked, false);
+}
+
 uint64_t
 verdict_left_by_imports(const struct model *model, const char *domain, bool is_peak)
 {
@@ -211,7 +222,7 @@ say_growth(const struct model *model, const struct model_domain *lines, const st
            struct verdict *verdict)
 {
 	struct ranked *ranked = rank_run(model, &rank_leaks, lines->name);
-	const struct rank_line *top = first_line(ranked, false);
+	const struct rank_line *top = first_to_grow(ranked);
 	bool is_growing = top != NULL && top->leak == MODEL_LEAK_LEAK;
 	bool may_grow = top != NULL && rank_may_accumulate(top->telling);
 	size_t more = 0;

@@ -191,6 +191,7 @@ verdict_freed_of(const struct model *model, const struct model_process *process)
 	} else if (freed.freed_bytes < since.freed_bytes / 6 * 5) { // what pages say is worth more than sums, where it is nearly as much
 		freed = since;
 	}
+	freed.freed_bytes = lesser(freed.freed_bytes, freed.resident_bytes); // a capture may say anything
 	return freed.freed_bytes >= FREED_BYTES && freed.freed_bytes >= freed.resident_bytes / FREED_PART ? freed : none;
 }
 
@@ -256,7 +257,8 @@ verdict_tell_freed(const struct verdict_facts *facts, struct verdict *verdict)
 	    units_bytes(freed->heap_bytes, whole), units_bytes(live_bytes, bytes),
 	    units_share(verdict_share(live_bytes, freed->heap_bytes), share));
 	if (freed->empty_bytes >= freed->freed_bytes / 10 && freed->empty_bytes != 0)
-		say(verdict, " %s was pages without any block: malloc_trim(0) gives these back.", units_bytes(freed->empty_bytes, bytes));
+		say(verdict, " %s%s was pages without any block: malloc_trim(0) gives these back.", freed->is_later ? "At least " : "",
+		    units_bytes(freed->empty_bytes, bytes));
 	if (sparse_of(freed) == 0)
 		return;
 	say(verdict, " %s was pages that few blocks keep (%s in all)", units_bytes(freed->sparse_bytes, bytes),

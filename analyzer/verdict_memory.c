@@ -296,6 +296,40 @@ verdict_tell_memory(const struct verdict_facts *facts, struct verdict *verdict)
 
 /* ---- what to do ---- */
 
+/* The heap of one of the processes is another allocator's, which stands before the recorder: what the note says of it; NULL = of none. */
+static const char *
+hidden_heap(const struct model *model)
+{
+	for (size_t i = 0; i < model->process_count; i++) {
+		for (size_t n = 0; n < model->processes[i].note_count; n++) {
+			if (strncmp(model->processes[i].notes[n], KMEM_NOTE_HIDDEN_HEAP, sizeof(KMEM_NOTE_HIDDEN_HEAP) - 1) == 0)
+				return model->processes[i].notes[n];
+		}
+	}
+	return NULL;
+}
+
+void
+verdict_tell_hidden_heap(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	if (hidden_heap(facts->model) != NULL)
+		say(verdict, " The heap is missing in these figures: another malloc stands before the recorder's (see the notes).");
+}
+
+void
+verdict_advise_hidden_heap(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	const char *note = hidden_heap(facts->model);
+	char *next;
+
+	if (note == NULL || strstr(note, "LD_PRELOAD") == NULL) // it is part of the program
+		return;
+	next = memory_text(verdict->next);
+	(void)snprintf(verdict->next, sizeof(verdict->next), "put libkmemshim.so first in LD_PRELOAD and record it again: then the heap is in the figures%s%s",
+	               strncmp(next, "nothing needs doing", 19) == 0 ? "" : "; or ", strncmp(next, "nothing needs doing", 19) == 0 ? "" : next);
+	free(next);
+}
+
 void
 verdict_advise_library(const struct verdict_facts *facts, struct verdict *verdict)
 {

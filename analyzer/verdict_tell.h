@@ -117,6 +117,8 @@ void verdict_tell_freed(const struct verdict_facts *facts, struct verdict *verdi
 void verdict_tell_untouched(const struct verdict_facts *facts, struct verdict *verdict);
 bool verdict_is_freed_first(const struct verdict_facts *facts); // it is more than the first line holds
 bool verdict_advise_freed(const struct verdict_facts *facts, struct verdict *verdict); // false: there is none
+void verdict_tell_hidden_heap(const struct verdict_facts *facts, struct verdict *verdict);
+void verdict_advise_hidden_heap(const struct verdict_facts *facts, struct verdict *verdict); // puts it before what is there
 void verdict_advise_library(const struct verdict_facts *facts, struct verdict *verdict); // adds to what is there
 
 /* verdict_device.c. Devices, and memory of the host that their drivers gave out; nothing is said where there is none. */

@@ -573,6 +573,9 @@ struct kmem_inherited {
 };
 
 #define KMEM_TEXT_BYTES 1024
+
+/* How a note begins that says whose malloc stands before the recorder's. */
+#define KMEM_NOTE_HIDDEN_HEAP "the heap is not recorded"
 #define KMEM_COMMAND_BYTES 4096
 
 /* What does not change after start (F4). */

@@ -19,6 +19,7 @@
 #include "settings.h"
 #include "site_table.h"
 #include "thread_parent.h"
+#include "thread_stack.h"
 
 #define VERIFY_NOTES_MAX 4u
 
@@ -107,8 +108,11 @@ static __attribute__((noinline)) uint32_t
 walk_and_keep(struct thread_slot *slot, const void *hook_frame, uint32_t remembered, unsigned domain, enum call_stack_extent extent,
               uint8_t clock)
 {
-	uint32_t site = walk_to_site(slot, hook_frame, domain, extent, clock);
+	uint32_t site;
 
+	if (!thread_stack_has_room())
+		return remembered;
+	site = walk_to_site(slot, hook_frame, domain, extent, clock);
 	if (remembered != 0)
 		verify(remembered, site);
 	else if (slot->stack.is_repeatable && site != 0 && !is_folded(site)) {
@@ -184,7 +188,7 @@ event_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, ui
 
 	if (slot == NULL || frame_of(hook_frame) == NULL || settings.native == SETTINGS_NATIVE_FULL) {
 		(void)thread_parent_look();
-		return walk_to_site(slot, hook_frame, domain, extent, clock);
+		return thread_stack_has_room() ? walk_to_site(slot, hook_frame, domain, extent, clock) : 0;
 	}
 	if (domain != KMEM_DOMAIN_HEAP)
 		site = event_memo_find_other(&slot->events, frame_of(hook_frame), domain, &is_python);

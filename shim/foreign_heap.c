@@ -52,7 +52,7 @@ foreign_heap_tell(void)
 		const char *front = object_of((const void *)real_libc_front.malloc);
 		bool is_program = front == NULL || *front == '\0';
 
-		diag_format(text, sizeof(text), "the heap is not recorded, only the mappings that it makes: malloc is %s%s",
+		diag_format(text, sizeof(text), KMEM_NOTE_HIDDEN_HEAP ", only the mappings that it makes: malloc is %s%s",
 		            is_program ? "part of the program itself" : front,
 		            is_program ? "" : "'s, which comes before this library; put libkmemshim.so first in LD_PRELOAD");
 		capture_file_note(text);

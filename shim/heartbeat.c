@@ -21,6 +21,7 @@
 #include "raw_sys.h"
 #include "resident.h"
 #include "survivors.h"
+#include "thread_stack.h"
 #include "tracker.h"
 #include "unwind_copies.h"
 
@@ -86,6 +87,8 @@ heartbeat_wait_for(uint64_t live_bytes)
 void
 heartbeat_take(uint64_t live_bytes)
 {
+	if (!thread_stack_has_room())
+		return;
 	if (lifecycle_needs_file != NULL)
 		lifecycle_needs_file();
 
@@ -220,6 +223,8 @@ heartbeat_after(uint64_t live_bytes)
 	/* relaxed: thresholds; the exchange lets one thread through, another beat at the same time would do no harm. */
 	uint64_t threshold = atomic_load_explicit(&next_bytes, memory_order_relaxed);
 
+	if (!thread_stack_has_room()) // the next event that has comes here, too
+		return;
 	if (live_bytes < threshold ? heartbeat_is_due() || has_grown()
 	                           : atomic_compare_exchange_strong_explicit(&next_bytes, &threshold, UINT64_MAX,
 	                                                                     memory_order_relaxed, memory_order_relaxed))

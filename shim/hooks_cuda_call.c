@@ -34,7 +34,7 @@ cuda_call_begin(struct cuda_call *call, enum cuda_layer layer, const void *hook_
 	call->stream = NULL;
 	call->layer = layer;
 	call->outer_layer = thread.layer;
-	call->is_booked_here = tracker_is_on() && reentry_guard_depth == 0 && thread.layer < layer;
+	call->is_booked_here = tracker_is_on() && reentry_guard_is_outside() && thread.layer < layer;
 	if (!call->is_booked_here)
 		return;
 	if (layer == CUDA_LAYER_RUNTIME) {

@@ -35,7 +35,7 @@ enter_rest(void)
 		entry = ENTRY_BOOT;
 	else if (tracker_is_on() && (reentry_guard_leave_new(), reentry_guard_enter()))
 		entry = ENTRY_TRACKED;
-	else if (tracker_is_on() && reentry_guard_depth == REENTRY_GUARD_HOOK)
+	else if (tracker_is_on() && reentry_guard_is(REENTRY_GUARD_HOOK))
 		capture_file_lost(KMEM_LOST_REENTRANT, 1);
 	errno = host_errno;
 	return entry;
@@ -147,7 +147,7 @@ realloc_untracked(void *old, size_t bytes)
 	struct address_block block;
 	int host_errno = errno;
 
-	if (old != NULL && reentry_guard_depth == REENTRY_GUARD_PYTHON && pointer_map_take(old, &block))
+	if (old != NULL && reentry_guard_is(REENTRY_GUARD_PYTHON) && pointer_map_take(old, &block))
 		tracker_released((struct live_block){ old, block.bytes, block.site, block.generation });
 	errno = host_errno;
 	return real_libc.realloc(old, bytes);
@@ -210,7 +210,7 @@ release_rest(enum entry entry, void *addr)
 static RARE void
 look_after_release(void)
 {
-	reentry_guard_depth = REENTRY_GUARD_HOOK;
+	reentry_guard_change(REENTRY_GUARD_HOOK);
 	tracker_look_after_release();
 	reentry_guard_leave();
 }
@@ -394,18 +394,18 @@ hooks_new_ask(size_t bytes, uintptr_t second, uintptr_t third, hooks_new_ask_fun
 	tracker_attempt(KMEM_DOMAIN_HEAP, bytes);
 	new_request.hook_frame = HERE;
 	new_request.bytes = bytes;
-	reentry_guard_depth = REENTRY_GUARD_NEW;
+	reentry_guard_change(REENTRY_GUARD_NEW);
 
 	void *addr = hooks_new_call(bytes, second, third, real);
 
-	if (__builtin_expect(reentry_guard_depth != REENTRY_GUARD_NEW, 0)) {
+	if (__builtin_expect(!reentry_guard_is(REENTRY_GUARD_NEW), 0)) {
 		int host_errno = errno;
 
 		note_unless_known(HERE, addr, bytes);
 		errno = host_errno;
 		return addr;
 	}
-	reentry_guard_depth = REENTRY_GUARD_HOOK;
+	reentry_guard_change(REENTRY_GUARD_HOOK);
 	if (__builtin_expect(addr != NULL, 1))
 		tracker_allocated(HERE, addr, bytes);
 	else
@@ -443,7 +443,7 @@ hooks_new_drop(void *addr, uintptr_t second, uintptr_t third, hooks_new_drop_fun
 	enum release release = release_begin(addr);
 
 	if (release >= RELEASE_GUARDED)
-		reentry_guard_depth = REENTRY_GUARD_OWN_WORK; // it may call free, which is this event and no loss
+		reentry_guard_change(REENTRY_GUARD_OWN_WORK); // it may call free, which is this event and no loss
 	if (release != RELEASE_NOTHING)
 		real(addr, second, third);
 	release_end(release);

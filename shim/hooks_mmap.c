@@ -72,18 +72,22 @@ enter(bool *is_arena)
 {
 	if (!tracker_is_on())
 		return false;
-	*is_arena = reentry_guard_depth == REENTRY_GUARD_PYTHON;
+	*is_arena = false;
+	if (reentry_guard_enter())
+		return true;
+	*is_arena = reentry_guard_is(REENTRY_GUARD_PYTHON);
 	if (*is_arena)
-		reentry_guard_depth = REENTRY_GUARD_HOOK;
-	return *is_arena || reentry_guard_enter();
+		reentry_guard_change(REENTRY_GUARD_HOOK);
+	return *is_arena;
 }
 
 static void
 leave(bool is_arena)
 {
-	reentry_guard_leave();
 	if (is_arena)
-		reentry_guard_depth = REENTRY_GUARD_PYTHON;
+		reentry_guard_change(REENTRY_GUARD_PYTHON);
+	else
+		reentry_guard_leave();
 }
 
 static enum kmem_domain

@@ -122,7 +122,7 @@ note_failed(const void *hook_frame, size_t bytes)
 static inline void *
 leave_allocated(const void *hook_frame, uint8_t mark, void *addr, size_t bytes)
 {
-	reentry_guard_depth = REENTRY_GUARD_HOOK;
+	reentry_guard_change(REENTRY_GUARD_HOOK);
 	if (__builtin_expect(addr != NULL, 1))
 		tracker_allocated_python(hook_frame, mark, addr, bytes);
 	else
@@ -192,7 +192,7 @@ object_realloc(void *context, void *old, size_t bytes)
 		return leave_allocated(HERE, layer->mark, fresh, bytes);
 	int host_errno = errno;
 
-	reentry_guard_depth = REENTRY_GUARD_HOOK;
+	reentry_guard_change(REENTRY_GUARD_HOOK);
 	if (fresh != NULL) {
 		tracker_resized_python(HERE, layer->mark, block, fresh, bytes);
 	} else {

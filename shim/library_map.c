@@ -7,7 +7,8 @@
  * Invariants, tested by number in tests/unit/test_library_map.c:
  *   Y1  a booking has as many pages as words lead to it; without any it is free.
  *   Y2  after a look the pages that are booked are those that it found in memory, but for those for which there was no booking.
- *   Y3  all of this is read and written under the lock only.
+ *   Y3  all of this is read and written under the lock only; pages[] is of whoever looks.
+ *   Y4  no page is booked that was cut or given back between the question whether it is in memory and the booking.
  */
 #include "library_map.h"
 
@@ -52,6 +53,11 @@ static uint32_t used_bookings;
 static uint32_t free_bookings;
 static uint32_t known[KNOWN];         // by site and generation: the booking of these that was made last
 static unsigned char pages[AT_ONCE];  // that a look asks for
+static struct {
+	uint64_t start;
+	uint64_t end; // 0 = for none
+	bool is_stale;
+} asked; // for these, without the lock
 
 /* ---- words ---- */
 
@@ -161,6 +167,7 @@ forget(uint64_t start, uint64_t end, library_map_gone *gone)
 {
 	struct run run = { .gone = gone };
 
+	asked.is_stale = asked.is_stale || (start < asked.end && end > asked.start);
 	for (uint64_t next; start < end; start = next) {
 		uint64_t window_end = (start / WINDOW_BYTES + 1) * WINDOW_BYTES;
 		uint32_t *window = window_at(start, false);
@@ -323,31 +330,68 @@ find(uint64_t start, uint64_t end, unsigned char *found)
 	find(middle, end, found + count / 2);
 }
 
+struct part {
+	uint64_t start;
+	uint64_t end;
+	uint64_t pc;
+};
+
+/* What comes first of all reservations from this address on. */
+static bool
+next_part(uint64_t addr, struct part *part)
+{
+	const struct reservation *first = NULL;
+	uint64_t window_end;
+
+	for (uint32_t i = 0; i < reservation_count; i++) {
+		if (reservations[i].end > addr && (first == NULL || reservations[i].start < first->start))
+			first = &reservations[i];
+	}
+	if (first == NULL)
+		return false;
+	part->start = first->start > addr ? first->start : addr;
+	window_end = (part->start / WINDOW_BYTES + AT_ONCE / WINDOW_PAGES) * WINDOW_BYTES;
+	part->end = window_end < first->end ? window_end : first->end;
+	part->pc = first->pc;
+	return true;
+}
+
+static void
+look_at_part(struct look *look, const struct part *part)
+{
+	look->pc = part->pc;
+	look->left = 0;
+	for (uint64_t addr = part->start, next; addr < part->end; addr = next) {
+		next = (addr / WINDOW_BYTES + 1) * WINDOW_BYTES;
+		next = next < part->end ? next : part->end;
+		look_at(look, addr, pages + (addr - part->start) / LIBRARY_MAP_PAGE_BYTES, (next - addr) / LIBRARY_MAP_PAGE_BYTES);
+	}
+	run_end(&look->run);
+}
+
 bool
-library_map_look(library_map_book *book, library_map_gone *gone, uint64_t *resident_bytes)
+library_map_look(library_map_book *book, library_map_booked *booked, library_map_gone *gone, uint64_t *resident_bytes)
 {
 	struct look look = { .book = book, .run = { .gone = gone } };
+	struct part part = { 0 };
 
 	if (!wait_lock_take(&lock))
 		return false;
-	for (uint32_t i = 0; i < reservation_count; i++) {
-		const struct reservation *one = &reservations[i];
-
-		look.pc = one->pc;
-		look.left = 0;
-		for (uint64_t addr = one->start, next; addr < one->end; addr = next) {
-			uint64_t window_end = (addr / WINDOW_BYTES + AT_ONCE / WINDOW_PAGES) * WINDOW_BYTES;
-
-			next = window_end < one->end ? window_end : one->end;
-			find(addr, next, pages);
-			for (uint64_t at = addr, part_end; at < next; at = part_end) {
-				part_end = (at / WINDOW_BYTES + 1) * WINDOW_BYTES;
-				part_end = part_end < next ? part_end : next;
-				look_at(&look, at, pages + (at - addr) / LIBRARY_MAP_PAGE_BYTES, (part_end - at) / LIBRARY_MAP_PAGE_BYTES);
-			}
+	while (next_part(part.end, &part)) {
+		asked = (typeof(asked)){ .start = part.start, .end = part.end };
+		wait_lock_give(&lock);
+		find(part.start, part.end, pages);
+		if (!wait_lock_take(&lock))
+			return false;
+		if (asked.is_stale) { // Y4: what is there now
+			if (!next_part(part.start, &part))
+				break;
+			find(part.start, part.end, pages);
 		}
+		look_at_part(&look, &part);
+		booked();
 	}
-	run_end(&look.run);
+	asked.end = 0;
 	*resident_bytes = look.resident_bytes;
 	wait_lock_give(&lock);
 	return true;
@@ -357,6 +401,7 @@ void
 library_map_clear(void)
 {
 	reservation_count = used_bookings = free_bookings = 0;
+	asked.end = 0;
 	if (atomic_exchange_explicit(&library_map_is_any, false, memory_order_relaxed)) {
 		memset(windows, 0, sizeof(windows));
 		memset(known, 0, sizeof(known));

@@ -6,8 +6,8 @@
  * booking that it belongs to. A booking is what one look found to have grown at one line; it is one block until its last page is gone.
  *
  * Called by   tracker_library.c, tracker_mappings.c.
- * Safe from   any thread, inside the reentry guard: one lock (wait_lock.h), during a look also across mincore(). What is told of pages
- *             that are gone is told under it.
+ * Safe from   any thread, inside the reentry guard: one lock (wait_lock.h), not across mincore() but where what it was asked for has changed
+ *             meanwhile; one look at a time. What is told of pages that are booked or gone is told under it.
  * When full   a reservation is not looked into (LIBRARY_MAP_RESERVATIONS_MAX of them, 64 GiB of pages, or of more than
  *             LIBRARY_MAP_BYTES_MAX); pages without a booking are found again at the next look.
  */
@@ -40,11 +40,13 @@ void library_map_cut(uint64_t start, uint64_t end, library_map_gone *gone);
 void library_map_returned(uint64_t start, uint64_t end, library_map_gone *gone);
 
 /*
- * Looks at all pages. `book` says to which booking the next so many pages belong, in a reservation that `pc` made: 0 = to none. Returns
- * the bytes that are in memory. False: the lock could not be had, nothing was done.
+ * Looks at all pages, part after part. `book` says to which booking the next so many pages belong, in a reservation that `pc` made: 0 =
+ * to none. After each part `booked` is told: its pages may be gone as soon as it returns, and bookings be over. Returns the bytes that are
+ * in memory. False: the lock could not be had; what was booked stays.
  */
 typedef uint32_t library_map_book(uint64_t pc, uint64_t pages);
-bool library_map_look(library_map_book *book, library_map_gone *gone, uint64_t *resident_bytes);
+typedef void library_map_booked(void);
+bool library_map_look(library_map_book *book, library_map_booked *booked, library_map_gone *gone, uint64_t *resident_bytes);
 
 /* Pages that a booking got since this was asked last. */
 uint64_t library_map_fresh(uint32_t booking);

@@ -277,7 +277,7 @@ after_fork_in_child(void)
 {
 	capture_file_growth_unlock();
 	range_map_unlock();
-	if (reentry_guard_depth != REENTRY_GUARD_OUTSIDE)
+	if (!reentry_guard_is_outside())
 		capture_file_privatize(); // forked by a signal handler that interrupted a hook, which will go on here
 	if (!is_over && !is_owner()) // else another library's handler, before this one, has started it
 		atomic_store_explicit(tracker_state, TRACKER_ASLEEP, memory_order_relaxed); // one thread; also without wiping
@@ -381,7 +381,7 @@ lifecycle_wake(void)
 	 * Without environ libc is not initialised: ld.so's own first requests pass untracked. Without the real functions this
 	 * is a mapping made by an allocator inside the program, which may hold its locks; a start would allocate.
 	 */
-	if (is_over || reentry_guard_depth != 0 || (!has_started && environ == NULL) || !real_libc_is_found())
+	if (is_over || !reentry_guard_is_outside() || (!has_started && environ == NULL) || !real_libc_is_found())
 		return false;
 	/* acquire on failure: another thread may have completed the start just now. Pairs with the release below. */
 	if (!atomic_compare_exchange_strong_explicit(tracker_state, &asleep, TRACKER_BUSY, memory_order_acquire,

@@ -3,4 +3,4 @@
  */
 #include "reentry_guard.h"
 
-__thread unsigned reentry_guard_depth __attribute__((tls_model("initial-exec")));
+__thread uint64_t reentry_guard_word __attribute__((tls_model("initial-exec")));

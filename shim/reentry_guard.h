@@ -4,37 +4,67 @@
  * Between enter and leave, every hook on this thread passes calls through untracked: our own work, the real
  * allocator's inner calls, and signal handlers that interrupt us (those are counted as lost).
  *
- * Safe from   anywhere: one initial-exec thread-local word, no call.
+ * A handler may jump out of the hook that it interrupted (siglongjmp), for good: a stack overflow in the real malloc, a timer. So the
+ * word notes where the stack of the hook began. Who finds it set, well further out in the thread's own stack, takes it over: that hook is
+ * gone. Signal stacks and coroutines are no part of that stack: what runs there says nothing about the hook.
+ *
+ * Safe from   anywhere: one initial-exec thread-local word; a system call where it seems that a hook was left.
  */
 #ifndef REENTRY_GUARD_H
 #define REENTRY_GUARD_H
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
-extern __thread unsigned reentry_guard_depth __attribute__((tls_model("initial-exec")));
-
-enum reentry_guard_depth {
-	REENTRY_GUARD_OUTSIDE = 0,
-	REENTRY_GUARD_HOOK = 1,     // a call that comes now is the program's: a signal handler's, or the real allocator's
-	REENTRY_GUARD_OWN_WORK = 2, // start and end: a call that comes now is ours, and no loss
-	REENTRY_GUARD_PYTHON = 3,   // the interpreter's allocator is at work: a call that comes now is part of an event already
-	REENTRY_GUARD_NEW = 4,      // an allocator's operator new is at work: a call of malloc that comes now is the program's (its new
+enum reentry_guard_kind {
+	REENTRY_GUARD_HOOK = 0,     // a call that comes now is the program's: a signal handler's, or the real allocator's
+	REENTRY_GUARD_OWN_WORK = 1, // start and end: a call that comes now is ours, and no loss
+	REENTRY_GUARD_PYTHON = 2,   // the interpreter's allocator is at work: a call that comes now is part of an event already
+	REENTRY_GUARD_NEW = 3,      // an allocator's operator new is at work: a call of malloc that comes now is the program's (its new
 	                            // handler, an exception) and an event of its own, after which the guard is left
 };
+#define REENTRY_GUARD_KINDS UINT64_C(7) // bits that are 0 in every stack pointer
+
+/* 0: outside. Else the stack pointer of who entered, and the kind. */
+extern __thread uint64_t reentry_guard_word __attribute__((tls_model("initial-exec")));
+
+/* tracker_left.c: the rest of enter, inside already. True: the hook that was inside was left, which is counted, and its place is taken. */
+bool reentry_guard_take_over(enum reentry_guard_kind kind) __attribute__((noinline, cold));
 
 static inline bool
-reentry_guard_enter_as(enum reentry_guard_depth depth)
+reentry_guard_is_outside(void)
 {
-	if (reentry_guard_depth != REENTRY_GUARD_OUTSIDE)
-		return false;
-	reentry_guard_depth = depth;
+	return reentry_guard_word == 0;
+}
+
+static inline bool
+reentry_guard_is(enum reentry_guard_kind kind)
+{
+	return reentry_guard_word != 0 && (reentry_guard_word & REENTRY_GUARD_KINDS) == kind;
+}
+
+/* Inside: what is at work from now on? */
+static inline void
+reentry_guard_change(enum reentry_guard_kind kind)
+{
+	reentry_guard_word = (reentry_guard_word & ~REENTRY_GUARD_KINDS) | kind;
+}
+
+static inline __attribute__((always_inline)) bool
+reentry_guard_enter_as(enum reentry_guard_kind kind)
+{
+	if (__builtin_expect(reentry_guard_word != 0, 0))
+		return reentry_guard_take_over(kind);
+	__asm__ volatile("movq %%rsp, %0" : "=m"(reentry_guard_word));
+	if (kind != REENTRY_GUARD_HOOK)
+		reentry_guard_word |= kind;
 	atomic_signal_fence(memory_order_seq_cst); // a signal handler on this thread must see the mark first
 	return true;
 }
 
 /* False when this thread is inside already; then leave must not be called. */
-static inline bool
+static inline __attribute__((always_inline)) bool
 reentry_guard_enter(void)
 {
 	return reentry_guard_enter_as(REENTRY_GUARD_HOOK);
@@ -44,14 +74,14 @@ static inline void
 reentry_guard_leave(void)
 {
 	atomic_signal_fence(memory_order_seq_cst);
-	reentry_guard_depth = REENTRY_GUARD_OUTSIDE;
+	reentry_guard_word = 0;
 }
 
 /* Where an allocator's operator new is at work: what comes now is an event of its own. */
 static inline void
 reentry_guard_leave_new(void)
 {
-	if (reentry_guard_depth == REENTRY_GUARD_NEW)
+	if (reentry_guard_is(REENTRY_GUARD_NEW))
 		reentry_guard_leave();
 }
 

@@ -29,6 +29,7 @@
 #include "pointer_map.h"
 #include "raw_sys.h"
 #include "settings.h"
+#include "thread_stack.h"
 
 #define PROBES 8       // in a level before the next one is tried
 #define PROBES_LAST 512
@@ -519,6 +520,8 @@ site_table_own(struct site_owner *owner, uint32_t site, uint8_t clock)
 		return found;
 	if (site_table_at(site)->slot == slot_of(owner))
 		return site;
+	if (!thread_stack_has_room())
+		return 0;
 	found = find_or_join(owner, site, clock, FOR_RELEASE);
 	if (found == 0)
 		return find_folded(owner, site_table_at(site)->domain, clock);

@@ -63,6 +63,16 @@ count_one(void)
 	peak_note_error(now); // also when no sum of theirs ever reaches the total
 }
 
+/* What was remembered of walks and events. */
+static void
+forget(struct thread_slot *slot)
+{
+	native_memo_clear(&slot->stack.memos);
+	event_memo_clear(&slot->events);
+	slot->events.is_brief = settings.native == SETTINGS_NATIVE_BRIEF;
+	thread_slot_publish(slot, 0);
+}
+
 static struct thread_slot *
 take(uint32_t number)
 {
@@ -79,10 +89,7 @@ take(uint32_t number)
 	}
 	memory->owner.slot = (uint16_t)number;
 	memory->map_bits = POINTER_MAP_PRESENT | ((uint64_t)number << POINTER_MAP_OWNER_SHIFT & POINTER_MAP_OWNER_MASK);
-	native_memo_clear(&memory->stack.memos);
-	event_memo_clear(&memory->events);
-	memory->events.is_brief = settings.native == SETTINGS_NATIVE_BRIEF;
-	thread_slot_publish(memory, 0);
+	forget(memory);
 	memory->parent.while_line = memory->parent.started_hash = memory->parent.started_count = 0;
 	count_one();
 	return memory;
@@ -115,6 +122,13 @@ thread_slot_acquire(void)
 	if (has_none) // it shares slot 0
 		peak_note_error(thread_slot_count() + 1);
 	return thread_slot_current;
+}
+
+void
+thread_slot_left(void)
+{
+	if (thread_slot_current != NULL)
+		forget(thread_slot_current);
 }
 
 const struct thread_slot *

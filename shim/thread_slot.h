@@ -83,6 +83,7 @@ thread_slot_to_release(void)
 
 uint32_t thread_slot_count(void); // most slots that were in use at the same time
 
+void thread_slot_left(void);   // a hook of this thread was left in the middle: what it remembers may be half written
 void thread_slot_start(void);  // once, before the first thread asks, outside any hook
 void thread_slot_forked(void); // forked child: one thread; everything remembered is void
 

@@ -19,6 +19,7 @@
 #include "site_table.h"
 #include "thread_parent.h"
 #include "thread_slot.h"
+#include "thread_stack.h"
 #include "tracker_parts.h"
 
 #define PAGE_BYTES LIBRARY_MAP_PAGE_BYTES
@@ -45,6 +46,7 @@ struct use {
 struct line {
 	uint64_t grown_bytes; // since the last look
 	uint64_t given_pages;
+	uint64_t told_bytes;   // of what has grown, to the clock of generations
 	uint32_t use_count;
 	struct use uses[USES_MAX];
 	struct call_stack stack;
@@ -172,7 +174,7 @@ add_line(const struct call_stack *stack, uint64_t grown_bytes)
 			before = least->grown_bytes;
 		}
 		line->grown_bytes = before;
-		line->given_pages = 0;
+		line->given_pages = line->told_bytes = 0;
 		line->use_count = 0;
 		copy_stack(&line->stack, stack);
 	}
@@ -225,7 +227,8 @@ open_use(struct line *line, struct use *use, uint64_t pc)
 	*use = (struct use){ .pc = pc, .site = site_of(line, pc) };
 	if (use->site == 0)
 		return;
-	block = tracker_place_at(use->site, line->grown_bytes);
+	block = tracker_place_at(use->site, line->grown_bytes > line->told_bytes ? line->grown_bytes - line->told_bytes : 0);
+	line->told_bytes = line->grown_bytes;
 	use->booking = library_map_booking(use->site, block.generation, &is_joined);
 	if (is_joined || use->booking == 0)
 		generations_died(site_table_at(use->site), use->site,
@@ -261,6 +264,24 @@ book(uint64_t pc, uint64_t pages)
 	return use->booking;
 }
 
+/* Under the map's lock: before anything of it can be gone. */
+static void
+booked(void)
+{
+	for (uint32_t i = 0; i < state.line_count; i++) {
+		struct line *line = &state.lines[i];
+
+		for (uint32_t k = 0; k < line->use_count; k++) {
+			const struct use *use = &line->uses[k];
+			uint64_t pages = use->booking != 0 ? library_map_fresh(use->booking) : 0;
+
+			if (pages != 0)
+				tracker_gain(state.slot, use->site, KMEM_DOMAIN_LIBRARY, pages * PAGE_BYTES, use->is_whole);
+		}
+		line->use_count = 0;
+	}
+}
+
 static void
 gone(struct address_block block, bool is_whole)
 {
@@ -283,19 +304,8 @@ look(uint64_t resident_bytes)
 		         PAGE_BYTES);
 	}
 	state.looked_bytes = resident_bytes;
-	if (library_map_look(book, gone, &found)) {
-		for (uint32_t i = 0; i < state.line_count; i++) {
-			for (uint32_t k = 0; k < state.lines[i].use_count; k++) {
-				struct use *use = &state.lines[i].uses[k];
-				uint64_t pages = use->booking != 0 ? library_map_fresh(use->booking) : 0;
-
-				if (pages != 0)
-					tracker_gain(state.slot, use->site, KMEM_DOMAIN_LIBRARY, pages * PAGE_BYTES,
-					             use->is_whole);
-			}
-		}
+	if (library_map_look(book, booked, gone, &found))
 		state.line_count = 0;
-	}
 	ended = moment_now();
 	state.next_look_ns = ended.wall_ns + TIME_SHARE * taken_ns(&begun, &ended);
 }
@@ -370,7 +380,7 @@ tracker_library_look(const void *hook_frame)
 	uint64_t resident_bytes;
 	bool has_looked;
 
-	if (!begin())
+	if (!thread_stack_has_room() || !begin())
 		return;
 	begun = moment_now();
 	stack = stack_here(hook_frame);

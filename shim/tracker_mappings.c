@@ -13,6 +13,7 @@
 #include "range_map.h"
 #include "site_table.h"
 #include "thread_slot.h"
+#include "thread_stack.h"
 #include "tracker.h"
 #include "tracker_library.h"
 #include "tracker_parts.h"
@@ -41,6 +42,12 @@ static void
 take_pieces(uint64_t start, uint64_t end, struct range_pieces *taken)
 {
 	struct range_pieces more;
+
+	if (!thread_stack_has_room()) {
+		taken->count = 0;
+		lose_event(0);
+		return;
+	}
 	bool was_had = range_map_take(start, end, taken);
 
 	for (more.is_more = taken->is_more; was_had && more.is_more;) {

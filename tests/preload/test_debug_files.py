@@ -22,13 +22,12 @@ def bounded(*words):
     return unwrapped(done.stdout) + "\n"
 
 
-def endless_ranges(functions, ranges):
-    """Debug information of so many functions that share one list of ranges."""
+def unit(kinds):
+    """How debug information of one unit begins; the kinds of its entries."""
     return f"""
     .section .note.GNU-stack,"",@progbits
     .section .debug_abbrev,"",@progbits
-    .byte 1,0x11,1, 0x11,0x01, 0x12,0x07, 0,0
-    .byte 2,0x2e,0, 0x55,0x17, 0,0
+    .byte {kinds}
     .byte 0
     .section .debug_info,"",@progbits
     .long 2f-1f
@@ -37,6 +36,12 @@ def endless_ranges(functions, ranges):
     .byte 8
     .byte 1
     .quad 1, 0x7fffffff
+"""
+
+
+def endless_ranges(functions, ranges):
+    """Debug information of so many functions that share one list of ranges."""
+    return unit("1,0x11,1, 0x11,0x01, 0x12,0x07, 0,0, 2,0x2e,0, 0x55,0x17, 0,0") + f"""\
     .rept {functions}
     .byte 2
     .long 0
@@ -63,18 +68,7 @@ def test_endless_lists_of_ranges_lose_names_and_not_the_report(tmp_path, out):
 
 def endless_lines(count):
     """A line table of one unit, of which every byte is a line."""
-    return f"""
-    .section .note.GNU-stack,"",@progbits
-    .section .debug_abbrev,"",@progbits
-    .byte 1,0x11,0, 0x11,0x01, 0x12,0x07, 0x10,0x17, 0,0
-    .byte 0
-    .section .debug_info,"",@progbits
-    .long 2f-1f
-1:  .short 4
-    .long .debug_abbrev
-    .byte 8
-    .byte 1
-    .quad 1, 0x7fffffff
+    return unit("1,0x11,0, 0x11,0x01, 0x12,0x07, 0x10,0x17, 0,0") + f"""\
     .long 3f
 2:
     .section .debug_line,"",@progbits

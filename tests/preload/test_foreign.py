@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import harness
+from test_frameworks import interpreter
 
 LIBRARIES = Path("/usr/lib/x86_64-linux-gnu")
 ALLOCATORS = {"jemalloc": "libjemalloc.so.2", "mimalloc": "libmimalloc.so.2", "tcmalloc": "libtcmalloc_minimal.so.4"}
@@ -100,6 +101,37 @@ def test_preloaded_before_us(name, language, build, out):
 
     check_kept(document, 0)
     assert hides(notes, MALLOC_HIDDEN, name)
+    assert document["verdict"]["next"].startswith("put libkmemshim.so first in LD_PRELOAD"), document["verdict"]
+
+
+TENSORS = """
+import os, torch
+kept = []
+def load():
+    for _ in range(40):
+        kept.append(torch.zeros(1 << 18))
+load()
+print(len(kept), flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("place", ["before", "after"])
+@pytest.mark.parametrize("name", ALLOCATORS)
+def test_tensors_over_it(name, place, out, tmp_path):
+    """40 tensors of 1 MiB: behind us the line is exact to what Python needs for them; before us its pages are an estimate, or it is told."""
+    installed(name)
+    program = tmp_path / "tensors.py"
+    program.write_text(TENSORS)
+    document, notes = same_with_us([interpreter("torch"), program], out, **{place: [ALLOCATORS[name]]})
+    held = sum(site["live_bytes"] for site in document["sites"] if (site["where"] or {}).get("function") == "load")
+    print(name, place, held)
+
+    if place == "after":
+        assert not notes and 40 << 20 <= held < 41 << 20
+    else:
+        assert hides(notes, MALLOC_HIDDEN, name) and "The heap is missing in these figures" in document["verdict"]["text"]
 
 
 @pytest.mark.parametrize("name", ALLOCATORS)

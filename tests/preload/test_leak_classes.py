@@ -59,6 +59,30 @@ def test_what_leaks_in_python_is_a_leak(scene, out):
     check(scene, SCRIPT, [sys.executable, SCRIPT], out)
 
 
+# Much work first, so that the clock is slow, and a small leak in all of it; then a loop that keeps a large block each time.
+FEW_LARGE = """
+large, small = [], []
+def few():
+    large.append(bytearray(250000))
+def many():
+    small.append(bytearray(600))
+for round in range(840):
+    many()
+    for _ in range(25 if round < 800 else 10):
+        bytearray(20000)
+    if round >= 800:
+        few()
+"""
+
+
+def test_few_large_blocks_stand_before_a_small_leak(out, tmp_path):
+    program = tmp_path / "few.py"
+    program.write_text(FEW_LARGE)
+    assert harness.record(["/usr/bin/python3", program], out).returncode == 0
+    lines = [line for line in harness.report("leaks", out)["lines"] if harness.place(line).startswith("few.py")]
+    assert [(harness.place(line), line["leak"]["class"]) for line in lines[:2]] == [("few.py:4", "too-short"), ("few.py:6", "leak")]
+
+
 # As many tests as a small package has, and then the one that everybody has: it loads something large.
 SUITE = """
 import pytest

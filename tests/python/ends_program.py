@@ -1,4 +1,4 @@
-"""Programs that release in Python's exit handlers what they held all along, for test_ends.py.
+"""Programs that release in Python's exit handlers what they held all along, for test_python_ends.py.
 
     ends_program.py SCENE
 """

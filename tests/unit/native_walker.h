@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "capture_file.h"
+#include "dive.h"
 #include "kmem_format.h"
 #include "native_memo.h"
 #include "native_stack.h"
@@ -254,21 +255,7 @@ take_entry(void *unused)
 	KEEP_FRAME();
 }
 
-/* Two functions that call each other: of one that calls itself most frames are left out. */
-#define DIVE(name, other)                                               \
-	static NOINLINE void name(void *context)                            \
-	{                                                                   \
-		uintptr_t depth = (uintptr_t)context;                           \
-                                                                        \
-		if (depth == 0)                                                 \
-			take(NULL);                                                 \
-		else                                                            \
-			other((void *)(depth - 1));                                 \
-		__asm__ volatile("# " #name ::: "memory"); /* two functions */  \
-	}
-static void dive(void *context);
-DIVE(dive_on_odd, dive)
-DIVE(dive, dive_on_odd)
+DIVE_SCENE(take)
 
 static int
 start(void **state)

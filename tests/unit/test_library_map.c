@@ -3,6 +3,9 @@
  */
 #include "unit.h"
 
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -23,6 +26,8 @@ static struct {
 	uint64_t gone_of[8]; // by site
 } books;
 
+static _Atomic bool has_left;
+
 static uint32_t
 book(uint64_t pc, uint64_t pages)
 {
@@ -42,6 +47,14 @@ gone(struct address_block block, bool is_whole)
 	books.whole += is_whole;
 }
 
+static void
+booked(void)
+{
+	if (books.booking != 0)
+		books.fresh += library_map_fresh(books.booking);
+	books.booking = 0;
+}
+
 /* Looks for the site; returns pages that are in memory. */
 static uint64_t
 look(uint32_t site)
@@ -50,9 +63,7 @@ look(uint32_t site)
 
 	books.site = site;
 	books.booking = 0;
-	assert_true(library_map_look(book, gone, &resident_bytes));
-	if (books.booking != 0)
-		books.fresh += library_map_fresh(books.booking);
+	assert_true(library_map_look(book, booked, gone, &resident_bytes));
 	return resident_bytes / PAGE;
 }
 
@@ -195,6 +206,38 @@ pages_without_a_booking_are_found_again(void **state)
 	assert_int_equal(munmap(at, 4 * MIB), 0);
 }
 
+static void *
+comes_and_goes(void *place)
+{
+	for (unsigned i = 0; i < 300; i++) {
+		char *at = raw_mmap(place, 16 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+
+		library_map_add((uint64_t)at, (uint64_t)at + 16 * MIB, 1);
+		memset(at, 1, 2 * MIB);
+		sched_yield();
+		library_map_cut((uint64_t)at, (uint64_t)at + 16 * MIB, gone);
+		raw_munmap(at, 16 * MIB);
+	}
+	atomic_store(&has_left, true);
+	return NULL;
+}
+
+static void
+Y4_what_goes_while_a_look_asks_for_it_is_not_booked(void **state)
+{
+	char *place = raw_mmap(NULL, 16 * MIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pthread_t thread;
+
+	(void)state;
+	atomic_store(&has_left, false);
+	assert_int_equal(pthread_create(&thread, NULL, comes_and_goes, place), 0);
+	while (!atomic_load(&has_left))
+		(void)look(1);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(look(1), 0);
+	assert_int_equal(books.gone, books.fresh);
+}
+
 int
 main(void)
 {
@@ -205,6 +248,7 @@ main(void)
 		cmocka_unit_test_setup(reservations_are_cut_and_joined, start_empty),
 		cmocka_unit_test_setup(what_was_unmapped_behind_our_back_is_gone, start_empty),
 		cmocka_unit_test_setup(pages_without_a_booking_are_found_again, start_empty),
+		cmocka_unit_test_setup(Y4_what_goes_while_a_look_asks_for_it_is_not_booked, start_empty),
 	};
 
 	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); // what is touched is in memory, and nothing beside it

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "capture_file.h"
+#include "dive.h"
 #include "kmem_format.h"
 #include "module_map.h"
 #include "native_stack.h"
@@ -104,21 +105,7 @@ check_scene(callback *scene, void *context)
 		assert_true(i == 0 || native_stack_sp(&stack, i) > native_stack_sp(&stack, i - 1));
 }
 
-/* Two functions that call each other: of one that calls itself most frames are left out. */
-#define DIVE(name, other)                                               \
-	static NOINLINE void name(void *context)                            \
-	{                                                                   \
-		uintptr_t depth = (uintptr_t)context;                           \
-                                                                        \
-		if (depth == 0)                                                 \
-			take(NULL);                                                 \
-		else                                                            \
-			other((void *)(depth - 1));                                 \
-		__asm__ volatile("# " #name ::: "memory"); /* two functions */  \
-	}
-static void dive(void *context);
-DIVE(dive_on_odd, dive)
-DIVE(dive, dive_on_odd)
+DIVE_SCENE(take)
 
 static void
 depths(void **state)

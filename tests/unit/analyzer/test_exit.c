@@ -13,26 +13,9 @@
 
 #include "capture_builder.h"
 #include "kmem_words.h"
+#include "load_built.h"
 #include "model.h"
 #include "scratch.h"
-
-static struct model *
-load(struct capture_builder *builder, enum kmem_state state)
-{
-	struct model_options options = { .capture = scratch_file };
-	struct fail fail = { .text = "" };
-	struct model *model;
-	size_t bytes;
-	unsigned char *file = capture_builder_finish(builder, state, &bytes);
-
-	capture_builder_write(scratch_file, file, bytes);
-	free(file);
-	capture_builder_free(builder);
-	model = model_load(&options, &fail);
-	if (model == NULL)
-		fail_msg("refused: %s", fail.text);
-	return model;
-}
 
 /*
  * A line of two threads: one allocated 10 blocks of 1,000 bytes by the time of the exit, the other released 8 of them afterwards, in a
@@ -75,7 +58,7 @@ static void
 what_was_released_later_is_live(void **state)
 {
 	struct kmem_exit *taken;
-	struct model *model = load(new_scene(&taken), KMEM_STATE_CLEAN_EXIT);
+	struct model *model = load_built(new_scene(&taken), KMEM_STATE_CLEAN_EXIT);
 	const struct model_site *site = &model->sites[0];
 
 	(void)state;
@@ -101,7 +84,7 @@ it_counts_for_a_program_that_ended_by_itself(void **state)
 {
 	struct kmem_exit *taken;
 	struct capture_builder *builder = new_scene(&taken);
-	struct model *model = load(builder, KMEM_STATE_RUNNING);
+	struct model *model = load_built(builder, KMEM_STATE_RUNNING);
 
 	(void)state;
 	assert_false(model->processes[0].is_at_exit);
@@ -112,7 +95,7 @@ it_counts_for_a_program_that_ended_by_itself(void **state)
 	builder = new_scene(&taken);
 	capture_builder_site_at(builder, 2)->allocated_bytes = 8000;
 	capture_builder_site_at(builder, 2)->peak.now = 8000;
-	model = load(builder, KMEM_STATE_CLEAN_EXIT);
+	model = load_built(builder, KMEM_STATE_CLEAN_EXIT);
 	assert_false(model->processes[0].is_at_exit);
 	assert_int_equal(model->sites[0].live_bytes, 2000);
 	assert_int_equal(model->sites[1].live_bytes, 8000);
@@ -140,7 +123,7 @@ what_cannot_be_is_left_out_and_told(void **state)
 		default: taken->volume_bytes = UINT64_MAX; break;
 		}
 		capture_builder_seal(&taken->record);
-		model = load(builder, KMEM_STATE_CLEAN_EXIT);
+		model = load_built(builder, KMEM_STATE_CLEAN_EXIT);
 		assert_int_equal(model->damage_count, 1);
 		assert_non_null(strstr(model->damages[0], "what was held when the program began to exit does not fit"));
 		assert_int_equal(model->sites[0].live_bytes, 2000);

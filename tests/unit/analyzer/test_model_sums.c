@@ -22,26 +22,14 @@
 
 #include "capture_builder.h"
 #include "kmem_words.h"
+#include "load_built.h"
 #include "model.h"
 #include "scratch.h"
-
 
 static struct model *
 load(struct capture_builder *builder)
 {
-	struct model_options options = { .capture = scratch_file };
-	struct fail fail = { .text = "" };
-	struct model *model;
-	size_t bytes;
-	unsigned char *file = capture_builder_finish(builder, KMEM_STATE_CLEAN_EXIT, &bytes);
-
-	capture_builder_write(scratch_file, file, bytes);
-	free(file);
-	capture_builder_free(builder);
-	model = model_load(&options, &fail);
-	if (model == NULL)
-		fail_msg("refused: %s", fail.text);
-	return model;
+	return load_built(builder, KMEM_STATE_CLEAN_EXIT);
 }
 
 static struct model *

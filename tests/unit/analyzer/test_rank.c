@@ -235,6 +235,45 @@ leaks_come_before_what_is_larger_and_imports_last(void **state)
 	rank_free(ranked);
 }
 
+/* Too few generations to judge, nothing released: it stands with leaks of a sixteenth of what it holds. */
+static void
+what_kept_all_and_cannot_be_judged_stands_by_a_part_of_its_bytes(void **state)
+{
+	static const struct {
+		uint64_t live_bytes;
+		uint64_t live_count;
+		uint64_t allocated_count;
+		uint16_t flags;
+		bool is_before; // a leak of 2 MiB
+	} cases[] = {
+		{ 40 * MIB, 40, 40, 0, true },
+		{ 40 * MIB, 40, 45, 0, true },
+		{ 31 * MIB, 40, 40, 0, false },
+		{ 40 * MIB, 40, 80, 0, false },
+		{ 40 * MIB, 2, 2, 0, false },
+		{ 40 * MIB, 40, 40, KMEM_STACK_ARENA, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct ranked *ranked;
+		struct model_site *site;
+
+		hand_model_make(&hand);
+		hand_model_generations(hand_model_site(&hand, HEAP, 20, 2 * MIB), 12, 12, 3, 3);
+		site = hand_model_site(&hand, HEAP, 40, cases[i].live_bytes);
+		hand_model_generations(site, 1, 1, 1, 1);
+		site->live_count = cases[i].live_count;
+		site->allocated_count = cases[i].allocated_count;
+		site->stack_flags = cases[i].flags;
+		rank_leaks_classify(&hand.model);
+		assert_int_equal(site->leak, MODEL_LEAK_TOO_SHORT);
+		ranked = rank_run(&hand.model, &rank_leaks, NULL);
+		assert_int_equal(line_at(ranked, 0), cases[i].is_before ? 40 : 20);
+		rank_free(ranked);
+	}
+}
+
 static void
 lines_rank_by_their_sum_and_sites_stay_with_their_line(void **state)
 {
@@ -360,6 +399,7 @@ main(void)
 		cmocka_unit_test_setup(an_import_is_what_stands_between_the_block_and_the_users_code, make),
 		cmocka_unit_test_setup(what_the_interpreter_starts_with_is_never_above_real_lines, make),
 		cmocka_unit_test_setup(leaks_come_before_what_is_larger_and_imports_last, make),
+		cmocka_unit_test_setup(what_kept_all_and_cannot_be_judged_stands_by_a_part_of_its_bytes, make),
 		cmocka_unit_test_setup(lines_rank_by_their_sum_and_sites_stay_with_their_line, make),
 		cmocka_unit_test_setup(a_leak_counts_with_its_own_bytes_not_with_its_neighbours, make),
 		cmocka_unit_test_setup(a_domain_is_a_name_or_the_beginning_of_one, make),

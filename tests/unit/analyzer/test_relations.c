@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "capture_builder.h"
+#include "load_built.h"
 #include "hand_model.h"
 #include "model.h"
 #include "rank.h"
@@ -48,11 +49,9 @@ load(void **state)
 		{ { native, line, outer }, 3, KMEM_STACK_STARTED_BY },
 		{ { native, line }, 2, KMEM_STACK_WHILE | KMEM_STACK_IMPORT_CUT },
 	};
-	struct model_options options = { .capture = scratch_file };
 	struct render_options as_text = { .heading = NULL };
 	struct report_options all = { .top = UINT64_MAX, .frames_bytes = UINT64_MAX };
 	struct fail fail = { .text = "" };
-	unsigned char *file;
 	struct report *report;
 	size_t bytes;
 	FILE *stream;
@@ -63,13 +62,7 @@ load(void **state)
 		capture_builder_site(builder, KMEM_DOMAIN_HEAP,
 		                     capture_builder_stack(builder, stacks[i].frames, stacks[i].count, stacks[i].flags),
 		                     1000000 - i, 10, 0, 0);
-	file = capture_builder_finish(builder, KMEM_STATE_CLEAN_EXIT, &bytes);
-	capture_builder_write(scratch_file, file, bytes);
-	free(file);
-	capture_builder_free(builder);
-	model = model_load(&options, &fail);
-	if (model == NULL)
-		fail_msg("refused: %s", fail.text);
+	model = load_built(builder, KMEM_STATE_CLEAN_EXIT);
 	report = report_build(model, &rank_sites, &all, &fail);
 	assert_non_null(report);
 	stream = open_memstream(&json, &bytes);

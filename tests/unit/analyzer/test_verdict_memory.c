@@ -257,6 +257,18 @@ freed_memory_is_told_of_who_ended_well_too(void **state)
 	assert_non_null(strstr(verdict.next, "; with 24 threads also set MALLOC_ARENA_MAX=2"));
 }
 
+static void
+of_a_program_that_runs_what_to_do_is_about_what_it_keeps(void **state)
+{
+	(void)state;
+	fragment(105 * MIB);
+	hand.process.state = KMEM_STATE_RUNNING;
+	hand.process.is_alive = true;
+	hand_model_decide(&hand, &verdict);
+	SAYS(" is still running", " Freed memory was not given back (fragmentation): malloc had 300 MiB in memory");
+	assert_non_null(strstr(verdict.next, "call ctypes.CDLL(None).malloc_trim(0) when much was freed; and allocate"));
+}
+
 /* At the look 300 MiB of malloc's, of which 40 may have been live; at the end nothing is. */
 static const struct {
 	uint64_t live_then, live_later, resident_later;
@@ -440,6 +452,28 @@ a_heap_of_another_language_is_said_to_have_grown(void **state)
 	}
 }
 
+/* Its lines are not known: another malloc came first. Where LD_PRELOAD can mend that, it is the first advice. */
+static void
+a_heap_that_is_hidden_is_told(void **state)
+{
+	static const char *const notes[] = { KMEM_NOTE_HIDDEN_HEAP ", only the mappings that it makes: malloc is /lib/libtc.so's, which comes before "
+	                                                           "this library; put libkmemshim.so first in LD_PRELOAD" };
+	static const char *const own[] = { KMEM_NOTE_HIDDEN_HEAP ", only the mappings that it makes: malloc is part of the program itself" };
+
+	(void)state;
+	hand.process.notes = notes;
+	hand.process.note_count = 1;
+	hand_model_waited(&hand, 0);
+	hand_model_decide(&hand, &verdict);
+	SAYS(" The heap is missing in these figures: ");
+	assert_ptr_equal(strstr(verdict.next, "put libkmemshim.so first in LD_PRELOAD"), verdict.next);
+	assert_null(strstr(verdict.next, "nothing needs doing"));
+	hand.process.notes = own;
+	hand_model_decide(&hand, &verdict);
+	SAYS(" The heap is missing in these figures: ");
+	assert_null(strstr(verdict.next, "LD_PRELOAD"));
+}
+
 int
 main(void)
 {
@@ -454,6 +488,7 @@ main(void)
 		cmocka_unit_test_setup(a_little_that_was_not_touched_changes_no_figure, make),
 		cmocka_unit_test_setup(freed_memory_that_cannot_be_given_back_is_a_cause, make),
 		cmocka_unit_test_setup(freed_memory_is_told_of_who_ended_well_too, make),
+		cmocka_unit_test_setup(of_a_program_that_runs_what_to_do_is_about_what_it_keeps, make),
 		cmocka_unit_test_setup(without_a_sample_freed_memory_is_told_at_least, make),
 		cmocka_unit_test_setup(what_came_after_the_look_is_freed_memory_where_it_can_be_nothing_else, make),
 		cmocka_unit_test_setup(what_was_freed_after_the_look_and_not_given_back_is_told, make),
@@ -461,6 +496,7 @@ main(void)
 		cmocka_unit_test_setup(a_little_that_is_free_is_not_told, make),
 		cmocka_unit_test_setup(a_librarys_own_allocator_is_said_to_have_grown, make),
 		cmocka_unit_test_setup(a_heap_of_another_language_is_said_to_have_grown, make),
+		cmocka_unit_test_setup(a_heap_that_is_hidden_is_told, make),
 	};
 
 	return cmocka_run_group_tests_name("memory in verdicts", tests, NULL, NULL);
