@@ -9,6 +9,7 @@
  *             wrote it last.
  * Not covered a hook that was left is noticed when another is called from 1 KiB further out: until then calls are passed through,
  *             and counted. A coroutine whose stack is cut out of a frame of the thread's, to which a handler switches.
+ *             The real allocator's own lock: a fault while that is held hangs the program without us as well, just as likely.
  * Not chosen  to give locks back: what they guard may be half changed.
  */
 #include <errno.h>
