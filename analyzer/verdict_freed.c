@@ -17,6 +17,7 @@
 #define FREED_BYTES (UINT64_C(32) << 20)
 #define FREED_PART 4                          // of what was in memory
 #define MALLOC_WORDS_BYTES 24                 // of a block, at most as a rule
+#define MOST (UINT64_C(1) << 48)              // of bytes and blocks: a capture may say anything
 #define MANY_THREADS 8                        // as many arenas as threads, up to eight for each processor
 #define LOOK_LATE_NS UINT64_C(100000000)      // who looked so shortly before the end looked at its end
 #define CHANGED_PART 8                        // memory differs by that much: the look was of another time
@@ -71,22 +72,24 @@ live_at_look(const struct model_process *process)
 	return greater(before_bytes, process->live_bytes);
 }
 
-/* Malloc's own words and rounding of so much, in blocks of the size that is usual in the heap. */
+/* What malloc needs for so much that is live: its own words and rounding too, in blocks of the size that is usual in the heap. */
 static uint64_t
-overhead_of(const struct model *model, uint64_t live_bytes)
+needed_for(const struct model *model, uint64_t live_bytes)
 {
 	const struct model_domain *heap = NULL;
 	double count;
 
+	live_bytes = lesser(live_bytes, MOST);
 	for (size_t i = 0; i < model->domain_count; i++) {
 		if (strcmp(model->domains[i].name, "heap") == 0)
 			heap = &model->domains[i];
 	}
 	if (heap == NULL || heap->allocated_bytes == 0)
-		return live_bytes;
+		return live_bytes * 2;
 	count = (double)live_bytes / (double)heap->allocated_bytes * (double)heap->allocated_count;
 	/* The blocks of all processes are no one process's. */
-	return live_bytes / 16 + MALLOC_WORDS_BYTES * greater(model->process_count == 1 ? heap->live_count : 0, (uint64_t)count);
+	return live_bytes + live_bytes / 16 +
+	       MALLOC_WORDS_BYTES * greater(model->process_count == 1 ? lesser(heap->live_count, MOST) : 0, count < (double)MOST ? (uint64_t)count : MOST);
 }
 
 static uint64_t
@@ -102,7 +105,7 @@ freed_at_least(const struct model *model, const struct model_process *process)
 	uint64_t malloc_bytes = malloc_at_look(process);
 	uint64_t live_bytes = live_at_look(process);
 
-	return live_bytes != 0 ? malloc_bytes - lesser(malloc_bytes, live_bytes + overhead_of(model, live_bytes)) : 0;
+	return live_bytes != 0 ? malloc_bytes - lesser(malloc_bytes, needed_for(model, live_bytes)) : 0;
 }
 
 static bool
@@ -143,7 +146,7 @@ freed_since(const struct model *model, const struct model_process *process)
 
 	freed.resident_bytes = last->resident_bytes;
 	freed.heap_bytes = last->resident_bytes - lesser(last->resident_bytes, others_bytes);
-	freed.freed_bytes = freed.heap_bytes - lesser(freed.heap_bytes, live_bytes + overhead_of(model, live_bytes));
+	freed.freed_bytes = freed.heap_bytes - lesser(freed.heap_bytes, needed_for(model, live_bytes));
 	return freed;
 }
 
