@@ -52,7 +52,7 @@ SHIM_LINK      := -shared -Wl,-soname,libkmemshim.so -Wl,-z,now -Wl,-z,relro -Wl
 # An event crosses a dozen small functions of several files: the library is optimised as a whole. Objects hold both forms, for
 # the unit tests are linked from them as they are.
 LTO            := $(if $(SANITIZE),,$(if $(findstring gcc,$(notdir $(firstword $(CC)))),-O3 -fno-tree-slp-vectorize -flto=auto -ffat-lto-objects))
-# libunwind is opened when the shim is loaded, see shim/unwind_libunwind.c: its headers are needed here.
+# libunwind is opened when the shim is loaded, see shim/unwind/unwind_libunwind.c: its headers are needed here.
 SHIM_LIBS      :=
 
 ANALYZER_PKGS  := libdw libelf jansson
@@ -64,20 +64,20 @@ ANALYZER_LIBS  := $(or $(shell pkg-config --libs $(ANALYZER_PKGS) 2>/dev/null),-
 OBJ           := $(BUILD)/obj
 object         = $(addprefix $(OBJ)/,$(addsuffix .o,$(basename $(1))))
 
-SHIM_SRCS     := $(sort $(wildcard shim/*.c shim/*.S))
+SHIM_SRCS     := $(sort $(wildcard shim/*/*.c shim/*/*.S))
 SHIM_OBJS     := $(call object,$(SHIM_SRCS))
 # Unit tests use the shim's parts under their own allocator: without the hooks and what starts them.
-SHIM_PARTS    := $(filter-out $(OBJ)/shim/hooks_%.o $(OBJ)/shim/lifecycle.o,$(SHIM_OBJS))
+SHIM_PARTS    := $(filter-out $(OBJ)/shim/hooks/hooks_%.o $(OBJ)/shim/hooks/lifecycle.o $(OBJ)/shim/gpu/hooks_%.o,$(SHIM_OBJS))
 
-ANALYZER_SRCS := $(sort $(wildcard analyzer/*.c))
+ANALYZER_SRCS := $(sort $(wildcard analyzer/*/*.c))
 ANALYZER_OBJS := $(call object,$(ANALYZER_SRCS))
-ANALYZER_PARTS := $(filter-out $(OBJ)/analyzer/main.o,$(ANALYZER_OBJS))
+ANALYZER_PARTS := $(filter-out $(OBJ)/analyzer/cli/main.o,$(ANALYZER_OBJS))
 
-UNIT_SHIM     := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/test_*.c)))
-UNIT_ANALYZER := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/analyzer/test_*.c)))
+UNIT_SHIM     := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/shim/*/test_*.c)))
+UNIT_ANALYZER := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/analyzer/*/test_*.c)))
 BENCHES       := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/bench/bench_*.c)))
 # What tests, fuzzers and benches of the analyzer share: the files beside the unit tests that are none.
-UNIT_SHARED   := $(call object,$(filter-out tests/unit/analyzer/test_%,$(wildcard tests/unit/analyzer/*.c)))
+UNIT_SHARED   := $(call object,$(wildcard tests/unit/analyzer/*.c))
 STRESS        := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/stress/*.c)))
 MUTATE        := $(BUILD)/tests/mutate/mutate
 # Programs with the whole shim inside, whose exports have other names there, so that a sanitizer can have the usual ones.
@@ -103,41 +103,44 @@ $(BUILD)/kmemshim: $(ANALYZER_OBJS)
 $(OBJ)/shim/%.o: shim/%.c Makefile
 	$(Q)mkdir -p $(@D)
 	$(call quick,$(CC),$<)
-	$(Q)$(COMPILE) $(SHIM_FLAGS) $(LTO) -c -o $@ $<
+	$(Q)$(COMPILE) -Ishim $(SHIM_FLAGS) $(LTO) -c -o $@ $<
 
 # Its assembly calls functions by name.
-$(OBJ)/shim/hooks_lookup.o $(OBJ)/shim/hooks_new.o $(OBJ)/shim/hooks_syscall.o $(OBJ)/shim/hooks_thread.o: LTO :=
+$(addprefix $(OBJ)/shim/,gpu/hooks_lookup.o hooks/hooks_new.o hooks/hooks_syscall.o hooks/hooks_thread.o): LTO :=
 
 $(OBJ)/shim/%.o: shim/%.S Makefile
 	$(Q)mkdir -p $(@D)
 	$(call quick,$(CC),$<)
-	$(Q)$(COMPILE) $(SHIM_FLAGS) -c -o $@ $<
+	$(Q)$(COMPILE) -Ishim $(SHIM_FLAGS) -c -o $@ $<
 
 $(OBJ)/analyzer/%.o: analyzer/%.c Makefile
 	$(Q)mkdir -p $(@D)
 	$(call quick,$(CC),$<)
-	$(Q)$(COMPILE) $(ANALYZER_FLAGS) -c -o $@ $<
+	$(Q)$(COMPILE) -Ianalyzer $(ANALYZER_FLAGS) -c -o $@ $<
 
 # Test programs: the warnings that a table of literals trips over are left out.
+# "folder/file.h"; and the helpers of unit tests, which lie beside the folders of the tests.
+SHIM_ROOMS     := -Ishim -Itests/unit/shim -Itests
+ANALYZER_ROOMS := -Ianalyzer -Itests/unit/analyzer -Itests
 TEST_COMPILE = $(COMPILE) -Wno-conversion -Wno-missing-prototypes -Wno-shadow -mcx16
 
 $(UNIT_SHARED): $(OBJ)/tests/%.o: tests/%.c Makefile
 	$(Q)mkdir -p $(@D)
 	$(call quick,$(CC),$<)
-	$(Q)$(TEST_COMPILE) -Ianalyzer -fPIE -c -o $@ $<
+	$(Q)$(TEST_COMPILE) $(ANALYZER_ROOMS) -fPIE -c -o $@ $<
 
 $(UNIT_SHIM): $(BUILD)/tests/%: tests/%.c $(SHIM_PARTS)
 	$(Q)mkdir -p $(@D)
 	$(call quick,$(CC),$<)
-	$(Q)$(TEST_COMPILE) -Ishim -fno-lto -fno-omit-frame-pointer -pthread -MF $@.d -o $@ $< $(SHIM_PARTS) $(SHIM_LIBS) -lcmocka
+	$(Q)$(TEST_COMPILE) $(SHIM_ROOMS) -fno-lto -fno-omit-frame-pointer -pthread -MF $@.d -o $@ $< $(SHIM_PARTS) $(SHIM_LIBS) -lcmocka
 
 $(STRESS): $(BUILD)/tests/%: tests/%.c $(SHIM_PARTS)
 	$(Q)mkdir -p $(@D)
 	$(call quick,$(CC),$<)
-	$(Q)$(TEST_COMPILE) -Ishim -fno-lto -fno-omit-frame-pointer -pthread -MF $@.d -o $@ $< $(SHIM_PARTS) $(SHIM_LIBS) -lcmocka
+	$(Q)$(TEST_COMPILE) $(SHIM_ROOMS) -fno-lto -fno-omit-frame-pointer -pthread -MF $@.d -o $@ $< $(SHIM_PARTS) $(SHIM_LIBS) -lcmocka
 
 # malloc is hooked_malloc, and so on: in what defines them, and in names.h for what calls them.
-HOOKS := $(filter $(OBJ)/shim/hooks_%,$(SHIM_OBJS))
+HOOKS := $(filter $(OBJ)/shim/hooks/hooks_% $(OBJ)/shim/gpu/hooks_%,$(SHIM_OBJS))
 $(BUILD)/tests/sanitized/hooks.o: $(HOOKS)
 	$(Q)mkdir -p $(@D)
 	$(call quick,RENAME,$@)
@@ -149,19 +152,19 @@ $(BUILD)/tests/sanitized/hooks.o: $(HOOKS)
 vpath %.c tests/sanitized tests/preload
 $(SANITIZED): $(BUILD)/tests/sanitized/%: %.c $(BUILD)/tests/sanitized/hooks.o $(filter-out $(HOOKS),$(SHIM_OBJS)) tests/sanitized/first_in_line.c
 	$(call quick,$(CC),$<)
-	$(Q)$(TEST_COMPILE) -Ishim -include $(@D)/names.h -fno-optimize-sibling-calls -fno-omit-frame-pointer -pthread -MF $@.d -o $@ $^ $(SHIM_LIBS)
+	$(Q)$(TEST_COMPILE) $(SHIM_ROOMS) -include $(@D)/names.h -fno-optimize-sibling-calls -fno-omit-frame-pointer -pthread -MF $@.d -o $@ $^ $(SHIM_LIBS)
 
 $(UNIT_ANALYZER) $(BENCHES) $(MUTATE): $(BUILD)/tests/%: tests/%.c $(UNIT_SHARED) $(ANALYZER_PARTS)
 	$(Q)mkdir -p $(@D)
 	$(call quick,$(CC),$<)
-	$(Q)$(TEST_COMPILE) -Ianalyzer -MF $@.d -o $@ $< $(UNIT_SHARED) $(ANALYZER_PARTS) $(ANALYZER_LIBS) -lcmocka
+	$(Q)$(TEST_COMPILE) $(ANALYZER_ROOMS) -MF $@.d -o $@ $< $(UNIT_SHARED) $(ANALYZER_PARTS) $(ANALYZER_LIBS) -lcmocka
 
 # Every function that faults.c can make fail; from the objects without link-time optimisation.
 FAULT_WRAPS = $(shell sed -n -e 's/^WRAP.[^,]*, *\([^,]*\),.*/-Wl,--wrap=\1/p' -e 's/^[a-z]* __wrap_\([a-z_]*\).*;$$/-Wl,--wrap=\1/p' tests/fault/faults.c)
 $(OBJ)/tests/fault/faults.o: tests/fault/faults.c Makefile
 	$(Q)mkdir -p $(@D)
 	$(call quick,$(CC),$<)
-	$(Q)$(TEST_COMPILE) $(SHIM_FLAGS) -c -o $@ $<
+	$(Q)$(TEST_COMPILE) -Ishim $(SHIM_FLAGS) -c -o $@ $<
 
 $(FAULTY): $(SHIM_OBJS) $(OBJ)/tests/fault/faults.o
 	$(Q)mkdir -p $(@D)
@@ -171,11 +174,11 @@ $(FAULTY): $(SHIM_OBJS) $(OBJ)/tests/fault/faults.o
 $(FUZZERS): $(BUILD)/tests/%: tests/%.c $(UNIT_SHARED) $(ANALYZER_PARTS)
 	$(Q)mkdir -p $(@D)
 	$(call quick,$(CC),$<)
-	$(Q)$(TEST_COMPILE) -fsanitize=fuzzer -Ianalyzer -MF $@.d -o $@ $< $(UNIT_SHARED) $(FUZZ_SHIM) $(ANALYZER_PARTS) $(ANALYZER_LIBS)
+	$(Q)$(TEST_COMPILE) -fsanitize=fuzzer $(ANALYZER_ROOMS) -MF $@.d -o $@ $< $(UNIT_SHARED) $(FUZZ_SHIM) $(ANALYZER_PARTS) $(ANALYZER_LIBS)
 
 # Recorder and reader of one format, tried together.
-$(BUILD)/tests/fuzz/fuzz_line_tables: FUZZ_SHIM := $(OBJ)/shim/python_lines.o $(OBJ)/shim/raw_syscall.o
-$(BUILD)/tests/fuzz/fuzz_line_tables: $(OBJ)/shim/python_lines.o $(OBJ)/shim/raw_syscall.o
+$(BUILD)/tests/fuzz/fuzz_line_tables: FUZZ_SHIM := $(addprefix $(OBJ)/shim/,python/python_lines.o base/raw_syscall.o)
+$(BUILD)/tests/fuzz/fuzz_line_tables: $(addprefix $(OBJ)/shim/,python/python_lines.o base/raw_syscall.o)
 
 -include $(patsubst %.o,%.d,$(SHIM_OBJS) $(ANALYZER_OBJS) $(UNIT_SHARED))
 -include $(addsuffix .d,$(UNIT_SHIM) $(UNIT_ANALYZER) $(STRESS) $(FUZZERS) $(BENCHES) $(MUTATE))
@@ -248,7 +251,7 @@ test-cuda: all ## device hooks over a driver double; no device and no CUDA packa
 	$(MAKE) -C tests/cuda BUILD=$(abspath $(BUILD)) test
 
 test-cases: ## that every case of tests/CASES.md and every order of tests/stress/ORDERS.md names a test that ran (EXPECT=--all: those with frameworks too)
-	$(PYTEST) -q tests/test_check_cases.py tests/test_orders.py
+	$(PYTEST) -q tests/test_check_cases.py tests/test_orders.py tests/test_lint.py
 	$(PYTHON) tests/check_cases.py tests/CASES.md $(RAN) $(EXPECT)
 	$(PYTHON) tests/stress/orders.py check $(RAN)
 
@@ -320,11 +323,10 @@ bench-promises: $(BENCHES) ## what the analyzer promises about its own speed and
 
 .PHONY: lint format clean
 lint: ## layers, file sizes, headers that compile alone
-	@tools/lint-layers
+	@tools/lint
 
 format: ## clang-format all C files
-	clang-format -i $(wildcard include/*.h shim/*.[ch] analyzer/*.[ch] examples/*.c \
-		tests/*/*.[ch] tests/unit/analyzer/*.[ch])
+	clang-format -i $(wildcard include/*.h shim/*/*.[ch] analyzer/*/*.[ch] examples/*.c tests/*/*.[ch] tests/unit/*/*/*.[ch])
 
 clean: ## remove what was built; private Python environments stay (rm -r build removes all)
 	rm -rf $(OBJ) $(BUILD)/tests $(BUILD)/clang $(BUILD)/asan $(BUILD)/tsan $(BUILD)/fuzz
@@ -336,7 +338,7 @@ clean: ## remove what was built; private Python environments stay (rm -r build r
 install: all ## PREFIX=/usr/local DESTDIR=
 	install -D -m 755 $(BUILD)/kmemshim $(DESTDIR)$(PREFIX)/bin/kmemshim
 	install -D -m 755 $(BUILD)/libkmemshim.so $(DESTDIR)$(PREFIX)/lib/libkmemshim.so
-	install -D -m 644 analyzer/report.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/report.schema.json
+	install -D -m 644 analyzer/report/report.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/report.schema.json
 
 uninstall: ## removes exactly what install put there
 	rm -f $(DESTDIR)$(PREFIX)/bin/kmemshim $(DESTDIR)$(PREFIX)/lib/libkmemshim.so

@@ -11,7 +11,7 @@
  * A section is the concatenation of its chunks in directory order; the recorder maps them side by side, so a record may cross a
  * chunk's end. All integers are in the recorder's byte order; `endian` tells.
  *
- * Invariants, tested by number in tests/unit/test_capture_file.c and test_capture_reader.c:
+ * Invariants, tested by number in tests/unit/shim/capture/test_capture_file.c and test_capture_reader.c:
  *   F1  contents before the index that leads to them: a site's `stack`, a frame's code index and a
  *       module's place in the list are stored after the record they lead to.
  *   F2  the space of a chunk is allocated on disk before its directory entry says that it exists.
@@ -28,7 +28,7 @@
  *       request says that it is being written.
  *
  * So one damaged byte of a closed capture is always seen. In a capture that was not closed the same holds for all but
- * counters, and for these as far as they repeat each other (analyzer/capture_agree.c).
+ * counters, and for these as far as they repeat each other (analyzer/capture/capture_agree.c).
  */
 #ifndef KMEM_FORMAT_H
 #define KMEM_FORMAT_H
@@ -115,7 +115,7 @@ enum kmem_state {
 #define KMEM_YES 0x01010101u // of a field that is 0 or this (F6)
 
 /*
- * The high-water mark of one total and who held it (see shim/peak.c): two words changed by one 128-bit
+ * The high-water mark of one total and who held it (see shim/tables/peak.c): two words changed by one 128-bit
  * compare-and-swap. Bits 0 to 47 of the words are `now` and `mark`; bits 48 to 63 are the low (in `now`)
  * and high (in `mark`) half of a 32-bit epoch. kmem_words.h unpacks them.
  *
@@ -150,7 +150,7 @@ static_assert(sizeof(struct kmem_domain_row) == 128, "two cache lines per domain
  * What a thread releases of another thread's blocks stands in its own record, so a single record may have freed more than
  * allocated. A record outlives its thread and is used on by the next thread that gets the slot. Mutable.
  *
- * Invariants, tested by number in tests/unit/test_site_table.c:
+ * Invariants, tested by number in tests/unit/shim/record/test_site_table.c:
  *   S1  stack == 0: the site is not published yet; a file that has one comes from a process that died
  *       in between: its bytes count, its frames are unknown.
  *   S2  stack, domain, slot, first_epoch and their check never change once stack != 0.
@@ -177,7 +177,7 @@ static_assert(sizeof(struct kmem_site) == 64, "one cache line per site");
 /*
  * Births of one site by generation, for sites that hold blocks from more than one. A process-wide clock of 8 bits, 1 to 255, ticks
  * eight times per doubling of what was allocated, in bytes or in blocks, whichever grows faster; one event moves it by one tick at
- * most (all domains but reserved and file; shim/generations.c).
+ * most (all domains but reserved and file; shim/tables/generations.c).
  * A generation of a site is a tick in which it allocated: its own clock, so that a loop with large steps and one with
  * small ones are judged alike. live_count[g] counts live blocks of the site's generation g + 1 (the last: and later), modulo
  * 2^32: a release is counted in the record of the thread that makes it, so only sums over the records of a call site are what is
@@ -239,7 +239,7 @@ enum kmem_stack_flags {
 	KMEM_STACK_NO_STACK = 16,      // the stack could not be taken; no frames
 	KMEM_STACK_ALTERNATE = 32,     // taken on a stack that is not the thread's own
 	KMEM_STACK_EVALUATOR_CUT = 64, // native frames between and below Python frames were left out
-	/* Of a thread without Python frames: behind its native ones stand Python frames of another thread (shim/thread_parent.h). */
+	/* Of a thread without Python frames: behind its native ones stand Python frames of another thread (shim/record/thread_parent.h). */
 	KMEM_STACK_WHILE = 128,        // first one: the user's line at which a Python thread was seen last
 	KMEM_STACK_STARTED_BY = 256,   // the rest: where the thread was created, innermost first
 	KMEM_STACK_BRIEF = 512,        // the site held little: Python frames only

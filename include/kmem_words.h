@@ -81,7 +81,7 @@ kmem_domain_peak_bytes(struct kmem_peak_word domain)
 	return (uint64_t)(now > mark ? now : mark);
 }
 
-/* What a site held when its domain was at its highest; see shim/peak.c for why. */
+/* What a site held when its domain was at its highest; see shim/tables/peak.c for why. */
 static inline uint64_t
 kmem_site_peak_bytes(struct kmem_peak_word domain, struct kmem_peak_word site)
 {

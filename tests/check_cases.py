@@ -3,7 +3,7 @@
 
 check_cases.py CASES.md RAN [--all]
 
-RAN has a line "outcome<tab>test" for each test: preload/test_gate.py::test_x[parameter] of pytest, unit/test_tracker.c::name of
+RAN has a line "outcome<tab>test" for each test: preload/test_gate.py::test_x[parameter] of pytest, unit/shim/record/test_tracker.c::name of
 cmocka, stress/tracker.c of a program that is one test. A case may name a file, a test, or a test with its parameters. Tests that
 need frameworks run later and count as there; with --all they must have run too. Those that take long need not (make test-long).
 """

@@ -19,7 +19,7 @@ namespace theirs {
 #include <cuda_runtime_api.h>
 }
 
-#include "../../shim/cuda_abi.h"
+#include "../../shim/gpu/cuda_abi.h"
 
 template <class A, class B> constexpr bool
 same_word()

@@ -29,7 +29,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../../shim/cuda_abi.h"
+#include "../../shim/gpu/cuda_abi.h"
 #include "double_driver.h"
 
 #define BLOCKS_MAX 8192

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../shim/cuda_abi.h"
+#include "../../shim/gpu/cuda_abi.h"
 #include "double_ledger.h"
 
 #define DEVICE_RANGE_BYTES (UINT64_C(1) << 36)

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../shim/cuda_abi.h"
+#include "../../shim/gpu/cuda_abi.h"
 
 #define LOOKED_UP(exported, asked, version, per_thread) __typeof__(exported) *exported;
 static struct {

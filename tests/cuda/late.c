@@ -6,7 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 
-#include "../../shim/cuda_abi.h"
+#include "../../shim/gpu/cuda_abi.h"
 
 extern int cudaMalloc(void **addr, size_t bytes) __attribute__((weak));
 extern int cuMemAlloc_v2(cuda_device_addr *addr, size_t bytes) __attribute__((weak));

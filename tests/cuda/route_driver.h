@@ -5,7 +5,7 @@
 #ifndef ROUTE_DRIVER_H
 #define ROUTE_DRIVER_H
 
-#include "../../shim/cuda_abi.h"
+#include "../../shim/gpu/cuda_abi.h"
 #include "workload.h"
 
 int cuInit(unsigned flags);

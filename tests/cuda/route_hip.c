@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "../../shim/hip_abi.h"
+#include "../../shim/gpu/hip_abi.h"
 
 int hipSetDevice(int device);
 unsigned long long hip_double_live(int kind);

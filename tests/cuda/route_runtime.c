@@ -2,7 +2,7 @@
  * route_runtime.c - the CUDA runtime, linked. The same file is a program over the shared runtime, one over the
  * static runtime, and with -DPLUGIN a library that route_plugin.c opens with RTLD_LOCAL.
  */
-#include "../../shim/cuda_abi.h"
+#include "../../shim/gpu/cuda_abi.h"
 #include "workload.h"
 
 int cudaSetDevice(int device);

@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
-#include "../../shim/cuda_abi.h"
+#include "../../shim/gpu/cuda_abi.h"
 
 #define TRAMPOLINE(name, parameters, arguments)                                                       \
 	int name parameters;                                                                          \

@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-#include "../../shim/cuda_abi.h"
+#include "../../shim/gpu/cuda_abi.h"
 
 struct cuda_api {
 	int (*use_device)(int device);

@@ -1,4 +1,4 @@
-"""A program that takes system calls from itself is not killed for those of ours (shim/hooks_sandbox.c)."""
+"""A program that takes system calls from itself is not killed for those of ours (shim/hooks/hooks_sandbox.c)."""
 import os
 import shutil
 import tempfile

@@ -1,6 +1,6 @@
 """
 Somebody cuts the capture of a running program: it goes on as if nothing had happened, and its own SIGBUS stay its own. The numbers are
-the invariants of shim/hooks_signal.c.
+the invariants of shim/hooks/hooks_signal.c.
 """
 import signal
 from pathlib import Path

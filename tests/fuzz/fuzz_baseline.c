@@ -6,8 +6,8 @@
  */
 #include "fuzz.h"
 
-#include "baseline.h"
-#include "check.h"
+#include "gate/baseline.h"
+#include "gate/check.h"
 
 static struct baseline *
 read_bytes(const void *data, size_t bytes)

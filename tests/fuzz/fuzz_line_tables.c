@@ -7,9 +7,9 @@
  */
 #include "fuzz.h"
 
-#include "../../shim/python_lines.h"
+#include "../../shim/python/python_lines.h"
 #include "kmem_format.h"
-#include "python_text.h"
+#include "symbols/python_text.h"
 
 void *capture_file_at(uint32_t section, uint32_t index); // the recorder's, for the record that is tried
 

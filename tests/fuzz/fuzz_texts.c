@@ -6,9 +6,9 @@
  */
 #include "fuzz.h"
 
-#include "options.h"
-#include "shell_words.h"
-#include "text_clean.h"
+#include "base/shell_words.h"
+#include "base/text_clean.h"
+#include "cli/options.h"
 
 /* The rest of $'...' behind its first quote, with the escapes that are used. */
 static size_t

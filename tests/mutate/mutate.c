@@ -21,12 +21,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../random.h"
+#include "analysis/rank.h"
 #include "kmem_words.h"
-#include "model.h"
-#include "rank.h"
-#include "render.h"
-#include "report.h"
+#include "model/model.h"
+#include "random.h"
+#include "report/render.h"
+#include "report/report.h"
 
 #define FIELDS_MAX 128
 

@@ -21,7 +21,7 @@ SHIM = BUILD / "libkmemshim.so"
 KMEMSHIM = BUILD / "kmemshim"
 EXAMPLES = ROOT / "examples"
 HERE = Path(__file__).resolve().parent
-SCHEMA = json.loads((ROOT / "analyzer" / "report.schema.json").read_text())
+SCHEMA = json.loads((ROOT / "analyzer" / "report" / "report.schema.json").read_text())
 TIMEOUT = 300
 
 

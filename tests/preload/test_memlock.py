@@ -1,4 +1,4 @@
-"""A program that locks all that it has in memory (mlockall) locks its own, and nothing of ours (shim/hooks_memlock.c)."""
+"""A program that locks all that it has in memory (mlockall) locks its own, and nothing of ours (shim/hooks/hooks_memlock.c)."""
 import os
 import resource
 

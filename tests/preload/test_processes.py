@@ -293,7 +293,7 @@ os.waitpid(child, 0)
 
 
 def test_check_tells_of_a_child_that_was_killed(out, tmp_path):
-    """The kernel did not count it: a note. Counted for lack of memory, it is no good end: tests/unit/analyzer/test_family.c."""
+    """The kernel did not count it: a note. Counted for lack of memory, it is no good end: tests/unit/analyzer/model/test_family.c."""
     program = tmp_path / "program.py"
     program.write_text(WORKER_IS_KILLED)
     done = harness.kmemshim("run", "-o", out, "--", harness.find_python("signal"), program)

@@ -15,13 +15,13 @@
 #include <unistd.h>
 #include <unwind.h>
 
-#include "../../analyzer/python_text.h"
-#include "capture_file.h"
-#include "python_frames.h"
-#include "python_lines.h"
-#include "python_runtime.h"
-#include "settings.h"
-#include "thread_stack.h"
+#include "symbols/python_text.h"
+#include "capture/capture_file.h"
+#include "python/python_frames.h"
+#include "python/python_lines.h"
+#include "python/python_runtime.h"
+#include "base/settings.h"
+#include "base/thread_stack.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

@@ -19,8 +19,8 @@ CASES.remove("speed")
 EVENTS = os.environ.get("EVENTS", "3000")
 FLAGS = ("-std=gnu11 -D_GNU_SOURCE -O2 -g -fPIC -fvisibility=hidden -fno-omit-frame-pointer "
          "-ftls-model=initial-exec -mcx16 -pthread -shared -Wl,-z,now -Wl,-z,defs").split()
-SOURCES = ["capture_disk.c", "capture_file.c", "capture_list.c", "capture_room.c", "capture_seal.c", "checked_memory.c", "diag.c",
-           "elf_symbols.c", "raw_sys.c", "raw_syscall.c", "settings.c", "thread_stack.c"]
+SOURCES = ["base/checked_memory.c", "base/diag.c", "base/elf_symbols.c", "base/raw_sys.c", "base/raw_syscall.c", "base/settings.c",
+           "base/thread_stack.c"]
 
 
 def build(folder, name):
@@ -28,8 +28,8 @@ def build(folder, name):
     shim = os.path.join(ROOT, "shim")
     subprocess.run([os.environ.get("CC", "gcc"), *FLAGS, "-I" + shim,
                     "-I" + os.path.join(ROOT, "include"), "-o", library, os.path.join(HERE, "probe.c"),
-                    *sorted(glob.glob(os.path.join(shim, "python_*.c"))),
-                    os.path.join(ROOT, "analyzer", "python_text.c"),
+                    *sorted(glob.glob(os.path.join(shim, "capture", "*.c")) + glob.glob(os.path.join(shim, "python", "*.c"))),
+                    os.path.join(ROOT, "analyzer", "symbols", "python_text.c"), "-I" + os.path.join(ROOT, "analyzer"),
                     *(os.path.join(shim, source) for source in SOURCES)], check=True)
     return library
 

@@ -11,7 +11,7 @@ import interpreters
 from test_frames import STRANGE
 from test_matrix import HERE, KMEMSHIM, SHIM, report
 
-with open(os.path.join(interpreters.ROOT, "analyzer", "report.schema.json")) as schema:
+with open(os.path.join(interpreters.ROOT, "analyzer", "report", "report.schema.json")) as schema:
     SCHEMA = json.load(schema)
 
 

@@ -4,8 +4,8 @@
  */
 #include <stdbool.h>
 
-#include "pointer_map.h"
-#include "real_libc.h"
+#include "base/real_libc.h"
+#include "tables/pointer_map.h"
 
 /* The address sanitizer's blocks are 32 bytes apart at least, as glibc's; the thread sanitizer's are not. */
 #ifdef __SANITIZE_ADDRESS__

@@ -24,8 +24,8 @@
 #include <threads.h>
 #include <unistd.h>
 
-#include "real_libc.h"
-#include "tracker.h"
+#include "base/real_libc.h"
+#include "record/tracker.h"
 
 /*
  * pointer_map_trim() moves a page to where the kernel has room (mremap by a raw call). The thread sanitizer does not see that call: where

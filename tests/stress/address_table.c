@@ -5,7 +5,7 @@
  */
 #include "stress.h"
 
-#include "address_table.h"
+#include "tables/address_table.h"
 
 #define ROUNDS 20000
 #define MAIL 64

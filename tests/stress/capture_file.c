@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../unit/capture_check.h"
-#include "capture_file.h"
-#include "capture_life.h"
+#include "../unit/shim/capture_check.h"
+#include "base/capture_life.h"
+#include "capture/capture_file.h"
 
 #define APPENDS 4000
 

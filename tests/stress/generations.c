@@ -3,8 +3,8 @@
  */
 #include "stress.h"
 
-#include "capture_file.h"
-#include "generations.h"
+#include "capture/capture_file.h"
+#include "tables/generations.h"
 
 #define SITES 200
 #define EVENTS 20000

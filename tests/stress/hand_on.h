@@ -14,11 +14,11 @@
 
 #include <string.h>
 
-#include "capture_file.h"
-#include "capture_life.h"
-#include "native_stack.h"
-#include "pointer_map.h"
-#include "thread_slot.h"
+#include "base/capture_life.h"
+#include "capture/capture_file.h"
+#include "record/thread_slot.h"
+#include "tables/pointer_map.h"
+#include "unwind/native_stack.h"
 
 /* acquire: as the reader of the capture does it, from another process, or a copy of the file that the kernel makes. */
 #define READ(word) ((void)atomic_load_explicit(&(word), memory_order_acquire))

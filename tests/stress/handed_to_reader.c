@@ -5,13 +5,13 @@
  */
 #include "hand_on.h"
 
-#include "call_stack.h"
-#include "capture_seal.h"
-#include "exit_figures.h"
-#include "failed_requests.h"
-#include "heartbeat.h"
-#include "resident.h"
-#include "site_table.h"
+#include "capture/capture_seal.h"
+#include "periodic/heartbeat.h"
+#include "periodic/resident.h"
+#include "record/call_stack.h"
+#include "record/exit_figures.h"
+#include "record/failed_requests.h"
+#include "record/site_table.h"
 
 static void
 append_bytes(size_t bytes)

@@ -6,8 +6,9 @@
  */
 #include "stress.h"
 
-#include "capture_file.h"
-#include "heartbeat.h"
+#include "base/clock.h"
+#include "capture/capture_file.h"
+#include "periodic/heartbeat.h"
 
 #define BEATS 2500
 #define WRITERS 2
@@ -55,7 +56,7 @@ work(unsigned thread, uint64_t *random)
 		return;
 	}
 	for (unsigned i = 0; i < BEATS; i++) {
-		heartbeat_take(heartbeat_now_ns());
+		heartbeat_take(clock_now_ns());
 		atomic_fetch_add_explicit(&beats, 1, memory_order_relaxed);
 	}
 	atomic_fetch_sub_explicit(&working, 1, memory_order_relaxed);

@@ -8,13 +8,13 @@
  */
 #include "stress.h"
 
-#include "capture_file.h"
-#include "failed_requests.h"
+#include "capture/capture_file.h"
 #include "kmem_words.h"
-#include "native_stack.h"
-#include "site_table.h"
-#include "thread_slot.h"
-#include "tracker.h"
+#include "record/failed_requests.h"
+#include "record/site_table.h"
+#include "record/thread_slot.h"
+#include "record/tracker.h"
+#include "unwind/native_stack.h"
 
 #define EVENTS 1500
 #define OWN 64

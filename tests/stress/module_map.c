@@ -9,9 +9,9 @@
 #include <dlfcn.h>
 #include <link.h>
 
-#include "capture_file.h"
+#include "capture/capture_file.h"
 #include "kmem_format.h"
-#include "module_map.h"
+#include "record/module_map.h"
 
 #define ROUNDS 50
 

@@ -9,10 +9,10 @@
  */
 #include <string.h>
 
-#include "capture_file.h"
-#include "native_memo.h"
-#include "native_stack.h"
+#include "capture/capture_file.h"
 #include "stress.h"
+#include "unwind/native_memo.h"
+#include "unwind/native_stack.h"
 
 #define ROUNDS     3000u
 #define DEPTH      40u

@@ -64,7 +64,7 @@ def orders_of(name, text):
 
 
 def source_files(root=ROOT):
-    return sorted(path for folder in ("shim", "include") for path in (root / folder).glob("*.[ch]"))
+    return sorted(path for folder in ("shim", "include") for path in (root / folder).rglob("*.[ch]"))
 
 
 def rows(lines):

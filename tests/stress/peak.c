@@ -1,13 +1,13 @@
 /*
  * peak.c - do P1 and P2 hold at the end, whatever order eight threads' events arrive in?
  *
- * There is no acquire and no release in shim/peak.c: the word is the whole message. What is tested is the compare-and-swap.
+ * There is no acquire and no release in shim/tables/peak.c: the word is the whole message. What is tested is the compare-and-swap.
  * Proven by replacing it with two plain stores: reported in three of three runs.
  */
 #include "stress.h"
 
 #include "kmem_words.h"
-#include "peak.h"
+#include "tables/peak.h"
 
 #define SITES 16
 #define EVENTS 40000

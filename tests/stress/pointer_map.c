@@ -8,7 +8,7 @@
  */
 #include "stress.h"
 
-#include "pointer_map.h"
+#include "tables/pointer_map.h"
 
 #define ROUNDS 30000
 #define MAIL 256

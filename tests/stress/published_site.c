@@ -6,8 +6,8 @@
  */
 #include "stress.h"
 
-#include "capture_file.h"
-#include "site_table.h"
+#include "capture/capture_file.h"
+#include "record/site_table.h"
 
 #define STACKS 4000
 #define FRAMES 4

@@ -21,9 +21,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "../unit/python_fakes.h"
-#include "capture_file.h"
-#include "python_code.h"
+#include "../unit/shim/python/python_fakes.h"
+#include "capture/capture_file.h"
+#include "python/python_code.h"
 
 enum { THREADS = 4, ADDRESSES = 64, STEPS = 60000, OBJECTS = 3000 };
 

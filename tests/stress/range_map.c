@@ -3,7 +3,7 @@
  */
 #include "stress.h"
 
-#include "range_map.h"
+#include "tables/range_map.h"
 
 #define ROUNDS 4000
 #define PAGES 16

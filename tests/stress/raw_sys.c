@@ -3,7 +3,7 @@
  */
 #include "stress.h"
 
-#include "raw_sys.h"
+#include "base/raw_sys.h"
 
 #define ROUNDS 300
 #define PAGE 4096

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
-#include "capture_file.h"
-#include "site_table.h"
+#include "capture/capture_file.h"
+#include "record/site_table.h"
 
 #define STACKS 3000
 #define FRAMES 5

@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../random.h"
+#include "random.h"
 
 #define STRESS_THREADS 8
 

@@ -5,10 +5,10 @@
 
 #include <string.h>
 
-#include "capture_file.h"
-#include "python_runtime.h"
-#include "teardown.h"
-#include "thread_slot.h"
+#include "capture/capture_file.h"
+#include "python/python_runtime.h"
+#include "record/teardown.h"
+#include "record/thread_slot.h"
 
 #define ROUNDS 400
 #define KEPT 50 // by each thread in each round

@@ -3,11 +3,11 @@
  */
 #include "stress.h"
 
-#include "capture_file.h"
-#include "python_runtime.h"
-#include "site_table.h"
-#include "thread_parent.h"
-#include "thread_slot.h"
+#include "capture/capture_file.h"
+#include "python/python_runtime.h"
+#include "record/site_table.h"
+#include "record/thread_parent.h"
+#include "record/thread_slot.h"
 
 #define ROUNDS 3000
 

@@ -5,13 +5,13 @@
  */
 #include "stress.h"
 
-#include "capture_file.h"
+#include "capture/capture_file.h"
 #include "kmem_words.h"
-#include "native_stack.h"
-#include "pointer_map.h"
-#include "site_table.h"
-#include "thread_slot.h"
-#include "tracker.h"
+#include "record/site_table.h"
+#include "record/thread_slot.h"
+#include "record/tracker.h"
+#include "tables/pointer_map.h"
+#include "unwind/native_stack.h"
 
 #define ROUNDS 6
 #define EVENTS 8000

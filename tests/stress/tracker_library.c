@@ -6,11 +6,11 @@
  */
 #include "stress.h"
 
-#include "capture_file.h"
-#include "native_stack.h"
-#include "reentry_guard.h"
-#include "thread_slot.h"
-#include "tracker_library.h"
+#include "base/reentry_guard.h"
+#include "capture/capture_file.h"
+#include "record/thread_slot.h"
+#include "record/tracker_library.h"
+#include "unwind/native_stack.h"
 
 #define QUESTIONS 3000
 

@@ -6,7 +6,7 @@
  */
 #include "stress.h"
 
-#include "wait_lock.h"
+#include "base/wait_lock.h"
 
 #define TURNS 3000
 

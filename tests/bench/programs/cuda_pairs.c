@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "../../../shim/cuda_abi.h"
+#include "../../../shim/gpu/cuda_abi.h"
 #include "steady.h"
 
 int cudaSetDevice(int device);

@@ -17,9 +17,9 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "model.h"
-#include "rank.h"
-#include "verdict.h"
+#include "analysis/rank.h"
+#include "model/model.h"
+#include "verdict/verdict.h"
 
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 #define HAND_SITES 16

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "model.h"
+#include "model/model.h"
 
 extern char scratch_folder[64];
 extern char scratch_file[128]; // a name in it for the test that needs one; nothing is there at first

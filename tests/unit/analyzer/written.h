@@ -12,10 +12,10 @@
 
 #include <stdio.h>
 
-#include "model.h"
-#include "rank.h"
-#include "render.h"
-#include "report.h"
+#include "analysis/rank.h"
+#include "model/model.h"
+#include "report/render.h"
+#include "report/report.h"
 
 /* What `write` writes of a report on the model. For free(). */
 static inline char *

@@ -1,0 +1,199 @@
+/*
+ * device_parts.c - what is the memory of a device made of (see device_parts.h)?
+ *
+ * When failing  it cannot.
+ */
+#include "analysis/device_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/rank.h"
+
+#define OTHERS "others"
+#define TENSORS "/tensors"
+
+/* Libraries that take memory of their own, by the name of the file. */
+static const struct {
+	const char *file;
+	const char *name;
+} libraries[] = {
+	{ "libcublas", "cuBLAS" },     { "libcudnn", "cuDNN" },         { "libnccl", "NCCL" },
+	{ "libcufft", "cuFFT" },       { "libcusolver", "cuSOLVER" },   { "libcusparse", "cuSPARSE" },
+	{ "libcurand", "cuRAND" },     { "libtensorflow", "TensorFlow" }, { "_pywrap_tensorflow", "TensorFlow" },
+	{ "xla_", "JAX" },             { "libjax", "JAX" },             { "libxla", "JAX" },
+	{ "libnvrtc", "NVRTC" },       { "libtriton", "Triton" },       { "libnvshmem", "NVSHMEM" },
+	{ "librocblas", "rocBLAS" },   { "libhipblas", "hipBLAS" },     { "libMIOpen", "MIOpen" },
+	{ "librccl", "RCCL" },         { "librocfft", "rocFFT" },       { "librocsparse", "rocSPARSE" },
+};
+
+static bool
+begins(const char *text, const char *start)
+{
+	return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* Who called the driver, or the runtime: the innermost frame that is recorded. */
+static const char *
+module_of(const struct model_site *site)
+{
+	for (uint32_t i = 0; i < site->frame_count; i++) {
+		const char *module = site->frames[i]->module;
+
+		if (site->frames[i]->kind != MODEL_FRAME_PYTHON && module[0] != '\0' && !begins(module, "libcuda") &&
+		    !begins(module, "libamdhip64"))
+			return module;
+	}
+	return "";
+}
+
+static const char *
+part_name(const char *module)
+{
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
+		if (begins(module, libraries[i].file))
+			return libraries[i].name;
+	}
+	return module[0] != '\0' ? module : OTHERS;
+}
+
+bool
+device_parts_is_driver(const char *name)
+{
+	return rank_domain_matches(name, "cuda") || rank_domain_matches(name, "hip");
+}
+
+bool
+device_parts_is_pinned(const char *name)
+{
+	return strcmp(name, "cuda/pinned") == 0 || strcmp(name, "hip/pinned") == 0;
+}
+
+bool
+device_parts_is_device(const char *name)
+{
+	return (begins(name, "cuda:") || begins(name, "hip:")) && strchr(name, '/') == NULL;
+}
+
+const struct model_domain *
+device_parts_tensors(const struct model *model, unsigned domain)
+{
+	const char *name = model->domains[domain].name;
+	size_t length = strlen(name);
+
+	for (size_t i = 0; device_parts_is_device(name) && i < model->domain_count; i++) {
+		if (strncmp(model->domains[i].name, name, length) == 0 && strcmp(model->domains[i].name + length, TENSORS) == 0)
+			return &model->domains[i];
+	}
+	return NULL;
+}
+
+bool
+device_parts_is_tensors(const char *domain)
+{
+	const char *slash = strchr(domain, '/');
+
+	return slash != NULL && strcmp(slash, TENSORS) == 0;
+}
+
+unsigned
+device_parts_device(const struct model *model, unsigned domain)
+{
+	const struct model_domain *own = &model->domains[domain];
+
+	for (unsigned i = 0; device_parts_is_tensors(own->name) && i < model->domain_count; i++) {
+		if (device_parts_tensors(model, i) == own)
+			return i;
+	}
+	return domain;
+}
+
+bool
+device_parts_is_cache(const struct model *model, const struct model_site *site)
+{
+	return device_parts_tensors(model, site->domain) != NULL &&
+	       (begins(module_of(site), "libc10_cuda") || begins(module_of(site), "libc10_hip"));
+}
+
+static void
+add(struct device_parts *parts, const char *name, uint64_t bytes)
+{
+	for (size_t i = 0; i < parts->part_count; i++) {
+		if (strcmp(parts->parts[i].name, name) == 0) {
+			parts->parts[i].live_bytes += bytes;
+			return;
+		}
+	}
+	if (parts->part_count >= DEVICE_PARTS_MAX - 1 && strcmp(name, OTHERS) != 0)
+		add(parts, OTHERS, bytes); // the last room is theirs
+	else if (bytes != 0)
+		parts->parts[parts->part_count++] = (struct device_part){ name, bytes };
+}
+
+static int
+compare_parts(const void *a, const void *b)
+{
+	const struct device_part *left = a, *right = b;
+	int is_left_last = strcmp(left->name, OTHERS) == 0, is_right_last = strcmp(right->name, OTHERS) == 0;
+
+	if (is_left_last != is_right_last)
+		return is_left_last - is_right_last;
+	return left->live_bytes < right->live_bytes ? 1 : left->live_bytes > right->live_bytes ? -1 : strcmp(left->name, right->name);
+}
+
+/* What each site held: at the end, or at the refusal. False: there are no more. */
+static bool
+next_held(const struct model *model, const struct model_failed *at, size_t *number, const struct model_site **site, uint64_t *bytes)
+{
+	if (*number >= (at != NULL ? at->held_count : model->site_count))
+		return false;
+	*site = at != NULL ? at->held[*number].site : &model->sites[*number];
+	*bytes = at != NULL ? at->held[*number].live_bytes : (*site)->live_bytes;
+	(*number)++;
+	return true;
+}
+
+static uint64_t
+domain_bytes(const struct model *model, const struct model_failed *at, const struct model_domain *domain)
+{
+	size_t index = (size_t)(domain - model->domains);
+
+	if (at == NULL)
+		return domain->live_bytes;
+	return index < at->domain_count ? at->domain_bytes[index] : 0;
+}
+
+bool
+device_parts_of(const struct model *model, unsigned domain, const struct model_failed *at, struct device_parts *parts)
+{
+	const struct model_site *site;
+	uint64_t taken_bytes = 0; // by PyTorch's allocator
+	uint64_t known_bytes = 0;
+	uint64_t bytes;
+
+	*parts = (struct device_parts){ .device = &model->domains[domain], .tensors = device_parts_tensors(model, domain) };
+	if (!device_parts_is_device(parts->device->name) || (at != NULL && !at->has_held))
+		return false;
+	parts->live_bytes = domain_bytes(model, at, parts->device);
+	parts->tensor_bytes = parts->tensors != NULL ? domain_bytes(model, at, parts->tensors) : 0;
+	if (parts->live_bytes == 0)
+		return false;
+	for (size_t i = 0; next_held(model, at, &i, &site, &bytes);) {
+		if (site->domain == domain && device_parts_is_cache(model, site))
+			taken_bytes += bytes;
+		if (site->domain == domain)
+			known_bytes += bytes;
+	}
+	/* A tensor is told of after its memory was taken, so a dead process may have one more than it had room for. */
+	parts->cache_bytes = taken_bytes > parts->tensor_bytes ? taken_bytes - parts->tensor_bytes : 0;
+	add(parts, "tensors", taken_bytes - parts->cache_bytes);
+	add(parts, "cached by PyTorch", parts->cache_bytes);
+	for (size_t i = 0; next_held(model, at, &i, &site, &bytes);) {
+		if (site->domain == domain && !device_parts_is_cache(model, site))
+			add(parts, part_name(module_of(site)), bytes);
+	}
+	if (known_bytes < parts->live_bytes) // of sites without a place
+		add(parts, OTHERS, parts->live_bytes - known_bytes);
+	qsort(parts->parts, parts->part_count, sizeof(parts->parts[0]), compare_parts);
+	return true;
+}

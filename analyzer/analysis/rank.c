@@ -1,0 +1,317 @@
+/*
+ * rank.c - grouping of sites into lines and their order; which ranking decides what is rank_*.c.
+ *
+ * Called by   report.c, verdict.c, baseline.c.
+ * When failing  it cannot.
+ */
+#include "analysis/rank.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+#define NAME_LOST "<name lost"       // the file of a Python function without room for its name
+#define ELSEWHERE_WORTH_BYTES (UINT64_C(1) << 20)
+
+const struct ranking *const rankings[] = { &rank_peak, &rank_leaks, &rank_sites, NULL };
+
+bool
+rank_domain_matches(const char *name, const char *wanted)
+{
+	size_t length;
+
+	if (wanted == NULL)
+		return true;
+	length = strlen(wanted);
+	return strncmp(name, wanted, length) == 0 &&
+	       (name[length] == '\0' || name[length] == '/' || name[length] == ':');
+}
+
+bool
+rank_is_address_space(const char *domain)
+{
+	return strcmp(domain, "reserved") == 0 || strcmp(domain, "file") == 0;
+}
+
+uint64_t
+rank_live_in_memory(const struct model_site *site)
+{
+	return site->live_bytes > site->untouched_bytes ? site->live_bytes - site->untouched_bytes : 0;
+}
+
+uint64_t
+rank_peak_in_memory(const struct model_site *site)
+{
+	return site->peak_bytes > site->untouched_bytes ? site->peak_bytes - site->untouched_bytes : 0;
+}
+
+static bool
+has_lost_names(const struct model_site *site)
+{
+	for (uint32_t i = 0; i < site->frame_count; i++) {
+		if (strncmp(site->frames[i]->file, NAME_LOST, strlen(NAME_LOST)) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool
+rank_is_elsewhere(const struct model *model, const struct model_site *site)
+{
+	const uint64_t *losses = model->processes[site->process].losses;
+
+	if (rank_is_import(site)) // that it is one is known
+		return false;
+	if ((site->stack_flags & KMEM_STACK_FOLDED) != 0)
+		return true;
+	return losses[KMEM_LOST_GROWTH] != 0 && losses[KMEM_LOST_PYTHON_TEXT] != 0 &&
+	       ((site->stack_flags & KMEM_STACK_ARENA) != 0 || has_lost_names(site));
+}
+
+uint64_t
+rank_elsewhere_bytes(const struct model *model, const char *domain)
+{
+	uint64_t live_bytes = 0;
+	uint64_t peak_bytes = 0;
+
+	for (size_t i = 0; i < model->site_count; i++) {
+		const struct model_site *site = &model->sites[i];
+		const char *name = model->domains[site->domain].name;
+
+		if ((domain != NULL ? strcmp(name, domain) != 0 : rank_is_address_space(name)) || !rank_is_elsewhere(model, site))
+			continue;
+		live_bytes += site->live_bytes;
+		peak_bytes += site->peak_bytes;
+	}
+	return live_bytes > peak_bytes ? live_bytes : peak_bytes;
+}
+
+uint64_t
+rank_elsewhere_worth_bytes(const struct model *model)
+{
+	uint64_t bytes = rank_elsewhere_bytes(model, NULL);
+	uint64_t peak_bytes = 0;
+
+	for (size_t i = 0; i < model->process_count; i++)
+		peak_bytes += model->processes[i].peak_bytes;
+	return bytes >= ELSEWHERE_WORTH_BYTES && bytes >= peak_bytes / 16 ? bytes : 0;
+}
+
+static int
+compare_numbers(uint64_t left, uint64_t right)
+{
+	return left < right ? -1 : left > right;
+}
+
+/* Texts of frames are mostly shared, so most comparisons end at the pointer. */
+static int
+compare_texts(const char *left, const char *right)
+{
+	return left == right ? 0 : strcmp(left, right);
+}
+
+int
+rank_compare_places(const struct model_site *left, const struct model_site *right)
+{
+	const struct model_frame *a = left->where;
+	const struct model_frame *b = right->where;
+	int order = compare_numbers(left->domain, right->domain);
+
+	if (order == 0)
+		order = compare_numbers(left->where_relation, right->where_relation);
+	if (order != 0 || a == b)
+		return order;
+	if (a == NULL || b == NULL)
+		return a == NULL ? -1 : 1;
+	order = compare_numbers(a->line, b->line);
+	if (order == 0)
+		order = compare_texts(a->file, b->file);
+	if (order == 0)
+		order = compare_texts(a->function, b->function);
+	if (order == 0 && a->file[0] == '\0')
+		order = compare_texts(a->module, b->module);
+	/* Without file and function two addresses are two places. */
+	if (order == 0 && a->file[0] == '\0' && a->function[0] == '\0')
+		order = compare_numbers(a->module_offset, b->module_offset);
+	return order;
+}
+
+struct entry {
+	const struct model_site *site;
+	uint64_t bytes;
+	unsigned tier;
+	bool is_import;
+	struct rank_line *line;
+};
+
+/* What an import left and what the importing line itself allocated are two lines; a module is one, whoever imported it. */
+static int
+compare_by_place(const void *a, const void *b)
+{
+	const struct entry *left = a;
+	const struct entry *right = b;
+	int order = (int)left->is_import - (int)right->is_import;
+
+	if (order == 0 && left->is_import)
+		order = compare_texts(left->site->import, right->site->import);
+	if (order == 0 && left->is_import && left->site->import[0] != '\0')
+		return compare_numbers(left->site->domain, right->site->domain);
+	return order != 0 ? order : rank_compare_places(left->site, right->site);
+}
+
+static int
+compare_lines(const struct rank_line *left, const struct rank_line *right)
+{
+	int order = compare_numbers(left->tier, right->tier);
+
+	if (order == 0)
+		order = compare_numbers(right->score_bytes, left->score_bytes);
+	if (order == 0)
+		order = compare_numbers(right->live_bytes, left->live_bytes);
+	if (order == 0)
+		order = compare_numbers(right->allocated_bytes, left->allocated_bytes);
+	return order;
+}
+
+/* Sites of a line stay together: when two lines tie, the places decide. */
+static int
+compare_by_rank(const void *a, const void *b)
+{
+	const struct entry *left = a;
+	const struct entry *right = b;
+	int order;
+
+	if (left->line != right->line) {
+		order = compare_lines(left->line, right->line);
+		return order != 0 ? order : compare_by_place(left, right);
+	}
+	order = compare_numbers(left->tier, right->tier);
+	if (order == 0)
+		order = compare_numbers(right->bytes, left->bytes);
+	if (order == 0)
+		order = compare_numbers(right->site->live_bytes, left->site->live_bytes);
+	if (order == 0)
+		order = compare_numbers(right->site->allocated_bytes, left->site->allocated_bytes);
+	return order != 0 ? order : compare_numbers(left->site->key, right->site->key);
+}
+
+/* Which class stands for a line of several: the first of these that one of its sites has. */
+static unsigned
+telling(enum model_leak_class leak)
+{
+	static const unsigned order[] = {
+		[MODEL_LEAK_LEAK] = 0, [MODEL_LEAK_TOO_SHORT] = 1, [MODEL_LEAK_BACKLOG] = 2,
+		[MODEL_LEAK_STEADY] = 3, [MODEL_LEAK_IMPORT] = 4, [MODEL_LEAK_NONE] = 5,
+	};
+
+	return order[leak];
+}
+
+static void
+line_add(struct rank_line *line, const struct entry *entry)
+{
+	const struct model_site *site = entry->site;
+
+	if (line->site_count == 0 || entry->tier < line->tier) {
+		line->tier = entry->tier;
+		line->score_bytes = 0;
+	}
+	if (entry->tier == line->tier)
+		line->score_bytes += entry->bytes;
+	if (line->site_count == 0 || telling(site->leak) < telling(line->leak))
+		line->leak = site->leak;
+	line->is_import = entry->is_import;
+	if (site->leak == MODEL_LEAK_LEAK) {
+		line->leaking_bytes += site->live_bytes;
+		line->leaking_untouched_bytes += site->untouched_bytes;
+	}
+	line->untouched_bytes += site->untouched_bytes;
+	line->large_bytes += site->large_bytes;
+	line->large_resident_bytes += site->large_resident_bytes;
+	line->pinned_bytes += site->pinned_bytes;
+	line->live_bytes += site->live_bytes;
+	line->released_bytes += site->released_bytes;
+	line->live_count += site->live_count;
+	line->peak_bytes += site->peak_bytes;
+	line->allocated_bytes += site->allocated_bytes;
+	line->allocated_count += site->allocated_count;
+	line->site_count++;
+}
+
+static size_t
+collect(const struct model *model, const struct ranking *ranking, const char *domain, struct entry *entries)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < model->site_count; i++) {
+		const struct model_site *site = &model->sites[i];
+
+		if (!rank_domain_matches(model->domains[site->domain].name, domain))
+			continue;
+		entries[count++] = (struct entry){
+			.site = site,
+			.bytes = ranking->bytes(site),
+			.tier = ranking->tier(model, site),
+			.is_import = rank_is_import(site),
+		};
+	}
+	return count;
+}
+
+/* Sums sites into lines; entries come in order of places. Returns the number of lines. */
+static size_t
+group(struct entry *entries, size_t count, struct rank_line *lines)
+{
+	size_t line_count = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (i == 0 || compare_by_place(&entries[i - 1], &entries[i]) != 0)
+			line_count++;
+		entries[i].line = &lines[line_count - 1];
+		line_add(entries[i].line, &entries[i]);
+	}
+	return line_count;
+}
+
+struct ranked *
+rank_run(const struct model *model, const struct ranking *ranking, const char *domain)
+{
+	struct ranked *ranked = memory_zeroed(1, sizeof(*ranked));
+	struct entry *entries = memory_zeroed(model->site_count, sizeof(*entries));
+	struct rank_line *unordered;
+
+	ranked->site_count = collect(model, ranking, domain, entries);
+	qsort(entries, ranked->site_count, sizeof(*entries), compare_by_place);
+	unordered = memory_zeroed(ranked->site_count, sizeof(*unordered));
+	ranked->line_count = group(entries, ranked->site_count, unordered);
+	qsort(entries, ranked->site_count, sizeof(*entries), compare_by_rank);
+
+	ranked->lines = memory_zeroed(ranked->line_count, sizeof(*ranked->lines));
+	ranked->sites = memory_zeroed(ranked->site_count, sizeof(*ranked->sites));
+	for (size_t i = ranked->site_count; i-- > 0;) {
+		ranked->sites[i] = entries[i].site;
+		if (entries[i].site->leak == entries[i].line->leak)
+			entries[i].line->telling = entries[i].site;
+	}
+	for (size_t i = 0, line = 0; i < ranked->site_count; i += ranked->lines[line++].site_count) {
+		ranked->lines[line] = *entries[i].line;
+		ranked->lines[line].where = entries[i].site->where;
+		ranked->lines[line].domain = entries[i].site->domain;
+		ranked->lines[line].largest = entries[i].site;
+		ranked->lines[line].first_site = i;
+	}
+	free(unordered);
+	free(entries);
+	return ranked;
+}
+
+void
+rank_free(struct ranked *ranked)
+{
+	if (ranked == NULL)
+		return;
+	free(ranked->lines);
+	free(ranked->sites);
+	free(ranked);
+}

@@ -1,0 +1,135 @@
+/*
+ * rank.h - which line of code comes first, and which sites below it?
+ *
+ * One line of code is often many sites: the blocks of one PyTorch graph are allocated through dozens of native
+ * stacks below the same line of the script, none of them large. So the unit that is ranked is the line, the sum of
+ * the sites with the same `where` in the same domain; sites are listed line by line, the largest first inside each. What
+ * importing a module left behind is a line of its own, apart from what the importing lines themselves allocated; so is what threads
+ * without Python frames allocated on behalf of a line.
+ *
+ * Order of lines: tier, then the bytes of those of its sites that are of that tier, then all its bytes, then names.
+ * Tiers are how a ranking says "never above": memory before address space, leaks before the rest, and what an
+ * import leaves behind after everything that a person wrote.
+ *
+ * Each ranking is one row: a constant struct ranking in its own file, listed in rankings[].
+ *
+ * Called by   report.c, verdict.c, baseline.c. Reads the model; rank_leaks_classify() alone writes, one field.
+ */
+#ifndef RANK_H
+#define RANK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/model.h"
+
+struct ranking {
+	const char *name;     // as the command: "peak", "leaks", "sites"
+	const char *heading;  // over the table
+	/* 0 comes first. */
+	unsigned (*tier)(const struct model *model, const struct model_site *site);
+	/* What counts inside a tier. */
+	uint64_t (*bytes)(const struct model_site *site);
+};
+
+extern const struct ranking rank_peak;
+extern const struct ranking rank_leaks;
+extern const struct ranking rank_sites;
+extern const struct ranking *const rankings[]; // ends with NULL
+/* By what was asked for: what a limit of addresses counts, touched or not. */
+extern const struct ranking rank_peak_asked;
+extern const struct ranking rank_sites_asked;
+
+/* One line of code in one domain. */
+struct rank_line {
+	const struct model_frame *where;  // NULL = unknown
+	unsigned domain;                  // index in model.domains
+	unsigned tier;                    // of its best site
+	uint64_t score_bytes;             // of its sites in that tier
+	uint64_t live_bytes;
+	uint64_t live_count;
+	uint64_t released_bytes;          // of live_bytes, after the program began to exit
+	uint64_t peak_bytes;
+	uint64_t untouched_bytes;         // of live_bytes, not in memory
+	uint64_t large_bytes;             // as in struct model_site
+	uint64_t large_resident_bytes;
+	uint64_t pinned_bytes;
+	uint64_t allocated_bytes;
+	uint64_t allocated_count;
+	enum model_leak_class leak;       // the most telling class among its sites
+	bool is_import;                   // its sites are what an import left behind
+	uint64_t leaking_bytes;           // live bytes of its sites of class leak
+	uint64_t leaking_untouched_bytes; // of these, not in memory
+	const struct model_site *largest; // its first site
+	const struct model_site *telling; // its first site of class `leak`: whose generations are those of the line
+	size_t first_site;                // in ranked.sites
+	size_t site_count;
+};
+
+struct ranked {
+	size_t line_count;
+	struct rank_line *lines;
+	size_t site_count;
+	const struct model_site **sites;  // line by line
+};
+
+/* domain: as rank_domain_matches() takes it; NULL = all. rank_leaks_classify() must have run. */
+struct ranked *rank_run(const struct model *model, const struct ranking *ranking, const char *domain);
+void rank_free(struct ranked *ranked);
+
+/* True when `wanted` is the name, or the part of it before a '/' or ':' ("cuda" takes "cuda:0/tensors"). */
+bool rank_domain_matches(const char *name, const char *wanted);
+
+/* Address space, not memory: reserved and file mappings. They never rank above memory. */
+bool rank_is_address_space(const char *domain);
+
+/*
+ * Sets `leak` of every site, by surviving generations: a leak still holds blocks from at least 75 % of the
+ * generations since it appeared and 70 % of the latest quarter, has seen 6 of them, and the line holds 64 KiB more than
+ * a few of the blocks that it works with and releases again.
+ */
+void rank_leaks_classify(struct model *model);
+
+/*
+ * What counts of a site in every order: the part that is in memory. What was asked for and never touched holds nothing. At a peak: what
+ * is live and untouched now was so then, as far as it was there.
+ */
+uint64_t rank_live_in_memory(const struct model_site *site);
+uint64_t rank_peak_in_memory(const struct model_site *site);
+
+/* Too few generations for the name, but from 3 on, and not one of them was released. */
+bool rank_may_accumulate(const struct model_site *site);
+
+/*
+ * Grew over much of the run and kept nearly all of it, then stopped: blocks of most generations in which it allocated are alive, and
+ * more than as much was allocated elsewhere between its first and its latest block, so that it was not built at one go. A cache that
+ * fills looks the same: a ground to ask only where the line is new.
+ */
+bool rank_has_accumulated(const struct model_site *site);
+
+/* Most of what was allocated since it appeared is its own: a leak, or something large that was built at one go. */
+bool rank_may_be_built_once(const struct model_site *site);
+
+/* Left behind by importing a library: an import stands between the allocation and the user's own code. Start-up, too. */
+bool rank_is_import(const struct model_site *site);
+
+/* The interpreter allocated it for itself, outside all Python code, before the user's or after it. */
+bool rank_is_start_up(const struct model_site *site);
+
+/*
+ * Booked where it was not allocated, for want of room: at a caller, or at no place. So is what names tell, where they had no room:
+ * which line it is, and whether an import made the interpreter's arenas.
+ */
+bool rank_is_elsewhere(const struct model *model, const struct model_site *site);
+
+/* Of what such sites of the domain held, at the end or at its peak, whichever is more; NULL = of all memory. */
+uint64_t rank_elsewhere_bytes(const struct model *model, const char *domain);
+
+/* The same of all memory, where it is so much that lines say little; else 0. */
+uint64_t rank_elsewhere_worth_bytes(const struct model *model);
+
+/* Total order of (domain, where, its relation), for grouping; 0 = the same line. */
+int rank_compare_places(const struct model_site *left, const struct model_site *right);
+
+#endif

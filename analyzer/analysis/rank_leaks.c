@@ -1,0 +1,269 @@
+/*
+ * rank_leaks.c - what grows and never shrinks?
+ *
+ * The test is surviving generations, not slopes: a stable number of generations with live blocks is a cache or a
+ * pool however large it is, a site with blocks from nearly every generation since it began accumulates however
+ * small each step. Thresholds as measured over 16 steady leaks, 6 controls and 3 one-shot peaks (15 of 16 flagged,
+ * no control and no peak flagged).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/device_parts.h"
+#include "analysis/rank.h"
+#include "base/memory.h"
+
+#define LEAK_ALIVE_PERCENT 75      // of all generations since the site appeared
+#define LEAK_RECENT_PERCENT 70     // of the latest quarter: it has not stopped
+#define LEAK_GENERATIONS_MIN 6     // fewer say nothing
+#define SUSPECT_GENERATIONS_MIN 3  // for the order of what is too short to judge
+#define UNJUDGED_PART 16 // what cannot be judged, and gave nothing back, stands with a leak of this part of its bytes
+#define UNJUDGED_BLOCKS_MIN 8 // fewer were perhaps taken once
+#define LEAK_FLOOR_BYTES 65536     // grown by the line; less is not worth a person's time
+#define BLOCKS_IN_USE 8            // that a line may hold at any moment of what it releases again: its temporaries
+#define ARENA_FLOOR_BYTES (16u << 20) // of Python's arenas: less may be what start-up and the user's own modules leave there
+#define BACKLOG_ALIVE_PERCENT 25   // a queue that drains late, garbage cycles; measured 33 % and 39 %, controls under 15 %
+
+/* The frame that is named and not what every program starts with; NULL when there is none. */
+static const struct model_frame *
+outermost(const struct model_site *site)
+{
+	for (uint32_t i = site->frame_count; i > 0; i--) {
+		const struct model_frame *frame = site->frames[i - 1];
+
+		if (frame->function[0] != '\0' && strcmp(frame->function, "_start") != 0 &&
+		    strcmp(frame->function, "main") != 0 && strncmp(frame->function, "__libc_start_", 13) != 0)
+			return frame;
+	}
+	return NULL;
+}
+
+static bool
+starts_with_any(const char *text, const char *const *starts)
+{
+	for (; *starts != NULL; starts++) {
+		if (strncmp(text, *starts, strlen(*starts)) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool
+rank_is_start_up(const struct model_site *site)
+{
+	static const char *const entries[] = { "Py_BytesMain", "Py_Main", "Py_Initialize", "pymain", NULL };
+	static const char *const initializers[] = { "Py_Initialize", "pymain_init", NULL };
+	static const char *const evaluators[] = { "_PyEval_", "PyEval_", NULL };
+	const struct model_frame *entry = outermost(site);
+	bool is_initializing = false;
+
+	if (entry == NULL || site->omitted != 0 || !starts_with_any(entry->function, entries))
+		return false;
+	/* Below an evaluator it was Python code, even where its frames could not be read: the interpreter's until it is up. */
+	for (uint32_t i = site->frame_count; i > 0; i--) {
+		const struct model_frame *frame = site->frames[i - 1];
+
+		is_initializing = is_initializing || starts_with_any(frame->function, initializers);
+		if (frame->is_user || frame->kind == MODEL_FRAME_PYTHON ||
+		    (!is_initializing && starts_with_any(frame->function, evaluators)))
+			return false;
+	}
+	return true;
+}
+
+bool
+rank_is_import(const struct model_site *site)
+{
+	if ((site->stack_flags & KMEM_STACK_IMPORT_CUT) != 0 || rank_is_start_up(site))
+		return true;
+	for (uint32_t i = 0; i < site->frame_count; i++) {
+		const struct model_frame *frame = site->frames[i];
+
+		if (frame->is_importlib)
+			return true;
+		if (frame == site->where && frame->is_user)
+			return false;
+	}
+	return false;
+}
+
+static bool
+is_at_least(uint64_t part, uint64_t percent, uint64_t whole)
+{
+	return part * 100 >= percent * whole;
+}
+
+/* Accumulates as far as the generations tell; whether it is worth the name is up to its line's bytes. */
+static bool
+is_accumulating(const struct model_site *site)
+{
+	return site->generations_total >= LEAK_GENERATIONS_MIN &&
+	       is_at_least(site->generations_alive, LEAK_ALIVE_PERCENT, site->generations_total) &&
+	       is_at_least(site->recent_alive, LEAK_RECENT_PERCENT, site->recent_total);
+}
+
+static enum model_leak_class
+class_of(const struct model_site *site)
+{
+	if (site->live_bytes == 0 && site->live_count == 0)
+		return MODEL_LEAK_NONE;
+	if (rank_is_import(site))
+		return MODEL_LEAK_IMPORT;
+	if (site->generations_total < LEAK_GENERATIONS_MIN)
+		return MODEL_LEAK_TOO_SHORT;
+	if (is_accumulating(site))
+		return MODEL_LEAK_LEAK;
+	return is_at_least(site->generations_alive, BACKLOG_ALIVE_PERCENT, site->generations_total) &&
+	               site->recent_alive != 0
+	           ? MODEL_LEAK_BACKLOG
+	           : MODEL_LEAK_STEADY;
+}
+
+static int
+compare_places(const void *a, const void *b)
+{
+	return rank_compare_places(*(struct model_site *const *)a, *(struct model_site *const *)b);
+}
+
+/*
+ * What must have stayed. Blocks are counted by generation, bytes are not: a line that works with large blocks, and of which some small
+ * ones stay (NumPy's shapes, which it takes from a free list and which outlive the arrays that they were made for), has blocks of
+ * all generations as a leak has. So as many bytes as a few blocks of the size that it releases are no growth. A line that releases
+ * nothing has grown by all that it holds. Of several processes it is the growth of one: what is steady in each does not grow in their sum.
+ */
+static uint64_t
+grown_bytes(const struct model_site *site)
+{
+	uint64_t live_bytes = site->process_count > 1 && site->most_live_bytes != 0 ? site->most_live_bytes : site->live_bytes;
+	uint64_t in_use_bytes;
+
+	if (site->allocated_count <= site->live_count || site->allocated_bytes <= site->live_bytes)
+		return live_bytes;
+	in_use_bytes = (site->allocated_bytes - site->live_bytes) / (site->allocated_count - site->live_count) * BLOCKS_IN_USE;
+	return live_bytes > in_use_bytes ? live_bytes - in_use_bytes : 0;
+}
+
+/*
+ * What holds half of all that was allocated since it began has run nearly alone, as the loading of a data set does; a loop that leaks
+ * does other work between two of its blocks, and goes on. So there a tick without a block says that it is over.
+ */
+static void
+judge_as_data_set(struct model_site **leaking, size_t count)
+{
+	uint64_t live_bytes = 0;
+	uint64_t volume_bytes = 0;
+	bool has_paused = true;
+
+	for (size_t i = 0; i < count; i++) {
+		live_bytes += leaking[i]->live_bytes;
+		if (leaking[i]->volume_bytes > volume_bytes)
+			volume_bytes = leaking[i]->volume_bytes;
+		has_paused = has_paused && leaking[i]->has_paused;
+	}
+	for (size_t i = 0; i < count; i++) {
+		leaking[i]->may_be_built_once = live_bytes >= volume_bytes / 2 && volume_bytes != 0;
+		if (leaking[i]->may_be_built_once && has_paused)
+			leaking[i]->leak = MODEL_LEAK_STEADY;
+	}
+}
+
+/* Many sites below one line are one leak: what holds for a leak is asked of their sum. */
+static void
+judge_lines(const struct model *model, struct model_site **leaking, size_t count)
+{
+	for (size_t first = 0, end; first < count; first = end) {
+		bool is_arena = strcmp(model->domains[leaking[first]->domain].name, "python/arena") == 0;
+		uint64_t bytes = 0;
+
+		for (end = first; end < count && rank_compare_places(leaking[first], leaking[end]) == 0; end++)
+			bytes += grown_bytes(leaking[end]);
+		judge_as_data_set(&leaking[first], end - first);
+		for (size_t i = first; i < end && bytes < (is_arena ? ARENA_FLOOR_BYTES : LEAK_FLOOR_BYTES); i++)
+			leaking[i]->leak = is_arena ? MODEL_LEAK_TOO_SHORT : MODEL_LEAK_STEADY;
+	}
+}
+
+void
+rank_leaks_classify(struct model *model)
+{
+	struct model_site **leaking = memory_zeroed(model->site_count, sizeof(struct model_site *));
+	size_t count = 0;
+
+	for (size_t i = 0; i < model->site_count; i++) {
+		model->sites[i].leak = class_of(&model->sites[i]);
+		model->sites[i].may_be_built_once = false;
+		/* What lies in these arenas is recorded by itself. */
+		if ((model->sites[i].stack_flags & KMEM_STACK_ARENA) != 0 &&
+		    rank_is_address_space(model->domains[model->sites[i].domain].name))
+			model->sites[i].leak = MODEL_LEAK_NONE;
+		/* A cache gives nothing back; what leaks in it are tensors. */
+		if (device_parts_is_cache(model, &model->sites[i]))
+			model->sites[i].leak = MODEL_LEAK_NONE;
+		if (model->sites[i].leak == MODEL_LEAK_LEAK)
+			leaking[count++] = &model->sites[i];
+	}
+	qsort(leaking, count, sizeof(struct model_site *), compare_places);
+	judge_lines(model, leaking, count);
+	free(leaking);
+}
+
+/* More telling than any steady amount. */
+bool
+rank_may_accumulate(const struct model_site *site)
+{
+	return site->leak == MODEL_LEAK_TOO_SHORT && site->generations_total >= SUSPECT_GENERATIONS_MIN &&
+	       site->generations_total < LEAK_GENERATIONS_MIN &&
+	       site->generations_alive == site->generations_total && site->live_bytes >= LEAK_FLOOR_BYTES;
+}
+
+bool
+rank_has_accumulated(const struct model_site *site)
+{
+	return (site->leak == MODEL_LEAK_STEADY || site->leak == MODEL_LEAK_BACKLOG) && site->born_generations >= LEAK_GENERATIONS_MIN &&
+	       is_at_least(site->generations_alive, LEAK_ALIVE_PERCENT, site->born_generations) && site->live_bytes < site->span_bytes / 2 &&
+	       grown_bytes(site) >= LEAK_FLOOR_BYTES;
+}
+
+bool
+rank_may_be_built_once(const struct model_site *site)
+{
+	return site->leak == MODEL_LEAK_LEAK && site->may_be_built_once;
+}
+
+/*
+ * A run that began with much work has slow ticks, and a loop that keeps something in each of its rounds may be over in one of them. Its line
+ * has kept nearly all that it allocated. Nobody can say that it grows, but it may hold a hundred times what a small leak does.
+ */
+static bool
+keeps_all(const struct model_site *site)
+{
+	return site->leak == MODEL_LEAK_TOO_SHORT && site->generations_total < LEAK_GENERATIONS_MIN &&
+	       (site->stack_flags & KMEM_STACK_ARENA) == 0 && site->live_bytes >= LEAK_FLOOR_BYTES &&
+	       site->live_count >= UNJUDGED_BLOCKS_MIN && site->live_count >= site->allocated_count - site->allocated_count / 8;
+}
+
+static unsigned
+leaks_tier(const struct model *model, const struct model_site *site)
+{
+	static const unsigned tiers[] = {
+		[MODEL_LEAK_LEAK] = 0,   [MODEL_LEAK_TOO_SHORT] = 2, [MODEL_LEAK_BACKLOG] = 2,
+		[MODEL_LEAK_STEADY] = 2, [MODEL_LEAK_IMPORT] = 3,    [MODEL_LEAK_NONE] = 4,
+	};
+	unsigned tier = keeps_all(site) ? 0 : rank_may_accumulate(site) ? 1 : tiers[site->leak];
+
+	/* Address space that is not given back comes after memory of the same tier. */
+	return tier * 2 + (rank_is_address_space(model->domains[site->domain].name) ? 1 : 0);
+}
+
+static uint64_t
+leaks_bytes(const struct model_site *site)
+{
+	return rank_live_in_memory(site) / (keeps_all(site) ? UNJUDGED_PART : 1);
+}
+
+const struct ranking rank_leaks = {
+	.name = "leaks",
+	.heading = "Still held, leaks first",
+	.tier = leaks_tier,
+	.bytes = leaks_bytes,
+};

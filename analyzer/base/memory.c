@@ -1,0 +1,54 @@
+/*
+ * memory.c - allocation that cannot fail.
+ *
+ * Called by   everything in the analyzer that builds a structure of unknown size.
+ * When failing  one line on stderr and exit 2, see memory.h.
+ */
+#include "base/memory.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fail.h"
+
+void
+memory_exhausted(void)
+{
+	fputs("kmemshim: out of memory for the report: read the capture on a machine with more free\n", stderr);
+	exit(EXIT_USAGE);
+}
+
+static void *
+checked(void *memory)
+{
+	if (memory == NULL)
+		memory_exhausted();
+	return memory;
+}
+
+void *
+memory_zeroed(size_t count, size_t size)
+{
+	return checked(calloc(count != 0 ? count : 1, size));
+}
+
+void *
+memory_grown(void *array, size_t *room, size_t wanted, size_t size)
+{
+	size_t grown = *room + *room / 2 + 16;
+
+	if (array != NULL && wanted <= *room)
+		return array;
+	if (grown < wanted)
+		grown = wanted;
+	*room = grown;
+	return checked(grown > SIZE_MAX / size ? NULL : realloc(array, grown * size));
+}
+
+char *
+memory_text(const char *text)
+{
+	return checked(strdup(text));
+}

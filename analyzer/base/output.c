@@ -1,0 +1,110 @@
+/*
+ * output.c - did what we wrote arrive?
+ *
+ * Called by   cmd_*.c, main.c.
+ * When failing  see output.h.
+ */
+#include "base/output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+
+struct output_file {
+	FILE *stream;
+	char *path;
+	char *beside; // NULL: written in place
+};
+
+/* The reader of a pipe or socket is gone. */
+static bool
+is_abandoned(FILE *stream, int error)
+{
+	struct pollfd poll_of = { .fd = fileno(stream) };
+
+	return error == EPIPE || (poll(&poll_of, 1, 0) == 1 && (poll_of.revents & (POLLERR | POLLHUP)) != 0);
+}
+
+static bool
+flush(FILE *stream, const char *name, struct fail *fail)
+{
+	int error = 0;
+
+	if (fflush(stream) != 0)
+		error = errno;
+	else if (ferror(stream) != 0)
+		error = ENOSPC; // an earlier write failed; that it was room is the likely reason
+	if (error == 0 || is_abandoned(stream, error))
+		return true;
+	return fail_set(fail, EXIT_USAGE, "%s: cannot write: %s: what was written is incomplete", name, strerror(error));
+}
+
+bool
+output_finish(struct fail *fail)
+{
+	return flush(stdout, "standard output", fail);
+}
+
+/* A device, a pipe or a terminal. A FIFO that nobody reads is refused, not waited for. */
+static FILE *
+open_in_place(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0)
+		return NULL;
+	(void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+	return fdopen(fd, "w");
+}
+
+struct output_file *
+output_open(const char *path, struct fail *fail)
+{
+	struct output_file *file = memory_zeroed(1, sizeof(*file));
+	struct stat there;
+
+	file->path = memory_text(strcmp(path, "-") == 0 ? "/dev/stdout" : path);
+	if (stat(file->path, &there) != 0 || S_ISREG(there.st_mode)) {
+		size_t room = strlen(path) + 32;
+
+		file->beside = memory_zeroed(room, 1);
+		(void)snprintf(file->beside, room, "%s.%ld.new", path, (long)getpid());
+	}
+	file->stream = file->beside != NULL ? fopen(file->beside, "we") : open_in_place(file->path);
+	if (file->stream != NULL)
+		return file;
+	(void)fail_set(fail, EXIT_USAGE, "%s: cannot write: %s", path, strerror(errno));
+	free(file->beside);
+	free(file->path);
+	free(file);
+	return NULL;
+}
+
+FILE *
+output_stream(struct output_file *file)
+{
+	return file->stream;
+}
+
+bool
+output_close(struct output_file *file, struct fail *fail)
+{
+	bool is_written = flush(file->stream, file->path, fail);
+
+	if (fclose(file->stream) != 0 && is_written)
+		is_written = fail_set(fail, EXIT_USAGE, "%s: cannot write: %s", file->path, strerror(errno));
+	if (file->beside != NULL && is_written && rename(file->beside, file->path) != 0)
+		is_written = fail_set(fail, EXIT_USAGE, "%s: cannot write: %s", file->path, strerror(errno));
+	if (file->beside != NULL && !is_written)
+		(void)unlink(file->beside);
+	free(file->beside);
+	free(file->path);
+	free(file);
+	return is_written;
+}

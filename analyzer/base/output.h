@@ -1,0 +1,29 @@
+/*
+ * output.h - did what we wrote arrive?
+ *
+ * Called by   cmd_*.c, main.c.
+ * When failing  a reader that went away (`| head`) is no failure and is not mentioned; everything else is one line and
+ *               exit 2: the invocation is at fault (a full disk, a path), not the capture.
+ */
+#ifndef OUTPUT_H
+#define OUTPUT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/fail.h"
+
+/* Flushes standard output and tells whether all of it was taken. */
+bool output_finish(struct fail *fail);
+
+/*
+ * A file that appears whole or not at all: written beside its place and renamed by output_close(). "-" is standard
+ * output; what is there and no plain file (a pipe, /dev/stdout) is written directly.
+ */
+struct output_file;
+struct output_file *output_open(const char *path, struct fail *fail);
+FILE *output_stream(struct output_file *file);
+/* Frees `file` in any case; on failure what was there before is still there. */
+bool output_close(struct output_file *file, struct fail *fail);
+
+#endif

@@ -1,0 +1,43 @@
+/* owner.c - see owner.h. */
+#include "base/owner.h"
+
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text_clean.h"
+
+bool
+owner_is_trusted(uid_t owner)
+{
+	return owner == 0 || owner == geteuid();
+}
+
+const char *
+owner_text(uid_t owner, char text[OWNER_TEXT_BYTES])
+{
+	const struct passwd *known = getpwuid(owner);
+
+	if (known != NULL)
+		(void)snprintf(text, OWNER_TEXT_BYTES, "user %s", known->pw_name);
+	else
+		(void)snprintf(text, OWNER_TEXT_BYTES, "user %lu", (unsigned long)owner);
+	(void)text_clean(text, strlen(text));
+	return text;
+}
+
+bool
+owner_is_anothers(const char *folder, uid_t *owner)
+{
+	struct stat status;
+	bool is_there = lstat(folder, &status) == 0;
+
+	if (is_there && S_ISLNK(status.st_mode) && owner_is_trusted(status.st_uid)) // then it is up to where it leads
+		is_there = stat(folder, &status) == 0;
+	if (!is_there || owner_is_trusted(status.st_uid))
+		return false;
+	*owner = status.st_uid;
+	return true;
+}

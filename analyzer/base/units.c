@@ -1,0 +1,66 @@
+/*
+ * units.c - how is a number written for a person?
+ *
+ * Called by   renderers and everything that composes a sentence.
+ * Safe from   one thread; no state.
+ * When failing  it does not: every value of the type has a spelling that fits UNITS_TEXT_BYTES.
+ */
+#include "base/units.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+const char *
+units_bytes(uint64_t bytes, char text[UNITS_TEXT_BYTES])
+{
+	static const char *const names[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+	unsigned unit = 0;
+	uint64_t scale = 1;
+
+	while (unit + 1 < sizeof(names) / sizeof(names[0]) && bytes / scale >= 1024) {
+		unit++;
+		scale *= 1024;
+	}
+	if (unit == 0) {
+		(void)snprintf(text, UNITS_TEXT_BYTES, "%" PRIu64 " B", bytes);
+		return text;
+	}
+
+	double value = (double)bytes / (double)scale;
+
+	/* What rounds to 1024 of a unit is 1.0 of the next one. */
+	if (value >= 1023.5 && unit + 1 < sizeof(names) / sizeof(names[0])) {
+		unit++;
+		value /= 1024;
+	}
+	(void)snprintf(text, UNITS_TEXT_BYTES, value < 99.95 ? "%.1f %s" : "%.0f %s", value, names[unit]);
+	return text;
+}
+
+const char *
+units_count(uint64_t count, char text[UNITS_TEXT_BYTES])
+{
+	char digits[24];
+	int length = snprintf(digits, sizeof(digits), "%" PRIu64, count);
+	int out = 0;
+
+	for (int i = 0; i < length; i++) {
+		if (i > 0 && (length - i) % 3 == 0)
+			text[out++] = ',';
+		text[out++] = digits[i];
+	}
+	text[out] = '\0';
+	return text;
+}
+
+const char *
+units_share(uint32_t ppm, char text[UNITS_TEXT_BYTES])
+{
+	if (ppm > 0 && ppm < 500)
+		(void)snprintf(text, UNITS_TEXT_BYTES, "<0.1 %%");
+	else if (ppm > 0 && ppm < 9950)
+		(void)snprintf(text, UNITS_TEXT_BYTES, "%.1f %%", (double)ppm / 10000);
+	else
+		(void)snprintf(text, UNITS_TEXT_BYTES, "%.0f %%", (double)ppm / 10000);
+	return text;
+}

@@ -1,0 +1,163 @@
+/*
+ * capture_exit.c - what did the program hold before its exit handlers ran (see capture_exit.h)?
+ *
+ * The records of a private copy are changed, so that nobody else needs to know of two moments. What held nothing then holds nothing:
+ * what was made and kept since is counted among what was allocated, and as a whole.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "capture/capture_exit.h"
+#include "kmem_words.h"
+
+/* relaxed: a private copy that nobody else looks at */
+#define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
+#define MOST (INT64_C(1) << 48) // of any sum
+#define TRIFLE_BYTES 65536 // what every Python program releases between its last line and the teardown
+#define SET(field, value) atomic_store_explicit(&(field), (value), memory_order_relaxed)
+
+static struct kmem_site *
+site_at(struct capture *capture, size_t index)
+{
+	return (struct kmem_site *)(void *)capture->sections[KMEM_SECTION_SITES].bytes + index;
+}
+
+static int64_t
+live_bytes(const struct kmem_site *site)
+{
+	return (int64_t)(COPY_OF(site->allocated_bytes) - COPY_OF(site->freed_bytes));
+}
+
+static int64_t
+live_at_end(struct capture *capture)
+{
+	uint64_t sum = 0; // modulo 2^64, as all sums of records
+
+	for (size_t i = 0; i < capture_site_count(capture); i++) {
+		const struct kmem_site *site = site_at(capture, i);
+
+		sum += kmem_domain_is_memory(site->domain) ? (uint64_t)live_bytes(site) : 0;
+	}
+	return (int64_t)sum;
+}
+
+/* Of one record, on either side of 0: see struct kmem_exit_site. */
+static bool
+is_sum(int64_t number)
+{
+	return number > -MOST && number < MOST;
+}
+
+/* Its lengths fit together and it names no site twice: whole, or not at all. */
+static bool
+is_possible(struct capture *capture, const struct kmem_exit *taken)
+{
+	uint64_t needed = sizeof(*taken) + taken->site_count * UINT64_C(24) + taken->generation_count * (uint64_t)sizeof(struct kmem_generations);
+	uint64_t count = capture_site_count(capture);
+	uint32_t last = 0;
+
+	if (needed > taken->record.bytes || taken->clock == 0 || taken->clock > COPY_OF(capture->header->generation_clock) ||
+	    taken->volume_bytes > COPY_OF(capture->header->volume_bytes))
+		return false;
+	for (uint32_t i = 0; i < taken->site_count; i++) {
+		if (!is_sum(taken->sites[i].live_bytes) || !is_sum(taken->sites[i].live_count) || taken->sites[i].site <= last || taken->sites[i].site > count || taken->sites[i].generations > taken->generation_count)
+			return false;
+		last = taken->sites[i].site;
+	}
+	return true;
+}
+
+/* Allocated outside any line of Python: as the program was read, whose text and tree are released when its last line is done. */
+static bool
+is_interpreters(struct capture *capture, uint32_t number)
+{
+	struct capture_stack stack;
+	uint32_t index = COPY_OF(site_at(capture, number - 1)->stack);
+
+	if (index == 0 || !capture_stack(capture, index, "stack of a site", &stack))
+		return false;
+	for (uint32_t i = 0; i < stack.frame_count; i++) {
+		if ((stack.frames[i] & KMEM_FRAME_PYTHON) != 0)
+			return false;
+	}
+	return true;
+}
+
+/* By lines of Python, less what they allocated since and kept. */
+static int64_t
+released_by_handlers(struct capture *capture, const struct kmem_exit *taken)
+{
+	uint64_t sum = 0; // modulo 2^64: a thread has a record of its own for what others allocated and it released
+	uint32_t next = 0;
+
+	for (uint32_t i = 1; i <= capture_site_count(capture); i++) {
+		bool is_then = next < taken->site_count && taken->sites[next].site == i;
+		uint64_t then_bytes = is_then ? (uint64_t)taken->sites[next++].live_bytes : 0;
+		const struct kmem_site *site = site_at(capture, i - 1);
+
+		if (kmem_domain_is_memory(site->domain) && !is_interpreters(capture, i))
+			sum += then_bytes - (uint64_t)live_bytes(site);
+	}
+	return (int64_t)sum;
+}
+
+static void
+rewind_generations(struct capture *capture, uint32_t site, const struct kmem_generations *copy)
+{
+	/* NULL: told of already. */
+	struct kmem_generations *block = (struct kmem_generations *)(uintptr_t)capture_generations(capture, site - 1);
+
+	if (block == NULL)
+		return;
+	for (unsigned i = 0; i < KMEM_GENERATION_BUCKETS; i++)
+		SET(block->live_count[i], copy != NULL ? COPY_OF(copy->live_count[i]) : 0);
+	if (copy != NULL)
+		SET(block->births, COPY_OF(copy->births));
+}
+
+static void
+rewind_site(struct capture *capture, uint32_t number, const struct kmem_exit_site *then, const struct kmem_generations *copies)
+{
+	struct kmem_site *site = site_at(capture, number - 1);
+	int64_t end_bytes = live_bytes(site);
+	int64_t then_bytes = then != NULL ? then->live_bytes : 0;
+	int64_t then_count = then != NULL ? then->live_count : 0;
+
+	SET(site->freed_bytes, COPY_OF(site->allocated_bytes) - (uint64_t)then_bytes);
+	SET(site->freed_count, COPY_OF(site->allocated_count) - (uint64_t)then_count);
+	if (COPY_OF(site->generations) != 0)
+		rewind_generations(capture, number, then != NULL && then->generations != 0 ? &copies[then->generations - 1] : NULL);
+	capture->released_bytes[number - 1] = (int64_t)((uint64_t)then_bytes - (uint64_t)end_bytes);
+}
+
+void
+capture_exit_rewind(struct capture *capture)
+{
+	struct kmem_header *header = (struct kmem_header *)(void *)capture->head;
+	uint32_t index = (uint32_t)COPY_OF(header->at_exit); // once of twice
+	const struct kmem_exit *taken = index != 0 && capture->was_closed ? capture_exit(capture, index) : NULL;
+	const struct kmem_generations *copies;
+	bool is_python = COPY_OF(header->is_finalizing) != 0;
+	uint32_t next = 0;
+
+	if (taken == NULL)
+		return;
+	if (!is_possible(capture, taken)) {
+		capture_damaged(capture, "section \"records\": what was held when the program began to exit does not fit the rest: left out");
+		return;
+	}
+	if (live_at_end(capture) >= taken->live_bytes || (is_python && released_by_handlers(capture, taken) < TRIFLE_BYTES))
+		return;
+	copies = (const struct kmem_generations *)(const void *)&taken->sites[taken->site_count];
+	capture->released_bytes = memory_zeroed(capture_site_count(capture), sizeof(*capture->released_bytes));
+	for (uint32_t i = 1; i <= capture_site_count(capture); i++) {
+		const struct kmem_exit_site *then = next < taken->site_count && taken->sites[next].site == i ? &taken->sites[next++] : NULL;
+
+		if (!is_python || !is_interpreters(capture, i))
+			rewind_site(capture, i, then, copies);
+	}
+	capture->after_exit_bytes = COPY_OF(header->volume_bytes) - taken->volume_bytes;
+	SET(header->generation_clock, taken->clock);
+	SET(header->volume_bytes, taken->volume_bytes);
+}

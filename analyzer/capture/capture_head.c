@@ -1,0 +1,353 @@
+/*
+ * capture_head.c - is the head of a capture sound (see capture_head.h)?
+ *
+ * A word that is stored twice, or beside its checksum, and does not agree with itself is taken as missing. In a file that a
+ * program still writes it may be half written: then an earlier reading has another one, and nothing is said.
+ */
+#include "capture/capture_head.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "kmem_words.h"
+
+#define SALVAGE_HINT "--salvage reads what is intact"
+
+/* relaxed, everywhere in this file: the memory is a private copy that nobody changes */
+#define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
+#define FORGET(field) atomic_store_explicit(&(field), 0, memory_order_relaxed)
+
+const char *const capture_section_names[KMEM_SECTION_COUNT] = { "none", "sites", "generations", "records" };
+
+bool
+capture_refuse(struct capture *capture, struct fail *fail, const char *text)
+{
+	if (!capture->is_salvage)
+		return fail_set(fail, EXIT_CAPTURE, "%s: %s; %s", capture->path, text, SALVAGE_HINT);
+	capture_damaged(capture, "%s", text);
+	return true;
+}
+
+bool
+capture_head_check_fixed(struct capture *capture, size_t bytes, struct fail *fail)
+{
+	static const char zeros[sizeof(KMEM_MAGIC) - 1];
+	const struct kmem_header *header = capture->header;
+	const char *path = capture->path;
+	size_t magic_bytes = sizeof(header->magic);
+
+	if (bytes == 0)
+		return fail_set(fail, EXIT_CAPTURE, "%s: is empty: the disk was full, or the program died before it was "
+		                "recorded; record it again", path);
+	if (bytes >= magic_bytes && memcmp(header->magic, zeros, magic_bytes) == 0)
+		return fail_set(fail, EXIT_CAPTURE, "%s: has no head yet: the program died (or is) at its very start; "
+		                "record it again", path);
+	if (bytes < magic_bytes || memcmp(header->magic, KMEM_MAGIC, magic_bytes) != 0)
+		return fail_set(fail, EXIT_CAPTURE, "%s: is not a kmemshim capture (it does not begin with \"%s\"): give a "
+		                ".kmem file", path, KMEM_MAGIC);
+	if (bytes < offsetof(struct kmem_header, head_bytes))
+		return fail_set(fail, EXIT_CAPTURE, "%s: section \"head\" needs %u bytes, file ends at %zu: nothing in it can "
+		                "be read; copy it again", path, KMEM_HEAD_BYTES, bytes);
+	if (header->endian == __builtin_bswap32(KMEM_ENDIAN))
+		return fail_set(fail, EXIT_CAPTURE, "%s: was recorded on a machine of the other byte order: report it there",
+		                path);
+	if (header->endian != KMEM_ENDIAN)
+		return fail_set(fail, EXIT_CAPTURE, "%s: section \"head\": byte order mark wanted 0x%08x, found 0x%08x: the "
+		                "file is damaged; copy it again", path, KMEM_ENDIAN, header->endian);
+	if (header->version != KMEM_VERSION)
+		return fail_set(fail, EXIT_CAPTURE, "%s: was written by %s kmemshim (format %u, this one reads %u): report "
+		                "it with %s", path, header->version > KMEM_VERSION ? "a newer" : "an older",
+		                header->version, KMEM_VERSION,
+		                header->version > KMEM_VERSION ? "a newer kmemshim" : "the kmemshim that recorded it");
+	if (bytes < KMEM_HEAD_BYTES)
+		return fail_set(fail, EXIT_CAPTURE, "%s: section \"head\" needs %u bytes, file ends at %zu: capture is "
+		                "truncated and nothing in it can be read; copy it again", path, KMEM_HEAD_BYTES, bytes);
+	if (header->head_bytes != KMEM_HEAD_BYTES || header->chunk_bytes != KMEM_CHUNK_BYTES ||
+	    header->identity_bytes != sizeof(struct kmem_identity))
+		return fail_set(fail, EXIT_CAPTURE, "%s: section \"head\": sizes wanted %u/%u/%zu, found %u/%u/%u: the file is "
+		                "damaged; copy it again", path, KMEM_HEAD_BYTES, KMEM_CHUNK_BYTES,
+		                sizeof(struct kmem_identity), header->head_bytes, header->chunk_bytes,
+		                header->identity_bytes);
+
+	uint32_t wanted = COPY_OF(header->identity_checksum);
+	uint32_t found = kmem_identity_checksum(header);
+	char text[160];
+
+	if (wanted == found)
+		return true;
+	if (wanted == 0)
+		return fail_set(fail, EXIT_CAPTURE, "%s: the program died (or is) at its very start, before it was named: "
+		                "nothing was recorded", path);
+	(void)snprintf(text, sizeof(text), "section \"identity\": checksum wanted 0x%08x, found 0x%08x: the file is damaged",
+	               wanted, found);
+	return capture_refuse(capture, fail, text);
+}
+
+bool
+capture_head_is_closed(const struct capture *capture)
+{
+	return capture->state == KMEM_STATE_CLEAN_EXIT;
+}
+
+const struct kmem_chunk *
+capture_head_directory(const struct capture *capture)
+{
+	return (const struct kmem_chunk *)(const void *)(capture->head + KMEM_DIRECTORY_OFFSET);
+}
+
+static bool
+is_any_chunk_sealed(const unsigned char *head)
+{
+	const struct kmem_chunk *directory = (const struct kmem_chunk *)(const void *)(head + KMEM_DIRECTORY_OFFSET);
+
+	for (uint32_t i = 0; i < KMEM_CHUNKS_MAX; i++) {
+		if (COPY_OF(directory[i].is_sealed) != 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Chunks are sealed before the head. Where none is, there was no way to close the capture (the program confined itself, or its address
+ * space was spent): that of a program that was killed has no seal either, and is as good.
+ */
+bool
+capture_head_check_closed(struct capture *capture, bool is_last_attempt, bool *wants_again, struct fail *fail)
+{
+	uint32_t wanted = COPY_OF(capture->header->head_checksum);
+	uint32_t found = kmem_head_checksum(capture->head);
+	char text[160];
+
+	capture->was_closed = wanted == found;
+	*wants_again = !capture->was_closed && !is_last_attempt;
+	if (capture->was_closed || *wants_again)
+		return true;
+	if (wanted == 0) { // F5 is stored last: what was sealed before is checked all the same
+		if (is_any_chunk_sealed(capture->head))
+			capture_damaged(capture, "section \"head\": the program was stopped while it closed the capture: it has no checksum");
+		return true;
+	}
+	(void)snprintf(text, sizeof(text), "section \"head\": checksum wanted 0x%08x, found 0x%08x: the file is damaged",
+	               wanted, found);
+	return capture_refuse(capture, fail, text);
+}
+
+bool
+capture_head_check_open(struct capture *capture, const unsigned char *before, struct fail *fail)
+{
+	char text[160];
+
+	if (!is_any_chunk_sealed(before))
+		return true;
+	(void)snprintf(text, sizeof(text), "section \"head\": state 0x%08x, but chunks have checksums, which they get when a capture is closed: "
+	               "the file is damaged", COPY_OF(capture->header->state));
+	return capture_refuse(capture, fail, text);
+}
+
+static bool
+is_entry(const struct kmem_chunk *entry)
+{
+	return entry->section != KMEM_SECTION_NONE && entry->section < KMEM_SECTION_COUNT &&
+	       entry->section + entry->inverted == UINT8_MAX;
+}
+
+/*
+ * Entries say of themselves that they are there: chunk_count only repeats that. Those behind it are of a growth in which the program
+ * died, and nothing is in their chunks.
+ */
+bool
+capture_head_chunks(struct capture *capture, uint32_t *chunk_count, struct fail *fail)
+{
+	const struct kmem_chunk *directory = capture_head_directory(capture);
+	uint32_t wanted = COPY_OF(capture->header->chunk_count);
+	uint32_t count = KMEM_CHUNKS_MAX;
+	uint64_t end = KMEM_HEAD_BYTES;
+	char text[256];
+
+	while (count > 0 && !is_entry(&directory[count - 1]))
+		count--;
+	*chunk_count = count;
+	if (wanted > count) {
+		(void)snprintf(text, sizeof(text), "section \"directory\" wants %u chunks, the last of its entries is that of chunk "
+		               "%d: the file is damaged", wanted, (int)count - 1);
+		if (!capture_refuse(capture, fail, text))
+			return false;
+	}
+	for (uint32_t i = 0; i < count; i++, end += KMEM_CHUNK_BYTES) {
+		if (!is_entry(&directory[i])) {
+			(void)snprintf(text, sizeof(text), "section \"directory\": chunk %u belongs to section %u or %u, wanted 1 to "
+			               "%d, twice: the file is damaged", i, directory[i].section, directory[i].inverted ^ 0xffu,
+			               KMEM_SECTION_COUNT - 1);
+			if (!capture_refuse(capture, fail, text))
+				return false;
+		} else if (capture->file_bytes < end + KMEM_CHUNK_BYTES) {
+			(void)snprintf(text, sizeof(text), "section \"%s\": chunk %u at byte %" PRIu64 " needs %u bytes, file "
+			               "ends at %" PRIu64 ": capture is truncated", capture_section_names[directory[i].section], i,
+			               end, KMEM_CHUNK_BYTES, capture->file_bytes);
+			return capture_refuse(capture, fail, text);
+		}
+	}
+	return true;
+}
+
+/* ---- words and rings ---- */
+
+static void
+settle_twice(struct capture *capture, _Atomic uint64_t *word, const char *what)
+{
+	if (kmem_twice_agrees(COPY_OF(*word)))
+		return;
+	capture_damaged(capture, "section \"head\": %s does not agree with its copy (0x%016" PRIx64 "): taken as unknown", what,
+	                COPY_OF(*word));
+	FORGET(*word);
+}
+
+static void
+settle_state(struct capture *capture, struct kmem_header *header)
+{
+	uint32_t finalizing = COPY_OF(header->is_finalizing);
+	uint32_t hip = COPY_OF(header->devices_are_hip);
+
+	if (capture->state != KMEM_STATE_STARTING && capture->state != KMEM_STATE_RUNNING &&
+	    capture->state != KMEM_STATE_CLEAN_EXIT && capture->state != KMEM_STATE_EXEC_REPLACED) {
+		capture_damaged(capture, "section \"head\": state 0x%08x is none: how the program ended is unknown", capture->state);
+		capture->state = KMEM_STATE_RUNNING;
+	}
+	if (finalizing != 0 && finalizing != KMEM_YES)
+		capture_damaged(capture, "section \"head\": whether Python was being torn down is neither yes nor no (0x%08x)", finalizing);
+	if (hip != 0 && hip != KMEM_YES)
+		capture_damaged(capture, "section \"head\": whether devices are HIP's is neither yes nor no (0x%08x)", hip);
+}
+
+static void
+settle_domains(struct capture *capture)
+{
+	struct kmem_domain_row *rows = (struct kmem_domain_row *)(void *)(capture->head + KMEM_DOMAINS_OFFSET);
+
+	for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++) {
+		uint64_t is_used = COPY_OF(rows[i].is_used);
+
+		if (is_used == 0 || is_used == KMEM_YES)
+			continue;
+		capture_damaged(capture, "section \"domains\": whether domain %u is in use is neither yes nor no", i);
+		FORGET(rows[i].is_used);
+	}
+}
+
+static void
+settle_failed(struct capture *capture, struct kmem_header *header, const struct kmem_header *before)
+{
+	for (unsigned i = 0; i < KMEM_FAILED_MAX; i++) {
+		struct kmem_failed *failed = &header->failed[i];
+		uint64_t sequence = COPY_OF(failed->sequence);
+		uint32_t checksum = COPY_OF(failed->checksum);
+		uint32_t outcome = COPY_OF(failed->outcome);
+
+		if (outcome != KMEM_FAILED_OPEN && outcome != KMEM_FAILED_GOT_LESS && outcome != KMEM_FAILED_GOT_ENOUGH) {
+			capture_damaged(capture, "section \"head\": what became of refused request %u (0x%08x) is nothing that can", i, outcome);
+			FORGET(failed->outcome);
+		}
+		if (checksum == kmem_failed_checksum(failed, sequence))
+			continue;
+		/* Without a checksum: none was, or the program died while it wrote it. */
+		if (checksum != 0 && memcmp(failed, &before->failed[i], sizeof(*failed)) == 0)
+			capture_damaged(capture, "section \"head\": refused request %u does not fit its checksum: left out", i);
+		FORGET(failed->sequence);
+	}
+}
+
+static void
+settle_survivors(struct capture *capture, struct kmem_header *header, const struct kmem_header *before)
+{
+	const size_t start = offsetof(struct kmem_header, survivor_count);
+	const size_t bytes = offsetof(struct kmem_header, survivor_checksum) + sizeof(header->survivor_checksum) - start;
+	uint64_t twice = COPY_OF(header->survivor_count);
+	uint32_t count = (uint32_t)twice;
+
+	if (twice == 0) // none, or the program died while it wrote them; one damaged byte does not make it 0
+		return;
+	if (kmem_twice_agrees(twice) && count <= KMEM_SURVIVORS_MAX &&
+	    header->survivor_checksum == kmem_checksum(KMEM_CHECKSUM_START, header->survivors, count * sizeof(header->survivors[0])))
+		return;
+	if (memcmp((const char *)header + start, (const char *)before + start, bytes) == 0)
+		capture_damaged(capture, "section \"head\": kinds of objects do not fit their checksum: left out");
+	FORGET(header->survivor_count);
+}
+
+/* Without a checksum: none was, or the program died while it wrote them. */
+static void
+settle_resident_lines(struct capture *capture, const unsigned char *before)
+{
+	struct kmem_resident_lines *now = (struct kmem_resident_lines *)(void *)(capture->head + KMEM_RESIDENT_LINES_OFFSET);
+	const struct kmem_resident_lines *earlier =
+		(const struct kmem_resident_lines *)(const void *)(before + KMEM_RESIDENT_LINES_OFFSET);
+
+	for (unsigned i = 0; i < 2; i++) {
+		uint32_t checksum = COPY_OF(now[i].checksum);
+
+		if (checksum == 0 || checksum == kmem_resident_lines_checksum(&now[i]))
+			continue;
+		if (memcmp(&now[i], &earlier[i], sizeof(now[i])) == 0)
+			capture_damaged(capture, "section \"head\": what of lines is in memory (%u) does not fit its checksum: left out", i);
+		FORGET(now[i].checksum);
+	}
+}
+
+static int
+compare_heartbeats(const void *left, const void *right)
+{
+	uint64_t a = COPY_OF(((const struct kmem_heartbeat *)left)->sequence);
+	uint64_t b = COPY_OF(((const struct kmem_heartbeat *)right)->sequence);
+
+	return a < b ? -1 : a > b;
+}
+
+/*
+ * Those that were not being written between `before` and now. Without a checksum: none was, or the program died while it wrote it.
+ */
+static void
+take_heartbeats(struct capture *capture, const unsigned char *before)
+{
+	const struct kmem_heartbeat *ring = (const struct kmem_heartbeat *)(const void *)(before + KMEM_HEARTBEATS_OFFSET);
+	const struct kmem_heartbeat *later =
+		(const struct kmem_heartbeat *)(const void *)(capture->head + KMEM_HEARTBEATS_OFFSET);
+	const struct kmem_header *earlier = (const struct kmem_header *)(const void *)before;
+
+	capture->heartbeats = memory_zeroed(KMEM_HEARTBEATS_MAX, sizeof(struct kmem_heartbeat));
+	for (unsigned i = 0; i < KMEM_HEARTBEATS_MAX; i++) {
+		uint64_t sequence = COPY_OF(ring[i].sequence);
+		uint32_t checksum = COPY_OF(earlier->heartbeat_checksums[i]);
+
+		if (checksum == 0 || sequence != COPY_OF(later[i].sequence) ||
+		    checksum != COPY_OF(capture->header->heartbeat_checksums[i]))
+			continue;
+		if (checksum != kmem_heartbeat_checksum(&ring[i], sequence)) {
+			capture_damaged(capture, "section \"heartbeats\": entry %u does not fit its checksum: left out", i);
+			continue;
+		}
+		memcpy(&capture->heartbeats[capture->heartbeat_count++], &ring[i], sizeof(ring[i]));
+	}
+	qsort(capture->heartbeats, capture->heartbeat_count, sizeof(struct kmem_heartbeat), compare_heartbeats);
+}
+
+void
+capture_head_settle(struct capture *capture, const unsigned char *before)
+{
+	struct kmem_header *header = (struct kmem_header *)(void *)capture->head;
+	const struct kmem_header *earlier = (const struct kmem_header *)(const void *)before;
+
+	settle_state(capture, header);
+	settle_twice(capture, &header->modules, "the list of modules");
+	settle_twice(capture, &header->notes, "the list of notes");
+	settle_twice(capture, &header->cells, "the list of cells");
+	settle_twice(capture, &header->python_version, "the version of Python");
+	settle_twice(capture, &header->at_exit, "what was held at exit");
+	settle_domains(capture);
+	settle_failed(capture, header, earlier);
+	settle_survivors(capture, header, earlier);
+	settle_resident_lines(capture, before);
+	take_heartbeats(capture, before);
+}

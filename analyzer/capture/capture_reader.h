@@ -1,0 +1,149 @@
+/*
+ * capture_reader.h - what does one .kmem file say?
+ *
+ * Reads a file into private memory with pread (never a mapping: it may be cut meanwhile) and validates it once. A capture
+ * is hostile input: every size, index and text is checked before use, and memory stays below three times the file's size.
+ *
+ * Called by   process_tree.c (capture_peek), model_*.c.
+ * Safe from   one thread. The program may still be writing: freed counters of all sites are taken before allocated ones,
+ *             contents after the index that leads to them (F1).
+ * When failing  capture_open() refuses what cannot be trusted as a whole; what is damaged in single places is kept out
+ *             and told by one line in `damages`.
+ */
+#ifndef CAPTURE_READER_H
+#define CAPTURE_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/fail.h"
+#include "kmem_format.h"
+
+struct capture_section {
+	unsigned char *bytes;
+	uint64_t size_bytes;
+	bool is_cut;                  // the file ends before the section does: what is missing is 0
+};
+
+struct capture {
+	char *path;
+	const char *name;             // base name of the path
+	uid_t owner;                  // of the file; see owner.h
+	bool is_salvage;
+	bool was_closed;              // cleanly, and every checksum is there
+	bool is_still;                // nothing moved while it was read
+	uint32_t state;               // enum kmem_state
+	uint64_t file_bytes;
+	unsigned char *head;          // KMEM_HEAD_BYTES
+	const struct kmem_header *header; // in `head`
+	struct kmem_identity *identity;   // a copy: texts terminated, printable UTF-8
+	struct capture_section sections[KMEM_SECTION_COUNT];
+	size_t sites_left_out;        // records that contradicted themselves, in salvage; now empty
+	unsigned char *stack_marks;   // capture_records.c: which stacks were checked; NULL until the first
+	size_t heartbeat_count;
+	struct kmem_heartbeat *heartbeats; // oldest first
+	int64_t *released_bytes;      // of each record since the program began to exit, less what it allocated; NULL: all is of its very end
+	uint64_t after_exit_bytes;    // what was allocated since then in all, about
+	size_t damage_count;          // lines kept
+	char **damages;
+	uint64_t damages_unsaid;      // further ones
+};
+
+/*
+ * Opens and validates one capture. On success *out is the caller's, for capture_close(). `is_salvage` turns refusals
+ * about single sections into lines in `damages`.
+ */
+bool capture_open(const char *path, bool is_salvage, struct capture **out, struct fail *fail);
+void capture_close(struct capture *capture);
+
+/* Whose capture is it? Reads the head alone; the texts of *identity are cleaned. owner: out, of the file. */
+bool capture_peek(const char *path, bool is_salvage, struct kmem_identity *identity, uid_t *owner, struct fail *fail);
+
+/* Adds a line to `damages`; beyond a few dozen they are only counted. */
+void capture_damaged(struct capture *capture, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+size_t capture_site_count(const struct capture *capture);
+const struct kmem_site *capture_site(const struct capture *capture, size_t index);
+const struct kmem_domain_row *capture_domain(const struct capture *capture, unsigned domain);
+
+/* The generation block of this site; NULL: it has none, or a damaged one. */
+const struct kmem_generations *capture_generations(struct capture *capture, size_t site_index);
+
+/*
+ * Records. `index_plus_one` counts units of 8 bytes, as in struct kmem_site. False: out of bounds, of another type or
+ * damaged, and a line in `damages` says so. `user` completes that line: "stack of site 12".
+ */
+struct capture_stack {
+	uint32_t record_bytes;        // its own share of the section
+	uint16_t flags;               // enum kmem_stack_flags; KMEM_STACK_NO_END also where the chain is damaged
+	uint32_t frame_count;
+	uint32_t omitted;
+	uint32_t omitted_at;
+	uint32_t module_generation;
+	uint64_t frames[KMEM_STACK_FRAMES_MAX]; // whole: those that stand in other records are put in
+};
+bool capture_stack(struct capture *capture, uint32_t index_plus_one, const char *user, struct capture_stack *stack);
+
+struct capture_code {
+	uint16_t flags;               // enum kmem_code_flags
+	uint32_t first_line;
+	uint32_t python_version;      // 0x030b for 3.11
+	const char *file;             // not terminated, not cleaned; lengths below
+	const char *function;
+	const uint8_t *line_table;
+	uint32_t file_bytes;
+	uint32_t function_bytes;
+	uint32_t line_table_bytes;
+};
+bool capture_code(struct capture *capture, uint32_t index, struct capture_code *code);
+
+struct capture_cell {
+	uint32_t number;              // of In[]
+	const char *typed;            // not terminated, not cleaned
+	uint32_t typed_bytes;
+	const char *compiled;
+	uint32_t compiled_bytes;      // 0: as typed
+	bool has_lines;               // the compiled text is known
+};
+
+struct capture_module {
+	uint64_t start_addr;
+	uint64_t end_addr;
+	uint64_t load_bias;
+	uint32_t loaded_generation;
+	uint32_t unloaded_generation; // 0 = still loaded
+	uint64_t file_size_bytes;
+	uint64_t file_mtime_ns;
+	const uint8_t *build_id;
+	uint32_t build_id_bytes;      // 0 = none
+	const char *path;             // not terminated, not cleaned
+	uint32_t path_bytes;
+};
+
+/*
+ * The lists. Start with *next = capture_list(&header->modules) (or notes, cells); each call gives one entry and moves *next towards older ones.
+ * False at the end, or where the list is damaged.
+ */
+uint32_t capture_list(const _Atomic uint64_t *list);
+bool capture_next_module(struct capture *capture, uint32_t *next, struct capture_module *module);
+bool capture_next_cell(struct capture *capture, uint32_t *next, struct capture_cell *cell);
+bool capture_next_note(struct capture *capture, uint32_t *next, const char **text, uint32_t *text_bytes);
+
+/*
+ * What devices held when they refused a request; NULL: nobody looked, or it cannot be read. is_written: the program may be writing it
+ * anew, so that it is no damage when it does not fit.
+ */
+const struct kmem_holdings *capture_holdings(struct capture *capture, const struct kmem_failed *failed, bool is_written);
+
+/* What was held when the program began to exit; its contents are to be checked. NULL: it cannot be read. */
+const struct kmem_exit *capture_exit(struct capture *capture, uint32_t index_plus_one);
+
+/* What of each line was in memory at the look with this sequence; NULL: nobody asked, or it is damaged. */
+const struct kmem_resident_lines *capture_resident_lines(const struct capture *capture, uint64_t sequence);
+
+/* The name behind kmem_survivor.type; not terminated, not cleaned. False: it cannot be read. */
+bool capture_type_name(struct capture *capture, uint32_t index_plus_one, const char **name, uint32_t *name_bytes);
+
+#endif

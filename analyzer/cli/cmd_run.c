@@ -1,0 +1,190 @@
+/*
+ * cmd_run.c - kmemshim run: preload, run, print the verdict and a summary, return the program's status.
+ *
+ * Whatever happens to the report, the exit status is the program's: somebody's pipeline depends on it. The exceptions
+ * come before anything was started. For the same reason standard output is the program's alone.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <sys/wait.h>
+
+#include "base/memory.h"
+#include "base/owner.h"
+#include "base/text_clean.h"
+#include "cli/cmd_report.h"
+#include "cli/cmd_table.h"
+#include "cli/command.h"
+#include "launch/launcher.h"
+#include "launch/program.h"
+#include "model/model.h"
+#include "model/process_tree.h"
+
+#define SUMMARY_TOP 3
+#define EXIT_NOT_FOUND 127      // as shells say it
+#define EXIT_NOT_EXECUTABLE 126
+
+/* A name that some capture may have: told before the program runs for hours. */
+static bool
+check_domain(const char *wanted, struct fail *fail)
+{
+	static const char *const names[] = { "heap", "mmap", "reserved", "file", "shared", "python/arena", "cuda/pinned", "cuda/managed",
+		                             "cuda/registered", "cuda/imported", "cuda/graph", "library", "hip/pinned", "hip/managed", "hip/registered", "hip/imported" };
+	const char *device = strncmp(wanted, "cuda:", 5) == 0 ? wanted + 5 : strncmp(wanted, "hip:", 4) == 0 ? wanted + 4 : "";
+	size_t digits = strspn(device, "0123456789");
+
+	if (digits != 0 && (device[digits] == '\0' || strcmp(device + digits, "/tensors") == 0))
+		return true;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (rank_domain_matches(names[i], wanted))
+			return true;
+	}
+	return fail_set(fail, EXIT_USAGE, "run: --domain %s: there is no such domain: heap, mmap, reserved, file, shared, library, python/arena, "
+	                                  "cuda:0, cuda:0/tensors, cuda (all devices), cuda/pinned, cuda/managed, cuda/registered, "
+	                                  "cuda/imported, cuda/graph; with AMD's HIP hip:0, ...", wanted);
+}
+
+/* The whole session; the program's own capture alone when something in the folder is in the way. */
+static struct model *
+load_session(const struct options *options, const struct launch *launch, const char *capture, struct fail *fail)
+{
+	struct model *model = cmd_table_load(options, launch->folder, launch->session, fail);
+
+	return model != NULL ? model : cmd_table_load(options, capture, NULL, fail);
+}
+
+/* On stderr, after the program's own output. A domain that was not used leaves the whole summary. */
+static bool
+summarise(const struct options *options, const struct launch *launch, const char *capture, struct fail *fail)
+{
+	const struct report_options all = { .top = SUMMARY_TOP };
+	const struct report_options wanted = { .top = SUMMARY_TOP, .domain = options->domain };
+	struct options shown = *options;
+	struct model *model = load_session(options, launch, capture, fail);
+	struct report *report = model != NULL ? report_build(model, &rank_peak, &all, fail) : NULL;
+	bool is_done = report != NULL;
+
+	if (is_done) {
+		(void)fputs("\n--- kmemshim ---\n", stderr);
+		if (!report_rank(report, &rank_peak, &wanted, fail)) {
+			(void)fprintf(stderr, "kmemshim: %s\n", fail->text);
+			shown.domain = NULL;
+		}
+		is_done = cmd_report_page(report, &shown, SUMMARY_TOP, stderr, fail);
+		(void)fprintf(stderr, "More: kmemshim report %s%s%s\n", report->argument, shown.domain != NULL ? " --domain " : "",
+		              shown.domain != NULL ? shown.domain : "");
+	}
+	report_free(report);
+	model_free(model);
+	return is_done;
+}
+
+static void
+say_nothing_recorded(const struct launch *launch, const struct program *program)
+{
+	if (program->obstacle != NULL)
+		(void)fprintf(stderr, "kmemshim: %s: nothing was recorded: %s: %s\n", launch->arguments[0], program->obstacle,
+		              program->remedy);
+	else
+		(void)fprintf(stderr,
+		              "kmemshim: %s: nothing was recorded: no capture of process %ld is in %s: see whether it clears "
+		              "LD_PRELOAD, whether the disk is full, and what KMEMSHIM_LOG=debug says\n",
+		              launch->arguments[0], (long)launch->pid, launch->folder);
+}
+
+static void
+say_not_started(const struct launch *launch, const struct program *program)
+{
+	const char *name = launch->arguments[0];
+	char *clean;
+	const char *hint = "";
+	const char *what = "";
+
+	if (launch->start_error == ENOENT && program->missing[0] != '\0') {
+		hint = "; this runs it, and is not found: ";
+		what = program->missing;
+	} else if (launch->start_error == ENOENT && strchr(name, '/') == NULL && access(name, F_OK) == 0) {
+		hint = "; the file is here: name its interpreter, or run ./";
+		what = name;
+	} else if (launch->start_error == EACCES && access(name, F_OK) == 0 && access(name, X_OK) != 0) {
+		hint = "; chmod +x, or name its interpreter before it";
+	}
+	if (asprintf(&clean, "%s: cannot be run: %s%s%s", name, strerror(launch->start_error), hint, what) < 0)
+		memory_exhausted();
+	(void)text_clean(clean, strlen(clean));
+	(void)fprintf(stderr, "kmemshim: %s\n", clean);
+	free(clean);
+}
+
+static int
+status_of(const struct launch *launch)
+{
+	return WIFSIGNALED(launch->wait_status) ? 128 + WTERMSIG(launch->wait_status) : WEXITSTATUS(launch->wait_status);
+}
+
+static bool
+run(const struct options *options, int *status, struct fail *fail)
+{
+	char shim[PATH_MAX];
+	char folder[PATH_MAX];
+	char capture[PATH_MAX];
+	const char *wanted = options->output != NULL ? options->output : getenv("KMEMSHIM_OUT");
+	struct program program;
+	struct launch launch = { .arguments = options->arguments, .shim = shim, .folder = folder };
+	struct fail late;
+	char owner_name[OWNER_TEXT_BYTES];
+	uid_t owner;
+
+	if (options->domain != NULL && !check_domain(options->domain, fail))
+		return false;
+	bool is_named = wanted != NULL && wanted[0] != '\0';
+	if (!is_named)
+		wanted = PROCESS_TREE_DEFAULT_FOLDER;
+	if (!launcher_find_shim(shim, fail) || !launcher_make_folder(wanted, is_named, folder, fail))
+		return false;
+	if (owner_is_anothers(wanted, &owner))
+		(void)fprintf(stderr, "kmemshim: %s: belongs to %s, who can replace and remove the captures\n", wanted, owner_text(owner, owner_name));
+	program_examine(options->arguments, &program);
+	launch.has_python_objects = options->wants_python_objects;
+	launch.has_system_allocators = options->wants_system_allocators;
+	if (program.is_preload_harmful)
+		launch.shim = NULL;
+	if (!launcher_run(&launch, fail))
+		return false;
+	if (launch.start_error != 0) {
+		if (options->output == NULL && getenv("KMEMSHIM_OUT") == NULL)
+			(void)rmdir(folder); // nothing ran: if it is empty, it was made for nothing
+		say_not_started(&launch, &program);
+		*status = launch.start_error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+		return true;
+	}
+	*status = status_of(&launch);
+	(void)signal(SIGPIPE, SIG_IGN);
+	if (!launcher_sign(&launch, capture))
+		say_nothing_recorded(&launch, &program);
+	else if (!summarise(options, &launch, capture, &late))
+		(void)fprintf(stderr, "kmemshim: %s\n", late.text);
+	else if (program.obstacle != NULL)
+		(void)fprintf(stderr, "kmemshim: %s: not all was recorded: %s: %s\n", launch.arguments[0], program.obstacle,
+		              program.remedy);
+	return true;
+}
+
+const struct command command_run = {
+	.name = "run",
+	.arguments = "[--] CMD...",
+	.summary = "preload, run, print the verdict and a summary, return CMD's status",
+	.details = "Captures go to the folder of -o, else of KMEMSHIM_OUT, else to ./kmemshim.out. Verdict and summary go to\n"
+	           "stderr: stdout is CMD's own. Exit status: that of CMD, 128 + n when signal n ended it, 126 or 127 when it\n"
+	           "cannot be run; 2 when nothing was started. With --domain the tables of the summary show that domain alone.\n",
+	.options = OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_PROJECT) | OPTION_BIT(OPTION_PYTHON_OBJECTS) |
+	           OPTION_BIT(OPTION_SYSTEM_ALLOCATORS),
+	.arguments_min = 1,
+	.arguments_max = -1,
+	.is_launcher = true,
+	.run = run,
+};

@@ -1,0 +1,188 @@
+/*
+ * cmd_runs.c - reduces the runs that the arguments mean (see cmd_runs.h), one model in memory at a time.
+ *
+ * When failing  the first run that cannot be used ends it.
+ */
+#include "cli/cmd_runs.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/rank.h"
+#include "base/units.h"
+#include "cli/cmd_table.h"
+#include "model/model.h"
+#include "model/process_tree.h"
+#include "verdict/refusals.h"
+
+struct measuring {
+	const struct cmd_runs *runs;
+	const struct options *options;
+	struct baseline_builder *builder;
+};
+
+/* An unknown program, of a baseline that does not say, is no contradiction. */
+static bool
+is_same_program(const struct measuring *measuring, const char *path, const char *program, struct fail *fail)
+{
+	const struct baseline *wanted = measuring->runs->wanted;
+	const char *first = baseline_builder_program(measuring->builder);
+	const char *allowed = measuring->options->program;
+
+	if (allowed != NULL && fnmatch(allowed, program, 0) == 0)
+		return true;
+	if (allowed != NULL)
+		return fail_set(fail, EXIT_USAGE, "%s: measured %s, which is not %s (--program): compare runs of the same program", path, program,
+		                allowed);
+	if (wanted != NULL && wanted->program[0] != '\0' && strcmp(wanted->program, program) != 0)
+		return fail_set(fail, EXIT_USAGE, "%s: measured %s, the baseline is of %s (%s): compare runs of the same program, or allow "
+		                                  "its name with --program",
+		                path, program, wanted->program, measuring->runs->wanted_path);
+	if (first[0] != '\0' && strcmp(first, program) != 0)
+		return fail_set(fail, EXIT_USAGE, "%s: measured %s, the runs before it are of %s: give runs of one program", path,
+		                program, first);
+	return true;
+}
+
+static bool
+is_whole(const struct model *model, const char *path, struct fail *fail)
+{
+	uint64_t unrecorded = model_unrecorded_bytes(model);
+	char bytes[UNITS_TEXT_BYTES];
+
+	if (model->capture_damage_count != 0)
+		return fail_set(fail, EXIT_CAPTURE, "%s; a gate needs whole captures: record again, or --salvage measures what is intact",
+		                model->damages[0]);
+	if (unrecorded != 0)
+		return fail_set(fail, EXIT_CAPTURE, "%s: there was no room to record allocations of %s; a gate needs whole figures: record again "
+		                                    "with more address space (ulimit -v) or disk, or --salvage measures what was recorded",
+		                path, units_bytes(unrecorded, bytes));
+	return true;
+}
+
+/* A budget of call sites that is reached is no fault: totals are whole, and lines at which more is booked than theirs are known. */
+static bool
+are_lines_usable(const struct model *model, const char *path, bool is_salvage, struct fail *fail)
+{
+	uint64_t elsewhere = rank_elsewhere_bytes(model, NULL);
+	char bytes[UNITS_TEXT_BYTES];
+
+	(void)units_bytes(elsewhere, bytes);
+	if (!is_salvage && model_could_not_grow(model) && rank_elsewhere_worth_bytes(model) != 0)
+		return fail_set(fail, EXIT_CAPTURE, "%s: the capture could not grow: %s of what was held is booked at callers or at an unknown "
+		                                    "place; a gate needs the lines: record again with more room (the disk, ulimit -v), "
+		                                    "or --salvage compares what was recorded", path, bytes);
+	if (elsewhere != 0)
+		(void)fprintf(stderr, "kmemshim: %s: %s of what was held is booked at callers or at an unknown place, for want of room for its "
+		                      "stacks (%s): totals are whole; of lines those alone are judged that hold nothing of others\n",
+		              path, bytes, model_could_not_grow(model) ? "the capture could not grow" : "KMEMSHIM_SITES, KMEMSHIM_CAPTURE");
+	return true;
+}
+
+static bool
+add_run(const struct measuring *measuring, const char *path, const char *session, struct fail *fail)
+{
+	const struct model_options wanted = {
+		.capture = path,
+		.session = session,
+		.sysroot = measuring->options->sysroot,
+		.project = measuring->options->project,
+		.wrappers = measuring->options->wrappers,
+		.is_salvage = measuring->options->is_salvage,
+		.wants_symbols = true,
+	};
+	struct model *model = model_load(&wanted, fail);
+	char program[BASELINE_PROGRAM_BYTES];
+	struct verdict verdict;
+	bool is_usable;
+
+	if (model == NULL)
+		return false;
+	if (!measuring->options->is_salvage && !is_whole(model, path, fail)) {
+		model_free(model);
+		return false;
+	}
+	if (model->distrusted != NULL)
+		(void)fprintf(stderr, "kmemshim: %s\n", model->distrusted);
+	refusals_settle(model, verdict_now());
+	rank_leaks_classify(model);
+	verdict_decide(model, verdict_now(), &verdict);
+	is_usable = are_lines_usable(model, path, measuring->options->is_salvage, fail) && cmd_table_check_project(model, measuring->options->project, fail) &&
+	            is_same_program(measuring, model->processes[0].path, baseline_program(model, program), fail) &&
+	            measuring->runs->judge(measuring->runs->context, model->processes[0].path, &verdict, fail);
+	if (is_usable)
+		baseline_add_run(measuring->builder, model);
+	model_free(model);
+	return is_usable;
+}
+
+static bool
+add_argument(const struct measuring *measuring, const char *path, struct fail *fail)
+{
+	struct session_list sessions;
+	bool is_done = process_tree_sessions(path, measuring->options->is_salvage, &sessions, fail);
+
+	uint64_t newest = measuring->options->runs != 0 ? measuring->options->runs : measuring->runs->newest;
+	size_t first = sessions.count > newest ? sessions.count - (size_t)newest : 0;
+
+	for (size_t i = first; is_done && i < sessions.count; i++)
+		is_done = add_run(measuring, path, sessions.names[i], fail);
+	if (is_done && first != 0)
+		(void)fprintf(stderr, "kmemshim: %s: holds %zu sessions; the newest %s taken, older ones are left out: --runs N takes more\n", path,
+		              sessions.count, sessions.count - first == 1 ? "is" : "are");
+	else if (is_done && sessions.count > 1)
+		(void)fprintf(stderr, "kmemshim: %s: holds %zu sessions, each of them a run\n", path, sessions.count);
+	session_list_free(&sessions);
+	return is_done;
+}
+
+struct baseline *
+cmd_runs_measure(const struct cmd_runs *runs, const struct options *options, struct fail *fail)
+{
+	const struct measuring measuring = { runs, options, baseline_begin() };
+	struct baseline *measured;
+	bool is_done = true;
+
+	for (int i = 0; i < options->argument_count && is_done; i++)
+		is_done = add_argument(&measuring, options->arguments[i], fail);
+	measured = baseline_finish(measuring.builder);
+	if (is_done)
+		return measured;
+	baseline_free(measured);
+	return NULL;
+}
+
+static bool
+has_domain(const struct baseline *baseline, const char *domain)
+{
+	for (size_t i = 0; i < baseline->domain_count; i++) {
+		if (rank_domain_matches(baseline->domains[i].name, domain))
+			return true;
+	}
+	return false;
+}
+
+bool
+cmd_runs_narrow(struct baseline *measured, struct baseline *before, const struct options *options, struct fail *fail)
+{
+	const char *of_baseline = before != NULL ? before->domain : "";
+	const char *domain = options->domain != NULL ? options->domain : of_baseline;
+	char present[512] = "no domain at all";
+	size_t used = 0;
+
+	if (domain[0] == '\0')
+		return true;
+	if (of_baseline[0] != '\0' && !rank_domain_matches(domain, of_baseline))
+		return fail_set(fail, EXIT_USAGE, "--domain %s: %s is of %s alone: make a baseline of %s, or one without --domain", domain,
+		                options->baseline, of_baseline, domain);
+	if (!has_domain(measured, domain) && (before == NULL || !has_domain(before, domain))) {
+		for (size_t i = 0; i < measured->domain_count && used < sizeof(present); i++)
+			used += (size_t)snprintf(present + used, sizeof(present) - used, "%s%s", i != 0 ? ", " : "", measured->domains[i].name);
+		return fail_set(fail, EXIT_USAGE, "--domain %s: nothing was recorded there; these runs have %s", domain, present);
+	}
+	baseline_narrow(measured, domain);
+	if (before != NULL)
+		baseline_narrow(before, domain);
+	return true;
+}

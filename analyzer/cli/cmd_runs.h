@@ -1,0 +1,37 @@
+/*
+ * cmd_runs.h - which runs do the RUN arguments of baseline and check mean?
+ *
+ * A file is one run; a folder is as many as are wanted of its sessions, the newest. All must be of one program, or of those that --program
+ * allows.
+ *
+ * Called by   cmd_baseline.c, cmd_check.c.
+ */
+#ifndef CMD_RUNS_H
+#define CMD_RUNS_H
+
+#include <stdbool.h>
+
+#include "base/fail.h"
+#include "cli/options.h"
+#include "gate/baseline.h"
+#include "verdict/verdict.h"
+
+struct cmd_runs {
+	/* Called with each run before it is added; false and *fail filled: it cannot be used. */
+	bool (*judge)(void *context, const char *path, const struct verdict *verdict, struct fail *fail);
+	void *context;
+	const struct baseline *wanted; // the program that the runs must be of; NULL = that of the first run
+	const char *wanted_path;       // for the message
+	uint64_t newest;               // of a folder so many sessions, when --runs does not say
+};
+
+/* NULL and *fail filled when a run cannot be read, is refused, or is of another program (EXIT_USAGE). */
+struct baseline *cmd_runs_measure(const struct cmd_runs *runs, const struct options *options, struct fail *fail);
+
+/*
+ * Leaves in both what --domain names or, without it, what the baseline is of. before: NULL = there is none. False and *fail
+ * (EXIT_USAGE): the runs have no such domain, or the baseline is of another one.
+ */
+bool cmd_runs_narrow(struct baseline *measured, struct baseline *before, const struct options *options, struct fail *fail);
+
+#endif

@@ -1,0 +1,93 @@
+/*
+ * main.c - kmemshim: which command, and what is its exit status?
+ *
+ * The one place that prints errors: one line on stderr that begins with the program's name.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/output.h"
+#include "cli/command.h"
+#include "version.h"
+
+static const struct command *const commands[] = {
+	&command_run,  &command_report, &command_why,      &command_peak,
+	&command_leaks, &command_sites,  &command_baseline, &command_check,
+	&command_doctor,
+};
+#define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
+
+static void
+print_help(FILE *stream)
+{
+	(void)fputs("usage: kmemshim COMMAND [OPTIONS] [ARGUMENTS]\n\n"
+	            "Why did the process die of memory, and which line of code held it?\n\n",
+	            stream);
+	for (size_t i = 0; i < COMMAND_COUNT; i++)
+		(void)fprintf(stream, "  %-9s %-24s %s\n", commands[i]->name, commands[i]->arguments, commands[i]->summary);
+	(void)fputs("\n  kmemshim COMMAND --help   options of a command\n"
+	            "  kmemshim --version\n\n"
+	            "Start with:  kmemshim run -- python train.py\n",
+	            stream);
+}
+
+static int
+report_failure(const struct fail *fail)
+{
+	(void)fprintf(stderr, "kmemshim: %s\n", fail->text);
+	return (int)fail->code;
+}
+
+static int
+finish(int status)
+{
+	struct fail fail;
+
+	return output_finish(&fail) ? status : report_failure(&fail);
+}
+
+static int
+run_command(const struct command *command, int count, char **arguments)
+{
+	struct options options;
+	struct fail fail = { .code = EXIT_OK };
+	int status = EXIT_OK;
+
+	if (!options_parse(command, count, arguments, &options, &fail))
+		return report_failure(&fail);
+	if (options.wants_help) {
+		options_help(command, stdout);
+		return finish(EXIT_OK);
+	}
+	/* A reader that goes away (`| head`) is told by the write, not by a death. The launcher does this after its
+	 * program has ended, which inherits signals. */
+	if (!command->is_launcher)
+		(void)signal(SIGPIPE, SIG_IGN);
+	return command->run(&options, &status, &fail) ? status : report_failure(&fail);
+}
+
+int
+main(int count, char **arguments)
+{
+	struct fail fail;
+
+	if (count < 2) {
+		(void)fail_set(&fail, EXIT_USAGE, "no command: kmemshim --help lists them");
+		return report_failure(&fail);
+	}
+	if (strcmp(arguments[1], "--version") == 0) {
+		(void)printf("kmemshim %s\n", KMEMSHIM_VERSION_TEXT);
+		return finish(EXIT_OK);
+	}
+	if (strcmp(arguments[1], "--help") == 0 || strcmp(arguments[1], "-h") == 0 || strcmp(arguments[1], "help") == 0) {
+		print_help(stdout);
+		return finish(EXIT_OK);
+	}
+	for (size_t i = 0; i < COMMAND_COUNT; i++) {
+		if (strcmp(arguments[1], commands[i]->name) == 0)
+			return run_command(commands[i], count - 1, arguments + 1);
+	}
+	(void)fail_set(&fail, EXIT_USAGE, "\"%s\" is no command: kmemshim --help lists them", arguments[1]);
+	return report_failure(&fail);
+}

@@ -1,0 +1,86 @@
+/*
+ * check.h - did this change make it worse?
+ *
+ * Compares the runs under test with a baseline, rule by rule:
+ *
+ *   peak DOMAIN  the median of the runs' peaks against the baseline's highest
+ *   live DOMAIN  the least of what the runs held at the end against the baseline's most
+ *   leak LINE    the same for one site family; one that the baseline does not know (check_match.h) counts only when it leaks, may do so
+ *                and is too young to tell, or grew over much of the run and kept what it allocated ("grown"): a new pool is no
+ *                regression of its own, the domain's figures judge it
+ *
+ * Worse is more than the baseline's figure plus the tolerance: the larger of an absolute one and a share of the
+ * figure, for a line plus what the baseline's runs booked elsewhere in its domain, for it may be of that line. A line at which a run
+ * booked what is of others, for want of room for their stacks, is judged by the domain's figures alone. Noise only adds memory, so leaks take the least of several runs. Address space (reserved, file) is listed
+ * and judged by nobody; what imports leave behind is judged by the domain's figures alone.
+ *
+ * Called by   cmd_check.c, render_check_*.c.
+ */
+#ifndef CHECK_H
+#define CHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gate/baseline.h"
+
+enum check_kind { CHECK_PEAK, CHECK_LIVE, CHECK_LEAK };
+
+struct check_tolerance {
+	uint64_t absolute_bytes;
+	uint32_t relative_ppm;
+};
+
+struct check_rule {
+	enum check_kind kind;
+	bool has_failed;
+	bool is_judged;      // false: address space, listed only
+	bool is_new;         // the baseline does not know it
+	bool is_leak;        // of CHECK_LEAK: its class; a line that merely holds more is none
+	bool is_grown;       // rank_has_accumulated(): no leak now, but it kept what it allocated over much of the run
+	const char *domain;
+	const char *where;   // the line: of a leak itself; of a domain's rule that failed, the line that grew most
+	const char *file;    // of `where`; "" = unknown
+	uint32_t line;       // 0 = unknown
+	uint64_t family;     // of a leak; 0
+	uint64_t before_bytes;
+	uint64_t after_bytes;
+	uint64_t limit_bytes;
+};
+
+struct check_renamed {
+	const struct baseline_site *then;
+	const struct baseline_site *now;
+};
+
+struct check {
+	const struct baseline *before;
+	const struct baseline *after;
+	size_t rule_count;
+	struct check_rule *rules; // failures first, by excess; then domains
+	size_t failed_count;
+	size_t compared_sites;
+	struct check_tolerance tolerance;
+	const struct baseline_site **then; // of each of after's sites: check_match(); NULL = it is new
+	size_t renamed_count;     // lines that would have failed as new ones, and are those of the baseline under another name
+	struct check_renamed *renamed;
+	size_t small_leak_count;  // new leaks within the tolerance
+	const struct baseline_site *small_leak; // the largest of them; NULL
+	const char *ended_badly;  // verdict of a run that was killed or failed; NULL = all ended well
+	const char *ended_path;   // its capture
+	const char *lost_child;   // a line about a process that is gone though its run ended well; NULL
+};
+
+/* Both baselines must outlive the result. */
+struct check *check_compare(const struct baseline *before, const struct baseline *after,
+                            struct check_tolerance tolerance);
+void check_free(struct check *check);
+
+/* "leak", "grown", "line" (it is neither, as far as is known), "live", "peak" */
+const char *check_rule_name(const struct check_rule *rule);
+
+/* Before rule->where: "allocated at", or "in" of Python's arenas. */
+const char *check_where_word(const struct check_rule *rule);
+
+#endif

@@ -1,0 +1,127 @@
+/*
+ * render_check_text.c - the result of a check for a person.
+ *
+ * Called by   cmd_check.c.
+ * When failing  errors stay in the stream.
+ */
+#include <string.h>
+
+#include "base/units.h"
+#include "gate/check.h"
+#include "report/render.h"
+
+#define RENAMED_SHOWN 5
+
+/* A line that the baseline does not know. */
+static const char *
+novelty(const struct check_rule *rule)
+{
+	if (rule->kind != CHECK_LEAK || !rule->is_new)
+		return "";
+	if (rule->is_grown && !rule->is_leak)
+		return "new, kept what it allocated over much of the run, ";
+	return rule->is_leak ? "new, " : "new, may leak (too few generations to tell: measure a longer run), ";
+}
+
+static void
+put_rule(FILE *stream, const struct check_rule *rule, int domain_width)
+{
+	char before[UNITS_TEXT_BYTES];
+	char after[UNITS_TEXT_BYTES];
+	char limit[UNITS_TEXT_BYTES];
+
+	(void)fprintf(stream, "%-6s %-5s %-*s %10s -> %10s", !rule->is_judged ? "-" : rule->has_failed ? "FAIL" : "ok",
+	              check_rule_name(rule), domain_width, rule->domain, units_bytes(rule->before_bytes, before),
+	              units_bytes(rule->after_bytes, after));
+	if (rule->is_judged)
+		(void)fprintf(stream, "  limit %10s", units_bytes(rule->limit_bytes, limit));
+	if (rule->where[0] != '\0')
+		(void)fprintf(stream, "  %s%s %s", novelty(rule), check_where_word(rule), rule->where);
+	(void)fputc('\n', stream);
+}
+
+/* Small Python objects have lines only where they were recorded one by one, in both. */
+static void
+put_arena_note(const struct check *check, FILE *stream)
+{
+	bool were_arenas = baseline_find_domain(check->before, "python/arena") != NULL;
+	bool are_arenas = baseline_find_domain(check->after, "python/arena") != NULL;
+	bool has_failed = false;
+
+	for (size_t i = 0; i < check->failed_count; i++)
+		has_failed = has_failed || strcmp(check->rules[i].domain, "python/arena") == 0;
+	if (were_arenas != are_arenas && check->after->domain[0] == '\0')
+		(void)fprintf(stream, "note: only the %s has Python's arenas: the other was recorded with --python-objects, or with "
+		                      "PYTHONMALLOC=malloc; their lines are not the same\n", were_arenas ? "baseline" : "new run");
+	else if (has_failed)
+		(void)fputs("note: record both with --python-objects: then the lines that fill Python's arenas are named\n", stream);
+}
+
+/* Lines that are no leak, for they were there under another name. */
+static void
+put_renamed(const struct check *check, FILE *stream)
+{
+	char live[UNITS_TEXT_BYTES];
+
+	for (size_t i = 0; i < check->renamed_count && i < RENAMED_SHOWN; i++)
+		(void)fprintf(stream, "note: %s is taken for %s of the baseline, which is gone: it holds as much (%s), with the same callers\n",
+		              check->renamed[i].now->where, check->renamed[i].then->where, units_bytes(check->renamed[i].now->live_bytes.min, live));
+	if (check->renamed_count > RENAMED_SHOWN)
+		(void)fprintf(stream, "note: so are %zu more\n", check->renamed_count - RENAMED_SHOWN);
+}
+
+/* What passes today and may fail in a longer run. */
+static void
+put_small_leak(const struct check *check, FILE *stream)
+{
+	char live[UNITS_TEXT_BYTES];
+	char absolute[UNITS_TEXT_BYTES];
+	char relative[UNITS_TEXT_BYTES];
+	char count[UNITS_TEXT_BYTES];
+
+	if (check->small_leak == NULL)
+		return;
+	(void)fprintf(stream, "%s a new leak of %s at %s (below the %s / %s tolerance)",
+	              check->failed_count != 0 ? "and" : "ok, but", units_bytes(check->small_leak->live_bytes.min, live),
+	              check->small_leak->where, units_bytes(check->tolerance.absolute_bytes, absolute),
+	              units_share(check->tolerance.relative_ppm, relative));
+	if (check->small_leak_count > 1)
+		(void)fprintf(stream, " and %s more", units_count(check->small_leak_count - 1, count));
+	(void)fputc('\n', stream);
+}
+
+void
+render_check_text(const struct check *check, FILE *stream)
+{
+	int domain_width = 0;
+	char failed[UNITS_TEXT_BYTES];
+	char sites[UNITS_TEXT_BYTES];
+
+	if (check->ended_badly != NULL) {
+		(void)fprintf(stream, "FAIL   %s\n       %s\n", check->ended_path, check->ended_badly);
+		return;
+	}
+	for (size_t i = 0; i < check->rule_count; i++) {
+		if ((int)strlen(check->rules[i].domain) > domain_width)
+			domain_width = (int)strlen(check->rules[i].domain);
+	}
+	for (size_t i = 0; i < check->rule_count; i++)
+		put_rule(stream, &check->rules[i], domain_width);
+	(void)fprintf(stream, "%s: %s rule%s failed, %s site%s%s%s compared, %llu run%s against %llu\n",
+	              check->failed_count != 0 ? "worse than the baseline" : "ok", units_count(check->failed_count, failed),
+	              check->failed_count == 1 ? "" : "s", units_count(check->compared_sites, sites), check->compared_sites == 1 ? "" : "s",
+	              check->after->domain[0] != '\0' ? " of " : "",
+	              check->after->domain,
+	              (unsigned long long)check->after->run_count, check->after->run_count == 1 ? "" : "s",
+	              (unsigned long long)check->before->run_count);
+	put_small_leak(check, stream);
+	put_renamed(check, stream);
+	if (check->lost_child != NULL)
+		(void)fprintf(stream, "note: %s\n", check->lost_child);
+	if (check->failed_count == 0 || check->before->python_version[0] == '\0')
+		return;
+	put_arena_note(check, stream);
+	if (strcmp(check->before->python_version, check->after->python_version) != 0)
+		(void)fprintf(stream, "note: the baseline is of Python %s, this is %s\n", check->before->python_version,
+		              check->after->python_version);
+}

@@ -1,0 +1,205 @@
+/*
+ * doctor_program.c - the program and its libraries: see doctor.h.
+ *
+ * Which libraries a program gets is asked of its own dynamic loader, with ours preloaded: it searches as it will search at
+ * the start, and runs nothing.
+ *
+ * Called by   cmd_doctor.c.
+ */
+#include "launch/doctor.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "launch/program.h"
+
+/* Commands that do not start their program themselves, or not with our environment. */
+static const struct {
+	const char *name;
+	const char *what;
+	const char *next;
+} wrappers[] = {
+	{ "sudo", "clears LD_PRELOAD for the program that it starts", "sudo kmemshim run -- CMD" },
+	{ "doas", "clears LD_PRELOAD for the program that it starts", "doas kmemshim run -- CMD" },
+	{ "docker", "has its program started by a daemon", "put kmemshim into the image: docker run ... kmemshim run -- CMD" },
+	{ "podman", "has its program started in a container", "put kmemshim into the image: podman run ... kmemshim run -- CMD" },
+	{ "kubectl", "has its program started on another machine", "put kmemshim into the image's command" },
+	{ "ssh", "has its program started on another machine", "ssh HOST kmemshim run -- CMD" },
+	{ "systemd-run", "has its program started by systemd", "systemd-run ... kmemshim run -- CMD" },
+};
+
+static const char *
+base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+static void
+check_command(struct doctor *doctor, const char *command)
+{
+	const char *name = base_name(command);
+
+	for (size_t i = 0; i < sizeof(wrappers) / sizeof(wrappers[0]); i++) {
+		if (strcmp(name, wrappers[i].name) == 0)
+			doctor_add(doctor, DOCTOR_PROBLEM, command, wrappers[i].next, "%s", wrappers[i].what);
+	}
+	if (strncmp(name, "jupyter", 7) == 0)
+		doctor_add(doctor, DOCTOR_NOTE, command,
+		           "for others put LD_PRELOAD and KMEMSHIM_OUT into \"env\" of the kernel's kernel.json",
+		           "its kernels are recorded, each in its own capture; those that another server started are not");
+}
+
+/* How many words of Python's begin here; 0: it is the script. -1: there is no script. */
+static int
+python_words(const char *word)
+{
+	size_t at = 1;
+
+	if (word[0] != '-')
+		return 0;
+	if (word[1] == '\0' || strcmp(word, "--") == 0)
+		return -1;
+	if (word[1] == '-')
+		return strcmp(word, "--check-hash-based-pycs") == 0 ? 2 : 1;
+	while (word[at] != '\0' && strchr("cmWX", word[at]) == NULL)
+		at++;
+	if (word[at] == 'c' || word[at] == 'm')
+		return -1;
+	return word[at] != '\0' && word[at + 1] == '\0' ? 2 : 1;
+}
+
+static void
+check_script(struct doctor *doctor, char *const *arguments)
+{
+	const char *script = NULL;
+
+	if (strncmp(base_name(arguments[0]), "python", 6) != 0)
+		return;
+	for (int words = 1; *arguments != NULL && words > 0; words = *arguments != NULL ? python_words(*arguments) : -1) {
+		for (int i = 0; i < words && *arguments != NULL; i++)
+			arguments++;
+		script = *arguments;
+	}
+	if (script != NULL && script[0] != '-' && access(script, F_OK) != 0)
+		doctor_add(doctor, DOCTOR_PROBLEM, script, "correct the path, or change to its folder", "is not found");
+}
+
+/* One line of what the loader lists, or says on its error output. */
+static void
+read_line(struct doctor *doctor, const char *path, char *line, bool *has_shim)
+{
+	static const char shim_name[] = "libkmemshim.so";
+	static const char loading[] = "error while loading shared libraries: ";
+	const char *error = strstr(line, loading);
+
+	line[strcspn(line, "\n")] = '\0';
+	while (*line == '\t' || *line == ' ')
+		line++;
+	if (strstr(line, "version `") != NULL && strstr(line, shim_name) != NULL)
+		doctor_add(doctor, DOCTOR_PROBLEM, path, "build kmemshim on the oldest system that it is for",
+		           "its C library is too old for the library: %s", line);
+	else if (strstr(line, "cannot be preloaded") != NULL)
+		doctor_add(doctor, DOCTOR_PROBLEM, path, "see that the file is there, and of the program's architecture", "%s", line);
+	else if (error != NULL)
+		doctor_add(doctor, DOCTOR_PROBLEM, path, "install it or set LD_LIBRARY_PATH: the program does not start without it",
+		           "%s", error + sizeof(loading) - 1);
+	else if (strstr(line, "libasan.so") != NULL || strstr(line, "libclang_rt.asan") != NULL)
+		doctor_add(doctor, DOCTOR_PROBLEM, path, "record a build without -fsanitize=address",
+		           "%.*s must be the first library, and serves malloc itself", (int)strcspn(line, " "), line);
+	else if (strstr(line, shim_name) != NULL)
+		*has_shim = true;
+}
+
+static void
+become_loader(const struct doctor *doctor, const struct program *program, const int pipe_ends[2])
+{
+	(void)setenv("LD_PRELOAD", doctor->shim, 1);
+	(void)unsetenv("LD_DEBUG");
+	(void)dup2(pipe_ends[1], STDOUT_FILENO);
+	(void)dup2(pipe_ends[1], STDERR_FILENO);
+	(void)execl(program->loader, program->loader, "--list", program->path, (char *)NULL);
+	_exit(127);
+}
+
+static void
+check_libraries(struct doctor *doctor, const struct program *program)
+{
+	size_t before = doctor->count;
+	bool has_shim = false;
+	char *line = NULL;
+	size_t room = 0;
+	int pipe_ends[2];
+	FILE *lines;
+	pid_t pid;
+
+	if (pipe2(pipe_ends, O_CLOEXEC) != 0)
+		return;
+	(void)fflush(NULL);
+	pid = fork();
+	if (pid == 0)
+		become_loader(doctor, program, pipe_ends);
+	(void)close(pipe_ends[1]);
+	lines = fdopen(pipe_ends[0], "r");
+	if (lines == NULL)
+		(void)close(pipe_ends[0]);
+	while (pid > 0 && lines != NULL && getline(&line, &room, lines) >= 0)
+		read_line(doctor, program->path, line, &has_shim);
+	free(line);
+	if (lines != NULL)
+		(void)fclose(lines);
+	if (pid > 0)
+		(void)waitpid(pid, NULL, 0);
+	if (!has_shim && doctor->count == before)
+		doctor_add(doctor, DOCTOR_PROBLEM, program->path, "", "its loader %s does not load the library", program->loader);
+}
+
+void
+doctor_check_program(struct doctor *doctor, char *const *arguments)
+{
+	struct program program;
+	size_t before = doctor->count;
+	char path[PATH_MAX];
+	struct stat status;
+
+	if (!program_find(arguments[0], path)) {
+		doctor_add(doctor, DOCTOR_PROBLEM, arguments[0], "name a file, or a command of PATH", "is not found");
+		return;
+	}
+	if (access(path, X_OK) != 0) {
+		doctor_add(doctor, DOCTOR_PROBLEM, path, "chmod +x, or name its interpreter before it", "may not be executed");
+		return;
+	}
+	if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
+		doctor_add(doctor, DOCTOR_PROBLEM, path, "name a program", "is not a regular file: the system does not run it");
+		return;
+	}
+	check_command(doctor, arguments[0]);
+	check_script(doctor, arguments);
+	program_examine(arguments, &program);
+	if (program.missing[0] != '\0') {
+		doctor_add(doctor, DOCTOR_PROBLEM, arguments[0], "install it, or correct the name", "needs %s, which is not found",
+		           program.missing);
+		return;
+	}
+	if (program.path[0] == '\0') {
+		doctor_add(doctor, DOCTOR_PROBLEM, path, "name a program or a script whose first line names its interpreter",
+		           "is neither a program nor a script with an interpreter that is there");
+		return;
+	}
+	if (program.obstacle != NULL)
+		doctor_add(doctor, DOCTOR_PROBLEM, program.path, program.remedy, "%s", program.obstacle);
+	else if (doctor->shim[0] != '\0')
+		check_libraries(doctor, &program);
+	if (doctor->count == before)
+		doctor_add(doctor, DOCTOR_OK, program.path, "", "loads the library%s", program.is_python ? ", is a Python" : "");
+	if (strstr(base_name(program.path), "sh") != NULL && strcmp(base_name(program.path), base_name(arguments[0])) != 0)
+		doctor_add(doctor, DOCTOR_NOTE, path, "ask again with the program that it starts in the end",
+		           "is a script of %s: the programs that it starts are recorded, and were not looked at", base_name(program.path));
+}

@@ -1,0 +1,154 @@
+/*
+ * doctor_try.c - does recording work here, and does it understand this Python? See doctor.h.
+ *
+ * The shim itself is asked: a run that does nothing, into a folder that is removed afterwards. What it says of itself on
+ * its error output and in its capture are the findings.
+ *
+ * Called by   cmd_doctor.c.
+ */
+#include "launch/doctor.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/units.h"
+#include "cli/cmd_table.h"
+#include "launch/launcher.h"
+#include "launch/program.h"
+#include "model/model.h"
+
+static bool
+is_python_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash != NULL ? slash + 1 : path;
+
+	return strncmp(name, "python", 6) == 0 || strncmp(name, "pypy", 4) == 0 || strncmp(name, "graalpy", 7) == 0;
+}
+
+/* What to run: the person's own Python, as it is named, so that its environment is in effect. */
+static void
+choose(char *const *arguments, struct program *program, const char *words[4])
+{
+	words[0] = NULL;
+	if (arguments[0] != NULL) {
+		program_examine(arguments, program);
+		if (program->is_preload_harmful)
+			return;
+		if (is_python_name(arguments[0]))
+			words[0] = arguments[0];
+		else if (is_python_name(program->path))
+			words[0] = program->path;
+	}
+	words[1] = words[0] != NULL ? "-c" : NULL;
+	words[2] = "pass";
+	words[3] = NULL;
+	if (words[0] == NULL && program_find("true", program->path))
+		words[0] = program->path;
+}
+
+/* launcher_run() with the error output kept, at most `room` bytes of it. */
+static bool
+run(struct launch *launch, char *said, size_t room, struct fail *fail)
+{
+	int kept = memfd_create("doctor", MFD_CLOEXEC);
+	int own = dup(STDERR_FILENO);
+	ssize_t length = 0;
+	bool is_done;
+
+	if (kept >= 0 && own >= 0)
+		(void)dup2(kept, STDERR_FILENO);
+	is_done = launcher_run(launch, fail);
+	if (kept >= 0 && own >= 0) {
+		(void)dup2(own, STDERR_FILENO);
+		length = pread(kept, said, room - 1, 0);
+	}
+	said[length > 0 ? length : 0] = '\0';
+	(void)close(own);
+	(void)close(kept);
+	return is_done;
+}
+
+static void
+read_capture(struct doctor *doctor, const char *name, const char *folder, bool is_python)
+{
+	const struct options options = { .top = 0 };
+	struct fail fail;
+	struct model *model = cmd_table_load(&options, folder, NULL, &fail);
+	const struct model_process *process;
+	char text[UNITS_TEXT_BYTES];
+	uint64_t limit;
+
+	if (model == NULL || model->process_count == 0) {
+		doctor_add(doctor, DOCTOR_PROBLEM, name, "see what KMEMSHIM_LOG=debug says", "left no capture that can be read%s%s",
+		           model == NULL ? ": " : "", model == NULL ? fail.text : "");
+		model_free(model);
+		return;
+	}
+	process = &model->processes[0];
+	for (size_t i = 0; i < process->note_count; i++)
+		doctor_add(doctor, DOCTOR_NOTE, name, "", "%s", process->notes[i]);
+	if (is_python && process->note_count == 0 && process->python_version != 0)
+		doctor_add(doctor, DOCTOR_OK, name, "", "is Python %u.%u.%u, its frames are read", process->python_version >> 24,
+		           process->python_version >> 16 & 0xff, process->python_version >> 8 & 0xff);
+	else if (is_python && process->note_count == 0)
+		doctor_add(doctor, DOCTOR_NOTE, name, "use CPython 3.8 or newer, where lines of Python are wanted",
+		           "is no CPython that is understood: stacks are native only");
+	else if (!is_python)
+		doctor_add(doctor, DOCTOR_OK, name, "", "was recorded");
+	limit = process->heartbeat_count != 0 ? process->heartbeats[process->heartbeat_count - 1].limit_bytes : UINT64_MAX;
+	doctor_add(doctor, DOCTOR_OK, "memory limit", "", "%s", limit != UINT64_MAX ? units_bytes(limit, text) : "none in sight");
+	model_free(model);
+}
+
+static void
+remove_folder(const char *folder)
+{
+	DIR *opened = opendir(folder);
+	const struct dirent *entry;
+
+	while (opened != NULL && (entry = readdir(opened)) != NULL)
+		(void)unlinkat(dirfd(opened), entry->d_name, 0);
+	if (opened != NULL)
+		(void)closedir(opened);
+	(void)rmdir(folder);
+}
+
+void
+doctor_try(struct doctor *doctor, char *const *arguments)
+{
+	struct launch launch = { .shim = doctor->shim };
+	char folder[PATH_MAX + 40];
+	const char *words[4];
+	struct program program;
+	struct fail fail;
+	char said[4096];
+	char *save;
+
+	if (doctor->shim[0] == '\0' || doctor->folder[0] == '\0')
+		return;
+	choose(arguments, &program, words);
+	(void)snprintf(folder, sizeof(folder), "%s/.doctor.%ld", doctor->folder, (long)getpid());
+	if (words[0] == NULL || mkdir(folder, 0700) != 0)
+		return;
+	launch.arguments = (char *const *)words;
+	launch.folder = folder;
+	if (!run(&launch, said, sizeof(said), &fail)) {
+		doctor_add(doctor, DOCTOR_PROBLEM, words[0], "", "%s", fail.text);
+	} else {
+		for (char *line = strtok_r(said, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save))
+			doctor_add(doctor, DOCTOR_PROBLEM, words[0], "", "says when it is recorded: %s", line);
+		if (launch.start_error != 0 || launch.wait_status != 0)
+			doctor_add(doctor, DOCTOR_PROBLEM, words[0], "see whether it does so without kmemshim", "%s",
+			           launch.start_error != 0 ? strerror(launch.start_error) : "failed while it did nothing, recorded");
+		else
+			read_capture(doctor, words[0], folder, words[1] != NULL);
+	}
+	remove_folder(folder);
+}

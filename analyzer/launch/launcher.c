@@ -1,0 +1,310 @@
+/*
+ * launcher.c - runs a program with the shim preloaded and tells how it ended.
+ *
+ * Called by   cmd_run.c.
+ * When failing  before the start: one line and exit 2, nothing has been run. Afterwards nothing fails: the program's
+ *               status is the caller's result whatever happens to the report.
+ */
+#include "launch/launcher.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/owner.h"
+
+#define FOLDER_MODE 0755  // others may look, and put nothing there whatever the umask is
+#define TWICE_NS 500000000 // between two signals of one sender
+
+static const char shim_name[] = "libkmemshim.so";
+
+/* Signals that a terminal or a supervisor sends: passed on while the program runs. */
+static const struct {
+	int number;
+	bool is_key; // what comes from the terminal (the kernel) the program gets by itself
+	bool is_end; // asks for an end, of the report too
+} signals[] = {
+	{ SIGINT, true, true },   { SIGQUIT, true, true },   { SIGTERM, false, true },
+	{ SIGHUP, false, true },  { SIGUSR1, false, false }, { SIGUSR2, false, false },
+};
+#define SIGNAL_COUNT (sizeof(signals) / sizeof(signals[0]))
+
+/* As they were when we started; the program gets them back. */
+struct dispositions {
+	struct sigaction signals[SIGNAL_COUNT];
+	struct sigaction child;
+	sigset_t mask;
+};
+
+static volatile sig_atomic_t program_pid;
+static volatile sig_atomic_t passed_on; // number of the last signal that the program got from us
+static _Atomic uint64_t ended_ns;       // CLOCK_MONOTONIC
+
+static uint64_t
+monotonic_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void
+forward(int number, siginfo_t *info, void *context)
+{
+	int saved = errno;
+	bool is_from_kernel = info->si_code > 0;
+
+	(void)context;
+	for (size_t i = 0; i < SIGNAL_COUNT; i++) {
+		if (signals[i].number == number && program_pid > 0 && !(signals[i].is_key && is_from_kernel)) {
+			passed_on = number;
+			(void)kill((pid_t)program_pid, number);
+		}
+	}
+	errno = saved;
+}
+
+/*
+ * While the report is made a signal ends us, as it would anybody. But `timeout` sends its signal twice, to us and to our group: the
+ * second one may come when the program has ended by the first, and is meant for the program.
+ */
+static void
+end_report(int number)
+{
+	int saved = errno;
+
+	/* relaxed: see there */
+	if (number != passed_on || monotonic_ns() - atomic_load_explicit(&ended_ns, memory_order_relaxed) > TWICE_NS) {
+		(void)signal(number, SIG_DFL);
+		(void)raise(number); // taken when this handler returns
+	}
+	errno = saved;
+}
+
+/* The program has ended: nothing is passed on any more. What nohup ignores stays ignored. */
+static void
+release_signals(const struct dispositions *before)
+{
+	const struct sigaction ending = { .sa_handler = end_report, .sa_flags = SA_RESTART };
+
+	program_pid = 0;
+	/* relaxed: read in this thread alone, by the handlers that are installed below */
+	atomic_store_explicit(&ended_ns, monotonic_ns(), memory_order_relaxed);
+	for (size_t i = 0; i < SIGNAL_COUNT; i++) {
+		if (signals[i].is_end && before->signals[i].sa_handler != SIG_IGN)
+			(void)sigaction(signals[i].number, &ending, NULL);
+	}
+}
+
+/* Blocked until the program's pid is known, so that no signal is lost in between. */
+static void
+take_signals(struct dispositions *before)
+{
+	const struct sigaction ours = { .sa_sigaction = forward, .sa_flags = SA_SIGINFO | SA_RESTART };
+	const struct sigaction plain = { .sa_handler = SIG_DFL };
+	sigset_t blocked;
+
+	(void)sigemptyset(&blocked);
+	for (size_t i = 0; i < SIGNAL_COUNT; i++) {
+		(void)sigaddset(&blocked, signals[i].number);
+		(void)sigaction(signals[i].number, NULL, &before->signals[i]);
+		if (before->signals[i].sa_handler != SIG_IGN) // nohup stays nohup
+			(void)sigaction(signals[i].number, &ours, NULL);
+	}
+	(void)sigaction(SIGCHLD, &plain, &before->child); // where it is ignored nobody learns how a child ended
+	(void)sigprocmask(SIG_BLOCK, &blocked, &before->mask);
+}
+
+bool
+launcher_find_shim(char *path, struct fail *fail)
+{
+	static const char *const places[] = { "", "../lib/", "../lib/x86_64-linux-gnu/" };
+	char self[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	self[length > 0 ? length : 0] = '\0';
+	if (strrchr(self, '/') == NULL)
+		return fail_set(fail, EXIT_USAGE, "/proc is not mounted: cannot tell where %s is", shim_name);
+	strrchr(self, '/')[1] = '\0';
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		char wanted[PATH_MAX + 64];
+
+		(void)snprintf(wanted, sizeof(wanted), "%s%s%s", self, places[i], shim_name);
+		if (realpath(wanted, path) == NULL || access(path, R_OK) != 0)
+			continue;
+		if (strpbrk(path, " :") != NULL)
+			return fail_set(fail, EXIT_USAGE, "%s: a path with a blank or a colon cannot be preloaded: install "
+			                                  "kmemshim elsewhere", path);
+		return true;
+	}
+	return fail_set(fail, EXIT_USAGE, "%s is neither in %s nor in its ../lib: build it with make, or install again",
+	                shim_name, self);
+}
+
+/* mkdir -p */
+static bool
+make_folders(char *path)
+{
+	for (char *slash = path + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
+		*slash = '\0';
+		if (mkdir(path, FOLDER_MODE) != 0 && errno != EEXIST && errno != EROFS && errno != EACCES)
+			return false;
+		*slash = '/';
+	}
+	return mkdir(path, FOLDER_MODE) == 0 || errno == EEXIST;
+}
+
+bool
+launcher_make_folder(const char *folder, bool is_named, char *path, struct fail *fail)
+{
+	char text[OWNER_TEXT_BYTES];
+	uid_t owner;
+
+	if (!is_named && owner_is_anothers(folder, &owner))
+		return fail_set(fail, EXIT_USAGE, "%s: belongs to %s: name it with -o if your captures are to go there, or another folder", folder,
+		                owner_text(owner, text));
+
+	char *wanted = memory_text(folder);
+	char probe[PATH_MAX + 40];
+	bool is_made = make_folders(wanted) && realpath(wanted, path) != NULL;
+	int file = -1;
+
+	free(wanted);
+	if (is_made) {
+		(void)snprintf(probe, sizeof(probe), "%s/.kmemshim.%ld", path, (long)getpid());
+		file = open(probe, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	}
+	if (file < 0)
+		return fail_set(fail, EXIT_USAGE, "%s: cannot write captures there: %s: name another folder with -o", folder, strerror(errno));
+	(void)close(file);
+	(void)unlink(probe);
+	return true;
+}
+
+static uint64_t
+realtime_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Ours first: it chains to the allocator of whoever comes after. */
+static void
+set_preload(const char *shim)
+{
+	const char *present = getenv("LD_PRELOAD");
+	size_t room = strlen(shim) + (present != NULL ? strlen(present) : 0) + 2;
+	char *list = memory_zeroed(room, 1);
+
+	(void)snprintf(list, room, "%s%s%s", shim, present != NULL && present[0] != '\0' ? ":" : "",
+	               present != NULL ? present : "");
+	(void)setenv("LD_PRELOAD", list, 1);
+	free(list);
+}
+
+/* The session is named after the process that starts it; that is how the shim knows the first one. */
+static void
+name_session(char session[40], uint64_t started_ns, pid_t pid)
+{
+	(void)snprintf(session, 40, "%" PRIx64 ".%ld", started_ns / 1000, (long)pid);
+}
+
+/* Each from its library's documentation, and tried. What the user has set stays. */
+static void
+set_system_allocators(void)
+{
+	static const struct {
+		const char *name;
+		const char *value;
+	} switches[] = {
+		{ "ARROW_DEFAULT_MEMORY_POOL", "system" }, // Arrow, so pyarrow and pandas' strings: instead of mimalloc or jemalloc
+		{ "_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0" }, // jemalloc in Rust, so polars: freed pages go back at once
+		{ "G_SLICE", "always-malloc" },            // GLib before 2.76, for small objects
+		{ "GLIBCXX_FORCE_NEW", "1" },              // libstdc++'s __pool_alloc and __mt_alloc
+	};
+
+	for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++)
+		(void)setenv(switches[i].name, switches[i].value, 0);
+}
+
+static void __attribute__((noreturn))
+become_program(const struct launch *launch, uint64_t started_ns, const struct dispositions *before, int error_pipe)
+{
+	char session[40];
+	int error;
+
+	for (size_t i = 0; i < SIGNAL_COUNT; i++)
+		(void)sigaction(signals[i].number, &before->signals[i], NULL);
+	(void)sigaction(SIGCHLD, &before->child, NULL);
+	name_session(session, started_ns, getpid());
+	(void)setenv("KMEMSHIM_SESSION", session, 1);
+	(void)setenv("KMEMSHIM_OUT", launch->folder, 1);
+	if (launch->has_python_objects)
+		(void)setenv("KMEMSHIM_PYTHON_OBJECTS", "1", 1);
+	if (launch->has_system_allocators)
+		set_system_allocators();
+	if (launch->shim != NULL)
+		set_preload(launch->shim);
+	(void)sigprocmask(SIG_SETMASK, &before->mask, NULL);
+	(void)execvp(launch->arguments[0], launch->arguments);
+	error = errno;
+	(void)!write(error_pipe, &error, sizeof(error));
+	_exit(127);
+}
+
+static void
+wait_for(struct launch *launch)
+{
+	struct rusage usage;
+
+	while (wait4(launch->pid, &launch->wait_status, 0, &usage) < 0) {
+		if (errno != EINTR)
+			return;
+	}
+	launch->ended_realtime_ns = realtime_ns();
+	launch->max_resident_bytes = (uint64_t)usage.ru_maxrss * 1024;
+}
+
+bool
+launcher_run(struct launch *launch, struct fail *fail)
+{
+	struct dispositions before;
+	uint64_t started_ns = realtime_ns();
+	int pipe_ends[2];
+
+	if (pipe2(pipe_ends, O_CLOEXEC) != 0)
+		return fail_set(fail, EXIT_USAGE, "%s: cannot be started: %s", launch->arguments[0], strerror(errno));
+	take_signals(&before);
+	(void)fflush(NULL);
+	launch->pid = fork();
+	if (launch->pid == 0)
+		become_program(launch, started_ns, &before, pipe_ends[1]);
+	(void)close(pipe_ends[1]);
+	if (launch->pid < 0)
+		return fail_set(fail, EXIT_USAGE, "%s: cannot be started: %s", launch->arguments[0], strerror(errno));
+	program_pid = launch->pid;
+	(void)sigprocmask(SIG_SETMASK, &before.mask, NULL);
+
+	name_session(launch->session, started_ns, launch->pid);
+	launch->start_error = 0;
+	while (read(pipe_ends[0], &launch->start_error, sizeof(launch->start_error)) < 0 && errno == EINTR)
+		continue;
+	(void)close(pipe_ends[0]);
+	wait_for(launch);
+	release_signals(&before);
+	return true;
+}

@@ -1,0 +1,60 @@
+/*
+ * launcher.h - runs a program with the shim preloaded and tells how it ended.
+ *
+ * Called by   cmd_run.c.
+ */
+#ifndef LAUNCHER_H
+#define LAUNCHER_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/fail.h"
+
+struct launch {
+	char *const *arguments;   // of the program, ends with NULL
+	const char *shim;         // path of libkmemshim.so; NULL = do not preload
+	const char *folder;       // absolute
+	bool has_system_allocators; // libraries' own switches to malloc, where the environment says nothing
+	bool has_python_objects;  // KMEMSHIM_PYTHON_OBJECTS=1; false: as the environment says
+	/* Filled by launcher_run(). */
+	pid_t pid;
+	char session[40];
+	int wait_status;
+	uint64_t max_resident_bytes;
+	uint64_t ended_realtime_ns;
+	int start_error;          // errno of execvp; 0 = it was started
+};
+
+/*
+ * Finds libkmemshim.so beside this program, or in ../lib or ../lib/x86_64-linux-gnu.
+ *
+ * path      room for PATH_MAX bytes
+ * returns   false and *fail when there is none, or its path cannot be preloaded (a blank or colon in it)
+ */
+bool launcher_find_shim(char *path, struct fail *fail);
+
+/*
+ * Makes the folder where it is missing, sees that it can be written, and gives its absolute path (PATH_MAX bytes).
+ *
+ * is_named  somebody asked for this folder; else one of another user, or a link of theirs, is refused: it was put in our way
+ */
+bool launcher_make_folder(const char *folder, bool is_named, char *path, struct fail *fail);
+
+/*
+ * Starts the program and waits for it. Keys at the terminal go to the program alone; SIGINT, SIGQUIT, SIGTERM, SIGHUP,
+ * SIGUSR1 and SIGUSR2 sent to us are passed on. Afterwards the first four end us, so that a report can be interrupted. False and *fail only when no process could be made.
+ */
+bool launcher_run(struct launch *launch, struct fail *fail);
+
+/*
+ * Writes how the program ended into its capture, the newest of its images: struct kmem_launcher.
+ *
+ * path      out: of the capture, PATH_MAX bytes; "" when there is none
+ * returns   false when the program left no capture
+ */
+bool launcher_sign(const struct launch *launch, char *path);
+
+#endif

@@ -1,0 +1,103 @@
+/*
+ * launcher_sign.c - writes into the capture how its program ended.
+ *
+ * The counters of kills for memory are read first of all: the sooner after the death, the less another process's kill
+ * can be taken for this one. One pwrite of one checksummed struct, at a place that the recorder never writes.
+ *
+ * Called by   cmd_run.c.
+ * When failing  the capture stays as it was: unsigned, which the verdict allows for.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/regular_file.h"
+#include "capture/kill_counters.h"
+#include "kmem_words.h"
+#include "launch/launcher.h"
+
+/*
+ * Opens a capture of this launch and reads the part of the head that says so; -1 = it is none. What is signed later is this very file:
+ * in a folder that others can write the name may lead elsewhere by then.
+ */
+static int
+open_own(const struct launch *launch, const char *path, struct kmem_header *header)
+{
+	int file = regular_file_open(path, O_RDWR | O_NOFOLLOW, NULL);
+
+	if (file >= 0 && pread(file, header, sizeof(*header), 0) == (ssize_t)sizeof(*header) &&
+	    memcmp(header->magic, KMEM_MAGIC, 8) == 0 && header->version == KMEM_VERSION && header->endian == KMEM_ENDIAN &&
+	    header->identity.pid == (uint32_t)launch->pid &&
+	    strncmp(header->identity.session, launch->session, sizeof(header->identity.session)) == 0)
+		return file;
+	if (file >= 0)
+		(void)close(file);
+	return -1;
+}
+
+/* An image that was replaced by exec did not end this way; of several, the last one did. Returns the open file, or -1. */
+static int
+find_capture(const struct launch *launch, char *path, struct kmem_header *found)
+{
+	DIR *folder = opendir(launch->folder);
+	struct kmem_header *header = memory_zeroed(1, sizeof(*header));
+	const struct dirent *entry;
+	int found_file = -1;
+
+	path[0] = '\0';
+	while (folder != NULL && (entry = readdir(folder)) != NULL) {
+		char candidate[PATH_MAX];
+		size_t length = strlen(entry->d_name);
+		int file;
+
+		if (length < 5 || strcmp(entry->d_name + length - 5, ".kmem") != 0)
+			continue;
+		if (snprintf(candidate, sizeof(candidate), "%s/%s", launch->folder, entry->d_name) >= (int)sizeof(candidate) ||
+		    (file = open_own(launch, candidate, header)) < 0)
+			continue;
+		if (atomic_load_explicit(&header->state, memory_order_relaxed) == KMEM_STATE_EXEC_REPLACED ||
+		    (found_file >= 0 && header->identity.start_monotonic_ns < found->identity.start_monotonic_ns)) {
+			(void)close(file);
+			continue;
+		}
+		if (found_file >= 0)
+			(void)close(found_file);
+		found_file = file;
+		memcpy(found, header, sizeof(*found));
+		(void)snprintf(path, PATH_MAX, "%s", candidate);
+	}
+	if (folder != NULL)
+		(void)closedir(folder);
+	free(header);
+	return found_file;
+}
+
+bool
+launcher_sign(const struct launch *launch, char *path)
+{
+	struct kmem_header *header = memory_zeroed(1, sizeof(*header));
+	struct kmem_launcher signature;
+	int file = find_capture(launch, path, header);
+
+	memset(&signature, 0, sizeof(signature));
+	if (file >= 0) {
+		header->identity.cgroup_path[KMEM_TEXT_BYTES - 1] = '\0';
+		header->identity.limit_path[KMEM_TEXT_BYTES - 1] = '\0';
+		kill_counters_read(&header->identity, &signature.after);
+		signature.is_filled = 1;
+		signature.wait_status = launch->wait_status;
+		signature.max_resident_bytes = launch->max_resident_bytes;
+		signature.ended_realtime_ns = launch->ended_realtime_ns;
+		signature.checksum = kmem_checksum(KMEM_CHECKSUM_START, (const char *)&signature + sizeof(signature.checksum),
+		                                   sizeof(signature) - sizeof(signature.checksum));
+		(void)!pwrite(file, &signature, sizeof(signature), offsetof(struct kmem_header, launcher));
+		(void)close(file);
+	}
+	free(header);
+	return file >= 0;
+}

@@ -1,0 +1,42 @@
+/*
+ * frame_rules.h - whose code is this frame, and which frame of a stack does a person want to see first?
+ *
+ * Called by   model_frames.c, model_stacks.c.
+ * Safe from   anywhere; no state.
+ */
+#ifndef FRAME_RULES_H
+#define FRAME_RULES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/model.h"
+
+struct frame_rules {
+	const char *project;      // only code below this folder is the user's own; NULL = by rule
+	const char *project_as_given; // the same with its symbolic links; NULL = none
+	const char *wrappers;     // more functions that pass on what an allocator gives: "pool_get,arena_*"; NULL = none
+	const char *directory;    // where the program started: relative file names begin here; "" = unknown
+};
+
+/* Sets is_user. `is_library`: the recorder saw that a Python file is not the user's. */
+void frame_rules_judge(const struct frame_rules *rules, struct model_frame *frame, bool is_library);
+
+/* Does the function only pass on what an allocator gives ("malloc", "operator new", "PyMem_Malloc", std::allocator)? */
+bool frame_rules_is_allocator(const struct model_frame *frame);
+
+/*
+ * Innermost frame of the user's own code. In a stack with Python frames a native frame counts only with file and line.
+ * Without user code the innermost Python frame outside the import system, then any Python frame, then the innermost named
+ * native frame outside allocators; NULL when there is none.
+ */
+const struct model_frame *frame_rules_where(const struct model_frame *const *frames, uint32_t count);
+
+/*
+ * Which top-level module was being imported ("torch"): of the outermost module body between the allocation and the user's code, or
+ * of the extension module. False, and "", when the stack does not say.
+ */
+#define FRAME_RULES_NAME_BYTES 64
+bool frame_rules_import(const struct model_frame *const *frames, uint32_t count, char name[FRAME_RULES_NAME_BYTES]);
+
+#endif

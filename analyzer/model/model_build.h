@@ -1,0 +1,206 @@
+/*
+ * model_build.h - the model while it is being made: what its parts share.
+ *
+ *   model.c            the order of the steps
+ *   model_processes.c  one capture's head: process, heartbeats, notes
+ *   model_failed.c     one capture's refused requests, and what devices held then
+ *   model_domains.c    one capture's domains: the sums of its sites
+ *   model_frames.c     one frame word -> readable frames, each kept once
+ *   model_stacks.c     one stack record -> readable stack, each kept once
+ *   model_sites.c      counters of sites, merged by stack and domain
+ *   model_generations.c  their generations
+ *   model_cells.c      cells of notebooks: what their files are called, and their texts
+ *   model_family.c     what the processes have to do with each other
+ *   model_wrappers.c   functions of the user's through which most memory goes
+ *   model_resident.c   what of them is in memory
+ *   model_types.c      kinds of Python objects that are alive at sites
+ *
+ * Called by   these files alone.
+ * Safe from   one thread.
+ */
+#ifndef MODEL_BUILD_H
+#define MODEL_BUILD_H
+
+#include "base/text_pool.h"
+#include "capture/capture_reader.h"
+#include "kmem_words.h"
+#include "model/frame_rules.h"
+#include "model/model.h"
+#include "symbols/symbolizer.h"
+
+/* Not sealed, and nobody writes it any more: its counters must agree with each other. */
+bool capture_is_final(const struct capture *capture);
+
+struct build_cell;                    // model_cells.c
+struct build_frame;                   // model_frames.c
+struct build_site;                    // model_sites.c
+struct process_frames;                // model_frames.c: what is known of one capture's frames
+
+/* A readable stack; equal ones are one object. Compared from `omitted` on. */
+struct build_stack {
+	const struct model_frame *where;
+	const char *import;            // see struct model_site
+	uint32_t frame_count;
+	uint32_t omitted;
+	uint32_t frames_before_gap;
+	uint32_t flags;                // enum kmem_stack_flags
+	const struct model_frame *frames[];
+};
+
+struct build_failed {
+	uint64_t site;                 // index in build.sites + 1; 0 = unknown
+	uint64_t *held_sites;          // of failed.held, the same; in the pool
+	struct model_failed failed;
+};
+
+struct build {
+	const struct model_options *options;
+	struct text_pool *pool;
+	struct symbolizer *symbolizer; // NULL: no symbols wanted
+	struct frame_rules rules;
+
+	size_t process_count;
+	struct model_process *processes;
+	bool is_trusted;               // the capture that is being read: owner.h
+	size_t distrusted_count;       // captures that are not
+	uid_t distrusted_owner;        // of the first of them
+	const char *distrusted_name;
+
+	size_t domain_count;
+	size_t domain_room;
+	struct model_domain *domains;
+
+	struct build_cell *cells;      // uthash
+	struct build_frame *frames;    // uthash
+	struct stack_entry *stacks;    // uthash, model_stacks.c
+	struct build_site *site_index; // uthash
+	size_t site_count;
+	size_t site_room;
+	struct model_site *sites;
+	size_t site_state_room;
+	struct site_state *site_states; // model_sites.c: one per site
+
+	size_t member_room;
+	struct build_member *members;  // model_family.c: one per process
+
+	size_t failed_count;
+	size_t failed_room;
+	struct build_failed *failed;
+
+	size_t damage_count;
+	uint64_t damages_unsaid;       // further places, of which no line tells
+	size_t damage_room;
+	const char **damages;
+};
+
+/* What all sites of one domain say together. */
+struct domain_sum {
+	uint64_t allocated_bytes;
+	uint64_t freed_bytes;
+	uint64_t allocated_count;
+	uint64_t freed_count;
+	struct kmem_peak_word peak;    // the row's, where `now` is what the sites hold
+	bool is_used;
+};
+
+/* Each row of a capture's domain table: its index in build.domains, or DOMAIN_NONE. */
+#define DOMAIN_NONE UINT32_MAX
+struct domain_rows {
+	uint32_t index[KMEM_DOMAINS_MAX];
+	struct domain_sum sums[KMEM_DOMAINS_MAX];
+};
+
+/* A sum of words modulo 2^48, where records that released others' blocks are negative; less than nothing is nothing. */
+static inline uint64_t
+model_signed_bytes(uint64_t sum)
+{
+	sum &= KMEM_PEAK_BYTES_MASK;
+	return sum > KMEM_PEAK_BYTES_MASK / 2 ? 0 : sum;
+}
+
+void model_damage(struct build *build, const char *text);
+
+/* Adds the capture's process and its domains' totals. `rows` is filled in. */
+void model_add_process(struct build *build, struct capture *capture, struct domain_rows *rows);
+void model_add_domains(struct build *build, struct capture *capture, struct model_process *process,
+                       struct domain_rows *rows);
+
+/* Adds its refused requests; `sites` leads from the capture's sites to build.sites + 1. */
+void model_add_failed(struct build *build, struct capture *capture, const struct domain_rows *rows,
+                      const uint32_t *sites);
+void model_take_failed(struct build *build, struct model *model); // after all captures: in order of time, with their sites
+
+/* What the records of one site say of their generations. */
+struct generation_sums {
+	uint32_t birth_generations;    // the most of any record; 0 = nobody counted
+	uint32_t birth_clock;          // the latest
+	uint64_t allocated_count;      // by all records, by the end
+	uint8_t first_epoch;           // the first
+	int64_t born_alive[KMEM_GENERATION_BUCKETS];
+};
+struct generation_counts {
+	uint32_t alive;                // as in struct model_site
+	uint32_t total;
+	uint32_t recent_alive;
+	uint32_t recent_total;
+	uint64_t volume_bytes;         // as in struct model_site
+	bool has_paused;               // as there
+	uint32_t born;                 // as born_generations there
+	uint64_t span_bytes;           // as there
+	uint64_t unlikely;             // counts that cannot be
+};
+void model_generations_add(struct generation_sums *sums, const struct kmem_generations *block); // NULL: the record has none
+/* At that moment of the clock, which may be before the capture's last. */
+struct generation_counts model_generations_count(const struct generation_sums *sums, const struct kmem_header *header, uint64_t clock,
+                                                 uint64_t live_count);
+
+struct process_frames *process_frames_new(struct build *build, struct capture *capture);
+void process_frames_free(struct process_frames *frames);
+
+/* Readable frames of one word, innermost first; owned by the pool. None: it is the shim's own. */
+size_t process_frames_resolve(struct process_frames *frames, uint64_t word, uint32_t module_generation,
+                              const struct model_frame *const **found);
+void model_frames_free(struct build *build); // the index, not the frames
+
+struct process_stacks;                // model_stacks.c
+struct process_stacks *process_stacks_new(struct build *build, struct capture *capture);
+void process_stacks_free(struct process_stacks *stacks);
+
+/* The stack of this site; never NULL: one without frames when they are unknown. */
+const struct build_stack *process_stacks_find(struct process_stacks *stacks, const struct kmem_site *site,
+                                              size_t site_index);
+void model_stacks_free(struct build *build); // the index, not the stacks
+
+/* What a file is called while sites are merged: one name for all runs of a cell, other files unchanged. */
+const char *model_cells_file(struct build *build, uint32_t pid, const char *file);
+void model_cells_add(struct build *build, struct capture *capture); // numbers and texts, after its frames
+/* When all captures were read: makes the names for people. *cells is freed by the caller. */
+size_t model_cells_label(struct build *build, struct model_cell **cells);
+const char *model_cells_name(struct build *build, const char *file);
+void model_cells_free(struct build *build);
+void model_frames_tell_files(struct build *build); // to place.h
+void model_frames_label(struct build *build); // gives these names to all frames
+
+/* Merges the capture's sites into the model's. Returns for each site its index in build.sites + 1; freed by the caller. */
+uint32_t *model_add_sites(struct build *build, struct capture *capture, const struct domain_rows *rows);
+
+/* Takes `sites` over; after all captures model_family_link(). */
+void model_family_add(struct build *build, struct capture *capture, const struct domain_rows *rows, uint32_t *sites);
+void model_family_link(struct build *build);
+size_t model_family_unknown_ends(const struct build *build); // as in struct model
+void model_family_free(struct build *build);
+
+/* Adds what kinds of Python objects are alive; `sites` as above. */
+void model_add_types(struct build *build, struct capture *capture, const uint32_t *sites);
+/*
+ * Functions that many lines call for most of a domain's memory: of their sites `where` becomes the caller. The keys of the sites
+ * are older than that and stay, so that two runs compare also when this was so in one of them only.
+ */
+void model_wrappers_skip(struct model_site *sites, size_t count, size_t domain_count);
+
+
+/* After them: what is in memory; `sites` as above. */
+void model_add_resident(struct build *build, struct capture *capture, const uint32_t *sites);
+void model_sites_free(struct build *build);  // the index, not the sites
+
+#endif

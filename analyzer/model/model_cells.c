@@ -1,0 +1,262 @@
+/*
+ * model_cells.c - which cell of a notebook is this code, and what is it called for a person?
+ *
+ * Code of a cell names a file that never existed: .../ipykernel_PID/HASH.py, <ipython-input-N-HASH>, .../ipython-input-N-HASH.py. Without
+ * process and number the same text is the same file, run again or in another kernel; that name is what sites are merged by. The
+ * recorder kept numbers and texts apart, and in the end every file of a cell is called by its latest number, "cell In[12]", or by
+ * its hash where that is not known.
+ *
+ * Called by   model.c, model_frames.c.
+ * Safe from   one thread.
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "base/memory.h"
+#include "model/model_build.h"
+
+#define HASH_SEED 0xc70f6907u // of ipykernel's names: MurmurHash2
+#define NAME_BYTES 96
+
+struct build_cell {
+	const char *file;             // the key: without process and number, "<cell HASH>"
+	struct build_cell *same;      // NULL, or the key is another name of this cell
+	uint32_t number;              // latest; 0 = unknown
+	uint32_t pid;                 // that ran it
+	const char *label;            // NULL until all captures were read
+	const char *text;             // as it was compiled; "" = unknown
+	UT_hash_handle hh;
+};
+
+static uint32_t
+murmur(const char *text, uint32_t bytes, const char *tail, uint32_t tail_bytes)
+{
+	const uint32_t factor = 0x5bd1e995;
+	uint32_t length = bytes + tail_bytes;
+	uint32_t hash = HASH_SEED ^ length;
+	uint32_t at = 0;
+
+	while (at < length) {
+		uint32_t left = length - at < 4 ? length - at : 4;
+		uint32_t word = 0;
+
+		for (uint32_t i = 0; i < left; i++, at++)
+			word |= (uint32_t)(unsigned char)(at < bytes ? text[at] : tail[at - bytes]) << (8 * i);
+		if (left == 4) {
+			word *= factor;
+			word ^= word >> 24;
+			word *= factor;
+			hash *= factor;
+			hash ^= word;
+		} else {
+			hash ^= word;
+			hash *= factor;
+		}
+	}
+	hash ^= hash >> 13;
+	hash *= factor;
+	return hash ^ hash >> 15;
+}
+
+/* "12-HASH..." -> 12, and where "HASH..." begins; NULL when it is something else. */
+static const char *
+skip_number(const char *text, uint32_t *number)
+{
+	char *end;
+	unsigned long value = strtoul(text, &end, 10);
+
+	if (!isdigit((unsigned char)text[0]) || *end != '-' || value > UINT32_MAX)
+		return NULL;
+	*number = (uint32_t)value;
+	return end + 1;
+}
+
+/* What the file is called without process and number. False: it is no cell. number: 0 = not in the name. */
+static bool
+plain_name(const char *file, char name[NAME_BYTES], uint32_t *number)
+{
+	static const char prompt[] = "<ipython-input-";
+	static const char prompt_file[] = "/ipython-input-";
+	const char *slash = strrchr(file, '/');
+	const char *folder = slash;
+	const char *rest = NULL;
+
+	*number = 0;
+	if (strncmp(file, prompt, strlen(prompt)) == 0)
+		rest = skip_number(file + strlen(prompt), number);
+	else if (slash != NULL && strncmp(slash, prompt_file, strlen(prompt_file)) == 0)
+		rest = skip_number(slash + strlen(prompt_file), number);
+	if (rest == NULL && slash != NULL) {
+		while (folder > file && folder[-1] != '/')
+			folder--;
+		if (strncmp(folder, "ipykernel_", 10) == 0 && isdigit((unsigned char)folder[10]))
+			rest = slash + 1;
+	}
+	return rest != NULL && (size_t)snprintf(name, NAME_BYTES, "<cell %.*s>", (int)strcspn(rest, ".>"), rest) < NAME_BYTES;
+}
+
+static struct build_cell *
+find_or_add(struct build *build, const char *name)
+{
+	struct build_cell *cell;
+
+	HASH_FIND_STR(build->cells, name, cell);
+	if (cell == NULL) {
+		cell = memory_zeroed(1, sizeof(*cell));
+		cell->file = text_pool_add_text(build->pool, name);
+		cell->text = "";
+		HASH_ADD_KEYPTR(hh, build->cells, cell->file, strlen(cell->file), cell);
+	}
+	return cell;
+}
+
+/* A second key, for cells whose file says the number. */
+static void
+run_name(uint32_t pid, uint32_t number, char name[NAME_BYTES])
+{
+	(void)snprintf(name, NAME_BYTES, "<run %u of %u>", (unsigned)number, (unsigned)pid);
+}
+
+static void
+set_number(struct build_cell *cell, uint32_t number, uint32_t pid)
+{
+	if (number < cell->number)
+		return;
+	cell->number = number;
+	cell->pid = pid;
+}
+
+const char *
+model_cells_file(struct build *build, uint32_t pid, const char *file)
+{
+	char name[NAME_BYTES];
+	uint32_t number;
+	struct build_cell *cell;
+
+	if (!plain_name(file, name, &number))
+		return file;
+	cell = find_or_add(build, name);
+	if (number != 0) {
+		set_number(cell, number, pid);
+		run_name(pid, number, name);
+		find_or_add(build, name)->same = cell;
+	}
+	return cell->file;
+}
+
+static void
+set_text(struct build *build, struct build_cell *cell, const struct capture_cell *stored)
+{
+	const char *text = stored->compiled_bytes != 0 ? stored->compiled : stored->typed;
+	uint32_t bytes = stored->compiled_bytes != 0 ? stored->compiled_bytes : stored->typed_bytes;
+	char *copy;
+
+	if (cell->text[0] != '\0' || !stored->has_lines)
+		return;
+	copy = text_pool_room(build->pool, (size_t)bytes + 1); // cleaned line by line, when one is shown
+	memcpy(copy, text, bytes);
+	cell->text = copy;
+}
+
+void
+model_cells_add(struct build *build, struct capture *capture)
+{
+	static const char *const tails[] = { "", "\n", "\n\n" }; // IPython keeps the text without them
+	uint32_t next = capture_list(&capture->header->cells);
+	uint32_t pid = capture->identity->pid;
+	uint64_t budget_bytes = capture->sections[KMEM_SECTION_RECORDS].size_bytes; // cells of a sound capture do not overlap
+	struct capture_cell stored;
+	struct build_cell *cell;
+	char name[NAME_BYTES];
+
+	while (build->cells != NULL && capture_next_cell(capture, &next, &stored)) {
+		uint64_t bytes = (uint64_t)stored.typed_bytes + stored.compiled_bytes;
+
+		if (bytes > budget_bytes) {
+			capture_damaged(capture, "section \"records\": cells overlap: older ones are left out");
+			break;
+		}
+		budget_bytes -= bytes;
+		for (size_t i = 0; i < sizeof(tails) / sizeof(tails[0]); i++) {
+			(void)snprintf(name, sizeof(name), "<cell %u>",
+			               (unsigned)murmur(stored.typed, stored.typed_bytes, tails[i], (uint32_t)strlen(tails[i])));
+			HASH_FIND_STR(build->cells, name, cell);
+			if (cell == NULL)
+				continue;
+			set_number(cell, stored.number, pid);
+			set_text(build, cell, &stored);
+		}
+		run_name(pid, stored.number, name);
+		HASH_FIND_STR(build->cells, name, cell);
+		if (cell != NULL)
+			set_text(build, cell->same, &stored);
+	}
+}
+
+/* "cell In[12]"; of several kernels that ran different cells under one number each has its own. */
+static void
+label(struct build *build, struct build_cell *cell)
+{
+	char name[2 * NAME_BYTES];
+	struct build_cell *other;
+
+	if (cell->number != 0)
+		(void)snprintf(name, sizeof(name), "cell In[%u]", (unsigned)cell->number);
+	else
+		(void)snprintf(name, sizeof(name), "cell #%.*s", (int)strlen(cell->file) - 7, cell->file + 6);
+	HASH_FIND_STR(build->cells, name, other);
+	if (other != NULL) {
+		(void)snprintf(name, sizeof(name), "cell In[%u] of %u (#%.*s)", (unsigned)cell->number, (unsigned)cell->pid,
+		               (int)strlen(cell->file) - 7, cell->file + 6);
+	}
+	other = find_or_add(build, name);
+	other->same = cell;
+	cell->label = other->file;
+}
+
+size_t
+model_cells_label(struct build *build, struct model_cell **cells)
+{
+	struct build_cell *last = build->cells;
+	size_t room = 0;
+	size_t count = 0;
+
+	*cells = NULL;
+	for (struct build_cell *cell = build->cells; cell != NULL; cell = cell->hh.next)
+		last = cell;
+	for (struct build_cell *cell = build->cells; cell != NULL; cell = cell->hh.next) {
+		if (cell->same == NULL) {
+			label(build, cell);
+			*cells = memory_grown(*cells, &room, count + 1, sizeof(**cells));
+			(*cells)[count++] = (struct model_cell){ .file = cell->label, .text = cell->text };
+		}
+		if (cell == last) // what follows are labels
+			break;
+	}
+	return count;
+}
+
+const char *
+model_cells_name(struct build *build, const char *file)
+{
+	struct build_cell *cell = NULL;
+
+	if (file[0] == '<')
+		HASH_FIND_STR(build->cells, file, cell);
+	return cell != NULL && cell->label != NULL ? cell->label : file;
+}
+
+void
+model_cells_free(struct build *build)
+{
+	struct build_cell *cell;
+	struct build_cell *next;
+
+	HASH_ITER(hh, build->cells, cell, next) {
+		HASH_DEL(build->cells, cell);
+		free(cell);
+	}
+}

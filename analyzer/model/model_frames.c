@@ -1,0 +1,412 @@
+/*
+ * model_frames.c - what does one word of a recorded stack mean to a person?
+ *
+ * Words are looked up per capture, since addresses and code indexes differ between processes; the readable frames are
+ * shared by all, so that equal stacks of different processes are equal pointers.
+ *
+ * Called by   model_stacks.c.
+ * Safe from   one thread.
+ * When failing  a frame without names; the reader's damages say why.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "base/memory.h"
+#include "base/path_join.h"
+#include "base/place.h"
+#include "model/model_build.h"
+#include "symbols/python_text.h"
+
+#define OVERLAPS_MAX 64 // modules tried for an address; more than this never overlap
+
+struct build_frame {
+	struct model_frame frame; // the key: every byte, padding is 0
+	bool is_trusted;
+	UT_hash_handle hh;
+};
+
+struct module {
+	uint64_t start_addr;
+	uint64_t end_addr;
+	uint64_t load_bias;
+	uint32_t loaded_generation;
+	uint32_t unloaded_generation;
+	uint64_t built_ns;            // 0 = unknown
+	const char *path;
+	const char *name;
+	struct symbolizer_file *file; // NULL: no symbols wanted
+};
+
+/* One code object; the texts stay in the capture's memory. */
+struct code {
+	uint32_t index;
+	bool is_known;                // false: its record is damaged
+	struct capture_code stored;
+	const char *file;
+	const char *module;
+	const char *function;
+	UT_hash_handle hh;
+};
+
+struct word_key {
+	uint64_t word;
+	uint64_t module;              // index in modules + 1; 0 = none, or Python
+};
+
+struct word {
+	struct word_key key;
+	size_t count;
+	const struct model_frame *only;       // when count is 1
+	const struct model_frame *const *all; // else
+	UT_hash_handle hh;
+};
+
+/* The same word is asked for again and again: in front of everything else. */
+#define RECENT_BITS 14
+struct recent {
+	uint64_t word;
+	uint32_t module_generation;
+	const struct word *known;     // NULL = empty
+};
+
+struct process_frames {
+	struct build *build;
+	struct capture *capture;
+	size_t module_count;
+	struct module *modules;       // by start, then by when they were loaded
+	struct code *codes;           // uthash
+	struct word *words;           // uthash
+	struct recent recent[1u << RECENT_BITS];
+};
+
+static const char *
+base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+/* The one copy of this frame. `frame` was zeroed before it was filled in. */
+static const struct model_frame *
+keep_frame(struct build *build, const struct model_frame *frame)
+{
+	struct build_frame *found;
+
+	HASH_FIND(hh, build->frames, frame, sizeof(*frame), found);
+	if (found == NULL) {
+		found = text_pool_room(build->pool, sizeof(*found));
+		memcpy(&found->frame, frame, sizeof(*frame));
+		HASH_ADD(hh, build->frames, frame, sizeof(found->frame), found);
+	}
+	found->is_trusted = found->is_trusted || build->is_trusted;
+	return &found->frame;
+}
+
+void
+model_frames_free(struct build *build)
+{
+	HASH_CLEAR(hh, build->frames);
+}
+
+void
+model_frames_label(struct build *build)
+{
+	struct build_frame *found;
+	struct build_frame *next;
+
+	HASH_ITER(hh, build->frames, found, next) { // nobody looks a frame up any more
+		found->frame.is_trusted = found->is_trusted;
+		if (found->frame.kind != MODEL_FRAME_PYTHON)
+			continue;
+		found->frame.file = model_cells_name(build, found->frame.file);
+		if (found->frame.file[0] == 'c')
+			found->frame.module = model_cells_name(build, found->frame.module);
+	}
+}
+
+void
+model_frames_tell_files(struct build *build)
+{
+	const char **paths = memory_zeroed(HASH_COUNT(build->frames), sizeof(*paths));
+	size_t count = 0;
+	struct build_frame *found;
+	struct build_frame *next;
+
+	HASH_ITER(hh, build->frames, found, next) {
+		if (found->frame.is_user && strchr(found->frame.file, '/') != NULL)
+			paths[count++] = found->frame.file;
+	}
+	place_learn(paths, count);
+	free(paths);
+}
+
+static int
+compare_modules(const void *left, const void *right)
+{
+	const struct module *a = left;
+	const struct module *b = right;
+
+	if (a->start_addr != b->start_addr)
+		return a->start_addr < b->start_addr ? -1 : 1;
+	if (a->loaded_generation != b->loaded_generation)
+		return a->loaded_generation < b->loaded_generation ? -1 : 1;
+	return strcmp(a->path, b->path);
+}
+
+/* What the loader was given relative to where the program began, and the recorder could not learn more of. */
+static const char *
+module_path(const struct process_frames *frames, const struct capture_module *stored)
+{
+	struct text_pool *pool = frames->build->pool;
+	const char *path = text_pool_add(pool, stored->path, stored->path_bytes);
+	char joined[PATH_JOIN_BYTES];
+
+	if (path[0] == '/' || strchr(path, '/') == NULL)
+		return path;
+	return text_pool_add_text(pool, path_join(frames->build->rules.directory, path, joined));
+}
+
+static void
+read_modules(struct process_frames *frames)
+{
+	struct build *build = frames->build;
+	uint32_t next = capture_list(&frames->capture->header->modules);
+	struct capture_module stored;
+	size_t room = 0;
+
+	while (capture_next_module(frames->capture, &next, &stored)) {
+		const char *path = module_path(frames, &stored);
+		struct symbolizer_identity identity = {
+			.path = path,
+			.build_id = stored.build_id,
+			.build_id_bytes = stored.build_id_bytes,
+			.size_bytes = stored.file_size_bytes,
+			.mtime_ns = stored.file_mtime_ns,
+		};
+
+		frames->modules = memory_grown(frames->modules, &room, frames->module_count + 1, sizeof(struct module));
+		frames->modules[frames->module_count++] = (struct module){
+			.start_addr = stored.start_addr,
+			.end_addr = stored.end_addr,
+			.load_bias = stored.load_bias,
+			.loaded_generation = stored.loaded_generation,
+			.unloaded_generation = stored.unloaded_generation,
+			.built_ns = stored.file_mtime_ns,
+			.path = path,
+			.name = text_pool_add_text(build->pool, base_name(path)),
+			.file = build->symbolizer != NULL ? symbolizer_file(build->symbolizer, &identity) : NULL,
+		};
+	}
+	if (frames->module_count != 0)
+		qsort(frames->modules, frames->module_count, sizeof(struct module), compare_modules);
+}
+
+struct process_frames *
+process_frames_new(struct build *build, struct capture *capture)
+{
+	struct process_frames *frames = memory_zeroed(1, sizeof(*frames));
+
+	frames->build = build;
+	frames->capture = capture;
+	read_modules(frames);
+	return frames;
+}
+
+void
+process_frames_free(struct process_frames *frames)
+{
+	struct code *code;
+	struct code *next_code;
+	struct word *word;
+	struct word *next_word;
+
+	HASH_ITER(hh, frames->codes, code, next_code) {
+		HASH_DEL(frames->codes, code);
+		free(code);
+	}
+	HASH_ITER(hh, frames->words, word, next_word) {
+		HASH_DEL(frames->words, word);
+		free(word);
+	}
+	free(frames->modules);
+	free(frames);
+}
+
+/* How many modules begin at or before (address, generation), in the order of the table. */
+static size_t
+modules_until(const struct process_frames *frames, uint64_t address, uint32_t generation)
+{
+	size_t low = 0;
+	size_t high = frames->module_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct module *module = &frames->modules[middle];
+
+		if (module->start_addr < address ||
+		    (module->start_addr == address && module->loaded_generation <= generation))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static const struct module *
+find_module(const struct process_frames *frames, uint64_t address, uint32_t generation)
+{
+	size_t after = modules_until(frames, address, UINT32_MAX);
+
+	/* Of modules loaded at one address one after the other, the one of that time; then what began further down. */
+	for (unsigned tries = 0; after > 0 && tries < OVERLAPS_MAX; tries++) {
+		uint64_t start = frames->modules[after - 1].start_addr;
+		size_t in_time = modules_until(frames, start, generation);
+		const struct module *module = in_time > 0 ? &frames->modules[in_time - 1] : NULL;
+
+		if (module != NULL && module->start_addr == start && address < module->end_addr &&
+		    (module->unloaded_generation == 0 || generation < module->unloaded_generation))
+			return module;
+		after = start == 0 ? 0 : modules_until(frames, start - 1, UINT32_MAX);
+	}
+	return NULL;
+}
+
+static const struct code *
+find_code(struct process_frames *frames, uint32_t index)
+{
+	struct text_pool *pool = frames->build->pool;
+	struct code *code;
+
+	HASH_FIND(hh, frames->codes, &index, sizeof(index), code);
+	if (code != NULL)
+		return code;
+	code = memory_zeroed(1, sizeof(*code));
+	code->index = index;
+	code->is_known = capture_code(frames->capture, index, &code->stored);
+	code->file = code->module = code->function = "";
+	if (code->is_known) {
+		code->file = text_pool_add(pool, code->stored.file, code->stored.file_bytes);
+		if ((code->stored.flags & KMEM_CODE_CELL) != 0)
+			code->file = model_cells_file(frames->build, frames->capture->identity->pid, code->file);
+		code->module = text_pool_add_text(pool, base_name(code->file));
+		code->function = text_pool_add(pool, code->stored.function, code->stored.function_bytes);
+		/* What the recorder stores for all code that it has no room for. */
+		if (strcmp(code->file, "<unknown>") == 0 && strcmp(code->function, "<unknown>") == 0) {
+			code->file = code->module = "";
+			code->function = "Python code whose name found no room";
+		}
+	}
+	HASH_ADD(hh, frames->codes, index, sizeof(index), code);
+	return code;
+}
+
+static void
+resolve_python(struct process_frames *frames, uint64_t word, struct word *into)
+{
+	const struct code *code = find_code(frames, (uint32_t)(word & KMEM_FRAME_CODE_MASK));
+	uint32_t offset = (uint32_t)(word >> KMEM_FRAME_OFFSET_SHIFT & KMEM_FRAME_OFFSET_MASK);
+	struct model_frame frame;
+
+	memset(&frame, 0, sizeof(frame)); // padding too: the frame is a key
+	frame.kind = MODEL_FRAME_PYTHON;
+	frame.function = code->function;
+	frame.file = code->file;
+	frame.module = code->module;
+	frame.module_path = "";
+	if (code->is_known) {
+		if (code->stored.line_table_bytes != 0 || (code->stored.flags & KMEM_CODE_CUT_TEXT) == 0) // else there was no room for its lines
+			frame.line = python_text_line(code->stored.python_version, code->stored.first_line,
+			                              code->stored.line_table, code->stored.line_table_bytes, offset);
+		frame.first_line = code->stored.first_line;
+		frame.is_importlib = (code->stored.flags & KMEM_CODE_IMPORTLIB) != 0;
+		frame_rules_judge(&frames->build->rules, &frame, (code->stored.flags & KMEM_CODE_LIBRARY) != 0);
+	}
+	into->count = 1;
+	into->only = keep_frame(frames->build, &frame);
+}
+
+static void
+resolve_native(struct process_frames *frames, uint64_t word, const struct module *module, struct word *into)
+{
+	static const struct symbol_frame unknown = { .function = "", .file = "" };
+	struct build *build = frames->build;
+	const struct symbol_frame *symbols = &unknown;
+	const struct model_frame **all = NULL;
+	bool is_exact = (word & KMEM_FRAME_EXACT) != 0;
+	uint64_t address = word & KMEM_FRAME_PC_MASK;
+
+	if (module != NULL && strncmp(module->name, "libkmemshim", strlen("libkmemshim")) == 0)
+		return; // a hook, in the stack of what CUDA allocates inside: nobody's code, and no frame
+	into->count = 1;
+	if (module != NULL) {
+		address -= module->load_bias;
+		if (module->file != NULL)
+			into->count = symbolizer_resolve(build->symbolizer, module->file, address, is_exact, &symbols);
+	}
+	if (into->count > 1)
+		all = text_pool_room(build->pool, into->count * sizeof(struct model_frame *));
+	for (size_t i = 0; i < into->count; i++) {
+		struct model_frame frame;
+
+		memset(&frame, 0, sizeof(frame));
+		frame.kind = MODEL_FRAME_NATIVE;
+		frame.function = symbols[i].function;
+		frame.file = symbols[i].file;
+		frame.line = symbols[i].line;
+		frame.is_inlined = symbols[i].is_inlined;
+		frame.is_repeated = (word & KMEM_FRAME_REPEATED) != 0 && i + 1 == into->count;
+		frame.module = module != NULL ? module->name : "";
+		frame.module_path = module != NULL ? module->path : "";
+		frame.module_offset = address;
+		frame.built_ns = module != NULL ? module->built_ns : 0;
+		frame_rules_judge(&build->rules, &frame, false);
+		into->only = keep_frame(build, &frame);
+		if (all != NULL)
+			all[i] = into->only;
+	}
+	into->all = all;
+}
+
+static const struct word *
+find_word(struct process_frames *frames, uint64_t word, uint32_t module_generation)
+{
+	bool is_python = (word & KMEM_FRAME_PYTHON) != 0;
+	bool is_exact = (word & KMEM_FRAME_EXACT) != 0;
+	const struct module *module = NULL;
+	struct word_key key = { .word = word };
+	struct word *known;
+
+	if (!is_python) {
+		uint64_t address = word & KMEM_FRAME_PC_MASK;
+
+		module = find_module(frames, address - (!is_exact && address != 0), module_generation);
+		key.module = module != NULL ? (uint64_t)(module - frames->modules) + 1 : 0;
+	}
+	HASH_FIND(hh, frames->words, &key, sizeof(key), known);
+	if (known == NULL) {
+		known = memory_zeroed(1, sizeof(*known));
+		known->key = key;
+		if (is_python)
+			resolve_python(frames, word, known);
+		else
+			resolve_native(frames, word, module, known);
+		HASH_ADD(hh, frames->words, key, sizeof(known->key), known);
+	}
+	return known;
+}
+
+size_t
+process_frames_resolve(struct process_frames *frames, uint64_t word, uint32_t module_generation,
+                       const struct model_frame *const **found)
+{
+	struct recent *recent = &frames->recent[(word * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - RECENT_BITS)];
+
+	if (recent->known == NULL || recent->word != word || recent->module_generation != module_generation)
+		*recent = (struct recent){ word, module_generation, find_word(frames, word, module_generation) };
+	*found = recent->known->count <= 1 ? &recent->known->only : recent->known->all;
+	return recent->known->count;
+}

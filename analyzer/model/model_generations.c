@@ -1,0 +1,135 @@
+/*
+ * model_generations.c - how many of a call site's generations still have live blocks?
+ *
+ * Called by   model_sites.c, for the end; model_failed.c, for the moment of a refusal.
+ * Safe from   one thread.
+ * When failing  counts that cannot be are counted in `unlikely`.
+ */
+#include "kmem_words.h"
+#include "model/model_build.h"
+
+/* relaxed: a private copy that nobody changes */
+#define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
+
+#define MERGED_MIN 16 // generations that are not merged: about twice as many as a leak needs
+#define REQUESTS_UNDER_WAY 64 // a birth is counted by generation first; one for each thread
+
+void
+model_generations_add(struct generation_sums *sums, const struct kmem_generations *block)
+{
+	uint32_t births = block != NULL ? COPY_OF(block->births) : 0;
+	uint32_t count = births & 0xffff;
+
+	if (block == NULL || count > KMEM_GENERATION_BUCKETS)
+		return;
+	if (count > sums->birth_generations)
+		sums->birth_generations = count;
+	if (births >> 16 > sums->birth_clock)
+		sums->birth_clock = births >> 16;
+	for (uint32_t i = 0; i < KMEM_GENERATION_BUCKETS; i++) // a thread may only have released what others made
+		sums->born_alive[i] += (int32_t)COPY_OF(block->live_count[i]);
+}
+
+/* Ticks of the clock's measure at which the clock shows this: the inverse of kmem_clock_at(). A damaged clock may show anything. */
+static uint64_t
+ticks_at(uint64_t clock)
+{
+	clock = clock < 255 ? clock : 255;
+	return clock < 9 ? clock - (clock != 0) : ((clock - 9) % 8 + 8) << (clock - 9) / 8;
+}
+
+/*
+ * Does it still allocate? A loop that leaks in every round has done so within the latest round. Since a data set was loaded, the
+ * program may have allocated as much again, and nothing there: a quarter of what was allocated in all its active life is enough to
+ * tell. Not of the clock: that one runs eight times per doubling, and would wait for several times that.
+ */
+static bool
+is_active(uint64_t clock, const struct generation_sums *sums)
+{
+	uint64_t first = ticks_at(sums->first_epoch);
+	uint64_t last = ticks_at(sums->birth_clock + 1);
+	uint64_t now = ticks_at(clock);
+
+	return now <= last || now - last <= (last - first) / 4 + 1;
+}
+
+/*
+ * Of large blocks each may have a generation of its own: a line that releases every other one would have as many dead as alive, however
+ * it grows. So as many are taken together as make some blocks of each, while enough are left to judge by.
+ */
+static uint32_t
+merged(const struct generation_sums *sums)
+{
+	uint32_t step = 1;
+
+	while (sums->birth_generations / step >= MERGED_MIN && sums->allocated_count < sums->birth_generations / step * UINT64_C(4))
+		step *= 2;
+	return step;
+}
+
+/* What was allocated in all when the clock came to this; it may have come there only now. */
+static uint64_t
+volume_at(const struct kmem_header *header, uint64_t clock)
+{
+	return kmem_rough_bytes(COPY_OF(header->volume_at[clock < KMEM_CLOCK_MAX ? clock : KMEM_CLOCK_MAX]));
+}
+
+/* From one tick to the end of the other, which may go on. */
+static uint64_t
+volume_between(const struct kmem_header *header, uint64_t first, uint64_t last)
+{
+	uint64_t start_bytes = first > 1 ? volume_at(header, first) : 0;
+	uint64_t end_bytes = last < COPY_OF(header->generation_clock) ? volume_at(header, last + 1) : COPY_OF(header->volume_bytes);
+
+	return end_bytes > start_bytes ? end_bytes - start_bytes : 0;
+}
+
+/*
+ * The generations of a site, and those of them that still have live blocks. Blocks that are older than the counters make one
+ * more, in front. Of a site that does not allocate any more none is recent, and all ticks since its first one are its generations:
+ * else it would look like one that accumulates.
+ */
+struct generation_counts
+model_generations_count(const struct generation_sums *sums, const struct kmem_header *header, uint64_t clock, uint64_t live_count)
+{
+	uint64_t age = clock >= sums->first_epoch ? clock - sums->first_epoch : 0;
+	struct generation_counts counts = { 0 };
+	uint64_t counted = 0;
+
+	counts.volume_bytes = age != 0 ? volume_between(header, sums->first_epoch, clock) : 0;
+	if (sums->birth_generations == 0) { // blocks of one generation only, or nobody could count them
+		counts.total = (uint32_t)(age < KMEM_GENERATION_BUCKETS ? age : KMEM_GENERATION_BUCKETS - 1) + 1;
+		counts.alive = live_count != 0;
+		counts.recent_total = (counts.total + 3) / 4;
+		counts.recent_alive = counts.total <= counts.recent_total ? counts.alive : 0;
+		return counts;
+	}
+
+	bool is_recent = is_active(clock, sums);
+	uint32_t step = merged(sums);
+	uint32_t births = (sums->birth_generations + step - 1) / step;
+
+	counts.born = births + 1;
+	counts.span_bytes = volume_between(header, sums->first_epoch, sums->birth_clock);
+
+	counts.has_paused = clock > sums->birth_clock + UINT64_C(1);
+	counts.total = births + 1;
+	if (!is_recent && age / step + 1 > counts.total)
+		counts.total = (uint32_t)(age < 255 ? age : 255) / step + 1;
+	counts.recent_total = (counts.total + 3) / 4;
+	for (uint32_t i = 0; i < births; i++) {
+		uint64_t live = 0;
+
+		for (uint32_t k = i * step; k < (i + 1) * step && k < sums->birth_generations; k++) {
+			counts.unlikely += sums->born_alive[k] < 0;
+			if (sums->born_alive[k] > 0) // less: a release that was seen before its birth, while the program runs
+				live += (uint64_t)sums->born_alive[k];
+		}
+		counted += live;
+		counts.alive += live != 0;
+		counts.recent_alive += is_recent && live != 0 && i + 1 >= counts.total - counts.recent_total;
+	}
+	counts.alive += live_count > counted;
+	counts.unlikely += counted > live_count + REQUESTS_UNDER_WAY;
+	return counts;
+}

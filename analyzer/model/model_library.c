@@ -1,0 +1,121 @@
+/*
+ * model_library.c - whose allocator is it that grew (see model_library.h)?
+ *
+ * A library that Python imported is called by its package, which people know: pyarrow, and not libarrow.so.2100.
+ *
+ * When failing  it cannot.
+ */
+#include "model/model_library.h"
+
+#include <string.h>
+
+/* What stands between the library and the system in the stack of a mapping. */
+static bool
+is_between(const char *module)
+{
+	static const char *const starts[] = { "libc.so", "libc-", "libpthread", "ld-linux", "libkmemshim" };
+
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+		if (strncmp(module, starts[i], strlen(starts[i])) == 0)
+			return true;
+	}
+	return module[0] == '\0';
+}
+
+static const struct model_frame *
+maker_of(const struct model_site *site)
+{
+	for (uint32_t i = 0; i < site->frame_count; i++) {
+		if (site->frames[i]->kind == MODEL_FRAME_NATIVE && !is_between(site->frames[i]->module))
+			return site->frames[i];
+	}
+	return NULL;
+}
+
+/* Of the path of a library in an environment of Python: "pyarrow/libarrow.so.2100"; NULL: it is elsewhere. */
+static const char *
+below_packages(const char *path)
+{
+	static const char *const folders[] = { "/site-packages/", "/dist-packages/" };
+
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+		const char *found = strstr(path, folders[i]);
+
+		if (found != NULL)
+			return found + strlen(folders[i]);
+	}
+	return NULL;
+}
+
+static const char *
+name_of(const struct model_site *site, struct text_pool *pool)
+{
+	const struct model_frame *maker = maker_of(site);
+	const char *start = maker != NULL ? below_packages(maker->module_path) : "";
+	size_t length;
+
+	if (start == NULL)
+		start = maker->module;
+	while (*start == '_') // "_duckdb.cpython-311-x86_64-linux-gnu.so"
+		start++;
+	length = strcspn(start, "./");
+	for (const char *cut = strstr(start, "_runtime"); cut != NULL && cut < start + length; cut = NULL)
+		length = (size_t)(cut - start); // "_polars_runtime_32"
+	return length != 0 ? text_pool_add(pool, start, length) : "a library";
+}
+
+void
+model_libraries_name(struct model *model, struct text_pool *pool)
+{
+	for (size_t i = 0; i < model->site_count; i++) {
+		if (strcmp(model->domains[model->sites[i].domain].name, "library") == 0)
+			model->sites[i].library = name_of(&model->sites[i], pool);
+	}
+}
+
+static bool
+begins(const char *text, const char *start)
+{
+	return strncmp(text, start, strlen(start)) == 0;
+}
+
+const struct model_library_switch *
+model_library_switch(const struct model_site *site)
+{
+	static const struct model_library_switch switches[] = {
+		/* Arrow's documentation, "Environment Variables" */
+		{ "libarrow.so", "ARROW_DEFAULT_MEMORY_POOL=system", "it takes its memory from malloc, and lines are exact" },
+		/* jemalloc's "TUNING", under the name that the Rust crate gives it */
+		{ "polars", MODEL_LIBRARY_JEMALLOC, "it gives back at once what it frees, and lines are closer" },
+		{ "_polars", MODEL_LIBRARY_JEMALLOC, "it gives back at once what it frees, and lines are closer" },
+	};
+	const struct model_frame *maker = maker_of(site);
+
+	for (size_t i = 0; maker != NULL && i < sizeof(switches) / sizeof(switches[0]); i++) {
+		if (begins(maker->module, switches[i].module))
+			return &switches[i];
+	}
+	return NULL;
+}
+
+const struct model_runtime *
+model_runtime_of(const struct model *model, const struct model_site *site)
+{
+	static const struct model_runtime runtimes[] = {
+		{ "libjvm.so", "", "the JVM",
+		  "let its own tools name the objects (`jcmd PID GC.class_histogram`); with -Xmx well below the limit it ends with an error of its own, and "
+		  "-XX:+HeapDumpOnOutOfMemoryError writes who holds them" },
+		{ "", "v8::", "V8",
+		  "let its own tools name the objects: with --max-old-space-size=MIB below the limit, --heapsnapshot-near-heap-limit=2 of node "
+		  "writes who holds them" },
+		{ "", "x_cgo_mmap", "Go",
+		  "let its own tools name the lines: a heap profile (runtime/pprof); GOMEMLIMIT makes it collect more before the limit" },
+	};
+	const struct model_frame *maker = strcmp(model->domains[site->domain].name, "heap") != 0 ? maker_of(site) : NULL;
+
+	for (size_t i = 0; maker != NULL && i < sizeof(runtimes) / sizeof(runtimes[0]); i++) {
+		if (begins(maker->module, runtimes[i].module) && begins(maker->function, runtimes[i].function))
+			return &runtimes[i];
+	}
+	return NULL;
+}

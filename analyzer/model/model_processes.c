@@ -1,0 +1,208 @@
+/*
+ * model_processes.c - what does the head of one capture say about its process?
+ *
+ * Called by   model.c.
+ * Safe from   one thread.
+ * When failing  a damaged part counts as absent and is told by a line in the capture's damages.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/owner.h"
+#include "kmem_words.h"
+#include "model/model_build.h"
+#include "model/process_tree.h"
+
+/* relaxed: a private copy that nobody changes */
+#define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
+
+static const char *
+base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
+static bool
+is_interpreter(const char *name)
+{
+	static const char *const starts[] = { "python", "pypy", "ipython", "ruby", "perl", "node", "php", "sh", "bash",
+		                              "dash", "zsh", "ld-linux" };
+
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+		size_t length = strlen(starts[i]);
+
+		if (strncmp(name, starts[i], length) == 0 && strspn(name + length, "0123456789.t") == strlen(name + length))
+			return true;
+	}
+	return false;
+}
+
+/* As it was called: what is executed may be the target of a link, or one program of many names. */
+static const char *
+called_name(const char *word)
+{
+	const char *name = base_name(word + (word[0] == '-')); // of a login shell
+
+	return strcspn(name, " :") == strlen(name) ? name : ""; // a title
+}
+
+/* What the program was called; for an interpreter its script, or its module after -m. */
+static const char *
+process_name(const struct kmem_identity *identity)
+{
+	const char *executable = base_name(identity->executable);
+	const char *end = identity->command + identity->command_bytes;
+	const char *at = identity->command;
+	bool is_module = false;
+
+	if (executable[0] == '\0')
+		executable = base_name(at);
+	if (at < end && !is_interpreter(executable) && called_name(at)[0] != '\0')
+		return called_name(at);
+	if (!is_interpreter(executable) || at >= end)
+		return executable[0] != '\0' ? executable : "unknown";
+	for (at += strlen(at) + 1; at < end; at += strlen(at) + 1) {
+		if (is_module)
+			return at;
+		if (at[0] != '-' && at[0] != '\0')
+			return base_name(at);
+		if (strcmp(at, "-c") == 0)
+			break;
+		is_module = strcmp(at, "-m") == 0;
+		if (strcmp(at, "-X") == 0 || strcmp(at, "-W") == 0)
+			at += strlen(at) + 1;
+		if (at >= end)
+			break;
+	}
+	return executable;
+}
+
+static void
+add_notes(struct build *build, struct capture *capture, struct model_process *process)
+{
+	const char **notes = NULL;
+	const char **kept;
+	const char *text;
+	size_t room = 0;
+	uint32_t next = capture_list(&capture->header->notes);
+	uint32_t bytes;
+
+	while (capture_next_note(capture, &next, &text, &bytes)) {
+		notes = memory_grown(notes, &room, process->note_count + 1, sizeof(*notes));
+		notes[process->note_count++] = text_pool_add(build->pool, text, bytes);
+	}
+	kept = text_pool_room(build->pool, process->note_count * sizeof(*kept));
+	for (size_t i = 0; i < process->note_count; i++) // the list leads from new to old
+		kept[i] = notes[process->note_count - 1 - i];
+	free(notes);
+	process->notes = kept;
+}
+
+static const struct kmem_launcher *
+kept_launcher(struct build *build, struct capture *capture)
+{
+	static const struct kmem_launcher nothing;
+	const struct kmem_launcher *stored = &capture->header->launcher;
+	const size_t start = sizeof(stored->checksum);
+	uint32_t found;
+	struct kmem_launcher *kept;
+
+	if (memcmp(stored, &nothing, sizeof(nothing)) == 0)
+		return NULL;
+	found = kmem_checksum(KMEM_CHECKSUM_START, (const char *)stored + start, sizeof(*stored) - start);
+	if (found != stored->checksum) {
+		capture_damaged(capture, "section \"launcher\": checksum wanted 0x%08x, found 0x%08x: how the program ended is "
+		                "unknown", stored->checksum, found);
+		return NULL;
+	}
+	kept = text_pool_room(build->pool, sizeof(*kept));
+	*kept = *stored;
+	return kept;
+}
+
+static bool
+adds_up(const uint64_t *parts, unsigned count, uint64_t whole)
+{
+	for (unsigned i = 0; i < count; i++) {
+		if (parts[i] > whole)
+			return false;
+		whole -= parts[i];
+	}
+	return whole == 0;
+}
+
+/* The newer of the two looks. Its parts must be the whole. */
+static const struct kmem_resident *
+kept_resident(struct build *build, struct capture *capture, uint64_t own_bytes[KMEM_OWN_PARTS])
+{
+	const struct kmem_resident *stored = capture->header->resident;
+	const struct kmem_resident *newer = COPY_OF(stored[0].sequence) > COPY_OF(stored[1].sequence) ? &stored[0] : &stored[1];
+	struct kmem_resident *kept;
+
+	if (COPY_OF(newer->sequence) == 0)
+		return NULL;
+	if (!adds_up(newer->part_bytes, KMEM_RESIDENT_PARTS, newer->resident_bytes)) {
+		capture_damaged(capture, "section \"head\": the parts of the resident set do not add up: they are left out");
+		return NULL;
+	}
+	kept = text_pool_room(build->pool, sizeof(*kept));
+	*kept = *newer;
+	memcpy(own_bytes, capture->header->own_bytes[newer - stored], KMEM_OWN_PARTS * sizeof(*own_bytes));
+	if (!adds_up(own_bytes, KMEM_OWN_PARTS, newer->part_bytes[KMEM_RESIDENT_OWN])) {
+		capture_damaged(capture, "section \"head\": what recording takes does not add up: its parts are left out");
+		memset(own_bytes, 0, KMEM_OWN_PARTS * sizeof(*own_bytes));
+	}
+	return kept;
+}
+
+void
+model_add_process(struct build *build, struct capture *capture, struct domain_rows *rows)
+{
+	const struct kmem_header *header = capture->header;
+	struct model_process *process = &build->processes[build->process_count++];
+	struct kmem_identity *identity = text_pool_room(build->pool, sizeof(*identity));
+	struct kmem_heartbeat *heartbeats = NULL;
+	uint64_t attempt_domain = COPY_OF(header->attempt_domain);
+
+	*identity = *capture->identity;
+	if (capture->heartbeat_count != 0) {
+		heartbeats = text_pool_room(build->pool, capture->heartbeat_count * sizeof(*heartbeats));
+		memcpy(heartbeats, capture->heartbeats, capture->heartbeat_count * sizeof(*heartbeats));
+	}
+	*process = (struct model_process){
+		.path = text_pool_add_text(build->pool, capture->path),
+		.identity = identity,
+		.state = capture->state,
+		.is_alive = process_tree_is_alive(identity),
+		.is_trusted = owner_is_trusted(capture->owner),
+		.is_hidden = process_tree_is_hidden(identity),
+		.is_finalizing = COPY_OF(header->is_finalizing) != 0,
+		.is_at_exit = capture->released_bytes != NULL,
+		.after_exit_bytes = capture->after_exit_bytes,
+		.exit_code = capture->state == KMEM_STATE_CLEAN_EXIT ? COPY_OF(header->exit_code) : -1,
+		.ended_monotonic_ns = capture->state == KMEM_STATE_CLEAN_EXIT ? COPY_OF(header->ended_monotonic_ns) : 0,
+		.launcher = kept_launcher(build, capture),
+		.python_version = (uint32_t)COPY_OF(header->python_version), // once of twice
+		.peak_error_bytes = COPY_OF(header->peak_error_bytes),
+		.verify_checked = COPY_OF(header->verify_checked),
+		.verify_mismatched = COPY_OF(header->verify_mismatched),
+		.attempt_bytes = COPY_OF(header->attempt_bytes),
+		.heartbeat_count = capture->heartbeat_count,
+		.heartbeats = heartbeats,
+		.parent = -1,
+		.name = text_pool_add_text(build->pool, process_name(identity)),
+	};
+	process->resident = kept_resident(build, capture, process->own_bytes);
+	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++)
+		process->losses[i] = COPY_OF(header->losses[i]);
+	model_add_domains(build, capture, process, rows);
+	if (attempt_domain < KMEM_DOMAINS_MAX && rows->index[attempt_domain] != DOMAIN_NONE)
+		process->attempt_domain = rows->index[attempt_domain];
+	else
+		process->attempt_bytes = 0;
+	add_notes(build, capture, process);
+}

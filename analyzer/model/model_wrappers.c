@@ -1,0 +1,169 @@
+/*
+ * model_wrappers.c - is the line that a person would see only the program's own malloc?
+ *
+ * Programs have functions through which all memory goes (zmalloc, an arena, a factory). Such a line is right and says nothing. By
+ * what they do they are known: an innermost function of the user's that more than CALLERS_MIN different lines of the user's call,
+ * and that holds more than half of a domain. Then its callers are the lines. Names that are known beforehand are in frame_rules.c.
+ *
+ * Called by   model.c, when the sites have their keys.
+ * Safe from   one thread.
+ * When failing  it cannot.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "model/model_build.h"
+
+#define CALLERS_MIN 8
+#define LAYERS_MAX 3  // a function around a function around malloc
+
+struct entry {
+	struct model_site *site;
+	const struct model_frame *caller; // NULL: no further code of the user's
+	uint32_t caller_index;            // in the site's frames
+};
+
+static int
+compare_numbers(uint64_t left, uint64_t right)
+{
+	return left < right ? -1 : left > right;
+}
+
+/* Texts of frames are mostly shared. */
+static int
+compare_texts(const char *left, const char *right)
+{
+	return left == right ? 0 : strcmp(left, right);
+}
+
+static int
+compare_functions(const struct model_frame *left, const struct model_frame *right)
+{
+	int order = compare_texts(left->function, right->function);
+
+	return order != 0 ? order : compare_texts(left->module, right->module);
+}
+
+/* By function; inside, by the place of the caller. */
+static int
+compare_entries(const void *a, const void *b)
+{
+	const struct entry *left = a;
+	const struct entry *right = b;
+	int order = compare_functions(left->site->where, right->site->where);
+
+	if (order != 0 || left->caller == right->caller)
+		return order;
+	if (left->caller == NULL || right->caller == NULL)
+		return left->caller == NULL ? -1 : 1;
+	order = compare_numbers(left->caller->line, right->caller->line);
+	if (order == 0)
+		order = compare_texts(left->caller->file, right->caller->file);
+	if (order == 0)
+		order = compare_texts(left->caller->function, right->caller->function);
+	/* Without lines two calls from one function are one place: addresses change from build to build. */
+	return order;
+}
+
+/* The line of the user's that called the site's function, past itself where it recurs. */
+static void
+find_caller(struct entry *entry)
+{
+	const struct model_site *site = entry->site;
+	bool is_past = false;
+
+	for (uint32_t i = 0; i < site->frame_count; i++) {
+		const struct model_frame *frame = site->frames[i];
+
+		if (frame == site->where)
+			is_past = true;
+		else if (is_past && frame->is_user && frame->function[0] != '\0' && model_relation_of(site, i) == MODEL_RELATION_OWN &&
+		         compare_functions(frame, site->where) != 0) {
+			entry->caller = frame;
+			entry->caller_index = i;
+			return;
+		}
+	}
+}
+
+/* Does the function, of which these are all sites, hold most of some domain, and do many lines call it? */
+static bool
+is_wrapper(const struct entry *entries, size_t count, const struct model_site *sums, size_t domain_count, struct model_site *own)
+{
+	size_t callers = 0;
+
+	memset(own, 0, domain_count * sizeof(*own));
+	for (size_t i = 0; i < count; i++) {
+		const struct model_site *site = entries[i].site;
+
+		callers += entries[i].caller != NULL && (i == 0 || compare_entries(&entries[i - 1], &entries[i]) != 0);
+		own[site->domain].live_bytes += site->live_bytes;
+		own[site->domain].peak_bytes += site->peak_bytes;
+	}
+	if (callers <= CALLERS_MIN)
+		return false;
+	for (size_t i = 0; i < domain_count; i++) {
+		if (own[i].live_bytes > sums[i].live_bytes / 2 || own[i].peak_bytes > sums[i].peak_bytes / 2)
+			return true;
+	}
+	return false;
+}
+
+static size_t
+collect(struct model_site *sites, size_t count, struct entry *entries)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct model_frame *where = sites[i].where;
+
+		if (where == NULL || !where->is_user || where->function[0] == '\0' || where->function[0] == '<' ||
+		    sites[i].where_relation != MODEL_RELATION_OWN || (sites[i].live_bytes == 0 && sites[i].peak_bytes == 0))
+			continue;
+		entries[found] = (struct entry){ .site = &sites[i] };
+		find_caller(&entries[found++]);
+	}
+	return found;
+}
+
+static bool
+skip_a_layer(struct entry *entries, size_t count, const struct model_site *sums, size_t domain_count, struct model_site *own)
+{
+	bool was_any = false;
+
+	if (count != 0)
+		qsort(entries, count, sizeof(*entries), compare_entries);
+	for (size_t first = 0, end; first < count; first = end) {
+		for (end = first + 1; end < count && compare_functions(entries[first].site->where, entries[end].site->where) == 0;)
+			end++;
+		if (!is_wrapper(entries + first, end - first, sums, domain_count, own))
+			continue;
+		was_any = true;
+		for (size_t i = first; i < end; i++) {
+			if (entries[i].caller != NULL)
+				entries[i].site->where = entries[i].caller;
+		}
+	}
+	return was_any;
+}
+
+void
+model_wrappers_skip(struct model_site *sites, size_t count, size_t domain_count)
+{
+	struct entry *entries = memory_zeroed(count, sizeof(*entries));
+	struct model_site *sums = memory_zeroed(domain_count, sizeof(*sums)); // two fields of each
+	struct model_site *own = memory_zeroed(domain_count, sizeof(*own));
+
+	for (size_t i = 0; i < count; i++) {
+		sums[sites[i].domain].live_bytes += sites[i].live_bytes;
+		sums[sites[i].domain].peak_bytes += sites[i].peak_bytes;
+	}
+	for (unsigned layer = 0; layer < LAYERS_MAX; layer++) {
+		if (!skip_a_layer(entries, collect(sites, count, entries), sums, domain_count, own))
+			break;
+	}
+	free(own);
+	free(sums);
+	free(entries);
+}

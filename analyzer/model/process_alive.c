@@ -1,0 +1,148 @@
+/*
+ * process_alive.c - does the process of a capture run now (see process_tree.h)?
+ *
+ * Called by   model.c, model_processes.c.
+ */
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/memory.h"
+#include "model/process_tree.h"
+
+#define NOT_RUNNING UINT64_MAX
+#define OUTERMOST_NAMESPACE 0xeffffffcu // of pids, in which all are seen: PROC_PID_INIT_INO of linux/proc_ns.h
+
+static size_t
+read_text(const char *path, char *text, size_t room)
+{
+	FILE *file = fopen(path, "re");
+	size_t got = 0;
+
+	if (file != NULL) {
+		got = fread(text, 1, room - 1, file);
+		(void)fclose(file);
+	}
+	text[got] = '\0';
+	return got;
+}
+
+/* When did the process of this name in /proc start? */
+static uint64_t
+start_of(const char *name)
+{
+	char path[48];
+	char text[2048];
+	char state;
+	uint64_t start_ticks;
+	const char *after_name;
+
+	(void)snprintf(path, sizeof(path), "/proc/%.20s/stat", name);
+	if (read_text(path, text, sizeof(text)) == 0)
+		return NOT_RUNNING;
+
+	/* The name in parentheses may hold anything; field 22 counts from its last parenthesis. */
+	after_name = strrchr(text, ')');
+	if (after_name == NULL ||
+	    sscanf(after_name, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
+	           &state, &start_ticks) != 2)
+		return NOT_RUNNING;
+	return state != 'Z' && state != 'X' ? start_ticks : NOT_RUNNING;
+}
+
+static uint32_t
+own_namespace(void)
+{
+	struct stat file;
+
+	return stat("/proc/self/ns/pid", &file) == 0 ? (uint32_t)file.st_ino : 0;
+}
+
+/* Its pid where it lives: the last number of the line NSpid. */
+static uint32_t
+inner_pid(const char *name)
+{
+	char path[48];
+	char text[1 << 16]; // a process may be in many groups
+	char *line;
+
+	(void)snprintf(path, sizeof(path), "/proc/%.20s/status", name);
+	if (read_text(path, text, sizeof(text)) == 0 || (line = strstr(text, "\nNSpid:")) == NULL)
+		return 0;
+	line[1 + strcspn(line + 1, "\n")] = '\0';
+	line = strrchr(line, '\t'); // none: the text was cut there
+	return line != NULL ? (uint32_t)strtoul(line + 1, NULL, 10) : 0;
+}
+
+struct running {
+	char name[24]; // in /proc
+	uint64_t start_ticks;
+};
+
+/* All that ran at the first look: captures may be many, and so may processes. Ends with one without a name. */
+static const struct running *
+all_running(void)
+{
+	static struct running *all;
+	size_t count = 0, room = 0;
+	const struct dirent *entry;
+	DIR *processes = all == NULL ? opendir("/proc") : NULL;
+
+	while (processes != NULL && (entry = readdir(processes)) != NULL) {
+		struct running one = { .start_ticks = entry->d_name[0] >= '0' && entry->d_name[0] <= '9' ? start_of(entry->d_name) : NOT_RUNNING };
+
+		if (one.start_ticks == NOT_RUNNING)
+			continue;
+		(void)snprintf(one.name, sizeof(one.name), "%.20s", entry->d_name);
+		all = memory_grown(all, &room, count + 2, sizeof(*all));
+		all[count++] = one;
+		all[count] = (struct running){ 0 };
+	}
+	if (processes != NULL)
+		(void)closedir(processes);
+	if (all == NULL)
+		all = memory_zeroed(1, sizeof(*all));
+	return all;
+}
+
+/* In a container below ours its pid is another one here. */
+static bool
+runs_below(const struct kmem_identity *identity)
+{
+	for (const struct running *one = all_running(); one->name[0] != '\0'; one++) {
+		if (one->start_ticks == identity->start_ticks && inner_pid(one->name) == identity->pid &&
+		    start_of(one->name) == identity->start_ticks)
+			return true;
+	}
+	return false;
+}
+
+static bool
+is_elsewhere(const struct kmem_identity *identity)
+{
+	return identity->pid_namespace != 0 && identity->pid_namespace != own_namespace();
+}
+
+bool
+process_tree_is_hidden(const struct kmem_identity *identity)
+{
+	return is_elsewhere(identity) && own_namespace() != OUTERMOST_NAMESPACE;
+}
+
+bool
+process_tree_is_alive(const struct kmem_identity *identity)
+{
+	char text[64];
+
+	if (identity->pid == 0 || identity->start_ticks == NOT_RUNNING || identity->boot_id[0] == '\0' ||
+	    read_text("/proc/sys/kernel/random/boot_id", text, sizeof(text)) == 0 ||
+	    strncmp(text, identity->boot_id, strcspn(text, "\n")) != 0)
+		return false;
+	if (is_elsewhere(identity))
+		return runs_below(identity);
+	(void)snprintf(text, sizeof(text), "%" PRIu32, identity->pid);
+	return start_of(text) == identity->start_ticks;
+}

@@ -1,0 +1,472 @@
+/*
+ * process_tree.c - which captures belong together (see process_tree.h)?
+ *
+ * A folder may hold many sessions; the newest is the one whose first process started last, of those of a trusted owner. Files of other sessions are
+ * not mixed in: their counters have nothing to do with each other.
+ */
+#include "model/process_tree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/memory.h"
+#include "base/owner.h"
+#include "capture/capture_reader.h"
+
+#define DAMAGES_MAX 24
+#define SUFFIX ".kmem"
+
+struct candidate {
+	char *path;
+	char session[sizeof(((struct kmem_identity *)NULL)->session)];
+	uint64_t start_ns;
+	bool is_first;
+	bool is_trusted; // owner.h; of the first one of a session: any of them is
+};
+
+struct candidates {
+	size_t count;
+	size_t room;
+	struct candidate *items;
+};
+
+static void
+free_candidates(struct candidates *found)
+{
+	for (size_t i = 0; i < found->count; i++)
+		free(found->items[i].path);
+	free(found->items);
+}
+
+static void
+note_unreadable(struct capture_list *list, size_t unreadable, const char *text)
+{
+	if (unreadable <= DAMAGES_MAX)
+		list->damages[list->damage_count++] = memory_text(text);
+}
+
+static bool
+has_suffix(const char *name)
+{
+	size_t length = strlen(name);
+
+	return length > strlen(SUFFIX) && strcmp(name + length - strlen(SUFFIX), SUFFIX) == 0;
+}
+
+static int
+compare_texts(const void *left, const void *right)
+{
+	return strcmp(*(char *const *)left, *(char *const *)right);
+}
+
+/* Paths of all captures in the folder, by name, so that two runs over one folder say the same. */
+static bool
+list_folder(const char *folder, char ***paths, size_t *count, struct fail *fail)
+{
+	DIR *directory = opendir(folder);
+	struct dirent *entry;
+	size_t room = 0;
+
+	*paths = NULL;
+	*count = 0;
+	if (directory == NULL)
+		return fail_set(fail, EXIT_CAPTURE, "%s: cannot be listed (%s)", folder, strerror(errno));
+	while ((entry = readdir(directory)) != NULL) {
+		size_t bytes = strlen(folder) + strlen(entry->d_name) + 2;
+		char *path;
+
+		if (!has_suffix(entry->d_name))
+			continue;
+		path = memory_zeroed(1, bytes);
+		(void)snprintf(path, bytes, "%s/%s", folder, entry->d_name);
+		*paths = memory_grown(*paths, &room, *count + 1, sizeof(char *));
+		(*paths)[(*count)++] = path;
+	}
+	(void)closedir(directory);
+	if (*count != 0)
+		qsort(*paths, *count, sizeof(char *), compare_texts);
+	return true;
+}
+
+/* Reads whose captures these are; takes the paths over. */
+static void
+peek_all(char **paths, size_t count, bool is_salvage, struct candidates *found, struct capture_list *list,
+         struct fail *last)
+{
+	struct kmem_identity *identity = memory_zeroed(1, sizeof(*identity));
+	size_t unreadable = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct candidate *item;
+		uid_t owner;
+
+		if (!capture_peek(paths[i], is_salvage, identity, &owner, last)) {
+			note_unreadable(list, ++unreadable, last->text);
+			free(paths[i]);
+			continue;
+		}
+		found->items = memory_grown(found->items, &found->room, found->count + 1, sizeof(*found->items));
+		item = &found->items[found->count++];
+		item->path = paths[i];
+		memcpy(item->session, identity->session, sizeof(item->session));
+		item->start_ns = identity->start_realtime_ns;
+		item->is_first = identity->is_first != 0;
+		item->is_trusted = owner_is_trusted(owner);
+	}
+	if (unreadable > DAMAGES_MAX) {
+		char text[96];
+
+		(void)snprintf(text, sizeof(text), "%zu more captures in this folder cannot be read",
+		               unreadable - DAMAGES_MAX);
+		list->damages[list->damage_count++] = memory_text(text);
+	}
+	free(identity);
+}
+
+/* Anybody can say of a capture that it is of the first process; those of whom it is believed go first. */
+static unsigned
+rank_of(const struct candidate *item)
+{
+	return !item->is_first ? 2 : item->is_trusted ? 0 : 1;
+}
+
+/* Sessions together; in each the first process first, then by start. */
+static int
+compare_candidates(const void *left, const void *right)
+{
+	const struct candidate *a = left;
+	const struct candidate *b = right;
+	int order = strcmp(a->session, b->session);
+
+	if (order == 0)
+		order = (int)rank_of(a) - (int)rank_of(b);
+	if (order == 0 && a->start_ns != b->start_ns)
+		order = a->start_ns < b->start_ns ? -1 : 1;
+	return order != 0 ? order : strcmp(a->path, b->path);
+}
+
+static bool
+is_leader(const struct candidates *found, size_t number)
+{
+	return number == 0 || strcmp(found->items[number].session, found->items[number - 1].session) != 0;
+}
+
+/* When a session began is what a capture says that is trusted, if there is one. */
+static void
+settle_leaders(struct candidates *found)
+{
+	struct candidate *leader = found->items;
+
+	for (size_t i = 0; i < found->count; i++) {
+		const struct candidate *item = &found->items[i];
+
+		if (is_leader(found, i))
+			leader = &found->items[i];
+		else if (item->is_trusted && !leader->is_trusted) {
+			leader->is_trusted = true;
+			leader->start_ns = item->start_ns;
+		}
+	}
+}
+
+/* Which is newer? One that is not trusted never: it may have any start. */
+static int
+compare_starts(const void *left, const void *right)
+{
+	const struct candidate *a = left;
+	const struct candidate *b = right;
+
+	if (a->is_trusted != b->is_trusted)
+		return a->is_trusted ? 1 : -1;
+	if (a->start_ns != b->start_ns)
+		return a->start_ns < b->start_ns ? -1 : 1;
+	return strcmp(a->session, b->session);
+}
+
+/* Moves the paths of one session into the list, of the newest when none is named. False: no such one. */
+static bool
+take_session(struct candidates *found, const char *session, struct capture_list *list)
+{
+	const struct candidate *chosen = NULL;
+
+	for (size_t i = 0; i < found->count; i++) {
+		const struct candidate *item = &found->items[i];
+		bool is_better = session != NULL ? strcmp(item->session, session) == 0
+		                                 : chosen == NULL || compare_starts(item, chosen) > 0;
+
+		list->session_count += is_leader(found, i);
+		if (is_leader(found, i) && is_better)
+			chosen = item;
+	}
+	list->paths = memory_zeroed(found->count, sizeof(char *));
+	for (size_t i = 0; i < found->count && chosen != NULL; i++) {
+		struct candidate *item = &found->items[i];
+
+		if (strcmp(item->session, chosen->session) != 0)
+			continue;
+		list->paths[list->count++] = item->path;
+		item->path = NULL;
+	}
+	return chosen != NULL;
+}
+
+/* Of the folders in it that hold captures the one that changed last, for free(), and how many there are; NULL = none. */
+static char *
+newest_below(const char *folder, size_t *folder_count)
+{
+	DIR *directory = opendir(folder);
+	struct timespec newest_time = { 0 };
+	char *newest = NULL;
+	struct dirent *entry;
+
+	*folder_count = 0;
+	while (directory != NULL && (entry = readdir(directory)) != NULL) {
+		struct stat status;
+		struct fail ignored;
+		char **paths = NULL;
+		size_t count = 0;
+		char *path;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		if (asprintf(&path, "%s/%s", folder, entry->d_name) < 0)
+			memory_exhausted();
+		if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+			(void)list_folder(path, &paths, &count, &ignored);
+		for (size_t i = 0; i < count; i++)
+			free(paths[i]);
+		free(paths);
+		*folder_count += count != 0;
+		if (count != 0 && (newest == NULL || status.st_mtim.tv_sec > newest_time.tv_sec ||
+		                   (status.st_mtim.tv_sec == newest_time.tv_sec && status.st_mtim.tv_nsec > newest_time.tv_nsec))) {
+			newest_time = status.st_mtim;
+			free(newest);
+			newest = path;
+		} else {
+			free(path);
+		}
+	}
+	if (directory != NULL)
+		(void)closedir(directory);
+	return newest;
+}
+
+/* Nothing is there to be read, as when the path is wrong. */
+static bool
+refuse_empty(const char *folder, struct fail *fail)
+{
+	size_t count;
+	char *newest = newest_below(folder, &count);
+
+	if (newest == NULL)
+		return fail_set(fail, EXIT_USAGE, "%s: holds no captures (*%s): record one with: kmemshim run -o %s -- COMMAND", folder, SUFFIX,
+		                folder);
+	(void)fail_set(fail, EXIT_USAGE, "%s: holds no captures itself, but %zu folder%s: name one, the newest is %s", folder, count,
+	               count == 1 ? " in it does" : "s in it do", newest);
+	free(newest);
+	return false;
+}
+
+/* Everything readable in the folder, sessions together. */
+static bool
+read_folder(const char *folder, bool is_salvage, struct candidates *found, struct capture_list *list,
+            struct fail *fail)
+{
+	struct fail last = { .text = "" };
+	char **paths;
+	size_t count;
+
+	if (!list_folder(folder, &paths, &count, fail))
+		return false;
+	if (count == 0) {
+		free(paths);
+		return refuse_empty(folder, fail);
+	}
+	peek_all(paths, count, is_salvage, found, list, &last);
+	free(paths);
+	if (found->count == 0 && count == 1)
+		return fail_set(fail, EXIT_CAPTURE, "%s", last.text);
+	if (found->count == 0)
+		return fail_set(fail, EXIT_CAPTURE, "%s: none of its %zu captures can be read; the first: %s", folder, count,
+		                list->damages[0]);
+	qsort(found->items, found->count, sizeof(*found->items), compare_candidates);
+	settle_leaders(found);
+	return true;
+}
+
+/* A folder without captures that holds a kmemshim.out means that. Returns the path to use, for free(). */
+static char *
+folder_with_captures(const char *folder)
+{
+	size_t bytes = strlen(folder) + sizeof("/" PROCESS_TREE_DEFAULT_FOLDER);
+	char *inner = memory_zeroed(1, bytes);
+	struct fail ignored;
+	struct stat status;
+	size_t count = 0;
+	char **paths = NULL;
+
+	(void)snprintf(inner, bytes, "%s/" PROCESS_TREE_DEFAULT_FOLDER, folder);
+	(void)list_folder(folder, &paths, &count, &ignored);
+	for (size_t i = 0; i < count; i++)
+		free(paths[i]);
+	free(paths);
+	if (count == 0 && stat(inner, &status) == 0 && S_ISDIR(status.st_mode))
+		return inner;
+	free(inner);
+	return memory_text(folder);
+}
+
+/* What the argument is; *folder is NULL for a file, else for free(). */
+static bool
+find_folder(const char *capture, char **folder, struct fail *fail)
+{
+	const char *path = capture != NULL ? capture : PROCESS_TREE_DEFAULT_FOLDER;
+	struct stat status;
+
+	*folder = NULL;
+	if (stat(path, &status) != 0) {
+		bool is_missing = errno == ENOENT || errno == ENOTDIR;
+
+		if (is_missing && capture == NULL)
+			return fail_set(fail, EXIT_USAGE, "no capture given and no ./%s here: record one with: kmemshim run -- "
+			                "COMMAND", path);
+		return fail_set(fail, is_missing ? EXIT_USAGE : EXIT_CAPTURE, "%s: cannot be read (%s): give a %s file or a "
+		                "folder of them", path, strerror(errno), SUFFIX);
+	}
+	if (S_ISDIR(status.st_mode))
+		*folder = folder_with_captures(path);
+	return true;
+}
+
+bool
+process_tree_list(const char *capture, const char *session, bool is_salvage, struct capture_list *list,
+                  struct fail *fail)
+{
+	struct candidates found = { 0 };
+	char *folder;
+	bool is_done = true;
+
+	*list = (struct capture_list){ .damages = memory_zeroed(DAMAGES_MAX + 1, sizeof(char *)) };
+	if (!find_folder(capture, &folder, fail)) {
+		is_done = false;
+	} else if (folder != NULL) {
+		is_done = read_folder(folder, is_salvage, &found, list, fail) &&
+		          (take_session(&found, session, list) ||
+		           fail_set(fail, EXIT_CAPTURE, "%s: the captures of session %s are gone", folder, session));
+	} else {
+		list->paths = memory_zeroed(1, sizeof(char *));
+		list->paths[list->count++] = memory_text(capture);
+		list->session_count = 1;
+	}
+	free_candidates(&found);
+	free(folder);
+	if (!is_done)
+		capture_list_free(list);
+	return is_done;
+}
+
+bool
+process_tree_sessions(const char *capture, bool is_salvage, struct session_list *sessions, struct fail *fail)
+{
+	struct capture_list unreadable = { .damages = memory_zeroed(DAMAGES_MAX + 1, sizeof(char *)) };
+	struct candidates found = { 0 };
+	struct candidate *leaders;
+	size_t count = 0;
+	char *folder;
+	bool is_done = find_folder(capture, &folder, fail) &&
+	               (folder == NULL || read_folder(folder, is_salvage, &found, &unreadable, fail));
+
+	leaders = memory_zeroed(found.count, sizeof(*leaders));
+	for (size_t i = 0; i < found.count; i++) {
+		if (is_leader(&found, i))
+			leaders[count++] = found.items[i];
+	}
+	if (count != 0)
+		qsort(leaders, count, sizeof(*leaders), compare_starts);
+	*sessions = (struct session_list){ .names = memory_zeroed(count + 1, sizeof(char *)) };
+	for (size_t i = 0; i < count; i++)
+		sessions->names[sessions->count++] = memory_text(leaders[i].session);
+	if (is_done && folder == NULL)
+		sessions->count = 1;
+	free(leaders);
+	free_candidates(&found);
+	capture_list_free(&unreadable);
+	free(folder);
+	return is_done;
+}
+
+void
+session_list_free(struct session_list *sessions)
+{
+	for (size_t i = 0; i < sessions->count; i++)
+		free(sessions->names[i]);
+	free(sessions->names);
+	*sessions = (struct session_list){ 0 };
+}
+
+void
+capture_list_free(struct capture_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		free(list->paths[i]);
+	for (size_t i = 0; i < list->damage_count; i++)
+		free(list->damages[i]);
+	free(list->paths);
+	free(list->damages);
+	*list = (struct capture_list){ 0 };
+}
+
+struct by_pid {
+	uint32_t pid;
+	uint64_t start_ns;
+	int index;
+};
+
+static int
+compare_by_pid(const void *left, const void *right)
+{
+	const struct by_pid *a = left;
+	const struct by_pid *b = right;
+
+	if (a->pid != b->pid)
+		return a->pid < b->pid ? -1 : 1;
+	if (a->start_ns != b->start_ns)
+		return a->start_ns < b->start_ns ? -1 : 1;
+	return a->index < b->index ? -1 : a->index > b->index;
+}
+
+void
+process_tree_link(struct model_process *processes, size_t count)
+{
+	struct by_pid *order = memory_zeroed(count, sizeof(*order));
+
+	for (size_t i = 0; i < count; i++)
+		order[i] = (struct by_pid){ processes[i].identity->pid, processes[i].identity->start_realtime_ns, (int)i };
+	qsort(order, count, sizeof(*order), compare_by_pid);
+	for (size_t i = 0; i < count; i++) {
+		const struct kmem_identity *identity = processes[i].identity;
+		uint32_t parent_pid = identity->is_forked != 0 && identity->forked_from != 0 ? identity->forked_from
+		                                                                             : identity->parent_pid;
+		size_t low = 0;
+		size_t high = count;
+
+		/* The last image with the parent's pid that started before this one. */
+		while (low < high) {
+			size_t middle = low + (high - low) / 2;
+
+			if (order[middle].pid < parent_pid ||
+			    (order[middle].pid == parent_pid && order[middle].start_ns < identity->start_realtime_ns))
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		bool has_parent = low > 0 && order[low - 1].pid == parent_pid && parent_pid != identity->pid;
+
+		processes[i].parent = has_parent ? order[low - 1].index : -1;
+	}
+	free(order);
+}

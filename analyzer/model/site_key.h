@@ -1,0 +1,40 @@
+/*
+ * site_key.h - which site of another run, build or machine is this one?
+ *
+ * A key is 64 bits. The high 48 are a hash of names: the domain, and the frames from the allocation up to the
+ * first frame of the user's own code and two more. No line, no address, no folder of the user's, no version, no name of the program. So
+ * the same code keeps its key when lines above it move, when it is rebuilt or checked out elsewhere. The low 16
+ * bits tell sites apart that share those names (two lines of one function, other callers further out), in the
+ * order of their lines; they change when a sibling comes or goes. Comparisons between runs therefore add up what
+ * shares the high part: site_key_family().
+ *
+ * Called by   model.c once, after sites were merged; baseline.c.
+ */
+#ifndef SITE_KEY_H
+#define SITE_KEY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/model.h"
+
+#define SITE_KEY_ORDINAL_BITS 16
+
+/* Sets `key` of every site from its frames, where, domain; needs nothing else of them. Never 0. */
+void site_key_assign(struct model_site *sites, size_t count, const struct model_domain *domains);
+
+/*
+ * What families of one domain share that differ in one frame alone: the user's own, its caller, or that one's caller. A function that was
+ * renamed, or moved to another file, is known by it. 0: the site has no such frame.
+ */
+#define SITE_KEY_LIKENESSES 3
+void site_key_likeness(const struct model_site *site, const char *domain, uint64_t likeness[SITE_KEY_LIKENESSES]);
+
+/* The part of a key that survives changes elsewhere in the program; never 0. */
+static inline uint64_t
+site_key_family(uint64_t key)
+{
+	return key >> SITE_KEY_ORDINAL_BITS;
+}
+
+#endif

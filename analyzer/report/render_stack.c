@@ -1,0 +1,421 @@
+/*
+ * render_stack.c - who called the line of a row, under that row.
+ *
+ * A row is the sum of its sites. When they were called from several places, those places are listed with their shares;
+ * else the stack of the largest site stands for all.
+ *
+ * Called by   render_table.c.
+ * When failing  errors stay in the stream. All texts are cleaned of control characters here.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/place.h"
+#include "base/text_clean.h"
+#include "base/units.h"
+#include "report/render.h"
+#include "report/report.h"
+
+#define PAGE_COLUMNS 100
+#define INDENT 20              // left of the line's own column: paths are long
+#define STACK_FRAMES 4         // under a line
+#define STACK_FRAMES_NATIVE 32 // the same with --native
+#define CALLERS_SHOWN 3
+#define CALLER_PART 100        // with less than a hundredth of the row a second caller does not count
+
+/* What every native stack ends in. */
+static bool
+is_start_up(const char *function)
+{
+	static const char *const names[] = { "_start", "start_thread", "clone", "clone3", "__clone", "__clone3" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(function, names[i]) == 0)
+			return true;
+	}
+	return strncmp(function, "__libc_start_", 13) == 0;
+}
+
+/* Python frames of its own. */
+static bool
+has_python_frame(const struct report_site *site)
+{
+	for (uint32_t i = 0; i < site->frame_count; i++) {
+		struct report_frame frame = report_frame(site, i);
+
+		if (strcmp(frame.kind, "python") == 0 && frame.relation[0] == '\0')
+			return true;
+	}
+	return false;
+}
+
+/* `inner` is the frame that it called, if there is one: what calls start-up code is the program's, and says nothing. */
+static bool
+is_shown(const struct report_frame *frame, const struct report_frame *inner, bool has_python, bool is_native)
+{
+	if (is_native)
+		return true;
+	if (strcmp(frame->relation, "started by") == 0) // forty frames of a library do not tell more than the user's own
+		return frame->is_user;
+	if (strcmp(frame->kind, "python") == 0)
+		return true;
+	if (frame->function[0] == '\0') // stripped: an address is better than nothing, in code of the user's
+		return !has_python && frame->is_user && frame->module[0] != '\0' && !is_start_up(inner->function);
+	return !has_python && !is_start_up(frame->function);
+}
+
+/* What every Python thread starts in: it says nothing of who wanted the memory. */
+static bool
+is_thread_start(const struct report_frame *frame)
+{
+	static const char *const files[] = { "/threading.py", "/concurrent/futures/thread.py" };
+	size_t length = strlen(frame->file);
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !frame->is_user; i++) {
+		if (length >= strlen(files[i]) && strcmp(frame->file + length - strlen(files[i]), files[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool
+is_place(const struct report_frame *frame, const struct report_place *where)
+{
+	return frame->line == where->line && strcmp(frame->file, where->file) == 0 &&
+	       strcmp(frame->function, where->function) == 0 && frame->offset == where->offset &&
+	       (where->offset == 0 || strcmp(frame->module, where->module) == 0);
+}
+
+/* `after` follows the frame and is never cut. */
+static void
+put_frame(FILE *stream, const struct report_frame *frame, const char *relation, const char *after)
+{
+	const char *again = frame->is_repeated ? " (calls itself)" : "";
+	size_t room = PAGE_COLUMNS - 5 - INDENT - strlen(after) - strlen(again);
+	char text[1024];
+
+	if (strcmp(frame->kind, "native") == 0 && frame->file[0] == '\0' && frame->function[0] != '\0')
+		(void)snprintf(text, sizeof(text), "%s (%s)", frame->function, frame->module);
+	else if (frame->file[0] == '\0' || place_is_cell(frame->file))
+		(void)place_text(frame->file, frame->line, frame->function, frame->module, frame->offset, text);
+	else if (frame->line != 0)
+		(void)snprintf(text, sizeof(text), "%s:%u %s", place_short(frame->file), (unsigned)frame->line,
+		               frame->function);
+	else
+		(void)snprintf(text, sizeof(text), "%s %s", place_short(frame->file), frame->function);
+	if (strlen(text) > room)
+		(void)snprintf(text + room - 3, sizeof(text) - room, "...");
+	(void)text_clean(text, strlen(text));
+	(void)fprintf(stream, "%*s%-5s%s%s%s\n", INDENT, "", relation, text, again, after);
+}
+
+/* The column before a frame, outwards of the row's line. */
+static const char *
+relation_of(const struct report_frame *frame, bool is_native)
+{
+	if (frame->relation[0] != '\0')
+		return strcmp(frame->relation, "while") == 0 ? "while " : "by"; // started by
+	return is_native ? "" : "from";
+}
+
+void
+render_text_source(const struct report_place *where, FILE *stream)
+{
+	const size_t room = PAGE_COLUMNS - 5 - INDENT;
+	char text[256];
+	size_t length;
+
+	if (where->is_source_changed)
+		(void)fprintf(stream, "%*s     (%s was changed since the program started)\n", INDENT, "", place_base(where->file));
+	if (where->source[0] == '\0')
+		return;
+	(void)snprintf(text, sizeof(text), "%s", where->source);
+	length = strlen(text);
+	if (length > room)
+		(void)snprintf(text + room - 3, sizeof(text) - room, "...");
+	(void)text_clean(text, strlen(text));
+	(void)fprintf(stream, "%*s%-5s%s\n", INDENT, "", "line", text);
+}
+
+/* --- several callers ------------------------------------------------------------------------------------------- */
+
+struct caller {
+	struct report_frame frame;
+	uint64_t bytes;
+};
+
+/* The user's own frame that called the row's line; where there is none, whoever called it. */
+static bool
+find_caller(const struct report_site *site, const struct report_place *where, struct report_frame *caller)
+{
+	bool has_python = has_python_frame(site);
+	bool is_past = false;
+	bool is_found = false;
+
+	for (uint32_t i = 0; i < site->frame_count; i++) {
+		struct report_frame frame = report_frame(site, i);
+		struct report_frame inner = i > 0 ? report_frame(site, i - 1) : frame;
+
+		if (is_place(&frame, where)) {
+			is_past = true;
+			continue;
+		}
+		if (!is_past || is_thread_start(&frame) || !is_shown(&frame, &inner, has_python, false) || (is_found && !frame.is_user))
+			continue;
+		*caller = frame;
+		is_found = true;
+		if (frame.is_user)
+			break;
+	}
+	return is_found;
+}
+
+static int
+compare_by_place(const void *a, const void *b)
+{
+	const struct report_frame *left = &((const struct caller *)a)->frame;
+	const struct report_frame *right = &((const struct caller *)b)->frame;
+	int order = left->line < right->line ? -1 : left->line > right->line;
+
+	if (order == 0)
+		order = strcmp(left->file, right->file);
+	if (order == 0)
+		order = strcmp(left->function, right->function);
+	return order != 0 ? order : strcmp(left->module, right->module);
+}
+
+static int
+compare_by_bytes(const void *a, const void *b)
+{
+	uint64_t left = ((const struct caller *)a)->bytes;
+	uint64_t right = ((const struct caller *)b)->bytes;
+
+	return left != right ? (left > right ? -1 : 1) : compare_by_place(a, b);
+}
+
+/* What the table ranks by; what went through, when nothing is held. */
+static uint64_t
+figure_of(const struct report *report, const struct report_line *line, const struct report_site *site)
+{
+	if (strcmp(report->ranking, "peak") == 0)
+		return site->peak_bytes;
+	return line->live_bytes != 0 ? site->live_bytes : site->allocated_bytes;
+}
+
+/* The callers of the line's sites, the largest first; the caller frees them. */
+static struct caller *
+collect_callers(const struct report *report, const struct report_line *line, size_t *count, uint64_t *total)
+{
+	struct caller *callers = memory_zeroed(line->site_count, sizeof(*callers));
+	size_t found = 0;
+
+	*count = 0;
+	*total = 0;
+	for (size_t i = 0; i < line->site_count; i++) {
+		struct report_site site = report_site(report, line->first_site + i);
+		uint64_t bytes = figure_of(report, line, &site);
+
+		*total += bytes;
+		if (bytes == 0 || !find_caller(&site, &line->where, &callers[found].frame))
+			continue;
+		callers[found++].bytes = bytes;
+	}
+	if (found == 0)
+		return callers;
+	qsort(callers, found, sizeof(*callers), compare_by_place);
+	for (size_t i = 0; i < found; i++) {
+		if (i != 0 && compare_by_place(&callers[*count - 1], &callers[i]) == 0)
+			callers[*count - 1].bytes += callers[i].bytes;
+		else
+			callers[(*count)++] = callers[i];
+	}
+	qsort(callers, *count, sizeof(*callers), compare_by_bytes);
+	return callers;
+}
+
+/* False, and nothing written, when one caller stands for all. */
+static bool
+put_callers(FILE *stream, const struct report *report, const struct report_line *line)
+{
+	size_t count;
+	uint64_t total;
+	struct caller *callers = collect_callers(report, line, &count, &total);
+	bool are_several = count > 1 && callers[1].bytes >= total / CALLER_PART;
+	char more[UNITS_TEXT_BYTES];
+
+	for (size_t i = 0; are_several && i < count && i < CALLERS_SHOWN; i++) {
+		char share[UNITS_TEXT_BYTES];
+		char after[UNITS_TEXT_BYTES + 2];
+
+		(void)snprintf(after, sizeof(after), "  %s",
+		               units_share((uint32_t)((double)callers[i].bytes / (double)total * 1e6), share));
+		put_frame(stream, &callers[i].frame, relation_of(&callers[i].frame, false), after);
+	}
+	if (are_several && count > CALLERS_SHOWN)
+		(void)fprintf(stream, "%*sand %s more\n", INDENT, "", units_count(count - CALLERS_SHOWN, more));
+	free(callers);
+	return are_several;
+}
+
+/* Does the user's own code stand outside of the row's line? */
+static bool
+has_user_callers(const struct report_site *site, const struct report_place *where)
+{
+	for (uint32_t i = site->frame_count; i > 0; i--) {
+		struct report_frame frame = report_frame(site, i - 1);
+
+		if (is_place(&frame, where))
+			return false;
+		if (frame.is_user)
+			return true;
+	}
+	return false;
+}
+
+/* --- what is alive ---------------------------------------------------------------------------------------------- */
+
+/* Two digits: it is an estimate. */
+static uint64_t
+rounded(uint64_t count)
+{
+	uint64_t step = 1;
+
+	while (count / step >= 100)
+		step *= 10;
+	return (count + step / 2) / step * step;
+}
+
+static void
+put_types(const struct report_line *line, FILE *stream)
+{
+	char text[1024] = "";
+	size_t used = 0;
+	char count[UNITS_TEXT_BYTES];
+
+	for (unsigned i = 0; i < line->type_count && line->types[i].count >= line->types[0].count / 50; i++) {
+		int length = snprintf(text + used, sizeof(text) - used, "%s%s %s", i != 0 ? ", " : "",
+		                      units_count(rounded(line->types[i].count), count), line->types[i].name);
+
+		used += length > 0 ? (size_t)length : 0;
+		if (used >= sizeof(text))
+			break;
+	}
+	if (used == 0)
+		return;
+	(void)text_clean(text, strlen(text));
+	(void)fprintf(stream, "%*sof   about %s%s\n", INDENT, "", text, line->are_types_older ? " when last looked at" : "");
+}
+
+/* Frames between those that are there. */
+static void
+put_gap(FILE *stream, uint32_t omitted)
+{
+	char count[UNITS_TEXT_BYTES];
+
+	(void)fprintf(stream, "%*s...  %s frame%s left out\n", INDENT, "", units_count(omitted, count), omitted == 1 ? "" : "s");
+}
+
+/* How a list of frames ends: with those that there was no space for here, and those outside of all that were recorded. */
+static void
+put_end(FILE *stream, unsigned left_out, uint32_t omitted)
+{
+	char more[UNITS_TEXT_BYTES];
+	char outer[UNITS_TEXT_BYTES];
+
+	if (left_out == 0 && omitted == 0)
+		return;
+	(void)fprintf(stream, "%*s...  ", INDENT, "");
+	if (left_out != 0)
+		(void)fprintf(stream, "%s more%s", units_count(left_out, more), omitted != 0 ? "; " : "");
+	if (omitted != 0) // a walk ends, too: how many there are is not known
+		(void)fprintf(stream, "at least %s outer frame%s not recorded", units_count(omitted, outer), omitted == 1 ? " was" : "s were");
+	(void)fputc('\n', stream);
+}
+
+/* --- one stack ------------------------------------------------------------------------------------------------- */
+
+/* The shim looks at what a stack holds, not at the line. */
+static void
+put_brief(const struct report_line *line, FILE *stream)
+{
+	const struct report_site *site = &line->largest;
+	char held[UNITS_TEXT_BYTES];
+	char count[UNITS_TEXT_BYTES];
+
+	(void)units_bytes(site->live_bytes > site->peak_bytes ? site->live_bytes : site->peak_bytes, held);
+	if (line->site_count > 1)
+		(void)fprintf(stream, "%*s     (the largest of %s stacks of this line; it holds %s, too little for native frames: "
+		                      "KMEMSHIM_NATIVE=cut records them)\n", INDENT, "", units_count(line->site_count, count), held);
+	else
+		(void)fprintf(stream, "%*s     (it holds too little for native frames: KMEMSHIM_NATIVE=cut records them)\n", INDENT, "");
+}
+
+/*
+ * What the line called, and who called it: "via" the frame directly inside, "from" the callers outward: the user's own where
+ * there are any; of a line of the user's else the first, of others all. Only Python frames, unless there are none or the native ones are wanted, in which case everything is
+ * shown in order.
+ */
+void
+render_text_stack(const struct report *report, const struct report_line *line, const struct render_options *options,
+                  FILE *stream)
+{
+	const struct report_site *site = &line->largest;
+	unsigned most = options->is_native ? STACK_FRAMES_NATIVE : STACK_FRAMES;
+	unsigned shown = 0;
+	unsigned left_out = 0;
+	bool has_python = has_python_frame(site);
+	bool is_past = !line->where.is_known;
+	bool is_of_user = false;
+	bool is_users_only = !options->is_native && has_user_callers(site, &line->where);
+	struct report_frame inside = { .kind = NULL };
+
+	put_types(line, stream);
+	if (options->is_native && site->is_brief)
+		put_brief(line, stream);
+	for (uint32_t i = 0; i < site->frame_count; i++) {
+		struct report_frame frame = report_frame(site, i);
+		struct report_frame inner = i > 0 ? report_frame(site, i - 1) : frame;
+
+		if (site->frames_omitted != 0 && i == site->frames_before_gap)
+			put_gap(stream, site->frames_omitted);
+		if (!is_shown(&frame, &inner, has_python, options->is_native))
+			continue;
+		if (!is_past && is_place(&frame, &line->where)) {
+			is_past = true;
+			is_of_user = frame.is_user;
+			if (inside.kind != NULL && !options->is_native) {
+				put_frame(stream, &inside, "via", "");
+				shown++;
+			}
+			/* Nobody but IPython calls a cell. */
+			if (!options->is_native && ((place_is_cell(frame.file) && !is_users_only) ||
+			                            (frame.relation[0] == '\0' && put_callers(stream, report, line))))
+				return;
+			if (!options->is_native)
+				continue;
+		}
+		inside = frame;
+		if ((!is_past && !options->is_native) || (is_past && is_users_only && !frame.is_user) ||
+		    (!options->is_native && is_thread_start(&frame)))
+			continue;
+		/* What dispatches to the user's line is a loop of some library: one frame tells which. */
+		if (is_past && is_of_user && !is_users_only && !options->is_native && frame.relation[0] == '\0') {
+			put_frame(stream, &frame, "from", "");
+			break;
+		}
+		if (shown < most) {
+			put_frame(stream, &frame, relation_of(&frame, options->is_native), "");
+			shown++;
+		} else {
+			left_out++;
+		}
+	}
+	put_end(stream, left_out, site->frames_before_gap == site->frame_count ? site->frames_omitted : 0);
+	if (site->lost[0] != '\0')
+		(void)fprintf(stream, "%*s(%s)\n", INDENT, "",
+		              strcmp(site->lost, "no-room") == 0    ? "no room was left for its stack"
+		              : strcmp(site->lost, "no-stack") == 0 ? "its stack could not be taken"
+		              : report->is_damaged                  ? "its stack was not finished, or is damaged"
+		                                                    : "its stack was not finished");
+}

@@ -1,0 +1,583 @@
+/*
+ * render_text.c - what stands around the tables: what happened, how much in all, what is missing.
+ *
+ * Called by   cmd_*.c.
+ * When failing  errors stay in the stream. All texts are cleaned of control characters here.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/memory.h"
+#include "base/place.h"
+#include "base/text_clean.h"
+#include "base/units.h"
+#include "report/render.h"
+#include "report/report.h"
+
+#define PAGE_COLUMNS 100
+#define PROCESSES_SHOWN 12
+#define INDENTS_MAX 6
+#define MEANING_COLUMN 27      // of the table of the resident set
+#define TRIFLE_AFTER_EXIT (UINT64_C(1) << 20)
+#define AGE_SHOWN_NS UINT64_C(100000000)
+#define UNTOUCHED_SHOWN_BYTES (UINT64_C(1) << 20)
+#define UNTOUCHED_PART 100     // of what is live in a domain
+#define DIFFERENT_PART 8
+#define COPIES_SHOWN_BYTES (UINT64_C(1) << 20)
+
+static size_t
+columns_of(const char *text, size_t bytes)
+{
+	size_t columns = 0;
+
+	for (size_t i = 0; i < bytes; i++)
+		columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+	return columns;
+}
+
+/* As units.c writes them: "%", "B", "KiB". */
+static bool
+is_unit(const char *word)
+{
+	size_t letter = word[0] != '\0' && strncmp(word + 1, "iB", 2) == 0 ? 2 : 0;
+
+	return word[0] == '%' || (word[letter] == 'B' && strchr(" ,;:.)", word[letter + 1]) != NULL);
+}
+
+/*
+ * A paragraph, every line behind `indent` spaces but the first, which starts at `column`. Broken between words, but not between a
+ * number and its unit, nor inside a command in backquotes, which somebody may copy.
+ */
+static void
+put_paragraph(FILE *stream, const char *text, size_t indent, size_t column)
+{
+	char *clean = memory_text(text);
+	const char *at;
+	bool is_first = true;
+
+	(void)text_clean(clean, strlen(clean));
+	for (at = clean + strspn(clean, " "); *at != '\0'; at += strspn(at, " ")) {
+		size_t bytes = strcspn(at, " ");
+		size_t columns;
+
+		if (at[0] == '`' && strchr(at + 1, '`') != NULL)
+			bytes = (size_t)(strchr(at + 1, '`') - at) + strcspn(strchr(at + 1, '`'), " ");
+		if (at[bytes] == ' ' && is_unit(at + bytes + 1))
+			bytes += 1 + strcspn(at + bytes + 1, " ");
+		columns = columns_of(at, bytes);
+
+		if (!is_first && column + 1 + columns > PAGE_COLUMNS) {
+			(void)fprintf(stream, "\n%*s", (int)indent, "");
+			column = indent;
+		} else if (!is_first) {
+			(void)fputc(' ', stream);
+			column++;
+		}
+		(void)fprintf(stream, "%.*s", (int)bytes, at);
+		column += columns;
+		at += bytes;
+		is_first = false;
+	}
+	(void)fputc('\n', stream);
+	free(clean);
+}
+
+void
+render_text_verdict(const struct report *report, FILE *stream)
+{
+	put_paragraph(stream, report->verdict.text, 0, 0);
+	if (report->verdict.next[0] != '\0') {
+		(void)fputs("Next: ", stream);
+		put_paragraph(stream, report->verdict.next, 6, 6);
+	}
+}
+
+static void
+put_domains(const struct report *report, const char *heading, bool is_device, bool is_address_space, FILE *stream)
+{
+	char live[UNITS_TEXT_BYTES];
+	char peak[UNITS_TEXT_BYTES];
+	char allocated[UNITS_TEXT_BYTES];
+	char blocks[UNITS_TEXT_BYTES];
+	char calls[UNITS_TEXT_BYTES];
+	bool is_first = true;
+
+	for (size_t i = 0; i < report->domain_count; i++) {
+		const struct report_domain *domain = &report->domains[i];
+
+		if (domain->is_device != is_device || domain->is_address_space != is_address_space ||
+		    !report_has_domain(report, domain->name))
+			continue;
+		if (is_first)
+			(void)fprintf(stream, "%-16s%9s%11s%12s%12s%13s\n", heading, "peak", "live", "allocated", "blocks",
+			              "calls");
+		is_first = false;
+		(void)fprintf(stream, "  %-14s%9s%11s%12s%12s%13s", domain->name, units_bytes(domain->peak_bytes, peak),
+		              units_bytes(domain->live_bytes, live), units_bytes(domain->allocated_bytes, allocated),
+		              units_count(domain->live_count, blocks), units_count(domain->allocated_count, calls));
+		if (domain->returned_bytes != 0)
+			(void)fprintf(stream, "  %s given back by madvise", units_bytes(domain->returned_bytes, live));
+		if (domain->untouched_bytes >= UNTOUCHED_SHOWN_BYTES && domain->untouched_bytes >= domain->live_bytes / UNTOUCHED_PART)
+			(void)fprintf(stream, "  %s of it not in memory", units_bytes(domain->untouched_bytes, live));
+		if (domain->inherited_bytes != 0)
+			(void)fprintf(stream, "  +%s inherited", units_bytes(domain->inherited_bytes, live));
+		(void)fputc('\n', stream);
+		for (size_t j = 0; j < domain->part_count; j++)
+			(void)fprintf(stream, "%s%s %s%s", j == 0 ? "    live: " : ", ", units_bytes(domain->parts[j].live_bytes, live),
+			              domain->parts[j].name, j + 1 == domain->part_count ? "\n" : "");
+	}
+}
+
+/* What it means, and what of it is known; ends the line. */
+static void
+put_own(const uint64_t own_bytes[KMEM_OWN_PARTS], FILE *stream)
+{
+	const char *before = ": ";
+	char bytes[UNITS_TEXT_BYTES];
+	char text[512];
+	size_t used = (size_t)snprintf(text, sizeof(text), "%s", report_resident_meaning(KMEM_RESIDENT_OWN));
+
+	for (unsigned n = 1; n <= KMEM_OWN_PARTS && used < sizeof(text); n++) {
+		unsigned part = n % KMEM_OWN_PARTS; // the library comes last
+
+		if (report_own_name(part) == NULL || own_bytes[part] == 0)
+			continue;
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s", before, report_own_name(part),
+		                         units_bytes(own_bytes[part], bytes));
+		before = ", ";
+	}
+	put_paragraph(stream, text, MEANING_COLUMN, MEANING_COLUMN);
+}
+
+/* What it means; a mapping with none but blocks that found no room is among it. */
+static void
+put_others(const struct report_process *process, FILE *stream)
+{
+	char text[256];
+
+	(void)snprintf(text, sizeof(text), "%s%s", report_resident_meaning(KMEM_RESIDENT_OTHER),
+	               process->losses[KMEM_LOST_EVENTS] != 0 ? ", or of blocks that were not recorded (see Losses)" : "");
+	put_paragraph(stream, text, MEANING_COLUMN, MEANING_COLUMN);
+}
+
+/* So far that one of the two is of another time. */
+static bool
+differs(uint64_t seen_bytes, uint64_t looked_bytes)
+{
+	uint64_t off_bytes = seen_bytes > looked_bytes ? seen_bytes - looked_bytes : looked_bytes - seen_bytes;
+
+	return seen_bytes != 0 && off_bytes > looked_bytes / DIFFERENT_PART;
+}
+
+/* Of the process that has most. The rows add up. */
+static void
+put_resident(const struct report *report, FILE *stream)
+{
+	const struct report_process *most = NULL;
+	char bytes[UNITS_TEXT_BYTES];
+	char name[64] = "";
+
+	for (size_t i = 0; i < report->process_count; i++) {
+		const struct report_process *process = &report->processes[i];
+
+		if (process->resident_parts != NULL &&
+		    (most == NULL || process->resident_looked_bytes > most->resident_looked_bytes))
+			most = process;
+	}
+	if (most == NULL)
+		return;
+	if (report->process_count > 1)
+		(void)snprintf(name, sizeof(name), " of process %" PRIu32 " alone", most->pid);
+	(void)fprintf(stream, "Resident set%s at the last look", name);
+	if (most->resident_age_ns >= AGE_SHOWN_NS)
+		(void)fprintf(stream, ", %.1f s before the %s", (double)most->resident_age_ns / 1e9,
+		              most->is_end_known ? "end" : "last heartbeat, which saw ");
+	if (most->resident_age_ns >= AGE_SHOWN_NS && !most->is_end_known)
+		(void)fputs(units_bytes(most->resident_bytes, bytes), stream);
+	else if (most->resident_age_ns >= AGE_SHOWN_NS && differs(most->resident_bytes, most->resident_looked_bytes))
+		(void)fprintf(stream, "; the last heartbeat saw %s", units_bytes(most->resident_bytes, bytes));
+	(void)fputc('\n', stream);
+	for (unsigned n = 1; n <= KMEM_RESIDENT_PARTS; n++) {
+		unsigned part = n % KMEM_RESIDENT_PARTS; // what is not attributed comes last
+
+		if (report_resident_name(part) == NULL || (most->resident_parts[part] == 0 && part != KMEM_RESIDENT_OTHER))
+			continue;
+		(void)fprintf(stream, "  %-14s%9s%s", report_resident_name(part), units_bytes(most->resident_parts[part], bytes),
+		              report_resident_meaning(part)[0] != '\0' ? "  " : "");
+		if (part == KMEM_RESIDENT_OWN)
+			put_own(most->own_bytes, stream);
+		else if (part == KMEM_RESIDENT_OTHER)
+			put_others(most, stream);
+		else
+			(void)fprintf(stream, "%s\n", report_resident_meaning(part));
+	}
+	(void)fprintf(stream, "  %-14s%9s\n", "in all", units_bytes(most->resident_looked_bytes, bytes));
+}
+
+/* Of several processes the figures above are sums: how much of that was there at the same time? */
+static void
+put_together(const struct report *report, FILE *stream)
+{
+	char peak[UNITS_TEXT_BYTES];
+	char live[UNITS_TEXT_BYTES];
+	char text[1024];
+	bool is_first = true;
+	bool is_any = false;
+	size_t used;
+
+	for (size_t i = 0; i < report->domain_count; i++)
+		is_any = is_any || (!report->domains[i].is_address_space && report_has_domain(report, report->domains[i].name));
+	if (report->process_count < 2 || !is_any)
+		return;
+	used = (size_t)snprintf(text, sizeof(text), "sums over %s processes", units_count(report->process_count, peak));
+	for (size_t i = 0; i < report->domain_count && used < sizeof(text); i++) {
+		const struct report_domain *domain = &report->domains[i];
+
+		if (domain->is_address_space || !report_has_domain(report, domain->name) ||
+		    (domain->together_peak_bytes >= domain->peak_bytes / 100 * 99 &&
+		     domain->together_live_bytes >= domain->live_bytes / 100 * 99))
+			continue;
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s peak, %s live",
+		                         is_first ? "; at the same time at most: " : "; ", domain->name,
+		                         units_bytes(domain->together_peak_bytes, peak), units_bytes(domain->together_live_bytes, live));
+		is_first = false;
+	}
+	if (is_first && report->domain == NULL && report->unknown_end_count != 0 && used < sizeof(text))
+		(void)snprintf(text + used, sizeof(text) - used, " that may have run at the same time (when %s of them ended is not known)",
+		               units_count(report->unknown_end_count, live));
+	else if (is_first && report->domain == NULL && used < sizeof(text))
+		(void)snprintf(text + used, sizeof(text) - used, " that ran at the same time");
+	(void)fputs("  ", stream);
+	put_paragraph(stream, text, 4, 2);
+}
+
+static void
+put_process(const struct report_process *process, size_t depth, FILE *stream)
+{
+	char live[UNITS_TEXT_BYTES];
+	char peak[UNITS_TEXT_BYTES];
+	char copied[UNITS_TEXT_BYTES];
+	char name[64];
+
+	depth = depth < INDENTS_MAX ? depth : INDENTS_MAX;
+	(void)snprintf(name, sizeof(name), "%*s%.*s", (int)(2 * depth), "", (int)(27 - 2 * depth), process->name);
+	(void)text_clean(name, strlen(name));
+	(void)fprintf(stream, "  %-28s%8" PRIu32 "  %-14s%11s%11s", name, process->pid, process->state,
+	              units_bytes(process->peak_bytes, peak), units_bytes(process->live_bytes, live));
+	if (process->inherited_bytes >= COPIES_SHOWN_BYTES) {
+		(void)snprintf(name, sizeof(name), ">= %s", units_bytes(process->copied_bytes, copied));
+		(void)fprintf(stream, "%11s%13s", units_bytes(process->inherited_bytes, live),
+		              process->copied_bytes >= COPIES_SHOWN_BYTES ? name
+		              : process->is_copied_unknown                ? "not known"
+		                                                          : "none seen");
+	}
+	(void)fputc('\n', stream);
+}
+
+/* What it held at most, or copied. */
+static uint64_t
+heft_of(const struct report_process *process)
+{
+	uint64_t held = process->peak_bytes > process->live_bytes ? process->peak_bytes : process->live_bytes;
+
+	return held > process->copied_bytes ? held : process->copied_bytes;
+}
+
+static int
+compare_hefts(const void *left, const void *right)
+{
+	uint64_t a = heft_of(*(const struct report_process *const *)left);
+	uint64_t b = heft_of(*(const struct report_process *const *)right);
+
+	if (a != b)
+		return a > b ? -1 : 1;
+	return *(const struct report_process *const *)left < *(const struct report_process *const *)right ? -1 : 1;
+}
+
+/* The first one, and of the others the largest. For free(). */
+static bool *
+choose_processes(const struct report *report)
+{
+	const struct report_process **order = memory_zeroed(report->process_count, sizeof(*order));
+	bool *is_shown = memory_zeroed(report->process_count, sizeof(*is_shown));
+
+	for (size_t i = 0; i < report->process_count; i++)
+		order[i] = &report->processes[i];
+	qsort(order + 1, report->process_count - 1, sizeof(*order), compare_hefts);
+	for (size_t i = 0; i < report->process_count && i < PROCESSES_SHOWN; i++)
+		is_shown[order[i] - report->processes] = true;
+	free(order);
+	return is_shown;
+}
+
+/* Children below their parents, as far as these are shown. A parent began before its children: no rings. */
+static void
+put_children(const struct report *report, const bool *is_shown, int parent, size_t depth, FILE *stream)
+{
+	for (size_t i = 0; i < report->process_count; i++) {
+		if (report->processes[i].parent != parent)
+			continue;
+		if (is_shown[i])
+			put_process(&report->processes[i], depth, stream);
+		put_children(report, is_shown, (int)i, depth + is_shown[i], stream);
+	}
+}
+
+static void
+put_processes(const struct report *report, FILE *stream)
+{
+	if (report->process_count < 2)
+		return;
+	bool *is_shown = choose_processes(report);
+	bool has_heirs = false;
+	char count[UNITS_TEXT_BYTES];
+
+	for (size_t i = 0; i < report->process_count; i++)
+		has_heirs = has_heirs || (is_shown[i] && report->processes[i].inherited_bytes >= COPIES_SHOWN_BYTES);
+	(void)fprintf(stream, "%-30s%8s  %-14s%11s%11s%s\n", "Processes", "pid", "state", "peak", "live",
+	              has_heirs ? "  inherited       copied" : "");
+
+	put_children(report, is_shown, -1, 0, stream);
+	free(is_shown);
+	if (report->process_count > PROCESSES_SHOWN)
+		(void)fprintf(stream, "  ... %s more, none of them larger\n", units_count(report->process_count - PROCESSES_SHOWN, count));
+}
+
+void
+render_text_totals(const struct report *report, FILE *stream)
+{
+	put_domains(report, "Memory", false, false, stream);
+	put_domains(report, "Devices", true, false, stream);
+	put_together(report, stream);
+	put_domains(report, "Address space", false, true, stream);
+	if (report->domain != NULL) // what follows is of all domains
+		return;
+	put_resident(report, stream);
+	put_processes(report, stream);
+}
+
+/* "cuda:0 then: 3.0 MiB free of 64.0 MiB; held: 48.0 MiB tensors, ..." */
+static void
+put_composition(const struct report_request *request, FILE *stream)
+{
+	char text[512] = "";
+	char bytes[UNITS_TEXT_BYTES];
+	char more[UNITS_TEXT_BYTES];
+	size_t used = 0;
+
+	if (request->total_bytes != 0)
+		used += (size_t)snprintf(text, sizeof(text), "%s free of %s", units_bytes(request->free_bytes, bytes),
+		                         units_bytes(request->total_bytes, more));
+	for (size_t i = 0; i < request->part_count && used < sizeof(text); i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s", used == 0 ? "" : i == 0 ? "; " : ", ",
+		                         units_bytes(request->parts[i].live_bytes, bytes), request->parts[i].name);
+	if (request->pool_kept_bytes != 0 && used < sizeof(text))
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s kept by the driver's pools (cudaMallocAsync)", used != 0 ? ", " : "",
+		                         units_bytes(request->pool_kept_bytes, bytes));
+	if (request->untracked_bytes != 0 && used < sizeof(text))
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s not tracked (contexts, kernels, other processes)",
+		                         used != 0 ? ", " : "", units_bytes(request->untracked_bytes, bytes));
+	if (request->pinned_bytes != 0 && used < sizeof(text))
+		(void)snprintf(text + used, sizeof(text) - used, "; on the host %s pinned", units_bytes(request->pinned_bytes, bytes));
+	if (used == 0)
+		return;
+	(void)fprintf(stream, "%11s%s then: ", "", request->device != NULL ? request->device : "the host");
+	put_paragraph(stream, text, 13, 11 + strlen(request->device != NULL ? request->device : "the host") + 7);
+}
+
+/* Tries of one allocator are one row. */
+static bool
+is_again(const struct report_request *request, const struct report_request *earlier)
+{
+	return request->bytes == earlier->bytes && request->domain == earlier->domain && request->state == earlier->state &&
+	       request->pid == earlier->pid && request->where.line == earlier->where.line &&
+	       request->where.file == earlier->where.file;
+}
+
+static void
+put_requests(const struct report *report, FILE *stream)
+{
+	const struct report_request *told = NULL; // the last one that nobody went on from
+	char bytes[UNITS_TEXT_BYTES];
+	char place[PLACE_TEXT_BYTES];
+	uint64_t count = 0, times = 1;
+	int width = 9; // of the names of domains
+	bool is_any = false;
+
+	for (size_t i = 0; i < report->process_count; i++)
+		count += report->processes[i].refused_count;
+	for (size_t i = 0; i < report->request_count; i++) {
+		if (!report_has_domain(report, report->requests[i].domain))
+			continue;
+		is_any = true;
+		if (strcmp(report->requests[i].state, "recovered") != 0 && report->requests[i].is_composed)
+			told = &report->requests[i];
+		if ((int)strlen(report->requests[i].domain) > width)
+			width = (int)strlen(report->requests[i].domain);
+	}
+	if (!is_any && (count == 0 || report->domain != NULL))
+		return;
+	if (count > report->request_count)
+		(void)fprintf(stream, "Requests that were refused: %sthe last %zu of %s\n", report->domain != NULL ? "of " : "",
+		              report->request_count, units_count(count, bytes));
+	else
+		(void)fputs("Requests that were refused\n", stream);
+	for (size_t i = 0; i < report->request_count; i++) {
+		const struct report_request *request = &report->requests[i];
+
+		if (!report_has_domain(report, request->domain))
+			continue;
+		if (request != told && i + 1 < report->request_count && is_again(request + 1, request)) {
+			times++;
+			continue;
+		}
+		(void)place_text(request->where.file, request->where.line, request->where.function, request->where.module,
+		                 request->where.offset, place);
+		(void)fprintf(stream, "%9s  %-*s %-10s at %s", units_bytes(request->bytes, bytes), width, request->domain,
+		              request->state, place_related(request->where.relation, place));
+		if (times > 1)
+			(void)fprintf(stream, ", %s times", units_count(times, bytes));
+		times = 1;
+		(void)fputc('\n', stream);
+		if (request == told)
+			put_composition(request, stream);
+	}
+}
+
+static void
+put_losses(const struct report *report, bool is_serious, FILE *stream)
+{
+	char count[UNITS_TEXT_BYTES];
+
+	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++) {
+		if (report_loss_name(i) == NULL || report->losses[i] == 0 || report_loss_is_serious(i) != is_serious)
+			continue;
+		(void)fprintf(stream, "%13s  ", i == KMEM_LOST_EVENT_BYTES ? units_bytes(report->losses[i], count)
+		                                                           : units_count(report->losses[i], count));
+		put_paragraph(stream, report_loss_meaning(i, report->losses[i]), 15, 15);
+	}
+}
+
+static bool
+has_losses(const struct report *report, bool is_serious)
+{
+	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++) {
+		if (report_loss_name(i) != NULL && report->losses[i] != 0 && report_loss_is_serious(i) == is_serious)
+			return true;
+	}
+	return false;
+}
+
+static bool
+has_notes(const struct report *report)
+{
+	for (size_t i = 0; i < report->process_count; i++) {
+		if (report->processes[i].note_count != 0)
+			return true;
+	}
+	for (size_t i = 0; i < report->domain_count; i++) {
+		if (report->domains[i].is_at_refusal && report_has_domain(report, report->domains[i].name))
+			return true;
+	}
+	return report->verify_checked != 0 || report->peak_error_bytes != 0 || report->is_finalizing || report->is_at_exit ||
+	       report->damage_count != 0 || has_losses(report, false);
+}
+
+void
+render_text_losses(const struct report *report, FILE *stream)
+{
+	if (!has_losses(report, true))
+		return;
+	(void)fputs("Losses: figures above are incomplete\n", stream);
+	put_losses(report, true, stream);
+}
+
+static void
+put_peak_error(const struct report *report, const char *peaks, FILE *stream)
+{
+	char bytes[UNITS_TEXT_BYTES];
+
+	if (report->peak_error_bytes != 0)
+		(void)fprintf(stream, "%s may be off by up to %s: threads add up small events first; KMEMSHIM_EXACT=1 is exact\n", peaks,
+		              units_bytes(report->peak_error_bytes, bytes));
+}
+
+void
+render_text_peak_error(const struct report *report, FILE *stream)
+{
+	put_peak_error(report, "Peaks", stream);
+}
+
+/* Which recording this page is of, and of when. */
+static void
+put_capture(const struct report *report, FILE *stream)
+{
+	const struct report_process *first = &report->processes[0];
+	time_t seconds = (time_t)(first->start_realtime_ns / 1000000000);
+	char *path = memory_text(first->path);
+	char when[32] = "";
+	char count[UNITS_TEXT_BYTES];
+	struct tm parts;
+
+	(void)text_clean(path, strlen(path));
+	if (localtime_r(&seconds, &parts) != NULL)
+		(void)strftime(when, sizeof(when), ", recorded %Y-%m-%d %H:%M", &parts);
+	(void)fprintf(stream, "Capture: %s", path);
+	if (report->process_count > 1)
+		(void)fprintf(stream, " and %s more", units_count(report->process_count - 1, count));
+	(void)fprintf(stream, "%s\n", when);
+	free(path);
+}
+
+static void
+put_notes(const struct report *report, FILE *stream)
+{
+	char text[UNITS_TEXT_BYTES];
+	char other[UNITS_TEXT_BYTES];
+
+	(void)fputs("Notes\n", stream);
+	put_losses(report, false, stream);
+	if (report->verify_checked != 0)
+		(void)fprintf(stream, "  %s %s taken twice to verify them, %s differed\n",
+		              units_count(report->verify_checked, text),
+		              report->verify_checked == 1 ? "stack was" : "stacks were", units_count(report->verify_mismatched, other));
+	put_peak_error(report, "  peaks", stream);
+	if (report->is_finalizing)
+		(void)fputs("  live figures are those of the moment when Python began to shut down\n", stream);
+	if (report->is_at_exit)
+		(void)fputs("  live figures are those of the moment when the program began to exit, before handlers and destructors", stream);
+	if (report->is_at_exit)
+		(void)fprintf(stream, report->after_exit_bytes >= TRIFLE_AFTER_EXIT ? "; %s was\n  allocated after it\n" : "\n",
+		              units_bytes(report->after_exit_bytes, text));
+	for (size_t i = 0; i < report->domain_count; i++) {
+		if (report->domains[i].is_at_refusal && report_has_domain(report, report->domains[i].name))
+			(void)fprintf(stream, "  those of %s are of the moment when it refused the request that ended the program\n",
+			              report->domains[i].name);
+	}
+	for (size_t i = 0; i < report->damage_count; i++) {
+		(void)fputs("  ", stream);
+		put_paragraph(stream, report->damages[i], 4, 2);
+	}
+	for (size_t i = 0; i < report->process_count; i++) {
+		for (size_t j = 0; j < report->processes[i].note_count; j++) {
+			(void)fprintf(stream, "  %" PRIu32 ": ", report->processes[i].pid);
+			put_paragraph(stream, report->processes[i].notes[j], 4, 10);
+		}
+	}
+}
+
+void
+render_text_remarks(const struct report *report, FILE *stream)
+{
+	put_requests(report, stream);
+	if (has_losses(report, true))
+		render_text_losses(report, stream);
+	else
+		(void)fputs(report->is_damaged ? "Losses: what is damaged (see the notes)\n" : "Losses: none\n", stream);
+	if (has_notes(report))
+		put_notes(report, stream);
+	if (report->process_count != 0)
+		put_capture(report, stream);
+}

@@ -1,0 +1,555 @@
+/*
+ * report.c - makes the report from the model and a ranking.
+ *
+ * Called by   cmd_*.c; what it makes is read by render_*.c.
+ * When failing  only for a domain that the capture does not have.
+ */
+#include "report/report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "analysis/rank.h"
+#include "base/memory.h"
+#include "base/place.h"
+#include "base/shell_words.h"
+#include "model/model.h"
+#include "report/report_build.h"
+#include "symbols/source_lines.h"
+#include "verdict/refusals.h"
+#include "verdict/verdict.h"
+
+struct report_rows {
+	struct model *model;
+	struct ranked *ranked;
+	struct verdict verdict;
+	struct report_memory memory;
+	struct source_lines *sources;
+	char **texts; // made here, freed with the report
+	size_t text_count;
+	size_t text_room;
+};
+
+struct loss {
+	const char *name;
+	const char *one;  // what it means, behind a number; NULL: as `many`
+	const char *many;
+	bool is_serious;
+};
+
+static const struct loss losses[KMEM_LOSS_COUNT] = {
+	[KMEM_LOST_EVENTS] = { "lost_events", "allocation that was not recorded: no room", "allocations that were not recorded: no room", true },
+	[KMEM_LOST_EVENT_BYTES] = { "lost_event_bytes", NULL, "in allocations that were not recorded", true },
+	[KMEM_LOST_SITES] = { "lost_sites", "allocation booked at a caller or without its stack: no room for more stacks",
+	                      "allocations booked at a caller or without their stack: no room for more stacks", true },
+	[KMEM_LOST_STACKS] = { "lost_stacks", "allocation whose stack could not be taken", "allocations whose stack could not be taken", true },
+	[KMEM_LOST_UNKNOWN_FREES] = { "lost_unknown_frees", "block was released that nobody was seen to get (from before the recording, or of another heap)",
+	                              "blocks were released that nobody was seen to get (from before the recording, or of another heap)", false },
+	[KMEM_LOST_MISSED_FREES] = { "lost_missed_frees", "block given out again without a release that was seen",
+	                             "blocks given out again without a release that was seen", false },
+	[KMEM_LOST_REENTRANT] = { "lost_reentrant", "allocation made while the shim was at work (signal handlers)",
+	                          "allocations made while the shim was at work (signal handlers)", true },
+	[KMEM_LOST_UNWINDS] = { "lost_unwinds", "native stack that ends before the outermost frame", "native stacks that end before the outermost frame", false },
+	[KMEM_LOST_PYTHON_FRAMES] = { "lost_python_frames", "Python frame that failed a check", "Python frames that failed a check", true },
+	[KMEM_LOST_PYTHON_TEXT] = { "lost_python_text", "time that a Python function on a stack had no room for its name or lines", "times that a Python function on a stack had no room for its name or lines", true },
+	[KMEM_LOST_MODULES] = { "lost_modules", "shared object that could not be described", "shared objects that could not be described", true },
+	[KMEM_LOST_TEARDOWN_EVENTS] = { "lost_teardown_events", "event after Python began to shut down: left out",
+	                                "events after Python began to shut down, releases for the most part: left out", false },
+	[KMEM_LOST_GROWTH] = { "lost_growth", "time the capture could not grow", "times the capture could not grow", true },
+	[KMEM_LOST_FALLBACK_UNWINDS] = { "lost_fallback_unwinds", "stack that needed the slow way", "stacks that needed the slow way", false },
+	[KMEM_LOST_INHERITED_FREES] = { "lost_inherited_frees", "block that a forked child had from its parent and released: in no figure",
+	                                "blocks that forked children had from their parents and released: in no figure", false },
+	[KMEM_LOST_CONTEXTS] = { "lost_contexts", "context beyond the 64 that are told apart: what it held at its end seems to be still there",
+	                         "contexts beyond the 64 that are told apart: what they held at their end seems to be still there", true },
+	[KMEM_LOST_NATIVE_WAYS] = { "lost_native_ways", "line of Python has thousands of native ways: further small blocks of it are listed without native frames",
+	                            "lines of Python have thousands of native ways: further small blocks of theirs are listed without native frames", false },
+};
+
+const char *
+report_loss_name(unsigned loss)
+{
+	return loss < KMEM_LOSS_COUNT ? losses[loss].name : NULL;
+}
+
+const char *
+report_loss_meaning(unsigned loss, uint64_t count)
+{
+	return count == 1 && losses[loss].one != NULL ? losses[loss].one : losses[loss].many;
+}
+
+bool
+report_loss_is_serious(unsigned loss)
+{
+	return losses[loss].is_serious;
+}
+
+static const char *
+keep_text(struct report_rows *rows, char *text)
+{
+	rows->texts = memory_grown(rows->texts, &rows->text_room, rows->text_count + 1, sizeof(char *));
+	rows->texts[rows->text_count++] = text;
+	return text;
+}
+
+/* What stands for a name that is not known. */
+static uint64_t
+offset_of(const struct model_frame *frame)
+{
+	bool is_nameless = frame->kind == MODEL_FRAME_NATIVE && frame->function[0] == '\0' && frame->file[0] == '\0';
+
+	return is_nameless && frame->module[0] != '\0' ? frame->module_offset : 0;
+}
+
+struct report_place
+report_place_of(const struct report_rows *rows, const struct model_site *site)
+{
+	const struct model_frame *frame = site != NULL ? site->where : NULL;
+	struct report_place place = { .file = "", .function = "", .module = "", .relation = "", .source = "" };
+
+	if (frame == NULL)
+		return place;
+	place.is_known = true;
+	place.file = frame->file;
+	place.line = frame->line;
+	place.function = frame->function;
+	place.module = frame->module;
+	place.offset = offset_of(frame);
+	place.relation = model_relation_name(site->where_relation);
+	if (frame->kind == MODEL_FRAME_PYTHON || (frame->file[0] == '/' && frame->built_ns != 0)) {
+		const struct model_process *process = &rows->model->processes[site->process];
+		const struct source_place source = {
+			.directory = process->is_trusted ? process->identity->directory : "",
+			.file = frame->file,
+			.path = model_file_on_disk(rows->model, frame->file),
+			.built_ns = frame->built_ns,
+			.line = frame->line,
+			.first_line = frame->first_line,
+			.function = frame->function,
+		};
+
+		if (frame->is_trusted || place_is_cell(frame->file)) // a cell's text is in the capture
+			place.source = source_lines_find(rows->sources, &source, &place.is_source_changed);
+	}
+	return place;
+}
+
+/* Since when no source file may have changed: the first start of an interpreter, else of any; 0 = a run of another machine or boot. */
+static uint64_t
+sources_since(const struct model *model)
+{
+	uint64_t since[2] = { UINT64_MAX, UINT64_MAX }; // of all, of interpreters
+
+	for (size_t i = 0; i < model->process_count; i++) {
+		const struct kmem_identity *identity = model->processes[i].identity;
+		bool is_python = model->processes[i].python_version != 0;
+
+		if (identity->boot_id[0] == '\0' || strcmp(identity->boot_id, verdict_now()->boot_id) != 0)
+			return 0;
+		for (int of = 0; of <= is_python; of++)
+			since[of] = identity->start_realtime_ns < since[of] ? identity->start_realtime_ns : since[of];
+	}
+	return since[1] != UINT64_MAX ? since[1] : since[0];
+}
+
+static void
+build_domains(struct report *report, const struct model *model)
+{
+	struct device_parts parts;
+
+	report->domain_count = model->domain_count;
+	report->domains = memory_zeroed(model->domain_count, sizeof(*report->domains));
+	for (size_t i = 0; i < model->domain_count; i++) {
+		const struct model_domain *domain = &model->domains[i];
+
+		report->domains[i] = (struct report_domain){
+			.name = domain->name,
+			.live_bytes = domain->live_bytes,
+			.live_count = domain->live_count,
+			.peak_bytes = domain->peak_bytes,
+			.allocated_bytes = domain->allocated_bytes,
+			.allocated_count = domain->allocated_count,
+			.freed_bytes = domain->freed_bytes,
+			.freed_count = domain->freed_count,
+			.inherited_bytes = domain->inherited_bytes,
+			.together_peak_bytes = domain->together_peak_bytes,
+			.together_live_bytes = domain->together_live_bytes,
+			.peak_resident_bytes = domain->peak_resident_bytes,
+			.untouched_bytes = domain->untouched_bytes,
+			.returned_bytes = domain->returned_bytes,
+			.is_address_space = rank_is_address_space(domain->name),
+			.is_device = device_parts_is_driver(domain->name),
+			.is_at_refusal = domain->is_at_refusal,
+		};
+		if (device_parts_of(model, (unsigned)i, NULL, &parts)) {
+			report->domains[i].part_count = parts.part_count;
+			memcpy(report->domains[i].parts, parts.parts, sizeof(parts.parts));
+		}
+	}
+	for (size_t i = 0; i < model->site_count; i++) {
+		const struct model_site *site = &model->sites[i];
+
+		if ((site->stack_flags & KMEM_STACK_FOLDED) != 0)
+			report->domains[site->domain].lost_sites += site->allocated_count;
+		if ((site->stack_flags & KMEM_STACK_NO_STACK) != 0)
+			report->domains[site->domain].lost_stacks += site->allocated_count;
+	}
+}
+
+static const char *
+state_of(const struct model_process *process, const struct verdict_now *now)
+{
+	const struct kmem_launcher *launcher = process->launcher;
+
+	if (launcher != NULL)
+		return WIFSIGNALED(launcher->wait_status) ? "signal" : "exited";
+	if (process->state == KMEM_STATE_CLEAN_EXIT)
+		return "exited";
+	if (process->state == KMEM_STATE_EXEC_REPLACED)
+		return "exec-replaced";
+	if (process->is_alive)
+		return process->state == KMEM_STATE_STARTING ? "starting" : "running";
+	if (process->identity->boot_id[0] == '\0' || strcmp(process->identity->boot_id, now->boot_id) != 0)
+		return "unknown";
+	return "gone";
+}
+
+static const struct report_built *
+make_built(struct report_rows *rows, const struct model_process *process)
+{
+	struct report_built *built = memory_zeroed(process->built_count, sizeof(*built));
+
+	for (size_t i = 0; i < process->built_count; i++)
+		built[i] = (struct report_built){ process->built[i].site->key, process->built[i].live_bytes };
+	(void)keep_text(rows, (char *)built); // freed with the report
+	return built;
+}
+
+/* To its end or, where that is not known, to the last heartbeat. Before the interpreter's end all figures are of the same moment. */
+static uint64_t
+resident_age_ns(const struct model_process *process, const struct kmem_heartbeat *last)
+{
+	uint64_t until = verdict_ended_ns(process) != 0 ? verdict_ended_ns(process) : last != NULL ? last->monotonic_ns : 0;
+
+	if (process->resident == NULL || process->is_finalizing || until < process->resident->monotonic_ns)
+		return 0;
+	return until - process->resident->monotonic_ns;
+}
+
+static void
+build_process(struct report *report, struct report_process *to, const struct model_process *process)
+{
+	const struct kmem_identity *identity = process->identity;
+	const struct kmem_launcher *launcher = process->launcher;
+	const struct kmem_heartbeat *last =
+		process->heartbeat_count != 0 ? &process->heartbeats[process->heartbeat_count - 1] : NULL;
+	char version[32] = "";
+
+	if (process->python_version != 0)
+		(void)snprintf(version, sizeof(version), "%" PRIu32 ".%" PRIu32 ".%" PRIu32,
+		               process->python_version >> 24, process->python_version >> 16 & 0xff,
+		               process->python_version >> 8 & 0xff);
+	*to = (struct report_process){
+		.pid = identity->pid,
+		.parent_pid = identity->parent_pid,
+		.parent = process->parent,
+		.path = process->path,
+		.name = process->name,
+		.command = keep_text(report->rows, shell_words_join(identity->command, identity->command_bytes)),
+		.directory = identity->directory,
+		.state = state_of(process, verdict_now()),
+		.exit_status = process->state == KMEM_STATE_CLEAN_EXIT ? process->exit_code : -1,
+		.python_version = keep_text(report->rows, memory_text(version)),
+		.tool_version = identity->tool_version,
+		.start_realtime_ns = identity->start_realtime_ns,
+		.live_bytes = process->live_bytes,
+		.peak_bytes = verdict_peak_of(process),
+		.allocated_bytes = process->allocated_bytes,
+		.refused_count = process->failed_count,
+		.inherited_bytes = process->inherited_bytes,
+		.copied_bytes = process->copied_bytes,
+		.is_copied_unknown = process->inherited_bytes != 0 && process->private_dirty_bytes == 0 &&
+		                     process->state == KMEM_STATE_RUNNING,
+		.built_count = process->built_count,
+		.built = make_built(report->rows, process),
+		.resident_bytes = last != NULL ? last->resident_bytes : 0,
+		.limit_bytes = last != NULL ? last->limit_bytes : UINT64_MAX,
+		.resident_parts = process->resident != NULL ? process->resident->part_bytes : NULL,
+		.resident_looked_bytes = process->resident != NULL ? process->resident->resident_bytes : 0,
+		.own_bytes = process->own_bytes,
+		.heap_pages = { process->heap_look.sampled_pages, process->heap_look.bytes, process->heap_look.empty_bytes,
+		                process->heap_look.sparse_bytes, process->heap_look.sparse_live_bytes },
+		.fragmentation = report_fragmentation_of(report->rows->model, process),
+		.resident_age_ns = resident_age_ns(process, last),
+		.is_end_known = verdict_ended_ns(process) != 0,
+		.note_count = process->note_count,
+		.notes = process->notes,
+	};
+	if (launcher != NULL && WIFEXITED(launcher->wait_status))
+		to->exit_status = WEXITSTATUS(launcher->wait_status);
+	if (launcher != NULL && WIFSIGNALED(launcher->wait_status)) {
+		to->exit_status = -1;
+		to->signal = WTERMSIG(launcher->wait_status);
+	}
+	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++) {
+		to->losses[i] = process->losses[i];
+		report->losses[i] += process->losses[i];
+	}
+	report->verify_checked += process->verify_checked;
+	report->verify_mismatched += process->verify_mismatched;
+	if (process->peak_error_bytes > report->peak_error_bytes)
+		report->peak_error_bytes = process->peak_error_bytes;
+	report->is_finalizing = report->is_finalizing || (process->is_finalizing && !process->is_at_exit);
+	report->is_at_exit = report->is_at_exit || process->is_at_exit;
+	report->after_exit_bytes += process->after_exit_bytes;
+}
+
+static bool
+has_domain(const struct model *model, const char *wanted, struct fail *fail)
+{
+	char present[512] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < model->domain_count; i++) {
+		if (rank_domain_matches(model->domains[i].name, wanted))
+			return true;
+		if (used < sizeof(present))
+			used += (size_t)snprintf(present + used, sizeof(present) - used, "%s%s", i != 0 ? ", " : "",
+			                         model->domains[i].name);
+	}
+	return fail_set(fail, EXIT_USAGE, "--domain %s: nothing was recorded there; this capture has %s", wanted,
+	                model->domain_count != 0 ? present : "no domain at all");
+}
+
+bool
+report_has_domain(const struct report *report, const char *name)
+{
+	return rank_domain_matches(name, report->domain);
+}
+
+bool
+report_rank(struct report *report, const struct ranking *ranking, const struct report_options *options,
+            struct fail *fail)
+{
+	struct report_rows *rows = report->rows;
+
+	if (options->domain != NULL && !has_domain(rows->model, options->domain, fail))
+		return false;
+	rank_free(rows->ranked);
+	rows->ranked = rank_run(rows->model, ranking, options->domain);
+	report->domain = options->domain;
+	report->ranking = ranking->name;
+	report->heading = ranking->heading;
+	report->frames_bytes = options->frames_bytes;
+	report->line_total = rows->ranked->line_count;
+	report->site_total = rows->ranked->site_count;
+	report->line_count = report->line_total < options->top ? report->line_total : (size_t)options->top;
+	report->site_count = report->site_total < options->top ? report->site_total : (size_t)options->top;
+	return true;
+}
+
+struct report *
+report_build(struct model *model, const struct ranking *ranking, const struct report_options *options,
+             struct fail *fail)
+{
+	struct report *report = memory_zeroed(1, sizeof(*report));
+	struct report_rows *rows = memory_zeroed(1, sizeof(*rows));
+
+	report->rows = rows;
+	rows->model = model;
+	rows->sources = source_lines_new(sources_since(model));
+	for (size_t i = 0; i < model->cell_count; i++)
+		source_lines_add(rows->sources, model->cells[i].file, model->cells[i].text);
+	refusals_settle(model, verdict_now());
+	rank_leaks_classify(model);
+	if (!report_rank(report, ranking, options, fail)) {
+		report_free(report);
+		return NULL;
+	}
+	if (options->is_verdict_of_domain)
+		verdict_decide_domain(model, verdict_now(), options->domain, &rows->verdict);
+	else
+		verdict_decide(model, verdict_now(), &rows->verdict);
+	report->verdict = (struct report_verdict){
+		.domain = options->is_verdict_of_domain ? options->domain : NULL,
+		.cause = rows->verdict.cause,
+		.confidence = rows->verdict.confidence,
+		.text = rows->verdict.text,
+		.next = rows->verdict.next,
+	};
+	report->verdict.untouched_bytes = rows->verdict.untouched_bytes;
+	report->verdict.memory = report_memory_of(rows, &rows->verdict.memory, &rows->memory);
+	report->session = model->session;
+	report->argument = model->argument;
+	report->is_damaged = model->needs_salvage;
+	report->damage_count = model->damage_count;
+	report->damages = model->damages;
+	build_domains(report, model);
+	report->process_count = model->process_count;
+	report->unknown_end_count = model->unknown_end_count;
+	report->processes = memory_zeroed(model->process_count, sizeof(*report->processes));
+	for (size_t i = 0; i < model->process_count; i++)
+		build_process(report, &report->processes[i], &model->processes[i]);
+	report_build_requests(report, model);
+	return report;
+}
+
+void
+report_free(struct report *report)
+{
+	if (report == NULL)
+		return;
+	for (size_t i = 0; i < report->rows->text_count; i++)
+		free(report->rows->texts[i]);
+	free(report->rows->texts);
+	source_lines_free(report->rows->sources);
+	rank_free(report->rows->ranked);
+	free(report->rows);
+	free(report->domains);
+	free(report->processes);
+	free(report->requests);
+	free(report);
+}
+
+static struct report_leak
+leak_of(const struct model_site *site)
+{
+	return (struct report_leak){
+		.class_name = model_leak_name(site->leak),
+		.generations_alive = site->generations_alive,
+		.generations_total = site->generations_total,
+		.bytes_per_epoch = site->bytes_per_epoch,
+	};
+}
+
+static_assert(MODEL_TYPES_MAX <= REPORT_TYPES_MAX, "");
+
+static unsigned
+copy_types(struct report_type *to, const struct model_type *types, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		to[i] = (struct report_type){ types[i].name, types[i].count };
+	return count;
+}
+
+static struct report_site
+make_site(const struct report_rows *rows, const struct model_site *site)
+{
+	const char *lost = "";
+
+	if (site->frame_count == 0)
+		lost = (site->stack_flags & KMEM_STACK_FOLDED) != 0     ? "no-room"
+		       : (site->stack_flags & KMEM_STACK_NO_STACK) != 0 ? "no-stack"
+		                                                        : "unfinished";
+	struct report_site made = {
+		.key = site->key,
+		.domain = rows->model->domains[site->domain].name,
+		.live_bytes = site->live_bytes,
+		.live_count = site->live_count,
+		.released_bytes = site->released_bytes,
+		.peak_bytes = site->peak_bytes,
+		.allocated_bytes = site->allocated_bytes,
+		.allocated_count = site->allocated_count,
+		.in_memory = { site->untouched_bytes, site->large_bytes, site->large_resident_bytes, site->pinned_bytes },
+		.library = site->library != NULL ? site->library : "",
+		.leak = leak_of(site),
+		.where = report_place_of(rows, site),
+		.import = rank_is_import(site) ? site->import : "",
+		.process_count = site->process_count,
+		.lost = lost,
+		.is_brief = (site->stack_flags & KMEM_STACK_BRIEF) != 0,
+		.frame_count = site->frame_count,
+		.frames_omitted = site->omitted,
+		.frames_before_gap = site->frames_before_gap,
+		.stack = (const struct report_stack *)site,
+	};
+
+	made.type_count = copy_types(made.types, site->types, site->type_count);
+	return made;
+}
+
+struct report_site
+report_site(const struct report *report, size_t number)
+{
+	return make_site(report->rows, report->rows->ranked->sites[number]);
+}
+
+/* At the end of the interpreter, or of a process that ends by itself, objects are counted once more. */
+static bool
+has_last_look(const struct model_process *process)
+{
+	return process->is_finalizing || process->state == KMEM_STATE_CLEAN_EXIT;
+}
+
+struct report_line
+report_line(const struct report *report, size_t number)
+{
+	const struct report_rows *rows = report->rows;
+	const struct rank_line *line = &rows->ranked->lines[number];
+	const struct model_domain *domain = &rows->model->domains[line->domain];
+	struct report_line made = {
+		.domain = domain->name,
+		.where = report_place_of(rows, line->largest),
+		.live_bytes = line->live_bytes,
+		.live_count = line->live_count,
+		.released_bytes = line->released_bytes,
+		.peak_bytes = line->peak_bytes,
+		.allocated_bytes = line->allocated_bytes,
+		.allocated_count = line->allocated_count,
+		.in_memory = { line->untouched_bytes, line->large_bytes, line->large_resident_bytes, line->pinned_bytes },
+		.library = line->largest->library != NULL ? line->largest->library : "",
+		.domain_bytes = strcmp(report->ranking, "peak") == 0 ? domain->peak_bytes : domain->live_bytes,
+		.domain_untouched_bytes = domain->untouched_bytes,
+		.leak = leak_of(line->telling),
+		.leaking_bytes = line->leaking_bytes,
+		.may_be_built_once = rank_may_be_built_once(line->telling),
+		.is_device = device_parts_is_driver(domain->name),
+		.is_address_space = rank_is_address_space(domain->name),
+		.is_import = line->is_import,
+		.is_start_up = line->is_import && rank_is_start_up(line->largest),
+		.import = line->is_import ? line->largest->import : "",
+		.first_site = line->first_site,
+		.site_count = line->site_count,
+		.largest = make_site(rows, line->largest),
+	};
+	struct model_type types[MODEL_TYPES_MAX];
+	unsigned type_count = 0;
+	uint64_t counted = 0;
+
+	for (size_t i = 0; i < line->site_count; i++) {
+		const struct model_site *site = rows->ranked->sites[line->first_site + i];
+
+		for (unsigned j = 0; j < site->type_count; j++)
+			model_type_add(types, &type_count, site->types[j].name, site->types[j].count);
+		made.are_types_older = made.are_types_older || (site->type_count != 0 && !has_last_look(&rows->model->processes[site->process]));
+	}
+	for (unsigned i = 0; i < type_count; i++)
+		counted += types[i].count;
+	/* Blocks without a kind are expected: what lists and dictionaries keep their items in. */
+	made.are_types_older = made.are_types_older && (counted < line->live_count / 2 || counted / 2 > line->live_count);
+	made.type_count = copy_types(made.types, types, type_count);
+	return made;
+}
+
+struct report_frame
+report_frame(const struct report_site *site, uint32_t number)
+{
+	const struct model_site *from = (const struct model_site *)site->stack;
+	const struct model_frame *frame = from->frames[number];
+
+	return (struct report_frame){
+		.kind = frame->kind == MODEL_FRAME_PYTHON ? "python" : "native",
+		.function = frame->function,
+		.file = frame->file,
+		.line = frame->line,
+		.module = frame->module,
+		.offset = offset_of(frame),
+		.relation = model_relation_name(model_relation_of(from, number)),
+		.is_user = frame->is_user,
+		.is_inlined = frame->is_inlined,
+		.is_repeated = frame->is_repeated,
+		.identity = frame,
+	};
+}

@@ -1,0 +1,239 @@
+/*
+ * source_lines.c - source files, each read once (see source_lines.h).
+ *
+ * Lines end where Python ends them: "\n", "\r\n", "\r".
+ */
+#include "symbols/source_lines.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <uthash.h>
+
+#include "base/memory.h"
+#include "base/regular_file.h"
+#include "base/text_clean.h"
+
+#define FILE_BYTES_MAX ((off_t)32 << 20)
+#define LINES_MAX 4000000u
+
+struct source {
+	char *path;
+	char *text;            // lines end with '\0'; NULL: cannot be shown
+	uint32_t line_count;
+	const char **lines;
+	bool is_changed;
+	UT_hash_handle hh;
+};
+
+struct source_lines {
+	uint64_t started_ns;
+	struct source *sources; // uthash
+};
+
+struct source_lines *
+source_lines_new(uint64_t started_ns)
+{
+	struct source_lines *lines = memory_zeroed(1, sizeof(*lines));
+
+	lines->started_ns = started_ns;
+	return lines;
+}
+
+void
+source_lines_free(struct source_lines *lines)
+{
+	struct source *source;
+	struct source *next;
+
+	if (lines == NULL)
+		return;
+	HASH_ITER(hh, lines->sources, source, next) {
+		HASH_DEL(lines->sources, source);
+		free(source->path);
+		free(source->text);
+		free(source->lines);
+		free(source);
+	}
+	free(lines);
+}
+
+/* Fit to be shown: no indentation, no end, not too long. In place; what was behind it is lost. */
+static const char *
+trim(char *line)
+{
+	size_t length;
+
+	for (char *at = line; *at != '\0'; at++) {
+		if (*at == '\t' || *at == '\f' || *at == '\v')
+			*at = ' ';
+	}
+	line += strspn(line, " ");
+	length = strlen(line);
+	if (length > SOURCE_LINE_BYTES) {
+		length = SOURCE_LINE_BYTES - 3;
+		while (length > 0 && ((unsigned char)line[length] & 0xc0) == 0x80)
+			length--;
+		memcpy(line + length, "...", 3);
+		length += 3;
+	}
+	while (length > 0 && line[length - 1] == ' ')
+		length--;
+	line[length] = '\0';
+	(void)text_clean(line, length);
+	return line;
+}
+
+static void
+split(struct source *source, size_t bytes)
+{
+	size_t room = 0;
+	char *at = source->text;
+	char *end = source->text + bytes;
+
+	if (bytes >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0) // a mark that Python skips
+		at += 3;
+	while (at < end && source->line_count < LINES_MAX) {
+		char *line = at;
+		size_t left;
+
+		for (; at < end && *at != '\n' && *at != '\r'; at++) {
+			if (*at == '\0')
+				*at = '?';
+		}
+		left = (size_t)(end - at);
+		if (left > 1 && at[0] == '\r' && at[1] == '\n')
+			*at++ = '\0';
+		*at++ = '\0'; // the text has room for one more byte
+		source->lines = memory_grown(source->lines, &room, source->line_count + 1, sizeof(*source->lines));
+		source->lines[source->line_count++] = trim(line);
+	}
+}
+
+static bool
+is_since(const struct timespec *time, uint64_t started_ns)
+{
+	return time->tv_sec < 0 || (uint64_t)time->tv_sec * UINT64_C(1000000000) + (uint64_t)time->tv_nsec > started_ns;
+}
+
+/* Reads the file if it is the one that ran. */
+static void
+read_file(struct source *source, uint64_t started_ns, uint64_t built_ns)
+{
+	struct stat status;
+	int fd = regular_file_open(source->path, O_RDONLY, &status);
+	ssize_t bytes;
+
+	if (fd < 0)
+		return;
+	if (status.st_size > FILE_BYTES_MAX) {
+		(void)close(fd);
+		return;
+	}
+	source->is_changed = is_since(&status.st_mtim, built_ns != 0 && built_ns < started_ns ? built_ns : started_ns) || is_since(&status.st_ctim, started_ns);
+	if (!source->is_changed) {
+		source->text = memory_zeroed((size_t)status.st_size + 1, 1);
+		bytes = read(fd, source->text, (size_t)status.st_size);
+		if (bytes == status.st_size)
+			split(source, (size_t)bytes);
+	}
+	(void)close(fd);
+}
+
+static struct source *
+find_or_add(struct source_lines *lines, const char *path, bool *is_new)
+{
+	struct source *source;
+
+	HASH_FIND_STR(lines->sources, path, source);
+	*is_new = source == NULL;
+	if (source == NULL) {
+		source = memory_zeroed(1, sizeof(*source));
+		source->path = memory_text(path);
+		HASH_ADD_KEYPTR(hh, lines->sources, source->path, strlen(source->path), source);
+	}
+	return source;
+}
+
+void
+source_lines_add(struct source_lines *lines, const char *file, const char *text)
+{
+	bool is_new;
+	struct source *source = find_or_add(lines, file, &is_new);
+
+	if (!is_new)
+		return;
+	source->text = memory_text(text);
+	split(source, strlen(text));
+}
+
+/* Does a function of this name begin at that line, or a decorator of one? What has no name of its own can begin anywhere. */
+static bool
+is_definition(const char *line, const char *function)
+{
+	static const char *const keywords[] = { "def ", "class " };
+	const char *dot = strrchr(function, '.');
+	const char *name = dot != NULL ? dot + 1 : function;
+	size_t length = strlen(name);
+
+	if (strcmp(name, "<lambda>") == 0)
+		return strstr(line, "lambda") != NULL;
+	if (name[0] == '<' || name[0] == '\0' || line[0] == '@')
+		return true;
+	for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++) {
+		const char *found = strstr(line, keywords[i]);
+
+		if (found == NULL)
+			continue;
+		found += strlen(keywords[i]);
+		found += strspn(found, " ");
+		if (strncmp(found, name, length) == 0 && strchr(" (:[\\", found[length]) != NULL)
+			return true;
+	}
+	return false;
+}
+
+static const char *
+line_of(const struct source *source, uint32_t line)
+{
+	return line - 1 < source->line_count ? source->lines[line - 1] : ""; // 0 is none
+}
+
+static struct source *
+find_file(struct source_lines *lines, const struct source_place *place)
+{
+	const char *file = place->path;
+	char path[4096];
+	struct source *source;
+	bool is_new;
+
+	if (lines->started_ns == 0 || file[0] == '<' || file[0] == '\0' || (file[0] != '/' && place->directory[0] == '\0'))
+		return NULL;
+	if ((size_t)snprintf(path, sizeof(path), "%s%s%s", file[0] != '/' ? place->directory : "", file[0] != '/' ? "/" : "",
+	                     file) >= sizeof(path))
+		return NULL;
+	source = find_or_add(lines, path, &is_new);
+	if (is_new)
+		read_file(source, lines->started_ns, place->built_ns);
+	return source;
+}
+
+const char *
+source_lines_find(struct source_lines *lines, const struct source_place *place, bool *is_changed)
+{
+	struct source *source;
+
+	*is_changed = false;
+	HASH_FIND_STR(lines->sources, place->file, source);
+	if (source == NULL || place->file[0] == '/')
+		source = find_file(lines, place);
+	if (source == NULL)
+		return "";
+	*is_changed = source->is_changed && place->built_ns == 0;
+	if (place->first_line != 0 && !is_definition(line_of(source, place->first_line), place->function))
+		return "";
+	return line_of(source, place->line);
+}

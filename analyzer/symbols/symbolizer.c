@@ -1,0 +1,465 @@
+/*
+ * symbolizer.c - which function, file and line is at this address of an ELF file (see symbolizer.h)?
+ *
+ * Names come from debug information where there is some, else from a table of the file's symbols that is sorted once per
+ * file (asking elfutils per address walks all symbols: half a million in libtorch_cpu.so). Answers are kept per address.
+ */
+#include "symbols/symbolizer.h"
+
+#include <elfutils/libdwfl.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <uthash.h>
+
+#include "base/memory.h"
+#include "base/path_join.h"
+#include "symbols/debug_gate.h"
+#include "symbols/function_name.h"
+#include "symbols/symbolizer_dwarf.h"
+
+#define NOTICES_MAX 8
+#define ENCLOSING_STEPS_MAX 8
+
+struct symbol {
+	uint64_t start;
+	uint64_t end;                 // start: unknown size
+	uint32_t index;               // in the file's symbol table
+	uint32_t rank;                // of several at one address the lowest is shown
+};
+
+struct answer {
+	uint64_t address;
+	size_t count;
+	const struct symbol_frame *frames;
+	UT_hash_handle hh;
+};
+
+struct symbolizer_file {
+	struct symbolizer_identity identity;
+	uint8_t build_id[64];
+	bool was_opened;
+	bool has_too_much;            // and that was said
+	bool is_bearable;             // its own debug information can be unpacked
+	const char *opened_path;      // as it is on this machine: bytes, not for people
+	Dwfl *dwfl;                   // NULL: no names
+	Dwfl_Module *module;
+	GElf_Addr bias;               // of libdwfl's addresses
+	size_t symbol_count;
+	struct symbol *symbols;
+	struct symbolizer_dwarf *dwarf; // NULL: no debug information
+	Dwarf_Addr dwarf_bias;
+	struct answer *answers;
+	struct symbolizer_file *next;
+};
+
+struct symbolizer {
+	struct text_pool *pool;
+	char *sysroot;                // from the root on; NULL: none
+	char *debug_folders;
+	struct symbolizer_file *files;
+	size_t missing_count;
+	const char *first_missing;
+	size_t notice_count;
+	const char *notices[NOTICES_MAX + 1];
+	bool has_summed_up;
+};
+
+static const struct symbol_frame unknown_frame = { .function = "", .file = "" };
+
+struct symbolizer *
+symbolizer_new(struct text_pool *pool, const char *sysroot)
+{
+	struct symbolizer *symbolizer = memory_zeroed(1, sizeof(*symbolizer));
+	const char *prefix;
+	size_t bytes;
+
+	symbolizer->pool = pool;
+	if (sysroot != NULL) // of folders for debug files a relative one means something else
+		symbolizer->sysroot = realpath(sysroot, NULL);
+	if (sysroot != NULL && symbolizer->sysroot == NULL)
+		symbolizer->sysroot = memory_text(sysroot);
+	prefix = sysroot != NULL ? symbolizer->sysroot : "";
+	bytes = strlen(prefix) + 64;
+	symbolizer->debug_folders = memory_zeroed(1, bytes);
+	(void)snprintf(symbolizer->debug_folders, bytes, "+:.debug:%s/usr/lib/debug%s", prefix,
+	               sysroot != NULL ? ":/usr/lib/debug" : "");
+
+	/* A report does not ask the network on its own. */
+	(void)unsetenv("DEBUGINFOD_URLS");
+	return symbolizer;
+}
+
+static void
+free_file(struct symbolizer_file *file)
+{
+	struct answer *answer;
+	struct answer *next;
+
+	HASH_ITER(hh, file->answers, answer, next) {
+		HASH_DEL(file->answers, answer);
+		free(answer);
+	}
+	symbolizer_dwarf_free(file->dwarf);
+	free(file->symbols);
+	dwfl_end(file->dwfl);
+	free(file);
+}
+
+void
+symbolizer_free(struct symbolizer *symbolizer)
+{
+	if (symbolizer == NULL)
+		return;
+	for (struct symbolizer_file *file = symbolizer->files, *next; file != NULL; file = next) {
+		next = file->next;
+		free_file(file);
+	}
+	free(symbolizer->debug_folders);
+	free(symbolizer->sysroot);
+	free(symbolizer);
+}
+
+struct symbolizer_file *
+symbolizer_file(struct symbolizer *symbolizer, const struct symbolizer_identity *identity)
+{
+	struct symbolizer_file *file;
+
+	for (file = symbolizer->files; file != NULL; file = file->next) {
+		if (file->identity.path == identity->path && // of the pool
+		    file->identity.build_id_bytes == identity->build_id_bytes &&
+		    file->identity.size_bytes == identity->size_bytes &&
+		    memcmp(file->build_id, identity->build_id, identity->build_id_bytes) == 0)
+			return file;
+	}
+	file = memory_zeroed(1, sizeof(*file));
+	file->identity = *identity;
+	if (file->identity.build_id_bytes > sizeof(file->build_id))
+		file->identity.build_id_bytes = sizeof(file->build_id);
+	memcpy(file->build_id, identity->build_id, file->identity.build_id_bytes);
+	file->identity.build_id = file->build_id;
+	file->next = symbolizer->files;
+	symbolizer->files = file;
+	return file;
+}
+
+static void
+notice(struct symbolizer *symbolizer, const char *path, const char *text)
+{
+	char line[1024];
+
+	if (symbolizer->notice_count == NOTICES_MAX)
+		return;
+	(void)snprintf(line, sizeof(line), "%s: %s", path, text);
+	symbolizer->notices[symbolizer->notice_count++] = text_pool_add_text(symbolizer->pool, line);
+}
+
+/* A regular file that can be what was recorded; -1: none. */
+static int
+open_candidate(struct symbolizer *symbolizer, struct symbolizer_file *file, const char *prefix, bool *is_other)
+{
+	const struct symbolizer_identity *wanted = &file->identity;
+	struct stat status;
+	char path[4096];
+	int fd;
+
+	if (snprintf(path, sizeof(path), "%s%s", prefix, text_pool_original(symbolizer->pool, wanted->path)) >= (int)sizeof(path))
+		return -1;
+	fd = openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
+		(void)close(fd);
+		return -1;
+	}
+
+	/* Without a build-id size and time stand in; copies below a sysroot have times of their own. */
+	uint64_t mtime_ns = (uint64_t)status.st_mtim.tv_sec * 1000000000u + (uint64_t)status.st_mtim.tv_nsec;
+	bool is_same_size = wanted->size_bytes == 0 || wanted->size_bytes == (uint64_t)status.st_size;
+	bool is_same_time = wanted->mtime_ns == 0 || prefix[0] != '\0' || wanted->mtime_ns == mtime_ns;
+
+	if (wanted->build_id_bytes == 0 && (!is_same_size || !is_same_time)) {
+		*is_other = true;
+		(void)close(fd);
+		return -1;
+	}
+	file->opened_path = text_pool_add_original(symbolizer->pool, path);
+	file->is_bearable = debug_gate_is_bearable(fd);
+	return fd;
+}
+
+/* Takes the descriptor over. False: not the file that was recorded, or no ELF file. */
+static bool
+open_elf(struct symbolizer *symbolizer, struct symbolizer_file *file, int fd)
+{
+	static const Dwfl_Callbacks template = {
+		.find_elf = dwfl_build_id_find_elf,
+		.find_debuginfo = dwfl_standard_find_debuginfo,
+		.section_address = dwfl_offline_section_address,
+	};
+	Dwfl_Callbacks *callbacks = text_pool_room(symbolizer->pool, sizeof(*callbacks));
+	const unsigned char *build_id;
+	GElf_Addr at;
+	int bytes;
+
+	*callbacks = template;
+	callbacks->debuginfo_path = &symbolizer->debug_folders;
+	file->dwfl = dwfl_begin(callbacks);
+	if (file->dwfl == NULL) {
+		(void)close(fd);
+		return false;
+	}
+	dwfl_report_begin(file->dwfl);
+	file->module = dwfl_report_elf(file->dwfl, file->opened_path, file->opened_path, fd, 0, true);
+	if (file->module == NULL)
+		(void)close(fd);
+	(void)dwfl_report_end(file->dwfl, NULL, NULL);
+	if (file->module == NULL || dwfl_module_getelf(file->module, &file->bias) == NULL)
+		return false;
+	if (file->identity.build_id_bytes == 0)
+		return true;
+	bytes = dwfl_module_build_id(file->module, &build_id, &at);
+	return bytes == (int)file->identity.build_id_bytes &&
+	       memcmp(build_id, file->build_id, file->identity.build_id_bytes) == 0;
+}
+
+static int
+compare_symbols(const void *left, const void *right)
+{
+	const struct symbol *a = left;
+	const struct symbol *b = right;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	if (a->rank != b->rank)
+		return a->rank > b->rank ? -1 : 1; // the one to show last: it is found first
+	return a->index > b->index ? -1 : a->index < b->index;
+}
+
+static void
+read_symbols(struct symbolizer_file *file)
+{
+	int count = dwfl_module_getsymtab(file->module);
+
+	if (count <= 0)
+		return;
+	file->symbols = memory_zeroed((size_t)count, sizeof(*file->symbols));
+	for (int i = 0; i < count; i++) {
+		GElf_Sym symbol;
+		GElf_Addr address;
+		const char *name = dwfl_module_getsym_info(file->module, i, &symbol, &address, NULL, NULL, NULL);
+		unsigned type = GELF_ST_TYPE(symbol.st_info);
+		unsigned binding = GELF_ST_BIND(symbol.st_info);
+
+		/* The names themselves are not looked at: those of PyTorch fill 70 MiB. */
+		if (name == NULL || symbol.st_name == 0 || symbol.st_shndx == SHN_UNDEF ||
+		    (type != STT_FUNC && type != STT_GNU_IFUNC))
+			continue;
+		file->symbols[file->symbol_count++] = (struct symbol){
+			.start = address,
+			.end = address + symbol.st_size,
+			.index = (uint32_t)i,
+			.rank = (binding == STB_GLOBAL ? 0u : binding == STB_WEAK ? 1u : 2u) + (symbol.st_size == 0 ? 4u : 0u),
+		};
+	}
+	qsort(file->symbols, file->symbol_count, sizeof(*file->symbols), compare_symbols);
+}
+
+static void
+too_much(struct symbolizer *symbolizer, struct symbolizer_file *file)
+{
+	if (!file->has_too_much)
+		notice(symbolizer, file->identity.path, "has more debug information than is read of one file: some of its functions "
+		       "are shown without names or lines");
+	file->has_too_much = true;
+}
+
+static void
+read_debug_information(struct symbolizer_file *file)
+{
+	Dwarf *dwarf = file->is_bearable ? dwfl_module_getdwarf(file->module, &file->dwarf_bias) : NULL;
+
+	const char *debug_path = NULL; // where it is no part of the file itself
+
+	if (dwarf == NULL)
+		return;
+	(void)dwfl_module_info(file->module, NULL, NULL, NULL, NULL, NULL, NULL, &debug_path);
+	file->dwarf = symbolizer_dwarf_new(dwarf, file->opened_path, debug_path);
+}
+
+static void
+open_file(struct symbolizer *symbolizer, struct symbolizer_file *file)
+{
+	const char *const prefixes[] = { symbolizer->sysroot, "" };
+	bool is_other = false;
+
+	file->was_opened = true;
+	if (file->identity.path[0] != '/') // "[vdso]", "linux-vdso.so.1", nothing
+		return;
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]) && file->module == NULL; i++) {
+		int fd = prefixes[i] != NULL ? open_candidate(symbolizer, file, prefixes[i], &is_other) : -1;
+
+		if (fd >= 0 && !open_elf(symbolizer, file, fd)) {
+			is_other = true;
+			dwfl_end(file->dwfl);
+			file->dwfl = NULL;
+			file->module = NULL;
+		}
+	}
+	if (file->module == NULL) {
+		if (is_other)
+			notice(symbolizer, file->identity.path, "is not the file that was recorded: its functions are shown "
+			       "without names; report where it was recorded, or give the old files with --sysroot");
+		else if (symbolizer->missing_count++ == 0)
+			symbolizer->first_missing = file->identity.path;
+		return;
+	}
+	read_debug_information(file);
+	read_symbols(file);
+}
+
+static const char *
+readable(struct symbolizer *symbolizer, const char *symbol)
+{
+	char *name = function_name_readable(symbol);
+	const char *kept = text_pool_add_text(symbolizer->pool, name);
+
+	free(name);
+	return kept;
+}
+
+static const char *
+symbol_name(struct symbolizer *symbolizer, const struct symbolizer_file *file, uint64_t address)
+{
+	size_t low = 0;
+	size_t high = file->symbol_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (file->symbols[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (size_t steps = 0; low > 0 && steps < ENCLOSING_STEPS_MAX; steps++) {
+		const struct symbol *symbol = &file->symbols[--low];
+		GElf_Sym unused;
+		GElf_Addr at;
+		const char *name;
+
+		if (address >= symbol->end && (symbol->end != symbol->start || steps != 0))
+			continue;
+		name = dwfl_module_getsym_info(file->module, (int)symbol->index, &unused, &at, NULL, NULL, NULL);
+		return name != NULL ? readable(symbolizer, name) : "";
+	}
+	return "";
+}
+
+static const char *
+source_path(struct symbolizer *symbolizer, const char *folder, const char *file)
+{
+	char path[PATH_JOIN_BYTES];
+
+	return text_pool_add_text(symbolizer->pool, path_join(folder, file, path));
+}
+
+static size_t
+answer_from_dwarf(struct symbolizer *symbolizer, struct symbolizer_file *file, uint64_t address,
+                  const struct symbol_frame **frames)
+{
+	struct dwarf_place places[SYMBOLIZER_INLINES_MAX];
+	const char *folder = "";
+	size_t count = symbolizer_dwarf_find(file->dwarf, address + file->bias - file->dwarf_bias, places, &folder);
+	struct symbol_frame *fresh;
+
+	if (count == 0)
+		return 0;
+	fresh = text_pool_room(symbolizer->pool, count * sizeof(*fresh));
+	for (size_t i = 0; i < count; i++) {
+		const struct dwarf_place *place = &places[i];
+		bool is_outermost = i + 1 == count;
+
+		fresh[i] = (struct symbol_frame){
+			.function = "",
+			.file = place->file != NULL ? source_path(symbolizer, folder, place->file) : "",
+			.line = place->line,
+			.is_inlined = !is_outermost,
+		};
+		if (place->linkage_name != NULL)
+			fresh[i].function = readable(symbolizer, place->linkage_name);
+		else if (place->name != NULL)
+			fresh[i].function = text_pool_add_text(symbolizer->pool, place->name);
+		if (is_outermost && fresh[i].function[0] == '\0')
+			fresh[i].function = symbol_name(symbolizer, file, address + file->bias);
+	}
+	*frames = fresh;
+	return count;
+}
+
+static struct answer *
+find_answer(struct symbolizer *symbolizer, struct symbolizer_file *file, uint64_t address)
+{
+	struct answer *answer = memory_zeroed(1, sizeof(*answer));
+
+	answer->address = address;
+	if (file->dwarf != NULL)
+		answer->count = answer_from_dwarf(symbolizer, file, address, &answer->frames);
+	if (answer->count == 0) {
+		struct symbol_frame *fresh = text_pool_room(symbolizer->pool, sizeof(*fresh));
+
+		*fresh = unknown_frame;
+		fresh->function = symbol_name(symbolizer, file, address + file->bias);
+		answer->frames = fresh;
+		answer->count = 1;
+	}
+	HASH_ADD(hh, file->answers, address, sizeof(address), answer);
+	return answer;
+}
+
+size_t
+symbolizer_resolve(struct symbolizer *symbolizer, struct symbolizer_file *file, uint64_t address, bool is_exact,
+                   const struct symbol_frame **frames)
+{
+	struct answer *answer = NULL;
+	unsigned refused = debug_gate_refused();
+
+	*frames = &unknown_frame;
+	address -= !is_exact && address != 0; // the call ends where the return address points: it may be another line's
+	HASH_FIND(hh, file->answers, &address, sizeof(address), answer);
+	if (answer == NULL) {
+		debug_gate_shut();
+		if (!file->was_opened)
+			open_file(symbolizer, file);
+		if (file->module != NULL && address != 0)
+			answer = find_answer(symbolizer, file, address);
+		debug_gate_open();
+		if (debug_gate_refused() != refused || (file->dwarf != NULL && symbolizer_dwarf_is_cut(file->dwarf)))
+			too_much(symbolizer, file);
+	}
+	if (answer == NULL)
+		return 1;
+	*frames = answer->frames;
+	return answer->count;
+}
+
+size_t
+symbolizer_notices(struct symbolizer *symbolizer, const char *const **notices)
+{
+	char line[1024];
+
+	if (symbolizer->missing_count != 0 && !symbolizer->has_summed_up) {
+		(void)snprintf(line, sizeof(line), "%s: %s%zu recorded file%s not on this machine: functions in %s are shown "
+		               "without names; give their folder with --sysroot", symbolizer->first_missing,
+		               symbolizer->missing_count > 1 ? "one of " : "", symbolizer->missing_count,
+		               symbolizer->missing_count > 1 ? "s that are" : " is", symbolizer->missing_count > 1 ? "them"
+		                                                                                                 : "it");
+		symbolizer->notices[symbolizer->notice_count++] = text_pool_add_text(symbolizer->pool, line);
+		symbolizer->has_summed_up = true;
+	}
+	*notices = symbolizer->notices;
+	return symbolizer->notice_count;
+}

@@ -1,0 +1,416 @@
+/*
+ * symbolizer_dwarf.c - source line and inlined functions of an address (see symbolizer_dwarf.h).
+ *
+ * Two sorted tables of ranges stand in front of the debug information: units of the file, made at the first question, and
+ * functions of a unit, made at the first question about that unit. dwarf_getscopes() alone walks a whole unit per address,
+ * and .debug_aranges is missing where clang compiled.
+ */
+#include "symbols/symbolizer_dwarf.h"
+
+#include <dwarf.h>
+#include <gelf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "symbols/debug_gate.h"
+
+#define NESTING_MAX 64
+#define PATH_BYTES 4096
+#define VISITS_MAX 1000000u // ranges of inlined functions, for one address
+/* More than the largest files have of a unit: 768 MiB of debug information of PyTorch have 3 million in all of theirs. */
+#define RANGES_MAX 6000000u // read of one file, 24 bytes each
+/*
+ * Read of one file: elfutils takes some 100 bytes for each while it reads a unit. Programs have a line for every three bytes of their
+ * tables; a table is believed to have one for each byte until it was read.
+ */
+#define LINES_MAX 4000000u
+
+struct range {
+	Dwarf_Addr start;
+	Dwarf_Addr end;
+	size_t what;          // index in units, or offset of the function's entry
+};
+
+struct ranges {
+	size_t count;
+	size_t room;
+	struct range *items;  // sorted by start, once complete
+};
+
+struct unit {
+	Dwarf_Die die;        // where the lines are found
+	Dwarf_Die body;       // where the functions are: the same, but for split debug information
+	const char *folder;   // in which it was compiled; "" = unknown
+	bool has_functions;
+	bool was_asked[2];    // of die, body: may its lines be read?
+	bool has_lines[2];
+	struct ranges functions;
+};
+
+struct symbolizer_dwarf {
+	const char *paths[2]; // of the program and of its debug file: packages lie beside them
+	size_t range_count;   // read
+	uint64_t line_count;  // read
+	bool are_lines_cut;
+	size_t unit_count;
+	size_t unit_room;
+	struct unit *units;
+	struct ranges ranges;
+};
+
+/* Functions that share one list of ranges make a small file endless: what is read of it has a bound. */
+static void
+add_ranges(struct symbolizer_dwarf *index, struct ranges *ranges, Dwarf_Die *die, size_t what)
+{
+	Dwarf_Addr base;
+	Dwarf_Addr start;
+	Dwarf_Addr end;
+
+	for (ptrdiff_t at = 0; index->range_count < RANGES_MAX && (at = dwarf_ranges(die, at, &base, &start, &end)) > 0;) {
+		index->range_count++;
+		if (start == 0 || start >= end) // 0: the linker dropped the code
+			continue;
+		ranges->items = memory_grown(ranges->items, &ranges->room, ranges->count + 1, sizeof(*ranges->items));
+		ranges->items[ranges->count++] = (struct range){ start, end, what };
+	}
+}
+
+static int
+compare_ranges(const void *left, const void *right)
+{
+	const struct range *a = left;
+	const struct range *b = right;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	return a->end > b->end ? -1 : a->end < b->end; // an enclosing range before what it encloses
+}
+
+static void
+sort_ranges(struct ranges *ranges)
+{
+	if (ranges->count != 0)
+		qsort(ranges->items, ranges->count, sizeof(*ranges->items), compare_ranges);
+}
+
+/* The innermost range around the address, as far as a few steps tell. */
+static const struct range *
+find_range(const struct ranges *ranges, Dwarf_Addr address)
+{
+	size_t low = 0;
+	size_t high = ranges->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (ranges->items[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (size_t steps = 0; low > 0 && steps < NESTING_MAX; steps++) {
+		low--;
+		if (address < ranges->items[low].end)
+			return &ranges->items[low];
+	}
+	return NULL;
+}
+
+struct symbolizer_dwarf *
+symbolizer_dwarf_new(Dwarf *dwarf, const char *path, const char *debug_path)
+{
+	struct symbolizer_dwarf *index = memory_zeroed(1, sizeof(*index));
+	Dwarf_CU *cu = NULL;
+	Dwarf_Die die;
+	Dwarf_Half version;
+	uint8_t type;
+
+	index->paths[0] = path;
+	index->paths[1] = debug_path;
+	while (dwarf_get_units(dwarf, cu, &cu, &version, &type, &die, NULL) == 0) {
+		if (type != DW_UT_compile && type != DW_UT_skeleton && type != DW_UT_partial)
+			continue;
+		index->units = memory_grown(index->units, &index->unit_room, index->unit_count + 1, sizeof(*index->units));
+		index->units[index->unit_count] = (struct unit){ .die = die, .body = die, .folder = "" };
+		add_ranges(index, &index->ranges, &die, index->unit_count++);
+	}
+	sort_ranges(&index->ranges);
+	return index;
+}
+
+bool
+symbolizer_dwarf_is_cut(const struct symbolizer_dwarf *index)
+{
+	return index->range_count >= RANGES_MAX || index->are_lines_cut;
+}
+
+void
+symbolizer_dwarf_free(struct symbolizer_dwarf *index)
+{
+	if (index == NULL)
+		return;
+	for (size_t i = 0; i < index->unit_count; i++)
+		free(index->units[i].functions.items);
+	free(index->units);
+	free(index->ranges.items);
+	free(index);
+}
+
+/* A lambda's function stands inside the blocks in which it was written. */
+static bool
+holds_functions(int tag)
+{
+	return tag == DW_TAG_namespace || tag == DW_TAG_module || tag == DW_TAG_class_type ||
+	       tag == DW_TAG_structure_type || tag == DW_TAG_union_type || tag == DW_TAG_enumeration_type ||
+	       tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block ||
+	       tag == DW_TAG_try_block || tag == DW_TAG_catch_block;
+}
+
+static void
+add_functions(struct symbolizer_dwarf *index, struct unit *unit, Dwarf_Die *parent, unsigned depth)
+{
+	Dwarf_Die die;
+
+	if (depth == NESTING_MAX || dwarf_child(parent, &die) != 0)
+		return;
+	do {
+		int tag = dwarf_tag(&die);
+
+		if (tag == DW_TAG_subprogram)
+			add_ranges(index, &unit->functions, &die, dwarf_dieoffset(&die));
+		if (holds_functions(tag))
+			add_functions(index, unit, &die, depth + 1);
+	} while (dwarf_siblingof(&die, &die) == 0);
+}
+
+/* The file that has all split units; NULL: there is none. */
+static const char *
+find_package(const struct symbolizer_dwarf *index, char package[PATH_BYTES])
+{
+	for (size_t i = 0; i < sizeof(index->paths) / sizeof(index->paths[0]); i++) {
+		const char *path = index->paths[i];
+
+		if (path != NULL && snprintf(package, PATH_BYTES, "%s.dwp", path) < PATH_BYTES && access(package, R_OK) == 0)
+			return package;
+	}
+	return NULL;
+}
+
+static void
+find_body(const struct symbolizer_dwarf *index, struct unit *unit)
+{
+	char package[PATH_BYTES];
+	Dwarf_Die split;
+	uint64_t number;
+	uint8_t type;
+
+	if (dwarf_cu_info(unit->die.cu, NULL, &type, NULL, NULL, &number, NULL, NULL) != 0 || type != DW_UT_skeleton)
+		return;
+	debug_gate_package(find_package(index, package), number);
+	if (dwarf_cu_info(unit->die.cu, NULL, NULL, NULL, &split, NULL, NULL, NULL) == 0 && split.cu != NULL)
+		unit->body = split;
+	debug_gate_package(NULL, 0);
+}
+
+static void
+read_unit(struct symbolizer_dwarf *index, struct unit *unit)
+{
+	Dwarf_Attribute attribute;
+	const char *folder = NULL;
+
+	unit->has_functions = true;
+	if (dwarf_attr(&unit->die, DW_AT_comp_dir, &attribute) != NULL)
+		folder = dwarf_formstring(&attribute);
+	unit->folder = folder != NULL ? folder : "";
+	find_body(index, unit);
+	add_functions(index, unit, &unit->body, 0);
+	sort_ranges(&unit->functions);
+}
+
+/* visits: how many ranges may still be looked at. */
+static bool
+has_address(Dwarf_Die *die, Dwarf_Addr address, unsigned *visits)
+{
+	Dwarf_Addr base;
+	Dwarf_Addr start;
+	Dwarf_Addr end;
+
+	for (ptrdiff_t at = 0; *visits > 0 && (at = dwarf_ranges(die, at, &base, &start, &end)) > 0;) {
+		(*visits)--;
+		if (address >= start && address < end)
+			return true;
+	}
+	return false;
+}
+
+static bool
+is_inside(int tag)
+{
+	return tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block || tag == DW_TAG_try_block || tag == DW_TAG_catch_block;
+}
+
+/* The inlined functions around the address, from `function` inwards; `chain` begins with the function itself. */
+static size_t
+find_inlined(Dwarf_Die *function, Dwarf_Addr address, Dwarf_Die chain[SYMBOLIZER_INLINES_MAX])
+{
+	Dwarf_Die parent = *function;
+	Dwarf_Die die;
+	unsigned visits = VISITS_MAX;
+	size_t count = 0;
+
+	chain[count++] = parent;
+	for (unsigned depth = 0; depth < 4 * NESTING_MAX && dwarf_child(&parent, &die) == 0; depth++) {
+		bool is_found = false;
+
+		do
+			is_found = is_inside(dwarf_tag(&die)) && has_address(&die, address, &visits);
+		while (!is_found && dwarf_siblingof(&die, &die) == 0);
+		if (!is_found)
+			break;
+		if (dwarf_tag(&die) == DW_TAG_inlined_subroutine) {
+			if (count == SYMBOLIZER_INLINES_MAX)
+				break;
+			chain[count++] = die;
+		}
+		parent = die;
+	}
+	return count;
+}
+
+static const char *
+linkage_name_of(Dwarf_Die *die)
+{
+	Dwarf_Attribute attribute;
+
+	if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) == NULL &&
+	    dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute) == NULL)
+		return NULL;
+	return dwarf_formstring(&attribute);
+}
+
+static Dwarf_Word
+number_of(Dwarf_Die *die, unsigned name)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word value;
+
+	if (dwarf_attr(die, name, &attribute) == NULL || dwarf_formudata(&attribute, &value) != 0)
+		return 0;
+	return value;
+}
+
+/* Where the file's line tables are, unpacked; NULL: nowhere. */
+static Elf_Data *
+line_tables(Elf *elf)
+{
+	size_t names;
+
+	if (elf == NULL || elf_getshdrstrndx(elf, &names) != 0)
+		return NULL;
+	for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section)) != NULL;) {
+		GElf_Shdr header;
+		const char *name = gelf_getshdr(section, &header) != NULL ? elf_strptr(elf, names, header.sh_name) : NULL;
+
+		if (name != NULL && (strcmp(name, ".debug_line") == 0 || strcmp(name, ".debug_line.dwo") == 0 || strcmp(name, ".zdebug_line") == 0))
+			return elf_getdata(section, NULL);
+	}
+	return NULL;
+}
+
+/* Bytes of the unit's line table: it has not more lines. A length that is not true is elfutils' to refuse. */
+static uint64_t
+line_table_bytes(Dwarf_Die *die)
+{
+	Elf_Data *data = line_tables(dwarf_getelf(dwarf_cu_getdwarf(die->cu)));
+	Dwarf_Word offset = number_of(die, DW_AT_stmt_list);
+	uint32_t length;
+
+	if (data == NULL || data->d_buf == NULL || data->d_size < sizeof(length) || offset > data->d_size - sizeof(length))
+		return 0;
+	memcpy(&length, (const char *)data->d_buf + offset, sizeof(length));
+	return length < data->d_size - offset ? length : data->d_size - offset; // also of tables with 64 bits: up to the end
+}
+
+/* which  0 = the unit's die, 1 = its body */
+static bool
+may_read_lines(struct symbolizer_dwarf *index, struct unit *unit, unsigned which)
+{
+	Dwarf_Die *die = which == 0 ? &unit->die : &unit->body;
+	Dwarf_Lines *lines;
+	size_t count;
+
+	if (unit->was_asked[which])
+		return unit->has_lines[which];
+	unit->was_asked[which] = true;
+	if (which == 1 && unit->die.addr == unit->body.addr)
+		return unit->has_lines[1] = may_read_lines(index, unit, 0);
+	if (line_table_bytes(die) > LINES_MAX - index->line_count) {
+		index->are_lines_cut = true;
+		return false;
+	}
+	if (dwarf_getsrclines(die, &lines, &count) == 0)
+		index->line_count += count < LINES_MAX - index->line_count ? count : LINES_MAX - index->line_count;
+	return unit->has_lines[which] = true;
+}
+
+static void
+place_of_call(struct symbolizer_dwarf *index, struct unit *unit, Dwarf_Die *inlined, struct dwarf_place *place)
+{
+	Dwarf_Files *files;
+	size_t file_count;
+	Dwarf_Word file = number_of(inlined, DW_AT_call_file);
+
+	place->line = (uint32_t)number_of(inlined, DW_AT_call_line);
+	if (may_read_lines(index, unit, 1) && dwarf_getsrcfiles(&unit->body, &files, &file_count) == 0 && file < file_count)
+		place->file = dwarf_filesrc(files, file, NULL, NULL);
+}
+
+static void
+place_of_address(struct symbolizer_dwarf *index, struct unit *unit, Dwarf_Addr address, struct dwarf_place *place)
+{
+	Dwarf_Line *line = may_read_lines(index, unit, 0) ? dwarf_getsrc_die(&unit->die, address) : NULL;
+	int number;
+
+	if (line == NULL)
+		return;
+	if (dwarf_lineno(line, &number) == 0 && number > 0)
+		place->line = (uint32_t)number;
+	place->file = dwarf_linesrc(line, NULL, NULL);
+}
+
+size_t
+symbolizer_dwarf_find(struct symbolizer_dwarf *index, uint64_t address,
+                      struct dwarf_place places[SYMBOLIZER_INLINES_MAX], const char **folder)
+{
+	const struct range *found = find_range(&index->ranges, address);
+	Dwarf_Die chain[SYMBOLIZER_INLINES_MAX];
+	Dwarf_Die function;
+	struct unit *unit;
+	size_t count;
+
+	if (found == NULL)
+		return 0;
+	unit = &index->units[found->what];
+	if (!unit->has_functions)
+		read_unit(index, unit);
+	memset(places, 0, SYMBOLIZER_INLINES_MAX * sizeof(places[0]));
+	place_of_address(index, unit, address, &places[0]);
+	found = find_range(&unit->functions, address);
+	*folder = unit->folder;
+	if (found == NULL || dwarf_offdie(dwarf_cu_getdwarf(unit->body.cu), found->what, &function) == NULL)
+		return places[0].file != NULL ? 1 : 0;
+
+	count = find_inlined(&function, address, chain);
+	for (size_t i = 0; i < count; i++) {
+		Dwarf_Die *die = &chain[count - 1 - i];
+
+		places[i].linkage_name = linkage_name_of(die);
+		places[i].name = dwarf_diename(die);
+		if (i + 1 < count)
+			place_of_call(index, unit, die, &places[i + 1]);
+	}
+	return count;
+}

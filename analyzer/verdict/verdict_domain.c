@@ -1,0 +1,412 @@
+/*
+ * verdict_domain.c - what is there to say about one domain alone: how much, by which line, does it grow, was it refused?
+ *
+ * Called by   verdict.c: for `why --domain D`, where the program's end is not about that domain already, and for a sentence about
+ *             the device where the end is not about one.
+ * When failing  it cannot; long texts are cut.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "verdict/refusals.h"
+#include "verdict/verdict_tell.h"
+
+#define DOMAINS_SHOWN 4u // "cuda" may be 32 devices
+#define DEVICE_WORTH_BYTES (UINT64_C(1) << 20) // less is not worth a sentence about another end
+
+/* Is the domain a part of another one that is told as well? Tensors lie in their device. */
+static bool
+is_part(const struct model *model, unsigned domain, const char *wanted)
+{
+	unsigned device = device_parts_device(model, domain);
+
+	return device != domain && rank_domain_matches(model->domains[device].name, wanted);
+}
+
+struct left_out {
+	unsigned count;
+	unsigned as_large; // of these: as the last one that is told
+};
+
+/* The wanted domains, the largest peak first. */
+static unsigned
+choose(const struct model *model, const char *wanted, unsigned chosen[DOMAINS_SHOWN], struct left_out *left_out)
+{
+	unsigned count = 0;
+
+	*left_out = (struct left_out){ .count = 0 };
+	for (unsigned i = 0; i < model->domain_count; i++) {
+		unsigned place = count;
+
+		if (!rank_domain_matches(model->domains[i].name, wanted) || is_part(model, i, wanted))
+			continue;
+		while (place > 0 && model->domains[chosen[place - 1]].peak_bytes < model->domains[i].peak_bytes)
+			place--;
+		left_out->count += count == DOMAINS_SHOWN;
+		if (place == DOMAINS_SHOWN)
+			continue;
+		count += count < DOMAINS_SHOWN;
+		memmove(&chosen[place + 1], &chosen[place], (count - 1 - place) * sizeof(chosen[0]));
+		chosen[place] = i;
+	}
+	for (unsigned i = 0; i < model->domain_count && left_out->count != 0; i++) {
+		bool is_told = false;
+
+		for (unsigned k = 0; k < count; k++)
+			is_told = is_told || chosen[k] == i;
+		left_out->as_large += !is_told && rank_domain_matches(model->domains[i].name, wanted) && !is_part(model, i, wanted) &&
+		                      model->domains[i].peak_bytes == model->domains[chosen[count - 1]].peak_bytes;
+	}
+	return count;
+}
+
+/* Training on several devices holds the same on each. */
+static void
+say_left_out(const struct left_out *left_out, const char *what, struct verdict *verdict)
+{
+	if (left_out->count != 0)
+		say(verdict, " %u more %s%s held %s.", left_out->count, what, left_out->count == 1 ? "" : "s",
+		    left_out->as_large == 0                 ? "less"
+		    : left_out->as_large == left_out->count ? "as much"
+		                                            : "as much or less");
+}
+
+static void
+say_amount(const struct verdict_facts *facts, const struct model_domain *domain, struct verdict *verdict)
+{
+	size_t processes = facts->model->process_count;
+	bool is_at_peak = domain->live_bytes == domain->peak_bytes;
+	const char *now = facts->end == VERDICT_END_RUNNING ? "now, or " : "";
+	char live[UNITS_TEXT_BYTES];
+	char peak[UNITS_TEXT_BYTES];
+
+	say(verdict, " Of %s%s ", domain->name, rank_is_address_space(domain->name) ? " (address space, not memory)" : "");
+	if (domain->peak_bytes == 0) {
+		say(verdict, "nothing was held.");
+		return;
+	}
+	(void)units_bytes(domain->live_bytes, live);
+	(void)units_bytes(domain->peak_bytes, peak);
+	if (processes == 1) {
+		say(verdict, "it held %s %s", live,
+		    domain->is_at_refusal               ? "when the request that ended it was refused"
+		    : facts->end == VERDICT_END_RUNNING ? "just now"
+		    : facts->process->is_at_exit        ? "when it began to exit"
+		    : facts->process->is_finalizing     ? "when Python began to shut down"
+		                                        : "at the end");
+		say(verdict, is_at_peak ? ", its peak." : ", %s at its peak.", peak);
+		return;
+	}
+	if (domain->holder_count == 1) {
+		say(verdict, "one of its %zu processes held %s %sat its end", processes, live, now);
+		say(verdict, is_at_peak ? ", its peak." : ", %s at its peak.", peak);
+		return;
+	}
+	if (domain->holder_count < processes)
+		say(verdict, "%zu of ", domain->holder_count);
+	say(verdict, "its %zu processes held, in sum, %s %sat their ends", processes, live, now);
+	say(verdict, is_at_peak ? ", which were their peaks" : " and %s at their peaks", peak);
+	if (domain->together_live_bytes < domain->live_bytes || domain->together_peak_bytes < domain->peak_bytes)
+		say(verdict, "; at the same time at most %s and %s", units_bytes(domain->together_live_bytes, live),
+		    units_bytes(domain->together_peak_bytes, peak));
+	say(verdict, ".");
+}
+
+static void
+say_parts(const struct model *model, unsigned domain, struct verdict *verdict)
+{
+	struct device_parts parts;
+	char bytes[UNITS_TEXT_BYTES];
+
+	if (!device_parts_of(model, domain, NULL, &parts) || parts.part_count < 2)
+		return;
+	for (size_t i = 0; i < parts.part_count; i++)
+		say(verdict, "%s%s %s", i == 0 ? " That is " : ", ", units_bytes(parts.parts[i].live_bytes, bytes), parts.parts[i].name);
+	say(verdict, ".");
+}
+
+/* The first line of the program's own that holds any; NULL: there is none. */
+static const struct rank_line *
+first_line(const struct ranked *ranked, bool is_peak)
+{
+	for (size_t i = 0; i < ranked->line_count; i++) {
+		const struct rank_line *line = &ranked->lines[i];
+
+		if (!line->is_import && (is_peak ? line->peak_bytes : line->live_bytes) != 0)
+			return line;
+	}
+	return NULL;
+}
+
+/* Before it may stand a line that cannot be judged. */
+static const struct rank_line *
+first_to_grow(const struct ranked *ranked)
+{
+	for (size_t i = 0; i < ranked->line_count; i++) {
+		if (ranked->lines[i].leak == MODEL_LEAK_LEAK)
+			return &ranked->lines[i];
+	}
+	return first_line(ranked, false);
+}
+
+uint64_t
+verdict_left_by_imports(const struct model *model, const char *domain, bool is_peak)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < model->site_count; i++) {
+		const struct model_site *site = &model->sites[i];
+
+		if (strcmp(model->domains[site->domain].name, domain) == 0 && site->leak == MODEL_LEAK_IMPORT && !rank_is_start_up(site))
+			bytes += is_peak ? site->peak_bytes : site->live_bytes;
+	}
+	return bytes;
+}
+
+/*
+ * Who holds most at the end or, when little of it is left, who held most at the peak. Returns one of its sites; NULL = nobody. As lines
+ * are in the order of what is in memory, so are the figures where much of the domain is not.
+ */
+static const struct model_site *
+say_holder(const struct verdict_facts *facts, const struct model_domain *lines, struct verdict *verdict)
+{
+	bool is_peak = lines->live_bytes < lines->peak_bytes / 2;
+	const struct ranking *asked = is_peak ? &rank_peak_asked : &rank_sites_asked;
+	struct ranked *ranked = rank_run(facts->model, facts->refused != NULL ? asked : is_peak ? &rank_peak : &rank_sites, lines->name);
+	const struct rank_line *top = first_line(ranked, is_peak);
+	const struct model_site *site = top != NULL ? top->largest : NULL;
+	uint64_t whole = is_peak ? lines->peak_bytes : lines->live_bytes;
+	uint64_t part = top == NULL ? 0 : is_peak ? top->peak_bytes : top->live_bytes;
+	uint64_t imports = verdict_left_by_imports(facts->model, lines->name, is_peak);
+	uint64_t in_memory = verdict_less_untouched(facts, whole, lines->untouched_bytes);
+	bool is_told = verdict_tells_in_memory(in_memory, whole - in_memory);
+	const char *whole_name = device_parts_is_tensors(lines->name) ? "the tensors" : is_told ? "that" : "it";
+	char bytes[UNITS_TEXT_BYTES];
+	char share[UNITS_TEXT_BYTES];
+	char place[PLACE_TEXT_BYTES];
+
+	if (is_told) {
+		say(verdict, " %s of it was in memory%s.", units_bytes(in_memory, bytes), is_peak ? " at the peak" : "");
+		part = top != NULL ? verdict_less_untouched(facts, part, top->untouched_bytes) : 0;
+		whole = in_memory;
+	}
+	if (imports > part)
+		say(verdict, " %s of %s (%s) was left by imports.", units_bytes(imports, bytes), whole_name,
+		    units_share(verdict_share(imports, whole), share));
+	if (top != NULL && verdict_is_arena(facts, top))
+		say(verdict, " %s is arenas of small Python objects, of which no line is known.", imports > part ? "The rest" : "It");
+	else if (top != NULL)
+		say(verdict, "%s %s of %s (%s) was allocated at %s.",
+		    !is_peak || is_told ? "" : facts->model->process_count > 1 ? " At the peaks" : " At the peak", units_bytes(part, bytes), whole_name,
+		    units_share(verdict_share(part, whole), share), verdict_line_text(top, place));
+	rank_free(ranked);
+	return site;
+}
+
+/* The line, or "It" when it was told of right before: `told` is one of its sites. */
+static const char *
+subject(const struct rank_line *line, const struct model_site *told, char text[PLACE_TEXT_BYTES + 32])
+{
+	char place[PLACE_TEXT_BYTES];
+
+	if (told != NULL && rank_compare_places(line->largest, told) == 0)
+		return "It";
+	(void)snprintf(text, PLACE_TEXT_BYTES + 32, "What is allocated at %s", verdict_line_text(line, place));
+	return text;
+}
+
+/* True when there was something to say; a line that accumulates is put in *growing. */
+static bool
+say_growth(const struct model *model, const struct model_domain *lines, const struct model_site *told, struct rank_line *growing,
+           struct verdict *verdict)
+{
+	struct ranked *ranked = rank_run(model, &rank_leaks, lines->name);
+	const struct rank_line *top = first_to_grow(ranked);
+	bool is_growing = top != NULL && top->leak == MODEL_LEAK_LEAK;
+	bool may_grow = top != NULL && rank_may_accumulate(top->telling);
+	size_t more = 0;
+	char bytes[UNITS_TEXT_BYTES];
+	char text[PLACE_TEXT_BYTES + 32];
+
+	for (size_t i = 0; i < ranked->line_count; i++)
+		more += ranked->lines[i].leak == MODEL_LEAK_LEAK && &ranked->lines[i] != top;
+	if (is_growing) {
+		*growing = *top;
+		say(verdict, " %s accumulates%s: %s in blocks from %" PRIu32 " of %" PRIu32 " generations are still alive",
+		    subject(top, told, text), rank_may_be_built_once(top->telling) ? VERDICT_BUILT_ONCE : "",
+		    units_bytes(top->leaking_bytes, bytes), top->telling->generations_alive,
+		    top->telling->generations_total);
+		if (more != 0)
+			say(verdict, "; so do%s %s more line%s", more == 1 ? "es" : "", units_count(more, bytes), more == 1 ? "" : "s");
+		say(verdict, ".");
+	} else if (may_grow) {
+		say(verdict, " %s may accumulate: nothing of its %" PRIu32 " generations was released, which are too few to tell.",
+		    subject(top, told, text), top->telling->generations_total);
+	}
+	rank_free(ranked);
+	return is_growing || may_grow;
+}
+
+/* "3 requests for it were refused: 1 fatal, 2 recovered; the largest was for 30.0 MiB at train.py:41 step." */
+static void
+say_refusals(const struct verdict_facts *facts, const struct verdict_now *now, const char *wanted, struct verdict *verdict)
+{
+	static const char *const states[] = { "fatal", "pending", "recovered" };
+	const struct model *model = facts->model;
+	const struct model_failed *largest = NULL;
+	uint64_t all_count = 0;
+	size_t counts[3] = { 0 };
+	size_t count = 0;
+	char text[UNITS_TEXT_BYTES];
+
+	for (size_t i = 0; i < model->process_count; i++)
+		all_count += model->processes[i].failed_count;
+	for (size_t i = 0; i < model->failed_count; i++) {
+		const struct model_failed *failed = &model->failed[i];
+
+		if (!rank_domain_matches(model->domains[failed->domain].name, wanted))
+			continue;
+		count++;
+		for (size_t k = 0; k < 3; k++)
+			counts[k] += strcmp(refusal_state(model, now, failed), states[k]) == 0;
+		if (largest == NULL || failed->bytes >= largest->bytes) // a tensor comes after what the driver was asked for it
+			largest = failed;
+	}
+	(void)snprintf(text, sizeof(text), count != 0 ? "%zu" : "No", count);
+	say(verdict, " %s request%s for it %s refused", text, count > 1 ? "s" : "", count > 1 ? "were" : "was");
+	if (all_count > model->failed_count)
+		say(verdict, " among the last %zu of %s", model->failed_count, units_count(all_count, text));
+	for (size_t k = 0, told = 0; k < 3; k++) {
+		if (counts[k] != 0)
+			say(verdict, "%s %zu %s", told++ == 0 ? ":" : ",", counts[k], states[k]);
+	}
+	if (count != 0)
+		say(verdict, "; %s ", count == 1 ? "it was" : "the largest was");
+	if (largest != NULL)
+		verdict_say_wanted(model, largest, verdict);
+	say(verdict, ".");
+}
+
+/* What of the domain is told by lines: tensors, where they are known. */
+static const struct model_domain *
+lines_of(const struct model *model, unsigned domain)
+{
+	const struct model_domain *tensors = device_parts_tensors(model, domain);
+
+	return tensors != NULL ? tensors : &model->domains[domain];
+}
+
+static void
+advise_growth(const struct verdict_facts *facts, const struct rank_line *growing, struct verdict *verdict)
+{
+	bool is_tensors = device_parts_is_tensors(facts->model->domains[growing->domain].name);
+	char place[PLACE_TEXT_BYTES];
+
+	say_next(verdict, "look for what keeps the %s of %s alive%s%s", is_tensors ? "tensors" : "blocks", verdict_line_text(growing, place),
+	         is_tensors ? VERDICT_TENSORS_KEPT : verdict_blocks_kept(facts), verdict_if_data_set(verdict, growing));
+}
+
+static void
+advise(const struct verdict_facts *facts, const char *wanted, const struct model_domain *largest, const struct rank_line *growing,
+       struct verdict *verdict)
+{
+	bool is_arena = strcmp(largest->name, "python/arena") == 0 && // "python" is wanted, too
+	                verdict_left_by_imports(facts->model, largest->name, false) <= largest->live_bytes / 2;
+	bool is_refused = facts->refused != NULL && rank_domain_matches(facts->model->domains[facts->refused->domain].name, wanted);
+
+	if (is_refused && verdict_advise_device(facts, verdict))
+		return;
+	if (largest->peak_bytes == 0 && device_parts_is_device(largest->name))
+		verdict_advise_others(largest->name, verdict);
+	else if (largest->peak_bytes == 0)
+		say_next(verdict, "`kmemshim why " VERDICT_CAPTURE "` tells of the whole program");
+	else if (growing->site_count == 0 && !is_arena)
+		say_next(verdict, "`kmemshim peak " VERDICT_CAPTURE " --domain %s` shows which lines held most of it", wanted);
+	else if (growing->site_count == 0 || verdict_is_arena(facts, growing))
+		say_next(verdict, "record small Python objects too: `kmemshim run --python-objects -- " VERDICT_COMMAND "`; then the lines "
+		                  "that hold them are named%s",
+		         growing->site_count != 0 ? verdict_if_data_set(verdict, growing) : "");
+	else
+		advise_growth(facts, growing, verdict);
+}
+
+void
+verdict_tell_domain(const struct verdict_facts *facts, const struct verdict_now *now, const char *wanted, struct verdict *verdict)
+{
+	const struct model *model = facts->model;
+	struct rank_line growing = { .site_count = 0 };
+	unsigned chosen[DOMAINS_SHOWN];
+	struct left_out left_out;
+	unsigned count = choose(model, wanted, chosen, &left_out);
+
+	verdict_say_death(facts, verdict);
+	for (unsigned i = 0; i < count; i++) {
+		const struct model_domain *domain = &model->domains[chosen[i]];
+		const struct model_domain *lines = lines_of(model, chosen[i]);
+		struct rank_line line = { .site_count = 0 };
+		const struct model_site *told;
+
+		say_amount(facts, domain, verdict);
+		say_parts(model, chosen[i], verdict);
+		told = say_holder(facts, lines, verdict);
+		if (!say_growth(model, lines, told, &line, verdict) && lines->live_bytes != 0 && strcmp(lines->name, "python/arena") != 0)
+			say(verdict, " No line of it is known to accumulate.");
+		if (facts->untouched.site_count != 0 && &model->domains[facts->untouched.domain] == lines)
+			verdict_tell_untouched(facts, verdict);
+		if (line.leaking_bytes > growing.leaking_bytes)
+			growing = line;
+	}
+	say_left_out(&left_out, "domain", verdict);
+	say_refusals(facts, now, wanted, verdict);
+	advise(facts, wanted, &model->domains[chosen[0]], &growing, verdict);
+}
+
+bool
+verdict_has_device(const struct verdict_facts *facts)
+{
+	for (size_t i = 0; i < facts->model->domain_count; i++) {
+		if (device_parts_is_driver(facts->model->domains[i].name) && facts->model->domains[i].peak_bytes != 0)
+			return true;
+	}
+	return false;
+}
+
+void
+verdict_tell_devices(struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct model *model = facts->model;
+	const struct model_domain *most = NULL;
+	const struct model_domain *lines;
+	struct left_out more = { .count = 0 };
+
+	for (unsigned i = 0; i < model->domain_count; i++) {
+		const struct model_domain *domain = &model->domains[i];
+
+		if (!device_parts_is_device(domain->name) || domain->peak_bytes < DEVICE_WORTH_BYTES)
+			continue;
+		more.count += most != NULL;
+		if (most != NULL && domain->peak_bytes == most->peak_bytes)
+			more.as_large++;
+		if (most != NULL && domain->peak_bytes <= most->peak_bytes)
+			continue;
+		more.as_large = 0;
+		most = domain;
+	}
+	if (most == NULL)
+		return;
+	lines = lines_of(model, (unsigned)(most - model->domains));
+	say_amount(facts, most, verdict);
+	say_parts(model, (unsigned)(most - model->domains), verdict);
+	(void)say_growth(model, lines, say_holder(facts, lines, verdict), &facts->growing_device, verdict);
+	say_left_out(&more, "device", verdict);
+}
+
+bool
+verdict_advise_growing_device(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	if (facts->growing_device.site_count == 0)
+		return false;
+	advise_growth(facts, &facts->growing_device, verdict);
+	return true;
+}

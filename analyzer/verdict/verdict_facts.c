@@ -1,0 +1,599 @@
+/*
+ * verdict_facts.c - what do the captures, the launcher and this machine show about the end?
+ *
+ * Called by   verdict.c.
+ * When failing  what cannot be known is marked so; no conclusion is drawn here.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "analysis/device_parts.h"
+#include "base/memory.h"
+#include "capture/kill_counters.h"
+#include "verdict/refusals.h"
+#include "verdict/verdict.h"
+
+#define NEAR_LIMIT_PERCENT 97      // charged of the limit at the last heartbeat; measured at kills: 98 and more
+#define FAR_FROM_LIMIT_PERCENT 80  // below this, memory is not the suspect
+#define LOW_AVAILABLE_PERCENT 5    // of the machine's memory
+#define BEAT_RECENT_NS UINT64_C(2000000000) // a process at work writes one every second
+#define ACCUMULATING_BYTES (UINT64_C(16) << 20)
+#define NEXT_PART 2                 // of the first line: as much as this makes the next one worth telling
+#define NEXT_LIVE_PART 8            // and of all that was live
+#define GROWING_PART 8              // of a line: if less of it accumulates, that is not what it holds memory for
+#define BESIDE_ARENAS_PART 100      // of Python's arenas: less says nothing of who fills them
+#define ARENA_PART 4                // of Python's arenas: as much as this makes a line tell more than they do
+
+const struct verdict_now *
+verdict_now(void)
+{
+	static char boot_id[40];
+	static const struct verdict_now now = { .boot_id = boot_id, .read_counters = kill_counters_read };
+	FILE *stream = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+	if (stream != NULL) {
+		if (fgets(boot_id, sizeof(boot_id), stream) != NULL)
+			boot_id[strcspn(boot_id, "\n")] = '\0';
+		(void)fclose(stream);
+	}
+	return &now;
+}
+
+enum verdict_end
+verdict_end_of(const struct model_process *process, const struct verdict_now *now)
+{
+	const struct kmem_launcher *launcher = process->launcher;
+
+	if (process->is_alive && launcher == NULL)
+		return VERDICT_END_RUNNING;
+	if (process->state == KMEM_STATE_EXEC_REPLACED)
+		return VERDICT_END_OK;
+	if (launcher != NULL && WIFSIGNALED(launcher->wait_status))
+		return VERDICT_END_SIGNAL;
+	if (launcher != NULL && WIFEXITED(launcher->wait_status))
+		return WEXITSTATUS(launcher->wait_status) == 0 ? VERDICT_END_OK : VERDICT_END_FAILED;
+	if (process->state == KMEM_STATE_CLEAN_EXIT)
+		return process->exit_code > 0 ? VERDICT_END_FAILED : VERDICT_END_OK;
+	if (process->identity->boot_id[0] == '\0' || strcmp(process->identity->boot_id, now->boot_id) != 0)
+		return VERDICT_END_ELSEWHERE;
+	return VERDICT_END_GONE;
+}
+
+static uint64_t
+heft_of(const struct model_process *process)
+{
+	return (process->live_bytes > process->peak_bytes ? process->live_bytes : process->peak_bytes) + process->copied_bytes;
+}
+
+static bool
+has_fatal_refusal(const struct model *model, const struct verdict_now *now, const struct model_process *process)
+{
+	for (size_t i = 0; i < model->failed_count; i++) {
+		if (&model->processes[model->failed[i].process] == process &&
+		    strcmp(refusal_state(model, now, &model->failed[i]), "fatal") == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A pool ends its workers by signals whenever it closes: only with a sign of it is one the story. */
+static bool
+explains(const struct model_process *lost, uint64_t lost_bytes, const struct model_process *first)
+{
+	const struct kmem_launcher *launcher = first->launcher;
+	int status = launcher != NULL && WIFEXITED(launcher->wait_status) ? WEXITSTATUS(launcher->wait_status)
+	                                                                  : first->exit_code;
+	uint64_t before = first->identity->before.cgroup_oom_kill;
+	bool is_known = launcher != NULL && before != UINT64_MAX && launcher->after.cgroup_oom_kill != UINT64_MAX;
+
+	if ((is_known && launcher->after.cgroup_oom_kill > before) || status > 128)
+		return true;
+	/* Of several that the kernel did not kill most were ended as the pool closed: the largest of equals is not the story. */
+	return heft_of(lost) > heft_of(first) && (!is_known || lost->live_bytes > lost_bytes / 2);
+}
+
+/*
+ * The first process of the session, or what it became by exec. When that one failed by itself and one of its
+ * descendants is gone without a trace, or failed for want of memory, the death to explain may be the descendant's.
+ */
+static void
+find_subject(const struct verdict_now *now, struct verdict_facts *facts)
+{
+	const struct model *model = facts->model;
+	const struct model_process *first = &model->processes[0];
+	const struct model_process *lost = NULL;
+	const struct model_process *refused = NULL;
+
+	for (size_t i = 1; i < model->process_count; i++) {
+		const struct model_process *process = &model->processes[i];
+
+		if (process->identity->pid == first->identity->pid && first->state == KMEM_STATE_EXEC_REPLACED) {
+			first = process;
+		} else if (verdict_end_of(process, now) == VERDICT_END_GONE) {
+			facts->lost_count++;
+			facts->lost_bytes += process->live_bytes;
+			if (lost == NULL || process->live_bytes + process->copied_bytes > lost->live_bytes + lost->copied_bytes)
+				lost = process;
+		} else if (verdict_end_of(process, now) == VERDICT_END_FAILED && has_fatal_refusal(model, now, process)) {
+			refused = process; // the last one to start: closest to the end
+		}
+	}
+	facts->process = first;
+	facts->lost_child = lost;
+	if (verdict_is_timeout(first) && lost != NULL &&
+	    (verdict_end_of(first, now) == VERDICT_END_SIGNAL || verdict_end_of(first, now) == VERDICT_END_GONE))
+		facts->process = lost;
+	if (verdict_end_of(first, now) != VERDICT_END_FAILED || has_fatal_refusal(model, now, first))
+		return;
+	if (lost != NULL && explains(lost, facts->lost_bytes, first))
+		facts->process = lost;
+	else if (refused != NULL)
+		facts->process = refused;
+}
+
+static uint64_t
+moved(uint64_t before, uint64_t after, bool *is_known)
+{
+	*is_known = before != UINT64_MAX && after != UINT64_MAX && after >= before;
+	return *is_known ? after - before : 0;
+}
+
+static void
+gather_counters(const struct verdict_now *now, struct verdict_facts *facts)
+{
+	const struct model_process *process = facts->process;
+	const struct kmem_kill_counters *before = &process->identity->before;
+	const struct kmem_launcher *launcher = process->launcher;
+	struct kmem_kill_counters after = { UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX };
+	bool is_known;
+
+	/* A descendant has no launcher of its own, but ended before the one that its session has. */
+	if (launcher == NULL)
+		launcher = facts->model->processes[0].launcher;
+	if (launcher != NULL) {
+		after = launcher->after;
+	} else if (facts->end == VERDICT_END_GONE) {
+		now->read_counters(process->identity, &after);
+		facts->counters_are_late = true;
+	}
+	facts->cgroup_kills_before = before->cgroup_oom_kill;
+	facts->cgroup_kills = moved(before->cgroup_oom_kill, after.cgroup_oom_kill, &facts->is_kill_counted);
+	facts->machine_kills = moved(before->machine_oom_kill, after.machine_oom_kill, &facts->is_machine_counted);
+	facts->limit_hits = moved(before->cgroup_oom, after.cgroup_oom, &is_known);
+	if (process->identity->cgroup_version == 1)
+		facts->limit_hits = moved(before->cgroup_max_hits, after.cgroup_max_hits, &is_known);
+}
+
+static void
+gather_usage(struct verdict_facts *facts)
+{
+	const struct model_process *process = facts->process;
+
+	facts->limit_bytes = UINT64_MAX;
+	facts->available_bytes = UINT64_MAX;
+	for (size_t i = 0; i < KMEM_LIMITS_MAX; i++) {
+		if (process->identity->limits[i].kind == KMEM_LIMIT_CGROUP &&
+		    process->identity->limits[i].bytes < facts->limit_bytes)
+			facts->limit_bytes = process->identity->limits[i].bytes;
+	}
+	if (process->heartbeat_count != 0) {
+		const struct kmem_heartbeat *last = &process->heartbeats[process->heartbeat_count - 1];
+
+		facts->charged_bytes = last->cgroup_bytes;
+		facts->resident_bytes = last->resident_bytes;
+		facts->available_bytes = last->available_bytes;
+		if (last->cgroup_bytes != 0)
+			facts->limit_bytes = last->limit_bytes;
+	}
+	if (process->launcher != NULL && process->launcher->max_resident_bytes > facts->resident_bytes)
+		facts->resident_bytes = process->launcher->max_resident_bytes;
+	/* A limit that the machine cannot reach is none; without one a heartbeat holds the machine's memory. */
+	if (process->identity->machine_bytes != 0 &&
+	    (facts->limit_bytes == process->identity->machine_bytes ||
+	     facts->limit_bytes > process->identity->machine_bytes + process->identity->swap_bytes))
+		facts->limit_bytes = UINT64_MAX;
+}
+
+uint64_t
+verdict_ended_ns(const struct model_process *process)
+{
+	const struct kmem_launcher *launcher = process->launcher;
+	const struct kmem_identity *identity = process->identity;
+
+	if (process->ended_monotonic_ns != 0)
+		return process->ended_monotonic_ns;
+	if (launcher == NULL || launcher->ended_realtime_ns <= identity->start_realtime_ns)
+		return 0;
+	return identity->start_monotonic_ns + (launcher->ended_realtime_ns - identity->start_realtime_ns);
+}
+
+uint64_t
+verdict_last_seen_ns(const struct model_process *process)
+{
+	return process->heartbeat_count != 0 ? process->heartbeats[process->heartbeat_count - 1].monotonic_ns : 0;
+}
+
+/* Did it run when the one that this is about ended? False when nothing shows it. */
+static bool
+ran_at_end(const struct verdict_facts *facts, const struct model_process *process, uint64_t end_ns)
+{
+	if (process == facts->process)
+		return true;
+	if (process->state == KMEM_STATE_EXEC_REPLACED || strcmp(process->identity->boot_id, facts->process->identity->boot_id) != 0)
+		return false;
+	if (process->state == KMEM_STATE_CLEAN_EXIT) // later: a parent that outlived its worker, with what it held at its own end
+		return facts->end != VERDICT_END_RUNNING && process->identity->start_monotonic_ns <= end_ns &&
+		       process->ended_monotonic_ns > end_ns;
+	if (facts->end == VERDICT_END_RUNNING)
+		return process->is_alive;
+	return process->identity->start_monotonic_ns <= end_ns &&
+	       (process->is_alive || verdict_last_seen_ns(process) + BEAT_RECENT_NS >= end_ns);
+}
+
+/* When it ended or, where that is not known, when it or another that did not end well was last seen at work. */
+static uint64_t
+end_or_last_seen_ns(const struct verdict_facts *facts)
+{
+	uint64_t last = verdict_ended_ns(facts->process);
+
+	for (size_t i = 0; i < facts->model->process_count && verdict_ended_ns(facts->process) == 0; i++) {
+		const struct model_process *process = &facts->model->processes[i];
+		bool is_over = process->state == KMEM_STATE_CLEAN_EXIT || process->state == KMEM_STATE_EXEC_REPLACED;
+
+		if (!is_over && verdict_last_seen_ns(process) > last)
+			last = verdict_last_seen_ns(process);
+	}
+	return last;
+}
+
+/*
+ * What it held at that time. One that went on, and released some of it since, was seen at work before. Never less than at its end, from
+ * which its lines are told.
+ */
+static uint64_t
+live_then(const struct verdict_facts *facts, const struct model_process *process, uint64_t end_ns)
+{
+	uint64_t seen_bytes = 0;
+
+	for (size_t i = 0; i < process->heartbeat_count && process != facts->process && process->state == KMEM_STATE_CLEAN_EXIT; i++) {
+		if (process->heartbeats[i].monotonic_ns <= end_ns)
+			seen_bytes = process->heartbeats[i].live_bytes;
+	}
+	return seen_bytes > process->live_bytes ? seen_bytes : process->live_bytes;
+}
+
+static uint64_t
+site_live(const struct model_site *site)
+{
+	return site->live_bytes;
+}
+
+static uint64_t
+site_peak(const struct model_site *site)
+{
+	return site->peak_bytes;
+}
+
+/*
+ * Is the line part of what the processes marked in `is_meant` held? False: no. Sites of several processes are merged:
+ * then *sum_of is how many processes its figures are a sum of, else 0.
+ */
+static bool
+is_line_of(const struct ranked *ranked, const struct rank_line *line, const bool *is_meant,
+           uint64_t (*bytes)(const struct model_site *), uint32_t *sum_of)
+{
+	bool is_part = false;
+	bool is_whole = true;
+	uint32_t processes = 1;
+
+	for (size_t i = 0; i < line->site_count; i++) {
+		const struct model_site *site = ranked->sites[line->first_site + i];
+
+		if (bytes(site) == 0)
+			continue;
+		is_part = is_part || site->process_count > 1 || is_meant[site->process];
+		is_whole = is_whole && site->process_count == 1 && is_meant[site->process];
+		if (site->process_count > processes)
+			processes = site->process_count;
+	}
+	*sum_of = is_whole ? 0 : processes;
+	return is_part;
+}
+
+static bool
+is_host_memory(const char *domain)
+{
+	return !rank_is_address_space(domain) && !device_parts_is_driver(domain);
+}
+
+bool
+verdict_is_arena(const struct verdict_facts *facts, const struct rank_line *line)
+{
+	return line->site_count != 0 && strcmp(facts->model->domains[line->domain].name, "python/arena") == 0;
+}
+
+/*
+ * Arenas hold what imports left as well, and nobody knows how much of them: unless they hold most of the memory, a line
+ * that is not much smaller is the better clue.
+ */
+static bool
+tells_more(const struct verdict_facts *facts, const struct rank_line *line)
+{
+	uint64_t live_bytes = 0;
+
+	for (size_t i = 0; i < facts->model->domain_count; i++) {
+		if (is_host_memory(facts->model->domains[i].name))
+			live_bytes += facts->model->domains[i].live_bytes;
+	}
+	return verdict_is_arena(facts, &facts->top_live) && facts->top_live.live_bytes < live_bytes / 2 &&
+	       line->live_bytes >= facts->top_live.live_bytes / ARENA_PART;
+}
+
+static void
+forget_trifling_growth(struct rank_line *line)
+{
+	if (line->leak == MODEL_LEAK_LEAK && line->leaking_bytes < line->live_bytes / GROWING_PART)
+		line->leak = MODEL_LEAK_STEADY;
+}
+
+/* A person who is told of one line alone would miss the other half. */
+static void
+find_next(struct verdict_facts *facts, const struct ranked *live)
+{
+	for (size_t i = 0; i < live->line_count; i++) {
+		const struct rank_line *line = &live->lines[i];
+
+		if (line->tier != 0 || line->first_site == facts->top_live.first_site || verdict_is_arena(facts, line) ||
+		    !is_host_memory(facts->model->domains[line->domain].name))
+			continue;
+		if (line->live_bytes >= facts->top_live.live_bytes / NEXT_PART && line->live_bytes >= facts->live_bytes / NEXT_LIVE_PART)
+			facts->next_live = *line;
+		forget_trifling_growth(&facts->next_live);
+		return;
+	}
+}
+
+/* Who makes small objects makes larger blocks, too, as a rule: lists and dictionaries of them. */
+static void
+find_beside_arenas(struct verdict_facts *facts, const struct ranked *live)
+{
+	if (!verdict_is_arena(facts, &facts->top_live) || facts->top_live.leak != MODEL_LEAK_LEAK || facts->next_live.site_count != 0)
+		return;
+	for (size_t i = 0; i < live->line_count; i++) {
+		const struct rank_line *line = &live->lines[i];
+
+		if (line->leak == MODEL_LEAK_LEAK && !verdict_is_arena(facts, line) && line->where != NULL && line->where->is_user &&
+		    is_host_memory(facts->model->domains[line->domain].name) &&
+		    line->leaking_bytes >= facts->top_live.live_bytes / BESIDE_ARENAS_PART &&
+		    line->leaking_bytes > facts->beside_arenas.leaking_bytes)
+			facts->beside_arenas = *line;
+	}
+}
+
+/* In the processes marked in `is_meant`; 0 when some of it may be others'. */
+static uint64_t
+left_by_imports(const struct model *model, const bool *is_meant)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < model->site_count; i++) {
+		const struct model_site *site = &model->sites[i];
+
+		if (site->leak != MODEL_LEAK_IMPORT || site->live_bytes == 0 || rank_is_start_up(site) ||
+		    !is_host_memory(model->domains[site->domain].name))
+			continue;
+		if (site->process_count > 1)
+			return 0;
+		bytes += is_meant[site->process] ? site->live_bytes : 0;
+	}
+	return bytes;
+}
+
+/* Who held memory at the end, and its first line that is not what imports left behind. */
+static void
+gather_live(struct verdict_facts *facts)
+{
+	const struct model *model = facts->model;
+	struct ranked *live = verdict_rank(facts, &rank_sites, &rank_sites_asked);
+	bool *is_meant = memory_zeroed(model->process_count, sizeof(*is_meant));
+	bool is_over = facts->end == VERDICT_END_OK || facts->end == VERDICT_END_FAILED;
+	uint64_t end_ns = end_or_last_seen_ns(facts);
+
+	verdict_find_untouched(facts, live);
+	/* An end by itself tells nothing about the others: then it is about the one that holds the first line. */
+	for (size_t i = 0; i < model->process_count; i++)
+		is_meant[i] = model->process_count == 1 || is_over || ran_at_end(facts, &model->processes[i], end_ns);
+	for (size_t i = 0; i < live->line_count; i++) {
+		const struct rank_line *line = &live->lines[i];
+		bool is_first = facts->top_live.site_count == 0;
+		uint32_t processes;
+
+		if (line->tier != 0 || line->live_bytes == 0 || !is_host_memory(model->domains[line->domain].name) ||
+		    !is_line_of(live, line, is_meant, site_live, &processes))
+			continue;
+		if (is_first || tells_more(facts, line)) {
+			facts->top_live = *line;
+			facts->top_live_domain = model->domains[line->domain].name;
+			facts->top_live_processes = processes;
+		}
+		if (!is_first || !verdict_is_arena(facts, line))
+			break;
+	}
+	forget_trifling_growth(&facts->top_live);
+	for (size_t i = 0; i < live->line_count; i++) {
+		const struct rank_line *line = &live->lines[i];
+
+		if (line->leak != MODEL_LEAK_LEAK || !is_host_memory(model->domains[line->domain].name) || rank_may_be_built_once(line->telling))
+			continue;
+		facts->leaking_bytes += line->leaking_bytes;
+		if (line->leaking_bytes > facts->most_leaking.leaking_bytes)
+			facts->most_leaking = *line;
+	}
+	if (is_over && model->process_count > 1) {
+		memset(is_meant, 0, model->process_count * sizeof(*is_meant));
+		is_meant[facts->top_live.site_count != 0 ? facts->top_live.largest->process
+		                                         : (size_t)(facts->process - model->processes)] = true;
+	}
+	for (size_t i = 0; i < model->process_count; i++) {
+		if (!is_meant[i])
+			continue;
+		uint64_t asked_bytes = is_over ? model->processes[i].live_bytes : live_then(facts, &model->processes[i], end_ns);
+		uint64_t live_bytes = verdict_less_untouched(facts, asked_bytes, model->processes[i].untouched_bytes);
+
+		facts->untouched_bytes += asked_bytes - live_bytes;
+		facts->live_count++;
+		facts->live_bytes += live_bytes;
+		if (facts->live_process == NULL || live_bytes > facts->live_process_bytes) {
+			facts->live_process = &model->processes[i];
+			facts->live_process_bytes = live_bytes;
+		}
+	}
+	facts->import_bytes = left_by_imports(model, is_meant);
+	if (model->process_count == 1) {
+		facts->live_bytes = facts->untouched_bytes = 0;
+		for (size_t i = 0; i < model->domain_count; i++) {
+			const struct model_domain *domain = &model->domains[i];
+			uint64_t live_bytes = verdict_less_untouched(facts, domain->live_bytes, domain->untouched_bytes);
+
+			if (!is_host_memory(domain->name))
+				continue;
+			facts->live_bytes += live_bytes;
+			facts->untouched_bytes += domain->live_bytes - live_bytes;
+		}
+		if (facts->top_live.site_count != 0)
+			find_next(facts, live);
+		find_beside_arenas(facts, live);
+	}
+	if (facts->live_count == model->process_count)
+		facts->top_live_processes = 0;
+	else if (facts->top_live.site_count != 0)
+		(void)is_line_of(live, &facts->top_live, is_meant, site_live, &facts->top_live_processes);
+	verdict_memory_gather(facts, is_meant, end_ns);
+	free(is_meant);
+	rank_free(live);
+}
+
+/* The domain of the highest peak of one among several processes, by exclusion; NULL = not known. */
+static const char *
+domain_of_peak(const struct model *model, uint64_t peak_bytes)
+{
+	const char *found = NULL;
+
+	for (size_t i = 0; i < model->domain_count; i++) {
+		const struct model_domain *domain = &model->domains[i];
+
+		if ((strcmp(domain->name, "heap") != 0 && strcmp(domain->name, "mmap") != 0 &&
+		     strcmp(domain->name, "python/arena") != 0) ||
+		    domain->peak_bytes < peak_bytes)
+			continue;
+		if (found != NULL)
+			return NULL;
+		found = domain->name;
+	}
+	return found;
+}
+
+static void
+gather_peak(struct verdict_facts *facts)
+{
+	const struct model *model = facts->model;
+	struct ranked *peak = verdict_rank(facts, &rank_peak, &rank_peak_asked);
+	uint64_t most_bytes = 0;
+	bool *is_meant = memory_zeroed(model->process_count, sizeof(*is_meant));
+
+	facts->peak_process = facts->process;
+	for (size_t i = 0; i < model->process_count && facts->refused == NULL; i++) {
+		if (verdict_peak_of(&model->processes[i]) > verdict_peak_of(facts->peak_process))
+			facts->peak_process = &model->processes[i];
+	}
+	facts->peak_whole_bytes = verdict_peak_of(facts->peak_process);
+	is_meant[facts->peak_process - model->processes] = true;
+	for (size_t i = 0; i < model->domain_count && model->process_count == 1; i++) {
+		const struct model_domain *domain = &model->domains[i];
+		uint64_t untouched = verdict_untouched_bytes(facts->process, domain);
+		uint64_t used_bytes = domain->peak_bytes > untouched ? domain->peak_bytes - untouched : 0;
+
+		if (is_host_memory(domain->name) && used_bytes > most_bytes) {
+			most_bytes = used_bytes;
+			facts->peak_bytes = verdict_less_untouched(facts, domain->peak_bytes, domain->untouched_bytes);
+			facts->peak_untouched_bytes = domain->peak_bytes - facts->peak_bytes;
+			facts->peak_domain = domain->name;
+		}
+	}
+	if (model->process_count > 1) {
+		facts->peak_bytes = facts->peak_process->peak_bytes;
+		facts->peak_domain = domain_of_peak(model, facts->peak_bytes);
+	}
+	for (size_t i = 0; i < peak->line_count && facts->peak_domain != NULL && facts->top_peak.site_count == 0; i++) {
+		const struct rank_line *line = &peak->lines[i];
+
+		if (line->tier == 0 && line->peak_bytes != 0 &&
+		    strcmp(model->domains[line->domain].name, facts->peak_domain) == 0 &&
+		    is_line_of(peak, line, is_meant, site_peak, &facts->top_peak_processes))
+			facts->top_peak = *line;
+	}
+	if (model->process_count == 1)
+		facts->top_peak_processes = 0;
+	free(is_meant);
+	rank_free(peak);
+}
+
+void
+verdict_facts_gather(const struct model *model, const struct verdict_now *now, struct verdict_facts *facts)
+{
+	*facts = (struct verdict_facts){ .model = model, .exit_code = -1 };
+	find_subject(now, facts);
+	verdict_children_gather(now, facts);
+	facts->end = verdict_end_of(facts->process, now);
+	facts->is_descendant = facts->process->identity->pid != model->processes[0].identity->pid ||
+	                       facts->process->identity->is_first == 0;
+	if (facts->process->launcher != NULL && WIFSIGNALED(facts->process->launcher->wait_status))
+		facts->signal = WTERMSIG(facts->process->launcher->wait_status);
+	else if (facts->process->launcher != NULL && WIFEXITED(facts->process->launcher->wait_status))
+		facts->exit_code = WEXITSTATUS(facts->process->launcher->wait_status);
+	else if (facts->process->state == KMEM_STATE_CLEAN_EXIT)
+		facts->exit_code = facts->process->exit_code;
+	gather_counters(now, facts);
+	gather_usage(facts);
+	facts->refused = refusal_of_end(model, now, (unsigned)(facts->process - model->processes));
+	verdict_device_gather(now, facts);
+	gather_live(facts);
+	gather_peak(facts);
+	verdict_copies_gather(model, &facts->copies);
+}
+
+bool
+verdict_is_accumulating(const struct verdict_facts *facts)
+{
+	uint64_t import_bytes = facts->import_bytes < facts->live_bytes ? facts->import_bytes : 0; // of PyTorch 300 MiB
+
+	return facts->top_live.leak == MODEL_LEAK_LEAK && facts->top_live.leaking_bytes >= ACCUMULATING_BYTES &&
+	       facts->top_live.leaking_bytes >= (facts->live_bytes - import_bytes) / 2;
+}
+
+bool
+verdict_is_near_limit(const struct verdict_facts *facts)
+{
+	return facts->charged_bytes != 0 && facts->limit_bytes != UINT64_MAX &&
+	       facts->charged_bytes >= facts->limit_bytes / 100 * NEAR_LIMIT_PERCENT;
+}
+
+bool
+verdict_is_machine_low(const struct verdict_facts *facts)
+{
+	return facts->available_bytes != UINT64_MAX && facts->process->identity->machine_bytes != 0 &&
+	       facts->available_bytes <= facts->process->identity->machine_bytes / 100 * LOW_AVAILABLE_PERCENT;
+}
+
+bool
+verdict_is_far_from_limits(const struct verdict_facts *facts)
+{
+	bool is_limit_far = facts->limit_bytes == UINT64_MAX ||
+	                    (facts->charged_bytes != 0 &&
+	                     facts->charged_bytes < facts->limit_bytes / 100 * FAR_FROM_LIMIT_PERCENT);
+
+	return is_limit_far && !verdict_is_machine_low(facts) && facts->refused == NULL && facts->cgroup_kills == 0;
+}

@@ -1,0 +1,615 @@
+/*
+ * verdict_tell.c - how is each cause of death said in a paragraph?
+ *
+ * The sentences share their parts: who, how it ended, how close to which limit, who held most. Numbers carry units,
+ * a conclusion carries its confidence and what it rests on, a line is where memory "was allocated".
+ *
+ * Called by   verdict.c.
+ * When failing  it cannot; long texts are cut.
+ */
+#include "verdict/verdict_tell.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text_clean.h"
+#include "base/units.h"
+#include "model/model_library.h"
+
+#define WORTH_RELEASED_BYTES (UINT64_C(1) << 20)
+
+
+const char *
+verdict_line_text(const struct rank_line *line, char text[PLACE_TEXT_BYTES])
+{
+	if (line->where == NULL)
+		return place_text("", 0, "", "", 0, text);
+	(void)place_text(line->where->file, line->where->line, line->where->function, line->where->module, line->where->module_offset, text);
+	return place_related(line->largest != NULL ? model_relation_name(line->largest->where_relation) : "", text);
+}
+
+void
+verdict_say_process(const struct model_process *process, struct verdict *verdict)
+{
+	char name[PLACE_TEXT_BYTES];
+
+	(void)snprintf(name, sizeof(name), "%s", process->name);
+	(void)text_clean(name, strlen(name));
+	say(verdict, "%s (pid %" PRIu32 ")", name, process->identity->pid);
+}
+
+static void
+say_who(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	if (facts->is_descendant)
+		say(verdict, "A child process, ");
+	verdict_say_process(facts->process, verdict);
+	if (facts->is_descendant)
+		say(verdict, ",");
+}
+
+const char *
+verdict_where_word(const struct verdict_facts *facts, const struct rank_line *line, char text[VERDICT_WORD_BYTES])
+{
+	const struct model_runtime *runtime = line->largest != NULL ? model_runtime_of(facts->model, line->largest) : NULL;
+	char name[64];
+
+	if (runtime != NULL) {
+		(void)snprintf(text, VERDICT_WORD_BYTES, "in the heap of %s, which grew at", runtime->name);
+		return text;
+	}
+	if (line->largest == NULL || line->largest->library == NULL)
+		return verdict_is_arena(facts, line) ? "in" : "allocated at";
+	(void)snprintf(name, sizeof(name), "%s", line->largest->library);
+	(void)text_clean(name, strlen(name));
+	(void)snprintf(text, VERDICT_WORD_BYTES, "in the own allocator of %s, which grew (an estimate) at", name);
+	return text;
+}
+
+/* Ends the sentence. Of processes that may have run one after the other a line's figures are sums, of its domain's sum. */
+static void
+say_sum(const struct verdict_facts *facts, const struct rank_line *line, bool is_peak, uint32_t processes, struct verdict *verdict)
+{
+	const struct model_domain *domain = &facts->model->domains[line->domain];
+	const char *when = is_peak ? "at their peaks" : facts->end == VERDICT_END_RUNNING ? "now, or at their ends" : "at their ends";
+	char held[UNITS_TEXT_BYTES];
+	char whole[UNITS_TEXT_BYTES];
+	char place[PLACE_TEXT_BYTES];
+
+	say(verdict, ". Summed over all its processes, %s ", units_bytes(is_peak ? line->peak_bytes : line->live_bytes, held));
+	if (verdict_is_arena(facts, line))
+		say(verdict, "was in arenas of small Python objects, without what imports left there, %s", when);
+	else
+		say(verdict, "of the %s of %s that they held %s was allocated at %s",
+		    units_bytes(is_peak ? domain->peak_bytes : domain->live_bytes, whole), domain->name, when,
+		    verdict_line_text(line, place));
+	if (processes > 1)
+		say(verdict, ", in %" PRIu32 " of them", processes);
+	say(verdict, ".");
+}
+
+/* Where a request was refused, lines have all that was asked for. */
+static uint64_t
+line_bytes(const struct verdict_facts *facts, const struct rank_line *line, bool is_told)
+{
+	return line->live_bytes + (is_told || facts->refused != NULL ? 0 : line->untouched_bytes);
+}
+
+/*
+ * ", another 305 MiB (40 %) at train.py:50 load." Or by imports, where they hold more and were not told of: then true.
+ *
+ * is_told  how much of all this is in memory: figures are of that, else as the tables have them
+ */
+static bool
+say_next_holder(const struct verdict_facts *facts, bool are_imports_told, bool is_told, struct verdict *verdict)
+{
+	const struct rank_line *next = &facts->next_live;
+	uint64_t live_bytes = facts->live_bytes + (is_told ? 0 : facts->untouched_bytes);
+	uint64_t next_bytes = line_bytes(facts, next, is_told);
+	char held[UNITS_TEXT_BYTES];
+	char share[UNITS_TEXT_BYTES];
+	char place[PLACE_TEXT_BYTES];
+	char tops[PLACE_TEXT_BYTES];
+	bool is_same = next->site_count != 0 && strcmp(verdict_line_text(next, place), verdict_line_text(&facts->top_live, tops)) == 0;
+	bool is_of_imports = next->site_count == 0 && !are_imports_told && facts->import_bytes > facts->top_live.live_bytes;
+
+	if (next->site_count != 0)
+		say(verdict, ", another %s (%s) %sat %s%s%s", units_bytes(next_bytes, held),
+		    units_share(verdict_share(next_bytes, live_bytes), share),
+		    verdict_is_arena(facts, &facts->top_live) ? "was allocated " : "",
+		    is_same ? "the same line in " : place, is_same ? facts->model->domains[next->domain].name : "",
+		    next->leak == MODEL_LEAK_LEAK && facts->top_live.leak != MODEL_LEAK_LEAK ? ", which accumulates" : "");
+	else if (is_of_imports)
+		say(verdict, ", another %s (%s) was left by imports", units_bytes(facts->import_bytes, held),
+		    units_share(verdict_share(facts->import_bytes, live_bytes), share));
+	say(verdict, ".");
+	return is_of_imports;
+}
+
+/* " When it died 489 MiB was live; 401 MiB of it (82 %) was allocated at train.py:41 epoch." and how it grew. */
+static void
+say_holder(const struct verdict_facts *facts, struct verdict *verdict, const char *when)
+{
+	const struct rank_line *top = &facts->top_live;
+	char total[UNITS_TEXT_BYTES];
+	char held[UNITS_TEXT_BYTES];
+	char share[UNITS_TEXT_BYTES];
+	char place[PLACE_TEXT_BYTES];
+	bool has_next = facts->next_live.site_count != 0;
+	/* Nobody's doing; of a small program they are most of it. */
+	bool are_imports_first = facts->top_live_processes == 0 && top->leak != MODEL_LEAK_LEAK && facts->import_bytes > top->live_bytes;
+	bool are_imports_last = false;
+	bool do_both_grow = has_next && top->leak == MODEL_LEAK_LEAK && facts->next_live.leak == MODEL_LEAK_LEAK;
+	const char *who = "It";
+	bool is_told = verdict_tells_in_memory(facts->live_bytes, facts->untouched_bytes) || facts->untouched.site_count != 0;
+	uint64_t live_bytes = facts->live_bytes + (is_told ? 0 : facts->untouched_bytes); // what shares are of
+	uint64_t top_bytes = line_bytes(facts, top, is_told);
+	const char *of_what = facts->live_count > 1 ? " of all that" : is_told ? " of that" : " of it";
+	char word[VERDICT_WORD_BYTES];
+	bool is_part = top->leak == MODEL_LEAK_LEAK && top->leaking_bytes < top->live_bytes / 10 * 9; // that grows
+
+	verdict_tell_memory(facts, verdict);
+	say(verdict, " %s %s was live", when, units_bytes(facts->live_bytes + facts->untouched_bytes, total));
+	if (is_told)
+		say(verdict, ", %s of it in memory", units_bytes(facts->live_bytes, held));
+	if (facts->live_count > 1)
+		say(verdict, " in the %zu processes that were at work then, %s of it in ", facts->live_count,
+		    units_bytes(facts->live_process_bytes, held));
+	else if (facts->model->process_count > 1)
+		say(verdict, " in ");
+	else if (facts->refused == NULL && (facts->end == VERDICT_END_OK || facts->end == VERDICT_END_FAILED) &&
+	         facts->peak_domain != NULL && facts->live_bytes > facts->peak_bytes)
+		say(verdict, " in all%s", verdict_has_device(facts) ? " on the host" : ""); // the peak that was told before is one domain's
+	if (facts->model->process_count > 1)
+		verdict_say_process(facts->live_process, verdict);
+	if (top->site_count == 0 || facts->live_bytes == 0) {
+		say(verdict, ".");
+		return;
+	}
+	if (are_imports_first)
+		say(verdict, "; %s%s (%s) was left by imports,", units_bytes(facts->import_bytes, held), of_what,
+		    units_share(verdict_share(facts->import_bytes, live_bytes), share));
+	else if (facts->top_live_processes == 0)
+		say(verdict, ";");
+	if (facts->top_live_processes == 0) {
+		say(verdict, " %s%s (%s) was %s %s", units_bytes(top_bytes, held), are_imports_first ? "" : of_what,
+		    units_share(verdict_share(top_bytes, live_bytes), share), verdict_where_word(facts, top, word),
+		    verdict_line_text(top, place));
+		are_imports_last = say_next_holder(facts, are_imports_first, is_told, verdict);
+	} else {
+		say_sum(facts, top, false, facts->top_live_processes, verdict);
+	}
+	if (do_both_grow)
+		who = "Both";
+	else if (has_next || (are_imports_last && verdict_is_arena(facts, top)))
+		who = "The first";
+	else if (are_imports_last)
+		who = verdict_line_text(top, place);
+	if (top->leak == MODEL_LEAK_LEAK)
+		say(verdict, " %s accumulate%s%s: %s%s%sblocks from %" PRIu32 " of %" PRIu32 " generations are still alive.", who,
+		    do_both_grow ? "" : "s", rank_may_be_built_once(top->telling) ? VERDICT_BUILT_ONCE : "",
+		    do_both_grow ? "of the first, " : "", is_part ? units_bytes(top->leaking_bytes, held) : "", is_part ? " in " : "",
+		    top->telling->generations_alive, top->telling->generations_total);
+	else if (rank_may_accumulate(top->telling))
+		say(verdict, " %s may accumulate: nothing of its %" PRIu32 " generations was released, which are too few to tell.",
+		    who, top->telling->generations_total);
+	if (facts->untouched.site_count != 0)
+		verdict_tell_untouched(facts, verdict);
+	if (facts->beside_arenas.site_count != 0)
+		say(verdict, " So do larger blocks of %s (%s), perhaps of the same objects.", verdict_line_text(&facts->beside_arenas, place),
+		    units_bytes(facts->beside_arenas.leaking_bytes, held));
+}
+
+void
+verdict_say_peak(const struct verdict_facts *facts, bool is_line_next, struct verdict *verdict)
+{
+	char peak[UNITS_TEXT_BYTES];
+	char held[UNITS_TEXT_BYTES];
+	char share[UNITS_TEXT_BYTES];
+	char place[PLACE_TEXT_BYTES];
+	const struct rank_line *top = &facts->top_peak;
+	uint64_t imports = 0;
+
+	if (facts->peak_bytes == 0)
+		return;
+	if (facts->peak_process == facts->process) {
+		say(verdict, " The peak of its %s was %s", facts->peak_domain != NULL ? facts->peak_domain : "memory",
+		    units_bytes(facts->peak_domain != NULL ? facts->peak_bytes + facts->peak_untouched_bytes : facts->peak_whole_bytes, peak));
+		if (facts->peak_domain != NULL && verdict_tells_in_memory(facts->peak_bytes, facts->peak_untouched_bytes))
+			say(verdict, ", %s of it in memory", units_bytes(facts->peak_bytes, peak));
+	} else {
+		say(verdict, " Of its processes, ");
+		verdict_say_process(facts->peak_process, verdict);
+		say(verdict, " had the highest peak: %s", units_bytes(facts->peak_whole_bytes, peak));
+		if (facts->peak_domain != NULL && facts->peak_whole_bytes != facts->peak_bytes)
+			say(verdict, " in all, of %s alone %s", facts->peak_domain, units_bytes(facts->peak_bytes, peak));
+		else if (facts->peak_domain != NULL)
+			say(verdict, " of %s", facts->peak_domain);
+	}
+	if (is_line_next && top->site_count != 0 && top->peak_bytes / 2 <= facts->top_live.live_bytes &&
+	    rank_compare_places(top->largest, facts->top_live.largest) == 0) {
+		say(verdict, ".");
+		return;
+	}
+	if (top->site_count != 0 && facts->top_peak_processes != 0) {
+		say_sum(facts, top, true, facts->top_peak_processes, verdict);
+		return;
+	}
+	if (verdict_is_arena(facts, top))
+		say(verdict, ": small Python objects");
+	else if (top->site_count != 0) // parts are exact, the total of several threads may be a little behind
+		say(verdict, "; %s of %s (%s) was allocated at %s",
+		    units_bytes(top->peak_bytes < facts->peak_bytes ? top->peak_bytes : facts->peak_bytes, held),
+		    verdict_tells_in_memory(facts->peak_bytes, facts->peak_untouched_bytes) ? "that" : "it",
+		    units_share(verdict_share(top->peak_bytes, facts->peak_bytes), share), verdict_line_text(top, place));
+	if (facts->model->process_count == 1 && facts->peak_domain != NULL)
+		imports = verdict_left_by_imports(facts->model, facts->peak_domain, true);
+	if (imports > top->peak_bytes)
+		say(verdict, "%s %s (%s) was left by imports",
+		    verdict_is_arena(facts, top) ? ", of which" : top->site_count != 0 ? ", another" : ";", units_bytes(imports, held),
+		    units_share(verdict_share(imports, facts->peak_bytes), share));
+	say(verdict, ".");
+}
+
+/* How close to which limit, as far as the last heartbeat knows. */
+static void
+say_usage(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char used[UNITS_TEXT_BYTES];
+	char limit[UNITS_TEXT_BYTES];
+	char share[UNITS_TEXT_BYTES];
+	uint64_t machine = facts->process->identity->machine_bytes;
+
+	if (facts->charged_bytes != 0 && facts->limit_bytes != UINT64_MAX)
+		say(verdict, " At the last look %s of the container's %s were in use (%s).",
+		    units_bytes(facts->charged_bytes, used), units_bytes(facts->limit_bytes, limit),
+		    units_share(verdict_share(facts->charged_bytes, facts->limit_bytes), share));
+	else if (facts->available_bytes != UINT64_MAX && machine != 0)
+		say(verdict, " At the last look %s of the machine's %s were still available.",
+		    units_bytes(facts->available_bytes, used), units_bytes(machine, limit));
+	else if (facts->resident_bytes != 0)
+		say(verdict, " At the last look it occupied %s.", units_bytes(facts->resident_bytes, used));
+}
+
+void
+verdict_tell_machine_restarted(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_who(facts, verdict);
+	say(verdict, " was not closed, and this is another boot of the machine, or another machine: how it ended is "
+	             "not known.");
+	say_usage(facts, verdict);
+	say_holder(facts, verdict, "When recording stopped");
+}
+
+void
+verdict_tell_running(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	verdict_say_ending(facts, verdict);
+	say(verdict, ".");
+	say_usage(facts, verdict);
+	say_holder(facts, verdict, "Just now");
+	verdict_tell_device_alive(facts, verdict);
+}
+
+void
+verdict_tell_replaced(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	verdict_say_ending(facts, verdict);
+	say(verdict, " that left no capture.");
+	verdict_say_peak(facts, false, verdict);
+}
+
+static const char *
+end_words(const struct verdict_facts *facts)
+{
+	return facts->live_process->is_at_exit      ? "When it began to exit"
+	       : facts->live_process->is_finalizing ? "When Python began to shut down"
+	                                            : "At the end";
+}
+
+/* Held all along, and released by a destructor or a handler: nobody else would tell of it. */
+static void
+say_released(const struct verdict_facts *facts, bool was_named, struct verdict *verdict)
+{
+	const struct rank_line *top = &facts->top_live;
+	char bytes[UNITS_TEXT_BYTES];
+	char place[PLACE_TEXT_BYTES];
+
+	if (top->site_count == 0 || top->released_bytes < WORTH_RELEASED_BYTES)
+		return;
+	if (was_named)
+		say(verdict, " Exit handlers or destructors released %s of it.", units_bytes(top->released_bytes, bytes));
+	else
+		say(verdict, " %s of %s was held until then, and released by exit handlers or destructors.",
+		    units_bytes(top->released_bytes, bytes), verdict_line_text(top, place));
+}
+
+void
+verdict_tell_exited(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	bool has_holder = facts->top_live.leak == MODEL_LEAK_LEAK ||
+	                  (verdict_does_next_grow(facts) && !rank_may_be_built_once(facts->next_live.telling));
+
+	verdict_say_ending(facts, verdict);
+	say(verdict, ".");
+	if (facts->model->domain_count == 0 && model_unrecorded_bytes(facts->model) == 0)
+		say(verdict, " No allocation of it was seen.");
+	verdict_say_peak(facts, has_holder, verdict);
+	verdict_tell_tight(facts, verdict);
+	if (has_holder)
+		say_holder(facts, verdict, end_words(facts));
+	else
+		verdict_tell_freed(facts, verdict);
+	say_released(facts, has_holder, verdict);
+	verdict_say_lost(facts, verdict);
+}
+
+static void
+say_counter(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	if (facts->cgroup_kills != 0)
+		say(verdict, " (%s: the cgroup's oom_kill counter rose from %" PRIu64 " to %" PRIu64 "%s).",
+		    verdict->confidence, facts->cgroup_kills_before, facts->cgroup_kills_before + facts->cgroup_kills,
+		    facts->counters_are_late ? ", read after the fact" : "");
+	else
+		say(verdict, " (%s).", verdict->confidence);
+}
+
+static void
+say_container_limit(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char limit[UNITS_TEXT_BYTES];
+
+	say_who(facts, verdict);
+	say(verdict, " was killed by the kernel because the container's ");
+	if (facts->limit_bytes != UINT64_MAX)
+		say(verdict, "memory limit of %s was reached", units_bytes(facts->limit_bytes, limit));
+	else
+		say(verdict, "memory limit was reached");
+	say_counter(facts, verdict);
+}
+
+void
+verdict_tell_container_limit(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_container_limit(facts, verdict);
+	if (facts->cgroup_kills == 0)
+		say_usage(facts, verdict);
+	say_holder(facts, verdict, "When it died");
+	if (facts->limit_bytes != UINT64_MAX && facts->live_bytes > facts->limit_bytes)
+		say(verdict, " More was live than the limit because not all of it was in memory: it was not touched yet%s",
+		    facts->live_count > 1 ? ", swapped out, or of a process that had just ended." : ", or swapped out.");
+	verdict_tell_pinned(facts, verdict);
+}
+
+static void
+say_machine_memory(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_who(facts, verdict);
+	if (facts->cgroup_kills != 0) {
+		say(verdict, " was killed by the kernel because the machine ran out of memory");
+		say_counter(facts, verdict);
+	} else if (facts->machine_kills != 0) {
+		say(verdict, " was killed, and the kernel killed %" PRIu64 " process%s on this machine for lack of memory "
+		             "in its time (%s: which ones is not counted).",
+		    facts->machine_kills, facts->machine_kills == 1 ? "" : "es", verdict->confidence);
+	} else {
+		say(verdict, " was killed when the machine was almost out of memory (%s).", verdict->confidence);
+	}
+}
+
+void
+verdict_say_death(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	if (strcmp(verdict->cause, "container-limit") == 0)
+		return say_container_limit(facts, verdict);
+	if (strcmp(verdict->cause, "machine-memory") == 0)
+		return say_machine_memory(facts, verdict);
+	verdict_say_ending(facts, verdict);
+	say(verdict, ".");
+}
+
+void
+verdict_tell_machine_memory(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_machine_memory(facts, verdict);
+	say_usage(facts, verdict);
+	say_holder(facts, verdict, "When it died");
+	verdict_tell_pinned(facts, verdict);
+}
+
+void
+verdict_tell_shm_full(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char size[UNITS_TEXT_BYTES];
+
+	say_who(facts, verdict);
+	say(verdict, " ended by SIGBUS, which is what touching shared memory gives when /dev/shm (%s) is full (%s: "
+	             "shared mappings of that size were live).",
+	    units_bytes(facts->process->identity->shm_bytes, size), verdict->confidence);
+	say_holder(facts, verdict, "When it died");
+}
+
+void
+verdict_say_ending(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_who(facts, verdict);
+	if (facts->end == VERDICT_END_SIGNAL)
+		say(verdict, " was ended by signal %d (SIG%s)", facts->signal,
+		    sigabbrev_np(facts->signal) != NULL ? sigabbrev_np(facts->signal) : "?");
+	else if (facts->end == VERDICT_END_FAILED)
+		say(verdict, " exited with status %d", facts->exit_code);
+	else if (facts->process->state == KMEM_STATE_EXEC_REPLACED)
+		say(verdict, " was replaced by another program (exec)");
+	else if (facts->end == VERDICT_END_OK)
+		say(verdict, facts->exit_code == 0 ? " exited normally, with status 0" : " exited by itself");
+	else
+		say(verdict, facts->end == VERDICT_END_RUNNING ? " is still running" : " ended without a clean exit");
+}
+
+const char *
+verdict_blocks_kept(const struct verdict_facts *facts)
+{
+	if (facts->live_process->python_version != 0)
+		return ": often a list that is appended to, a running sum of tensors, or a cache";
+	return ": often a container that grows, a cache, or a release that is missing";
+}
+
+void
+verdict_tell_request_refused(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char live[UNITS_TEXT_BYTES];
+
+	verdict_say_ending(facts, verdict);
+	say(verdict, " after ");
+	verdict_say_refusal(facts, verdict);
+	verdict_say_if_caught(facts, verdict);
+	verdict_say_limit(facts, verdict);
+	if (verdict_was_perhaps_caught(facts))
+		verdict_say_peak(facts, false, verdict);
+	else if (verdict_is_request_alone(facts))
+		say(verdict, " No more than %s was live then.", units_bytes(facts->live_bytes, live));
+	/* An exception that unwinds releases what was held when the request was refused. */
+	else if (facts->peak_bytes / 2 > facts->live_bytes)
+		verdict_say_peak(facts, false, verdict);
+	else
+		say_holder(facts, verdict, "Then");
+	verdict_tell_pinned(facts, verdict);
+	verdict_say_lost(facts, verdict);
+}
+
+/* It is known that there was none. */
+static bool
+is_no_kill_counted(const struct verdict_facts *facts)
+{
+	return facts->is_kill_counted ? facts->cgroup_kills == 0 : facts->is_machine_counted && facts->machine_kills == 0;
+}
+
+/* " In its time the kernel killed ..." others, when this one ended in another way. */
+static void
+say_kills(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	bool is_of_cgroup = facts->is_kill_counted;
+	uint64_t kills = is_of_cgroup ? facts->cgroup_kills : facts->machine_kills;
+
+	if (kills == 0)
+		return;
+	say(verdict, " In its time the kernel killed %" PRIu64 " process%s %s for lack of memory", kills, kills == 1 ? "" : "es",
+	    is_of_cgroup ? "of its container" : "on this machine");
+	if (is_of_cgroup)
+		say(verdict, " (the cgroup's oom_kill counter rose from %" PRIu64 " to %" PRIu64 ")", facts->cgroup_kills_before,
+		    facts->cgroup_kills_before + kills);
+	say(verdict, ".");
+}
+
+void
+verdict_tell_low_memory_daemon(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	verdict_say_ending(facts, verdict);
+	say(verdict, "; %sthe machine was almost out of memory, so a low-memory daemon may have sent it (%s).",
+	    is_no_kill_counted(facts) ? "the kernel's counters do not show a kill, but " : "", verdict->confidence);
+	say_kills(facts, verdict);
+	say_usage(facts, verdict);
+	say_holder(facts, verdict, "When it died");
+}
+
+static void
+say_memory_is_no_suspect(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	bool is_accumulating = verdict_is_accumulating(facts);
+
+	say_kills(facts, verdict);
+	if (verdict_is_far_from_limits(facts))
+		say(verdict, is_accumulating ? " Memory was far from the limits."
+		                             : " Nothing here points at memory.");
+	say_usage(facts, verdict);
+}
+
+void
+verdict_tell_crashed(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	verdict_say_ending(facts, verdict);
+	say(verdict, ": it crashed or aborted, it was not killed for memory.");
+	say_memory_is_no_suspect(facts, verdict);
+	if (verdict_is_accumulating(facts))
+		say_holder(facts, verdict, "When it died");
+}
+
+void
+verdict_tell_signal(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	verdict_say_ending(facts, verdict);
+	if (is_no_kill_counted(facts))
+		say(verdict, ", sent by a program or a person (which is not known): the kernel counted no kill for "
+		             "memory here.");
+	else
+		say(verdict, "; who sent it is not known.");
+	say_memory_is_no_suspect(facts, verdict);
+	say_holder(facts, verdict, "When it died");
+}
+
+void
+verdict_tell_failed(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	uint64_t refused = facts->process->failed_count;
+	bool is_accumulating = verdict_is_accumulating(facts);
+	char count[UNITS_TEXT_BYTES];
+
+	verdict_say_ending(facts, verdict);
+	if (refused == 0)
+		say(verdict, ": it ended by itself, and no request for memory was refused before.");
+	else
+		say(verdict, ": it ended by itself; of its requests for memory %s %s refused before, and met later or done without.",
+		    units_count(refused, count), refused == 1 ? "was" : "were");
+	if (facts->exit_code > 128 && facts->exit_code < 128 + NSIG)
+		say(verdict, " A shell gives this status when a program that it ran was ended by signal %d; how that one "
+		             "ended is not recorded here.",
+		    facts->exit_code - 128);
+	say_kills(facts, verdict);
+	say_usage(facts, verdict);
+	verdict_say_peak(facts, is_accumulating, verdict);
+	if (is_accumulating)
+		say_holder(facts, verdict, end_words(facts));
+	else
+		verdict_tell_freed(facts, verdict);
+	verdict_say_lost(facts, verdict);
+}
+
+void
+verdict_tell_gone(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_who(facts, verdict);
+	if (verdict_was_time_up(facts))
+		say(verdict, " was ended by timeout, whose own end says that the time was up (%s).", verdict->confidence);
+	else
+		say(verdict, " is gone without a clean-exit mark on the same boot: it was killed or crashed (%s); by which "
+		             "signal is not known, because %s waited for it.",
+		    verdict->confidence, facts->is_descendant ? "only its parent" : "nobody");
+	if (facts->process->is_hidden)
+		say(verdict, " It ran in another container than this command: from here it may still run unseen.");
+	if (facts->is_kill_counted && facts->cgroup_kills == 0)
+		say(verdict, " The kernel counted no kill for memory in its cgroup.");
+	say_usage(facts, verdict);
+	say_holder(facts, verdict, "When it ended");
+}
+
+void
+verdict_tell_damage(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	uint64_t unrecorded = model_unrecorded_bytes(facts->model);
+	uint64_t elsewhere = rank_elsewhere_worth_bytes(facts->model);
+	char bytes[UNITS_TEXT_BYTES];
+
+	if (facts->model->capture_damage_count != 0)
+		say(verdict, " The capture is damaged: figures are of what is intact, and may be too low.");
+	if (facts->model->unlisted_bytes != 0)
+		say(verdict, " %s of what was live is in no line, for its records are lost.", units_bytes(facts->model->unlisted_bytes, bytes));
+	if (unrecorded != 0)
+		say(verdict, " There was no room to record allocations of %s in all: what is said of lines may be far too low.",
+		    units_bytes(unrecorded, bytes));
+	else if (elsewhere != 0)
+		say(verdict, " There was no room for the stacks of %s of what was held: it is booked at callers or at an unknown place.",
+		    units_bytes(elsewhere, bytes));
+}

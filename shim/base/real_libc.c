@@ -1,0 +1,164 @@
+/*
+ * real_libc.c - the functions that our hooks stand in front of (see real_libc.h).
+ */
+#include "base/real_libc.h"
+
+#include <dlfcn.h>
+#include <gnu/libc-version.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/elf_symbols.h"
+#include "base/loaded_object.h"
+
+struct real_libc real_libc;
+struct real_libc_front real_libc_front;
+
+enum { NOT_LOOKED, LOOKING, FOUND };
+
+static _Atomic int state;
+
+static const struct {
+	const char *name;
+	void *slot;
+	bool is_optional;
+} table[] = {
+	{ "malloc", &real_libc.malloc, false },
+	{ "calloc", &real_libc.calloc, false },
+	{ "realloc", &real_libc.realloc, false },
+	{ "free", &real_libc.free, false },
+	{ "posix_memalign", &real_libc.posix_memalign, false },
+	{ "aligned_alloc", &real_libc.aligned_alloc, false },
+	{ "memalign", &real_libc.memalign, false },
+	{ "valloc", &real_libc.valloc, false },
+	{ "pvalloc", &real_libc.pvalloc, false },
+	{ "malloc_trim", &real_libc.malloc_trim, true },
+	{ "free_sized", &real_libc.free_sized, true },
+	{ "free_aligned_sized", &real_libc.free_aligned_sized, true },
+	{ "mmap", &real_libc.mmap, false },
+	{ "munmap", &real_libc.munmap, false },
+	{ "mremap", &real_libc.mremap, false },
+	{ "mprotect", &real_libc.mprotect, false },
+	{ "madvise", &real_libc.madvise, false },
+	{ "mlockall", &real_libc.mlockall, false },
+	{ "shmat", &real_libc.shmat, false },
+	{ "shmdt", &real_libc.shmdt, false },
+	{ "sigaction", &real_libc.sigaction, false },
+	{ "signal", &real_libc.signal, false },
+	{ "pipe2", &real_libc.pipe2, false },
+	{ "prctl", &real_libc.prctl, false },
+	{ "syscall", &real_libc.syscall, false },
+	{ "pthread_create", &real_libc.pthread_create, false },
+	{ "pthread_cond_signal", &real_libc.pthread_cond_signal, false },
+	{ "thrd_create", &real_libc.thrd_create, true },
+	{ "_exit", &real_libc._exit, false },
+	{ "exit", &real_libc.exit, false },
+	{ "quick_exit", &real_libc.quick_exit, false },
+	{ "__cxa_atexit", &real_libc.cxa_atexit, false },
+	{ "on_exit", &real_libc.on_exit, false },
+	{ "__libc_start_main", &real_libc.start_main, false },
+	{ "setuid", &real_libc.setuid, false },
+	{ "seteuid", &real_libc.seteuid, false },
+	{ "setreuid", &real_libc.setreuid, false },
+	{ "setresuid", &real_libc.setresuid, false },
+	{ "chroot", &real_libc.chroot, false },
+	{ "daemon", &real_libc.daemon, false },
+	{ "execve", &real_libc.execve, false },
+	{ "execvpe", &real_libc.execvpe, false },
+	{ "fexecve", &real_libc.fexecve, false },
+	{ "execveat", &real_libc.execveat, true },
+};
+
+static void *
+find_from(const struct link_map *at, const char *name)
+{
+	for (; at != NULL; at = at->l_next) { // the order of the look-up, as far as we are in it
+		const struct elf_object object = { .load_bias = at->l_addr, .dynamic_addr = (uintptr_t)at->l_ld };
+		uint64_t addr = strstr(at->l_name, "vdso") == NULL ? elf_symbols_addr(&object, name) : 0;
+
+		if (addr != 0)
+			return (void *)addr;
+	}
+	return NULL;
+}
+
+void *
+real_libc_first(const char *name)
+{
+	struct loaded_object ours;
+	const struct link_map *at;
+
+	if (!loaded_object_find((uintptr_t)real_libc_first, &ours))
+		return NULL;
+	for (at = ours.link_map; at->l_prev != NULL; at = at->l_prev)
+		;
+	return find_from(at, name);
+}
+
+static void *
+find_front(const char *name)
+{
+	void *first = real_libc_first(name);
+	struct loaded_object ours;
+	struct loaded_object theirs;
+
+	if (!loaded_object_find((uintptr_t)find_front, &ours) || !loaded_object_find((uintptr_t)first, &theirs))
+		return NULL;
+	return ours.link_map != theirs.link_map ? first : NULL;
+}
+
+/* What may not exist is not asked of the loader: it would keep a message, which another preload's free() may trip over. */
+static void *
+find_next(const char *name, bool is_optional)
+{
+	struct loaded_object ours;
+
+	if (!is_optional)
+		return dlsym(RTLD_NEXT, name);
+	return loaded_object_find((uintptr_t)find_next, &ours) ? find_from(ours.link_map->l_next, name) : NULL;
+}
+
+bool
+real_libc_find(void)
+{
+	int seen = atomic_load_explicit(&state, memory_order_acquire); // pairs with the release below
+
+	if (seen == FOUND)
+		return true;
+	if (seen == LOOKING || !atomic_compare_exchange_strong_explicit(&state, &seen, LOOKING, memory_order_relaxed,
+	                                                                memory_order_relaxed))
+		return false;
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		*(void **)table[i].slot = find_next(table[i].name, table[i].is_optional);
+	*(void **)&real_libc_front.malloc = find_front("malloc");
+	*(void **)&real_libc_front.realloc = find_front("realloc");
+	*(void **)&real_libc_front.free = find_front("free");
+	atomic_store_explicit(&state, FOUND, memory_order_release); // the pointers first
+	return true;
+}
+
+bool
+real_libc_is_found(void)
+{
+	return atomic_load_explicit(&state, memory_order_acquire) == FOUND; // pairs with real_libc_find()
+}
+
+bool
+real_libc_heap_is_glibc(void)
+{
+	const uintptr_t functions[] = {
+		(uintptr_t)real_libc.malloc,         (uintptr_t)real_libc.calloc,        (uintptr_t)real_libc.realloc,
+		(uintptr_t)real_libc.free,           (uintptr_t)real_libc.memalign,      (uintptr_t)real_libc.valloc,
+		(uintptr_t)real_libc.posix_memalign, (uintptr_t)real_libc.aligned_alloc, (uintptr_t)real_libc.pvalloc,
+	};
+	struct loaded_object libc;
+
+	if (!loaded_object_find((uintptr_t)gnu_get_libc_version, &libc))
+		return false;
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+		if (functions[i] < libc.start_addr || functions[i] >= libc.end_addr)
+			return false;
+	}
+	return true;
+}

@@ -1,0 +1,236 @@
+/*
+ * settings.c - one table of KMEMSHIM_* variables (see settings.h).
+ *
+ * A new setting is one row here, one field in settings.h and one line in README.md.
+ */
+#include "base/settings.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "base/raw_sys.h"
+
+struct settings settings = {
+	.log = SETTINGS_LOG_WARN,
+	.python = true,
+	.sites_max = 1u << 20,
+};
+
+static bool
+parse_text(const char *value, void *field)
+{
+	if (*value != '\0')
+		*(const char **)field = value;
+	return true;
+}
+
+static bool
+parse_log(const char *value, void *field)
+{
+	static const char *const names[] = { "quiet", "warn", "debug" };
+
+	for (unsigned i = 0; i < 3; i++) {
+		if (strcmp(value, names[i]) == 0) {
+			*(enum settings_log *)field = (enum settings_log)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool
+parse_switch(const char *value, void *field)
+{
+	if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
+		return false;
+	*(bool *)field = *value == '1';
+	return true;
+}
+
+static bool
+parse_choice(const char *value, void *field)
+{
+	if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
+		return false;
+	*(enum settings_choice *)field = *value == '1' ? SETTINGS_ON : SETTINGS_OFF;
+	return true;
+}
+
+static bool
+parse_native(const char *value, void *field)
+{
+	static const char *const words[] = { "brief", "cut", "full" }; // in the order of enum settings_native
+
+	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strcmp(value, words[i]) == 0) {
+			*(enum settings_native *)field = (enum settings_native)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool
+parse_full(const char *value, void *field)
+{
+	if (strcmp(value, "full") != 0 && strcmp(value, "cut") != 0)
+		return false;
+	*(bool *)field = *value == 'f';
+	return true;
+}
+
+bool
+settings_parse_size(const char *text, uint64_t *bytes)
+{
+	uint64_t number = 0;
+	unsigned shift = 0;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	for (; *text >= '0' && *text <= '9'; text++) {
+		if (__builtin_mul_overflow(number, 10, &number) ||
+		    __builtin_add_overflow(number, (uint64_t)(*text - '0'), &number))
+			return false;
+	}
+	if (*text != '\0') {
+		switch (*text++ | 0x20) {
+		case 'k':
+			shift = 10;
+			break;
+		case 'm':
+			shift = 20;
+			break;
+		case 'g':
+			shift = 30;
+			break;
+		default:
+			return false;
+		}
+	}
+	if (*text != '\0' || number > UINT64_MAX >> shift)
+		return false;
+	*bytes = number << shift;
+	return true;
+}
+
+static bool
+parse_size(const char *value, void *field)
+{
+	return settings_parse_size(value, field);
+}
+
+static bool
+parse_sites(const char *value, void *field)
+{
+	uint64_t count;
+
+	if (!settings_parse_size(value, &count) || count < 64 || count > 1u << 21)
+		return false;
+	*(uint64_t *)field = count;
+	return true;
+}
+
+static bool
+parse_capture(const char *value, void *field)
+{
+	uint64_t bytes;
+
+	if (!settings_parse_size(value, &bytes) || bytes < 1u << 20)
+		return false;
+	*(uint64_t *)field = bytes;
+	return true;
+}
+
+static const struct {
+	const char *name; // after "KMEMSHIM_"
+	bool (*parse)(const char *value, void *field);
+	void *field;
+	const char *wanted;
+} table[] = {
+	{ "OUT", parse_text, &settings.out, "a folder" },
+	{ "SESSION", parse_text, &settings.session, "an id" },
+	{ "LOG", parse_log, &settings.log, "quiet, warn or debug" },
+	{ "PYTHON", parse_switch, &settings.python, "0 or 1" },
+	{ "PYTHON_OBJECTS", parse_choice, &settings.python_objects, "0 or 1" },
+	{ "NATIVE", parse_native, &settings.native, "brief, cut or full" },
+	{ "IMPORTS", parse_full, &settings.imports_full, "cut or full" },
+	{ "PRIVATE", parse_switch, &settings.is_private, "0 or 1" },
+	{ "EXACT", parse_switch, &settings.exact, "0 or 1" },
+	{ "VERIFY", parse_size, &settings.verify_every, "a number; 0 turns it off" },
+	{ "CAPTURE", parse_capture, &settings.capture_max, "bytes, at least 1M" },
+	{ "SITES", parse_sites, &settings.sites_max, "a number from 64 to 2M" },
+	{ "WRAPPERS", parse_text, &settings.wrappers, "names of functions" },
+};
+
+static void
+say_unknown(const char *name)
+{
+	char given[40];
+	char known[160];
+	size_t length = strcspn(name, "=") + 1;
+	size_t end = 0;
+
+	diag_format(given, length < sizeof(given) ? length : sizeof(given), "%s", name);
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		end += diag_format(known + end, sizeof(known) - end, i == 0 ? "%s" : ", %s", table[i].name);
+	diag_warn("KMEMSHIM_%s is no setting; there are %s", given, known);
+}
+
+static void
+parse_one(const char *name, const char *value)
+{
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		size_t length = strlen(table[i].name);
+
+		if (strncmp(name, table[i].name, length) != 0 || name[length] != '=')
+			continue;
+		if (!table[i].parse(value, table[i].field))
+			diag_warn("KMEMSHIM_%s=%s: wanted %s; the default is used", table[i].name, value,
+			          table[i].wanted);
+		return;
+	}
+	say_unknown(name);
+}
+
+static void
+parse_all(char *const *envp, bool is_log)
+{
+	static const char prefix[] = "KMEMSHIM_";
+
+	for (; envp != NULL && *envp != NULL; envp++) {
+		const char *name = *envp + sizeof(prefix) - 1;
+		const char *value;
+
+		if (strncmp(*envp, prefix, sizeof(prefix) - 1) == 0 && (value = strchr(name, '=')) != NULL &&
+		    (strncmp(name, "LOG=", 4) == 0) == is_log)
+			parse_one(name, value + 1);
+	}
+}
+
+void
+settings_parse(char *const *envp)
+{
+	parse_all(envp, true); // how much may be said holds for messages about the others
+	parse_all(envp, false);
+	settings.walks_all = settings.native == SETTINGS_NATIVE_FULL || settings.verify_every != 0;
+}
+
+bool
+settings_session_is_of(const char *session, uint32_t pid)
+{
+	char suffix[16];
+	size_t length = diag_format(suffix, sizeof(suffix), ".%u", pid);
+	size_t whole = strcspn(session, SETTINGS_SESSION_REFUSED);
+
+	return whole > length && memcmp(session + whole - length, suffix, length) == 0;
+}
+
+bool
+settings_is_descendant(void)
+{
+	const char *session = getenv("KMEMSHIM_SESSION");
+
+	return session != NULL && !settings_session_is_of(session, (uint32_t)raw_syscall(SYS_getpid));
+}

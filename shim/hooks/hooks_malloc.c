@@ -1,0 +1,481 @@
+/*
+ * hooks_malloc.c - the malloc family, and operator new of allocators. Exported names, no logic: guard, real call, tracker, errno.
+ *
+ * Every hook hands its own frame address on: the stack of the call site begins above it.
+ */
+#include <errno.h>
+#include <malloc.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/boot_arena.h"
+#include "base/export.h"
+#include "base/real_libc.h"
+#include "base/reentry_guard.h"
+#include "capture/capture_file.h"
+#include "hooks/hooks_new.h"
+#include "record/tracker.h"
+#include "tables/pointer_map.h"
+
+#define HERE __builtin_frame_address(0)
+#define RARE __attribute__((noinline, cold))
+
+/* What is to become of a call: tracked (then the guard is held), passed on, or served without the real functions. */
+enum entry { ENTRY_TRACKED, ENTRY_PLAIN, ENTRY_BOOT };
+
+static RARE enum entry
+enter_rest(void)
+{
+	int host_errno = errno;
+	enum entry entry = ENTRY_PLAIN;
+
+	if (!real_libc_find())
+		entry = ENTRY_BOOT;
+	else if (tracker_is_on() && (reentry_guard_leave_new(), reentry_guard_enter()))
+		entry = ENTRY_TRACKED;
+	else if (tracker_is_on() && reentry_guard_is(REENTRY_GUARD_HOOK))
+		capture_file_lost(KMEM_LOST_REENTRANT, 1);
+	errno = host_errno;
+	return entry;
+}
+
+/* Recording starts with the real functions found: where it is on they are there. */
+static inline enum entry
+enter(void)
+{
+	return __builtin_expect(tracker_is_awake() && reentry_guard_enter(), 1) ? ENTRY_TRACKED : enter_rest();
+}
+
+static RARE void
+note_failed(const void *hook_frame, size_t bytes, int error)
+{
+	int host_errno = errno;
+
+	if (error != EINVAL) // an alignment that is none: not for want of memory
+		tracker_failed(hook_frame, KMEM_DOMAIN_HEAP, bytes, error);
+	errno = host_errno;
+}
+
+/* After the real call: books the result and leaves the guard. What the real call said in errno stays. */
+static inline void *
+leave_allocated(const void *hook_frame, void *addr, size_t bytes)
+{
+	if (__builtin_expect(addr != NULL, 1))
+		tracker_allocated(hook_frame, addr, bytes);
+	else if (bytes != 0)
+		note_failed(hook_frame, bytes, errno);
+	reentry_guard_leave();
+	return addr;
+}
+
+static RARE void *
+allocate_untracked(enum entry entry, size_t bytes)
+{
+	return entry == ENTRY_BOOT ? boot_arena_allocate(0, bytes) : real_libc.malloc(bytes);
+}
+
+/* malloc and free with all that they usually do in one function each; the other hooks share the tracker's. */
+EXPORT __attribute__((flatten)) void *
+malloc(size_t bytes)
+{
+	enum entry entry = enter();
+
+	if (__builtin_expect(entry != ENTRY_TRACKED, 0))
+		return allocate_untracked(entry, bytes);
+	tracker_attempt(KMEM_DOMAIN_HEAP, bytes);
+	return leave_allocated(HERE, real_libc.malloc(bytes), bytes);
+}
+
+EXPORT void *
+calloc(size_t count, size_t bytes)
+{
+	enum entry entry = enter();
+	size_t total;
+
+	if (__builtin_mul_overflow(count, bytes, &total))
+		total = SIZE_MAX; // the real one refuses it
+	if (__builtin_expect(entry != ENTRY_TRACKED, 0))
+		return entry == ENTRY_BOOT ? boot_arena_allocate(0, total) : real_libc.calloc(count, bytes);
+	tracker_attempt(KMEM_DOMAIN_HEAP, total);
+	return leave_allocated(HERE, real_libc.calloc(count, bytes), total);
+}
+
+/* A block of the boot arena grows into the real heap. */
+static void *
+realloc_from_boot(void *old, size_t bytes)
+{
+	size_t old_bytes = boot_arena_bytes(old);
+	void *fresh = real_libc_find() ? real_libc.malloc(bytes) : boot_arena_allocate(0, bytes);
+
+	if (fresh != NULL)
+		memcpy(fresh, old, old_bytes < bytes ? old_bytes : bytes);
+	return fresh;
+}
+
+/*
+ * The old block leaves the live map before the real call: once that returns, another thread may own the address (R1). It
+ * goes back only on failure.
+ */
+static void *
+realloc_at(const void *hook_frame, void *old, size_t bytes)
+{
+	tracker_attempt(KMEM_DOMAIN_HEAP, bytes);
+	struct live_block block = tracker_take(old);
+	void *fresh = real_libc.realloc(old, bytes);
+	int host_errno = errno;
+
+	if (fresh == NULL && (bytes != 0 || old == NULL)) {
+		tracker_put_back(block);
+		tracker_failed(hook_frame, KMEM_DOMAIN_HEAP, bytes, host_errno);
+	} else {
+		tracker_resized(hook_frame, block, fresh, bytes); // fresh is NULL if bytes was 0: the block is gone
+	}
+	reentry_guard_leave();
+	errno = host_errno;
+	return fresh;
+}
+
+/*
+ * Below the interpreter's allocator: its own table of arenas, from before it was wrapped, grows in the middle of an event. What it
+ * becomes is part of that event; the old one is gone.
+ */
+static RARE void *
+realloc_untracked(void *old, size_t bytes)
+{
+	struct address_block block;
+	int host_errno = errno;
+
+	if (old != NULL && reentry_guard_is(REENTRY_GUARD_PYTHON) && pointer_map_take(old, &block))
+		tracker_released((struct live_block){ old, block.bytes, block.site, block.generation });
+	errno = host_errno;
+	return real_libc.realloc(old, bytes);
+}
+
+EXPORT void *
+realloc(void *old, size_t bytes)
+{
+	if (boot_arena_serves(old))
+		return realloc_from_boot(old, bytes);
+	enum entry entry = enter();
+
+	if (__builtin_expect(entry != ENTRY_TRACKED, 0))
+		return entry == ENTRY_BOOT ? boot_arena_allocate(0, bytes) : realloc_untracked(old, bytes);
+	return realloc_at(HERE, old, bytes);
+}
+
+EXPORT void *
+reallocarray(void *old, size_t count, size_t bytes)
+{
+	size_t total;
+
+	if (__builtin_mul_overflow(count, bytes, &total)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	if (boot_arena_serves(old))
+		return realloc_from_boot(old, total);
+	if (real_libc_find() && real_libc_front.realloc != NULL)
+		return real_libc_front.realloc(old, total);
+	enum entry entry = enter();
+
+	if (__builtin_expect(entry != ENTRY_TRACKED, 0))
+		return entry == ENTRY_BOOT ? boot_arena_allocate(0, total) : real_libc.realloc(old, total);
+	return realloc_at(HERE, old, total);
+}
+
+/*
+ * A release, before the real call: nothing to pass on, pass on, or pass on and leave the guard afterwards (R2), perhaps after a look at
+ * what all releases have left.
+ */
+enum release { RELEASE_NOTHING, RELEASE_PLAIN, RELEASE_GUARDED, RELEASE_LOOK };
+
+static RARE enum release
+release_rest(enum entry entry, void *addr)
+{
+	int host_errno = errno;
+
+	if (entry != ENTRY_TRACKED)
+		return entry == ENTRY_BOOT || boot_arena_serves(addr) ? RELEASE_NOTHING : RELEASE_PLAIN;
+	if (boot_arena_serves(addr)) {
+		reentry_guard_leave();
+		return RELEASE_NOTHING;
+	}
+	tracker_freed(addr);
+	errno = host_errno;
+	return tracker_has_fallen() ? RELEASE_LOOK : RELEASE_GUARDED;
+}
+
+static RARE void
+look_after_release(void)
+{
+	reentry_guard_change(REENTRY_GUARD_HOOK);
+	tracker_look_after_release();
+	reentry_guard_leave();
+}
+
+static inline enum release
+release_begin(void *addr)
+{
+	if (addr == NULL)
+		return RELEASE_NOTHING;
+	enum entry entry = enter();
+
+	return __builtin_expect(entry == ENTRY_TRACKED && tracker_freed_again(addr), 1) ? RELEASE_GUARDED
+	                                                                               : release_rest(entry, addr);
+}
+
+static inline void
+release_end(enum release release)
+{
+	if (release == RELEASE_GUARDED)
+		reentry_guard_leave();
+	else if (release == RELEASE_LOOK)
+		look_after_release();
+}
+
+EXPORT __attribute__((flatten)) void
+free(void *addr)
+{
+	enum release release = release_begin(addr);
+
+	if (release != RELEASE_NOTHING)
+		real_libc.free(addr);
+	release_end(release);
+}
+
+EXPORT void cfree(void *addr);
+
+EXPORT void
+cfree(void *addr)
+{
+	free(addr);
+}
+
+/* Then it is released. */
+static bool
+is_of_front(void *addr)
+{
+	bool is_so = real_libc_find() && real_libc_front.free != NULL && !boot_arena_serves(addr);
+
+	if (is_so)
+		real_libc_front.free(addr);
+	return is_so;
+}
+
+EXPORT void free_sized(void *addr, size_t bytes);
+
+EXPORT void
+free_sized(void *addr, size_t bytes)
+{
+	if (is_of_front(addr))
+		return;
+	enum release release = release_begin(addr);
+
+	if (release != RELEASE_NOTHING && real_libc.free_sized != NULL)
+		real_libc.free_sized(addr, bytes);
+	else if (release != RELEASE_NOTHING)
+		real_libc.free(addr);
+	release_end(release);
+}
+
+EXPORT void free_aligned_sized(void *addr, size_t alignment, size_t bytes);
+
+EXPORT void
+free_aligned_sized(void *addr, size_t alignment, size_t bytes)
+{
+	if (is_of_front(addr))
+		return;
+	enum release release = release_begin(addr);
+
+	if (release != RELEASE_NOTHING && real_libc.free_aligned_sized != NULL)
+		real_libc.free_aligned_sized(addr, alignment, bytes);
+	else if (release != RELEASE_NOTHING)
+		real_libc.free(addr);
+	release_end(release);
+}
+
+EXPORT int
+posix_memalign(void **addr, size_t alignment, size_t bytes)
+{
+	enum entry entry = enter();
+
+	if (entry == ENTRY_BOOT) {
+		*addr = boot_arena_allocate(alignment, bytes);
+		return *addr != NULL ? 0 : ENOMEM;
+	}
+	if (entry == ENTRY_PLAIN)
+		return real_libc.posix_memalign(addr, alignment, bytes);
+	tracker_attempt(KMEM_DOMAIN_HEAP, bytes);
+	int result = real_libc.posix_memalign(addr, alignment, bytes);
+
+	if (__builtin_expect(result == 0, 1))
+		tracker_allocated(HERE, *addr, bytes);
+	else
+		note_failed(HERE, bytes, result);
+	reentry_guard_leave();
+	return result;
+}
+
+EXPORT void *
+aligned_alloc(size_t alignment, size_t bytes)
+{
+	enum entry entry = enter();
+
+	if (__builtin_expect(entry != ENTRY_TRACKED, 0))
+		return entry == ENTRY_BOOT ? boot_arena_allocate(alignment, bytes) : real_libc.aligned_alloc(alignment, bytes);
+	tracker_attempt(KMEM_DOMAIN_HEAP, bytes);
+	return leave_allocated(HERE, real_libc.aligned_alloc(alignment, bytes), bytes);
+}
+
+EXPORT void *
+memalign(size_t alignment, size_t bytes)
+{
+	enum entry entry = enter();
+
+	if (__builtin_expect(entry != ENTRY_TRACKED, 0))
+		return entry == ENTRY_BOOT ? boot_arena_allocate(alignment, bytes) : real_libc.memalign(alignment, bytes);
+	tracker_attempt(KMEM_DOMAIN_HEAP, bytes);
+	return leave_allocated(HERE, real_libc.memalign(alignment, bytes), bytes);
+}
+
+EXPORT void *
+valloc(size_t bytes)
+{
+	enum entry entry = enter();
+
+	if (__builtin_expect(entry != ENTRY_TRACKED, 0))
+		return entry == ENTRY_BOOT ? boot_arena_allocate(4096, bytes) : real_libc.valloc(bytes);
+	tracker_attempt(KMEM_DOMAIN_HEAP, bytes);
+	return leave_allocated(HERE, real_libc.valloc(bytes), bytes);
+}
+
+EXPORT void *
+pvalloc(size_t bytes)
+{
+	enum entry entry = enter();
+
+	if (__builtin_expect(entry != ENTRY_TRACKED, 0))
+		return entry == ENTRY_BOOT ? boot_arena_allocate(4096, bytes) : real_libc.pvalloc(bytes);
+	tracker_attempt(KMEM_DOMAIN_HEAP, bytes);
+	return leave_allocated(HERE, real_libc.pvalloc(bytes), bytes);
+}
+
+/* ---- operator new and delete of an allocator ---- */
+
+/* What this thread's operator new was asked for, for the one that an exception passes. */
+static __thread struct {
+	const void *hook_frame;
+	size_t bytes;
+} new_request __attribute__((tls_model("initial-exec")));
+
+/* Something inside was an event: the allocator's malloc, which gave out this very block, or a new handler's. */
+static RARE void
+note_unless_known(const void *hook_frame, void *addr, size_t bytes)
+{
+	struct address_block known;
+	struct address_block old;
+
+	if (addr == NULL || !reentry_guard_enter())
+		return;
+	if (pointer_map_take(addr, &known))
+		(void)pointer_map_put(addr, known, &old);
+	else
+		tracker_allocated(hook_frame, addr, bytes);
+	reentry_guard_leave();
+}
+
+__attribute__((flatten)) void *
+hooks_new_ask(size_t bytes, uintptr_t second, uintptr_t third, hooks_new_ask_function *real)
+{
+	if (__builtin_expect(enter() != ENTRY_TRACKED, 0))
+		return real(bytes, second, third);
+	tracker_attempt(KMEM_DOMAIN_HEAP, bytes);
+	new_request.hook_frame = HERE;
+	new_request.bytes = bytes;
+	reentry_guard_change(REENTRY_GUARD_NEW);
+
+	void *addr = hooks_new_call(bytes, second, third, real);
+
+	if (__builtin_expect(!reentry_guard_is(REENTRY_GUARD_NEW), 0)) {
+		int host_errno = errno;
+
+		note_unless_known(HERE, addr, bytes);
+		errno = host_errno;
+		return addr;
+	}
+	reentry_guard_change(REENTRY_GUARD_HOOK);
+	if (__builtin_expect(addr != NULL, 1))
+		tracker_allocated(HERE, addr, bytes);
+	else
+		note_failed(HERE, bytes, ENOMEM);
+	reentry_guard_leave();
+	return addr;
+}
+
+/*
+ * For the unwinder, of hooks_new_call(): first it looks for who catches, then it comes again to tidy up. The frames below are still
+ * there. Needs nothing of the unwinder's, of which a process may have several.
+ */
+int
+hooks_new_personality(int version, int actions, uint64_t exception_class, void *exception, void *context)
+{
+	enum { CLEANUP_PHASE = 2, FORCED = 8, CONTINUE_UNWIND = 8 };
+
+	(void)version;
+	(void)exception_class;
+	(void)exception;
+	(void)context;
+	if ((actions & CLEANUP_PHASE) != 0) {
+		reentry_guard_leave_new();
+		if ((actions & FORCED) == 0 && reentry_guard_enter()) { // FORCED: the thread ends
+			note_failed(new_request.hook_frame, new_request.bytes, ENOMEM);
+			reentry_guard_leave();
+		}
+	}
+	return CONTINUE_UNWIND;
+}
+
+__attribute__((flatten)) void
+hooks_new_drop(void *addr, uintptr_t second, uintptr_t third, hooks_new_drop_function *real)
+{
+	enum release release = release_begin(addr);
+
+	if (release >= RELEASE_GUARDED)
+		reentry_guard_change(REENTRY_GUARD_OWN_WORK); // it may call free, which is this event and no loss
+	if (release != RELEASE_NOTHING)
+		real(addr, second, third);
+	release_end(release);
+}
+
+void *
+hooks_new_ask_nobody(size_t bytes)
+{
+	return malloc(bytes);
+}
+
+void
+hooks_new_drop_nobody(void *addr)
+{
+	free(addr);
+}
+
+/* Whoever asks for this wants memory back: ours too. */
+EXPORT int
+malloc_trim(size_t pad_bytes)
+{
+	int result;
+
+	if (!real_libc_find() || real_libc.malloc_trim == NULL)
+		return 0;
+	result = real_libc.malloc_trim(pad_bytes);
+	int host_errno = errno;
+
+	if (tracker_is_on() && reentry_guard_enter()) {
+		pointer_map_trim(UINT64_MAX, SIZE_MAX);
+		reentry_guard_leave();
+	}
+	errno = host_errno;
+	return result;
+}

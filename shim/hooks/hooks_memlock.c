@@ -1,0 +1,178 @@
+/*
+ * hooks_memlock.c - a program locks all that it has in memory (mlockall): how does ours stay out of that?
+ *
+ * Most of what we reserve is never touched. Locked with the rest it would all be brought into memory, and the kernel holds the whole
+ * address space against RLIMIT_MEMLOCK. So mlockall(MCL_CURRENT) is done for the program's own mappings, one by one, with mlock2(): for
+ * each of them that is the same. What is mapped from then on (MCL_FUTURE) stays the kernel's business (see raw_sys.c).
+ *
+ * Safe from   any thread; errno is the real call's. No tracking, no lock.
+ * When failing  the real call decides: all is locked, or nothing.
+ * Not covered mlockall by a direct system call. With RLIMIT_MEMLOCK the libraries that we brought along count as the program's.
+ * Not chosen  to lock all and to unlock ours again: then each page of ours is there already, and the limit was exceeded before.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "base/export.h"
+#include "base/loaded_object.h"
+#include "base/raw_sys.h"
+#include "base/real_libc.h"
+#include "kmem_format.h"
+
+#define READ_BYTES 512 // on the stack
+#define ALL_FLAGS (MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT)
+
+typedef void visit(uint64_t start, uint64_t end, bool is_ours, void *context);
+
+struct needs {
+	uint64_t program_bytes;
+	bool unlocks_ours; // what is locked of ours counts against the limit as well
+};
+
+static _Atomic bool locks_future; // relaxed: who calls mlockall() from two threads at once has no order to keep
+
+/* Is `addr` ours, and where does the next one begin that is not the same? */
+static bool
+is_ours(uint64_t addr, const struct loaded_object *library, uint64_t *end)
+{
+	enum kmem_own_part what;
+
+	if (raw_is_reserved(addr, end, &what))
+		return true;
+	if (addr >= library->start_addr && addr < library->end_addr) {
+		*end = library->end_addr;
+		return true;
+	}
+	if (library->start_addr > addr && library->start_addr < *end)
+		*end = library->start_addr;
+	return false;
+}
+
+/* The kernel joins neighbours that are alike: ours and the program's may be one mapping. */
+static void
+visit_mapping(uint64_t start, uint64_t end, const struct loaded_object *library, visit *each, void *context)
+{
+	while (start < end && end >> KMEM_ADDRESS_BITS == 0) {
+		uint64_t part_end;
+		bool is_own = is_ours(start, library, &part_end);
+
+		part_end = part_end < end ? part_end : end;
+		each(start, part_end, is_own, context);
+		start = part_end;
+	}
+}
+
+/* False: they cannot be read. A line is "7f00-7f10 r--p ...". */
+static bool
+visit_all(visit *each, void *context)
+{
+	int fd = raw_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+	struct loaded_object library = { 0 };
+	uint64_t start = 0;
+	uint64_t number = 0;
+	bool is_at_head = true;
+	char text[READ_BYTES];
+	ssize_t got = -1;
+
+	(void)loaded_object_find((uintptr_t)visit_all, &library);
+	while (fd >= 0 && (got = raw_read(fd, text, sizeof(text))) > 0) {
+		for (ssize_t i = 0; i < got; i++) {
+			char letter = text[i];
+
+			if (letter == '\n') {
+				is_at_head = true;
+			} else if (is_at_head && letter == '-') {
+				start = number;
+			} else if (is_at_head && letter == ' ') {
+				visit_mapping(start, number, &library, each, context);
+				is_at_head = false;
+			} else if (is_at_head) {
+				number = number << 4 | (uint64_t)(letter <= '9' ? letter - '0' : letter - 'a' + 10);
+				continue;
+			}
+			number = 0;
+		}
+	}
+	if (fd >= 0)
+		raw_close(fd);
+	return got == 0;
+}
+
+static void
+add_up(uint64_t start, uint64_t end, bool is_own, void *context)
+{
+	struct needs *needs = context;
+
+	if (!is_own)
+		needs->program_bytes += end - start;
+	else if (needs->unlocks_ours)
+		(void)raw_syscall(SYS_munlock, start, end - start);
+}
+
+/* Errors are of pages that cannot be brought in: mlockall() does not tell of these either. */
+static void
+lock(uint64_t start, uint64_t end, bool is_own, void *context)
+{
+	const unsigned *flags = context;
+
+	if (!is_own)
+		(void)raw_syscall(SYS_mlock2, start, end - start, *flags);
+}
+
+/* Does the limit not bind this process? More than it allows is locked for a moment, of which no page is ever there. */
+static bool
+is_privileged(uint64_t limit_bytes)
+{
+	size_t bytes = (size_t)limit_bytes + 8192 - (size_t)limit_bytes % 4096;
+	void *addr = raw_mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	bool is_so;
+
+	if (addr == MAP_FAILED)
+		return false;
+	is_so = raw_syscall(SYS_mlock2, addr, bytes, MLOCK_ONFAULT) == 0;
+	raw_munmap(addr, bytes);
+	return is_so;
+}
+
+/* False: the real call is to decide. */
+static bool
+lock_all_but_ours(int flags)
+{
+	unsigned lock_flags = (flags & MCL_ONFAULT) != 0 ? MLOCK_ONFAULT : 0;
+	struct needs needs = { 0 };
+	struct rlimit limit;
+
+	if (!raw_sys_may_call() || (flags & ~ALL_FLAGS) != 0 || raw_syscall(SYS_prlimit64, 0, RLIMIT_MEMLOCK, NULL, &limit) != 0)
+		return false;
+	needs.unlocks_ours = limit.rlim_cur != RLIM_INFINITY;
+	if (!visit_all(add_up, &needs) || (needs.program_bytes > limit.rlim_cur && !is_privileged(limit.rlim_cur)))
+		return false;
+	if ((flags & MCL_FUTURE) != 0 ? real_libc.mlockall(flags & ~MCL_CURRENT) != 0
+	                              : atomic_load_explicit(&locks_future, memory_order_relaxed) && raw_syscall(SYS_munlockall) != 0)
+		return false;
+	return visit_all(lock, &lock_flags);
+}
+
+EXPORT int
+mlockall(int flags)
+{
+	int host_errno = errno;
+	int result = 0;
+
+	if (!real_libc_find() || real_libc.mlockall == NULL)
+		return (int)raw_syscall(SYS_mlockall, flags);
+	if ((flags & MCL_CURRENT) == 0 || !lock_all_but_ours(flags)) {
+		errno = host_errno;
+		result = real_libc.mlockall(flags);
+	} else {
+		errno = host_errno;
+	}
+	if (result == 0)
+		atomic_store_explicit(&locks_future, (flags & MCL_FUTURE) != 0, memory_order_relaxed);
+	return result;
+}

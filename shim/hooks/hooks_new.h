@@ -1,0 +1,33 @@
+/*
+ * hooks_new.h - C++'s operator new and delete.
+ *
+ * Called by   the assembly of hooks_new.c (what records); hooks_dlclose.c.
+ */
+#ifndef HOOKS_NEW_H
+#define HOOKS_NEW_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/export.h"
+
+/* All forms alike: what they are asked for, up to two more arguments (size, alignment, nothrow), and the real one. */
+typedef void *hooks_new_ask_function(size_t bytes, uintptr_t second, uintptr_t third);
+typedef void hooks_new_drop_function(void *addr, uintptr_t second, uintptr_t third);
+
+/* hooks_malloc.c: recorded here, where the real one is an allocator's and need not call malloc or free. */
+void *hooks_new_ask(size_t bytes, uintptr_t second, uintptr_t third, hooks_new_ask_function *real) ASSEMBLY_CALLS;
+void hooks_new_drop(void *addr, uintptr_t second, uintptr_t third, hooks_new_drop_function *real) ASSEMBLY_CALLS;
+/* hooks_malloc.c: nobody defines it; a program that looks whether it is there finds it. */
+void *hooks_new_ask_nobody(size_t bytes) ASSEMBLY_CALLS;
+void hooks_new_drop_nobody(void *addr) ASSEMBLY_CALLS;
+/* hooks_malloc.c: the unwinder passes hooks_new_call(). */
+int hooks_new_personality(int version, int actions, uint64_t exception_class, void *exception, void *context) ASSEMBLY_CALLS;
+
+/* Calls the real one. An exception may pass: no frame of ours below this one has anything to tidy up but the guard. */
+void *hooks_new_call(size_t bytes, uintptr_t second, uintptr_t third, hooks_new_ask_function *real) ASSEMBLY_CALLS;
+
+/* After something was unloaded. */
+void hooks_new_unloaded(void);
+
+#endif

@@ -1,0 +1,54 @@
+/*
+ * hooks_python_end.c - has the program's own Python code ended (see hooks_python_end.h)?
+ *
+ * Not chosen  the interpreter's word that it finalises, set before the handlers run: only from 3.12 on, and at another place in each version.
+ *             A handler of ours: those registered last run first, and ours would have to be moved whenever one is added.
+ */
+#include "hooks/hooks_python_end.h"
+
+#include "base/reentry_guard.h"
+#include "hooks/lifecycle.h"
+#include "python/python_code.h"
+#include "python/python_runtime.h"
+#include "record/call_stack.h"
+#include "record/thread_slot.h"
+#include "record/tracker.h"
+
+/* No frame of Python, and further out the function that runs programs. */
+static bool
+is_between_program_and_handlers(void)
+{
+	struct call_stack_memory *memory = thread_slot_current != NULL ? &thread_slot_current->stack : NULL;
+	const struct call_stack *stack = call_stack_take(memory, __builtin_frame_address(0), CALL_STACK_WHOLE);
+	bool is_inside = false;
+
+	for (uint32_t i = 0; i < stack->frame_count; i++) {
+		if ((stack->frames[i] & KMEM_FRAME_PYTHON) != 0) {
+			is_inside = false;
+			break;
+		}
+		is_inside = is_inside || python_runtime_runs_programs(stack->frames[i] & KMEM_FRAME_PC_MASK);
+	}
+	call_stack_give_back(memory, stack);
+	return is_inside;
+}
+
+static void
+code_dies(uint64_t code)
+{
+	bool has_ended = false;
+
+	if (!tracker_is_awake() || !python_code_is_program(&python_runtime.interpreter, code) ||
+	    !reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK))
+		return;
+	has_ended = is_between_program_and_handlers();
+	reentry_guard_leave();
+	if (has_ended)
+		lifecycle_exit_begins();
+}
+
+void
+hooks_python_end_start(void)
+{
+	python_runtime_on_death = code_dies;
+}

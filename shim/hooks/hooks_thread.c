@@ -1,0 +1,140 @@
+/*
+ * hooks_thread.c - a thread is created: on behalf of which Python line? And a line of Python goes into a library.
+ *
+ * Only a creator with Python frames (or one that was given some) is of interest; every other call goes on as it came. The new
+ * thread takes its record and jumps to the program's own routine: no frame of ours stays on its stack.
+ *
+ * Called by   the program.
+ * Safe from   where pthread_create() and thrd_create() are.
+ * When failing  the thread has no creator; it is created all the same.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <threads.h>
+
+#include "base/export.h"
+#include "base/raw_sys.h"
+#include "base/real_libc.h"
+#include "base/reentry_guard.h"
+#include "periodic/heartbeat.h"
+#include "record/thread_parent.h"
+#include "record/tracker.h"
+#include "record/tracker_library.h"
+#include "unwind/unwind_libunwind.h"
+
+#define HERE __builtin_frame_address(0)
+
+/* In rax and rdx. */
+struct start {
+	void *(*routine)(void *);
+	void *argument;
+};
+
+/* Used by the assembly below, and the other way round. */
+struct start hooks_thread_started(struct thread_start *start) ASSEMBLY_CALLS;
+void *hooks_thread_begin(void *start) __attribute__((visibility("hidden")));
+
+struct start
+hooks_thread_started(struct thread_start *start)
+{
+	struct start program = { start->routine, start->argument };
+	int host_errno = errno;
+
+	if (tracker_is_on() && reentry_guard_enter()) {
+		thread_parent_begin(start);
+		reentry_guard_leave();
+	} else {
+		thread_parent_forget(start);
+	}
+	errno = host_errno;
+	return program;
+}
+
+__asm__(".pushsection .text\n"
+        ".type hooks_thread_begin, @function\n"
+        ".p2align 4\n"
+        "hooks_thread_begin:\n"
+        ".cfi_startproc\n"
+        "	endbr64\n"
+        "	subq $8, %rsp\n"
+        ".cfi_adjust_cfa_offset 8\n"
+        "	call hooks_thread_started\n"
+        "	addq $8, %rsp\n"
+        ".cfi_adjust_cfa_offset -8\n"
+        "	movq %rdx, %rdi\n"
+        "	jmp *%rax\n"
+        ".cfi_endproc\n"
+        ".size hooks_thread_begin, .-hooks_thread_begin\n"
+        ".popsection\n");
+
+/* NULL: the thread is to be created without us. errno is kept. */
+static struct thread_start *
+prepare(void *(*routine)(void *), void *argument)
+{
+	struct thread_start *start = NULL;
+	int host_errno = errno;
+
+	if (tracker_is_on() && reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK)) {
+		lifecycle_needs_file();
+		unwind_libunwind_open();
+		reentry_guard_leave();
+	}
+	if (tracker_is_on() && reentry_guard_enter()) {
+		start = thread_parent_prepare(routine, argument);
+		reentry_guard_leave();
+	}
+	errno = host_errno;
+	return start;
+}
+
+EXPORT int
+pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*routine)(void *), void *argument)
+{
+	struct thread_start *start;
+	int result;
+
+	if (!real_libc_find() || real_libc.pthread_create == NULL)
+		return EAGAIN;
+	start = prepare(routine, argument);
+	if (start == NULL)
+		return real_libc.pthread_create(thread, attributes, routine, argument);
+	result = real_libc.pthread_create(thread, attributes, hooks_thread_begin, start);
+	if (result != 0)
+		thread_parent_forget(start);
+	return result;
+}
+
+/*
+ * The interpreter gives its lock away, and takes it, with this: a line of Python goes into a library now, or comes back. Nothing is done
+ * where no library manages memory of its own. Without the real one nobody would be woken: a thread that comes while another one
+ * looks it up waits for that.
+ */
+EXPORT int
+pthread_cond_signal(pthread_cond_t *condition)
+{
+	while (__builtin_expect(real_libc.pthread_cond_signal == NULL, 0) && !real_libc_find())
+		raw_syscall(SYS_sched_yield);
+	if (__builtin_expect(tracker_library_is_switch_due(), 0) && tracker_is_awake() && reentry_guard_enter()) {
+		tracker_library_look(HERE);
+		reentry_guard_leave();
+	}
+	return real_libc.pthread_cond_signal(condition);
+}
+
+/* Its thread returns an int: whatever the program's function leaves in rax passes through. */
+EXPORT int
+thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
+{
+	struct thread_start *start;
+	int result;
+
+	if (!real_libc_find() || real_libc.thrd_create == NULL)
+		return thrd_error;
+	start = prepare((void *(*)(void *))(void *)routine, argument);
+	if (start == NULL)
+		return real_libc.thrd_create(thread, routine, argument);
+	result = real_libc.thrd_create(thread, (thrd_start_t)(void *)hooks_thread_begin, start);
+	if (result != thrd_success)
+		thread_parent_forget(start);
+	return result;
+}

@@ -1,0 +1,622 @@
+/*
+ * lifecycle.c - start, fork, exec and exit of recording (see lifecycle.h).
+ *
+ * Invariants, tested in tests/preload:
+ *   L1  a forked child never writes its parent's capture: its state word is 0 (the kernel wipes the page), so its first event
+ *       starts it anew; until then nothing is recorded.
+ *   L2  a vfork child never ends, removes or marks the capture: its pid is not the one that started it.
+ *   L3  after the end nothing is recorded, whatever threads still run.
+ */
+#include "hooks/lifecycle.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "base/capture_life.h"
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/raw_sys.h"
+#include "base/real_libc.h"
+#include "base/real_new.h"
+#include "base/reentry_guard.h"
+#include "base/settings.h"
+#include "capture/capture_disk.h"
+#include "capture/capture_file.h"
+#include "gpu/real_cuda.h"
+#include "hooks/hooks_python.h"
+#include "hooks/hooks_python_end.h"
+#include "hooks/hooks_signal.h"
+#include "hooks/leftovers.h"
+#include "kmem_words.h"
+#include "periodic/foreign_heap.h"
+#include "periodic/heartbeat.h"
+#include "periodic/inherited.h"
+#include "periodic/process_identity.h"
+#include "periodic/resident.h"
+#include "periodic/survivors.h"
+#include "python/python_frames.h"
+#include "record/call_stack.h"
+#include "record/domain_names.h"
+#include "record/exit_figures.h"
+#include "record/module_map.h"
+#include "record/site_table.h"
+#include "record/teardown.h"
+#include "record/thread_slot.h"
+#include "record/tracker.h"
+#include "tables/pointer_map.h"
+#include "unwind/native_stack.h"
+
+#define SMALL_BYTES ((uint64_t)1 << 20) // a process that never held this much may leave no file; its file is made at half of it
+#define DEFAULT_FOLDER "kmemshim.out"
+#define BEGINNINGS_MAX 4096 // 128 KiB of libc's lists
+
+extern char **environ;
+
+__thread bool lifecycle_fork_ends_parent __attribute__((tls_model("initial-exec")));
+
+static bool has_started;
+static bool is_over;
+static _Atomic bool has_main_begun;
+static _Atomic bool has_exit_begun; // relaxed: a forked child that goes on with its parent's handlers has nothing to tell
+static uint32_t owner_pid;
+static char folder[4096];
+static struct kmem_identity identity; // assembled here, then copied into the capture
+
+static bool is_session_untold; // to children that this process will start
+static bool is_refused; // there is no file for the capture, and that was said; children know
+static bool is_quiet; // the first process has said it
+static bool is_removed; // the capture of a small image, which is being replaced; a failed exec brings it back
+
+/* A program that has confined itself is not asked: children that it forks are not recorded, and vfork's see to L2 themselves. */
+static bool
+is_owner(void)
+{
+	return !raw_sys_may_call() || owner_pid == (uint32_t)raw_syscall(SYS_getpid);
+}
+
+/* How large a capture may become by default: most is a hundred times smaller, and it counts as the program's memory. */
+static uint64_t
+capture_share(void)
+{
+	const uint64_t least = UINT64_C(32) << 20;
+	uint64_t limit = UINT64_MAX;
+
+	for (unsigned i = 0; i < KMEM_LIMITS_MAX && identity.limits[i].kind != KMEM_LIMIT_NONE; i++) {
+		if (identity.limits[i].bytes < limit)
+			limit = identity.limits[i].bytes;
+	}
+	return limit / 16 > least ? limit / 16 : least;
+}
+
+/* The first process could write there and this one cannot: it has given up rights, or has no room of its own. */
+static void
+say_refused(int error)
+{
+	settings.log = SETTINGS_LOG_WARN;
+	diag_warn("%s: process %u may not write a capture here (%s): it and its children are not recorded%s", folder, identity.pid,
+	          strerrorname_np(error),
+	          error == EACCES || error == EPERM ? ": set KMEMSHIM_OUT to a folder that its user can write" : "");
+	settings.log = SETTINGS_LOG_QUIET;
+}
+
+/* Makes it, with what has been recorded so far when that was put off. */
+static void
+make_capture(bool make(const char *folder, const char *name))
+{
+	char name[160];
+
+	process_identity_read_rest(&identity);
+	if (settings.capture_max == 0)
+		settings.capture_max = capture_share();
+	process_identity_name(&identity, identity.pid, identity.start_ticks, name, sizeof(name));
+	if (!make(folder, name)) {
+		if (is_quiet && !is_refused)
+			say_refused(errno);
+		is_refused = true;
+	}
+}
+
+static void
+store_identity(void)
+{
+	memcpy(&capture_file_header()->identity, &identity, sizeof(identity));
+	capture_file_identified();
+}
+
+/*
+ * Most descendants are small, and leave nothing: their file is made when the first heartbeat is due, when something is refused, a thread
+ * begins, or rights are given up; what they recorded goes into it. Not where the folder takes no file: that is to be said.
+ */
+static bool
+puts_off(void)
+{
+	return identity.is_first == 0 && !is_refused && process_identity_static_bytes() < SMALL_BYTES && raw_syscall(SYS_faccessat, AT_FDCWD, folder, W_OK | X_OK) == 0 &&
+	       capture_file_put_off();
+}
+
+static void
+open_capture(bool is_forked, uint32_t parent_pid)
+{
+	struct kmem_header *header;
+
+	process_identity_read(&identity);
+	identity.is_forked = is_forked;
+	identity.forked_from = parent_pid;
+	if (is_forked)
+		identity.is_first = 0;
+	owner_pid = identity.pid;
+	is_refused = is_refused || (settings.session != NULL && strstr(settings.session, SETTINGS_SESSION_REFUSED) != NULL);
+	is_quiet = is_quiet || ((identity.is_first == 0 || is_refused) && settings.log == SETTINGS_LOG_WARN);
+	if (is_quiet)
+		settings.log = SETTINGS_LOG_QUIET;
+	bool is_put_off = puts_off();
+	if (!is_put_off)
+		make_capture(capture_file_open);
+	header = capture_file_header();
+	domain_names_store();
+	header->generation_clock = 1;
+	header->exit_code = -1;
+	if (is_forked)
+		inherited_store();
+	store_identity();
+	atomic_store_explicit(&header->state, KMEM_STATE_RUNNING, memory_order_release); // all of the above first
+	if (is_put_off)
+		heartbeat_wait_for(SMALL_BYTES / 2);
+	else
+		heartbeat_take(0);
+}
+
+/* The descriptor that it takes for a moment is not missed by other threads: there are none. */
+void
+lifecycle_needs_file(void)
+{
+	int host_errno = errno;
+
+	if (!capture_file_is_put_off() || !is_owner() || !raw_sys_may_call())
+		return;
+	make_capture(capture_file_make);
+	store_identity();
+	errno = host_errno;
+}
+
+/* Where captures go, as an absolute path: children may change their directory. */
+static void
+choose_folder(void)
+{
+	static char here[sizeof(folder) / 2];
+	const char *wanted = settings.out != NULL ? settings.out : DEFAULT_FOLDER;
+
+	if (*wanted != '/' && raw_syscall(SYS_getcwd, here, sizeof(here)) <= 0)
+		diag_format(here, sizeof(here), ".");
+	if (diag_format(folder, sizeof(folder), "%s%s%s", here, *wanted == '/' ? "" : "/", wanted) == sizeof(folder) - 1)
+		folder[0] = '\0'; // too long: better none than another one
+}
+
+/*
+ * A folder of another user's that nobody has named was perhaps put there for us to write into. In one that was named, its owner can
+ * replace what is written; of a session that has begun somebody has said that.
+ */
+static void
+mind_owner(void)
+{
+	uint32_t owner;
+
+	if (!capture_disk_is_anothers(folder, &owner))
+		return;
+	if (settings.out == NULL) {
+		if (settings.session == NULL)
+			diag_warn("%s: belongs to user %u: nothing is recorded: set KMEMSHIM_OUT to it if captures are to go there, or to another folder",
+			          folder, owner);
+		is_refused = true;
+		folder[0] = '\0';
+	} else if (settings.session == NULL) {
+		diag_warn("%s: belongs to user %u, who can replace and remove the captures", folder, owner);
+	}
+}
+
+/* Of forked children too; the environment may be overwritten (setproctitle). */
+static void
+keep_session(void)
+{
+	static char session[sizeof(identity.session) + sizeof(SETTINGS_SESSION_REFUSED)];
+
+	diag_format(session, sizeof(session), "%s%s", identity.session, is_refused ? SETTINGS_SESSION_REFUSED : "");
+	is_session_untold = settings.session == NULL || is_refused;
+	settings.session = session;
+}
+
+static void
+tell_children(void)
+{
+	if (folder[0] != '\0' && (settings.out == NULL || *settings.out != '/'))
+		setenv("KMEMSHIM_OUT", folder, 1);
+	if (is_session_untold)
+		setenv("KMEMSHIM_SESSION", settings.session, 1);
+}
+
+static void
+move_state_to_wiped_page(void)
+{
+	_Atomic uint32_t *page = raw_reserve(KMEM_OWN_OTHER, 4096, PROT_READ | PROT_WRITE);
+
+	if (page == NULL)
+		return;
+	if (raw_madvise((void *)page, 4096, MADV_WIPEONFORK) != 0) { // then the fork handler alone has to do it
+		raw_unreserve((void *)page, 4096);
+		return;
+	}
+	atomic_store_explicit(page, TRACKER_BUSY, memory_order_relaxed);
+	tracker_state = page;
+}
+
+static void
+before_fork(void)
+{
+	range_map_lock();
+	capture_file_growth_lock();
+	inherited_gather();
+	leftovers_prepare();
+}
+
+static void
+after_fork_in_parent(void)
+{
+	inherited_forked_parent();
+	capture_file_growth_unlock();
+	range_map_unlock();
+	leftovers_remove(folder, &identity);
+	if (lifecycle_fork_ends_parent)
+		lifecycle_end(0);
+}
+
+static void
+after_fork_in_child(void)
+{
+	capture_file_growth_unlock();
+	range_map_unlock();
+	if (!reentry_guard_is_outside())
+		capture_file_privatize(); // forked by a signal handler that interrupted a hook, which will go on here
+	if (!is_over && !is_owner()) // else another library's handler, before this one, has started it
+		atomic_store_explicit(tracker_state, TRACKER_ASLEEP, memory_order_relaxed); // one thread; also without wiping
+}
+
+/* A forked child that was asleep all its life is not to begin when libc frees its lists of handlers. */
+static void
+end_of_handlers(int exit_code)
+{
+	lifecycle_end(exit_code);
+	if (atomic_load_explicit(tracker_state, memory_order_relaxed) == TRACKER_ASLEEP)
+		is_over = true; // L3
+}
+
+static void
+at_exit(int status, void *unused)
+{
+	(void)unused;
+	end_of_handlers(status & 0xff);
+}
+
+static void
+at_quick_exit_end(void)
+{
+	end_of_handlers(-1); // the status is not told
+}
+
+/*
+ * A setuid program, or one with file capabilities: its environment is somebody else's, who may not make it write folders and files.
+ * LD_PRELOAD does not get here; /etc/ld.so.preload does.
+ */
+static bool
+is_privileged(void)
+{
+	return getauxval(AT_SECURE) != 0;
+}
+
+static bool
+start(void)
+{
+	has_started = true;
+	if (is_privileged() || process_identity_is_our_own_command()) {
+		is_over = true;
+		return false;
+	}
+	diag_start();
+	settings_parse(environ);
+	choose_folder();
+	mind_owner();
+	move_state_to_wiped_page();
+	pointer_map_start(real_libc_heap_is_glibc());
+	open_capture(false, 0);
+	peak_is_exact = settings.exact;
+	if (settings.is_private)
+		capture_file_note("recorded with KMEMSHIM_PRIVATE=1: arguments, texts of cells, and folders that no symbols are in were left out");
+	thread_slot_start();
+	native_stack_start();
+	python_frames_start();
+	teardown_start();
+	hooks_python_start();
+	hooks_python_end_start();
+	hooks_signal_start();
+	(void)dlerror(); // what our look-ups did not find is no message for the program
+	(void)dlerror();
+	keep_session();
+	diag_debug("recording process %u to %s", owner_pid, folder);
+	return true;
+}
+
+static void
+start_in_child(void)
+{
+	uint32_t parent_pid = owner_pid;
+
+	inherited_forked_child();
+	capture_file_forked();
+	call_stack_forked();
+	tracker_clear();
+	resident_forked();
+	open_capture(true, parent_pid);
+	hooks_signal_start();
+	module_map_forked();    // these tell the new capture what they know
+	python_frames_forked();
+	hooks_python_forked();
+	survivors_forked();
+}
+
+void
+lifecycle_loses_folder(void)
+{
+	folder[0] = '\0';
+}
+
+bool
+lifecycle_wake(void)
+{
+	uint32_t asleep = TRACKER_ASLEEP;
+	int host_errno = errno;
+
+	/*
+	 * Without environ libc is not initialised: ld.so's own first requests pass untracked. Without the real functions this
+	 * is a mapping made by an allocator inside the program, which may hold its locks; a start would allocate.
+	 */
+	if (is_over || !reentry_guard_is_outside() || (!has_started && environ == NULL) || !real_libc_is_found())
+		return false;
+	/* acquire on failure: another thread may have completed the start just now. Pairs with the release below. */
+	if (!atomic_compare_exchange_strong_explicit(tracker_state, &asleep, TRACKER_BUSY, memory_order_acquire,
+	                                             memory_order_acquire))
+		return asleep == TRACKER_ON;
+	if (!reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK))
+		return false;
+	bool is_on = true;
+	if (!has_started)
+		is_on = start();
+	else if (raw_sys_may_call() && folder[0] != '\0')
+		start_in_child();
+	else
+		is_on = false;
+	reentry_guard_leave();
+	errno = host_errno;
+	atomic_store_explicit(tracker_state, is_on ? TRACKER_ON : TRACKER_OFF, memory_order_release); // a complete start first
+	return is_on;
+}
+
+/*
+ * Not where recording starts: that may be in a request of these very functions, under their lock. Those libraries' constructors
+ * that ran before have registered theirs already, and the loader runs them before ours all the same.
+ */
+static void
+register_with_libc(void)
+{
+	if (is_over || !reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK))
+		return;
+	on_exit(at_exit, NULL);
+	at_quick_exit(at_quick_exit_end);
+	pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+	if (tracker_is_awake())
+		tell_children();
+	reentry_guard_leave();
+}
+
+__attribute__((constructor)) static void
+construct(void)
+{
+	int host_errno = errno;
+
+	real_libc_find();
+	real_new_start();
+	if (tracker_is_on())
+		foreign_heap_tell();
+	register_with_libc();
+	errno = host_errno;
+}
+
+static void
+tell_of_cuda(void)
+{
+	if (resident_saw_cuda_driver() && !real_cuda_was_seen())
+		capture_file_note("the CUDA driver is loaded, and no call for device memory was seen: there was none, or it went past us "
+		                  "(a plugin opened with RTLD_DEEPBIND, or in a namespace of its own)");
+}
+
+/* Nothing that anybody would ask for: little memory, and none that was refused. */
+static bool
+is_small(void)
+{
+	return inherited_own_peak_bytes() < SMALL_BYTES &&
+	       atomic_load_explicit(&capture_file_header()->failed_count, memory_order_relaxed) == 0;
+}
+
+static void
+look_last(void)
+{
+	static struct site_totals totals[KMEM_DOMAINS_MAX];
+
+	inherited_totals_now(totals);
+	if (atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) == 0) {
+		if (!exit_figures_stand()) {
+			survivors_take(true);
+			resident_take(NULL, 0);
+		}
+		tell_of_cuda();
+	}
+	heartbeat_take(totals[KMEM_DOMAIN_HEAP].live_bytes + totals[KMEM_DOMAIN_MMAP].live_bytes +
+	               totals[KMEM_DOMAIN_SHARED].live_bytes + totals[KMEM_DOMAIN_PYTHON_ARENA].live_bytes +
+	               totals[KMEM_DOMAIN_LIBRARY].live_bytes);
+}
+
+void
+lifecycle_exit_begins(void)
+{
+	int host_errno = errno;
+
+	if (is_over || atomic_load_explicit(tracker_state, memory_order_relaxed) != TRACKER_ON || !is_owner() ||
+	    !reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK))
+		return;
+	if (!atomic_exchange_explicit(&has_exit_begun, true, memory_order_relaxed) && (identity.is_first != 0 || !is_small()) &&
+	    atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) == 0) {
+		exit_figures_take();
+		if (exit_figures_stand()) { // not where nothing was taken
+			survivors_take(true);
+			resident_take(NULL, 0);
+		}
+	}
+	reentry_guard_leave();
+	errno = host_errno;
+}
+
+static void
+at_exit_beginning(int status, void *unused)
+{
+	(void)status;
+	(void)unused;
+	lifecycle_exit_begins();
+}
+
+/*
+ * Handlers run last come first, so ours is added behind each of the program's: libc's own functions that end it (err, error, the end of
+ * the last thread) do not come by our exit(). Libraries that come and go take theirs with them, and ours stay: so there is a bound.
+ */
+static void
+add_beginning(void)
+{
+	static _Atomic uint32_t count; // relaxed: a bound
+
+	if (atomic_fetch_add_explicit(&count, 1, memory_order_relaxed) < BEGINNINGS_MAX)
+		real_libc.on_exit(at_exit_beginning, NULL);
+}
+
+void
+lifecycle_main_begins(void)
+{
+	int host_errno = errno;
+
+	if (is_over || !reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK))
+		return;
+	add_beginning();
+	atomic_store_explicit(&has_main_begun, true, memory_order_relaxed); // of handlers that other threads add meanwhile
+	reentry_guard_leave();
+	errno = host_errno;
+}
+
+void
+lifecycle_handler_was_added(void)
+{
+	int host_errno = errno;
+
+	if (is_over || !atomic_load_explicit(&has_main_begun, memory_order_relaxed) ||
+	    atomic_load_explicit(&has_exit_begun, memory_order_relaxed))
+		return;
+	add_beginning(); // outside the guard: the lists' blocks are the program's, which releases them
+	errno = host_errno;
+}
+
+void
+lifecycle_end(int exit_code)
+{
+	uint32_t on = TRACKER_ON;
+
+	if (!is_owner() || is_over)
+		return;
+	/* A child that forked and never allocated has no file. */
+	if (!atomic_compare_exchange_strong_explicit(tracker_state, &on, TRACKER_OFF, memory_order_relaxed,
+	                                             memory_order_relaxed))
+		return;
+	is_over = true; // L3
+	if (!reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK)) {
+		capture_file_mark(KMEM_STATE_CLEAN_EXIT, exit_code, clock_now_ns());
+		return;
+	}
+	inherited_look(true);
+	bool is_unwanted = identity.is_first == 0 && is_small() && inherited_copied_bytes() < SMALL_BYTES;
+	if (!is_unwanted)
+		lifecycle_needs_file();
+
+	if (!is_unwanted || !capture_file_remove()) {
+		look_last();
+		/* Late: a pool ends its workers by signals, also those that are ending, and what takes time is done now. */
+		capture_file_mark(KMEM_STATE_CLEAN_EXIT, exit_code, clock_now_ns());
+		capture_file_close();
+		if (is_unwanted)
+			leftovers_add(&identity);
+	}
+	leftovers_remove(folder, &identity);
+	reentry_guard_leave();
+}
+
+void
+lifecycle_end_at_once(int exit_code)
+{
+	if (raw_sys_may_call()) {
+		lifecycle_end(exit_code);
+		return;
+	}
+	if (atomic_load_explicit(tracker_state, memory_order_relaxed) != TRACKER_ON ||
+	    !reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK))
+		return;
+	look_last();
+	capture_file_mark(KMEM_STATE_CLEAN_EXIT, exit_code, clock_now_ns());
+	if (identity.is_first == 0 && is_small())
+		leftovers_add(&identity);
+	reentry_guard_leave();
+}
+
+/* Not over the state of a process that another thread is ending: who is sealed is done. */
+static void
+change_state(uint32_t from, uint32_t to)
+{
+	atomic_compare_exchange_strong_explicit(&capture_file_header()->state, &from, to, memory_order_relaxed, memory_order_relaxed);
+}
+
+bool
+lifecycle_exec_begin(void)
+{
+	if (atomic_load_explicit(tracker_state, memory_order_relaxed) != TRACKER_ON || !is_owner())
+		return false;
+	bool is_of_no_interest = is_small();
+	if (!is_of_no_interest && reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK)) {
+		lifecycle_needs_file();
+		reentry_guard_leave();
+	}
+	change_state(KMEM_STATE_RUNNING, KMEM_STATE_EXEC_REPLACED);
+	return is_of_no_interest && !capture_file_is_put_off();
+}
+
+void
+lifecycle_exec_replaces_small(void)
+{
+	is_removed = capture_file_remove() || is_removed; // by another thread that is inside exec
+}
+
+void
+lifecycle_exec_failed(void)
+{
+	if (atomic_load_explicit(tracker_state, memory_order_relaxed) != TRACKER_ON || !is_owner())
+		return;
+	if (is_removed)
+		capture_file_restore();
+	is_removed = false;
+	change_state(KMEM_STATE_EXEC_REPLACED, KMEM_STATE_RUNNING);
+}

@@ -1,0 +1,171 @@
+/*
+ * inherited.c - what did this process inherit at fork, and how much of that has it copied (see inherited.h)?
+ */
+#include "periodic/inherited.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/memory_limits.h"
+#include "base/raw_sys.h"
+#include "capture/capture_file.h"
+#include "kmem_words.h"
+#include "periodic/heartbeat.h"
+#include "record/thread_slot.h"
+#include "tables/peak.h"
+
+#define WORTH_A_LOOK_BYTES ((uint64_t)4 << 20)
+
+/* Of the last fork; in a child, what its parent held at that moment. */
+static struct site_totals totals[KMEM_DOMAINS_MAX];
+static struct kmem_inherited_site largest[KMEM_INHERITED_SITES_MAX]; // first the largest
+static uint32_t largest_count;
+static atomic_flag is_gathering = ATOMIC_FLAG_INIT; // of two forks at once the second child gathers by itself
+static bool is_gathered;
+static bool is_forked;
+static atomic_flag is_looking = ATOMIC_FLAG_INIT; // a thread is at the figures; others leave it to that
+
+/*
+ * Records are summed one after the other while other threads go on: what moved meanwhile may count half. The domain's own word
+ * is off by no more than what threads hold back.
+ */
+void
+inherited_totals_now(struct site_totals now_totals[KMEM_DOMAINS_MAX])
+{
+	int64_t held_back = (int64_t)thread_slot_count() * peak_batch_limit(INT64_MAX);
+
+	site_table_totals(now_totals);
+	for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++) {
+		int64_t now = kmem_peak_now_signed(peak_load(&capture_file_domain(i)->peak));
+		int64_t off = (int64_t)now_totals[i].live_bytes - now;
+
+		if (off > held_back || off < -held_back || (int64_t)now_totals[i].live_bytes < 0)
+			now_totals[i].live_bytes = now > 0 ? (uint64_t)now : 0;
+		if ((int64_t)now_totals[i].live_count < 0)
+			now_totals[i].live_count = 0;
+	}
+}
+
+static void
+note_site(uint32_t site, uint64_t live_bytes)
+{
+	uint32_t place = largest_count;
+
+	while (place != 0 && largest[place - 1].live_bytes < live_bytes)
+		place--;
+	if (place == KMEM_INHERITED_SITES_MAX)
+		return;
+	if (largest_count < KMEM_INHERITED_SITES_MAX)
+		largest_count++;
+	memmove(&largest[place + 1], &largest[place], (largest_count - 1 - place) * sizeof(*largest));
+	largest[place] = (struct kmem_inherited_site){ .site = site, .live_bytes = live_bytes };
+}
+
+void
+inherited_gather(void)
+{
+	uint32_t count = capture_file_count(KMEM_SECTION_SITES);
+
+	/* acquire: after the other's work. Pairs with the clear below. */
+	if (atomic_flag_test_and_set_explicit(&is_gathering, memory_order_acquire))
+		return;
+	inherited_totals_now(totals);
+	largest_count = 0;
+	for (uint32_t i = 1; i <= count; i++) {
+		const struct kmem_site *site = site_table_at(i);
+		/* relaxed: counters, which go on meanwhile. */
+		int64_t live = (int64_t)(atomic_load_explicit(&site->allocated_bytes, memory_order_relaxed) -
+		                         atomic_load_explicit(&site->freed_bytes, memory_order_relaxed));
+
+		if (live > 0 && site_table_is_complete(site) && kmem_domain_is_private(site->domain))
+			note_site(i, (uint64_t)live);
+	}
+	is_gathered = true;
+	atomic_flag_clear_explicit(&is_gathering, memory_order_release);
+}
+
+void
+inherited_forked_parent(void)
+{
+	is_gathered = false;
+}
+
+void
+inherited_forked_child(void)
+{
+	atomic_flag_clear_explicit(&is_gathering, memory_order_relaxed); // of a thread that is not here
+	if (!is_gathered)
+		inherited_gather();
+	is_gathered = false;
+	is_forked = true;
+	atomic_flag_clear_explicit(&is_looking, memory_order_relaxed); // of a thread that is not here
+}
+
+void
+inherited_store(void)
+{
+	struct kmem_inherited *stored = &capture_file_header()->inherited;
+
+	for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++) {
+		capture_file_domain(i)->inherited_bytes = totals[i].live_bytes;
+		capture_file_domain(i)->inherited_count = totals[i].live_count;
+	}
+	memcpy(stored->sites, largest, largest_count * sizeof(*largest));
+	stored->site_count = largest_count;
+	stored->sites_checksum = kmem_inherited_sites(stored);
+}
+
+uint64_t
+inherited_own_peak_bytes(void)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++) {
+		if (i != KMEM_DOMAIN_RESERVED && i != KMEM_DOMAIN_FILE)
+			bytes += kmem_domain_peak_bytes(peak_load(&capture_file_domain(i)->peak));
+	}
+	return bytes;
+}
+
+uint64_t
+inherited_copied_bytes(void)
+{
+	return atomic_load_explicit(&capture_file_header()->inherited.copied_bytes, memory_order_relaxed);
+}
+
+static void
+look(bool is_end)
+{
+	struct kmem_header *header = capture_file_header();
+	struct kmem_inherited *stored = &header->inherited;
+	uint64_t own_bytes, most_bytes, dirty_bytes, looked_bytes;
+	struct rusage usage;
+
+	if ((uint32_t)raw_syscall(SYS_getppid) != header->identity.forked_from ||
+	    raw_syscall(SYS_getrusage, RUSAGE_SELF, &usage) != 0)
+		return;
+	own_bytes = inherited_own_peak_bytes();
+	most_bytes = (uint64_t)usage.ru_minflt * header->identity.page_bytes;
+	looked_bytes = atomic_load_explicit(&stored->faulted_bytes, memory_order_relaxed);
+	if (most_bytes < own_bytes + WORTH_A_LOOK_BYTES || (!is_end && most_bytes < looked_bytes + looked_bytes / 4))
+		return;
+	/* relaxed: the checksum tells a reader whether what it saw is of one look (F7). */
+	atomic_store_explicit(&stored->figures_checksum, 0, memory_order_relaxed);
+	atomic_store_explicit(&stored->faulted_bytes, most_bytes, memory_order_relaxed);
+	dirty_bytes = memory_limits_private_dirty();
+	atomic_store_explicit(&stored->private_dirty_bytes, dirty_bytes, memory_order_relaxed);
+	if (dirty_bytes > most_bytes)
+		dirty_bytes = most_bytes;
+	if (dirty_bytes > own_bytes && dirty_bytes - own_bytes > inherited_copied_bytes())
+		atomic_store_explicit(&stored->copied_bytes, dirty_bytes - own_bytes, memory_order_relaxed);
+	atomic_store_explicit(&stored->figures_checksum, kmem_inherited_figures(stored), memory_order_relaxed);
+}
+
+void
+inherited_look(bool is_end)
+{
+	if (!is_forked || !raw_sys_may_call() || atomic_flag_test_and_set_explicit(&is_looking, memory_order_acquire))
+		return;
+	look(is_end);
+	atomic_flag_clear_explicit(&is_looking, memory_order_release); // the figures; pairs with the acquire above
+}

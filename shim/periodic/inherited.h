@@ -1,0 +1,43 @@
+/*
+ * inherited.h - what did this process inherit at fork, and how much of that has it copied?
+ *
+ * After fork parent and child share their pages until one of them writes. A child that only reads may write all the same: looking
+ * at a Python object changes its reference count. What a child copied is in no figure of any allocation.
+ *
+ * copied bytes = private dirty bytes of the process less the highest live bytes that it ever had of its own, and no more than
+ * it had page faults: at least so much is copied. Fewer pages are shared also when the parent ends or unmaps them: that is no
+ * copy, makes no fault in the child, and nothing is looked at once the parent is gone.
+ *
+ * Called by   lifecycle.c around fork, heartbeat.c at each beat.
+ * Safe from   any hook; no allocation. A look is a read of /proc/self/smaps_rollup, 5 ms per GiB that is resident: made when page
+ *             faults say that a quarter more may have been copied than at the last one, and at the end.
+ * When failing  no smaps_rollup (before Linux 4.14, no /proc): no figure.
+ */
+#ifndef INHERITED_H
+#define INHERITED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "record/site_table.h"
+
+/* Of this process, now: made up for what threads hold back. */
+void inherited_totals_now(struct site_totals now_totals[KMEM_DOMAINS_MAX]);
+
+void inherited_gather(void);         // in the parent, before fork
+void inherited_forked_parent(void);  // in the parent, after it
+
+/* In the child, while the parent's capture is still mapped: a fork that ran no handlers (a system call) is made up for. */
+void inherited_forked_child(void);
+void inherited_store(void);          // into the child's new capture
+
+/* Looks when it is time to. Does nothing in a process that was not forked. */
+void inherited_look(bool is_end);
+
+/* At the last look. */
+uint64_t inherited_copied_bytes(void);
+
+/* The highest live bytes this process ever had, all domains together: an upper bound, but for what threads hold back. */
+uint64_t inherited_own_peak_bytes(void);
+
+#endif

@@ -1,0 +1,203 @@
+/*
+ * resident_heap.c - how full are the pages of the heap (see resident_heap.h)?
+ *
+ * Every so many resident pages one is looked into, as many as make up the sample by what there was at the look before. A block that began
+ * before the page is found by going back in the map to the last one that did: at most as far as a large block reaches, which is no
+ * part of this.
+ */
+#include "periodic/resident_heap.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "periodic/resident_lines.h"
+#include "periodic/resident_pages.h"
+#include "tables/large_blocks.h"
+#include "tables/pointer_map.h"
+
+#define PAGE_BYTES RESIDENT_PAGE_BYTES
+#define WINDOW_BYTES (UINT64_C(1) << POINTER_MAP_WINDOW_LOG2)
+#define FIRST_STRIDE 16u
+#define RECORDS_MAX 256u // a power of two: those with blocks in nearly empty pages
+#define SHARERS_MAX 16u  // of one page
+
+/* All under the flag. */
+static struct {
+	uint64_t stride;       // of so many pages one
+	uint64_t heap_pages;   // resident, without those of large blocks
+	uint64_t sampled;
+	uint64_t empty;        // of the sampled ones, and so on
+	uint64_t sparse;
+	uint64_t sparse_live_bytes;
+	uint64_t page_end;     // of the page that was looked into last,
+	struct address_block last; // and the last block that begins before there; bytes 0 = none near
+	uint64_t last_start;
+	struct {
+		uint32_t site;
+		uint64_t bytes;
+	} records[RECORDS_MAX];
+} look = { .stride = FIRST_STRIDE };
+
+void
+resident_heap_begin(void)
+{
+	uint64_t stride = look.heap_pages != 0 ? look.heap_pages / RESIDENT_HEAP_SAMPLES + 1 : FIRST_STRIDE;
+
+	memset(&look, 0, sizeof(look));
+	look.stride = stride;
+}
+
+/* The block that starts in this window; bytes 0 = none does. */
+static struct address_block
+block_in(uint64_t window_addr, uint64_t *start)
+{
+	const pointer_map_word *word = pointer_map_own_word(window_addr);
+	uint64_t seen = word != NULL ? atomic_load_explicit(word, memory_order_relaxed) : 0;
+
+	if ((seen & POINTER_MAP_PRESENT) == 0)
+		return (struct address_block){ 0 };
+	*start = window_addr | (seen >> POINTER_MAP_POSITION_SHIFT & 3) << 3;
+	return pointer_map_unpack(seen);
+}
+
+/* The last window in [least, addr) in which a block begins; 0 = none does. Most words of a heap that was emptied say so. */
+static uint64_t
+used_window_before(uint64_t addr, uint64_t least)
+{
+	while (addr > least) {
+		uint64_t leaf_addr = (addr - 1) & ~((UINT64_C(1) << POINTER_MAP_LEAF_LOG2) - 1);
+		uint64_t from = leaf_addr > least ? leaf_addr : least;
+		const pointer_map_word *words = pointer_map_own_word(from);
+
+		for (uint64_t i = words != NULL ? (addr - from) / WINDOW_BYTES : 0; i-- > 0;) {
+			if ((atomic_load_explicit(&words[i], memory_order_relaxed) & POINTER_MAP_PRESENT) != 0)
+				return from + i * WINDOW_BYTES;
+		}
+		addr = from;
+	}
+	return 0;
+}
+
+/*
+ * The last block that starts before `addr`, no further back than a large one is long. What lies before the page that was looked into last
+ * was looked through then.
+ */
+static struct address_block
+block_before(uint64_t addr, uint64_t *start)
+{
+	uint64_t least = addr > LARGE_BLOCKS_BYTES ? addr - LARGE_BLOCKS_BYTES : 0;
+	bool is_known = look.page_end > least && look.page_end <= addr;
+	uint64_t window = used_window_before(addr, is_known ? look.page_end : least);
+
+	if (window != 0)
+		return block_in(window, start);
+	*start = look.last_start;
+	return is_known ? look.last : (struct address_block){ 0 };
+}
+
+static void
+pin(uint32_t site, uint64_t bytes)
+{
+	for (uint32_t i = 0; i < RECORDS_MAX; i++) {
+		uint32_t place = (site + i) & (RECORDS_MAX - 1);
+
+		if (look.records[place].site == site || look.records[place].site == 0) {
+			look.records[place].site = site;
+			look.records[place].bytes += bytes;
+			return;
+		}
+	}
+}
+
+static void
+look_into(uint64_t page)
+{
+	uint32_t sharers[SHARERS_MAX];
+	uint32_t count = 0;
+	uint64_t live_bytes = 0;
+	uint64_t start = 0;
+	struct address_block block = block_before(page, &start);
+
+	look.last = block;
+	look.last_start = start;
+	look.page_end = page + PAGE_BYTES;
+	if (block.bytes != 0 && start + block.bytes > page) {
+		uint64_t end = start + block.bytes < page + PAGE_BYTES ? start + block.bytes : page + PAGE_BYTES;
+
+		live_bytes = end - page;
+		sharers[count++] = block.site;
+	}
+	for (uint64_t window = page; window < page + PAGE_BYTES; window += WINDOW_BYTES) {
+		uint32_t i = 0;
+
+		block = block_in(window, &start);
+		if (block.bytes == 0)
+			continue;
+		look.last = block;
+		look.last_start = start;
+		live_bytes += block.bytes < page + PAGE_BYTES - start ? block.bytes : page + PAGE_BYTES - start;
+		while (i < count && sharers[i] != block.site)
+			i++;
+		if (i == count && count < SHARERS_MAX)
+			sharers[count++] = block.site;
+	}
+	look.sampled++;
+	if (count == 0) {
+		look.empty++;
+	} else if (live_bytes < PAGE_BYTES / 2) {
+		look.sparse++;
+		look.sparse_live_bytes += live_bytes;
+		for (uint32_t i = 0; i < count; i++)
+			pin(sharers[i], PAGE_BYTES / count);
+	}
+}
+
+static void
+look_at(uint64_t start, uint64_t end)
+{
+	const unsigned char *pages = resident_pages_find(start, end);
+
+	for (uint64_t i = 0; pages != NULL && i < (end - start) / PAGE_BYTES; i++) {
+		if ((pages[i] & 1) != 0 && look.heap_pages++ % look.stride == 0)
+			look_into(start + i * PAGE_BYTES);
+	}
+}
+
+void
+resident_heap_pages(uint64_t start, uint64_t end)
+{
+	if (__atomic_load_n(&pointer_map_own_leaves, __ATOMIC_RELAXED) == NULL)
+		return;
+	for (uint64_t at = start, next; at < end; at = next) {
+		bool is_large = resident_lines_are_large(at, &next);
+
+		next = next < end ? next : end;
+		for (uint64_t part = at, part_end; part < next && !is_large; part = part_end) {
+			part_end = next - part > RESIDENT_PAGES_AT_ONCE * PAGE_BYTES ? part + RESIDENT_PAGES_AT_ONCE * PAGE_BYTES : next;
+			look_at(part, part_end);
+		}
+	}
+}
+
+static uint64_t
+of_all(uint64_t of_sample)
+{
+	return (uint64_t)((unsigned __int128)of_sample * look.heap_pages / look.sampled);
+}
+
+void
+resident_heap_tell(struct kmem_resident_lines *lines, void (*tell)(uint32_t site, uint64_t bytes))
+{
+	if (look.sampled == 0)
+		return;
+	lines->sampled_pages = (uint32_t)look.sampled;
+	lines->heap_bytes = look.heap_pages * PAGE_BYTES;
+	lines->heap_empty_bytes = of_all(look.empty * PAGE_BYTES);
+	lines->heap_sparse_bytes = of_all(look.sparse * PAGE_BYTES);
+	lines->heap_sparse_live_bytes = of_all(look.sparse_live_bytes);
+	for (uint32_t i = 0; i < RECORDS_MAX; i++) {
+		if (look.records[i].site != 0)
+			tell(look.records[i].site, of_all(look.records[i].bytes));
+	}
+}

@@ -1,0 +1,292 @@
+/*
+ * resident_lines.c - of the large blocks of each record, how much is in memory (see resident_lines.h)?
+ *
+ * The blocks are gathered in order of address and held against the kernel's mappings, as these are read. Where a mapping is one block
+ * the kernel has said how much of it is resident. Where several lie in one, mincore() tells them apart; it takes pages that were only
+ * read for resident, so all of them get no more together than the kernel says; which pages those are the page map tells.
+ */
+#include "periodic/resident_lines.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "kmem_words.h"
+#include "periodic/resident_heap.h"
+#include "periodic/resident_pages.h"
+#include "record/site_table.h"
+#include "tables/large_blocks.h"
+#include "tables/range_map.h"
+
+#define RECORDS_MAX 1024u // a power of two
+
+struct held {
+	struct large_block block;
+	uint64_t resident_bytes;
+	uint64_t part_bytes;       // of the mapping that is being looked at
+	uint64_t own_bytes;        // of these, which nobody else has
+};
+
+/* All under the flag. Untouched parts cost nothing. */
+static struct {
+	struct held held[RESIDENT_LINES_BLOCKS_MAX];
+	struct large_block found[RESIDENT_LINES_BLOCKS_MAX];
+	uint32_t count;
+	uint32_t next;             // blocks before it end before the mapping that comes now
+	struct kmem_resident_line records[RECORDS_MAX]; // by site
+	struct kmem_resident_lines lines;
+} look;
+
+static uint64_t
+end_of(const struct large_block *block)
+{
+	return block->start + block->bytes;
+}
+
+/* ---- which blocks ---- */
+
+static void
+sink(struct large_block *heap, uint32_t at, uint32_t count)
+{
+	struct large_block moved = heap[at];
+
+	for (uint32_t child; (child = 2 * at + 1) < count; at = child) {
+		if (child + 1 < count && heap[child + 1].start > heap[child].start)
+			child++;
+		if (heap[child].start <= moved.start)
+			break;
+		heap[at] = heap[child];
+	}
+	heap[at] = moved;
+}
+
+/* In place, and never slower than n log n: the host waits. */
+static void
+sort(struct large_block *blocks, uint32_t count)
+{
+	for (uint32_t i = count / 2; i-- > 0;)
+		sink(blocks, i, count);
+	for (uint32_t left = count; left > 1;) {
+		struct large_block last = blocks[--left];
+
+		blocks[left] = blocks[0];
+		blocks[0] = last;
+		sink(blocks, 0, left);
+	}
+}
+
+/* What is in memory of a file is the file's. */
+static uint32_t
+gather_ranges(struct large_block *found, uint32_t most)
+{
+	uint32_t count = 0;
+	struct range range;
+
+	for (uint64_t addr = 0; count < most && range_map_next(addr, &range) && range.site != 0; addr = range.end) {
+		if (range.end - range.start >= LARGE_BLOCKS_BYTES && site_table_at(range.site)->domain != KMEM_DOMAIN_FILE)
+			found[count++] = (struct large_block){ .start = range.start, .bytes = range.end - range.start, .site = range.site };
+	}
+	return count;
+}
+
+void
+resident_lines_begin(void)
+{
+	uint32_t count = large_blocks_gather(look.found, RESIDENT_LINES_BLOCKS_MAX);
+
+	count += gather_ranges(look.found + count, RESIDENT_LINES_BLOCKS_MAX - count);
+	sort(look.found, count);
+	for (uint32_t i = 0; i < count; i++)
+		look.held[i] = (struct held){ .block = look.found[i] };
+	look.count = count;
+	look.next = 0;
+}
+
+/* ---- how much of them ---- */
+
+static bool
+covers(const struct large_block *block, uint64_t start, uint64_t end)
+{
+	return block->start < start + RESIDENT_PAGE_BYTES && end_of(block) + RESIDENT_PAGE_BYTES > end;
+}
+
+/* Bytes of the block's pages in [start, end), as `count` finds them. */
+static uint64_t
+part_of(const struct large_block *block, uint64_t start, uint64_t end, uint64_t (*count)(uint64_t start, uint64_t end))
+{
+	uint64_t from = block->start & ~(RESIDENT_PAGE_BYTES - 1);
+	uint64_t to = (end_of(block) + RESIDENT_PAGE_BYTES - 1) & ~(RESIDENT_PAGE_BYTES - 1);
+
+	return count(from > start ? from : start, to < end ? to : end);
+}
+
+/* The blocks up to `behind` have so much more in this mapping than it has: pages that were only read, or are of a parent, too. */
+static void
+cut_parts(uint64_t start, uint64_t end, uint32_t behind, uint64_t resident_bytes)
+{
+	uint64_t own_sum = 0;
+	uint64_t rest_sum = 0;
+
+	for (uint32_t i = look.next; i < behind; i++) {
+		struct held *held = &look.held[i];
+		uint64_t own_bytes = part_of(&held->block, start, end, resident_pages_own_bytes);
+
+		held->own_bytes = own_bytes < held->part_bytes ? own_bytes : held->part_bytes;
+		own_sum += held->own_bytes;
+		rest_sum += held->part_bytes - held->own_bytes;
+	}
+	uint64_t room = resident_bytes > own_sum ? resident_bytes - own_sum : 0;
+
+	for (uint32_t i = look.next; rest_sum > room && i < behind; i++) {
+		struct held *held = &look.held[i];
+
+		held->part_bytes = held->own_bytes + (uint64_t)((unsigned __int128)(held->part_bytes - held->own_bytes) * room / rest_sum);
+	}
+}
+
+void
+resident_lines_mapping(uint64_t start, uint64_t end, uint64_t resident_bytes)
+{
+	uint64_t sum = 0;
+	uint32_t behind;
+
+	while (look.next < look.count && end_of(&look.held[look.next].block) <= start)
+		look.next++;
+	for (behind = look.next; resident_bytes != 0 && behind < look.count && look.held[behind].block.start < end; behind++) {
+		struct held *held = &look.held[behind];
+
+		held->part_bytes = covers(&held->block, start, end) ? resident_bytes
+		                                                    : part_of(&held->block, start, end, resident_pages_bytes);
+		sum += held->part_bytes;
+	}
+	if (sum > resident_bytes)
+		cut_parts(start, end, behind, resident_bytes);
+	for (uint32_t i = look.next; i < behind; i++)
+		look.held[i].resident_bytes += look.held[i].part_bytes;
+}
+
+bool
+resident_lines_are_large(uint64_t addr, uint64_t *end)
+{
+	uint32_t low = 0;
+	uint32_t high = look.count;
+
+	while (low < high) { // the first that ends behind addr
+		uint32_t middle = (low + high) / 2;
+
+		if (end_of(&look.held[middle].block) <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	*end = UINT64_MAX;
+	if (low == look.count)
+		return false;
+	*end = look.held[low].block.start & ~(RESIDENT_PAGE_BYTES - 1);
+	if (*end > addr)
+		return false;
+	*end = (end_of(&look.held[low].block) + RESIDENT_PAGE_BYTES - 1) & ~(RESIDENT_PAGE_BYTES - 1);
+	return true;
+}
+
+/* ---- whose they are ---- */
+
+/* NULL: more records than there is room for. */
+static struct kmem_resident_line *
+record_of(uint32_t site)
+{
+	for (uint32_t i = 0; i < RECORDS_MAX; i++) {
+		struct kmem_resident_line *record = &look.records[(site + i) & (RECORDS_MAX - 1)];
+
+		if (record->site == site || record->site == 0) {
+			record->site = site;
+			return record;
+		}
+	}
+	return NULL;
+}
+
+static void
+add_up(void)
+{
+	memset(look.records, 0, sizeof(look.records));
+	for (uint32_t i = 0; i < look.count; i++) {
+		struct held *held = &look.held[i];
+		uint64_t bytes = held->block.bytes;
+		uint64_t resident_bytes = held->resident_bytes < bytes ? held->resident_bytes : bytes; // of its last page, the rest
+		struct kmem_resident_line *record = record_of(held->block.site);
+
+		if (record == NULL) {
+			look.lines.left_out_bytes += bytes;
+			look.lines.left_out_resident_bytes += resident_bytes;
+			continue;
+		}
+		record->large_count++;
+		record->large_bytes += bytes;
+		record->large_resident_bytes += resident_bytes;
+	}
+}
+
+static void
+pin(uint32_t site, uint64_t bytes)
+{
+	struct kmem_resident_line *record = record_of(site);
+
+	if (record != NULL)
+		record->pinned_bytes += bytes;
+}
+
+static uint64_t
+weight(const struct kmem_resident_line *line)
+{
+	return line->large_bytes + line->pinned_bytes;
+}
+
+/* Those with most, as far as there is room. */
+static void
+choose(void)
+{
+	struct kmem_resident_line *lines = look.lines.lines;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < RECORDS_MAX; i++) {
+		const struct kmem_resident_line *record = &look.records[i];
+		uint32_t least = 0;
+
+		if (record->site == 0)
+			continue;
+		if (count < KMEM_RESIDENT_LINES_MAX) {
+			lines[count++] = *record;
+			continue;
+		}
+		for (uint32_t k = 1; k < KMEM_RESIDENT_LINES_MAX; k++)
+			least = weight(&lines[k]) < weight(&lines[least]) ? k : least;
+
+		struct kmem_resident_line out = *record;
+
+		if (weight(&lines[least]) < weight(record)) {
+			out = lines[least];
+			lines[least] = *record;
+		}
+		look.lines.left_out_bytes += out.large_bytes;
+		look.lines.left_out_resident_bytes += out.large_resident_bytes;
+	}
+}
+
+void
+resident_lines_store(struct kmem_resident_lines *to, uint64_t sequence)
+{
+	const size_t behind = sizeof(look.lines.checksum);
+
+	memset(&look.lines, 0, sizeof(look.lines));
+	look.lines.sequence = sequence;
+	add_up();
+	resident_heap_tell(&look.lines, pin);
+	choose();
+	/* Between two fences: a reader takes it when its checksum is right (F7). */
+	atomic_store_explicit(&to->checksum, 0, memory_order_relaxed);
+	atomic_thread_fence(memory_order_release);
+	memcpy((char *)to + behind, (char *)&look.lines + behind, sizeof(*to) - behind);
+	atomic_store_explicit(&to->checksum, kmem_resident_lines_checksum(&look.lines),
+	                      memory_order_release);
+}

@@ -1,0 +1,75 @@
+/*
+ * call_stack.h - who asked for this memory? One merged stack of native and Python frames.
+ *
+ * Called by   event_site.c, teardown.c, inside the reentry guard, on the thread whose stack it is.
+ * Safe from   any hook; no allocation, no lock, no loader call. The frames are gathered in memory of the thread, not on the
+ *             program's stack: that may be a signal stack of 8 KiB.
+ * When failing  a shorter stack with the flag that says so; errno is left alone.
+ */
+#ifndef CALL_STACK_H
+#define CALL_STACK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kmem_format.h"
+#include "python/python_frames.h"
+#include "unwind/native_memo.h"
+#include "unwind/native_stack.h"
+
+#define CALL_STACK_FRAMES_MAX KMEM_STACK_FRAMES_MAX
+
+/* Without Python frames, and none that were given, all is whole. */
+enum call_stack_extent {
+	CALL_STACK_WHOLE,  // native frames too, as far as KMEMSHIM_NATIVE says
+	CALL_STACK_BRIEF,  // Python frames stand for all native ways: KMEM_STACK_BRIEF
+	CALL_STACK_PYTHON, // Python frames say all
+	CALL_STACK_ARENA,  // the interpreter's allocator grows: who imports, or none (KMEM_STACK_ARENA)
+};
+
+static inline uint64_t
+call_stack_python_frame(const struct python_frame *frame)
+{
+	return KMEM_FRAME_PYTHON | (uint64_t)frame->code |
+	       (uint64_t)(frame->offset & KMEM_FRAME_OFFSET_MASK) << KMEM_FRAME_OFFSET_SHIFT;
+}
+
+struct call_stack {
+	uint64_t hash;            // of frames[] and flags; never 0
+	uint32_t frame_count;
+	uint32_t omitted;         // as in struct kmem_stack
+	uint32_t omitted_at;
+	uint16_t flags;           // enum kmem_stack_flags
+	uint64_t frames[CALL_STACK_FRAMES_MAX]; // the whole stack as in struct kmem_stack, innermost first
+};
+
+/* Where a thread gathers its frames, and what it remembers of its last walks. Zeroed is empty; never used by two at once. */
+struct call_stack_memory {
+	struct call_stack stack;
+	struct native_stack native;
+	struct native_memos memos; // what the last native walks found
+	struct python_stack python;
+	struct python_memo python_memo;
+	bool is_repeatable; // the stack is a function of what event_memo.h looks at
+	struct native_memo *walked; // the memo of its native part; NULL = it has none
+};
+
+/*
+ * Takes the stack of the function that called a hook.
+ *
+ * memory      of this thread; NULL: one of a few that threads without one share
+ * hook_frame  __builtin_frame_address(0) of the hook: its saved frame pointer, with the return address
+ *             above it; not used for CALL_STACK_ARENA
+ * extent      which native frames, if there are Python frames
+ * returns     the stack, to be given back soon by call_stack_give_back(); never NULL: without free memory it is an
+ *             empty one with KMEM_STACK_NO_STACK, and KMEM_LOST_STACKS is raised
+ */
+const struct call_stack *call_stack_take(struct call_stack_memory *memory, const void *hook_frame, enum call_stack_extent extent);
+void call_stack_give_back(const struct call_stack_memory *memory, const struct call_stack *stack);
+
+/* What the stack's `hash` must be after frames or flags were changed. */
+uint64_t call_stack_hash(const struct call_stack *stack);
+
+void call_stack_forked(void); // forked child: memories that other threads of the parent were using are free. One thread.
+
+#endif

@@ -1,0 +1,216 @@
+/*
+ * event_site.c - which site does this allocation belong to (see event_site.h)?
+ *
+ * Not chosen  brief stacks by the size of the request alone: many small blocks that stay are what native frames are needed for.
+ *             A fixed number of bytes: one line of a framework holds megabytes in small blocks for a moment, a hundredth of
+ *             its heap, and brings 80,000 native stacks.
+ */
+#include "record/event_site.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/diag.h"
+#include "base/settings.h"
+#include "base/thread_stack.h"
+#include "capture/capture_file.h"
+#include "python/python_frames.h"
+#include "record/call_stack.h"
+#include "record/site_table.h"
+#include "record/thread_parent.h"
+
+#define VERIFY_NOTES_MAX 4u
+
+/*
+ * How many records of whole stacks each line brought, by the stack of its brief record: threads share it. relaxed: two lines may
+ * share a place too, and two threads may go beyond the limit by one.
+ */
+#define WAYS_BITS 10
+static _Atomic uint16_t ways[1u << WAYS_BITS];
+static_assert(EVENT_SITE_WAYS_MAX <= UINT16_MAX / 2, "it does not wrap");
+
+static _Atomic uint16_t *
+ways_of_line(uint32_t brief)
+{
+	uint32_t stack = atomic_load_explicit(&site_table_at(brief)->stack, memory_order_relaxed); // S2
+
+	return &ways[stack * UINT32_C(0x9e3779b1) >> (32 - WAYS_BITS)];
+}
+
+static bool
+is_folded(uint32_t site)
+{
+	uint32_t stack = atomic_load_explicit(&site_table_at(site)->stack, memory_order_relaxed); // S2
+	const struct kmem_stack *stored = capture_file_record(stack);
+
+	return (stored->record.flags & KMEM_STACK_FOLDED) != 0;
+}
+
+/* KMEMSHIM_VERIFY: every event is walked, and what was remembered is compared. */
+static void
+verify(uint32_t remembered, uint32_t walked)
+{
+	static _Atomic uint32_t notes; // relaxed, all: statistics
+	struct kmem_header *header = capture_file_header();
+	char text[120];
+
+	atomic_fetch_add_explicit(&header->verify_checked, 1, memory_order_relaxed);
+	if (remembered == walked)
+		return;
+	atomic_fetch_add_explicit(&header->verify_mismatched, 1, memory_order_relaxed);
+	if (atomic_fetch_add_explicit(&notes, 1, memory_order_relaxed) >= VERIFY_NOTES_MAX)
+		return;
+	(void)diag_format(text, sizeof(text), "a stack differs from the remembered one: site %u was remembered, and site %u walked",
+	                  remembered, walked);
+	capture_file_note(text);
+}
+
+static inline bool
+is_python_frame(const void *hook_frame)
+{
+	return ((uintptr_t)hook_frame & EVENT_SITE_PYTHON) != 0;
+}
+
+/* NULL: an arena of the interpreter. */
+static inline const void *
+frame_of(const void *hook_frame)
+{
+	return (const void *)((uintptr_t)hook_frame & ~(uintptr_t)7);
+}
+
+static uint32_t
+walk_to_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, enum call_stack_extent extent, uint8_t clock)
+{
+	static const struct call_stack arena = { .hash = 1, .flags = KMEM_STACK_ARENA };
+	struct call_stack_memory *memory = slot != NULL ? &slot->stack : NULL;
+	const void *frame = frame_of(hook_frame);
+	bool is_address_space = frame == NULL && domain != KMEM_DOMAIN_PYTHON_ARENA; // of arenas whose objects are recorded
+	const struct call_stack *stack =
+		is_address_space ? &arena : call_stack_take(memory, frame, frame != NULL ? extent : CALL_STACK_ARENA);
+	uint32_t site = site_table_find(slot != NULL ? &slot->owner : NULL, stack, domain, clock);
+
+	if (slot != NULL && frame != NULL) {
+		thread_slot_publish(slot, site);
+		if (memory->python.count != 0) {
+			thread_parent_claim(slot);
+			if (hooks_python_arrive != NULL)
+				hooks_python_arrive();
+		}
+	}
+	call_stack_give_back(memory, stack);
+	return site;
+}
+
+/* What the memo did not find, or what is to be verified. */
+static __attribute__((noinline)) uint32_t
+walk_and_keep(struct thread_slot *slot, const void *hook_frame, uint32_t remembered, unsigned domain, enum call_stack_extent extent,
+              uint8_t clock)
+{
+	uint32_t site;
+
+	if (!thread_stack_has_room())
+		return remembered;
+	site = walk_to_site(slot, hook_frame, domain, extent, clock);
+	if (remembered != 0)
+		verify(remembered, site);
+	else if (slot->stack.is_repeatable && site != 0 && !is_folded(site)) {
+		if (extent == CALL_STACK_WHOLE) {
+			event_memo_keep(&slot->events, slot->stack.walked, site);
+			if (domain == KMEM_DOMAIN_HEAP && !python_frames_available())
+				event_memo_keep_python(&slot->events, site);
+		}
+		else if (slot->stack.walked == NULL) // else no Python frame was found after all: it is another kind of stack
+			event_memo_keep_python(&slot->events, site);
+	}
+	if (slot->stack.walked != NULL && slot->stack.native.is_remembered) // else the memo's frames are those of an earlier walk
+		native_memo_note_time(slot->stack.walked);
+	return site;
+}
+
+/*
+ * Other threads release what this one allocates: its own record seems to hold more and more. What all of them hold is in cache lines
+ * of theirs, so it is looked at again when this thread has used its part of what there was room for.
+ */
+bool
+event_site_is_much_rest(struct thread_slot *slot, uint32_t site, int64_t own_bytes, int64_t most)
+{
+	struct thread_slot_room *room = &slot->rooms[site & (THREAD_SLOT_ROOMS - 1)];
+	uint32_t records;
+	int64_t held;
+
+	if (room->site == site && own_bytes < room->until_bytes && most >= room->most_bytes / 2)
+		return false;
+	held = site_table_held(site, &records);
+	if (held >= most)
+		return true;
+	*room = (struct thread_slot_room){ .site = site, .until_bytes = own_bytes + (most - held) / records,
+	                                    .most_bytes = most };
+	return false;
+}
+
+uint32_t
+event_site_whole(struct thread_slot *slot, const void *hook_frame, uint32_t brief, uint64_t bytes, uint8_t clock)
+{
+	_Atomic uint16_t *line_ways = ways_of_line(brief);
+	uint32_t site;
+
+	if (bytes < EVENT_SITE_BRIEF_BYTES && atomic_load_explicit(line_ways, memory_order_relaxed) >= EVENT_SITE_WAYS_MAX) {
+		thread_slot_publish(slot, brief);
+		return brief;
+	}
+	site = event_memo_find_whole(&slot->events, hook_frame);
+
+	if (__builtin_expect(site == 0 || settings.verify_every != 0, 0)) {
+		uint32_t before = capture_file_count(KMEM_SECTION_SITES);
+		int host_errno = errno;
+
+		site = walk_and_keep(slot, hook_frame, site, KMEM_DOMAIN_HEAP, CALL_STACK_WHOLE, clock);
+		if (site > before && // just made
+		    atomic_load_explicit(line_ways, memory_order_relaxed) < EVENT_SITE_WAYS_MAX &&
+		    atomic_fetch_add_explicit(line_ways, 1, memory_order_relaxed) == EVENT_SITE_WAYS_MAX - 1)
+			capture_file_lost(KMEM_LOST_NATIVE_WAYS, 1);
+		errno = host_errno;
+		return site;
+	}
+	thread_slot_publish(slot, site);
+	return site;
+}
+
+uint32_t
+event_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t bytes, uint8_t clock)
+{
+	bool is_python = is_python_frame(hook_frame);
+	enum call_stack_extent extent = is_python ? CALL_STACK_PYTHON : CALL_STACK_WHOLE;
+	bool is_brief = false;
+	uint32_t site;
+
+	if (slot == NULL || frame_of(hook_frame) == NULL || settings.native == SETTINGS_NATIVE_FULL) {
+		(void)thread_parent_look();
+		return thread_stack_has_room() ? walk_to_site(slot, hook_frame, domain, extent, clock) : 0;
+	}
+	if (domain != KMEM_DOMAIN_HEAP)
+		site = event_memo_find_other(&slot->events, frame_of(hook_frame), domain, &is_python);
+	else if (is_python)
+		site = event_memo_find_python(&slot->events, python_frames_state());
+	else
+		site = event_memo_find(&slot->events, &slot->stack.memos, hook_frame, python_frames_available(), &is_brief);
+	if (is_brief)
+		extent = CALL_STACK_BRIEF;
+	else if (!is_python)
+		extent = CALL_STACK_WHOLE;
+	if (__builtin_expect(site == 0 || settings.verify_every != 0, 0))
+		site = walk_and_keep(slot, hook_frame, site, domain, extent, clock);
+	else
+		thread_slot_publish(slot, site);
+	if (is_brief && site != 0 && __builtin_expect(event_site_is_much(slot, site, bytes), 0))
+		return event_site_whole(slot, hook_frame, site, bytes, clock);
+	return site;
+}
+
+void
+event_site_clear(void)
+{
+	memset(ways, 0, sizeof(ways));
+}

@@ -1,0 +1,90 @@
+/*
+ * thread_slot.h - what belongs to the calling thread alone?
+ *
+ * A slot is a number and private memory: tables in front of the shared ones, what was remembered of the last walks, sums that
+ * are not in the capture's totals yet. The thread's records in the capture carry the number (kmem_site.slot). When a thread
+ * ends its slot goes on to the next one, with all that is in it.
+ *
+ * Called by   tracker.c, tracker_again.c, event_site.c, teardown.c, thread_parent.c, inside the reentry guard.
+ * Safe from   any hook on any thread: one thread-local load; a thread's first call makes a mapping.
+ * When full   NULL: more threads at once than slots, no memory, or a thread that is ending. Such threads share slot 0.
+ */
+#ifndef THREAD_SLOT_H
+#define THREAD_SLOT_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "record/call_stack.h"
+#include "record/event_memo.h"
+#include "record/site_table.h"
+#include "record/thread_parent.h"
+#include "tables/peak.h"
+
+#define THREAD_SLOTS_MAX 1024u
+#define THREAD_SLOT_ROOMS 64u // a power of two
+
+/* While this thread's record of a brief site holds less, it need not be asked what other threads' hold (event_site.c). */
+struct thread_slot_room {
+	uint32_t site;
+	int64_t until_bytes;
+	int64_t most_bytes;  // that it was reckoned from: when the heap has shrunk by half, it is void
+};
+
+/* Zeroed is empty. */
+struct thread_slot {
+	struct peak_batch heap;             // of the domain "heap"
+	uint64_t tally_bytes;               // tracker_again.c
+	uint64_t tally_given;
+	uint32_t tally_events;
+	_Atomic uint32_t last_site;         // index + 1, of this thread's last event; 0 = none
+	uint64_t map_bits;                  // of words that this thread puts into the map: present, and owner
+	struct site_owner owner;
+	struct call_stack_memory stack;
+	struct event_memo events;
+	struct thread_parent parent;
+	uint32_t tally_begun;               // tally_events, when it was set
+	uint32_t tally_counted;             // events of this tally before that
+	struct thread_slot_room rooms[THREAD_SLOT_ROOMS];
+};
+
+extern __thread struct thread_slot *thread_slot_current __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+struct thread_slot *thread_slot_acquire(void); // the rest of thread_slot_here()
+
+static inline struct thread_slot *
+thread_slot_here(void)
+{
+	struct thread_slot *slot = thread_slot_current;
+
+	return __builtin_expect(slot != NULL, 1) ? slot : thread_slot_acquire();
+}
+
+/* For other threads to see: thread_parent.h. release: what the site leads to. Pairs with line_of_python(). */
+static inline void
+thread_slot_publish(struct thread_slot *slot, uint32_t site)
+{
+	atomic_store_explicit(&slot->last_site, site, memory_order_release);
+}
+
+/* The slot with this number, which was taken once. Its owner may have changed; only `last_site` is another thread's to read. */
+const struct thread_slot *thread_slot_at(uint32_t number);
+
+struct thread_slot *thread_slot_acquire_to_release(void);
+
+/* For a release: NULL also before a thread's first allocation, unless it releases much. */
+static inline struct thread_slot *
+thread_slot_to_release(void)
+{
+	struct thread_slot *slot = thread_slot_current;
+
+	return __builtin_expect(slot != NULL, 1) ? slot : thread_slot_acquire_to_release();
+}
+
+uint32_t thread_slot_count(void); // most slots that were in use at the same time
+
+void thread_slot_left(void);   // a hook of this thread was left in the middle: what it remembers may be half written
+void thread_slot_start(void);  // once, before the first thread asks, outside any hook
+void thread_slot_forked(void); // forked child: one thread; everything remembered is void
+
+#endif

@@ -1,0 +1,504 @@
+/*
+ * tracker.c - the order of the steps (see tracker.h for the rules R1 to R7).
+ *
+ *   allocation   stack -> site -> books (generation, domain, record of the site) -> pointer map -> heartbeat
+ *   release      pointer map -> books (domain, this thread's record of the site)
+ *
+ * The books are written before the address is in the map, and the address is in the map before the program gets it: a
+ * release can never be booked before its allocation.
+ */
+#include "record/tracker.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+
+#include "base/clock.h"
+#include "base/counter.h"
+#include "base/settings.h"
+#include "capture/capture_file.h"
+#include "kmem_words.h"
+#include "periodic/heartbeat.h"
+#include "python/python_frames.h"
+#include "record/event_site.h"
+#include "record/failed_requests.h"
+#include "record/site_table.h"
+#include "record/teardown.h"
+#include "record/thread_parent.h"
+#include "record/thread_slot.h"
+#include "record/tracker_library.h"
+#include "record/tracker_parts.h"
+#include "tables/address_table.h"
+#include "tables/generations.h"
+#include "tables/peak.h"
+#include "tables/pointer_map.h"
+#include "tables/range_map.h"
+
+static _Atomic uint32_t state_before_page; // until lifecycle.c has the page
+_Atomic uint32_t *tracker_state = &state_before_page;
+
+/* ---- books ---- */
+
+/* The heap's small events add up in the thread; other domains have few. */
+static struct peak_batch *
+batch_of(struct thread_slot *slot, unsigned domain)
+{
+	return slot != NULL && domain == KMEM_DOMAIN_HEAP ? &slot->heap : NULL;
+}
+
+static struct site_owner *
+owner_of(struct thread_slot *slot)
+{
+	return slot != NULL ? &slot->owner : NULL;
+}
+
+uint64_t
+tracker_live_bytes(unsigned domain)
+{
+	int64_t now = kmem_peak_now_signed(peak_load(&capture_file_domain(domain)->peak));
+
+	return now > 0 ? (uint64_t)now : 0;
+}
+
+uint64_t
+tracker_live_host_bytes(void)
+{
+	return tracker_live_bytes(KMEM_DOMAIN_HEAP) + tracker_live_bytes(KMEM_DOMAIN_MMAP) + tracker_live_bytes(KMEM_DOMAIN_SHARED) +
+	       tracker_live_bytes(KMEM_DOMAIN_PYTHON_ARENA) + tracker_live_bytes(KMEM_DOMAIN_LIBRARY);
+}
+
+/* After an allocation. What a thread holds back shows in no total: there is nothing to look at. */
+static inline void
+look_after(const struct peak_batch *batch)
+{
+	if (tracker_library_is_due())
+		tracker_library_look(NULL);
+	if (batch != NULL && batch->pending_bytes != 0) {
+		if (heartbeat_is_due())
+			heartbeat_take(tracker_live_host_bytes());
+		return;
+	}
+	peak_note_error(thread_slot_count());
+	heartbeat_after(tracker_live_host_bytes());
+}
+
+/* Address space and files are not volume. */
+static bool
+drives_clock(unsigned domain)
+{
+	return domain != KMEM_DOMAIN_RESERVED && domain != KMEM_DOMAIN_FILE;
+}
+
+/* Site and generation of a new block. site 0: it cannot be booked. */
+static inline struct address_block
+place(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t bytes)
+{
+	uint8_t clock = drives_clock(domain) ? generations_tick(bytes, 1) : generations_clock();
+	struct address_block block = { .bytes = bytes, .site = event_site(slot, hook_frame, domain, bytes, clock) };
+
+	if (block.site == 0) {
+		lose_event(bytes);
+		return block;
+	}
+	block.generation = generations_born(site_table_at(block.site), block.site, clock);
+	book_prepare(site_table_at(block.site));
+	return block;
+}
+
+static inline void
+book_gain(struct thread_slot *slot, uint32_t site, unsigned domain, uint64_t bytes, bool is_whole)
+{
+	book_born(site_table_at(site), bytes, is_whole, peak_gain(&capture_file_domain(domain)->peak, batch_of(slot, domain), bytes));
+}
+
+/* Everything about a new block but its address. site 0: it could not be booked. */
+static inline struct address_block
+born(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t bytes)
+{
+	struct address_block block = place(slot, hook_frame, domain, bytes);
+
+	if (block.site != 0)
+		book_gain(slot, block.site, domain, bytes, true);
+	return block;
+}
+
+/*
+ * A release is booked in the record of the thread that makes it, and in the generations of that at once. 0 = there is no room for one:
+ * the release is lost.
+ */
+static inline uint32_t
+own_record(struct thread_slot *slot, uint32_t site, uint8_t generation, uint64_t bytes, bool is_whole)
+{
+	uint32_t own = site_table_own(owner_of(slot), site, generations_clock());
+
+	if (__builtin_expect(own == 0, 0)) {
+		lose_event(bytes);
+		return 0;
+	}
+	if (is_whole)
+		generations_died(site_table_at(own), own, generation);
+	book_prepare(site_table_at(own));
+	return own;
+}
+
+static inline void
+dead(struct thread_slot *slot, struct address_block block, uint64_t bytes, bool is_whole)
+{
+	unsigned domain = site_table_at(block.site)->domain;
+	uint32_t own = own_record(slot, block.site, block.generation, bytes, is_whole);
+
+	if (__builtin_expect(own != 0, 1))
+		book_dead(site_table_at(own), bytes, is_whole, peak_release(&capture_file_domain(domain)->peak, batch_of(slot, domain), bytes));
+}
+
+/* Is the event not to be booked, because Python is being torn down? It is counted. `bytes` are what it asks for. */
+static inline bool
+is_teardown(uint64_t bytes)
+{
+	enum teardown_answer answer = teardown_ask(bytes);
+
+	if (__builtin_expect(answer == TEARDOWN_OVER, 0)) {
+		struct teardown_release release;
+
+		for (uint32_t i = 0; teardown_released(i, &release); i++) {
+			if (release.block.site != 0)
+				dead(thread_slot_here(), release.block, release.block.bytes, release.is_whole);
+		}
+		teardown_done();
+	}
+	return answer == TEARDOWN_YES;
+}
+
+/* A block that was taken out of a map: booked as released, or kept for later. */
+static inline void
+released(struct thread_slot *slot, struct address_block block, bool is_whole)
+{
+	if (__builtin_expect(is_teardown(0), 0))
+		teardown_keep(block, is_whole);
+	else
+		dead(slot, block, block.bytes, is_whole);
+}
+
+/* One event for the total: the net change. No change is a release: the first of equal maxima counts (P3). */
+static uint32_t
+net_change(struct thread_slot *slot, unsigned domain, uint64_t old_bytes, uint64_t bytes)
+{
+	struct kmem_peak_word *word = &capture_file_domain(domain)->peak;
+
+	return bytes > old_bytes ? peak_gain(word, batch_of(slot, domain), bytes - old_bytes)
+	                         : peak_release(word, batch_of(slot, domain), old_bytes - bytes);
+}
+
+/* ---- heap ---- */
+
+static inline void
+map_block(struct thread_slot *slot, void *addr, struct address_block block)
+{
+	struct address_block old;
+
+	if (__builtin_expect(block.bytes >= LARGE_BLOCKS_BYTES, 0))
+		large_blocks_note((uint64_t)addr);
+	switch (pointer_map_put(addr, block, &old)) {
+	case POINTER_MAP_STORED:
+		break;
+	case POINTER_MAP_REPLACED:
+		capture_file_lost(KMEM_LOST_MISSED_FREES, 1);
+		dead(slot, old, old.bytes, true);
+		break;
+	case POINTER_MAP_FULL:
+		/* Its release will not be seen: better not alive at all than alive for ever. */
+		block.generation &= POINTER_MAP_GENERATION_MASK;
+		dead(slot, block, block.bytes, true);
+		lose_event(block.bytes);
+		break;
+	}
+}
+
+void
+tracker_allocated_rest(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes)
+{
+	int host_errno = errno;
+	struct thread_slot *slot;
+	struct address_block block;
+
+	if (is_teardown(bytes))
+		return;
+	slot = thread_slot_here();
+	block = born(slot, hook_frame, KMEM_DOMAIN_HEAP, bytes);
+	block.generation |= mark;
+	if (block.site != 0)
+		map_block(slot, addr, block);
+	look_after(batch_of(slot, KMEM_DOMAIN_HEAP));
+	errno = host_errno;
+}
+
+uint32_t
+tracker_walk(struct thread_slot *slot, const void *hook_frame, uint64_t bytes)
+{
+	int host_errno = errno;
+	uint32_t site;
+
+	if (is_teardown(bytes))
+		return 0;
+	site = event_site(slot, hook_frame, KMEM_DOMAIN_HEAP, bytes, generations_clock());
+	if (site == 0)
+		lose_event(bytes);
+	errno = host_errno;
+	return site;
+}
+
+void
+tracker_gain_rest(struct thread_slot *slot, struct kmem_site *site, uint64_t bytes)
+{
+	int host_errno = errno;
+
+	book_prepare(site);
+	book_born(site, bytes, true, peak_gain(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, bytes));
+	look_after(&slot->heap);
+	errno = host_errno;
+}
+
+void
+tracker_resize_rest(struct thread_slot *slot, struct address_block old, struct kmem_site *site, uint64_t bytes)
+{
+	struct kmem_site *old_site = site_table_at(old.site);
+	uint32_t epoch;
+
+	generations_died(old_site, old.site, old.generation);
+	book_prepare(old_site);
+	book_prepare(site);
+	epoch = net_change(slot, KMEM_DOMAIN_HEAP, old.bytes, bytes);
+	book_born(site, bytes, true, epoch);
+	book_dead(old_site, old.bytes, true, epoch);
+	look_after(&slot->heap);
+}
+
+void
+tracker_dead_rest(struct thread_slot *slot, struct address_block block)
+{
+	released(slot, block, true);
+}
+
+void
+tracker_map_rest(struct thread_slot *slot, void *addr, uint64_t bytes, uint32_t site, uint8_t generation)
+{
+	int host_errno = errno;
+
+	map_block(slot, addr, (struct address_block){ bytes, site, generation });
+	errno = host_errno;
+}
+
+void
+tracker_look_after(uint64_t bytes, uint64_t blocks)
+{
+	int host_errno = errno;
+
+	generations_tick(bytes, blocks);
+	heartbeat_look(tracker_live_host_bytes());
+	if (pointer_map_is_tending_due(tracker_live_bytes(KMEM_DOMAIN_HEAP)))
+		pointer_map_tend(clock_now_ns());
+	errno = host_errno;
+}
+
+struct live_block
+tracker_take(void *addr)
+{
+	struct address_block block = { 0 };
+
+	if (addr != NULL && !pointer_map_take(addr, &block) && !is_teardown(0))
+		capture_file_lost(capture_file_header()->identity.is_forked != 0 ? KMEM_LOST_INHERITED_FREES : KMEM_LOST_UNKNOWN_FREES, 1);
+	return (struct live_block){ addr, block.bytes, block.site, block.generation };
+}
+
+static struct address_block
+block_of(struct live_block block)
+{
+	return (struct address_block){ block.bytes, block.site, block.generation };
+}
+
+void
+tracker_released(struct live_block block)
+{
+	if (block.site != 0)
+		released(thread_slot_to_release(), block_of(block), true);
+}
+
+void
+tracker_freed(void *addr)
+{
+	tracker_released(tracker_take(addr));
+}
+
+/* What a thread holds back shows in no total: until it is added there is nothing to see. */
+bool
+tracker_has_fallen(void)
+{
+	struct thread_slot *slot = thread_slot_current;
+
+	return (slot == NULL || slot->heap.pending_bytes == 0) && heartbeat_has_fallen(tracker_live_host_bytes());
+}
+
+void
+tracker_look_after_release(void)
+{
+	int host_errno = errno;
+
+	heartbeat_after_release(tracker_live_host_bytes());
+	errno = host_errno;
+}
+
+void
+tracker_put_back(struct live_block block)
+{
+	if (block.site != 0)
+		map_block(thread_slot_here(), block.addr, block_of(block));
+}
+
+void
+tracker_resized_rest(const void *hook_frame, uint8_t mark, struct live_block old, void *addr, uint64_t bytes)
+{
+	struct thread_slot *slot = thread_slot_here();
+	struct address_block block;
+	uint32_t epoch;
+	uint32_t own;
+
+	if (addr == NULL || old.site == 0) {
+		if (old.site != 0)
+			released(slot, block_of(old), true);
+		if (addr != NULL)
+			tracker_allocated_rest(hook_frame, mark, addr, bytes);
+		return;
+	}
+	if (is_teardown(bytes)) {
+		teardown_keep(block_of(old), true);
+		return;
+	}
+	block = place(slot, hook_frame, KMEM_DOMAIN_HEAP, bytes);
+	block.generation |= mark;
+	if (block.site == 0) {
+		dead(slot, block_of(old), old.bytes, true);
+		return;
+	}
+	own = own_record(slot, old.site, old.generation, old.bytes, true);
+	epoch = net_change(slot, KMEM_DOMAIN_HEAP, own != 0 ? old.bytes : 0, bytes);
+	book_born(site_table_at(block.site), bytes, true, epoch);
+	if (own != 0)
+		book_dead(site_table_at(own), old.bytes, true, epoch);
+	map_block(slot, addr, block);
+	look_after(batch_of(slot, KMEM_DOMAIN_HEAP));
+}
+
+/* ---- requests ---- */
+
+void
+tracker_attempt(enum kmem_domain domain, size_t bytes)
+{
+	failed_requests_attempt(domain, bytes);
+}
+
+void
+tracker_failed(const void *hook_frame, enum kmem_domain domain, size_t bytes, int error)
+{
+	tracker_refused(hook_frame, (struct failed_request){ .domain = domain, .bytes = bytes, .error = error });
+}
+
+void
+tracker_refused(const void *hook_frame, struct failed_request request)
+{
+	if (is_teardown(0))
+		return;
+	if (lifecycle_needs_file != NULL)
+		lifecycle_needs_file();
+	struct thread_slot *slot = thread_slot_here();
+
+	request.slot = slot != NULL ? slot->owner.slot : 0;
+	request.site = event_site(slot, hook_frame, request.domain, request.bytes, generations_clock());
+	if (failed_requests_note(&request))
+		heartbeat_take(tracker_live_host_bytes());
+}
+
+/* ---- for the tracker's other files ---- */
+
+struct address_block
+tracker_place(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t bytes)
+{
+	return place(slot, hook_frame, domain, bytes);
+}
+
+struct address_block
+tracker_place_at(uint32_t site, uint64_t bytes)
+{
+	uint8_t clock = generations_tick(bytes, 1);
+	struct address_block block = { .bytes = bytes, .site = site, .generation = generations_born(site_table_at(site), site, clock) };
+
+	book_prepare(site_table_at(site));
+	return block;
+}
+
+void
+tracker_gain(struct thread_slot *slot, uint32_t site, unsigned domain, uint64_t bytes, bool is_whole)
+{
+	book_gain(slot, site, domain, bytes, is_whole);
+}
+
+uint32_t
+tracker_own_record(struct thread_slot *slot, uint32_t site, uint8_t generation, uint64_t bytes, bool is_whole)
+{
+	return own_record(slot, site, generation, bytes, is_whole);
+}
+
+uint32_t
+tracker_net_change(struct thread_slot *slot, unsigned domain, uint64_t old_bytes, uint64_t bytes)
+{
+	return net_change(slot, domain, old_bytes, bytes);
+}
+
+void
+tracker_gone(struct thread_slot *slot, struct address_block block, bool is_whole)
+{
+	released(slot, block, is_whole);
+}
+
+void
+tracker_look_after_total(void)
+{
+	look_after(NULL);
+}
+
+struct address_block
+tracker_born(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t bytes)
+{
+	return is_teardown(bytes) ? (struct address_block){ 0 } : born(slot, hook_frame, domain, bytes);
+}
+
+void
+tracker_dead(struct thread_slot *slot, struct address_block block)
+{
+	dead(slot, block, block.bytes, true);
+}
+
+void
+tracker_lost(struct thread_slot *slot, struct address_block block)
+{
+	tracker_dead(slot, block);
+	lose_event(block.bytes);
+}
+
+bool
+tracker_is_teardown(uint64_t bytes)
+{
+	return is_teardown(bytes);
+}
+
+void
+tracker_clear(void)
+{
+	pointer_map_clear();
+	large_blocks_clear();
+	tracker_library_clear();
+	range_map_clear();
+	tracker_devices_clear();
+	site_table_clear();
+	event_site_clear();
+	thread_slot_forked();
+	teardown_forked();
+}

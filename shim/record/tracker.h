@@ -1,0 +1,151 @@
+/*
+ * tracker.h - the order of steps: stack, site, pointer map, peak. Hooks call only this.
+ *
+ * Rules that every function here keeps (the numbers are used in comments):
+ *   R1  a block leaves the live map before the real release and enters it after the real allocation; a failed
+ *       realloc puts it back
+ *   R2  the real call runs inside the reentry guard
+ *   R3  contents before the index that leads to them
+ *   R4  what cannot be recorded is counted, and every report prints the losses
+ *   R5  the program sees the real result, the real errno and its own signals
+ *   R6  no allocation, no stdio, no lock, no loader call, no system call per event
+ *   R7  sizes are requested bytes
+ *
+ * Called by   hooks_*.c, between reentry_guard_enter() and leave().
+ * Safe from   any thread, any signal handler; errno is left alone.
+ */
+#ifndef TRACKER_H
+#define TRACKER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kmem_format.h"
+#include "record/event_site.h"
+#include "tables/device_objects.h"
+#include "tables/range_map.h"
+
+/* A block that was taken out of the live map. */
+struct live_block {
+	void *addr;
+	uint64_t bytes;
+	uint32_t site;        // index + 1; 0 = we never saw it given out
+	uint8_t generation;   // 0 = not counted in a generation bucket
+};
+
+/*
+ * Heap. hook_frame is always __builtin_frame_address(0) of the hook. When the interpreter's allocator asks, so that the Python stack
+ * says all when there is one, the others get it with TRACKER_FRAME_PYTHON, a bit of it that is 0; `mark` is POINTER_MAP_OBJECT for what
+ * may be an object, else 0.
+ */
+#define TRACKER_FRAME_PYTHON EVENT_SITE_PYTHON
+void tracker_allocated(const void *hook_frame, void *addr, size_t bytes);
+void tracker_allocated_python(const void *hook_frame, uint8_t mark, void *addr, size_t bytes);
+bool tracker_freed_again(void *addr);            // before the real free; false: nothing was done, tracker_freed() is to do it
+void tracker_freed(void *addr);
+bool tracker_has_fallen(void);                    // after tracker_freed(): tracker_look_after_release() is wanted, after the real free
+void tracker_look_after_release(void);            // keeps errno
+void tracker_released(struct live_block block);  // one that was taken out of the live map
+struct live_block tracker_take(void *addr);      // before the real realloc
+void tracker_put_back(struct live_block block);  // the real realloc failed
+void tracker_resized(const void *hook_frame, struct live_block old, void *addr, size_t bytes);
+void tracker_resized_python(const void *hook_frame, uint8_t mark, struct live_block old, void *addr, size_t bytes);
+void tracker_failed(const void *hook_frame, enum kmem_domain domain, size_t bytes, int error);
+/* Before a request of 1 MiB and more is passed on. */
+void tracker_attempt(enum kmem_domain domain, size_t bytes);
+
+/*
+ * Mappings. What is mapped counts as many bytes as were asked for; what is taken away is whole pages, so the rest of the last
+ * page goes with it. begin takes what is known of the range out of the map before the real release (R1); end books
+ * it, or puts it back when the real call failed.
+ */
+void tracker_mapped(const void *hook_frame /* NULL: of the interpreter's allocator */, enum kmem_domain domain, void *addr, size_t bytes);
+/* Private memory where nothing is known any more. Next to a mapping of the same call site and generation it is a part of that. */
+void tracker_extended(const void *hook_frame, void *addr, size_t bytes);
+void tracker_unmap_begin(void *addr, size_t bytes, struct range_pieces *taken);
+void tracker_unmap_end(const struct range_pieces *taken, bool was_released);
+/* After a successful mremap of what begin took. */
+void tracker_remapped(const void *hook_frame, const struct range_pieces *old, void *addr, size_t bytes);
+/* After a successful mprotect that lets it be written: what of it was only reserved is memory from now on, of this call site. */
+void tracker_writable(const void *hook_frame, void *addr, size_t bytes);
+/* After a successful madvise that gives pages back: counted, for what is known of the range. */
+void tracker_returned(void *addr, size_t bytes);
+/* The same as tracker_unmap_begin() for all that is left of what was mapped at this very address. */
+void tracker_detach_begin(void *addr, struct range_pieces *taken);
+
+/*
+ * Devices. `key` is the device address; device addresses live in a map of their own. `domain` comes from
+ * tracker_device_domain(). All may be called from several threads at once.
+ */
+unsigned tracker_device_domain(int device);      // row of "cuda:N"; the last row for numbers out of range
+/*
+ * The owner is what it ends with: a device's primary context by the device's number, a context that the program made by
+ * TRACKER_OWNER_CONTEXT and more, or nothing but its release.
+ */
+enum { TRACKER_OWNER_CONTEXT = 0x100, TRACKER_OWNER_NONE = DEVICE_OBJECTS_NO_OWNER };
+void tracker_device_allocated(const void *hook_frame, unsigned domain, uint64_t key, uint64_t bytes, unsigned owner);
+/* What the driver said of the device right after it refused; total_bytes 0: nothing. */
+struct device_memory {
+	uint64_t free_bytes;
+	uint64_t total_bytes;
+	uint64_t pool_kept_bytes; // of it: of the device's own pool and of the one that refused
+};
+void tracker_device_refused(const void *hook_frame, unsigned domain, uint64_t bytes, int result, struct device_memory memory);
+void tracker_owner_gone(unsigned owner);
+/* Physical memory by handle: what device_objects.h does not do by itself. */
+void tracker_object_created(const void *hook_frame, unsigned domain, uint64_t handle, uint64_t bytes, unsigned owner);
+void tracker_object_imported(uint64_t handle);   // memory of another process: what is mapped of it is counted apart
+void tracker_object_mapped(const void *hook_frame, uint64_t addr, uint64_t bytes, uint64_t handle);
+void tracker_object_released(struct device_drop dropped);
+void tracker_object_unmapped(uint64_t addr, uint64_t bytes);
+/* Memory of another process by address, opened as often as it is closed: an object with this handle. */
+#define TRACKER_OPENED(addr) ((addr) | UINT64_C(1) << 61)
+void tracker_object_opened(const void *hook_frame, unsigned domain, uint64_t addr, uint64_t bytes, unsigned owner);
+/* Before the real free. The block is for one of the other two afterwards. */
+struct live_block tracker_device_take(uint64_t key);
+void tracker_device_released(struct live_block block);
+void tracker_device_put_back(struct live_block block);
+/* Blocks of PyTorch's, in the device's memory: domain "cuda:N/tensors". A release of an unknown one is counted. */
+void tracker_tensor_allocated(const void *hook_frame, int device, uint64_t addr, uint64_t bytes);
+void tracker_tensor_released(uint64_t addr);
+void tracker_tensor_failed(const void *hook_frame, int device, uint64_t bytes, int result);
+/* Fills in kept_bytes, while PyTorch gives up on a tensor of the domain: what is still alive of the time before it did so last. */
+void tracker_tensors_kept(struct kmem_holdings *holdings, unsigned domain);
+
+enum tracker_state {
+	TRACKER_ASLEEP = 0, // not started, or forked: what the kernel makes of the page in a child (MADV_WIPEONFORK)
+	TRACKER_ON = 1,
+	TRACKER_BUSY = 2,   // one thread is starting
+	TRACKER_OFF = 3,    // the end
+};
+
+/* Owned by lifecycle.c: in a page that is zeroed in every forked child, also by a bare clone system call. */
+extern _Atomic uint32_t *tracker_state;
+
+/* lifecycle.c: starts recording in this process, if that is possible now. Weak: unit tests have no life cycle. */
+bool lifecycle_wake(void) __attribute__((weak));
+
+/* False also while it could be woken: then tracker_is_on() is to be asked. */
+static inline bool
+tracker_is_awake(void)
+{
+	/* acquire: pairs with the release in lifecycle_wake() that follows a complete start. */
+	return atomic_load_explicit(tracker_state, memory_order_acquire) == TRACKER_ON;
+}
+
+/* Every hook asks first: false before the start, after the end, and while another thread starts. */
+static inline bool
+tracker_is_on(void)
+{
+	/* acquire: pairs with the release in lifecycle_wake() that follows a complete start. */
+	uint32_t state = atomic_load_explicit(tracker_state, memory_order_acquire);
+
+	return __builtin_expect(state == TRACKER_ON, 1) || (state == TRACKER_ASLEEP && lifecycle_wake && lifecycle_wake());
+}
+
+/* In a forked child: nothing of the parent is alive here. One thread. */
+void tracker_clear(void);
+
+#endif

@@ -1,0 +1,79 @@
+/*
+ * tracker_library.h - memory inside reservations of libraries' own allocators: whose line made it grow?
+ *
+ * There is no event when such an allocator takes a page. So now and then, at events that there are, it is asked whether resident memory
+ * grew by more than was allocated elsewhere, and at which line; when enough has come together the pages are looked at, and what is new
+ * is booked at those lines, in proportion: an estimate (KMEM_STACK_ESTIMATED). The first frame is the code that made the reservation. What
+ * is gone is taken from the lines that it was booked at, page by page. What is booked is what was found in memory.
+ *
+ * Events are: requests and releases of addresses, allocations from the heap, and the interpreter's lock that is given or taken
+ * (hooks_thread.c): a line that calls into the library gives it before and takes it after. Threads without Python are told the line at
+ * which a Python thread was seen last.
+ *
+ * Looks take about a 32nd of the time of the process, questions another one; time in which other processes had the processor is
+ * nobody's. A process without such reservations asks nothing.
+ *
+ * Called by   hooks_mmap.c, hooks_thread.c, tracker.c, tracker_again.c, tracker_mappings.c, tracker_pages.c, resident.c; inside the
+ *             reentry guard.
+ * Safe from   any hook; no allocation. One thread at a time, the others go on.
+ * When full   see library_map.h; growth goes to the lines that there is room for.
+ */
+#ifndef TRACKER_LIBRARY_H
+#define TRACKER_LIBRARY_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/raw_sys.h"
+#include "tables/library_map.h"
+
+#define TRACKER_LIBRARY_TICKS (UINT64_C(1) << 17) // of the processor's clock, between two questions: 30 to 120 us
+
+/*
+ * When to ask next. A line that goes into the library does not wait as long as others: its pools may work for long without a question, or
+ * with some that know but the line before. relaxed: guards nothing; who sees an old one asks once more.
+ */
+extern _Atomic uint64_t tracker_library_next_ticks __attribute__((visibility("hidden")));
+extern _Atomic uint64_t tracker_library_next_switch_ticks __attribute__((visibility("hidden")));
+
+/* Is it time to ask? Without such reservations one load. A program that forbade a look at the clock is not asked between looks. */
+static inline bool
+tracker_library_is_due_at(const _Atomic uint64_t *next_ticks)
+{
+	if (__builtin_expect(!atomic_load_explicit(&library_map_is_any, memory_order_relaxed), 1))
+		return false;
+	if (!raw_sys_may_call() || !raw_sys_has_clock())
+		return false;
+	/* A clock that is far behind is that of another machine. */
+	return (int64_t)(__builtin_ia32_rdtsc() - atomic_load_explicit(next_ticks, memory_order_relaxed)) >= 0;
+}
+
+static inline bool
+tracker_library_is_due(void)
+{
+	return tracker_library_is_due_at(&tracker_library_next_ticks);
+}
+
+/* Where the interpreter's lock is given or taken. */
+static inline bool
+tracker_library_is_switch_due(void)
+{
+	return tracker_library_is_due_at(&tracker_library_next_switch_ticks);
+}
+
+/* Asks, for one of these says so, and looks when enough has grown. hook_frame: as in tracker.h; NULL = not at hand */
+void tracker_library_look(const void *hook_frame);
+
+/* Looks now, whatever there is to find: before what is in memory is told. */
+void tracker_library_look_now(void);
+
+/* Addresses were reserved that can be written; they are no reservation any more; their pages were given back. */
+void tracker_library_reserved(const void *hook_frame, const void *addr, size_t bytes);
+void tracker_library_cut(uint64_t start, uint64_t end);
+void tracker_library_returned(uint64_t start, uint64_t end);
+
+void tracker_library_clear(void); // forked child: one thread
+
+#endif

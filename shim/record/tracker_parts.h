@@ -1,0 +1,125 @@
+/*
+ * tracker_parts.h - what the files of the tracker have of each other. Nobody else includes it.
+ *
+ * tracker_again.c books an allocation that its thread made before, and the release of a block of its own: nearly every event. It is
+ * called for all of them, and what is not as usual goes on to tracker.c, out of line.
+ */
+#ifndef TRACKER_PARTS_H
+#define TRACKER_PARTS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/counter.h"
+#include "capture/capture_file.h"
+#include "record/failed_requests.h"
+#include "record/thread_slot.h"
+#include "record/tracker.h"
+#include "tables/large_blocks.h"
+#include "tables/peak.h"
+#include "tables/pointer_map.h"
+
+#define TRACKER_RARE __attribute__((noinline, cold))
+
+/* ---- tracker.c, for tracker_again.c. These keep errno. ---- */
+
+/* Nothing is done yet: all steps. `mark` is a free bit of the block's generation, as in tracker.h. */
+TRACKER_RARE void tracker_allocated_rest(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes);
+TRACKER_RARE void tracker_resized_rest(const void *hook_frame, uint8_t mark, struct live_block old, void *addr,
+                                       uint64_t bytes); // sets errno
+
+/*
+ * The event is not in the thread's memo, which was asked: its site, index + 1, by walking the stack; 0 = it is lost, or of Python's
+ * teardown, and counted.
+ */
+TRACKER_RARE uint32_t tracker_walk(struct thread_slot *slot, const void *hook_frame, uint64_t bytes);
+
+/* Counters and peak words when peak_gain_again() did nothing, and what follows a change of the total. */
+TRACKER_RARE void tracker_gain_rest(struct thread_slot *slot, struct kmem_site *site, uint64_t bytes);
+
+/* The same for peak_resize_again(); the old block's record is the calling thread's. Sets errno. */
+TRACKER_RARE void tracker_resize_rest(struct thread_slot *slot, struct address_block old, struct kmem_site *site, uint64_t bytes);
+
+/* A block that was taken out of the map is gone. */
+TRACKER_RARE void tracker_dead_rest(struct thread_slot *slot, struct address_block block);
+
+/* A booked block into the map, whatever stands there. */
+TRACKER_RARE void tracker_map_rest(struct thread_slot *slot, void *addr, uint64_t bytes, uint32_t site, uint8_t generation);
+
+/* Now and then: moves the clock of generations, as generations_tick() does, and looks whether a heartbeat is due. */
+TRACKER_RARE void tracker_look_after(uint64_t bytes, uint64_t blocks);
+
+/* ---- the tracker's files, for each other ---- */
+
+/* Everything about a new block but its address. site 0: it could not be booked, which is counted. */
+struct address_block tracker_born(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t bytes);
+void tracker_dead(struct thread_slot *slot, struct address_block block);
+/* No room for its address: better not alive at all than alive for ever. */
+void tracker_lost(struct thread_slot *slot, struct address_block block);
+void tracker_refused(const void *hook_frame, struct failed_request request); // its site is found here
+bool tracker_is_teardown(uint64_t bytes); // and counts what is asked for
+/* Site and generation of a new block, not yet in the books; the second where the site is known. site 0: it cannot be booked. */
+struct address_block tracker_place(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t bytes);
+struct address_block tracker_place_at(uint32_t site, uint64_t bytes);
+void tracker_gain(struct thread_slot *slot, uint32_t site, unsigned domain, uint64_t bytes, bool is_whole);
+/* This thread's record for a release, written to before (0 = none, the release is lost); the change of the total that it is a part of. */
+uint32_t tracker_own_record(struct thread_slot *slot, uint32_t site, uint8_t generation, uint64_t bytes, bool is_whole);
+uint32_t tracker_net_change(struct thread_slot *slot, unsigned domain, uint64_t old_bytes, uint64_t bytes);
+/* What was taken out of a map: booked as released, or kept for later, while Python is torn down. */
+void tracker_gone(struct thread_slot *slot, struct address_block block, bool is_whole);
+uint64_t tracker_live_bytes(unsigned domain);
+uint64_t tracker_live_host_bytes(void);
+void tracker_look_after_total(void); // after an event of another domain than the heap
+void tracker_devices_clear(void);
+
+/* ---- books ---- */
+
+static inline void
+lose_event(uint64_t bytes)
+{
+	capture_file_lost(KMEM_LOST_EVENTS, 1);
+	capture_file_lost(KMEM_LOST_EVENT_BYTES, bytes);
+}
+
+/*
+ * After the total, an event changes what a record has counted and what it holds: a thread that is killed in between leaves them apart
+ * by one request, which analyzer/capture/capture_agree.c takes for damage. So nothing is made or looked at in between: no record, no heartbeat.
+ * Nor is the record's page brought back, for which there may be no memory left: it is written to before.
+ */
+static inline void
+book_prepare(struct kmem_site *site)
+{
+	if (site->slot != 0)
+		counter_add_own(&site->freed_count, 0);
+}
+
+static inline void
+book_born(struct kmem_site *site, uint64_t bytes, bool is_whole, uint32_t epoch)
+{
+	if (__builtin_expect(site->slot != 0, 1)) {
+		counter_add_own(&site->allocated_count, is_whole);
+		counter_add_own(&site->allocated_bytes, bytes);
+		peak_apply_own(&site->peak, (int64_t)bytes, epoch);
+		return;
+	}
+	atomic_fetch_add_explicit(&site->allocated_count, is_whole, memory_order_relaxed);
+	atomic_fetch_add_explicit(&site->allocated_bytes, bytes, memory_order_relaxed);
+	peak_apply(&site->peak, (int64_t)bytes, epoch);
+}
+
+static inline void
+book_dead(struct kmem_site *site, uint64_t bytes, bool is_whole, uint32_t epoch)
+{
+	if (__builtin_expect(site->slot != 0, 1)) {
+		counter_add_own(&site->freed_count, is_whole);
+		counter_add_own(&site->freed_bytes, bytes);
+		peak_apply_own(&site->peak, -(int64_t)bytes, epoch);
+		return;
+	}
+	atomic_fetch_add_explicit(&site->freed_count, is_whole, memory_order_relaxed);
+	atomic_fetch_add_explicit(&site->freed_bytes, bytes, memory_order_relaxed);
+	peak_apply(&site->peak, -(int64_t)bytes, epoch);
+}
+
+#endif

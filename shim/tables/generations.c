@@ -1,0 +1,178 @@
+/*
+ * generations.c - from how many different times do the survivors come (see generations.h)?
+ *
+ * The clock's measure grows as what was allocated does, in proportion: by bytes or by blocks, whichever grew by the larger part. Where
+ * the mean of blocks stays the same, both do, and it is the volume. Of one event no more counts than the width of a tick: a pool that
+ * is taken once, or the buffers of an earlier phase, do not stop the clock for what comes in smaller blocks.
+ *
+ * Not chosen  merging buckets in pairs when they run out: a release that runs at the same time would need a second protocol.
+ *             A clock that slows down as the volume grows needs no merging, and a leak in a loop that fills the memory
+ *             still crosses eight ticks in the last doubling.
+ */
+#include "tables/generations.h"
+
+#include <stdatomic.h>
+
+#include "capture/capture_file.h"
+#include "kmem_words.h"
+
+#define BATCH_BYTES ((uint64_t)1 << KMEM_TICK_BYTES_LOG2)
+#define CLOCK_BYTES_MAX ((uint64_t)1 << 62) // far behind the last tick
+
+static __thread uint64_t unbooked_bytes __attribute__((tls_model("initial-exec")));
+static __thread uint64_t unbooked_blocks __attribute__((tls_model("initial-exec")));
+
+/*
+ * Adds to a sum, but no more than the width of its tick; returns by how much that moves the clock's measure: by the same part of a
+ * tick there. relaxed, here and for the clock: an age, not a message; a block that is tagged one tick early is no harm.
+ */
+static uint64_t
+share_of_tick(_Atomic uint64_t *sum, uint64_t bytes, uint64_t measure)
+{
+	uint64_t seen = atomic_load_explicit(sum, memory_order_relaxed);
+	unsigned octave = kmem_clock_octave(seen);
+	unsigned wide = kmem_clock_octave(measure);
+	uint64_t most = BATCH_BYTES << octave;
+
+	if (bytes > most)
+		bytes = most;
+	atomic_fetch_add_explicit(sum, bytes, memory_order_relaxed);
+	return wide > octave ? bytes << (wide - octave) : bytes;
+}
+
+/* Moves the clock on, and writes down how much had been allocated then. */
+static uint8_t
+advance(struct kmem_header *header, uint64_t now, uint64_t volume_bytes)
+{
+	uint64_t seen = atomic_load_explicit(&header->generation_clock, memory_order_relaxed);
+	uint16_t rough = kmem_rough(volume_bytes);
+
+	while (seen < now) {
+		uint64_t last = seen;
+
+		if (!atomic_compare_exchange_weak_explicit(&header->generation_clock, &seen, now, memory_order_relaxed,
+		                                           memory_order_relaxed))
+			continue;
+		while (last < now) // two ticks, when two threads had one each
+			atomic_store_explicit(&header->volume_at[++last], rough, memory_order_relaxed);
+		seen = now;
+	}
+	return (uint8_t)seen;
+}
+
+uint8_t
+generations_tick(uint64_t bytes, uint64_t blocks)
+{
+	struct kmem_header *header = capture_file_header();
+
+	unbooked_bytes += bytes;
+	unbooked_blocks += blocks;
+	if (unbooked_bytes < BATCH_BYTES && unbooked_blocks < BATCH_BYTES / KMEM_TICK_BLOCK_BYTES)
+		return generations_clock();
+
+	uint64_t volume_bytes = atomic_fetch_add_explicit(&header->volume_bytes, unbooked_bytes, memory_order_relaxed) + unbooked_bytes;
+	uint64_t measure = atomic_load_explicit(&header->generation_clock_bytes, memory_order_relaxed);
+	uint64_t by_bytes = share_of_tick(&header->tick_bytes, unbooked_bytes, measure);
+	uint64_t by_blocks = share_of_tick(&header->tick_blocks, unbooked_blocks * KMEM_TICK_BLOCK_BYTES, measure);
+	uint64_t step = by_bytes > by_blocks ? by_bytes : by_blocks;
+
+	unbooked_bytes = 0;
+	unbooked_blocks = 0;
+	if (measure >= CLOCK_BYTES_MAX)
+		return generations_clock();
+	measure = atomic_fetch_add_explicit(&header->generation_clock_bytes, step, memory_order_relaxed) + step;
+	return advance(header, kmem_clock_at(measure), volume_bytes);
+}
+
+/*
+ * The site's generation for a birth at this clock: the latest one, or the next when the clock has moved since. 1 to
+ * KMEM_GENERATION_BUCKETS.
+ */
+static uint8_t
+generation_at(struct kmem_generations *block, uint8_t clock)
+{
+	uint32_t seen = atomic_load_explicit(&block->births, memory_order_relaxed);
+	uint32_t wanted;
+
+	do {
+		uint32_t count = seen & 0xffff;
+
+		if (clock <= seen >> 16)
+			return (uint8_t)count;
+		if (count < KMEM_GENERATION_BUCKETS)
+			count++;
+		wanted = (uint32_t)clock << 16 | count;
+	} while (!atomic_compare_exchange_weak_explicit(&block->births, &seen, wanted, memory_order_relaxed,
+	                                                memory_order_relaxed));
+	return (uint8_t)(wanted & 0xffff);
+}
+
+static uint32_t
+claim_block(struct kmem_site *site, uint32_t site_index, uint8_t clock)
+{
+	uint32_t index;
+	struct kmem_generations *block = capture_file_append_sparing(KMEM_SECTION_GENERATIONS, sizeof(*block), 0, &index);
+	uint32_t none = 0;
+
+	if (block == NULL)
+		return 0;
+	atomic_store_explicit(&block->site, site_index, memory_order_relaxed);
+	atomic_store_explicit(&block->births, clock != 0 ? (uint32_t)clock << 16 | 1 : 0, memory_order_relaxed);
+	/* release: the block before the index (F1); acquire: another thread's block, whose births we read next. */
+	if (atomic_compare_exchange_strong_explicit(&site->generations, &none, index + 1, memory_order_acq_rel,
+	                                            memory_order_acquire))
+		return index + 1;
+	atomic_store_explicit(&block->site, 0, memory_order_relaxed); // lost the race: the block stays unused
+	return none;
+}
+
+/* A record is changed by its own thread alone, slot 0's by all without one (S4). relaxed: counts. */
+static inline void
+count(const struct kmem_site *site, uint32_t block_index, uint8_t generation, uint32_t change)
+{
+	struct kmem_generations *block = capture_file_at(KMEM_SECTION_GENERATIONS, block_index - 1);
+	_Atomic uint32_t *live_count = &block->live_count[generation - 1];
+
+	if (__builtin_expect(site->slot != 0, 1))
+		atomic_store_explicit(live_count, atomic_load_explicit(live_count, memory_order_relaxed) + change,
+		                      memory_order_relaxed);
+	else
+		atomic_fetch_add_explicit(live_count, change, memory_order_relaxed);
+}
+
+uint8_t
+generations_born(struct kmem_site *site, uint32_t site_index, uint8_t clock)
+{
+	/* acquire: pairs with claim_block(). */
+	uint32_t index = atomic_load_explicit(&site->generations, memory_order_acquire);
+
+	if (index == 0) {
+		bool is_first_tick = clock <= site->first_epoch;
+		uint64_t allocated_bytes = atomic_load_explicit(&site->allocated_bytes, memory_order_relaxed);
+		uint64_t freed_bytes = atomic_load_explicit(&site->freed_bytes, memory_order_relaxed);
+
+		if (is_first_tick || (int64_t)(allocated_bytes - freed_bytes) < GENERATIONS_MIN_BYTES)
+			return 0;
+		index = claim_block(site, site_index, clock);
+		if (index == 0)
+			return 0;
+	}
+	uint8_t generation = generation_at(capture_file_at(KMEM_SECTION_GENERATIONS, index - 1), clock);
+
+	count(site, index, generation, 1);
+	return generation;
+}
+
+void
+generations_died(struct kmem_site *site, uint32_t site_index, uint8_t generation)
+{
+	uint32_t index;
+
+	if (generation == 0)
+		return;
+	index = atomic_load_explicit(&site->generations, memory_order_acquire); // pairs with claim_block()
+	if (index == 0)
+		index = claim_block(site, site_index, 0); // another thread's block: this record counts below 0
+	if (index != 0)
+		count(site, index, generation, UINT32_MAX);
+}

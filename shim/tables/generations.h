@@ -1,0 +1,93 @@
+/*
+ * generations.h - from how many different times do the surviving blocks of a site come?
+ *
+ * The clock counts 1 to 255 and ticks with what is allocated, bytes or blocks: every 64 KiB until 512 KiB, then eight times per doubling.
+ * A tick in which a site allocates is a generation of that site. A site gets counters when it allocates while it still holds
+ * GENERATIONS_MIN_BYTES that are older: sites without survivors cost nothing, and most of the others hold next to nothing.
+ *
+ * Called by   tracker.c, tracker_again.c. Safe from any thread and signal handler.
+ * When full   blocks are not counted (generation 0); the leak test then knows less.
+ */
+#ifndef GENERATIONS_H
+#define GENERATIONS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/counter.h"
+#include "capture/capture_file.h"
+#include "kmem_format.h"
+
+#define GENERATIONS_MIN_BYTES 1024
+
+/*
+ * The clock after so much more was allocated: at most one large block, and others of less than 64 KiB together. Both are added up in the
+ * thread until they are 64 KiB or 1,024 blocks.
+ */
+uint8_t generations_tick(uint64_t bytes, uint64_t blocks);
+static inline uint8_t
+generations_clock(void)
+{
+	return (uint8_t)atomic_load_explicit(&capture_file_header()->generation_clock, memory_order_relaxed);
+}
+
+
+/*
+ * A block is born, or dies, in a record. site_index is index + 1. A block that another thread allocated dies in the record of
+ * the thread that releases it, as its bytes do: only the sums over the records of a call site tell. To be called before the birth
+ * is added to the record's counters. Returns what must be given back at death: 0 = not counted; else the generation of the
+ * site, 1 to KMEM_GENERATION_BUCKETS.
+ */
+__attribute__((noinline)) uint8_t generations_born(struct kmem_site *site, uint32_t site_index, uint8_t clock);
+__attribute__((noinline)) void generations_died(struct kmem_site *site, uint32_t site_index, uint8_t generation);
+
+/*
+ * The same for a record that only the calling thread changes, without a call for nearly all of them: a site without survivors,
+ * or one whose latest generation goes on.
+ */
+static inline uint8_t
+generations_born_own(struct kmem_site *site, uint32_t site_index)
+{
+	/* acquire: pairs with claim_block(), for another thread may have claimed it when the record was that one's. */
+	uint32_t index = atomic_load_explicit(&site->generations, memory_order_acquire);
+
+	if (index == 0) {
+		if (__builtin_expect((int64_t)(atomic_load_explicit(&site->allocated_bytes, memory_order_relaxed) -
+		                               atomic_load_explicit(&site->freed_bytes, memory_order_relaxed)) <
+		                     GENERATIONS_MIN_BYTES, 1) || generations_clock() <= site->first_epoch)
+			return 0;
+	} else {
+		struct kmem_generations *block = capture_file_at(KMEM_SECTION_GENERATIONS, index - 1);
+		uint32_t births = atomic_load_explicit(&block->births, memory_order_relaxed);
+
+		/* With none yet the clock of the latest is 0, and this one 1 at least. */
+		if (__builtin_expect((uint32_t)generations_clock() << 16 <= births, 1)) {
+			uint8_t generation = (uint8_t)births;
+
+			counter_add_own32(&block->live_count[(size_t)generation - 1], 1);
+			return generation;
+		}
+	}
+	return generations_born(site, site_index, generations_clock());
+}
+
+/* Can generations_died_own() do it? */
+static inline bool
+generations_is_counted(const struct kmem_site *site, uint8_t generation)
+{
+	return generation == 0 || atomic_load_explicit(&site->generations, memory_order_acquire) != 0; // as above
+}
+
+static inline void
+generations_died_own(const struct kmem_site *site, size_t generation)
+{
+	if (generation == 0)
+		return;
+	struct kmem_generations *block = capture_file_at(KMEM_SECTION_GENERATIONS,
+	                                                 atomic_load_explicit(&site->generations, memory_order_relaxed) - 1);
+
+	counter_add_own32(&block->live_count[generation - 1], UINT32_MAX);
+}
+
+#endif

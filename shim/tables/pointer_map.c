@@ -1,0 +1,599 @@
+/*
+ * pointer_map.c - address to call site (see pointer_map.h).
+ *
+ * A shadow indexed by address: one 8-byte word for each 32-byte window, in leaves of 16 MiB (for 64 MiB of addresses)
+ * below one top table; pages come into being when they are touched. Its locality follows the heap's own, it needs no
+ * probing, and it costs a quarter of the densest heap glibc can make: its blocks start at multiples of 16 and are never
+ * closer than 32 bytes, so no window holds two. Other allocators have denser classes: what does not fit (a second block in
+ * a window, a size of 64 MiB and more, an address above 47 bits) goes to an address table. So does what finds no leaf where
+ * the address space is limited (ulimit -v): leaves take at most 3/16 of it, enough for 3/4, and the table is there from the start.
+ *
+ * Invariants, tested by number in tests/unit/shim/tables/test_pointer_map.c and, with threads, in tests/stress/pointer_map.c:
+ *   M1  a window's word is 0, GONE or describes one live block that starts in the window.
+ *   M2  only the thread that owns an address (it got it from the allocator, or is about to give it back) puts or takes it.
+ *       Where windows are shared two owners may race for one, so a word leaves and enters 0 by compare-and-swap only.
+ *   M3  a leaf, once installed, stays for the life of the process, and stands in the list of leaves before it is installed: a
+ *       child, forked at any moment, finds all of them there.
+ *   M4  where windows are not shared (glibc's own heap, however the block was asked for: a chunk has at least 32 bytes, and
+ *       memalign cuts chunks of that size at least off both ends), the owner of the block is the owner of the window: its word
+ *       is written by plain stores, and a word that stands where a block is put is of a block that was given back
+ *       without our seeing it. What the program gives back twice at the same moment may then be booked twice.
+ *   M5  a page leaves the shadow only while no word in it is present, though any thread may put one there at any moment: it
+ *       is moved aside, which is one step for all threads, and what was put meanwhile is put back. Until then a take that
+ *       finds nothing waits. GONE tells a block that was taken meanwhile from one that was not.
+ */
+#include "tables/pointer_map.h"
+
+
+#include "base/raw_sys.h"
+
+#define TOP_ENTRIES ((size_t)1 << (KMEM_ADDRESS_BITS - POINTER_MAP_LEAF_LOG2))
+#define LEAF_BYTES (POINTER_MAP_LEAF_WORDS * 8)
+#define LEAVES_SHARE 12u          // times raw_reserve_max(): 3/16 of a limited address space
+#define TOP_SHARE 5u              // the same: a thirteenth
+#define PAGE_BYTES ((size_t)4096)
+#define PAGE_WORDS (PAGE_BYTES / 8)
+#define RUN_PAGES_MAX 64          // moved aside at once: for how long others may have to wait
+#define TEND_SHRUNK_BYTES ((uint64_t)32 << 20)
+#define TEND_LEAVES 8u
+#define TEND_BYTES ((size_t)4 << 20)
+#define TEND_PERIOD_NS UINT64_C(1000000000)
+#define ROUND_PERIOD_NS UINT64_C(60000000000)
+#define TRIM_WAIT_YIELDS 100000    // of a take, for a trimming thread that was interrupted; then the loss is counted
+
+struct top {
+	_Atomic uint64_t leaves_max;          // constant; relaxed: top_table() orders it
+	_Atomic uint64_t listed_count;        // leaves that were asked for
+	pointer_map_leaf leaf[TOP_ENTRIES];   // by address
+	_Atomic uint32_t list[];              // [leaves_max] numbers of the leaves, some of them perhaps twice or not installed
+};
+
+pointer_map_leaf *pointer_map_own_leaves;
+
+static struct top *top;
+static bool windows_are_own;  // constant once there is a top table
+static _Atomic bool is_stuck; // the address space is used up, or too small for a shadow: no further top or leaf
+static struct address_table overflow;
+static _Atomic uint32_t moves; // begun and ended: odd while pages are aside (M5)
+static atomic_flag is_trimming = ATOMIC_FLAG_INIT; // or looking at all
+static unsigned char is_resident[LEAF_BYTES / PAGE_BYTES]; // under the flag
+
+static void
+open_short_way(struct top *table)
+{
+	if (windows_are_own)
+		__atomic_store_n(&pointer_map_own_leaves, table->leaf, __ATOMIC_RELEASE); // leaves_max first
+}
+
+static struct top *
+top_table(bool creates)
+{
+	/* acquire: pairs with the installation below; leaves_max is seen. */
+	struct top *found = __atomic_load_n(&top, __ATOMIC_ACQUIRE);
+
+	/* relaxed, for is_stuck everywhere: guards nothing; who does not see it yet asks the kernel once more. */
+	if (found != NULL || !creates || atomic_load_explicit(&is_stuck, memory_order_relaxed))
+		return found;
+	size_t most_bytes = raw_reserve_max();
+	bool is_limited = most_bytes / LEAF_BYTES * LEAVES_SHARE < TOP_ENTRIES;
+	size_t leaves_max = is_limited ? most_bytes * LEAVES_SHARE / LEAF_BYTES : TOP_ENTRIES;
+	size_t bytes = sizeof(*top) + leaves_max * sizeof(top->list[0]);
+	struct top *fresh = !is_limited || bytes <= most_bytes * TOP_SHARE ? raw_reserve(KMEM_OWN_ADDRESSES, bytes, PROT_READ | PROT_WRITE) : NULL;
+
+	if (is_limited)
+		address_table_reserve(&overflow); // later there may be no addresses left
+	if (fresh == NULL) {
+		atomic_store_explicit(&is_stuck, true, memory_order_relaxed);
+		return NULL;
+	}
+	atomic_store_explicit(&fresh->leaves_max, leaves_max, memory_order_relaxed);
+	if (__atomic_compare_exchange_n(&top, &found, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+		open_short_way(fresh);
+		return fresh;
+	}
+	raw_unreserve(fresh, bytes);
+	return found;
+}
+
+/* Entries of list[] that may be read. */
+static uint64_t
+listed_in(struct top *table)
+{
+	uint64_t asked = atomic_load_explicit(&table->listed_count, memory_order_relaxed);
+	uint64_t max = atomic_load_explicit(&table->leaves_max, memory_order_relaxed);
+
+	return asked < max ? asked : max;
+}
+
+/* A leaf for the entry, this thread's or that of a faster one; NULL when there is no room for one. */
+static pointer_map_word *
+install_leaf(struct top *table, size_t number)
+{
+	pointer_map_word *leaf = NULL;
+	pointer_map_word *fresh = NULL;
+	uint64_t listed;
+
+	if (atomic_load_explicit(&is_stuck, memory_order_relaxed))
+		return NULL;
+	/* relaxed: it hands out places; a trim skips what is not installed yet, a child has no other thread (M3). */
+	listed = atomic_fetch_add_explicit(&table->listed_count, 1, memory_order_relaxed);
+	if (listed < atomic_load_explicit(&table->leaves_max, memory_order_relaxed))
+		fresh = raw_reserve(KMEM_OWN_ADDRESSES, LEAF_BYTES, PROT_READ | PROT_WRITE);
+	if (fresh == NULL) {
+		atomic_store_explicit(&is_stuck, true, memory_order_relaxed);
+		return NULL;
+	}
+	atomic_store_explicit(&table->list[listed], (uint32_t)number, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst); // the list first, for whoever forks here (M3)
+	if (atomic_compare_exchange_strong_explicit(&table->leaf[number], &leaf, fresh, memory_order_acq_rel,
+	                                            memory_order_acquire))
+		return fresh;
+	raw_unreserve((void *)fresh, LEAF_BYTES);
+	return leaf;
+}
+
+/* The word of an address; NULL when it cannot be had (or, if !creates, does not exist). */
+static pointer_map_word *
+find(uint64_t addr, bool creates)
+{
+	struct top *table;
+
+	if (addr >> KMEM_ADDRESS_BITS != 0 || (table = top_table(creates)) == NULL)
+		return NULL;
+	/* acquire: pairs with install_leaf(). */
+	pointer_map_word *leaf = atomic_load_explicit(&table->leaf[addr >> POINTER_MAP_LEAF_LOG2], memory_order_acquire);
+
+	if (leaf == NULL && creates)
+		leaf = install_leaf(table, addr >> POINTER_MAP_LEAF_LOG2);
+	if (leaf == NULL)
+		return NULL;
+	return &leaf[addr >> POINTER_MAP_WINDOW_LOG2 & (POINTER_MAP_LEAF_WORDS - 1)];
+}
+
+/* The block behind a present word of this address; a size that does not fit stands in the address table. */
+static struct address_block
+unpack(uint64_t word, uint64_t addr)
+{
+	struct address_block block = pointer_map_unpack(word);
+
+	if (block.bytes == POINTER_MAP_BYTES_MASK)
+		address_table_take(&overflow, addr, &block);
+	return block;
+}
+
+static bool
+is_of(uint64_t word, uint64_t addr)
+{
+	return (word & POINTER_MAP_START_MASK) == pointer_map_start_of(addr);
+}
+
+/* ---- put ---- */
+
+/* The mark of objects is for words alone: what comes out of the address table goes to the books as it is. */
+static struct address_block
+unmarked(struct address_block block)
+{
+	block.generation &= POINTER_MAP_GENERATION_MASK;
+	return block;
+}
+
+/* What the shadow has no room for. */
+static enum pointer_map_put
+put_overflow(uint64_t addr, struct address_block block, struct address_block *old)
+{
+	enum address_table_put put = address_table_put(&overflow, addr, unmarked(block), old);
+
+	if (put == ADDRESS_TABLE_FULL)
+		return POINTER_MAP_FULL;
+	return put == ADDRESS_TABLE_REPLACED ? POINTER_MAP_REPLACED : POINTER_MAP_STORED;
+}
+
+/* A block whose size the word has no room for, and which is not in the table. */
+static bool
+put_large(uint64_t addr, struct address_block block)
+{
+	struct address_block none;
+
+	return address_table_put(&overflow, addr, unmarked(block), &none) != ADDRESS_TABLE_FULL;
+}
+
+/* M4: what stands in the window is of a block that is gone, wherever in the window it began. */
+static enum pointer_map_put
+put_own(pointer_map_word *at, uint64_t addr, struct address_block block, struct address_block *old)
+{
+	uint64_t seen = atomic_load_explicit(at, memory_order_relaxed);
+	uint64_t word = pointer_map_pack(addr, block);
+	bool is_stale = seen > POINTER_MAP_GONE;
+
+	if (is_stale) {
+		uint64_t window_addr = addr & ~((UINT64_C(1) << POINTER_MAP_WINDOW_LOG2) - 1);
+
+		*old = unpack(seen, window_addr | (seen >> POINTER_MAP_POSITION_SHIFT & 3) << 3);
+	}
+	if ((word & POINTER_MAP_BYTES_MASK) == POINTER_MAP_BYTES_MASK && !put_large(addr, block))
+		return POINTER_MAP_FULL;
+	atomic_store_explicit(at, word, memory_order_relaxed);
+	return is_stale ? POINTER_MAP_REPLACED : POINTER_MAP_STORED;
+}
+
+static enum pointer_map_put
+put_shared(pointer_map_word *at, uint64_t addr, struct address_block block, struct address_block *old)
+{
+	uint64_t word = pointer_map_pack(addr, block);
+	bool is_large = (word & POINTER_MAP_BYTES_MASK) == POINTER_MAP_BYTES_MASK;
+	uint64_t seen = atomic_load_explicit(at, memory_order_relaxed);
+
+	for (;;) {
+		bool is_same = is_of(seen, addr);
+
+		if (seen != 0 && !is_same) // M1: another block lives in this window
+			return put_overflow(addr, block, old);
+		if (is_same)
+			*old = unpack(seen, addr);
+		if (is_large && !put_large(addr, block))
+			return POINTER_MAP_FULL;
+		/*
+		 * relaxed: the word is the whole message. Who frees the block got its address through the program, which
+		 * orders that after our return.
+		 */
+		if (atomic_compare_exchange_strong_explicit(at, &seen, word, memory_order_relaxed,
+		                                            memory_order_relaxed))
+			return is_same ? POINTER_MAP_REPLACED : POINTER_MAP_STORED;
+		if (is_large)
+			address_table_take(&overflow, addr, &block);
+	}
+}
+
+enum pointer_map_put
+pointer_map_put_rest(uint64_t addr, struct address_block block, struct address_block *old)
+{
+	pointer_map_word *at = find(addr, true);
+
+	if (at == NULL)
+		return put_overflow(addr, block, old);
+	return windows_are_own ? put_own(at, addr, block, old) : put_shared(at, addr, block, old);
+}
+
+/* ---- take ---- */
+
+/* One look. False also when another thread took it, or moved it aside, at the same moment. */
+static bool
+take_once(uint64_t addr, struct address_block *block)
+{
+	pointer_map_word *at = find(addr, false);
+	uint64_t seen = at != NULL ? atomic_load_explicit(at, memory_order_relaxed) : 0;
+
+	if (!is_of(seen, addr))
+		return address_table_take(&overflow, addr, block);
+	/* relaxed: as in put. */
+	if (windows_are_own)
+		atomic_store_explicit(at, POINTER_MAP_GONE, memory_order_relaxed);
+	else if (!atomic_compare_exchange_strong_explicit(at, &seen, 0, memory_order_relaxed, memory_order_relaxed))
+		return false;
+	*block = unpack(seen, addr);
+	return true;
+}
+
+bool
+pointer_map_take_rest(uint64_t addr, struct address_block *block)
+{
+	for (unsigned wait = 0; wait < TRIM_WAIT_YIELDS; wait++) {
+		/* acquire: pairs with move_aside(): what it put back is seen by a look after the end. */
+		uint32_t before = atomic_load_explicit(&moves, memory_order_acquire);
+
+		if (take_once(addr, block))
+			return true;
+		/*
+		 * Did pages move while we looked? acquire keeps this load behind the look. A look that saw a fresh page came
+		 * after the move, and the kernel made every processor forget the old page in between, a full barrier: it
+		 * also sees the count that was raised before.
+		 */
+		atomic_thread_fence(memory_order_acquire);
+		if (before % 2 == 0 && atomic_load_explicit(&moves, memory_order_relaxed) == before)
+			return false; // never put, or a double free by the program: the other one took it
+		if (before % 2 != 0)
+			raw_syscall(SYS_sched_yield);
+	}
+	return false;
+}
+
+bool
+pointer_map_find(uint64_t addr, struct address_block *block)
+{
+	pointer_map_word *at = find(addr, false);
+	uint64_t seen = at != NULL ? atomic_load_explicit(at, memory_order_relaxed) : 0;
+
+	if (!is_of(seen, addr) || (seen & POINTER_MAP_BYTES_MASK) == POINTER_MAP_BYTES_MASK)
+		return address_table_find(&overflow, addr, block);
+	*block = pointer_map_unpack(seen);
+	return true;
+}
+
+/* ---- giving pages back (M5) ---- */
+
+/* A block that was put into a page after we looked and before it was aside. */
+static void
+put_back(pointer_map_word *at, uint64_t addr, uint64_t word)
+{
+	struct address_block unused;
+	uint64_t seen = 0;
+
+	/* It stands in the address table: a take finds it there, and may have done so already. */
+	if ((word & POINTER_MAP_BYTES_MASK) == POINTER_MAP_BYTES_MASK)
+		return;
+	/* Not 0, own windows: its owner took it, after it had read it in the old page; perhaps the next block is here. */
+	if (atomic_compare_exchange_strong_explicit(at, &seen, word, memory_order_relaxed, memory_order_relaxed) ||
+	    windows_are_own)
+		return;
+	put_overflow(addr, pointer_map_unpack(word), &unused); // shared: others are in the window now
+}
+
+/* False when the kernel cannot do it. */
+static bool
+move_aside(pointer_map_word *words, size_t bytes, uint64_t first_addr)
+{
+	/* relaxed: odd before the move, and mremap is a full barrier. */
+	atomic_fetch_add_explicit(&moves, 1, memory_order_relaxed);
+	pointer_map_word *aside = (void *)raw_syscall(SYS_mremap, words, bytes, bytes, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, NULL);
+	bool is_moved = (void *)aside != MAP_FAILED;
+
+	for (size_t i = 0; is_moved && i < bytes / 8; i++) {
+		uint64_t word = atomic_load_explicit(&aside[i], memory_order_relaxed);
+		uint64_t addr = first_addr + (i << POINTER_MAP_WINDOW_LOG2);
+
+		if (word > POINTER_MAP_GONE)
+			put_back(&words[i], addr | (word >> POINTER_MAP_POSITION_SHIFT & 3) << 3, word);
+	}
+	/* release: what was put back, before the end. Pairs with pointer_map_take_rest(). */
+	atomic_fetch_add_explicit(&moves, 1, memory_order_release);
+	if (is_moved)
+		raw_munmap((void *)aside, bytes);
+	return is_moved;
+}
+
+static bool
+is_empty(const pointer_map_word *page)
+{
+	for (size_t i = 0; i < PAGE_WORDS; i++) {
+		if (atomic_load_explicit(&page[i], memory_order_relaxed) > POINTER_MAP_GONE)
+			return false;
+	}
+	return true;
+}
+
+/* Pages that are there and empty, run by run, until enough went. Returns their bytes. */
+static size_t
+trim_leaf(pointer_map_word *leaf, uint64_t first_addr, size_t most_bytes)
+{
+	size_t pages = sizeof(is_resident);
+	size_t run = 0;
+	size_t given = 0;
+
+	if (!raw_sys_may_call() || raw_syscall(SYS_mincore, leaf, LEAF_BYTES, is_resident) != 0)
+		return 0;
+	for (size_t page = 0; page <= pages && given < most_bytes; page++) {
+		if (page < pages && (is_resident[page] & 1) != 0 && run < RUN_PAGES_MAX && is_empty(leaf + page * PAGE_WORDS)) {
+			run++;
+			continue;
+		}
+		size_t first = (page - run) * PAGE_WORDS;
+
+		if (run != 0 && !move_aside(leaf + first, run * PAGE_BYTES, first_addr + (first << POINTER_MAP_WINDOW_LOG2)))
+			return given;
+		given += run * PAGE_BYTES;
+		if (run == RUN_PAGES_MAX)
+			page--; // it has not been looked at
+		run = 0;
+	}
+	return given;
+}
+
+size_t
+pointer_map_trim(uint64_t leaves, size_t most_bytes)
+{
+	static uint64_t next; // in the list; under the flag
+	struct top *table = top_table(false);
+	size_t given = 0;
+
+	/* acquire, and release below: the last trimmer's buffer and position. Who comes second need not wait. */
+	if (table == NULL || atomic_flag_test_and_set_explicit(&is_trimming, memory_order_acquire))
+		return 0;
+	uint64_t listed = listed_in(table);
+
+	for (uint64_t i = 0; i < leaves && i < listed && given < most_bytes; i++) {
+		uint64_t number = atomic_load_explicit(&table->list[next % listed], memory_order_relaxed);
+		/* acquire: pairs with install_leaf(). A number that is not written yet is 0, mostly no leaf. */
+		pointer_map_word *leaf = atomic_load_explicit(&table->leaf[number], memory_order_acquire);
+
+		if (leaf != NULL)
+			given += trim_leaf(leaf, number << POINTER_MAP_LEAF_LOG2, most_bytes - given);
+		if (given < most_bytes)
+			next++; // nothing is left in this one
+	}
+	atomic_flag_clear_explicit(&is_trimming, memory_order_release);
+	return given;
+}
+
+/* ---- looking at all ---- */
+
+/* Words looked at. */
+static size_t
+visit_leaf(pointer_map_word *leaf, uint64_t first_addr, pointer_map_visitor *visitor, void *context)
+{
+	const uint64_t object = POINTER_MAP_PRESENT | (uint64_t)POINTER_MAP_OBJECT << POINTER_MAP_GENERATION_SHIFT;
+	size_t looked_at = 0;
+
+	if (!raw_sys_may_call() || raw_syscall(SYS_mincore, leaf, LEAF_BYTES, is_resident) != 0)
+		return 0;
+	for (size_t i = 0; i < POINTER_MAP_LEAF_WORDS; i++) {
+		if (i % PAGE_WORDS == 0 && (is_resident[i / PAGE_WORDS] & 1) == 0) {
+			i += PAGE_WORDS - 1;
+			continue;
+		}
+		uint64_t word = atomic_load_explicit(&leaf[i], memory_order_relaxed);
+
+		looked_at++;
+		if ((word & object) == object)
+			visitor(context, (first_addr + (i << POINTER_MAP_WINDOW_LOG2)) | (word >> POINTER_MAP_POSITION_SHIFT & 3) << 3,
+			        pointer_map_unpack(word));
+	}
+	return looked_at;
+}
+
+bool
+pointer_map_visit(size_t most_words, pointer_map_visitor *visitor, void *context)
+{
+	static uint64_t next; // in the list; under the flag
+	struct top *table = top_table(false);
+	size_t looked_at = 0;
+	uint64_t shown = 0;
+
+	if (table == NULL || atomic_flag_test_and_set_explicit(&is_trimming, memory_order_acquire)) // as in trim
+		return false;
+	uint64_t listed = listed_in(table);
+
+	for (; shown < listed && looked_at < most_words; shown++) {
+		uint64_t number = atomic_load_explicit(&table->list[next++ % listed], memory_order_relaxed);
+		pointer_map_word *leaf = atomic_load_explicit(&table->leaf[number], memory_order_acquire); // install_leaf()
+
+		if (leaf != NULL)
+			looked_at += visit_leaf(leaf, number << POINTER_MAP_LEAF_LOG2, visitor, context);
+	}
+	atomic_flag_clear_explicit(&is_trimming, memory_order_release);
+	return shown == listed;
+}
+
+/* The lowest present word of [first, end) in a leaf; `end` = none. Its resident pages are known. */
+static size_t
+lowest_in_leaf(const pointer_map_word *leaf, size_t first, size_t end, bool *was_used)
+{
+	for (size_t i = first; i < end; i++) {
+		if ((is_resident[i / PAGE_WORDS] & 1) == 0) {
+			i |= PAGE_WORDS - 1;
+			continue;
+		}
+		uint64_t word = atomic_load_explicit(&leaf[i], memory_order_relaxed);
+
+		if ((word & POINTER_MAP_PRESENT) != 0)
+			return i;
+		*was_used |= word != 0;
+	}
+	return end;
+}
+
+uint64_t
+pointer_map_lowest(uint64_t start, uint64_t end, bool *was_used)
+{
+	struct top *table = top_table(false);
+	uint64_t lowest = UINT64_MAX;
+
+	*was_used = false;
+	if (table == NULL || end > UINT64_C(1) << KMEM_ADDRESS_BITS)
+		return lowest;
+	if (atomic_flag_test_and_set_explicit(&is_trimming, memory_order_acquire)) // as in trim
+		return start;
+	for (uint64_t addr = start, next; addr < end && lowest == UINT64_MAX; addr = next) {
+		/* acquire: pairs with install_leaf(). */
+		pointer_map_word *leaf = atomic_load_explicit(&table->leaf[addr >> POINTER_MAP_LEAF_LOG2], memory_order_acquire);
+		uint64_t leaf_addr = addr >> POINTER_MAP_LEAF_LOG2 << POINTER_MAP_LEAF_LOG2;
+
+		next = leaf_addr + (UINT64_C(1) << POINTER_MAP_LEAF_LOG2);
+		if (leaf == NULL || raw_syscall(SYS_mincore, leaf, LEAF_BYTES, is_resident) != 0)
+			continue;
+		uint64_t part_end = next < end ? next : end;
+		size_t last = (part_end - leaf_addr) >> POINTER_MAP_WINDOW_LOG2;
+		size_t found = lowest_in_leaf(leaf, (addr - leaf_addr) >> POINTER_MAP_WINDOW_LOG2, last, was_used);
+
+		if (found < last)
+			lowest = leaf_addr + (found << POINTER_MAP_WINDOW_LOG2);
+	}
+	atomic_flag_clear_explicit(&is_trimming, memory_order_release);
+	return lowest;
+}
+
+/* Relaxed, all: who sees one late tends a little more, or later. */
+static struct {
+	_Atomic uint64_t highest_bytes; // of the heap, since the shadow was last gone through
+	_Atomic uint64_t leaves_left;
+	_Atomic uint64_t next_ns;
+	_Atomic uint64_t next_round_ns; // 0 = not set yet
+} tending;
+
+static void
+tend_all(void)
+{
+	struct top *table = top_table(false);
+
+	if (table != NULL)
+		atomic_store_explicit(&tending.leaves_left, listed_in(table), memory_order_relaxed);
+}
+
+bool
+pointer_map_is_tending_due(uint64_t live_bytes)
+{
+	uint64_t highest = atomic_load_explicit(&tending.highest_bytes, memory_order_relaxed);
+
+	if (live_bytes > highest)
+		atomic_store_explicit(&tending.highest_bytes, live_bytes, memory_order_relaxed);
+	else if (highest - live_bytes >= TEND_SHRUNK_BYTES && highest - live_bytes >= highest / 4) {
+		atomic_store_explicit(&tending.highest_bytes, live_bytes, memory_order_relaxed);
+		tend_all();
+	}
+	return atomic_load_explicit(&tending.leaves_left, memory_order_relaxed) != 0;
+}
+
+void
+pointer_map_beat(uint64_t now_ns)
+{
+	uint64_t due_ns = atomic_load_explicit(&tending.next_round_ns, memory_order_relaxed);
+
+	if (now_ns >= due_ns) {
+		atomic_store_explicit(&tending.next_round_ns, now_ns + ROUND_PERIOD_NS, memory_order_relaxed);
+		if (due_ns != 0)
+			tend_all();
+	}
+}
+
+void
+pointer_map_tend(uint64_t now_ns)
+{
+	uint64_t due_ns = atomic_load_explicit(&tending.next_ns, memory_order_relaxed);
+	uint64_t left = atomic_load_explicit(&tending.leaves_left, memory_order_relaxed);
+
+	if (now_ns < due_ns || !atomic_compare_exchange_strong_explicit(&tending.next_ns, &due_ns, now_ns + TEND_PERIOD_NS,
+	                                                                memory_order_relaxed, memory_order_relaxed))
+		return;
+	if (pointer_map_trim(TEND_LEAVES, TEND_BYTES) < TEND_BYTES) // else there may be more in the leaf it stopped at
+		atomic_store_explicit(&tending.leaves_left, left > TEND_LEAVES ? left - TEND_LEAVES : 0, memory_order_relaxed);
+}
+
+/* ---- beginnings ---- */
+
+void
+pointer_map_start(bool are_own)
+{
+	windows_are_own = are_own;
+	__atomic_store_n(&pointer_map_own_leaves, NULL, __ATOMIC_RELAXED);
+	if (top != NULL)
+		open_short_way(top);
+}
+
+void
+pointer_map_clear(void)
+{
+	uint64_t listed = top != NULL ? listed_in(top) : 0;
+
+	for (uint64_t i = 0; i < listed; i++) {
+		uint32_t number = atomic_load_explicit(&top->list[i], memory_order_relaxed);
+		pointer_map_word *leaf = atomic_load_explicit(&top->leaf[number], memory_order_relaxed);
+
+		if (leaf != NULL)
+			raw_madvise((void *)leaf, LEAF_BYTES, MADV_DONTNEED);
+	}
+	atomic_store_explicit(&is_stuck, false, memory_order_relaxed);
+	atomic_store_explicit(&tending.highest_bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&tending.leaves_left, 0, memory_order_relaxed);
+	atomic_store_explicit(&moves, 0, memory_order_relaxed); // a thread that is not in this process may have trimmed
+	atomic_flag_clear_explicit(&is_trimming, memory_order_relaxed);
+	address_table_clear(&overflow);
+}

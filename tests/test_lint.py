@@ -1,0 +1,64 @@
+"""tools/lint finds a planted breach of each kind, and nothing in a tree without one."""
+import importlib.machinery
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+LOADER = importlib.machinery.SourceFileLoader("lint", str(Path(__file__).parents[1] / "tools" / "lint"))
+lint = importlib.util.module_from_spec(importlib.util.spec_from_loader("lint", LOADER))
+LOADER.exec_module(lint)
+
+CLEAN = {
+    "include/format.h": "#define FORMAT 1\n",
+    "shim/base/clock.h": '#include "format.h"\n',
+    "shim/capture/file.h": '#include "base/clock.h"\n',
+    "shim/capture/file.c": '#include "capture/file.h"\n#include "capture/file_parts.h"\n',
+    "shim/capture/file_parts.h": '#include "capture/file.h"\n',
+    "analyzer/model/model.h": "int x;\n",
+    "analyzer/report/render_text.c": '#include "format.h"\n',
+    "examples/small.c": "int main(void) { return 0; }\n",
+}
+
+
+def breaches(root, capsys, files, known=()):
+    for name, text in {**CLEAN, **files}.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    count = lint.lint(root, set(known))
+    said = [line for line in capsys.readouterr().out.splitlines() if line.startswith("lint: ")]
+    assert count == len([line for line in said if "warning" not in line])
+    return said
+
+
+def test_a_clean_tree(tmp_path, capsys):
+    assert breaches(tmp_path, capsys, {}) == []
+
+
+@pytest.mark.parametrize("files, said", [
+    ({"shim/base/up.c": '#include "capture/file.h"\n'}, "shim/base/up.c: includes capture/file.h; shim/base may include nothing"),
+    ({"shim/base/bare.c": '#include "clock.h"\n'}, 'shim/base/bare.c: includes "clock.h": write "folder/clock.h"'),
+    ({"shim/base/gone.c": '#include "base/gone.h"\n'}, "shim/base/gone.c: includes base/gone.h, which is not in shim/"),
+    ({"shim/base/whole.c": '#include "base/clock.c"\n'}, "shim/base/whole.c: includes base/clock.c"),
+    ({"shim/attic/new.c": "\n"}, "shim/attic/new.c: shim/ has the folders"),
+    ({"shim/loose.c": "\n"}, "shim/loose.c: shim/ has the folders"),
+    ({"shim/base/weak.h": "void up(void) __attribute__((weak));\n"}, "shim/base/weak.h: has a weak symbol"),
+    ({"analyzer/report/render_page.c": '#include "model/model.h"\n'}, "renderers see report/report.h"),
+    ({"shim/base/a.h": "\n", "shim/base/a.c": '#include "base/b.h"\n', "shim/base/b.h": "\n", "shim/base/b.c": '#include "base/a.h"\n'},
+     "include each other in a circle: shim/base/a, shim/base/b"),
+    ({"shim/base/broken.h": "unknown_type x;\n"}, "shim/base/broken.h: does not compile alone"),
+    ({"examples/long.c": "\n" * 60}, "examples/long.c: 60 lines"),
+])
+def test_a_planted_breach(files, said, tmp_path, capsys):
+    lines = breaches(tmp_path, capsys, files)
+    assert len(lines) == 1 and said in lines[0], lines
+
+
+def test_a_long_file_is_a_warning(tmp_path, capsys):
+    assert "more than 900" in breaches(tmp_path, capsys, {"shim/base/long.c": "\n" * 901})[0]
+
+
+def test_a_known_breach_is_let_through_and_one_that_is_gone_is_not(tmp_path, capsys):
+    known = ["shim/base/up.c: includes capture/file.h"]
+    assert breaches(tmp_path, capsys, {"shim/base/up.c": '#include "capture/file.h"\n'}, known) == []
+    assert breaches(tmp_path, capsys, {"shim/base/up.c": "\n"}, known) == ["lint: no longer so, take it from KNOWN; " + known[0]]

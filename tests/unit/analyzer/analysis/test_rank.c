@@ -1,0 +1,411 @@
+/*
+ * test_rank.c - does the right line come first, and is a leak told from what only looks like one?
+ */
+#include "hand_model.h"
+
+#include "model/site_key.h"
+
+static struct hand_model hand;
+
+static int
+make(void **state)
+{
+	(void)state;
+	hand_model_make(&hand);
+	return 0;
+}
+
+static uint32_t
+line_at(const struct ranked *ranked, size_t number)
+{
+	return ranked->lines[number].where->line;
+}
+
+/* --- classes --------------------------------------------------------------------------------------------------- */
+
+static const struct {
+	uint32_t alive, total, recent, recent_total;
+	uint64_t live_bytes;
+	enum model_leak_class wanted;
+	const char *why;
+} class_cases[] = {
+	{ 12, 12, 3, 3, MIB, MODEL_LEAK_LEAK, "every generation is alive" },
+	{ 9, 12, 3, 3, MIB, MODEL_LEAK_LEAK, "three quarters are enough" },
+	{ 8, 12, 3, 3, MIB, MODEL_LEAK_BACKLOG, "less than three quarters are not" },
+	{ 12, 12, 2, 3, MIB, MODEL_LEAK_BACKLOG, "67 % of the latest quarter: it slowed down" },
+	{ 12, 12, 0, 3, MIB, MODEL_LEAK_STEADY, "nothing recent: it stopped" },
+	{ 6, 6, 1, 1, MIB, MODEL_LEAK_LEAK, "six generations can be judged" },
+	{ 5, 5, 1, 1, MIB, MODEL_LEAK_TOO_SHORT, "five cannot" },
+	{ 12, 12, 3, 3, 64 * KIB, MODEL_LEAK_LEAK, "the floor itself" },
+	{ 12, 12, 3, 3, 64 * KIB - 1, MODEL_LEAK_STEADY, "below the floor" },
+	{ 2, 23, 1, 6, MIB, MODEL_LEAK_STEADY, "bounded cache, measured 2/23" },
+	{ 4, 27, 1, 7, MIB, MODEL_LEAK_STEADY, "sawtooth, measured 4/27" },
+	{ 1, 28, 0, 7, GIB, MODEL_LEAK_STEADY, "one-time load, measured 1/28" },
+	{ 5, 15, 3, 4, MIB, MODEL_LEAK_BACKLOG, "garbage cycles, measured 5/15" },
+	{ 9, 23, 4, 6, MIB, MODEL_LEAK_BACKLOG, "draining queue, measured 9/23" },
+	{ 0, 28, 0, 7, 0, MODEL_LEAK_NONE, "everything was released" },
+};
+
+static void
+classes_follow_the_surviving_generations(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(class_cases); i++) {
+		struct model_site *site;
+
+		hand_model_make(&hand);
+		site = hand_model_site(&hand, HEAP, 41, class_cases[i].live_bytes);
+		site->live_count = class_cases[i].live_bytes != 0;
+		hand_model_generations(site, class_cases[i].alive, class_cases[i].total, class_cases[i].recent,
+		                       class_cases[i].recent_total);
+		rank_leaks_classify(&hand.model);
+		if (site->leak != class_cases[i].wanted)
+			print_error("%s\n", class_cases[i].why);
+		assert_int_equal(site->leak, class_cases[i].wanted);
+	}
+}
+
+static void
+many_small_sites_below_one_line_are_one_leak(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 4; i++)
+		hand_model_generations(hand_model_site(&hand, HEAP, 41, 20 * KIB), 12, 12, 3, 3);
+	hand_model_generations(hand_model_site(&hand, HEAP, 42, 20 * KIB), 12, 12, 3, 3);
+	hand_model_generations(hand_model_site(&hand, CUDA0, 41, 20 * KIB), 12, 12, 3, 3);
+	rank_leaks_classify(&hand.model);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(hand.sites[i].leak, MODEL_LEAK_LEAK);
+	assert_int_equal(hand.sites[4].leak, MODEL_LEAK_STEADY); // another line
+	assert_int_equal(hand.sites[5].leak, MODEL_LEAK_STEADY); // another domain
+
+	hand_model_make(&hand); // two workers of a data loader with 39 KiB each
+	hand_model_generations(hand_model_site(&hand, HEAP, 41, 78 * KIB), 12, 12, 3, 3);
+	hand.sites[0].process_count = 2;
+	hand.sites[0].most_live_bytes = 40 * KIB;
+	rank_leaks_classify(&hand.model);
+	assert_int_equal(hand.sites[0].leak, MODEL_LEAK_STEADY);
+	hand.sites[0].most_live_bytes = 64 * KIB;
+	rank_leaks_classify(&hand.model);
+	assert_int_equal(hand.sites[0].leak, MODEL_LEAK_LEAK);
+
+	hand_model_make(&hand);
+	hand.domains[MMAP].name = "python/arena"; // what imports leave there comes in all generations, too
+	hand_model_generations(hand_model_site(&hand, MMAP, 60, 16 * MIB - 1), 12, 12, 3, 3);
+	rank_leaks_classify(&hand.model);
+	assert_int_equal(hand.sites[0].leak, MODEL_LEAK_TOO_SHORT);
+	assert_false(rank_may_accumulate(&hand.sites[0])); // for want of bytes, not of generations
+	hand.sites[0].live_bytes++;
+	rank_leaks_classify(&hand.model);
+	assert_int_equal(hand.sites[0].leak, MODEL_LEAK_LEAK);
+}
+
+static const struct {
+	uint64_t live_bytes, live_count, released_bytes, released_count;
+	enum model_leak_class wanted;
+	const char *why;
+} growth_cases[] = {
+	{ 1053216, 146, 212871296, 347, MODEL_LEAK_STEADY, "one array in use and 145 shapes of arrays, measured" },
+	{ 221200, 13821, 1152000000, 4800, MODEL_LEAK_STEADY, "shapes alone, beside large temporaries, measured" },
+	{ 9 * MIB, 146, 347 * MIB, 347, MODEL_LEAK_LEAK, "more than the temporaries explain" },
+	{ 8 * MIB + 64 * KIB - 1, 146, 347 * MIB, 347, MODEL_LEAK_STEADY, "what they leave is below the floor" },
+	{ 8 * MIB + 64 * KIB, 146, 347 * MIB, 347, MODEL_LEAK_LEAK, "the floor itself" },
+	{ 64 * KIB + 512, 1025, 64 * MIB, 1048576, MODEL_LEAK_LEAK, "objects of 64 bytes, of which one in a thousand stays" },
+	{ MIB, 12, 0, 0, MODEL_LEAK_LEAK, "nothing was ever released" },
+};
+
+static void
+what_a_line_only_works_with_is_no_growth(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(growth_cases); i++) {
+		struct model_site *site;
+
+		hand_model_make(&hand);
+		site = hand_model_site(&hand, HEAP, 41, growth_cases[i].live_bytes);
+		site->live_count = growth_cases[i].live_count;
+		site->allocated_bytes = growth_cases[i].live_bytes + growth_cases[i].released_bytes;
+		site->allocated_count = growth_cases[i].live_count + growth_cases[i].released_count;
+		hand_model_generations(site, 12, 12, 3, 3);
+		rank_leaks_classify(&hand.model);
+		if (site->leak != growth_cases[i].wanted)
+			print_error("%s\n", growth_cases[i].why);
+		assert_int_equal(site->leak, growth_cases[i].wanted);
+	}
+}
+
+static void
+an_import_is_what_stands_between_the_block_and_the_users_code(void **state)
+{
+	struct model_site *library = hand_model_site(&hand, HEAP, 1, MIB);
+	struct model_site *own = hand_model_site(&hand, HEAP, 2, MIB);
+	struct model_site *cut = hand_model_site(&hand, HEAP, 3, MIB);
+	struct model_site *foreign = hand_model_site(&hand, HEAP, 4, MIB);
+
+	(void)state;
+	hand.frames[0][1].is_importlib = true;     // the library's body, imported at the user's line
+	hand.frames[1][3].is_importlib = true;     // the user's own module, whose body allocates
+	hand.frames[1][3].is_user = false;
+	cut->stack_flags = KMEM_STACK_IMPORT_CUT;
+	hand.frames[3][2].is_user = hand.frames[3][3].is_user = false;
+	hand.frames[3][3].is_importlib = true;     // start-up of the interpreter: nothing of the user's at all
+	assert_true(rank_is_import(library));
+	assert_false(rank_is_import(own));
+	assert_true(rank_is_import(cut));
+	assert_true(rank_is_import(foreign));
+}
+
+/* A native stack, innermost first, of one site; ends with NULL. */
+static const struct {
+	const char *functions[6];
+	bool is_start_up;
+	const char *why;
+} start_cases[] = {
+	{ { "PyList_New", "Py_InitializeFromConfig", "Py_BytesMain", "main", "__libc_start_main", "_start" }, true,
+	  "the interpreter sets itself up" },
+	{ { "_PyObject_GC_New", "pymain_init", "pymain_main", "Py_BytesMain", "main" }, true, "the same, with more names" },
+	{ { "PyList_New", "_PyEval_EvalFrameDefault", "Py_InitializeFromConfig", "Py_BytesMain" }, true,
+	  "its own frozen modules, before their frame is there" },
+	{ { "PyList_New", "_PyEval_EvalFrameDefault", "Py_RunMain", "Py_BytesMain" }, false,
+	  "the script, whose Python frames could not be read" },
+	{ { "PyList_New", "work", "start_thread" }, false, "a thread of a library" },
+	{ { "PyList_New" }, false, "a stack that ends early" },
+};
+
+static void
+what_the_interpreter_starts_with_is_never_above_real_lines(void **state)
+{
+	struct ranked *ranked;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(start_cases); i++) {
+		struct model_site *site;
+
+		hand_model_make(&hand);
+		site = hand_model_site(&hand, HEAP, 0, 2 * MIB);
+		site->frame_count = 0;
+		for (unsigned j = 0; j < ARRAY_LEN(start_cases[i].functions) && start_cases[i].functions[j] != NULL; j++) {
+			hand.frames[0][j] = (struct model_frame){ .kind = MODEL_FRAME_NATIVE, .file = "", .module = "python3.11",
+				.function = start_cases[i].functions[j], .module_path = "/usr/bin/python3.11" };
+			hand.stacks[0][j] = &hand.frames[0][j];
+			site->frame_count++;
+		}
+		site->where = &hand.frames[0][0];
+		hand_model_site(&hand, HEAP, 41, KIB);
+		if (rank_is_start_up(site) != start_cases[i].is_start_up)
+			print_error("%s\n", start_cases[i].why);
+		assert_int_equal(rank_is_start_up(site), start_cases[i].is_start_up);
+		rank_leaks_classify(&hand.model);
+		assert_int_equal(site->leak == MODEL_LEAK_IMPORT, start_cases[i].is_start_up);
+		ranked = rank_run(&hand.model, &rank_peak, NULL);
+		assert_int_equal(line_at(ranked, 0), start_cases[i].is_start_up ? 41 : 0);
+		rank_free(ranked);
+		site->omitted = 3; // an evaluator may be among what was left out
+		assert_false(rank_is_start_up(site));
+	}
+	hand_model_make(&hand);
+	assert_false(rank_is_start_up(hand_model_site(&hand, HEAP, 41, MIB)));
+}
+
+/* --- order ----------------------------------------------------------------------------------------------------- */
+
+static void
+leaks_come_before_what_is_larger_and_imports_last(void **state)
+{
+	struct ranked *ranked;
+
+	(void)state;
+	hand_model_site(&hand, HEAP, 10, 900 * MIB);                                            // steady
+	hand_model_generations(hand_model_site(&hand, HEAP, 20, 2 * MIB), 12, 12, 3, 3);        // leak
+	hand_model_site(&hand, HEAP, 30, 5 * GIB)->stack_flags = KMEM_STACK_IMPORT_CUT;         // import
+	hand_model_generations(hand_model_site(&hand, HEAP, 40, 3 * MIB), 3, 3, 1, 1);          // too short, all alive
+	hand_model_generations(hand_model_site(&hand, HEAP, 45, 800 * MIB), 2, 2, 1, 1);        // too short
+	hand_model_generations(hand_model_site(&hand, RESERVED, 50, 9 * GIB), 12, 12, 3, 3);    // leak of address space
+	hand_model_generations(hand_model_site(&hand, RESERVED, 60, 9 * GIB), 12, 12, 3, 3);    // its objects have rows
+	hand.sites[6].stack_flags = KMEM_STACK_ARENA;
+	rank_leaks_classify(&hand.model);
+	ranked = rank_run(&hand.model, &rank_leaks, NULL);
+	{
+		static const uint32_t wanted[] = { 20, 50, 40, 10, 45, 30, 60 };
+
+		assert_int_equal(ranked->line_count, ARRAY_LEN(wanted));
+		for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
+			assert_int_equal(line_at(ranked, i), wanted[i]);
+	}
+	rank_free(ranked);
+}
+
+/* Too few generations to judge, nothing released: it stands with leaks of a sixteenth of what it holds. */
+static void
+what_kept_all_and_cannot_be_judged_stands_by_a_part_of_its_bytes(void **state)
+{
+	static const struct {
+		uint64_t live_bytes;
+		uint64_t live_count;
+		uint64_t allocated_count;
+		uint16_t flags;
+		bool is_before; // a leak of 2 MiB
+	} cases[] = {
+		{ 40 * MIB, 40, 40, 0, true },
+		{ 40 * MIB, 40, 45, 0, true },
+		{ 31 * MIB, 40, 40, 0, false },
+		{ 40 * MIB, 40, 80, 0, false },
+		{ 40 * MIB, 2, 2, 0, false },
+		{ 40 * MIB, 40, 40, KMEM_STACK_ARENA, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct ranked *ranked;
+		struct model_site *site;
+
+		hand_model_make(&hand);
+		hand_model_generations(hand_model_site(&hand, HEAP, 20, 2 * MIB), 12, 12, 3, 3);
+		site = hand_model_site(&hand, HEAP, 40, cases[i].live_bytes);
+		hand_model_generations(site, 1, 1, 1, 1);
+		site->live_count = cases[i].live_count;
+		site->allocated_count = cases[i].allocated_count;
+		site->stack_flags = cases[i].flags;
+		rank_leaks_classify(&hand.model);
+		assert_int_equal(site->leak, MODEL_LEAK_TOO_SHORT);
+		ranked = rank_run(&hand.model, &rank_leaks, NULL);
+		assert_int_equal(line_at(ranked, 0), cases[i].is_before ? 40 : 20);
+		rank_free(ranked);
+	}
+}
+
+static void
+lines_rank_by_their_sum_and_sites_stay_with_their_line(void **state)
+{
+	struct ranked *ranked;
+
+	(void)state;
+	hand_model_site(&hand, HEAP, 10, 50 * MIB);
+	for (unsigned i = 0; i < 4; i++) // 10, 20, 30, 40 MiB in four stacks below line 20
+		hand_model_site(&hand, HEAP, 20, (i + 1) * 10 * MIB);
+	hand_model_site(&hand, MMAP, 20, 45 * MIB); // the same line in another domain is another row
+	rank_leaks_classify(&hand.model);
+	ranked = rank_run(&hand.model, &rank_peak, NULL);
+	assert_int_equal(ranked->line_count, 3);
+	assert_int_equal(ranked->site_count, 6);
+	assert_int_equal(line_at(ranked, 0), 20);
+	assert_int_equal(ranked->lines[0].peak_bytes, 100 * MIB);
+	assert_int_equal(ranked->lines[0].site_count, 4);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(ranked->sites[i]->peak_bytes, (4 - i) * 10 * MIB);
+	assert_int_equal(line_at(ranked, 1), 10);
+	assert_int_equal(ranked->lines[1].first_site, 4);
+	assert_int_equal(ranked->lines[2].domain, MMAP);
+	rank_free(ranked);
+}
+
+static void
+a_leak_counts_with_its_own_bytes_not_with_its_neighbours(void **state)
+{
+	struct ranked *ranked;
+
+	(void)state;
+	hand_model_generations(hand_model_site(&hand, HEAP, 10, MIB), 12, 12, 3, 3);
+	hand_model_site(&hand, HEAP, 10, 800 * MIB); // steady, below the same line
+	hand_model_generations(hand_model_site(&hand, HEAP, 20, 3 * MIB), 12, 12, 3, 3);
+	rank_leaks_classify(&hand.model);
+	ranked = rank_run(&hand.model, &rank_leaks, NULL);
+	assert_int_equal(line_at(ranked, 0), 20);
+	assert_int_equal(line_at(ranked, 1), 10);
+	assert_int_equal(ranked->lines[1].leak, MODEL_LEAK_LEAK);
+	assert_int_equal(ranked->lines[1].leaking_bytes, MIB);
+	assert_int_equal(ranked->lines[1].live_bytes, 801 * MIB);
+	rank_free(ranked);
+}
+
+static void
+a_domain_is_a_name_or_the_beginning_of_one(void **state)
+{
+	(void)state;
+	assert_true(rank_domain_matches("heap", NULL));
+	assert_true(rank_domain_matches("heap", "heap"));
+	assert_false(rank_domain_matches("heap", "hea"));
+	assert_true(rank_domain_matches("cuda:0", "cuda"));
+	assert_true(rank_domain_matches("cuda/pinned", "cuda"));
+	assert_true(rank_domain_matches("cuda:1/tensors", "cuda:1"));
+	assert_false(rank_domain_matches("cuda:10", "cuda:1"));
+}
+
+/* --- keys ------------------------------------------------------------------------------------------------------ */
+
+static uint64_t
+key_of(void (*change)(struct hand_model *))
+{
+	hand_model_make(&hand);
+	hand_model_site(&hand, HEAP, 41, MIB);
+	if (change != NULL)
+		change(&hand);
+	site_key_assign(hand.sites, 1, hand.domains);
+	return hand.sites[0].key;
+}
+
+static void change_line(struct hand_model *to) { to->frames[0][2].line = 57; }
+static void change_folder(struct hand_model *to) { to->frames[0][2].file = "/ci/build/77/train.py"; }
+static void change_version(struct hand_model *to) { to->frames[0][0].module = "libfast-99887766.so.3"; }
+static void change_address(struct hand_model *to) { to->frames[0][0].module_offset = 4096; }
+static void change_suffix(struct hand_model *to) { to->frames[0][0].function = "alloc.part.0"; }
+static void change_prefix(struct hand_model *to) { to->frames[0][1].file = "/venv/lib/python3.12/site-packages/fast/core.py"; }
+static void change_recursion(struct hand_model *to)
+{
+	to->stacks[0][4] = to->stacks[0][3];
+	to->stacks[0][3] = to->stacks[0][2];
+	to->sites[0].frame_count = 5;
+}
+static void change_function(struct hand_model *to) { to->frames[0][2].function = "validate"; }
+static void change_file(struct hand_model *to) { to->frames[0][2].file = "/data/someone/project/test.py"; }
+static void change_callee(struct hand_model *to) { to->frames[0][0].function = "realloc_all"; }
+static void change_domain(struct hand_model *to) { to->sites[0].domain = MMAP; }
+
+static void
+keys_survive_what_does_not_change_the_code(void **state)
+{
+	static void (*const same[])(struct hand_model *) = { change_line, change_folder, change_version, change_address,
+		                                                 change_suffix, change_prefix, change_recursion, change_callee };
+	static void (*const other[])(struct hand_model *) = { change_function, change_file, change_domain };
+	uint64_t key = key_of(NULL);
+
+	(void)state;
+	assert_int_not_equal(key, 0);
+	for (size_t i = 0; i < ARRAY_LEN(same); i++)
+		assert_int_equal(key_of(same[i]), key);
+	for (size_t i = 0; i < ARRAY_LEN(other); i++)
+		assert_int_not_equal(site_key_family(key_of(other[i])), site_key_family(key));
+}
+
+static void
+siblings_share_a_family_and_are_numbered_by_line(void **state)
+{
+	(void)state;
+	hand_model_site(&hand, HEAP, 60, MIB);
+	hand_model_site(&hand, HEAP, 41, MIB);
+	site_key_assign(hand.sites, 2, hand.domains);
+	assert_int_equal(site_key_family(hand.sites[0].key), site_key_family(hand.sites[1].key));
+	assert_int_equal(hand.sites[1].key & 0xffff, 0);
+	assert_int_equal(hand.sites[0].key & 0xffff, 1);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(classes_follow_the_surviving_generations, make),
+		cmocka_unit_test_setup(many_small_sites_below_one_line_are_one_leak, make),
+		cmocka_unit_test_setup(what_a_line_only_works_with_is_no_growth, make),
+		cmocka_unit_test_setup(an_import_is_what_stands_between_the_block_and_the_users_code, make),
+		cmocka_unit_test_setup(what_the_interpreter_starts_with_is_never_above_real_lines, make),
+		cmocka_unit_test_setup(leaks_come_before_what_is_larger_and_imports_last, make),
+		cmocka_unit_test_setup(what_kept_all_and_cannot_be_judged_stands_by_a_part_of_its_bytes, make),
+		cmocka_unit_test_setup(lines_rank_by_their_sum_and_sites_stay_with_their_line, make),
+		cmocka_unit_test_setup(a_leak_counts_with_its_own_bytes_not_with_its_neighbours, make),
+		cmocka_unit_test_setup(a_domain_is_a_name_or_the_beginning_of_one, make),
+		cmocka_unit_test_setup(keys_survive_what_does_not_change_the_code, make),
+		cmocka_unit_test_setup(siblings_share_a_family_and_are_numbered_by_line, make),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

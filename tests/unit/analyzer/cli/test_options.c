@@ -1,0 +1,282 @@
+/*
+ * test_options.c - is what a person types understood, or refused in one line that helps?
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "base/place.h"
+#include "base/shell_words.h"
+#include "cli/command.h"
+
+#include <stdlib.h>
+
+#define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
+#define WORDS 8
+
+static const struct {
+	const char *text;
+	bool is_size;
+	uint64_t bytes;
+} sizes[] = {
+	{ "0", true, 0 },
+	{ "100", true, 100 },
+	{ "64k", true, 65536 },
+	{ "64K", true, 65536 },
+	{ "1MiB", true, 1048576 },
+	{ "1 MB", true, 1048576 },
+	{ "2G", true, UINT64_C(2147483648) },
+	{ "1T", true, UINT64_C(1) << 40 },
+	{ "512B", true, 512 },
+	{ "18446744073709551615", true, UINT64_MAX },
+	{ "18446744073709551616", false, 0 },
+	{ "17179869184g", false, 0 },
+	{ "-1", false, 0 },
+	{ "", false, 0 },
+	{ "k", false, 0 },
+	{ "1.5g", false, 0 },
+	{ "1x", false, 0 },
+	{ "1MiBs", false, 0 },
+};
+
+static void
+sizes_are_powers_of_two_or_refused(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+		uint64_t bytes = 12345;
+
+		assert_int_equal(options_parse_size(sizes[i].text, &bytes), sizes[i].is_size);
+		assert_true(bytes == (sizes[i].is_size ? sizes[i].bytes : 12345));
+	}
+}
+
+static const struct {
+	const char *text;
+	bool is_percent;
+	uint32_t ppm;
+} percents[] = {
+	{ "5", true, 50000 },    { "5%", true, 50000 }, { "2.5 %", true, 25000 }, { "0", true, 0 },
+	{ "1000", true, 10000000 }, { "1001", false, 0 },  { "-5", false, 0 },       { "5e2", false, 0 },
+	{ "0x5", false, 0 },     { "five", false, 0 },  { "", false, 0 },         { "5%%", false, 0 },
+	{ "1.2.3", false, 0 },
+};
+
+static void
+percentages_have_no_sign_and_no_exponent(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(percents); i++) {
+		uint32_t ppm = 12345;
+
+		assert_int_equal(options_parse_percent(percents[i].text, &ppm), percents[i].is_percent);
+		assert_int_equal(ppm, percents[i].is_percent ? percents[i].ppm : 12345);
+	}
+}
+
+static bool
+parse(const struct command *command, const char *const *words, struct options *options, struct fail *fail)
+{
+	static char copies[WORDS][64];
+	static char *arguments[WORDS + 1];
+	int count = 0;
+
+	for (; words[count] != NULL; count++) {
+		strcpy(copies[count], words[count]);
+		arguments[count] = copies[count];
+	}
+	arguments[count] = NULL;
+	return options_parse(command, count, arguments, options, fail);
+}
+
+static void
+options_may_stand_anywhere_but_behind_a_program(void **state)
+{
+	static const char *const leaks[] = { "leaks", "x.kmem", "--top", "3", "--json", "--domain=cuda:0", NULL };
+	static const char *const run[] = { "run", "-o", "out", "python", "-o", "own", "--top", NULL };
+	static const char *const dashes[] = { "run", "--", "--odd", NULL };
+	static const char *const huge[] = { "peak", "--top", "99999999999999999999999", NULL };
+	struct options options;
+	struct fail fail;
+
+	(void)state;
+	assert_true(parse(&command_leaks, leaks, &options, &fail));
+	assert_true(options.is_json && options.has_top);
+	assert_int_equal(options.top, 3);
+	assert_string_equal(options.domain, "cuda:0");
+	assert_int_equal(options.argument_count, 1);
+	assert_string_equal(options.arguments[0], "x.kmem");
+
+	assert_true(parse(&command_run, run, &options, &fail));
+	assert_string_equal(options.output, "out");
+	assert_int_equal(options.argument_count, 4);
+	assert_string_equal(options.arguments[1], "-o");
+
+	assert_true(parse(&command_run, dashes, &options, &fail));
+	assert_string_equal(options.arguments[0], "--odd");
+
+	assert_true(parse(&command_peak, huge, &options, &fail));
+	assert_true(options.top == UINT64_MAX);
+}
+
+static const struct {
+	const struct command *command;
+	const char *words[WORDS];
+	const char *says;
+} refusals[] = {
+	{ &command_leaks, { "leaks", "--zap" }, "unknown option --zap" },
+	{ &command_leaks, { "leaks", "-z" }, "unknown option -z" },
+	{ &command_leaks, { "leaks", "--json", "-qz" }, "unknown option -q" },
+	{ &command_leaks, { "leaks", "--top" }, "--top needs a value" },
+	{ &command_leaks, { "leaks", "--json=3" }, "takes no value" },
+	{ &command_leaks, { "leaks", "--top", "many" }, "--top \"many\": not a number of rows" },
+	{ &command_leaks, { "leaks", "--top", "-1" }, "--top \"-1\": not a number of rows (0 or more)" },
+	{ &command_leaks, { "leaks", "--domain", "heap", "--domain", "mmap" }, "--domain is given twice" },
+	{ &command_run, { "run", "-o", "a", "--output=b", "x" }, "--output is given twice" },
+	{ &command_leaks, { "leaks", "a", "b" }, "\"b\" is one argument too many" },
+	{ &command_leaks, { "leaks", "--baseline", "x" }, "unknown option --baseline" },
+	{ &command_why, { "why", "--top", "3" }, "unknown option --top" },
+	{ &command_check, { "check", "--abs", "1x", "r" }, "--abs \"1x\": not a size" },
+	{ &command_check, { "check", "--rel", "x", "r" }, "not a percentage" },
+	{ &command_check, { "check" }, "nothing to work on" },
+	{ &command_run, { "run" }, "nothing to work on" },
+	{ &command_run, { "run", "--" }, "nothing to work on" },
+};
+
+static void
+what_is_not_understood_is_one_line_that_names_it(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
+		struct options options;
+		struct fail fail = { .text = "" };
+
+		assert_false(parse(refusals[i].command, refusals[i].words, &options, &fail));
+		assert_int_equal(fail.code, EXIT_USAGE);
+		if (strstr(fail.text, refusals[i].says) == NULL)
+			print_error("wanted \"%s\", got \"%s\"\n", refusals[i].says, fail.text);
+		assert_non_null(strstr(fail.text, refusals[i].says));
+		assert_non_null(strstr(fail.text, refusals[i].command->name));
+		assert_null(strchr(fail.text, '\n'));
+	}
+}
+
+static void
+help_is_taken_even_where_arguments_are_missing(void **state)
+{
+	static const char *const words[] = { "check", "--help", NULL };
+	struct options options;
+	struct fail fail;
+
+	(void)state;
+	assert_true(parse(&command_check, words, &options, &fail));
+	assert_true(options.wants_help);
+}
+
+static const struct {
+	const char *words;
+	size_t bytes;
+	const char *typed;
+} commands[] = {
+	{ "python\0train.py", 16, "python train.py" },
+	{ "a b\0it's\0", 9, "'a b' 'it'\\''s'" },
+	{ "a\0\0b", 4, "a '' b" },
+	{ "cut off here", 7, "'cut off'" },
+	{ "-c\0a = 'b'\n\td\\n\033[0", 19, "-c $'a = \\'b\\'\\n\\td\\\\n\\x1b[0'" },
+	{ "\n\0\302\240\0\303\244 \342\200\256", 11, "$'\\n' '\302\240' $'\303\244 \\xe2\\x80\\xae'" },
+	{ "", 0, "" },
+};
+
+static void
+commands_are_written_as_a_shell_takes_them(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(commands); i++) {
+		char *typed = shell_words_join(commands[i].words, commands[i].bytes);
+
+		assert_string_equal(typed, commands[i].typed);
+		free(typed);
+	}
+}
+
+static const struct {
+	const char *file, *function, *module;
+	uint32_t line;
+	const char *text;
+	uint64_t offset;
+} places[] = {
+	{ "/data/me/train.py", "epoch", "train.py", 41, "train.py:41 epoch", 0 },
+	{ "/data/me/train.py", "", "train.py", 41, "train.py:41", 0 },
+	{ "", "grow", "libfoo.so", 0, "libfoo.so grow", 0 },
+	{ "", "", "libfoo.so", 0, "libfoo.so", 0 },
+	{ "", "", "libfoo.so", 0, "libfoo.so+0x1159", 0x1159 },
+	{ "", "grow", "libfoo.so", 0, "libfoo.so grow", 0x1159 },
+	{ "", "", "", 0, "unknown place", 0x7f0000001159 },
+	{ "", "", "", 0, "unknown place", 0 },
+	{ "a.py", "f\033[31m\n", "", 1, "a.py:1 f?[31m?", 0 },
+};
+
+static void
+places_are_short_and_harmless(void **state)
+{
+	char text[PLACE_TEXT_BYTES];
+	char name[2000];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(places); i++)
+		assert_string_equal(place_text(places[i].file, places[i].line, places[i].function, places[i].module, places[i].offset, text),
+		                    places[i].text);
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	assert_true(strlen(place_text(name, 7, name, name, 0, text)) < PLACE_TEXT_BYTES - 1);
+	assert_non_null(strstr(text, "...")); 
+}
+
+static void
+files_of_one_name_are_told_apart(void **state)
+{
+	static const struct {
+		const char *path;
+		const char *name;
+	} cases[] = {
+		{ "/srv/x/main.c", "x/main.c" },        { "/srv/y/main.c", "y/main.c" },
+		{ "/srv/fx/one.c", "fx/one.c" },        { "/opt/x/one.c", "opt/x/one.c" },
+		{ "/r/two.c", "/r/two.c" },             { "/q/r/two.c", "q/r/two.c" },
+		{ "three.c", "three.c" },               { "/srv/three.c", "srv/three.c" },
+		{ "/srv/a/four.c", "four.c" },          { "/srv/a/__init__.py", "a/__init__.py" },
+		{ "/srv/b/a/__main__.py", "a/__main__.py" }, { "__init__.py", "__init__.py" },
+		{ "/usr/lib/python3.11/z/__init__.py", "z/__init__.py" },
+	};
+	const char *paths[ARRAY_LEN(cases) * 2];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		paths[i] = paths[2 * ARRAY_LEN(cases) - 1 - i] = cases[i].path; // each twice
+	place_learn(paths, 2 * ARRAY_LEN(cases));
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		assert_string_equal(place_short(cases[i].path), cases[i].name);
+	place_forget();
+	assert_string_equal(place_short("/srv/x/main.c"), "main.c");
+	assert_string_equal(place_short("/srv/b/a/__main__.py"), "a/__main__.py");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(files_of_one_name_are_told_apart),
+		cmocka_unit_test(sizes_are_powers_of_two_or_refused),
+		cmocka_unit_test(percentages_have_no_sign_and_no_exponent),
+		cmocka_unit_test(options_may_stand_anywhere_but_behind_a_program),
+		cmocka_unit_test(what_is_not_understood_is_one_line_that_names_it),
+		cmocka_unit_test(help_is_taken_even_where_arguments_are_missing),
+		cmocka_unit_test(commands_are_written_as_a_shell_takes_them),
+		cmocka_unit_test(places_are_short_and_harmless),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

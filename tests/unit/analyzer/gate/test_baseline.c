@@ -1,0 +1,483 @@
+/*
+ * test_baseline.c - are runs reduced, kept and compared as check.h says?
+ */
+#include "hand_model.h"
+
+#include <stdlib.h>
+
+#include "gate/baseline.h"
+#include "gate/check.h"
+#include "model/site_key.h"
+#include "report/render.h"
+#include "scratch.h"
+
+static const struct check_tolerance usual = { .absolute_bytes = MIB, .relative_ppm = 50000 };
+
+static struct hand_model hand;
+
+#define YOUNG 99
+#define FOLDED 98 // stands for others, and would be a leak
+#define GROWN 97  // has allocated in 10 generations, of which none was released, and no more in the last 6
+#define BUILT 96  // the same at one go
+
+/* One site of one run. line 41 is function "epoch"; others get a function of their own, so a family of their own. */
+struct held {
+	uint32_t line;
+	uint64_t live_bytes;
+	uint32_t alive; // of 12 generations; 0, YOUNG = too few to judge, of which none was released; FOLDED
+	bool is_import;
+	unsigned domain;
+};
+
+static void
+add_run(struct baseline_builder *builder, const struct held *held, size_t count)
+{
+	static const char *const functions[] = { "f0", "f1", "f2", "f3", "f4" };
+
+	hand_model_make(&hand);
+	for (size_t i = 0; i < count; i++) {
+		struct model_site *site = hand_model_site(&hand, held[i].domain, held[i].line, held[i].live_bytes);
+
+		hand.frames[i][2].function = held[i].line == 41 ? "epoch" : functions[held[i].line % 5];
+		if (held[i].alive == YOUNG)
+			hand_model_generations(site, 3, 3, 1, 1);
+		else if (held[i].alive == FOLDED)
+			hand_model_generations(site, 12, 12, 3, 3);
+		else if (held[i].alive == GROWN || held[i].alive == BUILT)
+			hand_model_generations(site, 10, 16, 0, 4);
+		else if (held[i].alive != 0)
+			hand_model_generations(site, held[i].alive, 12, held[i].alive / 4, 3);
+		else
+			hand_model_generations(site, 2, 2, 1, 1);
+		if (held[i].alive == GROWN || held[i].alive == BUILT) {
+			site->born_generations = 10;
+			site->span_bytes = held[i].live_bytes * (held[i].alive == GROWN ? 3 : 1);
+		}
+		if (held[i].is_import)
+			site->stack_flags = KMEM_STACK_IMPORT_CUT;
+		if (held[i].alive == FOLDED)
+			site->stack_flags = KMEM_STACK_FOLDED;
+	}
+	site_key_assign(hand.sites, hand.model.site_count, hand.domains);
+	rank_leaks_classify(&hand.model);
+	baseline_add_run(builder, &hand.model);
+}
+
+static struct baseline *
+one_run(const struct held *held, size_t count)
+{
+	struct baseline_builder *builder = baseline_begin();
+
+	add_run(builder, held, count);
+	return baseline_finish(builder);
+}
+
+/* --- reducing -------------------------------------------------------------------------------------------------- */
+
+static void
+figures_are_over_the_runs_and_zero_where_a_run_has_nothing(void **state)
+{
+	const struct held first[] = { { 41, 10 * MIB, 12, false, HEAP }, { 52, 4 * MIB, 1, false, HEAP } };
+	const struct held second[] = { { 41, 30 * MIB, 12, false, HEAP } };
+	const struct held third[] = { { 41, 20 * MIB, 12, false, HEAP } };
+	struct baseline_builder *builder = baseline_begin();
+	struct baseline *baseline;
+	const struct baseline_site *rare = NULL;
+
+	(void)state;
+	add_run(builder, first, 2);
+	add_run(builder, second, 1);
+	add_run(builder, third, 1);
+	baseline = baseline_finish(builder);
+	assert_int_equal(baseline->run_count, 3);
+	assert_int_equal(baseline->site_count, 2);
+	for (size_t i = 0; i < 2; i++) {
+		const struct baseline_site *site = &baseline->sites[i];
+
+		if (site->run_count == 1) {
+			rare = site;
+			continue;
+		}
+		assert_int_equal(site->live_bytes.min, 10 * MIB);
+		assert_int_equal(site->live_bytes.median, 20 * MIB);
+		assert_int_equal(site->live_bytes.max, 30 * MIB);
+		assert_string_equal(site->where, "train.py:41 epoch");
+		assert_int_equal(site->leak, MODEL_LEAK_LEAK);
+	}
+	assert_non_null(rare);
+	assert_int_equal(rare->live_bytes.min, 0);
+	assert_int_equal(rare->live_bytes.max, 4 * MIB);
+	assert_int_equal(baseline_find_domain(baseline, "heap")->live_bytes.max, 30 * MIB);
+	assert_null(baseline_find_domain(baseline, "hea"));
+	baseline_free(baseline);
+}
+
+static void
+siblings_are_one_row(void **state)
+{
+	const struct held held[] = { { 41, 3 * MIB, 1, false, HEAP }, { 41, 5 * MIB, 12, false, HEAP } };
+	struct baseline *baseline = one_run(held, 2);
+
+	(void)state;
+	assert_int_equal(baseline->site_count, 1);
+	assert_int_equal(baseline->sites[0].live_bytes.max, 8 * MIB);
+	assert_int_equal(baseline->sites[0].run_count, 1);
+	assert_int_equal(baseline->sites[0].leak, MODEL_LEAK_LEAK);
+	baseline_free(baseline);
+}
+
+static void
+a_run_without_anything_is_a_run(void **state)
+{
+	struct baseline *baseline = one_run(NULL, 0);
+
+	(void)state;
+	assert_int_equal(baseline->run_count, 1);
+	assert_int_equal(baseline->site_count, 0);
+	assert_int_equal(baseline->domain_count, HAND_DOMAINS);
+	baseline_free(baseline);
+}
+
+static void
+a_program_is_a_name_without_the_interpreters_version(void **state)
+{
+	static const char *const cases[][2] = { { "train.py", "train.py" }, { "python3.11", "python" }, { "python3", "python" },
+		                                { "python3.13t", "python" }, { "python-tool", "python-tool" }, { "a\nb", "a?b" } };
+	char program[BASELINE_PROGRAM_BYTES];
+
+	(void)state;
+	hand_model_make(&hand);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		hand.process.name = cases[i][0];
+		assert_string_equal(baseline_program(&hand.model, program), cases[i][1]);
+	}
+}
+
+/* --- the file -------------------------------------------------------------------------------------------------- */
+
+static void
+write_text(const char *text)
+{
+	FILE *stream = fopen(scratch_file, "w");
+
+	assert_non_null(stream);
+	assert_true(fputs(text, stream) >= 0);
+	assert_int_equal(fclose(stream), 0);
+}
+
+static void
+a_baseline_survives_its_file(void **state)
+{
+	const struct held held[] = { { 41, 10 * MIB, 12, false, HEAP }, { 52, 4 * MIB, 1, false, CUDA0 } };
+	struct baseline *written = one_run(held, 2);
+	struct baseline *read;
+	struct fail fail;
+	FILE *stream;
+
+	(void)state;
+	written->domains[0].elsewhere_bytes = 7 * MIB;
+	strcpy(written->sites[0].where, "\"quoted\\\xff\" \xe2\x82\xac");
+	stream = fopen(scratch_file, "w");
+	baseline_write(written, stream);
+	assert_int_equal(fclose(stream), 0);
+	read = baseline_read(scratch_file, &fail);
+	assert_non_null(read);
+	assert_int_equal(read->run_count, 1);
+	assert_string_equal(read->python_version, "3.11.7");
+	assert_string_equal(read->program, "train.py");
+	assert_int_equal(read->site_count, written->site_count);
+	assert_int_equal(read->domain_count, written->domain_count);
+	assert_int_equal(read->domains[0].elsewhere_bytes, 7 * MIB);
+	assert_int_equal(read->domains[1].elsewhere_bytes, 0);
+	assert_string_equal(read->sites[0].where, "\"quoted\\\xef\xbf\xbd\" \xe2\x82\xac");
+	for (size_t i = 0; i < read->site_count; i++) {
+		assert_int_equal(read->sites[i].family, written->sites[i].family);
+		assert_string_equal(read->sites[i].domain, written->sites[i].domain);
+		assert_int_equal(read->sites[i].leak, written->sites[i].leak);
+		assert_memory_equal(read->sites[i].likeness, written->sites[i].likeness, sizeof(read->sites[i].likeness));
+		assert_memory_equal(&read->sites[i].live_bytes, &written->sites[i].live_bytes, sizeof(struct baseline_figure));
+	}
+	baseline_free(written);
+	baseline_free(read);
+}
+
+#define FIGURE "{\"min\": 1, \"median\": 2, \"max\": 3}"
+#define HEAD "\"kind\": \"kmemshim-baseline\", \"schema\": 1, \"runs\": 1"
+static const struct {
+	const char *text;
+	const char *says;
+} bad_files[] = {
+	{ "", "not JSON" },
+	{ "{", "not JSON" },
+	{ "[]", "not a baseline" },
+	{ "{\"schema\": 1}", "not a baseline" },
+	{ "{\"kind\": \"kmemshim-baseline\", \"schema\": 2}", "schema 2" },
+	{ "{" HEAD "}", "is missing" },
+	{ "{" HEAD ", \"domains\": [{\"domain\": 7}], \"sites\": []}", "domains[0]: \"domain\" is not" },
+	{ "{" HEAD ", \"domains\": [{\"domain\": \"heap\", \"live_bytes\": {\"min\": 5, \"median\": 2, \"max\": 3}}], "
+	  "\"sites\": []}", "domains[0]: \"live_bytes\"" },
+	{ "{" HEAD ", \"domains\": [], \"sites\": [{\"key\": \"xyz\"}]}", "sites[0]: \"key\"" },
+	{ "{" HEAD ", \"domains\": [], \"sites\": [{\"key\": \"12\", \"n\": 1, \"domain\": \"heap\", \"where\": \"a\", "
+	  "\"class\": \"odd\"}]}", "sites[0]: \"class\"" },
+	{ "{" HEAD ", \"domains\": [], \"sites\": [{\"key\": \"12\", \"n\": -1}]}", "sites[0]: \"n\"" },
+	{ "{" HEAD ", \"domains\": [], \"sites\": [{\"key\": \"12\", \"n\": 1, \"like\": \"1 2\"}]}", "sites[0]: \"like\"" },
+	{ "{\"schema\": 1, \"schema\": 1}", "not JSON" },
+};
+
+static void
+bad_files_are_refused_with_their_place(void **state)
+{
+	struct fail fail;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(bad_files); i++) {
+		write_text(bad_files[i].text);
+		assert_null(baseline_read(scratch_file, &fail));
+		assert_int_equal(fail.code, EXIT_USAGE);
+		if (strstr(fail.text, bad_files[i].says) == NULL)
+			print_error("%s: %s\n", bad_files[i].text, fail.text);
+		assert_non_null(strstr(fail.text, bad_files[i].says));
+	}
+	assert_null(baseline_read("/nonexistent/base.json", &fail));
+	assert_int_equal(fail.code, EXIT_USAGE);
+	assert_null(baseline_read("/", &fail)); // captures, as a rule
+	assert_int_equal(fail.code, EXIT_USAGE);
+	assert_string_equal(fail.text, "/: is a folder: make a baseline of captures with kmemshim baseline / -o FILE");
+}
+
+/* --- comparing ------------------------------------------------------------------------------------------------- */
+
+/* Baseline: line 41 holds 100 MiB, steady. The run under test also has `extra`. */
+static const struct {
+	struct held known;
+	struct held extra;
+	size_t failures;
+	enum check_kind first;
+	const char *where;
+	const char *why;
+} compare_cases[] = {
+	{ { 41, 100 * MIB, 1, false, HEAP }, { 52, 0, 1, false, HEAP }, 0, 0, "", "the same" },
+	{ { 41, 105 * MIB, 1, false, HEAP }, { 52, 0, 1, false, HEAP }, 0, 0, "", "5 % more is tolerated" },
+	{ { 41, 106 * MIB, 1, false, HEAP }, { 52, 0, 1, false, HEAP }, 3, CHECK_LEAK, "train.py:41 epoch",
+	  "6 % more is not: the site, and the domain's live and peak" },
+	{ { 41, 1 * MIB, 1, false, HEAP }, { 52, 0, 1, false, HEAP }, 0, 0, "", "less is fine" },
+	{ { 41, 100 * MIB, 1, false, HEAP }, { 52, MIB, 12, false, HEAP }, 0, 0, "", "a new leak within the tolerance" },
+	{ { 41, 100 * MIB, 1, false, HEAP }, { 52, 2 * MIB, 12, false, HEAP }, 1, CHECK_LEAK, "train.py:52 f2",
+	  "a new leak above it, though the domain tolerates the sum" },
+	{ { 41, 100 * MIB, 1, false, HEAP }, { 52, 2 * MIB, YOUNG, false, HEAP }, 1, CHECK_LEAK, "train.py:52 f2",
+	  "new, and too young to tell what it looks like" },
+	{ { 41, 100 * MIB, 1, false, HEAP }, { 52, 2 * MIB, GROWN, false, HEAP }, 1, CHECK_LEAK, "train.py:52 f2",
+	  "new, and grew over much of the run before it stopped" },
+	{ { 41, 100 * MIB, 1, false, HEAP }, { 52, 2 * MIB, BUILT, false, HEAP }, 0, 0, "", "new, and built at one go" },
+	{ { 41, 100 * MIB, 1, false, HEAP }, { 52, 2 * MIB, 0, false, HEAP }, 0, 0, "", "new, and nothing to tell from" },
+	{ { 41, 100 * MIB, 1, false, HEAP }, { 52, 2 * MIB, 1, false, HEAP }, 0, 0, "", "a new pool is judged by the domain" },
+	{ { 41, 100 * MIB, 1, false, HEAP }, { 52, 9 * MIB, 1, false, HEAP }, 2, CHECK_LIVE, "train.py:52 f2",
+	  "which names the line that grew" },
+	{ { 41, 100 * MIB, 1, false, HEAP }, { 52, 3 * MIB, 12, true, HEAP }, 0, 0, "", "what an import left is no leak" },
+	{ { 41, 100 * MIB, 1, false, HEAP }, { 52, 9 * GIB, 12, false, RESERVED }, 0, 0, "", "address space is not judged" },
+	{ { 41, 100 * MIB, 1, false, HEAP }, { 52, 2 * MIB, 1, false, CUDA0 }, 2, CHECK_LIVE, "train.py:52 f2",
+	  "a domain that the baseline does not know has 0 there" },
+};
+
+static void
+worse_is_above_the_tolerance(void **state)
+{
+	const struct held before[] = { { 41, 100 * MIB, 1, false, HEAP } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(compare_cases); i++) {
+		const struct held now[] = { compare_cases[i].known, compare_cases[i].extra };
+		struct baseline *good = one_run(before, 1);
+		struct baseline *tested = one_run(now, now[1].live_bytes != 0 ? 2 : 1);
+		struct check *check = check_compare(good, tested, usual);
+
+		if (check->failed_count != compare_cases[i].failures)
+			print_error("%s: %zu failures\n", compare_cases[i].why, check->failed_count);
+		assert_int_equal(check->failed_count, compare_cases[i].failures);
+		if (check->failed_count != 0) {
+			assert_int_equal(check->rules[0].kind, compare_cases[i].first);
+			assert_string_equal(check->rules[0].where, compare_cases[i].where);
+		}
+		check_free(check);
+		baseline_free(good);
+		baseline_free(tested);
+	}
+}
+
+/* Where the recorder had no room for more stacks, what is booked at a line may be of others, and what is its own elsewhere. */
+static const struct {
+	struct held before;
+	struct held now;
+	size_t failures;
+	const char *why;
+} folded_cases[] = {
+	{ { 52, MIB, 1, false, HEAP }, { 52, 4 * MIB, FOLDED, false, HEAP }, 0,
+	  "what it holds more may be of others" },
+	{ { 53, 4 * MIB, FOLDED, false, HEAP }, { 52, 4 * MIB, 12, false, HEAP }, 0,
+	  "the baseline may have had it elsewhere" },
+	{ { 53, 4 * MIB, FOLDED, false, CUDA0 }, { 52, 4 * MIB, 12, false, HEAP }, 1,
+	  "but not in another domain" },
+	{ { 53, 2 * MIB, FOLDED, false, HEAP }, { 52, 4 * MIB, 12, false, HEAP }, 1, "nor so much" },
+	{ { 52, MIB, 1, false, HEAP }, { 52, 9 * MIB, FOLDED, false, HEAP }, 2,
+	  "live and peak of the domain are whole" },
+};
+
+static const struct {
+	struct held then;
+	struct held now;
+	bool is_there_still;
+	size_t failures;
+	size_t renamed;
+	const char *why;
+} renamed_cases[] = {
+	{ { 52, 10 * MIB, 12, false, HEAP }, { 53, 10 * MIB, 12, false, HEAP }, false, 0, 1, "another name, and all else the same" },
+	{ { 52, 10 * MIB, 12, false, HEAP }, { 53, 9 * MIB, 12, false, HEAP }, false, 0, 1, "it holds a little less" },
+	{ { 52, 10 * MIB, 12, false, HEAP }, { 53, 12 * MIB, 12, false, HEAP }, false, 1, 0, "it holds more than the old one was allowed" },
+	{ { 52, 10 * MIB, 12, false, HEAP }, { 53, 3 * MIB, 12, false, HEAP }, false, 1, 0, "it holds much less: another thing" },
+	{ { 52, 10 * MIB, 1, false, HEAP }, { 53, 10 * MIB, 12, false, HEAP }, false, 1, 0, "the old one did not leak" },
+	{ { 52, 2 * MIB, 12, false, HEAP }, { 53, 2 * MIB, 12, false, HEAP }, true, 1, 0, "the old one is there" },
+	{ { 52, 2 * MIB, 12, false, CUDA0 }, { 53, 2 * MIB, 12, false, HEAP }, false, 1, 0, "the old one was elsewhere" },
+};
+
+static void
+a_function_that_was_renamed_is_known_by_its_callers(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(renamed_cases); i++) {
+		const struct held base = { 41, 300 * MIB, 1, false, HEAP };
+		const struct held then[] = { base, renamed_cases[i].then };
+		const struct held now[] = { base, renamed_cases[i].now, renamed_cases[i].then };
+		struct baseline *before = one_run(then, 2);
+		struct baseline *after = one_run(now, renamed_cases[i].is_there_still ? 3 : 2);
+		struct check *check = check_compare(before, after, usual);
+
+		if (check->failed_count != renamed_cases[i].failures || check->renamed_count != renamed_cases[i].renamed)
+			fail_msg("%s: %zu failures, %zu renamed", renamed_cases[i].why, check->failed_count, check->renamed_count);
+		check_free(check);
+		baseline_free(before);
+		baseline_free(after);
+	}
+}
+
+static void
+a_line_that_stands_for_others_is_not_judged_alone(void **state)
+{
+	const struct held rest = { 41, 100 * MIB, 1, false, HEAP };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(folded_cases); i++) {
+		const struct held before[] = { rest, folded_cases[i].before };
+		const struct held now[] = { rest, folded_cases[i].now };
+		struct baseline *good = one_run(before, 2);
+		struct baseline *tested = one_run(now, 2);
+		struct check *check = check_compare(good, tested, usual);
+
+		if (check->failed_count != folded_cases[i].failures)
+			print_error("%s: %zu failures\n", folded_cases[i].why, check->failed_count);
+		assert_int_equal(check->failed_count, folded_cases[i].failures);
+		check_free(check);
+		baseline_free(good);
+		baseline_free(tested);
+	}
+}
+
+static void
+of_several_runs_the_least_leak_and_the_median_peak_count(void **state)
+{
+	const struct held low[] = { { 41, 100 * MIB, 1, false, HEAP } };
+	const struct held high[] = { { 41, 200 * MIB, 1, false, HEAP } };
+	struct baseline *good = one_run(low, 1);
+	struct baseline_builder *builder = baseline_begin();
+	struct baseline *tested;
+	struct check *check;
+
+	(void)state;
+	add_run(builder, high, 1);
+	add_run(builder, low, 1);
+	add_run(builder, high, 1);
+	tested = baseline_finish(builder);
+	check = check_compare(good, tested, usual);
+	assert_int_equal(check->failed_count, 1);
+	assert_int_equal(check->rules[0].kind, CHECK_PEAK);
+	assert_int_equal(check->rules[0].after_bytes, 200 * MIB);
+	assert_string_equal(check->rules[0].where, "train.py:41 epoch");
+	check_free(check);
+	baseline_free(good);
+	baseline_free(tested);
+}
+
+/* The names of all test cases, in the order of the file. */
+static void
+junit_names(struct check *check, char *names, size_t room)
+{
+	char *text = NULL;
+	size_t length = 0;
+	FILE *stream = open_memstream(&text, &length);
+	size_t cases = 0;
+	char counted[32];
+
+	render_check_junit(check, stream);
+	assert_int_equal(fclose(stream), 0);
+	names[0] = '\0';
+	for (const char *at = text; (at = strstr(at, "<testcase classname=\"kmemshim\" name=\"")) != NULL; cases++) {
+		size_t used = strlen(names);
+
+		at += strlen("<testcase classname=\"kmemshim\" name=\"");
+		(void)snprintf(names + used, room - used, "%.*s;", (int)strcspn(at, "\""), at);
+	}
+	(void)snprintf(counted, sizeof(counted), "tests=\"%zu\"", cases);
+	assert_non_null(strstr(text, counted));
+	free(text);
+}
+
+/* A CI system follows a test by its name: neither what fails nor what a run uses changes the list. */
+static void
+junit_names_are_those_of_the_baseline(void **state)
+{
+	static const char *const wanted[] = { "program ended well;", "lines;", "peak cuda:0;", "live cuda:0;", "peak heap;",
+		                              "live heap;", "peak mmap;", "live mmap;" };
+	const struct held before[] = { { 41, 100 * MIB, 1, false, HEAP } };
+	const struct held worse[] = { { 41, 300 * MIB, 1, false, HEAP }, { 52, 9 * MIB, 12, false, HEAP } };
+	struct baseline *good = one_run(before, 1);
+	struct baseline *bad = one_run(worse, 2);
+
+	(void)state;
+	bad->domains[0] = bad->domains[1]; // by name: nothing but heap was used
+	bad->domain_count = 1;
+	for (unsigned round = 0; round < 3; round++) {
+		struct check *check = check_compare(good, round == 0 ? good : bad, usual);
+		size_t length = 0;
+		char names[600];
+
+		check->ended_badly = round == 2 ? "killed" : NULL;
+		junit_names(check, names, sizeof(names));
+		for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
+			assert_non_null(strstr(names, wanted[i]));
+			length += strlen(wanted[i]);
+		}
+		assert_int_equal(strlen(names), length);
+		check_free(check);
+	}
+	baseline_free(good);
+	baseline_free(bad);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(figures_are_over_the_runs_and_zero_where_a_run_has_nothing),
+		cmocka_unit_test(siblings_are_one_row),
+		cmocka_unit_test(a_run_without_anything_is_a_run),
+		cmocka_unit_test(a_program_is_a_name_without_the_interpreters_version),
+		cmocka_unit_test(a_baseline_survives_its_file),
+		cmocka_unit_test(bad_files_are_refused_with_their_place),
+		cmocka_unit_test(worse_is_above_the_tolerance),
+		cmocka_unit_test(a_function_that_was_renamed_is_known_by_its_callers),
+		cmocka_unit_test(a_line_that_stands_for_others_is_not_judged_alone),
+		cmocka_unit_test(of_several_runs_the_least_leak_and_the_median_peak_count),
+		cmocka_unit_test(junit_names_are_those_of_the_baseline),
+	};
+
+	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}

@@ -1,0 +1,483 @@
+/*
+ * test_family.c - processes of one session: who copied whose memory, what was held at the same time, whom the kernel killed?
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/rank.h"
+#include "capture_builder.h"
+#include "kmem_words.h"
+#include "model/model.h"
+#include "scratch.h"
+#include "verdict/verdict.h"
+#include "written.h"
+
+#define MIB (UINT64_C(1) << 20)
+#define SECOND UINT64_C(1000000000)
+#define PARENT 100u
+#define KILLS_BEFORE 3u
+
+
+struct member {
+	uint32_t pid;
+	uint32_t parent;        // 0: the first
+	uint64_t start, end;    // seconds; end 0 = not closed
+	uint64_t peak_mib;      // released again but for half of it
+	uint64_t copied_mib;
+	enum kmem_state state;
+};
+
+static uint32_t
+line_in(struct capture_builder *builder, const char *function, uint16_t flags)
+{
+	uint32_t code = capture_builder_code(builder, "/srv/a/train.py", function, 12, flags, NULL, 0);
+	uint64_t frame = capture_builder_python_frame(code, 0);
+
+	return capture_builder_stack(builder, &frame, 1, 0);
+}
+
+static struct kmem_identity *
+identify(struct capture_builder *builder, const struct member *member)
+{
+	struct kmem_identity *identity = &capture_builder_header(builder)->identity;
+
+	identity->pid = member->pid;
+	identity->parent_pid = member->parent != 0 ? member->parent : 1;
+	identity->forked_from = member->parent;
+	identity->is_forked = member->parent != 0;
+	identity->is_first = member->parent == 0;
+	identity->start_ticks = member->pid;
+	identity->start_monotonic_ns = (1 + member->start) * SECOND;
+	identity->start_realtime_ns = (1000000 + member->start) * SECOND;
+	identity->before.cgroup_oom_kill = KILLS_BEFORE;
+	strcpy(identity->boot_id, "this-boot");
+	strcpy(identity->session, "family");
+	return identity;
+}
+
+static void
+finish(struct capture_builder *builder, const struct member *member)
+{
+	char path[128];
+	size_t bytes;
+	unsigned char *file;
+
+	if (member->state == KMEM_STATE_CLEAN_EXIT) {
+		capture_builder_header(builder)->ended_monotonic_ns = (1 + member->end) * SECOND;
+		capture_builder_header(builder)->exit_code = 0;
+	}
+	file = capture_builder_finish(builder, member->state, &bytes);
+	(void)snprintf(path, sizeof(path), "%s/p.%u.%llu.kmem", scratch_folder, member->pid, (unsigned long long)member->start);
+	capture_builder_write(path, file, bytes);
+	free(file);
+	capture_builder_free(builder);
+}
+
+/* Holds 60 MiB at one line by two threads, 30 at another, 200 at one that came after the fork. */
+static void
+write_parent(const struct member *member)
+{
+	struct capture_builder *builder = capture_builder_new();
+	uint32_t stack = line_in(builder, "load", 0);
+
+	identify(builder, member);
+	capture_builder_site(builder, KMEM_DOMAIN_HEAP, stack, 50 * MIB, 5, 0, 0);
+	capture_builder_site_at(builder, capture_builder_site(builder, KMEM_DOMAIN_HEAP, stack, 10 * MIB, 1, 0, 0))->slot = 2;
+	capture_builder_site(builder, KMEM_DOMAIN_HEAP, line_in(builder, "index", 0), 30 * MIB, 1, 0, 0);
+	capture_builder_site(builder, KMEM_DOMAIN_HEAP, line_in(builder, "heavy", 0), 200 * MIB, 1, 0, 0);
+	finish(builder, member);
+}
+
+static void
+write_child(const struct member *member)
+{
+	struct capture_builder *builder = capture_builder_new();
+	struct kmem_inherited *inherited = &capture_builder_header(builder)->inherited;
+
+	identify(builder, member);
+	if (member->peak_mib != 0) {
+		uint32_t site = capture_builder_site(builder, KMEM_DOMAIN_HEAP, line_in(builder, "work", 0), member->peak_mib * MIB, 2,
+		                                     member->peak_mib * MIB / 2, 1);
+
+		(void)site;
+		capture_builder_domain(builder, KMEM_DOMAIN_HEAP)->peak.mark = member->peak_mib * MIB;
+	}
+	capture_builder_domain(builder, KMEM_DOMAIN_HEAP)->inherited_bytes = 90 * MIB;
+	capture_builder_header(builder)->python_version = kmem_twice(0x030b07f0);
+	atomic_store(&inherited->copied_bytes, member->copied_mib * MIB);
+	inherited->site_count = 4;
+	inherited->sites[0] = (struct kmem_inherited_site){ .site = 1, .live_bytes = 50 * MIB };
+	inherited->sites[1] = (struct kmem_inherited_site){ .site = 3, .live_bytes = 30 * MIB };
+	inherited->sites[2] = (struct kmem_inherited_site){ .site = 2, .live_bytes = 10 * MIB };
+	inherited->sites[3] = (struct kmem_inherited_site){ .site = 999, .live_bytes = 1 * MIB }; // a lie
+	inherited->figures_checksum = kmem_inherited_figures(inherited);
+	inherited->sites_checksum = kmem_inherited_sites(inherited);
+	finish(builder, member);
+}
+
+static struct model *
+load(const struct member *members, size_t count)
+{
+	struct model_options options = { .capture = scratch_folder };
+	struct fail fail = { .text = "" };
+	struct model *model;
+
+	for (size_t i = 0; i < count; i++)
+		(i == 0 ? write_parent : write_child)(&members[i]);
+	model = model_load(&options, &fail);
+	if (model == NULL)
+		fail_msg("%s", fail.text);
+	assert_int_equal(model->process_count, count);
+	rank_leaks_classify(model);
+	return model;
+}
+
+static void
+no_counters(const struct kmem_identity *identity, struct kmem_kill_counters *counters)
+{
+	(void)identity;
+	memset(counters, 0xff, sizeof(*counters));
+}
+
+static const struct verdict_now now = { "this-boot", no_counters };
+
+static void
+copies_are_told_with_the_lines_that_built_them(void **state)
+{
+	/* Two pairs of workers, one after the other, and one that copied too little to be sure. */
+	static const struct member members[] = {
+		{ PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT },
+		{ 101, PARENT, 10, 20, 0, 80, KMEM_STATE_CLEAN_EXIT },
+		{ 102, PARENT, 11, 21, 0, 70, KMEM_STATE_CLEAN_EXIT },
+		{ 103, PARENT, 30, 40, 0, 60, KMEM_STATE_CLEAN_EXIT },
+		{ 104, PARENT, 31, 41, 0, 50, KMEM_STATE_CLEAN_EXIT },
+		{ 105, PARENT, 31, 41, 0, 5, KMEM_STATE_CLEAN_EXIT },
+	};
+	struct model *model = load(members, 6);
+	struct verdict verdict;
+
+	(void)state;
+	assert_int_equal(model->processes[1].parent, 0);
+	assert_int_equal(model->processes[1].inherited_bytes, 90 * MIB);
+	assert_int_equal(model->processes[1].built_count, 2); // threads are one, a record that is not there is none
+	assert_int_equal(model->processes[1].built[0].live_bytes, 60 * MIB);
+	verdict_decide(model, &now, &verdict);
+	assert_non_null(strstr(verdict.text, "4 child processes copied at least 150 MiB, in whole pages, of what "));
+	assert_non_null(strstr(verdict.text, "(pid 100) had built before it forked (60.0 MiB allocated at train.py:"));
+	assert_non_null(strstr(verdict.text, "load; 30.0 MiB allocated at train.py:"));
+	assert_non_null(strstr(verdict.text, "writes its reference count"));
+	assert_non_null(strstr(verdict.next, "NumPy array"));
+	model_free(model);
+}
+
+static void
+small_copies_are_not_told(void **state)
+{
+	static const struct member members[] = {
+		{ PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT },
+		{ 101, PARENT, 10, 20, 0, 12, KMEM_STATE_CLEAN_EXIT },
+	};
+	struct model *model = load(members, 2);
+	struct verdict verdict;
+
+	(void)state;
+	verdict_decide(model, &now, &verdict);
+	assert_null(strstr(verdict.text, "copied"));
+	model_free(model);
+}
+
+static void
+sums_say_what_was_there_at_the_same_time(void **state)
+{
+	/* 290 of the parent, which is there all the time; children of 100, 40 and 60: the last two meet. */
+	static const struct member members[] = {
+		{ PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT },
+		{ 101, PARENT, 10, 20, 100, 0, KMEM_STATE_CLEAN_EXIT },
+		{ 102, PARENT, 20, 40, 40, 0, KMEM_STATE_CLEAN_EXIT },
+		{ 103, PARENT, 30, 50, 60, 0, KMEM_STATE_CLEAN_EXIT },
+	};
+	struct model *model = load(members, 4);
+	unsigned seen = 0;
+
+	(void)state;
+	assert_int_equal(model->domains[0].peak_bytes, 490 * MIB);
+	assert_int_equal(model->domains[0].live_bytes, 390 * MIB);
+	assert_int_equal(model->domains[0].together_peak_bytes, 390 * MIB);
+	assert_int_equal(model->domains[0].together_live_bytes, 340 * MIB);
+	for (size_t i = 0; i < model->site_count; i++) {
+		if (model->sites[i].process_count == 3)
+			assert_int_equal(model->sites[i].most_live_bytes, 50 * MIB); // of the 100 MiB that the three hold
+		seen += model->sites[i].process_count == 3;
+	}
+	assert_int_equal(seen, 1);
+	model_free(model);
+}
+
+/* Who was killed may have ended before the next one began: unless it was seen later, or alone could have started that one. */
+static void
+sums_over_processes_of_unknown_end_say_so(void **state)
+{
+	static const struct { struct member members[3]; size_t unknown; } cases[] = {
+		{ { { PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT }, { 101, PARENT, 10, 0, 100, 0, KMEM_STATE_RUNNING },
+		    { 102, PARENT, 30, 0, 100, 0, KMEM_STATE_RUNNING } }, 1 },
+		{ { { PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT }, { 101, PARENT, 10, 20, 100, 0, KMEM_STATE_CLEAN_EXIT },
+		    { 102, PARENT, 30, 0, 100, 0, KMEM_STATE_RUNNING } }, 0 },
+		{ { { PARENT, 0, 0, 0, 0, 0, KMEM_STATE_RUNNING }, { 101, PARENT, 10, 20, 100, 0, KMEM_STATE_CLEAN_EXIT },
+		    { 102, PARENT, 30, 40, 100, 0, KMEM_STATE_CLEAN_EXIT } }, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct model *model = load(cases[i].members, 3);
+
+		assert_int_equal(model->unknown_end_count, cases[i].unknown);
+		model_free(model);
+	}
+}
+
+/* exec by a raw system call: two images of one process, and nobody told the first one's end. */
+static void
+an_image_that_was_replaced_unseen_is_not_gone(void **state)
+{
+	static const struct member members[] = {
+		{ PARENT, 0, 0, 0, 0, 0, KMEM_STATE_RUNNING },
+		{ PARENT, 0, 5, 9, 0, 0, KMEM_STATE_CLEAN_EXIT },
+	};
+	struct model *model;
+	struct capture_builder *builder = capture_builder_new();
+	struct model_options options = { .capture = scratch_folder };
+	struct fail fail;
+	struct verdict verdict;
+
+	(void)state;
+	write_parent(&members[0]);
+	identify(builder, &members[1])->is_first = 0;
+	capture_builder_site(builder, KMEM_DOMAIN_HEAP, line_in(builder, "load", 0), 20 * MIB, 1, 0, 0);
+	finish(builder, &members[1]);
+	model = model_load(&options, &fail);
+	assert_non_null(model);
+	assert_int_equal(model->processes[0].state, KMEM_STATE_EXEC_REPLACED);
+	assert_int_equal(model->domains[0].live_bytes, 310 * MIB);
+	assert_int_equal(model->domains[0].together_live_bytes, 290 * MIB); // the first image had ended
+	rank_leaks_classify(model);
+	verdict_decide(model, &now, &verdict);
+	assert_string_equal(verdict.cause, "exited");
+	model_free(model);
+}
+
+static void
+a_child_that_the_kernel_killed_is_no_good_end(void **state)
+{
+	static const struct {
+		uint64_t kills;
+		const char *cause;
+		bool has_ended_well;
+	} cases[] = { { KILLS_BEFORE, "exited", true }, { KILLS_BEFORE + 1, "child-killed", false },
+		      { UINT64_MAX, "exited", true } };
+	static const struct member members[] = {
+		{ PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT },
+		{ 101, PARENT, 10, 0, 100, 40, KMEM_STATE_RUNNING },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct model *model = load(members, 2);
+		struct kmem_launcher launcher = { .is_filled = 1 };
+		struct verdict verdict;
+
+		launcher.after.cgroup_oom_kill = cases[i].kills;
+		model->processes[0].launcher = &launcher;
+		verdict_decide(model, &now, &verdict);
+		assert_string_equal(verdict.cause, cases[i].cause);
+		assert_int_equal(verdict.has_ended_well, cases[i].has_ended_well);
+		assert_ptr_equal(verdict.lost_child, &model->processes[1]);
+		assert_non_null(strstr(verdict.text, "held 50.0 MiB and had copied at least 40.0 MiB of its parent's."));
+		if (!cases[i].has_ended_well)
+			assert_non_null(strstr(verdict.text, "killed 1 process of its container for lack of memory (likely: the cgroup's "
+			                                     "oom_kill counter rose from 3 to 4), and its child process "));
+		model_free(model);
+	}
+}
+
+/* A pool waits for ever for the worker that the kernel killed, and somebody stops the program. */
+static void
+a_program_that_was_stopped_tells_of_its_killed_child(void **state)
+{
+	static const struct {
+		int signal;
+		uint64_t kills;
+		const char *cause;
+	} cases[] = { { 0, KILLS_BEFORE + 1, "child-killed" }, { SIGTERM, KILLS_BEFORE + 1, "child-killed" },
+		      { SIGINT, KILLS_BEFORE + 1, "child-killed" },
+		      { SIGTERM, KILLS_BEFORE, "signal" }, { SIGTERM, UINT64_MAX, "signal" }, { SIGSEGV, KILLS_BEFORE + 1, "crashed" } };
+	static const struct member members[] = {
+		{ PARENT, 0, 0, 90, 0, 0, KMEM_STATE_RUNNING },
+		{ 101, PARENT, 10, 0, 400, 0, KMEM_STATE_RUNNING },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct model *model = load(members, 2);
+		struct kmem_launcher launcher = { .is_filled = 1, .wait_status = cases[i].signal };
+		struct verdict verdict;
+
+		launcher.after.cgroup_oom_kill = cases[i].kills;
+		model->processes[0].launcher = &launcher;
+		verdict_decide(model, &now, &verdict);
+		assert_string_equal(verdict.cause, cases[i].cause);
+		assert_false(verdict.has_ended_well);
+		if (strcmp(cases[i].cause, "child-killed") == 0) {
+			assert_int_equal(strstr(verdict.text, " was ended by signal ") != NULL, cases[i].signal != 0);
+			assert_non_null(strstr(verdict.text, ", but in its time the kernel killed 1 process of its container for lack of "
+			                                     "memory (likely: the cgroup's oom_kill counter rose from 3 to 4), and its child"));
+			assert_non_null(strstr(verdict.next, "hold less in each child process, run fewer of them at once, or give the "
+			                                     "program more memory"));
+		}
+		model_free(model);
+	}
+}
+
+static char *
+totals_of(struct model *model)
+{
+	const struct report_options all = { .top = 5 };
+	char *text = written(model, &rank_peak, &all, render_text_totals);
+
+	for (const char *line = text; line != NULL && *line != '\0'; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		assert_true(strcspn(line, "\n") <= 100);
+	}
+	return text;
+}
+
+/* What was copied is a lower bound; of a process that ended before anybody looked nothing is known. */
+static void
+the_table_says_how_much_is_known_of_copies(void **state)
+{
+	static const struct member members[] = {
+		{ PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT },
+		{ 101, PARENT, 10, 20, 10, 40, KMEM_STATE_CLEAN_EXIT },
+		{ 102, PARENT, 10, 0, 10, 0, KMEM_STATE_RUNNING },
+		{ 103, PARENT, 10, 30, 10, 0, KMEM_STATE_CLEAN_EXIT },
+	};
+	struct model *model = load(members, 4);
+	char *text = totals_of(model);
+
+	(void)state;
+	assert_non_null(strstr(text, "peak       live  inherited       copied\n"));
+	assert_non_null(strstr(text, "   90.0 MiB  >= 40.0 MiB\n"));
+	assert_non_null(strstr(text, "   90.0 MiB    not known\n"));
+	assert_non_null(strstr(text, "   90.0 MiB    none seen\n"));
+	free(text);
+	model_free(model);
+}
+
+/* A heap of 10 MiB beside mappings of 7: the process held 17, whatever each of its domains held at most. */
+static void
+a_process_peaked_no_lower_than_it_stands(void **state)
+{
+	static const struct member members[] = { { PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT }, { 101, PARENT, 10, 20, 10, 0, KMEM_STATE_RUNNING } };
+	struct model *model = load(members, 2);
+	struct kmem_heartbeat beats[2] = { { .live_bytes = 400 * MIB }, { .live_bytes = 300 * MIB } };
+	char *text;
+
+	(void)state;
+	model->processes[0].peak_bytes = 200 * MIB;
+	model->processes[0].live_bytes = 290 * MIB;
+	model->processes[1].heartbeats = beats;
+	model->processes[1].heartbeat_count = 2;
+	text = totals_of(model);
+	assert_non_null(strstr(text, "   290 MiB    290 MiB\n"));
+	assert_non_null(strstr(text, "   400 MiB    "));
+	free(text);
+	model_free(model);
+}
+
+/* Twelve are shown: 101, whose child 102 is large, is none of them. */
+static void
+a_child_stands_below_who_is_shown(void **state)
+{
+	struct member members[15] = { { PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT }, { 101, PARENT, 10, 80, 1, 0, KMEM_STATE_CLEAN_EXIT },
+		                      { 102, 101, 11, 80, 50, 0, KMEM_STATE_CLEAN_EXIT } };
+	struct model *model;
+	char *text;
+
+	(void)state;
+	for (unsigned i = 3; i < 15; i++)
+		members[i] = (struct member){ 100 + i, PARENT, 10 + i, 80, 20, 0, KMEM_STATE_CLEAN_EXIT };
+	model = load(members, 15);
+	text = totals_of(model);
+	assert_null(strstr(text, "  101  "));
+	assert_non_null(strstr(text, "    102  "));
+	for (const char *row = strstr(text, "\nProcesses") + 1; (row = strchr(row, '\n')) != NULL && row[1] == ' '; row++) {
+		bool is_first = strstr(row, " 100  exited") != NULL && strstr(row, " 100  exited") < strchr(row + 1, '\n');
+
+		if (strncmp(row + 1, "  ...", 5) != 0)
+			assert_int_equal(strspn(row + 1, " "), is_first ? 2 : 4);
+	}
+	free(text);
+	model_free(model);
+}
+
+/* Of a process that was killed nothing else protects them. */
+static void
+damaged_figures_are_told_and_left_out(void **state)
+{
+	static const struct member members[] = {
+		{ PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT },
+		{ 101, PARENT, 10, 0, 0, 40, KMEM_STATE_RUNNING },
+	};
+	struct model *model = load(members, 2);
+	struct model_options options = { .capture = scratch_folder };
+	struct fail fail;
+	char path[128];
+	FILE *file;
+
+	(void)state;
+	assert_int_equal(model->damage_count, 0);
+	model_free(model);
+	(void)snprintf(path, sizeof(path), "%s/p.101.10.kmem", scratch_folder);
+	file = fopen(path, "r+");
+	assert_non_null(file);
+	assert_int_equal(fseek(file, offsetof(struct kmem_header, inherited) + offsetof(struct kmem_inherited, copied_bytes) + 4, SEEK_SET), 0);
+	assert_int_equal(fputc(7, file), 7);
+	assert_int_equal(fseek(file, offsetof(struct kmem_header, inherited) + offsetof(struct kmem_inherited, sites), SEEK_SET), 0);
+	assert_int_equal(fputc(9, file), 9);
+	assert_int_equal(fclose(file), 0);
+	model = model_load(&options, &fail);
+	assert_non_null(model);
+	assert_int_equal(model->damage_count, 2);
+	assert_non_null(strstr(model->damages[0], "what it copied: checksum wanted"));
+	assert_int_equal(model->processes[1].copied_bytes, 0);
+	assert_int_equal(model->processes[1].built_count, 0);
+	model_free(model);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(copies_are_told_with_the_lines_that_built_them, scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(small_copies_are_not_told, scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(sums_say_what_was_there_at_the_same_time, scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(sums_over_processes_of_unknown_end_say_so, scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(the_table_says_how_much_is_known_of_copies, scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(a_process_peaked_no_lower_than_it_stands, scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(a_child_stands_below_who_is_shown, scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(an_image_that_was_replaced_unseen_is_not_gone, scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(damaged_figures_are_told_and_left_out, scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(a_child_that_the_kernel_killed_is_no_good_end, scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(a_program_that_was_stopped_tells_of_its_killed_child, scratch_make, scratch_remove),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,242 @@
+/*
+ * test_frame_rules.c - whose code is a frame, which frame does a person see first, which module was imported?
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "model/frame_rules.h"
+
+#define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
+
+static struct model_frame
+python_frame(const char *file, const char *function)
+{
+	return (struct model_frame){ .kind = MODEL_FRAME_PYTHON, .file = file, .function = function, .line = 3,
+		                     .module = "", .module_path = "" };
+}
+
+static void
+users_code_is_told_from_installed_and_generated_code(void **state)
+{
+	static const struct {
+		const char *file;
+		bool is_user;
+	} cases[] = {
+		{ "/srv/me/train.py", true },
+		{ "train.py", true },                                       // python train.py before 3.9
+		{ "./src/net.py", true },
+		{ "/srv/me/.venv/lib/python3.11/site-packages/torch/x.py", false },
+		{ "/usr/lib/python3/dist-packages/numpy/x.py", false },
+		{ "/usr/lib/python3.11/json/decoder.py", false },
+		{ "/opt/py/lib64/python3.13t/json/decoder.py", false },
+		{ "/opt/py/lib/python311.zip/json/decoder.py", false },
+		{ "/srv/me/python3.11/train.py", true },
+		{ "/srv/me/src/editable/package/x.py", true },              // pip install -e
+		{ "/srv/me/app.pyz/__main__.py", true },                    // zipapp, zipimport
+		{ "/srv/eggs/six-1.0-py3.8.egg/six.py", false },
+		{ "site-packages/six.py", false },
+		{ "<string>", true },                                       // python -c, exec
+		{ "<stdin>", true },
+		{ "<python-input-4>", true },
+		{ "<ipython-input-3-0123456789ab>", true },
+		{ "/tmp/ipykernel_12/345.py", true },
+		{ "<doctest mymodule.f[0]>", true },
+		{ "<my own exec>", true },
+		{ "<frozen importlib._bootstrap>", false },
+		{ "<frozen os>", false },
+		{ "<__array_function__ internals>", false },
+		{ "<attrs generated init x.Y>", false },
+		{ "<eval_with_key>.12", false },
+		{ "<decorator-gen-7>", false },
+		{ "/tmp/torchinductor_me/ab/cabc.py", false },
+		{ "/tmp/__autograph_generated_file1.py", false },
+		{ "C:\\project\\train.py", true },
+		{ "", false },
+	};
+	const struct frame_rules rules = { .directory = "/srv/me" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct model_frame frame = python_frame(cases[i].file, "f");
+
+		frame_rules_judge(&rules, &frame, false);
+		if (frame.is_user != cases[i].is_user)
+			fail_msg("%s: is_user %d", cases[i].file, frame.is_user);
+	}
+}
+
+static void
+a_project_is_what_lies_below_it_without_its_environments(void **state)
+{
+	static const struct {
+		const char *project;
+		const char *file;
+		bool is_user;
+	} cases[] = {
+		{ "/data/p", "/data/p/train.py", true },
+		{ "/data/p", "/data/p2/train.py", false },
+		{ "/data/p/", "/data/p/src/net.py", true },
+		{ "/data/p", "/data/p/.venv/lib/python3.11/site-packages/torch/x.py", false },
+		{ "/data/p", "/data/p/python/lib/python3.11/json/decoder.py", false },
+		{ "/opt/lib/python3.11/site-packages/mine", "/opt/lib/python3.11/site-packages/mine/x.py", true },
+		{ "/srv/me", "train.py", true },              // the program started in /srv/me
+		{ "/srv", "./train.py", true },
+		{ "/srv/me/src", "src/net.py", true },
+		{ "/srv/me/src", "train.py", false },
+		{ "/srv/me/src", "src2/net.py", false },
+		{ "/srv/me/src", "../src/net.py", false },
+		{ "/srv/me", "venv/lib/python3.8/site-packages/six.py", false },
+		{ "/", "/data/p/train.py", true },
+		{ "/srv/me", "<string>", false },
+		{ "/srv/me", "<cell 1234>", true },
+		{ "/link/p", "/data/real/p/train.py", true }, // also as it was before its links were followed
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct frame_rules rules = { .project = cases[i].project, .project_as_given = "/data/real/p",
+			                           .directory = "/srv/me" };
+		struct model_frame frame = python_frame(cases[i].file, "f");
+
+		frame_rules_judge(&rules, &frame, false);
+		if (frame.is_user != cases[i].is_user)
+			fail_msg("%s in %s: is_user %d", cases[i].file, cases[i].project, frame.is_user);
+	}
+}
+
+static void
+native_frames_of_a_project_are_those_of_its_modules_and_sources(void **state)
+{
+	static const struct {
+		const char *function;
+		const char *file;
+		const char *module_path;
+		bool is_user;
+	} cases[] = {
+		{ "handle", "srv.cpp", "/srv/me/srv", true },
+		{ "handle", "/srv/me/srv.cpp", "/usr/local/bin/srv", true },
+		{ "__pthread_once_slow", "./nptl/pthread_once.c", "/usr/lib/x86_64-linux-gnu/libc.so.6", false },
+		{ "std::vector<char>::vector", "/usr/include/c++/12/bits/stl_vector.h", "/srv/me/srv", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct frame_rules rules = { .project = "/srv/me", .directory = "/srv/me" };
+		struct model_frame frame = { .kind = MODEL_FRAME_NATIVE, .function = cases[i].function, .file = cases[i].file,
+			                     .line = 1, .module = "m", .module_path = cases[i].module_path };
+
+		frame_rules_judge(&rules, &frame, false);
+		if (frame.is_user != cases[i].is_user)
+			fail_msg("%s in %s: is_user %d", cases[i].function, cases[i].module_path, frame.is_user);
+	}
+}
+
+struct stack {
+	struct model_frame frames[8];
+	const struct model_frame *pointers[8];
+	uint32_t count;
+};
+
+/* Innermost first; "=" before a file: of the import system. */
+static void
+make_stack(struct stack *stack, const char *const (*frames)[2])
+{
+	const struct frame_rules rules = { .directory = "" };
+
+	memset(stack, 0, sizeof(*stack));
+	for (; frames[stack->count][0] != NULL; stack->count++) {
+		struct model_frame *frame = &stack->frames[stack->count];
+		const char *file = frames[stack->count][0];
+
+		*frame = python_frame(file[0] == '=' ? file + 1 : file, frames[stack->count][1]);
+		frame->is_importlib = file[0] == '=';
+		if (strstr(file, ".so") != NULL) {
+			frame->kind = MODEL_FRAME_NATIVE;
+			frame->module_path = file;
+			frame->file = "";
+		}
+		frame_rules_judge(&rules, frame, false);
+		stack->pointers[stack->count] = frame;
+	}
+}
+
+#define IMPORTLIB "=<frozen importlib._bootstrap>", "_find_and_load"
+#define TORCH "/v/lib/python3.11/site-packages/torch/"
+
+static void
+the_innermost_frame_of_the_users_is_where(void **state)
+{
+	static const struct {
+		const char *const frames[8][2];
+		const char *where;
+	} cases[] = {
+		{ { { "/v/lib/python3.11/site-packages/numpy/x.py", "zeros" }, { "/p/train.py", "load" }, { "/p/train.py", "<module>" } }, "load" },
+		/* a framework calls back; a decorator of the user's wraps */
+		{ { { "/p/train.py", "on_epoch_end" }, { "/v/lib/python3.11/site-packages/keras/x.py", "fit" }, { "/p/train.py", "main" } }, "on_epoch_end" },
+		{ { { "/p/train.py", "decorated" }, { "/p/tools.py", "wrapper" }, { "/p/train.py", "main" } }, "decorated" },
+		{ { { "/usr/lib/python3.11/functools.py", "wrapper" }, { "/p/train.py", "main" } }, "main" },
+		/* a dataclass's generated text says nothing */
+		{ { { "<string>", "__init__" }, { "/p/train.py", "main" } }, "main" },
+		{ { { "<string>", "<module>" } }, "<module>" },
+		{ { { "<exec 17>", "made" }, { "/p/train.py", "main" } }, "made" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct stack stack;
+
+		make_stack(&stack, cases[i].frames);
+		assert_string_equal(frame_rules_where(stack.pointers, stack.count)->function, cases[i].where);
+	}
+}
+
+static void
+imports_are_named_by_their_top_level_module(void **state)
+{
+	static const struct {
+		const char *const frames[8][2];
+		const char *module;
+	} cases[] = {
+		{ { { TORCH "nn/functional.py", "<module>" }, { IMPORTLIB }, { TORCH "__init__.py", "<module>" }, { IMPORTLIB }, { "/p/train.py", "<module>" } }, "torch" },
+		{ { { TORCH "nn/functional.py", "<module>" }, { TORCH "__init__.py", "<module>" }, { "/p/train.py", "<module>" } }, "torch" }, // cut
+		{ { { "/usr/lib/python3.11/json/decoder.py", "<module>" }, { IMPORTLIB }, { "/p/train.py", "f" } }, "json" },
+		{ { { "/usr/lib/python3.11/socket.py", "<module>" }, { IMPORTLIB }, { "/p/train.py", "f" } }, "socket" },
+		{ { { "<frozen stat>", "<module>" }, { "=<frozen importlib._bootstrap>", "f" }, { "<frozen os>", "<module>" }, { IMPORTLIB }, { "<frozen site>", "<module>" }, { IMPORTLIB } }, "site" },
+		{ { { "/v/lib/python3.11/site-packages/six.py", "<module>" }, { IMPORTLIB }, { "/p/train.py", "f" } }, "six" },
+		{ { { "/v/lib/python3.11/site-packages/google/protobuf/x.py", "<module>" }, { IMPORTLIB }, { "/p/train.py", "f" } }, "google" },
+		{ { { "/usr/lib/python3.11/lib-dynload/_ssl.cpython-311-x86_64-linux-gnu.so", "PyInit__ssl" }, { IMPORTLIB }, { "/p/train.py", "f" } }, "_ssl" },
+		/* the user's own code inside an import is the user's; what it called is no import */
+		{ { { "/p/data.py", "<module>" }, { IMPORTLIB }, { "/p/train.py", "<module>" } }, "" },
+		{ { { TORCH "__init__.py", "zeros" }, { "/p/train.py", "<module>" } }, "" },
+		{ { { IMPORTLIB }, { "/p/train.py", "<module>" } }, "" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		char name[FRAME_RULES_NAME_BYTES] = "unset";
+		struct stack stack;
+
+		make_stack(&stack, cases[i].frames);
+		assert_int_equal(frame_rules_import(stack.pointers, stack.count, name), cases[i].module[0] != '\0');
+		assert_string_equal(name, cases[i].module);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(users_code_is_told_from_installed_and_generated_code),
+		cmocka_unit_test(a_project_is_what_lies_below_it_without_its_environments),
+		cmocka_unit_test(native_frames_of_a_project_are_those_of_its_modules_and_sources),
+		cmocka_unit_test(the_innermost_frame_of_the_users_is_where),
+		cmocka_unit_test(imports_are_named_by_their_top_level_module),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

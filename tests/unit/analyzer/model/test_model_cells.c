@@ -1,0 +1,237 @@
+/*
+ * test_model_cells.c - are cells of notebooks named by their numbers, and are runs of one text one site, across kernels?
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/place.h"
+#include "capture_builder.h"
+#include "model/model.h"
+#include "scratch.h"
+
+#define KEEP "keep=[]\ndef f(n):\n    keep.append(bytearray(n))\nprint(f.__code__.co_filename, len(In))"
+#define KEEP_HASH "1846177606" // as ipykernel 7.4 named it
+
+static unsigned captures;
+
+static struct capture_builder *
+begin(uint32_t pid)
+{
+	struct capture_builder *builder = capture_builder_new();
+
+	capture_builder_header(builder)->identity.pid = pid;
+	capture_builder_header(builder)->identity.start_realtime_ns = pid;
+	return builder;
+}
+
+static void
+allocate(struct capture_builder *builder, const char *file, uint64_t bytes)
+{
+	uint64_t frame = capture_builder_python_frame(capture_builder_code(builder, file, "<module>", 1, KMEM_CODE_CELL, NULL, 0), 0);
+
+	capture_builder_site(builder, KMEM_DOMAIN_HEAP, capture_builder_stack(builder, &frame, 1, 0), bytes, 1, 0, 0);
+}
+
+static void
+end(struct capture_builder *builder)
+{
+	char path[256];
+	size_t bytes;
+	unsigned char *file = capture_builder_finish(builder, KMEM_STATE_CLEAN_EXIT, &bytes);
+
+	(void)snprintf(path, sizeof(path), "%s/%u.kmem", scratch_folder, captures++);
+	capture_builder_write(path, file, bytes);
+	free(file);
+	capture_builder_free(builder);
+}
+
+static struct model *
+load(void)
+{
+	const struct model_options options = { .capture = scratch_folder };
+	struct fail fail = { .text = "" };
+	struct model *model = model_load(&options, &fail);
+
+	if (model == NULL)
+		fail_msg("%s", fail.text);
+	while (captures > 0) {
+		char path[256];
+
+		(void)snprintf(path, sizeof(path), "%s/%u.kmem", scratch_folder, --captures);
+		(void)unlink(path);
+	}
+	return model;
+}
+
+static const struct model_site *
+site_of(const struct model *model, const char *file)
+{
+	for (size_t i = 0; i < model->site_count; i++) {
+		if (strcmp(model->sites[i].where->file, file) == 0)
+			return &model->sites[i];
+	}
+	fail_msg("no site in %s", file);
+	return NULL;
+}
+
+static const char *
+text_of(const struct model *model, const char *file)
+{
+	for (size_t i = 0; i < model->cell_count; i++) {
+		if (strcmp(model->cells[i].file, file) == 0)
+			return model->cells[i].text;
+	}
+	return NULL;
+}
+
+static void
+runs_of_one_text_are_one_cell_across_kernels(void **state)
+{
+	struct capture_builder *builder = begin(100);
+	struct model *model;
+	char text[PLACE_TEXT_BYTES];
+
+	(void)state;
+	allocate(builder, "/tmp/ipykernel_100/" KEEP_HASH ".py", 1000);
+	capture_builder_cell(builder, 2, KEEP, "", 0);
+	capture_builder_cell(builder, 7, KEEP, "", 0);
+	end(builder);
+	builder = begin(200);
+	allocate(builder, "/var/tmp/ipykernel_200/" KEEP_HASH ".py", 500);
+	capture_builder_cell(builder, 3, KEEP, "", 0);
+	end(builder);
+	model = load();
+	assert_int_equal(model->site_count, 1);
+	assert_int_equal(model->sites[0].live_bytes, 1500);
+	assert_int_equal(model->sites[0].process_count, 2);
+	assert_string_equal(text_of(model, "cell In[7]"), KEEP);
+	assert_true(model->sites[0].where->is_user);
+	assert_string_equal(place_text(site_of(model, "cell In[7]")->where->file, 3, "<module>", "", 0, text), "cell In[7] line 3");
+	assert_string_equal(place_text("cell In[7]", 3, "f", "", 0, text), "cell In[7] line 3 f");
+	assert_string_equal(place_text("cell In[7]", 3, "<cell line: 1>", "", 0, text), "cell In[7] line 3");
+	model_free(model);
+}
+
+static void
+different_cells_of_one_number_stay_apart(void **state)
+{
+	struct capture_builder *builder = begin(100);
+	struct model *model;
+
+	(void)state;
+	allocate(builder, "/tmp/ipykernel_100/" KEEP_HASH ".py", 1000);
+	capture_builder_cell(builder, 2, KEEP, "", 0);
+	end(builder);
+	builder = begin(200);
+	allocate(builder, "/tmp/ipykernel_200/1379592348.py", 500);
+	capture_builder_cell(builder, 2, "import os; os.getpid()", "", 0);
+	end(builder);
+	model = load();
+	assert_int_equal(model->site_count, 2);
+	assert_string_not_equal(model->sites[0].where->file, model->sites[1].where->file);
+	model_free(model);
+}
+
+static void
+a_text_is_matched_without_the_newlines_that_ipython_drops(void **state)
+{
+	/* "import os; os.getpid()" with one and with two newlines behind it; what was compiled is what lines are counted in */
+	static const char *const files[] = { "/tmp/ipykernel_1/1745320667.py", "/tmp/ipykernel_1/3989835012.py" };
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct capture_builder *builder = begin(100);
+		struct model *model;
+
+		allocate(builder, files[i], 1000);
+		capture_builder_cell(builder, 4, "import os; os.getpid()", "compiled", 0);
+		end(builder);
+		model = load();
+		assert_string_equal(text_of(model, "cell In[4]"), "compiled");
+		model_free(model);
+	}
+}
+
+static void
+names_with_a_number_need_nothing_else(void **state)
+{
+	struct capture_builder *builder = begin(100);
+	struct model *model;
+
+	(void)state;
+	allocate(builder, "<ipython-input-5-0123456789ab>", 1000);
+	allocate(builder, "<ipython-input-9-0123456789ab>", 500); // again
+	allocate(builder, "/tmp/ipython-input-6-77.py", 10);      // Colab
+	capture_builder_cell(builder, 9, "a = 1", "", 0);
+	capture_builder_cell(builder, 6, "b = 1", "", KMEM_CELL_NO_LINES);
+	end(builder);
+	builder = begin(200);
+	allocate(builder, "<ipython-input-9-ba9876543210>", 1);
+	end(builder);
+	model = load();
+	assert_int_equal(model->site_count, 3);
+	assert_int_equal(site_of(model, "cell In[9]")->live_bytes, 1500);
+	assert_string_equal(text_of(model, "cell In[9]"), "a = 1");
+	assert_string_equal(text_of(model, "cell In[6]"), "");
+	assert_int_equal(site_of(model, "cell In[9] of 200 (#ba9876543210)")->live_bytes, 1);
+	model_free(model);
+}
+
+static void
+an_unknown_number_is_not_made_up(void **state)
+{
+	struct capture_builder *builder = begin(100);
+	struct model *model;
+	char text[PLACE_TEXT_BYTES];
+
+	(void)state;
+	allocate(builder, "/tmp/ipykernel_100/42.py", 1000);
+	capture_builder_cell(builder, 1, "something else", "", 0);
+	end(builder);
+	model = load();
+	assert_string_equal(place_text(site_of(model, "cell #42")->where->file, 3, "<module>", "", 0, text), "cell #42 line 3");
+	assert_string_equal(text_of(model, "cell #42"), "");
+	model_free(model);
+}
+
+static void
+what_only_looks_like_a_cell_is_a_file(void **state)
+{
+	static const char *const files[] = { "/srv/me/ipykernel_notes/x.py", "<ipython-input-x-1>", "/tmp/ipython-input-7", "<ipython-input-",
+		                             "/ipykernel_", "/tmp/ipykernel_1.py" };
+	struct capture_builder *builder = begin(100);
+	struct model *model;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		allocate(builder, files[i], 1000);
+	end(builder);
+	model = load();
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		assert_int_equal(site_of(model, files[i])->live_bytes, 1000);
+	assert_int_equal(model->cell_count, 0);
+	model_free(model);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(runs_of_one_text_are_one_cell_across_kernels),
+		cmocka_unit_test(different_cells_of_one_number_stay_apart),
+		cmocka_unit_test(a_text_is_matched_without_the_newlines_that_ipython_drops),
+		cmocka_unit_test(names_with_a_number_need_nothing_else),
+		cmocka_unit_test(an_unknown_number_is_not_made_up),
+		cmocka_unit_test(what_only_looks_like_a_cell_is_a_file),
+	};
+
+	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}

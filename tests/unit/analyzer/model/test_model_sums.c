@@ -1,0 +1,417 @@
+/*
+ * test_model_sums.c - do the records of all threads add up to what their process held?
+ *
+ * A call site has one record for each thread that requested or released there, domains have no counters of their own, and
+ * the words of peaks lag behind: what the model says is made of sums.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "capture_builder.h"
+#include "kmem_words.h"
+#include "load_built.h"
+#include "model/model.h"
+#include "scratch.h"
+
+static struct model *
+load(struct capture_builder *builder)
+{
+	return load_built(builder, KMEM_STATE_CLEAN_EXIT);
+}
+
+static struct model *
+load_sound(struct capture_builder *builder)
+{
+	struct model *model = load(builder);
+
+	if (model->damage_count != 0)
+		fail_msg("damaged: %s", model->damages[0]);
+	return model;
+}
+
+static uint32_t
+new_stack(struct capture_builder *builder, uint64_t innermost)
+{
+	uint64_t frames[] = { innermost, 0x500200 };
+
+	return capture_builder_stack(builder, frames, 2, 0);
+}
+
+/* The second record of a thread that released more than it requested. */
+static struct kmem_site *
+new_record(struct capture_builder *builder, uint32_t stack, uint16_t slot, uint64_t allocated_bytes, uint64_t allocated_count,
+           uint64_t freed_bytes, uint64_t freed_count)
+{
+	struct kmem_site *site = capture_builder_site_at(
+		builder, capture_builder_site(builder, KMEM_DOMAIN_HEAP, stack, allocated_bytes, allocated_count, freed_bytes,
+		                              freed_count));
+
+	site->slot = slot;
+	return site;
+}
+
+/* "<unknown> <unknown>" is no place. */
+static void
+code_without_room_for_its_name_is_said_in_words(void **state)
+{
+	struct capture_builder *builder = capture_builder_new();
+	uint64_t frame = capture_builder_python_frame(capture_builder_code(builder, "<unknown>", "<unknown>", 0, 0, NULL, 0), 0);
+	struct model *model;
+
+	(void)state;
+	capture_builder_site(builder, KMEM_DOMAIN_HEAP, capture_builder_stack(builder, &frame, 1, 0), 5000, 50, 1000, 10);
+	model = load_sound(builder);
+	assert_string_equal(model->sites[0].where->function, "Python code whose name found no room");
+	assert_string_equal(model->sites[0].where->file, "");
+	assert_false(model->sites[0].where->is_user);
+	model_free(model);
+}
+
+static void
+a_domain_is_the_sum_of_its_sites(void **state)
+{
+	struct capture_builder *builder = capture_builder_new();
+	struct model *model;
+
+	(void)state;
+	capture_builder_site(builder, KMEM_DOMAIN_HEAP, new_stack(builder, 0x400100), 5000, 50, 1000, 10);
+	capture_builder_site(builder, KMEM_DOMAIN_HEAP, 0, 700, 7, 100, 1); // not published yet (S1)
+	capture_builder_site(builder, KMEM_DOMAIN_MMAP, new_stack(builder, 0x400200), 0, 0, 0, 0);
+	capture_builder_domain(builder, KMEM_DOMAIN_HEAP)->is_used = 0; // sites are use enough
+	capture_builder_domain(builder, KMEM_DOMAIN_MMAP)->is_used = 0; // this one is not: nothing was ever booked
+	capture_builder_header(builder)->failed[0] = (struct kmem_failed){ .sequence = 1, .bytes = 1, .events_before = 56 };
+	capture_builder_header(builder)->failed[1] = (struct kmem_failed){ .sequence = 2, .bytes = 1, .events_before = 57,
+		                                                           .monotonic_ns = 1 };
+	model = load_sound(builder);
+	assert_int_equal(model->domain_count, 1);
+	assert_int_equal(model->domains[0].allocated_bytes, 5700);
+	assert_int_equal(model->domains[0].allocated_count, 57);
+	assert_int_equal(model->domains[0].freed_bytes, 1100);
+	assert_int_equal(model->domains[0].freed_count, 11);
+	assert_int_equal(model->domains[0].live_bytes, 4600);
+	assert_int_equal(model->domains[0].live_count, 46);
+	assert_int_equal(model->processes[0].allocated_bytes, 5700);
+	assert_int_equal(model->processes[0].live_bytes, 4600);
+	assert_int_equal(model->processes[0].peak_bytes, 4600);
+	assert_int_equal(model->site_count, 2);
+	assert_false(model->sites[1].has_stack);
+	assert_int_equal(model->sites[1].live_bytes, 600);
+	assert_true(model->failed[0].had_success_after);
+	assert_false(model->failed[1].had_success_after);
+	model_free(model);
+}
+
+/* What the domain's word says is live lags behind, upwards and downwards. */
+static void
+peaks_are_of_what_the_sites_hold(void **state)
+{
+	static const struct {
+		uint64_t word_now, first_now, second_now;
+		uint64_t domain_peak, first_peak, second_peak;
+	} cases[] = {
+		{ 1000, 4000, 2000, 6000, 4000, 2000 }, // a new maximum that the word does not know
+		{ 7000, 3000, 1000, 5000, 3500, 1000 }, // the word does not know the fall either
+		{ 7000, 9000, UINT64_MAX - 999, 8000, 9000, 0 }, // a site that released more
+		{ 7000, 1000, UINT64_MAX - 1999, 5000, 3500, 0 },  // as all of them, in between
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct capture_builder *builder = capture_builder_new();
+		struct kmem_site *site;
+		struct model *model;
+
+		/* Its epoch is the domain's: it held 3500 when that began. The other one was not touched since. */
+		site = new_record(builder, new_stack(builder, 0x400100), 1, 20000, 2, 10000, 1);
+		site->peak = kmem_peak_pack(cases[i].first_now, 3500, 3);
+		site = new_record(builder, new_stack(builder, 0x400200), 1, 20000, 2, 10000, 1);
+		site->peak = kmem_peak_pack(cases[i].second_now, 77, 2);
+		capture_builder_domain(builder, KMEM_DOMAIN_HEAP)->peak = kmem_peak_pack(cases[i].word_now, 5000, 3);
+		model = load_sound(builder);
+		assert_int_equal(model->domains[0].peak_bytes, cases[i].domain_peak);
+		assert_int_equal(model->processes[0].peak_bytes, cases[i].domain_peak);
+		assert_int_equal(model->sites[0].peak_bytes, cases[i].first_peak);
+		assert_int_equal(model->sites[1].peak_bytes, cases[i].second_peak);
+		model_free(model);
+	}
+}
+
+static void
+threads_that_release_for_others_are_one_site(void **state)
+{
+	struct capture_builder *builder = capture_builder_new();
+	uint32_t stack = new_stack(builder, 0x400100);
+	struct model *model;
+
+	(void)state;
+	new_record(builder, stack, 1, 0, 0, 6000, 6)->peak = kmem_peak_pack(UINT64_C(0) - 6000, UINT64_C(0) - 1500, 9);
+	new_record(builder, new_stack(builder, 0x400200), 1, 100, 1, 0, 0)->peak = kmem_peak_pack(100, 0, 0);
+	new_record(builder, stack, 2, 10000, 10, 0, 0)->peak = kmem_peak_pack(10000, 9000, 9);
+	new_record(builder, new_stack(builder, 0x400100), 3, 500, 1, 700, 2)->peak = kmem_peak_pack(UINT64_C(0) - 200, 0, 4);
+	capture_builder_domain(builder, KMEM_DOMAIN_HEAP)->peak = kmem_peak_pack(3900, 9000, 9);
+	model = load_sound(builder);
+	assert_int_equal(model->site_count, 2);
+	assert_int_equal(model->processes[0].site_count, 2);
+	assert_int_equal(model->sites[0].process_count, 1);
+	assert_int_equal(model->sites[0].allocated_bytes, 10500);
+	assert_int_equal(model->sites[0].allocated_count, 11);
+	assert_int_equal(model->sites[0].live_bytes, 3800);
+	assert_int_equal(model->sites[0].live_count, 3);
+	assert_int_equal(model->sites[0].peak_bytes, 9000 - 1500 - 200);
+	assert_int_equal(model->sites[0].generations_alive, 1);
+	assert_int_equal(model->sites[1].live_bytes, 100);
+	assert_int_equal(model->domains[0].live_bytes, 3900);
+	assert_int_equal(model->domains[0].live_count, 4);
+	model_free(model);
+}
+
+static void
+only_the_sum_can_be_impossible(void **state)
+{
+	struct capture_builder *builder = capture_builder_new();
+	uint32_t stack = new_stack(builder, 0x400100);
+	struct model *model;
+
+	(void)state;
+	new_record(builder, stack, 1, 1000, 3, 0, 0);
+	new_record(builder, stack, 2, 0, 0, 1001, 3);
+	model = load(builder);
+	assert_int_equal(model->damage_count, 1);
+	assert_non_null(strstr(model->damages[0], "more was released than given out in 1 counter:"));
+	assert_int_equal(model->sites[0].live_bytes, 0);
+	assert_int_equal(model->sites[0].live_count, 0);
+	assert_int_equal(model->sites[0].peak_bytes, 0);
+	assert_int_equal(model->domains[0].live_bytes, 0);
+	assert_int_equal(model->domains[0].peak_bytes, 0);
+	model_free(model);
+}
+
+static void
+a_record_of_frees_alone_is_a_use(void **state)
+{
+	struct capture_builder *builder = capture_builder_new();
+	struct model *model;
+
+	(void)state;
+	new_record(builder, new_stack(builder, 0x400100), 1, 0, 0, 10, 1);
+	capture_builder_domain(builder, KMEM_DOMAIN_HEAP)->is_used = 0;
+	model = load(builder);
+	assert_int_equal(model->damage_count, 1);
+	assert_non_null(strstr(model->damages[0], "more was released than given out in 2 counters:"));
+	assert_int_equal(model->domain_count, 1);
+	assert_int_equal(model->domains[0].freed_bytes, 10);
+	model_free(model);
+}
+
+static void
+generations_of_threads_are_summed_by_index(void **state)
+{
+	struct capture_builder *builder = capture_builder_new();
+	uint32_t stack = new_stack(builder, 0x400100);
+	struct kmem_generations *block;
+	struct model *model;
+
+	(void)state;
+	capture_builder_header(builder)->generation_clock = 40;
+	new_record(builder, stack, 1, 8000, 8, 0, 0)->first_epoch = 9;
+	new_record(builder, stack, 2, 4000, 4, 0, 0)->first_epoch = 30;
+	new_record(builder, stack, 3, 0, 0, 2000, 2)->first_epoch = 38;
+	block = capture_builder_generations(builder, 0, 31u << 16 | 7);
+	block->live_count[0] = 3;
+	block->live_count[1] = 2;
+	block->live_count[6] = 1;
+	block = capture_builder_generations(builder, 1, 38u << 16 | 4);
+	block->live_count[0] = 1;
+	block->live_count[1] = (uint32_t)-2; // together nothing
+	block->live_count[2] = (uint32_t)-1; // less than nothing is nothing
+	block->live_count[3] = 2;
+	model = load_sound(builder);
+	assert_int_equal(model->sites[0].live_count, 10);
+	assert_int_equal(model->sites[0].generations_total, 8);  // seven, and what is older
+	assert_int_equal(model->sites[0].generations_alive, 4);  // the first, fourth, seventh; 3 of 10 are older
+	assert_int_equal(model->sites[0].recent_total, 2);
+	assert_int_equal(model->sites[0].recent_alive, 1);       // the latest birth is that of the second thread
+	model_free(model);
+}
+
+/* One thread makes blocks of five generations, another, which makes none, releases them all but one. */
+static void
+what_a_consumer_releases_is_not_alive(void **state)
+{
+	struct capture_builder *builder = capture_builder_new();
+	uint32_t stack = new_stack(builder, 0x400100);
+	struct kmem_generations *made;
+	struct kmem_generations *released;
+	struct model *model;
+
+	(void)state;
+	capture_builder_header(builder)->generation_clock = 40;
+	new_record(builder, stack, 1, 10000, 10, 0, 0)->first_epoch = 30;
+	new_record(builder, stack, 2, 0, 0, 9000, 9)->first_epoch = 31;
+	made = capture_builder_generations(builder, 0, 38u << 16 | 5);
+	for (unsigned i = 0; i < 5; i++)
+		made->live_count[i] = 2;
+	released = capture_builder_generations(builder, 1, 0); // it has no births of its own
+	for (unsigned i = 0; i < 5; i++)
+		released->live_count[i] = (uint32_t)(i == 3 ? -1 : -2);
+	model = load_sound(builder);
+	assert_int_equal(model->sites[0].live_count, 1);
+	assert_int_equal(model->sites[0].generations_total, 6);
+	assert_int_equal(model->sites[0].generations_alive, 1);
+	model_free(model);
+}
+
+/* The clock runs eight times per doubling: 33 to 41 is one doubling of the volume, 41 to 44 three eighths of that again. */
+static void
+what_was_built_at_one_go_does_not_accumulate(void **state)
+{
+	static const struct { unsigned first, latest, clock; bool is_recent, has_paused; unsigned total; } cases[] = {
+		{ 33, 41, 41, true, false, 9 }, { 33, 41, 42, true, false, 9 }, { 33, 41, 43, true, true, 9 }, { 33, 41, 44, false, true, 12 },
+		{ 33, 41, 60, false, true, 28 }, { 9, 41, 44, true, true, 9 },  { 9, 41, 45, false, true, 37 }, { 1, 3, 4, true, false, 9 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct capture_builder *builder = capture_builder_new();
+		uint32_t stack = new_stack(builder, 0x400100);
+		struct kmem_generations *block;
+		struct model *model;
+
+		capture_builder_header(builder)->generation_clock = cases[i].clock;
+		new_record(builder, stack, 1, 9000, 9, 0, 0)->first_epoch = (uint8_t)cases[i].first;
+		block = capture_builder_generations(builder, 0, cases[i].latest << 16 | 8);
+		for (unsigned j = 0; j < 8; j++)
+			block->live_count[j] = 1;
+		model = load_sound(builder);
+		assert_int_equal(model->sites[0].generations_alive, 9); // eight, and what is older
+		assert_int_equal(model->sites[0].generations_total, cases[i].total);
+		assert_int_equal(model->sites[0].recent_alive != 0, cases[i].is_recent);
+		assert_int_equal(model->sites[0].has_paused, cases[i].has_paused);
+		model_free(model);
+	}
+}
+
+/* The first of all epochs decides how old a site without counters is; who released others' blocks hides none. */
+static void
+generations_without_counters_begin_with_the_first_record(void **state)
+{
+	struct capture_builder *builder = capture_builder_new();
+	uint32_t stack = new_stack(builder, 0x400100);
+	struct model *model;
+
+	(void)state;
+	capture_builder_header(builder)->generation_clock = 20;
+	new_record(builder, stack, 1, 0, 0, 1000, 1)->first_epoch = 15;
+	new_record(builder, stack, 2, 3000, 3, 0, 0)->first_epoch = 11;
+	new_record(builder, stack, 2, 0, 0, 1000, 1)->first_epoch = 19;
+	model = load_sound(builder);
+	assert_int_equal(model->sites[0].generations_total, 10);
+	assert_int_equal(model->sites[0].generations_alive, 1);
+	model_free(model);
+}
+
+static void
+peaks_are_off_by_what_the_head_says(void **state)
+{
+	struct capture_builder *builder = capture_builder_new();
+	struct model *model;
+
+	(void)state;
+	capture_builder_header(builder)->peak_error_bytes = 4096;
+	model = load_sound(builder);
+	assert_int_equal(model->processes[0].peak_error_bytes, 4096);
+	model_free(model);
+}
+
+/* One record requests, one far behind it releases what was requested, as fast as they can. */
+static void
+write_forever(struct kmem_site *first, struct kmem_site *last)
+{
+	for (;;) {
+		first->peak.now += 1000;
+		atomic_fetch_add(&first->allocated_bytes, 1000);
+		atomic_fetch_add(&first->allocated_count, 1);
+		last->peak.now = (last->peak.now - 1000) & KMEM_PEAK_BYTES_MASK;
+		atomic_fetch_add(&last->freed_bytes, 1000);
+		atomic_fetch_add(&last->freed_count, 1);
+	}
+}
+
+static void
+a_program_that_writes_is_never_impossible(void **state)
+{
+	enum { RECORDS = 3000 };
+	struct capture_builder *builder = capture_builder_new();
+	struct model_options options = { .capture = scratch_file };
+	uint32_t stack = new_stack(builder, 0x400100);
+	unsigned char *file;
+	struct kmem_site *sites;
+	size_t bytes;
+	pid_t writer;
+	int fd;
+
+	(void)state;
+	for (unsigned i = 0; i < RECORDS; i++)
+		new_record(builder, stack, (uint16_t)i, 1, 1, 1, 1);
+	file = capture_builder_finish(builder, KMEM_STATE_RUNNING, &bytes);
+	capture_builder_write(scratch_file, file, bytes);
+	free(file);
+	capture_builder_free(builder);
+	fd = open(scratch_file, O_RDWR);
+	assert_true(fd >= 0);
+	file = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(file, MAP_FAILED);
+	(void)close(fd);
+	writer = fork();
+	assert_true(writer >= 0);
+	sites = (struct kmem_site *)(void *)(file + KMEM_HEAD_BYTES);
+	if (writer == 0)
+		write_forever(&sites[0], &sites[900]); // both in the first chunk
+	for (unsigned i = 0; i < 100; i++) {
+		struct fail fail = { .text = "" };
+		struct model *model = model_load(&options, &fail);
+
+		if (model == NULL || model->damage_count != 0) {
+			(void)kill(writer, SIGKILL);
+			fail_msg("round %u: %s", i, model == NULL ? fail.text : model->damages[0]);
+		}
+		model_free(model);
+	}
+	(void)kill(writer, SIGKILL);
+	assert_int_equal(waitpid(writer, NULL, 0), writer);
+	(void)munmap(file, bytes);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(code_without_room_for_its_name_is_said_in_words),
+		cmocka_unit_test(a_domain_is_the_sum_of_its_sites),
+		cmocka_unit_test(peaks_are_of_what_the_sites_hold),
+		cmocka_unit_test(threads_that_release_for_others_are_one_site),
+		cmocka_unit_test(only_the_sum_can_be_impossible),
+		cmocka_unit_test(a_record_of_frees_alone_is_a_use),
+		cmocka_unit_test(generations_of_threads_are_summed_by_index),
+		cmocka_unit_test(what_a_consumer_releases_is_not_alive),
+		cmocka_unit_test(what_was_built_at_one_go_does_not_accumulate),
+		cmocka_unit_test(generations_without_counters_begin_with_the_first_record),
+		cmocka_unit_test(peaks_are_off_by_what_the_head_says),
+		cmocka_unit_test(a_program_that_writes_is_never_impossible),
+	};
+
+	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}

@@ -1,0 +1,176 @@
+/*
+ * test_relations.c - is a line that a thread was given shown as what it is?
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/rank.h"
+#include "capture_builder.h"
+#include "hand_model.h"
+#include "load_built.h"
+#include "model/model.h"
+#include "report/render.h"
+#include "report/report.h"
+#include "scratch.h"
+#include "verdict/verdict.h"
+
+static char *json;
+static char *text;
+static struct model *model;
+static struct ranked *ranked;
+
+/* The same line four times: of a stack's own, while, started by, and of an import. */
+static int
+load(void **state)
+{
+	static const uint8_t table[] = { 0xf8 };
+	struct capture_builder *builder = capture_builder_new();
+	uint32_t step = capture_builder_code(builder, "/srv/u/train.py", "step", 41, 0, table, sizeof(table));
+	uint32_t main_code = capture_builder_code(builder, "/srv/u/train.py", "main", 7, 0, table, sizeof(table));
+	uint64_t line = capture_builder_python_frame(step, 0);
+	uint64_t outer = capture_builder_python_frame(main_code, 0);
+	const uint64_t native = 0x7f0000001234;
+	const struct {
+		uint64_t frames[3];
+		uint32_t count;
+		uint16_t flags;
+	} stacks[] = {
+		{ { native, line, outer }, 3, KMEM_STACK_EVALUATOR_CUT },
+		{ { native, line, outer }, 3, KMEM_STACK_WHILE | KMEM_STACK_STARTED_BY },
+		{ { native, line, outer }, 3, KMEM_STACK_STARTED_BY },
+		{ { native, line }, 2, KMEM_STACK_WHILE | KMEM_STACK_IMPORT_CUT },
+	};
+	struct render_options as_text = { .heading = NULL };
+	struct report_options all = { .top = UINT64_MAX, .frames_bytes = UINT64_MAX };
+	struct fail fail = { .text = "" };
+	struct report *report;
+	size_t bytes;
+	FILE *stream;
+
+	if (scratch_make(state) != 0)
+		return -1;
+	for (unsigned i = 0; i < 4; i++)
+		capture_builder_site(builder, KMEM_DOMAIN_HEAP,
+		                     capture_builder_stack(builder, stacks[i].frames, stacks[i].count, stacks[i].flags),
+		                     1000000 - i, 10, 0, 0);
+	model = load_built(builder, KMEM_STATE_CLEAN_EXIT);
+	report = report_build(model, &rank_sites, &all, &fail);
+	assert_non_null(report);
+	stream = open_memstream(&json, &bytes);
+	render_json(report, stream);
+	fclose(stream);
+	stream = open_memstream(&text, &bytes);
+	render_text_lines(report, &as_text, stream);
+	fclose(stream);
+	report_free(report);
+	ranked = rank_run(model, &rank_sites, NULL);
+	return 0;
+}
+
+static int
+unload(void **state)
+{
+	rank_free(ranked);
+	model_free(model);
+	free(json);
+	free(text);
+	return scratch_remove(state);
+}
+
+static unsigned
+times(const char *in, const char *what)
+{
+	unsigned count = 0;
+
+	for (; (in = strstr(in, what)) != NULL; in += strlen(what))
+		count++;
+	return count;
+}
+
+static void
+each_relation_is_a_line_of_its_own(void **state)
+{
+	unsigned seen[3] = { 0 };
+
+	(void)state;
+	assert_int_equal(ranked->line_count, 4); // the import's apart from the other one's
+	for (size_t i = 0; i < ranked->site_count; i++) {
+		const struct model_site *site = ranked->sites[i];
+
+		assert_string_equal(site->where->function, "step");
+		seen[site->where_relation]++;
+		assert_int_equal(model_relation_of(site, 0), MODEL_RELATION_OWN); // native
+		assert_int_equal(rank_is_import(site), (site->stack_flags & KMEM_STACK_IMPORT_CUT) != 0);
+	}
+	assert_int_equal(seen[MODEL_RELATION_OWN], 1);
+	assert_int_equal(seen[MODEL_RELATION_WHILE], 2);
+	assert_int_equal(seen[MODEL_RELATION_STARTED_BY], 1);
+}
+
+static void
+behind_the_line_stands_the_creator(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < model->site_count; i++) {
+		const struct model_site *site = &model->sites[i];
+
+		if (site->where_relation == MODEL_RELATION_WHILE && site->frame_count == 3)
+			assert_int_equal(model_relation_of(site, 2), MODEL_RELATION_STARTED_BY);
+		if (site->where_relation == MODEL_RELATION_OWN)
+			assert_int_equal(model_relation_of(site, 2), MODEL_RELATION_OWN);
+	}
+}
+
+static void
+both_outputs_say_it(void **state)
+{
+	(void)state;
+	/* Lines and sites, and the frames of sites. */
+	assert_int_equal(times(json, "\"relation\": \"while\""), 2 + 2 + 2);
+	assert_int_equal(times(json, "\"relation\": \"started by\""), 1 + 1 + 1 + 2);
+	assert_true(times(text, "step [while]") >= 1);
+	assert_int_equal(times(text, "step [started by]"), 1);
+	assert_int_equal(times(text, "by   train.py:7 main"), 2);
+	assert_int_equal(times(text, "from train.py:7 main"), 1);
+	assert_int_equal(times(text, "see README"), 1);
+}
+
+/* A person who never reads of marks elsewhere is told that this one is no proof. */
+static void
+a_verdict_says_what_the_mark_is(void **state)
+{
+	static struct hand_model hand;
+	struct verdict verdict;
+
+	(void)state;
+	for (unsigned relation = MODEL_RELATION_OWN; relation <= MODEL_RELATION_WHILE; relation++) {
+		hand_model_make(&hand);
+		hand_model_site(&hand, HEAP, 41, 400 * MIB)->where_relation = relation;
+		hand_model_waited(&hand, SIGKILL);
+		hand_model_decide(&hand, &verdict);
+		assert_int_equal(strstr(verdict.text, " [while] marks the last line known when threads without Python frames allocated: look "
+		                                      "there, or near it.") != NULL, relation == MODEL_RELATION_WHILE);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_relation_is_a_line_of_its_own),
+		cmocka_unit_test(behind_the_line_stands_the_creator),
+		cmocka_unit_test(both_outputs_say_it),
+		cmocka_unit_test(a_verdict_says_what_the_mark_is),
+	};
+
+	return cmocka_run_group_tests(tests, load, unload);
+}

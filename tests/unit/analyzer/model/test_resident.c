@@ -1,0 +1,220 @@
+/*
+ * test_resident.c - which look at the resident set does the model take, and which one not; what of the lines is in memory then?
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture_builder.h"
+#include "model/model.h"
+#include "scratch.h"
+
+
+static const struct {
+	struct kmem_resident looks[2];
+	uint64_t bytes; // of what is taken; 0 = nothing
+	size_t damages;
+	const char *why;
+} cases[] = {
+	{ { { .sequence = 0 }, { .sequence = 0 } }, 0, 0, "no look" },
+	{ { { .sequence = 1, .resident_bytes = 7, .part_bytes = { 3, 4 } } }, 7, 0, "the first" },
+	{ { { 4, 0, 70, { 70 } }, { 3, 0, 7, { 7 } } }, 70, 0, "the newer one" },
+	{ { { 4, 0, 70, { 70 } }, { 5, 0, 7, { 7 } } }, 7, 0, "the newer one, the other way round" },
+	{ { { 0, 0, 70, { 1 } }, { 3, 0, 7, { 7 } } }, 7, 0, "killed while it was written" },
+	{ { { 4, 0, 70, { 69 } }, { 3, 0, 7, { 7 } } }, 0, 1, "the parts are not the whole" },
+	{ { { 4, 0, 1, { UINT64_MAX, 2 } } }, 0, 1, "nor when their sum is too large for a word" },
+};
+
+static void
+the_newer_whole_look_is_taken(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct model_options options = { .capture = scratch_file, .is_salvage = true };
+		struct fail fail;
+		size_t bytes;
+		unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
+		struct kmem_header *header = (struct kmem_header *)(void *)file;
+
+		memcpy(header->resident, cases[i].looks, sizeof(header->resident));
+		capture_builder_write(scratch_file, file, bytes);
+		struct model *model = model_load(&options, &fail);
+		assert_non_null(model);
+		const struct kmem_resident *taken = model->processes[0].resident;
+
+		if ((taken != NULL ? taken->resident_bytes : 0) != cases[i].bytes || model->damage_count != cases[i].damages)
+			fail_msg("%s: %zu damages", cases[i].why, model->damage_count);
+		model_free(model);
+		free(file);
+	}
+}
+
+/* The example's line with 65,536 bytes of mapping, of which 4,096 were resident. */
+enum { MAPPED = 65536, THERE = 4096 };
+
+struct lines_case {
+	void (*change)(struct kmem_header *header, struct kmem_resident_lines lines[2]);
+	uint64_t untouched_bytes;
+	uint64_t heap_bytes; // 0 = nobody looked
+	bool is_sealed_again;
+	const char *damage;
+	const char *why;
+};
+
+static void
+nothing(struct kmem_header *header, struct kmem_resident_lines lines[2])
+{
+	(void)header;
+	(void)lines;
+}
+
+static void
+one_bit(struct kmem_header *header, struct kmem_resident_lines lines[2])
+{
+	(void)header;
+	lines[0].lines[0].large_resident_bytes ^= 1;
+}
+
+static void
+being_written(struct kmem_header *header, struct kmem_resident_lines lines[2])
+{
+	(void)header;
+	lines[0].checksum = 0;
+	lines[0].lines[0].large_resident_bytes = 77;
+}
+
+static void
+of_an_earlier_look(struct kmem_header *header, struct kmem_resident_lines lines[2])
+{
+	(void)lines;
+	header->resident[1] = header->resident[0];
+	header->resident[1].sequence = 2;
+}
+
+static void
+of_no_look(struct kmem_header *header, struct kmem_resident_lines lines[2])
+{
+	(void)header;
+	lines[0].sequence = 9;
+}
+
+static void
+no_such_site(struct kmem_header *header, struct kmem_resident_lines lines[2])
+{
+	(void)header;
+	lines[0].lines[0].site = 9999;
+}
+
+static void
+more_there_than_asked(struct kmem_header *header, struct kmem_resident_lines lines[2])
+{
+	(void)header;
+	lines[0].lines[0].large_resident_bytes = MAPPED + 1;
+}
+
+static void
+more_asked_than_held(struct kmem_header *header, struct kmem_resident_lines lines[2])
+{
+	(void)header;
+	lines[0].lines[0].large_bytes = 5 * MAPPED;
+}
+
+static void
+twice_the_same_site(struct kmem_header *header, struct kmem_resident_lines lines[2])
+{
+	(void)header;
+	lines[0].lines[1] = lines[0].lines[0];
+}
+
+static void
+pages_do_not_add_up(struct kmem_header *header, struct kmem_resident_lines lines[2])
+{
+	(void)header;
+	lines[0].heap_sparse_bytes = lines[0].heap_bytes;
+}
+
+/* The example's last heartbeat is its second one. */
+static void
+touched_meanwhile(struct kmem_header *header, struct kmem_resident_lines lines[2])
+{
+	struct kmem_heartbeat *beats = (struct kmem_heartbeat *)(void *)((unsigned char *)header + KMEM_HEARTBEATS_OFFSET);
+
+	(void)lines;
+	beats[0].monotonic_ns = 50; // the look was at 0
+	beats[0].resident_bytes = header->resident[0].resident_bytes + 30000;
+	beats[0].live_bytes = beats[1].live_bytes + 10000;
+}
+
+static void
+of_a_device(struct kmem_header *header, struct kmem_resident_lines lines[2])
+{
+	(void)header;
+	lines[0].lines[0].site = 3; // of the heap: 200 live bytes
+	lines[0].lines[0].large_bytes = 150;
+	lines[0].lines[0].large_resident_bytes = 0;
+}
+
+static const struct lines_case lines_cases[] = {
+	{ nothing, MAPPED - THERE, 20000, true, NULL, "what was not resident is untouched" },
+	{ one_bit, 0, 0, false, "(0) does not fit its checksum", "a damaged bit is seen" },
+	{ being_written, 0, 0, false, NULL, "killed while it was written: nothing is said" },
+	{ of_an_earlier_look, MAPPED - THERE, 20000, true, NULL, "killed between a look and its lines: those of the look before" },
+	{ of_no_look, 0, 0, true, NULL, "of a look that is not there" },
+	{ no_such_site, 0, 0, true, "what of site 9999 of 1024 is in memory", "a site that is not there" },
+	{ more_there_than_asked, 0, 0, true, "what of site 2 of 1024 is in memory", "more than all of it" },
+	{ more_asked_than_held, MAPPED, 20000, true, NULL, "no more than what is still held" },
+	{ twice_the_same_site, MAPPED, 20000, true, NULL, "nor when it is said twice" },
+	{ pages_do_not_add_up, 0, 0, true, "pages of malloc's heap", "more pages than there are" },
+	{ touched_meanwhile, MAPPED - THERE - 15000, 20000, true, NULL, "memory grew by more than what was allocated since" },
+	{ of_a_device, 150, 20000, true, NULL, "of the heap, too" },
+};
+
+static void
+what_was_never_touched_is_told_by_line(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines_cases) / sizeof(lines_cases[0]); i++) {
+		struct model_options options = { .capture = scratch_file, .is_salvage = true };
+		struct fail fail;
+		size_t bytes;
+		unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
+		struct kmem_header *header = (struct kmem_header *)(void *)file;
+		uint64_t untouched_bytes = 0;
+
+		lines_cases[i].change(header, (struct kmem_resident_lines *)(void *)(file + KMEM_RESIDENT_LINES_OFFSET));
+		if (lines_cases[i].is_sealed_again)
+			capture_builder_reseal(file, bytes);
+		capture_builder_write(scratch_file, file, bytes);
+		struct model *model = model_load(&options, &fail);
+		const struct model_process *process = &model->processes[0];
+
+		for (size_t k = 0; k < model->site_count; k++)
+			untouched_bytes += model->sites[k].untouched_bytes;
+		if (untouched_bytes != lines_cases[i].untouched_bytes || process->untouched_bytes != untouched_bytes ||
+		    process->heap_look.bytes != lines_cases[i].heap_bytes)
+			fail_msg("%s: %zu bytes untouched, %zu of the heap", lines_cases[i].why, (size_t)untouched_bytes,
+			         (size_t)process->heap_look.bytes);
+		if (model->damage_count != (lines_cases[i].damage != NULL) ||
+		    (model->damage_count != 0 && strstr(model->damages[0], lines_cases[i].damage) == NULL))
+			fail_msg("%s: %zu damages, the first: %s", lines_cases[i].why, model->damage_count,
+			         model->damage_count != 0 ? model->damages[0] : "");
+		model_free(model);
+		free(file);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(the_newer_whole_look_is_taken),
+		                            cmocka_unit_test(what_was_never_touched_is_told_by_line) };
+
+	return cmocka_run_group_tests_name("resident", tests, scratch_make, scratch_remove);
+}

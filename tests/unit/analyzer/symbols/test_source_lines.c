@@ -1,0 +1,187 @@
+/*
+ * test_source_lines.c - is a line of source shown only when it is what ran?
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "scratch.h"
+#include "symbols/source_lines.h"
+
+#define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
+
+
+static void
+write_file(const char *name, const char *text, size_t bytes)
+{
+	char path[256];
+	FILE *stream;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", scratch_folder, name);
+	stream = fopen(path, "w");
+	assert_non_null(stream);
+	assert_int_equal(fwrite(text, 1, bytes, stream), bytes);
+	assert_int_equal(fclose(stream), 0);
+}
+
+static const char *
+find(struct source_lines *lines, const char *directory, const char *file, uint32_t line, bool *is_changed)
+{
+	const struct source_place place = { .directory = directory, .file = file, .path = file, .line = line, .function = "" };
+
+	return source_lines_find(lines, &place, is_changed);
+}
+
+static uint64_t
+now(void)
+{
+	struct timespec time;
+
+	assert_int_equal(clock_gettime(CLOCK_REALTIME, &time), 0);
+	return (uint64_t)time.tv_sec * UINT64_C(1000000000) + (uint64_t)time.tv_nsec;
+}
+
+static void
+lines_end_where_python_ends_them_and_can_be_shown(void **state)
+{
+	static const char text[] = "\xef\xbb\xbf"
+				   "first\r\n\tsecond  \rthird\n\nfi\x1b[31mfth\x00!\nbad \xff\xfe\nl\xc3\xa4st";
+	static const char *const wanted[] = { "first", "second", "third", "", "fi?[31mfth?!", "bad ??", "l\xc3\xa4st", "" };
+	struct source_lines *lines;
+	bool is_changed;
+
+	(void)state;
+	write_file("a.py", text, sizeof(text) - 1);
+	lines = source_lines_new(now() + 1000000000);
+	for (uint32_t i = 0; i < ARRAY_LEN(wanted); i++) {
+		assert_string_equal(find(lines, scratch_folder, "a.py", i + 1, &is_changed), wanted[i]);
+		assert_false(is_changed);
+	}
+	assert_string_equal(find(lines, scratch_folder, "a.py", 0, &is_changed), "");
+	assert_string_equal(find(lines, scratch_folder, "a.py", UINT32_MAX, &is_changed), "");
+	source_lines_free(lines);
+}
+
+static void
+a_long_line_is_cut_between_characters(void **state)
+{
+	char text[3000];
+	struct source_lines *lines;
+	const char *line;
+	bool is_changed;
+
+	(void)state;
+	for (size_t i = 0; i + 1 < sizeof(text); i += 2)
+		memcpy(text + i, "\xc3\xa4", 2);
+	write_file("long.py", text, sizeof(text));
+	lines = source_lines_new(now() + 1000000000);
+	line = find(lines, scratch_folder, "long.py", 1, &is_changed);
+	assert_in_range(strlen(line), SOURCE_LINE_BYTES - 4, SOURCE_LINE_BYTES);
+	assert_string_equal(line + strlen(line) - 5, "\xc3\xa4...");
+	source_lines_free(lines);
+}
+
+static void
+a_file_that_changed_since_is_never_shown(void **state)
+{
+	const struct timespec old[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
+	char path[256];
+	struct source_lines *lines;
+	uint64_t started = now() - 10 * UINT64_C(1000000000);
+	bool is_changed;
+
+	(void)state;
+	write_file("b.py", "x\n", 2);
+	(void)snprintf(path, sizeof(path), "%s/b.py", scratch_folder);
+	for (int round = 0; round < 2; round++) {
+		lines = source_lines_new(started);
+		assert_string_equal(find(lines, scratch_folder, "b.py", 1, &is_changed), "");
+		assert_true(is_changed);
+		source_lines_free(lines);
+		assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0); // looks old, as after rsync -t or git stash: ctime tells
+	}
+}
+
+static void
+what_is_no_file_is_no_line(void **state)
+{
+	static const char *const names[] = { "", "<string>", "missing.py", "/dev/zero", "/proc/self/mem", "/", "../x" };
+	struct source_lines *lines = source_lines_new(now() + 1000000000);
+	bool is_changed;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(names); i++)
+		assert_string_equal(find(lines, scratch_folder, names[i], 1, &is_changed), "");
+	assert_string_equal(find(lines, "", "a.py", 1, &is_changed), ""); // started nobody knows where
+	source_lines_free(lines);
+	lines = source_lines_new(0); // of another machine
+	assert_string_equal(find(lines, scratch_folder, "a.py", 1, &is_changed), "");
+	assert_false(is_changed);
+	source_lines_free(lines);
+}
+
+static void
+another_file_is_told_by_its_functions(void **state)
+{
+	static const char text[] = "def f(a):\n    return a\n@wraps\nasync def  g (a): pass\nclass C: x = 1\nh = lambda: 0\ndef ff(): 0\n";
+	static const struct {
+		const char *function;
+		uint32_t first_line;
+		bool is_it;
+	} cases[] = {
+		{ "f", 1, true },         { "C.f", 1, true },        { "f", 2, false },     { "f", 7, false }, { "ff", 1, false },
+		{ "g", 3, true },         { "g", 4, true },          { "C", 5, true },      { "h", 6, false }, { "<lambda>", 6, true },
+		{ "<lambda>", 5, false }, { "f.<locals>.<listcomp>", 2, true }, { "<module>", 1, true }, { "f", 8, false }, { "f", 0, true },
+	};
+	struct source_lines *lines = source_lines_new(now() + 1000000000);
+
+	(void)state;
+	write_file("a.py", text, sizeof(text) - 1);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct source_place place = { .directory = scratch_folder, .file = "a.py", .path = "a.py", .line = 2, .first_line = cases[i].first_line,
+			                            .function = cases[i].function };
+		bool is_changed;
+		const char *line = source_lines_find(lines, &place, &is_changed);
+
+		if (is_changed || (line[0] != '\0') != cases[i].is_it)
+			fail_msg("%s at %u: \"%s\"", cases[i].function, (unsigned)cases[i].first_line, line);
+	}
+	source_lines_free(lines);
+}
+
+static void
+recorded_texts_need_no_file(void **state)
+{
+	struct source_lines *lines = source_lines_new(0);
+	bool is_changed;
+
+	(void)state;
+	source_lines_add(lines, "cell In[3]", "a = 1\n  b = 2");
+	assert_string_equal(find(lines, "", "cell In[3]", 2, &is_changed), "b = 2");
+	assert_string_equal(find(lines, "", "cell In[3]", 3, &is_changed), "");
+	assert_string_equal(find(lines, "", "cell In[4]", 1, &is_changed), "");
+	source_lines_free(lines);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lines_end_where_python_ends_them_and_can_be_shown),
+		cmocka_unit_test(a_long_line_is_cut_between_characters),
+		cmocka_unit_test(a_file_that_changed_since_is_never_shown),
+		cmocka_unit_test(what_is_no_file_is_no_line),
+		cmocka_unit_test(another_file_is_told_by_its_functions),
+		cmocka_unit_test(recorded_texts_need_no_file),
+	};
+
+	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}

@@ -1,0 +1,573 @@
+/*
+ * test_verdict_texts.c - can what the verdict advises be done, and does the paragraph hold for the case that it is not about?
+ */
+#include "hand_model.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+#include "report/render.h"
+#include "report/report.h"
+#include "verdict/verdict.h"
+
+static struct hand_model hand;
+
+static void
+commands_can_be_copied(void **state)
+{
+	static char long_name[1000];
+	struct verdict verdict;
+
+	(void)state;
+	hand_model_make(&hand);
+	hand_model_site(&hand, HEAP, 41, 400 * MIB);
+	hand_model_exited(&hand, 0);
+	hand.model.argument = "'two words'/x.kmem";
+	hand_model_decide(&hand, &verdict);
+	assert_string_equal(verdict.next, "nothing needs doing; `kmemshim peak 'two words'/x.kmem` shows who made the peak");
+
+	memset(long_name, 'x', sizeof(long_name) - 1);
+	hand.model.argument = long_name;
+	hand_model_decide(&hand, &verdict);
+	assert_string_equal(verdict.next, "nothing needs doing; `kmemshim peak CAPTURE` shows who made the peak");
+
+	hand.model.argument = "a`b.kmem";
+	hand_model_decide(&hand, &verdict);
+	assert_non_null(strstr(verdict.next, "`kmemshim peak CAPTURE`"));
+
+	hand_model_make(&hand);
+	hand.domains[MMAP].name = "python/arena";
+	hand_model_site(&hand, MMAP, 60, 400 * MIB);
+	hand_model_waited(&hand, SIGKILL);
+	hand.launcher.after = (struct kmem_kill_counters){ 1, 1, 1, 1 };
+	hand_model_decide(&hand, &verdict);
+	assert_non_null(strstr(verdict.next, "`kmemshim run --python-objects -- python train.py 'it'\\''s'`;"));
+}
+
+/* What was asked for and not touched yet counts for no limit. */
+static void
+more_than_the_limit_may_be_live(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	for (uint64_t live = 200 * MIB; live <= 400 * MIB; live += 200 * MIB) {
+		hand_model_make(&hand);
+		hand_model_site(&hand, HEAP, 41, live);
+		hand.identity.limits[0] = (struct kmem_limit){ .kind = KMEM_LIMIT_CGROUP, .bytes = 200 * MIB };
+		hand_model_waited(&hand, SIGKILL);
+		hand.launcher.after = (struct kmem_kill_counters){ 1, 1, 1, 1 };
+		hand_model_decide(&hand, &verdict);
+		assert_string_equal(verdict.cause, "container-limit");
+		assert_int_equal(strstr(verdict.text, " More was live than the limit because not all of it was in memory: it was not "
+		                                      "touched yet, or swapped out.") != NULL, live > 200 * MIB);
+	}
+}
+
+/* Without a limit of a container the heartbeat holds the machine's memory, and one cgroup's usage says nothing about that. */
+static void
+the_machines_memory_is_no_limit_of_a_container(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	hand_model_make(&hand);
+	hand_model_site(&hand, HEAP, 41, 400 * MIB);
+	hand.heartbeat.limit_bytes = hand.identity.machine_bytes;
+	hand.heartbeat.cgroup_bytes = 149 * MIB;
+	hand_model_waited(&hand, SIGKILL);
+	hand_model_decide(&hand, &verdict);
+	assert_null(strstr(verdict.text, "container"));
+	assert_non_null(strstr(verdict.text, " At the last look 8.0 GiB of the machine's 16.0 GiB were still available."));
+}
+
+/* 3 GiB at once: two MiB of small objects have nothing to do with it. */
+static void
+what_was_refused_is_not_the_arenas_doing(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	hand_model_make(&hand);
+	hand.domains[MMAP].name = "python/arena";
+	hand_model_site(&hand, MMAP, 60, 2 * MIB);
+	hand_model_exited(&hand, 1);
+	hand_model_refuse(&hand, 3 * GIB);
+	hand_model_decide(&hand, &verdict);
+	assert_string_equal(verdict.next, "ask for less at once there, or raise what limits it");
+}
+
+static void
+of_a_damaged_capture_nothing_is_fine(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	hand_model_make(&hand);
+	hand_model_site(&hand, HEAP, 41, 400 * MIB);
+	hand_model_exited(&hand, 0);
+	hand.model.capture_damage_count = 1;
+	hand_model_decide(&hand, &verdict);
+	assert_non_null(strstr(verdict.text, "The capture is damaged: figures are of what is intact, and may be too low."));
+	assert_null(strstr(verdict.next, "nothing needs doing"));
+	assert_non_null(strstr(verdict.next, "`kmemshim report kmemshim.out/python.4242.1.kmem`"));
+}
+
+static void
+what_was_not_recorded_is_said(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	hand_model_make(&hand);
+	hand_model_site(&hand, HEAP, 41, 400 * MIB);
+	hand_model_exited(&hand, 0);
+	hand.process.losses[KMEM_LOST_EVENT_BYTES] = 1000;
+	hand_model_decide(&hand, &verdict);
+	assert_null(strstr(verdict.text, "no room"));
+	hand.process.losses[KMEM_LOST_EVENT_BYTES] = 320 * MIB;
+	hand_model_decide(&hand, &verdict);
+	assert_non_null(strstr(verdict.text, "There was no room to record allocations of 320 MiB in all: what is said of lines may be far "
+	                                     "too low."));
+	assert_non_null(strstr(verdict.next, "record it again with more room"));
+}
+
+/* Whose limit was it: the shell's, or one that the program set? */
+static void
+the_limit_of_a_refusal_is_the_one_in_force_then(void **state)
+{
+	static const struct { uint64_t at_start, then; const char *says, *next; uint64_t own; } cases[] = {
+		{ UINT64_MAX, GIB, "(setrlimit, RLIMIT_AS), of which recording takes 82.0 MiB.", "RLIMIT_AS", 82 * MIB },
+		{ GIB, GIB, "(ulimit -v), of which recording takes 82.0 MiB.", "(ulimit -v)", 82 * MIB },
+		{ UINT64_MAX, 600 * MIB, " It had limited its address space to 600 MiB (setrlimit, RLIMIT_AS), when recording had reserved 660 MiB of "
+		                         "addresses: unrecorded it might have got it.",
+		  "start it under that limit (`ulimit -v 614400`): recording then reserves less of it", 660 * MIB },
+		{ UINT64_MAX, GIB, "It had limited its address space to 1.0 GiB (setrlimit, RLIMIT_AS), of which recording", "(RLIMIT_AS, which the program set)", 0 },
+		{ 4 * GIB, GIB, "It had limited its address space to 1.0 GiB (setrlimit, RLIMIT_AS), of which recording", "limits it", 0 },
+		{ GIB, GIB, "Its address space is limited to 1.0 GiB (ulimit -v), of which recording takes a part.", "(ulimit -v)", 0 },
+		{ GIB, 0, "Its address space is limited to 1.0 GiB (ulimit -v)", "(ulimit -v)", 0 },
+		{ UINT64_MAX, 0, "was refused (likely: nothing shows that it went on from there). Then 400 MiB was live", "limits it", 0 },
+	};
+	struct verdict verdict;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		hand_model_make(&hand);
+		hand_model_site(&hand, HEAP, 41, 400 * MIB);
+		hand_model_exited(&hand, 1);
+		hand_model_refuse(&hand, 10 * MIB);
+		hand.failed.space_limit_bytes = cases[i].then;
+		hand.failed.own_space_bytes = cases[i].own;
+		hand.identity.limits[0] = (struct kmem_limit){ .kind = KMEM_LIMIT_ADDRESS_SPACE, .bytes = cases[i].at_start };
+		hand_model_decide(&hand, &verdict);
+		if (strstr(verdict.text, cases[i].says) == NULL || strstr(verdict.next, cases[i].next) == NULL)
+			fail_msg("%zu: %s Next: %s", i, verdict.text, verdict.next);
+	}
+}
+
+/* One worker died, its pool closed and ended the others: the largest of those is not the story, and the parent's own end is. */
+static void
+who_was_lost_first_is_told_from_those_that_a_pool_ended(void **state)
+{
+	static const struct { uint64_t seen_ms[3]; bool is_counted; const char *says, *omits; } cases[] = {
+		{ { 52000, 51000, 52300 }, true, "train.py (pid 4242) exited with status 1: it ended by itself", "is gone" },
+		{ { 52000, 51000, 52300 }, true, "3 child processes were ended by a signal or crashed, and held 120 MiB in sum; the largest, "
+		                                 "train.py (pid 4243), held 60.0 MiB. The first that was seen at work no more (who idles is not "
+		                                 "seen) was train.py (pid 4244), 14.0 s before the end; it held 7.0 MiB. Which signals those were "
+		                                 "only their parent knows; a pool that closes sends SIGTERM.", "is gone" },
+		{ { 52000, 51500, 52300 }, true, "held 60.0 MiB. Which signals those", "The first that" },
+		{ { 52000, 0, 52300 }, true, "held 60.0 MiB. Which signals those", "The first that" },
+		{ { 52000, 51000, 52300 }, false, "A child process, train.py (pid 4243), is gone", "exited" },
+	};
+	static const uint64_t mib[] = { 20, 60, 7, 53 };
+	struct kmem_heartbeat beats[3];
+	struct kmem_identity identities[3];
+	struct model_process processes[4];
+	struct verdict verdict;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		hand_model_make(&hand);
+		hand_model_site(&hand, HEAP, 41, 140 * MIB)->process_count = 4;
+		if (!cases[i].is_counted)
+			hand.identity.before.cgroup_oom_kill = UINT64_MAX;
+		for (unsigned k = 0; k < 3; k++) {
+			beats[k] = hand.heartbeat;
+			beats[k].monotonic_ns = cases[i].seen_ms[k] * 1000000;
+			identities[k] = hand_model_child(&hand);
+			identities[k].pid += k;
+		}
+		for (unsigned k = 0; k < 4; k++) {
+			if (k == 0)
+				hand_model_exited(&hand, 1);
+			processes[k] = hand.process;
+			processes[k].live_bytes = processes[k].peak_bytes = mib[k] * MIB;
+			if (k == 0)
+				continue;
+			processes[k].state = KMEM_STATE_RUNNING;
+			processes[k].launcher = NULL;
+			processes[k].identity = &identities[k - 1];
+			processes[k].heartbeats = &beats[k - 1];
+			processes[k].parent = 0;
+		}
+		hand.model.processes = processes;
+		hand.model.process_count = 4;
+		hand_model_decide(&hand, &verdict);
+		if (strstr(verdict.text, cases[i].says) == NULL || strstr(verdict.text, cases[i].omits) != NULL)
+			fail_msg("%zu: %s", i, verdict.text);
+	}
+}
+
+/* OpenBLAS maps 64 MiB for itself and uses hardly any of them: that is not what a small program is about. */
+static void
+a_mapping_that_nobody_touched_is_not_the_peak(void **state)
+{
+	static const struct { uint64_t resident_bytes, looked_before_ms; bool is_looked; const char *says; } cases[] = {
+		{ 16 * KIB, 0, true, "The peak of its heap was 8.0 MiB" },
+		{ 16 * KIB, 1000, true, "The peak of its mmap was 64.0 MiB" }, // it may have been touched since
+		{ 40 * MIB, 0, true, "The peak of its mmap was 64.0 MiB" },
+		{ 0, 0, false, "The peak of its mmap was 64.0 MiB" },
+	};
+	struct verdict verdict;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		hand_model_make(&hand);
+		hand_model_site(&hand, HEAP, 41, 8 * MIB);
+		hand_model_site(&hand, MMAP, 42, 64 * MIB);
+		hand_model_exited(&hand, 0);
+		hand.resident.part_bytes[KMEM_RESIDENT_MMAP] = cases[i].resident_bytes;
+		hand.process.ended_monotonic_ns = 50 * UINT64_C(1000000000);
+		hand.resident.monotonic_ns = hand.process.ended_monotonic_ns - cases[i].looked_before_ms * 1000000;
+		if (!cases[i].is_looked)
+			hand.process.resident = NULL;
+		hand_model_decide(&hand, &verdict);
+		if (strstr(verdict.text, cases[i].says) == NULL)
+			fail_msg("%zu: %s", i, verdict.text);
+	}
+}
+
+/* A line of two stacks: the larger one is steady. */
+static void
+generations_are_those_of_the_stack_that_leaks(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	hand_model_make(&hand);
+	hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), 1, 12, 0, 3);
+	hand_model_generations(hand_model_site(&hand, HEAP, 41, 100 * MIB), 9, 9, 3, 3);
+	hand_model_waited(&hand, SIGKILL);
+	hand_model_decide(&hand, &verdict);
+	assert_non_null(strstr(verdict.text, "It accumulates: 100 MiB in blocks from 9 of 9 generations"));
+}
+
+/* Nearly all that was allocated since then: a list that grows, or a data set. */
+static void
+what_may_be_a_data_set_is_said(void **state)
+{
+	static const struct { uint64_t volume_mib; bool is_said, is_thought_of, is_arena; } cases[] = {
+		{ 0, false, false, false }, { 350, true, true, false }, { 500, true, true, true },
+		{ 2000, false, true, false }, { 2000, false, true, true }, { 3000, false, false, true }, // temporaries of parsing, too
+	};
+	struct verdict verdict;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct model_site *site;
+
+		hand_model_make(&hand);
+		if (cases[i].is_arena)
+			hand.domains[HEAP].name = "python/arena";
+		site = hand_model_site(&hand, HEAP, 41, 300 * MIB);
+		hand_model_generations(site, 12, 12, 3, 3);
+		site->volume_bytes = cases[i].volume_mib * MIB;
+		hand_model_waited(&hand, SIGKILL);
+		hand.launcher.after.cgroup_oom_kill = 1;
+		hand_model_decide(&hand, &verdict);
+		assert_int_equal(strstr(verdict.text, "It accumulates, or was built at one go") != NULL, cases[i].is_said);
+		assert_int_equal(strstr(verdict.next, "; if it is a data set, load less of it at once") != NULL, cases[i].is_thought_of);
+		hand.launcher.after.cgroup_oom_kill = 0; // there was memory left: then a data set is no matter
+		hand_model_decide(&hand, &verdict);
+		assert_int_equal(strstr(verdict.next, " alive, unless it is a data set") != NULL, cases[i].is_thought_of && !cases[i].is_arena);
+	}
+}
+
+/* One line trains a model: of what it holds some may accumulate, or next to nothing. */
+static void
+how_much_of_a_line_accumulates_is_said(void **state)
+{
+	static const struct { uint64_t leaking_bytes; const char *text, *next; } cases[] = {
+		{ 280 * MIB, " It accumulates: blocks from 12 of 12 generations are still alive.", "look for what keeps the blocks of train.py:41 " },
+		{ 100 * MIB, " It accumulates: 100 MiB in blocks from 12 of 12 generations are still alive.", "look for what keeps the blocks of train.py:41 " },
+		{ 2 * MIB, " train.py:41 epoch.", "nothing needs doing yet; `kmemshim leaks kmemshim.out/python.4242.1.kmem` shows which lines accumulate "
+		                                  "(2.0 MiB in all, most at train.py:41 epoch)" },
+		{ 900 * KIB, " train.py:41 epoch.", "nothing needs doing; `kmemshim peak " },
+	};
+	struct verdict verdict;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		hand_model_make(&hand);
+		hand_model_site(&hand, HEAP, 41, 300 * MIB - cases[i].leaking_bytes);
+		hand_model_generations(hand_model_site(&hand, HEAP, 41, cases[i].leaking_bytes), 12, 12, 3, 3);
+		hand_model_exited(&hand, 0);
+		hand_model_decide(&hand, &verdict);
+		if (strlen(verdict.text) < strlen(cases[i].text) ||
+		    strcmp(verdict.text + strlen(verdict.text) - strlen(cases[i].text), cases[i].text) != 0 ||
+		    strncmp(verdict.next, cases[i].next, strlen(cases[i].next)) != 0)
+			fail_msg("%zu: %s Next: %s", i, verdict.text, verdict.next);
+	}
+}
+
+/* sh -c "python train.py", or timeout: a child that imported much is told as it is alone. */
+static void
+what_imports_left_in_one_of_several_processes_is_told(void **state)
+{
+	static const struct { uint32_t process, processes; const char *text; } cases[] = {
+		{ 1, 1, " At the end 361 MiB was live in train.py (pid 4243); 60.0 MiB of it (17 %) was allocated at train.py:41 epoch, another 300 MiB "
+		        "(83 %) was left by imports. train.py:41 epoch accumulates: " },
+		{ 0, 1, " At the end 361 MiB was live in train.py (pid 4243); 60.0 MiB of it (17 %) was allocated at train.py:41 epoch." },
+		{ 1, 2, " At the end 361 MiB was live in train.py (pid 4243); 60.0 MiB of it (17 %) was allocated at train.py:41 epoch." }, // how much in which?
+	};
+	struct model_process processes[2];
+	struct kmem_identity child;
+	struct verdict verdict;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct model_site *site;
+
+		hand_model_make(&hand);
+		site = hand_model_site(&hand, HEAP, 41, 60 * MIB);
+		site->process = 1;
+		hand_model_generations(site, 12, 12, 3, 3);
+		site = hand_model_site(&hand, HEAP, 1, 300 * MIB);
+		site->process = cases[i].process;
+		site->process_count = cases[i].processes;
+		site->stack_flags = KMEM_STACK_IMPORT_CUT;
+		hand_model_exited(&hand, 0);
+		child = hand_model_child(&hand);
+		processes[0] = processes[1] = hand.process;
+		processes[1].launcher = NULL;
+		processes[1].identity = &child;
+		processes[1].live_bytes = 361 * MIB;
+		hand.model.processes = processes;
+		hand.model.process_count = 2;
+		hand_model_decide(&hand, &verdict);
+		if (strstr(verdict.text, cases[i].text) == NULL)
+			fail_msg("%zu: %s", i, verdict.text);
+	}
+}
+
+/* sh -c "python train.py": the shell tells nothing but a status. */
+static void
+a_descendant_that_was_refused_explains_a_failing_parent(void **state)
+{
+	struct model_process processes[2];
+	struct kmem_identity child;
+	struct verdict verdict;
+
+	(void)state;
+	hand_model_make(&hand);
+	hand_model_site(&hand, HEAP, 41, 400 * MIB);
+	hand_model_exited(&hand, 1);
+	hand_model_refuse(&hand, 3 * GIB);
+	hand.failed.process = 1;
+	child = hand_model_child(&hand);
+	processes[0] = hand.process;
+	processes[0].name = "sh";
+	processes[1] = hand.process;
+	processes[1].identity = &child;
+	processes[1].launcher = NULL;
+	processes[1].parent = 0;
+	processes[1].live_bytes = 400 * MIB;
+	hand.model.processes = processes;
+	hand.model.process_count = 2;
+	hand_model_decide(&hand, &verdict);
+	assert_string_equal(verdict.cause, "request-refused");
+	assert_non_null(strstr(verdict.text, "A child process, train.py (pid 4243), exited with status 1 after a request for 3.0 GiB"));
+
+	processes[0].exit_code = 0; // its parent took it well
+	processes[0].launcher = NULL;
+	hand_model_decide(&hand, &verdict);
+	assert_string_equal(verdict.cause, "exited");
+}
+
+/* A parent outlives its worker and then ends by itself: when the worker died it was there, too. */
+static void
+a_parent_that_ended_later_ran_when_its_worker_died(void **state)
+{
+	static const struct { uint64_t ended_s, beat_s, beat_bytes; const char *says; } cases[] = {
+		{ 90, 0, 0, "When it ended 500 MiB was live in the 2 processes that were at work then, 400 MiB of it in sh (pid 4242)" },
+		{ 90, 59, 450 * MIB, "When it ended 550 MiB was live in the 2 processes that were at work then, 450 MiB of it in sh (pid 4242)" },
+		{ 90, 61, 450 * MIB, "When it ended 500 MiB was live in the 2 processes that were at work then, 400 MiB of it in sh (pid 4242)" },
+		{ 30, 0, 0, "When it ended 100 MiB was live in train.py (pid 4243)" },
+	};
+	struct model_process processes[2];
+	struct kmem_heartbeat beat = { .sequence = 1, .limit_bytes = UINT64_MAX, .available_bytes = UINT64_MAX };
+	struct kmem_heartbeat parents = beat;
+	struct kmem_identity child;
+	struct verdict verdict;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		hand_model_make(&hand);
+		hand_model_site(&hand, HEAP, 41, 500 * MIB)->process_count = 2;
+		child = hand_model_child(&hand);
+		beat.monotonic_ns = child.start_monotonic_ns + UINT64_C(60000000000);
+		processes[1] = hand.process;
+		processes[1].identity = &child;
+		processes[1].heartbeats = &beat;
+		processes[1].parent = 0;
+		processes[1].live_bytes = 100 * MIB;
+		hand_model_exited(&hand, 137);
+		hand.process.launcher = NULL;
+		processes[0] = hand.process;
+		processes[0].name = "sh";
+		processes[0].live_bytes = 400 * MIB; // it released some since
+		parents.live_bytes = cases[i].beat_bytes;
+		parents.monotonic_ns = child.start_monotonic_ns + cases[i].beat_s * UINT64_C(1000000000);
+		processes[0].heartbeats = &parents;
+		processes[0].ended_monotonic_ns = child.start_monotonic_ns + cases[i].ended_s * UINT64_C(1000000000);
+		hand.model.processes = processes;
+		hand.model.process_count = 2;
+		hand_model_decide(&hand, &verdict);
+		if (strstr(verdict.text, cases[i].says) == NULL)
+			fail_msg("%zu: %s", i, verdict.text);
+	}
+}
+
+/* What ended this one was no kill, but others were killed; and where nothing was counted, nothing is denied. */
+static void
+kills_of_others_are_told_and_none_is_denied_unread(void **state)
+{
+	static const struct {
+		int wait_status;
+		uint64_t cgroup, machine; // after; before: 3 and 5
+		uint64_t available_bytes;
+		const char *cause, *says, *never;
+	} cases[] = {
+		{ SIGTERM, 5, 7, 8 * GIB, "signal", "who sent it is not known. In its time the kernel killed 2 processes of its container "
+		  "for lack of memory (the cgroup's oom_kill counter rose from 3 to 5).", "counted no kill" },
+		{ SIGTERM, 5, 7, 8 * GIB, "signal", "rose from 3 to 5). At the last look", "Nothing here points at memory" },
+		{ SIGINT, 4, 5, 8 * GIB, "signal", "the kernel killed 1 process of its container", "counted no kill" },
+		{ SIGTERM, UINT64_MAX, 6, 8 * GIB, "signal", "the kernel killed 1 process on this machine for lack of memory", "counted no kill" },
+		{ SIGTERM, UINT64_MAX, UINT64_MAX, 8 * GIB, "signal", "; who sent it is not known.", "he kernel " },
+		{ SIGTERM, UINT64_MAX, UINT64_MAX, MIB, "low-memory-daemon", "a low-memory daemon may have sent it", "he kernel" },
+		{ SIGTERM, 4, 6, MIB, "low-memory-daemon", "the kernel killed 1 process of its container", "do not show a kill" },
+		{ SIGTERM, 3, 5, MIB, "low-memory-daemon", "the kernel's counters do not show a kill, but the machine was", "the kernel killed" },
+		{ SIGTERM, 3, 5, 8 * GIB, "signal", "the kernel counted no kill for memory here. Nothing here points at memory", "the kernel killed" },
+		{ SIGSEGV, 4, 6, 8 * GIB, "crashed", "the kernel killed 1 process of its container", "Nothing here points at memory" },
+		{ 1 << 8, 4, 6, 8 * GIB, "failed", "the kernel killed 1 process of its container", "likely" },
+		{ 1 << 8, 3, 6, 8 * GIB, "failed", "no request for memory was refused before.", "the kernel killed" },
+	};
+	struct verdict verdict;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		hand_model_make(&hand);
+		hand_model_site(&hand, HEAP, 41, 400 * MIB);
+		hand.identity.before.cgroup_oom_kill = 3;
+		hand.identity.before.machine_oom_kill = 5;
+		hand.heartbeat.available_bytes = cases[i].available_bytes;
+		hand_model_waited(&hand, cases[i].wait_status);
+		hand.launcher.after.cgroup_oom_kill = cases[i].cgroup;
+		hand.launcher.after.machine_oom_kill = cases[i].machine;
+		hand_model_decide(&hand, &verdict);
+		if (strcmp(verdict.cause, cases[i].cause) != 0 || strstr(verdict.text, cases[i].says) == NULL ||
+		    strstr(verdict.text, cases[i].never) != NULL)
+			fail_msg("%zu: %s: %s", i, verdict.cause, verdict.text);
+	}
+}
+
+/* It is the child that has to hold less, at the line of its peak; a parent's line is no advice about it. */
+static void
+of_a_killed_child_its_own_line_is_advised(void **state)
+{
+	static const struct { uint64_t child_mib; const char *domain, *next; } cases[] = {
+		{ 900, "python/arena", "record small Python objects too: `kmemshim run --python-objects -- python train.py 'it'\\''s'` names the lines that "
+		                       "hold them; or run fewer child processes at once, or give the program more memory" },
+		{ 900, "heap", "hold less in each child process (most at train.py:41 epoch), run fewer of them at once, or give the program more memory" },
+		{ 100, "heap", "hold less in each child process, run fewer of them at once, or give the program more memory" },
+	};
+	struct model_process processes[2];
+	struct kmem_identity child;
+	struct verdict verdict;
+	char next[1024];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		hand_model_make(&hand);
+		hand_model_site(&hand, HEAP, 41, 500 * MIB)->process_count = 2;
+		hand.domains[HEAP].name = cases[i].domain;
+		child = hand_model_child(&hand);
+		hand_model_waited(&hand, SIGTERM);
+		hand.launcher.after.cgroup_oom_kill = 1;
+		processes[0] = processes[1] = hand.process;
+		processes[0].peak_bytes = 400 * MIB;
+		processes[1].identity = &child;
+		processes[1].launcher = NULL;
+		processes[1].parent = 0;
+		processes[1].peak_bytes = cases[i].child_mib * MIB;
+		hand.domains[HEAP].peak_bytes = GIB;
+		hand.model.processes = processes;
+		hand.model.process_count = 2;
+		hand_model_decide(&hand, &verdict);
+		assert_string_equal(verdict.cause, "child-killed");
+		(void)snprintf(next, sizeof(next), "%s; `kmemshim report kmemshim.out/python.4242.1.kmem` shows what the child process held that "
+		                                   "was ended", cases[i].next);
+		assert_string_equal(verdict.next, next);
+	}
+}
+
+static void
+lines_break_where_a_person_would(void **state)
+{
+	static const char *const kept[] = { "304 KiB,", "9 B.", "(12 %)", "`kmemshim peak a.kmem`", "1.0 GiB" };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
+		for (int width = 80; width < 100; width++) {
+			char text[256];
+			char *written = NULL;
+			size_t length = 0;
+			FILE *stream = open_memstream(&written, &length);
+			struct report report = { .verdict = { .text = text, .next = "" } };
+
+			(void)snprintf(text, sizeof(text), "%0*d %s and more B words", width, 0, kept[i]);
+			render_text_verdict(&report, stream);
+			assert_int_equal(fclose(stream), 0);
+			assert_non_null(strstr(written, kept[i]));
+			assert_true(strcspn(written, "\n") <= 100);
+			free(written);
+		}
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(commands_can_be_copied),
+		cmocka_unit_test(what_was_not_recorded_is_said),
+		cmocka_unit_test(kills_of_others_are_told_and_none_is_denied_unread),
+		cmocka_unit_test(of_a_killed_child_its_own_line_is_advised),
+		cmocka_unit_test(more_than_the_limit_may_be_live),
+		cmocka_unit_test(the_machines_memory_is_no_limit_of_a_container),
+		cmocka_unit_test(lines_break_where_a_person_would),
+		cmocka_unit_test(what_was_refused_is_not_the_arenas_doing),
+		cmocka_unit_test(of_a_damaged_capture_nothing_is_fine),
+		cmocka_unit_test(the_limit_of_a_refusal_is_the_one_in_force_then),
+		cmocka_unit_test(who_was_lost_first_is_told_from_those_that_a_pool_ended),
+		cmocka_unit_test(a_mapping_that_nobody_touched_is_not_the_peak),
+		cmocka_unit_test(generations_are_those_of_the_stack_that_leaks),
+		cmocka_unit_test(what_may_be_a_data_set_is_said),
+		cmocka_unit_test(what_imports_left_in_one_of_several_processes_is_told),
+		cmocka_unit_test(how_much_of_a_line_accumulates_is_said),
+		cmocka_unit_test(a_parent_that_ended_later_ran_when_its_worker_died),
+		cmocka_unit_test(a_descendant_that_was_refused_explains_a_failing_parent),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

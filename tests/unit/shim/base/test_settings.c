@@ -1,0 +1,219 @@
+/*
+ * test_settings.c - does every variable accept what the README promises, and say so when it does not?
+ */
+#include "unit.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/settings.h"
+
+static const struct {
+	const char *text;
+	bool is_accepted;
+	uint64_t bytes;
+	const char *why;
+} size_cases[] = {
+	{ "0", true, 0, "zero is a legal limit" },
+	{ "123", true, 123, "bytes" },
+	{ "64k", true, 64u << 10, "suffixes are powers of two" },
+	{ "64K", true, 64u << 10, "case does not matter" },
+	{ "3m", true, 3u << 20, "" },
+	{ "2G", true, UINT64_C(2) << 30, "" },
+	{ "007", true, 7, "leading zeros are decimal" },
+	{ "18446744073709551615", true, UINT64_MAX, "the largest value fits" },
+	{ "17179869183g", true, UINT64_C(17179869183) << 30, "the largest number of gibibytes" },
+	{ "18446744073709551616", false, 0, "overflow is refused, not wrapped" },
+	{ "17179869184g", false, 0, "overflow is refused, not wrapped" },
+	{ "99999999999999999999999", false, 0, "far too many digits" },
+	{ "1.5g", false, 0, "no fractions" },
+	{ "-1", false, 0, "no sign" },
+	{ "+1", false, 0, "no sign" },
+	{ " 1", false, 0, "no space" },
+	{ "1 ", false, 0, "no space" },
+	{ "1kb", false, 0, "one letter" },
+	{ "1t", false, 0, "no such suffix" },
+	{ "k", false, 0, "no number" },
+	{ "0x10", false, 0, "decimal only" },
+	{ "", false, 0, "empty is not zero" },
+};
+
+static void
+sizes_are_what_the_readme_promises(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(size_cases); i++) {
+		uint64_t bytes = 12345; // must survive a refusal untouched
+		bool is_accepted = settings_parse_size(size_cases[i].text, &bytes);
+
+		if (is_accepted != size_cases[i].is_accepted)
+			print_message("\"%s\": %s\n", size_cases[i].text, size_cases[i].why);
+		assert_int_equal(is_accepted, size_cases[i].is_accepted);
+		assert_int_equal(bytes, is_accepted ? size_cases[i].bytes : 12345);
+	}
+}
+
+/* One variable, what it sets, and what is said about it (NULL: nothing). */
+struct setting_case {
+	const char *variable;
+	struct settings wanted;
+	const char *said;
+};
+
+#define THERE_ARE "; there are OUT, SESSION, LOG, PYTHON, PYTHON_OBJECTS, NATIVE, IMPORTS, PRIVATE, EXACT, VERIFY, CAPTURE, SITES, WRAPPERS"
+#define DEFAULTS .log = SETTINGS_LOG_WARN, .python = true, .sites_max = 1u << 20
+
+static const struct setting_case setting_cases[] = {
+	{ "PATH=/bin", { DEFAULTS }, NULL },
+	{ "KMEMSHIM", { DEFAULTS }, NULL },
+	{ "KMEMSHIM_OUT=/tmp/x", { DEFAULTS, .out = "/tmp/x" }, NULL },
+	{ "KMEMSHIM_OUT=a=b", { DEFAULTS, .out = "a=b" }, NULL },
+	{ "KMEMSHIM_OUT=", { DEFAULTS }, NULL },
+	{ "KMEMSHIM_OUTX=/tmp/x", { DEFAULTS }, "KMEMSHIM_OUTX is no setting" THERE_ARE },
+	{ "KMEMSHIM_PYTHON_OBJECT=1", { DEFAULTS }, "KMEMSHIM_PYTHON_OBJECT is no setting" THERE_ARE },
+	{ "KMEMSHIM_=", { DEFAULTS }, "KMEMSHIM_ is no setting" THERE_ARE },
+	{ "KMEMSHIM_A_NAME_THAT_IS_LONGER_THAN_ANY_SETTING\n=", { DEFAULTS },
+	  "KMEMSHIM_A_NAME_THAT_IS_LONGER_THAN_ANY_SETTING? is no setting" THERE_ARE },
+	{ "KMEMSHIM_SESSION=5f.12", { DEFAULTS, .session = "5f.12" }, NULL },
+	{ "KMEMSHIM_SESSION=", { DEFAULTS }, NULL },
+	{ "KMEMSHIM_LOG=quiet",
+	  { .log = SETTINGS_LOG_QUIET, .python = true, .sites_max = 1u << 20 },
+	  NULL },
+	{ "KMEMSHIM_LOG=warn", { DEFAULTS }, NULL },
+	{ "KMEMSHIM_LOG=debug",
+	  { .log = SETTINGS_LOG_DEBUG, .python = true, .sites_max = 1u << 20 },
+	  NULL },
+	{ "KMEMSHIM_LOG=loud",
+	  { DEFAULTS },
+	  "KMEMSHIM_LOG=loud: wanted quiet, warn or debug; the default is used" },
+	{ "KMEMSHIM_LOG=",
+	  { DEFAULTS },
+	  "KMEMSHIM_LOG=: wanted quiet, warn or debug; the default is used" },
+	{ "KMEMSHIM_PYTHON=0", { .log = SETTINGS_LOG_WARN, .sites_max = 1u << 20 }, NULL },
+	{ "KMEMSHIM_PYTHON=1", { DEFAULTS }, NULL },
+	{ "KMEMSHIM_PYTHON=yes",
+	  { DEFAULTS },
+	  "KMEMSHIM_PYTHON=yes: wanted 0 or 1; the default is used" },
+	{ "KMEMSHIM_PYTHON_OBJECTS=1", { DEFAULTS, .python_objects = SETTINGS_ON }, NULL },
+	{ "KMEMSHIM_PYTHON_OBJECTS=0", { DEFAULTS, .python_objects = SETTINGS_OFF }, NULL },
+	{ "KMEMSHIM_PYTHON_OBJECTS=2",
+	  { DEFAULTS },
+	  "KMEMSHIM_PYTHON_OBJECTS=2: wanted 0 or 1; the default is used" },
+	{ "KMEMSHIM_NATIVE=full", { DEFAULTS, .native = SETTINGS_NATIVE_FULL }, NULL },
+	{ "KMEMSHIM_NATIVE=cut", { DEFAULTS, .native = SETTINGS_NATIVE_CUT }, NULL },
+	{ "KMEMSHIM_NATIVE=brief", { DEFAULTS }, NULL },
+	{ "KMEMSHIM_NATIVE=fully",
+	  { DEFAULTS },
+	  "KMEMSHIM_NATIVE=fully: wanted brief, cut or full; the default is used" },
+	{ "KMEMSHIM_IMPORTS=full", { DEFAULTS, .imports_full = true }, NULL },
+	{ "KMEMSHIM_IMPORTS=1",
+	  { DEFAULTS },
+	  "KMEMSHIM_IMPORTS=1: wanted cut or full; the default is used" },
+	{ "KMEMSHIM_VERIFY=1", { DEFAULTS, .verify_every = 1 }, NULL },
+	{ "KMEMSHIM_VERIFY=0", { DEFAULTS }, NULL },
+	{ "KMEMSHIM_VERIFY=-1",
+	  { DEFAULTS },
+	  "KMEMSHIM_VERIFY=-1: wanted a number; 0 turns it off; the default is used" },
+	{ "KMEMSHIM_SITES=64", { .log = SETTINGS_LOG_WARN, .python = true, .sites_max = 64 }, NULL },
+	{ "KMEMSHIM_SITES=2m",
+	  { .log = SETTINGS_LOG_WARN, .python = true, .sites_max = 1u << 21 },
+	  NULL },
+	{ "KMEMSHIM_SITES=63",
+	  { DEFAULTS },
+	  "KMEMSHIM_SITES=63: wanted a number from 64 to 2M; the default is used" },
+	{ "KMEMSHIM_SITES=2097153",
+	  { DEFAULTS },
+	  "KMEMSHIM_SITES=2097153: wanted a number from 64 to 2M; the default is used" },
+	{ "KMEMSHIM_SITES=a\nb",
+	  { DEFAULTS },
+	  "KMEMSHIM_SITES=a?b: wanted a number from 64 to 2M; the default is used" },
+};
+
+static bool
+is_same_text(const char *one, const char *other)
+{
+	return one == other || (one != NULL && other != NULL && strcmp(one, other) == 0);
+}
+
+static int
+parses(void *context)
+{
+	const struct setting_case *which = context;
+	char *environment[] = { (char *)"HOME=/", (char *)which->variable, (char *)"LANG=C", NULL };
+
+	settings_parse(environment);
+	CHECK_IN_CHILD(is_same_text(settings.out, which->wanted.out));
+	CHECK_IN_CHILD(is_same_text(settings.session, which->wanted.session));
+	CHECK_IN_CHILD(settings.log == which->wanted.log);
+	CHECK_IN_CHILD(settings.python == which->wanted.python);
+	CHECK_IN_CHILD(settings.python_objects == which->wanted.python_objects);
+	CHECK_IN_CHILD(settings.native == which->wanted.native);
+	CHECK_IN_CHILD(settings.imports_full == which->wanted.imports_full);
+	CHECK_IN_CHILD(settings.verify_every == which->wanted.verify_every);
+	CHECK_IN_CHILD(settings.sites_max == which->wanted.sites_max);
+	return 0;
+}
+
+static void
+each_variable_sets_its_field_or_is_named_in_one_line(void **state)
+{
+	char text[1024];
+	char wanted[1024];
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(setting_cases); i++) {
+		wanted[0] = '\0';
+		if (setting_cases[i].said != NULL)
+			snprintf(wanted, sizeof(wanted), "kmemshim: %s\n", setting_cases[i].said);
+		assert_int_equal(in_child_telling(parses, (void *)&setting_cases[i], text, sizeof(text)),
+		                 0);
+		assert_string_equal(text, wanted);
+	}
+}
+
+static int
+parses_quietly(void *unused)
+{
+	char *environment[] = { (char *)"KMEMSHIM_SITES=none", (char *)"KMEMSHIM_LOG=quiet", NULL };
+
+	(void)unused;
+	settings_parse(environment);
+	CHECK_IN_CHILD(settings.log == SETTINGS_LOG_QUIET);
+	return 0;
+}
+
+static void
+quiet_holds_for_variables_that_stand_before_it(void **state)
+{
+	char text[1024];
+
+	(void)state;
+	assert_int_equal(in_child_telling(parses_quietly, NULL, text, sizeof(text)), 0);
+	assert_string_equal(text, "");
+}
+
+static void
+no_environment_is_all_defaults(void **state)
+{
+	char *empty[] = { NULL };
+
+	(void)state;
+	settings_parse(NULL);
+	settings_parse(empty);
+	assert_null(settings.out);
+	assert_int_equal(settings.sites_max, 1u << 20);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sizes_are_what_the_readme_promises),
+		cmocka_unit_test(each_variable_sets_its_field_or_is_named_in_one_line),
+		cmocka_unit_test(quiet_holds_for_variables_that_stand_before_it),
+		cmocka_unit_test(no_environment_is_all_defaults),
+	};
+
+	return cmocka_run_group_tests_name("settings", tests, NULL, NULL);
+}

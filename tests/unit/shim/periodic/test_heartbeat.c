@@ -1,0 +1,236 @@
+/*
+ * test_heartbeat.c - are beats whole, numbered, in their places, and taken when they are due?
+ */
+#include "unit.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/capture_life.h"
+#include "base/clock.h"
+#include "base/memory_limits.h"
+#include "capture/capture_file.h"
+#include "kmem_words.h"
+#include "periodic/heartbeat.h"
+#include "unwind/each_instruction.h"
+
+#define MIB ((uint64_t)1 << 20)
+
+static int
+start_empty(void **state)
+{
+	struct kmem_identity *identity;
+
+	(void)state;
+	capture_file_forked();
+	identity = &capture_file_header()->identity;
+	identity->page_bytes = 4096;
+	identity->machine_bytes = 1024 * MIB; // the limit in force: a step of 4 MiB
+	heartbeat_take(0);
+	return 0;
+}
+
+static const struct kmem_heartbeat *
+newest(void)
+{
+	const struct kmem_heartbeat *beats = capture_file_heartbeats();
+	const struct kmem_heartbeat *found = &beats[0];
+
+	for (unsigned i = 1; i < KMEM_HEARTBEATS_MAX; i++) {
+		if (beats[i].sequence > found->sequence)
+			found = &beats[i];
+	}
+	return found;
+}
+
+static void
+H1_the_ring_keeps_the_newest_beats_by_number(void **state)
+{
+	uint64_t first = newest()->sequence;
+	uint64_t last_ns = newest()->monotonic_ns;
+
+	(void)state;
+	assert_int_not_equal(first, 0);
+	for (uint64_t i = 1; i <= KMEM_HEARTBEATS_MAX + 10; i++) {
+		heartbeat_take(i * 1000);
+		assert_int_equal(newest()->sequence, first + i);
+		assert_int_equal(newest()->live_bytes, i * 1000);
+		assert_true(newest()->monotonic_ns >= last_ns);
+		last_ns = newest()->monotonic_ns;
+	}
+	for (unsigned i = 0; i < KMEM_HEARTBEATS_MAX; i++) {
+		const struct kmem_heartbeat *beat = &capture_file_heartbeats()[i];
+
+		assert_int_equal(beat->sequence % KMEM_HEARTBEATS_MAX, i);
+		assert_int_equal(beat->live_bytes, (beat->sequence - first) * 1000);
+	}
+}
+
+static struct {
+	uint64_t number; // of the beat that is being taken
+	uint32_t last;   // checksum of what was in its place
+	unsigned changes;
+	unsigned torn;   // looks that found a checksum, and not of what stands there
+} seen;
+
+static bool
+look_at_beat(void)
+{
+	const struct kmem_heartbeat *beat = &capture_file_heartbeats()[seen.number % KMEM_HEARTBEATS_MAX];
+	uint32_t checksum = capture_file_header()->heartbeat_checksums[seen.number % KMEM_HEARTBEATS_MAX];
+	uint32_t found = kmem_heartbeat_checksum(beat, beat->sequence);
+
+	seen.torn += checksum != 0 && checksum != found;
+	seen.changes += found != seen.last;
+	seen.last = found;
+	return beat->sequence != seen.number || checksum == 0;
+}
+
+static void
+H1_killed_at_any_instruction_a_beat_is_whole_or_does_not_count(void **state)
+{
+	(void)state;
+	for (uint64_t i = 1; i <= KMEM_HEARTBEATS_MAX; i++) // each place has been used
+		heartbeat_take(i);
+	seen.number = newest()->sequence + 1;
+	seen.torn = seen.changes = 0;
+	each_instruction(look_at_beat);
+	heartbeat_take(UINT64_MAX - 5);
+	assert_int_equal(newest()->sequence, seen.number);
+	assert_int_equal(newest()->live_bytes, UINT64_MAX - 5);
+	assert_in_range(seen.changes, 3, 9); // it was looked at while it was half written
+	assert_int_equal(seen.torn, 0);
+}
+
+static void
+a_beat_says_what_the_system_says(void **state)
+{
+	struct memory_limits_now now;
+
+	(void)state;
+	heartbeat_take(77);
+	memory_limits_read_now(&capture_file_header()->identity, &now);
+	assert_true(newest()->resident_bytes > now.resident_bytes / 2);
+	assert_true(newest()->resident_bytes < now.resident_bytes * 2);
+	assert_int_equal(newest()->limit_bytes, now.limit_bytes);
+	assert_int_not_equal(newest()->available_bytes, 0);
+}
+
+static void
+a_step_of_growth_makes_a_beat(void **state)
+{
+	static const struct {
+		uint64_t machine_bytes;
+		uint64_t step_bytes;
+	} cases[] = {
+		{ 1024 * MIB, 4 * MIB },
+		{ 16 * 1024 * MIB, 64 * MIB },
+		{ 10 * MIB, MIB }, // never finer
+		{ 0, MIB },        // no limit known
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		uint64_t step = cases[i].step_bytes;
+		uint64_t before;
+
+		capture_file_header()->identity.machine_bytes = cases[i].machine_bytes;
+		heartbeat_take(100);
+		before = newest()->sequence;
+		heartbeat_after(100 + step - 1);
+		assert_int_equal(newest()->sequence, before);
+		heartbeat_after(100 + step);
+		assert_int_equal(newest()->sequence, before + 1);
+		assert_int_equal(newest()->live_bytes, 100 + step);
+		heartbeat_after(100 + step); // the next step counts from there
+		assert_int_equal(newest()->sequence, before + 1);
+		heartbeat_after(100 + 2 * step);
+		assert_int_equal(newest()->sequence, before + 2);
+	}
+}
+
+static void
+a_fall_by_a_quarter_makes_a_beat(void **state)
+{
+	static const struct {
+		uint64_t live_bytes;
+		uint64_t fall_bytes; // 0 = none is one
+	} cases[] = {
+		{ 400 * MIB, 100 * MIB },
+		{ 40 * MIB, 16 * MIB }, // no smaller one
+		{ 16 * MIB, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		uint64_t live = cases[i].live_bytes;
+		uint64_t fall = cases[i].fall_bytes;
+		uint64_t before;
+
+		heartbeat_take(live);
+		before = newest()->sequence;
+		heartbeat_after_release(fall != 0 ? live - fall + 1 : 0);
+		assert_int_equal(newest()->sequence, before);
+		if (fall == 0)
+			continue;
+		assert_false(heartbeat_has_fallen(live - fall + 1));
+		assert_true(heartbeat_has_fallen(live - fall));
+		heartbeat_after_release(live - fall);
+		assert_int_equal(newest()->sequence, before + 1);
+		assert_int_equal(newest()->live_bytes, live - fall);
+		heartbeat_after_release(live - fall); // the next one counts from there
+		assert_int_equal(newest()->sequence, before + 1);
+	}
+}
+
+/* A block of long ago that is filled slowly: nothing grows but resident memory. */
+static void
+resident_memory_that_grew_by_a_step_makes_a_beat(void **state)
+{
+	char *block = mmap(NULL, 64 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t before;
+
+	(void)state;
+	assert_ptr_not_equal(block, MAP_FAILED);
+	capture_file_header()->identity.machine_bytes = 1024 * MIB; // steps of 4 MiB
+	heartbeat_take(1 << 30);
+	before = newest()->sequence;
+	for (uint64_t at = 0; at < 64 * MIB; at += MIB) {
+		memset(block + at, 1, MIB);
+		for (uint64_t end_ns = clock_now_ns() + 20000000; clock_now_ns() < end_ns;) // it is asked for now and then
+			heartbeat_after(1);
+	}
+	assert_in_range(newest()->sequence - before, 10, 20);
+	assert_int_equal(munmap(block, 64 * MIB), 0);
+}
+
+static void
+the_resident_set_is_noted_for_domains_at_their_peak(void **state)
+{
+	struct kmem_domain_row *heap = capture_file_domain(KMEM_DOMAIN_HEAP);
+	struct kmem_domain_row *mmap = capture_file_domain(KMEM_DOMAIN_MMAP);
+
+	(void)state;
+	heap->peak = kmem_peak_pack(100, 50, 1); // rising
+	mmap->peak = kmem_peak_pack(10, 50, 1);  // below its peak
+	heap->peak_resident_bytes = mmap->peak_resident_bytes = 1;
+	heartbeat_take(0);
+	assert_int_equal(heap->peak_resident_bytes, newest()->resident_bytes);
+	assert_int_equal(mmap->peak_resident_bytes, 1);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(H1_the_ring_keeps_the_newest_beats_by_number, start_empty),
+		cmocka_unit_test_setup(H1_killed_at_any_instruction_a_beat_is_whole_or_does_not_count, start_empty),
+		cmocka_unit_test_setup(a_beat_says_what_the_system_says, start_empty),
+		cmocka_unit_test_setup(a_step_of_growth_makes_a_beat, start_empty),
+		cmocka_unit_test_setup(a_fall_by_a_quarter_makes_a_beat, start_empty),
+		cmocka_unit_test_setup(resident_memory_that_grew_by_a_step_makes_a_beat, start_empty),
+		cmocka_unit_test_setup(the_resident_set_is_noted_for_domains_at_their_peak, start_empty),
+	};
+
+	return cmocka_run_group_tests_name("heartbeat", tests, NULL, NULL);
+}

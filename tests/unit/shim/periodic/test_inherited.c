@@ -1,0 +1,132 @@
+/*
+ * test_inherited.c - what did a child inherit, and how much of it has it copied?
+ */
+#include "unit.h"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/capture_life.h"
+#include "capture/capture_file.h"
+#include "kmem_words.h"
+#include "periodic/inherited.h"
+
+#define MIB ((uint64_t)1 << 20)
+#define BUILT (32 * MIB)
+
+static int
+start_empty(void **state)
+{
+	(void)state;
+	capture_file_forked();
+	capture_file_header()->identity.page_bytes = (uint32_t)sysconf(_SC_PAGESIZE);
+	return 0;
+}
+
+static void
+add_site(unsigned domain, uint64_t allocated_bytes, uint64_t freed_bytes)
+{
+	uint32_t index;
+	struct kmem_site *site = capture_file_append(KMEM_SECTION_SITES, sizeof(*site), &index);
+
+	assert_non_null(site);
+	site->domain = (uint8_t)domain;
+	site->stack = 1; // complete
+	site->allocated_bytes = allocated_bytes;
+	site->freed_bytes = freed_bytes;
+	site->stack = 1; // complete (S1)
+}
+
+static void
+the_largest_records_are_kept_in_order(void **state)
+{
+	const struct kmem_inherited *stored = &capture_file_header()->inherited;
+
+	(void)state;
+	for (uint64_t i = 0; i < 3 * KMEM_INHERITED_SITES_MAX; i++)
+		add_site(KMEM_DOMAIN_HEAP, 1000 + (i * 7 % 48) * 100, 0); // every rank once, in no order
+	add_site(KMEM_DOMAIN_MMAP, 90000, 10000);
+	add_site(KMEM_DOMAIN_HEAP, 1000, 900000);    // of another thread's blocks it freed more
+	add_site(KMEM_DOMAIN_SHARED, 900000, 0);     // nobody copies these
+	add_site(KMEM_DOMAIN_RESERVED, 900000, 0);
+	inherited_gather();
+	inherited_store();
+	assert_int_equal(stored->site_count, KMEM_INHERITED_SITES_MAX);
+	assert_int_equal(stored->sites[0].site, 3 * KMEM_INHERITED_SITES_MAX + 1);
+	assert_int_equal(stored->sites[0].live_bytes, 80000);
+	for (uint32_t i = 1; i < KMEM_INHERITED_SITES_MAX; i++) {
+		assert_int_equal(stored->sites[i].live_bytes, 1000 + (48 - i) * 100);
+		assert_int_equal((stored->sites[i].site - 1) * 7 % 48, 48 - i);
+	}
+}
+
+/* In MiB, of a child that touches so much of what its parent built, and says that it held so much of its own. */
+static unsigned
+copied_by_child(char *built, uint64_t written, uint64_t own_peak, bool is_orphan)
+{
+	uint32_t parent = (uint32_t)getpid();
+	volatile char sum = 0;
+	int status;
+	pid_t child;
+
+	inherited_gather();
+	child = fork();
+	if (child == 0) {
+		inherited_forked_child();
+		capture_file_header()->identity.forked_from = is_orphan ? parent + 1 : parent;
+		capture_file_domain(KMEM_DOMAIN_HEAP)->peak = kmem_peak_pack(0, own_peak, 0);
+		for (uint64_t i = 0; i < BUILT; i += 4096) {
+			sum = (char)(sum + built[i]);
+			if (i < written)
+				built[i] = 2;
+		}
+		inherited_look(true);
+		_exit((int)(inherited_copied_bytes() / MIB));
+	}
+	inherited_forked_parent();
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	return (unsigned)WEXITSTATUS(status);
+}
+
+static void
+what_is_written_to_is_copied(void **state)
+{
+	char *built = mmap(NULL, BUILT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)state;
+	if (access("/proc/self/smaps_rollup", R_OK) != 0)
+		skip(); // before Linux 4.14
+	assert_true(built != MAP_FAILED);
+	memset(built, 1, BUILT);
+	assert_int_equal(copied_by_child(built, 0, 0, false), 0);
+	assert_in_range(copied_by_child(built, BUILT, 0, false), 31, 36);
+	assert_in_range(copied_by_child(built, BUILT / 2, 0, false), 15, 20);
+	assert_in_range(copied_by_child(built, BUILT, 8 * MIB, false), 23, 28); // as if these were its own
+	assert_int_equal(copied_by_child(built, BUILT, 64 * MIB, false), 0);
+	assert_int_equal(copied_by_child(built, BUILT, 0, true), 0); // its parent is gone
+	munmap(built, BUILT);
+}
+
+static void
+the_first_process_inherits_nothing(void **state)
+{
+	(void)state;
+	inherited_look(true);
+	assert_int_equal(capture_file_header()->inherited.private_dirty_bytes, 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(the_first_process_inherits_nothing, start_empty),
+		cmocka_unit_test_setup(the_largest_records_are_kept_in_order, start_empty),
+		cmocka_unit_test_setup(what_is_written_to_is_copied, start_empty),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,69 @@
+/*
+ * test_tracker_library.c - may a line that goes into a library ask, when others have to wait?
+ */
+#include "record/tracker_books.h"
+
+#include <sys/mman.h>
+
+#include "base/raw_sys.h"
+#include "record/tracker_library.h"
+
+#define MILLISECOND_TICKS UINT64_C(1000000) // of the slowest clock
+
+static NOINLINE void
+ask(void)
+{
+	tracker_library_look(HERE);
+	KEEP_FRAME();
+}
+
+static int
+start_reserved(void **state)
+{
+	char *at = raw_mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	(void)start_empty(state);
+	assert_ptr_not_equal(at, MAP_FAILED);
+	tracker_library_reserved(NULL, at, PAGE);
+	atomic_store_explicit(&tracker_library_next_ticks, 0, memory_order_relaxed);
+	atomic_store_explicit(&tracker_library_next_switch_ticks, 0, memory_order_relaxed);
+	return 0;
+}
+
+/* Else what its pools take is booked at the line before it. No clock is compared: another program may have the processor. */
+static void
+a_switch_is_due_soon_after_a_question(void **state)
+{
+	(void)state;
+	assert_true(tracker_library_is_due());
+	assert_true(tracker_library_is_switch_due());
+	ask();
+	assert_true(tracker_library_next_switch_ticks + 10 * MILLISECOND_TICKS < tracker_library_next_ticks);
+}
+
+static void
+switches_use_up_what_they_may(void **state)
+{
+	(void)state;
+	ask();
+	for (unsigned i = 0; i < 5000; i++) {
+		uint64_t before = tracker_library_next_switch_ticks;
+
+		ask();
+		assert_true(tracker_library_next_switch_ticks > before);
+	}
+	assert_true(tracker_library_next_switch_ticks > tracker_library_next_ticks); // more than was theirs
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(a_switch_is_due_soon_after_a_question, start_reserved),
+		cmocka_unit_test_setup(switches_use_up_what_they_may, start_reserved),
+	};
+
+	native_stack_start();
+	thread_slot_start();
+	return cmocka_run_group_tests_name("memory of libraries", tests, NULL, NULL);
+}

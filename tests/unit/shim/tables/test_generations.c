@@ -1,0 +1,302 @@
+/*
+ * test_generations.c - do the buckets of a site count exactly the blocks that survive, by the time they were born?
+ */
+#include "unit.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/capture_life.h"
+#include "capture/capture_file.h"
+#include "kmem_words.h"
+#include "random.h"
+#include "tables/generations.h"
+
+static struct kmem_site *site;
+static uint32_t site_index;
+static uint64_t block_bytes; // of every block
+
+static int
+start_empty(void **state)
+{
+	(void)state;
+	capture_file_forked();
+	capture_file_header()->generation_clock = 1;
+	site = capture_file_append(KMEM_SECTION_SITES, sizeof(*site), &site_index);
+	assert_non_null(site);
+	site->first_epoch = 1;
+	site_index++;
+	block_bytes = GENERATIONS_MIN_BYTES;
+	return 0;
+}
+
+static struct kmem_generations *
+block(void)
+{
+	return capture_file_at(KMEM_SECTION_GENERATIONS, site->generations - 1);
+}
+
+/* One allocation, as the tracker books it. */
+static uint8_t
+born(uint8_t clock)
+{
+	uint8_t generation = generations_born(site, site_index, clock);
+
+	site->allocated_count++;
+	site->allocated_bytes += block_bytes;
+	return generation;
+}
+
+static void
+died(uint8_t generation)
+{
+	generations_died(site, site_index, generation);
+	site->freed_count++;
+	site->freed_bytes += block_bytes;
+}
+
+static void
+the_clock_ticks_by_64_kib_then_eight_times_per_doubling(void **state)
+{
+	static const struct {
+		uint64_t volume_bytes;
+		uint8_t clock;
+	} cases[] = {
+		{ 0, 1 },
+		{ 65535, 1 },
+		{ 65536, 2 },
+		{ 7 * 65536, 8 },
+		{ 8 * 65536 - 1, 8 },
+		{ 8 * 65536, 9 },
+		{ 9 * 65536, 10 },
+		{ 15 * 65536, 16 },
+		{ 16 * 65536, 17 },
+		{ 17 * 65536, 17 },
+		{ 18 * 65536, 18 },
+		{ 32 * 65536, 25 },
+		{ UINT64_C(1) << 30, 9 + 8 * 11 },
+		{ UINT64_C(1) << 40, 9 + 8 * 21 },
+		{ UINT64_MAX, 255 },
+	};
+	uint64_t volume = 1;
+	uint8_t last = 0;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		assert_int_equal(kmem_clock_at(cases[i].volume_bytes), cases[i].clock);
+	for (; volume < UINT64_MAX / 2;
+	     volume += volume / 64 + 1) { // it never goes back and never skips
+		uint8_t clock = kmem_clock_at(volume);
+
+		assert_true(clock == last || clock == last + 1);
+		last = clock;
+	}
+}
+
+static void
+ticks_follow_the_volume_of_all_threads_in_batches(void **state)
+{
+	uint64_t volume = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 5000; i++) {
+		uint8_t clock = generations_tick(1000, 1);
+
+		volume += 1000;
+		/* A batch of 64 KiB and one event may be missing. */
+		assert_true(clock <= kmem_clock_at(volume + 65536));
+		assert_true(clock >= kmem_clock_at(volume > 66536 ? volume - 66536 : 0));
+	}
+	assert_int_equal(generations_clock(), capture_file_header()->generation_clock);
+	assert_int_equal(generations_clock(), kmem_clock_at(capture_file_header()->generation_clock_bytes));
+}
+
+/* Whatever was allocated before, in whatever order. */
+static void
+one_event_moves_the_clock_by_one_tick_at_most(void **state)
+{
+	uint64_t random = random_seed();
+	uint64_t volume = 0;
+
+	(void)state;
+	generations_tick(65536, 0); // what this thread had not booked yet
+	volume = capture_file_header()->volume_bytes;
+	for (unsigned i = 0; i < 3000; i++) {
+		uint64_t bytes = random_below(&random, UINT64_C(1) << (16 + random_below(&random, 24))) + 65536;
+		uint8_t before = generations_clock();
+		uint8_t clock = generations_tick(bytes, 1);
+
+		volume += bytes;
+		assert_true(clock == before || clock == before + 1);
+		assert_int_equal(clock, kmem_clock_at(capture_file_header()->generation_clock_bytes));
+		assert_int_equal(capture_file_header()->volume_bytes, volume);
+		if (clock != before)
+			assert_int_equal(capture_file_header()->volume_at[clock], kmem_rough(volume));
+	}
+}
+
+/* The larger part decides: a pool, or gigabytes in large buffers, do not stop the clock for what comes in small blocks. */
+static void
+the_clock_follows_what_grows_faster(void **state)
+{
+	static const struct {
+		uint64_t bytes, times; // allocated before, each 1
+		unsigned ticks;        // at least, for 40,000 blocks of 1,000 bytes afterwards
+		unsigned most;
+	} cases[] = {
+		{ 65536, 0, 50, 70 },                 // nothing: the volume of 40 MB
+		{ UINT64_C(2) << 30, 1, 50, 70 },     // one pool
+		{ UINT64_C(64) << 20, 400, 18, 40 },  // 25 GiB: the blocks, from 400 to 40,000
+		{ 65536, 4000, 0, 8 },                // the same kind of work, three times as much before: less than a doubling of it
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		uint8_t before;
+
+		start_empty(state);
+		for (uint64_t k = 0; k < cases[i].times; k++)
+			generations_tick(cases[i].bytes, 1);
+		for (unsigned k = 0; cases[i].times == 4000 && k < 40000; k++)
+			generations_tick(1000, 1);
+		before = generations_clock();
+		for (unsigned k = 0; k < 40000; k++)
+			generations_tick(1000, 1);
+		assert_in_range(generations_clock() - before, cases[i].ticks, cases[i].most);
+	}
+}
+
+static void
+S5_a_site_without_survivors_gets_no_counters(void **state)
+{
+	(void)state;
+	for (uint8_t clock = 1; clock < 100; clock++) {
+		uint8_t generation = born(clock);
+
+		assert_int_equal(generation, 0);
+		died(generation);
+	}
+	assert_int_equal(site->generations, 0);
+	assert_int_equal(capture_file_header()->used_bytes[KMEM_SECTION_GENERATIONS], 0);
+}
+
+static void
+S5_a_site_that_holds_little_gets_no_counters(void **state)
+{
+	(void)state;
+	block_bytes = GENERATIONS_MIN_BYTES / 64;
+	for (uint8_t clock = 1; clock <= 64; clock++)
+		assert_int_equal(born(clock), 0);
+	assert_int_equal(site->generations, 0);
+	assert_int_equal(born(65), 1);
+	assert_int_equal(born(66), 2);
+}
+
+static void
+S5_counters_come_with_the_first_survivor_of_an_older_tick_and_stay(void **state)
+{
+	uint32_t claimed;
+
+	(void)state;
+	assert_int_equal(born(1), 0);
+	assert_int_equal(born(1), 0); // same tick as the site: nothing to tell apart yet
+	assert_int_equal(site->generations, 0);
+	assert_int_equal(born(3), 1);
+	claimed = site->generations;
+	assert_int_not_equal(claimed, 0);
+	assert_int_equal(block()->site, site_index);
+	assert_int_equal(block()->births, 3 << 16 | 1);
+	assert_int_equal(block()->live_count[0], 1);
+	for (unsigned clock = 4; clock < 60; clock++)
+		assert_int_equal(born((uint8_t)clock), clock - 2);
+	assert_int_equal(site->generations, claimed);
+}
+
+static void
+a_generation_is_a_tick_in_which_the_site_allocated(void **state)
+{
+	static const struct {
+		uint8_t clock;
+		uint8_t generation;
+	} cases[] = { { 10, 1 }, { 10, 1 }, { 11, 2 }, { 90, 3 }, { 90, 3 }, { 89, 3 }, { 200, 4 }, { 1, 4 } };
+
+	(void)state;
+	born(1);
+	died(born(10)); // claims
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		uint8_t generation = born(cases[i].clock);
+
+		assert_int_equal(generation, cases[i].generation);
+		for (unsigned b = 0; b < KMEM_GENERATION_BUCKETS; b++)
+			assert_int_equal(block()->live_count[b], b == cases[i].generation - 1u);
+		died(generation);
+	}
+	died(0); // born before there were counters
+	for (unsigned b = 0; b < KMEM_GENERATION_BUCKETS; b++)
+		assert_int_equal(block()->live_count[b], 0);
+}
+
+static void
+the_last_generation_is_open(void **state)
+{
+	(void)state;
+	born(1);
+	for (unsigned clock = 2; clock < 256; clock++) {
+		unsigned wanted = clock - 1 < KMEM_GENERATION_BUCKETS ? clock - 1 : KMEM_GENERATION_BUCKETS;
+
+		assert_int_equal(born((uint8_t)clock), wanted);
+		assert_int_equal(block()->births, clock << 16 | wanted);
+	}
+	assert_int_equal(block()->live_count[KMEM_GENERATION_BUCKETS - 1], 255 - KMEM_GENERATION_BUCKETS);
+}
+
+static void
+random_work_agrees_with_a_ledger(void **state)
+{
+	enum { BLOCKS = 500 };
+	static uint8_t generation[BLOCKS];
+	static bool is_live[BLOCKS];
+	uint64_t random = random_seed();
+	uint8_t clock = 1;
+	uint32_t counted = 0;
+	uint32_t sum = 0;
+
+	(void)state;
+	memset(is_live, 0, sizeof(is_live));
+	for (unsigned i = 0; i < 50000; i++) {
+		unsigned at = (unsigned)random_below(&random, BLOCKS);
+
+		clock += clock < 255 && random_below(&random, 200) == 0;
+		if (is_live[at])
+			died(generation[at]);
+		else
+			generation[at] = born(clock);
+		is_live[at] = !is_live[at];
+	}
+	for (unsigned i = 0; i < BLOCKS; i++)
+		counted += is_live[i] && generation[i] != 0;
+	for (unsigned b = 0; b < KMEM_GENERATION_BUCKETS; b++)
+		sum += block()->live_count[b];
+	assert_int_equal(sum, counted);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(the_clock_ticks_by_64_kib_then_eight_times_per_doubling,
+		                       start_empty),
+		cmocka_unit_test_setup(ticks_follow_the_volume_of_all_threads_in_batches, start_empty),
+		cmocka_unit_test_setup(one_event_moves_the_clock_by_one_tick_at_most, start_empty),
+		cmocka_unit_test_setup(the_clock_follows_what_grows_faster, start_empty),
+		cmocka_unit_test_setup(S5_a_site_without_survivors_gets_no_counters, start_empty),
+		cmocka_unit_test_setup(S5_a_site_that_holds_little_gets_no_counters, start_empty),
+		cmocka_unit_test_setup(S5_counters_come_with_the_first_survivor_of_an_older_tick_and_stay,
+		                       start_empty),
+		cmocka_unit_test_setup(a_generation_is_a_tick_in_which_the_site_allocated, start_empty),
+		cmocka_unit_test_setup(the_last_generation_is_open, start_empty),
+		cmocka_unit_test_setup(random_work_agrees_with_a_ledger, start_empty),
+	};
+
+	return cmocka_run_group_tests_name("generations", tests, NULL, NULL);
+}

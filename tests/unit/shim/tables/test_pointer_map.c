@@ -1,0 +1,597 @@
+/*
+ * test_pointer_map.c - does every address lead to its own block, whatever the allocator's classes?
+ */
+#include "unit.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "random.h"
+#include "tables/pointer_map.h"
+
+#define GIB ((uint64_t)1 << 30)
+
+static int
+start_empty(void **state)
+{
+	(void)state;
+	pointer_map_clear();
+	pointer_map_start(false);
+	return 0;
+}
+
+/* M4: as over glibc's heap. */
+static int
+start_empty_own(void **state)
+{
+	(void)state;
+	pointer_map_clear();
+	pointer_map_start(true);
+	return 0;
+}
+
+static const void *
+at(uint64_t addr)
+{
+	return (const void *)addr; // never followed: the map knows numbers only
+}
+
+static void
+put(uint64_t addr, struct address_block block, enum pointer_map_put wanted)
+{
+	struct address_block old = { 0 };
+
+	assert_int_equal(pointer_map_put(at(addr), block, &old), wanted);
+}
+
+static void
+assert_takes(uint64_t addr, struct address_block wanted)
+{
+	struct address_block block = { 0 };
+
+	assert_true(pointer_map_take(at(addr), &block));
+	assert_int_equal(block.bytes, wanted.bytes);
+	assert_int_equal(block.site, wanted.site);
+	assert_int_equal(block.generation, wanted.generation);
+	assert_false(pointer_map_take(at(addr), &block));
+}
+
+static void
+sizes_and_addresses_at_the_limits_come_back(void **state)
+{
+	static const struct {
+		uint64_t addr;
+		struct address_block block;
+		const char *why;
+	} cases[] = {
+		{ 0x10, { 0, 1, 0 }, "malloc(0) is a live block of 0 bytes" },
+		{ 0x1000, { 1, POINTER_MAP_SITES_MAX, POINTER_MAP_GENERATION_MASK }, "the largest site and generation" },
+		{ 0x2000, { 2 * GIB - 2, 7, 1 }, "the largest size in a word" },
+		{ 0x3000, { 2 * GIB - 1, 7, 2 }, "the first size that does not fit a word" },
+		{ 0x4000, { 2 * GIB, 7, 3 }, "2 GiB" },
+		{ 0x5000, { UINT64_C(1) << 46, 7, 4 }, "64 TiB" },
+		{ 0x7ffffffffff0, { 64, 9, 5 }, "the last window below 47 bits" },
+		{ UINT64_C(1) << 47, { 64, 9, 6 }, "the first address above 47 bits" },
+		{ UINT64_C(0xfffffffffff0), { 3 * GIB, 9, 7 }, "48 bits" },
+		{ UINT64_C(0x1ffffffffffff8), { 64, 9, 8 }, "53 bits: five-level page tables" },
+		{ 0x7f0012345678, { 8, 9, 9 }, "an 8-byte class in the middle of a window" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		put(cases[i].addr, cases[i].block, POINTER_MAP_STORED);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+		assert_takes(cases[i].addr, cases[i].block);
+}
+
+/* M1: a window holds one block; what else starts in it is kept apart. */
+static void
+M1_dense_classes_of_8_and_16_bytes_are_all_told_apart(void **state)
+{
+	static const unsigned steps[] = { 8, 16, 32, 48 };
+	const unsigned count = 20000;
+
+	(void)state;
+	for (size_t s = 0; s < ARRAY_LEN(steps); s++) {
+		uint64_t base = 0x7f1000000000 + s * 0x10000000;
+
+		for (unsigned i = 0; i < count; i++)
+			put(base + i * steps[s], (struct address_block){ i, i + 1, (uint8_t)(i & POINTER_MAP_GENERATION_MASK) },
+			    POINTER_MAP_STORED);
+		for (unsigned i = 0; i < count; i += 2) // every second one first
+			assert_takes(base + i * steps[s], (struct address_block){ i, i + 1, (uint8_t)(i & POINTER_MAP_GENERATION_MASK) });
+		for (unsigned i = 1; i < count; i += 2)
+			assert_takes(base + i * steps[s], (struct address_block){ i, i + 1, (uint8_t)(i & POINTER_MAP_GENERATION_MASK) });
+	}
+}
+
+static void
+unknown_addresses_are_unknown(void **state)
+{
+	struct address_block block = { 4, 5, 6 };
+
+	(void)state;
+	assert_false(pointer_map_take(at(0x7f3000000000), &block)); // no leaf
+	put(0x7f3000000000, (struct address_block){ 64, 1, 1 }, POINTER_MAP_STORED);
+	assert_false(pointer_map_take(at(0x7f3000000010), &block)); // in the middle of a block
+	assert_false(pointer_map_take(at(0x7f3000000008), &block));
+	assert_false(pointer_map_take(at(UINT64_C(1) << 50), &block));
+	assert_false(pointer_map_take(NULL, &block));
+	assert_int_equal(block.bytes, 4);
+	assert_takes(0x7f3000000000, (struct address_block){ 64, 1, 1 });
+}
+
+/* Given out again without a release that we saw: the map says which block that was, in the shadow and beside it. */
+static void
+replaced_blocks_are_told(void **state)
+{
+	static const struct {
+		uint64_t addr;
+		uint64_t neighbour; // lives in the same window, 0 = none
+		uint64_t old_bytes;
+		uint64_t new_bytes;
+	} cases[] = {
+		{ 0x7f4000000000, 0, 10, 20 },
+		{ 0x7f4000000100, 0, 3 * GIB, 20 },
+		{ 0x7f4000000200, 0, 10, 3 * GIB },
+		{ 0x7f4000000300, 0, 3 * GIB, 4 * GIB },
+		{ 0x7f4000000410, 0x7f4000000400, 10, 20 },
+		{ 0x7f4000000510, 0x7f4000000500, 3 * GIB, 4 * GIB },
+		{ UINT64_C(1) << 48, 0, 10, 20 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct address_block first = { cases[i].old_bytes, 1, 11 };
+		struct address_block second = { cases[i].new_bytes, 2, 22 };
+		struct address_block old = { 0 };
+
+		if (cases[i].neighbour != 0)
+			put(cases[i].neighbour, (struct address_block){ 1, 1, 1 }, POINTER_MAP_STORED);
+		put(cases[i].addr, first, POINTER_MAP_STORED);
+		assert_int_equal(pointer_map_put(at(cases[i].addr), second, &old), POINTER_MAP_REPLACED);
+		assert_int_equal(old.bytes, first.bytes);
+		assert_int_equal(old.site, first.site);
+		assert_int_equal(old.generation, first.generation);
+		assert_takes(cases[i].addr, second);
+		if (cases[i].neighbour != 0)
+			assert_takes(cases[i].neighbour, (struct address_block){ 1, 1, 1 });
+	}
+}
+
+/* M4: two blocks never share a window, so what stands there is of one that is gone, at its own place. */
+static void
+M4_a_neighbour_in_an_own_window_is_a_missed_free(void **state)
+{
+	static const struct {
+		uint64_t stale;
+		uint64_t fresh;
+		uint64_t stale_bytes;
+		uint64_t fresh_bytes;
+	} cases[] = {
+		{ 0x7f4000000010, 0x7f4000000010, 10, 20 },
+		{ 0x7f4000000110, 0x7f4000000100, 10, 20 },
+		{ 0x7f4000000200, 0x7f4000000210, 3 * GIB, 20 },
+		{ 0x7f4000000310, 0x7f4000000300, 10, 3 * GIB },
+		{ 0x7f4000000410, 0x7f4000000410, 3 * GIB, 4 * GIB },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct address_block fresh = { cases[i].fresh_bytes, 2, 22 };
+		struct address_block old = { 0 };
+		struct address_block block;
+
+		put(cases[i].stale, (struct address_block){ cases[i].stale_bytes, 1, 11 }, POINTER_MAP_STORED);
+		assert_int_equal(pointer_map_put(at(cases[i].fresh), fresh, &old), POINTER_MAP_REPLACED);
+		assert_int_equal(old.bytes, cases[i].stale_bytes);
+		assert_int_equal(old.site, 1);
+		assert_int_equal(old.generation, 11);
+		if (cases[i].stale != cases[i].fresh)
+			assert_false(pointer_map_take(at(cases[i].stale), &block));
+		assert_takes(cases[i].fresh, fresh);
+		put(cases[i].fresh, fresh, POINTER_MAP_STORED); // a window is used again and again
+		assert_takes(cases[i].fresh, fresh);
+	}
+}
+
+/* M4: is what we conclude from glibc true of it, however a block is asked for? */
+static void
+M4_blocks_of_this_libc_are_32_bytes_apart(void **state)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	print_message("the sanitizer brings its own allocator\n");
+	(void)state;
+	skip();
+#else
+	enum { BLOCKS = 20000, LARGE_EVERY = 1000 };
+	static char *blocks[BLOCKS];
+	uint64_t random = random_seed();
+	struct address_block old = { 0 };
+	struct address_block block;
+
+	(void)state;
+	for (unsigned round = 0; round < 20 * BLOCKS; round++) {
+		unsigned i = (unsigned)random_below(&random, BLOCKS);
+		size_t bytes = random_below(&random, random_below(&random, LARGE_EVERY) == 0 ? 300000 : 80);
+		void *found = NULL;
+
+		if (blocks[i] != NULL) {
+			assert_true(pointer_map_take(blocks[i], &block));
+			free(blocks[i]);
+			blocks[i] = NULL;
+			continue;
+		}
+		if (random_below(&random, 3) == 0)
+			assert_int_equal(posix_memalign(&found, (size_t)16 << random_below(&random, 9), bytes), 0);
+		else
+			found = malloc(bytes);
+		blocks[i] = found;
+		/* A second block in a window would be REPLACED. */
+		assert_int_equal(pointer_map_put(found, (struct address_block){ bytes, 1, 1 }, &old), POINTER_MAP_STORED);
+	}
+	for (unsigned i = 0; i < BLOCKS; i++)
+		free(blocks[i]);
+#endif
+}
+
+static size_t
+resident_bytes(void)
+{
+	unsigned long pages = 0;
+	FILE *file = fopen("/proc/self/statm", "r");
+
+	if (file != NULL) {
+		if (fscanf(file, "%*u %lu", &pages) != 1)
+			pages = 0;
+		fclose(file);
+	}
+	return pages * 4096;
+}
+
+/* M5: what lives stays, what is empty goes, in both forms. */
+static void
+M5_trim_gives_back_pages_without_a_block(void **state)
+{
+	const uint64_t base = 0x200000000010;
+	const uint64_t count = 1u << 18; // 4 MiB of shadow, in two leaves
+
+	(void)state;
+	for (unsigned form = 0; form < 2; form++) {
+		pointer_map_clear();
+		pointer_map_start(form == 1);
+		for (uint64_t i = 0; i < count * 2; i++)
+			put(base + (i % count + (i / count << 21)) * 32, (struct address_block){ i % 1000, 1, 1 },
+			    POINTER_MAP_STORED);
+		for (uint64_t i = 0; i < count * 2; i++) {
+			if (i % (count / 4) != 0)
+				assert_takes(base + (i % count + (i / count << 21)) * 32, (struct address_block){ i % 1000, 1, 1 });
+		}
+
+		size_t before = resident_bytes();
+		size_t given = pointer_map_trim(UINT64_MAX, SIZE_MAX);
+
+		if (given == 0) {
+			print_message("this kernel has no MREMAP_DONTUNMAP\n");
+			skip();
+		}
+		assert_int_equal(given, 2 * count * 8 - 8 * 4096); // all but the pages of the blocks that live
+		assert_true(before - resident_bytes() > given / 2);
+		assert_int_equal(pointer_map_trim(UINT64_MAX, SIZE_MAX), 0);
+		for (uint64_t i = 0; i < count * 2; i++) {
+			uint64_t addr = base + (i % count + (i / count << 21)) * 32;
+
+			if (i % (count / 4) != 0)
+				put(addr, (struct address_block){ 5, 1, 1 }, POINTER_MAP_STORED);
+			else
+				assert_takes(addr, (struct address_block){ i % 1000, 1, 1 });
+		}
+	}
+}
+
+/* One call looks at as many leaves as it was told to, the next call goes on behind them. */
+static void
+M5_trim_goes_round(void **state)
+{
+	size_t given = 0;
+
+	(void)state;
+	(void)pointer_map_trim(UINT64_MAX, SIZE_MAX);
+	for (uint64_t leaf = 0; leaf < 3; leaf++) {
+		put(0x300000000000 + (leaf << 26), (struct address_block){ 5, 5, 5 }, POINTER_MAP_STORED);
+		assert_takes(0x300000000000 + (leaf << 26), (struct address_block){ 5, 5, 5 });
+	}
+	for (unsigned i = 0; i < 200; i++) // more calls than all tests here made leaves
+		given += pointer_map_trim(1, SIZE_MAX);
+	assert_true(given == 3 * 4096 || given == 0);
+}
+
+/* Work for one event: what is left over is found by the next call. */
+static void
+M5_trim_stops_when_enough_went(void **state)
+{
+	const uint64_t pages = 300;
+	size_t given = 0;
+	unsigned calls = 0;
+
+	(void)state;
+	for (uint64_t page = 0; page < pages; page++) {
+		put(0x310000000010 + page * 16384, (struct address_block){ 5, 5, 5 }, POINTER_MAP_STORED);
+		assert_takes(0x310000000010 + page * 16384, (struct address_block){ 5, 5, 5 });
+	}
+	for (size_t now; (now = pointer_map_trim(UINT64_MAX, 65536)) != 0; calls++) {
+		assert_true(now <= 64 * 4096);
+		given += now;
+	}
+	assert_true(given == 0 || (given == pages * 4096 && calls == 5));
+}
+
+static void
+M1_random_work_agrees_with_an_array(void **state)
+{
+	enum { SLOTS = 6000 };
+	static struct address_block model[SLOTS];
+	static bool is_live[SLOTS];
+	uint64_t random = random_seed();
+
+	(void)state;
+	memset(is_live, 0, sizeof(is_live));
+	for (unsigned i = 0; i < 400000; i++) {
+		unsigned slot = (unsigned)random_below(&random, SLOTS);
+		uint64_t addr = 0x600000000000 + slot * 8; // every address of a dense heap
+		struct address_block block;
+
+		if (is_live[slot]) {
+			assert_takes(addr, model[slot]);
+		} else {
+			assert_false(pointer_map_take(at(addr), &block));
+			model[slot] = (struct address_block){
+				random_below(&random, 16) == 0 ? 2 * GIB + random_below(&random, GIB)
+											   : random_below(&random, 1000),
+				(uint32_t)random_below(&random, POINTER_MAP_SITES_MAX) + 1,
+				(uint8_t)random_next(&random) & POINTER_MAP_GENERATION_MASK,
+			};
+			put(addr, model[slot], POINTER_MAP_STORED);
+		}
+		is_live[slot] = !is_live[slot];
+	}
+}
+
+/* M3: what was installed is found again by clear, in however many leaves it lies. */
+static void
+M3_clear_empties_every_leaf(void **state)
+{
+	struct address_block block;
+
+	(void)state;
+	for (uint64_t leaf = 0; leaf < 40; leaf++) {
+		put(0x100000000000 + (leaf << 26), (struct address_block){ 5, 5, 5 }, POINTER_MAP_STORED);
+		put(0x100000000010 + (leaf << 26), (struct address_block){ 5, 5, 5 }, POINTER_MAP_STORED);
+	}
+	pointer_map_clear();
+	for (uint64_t leaf = 0; leaf < 40; leaf++) {
+		assert_false(pointer_map_take(at(0x100000000000 + (leaf << 26)), &block));
+		assert_false(pointer_map_take(at(0x100000000010 + (leaf << 26)), &block));
+		put(0x100000000000 + (leaf << 26), (struct address_block){ 6, 6, 6 }, POINTER_MAP_STORED);
+	}
+}
+
+static int
+clear_is_cheap(void *unused)
+{
+	struct rusage before;
+	struct rusage after;
+
+	(void)unused;
+	getrusage(RUSAGE_SELF, &before);
+	pointer_map_clear();
+	getrusage(RUSAGE_SELF, &after);
+	/* Reading the whole top table would touch 4096 pages. */
+	CHECK_IN_CHILD(after.ru_minflt - before.ru_minflt < 500);
+	return 0;
+}
+
+static void
+a_forked_child_pays_for_the_leaves_that_exist(void **state)
+{
+	(void)state;
+	put(0x100000000000, (struct address_block){ 5, 5, 5 }, POINTER_MAP_STORED);
+	assert_int_equal(in_child(clear_is_cheap, NULL), 0);
+}
+
+static uint64_t
+address_space_bytes(void)
+{
+	FILE *file = fopen("/proc/self/statm", "r");
+	unsigned long pages = 0;
+
+	if (file != NULL) {
+		if (fscanf(file, "%lu", &pages) != 1)
+			pages = 0;
+		fclose(file);
+	}
+	return (uint64_t)pages * 4096;
+}
+
+/* A fresh image: what other tests installed would hide the limit. */
+static int
+limited(uint64_t limit_bytes)
+{
+	struct rlimit limit = { limit_bytes, limit_bytes };
+	const uint64_t count = 50000;
+	uint64_t before = address_space_bytes();
+	struct address_block old;
+	struct address_block block;
+	uint64_t stored = 0;
+
+	CHECK_IN_CHILD(setrlimit(RLIMIT_AS, &limit) == 0);
+	for (uint64_t i = 0; i < count; i++) { // over 3 GiB of addresses
+		if (pointer_map_put(at(0x7f0000000000 + i * 65536), (struct address_block){ i, 1, 1 },
+		                    &old) != POINTER_MAP_STORED)
+			break;
+		stored++;
+	}
+	CHECK_IN_CHILD(stored == count);
+	for (uint64_t i = 0; i < count; i++)
+		CHECK_IN_CHILD(pointer_map_take(at(0x7f0000000000 + i * 65536), &block) &&
+		               block.bytes == i);
+	CHECK_IN_CHILD(address_space_bytes() - before <= limit_bytes / 10 * 3);
+	return 0;
+}
+
+/* As dense as a heap of 100 bytes each, for as much of the limit as the program can have. */
+static int
+limited_dense(uint64_t limit_bytes)
+{
+	struct rlimit limit = { limit_bytes, limit_bytes };
+	struct address_block old;
+
+	CHECK_IN_CHILD(setrlimit(RLIMIT_AS, &limit) == 0);
+	for (uint64_t addr = 0x555555559010; addr < 0x555555559010 + limit_bytes / 3 * 2; addr += 112)
+		CHECK_IN_CHILD(pointer_map_put(at(addr), (struct address_block){ 100, 1, 1 }, &old) == POINTER_MAP_STORED);
+	return 0;
+}
+
+static void
+in_fresh_images(const char *const limits[], size_t count, const char *how)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	print_message("the sanitizer reserves terabytes: address space cannot be limited under it\n");
+	(void)limits;
+	(void)count;
+	(void)how;
+	skip();
+#else
+	for (size_t i = 0; i < count; i++) {
+		int status = -1;
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			execl("/proc/self/exe", "test_pointer_map", limits[i], how, (char *)NULL);
+			_exit(127);
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(status, 0);
+	}
+#endif
+}
+
+static void
+a_limited_address_space_keeps_room_for_the_program(void **state)
+{
+	static const char *const limits[] = { "134217728", "536870912", "1073741824", "2147483648", "8589934592" };
+
+	(void)state;
+	in_fresh_images(limits, ARRAY_LEN(limits), "sparse");
+}
+
+static void
+a_limited_address_space_is_covered_as_far_as_the_program_can_use_it(void **state)
+{
+	static const char *const limits[] = { "268435456", "536870912", "1073741824" };
+
+	(void)state;
+	in_fresh_images(limits, ARRAY_LEN(limits), "dense");
+}
+
+struct visited {
+	unsigned count;
+	uint64_t addr_sum;
+	uint64_t bytes_sum;
+};
+
+static void
+visit(void *context, uint64_t addr, struct address_block block)
+{
+	struct visited *visited = context;
+
+	visited->count++;
+	visited->addr_sum += addr;
+	visited->bytes_sum += block.bytes;
+	assert_int_equal(block.generation, 3);
+	assert_int_equal(block.site, 7);
+}
+
+/* Only blocks that may be objects are shown, each once, in however many calls; the mark is in nothing that is taken. */
+static void
+objects_are_shown_and_others_are_not(void **state)
+{
+	struct visited visited = { 0 };
+	uint64_t addr_sum = 0;
+	unsigned calls = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 1000; i++) {
+		uint64_t addr = 0x330000000000 + (uint64_t)i * 0x100000 + i % 4 * 8;
+
+		put(addr, (struct address_block){ i, 7, (uint8_t)(3 | (i % 2 == 0 ? POINTER_MAP_OBJECT : 0)) },
+		    POINTER_MAP_STORED);
+		addr_sum += i % 2 == 0 ? addr : 0;
+	}
+	while (visited.count < 500 && calls++ < 100000)
+		(void)pointer_map_visit(1, visit, &visited);
+	assert_int_equal(visited.count, 500);
+	assert_int_equal(visited.addr_sum, addr_sum);
+	assert_int_equal(visited.bytes_sum, 500 * 499);
+	for (unsigned i = 0; i < 1000; i++)
+		assert_takes(0x330000000000 + (uint64_t)i * 0x100000 + i % 4 * 8, (struct address_block){ i, 7, 3 });
+	visited.count = 0;
+	assert_true(pointer_map_visit(SIZE_MAX, visit, &visited));
+	assert_int_equal(visited.count, 0);
+}
+
+/* Also of what stands in the address table: the generation that is taken is an index. */
+static void
+the_mark_of_objects_is_never_taken_for_a_generation(void **state)
+{
+	static const struct address_block wanted[] = { { 3 * GIB, 7, 3 }, { 100, 8, 0 } };
+	static const uint64_t addrs[] = { 0x330000000000, UINT64_C(1) << 47 };
+	struct address_block old = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
+		struct address_block marked = wanted[i];
+
+		marked.generation |= POINTER_MAP_OBJECT;
+		put(addrs[i], marked, POINTER_MAP_STORED);
+		assert_takes(addrs[i], wanted[i]);
+		put(addrs[i], marked, POINTER_MAP_STORED);
+		assert_int_equal(pointer_map_put(at(addrs[i]), marked, &old), POINTER_MAP_REPLACED);
+		assert_int_equal(old.generation, wanted[i].generation);
+		assert_takes(addrs[i], wanted[i]);
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(sizes_and_addresses_at_the_limits_come_back, start_empty),
+		cmocka_unit_test_setup(M1_dense_classes_of_8_and_16_bytes_are_all_told_apart, start_empty),
+		cmocka_unit_test_setup(unknown_addresses_are_unknown, start_empty),
+		cmocka_unit_test_setup(replaced_blocks_are_told, start_empty),
+		cmocka_unit_test_setup(M1_random_work_agrees_with_an_array, start_empty),
+		cmocka_unit_test_setup(sizes_and_addresses_at_the_limits_come_back, start_empty_own),
+		cmocka_unit_test_setup(unknown_addresses_are_unknown, start_empty_own),
+		cmocka_unit_test_setup(objects_are_shown_and_others_are_not, start_empty),
+		cmocka_unit_test_setup(the_mark_of_objects_is_never_taken_for_a_generation, start_empty),
+		cmocka_unit_test_setup(the_mark_of_objects_is_never_taken_for_a_generation, start_empty_own),
+		cmocka_unit_test_setup(objects_are_shown_and_others_are_not, start_empty_own),
+		cmocka_unit_test_setup(M3_clear_empties_every_leaf, start_empty),
+		cmocka_unit_test_setup(M4_a_neighbour_in_an_own_window_is_a_missed_free, start_empty_own),
+		cmocka_unit_test_setup(M4_blocks_of_this_libc_are_32_bytes_apart, start_empty_own),
+		cmocka_unit_test_setup(M5_trim_gives_back_pages_without_a_block, start_empty),
+		cmocka_unit_test_setup(M5_trim_goes_round, start_empty_own),
+		cmocka_unit_test_setup(M5_trim_stops_when_enough_went, start_empty_own),
+		cmocka_unit_test_setup(a_forked_child_pays_for_the_leaves_that_exist, start_empty),
+		cmocka_unit_test_setup(a_limited_address_space_keeps_room_for_the_program, start_empty),
+		cmocka_unit_test_setup(a_limited_address_space_is_covered_as_far_as_the_program_can_use_it, start_empty),
+	};
+
+	if (argc > 2)
+		return (strcmp(argv[2], "dense") == 0 ? limited_dense : limited)(strtoull(argv[1], NULL, 10));
+	return cmocka_run_group_tests_name("pointer_map", tests, NULL, NULL);
+}

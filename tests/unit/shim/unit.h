@@ -1,0 +1,79 @@
+/*
+ * unit.h - what every unit test of the shim includes first: cmocka with its own includes.
+ */
+#ifndef UNIT_H
+#define UNIT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "base/diag.h"
+
+#include <stdio.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
+
+/*
+ * Runs the function in a forked child, for what changes the whole process (limits, identity, signals). Returns the wait
+ * status: 0 = the function returned 0.
+ */
+static inline int
+in_child(int (*run)(void *), void *context)
+{
+	int status = -1;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(run(context));
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+/* The same; what the child says on stderr is in text (terminated), and shown when the child failed. */
+static inline int
+in_child_telling(int (*run)(void *), void *context, char *text, size_t size)
+{
+	int status = -1;
+	size_t length = 0;
+	ssize_t got;
+	int ends[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	if (pid == 0) {
+		dup2(ends[1], STDERR_FILENO);
+		close(ends[0]);
+		close(ends[1]);
+		diag_start();
+		_exit(run(context));
+	}
+	assert_true(pid > 0);
+	close(ends[1]);
+	while (length < size - 1 && (got = read(ends[0], text + length, size - 1 - length)) > 0)
+		length += (size_t)got;
+	text[length] = '\0';
+	close(ends[0]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (status != 0)
+		print_message("%s", text);
+	return status;
+}
+
+/* In a child: says which check failed and ends with 1. */
+#define CHECK_IN_CHILD(condition)                                      \
+	do {                                                               \
+		if (!(condition)) {                                            \
+			dprintf(2, "%s:%d: %s\n", __FILE__, __LINE__, #condition); \
+			return 1;                                                  \
+		}                                                              \
+	} while (0)
+
+#endif
