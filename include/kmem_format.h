@@ -37,16 +37,16 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define KMEM_MAGIC "kmemshim"            // 8 bytes, no terminator
+#define KMEM_MAGIC "kmemshim" // 8 bytes, no terminator
 #define KMEM_VERSION 6u
 #define KMEM_ENDIAN 0x01020304u
 #define KMEM_CHUNK_BYTES 65536u
-#define KMEM_CHUNKS_MAX 8192u            // 512 MiB of chunks
+#define KMEM_CHUNKS_MAX 8192u // 512 MiB of chunks
 #define KMEM_DOMAINS_MAX 64u
 #define KMEM_HEARTBEATS_MAX 128u
 #define KMEM_FAILED_MAX 16u
 #define KMEM_LIMITS_MAX 8u
-#define KMEM_ADDRESS_BITS 47             // user addresses of x86-64 with 4-level page tables
+#define KMEM_ADDRESS_BITS 47 // user addresses of x86-64 with 4-level page tables
 
 /*
  * Where bytes live. The numbers are rows of the domain table in the file, which also holds their names,
@@ -60,19 +60,25 @@ enum kmem_domain {
 	KMEM_DOMAIN_SHARED = 4,       // shared mappings that can be written
 	KMEM_DOMAIN_CUDA_PINNED = 5,  // "cuda/pinned": host memory given out by the CUDA driver
 	KMEM_DOMAIN_CUDA_MANAGED = 6, // "cuda/managed"
-	KMEM_DOMAIN_PYTHON_ARENA = 7, // "python/arena": mappings in which the interpreter keeps small objects, when it is not
-	                              // recorded which; else they are address space, and the objects are in the heap
-	KMEM_DOMAIN_CUDA_FIRST = 8,   // "cuda:0"; device n is row KMEM_DOMAIN_CUDA_FIRST + n
-	KMEM_DOMAIN_CUDA_LAST = 39,   // "cuda:31"
-	KMEM_DOMAIN_TENSORS_FIRST = 40, // "cuda:0/tensors": blocks that PyTorch gave out; they lie in memory of "cuda:0", and their
-	                              // bytes are never added to its
+	// "python/arena": mappings in which the interpreter keeps small objects, when it is not recorded which; else they
+	// are address space, and the objects are in the heap
+	KMEM_DOMAIN_PYTHON_ARENA = 7,
+	KMEM_DOMAIN_CUDA_FIRST = 8, // "cuda:0"; device n is row KMEM_DOMAIN_CUDA_FIRST + n
+	KMEM_DOMAIN_CUDA_LAST = 39, // "cuda:31"
+	// "cuda:0/tensors": blocks that PyTorch gave out; they lie in memory of "cuda:0", and their bytes are never added
+	// to its
+	KMEM_DOMAIN_TENSORS_FIRST = 40,
 	KMEM_DOMAIN_TENSORS_LAST = 55, // "cuda:15/tensors"
-	KMEM_DOMAIN_CUDA_REGISTERED = 56, // "cuda/registered": memory that the driver pinned where it is counted already: never add it up
-	KMEM_DOMAIN_CUDA_IMPORTED = 57, // "cuda/imported": memory of other processes and of graphics, opened here; no use of a device
-	KMEM_DOMAIN_CUDA_GRAPH = 58,  // "cuda/graph": what nodes of graphs take from the device when the graph runs, at most
-	KMEM_DOMAIN_LIBRARY = 59,     // "library": pages in use inside reservations that a library's own allocator manages. Estimated:
-	                              // what a look found to have grown is booked at the line that ran then, behind the native
-	                              // frame that made the reservation, which names the library. Memory of the host, like the heap
+	// "cuda/registered": memory that the driver pinned where it is counted already: never add it up
+	KMEM_DOMAIN_CUDA_REGISTERED = 56,
+	// "cuda/imported": memory of other processes and of graphics, opened here; no use of a device
+	KMEM_DOMAIN_CUDA_IMPORTED = 57,
+	// "cuda/graph": what nodes of graphs take from the device when the graph runs, at most
+	KMEM_DOMAIN_CUDA_GRAPH = 58,
+	// "library": pages in use inside reservations that a library's own allocator manages. Estimated: what a look
+	// found to have grown is booked at the line that ran then, behind the native frame that made the reservation,
+	// which names the library. Memory of the host, like the heap
+	KMEM_DOMAIN_LIBRARY = 59,
 };
 
 enum kmem_section {
@@ -85,23 +91,26 @@ enum kmem_section {
 
 /* What could not be recorded; every report prints those that are not 0. */
 enum kmem_loss {
-	KMEM_LOST_EVENTS = 0,          // allocations seen but not recorded: no room in any table
-	KMEM_LOST_EVENT_BYTES = 1,     // their requested bytes
-	KMEM_LOST_SITES = 2,           // events booked with a KMEM_STACK_FOLDED stack
-	KMEM_LOST_STACKS = 3,          // events whose stack could not be taken (too little stack left, ...)
-	KMEM_LOST_UNKNOWN_FREES = 4,   // releases of addresses that we never saw given out
-	KMEM_LOST_MISSED_FREES = 5,    // an address was given out again without a release that we saw
-	KMEM_LOST_REENTRANT = 6,       // calls made while this thread was inside the shim (signal handlers)
-	KMEM_LOST_UNWINDS = 7,         // native walks that ended before the outermost frame
-	KMEM_LOST_PYTHON_FRAMES = 8,   // Python frames that failed a validity check
-	KMEM_LOST_PYTHON_TEXT = 9,     // times that a code object had no room for its text: of one without a record, each look
-	KMEM_LOST_MODULES = 10,        // modules that could not be described
-	KMEM_LOST_TEARDOWN_EVENTS = 11, // events after Python began to finalise: deliberately not booked
-	KMEM_LOST_GROWTH = 12,         // times the capture could not grow
+	KMEM_LOST_EVENTS = 0,        // allocations seen but not recorded: no room in any table
+	KMEM_LOST_EVENT_BYTES = 1,   // their requested bytes
+	KMEM_LOST_SITES = 2,         // events booked with a KMEM_STACK_FOLDED stack
+	KMEM_LOST_STACKS = 3,        // events whose stack could not be taken (too little stack left, ...)
+	KMEM_LOST_UNKNOWN_FREES = 4, // releases of addresses that we never saw given out
+	KMEM_LOST_MISSED_FREES = 5,  // an address was given out again without a release that we saw
+	KMEM_LOST_REENTRANT = 6,     // calls made while this thread was inside the shim (signal handlers)
+	KMEM_LOST_UNWINDS = 7,       // native walks that ended before the outermost frame
+	KMEM_LOST_PYTHON_FRAMES = 8, // Python frames that failed a validity check
+	// times that a code object had no room for its text: of one without a record, each look
+	KMEM_LOST_PYTHON_TEXT = 9,
+	KMEM_LOST_MODULES = 10,          // modules that could not be described
+	KMEM_LOST_TEARDOWN_EVENTS = 11,  // events after Python began to finalise: deliberately not booked
+	KMEM_LOST_GROWTH = 12,           // times the capture could not grow
 	KMEM_LOST_FALLBACK_UNWINDS = 13, // walks that needed libunwind: not a loss, a cost worth knowing
-	KMEM_LOST_NATIVE_WAYS = 14,    // lines of Python with too many native ways to tell all apart: small blocks go without
-	KMEM_LOST_INHERITED_FREES = 15, // the same as unknown frees, in a forked child: of blocks that it inherited. Not a loss
-	KMEM_LOST_CONTEXTS = 16,       // contexts of a device's driver without a place of their own: their end is not seen
+	// lines of Python with too many native ways to tell all apart: small blocks go without
+	KMEM_LOST_NATIVE_WAYS = 14,
+	// the same as unknown frees, in a forked child: of blocks that it inherited. Not a loss
+	KMEM_LOST_INHERITED_FREES = 15,
+	KMEM_LOST_CONTEXTS = 16, // contexts of a device's driver without a place of their own: their end is not seen
 	KMEM_LOSS_COUNT = 24,
 };
 
@@ -133,13 +142,14 @@ static_assert(sizeof(struct kmem_peak_word) == 16, "one cmpxchg16b");
 
 /* One row of the domain table; its counters are the sums of its sites'. Mutable, except the name. */
 struct kmem_domain_row {
-	struct kmem_peak_word peak;       // bytes
-	uint64_t inherited_bytes;         // live in the parent at fork, not in any figure of a site
+	struct kmem_peak_word peak; // bytes
+	uint64_t inherited_bytes;   // live in the parent at fork, not in any figure of a site
 	uint64_t inherited_count;
 	_Atomic uint64_t peak_resident_bytes; // resident set at the last heartbeat before the peak, 0 = none
-	_Atomic uint64_t is_used;         // KMEM_YES: a request was refused here, whether or not a site holds anything
-	char name[32];                    // "heap", "cuda:0"; zero-terminated
-	_Atomic uint64_t returned_bytes;  // of live mappings, given back to the system by madvise; counted at each such call
+	_Atomic uint64_t is_used;             // KMEM_YES: a request was refused here, whether or not a site holds anything
+	char name[32];                        // "heap", "cuda:0"; zero-terminated
+	// of live mappings, given back to the system by madvise; counted at each such call
+	_Atomic uint64_t returned_bytes;
 	uint64_t reserved[5];
 };
 static_assert(sizeof(struct kmem_domain_row) == 128, "two cache lines per domain");
@@ -159,18 +169,19 @@ static_assert(sizeof(struct kmem_domain_row) == 128, "two cache lines per domain
  *   S5  generations is 0 until it is set once, then constant.
  */
 struct kmem_site {
-	struct kmem_peak_word peak;       // bytes of this site: live, and its share of the domain's peak
+	struct kmem_peak_word peak; // bytes of this site: live, and its share of the domain's peak
 	_Atomic uint64_t allocated_bytes;
 	_Atomic uint64_t freed_bytes;
 	_Atomic uint64_t allocated_count;
 	_Atomic uint64_t freed_count;
-	_Atomic uint32_t stack;           // index + 1 of its struct kmem_stack in RECORDS, in units of 8 bytes
-	_Atomic uint32_t generations;     // index + 1 in GENERATIONS
-	_Atomic uint32_t twin;            // bits 0-23 index + 1 of the next record with this stack and domain, for the recorder only;
-	                                  // bits 24-31 kmem_site_check()
-	uint16_t slot;                    // which thread's
-	uint8_t domain;                   // row of the domain table
-	uint8_t first_epoch;              // generation clock when the record was made
+	_Atomic uint32_t stack;       // index + 1 of its struct kmem_stack in RECORDS, in units of 8 bytes
+	_Atomic uint32_t generations; // index + 1 in GENERATIONS
+	// bits 0-23 index + 1 of the next record with this stack and domain, for the recorder only; bits 24-31
+	// kmem_site_check()
+	_Atomic uint32_t twin;
+	uint16_t slot;       // which thread's
+	uint8_t domain;      // row of the domain table
+	uint8_t first_epoch; // generation clock when the record was made
 };
 static_assert(sizeof(struct kmem_site) == 64, "one cache line per site");
 
@@ -186,22 +197,22 @@ static_assert(sizeof(struct kmem_site) == 64, "one cache line per site");
 #define KMEM_GENERATION_BUCKETS 62
 #define KMEM_CLOCK_MAX 255u
 struct kmem_generations {
-	_Atomic uint32_t site;            // index + 1 in SITES
-	_Atomic uint32_t births;          // bits 0-15 generations so far, at most the buckets; 16-31 clock of the latest
+	_Atomic uint32_t site;   // index + 1 in SITES
+	_Atomic uint32_t births; // bits 0-15 generations so far, at most the buckets; 16-31 clock of the latest
 	_Atomic uint32_t live_count[KMEM_GENERATION_BUCKETS];
 };
 static_assert(sizeof(struct kmem_generations) == 256, "four cache lines per generation block");
 
 enum kmem_record_type {
-	KMEM_RECORD_NONE = 0,   // reserved, never finished: the process died while writing it
+	KMEM_RECORD_NONE = 0, // reserved, never finished: the process died while writing it
 	KMEM_RECORD_STACK = 1,
 	KMEM_RECORD_CODE = 2,
 	KMEM_RECORD_MODULE = 3,
-	KMEM_RECORD_NOTE = 4,   // one line of text for the report ("Python 3.99: frames are not read: ...")
-	KMEM_RECORD_TYPE = 5,   // the name of a type of Python objects
-	KMEM_RECORD_CELL = 6,   // one run of a cell of a notebook
+	KMEM_RECORD_NOTE = 4,     // one line of text for the report ("Python 3.99: frames are not read: ...")
+	KMEM_RECORD_TYPE = 5,     // the name of a type of Python objects
+	KMEM_RECORD_CELL = 6,     // one run of a cell of a notebook
 	KMEM_RECORD_HOLDINGS = 7, // what devices held when they refused a request
-	KMEM_RECORD_EXIT = 8,   // what was held when the program began to exit
+	KMEM_RECORD_EXIT = 8,     // what was held when the program began to exit
 };
 
 /* In front of every record; records start at multiples of 8 bytes. */
@@ -210,7 +221,8 @@ struct kmem_record {
 	uint16_t type;     // enum kmem_record_type
 	uint16_t flags;    // by type
 	uint32_t bytes;    // whole record, this header included, without padding
-	uint32_t previous; // index + 1 (units of 8 bytes) of the record before it in its list (modules, notes, stacks); 0 = first
+	// index + 1 (units of 8 bytes) of the record before it in its list (modules, notes, stacks); 0 = first
+	uint32_t previous;
 };
 static_assert(sizeof(struct kmem_record) == 16, "");
 
@@ -232,20 +244,23 @@ static_assert(sizeof(struct kmem_record) == 16, "");
 #define KMEM_FRAME_OFFSET_MASK UINT64_C(0x3fffffff)
 
 enum kmem_stack_flags {
-	KMEM_STACK_TRUNCATED = 1,      // `omitted` frames were left out after the first `omitted_at`
-	KMEM_STACK_NO_END = 2,         // the walk stopped before the outermost frame
-	KMEM_STACK_IMPORT_CUT = 4,     // taken inside an import: frames inside the module's body were left out
-	KMEM_STACK_FOLDED = 8,         // no room: this stands for later stacks of its domain that end with its frames, or have any
+	KMEM_STACK_TRUNCATED = 1,  // `omitted` frames were left out after the first `omitted_at`
+	KMEM_STACK_NO_END = 2,     // the walk stopped before the outermost frame
+	KMEM_STACK_IMPORT_CUT = 4, // taken inside an import: frames inside the module's body were left out
+	// no room: this stands for later stacks of its domain that end with its frames, or have any
+	KMEM_STACK_FOLDED = 8,
 	KMEM_STACK_NO_STACK = 16,      // the stack could not be taken; no frames
 	KMEM_STACK_ALTERNATE = 32,     // taken on a stack that is not the thread's own
 	KMEM_STACK_EVALUATOR_CUT = 64, // native frames between and below Python frames were left out
 	/* Of a thread without Python frames: behind its native ones stand Python frames of another thread (shim/record/thread_parent.h). */
-	KMEM_STACK_WHILE = 128,        // first one: the user's line at which a Python thread was seen last
-	KMEM_STACK_STARTED_BY = 256,   // the rest: where the thread was created, innermost first
-	KMEM_STACK_BRIEF = 512,        // the site held little: Python frames only
-	KMEM_STACK_ARENA = 1024,       // a mapping of the interpreter's allocator, not by an import: who made it grow says nothing; no frames
-	KMEM_STACK_ESTIMATED = 2048,   // domain library: frames[0] is the native code that made the reservation; behind it the line that ran
-	                               // when the growth was found, of the thread itself or as KMEM_STACK_WHILE says; perhaps native frames
+	KMEM_STACK_WHILE = 128,      // first one: the user's line at which a Python thread was seen last
+	KMEM_STACK_STARTED_BY = 256, // the rest: where the thread was created, innermost first
+	KMEM_STACK_BRIEF = 512,      // the site held little: Python frames only
+	// a mapping of the interpreter's allocator, not by an import: who made it grow says nothing; no frames
+	KMEM_STACK_ARENA = 1024,
+	// domain library: frames[0] is the native code that made the reservation; behind it the line that ran when the
+	// growth was found, of the thread itself or as KMEM_STACK_WHILE says; perhaps native frames
+	KMEM_STACK_ESTIMATED = 2048,
 };
 
 /*
@@ -256,32 +271,32 @@ enum kmem_stack_flags {
 #define KMEM_STACK_FRAMES_MAX 384u
 #define KMEM_STACK_CHAIN_MAX 32u
 struct kmem_stack {
-	struct kmem_record record;     // flags: enum kmem_stack_flags; previous: see above, 0 when own_count == frame_count
-	uint32_t frame_count;          // words of the whole stack
-	uint32_t own_count;            // words in frames[]
-	uint32_t chain;                // links behind this record: 0 without `previous`, else one more than there
-	uint32_t omitted;              // frames left out in the middle
-	uint32_t omitted_at;           // how many of the whole stack's words stand before the gap
-	uint32_t module_generation;    // which modules were loaded: see struct kmem_module
-	uint64_t frames[];             // innermost first
+	struct kmem_record record;  // flags: enum kmem_stack_flags; previous: see above, 0 when own_count == frame_count
+	uint32_t frame_count;       // words of the whole stack
+	uint32_t own_count;         // words in frames[]
+	uint32_t chain;             // links behind this record: 0 without `previous`, else one more than there
+	uint32_t omitted;           // frames left out in the middle
+	uint32_t omitted_at;        // how many of the whole stack's words stand before the gap
+	uint32_t module_generation; // which modules were loaded: see struct kmem_module
+	uint64_t frames[];          // innermost first
 };
 
 enum kmem_code_flags {
-	KMEM_CODE_LIBRARY = 1,         // standard library, site-packages or frozen: not the user's own
-	KMEM_CODE_MODULE_BODY = 2,     // the code of a module's top level
-	KMEM_CODE_IMPORTLIB = 4,       // the import system itself
-	KMEM_CODE_CUT_TEXT = 8,        // a text was longer than we keep, or there was no room for the line table
-	KMEM_CODE_CELL = 16,           // a cell of a notebook or of IPython: its text is in a struct kmem_cell
+	KMEM_CODE_LIBRARY = 1,     // standard library, site-packages or frozen: not the user's own
+	KMEM_CODE_MODULE_BODY = 2, // the code of a module's top level
+	KMEM_CODE_IMPORTLIB = 4,   // the import system itself
+	KMEM_CODE_CUT_TEXT = 8,    // a text was longer than we keep, or there was no room for the line table
+	KMEM_CODE_CELL = 16,       // a cell of a notebook or of IPython: its text is in a struct kmem_cell
 };
 
 /* One Python code object. Text is UTF-8 (names of files: bytes) without terminators, in this order, right behind the struct. */
 struct kmem_code {
-	struct kmem_record record;     // flags: enum kmem_code_flags
+	struct kmem_record record; // flags: enum kmem_code_flags
 	uint32_t first_line;
-	uint32_t python_version;       // 0x030b for 3.11: chooses the line table's format
+	uint32_t python_version; // 0x030b for 3.11: chooses the line table's format
 	uint32_t file_bytes;
-	uint32_t function_bytes;       // qualified name where the interpreter has it
-	uint32_t line_table_bytes;     // co_linetable, or co_lnotab before 3.10
+	uint32_t function_bytes;   // qualified name where the interpreter has it
+	uint32_t line_table_bytes; // co_linetable, or co_lnotab before 3.10
 	uint32_t reserved;
 	/* char file[file_bytes]; char function[function_bytes]; uint8_t line_table[line_table_bytes]; */
 };
@@ -293,22 +308,22 @@ struct kmem_code {
  */
 struct kmem_module {
 	struct kmem_record record;
-	uint64_t start_addr;           // of the mapped object
+	uint64_t start_addr; // of the mapped object
 	uint64_t end_addr;
-	uint64_t load_bias;            // address in memory - address in the file's symbol table
+	uint64_t load_bias; // address in memory - address in the file's symbol table
 	uint32_t loaded_generation;
 	uint32_t reserved;
-	_Atomic uint64_t unloaded;     // kmem_twice() of the generation, 0 = still loaded; mutable
-	uint64_t file_size_bytes;      // when it was seen; 0 = unknown
+	_Atomic uint64_t unloaded; // kmem_twice() of the generation, 0 = still loaded; mutable
+	uint64_t file_size_bytes;  // when it was seen; 0 = unknown
 	uint64_t file_mtime_ns;
-	uint32_t build_id_bytes;       // 0 = none
+	uint32_t build_id_bytes; // 0 = none
 	uint32_t path_bytes;
 	uint8_t build_id[32];
 	/* char path[path_bytes]; */
 };
 
 enum kmem_cell_flags {
-	KMEM_CELL_NO_LINES = 1,        // what was compiled could not be read
+	KMEM_CELL_NO_LINES = 1, // what was compiled could not be read
 };
 
 /*
@@ -316,10 +331,10 @@ enum kmem_cell_flags {
  * right behind the struct. The file name in a kmem_code holds a hash of the typed text, lines are those of the compiled one.
  */
 struct kmem_cell {
-	struct kmem_record record;     // flags: enum kmem_cell_flags
-	uint32_t number;               // 12 for In[12]
+	struct kmem_record record; // flags: enum kmem_cell_flags
+	uint32_t number;           // 12 for In[12]
 	uint32_t typed_bytes;
-	uint32_t compiled_bytes;       // 0: the same as typed
+	uint32_t compiled_bytes; // 0: the same as typed
 	uint32_t reserved;
 	/* char typed[typed_bytes]; char compiled[compiled_bytes]; */
 };
@@ -344,38 +359,39 @@ struct kmem_type {
  */
 #define KMEM_SURVIVORS_MAX 192u
 struct kmem_survivor {
-	uint32_t site;                 // index + 1 in SITES
-	uint32_t type;                 // index + 1 of its struct kmem_type in RECORDS, in units of 8 bytes
+	uint32_t site; // index + 1 in SITES
+	uint32_t type; // index + 1 of its struct kmem_type in RECORDS, in units of 8 bytes
 	uint64_t count;
 };
 static_assert(sizeof(struct kmem_survivor) == 16, "");
 
 /* One directory entry; entry n describes chunk n. Entries 0 to chunk_count - 1 are valid, none behind them but for a moment. */
 struct kmem_chunk {
-	uint8_t section;               // enum kmem_section
-	_Atomic uint8_t is_sealed;     // the checksum is valid: nothing in the chunk changes any more
-	uint8_t inverted;              // ~section: the entry is there, whatever chunk_count says
+	uint8_t section;           // enum kmem_section
+	_Atomic uint8_t is_sealed; // the checksum is valid: nothing in the chunk changes any more
+	uint8_t inverted;          // ~section: the entry is there, whatever chunk_count says
 	uint8_t reserved;
-	_Atomic uint32_t checksum;     // kmem_checksum() of the chunk's 64 KiB
+	_Atomic uint32_t checksum; // kmem_checksum() of the chunk's 64 KiB
 };
 static_assert(sizeof(struct kmem_chunk) == 8, "");
 
 /* Now and then: how close to the limit? A ring; the newest has the highest sequence. Mutable. */
 struct kmem_heartbeat {
-	_Atomic uint64_t sequence;     // 1, 2, ...; it counts when kmem_header.heartbeat_checksums has a checksum of it
+	_Atomic uint64_t sequence; // 1, 2, ...; it counts when kmem_header.heartbeat_checksums has a checksum of it
 	uint64_t monotonic_ns;
-	uint64_t live_bytes;           // heap + mmap + shared + python/arena + library
-	uint64_t resident_bytes;       // of this process
-	uint64_t cgroup_bytes;         // charged to the cgroup that owns the limit; 0 = unknown
-	uint64_t limit_bytes;          // the limit in force then; UINT64_MAX = none
-	uint64_t available_bytes;      // MemAvailable of the machine; UINT64_MAX = unknown
+	uint64_t live_bytes;      // heap + mmap + shared + python/arena + library
+	uint64_t resident_bytes;  // of this process
+	uint64_t cgroup_bytes;    // charged to the cgroup that owns the limit; 0 = unknown
+	uint64_t limit_bytes;     // the limit in force then; UINT64_MAX = none
+	uint64_t available_bytes; // MemAvailable of the machine; UINT64_MAX = unknown
 	uint64_t swap_free_bytes;
 };
 static_assert(sizeof(struct kmem_heartbeat) == 64, "");
 
 enum kmem_failed_flags {
-	KMEM_FAILED_MEMORY_KNOWN = 1,  // free_bytes, total_bytes: what the driver said right after it refused
-	KMEM_FAILED_SLOT_KNOWN = 2,    // host memory: `pool_kept` is the thread's slot, `thread` what it was given before, in MiB
+	KMEM_FAILED_MEMORY_KNOWN = 1, // free_bytes, total_bytes: what the driver said right after it refused
+	// host memory: `pool_kept` is the thread's slot, `thread` what it was given before, in MiB
+	KMEM_FAILED_SLOT_KNOWN = 2,
 };
 
 /* Device memory alone: what the thread that was refused got from the same domain since. Others are not followed. */
@@ -387,22 +403,26 @@ enum kmem_failed_outcome {
 
 /* A request that the system refused. Mutable. */
 struct kmem_failed {
-	_Atomic uint64_t sequence;     // 1, 2, ...; it counts when it has a checksum
+	_Atomic uint64_t sequence; // 1, 2, ...; it counts when it has a checksum
 	uint64_t bytes;
 	uint64_t monotonic_ns;
-	uint64_t events_before;        // sum of the domain's allocated_count when it failed: later ones mean recovery
-	uint64_t free_bytes;           // of the device, all processes; where total_bytes is 0: addresses that recording had reserved
+	uint64_t events_before; // sum of the domain's allocated_count when it failed: later ones mean recovery
+	// of the device, all processes; where total_bytes is 0: addresses that recording had reserved
+	uint64_t free_bytes;
 	uint64_t total_bytes;
-	uint32_t site;                 // index + 1 in SITES; 0 = unknown
+	uint32_t site; // index + 1 in SITES; 0 = unknown
 	uint16_t domain;
-	uint16_t flags;                // enum kmem_failed_flags
-	int32_t error;                 // errno, or the CUDA result
-	uint32_t thread;               // its number in the system; 0 = unknown; of host memory: see the flags
-	uint32_t holdings;             // index + 1 of its struct kmem_holdings, in units of 8 bytes, if the sequence there is this one
-	uint16_t space_limit;          // kmem_rough() of the limit on address space in force then; 0 = none, or not known
-	uint16_t pool_kept;            // the same of what the driver's pools of the device kept for themselves; 0 = nothing, or not known
-	_Atomic uint32_t checksum;     // kmem_checksum() of what is before it (F7), stored last; 0 = never written, or being written
-	_Atomic uint32_t outcome;      // enum kmem_failed_outcome (F6); not in the checksum
+	uint16_t flags;  // enum kmem_failed_flags
+	int32_t error;   // errno, or the CUDA result
+	uint32_t thread; // its number in the system; 0 = unknown; of host memory: see the flags
+	// index + 1 of its struct kmem_holdings, in units of 8 bytes, if the sequence there is this one
+	uint32_t holdings;
+	uint16_t space_limit; // kmem_rough() of the limit on address space in force then; 0 = none, or not known
+	// the same of what the driver's pools of the device kept for themselves; 0 = nothing, or not known
+	uint16_t pool_kept;
+	// kmem_checksum() of what is before it (F7), stored last; 0 = never written, or being written
+	_Atomic uint32_t checksum;
+	_Atomic uint32_t outcome; // enum kmem_failed_outcome (F6); not in the checksum
 };
 static_assert(sizeof(struct kmem_failed) == 80, "");
 
@@ -413,19 +433,21 @@ static_assert(sizeof(struct kmem_failed) == 80, "");
 #define KMEM_HOLDINGS_MAX 512u
 #define KMEM_HOLDINGS_GENERATIONS 32u
 struct kmem_holding {
-	uint32_t site;                 // index + 1 in SITES; 0 = no entry
-	int32_t live_count;            // of that record; see struct kmem_site: below 0 where its thread released what others allocated
-	int64_t live_bytes;            // the same
-	uint64_t kept_bytes;           // tensors: of blocks that were alive when PyTorch gave up before, and are since
+	uint32_t site; // index + 1 in SITES; 0 = no entry
+	// of that record; see struct kmem_site: below 0 where its thread released what others allocated
+	int32_t live_count;
+	int64_t live_bytes;  // the same
+	uint64_t kept_bytes; // tensors: of blocks that were alive when PyTorch gave up before, and are since
 };
 struct kmem_holdings {
-	struct kmem_record record;     // bytes: of the whole struct
-	uint64_t sequence;             // of the struct kmem_failed; 0 = being written
-	uint32_t left_out;             // records of these domains without a place
-	uint32_t clock;                // generation clock
+	struct kmem_record record; // bytes: of the whole struct
+	uint64_t sequence;         // of the struct kmem_failed; 0 = being written
+	uint32_t left_out;         // records of these domains without a place
+	uint32_t clock;            // generation clock
 	int64_t live_bytes[KMEM_DOMAINS_MAX];
 	struct kmem_holding sites[KMEM_HOLDINGS_MAX];
-	struct kmem_generations generations[KMEM_HOLDINGS_GENERATIONS]; // of the first of `sites` that have any; site 0 = no entry
+	// of the first of `sites` that have any; site 0 = no entry
+	struct kmem_generations generations[KMEM_HOLDINGS_GENERATIONS];
 };
 static_assert(sizeof(struct kmem_holdings) % 8 == 0 && sizeof(struct kmem_holding) == 24, "");
 
@@ -435,17 +457,18 @@ static_assert(sizeof(struct kmem_holdings) % 8 == 0 && sizeof(struct kmem_holdin
  * those that held nothing left out, then the copies of counters by generation.
  */
 struct kmem_exit_site {
-	uint32_t site;                 // index + 1 in SITES
-	uint32_t generations;          // number + 1 of its copy; 0 = none was alive by generation
-	int64_t live_bytes;            // of that record; see struct kmem_site: below 0 where its thread released what others allocated
-	int64_t live_count;            // the same
+	uint32_t site;        // index + 1 in SITES
+	uint32_t generations; // number + 1 of its copy; 0 = none was alive by generation
+	// of that record; see struct kmem_site: below 0 where its thread released what others allocated
+	int64_t live_bytes;
+	int64_t live_count; // the same
 };
 struct kmem_exit {
 	struct kmem_record record;
 	uint64_t monotonic_ns;
-	uint64_t volume_bytes;         // kmem_header.volume_bytes then
-	int64_t live_bytes;            // of all domains that are memory (kmem_domain_is_memory())
-	uint32_t clock;                // generation clock
+	uint64_t volume_bytes; // kmem_header.volume_bytes then
+	int64_t live_bytes;    // of all domains that are memory (kmem_domain_is_memory())
+	uint32_t clock;        // generation clock
 	uint32_t site_count;
 	uint32_t generation_count;
 	uint32_t reserved;
@@ -456,33 +479,33 @@ struct kmem_exit {
 /* A limit that could end the process. */
 enum kmem_limit_kind {
 	KMEM_LIMIT_NONE = 0,
-	KMEM_LIMIT_CGROUP = 1,         // memory.max or memory.limit_in_bytes of the cgroup named in limit_path
-	KMEM_LIMIT_MACHINE = 2,        // MemTotal
-	KMEM_LIMIT_ADDRESS_SPACE = 3,  // RLIMIT_AS
-	KMEM_LIMIT_DATA = 4,           // RLIMIT_DATA
+	KMEM_LIMIT_CGROUP = 1,        // memory.max or memory.limit_in_bytes of the cgroup named in limit_path
+	KMEM_LIMIT_MACHINE = 2,       // MemTotal
+	KMEM_LIMIT_ADDRESS_SPACE = 3, // RLIMIT_AS
+	KMEM_LIMIT_DATA = 4,          // RLIMIT_DATA
 };
 struct kmem_limit {
 	uint32_t kind;
 	uint32_t reserved;
-	uint64_t bytes;                // UINT64_MAX = unlimited
+	uint64_t bytes; // UINT64_MAX = unlimited
 };
 
 /* Counters that move when the kernel kills for memory. UINT64_MAX = could not be read. */
 struct kmem_kill_counters {
-	uint64_t cgroup_oom_kill;      // v2 memory.events, v1 memory.oom_control: victims in this cgroup
-	uint64_t cgroup_oom;           // v2 memory.events oom of the limit's owner; v1: 0
-	uint64_t cgroup_max_hits;      // v2 memory.events max, v1 memory.failcnt
-	uint64_t machine_oom_kill;     // /proc/vmstat oom_kill
+	uint64_t cgroup_oom_kill;  // v2 memory.events, v1 memory.oom_control: victims in this cgroup
+	uint64_t cgroup_oom;       // v2 memory.events oom of the limit's owner; v1: 0
+	uint64_t cgroup_max_hits;  // v2 memory.events max, v1 memory.failcnt
+	uint64_t machine_oom_kill; // /proc/vmstat oom_kill
 };
 
 /* Filled by `kmemshim run` after the program ended; own checksum, written with one pwrite. */
 struct kmem_launcher {
-	uint32_t checksum;             // kmem_checksum() of the rest; valid only when is_filled
+	uint32_t checksum; // kmem_checksum() of the rest; valid only when is_filled
 	uint32_t is_filled;
-	int32_t wait_status;           // as wait4() gave it
+	int32_t wait_status; // as wait4() gave it
 	uint32_t reserved;
 	struct kmem_kill_counters after;
-	uint64_t max_resident_bytes;   // ru_maxrss of the program
+	uint64_t max_resident_bytes; // ru_maxrss of the program
 	uint64_t ended_realtime_ns;
 };
 
@@ -491,22 +514,24 @@ struct kmem_launcher {
  * up to resident_bytes. Mutable; two by turns, the newer has the higher sequence.
  */
 enum kmem_resident_part {
-	KMEM_RESIDENT_OTHER = 0,       // nobody told us: not attributed
-	KMEM_RESIDENT_BRK = 1,         // below the program break: glibc's main heap
-	KMEM_RESIDENT_HEAP = 2,        // mappings with blocks of malloc in them, also where those blocks are gone
-	KMEM_RESIDENT_MMAP = 3,        // of the domain of this name, and so on
+	KMEM_RESIDENT_OTHER = 0, // nobody told us: not attributed
+	KMEM_RESIDENT_BRK = 1,   // below the program break: glibc's main heap
+	KMEM_RESIDENT_HEAP = 2,  // mappings with blocks of malloc in them, also where those blocks are gone
+	KMEM_RESIDENT_MMAP = 3,  // of the domain of this name, and so on
 	KMEM_RESIDENT_RESERVED = 4,
 	KMEM_RESIDENT_PYTHON_ARENA = 5,
-	KMEM_RESIDENT_SHARED = 6,      // shared mappings that can be written, and all of shared memory
-	KMEM_RESIDENT_FILE = 7,        // other mappings of files
-	KMEM_RESIDENT_PROGRAM = 8,     // the program and its libraries, code and data
-	KMEM_RESIDENT_STACKS = 9,      // of all threads
-	KMEM_RESIDENT_OWN = 10,        // the recorder's: its tables, the capture
-	KMEM_RESIDENT_INHERITED = 11,  // in a forked child what would not be attributed elsewhere: nearly all is the parent's
+	KMEM_RESIDENT_SHARED = 6,  // shared mappings that can be written, and all of shared memory
+	KMEM_RESIDENT_FILE = 7,    // other mappings of files
+	KMEM_RESIDENT_PROGRAM = 8, // the program and its libraries, code and data
+	KMEM_RESIDENT_STACKS = 9,  // of all threads
+	KMEM_RESIDENT_OWN = 10,    // the recorder's: its tables, the capture
+	// in a forked child what would not be attributed elsewhere: nearly all is the parent's
+	KMEM_RESIDENT_INHERITED = 11,
 	KMEM_RESIDENT_PARTS = 13,
 };
 struct kmem_resident {
-	_Atomic uint64_t sequence;     // 1, 2, ...; 0 = never written; stored last, so that what is being written is the older one
+	// 1, 2, ...; 0 = never written; stored last, so that what is being written is the older one
+	_Atomic uint64_t sequence;
 	uint64_t monotonic_ns;
 	uint64_t resident_bytes;
 	uint64_t part_bytes[KMEM_RESIDENT_PARTS];
@@ -518,7 +543,12 @@ static_assert(sizeof(struct kmem_resident) == 128, "");
  * each code address to its caller, what threads remember, pages of this file; the rest is the library and what is small. Mutable.
  */
 enum kmem_own_part {
-	KMEM_OWN_OTHER = 0, KMEM_OWN_ADDRESSES = 1, KMEM_OWN_SITES = 2, KMEM_OWN_STACKS = 3, KMEM_OWN_THREADS = 4, KMEM_OWN_CAPTURE = 5,
+	KMEM_OWN_OTHER = 0,
+	KMEM_OWN_ADDRESSES = 1,
+	KMEM_OWN_SITES = 2,
+	KMEM_OWN_STACKS = 3,
+	KMEM_OWN_THREADS = 4,
+	KMEM_OWN_CAPTURE = 5,
 	KMEM_OWN_PARTS = 8,
 };
 
@@ -534,18 +564,19 @@ struct kmem_resident_line {
 	uint32_t large_count;          // its live blocks and mappings of 1 MiB and more, then
 	uint64_t large_bytes;          // requested bytes of these
 	uint64_t large_resident_bytes; // of these, in memory
-	uint64_t pinned_bytes;         // estimate: pages of the heap less than half full in which its blocks lie; a page is shared
-	                               // out equally among the records that have blocks in it
+	// estimate: pages of the heap less than half full in which its blocks lie; a page is shared out equally among the
+	// records that have blocks in it
+	uint64_t pinned_bytes;
 };
 struct kmem_resident_lines {
-	_Atomic uint32_t checksum;     // kmem_checksum() of the rest (F7), stored last; 0 = never written, or being written
-	uint32_t sampled_pages;        // of the heap; 0 = nobody looked at it: the four sums of the heap say nothing
-	uint64_t sequence;             // of the kmem_resident that was taken at this look
-	uint64_t heap_bytes;           // resident pages of malloc's, without those of blocks counted in large_bytes
-	uint64_t heap_empty_bytes;     // of heap_bytes: pages without a live block
-	uint64_t heap_sparse_bytes;    // of heap_bytes: pages with live blocks in less than half of them
+	_Atomic uint32_t checksum;  // kmem_checksum() of the rest (F7), stored last; 0 = never written, or being written
+	uint32_t sampled_pages;     // of the heap; 0 = nobody looked at it: the four sums of the heap say nothing
+	uint64_t sequence;          // of the kmem_resident that was taken at this look
+	uint64_t heap_bytes;        // resident pages of malloc's, without those of blocks counted in large_bytes
+	uint64_t heap_empty_bytes;  // of heap_bytes: pages without a live block
+	uint64_t heap_sparse_bytes; // of heap_bytes: pages with live blocks in less than half of them
 	uint64_t heap_sparse_live_bytes; // requested bytes of the blocks in these
-	uint64_t left_out_bytes;       // large blocks of records without an entry
+	uint64_t left_out_bytes;         // large blocks of records without an entry
 	uint64_t left_out_resident_bytes;
 	struct kmem_resident_line lines[KMEM_RESIDENT_LINES_MAX]; // those with most bytes, in any order
 };
@@ -557,12 +588,13 @@ static_assert(sizeof(struct kmem_resident_lines) == 8192, "two pages");
  */
 #define KMEM_INHERITED_SITES_MAX 16u
 struct kmem_inherited_site {
-	uint32_t site;                 // index + 1 in SITES of the parent's capture
+	uint32_t site; // index + 1 in SITES of the parent's capture
 	uint32_t reserved;
-	uint64_t live_bytes;           // of that record, when it forked
+	uint64_t live_bytes; // of that record, when it forked
 };
 struct kmem_inherited {
-	_Atomic uint32_t figures_checksum;    // kmem_checksum() of the three figures (F7); 0 = never looked, or being written
+	// kmem_checksum() of the three figures (F7); 0 = never looked, or being written
+	_Atomic uint32_t figures_checksum;
 	uint32_t sites_checksum;              // of site_count and what follows it; 0 = none
 	_Atomic uint64_t copied_bytes;        // at least so much; 0 = nothing worth a look
 	_Atomic uint64_t private_dirty_bytes; // of the whole process at the last look; 0 = never looked
@@ -582,82 +614,88 @@ struct kmem_inherited {
 struct kmem_identity {
 	uint32_t pid;
 	uint32_t parent_pid;
-	uint64_t start_ticks;          // field 22 of /proc/PID/stat: with the pid it names the process
+	uint64_t start_ticks; // field 22 of /proc/PID/stat: with the pid it names the process
 	uint64_t start_realtime_ns;
 	uint64_t start_monotonic_ns;
 	uint32_t page_bytes;
 	uint32_t uid;
-	uint32_t is_first;             // 1: started the session; 0: a descendant
-	uint32_t is_forked;            // 1: this image began by fork, not by exec
-	uint32_t forked_from;          // pid, when is_forked
-	uint32_t pid_namespace;        // inode of /proc/self/ns/pid, in which the pids here count; 0 = unknown
+	uint32_t is_first;                         // 1: started the session; 0: a descendant
+	uint32_t is_forked;                        // 1: this image began by fork, not by exec
+	uint32_t forked_from;                      // pid, when is_forked
+	uint32_t pid_namespace;                    // inode of /proc/self/ns/pid, in which the pids here count; 0 = unknown
 	struct kmem_limit limits[KMEM_LIMITS_MAX]; // those found at start
 	struct kmem_kill_counters before;
-	uint64_t machine_bytes;        // MemTotal
-	uint64_t swap_bytes;           // SwapTotal
-	uint64_t shm_bytes;            // size of /dev/shm, 0 = none
-	uint32_t overcommit_mode;      // /proc/sys/vm/overcommit_memory
-	uint32_t cgroup_version;       // 1, 2 or 0 = none found
+	uint64_t machine_bytes;   // MemTotal
+	uint64_t swap_bytes;      // SwapTotal
+	uint64_t shm_bytes;       // size of /dev/shm, 0 = none
+	uint32_t overcommit_mode; // /proc/sys/vm/overcommit_memory
+	uint32_t cgroup_version;  // 1, 2 or 0 = none found
 	char boot_id[40];
 	char session[40];
 	char tool_version[24];
 	char executable[KMEM_TEXT_BYTES];
-	char directory[KMEM_TEXT_BYTES];     // working directory at start
-	char cgroup_path[KMEM_TEXT_BYTES];   // folder under /sys/fs/cgroup of this process
-	char limit_path[KMEM_TEXT_BYTES];    // folder of the cgroup that owns the effective limit
+	char directory[KMEM_TEXT_BYTES];   // working directory at start
+	char cgroup_path[KMEM_TEXT_BYTES]; // folder under /sys/fs/cgroup of this process
+	char limit_path[KMEM_TEXT_BYTES];  // folder of the cgroup that owns the effective limit
 	uint32_t command_bytes;
 	uint32_t reserved;
-	char command[KMEM_COMMAND_BYTES];    // argv, zero-separated, cut at the end
+	char command[KMEM_COMMAND_BYTES]; // argv, zero-separated, cut at the end
 };
 
 struct kmem_header {
 	char magic[8];
 	uint32_t version;
 	uint32_t endian;
-	uint32_t head_bytes;           // KMEM_HEAD_BYTES
-	uint32_t chunk_bytes;          // KMEM_CHUNK_BYTES
-	uint32_t identity_bytes;       // sizeof(struct kmem_identity)
+	uint32_t head_bytes;                // KMEM_HEAD_BYTES
+	uint32_t chunk_bytes;               // KMEM_CHUNK_BYTES
+	uint32_t identity_bytes;            // sizeof(struct kmem_identity)
 	_Atomic uint32_t identity_checksum; // kmem_identity_checksum(); 0: the process died before it was written
 	struct kmem_identity identity;
 
 	/* Mutable from here. */
-	_Alignas(64) _Atomic uint32_t state;     // enum kmem_state
-	_Atomic uint32_t is_finalizing;          // KMEM_YES: Python's teardown began: figures are those of that moment
-	_Atomic int32_t exit_code;               // with KMEM_STATE_CLEAN_EXIT; -1 = unknown
-	_Atomic uint32_t head_checksum;          // with KMEM_STATE_CLEAN_EXIT: kmem_head_checksum()
-	_Atomic uint64_t ended_monotonic_ns;     // with KMEM_STATE_CLEAN_EXIT
-	_Atomic uint32_t chunk_count;            // valid directory entries
+	_Alignas(64) _Atomic uint32_t state; // enum kmem_state
+	_Atomic uint32_t is_finalizing;      // KMEM_YES: Python's teardown began: figures are those of that moment
+	_Atomic int32_t exit_code;           // with KMEM_STATE_CLEAN_EXIT; -1 = unknown
+	_Atomic uint32_t head_checksum;      // with KMEM_STATE_CLEAN_EXIT: kmem_head_checksum()
+	_Atomic uint64_t ended_monotonic_ns; // with KMEM_STATE_CLEAN_EXIT
+	_Atomic uint32_t chunk_count;        // valid directory entries
 	_Atomic uint32_t module_generation;
-	_Atomic uint64_t modules;                // kmem_twice() of index + 1 of the newest struct kmem_module, in units of 8 bytes
-	_Atomic uint64_t notes;                  // the same of the newest struct kmem_note
-	_Atomic uint64_t cells;                  // the same of the newest struct kmem_cell
-	_Atomic uint64_t python_version;         // kmem_twice() of 0x030b07f0 as PY_VERSION_HEX; 0 = no interpreter found
-	_Atomic uint32_t peak_error_bytes;       // how far peaks may be off because threads add up small events first; 0 = exact
-	_Atomic uint32_t devices_are_hip;        // KMEM_YES: in names of domains "cuda" stands for AMD's "hip"
+	// kmem_twice() of index + 1 of the newest struct kmem_module, in units of 8 bytes
+	_Atomic uint64_t modules;
+	_Atomic uint64_t notes;          // the same of the newest struct kmem_note
+	_Atomic uint64_t cells;          // the same of the newest struct kmem_cell
+	_Atomic uint64_t python_version; // kmem_twice() of 0x030b07f0 as PY_VERSION_HEX; 0 = no interpreter found
+	// how far peaks may be off because threads add up small events first; 0 = exact
+	_Atomic uint32_t peak_error_bytes;
+	_Atomic uint32_t devices_are_hip; // KMEM_YES: in names of domains "cuda" stands for AMD's "hip"
 	_Alignas(64) _Atomic uint64_t used_bytes[KMEM_SECTION_COUNT]; // append position in each section
 	_Alignas(64) _Atomic uint64_t generation_clock_bytes; // the clock's own measure, of which it is kmem_clock_at()
-	_Atomic uint64_t generation_clock;       // 1 to 255
+	_Atomic uint64_t generation_clock;                    // 1 to 255
 	_Atomic uint64_t verify_checked;
 	_Atomic uint64_t verify_mismatched;
-	_Atomic uint64_t attempt_bytes;          // last request of 1 MiB and more, stored before it was passed on
+	_Atomic uint64_t attempt_bytes; // last request of 1 MiB and more, stored before it was passed on
 	_Atomic uint64_t attempt_domain;
 	_Alignas(64) _Atomic uint64_t losses[KMEM_LOSS_COUNT];
 	_Alignas(64) _Atomic uint64_t failed_count;
 	struct kmem_failed failed[KMEM_FAILED_MAX]; // ring by sequence
-	_Alignas(64) _Atomic uint64_t survivor_count; // kmem_twice() of the valid entries of survivors[]; 0 also while they are written
-	uint32_t survivor_checksum;              // kmem_checksum() of those entries (F7)
+	// kmem_twice() of the valid entries of survivors[]; 0 also while they are written
+	_Alignas(64) _Atomic uint64_t survivor_count;
+	uint32_t survivor_checksum; // kmem_checksum() of those entries (F7)
 	uint32_t reserved;
-	_Atomic uint32_t heartbeat_checksums[KMEM_HEARTBEATS_MAX]; // kmem_checksum() of each (F7), stored last; 0 = never written, or being written
+	// kmem_checksum() of each (F7), stored last; 0 = never written, or being written
+	_Atomic uint32_t heartbeat_checksums[KMEM_HEARTBEATS_MAX];
 	struct kmem_survivor survivors[KMEM_SURVIVORS_MAX];
 	_Alignas(64) struct kmem_launcher launcher;
 	_Alignas(64) struct kmem_resident resident[2];
 	_Alignas(64) struct kmem_inherited inherited;
 	_Alignas(64) uint64_t own_bytes[2][KMEM_OWN_PARTS]; // of resident[0] and [1]; their sum is that part
-	_Alignas(64) _Atomic uint64_t volume_bytes; // allocated in all domains but reserved and file
-	_Atomic uint64_t tick_bytes;             // the same, of each event one tick at most
-	_Atomic uint64_t tick_blocks;            // how many events that were, times KMEM_TICK_BLOCK_BYTES
-	_Atomic uint64_t at_exit;                // kmem_twice() of index + 1 of the struct kmem_exit, in units of 8 bytes; 0 = none
-	_Atomic uint16_t volume_at[KMEM_CLOCK_MAX + 1]; // kmem_rough() of volume_bytes when the clock came to this; [0] is not used
+	_Alignas(64) _Atomic uint64_t volume_bytes;         // allocated in all domains but reserved and file
+	_Atomic uint64_t tick_bytes;                        // the same, of each event one tick at most
+	_Atomic uint64_t tick_blocks;                       // how many events that were, times KMEM_TICK_BLOCK_BYTES
+	// kmem_twice() of index + 1 of the struct kmem_exit, in units of 8 bytes; 0 = none
+	_Atomic uint64_t at_exit;
+	// kmem_rough() of volume_bytes when the clock came to this; [0] is not used
+	_Atomic uint16_t volume_at[KMEM_CLOCK_MAX + 1];
 };
 
 #define KMEM_HEADER_ROOM 16384u

@@ -181,7 +181,8 @@ kmem_identity_checksum(const void *head)
 
 	sum = kmem_checksum(sum, &header->identity, sizeof(header->identity));
 	for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++) {
-		sum = kmem_checksum(sum, &rows[i].inherited_bytes, sizeof(rows[i].inherited_bytes) + sizeof(rows[i].inherited_count));
+		sum = kmem_checksum(sum, &rows[i].inherited_bytes,
+		                    sizeof(rows[i].inherited_bytes) + sizeof(rows[i].inherited_count));
 		sum = kmem_checksum(sum, rows[i].name, sizeof(rows[i].name));
 	}
 	return sum;
@@ -228,7 +229,8 @@ kmem_failed_checksum(const struct kmem_failed *failed, uint64_t sequence)
 {
 	uint32_t sum = kmem_checksum(KMEM_CHECKSUM_START, &sequence, sizeof(sequence));
 
-	sum = kmem_checksum(sum, &failed->bytes, offsetof(struct kmem_failed, checksum) - offsetof(struct kmem_failed, bytes));
+	sum = kmem_checksum(sum, &failed->bytes,
+	                    offsetof(struct kmem_failed, checksum) - offsetof(struct kmem_failed, bytes));
 	return sum != 0 ? sum : 1;
 }
 
@@ -245,7 +247,8 @@ kmem_heartbeat_checksum(const struct kmem_heartbeat *beat, uint64_t sequence)
 static inline uint32_t
 kmem_resident_lines_checksum(const struct kmem_resident_lines *lines)
 {
-	uint32_t sum = kmem_checksum(KMEM_CHECKSUM_START, &lines->sampled_pages, sizeof(*lines) - offsetof(struct kmem_resident_lines, sampled_pages));
+	uint32_t sum = kmem_checksum(KMEM_CHECKSUM_START, &lines->sampled_pages,
+	                             sizeof(*lines) - offsetof(struct kmem_resident_lines, sampled_pages));
 
 	return sum != 0 ? sum : 1;
 }

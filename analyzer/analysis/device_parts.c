@@ -18,13 +18,27 @@ static const struct {
 	const char *file;
 	const char *name;
 } libraries[] = {
-	{ "libcublas", "cuBLAS" },     { "libcudnn", "cuDNN" },         { "libnccl", "NCCL" },
-	{ "libcufft", "cuFFT" },       { "libcusolver", "cuSOLVER" },   { "libcusparse", "cuSPARSE" },
-	{ "libcurand", "cuRAND" },     { "libtensorflow", "TensorFlow" }, { "_pywrap_tensorflow", "TensorFlow" },
-	{ "xla_", "JAX" },             { "libjax", "JAX" },             { "libxla", "JAX" },
-	{ "libnvrtc", "NVRTC" },       { "libtriton", "Triton" },       { "libnvshmem", "NVSHMEM" },
-	{ "librocblas", "rocBLAS" },   { "libhipblas", "hipBLAS" },     { "libMIOpen", "MIOpen" },
-	{ "librccl", "RCCL" },         { "librocfft", "rocFFT" },       { "librocsparse", "rocSPARSE" },
+	{ "libcublas", "cuBLAS" },
+	{ "libcudnn", "cuDNN" },
+	{ "libnccl", "NCCL" },
+	{ "libcufft", "cuFFT" },
+	{ "libcusolver", "cuSOLVER" },
+	{ "libcusparse", "cuSPARSE" },
+	{ "libcurand", "cuRAND" },
+	{ "libtensorflow", "TensorFlow" },
+	{ "_pywrap_tensorflow", "TensorFlow" },
+	{ "xla_", "JAX" },
+	{ "libjax", "JAX" },
+	{ "libxla", "JAX" },
+	{ "libnvrtc", "NVRTC" },
+	{ "libtriton", "Triton" },
+	{ "libnvshmem", "NVSHMEM" },
+	{ "librocblas", "rocBLAS" },
+	{ "libhipblas", "hipBLAS" },
+	{ "libMIOpen", "MIOpen" },
+	{ "librccl", "RCCL" },
+	{ "librocfft", "rocFFT" },
+	{ "librocsparse", "rocSPARSE" },
 };
 
 static bool
@@ -138,12 +152,15 @@ compare_parts(const void *a, const void *b)
 
 	if (is_left_last != is_right_last)
 		return is_left_last - is_right_last;
-	return left->live_bytes < right->live_bytes ? 1 : left->live_bytes > right->live_bytes ? -1 : strcmp(left->name, right->name);
+	return left->live_bytes < right->live_bytes   ? 1
+	       : left->live_bytes > right->live_bytes ? -1
+	                                              : strcmp(left->name, right->name);
 }
 
 /* What each site held: at the end, or at the refusal. False: there are no more. */
 static bool
-next_held(const struct model *model, const struct model_failed *at, size_t *number, const struct model_site **site, uint64_t *bytes)
+next_held(const struct model *model, const struct model_failed *at, size_t *number, const struct model_site **site,
+          uint64_t *bytes)
 {
 	if (*number >= (at != NULL ? at->held_count : model->site_count))
 		return false;

@@ -17,7 +17,7 @@
 #define DEVICE_PARTS_MAX 10u
 
 struct device_part {
-	const char *name;     // "tensors", "cached by PyTorch", "cuBLAS", a module; static or the model's
+	const char *name; // "tensors", "cached by PyTorch", "cuBLAS", a module; static or the model's
 	uint64_t live_bytes;
 };
 
@@ -26,7 +26,7 @@ struct device_parts {
 	const struct model_domain *tensors; // "cuda:0/tensors", NULL = none were seen
 	uint64_t live_bytes;                // on the device
 	uint64_t tensor_bytes;
-	uint64_t cache_bytes;               // taken by PyTorch's allocator and not a tensor's; 0 without tensors
+	uint64_t cache_bytes; // taken by PyTorch's allocator and not a tensor's; 0 without tensors
 	size_t part_count;
 	struct device_part parts[DEVICE_PARTS_MAX]; // sum up to live_bytes; largest first, the last may be "others"
 };
@@ -35,12 +35,14 @@ struct device_parts {
  * False when the domain is no device ("cuda:0"), or holds nothing. `domain` is an index in model.domains. `at`: at the moment of
  * this refusal, in one process; NULL = at the end, in all.
  */
-bool device_parts_of(const struct model *model, unsigned domain, const struct model_failed *at, struct device_parts *parts);
+bool device_parts_of(const struct model *model, unsigned domain, const struct model_failed *at,
+                     struct device_parts *parts);
 
 /* The domain of the tensors on the device whose memory the domain is; NULL = none were seen. */
 const struct model_domain *device_parts_tensors(const struct model *model, unsigned domain);
 
-bool device_parts_is_driver(const char *domain);  // memory that a device's driver gave out, also the host's: "cuda:0", "hip/pinned"
+// memory that a device's driver gave out, also the host's: "cuda:0", "hip/pinned"
+bool device_parts_is_driver(const char *domain);
 bool device_parts_is_pinned(const char *domain);  // "cuda/pinned", "hip/pinned"
 bool device_parts_is_device(const char *domain);  // "cuda:0", "hip:0"
 bool device_parts_is_tensors(const char *domain); // "cuda:0/tensors"

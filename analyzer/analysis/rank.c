@@ -11,7 +11,7 @@
 
 #include "base/memory.h"
 
-#define NAME_LOST "<name lost"       // the file of a Python function without room for its name
+#define NAME_LOST "<name lost" // the file of a Python function without room for its name
 #define ELSEWHERE_WORTH_BYTES (UINT64_C(1) << 20)
 
 const struct ranking *const rankings[] = { &rank_peak, &rank_leaks, &rank_sites, NULL };
@@ -24,8 +24,7 @@ rank_domain_matches(const char *name, const char *wanted)
 	if (wanted == NULL)
 		return true;
 	length = strlen(wanted);
-	return strncmp(name, wanted, length) == 0 &&
-	       (name[length] == '\0' || name[length] == '/' || name[length] == ':');
+	return strncmp(name, wanted, length) == 0 && (name[length] == '\0' || name[length] == '/' || name[length] == ':');
 }
 
 bool
@@ -79,7 +78,8 @@ rank_elsewhere_bytes(const struct model *model, const char *domain)
 		const struct model_site *site = &model->sites[i];
 		const char *name = model->domains[site->domain].name;
 
-		if ((domain != NULL ? strcmp(name, domain) != 0 : rank_is_address_space(name)) || !rank_is_elsewhere(model, site))
+		if ((domain != NULL ? strcmp(name, domain) != 0 : rank_is_address_space(name)) ||
+		    !rank_is_elsewhere(model, site))
 			continue;
 		live_bytes += site->live_bytes;
 		peak_bytes += site->peak_bytes;
@@ -201,8 +201,8 @@ static unsigned
 telling(enum model_leak_class leak)
 {
 	static const unsigned order[] = {
-		[MODEL_LEAK_LEAK] = 0, [MODEL_LEAK_TOO_SHORT] = 1, [MODEL_LEAK_BACKLOG] = 2,
-		[MODEL_LEAK_STEADY] = 3, [MODEL_LEAK_IMPORT] = 4, [MODEL_LEAK_NONE] = 5,
+		[MODEL_LEAK_LEAK] = 0,   [MODEL_LEAK_TOO_SHORT] = 1, [MODEL_LEAK_BACKLOG] = 2,
+		[MODEL_LEAK_STEADY] = 3, [MODEL_LEAK_IMPORT] = 4,    [MODEL_LEAK_NONE] = 5,
 	};
 
 	return order[leak];

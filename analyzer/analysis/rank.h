@@ -25,8 +25,8 @@
 #include "model/model.h"
 
 struct ranking {
-	const char *name;     // as the command: "peak", "leaks", "sites"
-	const char *heading;  // over the table
+	const char *name;    // as the command: "peak", "leaks", "sites"
+	const char *heading; // over the table
 	/* 0 comes first. */
 	unsigned (*tier)(const struct model *model, const struct model_site *site);
 	/* What counts inside a tier. */
@@ -43,16 +43,16 @@ extern const struct ranking rank_sites_asked;
 
 /* One line of code in one domain. */
 struct rank_line {
-	const struct model_frame *where;  // NULL = unknown
-	unsigned domain;                  // index in model.domains
-	unsigned tier;                    // of its best site
-	uint64_t score_bytes;             // of its sites in that tier
+	const struct model_frame *where; // NULL = unknown
+	unsigned domain;                 // index in model.domains
+	unsigned tier;                   // of its best site
+	uint64_t score_bytes;            // of its sites in that tier
 	uint64_t live_bytes;
 	uint64_t live_count;
-	uint64_t released_bytes;          // of live_bytes, after the program began to exit
+	uint64_t released_bytes; // of live_bytes, after the program began to exit
 	uint64_t peak_bytes;
-	uint64_t untouched_bytes;         // of live_bytes, not in memory
-	uint64_t large_bytes;             // as in struct model_site
+	uint64_t untouched_bytes; // of live_bytes, not in memory
+	uint64_t large_bytes;     // as in struct model_site
 	uint64_t large_resident_bytes;
 	uint64_t pinned_bytes;
 	uint64_t allocated_bytes;
@@ -71,7 +71,7 @@ struct ranked {
 	size_t line_count;
 	struct rank_line *lines;
 	size_t site_count;
-	const struct model_site **sites;  // line by line
+	const struct model_site **sites; // line by line
 };
 
 /* domain: as rank_domain_matches() takes it; NULL = all. rank_leaks_classify() must have run. */

@@ -13,16 +13,18 @@
 #include "analysis/rank.h"
 #include "base/memory.h"
 
-#define LEAK_ALIVE_PERCENT 75      // of all generations since the site appeared
-#define LEAK_RECENT_PERCENT 70     // of the latest quarter: it has not stopped
-#define LEAK_GENERATIONS_MIN 6     // fewer say nothing
-#define SUSPECT_GENERATIONS_MIN 3  // for the order of what is too short to judge
+#define LEAK_ALIVE_PERCENT 75     // of all generations since the site appeared
+#define LEAK_RECENT_PERCENT 70    // of the latest quarter: it has not stopped
+#define LEAK_GENERATIONS_MIN 6    // fewer say nothing
+#define SUSPECT_GENERATIONS_MIN 3 // for the order of what is too short to judge
 #define UNJUDGED_PART 16 // what cannot be judged, and gave nothing back, stands with a leak of this part of its bytes
-#define UNJUDGED_BLOCKS_MIN 8 // fewer were perhaps taken once
-#define LEAK_FLOOR_BYTES 65536     // grown by the line; less is not worth a person's time
-#define BLOCKS_IN_USE 8            // that a line may hold at any moment of what it releases again: its temporaries
-#define ARENA_FLOOR_BYTES (16u << 20) // of Python's arenas: less may be what start-up and the user's own modules leave there
-#define BACKLOG_ALIVE_PERCENT 25   // a queue that drains late, garbage cycles; measured 33 % and 39 %, controls under 15 %
+#define UNJUDGED_BLOCKS_MIN 8  // fewer were perhaps taken once
+#define LEAK_FLOOR_BYTES 65536 // grown by the line; less is not worth a person's time
+#define BLOCKS_IN_USE 8        // that a line may hold at any moment of what it releases again: its temporaries
+// of Python's arenas: less may be what start-up and the user's own modules leave there
+#define ARENA_FLOOR_BYTES (16u << 20)
+// a queue that drains late, garbage cycles; measured 33 % and 39 %, controls under 15 %
+#define BACKLOG_ALIVE_PERCENT 25
 
 /* The frame that is named and not what every program starts with; NULL when there is none. */
 static const struct model_frame *
@@ -134,12 +136,14 @@ compare_places(const void *a, const void *b)
 static uint64_t
 grown_bytes(const struct model_site *site)
 {
-	uint64_t live_bytes = site->process_count > 1 && site->most_live_bytes != 0 ? site->most_live_bytes : site->live_bytes;
+	uint64_t live_bytes = site->process_count > 1 && site->most_live_bytes != 0 ? site->most_live_bytes
+	                                                                            : site->live_bytes;
 	uint64_t in_use_bytes;
 
 	if (site->allocated_count <= site->live_count || site->allocated_bytes <= site->live_bytes)
 		return live_bytes;
-	in_use_bytes = (site->allocated_bytes - site->live_bytes) / (site->allocated_count - site->live_count) * BLOCKS_IN_USE;
+	in_use_bytes = (site->allocated_bytes - site->live_bytes) / (site->allocated_count - site->live_count) *
+	               BLOCKS_IN_USE;
 	return live_bytes > in_use_bytes ? live_bytes - in_use_bytes : 0;
 }
 
@@ -212,16 +216,17 @@ bool
 rank_may_accumulate(const struct model_site *site)
 {
 	return site->leak == MODEL_LEAK_TOO_SHORT && site->generations_total >= SUSPECT_GENERATIONS_MIN &&
-	       site->generations_total < LEAK_GENERATIONS_MIN &&
-	       site->generations_alive == site->generations_total && site->live_bytes >= LEAK_FLOOR_BYTES;
+	       site->generations_total < LEAK_GENERATIONS_MIN && site->generations_alive == site->generations_total &&
+	       site->live_bytes >= LEAK_FLOOR_BYTES;
 }
 
 bool
 rank_has_accumulated(const struct model_site *site)
 {
-	return (site->leak == MODEL_LEAK_STEADY || site->leak == MODEL_LEAK_BACKLOG) && site->born_generations >= LEAK_GENERATIONS_MIN &&
-	       is_at_least(site->generations_alive, LEAK_ALIVE_PERCENT, site->born_generations) && site->live_bytes < site->span_bytes / 2 &&
-	       grown_bytes(site) >= LEAK_FLOOR_BYTES;
+	return (site->leak == MODEL_LEAK_STEADY || site->leak == MODEL_LEAK_BACKLOG) &&
+	       site->born_generations >= LEAK_GENERATIONS_MIN &&
+	       is_at_least(site->generations_alive, LEAK_ALIVE_PERCENT, site->born_generations) &&
+	       site->live_bytes < site->span_bytes / 2 && grown_bytes(site) >= LEAK_FLOOR_BYTES;
 }
 
 bool
@@ -239,7 +244,8 @@ keeps_all(const struct model_site *site)
 {
 	return site->leak == MODEL_LEAK_TOO_SHORT && site->generations_total < LEAK_GENERATIONS_MIN &&
 	       (site->stack_flags & KMEM_STACK_ARENA) == 0 && site->live_bytes >= LEAK_FLOOR_BYTES &&
-	       site->live_count >= UNJUDGED_BLOCKS_MIN && site->live_count >= site->allocated_count - site->allocated_count / 8;
+	       site->live_count >= UNJUDGED_BLOCKS_MIN &&
+	       site->live_count >= site->allocated_count - site->allocated_count / 8;
 }
 
 static unsigned

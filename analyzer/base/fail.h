@@ -12,21 +12,20 @@
 /* Exit codes of the contract. */
 enum exit_code {
 	EXIT_OK = 0,
-	EXIT_REGRESSION = 1,  // check: something is worse than the baseline allows
-	EXIT_PROBLEM = 1,     // doctor: something keeps the program from being recorded
-	EXIT_USAGE = 2,       // wrong option, missing path, bad baseline or configuration
-	EXIT_CAPTURE = 3,     // the capture cannot be used
-	EXIT_KILLED = 4,      // check: the measured program was killed or failed
+	EXIT_REGRESSION = 1, // check: something is worse than the baseline allows
+	EXIT_PROBLEM = 1,    // doctor: something keeps the program from being recorded
+	EXIT_USAGE = 2,      // wrong option, missing path, bad baseline or configuration
+	EXIT_CAPTURE = 3,    // the capture cannot be used
+	EXIT_KILLED = 4,     // check: the measured program was killed or failed
 	EXIT_SKIPPED = 77,
 };
 
 struct fail {
 	enum exit_code code;
-	char text[1024];      // what is wrong, where, what to do next; no newline, control characters replaced
+	char text[1024]; // what is wrong, where, what to do next; no newline, control characters replaced
 };
 
 /* Fills `fail` and returns false, for `return fail_set(...)`. */
-bool fail_set(struct fail *fail, enum exit_code code, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+bool fail_set(struct fail *fail, enum exit_code code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

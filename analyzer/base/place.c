@@ -17,7 +17,7 @@
 #include "base/text_clean.h"
 
 #define TWINS_MAX 4096 // of one base name: each is compared with all others
-#define PART_BYTES 96 // of a file's or function's name; the rest is cut out of its middle
+#define PART_BYTES 96  // of a file's or function's name; the rest is cut out of its middle
 
 const char *
 place_base(const char *path)
@@ -48,7 +48,7 @@ place_is_cell(const char *file)
 /* Files that a base name does not tell apart. */
 struct twin {
 	const char *path;
-	const char *name;      // the end of the path that does
+	const char *name; // the end of the path that does
 	UT_hash_handle hh;
 };
 static struct twin *twins;
@@ -59,7 +59,8 @@ place_forget(void)
 	struct twin *twin;
 	struct twin *next;
 
-	HASH_ITER(hh, twins, twin, next) {
+	HASH_ITER(hh, twins, twin, next)
+	{
 		HASH_DEL(twins, twin);
 		free(twin);
 	}
@@ -81,7 +82,8 @@ common_end(const char *left, size_t left_length, const char *right, size_t right
 {
 	size_t length = 0;
 
-	while (length < left_length && length < right_length && left[left_length - 1 - length] == right[right_length - 1 - length])
+	while (length < left_length && length < right_length &&
+	       left[left_length - 1 - length] == right[right_length - 1 - length])
 		length++;
 	return length;
 }
@@ -212,7 +214,8 @@ is_body(const char *function)
 }
 
 const char *
-place_text(const char *file, uint32_t line, const char *function, const char *module, uint64_t offset, char text[PLACE_TEXT_BYTES])
+place_text(const char *file, uint32_t line, const char *function, const char *module, uint64_t offset,
+           char text[PLACE_TEXT_BYTES])
 {
 	char file_room[PART_BYTES + 4];
 	char function_room[PART_BYTES + 4];

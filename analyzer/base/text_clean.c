@@ -14,8 +14,9 @@
 static bool
 is_invisible(uint32_t point)
 {
-	return point == 0x61c || point == 0xfeff || point == 0x200e || point == 0x200f || (point >= 0x2028 && point <= 0x202e) ||
-	       (point >= 0x2066 && point <= 0x2069) || (point >= 0xe0000 && point <= 0xe007f);
+	return point == 0x61c || point == 0xfeff || point == 0x200e || point == 0x200f ||
+	       (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069) ||
+	       (point >= 0xe0000 && point <= 0xe007f);
 }
 
 /* Length of the well-formed, printable UTF-8 sequence at `at`; 0 when there is none. */

@@ -25,24 +25,24 @@
 #define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
 
 #define SLOTS_MAX (UINT16_MAX + 1)
-#define MOST_BYTES (UINT64_C(1) << 60)       // of all that a program may have allocated
+#define MOST_BYTES (UINT64_C(1) << 60)        // of all that a program may have allocated
 #define MOST_SLACK_BYTES (UINT64_C(64) << 20) // that threads hold back
 #define MOST_EMPTY_COUNT (UINT64_C(1) << 28)  // requests of no byte
-#define RECORDS_PER_REQUEST 2 // realloc changes two sites
+#define RECORDS_PER_REQUEST 2                 // realloc changes two sites
 
 struct domain_sums {
-	uint64_t now_bytes;  // both modulo 2^48
+	uint64_t now_bytes; // both modulo 2^48
 	uint64_t peak_bytes;
 };
 
 struct sums {
 	struct domain_sums domains[KMEM_DOMAINS_MAX];
-	unsigned char *has_slot;  // by thread slot
+	unsigned char *has_slot; // by thread slot
 	unsigned slot_count;
-	size_t torn_count;        // requested - released is not what is held
+	size_t torn_count; // requested - released is not what is held
 	size_t torn_first;
 	int64_t torn_most_bytes;
-	size_t unfit_count;       // the check byte is another
+	size_t unfit_count; // the check byte is another
 	size_t unfit_first;
 };
 
@@ -62,7 +62,8 @@ size_of(int64_t bytes)
 static int64_t
 torn_bytes(const struct kmem_site *site)
 {
-	return (int64_t)(COPY_OF(site->allocated_bytes) - COPY_OF(site->freed_bytes) - (uint64_t)kmem_peak_now_signed(site->peak));
+	return (int64_t)(COPY_OF(site->allocated_bytes) - COPY_OF(site->freed_bytes) -
+	                 (uint64_t)kmem_peak_now_signed(site->peak));
 }
 
 static void
@@ -73,7 +74,8 @@ add_site(const struct capture *capture, size_t index, struct sums *sums)
 	uint32_t stack = COPY_OF(site->stack);
 	int64_t torn = torn_bytes(site);
 
-	if (stack != 0 && check != kmem_site_check(stack, site->slot, site->domain, site->first_epoch) && sums->unfit_count++ == 0)
+	if (stack != 0 && check != kmem_site_check(stack, site->slot, site->domain, site->first_epoch) &&
+	    sums->unfit_count++ == 0)
 		sums->unfit_first = index;
 	if (torn != 0 && sums->torn_count++ == 0)
 		sums->torn_first = index;
@@ -116,12 +118,18 @@ static void
 tell_sites(struct capture *capture, const struct sums *sums)
 {
 	if (sums->unfit_count != 0)
-		capture_damaged(capture, "section \"sites\": stack, domain, thread or age do not fit their check in %zu record%s, first in "
-		                "record %zu: the file is damaged", sums->unfit_count, sums->unfit_count == 1 ? "" : "s", sums->unfit_first);
-	if (sums->torn_count > sums->slot_count * RECORDS_PER_REQUEST || size_of(sums->torn_most_bytes) >= CAPTURE_AGREE_BYTES)
-		capture_damaged(capture, "section \"sites\": what is held is not what was requested less what was released in %zu record%s, in record "
-		                "%zu by %" PRId64 " bytes: a request was under way, or the file is damaged",
-		                sums->torn_count, sums->torn_count == 1 ? "" : "s", sums->torn_first, sums->torn_most_bytes);
+		capture_damaged(
+			capture,
+			"section \"sites\": stack, domain, thread or age do not fit their check in %zu record%s, first in "
+			"record %zu: the file is damaged",
+			sums->unfit_count, sums->unfit_count == 1 ? "" : "s", sums->unfit_first);
+	if (sums->torn_count > sums->slot_count * RECORDS_PER_REQUEST ||
+	    size_of(sums->torn_most_bytes) >= CAPTURE_AGREE_BYTES)
+		capture_damaged(
+			capture,
+			"section \"sites\": what is held is not what was requested less what was released in %zu record%s, in record "
+			"%zu by %" PRId64 " bytes: a request was under way, or the file is damaged",
+			sums->torn_count, sums->torn_count == 1 ? "" : "s", sums->torn_first, sums->torn_most_bytes);
 }
 
 static void
@@ -134,11 +142,15 @@ tell_domain(struct capture *capture, unsigned domain, const struct domain_sums *
 	int64_t sites_peak_bytes = of_48_bits(sum->peak_bytes);
 
 	if (size_of(sites_now_bytes - now_bytes) > most_bytes)
-		capture_damaged(capture, "section \"domains\": domain %u holds %" PRId64 " bytes, its sites %" PRId64 ": a request was "
-		                "under way, or the file is damaged", domain, now_bytes, sites_now_bytes);
+		capture_damaged(capture,
+		                "section \"domains\": domain %u holds %" PRId64 " bytes, its sites %" PRId64 ": a request was "
+		                "under way, or the file is damaged",
+		                domain, now_bytes, sites_now_bytes);
 	else if (size_of(peak_bytes - sites_peak_bytes) > most_bytes)
-		capture_damaged(capture, "section \"domains\": domain %u held %" PRId64 " bytes at its peak, its sites %" PRId64
-		                ": a request was under way, or the file is damaged", domain, peak_bytes, sites_peak_bytes);
+		capture_damaged(capture,
+		                "section \"domains\": domain %u held %" PRId64 " bytes at its peak, its sites %" PRId64
+		                ": a request was under way, or the file is damaged",
+		                domain, peak_bytes, sites_peak_bytes);
 }
 
 /* The clock is moved behind its measure: by another thread, later. */
@@ -150,7 +162,9 @@ tell_clock(struct capture *capture)
 	uint8_t wanted = kmem_clock_at(measure);
 
 	if (clock > wanted || clock + 1 < wanted)
-		capture_damaged(capture, "section \"head\": the clock of generations says %" PRIu64 ", at %" PRIu64 " it says %u", clock, measure, wanted);
+		capture_damaged(capture,
+		                "section \"head\": the clock of generations says %" PRIu64 ", at %" PRIu64 " it says %u", clock,
+		                measure, wanted);
 }
 
 static bool
@@ -180,11 +194,12 @@ tell_generations(struct capture *capture)
 			continue;
 		lost_count += site == 0 || site > site_count || COPY_OF(capture_site(capture, site - 1)->generations) != i + 1;
 		if ((births & 0xffff) > KMEM_GENERATION_BUCKETS || births >> 16 > COPY_OF(capture->header->generation_clock))
-			capture_damaged(capture, "section \"generations\": block %zu has %u births, the latest at %u: not possible", i,
-			                births & 0xffff, births >> 16);
+			capture_damaged(capture, "section \"generations\": block %zu has %u births, the latest at %u: not possible",
+			                i, births & 0xffff, births >> 16);
 	}
 	if (lost_count != 0)
-		capture_damaged(capture, "section \"generations\": %zu block%s of no site", lost_count, lost_count == 1 ? "" : "s");
+		capture_damaged(capture, "section \"generations\": %zu block%s of no site", lost_count,
+		                lost_count == 1 ? "" : "s");
 }
 
 void
@@ -233,7 +248,8 @@ is_impossible(const struct capture *capture, const struct kmem_site *site, bool 
 	return (stack != 0 && check != kmem_site_check(stack, site->slot, site->domain, site->first_epoch)) ||
 	       (torn >= CAPTURE_AGREE_BYTES && (are_many_torn || torn > most_bytes)) ||
 	       COPY_OF(site->allocated_bytes) > most_bytes || COPY_OF(site->freed_bytes) > most_bytes ||
-	       COPY_OF(site->allocated_count) > most_bytes + MOST_EMPTY_COUNT || COPY_OF(site->freed_count) > most_bytes + MOST_EMPTY_COUNT;
+	       COPY_OF(site->allocated_count) > most_bytes + MOST_EMPTY_COUNT ||
+	       COPY_OF(site->freed_count) > most_bytes + MOST_EMPTY_COUNT;
 }
 
 void

@@ -14,7 +14,7 @@
 /* relaxed: a private copy that nobody else looks at */
 #define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
 #define MOST (INT64_C(1) << 48) // of any sum
-#define TRIFLE_BYTES 65536 // what every Python program releases between its last line and the teardown
+#define TRIFLE_BYTES 65536      // what every Python program releases between its last line and the teardown
 #define SET(field, value) atomic_store_explicit(&(field), (value), memory_order_relaxed)
 
 static struct kmem_site *
@@ -53,15 +53,19 @@ is_sum(int64_t number)
 static bool
 is_possible(struct capture *capture, const struct kmem_exit *taken)
 {
-	uint64_t needed = sizeof(*taken) + taken->site_count * UINT64_C(24) + taken->generation_count * (uint64_t)sizeof(struct kmem_generations);
+	uint64_t needed = sizeof(*taken) + taken->site_count * UINT64_C(24) +
+	                  taken->generation_count * (uint64_t)sizeof(struct kmem_generations);
 	uint64_t count = capture_site_count(capture);
 	uint32_t last = 0;
 
-	if (needed > taken->record.bytes || taken->clock == 0 || taken->clock > COPY_OF(capture->header->generation_clock) ||
+	if (needed > taken->record.bytes || taken->clock == 0 ||
+	    taken->clock > COPY_OF(capture->header->generation_clock) ||
 	    taken->volume_bytes > COPY_OF(capture->header->volume_bytes))
 		return false;
 	for (uint32_t i = 0; i < taken->site_count; i++) {
-		if (!is_sum(taken->sites[i].live_bytes) || !is_sum(taken->sites[i].live_count) || taken->sites[i].site <= last || taken->sites[i].site > count || taken->sites[i].generations > taken->generation_count)
+		if (!is_sum(taken->sites[i].live_bytes) || !is_sum(taken->sites[i].live_count) ||
+		    taken->sites[i].site <= last || taken->sites[i].site > count ||
+		    taken->sites[i].generations > taken->generation_count)
 			return false;
 		last = taken->sites[i].site;
 	}
@@ -117,7 +121,8 @@ rewind_generations(struct capture *capture, uint32_t site, const struct kmem_gen
 }
 
 static void
-rewind_site(struct capture *capture, uint32_t number, const struct kmem_exit_site *then, const struct kmem_generations *copies)
+rewind_site(struct capture *capture, uint32_t number, const struct kmem_exit_site *then,
+            const struct kmem_generations *copies)
 {
 	struct kmem_site *site = site_at(capture, number - 1);
 	int64_t end_bytes = live_bytes(site);
@@ -127,7 +132,8 @@ rewind_site(struct capture *capture, uint32_t number, const struct kmem_exit_sit
 	SET(site->freed_bytes, COPY_OF(site->allocated_bytes) - (uint64_t)then_bytes);
 	SET(site->freed_count, COPY_OF(site->allocated_count) - (uint64_t)then_count);
 	if (COPY_OF(site->generations) != 0)
-		rewind_generations(capture, number, then != NULL && then->generations != 0 ? &copies[then->generations - 1] : NULL);
+		rewind_generations(capture, number,
+		                   then != NULL && then->generations != 0 ? &copies[then->generations - 1] : NULL);
 	capture->released_bytes[number - 1] = (int64_t)((uint64_t)then_bytes - (uint64_t)end_bytes);
 }
 
@@ -144,7 +150,9 @@ capture_exit_rewind(struct capture *capture)
 	if (taken == NULL)
 		return;
 	if (!is_possible(capture, taken)) {
-		capture_damaged(capture, "section \"records\": what was held when the program began to exit does not fit the rest: left out");
+		capture_damaged(
+			capture,
+			"section \"records\": what was held when the program began to exit does not fit the rest: left out");
 		return;
 	}
 	if (live_at_end(capture) >= taken->live_bytes || (is_python && released_by_handlers(capture, taken) < TRIFLE_BYTES))
@@ -152,7 +160,9 @@ capture_exit_rewind(struct capture *capture)
 	copies = (const struct kmem_generations *)(const void *)&taken->sites[taken->site_count];
 	capture->released_bytes = memory_zeroed(capture_site_count(capture), sizeof(*capture->released_bytes));
 	for (uint32_t i = 1; i <= capture_site_count(capture); i++) {
-		const struct kmem_exit_site *then = next < taken->site_count && taken->sites[next].site == i ? &taken->sites[next++] : NULL;
+		const struct kmem_exit_site *then = next < taken->site_count && taken->sites[next].site == i
+		                                        ? &taken->sites[next++]
+		                                        : NULL;
 
 		if (!is_python || !is_interpreters(capture, i))
 			rewind_site(capture, i, then, copies);

@@ -30,7 +30,7 @@
 #include "kmem_words.h"
 
 #define DAMAGES_MAX 24
-#define ATTEMPTS_MAX 4          // a capture that is being closed settles within milliseconds
+#define ATTEMPTS_MAX 4 // a capture that is being closed settles within milliseconds
 #define ATTEMPT_PAUSE_NS 5000000
 #define SITES_PER_CHUNK (KMEM_CHUNK_BYTES / sizeof(struct kmem_site))
 
@@ -134,9 +134,11 @@ check_chunk(struct capture *capture, uint32_t chunk, enum kmem_section section, 
 	found = kmem_checksum(KMEM_CHECKSUM_START, bytes, KMEM_CHUNK_BYTES);
 	if (found == wanted && COPY_OF(entry->is_sealed) == 1)
 		return true;
-	(void)snprintf(text, sizeof(text), "section \"%s\": chunk %u at byte %" PRIu64 ": checksum wanted 0x%08x, found "
-	               "0x%08x: the file is damaged", capture_section_names[section], chunk,
-	               KMEM_HEAD_BYTES + (uint64_t)chunk * KMEM_CHUNK_BYTES, wanted, found);
+	(void)snprintf(text, sizeof(text),
+	               "section \"%s\": chunk %u at byte %" PRIu64 ": checksum wanted 0x%08x, found "
+	               "0x%08x: the file is damaged",
+	               capture_section_names[section], chunk, KMEM_HEAD_BYTES + (uint64_t)chunk * KMEM_CHUNK_BYTES, wanted,
+	               found);
 
 	/* Counters have no checksum of their own; records have, and each is checked before use. */
 	if (section != KMEM_SECTION_RECORDS)
@@ -208,7 +210,8 @@ read_section(struct capture *capture, int fd, enum kmem_section section, uint32_
 	bool is_good = true;
 
 	for (uint32_t i = 0; i < count; i++) // those behind a cut have nothing, and take no memory
-		chunks += directory[i].section == section && chunk_bytes(capture, KMEM_HEAD_BYTES + (uint64_t)i * KMEM_CHUNK_BYTES) != 0;
+		chunks += directory[i].section == section &&
+		          chunk_bytes(capture, KMEM_HEAD_BYTES + (uint64_t)i * KMEM_CHUNK_BYTES) != 0;
 	into->bytes = aligned_alloc(64, (chunks + 1) * KMEM_CHUNK_BYTES);
 	if (into->bytes == NULL)
 		return fail_set(fail, EXIT_CAPTURE, "%s: no memory for %" PRIu64 " bytes: report it on a larger machine",
@@ -291,8 +294,7 @@ read_whole(struct capture *capture, int fd, bool is_last_attempt, bool *wants_ag
 
 	*wants_again = false;
 	memset(capture->head, 0, KMEM_HEAD_BYTES);
-	is_good = before != NULL &&
-	          capture_head_check_fixed(capture, read_at(fd, capture->head, KMEM_HEAD_BYTES, 0), fail);
+	is_good = before != NULL && capture_head_check_fixed(capture, read_at(fd, capture->head, KMEM_HEAD_BYTES, 0), fail);
 	capture->state = COPY_OF(capture->header->state);
 	if (is_good && capture_head_is_closed(capture))
 		is_good = capture_head_check_closed(capture, is_last_attempt, wants_again, fail);
@@ -407,9 +409,8 @@ capture_peek(const char *path, bool is_salvage, struct kmem_identity *identity, 
 	if (fd < 0)
 		return false;
 	capture = capture_new(path, is_salvage);
-	is_good = capture != NULL
-	              ? capture_head_check_fixed(capture, read_at(fd, capture->head, KMEM_HEAD_BYTES, 0), fail)
-	              : fail_set(fail, EXIT_CAPTURE, "%s: no memory for its head", path);
+	is_good = capture != NULL ? capture_head_check_fixed(capture, read_at(fd, capture->head, KMEM_HEAD_BYTES, 0), fail)
+	                          : fail_set(fail, EXIT_CAPTURE, "%s: no memory for its head", path);
 	if (is_good) {
 		memcpy(identity, &capture->header->identity, sizeof(*identity));
 		clean_identity(identity);

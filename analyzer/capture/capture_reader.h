@@ -24,31 +24,32 @@
 struct capture_section {
 	unsigned char *bytes;
 	uint64_t size_bytes;
-	bool is_cut;                  // the file ends before the section does: what is missing is 0
+	bool is_cut; // the file ends before the section does: what is missing is 0
 };
 
 struct capture {
 	char *path;
-	const char *name;             // base name of the path
-	uid_t owner;                  // of the file; see owner.h
+	const char *name; // base name of the path
+	uid_t owner;      // of the file; see owner.h
 	bool is_salvage;
-	bool was_closed;              // cleanly, and every checksum is there
-	bool is_still;                // nothing moved while it was read
-	uint32_t state;               // enum kmem_state
+	bool was_closed; // cleanly, and every checksum is there
+	bool is_still;   // nothing moved while it was read
+	uint32_t state;  // enum kmem_state
 	uint64_t file_bytes;
-	unsigned char *head;          // KMEM_HEAD_BYTES
+	unsigned char *head;              // KMEM_HEAD_BYTES
 	const struct kmem_header *header; // in `head`
 	struct kmem_identity *identity;   // a copy: texts terminated, printable UTF-8
 	struct capture_section sections[KMEM_SECTION_COUNT];
-	size_t sites_left_out;        // records that contradicted themselves, in salvage; now empty
-	unsigned char *stack_marks;   // capture_records.c: which stacks were checked; NULL until the first
+	size_t sites_left_out;      // records that contradicted themselves, in salvage; now empty
+	unsigned char *stack_marks; // capture_records.c: which stacks were checked; NULL until the first
 	size_t heartbeat_count;
 	struct kmem_heartbeat *heartbeats; // oldest first
-	int64_t *released_bytes;      // of each record since the program began to exit, less what it allocated; NULL: all is of its very end
-	uint64_t after_exit_bytes;    // what was allocated since then in all, about
-	size_t damage_count;          // lines kept
+	// of each record since the program began to exit, less what it allocated; NULL: all is of its very end
+	int64_t *released_bytes;
+	uint64_t after_exit_bytes; // what was allocated since then in all, about
+	size_t damage_count;       // lines kept
 	char **damages;
-	uint64_t damages_unsaid;      // further ones
+	uint64_t damages_unsaid; // further ones
 };
 
 /*
@@ -76,8 +77,8 @@ const struct kmem_generations *capture_generations(struct capture *capture, size
  * damaged, and a line in `damages` says so. `user` completes that line: "stack of site 12".
  */
 struct capture_stack {
-	uint32_t record_bytes;        // its own share of the section
-	uint16_t flags;               // enum kmem_stack_flags; KMEM_STACK_NO_END also where the chain is damaged
+	uint32_t record_bytes; // its own share of the section
+	uint16_t flags;        // enum kmem_stack_flags; KMEM_STACK_NO_END also where the chain is damaged
 	uint32_t frame_count;
 	uint32_t omitted;
 	uint32_t omitted_at;
@@ -87,10 +88,10 @@ struct capture_stack {
 bool capture_stack(struct capture *capture, uint32_t index_plus_one, const char *user, struct capture_stack *stack);
 
 struct capture_code {
-	uint16_t flags;               // enum kmem_code_flags
+	uint16_t flags; // enum kmem_code_flags
 	uint32_t first_line;
-	uint32_t python_version;      // 0x030b for 3.11
-	const char *file;             // not terminated, not cleaned; lengths below
+	uint32_t python_version; // 0x030b for 3.11
+	const char *file;        // not terminated, not cleaned; lengths below
 	const char *function;
 	const uint8_t *line_table;
 	uint32_t file_bytes;
@@ -100,12 +101,12 @@ struct capture_code {
 bool capture_code(struct capture *capture, uint32_t index, struct capture_code *code);
 
 struct capture_cell {
-	uint32_t number;              // of In[]
-	const char *typed;            // not terminated, not cleaned
+	uint32_t number;   // of In[]
+	const char *typed; // not terminated, not cleaned
 	uint32_t typed_bytes;
 	const char *compiled;
-	uint32_t compiled_bytes;      // 0: as typed
-	bool has_lines;               // the compiled text is known
+	uint32_t compiled_bytes; // 0: as typed
+	bool has_lines;          // the compiled text is known
 };
 
 struct capture_module {
@@ -117,8 +118,8 @@ struct capture_module {
 	uint64_t file_size_bytes;
 	uint64_t file_mtime_ns;
 	const uint8_t *build_id;
-	uint32_t build_id_bytes;      // 0 = none
-	const char *path;             // not terminated, not cleaned
+	uint32_t build_id_bytes; // 0 = none
+	const char *path;        // not terminated, not cleaned
 	uint32_t path_bytes;
 };
 
@@ -135,7 +136,8 @@ bool capture_next_note(struct capture *capture, uint32_t *next, const char **tex
  * What devices held when they refused a request; NULL: nobody looked, or it cannot be read. is_written: the program may be writing it
  * anew, so that it is no damage when it does not fit.
  */
-const struct kmem_holdings *capture_holdings(struct capture *capture, const struct kmem_failed *failed, bool is_written);
+const struct kmem_holdings *capture_holdings(struct capture *capture, const struct kmem_failed *failed,
+                                             bool is_written);
 
 /* What was held when the program began to exit; its contents are to be checked. NULL: it cannot be read. */
 const struct kmem_exit *capture_exit(struct capture *capture, uint32_t index_plus_one);

@@ -39,7 +39,8 @@ capture_domain(const struct capture *capture, unsigned domain)
 const struct kmem_resident_lines *
 capture_resident_lines(const struct capture *capture, uint64_t sequence)
 {
-	const struct kmem_resident_lines *both = (const struct kmem_resident_lines *)(const void *)(capture->head + KMEM_RESIDENT_LINES_OFFSET);
+	const struct kmem_resident_lines
+		*both = (const struct kmem_resident_lines *)(const void *)(capture->head + KMEM_RESIDENT_LINES_OFFSET);
 
 	for (unsigned i = 0; i < 2 && sequence != 0; i++) {
 		if (COPY_OF(both[i].checksum) != 0 && both[i].sequence == sequence)
@@ -90,8 +91,9 @@ record_at(struct capture *capture, uint64_t index, enum kmem_record_type type, s
 		return NULL;
 	}
 	if (record->bytes < least_bytes || record->bytes > room) {
-		capture_damaged(capture, "section \"records\": %s at byte %" PRIu64 ": length wanted %zu to %" PRIu64
-		                ", found %u", user, index * 8, least_bytes, room, record->bytes);
+		capture_damaged(capture,
+		                "section \"records\": %s at byte %" PRIu64 ": length wanted %zu to %" PRIu64 ", found %u", user,
+		                index * 8, least_bytes, room, record->bytes);
 		return NULL;
 	}
 
@@ -150,9 +152,10 @@ stack_record(struct capture *capture, uint64_t index, const char *user)
 	if (stack == NULL)
 		return NULL;
 	if (stack->frame_count > KMEM_STACK_FRAMES_MAX || stack->own_count > stack->frame_count) {
-		capture_damaged(capture, "section \"records\": %s at byte %" PRIu64 " has %u frames, %u of them its own: at most "
-		                "%u are possible", user, index * 8, stack->frame_count, stack->own_count,
-		                KMEM_STACK_FRAMES_MAX);
+		capture_damaged(capture,
+		                "section \"records\": %s at byte %" PRIu64 " has %u frames, %u of them its own: at most "
+		                "%u are possible",
+		                user, index * 8, stack->frame_count, stack->own_count, KMEM_STACK_FRAMES_MAX);
 		return NULL;
 	}
 	if (!has_room(capture, &stack->record, sizeof(*stack) + UINT64_C(8) * stack->own_count, user))
@@ -185,9 +188,10 @@ stack_outside(struct capture *capture, const struct kmem_stack *stack, const cha
 	if (stack->record.previous == 0 || stack->record.previous > index || stack->chain == 0 ||
 	    stack->chain > KMEM_STACK_CHAIN_MAX) {
 		if (!is_told)
-			capture_damaged(capture, "section \"records\": %s at byte %" PRIu64 ", cannot be there (%u links from byte %"
-			                PRIu64 "): they are left out", text, stack->record.previous != 0 ? outside_index * 8 : 0,
-			                stack->chain, index * 8);
+			capture_damaged(capture,
+			                "section \"records\": %s at byte %" PRIu64 ", cannot be there (%u links from byte %" PRIu64
+			                "): they are left out",
+			                text, stack->record.previous != 0 ? outside_index * 8 : 0, stack->chain, index * 8);
 	} else if (stack_marks(capture, outside_index) != STACK_TOLD) { // else damaged, and told by then
 		outside = stack_record(capture, outside_index, text);
 		if (outside == NULL)
@@ -195,9 +199,11 @@ stack_outside(struct capture *capture, const struct kmem_stack *stack, const cha
 	}
 	if (outside != NULL && (outside->chain + 1 != stack->chain || outside->frame_count < outer_count)) {
 		if (!is_told)
-			capture_damaged(capture, "section \"records\": %s at byte %" PRIu64 ", has %u frames and %u links, wanted %u "
-			                "and %u: they are left out", text, outside_index * 8, outside->frame_count,
-			                outside->chain, outer_count, stack->chain - 1);
+			capture_damaged(capture,
+			                "section \"records\": %s at byte %" PRIu64 ", has %u frames and %u links, wanted %u "
+			                "and %u: they are left out",
+			                text, outside_index * 8, outside->frame_count, outside->chain, outer_count,
+			                stack->chain - 1);
 		outside = NULL;
 	}
 	if (outside == NULL)
@@ -254,9 +260,10 @@ capture_code(struct capture *capture, uint32_t index, struct capture_code *code)
 	static const char user[] = "text of a Python function";
 	const struct kmem_code *stored = record_at(capture, index, KMEM_RECORD_CODE, sizeof(*stored), user);
 
-	if (stored == NULL || !has_room(capture, &stored->record,
-	                                sizeof(*stored) + (uint64_t)stored->file_bytes + stored->function_bytes +
-	                                    stored->line_table_bytes, user))
+	if (stored == NULL ||
+	    !has_room(capture, &stored->record,
+	              sizeof(*stored) + (uint64_t)stored->file_bytes + stored->function_bytes + stored->line_table_bytes,
+	              user))
 		return false;
 	*code = (struct capture_code){
 		.flags = stored->record.flags,
@@ -286,9 +293,10 @@ list_next(struct capture *capture, uint32_t *next, enum kmem_record_type type, s
 	if (record == NULL)
 		return NULL;
 	if (record->previous >= index_plus_one)
-		capture_damaged(capture, "section \"records\": %s at byte %" PRIu64 " leads forward to byte %" PRIu64
-		                ": older ones are left out", user, UINT64_C(8) * (index_plus_one - 1),
-		                UINT64_C(8) * (record->previous - 1));
+		capture_damaged(capture,
+		                "section \"records\": %s at byte %" PRIu64 " leads forward to byte %" PRIu64
+		                ": older ones are left out",
+		                user, UINT64_C(8) * (index_plus_one - 1), UINT64_C(8) * (record->previous - 1));
 	else
 		*next = record->previous;
 	return record;
@@ -310,16 +318,19 @@ capture_next_module(struct capture *capture, uint32_t *next, struct capture_modu
 		if (!has_room(capture, &stored->record, sizeof(*stored) + (uint64_t)stored->path_bytes, user))
 			continue;
 		if (stored->start_addr >= stored->end_addr || stored->build_id_bytes > sizeof(stored->build_id)) {
-			capture_damaged(capture, "section \"records\": module from 0x%" PRIx64 " to 0x%" PRIx64
-			                " with a build-id of %u bytes is impossible", stored->start_addr, stored->end_addr,
-			                stored->build_id_bytes);
+			capture_damaged(capture,
+			                "section \"records\": module from 0x%" PRIx64 " to 0x%" PRIx64
+			                " with a build-id of %u bytes is impossible",
+			                stored->start_addr, stored->end_addr, stored->build_id_bytes);
 			continue;
 		}
 		uint64_t unloaded = COPY_OF(stored->unloaded);
 
 		if (!kmem_twice_agrees(unloaded)) {
-			capture_damaged(capture, "section \"records\": module from 0x%" PRIx64 ": when it was unloaded does not agree "
-			                "with its copy (0x%016" PRIx64 "): taken as never", stored->start_addr, unloaded);
+			capture_damaged(capture,
+			                "section \"records\": module from 0x%" PRIx64 ": when it was unloaded does not agree "
+			                "with its copy (0x%016" PRIx64 "): taken as never",
+			                stored->start_addr, unloaded);
 			unloaded = 0;
 		}
 		*module = (struct capture_module){
@@ -347,8 +358,8 @@ capture_next_cell(struct capture *capture, uint32_t *next, struct capture_cell *
 	const struct kmem_cell *stored;
 
 	while ((stored = list_next(capture, next, KMEM_RECORD_CELL, sizeof(*stored), user)) != NULL) {
-		if (!has_room(capture, &stored->record, sizeof(*stored) + (uint64_t)stored->typed_bytes + stored->compiled_bytes,
-		              user))
+		if (!has_room(capture, &stored->record,
+		              sizeof(*stored) + (uint64_t)stored->typed_bytes + stored->compiled_bytes, user))
 			continue;
 		*cell = (struct capture_cell){
 			.number = stored->number,
@@ -415,5 +426,6 @@ capture_holdings(struct capture *capture, const struct kmem_failed *failed, bool
 const struct kmem_exit *
 capture_exit(struct capture *capture, uint32_t index_plus_one)
 {
-	return record_at(capture, index_plus_one - UINT64_C(1), KMEM_RECORD_EXIT, sizeof(struct kmem_exit), "what was held at exit");
+	return record_at(capture, index_plus_one - UINT64_C(1), KMEM_RECORD_EXIT, sizeof(struct kmem_exit),
+	                 "what was held at exit");
 }

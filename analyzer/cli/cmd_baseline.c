@@ -12,7 +12,8 @@ judge(void *context, const char *path, const struct verdict *verdict, struct fai
 {
 	(void)context;
 	if (verdict->end == VERDICT_END_RUNNING)
-		return fail_set(fail, EXIT_CAPTURE, "%s: the program is still running: make the baseline when it has ended", path);
+		return fail_set(fail, EXIT_CAPTURE, "%s: the program is still running: make the baseline when it has ended",
+		                path);
 	if (verdict->end != VERDICT_END_OK)
 		return fail_set(fail, EXIT_KILLED, "%s: not a good run, no baseline was written: %s", path, verdict->text);
 	return true;
@@ -30,7 +31,8 @@ run(const struct options *options, int *status, struct fail *fail)
 	if (options->output == NULL)
 		return fail_set(fail, EXIT_USAGE, "baseline: where to write is missing: add -o base.json");
 	baseline = cmd_runs_measure(&runs, options, fail);
-	file = baseline != NULL && cmd_runs_narrow(baseline, NULL, options, fail) ? output_open(options->output, fail) : NULL;
+	file = baseline != NULL && cmd_runs_narrow(baseline, NULL, options, fail) ? output_open(options->output, fail)
+	                                                                          : NULL;
 	is_done = file != NULL;
 	if (is_done) {
 		baseline_write(baseline, output_stream(file));
@@ -45,8 +47,8 @@ const struct command command_baseline = {
 	.arguments = "RUN... -o FILE",
 	.summary = "write down what good runs held, for check",
 	.details = "RUN is a .kmem file, or a folder of which every session is a run. Several runs of the same code make a\n"
-	           "better baseline: noise shows as their spread. A run that was killed or failed is refused (status 4).\n"
-	           "With --domain it is of that domain alone, and so is what check compares with it.\n",
+			   "better baseline: noise shows as their spread. A run that was killed or failed is refused (status 4).\n"
+			   "With --domain it is of that domain alone, and so is what check compares with it.\n",
 	.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_RUNS) |
 	           OPTION_BIT(OPTION_PROGRAM),
 	.arguments_min = 1,

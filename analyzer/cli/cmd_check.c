@@ -25,7 +25,7 @@
 struct run_ends {
 	char *ended_badly; // verdict of the first run that did; NULL
 	char *path;
-	char *lost_child;  // a line about a process that is gone though its run ended well; NULL
+	char *lost_child; // a line about a process that is gone though its run ended well; NULL
 };
 
 static char *
@@ -34,9 +34,10 @@ lost_child_text(const char *path, const struct model_process *process)
 	char held[UNITS_TEXT_BYTES];
 	char *text;
 
-	if (asprintf(&text, "%s: its child process %s (pid %u) ended by a signal or crashed, holding %s: its figures are those of "
-	             "then (which signal it was only its parent knows; a pool that closes sends SIGTERM)", path, process->name, process->identity->pid,
-	             units_bytes(process->live_bytes, held)) < 0)
+	if (asprintf(&text,
+	             "%s: its child process %s (pid %u) ended by a signal or crashed, holding %s: its figures are those of "
+	             "then (which signal it was only its parent knows; a pool that closes sends SIGTERM)",
+	             path, process->name, process->identity->pid, units_bytes(process->live_bytes, held)) < 0)
 		memory_exhausted();
 	(void)text_clean(text, strlen(text));
 	return text;
@@ -153,11 +154,12 @@ const struct command command_check = {
 	.arguments = "RUN... --baseline FILE",
 	.summary = "is it worse than the baseline",
 	.details = "RUN is a .kmem file, or a folder of which the newest session is a run (--runs).\n"
-	           "Exit status: 0 no, 1 yes, 2 options or baseline wrong, 3 capture unusable, 4 the program was killed or\n"
-	           "failed. Of several runs the least counts for what is live at the end, the median for peaks.\n"
-	           "With --domain only that domain and its lines are compared.\n",
-	.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_BASELINE) | OPTION_BIT(OPTION_ABSOLUTE) |
-	           OPTION_BIT(OPTION_RELATIVE) | OPTION_BIT(OPTION_FORMAT) | OPTION_BIT(OPTION_RUNS) | OPTION_BIT(OPTION_PROGRAM),
+			   "Exit status: 0 no, 1 yes, 2 options or baseline wrong, 3 capture unusable, 4 the program was killed or\n"
+			   "failed. Of several runs the least counts for what is live at the end, the median for peaks.\n"
+			   "With --domain only that domain and its lines are compared.\n",
+	.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_BASELINE) |
+	           OPTION_BIT(OPTION_ABSOLUTE) | OPTION_BIT(OPTION_RELATIVE) | OPTION_BIT(OPTION_FORMAT) |
+	           OPTION_BIT(OPTION_RUNS) | OPTION_BIT(OPTION_PROGRAM),
 	.arguments_min = 1,
 	.arguments_max = -1,
 	.run = run,

@@ -74,7 +74,7 @@ const struct command command_doctor = {
 	.arguments = "[--] [CMD...]",
 	.summary = "what would keep CMD from being recorded, before it is run",
 	.details = "Looks at the library, the folder of captures, limits, the environment, CMD and its libraries. CMD is not run, but\n"
-	           "a Python is, with nothing to do. Exit status: 0 when nothing is in the way, 1 when something is.\n",
+			   "a Python is, with nothing to do. Exit status: 0 when nothing is in the way, 1 when something is.\n",
 	.options = OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_JSON),
 	.arguments_min = 0,
 	.arguments_max = -1,

@@ -16,8 +16,8 @@ const struct command command_leaks = {
 	.arguments = "[CAPTURE]",
 	.summary = "what grows and is never released",
 	.details = "A leak still holds blocks from nearly every generation (a tick of allocated bytes or blocks) since it appeared.\n"
-	           "Classes: leak, leak? (the same, or a data set that was loaded), too-short (too few generations to judge),\n"
-	           "backlog (released late, in bursts), steady, import, none.\n",
+			   "Classes: leak, leak? (the same, or a data set that was loaded), too-short (too few generations to judge),\n"
+			   "backlog (released late, in bursts), steady, import, none.\n",
 	.options = OPTIONS_OF_TABLES,
 	.arguments_max = 1,
 	.run = run,

@@ -16,7 +16,7 @@ const struct command command_peak = {
 	.arguments = "[CAPTURE]",
 	.summary = "which lines of code held the memory at the peak",
 	.details = "Rows are lines of code, sums of the call sites below them; --json lists the sites too.\n"
-	           "What imports leave behind comes after them, address space (reserved, file) last.\n",
+			   "What imports leave behind comes after them, address space (reserved, file) last.\n",
 	.options = OPTIONS_OF_TABLES,
 	.arguments_max = 1,
 	.run = run,

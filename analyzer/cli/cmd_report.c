@@ -46,7 +46,8 @@ cmd_report_page(struct report *report, const struct options *options, uint64_t t
 			.heading = tables[i].heading,
 		};
 
-		if (report->domain_count == 0 || (tables[i].scope == RENDER_DEVICES && (options->domain != NULL || !has_devices(report))))
+		if (report->domain_count == 0 ||
+		    (tables[i].scope == RENDER_DEVICES && (options->domain != NULL || !has_devices(report))))
 			continue; // nothing was allocated there
 		if (!report_rank(report, tables[i].ranking, &rows, fail))
 			return false;
@@ -62,8 +63,8 @@ static bool
 run(const struct options *options, int *status, struct fail *fail)
 {
 	const struct report_options rows = cmd_table_rows(options, PAGE_TOP);
-	struct model *model =
-		cmd_table_load(options, options->argument_count != 0 ? options->arguments[0] : NULL, NULL, fail);
+	struct model *model = cmd_table_load(options, options->argument_count != 0 ? options->arguments[0] : NULL, NULL,
+	                                     fail);
 	struct report *report = model != NULL ? report_build(model, &rank_peak, &rows, fail) : NULL;
 	bool is_done = report != NULL;
 

@@ -25,16 +25,21 @@
 #include "model/process_tree.h"
 
 #define SUMMARY_TOP 3
-#define EXIT_NOT_FOUND 127      // as shells say it
+#define EXIT_NOT_FOUND 127 // as shells say it
 #define EXIT_NOT_EXECUTABLE 126
 
 /* A name that some capture may have: told before the program runs for hours. */
 static bool
 check_domain(const char *wanted, struct fail *fail)
 {
-	static const char *const names[] = { "heap", "mmap", "reserved", "file", "shared", "python/arena", "cuda/pinned", "cuda/managed",
-		                             "cuda/registered", "cuda/imported", "cuda/graph", "library", "hip/pinned", "hip/managed", "hip/registered", "hip/imported" };
-	const char *device = strncmp(wanted, "cuda:", 5) == 0 ? wanted + 5 : strncmp(wanted, "hip:", 4) == 0 ? wanted + 4 : "";
+	static const char *const names[] = {
+		"heap",        "mmap",         "reserved",        "file",          "shared",     "python/arena",
+		"cuda/pinned", "cuda/managed", "cuda/registered", "cuda/imported", "cuda/graph", "library",
+		"hip/pinned",  "hip/managed",  "hip/registered",  "hip/imported"
+	};
+	const char *device = strncmp(wanted, "cuda:", 5) == 0  ? wanted + 5
+	                     : strncmp(wanted, "hip:", 4) == 0 ? wanted + 4
+	                                                       : "";
 	size_t digits = strspn(device, "0123456789");
 
 	if (digits != 0 && (device[digits] == '\0' || strcmp(device + digits, "/tensors") == 0))
@@ -43,9 +48,12 @@ check_domain(const char *wanted, struct fail *fail)
 		if (rank_domain_matches(names[i], wanted))
 			return true;
 	}
-	return fail_set(fail, EXIT_USAGE, "run: --domain %s: there is no such domain: heap, mmap, reserved, file, shared, library, python/arena, "
-	                                  "cuda:0, cuda:0/tensors, cuda (all devices), cuda/pinned, cuda/managed, cuda/registered, "
-	                                  "cuda/imported, cuda/graph; with AMD's HIP hip:0, ...", wanted);
+	return fail_set(
+		fail, EXIT_USAGE,
+		"run: --domain %s: there is no such domain: heap, mmap, reserved, file, shared, library, python/arena, "
+		"cuda:0, cuda:0/tensors, cuda (all devices), cuda/pinned, cuda/managed, cuda/registered, "
+		"cuda/imported, cuda/graph; with AMD's HIP hip:0, ...",
+		wanted);
 }
 
 /* The whole session; the program's own capture alone when something in the folder is in the way. */
@@ -75,8 +83,8 @@ summarise(const struct options *options, const struct launch *launch, const char
 			shown.domain = NULL;
 		}
 		is_done = cmd_report_page(report, &shown, SUMMARY_TOP, stderr, fail);
-		(void)fprintf(stderr, "More: kmemshim report %s%s%s\n", report->argument, shown.domain != NULL ? " --domain " : "",
-		              shown.domain != NULL ? shown.domain : "");
+		(void)fprintf(stderr, "More: kmemshim report %s%s%s\n", report->argument,
+		              shown.domain != NULL ? " --domain " : "", shown.domain != NULL ? shown.domain : "");
 	}
 	report_free(report);
 	model_free(model);
@@ -147,7 +155,8 @@ run(const struct options *options, int *status, struct fail *fail)
 	if (!launcher_find_shim(shim, fail) || !launcher_make_folder(wanted, is_named, folder, fail))
 		return false;
 	if (owner_is_anothers(wanted, &owner))
-		(void)fprintf(stderr, "kmemshim: %s: belongs to %s, who can replace and remove the captures\n", wanted, owner_text(owner, owner_name));
+		(void)fprintf(stderr, "kmemshim: %s: belongs to %s, who can replace and remove the captures\n", wanted,
+		              owner_text(owner, owner_name));
 	program_examine(options->arguments, &program);
 	launch.has_python_objects = options->wants_python_objects;
 	launch.has_system_allocators = options->wants_system_allocators;
@@ -179,10 +188,10 @@ const struct command command_run = {
 	.arguments = "[--] CMD...",
 	.summary = "preload, run, print the verdict and a summary, return CMD's status",
 	.details = "Captures go to the folder of -o, else of KMEMSHIM_OUT, else to ./kmemshim.out. Verdict and summary go to\n"
-	           "stderr: stdout is CMD's own. Exit status: that of CMD, 128 + n when signal n ended it, 126 or 127 when it\n"
-	           "cannot be run; 2 when nothing was started. With --domain the tables of the summary show that domain alone.\n",
-	.options = OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_PROJECT) | OPTION_BIT(OPTION_PYTHON_OBJECTS) |
-	           OPTION_BIT(OPTION_SYSTEM_ALLOCATORS),
+			   "stderr: stdout is CMD's own. Exit status: that of CMD, 128 + n when signal n ended it, 126 or 127 when it\n"
+			   "cannot be run; 2 when nothing was started. With --domain the tables of the summary show that domain alone.\n",
+	.options = OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_PROJECT) |
+	           OPTION_BIT(OPTION_PYTHON_OBJECTS) | OPTION_BIT(OPTION_SYSTEM_ALLOCATORS),
 	.arguments_min = 1,
 	.arguments_max = -1,
 	.is_launcher = true,

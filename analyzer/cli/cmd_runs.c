@@ -33,15 +33,17 @@ is_same_program(const struct measuring *measuring, const char *path, const char 
 	if (allowed != NULL && fnmatch(allowed, program, 0) == 0)
 		return true;
 	if (allowed != NULL)
-		return fail_set(fail, EXIT_USAGE, "%s: measured %s, which is not %s (--program): compare runs of the same program", path, program,
+		return fail_set(fail, EXIT_USAGE,
+		                "%s: measured %s, which is not %s (--program): compare runs of the same program", path, program,
 		                allowed);
 	if (wanted != NULL && wanted->program[0] != '\0' && strcmp(wanted->program, program) != 0)
-		return fail_set(fail, EXIT_USAGE, "%s: measured %s, the baseline is of %s (%s): compare runs of the same program, or allow "
-		                                  "its name with --program",
+		return fail_set(fail, EXIT_USAGE,
+		                "%s: measured %s, the baseline is of %s (%s): compare runs of the same program, or allow "
+		                "its name with --program",
 		                path, program, wanted->program, measuring->runs->wanted_path);
 	if (first[0] != '\0' && strcmp(first, program) != 0)
-		return fail_set(fail, EXIT_USAGE, "%s: measured %s, the runs before it are of %s: give runs of one program", path,
-		                program, first);
+		return fail_set(fail, EXIT_USAGE, "%s: measured %s, the runs before it are of %s: give runs of one program",
+		                path, program, first);
 	return true;
 }
 
@@ -52,11 +54,13 @@ is_whole(const struct model *model, const char *path, struct fail *fail)
 	char bytes[UNITS_TEXT_BYTES];
 
 	if (model->capture_damage_count != 0)
-		return fail_set(fail, EXIT_CAPTURE, "%s; a gate needs whole captures: record again, or --salvage measures what is intact",
+		return fail_set(fail, EXIT_CAPTURE,
+		                "%s; a gate needs whole captures: record again, or --salvage measures what is intact",
 		                model->damages[0]);
 	if (unrecorded != 0)
-		return fail_set(fail, EXIT_CAPTURE, "%s: there was no room to record allocations of %s; a gate needs whole figures: record again "
-		                                    "with more address space (ulimit -v) or disk, or --salvage measures what was recorded",
+		return fail_set(fail, EXIT_CAPTURE,
+		                "%s: there was no room to record allocations of %s; a gate needs whole figures: record again "
+		                "with more address space (ulimit -v) or disk, or --salvage measures what was recorded",
 		                path, units_bytes(unrecorded, bytes));
 	return true;
 }
@@ -70,13 +74,18 @@ are_lines_usable(const struct model *model, const char *path, bool is_salvage, s
 
 	(void)units_bytes(elsewhere, bytes);
 	if (!is_salvage && model_could_not_grow(model) && rank_elsewhere_worth_bytes(model) != 0)
-		return fail_set(fail, EXIT_CAPTURE, "%s: the capture could not grow: %s of what was held is booked at callers or at an unknown "
-		                                    "place; a gate needs the lines: record again with more room (the disk, ulimit -v), "
-		                                    "or --salvage compares what was recorded", path, bytes);
+		return fail_set(fail, EXIT_CAPTURE,
+		                "%s: the capture could not grow: %s of what was held is booked at callers or at an unknown "
+		                "place; a gate needs the lines: record again with more room (the disk, ulimit -v), "
+		                "or --salvage compares what was recorded",
+		                path, bytes);
 	if (elsewhere != 0)
-		(void)fprintf(stderr, "kmemshim: %s: %s of what was held is booked at callers or at an unknown place, for want of room for its "
-		                      "stacks (%s): totals are whole; of lines those alone are judged that hold nothing of others\n",
-		              path, bytes, model_could_not_grow(model) ? "the capture could not grow" : "KMEMSHIM_SITES, KMEMSHIM_CAPTURE");
+		(void)fprintf(
+			stderr,
+			"kmemshim: %s: %s of what was held is booked at callers or at an unknown place, for want of room for its "
+			"stacks (%s): totals are whole; of lines those alone are judged that hold nothing of others\n",
+			path, bytes,
+			model_could_not_grow(model) ? "the capture could not grow" : "KMEMSHIM_SITES, KMEMSHIM_CAPTURE");
 	return true;
 }
 
@@ -108,7 +117,8 @@ add_run(const struct measuring *measuring, const char *path, const char *session
 	refusals_settle(model, verdict_now());
 	rank_leaks_classify(model);
 	verdict_decide(model, verdict_now(), &verdict);
-	is_usable = are_lines_usable(model, path, measuring->options->is_salvage, fail) && cmd_table_check_project(model, measuring->options->project, fail) &&
+	is_usable = are_lines_usable(model, path, measuring->options->is_salvage, fail) &&
+	            cmd_table_check_project(model, measuring->options->project, fail) &&
 	            is_same_program(measuring, model->processes[0].path, baseline_program(model, program), fail) &&
 	            measuring->runs->judge(measuring->runs->context, model->processes[0].path, &verdict, fail);
 	if (is_usable)
@@ -129,8 +139,10 @@ add_argument(const struct measuring *measuring, const char *path, struct fail *f
 	for (size_t i = first; is_done && i < sessions.count; i++)
 		is_done = add_run(measuring, path, sessions.names[i], fail);
 	if (is_done && first != 0)
-		(void)fprintf(stderr, "kmemshim: %s: holds %zu sessions; the newest %s taken, older ones are left out: --runs N takes more\n", path,
-		              sessions.count, sessions.count - first == 1 ? "is" : "are");
+		(void)fprintf(
+			stderr,
+			"kmemshim: %s: holds %zu sessions; the newest %s taken, older ones are left out: --runs N takes more\n",
+			path, sessions.count, sessions.count - first == 1 ? "is" : "are");
 	else if (is_done && sessions.count > 1)
 		(void)fprintf(stderr, "kmemshim: %s: holds %zu sessions, each of them a run\n", path, sessions.count);
 	session_list_free(&sessions);
@@ -174,12 +186,15 @@ cmd_runs_narrow(struct baseline *measured, struct baseline *before, const struct
 	if (domain[0] == '\0')
 		return true;
 	if (of_baseline[0] != '\0' && !rank_domain_matches(domain, of_baseline))
-		return fail_set(fail, EXIT_USAGE, "--domain %s: %s is of %s alone: make a baseline of %s, or one without --domain", domain,
+		return fail_set(fail, EXIT_USAGE,
+		                "--domain %s: %s is of %s alone: make a baseline of %s, or one without --domain", domain,
 		                options->baseline, of_baseline, domain);
 	if (!has_domain(measured, domain) && (before == NULL || !has_domain(before, domain))) {
 		for (size_t i = 0; i < measured->domain_count && used < sizeof(present); i++)
-			used += (size_t)snprintf(present + used, sizeof(present) - used, "%s%s", i != 0 ? ", " : "", measured->domains[i].name);
-		return fail_set(fail, EXIT_USAGE, "--domain %s: nothing was recorded there; these runs have %s", domain, present);
+			used += (size_t)snprintf(present + used, sizeof(present) - used, "%s%s", i != 0 ? ", " : "",
+			                         measured->domains[i].name);
+		return fail_set(fail, EXIT_USAGE, "--domain %s: nothing was recorded there; these runs have %s", domain,
+		                present);
 	}
 	baseline_narrow(measured, domain);
 	if (before != NULL)

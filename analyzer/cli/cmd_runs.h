@@ -32,6 +32,7 @@ struct baseline *cmd_runs_measure(const struct cmd_runs *runs, const struct opti
  * Leaves in both what --domain names or, without it, what the baseline is of. before: NULL = there is none. False and *fail
  * (EXIT_USAGE): the runs have no such domain, or the baseline is of another one.
  */
-bool cmd_runs_narrow(struct baseline *measured, struct baseline *before, const struct options *options, struct fail *fail);
+bool cmd_runs_narrow(struct baseline *measured, struct baseline *before, const struct options *options,
+                     struct fail *fail);
 
 #endif

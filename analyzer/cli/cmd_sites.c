@@ -16,7 +16,7 @@ const struct command command_sites = {
 	.arguments = "[CAPTURE]",
 	.summary = "what is live at the end, and how much went through",
 	.details = "Lines by what they hold, whatever their class, with what leaks does not show: all bytes and calls that ever\n"
-	           "went through a line, also of lines that hold nothing any more. Without --top, --json lists every call site of every domain.\n",
+			   "went through a line, also of lines that hold nothing any more. Without --top, --json lists every call site of every domain.\n",
 	.options = OPTIONS_OF_TABLES,
 	.arguments_max = 1,
 	.run = run,

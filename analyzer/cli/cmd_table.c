@@ -67,7 +67,9 @@ cmd_table_rows(const struct options *options, uint64_t text_top)
 {
 	return (struct report_options){
 		.domain = options->domain,
-		.top = options->has_top ? options->top : options->is_json ? UINT64_MAX : text_top,
+		.top = options->has_top   ? options->top
+		       : options->is_json ? UINT64_MAX
+		                          : text_top,
 		.frames_bytes = options->has_top ? UINT64_MAX : JSON_FRAMES_BYTES,
 	};
 }
@@ -77,8 +79,8 @@ cmd_table_run(const struct ranking *ranking, const struct options *options, stru
 {
 	const struct report_options rows = cmd_table_rows(options, CMD_TABLE_TOP);
 	const struct render_options look = { .is_native = options->is_native };
-	struct model *model =
-		cmd_table_load(options, options->argument_count != 0 ? options->arguments[0] : NULL, NULL, fail);
+	struct model *model = cmd_table_load(options, options->argument_count != 0 ? options->arguments[0] : NULL, NULL,
+	                                     fail);
 	struct report *report = model != NULL ? report_build(model, ranking, &rows, fail) : NULL;
 	bool is_done = report != NULL;
 

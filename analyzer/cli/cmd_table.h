@@ -19,7 +19,8 @@
 /*
  * capture: a file, a folder or NULL for ./kmemshim.out. session: NULL = the newest, and one line on stderr when there are others.
  */
-struct model *cmd_table_load(const struct options *options, const char *capture, const char *session, struct fail *fail);
+struct model *cmd_table_load(const struct options *options, const char *capture, const char *session,
+                             struct fail *fail);
 
 /* False and *fail when a project was named that no site is in: most likely it is misspelt. NULL: none was. */
 bool cmd_table_check_project(const struct model *model, const char *project, struct fail *fail);

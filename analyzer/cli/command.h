@@ -18,8 +18,8 @@ struct command {
 	const char *details;   // in its own help; "" = none
 	unsigned options;      // OPTION_BIT() of those that it takes
 	int arguments_min;
-	int arguments_max;     // -1 = any number
-	bool is_launcher;      // options end at the first argument
+	int arguments_max; // -1 = any number
+	bool is_launcher;  // options end at the first argument
 	/* *status: the exit status when nothing failed. */
 	bool (*run)(const struct options *options, int *status, struct fail *fail);
 };

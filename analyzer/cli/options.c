@@ -215,15 +215,17 @@ take_program(struct options *options, const char *value)
 
 static const struct option_row {
 	const char *name;
-	char letter;         // 0 = none
-	const char *value;   // in the help; NULL = takes none
-	const char *wanted;  // in the message about a bad value
+	char letter;        // 0 = none
+	const char *value;  // in the help; NULL = takes none
+	const char *wanted; // in the message about a bad value
 	const char *help;
 	bool (*take)(struct options *options, const char *value);
 } rows[OPTION_COUNT] = {
 	[OPTION_HELP] = { "help", 'h', NULL, "", "this text", take_help },
-	[OPTION_JSON] = { "json", 0, NULL, "", "JSON, of reports by report.schema.json with all rows unless --top", take_json },
-	[OPTION_TOP] = { "top", 0, "N", "a number of rows (0 or more)", "at most N rows, each a line of code; text shows 10 otherwise, 5 on a page", take_top },
+	[OPTION_JSON] = { "json", 0, NULL, "", "JSON, of reports by report.schema.json with all rows unless --top",
+	                  take_json },
+	[OPTION_TOP] = { "top", 0, "N", "a number of rows (0 or more)",
+	                 "at most N rows, each a line of code; text shows 10 otherwise, 5 on a page", take_top },
 	[OPTION_DOMAIN] = { "domain", 0, "D", "a domain", "only this domain: heap, mmap, cuda:0, or cuda for all devices",
 	                    take_domain },
 	[OPTION_NATIVE] = { "native", 0, NULL, "", "show native frames in stacks as well", take_native },
@@ -231,18 +233,24 @@ static const struct option_row {
 	[OPTION_SYSROOT] = { "sysroot", 0, "DIR", "a folder", "look for programs and libraries below DIR", take_sysroot },
 	[OPTION_PROJECT] = { "project", 0, "DIR", "a folder", "only code below DIR is the user's own", take_project },
 	[OPTION_WRAPPERS] = { "wrappers", 0, "NAMES", "names of functions, separated by commas",
-	                      "functions that only pass on memory: their callers are the lines; also KMEMSHIM_WRAPPERS", take_wrappers },
-	[OPTION_OUTPUT] = { "output", 'o', "PATH", "a path; one that begins with - is written ./-", "where to write", take_output },
-	[OPTION_PYTHON_OBJECTS] = { "python-objects", 0, NULL, "", "record small Python objects one by one", take_python_objects },
+	                      "functions that only pass on memory: their callers are the lines; also KMEMSHIM_WRAPPERS",
+	                      take_wrappers },
+	[OPTION_OUTPUT] = { "output", 'o', "PATH", "a path; one that begins with - is written ./-", "where to write",
+	                    take_output },
+	[OPTION_PYTHON_OBJECTS] = { "python-objects", 0, NULL, "", "record small Python objects one by one",
+	                            take_python_objects },
 	[OPTION_SYSTEM_ALLOCATORS] = { "system-allocators", 0, NULL, "",
-	                               "libraries that can take memory from malloc do so; jemalloc in Rust gives freed pages back at once", take_system_allocators },
+	                               "libraries that can take memory from malloc do so; jemalloc in Rust gives freed pages back at once",
+	                               take_system_allocators },
 	[OPTION_BASELINE] = { "baseline", 0, "FILE", "a file", "what to compare with", take_baseline },
 	[OPTION_ABSOLUTE] = { "abs", 0, "SIZE", "a size such as 1MiB", "growth that is no regression; 1MiB otherwise",
 	                      take_absolute },
 	[OPTION_RELATIVE] = { "rel", 0, "PCT", "a percentage such as 5%",
 	                      "the same as a share of the baseline; 5% otherwise, the larger counts", take_relative },
-	[OPTION_RUNS] = { "runs", 0, "N", "a number of runs (1 or more), or all", "of each folder the newest N sessions, or all", take_runs },
-	[OPTION_PROGRAM] = { "program", 0, "NAME", "a program's name", "runs of NAME, which may have * and ?, or of any program", take_program },
+	[OPTION_RUNS] = { "runs", 0, "N", "a number of runs (1 or more), or all",
+	                  "of each folder the newest N sessions, or all", take_runs },
+	[OPTION_PROGRAM] = { "program", 0, "NAME", "a program's name",
+	                     "runs of NAME, which may have * and ?, or of any program", take_program },
 	[OPTION_FORMAT] = { "format", 0, "LIST", "formats", "text, junit, junit=FILE, separated by commas", take_format },
 };
 
@@ -284,12 +292,11 @@ static bool
 check_arguments(const struct command *command, const struct options *options, struct fail *fail)
 {
 	if (options->argument_count < command->arguments_min)
-		return fail_set(fail, EXIT_USAGE, "%s: nothing to work on: usage: kmemshim %s %s", command->name,
-		                command->name, command->arguments);
-	if (command->arguments_max >= 0 && options->argument_count > command->arguments_max)
-		return fail_set(fail, EXIT_USAGE, "%s: \"%s\" is one argument too many: usage: kmemshim %s %s",
-		                command->name, options->arguments[command->arguments_max], command->name,
+		return fail_set(fail, EXIT_USAGE, "%s: nothing to work on: usage: kmemshim %s %s", command->name, command->name,
 		                command->arguments);
+	if (command->arguments_max >= 0 && options->argument_count > command->arguments_max)
+		return fail_set(fail, EXIT_USAGE, "%s: \"%s\" is one argument too many: usage: kmemshim %s %s", command->name,
+		                options->arguments[command->arguments_max], command->name, command->arguments);
 	return true;
 }
 
@@ -336,7 +343,8 @@ options_parse(const struct command *command, int count, char **arguments, struct
 		if (result == '?' || result == ':')
 			return refuse_option(command, arguments, result, fail);
 		if (rows[id].value != NULL && (given & OPTION_BIT(id)) != 0)
-			return fail_set(fail, EXIT_USAGE, "%s: --%s is given twice: it takes one value", command->name, rows[id].name);
+			return fail_set(fail, EXIT_USAGE, "%s: --%s is given twice: it takes one value", command->name,
+			                rows[id].name);
 		given |= OPTION_BIT(id);
 		if (!take_option(command, id, options, fail))
 			return false;

@@ -39,24 +39,24 @@ enum option_id {
 };
 #define OPTION_BIT(id) (1u << (id))
 /* What every command that reads a capture takes. */
-#define OPTIONS_OF_READERS                                                                                        \
+#define OPTIONS_OF_READERS \
 	(OPTION_BIT(OPTION_SALVAGE) | OPTION_BIT(OPTION_SYSROOT) | OPTION_BIT(OPTION_PROJECT) | OPTION_BIT(OPTION_WRAPPERS))
-#define OPTIONS_OF_TABLES                                                                                         \
-	(OPTIONS_OF_READERS | OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_DOMAIN) |       \
+#define OPTIONS_OF_TABLES                                                                                \
+	(OPTIONS_OF_READERS | OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_DOMAIN) | \
 	 OPTION_BIT(OPTION_NATIVE))
 
 struct options {
 	bool wants_help;
 	bool is_json;
 	bool has_top;
-	uint64_t top;            // with has_top
-	const char *domain;      // NULL = all
+	uint64_t top;       // with has_top
+	const char *domain; // NULL = all
 	bool is_native;
 	bool is_salvage;
-	const char *sysroot;     // NULL = none
-	const char *project;     // NULL = by rule
-	const char *wrappers;    // NULL = none
-	const char *output;      // -o: a file or a folder, by command; NULL = not given
+	const char *sysroot;  // NULL = none
+	const char *project;  // NULL = by rule
+	const char *wrappers; // NULL = none
+	const char *output;   // -o: a file or a folder, by command; NULL = not given
 	bool wants_python_objects;
 	bool wants_system_allocators;
 	const char *baseline;
@@ -64,11 +64,11 @@ struct options {
 	uint64_t absolute_bytes;
 	bool has_relative;
 	uint32_t relative_ppm;
-	const char *formats;     // NULL = text
-	uint64_t runs;           // of each folder the newest so many sessions; 0 = not given
-	const char *program;     // a pattern of names; NULL = as the baseline says
+	const char *formats; // NULL = text
+	uint64_t runs;       // of each folder the newest so many sessions; 0 = not given
+	const char *program; // a pattern of names; NULL = as the baseline says
 	int argument_count;
-	char **arguments;        // what is no option
+	char **arguments; // what is no option
 };
 
 /* arguments[0] is the command's name. False and *fail (EXIT_USAGE) for anything that the command does not take. */

@@ -87,8 +87,7 @@ baseline_begin(void)
 static struct sample *
 add_sample(struct baseline_builder *builder)
 {
-	builder->samples =
-		memory_grown(builder->samples, &builder->room, builder->count + 1, sizeof(*builder->samples));
+	builder->samples = memory_grown(builder->samples, &builder->room, builder->count + 1, sizeof(*builder->samples));
 	builder->samples[builder->count] = (struct sample){ .run = builder->run_count, .file = "" };
 	return &builder->samples[builder->count++];
 }
@@ -154,9 +153,8 @@ baseline_add_run(struct baseline_builder *builder, const struct model *model)
 		uint32_t version = model->processes[i].python_version;
 
 		if (version != 0)
-			(void)snprintf(builder->python_version, sizeof(builder->python_version),
-			               "%" PRIu32 ".%" PRIu32 ".%" PRIu32, version >> 24, version >> 16 & 0xff,
-			               version >> 8 & 0xff);
+			(void)snprintf(builder->python_version, sizeof(builder->python_version), "%" PRIu32 ".%" PRIu32 ".%" PRIu32,
+			               version >> 24, version >> 16 & 0xff, version >> 8 & 0xff);
 	}
 	for (size_t i = 0; i < model->domain_count; i++) {
 		struct sample *sample = add_sample(builder);
@@ -257,7 +255,8 @@ baseline_finish(struct baseline_builder *builder)
 	baseline->sites = memory_zeroed(builder->count, sizeof(*baseline->sites));
 	if (builder->count != 0)
 		qsort(builder->samples, builder->count, sizeof(*builder->samples), compare_samples);
-	for (struct sample *first = builder->samples; builder->count != 0 && first < builder->samples + builder->count; first = end) {
+	for (struct sample *first = builder->samples; builder->count != 0 && first < builder->samples + builder->count;
+	     first = end) {
 		struct baseline_site row;
 
 		for (end = first + 1; end < builder->samples + builder->count && is_same_row(first, end); end++)

@@ -45,21 +45,22 @@ struct baseline_domain {
 	char name[BASELINE_NAME_BYTES];
 	struct baseline_figure live_bytes;
 	struct baseline_figure peak_bytes;
-	uint64_t elsewhere_bytes;     // rank_elsewhere_bytes() of the run that had most; 0 = every line holds what is its own
+	// rank_elsewhere_bytes() of the run that had most; 0 = every line holds what is its own
+	uint64_t elsewhere_bytes;
 };
 
 struct baseline_site {
 	uint64_t family;
 	char domain[BASELINE_NAME_BYTES];
-	char where[PLACE_TEXT_BYTES]; // of the run that held most
-	enum model_leak_class leak;   // of the run in which it was most telling
-	bool is_elsewhere;            // rank_is_elsewhere() of one of its sites, in a run; not in the file
-	bool may_accumulate;          // rank_may_accumulate() of one of its sites; not in the file
-	bool has_accumulated;         // rank_has_accumulated() of one of them; not in the file
-	const char *file;             // of `where`, as it was recorded; "" = unknown; not in the file
-	uint32_t line;                // 0 = unknown; not in the file
+	char where[PLACE_TEXT_BYTES];           // of the run that held most
+	enum model_leak_class leak;             // of the run in which it was most telling
+	bool is_elsewhere;                      // rank_is_elsewhere() of one of its sites, in a run; not in the file
+	bool may_accumulate;                    // rank_may_accumulate() of one of its sites; not in the file
+	bool has_accumulated;                   // rank_has_accumulated() of one of them; not in the file
+	const char *file;                       // of `where`, as it was recorded; "" = unknown; not in the file
+	uint32_t line;                          // 0 = unknown; not in the file
 	uint64_t likeness[SITE_KEY_LIKENESSES]; // site_key.h
-	uint64_t run_count;           // runs that had it
+	uint64_t run_count;                     // runs that had it
 	struct baseline_figure live_bytes;
 	struct baseline_figure peak_bytes;
 };
@@ -67,13 +68,13 @@ struct baseline_site {
 struct baseline {
 	uint64_t run_count;
 	char program[BASELINE_PROGRAM_BYTES]; // "" = the file does not say
-	char python_version[16]; // "" = no interpreter
-	char domain[BASELINE_NAME_BYTES]; // the others are left out; "" = all are there
+	char python_version[16];              // "" = no interpreter
+	char domain[BASELINE_NAME_BYTES];     // the others are left out; "" = all are there
 	size_t domain_count;
 	struct baseline_domain *domains; // by name
 	size_t site_count;
-	struct baseline_site *sites;     // by family
-	struct text_pool *texts;         // NULL: there are none
+	struct baseline_site *sites; // by family
+	struct text_pool *texts;     // NULL: there are none
 };
 
 /* Collects runs one at a time, so that only one model is in memory. */

@@ -73,7 +73,8 @@ baseline_write(const struct baseline *baseline, FILE *stream)
 		json_write_text(&json, "class", model_leak_name(site->leak));
 		json_write_text(&json, "where", site->where);
 		if (site->live_bytes.max >= LIKENESS_WORTH_BYTES) {
-			(void)snprintf(like, sizeof(like), LIKENESS_FORMAT, site->likeness[0], site->likeness[1], site->likeness[2]);
+			(void)snprintf(like, sizeof(like), LIKENESS_FORMAT, site->likeness[0], site->likeness[1],
+			               site->likeness[2]);
 			json_write_text(&json, "like", like);
 		}
 		put_figure(&json, "live_bytes", &site->live_bytes);
@@ -96,8 +97,9 @@ struct place_in_file {
 static bool
 is_wrong(const struct place_in_file *at, const char *member, const char *wanted)
 {
-	return fail_set(at->fail, EXIT_USAGE, "%s: %s[%zu]: \"%s\" is not %s: write the baseline again with "
-	                                      "kmemshim baseline",
+	return fail_set(at->fail, EXIT_USAGE,
+	                "%s: %s[%zu]: \"%s\" is not %s: write the baseline again with "
+	                "kmemshim baseline",
 	                at->path, at->list, at->number, member, wanted);
 }
 
@@ -158,8 +160,10 @@ take_likeness(const json_t *row, uint64_t likeness[SITE_KEY_LIKENESSES])
 	const char *text = json_string_value(member);
 	int end = 0;
 
-	return member == NULL || (text != NULL && sscanf(text, "%16" SCNx64 " %16" SCNx64 " %16" SCNx64 "%n", &likeness[0], &likeness[1],
-	                                                 &likeness[2], &end) == 3 && text[end] == '\0');
+	return member == NULL || (text != NULL &&
+	                          sscanf(text, "%16" SCNx64 " %16" SCNx64 " %16" SCNx64 "%n", &likeness[0], &likeness[1],
+	                                 &likeness[2], &end) == 3 &&
+	                          text[end] == '\0');
 }
 
 static bool
@@ -187,7 +191,8 @@ take_site(const struct place_in_file *at, const json_t *row, struct baseline_sit
 static bool
 take_domain(const struct place_in_file *at, const json_t *row, struct baseline_domain *domain)
 {
-	if (json_object_get(row, "elsewhere_bytes") != NULL && !take_bytes(row, "elsewhere_bytes", &domain->elsewhere_bytes))
+	if (json_object_get(row, "elsewhere_bytes") != NULL &&
+	    !take_bytes(row, "elsewhere_bytes", &domain->elsewhere_bytes))
 		return is_wrong(at, "elsewhere_bytes", "a number");
 	return take_text(at, row, "domain", domain->name, sizeof(domain->name)) &&
 	       take_figure(at, row, "live_bytes", &domain->live_bytes) &&
@@ -215,14 +220,18 @@ take_all(const char *path, const json_t *root, struct baseline *baseline, struct
 	uint64_t schema = 0;
 
 	if (kind == NULL || strcmp(kind, "kmemshim-baseline") != 0)
-		return fail_set(fail, EXIT_USAGE, "%s: not a baseline: \"kind\" is missing or another; make one with "
-		                                  "kmemshim baseline RUN... -o FILE", path);
+		return fail_set(fail, EXIT_USAGE,
+		                "%s: not a baseline: \"kind\" is missing or another; make one with "
+		                "kmemshim baseline RUN... -o FILE",
+		                path);
 	if (!take_bytes(root, "schema", &schema) || schema != BASELINE_SCHEMA)
-		return fail_set(fail, EXIT_USAGE, "%s: baseline of schema %" PRIu64 ", this tool reads %d: make it again",
-		                path, schema, BASELINE_SCHEMA);
+		return fail_set(fail, EXIT_USAGE, "%s: baseline of schema %" PRIu64 ", this tool reads %d: make it again", path,
+		                schema, BASELINE_SCHEMA);
 	if (!json_is_array(domains) || !json_is_array(sites) || !take_bytes(root, "runs", &baseline->run_count))
-		return fail_set(fail, EXIT_USAGE, "%s: \"runs\", \"domains\" or \"sites\" is missing: write the baseline "
-		                                  "again with kmemshim baseline", path);
+		return fail_set(fail, EXIT_USAGE,
+		                "%s: \"runs\", \"domains\" or \"sites\" is missing: write the baseline "
+		                "again with kmemshim baseline",
+		                path);
 	(void)snprintf(baseline->program, sizeof(baseline->program), "%s", program != NULL ? program : "");
 	(void)text_clean(baseline->program, strlen(baseline->program));
 	(void)snprintf(baseline->python_version, sizeof(baseline->python_version), "%s", python != NULL ? python : "");
@@ -256,12 +265,14 @@ baseline_read(const char *path, struct fail *fail)
 	FILE *stream;
 
 	if (file < 0 && errno == EISDIR) {
-		(void)fail_set(fail, EXIT_USAGE, "%s: is a folder: make a baseline of captures with kmemshim baseline %s -o FILE", path, path);
+		(void)fail_set(fail, EXIT_USAGE,
+		               "%s: is a folder: make a baseline of captures with kmemshim baseline %s -o FILE", path, path);
 		return NULL;
 	}
 	stream = file >= 0 ? fdopen(file, "r") : NULL;
 	if (stream == NULL) {
-		(void)fail_set(fail, EXIT_USAGE, "%s: %s: make a baseline with kmemshim baseline RUN... -o %s", path, regular_file_why(errno), path);
+		(void)fail_set(fail, EXIT_USAGE, "%s: %s: make a baseline with kmemshim baseline RUN... -o %s", path,
+		               regular_file_why(errno), path);
 		return NULL;
 	}
 	root = json_loadf(stream, JSON_REJECT_DUPLICATES, &error);

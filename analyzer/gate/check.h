@@ -35,15 +35,15 @@ struct check_tolerance {
 struct check_rule {
 	enum check_kind kind;
 	bool has_failed;
-	bool is_judged;      // false: address space, listed only
-	bool is_new;         // the baseline does not know it
-	bool is_leak;        // of CHECK_LEAK: its class; a line that merely holds more is none
-	bool is_grown;       // rank_has_accumulated(): no leak now, but it kept what it allocated over much of the run
+	bool is_judged; // false: address space, listed only
+	bool is_new;    // the baseline does not know it
+	bool is_leak;   // of CHECK_LEAK: its class; a line that merely holds more is none
+	bool is_grown;  // rank_has_accumulated(): no leak now, but it kept what it allocated over much of the run
 	const char *domain;
-	const char *where;   // the line: of a leak itself; of a domain's rule that failed, the line that grew most
-	const char *file;    // of `where`; "" = unknown
-	uint32_t line;       // 0 = unknown
-	uint64_t family;     // of a leak; 0
+	const char *where; // the line: of a leak itself; of a domain's rule that failed, the line that grew most
+	const char *file;  // of `where`; "" = unknown
+	uint32_t line;     // 0 = unknown
+	uint64_t family;   // of a leak; 0
 	uint64_t before_bytes;
 	uint64_t after_bytes;
 	uint64_t limit_bytes;
@@ -63,13 +63,14 @@ struct check {
 	size_t compared_sites;
 	struct check_tolerance tolerance;
 	const struct baseline_site **then; // of each of after's sites: check_match(); NULL = it is new
-	size_t renamed_count;     // lines that would have failed as new ones, and are those of the baseline under another name
+	// lines that would have failed as new ones, and are those of the baseline under another name
+	size_t renamed_count;
 	struct check_renamed *renamed;
-	size_t small_leak_count;  // new leaks within the tolerance
+	size_t small_leak_count;                // new leaks within the tolerance
 	const struct baseline_site *small_leak; // the largest of them; NULL
-	const char *ended_badly;  // verdict of a run that was killed or failed; NULL = all ended well
-	const char *ended_path;   // its capture
-	const char *lost_child;   // a line about a process that is gone though its run ended well; NULL
+	const char *ended_badly;                // verdict of a run that was killed or failed; NULL = all ended well
+	const char *ended_path;                 // its capture
+	const char *lost_child;                 // a line about a process that is gone though its run ended well; NULL
 };
 
 /* Both baselines must outlive the result. */

@@ -57,7 +57,8 @@ static bool
 holds_the_same(const struct baseline_site *then, const struct baseline_site *now, struct check_tolerance tolerance)
 {
 	return strcmp(then->domain, now->domain) == 0 && (now->leak != MODEL_LEAK_LEAK || then->leak == MODEL_LEAK_LEAK) &&
-	       now->live_bytes.min <= check_limit(then->live_bytes.max, tolerance) && now->live_bytes.min >= then->live_bytes.max / 2;
+	       now->live_bytes.min <= check_limit(then->live_bytes.max, tolerance) &&
+	       now->live_bytes.min >= then->live_bytes.max / 2;
 }
 
 static uint64_t
@@ -86,8 +87,8 @@ first_trace(const struct trace *traces, size_t count, uint64_t likeness)
 
 /* The one whose bytes are nearest, and that is not taken yet. */
 static const struct baseline_site *
-find_renamed(const struct baseline *before, const struct baseline_site *now, const struct trace *traces, size_t count, bool *is_taken,
-             struct check_tolerance tolerance)
+find_renamed(const struct baseline *before, const struct baseline_site *now, const struct trace *traces, size_t count,
+             bool *is_taken, struct check_tolerance tolerance)
 {
 	const struct baseline_site *best = NULL;
 

@@ -17,6 +17,7 @@
 uint64_t check_limit(uint64_t before_bytes, struct check_tolerance tolerance);
 
 /* For each site of `after` that of `before`, or NULL: it is new. For free(). */
-const struct baseline_site **check_match(const struct baseline *before, const struct baseline *after, struct check_tolerance tolerance);
+const struct baseline_site **check_match(const struct baseline *before, const struct baseline *after,
+                                         struct check_tolerance tolerance);
 
 #endif

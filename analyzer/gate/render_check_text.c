@@ -30,7 +30,10 @@ put_rule(FILE *stream, const struct check_rule *rule, int domain_width)
 	char after[UNITS_TEXT_BYTES];
 	char limit[UNITS_TEXT_BYTES];
 
-	(void)fprintf(stream, "%-6s %-5s %-*s %10s -> %10s", !rule->is_judged ? "-" : rule->has_failed ? "FAIL" : "ok",
+	(void)fprintf(stream, "%-6s %-5s %-*s %10s -> %10s",
+	              !rule->is_judged   ? "-"
+	              : rule->has_failed ? "FAIL"
+	                                 : "ok",
 	              check_rule_name(rule), domain_width, rule->domain, units_bytes(rule->before_bytes, before),
 	              units_bytes(rule->after_bytes, after));
 	if (rule->is_judged)
@@ -51,10 +54,13 @@ put_arena_note(const struct check *check, FILE *stream)
 	for (size_t i = 0; i < check->failed_count; i++)
 		has_failed = has_failed || strcmp(check->rules[i].domain, "python/arena") == 0;
 	if (were_arenas != are_arenas && check->after->domain[0] == '\0')
-		(void)fprintf(stream, "note: only the %s has Python's arenas: the other was recorded with --python-objects, or with "
-		                      "PYTHONMALLOC=malloc; their lines are not the same\n", were_arenas ? "baseline" : "new run");
+		(void)fprintf(stream,
+		              "note: only the %s has Python's arenas: the other was recorded with --python-objects, or with "
+		              "PYTHONMALLOC=malloc; their lines are not the same\n",
+		              were_arenas ? "baseline" : "new run");
 	else if (has_failed)
-		(void)fputs("note: record both with --python-objects: then the lines that fill Python's arenas are named\n", stream);
+		(void)fputs("note: record both with --python-objects: then the lines that fill Python's arenas are named\n",
+		            stream);
 }
 
 /* Lines that are no leak, for they were there under another name. */
@@ -64,8 +70,11 @@ put_renamed(const struct check *check, FILE *stream)
 	char live[UNITS_TEXT_BYTES];
 
 	for (size_t i = 0; i < check->renamed_count && i < RENAMED_SHOWN; i++)
-		(void)fprintf(stream, "note: %s is taken for %s of the baseline, which is gone: it holds as much (%s), with the same callers\n",
-		              check->renamed[i].now->where, check->renamed[i].then->where, units_bytes(check->renamed[i].now->live_bytes.min, live));
+		(void)fprintf(
+			stream,
+			"note: %s is taken for %s of the baseline, which is gone: it holds as much (%s), with the same callers\n",
+			check->renamed[i].now->where, check->renamed[i].then->where,
+			units_bytes(check->renamed[i].now->live_bytes.min, live));
 	if (check->renamed_count > RENAMED_SHOWN)
 		(void)fprintf(stream, "note: so are %zu more\n", check->renamed_count - RENAMED_SHOWN);
 }
@@ -109,11 +118,10 @@ render_check_text(const struct check *check, FILE *stream)
 		put_rule(stream, &check->rules[i], domain_width);
 	(void)fprintf(stream, "%s: %s rule%s failed, %s site%s%s%s compared, %llu run%s against %llu\n",
 	              check->failed_count != 0 ? "worse than the baseline" : "ok", units_count(check->failed_count, failed),
-	              check->failed_count == 1 ? "" : "s", units_count(check->compared_sites, sites), check->compared_sites == 1 ? "" : "s",
-	              check->after->domain[0] != '\0' ? " of " : "",
-	              check->after->domain,
-	              (unsigned long long)check->after->run_count, check->after->run_count == 1 ? "" : "s",
-	              (unsigned long long)check->before->run_count);
+	              check->failed_count == 1 ? "" : "s", units_count(check->compared_sites, sites),
+	              check->compared_sites == 1 ? "" : "s", check->after->domain[0] != '\0' ? " of " : "",
+	              check->after->domain, (unsigned long long)check->after->run_count,
+	              check->after->run_count == 1 ? "" : "s", (unsigned long long)check->before->run_count);
 	put_small_leak(check, stream);
 	put_renamed(check, stream);
 	if (check->lost_child != NULL)

@@ -161,7 +161,7 @@ void
 render_check_junit(const struct check *check, FILE *stream)
 {
 	bool ended_well = check->ended_badly == NULL;
-	size_t lines = 0;   // that failed: others are not among the rules
+	size_t lines = 0; // that failed: others are not among the rules
 	size_t domains = 0;
 	size_t failed = 0;
 
@@ -173,8 +173,9 @@ render_check_junit(const struct check *check, FILE *stream)
 		failed += rule->kind != CHECK_LEAK && rule->has_failed;
 	}
 	(void)fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n", stream);
-	(void)fprintf(stream, "<testsuites>\n  <testsuite name=\"kmemshim check\" tests=\"%zu\" failures=\"%zu\" "
-	                      "errors=\"0\" skipped=\"%zu\">\n",
+	(void)fprintf(stream,
+	              "<testsuites>\n  <testsuite name=\"kmemshim check\" tests=\"%zu\" failures=\"%zu\" "
+	              "errors=\"0\" skipped=\"%zu\">\n",
 	              domains + 2, ended_well ? failed + (lines != 0) : 1, ended_well ? 0 : domains + 1);
 	put_end(stream, check);
 	put_lines(stream, check, lines, !ended_well);

@@ -23,20 +23,20 @@ struct doctor_finding {
 	enum doctor_level level;
 	char *where;
 	char *what;
-	char *next;      // "" = nothing to do
+	char *next; // "" = nothing to do
 };
 
 struct doctor {
 	struct doctor_finding *findings; // in the order of the checks
 	size_t count;
 	size_t room;
-	char shim[PATH_MAX];   // "" = not found
-	char folder[PATH_MAX]; // absolute; "" = cannot be written
+	char shim[PATH_MAX];    // "" = not found
+	char folder[PATH_MAX];  // absolute; "" = cannot be written
 	char present[PATH_MAX]; // of `folder` and those above it the deepest that was there before the checks
 };
 
-void doctor_add(struct doctor *doctor, enum doctor_level level, const char *where, const char *next,
-                const char *what, ...) __attribute__((format(printf, 5, 6)));
+void doctor_add(struct doctor *doctor, enum doctor_level level, const char *where, const char *next, const char *what,
+                ...) __attribute__((format(printf, 5, 6)));
 void doctor_free(struct doctor *doctor);
 
 /* The library, the folder of captures and what lies below it, limits, the environment. Fills shim and folder, which it makes. */

@@ -33,16 +33,20 @@ static const struct {
 	  "name a folder on a disk with -o" },
 	{ RAMFS_MAGIC, DOCTOR_NOTE, "is in memory (ramfs): captures count against the memory limit",
 	  "name a folder on a disk with -o" },
-	{ NFS_SUPER_MAGIC, DOCTOR_NOTE, "is on NFS: a dying machine loses what was not sent yet", "name a local folder with -o" },
-	{ SMB2_SUPER_MAGIC, DOCTOR_NOTE, "is on a network share: mapped files may not work there", "name a local folder with -o" },
-	{ CIFS_SUPER_MAGIC, DOCTOR_NOTE, "is on a network share: mapped files may not work there", "name a local folder with -o" },
+	{ NFS_SUPER_MAGIC, DOCTOR_NOTE, "is on NFS: a dying machine loses what was not sent yet",
+	  "name a local folder with -o" },
+	{ SMB2_SUPER_MAGIC, DOCTOR_NOTE, "is on a network share: mapped files may not work there",
+	  "name a local folder with -o" },
+	{ CIFS_SUPER_MAGIC, DOCTOR_NOTE, "is on a network share: mapped files may not work there",
+	  "name a local folder with -o" },
 	{ V9FS_MAGIC, DOCTOR_NOTE, "is on 9p: mapped files may not work there", "name a local folder with -o" },
-	{ FUSE_SUPER_MAGIC, DOCTOR_NOTE, "is on a FUSE file system: mapped files may be slow there", "name a local folder with -o" },
+	{ FUSE_SUPER_MAGIC, DOCTOR_NOTE, "is on a FUSE file system: mapped files may be slow there",
+	  "name a local folder with -o" },
 };
 
 /* Recorders that replace the same functions. Allocators do not: ours goes first and calls them. */
-static const char *const recorders[] = { "heaptrack", "bytehound", "libmemray", "libmtrace", "libtotalview", "vgpreload",
-	                                     "libmemleak", "libscalene" };
+static const char *const recorders[] = { "heaptrack",    "bytehound", "libmemray",  "libmtrace",
+	                                     "libtotalview", "vgpreload", "libmemleak", "libscalene" };
 
 void
 doctor_add(struct doctor *doctor, enum doctor_level level, const char *where, const char *next, const char *what, ...)
@@ -55,7 +59,10 @@ doctor_add(struct doctor *doctor, enum doctor_level level, const char *where, co
 	va_end(values);
 	doctor->findings = memory_grown(doctor->findings, &doctor->room, doctor->count + 1, sizeof(*doctor->findings));
 	doctor->findings[doctor->count++] = (struct doctor_finding){
-		.level = level, .where = memory_text(where), .what = memory_text(text), .next = memory_text(next),
+		.level = level,
+		.where = memory_text(where),
+		.what = memory_text(text),
+		.next = memory_text(next),
 	};
 }
 
@@ -116,8 +123,10 @@ check_folder(struct doctor *doctor, const char *folder, bool is_named)
 		return;
 	}
 	if (owner_is_anothers(folder, &owner))
-		doctor_add(doctor, DOCTOR_NOTE, doctor->folder, "name a folder of your own with -o", "belongs to %s, who can replace and remove "
-		           "the captures", owner_text(owner, owner_name));
+		doctor_add(doctor, DOCTOR_NOTE, doctor->folder, "name a folder of your own with -o",
+		           "belongs to %s, who can replace and remove "
+		           "the captures",
+		           owner_text(owner, owner_name));
 	bool is_known = statfs(doctor->folder, &system) == 0;
 	int error = errno;
 
@@ -145,11 +154,15 @@ check_limits(struct doctor *doctor)
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-		doctor_add(doctor, DOCTOR_NOTE, "ulimit -v", "lift it while recording, or expect the program to meet it earlier",
-		           "addresses are limited to %s, and the library's tables take some of them", units_bytes(limit.rlim_cur, text));
+		doctor_add(doctor, DOCTOR_NOTE, "ulimit -v",
+		           "lift it while recording, or expect the program to meet it earlier",
+		           "addresses are limited to %s, and the library's tables take some of them",
+		           units_bytes(limit.rlim_cur, text));
 	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < ROOM_NEEDED)
-		doctor_add(doctor, DOCTOR_PROBLEM, "ulimit -f", "ulimit -f unlimited", "no file may be larger than %s: captures would "
-		           "end there", units_bytes(limit.rlim_cur, text));
+		doctor_add(doctor, DOCTOR_PROBLEM, "ulimit -f", "ulimit -f unlimited",
+		           "no file may be larger than %s: captures would "
+		           "end there",
+		           units_bytes(limit.rlim_cur, text));
 }
 
 static void
@@ -164,7 +177,8 @@ check_preloaded(struct doctor *doctor, const char *entry)
 		return;
 	}
 	if (slash != NULL && access(entry, R_OK) != 0)
-		doctor_add(doctor, DOCTOR_NOTE, "LD_PRELOAD", "correct it", "%s cannot be read: the loader says so at every start", entry);
+		doctor_add(doctor, DOCTOR_NOTE, "LD_PRELOAD", "correct it",
+		           "%s cannot be read: the loader says so at every start", entry);
 	for (size_t i = 0; i < sizeof(recorders) / sizeof(recorders[0]); i++) {
 		if (strstr(name, recorders[i]) != NULL)
 			doctor_add(doctor, DOCTOR_PROBLEM, "LD_PRELOAD", "record with one of the two",

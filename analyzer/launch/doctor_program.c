@@ -26,8 +26,10 @@ static const struct {
 } wrappers[] = {
 	{ "sudo", "clears LD_PRELOAD for the program that it starts", "sudo kmemshim run -- CMD" },
 	{ "doas", "clears LD_PRELOAD for the program that it starts", "doas kmemshim run -- CMD" },
-	{ "docker", "has its program started by a daemon", "put kmemshim into the image: docker run ... kmemshim run -- CMD" },
-	{ "podman", "has its program started in a container", "put kmemshim into the image: podman run ... kmemshim run -- CMD" },
+	{ "docker", "has its program started by a daemon",
+	  "put kmemshim into the image: docker run ... kmemshim run -- CMD" },
+	{ "podman", "has its program started in a container",
+	  "put kmemshim into the image: podman run ... kmemshim run -- CMD" },
 	{ "kubectl", "has its program started on another machine", "put kmemshim into the image's command" },
 	{ "ssh", "has its program started on another machine", "ssh HOST kmemshim run -- CMD" },
 	{ "systemd-run", "has its program started by systemd", "systemd-run ... kmemshim run -- CMD" },
@@ -106,10 +108,12 @@ read_line(struct doctor *doctor, const char *path, char *line, bool *has_shim)
 		doctor_add(doctor, DOCTOR_PROBLEM, path, "build kmemshim on the oldest system that it is for",
 		           "its C library is too old for the library: %s", line);
 	else if (strstr(line, "cannot be preloaded") != NULL)
-		doctor_add(doctor, DOCTOR_PROBLEM, path, "see that the file is there, and of the program's architecture", "%s", line);
+		doctor_add(doctor, DOCTOR_PROBLEM, path, "see that the file is there, and of the program's architecture", "%s",
+		           line);
 	else if (error != NULL)
-		doctor_add(doctor, DOCTOR_PROBLEM, path, "install it or set LD_LIBRARY_PATH: the program does not start without it",
-		           "%s", error + sizeof(loading) - 1);
+		doctor_add(doctor, DOCTOR_PROBLEM, path,
+		           "install it or set LD_LIBRARY_PATH: the program does not start without it", "%s",
+		           error + sizeof(loading) - 1);
 	else if (strstr(line, "libasan.so") != NULL || strstr(line, "libclang_rt.asan") != NULL)
 		doctor_add(doctor, DOCTOR_PROBLEM, path, "record a build without -fsanitize=address",
 		           "%.*s must be the first library, and serves malloc itself", (int)strcspn(line, " "), line);
@@ -157,7 +161,8 @@ check_libraries(struct doctor *doctor, const struct program *program)
 	if (pid > 0)
 		(void)waitpid(pid, NULL, 0);
 	if (!has_shim && doctor->count == before)
-		doctor_add(doctor, DOCTOR_PROBLEM, program->path, "", "its loader %s does not load the library", program->loader);
+		doctor_add(doctor, DOCTOR_PROBLEM, program->path, "", "its loader %s does not load the library",
+		           program->loader);
 }
 
 void
@@ -184,8 +189,8 @@ doctor_check_program(struct doctor *doctor, char *const *arguments)
 	check_script(doctor, arguments);
 	program_examine(arguments, &program);
 	if (program.missing[0] != '\0') {
-		doctor_add(doctor, DOCTOR_PROBLEM, arguments[0], "install it, or correct the name", "needs %s, which is not found",
-		           program.missing);
+		doctor_add(doctor, DOCTOR_PROBLEM, arguments[0], "install it, or correct the name",
+		           "needs %s, which is not found", program.missing);
 		return;
 	}
 	if (program.path[0] == '\0') {
@@ -198,8 +203,10 @@ doctor_check_program(struct doctor *doctor, char *const *arguments)
 	else if (doctor->shim[0] != '\0')
 		check_libraries(doctor, &program);
 	if (doctor->count == before)
-		doctor_add(doctor, DOCTOR_OK, program.path, "", "loads the library%s", program.is_python ? ", is a Python" : "");
+		doctor_add(doctor, DOCTOR_OK, program.path, "", "loads the library%s",
+		           program.is_python ? ", is a Python" : "");
 	if (strstr(base_name(program.path), "sh") != NULL && strcmp(base_name(program.path), base_name(arguments[0])) != 0)
 		doctor_add(doctor, DOCTOR_NOTE, path, "ask again with the program that it starts in the end",
-		           "is a script of %s: the programs that it starts are recorded, and were not looked at", base_name(program.path));
+		           "is a script of %s: the programs that it starts are recorded, and were not looked at",
+		           base_name(program.path));
 }

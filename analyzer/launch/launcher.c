@@ -24,7 +24,7 @@
 #include "base/memory.h"
 #include "base/owner.h"
 
-#define FOLDER_MODE 0755  // others may look, and put nothing there whatever the umask is
+#define FOLDER_MODE 0755   // others may look, and put nothing there whatever the umask is
 #define TWICE_NS 500000000 // between two signals of one sender
 
 static const char shim_name[] = "libkmemshim.so";
@@ -35,8 +35,8 @@ static const struct {
 	bool is_key; // what comes from the terminal (the kernel) the program gets by itself
 	bool is_end; // asks for an end, of the report too
 } signals[] = {
-	{ SIGINT, true, true },   { SIGQUIT, true, true },   { SIGTERM, false, true },
-	{ SIGHUP, false, true },  { SIGUSR1, false, false }, { SIGUSR2, false, false },
+	{ SIGINT, true, true },  { SIGQUIT, true, true },   { SIGTERM, false, true },
+	{ SIGHUP, false, true }, { SIGUSR1, false, false }, { SIGUSR2, false, false },
 };
 #define SIGNAL_COUNT (sizeof(signals) / sizeof(signals[0]))
 
@@ -145,8 +145,10 @@ launcher_find_shim(char *path, struct fail *fail)
 		if (realpath(wanted, path) == NULL || access(path, R_OK) != 0)
 			continue;
 		if (strpbrk(path, " :") != NULL)
-			return fail_set(fail, EXIT_USAGE, "%s: a path with a blank or a colon cannot be preloaded: install "
-			                                  "kmemshim elsewhere", path);
+			return fail_set(fail, EXIT_USAGE,
+			                "%s: a path with a blank or a colon cannot be preloaded: install "
+			                "kmemshim elsewhere",
+			                path);
 		return true;
 	}
 	return fail_set(fail, EXIT_USAGE, "%s is neither in %s nor in its ../lib: build it with make, or install again",
@@ -173,8 +175,9 @@ launcher_make_folder(const char *folder, bool is_named, char *path, struct fail 
 	uid_t owner;
 
 	if (!is_named && owner_is_anothers(folder, &owner))
-		return fail_set(fail, EXIT_USAGE, "%s: belongs to %s: name it with -o if your captures are to go there, or another folder", folder,
-		                owner_text(owner, text));
+		return fail_set(fail, EXIT_USAGE,
+		                "%s: belongs to %s: name it with -o if your captures are to go there, or another folder",
+		                folder, owner_text(owner, text));
 
 	char *wanted = memory_text(folder);
 	char probe[PATH_MAX + 40];
@@ -187,7 +190,8 @@ launcher_make_folder(const char *folder, bool is_named, char *path, struct fail 
 		file = open(probe, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	}
 	if (file < 0)
-		return fail_set(fail, EXIT_USAGE, "%s: cannot write captures there: %s: name another folder with -o", folder, strerror(errno));
+		return fail_set(fail, EXIT_USAGE, "%s: cannot write captures there: %s: name another folder with -o", folder,
+		                strerror(errno));
 	(void)close(file);
 	(void)unlink(probe);
 	return true;
@@ -231,10 +235,12 @@ set_system_allocators(void)
 		const char *name;
 		const char *value;
 	} switches[] = {
-		{ "ARROW_DEFAULT_MEMORY_POOL", "system" }, // Arrow, so pyarrow and pandas' strings: instead of mimalloc or jemalloc
-		{ "_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0" }, // jemalloc in Rust, so polars: freed pages go back at once
-		{ "G_SLICE", "always-malloc" },            // GLib before 2.76, for small objects
-		{ "GLIBCXX_FORCE_NEW", "1" },              // libstdc++'s __pool_alloc and __mt_alloc
+		// Arrow, so pyarrow and pandas' strings: instead of mimalloc or jemalloc
+		{ "ARROW_DEFAULT_MEMORY_POOL", "system" },
+		// jemalloc in Rust, so polars: freed pages go back at once
+		{ "_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0" },
+		{ "G_SLICE", "always-malloc" }, // GLib before 2.76, for small objects
+		{ "GLIBCXX_FORCE_NEW", "1" },   // libstdc++'s __pool_alloc and __mt_alloc
 	};
 
 	for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++)

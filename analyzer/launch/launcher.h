@@ -14,18 +14,18 @@
 #include "base/fail.h"
 
 struct launch {
-	char *const *arguments;   // of the program, ends with NULL
-	const char *shim;         // path of libkmemshim.so; NULL = do not preload
-	const char *folder;       // absolute
+	char *const *arguments;     // of the program, ends with NULL
+	const char *shim;           // path of libkmemshim.so; NULL = do not preload
+	const char *folder;         // absolute
 	bool has_system_allocators; // libraries' own switches to malloc, where the environment says nothing
-	bool has_python_objects;  // KMEMSHIM_PYTHON_OBJECTS=1; false: as the environment says
+	bool has_python_objects;    // KMEMSHIM_PYTHON_OBJECTS=1; false: as the environment says
 	/* Filled by launcher_run(). */
 	pid_t pid;
 	char session[40];
 	int wait_status;
 	uint64_t max_resident_bytes;
 	uint64_t ended_realtime_ns;
-	int start_error;          // errno of execvp; 0 = it was started
+	int start_error; // errno of execvp; 0 = it was started
 };
 
 /*

@@ -120,7 +120,8 @@ examine_dynamic(int file, struct program *program)
 
 	program_elf_read(file, &elf);
 	program->is_python = elf.is_python;
-	if ((elf.needs_address_sanitizer && !is_order_free) || (preload != NULL && (strstr(preload, "libasan.so") != NULL || strstr(preload, "libclang_rt.asan") != NULL))) {
+	if ((elf.needs_address_sanitizer && !is_order_free) ||
+	    (preload != NULL && (strstr(preload, "libasan.so") != NULL || strstr(preload, "libclang_rt.asan") != NULL))) {
 		program->obstacle = "the address sanitizer's library must be the first, and serves malloc itself";
 		program->remedy = "set ASAN_OPTIONS=verify_asan_link_order=0, or record a build without -fsanitize=address";
 		program->is_preload_harmful = true;

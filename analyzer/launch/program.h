@@ -16,9 +16,10 @@
 #include <stdbool.h>
 
 struct program {
-	char path[PATH_MAX];     // what will be executed in the end: of a script, its interpreter; "" = not found
-	char loader[PATH_MAX];   // the dynamic loader that it names; "" = none
-	char missing[PATH_MAX];  // the interpreter that a script names and nobody finds, or env's command; "" = all are there
+	char path[PATH_MAX];   // what will be executed in the end: of a script, its interpreter; "" = not found
+	char loader[PATH_MAX]; // the dynamic loader that it names; "" = none
+	// the interpreter that a script names and nobody finds, or env's command; "" = all are there
+	char missing[PATH_MAX];
 	bool is_python;          // it is CPython or embeds it
 	const char *obstacle;    // why it cannot be recorded, "it is static"; NULL = nothing in the way
 	const char *remedy;      // what to do

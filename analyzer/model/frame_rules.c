@@ -35,7 +35,7 @@ static bool
 is_in_packages(const char *path)
 {
 	static const char *const folders[] = { "/site-packages/", "/dist-packages/", ".egg/", "/torchinductor_",
-		                               "/__autograph_generated_file" };
+		                                   "/__autograph_generated_file" };
 
 	if (starts_with(path, "site-packages/") || starts_with(path, "dist-packages/"))
 		return true;
@@ -65,10 +65,20 @@ is_in_standard_library(const char *path)
 static bool
 is_library_pseudo_file(const char *file)
 {
-	static const char *const starts[] = { "<frozen ", "<__array_function__ internals>", "<attrs generated ",
-		                              "<eval_with_key>", "<decorator-gen-", "<makefun-gen-",
-		                              "<lambdifygenerated-", "<boltons.", "<auto generated", "<unknown>",
-		                              "<template>", "<ast>", "<jinja", "<name lost" }; // the last one is the shim's own
+	static const char *const starts[] = { "<frozen ",
+		                                  "<__array_function__ internals>",
+		                                  "<attrs generated ",
+		                                  "<eval_with_key>",
+		                                  "<decorator-gen-",
+		                                  "<makefun-gen-",
+		                                  "<lambdifygenerated-",
+		                                  "<boltons.",
+		                                  "<auto generated",
+		                                  "<unknown>",
+		                                  "<template>",
+		                                  "<ast>",
+		                                  "<jinja",
+		                                  "<name lost" }; // the last one is the shim's own
 
 	return starts_with_any(file, starts, COUNT_OF(starts));
 }
@@ -90,8 +100,8 @@ below(const char *folder, const char *directory, const char *path)
 		return NULL;
 	if (directory_length >= length) // the folder is the directory or above it
 		return strncmp(directory, folder, length) == 0 && (directory[length] == '/' || directory[length] == '\0')
-		               ? path
-		               : NULL;
+		           ? path
+		           : NULL;
 	/* The folder is below the directory: the rest of its name must begin the path. */
 	if (strncmp(folder, directory, directory_length) != 0 || folder[directory_length] != '/' ||
 	    strncmp(path, folder + directory_length + 1, length - directory_length - 1) != 0)
@@ -126,18 +136,18 @@ is_user_python(const struct model_frame *frame)
 static bool
 is_user_module(const struct model_frame *frame)
 {
-	static const char *const folders[] = { "/lib/", "/lib32/", "/lib64/", "/libx32/", "/usr/lib/", "/usr/lib32/",
-		                               "/usr/lib64/", "/usr/libx32/", "/usr/libexec/", "/usr/local/lib/",
-		                               "/usr/local/lib64/", "/snap/core", "/nix/store/" };
-	static const char *const names[] = { "libpython", "linux-vdso", "[vdso]", "ld-linux", "ld-musl",
-		                             "libc.so", "libc-", "libm.so", "libstdc++", "libc++", "libgcc_s", "libgomp",
-		                             "libpthread", "libdl.so", "librt.so", "libjemalloc", "libtcmalloc",
-		                             "libmimalloc", "libcuda", "libnvidia" };
+	static const char *const folders[] = { "/lib/",         "/lib32/",         "/lib64/",           "/libx32/",
+		                                   "/usr/lib/",     "/usr/lib32/",     "/usr/lib64/",       "/usr/libx32/",
+		                                   "/usr/libexec/", "/usr/local/lib/", "/usr/local/lib64/", "/snap/core",
+		                                   "/nix/store/" };
+	static const char *const names[] = { "libpython",   "linux-vdso",  "[vdso]",      "ld-linux",  "ld-musl",
+		                                 "libc.so",     "libc-",       "libm.so",     "libstdc++", "libc++",
+		                                 "libgcc_s",    "libgomp",     "libpthread",  "libdl.so",  "librt.so",
+		                                 "libjemalloc", "libtcmalloc", "libmimalloc", "libcuda",   "libnvidia" };
 	const char *after;
 
 	if (frame->module_path[0] != '/' || is_in_packages(frame->module_path) ||
-	    is_in_standard_library(frame->module_path) ||
-	    starts_with_any(frame->module_path, folders, COUNT_OF(folders)) ||
+	    is_in_standard_library(frame->module_path) || starts_with_any(frame->module_path, folders, COUNT_OF(folders)) ||
 	    starts_with_any(frame->module, names, COUNT_OF(names)))
 		return false;
 	if (!starts_with(frame->module, "python"))
@@ -151,18 +161,19 @@ is_user_module(const struct model_frame *frame)
 static bool
 is_foreign_function(const struct model_frame *frame)
 {
-	static const char *const functions[] = { "std::", "__gnu_cxx::", "__cxxabiv1::", "operator new", "operator delete",
-		                                 "core::ops::", "core::iter::", "core::ptr::", "core::option::",
-		                                 "core::result::", "alloc::vec::", "alloc::raw_vec::", "alloc::boxed::",
-		                                 "alloc::string::", "alloc::slice::", "alloc::alloc::", "<alloc::",
-		                                 "<core::", "<std::", "__rust_", "__rg_", "__rdl_", "__libc_", "__cxa_",
-		                                 "_GLOBAL__sub_" };
-	static const char *const files[] = { "/usr/include/", "/usr/lib/", "/usr/local/include/", "/rustc/",
-		                             "/usr/src/", "library/core/src/", "library/alloc/src/",
-		                             "library/std/src/" };
+	static const char *const functions[] = {
+		"std::",          "__gnu_cxx::",      "__cxxabiv1::",   "operator new",    "operator delete",
+		"core::ops::",    "core::iter::",     "core::ptr::",    "core::option::",  "core::result::",
+		"alloc::vec::",   "alloc::raw_vec::", "alloc::boxed::", "alloc::string::", "alloc::slice::",
+		"alloc::alloc::", "<alloc::",         "<core::",        "<std::",          "__rust_",
+		"__rg_",          "__rdl_",           "__libc_",        "__cxa_",          "_GLOBAL__sub_"
+	};
+	static const char *const files[] = {
+		"/usr/include/", "/usr/lib/",         "/usr/local/include/", "/rustc/",
+		"/usr/src/",     "library/core/src/", "library/alloc/src/",  "library/std/src/"
+	};
 
-	return strcmp(frame->function, "_start") == 0 ||
-	       starts_with_any(frame->function, functions, COUNT_OF(functions)) ||
+	return strcmp(frame->function, "_start") == 0 || starts_with_any(frame->function, functions, COUNT_OF(functions)) ||
 	       starts_with_any(frame->file, files, COUNT_OF(files)) || strstr(frame->file, "/include/c++/") != NULL;
 }
 
@@ -177,8 +188,9 @@ is_listed(const char *names, const char *function)
 
 		at += strspn(at, ", ");
 		length = strcspn(at, ", ");
-		if (length > 1 && at[length - 1] == '*' ? strncmp(function, at, length - 1) == 0
-		                                        : length > 0 && strncmp(function, at, length) == 0 && function[length] == '\0')
+		if (length > 1 && at[length - 1] == '*'
+		        ? strncmp(function, at, length - 1) == 0
+		        : length > 0 && strncmp(function, at, length) == 0 && function[length] == '\0')
 			return true;
 		at += length;
 	}
@@ -193,12 +205,14 @@ frame_rules_judge(const struct frame_rules *rules, struct model_frame *frame, bo
 		                 starts_with(frame->file, "<cell "); // of a notebook: on no disk (model_cells.c)
 	else if (rules->project != NULL) // ./nptl/pthread_once.c is not relative to where the program ran
 		frame->is_user = ((frame->file[0] == '/' && is_in_project(rules, frame->file)) ||
-		                  is_in_project(rules, frame->module_path)) && !is_foreign_function(frame);
+		                  is_in_project(rules, frame->module_path)) &&
+		                 !is_foreign_function(frame);
 	else if (frame->kind == MODEL_FRAME_PYTHON)
 		frame->is_user = !is_library && is_user_python(frame);
 	else
 		frame->is_user = is_user_module(frame) && !is_foreign_function(frame);
-	if ((frame->kind == MODEL_FRAME_NATIVE && frame_rules_is_allocator(frame)) || is_listed(rules->wrappers, frame->function))
+	if ((frame->kind == MODEL_FRAME_NATIVE && frame_rules_is_allocator(frame)) ||
+	    is_listed(rules->wrappers, frame->function))
 		frame->is_user = false;
 }
 
@@ -206,30 +220,103 @@ bool
 frame_rules_is_allocator(const struct model_frame *frame)
 {
 	static const char *const names[] = {
-		"malloc", "calloc", "realloc", "reallocarray", "free", "memalign", "aligned_alloc", "posix_memalign",
-		"valloc", "pvalloc", "strdup", "strndup", "asprintf", "vasprintf", "getdelim", "getline", "mmap",
-		"mmap64", "mremap", "xmalloc", "xcalloc", "xrealloc", "xstrdup", "xstrndup", "xzalloc", "xmemdup",
-		"g_malloc", "g_malloc0", "g_malloc_n", "g_malloc0_n", "g_realloc", "g_realloc_n", "g_try_malloc",
-		"g_strdup", "g_slice_alloc", "g_slice_alloc0", "je_malloc", "mi_malloc", "tc_malloc", "emalloc",
-		"ecalloc", "erealloc", "exchange_malloc", "sh_xmalloc", "sh_xrealloc", "xmallocz", "do_xmalloc",
-		"g_memdup", "g_memdup2", "g_slice_copy", "g_try_realloc", "allocator_alloc", "sqlite3_malloc", "sqlite3_malloc64",
-		"sqlite3Malloc", "sqlite3MemMalloc", "palloc", "palloc0", "palloc_extended", "MemoryContextAlloc", "AllocSetAlloc",
-		"event_mm_malloc_", "event_mm_calloc_", "uv__malloc", "uv__calloc", "uv__realloc", "luaM_malloc_", "luaM_realloc_",
-		"l_alloc", "git__malloc", "git__calloc", "redisvAsprintf", "hi_malloc", "hi_calloc", "my_malloc",
+		"malloc",         "calloc",           "realloc",          "reallocarray",
+		"free",           "memalign",         "aligned_alloc",    "posix_memalign",
+		"valloc",         "pvalloc",          "strdup",           "strndup",
+		"asprintf",       "vasprintf",        "getdelim",         "getline",
+		"mmap",           "mmap64",           "mremap",           "xmalloc",
+		"xcalloc",        "xrealloc",         "xstrdup",          "xstrndup",
+		"xzalloc",        "xmemdup",          "g_malloc",         "g_malloc0",
+		"g_malloc_n",     "g_malloc0_n",      "g_realloc",        "g_realloc_n",
+		"g_try_malloc",   "g_strdup",         "g_slice_alloc",    "g_slice_alloc0",
+		"je_malloc",      "mi_malloc",        "tc_malloc",        "emalloc",
+		"ecalloc",        "erealloc",         "exchange_malloc",  "sh_xmalloc",
+		"sh_xrealloc",    "xmallocz",         "do_xmalloc",       "g_memdup",
+		"g_memdup2",      "g_slice_copy",     "g_try_realloc",    "allocator_alloc",
+		"sqlite3_malloc", "sqlite3_malloc64", "sqlite3Malloc",    "sqlite3MemMalloc",
+		"palloc",         "palloc0",          "palloc_extended",  "MemoryContextAlloc",
+		"AllocSetAlloc",  "event_mm_malloc_", "event_mm_calloc_", "uv__malloc",
+		"uv__calloc",     "uv__realloc",      "luaM_malloc_",     "luaM_realloc_",
+		"l_alloc",        "git__malloc",      "git__calloc",      "redisvAsprintf",
+		"hi_malloc",      "hi_calloc",        "my_malloc",
 	};
 	static const char *const starts[] = {
-		"operator new", "operator delete", "__libc_malloc", "__libc_calloc", "__libc_realloc", "__libc_memalign",
-		"__gnu_cxx::new_allocator", "__gnu_cxx::malloc_allocator", "std::__new_allocator", "std::allocator",
-		"std::pmr::", "__rust_alloc", "__rust_realloc", "__rdl_", "__rg_", "alloc::alloc::", "PyMem_",
-		"_PyMem_", "PyObject_Malloc", "PyObject_Calloc", "PyObject_Realloc", "_PyObject_Malloc",
-		"_PyObject_Calloc", "_PyObject_Realloc", "pymalloc_", "_PyObject_Arena",
-		"zmalloc", "zcalloc", "zrealloc", "ztrymalloc", "ztrycalloc", "ztryrealloc", "zstrdup", "ngx_alloc", "ngx_calloc",
-		"ngx_palloc", "ngx_pcalloc", "ngx_pnalloc", "ngx_pmemalign", "ngx_memalign", "apr_palloc", "apr_pcalloc",
-		"apr_pstrdup", "apr_pstrndup", "apr_pmemdup", "apr_allocator_alloc", "av_malloc", "av_calloc", "av_realloc",
-		"av_fast_", "av_strdup", "av_memdup", "CRYPTO_malloc", "CRYPTO_zalloc", "CRYPTO_calloc", "CRYPTO_realloc",
-		"CRYPTO_strdup", "CRYPTO_strndup", "CRYPTO_memdup", "CRYPTO_clear_realloc", "sqlite3DbMalloc", "sqlite3DbRealloc",
-		"talloc_", "_talloc_", "je_malloc", "je_calloc", "je_realloc", "mi_malloc", "mi_calloc", "mi_realloc",
-		"mi_zalloc", "mi_heap_", "_mi_", "tc_malloc", "tc_calloc", "tc_new",
+		"operator new",
+		"operator delete",
+		"__libc_malloc",
+		"__libc_calloc",
+		"__libc_realloc",
+		"__libc_memalign",
+		"__gnu_cxx::new_allocator",
+		"__gnu_cxx::malloc_allocator",
+		"std::__new_allocator",
+		"std::allocator",
+		"std::pmr::",
+		"__rust_alloc",
+		"__rust_realloc",
+		"__rdl_",
+		"__rg_",
+		"alloc::alloc::",
+		"PyMem_",
+		"_PyMem_",
+		"PyObject_Malloc",
+		"PyObject_Calloc",
+		"PyObject_Realloc",
+		"_PyObject_Malloc",
+		"_PyObject_Calloc",
+		"_PyObject_Realloc",
+		"pymalloc_",
+		"_PyObject_Arena",
+		"zmalloc",
+		"zcalloc",
+		"zrealloc",
+		"ztrymalloc",
+		"ztrycalloc",
+		"ztryrealloc",
+		"zstrdup",
+		"ngx_alloc",
+		"ngx_calloc",
+		"ngx_palloc",
+		"ngx_pcalloc",
+		"ngx_pnalloc",
+		"ngx_pmemalign",
+		"ngx_memalign",
+		"apr_palloc",
+		"apr_pcalloc",
+		"apr_pstrdup",
+		"apr_pstrndup",
+		"apr_pmemdup",
+		"apr_allocator_alloc",
+		"av_malloc",
+		"av_calloc",
+		"av_realloc",
+		"av_fast_",
+		"av_strdup",
+		"av_memdup",
+		"CRYPTO_malloc",
+		"CRYPTO_zalloc",
+		"CRYPTO_calloc",
+		"CRYPTO_realloc",
+		"CRYPTO_strdup",
+		"CRYPTO_strndup",
+		"CRYPTO_memdup",
+		"CRYPTO_clear_realloc",
+		"sqlite3DbMalloc",
+		"sqlite3DbRealloc",
+		"talloc_",
+		"_talloc_",
+		"je_malloc",
+		"je_calloc",
+		"je_realloc",
+		"mi_malloc",
+		"mi_calloc",
+		"mi_realloc",
+		"mi_zalloc",
+		"mi_heap_",
+		"_mi_",
+		"tc_malloc",
+		"tc_calloc",
+		"tc_new",
 	};
 
 	if (frame->kind != MODEL_FRAME_NATIVE)
@@ -251,7 +338,8 @@ is_openable(const struct model_frame *frame)
 static bool
 is_loader(const struct model_frame *frame)
 {
-	return starts_with(frame->module, "ld-linux") || starts_with(frame->module, "ld-musl") || starts_with(frame->function, "__libc_start_");
+	return starts_with(frame->module, "ld-linux") || starts_with(frame->module, "ld-musl") ||
+	       starts_with(frame->function, "__libc_start_");
 }
 
 static const struct model_frame *
@@ -275,7 +363,8 @@ where_without_user_code(const struct model_frame *const *frames, uint32_t count)
 		    frame->module[0] != '\0')
 			nameless = frame;
 	}
-	if (native != NULL && nameless != NULL && is_loader(native)) // what a library does when it is loaded is not the loader's
+	// what a library does when it is loaded is not the loader's
+	if (native != NULL && nameless != NULL && is_loader(native))
 		native = nameless;
 	return importlib != NULL ? importlib : native;
 }
@@ -330,7 +419,7 @@ name_of_file(const char *file, char name[FRAME_RULES_NAME_BYTES])
 bool
 frame_rules_import(const struct model_frame *const *frames, uint32_t count, char name[FRAME_RULES_NAME_BYTES])
 {
-	const struct model_frame *body = NULL;   // outermost one inside the user's code
+	const struct model_frame *body = NULL;    // outermost one inside the user's code
 	const struct model_frame *library = NULL; // an extension module has no body in Python
 	bool is_import = false;
 

@@ -13,10 +13,10 @@
 #include "model/model.h"
 
 struct frame_rules {
-	const char *project;      // only code below this folder is the user's own; NULL = by rule
+	const char *project;          // only code below this folder is the user's own; NULL = by rule
 	const char *project_as_given; // the same with its symbolic links; NULL = none
-	const char *wrappers;     // more functions that pass on what an allocator gives: "pool_get,arena_*"; NULL = none
-	const char *directory;    // where the program started: relative file names begin here; "" = unknown
+	const char *wrappers;  // more functions that pass on what an allocator gives: "pool_get,arena_*"; NULL = none
+	const char *directory; // where the program started: relative file names begin here; "" = unknown
 };
 
 /* Sets is_user. `is_library`: the recorder saw that a Python file is not the user's. */

@@ -53,7 +53,8 @@ take_damages(struct build *build, const struct capture *capture)
 		model_damage(build, capture->damages[i]);
 	if (capture->damages_unsaid == 0)
 		return;
-	(void)snprintf(more, sizeof(more), "%.60s: %" PRIu64 " more damaged places", capture->name, capture->damages_unsaid);
+	(void)snprintf(more, sizeof(more), "%.60s: %" PRIu64 " more damaged places", capture->name,
+	               capture->damages_unsaid);
 	model_damage(build, more);
 }
 
@@ -138,8 +139,9 @@ tell_unlisted(struct build *build, struct model *model)
 		if (listed_bytes + UNRECORDED_WORTH_BYTES > domain->live_bytes)
 			continue;
 		model->unlisted_bytes += domain->live_bytes - listed_bytes;
-		(void)snprintf(text, sizeof(text), "%s: %" PRIu64 " of %" PRIu64 " live bytes are in no line: their records are lost",
-		               domain->name, domain->live_bytes - listed_bytes, domain->live_bytes);
+		(void)snprintf(text, sizeof(text),
+		               "%s: %" PRIu64 " of %" PRIu64 " live bytes are in no line: their records are lost", domain->name,
+		               domain->live_bytes - listed_bytes, domain->live_bytes);
 		model_damage(build, text);
 	}
 }
@@ -155,12 +157,16 @@ distrusted_line(const struct build *build)
 		return NULL;
 	(void)owner_text(build->distrusted_owner, owner);
 	if (build->process_count == 1)
-		(void)snprintf(text, sizeof(text), "%s belongs to %s, who may have written anything into it: lines of source are not shown; read it as "
-		               "that user to see them", build->distrusted_name, owner);
+		(void)snprintf(
+			text, sizeof(text),
+			"%s belongs to %s, who may have written anything into it: lines of source are not shown; read it as "
+			"that user to see them",
+			build->distrusted_name, owner);
 	else
-		(void)snprintf(text, sizeof(text), "%zu of %zu captures belong to other users (%s to %s), who may have written anything into them: "
-		               "lines of source that only they name are not shown", build->distrusted_count, build->process_count,
-		               build->distrusted_name, owner);
+		(void)snprintf(text, sizeof(text),
+		               "%zu of %zu captures belong to other users (%s to %s), who may have written anything into them: "
+		               "lines of source that only they name are not shown",
+		               build->distrusted_count, build->process_count, build->distrusted_name, owner);
 	return text_pool_add_text(build->pool, text);
 }
 
@@ -355,7 +361,9 @@ const char *
 model_relation_name(enum model_relation relation)
 {
 	static const char *const names[] = {
-		[MODEL_RELATION_OWN] = "", [MODEL_RELATION_WHILE] = "while", [MODEL_RELATION_STARTED_BY] = "started by",
+		[MODEL_RELATION_OWN] = "",
+		[MODEL_RELATION_WHILE] = "while",
+		[MODEL_RELATION_STARTED_BY] = "started by",
 	};
 
 	return names[relation];
@@ -365,12 +373,8 @@ const char *
 model_leak_name(enum model_leak_class leak)
 {
 	static const char *const names[] = {
-		[MODEL_LEAK_NONE] = "none",
-		[MODEL_LEAK_STEADY] = "steady",
-		[MODEL_LEAK_TOO_SHORT] = "too-short",
-		[MODEL_LEAK_BACKLOG] = "backlog",
-		[MODEL_LEAK_LEAK] = "leak",
-		[MODEL_LEAK_IMPORT] = "import",
+		[MODEL_LEAK_NONE] = "none",       [MODEL_LEAK_STEADY] = "steady", [MODEL_LEAK_TOO_SHORT] = "too-short",
+		[MODEL_LEAK_BACKLOG] = "backlog", [MODEL_LEAK_LEAK] = "leak",     [MODEL_LEAK_IMPORT] = "import",
 	};
 
 	return (unsigned)leak < sizeof(names) / sizeof(names[0]) ? names[leak] : "none";

@@ -24,29 +24,29 @@ enum model_frame_kind { MODEL_FRAME_NATIVE, MODEL_FRAME_PYTHON };
 
 struct model_frame {
 	enum model_frame_kind kind;
-	const char *function;  // demangled, without arguments for C++; "" when unknown
-	const char *file;      // source file, or a model_cell's; "" when unknown
-	uint32_t line;         // 0 = unknown
-	uint32_t first_line;   // Python: of the function; 0 = unknown
-	const char *module;    // base name of the ELF object, or of the Python file; "" when unknown
+	const char *function;    // demangled, without arguments for C++; "" when unknown
+	const char *file;        // source file, or a model_cell's; "" when unknown
+	uint32_t line;           // 0 = unknown
+	uint32_t first_line;     // Python: of the function; 0 = unknown
+	const char *module;      // base name of the ELF object, or of the Python file; "" when unknown
 	const char *module_path; // full path of the ELF object; "" for Python
 	uint64_t module_offset;  // address relative to the module (native), 0 for Python
-	bool is_user;          // the user's own code: not the standard library, site-packages, the interpreter, a system
-	                       // library or an allocator
-	uint64_t built_ns;     // native: when the module's file was written, CLOCK_REALTIME; 0 = unknown
-	bool is_inlined;       // native: was inlined into the frame after it
-	bool is_importlib;     // Python: part of the import system
-	bool is_repeated;      // native: it called itself, and further frames of it were left out behind this one
-	bool is_trusted;       // a capture of a trusted owner names it (owner.h): its source file may be read
+	bool is_user;            // the user's own code: not the standard library, site-packages, the interpreter, a system
+							 // library or an allocator
+	uint64_t built_ns;       // native: when the module's file was written, CLOCK_REALTIME; 0 = unknown
+	bool is_inlined;         // native: was inlined into the frame after it
+	bool is_importlib;       // Python: part of the import system
+	bool is_repeated;        // native: it called itself, and further frames of it were left out behind this one
+	bool is_trusted;         // a capture of a trusted owner names it (owner.h): its source file may be read
 };
 
 enum model_leak_class {
-	MODEL_LEAK_NONE,       // holds nothing
-	MODEL_LEAK_STEADY,     // holds something, does not accumulate ("steady")
-	MODEL_LEAK_TOO_SHORT,  // holds something, too few generations to judge ("too-short")
-	MODEL_LEAK_BACKLOG,    // releases in bursts or late ("backlog")
-	MODEL_LEAK_LEAK,       // blocks of almost every generation are still alive ("leak")
-	MODEL_LEAK_IMPORT,     // left behind by importing a module ("import")
+	MODEL_LEAK_NONE,      // holds nothing
+	MODEL_LEAK_STEADY,    // holds something, does not accumulate ("steady")
+	MODEL_LEAK_TOO_SHORT, // holds something, too few generations to judge ("too-short")
+	MODEL_LEAK_BACKLOG,   // releases in bursts or late ("backlog")
+	MODEL_LEAK_LEAK,      // blocks of almost every generation are still alive ("leak")
+	MODEL_LEAK_IMPORT,    // left behind by importing a module ("import")
 };
 
 /* Whose stack is it? Threads without Python frames are given some of another thread (shim/record/thread_parent.h). */
@@ -59,49 +59,51 @@ enum model_relation {
 /* Python objects of one type that were alive at a site, about so many: in the sites that hold most. */
 #define MODEL_TYPES_MAX 4
 struct model_type {
-	const char *name;        // equal names are one pointer
+	const char *name; // equal names are one pointer
 	uint64_t count;
 };
 
 struct model_site {
-	uint64_t key;            // stable across rebuilds, runs and machines (site_key.c); never 0
-	unsigned domain;         // index in model.domains
-	unsigned process;        // index in model.processes of the process that holds most of it
-	unsigned process_count;  // how many processes it was seen in (merged by stack)
+	uint64_t key;           // stable across rebuilds, runs and machines (site_key.c); never 0
+	unsigned domain;        // index in model.domains
+	unsigned process;       // index in model.processes of the process that holds most of it
+	unsigned process_count; // how many processes it was seen in (merged by stack)
 	uint64_t live_bytes;
 	uint64_t most_live_bytes; // of live_bytes, by that process
 	uint64_t live_count;
-	uint64_t untouched_bytes; // of live_bytes, was not in memory at the last look: the rest counts as memory
-	uint64_t large_bytes;    // blocks and mappings of 1 MiB and more at that look
+	uint64_t untouched_bytes;      // of live_bytes, was not in memory at the last look: the rest counts as memory
+	uint64_t large_bytes;          // blocks and mappings of 1 MiB and more at that look
 	uint64_t large_resident_bytes; // of these, in memory
-	uint64_t pinned_bytes;   // then, about: pages of malloc's that its few blocks kept, its share of each
-	uint64_t released_bytes; // of live_bytes, after the program began to exit
-	uint64_t peak_bytes;     // held at the moment of the domain's peak (several processes: of each its own, summed)
+	uint64_t pinned_bytes;         // then, about: pages of malloc's that its few blocks kept, its share of each
+	uint64_t released_bytes;       // of live_bytes, after the program began to exit
+	uint64_t peak_bytes; // held at the moment of the domain's peak (several processes: of each its own, summed)
 	uint64_t allocated_bytes;
 	uint64_t allocated_count;
-	uint32_t generations_alive;  // generation buckets that still have live blocks
-	uint32_t generations_total;  // buckets since the site first appeared, up to now
-	uint32_t recent_alive;       // the same for the latest quarter of the buckets
+	uint32_t generations_alive; // generation buckets that still have live blocks
+	uint32_t generations_total; // buckets since the site first appeared, up to now
+	uint32_t recent_alive;      // the same for the latest quarter of the buckets
 	uint32_t recent_total;
-	bool has_stack;          // false: frames unknown (died while writing, no room, stack not taken)
-	uint16_t stack_flags;    // enum kmem_stack_flags
+	bool has_stack;       // false: frames unknown (died while writing, no room, stack not taken)
+	uint16_t stack_flags; // enum kmem_stack_flags
 	uint32_t frame_count;
 	const struct model_frame *const *frames; // innermost first; inlined frames expanded; equal frames are one object
-	uint32_t omitted;        // frames left out after frames_before_gap
+	uint32_t omitted;                        // frames left out after frames_before_gap
 	uint32_t frames_before_gap;
-	const struct model_frame *where;  // innermost frame of the user's own code, outside of what only passes memory on
-	                         // (frame_rules.c, model_wrappers.c); the innermost Python frame or, failing
-	                         // that, the innermost named native frame outside allocators when there is none; NULL = unknown
+	// innermost frame of the user's own code, outside of what only passes memory on (frame_rules.c,
+	// model_wrappers.c); the innermost Python frame or, failing that, the innermost named native frame outside
+	// allocators when there is none; NULL = unknown
+	const struct model_frame *where;
 	enum model_relation where_relation;
-	const char *import;      // top-level module that was being imported, if it was an import at all; "" = unknown
-	uint64_t bytes_per_epoch;    // live_bytes / generations_alive, 0 without generations
-	uint64_t volume_bytes;       // that its process allocated in all since the site appeared, about; 0 = not known
-	uint32_t born_generations;   // generations in which it allocated, 0 = not counted apart
-	uint64_t span_bytes;         // that its process allocated in all from its first to its latest block, about
-	bool has_paused;             // since its latest block a whole tick of the generations' clock has passed without one
-	const char *library;         // of domain "library": whose own allocator grew, so that figures are estimates; NULL = none
-	enum model_leak_class leak;  // set by rank_leaks.c
-	bool may_be_built_once;      // too: its line has half of all that was allocated since it began
+	const char *import;        // top-level module that was being imported, if it was an import at all; "" = unknown
+	uint64_t bytes_per_epoch;  // live_bytes / generations_alive, 0 without generations
+	uint64_t volume_bytes;     // that its process allocated in all since the site appeared, about; 0 = not known
+	uint32_t born_generations; // generations in which it allocated, 0 = not counted apart
+	uint64_t span_bytes;       // that its process allocated in all from its first to its latest block, about
+	bool has_paused;           // since its latest block a whole tick of the generations' clock has passed without one
+	// of domain "library": whose own allocator grew, so that figures are estimates; NULL = none
+	const char *library;
+	enum model_leak_class leak; // set by rank_leaks.c
+	bool may_be_built_once;     // too: its line has half of all that was allocated since it began
 	unsigned type_count;
 	const struct model_type *types; // MODEL_TYPES_MAX at most, the most frequent first
 };
@@ -109,13 +111,12 @@ struct model_site {
 /* Adds so many objects of a type to a list of MODEL_TYPES_MAX, in order; the least frequent may fall out. */
 void model_type_add(struct model_type types[MODEL_TYPES_MAX], unsigned *type_count, const char *name, uint64_t count);
 
-
 struct model_domain {
-	const char *name;        // "heap", "cuda:0", ...
-	size_t holder_count;     // processes that held any of it
-	uint64_t live_bytes;     // all processes
+	const char *name;    // "heap", "cuda:0", ...
+	size_t holder_count; // processes that held any of it
+	uint64_t live_bytes; // all processes
 	uint64_t live_count;
-	uint64_t peak_bytes;     // highest of one process when there is one; sum of each process's own peak otherwise
+	uint64_t peak_bytes; // highest of one process when there is one; sum of each process's own peak otherwise
 	uint64_t allocated_bytes;
 	uint64_t allocated_count;
 	uint64_t freed_bytes;
@@ -126,7 +127,8 @@ struct model_domain {
 	uint64_t peak_resident_bytes; // 0 = not seen
 	uint64_t returned_bytes;      // of live mappings, by madvise
 	uint64_t untouched_bytes;     // of live_bytes, not in memory: the sum of its sites'
-	bool is_at_refusal;           // live figures are those of the moment when a request was refused that ended a process (refusals.c)
+	// live figures are those of the moment when a request was refused that ended a process (refusals.c)
+	bool is_at_refusal;
 };
 
 /* A call site when a device refused a request, and at the end of the same process. */
@@ -136,8 +138,8 @@ struct model_held {
 	uint64_t live_count;
 	uint64_t end_bytes;
 	uint64_t end_count;
-	uint64_t kept_bytes;     // tensors: of that, what was alive when PyTorch gave up before, and since then
-	bool has_generations;    // those below are of that moment; else nobody wrote them down
+	uint64_t kept_bytes;  // tensors: of that, what was alive when PyTorch gave up before, and since then
+	bool has_generations; // those below are of that moment; else nobody wrote them down
 	uint32_t generations_alive;
 	uint32_t generations_total;
 	uint32_t recent_alive;
@@ -146,35 +148,35 @@ struct model_held {
 
 struct model_failed {
 	uint64_t bytes;
-	unsigned domain;         // index in model.domains
+	unsigned domain; // index in model.domains
 	unsigned process;
 	uint64_t monotonic_ns;
 	int error;
-	uint64_t events_before;  // allocations in the domain until then, as the recorder counted them
-	bool had_success_after;  // something was allocated in the domain afterwards
+	uint64_t events_before;           // allocations in the domain until then, as the recorder counted them
+	bool had_success_after;           // something was allocated in the domain afterwards
 	enum kmem_failed_outcome outcome; // what the thread got afterwards; devices alone
-	uint32_t thread;         // devices alone; 0 = unknown
-	uint64_t got_bytes;      // host memory alone: its thread was given so much since, about; 0 = nothing, or not known
-	uint64_t free_bytes;     // of the device, right after
-	uint64_t total_bytes;    // 0 = the two are not known
+	uint32_t thread;                  // devices alone; 0 = unknown
+	uint64_t got_bytes;       // host memory alone: its thread was given so much since, about; 0 = nothing, or not known
+	uint64_t free_bytes;      // of the device, right after
+	uint64_t total_bytes;     // 0 = the two are not known
 	uint64_t pool_kept_bytes; // of it, by the driver's pools for themselves, about; 0 = nothing, or not known
-	uint64_t space_limit_bytes; // of the address space then, about; 0 = none, or not known
-	uint64_t own_space_bytes;   // of it recording had so much, about; 0 = not known
+	uint64_t space_limit_bytes;    // of the address space then, about; 0 = none, or not known
+	uint64_t own_space_bytes;      // of it recording had so much, about; 0 = not known
 	const struct model_site *site; // NULL = unknown
-	bool has_held;           // what follows was written down: devices alone
-	size_t domain_count;     // of the next; in further ones of the model there was nothing
-	const uint64_t *domain_bytes; // live in each of the model's domains
+	bool has_held;                 // what follows was written down: devices alone
+	size_t domain_count;           // of the next; in further ones of the model there was nothing
+	const uint64_t *domain_bytes;  // live in each of the model's domains
 	size_t held_count;
 	const struct model_held *held; // sites of the device, of pinned and managed memory
-	uint32_t held_left_out;  // records without a place
+	uint32_t held_left_out;        // records without a place
 };
 
 /* Pages of malloc's that were in memory at the last look, without those of large blocks; from a sample. */
 struct model_heap_look {
-	uint32_t sampled_pages;  // 0 = nobody looked
+	uint32_t sampled_pages; // 0 = nobody looked
 	uint64_t bytes;
-	uint64_t empty_bytes;    // of these, no live block is in them: malloc_trim() gives them back
-	uint64_t sparse_bytes;   // of these, live blocks fill less than half
+	uint64_t empty_bytes;       // of these, no live block is in them: malloc_trim() gives them back
+	uint64_t sparse_bytes;      // of these, live blocks fill less than half
 	uint64_t sparse_live_bytes; // requested bytes of the blocks in these
 };
 
@@ -185,87 +187,89 @@ struct model_built {
 };
 
 struct model_process {
-	const char *path;        // of the capture file
+	const char *path;                     // of the capture file
 	const struct kmem_identity *identity; // texts in it are terminated and checked
-	uint32_t state;          // enum kmem_state
-	bool is_alive;           // the process (same pid, same start) still runs on this machine
-	bool is_trusted;         // its capture: see owner.h
-	bool is_hidden;          // it ran in another container than this command: it may still run, unseen
+	uint32_t state;                       // enum kmem_state
+	bool is_alive;                        // the process (same pid, same start) still runs on this machine
+	bool is_trusted;                      // its capture: see owner.h
+	bool is_hidden;                       // it ran in another container than this command: it may still run, unseen
 	bool is_finalizing;
-	bool is_at_exit;         // live figures are those of the moment when it began to exit
-	uint64_t after_exit_bytes; // allocated since then, about
-	int exit_code;           // with KMEM_STATE_CLEAN_EXIT; -1 = unknown
+	bool is_at_exit;             // live figures are those of the moment when it began to exit
+	uint64_t after_exit_bytes;   // allocated since then, about
+	int exit_code;               // with KMEM_STATE_CLEAN_EXIT; -1 = unknown
 	uint64_t ended_monotonic_ns; // with KMEM_STATE_CLEAN_EXIT, or when the next image of the process began; 0 = unknown
 	const struct kmem_launcher *launcher; // NULL: nobody waited for it
-	uint32_t python_version; // PY_VERSION_HEX; 0 = none
+	uint32_t python_version;              // PY_VERSION_HEX; 0 = none
 	uint32_t peak_error_bytes;
 	uint64_t verify_checked;
 	uint64_t verify_mismatched;
-	uint64_t attempt_bytes;  // last big request
+	uint64_t attempt_bytes; // last big request
 	unsigned attempt_domain;
 	uint64_t losses[KMEM_LOSS_COUNT];
-	uint64_t allocated_bytes;  // all domains
-	uint64_t live_bytes;       // heap + mmap + shared + python/arena + library
-	uint64_t peak_bytes;       // of the largest of heap, mmap, python/arena, library
+	uint64_t allocated_bytes; // all domains
+	uint64_t live_bytes;      // heap + mmap + shared + python/arena + library
+	uint64_t peak_bytes;      // of the largest of heap, mmap, python/arena, library
 	uint32_t site_count;
-	uint64_t failed_count;     // requests that were refused, also those that are not in model.failed
+	uint64_t failed_count; // requests that were refused, also those that are not in model.failed
 	size_t heartbeat_count;
 	const struct kmem_heartbeat *heartbeats; // oldest first
-	const struct kmem_resident *resident; // the last look at what it is made of; NULL = none
-	uint64_t own_bytes[KMEM_OWN_PARTS]; // what of it is the recorder's
+	const struct kmem_resident *resident;    // the last look at what it is made of; NULL = none
+	uint64_t own_bytes[KMEM_OWN_PARTS];      // what of it is the recorder's
 	struct model_heap_look heap_look;
-	uint64_t untouched_bytes;  // of live_bytes, not in memory
-	unsigned thread_count;     // the most that were recorded at the same time, about
+	uint64_t untouched_bytes; // of live_bytes, not in memory
+	unsigned thread_count;    // the most that were recorded at the same time, about
 	size_t note_count;
 	const char *const *notes;
-	uint64_t inherited_bytes;  // live in the parent at fork, in memory that is private to a process; in no other figure
-	uint64_t copied_bytes;     // of inherited memory, by writing to it: at least so much, in whole pages
+	uint64_t inherited_bytes; // live in the parent at fork, in memory that is private to a process; in no other figure
+	uint64_t copied_bytes;    // of inherited memory, by writing to it: at least so much, in whole pages
 	uint64_t private_dirty_bytes; // of the whole process, at the last look; 0 = not looked
 	size_t built_count;
 	const struct model_built *built; // what it inherited, the most first: sites of the parent's
-	int parent;              // index in model.processes, -1 = none of these
-	const char *name;        // base name of what was called, or the script for an interpreter
+	int parent;                      // index in model.processes, -1 = none of these
+	const char *name;                // base name of what was called, or the script for an interpreter
 };
 
 /* A cell of a notebook, or of IPython: what model_frame.file says of it, and what it says itself. */
 struct model_cell {
-	const char *file;        // "cell In[12]"; "cell #HASH" when its number is not known
-	const char *text;        // "" = unknown; may hold anything but '\0'
+	const char *file; // "cell In[12]"; "cell #HASH" when its number is not known
+	const char *text; // "" = unknown; may hold anything but '\0'
 };
 
 struct model {
 	size_t process_count;
 	struct model_process *processes; // the first process of the session first, then by start time
-	size_t unknown_end_count;        // of processes that may have ended before another one began; sums take them to have met
-	size_t domain_count;             // domains that were used in any process
+	// of processes that may have ended before another one began; sums take them to have met
+	size_t unknown_end_count;
+	size_t domain_count; // domains that were used in any process
 	struct model_domain *domains;
 	size_t site_count;
 	struct model_site *sites;
 	size_t cell_count;
 	struct model_cell *cells;
 	size_t failed_count;
-	struct model_failed *failed;     // the last of each process, oldest first
+	struct model_failed *failed; // the last of each process, oldest first
 	size_t damage_count;
-	size_t capture_damage_count;     // of them, the first ones: about captures, not about program files that are gone
-	size_t damaged_places;           // about captures, those without a line included
-	uint64_t unlisted_bytes;         // live in domains, of no site that is left; in salvage
-	const char *const *damages;      // one line each: a capture or section that could not be read whole
+	size_t capture_damage_count; // of them, the first ones: about captures, not about program files that are gone
+	size_t damaged_places;       // about captures, those without a line included
+	uint64_t unlisted_bytes;     // live in domains, of no site that is left; in salvage
+	const char *const *damages;  // one line each: a capture or section that could not be read whole
 	const char *session;
-	size_t session_count;            // how many there are in the folder of which this one was taken; 1 = no other
-	const char *distrusted;          // a line about captures that belong to other users; NULL = there are none
-	bool needs_salvage;              // to be read again: option --salvage
-	const struct text_pool *texts;   // where they live; NULL = elsewhere
-	const char *argument;            // for a command line, as a shell takes it: the capture, or the folder when they are several
+	size_t session_count;          // how many there are in the folder of which this one was taken; 1 = no other
+	const char *distrusted;        // a line about captures that belong to other users; NULL = there are none
+	bool needs_salvage;            // to be read again: option --salvage
+	const struct text_pool *texts; // where they live; NULL = elsewhere
+	// for a command line, as a shell takes it: the capture, or the folder when they are several
+	const char *argument;
 };
 
 struct model_options {
-	const char *capture;     // file or folder; NULL = the newest session in ./kmemshim.out
-	const char *session;     // which of a folder's sessions; NULL = the newest
-	const char *sysroot;     // prefix for module paths; NULL = none
-	const char *project;     // only code below this folder is the user's own; NULL = by rule
-	const char *wrappers;    // names as frame_rules.h takes them; NULL = none
-	bool is_salvage;         // read what is intact of a damaged capture instead of refusing it
-	bool wants_symbols;      // false: leave native frames unnamed (fast totals)
+	const char *capture;  // file or folder; NULL = the newest session in ./kmemshim.out
+	const char *session;  // which of a folder's sessions; NULL = the newest
+	const char *sysroot;  // prefix for module paths; NULL = none
+	const char *project;  // only code below this folder is the user's own; NULL = by rule
+	const char *wrappers; // names as frame_rules.h takes them; NULL = none
+	bool is_salvage;      // read what is intact of a damaged capture instead of refusing it
+	bool wants_symbols;   // false: leave native frames unnamed (fast totals)
 };
 
 /* The result is owned by the caller; model_free(NULL) is legal. NULL and *fail filled when nothing could be read. */

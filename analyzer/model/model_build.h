@@ -31,25 +31,25 @@
 /* Not sealed, and nobody writes it any more: its counters must agree with each other. */
 bool capture_is_final(const struct capture *capture);
 
-struct build_cell;                    // model_cells.c
-struct build_frame;                   // model_frames.c
-struct build_site;                    // model_sites.c
-struct process_frames;                // model_frames.c: what is known of one capture's frames
+struct build_cell;     // model_cells.c
+struct build_frame;    // model_frames.c
+struct build_site;     // model_sites.c
+struct process_frames; // model_frames.c: what is known of one capture's frames
 
 /* A readable stack; equal ones are one object. Compared from `omitted` on. */
 struct build_stack {
 	const struct model_frame *where;
-	const char *import;            // see struct model_site
+	const char *import; // see struct model_site
 	uint32_t frame_count;
 	uint32_t omitted;
 	uint32_t frames_before_gap;
-	uint32_t flags;                // enum kmem_stack_flags
+	uint32_t flags; // enum kmem_stack_flags
 	const struct model_frame *frames[];
 };
 
 struct build_failed {
-	uint64_t site;                 // index in build.sites + 1; 0 = unknown
-	uint64_t *held_sites;          // of failed.held, the same; in the pool
+	uint64_t site;        // index in build.sites + 1; 0 = unknown
+	uint64_t *held_sites; // of failed.held, the same; in the pool
 	struct model_failed failed;
 };
 
@@ -61,9 +61,9 @@ struct build {
 
 	size_t process_count;
 	struct model_process *processes;
-	bool is_trusted;               // the capture that is being read: owner.h
-	size_t distrusted_count;       // captures that are not
-	uid_t distrusted_owner;        // of the first of them
+	bool is_trusted;         // the capture that is being read: owner.h
+	size_t distrusted_count; // captures that are not
+	uid_t distrusted_owner;  // of the first of them
 	const char *distrusted_name;
 
 	size_t domain_count;
@@ -81,14 +81,14 @@ struct build {
 	struct site_state *site_states; // model_sites.c: one per site
 
 	size_t member_room;
-	struct build_member *members;  // model_family.c: one per process
+	struct build_member *members; // model_family.c: one per process
 
 	size_t failed_count;
 	size_t failed_room;
 	struct build_failed *failed;
 
 	size_t damage_count;
-	uint64_t damages_unsaid;       // further places, of which no line tells
+	uint64_t damages_unsaid; // further places, of which no line tells
 	size_t damage_room;
 	const char **damages;
 };
@@ -99,7 +99,7 @@ struct domain_sum {
 	uint64_t freed_bytes;
 	uint64_t allocated_count;
 	uint64_t freed_count;
-	struct kmem_peak_word peak;    // the row's, where `now` is what the sites hold
+	struct kmem_peak_word peak; // the row's, where `now` is what the sites hold
 	bool is_used;
 };
 
@@ -128,31 +128,33 @@ void model_add_domains(struct build *build, struct capture *capture, struct mode
 /* Adds its refused requests; `sites` leads from the capture's sites to build.sites + 1. */
 void model_add_failed(struct build *build, struct capture *capture, const struct domain_rows *rows,
                       const uint32_t *sites);
-void model_take_failed(struct build *build, struct model *model); // after all captures: in order of time, with their sites
+// after all captures: in order of time, with their sites
+void model_take_failed(struct build *build, struct model *model);
 
 /* What the records of one site say of their generations. */
 struct generation_sums {
-	uint32_t birth_generations;    // the most of any record; 0 = nobody counted
-	uint32_t birth_clock;          // the latest
-	uint64_t allocated_count;      // by all records, by the end
-	uint8_t first_epoch;           // the first
+	uint32_t birth_generations; // the most of any record; 0 = nobody counted
+	uint32_t birth_clock;       // the latest
+	uint64_t allocated_count;   // by all records, by the end
+	uint8_t first_epoch;        // the first
 	int64_t born_alive[KMEM_GENERATION_BUCKETS];
 };
 struct generation_counts {
-	uint32_t alive;                // as in struct model_site
+	uint32_t alive; // as in struct model_site
 	uint32_t total;
 	uint32_t recent_alive;
 	uint32_t recent_total;
-	uint64_t volume_bytes;         // as in struct model_site
-	bool has_paused;               // as there
-	uint32_t born;                 // as born_generations there
-	uint64_t span_bytes;           // as there
-	uint64_t unlikely;             // counts that cannot be
+	uint64_t volume_bytes; // as in struct model_site
+	bool has_paused;       // as there
+	uint32_t born;         // as born_generations there
+	uint64_t span_bytes;   // as there
+	uint64_t unlikely;     // counts that cannot be
 };
-void model_generations_add(struct generation_sums *sums, const struct kmem_generations *block); // NULL: the record has none
+// NULL: the record has none
+void model_generations_add(struct generation_sums *sums, const struct kmem_generations *block);
 /* At that moment of the clock, which may be before the capture's last. */
-struct generation_counts model_generations_count(const struct generation_sums *sums, const struct kmem_header *header, uint64_t clock,
-                                                 uint64_t live_count);
+struct generation_counts model_generations_count(const struct generation_sums *sums, const struct kmem_header *header,
+                                                 uint64_t clock, uint64_t live_count);
 
 struct process_frames *process_frames_new(struct build *build, struct capture *capture);
 void process_frames_free(struct process_frames *frames);
@@ -162,7 +164,7 @@ size_t process_frames_resolve(struct process_frames *frames, uint64_t word, uint
                               const struct model_frame *const **found);
 void model_frames_free(struct build *build); // the index, not the frames
 
-struct process_stacks;                // model_stacks.c
+struct process_stacks; // model_stacks.c
 struct process_stacks *process_stacks_new(struct build *build, struct capture *capture);
 void process_stacks_free(struct process_stacks *stacks);
 
@@ -179,7 +181,7 @@ size_t model_cells_label(struct build *build, struct model_cell **cells);
 const char *model_cells_name(struct build *build, const char *file);
 void model_cells_free(struct build *build);
 void model_frames_tell_files(struct build *build); // to place.h
-void model_frames_label(struct build *build); // gives these names to all frames
+void model_frames_label(struct build *build);      // gives these names to all frames
 
 /* Merges the capture's sites into the model's. Returns for each site its index in build.sites + 1; freed by the caller. */
 uint32_t *model_add_sites(struct build *build, struct capture *capture, const struct domain_rows *rows);
@@ -198,9 +200,8 @@ void model_add_types(struct build *build, struct capture *capture, const uint32_
  */
 void model_wrappers_skip(struct model_site *sites, size_t count, size_t domain_count);
 
-
 /* After them: what is in memory; `sites` as above. */
 void model_add_resident(struct build *build, struct capture *capture, const uint32_t *sites);
-void model_sites_free(struct build *build);  // the index, not the sites
+void model_sites_free(struct build *build); // the index, not the sites
 
 #endif

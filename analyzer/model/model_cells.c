@@ -22,12 +22,12 @@
 #define NAME_BYTES 96
 
 struct build_cell {
-	const char *file;             // the key: without process and number, "<cell HASH>"
-	struct build_cell *same;      // NULL, or the key is another name of this cell
-	uint32_t number;              // latest; 0 = unknown
-	uint32_t pid;                 // that ran it
-	const char *label;            // NULL until all captures were read
-	const char *text;             // as it was compiled; "" = unknown
+	const char *file;        // the key: without process and number, "<cell HASH>"
+	struct build_cell *same; // NULL, or the key is another name of this cell
+	uint32_t number;         // latest; 0 = unknown
+	uint32_t pid;            // that ran it
+	const char *label;       // NULL until all captures were read
+	const char *text;        // as it was compiled; "" = unknown
 	UT_hash_handle hh;
 };
 
@@ -95,7 +95,8 @@ plain_name(const char *file, char name[NAME_BYTES], uint32_t *number)
 		if (strncmp(folder, "ipykernel_", 10) == 0 && isdigit((unsigned char)folder[10]))
 			rest = slash + 1;
 	}
-	return rest != NULL && (size_t)snprintf(name, NAME_BYTES, "<cell %.*s>", (int)strcspn(rest, ".>"), rest) < NAME_BYTES;
+	return rest != NULL &&
+	       (size_t)snprintf(name, NAME_BYTES, "<cell %.*s>", (int)strcspn(rest, ".>"), rest) < NAME_BYTES;
 }
 
 static struct build_cell *
@@ -167,7 +168,8 @@ model_cells_add(struct build *build, struct capture *capture)
 	static const char *const tails[] = { "", "\n", "\n\n" }; // IPython keeps the text without them
 	uint32_t next = capture_list(&capture->header->cells);
 	uint32_t pid = capture->identity->pid;
-	uint64_t budget_bytes = capture->sections[KMEM_SECTION_RECORDS].size_bytes; // cells of a sound capture do not overlap
+	// cells of a sound capture do not overlap
+	uint64_t budget_bytes = capture->sections[KMEM_SECTION_RECORDS].size_bytes;
 	struct capture_cell stored;
 	struct build_cell *cell;
 	char name[NAME_BYTES];
@@ -255,7 +257,8 @@ model_cells_free(struct build *build)
 	struct build_cell *cell;
 	struct build_cell *next;
 
-	HASH_ITER(hh, build->cells, cell, next) {
+	HASH_ITER(hh, build->cells, cell, next)
+	{
 		HASH_DEL(build->cells, cell);
 		free(cell);
 	}

@@ -57,7 +57,8 @@ sum_sites(struct capture *capture, struct domain_rows *rows)
 		struct kmem_peak_word stored = capture_domain(capture, i)->peak;
 
 		if (capture->is_salvage && kmem_domain_peak_bytes(stored) > capture_most_bytes(capture, i)) {
-			capture_damaged(capture, "section \"domains\": domain %u cannot have held %" PRIu64 " bytes", i, kmem_domain_peak_bytes(stored));
+			capture_damaged(capture, "section \"domains\": domain %u cannot have held %" PRIu64 " bytes", i,
+			                kmem_domain_peak_bytes(stored));
 			stored = (struct kmem_peak_word){ 0 };
 		}
 		if (capture->sections[KMEM_SECTION_SITES].is_cut || capture->sites_left_out != 0)
@@ -136,8 +137,9 @@ model_add_domains(struct build *build, struct capture *capture, struct model_pro
 			capture_damaged(capture, "section \"head\": domain %u has no name: what it holds is left out", i);
 			continue;
 		}
-		name = COPY_OF(capture->header->devices_are_hip) == KMEM_YES ? hip_name(build, row->name)
-		                                                             : text_pool_add(build->pool, row->name, name_bytes);
+		name = COPY_OF(capture->header->devices_are_hip) == KMEM_YES
+		           ? hip_name(build, row->name)
+		           : text_pool_add(build->pool, row->name, name_bytes);
 		rows->index[i] = domain_by_name(build, name);
 		add_domain(process, i, row, &rows->sums[i], &build->domains[rows->index[i]]);
 	}

@@ -17,21 +17,21 @@
 
 /* One site among what was held, put together from its records. */
 struct held_sum {
-	uint64_t site;                // index in build.sites + 1
-	uint64_t live_bytes;          // these four modulo 2^64: of some records less than 0
+	uint64_t site;       // index in build.sites + 1
+	uint64_t live_bytes; // these four modulo 2^64: of some records less than 0
 	uint64_t live_count;
 	uint64_t kept_bytes;
 	uint64_t end_bytes;
 	uint64_t end_count;
-	bool has_blocks;              // generations of one of its records were counted
-	bool has_copies;              // and were written down
+	bool has_blocks; // generations of one of its records were counted
+	bool has_copies; // and were written down
 	struct generation_sums generations;
 };
 
 struct held_sums {
 	size_t count;
-	struct held_sum *sums;        // as many as there are entries, at most
-	uint32_t *places;             // for each of build.sites + 1: index in `sums` + 1; 0 = none
+	struct held_sum *sums; // as many as there are entries, at most
+	uint32_t *places;      // for each of build.sites + 1: index in `sums` + 1; 0 = none
 };
 
 static struct held_sum *
@@ -97,7 +97,8 @@ at_least_none(int64_t number)
 }
 
 static void
-keep_held(struct build *build, const struct held_sums *held, const struct kmem_header *header, uint32_t clock, struct build_failed *to)
+keep_held(struct build *build, const struct held_sums *held, const struct kmem_header *header, uint32_t clock,
+          struct build_failed *to)
 {
 	struct model_held *kept = text_pool_room(build->pool, held->count * sizeof(*kept));
 

@@ -21,7 +21,7 @@
 
 /* Beside each process. */
 struct build_member {
-	uint32_t *sites;              // of its capture: index in build.sites + 1
+	uint32_t *sites; // of its capture: index in build.sites + 1
 	size_t site_count;
 	uint32_t inherited_count;
 	struct kmem_inherited_site inherited[KMEM_INHERITED_SITES_MAX];
@@ -35,7 +35,8 @@ static bool
 agrees(struct capture *capture, const char *what, uint32_t wanted, uint32_t found)
 {
 	if (wanted != 0 && wanted != found)
-		capture_damaged(capture, "section \"head\": %s: checksum wanted 0x%08x, found 0x%08x: left out", what, wanted, found);
+		capture_damaged(capture, "section \"head\": %s: checksum wanted 0x%08x, found 0x%08x: left out", what, wanted,
+		                found);
 	return wanted != 0 && wanted == found;
 }
 
@@ -119,8 +120,9 @@ mark_replaced(struct build *build)
 	for (size_t i = 0; i < build->process_count; i++) {
 		struct model_process *process = &build->processes[i];
 
-		for (size_t j = i + 1; j < build->process_count && process->state != KMEM_STATE_CLEAN_EXIT &&
-		                           process->ended_monotonic_ns == 0; j++) { // in order of start
+		for (size_t j = i + 1;
+		     j < build->process_count && process->state != KMEM_STATE_CLEAN_EXIT && process->ended_monotonic_ns == 0;
+		     j++) { // in order of start
 			const struct kmem_identity *later = build->processes[j].identity;
 
 			if (later->pid == process->identity->pid && later->start_ticks == process->identity->start_ticks &&
@@ -195,7 +197,8 @@ static bool
 may_have_ended_before(const struct build *build, size_t index, size_t later)
 {
 	const struct model_process *process = &build->processes[index];
-	uint64_t seen_ns = process->heartbeat_count != 0 ? process->heartbeats[process->heartbeat_count - 1].monotonic_ns : 0;
+	uint64_t seen_ns = process->heartbeat_count != 0 ? process->heartbeats[process->heartbeat_count - 1].monotonic_ns
+	                                                 : 0;
 
 	for (size_t i = 0; i < build->process_count; i++) {
 		const struct model_process *child = &build->processes[i];
@@ -203,7 +206,8 @@ may_have_ended_before(const struct build *build, size_t index, size_t later)
 		if (child->parent == (int)index && child->identity->start_monotonic_ns > seen_ns)
 			seen_ns = child->identity->start_monotonic_ns;
 	}
-	return !process->is_alive && end_of(process) == UINT64_MAX && seen_ns < build->processes[later].identity->start_monotonic_ns;
+	return !process->is_alive && end_of(process) == UINT64_MAX &&
+	       seen_ns < build->processes[later].identity->start_monotonic_ns;
 }
 
 size_t

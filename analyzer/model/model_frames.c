@@ -34,7 +34,7 @@ struct module {
 	uint64_t load_bias;
 	uint32_t loaded_generation;
 	uint32_t unloaded_generation;
-	uint64_t built_ns;            // 0 = unknown
+	uint64_t built_ns; // 0 = unknown
 	const char *path;
 	const char *name;
 	struct symbolizer_file *file; // NULL: no symbols wanted
@@ -43,7 +43,7 @@ struct module {
 /* One code object; the texts stay in the capture's memory. */
 struct code {
 	uint32_t index;
-	bool is_known;                // false: its record is damaged
+	bool is_known; // false: its record is damaged
 	struct capture_code stored;
 	const char *file;
 	const char *module;
@@ -53,7 +53,7 @@ struct code {
 
 struct word_key {
 	uint64_t word;
-	uint64_t module;              // index in modules + 1; 0 = none, or Python
+	uint64_t module; // index in modules + 1; 0 = none, or Python
 };
 
 struct word {
@@ -69,16 +69,16 @@ struct word {
 struct recent {
 	uint64_t word;
 	uint32_t module_generation;
-	const struct word *known;     // NULL = empty
+	const struct word *known; // NULL = empty
 };
 
 struct process_frames {
 	struct build *build;
 	struct capture *capture;
 	size_t module_count;
-	struct module *modules;       // by start, then by when they were loaded
-	struct code *codes;           // uthash
-	struct word *words;           // uthash
+	struct module *modules; // by start, then by when they were loaded
+	struct code *codes;     // uthash
+	struct word *words;     // uthash
 	struct recent recent[1u << RECENT_BITS];
 };
 
@@ -118,7 +118,8 @@ model_frames_label(struct build *build)
 	struct build_frame *found;
 	struct build_frame *next;
 
-	HASH_ITER(hh, build->frames, found, next) { // nobody looks a frame up any more
+	HASH_ITER(hh, build->frames, found, next)
+	{ // nobody looks a frame up any more
 		found->frame.is_trusted = found->is_trusted;
 		if (found->frame.kind != MODEL_FRAME_PYTHON)
 			continue;
@@ -136,7 +137,8 @@ model_frames_tell_files(struct build *build)
 	struct build_frame *found;
 	struct build_frame *next;
 
-	HASH_ITER(hh, build->frames, found, next) {
+	HASH_ITER(hh, build->frames, found, next)
+	{
 		if (found->frame.is_user && strchr(found->frame.file, '/') != NULL)
 			paths[count++] = found->frame.file;
 	}
@@ -224,11 +226,13 @@ process_frames_free(struct process_frames *frames)
 	struct word *word;
 	struct word *next_word;
 
-	HASH_ITER(hh, frames->codes, code, next_code) {
+	HASH_ITER(hh, frames->codes, code, next_code)
+	{
 		HASH_DEL(frames->codes, code);
 		free(code);
 	}
-	HASH_ITER(hh, frames->words, word, next_word) {
+	HASH_ITER(hh, frames->words, word, next_word)
+	{
 		HASH_DEL(frames->words, word);
 		free(word);
 	}
@@ -247,8 +251,7 @@ modules_until(const struct process_frames *frames, uint64_t address, uint32_t ge
 		size_t middle = low + (high - low) / 2;
 		const struct module *module = &frames->modules[middle];
 
-		if (module->start_addr < address ||
-		    (module->start_addr == address && module->loaded_generation <= generation))
+		if (module->start_addr < address || (module->start_addr == address && module->loaded_generation <= generation))
 			low = middle + 1;
 		else
 			high = middle;
@@ -318,9 +321,10 @@ resolve_python(struct process_frames *frames, uint64_t word, struct word *into)
 	frame.module = code->module;
 	frame.module_path = "";
 	if (code->is_known) {
-		if (code->stored.line_table_bytes != 0 || (code->stored.flags & KMEM_CODE_CUT_TEXT) == 0) // else there was no room for its lines
-			frame.line = python_text_line(code->stored.python_version, code->stored.first_line,
-			                              code->stored.line_table, code->stored.line_table_bytes, offset);
+		// else there was no room for its lines
+		if (code->stored.line_table_bytes != 0 || (code->stored.flags & KMEM_CODE_CUT_TEXT) == 0)
+			frame.line = python_text_line(code->stored.python_version, code->stored.first_line, code->stored.line_table,
+			                              code->stored.line_table_bytes, offset);
 		frame.first_line = code->stored.first_line;
 		frame.is_importlib = (code->stored.flags & KMEM_CODE_IMPORTLIB) != 0;
 		frame_rules_judge(&frames->build->rules, &frame, (code->stored.flags & KMEM_CODE_LIBRARY) != 0);

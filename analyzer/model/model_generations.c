@@ -11,7 +11,7 @@
 /* relaxed: a private copy that nobody changes */
 #define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
 
-#define MERGED_MIN 16 // generations that are not merged: about twice as many as a leak needs
+#define MERGED_MIN 16         // generations that are not merged: about twice as many as a leak needs
 #define REQUESTS_UNDER_WAY 64 // a birth is counted by generation first; one for each thread
 
 void
@@ -62,7 +62,8 @@ merged(const struct generation_sums *sums)
 {
 	uint32_t step = 1;
 
-	while (sums->birth_generations / step >= MERGED_MIN && sums->allocated_count < sums->birth_generations / step * UINT64_C(4))
+	while (sums->birth_generations / step >= MERGED_MIN &&
+	       sums->allocated_count < sums->birth_generations / step * UINT64_C(4))
 		step *= 2;
 	return step;
 }
@@ -79,7 +80,8 @@ static uint64_t
 volume_between(const struct kmem_header *header, uint64_t first, uint64_t last)
 {
 	uint64_t start_bytes = first > 1 ? volume_at(header, first) : 0;
-	uint64_t end_bytes = last < COPY_OF(header->generation_clock) ? volume_at(header, last + 1) : COPY_OF(header->volume_bytes);
+	uint64_t end_bytes = last < COPY_OF(header->generation_clock) ? volume_at(header, last + 1)
+	                                                              : COPY_OF(header->volume_bytes);
 
 	return end_bytes > start_bytes ? end_bytes - start_bytes : 0;
 }
@@ -90,7 +92,8 @@ volume_between(const struct kmem_header *header, uint64_t first, uint64_t last)
  * else it would look like one that accumulates.
  */
 struct generation_counts
-model_generations_count(const struct generation_sums *sums, const struct kmem_header *header, uint64_t clock, uint64_t live_count)
+model_generations_count(const struct generation_sums *sums, const struct kmem_header *header, uint64_t clock,
+                        uint64_t live_count)
 {
 	uint64_t age = clock >= sums->first_epoch ? clock - sums->first_epoch : 0;
 	struct generation_counts counts = { 0 };

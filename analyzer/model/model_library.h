@@ -22,14 +22,15 @@ struct model_library_switch {
 	const char *setting; // "ARROW_DEFAULT_MEMORY_POOL=system"
 	const char *effect;  // after "with it"
 };
-const struct model_library_switch *model_library_switch(const struct model_site *site); // NULL = there is none, or none known
+// NULL = there is none, or none known
+const struct model_library_switch *model_library_switch(const struct model_site *site);
 
 /* A heap of objects that somebody else manages, and collects: what it maps itself, of whatever domain. Not what it takes from malloc. */
 struct model_runtime {
-	const char *module;   // where it maps memory, as these begin
+	const char *module; // where it maps memory, as these begin
 	const char *function;
-	const char *name;     // "the JVM"
-	const char *advice;   // who knows more of its objects
+	const char *name;   // "the JVM"
+	const char *advice; // who knows more of its objects
 };
 const struct model_runtime *model_runtime_of(const struct model *model, const struct model_site *site); // NULL = none
 

@@ -29,8 +29,8 @@ base_name(const char *path)
 static bool
 is_interpreter(const char *name)
 {
-	static const char *const starts[] = { "python", "pypy", "ipython", "ruby", "perl", "node", "php", "sh", "bash",
-		                              "dash", "zsh", "ld-linux" };
+	static const char *const starts[] = { "python", "pypy", "ipython", "ruby", "perl", "node",
+		                                  "php",    "sh",   "bash",    "dash", "zsh",  "ld-linux" };
 
 	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
 		size_t length = strlen(starts[i]);
@@ -115,8 +115,10 @@ kept_launcher(struct build *build, struct capture *capture)
 		return NULL;
 	found = kmem_checksum(KMEM_CHECKSUM_START, (const char *)stored + start, sizeof(*stored) - start);
 	if (found != stored->checksum) {
-		capture_damaged(capture, "section \"launcher\": checksum wanted 0x%08x, found 0x%08x: how the program ended is "
-		                "unknown", stored->checksum, found);
+		capture_damaged(capture,
+		                "section \"launcher\": checksum wanted 0x%08x, found 0x%08x: how the program ended is "
+		                "unknown",
+		                stored->checksum, found);
 		return NULL;
 	}
 	kept = text_pool_room(build->pool, sizeof(*kept));
@@ -140,7 +142,8 @@ static const struct kmem_resident *
 kept_resident(struct build *build, struct capture *capture, uint64_t own_bytes[KMEM_OWN_PARTS])
 {
 	const struct kmem_resident *stored = capture->header->resident;
-	const struct kmem_resident *newer = COPY_OF(stored[0].sequence) > COPY_OF(stored[1].sequence) ? &stored[0] : &stored[1];
+	const struct kmem_resident *newer = COPY_OF(stored[0].sequence) > COPY_OF(stored[1].sequence) ? &stored[0]
+	                                                                                              : &stored[1];
 	struct kmem_resident *kept;
 
 	if (COPY_OF(newer->sequence) == 0)

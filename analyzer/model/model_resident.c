@@ -42,30 +42,37 @@ static bool
 is_heap_possible(const struct kmem_resident_lines *lines)
 {
 	return lines->heap_bytes < MOST_BYTES && lines->heap_empty_bytes <= lines->heap_bytes &&
-	       lines->heap_sparse_bytes <= lines->heap_bytes - lines->heap_empty_bytes && lines->heap_sparse_live_bytes < MOST_BYTES &&
-	       lines->left_out_bytes < MOST_BYTES && lines->left_out_resident_bytes <= lines->left_out_bytes;
+	       lines->heap_sparse_bytes <= lines->heap_bytes - lines->heap_empty_bytes &&
+	       lines->heap_sparse_live_bytes < MOST_BYTES && lines->left_out_bytes < MOST_BYTES &&
+	       lines->left_out_resident_bytes <= lines->left_out_bytes;
 }
 
 /* Of a capture that is being written a record may be newer than what was read of it. */
 static bool
 is_line_possible(const struct capture *capture, const struct kmem_resident_line *line)
 {
-	return (line->site <= capture_site_count(capture) || !capture->is_still || capture->sections[KMEM_SECTION_SITES].is_cut) &&
-	       line->large_bytes < MOST_BYTES && line->large_resident_bytes <= line->large_bytes && line->pinned_bytes < MOST_BYTES;
+	return (line->site <= capture_site_count(capture) || !capture->is_still ||
+	        capture->sections[KMEM_SECTION_SITES].is_cut) &&
+	       line->large_bytes < MOST_BYTES && line->large_resident_bytes <= line->large_bytes &&
+	       line->pinned_bytes < MOST_BYTES;
 }
 
 static bool
 are_possible(struct capture *capture, const struct kmem_resident_lines *lines)
 {
 	if (!is_heap_possible(lines)) {
-		capture_damaged(capture, "section \"head\": pages of malloc's heap at the last look are more than it had: what of lines is in "
-		                "memory is left out");
+		capture_damaged(
+			capture,
+			"section \"head\": pages of malloc's heap at the last look are more than it had: what of lines is in "
+			"memory is left out");
 		return false;
 	}
 	for (unsigned i = 0; i < KMEM_RESIDENT_LINES_MAX && lines->lines[i].site != 0; i++) {
 		if (is_line_possible(capture, &lines->lines[i]))
 			continue;
-		capture_damaged(capture, "section \"head\": what of site %" PRIu32 " of %zu is in memory is not possible: all of it is left out",
+		capture_damaged(capture,
+		                "section \"head\": what of site %" PRIu32
+		                " of %zu is in memory is not possible: all of it is left out",
 		                lines->lines[i].site, capture_site_count(capture));
 		return false;
 	}
@@ -96,7 +103,8 @@ grown(uint64_t before, uint64_t after)
 static uint64_t
 touched_since(const struct model_process *process, const struct kmem_resident *look)
 {
-	if (process->heartbeat_count == 0 || process->heartbeats[process->heartbeat_count - 1].monotonic_ns <= look->monotonic_ns)
+	if (process->heartbeat_count == 0 ||
+	    process->heartbeats[process->heartbeat_count - 1].monotonic_ns <= look->monotonic_ns)
 		return 0;
 	const struct kmem_heartbeat *last = &process->heartbeats[process->heartbeat_count - 1];
 	uint64_t allocated_bytes = grown(beat_at(process, look->monotonic_ns)->live_bytes, last->live_bytes);
@@ -105,8 +113,8 @@ touched_since(const struct model_process *process, const struct kmem_resident *l
 }
 
 static void
-add_records(struct build *build, struct capture *capture, const uint32_t *sites, const struct kmem_resident_lines *lines,
-            struct look_sum *sums)
+add_records(struct build *build, struct capture *capture, const uint32_t *sites,
+            const struct kmem_resident_lines *lines, struct look_sum *sums)
 {
 	for (size_t i = 0; i < capture_site_count(capture); i++) {
 		const struct kmem_site *stored = capture_site(capture, i);

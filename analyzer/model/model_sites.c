@@ -28,13 +28,13 @@ struct site_key_pair {
 
 struct build_site {
 	struct site_key_pair key;
-	size_t index;                 // in build.sites
+	size_t index; // in build.sites
 	UT_hash_handle hh;
 };
 
 /* Beside each model_site while sites are merged. */
 struct site_state {
-	uint32_t first_record;        // index + 1 in the capture's sites; 0 between captures
+	uint32_t first_record; // index + 1 in the capture's sites; 0 between captures
 };
 
 /* One part: what all records of one site in one capture hold together. */
@@ -43,8 +43,8 @@ struct part {
 	uint64_t allocated_count;
 	uint64_t freed_bytes;
 	uint64_t freed_count;
-	int64_t released_bytes;       // since the program began to exit
-	uint64_t peak_bytes;          // modulo 2^48 until all are added
+	int64_t released_bytes; // since the program began to exit
+	uint64_t peak_bytes;    // modulo 2^48 until all are added
 	struct generation_sums generations;
 
 	uint64_t live_bytes;
@@ -63,7 +63,8 @@ difference(uint64_t allocated, uint64_t freed, uint64_t *impossible)
 
 /* Puts together the records of one site, from `record` on. */
 static void
-read_part(struct capture *capture, const struct domain_rows *rows, uint32_t record, const uint32_t *next, struct part *part)
+read_part(struct capture *capture, const struct domain_rows *rows, uint32_t record, const uint32_t *next,
+          struct part *part)
 {
 	memset(part, 0, sizeof(*part));
 	part->generations.first_epoch = UINT8_MAX;
@@ -195,7 +196,8 @@ find_sites(struct build *build, struct capture *capture, const struct domain_row
 		if (domain == DOMAIN_NONE)
 			homeless++;
 		else
-			sites[i] = (uint32_t)(find_or_add(build, process_stacks_find(stacks, stored, i), domain) - build->sites) + 1;
+			sites[i] = (uint32_t)(find_or_add(build, process_stacks_find(stacks, stored, i), domain) - build->sites) +
+			           1;
 	}
 	if (homeless != 0)
 		capture_damaged(capture, "section \"sites\": %llu site%s of no domain of the file: left out",
@@ -245,7 +247,8 @@ model_add_sites(struct build *build, struct capture *capture, const struct domai
 		capture_damaged(capture, "section \"sites\": more was released than given out in %llu counter%s: taken as 0",
 		                (unsigned long long)impossible, impossible == 1 ? "" : "s");
 	if (unlikely != 0 && capture_is_final(capture))
-		capture_damaged(capture, "section \"generations\": more live blocks than there are, or less than none, in %llu count%s",
+		capture_damaged(capture,
+		                "section \"generations\": more live blocks than there are, or less than none, in %llu count%s",
 		                (unsigned long long)unlikely, unlikely == 1 ? "" : "s");
 	free(next);
 	return sites;
@@ -257,7 +260,8 @@ model_sites_free(struct build *build)
 	struct build_site *site;
 	struct build_site *next;
 
-	HASH_ITER(hh, build->site_index, site, next) {
+	HASH_ITER(hh, build->site_index, site, next)
+	{
 		HASH_DEL(build->site_index, site);
 		free(site);
 	}

@@ -39,12 +39,12 @@ struct process_stacks {
 	struct build *build;
 	struct capture *capture;
 	struct process_frames *frames;
-	struct record *records;       // uthash
-	uint64_t budget_bytes;        // of records that may still be resolved
-	uint64_t budget_frames;       // of whole stacks
-	struct capture_stack stored;  // the latest
+	struct record *records;      // uthash
+	uint64_t budget_bytes;       // of records that may still be resolved
+	uint64_t budget_frames;      // of whole stacks
+	struct capture_stack stored; // the latest
 	struct build_stack *scratch;
-	size_t scratch_room;          // frames
+	size_t scratch_room; // frames
 };
 
 struct process_stacks *
@@ -66,7 +66,8 @@ process_stacks_free(struct process_stacks *stacks)
 	struct record *record;
 	struct record *next;
 
-	HASH_ITER(hh, stacks->records, record, next) {
+	HASH_ITER(hh, stacks->records, record, next)
+	{
 		HASH_DEL(stacks->records, record);
 		free(record);
 	}
@@ -155,7 +156,9 @@ name_arena(struct process_stacks *stacks)
 	static const struct model_frame arena = {
 		.kind = MODEL_FRAME_PYTHON,
 		.function = "arenas of small Python objects",
-		.file = "", .module = "", .module_path = "",
+		.file = "",
+		.module = "",
+		.module_path = "",
 	};
 
 	scratch_reserve(stacks, 1);
@@ -176,8 +179,9 @@ read_stack(struct process_stacks *stacks, uint32_t index_plus_one, size_t site_i
 		capture_damaged(stacks->capture, "section \"records\": %s overlaps others", user);
 		is_read = false;
 	} else if (is_read && stored->frame_count > stacks->budget_frames) {
-		capture_damaged(stacks->capture, "section \"records\": %s and those before it have more than %" PRIu64
-		                " frames", user, FRAMES_MAX);
+		capture_damaged(stacks->capture,
+		                "section \"records\": %s and those before it have more than %" PRIu64 " frames", user,
+		                FRAMES_MAX);
 		is_read = false;
 	}
 	scratch_reserve(stacks, is_read ? stored->frame_count : 0);

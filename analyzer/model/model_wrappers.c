@@ -16,7 +16,7 @@
 #include "model/model_build.h"
 
 #define CALLERS_MIN 8
-#define LAYERS_MAX 3  // a function around a function around malloc
+#define LAYERS_MAX 3 // a function around a function around malloc
 
 struct entry {
 	struct model_site *site;
@@ -78,8 +78,8 @@ find_caller(struct entry *entry)
 
 		if (frame == site->where)
 			is_past = true;
-		else if (is_past && frame->is_user && frame->function[0] != '\0' && model_relation_of(site, i) == MODEL_RELATION_OWN &&
-		         compare_functions(frame, site->where) != 0) {
+		else if (is_past && frame->is_user && frame->function[0] != '\0' &&
+		         model_relation_of(site, i) == MODEL_RELATION_OWN && compare_functions(frame, site->where) != 0) {
 			entry->caller = frame;
 			entry->caller_index = i;
 			return;
@@ -89,7 +89,8 @@ find_caller(struct entry *entry)
 
 /* Does the function, of which these are all sites, hold most of some domain, and do many lines call it? */
 static bool
-is_wrapper(const struct entry *entries, size_t count, const struct model_site *sums, size_t domain_count, struct model_site *own)
+is_wrapper(const struct entry *entries, size_t count, const struct model_site *sums, size_t domain_count,
+           struct model_site *own)
 {
 	size_t callers = 0;
 
@@ -128,14 +129,16 @@ collect(struct model_site *sites, size_t count, struct entry *entries)
 }
 
 static bool
-skip_a_layer(struct entry *entries, size_t count, const struct model_site *sums, size_t domain_count, struct model_site *own)
+skip_a_layer(struct entry *entries, size_t count, const struct model_site *sums, size_t domain_count,
+             struct model_site *own)
 {
 	bool was_any = false;
 
 	if (count != 0)
 		qsort(entries, count, sizeof(*entries), compare_entries);
 	for (size_t first = 0, end; first < count; first = end) {
-		for (end = first + 1; end < count && compare_functions(entries[first].site->where, entries[end].site->where) == 0;)
+		for (end = first + 1;
+		     end < count && compare_functions(entries[first].site->where, entries[end].site->where) == 0;)
 			end++;
 		if (!is_wrapper(entries + first, end - first, sums, domain_count, own))
 			continue;

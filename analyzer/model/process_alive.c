@@ -92,7 +92,9 @@ all_running(void)
 	DIR *processes = all == NULL ? opendir("/proc") : NULL;
 
 	while (processes != NULL && (entry = readdir(processes)) != NULL) {
-		struct running one = { .start_ticks = entry->d_name[0] >= '0' && entry->d_name[0] <= '9' ? start_of(entry->d_name) : NOT_RUNNING };
+		struct running one = { .start_ticks = entry->d_name[0] >= '0' && entry->d_name[0] <= '9'
+			                                      ? start_of(entry->d_name)
+			                                      : NOT_RUNNING };
 
 		if (one.start_ticks == NOT_RUNNING)
 			continue;

@@ -120,8 +120,7 @@ peek_all(char **paths, size_t count, bool is_salvage, struct candidates *found, 
 	if (unreadable > DAMAGES_MAX) {
 		char text[96];
 
-		(void)snprintf(text, sizeof(text), "%zu more captures in this folder cannot be read",
-		               unreadable - DAMAGES_MAX);
+		(void)snprintf(text, sizeof(text), "%zu more captures in this folder cannot be read", unreadable - DAMAGES_MAX);
 		list->damages[list->damage_count++] = memory_text(text);
 	}
 	free(identity);
@@ -241,8 +240,9 @@ newest_below(const char *folder, size_t *folder_count)
 			free(paths[i]);
 		free(paths);
 		*folder_count += count != 0;
-		if (count != 0 && (newest == NULL || status.st_mtim.tv_sec > newest_time.tv_sec ||
-		                   (status.st_mtim.tv_sec == newest_time.tv_sec && status.st_mtim.tv_nsec > newest_time.tv_nsec))) {
+		if (count != 0 &&
+		    (newest == NULL || status.st_mtim.tv_sec > newest_time.tv_sec ||
+		     (status.st_mtim.tv_sec == newest_time.tv_sec && status.st_mtim.tv_nsec > newest_time.tv_nsec))) {
 			newest_time = status.st_mtim;
 			free(newest);
 			newest = path;
@@ -263,18 +263,17 @@ refuse_empty(const char *folder, struct fail *fail)
 	char *newest = newest_below(folder, &count);
 
 	if (newest == NULL)
-		return fail_set(fail, EXIT_USAGE, "%s: holds no captures (*%s): record one with: kmemshim run -o %s -- COMMAND", folder, SUFFIX,
-		                folder);
-	(void)fail_set(fail, EXIT_USAGE, "%s: holds no captures itself, but %zu folder%s: name one, the newest is %s", folder, count,
-	               count == 1 ? " in it does" : "s in it do", newest);
+		return fail_set(fail, EXIT_USAGE, "%s: holds no captures (*%s): record one with: kmemshim run -o %s -- COMMAND",
+		                folder, SUFFIX, folder);
+	(void)fail_set(fail, EXIT_USAGE, "%s: holds no captures itself, but %zu folder%s: name one, the newest is %s",
+	               folder, count, count == 1 ? " in it does" : "s in it do", newest);
 	free(newest);
 	return false;
 }
 
 /* Everything readable in the folder, sessions together. */
 static bool
-read_folder(const char *folder, bool is_salvage, struct candidates *found, struct capture_list *list,
-            struct fail *fail)
+read_folder(const char *folder, bool is_salvage, struct candidates *found, struct capture_list *list, struct fail *fail)
 {
 	struct fail last = { .text = "" };
 	char **paths;
@@ -332,10 +331,14 @@ find_folder(const char *capture, char **folder, struct fail *fail)
 		bool is_missing = errno == ENOENT || errno == ENOTDIR;
 
 		if (is_missing && capture == NULL)
-			return fail_set(fail, EXIT_USAGE, "no capture given and no ./%s here: record one with: kmemshim run -- "
-			                "COMMAND", path);
-		return fail_set(fail, is_missing ? EXIT_USAGE : EXIT_CAPTURE, "%s: cannot be read (%s): give a %s file or a "
-		                "folder of them", path, strerror(errno), SUFFIX);
+			return fail_set(fail, EXIT_USAGE,
+			                "no capture given and no ./%s here: record one with: kmemshim run -- "
+			                "COMMAND",
+			                path);
+		return fail_set(fail, is_missing ? EXIT_USAGE : EXIT_CAPTURE,
+		                "%s: cannot be read (%s): give a %s file or a "
+		                "folder of them",
+		                path, strerror(errno), SUFFIX);
 	}
 	if (S_ISDIR(status.st_mode))
 		*folder = folder_with_captures(path);

@@ -19,10 +19,10 @@
 
 struct capture_list {
 	size_t count;
-	char **paths;                 // of one session: its first process first, then by start
-	size_t session_count;         // of the folder; of a file 1
+	char **paths;         // of one session: its first process first, then by start
+	size_t session_count; // of the folder; of a file 1
 	size_t damage_count;
-	char **damages;               // files of the folder that cannot be read
+	char **damages; // files of the folder that cannot be read
 };
 
 struct session_list {

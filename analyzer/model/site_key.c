@@ -155,7 +155,8 @@ is_comprehension(const struct model_site *site, uint32_t index)
 	const struct model_frame *frame = site->frames[index];
 	size_t length = strlen(frame->function);
 
-	if (frame->kind != MODEL_FRAME_PYTHON || index + 1 >= site->frame_count || site->frames[index + 1]->kind != MODEL_FRAME_PYTHON)
+	if (frame->kind != MODEL_FRAME_PYTHON || index + 1 >= site->frame_count ||
+	    site->frames[index + 1]->kind != MODEL_FRAME_PYTHON)
 		return false;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		size_t end = strlen(names[i]);

@@ -20,7 +20,7 @@ struct check;
 enum render_scope { RENDER_ALL, RENDER_HOST, RENDER_DEVICES };
 
 struct render_options {
-	bool is_native;   // show native frames in the text as well
+	bool is_native;          // show native frames in the text as well
 	enum render_scope scope; // of lines in tables
 	const char *heading;     // NULL = the ranking's own
 };
@@ -34,11 +34,11 @@ void render_text_lines(const struct report *report, const struct render_options 
 /* What the row's line of code says, under its row; nothing when it is not known. */
 void render_text_source(const struct report_place *where, FILE *stream);
 /* The callers of a line, under that. */
-void render_text_stack(const struct report *report, const struct report_line *line, const struct render_options *options,
-                       FILE *stream);
-void render_text_losses(const struct report *report, FILE *stream); // nothing when there are none
+void render_text_stack(const struct report *report, const struct report_line *line,
+                       const struct render_options *options, FILE *stream);
+void render_text_losses(const struct report *report, FILE *stream);     // nothing when there are none
 void render_text_peak_error(const struct report *report, FILE *stream); // one line; nothing when peaks are exact
-void render_text_remarks(const struct report *report, FILE *stream); // refused requests, losses, damage, notes
+void render_text_remarks(const struct report *report, FILE *stream);    // refused requests, losses, damage, notes
 
 void render_check_text(const struct check *check, FILE *stream);
 void render_check_junit(const struct check *check, FILE *stream);

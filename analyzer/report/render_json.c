@@ -468,7 +468,8 @@ free_frame_texts(struct frame_texts *texts)
 	struct frame_text *text;
 	struct frame_text *next;
 
-	HASH_ITER(hh, texts->texts, text, next) {
+	HASH_ITER(hh, texts->texts, text, next)
+	{
 		HASH_DEL(texts->texts, text);
 		free(text->text);
 		free(text);

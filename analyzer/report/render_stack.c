@@ -22,7 +22,7 @@
 #define STACK_FRAMES 4         // under a line
 #define STACK_FRAMES_NATIVE 32 // the same with --native
 #define CALLERS_SHOWN 3
-#define CALLER_PART 100        // with less than a hundredth of the row a second caller does not count
+#define CALLER_PART 100 // with less than a hundredth of the row a second caller does not count
 
 /* What every native stack ends in. */
 static bool
@@ -127,7 +127,8 @@ render_text_source(const struct report_place *where, FILE *stream)
 	size_t length;
 
 	if (where->is_source_changed)
-		(void)fprintf(stream, "%*s     (%s was changed since the program started)\n", INDENT, "", place_base(where->file));
+		(void)fprintf(stream, "%*s     (%s was changed since the program started)\n", INDENT, "",
+		              place_base(where->file));
 	if (where->source[0] == '\0')
 		return;
 	(void)snprintf(text, sizeof(text), "%s", where->source);
@@ -161,7 +162,8 @@ find_caller(const struct report_site *site, const struct report_place *where, st
 			is_past = true;
 			continue;
 		}
-		if (!is_past || is_thread_start(&frame) || !is_shown(&frame, &inner, has_python, false) || (is_found && !frame.is_user))
+		if (!is_past || is_thread_start(&frame) || !is_shown(&frame, &inner, has_python, false) ||
+		    (is_found && !frame.is_user))
 			continue;
 		*caller = frame;
 		is_found = true;
@@ -304,7 +306,8 @@ put_types(const struct report_line *line, FILE *stream)
 	if (used == 0)
 		return;
 	(void)text_clean(text, strlen(text));
-	(void)fprintf(stream, "%*sof   about %s%s\n", INDENT, "", text, line->are_types_older ? " when last looked at" : "");
+	(void)fprintf(stream, "%*sof   about %s%s\n", INDENT, "", text,
+	              line->are_types_older ? " when last looked at" : "");
 }
 
 /* Frames between those that are there. */
@@ -313,7 +316,8 @@ put_gap(FILE *stream, uint32_t omitted)
 {
 	char count[UNITS_TEXT_BYTES];
 
-	(void)fprintf(stream, "%*s...  %s frame%s left out\n", INDENT, "", units_count(omitted, count), omitted == 1 ? "" : "s");
+	(void)fprintf(stream, "%*s...  %s frame%s left out\n", INDENT, "", units_count(omitted, count),
+	              omitted == 1 ? "" : "s");
 }
 
 /* How a list of frames ends: with those that there was no space for here, and those outside of all that were recorded. */
@@ -329,7 +333,8 @@ put_end(FILE *stream, unsigned left_out, uint32_t omitted)
 	if (left_out != 0)
 		(void)fprintf(stream, "%s more%s", units_count(left_out, more), omitted != 0 ? "; " : "");
 	if (omitted != 0) // a walk ends, too: how many there are is not known
-		(void)fprintf(stream, "at least %s outer frame%s not recorded", units_count(omitted, outer), omitted == 1 ? " was" : "s were");
+		(void)fprintf(stream, "at least %s outer frame%s not recorded", units_count(omitted, outer),
+		              omitted == 1 ? " was" : "s were");
 	(void)fputc('\n', stream);
 }
 
@@ -345,10 +350,13 @@ put_brief(const struct report_line *line, FILE *stream)
 
 	(void)units_bytes(site->live_bytes > site->peak_bytes ? site->live_bytes : site->peak_bytes, held);
 	if (line->site_count > 1)
-		(void)fprintf(stream, "%*s     (the largest of %s stacks of this line; it holds %s, too little for native frames: "
-		                      "KMEMSHIM_NATIVE=cut records them)\n", INDENT, "", units_count(line->site_count, count), held);
+		(void)fprintf(stream,
+		              "%*s     (the largest of %s stacks of this line; it holds %s, too little for native frames: "
+		              "KMEMSHIM_NATIVE=cut records them)\n",
+		              INDENT, "", units_count(line->site_count, count), held);
 	else
-		(void)fprintf(stream, "%*s     (it holds too little for native frames: KMEMSHIM_NATIVE=cut records them)\n", INDENT, "");
+		(void)fprintf(stream, "%*s     (it holds too little for native frames: KMEMSHIM_NATIVE=cut records them)\n",
+		              INDENT, "");
 }
 
 /*

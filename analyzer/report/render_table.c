@@ -19,10 +19,10 @@
 
 #define IMPORTS_SHOWN 3
 #define COLUMNS_MAX 7
-#define LEAKING_PART 10        // of which at least one is no leak: worth saying how much is
+#define LEAKING_PART 10 // of which at least one is no leak: worth saying how much is
 #define UNTOUCHED_SHOWN_BYTES (UINT64_C(1) << 20)
-#define UNTOUCHED_PART 10      // of what the row shows; less of it that is not in memory is not told
-#define TRIFLE_PART 1000       // lines with less than a thousandth of their domain are summed up, the first excepted
+#define UNTOUCHED_PART 10 // of what the row shows; less of it that is not in memory is not told
+#define TRIFLE_PART 1000  // lines with less than a thousandth of their domain are summed up, the first excepted
 
 static uint32_t
 share_ppm(uint64_t part, uint64_t whole)
@@ -63,7 +63,8 @@ without(uint64_t bytes, uint64_t untouched_bytes)
 static const char *
 in_memory_share(const struct report_line *line, uint64_t bytes, char text[UNITS_TEXT_BYTES])
 {
-	return units_share(share_ppm(without(bytes, line->in_memory.untouched_bytes), without(line->domain_bytes, line->domain_untouched_bytes)),
+	return units_share(share_ppm(without(bytes, line->in_memory.untouched_bytes),
+	                             without(line->domain_bytes, line->domain_untouched_bytes)),
 	                   text);
 }
 
@@ -234,7 +235,8 @@ struct layout {
 static int
 width_of(const struct column *column, const struct layout *layout)
 {
-	return column->text == text_domain && layout->domain_width >= -column->width ? -1 - layout->domain_width : column->width;
+	return column->text == text_domain && layout->domain_width >= -column->width ? -1 - layout->domain_width
+	                                                                             : column->width;
 }
 
 /* The next column that is shown, from *number on; NULL behind the last one. */
@@ -447,8 +449,8 @@ put_rest(FILE *stream, const struct rest *rest, const char *what)
 	char count[UNITS_TEXT_BYTES];
 
 	if (rest->count != 0)
-		(void)fprintf(stream, "%9s  %s in %s more line%s\n", units_bytes(rest->bytes, text), what, units_count(rest->count, count),
-		              rest->count == 1 ? "" : "s");
+		(void)fprintf(stream, "%9s  %s in %s more line%s\n", units_bytes(rest->bytes, text), what,
+		              units_count(rest->count, count), rest->count == 1 ? "" : "s");
 }
 
 /* Is anything of what is shown of the line an address? */
@@ -517,9 +519,12 @@ render_text_lines(const struct report *report, const struct render_options *opti
 	if (has_untouched)
 		(void)fprintf(stream, "%9s  rows, and their share of the domain, go by what is in memory\n", "");
 	if (has_relations)
-		(void)fprintf(stream, "%9s  [while], [started by]: allocated by threads without Python frames; see README\n", "");
+		(void)fprintf(stream, "%9s  [while], [started by]: allocated by threads without Python frames; see README\n",
+		              "");
 	if (has_addresses)
-		(void)fprintf(stream, "%9s  NAME+0x...: NAME has no symbols here; its debug package, or building with -g, brings names\n", "");
+		(void)fprintf(
+			stream, "%9s  NAME+0x...: NAME has no symbols here; its debug package, or building with -g, brings names\n",
+			"");
 	if (options->scope != RENDER_DEVICES)
 		put_imports(stream, report, table);
 }

@@ -19,11 +19,11 @@
 #define PAGE_COLUMNS 100
 #define PROCESSES_SHOWN 12
 #define INDENTS_MAX 6
-#define MEANING_COLUMN 27      // of the table of the resident set
+#define MEANING_COLUMN 27 // of the table of the resident set
 #define TRIFLE_AFTER_EXIT (UINT64_C(1) << 20)
 #define AGE_SHOWN_NS UINT64_C(100000000)
 #define UNTOUCHED_SHOWN_BYTES (UINT64_C(1) << 20)
-#define UNTOUCHED_PART 100     // of what is live in a domain
+#define UNTOUCHED_PART 100 // of what is live in a domain
 #define DIFFERENT_PART 8
 #define COPIES_SHOWN_BYTES (UINT64_C(1) << 20)
 
@@ -119,14 +119,16 @@ put_domains(const struct report *report, const char *heading, bool is_device, bo
 		              units_count(domain->live_count, blocks), units_count(domain->allocated_count, calls));
 		if (domain->returned_bytes != 0)
 			(void)fprintf(stream, "  %s given back by madvise", units_bytes(domain->returned_bytes, live));
-		if (domain->untouched_bytes >= UNTOUCHED_SHOWN_BYTES && domain->untouched_bytes >= domain->live_bytes / UNTOUCHED_PART)
+		if (domain->untouched_bytes >= UNTOUCHED_SHOWN_BYTES &&
+		    domain->untouched_bytes >= domain->live_bytes / UNTOUCHED_PART)
 			(void)fprintf(stream, "  %s of it not in memory", units_bytes(domain->untouched_bytes, live));
 		if (domain->inherited_bytes != 0)
 			(void)fprintf(stream, "  +%s inherited", units_bytes(domain->inherited_bytes, live));
 		(void)fputc('\n', stream);
 		for (size_t j = 0; j < domain->part_count; j++)
-			(void)fprintf(stream, "%s%s %s%s", j == 0 ? "    live: " : ", ", units_bytes(domain->parts[j].live_bytes, live),
-			              domain->parts[j].name, j + 1 == domain->part_count ? "\n" : "");
+			(void)fprintf(stream, "%s%s %s%s", j == 0 ? "    live: " : ", ",
+			              units_bytes(domain->parts[j].live_bytes, live), domain->parts[j].name,
+			              j + 1 == domain->part_count ? "\n" : "");
 	}
 }
 
@@ -204,7 +206,8 @@ put_resident(const struct report *report, FILE *stream)
 
 		if (report_resident_name(part) == NULL || (most->resident_parts[part] == 0 && part != KMEM_RESIDENT_OTHER))
 			continue;
-		(void)fprintf(stream, "  %-14s%9s%s", report_resident_name(part), units_bytes(most->resident_parts[part], bytes),
+		(void)fprintf(stream, "  %-14s%9s%s", report_resident_name(part),
+		              units_bytes(most->resident_parts[part], bytes),
 		              report_resident_meaning(part)[0] != '\0' ? "  " : "");
 		if (part == KMEM_RESIDENT_OWN)
 			put_own(most->own_bytes, stream);
@@ -241,11 +244,13 @@ put_together(const struct report *report, FILE *stream)
 			continue;
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s peak, %s live",
 		                         is_first ? "; at the same time at most: " : "; ", domain->name,
-		                         units_bytes(domain->together_peak_bytes, peak), units_bytes(domain->together_live_bytes, live));
+		                         units_bytes(domain->together_peak_bytes, peak),
+		                         units_bytes(domain->together_live_bytes, live));
 		is_first = false;
 	}
 	if (is_first && report->domain == NULL && report->unknown_end_count != 0 && used < sizeof(text))
-		(void)snprintf(text + used, sizeof(text) - used, " that may have run at the same time (when %s of them ended is not known)",
+		(void)snprintf(text + used, sizeof(text) - used,
+		               " that may have run at the same time (when %s of them ended is not known)",
 		               units_count(report->unknown_end_count, live));
 	else if (is_first && report->domain == NULL && used < sizeof(text))
 		(void)snprintf(text + used, sizeof(text) - used, " that ran at the same time");
@@ -342,7 +347,8 @@ put_processes(const struct report *report, FILE *stream)
 	put_children(report, is_shown, -1, 0, stream);
 	free(is_shown);
 	if (report->process_count > PROCESSES_SHOWN)
-		(void)fprintf(stream, "  ... %s more, none of them larger\n", units_count(report->process_count - PROCESSES_SHOWN, count));
+		(void)fprintf(stream, "  ... %s more, none of them larger\n",
+		              units_count(report->process_count - PROCESSES_SHOWN, count));
 }
 
 void
@@ -371,16 +377,21 @@ put_composition(const struct report_request *request, FILE *stream)
 		used += (size_t)snprintf(text, sizeof(text), "%s free of %s", units_bytes(request->free_bytes, bytes),
 		                         units_bytes(request->total_bytes, more));
 	for (size_t i = 0; i < request->part_count && used < sizeof(text); i++)
-		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s", used == 0 ? "" : i == 0 ? "; " : ", ",
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s",
+		                         used == 0 ? ""
+		                         : i == 0  ? "; "
+		                                   : ", ",
 		                         units_bytes(request->parts[i].live_bytes, bytes), request->parts[i].name);
 	if (request->pool_kept_bytes != 0 && used < sizeof(text))
-		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s kept by the driver's pools (cudaMallocAsync)", used != 0 ? ", " : "",
-		                         units_bytes(request->pool_kept_bytes, bytes));
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s kept by the driver's pools (cudaMallocAsync)",
+		                         used != 0 ? ", " : "", units_bytes(request->pool_kept_bytes, bytes));
 	if (request->untracked_bytes != 0 && used < sizeof(text))
-		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s not tracked (contexts, kernels, other processes)",
-		                         used != 0 ? ", " : "", units_bytes(request->untracked_bytes, bytes));
+		used += (size_t)snprintf(text + used, sizeof(text) - used,
+		                         "%s%s not tracked (contexts, kernels, other processes)", used != 0 ? ", " : "",
+		                         units_bytes(request->untracked_bytes, bytes));
 	if (request->pinned_bytes != 0 && used < sizeof(text))
-		(void)snprintf(text + used, sizeof(text) - used, "; on the host %s pinned", units_bytes(request->pinned_bytes, bytes));
+		(void)snprintf(text + used, sizeof(text) - used, "; on the host %s pinned",
+		               units_bytes(request->pinned_bytes, bytes));
 	if (used == 0)
 		return;
 	(void)fprintf(stream, "%11s%s then: ", "", request->device != NULL ? request->device : "the host");
@@ -454,8 +465,9 @@ put_losses(const struct report *report, bool is_serious, FILE *stream)
 	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++) {
 		if (report_loss_name(i) == NULL || report->losses[i] == 0 || report_loss_is_serious(i) != is_serious)
 			continue;
-		(void)fprintf(stream, "%13s  ", i == KMEM_LOST_EVENT_BYTES ? units_bytes(report->losses[i], count)
-		                                                           : units_count(report->losses[i], count));
+		(void)fprintf(stream, "%13s  ",
+		              i == KMEM_LOST_EVENT_BYTES ? units_bytes(report->losses[i], count)
+		                                         : units_count(report->losses[i], count));
 		put_paragraph(stream, report_loss_meaning(i, report->losses[i]), 15, 15);
 	}
 }
@@ -481,8 +493,8 @@ has_notes(const struct report *report)
 		if (report->domains[i].is_at_refusal && report_has_domain(report, report->domains[i].name))
 			return true;
 	}
-	return report->verify_checked != 0 || report->peak_error_bytes != 0 || report->is_finalizing || report->is_at_exit ||
-	       report->damage_count != 0 || has_losses(report, false);
+	return report->verify_checked != 0 || report->peak_error_bytes != 0 || report->is_finalizing ||
+	       report->is_at_exit || report->damage_count != 0 || has_losses(report, false);
 }
 
 void
@@ -500,8 +512,9 @@ put_peak_error(const struct report *report, const char *peaks, FILE *stream)
 	char bytes[UNITS_TEXT_BYTES];
 
 	if (report->peak_error_bytes != 0)
-		(void)fprintf(stream, "%s may be off by up to %s: threads add up small events first; KMEMSHIM_EXACT=1 is exact\n", peaks,
-		              units_bytes(report->peak_error_bytes, bytes));
+		(void)fprintf(stream,
+		              "%s may be off by up to %s: threads add up small events first; KMEMSHIM_EXACT=1 is exact\n",
+		              peaks, units_bytes(report->peak_error_bytes, bytes));
 }
 
 void
@@ -540,20 +553,23 @@ put_notes(const struct report *report, FILE *stream)
 	(void)fputs("Notes\n", stream);
 	put_losses(report, false, stream);
 	if (report->verify_checked != 0)
-		(void)fprintf(stream, "  %s %s taken twice to verify them, %s differed\n",
-		              units_count(report->verify_checked, text),
-		              report->verify_checked == 1 ? "stack was" : "stacks were", units_count(report->verify_mismatched, other));
+		(void)fprintf(
+			stream, "  %s %s taken twice to verify them, %s differed\n", units_count(report->verify_checked, text),
+			report->verify_checked == 1 ? "stack was" : "stacks were", units_count(report->verify_mismatched, other));
 	put_peak_error(report, "  peaks", stream);
 	if (report->is_finalizing)
 		(void)fputs("  live figures are those of the moment when Python began to shut down\n", stream);
 	if (report->is_at_exit)
-		(void)fputs("  live figures are those of the moment when the program began to exit, before handlers and destructors", stream);
+		(void)fputs(
+			"  live figures are those of the moment when the program began to exit, before handlers and destructors",
+			stream);
 	if (report->is_at_exit)
 		(void)fprintf(stream, report->after_exit_bytes >= TRIFLE_AFTER_EXIT ? "; %s was\n  allocated after it\n" : "\n",
 		              units_bytes(report->after_exit_bytes, text));
 	for (size_t i = 0; i < report->domain_count; i++) {
 		if (report->domains[i].is_at_refusal && report_has_domain(report, report->domains[i].name))
-			(void)fprintf(stream, "  those of %s are of the moment when it refused the request that ended the program\n",
+			(void)fprintf(stream,
+			              "  those of %s are of the moment when it refused the request that ended the program\n",
 			              report->domains[i].name);
 	}
 	for (size_t i = 0; i < report->damage_count; i++) {

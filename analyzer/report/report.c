@@ -35,37 +35,54 @@ struct report_rows {
 
 struct loss {
 	const char *name;
-	const char *one;  // what it means, behind a number; NULL: as `many`
+	const char *one; // what it means, behind a number; NULL: as `many`
 	const char *many;
 	bool is_serious;
 };
 
 static const struct loss losses[KMEM_LOSS_COUNT] = {
-	[KMEM_LOST_EVENTS] = { "lost_events", "allocation that was not recorded: no room", "allocations that were not recorded: no room", true },
+	[KMEM_LOST_EVENTS] = { "lost_events", "allocation that was not recorded: no room",
+	                       "allocations that were not recorded: no room", true },
 	[KMEM_LOST_EVENT_BYTES] = { "lost_event_bytes", NULL, "in allocations that were not recorded", true },
 	[KMEM_LOST_SITES] = { "lost_sites", "allocation booked at a caller or without its stack: no room for more stacks",
 	                      "allocations booked at a caller or without their stack: no room for more stacks", true },
-	[KMEM_LOST_STACKS] = { "lost_stacks", "allocation whose stack could not be taken", "allocations whose stack could not be taken", true },
-	[KMEM_LOST_UNKNOWN_FREES] = { "lost_unknown_frees", "block was released that nobody was seen to get (from before the recording, or of another heap)",
-	                              "blocks were released that nobody was seen to get (from before the recording, or of another heap)", false },
+	[KMEM_LOST_STACKS] = { "lost_stacks", "allocation whose stack could not be taken",
+	                       "allocations whose stack could not be taken", true },
+	[KMEM_LOST_UNKNOWN_FREES] = { "lost_unknown_frees",
+	                              "block was released that nobody was seen to get (from before the recording, or of another heap)",
+	                              "blocks were released that nobody was seen to get (from before the recording, or of another heap)",
+	                              false },
 	[KMEM_LOST_MISSED_FREES] = { "lost_missed_frees", "block given out again without a release that was seen",
 	                             "blocks given out again without a release that was seen", false },
 	[KMEM_LOST_REENTRANT] = { "lost_reentrant", "allocation made while the shim was at work (signal handlers)",
 	                          "allocations made while the shim was at work (signal handlers)", true },
-	[KMEM_LOST_UNWINDS] = { "lost_unwinds", "native stack that ends before the outermost frame", "native stacks that end before the outermost frame", false },
-	[KMEM_LOST_PYTHON_FRAMES] = { "lost_python_frames", "Python frame that failed a check", "Python frames that failed a check", true },
-	[KMEM_LOST_PYTHON_TEXT] = { "lost_python_text", "time that a Python function on a stack had no room for its name or lines", "times that a Python function on a stack had no room for its name or lines", true },
-	[KMEM_LOST_MODULES] = { "lost_modules", "shared object that could not be described", "shared objects that could not be described", true },
+	[KMEM_LOST_UNWINDS] = { "lost_unwinds", "native stack that ends before the outermost frame",
+	                        "native stacks that end before the outermost frame", false },
+	[KMEM_LOST_PYTHON_FRAMES] = { "lost_python_frames", "Python frame that failed a check",
+	                              "Python frames that failed a check", true },
+	[KMEM_LOST_PYTHON_TEXT] = { "lost_python_text",
+	                            "time that a Python function on a stack had no room for its name or lines",
+	                            "times that a Python function on a stack had no room for its name or lines", true },
+	[KMEM_LOST_MODULES] = { "lost_modules", "shared object that could not be described",
+	                        "shared objects that could not be described", true },
 	[KMEM_LOST_TEARDOWN_EVENTS] = { "lost_teardown_events", "event after Python began to shut down: left out",
-	                                "events after Python began to shut down, releases for the most part: left out", false },
+	                                "events after Python began to shut down, releases for the most part: left out",
+	                                false },
 	[KMEM_LOST_GROWTH] = { "lost_growth", "time the capture could not grow", "times the capture could not grow", true },
-	[KMEM_LOST_FALLBACK_UNWINDS] = { "lost_fallback_unwinds", "stack that needed the slow way", "stacks that needed the slow way", false },
-	[KMEM_LOST_INHERITED_FREES] = { "lost_inherited_frees", "block that a forked child had from its parent and released: in no figure",
-	                                "blocks that forked children had from their parents and released: in no figure", false },
-	[KMEM_LOST_CONTEXTS] = { "lost_contexts", "context beyond the 64 that are told apart: what it held at its end seems to be still there",
-	                         "contexts beyond the 64 that are told apart: what they held at their end seems to be still there", true },
-	[KMEM_LOST_NATIVE_WAYS] = { "lost_native_ways", "line of Python has thousands of native ways: further small blocks of it are listed without native frames",
-	                            "lines of Python have thousands of native ways: further small blocks of theirs are listed without native frames", false },
+	[KMEM_LOST_FALLBACK_UNWINDS] = { "lost_fallback_unwinds", "stack that needed the slow way",
+	                                 "stacks that needed the slow way", false },
+	[KMEM_LOST_INHERITED_FREES] = { "lost_inherited_frees",
+	                                "block that a forked child had from its parent and released: in no figure",
+	                                "blocks that forked children had from their parents and released: in no figure",
+	                                false },
+	[KMEM_LOST_CONTEXTS] = { "lost_contexts",
+	                         "context beyond the 64 that are told apart: what it held at its end seems to be still there",
+	                         "contexts beyond the 64 that are told apart: what they held at their end seems to be still there",
+	                         true },
+	[KMEM_LOST_NATIVE_WAYS] = { "lost_native_ways",
+	                            "line of Python has thousands of native ways: further small blocks of it are listed without native frames",
+	                            "lines of Python have thousands of native ways: further small blocks of theirs are listed without native frames",
+	                            false },
 };
 
 const char *
@@ -243,14 +260,14 @@ build_process(struct report *report, struct report_process *to, const struct mod
 {
 	const struct kmem_identity *identity = process->identity;
 	const struct kmem_launcher *launcher = process->launcher;
-	const struct kmem_heartbeat *last =
-		process->heartbeat_count != 0 ? &process->heartbeats[process->heartbeat_count - 1] : NULL;
+	const struct kmem_heartbeat *last = process->heartbeat_count != 0
+	                                        ? &process->heartbeats[process->heartbeat_count - 1]
+	                                        : NULL;
 	char version[32] = "";
 
 	if (process->python_version != 0)
-		(void)snprintf(version, sizeof(version), "%" PRIu32 ".%" PRIu32 ".%" PRIu32,
-		               process->python_version >> 24, process->python_version >> 16 & 0xff,
-		               process->python_version >> 8 & 0xff);
+		(void)snprintf(version, sizeof(version), "%" PRIu32 ".%" PRIu32 ".%" PRIu32, process->python_version >> 24,
+		               process->python_version >> 16 & 0xff, process->python_version >> 8 & 0xff);
 	*to = (struct report_process){
 		.pid = identity->pid,
 		.parent_pid = identity->parent_pid,
@@ -523,7 +540,8 @@ report_line(const struct report *report, size_t number)
 
 		for (unsigned j = 0; j < site->type_count; j++)
 			model_type_add(types, &type_count, site->types[j].name, site->types[j].count);
-		made.are_types_older = made.are_types_older || (site->type_count != 0 && !has_last_look(&rows->model->processes[site->process]));
+		made.are_types_older = made.are_types_older ||
+		                       (site->type_count != 0 && !has_last_look(&rows->model->processes[site->process]));
 	}
 	for (unsigned i = 0; i < type_count; i++)
 		counted += types[i].count;

@@ -34,19 +34,19 @@ struct report_fragmentation {
 	uint64_t empty_bytes;    // as in struct report_heap_pages; 0 where nobody looked at pages then
 	uint64_t sparse_bytes;
 	uint64_t sparse_live_bytes;
-	bool is_later;           // from sums at the last heartbeat, after the look
+	bool is_later; // from sums at the last heartbeat, after the look
 };
 
 struct report_memory;
 
 struct report_verdict {
 	const char *cause;
-	const char *confidence;  // "certain", "likely", "possible", "unknown"
+	const char *confidence; // "certain", "likely", "possible", "unknown"
 	const char *text;
 	const char *next;
 	const struct report_memory *memory; // where what was in memory was; NULL = nobody looked
-	uint64_t untouched_bytes; // asked for, not in memory, and told in text; 0 = no
-	const char *domain;      // what text and next are about; NULL = the end of the program
+	uint64_t untouched_bytes;           // asked for, not in memory, and told in text; 0 = no
+	const char *domain;                 // what text and next are about; NULL = the end of the program
 };
 
 struct report_domain {
@@ -58,76 +58,76 @@ struct report_domain {
 	uint64_t allocated_count;
 	uint64_t freed_bytes;
 	uint64_t freed_count;
-	uint64_t inherited_bytes;    // of parents, at fork; in no other figure
+	uint64_t inherited_bytes;     // of parents, at fork; in no other figure
 	uint64_t together_peak_bytes; // highest sum of the peaks of processes that ran at the same time
 	uint64_t together_live_bytes; // the same of what they left
 	uint64_t peak_resident_bytes; // 0 = not seen
-	uint64_t untouched_bytes;    // of live_bytes, not in memory at the last look
-	uint64_t returned_bytes;     // of live mappings, given back to the system by madvise; counted at each call
-	uint64_t lost_sites;         // allocations booked without their stack, because there was no room for it
-	uint64_t lost_stacks;        // allocations whose stack could not be taken
-	bool is_address_space;       // reserved, file: not memory
+	uint64_t untouched_bytes;     // of live_bytes, not in memory at the last look
+	uint64_t returned_bytes;      // of live mappings, given back to the system by madvise; counted at each call
+	uint64_t lost_sites;          // allocations booked without their stack, because there was no room for it
+	uint64_t lost_stacks;         // allocations whose stack could not be taken
+	bool is_address_space;        // reserved, file: not memory
 	bool is_device;
-	bool is_at_refusal;          // live figures are those of the moment when a request was refused that ended a process
-	size_t part_count;           // of a device: what its live bytes are made of; 0 = it is no device
+	bool is_at_refusal; // live figures are those of the moment when a request was refused that ended a process
+	size_t part_count;  // of a device: what its live bytes are made of; 0 = it is no device
 	struct device_part parts[DEVICE_PARTS_MAX];
 };
 
 /* Of what was asked for, how much is memory: at the last look at the resident set, and bounded by what is still live. */
 struct report_in_memory {
-	uint64_t untouched_bytes;    // of live_bytes: not in memory
-	uint64_t large_bytes;        // blocks and mappings of 1 MiB and more, at that look
+	uint64_t untouched_bytes;      // of live_bytes: not in memory
+	uint64_t large_bytes;          // blocks and mappings of 1 MiB and more, at that look
 	uint64_t large_resident_bytes; // of these, in memory
-	uint64_t pinned_bytes;       // about: pages of malloc's, less than half full, that its blocks keep
+	uint64_t pinned_bytes;         // about: pages of malloc's, less than half full, that its blocks keep
 };
 
 /* Malloc's pages in memory, without those of large blocks, at a look; from a sample. */
 struct report_heap_pages {
-	uint32_t sampled_pages;      // 0 = nobody looked
+	uint32_t sampled_pages; // 0 = nobody looked
 	uint64_t bytes;
-	uint64_t empty_bytes;        // of these, without a live block
-	uint64_t sparse_bytes;       // of these, with live blocks in less than half
-	uint64_t sparse_live_bytes;  // requested bytes of those blocks
+	uint64_t empty_bytes;       // of these, without a live block
+	uint64_t sparse_bytes;      // of these, with live blocks in less than half
+	uint64_t sparse_live_bytes; // requested bytes of those blocks
 };
 
 /* What a parent held when it forked. */
 struct report_built {
-	uint64_t key;                // of its site
+	uint64_t key; // of its site
 	uint64_t live_bytes;
 };
 
 struct report_process {
 	uint32_t pid;
 	uint32_t parent_pid;
-	int parent;                  // number of its parent in report.processes; -1 = none of these
-	const char *path;            // of the capture
+	int parent;       // number of its parent in report.processes; -1 = none of these
+	const char *path; // of the capture
 	const char *name;
-	const char *command;         // as a shell would take it
+	const char *command; // as a shell would take it
 	const char *directory;
-	const char *state;           // "running", "exited", "exec-replaced", "signal", "gone", "starting", "unknown"
-	int exit_status;             // -1 = none or unknown
-	int signal;                  // 0 = none or unknown
-	const char *python_version;  // "3.11.7"; "" = no interpreter
-	const char *tool_version;    // of the recorder
+	const char *state;          // "running", "exited", "exec-replaced", "signal", "gone", "starting", "unknown"
+	int exit_status;            // -1 = none or unknown
+	int signal;                 // 0 = none or unknown
+	const char *python_version; // "3.11.7"; "" = no interpreter
+	const char *tool_version;   // of the recorder
 	uint64_t start_realtime_ns;
 	uint64_t live_bytes;
-	uint64_t peak_bytes;         // at least: the highest of its domains' peaks and of what was live in all at a look
+	uint64_t peak_bytes; // at least: the highest of its domains' peaks and of what was live in all at a look
 	uint64_t allocated_bytes;
-	uint64_t refused_count;      // requests, also those that are not in report.requests any more
-	uint64_t inherited_bytes;    // live in the parent at fork
-	uint64_t copied_bytes;       // of that, by writing to it: at least so much, in whole pages
-	bool is_copied_unknown;      // it was not looked at: it ended without a look, or is running
+	uint64_t refused_count;   // requests, also those that are not in report.requests any more
+	uint64_t inherited_bytes; // live in the parent at fork
+	uint64_t copied_bytes;    // of that, by writing to it: at least so much, in whole pages
+	bool is_copied_unknown;   // it was not looked at: it ended without a look, or is running
 	size_t built_count;
-	const struct report_built *built; // what it inherited, the most first
-	uint64_t resident_bytes;     // at the last heartbeat
-	const uint64_t *resident_parts; // enum kmem_resident_part, bytes at the last look; NULL = none
-	uint64_t resident_looked_bytes; // their sum
-	const uint64_t *own_bytes;   // of those of the recorder, enum kmem_own_part
+	const struct report_built *built;    // what it inherited, the most first
+	uint64_t resident_bytes;             // at the last heartbeat
+	const uint64_t *resident_parts;      // enum kmem_resident_part, bytes at the last look; NULL = none
+	uint64_t resident_looked_bytes;      // their sum
+	const uint64_t *own_bytes;           // of those of the recorder, enum kmem_own_part
 	struct report_heap_pages heap_pages; // then
 	struct report_fragmentation fragmentation;
-	uint64_t resident_age_ns;    // from that look to the end or, where that is not known, to the last heartbeat
+	uint64_t resident_age_ns; // from that look to the end or, where that is not known, to the last heartbeat
 	bool is_end_known;
-	uint64_t limit_bytes;        // in force then; UINT64_MAX = none
+	uint64_t limit_bytes; // in force then; UINT64_MAX = none
 	uint64_t losses[KMEM_LOSS_COUNT];
 	size_t note_count;
 	const char *const *notes;
@@ -139,17 +139,17 @@ const char *report_resident_meaning(unsigned part);
 const char *report_own_name(unsigned part); // "addresses", ...; NULL = no such part
 
 struct report_frame {
-	const char *kind;            // "python", "native"
+	const char *kind; // "python", "native"
 	const char *function;
 	const char *file;
-	uint32_t line;               // 0 = unknown
+	uint32_t line; // 0 = unknown
 	const char *module;
-	uint64_t offset;             // as in struct report_place
-	const char *relation;        // as in struct report_place
+	uint64_t offset;      // as in struct report_place
+	const char *relation; // as in struct report_place
 	bool is_user;
 	bool is_inlined;
-	bool is_repeated;            // it called itself, and further frames of it were left out behind this one
-	const void *identity;        // equal for equal frames
+	bool is_repeated;     // it called itself, and further frames of it were left out behind this one
+	const void *identity; // equal for equal frames
 };
 
 struct report_place {
@@ -158,10 +158,10 @@ struct report_place {
 	uint32_t line;
 	const char *function;
 	const char *module;
-	uint64_t offset;             // in the module, of native code without any name; 0 = none
-	const char *relation;        // "" = of the stack itself; else "while", "started by"
-	const char *source;          // text of the line; "" = unknown
-	bool is_source_changed;      // unknown because the file was changed since the program started
+	uint64_t offset;        // in the module, of native code without any name; 0 = none
+	const char *relation;   // "" = of the stack itself; else "while", "started by"
+	const char *source;     // text of the line; "" = unknown
+	bool is_source_changed; // unknown because the file was changed since the program started
 };
 
 /* A line of code at a refusal. */
@@ -182,12 +182,12 @@ struct report_pinning {
 #define REPORT_MEMORY_PARTS_MAX 12
 #define REPORT_PINNING_MAX 3
 struct report_memory {
-	uint64_t bytes;          // the sum of the parts
-	uint64_t look_bytes;     // that the looks saw
-	uint64_t age_ns;         // of the oldest of these looks
-	uint64_t kept_bytes;     // freed, and not given back, where that is worth telling; 0 = no
+	uint64_t bytes;            // the sum of the parts
+	uint64_t look_bytes;       // that the looks saw
+	uint64_t age_ns;           // of the oldest of these looks
+	uint64_t kept_bytes;       // freed, and not given back, where that is worth telling; 0 = no
 	uint64_t kept_empty_bytes; // of that, pages that malloc_trim() gives back
-	uint32_t fragmented_pid; // the process that kept_bytes is of
+	uint32_t fragmented_pid;   // the process that kept_bytes is of
 	size_t pinning_count;
 	struct report_pinning pinning[REPORT_PINNING_MAX]; // lines whose few blocks keep pages, the most first
 	size_t part_count;
@@ -200,25 +200,26 @@ struct report_memory {
 struct report_request {
 	uint64_t bytes;
 	const char *domain;
-	const char *state;           // "pending", "recovered", "fatal"
-	int error;                   // errno, or the CUDA result
+	const char *state; // "pending", "recovered", "fatal"
+	int error;         // errno, or the CUDA result
 	uint32_t pid;
 	struct report_place where;
 	/* Of the device that refused, at that moment. */
-	const char *device;          // "cuda:0"; NULL = it was no device
-	uint64_t free_bytes;         // as the driver said
-	uint64_t total_bytes;        // 0 = it did not say
-	bool is_composed;            // what follows is known; of the process that was refused
+	const char *device;   // "cuda:0"; NULL = it was no device
+	uint64_t free_bytes;  // as the driver said
+	uint64_t total_bytes; // 0 = it did not say
+	bool is_composed;     // what follows is known; of the process that was refused
 	uint64_t live_bytes;
-	uint64_t tensor_bytes;       // a part of live_bytes
-	uint64_t pool_kept_bytes;    // by the driver's pools, given out to nobody
-	uint64_t untracked_bytes;    // in use and not recorded: contexts, kernels, other processes; 0 without total_bytes
-	uint64_t pinned_bytes;       // host memory
+	uint64_t tensor_bytes;    // a part of live_bytes
+	uint64_t pool_kept_bytes; // by the driver's pools, given out to nobody
+	uint64_t untracked_bytes; // in use and not recorded: contexts, kernels, other processes; 0 without total_bytes
+	uint64_t pinned_bytes;    // host memory
 	uint64_t managed_bytes;
-	size_t part_count;           // they add up to live_bytes
+	size_t part_count; // they add up to live_bytes
 	struct device_part parts[DEVICE_PARTS_MAX];
 	size_t holder_count;
-	struct report_holder holders[REPORT_HOLDERS_MAX]; // the lines that held most of the tensors, or of the device without any
+	// the lines that held most of the tensors, or of the device without any
+	struct report_holder holders[REPORT_HOLDERS_MAX];
 };
 
 struct report_leak {
@@ -240,22 +241,22 @@ struct report_site {
 	const char *domain;
 	uint64_t live_bytes;
 	uint64_t live_count;
-	uint64_t released_bytes;     // of live_bytes, after the program began to exit
-	uint64_t peak_bytes;         // held at the moment of the domain's peak
+	uint64_t released_bytes; // of live_bytes, after the program began to exit
+	uint64_t peak_bytes;     // held at the moment of the domain's peak
 	uint64_t allocated_bytes;
 	uint64_t allocated_count;
 	struct report_in_memory in_memory;
-	const char *library;         // whose own allocator grew here: of the domain "library", estimated; "" = none
+	const char *library; // whose own allocator grew here: of the domain "library", estimated; "" = none
 	struct report_leak leak;
 	struct report_place where;
-	const char *import;          // left behind by importing this top-level module; "" = not so, or unknown
+	const char *import; // left behind by importing this top-level module; "" = not so, or unknown
 	uint32_t process_count;
 	unsigned type_count;
 	struct report_type types[REPORT_TYPES_MAX]; // the most frequent first
-	const char *lost;            // why there are no frames: "no-room", "no-stack", "unfinished"; "" = there are
-	bool is_brief;               // native frames were not recorded, for the site held little
+	const char *lost; // why there are no frames: "no-room", "no-stack", "unfinished"; "" = there are
+	bool is_brief;    // native frames were not recorded, for the site held little
 	uint32_t frame_count;
-	uint32_t frames_omitted;     // left out after the first frames_before_gap
+	uint32_t frames_omitted; // left out after the first frames_before_gap
 	uint32_t frames_before_gap;
 	const struct report_stack *stack;
 };
@@ -265,67 +266,67 @@ struct report_line {
 	struct report_place where;
 	uint64_t live_bytes;
 	uint64_t live_count;
-	uint64_t released_bytes;     // of live_bytes, after the program began to exit
+	uint64_t released_bytes; // of live_bytes, after the program began to exit
 	uint64_t peak_bytes;
 	uint64_t allocated_bytes;
 	uint64_t allocated_count;
 	struct report_in_memory in_memory;
-	const char *library;         // as in struct report_site, of its largest
-	uint64_t domain_bytes;       // what the ranked figure is a share of: the domain's peak or live bytes,
+	const char *library;             // as in struct report_site, of its largest
+	uint64_t domain_bytes;           // what the ranked figure is a share of: the domain's peak or live bytes,
 	uint64_t domain_untouched_bytes; // of which so much is not in memory
-	struct report_leak leak;     // class of the line; generations of its largest site of that class
-	uint64_t leaking_bytes;      // live bytes of its sites of class leak
-	bool may_be_built_once;      // of class leak, but little else was allocated meanwhile: perhaps a data set
+	struct report_leak leak;         // class of the line; generations of its largest site of that class
+	uint64_t leaking_bytes;          // live bytes of its sites of class leak
+	bool may_be_built_once;          // of class leak, but little else was allocated meanwhile: perhaps a data set
 	bool is_device;
-	bool is_address_space;       // holds no memory
-	bool is_import;              // nothing but what an import or the start of the interpreter left behind
-	bool is_start_up;            // of these: the start of the interpreter
-	const char *import;          // of imports: the top-level module; "" = unknown
-	size_t first_site;           // number of its first site in the ranking, from 0
+	bool is_address_space; // holds no memory
+	bool is_import;        // nothing but what an import or the start of the interpreter left behind
+	bool is_start_up;      // of these: the start of the interpreter
+	const char *import;    // of imports: the top-level module; "" = unknown
+	size_t first_site;     // number of its first site in the ranking, from 0
 	size_t site_count;
-	unsigned type_count;         // of all its sites
+	unsigned type_count; // of all its sites
 	struct report_type types[REPORT_TYPES_MAX];
-	bool are_types_older;        // counted some time before the end, and far from the blocks that are alive now
+	bool are_types_older; // counted some time before the end, and far from the blocks that are alive now
 	struct report_site largest;
 };
 
 struct report_options {
-	const char *domain;          // NULL = all
-	bool is_verdict_of_domain;   // with domain: the verdict is about that alone
-	uint64_t top;                // how many lines and sites; UINT64_MAX = all
-	uint64_t frames_bytes;       // JSON: text for frames of sites at most
+	const char *domain;        // NULL = all
+	bool is_verdict_of_domain; // with domain: the verdict is about that alone
+	uint64_t top;              // how many lines and sites; UINT64_MAX = all
+	uint64_t frames_bytes;     // JSON: text for frames of sites at most
 };
 
 struct report {
-	const char *ranking;         // "peak", "leaks", "sites"
+	const char *ranking; // "peak", "leaks", "sites"
 	const char *heading;
 	const char *session;
-	const char *argument;        // as in struct model
-	const char *domain;          // as in report_options
+	const char *argument; // as in struct model
+	const char *domain;   // as in report_options
 	struct report_verdict verdict;
 	size_t domain_count;
 	struct report_domain *domains; // all, also those that options.domain leaves out below
 	size_t process_count;
 	struct report_process *processes;
-	size_t unknown_end_count;    // as in struct model
+	size_t unknown_end_count; // as in struct model
 	size_t request_count;
 	struct report_request *requests;
 	uint64_t losses[KMEM_LOSS_COUNT]; // all processes
 	uint64_t verify_checked;
 	uint64_t verify_mismatched;
-	uint64_t peak_error_bytes;   // how far peaks of one process may be off at most; 0 = exact
-	bool is_finalizing;          // figures are those of the moment when Python began to shut down
-	bool is_at_exit;             // of a process, those of the moment when it began to exit
-	uint64_t after_exit_bytes;   // what was allocated since then, about
-	size_t line_count;           // shown
-	size_t line_total;           // in all
-	size_t site_count;           // shown
+	uint64_t peak_error_bytes; // how far peaks of one process may be off at most; 0 = exact
+	bool is_finalizing;        // figures are those of the moment when Python began to shut down
+	bool is_at_exit;           // of a process, those of the moment when it began to exit
+	uint64_t after_exit_bytes; // what was allocated since then, about
+	size_t line_count;         // shown
+	size_t line_total;         // in all
+	size_t site_count;         // shown
 	size_t site_total;
-	uint64_t frames_bytes;       // as in report_options
-	bool is_damaged;             // what was read is what is intact of captures
+	uint64_t frames_bytes; // as in report_options
+	bool is_damaged;       // what was read is what is intact of captures
 	size_t damage_count;
 	const char *const *damages;
-	struct report_rows *rows;    // behind report_line() and report_site()
+	struct report_rows *rows; // behind report_line() and report_site()
 };
 
 /*

@@ -18,7 +18,8 @@ struct report_place report_place_of(const struct report_rows *rows, const struct
 
 struct verdict_memory;
 /* NULL: nobody looked. */
-const struct report_memory *report_memory_of(const struct report_rows *rows, const struct verdict_memory *from, struct report_memory *to);
+const struct report_memory *report_memory_of(const struct report_rows *rows, const struct verdict_memory *from,
+                                             struct report_memory *to);
 struct report_fragmentation report_fragmentation_of(const struct model *model, const struct model_process *process);
 
 void report_build_requests(struct report *report, const struct model *model);

@@ -41,8 +41,8 @@ const char *
 report_own_name(unsigned part)
 {
 	static const char *const names[KMEM_OWN_PARTS] = {
-		[KMEM_OWN_OTHER] = "library",     [KMEM_OWN_ADDRESSES] = "addresses", [KMEM_OWN_SITES] = "sites",
-		[KMEM_OWN_STACKS] = "stack rules", [KMEM_OWN_THREADS] = "threads",    [KMEM_OWN_CAPTURE] = "capture",
+		[KMEM_OWN_OTHER] = "library",      [KMEM_OWN_ADDRESSES] = "addresses", [KMEM_OWN_SITES] = "sites",
+		[KMEM_OWN_STACKS] = "stack rules", [KMEM_OWN_THREADS] = "threads",     [KMEM_OWN_CAPTURE] = "capture",
 	};
 
 	return part < KMEM_OWN_PARTS ? names[part] : NULL;
@@ -88,7 +88,8 @@ report_memory_of(const struct report_rows *rows, const struct verdict_memory *fr
 	if (from->freed.freed_bytes != 0)
 		to->fragmented_pid = from->freed.process->identity->pid;
 	for (size_t i = 0; i < VERDICT_PINNING_MAX && from->freed.pinning[i].site_count != 0; i++)
-		to->pinning[to->pinning_count++] = (struct report_pinning){ report_place_of(rows, from->freed.pinning[i].largest),
-		                                                            from->freed.pinning[i].pinned_bytes };
+		to->pinning[to->pinning_count++] = (struct report_pinning){
+			report_place_of(rows, from->freed.pinning[i].largest), from->freed.pinning[i].pinned_bytes
+		};
 	return to;
 }

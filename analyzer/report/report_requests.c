@@ -16,12 +16,14 @@
 static int
 compare_places(const void *left, const void *right)
 {
-	return rank_compare_places((*(const struct model_held *const *)left)->site, (*(const struct model_held *const *)right)->site);
+	return rank_compare_places((*(const struct model_held *const *)left)->site,
+	                           (*(const struct model_held *const *)right)->site);
 }
 
 /* Keeps the largest. */
 static void
-add_holder(const struct report_rows *rows, struct report_request *request, const char *domain, const struct model_held *line)
+add_holder(const struct report_rows *rows, struct report_request *request, const char *domain,
+           const struct model_held *line)
 {
 	size_t place = request->holder_count;
 
@@ -33,7 +35,8 @@ add_holder(const struct report_rows *rows, struct report_request *request, const
 		request->holder_count++;
 	memmove(&request->holders[place + 1], &request->holders[place],
 	        (request->holder_count - 1 - place) * sizeof(request->holders[0]));
-	request->holders[place] = (struct report_holder){ domain, line->live_bytes, line->live_count, report_place_of(rows, line->site) };
+	request->holders[place] = (struct report_holder){ domain, line->live_bytes, line->live_count,
+		                                              report_place_of(rows, line->site) };
 }
 
 /* The lines that held most of the domain. */
@@ -75,7 +78,8 @@ held_in(const struct model *model, const struct model_failed *failed, const char
 }
 
 static void
-compose(const struct report *report, const struct model *model, const struct model_failed *failed, struct report_request *request)
+compose(const struct report *report, const struct model *model, const struct model_failed *failed,
+        struct report_request *request)
 {
 	unsigned device = device_parts_device(model, failed->domain);
 	struct device_parts parts;
@@ -97,7 +101,8 @@ compose(const struct report *report, const struct model *model, const struct mod
 		request->tensor_bytes = parts.tensor_bytes;
 		request->part_count = parts.part_count;
 		memcpy(request->parts, parts.parts, sizeof(parts.parts));
-		add_holders(report, model, failed, parts.tensor_bytes != 0 ? (unsigned)(parts.tensors - model->domains) : device, request);
+		add_holders(report, model, failed,
+		            parts.tensor_bytes != 0 ? (unsigned)(parts.tensors - model->domains) : device, request);
 	}
 	request->pool_kept_bytes = failed->pool_kept_bytes;
 	if (used_bytes > request->live_bytes + request->pool_kept_bytes)

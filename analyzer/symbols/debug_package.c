@@ -49,8 +49,9 @@ static const char *
 section_name(uint32_t version, uint32_t number)
 {
 	static const char *const names[] = {
-		[1] = ".debug_info.dwo", [3] = ".debug_abbrev.dwo", [4] = ".debug_line.dwo", [5] = ".debug_loclists.dwo",
-		[6] = ".debug_str_offsets.dwo", [7] = ".debug_macro.dwo", [8] = ".debug_rnglists.dwo",
+		[1] = ".debug_info.dwo",     [3] = ".debug_abbrev.dwo",      [4] = ".debug_line.dwo",
+		[5] = ".debug_loclists.dwo", [6] = ".debug_str_offsets.dwo", [7] = ".debug_macro.dwo",
+		[8] = ".debug_rnglists.dwo",
 	};
 
 	if (version == 2 && (number == 5 || number == 7 || number == 8))
@@ -132,7 +133,8 @@ find_parts(Elf *elf, const struct index *index, uint32_t row, struct part parts[
 		uint64_t bytes = number_at(index, sizes + ((uint64_t)(row - 1) * index->columns + column) * 4);
 		struct part whole;
 
-		if (name == NULL || bytes == 0 || !find_section(elf, name, &whole) || start > whole.count || bytes > whole.count - start)
+		if (name == NULL || bytes == 0 || !find_section(elf, name, &whole) || start > whole.count ||
+		    bytes > whole.count - start)
 			continue;
 		parts[count++] = (struct part){ name, whole.bytes + start, bytes };
 		sum += bytes;
@@ -166,8 +168,13 @@ write_file(int fd, const struct part *parts, unsigned count)
 	uint64_t at = sizeof(Elf64_Ehdr);
 	Elf64_Ehdr head = {
 		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
-		.e_type = ET_REL, .e_machine = EM_X86_64, .e_version = EV_CURRENT, .e_ehsize = sizeof(Elf64_Ehdr),
-		.e_shentsize = sizeof(Elf64_Shdr), .e_shnum = (Elf64_Half)(count + 2), .e_shstrndx = (Elf64_Half)(count + 1),
+		.e_type = ET_REL,
+		.e_machine = EM_X86_64,
+		.e_version = EV_CURRENT,
+		.e_ehsize = sizeof(Elf64_Ehdr),
+		.e_shentsize = sizeof(Elf64_Shdr),
+		.e_shnum = (Elf64_Half)(count + 2),
+		.e_shstrndx = (Elf64_Half)(count + 1),
 	};
 
 	for (unsigned i = 0; i <= count; i++) {
@@ -175,7 +182,10 @@ write_file(int fd, const struct part *parts, unsigned count)
 		size_t bytes = strlen(name) + 1;
 
 		table[i + 1] = (Elf64_Shdr){
-			.sh_name = (Elf64_Word)names_bytes, .sh_type = i < count ? SHT_PROGBITS : SHT_STRTAB, .sh_offset = at, .sh_addralign = 1,
+			.sh_name = (Elf64_Word)names_bytes,
+			.sh_type = i < count ? SHT_PROGBITS : SHT_STRTAB,
+			.sh_offset = at,
+			.sh_addralign = 1,
 		};
 		memcpy(names + names_bytes, name, bytes); // NAMES_BYTES hold all that section_name() knows, twice
 		names_bytes += bytes;

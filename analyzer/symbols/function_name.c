@@ -16,8 +16,8 @@
 static void
 cut_copy_suffix(char *name)
 {
-	static const char *const suffixes[] = { ".part.", ".constprop.", ".isra.", ".cold", ".lto_priv", ".llvm.",
-		                                ".localalias", ".clone." };
+	static const char *const suffixes[] = { ".part.",    ".constprop.", ".isra.",      ".cold",
+		                                    ".lto_priv", ".llvm.",      ".localalias", ".clone." };
 
 	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
 		char *found = strstr(name + (name[0] != '\0'), suffixes[i]);

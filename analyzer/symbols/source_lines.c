@@ -22,7 +22,7 @@
 
 struct source {
 	char *path;
-	char *text;            // lines end with '\0'; NULL: cannot be shown
+	char *text; // lines end with '\0'; NULL: cannot be shown
 	uint32_t line_count;
 	const char **lines;
 	bool is_changed;
@@ -51,7 +51,8 @@ source_lines_free(struct source_lines *lines)
 
 	if (lines == NULL)
 		return;
-	HASH_ITER(hh, lines->sources, source, next) {
+	HASH_ITER(hh, lines->sources, source, next)
+	{
 		HASH_DEL(lines->sources, source);
 		free(source->path);
 		free(source->text);
@@ -133,7 +134,8 @@ read_file(struct source *source, uint64_t started_ns, uint64_t built_ns)
 		(void)close(fd);
 		return;
 	}
-	source->is_changed = is_since(&status.st_mtim, built_ns != 0 && built_ns < started_ns ? built_ns : started_ns) || is_since(&status.st_ctim, started_ns);
+	source->is_changed = is_since(&status.st_mtim, built_ns != 0 && built_ns < started_ns ? built_ns : started_ns) ||
+	                     is_since(&status.st_ctim, started_ns);
 	if (!source->is_changed) {
 		source->text = memory_zeroed((size_t)status.st_size + 1, 1);
 		bytes = read(fd, source->text, (size_t)status.st_size);
@@ -212,8 +214,8 @@ find_file(struct source_lines *lines, const struct source_place *place)
 
 	if (lines->started_ns == 0 || file[0] == '<' || file[0] == '\0' || (file[0] != '/' && place->directory[0] == '\0'))
 		return NULL;
-	if ((size_t)snprintf(path, sizeof(path), "%s%s%s", file[0] != '/' ? place->directory : "", file[0] != '/' ? "/" : "",
-	                     file) >= sizeof(path))
+	if ((size_t)snprintf(path, sizeof(path), "%s%s%s", file[0] != '/' ? place->directory : "",
+	                     file[0] != '/' ? "/" : "", file) >= sizeof(path))
 		return NULL;
 	source = find_or_add(lines, path, &is_new);
 	if (is_new)

@@ -26,9 +26,9 @@
 
 struct symbol {
 	uint64_t start;
-	uint64_t end;                 // start: unknown size
-	uint32_t index;               // in the file's symbol table
-	uint32_t rank;                // of several at one address the lowest is shown
+	uint64_t end;   // start: unknown size
+	uint32_t index; // in the file's symbol table
+	uint32_t rank;  // of several at one address the lowest is shown
 };
 
 struct answer {
@@ -42,12 +42,12 @@ struct symbolizer_file {
 	struct symbolizer_identity identity;
 	uint8_t build_id[64];
 	bool was_opened;
-	bool has_too_much;            // and that was said
-	bool is_bearable;             // its own debug information can be unpacked
-	const char *opened_path;      // as it is on this machine: bytes, not for people
-	Dwfl *dwfl;                   // NULL: no names
+	bool has_too_much;       // and that was said
+	bool is_bearable;        // its own debug information can be unpacked
+	const char *opened_path; // as it is on this machine: bytes, not for people
+	Dwfl *dwfl;              // NULL: no names
 	Dwfl_Module *module;
-	GElf_Addr bias;               // of libdwfl's addresses
+	GElf_Addr bias; // of libdwfl's addresses
 	size_t symbol_count;
 	struct symbol *symbols;
 	struct symbolizer_dwarf *dwarf; // NULL: no debug information
@@ -58,7 +58,7 @@ struct symbolizer_file {
 
 struct symbolizer {
 	struct text_pool *pool;
-	char *sysroot;                // from the root on; NULL: none
+	char *sysroot; // from the root on; NULL: none
 	char *debug_folders;
 	struct symbolizer_file *files;
 	size_t missing_count;
@@ -99,7 +99,8 @@ free_file(struct symbolizer_file *file)
 	struct answer *answer;
 	struct answer *next;
 
-	HASH_ITER(hh, file->answers, answer, next) {
+	HASH_ITER(hh, file->answers, answer, next)
+	{
 		HASH_DEL(file->answers, answer);
 		free(answer);
 	}
@@ -166,7 +167,8 @@ open_candidate(struct symbolizer *symbolizer, struct symbolizer_file *file, cons
 	char path[4096];
 	int fd;
 
-	if (snprintf(path, sizeof(path), "%s%s", prefix, text_pool_original(symbolizer->pool, wanted->path)) >= (int)sizeof(path))
+	if (snprintf(path, sizeof(path), "%s%s", prefix, text_pool_original(symbolizer->pool, wanted->path)) >=
+	    (int)sizeof(path))
 		return -1;
 	fd = openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
@@ -262,7 +264,10 @@ read_symbols(struct symbolizer_file *file)
 			.start = address,
 			.end = address + symbol.st_size,
 			.index = (uint32_t)i,
-			.rank = (binding == STB_GLOBAL ? 0u : binding == STB_WEAK ? 1u : 2u) + (symbol.st_size == 0 ? 4u : 0u),
+			.rank = (binding == STB_GLOBAL ? 0u
+			         : binding == STB_WEAK ? 1u
+			                               : 2u) +
+			        (symbol.st_size == 0 ? 4u : 0u),
 		};
 	}
 	qsort(file->symbols, file->symbol_count, sizeof(*file->symbols), compare_symbols);
@@ -272,7 +277,8 @@ static void
 too_much(struct symbolizer *symbolizer, struct symbolizer_file *file)
 {
 	if (!file->has_too_much)
-		notice(symbolizer, file->identity.path, "has more debug information than is read of one file: some of its functions "
+		notice(symbolizer, file->identity.path,
+		       "has more debug information than is read of one file: some of its functions "
 		       "are shown without names or lines");
 	file->has_too_much = true;
 }
@@ -311,7 +317,8 @@ open_file(struct symbolizer *symbolizer, struct symbolizer_file *file)
 	}
 	if (file->module == NULL) {
 		if (is_other)
-			notice(symbolizer, file->identity.path, "is not the file that was recorded: its functions are shown "
+			notice(symbolizer, file->identity.path,
+			       "is not the file that was recorded: its functions are shown "
 			       "without names; report where it was recorded, or give the old files with --sysroot");
 		else if (symbolizer->missing_count++ == 0)
 			symbolizer->first_missing = file->identity.path;
@@ -452,11 +459,12 @@ symbolizer_notices(struct symbolizer *symbolizer, const char *const **notices)
 	char line[1024];
 
 	if (symbolizer->missing_count != 0 && !symbolizer->has_summed_up) {
-		(void)snprintf(line, sizeof(line), "%s: %s%zu recorded file%s not on this machine: functions in %s are shown "
-		               "without names; give their folder with --sysroot", symbolizer->first_missing,
-		               symbolizer->missing_count > 1 ? "one of " : "", symbolizer->missing_count,
-		               symbolizer->missing_count > 1 ? "s that are" : " is", symbolizer->missing_count > 1 ? "them"
-		                                                                                                 : "it");
+		(void)snprintf(line, sizeof(line),
+		               "%s: %s%zu recorded file%s not on this machine: functions in %s are shown "
+		               "without names; give their folder with --sysroot",
+		               symbolizer->first_missing, symbolizer->missing_count > 1 ? "one of " : "",
+		               symbolizer->missing_count, symbolizer->missing_count > 1 ? "s that are" : " is",
+		               symbolizer->missing_count > 1 ? "them" : "it");
 		symbolizer->notices[symbolizer->notice_count++] = text_pool_add_text(symbolizer->pool, line);
 		symbolizer->has_summed_up = true;
 	}

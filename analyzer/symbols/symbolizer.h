@@ -18,21 +18,21 @@
 #include "base/text_pool.h"
 
 struct symbolizer;
-struct symbolizer_file;           // one ELF object, opened at the first address that is asked for
+struct symbolizer_file; // one ELF object, opened at the first address that is asked for
 
 struct symbol_frame {
-	const char *function;         // readable, "" when unknown; of the pool
-	const char *file;             // "" when unknown; of the pool
-	uint32_t line;                // 0 = unknown
-	bool is_inlined;              // into the frame after it
+	const char *function; // readable, "" when unknown; of the pool
+	const char *file;     // "" when unknown; of the pool
+	uint32_t line;        // 0 = unknown
+	bool is_inlined;      // into the frame after it
 };
 
 struct symbolizer_identity {
-	const char *path;             // of the pool
+	const char *path; // of the pool
 	const uint8_t *build_id;
-	uint32_t build_id_bytes;      // 0 = none
-	uint64_t size_bytes;          // 0 = unknown; compared when there is no build-id
-	uint64_t mtime_ns;            // 0 = unknown; the same
+	uint32_t build_id_bytes; // 0 = none
+	uint64_t size_bytes;     // 0 = unknown; compared when there is no build-id
+	uint64_t mtime_ns;       // 0 = unknown; the same
 };
 
 /* sysroot: prefix of every path, tried first; NULL = none. The texts live in `pool`, which must outlive the symbolizer. */
@@ -47,8 +47,8 @@ struct symbolizer_file *symbolizer_file(struct symbolizer *symbolizer, const str
  * is_exact  false: a return address, so the call before it is meant
  * frames    out: innermost first, at least one; of the pool, the same array for the same question
  */
-size_t symbolizer_resolve(struct symbolizer *symbolizer, struct symbolizer_file *file, uint64_t address,
-                          bool is_exact, const struct symbol_frame **frames);
+size_t symbolizer_resolve(struct symbolizer *symbolizer, struct symbolizer_file *file, uint64_t address, bool is_exact,
+                          const struct symbol_frame **frames);
 
 /* Lines for the report: files that are not here, or not the ones that were recorded. Owned by the symbolizer. */
 size_t symbolizer_notices(struct symbolizer *symbolizer, const char *const **notices);

@@ -31,21 +31,21 @@
 struct range {
 	Dwarf_Addr start;
 	Dwarf_Addr end;
-	size_t what;          // index in units, or offset of the function's entry
+	size_t what; // index in units, or offset of the function's entry
 };
 
 struct ranges {
 	size_t count;
 	size_t room;
-	struct range *items;  // sorted by start, once complete
+	struct range *items; // sorted by start, once complete
 };
 
 struct unit {
-	Dwarf_Die die;        // where the lines are found
-	Dwarf_Die body;       // where the functions are: the same, but for split debug information
-	const char *folder;   // in which it was compiled; "" = unknown
+	Dwarf_Die die;      // where the lines are found
+	Dwarf_Die body;     // where the functions are: the same, but for split debug information
+	const char *folder; // in which it was compiled; "" = unknown
 	bool has_functions;
-	bool was_asked[2];    // of die, body: may its lines be read?
+	bool was_asked[2]; // of die, body: may its lines be read?
 	bool has_lines[2];
 	struct ranges functions;
 };
@@ -249,7 +249,8 @@ has_address(Dwarf_Die *die, Dwarf_Addr address, unsigned *visits)
 static bool
 is_inside(int tag)
 {
-	return tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block || tag == DW_TAG_try_block || tag == DW_TAG_catch_block;
+	return tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block || tag == DW_TAG_try_block ||
+	       tag == DW_TAG_catch_block;
 }
 
 /* The inlined functions around the address, from `function` inwards; `chain` begins with the function itself. */
@@ -314,7 +315,8 @@ line_tables(Elf *elf)
 		GElf_Shdr header;
 		const char *name = gelf_getshdr(section, &header) != NULL ? elf_strptr(elf, names, header.sh_name) : NULL;
 
-		if (name != NULL && (strcmp(name, ".debug_line") == 0 || strcmp(name, ".debug_line.dwo") == 0 || strcmp(name, ".zdebug_line") == 0))
+		if (name != NULL && (strcmp(name, ".debug_line") == 0 || strcmp(name, ".debug_line.dwo") == 0 ||
+		                     strcmp(name, ".zdebug_line") == 0))
 			return elf_getdata(section, NULL);
 	}
 	return NULL;
@@ -331,7 +333,8 @@ line_table_bytes(Dwarf_Die *die)
 	if (data == NULL || data->d_buf == NULL || data->d_size < sizeof(length) || offset > data->d_size - sizeof(length))
 		return 0;
 	memcpy(&length, (const char *)data->d_buf + offset, sizeof(length));
-	return length < data->d_size - offset ? length : data->d_size - offset; // also of tables with 64 bits: up to the end
+	// also of tables with 64 bits: up to the end
+	return length < data->d_size - offset ? length : data->d_size - offset;
 }
 
 /* which  0 = the unit's die, 1 = its body */

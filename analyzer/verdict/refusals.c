@@ -11,9 +11,9 @@
 #include "analysis/rank.h"
 #include "kmem_words.h"
 
-#define REFUSALS_APART_NS UINT64_C(1000000000) // closer ones are one: an allocator tries again, in smaller pieces
-#define WENT_ON_LEAST_BYTES (UINT64_C(16) << 20) // all that telling an error takes, imports for it included
-#define WENT_ON_MOST_BYTES (UINT64_C(64) << 20)  // of a program that goes on with something else, or with a thousandth
+#define REFUSALS_APART_NS UINT64_C(1000000000)    // closer ones are one: an allocator tries again, in smaller pieces
+#define WENT_ON_LEAST_BYTES (UINT64_C(16) << 20)  // all that telling an error takes, imports for it included
+#define WENT_ON_MOST_BYTES (UINT64_C(64) << 20)   // of a program that goes on with something else, or with a thousandth
 #define END_AFTER_REFUSAL_NS UINT64_C(5000000000) // a program that handles the error lives longer than this
 
 static const char pending[] = "pending";
@@ -68,8 +68,9 @@ has_gone_on(const struct model *model, const struct model_failed *failed)
 	for (size_t i = 0; i < model->failed_count && is_tensors(model, failed); i++) {
 		const struct model_failed *later = &model->failed[i];
 
-		if (later->process == failed->process && later->domain == failed->domain && later->monotonic_ns >= failed->monotonic_ns &&
-		    later->events_before > failed->events_before && later->bytes >= failed->bytes / 2)
+		if (later->process == failed->process && later->domain == failed->domain &&
+		    later->monotonic_ns >= failed->monotonic_ns && later->events_before > failed->events_before &&
+		    later->bytes >= failed->bytes / 2)
 			return true;
 	}
 	return false;

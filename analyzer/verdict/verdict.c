@@ -24,7 +24,8 @@
 
 #define NAME_BYTES_MAX 300
 #define WORTH_LEAKING_BYTES (UINT64_C(1) << 20) // as in a check
-#define DATA_SET_PART 8 // of all that was allocated meanwhile: who reads a data set parses and converts it, and keeps so much as a rule
+// of all that was allocated meanwhile: who reads a data set parses and converts it, and keeps so much as a rule
+#define DATA_SET_PART 8
 
 static const char certain[] = "certain";
 static const char likely[] = "likely";
@@ -90,7 +91,8 @@ is_version_1_limit(const struct verdict_facts *facts)
 {
 	uint64_t left_bytes = facts->limit_bytes > facts->charged_bytes ? facts->limit_bytes - facts->charged_bytes : 0;
 
-	return facts->process->identity->cgroup_version == 1 && facts->limit_bytes != UINT64_MAX && facts->charged_bytes != 0 &&
+	return facts->process->identity->cgroup_version == 1 && facts->limit_bytes != UINT64_MAX &&
+	       facts->charged_bytes != 0 &&
 	       (facts->charged_bytes >= facts->limit_bytes / 4 * 3 || facts->available_bytes > left_bytes) &&
 	       facts->available_bytes != UINT64_MAX && !verdict_is_machine_low(facts);
 }
@@ -99,8 +101,8 @@ is_version_1_limit(const struct verdict_facts *facts)
 static bool
 was_stopped(const struct verdict_facts *facts)
 {
-	return facts->end == VERDICT_END_SIGNAL && (facts->signal == SIGTERM || facts->signal == SIGINT ||
-	                                            facts->signal == SIGHUP || facts->signal == SIGQUIT);
+	return facts->end == VERDICT_END_SIGNAL &&
+	       (facts->signal == SIGTERM || facts->signal == SIGINT || facts->signal == SIGHUP || facts->signal == SIGQUIT);
 }
 
 /*
@@ -224,14 +226,16 @@ judge_gone(const struct verdict_facts *facts)
 	return likely;
 }
 
-static const char record_with_run[] =
-	"record it with `kmemshim run -- " VERDICT_COMMAND "`: then how it ended is known";
+static const char record_with_run[] = "record it with `kmemshim run -- " VERDICT_COMMAND
+									  "`: then how it ended is known";
 
-static const char look_at_python_crash[] = "look at the crash itself: with PYTHONFAULTHANDLER=1 Python shows where it was";
+static const char
+	look_at_python_crash[] = "look at the crash itself: with PYTHONFAULTHANDLER=1 Python shows where it was";
 static const char look_at_crash[] = "look at the crash itself, with a debugger";
 
 static const char find_sender[] = "find out who sent the signal: a time limit, a scheduler, a person";
-static const char find_interrupter[] = "if it was not Ctrl-C, find out who sent the signal: a time limit, a scheduler, a person";
+static const char
+	find_interrupter[] = "if it was not Ctrl-C, find out who sent the signal: a time limit, a scheduler, a person";
 
 static const struct cause causes[] = {
 	{ "not-closed", judge_machine_restarted, verdict_tell_machine_restarted,
@@ -277,8 +281,9 @@ was_launched(const struct kmem_identity *identity)
 static bool
 is_built_in_arenas(const struct verdict_facts *facts)
 {
-	const struct rank_line line = { .site_count = 1, .domain = facts->copies.built[0].site != NULL
-		                                                       ? facts->copies.built[0].site->domain : 0 };
+	const struct rank_line line = { .site_count = 1,
+		                            .domain = facts->copies.built[0].site != NULL ? facts->copies.built[0].site->domain
+		                                                                          : 0 };
 
 	return facts->copies.built_count != 0 && verdict_is_arena(facts, &line);
 }
@@ -316,14 +321,16 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	const struct rank_line *top = &facts->top_live;
 	bool is_accumulating = verdict_is_accumulating(facts);
 	/* What grows on a device comes before what may be a data set of a program that ended well. */
-	bool is_growing = top->leak == MODEL_LEAK_LEAK && !(verdict->end == VERDICT_END_OK && rank_may_be_built_once(top->telling) &&
-	                                                    facts->growing_device.site_count != 0);
+	bool is_growing = top->leak == MODEL_LEAK_LEAK &&
+	                  !(verdict->end == VERDICT_END_OK && rank_may_be_built_once(top->telling) &&
+	                    facts->growing_device.site_count != 0);
 	bool is_much_in_arenas = top->leak == MODEL_LEAK_LEAK || top->live_bytes >= facts->live_bytes / 2;
 	bool is_next_growing = verdict_does_next_grow(facts) &&
 	                       !(verdict->end == VERDICT_END_OK && rank_may_be_built_once(facts->next_live.telling));
 	bool is_childs_peak = facts->peak_process != facts->process && facts->top_peak.site_count != 0;
 
-	if ((strcmp(verdict->cause, "device-memory") == 0 || facts->end == VERDICT_END_RUNNING) && verdict_advise_device(facts, verdict))
+	if ((strcmp(verdict->cause, "device-memory") == 0 || facts->end == VERDICT_END_RUNNING) &&
+	    verdict_advise_device(facts, verdict))
 		return;
 	if (verdict->end != VERDICT_END_OK && verdict->end != VERDICT_END_RUNNING && verdict_advise_pinned(facts, verdict))
 		return;
@@ -344,7 +351,8 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	if (next == record_with_run && was_launched(facts->process->identity))
 		next = "`kmemshim peak " VERDICT_CAPTURE "` shows who held the memory";
 	if (next != NULL && facts->refused == NULL && verdict_is_freed_first(facts) &&
-	    (facts->end == VERDICT_END_SIGNAL || facts->end == VERDICT_END_RUNNING) && verdict_advise_freed(facts, verdict)) {
+	    (facts->end == VERDICT_END_SIGNAL || facts->end == VERDICT_END_RUNNING) &&
+	    verdict_advise_freed(facts, verdict)) {
 		if (facts->end == VERDICT_END_RUNNING)
 			return;
 		char *freed = memory_text(verdict->next);
@@ -354,21 +362,22 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		return;
 	}
 	if (is_accumulating && facts->refused == NULL && next != NULL &&
-	    (facts->end == VERDICT_END_SIGNAL || facts->end == VERDICT_END_FAILED || verdict_was_time_up(facts)) && !verdict_is_arena(facts, top) &&
-	    verdict_is_far_from_limits(facts)) {
+	    (facts->end == VERDICT_END_SIGNAL || facts->end == VERDICT_END_FAILED || verdict_was_time_up(facts)) &&
+	    !verdict_is_arena(facts, top) && verdict_is_far_from_limits(facts)) {
 		say_next(verdict, "%s; then look for what keeps the blocks of %s alive%s", next, verdict_line_text(top, place),
 		         verdict_if_data_set(verdict, top)[0] != '\0' ? ", unless it is a data set" : "");
 		return;
 	}
-	if ((is_accumulating || verdict_is_freed_first(facts)) && (facts->end == VERDICT_END_SIGNAL || facts->end == VERDICT_END_GONE) &&
-	    facts->refused == NULL)
+	if ((is_accumulating || verdict_is_freed_first(facts)) &&
+	    (facts->end == VERDICT_END_SIGNAL || facts->end == VERDICT_END_GONE) && facts->refused == NULL)
 		next = NULL;
 	if (next != NULL)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "%s", next);
 	else if (facts->refused == NULL && verdict_is_freed_first(facts) && verdict_advise_freed(facts, verdict))
 		return;
 	else if (strcmp(verdict->cause, "request-refused") == 0 && verdict_was_perhaps_caught(facts))
-		say_next(verdict, "read the program's own error message; if it tells of a lack of memory, ask for less at once there%s",
+		say_next(verdict,
+		         "read the program's own error message; if it tells of a lack of memory, ask for less at once there%s",
 		         verdict_is_beyond_machine(facts) ? "" : ", or raise what limits it");
 	else if (facts->refused != NULL && verdict_is_beyond_machine(facts))
 		say_next(verdict, "ask for less at once there (smaller pieces, a smaller type)");
@@ -381,25 +390,32 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	         (facts->model->unlisted_bytes > facts->live_bytes / 2 || (top->site_count != 0 && top->where == NULL)))
 		say_next(verdict, "record it again, or copy the capture again: the damage took the lines of what held most");
 	else if (facts->refused == NULL && rank_elsewhere_worth_bytes(facts->model) != 0 &&
-	         (top->site_count == 0 || rank_is_elsewhere(facts->model, top->largest) || (verdict->end == VERDICT_END_OK && !is_growing)))
+	         (top->site_count == 0 || rank_is_elsewhere(facts->model, top->largest) ||
+	          (verdict->end == VERDICT_END_OK && !is_growing)))
 		say_next(verdict, "record it again with more room for stacks (%s): then the lines that hold the rest are named",
-		         model_could_not_grow(facts->model) ? "the disk that holds captures, or ulimit -v" : "KMEMSHIM_SITES, KMEMSHIM_CAPTURE");
+		         model_could_not_grow(facts->model) ? "the disk that holds captures, or ulimit -v"
+		                                            : "KMEMSHIM_SITES, KMEMSHIM_CAPTURE");
 	else if (facts->refused == NULL && facts->copies.bytes > top->live_bytes / 2)
-		(void)snprintf(verdict->next, sizeof(verdict->next), "%s%s",
-		               facts->copies.child->python_version != 0
-		                   ? "keep what the workers read in one NumPy array or tensor, or in shared memory, instead of many "
-		                     "Python objects; or let each worker load its own part"
-		                   : "write to less of it after the fork, or fork before it is built",
-		               is_built_in_arenas(facts) ? "; `kmemshim run --python-objects -- " VERDICT_COMMAND "` names the lines that built them" : "");
+		(void)snprintf(
+			verdict->next, sizeof(verdict->next), "%s%s",
+			facts->copies.child->python_version != 0
+				? "keep what the workers read in one NumPy array or tensor, or in shared memory, instead of many "
+				  "Python objects; or let each worker load its own part"
+				: "write to less of it after the fork, or fork before it is built",
+			is_built_in_arenas(facts) ? "; `kmemshim run --python-objects -- " VERDICT_COMMAND
+										"` names the lines that built them"
+									  : "");
 	else if (strcmp(verdict->cause, "child-killed") == 0 && is_childs_peak && verdict_is_arena(facts, &facts->top_peak))
-		(void)snprintf(verdict->next, sizeof(verdict->next), "record small Python objects too: `kmemshim run --python-objects -- " VERDICT_COMMAND
-		                                                     "` names the lines that hold them; or run fewer child processes at once, or "
-		                                                     "give the program more memory");
+		(void)snprintf(verdict->next, sizeof(verdict->next),
+		               "record small Python objects too: `kmemshim run --python-objects -- " VERDICT_COMMAND
+		               "` names the lines that hold them; or run fewer child processes at once, or "
+		               "give the program more memory");
 	else if (strcmp(verdict->cause, "child-killed") == 0 && (verdict_is_arena(facts, top) || !is_accumulating))
-		(void)snprintf(verdict->next, sizeof(verdict->next), "hold less in each child process%s%s%s, run fewer of them at once, or "
-		                                                     "give the program more memory",
-		               is_childs_peak ? " (most at " : "", is_childs_peak ? verdict_line_text(&facts->top_peak, place) : "",
-		               is_childs_peak ? ")" : "");
+		(void)snprintf(verdict->next, sizeof(verdict->next),
+		               "hold less in each child process%s%s%s, run fewer of them at once, or "
+		               "give the program more memory",
+		               is_childs_peak ? " (most at " : "",
+		               is_childs_peak ? verdict_line_text(&facts->top_peak, place) : "", is_childs_peak ? ")" : "");
 	else if (facts->refused != NULL && facts->refused->bytes < facts->peak_bytes / 8 &&
 	         !(is_accumulating && (verdict_is_arena(facts, top) || !rank_may_be_built_once(top->telling))))
 		(void)snprintf(verdict->next, sizeof(verdict->next),
@@ -410,32 +426,38 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 		(void)snprintf(verdict->next, sizeof(verdict->next), "look for what keeps the blocks of %s alive%s%s",
 		               verdict_line_text(&facts->next_live, place), verdict_blocks_kept(facts),
 		               verdict_if_data_set(verdict, &facts->next_live));
-	else if (verdict_is_arena(facts, top) && !is_much_in_arenas && verdict->end != VERDICT_END_OK && facts->refused == NULL)
-		(void)snprintf(verdict->next, sizeof(verdict->next), "give the program more memory, or import less: no line of it holds much");
+	else if (verdict_is_arena(facts, top) && !is_much_in_arenas && verdict->end != VERDICT_END_OK &&
+	         facts->refused == NULL)
+		(void)snprintf(verdict->next, sizeof(verdict->next),
+		               "give the program more memory, or import less: no line of it holds much");
 	else if (verdict_is_arena(facts, top) && (facts->refused == NULL || is_accumulating) &&
 	         (is_growing || verdict->end != VERDICT_END_OK))
-		(void)snprintf(verdict->next, sizeof(verdict->next), "%s%s%srecord small Python objects too: "
-		               "`kmemshim run --python-objects -- " VERDICT_COMMAND "`; then the lines that hold them are named%s%s%s",
+		(void)snprintf(verdict->next, sizeof(verdict->next),
+		               "%s%s%srecord small Python objects too: "
+		               "`kmemshim run --python-objects -- " VERDICT_COMMAND
+		               "`; then the lines that hold them are named%s%s%s",
 		               facts->beside_arenas.site_count != 0 ? "look for what keeps the blocks of " : "",
 		               facts->beside_arenas.site_count != 0 ? verdict_line_text(&facts->beside_arenas, place) : "",
 		               facts->beside_arenas.site_count != 0 ? " alive; or " : "", verdict_if_data_set(verdict, top),
 		               facts->refused != NULL ? ". Or raise what limits it" : "",
 		               facts->refused != NULL ? space_limit_name(facts) : "");
 	else if (is_growing && (facts->refused == NULL || is_accumulating))
-		(void)snprintf(verdict->next, sizeof(verdict->next),
-		               "look for what keeps the blocks of %s alive%s%s", verdict_line_text(top, place), verdict_blocks_kept(facts),
-		               verdict_if_data_set(verdict, top));
+		(void)snprintf(verdict->next, sizeof(verdict->next), "look for what keeps the blocks of %s alive%s%s",
+		               verdict_line_text(top, place), verdict_blocks_kept(facts), verdict_if_data_set(verdict, top));
 	else if (facts->refused != NULL)
 		say_next(verdict, "ask for less at once there, or raise what limits it%s", space_limit_name(facts));
 	else if (verdict->end == VERDICT_END_OK && model_unrecorded_bytes(facts->model) != 0)
-		say_next(verdict, "record it again with more room for the recorder (ulimit -v, or the disk that holds captures)");
+		say_next(verdict,
+		         "record it again with more room for the recorder (ulimit -v, or the disk that holds captures)");
 	else if (verdict->end == VERDICT_END_OK && facts->model->capture_damage_count != 0)
-		(void)snprintf(verdict->next, sizeof(verdict->next), "record it again where whole figures are needed: the notes of "
-		                                                     "`kmemshim report " VERDICT_CAPTURE "` name the damage");
+		(void)snprintf(verdict->next, sizeof(verdict->next),
+		               "record it again where whole figures are needed: the notes of "
+		               "`kmemshim report " VERDICT_CAPTURE "` name the damage");
 	else if (verdict->end == VERDICT_END_OK && verdict_advise_growing_device(facts, verdict))
 		return;
 	else if (verdict->end == VERDICT_END_OK && verdict->lost_child != NULL)
-		say_next(verdict, "`kmemshim report " VERDICT_CHILD "` shows what the child process held that was ended; if a pool ended it as "
+		say_next(verdict, "`kmemshim report " VERDICT_CHILD
+		                  "` shows what the child process held that was ended; if a pool ended it as "
 		                  "it closed, nothing needs doing");
 	else if (verdict->end == VERDICT_END_OK && verdict_advise_tight(facts, verdict))
 		return;
@@ -444,18 +466,22 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	else if (verdict->end == VERDICT_END_OK && facts->peak_bytes == 0)
 		(void)snprintf(verdict->next, sizeof(verdict->next), "nothing needs doing");
 	else if (verdict->end == VERDICT_END_OK && facts->leaking_bytes >= WORTH_LEAKING_BYTES)
-		say_next(verdict, "nothing needs doing yet; `kmemshim leaks " VERDICT_CAPTURE "` shows which lines accumulate (%s in all, most at %s)",
+		say_next(verdict,
+		         "nothing needs doing yet; `kmemshim leaks " VERDICT_CAPTURE
+		         "` shows which lines accumulate (%s in all, most at %s)",
 		         units_bytes(facts->leaking_bytes, bytes), verdict_line_text(&facts->most_leaking, place));
 	else if (verdict->end == VERDICT_END_OK)
-		(void)snprintf(verdict->next, sizeof(verdict->next), "nothing needs doing; `kmemshim peak " VERDICT_CAPTURE "` shows who "
-		                                                     "made the peak");
+		(void)snprintf(verdict->next, sizeof(verdict->next),
+		               "nothing needs doing; `kmemshim peak " VERDICT_CAPTURE "` shows who "
+		               "made the peak");
 	else if (top->site_count != 0)
 		(void)snprintf(verdict->next, sizeof(verdict->next),
 		               "hold less at once at %s (smaller pieces, a smaller type, release earlier), or give the "
 		               "program more memory",
 		               verdict_line_text(top, place));
 	else
-		(void)snprintf(verdict->next, sizeof(verdict->next), "`kmemshim peak " VERDICT_CAPTURE "` shows who held the memory");
+		(void)snprintf(verdict->next, sizeof(verdict->next),
+		               "`kmemshim peak " VERDICT_CAPTURE "` shows who held the memory");
 }
 
 /* A program that did well though a child of it did not. */
@@ -464,7 +490,8 @@ point_to_child(struct verdict *verdict)
 {
 	size_t used = strlen(verdict->next);
 
-	if (verdict->lost_child != NULL && (verdict->end == VERDICT_END_OK || strcmp(verdict->cause, "child-killed") == 0) &&
+	if (verdict->lost_child != NULL &&
+	    (verdict->end == VERDICT_END_OK || strcmp(verdict->cause, "child-killed") == 0) &&
 	    strchr(verdict->next, VERDICT_CHILD[0]) == NULL)
 		(void)snprintf(verdict->next + used, sizeof(verdict->next) - used,
 		               "; `kmemshim report " VERDICT_CHILD "` shows what the child process held that was ended");
@@ -495,9 +522,11 @@ name_paths(const struct model *model, struct verdict *verdict)
 
 	for (const char *at = text; *at != '\0' && used < sizeof(verdict->next); at++) {
 		if (*at == VERDICT_COMMAND[0])
-			used += (size_t)snprintf(verdict->next + used, sizeof(verdict->next) - used, "%s", name_or(command, "COMMAND"));
+			used += (size_t)snprintf(verdict->next + used, sizeof(verdict->next) - used, "%s",
+			                         name_or(command, "COMMAND"));
 		else if (*at == VERDICT_CAPTURE[0] || *at == VERDICT_CHILD[0])
-			used += (size_t)snprintf(verdict->next + used, sizeof(verdict->next) - used, "%s%s", model->needs_salvage ? "--salvage " : "",
+			used += (size_t)snprintf(verdict->next + used, sizeof(verdict->next) - used, "%s%s",
+			                         model->needs_salvage ? "--salvage " : "",
 			                         *at == VERDICT_CAPTURE[0] ? capture : name_or(child, "CAPTURE"));
 		else
 			verdict->next[used++] = *at;
@@ -513,7 +542,8 @@ static void
 tell_what_while_is(struct verdict *verdict)
 {
 	if (strstr(verdict->text, " [while]") != NULL || strstr(verdict->next, " [while]") != NULL)
-		say(verdict, " [while] marks the last line known when threads without Python frames allocated: look there, or near it.");
+		say(verdict,
+		    " [while] marks the last line known when threads without Python frames allocated: look there, or near it.");
 }
 
 static void
@@ -564,7 +594,8 @@ verdict_decide(const struct model *model, const struct verdict_now *now, struct 
 }
 
 void
-verdict_decide_domain(const struct model *model, const struct verdict_now *now, const char *domain, struct verdict *verdict)
+verdict_decide_domain(const struct model *model, const struct verdict_now *now, const char *domain,
+                      struct verdict *verdict)
 {
 	struct verdict_facts facts;
 	const char *refused;

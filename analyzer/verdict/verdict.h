@@ -41,8 +41,8 @@ struct verdict_built {
 	uint64_t bytes;                // of that line, when it forked
 };
 struct verdict_copies {
-	size_t child_count;            // 0: none worth telling
-	uint64_t bytes;                // of those that ran at the same time
+	size_t child_count;                 // 0: none worth telling
+	uint64_t bytes;                     // of those that ran at the same time
 	const struct model_process *child;  // who copied most
 	const struct model_process *parent; // who built it
 	size_t built_count;
@@ -54,117 +54,125 @@ struct verdict_copies {
  */
 #define VERDICT_PARTS_MAX 12
 struct verdict_part {
-	const char *name;              // "freed memory that malloc keeps"
+	const char *name; // "freed memory that malloc keeps"
 	uint64_t bytes;
 };
 /* What malloc keeps of what one process freed. */
 #define VERDICT_PINNING_MAX 3
 struct verdict_freed {
 	const struct model_process *process;
-	uint64_t freed_bytes;          // in memory; 0 = not worth telling, or nobody looked
-	uint64_t heap_bytes;           // all of malloc's pages then; what was not freed is live
-	uint64_t resident_bytes;       // of the process then
-	uint64_t empty_bytes;          // of heap_bytes, pages without a block; these are 0 where nobody looked at pages
-	uint64_t sparse_bytes;         // pages that few blocks keep,
-	uint64_t sparse_live_bytes;    // and what is live in them
-	uint64_t age_ns;               // of the look, to the end or the last heartbeat
-	bool is_later;                 // that was seen after the look, in sums alone
-	bool has_fallen;               // and less was live then
-	struct rank_line pinning[VERDICT_PINNING_MAX]; // the lines that keep most pages, the most first; site_count == 0: no more
+	uint64_t freed_bytes;       // in memory; 0 = not worth telling, or nobody looked
+	uint64_t heap_bytes;        // all of malloc's pages then; what was not freed is live
+	uint64_t resident_bytes;    // of the process then
+	uint64_t empty_bytes;       // of heap_bytes, pages without a block; these are 0 where nobody looked at pages
+	uint64_t sparse_bytes;      // pages that few blocks keep,
+	uint64_t sparse_live_bytes; // and what is live in them
+	uint64_t age_ns;            // of the look, to the end or the last heartbeat
+	bool is_later;              // that was seen after the look, in sums alone
+	bool has_fallen;            // and less was live then
+	// the lines that keep most pages, the most first; site_count == 0: no more
+	struct rank_line pinning[VERDICT_PINNING_MAX];
 };
 
 struct verdict_memory {
-	uint64_t bytes;                // the sum of the parts; 0 = nobody looked
-	uint64_t process_bytes;        // of these, not of other processes
-	uint64_t later_bytes;          // of these, newer than the look
-	uint64_t lines_bytes;          // of these, live at recorded lines at the look
-	uint64_t look_bytes;           // that the looks saw
-	uint64_t age_ns;               // of the oldest look, to the end or the last heartbeat
+	uint64_t bytes;         // the sum of the parts; 0 = nobody looked
+	uint64_t process_bytes; // of these, not of other processes
+	uint64_t later_bytes;   // of these, newer than the look
+	uint64_t lines_bytes;   // of these, live at recorded lines at the look
+	uint64_t look_bytes;    // that the looks saw
+	uint64_t age_ns;        // of the oldest look, to the end or the last heartbeat
 	size_t part_count;
 	struct verdict_part parts[VERDICT_PARTS_MAX]; // the largest first
-	bool is_of_container;          // bytes is what the container had in use
-	struct verdict_freed freed;    // of the process where that is most
+	bool is_of_container;                         // bytes is what the container had in use
+	struct verdict_freed freed;                   // of the process where that is most
 };
 
 struct verdict_facts {
 	const struct model *model;
-	const struct model_process *process; // whose end this is about
+	const struct model_process *process;    // whose end this is about
 	const struct model_process *lost_child; // the largest of the others gone without a mark; NULL
 	const struct model_process *first_lost; // of several, the one seen at work last before all others; NULL = none is
-	size_t lost_count;             // how many those are
-	uint64_t lost_bytes;           // held by them at their ends, in sum
+	size_t lost_count;                      // how many those are
+	uint64_t lost_bytes;                    // held by them at their ends, in sum
 	enum verdict_end end;
-	int exit_code;                 // with OK, FAILED; -1 = unknown
-	int signal;                    // with SIGNAL
-	bool is_descendant;            // not the first process of the session
-	bool counters_are_late;        // read now, not right after the end: may count someone else's kill
-	bool is_kill_counted;          // cgroup_kills is known
-	bool is_machine_counted;       // machine_kills is known
-	uint64_t cgroup_kills;         // how far the counters moved; 0 when not known
+	int exit_code;           // with OK, FAILED; -1 = unknown
+	int signal;              // with SIGNAL
+	bool is_descendant;      // not the first process of the session
+	bool counters_are_late;  // read now, not right after the end: may count someone else's kill
+	bool is_kill_counted;    // cgroup_kills is known
+	bool is_machine_counted; // machine_kills is known
+	uint64_t cgroup_kills;   // how far the counters moved; 0 when not known
 	uint64_t cgroup_kills_before;
 	uint64_t limit_hits;
 	uint64_t machine_kills;
-	uint64_t limit_bytes;          // UINT64_MAX = none or unknown
-	uint64_t charged_bytes;        // of the limit's cgroup, at the last heartbeat; 0 = unknown
-	uint64_t resident_bytes;       // at the last heartbeat, or the launcher's maximum; 0 = unknown
-	uint64_t available_bytes;      // of the machine, at the last heartbeat; UINT64_MAX = unknown
+	uint64_t limit_bytes;     // UINT64_MAX = none or unknown
+	uint64_t charged_bytes;   // of the limit's cgroup, at the last heartbeat; 0 = unknown
+	uint64_t resident_bytes;  // at the last heartbeat, or the launcher's maximum; 0 = unknown
+	uint64_t available_bytes; // of the machine, at the last heartbeat; UINT64_MAX = unknown
 	/* Several processes: never a sum over some that did not run at the same time. */
-	uint64_t live_bytes;           // memory domains, of the live_count processes
-	uint64_t untouched_bytes;      // asked for, and not in memory: in no figure here, but where a request was refused
-	struct rank_line untouched;    // the line that has most of it; site_count == 0: not worth telling
+	uint64_t live_bytes;        // memory domains, of the live_count processes
+	uint64_t untouched_bytes;   // asked for, and not in memory: in no figure here, but where a request was refused
+	struct rank_line untouched; // the line that has most of it; site_count == 0: not worth telling
 	struct verdict_memory memory;
-	size_t live_count;             // those that ran when it ended, as far as that shows
+	size_t live_count;                        // those that ran when it ended, as far as that shows
 	const struct model_process *live_process; // which of these held most
-	uint64_t live_process_bytes;   // and how much that was
-	uint64_t import_bytes;         // of live_bytes, what imports left; 0 also where that is not known of several processes
-	uint64_t peak_bytes;           // of the largest memory domain of peak_process
-	uint64_t peak_untouched_bytes; // asked for then as well, and not in memory
-	uint64_t peak_whole_bytes;     // verdict_peak_of() it
+	uint64_t live_process_bytes;              // and how much that was
+	// of live_bytes, what imports left; 0 also where that is not known of several processes
+	uint64_t import_bytes;
+	uint64_t peak_bytes;                      // of the largest memory domain of peak_process
+	uint64_t peak_untouched_bytes;            // asked for then as well, and not in memory
+	uint64_t peak_whole_bytes;                // verdict_peak_of() it
 	const struct model_process *peak_process; // with the highest peak; with `refused`, the one that was refused
-	const char *peak_domain;       // name of that domain; NULL = none, or not known which
+	const char *peak_domain;                  // name of that domain; NULL = none, or not known which
 	const struct model_failed *refused; // the largest of the last requests that the end may come from; NULL = none
-	struct device_parts device;    // of `refused`; device == NULL: it is no request to a device, or nothing is alive there
-	uint64_t refused_held_bytes;   // there, by the process that was refused, then
-	struct rank_line top_device;   // of its tensors, or else of its memory; site_count == 0: none
-	uint64_t growing_bytes;        // of all lines of class leak in the same domain
-	size_t growing_count;          // how many lines those are
-	uint64_t growing_rounds;       // how often the one of them that is run least was run
-	size_t retried_count;          // requests to the device that were met later
-	struct rank_line growing_device; // a line on the largest device that accumulates, of another end; site_count == 0: none
-	uint64_t kept_bytes;           // tensors of a step that was refused before, alive when the last one was; 0 = not worth telling
-	uint64_t pinned_bytes;         // host memory that drivers gave out
-	uint64_t rounded_bytes;        // of that: blocks of PyTorch's with the size of a power of two
-	struct rank_line top_pinned;   // site_count == 0: none
-	struct rank_line top_live;     // site_count == 0: none. Not Python's arenas where a line of the user's tells more
+	// of `refused`; device == NULL: it is no request to a device, or nothing is alive there
+	struct device_parts device;
+	uint64_t refused_held_bytes; // there, by the process that was refused, then
+	struct rank_line top_device; // of its tensors, or else of its memory; site_count == 0: none
+	uint64_t growing_bytes;      // of all lines of class leak in the same domain
+	size_t growing_count;        // how many lines those are
+	uint64_t growing_rounds;     // how often the one of them that is run least was run
+	size_t retried_count;        // requests to the device that were met later
+	// a line on the largest device that accumulates, of another end; site_count == 0: none
+	struct rank_line growing_device;
+	// tensors of a step that was refused before, alive when the last one was; 0 = not worth telling
+	uint64_t kept_bytes;
+	uint64_t pinned_bytes;       // host memory that drivers gave out
+	uint64_t rounded_bytes;      // of that: blocks of PyTorch's with the size of a power of two
+	struct rank_line top_pinned; // site_count == 0: none
+	struct rank_line top_live;   // site_count == 0: none. Not Python's arenas where a line of the user's tells more
 	struct rank_line top_peak;
-	struct rank_line next_live;    // another line that holds nearly as much; site_count == 0: none, or several processes
-	struct rank_line beside_arenas; // when arenas accumulate: the line that accumulates most beside them; site_count == 0: none
+	// another line that holds nearly as much; site_count == 0: none, or several processes
+	struct rank_line next_live;
+	// when arenas accumulate: the line that accumulates most beside them; site_count == 0: none
+	struct rank_line beside_arenas;
 	uint64_t leaking_bytes;        // of all lines of the host's memory that accumulate, but for what may be a data set
 	struct rank_line most_leaking; // the one that holds most of leaking_bytes; site_count == 0: none
 	const char *top_live_domain;
-	uint32_t top_live_processes;   // 0: all of top_live is part of live_bytes; else a sum over so many processes
-	uint32_t top_peak_processes;   // the same of top_peak and peak_bytes
+	uint32_t top_live_processes; // 0: all of top_live is part of live_bytes; else a sum over so many processes
+	uint32_t top_peak_processes; // the same of top_peak and peak_bytes
 	struct verdict_copies copies;
 };
 
 struct verdict {
-	const char *cause;       // identifier: "container-limit", "exited", ...; see verdict.c
-	const char *confidence;  // "certain", "likely", "possible", "unknown"
+	const char *cause;      // identifier: "container-limit", "exited", ...; see verdict.c
+	const char *confidence; // "certain", "likely", "possible", "unknown"
 	enum verdict_end end;
-	const struct model_process *process; // NULL only for an empty model
+	const struct model_process *process;    // NULL only for an empty model
 	const struct model_process *lost_child; // gone without a mark, though it is not what this is about; NULL = none
-	struct verdict_memory memory;  // as in the facts
-	uint64_t untouched_bytes;      // the same
-	bool has_ended_well;     // the program, and none of its processes was killed for memory
-	char text[4096];         // a paragraph, one line
-	char next[1024];         // one thing to do; a command in backquotes
+	struct verdict_memory memory;           // as in the facts
+	uint64_t untouched_bytes;               // the same
+	bool has_ended_well;                    // the program, and none of its processes was killed for memory
+	char text[4096];                        // a paragraph, one line
+	char next[1024];                        // one thing to do; a command in backquotes
 };
 
 /* rank_leaks_classify() must have run. */
 void verdict_decide(const struct model *model, const struct verdict_now *now, struct verdict *verdict);
 
 /* The same, but text and next are about the domains that rank_domain_matches() finds for `domain`, at least one. */
-void verdict_decide_domain(const struct model *model, const struct verdict_now *now, const char *domain, struct verdict *verdict);
+void verdict_decide_domain(const struct model *model, const struct verdict_now *now, const char *domain,
+                           struct verdict *verdict);
 
 /* CLOCK_MONOTONIC at the end of a process; 0 = unknown. */
 uint64_t verdict_ended_ns(const struct model_process *process);
@@ -208,7 +216,9 @@ void verdict_device_gather(const struct verdict_now *now, struct verdict_facts *
  * In these facts lines hold what is in memory. Where a request was refused they hold what was asked for: the limit of addresses counts
  * that.
  */
-struct ranked *verdict_rank(const struct verdict_facts *facts, const struct ranking *in_memory, const struct ranking *asked); // for rank_free()
+// for rank_free()
+struct ranked *verdict_rank(const struct verdict_facts *facts, const struct ranking *in_memory,
+                            const struct ranking *asked);
 uint64_t verdict_less_untouched(const struct verdict_facts *facts, uint64_t asked_bytes, uint64_t untouched_bytes);
 void verdict_find_untouched(struct verdict_facts *facts, const struct ranked *live);
 
@@ -218,7 +228,8 @@ uint64_t verdict_freed_at_look(const struct model_heap_look *look); // of malloc
 /* Worth telling: a quarter of what was in memory, and 32 MiB. Without age and lines. */
 struct verdict_freed verdict_freed_of(const struct model *model, const struct model_process *process);
 void verdict_find_pinning(struct verdict_facts *facts);
-void verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_t end_ns); // of the processes so marked
+// of the processes so marked
+void verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_t end_ns);
 void verdict_facts_gather(const struct model *model, const struct verdict_now *now, struct verdict_facts *facts);
 
 enum verdict_end verdict_end_of(const struct model_process *process, const struct verdict_now *now);

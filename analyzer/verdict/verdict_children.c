@@ -32,7 +32,8 @@ verdict_children_gather(const struct verdict_now *now, struct verdict_facts *fac
 			next_ns = seen_ns;
 		}
 	}
-	if (first != NULL && verdict_last_seen_ns(first) != 0 && next_ns != UINT64_MAX && next_ns - verdict_last_seen_ns(first) >= BEAT_NS)
+	if (first != NULL && verdict_last_seen_ns(first) != 0 && next_ns != UINT64_MAX &&
+	    next_ns - verdict_last_seen_ns(first) >= BEAT_NS)
 		facts->first_lost = first;
 }
 
@@ -47,7 +48,8 @@ say_heft(const struct model_process *process, struct verdict *verdict)
 
 	say(verdict, "%s", units_bytes(process->live_bytes, bytes));
 	if (was_higher)
-		say(verdict, " (%s at its peak%s", units_bytes(verdict_peak_of(process), bytes), is_copied_unknown ? "; " : ")");
+		say(verdict, " (%s at its peak%s", units_bytes(verdict_peak_of(process), bytes),
+		    is_copied_unknown ? "; " : ")");
 	if (process->copied_bytes >= WORTH_BYTES)
 		say(verdict, " and had copied at least %s of its parent's", units_bytes(process->copied_bytes, bytes));
 	if (is_copied_unknown)
@@ -79,15 +81,15 @@ verdict_say_lost(const struct verdict_facts *facts, struct verdict *verdict)
 	if (facts->lost_count == 1)
 		say(verdict, " One child process was ended by a signal or crashed: ");
 	else
-		say(verdict, " %zu child processes were ended by a signal or crashed, and held %s in sum; the largest, ", facts->lost_count,
-		    units_bytes(facts->lost_bytes, sum));
+		say(verdict, " %zu child processes were ended by a signal or crashed, and held %s in sum; the largest, ",
+		    facts->lost_count, units_bytes(facts->lost_bytes, sum));
 	verdict_say_process(facts->lost_child, verdict);
 	say(verdict, ", held ");
 	say_heft(facts->lost_child, verdict);
 	if (facts->first_lost != NULL)
 		say_first_lost(facts, verdict);
-	say(verdict, ". Which signal%s only %s parent knows; a pool that closes sends SIGTERM.", facts->lost_count == 1 ? " it was" : "s those were",
-	    facts->lost_count == 1 ? "its" : "their");
+	say(verdict, ". Which signal%s only %s parent knows; a pool that closes sends SIGTERM.",
+	    facts->lost_count == 1 ? " it was" : "s those were", facts->lost_count == 1 ? "its" : "their");
 }
 
 void
@@ -96,15 +98,17 @@ verdict_tell_child_killed(const struct verdict_facts *facts, struct verdict *ver
 	char sum[UNITS_TEXT_BYTES];
 
 	verdict_say_ending(facts, verdict);
-	say(verdict, ", but in its time the kernel killed %" PRIu64 " process%s of its container for lack of memory (%s: the cgroup's "
-	             "oom_kill counter rose from %" PRIu64 " to %" PRIu64 "%s), and ",
+	say(verdict,
+	    ", but in its time the kernel killed %" PRIu64
+	    " process%s of its container for lack of memory (%s: the cgroup's "
+	    "oom_kill counter rose from %" PRIu64 " to %" PRIu64 "%s), and ",
 	    facts->cgroup_kills, facts->cgroup_kills == 1 ? "" : "es", verdict->confidence, facts->cgroup_kills_before,
 	    facts->cgroup_kills_before + facts->cgroup_kills, facts->counters_are_late ? ", read after the fact" : "");
 	if (facts->lost_count == 1)
 		say(verdict, "its child process ");
 	else
-		say(verdict, "%zu of its child processes ended without a clean exit, and held %s in sum; the largest, ", facts->lost_count,
-		    units_bytes(facts->lost_bytes, sum));
+		say(verdict, "%zu of its child processes ended without a clean exit, and held %s in sum; the largest, ",
+		    facts->lost_count, units_bytes(facts->lost_bytes, sum));
 	verdict_say_process(facts->lost_child, verdict);
 	say(verdict, facts->lost_count == 1 ? " ended without a clean exit. It held " : ", held ");
 	say_heft(facts->lost_child, verdict);

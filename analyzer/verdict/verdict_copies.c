@@ -102,14 +102,15 @@ say_built(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	for (size_t i = 0; i < facts->copies.built_count; i++) {
 		const struct verdict_built *built = &facts->copies.built[i];
-		const struct rank_line line = { .where = built->site->where, .largest = built->site, .domain = built->site->domain,
-			                        .site_count = 1 };
+		const struct rank_line line = {
+			.where = built->site->where, .largest = built->site, .domain = built->site->domain, .site_count = 1
+		};
 		char place[PLACE_TEXT_BYTES];
 		char held[UNITS_TEXT_BYTES];
 		char word[VERDICT_WORD_BYTES];
 
-		say(verdict, "%s%s %s %s", i == 0 ? " (" : "; ", units_bytes(built->bytes, held), verdict_where_word(facts, &line, word),
-		    verdict_line_text(&line, place));
+		say(verdict, "%s%s %s %s", i == 0 ? " (" : "; ", units_bytes(built->bytes, held),
+		    verdict_where_word(facts, &line, word), verdict_line_text(&line, place));
 	}
 	if (facts->copies.built_count != 0)
 		say(verdict, ")");

@@ -15,13 +15,14 @@
 #include "verdict/refusals.h"
 #include "verdict/verdict_tell.h"
 
-#define FRAGMENTED_PART 8          // of what PyTorch took: as much must lie idle before fragmentation is to blame
-#define KEPT_PART 8                // of the tensors: as much must be left of an earlier refusal
-#define POOLS_PART 8               // of the device: as much that pools keep is worth a sentence, even where it was not enough
-#define CHURN 4                    // allocations for each block that is alive: tensors of a step, not weights
-#define ROUNDS_MIN 6               // lines that ran less often do not tell the pace
+#define FRAGMENTED_PART 8 // of what PyTorch took: as much must lie idle before fragmentation is to blame
+#define KEPT_PART 8       // of the tensors: as much must be left of an earlier refusal
+// of the device: as much that pools keep is worth a sentence, even where it was not enough
+#define POOLS_PART 8
+#define CHURN 4      // allocations for each block that is alive: tensors of a step, not weights
+#define ROUNDS_MIN 6 // lines that ran less often do not tell the pace
 #define PREALLOCATED_BLOCKS 3
-#define PINNED_PART 8              // of the host's memory: less is not worth a sentence
+#define PINNED_PART 8                     // of the host's memory: less is not worth a sentence
 #define ROUNDED_BYTES (UINT64_C(1) << 20) // smaller powers of two are what programs ask for themselves
 
 static uint64_t
@@ -156,7 +157,8 @@ gather_refused(const struct verdict_now *now, struct verdict_facts *facts)
 		facts->device.device = NULL;
 		return;
 	}
-	ranked = rank_run(model, &rank_sites, facts->device.tensors != NULL ? facts->device.tensors->name : facts->device.device->name);
+	ranked = rank_run(model, &rank_sites,
+	                  facts->device.tensors != NULL ? facts->device.tensors->name : facts->device.device->name);
 	if (ranked->line_count != 0 && ranked->lines[0].live_bytes != 0)
 		facts->top_device = ranked->lines[0];
 	gather_growth(facts, ranked);
@@ -184,7 +186,8 @@ is_held_by_others(const struct verdict_facts *facts)
 static bool
 is_kept_by_pools(const struct verdict_facts *facts)
 {
-	return facts->refused->pool_kept_bytes != 0 && facts->refused->pool_kept_bytes + facts->refused->free_bytes >= facts->refused->bytes;
+	return facts->refused->pool_kept_bytes != 0 &&
+	       facts->refused->pool_kept_bytes + facts->refused->free_bytes >= facts->refused->bytes;
 }
 
 static bool
@@ -228,12 +231,14 @@ say_growth(const struct verdict_facts *facts, struct verdict *verdict)
 	say(verdict, " It accumulates: blocks from %" PRIu32 " of %" PRIu32 " generations are still alive",
 	    top->telling->generations_alive, top->telling->generations_total);
 	if (facts->growing_count > 1 && facts->growing_rounds != 0)
-		say(verdict, ". %zu lines grow together, by %s a round (%s rounds): a loss that is kept keeps all that it was made of.",
+		say(verdict,
+		    ". %zu lines grow together, by %s a round (%s rounds): a loss that is kept keeps all that it was made of.",
 		    facts->growing_count, units_bytes(facts->growing_bytes / facts->growing_rounds, bytes),
 		    units_count(facts->growing_rounds, rounds));
 	else if (top->live_count >= ROUNDS_MIN)
 		say(verdict, ", %s %s (%s blocks).", units_bytes(top->live_bytes / top->live_count, bytes),
-		    top->allocated_count / 5 <= top->live_count / 4 ? "each time it runs" : "each", units_count(top->live_count, rounds));
+		    top->allocated_count / 5 <= top->live_count / 4 ? "each time it runs" : "each",
+		    units_count(top->live_count, rounds));
 	else
 		say(verdict, ".");
 }
@@ -273,8 +278,10 @@ say_kept(const struct verdict_facts *facts, struct verdict *verdict)
 	char bytes[UNITS_TEXT_BYTES];
 
 	if (facts->kept_bytes != 0)
-		say(verdict, " %s of the tensors were those of an earlier step, which was refused memory as well: often the traceback of its "
-		             "exception keeps them.", units_bytes(facts->kept_bytes, bytes));
+		say(verdict,
+		    " %s of the tensors were those of an earlier step, which was refused memory as well: often the traceback of its "
+		    "exception keeps them.",
+		    units_bytes(facts->kept_bytes, bytes));
 }
 
 static void
@@ -284,7 +291,8 @@ say_pools(const struct verdict_facts *facts, struct verdict *verdict)
 	char bytes[UNITS_TEXT_BYTES];
 
 	if (is_kept_by_pools(facts) || refused->pool_kept_bytes > refused->total_bytes / POOLS_PART)
-		say(verdict, " Another %s lay unused in the driver's pools (cudaMallocAsync)%s.", units_bytes(refused->pool_kept_bytes, bytes),
+		say(verdict, " Another %s lay unused in the driver's pools (cudaMallocAsync)%s.",
+		    units_bytes(refused->pool_kept_bytes, bytes),
 		    is_kept_by_pools(facts) ? ": enough for the request, with what was free" : "");
 }
 
@@ -296,7 +304,8 @@ say_preallocated(const struct verdict_facts *facts, struct verdict *verdict)
 
 	say(verdict, top->live_count == 1 ? " That is one block" : " Those are %" PRIu64 " blocks", top->live_count);
 	if (facts->refused->total_bytes != 0)
-		say(verdict, ", %s of the device", units_share(verdict_share(top->live_bytes, facts->refused->total_bytes), share));
+		say(verdict, ", %s of the device",
+		    units_share(verdict_share(top->live_bytes, facts->refused->total_bytes), share));
 	say(verdict, ", as when a framework takes its memory in advance.");
 }
 
@@ -328,7 +337,8 @@ verdict_tell_device_memory(const struct verdict_facts *facts, struct verdict *ve
 		say_own(facts, verdict);
 		say_holder(facts, parts->live_bytes, verdict);
 		if (!is_preallocated(facts) && facts->process->python_version != 0)
-			say(verdict, " Frameworks keep a cache between tensors and the driver, so lines shown are where the cache grew.");
+			say(verdict,
+			    " Frameworks keep a cache between tensors and the driver, so lines shown are where the cache grew.");
 	}
 	say_kept(facts, verdict);
 	say_pools(facts, verdict);
@@ -338,10 +348,12 @@ verdict_tell_device_memory(const struct verdict_facts *facts, struct verdict *ve
 	else if (parts->device != NULL && is_preallocated(facts))
 		say_preallocated(facts, verdict);
 	else if (parts->device != NULL && is_fragmented(facts) && !is_growth_the_story(facts))
-		say(verdict, " PyTorch's cache held another %s there, more than was asked for, but in pieces that were too small.",
+		say(verdict,
+		    " PyTorch's cache held another %s there, more than was asked for, but in pieces that were too small.",
 		    units_bytes(parts->cache_bytes, held));
 	if (facts->retried_count != 0)
-		say(verdict, " %zu requests before it were met after others were given up: the device was nearly full for longer.",
+		say(verdict,
+		    " %zu requests before it were met after others were given up: the device was nearly full for longer.",
 		    facts->retried_count);
 }
 
@@ -369,20 +381,21 @@ verdict_tell_pinned(const struct verdict_facts *facts, struct verdict *verdict)
 	    units_bytes(facts->pinned_bytes, pinned), units_bytes(facts->top_pinned.live_bytes, bytes),
 	    verdict_line_text(&facts->top_pinned, place));
 	if (facts->rounded_bytes != 0)
-		say(verdict, " %s of it is in blocks of powers of two: PyTorch rounds pinned memory up, to as much as twice of what was asked for.",
+		say(verdict,
+		    " %s of it is in blocks of powers of two: PyTorch rounds pinned memory up, to as much as twice of what was asked for.",
 		    units_bytes(facts->rounded_bytes, bytes));
 }
 
 /* ---- actions ---- */
 
-static const char jax[] =
-	"JAX takes most of a device when it starts: XLA_PYTHON_CLIENT_PREALLOCATE=false shows what is really used, "
-	"XLA_PYTHON_CLIENT_MEM_FRACTION=.50 leaves room for others";
-static const char tensorflow[] =
-	"TensorFlow takes most of a device when it starts: TF_FORCE_GPU_ALLOW_GROWTH=true shows what is really used";
-static const char let_go[] =
-	"let go of the exception before going on: leave the except block, keep no reference to it, in a notebook `import sys, gc; "
-	"sys.last_value = sys.last_traceback = sys.last_exc = None; gc.collect()`";
+static const char
+	jax[] = "JAX takes most of a device when it starts: XLA_PYTHON_CLIENT_PREALLOCATE=false shows what is really used, "
+			"XLA_PYTHON_CLIENT_MEM_FRACTION=.50 leaves room for others";
+static const char tensorflow
+	[] = "TensorFlow takes most of a device when it starts: TF_FORCE_GPU_ALLOW_GROWTH=true shows what is really used";
+static const char let_go
+	[] = "let go of the exception before going on: leave the except block, keep no reference to it, in a notebook `import sys, gc; "
+		 "sys.last_value = sys.last_traceback = sys.last_exc = None; gc.collect()`";
 
 static void
 advise_preallocated(const struct verdict_facts *facts, struct verdict *verdict)
@@ -395,8 +408,11 @@ advise_preallocated(const struct verdict_facts *facts, struct verdict *verdict)
 	else if (strcmp(taker, "TensorFlow") == 0)
 		say_next(verdict, "%s", tensorflow);
 	else
-		say_next(verdict, "take less in advance at %s: a framework has a switch for that (vLLM: --gpu-memory-utilization, a memory pool: "
-		                  "its initial size)", verdict_line_text(&facts->top_device, place));
+		say_next(
+			verdict,
+			"take less in advance at %s: a framework has a switch for that (vLLM: --gpu-memory-utilization, a memory pool: "
+			"its initial size)",
+			verdict_line_text(&facts->top_device, place));
 }
 
 void
@@ -404,8 +420,8 @@ verdict_advise_others(const char *device, struct verdict *verdict)
 {
 	bool is_hip = strncmp(device, "hip", 3) == 0;
 
-	say_next(verdict, "see with %s what else uses %s, or take another device (%s)", is_hip ? "rocm-smi" : "nvidia-smi", device,
-	         is_hip ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES");
+	say_next(verdict, "see with %s what else uses %s, or take another device (%s)", is_hip ? "rocm-smi" : "nvidia-smi",
+	         device, is_hip ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES");
 }
 
 bool
@@ -426,15 +442,21 @@ verdict_advise_device(const struct verdict_facts *facts, struct verdict *verdict
 	if (is_held_by_others(facts) || (facts->device.device == NULL && !is_kept_by_pools(facts)))
 		verdict_advise_others(device, verdict);
 	else if (is_kept_by_pools(facts) && !is_growth_the_story(facts))
-		say_next(verdict, "give back what the driver's pools keep before such a request: cudaMemPoolTrimTo(pool, 0), or a smaller "
-		                  "cudaMemPoolAttrReleaseThreshold (RMM: release_threshold)");
+		say_next(
+			verdict,
+			"give back what the driver's pools keep before such a request: cudaMemPoolTrimTo(pool, 0), or a smaller "
+			"cudaMemPoolAttrReleaseThreshold (RMM: release_threshold)");
 	else if (is_preallocated(facts) && (facts->device.tensors == NULL || !is_growth_the_story(facts)))
 		advise_preallocated(facts, verdict);
 	else if (is_fragmented(facts) && !is_growth_the_story(facts))
-		say_next(verdict, "run with PYTORCH_ALLOC_CONF=expandable_segments:True (before 2.9: PYTORCH_CUDA_ALLOC_CONF): then the %s that "
-		                  "PyTorch had free in pieces can be used", units_bytes(facts->device.cache_bytes, bytes));
+		say_next(
+			verdict,
+			"run with PYTORCH_ALLOC_CONF=expandable_segments:True (before 2.9: PYTORCH_CUDA_ALLOC_CONF): then the %s that "
+			"PyTorch had free in pieces can be used",
+			units_bytes(facts->device.cache_bytes, bytes));
 	else if (is_growing(facts) && facts->device.tensors != NULL)
-		say_next(verdict, "look for what keeps the tensors of %s alive" VERDICT_TENSORS_KEPT, verdict_line_text(top, place));
+		say_next(verdict, "look for what keeps the tensors of %s alive" VERDICT_TENSORS_KEPT,
+		         verdict_line_text(top, place));
 	else if (is_growing(facts))
 		say_next(verdict, "look for what keeps the blocks of %s alive", verdict_line_text(top, place));
 	else if (facts->end == VERDICT_END_RUNNING)
@@ -447,16 +469,21 @@ verdict_advise_device(const struct verdict_facts *facts, struct verdict *verdict
 bool
 verdict_advise_pinned(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	bool is_refused = facts->refused != NULL && device_parts_is_pinned(facts->model->domains[facts->refused->domain].name);
+	bool is_refused = facts->refused != NULL &&
+	                  device_parts_is_pinned(facts->model->domains[facts->refused->domain].name);
 	char place[PLACE_TEXT_BYTES];
 
 	if (facts->top_pinned.site_count == 0 || (!is_refused && facts->pinned_bytes <= facts->live_bytes))
 		return false;
 	if (facts->rounded_bytes > facts->pinned_bytes / 2)
-		say_next(verdict, "pin pieces just below a power of two at %s, or run with PYTORCH_ALLOC_CONF=pinned_max_round_threshold_mb:1 "
-		                  "(PyTorch of 2026 and later)", verdict_line_text(&facts->top_pinned, place));
+		say_next(
+			verdict,
+			"pin pieces just below a power of two at %s, or run with PYTORCH_ALLOC_CONF=pinned_max_round_threshold_mb:1 "
+			"(PyTorch of 2026 and later)",
+			verdict_line_text(&facts->top_pinned, place));
 	else
-		say_next(verdict, "pin less of the host's memory at %s: fewer workers or smaller batches with pin_memory, or none",
+		say_next(verdict,
+		         "pin less of the host's memory at %s: fewer workers or smaller batches with pin_memory, or none",
 		         verdict_line_text(&facts->top_pinned, place));
 	return true;
 }

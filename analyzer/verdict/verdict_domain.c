@@ -12,7 +12,7 @@
 #include "verdict/refusals.h"
 #include "verdict/verdict_tell.h"
 
-#define DOMAINS_SHOWN 4u // "cuda" may be 32 devices
+#define DOMAINS_SHOWN 4u                       // "cuda" may be 32 devices
 #define DEVICE_WORTH_BYTES (UINT64_C(1) << 20) // less is not worth a sentence about another end
 
 /* Is the domain a part of another one that is told as well? Tensors lie in their device. */
@@ -55,7 +55,8 @@ choose(const struct model *model, const char *wanted, unsigned chosen[DOMAINS_SH
 
 		for (unsigned k = 0; k < count; k++)
 			is_told = is_told || chosen[k] == i;
-		left_out->as_large += !is_told && rank_domain_matches(model->domains[i].name, wanted) && !is_part(model, i, wanted) &&
+		left_out->as_large += !is_told && rank_domain_matches(model->domains[i].name, wanted) &&
+		                      !is_part(model, i, wanted) &&
 		                      model->domains[i].peak_bytes == model->domains[chosen[count - 1]].peak_bytes;
 	}
 	return count;
@@ -122,7 +123,8 @@ say_parts(const struct model *model, unsigned domain, struct verdict *verdict)
 	if (!device_parts_of(model, domain, NULL, &parts) || parts.part_count < 2)
 		return;
 	for (size_t i = 0; i < parts.part_count; i++)
-		say(verdict, "%s%s %s", i == 0 ? " That is " : ", ", units_bytes(parts.parts[i].live_bytes, bytes), parts.parts[i].name);
+		say(verdict, "%s%s %s", i == 0 ? " That is " : ", ", units_bytes(parts.parts[i].live_bytes, bytes),
+		    parts.parts[i].name);
 	say(verdict, ".");
 }
 
@@ -158,7 +160,8 @@ verdict_left_by_imports(const struct model *model, const char *domain, bool is_p
 	for (size_t i = 0; i < model->site_count; i++) {
 		const struct model_site *site = &model->sites[i];
 
-		if (strcmp(model->domains[site->domain].name, domain) == 0 && site->leak == MODEL_LEAK_IMPORT && !rank_is_start_up(site))
+		if (strcmp(model->domains[site->domain].name, domain) == 0 && site->leak == MODEL_LEAK_IMPORT &&
+		    !rank_is_start_up(site))
 			bytes += is_peak ? site->peak_bytes : site->live_bytes;
 	}
 	return bytes;
@@ -173,7 +176,11 @@ say_holder(const struct verdict_facts *facts, const struct model_domain *lines, 
 {
 	bool is_peak = lines->live_bytes < lines->peak_bytes / 2;
 	const struct ranking *asked = is_peak ? &rank_peak_asked : &rank_sites_asked;
-	struct ranked *ranked = rank_run(facts->model, facts->refused != NULL ? asked : is_peak ? &rank_peak : &rank_sites, lines->name);
+	struct ranked *ranked = rank_run(facts->model,
+	                                 facts->refused != NULL ? asked
+	                                 : is_peak              ? &rank_peak
+	                                                        : &rank_sites,
+	                                 lines->name);
 	const struct rank_line *top = first_line(ranked, is_peak);
 	const struct model_site *site = top != NULL ? top->largest : NULL;
 	uint64_t whole = is_peak ? lines->peak_bytes : lines->live_bytes;
@@ -195,11 +202,15 @@ say_holder(const struct verdict_facts *facts, const struct model_domain *lines, 
 		say(verdict, " %s of %s (%s) was left by imports.", units_bytes(imports, bytes), whole_name,
 		    units_share(verdict_share(imports, whole), share));
 	if (top != NULL && verdict_is_arena(facts, top))
-		say(verdict, " %s is arenas of small Python objects, of which no line is known.", imports > part ? "The rest" : "It");
+		say(verdict, " %s is arenas of small Python objects, of which no line is known.",
+		    imports > part ? "The rest" : "It");
 	else if (top != NULL)
 		say(verdict, "%s %s of %s (%s) was allocated at %s.",
-		    !is_peak || is_told ? "" : facts->model->process_count > 1 ? " At the peaks" : " At the peak", units_bytes(part, bytes), whole_name,
-		    units_share(verdict_share(part, whole), share), verdict_line_text(top, place));
+		    !is_peak || is_told               ? ""
+		    : facts->model->process_count > 1 ? " At the peaks"
+		                                      : " At the peak",
+		    units_bytes(part, bytes), whole_name, units_share(verdict_share(part, whole), share),
+		    verdict_line_text(top, place));
 	rank_free(ranked);
 	return site;
 }
@@ -218,8 +229,8 @@ subject(const struct rank_line *line, const struct model_site *told, char text[P
 
 /* True when there was something to say; a line that accumulates is put in *growing. */
 static bool
-say_growth(const struct model *model, const struct model_domain *lines, const struct model_site *told, struct rank_line *growing,
-           struct verdict *verdict)
+say_growth(const struct model *model, const struct model_domain *lines, const struct model_site *told,
+           struct rank_line *growing, struct verdict *verdict)
 {
 	struct ranked *ranked = rank_run(model, &rank_leaks, lines->name);
 	const struct rank_line *top = first_to_grow(ranked);
@@ -235,13 +246,14 @@ say_growth(const struct model *model, const struct model_domain *lines, const st
 		*growing = *top;
 		say(verdict, " %s accumulates%s: %s in blocks from %" PRIu32 " of %" PRIu32 " generations are still alive",
 		    subject(top, told, text), rank_may_be_built_once(top->telling) ? VERDICT_BUILT_ONCE : "",
-		    units_bytes(top->leaking_bytes, bytes), top->telling->generations_alive,
-		    top->telling->generations_total);
+		    units_bytes(top->leaking_bytes, bytes), top->telling->generations_alive, top->telling->generations_total);
 		if (more != 0)
-			say(verdict, "; so do%s %s more line%s", more == 1 ? "es" : "", units_count(more, bytes), more == 1 ? "" : "s");
+			say(verdict, "; so do%s %s more line%s", more == 1 ? "es" : "", units_count(more, bytes),
+			    more == 1 ? "" : "s");
 		say(verdict, ".");
 	} else if (may_grow) {
-		say(verdict, " %s may accumulate: nothing of its %" PRIu32 " generations was released, which are too few to tell.",
+		say(verdict,
+		    " %s may accumulate: nothing of its %" PRIu32 " generations was released, which are too few to tell.",
 		    subject(top, told, text), top->telling->generations_total);
 	}
 	rank_free(ranked);
@@ -250,7 +262,8 @@ say_growth(const struct model *model, const struct model_domain *lines, const st
 
 /* "3 requests for it were refused: 1 fatal, 2 recovered; the largest was for 30.0 MiB at train.py:41 step." */
 static void
-say_refusals(const struct verdict_facts *facts, const struct verdict_now *now, const char *wanted, struct verdict *verdict)
+say_refusals(const struct verdict_facts *facts, const struct verdict_now *now, const char *wanted,
+             struct verdict *verdict)
 {
 	static const char *const states[] = { "fatal", "pending", "recovered" };
 	const struct model *model = facts->model;
@@ -303,17 +316,19 @@ advise_growth(const struct verdict_facts *facts, const struct rank_line *growing
 	bool is_tensors = device_parts_is_tensors(facts->model->domains[growing->domain].name);
 	char place[PLACE_TEXT_BYTES];
 
-	say_next(verdict, "look for what keeps the %s of %s alive%s%s", is_tensors ? "tensors" : "blocks", verdict_line_text(growing, place),
-	         is_tensors ? VERDICT_TENSORS_KEPT : verdict_blocks_kept(facts), verdict_if_data_set(verdict, growing));
+	say_next(verdict, "look for what keeps the %s of %s alive%s%s", is_tensors ? "tensors" : "blocks",
+	         verdict_line_text(growing, place), is_tensors ? VERDICT_TENSORS_KEPT : verdict_blocks_kept(facts),
+	         verdict_if_data_set(verdict, growing));
 }
 
 static void
-advise(const struct verdict_facts *facts, const char *wanted, const struct model_domain *largest, const struct rank_line *growing,
-       struct verdict *verdict)
+advise(const struct verdict_facts *facts, const char *wanted, const struct model_domain *largest,
+       const struct rank_line *growing, struct verdict *verdict)
 {
 	bool is_arena = strcmp(largest->name, "python/arena") == 0 && // "python" is wanted, too
 	                verdict_left_by_imports(facts->model, largest->name, false) <= largest->live_bytes / 2;
-	bool is_refused = facts->refused != NULL && rank_domain_matches(facts->model->domains[facts->refused->domain].name, wanted);
+	bool is_refused = facts->refused != NULL &&
+	                  rank_domain_matches(facts->model->domains[facts->refused->domain].name, wanted);
 
 	if (is_refused && verdict_advise_device(facts, verdict))
 		return;
@@ -324,15 +339,18 @@ advise(const struct verdict_facts *facts, const char *wanted, const struct model
 	else if (growing->site_count == 0 && !is_arena)
 		say_next(verdict, "`kmemshim peak " VERDICT_CAPTURE " --domain %s` shows which lines held most of it", wanted);
 	else if (growing->site_count == 0 || verdict_is_arena(facts, growing))
-		say_next(verdict, "record small Python objects too: `kmemshim run --python-objects -- " VERDICT_COMMAND "`; then the lines "
-		                  "that hold them are named%s",
+		say_next(verdict,
+		         "record small Python objects too: `kmemshim run --python-objects -- " VERDICT_COMMAND
+		         "`; then the lines "
+		         "that hold them are named%s",
 		         growing->site_count != 0 ? verdict_if_data_set(verdict, growing) : "");
 	else
 		advise_growth(facts, growing, verdict);
 }
 
 void
-verdict_tell_domain(const struct verdict_facts *facts, const struct verdict_now *now, const char *wanted, struct verdict *verdict)
+verdict_tell_domain(const struct verdict_facts *facts, const struct verdict_now *now, const char *wanted,
+                    struct verdict *verdict)
 {
 	const struct model *model = facts->model;
 	struct rank_line growing = { .site_count = 0 };
@@ -350,7 +368,8 @@ verdict_tell_domain(const struct verdict_facts *facts, const struct verdict_now 
 		say_amount(facts, domain, verdict);
 		say_parts(model, chosen[i], verdict);
 		told = say_holder(facts, lines, verdict);
-		if (!say_growth(model, lines, told, &line, verdict) && lines->live_bytes != 0 && strcmp(lines->name, "python/arena") != 0)
+		if (!say_growth(model, lines, told, &line, verdict) && lines->live_bytes != 0 &&
+		    strcmp(lines->name, "python/arena") != 0)
 			say(verdict, " No line of it is known to accumulate.");
 		if (facts->untouched.site_count != 0 && &model->domains[facts->untouched.domain] == lines)
 			verdict_tell_untouched(facts, verdict);

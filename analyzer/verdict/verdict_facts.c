@@ -16,16 +16,16 @@
 #include "verdict/refusals.h"
 #include "verdict/verdict.h"
 
-#define NEAR_LIMIT_PERCENT 97      // charged of the limit at the last heartbeat; measured at kills: 98 and more
-#define FAR_FROM_LIMIT_PERCENT 80  // below this, memory is not the suspect
-#define LOW_AVAILABLE_PERCENT 5    // of the machine's memory
+#define NEAR_LIMIT_PERCENT 97     // charged of the limit at the last heartbeat; measured at kills: 98 and more
+#define FAR_FROM_LIMIT_PERCENT 80 // below this, memory is not the suspect
+#define LOW_AVAILABLE_PERCENT 5   // of the machine's memory
 #define BEAT_RECENT_NS UINT64_C(2000000000) // a process at work writes one every second
 #define ACCUMULATING_BYTES (UINT64_C(16) << 20)
-#define NEXT_PART 2                 // of the first line: as much as this makes the next one worth telling
-#define NEXT_LIVE_PART 8            // and of all that was live
-#define GROWING_PART 8              // of a line: if less of it accumulates, that is not what it holds memory for
-#define BESIDE_ARENAS_PART 100      // of Python's arenas: less says nothing of who fills them
-#define ARENA_PART 4                // of Python's arenas: as much as this makes a line tell more than they do
+#define NEXT_PART 2            // of the first line: as much as this makes the next one worth telling
+#define NEXT_LIVE_PART 8       // and of all that was live
+#define GROWING_PART 8         // of a line: if less of it accumulates, that is not what it holds memory for
+#define BESIDE_ARENAS_PART 100 // of Python's arenas: less says nothing of who fills them
+#define ARENA_PART 4           // of Python's arenas: as much as this makes a line tell more than they do
 
 const struct verdict_now *
 verdict_now(void)
@@ -65,7 +65,8 @@ verdict_end_of(const struct model_process *process, const struct verdict_now *no
 static uint64_t
 heft_of(const struct model_process *process)
 {
-	return (process->live_bytes > process->peak_bytes ? process->live_bytes : process->peak_bytes) + process->copied_bytes;
+	return (process->live_bytes > process->peak_bytes ? process->live_bytes : process->peak_bytes) +
+	       process->copied_bytes;
 }
 
 static bool
@@ -222,9 +223,11 @@ ran_at_end(const struct verdict_facts *facts, const struct model_process *proces
 {
 	if (process == facts->process)
 		return true;
-	if (process->state == KMEM_STATE_EXEC_REPLACED || strcmp(process->identity->boot_id, facts->process->identity->boot_id) != 0)
+	if (process->state == KMEM_STATE_EXEC_REPLACED ||
+	    strcmp(process->identity->boot_id, facts->process->identity->boot_id) != 0)
 		return false;
-	if (process->state == KMEM_STATE_CLEAN_EXIT) // later: a parent that outlived its worker, with what it held at its own end
+	// later: a parent that outlived its worker, with what it held at its own end
+	if (process->state == KMEM_STATE_CLEAN_EXIT)
 		return facts->end != VERDICT_END_RUNNING && process->identity->start_monotonic_ns <= end_ns &&
 		       process->ended_monotonic_ns > end_ns;
 	if (facts->end == VERDICT_END_RUNNING)
@@ -258,7 +261,8 @@ live_then(const struct verdict_facts *facts, const struct model_process *process
 {
 	uint64_t seen_bytes = 0;
 
-	for (size_t i = 0; i < process->heartbeat_count && process != facts->process && process->state == KMEM_STATE_CLEAN_EXIT; i++) {
+	for (size_t i = 0;
+	     i < process->heartbeat_count && process != facts->process && process->state == KMEM_STATE_CLEAN_EXIT; i++) {
 		if (process->heartbeats[i].monotonic_ns <= end_ns)
 			seen_bytes = process->heartbeats[i].live_bytes;
 	}
@@ -349,7 +353,8 @@ find_next(struct verdict_facts *facts, const struct ranked *live)
 		if (line->tier != 0 || line->first_site == facts->top_live.first_site || verdict_is_arena(facts, line) ||
 		    !is_host_memory(facts->model->domains[line->domain].name))
 			continue;
-		if (line->live_bytes >= facts->top_live.live_bytes / NEXT_PART && line->live_bytes >= facts->live_bytes / NEXT_LIVE_PART)
+		if (line->live_bytes >= facts->top_live.live_bytes / NEXT_PART &&
+		    line->live_bytes >= facts->live_bytes / NEXT_LIVE_PART)
 			facts->next_live = *line;
 		forget_trifling_growth(&facts->next_live);
 		return;
@@ -360,13 +365,14 @@ find_next(struct verdict_facts *facts, const struct ranked *live)
 static void
 find_beside_arenas(struct verdict_facts *facts, const struct ranked *live)
 {
-	if (!verdict_is_arena(facts, &facts->top_live) || facts->top_live.leak != MODEL_LEAK_LEAK || facts->next_live.site_count != 0)
+	if (!verdict_is_arena(facts, &facts->top_live) || facts->top_live.leak != MODEL_LEAK_LEAK ||
+	    facts->next_live.site_count != 0)
 		return;
 	for (size_t i = 0; i < live->line_count; i++) {
 		const struct rank_line *line = &live->lines[i];
 
-		if (line->leak == MODEL_LEAK_LEAK && !verdict_is_arena(facts, line) && line->where != NULL && line->where->is_user &&
-		    is_host_memory(facts->model->domains[line->domain].name) &&
+		if (line->leak == MODEL_LEAK_LEAK && !verdict_is_arena(facts, line) && line->where != NULL &&
+		    line->where->is_user && is_host_memory(facts->model->domains[line->domain].name) &&
 		    line->leaking_bytes >= facts->top_live.live_bytes / BESIDE_ARENAS_PART &&
 		    line->leaking_bytes > facts->beside_arenas.leaking_bytes)
 			facts->beside_arenas = *line;
@@ -426,7 +432,8 @@ gather_live(struct verdict_facts *facts)
 	for (size_t i = 0; i < live->line_count; i++) {
 		const struct rank_line *line = &live->lines[i];
 
-		if (line->leak != MODEL_LEAK_LEAK || !is_host_memory(model->domains[line->domain].name) || rank_may_be_built_once(line->telling))
+		if (line->leak != MODEL_LEAK_LEAK || !is_host_memory(model->domains[line->domain].name) ||
+		    rank_may_be_built_once(line->telling))
 			continue;
 		facts->leaking_bytes += line->leaking_bytes;
 		if (line->leaking_bytes > facts->most_leaking.leaking_bytes)
@@ -440,7 +447,8 @@ gather_live(struct verdict_facts *facts)
 	for (size_t i = 0; i < model->process_count; i++) {
 		if (!is_meant[i])
 			continue;
-		uint64_t asked_bytes = is_over ? model->processes[i].live_bytes : live_then(facts, &model->processes[i], end_ns);
+		uint64_t asked_bytes = is_over ? model->processes[i].live_bytes
+		                               : live_then(facts, &model->processes[i], end_ns);
 		uint64_t live_bytes = verdict_less_untouched(facts, asked_bytes, model->processes[i].untouched_bytes);
 
 		facts->untouched_bytes += asked_bytes - live_bytes;

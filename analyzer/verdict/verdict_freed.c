@@ -15,13 +15,13 @@
 #include "verdict/verdict_tell.h"
 
 #define FREED_BYTES (UINT64_C(32) << 20)
-#define FREED_PART 4                          // of what was in memory
-#define MALLOC_WORDS_BYTES 24                 // of a block, at most as a rule
-#define MOST (UINT64_C(1) << 48)              // of bytes and blocks: a capture may say anything
-#define MANY_THREADS 8                        // as many arenas as threads, up to eight for each processor
-#define LOOK_LATE_NS UINT64_C(100000000)      // who looked so shortly before the end looked at its end
-#define CHANGED_PART 8                        // memory differs by that much: the look was of another time
-#define FALLEN_PART 4                         // so much of what was live was freed since the look
+#define FREED_PART 4                     // of what was in memory
+#define MALLOC_WORDS_BYTES 24            // of a block, at most as a rule
+#define MOST (UINT64_C(1) << 48)         // of bytes and blocks: a capture may say anything
+#define MANY_THREADS 8                   // as many arenas as threads, up to eight for each processor
+#define LOOK_LATE_NS UINT64_C(100000000) // who looked so shortly before the end looked at its end
+#define CHANGED_PART 8                   // memory differs by that much: the look was of another time
+#define FALLEN_PART 4                    // so much of what was live was freed since the look
 #define OLD_NS UINT64_C(1000000000)
 
 static uint64_t
@@ -41,13 +41,17 @@ greater(uint64_t a, uint64_t b)
 uint64_t
 verdict_freed_at_look(const struct model_heap_look *look)
 {
-	return look->sampled_pages != 0 ? look->empty_bytes + (look->sparse_bytes - lesser(look->sparse_bytes, look->sparse_live_bytes)) : 0;
+	return look->sampled_pages != 0
+	           ? look->empty_bytes + (look->sparse_bytes - lesser(look->sparse_bytes, look->sparse_live_bytes))
+	           : 0;
 }
 
 static const struct kmem_heartbeat *
 beat_after_look(const struct model_process *process)
 {
-	const struct kmem_heartbeat *last = process->heartbeat_count != 0 ? &process->heartbeats[process->heartbeat_count - 1] : NULL;
+	const struct kmem_heartbeat *last = process->heartbeat_count != 0
+	                                        ? &process->heartbeats[process->heartbeat_count - 1]
+	                                        : NULL;
 
 	return last != NULL && last->monotonic_ns >= process->resident->monotonic_ns ? last : NULL;
 }
@@ -56,7 +60,8 @@ beat_after_look(const struct model_process *process)
 static uint64_t
 live_at_look(const struct model_process *process)
 {
-	bool has_ended = process->state == KMEM_STATE_CLEAN_EXIT && verdict_ended_ns(process) <= process->resident->monotonic_ns + LOOK_LATE_NS;
+	bool has_ended = process->state == KMEM_STATE_CLEAN_EXIT &&
+	                 verdict_ended_ns(process) <= process->resident->monotonic_ns + LOOK_LATE_NS;
 	uint64_t before_bytes = 0;
 
 	if (process->is_finalizing || has_ended)
@@ -89,7 +94,8 @@ needed_for(const struct model *model, uint64_t live_bytes)
 	count = (double)live_bytes / (double)heap->allocated_bytes * (double)heap->allocated_count;
 	/* The blocks of all processes are no one process's. */
 	return live_bytes + live_bytes / 16 +
-	       MALLOC_WORDS_BYTES * greater(model->process_count == 1 ? lesser(heap->live_count, MOST) : 0, count < (double)MOST ? (uint64_t)count : MOST);
+	       MALLOC_WORDS_BYTES * greater(model->process_count == 1 ? lesser(heap->live_count, MOST) : 0,
+	                                    count < (double)MOST ? (uint64_t)count : MOST);
 }
 
 static uint64_t
@@ -113,7 +119,8 @@ has_fallen_since(const struct model_process *process, const struct kmem_heartbea
 {
 	uint64_t then_bytes = 0;
 
-	for (size_t i = 0; i < process->heartbeat_count && process->heartbeats[i].monotonic_ns <= process->resident->monotonic_ns; i++)
+	for (size_t i = 0;
+	     i < process->heartbeat_count && process->heartbeats[i].monotonic_ns <= process->resident->monotonic_ns; i++)
 		then_bytes = process->heartbeats[i].live_bytes;
 	return last->live_bytes < then_bytes - then_bytes / FALLEN_PART;
 }
@@ -129,10 +136,12 @@ freed_since(const struct model *model, const struct model_process *process)
 	const uint64_t *look = process->resident->part_bytes;
 	const struct kmem_heartbeat *last = beat_after_look(process);
 	uint64_t looked_bytes = process->resident->resident_bytes;
-	uint64_t unclear_bytes = look[KMEM_RESIDENT_RESERVED] + look[KMEM_RESIDENT_OTHER] + look[KMEM_RESIDENT_FILE] + look[KMEM_RESIDENT_SHARED];
+	uint64_t unclear_bytes = look[KMEM_RESIDENT_RESERVED] + look[KMEM_RESIDENT_OTHER] + look[KMEM_RESIDENT_FILE] +
+	                         look[KMEM_RESIDENT_SHARED];
 	struct verdict_freed freed = { .process = process, .is_later = true };
 
-	if (last == NULL || last->live_bytes == 0 || process->is_finalizing || unclear_bytes > looked_bytes / CHANGED_PART / 2)
+	if (last == NULL || last->live_bytes == 0 || process->is_finalizing ||
+	    unclear_bytes > looked_bytes / CHANGED_PART / 2)
 		return freed;
 
 	bool has_grown = last->resident_bytes >= looked_bytes / CHANGED_PART * (CHANGED_PART + 1);
@@ -191,7 +200,8 @@ verdict_freed_of(const struct model *model, const struct model_process *process)
 		since.sparse_bytes = freed.sparse_bytes;
 		since.sparse_live_bytes = freed.sparse_live_bytes;
 		freed = since;
-	} else if (freed.freed_bytes < since.freed_bytes / 6 * 5) { // what pages say is worth more than sums, where it is nearly as much
+		// what pages say is worth more than sums, where it is nearly as much
+	} else if (freed.freed_bytes < since.freed_bytes / 6 * 5) {
 		freed = since;
 	}
 	freed.freed_bytes = lesser(freed.freed_bytes, freed.resident_bytes); // a capture may say anything
@@ -256,12 +266,11 @@ verdict_tell_freed(const struct verdict_facts *facts, struct verdict *verdict)
 		verdict_say_process(freed->process, verdict);
 		say(verdict, " ");
 	}
-	say(verdict, "had %s in memory, of which about %s was live (%s).",
-	    units_bytes(freed->heap_bytes, whole), units_bytes(live_bytes, bytes),
-	    units_share(verdict_share(live_bytes, freed->heap_bytes), share));
+	say(verdict, "had %s in memory, of which about %s was live (%s).", units_bytes(freed->heap_bytes, whole),
+	    units_bytes(live_bytes, bytes), units_share(verdict_share(live_bytes, freed->heap_bytes), share));
 	if (freed->empty_bytes >= freed->freed_bytes / 10 && freed->empty_bytes != 0)
-		say(verdict, " %s%s was pages without any block: malloc_trim(0) gives these back.", freed->is_later ? "At least " : "",
-		    units_bytes(freed->empty_bytes, bytes));
+		say(verdict, " %s%s was pages without any block: malloc_trim(0) gives these back.",
+		    freed->is_later ? "At least " : "", units_bytes(freed->empty_bytes, bytes));
 	if (sparse_of(freed) == 0)
 		return;
 	say(verdict, " %s was pages that few blocks keep (%s in all)", units_bytes(freed->sparse_bytes, bytes),
@@ -296,9 +305,11 @@ verdict_advise_freed(const struct verdict_facts *facts, struct verdict *verdict)
 	if (freed->freed_bytes == 0)
 		return false;
 	if (freed->empty_bytes == 0 && freed->sparse_bytes == 0) {
-		say_next(verdict, "call %s when much was freed; where that does not help, few blocks keep whole pages: allocate those that stay "
-		                  "apart from those that are freed",
-		         trim_call(facts));
+		say_next(
+			verdict,
+			"call %s when much was freed; where that does not help, few blocks keep whole pages: allocate those that stay "
+			"apart from those that are freed",
+			trim_call(facts));
 		return true;
 	}
 	if (is_empty_worth)
@@ -307,16 +318,18 @@ verdict_advise_freed(const struct verdict_facts *facts, struct verdict *verdict)
 		char first[sizeof(verdict->next)];
 
 		(void)snprintf(first, sizeof(first), "%s", verdict->next);
-		say_next(verdict, "%.400s%sallocate the blocks that stay%s%s%s apart from those that are freed: before them, or from a pool of their own",
-		         first, is_empty_worth ? "; and " : "", freed->pinning[0].site_count != 0 ? ", most of all those of " : "",
-		         freed->pinning[0].site_count != 0 ? verdict_line_text(&freed->pinning[0], place) : "",
-		         freed->pinning[0].site_count != 0 ? "," : "");
+		say_next(
+			verdict,
+			"%.400s%sallocate the blocks that stay%s%s%s apart from those that are freed: before them, or from a pool of their own",
+			first, is_empty_worth ? "; and " : "", freed->pinning[0].site_count != 0 ? ", most of all those of " : "",
+			freed->pinning[0].site_count != 0 ? verdict_line_text(&freed->pinning[0], place) : "",
+			freed->pinning[0].site_count != 0 ? "," : "");
 	}
 	if (freed->process->thread_count > MANY_THREADS) {
 		size_t used = strlen(verdict->next);
 
-		(void)snprintf(verdict->next + used, sizeof(verdict->next) - used, "; with %u threads also set MALLOC_ARENA_MAX=2",
-		               freed->process->thread_count);
+		(void)snprintf(verdict->next + used, sizeof(verdict->next) - used,
+		               "; with %u threads also set MALLOC_ARENA_MAX=2", freed->process->thread_count);
 	}
 	return true;
 }

@@ -17,13 +17,13 @@
 #include "model/model_library.h"
 #include "verdict/verdict_tell.h"
 
-#define EXPLAINING_PART 3                     // of what was in memory: a line with less does not explain it
-#define WORTH_BYTES (UINT64_C(64) << 20)      // in memory; less is the program and its libraries
-#define TOLD_PART 20                          // of what was in memory: smaller parts are summed up
+#define EXPLAINING_PART 3                // of what was in memory: a line with less does not explain it
+#define WORTH_BYTES (UINT64_C(64) << 20) // in memory; less is the program and its libraries
+#define TOLD_PART 20                     // of what was in memory: smaller parts are summed up
 #define TOLD_MAX 5
 #define UNTOUCHED_BYTES (UINT64_C(16) << 20)
-#define UNTOUCHED_PART 8                      // of what was asked for
-#define OLD_PART 8                            // memory differs by that much: the look was of another time
+#define UNTOUCHED_PART 8 // of what was asked for
+#define OLD_PART 8       // memory differs by that much: the look was of another time
 #define OLD_NS UINT64_C(1000000000)
 
 /* ---- what is in memory of lines ---- */
@@ -72,7 +72,8 @@ verdict_find_untouched(struct verdict_facts *facts, const struct ranked *live)
 		if (most == NULL || line->untouched_bytes > most->untouched_bytes)
 			most = line;
 	}
-	if (most != NULL && most->untouched_bytes >= UNTOUCHED_BYTES && most->untouched_bytes >= asked_bytes / UNTOUCHED_PART)
+	if (most != NULL && most->untouched_bytes >= UNTOUCHED_BYTES &&
+	    most->untouched_bytes >= asked_bytes / UNTOUCHED_PART)
 		facts->untouched = *most;
 }
 
@@ -84,15 +85,27 @@ verdict_tell_untouched(const struct verdict_facts *facts, struct verdict *verdic
 	char held[UNITS_TEXT_BYTES];
 	char place[PLACE_TEXT_BYTES];
 
-	say(verdict, " Of the %s that %s asked for, only %s %s in memory.", units_bytes(line->live_bytes + line->untouched_bytes, asked),
-	    verdict_line_text(line, place), units_bytes(line->live_bytes, held), facts->end == VERDICT_END_RUNNING ? "is" : "was");
+	say(verdict, " Of the %s that %s asked for, only %s %s in memory.",
+	    units_bytes(line->live_bytes + line->untouched_bytes, asked), verdict_line_text(line, place),
+	    units_bytes(line->live_bytes, held), facts->end == VERDICT_END_RUNNING ? "is" : "was");
 }
 
 /* ---- where it is ---- */
 
 enum part {
-	PART_LINES, PART_FREED, PART_MALLOC, PART_RESERVED, PART_FILES, PART_PROGRAM, PART_OWN, PART_INHERITED, PART_STACKS, PART_OTHER, PART_LATER,
-	PART_OTHERS, PARTS
+	PART_LINES,
+	PART_FREED,
+	PART_MALLOC,
+	PART_RESERVED,
+	PART_FILES,
+	PART_PROGRAM,
+	PART_OWN,
+	PART_INHERITED,
+	PART_STACKS,
+	PART_OTHER,
+	PART_LATER,
+	PART_OTHERS,
+	PARTS
 };
 static_assert((int)PARTS <= VERDICT_PARTS_MAX, "");
 
@@ -128,7 +141,8 @@ live_of(const struct model *model, const char *name)
 {
 	for (size_t i = 0; i < model->domain_count; i++) {
 		if (strcmp(model->domains[i].name, name) == 0)
-			return model->domains[i].live_bytes - lesser(model->domains[i].live_bytes, model->domains[i].untouched_bytes);
+			return model->domains[i].live_bytes -
+			       lesser(model->domains[i].live_bytes, model->domains[i].untouched_bytes);
 	}
 	return 0;
 }
@@ -153,16 +167,19 @@ add_process(const struct verdict_facts *facts, const struct model_process *proce
 		freed_bytes = lesser(greater(freed.freed_bytes, freed_bytes), malloc_bytes);
 
 	if (process->heap_look.sampled_pages == 0 && is_alone && freed_bytes == 0)
-		beyond_bytes = malloc_bytes - lesser(malloc_bytes, live_of(facts->model, "heap") / 16 * 17); // malloc's own words
+		// malloc's own words
+		beyond_bytes = malloc_bytes - lesser(malloc_bytes, live_of(facts->model, "heap") / 16 * 17);
 	parts[PART_MALLOC] += beyond_bytes;
-	parts[PART_LINES] += malloc_bytes - freed_bytes - beyond_bytes + look[KMEM_RESIDENT_MMAP] + look[KMEM_RESIDENT_PYTHON_ARENA] + library_bytes + shared_bytes;
+	parts[PART_LINES] += malloc_bytes - freed_bytes - beyond_bytes + look[KMEM_RESIDENT_MMAP] +
+	                     look[KMEM_RESIDENT_PYTHON_ARENA] + library_bytes + shared_bytes;
 	parts[PART_FREED] += freed_bytes;
 	parts[PART_RESERVED] += look[KMEM_RESIDENT_RESERVED] - library_bytes;
 	parts[PART_OWN] += look[KMEM_RESIDENT_OWN];
 	parts[PART_STACKS] += look[KMEM_RESIDENT_STACKS];
 	parts[PART_OTHER] += look[KMEM_RESIDENT_OTHER];
 	/* Processes of one program have these together. */
-	parts[PART_FILES] = greater(parts[PART_FILES], look[KMEM_RESIDENT_FILE] + look[KMEM_RESIDENT_SHARED] - shared_bytes);
+	parts[PART_FILES] = greater(parts[PART_FILES],
+	                            look[KMEM_RESIDENT_FILE] + look[KMEM_RESIDENT_SHARED] - shared_bytes);
 	parts[PART_PROGRAM] = greater(parts[PART_PROGRAM], look[KMEM_RESIDENT_PROGRAM]);
 	parts[PART_INHERITED] = greater(parts[PART_INHERITED], look[KMEM_RESIDENT_INHERITED]);
 }
@@ -173,13 +190,17 @@ compare_parts(const void *left, const void *right)
 	uint64_t a = ((const struct verdict_part *)left)->bytes;
 	uint64_t b = ((const struct verdict_part *)right)->bytes;
 
-	return a < b ? 1 : a > b ? -1 : strcmp(((const struct verdict_part *)left)->name, ((const struct verdict_part *)right)->name);
+	return a < b   ? 1
+	       : a > b ? -1
+	               : strcmp(((const struct verdict_part *)left)->name, ((const struct verdict_part *)right)->name);
 }
 
 static uint64_t
 last_resident_bytes(const struct model_process *process)
 {
-	const struct kmem_heartbeat *last = process->heartbeat_count != 0 ? &process->heartbeats[process->heartbeat_count - 1] : NULL;
+	const struct kmem_heartbeat *last = process->heartbeat_count != 0
+	                                        ? &process->heartbeats[process->heartbeat_count - 1]
+	                                        : NULL;
 
 	return last != NULL && last->monotonic_ns >= process->resident->monotonic_ns ? last->resident_bytes : 0;
 }
@@ -266,14 +287,15 @@ say_parts(const struct verdict_facts *facts, struct verdict *verdict)
 	if (memory->is_of_container)
 		say(verdict, " Of the %s that the container had in use at the last look", bytes);
 	else
-		say(verdict, " Of the %s that %s in memory at the last %s", bytes, facts->live_count > 1 ? "its processes had" : "it had",
-		    memory->later_bytes != 0 ? "heartbeat" : "look");
+		say(verdict, " Of the %s that %s in memory at the last %s", bytes,
+		    facts->live_count > 1 ? "its processes had" : "it had", memory->later_bytes != 0 ? "heartbeat" : "look");
 	for (size_t i = 0; i < memory->part_count; i++) {
 		if (i >= TOLD_MAX || (i != 0 && memory->parts[i].bytes < memory->bytes / TOLD_PART)) {
 			rest_bytes += memory->parts[i].bytes;
 			continue;
 		}
-		say(verdict, "%s %s was %s", i == 0 ? "," : ";", units_bytes(memory->parts[i].bytes, bytes), memory->parts[i].name);
+		say(verdict, "%s %s was %s", i == 0 ? "," : ";", units_bytes(memory->parts[i].bytes, bytes),
+		    memory->parts[i].name);
 	}
 	if (rest_bytes != 0)
 		say(verdict, "; %s was the rest", units_bytes(rest_bytes, bytes));
@@ -313,7 +335,8 @@ void
 verdict_tell_hidden_heap(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	if (hidden_heap(facts->model) != NULL)
-		say(verdict, " The heap is missing in these figures: another malloc stands before the recorder's (see the notes).");
+		say(verdict,
+		    " The heap is missing in these figures: another malloc stands before the recorder's (see the notes).");
 }
 
 void
@@ -325,8 +348,10 @@ verdict_advise_hidden_heap(const struct verdict_facts *facts, struct verdict *ve
 	if (note == NULL || strstr(note, "LD_PRELOAD") == NULL) // it is part of the program
 		return;
 	next = memory_text(verdict->next);
-	(void)snprintf(verdict->next, sizeof(verdict->next), "put libkmemshim.so first in LD_PRELOAD and record it again: then the heap is in the figures%s%s",
-	               strncmp(next, "nothing needs doing", 19) == 0 ? "" : "; or ", strncmp(next, "nothing needs doing", 19) == 0 ? "" : next);
+	(void)snprintf(verdict->next, sizeof(verdict->next),
+	               "put libkmemshim.so first in LD_PRELOAD and record it again: then the heap is in the figures%s%s",
+	               strncmp(next, "nothing needs doing", 19) == 0 ? "" : "; or ",
+	               strncmp(next, "nothing needs doing", 19) == 0 ? "" : next);
 	free(next);
 }
 
@@ -341,10 +366,12 @@ verdict_advise_library(const struct verdict_facts *facts, struct verdict *verdic
 
 	if (one != NULL)
 		(void)snprintf(verdict->next + used, sizeof(verdict->next) - used,
-		               "; with `kmemshim run --system-allocators -- " VERDICT_COMMAND "` (%s) %s", one->setting, one->effect);
+		               "; with `kmemshim run --system-allocators -- " VERDICT_COMMAND "` (%s) %s", one->setting,
+		               one->effect);
 	if (runtime == NULL || strstr(verdict->next, verdict_line_text(&facts->top_live, place)) == NULL)
 		return;
-	if (site->where != NULL && site->where->kind == MODEL_FRAME_NATIVE) // its own code: who asked for the objects is not known
+	// its own code: who asked for the objects is not known
+	if (site->where != NULL && site->where->kind == MODEL_FRAME_NATIVE)
 		say_next(verdict, "%s", runtime->advice);
 	else
 		(void)snprintf(verdict->next + used, sizeof(verdict->next) - used, "; or %s", runtime->advice);

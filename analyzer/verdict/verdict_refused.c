@@ -10,7 +10,8 @@
 #include "verdict/verdict_tell.h"
 
 #define MUCH_MORE 64 // times what was live
-#define ERROR_BYTES (UINT64_C(4) << 20) // an error that nothing caught, until Python is gone: 1 MiB, measured; from 1 MiB on it is known
+// an error that nothing caught, until Python is gone: 1 MiB, measured; from 1 MiB on it is known
+#define ERROR_BYTES (UINT64_C(4) << 20)
 
 bool
 verdict_is_request_alone(const struct verdict_facts *facts)
@@ -95,7 +96,8 @@ say_own_space(const struct verdict_facts *facts, uint64_t limit_bytes, struct ve
 	char bytes[UNITS_TEXT_BYTES];
 
 	if (own_bytes >= limit_bytes)
-		say(verdict, ", when recording had reserved %s of addresses: unrecorded it might have got it", units_bytes(own_bytes, bytes));
+		say(verdict, ", when recording had reserved %s of addresses: unrecorded it might have got it",
+		    units_bytes(own_bytes, bytes));
 	else
 		say(verdict, ", of which recording takes %s", own_bytes != 0 ? units_bytes(own_bytes, bytes) : "a part");
 }

@@ -20,13 +20,13 @@
 
 #define WORTH_RELEASED_BYTES (UINT64_C(1) << 20)
 
-
 const char *
 verdict_line_text(const struct rank_line *line, char text[PLACE_TEXT_BYTES])
 {
 	if (line->where == NULL)
 		return place_text("", 0, "", "", 0, text);
-	(void)place_text(line->where->file, line->where->line, line->where->function, line->where->module, line->where->module_offset, text);
+	(void)place_text(line->where->file, line->where->line, line->where->function, line->where->module,
+	                 line->where->module_offset, text);
 	return place_related(line->largest != NULL ? model_relation_name(line->largest->where_relation) : "", text);
 }
 
@@ -70,15 +70,19 @@ verdict_where_word(const struct verdict_facts *facts, const struct rank_line *li
 
 /* Ends the sentence. Of processes that may have run one after the other a line's figures are sums, of its domain's sum. */
 static void
-say_sum(const struct verdict_facts *facts, const struct rank_line *line, bool is_peak, uint32_t processes, struct verdict *verdict)
+say_sum(const struct verdict_facts *facts, const struct rank_line *line, bool is_peak, uint32_t processes,
+        struct verdict *verdict)
 {
 	const struct model_domain *domain = &facts->model->domains[line->domain];
-	const char *when = is_peak ? "at their peaks" : facts->end == VERDICT_END_RUNNING ? "now, or at their ends" : "at their ends";
+	const char *when = is_peak                             ? "at their peaks"
+	                   : facts->end == VERDICT_END_RUNNING ? "now, or at their ends"
+	                                                       : "at their ends";
 	char held[UNITS_TEXT_BYTES];
 	char whole[UNITS_TEXT_BYTES];
 	char place[PLACE_TEXT_BYTES];
 
-	say(verdict, ". Summed over all its processes, %s ", units_bytes(is_peak ? line->peak_bytes : line->live_bytes, held));
+	say(verdict, ". Summed over all its processes, %s ",
+	    units_bytes(is_peak ? line->peak_bytes : line->live_bytes, held));
 	if (verdict_is_arena(facts, line))
 		say(verdict, "was in arenas of small Python objects, without what imports left there, %s", when);
 	else
@@ -112,14 +116,15 @@ say_next_holder(const struct verdict_facts *facts, bool are_imports_told, bool i
 	char share[UNITS_TEXT_BYTES];
 	char place[PLACE_TEXT_BYTES];
 	char tops[PLACE_TEXT_BYTES];
-	bool is_same = next->site_count != 0 && strcmp(verdict_line_text(next, place), verdict_line_text(&facts->top_live, tops)) == 0;
+	bool is_same = next->site_count != 0 &&
+	               strcmp(verdict_line_text(next, place), verdict_line_text(&facts->top_live, tops)) == 0;
 	bool is_of_imports = next->site_count == 0 && !are_imports_told && facts->import_bytes > facts->top_live.live_bytes;
 
 	if (next->site_count != 0)
 		say(verdict, ", another %s (%s) %sat %s%s%s", units_bytes(next_bytes, held),
 		    units_share(verdict_share(next_bytes, live_bytes), share),
-		    verdict_is_arena(facts, &facts->top_live) ? "was allocated " : "",
-		    is_same ? "the same line in " : place, is_same ? facts->model->domains[next->domain].name : "",
+		    verdict_is_arena(facts, &facts->top_live) ? "was allocated " : "", is_same ? "the same line in " : place,
+		    is_same ? facts->model->domains[next->domain].name : "",
 		    next->leak == MODEL_LEAK_LEAK && facts->top_live.leak != MODEL_LEAK_LEAK ? ", which accumulates" : "");
 	else if (is_of_imports)
 		say(verdict, ", another %s (%s) was left by imports", units_bytes(facts->import_bytes, held),
@@ -139,11 +144,13 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 	char place[PLACE_TEXT_BYTES];
 	bool has_next = facts->next_live.site_count != 0;
 	/* Nobody's doing; of a small program they are most of it. */
-	bool are_imports_first = facts->top_live_processes == 0 && top->leak != MODEL_LEAK_LEAK && facts->import_bytes > top->live_bytes;
+	bool are_imports_first = facts->top_live_processes == 0 && top->leak != MODEL_LEAK_LEAK &&
+	                         facts->import_bytes > top->live_bytes;
 	bool are_imports_last = false;
 	bool do_both_grow = has_next && top->leak == MODEL_LEAK_LEAK && facts->next_live.leak == MODEL_LEAK_LEAK;
 	const char *who = "It";
-	bool is_told = verdict_tells_in_memory(facts->live_bytes, facts->untouched_bytes) || facts->untouched.site_count != 0;
+	bool is_told = verdict_tells_in_memory(facts->live_bytes, facts->untouched_bytes) ||
+	               facts->untouched.site_count != 0;
 	uint64_t live_bytes = facts->live_bytes + (is_told ? 0 : facts->untouched_bytes); // what shares are of
 	uint64_t top_bytes = line_bytes(facts, top, is_told);
 	const char *of_what = facts->live_count > 1 ? " of all that" : is_told ? " of that" : " of it";
@@ -161,7 +168,8 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 		say(verdict, " in ");
 	else if (facts->refused == NULL && (facts->end == VERDICT_END_OK || facts->end == VERDICT_END_FAILED) &&
 	         facts->peak_domain != NULL && facts->live_bytes > facts->peak_bytes)
-		say(verdict, " in all%s", verdict_has_device(facts) ? " on the host" : ""); // the peak that was told before is one domain's
+		// the peak that was told before is one domain's
+		say(verdict, " in all%s", verdict_has_device(facts) ? " on the host" : "");
 	if (facts->model->process_count > 1)
 		verdict_say_process(facts->live_process, verdict);
 	if (top->site_count == 0 || facts->live_bytes == 0) {
@@ -188,18 +196,19 @@ say_holder(const struct verdict_facts *facts, struct verdict *verdict, const cha
 	else if (are_imports_last)
 		who = verdict_line_text(top, place);
 	if (top->leak == MODEL_LEAK_LEAK)
-		say(verdict, " %s accumulate%s%s: %s%s%sblocks from %" PRIu32 " of %" PRIu32 " generations are still alive.", who,
-		    do_both_grow ? "" : "s", rank_may_be_built_once(top->telling) ? VERDICT_BUILT_ONCE : "",
-		    do_both_grow ? "of the first, " : "", is_part ? units_bytes(top->leaking_bytes, held) : "", is_part ? " in " : "",
-		    top->telling->generations_alive, top->telling->generations_total);
+		say(verdict, " %s accumulate%s%s: %s%s%sblocks from %" PRIu32 " of %" PRIu32 " generations are still alive.",
+		    who, do_both_grow ? "" : "s", rank_may_be_built_once(top->telling) ? VERDICT_BUILT_ONCE : "",
+		    do_both_grow ? "of the first, " : "", is_part ? units_bytes(top->leaking_bytes, held) : "",
+		    is_part ? " in " : "", top->telling->generations_alive, top->telling->generations_total);
 	else if (rank_may_accumulate(top->telling))
-		say(verdict, " %s may accumulate: nothing of its %" PRIu32 " generations was released, which are too few to tell.",
-		    who, top->telling->generations_total);
+		say(verdict,
+		    " %s may accumulate: nothing of its %" PRIu32 " generations was released, which are too few to tell.", who,
+		    top->telling->generations_total);
 	if (facts->untouched.site_count != 0)
 		verdict_tell_untouched(facts, verdict);
 	if (facts->beside_arenas.site_count != 0)
-		say(verdict, " So do larger blocks of %s (%s), perhaps of the same objects.", verdict_line_text(&facts->beside_arenas, place),
-		    units_bytes(facts->beside_arenas.leaking_bytes, held));
+		say(verdict, " So do larger blocks of %s (%s), perhaps of the same objects.",
+		    verdict_line_text(&facts->beside_arenas, place), units_bytes(facts->beside_arenas.leaking_bytes, held));
 }
 
 void
@@ -216,7 +225,9 @@ verdict_say_peak(const struct verdict_facts *facts, bool is_line_next, struct ve
 		return;
 	if (facts->peak_process == facts->process) {
 		say(verdict, " The peak of its %s was %s", facts->peak_domain != NULL ? facts->peak_domain : "memory",
-		    units_bytes(facts->peak_domain != NULL ? facts->peak_bytes + facts->peak_untouched_bytes : facts->peak_whole_bytes, peak));
+		    units_bytes(facts->peak_domain != NULL ? facts->peak_bytes + facts->peak_untouched_bytes
+		                                           : facts->peak_whole_bytes,
+		                peak));
 		if (facts->peak_domain != NULL && verdict_tells_in_memory(facts->peak_bytes, facts->peak_untouched_bytes))
 			say(verdict, ", %s of it in memory", units_bytes(facts->peak_bytes, peak));
 	} else {
@@ -248,8 +259,10 @@ verdict_say_peak(const struct verdict_facts *facts, bool is_line_next, struct ve
 		imports = verdict_left_by_imports(facts->model, facts->peak_domain, true);
 	if (imports > top->peak_bytes)
 		say(verdict, "%s %s (%s) was left by imports",
-		    verdict_is_arena(facts, top) ? ", of which" : top->site_count != 0 ? ", another" : ";", units_bytes(imports, held),
-		    units_share(verdict_share(imports, facts->peak_bytes), share));
+		    verdict_is_arena(facts, top) ? ", of which"
+		    : top->site_count != 0       ? ", another"
+		                                 : ";",
+		    units_bytes(imports, held), units_share(verdict_share(imports, facts->peak_bytes), share));
 	say(verdict, ".");
 }
 
@@ -392,8 +405,9 @@ say_machine_memory(const struct verdict_facts *facts, struct verdict *verdict)
 		say(verdict, " was killed by the kernel because the machine ran out of memory");
 		say_counter(facts, verdict);
 	} else if (facts->machine_kills != 0) {
-		say(verdict, " was killed, and the kernel killed %" PRIu64 " process%s on this machine for lack of memory "
-		             "in its time (%s: which ones is not counted).",
+		say(verdict,
+		    " was killed, and the kernel killed %" PRIu64 " process%s on this machine for lack of memory "
+		    "in its time (%s: which ones is not counted).",
 		    facts->machine_kills, facts->machine_kills == 1 ? "" : "es", verdict->confidence);
 	} else {
 		say(verdict, " was killed when the machine was almost out of memory (%s).", verdict->confidence);
@@ -426,8 +440,9 @@ verdict_tell_shm_full(const struct verdict_facts *facts, struct verdict *verdict
 	char size[UNITS_TEXT_BYTES];
 
 	say_who(facts, verdict);
-	say(verdict, " ended by SIGBUS, which is what touching shared memory gives when /dev/shm (%s) is full (%s: "
-	             "shared mappings of that size were live).",
+	say(verdict,
+	    " ended by SIGBUS, which is what touching shared memory gives when /dev/shm (%s) is full (%s: "
+	    "shared mappings of that size were live).",
 	    units_bytes(facts->process->identity->shm_bytes, size), verdict->confidence);
 	say_holder(facts, verdict, "When it died");
 }
@@ -496,11 +511,11 @@ say_kills(const struct verdict_facts *facts, struct verdict *verdict)
 
 	if (kills == 0)
 		return;
-	say(verdict, " In its time the kernel killed %" PRIu64 " process%s %s for lack of memory", kills, kills == 1 ? "" : "es",
-	    is_of_cgroup ? "of its container" : "on this machine");
+	say(verdict, " In its time the kernel killed %" PRIu64 " process%s %s for lack of memory", kills,
+	    kills == 1 ? "" : "es", is_of_cgroup ? "of its container" : "on this machine");
 	if (is_of_cgroup)
-		say(verdict, " (the cgroup's oom_kill counter rose from %" PRIu64 " to %" PRIu64 ")", facts->cgroup_kills_before,
-		    facts->cgroup_kills_before + kills);
+		say(verdict, " (the cgroup's oom_kill counter rose from %" PRIu64 " to %" PRIu64 ")",
+		    facts->cgroup_kills_before, facts->cgroup_kills_before + kills);
 	say(verdict, ".");
 }
 
@@ -522,8 +537,7 @@ say_memory_is_no_suspect(const struct verdict_facts *facts, struct verdict *verd
 
 	say_kills(facts, verdict);
 	if (verdict_is_far_from_limits(facts))
-		say(verdict, is_accumulating ? " Memory was far from the limits."
-		                             : " Nothing here points at memory.");
+		say(verdict, is_accumulating ? " Memory was far from the limits." : " Nothing here points at memory.");
 	say_usage(facts, verdict);
 }
 
@@ -561,11 +575,13 @@ verdict_tell_failed(const struct verdict_facts *facts, struct verdict *verdict)
 	if (refused == 0)
 		say(verdict, ": it ended by itself, and no request for memory was refused before.");
 	else
-		say(verdict, ": it ended by itself; of its requests for memory %s %s refused before, and met later or done without.",
+		say(verdict,
+		    ": it ended by itself; of its requests for memory %s %s refused before, and met later or done without.",
 		    units_count(refused, count), refused == 1 ? "was" : "were");
 	if (facts->exit_code > 128 && facts->exit_code < 128 + NSIG)
-		say(verdict, " A shell gives this status when a program that it ran was ended by signal %d; how that one "
-		             "ended is not recorded here.",
+		say(verdict,
+		    " A shell gives this status when a program that it ran was ended by signal %d; how that one "
+		    "ended is not recorded here.",
 		    facts->exit_code - 128);
 	say_kills(facts, verdict);
 	say_usage(facts, verdict);
@@ -584,8 +600,9 @@ verdict_tell_gone(const struct verdict_facts *facts, struct verdict *verdict)
 	if (verdict_was_time_up(facts))
 		say(verdict, " was ended by timeout, whose own end says that the time was up (%s).", verdict->confidence);
 	else
-		say(verdict, " is gone without a clean-exit mark on the same boot: it was killed or crashed (%s); by which "
-		             "signal is not known, because %s waited for it.",
+		say(verdict,
+		    " is gone without a clean-exit mark on the same boot: it was killed or crashed (%s); by which "
+		    "signal is not known, because %s waited for it.",
 		    verdict->confidence, facts->is_descendant ? "only its parent" : "nobody");
 	if (facts->process->is_hidden)
 		say(verdict, " It ran in another container than this command: from here it may still run unseen.");
@@ -605,11 +622,13 @@ verdict_tell_damage(const struct verdict_facts *facts, struct verdict *verdict)
 	if (facts->model->capture_damage_count != 0)
 		say(verdict, " The capture is damaged: figures are of what is intact, and may be too low.");
 	if (facts->model->unlisted_bytes != 0)
-		say(verdict, " %s of what was live is in no line, for its records are lost.", units_bytes(facts->model->unlisted_bytes, bytes));
+		say(verdict, " %s of what was live is in no line, for its records are lost.",
+		    units_bytes(facts->model->unlisted_bytes, bytes));
 	if (unrecorded != 0)
 		say(verdict, " There was no room to record allocations of %s in all: what is said of lines may be far too low.",
 		    units_bytes(unrecorded, bytes));
 	else if (elsewhere != 0)
-		say(verdict, " There was no room for the stacks of %s of what was held: it is booked at callers or at an unknown place.",
+		say(verdict,
+		    " There was no room for the stacks of %s of what was held: it is booked at callers or at an unknown place.",
 		    units_bytes(elsewhere, bytes));
 }

@@ -60,7 +60,9 @@ verdict_share(uint64_t part, uint64_t whole)
 
 void verdict_say_process(const struct model_process *process, struct verdict *verdict); // "train.py (pid 7)"
 #define VERDICT_WORD_BYTES 160
-const char *verdict_where_word(const struct verdict_facts *facts, const struct rank_line *line, char text[VERDICT_WORD_BYTES]); // before verdict_line_text()
+// before verdict_line_text()
+const char *verdict_where_word(const struct verdict_facts *facts, const struct rank_line *line,
+                               char text[VERDICT_WORD_BYTES]);
 const char *verdict_blocks_kept(const struct verdict_facts *facts); // ": often a list ...", after "alive"
 /*
  * Of a line that accumulates, perhaps while a data set is loaded: who ended well had room for it, and may have kept very little of
@@ -69,20 +71,27 @@ const char *verdict_blocks_kept(const struct verdict_facts *facts); // ": often 
 const char *verdict_if_data_set(const struct verdict *verdict, const struct rank_line *line);
 /* " The peak of its heap was ..."; `is_line_next`: who held most at the end is told right after. */
 void verdict_say_peak(const struct verdict_facts *facts, bool is_line_next, struct verdict *verdict);
-void verdict_say_lost(const struct verdict_facts *facts, struct verdict *verdict); // not the story, worth a note: a pool ends its workers so
-void verdict_say_ending(const struct verdict_facts *facts, struct verdict *verdict);  // "train.py (pid 7) exited with status 1"
-void verdict_say_death(const struct verdict_facts *facts, struct verdict *verdict); // the same, or who killed it for want of memory; "."
-void verdict_say_wanted(const struct model *model, const struct model_failed *refused, struct verdict *verdict); // "for 2 MiB in ..."
-void verdict_say_refusal(const struct verdict_facts *facts, struct verdict *verdict); // "a request for 2 MiB in ... was refused"
+// not the story, worth a note: a pool ends its workers so
+void verdict_say_lost(const struct verdict_facts *facts, struct verdict *verdict);
+// "train.py (pid 7) exited with status 1"
+void verdict_say_ending(const struct verdict_facts *facts, struct verdict *verdict);
+// the same, or who killed it for want of memory; "."
+void verdict_say_death(const struct verdict_facts *facts, struct verdict *verdict);
+// "for 2 MiB in ..."
+void verdict_say_wanted(const struct model *model, const struct model_failed *refused, struct verdict *verdict);
+// "a request for 2 MiB in ... was refused"
+void verdict_say_refusal(const struct verdict_facts *facts, struct verdict *verdict);
 /* It is the request, not what was held. */
-bool verdict_is_request_alone(const struct verdict_facts *facts);  // much more than that
+bool verdict_is_request_alone(const struct verdict_facts *facts); // much more than that
 /* A limit was set that recording alone, which did not know of it, had used up. */
 bool verdict_is_of_recording(const struct verdict_facts *facts);
 bool verdict_is_beyond_machine(const struct verdict_facts *facts); // more than the machine has
 /* More was given to its thread, or another status followed, than when nothing catches the error: it may have gone on, for a time. */
 bool verdict_was_perhaps_caught(const struct verdict_facts *facts);
-void verdict_say_if_caught(const struct verdict_facts *facts, struct verdict *verdict); // " (likely: ...).", after the refusal
-void verdict_say_limit(const struct verdict_facts *facts, struct verdict *verdict);   // " Its address space is limited to ..."
+// " (likely: ...).", after the refusal
+void verdict_say_if_caught(const struct verdict_facts *facts, struct verdict *verdict);
+// " Its address space is limited to ..."
+void verdict_say_limit(const struct verdict_facts *facts, struct verdict *verdict);
 
 void verdict_tell_machine_restarted(const struct verdict_facts *facts, struct verdict *verdict);
 void verdict_tell_running(const struct verdict_facts *facts, struct verdict *verdict);
@@ -118,7 +127,8 @@ void verdict_tell_untouched(const struct verdict_facts *facts, struct verdict *v
 bool verdict_is_freed_first(const struct verdict_facts *facts); // it is more than the first line holds
 bool verdict_advise_freed(const struct verdict_facts *facts, struct verdict *verdict); // false: there is none
 void verdict_tell_hidden_heap(const struct verdict_facts *facts, struct verdict *verdict);
-void verdict_advise_hidden_heap(const struct verdict_facts *facts, struct verdict *verdict); // puts it before what is there
+// puts it before what is there
+void verdict_advise_hidden_heap(const struct verdict_facts *facts, struct verdict *verdict);
 void verdict_advise_library(const struct verdict_facts *facts, struct verdict *verdict); // adds to what is there
 
 /* verdict_device.c. Devices, and memory of the host that their drivers gave out; nothing is said where there is none. */
@@ -130,7 +140,8 @@ void verdict_advise_others(const char *device, struct verdict *verdict); // who 
 bool verdict_advise_pinned(const struct verdict_facts *facts, struct verdict *verdict);
 
 /* verdict_domain.c: of the domains that `wanted` matches, at least one; the whole paragraph, and the one thing to do. */
-void verdict_tell_domain(const struct verdict_facts *facts, const struct verdict_now *now, const char *wanted, struct verdict *verdict);
+void verdict_tell_domain(const struct verdict_facts *facts, const struct verdict_now *now, const char *wanted,
+                         struct verdict *verdict);
 
 /* Of this domain, when its total was highest or at the end; without the start of the interpreter. */
 uint64_t verdict_left_by_imports(const struct model *model, const char *domain, bool is_peak);

@@ -10,7 +10,7 @@
 #include "verdict/verdict_tell.h"
 
 #define LOOK_LATE_NS UINT64_C(100000000) // who looked so shortly before the end looked at its end
-#define TIGHT_PERCENT 80 // of the limit; less is room enough
+#define TIGHT_PERCENT 80                 // of the limit; less is room enough
 
 /* By all that lives under the limit, where that is known. */
 static uint64_t
@@ -49,7 +49,8 @@ verdict_tell_tight(const struct verdict_facts *facts, struct verdict *verdict)
 	if (beat != NULL)
 		say(verdict, " At one look %s of the %s's %s were in use (%s).", units_bytes(used_bytes(beat), used),
 		    beat->limit_bytes < facts->peak_process->identity->machine_bytes ? "container" : "machine",
-		    units_bytes(beat->limit_bytes, limit), units_share(verdict_share(used_bytes(beat), beat->limit_bytes), share));
+		    units_bytes(beat->limit_bytes, limit),
+		    units_share(verdict_share(used_bytes(beat), beat->limit_bytes), share));
 }
 
 bool

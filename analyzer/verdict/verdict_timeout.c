@@ -11,8 +11,8 @@
 
 #include "verdict/verdict.h"
 
-#define TIMEOUT_STATUS 124          // of timeout(1), when the time was up
-#define TIMEOUT_EARLY_NS 1e9        // clocks are set while it waits
+#define TIMEOUT_STATUS 124   // of timeout(1), when the time was up
+#define TIMEOUT_EARLY_NS 1e9 // clocks are set while it waits
 
 bool
 verdict_is_timeout(const struct model_process *process)
@@ -49,10 +49,11 @@ has_sent_kill(const struct model_process *timeout)
 			at += strlen(at) + 1;
 		if (at >= end)
 			return false;
-		may_kill = may_kill || is_kill_after || (is_signal && (strstr(at, "KILL") != NULL || strcmp(at + strcspn(at, "0123456789"), "9") == 0));
+		may_kill = may_kill || is_kill_after ||
+		           (is_signal && (strstr(at, "KILL") != NULL || strcmp(at + strcspn(at, "0123456789"), "9") == 0));
 	}
-	return may_kill && at < end && timeout->launcher->ended_realtime_ns > identity->start_realtime_ns && duration_ns(at) > 0 &&
-	       (double)ran_ns + TIMEOUT_EARLY_NS >= duration_ns(at);
+	return may_kill && at < end && timeout->launcher->ended_realtime_ns > identity->start_realtime_ns &&
+	       duration_ns(at) > 0 && (double)ran_ns + TIMEOUT_EARLY_NS >= duration_ns(at);
 }
 
 bool

@@ -26,8 +26,7 @@ boot_arena_allocate(size_t alignment, size_t bytes)
 	do {
 		if (room > ARENA_BYTES - at)
 			return NULL;
-	} while (!atomic_compare_exchange_weak_explicit(&used, &at, at + room, memory_order_relaxed,
-	                                                memory_order_relaxed));
+	} while (!atomic_compare_exchange_weak_explicit(&used, &at, at + room, memory_order_relaxed, memory_order_relaxed));
 
 	uintptr_t addr = ((uintptr_t)arena + at + HEADER_BYTES + alignment - 1) & ~(alignment - 1);
 	*(size_t *)(addr - HEADER_BYTES) = bytes;

@@ -13,6 +13,6 @@
 
 void *boot_arena_allocate(size_t alignment, size_t bytes); // zeroed
 bool boot_arena_serves(const void *addr);
-size_t boot_arena_bytes(const void *addr);                 // that were asked for
+size_t boot_arena_bytes(const void *addr); // that were asked for
 
 #endif

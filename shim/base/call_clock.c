@@ -9,8 +9,8 @@
 
 #define LEAF_FREQUENCIES 0x16u
 #define LEAF_COMMANDS 0x80000001u
-#define LEAF_POWER    0x80000007u
-#define HAS_RDTSCP    (1u << 27)
+#define LEAF_POWER 0x80000007u
+#define HAS_RDTSCP (1u << 27)
 #define HAS_STEADY_TICKS (1u << 8) // whatever the processor's clock does
 #define MEGAHERTZ 0xffffu
 

@@ -26,8 +26,8 @@
  * coroutines do, come no faster: each is at least 16 bytes. The ticks that the hook itself takes are counted, too.
  */
 #define CALL_CLOCK_CALLS UINT32_C(2)
-#define CALL_CLOCK_NONE  UINT32_MAX // there is no steady counter
-#define CALL_CLOCK_MORE  UINT64_C(64)
+#define CALL_CLOCK_NONE UINT32_MAX // there is no steady counter
+#define CALL_CLOCK_MORE UINT64_C(64)
 #define CALL_CLOCK_TICKS_MAX UINT64_C(0xffffffff) // more ticks than that: any number
 
 struct call_time {

@@ -61,7 +61,8 @@ checked_memory_span_word(struct checked_span *span, uint64_t addr, uint64_t *val
 		uint64_t start = addr & ~(uint64_t)(CHECKED_WINDOW_BYTES - 1); // the next words may lie a little below
 		uint64_t count = 0;
 
-		for (uint64_t at = start, end; at < start + CHECKED_SPAN_BYTES; at = end, count++) { // a range is copied whole or not at all
+		// a range is copied whole or not at all
+		for (uint64_t at = start, end; at < start + CHECKED_SPAN_BYTES; at = end, count++) {
 			end = checked_memory_page_end(at);
 			end = end < start + CHECKED_SPAN_BYTES ? end : start + CHECKED_SPAN_BYTES;
 			pages[count] = (struct iovec){ (void *)(uintptr_t)at, end - at };
@@ -82,8 +83,7 @@ checked_memory_span_word(struct checked_span *span, uint64_t addr, uint64_t *val
 static bool
 is_page_readable(uint64_t page)
 {
-	return raw_syscall(SYS_rt_sigprocmask, NO_SUCH_OPERATION, page, NULL, KERNEL_SIGSET_BYTES) != 0 &&
-	       errno == EINVAL;
+	return raw_syscall(SYS_rt_sigprocmask, NO_SUCH_OPERATION, page, NULL, KERNEL_SIGSET_BYTES) != 0 && errno == EINVAL;
 }
 
 uint64_t

@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define CHECKED_PAGE_BYTES   UINT64_C(4096) // of x86-64; larger pages only mean needless questions
-#define CHECKED_WINDOW_BYTES 1024u          // a power of two that divides a page
+#define CHECKED_PAGE_BYTES UINT64_C(4096) // of x86-64; larger pages only mean needless questions
+#define CHECKED_WINDOW_BYTES 1024u        // a power of two that divides a page
 
 /* Of the page with that address: what is mapped there is mapped up to here. */
 static inline uint64_t

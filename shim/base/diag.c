@@ -106,7 +106,7 @@ diag_format(char *buffer, size_t size, const char *format, ...)
 	return (size_t)(out.at - buffer);
 }
 
-#define SIGNAL_BIT(number) (UINT64_C(1) << ((number) - 1)) // the kernel's signal set
+#define SIGNAL_BIT(number) (UINT64_C(1) << ((number)-1)) // the kernel's signal set
 
 /*
  * The program must not get what our message may raise: SIGPIPE where nobody reads any more, SIGXFSZ where stderr is a file at its
@@ -148,8 +148,9 @@ may_write(void)
 	struct timespec at_once = { 0, 0 };
 	struct stat now;
 
-	return has_stderr && raw_sys_may_call() && raw_fstat(STDERR_FILENO, &now) == 0 && now.st_dev == first_stderr.st_dev &&
-	       now.st_ino == first_stderr.st_ino && raw_syscall(SYS_ppoll, &ready, 1L, &at_once, NULL, 0L) == 1;
+	return has_stderr && raw_sys_may_call() && raw_fstat(STDERR_FILENO, &now) == 0 &&
+	       now.st_dev == first_stderr.st_dev && now.st_ino == first_stderr.st_ino &&
+	       raw_syscall(SYS_ppoll, &ready, 1L, &at_once, NULL, 0L) == 1;
 }
 
 static void

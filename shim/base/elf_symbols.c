@@ -76,8 +76,7 @@ find_by_gnu_hash(const struct tables *tables, const char *name)
 
 	for (const char *at = name; *at != '\0'; at++)
 		hash = hash * 33 + (unsigned char)*at;
-	if (bucket_count == 0 || bloom_words == 0 ||
-	    (bloom[hash / BLOOM_BITS % bloom_words] >> hash % BLOOM_BITS & 1) == 0)
+	if (bucket_count == 0 || bloom_words == 0 || (bloom[hash / BLOOM_BITS % bloom_words] >> hash % BLOOM_BITS & 1) == 0)
 		return NULL;
 
 	uint32_t index = buckets[hash % bucket_count];

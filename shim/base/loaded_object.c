@@ -46,8 +46,7 @@ loaded_object_headers(const struct loaded_object *object, unsigned *count)
 }
 
 bool
-loaded_object_readable(const struct loaded_object *object, uint64_t addr, uint64_t *low,
-                       uint64_t *high)
+loaded_object_readable(const struct loaded_object *object, uint64_t addr, uint64_t *low, uint64_t *high)
 {
 	unsigned count = 0;
 	const Elf64_Phdr *headers = loaded_object_headers(object, &count);

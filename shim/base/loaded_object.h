@@ -30,7 +30,6 @@ const Elf64_Phdr *loaded_object_headers(const struct loaded_object *object, unsi
  * The readable bytes around `addr`: adjacent readable segments together. Without program headers it is
  * the whole mapped range. False when `addr` is in no readable segment.
  */
-bool loaded_object_readable(const struct loaded_object *object, uint64_t addr, uint64_t *low,
-                            uint64_t *high);
+bool loaded_object_readable(const struct loaded_object *object, uint64_t addr, uint64_t *low, uint64_t *high);
 
 #endif

@@ -19,7 +19,7 @@
 struct line {
 	uint64_t start;
 	bool has_start;
-	size_t length;         // of its path, so far
+	size_t length; // of its path, so far
 };
 
 static uint64_t

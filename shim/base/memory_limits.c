@@ -145,8 +145,7 @@ find_cgroup(struct kmem_identity *identity, const char *cgroups, const char *roo
 	path[length] = '\0';
 
 	/* Inside a container the path may be the host's: then the mount's root is ours. */
-	diag_format(identity->cgroup_path, sizeof(identity->cgroup_path), "%s%s", root,
-	            strcmp(path, "/") == 0 ? "" : path);
+	diag_format(identity->cgroup_path, sizeof(identity->cgroup_path), "%s%s", root, strcmp(path, "/") == 0 ? "" : path);
 	const char *usage = version == 2 ? "memory.current" : "memory.usage_in_bytes";
 	bool has_usage = file_number(identity->cgroup_path, usage, UINT64_MAX) != UINT64_MAX;
 	if (!has_usage) {
@@ -191,8 +190,8 @@ read_kill_counters(const struct kmem_identity *identity, struct kmem_kill_counte
 		counters->cgroup_oom_kill = file_named_number(folder, is_v2 ? "memory.events" : "memory.oom_control",
 		                                              "oom_kill ");
 		counters->cgroup_oom = is_v2 ? file_named_number(identity->limit_path, "memory.events", "oom ") : 0;
-		counters->cgroup_max_hits = is_v2 ? file_named_number(identity->limit_path, "memory.events", "max ") :
-		                                    file_number(folder, "memory.failcnt", UINT64_MAX);
+		counters->cgroup_max_hits = is_v2 ? file_named_number(identity->limit_path, "memory.events", "max ")
+		                                  : file_number(folder, "memory.failcnt", UINT64_MAX);
 	}
 	static char text[16384];
 	if (memory_limits_read_file("/proc/vmstat", text, sizeof(text)) != 0)
@@ -243,7 +242,8 @@ uint64_t
 memory_limits_resident(const struct kmem_identity *identity)
 {
 	char text[128];
-	const char *second = memory_limits_read_file("/proc/self/statm", text, sizeof(text)) != 0 ? strchr(text, ' ') : NULL;
+	const char *second = memory_limits_read_file("/proc/self/statm", text, sizeof(text)) != 0 ? strchr(text, ' ')
+	                                                                                          : NULL;
 	uint64_t pages;
 
 	return second != NULL && parse_number(second, &pages) ? pages * identity->page_bytes : 0;

@@ -31,7 +31,8 @@ remember(enum kmem_own_part what, void *addr, size_t bytes)
 	if (place < RANGES_MAX) {
 		ranges[place].end = (uint64_t)addr + bytes;
 		ranges[place].what = what;
-		atomic_store_explicit(&ranges[place].start, (uint64_t)addr, memory_order_release); // pairs with raw_is_reserved()
+		// pairs with raw_is_reserved()
+		atomic_store_explicit(&ranges[place].start, (uint64_t)addr, memory_order_release);
 	}
 }
 
@@ -43,7 +44,8 @@ static void *
 map_unlocked(size_t bytes, int protection)
 {
 	bool is_at_once = !raw_sys_may_call(); // a program that confined itself would not let us unlock it
-	void *addr = raw_mmap(NULL, bytes, is_at_once ? protection : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *addr = raw_mmap(NULL, bytes, is_at_once ? protection : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+	                      -1, 0);
 
 	if (addr == MAP_FAILED || is_at_once)
 		return addr;

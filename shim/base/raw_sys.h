@@ -31,14 +31,15 @@ enum raw_sys_confinement {
 	RAW_SYS_ALLOCATOR, // a filter may be there: what every allocator does, and nothing else
 	RAW_SYS_NOTHING,   // seccomp's strict mode: no call at all, nor the processor's clock
 };
-extern _Atomic uint32_t raw_sys_confinement;     // set by hooks_sandbox.c; grows only
-extern _Atomic bool raw_sys_is_clock_forbidden;  // the same: a look at it is a signal (PR_SET_TSC)
+extern _Atomic uint32_t raw_sys_confinement;    // set by hooks_sandbox.c; grows only
+extern _Atomic bool raw_sys_is_clock_forbidden; // the same: a look at it is a signal (PR_SET_TSC)
 
 /* May calls be made that an allocator would not make? */
 static inline bool
 raw_sys_may_call(void)
 {
-	return atomic_load_explicit(&raw_sys_confinement, memory_order_relaxed) == RAW_SYS_FREE; // relaxed: see where it is set
+	// relaxed: see where it is set
+	return atomic_load_explicit(&raw_sys_confinement, memory_order_relaxed) == RAW_SYS_FREE;
 }
 
 /* May the processor's clock be looked at? */
@@ -104,7 +105,8 @@ raw_reserve_max(void)
 	static const int kinds[] = { RLIMIT_AS, RLIMIT_DATA };
 	size_t most = SIZE_MAX;
 
-	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && raw_sys_may_call(); i++) { // else what does not fit is refused
+	// else what does not fit is refused
+	for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && raw_sys_may_call(); i++) {
 		struct rlimit limit;
 
 		if (raw_syscall(SYS_prlimit64, 0, kinds[i], NULL, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&

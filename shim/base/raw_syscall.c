@@ -19,7 +19,8 @@ _Atomic bool raw_sys_is_clock_forbidden;
 static bool
 is_allowed(long number)
 {
-	uint32_t confinement = atomic_load_explicit(&raw_sys_confinement, memory_order_relaxed); // relaxed: see where it is set
+	// relaxed: see where it is set
+	uint32_t confinement = atomic_load_explicit(&raw_sys_confinement, memory_order_relaxed);
 
 	if (__builtin_expect(confinement == RAW_SYS_FREE, 1))
 		return true;
@@ -50,7 +51,8 @@ raw_syscall(long number, ...)
 
 	__asm__ volatile("syscall"
 	                 : "=a"(result)
-	                 : "a"(number), "D"(argument[0]), "S"(argument[1]), "d"(argument[2]), "r"(fourth), "r"(fifth), "r"(sixth)
+	                 : "a"(number), "D"(argument[0]), "S"(argument[1]), "d"(argument[2]), "r"(fourth), "r"(fifth),
+	                   "r"(sixth)
 	                 : "rcx", "r11", "memory");
 	if ((unsigned long)result >= -ERRORS_MAX) {
 		errno = (int)-result;

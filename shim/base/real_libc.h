@@ -42,7 +42,8 @@ struct real_libc {
 	sighandler_t (*signal)(int signal, sighandler_t handler);
 	int (*pipe2)(int ends[2], int flags);
 	int (*prctl)(int operation, unsigned long a, unsigned long b, unsigned long c, unsigned long d);
-	int (*pthread_create)(pthread_t *thread, const pthread_attr_t *attributes, void *(*routine)(void *), void *argument);
+	int (*pthread_create)(pthread_t *thread, const pthread_attr_t *attributes, void *(*routine)(void *),
+	                      void *argument);
 	int (*pthread_cond_signal)(pthread_cond_t *condition);
 	int (*thrd_create)(thrd_t *thread, thrd_start_t routine, void *argument);
 	void (*_exit)(int status) __attribute__((noreturn));

@@ -16,25 +16,25 @@
 #include <stdbool.h>
 
 /* Index, name as the compiler writes it, the C function in hooks_malloc.c that records it where nobody else does. */
-#define REAL_NEW_FUNCTIONS(ROW)                                   \
-	ROW(0, _Znwm, hooks_new_ask)                              \
-	ROW(1, _Znam, hooks_new_ask)                              \
-	ROW(2, _ZnwmRKSt9nothrow_t, hooks_new_ask)                \
-	ROW(3, _ZnamRKSt9nothrow_t, hooks_new_ask)                \
-	ROW(4, _ZnwmSt11align_val_t, hooks_new_ask)               \
-	ROW(5, _ZnamSt11align_val_t, hooks_new_ask)               \
-	ROW(6, _ZnwmSt11align_val_tRKSt9nothrow_t, hooks_new_ask) \
-	ROW(7, _ZnamSt11align_val_tRKSt9nothrow_t, hooks_new_ask) \
-	ROW(8, _ZdlPv, hooks_new_drop)                            \
-	ROW(9, _ZdaPv, hooks_new_drop)                            \
-	ROW(10, _ZdlPvm, hooks_new_drop)                          \
-	ROW(11, _ZdaPvm, hooks_new_drop)                          \
-	ROW(12, _ZdlPvRKSt9nothrow_t, hooks_new_drop)             \
-	ROW(13, _ZdaPvRKSt9nothrow_t, hooks_new_drop)             \
-	ROW(14, _ZdlPvSt11align_val_t, hooks_new_drop)            \
-	ROW(15, _ZdaPvSt11align_val_t, hooks_new_drop)            \
-	ROW(16, _ZdlPvmSt11align_val_t, hooks_new_drop)           \
-	ROW(17, _ZdaPvmSt11align_val_t, hooks_new_drop)           \
+#define REAL_NEW_FUNCTIONS(ROW)                                  \
+	ROW(0, _Znwm, hooks_new_ask)                                 \
+	ROW(1, _Znam, hooks_new_ask)                                 \
+	ROW(2, _ZnwmRKSt9nothrow_t, hooks_new_ask)                   \
+	ROW(3, _ZnamRKSt9nothrow_t, hooks_new_ask)                   \
+	ROW(4, _ZnwmSt11align_val_t, hooks_new_ask)                  \
+	ROW(5, _ZnamSt11align_val_t, hooks_new_ask)                  \
+	ROW(6, _ZnwmSt11align_val_tRKSt9nothrow_t, hooks_new_ask)    \
+	ROW(7, _ZnamSt11align_val_tRKSt9nothrow_t, hooks_new_ask)    \
+	ROW(8, _ZdlPv, hooks_new_drop)                               \
+	ROW(9, _ZdaPv, hooks_new_drop)                               \
+	ROW(10, _ZdlPvm, hooks_new_drop)                             \
+	ROW(11, _ZdaPvm, hooks_new_drop)                             \
+	ROW(12, _ZdlPvRKSt9nothrow_t, hooks_new_drop)                \
+	ROW(13, _ZdaPvRKSt9nothrow_t, hooks_new_drop)                \
+	ROW(14, _ZdlPvSt11align_val_t, hooks_new_drop)               \
+	ROW(15, _ZdaPvSt11align_val_t, hooks_new_drop)               \
+	ROW(16, _ZdlPvmSt11align_val_t, hooks_new_drop)              \
+	ROW(17, _ZdaPvmSt11align_val_t, hooks_new_drop)              \
 	ROW(18, _ZdlPvSt11align_val_tRKSt9nothrow_t, hooks_new_drop) \
 	ROW(19, _ZdaPvSt11align_val_tRKSt9nothrow_t, hooks_new_drop)
 #define REAL_NEW_COUNT 20

@@ -20,9 +20,11 @@
 enum reentry_guard_kind {
 	REENTRY_GUARD_HOOK = 0,     // a call that comes now is the program's: a signal handler's, or the real allocator's
 	REENTRY_GUARD_OWN_WORK = 1, // start and end: a call that comes now is ours, and no loss
-	REENTRY_GUARD_PYTHON = 2,   // the interpreter's allocator is at work: a call that comes now is part of an event already
-	REENTRY_GUARD_NEW = 3,      // an allocator's operator new is at work: a call of malloc that comes now is the program's (its new
-	                            // handler, an exception) and an event of its own, after which the guard is left
+	// the interpreter's allocator is at work: a call that comes now is part of an event already
+	REENTRY_GUARD_PYTHON = 2,
+	// an allocator's operator new is at work: a call of malloc that comes now is the program's (its new handler, an
+	// exception) and an event of its own, after which the guard is left
+	REENTRY_GUARD_NEW = 3,
 };
 #define REENTRY_GUARD_KINDS UINT64_C(7) // bits that are 0 in every stack pointer
 

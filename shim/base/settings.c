@@ -187,8 +187,7 @@ parse_one(const char *name, const char *value)
 		if (strncmp(name, table[i].name, length) != 0 || name[length] != '=')
 			continue;
 		if (!table[i].parse(value, table[i].field))
-			diag_warn("KMEMSHIM_%s=%s: wanted %s; the default is used", table[i].name, value,
-			          table[i].wanted);
+			diag_warn("KMEMSHIM_%s=%s: wanted %s; the default is used", table[i].name, value, table[i].wanted);
 		return;
 	}
 	say_unknown(name);

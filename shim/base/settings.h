@@ -19,20 +19,24 @@ enum settings_native {
 enum settings_log { SETTINGS_LOG_QUIET, SETTINGS_LOG_WARN, SETTINGS_LOG_DEBUG };
 
 struct settings {
-	const char *out;          // KMEMSHIM_OUT: folder for captures; NULL = ./kmemshim.out
-	const char *wrappers;     // KMEMSHIM_WRAPPERS: for who reads the capture, nothing to us
-	const char *session;      // KMEMSHIM_SESSION: id that children inherit; NULL = this process starts one
-	enum settings_log log;    // KMEMSHIM_LOG=quiet|warn|debug
-	bool python;              // KMEMSHIM_PYTHON=0 turns Python frames off
-	enum settings_choice python_objects; // KMEMSHIM_PYTHON_OBJECTS=0|1: small objects too; not set: where malloc sees none of them
-	enum settings_native native; // KMEMSHIM_NATIVE=brief|cut|full: how much of the native frames, in a process with Python
-	bool imports_full;        // KMEMSHIM_IMPORTS=full keeps what happens inside library imports apart
-	bool is_private;          // KMEMSHIM_PRIVATE=1: no arguments, no text of cells, no folders but those of programs and libraries
-	bool exact;               // KMEMSHIM_EXACT=1: every event is added to the domain's total at once
-	uint64_t verify_every;    // KMEMSHIM_VERIFY=n: each nth walk is repeated by libunwind; 0 = off
-	uint64_t sites_max;       // KMEMSHIM_SITES: budget of call sites
-	uint64_t capture_max;     // KMEMSHIM_CAPTURE: bytes of the capture beyond which no new stack is kept whole; 0: lifecycle.c decides
-	bool walks_all;           // of native and verify_every: nothing is taken from memory
+	const char *out;       // KMEMSHIM_OUT: folder for captures; NULL = ./kmemshim.out
+	const char *wrappers;  // KMEMSHIM_WRAPPERS: for who reads the capture, nothing to us
+	const char *session;   // KMEMSHIM_SESSION: id that children inherit; NULL = this process starts one
+	enum settings_log log; // KMEMSHIM_LOG=quiet|warn|debug
+	bool python;           // KMEMSHIM_PYTHON=0 turns Python frames off
+	// KMEMSHIM_PYTHON_OBJECTS=0|1: small objects too; not set: where malloc sees none of them
+	enum settings_choice python_objects;
+	// KMEMSHIM_NATIVE=brief|cut|full: how much of the native frames, in a process with Python
+	enum settings_native native;
+	bool imports_full; // KMEMSHIM_IMPORTS=full keeps what happens inside library imports apart
+	// KMEMSHIM_PRIVATE=1: no arguments, no text of cells, no folders but those of programs and libraries
+	bool is_private;
+	bool exact;            // KMEMSHIM_EXACT=1: every event is added to the domain's total at once
+	uint64_t verify_every; // KMEMSHIM_VERIFY=n: each nth walk is repeated by libunwind; 0 = off
+	uint64_t sites_max;    // KMEMSHIM_SITES: budget of call sites
+	// KMEMSHIM_CAPTURE: bytes of the capture beyond which no new stack is kept whole; 0: lifecycle.c decides
+	uint64_t capture_max;
+	bool walks_all; // of native and verify_every: nothing is taken from memory
 };
 
 extern struct settings settings;

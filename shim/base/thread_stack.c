@@ -20,8 +20,8 @@
 #include "base/checked_memory.h"
 #include "base/raw_sys.h"
 
-#define MAIN_STACK_BYTES_MIN   (UINT64_C(128) << 20) // the kernel keeps this free below the main stack
-#define MAIN_STACK_BYTES_MAX   (UINT64_C(1) << 30)
+#define MAIN_STACK_BYTES_MIN (UINT64_C(128) << 20) // the kernel keeps this free below the main stack
+#define MAIN_STACK_BYTES_MAX (UINT64_C(1) << 30)
 #define THREAD_STACK_BYTES_MAX (UINT64_C(256) << 20) // deeper than that it is not known; also bounds the questions
 
 extern void *__libc_stack_end; // of the dynamic loader: the main thread's stack pointer at start

@@ -69,7 +69,8 @@ thread_stack_contains(uint64_t sp)
 #define THREAD_STACK_ROOM_BYTES UINT64_C(6144)
 
 /* Of this thread's own stack, where there was room last. low == end = not asked yet. */
-extern __thread struct thread_stack_range thread_stack_room __attribute__((tls_model("initial-exec"), visibility("hidden")));
+extern __thread struct thread_stack_range thread_stack_room
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 bool thread_stack_find_room(uint64_t low); // the rest of the function below; errno is kept
 
@@ -83,7 +84,8 @@ thread_stack_has_room(void)
 {
 	uint64_t low = (uint64_t)(uintptr_t)__builtin_frame_address(0) - THREAD_STACK_ROOM_BYTES;
 
-	return low - thread_stack_room.low_addr < thread_stack_room.end_addr - thread_stack_room.low_addr || thread_stack_find_room(low);
+	return low - thread_stack_room.low_addr < thread_stack_room.end_addr - thread_stack_room.low_addr ||
+	       thread_stack_find_room(low);
 }
 
 #endif

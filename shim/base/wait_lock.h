@@ -31,7 +31,10 @@ struct wait_lock {
 	_Atomic bool is_given_up; // relaxed: decides how long to wait, nothing else
 };
 
-#define WAIT_LOCK_FREE { .is_held = ATOMIC_FLAG_INIT }
+#define WAIT_LOCK_FREE              \
+	{                               \
+		.is_held = ATOMIC_FLAG_INIT \
+	}
 
 static inline bool
 wait_lock_take(struct wait_lock *lock)
@@ -42,7 +45,9 @@ wait_lock_take(struct wait_lock *lock)
 	bool is_taken;
 
 	/* acquire: what the last holder wrote is seen. Pairs with wait_lock_give(). */
-	for (unsigned tries = 0; !(is_taken = !atomic_flag_test_and_set_explicit(&lock->is_held, memory_order_acquire)) && tries < most; tries++) {
+	for (unsigned tries = 0;
+	     !(is_taken = !atomic_flag_test_and_set_explicit(&lock->is_held, memory_order_acquire)) && tries < most;
+	     tries++) {
 		if (tries < WAIT_LOCK_SPINS || !raw_sys_may_call())
 			__builtin_ia32_pause();
 		else if (tries < WAIT_LOCK_YIELDS)

@@ -26,11 +26,11 @@
 #define GROWTH_CHUNKS_MAX 16
 
 struct section {
-	char *base;                   // reserved addresses; NULL until first use; set under the growth lock
+	char *base; // reserved addresses; NULL until first use; set under the growth lock
 	size_t reserved_bytes;
-	_Atomic size_t held_bytes;    // what may be of the file, growth that is under way included
-	_Atomic size_t mapped_bytes;  // usable from base; stored with release after the memory is there
-	_Atomic bool is_stuck;        // cannot grow any more
+	_Atomic size_t held_bytes;   // what may be of the file, growth that is under way included
+	_Atomic size_t mapped_bytes; // usable from base; stored with release after the memory is there
+	_Atomic bool is_stuck;       // cannot grow any more
 };
 
 /*
@@ -43,7 +43,7 @@ static struct section sections[KMEM_SECTION_COUNT];
 static struct wait_lock growth_lock = WAIT_LOCK_FREE;
 static __thread bool is_locked_here __attribute__((tls_model("initial-exec"))); // by this thread, around fork
 static bool has_file;
-static bool is_put_off; // it is made when it matters; until then all is in memory
+static bool is_put_off;               // it is made when it matters; until then all is in memory
 static _Atomic bool is_failure_noted; // to grow; relaxed: guards nothing
 static char *volatile sealed; // the whole file, while it is sealed; volatile: for this thread's own signal handler
 static volatile size_t sealed_bytes;
@@ -108,8 +108,8 @@ map_chunks(struct section *section, size_t mapped, size_t bytes, uint64_t offset
 	if (fd < 0)
 		return false;
 	bool is_mapped = capture_disk_extend(fd, offset, bytes) && is_whole() &&
-	                 raw_mmap(section->base + mapped, bytes, protection, MAP_SHARED | MAP_FIXED, fd,
-	                          (int64_t)offset) != MAP_FAILED;
+	                 raw_mmap(section->base + mapped, bytes, protection, MAP_SHARED | MAP_FIXED, fd, (int64_t)offset) !=
+	                     MAP_FAILED;
 	int error = errno;
 	raw_close(fd);
 	errno = error;
@@ -145,7 +145,8 @@ grow_locked(enum kmem_section kind, size_t end)
 	errno = EFBIG;
 	if (chunks > KMEM_CHUNKS_MAX - count || bytes > section->reserved_bytes - mapped)
 		return false;
-	atomic_store_explicit(&section->held_bytes, mapped + bytes, memory_order_relaxed); // for this thread's own signal handler
+	// for this thread's own signal handler
+	atomic_store_explicit(&section->held_bytes, mapped + bytes, memory_order_relaxed);
 	uint64_t offset = capture_disk_bytes(count);
 
 	if (!map_chunks(section, mapped, bytes, offset)) {
@@ -186,8 +187,10 @@ tell_of_failure(int error)
 	if (atomic_exchange_explicit(&is_failure_noted, true, memory_order_relaxed))
 		return;
 	if (!atomic_exchange_explicit(&was_told, true, memory_order_relaxed))
-		diag_warn("%s: cannot grow (%s); recording goes on with what fits", has_file ? capture_disk_path() : "private capture", name);
-	diag_format(text, sizeof(text), "the capture could not grow (%s%s): what came later may lack its names, lines or stacks", name,
+		diag_warn("%s: cannot grow (%s); recording goes on with what fits",
+		          has_file ? capture_disk_path() : "private capture", name);
+	diag_format(text, sizeof(text),
+	            "the capture could not grow (%s%s): what came later may lack its names, lines or stacks", name,
 	            error == ENOSPC || error == EDQUOT ? ", its disk was full" : "");
 	capture_file_note(text);
 }
@@ -275,7 +278,8 @@ capture_file_at(enum kmem_section section, uint32_t index)
 const void *
 capture_file_record(uint32_t index_plus_one)
 {
-	return (void *)((uintptr_t)sections[KMEM_SECTION_RECORDS].base + ((size_t)index_plus_one - 1) * item_bytes[KMEM_SECTION_RECORDS]);
+	return (void *)((uintptr_t)sections[KMEM_SECTION_RECORDS].base +
+	                ((size_t)index_plus_one - 1) * item_bytes[KMEM_SECTION_RECORDS]);
 }
 
 uint32_t
@@ -293,7 +297,8 @@ capture_file_is_large(unsigned eighths)
 {
 	uint64_t chunks = atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_relaxed);
 
-	return settings.capture_max != 0 && chunks * KMEM_CHUNK_BYTES >= settings.capture_max + settings.capture_max / 8 * eighths;
+	return settings.capture_max != 0 &&
+	       chunks * KMEM_CHUNK_BYTES >= settings.capture_max + settings.capture_max / 8 * eighths;
 }
 
 /* ---- life of the file: capture_life.h ---- */
@@ -347,7 +352,8 @@ capture_file_open(const char *folder, const char *name)
 bool
 capture_file_put_off(void)
 {
-	char *fresh = raw_mmap(NULL, KMEM_HEAD_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *fresh = raw_mmap(NULL, KMEM_HEAD_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+	                       -1, 0);
 
 	if (fresh == MAP_FAILED)
 		return false;
@@ -425,7 +431,8 @@ capture_file_close(void)
 	if (!has_file)
 		return;
 	capture_file_growth_lock(); // given back on failure only: nothing grows after this
-	uint32_t chunk_count = atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_relaxed); // ours, with the lock
+	// ours, with the lock
+	uint32_t chunk_count = atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_relaxed);
 	int fd = is_locked_here ? capture_disk_open(capture_disk_bytes(chunk_count)) : -1;
 	if (fd < 0) { // it stays as a kill would leave it
 		capture_file_lost(KMEM_LOST_GROWTH, !is_locked_here);
@@ -457,7 +464,8 @@ capture_file_close(void)
 bool
 capture_file_make(const char *folder, const char *name)
 {
-	uint32_t chunk_count = atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_relaxed); // one thread
+	// one thread
+	uint32_t chunk_count = atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_relaxed);
 	int fd = capture_disk_create(folder, name, (size_t)capture_disk_bytes(chunk_count));
 
 	is_put_off = false;
@@ -480,7 +488,8 @@ capture_file_remove(void)
 void
 capture_file_restore(void)
 {
-	uint32_t chunk_count = atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_relaxed); // nothing grows: it is gone
+	// nothing grows: it is gone
+	uint32_t chunk_count = atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_relaxed);
 	int fd = has_file ? capture_disk_create_again((size_t)capture_disk_bytes(chunk_count)) : -1;
 
 	if (fd < 0)
@@ -498,10 +507,12 @@ is_within(const void *addr, const void *start, size_t bytes)
 bool
 capture_file_holds(const void *addr)
 {
-	bool is_held = (head != stand_in && is_within(addr, head, KMEM_HEAD_BYTES)) || is_within(addr, sealed, sealed_bytes);
+	bool is_held = (head != stand_in && is_within(addr, head, KMEM_HEAD_BYTES)) ||
+	               is_within(addr, sealed, sealed_bytes);
 
 	for (unsigned i = 0; i < KMEM_SECTION_COUNT; i++) // relaxed: who touches a place was told of it by its mapped_bytes
-		is_held = is_held || is_within(addr, sections[i].base, atomic_load_explicit(&sections[i].held_bytes, memory_order_relaxed));
+		is_held = is_held || is_within(addr, sections[i].base,
+		                               atomic_load_explicit(&sections[i].held_bytes, memory_order_relaxed));
 	return is_held;
 }
 
@@ -538,14 +549,16 @@ capture_file_abandon(void)
 	bool is_safe = give_up();
 
 	if (is_safe && !atomic_exchange_explicit(&was_told, true, memory_order_relaxed))
-		diag_warn("%s: was cut short by somebody, or its disk fails; recording ends here, the program goes on", capture_disk_path());
+		diag_warn("%s: was cut short by somebody, or its disk fails; recording ends here, the program goes on",
+		          capture_disk_path());
 	return is_safe;
 }
 
 void
 capture_file_privatize(void)
 {
-	uint32_t chunk_count = atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_relaxed); // one thread
+	// one thread
+	uint32_t chunk_count = atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_relaxed);
 	int fd = has_file ? capture_disk_open(capture_disk_bytes(chunk_count)) : -1;
 
 	if (fd >= 0) {
@@ -560,7 +573,8 @@ capture_file_privatize(void)
 void
 capture_file_growth_lock(void)
 {
-	is_locked_here = is_locked_here || wait_lock_take(&growth_lock); // a signal handler may fork in the middle of a fork
+	// a signal handler may fork in the middle of a fork
+	is_locked_here = is_locked_here || wait_lock_take(&growth_lock);
 }
 
 /* A slow growth may have outlasted our patience: then the lock is still the grower's. */
@@ -593,7 +607,8 @@ capture_file_forked(void)
 	head = stand_in;
 	has_file = false;
 	is_put_off = false;
-	if (raw_madvise(stand_in, sizeof(stand_in), MADV_DONTNEED) != 0) // zeroed where it is used next: writing to all of it takes memory
+	// zeroed where it is used next: writing to all of it takes memory
+	if (raw_madvise(stand_in, sizeof(stand_in), MADV_DONTNEED) != 0)
 		memset(stand_in, 0, sizeof(stand_in));
 	wait_lock_give(&growth_lock);
 }

@@ -29,7 +29,6 @@ capture_file_resident_lines(void)
 	return (struct kmem_resident_lines *)(void *)((char *)capture_file_header() + KMEM_RESIDENT_LINES_OFFSET);
 }
 
-
 /*
  * Room for `bytes` at the end of a section, aligned to 8 bytes (SITES and GENERATIONS: their record size).
  *

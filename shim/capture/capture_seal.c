@@ -54,7 +54,7 @@ seal_chunks(char *file, uint32_t count)
 		const char *at = file + KMEM_HEAD_BYTES + (size_t)i * KMEM_CHUNK_BYTES;
 
 		atomic_store_explicit(&chunks[i].checksum, kmem_checksum(KMEM_CHECKSUM_START, at, KMEM_CHUNK_BYTES),
-		                      memory_order_relaxed); // relaxed: the seal publishes it
+		                      memory_order_relaxed);                          // relaxed: the seal publishes it
 		atomic_store_explicit(&chunks[i].is_sealed, 1, memory_order_release); // the checksum first (E5)
 	}
 }

@@ -17,13 +17,13 @@
 #include <stdint.h>
 
 enum {
-	CUDA_ABI_SUCCESS = 0,             // CUDA_SUCCESS, cudaSuccess
-	CUDA_ABI_OUT_OF_MEMORY = 2,       // CUDA_ERROR_OUT_OF_MEMORY, cudaErrorMemoryAllocation
-	CUDA_ABI_NOT_INITIALIZED = 3,     // CUDA_ERROR_NOT_INITIALIZED
-	CUDA_ABI_UNLOADING = 4,           // CUDA_ERROR_DEINITIALIZED, cudaErrorCudartUnloading
-	CUDA_ABI_NO_DEVICE = 100,         // cudaErrorNoDevice
-	CUDA_ABI_PER_THREAD_STREAM = 2,   // CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM
-	CUDA_ABI_NEWEST = 13000,          // CUDA_VERSION of the headers that this file was written from
+	CUDA_ABI_SUCCESS = 0,           // CUDA_SUCCESS, cudaSuccess
+	CUDA_ABI_OUT_OF_MEMORY = 2,     // CUDA_ERROR_OUT_OF_MEMORY, cudaErrorMemoryAllocation
+	CUDA_ABI_NOT_INITIALIZED = 3,   // CUDA_ERROR_NOT_INITIALIZED
+	CUDA_ABI_UNLOADING = 4,         // CUDA_ERROR_DEINITIALIZED, cudaErrorCudartUnloading
+	CUDA_ABI_NO_DEVICE = 100,       // cudaErrorNoDevice
+	CUDA_ABI_PER_THREAD_STREAM = 2, // CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM
+	CUDA_ABI_NEWEST = 13000,        // CUDA_VERSION of the headers that this file was written from
 };
 
 #define CUDA_ABI_STREAM_PER_THREAD ((void *)2) // CU_STREAM_PER_THREAD; 0 and 1 are the one that all threads share
@@ -33,7 +33,7 @@ typedef unsigned long long cuda_memory_handle; // CUmemGenericAllocationHandle
 
 /* The beginning of CUmemAllocationProp, and of CUmemPoolProps; the rest is not looked at. */
 struct cuda_memory_place {
-	int type;          // enum below
+	int type; // enum below
 	int shared_as;
 	int location_type; // enum below
 	int location_id;   // of a device
@@ -44,7 +44,7 @@ enum { CUDA_TYPE_MANAGED = 2 };    // CU_MEM_ALLOCATION_TYPE_MANAGED, since 13.0
 /* CUDA_ARRAY_DESCRIPTOR and CUDA_ARRAY3D_DESCRIPTOR; 0 = the shape does not go in that direction. */
 struct cuda_array {
 	size_t width, height;
-	int format;        // CUarray_format
+	int format; // CUarray_format
 	unsigned channels;
 };
 struct cuda_array_3d {
@@ -117,8 +117,7 @@ int cuMemFreeAsync(cuda_device_addr addr, void *stream);
 int cuMemFreeAsync_ptsz(cuda_device_addr addr, void *stream);
 int cuMemFreeHost(void *addr);
 int cuGetProcAddress(const char *name, void **function, int version, unsigned long long flags);
-int cuGetProcAddress_v2(const char *name, void **function, int version, unsigned long long flags,
-                        int *status);
+int cuGetProcAddress_v2(const char *name, void **function, int version, unsigned long long flags, int *status);
 int cuMemHostRegister(void *addr, size_t bytes, unsigned flags);
 int cuMemHostRegister_v2(void *addr, size_t bytes, unsigned flags);
 int cuMemHostUnregister(void *addr);
@@ -127,7 +126,8 @@ int cuArray3DCreate_v2(void **addr, const struct cuda_array_3d *shape);
 int cuArrayDestroy(void *addr);
 int cuMipmappedArrayCreate(void **addr, const struct cuda_array_3d *shape, unsigned levels);
 int cuMipmappedArrayDestroy(void *addr);
-int cuMemCreate(cuda_memory_handle *handle, size_t bytes, const struct cuda_memory_place *place, unsigned long long flags);
+int cuMemCreate(cuda_memory_handle *handle, size_t bytes, const struct cuda_memory_place *place,
+                unsigned long long flags);
 int cuMemRelease(cuda_memory_handle handle);
 int cuMemRetainAllocationHandle(cuda_memory_handle *handle, void *addr);
 int cuMemMap(cuda_device_addr addr, size_t bytes, size_t offset, cuda_memory_handle handle, unsigned long long flags);
@@ -139,9 +139,11 @@ int cuIpcOpenMemHandle_v2(cuda_device_addr *addr, struct cuda_ipc_handle handle,
 int cuIpcCloseMemHandle(cuda_device_addr addr);
 int cuExternalMemoryGetMappedBuffer(cuda_device_addr *addr, void *memory, const struct cuda_external_buffer *part);
 int cuExternalMemoryGetMappedMipmappedArray(void **addr, void *memory, const struct cuda_external_levels *part);
-int cuGraphAddMemAllocNode(void **node, void *graph, void *const *before, size_t before_count, struct cuda_graph_memory *memory);
+int cuGraphAddMemAllocNode(void **node, void *graph, void *const *before, size_t before_count,
+                           struct cuda_graph_memory *memory);
 int cuGraphAddMemFreeNode(void **node, void *graph, void *const *before, size_t before_count, cuda_device_addr addr);
-int cuGraphAddNode(void **node, void *graph, void *const *before, size_t before_count, struct cuda_graph_node *parameters);
+int cuGraphAddNode(void **node, void *graph, void *const *before, size_t before_count,
+                   struct cuda_graph_node *parameters);
 int cuGraphAddNode_v2(void **node, void *graph, void *const *before, const void *edges, size_t before_count,
                       struct cuda_graph_node *parameters);
 int cuDevicePrimaryCtxReset(int device);
@@ -169,7 +171,7 @@ int cuCtxPopCurrent_v2(void **context);
 int cuDeviceGetDefaultMemPool(void **pool, int device);
 int cuMemPoolGetAttribute(void *pool, int attribute, void *value);
 enum { CUDA_POOL_RESERVED = 5, CUDA_POOL_USED = 7 }; // CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, _USED_MEM_CURRENT: 64 bits
-enum { // CU_POINTER_ATTRIBUTE_*
+enum {                                               // CU_POINTER_ATTRIBUTE_*
 	CUDA_ATTRIBUTE_MEMORY_TYPE = 2,
 	CUDA_ATTRIBUTE_IS_MANAGED = 8,
 	CUDA_ATTRIBUTE_DEVICE = 9,
@@ -189,8 +191,8 @@ int cudaMallocFromPoolAsync(void **addr, size_t bytes, void *pool, void *stream)
 int cudaMallocFromPoolAsync_ptsz(void **addr, size_t bytes, void *pool, void *stream);
 int cudaMallocArray(void **addr, const struct cuda_channels *channels, size_t width, size_t height, unsigned flags);
 int cudaMalloc3DArray(void **addr, const struct cuda_channels *channels, struct cuda_extent extent, unsigned flags);
-int cudaMallocMipmappedArray(void **addr, const struct cuda_channels *channels, struct cuda_extent extent, unsigned levels,
-                             unsigned flags);
+int cudaMallocMipmappedArray(void **addr, const struct cuda_channels *channels, struct cuda_extent extent,
+                             unsigned levels, unsigned flags);
 int cudaFree(void *addr);
 int cudaFreeAsync(void *addr, void *stream);
 int cudaFreeAsync_ptsz(void *addr, void *stream);
@@ -203,7 +205,8 @@ int cudaMemPoolImportPointer(void **addr, void *pool, void *exported);
 int cudaIpcOpenMemHandle(void **addr, struct cuda_ipc_handle handle, unsigned flags);
 int cudaIpcCloseMemHandle(void *addr);
 int cudaExternalMemoryGetMappedBuffer(void **addr, void *memory, const struct cuda_external_buffer *part);
-int cudaGraphAddMemAllocNode(void **node, void *graph, void *const *before, size_t before_count, struct cuda_graph_memory *memory);
+int cudaGraphAddMemAllocNode(void **node, void *graph, void *const *before, size_t before_count,
+                             struct cuda_graph_memory *memory);
 int cudaGraphAddMemFreeNode(void **node, void *graph, void *const *before, size_t before_count, void *addr);
 int cudaDeviceReset(void);
 int cudaThreadExit(void); // until 12
@@ -213,88 +216,88 @@ int cudaThreadExit(void); // until 12
  * cuGetProcAddress gives out for per-thread default streams)
  */
 #define CUDA_ABI_DRIVER_FUNCTIONS(ROW)                                                                \
-	ROW(cuMemAlloc_v2, "cuMemAlloc", 3020, 0)                                                     \
-	ROW(cuMemAllocPitch_v2, "cuMemAllocPitch", 3020, 0)                                           \
-	ROW(cuMemAllocManaged, "cuMemAllocManaged", 6000, 0)                                          \
-	ROW(cuMemAllocAsync, "cuMemAllocAsync", 11020, 0)                                             \
-	ROW(cuMemAllocAsync_ptsz, "cuMemAllocAsync", 11020, 1)                                        \
-	ROW(cuMemAllocHost_v2, "cuMemAllocHost", 3020, 0)                                             \
-	ROW(cuMemHostAlloc, "cuMemHostAlloc", 2020, 0)                                                \
-	ROW(cuMemAllocFromPoolAsync, "cuMemAllocFromPoolAsync", 11020, 0)                             \
-	ROW(cuMemAllocFromPoolAsync_ptsz, "cuMemAllocFromPoolAsync", 11020, 1)                        \
-	ROW(cuMemPoolCreate, "cuMemPoolCreate", 11020, 0)                                             \
-	ROW(cuMemPoolDestroy, "cuMemPoolDestroy", 11020, 0)                                           \
-	ROW(cuMemHostRegister_v2, "cuMemHostRegister", 6050, 0)                                       \
-	ROW(cuMemHostUnregister, "cuMemHostUnregister", 4000, 0)                                      \
-	ROW(cuArrayCreate_v2, "cuArrayCreate", 3020, 0)                                               \
-	ROW(cuArray3DCreate_v2, "cuArray3DCreate", 3020, 0)                                           \
-	ROW(cuArrayDestroy, "cuArrayDestroy", 2000, 0)                                                \
-	ROW(cuMipmappedArrayCreate, "cuMipmappedArrayCreate", 5000, 0)                                \
-	ROW(cuMipmappedArrayDestroy, "cuMipmappedArrayDestroy", 5000, 0)                              \
-	ROW(cuMemCreate, "cuMemCreate", 10020, 0)                                                     \
-	ROW(cuMemRelease, "cuMemRelease", 10020, 0)                                                   \
-	ROW(cuMemRetainAllocationHandle, "cuMemRetainAllocationHandle", 11000, 0)                     \
-	ROW(cuMemMap, "cuMemMap", 10020, 0)                                                           \
-	ROW(cuMemUnmap, "cuMemUnmap", 10020, 0)                                                       \
-	ROW(cuDevicePrimaryCtxReset, "cuDevicePrimaryCtxReset", 7000, 0)                              \
-	ROW(cuDevicePrimaryCtxReset_v2, "cuDevicePrimaryCtxReset", 11000, 0)                          \
-	ROW(cuMemHostRegister, "cuMemHostRegister", 4000, 0)                                          \
-	ROW(cuMemImportFromShareableHandle, "cuMemImportFromShareableHandle", 10020, 0)               \
-	ROW(cuMemPoolImportPointer, "cuMemPoolImportPointer", 11020, 0)                               \
-	ROW(cuIpcOpenMemHandle, "cuIpcOpenMemHandle", 4010, 0)                                        \
-	ROW(cuIpcOpenMemHandle_v2, "cuIpcOpenMemHandle", 11000, 0)                                    \
-	ROW(cuIpcCloseMemHandle, "cuIpcCloseMemHandle", 4010, 0)                                      \
-	ROW(cuExternalMemoryGetMappedBuffer, "cuExternalMemoryGetMappedBuffer", 10000, 0)             \
-	ROW(cuExternalMemoryGetMappedMipmappedArray, "cuExternalMemoryGetMappedMipmappedArray", 10000, 0)\
-	ROW(cuGraphAddMemAllocNode, "cuGraphAddMemAllocNode", 11040, 0)                               \
-	ROW(cuGraphAddMemFreeNode, "cuGraphAddMemFreeNode", 11040, 0)                                 \
-	ROW(cuGraphAddNode, "cuGraphAddNode", 12020, 0)                                               \
-	ROW(cuGraphAddNode_v2, "cuGraphAddNode", 12030, 0)                                            \
-	ROW(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease", 7000, 0)                          \
-	ROW(cuDevicePrimaryCtxRelease_v2, "cuDevicePrimaryCtxRelease", 11000, 0)                      \
-	ROW(cuCtxCreate_v2, "cuCtxCreate", 3020, 0)                                                   \
-	ROW(cuCtxCreate_v3, "cuCtxCreate", 11040, 0)                                                  \
-	ROW(cuCtxCreate_v4, "cuCtxCreate", 12050, 0)                                                  \
-	ROW(cuCtxDestroy_v2, "cuCtxDestroy", 4000, 0)                                                 \
-	ROW(cuCtxDetach, "cuCtxDetach", 2000, 0)                                                      \
-	ROW(cuGreenCtxDestroy, "cuGreenCtxDestroy", 12040, 0)                                         \
-	ROW(cuMemFree_v2, "cuMemFree", 3020, 0)                                                       \
-	ROW(cuMemFreeAsync, "cuMemFreeAsync", 11020, 0)                                               \
-	ROW(cuMemFreeAsync_ptsz, "cuMemFreeAsync", 11020, 1)                                          \
-	ROW(cuMemFreeHost, "cuMemFreeHost", 2000, 0)                                                  \
-	ROW(cuGetProcAddress, "cuGetProcAddress", 11030, 0)                                           \
+	ROW(cuMemAlloc_v2, "cuMemAlloc", 3020, 0)                                                         \
+	ROW(cuMemAllocPitch_v2, "cuMemAllocPitch", 3020, 0)                                               \
+	ROW(cuMemAllocManaged, "cuMemAllocManaged", 6000, 0)                                              \
+	ROW(cuMemAllocAsync, "cuMemAllocAsync", 11020, 0)                                                 \
+	ROW(cuMemAllocAsync_ptsz, "cuMemAllocAsync", 11020, 1)                                            \
+	ROW(cuMemAllocHost_v2, "cuMemAllocHost", 3020, 0)                                                 \
+	ROW(cuMemHostAlloc, "cuMemHostAlloc", 2020, 0)                                                    \
+	ROW(cuMemAllocFromPoolAsync, "cuMemAllocFromPoolAsync", 11020, 0)                                 \
+	ROW(cuMemAllocFromPoolAsync_ptsz, "cuMemAllocFromPoolAsync", 11020, 1)                            \
+	ROW(cuMemPoolCreate, "cuMemPoolCreate", 11020, 0)                                                 \
+	ROW(cuMemPoolDestroy, "cuMemPoolDestroy", 11020, 0)                                               \
+	ROW(cuMemHostRegister_v2, "cuMemHostRegister", 6050, 0)                                           \
+	ROW(cuMemHostUnregister, "cuMemHostUnregister", 4000, 0)                                          \
+	ROW(cuArrayCreate_v2, "cuArrayCreate", 3020, 0)                                                   \
+	ROW(cuArray3DCreate_v2, "cuArray3DCreate", 3020, 0)                                               \
+	ROW(cuArrayDestroy, "cuArrayDestroy", 2000, 0)                                                    \
+	ROW(cuMipmappedArrayCreate, "cuMipmappedArrayCreate", 5000, 0)                                    \
+	ROW(cuMipmappedArrayDestroy, "cuMipmappedArrayDestroy", 5000, 0)                                  \
+	ROW(cuMemCreate, "cuMemCreate", 10020, 0)                                                         \
+	ROW(cuMemRelease, "cuMemRelease", 10020, 0)                                                       \
+	ROW(cuMemRetainAllocationHandle, "cuMemRetainAllocationHandle", 11000, 0)                         \
+	ROW(cuMemMap, "cuMemMap", 10020, 0)                                                               \
+	ROW(cuMemUnmap, "cuMemUnmap", 10020, 0)                                                           \
+	ROW(cuDevicePrimaryCtxReset, "cuDevicePrimaryCtxReset", 7000, 0)                                  \
+	ROW(cuDevicePrimaryCtxReset_v2, "cuDevicePrimaryCtxReset", 11000, 0)                              \
+	ROW(cuMemHostRegister, "cuMemHostRegister", 4000, 0)                                              \
+	ROW(cuMemImportFromShareableHandle, "cuMemImportFromShareableHandle", 10020, 0)                   \
+	ROW(cuMemPoolImportPointer, "cuMemPoolImportPointer", 11020, 0)                                   \
+	ROW(cuIpcOpenMemHandle, "cuIpcOpenMemHandle", 4010, 0)                                            \
+	ROW(cuIpcOpenMemHandle_v2, "cuIpcOpenMemHandle", 11000, 0)                                        \
+	ROW(cuIpcCloseMemHandle, "cuIpcCloseMemHandle", 4010, 0)                                          \
+	ROW(cuExternalMemoryGetMappedBuffer, "cuExternalMemoryGetMappedBuffer", 10000, 0)                 \
+	ROW(cuExternalMemoryGetMappedMipmappedArray, "cuExternalMemoryGetMappedMipmappedArray", 10000, 0) \
+	ROW(cuGraphAddMemAllocNode, "cuGraphAddMemAllocNode", 11040, 0)                                   \
+	ROW(cuGraphAddMemFreeNode, "cuGraphAddMemFreeNode", 11040, 0)                                     \
+	ROW(cuGraphAddNode, "cuGraphAddNode", 12020, 0)                                                   \
+	ROW(cuGraphAddNode_v2, "cuGraphAddNode", 12030, 0)                                                \
+	ROW(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease", 7000, 0)                              \
+	ROW(cuDevicePrimaryCtxRelease_v2, "cuDevicePrimaryCtxRelease", 11000, 0)                          \
+	ROW(cuCtxCreate_v2, "cuCtxCreate", 3020, 0)                                                       \
+	ROW(cuCtxCreate_v3, "cuCtxCreate", 11040, 0)                                                      \
+	ROW(cuCtxCreate_v4, "cuCtxCreate", 12050, 0)                                                      \
+	ROW(cuCtxDestroy_v2, "cuCtxDestroy", 4000, 0)                                                     \
+	ROW(cuCtxDetach, "cuCtxDetach", 2000, 0)                                                          \
+	ROW(cuGreenCtxDestroy, "cuGreenCtxDestroy", 12040, 0)                                             \
+	ROW(cuMemFree_v2, "cuMemFree", 3020, 0)                                                           \
+	ROW(cuMemFreeAsync, "cuMemFreeAsync", 11020, 0)                                                   \
+	ROW(cuMemFreeAsync_ptsz, "cuMemFreeAsync", 11020, 1)                                              \
+	ROW(cuMemFreeHost, "cuMemFreeHost", 2000, 0)                                                      \
+	ROW(cuGetProcAddress, "cuGetProcAddress", 11030, 0)                                               \
 	ROW(cuGetProcAddress_v2, "cuGetProcAddress", 12000, 0)
 
 /* ROW(exported name) */
-#define CUDA_ABI_RUNTIME_FUNCTIONS(ROW)                                                               \
-	ROW(cudaMalloc)                                                                               \
-	ROW(cudaMallocManaged)                                                                        \
-	ROW(cudaMallocAsync)                                                                          \
-	ROW(cudaMallocAsync_ptsz)                                                                     \
-	ROW(cudaMallocHost)                                                                           \
-	ROW(cudaHostAlloc)                                                                            \
-	ROW(cudaMallocPitch)                                                                          \
-	ROW(cudaMalloc3D)                                                                             \
-	ROW(cudaMallocFromPoolAsync)                                                                  \
-	ROW(cudaMallocFromPoolAsync_ptsz)                                                             \
-	ROW(cudaMallocArray)                                                                          \
-	ROW(cudaMalloc3DArray)                                                                        \
-	ROW(cudaMallocMipmappedArray)                                                                 \
-	ROW(cudaFree)                                                                                 \
-	ROW(cudaFreeAsync)                                                                            \
-	ROW(cudaFreeAsync_ptsz)                                                                       \
-	ROW(cudaFreeHost)                                                                             \
-	ROW(cudaFreeArray)                                                                            \
-	ROW(cudaFreeMipmappedArray)                                                                   \
-	ROW(cudaHostRegister)                                                                         \
-	ROW(cudaHostUnregister)                                                                       \
-	ROW(cudaMemPoolImportPointer)                                                                 \
-	ROW(cudaIpcOpenMemHandle)                                                                     \
-	ROW(cudaIpcCloseMemHandle)                                                                    \
-	ROW(cudaExternalMemoryGetMappedBuffer)                                                        \
-	ROW(cudaGraphAddMemAllocNode)                                                                 \
-	ROW(cudaGraphAddMemFreeNode)                                                                  \
-	ROW(cudaDeviceReset)                                                                          \
+#define CUDA_ABI_RUNTIME_FUNCTIONS(ROW)    \
+	ROW(cudaMalloc)                        \
+	ROW(cudaMallocManaged)                 \
+	ROW(cudaMallocAsync)                   \
+	ROW(cudaMallocAsync_ptsz)              \
+	ROW(cudaMallocHost)                    \
+	ROW(cudaHostAlloc)                     \
+	ROW(cudaMallocPitch)                   \
+	ROW(cudaMalloc3D)                      \
+	ROW(cudaMallocFromPoolAsync)           \
+	ROW(cudaMallocFromPoolAsync_ptsz)      \
+	ROW(cudaMallocArray)                   \
+	ROW(cudaMalloc3DArray)                 \
+	ROW(cudaMallocMipmappedArray)          \
+	ROW(cudaFree)                          \
+	ROW(cudaFreeAsync)                     \
+	ROW(cudaFreeAsync_ptsz)                \
+	ROW(cudaFreeHost)                      \
+	ROW(cudaFreeArray)                     \
+	ROW(cudaFreeMipmappedArray)            \
+	ROW(cudaHostRegister)                  \
+	ROW(cudaHostUnregister)                \
+	ROW(cudaMemPoolImportPointer)          \
+	ROW(cudaIpcOpenMemHandle)              \
+	ROW(cudaIpcCloseMemHandle)             \
+	ROW(cudaExternalMemoryGetMappedBuffer) \
+	ROW(cudaGraphAddMemAllocNode)          \
+	ROW(cudaGraphAddMemFreeNode)           \
+	ROW(cudaDeviceReset)                   \
 	ROW(cudaThreadExit)
 
 /*
@@ -310,12 +313,12 @@ void torch_refusal_lmm(int64_t bytes, uint64_t allocated, uint64_t reserved, uin
 void torch_refusal_mmm(int64_t bytes, uint64_t allocated, uint64_t reserved, uint16_t device);
 
 /* ROW(name above without torch_, exported name) */
-#define TORCH_ABI_FUNCTIONS(ROW)                                                                      \
-	ROW(report_block, "_ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE")                      \
-	ROW(report_lll, "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE")                      \
-	ROW(report_lmm, "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE")                      \
-	ROW(refusal_lll, "_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE")                       \
-	ROW(refusal_lmm, "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE")                       \
+#define TORCH_ABI_FUNCTIONS(ROW)                                             \
+	ROW(report_block, "_ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE") \
+	ROW(report_lll, "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE") \
+	ROW(report_lmm, "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE") \
+	ROW(refusal_lll, "_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE")  \
+	ROW(refusal_lmm, "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE")  \
 	ROW(refusal_mmm, "_ZN3c1027reportOutOfMemoryToProfilerEmmmNS_6DeviceE")
 
 #endif

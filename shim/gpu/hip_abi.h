@@ -61,36 +61,36 @@ int hipPointerGetAttributes(struct hip_attributes *attributes, const void *addr)
 int hipMemGetInfo(size_t *free_bytes, size_t *total_bytes);
 
 /* ROW(exported name) */
-#define HIP_ABI_FUNCTIONS(ROW)                                                                        \
-	ROW(hipMalloc)                                                                                \
-	ROW(hipExtMallocWithFlags)                                                                    \
-	ROW(hipMallocManaged)                                                                         \
-	ROW(hipMallocAsync)                                                                           \
-	ROW(hipMallocFromPoolAsync)                                                                   \
-	ROW(hipMallocPitch)                                                                           \
-	ROW(hipMemAllocPitch)                                                                         \
-	ROW(hipMalloc3D)                                                                              \
-	ROW(hipMallocArray)                                                                           \
-	ROW(hipMalloc3DArray)                                                                         \
-	ROW(hipHostMalloc)                                                                            \
-	ROW(hipHostAlloc)                                                                             \
-	ROW(hipMallocHost)                                                                            \
-	ROW(hipMemAllocHost)                                                                          \
-	ROW(hipHostRegister)                                                                          \
-	ROW(hipHostUnregister)                                                                        \
-	ROW(hipFree)                                                                                  \
-	ROW(hipFreeAsync)                                                                             \
-	ROW(hipFreeArray)                                                                             \
-	ROW(hipHostFree)                                                                              \
-	ROW(hipFreeHost)                                                                              \
-	ROW(hipDeviceReset)                                                                           \
-	ROW(hipMemCreate)                                                                             \
-	ROW(hipMemRelease)                                                                            \
-	ROW(hipMemRetainAllocationHandle)                                                             \
-	ROW(hipMemImportFromShareableHandle)                                                          \
-	ROW(hipMemMap)                                                                                \
-	ROW(hipMemUnmap)                                                                              \
-	ROW(hipIpcOpenMemHandle)                                                                      \
+#define HIP_ABI_FUNCTIONS(ROW)           \
+	ROW(hipMalloc)                       \
+	ROW(hipExtMallocWithFlags)           \
+	ROW(hipMallocManaged)                \
+	ROW(hipMallocAsync)                  \
+	ROW(hipMallocFromPoolAsync)          \
+	ROW(hipMallocPitch)                  \
+	ROW(hipMemAllocPitch)                \
+	ROW(hipMalloc3D)                     \
+	ROW(hipMallocArray)                  \
+	ROW(hipMalloc3DArray)                \
+	ROW(hipHostMalloc)                   \
+	ROW(hipHostAlloc)                    \
+	ROW(hipMallocHost)                   \
+	ROW(hipMemAllocHost)                 \
+	ROW(hipHostRegister)                 \
+	ROW(hipHostUnregister)               \
+	ROW(hipFree)                         \
+	ROW(hipFreeAsync)                    \
+	ROW(hipFreeArray)                    \
+	ROW(hipHostFree)                     \
+	ROW(hipFreeHost)                     \
+	ROW(hipDeviceReset)                  \
+	ROW(hipMemCreate)                    \
+	ROW(hipMemRelease)                   \
+	ROW(hipMemRetainAllocationHandle)    \
+	ROW(hipMemImportFromShareableHandle) \
+	ROW(hipMemMap)                       \
+	ROW(hipMemUnmap)                     \
+	ROW(hipIpcOpenMemHandle)             \
 	ROW(hipIpcCloseMemHandle)
 
 #endif

@@ -120,13 +120,15 @@ cuda_call_pooled(struct cuda_call *call, void *stream)
 {
 	call->stream = stream;
 	/* The stream that all threads share cannot be recorded. */
-	return call->is_booked_here && (uintptr_t)stream > 1 && real_cuda_is_recorded(stream) ? CUDA_MEMORY_GRAPH : CUDA_MEMORY_POOLED;
+	return call->is_booked_here && (uintptr_t)stream > 1 && real_cuda_is_recorded(stream) ? CUDA_MEMORY_GRAPH
+	                                                                                      : CUDA_MEMORY_POOLED;
 }
 
 uint64_t
 cuda_call_bytes(const struct cuda_call *call, uint64_t addr)
 {
-	return call->is_booked_here && !(call->layer == CUDA_LAYER_RUNTIME && thread.was_booked) ? real_cuda_bytes(addr) : 0;
+	return call->is_booked_here && !(call->layer == CUDA_LAYER_RUNTIME && thread.was_booked) ? real_cuda_bytes(addr)
+	                                                                                         : 0;
 }
 
 /* ---- shapes ---- */
@@ -169,12 +171,13 @@ cuda_call_array_bytes(const struct cuda_array_3d *shape, unsigned levels)
 		channel_bytes = 4;
 	else if (shape->format == 0x02 || shape->format == 0x09 || shape->format == 0x10)
 		channel_bytes = 2;
-	return levels_bytes((struct cuda_extent){ shape->width, shape->height, shape->depth }, (shape->flags & CUDA_ARRAY_LAYERED) != 0,
-	                    (uint64_t)channel_bytes * shape->channels, levels);
+	return levels_bytes((struct cuda_extent){ shape->width, shape->height, shape->depth },
+	                    (shape->flags & CUDA_ARRAY_LAYERED) != 0, (uint64_t)channel_bytes * shape->channels, levels);
 }
 
 uint64_t
-cuda_call_channel_bytes(const struct cuda_channels *channels, struct cuda_extent extent, unsigned levels, unsigned flags)
+cuda_call_channel_bytes(const struct cuda_channels *channels, struct cuda_extent extent, unsigned levels,
+                        unsigned flags)
 {
 	uint64_t bits = 0;
 
@@ -230,11 +233,11 @@ refused(const struct cuda_call *call, enum cuda_memory memory, int result, uint6
 }
 
 void
-cuda_call_end_allocation(struct cuda_call *call, enum cuda_memory memory, int result, uint64_t addr,
-                         uint64_t bytes)
+cuda_call_end_allocation(struct cuda_call *call, enum cuda_memory memory, int result, uint64_t addr, uint64_t bytes)
 {
 	int host_errno = errno;
-	bool was_booked = call->layer == CUDA_LAYER_RUNTIME && thread.was_booked; // by the driver's hook: nothing is asked again
+	// by the driver's hook: nothing is asked again
+	bool was_booked = call->layer == CUDA_LAYER_RUNTIME && thread.was_booked;
 
 	/* Other errors say nothing about memory, and memory of others is there already. */
 	if (call->is_booked_here && !was_booked && result == CUDA_ABI_SUCCESS && addr != 0)
@@ -246,7 +249,8 @@ cuda_call_end_allocation(struct cuda_call *call, enum cuda_memory memory, int re
 }
 
 void
-cuda_call_end_creation(struct cuda_call *call, unsigned domain, int result, uint64_t handle, uint64_t bytes, struct device_memory left)
+cuda_call_end_creation(struct cuda_call *call, unsigned domain, int result, uint64_t handle, uint64_t bytes,
+                       struct device_memory left)
 {
 	int host_errno = errno;
 	bool is_given = result == CUDA_ABI_SUCCESS && handle != 0;
@@ -263,8 +267,7 @@ cuda_call_end_creation(struct cuda_call *call, unsigned domain, int result, uint
 }
 
 void
-cuda_call_begin_release(struct cuda_call *call, enum cuda_layer layer, const void *hook_frame,
-                        uint64_t addr)
+cuda_call_begin_release(struct cuda_call *call, enum cuda_layer layer, const void *hook_frame, uint64_t addr)
 {
 	bool is_taken_outside = layer == CUDA_LAYER_DRIVER && thread.layer == CUDA_LAYER_RUNTIME &&
 	                        thread.released_addr == addr;
@@ -300,7 +303,8 @@ cuda_call_end_release(struct cuda_call *call, int result)
 struct device_drop
 cuda_call_begin_drop(struct cuda_call *call, enum cuda_layer layer, const void *hook_frame, uint64_t handle)
 {
-	bool is_dropped_outside = layer == CUDA_LAYER_DRIVER && thread.layer == CUDA_LAYER_RUNTIME && thread.released_addr == handle;
+	bool is_dropped_outside = layer == CUDA_LAYER_DRIVER && thread.layer == CUDA_LAYER_RUNTIME &&
+	                          thread.released_addr == handle;
 	struct device_drop dropped = { 0 };
 
 	cuda_call_begin(call, layer, hook_frame);

@@ -66,10 +66,10 @@ enum cuda_memory {
 
 /* On the stack of a hook. */
 struct cuda_call {
-	const void *hook_frame;      // whose caller the stack begins with
-	void *pool;                  // of FROM_POOL
-	void *stream;                // of POOLED, FROM_POOL, where the hook knows it
-	struct live_block released;  // of a release: what was taken out, site 0 = nothing
+	const void *hook_frame;     // whose caller the stack begins with
+	void *pool;                 // of FROM_POOL
+	void *stream;               // of POOLED, FROM_POOL, where the hook knows it
+	struct live_block released; // of a release: what was taken out, site 0 = nothing
 	enum cuda_layer layer;
 	enum cuda_layer outer_layer; // restored at the end
 	unsigned outer_depth;        // restored at the end
@@ -87,18 +87,19 @@ bool cuda_call_book_once(const struct cuda_call *call);
 void cuda_call_attempt(const struct cuda_call *call, enum cuda_memory memory, uint64_t bytes);
 
 /* result is the real function's; bytes what was asked for; addr is looked at only on success. */
-void cuda_call_end_allocation(struct cuda_call *call, enum cuda_memory memory, int result,
-                              uint64_t addr, uint64_t bytes);
+void cuda_call_end_allocation(struct cuda_call *call, enum cuda_memory memory, int result, uint64_t addr,
+                              uint64_t bytes);
 
 /* Physical memory, in `domain`; left: of the device that refused it. */
-void cuda_call_end_creation(struct cuda_call *call, unsigned domain, int result, uint64_t handle, uint64_t bytes, struct device_memory left);
+void cuda_call_end_creation(struct cuda_call *call, unsigned domain, int result, uint64_t handle, uint64_t bytes,
+                            struct device_memory left);
 
-void cuda_call_begin_release(struct cuda_call *call, enum cuda_layer layer, const void *hook_frame,
-                             uint64_t addr);
+void cuda_call_begin_release(struct cuda_call *call, enum cuda_layer layer, const void *hook_frame, uint64_t addr);
 void cuda_call_end_release(struct cuda_call *call, int result);
 
 /* The same for a handle in device_objects.h: a reference is dropped before the real call, and is ours again when that fails. */
-struct device_drop cuda_call_begin_drop(struct cuda_call *call, enum cuda_layer layer, const void *hook_frame, uint64_t handle);
+struct device_drop cuda_call_begin_drop(struct cuda_call *call, enum cuda_layer layer, const void *hook_frame,
+                                        uint64_t handle);
 void cuda_call_end_drop(const struct cuda_call *call, const struct device_drop *dropped, uint64_t handle, int result);
 
 /* Which of the two an allocation from a stream's pool is: POOLED, or GRAPH while the stream is recorded. */
@@ -141,12 +142,12 @@ unsigned cuda_call_owner(int device);
 #define HOOK_END_ALLOCATION cuda_call_end_allocation
 #endif
 
-#define HOOK_BEGIN(name)                                                                              \
-	void *real = HOOK_FIND(REAL_CUDA_##name, __builtin_return_address(0));                        \
-	struct cuda_call call;                                                                        \
-                                                                                                      \
-	if (real == NULL)                                                                             \
-		return HOOK_NOT_FOUND;                                                                \
+#define HOOK_BEGIN(name)                                                   \
+	void *real = HOOK_FIND(REAL_CUDA_##name, __builtin_return_address(0)); \
+	struct cuda_call call;                                                 \
+                                                                           \
+	if (real == NULL)                                                      \
+		return HOOK_NOT_FOUND;                                             \
 	cuda_call_begin(&call, HOOK_LAYER, __builtin_frame_address(0))
 
 #define HOOK_REAL(name) ((__typeof__(name) *)real)
@@ -155,74 +156,74 @@ unsigned cuda_call_owner(int device);
  * Per row: out is where the address is after success, it may be NULL; asked is the bytes of the request; given the bytes to
  * book, evaluated after success.
  */
-#define HOOK_ALLOCATION_AT(name, kind, parameters, arguments, out, asked, given)                      \
-	int hook_##name parameters                                                                    \
-	{                                                                                             \
-		HOOK_BEGIN(name);                                                                     \
-		enum cuda_memory booked_as = (kind);                                                  \
-		cuda_call_attempt(&call, booked_as, asked);                                           \
-		int result = HOOK_REAL(name)arguments;                                                \
-		bool is_given = result == CUDA_ABI_SUCCESS && (out) != NULL;                          \
-		HOOK_END_ALLOCATION(&call, booked_as, result, is_given ? (uint64_t)*(out) : 0,        \
-		                    is_given ? (given) : (asked));                                    \
-		return result;                                                                        \
-	}                                                                                             \
+#define HOOK_ALLOCATION_AT(name, kind, parameters, arguments, out, asked, given)         \
+	int hook_##name parameters                                                           \
+	{                                                                                    \
+		HOOK_BEGIN(name);                                                                \
+		enum cuda_memory booked_as = (kind);                                             \
+		cuda_call_attempt(&call, booked_as, asked);                                      \
+		int result = HOOK_REAL(name) arguments;                                          \
+		bool is_given = result == CUDA_ABI_SUCCESS && (out) != NULL;                     \
+		HOOK_END_ALLOCATION(&call, booked_as, result, is_given ? (uint64_t) * (out) : 0, \
+		                    is_given ? (given) : (asked));                               \
+		return result;                                                                   \
+	}                                                                                    \
 	HOOK_EXPORT(name)
 
-#define HOOK_ALLOCATION(name, kind, parameters, arguments, asked, given)                              \
+#define HOOK_ALLOCATION(name, kind, parameters, arguments, asked, given) \
 	HOOK_ALLOCATION_AT(name, kind, parameters, arguments, addr, asked, given)
 
 /* Something to book after success, if `is_so`, which may ask the driver. */
-#define HOOK_AFTER(name, parameters, arguments, is_so, booking)                                       \
-	int hook_##name parameters                                                                    \
-	{                                                                                             \
-		HOOK_BEGIN(name);                                                                     \
-		int result = HOOK_REAL(name)arguments;                                                \
-		int host_errno = errno;                                                               \
-                                                                                                      \
+#define HOOK_AFTER(name, parameters, arguments, is_so, booking)                                           \
+	int hook_##name parameters                                                                            \
+	{                                                                                                     \
+		HOOK_BEGIN(name);                                                                                 \
+		int result = HOOK_REAL(name) arguments;                                                           \
+		int host_errno = errno;                                                                           \
+                                                                                                          \
 		if (result == CUDA_ABI_SUCCESS && call.is_booked_here && (is_so) && cuda_call_book_once(&call)) { \
-			booking;                                                                      \
-			reentry_guard_leave();                                                        \
-		}                                                                                     \
-		cuda_call_end(&call);                                                                 \
-		errno = host_errno;                                                                   \
-		return result;                                                                        \
-	}                                                                                             \
+			booking;                                                                                      \
+			reentry_guard_leave();                                                                        \
+		}                                                                                                 \
+		cuda_call_end(&call);                                                                             \
+		errno = host_errno;                                                                               \
+		return result;                                                                                    \
+	}                                                                                                     \
 	HOOK_EXPORT(name)
 
 /* Has a parameter `addr`. */
-#define HOOK_RELEASE(name, parameters, arguments)                                                     \
-	int hook_##name parameters                                                                    \
-	{                                                                                             \
-		const void *frame = __builtin_frame_address(0);                                       \
-		void *real = HOOK_FIND(REAL_CUDA_##name, __builtin_return_address(0));                \
-		struct cuda_call call;                                                                \
-                                                                                                      \
-		if (real == NULL)                                                                     \
-			return HOOK_NOT_FOUND;                                                        \
-		cuda_call_begin_release(&call, HOOK_LAYER, frame, (uint64_t)addr);                    \
-		int result = ((__typeof__(name) *)real)arguments;                                     \
-		cuda_call_end_release(&call, result);                                                 \
-		return result;                                                                        \
-	}                                                                                             \
+#define HOOK_RELEASE(name, parameters, arguments)                              \
+	int hook_##name parameters                                                 \
+	{                                                                          \
+		const void *frame = __builtin_frame_address(0);                        \
+		void *real = HOOK_FIND(REAL_CUDA_##name, __builtin_return_address(0)); \
+		struct cuda_call call;                                                 \
+                                                                               \
+		if (real == NULL)                                                      \
+			return HOOK_NOT_FOUND;                                             \
+		cuda_call_begin_release(&call, HOOK_LAYER, frame, (uint64_t)addr);     \
+		int result = ((__typeof__(name) *)real)arguments;                      \
+		cuda_call_end_release(&call, result);                                  \
+		return result;                                                         \
+	}                                                                          \
 	HOOK_EXPORT(name)
 
 /* Lets go of the object `handle`. */
-#define HOOK_DROP(name, parameters, arguments, handle)                                                \
-	int hook_##name parameters                                                                    \
-	{                                                                                             \
-		const void *frame = __builtin_frame_address(0);                                       \
-		void *real = HOOK_FIND(REAL_CUDA_##name, __builtin_return_address(0));                \
-		struct cuda_call call;                                                                \
-		struct device_drop dropped;                                                           \
-                                                                                                      \
-		if (real == NULL)                                                                     \
-			return HOOK_NOT_FOUND;                                                        \
-		dropped = cuda_call_begin_drop(&call, HOOK_LAYER, frame, handle);                     \
-		int result = HOOK_REAL(name)arguments;                                                \
-		cuda_call_end_drop(&call, &dropped, handle, result);                                  \
-		return result;                                                                        \
-	}                                                                                             \
+#define HOOK_DROP(name, parameters, arguments, handle)                         \
+	int hook_##name parameters                                                 \
+	{                                                                          \
+		const void *frame = __builtin_frame_address(0);                        \
+		void *real = HOOK_FIND(REAL_CUDA_##name, __builtin_return_address(0)); \
+		struct cuda_call call;                                                 \
+		struct device_drop dropped;                                            \
+                                                                               \
+		if (real == NULL)                                                      \
+			return HOOK_NOT_FOUND;                                             \
+		dropped = cuda_call_begin_drop(&call, HOOK_LAYER, frame, handle);      \
+		int result = HOOK_REAL(name) arguments;                                \
+		cuda_call_end_drop(&call, &dropped, handle, result);                   \
+		return result;                                                         \
+	}                                                                          \
 	HOOK_EXPORT(name)
 
 #endif

@@ -37,7 +37,8 @@ exchange(uint64_t before, uint64_t after)
 	for (unsigned i = 0; i < CONTEXTS_MAX; i++) {
 		uint64_t expected = before;
 
-		if (atomic_compare_exchange_strong_explicit(&contexts[i], &expected, after, memory_order_relaxed, memory_order_relaxed))
+		if (atomic_compare_exchange_strong_explicit(&contexts[i], &expected, after, memory_order_relaxed,
+		                                            memory_order_relaxed))
 			return i;
 	}
 	return CONTEXTS_MAX;
@@ -96,39 +97,40 @@ HOOK_AFTER(cuCtxCreate_v2, (void **context, unsigned flags, int device), (contex
            add_context(*context));
 HOOK_AFTER(cuCtxCreate_v3, (void **context, void *affinities, int affinity_count, unsigned flags, int device),
            (context, affinities, affinity_count, flags, device), context != NULL, add_context(*context));
-HOOK_AFTER(cuCtxCreate_v4, (void **context, void *parameters, unsigned flags, int device), (context, parameters, flags, device),
-           context != NULL, add_context(*context));
+HOOK_AFTER(cuCtxCreate_v4, (void **context, void *parameters, unsigned flags, int device),
+           (context, parameters, flags, device), context != NULL, add_context(*context));
 
 /* cuCtxDetach is the older name; the program may hold a context more than once by cuCtxAttach, which nobody does. */
-#define HOOK_CONTEXT_END(name)                                                                        \
-	int hook_##name(void *context)                                                                \
-	{                                                                                             \
-		HOOK_BEGIN(name);                                                                     \
-		/* Before the driver may give out its address again. */                               \
-		unsigned place = exchange((uint64_t)(uintptr_t)context, DYING);                       \
-		int result = HOOK_REAL(name)(context);                                                \
-		int host_errno = errno;                                                               \
-		bool is_gone = result == CUDA_ABI_SUCCESS || result == CUDA_ABI_UNLOADING;            \
-                                                                                                      \
-		if (place < CONTEXTS_MAX && is_gone && cuda_call_book_once(&call)) {                  \
-			tracker_owner_gone(TRACKER_OWNER_CONTEXT + place);                            \
-			reentry_guard_leave();                                                        \
-		}                                                                                     \
-		if (place < CONTEXTS_MAX)                                                             \
-			atomic_store_explicit(&contexts[place], is_gone ? 0 : (uint64_t)(uintptr_t)context, \
-			                      memory_order_relaxed);                                  \
-		cuda_call_end(&call);                                                                 \
-		errno = host_errno;                                                                   \
-		return result;                                                                        \
-	}                                                                                             \
+#define HOOK_CONTEXT_END(name)                                                                                         \
+	int hook_##name(void *context)                                                                                     \
+	{                                                                                                                  \
+		HOOK_BEGIN(name);                                                                                              \
+		/* Before the driver may give out its address again. */                                                        \
+		unsigned place = exchange((uint64_t)(uintptr_t)context, DYING);                                                \
+		int result = HOOK_REAL(name)(context);                                                                         \
+		int host_errno = errno;                                                                                        \
+		bool is_gone = result == CUDA_ABI_SUCCESS || result == CUDA_ABI_UNLOADING;                                     \
+                                                                                                                       \
+		if (place < CONTEXTS_MAX && is_gone && cuda_call_book_once(&call)) {                                           \
+			tracker_owner_gone(TRACKER_OWNER_CONTEXT + place);                                                         \
+			reentry_guard_leave();                                                                                     \
+		}                                                                                                              \
+		if (place < CONTEXTS_MAX)                                                                                      \
+			atomic_store_explicit(&contexts[place], is_gone ? 0 : (uint64_t)(uintptr_t)context, memory_order_relaxed); \
+		cuda_call_end(&call);                                                                                          \
+		errno = host_errno;                                                                                            \
+		return result;                                                                                                 \
+	}                                                                                                                  \
 	HOOK_EXPORT(name)
 
 HOOK_CONTEXT_END(cuCtxDestroy_v2);
 HOOK_CONTEXT_END(cuCtxDetach);
 
 /* The last one that holds the primary context ends it. */
-HOOK_AFTER(cuDevicePrimaryCtxRelease, (int device), (device), !real_cuda_has_primary_context(device), primary_context_gone((unsigned)device));
-HOOK_AFTER(cuDevicePrimaryCtxRelease_v2, (int device), (device), !real_cuda_has_primary_context(device), primary_context_gone((unsigned)device));
+HOOK_AFTER(cuDevicePrimaryCtxRelease, (int device), (device), !real_cuda_has_primary_context(device),
+           primary_context_gone((unsigned)device));
+HOOK_AFTER(cuDevicePrimaryCtxRelease_v2, (int device), (device), !real_cuda_has_primary_context(device),
+           primary_context_gone((unsigned)device));
 HOOK_AFTER(cuDevicePrimaryCtxReset, (int device), (device), true, primary_context_gone((unsigned)device));
 HOOK_AFTER(cuDevicePrimaryCtxReset_v2, (int device), (device), true, primary_context_gone((unsigned)device));
 
@@ -181,22 +183,22 @@ HOOK_EXPORT(cuGreenCtxDestroy);
 #define HOOK_NOT_FOUND CUDA_ABI_NO_DEVICE
 
 /* Which device it was is not to be known afterwards. */
-#define HOOK_RUNTIME_END(name)                                                                        \
-	int hook_##name(void)                                                                         \
-	{                                                                                             \
-		HOOK_BEGIN(name);                                                                     \
-		int device = call.is_booked_here ? real_cuda_device() : 0;                            \
-		int result = HOOK_REAL(name)();                                                       \
-		int host_errno = errno;                                                               \
-                                                                                                      \
-		if (result == CUDA_ABI_SUCCESS && cuda_call_book_once(&call)) {                       \
-			primary_context_gone((unsigned)device);                                         \
-			reentry_guard_leave();                                                        \
-		}                                                                                     \
-		cuda_call_end(&call);                                                                 \
-		errno = host_errno;                                                                   \
-		return result;                                                                        \
-	}                                                                                             \
+#define HOOK_RUNTIME_END(name)                                          \
+	int hook_##name(void)                                               \
+	{                                                                   \
+		HOOK_BEGIN(name);                                               \
+		int device = call.is_booked_here ? real_cuda_device() : 0;      \
+		int result = HOOK_REAL(name)();                                 \
+		int host_errno = errno;                                         \
+                                                                        \
+		if (result == CUDA_ABI_SUCCESS && cuda_call_book_once(&call)) { \
+			primary_context_gone((unsigned)device);                     \
+			reentry_guard_leave();                                      \
+		}                                                               \
+		cuda_call_end(&call);                                           \
+		errno = host_errno;                                             \
+		return result;                                                  \
+	}                                                                   \
 	HOOK_EXPORT(name)
 
 HOOK_RUNTIME_END(cudaDeviceReset);

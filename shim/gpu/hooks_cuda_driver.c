@@ -28,25 +28,27 @@
 #define OPENED CUDA_MEMORY_OPENED
 #define GRAPH CUDA_MEMORY_GRAPH
 
-HOOK_ALLOCATION(cuMemAlloc_v2, DEVICE, (cuda_device_addr *addr, size_t bytes), (addr, bytes), bytes, bytes);
+HOOK_ALLOCATION(cuMemAlloc_v2, DEVICE, (cuda_device_addr * addr, size_t bytes), (addr, bytes), bytes, bytes);
 HOOK_ALLOCATION(cuMemAllocPitch_v2, DEVICE,
-                (cuda_device_addr *addr, size_t *pitch_bytes, size_t width_bytes, size_t height,
+                (cuda_device_addr * addr, size_t *pitch_bytes, size_t width_bytes, size_t height,
                  unsigned element_bytes),
                 (addr, pitch_bytes, width_bytes, height, element_bytes), cuda_call_times(width_bytes, height),
                 cuda_call_times(pitch_bytes == NULL ? width_bytes : *pitch_bytes, height));
-HOOK_ALLOCATION(cuMemAllocManaged, MANAGED, (cuda_device_addr *addr, size_t bytes, unsigned flags),
+HOOK_ALLOCATION(cuMemAllocManaged, MANAGED, (cuda_device_addr * addr, size_t bytes, unsigned flags),
                 (addr, bytes, flags), bytes, bytes);
-HOOK_ALLOCATION(cuMemAllocAsync, POOLED(stream), (cuda_device_addr *addr, size_t bytes, void *stream),
+HOOK_ALLOCATION(cuMemAllocAsync, POOLED(stream), (cuda_device_addr * addr, size_t bytes, void *stream),
                 (addr, bytes, stream), bytes, bytes);
-HOOK_ALLOCATION(cuMemAllocAsync_ptsz, POOLED(OWN_STREAM(stream)), (cuda_device_addr *addr, size_t bytes, void *stream),
+HOOK_ALLOCATION(cuMemAllocAsync_ptsz, POOLED(OWN_STREAM(stream)), (cuda_device_addr * addr, size_t bytes, void *stream),
                 (addr, bytes, stream), bytes, bytes);
-HOOK_ALLOCATION(cuMemAllocFromPoolAsync, FROM_POOL(pool, stream), (cuda_device_addr *addr, size_t bytes, void *pool, void *stream),
-                (addr, bytes, pool, stream), bytes, bytes);
-HOOK_ALLOCATION(cuMemAllocFromPoolAsync_ptsz, FROM_POOL(pool, OWN_STREAM(stream)), (cuda_device_addr *addr, size_t bytes, void *pool, void *stream),
-                (addr, bytes, pool, stream), bytes, bytes);
+HOOK_ALLOCATION(cuMemAllocFromPoolAsync, FROM_POOL(pool, stream),
+                (cuda_device_addr * addr, size_t bytes, void *pool, void *stream), (addr, bytes, pool, stream), bytes,
+                bytes);
+HOOK_ALLOCATION(cuMemAllocFromPoolAsync_ptsz, FROM_POOL(pool, OWN_STREAM(stream)),
+                (cuda_device_addr * addr, size_t bytes, void *pool, void *stream), (addr, bytes, pool, stream), bytes,
+                bytes);
 HOOK_ALLOCATION(cuMemAllocHost_v2, PINNED, (void **addr, size_t bytes), (addr, bytes), bytes, bytes);
-HOOK_ALLOCATION(cuMemHostAlloc, PINNED, (void **addr, size_t bytes, unsigned flags), (addr, bytes, flags),
-                bytes, bytes);
+HOOK_ALLOCATION(cuMemHostAlloc, PINNED, (void **addr, size_t bytes, unsigned flags), (addr, bytes, flags), bytes,
+                bytes);
 
 HOOK_RELEASE(cuMemFree_v2, (cuda_device_addr addr), (addr));
 HOOK_RELEASE(cuMemFreeAsync, (cuda_device_addr addr, void *stream), (addr, stream));
@@ -66,8 +68,8 @@ flat_bytes(const struct cuda_array *shape)
 	return cuda_call_array_bytes(&solid, 1);
 }
 
-HOOK_ALLOCATION(cuArrayCreate_v2, DEVICE, (void **addr, const struct cuda_array *shape), (addr, shape), flat_bytes(shape),
-                flat_bytes(shape));
+HOOK_ALLOCATION(cuArrayCreate_v2, DEVICE, (void **addr, const struct cuda_array *shape), (addr, shape),
+                flat_bytes(shape), flat_bytes(shape));
 HOOK_ALLOCATION(cuArray3DCreate_v2, DEVICE, (void **addr, const struct cuda_array_3d *shape), (addr, shape),
                 cuda_call_array_bytes(shape, 1), cuda_call_array_bytes(shape, 1));
 HOOK_ALLOCATION(cuMipmappedArrayCreate, DEVICE, (void **addr, const struct cuda_array_3d *shape, unsigned levels),
@@ -77,60 +79,65 @@ HOOK_RELEASE(cuMipmappedArrayDestroy, (void *addr), (addr));
 
 /* ---- host memory that is pinned where it lies ---- */
 
-HOOK_ALLOCATION_AT(cuMemHostRegister, REGISTERED, (void *addr, size_t bytes, unsigned flags), (addr, bytes, flags), &addr, bytes, bytes);
-HOOK_ALLOCATION_AT(cuMemHostRegister_v2, REGISTERED, (void *addr, size_t bytes, unsigned flags), (addr, bytes, flags), &addr, bytes,
-                   bytes);
+HOOK_ALLOCATION_AT(cuMemHostRegister, REGISTERED, (void *addr, size_t bytes, unsigned flags), (addr, bytes, flags),
+                   &addr, bytes, bytes);
+HOOK_ALLOCATION_AT(cuMemHostRegister_v2, REGISTERED, (void *addr, size_t bytes, unsigned flags), (addr, bytes, flags),
+                   &addr, bytes, bytes);
 HOOK_RELEASE(cuMemHostUnregister, (void *addr), (addr));
 
 /* ---- memory of other processes and of graphics: mapped here, given out elsewhere ---- */
 
-HOOK_ALLOCATION(cuMemPoolImportPointer, IMPORTED, (cuda_device_addr *addr, void *pool, void *exported), (addr, pool, exported), 0,
-                cuda_call_bytes(&call, *addr));
+HOOK_ALLOCATION(cuMemPoolImportPointer, IMPORTED, (cuda_device_addr * addr, void *pool, void *exported),
+                (addr, pool, exported), 0, cuda_call_bytes(&call, *addr));
 HOOK_ALLOCATION(cuExternalMemoryGetMappedBuffer, EXTERNAL,
-                (cuda_device_addr *addr, void *memory, const struct cuda_external_buffer *part), (addr, memory, part), 0,
-                part == NULL ? 0 : part->bytes);
+                (cuda_device_addr * addr, void *memory, const struct cuda_external_buffer *part), (addr, memory, part),
+                0, part == NULL ? 0 : part->bytes);
 HOOK_ALLOCATION(cuExternalMemoryGetMappedMipmappedArray, EXTERNAL,
                 (void **addr, void *memory, const struct cuda_external_levels *part), (addr, memory, part), 0,
                 part == NULL ? 0 : cuda_call_array_bytes(&part->shape, part->levels));
-HOOK_ALLOCATION(cuIpcOpenMemHandle, OPENED, (cuda_device_addr *addr, struct cuda_ipc_handle handle, unsigned flags),
+HOOK_ALLOCATION(cuIpcOpenMemHandle, OPENED, (cuda_device_addr * addr, struct cuda_ipc_handle handle, unsigned flags),
                 (addr, handle, flags), 0, cuda_call_bytes(&call, *addr));
-HOOK_ALLOCATION(cuIpcOpenMemHandle_v2, OPENED, (cuda_device_addr *addr, struct cuda_ipc_handle handle, unsigned flags),
+HOOK_ALLOCATION(cuIpcOpenMemHandle_v2, OPENED, (cuda_device_addr * addr, struct cuda_ipc_handle handle, unsigned flags),
                 (addr, handle, flags), 0, cuda_call_bytes(&call, *addr));
 HOOK_DROP(cuIpcCloseMemHandle, (cuda_device_addr addr), (addr), TRACKER_OPENED(addr));
 
 /* ---- graphs: the address is given out now, memory when the graph runs ---- */
 
 HOOK_ALLOCATION_AT(cuGraphAddMemAllocNode, GRAPH,
-                   (void **node, void *graph, void *const *before, size_t before_count, struct cuda_graph_memory *memory),
+                   (void **node, void *graph, void *const *before, size_t before_count,
+                    struct cuda_graph_memory *memory),
                    (node, graph, before, before_count, memory), memory == NULL ? NULL : &memory->addr,
                    memory == NULL ? 0 : memory->bytes, memory->bytes);
-HOOK_RELEASE(cuGraphAddMemFreeNode, (void **node, void *graph, void *const *before, size_t before_count, cuda_device_addr addr),
+HOOK_RELEASE(cuGraphAddMemFreeNode,
+             (void **node, void *graph, void *const *before, size_t before_count, cuda_device_addr addr),
              (node, graph, before, before_count, addr));
 
 /* A node of any type: of two of them the parameters say what the functions above are told. */
-#define HOOK_NODE(name, parameters, arguments)                                                        \
-	int hook_##name parameters                                                                    \
-	{                                                                                             \
-		const void *frame = __builtin_frame_address(0);                                       \
-		void *real = HOOK_FIND(REAL_CUDA_##name, __builtin_return_address(0));                \
-		bool gives = node != NULL && node->type == CUDA_NODE_MEM_ALLOC;                       \
-		bool takes = node != NULL && node->type == CUDA_NODE_MEM_FREE;                        \
-		struct cuda_call call;                                                                \
-                                                                                                      \
-		if (real == NULL)                                                                     \
-			return HOOK_NOT_FOUND;                                                        \
-		cuda_call_begin_release(&call, HOOK_LAYER, frame, takes ? node->freed : 0);           \
-		int result = HOOK_REAL(name)arguments;                                                \
-		if (gives)                                                                            \
+#define HOOK_NODE(name, parameters, arguments)                                                     \
+	int hook_##name parameters                                                                     \
+	{                                                                                              \
+		const void *frame = __builtin_frame_address(0);                                            \
+		void *real = HOOK_FIND(REAL_CUDA_##name, __builtin_return_address(0));                     \
+		bool gives = node != NULL && node->type == CUDA_NODE_MEM_ALLOC;                            \
+		bool takes = node != NULL && node->type == CUDA_NODE_MEM_FREE;                             \
+		struct cuda_call call;                                                                     \
+                                                                                                   \
+		if (real == NULL)                                                                          \
+			return HOOK_NOT_FOUND;                                                                 \
+		cuda_call_begin_release(&call, HOOK_LAYER, frame, takes ? node->freed : 0);                \
+		int result = HOOK_REAL(name) arguments;                                                    \
+		if (gives)                                                                                 \
 			cuda_call_end_allocation(&call, GRAPH, result, node->memory.addr, node->memory.bytes); \
-		else                                                                                  \
-			cuda_call_end_release(&call, result);                                         \
-		return result;                                                                        \
-	}                                                                                             \
+		else                                                                                       \
+			cuda_call_end_release(&call, result);                                                  \
+		return result;                                                                             \
+	}                                                                                              \
 	HOOK_EXPORT(name)
 
-HOOK_NODE(cuGraphAddNode, (void **made, void *graph, void *const *before, size_t before_count, struct cuda_graph_node *node),
+HOOK_NODE(cuGraphAddNode,
+          (void **made, void *graph, void *const *before, size_t before_count, struct cuda_graph_node *node),
           (made, graph, before, before_count, node));
 HOOK_NODE(cuGraphAddNode_v2,
-          (void **made, void *graph, void *const *before, const void *edges, size_t before_count, struct cuda_graph_node *node),
+          (void **made, void *graph, void *const *before, const void *edges, size_t before_count,
+           struct cuda_graph_node *node),
           (made, graph, before, edges, before_count, node));

@@ -14,7 +14,8 @@
 #define HOOK_NOT_FOUND CUDA_ABI_NOT_INITIALIZED
 
 int
-hook_cuMemCreate(cuda_memory_handle *handle, size_t bytes, const struct cuda_memory_place *place, unsigned long long flags)
+hook_cuMemCreate(cuda_memory_handle *handle, size_t bytes, const struct cuda_memory_place *place,
+                 unsigned long long flags)
 {
 	HOOK_BEGIN(cuMemCreate);
 	int result = HOOK_REAL(cuMemCreate)(handle, bytes, place, flags);
@@ -27,18 +28,20 @@ hook_cuMemCreate(cuda_memory_handle *handle, size_t bytes, const struct cuda_mem
 		left.pool_kept_bytes = cuda_call_pools_kept(place->location_id, NULL);
 	}
 	errno = host_errno;
-	cuda_call_end_creation(&call, is_on_device ? tracker_device_domain(place->location_id) : KMEM_DOMAIN_CUDA_PINNED, result,
-	                       result == CUDA_ABI_SUCCESS && handle != NULL ? *handle : 0, bytes, left);
+	cuda_call_end_creation(&call, is_on_device ? tracker_device_domain(place->location_id) : KMEM_DOMAIN_CUDA_PINNED,
+	                       result, result == CUDA_ABI_SUCCESS && handle != NULL ? *handle : 0, bytes, left);
 	return result;
 }
 HOOK_EXPORT(cuMemCreate);
 
 HOOK_DROP(cuMemRelease, (cuda_memory_handle handle), (handle), handle);
-HOOK_AFTER(cuMemRetainAllocationHandle, (cuda_memory_handle *handle, void *addr), (handle, addr), handle != NULL,
+HOOK_AFTER(cuMemRetainAllocationHandle, (cuda_memory_handle * handle, void *addr), (handle, addr), handle != NULL,
            device_objects_retain_mapped(*handle, (uint64_t)addr));
-HOOK_AFTER(cuMemImportFromShareableHandle, (cuda_memory_handle *handle, void *shared, int shared_as), (handle, shared, shared_as),
-           handle != NULL, tracker_object_imported(*handle));
-HOOK_AFTER(cuMemMap, (cuda_device_addr addr, size_t bytes, size_t offset, cuda_memory_handle handle, unsigned long long flags),
+HOOK_AFTER(cuMemImportFromShareableHandle, (cuda_memory_handle * handle, void *shared, int shared_as),
+           (handle, shared, shared_as), handle != NULL, tracker_object_imported(*handle));
+HOOK_AFTER(cuMemMap,
+           (cuda_device_addr addr, size_t bytes, size_t offset, cuda_memory_handle handle, unsigned long long flags),
            (addr, bytes, offset, handle, flags), true, tracker_object_mapped(call.hook_frame, addr, bytes, handle));
 /* The addresses stay the caller's until it gives them back, so that nobody maps there before we have looked. */
-HOOK_AFTER(cuMemUnmap, (cuda_device_addr addr, size_t bytes), (addr, bytes), true, tracker_object_unmapped(addr, bytes));
+HOOK_AFTER(cuMemUnmap, (cuda_device_addr addr, size_t bytes), (addr, bytes), true,
+           tracker_object_unmapped(addr, bytes));

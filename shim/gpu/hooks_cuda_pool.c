@@ -37,7 +37,8 @@ note(const void *pool, const struct cuda_memory_place *place)
 		domain = KMEM_DOMAIN_CUDA_MANAGED;
 	else if (place->location_type == CUDA_LOCATION_DEVICE)
 		domain = tracker_device_domain(place->location_id);
-	atomic_store_explicit(&pools[number % POOLS_MAX], (uint64_t)(uintptr_t)pool << DOMAIN_BITS | domain, memory_order_relaxed);
+	atomic_store_explicit(&pools[number % POOLS_MAX], (uint64_t)(uintptr_t)pool << DOMAIN_BITS | domain,
+	                      memory_order_relaxed);
 }
 
 /* Where it stands; POOLS_MAX: nowhere. */
@@ -46,7 +47,8 @@ find(const void *pool)
 {
 	unsigned place = 0;
 
-	while (place < POOLS_MAX && atomic_load_explicit(&pools[place], memory_order_relaxed) >> DOMAIN_BITS != (uint64_t)(uintptr_t)pool)
+	while (place < POOLS_MAX &&
+	       atomic_load_explicit(&pools[place], memory_order_relaxed) >> DOMAIN_BITS != (uint64_t)(uintptr_t)pool)
 		place++;
 	return place;
 }
@@ -118,8 +120,8 @@ cuda_call_pool_domain(const void *pool)
 	return tracker_device_domain(device >= 0 ? device : real_cuda_device());
 }
 
-HOOK_AFTER(cuMemPoolCreate, (void **pool, const struct cuda_memory_place *place), (pool, place), pool != NULL && place != NULL,
-           note(*pool, place));
+HOOK_AFTER(cuMemPoolCreate, (void **pool, const struct cuda_memory_place *place), (pool, place),
+           pool != NULL && place != NULL, note(*pool, place));
 
 int
 hook_cuMemPoolDestroy(void *pool)

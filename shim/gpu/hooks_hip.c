@@ -21,8 +21,8 @@
 #define HOOK_NOT_FOUND CUDA_ABI_NO_DEVICE
 
 /* relaxed: an address of code that stays. */
-#define QUESTION(name)                                                                                \
-	static _Atomic(void *) known;                                                                 \
+#define QUESTION(name)            \
+	static _Atomic(void *) known; \
 	__typeof__(name) *ask = (__typeof__(name) *)real_cuda_question(&known, "libamdhip64", #name)
 
 static int
@@ -52,7 +52,8 @@ device_at(uint64_t addr)
 	struct hip_attributes attributes;
 
 	QUESTION(hipPointerGetAttributes);
-	return ask != NULL && ask(&attributes, (const void *)addr) == CUDA_ABI_SUCCESS ? attributes.device : current_device();
+	return ask != NULL && ask(&attributes, (const void *)addr) == CUDA_ABI_SUCCESS ? attributes.device
+	                                                                               : current_device();
 }
 
 static uint64_t
@@ -77,7 +78,7 @@ static unsigned
 domain_of(enum cuda_memory memory, int device)
 {
 	return memory == CUDA_MEMORY_OPENED       ? KMEM_DOMAIN_CUDA_IMPORTED
-	       : memory == CUDA_MEMORY_PINNED           ? KMEM_DOMAIN_CUDA_PINNED
+	       : memory == CUDA_MEMORY_PINNED     ? KMEM_DOMAIN_CUDA_PINNED
 	       : memory == CUDA_MEMORY_MANAGED    ? KMEM_DOMAIN_CUDA_MANAGED
 	       : memory == CUDA_MEMORY_REGISTERED ? KMEM_DOMAIN_CUDA_REGISTERED
 	                                          : tracker_device_domain(device);
@@ -94,7 +95,8 @@ end_allocation(struct cuda_call *call, enum cuda_memory memory, int result, uint
 		int device = is_given && memory == CUDA_MEMORY_POOLED ? device_at(addr) : current_device();
 		bool is_on_device = memory == CUDA_MEMORY_DEVICE || memory == CUDA_MEMORY_POOLED;
 		/* What else a reset gives back is not said anywhere. */
-		unsigned owner = memory == CUDA_MEMORY_DEVICE || memory == CUDA_MEMORY_OPENED ? (unsigned)device : TRACKER_OWNER_NONE;
+		unsigned owner = memory == CUDA_MEMORY_DEVICE || memory == CUDA_MEMORY_OPENED ? (unsigned)device
+		                                                                              : TRACKER_OWNER_NONE;
 		struct device_memory left = !is_given && is_on_device ? memory_left() : (struct device_memory){ 0 };
 
 		if (cuda_call_book_begin(call)) {
@@ -117,11 +119,13 @@ end_allocation(struct cuda_call *call, enum cuda_memory memory, int result, uint
 #define PINNED CUDA_MEMORY_PINNED
 
 HOOK_ALLOCATION(hipMalloc, DEVICE, (void **addr, size_t bytes), (addr, bytes), bytes, bytes);
-HOOK_ALLOCATION(hipExtMallocWithFlags, DEVICE, (void **addr, size_t bytes, unsigned flags), (addr, bytes, flags), bytes, bytes);
-HOOK_ALLOCATION(hipMallocManaged, CUDA_MEMORY_MANAGED, (void **addr, size_t bytes, unsigned flags), (addr, bytes, flags), bytes, bytes);
+HOOK_ALLOCATION(hipExtMallocWithFlags, DEVICE, (void **addr, size_t bytes, unsigned flags), (addr, bytes, flags), bytes,
+                bytes);
+HOOK_ALLOCATION(hipMallocManaged, CUDA_MEMORY_MANAGED, (void **addr, size_t bytes, unsigned flags),
+                (addr, bytes, flags), bytes, bytes);
 HOOK_ALLOCATION(hipMallocAsync, POOLED, (void **addr, size_t bytes, void *stream), (addr, bytes, stream), bytes, bytes);
-HOOK_ALLOCATION(hipMallocFromPoolAsync, POOLED, (void **addr, size_t bytes, void *pool, void *stream), (addr, bytes, pool, stream),
-                bytes, bytes);
+HOOK_ALLOCATION(hipMallocFromPoolAsync, POOLED, (void **addr, size_t bytes, void *pool, void *stream),
+                (addr, bytes, pool, stream), bytes, bytes);
 HOOK_ALLOCATION(hipHostMalloc, PINNED, (void **addr, size_t bytes, unsigned flags), (addr, bytes, flags), bytes, bytes);
 HOOK_ALLOCATION(hipHostAlloc, PINNED, (void **addr, size_t bytes, unsigned flags), (addr, bytes, flags), bytes, bytes);
 HOOK_ALLOCATION(hipMallocHost, PINNED, (void **addr, size_t bytes), (addr, bytes), bytes, bytes);
@@ -133,7 +137,7 @@ HOOK_ALLOCATION(hipMallocPitch, DEVICE, (void **addr, size_t *pitch_bytes, size_
 HOOK_ALLOCATION(hipMemAllocPitch, DEVICE,
                 (void **addr, size_t *pitch_bytes, size_t width_bytes, size_t height, unsigned element_bytes),
                 (addr, pitch_bytes, width_bytes, height, element_bytes), cuda_call_times(width_bytes, height), PITCHED);
-HOOK_ALLOCATION_AT(hipMalloc3D, DEVICE, (struct cuda_pitched *block, struct cuda_extent extent), (block, extent),
+HOOK_ALLOCATION_AT(hipMalloc3D, DEVICE, (struct cuda_pitched * block, struct cuda_extent extent), (block, extent),
                    block == NULL ? NULL : &block->addr,
                    cuda_call_times(cuda_call_times(extent.width, extent.height), extent.depth),
                    cuda_call_times(cuda_call_times(block->pitch_bytes, extent.height), extent.depth));
@@ -146,8 +150,8 @@ HOOK_ALLOCATION(hipMallocArray, DEVICE,
 HOOK_ALLOCATION(hipMalloc3DArray, DEVICE,
                 (void **addr, const struct cuda_channels *channels, struct cuda_extent extent, unsigned flags),
                 (addr, channels, extent, flags), ARRAY(extent), ARRAY(extent));
-HOOK_ALLOCATION_AT(hipHostRegister, CUDA_MEMORY_REGISTERED, (void *addr, size_t bytes, unsigned flags), (addr, bytes, flags), &addr,
-                   bytes, bytes);
+HOOK_ALLOCATION_AT(hipHostRegister, CUDA_MEMORY_REGISTERED, (void *addr, size_t bytes, unsigned flags),
+                   (addr, bytes, flags), &addr, bytes, bytes);
 
 HOOK_RELEASE(hipFree, (void *addr), (addr));
 HOOK_RELEASE(hipFreeAsync, (void *addr, void *stream), (addr, stream));
@@ -203,8 +207,10 @@ HOOK_AFTER(hipMemRetainAllocationHandle, (void **handle, void *addr), (handle, a
 HOOK_AFTER(hipMemImportFromShareableHandle, (void **handle, void *shared, int shared_as), (handle, shared, shared_as),
            (say_hip(&call), handle != NULL), tracker_object_imported((uint64_t)*handle));
 HOOK_AFTER(hipMemMap, (void *addr, size_t bytes, size_t offset, void *handle, unsigned long long flags),
-           (addr, bytes, offset, handle, flags), true, tracker_object_mapped(call.hook_frame, (uint64_t)addr, bytes, (uint64_t)handle));
-HOOK_AFTER(hipMemUnmap, (void *addr, size_t bytes), (addr, bytes), true, tracker_object_unmapped((uint64_t)addr, bytes));
+           (addr, bytes, offset, handle, flags), true,
+           tracker_object_mapped(call.hook_frame, (uint64_t)addr, bytes, (uint64_t)handle));
+HOOK_AFTER(hipMemUnmap, (void *addr, size_t bytes), (addr, bytes), true,
+           tracker_object_unmapped((uint64_t)addr, bytes));
 
 HOOK_ALLOCATION(hipIpcOpenMemHandle, CUDA_MEMORY_OPENED, (void **addr, struct cuda_ipc_handle handle, unsigned flags),
                 (addr, handle, flags), 0, call.is_booked_here ? bytes_at((uint64_t)*addr) : 0);

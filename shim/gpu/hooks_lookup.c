@@ -25,14 +25,14 @@
 #include "gpu/real_cuda.h"
 
 struct lookup_row {
-	const char *name;     // as exported, for dlsym
-	const char *base;     // for cuGetProcAddress
+	const char *name; // as exported, for dlsym
+	const char *base; // for cuGetProcAddress
 	void *hook;
 	int first_version;
 	bool is_per_thread;
 };
 
-#define ROW(exported, asked, version, per_thread)                                                     \
+#define ROW(exported, asked, version, per_thread) \
 	[REAL_CUDA_##exported] = { #exported, asked, (void *)hook_##exported, version, per_thread },
 static const struct lookup_row rows[] = { CUDA_ABI_DRIVER_FUNCTIONS(ROW) };
 #undef ROW
@@ -90,19 +90,19 @@ hooks_lookup_wrap(void *handle, const char *name, const struct lookup_row *row)
 }
 
 /* With handle and name as its arguments; both are in their registers again afterwards, and the stack is aligned for the call. */
-#define CALL_KEEPING_ARGUMENTS(function)                                                              \
-	"	pushq %rdi\n"                                                                                \
-	".cfi_adjust_cfa_offset 8\n"                                                                  \
-	"	pushq %rsi\n"                                                                                \
-	".cfi_adjust_cfa_offset 8\n"                                                                  \
-	"	subq $8, %rsp\n"                                                                             \
-	".cfi_adjust_cfa_offset 8\n"                                                                  \
-	"	call " function "\n"                                                                         \
-	"	addq $8, %rsp\n"                                                                             \
-	".cfi_adjust_cfa_offset -8\n"                                                                 \
-	"	popq %rsi\n"                                                                                 \
-	".cfi_adjust_cfa_offset -8\n"                                                                 \
-	"	popq %rdi\n"                                                                                 \
+#define CALL_KEEPING_ARGUMENTS(function) \
+	"	pushq %rdi\n"                      \
+	".cfi_adjust_cfa_offset 8\n"         \
+	"	pushq %rsi\n"                      \
+	".cfi_adjust_cfa_offset 8\n"         \
+	"	subq $8, %rsp\n"                   \
+	".cfi_adjust_cfa_offset 8\n"         \
+	"	call " function "\n"             \
+	"	addq $8, %rsp\n"                   \
+	".cfi_adjust_cfa_offset -8\n"        \
+	"	popq %rsi\n"                       \
+	".cfi_adjust_cfa_offset -8\n"        \
+	"	popq %rdi\n"                       \
 	".cfi_adjust_cfa_offset -8\n"
 
 /*
@@ -112,47 +112,45 @@ hooks_lookup_wrap(void *handle, const char *name, const struct lookup_row *row)
  * register and the return address as they came, but for what hooks_lookup_name() changes. RTLD_DEFAULT is 0 and RTLD_NEXT
  * is -1: what they find depends on the caller, and our exports stand in the global scope anyway.
  */
-__asm__(".pushsection .text\n"
-        ".globl dlsym\n"
-        ".type dlsym, @function\n"
-        ".p2align 4\n"
-        "dlsym:\n"
-        ".cfi_startproc\n"
-        "	endbr64\n"
-        "	testq %rsi, %rsi\n"
-        "	je .Ldlsym_real\n"
-        "	cmpb $'c', (%rsi)\n"
-        "	je .Ldlsym_cu\n"
-        "	cmpb $'h', (%rsi)\n"
-        "	jne .Ldlsym_real\n"
-        "	cmpb $'i', 1(%rsi)\n"
-        "	je .Ldlsym_hooked\n"
-        "	jmp .Ldlsym_real\n"
-        ".Ldlsym_cu:\n"
-        "	cmpb $'u', 1(%rsi)\n"
-        "	jne .Ldlsym_real\n"
-        ".Ldlsym_hooked:\n"
-        CALL_KEEPING_ARGUMENTS("hooks_lookup_name")
-        "	movq %rax, %rsi\n"
-        "	leaq 1(%rdi), %rax\n"
-        "	cmpq $1, %rax\n"
-        "	jbe .Ldlsym_real\n"
-        CALL_KEEPING_ARGUMENTS("hooks_lookup_row")
-        "	testq %rax, %rax\n"
-        "	je .Ldlsym_real\n"
-        "	movq %rax, %rdx\n"
-        "	jmp hooks_lookup_wrap\n"
-        ".Ldlsym_real:\n"
-        "	movq real_cuda_dlsym(%rip), %rax\n"
-        "	testq %rax, %rax\n"
-        "	je .Ldlsym_first\n"
-        "	jmp *%rax\n"
-        ".Ldlsym_first:\n" // before any constructor of ours, or the first of all
-        CALL_KEEPING_ARGUMENTS("real_cuda_find_dlsym")
-        "	jmp *%rax\n"
-        ".cfi_endproc\n"
-        ".size dlsym, .-dlsym\n"
-        ".popsection\n");
+__asm__(
+	".pushsection .text\n"
+	".globl dlsym\n"
+	".type dlsym, @function\n"
+	".p2align 4\n"
+	"dlsym:\n"
+	".cfi_startproc\n"
+	"	endbr64\n"
+	"	testq %rsi, %rsi\n"
+	"	je .Ldlsym_real\n"
+	"	cmpb $'c', (%rsi)\n"
+	"	je .Ldlsym_cu\n"
+	"	cmpb $'h', (%rsi)\n"
+	"	jne .Ldlsym_real\n"
+	"	cmpb $'i', 1(%rsi)\n"
+	"	je .Ldlsym_hooked\n"
+	"	jmp .Ldlsym_real\n"
+	".Ldlsym_cu:\n"
+	"	cmpb $'u', 1(%rsi)\n"
+	"	jne .Ldlsym_real\n"
+	".Ldlsym_hooked:\n" CALL_KEEPING_ARGUMENTS(
+		"hooks_lookup_name") "	movq %rax, %rsi\n"
+							 "	leaq 1(%rdi), %rax\n"
+							 "	cmpq $1, %rax\n"
+							 "	jbe .Ldlsym_real\n" CALL_KEEPING_ARGUMENTS(
+								 "hooks_lookup_row") "	testq %rax, %rax\n"
+													 "	je .Ldlsym_real\n"
+													 "	movq %rax, %rdx\n"
+													 "	jmp hooks_lookup_wrap\n"
+													 ".Ldlsym_real:\n"
+													 "	movq real_cuda_dlsym(%rip), %rax\n"
+													 "	testq %rax, %rax\n"
+													 "	je .Ldlsym_first\n"
+													 "	jmp *%rax\n"
+													 ".Ldlsym_first:\n" // before any constructor of ours, or the first of all
+	CALL_KEEPING_ARGUMENTS("real_cuda_find_dlsym") "	jmp *%rax\n"
+												   ".cfi_endproc\n"
+												   ".size dlsym, .-dlsym\n"
+												   ".popsection\n");
 
 static bool
 has_per_thread_twin(const char *base)
@@ -175,8 +173,7 @@ find_requested(const char *base, int version, unsigned long long flags)
 		const struct lookup_row *row = &rows[i];
 
 		if (row->is_per_thread == per_thread && row->first_version <= version &&
-		    (best == NULL || row->first_version > best->first_version) &&
-		    strcmp(row->base, base) == 0)
+		    (best == NULL || row->first_version > best->first_version) && strcmp(row->base, base) == 0)
 			best = row;
 	}
 	return best;
@@ -191,9 +188,11 @@ tell_unknown(const struct lookup_row *row)
 	char text[160];
 
 	_Static_assert(REAL_CUDA_DRIVER_COUNT <= 64, "a bit for each row");
-	if (!tracker_is_on() || (atomic_fetch_or_explicit(&told, bit, memory_order_relaxed) & bit) != 0 || !reentry_guard_enter())
+	if (!tracker_is_on() || (atomic_fetch_or_explicit(&told, bit, memory_order_relaxed) & bit) != 0 ||
+	    !reentry_guard_enter())
 		return;
-	diag_format(text, sizeof(text), "the CUDA driver gave out a newer form of %s than is known: its calls are not recorded", row->base);
+	diag_format(text, sizeof(text),
+	            "the CUDA driver gave out a newer form of %s than is known: its calls are not recorded", row->base);
 	capture_file_note(text);
 	reentry_guard_leave();
 }
@@ -202,8 +201,7 @@ tell_unknown(const struct lookup_row *row)
 typedef int lookup_again(void *real, const char *name, void **function, unsigned long long flags);
 
 static void
-replace_found(const char *name, void **function, int version, unsigned long long flags, void *real,
-              lookup_again *again)
+replace_found(const char *name, void **function, int version, unsigned long long flags, void *real, lookup_again *again)
 {
 	if (name == NULL || function == NULL || *function == NULL)
 		return;
@@ -213,8 +211,7 @@ replace_found(const char *name, void **function, int version, unsigned long long
 
 	if (row == NULL || *function == row->hook)
 		return;
-	if (version > CUDA_ABI_NEWEST &&
-	    (again(real, name, &known, flags) != CUDA_ABI_SUCCESS || known != *function)) {
+	if (version > CUDA_ABI_NEWEST && (again(real, name, &known, flags) != CUDA_ABI_SUCCESS || known != *function)) {
 		tell_unknown(row);
 		return;
 	}
@@ -255,8 +252,7 @@ hook_cuGetProcAddress(const char *name, void **function, int version, unsigned l
 HOOK_EXPORT(cuGetProcAddress);
 
 int
-hook_cuGetProcAddress_v2(const char *name, void **function, int version, unsigned long long flags,
-                         int *status)
+hook_cuGetProcAddress_v2(const char *name, void **function, int version, unsigned long long flags, int *status)
 {
 	void *real = real_cuda_driver(REAL_CUDA_cuGetProcAddress_v2, __builtin_return_address(0));
 

@@ -50,7 +50,8 @@ book(const void *hook_frame, const void *addr, int64_t bytes, uint16_t device)
 	if (!is_gpu(device) || !tracker_is_on() || !reentry_guard_enter())
 		return;
 	if (bytes > 0)
-		tracker_tensor_allocated(frame_of(hook_frame), device_number(device), (uint64_t)(uintptr_t)addr, (uint64_t)bytes);
+		tracker_tensor_allocated(frame_of(hook_frame), device_number(device), (uint64_t)(uintptr_t)addr,
+		                         (uint64_t)bytes);
 	else if (bytes < 0)
 		tracker_tensor_released((uint64_t)(uintptr_t)addr);
 	reentry_guard_leave();
@@ -75,12 +76,12 @@ TORCH_ABI_FUNCTIONS(HOOK)
 #undef HOOK
 
 /* A hook, and the real function with the same arguments. */
-#define PASS_ON(name, arguments)                                                                      \
-	do {                                                                                          \
-		void *real = real_cuda_torch(REAL_TORCH_##name, __builtin_return_address(0));         \
-                                                                                                      \
-		if (real != NULL)                                                                     \
-			((__typeof__(torch_##name) *)real)arguments;                                  \
+#define PASS_ON(name, arguments)                                                      \
+	do {                                                                              \
+		void *real = real_cuda_torch(REAL_TORCH_##name, __builtin_return_address(0)); \
+                                                                                      \
+		if (real != NULL)                                                             \
+			((__typeof__(torch_##name) *)real) arguments;                             \
 	} while (0)
 
 void
@@ -90,20 +91,20 @@ hook_torch_report_block(void *addr, int64_t bytes, uint16_t device)
 	PASS_ON(report_block, (addr, bytes, device));
 }
 
-#define HOOK_REPORT(name)                                                                             \
+#define HOOK_REPORT(name)                                                                                     \
 	void hook_torch_##name(void *addr, int64_t bytes, uint64_t allocated, uint64_t reserved, uint16_t device) \
-	{                                                                                             \
-		book(__builtin_frame_address(0), addr, bytes, device);                                \
-		PASS_ON(name, (addr, bytes, allocated, reserved, device));                            \
+	{                                                                                                         \
+		book(__builtin_frame_address(0), addr, bytes, device);                                                \
+		PASS_ON(name, (addr, bytes, allocated, reserved, device));                                            \
 	}
 HOOK_REPORT(report_lll)
 HOOK_REPORT(report_lmm)
 
-#define HOOK_REFUSAL(name)                                                                            \
-	void hook_torch_##name(int64_t bytes, uint64_t allocated, uint64_t reserved, uint16_t device)  \
+#define HOOK_REFUSAL(name)                                                                        \
+	void hook_torch_##name(int64_t bytes, uint64_t allocated, uint64_t reserved, uint16_t device) \
 	{                                                                                             \
-		book_refusal(__builtin_frame_address(0), bytes, device);                              \
-		PASS_ON(name, (bytes, allocated, reserved, device));                                  \
+		book_refusal(__builtin_frame_address(0), bytes, device);                                  \
+		PASS_ON(name, (bytes, allocated, reserved, device));                                      \
 	}
 HOOK_REFUSAL(refusal_lll)
 HOOK_REFUSAL(refusal_lmm)

@@ -25,13 +25,13 @@
 
 #include "base/elf_symbols.h"
 
-#define CALLERS_MAX 1024u   // call sites of runtime functions that are remembered
+#define CALLERS_MAX 1024u // call sites of runtime functions that are remembered
 #define CALLERS_PROBE_MAX 8u
 #define CALLER_BUSY UINT64_C(1) // no return address: being filled in
 #define CALLER_FUNCTION_SHIFT 47
 #define CALLER_GENERATION_SHIFT 54
 #define PATH_BYTES_MAX 4096u
-#define NESTED_MAX 16u      // real calls inside real calls, before we take it for a circle
+#define NESTED_MAX 16u // real calls inside real calls, before we take it for a circle
 
 #define ROW(name, ...) #name,
 static const char *const driver_names[] = { CUDA_ABI_DRIVER_FUNCTIONS(ROW) };
@@ -53,7 +53,8 @@ struct caller {
 	_Atomic(void *) real;
 };
 
-_Static_assert(REAL_CUDA_RUNTIME_COUNT + REAL_TORCH_COUNT <= 1 << (CALLER_GENERATION_SHIFT - CALLER_FUNCTION_SHIFT), "fits the key");
+_Static_assert(REAL_CUDA_RUNTIME_COUNT + REAL_TORCH_COUNT <= 1 << (CALLER_GENERATION_SHIFT - CALLER_FUNCTION_SHIFT),
+               "fits the key");
 
 __thread unsigned real_cuda_depth __attribute__((tls_model("initial-exec")));
 real_cuda_dlsym_fn *real_cuda_dlsym;
@@ -62,7 +63,7 @@ real_cuda_dlsym_fn *real_cuda_dlsym;
  * relaxed everywhere but in struct caller: the words are addresses of code that was mapped before anyone
  * could learn its address; nothing else is published with them.
  */
-static _Atomic(void *) driver_seen[REAL_CUDA_DRIVER_COUNT];   // newest answer to a lookup
+static _Atomic(void *) driver_seen[REAL_CUDA_DRIVER_COUNT]; // newest answer to a lookup
 static _Atomic(void *) driver_pinned[REAL_CUDA_DRIVER_COUNT];
 static _Atomic(void *) driver_handle;
 static struct caller callers[CALLERS_MAX];
@@ -141,8 +142,7 @@ is_ours(const void *addr)
 {
 	Dl_info own, other;
 
-	return dladdr(callers, &own) != 0 && dladdr(addr, &other) != 0 &&
-	       own.dli_fbase == other.dli_fbase;
+	return dladdr(callers, &own) != 0 && dladdr(addr, &other) != 0 && own.dli_fbase == other.dli_fbase;
 }
 
 struct object_search {
@@ -206,8 +206,8 @@ open_driver(void)
 	handle = open_loaded("libcuda.so");
 	if (handle == NULL)
 		return NULL;
-	if (!atomic_compare_exchange_strong_explicit(&driver_handle, &expected, handle,
-	                                             memory_order_relaxed, memory_order_relaxed))
+	if (!atomic_compare_exchange_strong_explicit(&driver_handle, &expected, handle, memory_order_relaxed,
+	                                             memory_order_relaxed))
 		dlclose(handle); // the same object, counted twice
 	return handle;
 }
@@ -324,8 +324,7 @@ remember(uint64_t first_index, uint64_t key, void *real)
 		struct caller *entry = &callers[(first_index + step) % CALLERS_MAX];
 		uint64_t owner = atomic_load_explicit(&entry->key, memory_order_relaxed);
 
-		if (owner == CALLER_BUSY ||
-		    (owner != 0 && owner >> CALLER_GENERATION_SHIFT == key >> CALLER_GENERATION_SHIFT))
+		if (owner == CALLER_BUSY || (owner != 0 && owner >> CALLER_GENERATION_SHIFT == key >> CALLER_GENERATION_SHIFT))
 			continue;
 		/* acquire: `real` is written after the place is ours, so that readers of the old key notice (C2). */
 		if (!atomic_compare_exchange_strong_explicit(&entry->key, &owner, CALLER_BUSY, memory_order_acquire,
@@ -394,7 +393,9 @@ static int
 match_torch(struct dl_phdr_info *info, size_t size, void *argument)
 {
 	struct symbol_search *search = argument;
-	struct elf_object object = { .load_bias = info->dlpi_addr, .headers = info->dlpi_phdr, .header_count = info->dlpi_phnum };
+	struct elf_object object = { .load_bias = info->dlpi_addr,
+		                         .headers = info->dlpi_phdr,
+		                         .header_count = info->dlpi_phnum };
 
 	(void)size;
 	if (!file_name_begins(info->dlpi_name, "libc10.so") && !file_name_begins(info->dlpi_name, "libc10-"))
@@ -447,7 +448,9 @@ static int
 match_definition(struct dl_phdr_info *info, size_t size, void *argument)
 {
 	struct symbol_search *search = argument;
-	struct elf_object object = { .load_bias = info->dlpi_addr, .headers = info->dlpi_phdr, .header_count = info->dlpi_phnum };
+	struct elf_object object = { .load_bias = info->dlpi_addr,
+		                         .headers = info->dlpi_phdr,
+		                         .header_count = info->dlpi_phnum };
 	uint64_t own_addr = (uint64_t)(uintptr_t)callers;
 	bool is_own = false;
 
@@ -469,7 +472,8 @@ is_apart(void *handle)
 {
 	Lmid_t name_space = LM_ID_BASE;
 
-	return handle != RTLD_DEFAULT && handle != RTLD_NEXT && dlinfo(handle, RTLD_DI_LMID, &name_space) == 0 && name_space != LM_ID_BASE;
+	return handle != RTLD_DEFAULT && handle != RTLD_NEXT && dlinfo(handle, RTLD_DI_LMID, &name_space) == 0 &&
+	       name_space != LM_ID_BASE;
 }
 
 bool

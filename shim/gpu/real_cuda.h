@@ -18,7 +18,9 @@
 
 #define REAL_CUDA_ROW(name, ...) REAL_CUDA_##name,
 enum real_cuda_driver { CUDA_ABI_DRIVER_FUNCTIONS(REAL_CUDA_ROW) REAL_CUDA_DRIVER_COUNT };
-enum real_cuda_runtime { CUDA_ABI_RUNTIME_FUNCTIONS(REAL_CUDA_ROW) HIP_ABI_FUNCTIONS(REAL_CUDA_ROW) REAL_CUDA_RUNTIME_COUNT };
+enum real_cuda_runtime {
+	CUDA_ABI_RUNTIME_FUNCTIONS(REAL_CUDA_ROW) HIP_ABI_FUNCTIONS(REAL_CUDA_ROW) REAL_CUDA_RUNTIME_COUNT
+};
 #undef REAL_CUDA_ROW
 #define REAL_TORCH_ROW(name, ...) REAL_TORCH_##name,
 enum real_torch { TORCH_ABI_FUNCTIONS(REAL_TORCH_ROW) REAL_TORCH_COUNT };
@@ -67,14 +69,14 @@ void *real_cuda_unhooked(const char *name);
  * or inside one: other threads may have none. When it cannot be asked: 0, NULL, false.
  */
 struct cuda_place {
-	int device;      // -1 = it is not known
+	int device; // -1 = it is not known
 	bool is_host, is_managed;
 };
-int real_cuda_device(void);                        // of the current context
-void *real_cuda_context(void);                     // the current one
-struct cuda_place real_cuda_place(uint64_t addr);  // where memory of a pool is
-uint64_t real_cuda_bytes(uint64_t addr);           // of the memory that begins at addr
-bool real_cuda_is_recorded(void *stream);          // what is called on it becomes a graph
+int real_cuda_device(void);                       // of the current context
+void *real_cuda_context(void);                    // the current one
+struct cuda_place real_cuda_place(uint64_t addr); // where memory of a pool is
+uint64_t real_cuda_bytes(uint64_t addr);          // of the memory that begins at addr
+bool real_cuda_is_recorded(void *stream);         // what is called on it becomes a graph
 bool real_cuda_has_primary_context(int device);
 
 /* The context of a stream of another one becomes the current one, and what is asked is asked of its device. True: then leave, on this thread. */

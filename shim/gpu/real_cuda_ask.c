@@ -25,8 +25,8 @@ question(_Atomic(void *) *known, const char *name)
 }
 
 /* `ask` of the type of the driver's function; NULL where there is none. */
-#define QUESTION(name)                                                                                \
-	static _Atomic(void *) known;                                                                 \
+#define QUESTION(name)            \
+	static _Atomic(void *) known; \
 	__typeof__(name) *ask = (__typeof__(name) *)question(&known, #name)
 
 /* -1: it cannot be asked. */
@@ -54,7 +54,8 @@ real_cuda_memory(int device, uint64_t *free_bytes, uint64_t *total_bytes)
 	size_t free, total;
 
 	QUESTION(cuMemGetInfo_v2);
-	if (ask == NULL || current < 0 || (device >= 0 && current != device) || ask(&free, &total) != CUDA_ABI_SUCCESS || free > total)
+	if (ask == NULL || current < 0 || (device >= 0 && current != device) || ask(&free, &total) != CUDA_ABI_SUCCESS ||
+	    free > total)
 		return;
 	*free_bytes = free;
 	*total_bytes = total;
@@ -115,8 +116,9 @@ real_cuda_enter_stream(void *stream)
 	void *context = NULL;
 
 	QUESTION(cuStreamGetCtx);
-	return (uintptr_t)stream > (uintptr_t)CUDA_ABI_STREAM_PER_THREAD && ask != NULL && ask(stream, &context) == CUDA_ABI_SUCCESS &&
-	       context != NULL && context != real_cuda_context() && push_context(context);
+	return (uintptr_t)stream > (uintptr_t)CUDA_ABI_STREAM_PER_THREAD && ask != NULL &&
+	       ask(stream, &context) == CUDA_ABI_SUCCESS && context != NULL && context != real_cuda_context() &&
+	       push_context(context);
 }
 
 void

@@ -92,7 +92,8 @@ void
 tracker_device_put_back(struct live_block block)
 {
 	if (block.site != 0)
-		map_device(thread_slot_here(), (uint64_t)block.addr, (struct address_block){ block.bytes, block.site, block.generation });
+		map_device(thread_slot_here(), (uint64_t)block.addr,
+		           (struct address_block){ block.bytes, block.site, block.generation });
 }
 
 void
@@ -105,8 +106,11 @@ tracker_device_released(struct live_block block)
 void
 tracker_device_refused(const void *hook_frame, unsigned domain, uint64_t bytes, int result, struct device_memory memory)
 {
-	tracker_refused(hook_frame, (struct failed_request){ .domain = domain, .bytes = bytes, .error = result,
-	                                                     .free_bytes = memory.free_bytes, .total_bytes = memory.total_bytes,
+	tracker_refused(hook_frame, (struct failed_request){ .domain = domain,
+	                                                     .bytes = bytes,
+	                                                     .error = result,
+	                                                     .free_bytes = memory.free_bytes,
+	                                                     .total_bytes = memory.total_bytes,
 	                                                     .pool_kept_bytes = memory.pool_kept_bytes });
 }
 
@@ -192,7 +196,8 @@ void
 tracker_object_released(struct device_drop dropped)
 {
 	if (dropped.is_dead)
-		tracker_released((struct live_block){ NULL, dropped.block.bytes, dropped.block.site, dropped.block.generation });
+		tracker_released(
+			(struct live_block){ NULL, dropped.block.bytes, dropped.block.site, dropped.block.generation });
 	device_objects_released(dropped);
 }
 
@@ -264,7 +269,8 @@ kept_place(struct kept *kept, uint32_t site)
 {
 	uint32_t at = site;
 
-	while (kept->places[at % KEPT_PLACES] != 0 && kept->holdings->sites[kept->places[at % KEPT_PLACES] - 1].site != site)
+	while (kept->places[at % KEPT_PLACES] != 0 &&
+	       kept->holdings->sites[kept->places[at % KEPT_PLACES] - 1].site != site)
 		at++;
 	return &kept->places[at % KEPT_PLACES];
 }

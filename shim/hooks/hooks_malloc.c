@@ -223,7 +223,7 @@ release_begin(void *addr)
 	enum entry entry = enter();
 
 	return __builtin_expect(entry == ENTRY_TRACKED && tracker_freed_again(addr), 1) ? RELEASE_GUARDED
-	                                                                               : release_rest(entry, addr);
+	                                                                                : release_rest(entry, addr);
 }
 
 static inline void

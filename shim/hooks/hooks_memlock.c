@@ -147,13 +147,15 @@ lock_all_but_ours(int flags)
 	struct needs needs = { 0 };
 	struct rlimit limit;
 
-	if (!raw_sys_may_call() || (flags & ~ALL_FLAGS) != 0 || raw_syscall(SYS_prlimit64, 0, RLIMIT_MEMLOCK, NULL, &limit) != 0)
+	if (!raw_sys_may_call() || (flags & ~ALL_FLAGS) != 0 ||
+	    raw_syscall(SYS_prlimit64, 0, RLIMIT_MEMLOCK, NULL, &limit) != 0)
 		return false;
 	needs.unlocks_ours = limit.rlim_cur != RLIM_INFINITY;
 	if (!visit_all(add_up, &needs) || (needs.program_bytes > limit.rlim_cur && !is_privileged(limit.rlim_cur)))
 		return false;
-	if ((flags & MCL_FUTURE) != 0 ? real_libc.mlockall(flags & ~MCL_CURRENT) != 0
-	                              : atomic_load_explicit(&locks_future, memory_order_relaxed) && raw_syscall(SYS_munlockall) != 0)
+	if ((flags & MCL_FUTURE) != 0
+	        ? real_libc.mlockall(flags & ~MCL_CURRENT) != 0
+	        : atomic_load_explicit(&locks_future, memory_order_relaxed) && raw_syscall(SYS_munlockall) != 0)
 		return false;
 	return visit_all(lock, &lock_flags);
 }

@@ -34,7 +34,8 @@ is_dev_zero(int fd)
 {
 	int host_errno = errno;
 	struct stat status;
-	bool is_so = raw_sys_may_call() && raw_fstat(fd, &status) == 0 && S_ISCHR(status.st_mode) && status.st_rdev == makedev(1, 5);
+	bool is_so = raw_sys_may_call() && raw_fstat(fd, &status) == 0 && S_ISCHR(status.st_mode) &&
+	             status.st_rdev == makedev(1, 5);
 
 	errno = host_errno;
 	return is_so;
@@ -121,7 +122,8 @@ map_tracked(const void *hook_frame, void *addr, size_t bytes, int protection, in
 	/* What the CUDA driver reserves for itself is not the program's. */
 	if (mapped != MAP_FAILED && real_cuda_depth == 0)
 		tracker_mapped(is_arena ? NULL : hook_frame, domain, mapped, bytes);
-	if (mapped != MAP_FAILED && real_cuda_depth == 0 && domain == KMEM_DOMAIN_RESERVED && (protection & PROT_WRITE) != 0 && !is_arena)
+	if (mapped != MAP_FAILED && real_cuda_depth == 0 && domain == KMEM_DOMAIN_RESERVED &&
+	    (protection & PROT_WRITE) != 0 && !is_arena)
 		tracker_library_reserved(hook_frame, mapped, bytes);
 	else if (mapped == MAP_FAILED && host_errno == ENOMEM)
 		tracker_failed(hook_frame, domain, bytes, host_errno);

@@ -86,7 +86,8 @@ static void
 store(struct way *way, struct pair pair)
 {
 	atomic_store_explicit(&way->real, pair.real, memory_order_relaxed);
-	atomic_store_explicit(&way->go, pair.go, memory_order_release); // N1. Pairs with the loads of the assembly, which x86 keeps in order
+	// N1. Pairs with the loads of the assembly, which x86 keeps in order
+	atomic_store_explicit(&way->go, pair.go, memory_order_release);
 }
 
 static bool
@@ -120,7 +121,8 @@ remember(unsigned function, const void *caller, struct real_new found, struct pa
 	uint64_t page = (uintptr_t)caller >> PAGE_SHIFT;
 	unsigned row;
 
-	if (!loaded_object_find((uintptr_t)caller, &object) || !loaded_object_find((uintptr_t)found.addr, &provider) || !wait_lock_take(&lock))
+	if (!loaded_object_find((uintptr_t)caller, &object) || !loaded_object_find((uintptr_t)found.addr, &provider) ||
+	    !wait_lock_take(&lock))
 		return;
 	row = row_of(&object);
 	if (row != 0) {
@@ -132,7 +134,8 @@ remember(unsigned function, const void *caller, struct real_new found, struct pa
 		}
 		store(&hooks_new_rows[row][function], pair);
 		/* release: the row first. Pairs with the loads of the assembly. */
-		atomic_store_explicit(&hooks_new_page_ways[page & ((1u << PAGES_BITS) - 1)], page << ROW_BITS | row, memory_order_release);
+		atomic_store_explicit(&hooks_new_page_ways[page & ((1u << PAGES_BITS) - 1)], page << ROW_BITS | row,
+		                      memory_order_release);
 	}
 	wait_lock_give(&lock);
 }
@@ -172,8 +175,9 @@ hooks_new_unloaded(void)
 	if (row_end == 1 || !wait_lock_take(&lock))
 		return;
 	for (unsigned i = 1; i < row_end; i++) {
-		if (rows[i].caller != NULL && (!is_loaded(rows[i].caller, rows[i].caller_addr) ||
-		                               (rows[i].provider != NULL && !is_loaded(rows[i].provider, rows[i].provider_addr))))
+		if (rows[i].caller != NULL &&
+		    (!is_loaded(rows[i].caller, rows[i].caller_addr) ||
+		     (rows[i].provider != NULL && !is_loaded(rows[i].provider, rows[i].provider_addr))))
 			forget(i);
 	}
 	wait_lock_give(&lock);
@@ -184,93 +188,97 @@ hooks_new_unloaded(void)
  * else is as the caller left it, the return address too: it says who called.
  */
 #define ENTRY(index, name, record)                              \
-	".globl " #name "\n"                                    \
-	".type " #name ", @function\n"                          \
-	".p2align 4\n" #name ":\n"                              \
-	".cfi_startproc\n"                                      \
-	"	endbr64\n"                                          \
-	"	movq hooks_new_everybody+" #index "*16(%rip), %rax\n" \
+	".globl " #name "\n"                                        \
+	".type " #name ", @function\n"                              \
+	".p2align 4\n" #name ":\n"                                  \
+	".cfi_startproc\n"                                          \
+	"	endbr64\n"                                                \
+	"	movq hooks_new_everybody+" #index "*16(%rip), %rax\n"   \
 	"	movq hooks_new_everybody+" #index "*16+8(%rip), %rcx\n" \
-	"	jmp *%rax\n"                                        \
-	".cfi_endproc\n"                                        \
-	".size " #name ", . - " #name "\n"                      \
-	".hidden hooks_new_first_" #name "\n"                   \
-	".globl hooks_new_first_" #name "\n"                    \
-	".type hooks_new_first_" #name ", @function\n"          \
-	"hooks_new_first_" #name ":\n"                          \
-	".cfi_startproc\n"                                      \
-	"	endbr64\n"                                          \
-	"	movl $" #index ", %r10d\n"                          \
-	"	jmp .Lhooks_new_by_caller\n"                        \
-	".cfi_endproc\n"                                        \
+	"	jmp *%rax\n"                                              \
+	".cfi_endproc\n"                                            \
+	".size " #name ", . - " #name "\n"                          \
+	".hidden hooks_new_first_" #name "\n"                       \
+	".globl hooks_new_first_" #name "\n"                        \
+	".type hooks_new_first_" #name ", @function\n"              \
+	"hooks_new_first_" #name ":\n"                              \
+	".cfi_startproc\n"                                          \
+	"	endbr64\n"                                                \
+	"	movl $" #index ", %r10d\n"                              \
+	"	jmp .Lhooks_new_by_caller\n"                              \
+	".cfi_endproc\n"                                            \
 	".size hooks_new_first_" #name ", . - hooks_new_first_" #name "\n"
 
-__asm__(".pushsection .text\n"
-        REAL_NEW_FUNCTIONS(ENTRY)
-        ".p2align 4\n"
-        ".Lhooks_new_by_caller:\n"
-        ".cfi_startproc\n"
-        "	movq (%rsp), %rcx\n"
-        "	shrq $" TEXT(PAGE_SHIFT) ", %rcx\n"
-        "	movl %ecx, %eax\n"
-        "	andl $((1 << " TEXT(PAGES_BITS) ") - 1), %eax\n"
-        "	leaq hooks_new_page_ways(%rip), %r11\n"
-        "	movq (%r11, %rax, 8), %rax\n"
-        "	movq %rax, %r11\n"
-        "	shrq $" TEXT(ROW_BITS) ", %r11\n"
-        "	cmpq %rcx, %r11\n"
-        "	jne .Lhooks_new_find\n"
-        "	andl $((1 << " TEXT(ROW_BITS) ") - 1), %eax\n"
-        "	imulq $(" TEXT(REAL_NEW_COUNT) " * " TEXT(WAY_BYTES) "), %rax, %rax\n"
-        "	movl %r10d, %ecx\n"
-        "	shll $4, %ecx\n"
-        "	addq %rcx, %rax\n"
-        "	leaq hooks_new_rows(%rip), %r11\n"
-        "	addq %rax, %r11\n"
-        "	movq (%r11), %rax\n"
-        "	movq 8(%r11), %rcx\n"
-        "	testq %rax, %rax\n"
-        "	je .Lhooks_new_find\n"
-        "	jmp *%rax\n"
-        ".Lhooks_new_find:\n"
-        "	pushq %rdi\n"
-        ".cfi_adjust_cfa_offset 8\n"
-        "	pushq %rsi\n"
-        ".cfi_adjust_cfa_offset 8\n"
-        "	pushq %rdx\n"
-        ".cfi_adjust_cfa_offset 8\n"
-        "	movl %r10d, %edi\n"
-        "	movq 24(%rsp), %rsi\n"
-        "	call hooks_new_find\n"
-        "	movq %rdx, %rcx\n"
-        "	popq %rdx\n"
-        ".cfi_adjust_cfa_offset -8\n"
-        "	popq %rsi\n"
-        ".cfi_adjust_cfa_offset -8\n"
-        "	popq %rdi\n"
-        ".cfi_adjust_cfa_offset -8\n"
-        "	jmp *%rax\n"
-        ".cfi_endproc\n"
-        /*
+__asm__(".pushsection .text\n" REAL_NEW_FUNCTIONS(
+	ENTRY) ".p2align 4\n"
+           ".Lhooks_new_by_caller:\n"
+           ".cfi_startproc\n"
+           "	movq (%rsp), %rcx\n"
+           "	shrq $" TEXT(
+			   PAGE_SHIFT) ", %rcx\n"
+                           "	movl %ecx, %eax\n"
+                           "	andl $((1 << " TEXT(
+							   PAGES_BITS) ") - 1), %eax\n"
+                                           "	leaq hooks_new_page_ways(%rip), %r11\n"
+                                           "	movq (%r11, %rax, 8), %rax\n"
+                                           "	movq %rax, %r11\n"
+                                           "	shrq $" TEXT(
+											   ROW_BITS) ", %r11\n"
+                                                         "	cmpq %rcx, %r11\n"
+                                                         "	jne .Lhooks_new_find\n"
+                                                         "	andl $((1 << " TEXT(
+															 ROW_BITS) ") - 1), %eax\n"
+                                                                       "	imulq $(" TEXT(REAL_NEW_COUNT) " * " TEXT(
+																		   WAY_BYTES) "), %rax, %rax\n"
+                                                                                      "	movl %r10d, %ecx\n"
+                                                                                      "	shll $4, %ecx\n"
+                                                                                      "	addq %rcx, %rax\n"
+                                                                                      "	leaq hooks_new_rows(%rip), %r11\n"
+                                                                                      "	addq %rax, %r11\n"
+                                                                                      "	movq (%r11), %rax\n"
+                                                                                      "	movq 8(%r11), %rcx\n"
+                                                                                      "	testq %rax, %rax\n"
+                                                                                      "	je .Lhooks_new_find\n"
+                                                                                      "	jmp *%rax\n"
+                                                                                      ".Lhooks_new_find:\n"
+                                                                                      "	pushq %rdi\n"
+                                                                                      ".cfi_adjust_cfa_offset 8\n"
+                                                                                      "	pushq %rsi\n"
+                                                                                      ".cfi_adjust_cfa_offset 8\n"
+                                                                                      "	pushq %rdx\n"
+                                                                                      ".cfi_adjust_cfa_offset 8\n"
+                                                                                      "	movl %r10d, %edi\n"
+                                                                                      "	movq 24(%rsp), %rsi\n"
+                                                                                      "	call hooks_new_find\n"
+                                                                                      "	movq %rdx, %rcx\n"
+                                                                                      "	popq %rdx\n"
+                                                                                      ".cfi_adjust_cfa_offset -8\n"
+                                                                                      "	popq %rsi\n"
+                                                                                      ".cfi_adjust_cfa_offset -8\n"
+                                                                                      "	popq %rdi\n"
+                                                                                      ".cfi_adjust_cfa_offset -8\n"
+                                                                                      "	jmp *%rax\n"
+                                                                                      ".cfi_endproc\n"
+                                                                                      /*
          * The unwinder asks the personality of each frame that it passes; this one's leaves the guard and lets the exception go on. So
          * there is nothing here that would need the C++ library, of which there may be none, or two.
          */
-        ".globl hooks_new_call\n"
-        ".hidden hooks_new_call\n"
-        ".type hooks_new_call, @function\n"
-        ".p2align 4\n"
-        "hooks_new_call:\n"
-        ".cfi_startproc\n"
-        ".cfi_personality 0x1b, hooks_new_personality\n"
-        "	pushq %rbp\n"
-        ".cfi_def_cfa_offset 16\n"
-        ".cfi_offset %rbp, -16\n"
-        "	movq %rsp, %rbp\n"
-        ".cfi_def_cfa_register %rbp\n"
-        "	call *%rcx\n"
-        "	popq %rbp\n"
-        ".cfi_def_cfa %rsp, 8\n"
-        "	ret\n"
-        ".cfi_endproc\n"
-        ".size hooks_new_call, . - hooks_new_call\n"
-        ".popsection\n");
+                                                                                      ".globl hooks_new_call\n"
+                                                                                      ".hidden hooks_new_call\n"
+                                                                                      ".type hooks_new_call, @function\n"
+                                                                                      ".p2align 4\n"
+                                                                                      "hooks_new_call:\n"
+                                                                                      ".cfi_startproc\n"
+                                                                                      ".cfi_personality 0x1b, hooks_new_personality\n"
+                                                                                      "	pushq %rbp\n"
+                                                                                      ".cfi_def_cfa_offset 16\n"
+                                                                                      ".cfi_offset %rbp, -16\n"
+                                                                                      "	movq %rsp, %rbp\n"
+                                                                                      ".cfi_def_cfa_register %rbp\n"
+                                                                                      "	call *%rcx\n"
+                                                                                      "	popq %rbp\n"
+                                                                                      ".cfi_def_cfa %rsp, 8\n"
+                                                                                      "	ret\n"
+                                                                                      ".cfi_endproc\n"
+                                                                                      ".size hooks_new_call, . - hooks_new_call\n"
+                                                                                      ".popsection\n");

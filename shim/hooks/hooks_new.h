@@ -22,7 +22,8 @@ void hooks_new_drop(void *addr, uintptr_t second, uintptr_t third, hooks_new_dro
 void *hooks_new_ask_nobody(size_t bytes) ASSEMBLY_CALLS;
 void hooks_new_drop_nobody(void *addr) ASSEMBLY_CALLS;
 /* hooks_malloc.c: the unwinder passes hooks_new_call(). */
-int hooks_new_personality(int version, int actions, uint64_t exception_class, void *exception, void *context) ASSEMBLY_CALLS;
+int hooks_new_personality(int version, int actions, uint64_t exception_class, void *exception,
+                          void *context) ASSEMBLY_CALLS;
 
 /* Calls the real one. An exception may pass: no frame of ours below this one has anything to tidy up but the guard. */
 void *hooks_new_call(size_t bytes, uintptr_t second, uintptr_t third, hooks_new_ask_function *real) ASSEMBLY_CALLS;

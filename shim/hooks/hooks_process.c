@@ -65,8 +65,8 @@ int __libc_start_main(real_libc_main *main, int count, char **arguments, void (*
                       void (*loader_end)(void), void *stack_end);
 
 EXPORT int
-__libc_start_main(real_libc_main *main, int count, char **arguments, void (*init)(void), void (*end)(void), void (*loader_end)(void),
-                  void *stack_end)
+__libc_start_main(real_libc_main *main, int count, char **arguments, void (*init)(void), void (*end)(void),
+                  void (*loader_end)(void), void *stack_end)
 {
 	real_libc_find();
 	program_main = main;
@@ -228,18 +228,18 @@ execveat(int folder_fd, const char *path, char *const argv[], char *const envp[]
 }
 
 /* The list forms: the arguments are collected into a vector on the stack, as libc does. */
-#define COLLECT(first, vector, rest)                                                                                    \
-	va_list counted;                                                                                                \
-	size_t count = 1;                                                                                               \
-	va_start(rest, first);                                                                                          \
-	va_copy(counted, rest);                                                                                         \
-	while (va_arg(counted, char *) != NULL)                                                                         \
-		count++;                                                                                                \
-	va_end(counted);                                                                                                \
-	char **vector = __builtin_alloca((count + 1) * sizeof(*vector));                                                \
-	vector[0] = (char *)(uintptr_t)(first);                                                                         \
-	for (size_t i = 1; i <= count; i++)                                                                             \
-		vector[i] = va_arg(rest, char *)
+#define COLLECT(first, vector, rest)                                 \
+	va_list counted;                                                 \
+	size_t count = 1;                                                \
+	va_start(rest, first);                                           \
+	va_copy(counted, rest);                                          \
+	while (va_arg(counted, char *) != NULL)                          \
+		count++;                                                     \
+	va_end(counted);                                                 \
+	char **vector = __builtin_alloca((count + 1) * sizeof(*vector)); \
+	vector[0] = (char *)(uintptr_t)(first);                          \
+	for (size_t i = 1; i <= count; i++)                              \
+	vector[i] = va_arg(rest, char *)
 
 EXPORT int
 execl(const char *path, const char *argument, ...)

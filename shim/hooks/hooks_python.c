@@ -60,9 +60,9 @@
 #define RARE __attribute__((noinline, cold))
 #define LAYERS_MAX 16
 #define WALKS_PER_LOOK 256
-#define REFUSALS_MAX 4 // a thread that is joined is not quite gone
+#define REFUSALS_MAX 4                      // a thread that is joined is not quite gone
 #define ARENA_BYTES_MIN ((size_t)256 << 10) // smaller ones hold frames of Python: the line that calls so deep
-#define BYTES_MIN ((size_t)17) // see above
+#define BYTES_MIN ((size_t)17)              // see above
 #ifdef __clang__
 #define TAIL_CALLER
 #define TAIL_RETURN __attribute__((musttail)) return
@@ -261,8 +261,9 @@ cover(enum python_allocator_domain domain)
 		.mark = domain == PYTHON_ALLOCATOR_OBJ ? POINTER_MAP_OBJECT : 0,
 	};
 	atomic_signal_fence(memory_order_seq_cst); // O2; other threads need the lock to see it
-	python_runtime.allocators.set((int)domain, &(struct python_allocator){
-		layer, layer->mark != 0 ? object_malloc : memory_malloc, object_calloc, object_realloc, object_free });
+	python_runtime.allocators.set((int)domain,
+	                              &(struct python_allocator){ layer, layer->mark != 0 ? object_malloc : memory_malloc,
+	                                                          object_calloc, object_realloc, object_free });
 	return true;
 }
 
@@ -285,7 +286,8 @@ static void
 install(void)
 {
 	if (!cover(PYTHON_ALLOCATOR_MEM) || !cover(PYTHON_ALLOCATOR_OBJ)) {
-		capture_file_note("small Python objects are not recorded any more: the allocators are replaced again and again");
+		capture_file_note(
+			"small Python objects are not recorded any more: the allocators are replaced again and again");
 		become(NOT_WANTED);
 		return;
 	}
@@ -311,8 +313,9 @@ settle(void)
 	if (settings.python_objects == SETTINGS_OFF || (settings.python_objects == SETTINGS_AUTO && !is_malloc_blind()))
 		return;
 	if (allocators->get == NULL || allocators->set == NULL)
-		capture_file_note("small Python objects are not recorded: this interpreter does not export PyMem_GetAllocator and "
-		                  "PyMem_SetAllocator");
+		capture_file_note(
+			"small Python objects are not recorded: this interpreter does not export PyMem_GetAllocator and "
+			"PyMem_SetAllocator");
 	else
 		install();
 }
@@ -334,14 +337,16 @@ look_again(void)
 	static unsigned walks;
 	static unsigned refusals;
 
-	if (++walks % WALKS_PER_LOOK != 0 || (thread_slot_current != NULL && python_frames_were_attached(&thread_slot_current->events.trail)))
+	if (++walks % WALKS_PER_LOOK != 0 ||
+	    (thread_slot_current != NULL && python_frames_were_attached(&thread_slot_current->events.trail)))
 		return;
 	if (is_on_top(PYTHON_ALLOCATOR_MEM) && is_on_top(PYTHON_ALLOCATOR_OBJ))
 		return;
 	if (python_runtime.interpreter.layout.is_free_threaded && !is_only_thread()) { // O3
 		if (++refusals < REFUSALS_MAX)
 			return;
-		capture_file_note("small Python objects are not recorded any more: their allocators were replaced while threads run");
+		capture_file_note(
+			"small Python objects are not recorded any more: their allocators were replaced while threads run");
 		become(NOT_WANTED);
 		return;
 	}

@@ -54,8 +54,8 @@ leave_only(enum raw_sys_confinement left)
 {
 	uint32_t before = atomic_load_explicit(&raw_sys_confinement, memory_order_relaxed);
 
-	while (before < left && !atomic_compare_exchange_weak_explicit(&raw_sys_confinement, &before, left, memory_order_relaxed,
-	                                                               memory_order_relaxed))
+	while (before < left && !atomic_compare_exchange_weak_explicit(&raw_sys_confinement, &before, left,
+	                                                               memory_order_relaxed, memory_order_relaxed))
 		;
 	return before < left;
 }
@@ -72,8 +72,9 @@ confine(enum raw_sys_confinement left)
 	if (is_first && begin()) {
 		lifecycle_needs_file();
 		capture_file_make_room();
-		capture_file_note("the program confined itself (no_new_privs, seccomp): from there on the capture had the room that was "
-		                  "left, heartbeats do not know the machine, and forked children were not recorded");
+		capture_file_note(
+			"the program confined itself (no_new_privs, seccomp): from there on the capture had the room that was "
+			"left, heartbeats do not know the machine, and forked children were not recorded");
 		reentry_guard_leave();
 	}
 	errno = host_errno;
@@ -150,13 +151,12 @@ hand_over(uid_t user)
 	errno = host_errno;
 }
 
-#define HOOK_USER(name, parameters, arguments, user)                                                  \
-	EXPORT int                                                                                    \
-	name parameters                                                                               \
-	{                                                                                             \
-		hand_over(user);                                                                      \
-		real_libc_find();                                                                     \
-		return real_libc.name arguments;                                                      \
+#define HOOK_USER(name, parameters, arguments, user) \
+	EXPORT int name parameters                       \
+	{                                                \
+		hand_over(user);                             \
+		real_libc_find();                            \
+		return real_libc.name arguments;             \
 	}
 HOOK_USER(setuid, (uid_t user), (user), user)
 HOOK_USER(seteuid, (uid_t user), (user), user)
@@ -181,8 +181,9 @@ chroot(const char *path)
 	if (result == 0 && tracker_is_awake() && begin()) {
 		if (!capture_disk_is_there()) {
 			lifecycle_loses_folder();
-			capture_file_note("the program changed its root folder (chroot): from there on the capture had the room that was left, and "
-			                  "forked children were not recorded");
+			capture_file_note(
+				"the program changed its root folder (chroot): from there on the capture had the room that was left, and "
+				"forked children were not recorded");
 		}
 		reentry_guard_leave();
 	}

@@ -50,7 +50,8 @@ static const struct {
 static _Atomic uint64_t theirs;
 static _Atomic uint32_t owner_pid; // 0 = not started
 
-int __sigaction(int number, const struct sigaction *wanted, struct sigaction *before); // of libc, while ours are looked up
+// of libc, while ours are looked up
+int __sigaction(int number, const struct sigaction *wanted, struct sigaction *before);
 
 static void on_bus_error(int number, siginfo_t *info, void *context);
 
@@ -99,7 +100,8 @@ on_bus_error(int number, siginfo_t *info, void *context)
 	}
 	uint32_t on = TRACKER_ON;
 
-	atomic_compare_exchange_strong_explicit(tracker_state, &on, TRACKER_OFF, memory_order_relaxed, memory_order_relaxed);
+	atomic_compare_exchange_strong_explicit(tracker_state, &on, TRACKER_OFF, memory_order_relaxed,
+	                                        memory_order_relaxed);
 	errno = host_errno;
 }
 

@@ -50,7 +50,8 @@
 #include "tables/pointer_map.h"
 #include "unwind/native_stack.h"
 
-#define SMALL_BYTES ((uint64_t)1 << 20) // a process that never held this much may leave no file; its file is made at half of it
+// a process that never held this much may leave no file; its file is made at half of it
+#define SMALL_BYTES ((uint64_t)1 << 20)
 #define DEFAULT_FOLDER "kmemshim.out"
 #define BEGINNINGS_MAX 4096 // 128 KiB of libc's lists
 
@@ -61,15 +62,16 @@ __thread bool lifecycle_fork_ends_parent __attribute__((tls_model("initial-exec"
 static bool has_started;
 static bool is_over;
 static _Atomic bool has_main_begun;
-static _Atomic bool has_exit_begun; // relaxed: a forked child that goes on with its parent's handlers has nothing to tell
+// relaxed: a forked child that goes on with its parent's handlers has nothing to tell
+static _Atomic bool has_exit_begun;
 static uint32_t owner_pid;
 static char folder[4096];
 static struct kmem_identity identity; // assembled here, then copied into the capture
 
 static bool is_session_untold; // to children that this process will start
-static bool is_refused; // there is no file for the capture, and that was said; children know
-static bool is_quiet; // the first process has said it
-static bool is_removed; // the capture of a small image, which is being replaced; a failed exec brings it back
+static bool is_refused;        // there is no file for the capture, and that was said; children know
+static bool is_quiet;          // the first process has said it
+static bool is_removed;        // the capture of a small image, which is being replaced; a failed exec brings it back
 
 /* A program that has confined itself is not asked: children that it forks are not recorded, and vfork's see to L2 themselves. */
 static bool
@@ -97,8 +99,8 @@ static void
 say_refused(int error)
 {
 	settings.log = SETTINGS_LOG_WARN;
-	diag_warn("%s: process %u may not write a capture here (%s): it and its children are not recorded%s", folder, identity.pid,
-	          strerrorname_np(error),
+	diag_warn("%s: process %u may not write a capture here (%s): it and its children are not recorded%s", folder,
+	          identity.pid, strerrorname_np(error),
 	          error == EACCES || error == EPERM ? ": set KMEMSHIM_OUT to a folder that its user can write" : "");
 	settings.log = SETTINGS_LOG_QUIET;
 }
@@ -134,8 +136,8 @@ store_identity(void)
 static bool
 puts_off(void)
 {
-	return identity.is_first == 0 && !is_refused && process_identity_static_bytes() < SMALL_BYTES && raw_syscall(SYS_faccessat, AT_FDCWD, folder, W_OK | X_OK) == 0 &&
-	       capture_file_put_off();
+	return identity.is_first == 0 && !is_refused && process_identity_static_bytes() < SMALL_BYTES &&
+	       raw_syscall(SYS_faccessat, AT_FDCWD, folder, W_OK | X_OK) == 0 && capture_file_put_off();
 }
 
 static void
@@ -209,8 +211,9 @@ mind_owner(void)
 		return;
 	if (settings.out == NULL) {
 		if (settings.session == NULL)
-			diag_warn("%s: belongs to user %u: nothing is recorded: set KMEMSHIM_OUT to it if captures are to go there, or to another folder",
-			          folder, owner);
+			diag_warn(
+				"%s: belongs to user %u: nothing is recorded: set KMEMSHIM_OUT to it if captures are to go there, or to another folder",
+				folder, owner);
 		is_refused = true;
 		folder[0] = '\0';
 	} else if (settings.session == NULL) {
@@ -280,7 +283,7 @@ after_fork_in_child(void)
 	range_map_unlock();
 	if (!reentry_guard_is_outside())
 		capture_file_privatize(); // forked by a signal handler that interrupted a hook, which will go on here
-	if (!is_over && !is_owner()) // else another library's handler, before this one, has started it
+	if (!is_over && !is_owner())  // else another library's handler, before this one, has started it
 		atomic_store_explicit(tracker_state, TRACKER_ASLEEP, memory_order_relaxed); // one thread; also without wiping
 }
 
@@ -333,7 +336,8 @@ start(void)
 	open_capture(false, 0);
 	peak_is_exact = settings.exact;
 	if (settings.is_private)
-		capture_file_note("recorded with KMEMSHIM_PRIVATE=1: arguments, texts of cells, and folders that no symbols are in were left out");
+		capture_file_note(
+			"recorded with KMEMSHIM_PRIVATE=1: arguments, texts of cells, and folders that no symbols are in were left out");
 	thread_slot_start();
 	native_stack_start();
 	python_frames_start();
@@ -360,7 +364,7 @@ start_in_child(void)
 	resident_forked();
 	open_capture(true, parent_pid);
 	hooks_signal_start();
-	module_map_forked();    // these tell the new capture what they know
+	module_map_forked(); // these tell the new capture what they know
 	python_frames_forked();
 	hooks_python_forked();
 	survivors_forked();
@@ -399,7 +403,8 @@ lifecycle_wake(void)
 		is_on = false;
 	reentry_guard_leave();
 	errno = host_errno;
-	atomic_store_explicit(tracker_state, is_on ? TRACKER_ON : TRACKER_OFF, memory_order_release); // a complete start first
+	// a complete start first
+	atomic_store_explicit(tracker_state, is_on ? TRACKER_ON : TRACKER_OFF, memory_order_release);
 	return is_on;
 }
 
@@ -437,8 +442,9 @@ static void
 tell_of_cuda(void)
 {
 	if (resident_saw_cuda_driver() && !real_cuda_was_seen())
-		capture_file_note("the CUDA driver is loaded, and no call for device memory was seen: there was none, or it went past us "
-		                  "(a plugin opened with RTLD_DEEPBIND, or in a namespace of its own)");
+		capture_file_note(
+			"the CUDA driver is loaded, and no call for device memory was seen: there was none, or it went past us "
+			"(a plugin opened with RTLD_DEEPBIND, or in a namespace of its own)");
 }
 
 /* Nothing that anybody would ask for: little memory, and none that was refused. */
@@ -475,7 +481,8 @@ lifecycle_exit_begins(void)
 	if (is_over || atomic_load_explicit(tracker_state, memory_order_relaxed) != TRACKER_ON || !is_owner() ||
 	    !reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK))
 		return;
-	if (!atomic_exchange_explicit(&has_exit_begun, true, memory_order_relaxed) && (identity.is_first != 0 || !is_small()) &&
+	if (!atomic_exchange_explicit(&has_exit_begun, true, memory_order_relaxed) &&
+	    (identity.is_first != 0 || !is_small()) &&
 	    atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) == 0) {
 		exit_figures_take();
 		if (exit_figures_stand()) { // not where nothing was taken
@@ -587,7 +594,8 @@ lifecycle_end_at_once(int exit_code)
 static void
 change_state(uint32_t from, uint32_t to)
 {
-	atomic_compare_exchange_strong_explicit(&capture_file_header()->state, &from, to, memory_order_relaxed, memory_order_relaxed);
+	atomic_compare_exchange_strong_explicit(&capture_file_header()->state, &from, to, memory_order_relaxed,
+	                                        memory_order_relaxed);
 }
 
 bool

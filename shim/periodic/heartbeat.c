@@ -31,15 +31,15 @@
 #define EVENTS_PER_LOOK 1024 // between two looks at the clock, per thread
 #define PERIOD_NS UINT64_C(1000000000)
 
-#define FALL_SHARE 4       // of what was live at the last beat
+#define FALL_SHARE 4 // of what was live at the last beat
 #define FALL_MIN_BYTES ((uint64_t)16 << 20)
 #define RESIDENT_FIRST_BYTES ((uint64_t)16 << 20) // more than shells and tools take
-#define RESIDENT_TICKS (UINT64_C(1) << 24) // of the processor's clock: 4 to 16 ms
+#define RESIDENT_TICKS (UINT64_C(1) << 24)        // of the processor's clock: 4 to 16 ms
 
 static _Atomic uint64_t next_bytes;
 static _Atomic uint64_t next_resident_bytes;
 static _Atomic uint64_t fallen_bytes; // so much or less is a fall; 0: there can be none
-static _Atomic uint64_t next_ticks; // of a look at resident memory
+static _Atomic uint64_t next_ticks;   // of a look at resident memory
 static _Atomic uint64_t next_ns;
 static _Atomic uint64_t sequence;
 static __thread unsigned events __attribute__((tls_model("initial-exec")));
@@ -116,7 +116,7 @@ heartbeat_take(uint64_t live_bytes)
 	set(&beat->available_bytes, fresh.available_bytes);
 	set(&beat->swap_free_bytes, fresh.swap_free_bytes);
 	atomic_store_explicit(checksum, kmem_heartbeat_checksum(&fresh, number), memory_order_release); // H1
-	if (now.resident_bytes != 0) // it could be read
+	if (now.resident_bytes != 0)                                                                    // it could be read
 		note_peaks(now.resident_bytes);
 
 	uint64_t step = now.limit_bytes / STEPS_PER_LIMIT;
@@ -144,9 +144,8 @@ is_time(void)
 {
 	uint64_t due_ns = atomic_load_explicit(&next_ns, memory_order_relaxed);
 
-	return clock_now_ns() >= due_ns &&
-	       atomic_compare_exchange_strong_explicit(&next_ns, &due_ns, UINT64_MAX, memory_order_relaxed,
-	                                               memory_order_relaxed);
+	return clock_now_ns() >= due_ns && atomic_compare_exchange_strong_explicit(
+										   &next_ns, &due_ns, UINT64_MAX, memory_order_relaxed, memory_order_relaxed);
 }
 
 /* Has resident memory grown by a step? One thread is told so. Asks the system once in a while. */
@@ -164,7 +163,8 @@ has_grown(void)
 	/* A clock that is behind is another processor's, or that of another machine before a migration. */
 	if ((int64_t)(ticks - due) < 0 && due - ticks <= RESIDENT_TICKS)
 		return false;
-	if (!atomic_compare_exchange_strong_explicit(&next_ticks, &due, ticks + RESIDENT_TICKS, memory_order_relaxed, memory_order_relaxed))
+	if (!atomic_compare_exchange_strong_explicit(&next_ticks, &due, ticks + RESIDENT_TICKS, memory_order_relaxed,
+	                                             memory_order_relaxed))
 		return false;
 	resident_bytes = memory_limits_resident(&capture_file_header()->identity);
 	errno = host_errno;
@@ -202,7 +202,8 @@ heartbeat_after_release(uint64_t live_bytes)
 
 	/* One thread is let through. */
 	if (threshold != 0 && live_bytes <= threshold &&
-	    atomic_compare_exchange_strong_explicit(&fallen_bytes, &threshold, 0, memory_order_relaxed, memory_order_relaxed))
+	    atomic_compare_exchange_strong_explicit(&fallen_bytes, &threshold, 0, memory_order_relaxed,
+	                                            memory_order_relaxed))
 		heartbeat_take(live_bytes);
 }
 

@@ -24,12 +24,12 @@
 /* Of this process, now: made up for what threads hold back. */
 void inherited_totals_now(struct site_totals now_totals[KMEM_DOMAINS_MAX]);
 
-void inherited_gather(void);         // in the parent, before fork
-void inherited_forked_parent(void);  // in the parent, after it
+void inherited_gather(void);        // in the parent, before fork
+void inherited_forked_parent(void); // in the parent, after it
 
 /* In the child, while the parent's capture is still mapped: a fork that ran no handlers (a system call) is made up for. */
 void inherited_forked_child(void);
-void inherited_store(void);          // into the child's new capture
+void inherited_store(void); // into the child's new capture
 
 /* Looks when it is time to. Does nothing in a process that was not forked. */
 void inherited_look(bool is_end);

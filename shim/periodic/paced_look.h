@@ -33,13 +33,13 @@ struct paced_account {
 };
 
 struct paced_look {
-	uint64_t period_ns;              // the least from one to the next usual one
-	uint64_t parts[PACED_REASONS];   // so many times the duration of one, too
-	atomic_flag is_looking;          // acquire and release: all that is looked at is under it
-	struct paced_account wall;       // the wall's time, and how long looks took by it
-	struct paced_account processor;  // the processor's, for both
-	struct paced_account bound;      // the wall's, and how long looks took by the processor's
-	uint64_t begin_ns;               // under the flag, as the next one
+	uint64_t period_ns;             // the least from one to the next usual one
+	uint64_t parts[PACED_REASONS];  // so many times the duration of one, too
+	atomic_flag is_looking;         // acquire and release: all that is looked at is under it
+	struct paced_account wall;      // the wall's time, and how long looks took by it
+	struct paced_account processor; // the processor's, for both
+	struct paced_account bound;     // the wall's, and how long looks took by the processor's
+	uint64_t begin_ns;              // under the flag, as the next one
 	uint64_t begin_processor_ns;
 };
 
@@ -76,7 +76,8 @@ paced_look_begin(struct paced_look *look, enum paced_reason reason)
 	uint64_t processor_ns = paced_processor_ns();
 
 	if (reason != PACED_DUE && !paced_is_time(&look->wall, reason, now_ns) &&
-	    (processor_ns == 0 || !paced_is_time(&look->processor, reason, processor_ns) || !paced_is_time(&look->bound, reason, now_ns)))
+	    (processor_ns == 0 || !paced_is_time(&look->processor, reason, processor_ns) ||
+	     !paced_is_time(&look->bound, reason, now_ns)))
 		return false;
 	if (atomic_flag_test_and_set_explicit(&look->is_looking, memory_order_acquire))
 		return false;
@@ -96,7 +97,7 @@ paced_charge(const struct paced_look *look, struct paced_account *account, uint6
 		if (reason == PACED_USUAL && pause_ns < look->period_ns)
 			pause_ns = look->period_ns;
 		if (paced_saved_ns(reason) == 0)
-			from_ns = end_ns; // whatever was looked at before
+			from_ns = end_ns;                                       // whatever was looked at before
 		else if (from_ns == 0 || (int64_t)(from_ns - least_ns) < 0) // 0: there was no look yet
 			from_ns = least_ns;
 		atomic_store_explicit(&account->next_ns[reason], from_ns + pause_ns, memory_order_relaxed);

@@ -95,7 +95,7 @@ process_identity_read(struct kmem_identity *identity)
 	} else {
 		read_link("/proc/self/cwd", identity->directory, sizeof(identity->directory));
 		identity->command_bytes = (uint32_t)memory_limits_read_file("/proc/self/cmdline", identity->command,
-		                                                     sizeof(identity->command));
+		                                                            sizeof(identity->command));
 	}
 }
 

@@ -19,7 +19,8 @@ void process_identity_read(struct kmem_identity *identity);
 void process_identity_read_rest(struct kmem_identity *identity);
 
 /* EXE.PID.START: the name without ".kmem" of this process's capture, or of a child's that runs the same program. */
-void process_identity_name(const struct kmem_identity *identity, uint32_t pid, uint64_t start_ticks, char *name, size_t size);
+void process_identity_name(const struct kmem_identity *identity, uint32_t pid, uint64_t start_ticks, char *name,
+                           size_t size);
 
 /* Memory that the program has without asking: it may touch all of it and never allocate. */
 uint64_t process_identity_static_bytes(void);

@@ -38,10 +38,10 @@
 #define PRESSING_PART 25
 #define GROWTH_SHARE 4
 #define FALL_BYTES (UINT64_C(16) << 20)
-#define NEAR_SHARE 8       // of the limit, before it
-#define STEP_SHARE 64      // of the limit
+#define NEAR_SHARE 8  // of the limit, before it
+#define STEP_SHARE 64 // of the limit
 #define TEXT_BYTES 16384
-#define PATH_BYTES 64          // of a path, only its beginning says anything here
+#define PATH_BYTES 64 // of a path, only its beginning says anything here
 
 struct mapping {
 	uint64_t start;
@@ -49,7 +49,7 @@ struct mapping {
 	bool is_writable;
 	bool is_inaccessible;
 	bool is_shared;
-	bool is_of_file;           // also anonymous shared memory
+	bool is_of_file; // also anonymous shared memory
 	char path[PATH_BYTES];
 };
 
@@ -58,16 +58,19 @@ static struct {
 	uint64_t sequence;
 	struct kmem_resident found;
 	struct mapping mapping;
-	enum kmem_own_part own;    // of what was last found to be ours
+	enum kmem_own_part own; // of what was last found to be ours
 	uint64_t own_bytes[KMEM_OWN_PARTS];
-	uint64_t guard_end;        // the mapping before was a guard, up to here
-	bool has_cuda_driver;      // at any look
-	uint64_t heap_end;         // what lay before was malloc's, up to here
+	uint64_t guard_end;   // the mapping before was a guard, up to here
+	bool has_cuda_driver; // at any look
+	uint64_t heap_end;    // what lay before was malloc's, up to here
 	char text[TEXT_BYTES];
 } look;
 static struct paced_look paced = {
 	.period_ns = PERIOD_NS,
-	.parts = { [PACED_USUAL] = PERIOD_PART, [PACED_URGENT] = URGENT_PART, [PACED_FALLEN] = URGENT_PART, [PACED_PRESSING] = PRESSING_PART },
+	.parts = { [PACED_USUAL] = PERIOD_PART,
+	           [PACED_URGENT] = URGENT_PART,
+	           [PACED_FALLEN] = URGENT_PART,
+	           [PACED_PRESSING] = PRESSING_PART },
 	.is_looking = ATOMIC_FLAG_INIT,
 };
 
@@ -128,10 +131,10 @@ file_at(const struct mapping *mapping, uint64_t addr, uint64_t *end)
 		return KMEM_RESIDENT_OWN;
 	}
 	return (mapping->is_shared && mapping->is_writable) || starts_with(mapping->path, "/dev/shm/") ||
-	                       starts_with(mapping->path, "/memfd:") || starts_with(mapping->path, "/SYSV") ||
-	                       starts_with(mapping->path, "/dev/zero")
-	               ? KMEM_RESIDENT_SHARED
-	               : KMEM_RESIDENT_FILE;
+	               starts_with(mapping->path, "/memfd:") || starts_with(mapping->path, "/SYSV") ||
+	               starts_with(mapping->path, "/dev/zero")
+	           ? KMEM_RESIDENT_SHARED
+	           : KMEM_RESIDENT_FILE;
 }
 
 /* Memory that did not go through our hooks: a thread's stack lies above a guard, and a heap has blocks in it. */
@@ -233,9 +236,10 @@ add_mapping(const struct mapping *mapping, uint64_t resident_bytes)
 	add(part, left);
 	if (left != 0)
 		look_into(part, last, mapping->end);
-	look.guard_end = mapping->is_inaccessible && !mapping->is_of_file && mapping->end - mapping->start <= GUARD_BYTES_MAX
-	                         ? mapping->end
-	                         : 0;
+	look.guard_end = mapping->is_inaccessible && !mapping->is_of_file &&
+	                         mapping->end - mapping->start <= GUARD_BYTES_MAX
+	                     ? mapping->end
+	                     : 0;
 }
 
 static uint64_t
@@ -360,7 +364,9 @@ kept_quarters(uint64_t resident_bytes, uint64_t live_bytes)
 	uint64_t then_bytes = atomic_load_explicit(&last_live_bytes, memory_order_relaxed);
 	uint64_t looked_bytes = atomic_load_explicit(&last_bytes, memory_order_relaxed);
 	uint64_t freed_bytes = then_bytes > live_bytes ? then_bytes - live_bytes : 0;
-	uint64_t returned_bytes = looked_bytes != UINT64_MAX && looked_bytes > resident_bytes ? looked_bytes - resident_bytes : 0;
+	uint64_t returned_bytes = looked_bytes != UINT64_MAX && looked_bytes > resident_bytes
+	                              ? looked_bytes - resident_bytes
+	                              : 0;
 
 	return freed_bytes >= FALL_BYTES && returned_bytes < freed_bytes / 2 ? freed_bytes / (then_bytes / 4) : 0;
 }
@@ -372,16 +378,18 @@ resident_reason(const struct memory_limits_now *now, uint64_t live_bytes)
 	uint64_t grown = grown_since(&last_bytes, now->resident_bytes);
 	uint64_t charged = grown_since(&last_charged_bytes, now->cgroup_bytes);
 
-	if (used >= now->limit_bytes - now->limit_bytes / NEAR_SHARE && grown >= now->limit_bytes / STEP_SHARE && grown != 0)
+	if (used >= now->limit_bytes - now->limit_bytes / NEAR_SHARE && grown >= now->limit_bytes / STEP_SHARE &&
+	    grown != 0)
 		return PACED_PRESSING;
 
 	uint64_t quarters = kept_quarters(now->resident_bytes, live_bytes);
 
 	if (quarters >= 2)
 		return PACED_FALLEN;
-	return quarters != 0 || grown > (now->resident_bytes - grown) / GROWTH_SHARE || charged > (now->cgroup_bytes - charged) / GROWTH_SHARE
-	               ? PACED_URGENT
-	               : PACED_USUAL;
+	return quarters != 0 || grown > (now->resident_bytes - grown) / GROWTH_SHARE ||
+	               charged > (now->cgroup_bytes - charged) / GROWTH_SHARE
+	           ? PACED_URGENT
+	           : PACED_USUAL;
 }
 
 void

@@ -28,6 +28,6 @@ void resident_take(const struct memory_limits_now *now, uint64_t live_bytes);
 enum paced_reason resident_reason(const struct memory_limits_now *now, uint64_t live_bytes);
 
 bool resident_saw_cuda_driver(void); // libcuda.so.* was mapped at a look; after the last one
-void resident_forked(void); // forked child: one thread
+void resident_forked(void);          // forked child: one thread
 
 #endif

@@ -24,13 +24,13 @@
 
 /* All under the flag. */
 static struct {
-	uint64_t stride;       // of so many pages one
-	uint64_t heap_pages;   // resident, without those of large blocks
+	uint64_t stride;     // of so many pages one
+	uint64_t heap_pages; // resident, without those of large blocks
 	uint64_t sampled;
-	uint64_t empty;        // of the sampled ones, and so on
+	uint64_t empty; // of the sampled ones, and so on
 	uint64_t sparse;
 	uint64_t sparse_live_bytes;
-	uint64_t page_end;     // of the page that was looked into last,
+	uint64_t page_end;         // of the page that was looked into last,
 	struct address_block last; // and the last block that begins before there; bytes 0 = none near
 	uint64_t last_start;
 	struct {
@@ -174,7 +174,8 @@ resident_heap_pages(uint64_t start, uint64_t end)
 
 		next = next < end ? next : end;
 		for (uint64_t part = at, part_end; part < next && !is_large; part = part_end) {
-			part_end = next - part > RESIDENT_PAGES_AT_ONCE * PAGE_BYTES ? part + RESIDENT_PAGES_AT_ONCE * PAGE_BYTES : next;
+			part_end = next - part > RESIDENT_PAGES_AT_ONCE * PAGE_BYTES ? part + RESIDENT_PAGES_AT_ONCE * PAGE_BYTES
+			                                                             : next;
 			look_at(part, part_end);
 		}
 	}

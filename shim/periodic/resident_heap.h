@@ -18,7 +18,8 @@
 #define RESIDENT_HEAP_SAMPLES 2048u
 
 void resident_heap_begin(void);
-void resident_heap_pages(uint64_t start, uint64_t end); // of malloc's, in order of address; those of large blocks are left out here
+// of malloc's, in order of address; those of large blocks are left out here
+void resident_heap_pages(uint64_t start, uint64_t end);
 
 /* Fills in the figures of the heap, and calls `pin` for each record that has blocks in nearly empty pages. */
 void resident_heap_tell(struct kmem_resident_lines *lines, void (*pin)(uint32_t site, uint64_t bytes));

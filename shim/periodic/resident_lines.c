@@ -23,8 +23,8 @@
 struct held {
 	struct large_block block;
 	uint64_t resident_bytes;
-	uint64_t part_bytes;       // of the mapping that is being looked at
-	uint64_t own_bytes;        // of these, which nobody else has
+	uint64_t part_bytes; // of the mapping that is being looked at
+	uint64_t own_bytes;  // of these, which nobody else has
 };
 
 /* All under the flag. Untouched parts cost nothing. */
@@ -32,7 +32,7 @@ static struct {
 	struct held held[RESIDENT_LINES_BLOCKS_MAX];
 	struct large_block found[RESIDENT_LINES_BLOCKS_MAX];
 	uint32_t count;
-	uint32_t next;             // blocks before it end before the mapping that comes now
+	uint32_t next;                                  // blocks before it end before the mapping that comes now
 	struct kmem_resident_line records[RECORDS_MAX]; // by site
 	struct kmem_resident_lines lines;
 } look;
@@ -84,7 +84,9 @@ gather_ranges(struct large_block *found, uint32_t most)
 
 	for (uint64_t addr = 0; count < most && range_map_next(addr, &range) && range.site != 0; addr = range.end) {
 		if (range.end - range.start >= LARGE_BLOCKS_BYTES && site_table_at(range.site)->domain != KMEM_DOMAIN_FILE)
-			found[count++] = (struct large_block){ .start = range.start, .bytes = range.end - range.start, .site = range.site };
+			found[count++] = (struct large_block){ .start = range.start,
+				                                   .bytes = range.end - range.start,
+				                                   .site = range.site };
 	}
 	return count;
 }
@@ -140,7 +142,8 @@ cut_parts(uint64_t start, uint64_t end, uint32_t behind, uint64_t resident_bytes
 	for (uint32_t i = look.next; rest_sum > room && i < behind; i++) {
 		struct held *held = &look.held[i];
 
-		held->part_bytes = held->own_bytes + (uint64_t)((unsigned __int128)(held->part_bytes - held->own_bytes) * room / rest_sum);
+		held->part_bytes = held->own_bytes +
+		                   (uint64_t)((unsigned __int128)(held->part_bytes - held->own_bytes) * room / rest_sum);
 	}
 }
 
@@ -152,7 +155,8 @@ resident_lines_mapping(uint64_t start, uint64_t end, uint64_t resident_bytes)
 
 	while (look.next < look.count && end_of(&look.held[look.next].block) <= start)
 		look.next++;
-	for (behind = look.next; resident_bytes != 0 && behind < look.count && look.held[behind].block.start < end; behind++) {
+	for (behind = look.next; resident_bytes != 0 && behind < look.count && look.held[behind].block.start < end;
+	     behind++) {
 		struct held *held = &look.held[behind];
 
 		held->part_bytes = covers(&held->block, start, end) ? resident_bytes
@@ -213,7 +217,8 @@ add_up(void)
 	for (uint32_t i = 0; i < look.count; i++) {
 		struct held *held = &look.held[i];
 		uint64_t bytes = held->block.bytes;
-		uint64_t resident_bytes = held->resident_bytes < bytes ? held->resident_bytes : bytes; // of its last page, the rest
+		// of its last page, the rest
+		uint64_t resident_bytes = held->resident_bytes < bytes ? held->resident_bytes : bytes;
 		struct kmem_resident_line *record = record_of(held->block.site);
 
 		if (record == NULL) {
@@ -287,6 +292,5 @@ resident_lines_store(struct kmem_resident_lines *to, uint64_t sequence)
 	atomic_store_explicit(&to->checksum, 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
 	memcpy((char *)to + behind, (char *)&look.lines + behind, sizeof(*to) - behind);
-	atomic_store_explicit(&to->checksum, kmem_resident_lines_checksum(&look.lines),
-	                      memory_order_release);
+	atomic_store_explicit(&to->checksum, kmem_resident_lines_checksum(&look.lines), memory_order_release);
 }

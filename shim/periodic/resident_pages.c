@@ -45,7 +45,8 @@ resident_pages_own_bytes(uint64_t start, uint64_t end)
 	while (fd >= 0 && start < end && got > 0) {
 		uint64_t pages = (end - start) / RESIDENT_PAGE_BYTES;
 
-		got = raw_syscall(SYS_pread64, fd, words, (pages < AT_ONCE / 8 ? pages : AT_ONCE / 8) * 8, start / RESIDENT_PAGE_BYTES * 8);
+		got = raw_syscall(SYS_pread64, fd, words, (pages < AT_ONCE / 8 ? pages : AT_ONCE / 8) * 8,
+		                  start / RESIDENT_PAGE_BYTES * 8);
 		for (long i = 0; i < got / 8; i++)
 			bytes += (words[i] & PRESENT) != 0 && (words[i] & EXCLUSIVE) != 0 ? RESIDENT_PAGE_BYTES : 0;
 		start += got > 0 ? (uint64_t)got / 8 * RESIDENT_PAGE_BYTES : 0;

@@ -35,15 +35,15 @@
 #include "tables/pointer_map.h"
 
 #define RECORDS_MAX 64
-#define SAMPLES_MAX 1024       // blocks of one record
+#define SAMPLES_MAX 1024 // blocks of one record
 #define OBJECT_BYTES_MIN 16
-#define TYPES_MAX 12           // of one record while it is looked at
-#define TYPES_KEPT 3           // of these in the capture
-#define WORDS_MAX ((size_t)1 << 24)      // of the pointer map, 512 MiB of heap; then the next look goes on there
+#define TYPES_MAX 12                // of one record while it is looked at
+#define TYPES_KEPT 3                // of these in the capture
+#define WORDS_MAX ((size_t)1 << 24) // of the pointer map, 512 MiB of heap; then the next look goes on there
 #define WORDS_MAX_LAST ((size_t)1 << 27)
 #define PERIOD_NS UINT64_C(200000000)
 #define PERIOD_PART 64
-#define BATCH 64               // blocks copied by one system call
+#define BATCH 64 // blocks copied by one system call
 #define FIND_PLACES 256
 #define NAMES_MAX 1024
 static_assert(RECORDS_MAX * TYPES_KEPT <= KMEM_SURVIVORS_MAX, "");
@@ -54,13 +54,13 @@ struct held_type {
 };
 
 struct held {
-	uint32_t site;             // index + 1
+	uint32_t site; // index + 1
 	uint64_t bytes;
 	uint64_t blocks;
-	uint64_t seen;             // objects in the part of the map that was passed
-	uint64_t stride;           // of so many one is looked at, any of them
-	uint64_t next;             // the one of this stride
-	uint32_t sampled;          // of which the type was found out
+	uint64_t seen;    // objects in the part of the map that was passed
+	uint64_t stride;  // of so many one is looked at, any of them
+	uint64_t next;    // the one of this stride
+	uint32_t sampled; // of which the type was found out
 	struct held_type types[TYPES_MAX];
 };
 
@@ -68,7 +68,7 @@ struct held {
 static struct {
 	struct held held[RECORDS_MAX];
 	uint32_t held_count;
-	uint8_t place[FIND_PLACES];        // by site: number + 1 of its entry in held[]
+	uint8_t place[FIND_PLACES]; // by site: number + 1 of its entry in held[]
 	uint32_t batch_count;
 	struct {
 		struct held *held;
@@ -78,13 +78,15 @@ static struct {
 	} batch[BATCH];
 } look;
 
-static _Atomic bool has_begun;             // relaxed: guards nothing
-static struct paced_look paced = { .period_ns = PERIOD_NS, .parts = { [PACED_USUAL] = PERIOD_PART }, .is_looking = ATOMIC_FLAG_INIT };
+static _Atomic bool has_begun; // relaxed: guards nothing
+static struct paced_look paced = { .period_ns = PERIOD_NS,
+	                               .parts = { [PACED_USUAL] = PERIOD_PART },
+	                               .is_looking = ATOMIC_FLAG_INIT };
 
 /* Names that are in the capture. */
 static struct {
 	uint64_t hash;
-	uint32_t record;           // index + 1; 0 = empty
+	uint32_t record; // index + 1; 0 = empty
 } names[NAMES_MAX];
 static uint32_t names_pid;
 
@@ -203,12 +205,13 @@ look_at_batch(void)
 
 		for (uint32_t i = done; i < look.batch_count; i++, count++) {
 			uint64_t bytes = look.batch[i].bytes < sizeof(look.batch[i].words) ? look.batch[i].bytes & ~UINT64_C(7)
-			                                                                  : sizeof(look.batch[i].words);
+			                                                                   : sizeof(look.batch[i].words);
 
 			here[count] = (struct iovec){ look.batch[i].words, bytes };
 			there[count] = (struct iovec){ (void *)(uintptr_t)look.batch[i].addr, bytes };
 		}
-		long copied = raw_syscall(SYS_process_vm_readv, raw_syscall(SYS_getpid), here, (long)count, there, (long)count, 0L);
+		long copied = raw_syscall(SYS_process_vm_readv, raw_syscall(SYS_getpid), here, (long)count, there, (long)count,
+		                          0L);
 
 		for (; copied > 0 && done < look.batch_count; done++) {
 			uint64_t bytes = here[count - (look.batch_count - done)].iov_len;
@@ -349,7 +352,8 @@ survivors_take(bool is_last)
 {
 	int host_errno = errno;
 
-	if (!atomic_load_explicit(&has_begun, memory_order_relaxed) || !python_frames_is_attached() || !paced_look_begin(&paced, is_last ? PACED_DUE : PACED_USUAL))
+	if (!atomic_load_explicit(&has_begun, memory_order_relaxed) || !python_frames_is_attached() ||
+	    !paced_look_begin(&paced, is_last ? PACED_DUE : PACED_USUAL))
 		return;
 	if (names_pid != capture_file_header()->identity.pid) { // another capture: a forked child's
 		memset(names, 0, sizeof(names));

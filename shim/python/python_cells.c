@@ -81,7 +81,8 @@ open_table(const struct python_layout *layout, uint64_t dict, struct table *tabl
 
 /* A copy of a short name. False when the entry is empty or has another key. */
 static bool
-read_entry(const struct python_interpreter *python, const struct table *table, uint64_t number, char name[16], uint64_t *value)
+read_entry(const struct python_interpreter *python, const struct table *table, uint64_t number, char name[16],
+           uint64_t *value)
 {
 	alignas(8) uint8_t object[OBJECT_BYTES];
 	struct python_string string;
@@ -146,8 +147,9 @@ read_compiled(const struct python_interpreter *python, uint64_t list, uint32_t n
 	uint64_t items;
 	uint64_t item;
 
-	if (!python_memory_is_object(list) || !read_word(list + LIST_SIZE, &size) || !read_word(list + LIST_ITEMS, &items) ||
-	    number >= size || !read_word(items + 8 * (uint64_t)number, &item) || !read_text(python, item, &compiled))
+	if (!python_memory_is_object(list) || !read_word(list + LIST_SIZE, &size) ||
+	    !read_word(list + LIST_ITEMS, &items) || number >= size || !read_word(items + 8 * (uint64_t)number, &item) ||
+	    !read_text(python, item, &compiled))
 		return false;
 	if (compiled.bytes == typed.bytes && memcmp(compiled.utf8, typed.utf8, typed.bytes) == 0)
 		compiled.bytes = 0;

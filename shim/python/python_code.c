@@ -38,7 +38,7 @@
 /* --- addresses ------------------------------------------------------------------------------------- */
 
 #define ADDRESS_BITS (KMEM_ADDRESS_BITS - 3) // objects are aligned to 8 bytes
-#define BUCKET_BITS 12 // 32,768 words: PyTorch and TensorFlow have below 2,000
+#define BUCKET_BITS 12                       // 32,768 words: PyTorch and TensorFlow have below 2,000
 #define BUCKET_WORDS 8                       // one cache line
 #define TAG_BITS (ADDRESS_BITS - BUCKET_BITS)
 #define INDEX_BITS 26
@@ -51,8 +51,7 @@
 static_assert(TAG_SHIFT + TAG_BITS <= 63, "address, record and flags in one word (C1)");
 static_assert((uint64_t)KMEM_CHUNKS_MAX * KMEM_CHUNK_BYTES / 8 <= UINT64_C(1) << INDEX_BITS,
               "every record's index fits");
-static_assert((KMEM_CODE_LIBRARY | KMEM_CODE_MODULE_BODY | KMEM_CODE_IMPORTLIB | KMEM_CODE_CUT_TEXT |
-               KMEM_CODE_CELL) <
+static_assert((KMEM_CODE_LIBRARY | KMEM_CODE_MODULE_BODY | KMEM_CODE_IMPORTLIB | KMEM_CODE_CUT_TEXT | KMEM_CODE_CELL) <
                   1 << FLAG_BITS,
               "all flags fit");
 
@@ -142,8 +141,8 @@ address_store(uint64_t mixed, struct python_code code)
 		uint64_t word = 0;
 
 		/* release: pairs with address_find(). A second word for the same address says the same. */
-		if (atomic_compare_exchange_strong_explicit(&bucket->words[home ^ i], &word, fresh,
-		                                            memory_order_release, memory_order_relaxed))
+		if (atomic_compare_exchange_strong_explicit(&bucket->words[home ^ i], &word, fresh, memory_order_release,
+		                                            memory_order_relaxed))
 			return;
 	}
 	atomic_store_explicit(&bucket->words[home], fresh, memory_order_release); // the one there is found by content
@@ -163,8 +162,8 @@ python_code_forget(uint64_t code_addr)
 
 		/* A lost race means that the word belongs to somebody else by now. */
 		if ((word & TAG_MASK) == tag)
-			atomic_compare_exchange_strong_explicit(&bucket->words[i], &word, 0,
-			                                        memory_order_relaxed, memory_order_relaxed);
+			atomic_compare_exchange_strong_explicit(&bucket->words[i], &word, 0, memory_order_relaxed,
+			                                        memory_order_relaxed);
 	}
 }
 
@@ -176,7 +175,7 @@ struct description {
 	const uint8_t *line_table;
 	uint32_t line_table_bytes;
 	uint32_t first_line;
-	uint32_t file_bytes;     // UTF-8, known once measured
+	uint32_t file_bytes; // UTF-8, known once measured
 	uint32_t function_bytes;
 	uint64_t hash;
 	uint64_t hash_of_names;
@@ -231,8 +230,7 @@ describe(const struct python_interpreter *python, uint64_t code, struct descript
 	what->first_line = python_memory_u32(code + layout->code_first_line);
 	what->line_table = (const uint8_t *)"";
 
-	if (python_memory_is_object(table) &&
-	    python_memory_u64(table + layout->object_type) == python->types.bytes) {
+	if (python_memory_is_object(table) && python_memory_u64(table + layout->object_type) == python->types.bytes) {
 		uint64_t bytes = python_memory_u64(table + layout->object_size);
 
 		what->was_cut = bytes > LINE_TABLE_BYTES_MAX;
@@ -278,8 +276,7 @@ is_described_by(const struct kmem_code *record, const struct description *what)
 	bool was_cut = false; // known already
 
 	return record->file_bytes == what->file_bytes && record->function_bytes == what->function_bytes &&
-	       record->line_table_bytes == what->line_table_bytes &&
-	       record->first_line == what->first_line &&
+	       record->line_table_bytes == what->line_table_bytes && record->first_line == what->first_line &&
 	       text_visit(what->file, compare_piece, &text, &was_cut) &&
 	       text_visit(what->function, compare_piece, &text, &was_cut) &&
 	       compare_piece(&text, what->line_table, what->line_table_bytes);
@@ -327,8 +324,7 @@ flags_of(const struct kmem_code *record)
 	    has_text(file, bytes, "/ipython-input-") || starts_with(file, bytes, "ipykernel_") ||
 	    starts_with(file, bytes, "ipython-input-"))
 		flags |= KMEM_CODE_CELL;
-	if (record->function_bytes == strlen(module_body) &&
-	    starts_with(function, record->function_bytes, module_body))
+	if (record->function_bytes == strlen(module_body) && starts_with(function, record->function_bytes, module_body))
 		flags |= KMEM_CODE_MODULE_BODY;
 	return (uint16_t)flags;
 }
@@ -347,8 +343,7 @@ code_of(const struct kmem_code *record, uint32_t index)
 static struct python_code
 append(const struct python_interpreter *python, const struct description *what, size_t spare_bytes)
 {
-	size_t bytes = sizeof(struct kmem_code) + what->file_bytes + what->function_bytes +
-	               what->line_table_bytes;
+	size_t bytes = sizeof(struct kmem_code) + what->file_bytes + what->function_bytes + what->line_table_bytes;
 	uint32_t index;
 	struct kmem_code *record = capture_file_append_sparing(KMEM_SECTION_RECORDS, bytes, spare_bytes, &index);
 	bool was_cut = what->was_cut;
@@ -420,9 +415,8 @@ content_find_or_append(const struct python_interpreter *python, const struct des
 			if (!mine.is_found)
 				break;
 			/* release: the record before its index (C5). Pairs with the loads of this function. */
-			if (atomic_compare_exchange_strong_explicit(
-			        slot, &word, what->hash >> 32 << 32 | (mine.index + 1), memory_order_release,
-			        memory_order_acquire))
+			if (atomic_compare_exchange_strong_explicit(slot, &word, what->hash >> 32 << 32 | (mine.index + 1),
+			                                            memory_order_release, memory_order_acquire))
 				return mine;
 		}
 		if (content_matches(word, what, &theirs))
@@ -443,7 +437,9 @@ placeholder(const struct python_interpreter *python)
 		.kind = 1,
 		.is_ascii = true,
 	};
-	const struct description what = { .file = text, .file_bytes = sizeof(unknown) - 1, .line_table = (const uint8_t *)"" };
+	const struct description what = { .file = text,
+		                              .file_bytes = sizeof(unknown) - 1,
+		                              .line_table = (const uint8_t *)"" };
 
 	/* acquire and release: the record before its index (C5), here on both sides. */
 	uint32_t record = atomic_load_explicit(&placeholder_record, memory_order_acquire);
@@ -494,7 +490,8 @@ python_code_is_program(const struct python_interpreter *python, uint64_t code_ad
 	    !python_string_open(python, python_memory_u64(code_addr + python->layout.code_file), &text))
 		return false;
 	python_string_next(&text, &piece);
-	return !starts_with((const char *)piece.bytes, piece.count, "<frozen ") && !starts_with((const char *)piece.bytes, piece.count, "<stdin>");
+	return !starts_with((const char *)piece.bytes, piece.count, "<frozen ") &&
+	       !starts_with((const char *)piece.bytes, piece.count, "<stdin>");
 }
 
 struct python_code

@@ -18,9 +18,9 @@
 #include "python/python_layout.h"
 
 struct python_code {
-	uint32_t index; // of its struct kmem_code in RECORDS (units of 8 bytes)
-	uint16_t flags; // enum kmem_code_flags
-	bool is_found;  // false: the capture has no room at all
+	uint32_t index;   // of its struct kmem_code in RECORDS (units of 8 bytes)
+	uint16_t flags;   // enum kmem_code_flags
+	bool is_found;    // false: the capture has no room at all
 	bool is_new_cell; // code of a notebook's cell that was not known by its address
 };
 

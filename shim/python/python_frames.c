@@ -27,7 +27,8 @@
 #include "python/python_stack.h"
 #include "python/python_visit.h"
 
-#define RUN_FRAMES_MAX 16384u // of one evaluator: what is behind PYTHON_FRAMES_VISITS_MAX costs every event, and none remembers it
+// of one evaluator: what is behind PYTHON_FRAMES_VISITS_MAX costs every event, and none remembers it
+#define RUN_FRAMES_MAX 16384u
 
 void
 python_frames_start(void)
@@ -57,15 +58,17 @@ python_frames_available(void)
 bool
 python_frames_is_interpreter(uint64_t pc)
 {
-	return python_frames_available() && ((pc >= python_runtime.text_addr && pc < python_runtime.text_end) ||
-	                                     (pc >= python_runtime_second.text_addr && pc < python_runtime_second.text_end));
+	return python_frames_available() &&
+	       ((pc >= python_runtime.text_addr && pc < python_runtime.text_end) ||
+	        (pc >= python_runtime_second.text_addr && pc < python_runtime_second.text_end));
 }
 
 /* The thread state that finalises the interpreter, or 0. relaxed: nothing is read through it. */
 static uint64_t
 finalizing_state(const struct python_runtime *runtime)
 {
-	const _Atomic uint64_t *word = (const _Atomic uint64_t *)(runtime->addr + runtime->interpreter.layout.runtime_finalizing);
+	const _Atomic uint64_t *word = (const _Atomic uint64_t *)(runtime->addr +
+	                                                          runtime->interpreter.layout.runtime_finalizing);
 
 	return atomic_load_explicit(word, memory_order_relaxed);
 }
@@ -78,7 +81,8 @@ python_frames_is_attached(void)
 	if (!python_frames_available())
 		return false;
 	current = python_runtime.current_state();
-	return current != NULL && (python_runtime.interpreter.layout.version >= 0x030c || current == python_runtime.thread_state());
+	return current != NULL &&
+	       (python_runtime.interpreter.layout.version >= 0x030c || current == python_runtime.thread_state());
 }
 
 /* --- the walk -------------------------------------------------------------------------------------- */
@@ -130,16 +134,16 @@ struct walk {
 	struct python_memo *memo;
 	struct python_position position;
 	struct python_extent extent;
-	uint32_t count;       // what the memo remembers, as long as it is not overwritten
+	uint32_t count; // what the memo remembers, as long as it is not overwritten
 	uint32_t known;
-	uint32_t visits;      // fresh ones
+	uint32_t visits; // fresh ones
 	uint32_t frames;
-	uint32_t run_visits;  // those before the run of the evaluator that is being read
+	uint32_t run_visits; // those before the run of the evaluator that is being read
 	uint32_t run_frames;
-	uint32_t omitted;     // frames beyond the room
+	uint32_t omitted; // frames beyond the room
 	struct python_visit spare;
-	uint32_t changed;     // innermost remembered frames that took a new visit: 0 or 1
-	bool is_whole;        // every visit had room and a meaning that lasts
+	uint32_t changed; // innermost remembered frames that took a new visit: 0 or 1
+	bool is_whole;    // every visit had room and a meaning that lasts
 };
 
 /* The fresh visits and frames of the open run, and what remembered ones continue it, belong to one evaluator. */
@@ -162,7 +166,8 @@ close_run(struct walk *walk, uint64_t anchor, bool is_anchored)
 static inline struct python_visit *
 next_visit(struct walk *walk)
 {
-	return walk->visits < PYTHON_MEMO_FRAMES ? &walk->memo->visits[PYTHON_MEMO_FRAMES - 1 - walk->visits] : &walk->spare;
+	return walk->visits < PYTHON_MEMO_FRAMES ? &walk->memo->visits[PYTHON_MEMO_FRAMES - 1 - walk->visits]
+	                                         : &walk->spare;
 }
 
 /* The visit in next_visit() counts, with what it found; goes on to the next frame. */
@@ -258,7 +263,8 @@ visit_frame(struct walk *walk, uint32_t at)
 	if (visit->kind == PYTHON_VISIT_FRAME) {
 		struct python_code code = { .index = known.code, .flags = known.code_flags, .is_found = true };
 
-		if (known.kind != PYTHON_VISIT_FRAME || known.code_word != visit->code_word) { // else the record is the same (P2)
+		// else the record is the same (P2)
+		if (known.kind != PYTHON_VISIT_FRAME || known.code_word != visit->code_word) {
 			code = python_code_find(walk->python, python_visit_code(&walk->python->layout, visit->code_word));
 			if (code.is_new_cell)
 				python_cells_note(walk->python, walk->position.frame);
@@ -288,7 +294,8 @@ find_anchor(struct walk *walk)
 
 	if (layout->chain == PYTHON_CHAIN_CFRAME_SHIM || layout->chain == PYTHON_CHAIN_SHIM) {
 		anchor = walk->position.frame;
-		for (uint32_t i = 0; python_memory_is_object(anchor) && python_visit_owner_word(layout, layout->chain, anchor) < PYTHON_OWNER_SHIM_FIRST;
+		for (uint32_t i = 0; python_memory_is_object(anchor) &&
+		                     python_visit_owner_word(layout, layout->chain, anchor) < PYTHON_OWNER_SHIM_FIRST;
 		     i++)
 			anchor = i < RUN_FRAMES_MAX ? python_memory_u64(anchor + layout->frame_previous) : 0;
 	}
@@ -428,9 +435,8 @@ python_frames_walk(struct python_memo *memo, struct python_stack *stack)
 	uint32_t unchanged = joined == 0 ? 0 : memo->kept[joined - 1] - walk.changed;
 
 	if (joined != 0 || walk.is_whole) {
-		uint32_t total = walk.visits != 0 || joined == 0
-		                     ? python_memo_join(memo, joined, walk.visits, walk.frames)
-		                     : memo->kept[joined - 1];
+		uint32_t total = walk.visits != 0 || joined == 0 ? python_memo_join(memo, joined, walk.visits, walk.frames)
+		                                                 : memo->kept[joined - 1];
 
 		show(&walk, total, total, unchanged, stack);
 	} else {
@@ -544,6 +550,7 @@ python_frames_are_any(void)
 	uint64_t state;
 	uint64_t cframe;
 
-	return python_frames_available() && (innermost_frame(&python_runtime, &state, &cframe) != 0 ||
-	                                     (has_second() && innermost_frame(&python_runtime_second, &state, &cframe) != 0));
+	return python_frames_available() &&
+	       (innermost_frame(&python_runtime, &state, &cframe) != 0 ||
+	        (has_second() && innermost_frame(&python_runtime_second, &state, &cframe) != 0));
 }

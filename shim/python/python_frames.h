@@ -18,15 +18,15 @@
 #include "python/python_memo.h"
 #include "python/python_trail.h"
 
-#define PYTHON_FRAMES_MAX 160         // shown, innermost ones
+#define PYTHON_FRAMES_MAX 160 // shown, innermost ones
 #define PYTHON_FRAMES_VISITS_MAX 4096
 
 /* A view into the memo of the walk, good until its next walk. */
 struct python_stack {
 	const struct python_frame *frames; // outermost first
 	uint32_t count;
-	uint32_t unchanged;                // frames[0, unchanged) say what they said at the memo's walk before this one
-	uint32_t omitted;                  // outer frames left out
+	uint32_t unchanged; // frames[0, unchanged) say what they said at the memo's walk before this one
+	uint32_t omitted;   // outer frames left out
 };
 static_assert(PYTHON_FRAMES_MAX <= PYTHON_MEMO_FRAMES, "what is shown has room");
 

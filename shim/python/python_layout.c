@@ -16,94 +16,170 @@
 #define OBJECTS                                                                                     \
 	.object_type = 8, .object_size = 16, .bytes_data = 32, .string_length = 16, .string_state = 32, \
 	.string_kind_shift = 2
-#define OBJECTS_FREE_THREADED                                                                       \
-	.is_free_threaded = true, .object_type = 24, .object_size = 32, .bytes_data = 48,               \
-	.string_length = 32, .string_state = 48
+#define OBJECTS_FREE_THREADED                                                                              \
+	.is_free_threaded = true, .object_type = 24, .object_size = 32, .bytes_data = 48, .string_length = 32, \
+	.string_state = 48
 
 /* What two versions share. */
-#define LAYOUT_3_8                                                                                  \
-	.chain = PYTHON_CHAIN_OBJECTS, .instruction = PYTHON_INSTRUCTION_BYTES,                         \
-	.code_size = 176, .frame_size = 368, .generator_size = 96, .string_size = 80,                   \
-	.runtime_finalizing = 16, .runtime_interpreters = 32,                                           \
-	.tstate_frame = 24, .tstate_thread_id = 176,                                                    \
-	.frame_previous = 24, .frame_code = 32, .frame_instruction = 104,                               \
-	.code_first_line = 40, .code_file = 104, .code_name = 112, .code_line_table = 120,              \
-	.code_bytecode = 48,                                                                            \
-	OBJECTS, .string_ascii_data = 48, .string_data = 72
-#define LAYOUT_3_14                                                                                 \
-	.chain = PYTHON_CHAIN_SHIM, .instruction = PYTHON_INSTRUCTION_POINTER,                          \
-	.code_size = 208, .frame_size = 152, .generator_size = 152, .string_size = 64,                  \
-	.tstate_frame = 72,                                                                             \
-	.frame_previous = 8, .frame_code = 0, .frame_instruction = 56, .frame_owner = 74,               \
-	.code_first_line = 68, .code_file = 112, .code_name = 120, .code_qualified_name = 128,          \
-	.code_line_table = 136, .code_first_traceable = 192, .code_bytecode = 208,                      \
-	OBJECTS, .string_ascii_data = 40, .string_data = 56, .code_tag_mask = 7
-#define LAYOUT_3_14_FREE_THREADED                                                                   \
-	.chain = PYTHON_CHAIN_SHIM, .instruction = PYTHON_INSTRUCTION_POINTER,                          \
-	.code_size = 232, .frame_size = 168, .generator_size = 168, .string_size = 80,                  \
-	.tstate_frame = 72,                                                                             \
-	.frame_previous = 8, .frame_code = 0, .frame_instruction = 56, .frame_owner = 78, .frame_copy = 72, \
-	.code_first_line = 84, .code_file = 128, .code_name = 136, .code_qualified_name = 144,          \
-	.code_line_table = 152, .code_first_traceable = 208, .code_bytecode = 232, .code_copies = 224,  \
-	OBJECTS_FREE_THREADED, .string_ascii_data = 56, .string_data = 72, .string_kind_shift = 8,      \
-	.code_tag_mask = 7
+#define LAYOUT_3_8                                                                                                     \
+	.chain = PYTHON_CHAIN_OBJECTS, .instruction = PYTHON_INSTRUCTION_BYTES, .code_size = 176, .frame_size = 368,       \
+	.generator_size = 96, .string_size = 80, .runtime_finalizing = 16, .runtime_interpreters = 32, .tstate_frame = 24, \
+	.tstate_thread_id = 176, .frame_previous = 24, .frame_code = 32, .frame_instruction = 104, .code_first_line = 40,  \
+	.code_file = 104, .code_name = 112, .code_line_table = 120, .code_bytecode = 48, OBJECTS, .string_ascii_data = 48, \
+	.string_data = 72
+#define LAYOUT_3_14                                                                                                 \
+	.chain = PYTHON_CHAIN_SHIM, .instruction = PYTHON_INSTRUCTION_POINTER, .code_size = 208, .frame_size = 152,     \
+	.generator_size = 152, .string_size = 64, .tstate_frame = 72, .frame_previous = 8, .frame_code = 0,             \
+	.frame_instruction = 56, .frame_owner = 74, .code_first_line = 68, .code_file = 112, .code_name = 120,          \
+	.code_qualified_name = 128, .code_line_table = 136, .code_first_traceable = 192, .code_bytecode = 208, OBJECTS, \
+	.string_ascii_data = 40, .string_data = 56, .code_tag_mask = 7
+#define LAYOUT_3_14_FREE_THREADED                                                                                \
+	.chain = PYTHON_CHAIN_SHIM, .instruction = PYTHON_INSTRUCTION_POINTER, .code_size = 232, .frame_size = 168,  \
+	.generator_size = 168, .string_size = 80, .tstate_frame = 72, .frame_previous = 8, .frame_code = 0,          \
+	.frame_instruction = 56, .frame_owner = 78, .frame_copy = 72, .code_first_line = 84, .code_file = 128,       \
+	.code_name = 136, .code_qualified_name = 144, .code_line_table = 152, .code_first_traceable = 208,           \
+	.code_bytecode = 232, .code_copies = 224, OBJECTS_FREE_THREADED, .string_ascii_data = 56, .string_data = 72, \
+	.string_kind_shift = 8, .code_tag_mask = 7
 
 static const struct python_layout layouts[] = {
 	{ .version = 0x0308, LAYOUT_3_8 },
 	{ .version = 0x0309, LAYOUT_3_8 },
 	{
-		.version = 0x030a, .chain = PYTHON_CHAIN_OBJECTS_CFRAME,
+		.version = 0x030a,
+		.chain = PYTHON_CHAIN_OBJECTS_CFRAME,
 		.instruction = PYTHON_INSTRUCTION_UNITS,
-		.code_size = 176, .frame_size = 360, .generator_size = 88, .string_size = 80,
-		.runtime_finalizing = 16, .runtime_interpreters = 32,
-		.tstate_frame = 24, .tstate_cframe = 48, .tstate_thread_id = 176, .cframe_previous = 8,
-		.frame_previous = 24, .frame_code = 32, .frame_instruction = 96,
-		.code_first_line = 40, .code_file = 104, .code_name = 112, .code_line_table = 120,
+		.code_size = 176,
+		.frame_size = 360,
+		.generator_size = 88,
+		.string_size = 80,
+		.runtime_finalizing = 16,
+		.runtime_interpreters = 32,
+		.tstate_frame = 24,
+		.tstate_cframe = 48,
+		.tstate_thread_id = 176,
+		.cframe_previous = 8,
+		.frame_previous = 24,
+		.frame_code = 32,
+		.frame_instruction = 96,
+		.code_first_line = 40,
+		.code_file = 104,
+		.code_name = 112,
+		.code_line_table = 120,
 		.code_bytecode = 48,
-		OBJECTS, .string_ascii_data = 48, .string_data = 72,
+		OBJECTS,
+		.string_ascii_data = 48,
+		.string_data = 72,
 	},
 	{
-		.version = 0x030b, .chain = PYTHON_CHAIN_CFRAME_ENTRY,
+		.version = 0x030b,
+		.chain = PYTHON_CHAIN_CFRAME_ENTRY,
 		.instruction = PYTHON_INSTRUCTION_POINTER,
-		.code_size = 184, .frame_size = 120, .generator_size = 152, .string_size = 80,
-		.runtime_finalizing = 24, .runtime_interpreters = 40,
-		.tstate_cframe = 56, .tstate_thread_id = 152, .cframe_frame = 8, .cframe_previous = 16,
-		.frame_previous = 48, .frame_code = 32, .frame_instruction = 56, .frame_owner = 69,
+		.code_size = 184,
+		.frame_size = 120,
+		.generator_size = 152,
+		.string_size = 80,
+		.runtime_finalizing = 24,
+		.runtime_interpreters = 40,
+		.tstate_cframe = 56,
+		.tstate_thread_id = 152,
+		.cframe_frame = 8,
+		.cframe_previous = 16,
+		.frame_previous = 48,
+		.frame_code = 32,
+		.frame_instruction = 56,
+		.frame_owner = 69,
 		.frame_is_entry = 68,
-		.code_first_line = 72, .code_file = 112, .code_name = 120, .code_qualified_name = 128,
-		.code_line_table = 136, .code_first_traceable = 168, .code_bytecode = 184,
-		OBJECTS, .string_ascii_data = 48, .string_data = 72,
+		.code_first_line = 72,
+		.code_file = 112,
+		.code_name = 120,
+		.code_qualified_name = 128,
+		.code_line_table = 136,
+		.code_first_traceable = 168,
+		.code_bytecode = 184,
+		OBJECTS,
+		.string_ascii_data = 48,
+		.string_data = 72,
 	},
 	{
-		.version = 0x030c, .chain = PYTHON_CHAIN_CFRAME_SHIM,
+		.version = 0x030c,
+		.chain = PYTHON_CHAIN_CFRAME_SHIM,
 		.instruction = PYTHON_INSTRUCTION_POINTER,
-		.code_size = 192, .frame_size = 120, .generator_size = 144, .string_size = 64,
-		.runtime_finalizing = 24, .runtime_interpreters = 40,
-		.tstate_cframe = 56, .cframe_frame = 0, .cframe_previous = 8,
-		.frame_previous = 8, .frame_code = 0, .frame_instruction = 56, .frame_owner = 70,
-		.code_first_line = 68, .code_file = 112, .code_name = 120, .code_qualified_name = 128,
-		.code_line_table = 136, .code_first_traceable = 176, .code_bytecode = 192,
-		OBJECTS, .string_ascii_data = 40, .string_data = 56,
+		.code_size = 192,
+		.frame_size = 120,
+		.generator_size = 144,
+		.string_size = 64,
+		.runtime_finalizing = 24,
+		.runtime_interpreters = 40,
+		.tstate_cframe = 56,
+		.cframe_frame = 0,
+		.cframe_previous = 8,
+		.frame_previous = 8,
+		.frame_code = 0,
+		.frame_instruction = 56,
+		.frame_owner = 70,
+		.code_first_line = 68,
+		.code_file = 112,
+		.code_name = 120,
+		.code_qualified_name = 128,
+		.code_line_table = 136,
+		.code_first_traceable = 176,
+		.code_bytecode = 192,
+		OBJECTS,
+		.string_ascii_data = 40,
+		.string_data = 56,
 	},
 	{
-		.version = 0x030d, .chain = PYTHON_CHAIN_SHIM, .instruction = PYTHON_INSTRUCTION_POINTER,
-		.code_size = 200, .frame_size = 136, .generator_size = 144, .string_size = 64,
-		.runtime_finalizing = 608, .runtime_interpreters = 632,
+		.version = 0x030d,
+		.chain = PYTHON_CHAIN_SHIM,
+		.instruction = PYTHON_INSTRUCTION_POINTER,
+		.code_size = 200,
+		.frame_size = 136,
+		.generator_size = 144,
+		.string_size = 64,
+		.runtime_finalizing = 608,
+		.runtime_interpreters = 632,
 		.tstate_frame = 72,
-		.frame_previous = 8, .frame_code = 0, .frame_instruction = 56, .frame_owner = 70,
-		.code_first_line = 68, .code_file = 112, .code_name = 120, .code_qualified_name = 128,
-		.code_line_table = 136, .code_first_traceable = 184, .code_bytecode = 200,
-		OBJECTS, .string_ascii_data = 40, .string_data = 56,
+		.frame_previous = 8,
+		.frame_code = 0,
+		.frame_instruction = 56,
+		.frame_owner = 70,
+		.code_first_line = 68,
+		.code_file = 112,
+		.code_name = 120,
+		.code_qualified_name = 128,
+		.code_line_table = 136,
+		.code_first_traceable = 184,
+		.code_bytecode = 200,
+		OBJECTS,
+		.string_ascii_data = 40,
+		.string_data = 56,
 	},
 	{
-		.version = 0x030d, .chain = PYTHON_CHAIN_SHIM, .instruction = PYTHON_INSTRUCTION_POINTER,
-		.code_size = 216, .frame_size = 152, .generator_size = 160, .string_size = 80,
-		.runtime_finalizing = 608, .runtime_interpreters = 632,
+		.version = 0x030d,
+		.chain = PYTHON_CHAIN_SHIM,
+		.instruction = PYTHON_INSTRUCTION_POINTER,
+		.code_size = 216,
+		.frame_size = 152,
+		.generator_size = 160,
+		.string_size = 80,
+		.runtime_finalizing = 608,
+		.runtime_interpreters = 632,
 		.tstate_frame = 72,
-		.frame_previous = 8, .frame_code = 0, .frame_instruction = 56, .frame_owner = 70,
-		.code_first_line = 84, .code_file = 128, .code_name = 136, .code_qualified_name = 144,
-		.code_line_table = 152, .code_first_traceable = 200, .code_bytecode = 216,
-		OBJECTS_FREE_THREADED, .string_ascii_data = 56, .string_data = 72, .string_kind_shift = 2,
+		.frame_previous = 8,
+		.frame_code = 0,
+		.frame_instruction = 56,
+		.frame_owner = 70,
+		.code_first_line = 84,
+		.code_file = 128,
+		.code_name = 136,
+		.code_qualified_name = 144,
+		.code_line_table = 152,
+		.code_first_traceable = 200,
+		.code_bytecode = 216,
+		OBJECTS_FREE_THREADED,
+		.string_ascii_data = 56,
+		.string_data = 72,
+		.string_kind_shift = 2,
 	},
 	{ .version = 0x030e, .runtime_finalizing = 784, .runtime_interpreters = 808, LAYOUT_3_14 },
 	{ .version = 0x030e, .runtime_finalizing = 784, .runtime_interpreters = 808, LAYOUT_3_14_FREE_THREADED },
@@ -119,37 +195,23 @@ static const struct python_layout layouts[] = {
 enum debug_word { DEBUG_WORD_COOKIE, DEBUG_WORD_VERSION, DEBUG_WORD_FREE_THREADED };
 
 struct slot {
-	uint16_t field;   // offset in struct python_layout
-	uint8_t word[3];  // in 3.13, 3.14, 3.15; 0 = in none
+	uint16_t field;  // offset in struct python_layout
+	uint8_t word[3]; // in 3.13, 3.14, 3.15; 0 = in none
 };
 
-#define SLOT(name, ...)                                                                             \
-	{                                                                                               \
-		.field = offsetof(struct python_layout, name), .word = { __VA_ARGS__ }                      \
+#define SLOT(name, ...)                                                        \
+	{                                                                          \
+		.field = offsetof(struct python_layout, name), .word = { __VA_ARGS__ } \
 	}
 
 static const struct slot slots[] = {
-	SLOT(runtime_finalizing, 4, 4, 4),
-	SLOT(runtime_interpreters, 5, 5, 5),
-	SLOT(tstate_frame, 23, 26, 26),
-	SLOT(frame_previous, 29, 32, 40),
-	SLOT(frame_code, 30, 33, 41),
-	SLOT(frame_instruction, 31, 34, 42),
-	SLOT(frame_owner, 33, 36, 44),
-	SLOT(frame_copy, 0, 38, 46),
-	SLOT(code_file, 35, 40, 48),
-	SLOT(code_name, 36, 41, 49),
-	SLOT(code_qualified_name, 37, 42, 50),
-	SLOT(code_line_table, 38, 43, 51),
-	SLOT(code_first_line, 39, 44, 52),
-	SLOT(code_bytecode, 43, 48, 56),
-	SLOT(code_copies, 0, 49, 57),
-	SLOT(object_type, 45, 51, 59),
-	SLOT(object_size, 65, 75, 87),
-	SLOT(bytes_data, 66, 76, 88),
-	SLOT(string_state, 68, 78, 90),
-	SLOT(string_length, 69, 79, 91),
-	SLOT(string_ascii_data, 70, 80, 92),
+	SLOT(runtime_finalizing, 4, 4, 4), SLOT(runtime_interpreters, 5, 5, 5),   SLOT(tstate_frame, 23, 26, 26),
+	SLOT(frame_previous, 29, 32, 40),  SLOT(frame_code, 30, 33, 41),          SLOT(frame_instruction, 31, 34, 42),
+	SLOT(frame_owner, 33, 36, 44),     SLOT(frame_copy, 0, 38, 46),           SLOT(code_file, 35, 40, 48),
+	SLOT(code_name, 36, 41, 49),       SLOT(code_qualified_name, 37, 42, 50), SLOT(code_line_table, 38, 43, 51),
+	SLOT(code_first_line, 39, 44, 52), SLOT(code_bytecode, 43, 48, 56),       SLOT(code_copies, 0, 49, 57),
+	SLOT(object_type, 45, 51, 59),     SLOT(object_size, 65, 75, 87),         SLOT(bytes_data, 66, 76, 88),
+	SLOT(string_state, 68, 78, 90),    SLOT(string_length, 69, 79, 91),       SLOT(string_ascii_data, 70, 80, 92),
 };
 
 static bool
@@ -175,8 +237,7 @@ python_layout_find(uint32_t version_hex, bool is_free_threaded)
 }
 
 bool
-python_layout_check(const struct python_layout *layout, const struct python_types *types, char *why,
-                    size_t why_size)
+python_layout_check(const struct python_layout *layout, const struct python_types *types, char *why, size_t why_size)
 {
 	const struct {
 		const char *name;
@@ -200,8 +261,8 @@ python_layout_check(const struct python_layout *layout, const struct python_type
 		uint64_t basic_size = python_memory_u64(rows[i].type + PYTHON_TYPE_BASIC_SIZE(layout));
 
 		if (basic_size != rows[i].basic_size) {
-			diag_format(why, why_size, "type %s has %lu bytes, %u expected", rows[i].name,
-			            (unsigned long)basic_size, (unsigned)rows[i].basic_size);
+			diag_format(why, why_size, "type %s has %lu bytes, %u expected", rows[i].name, (unsigned long)basic_size,
+			            (unsigned)rows[i].basic_size);
 			return false;
 		}
 		if (name < PYTHON_MEMORY_LOWEST || name >> KMEM_ADDRESS_BITS != 0 ||
@@ -214,8 +275,8 @@ python_layout_check(const struct python_layout *layout, const struct python_type
 }
 
 bool
-python_layout_refine(struct python_layout *layout, const uint64_t *debug_offsets,
-                     uint32_t version_hex, char *why, size_t why_size)
+python_layout_refine(struct python_layout *layout, const uint64_t *debug_offsets, uint32_t version_hex, char *why,
+                     size_t why_size)
 {
 	if (layout->version < 0x030d)
 		return true;
@@ -240,8 +301,7 @@ python_layout_refine(struct python_layout *layout, const uint64_t *debug_offsets
 		uint64_t offset = debug_offsets[word];
 
 		if (offset > 4095) { // no field is that far in
-			diag_format(why, why_size, "word %u of its table of offsets is %lu", word,
-			            (unsigned long)offset);
+			diag_format(why, why_size, "word %u of its table of offsets is %lu", word, (unsigned long)offset);
 			return false;
 		}
 		*field = (uint16_t)offset;

@@ -61,7 +61,7 @@ struct python_layout {
 	uint16_t runtime_interpreters; // head, with main behind it
 	uint16_t tstate_frame;
 	uint16_t tstate_cframe;
-	uint16_t tstate_thread_id;     // used up to 3.11
+	uint16_t tstate_thread_id; // used up to 3.11
 	uint16_t cframe_frame;
 	uint16_t cframe_previous;
 
@@ -69,8 +69,8 @@ struct python_layout {
 	uint16_t frame_code;
 	uint16_t frame_instruction;
 	uint16_t frame_owner;
-	uint16_t frame_is_entry;       // one before frame_owner: they are read together
-	uint16_t frame_copy;           // int32: which of code_copies it runs
+	uint16_t frame_is_entry; // one before frame_owner: they are read together
+	uint16_t frame_copy;     // int32: which of code_copies it runs
 
 	uint16_t code_first_line;
 	uint16_t code_file;
@@ -78,18 +78,19 @@ struct python_layout {
 	uint16_t code_qualified_name;
 	uint16_t code_line_table;
 	uint16_t code_first_traceable;
-	uint16_t code_bytecode;        // the bytecode itself with PYTHON_INSTRUCTION_POINTER, else a bytes object
-	uint16_t code_copies;          // array of the threads' own copies of it: size, then addresses; [0] is the bytecode itself
+	uint16_t code_bytecode; // the bytecode itself with PYTHON_INSTRUCTION_POINTER, else a bytes object
+	// array of the threads' own copies of it: size, then addresses; [0] is the bytecode itself
+	uint16_t code_copies;
 
 	uint16_t object_type;
-	uint16_t object_size;          // ob_size of variable-sized objects
+	uint16_t object_size; // ob_size of variable-sized objects
 	uint16_t bytes_data;
 	uint16_t string_length;
 	uint16_t string_state;
 	uint16_t string_ascii_data;
-	uint16_t string_data;          // of compact strings that are not ASCII
-	uint8_t string_kind_shift;     // where the bits of string_state begin that are looked at
-	uint8_t code_tag_mask;         // low bits of frame_code that are not address
+	uint16_t string_data;      // of compact strings that are not ASCII
+	uint8_t string_kind_shift; // where the bits of string_state begin that are looked at
+	uint8_t code_tag_mask;     // low bits of frame_code that are not address
 };
 
 /* The static types of one interpreter, as addresses. */
@@ -106,7 +107,7 @@ struct python_types {
 struct python_interpreter {
 	struct python_layout layout;
 	struct python_types types;
-	uint32_t version_hex;          // PY_VERSION_HEX
+	uint32_t version_hex; // PY_VERSION_HEX
 };
 
 /* Does `_PyRuntime` at this address say that there is no global lock? False before 3.13. */
@@ -116,15 +117,15 @@ bool python_layout_is_free_threaded(uint32_t version_hex, const uint64_t *debug_
 const struct python_layout *python_layout_find(uint32_t version_hex, bool is_free_threaded);
 
 /* Is there an interpreter whose types are those of this row? `why` gets a clause when not. */
-bool python_layout_check(const struct python_layout *layout, const struct python_types *types,
-                         char *why, size_t why_size);
+bool python_layout_check(const struct python_layout *layout, const struct python_types *types, char *why,
+                         size_t why_size);
 
 /*
  * Puts the interpreter's own offsets in place of the row's; nothing to do before 3.13.
  *
  * debug_offsets  address of `_PyRuntime`
  */
-bool python_layout_refine(struct python_layout *layout, const uint64_t *debug_offsets,
-                          uint32_t version_hex, char *why, size_t why_size);
+bool python_layout_refine(struct python_layout *layout, const uint64_t *debug_offsets, uint32_t version_hex, char *why,
+                          size_t why_size);
 
 #endif

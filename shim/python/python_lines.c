@@ -33,10 +33,10 @@
 struct range {
 	const uint8_t *table;
 	size_t table_bytes;
-	size_t at;       // next byte of the table
+	size_t at; // next byte of the table
 	uint64_t start;
 	uint64_t end;
-	int64_t line;    // counted from the first line of the code object
+	int64_t line; // counted from the first line of the code object
 	bool has_line;
 };
 
@@ -162,14 +162,14 @@ python_lines_read(uint32_t python_version, const uint8_t *table, size_t table_by
 
 /* --- whole tables ---------------------------------------------------------------------------------- */
 
-#define EXPANDED_TABLES 8      // module bodies that import each other
+#define EXPANDED_TABLES 8 // module bodies that import each other
 #define EXPANDED_RANGES 8192u
 #define EXPANDED_MIN_BYTES 256 // shorter tables are read as they are
 
 /* A module's body is asked for line after line: its table is read once, not from its beginning each time. */
 struct expanded {
 	uint32_t code_index;
-	uint32_t count;        // of ranges; 0 = empty, or more than there is room for
+	uint32_t count; // of ranges; 0 = empty, or more than there is room for
 	uint64_t last_used;
 	uint32_t starts[EXPANDED_RANGES];
 	uint32_t firsts[EXPANDED_RANGES];
@@ -177,7 +177,7 @@ struct expanded {
 
 static struct expanded expanded[EXPANDED_TABLES]; // touched in processes that import
 static struct {
-	uint64_t stamp;        // of the table it is for
+	uint64_t stamp; // of the table it is for
 	int64_t line;
 	uint32_t start;
 } line_starts[2 * EXPANDED_RANGES];
@@ -321,8 +321,7 @@ read_and_remember(uint32_t code_index, uint32_t offset, struct bucket *bucket, u
 			place = home ^ i;
 			break;
 		}
-	atomic_store_explicit(&bucket->words[place], question << UNIT_BITS | first / UNIT_BYTES,
-	                      memory_order_relaxed);
+	atomic_store_explicit(&bucket->words[place], question << UNIT_BITS | first / UNIT_BYTES, memory_order_relaxed);
 	return first;
 }
 

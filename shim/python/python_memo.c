@@ -32,7 +32,8 @@ is_special_holding(const struct python_interpreter *python, enum python_chain ch
 
 /* Bits in which code and instruction are not those of the visit. */
 static inline uint64_t
-difference(const struct python_layout *layout, enum python_chain chain, const struct python_visit *visit, uint64_t frame)
+difference(const struct python_layout *layout, enum python_chain chain, const struct python_visit *visit,
+           uint64_t frame)
 {
 	return (python_memory_u64(frame + layout->frame_code) ^ visit->code_word) |
 	       (python_visit_instruction(layout, chain, frame) ^ visit->instruction_word);
@@ -80,7 +81,8 @@ verify_chain(const struct python_interpreter *python, enum python_chain chain, c
 				differs |= outer_cframe(&layout, visit->anchor_addr) ^ visit[-1].anchor_addr;
 				differs |= python_extent_contains(extent, visit->anchor_addr) ^ visit->is_anchored;
 			}
-			__asm__("" : "+r"(differs)); // or the compiler sees that both addresses are equal, and waits for the later one
+			// or the compiler sees that both addresses are equal, and waits for the later one
+			__asm__("" : "+r"(differs));
 			if (differs != 0)
 				break;
 			frame = next;

@@ -22,10 +22,10 @@
 #define PYTHON_MEMO_PLACES 512
 
 struct python_frame {
-	uint32_t code;          // index of its struct kmem_code in RECORDS (units of 8 bytes)
-	uint32_t offset;        // of the first instruction of the line that is executed, in bytes
-	uint16_t code_flags;    // enum kmem_code_flags
-	uint64_t anchor_addr;   // an address inside the native frame of the evaluator that runs it; 0 = unknown
+	uint32_t code;        // index of its struct kmem_code in RECORDS (units of 8 bytes)
+	uint32_t offset;      // of the first instruction of the line that is executed, in bytes
+	uint16_t code_flags;  // enum kmem_code_flags
+	uint64_t anchor_addr; // an address inside the native frame of the evaluator that runs it; 0 = unknown
 };
 
 /*
@@ -57,8 +57,8 @@ struct python_frame {
 struct python_memo {
 	uint32_t count;
 	uint32_t known;
-	uint32_t scanned;        // frames[scanned - 1] got its anchor from a scan of the stack (3.8, 3.9); 0 = none did
-	bool is_cut;             // the last walk had more frames than it showed
+	uint32_t scanned; // frames[scanned - 1] got its anchor from a scan of the stack (3.8, 3.9); 0 = none did
+	bool is_cut;      // the last walk had more frames than it showed
 	uint64_t deaths;
 	uint64_t state_addr;
 	uint64_t stack_end;
@@ -109,8 +109,8 @@ python_memo_find(const struct python_memo *memo, uint64_t frame, uint32_t guess,
  *
  * position  in: at the frame of visits[at]. out: behind the visits that hold
  */
-uint32_t python_memo_verify(const struct python_interpreter *python, const struct python_memo *memo, uint32_t at, uint32_t last,
-                            const struct python_extent *extent, struct python_position *position);
+uint32_t python_memo_verify(const struct python_interpreter *python, const struct python_memo *memo, uint32_t at,
+                            uint32_t last, const struct python_extent *extent, struct python_position *position);
 
 /* Does the chain go on outwards from the frame of visits[at], at `position`, as it did, up to its end? Its own words may differ. */
 bool python_memo_continues(const struct python_interpreter *python, const struct python_memo *memo, uint32_t at,

@@ -216,8 +216,9 @@ find_runners(const struct candidate *of)
 		const Elf64_Sym *symbol = elf_symbols_find(of->object, names[i]);
 
 		if (symbol != NULL)
-			of->runtime->runners[i] = (struct python_function){ of->object->load_bias + symbol->st_value,
-			                                                    of->object->load_bias + symbol->st_value + symbol->st_size };
+			of->runtime->runners[i] = (struct python_function){
+				of->object->load_bias + symbol->st_value, of->object->load_bias + symbol->st_value + symbol->st_size
+			};
 	}
 }
 
@@ -350,9 +351,10 @@ look_closely(const struct candidate *of, const char *path)
 	bool is_understood = understand(of, why, sizeof(why));
 
 	if (is_understood) {
-		atomic_store_explicit(&runtime->finalizing_word,
-		                      (const _Atomic uint64_t *)(runtime->addr + runtime->interpreter.layout.runtime_finalizing),
-		                      memory_order_relaxed);
+		atomic_store_explicit(
+			&runtime->finalizing_word,
+			(const _Atomic uint64_t *)(runtime->addr + runtime->interpreter.layout.runtime_finalizing),
+			memory_order_relaxed);
 		listen_for_deaths(runtime);
 	} else {
 		diag_format(who, sizeof(who), "Python %u.%u.%u", version_hex >> 24, version_hex >> 16 & 0xff,
@@ -387,15 +389,17 @@ python_runtime_look_at(const struct elf_object *object, const char *path)
 	int state = atomic_load_explicit(&python_runtime.state, memory_order_acquire);
 
 	of.runtime = &python_runtime_second;
-	if ((state == PYTHON_RUNTIME_FOUND || state == PYTHON_RUNTIME_REFUSED) && python_runtime.addr != addr && claim(of.runtime))
+	if ((state == PYTHON_RUNTIME_FOUND || state == PYTHON_RUNTIME_REFUSED) && python_runtime.addr != addr &&
+	    claim(of.runtime))
 		look_closely(&of, path);
 }
 
 static int
 look_at_loaded(struct dl_phdr_info *info, size_t size, void *context)
 {
-	struct elf_object object = { .load_bias = info->dlpi_addr, .headers = info->dlpi_phdr,
-		                     .header_count = info->dlpi_phnum };
+	struct elf_object object = { .load_bias = info->dlpi_addr,
+		                         .headers = info->dlpi_phdr,
+		                         .header_count = info->dlpi_phnum };
 	bool *is_first = context;
 
 	(void)size;
@@ -428,8 +432,8 @@ python_runtime_pin(void)
 		struct python_runtime *runtime = runtimes[i];
 
 		/* acquire: pairs with look_closely(). */
-		if (atomic_load_explicit(&runtime->state, memory_order_acquire) != PYTHON_RUNTIME_FOUND || runtime->path[0] == '\0' ||
-		    atomic_exchange_explicit(&runtime->is_pinned, true, memory_order_relaxed))
+		if (atomic_load_explicit(&runtime->state, memory_order_acquire) != PYTHON_RUNTIME_FOUND ||
+		    runtime->path[0] == '\0' || atomic_exchange_explicit(&runtime->is_pinned, true, memory_order_relaxed))
 			continue;
 		if (dlopen(runtime->path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) == NULL)
 			(void)dlerror(); // ours, not the program's

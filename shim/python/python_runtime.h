@@ -21,9 +21,9 @@
 
 enum python_runtime_state {
 	PYTHON_RUNTIME_NEVER_LOOKED,
-	PYTHON_RUNTIME_BUSY,      // a thread is looking
+	PYTHON_RUNTIME_BUSY, // a thread is looking
 	PYTHON_RUNTIME_NOT_FOUND,
-	PYTHON_RUNTIME_REFUSED,   // no table for it, or a check failed
+	PYTHON_RUNTIME_REFUSED, // no table for it, or a check failed
 	PYTHON_RUNTIME_FOUND,
 };
 
@@ -61,21 +61,23 @@ struct python_allocators {
 
 /* Written by one thread while the state is BUSY, constant once it is FOUND. */
 struct python_runtime {
-	_Atomic int state;            // release and acquire: everything below before FOUND or REFUSED
+	_Atomic int state; // release and acquire: everything below before FOUND or REFUSED
 	_Atomic bool is_pinned;
-	bool is_late;                 // loaded after the start: a thread's first look at its variables calls malloc, perhaps under a lock
-	const char *path;             // of its object, the loader's own text; "" = the main program
+	// loaded after the start: a thread's first look at its variables calls malloc, perhaps under a lock
+	bool is_late;
+	const char *path; // of its object, the loader's own text; "" = the main program
 	struct python_interpreter interpreter;
 	void *(*current_state)(void); // of the thread that holds the lock (3.12: of this thread, attached)
 	void *(*thread_state)(void);  // of this thread, attached or not
 	void (*code_dealloc)(void *code);
 	struct python_allocators allocators;
-	uint64_t addr;                // of _PyRuntime
-	uint64_t text_addr;           // the interpreter's executable segment
+	uint64_t addr;      // of _PyRuntime
+	uint64_t text_addr; // the interpreter's executable segment
 	uint64_t text_end;
-	uint64_t evaluator_addr;      // _PyEval_EvalFrameDefault, where the scan of the stack needs it
+	uint64_t evaluator_addr; // _PyEval_EvalFrameDefault, where the scan of the stack needs it
 	uint64_t evaluator_end;
-	struct python_function runners[3]; // they run a program and then its exit handlers; one may have become part of another
+	// they run a program and then its exit handlers; one may have become part of another
+	struct python_function runners[3];
 
 	/* Not 0 from the beginning of the finalisation until the next initialisation; a word of ours until an interpreter is found. */
 	const _Atomic uint64_t *_Atomic finalizing_word;

@@ -16,7 +16,6 @@
  * whose thread state leads to none: the innermost return address into that function which has `frame` among
  * the words of its own frame. Looks at 32 KiB of stack.
  */
-uint64_t python_stack_find_evaluator(uint64_t sp, uint64_t frame, uint64_t text_addr,
-                                     uint64_t text_end);
+uint64_t python_stack_find_evaluator(uint64_t sp, uint64_t frame, uint64_t text_addr, uint64_t text_end);
 
 #endif

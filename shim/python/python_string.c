@@ -58,14 +58,12 @@ encode(uint32_t character, uint8_t *out)
 }
 
 bool
-python_string_open(const struct python_interpreter *python, uint64_t addr,
-                   struct python_string *string)
+python_string_open(const struct python_interpreter *python, uint64_t addr, struct python_string *string)
 {
 	const struct python_layout *layout = &python->layout;
 
 	*string = (struct python_string){ .kind = 1, .is_ascii = true };
-	if (!python_memory_is_object(addr) ||
-	    python_memory_u64(addr + layout->object_type) != python->types.string)
+	if (!python_memory_is_object(addr) || python_memory_u64(addr + layout->object_type) != python->types.string)
 		return false;
 
 	uint32_t state = python_memory_u32(addr + layout->string_state) >> layout->string_kind_shift;

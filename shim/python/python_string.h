@@ -23,12 +23,12 @@
 
 struct python_string {
 	const void *characters;
-	uint64_t length;      // characters
-	uint64_t next;        // first one that was not given out
-	uint32_t room_bytes;  // left of PYTHON_STRING_BYTES_MAX
-	uint8_t kind;         // bytes per character: 1, 2, 4
+	uint64_t length;     // characters
+	uint64_t next;       // first one that was not given out
+	uint32_t room_bytes; // left of PYTHON_STRING_BYTES_MAX
+	uint8_t kind;        // bytes per character: 1, 2, 4
 	bool is_ascii;
-	bool was_cut;         // the text was longer
+	bool was_cut; // the text was longer
 };
 
 struct python_piece {
@@ -38,8 +38,7 @@ struct python_piece {
 };
 
 /* An empty string and false when there is no readable str object at `addr`. */
-bool python_string_open(const struct python_interpreter *python, uint64_t addr,
-                        struct python_string *string);
+bool python_string_open(const struct python_interpreter *python, uint64_t addr, struct python_string *string);
 
 void python_string_next(struct python_string *string, struct python_piece *piece);
 

@@ -64,8 +64,8 @@ goes_on(const struct python_trail_frame *kept, const struct python_layout *layou
 
 /* The innermost of `kept` and those outside it with which the chain does not go on as it did; `none`, behind them all: there is none. */
 static inline __attribute__((always_inline)) const struct python_trail_frame *
-compare(const struct python_trail_frame *kept, const struct python_trail_frame *none, const struct python_layout *layout,
-        bool is_pointer)
+compare(const struct python_trail_frame *kept, const struct python_trail_frame *none,
+        const struct python_layout *layout, bool is_pointer)
 {
 	uint64_t frame = kept->frame_addr;
 
@@ -97,8 +97,8 @@ find(struct python_trail_frame *kept, uint64_t frame)
 
 /* The chain from `frame` outwards. False when it cannot be read. Sets how much of kept[] it ends with, and how many are fresh. */
 static inline __attribute__((always_inline)) bool
-follow(struct python_trail *trail, const struct python_layout *layout, bool is_pointer, uint64_t frame, uint32_t *joined,
-       uint32_t *fresh_count)
+follow(struct python_trail *trail, const struct python_layout *layout, bool is_pointer, uint64_t frame,
+       uint32_t *joined, uint32_t *fresh_count)
 {
 	struct python_trail_frame *guess = last_of(trail);
 	uint32_t count = 0;
@@ -196,7 +196,8 @@ digest_rest(struct python_trail *trail, const struct python_layout *layout, uint
 		return (struct digest_rest){ 0, false };
 	if (!is_pointer && go_on(trail, layout, false, frame, &digest))
 		return (struct digest_rest){ digest, true };
-	if (!(is_pointer ? follow(trail, layout, true, frame, &count, &fresh) : follow(trail, layout, false, frame, &count, &fresh))) {
+	if (!(is_pointer ? follow(trail, layout, true, frame, &count, &fresh)
+	                 : follow(trail, layout, false, frame, &count, &fresh))) {
 		trail->last_bytes = 0;
 		return (struct digest_rest){ 0, false };
 	}
@@ -213,7 +214,8 @@ python_trail_digest(struct python_trail *trail, const struct python_layout *layo
 {
 	uint64_t usual;
 
-	if (__builtin_expect(layout->instruction == PYTHON_INSTRUCTION_POINTER && go_on(trail, layout, true, frame, &usual), 1)) {
+	if (__builtin_expect(layout->instruction == PYTHON_INSTRUCTION_POINTER && go_on(trail, layout, true, frame, &usual),
+	                     1)) {
 		*digest = usual;
 		return true;
 	}

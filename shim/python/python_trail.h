@@ -21,7 +21,7 @@
 #include "python/python_layout.h"
 
 #define PYTHON_TRAIL_FRAMES 1024 // as deep as the interpreter recurses by default
-#define PYTHON_TRAIL_LOOKS 4 // kept frames that are compared with a frame that has moved
+#define PYTHON_TRAIL_LOOKS 4     // kept frames that are compared with a frame that has moved
 
 struct python_trail_frame {
 	uint64_t frame_addr;
@@ -35,13 +35,15 @@ struct python_trail_frame {
  * Kept frames lie outermost first, behind so many zeroed ones as are looked at: each leads to the one before it.
  */
 struct python_trail {
-	uint64_t state_addr; // python_frames.c: a thread state that proved to be this thread's own, and 1: there may be none, which is 0
+	// python_frames.c: a thread state that proved to be this thread's own, and 1: there may be none, which is 0
+	uint64_t state_addr;
 	uint64_t last_bytes; // from the last zeroed one to the last kept one
 	struct python_trail_frame kept[PYTHON_TRAIL_LOOKS + PYTHON_TRAIL_FRAMES];
 	struct python_trail_frame fresh[PYTHON_TRAIL_FRAMES]; // innermost first, while it is followed
 };
 
 /* A digest of the chain that begins at `frame`. False: there is none (0), it cannot be read, or is too long. */
-bool python_trail_digest(struct python_trail *trail, const struct python_layout *layout, uint64_t frame, uint64_t *digest);
+bool python_trail_digest(struct python_trail *trail, const struct python_layout *layout, uint64_t frame,
+                         uint64_t *digest);
 
 #endif

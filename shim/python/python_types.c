@@ -25,9 +25,9 @@
 #define KNOWN_TRIES 16
 
 struct known_type {
-	uint64_t addr;         // 0 = empty
+	uint64_t addr; // 0 = empty
 	bool is_type;
-	uint8_t prefix_words;  // before the object itself
+	uint8_t prefix_words; // before the object itself
 	uint32_t basic_size;
 	char name[PYTHON_TYPES_NAME_BYTES];
 };
@@ -137,7 +137,8 @@ append_module(const struct python_interpreter *python, uint64_t type, char *name
 		    strcmp(key, "__module__") != 0)
 			continue;
 		if (is_ascii_string(python, value, &length) && append(name, value + layout->string_ascii_data, length) &&
-		    strcmp(name, "__main__") != 0 && strcmp(name, "builtins") != 0 && strlen(name) + 1 < PYTHON_TYPES_NAME_BYTES)
+		    strcmp(name, "__main__") != 0 && strcmp(name, "builtins") != 0 &&
+		    strlen(name) + 1 < PYTHON_TYPES_NAME_BYTES)
 			strcat(name, ".");
 		else
 			*name = '\0';
@@ -224,7 +225,8 @@ is_referenced(const struct python_layout *layout, const uint64_t *head)
 
 /* `padding`: words that debug hooks on top of ours put in front. */
 static const char *
-name_at(const struct python_interpreter *python, const uint64_t words[PYTHON_TYPES_WORDS], uint64_t bytes, unsigned padding)
+name_at(const struct python_interpreter *python, const uint64_t words[PYTHON_TYPES_WORDS], uint64_t bytes,
+        unsigned padding)
 {
 	static const uint8_t prefixes[] = { 2, 0, 4 }; // what stands in front of collected objects looks like one without
 	const struct python_layout *layout = &python->layout;

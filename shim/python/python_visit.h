@@ -27,7 +27,7 @@
 
 enum python_visit_kind {
 	PYTHON_VISIT_FRAME,
-	PYTHON_VISIT_SKIP,    // being set up: the interpreter hides it as well
+	PYTHON_VISIT_SKIP, // being set up: the interpreter hides it as well
 	PYTHON_VISIT_SHIM,
 	PYTHON_VISIT_FOREIGN, // runs no code object
 	PYTHON_VISIT_INVALID,
@@ -36,17 +36,17 @@ enum python_visit_kind {
 struct python_visit {
 	/* What was read. */
 	uint64_t frame_addr;
-	uint64_t code_word;        // with its tag
+	uint64_t code_word; // with its tag
 	uint64_t instruction_word;
-	uint32_t owner_word;       // python_visit_owner_word(), and PYTHON_VISIT_IS_SPECIAL
+	uint32_t owner_word; // python_visit_owner_word(), and PYTHON_VISIT_IS_SPECIAL
 
 	/* What that means. */
-	uint32_t code;             // index of its struct kmem_code
-	uint32_t offset;           // of the first instruction of the line
-	uint16_t code_flags;       // enum kmem_code_flags
-	uint8_t kind;              // enum python_visit_kind
-	bool is_anchored;          // anchor_addr is on this C stack
-	uint64_t anchor_addr;      // of the evaluator that runs it, as the chain says; 0 = none
+	uint32_t code;        // index of its struct kmem_code
+	uint32_t offset;      // of the first instruction of the line
+	uint16_t code_flags;  // enum kmem_code_flags
+	uint8_t kind;         // enum python_visit_kind
+	bool is_anchored;     // anchor_addr is on this C stack
+	uint64_t anchor_addr; // of the evaluator that runs it, as the chain says; 0 = none
 };
 static_assert(sizeof(struct python_visit) == 48, "dense: a walk reads one for each frame");
 
@@ -166,7 +166,8 @@ python_visit_judge(const struct python_interpreter *python, const struct python_
 	if (!python_memory_is_object(code))
 		return PYTHON_VISIT_INVALID;
 	if (python_visit_is_foreign(python, visit->code_word))
-		return layout->chain == PYTHON_CHAIN_SHIM ? PYTHON_VISIT_FOREIGN : PYTHON_VISIT_INVALID; // 3.13: None is allowed
+		// 3.13: None is allowed
+		return layout->chain == PYTHON_CHAIN_SHIM ? PYTHON_VISIT_FOREIGN : PYTHON_VISIT_INVALID;
 
 	if (layout->instruction == PYTHON_INSTRUCTION_POINTER) {
 		at = (int64_t)(visit->instruction_word - python_visit_bytecode(layout, visit->frame_addr, code));

@@ -320,7 +320,8 @@ void
 call_stack_forked(void)
 {
 	for (unsigned i = 0; i < SHARED_MEMORIES; i++) {
-		if (atomic_load_explicit(&shared[i].is_taken, memory_order_relaxed)) // each is in a page of its own, which a write would copy
+		// each is in a page of its own, which a write would copy
+		if (atomic_load_explicit(&shared[i].is_taken, memory_order_relaxed))
 			atomic_store_explicit(&shared[i].is_taken, false, memory_order_relaxed);
 	}
 }

@@ -35,11 +35,11 @@ call_stack_python_frame(const struct python_frame *frame)
 }
 
 struct call_stack {
-	uint64_t hash;            // of frames[] and flags; never 0
+	uint64_t hash; // of frames[] and flags; never 0
 	uint32_t frame_count;
-	uint32_t omitted;         // as in struct kmem_stack
+	uint32_t omitted; // as in struct kmem_stack
 	uint32_t omitted_at;
-	uint16_t flags;           // enum kmem_stack_flags
+	uint16_t flags;                         // enum kmem_stack_flags
 	uint64_t frames[CALL_STACK_FRAMES_MAX]; // the whole stack as in struct kmem_stack, innermost first
 };
 
@@ -50,7 +50,7 @@ struct call_stack_memory {
 	struct native_memos memos; // what the last native walks found
 	struct python_stack python;
 	struct python_memo python_memo;
-	bool is_repeatable; // the stack is a function of what event_memo.h looks at
+	bool is_repeatable;         // the stack is a function of what event_memo.h looks at
 	struct native_memo *walked; // the memo of its native part; NULL = it has none
 };
 
@@ -64,12 +64,14 @@ struct call_stack_memory {
  * returns     the stack, to be given back soon by call_stack_give_back(); never NULL: without free memory it is an
  *             empty one with KMEM_STACK_NO_STACK, and KMEM_LOST_STACKS is raised
  */
-const struct call_stack *call_stack_take(struct call_stack_memory *memory, const void *hook_frame, enum call_stack_extent extent);
+const struct call_stack *call_stack_take(struct call_stack_memory *memory, const void *hook_frame,
+                                         enum call_stack_extent extent);
 void call_stack_give_back(const struct call_stack_memory *memory, const struct call_stack *stack);
 
 /* What the stack's `hash` must be after frames or flags were changed. */
 uint64_t call_stack_hash(const struct call_stack *stack);
 
-void call_stack_forked(void); // forked child: memories that other threads of the parent were using are free. One thread.
+// forked child: memories that other threads of the parent were using are free. One thread.
+void call_stack_forked(void);
 
 #endif

@@ -7,8 +7,8 @@
 void
 domain_names_store(void)
 {
-	static const char *const names[] = { "heap", "mmap", "reserved", "file", "shared", "cuda/pinned", "cuda/managed",
-		                         "python/arena" };
+	static const char *const names[] = { "heap",   "mmap",        "reserved",     "file",
+		                                 "shared", "cuda/pinned", "cuda/managed", "python/arena" };
 	static const char *const late_names[] = { "cuda/registered", "cuda/imported", "cuda/graph", "library" };
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -20,6 +20,6 @@ domain_names_store(void)
 		diag_format(capture_file_domain(i)->name, sizeof(capture_file_domain(i)->name), "cuda:%u/tensors",
 		            i - KMEM_DOMAIN_TENSORS_FIRST);
 	for (unsigned i = 0; i < sizeof(late_names) / sizeof(late_names[0]); i++)
-		diag_format(capture_file_domain(KMEM_DOMAIN_CUDA_REGISTERED + i)->name, sizeof(capture_file_domain(0)->name), "%s",
-		            late_names[i]);
+		diag_format(capture_file_domain(KMEM_DOMAIN_CUDA_REGISTERED + i)->name, sizeof(capture_file_domain(0)->name),
+		            "%s", late_names[i]);
 }

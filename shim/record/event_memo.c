@@ -160,7 +160,8 @@ find_in_bucket(struct event_memo *memo, const uint64_t *frame, uint64_t python)
 	return 0;
 }
 
-static uint32_t find_by_walk(struct event_memo *memo, struct native_memos *memos, const uint64_t *frame, bool was_looked_for);
+static uint32_t find_by_walk(struct event_memo *memo, struct native_memos *memos, const uint64_t *frame,
+                             bool was_looked_for);
 
 /* native: NULL, or as in event_memo_find() */
 static __attribute__((noinline)) uint32_t
@@ -177,8 +178,8 @@ find_otherwise(struct event_memo *memo, const uint64_t *frame, uint64_t python, 
 
 /* The one that followed the last time has this place, and other words. */
 static __attribute__((noinline)) uint32_t
-find_beside(struct event_memo *memo, const uint64_t *frame, uint64_t python, const struct event *event, struct digest digest,
-            struct native_memos *native)
+find_beside(struct event_memo *memo, const uint64_t *frame, uint64_t python, const struct event *event,
+            struct digest digest, struct native_memos *native)
 {
 	uint16_t way = find_way(memo, event->offsets, digest);
 
@@ -258,7 +259,8 @@ find_python(struct event_memo *memo, uint64_t digest, uint64_t salt)
 }
 
 uint32_t
-event_memo_find(struct event_memo *memo, struct native_memos *native, const void *hook_frame, bool has_interpreter, bool *is_brief)
+event_memo_find(struct event_memo *memo, struct native_memos *native, const void *hook_frame, bool has_interpreter,
+                bool *is_brief)
 {
 	uint64_t python;
 
@@ -324,7 +326,8 @@ event_memo_find_python(struct event_memo *memo, uint64_t state)
 
 	/* The digest is another one than that of other kinds of stacks: it needs no salt. */
 	return __builtin_expect(python_frames_digest_attached(&memo->trail, state, &python), 1)
-	           ? find_python_key(memo, python + python_code_deaths()) : find_python_detached(memo);
+	           ? find_python_key(memo, python + python_code_deaths())
+	           : find_python_detached(memo);
 }
 
 void

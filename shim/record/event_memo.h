@@ -25,18 +25,22 @@
 
 #define EVENT_MEMO_UNITS 32768u // of 64 bytes; only those in use are touched
 #define EVENT_MEMO_BUCKETS 8192u
-#define EVENT_MEMO_SEEN 4096u     // events; those of a program that makes more before it repeats itself are walked: it costs less than to
-                                  // drag so many into the cache
+// events; those of a program that makes more before it repeats itself are walked: it costs less than to drag so many
+// into the cache
+#define EVENT_MEMO_SEEN 4096u
 #define EVENT_MEMO_WORDS 256u    // of one event; a multiple of four
 #define EVENT_MEMO_PYTHON 16384u // events of which the Python frames are the whole stack
-#define EVENT_MEMO_PYTHON_LINE 4u // of these, in a cache line: which one is an event's own place, the others' its neighbours
+// of these, in a cache line: which one is an event's own place, the others' its neighbours
+#define EVENT_MEMO_PYTHON_LINE 4u
 
 /* What a walk depends on besides the words of the stack. */
 struct event_key {
-	uint64_t pc;     // return address of the hook
-	uint64_t sp;     // behind it
-	uint64_t rbp;    // of the hook's caller; only where the walk needs it
-	uint64_t python; // digest of the Python frames; without any, thread_parent_look(); 0 = neither. Of other domains than the heap: and this
+	uint64_t pc;  // return address of the hook
+	uint64_t sp;  // behind it
+	uint64_t rbp; // of the hook's caller; only where the walk needs it
+	// digest of the Python frames; without any, thread_parent_look(); 0 = neither. Of other domains than the heap:
+	// and this
+	uint64_t python;
 };
 
 /*
@@ -61,11 +65,11 @@ struct event_key {
 struct event {
 	struct event_key key;
 	struct digest digest;
-	uint32_t site;     // index + 1
-	uint16_t next;     // unit of the event that followed the last time; 0 = unknown
-	uint16_t older;    // unit of the next one in the bucket, or in the place of its digest
+	uint32_t site;  // index + 1
+	uint16_t next;  // unit of the event that followed the last time; 0 = unknown
+	uint16_t older; // unit of the next one in the bucket, or in the place of its digest
 	uint16_t count;
-	uint16_t offsets;  // unit
+	uint16_t offsets; // unit
 	bool needs_rbp;
 };
 static_assert(sizeof(struct event) == 64, "one cache line and the offsets");
@@ -84,13 +88,13 @@ struct python_event {
 /* Zeroed is empty. */
 struct event_memo {
 	struct python_trail trail;
-	uint64_t age;          // generation of the unwind rules and deaths of code objects, added
-	struct event_key key;  // of the event that is being looked at
-	uint64_t python_key;   // the same, when the Python frames are the whole stack; 0 = cannot be remembered
-	bool is_brief;         // KMEMSHIM_NATIVE=brief
+	uint64_t age;         // generation of the unwind rules and deaths of code objects, added
+	struct event_key key; // of the event that is being looked at
+	uint64_t python_key;  // the same, when the Python frames are the whole stack; 0 = cannot be remembered
+	bool is_brief;        // KMEMSHIM_NATIVE=brief
 	_Alignas(64) struct python_event python[EVENT_MEMO_PYTHON];
-	uint32_t used;         // units
-	uint16_t last;         // unit of the event before this one; 0 = it is not remembered
+	uint32_t used; // units
+	uint16_t last; // unit of the event before this one; 0 = it is not remembered
 	uint16_t bucket[EVENT_MEMO_BUCKETS];
 	uint16_t ways[EVENT_MEMO_BUCKETS];  // of those that use another one's offsets, by their digest
 	uint64_t seen[EVENT_MEMO_SEEN / 4]; // tags of events that came once, four in a word, the latest one lowest
@@ -105,8 +109,8 @@ struct event_memo {
  * (native_memo_digest()): one of which many ways lead to one place. What is not found so event_memo_keep_python() keeps, too: both kinds
  * of stacks stand in the same places, for a program has mostly one of them. NULL: it is not walked.
  */
-uint32_t event_memo_find(struct event_memo *memo, struct native_memos *native, const void *hook_frame, bool has_interpreter,
-                         bool *is_brief);
+uint32_t event_memo_find(struct event_memo *memo, struct native_memos *native, const void *hook_frame,
+                         bool has_interpreter, bool *is_brief);
 
 /* The same for the whole stack of an event whose brief one was just found. */
 uint32_t event_memo_find_whole(struct event_memo *memo, const void *hook_frame);

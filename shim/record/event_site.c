@@ -62,8 +62,9 @@ verify(uint32_t remembered, uint32_t walked)
 	atomic_fetch_add_explicit(&header->verify_mismatched, 1, memory_order_relaxed);
 	if (atomic_fetch_add_explicit(&notes, 1, memory_order_relaxed) >= VERIFY_NOTES_MAX)
 		return;
-	(void)diag_format(text, sizeof(text), "a stack differs from the remembered one: site %u was remembered, and site %u walked",
-	                  remembered, walked);
+	(void)diag_format(text, sizeof(text),
+	                  "a stack differs from the remembered one: site %u was remembered, and site %u walked", remembered,
+	                  walked);
 	capture_file_note(text);
 }
 
@@ -81,14 +82,16 @@ frame_of(const void *hook_frame)
 }
 
 static uint32_t
-walk_to_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, enum call_stack_extent extent, uint8_t clock)
+walk_to_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, enum call_stack_extent extent,
+             uint8_t clock)
 {
 	static const struct call_stack arena = { .hash = 1, .flags = KMEM_STACK_ARENA };
 	struct call_stack_memory *memory = slot != NULL ? &slot->stack : NULL;
 	const void *frame = frame_of(hook_frame);
 	bool is_address_space = frame == NULL && domain != KMEM_DOMAIN_PYTHON_ARENA; // of arenas whose objects are recorded
-	const struct call_stack *stack =
-		is_address_space ? &arena : call_stack_take(memory, frame, frame != NULL ? extent : CALL_STACK_ARENA);
+	const struct call_stack *stack = is_address_space
+	                                     ? &arena
+	                                     : call_stack_take(memory, frame, frame != NULL ? extent : CALL_STACK_ARENA);
 	uint32_t site = site_table_find(slot != NULL ? &slot->owner : NULL, stack, domain, clock);
 
 	if (slot != NULL && frame != NULL) {
@@ -105,8 +108,8 @@ walk_to_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, 
 
 /* What the memo did not find, or what is to be verified. */
 static __attribute__((noinline)) uint32_t
-walk_and_keep(struct thread_slot *slot, const void *hook_frame, uint32_t remembered, unsigned domain, enum call_stack_extent extent,
-              uint8_t clock)
+walk_and_keep(struct thread_slot *slot, const void *hook_frame, uint32_t remembered, unsigned domain,
+              enum call_stack_extent extent, uint8_t clock)
 {
 	uint32_t site;
 
@@ -120,11 +123,11 @@ walk_and_keep(struct thread_slot *slot, const void *hook_frame, uint32_t remembe
 			event_memo_keep(&slot->events, slot->stack.walked, site);
 			if (domain == KMEM_DOMAIN_HEAP && !python_frames_available())
 				event_memo_keep_python(&slot->events, site);
-		}
-		else if (slot->stack.walked == NULL) // else no Python frame was found after all: it is another kind of stack
+		} else if (slot->stack.walked == NULL) // else no Python frame was found after all: it is another kind of stack
 			event_memo_keep_python(&slot->events, site);
 	}
-	if (slot->stack.walked != NULL && slot->stack.native.is_remembered) // else the memo's frames are those of an earlier walk
+	// else the memo's frames are those of an earlier walk
+	if (slot->stack.walked != NULL && slot->stack.native.is_remembered)
 		native_memo_note_time(slot->stack.walked);
 	return site;
 }
@@ -145,8 +148,9 @@ event_site_is_much_rest(struct thread_slot *slot, uint32_t site, int64_t own_byt
 	held = site_table_held(site, &records);
 	if (held >= most)
 		return true;
-	*room = (struct thread_slot_room){ .site = site, .until_bytes = own_bytes + (most - held) / records,
-	                                    .most_bytes = most };
+	*room = (struct thread_slot_room){ .site = site,
+		                               .until_bytes = own_bytes + (most - held) / records,
+		                               .most_bytes = most };
 	return false;
 }
 
@@ -156,7 +160,8 @@ event_site_whole(struct thread_slot *slot, const void *hook_frame, uint32_t brie
 	_Atomic uint16_t *line_ways = ways_of_line(brief);
 	uint32_t site;
 
-	if (bytes < EVENT_SITE_BRIEF_BYTES && atomic_load_explicit(line_ways, memory_order_relaxed) >= EVENT_SITE_WAYS_MAX) {
+	if (bytes < EVENT_SITE_BRIEF_BYTES &&
+	    atomic_load_explicit(line_ways, memory_order_relaxed) >= EVENT_SITE_WAYS_MAX) {
 		thread_slot_publish(slot, brief);
 		return brief;
 	}

@@ -48,7 +48,8 @@
  */
 uint32_t event_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t bytes, uint8_t clock);
 
-bool event_site_is_much_rest(struct thread_slot *slot, uint32_t site, int64_t own_bytes, int64_t most); // of event_site_is_much()
+// of event_site_is_much()
+bool event_site_is_much_rest(struct thread_slot *slot, uint32_t site, int64_t own_bytes, int64_t most);
 
 /* Would the brief site, this thread's own, hold more than its share? What its threads gave out, less what they took back. */
 static inline bool
@@ -71,7 +72,8 @@ event_site_is_much(struct thread_slot *slot, uint32_t site, uint64_t bytes)
  * The site of the whole stack, when event_memo_find() has just given a brief one that would hold too much; that one when its line
  * has too many of them (B1). Keeps errno.
  */
-uint32_t event_site_whole(struct thread_slot *slot, const void *hook_frame, uint32_t brief, uint64_t bytes, uint8_t clock);
+uint32_t event_site_whole(struct thread_slot *slot, const void *hook_frame, uint32_t brief, uint64_t bytes,
+                          uint8_t clock);
 
 void event_site_clear(void); // forked child: one thread; the capture is empty
 

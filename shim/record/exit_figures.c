@@ -155,7 +155,8 @@ exit_figures_take(void)
 bool
 exit_figures_stand(void)
 {
-	uint64_t index = atomic_load_explicit(&capture_file_header()->at_exit, memory_order_relaxed); // of this thread, or of one before
+	// of this thread, or of one before
+	uint64_t index = atomic_load_explicit(&capture_file_header()->at_exit, memory_order_relaxed);
 	const struct kmem_exit *taken = index != 0 ? capture_file_record((uint32_t)index) : NULL;
 
 	return taken != NULL && live_now() <= taken->live_bytes;

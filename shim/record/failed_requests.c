@@ -101,7 +101,8 @@ claim(struct kmem_header *header, uint64_t number, const struct failed_request *
 	uint64_t never = 0;
 
 	if (checksum == 0) {
-		if (!atomic_compare_exchange_strong_explicit(&failed->sequence, &never, number, memory_order_relaxed, memory_order_relaxed))
+		if (!atomic_compare_exchange_strong_explicit(&failed->sequence, &never, number, memory_order_relaxed,
+		                                             memory_order_relaxed))
 			return NULL;
 	} else if (began_the_burst(failed, request)) {
 		atomic_store_explicit(&failed->checksum, checksum, memory_order_release); // as when it was written
@@ -124,7 +125,8 @@ space_limit(void)
 {
 	struct rlimit limit;
 
-	if (!raw_sys_may_call() || raw_syscall(SYS_prlimit64, 0, RLIMIT_AS, NULL, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+	if (!raw_sys_may_call() || raw_syscall(SYS_prlimit64, 0, RLIMIT_AS, NULL, &limit) != 0 ||
+	    limit.rlim_cur == RLIM_INFINITY)
 		return 0;
 	return kmem_rough(limit.rlim_cur);
 }
@@ -156,8 +158,8 @@ store(struct kmem_failed *failed, const struct failed_request *request, uint64_t
 	/* release: the contents first (F7); our use of the place before the next one's. Pairs with claim(). */
 	atomic_store_explicit(&failed->checksum, kmem_failed_checksum(failed, number), memory_order_release);
 	if (is_of_device) {
-		own_requests[number % KMEM_FAILED_MAX] =
-			(struct own_request){ number, request->bytes, failed->monotonic_ns, request->domain };
+		own_requests[number % KMEM_FAILED_MAX] = (struct own_request){ number, request->bytes, failed->monotonic_ns,
+			                                                           request->domain };
 		failed_requests_least = 1; // it may try again with less
 	}
 }
@@ -172,7 +174,8 @@ failed_requests_note(const struct failed_request *request)
 	atomic_store_explicit(&capture_file_domain(request->domain)->is_used, KMEM_YES, memory_order_relaxed);
 	if (failed != NULL)
 		store(failed, request, number);
-	return number <= KMEM_FAILED_MAX || request->bytes >= LARGE_BYTES; // a program may live with thousands of small refusals
+	// a program may live with thousands of small refusals
+	return number <= KMEM_FAILED_MAX || request->bytes >= LARGE_BYTES;
 }
 
 /* The newest to the domain, within the time in which it tries again; NULL = none. */

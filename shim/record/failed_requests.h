@@ -20,9 +20,9 @@ struct failed_request {
 	uint64_t total_bytes; // 0: the two are not known
 	uint64_t pool_kept_bytes;
 	unsigned domain;
-	uint16_t slot;        // the thread's; 0 = it has none of its own
+	uint16_t slot; // the thread's; 0 = it has none of its own
 	int error;
-	uint32_t site;        // index + 1; 0 = unknown
+	uint32_t site; // index + 1; 0 = unknown
 };
 
 /* A request was refused. True: now and then, and when it was a large one, it is worth a heartbeat. */

@@ -74,7 +74,8 @@ size_of(int64_t bytes)
 
 /* Where the records of each size go: places[size] to places[size + 1]. Returns the number of records without a place. */
 static uint32_t
-measure(struct kmem_holdings *to, unsigned domain, uint32_t count, uint32_t places[SIZES + 1], uint64_t *allocated_count)
+measure(struct kmem_holdings *to, unsigned domain, uint32_t count, uint32_t places[SIZES + 1],
+        uint64_t *allocated_count)
 {
 	int device = device_of(domain);
 	uint32_t counts[SIZES] = { 0 }, at = 0;
@@ -114,7 +115,9 @@ fill(struct kmem_holdings *to, unsigned domain, uint32_t count, const uint32_t p
 
 		if (size == SIZES || next[size] >= places[size + 1]) // none, or it has grown since
 			continue;
-		to->sites[next[size]++] = (struct kmem_holding){ .site = i, .live_count = live_count(site), .live_bytes = bytes };
+		to->sites[next[size]++] = (struct kmem_holding){ .site = i,
+			                                             .live_count = live_count(site),
+			                                             .live_bytes = bytes };
 	}
 }
 

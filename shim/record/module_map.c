@@ -27,12 +27,12 @@
 #include "unwind/native_stack.h"
 #include "unwind/unwind_rules.h"
 
-#define SLOTS_MAX      2048u // modules that are there at once
-#define KNOWN_MAX      512u  // a power of two
-#define GONE_MAX       1024u // a power of two
-#define REFUSED_MAX    1024u
+#define SLOTS_MAX 2048u // modules that are there at once
+#define KNOWN_MAX 512u  // a power of two
+#define GONE_MAX 1024u  // a power of two
+#define REFUSED_MAX 1024u
 #define PATH_BYTES_MAX 1024u // on the stack, which may be a small one
-#define NOTE_GNU       "GNU"
+#define NOTE_GNU "GNU"
 
 /* One module that is there. All of it is written under the lock. */
 struct slot {
@@ -54,8 +54,9 @@ static struct {
 	_Atomic uint32_t record; // index + 1 in RECORDS; 0 = none. Stored with release when `unloaded` is in the record
 	_Atomic uint64_t back;   // of is_back(): generation of the unwind rules, the record, the answer; relaxed, one word
 } gone[GONE_MAX];
-static uint32_t gone_count;               // ever; the last ones are in `gone`
-static _Atomic uint32_t forgotten;        // generation at which the last module that is not in `gone` any more was unloaded
+static uint32_t gone_count; // ever; the last ones are in `gone`
+// generation at which the last module that is not in `gone` any more was unloaded
+static _Atomic uint32_t forgotten;
 
 static struct wait_lock lock = WAIT_LOCK_FREE;
 
@@ -86,13 +87,16 @@ path_of(const struct loaded_object *object, char path[PATH_BYTES_MAX])
 		return 6;
 	}
 	if (name == NULL || name[0] == '\0') {
-		ssize_t bytes = !raw_sys_may_call() ? 0 : raw_syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, PATH_BYTES_MAX - 1);
+		ssize_t bytes = !raw_sys_may_call()
+		                    ? 0
+		                    : raw_syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, PATH_BYTES_MAX - 1);
 
 		path[bytes > 0 ? bytes : 0] = '\0';
 		return bytes > 0 ? (size_t)bytes : 0;
 	}
 
-	size_t bytes = name[0] != '/' && strchr(name, '/') != NULL ? mapped_path(object->start_addr, path, PATH_BYTES_MAX) : 0;
+	size_t bytes = name[0] != '/' && strchr(name, '/') != NULL ? mapped_path(object->start_addr, path, PATH_BYTES_MAX)
+	                                                           : 0;
 
 	if (bytes != 0)
 		return bytes;
@@ -176,7 +180,8 @@ loaded_generation_of(const struct loaded_object *object)
 	for (uint32_t i = 0; i < GONE_MAX && i < gone_count; i++) {
 		const struct kmem_module *module = module_of(atomic_load_explicit(&gone[i].record, memory_order_relaxed));
 
-		if (module->start_addr < object->end_addr && object->start_addr < module->end_addr && unloaded_of(module) > generation)
+		if (module->start_addr < object->end_addr && object->start_addr < module->end_addr &&
+		    unloaded_of(module) > generation)
 			generation = unloaded_of(module);
 	}
 	return generation;
@@ -212,7 +217,8 @@ record_module(const struct loaded_object *object, const struct facts *facts)
 	size_t bytes = sizeof(struct kmem_module) + facts->path_bytes;
 	uint32_t index;
 	/* It names the frames of many stacks. */
-	struct kmem_module *module = capture_file_append_sparing(KMEM_SECTION_RECORDS, bytes, CAPTURE_FILE_SPARE_BYTES / 2, &index);
+	struct kmem_module *module = capture_file_append_sparing(KMEM_SECTION_RECORDS, bytes, CAPTURE_FILE_SPARE_BYTES / 2,
+	                                                         &index);
 
 	if (module == NULL)
 		return 0;
@@ -256,7 +262,9 @@ close_slot(struct slot *slot)
 	struct kmem_module *module = capture_file_at(KMEM_SECTION_RECORDS, record - 1);
 
 	/* A stack with the new generation has no frame in this module: it was gone before. relaxed, both: a count, and what `gone` publishes. */
-	uint32_t generation = atomic_fetch_add_explicit(&capture_file_header()->module_generation, 1, memory_order_relaxed) + 1;
+	uint32_t generation = atomic_fetch_add_explicit(&capture_file_header()->module_generation, 1,
+	                                                memory_order_relaxed) +
+	                      1;
 
 	atomic_store_explicit(&module->unloaded, kmem_twice(generation), memory_order_relaxed);
 	push_gone(record);
@@ -407,8 +415,9 @@ is_recorded(const struct loaded_object *object, const struct kmem_module *module
 	if (now.build_id_bytes != 0)
 		return memcmp(now.build_id, module->build_id, now.build_id_bytes) == 0;
 	learn_file(object, &now);
-	return now.file_size_bytes != 0 && now.file_size_bytes == module->file_size_bytes && now.file_mtime_ns == module->file_mtime_ns &&
-	       now.path_bytes == module->path_bytes && memcmp(now.path, module + 1, module->path_bytes) == 0;
+	return now.file_size_bytes != 0 && now.file_size_bytes == module->file_size_bytes &&
+	       now.file_mtime_ns == module->file_mtime_ns && now.path_bytes == module->path_bytes &&
+	       memcmp(now.path, module + 1, module->path_bytes) == 0;
 }
 
 /* Was the same library loaded again where it had been? Looked up once after each unloading. */
@@ -435,7 +444,8 @@ static bool
 is_old_enough(const struct loaded_object *object, uint32_t generation)
 {
 	const struct slot *slot = find_slot(key_of(object));
-	uint32_t record = slot != NULL ? atomic_load_explicit(&slot->record, memory_order_relaxed) : 0; // its key was acquired
+	// its key was acquired
+	uint32_t record = slot != NULL ? atomic_load_explicit(&slot->record, memory_order_relaxed) : 0;
 
 	return record != 0 && module_of(record)->loaded_generation <= generation;
 }
@@ -502,9 +512,8 @@ module_map_unloaded_check(void)
 
 		if (atomic_load_explicit(&slots[i].key, memory_order_relaxed) == 0)
 			continue;
-		if (!loaded_object_find(slots[i].start_addr, &now) ||
-		    now.start_addr != slots[i].start_addr || now.end_addr != slots[i].end_addr ||
-		    now.link_map != slots[i].link_map)
+		if (!loaded_object_find(slots[i].start_addr, &now) || now.start_addr != slots[i].start_addr ||
+		    now.end_addr != slots[i].end_addr || now.link_map != slots[i].link_map)
 			close_slot(&slots[i]);
 	}
 	if (is_taken) // else who loads something in its place finds it

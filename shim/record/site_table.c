@@ -31,9 +31,9 @@
 #include "tables/peak.h"
 #include "tables/pointer_map.h"
 
-#define PROBES 8       // in a level before the next one is tried
+#define PROBES 8 // in a level before the next one is tried
 #define PROBES_LAST 512
-#define OTHERS_MAX 64  // stacks of the same words in libraries that had the same addresses: what comes then folds
+#define OTHERS_MAX 64 // stacks of the same words in libraries that had the same addresses: what comes then folds
 
 static_assert(POINTER_MAP_SITES_MAX >= 1u << 21, "every site fits the pointer map's words");
 static_assert(KMEM_TWIN_MASK >= 1u << 21, "every site fits the ring's words");
@@ -48,7 +48,8 @@ static_assert(1u << 22 >= 2 * (1u << 21), "the largest budget of sites fills hal
 
 static _Atomic uint64_t *levels[LEVELS];
 static _Atomic bool has_no_room; // tried once: no event pays for a second try
-static _Atomic uint64_t joined_without_slot[1u << SITE_OWNER_JOINED_BITS]; // as in struct site_owner, of all threads without a slot
+// as in struct site_owner, of all threads without a slot
+static _Atomic uint64_t joined_without_slot[1u << SITE_OWNER_JOINED_BITS];
 
 static size_t
 level_bytes(unsigned level)
@@ -69,7 +70,8 @@ level_count(void)
 	for (count = LEVELS; count > 1 && level_bytes(count - 1) > raw_reserve_max(); count--)
 		;
 	return atomic_compare_exchange_strong_explicit(&known, &none, count, memory_order_relaxed, memory_order_relaxed)
-	           ? count : none;
+	           ? count
+	           : none;
 }
 
 static _Atomic uint64_t *
@@ -113,7 +115,8 @@ struct words {
 static inline struct words
 words_of(const struct call_stack *stack)
 {
-	return (struct words){ stack->hash, stack->frame_count, stack->omitted, stack->omitted_at, stack->flags, stack->frames };
+	return (struct words){ stack->hash,       stack->frame_count, stack->omitted,
+		                   stack->omitted_at, stack->flags,       stack->frames };
 }
 
 /* Are these the stored stack's words? It may share its outer ones with others. */
@@ -123,7 +126,8 @@ is_stored_stack(uint32_t stack_index, const uint64_t *frames, uint32_t count)
 	for (unsigned links = 0; links <= KMEM_STACK_CHAIN_MAX; links++) {
 		const struct kmem_stack *stored = capture_file_record(stack_index);
 		uint32_t shared = stored->frame_count - stored->own_count; // words of the stack it leads to
-		uint32_t here = count > shared ? count - shared : 0;       // of ours that stand in this record, at its outer end
+		// of ours that stand in this record, at its outer end
+		uint32_t here = count > shared ? count - shared : 0;
 
 		if (here > stored->own_count) // zeros: somebody has cut the file meanwhile
 			return false;
@@ -162,7 +166,8 @@ static bool
 is_over(uint32_t site_index, const struct words *stack)
 {
 	const struct kmem_site *site = site_table_at(site_index);
-	const struct kmem_stack *stored = capture_file_record(atomic_load_explicit(&site->stack, memory_order_relaxed)); // S2
+	// S2
+	const struct kmem_stack *stored = capture_file_record(atomic_load_explicit(&site->stack, memory_order_relaxed));
 
 	return stored->module_generation != module_generation() &&
 	       module_map_is_over(stored->module_generation, stack->frames, stack->frame_count);
@@ -182,8 +187,8 @@ shared_frames(const struct site_owner *owner, const struct words *stack)
 	if (last->chain == KMEM_STACK_CHAIN_MAX)
 		return 0;
 	most = owner->last_count < stack->frame_count ? owner->last_count : stack->frame_count;
-	while (shared < most && owner->last_frames[owner->last_count - 1 - shared] ==
-	                            stack->frames[stack->frame_count - 1 - shared])
+	while (shared < most &&
+	       owner->last_frames[owner->last_count - 1 - shared] == stack->frames[stack->frame_count - 1 - shared])
 		shared++;
 	return shared;
 }
@@ -205,7 +210,8 @@ store_stack(struct site_owner *owner, const struct words *stack, size_t spare_by
 	uint32_t own_count = stack->frame_count - shared;
 	size_t own_bytes = own_count * sizeof(stack->frames[0]);
 	uint32_t index;
-	struct kmem_stack *stored = capture_file_append_sparing(KMEM_SECTION_RECORDS, sizeof(*stored) + own_bytes, spare_bytes, &index);
+	struct kmem_stack *stored = capture_file_append_sparing(KMEM_SECTION_RECORDS, sizeof(*stored) + own_bytes,
+	                                                        spare_bytes, &index);
 
 	if (stored == NULL)
 		return 0;
@@ -287,14 +293,16 @@ static uint32_t
 store_site(uint32_t stack_index, unsigned domain, uint16_t slot, uint8_t clock, enum purpose purpose)
 {
 	uint32_t index;
-	struct kmem_site *site = capture_file_append_sparing(KMEM_SECTION_SITES, sizeof(*site), spare_bytes(purpose), &index);
+	struct kmem_site *site = capture_file_append_sparing(KMEM_SECTION_SITES, sizeof(*site), spare_bytes(purpose),
+	                                                     &index);
 
 	if (site == NULL)
 		return 0;
 	site->domain = (uint8_t)domain;
 	site->slot = slot;
 	site->first_epoch = clock;
-	atomic_store_explicit(&site->twin, kmem_site_check(stack_index, slot, (uint8_t)domain, clock), memory_order_relaxed);
+	atomic_store_explicit(&site->twin, kmem_site_check(stack_index, slot, (uint8_t)domain, clock),
+	                      memory_order_relaxed);
 	/* release: domain and frames before the index that leads to them (S1, F1). Pairs with the reader's acquire. */
 	atomic_store_explicit(&site->stack, stack_index, memory_order_release);
 	return index + 1;
@@ -338,8 +346,8 @@ join_ring(uint32_t at, uint32_t fresh)
 
 		atomic_store_explicit(its_twin, its_check | (next != 0 ? next : at), memory_order_relaxed);
 		/* release: T3; acquire: `next` may have joined a moment ago, and who learns `fresh` from this thread goes on to it. */
-	} while (!atomic_compare_exchange_weak_explicit(&site->twin, &seen, (seen & ~KMEM_TWIN_MASK) | fresh, memory_order_acq_rel,
-	                                                memory_order_relaxed));
+	} while (!atomic_compare_exchange_weak_explicit(&site->twin, &seen, (seen & ~KMEM_TWIN_MASK) | fresh,
+	                                                memory_order_acq_rel, memory_order_relaxed));
 }
 
 /* A ring is as long as there are threads: the owner's record of the stack is looked for once. */
@@ -378,7 +386,8 @@ store(struct site_owner *owner, const struct words *stack, unsigned domain, uint
 	uint32_t stack_index;
 
 	/* Nothing is taken by this: without room for the record, the stack would be stored at every event. */
-	if (capture_file_append_sparing(KMEM_SECTION_SITES, 0, sizeof(struct kmem_site) + spare_bytes(purpose), &stack_index) == NULL)
+	if (capture_file_append_sparing(KMEM_SECTION_SITES, 0, sizeof(struct kmem_site) + spare_bytes(purpose),
+	                                &stack_index) == NULL)
 		return 0;
 	stack_index = store_stack(owner, stack, spare_bytes(purpose));
 	return stack_index != 0 ? store_site(stack_index, domain, slot_of(owner), clock, purpose) : 0;

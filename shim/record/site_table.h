@@ -25,21 +25,22 @@
  * front of the shared ones, each entry the last one of its place.
  */
 struct site_owner {
-	uint16_t slot;               // 1 and more
+	uint16_t slot; // 1 and more
 	struct {
-		uint64_t hash;           // of stack and domain; 0 = empty
+		uint64_t hash; // of stack and domain; 0 = empty
 		uint32_t site;
-		uint32_t era;            // module_map_era() when it was last held against the modules
+		uint32_t era; // module_map_era() when it was last held against the modules
 	} found[SITE_OWNER_FOUND];
 	struct {
-		uint32_t other;          // a record of another thread; 0 = empty
-		uint32_t own;            // this thread's with the same stack and domain
+		uint32_t other; // a record of another thread; 0 = empty
+		uint32_t own;   // this thread's with the same stack and domain
 	} own[SITE_OWNER_OWN];
-	uint32_t last_stack;         // index + 1 of the stack that this thread stored last; 0 = none
-	uint32_t last_generation;    // its module generation
+	uint32_t last_stack;      // index + 1 of the stack that this thread stored last; 0 = none
+	uint32_t last_generation; // its module generation
 	uint32_t last_count;
 	uint64_t last_frames[KMEM_STACK_FRAMES_MAX];
-	_Atomic uint64_t joined[1u << SITE_OWNER_JOINED_BITS]; // by stack: that, as a record says it, and this thread's record; 0 = empty
+	// by stack: that, as a record says it, and this thread's record; 0 = empty
+	_Atomic uint64_t joined[1u << SITE_OWNER_JOINED_BITS];
 };
 
 /* Index + 1 of this thread's record; 0 = none. owner NULL: the thread has no slot. `clock` is the generation clock, for a new one. */

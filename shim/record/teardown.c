@@ -36,7 +36,7 @@ _Atomic int teardown_phase;
 
 static _Atomic(struct entry *) entries; // stays once it is there
 static _Atomic uint32_t entry_count;    // asked for, perhaps not written; may pass entry_room
-static _Atomic uint32_t entry_room;    // set before `entries`; relaxed: those that race for it write the same
+static _Atomic uint32_t entry_room;     // set before `entries`; relaxed: those that race for it write the same
 static _Atomic uint32_t unkept_count;   // released, and not in the list; relaxed: a sum
 static _Atomic uint64_t bytes_since;    // asked for since the interpreter is gone; relaxed: an estimate
 static uint64_t exit_addr;              // of libc's exit()
@@ -146,7 +146,8 @@ entries_here(void)
 	fresh = raw_reserve(KMEM_OWN_OTHER, bytes, PROT_READ | PROT_WRITE);
 	if (fresh == NULL)
 		return NULL;
-	atomic_store_explicit(&entry_room, (uint32_t)(bytes / sizeof(*fresh)), memory_order_relaxed); // all that race here write the same
+	// all that race here write the same
+	atomic_store_explicit(&entry_room, (uint32_t)(bytes / sizeof(*fresh)), memory_order_relaxed);
 	if (atomic_compare_exchange_strong_explicit(&entries, &found, fresh, memory_order_acq_rel, memory_order_acquire))
 		return fresh;
 	raw_unreserve(fresh, bytes);
@@ -190,7 +191,8 @@ teardown_released(uint32_t number, struct teardown_release *release)
 void
 teardown_done(void)
 {
-	struct entry *list = atomic_load_explicit(&entries, memory_order_relaxed); // the caller had it from teardown_released()
+	// the caller had it from teardown_released()
+	struct entry *list = atomic_load_explicit(&entries, memory_order_relaxed);
 
 	if (list != NULL)
 		raw_madvise(list, room() * sizeof(*list), MADV_DONTNEED);

@@ -34,7 +34,8 @@ enum teardown_phase {
 	TEARDOWN_NONE,
 	TEARDOWN_ON,
 	TEARDOWN_ENDING, // one thread books what was released
-	TEARDOWN_GONE,   // over, and nothing has been initialised since: the word that says "finalising" has not been cleared
+	// over, and nothing has been initialised since: the word that says "finalising" has not been cleared
+	TEARDOWN_GONE,
 };
 extern _Atomic int teardown_phase;
 
@@ -50,7 +51,8 @@ static inline bool
 teardown_is_none(void)
 {
 	return __builtin_expect(!python_runtime_is_finalizing() &&
-	                        atomic_load_explicit(&teardown_phase, memory_order_relaxed) == TEARDOWN_NONE, 1);
+	                            atomic_load_explicit(&teardown_phase, memory_order_relaxed) == TEARDOWN_NONE,
+	                        1);
 }
 
 /* bytes: what the event asks for. */

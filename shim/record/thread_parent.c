@@ -28,8 +28,9 @@ static _Atomic uint32_t python_slot;
 
 _Atomic bool thread_parent_is_any;
 
-static _Atomic uint64_t lines[THREAD_PARENT_LINES_MAX]; // those that were given to a stack; relaxed: words that mean themselves
-static struct thread_start starts[STARTS_MAX];          // untouched ones cost nothing
+// those that were given to a stack; relaxed: words that mean themselves
+static _Atomic uint64_t lines[THREAD_PARENT_LINES_MAX];
+static struct thread_start starts[STARTS_MAX]; // untouched ones cost nothing
 
 /* ---- while ---- */
 
@@ -43,8 +44,8 @@ admit(uint64_t line)
 		_Atomic uint64_t *place = &lines[(home + i) & (THREAD_PARENT_LINES_MAX - 1)];
 		uint64_t seen = atomic_load_explicit(place, memory_order_relaxed);
 
-		if (seen == line || (seen == 0 && (atomic_compare_exchange_strong_explicit(place, &seen, line, memory_order_relaxed,
-		                                                                           memory_order_relaxed) ||
+		if (seen == line || (seen == 0 && (atomic_compare_exchange_strong_explicit(
+											   place, &seen, line, memory_order_relaxed, memory_order_relaxed) ||
 		                                   seen == line)))
 			return true;
 	}
@@ -190,7 +191,8 @@ thread_parent_append(struct call_stack *stack)
 		return;
 	line = slot->parent.while_line;
 	if (line != 0 && append(stack, line & ~THREAD_PARENT_IMPORT))
-		stack->flags |= (line & THREAD_PARENT_IMPORT) != 0 ? KMEM_STACK_WHILE | KMEM_STACK_IMPORT_CUT : KMEM_STACK_WHILE;
+		stack->flags |= (line & THREAD_PARENT_IMPORT) != 0 ? KMEM_STACK_WHILE | KMEM_STACK_IMPORT_CUT
+		                                                   : KMEM_STACK_WHILE;
 	for (uint32_t i = 0; i < slot->parent.started_count; i++) {
 		if (append(stack, slot->parent.started[i]))
 			stack->flags |= KMEM_STACK_STARTED_BY;

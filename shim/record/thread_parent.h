@@ -27,18 +27,18 @@
 
 struct thread_slot;
 
-#define THREAD_PARENT_LINES_MAX 256u // in a process; a power of two
-#define THREAD_PARENT_KNOWN 64u      // a power of two
+#define THREAD_PARENT_LINES_MAX 256u             // in a process; a power of two
+#define THREAD_PARENT_KNOWN 64u                  // a power of two
 #define THREAD_PARENT_IMPORT (UINT64_C(1) << 62) // the line imports something: what is left behind is the import's
 
 /* Of one thread, in its slot. */
 struct thread_parent {
-	uint64_t while_line;         // as a frame word, marked with THREAD_PARENT_IMPORT; 0 = none. As of the last look
-	uint64_t started_hash;       // of started[], 0 = none
+	uint64_t while_line;   // as a frame word, marked with THREAD_PARENT_IMPORT; 0 = none. As of the last look
+	uint64_t started_hash; // of started[], 0 = none
 	uint32_t started_count;
 	uint64_t started[PYTHON_FRAMES_MAX]; // innermost first
 	struct {
-		uint32_t site;       // 0 = empty
+		uint32_t site; // 0 = empty
 		uint64_t line;
 	} known[THREAD_PARENT_KNOWN]; // what find_line() found
 };
@@ -52,7 +52,8 @@ static inline uint64_t
 thread_parent_look(void)
 {
 	return __builtin_expect(atomic_load_explicit(&thread_parent_is_any, memory_order_relaxed), 0)
-	           ? thread_parent_look_closely() : 0;
+	           ? thread_parent_look_closely()
+	           : 0;
 }
 
 /* Adds what the last look found to a stack of native frames. */

@@ -19,7 +19,8 @@
 #include "base/settings.h"
 #include "tables/pointer_map.h"
 
-#define RELEASES_WITHOUT 64 // an ending thread frees what libc made for it, after the last destructor: that takes no slot
+// an ending thread frees what libc made for it, after the last destructor: that takes no slot
+#define RELEASES_WITHOUT 64
 #define KEYS_WITHOUT_ALLOCATION 32 // glibc keeps so many values of pthread_setspecific() in the thread itself
 
 static struct {
@@ -57,8 +58,8 @@ count_one(void)
 	uint32_t now = atomic_fetch_add_explicit(&in_use, 1, memory_order_relaxed) + 1;
 	uint32_t most = atomic_load_explicit(&most_in_use, memory_order_relaxed);
 
-	while (most < now && !atomic_compare_exchange_weak_explicit(&most_in_use, &most, now, memory_order_relaxed,
-	                                                            memory_order_relaxed))
+	while (most < now &&
+	       !atomic_compare_exchange_weak_explicit(&most_in_use, &most, now, memory_order_relaxed, memory_order_relaxed))
 		;
 	peak_note_error(now); // also when no sum of theirs ever reaches the total
 }

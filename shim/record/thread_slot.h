@@ -28,27 +28,28 @@
 struct thread_slot_room {
 	uint32_t site;
 	int64_t until_bytes;
-	int64_t most_bytes;  // that it was reckoned from: when the heap has shrunk by half, it is void
+	int64_t most_bytes; // that it was reckoned from: when the heap has shrunk by half, it is void
 };
 
 /* Zeroed is empty. */
 struct thread_slot {
-	struct peak_batch heap;             // of the domain "heap"
-	uint64_t tally_bytes;               // tracker_again.c
+	struct peak_batch heap; // of the domain "heap"
+	uint64_t tally_bytes;   // tracker_again.c
 	uint64_t tally_given;
 	uint32_t tally_events;
-	_Atomic uint32_t last_site;         // index + 1, of this thread's last event; 0 = none
-	uint64_t map_bits;                  // of words that this thread puts into the map: present, and owner
+	_Atomic uint32_t last_site; // index + 1, of this thread's last event; 0 = none
+	uint64_t map_bits;          // of words that this thread puts into the map: present, and owner
 	struct site_owner owner;
 	struct call_stack_memory stack;
 	struct event_memo events;
 	struct thread_parent parent;
-	uint32_t tally_begun;               // tally_events, when it was set
-	uint32_t tally_counted;             // events of this tally before that
+	uint32_t tally_begun;   // tally_events, when it was set
+	uint32_t tally_counted; // events of this tally before that
 	struct thread_slot_room rooms[THREAD_SLOT_ROOMS];
 };
 
-extern __thread struct thread_slot *thread_slot_current __attribute__((tls_model("initial-exec"), visibility("hidden")));
+extern __thread struct thread_slot *thread_slot_current
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 struct thread_slot *thread_slot_acquire(void); // the rest of thread_slot_here()
 

@@ -62,8 +62,9 @@ tracker_live_bytes(unsigned domain)
 uint64_t
 tracker_live_host_bytes(void)
 {
-	return tracker_live_bytes(KMEM_DOMAIN_HEAP) + tracker_live_bytes(KMEM_DOMAIN_MMAP) + tracker_live_bytes(KMEM_DOMAIN_SHARED) +
-	       tracker_live_bytes(KMEM_DOMAIN_PYTHON_ARENA) + tracker_live_bytes(KMEM_DOMAIN_LIBRARY);
+	return tracker_live_bytes(KMEM_DOMAIN_HEAP) + tracker_live_bytes(KMEM_DOMAIN_MMAP) +
+	       tracker_live_bytes(KMEM_DOMAIN_SHARED) + tracker_live_bytes(KMEM_DOMAIN_PYTHON_ARENA) +
+	       tracker_live_bytes(KMEM_DOMAIN_LIBRARY);
 }
 
 /* After an allocation. What a thread holds back shows in no total: there is nothing to look at. */
@@ -107,7 +108,8 @@ place(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_
 static inline void
 book_gain(struct thread_slot *slot, uint32_t site, unsigned domain, uint64_t bytes, bool is_whole)
 {
-	book_born(site_table_at(site), bytes, is_whole, peak_gain(&capture_file_domain(domain)->peak, batch_of(slot, domain), bytes));
+	book_born(site_table_at(site), bytes, is_whole,
+	          peak_gain(&capture_file_domain(domain)->peak, batch_of(slot, domain), bytes));
 }
 
 /* Everything about a new block but its address. site 0: it could not be booked. */
@@ -147,7 +149,8 @@ dead(struct thread_slot *slot, struct address_block block, uint64_t bytes, bool 
 	uint32_t own = own_record(slot, block.site, block.generation, bytes, is_whole);
 
 	if (__builtin_expect(own != 0, 1))
-		book_dead(site_table_at(own), bytes, is_whole, peak_release(&capture_file_domain(domain)->peak, batch_of(slot, domain), bytes));
+		book_dead(site_table_at(own), bytes, is_whole,
+		          peak_release(&capture_file_domain(domain)->peak, batch_of(slot, domain), bytes));
 }
 
 /* Is the event not to be booked, because Python is being torn down? It is counted. `bytes` are what it asks for. */
@@ -305,7 +308,8 @@ tracker_take(void *addr)
 	struct address_block block = { 0 };
 
 	if (addr != NULL && !pointer_map_take(addr, &block) && !is_teardown(0))
-		capture_file_lost(capture_file_header()->identity.is_forked != 0 ? KMEM_LOST_INHERITED_FREES : KMEM_LOST_UNKNOWN_FREES, 1);
+		capture_file_lost(
+			capture_file_header()->identity.is_forked != 0 ? KMEM_LOST_INHERITED_FREES : KMEM_LOST_UNKNOWN_FREES, 1);
 	return (struct live_block){ addr, block.bytes, block.site, block.generation };
 }
 
@@ -428,7 +432,9 @@ struct address_block
 tracker_place_at(uint32_t site, uint64_t bytes)
 {
 	uint8_t clock = generations_tick(bytes, 1);
-	struct address_block block = { .bytes = bytes, .site = site, .generation = generations_born(site_table_at(site), site, clock) };
+	struct address_block block = { .bytes = bytes,
+		                           .site = site,
+		                           .generation = generations_born(site_table_at(site), site, clock) };
 
 	book_prepare(site_table_at(site));
 	return block;

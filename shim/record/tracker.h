@@ -31,8 +31,8 @@
 struct live_block {
 	void *addr;
 	uint64_t bytes;
-	uint32_t site;        // index + 1; 0 = we never saw it given out
-	uint8_t generation;   // 0 = not counted in a generation bucket
+	uint32_t site;      // index + 1; 0 = we never saw it given out
+	uint8_t generation; // 0 = not counted in a generation bucket
 };
 
 /*
@@ -43,13 +43,15 @@ struct live_block {
 #define TRACKER_FRAME_PYTHON EVENT_SITE_PYTHON
 void tracker_allocated(const void *hook_frame, void *addr, size_t bytes);
 void tracker_allocated_python(const void *hook_frame, uint8_t mark, void *addr, size_t bytes);
-bool tracker_freed_again(void *addr);            // before the real free; false: nothing was done, tracker_freed() is to do it
+// before the real free; false: nothing was done, tracker_freed() is to do it
+bool tracker_freed_again(void *addr);
 void tracker_freed(void *addr);
-bool tracker_has_fallen(void);                    // after tracker_freed(): tracker_look_after_release() is wanted, after the real free
-void tracker_look_after_release(void);            // keeps errno
-void tracker_released(struct live_block block);  // one that was taken out of the live map
-struct live_block tracker_take(void *addr);      // before the real realloc
-void tracker_put_back(struct live_block block);  // the real realloc failed
+// after tracker_freed(): tracker_look_after_release() is wanted, after the real free
+bool tracker_has_fallen(void);
+void tracker_look_after_release(void);          // keeps errno
+void tracker_released(struct live_block block); // one that was taken out of the live map
+struct live_block tracker_take(void *addr);     // before the real realloc
+void tracker_put_back(struct live_block block); // the real realloc failed
 void tracker_resized(const void *hook_frame, struct live_block old, void *addr, size_t bytes);
 void tracker_resized_python(const void *hook_frame, uint8_t mark, struct live_block old, void *addr, size_t bytes);
 void tracker_failed(const void *hook_frame, enum kmem_domain domain, size_t bytes, int error);
@@ -61,7 +63,8 @@ void tracker_attempt(enum kmem_domain domain, size_t bytes);
  * page goes with it. begin takes what is known of the range out of the map before the real release (R1); end books
  * it, or puts it back when the real call failed.
  */
-void tracker_mapped(const void *hook_frame /* NULL: of the interpreter's allocator */, enum kmem_domain domain, void *addr, size_t bytes);
+void tracker_mapped(const void *hook_frame /* NULL: of the interpreter's allocator */, enum kmem_domain domain,
+                    void *addr, size_t bytes);
 /* Private memory where nothing is known any more. Next to a mapping of the same call site and generation it is a part of that. */
 void tracker_extended(const void *hook_frame, void *addr, size_t bytes);
 void tracker_unmap_begin(void *addr, size_t bytes, struct range_pieces *taken);
@@ -79,7 +82,7 @@ void tracker_detach_begin(void *addr, struct range_pieces *taken);
  * Devices. `key` is the device address; device addresses live in a map of their own. `domain` comes from
  * tracker_device_domain(). All may be called from several threads at once.
  */
-unsigned tracker_device_domain(int device);      // row of "cuda:N"; the last row for numbers out of range
+unsigned tracker_device_domain(int device); // row of "cuda:N"; the last row for numbers out of range
 /*
  * The owner is what it ends with: a device's primary context by the device's number, a context that the program made by
  * TRACKER_OWNER_CONTEXT and more, or nothing but its release.
@@ -92,11 +95,12 @@ struct device_memory {
 	uint64_t total_bytes;
 	uint64_t pool_kept_bytes; // of it: of the device's own pool and of the one that refused
 };
-void tracker_device_refused(const void *hook_frame, unsigned domain, uint64_t bytes, int result, struct device_memory memory);
+void tracker_device_refused(const void *hook_frame, unsigned domain, uint64_t bytes, int result,
+                            struct device_memory memory);
 void tracker_owner_gone(unsigned owner);
 /* Physical memory by handle: what device_objects.h does not do by itself. */
 void tracker_object_created(const void *hook_frame, unsigned domain, uint64_t handle, uint64_t bytes, unsigned owner);
-void tracker_object_imported(uint64_t handle);   // memory of another process: what is mapped of it is counted apart
+void tracker_object_imported(uint64_t handle); // memory of another process: what is mapped of it is counted apart
 void tracker_object_mapped(const void *hook_frame, uint64_t addr, uint64_t bytes, uint64_t handle);
 void tracker_object_released(struct device_drop dropped);
 void tracker_object_unmapped(uint64_t addr, uint64_t bytes);
@@ -117,8 +121,8 @@ void tracker_tensors_kept(struct kmem_holdings *holdings, unsigned domain);
 enum tracker_state {
 	TRACKER_ASLEEP = 0, // not started, or forked: what the kernel makes of the page in a child (MADV_WIPEONFORK)
 	TRACKER_ON = 1,
-	TRACKER_BUSY = 2,   // one thread is starting
-	TRACKER_OFF = 3,    // the end
+	TRACKER_BUSY = 2, // one thread is starting
+	TRACKER_OFF = 3,  // the end
 };
 
 /* Owned by lifecycle.c: in a page that is zeroed in every forked child, also by a bare clone system call. */

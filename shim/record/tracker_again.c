@@ -40,14 +40,16 @@ look_after(struct thread_slot *slot)
 	bool has_volume = slot->tally_bytes > slot->tally_given; // it went below 0
 	bool is_often;
 
-	slot->tally_counted += slot->tally_given != 0 ? slot->tally_begun - slot->tally_events : 1; // a thread's first: nothing was set
+	// a thread's first: nothing was set
+	slot->tally_counted += slot->tally_given != 0 ? slot->tally_begun - slot->tally_events : 1;
 	if (tracker_library_is_due())
 		tracker_library_look(NULL);
 	is_often = atomic_load_explicit(&library_map_is_any, memory_order_relaxed);
 	slot->tally_begun = slot->tally_events = (is_often ? LIBRARY_EVENTS : TALLY_EVENTS) - 1;
 	if (slot->tally_given != 0 && !has_volume && slot->tally_counted < TALLY_EVENTS)
 		return;
-	tracker_look_after(slot->tally_given - slot->tally_bytes, slot->tally_counted < TALLY_EVENTS ? slot->tally_counted : TALLY_EVENTS);
+	tracker_look_after(slot->tally_given - slot->tally_bytes,
+	                   slot->tally_counted < TALLY_EVENTS ? slot->tally_counted : TALLY_EVENTS);
 	slot->tally_bytes = slot->tally_given = TALLY_BYTES - 1;
 	slot->tally_counted = 0;
 }
@@ -70,13 +72,15 @@ tagged(const void *hook_frame, bool is_python)
 
 /* The site of a new block of this thread, index + 1; 0 = none, the event is lost. */
 static inline uint32_t
-site_of(struct thread_slot *slot, const void *hook_frame, uint64_t bytes, bool is_python, uint64_t state, bool has_interpreter)
+site_of(struct thread_slot *slot, const void *hook_frame, uint64_t bytes, bool is_python, uint64_t state,
+        bool has_interpreter)
 {
 	bool is_brief = false;
 	uint32_t number;
 
 	/* Both are counted down. */
-	if (__builtin_expect(counter_take(&slot->tally_bytes, bytes), 0) || __builtin_expect(counter_take32(&slot->tally_events, 1), 0))
+	if (__builtin_expect(counter_take(&slot->tally_bytes, bytes), 0) ||
+	    __builtin_expect(counter_take32(&slot->tally_events, 1), 0))
 		look_after(slot);
 	number = is_python ? event_memo_find_python(&slot->events, state)
 	                   : event_memo_find(&slot->events, &slot->stack.memos, hook_frame, has_interpreter, &is_brief);
@@ -112,7 +116,8 @@ map_small(struct thread_slot *slot, pointer_map_word *word, void *addr, struct a
 	if (__builtin_expect(atomic_load_explicit(word, memory_order_relaxed) > POINTER_MAP_GONE, 0))
 		tracker_map_rest(slot, addr, block.bytes, block.site, block.generation);
 	else
-		atomic_store_explicit(word, pointer_map_pack_small((uint64_t)addr, block) | slot->map_bits, memory_order_relaxed);
+		atomic_store_explicit(word, pointer_map_pack_small((uint64_t)addr, block) | slot->map_bits,
+		                      memory_order_relaxed);
 }
 
 static inline __attribute__((always_inline)) void
@@ -129,7 +134,8 @@ allocated(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes, bool
 		tracker_allocated_rest(tagged(hook_frame, is_python), mark, addr, bytes);
 		return;
 	}
-	__builtin_prefetch((const void *)word, 1); // seldom in the cache; recognising the event takes as long as fetching it
+	// seldom in the cache; recognising the event takes as long as fetching it
+	__builtin_prefetch((const void *)word, 1);
 
 	uint32_t number = site_of(slot, hook_frame, bytes, is_python, state, has_interpreter);
 
@@ -138,9 +144,11 @@ allocated(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes, bool
 	struct kmem_site *site = site_table_at(number);
 	uint8_t generation = generations_born_own(site, number) | mark;
 
-	if (__builtin_expect(peak_gain_again(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &site->peak, bytes), 1)) {
+	if (__builtin_expect(peak_gain_again(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &site->peak, bytes),
+	                     1)) {
 		count_born(site, bytes);
-		map_small(slot, word, addr, (struct address_block){ bytes, number, generation }); // a large one is not held back
+		// a large one is not held back
+		map_small(slot, word, addr, (struct address_block){ bytes, number, generation });
 	} else {
 		tracker_gain_rest(slot, site, bytes);
 		tracker_map_rest(slot, addr, bytes, number, generation);
@@ -187,8 +195,9 @@ resized(const void *hook_frame, uint8_t mark, struct live_block old, void *addr,
 	struct kmem_site *site = site_table_at(number);
 	uint8_t generation = generations_born_own(site, number) | mark;
 
-	if (__builtin_expect(peak_resize_again(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &old_site->peak, old.bytes,
-	                                       &site->peak, bytes), 1)) {
+	if (__builtin_expect(peak_resize_again(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &old_site->peak,
+	                                       old.bytes, &site->peak, bytes),
+	                     1)) {
 		count_born(site, bytes);
 		count_dead(old_site, gone.bytes, gone.generation);
 	} else {

@@ -39,8 +39,8 @@ was_left(uint64_t sp)
 {
 	uint64_t holder_sp = reentry_guard_word & ~REENTRY_GUARD_KINDS;
 
-	return sp >= holder_sp + ENTER_BYTES && raw_sys_may_call() && thread_stack_contains(holder_sp) && thread_stack_contains(sp) &&
-	       !is_on_signal_stack();
+	return sp >= holder_sp + ENTER_BYTES && raw_sys_may_call() && thread_stack_contains(holder_sp) &&
+	       thread_stack_contains(sp) && !is_on_signal_stack();
 }
 
 bool

@@ -30,10 +30,8 @@
 #define LOOK_SHARE 64 // of resident memory, that makes a look worth while
 #define TIME_SHARE 32 // so many times as long as one took until the next one
 #define BURST_TICKS \
-	(UINT64_C(1)    \
-	 << 28) // of the processor's clock, 70 to 130 ms: switches may use the questions of so long at once
-#define TICKS_A_NS \
-	3 // of the processor's clock: 2 to 5, and what is measured of so short a time is worse
+	(UINT64_C(1) << 28) // of the processor's clock, 70 to 130 ms: switches may use the questions of so long at once
+#define TICKS_A_NS 3    // of the processor's clock: 2 to 5, and what is measured of so short a time is worse
 
 /* What one line gets at this look, of the reservations of one maker. */
 struct use {
@@ -46,7 +44,7 @@ struct use {
 struct line {
 	uint64_t grown_bytes; // since the last look
 	uint64_t given_pages;
-	uint64_t told_bytes;   // of what has grown, to the clock of generations
+	uint64_t told_bytes; // of what has grown, to the clock of generations
 	uint32_t use_count;
 	struct use uses[USES_MAX];
 	struct call_stack stack;
@@ -55,8 +53,7 @@ struct line {
 _Atomic uint64_t tracker_library_next_ticks;
 _Atomic uint64_t tracker_library_next_switch_ticks;
 
-static atomic_flag is_looking =
-	ATOMIC_FLAG_INIT; // acquire and release: all of the below is under it
+static atomic_flag is_looking = ATOMIC_FLAG_INIT; // acquire and release: all of the below is under it
 static struct {
 	uint64_t resident_bytes; // when it was asked last
 	uint64_t other_bytes;    // live elsewhere, then
@@ -98,9 +95,7 @@ moment_now(void)
 	struct timespec own;
 	bool is_known = raw_syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &own) == 0;
 
-	return (struct moment){ clock_now_ns(),
-		                    is_known ? (uint64_t)own.tv_sec * 1000000000 + (uint64_t)own.tv_nsec
-		                             : 0 };
+	return (struct moment){ clock_now_ns(), is_known ? (uint64_t)own.tv_sec * 1000000000 + (uint64_t)own.tv_nsec : 0 };
 }
 
 /*
@@ -111,8 +106,7 @@ static uint64_t
 taken_ns(const struct moment *from, const struct moment *to)
 {
 	uint64_t wall_ns = to->wall_ns - from->wall_ns;
-	uint64_t own_ns =
-		to->own_ns > from->own_ns && from->own_ns != 0 ? to->own_ns - from->own_ns : wall_ns;
+	uint64_t own_ns = to->own_ns > from->own_ns && from->own_ns != 0 ? to->own_ns - from->own_ns : wall_ns;
 
 	return own_ns < wall_ns ? own_ns : wall_ns;
 }
@@ -122,8 +116,7 @@ taken_ns(const struct moment *from, const struct moment *to)
 static void
 copy_stack(struct call_stack *to, const struct call_stack *from)
 {
-	memcpy(to, from,
-	       offsetof(struct call_stack, frames) + from->frame_count * sizeof(from->frames[0]));
+	memcpy(to, from, offsetof(struct call_stack, frames) + from->frame_count * sizeof(from->frames[0]));
 }
 
 /* The line that growth is booked at now; NULL: nobody knows. */
@@ -138,9 +131,8 @@ stack_here(const void *hook_frame)
 		return state.python.frame_count != 0 ? &state.python : NULL;
 	(void)thread_parent_look();
 	/* It is memory of the thread, and need not be given back. */
-	stack =
-		call_stack_take(&slot->stack, hook_frame != NULL ? hook_frame : __builtin_frame_address(0),
-	                    CALL_STACK_BRIEF);
+	stack = call_stack_take(&slot->stack, hook_frame != NULL ? hook_frame : __builtin_frame_address(0),
+	                        CALL_STACK_BRIEF);
 	if (slot->stack.python.count != 0)
 		copy_stack(&state.python, stack);
 	else if (state.python.frame_count != 0)
@@ -214,8 +206,8 @@ site_of(const struct line *line, uint64_t pc)
 	stack->omitted = line->stack.omitted;
 	stack->omitted_at = line->stack.omitted != 0 ? line->stack.omitted_at + before : 0;
 	stack->hash = call_stack_hash(stack);
-	return site_table_find(state.slot != NULL ? &state.slot->owner : NULL, stack,
-	                       KMEM_DOMAIN_LIBRARY, generations_clock());
+	return site_table_find(state.slot != NULL ? &state.slot->owner : NULL, stack, KMEM_DOMAIN_LIBRARY,
+	                       generations_clock());
 }
 
 static void
@@ -227,7 +219,8 @@ open_use(struct line *line, struct use *use, uint64_t pc)
 	*use = (struct use){ .pc = pc, .site = site_of(line, pc) };
 	if (use->site == 0)
 		return;
-	block = tracker_place_at(use->site, line->grown_bytes > line->told_bytes ? line->grown_bytes - line->told_bytes : 0);
+	block = tracker_place_at(use->site,
+	                         line->grown_bytes > line->told_bytes ? line->grown_bytes - line->told_bytes : 0);
 	line->told_bytes = line->grown_bytes;
 	use->booking = library_map_booking(use->site, block.generation, &is_joined);
 	if (is_joined || use->booking == 0)
@@ -327,13 +320,11 @@ ask(const struct call_stack *stack)
 	uint64_t other_bytes = other_live_bytes();
 	uint64_t others_grew = other_bytes > state.other_bytes ? other_bytes - state.other_bytes : 0;
 
-	if (resident_bytes >= state.resident_bytes &&
-	    resident_bytes - state.resident_bytes < LINE_BYTES_MIN)
+	if (resident_bytes >= state.resident_bytes && resident_bytes - state.resident_bytes < LINE_BYTES_MIN)
 		return resident_bytes;
 	if (resident_bytes < state.resident_bytes)
 		take_back(state.resident_bytes - resident_bytes);
-	else if (stack != NULL && state.resident_bytes != 0 &&
-	         resident_bytes - state.resident_bytes > others_grew)
+	else if (stack != NULL && state.resident_bytes != 0 && resident_bytes - state.resident_bytes > others_grew)
 		add_line(stack, resident_bytes - state.resident_bytes - others_grew);
 	state.resident_bytes = resident_bytes;
 	state.other_bytes = other_bytes;
@@ -346,8 +337,8 @@ is_worth_a_look(uint64_t resident_bytes, uint64_t now_ns)
 	uint64_t change = resident_bytes > state.looked_bytes ? resident_bytes - state.looked_bytes
 	                                                      : state.looked_bytes - resident_bytes;
 
-	return resident_bytes != 0 && change >= LOOK_BYTES_MIN &&
-	       change >= resident_bytes / LOOK_SHARE && now_ns >= state.next_look_ns;
+	return resident_bytes != 0 && change >= LOOK_BYTES_MIN && change >= resident_bytes / LOOK_SHARE &&
+	       now_ns >= state.next_look_ns;
 }
 
 /* Of the time that questions may take, at most half is of those that wait; switches have the rest, and what was not used for a while. */
@@ -356,18 +347,15 @@ set_next(uint64_t taken)
 {
 	uint64_t pause_ticks = TIME_SHARE * TICKS_A_NS * taken;
 	uint64_t now_ticks = __builtin_ia32_rdtsc();
-	uint64_t switch_ticks =
-		atomic_load_explicit(&tracker_library_next_switch_ticks, memory_order_relaxed);
+	uint64_t switch_ticks = atomic_load_explicit(&tracker_library_next_switch_ticks, memory_order_relaxed);
 
 	if ((int64_t)(now_ticks - switch_ticks) > (int64_t)BURST_TICKS)
 		switch_ticks = now_ticks - BURST_TICKS;
-	atomic_store_explicit(&tracker_library_next_switch_ticks, switch_ticks + pause_ticks,
-	                      memory_order_relaxed);
+	atomic_store_explicit(&tracker_library_next_switch_ticks, switch_ticks + pause_ticks, memory_order_relaxed);
 	pause_ticks *= 2;
-	atomic_store_explicit(
-		&tracker_library_next_ticks,
-		now_ticks + (pause_ticks > TRACKER_LIBRARY_TICKS ? pause_ticks : TRACKER_LIBRARY_TICKS),
-		memory_order_relaxed);
+	atomic_store_explicit(&tracker_library_next_ticks,
+	                      now_ticks + (pause_ticks > TRACKER_LIBRARY_TICKS ? pause_ticks : TRACKER_LIBRARY_TICKS),
+	                      memory_order_relaxed);
 }
 
 void

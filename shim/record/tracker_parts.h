@@ -39,13 +39,15 @@ TRACKER_RARE uint32_t tracker_walk(struct thread_slot *slot, const void *hook_fr
 TRACKER_RARE void tracker_gain_rest(struct thread_slot *slot, struct kmem_site *site, uint64_t bytes);
 
 /* The same for peak_resize_again(); the old block's record is the calling thread's. Sets errno. */
-TRACKER_RARE void tracker_resize_rest(struct thread_slot *slot, struct address_block old, struct kmem_site *site, uint64_t bytes);
+TRACKER_RARE void tracker_resize_rest(struct thread_slot *slot, struct address_block old, struct kmem_site *site,
+                                      uint64_t bytes);
 
 /* A block that was taken out of the map is gone. */
 TRACKER_RARE void tracker_dead_rest(struct thread_slot *slot, struct address_block block);
 
 /* A booked block into the map, whatever stands there. */
-TRACKER_RARE void tracker_map_rest(struct thread_slot *slot, void *addr, uint64_t bytes, uint32_t site, uint8_t generation);
+TRACKER_RARE void tracker_map_rest(struct thread_slot *slot, void *addr, uint64_t bytes, uint32_t site,
+                                   uint8_t generation);
 
 /* Now and then: moves the clock of generations, as generations_tick() does, and looks whether a heartbeat is due. */
 TRACKER_RARE void tracker_look_after(uint64_t bytes, uint64_t blocks);
@@ -58,7 +60,7 @@ void tracker_dead(struct thread_slot *slot, struct address_block block);
 /* No room for its address: better not alive at all than alive for ever. */
 void tracker_lost(struct thread_slot *slot, struct address_block block);
 void tracker_refused(const void *hook_frame, struct failed_request request); // its site is found here
-bool tracker_is_teardown(uint64_t bytes); // and counts what is asked for
+bool tracker_is_teardown(uint64_t bytes);                                    // and counts what is asked for
 /* Site and generation of a new block, not yet in the books; the second where the site is known. site 0: it cannot be booked. */
 struct address_block tracker_place(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t bytes);
 struct address_block tracker_place_at(uint32_t site, uint64_t bytes);

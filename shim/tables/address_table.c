@@ -131,8 +131,8 @@ extend_reach(struct address_slot *home, unsigned reach)
 {
 	uint16_t known = atomic_load_explicit(&home->reach, memory_order_relaxed);
 
-	while (known < reach &&
-	       !atomic_compare_exchange_weak_explicit(&home->reach, &known, (uint16_t)reach, memory_order_relaxed, memory_order_relaxed))
+	while (known < reach && !atomic_compare_exchange_weak_explicit(&home->reach, &known, (uint16_t)reach,
+	                                                               memory_order_relaxed, memory_order_relaxed))
 		continue;
 }
 
@@ -161,7 +161,8 @@ write_slot(struct address_slot *slot, uint64_t addr, struct address_block block)
 static bool
 claim(struct address_slot *slot, uint64_t addr)
 {
-	return atomic_compare_exchange_strong_explicit(&slot->key, &addr, KEY_BUSY, memory_order_acquire, memory_order_relaxed);
+	return atomic_compare_exchange_strong_explicit(&slot->key, &addr, KEY_BUSY, memory_order_acquire,
+	                                               memory_order_relaxed);
 }
 
 static bool
@@ -209,8 +210,9 @@ address_table_find(struct address_table *table, uint64_t addr, struct address_bl
 }
 
 bool
-address_table_sweep(struct address_table *table, uint64_t *cursor, bool (*is_meant)(uint64_t addr, struct address_block, void *),
-                    void *context, struct address_block *block)
+address_table_sweep(struct address_table *table, uint64_t *cursor,
+                    bool (*is_meant)(uint64_t addr, struct address_block, void *), void *context,
+                    struct address_block *block)
 {
 	struct address_slots *slots = slots_of(table, false);
 
@@ -222,7 +224,8 @@ address_table_sweep(struct address_table *table, uint64_t *cursor, bool (*is_mea
 			continue;
 		*block = read_slot(slot);
 		atomic_thread_fence(memory_order_acquire); // the block before the second look at the key
-		if (atomic_load_explicit(&slot->key, memory_order_relaxed) == key && is_meant(key, *block, context) && address_table_take(table, key, block))
+		if (atomic_load_explicit(&slot->key, memory_order_relaxed) == key && is_meant(key, *block, context) &&
+		    address_table_take(table, key, block))
 			return true;
 	}
 	return false;

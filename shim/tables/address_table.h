@@ -14,7 +14,7 @@
 
 struct address_block {
 	uint64_t bytes;
-	uint32_t site;        // index + 1
+	uint32_t site; // index + 1
 	uint8_t generation;
 };
 
@@ -32,7 +32,7 @@ struct address_table {
 void address_table_reserve(struct address_table *table); // now, instead of at the first put
 
 enum address_table_put {
-	ADDRESS_TABLE_FULL,     // nothing is changed
+	ADDRESS_TABLE_FULL, // nothing is changed
 	ADDRESS_TABLE_STORED,
 	ADDRESS_TABLE_REPLACED, // the address was in the table, with *old
 };
@@ -47,8 +47,9 @@ bool address_table_take_of(struct address_table *table, uint64_t addr, uint32_t 
  * Takes one after the other that `is_meant` says; *cursor begins at 0. What others put or take meanwhile may be missed. False:
  * there are no more.
  */
-bool address_table_sweep(struct address_table *table, uint64_t *cursor, bool (*is_meant)(uint64_t addr, struct address_block, void *),
-                         void *context, struct address_block *block);
+bool address_table_sweep(struct address_table *table, uint64_t *cursor,
+                         bool (*is_meant)(uint64_t addr, struct address_block, void *), void *context,
+                         struct address_block *block);
 void address_table_clear(struct address_table *table); // forked child: one thread
 
 #endif

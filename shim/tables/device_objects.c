@@ -13,7 +13,7 @@
 #define ONE_REFERENCE UINT64_C(1)
 #define ONE_HANDLE (UINT64_C(1) << 32) // and one reference
 #define HANDLES(word) ((word) >> 32 & 0x7fffffff)
-#define REFERENCES(word) ((word) & 0xffffffff)
+#define REFERENCES(word) ((word)&0xffffffff)
 
 struct object {
 	_Atomic uint64_t word; // O1
@@ -60,12 +60,13 @@ claim_free(struct object *array, struct address_block block)
 		uint64_t expected = atomic_load_explicit(&array[index].word, memory_order_relaxed);
 
 		/* acquire: pairs with device_objects_released(): its owner has read the block. */
-		if (expected != 0 || !atomic_compare_exchange_strong_explicit(&array[index].word, &expected, CLAIMED, memory_order_acquire,
-		                                                              memory_order_relaxed))
+		if (expected != 0 || !atomic_compare_exchange_strong_explicit(&array[index].word, &expected, CLAIMED,
+		                                                              memory_order_acquire, memory_order_relaxed))
 			continue;
 		array[index].block = block;
 		/* relaxed: who learns its number from a table sees word and block (A2). */
-		atomic_store_explicit(&array[index].word, DEVICE_OBJECT_LIVE | ONE_HANDLE | ONE_REFERENCE, memory_order_relaxed);
+		atomic_store_explicit(&array[index].word, DEVICE_OBJECT_LIVE | ONE_HANDLE | ONE_REFERENCE,
+		                      memory_order_relaxed);
 		atomic_store_explicit(&next_hint, index + 1, memory_order_relaxed);
 		return index + 1;
 	}
@@ -102,7 +103,8 @@ drop(uint32_t number, uint64_t amount)
 			return (struct device_drop){ 0 };
 		dropped.is_imported = object->block.site == 0;
 		rest = word - amount;
-	} while (!atomic_compare_exchange_weak_explicit(&object->word, &word, rest, memory_order_acq_rel, memory_order_relaxed));
+	} while (
+		!atomic_compare_exchange_weak_explicit(&object->word, &word, rest, memory_order_acq_rel, memory_order_relaxed));
 	dropped.was_last_handle = HANDLES(rest) == 0;
 	dropped.is_dead = REFERENCES(rest) == 0;
 	if (dropped.is_dead)
@@ -149,8 +151,8 @@ device_objects_retain(uint64_t handle)
 
 	/* relaxed: it has a handle, so that it does not end; what another thread has just let go of is left alone. */
 	while (HANDLES(word) != 0) {
-		if (atomic_compare_exchange_weak_explicit(&object->word, &word, word + (ONE_HANDLE | ONE_REFERENCE), memory_order_relaxed,
-		                                          memory_order_relaxed))
+		if (atomic_compare_exchange_weak_explicit(&object->word, &word, word + (ONE_HANDLE | ONE_REFERENCE),
+		                                          memory_order_relaxed, memory_order_relaxed))
 			return true;
 	}
 	return false;
@@ -166,8 +168,8 @@ device_objects_retain_mapped(uint64_t handle, uint64_t addr)
 		return;
 	object = object_at(mapping.site);
 	if (object == NULL ||
-	    address_table_put(&handles, handle, (struct address_block){ DEVICE_OBJECTS_NO_OWNER, mapping.site, 0 }, &none) ==
-	            ADDRESS_TABLE_FULL)
+	    address_table_put(&handles, handle, (struct address_block){ DEVICE_OBJECTS_NO_OWNER, mapping.site, 0 },
+	                      &none) == ADDRESS_TABLE_FULL)
 		return;
 	/* relaxed: the caller's memory is mapped, so that the object does not end. */
 	atomic_fetch_add_explicit(&object->word, ONE_HANDLE | ONE_REFERENCE, memory_order_relaxed);

@@ -26,7 +26,7 @@
 
 /* A reference that was dropped before the driver was asked. */
 struct device_drop {
-	uint32_t object;            // index + 1; 0 = none of ours
+	uint32_t object; // index + 1; 0 = none of ours
 	bool was_last_handle;
 	bool is_dead;               // it was the last reference of all
 	bool is_imported;           // of another process: made without a site
@@ -48,7 +48,7 @@ bool device_objects_mapped(uint64_t addr, uint64_t bytes, uint64_t handle, struc
 
 /* Before the driver releases a handle; then one of the other two. */
 struct device_drop device_objects_release(uint64_t handle);
-void device_objects_released(struct device_drop drop);                  // the driver has done it
+void device_objects_released(struct device_drop drop); // the driver has done it
 void device_objects_not_released(struct device_drop drop, uint64_t handle);
 
 /*

@@ -70,7 +70,8 @@ generations_tick(uint64_t bytes, uint64_t blocks)
 	if (unbooked_bytes < BATCH_BYTES && unbooked_blocks < BATCH_BYTES / KMEM_TICK_BLOCK_BYTES)
 		return generations_clock();
 
-	uint64_t volume_bytes = atomic_fetch_add_explicit(&header->volume_bytes, unbooked_bytes, memory_order_relaxed) + unbooked_bytes;
+	uint64_t volume_bytes = atomic_fetch_add_explicit(&header->volume_bytes, unbooked_bytes, memory_order_relaxed) +
+	                        unbooked_bytes;
 	uint64_t measure = atomic_load_explicit(&header->generation_clock_bytes, memory_order_relaxed);
 	uint64_t by_bytes = share_of_tick(&header->tick_bytes, unbooked_bytes, measure);
 	uint64_t by_blocks = share_of_tick(&header->tick_blocks, unbooked_blocks * KMEM_TICK_BLOCK_BYTES, measure);

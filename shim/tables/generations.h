@@ -32,7 +32,6 @@ generations_clock(void)
 	return (uint8_t)atomic_load_explicit(&capture_file_header()->generation_clock, memory_order_relaxed);
 }
 
-
 /*
  * A block is born, or dies, in a record. site_index is index + 1. A block that another thread allocated dies in the record of
  * the thread that releases it, as its bytes do: only the sums over the records of a call site tell. To be called before the birth
@@ -55,7 +54,9 @@ generations_born_own(struct kmem_site *site, uint32_t site_index)
 	if (index == 0) {
 		if (__builtin_expect((int64_t)(atomic_load_explicit(&site->allocated_bytes, memory_order_relaxed) -
 		                               atomic_load_explicit(&site->freed_bytes, memory_order_relaxed)) <
-		                     GENERATIONS_MIN_BYTES, 1) || generations_clock() <= site->first_epoch)
+		                         GENERATIONS_MIN_BYTES,
+		                     1) ||
+		    generations_clock() <= site->first_epoch)
 			return 0;
 	} else {
 		struct kmem_generations *block = capture_file_at(KMEM_SECTION_GENERATIONS, index - 1);
@@ -84,8 +85,8 @@ generations_died_own(const struct kmem_site *site, size_t generation)
 {
 	if (generation == 0)
 		return;
-	struct kmem_generations *block = capture_file_at(KMEM_SECTION_GENERATIONS,
-	                                                 atomic_load_explicit(&site->generations, memory_order_relaxed) - 1);
+	struct kmem_generations *block = capture_file_at(
+		KMEM_SECTION_GENERATIONS, atomic_load_explicit(&site->generations, memory_order_relaxed) - 1);
 
 	counter_add_own32(&block->live_count[generation - 1], UINT32_MAX);
 }

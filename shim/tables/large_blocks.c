@@ -19,7 +19,8 @@
 #define MIB_LOG2 20
 
 static _Atomic uint64_t places[PLACES]; // relaxed, all: an address says only where to ask
-static _Atomic bool is_any;             // since the start, or the fork; relaxed: who misses one finds it at the next look
+// since the start, or the fork; relaxed: who misses one finds it at the next look
+static _Atomic bool is_any;
 
 static bool
 is_alive(uint64_t addr, struct address_block *block)

@@ -17,8 +17,8 @@
 
 struct large_block {
 	uint64_t start;
-	uint64_t bytes;   // requested
-	uint32_t site;    // index + 1
+	uint64_t bytes; // requested
+	uint32_t site;  // index + 1
 };
 
 /* A block of LARGE_BLOCKS_BYTES and more was put into the pointer map. */

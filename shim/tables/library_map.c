@@ -33,9 +33,9 @@ struct reservation {
 };
 
 struct booking {
-	uint32_t site;   // index + 1; of a free one the number of the next
+	uint32_t site; // index + 1; of a free one the number of the next
 	uint32_t pages;
-	uint32_t fresh;  // of these, since it was asked
+	uint32_t fresh; // of these, since it was asked
 	uint8_t generation;
 };
 
@@ -47,12 +47,12 @@ static uint32_t reservation_count;
 static uint64_t windows[WINDOWS_MAX]; // number of the window + 1; 0 = free
 static uint32_t *words;               // [WINDOWS_MAX][WINDOW_PAGES]: number of the booking, 0 = none
 static uint32_t windows_max;
-static bool is_stuck;                 // no address space for the words
+static bool is_stuck;                                     // no address space for the words
 static struct booking bookings[LIBRARY_MAP_BOOKINGS_MAX]; // number 0 is none
 static uint32_t used_bookings;
 static uint32_t free_bookings;
-static uint32_t known[KNOWN];         // by site and generation: the booking of these that was made last
-static unsigned char pages[AT_ONCE];  // that a look asks for
+static uint32_t known[KNOWN];        // by site and generation: the booking of these that was made last
+static unsigned char pages[AT_ONCE]; // that a look asks for
 static struct {
 	uint64_t start;
 	uint64_t end; // 0 = for none
@@ -72,9 +72,9 @@ window_at(uint64_t addr, bool creates)
 
 		for (windows_max = WINDOWS_MAX; windows_max > most;)
 			windows_max /= 2;
-		words = windows_max != 0
-		                ? raw_reserve(KMEM_OWN_ADDRESSES, windows_max * WINDOW_PAGES * sizeof(*words), PROT_READ | PROT_WRITE)
-		                : NULL;
+		words = windows_max != 0 ? raw_reserve(KMEM_OWN_ADDRESSES, windows_max * WINDOW_PAGES * sizeof(*words),
+		                                       PROT_READ | PROT_WRITE)
+		                         : NULL;
 		is_stuck = words == NULL;
 	}
 	for (uint64_t i = 0; words != NULL && i < windows_max; i++) {
@@ -193,7 +193,8 @@ library_map_add(uint64_t start, uint64_t end, uint64_t pc)
 		return;
 	uint32_t i = 0;
 
-	while (i < reservation_count && !(reservations[i].pc == pc && (reservations[i].end == start || reservations[i].start == end)))
+	while (i < reservation_count &&
+	       !(reservations[i].pc == pc && (reservations[i].end == start || reservations[i].start == end)))
 		i++;
 	if (i < reservation_count) { // allocators grow by neighbours
 		if (reservations[i].end == start)
@@ -364,7 +365,8 @@ look_at_part(struct look *look, const struct part *part)
 	for (uint64_t addr = part->start, next; addr < part->end; addr = next) {
 		next = (addr / WINDOW_BYTES + 1) * WINDOW_BYTES;
 		next = next < part->end ? next : part->end;
-		look_at(look, addr, pages + (addr - part->start) / LIBRARY_MAP_PAGE_BYTES, (next - addr) / LIBRARY_MAP_PAGE_BYTES);
+		look_at(look, addr, pages + (addr - part->start) / LIBRARY_MAP_PAGE_BYTES,
+		        (next - addr) / LIBRARY_MAP_PAGE_BYTES);
 	}
 	run_end(&look->run);
 }

@@ -136,7 +136,8 @@ peak_is_edge(struct kmem_peak_word total, const struct peak_batch *batch)
 }
 
 static inline bool
-peak_gain_again(const struct kmem_peak_word *domain, struct peak_batch *batch, struct kmem_peak_word *site, uint64_t bytes)
+peak_gain_again(const struct kmem_peak_word *domain, struct peak_batch *batch, struct kmem_peak_word *site,
+                uint64_t bytes)
 {
 	struct kmem_peak_word total = peak_load_in_order(domain);
 	struct kmem_peak_word seen = *site;
@@ -150,7 +151,8 @@ peak_gain_again(const struct kmem_peak_word *domain, struct peak_batch *batch, s
 }
 
 static inline bool
-peak_release_again(const struct kmem_peak_word *domain, struct peak_batch *batch, struct kmem_peak_word *site, uint64_t bytes)
+peak_release_again(const struct kmem_peak_word *domain, struct peak_batch *batch, struct kmem_peak_word *site,
+                   uint64_t bytes)
 {
 	struct kmem_peak_word total = peak_load_in_order(domain);
 	struct kmem_peak_word seen = *site;
@@ -176,8 +178,9 @@ peak_resize_again(const struct kmem_peak_word *domain, struct peak_batch *batch,
 	int64_t pending = batch->pending_bytes + change;
 
 	if (__builtin_expect(!peak_is_same_epoch(total, *old_site) || !peak_is_same_epoch(total, *site) ||
-	                     pending >= batch->limit_bytes || pending <= -batch->limit_bytes ||
-	                     (change <= 0 && peak_is_edge(total, batch)), 0))
+	                         pending >= batch->limit_bytes || pending <= -batch->limit_bytes ||
+	                         (change <= 0 && peak_is_edge(total, batch)),
+	                     0))
 		return false;
 	batch->pending_bytes = pending;
 	peak_move_own(old_site, old_site->now, -old_bytes);

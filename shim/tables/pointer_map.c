@@ -24,28 +24,28 @@
  */
 #include "tables/pointer_map.h"
 
-
 #include "base/raw_sys.h"
 
 #define TOP_ENTRIES ((size_t)1 << (KMEM_ADDRESS_BITS - POINTER_MAP_LEAF_LOG2))
 #define LEAF_BYTES (POINTER_MAP_LEAF_WORDS * 8)
-#define LEAVES_SHARE 12u          // times raw_reserve_max(): 3/16 of a limited address space
-#define TOP_SHARE 5u              // the same: a thirteenth
+#define LEAVES_SHARE 12u // times raw_reserve_max(): 3/16 of a limited address space
+#define TOP_SHARE 5u     // the same: a thirteenth
 #define PAGE_BYTES ((size_t)4096)
 #define PAGE_WORDS (PAGE_BYTES / 8)
-#define RUN_PAGES_MAX 64          // moved aside at once: for how long others may have to wait
+#define RUN_PAGES_MAX 64 // moved aside at once: for how long others may have to wait
 #define TEND_SHRUNK_BYTES ((uint64_t)32 << 20)
 #define TEND_LEAVES 8u
 #define TEND_BYTES ((size_t)4 << 20)
 #define TEND_PERIOD_NS UINT64_C(1000000000)
 #define ROUND_PERIOD_NS UINT64_C(60000000000)
-#define TRIM_WAIT_YIELDS 100000    // of a take, for a trimming thread that was interrupted; then the loss is counted
+#define TRIM_WAIT_YIELDS 100000 // of a take, for a trimming thread that was interrupted; then the loss is counted
 
 struct top {
-	_Atomic uint64_t leaves_max;          // constant; relaxed: top_table() orders it
-	_Atomic uint64_t listed_count;        // leaves that were asked for
-	pointer_map_leaf leaf[TOP_ENTRIES];   // by address
-	_Atomic uint32_t list[];              // [leaves_max] numbers of the leaves, some of them perhaps twice or not installed
+	_Atomic uint64_t leaves_max;        // constant; relaxed: top_table() orders it
+	_Atomic uint64_t listed_count;      // leaves that were asked for
+	pointer_map_leaf leaf[TOP_ENTRIES]; // by address
+	// [leaves_max] numbers of the leaves, some of them perhaps twice or not installed
+	_Atomic uint32_t list[];
 };
 
 pointer_map_leaf *pointer_map_own_leaves;
@@ -54,8 +54,8 @@ static struct top *top;
 static bool windows_are_own;  // constant once there is a top table
 static _Atomic bool is_stuck; // the address space is used up, or too small for a shadow: no further top or leaf
 static struct address_table overflow;
-static _Atomic uint32_t moves; // begun and ended: odd while pages are aside (M5)
-static atomic_flag is_trimming = ATOMIC_FLAG_INIT; // or looking at all
+static _Atomic uint32_t moves;                             // begun and ended: odd while pages are aside (M5)
+static atomic_flag is_trimming = ATOMIC_FLAG_INIT;         // or looking at all
 static unsigned char is_resident[LEAF_BYTES / PAGE_BYTES]; // under the flag
 
 static void
@@ -78,7 +78,9 @@ top_table(bool creates)
 	bool is_limited = most_bytes / LEAF_BYTES * LEAVES_SHARE < TOP_ENTRIES;
 	size_t leaves_max = is_limited ? most_bytes * LEAVES_SHARE / LEAF_BYTES : TOP_ENTRIES;
 	size_t bytes = sizeof(*top) + leaves_max * sizeof(top->list[0]);
-	struct top *fresh = !is_limited || bytes <= most_bytes * TOP_SHARE ? raw_reserve(KMEM_OWN_ADDRESSES, bytes, PROT_READ | PROT_WRITE) : NULL;
+	struct top *fresh = !is_limited || bytes <= most_bytes * TOP_SHARE
+	                        ? raw_reserve(KMEM_OWN_ADDRESSES, bytes, PROT_READ | PROT_WRITE)
+	                        : NULL;
 
 	if (is_limited)
 		address_table_reserve(&overflow); // later there may be no addresses left
@@ -236,8 +238,7 @@ put_shared(pointer_map_word *at, uint64_t addr, struct address_block block, stru
 		 * relaxed: the word is the whole message. Who frees the block got its address through the program, which
 		 * orders that after our return.
 		 */
-		if (atomic_compare_exchange_strong_explicit(at, &seen, word, memory_order_relaxed,
-		                                            memory_order_relaxed))
+		if (atomic_compare_exchange_strong_explicit(at, &seen, word, memory_order_relaxed, memory_order_relaxed))
 			return is_same ? POINTER_MAP_REPLACED : POINTER_MAP_STORED;
 		if (is_large)
 			address_table_take(&overflow, addr, &block);
@@ -334,7 +335,8 @@ move_aside(pointer_map_word *words, size_t bytes, uint64_t first_addr)
 {
 	/* relaxed: odd before the move, and mremap is a full barrier. */
 	atomic_fetch_add_explicit(&moves, 1, memory_order_relaxed);
-	pointer_map_word *aside = (void *)raw_syscall(SYS_mremap, words, bytes, bytes, MREMAP_MAYMOVE | MREMAP_DONTUNMAP, NULL);
+	pointer_map_word *aside = (void *)raw_syscall(SYS_mremap, words, bytes, bytes, MREMAP_MAYMOVE | MREMAP_DONTUNMAP,
+	                                              NULL);
 	bool is_moved = (void *)aside != MAP_FAILED;
 
 	for (size_t i = 0; is_moved && i < bytes / 8; i++) {
@@ -434,7 +436,8 @@ visit_leaf(pointer_map_word *leaf, uint64_t first_addr, pointer_map_visitor *vis
 
 		looked_at++;
 		if ((word & object) == object)
-			visitor(context, (first_addr + (i << POINTER_MAP_WINDOW_LOG2)) | (word >> POINTER_MAP_POSITION_SHIFT & 3) << 3,
+			visitor(context,
+			        (first_addr + (i << POINTER_MAP_WINDOW_LOG2)) | (word >> POINTER_MAP_POSITION_SHIFT & 3) << 3,
 			        pointer_map_unpack(word));
 	}
 	return looked_at;
@@ -494,7 +497,8 @@ pointer_map_lowest(uint64_t start, uint64_t end, bool *was_used)
 		return start;
 	for (uint64_t addr = start, next; addr < end && lowest == UINT64_MAX; addr = next) {
 		/* acquire: pairs with install_leaf(). */
-		pointer_map_word *leaf = atomic_load_explicit(&table->leaf[addr >> POINTER_MAP_LEAF_LOG2], memory_order_acquire);
+		pointer_map_word *leaf = atomic_load_explicit(&table->leaf[addr >> POINTER_MAP_LEAF_LOG2],
+		                                              memory_order_acquire);
 		uint64_t leaf_addr = addr >> POINTER_MAP_LEAF_LOG2 << POINTER_MAP_LEAF_LOG2;
 
 		next = leaf_addr + (UINT64_C(1) << POINTER_MAP_LEAF_LOG2);

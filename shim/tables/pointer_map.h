@@ -169,7 +169,8 @@ pointer_map_put(const void *pointer, struct address_block block, struct address_
 	pointer_map_word *at = pointer_map_own_word(addr);
 
 	if (__builtin_expect(at == NULL || block.bytes >= POINTER_MAP_BYTES_MASK ||
-	                         atomic_load_explicit(at, memory_order_relaxed) > POINTER_MAP_GONE, 0))
+	                         atomic_load_explicit(at, memory_order_relaxed) > POINTER_MAP_GONE,
+	                     0))
 		return pointer_map_put_rest(addr, block, old);
 	atomic_store_explicit(at, pointer_map_pack(addr, block), memory_order_relaxed);
 	return POINTER_MAP_STORED;
@@ -183,7 +184,8 @@ pointer_map_take(const void *pointer, struct address_block *block)
 	uint64_t seen = at != NULL ? atomic_load_explicit(at, memory_order_relaxed) : 0;
 
 	if (__builtin_expect((seen & POINTER_MAP_START_MASK) != pointer_map_start_of(addr) ||
-	                         (seen & POINTER_MAP_BYTES_MASK) == POINTER_MAP_BYTES_MASK, 0))
+	                         (seen & POINTER_MAP_BYTES_MASK) == POINTER_MAP_BYTES_MASK,
+	                     0))
 		return pointer_map_take_rest(addr, block);
 	atomic_store_explicit(at, POINTER_MAP_GONE, memory_order_relaxed);
 	*block = pointer_map_unpack(seen);

@@ -28,16 +28,16 @@ struct node {
 	uint32_t site;
 	uint32_t mapping;
 	uint32_t left;
-	uint32_t right;      // also the free list's link
+	uint32_t right; // also the free list's link
 	uint8_t generation;
 };
 
 static struct wait_lock lock = WAIT_LOCK_FREE;
 static __thread bool is_locked_here __attribute__((tls_model("initial-exec"))); // by this thread, around fork
-static struct node *nodes; // number 0 is no node
-static uint32_t *pieces;   // by mapping; a mapping's number is that of the node it began with, and stays taken with it
+static struct node *nodes;                                                      // number 0 is no node
+static uint32_t *pieces; // by mapping; a mapping's number is that of the node it began with, and stays taken with it
 static uint32_t nodes_max;
-static bool is_stuck;      // no address space for the map: do not ask again
+static bool is_stuck; // no address space for the map: do not ask again
 static uint32_t root;
 static uint32_t free_list;
 static uint32_t used_nodes;

@@ -21,10 +21,10 @@
 struct range {
 	uint64_t start;
 	uint64_t end;
-	uint32_t site;         // index + 1
-	uint32_t mapping;      // number of the mapping that this is a piece of
+	uint32_t site;    // index + 1
+	uint32_t mapping; // number of the mapping that this is a piece of
 	uint8_t generation;
-	bool is_last_piece;    // taken: nothing is left of its mapping
+	bool is_last_piece; // taken: nothing is left of its mapping
 };
 
 #define RANGE_PIECES_MAX 32
@@ -32,7 +32,7 @@ struct range {
 /* What a release takes away, in order of address. */
 struct range_pieces {
 	uint32_t count;
-	bool is_more;          // there were more: call again with the same bounds after these are booked
+	bool is_more; // there were more: call again with the same bounds after these are booked
 	struct range piece[RANGE_PIECES_MAX];
 };
 
@@ -60,8 +60,8 @@ bool range_map_next(uint64_t addr, struct range *found);
 /* The real release failed: the pieces live on. False: as for put, of one of them; nothing was changed. */
 bool range_map_put_back(const struct range_pieces *taken);
 
-void range_map_clear(void);  // forked child: one thread
-void range_map_lock(void);   // around fork
+void range_map_clear(void); // forked child: one thread
+void range_map_lock(void);  // around fork
 void range_map_unlock(void);
 
 #endif

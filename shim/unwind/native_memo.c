@@ -16,7 +16,7 @@
 #include "unwind/native_memo_room.h"
 #include "unwind/unwind_rules.h"
 
-#define SPAN     (UINT64_C(1) << 32) // offsets of 32 bits reach so far
+#define SPAN (UINT64_C(1) << 32) // offsets of 32 bits reach so far
 #define NEEDS_BP NATIVE_MEMO_NEEDS_BP
 #define ALTERNATE_DIGEST UINT64_C(0x9e3779b97f4a7c15) // the same frames on another stack are another one
 
@@ -96,7 +96,8 @@ first_unchanged(const struct native_memo *memo, uint64_t frame, uint64_t end, ui
 {
 	/* Where the return address changed, the frame is another one: who comes to it has read that. */
 	uint64_t first = behind_differences(base - 8, memo->sp_offsets, memo->pcs, frame + 1, end);
-	uint64_t word = behind_differences(base, memo->word_offsets, memo->words, word_first(memo, frame), word_first(memo, end));
+	uint64_t word = behind_differences(base, memo->word_offsets, memo->words, word_first(memo, frame),
+	                                   word_first(memo, end));
 
 	while (first < end && word_first(memo, first) < word)
 		first++;
@@ -177,14 +178,12 @@ remember(struct native_memo *memo, uint64_t step_count, uint64_t top, uint64_t l
 		uint64_t rbp_addr = cfa;
 
 		if (__builtin_expect(unwind_word_kind(rule) == UNWIND_ALIGNED, 0)) {
-			is_whole &= add_word(memo, &word,
-			                     place->rbp + (uint64_t)unwind_word_cfa_offset(rule), cfa);
+			is_whole &= add_word(memo, &word, place->rbp + (uint64_t)unwind_word_cfa_offset(rule), cfa);
 			is_bp_used = true;
 			rbp_addr = place->rbp;
 		}
 		if (is_bp_needed && (rule & UNWIND_WORD_RBP_SAVED)) {
-			is_whole &= add_word(memo, &word,
-			                     rbp_addr + (uint64_t)unwind_word_rbp_offset(rule), rbp);
+			is_whole &= add_word(memo, &word, rbp_addr + (uint64_t)unwind_word_rbp_offset(rule), rbp);
 			is_bp_needed = false;
 		}
 		is_bp_needed |= is_bp_used;
@@ -282,7 +281,8 @@ enum ending {
 
 /* One step by rule. ENDING_ELSEWHERE: *place is as it was; else that is where the step led to. */
 static inline enum ending
-step_by_rule(struct native_place *place, uint64_t rule, uint64_t stop_sp, uint64_t stack_end, uint64_t readable_end, uint64_t *cfa)
+step_by_rule(struct native_place *place, uint64_t rule, uint64_t stop_sp, uint64_t stack_end, uint64_t readable_end,
+             uint64_t *cfa)
 {
 	enum unwind_kind kind = unwind_word_kind(rule);
 	uint64_t rbp_addr;
@@ -365,8 +365,8 @@ walk_to_end(struct native_memo *memo, struct native_place *place, uint64_t stop_
 	enum ending ending = ENDING_NONE;
 	uint64_t cfa = 0;
 
-	if (__builtin_expect(memo->generation != all_generations || memo->stop_sp != stop_sp ||
-	                     memo->stack_end != stack_end, 0))
+	if (__builtin_expect(
+			memo->generation != all_generations || memo->stop_sp != stop_sp || memo->stack_end != stack_end, 0))
 		begin(memo, all_generations, stop_sp, stack_end, is_alternate);
 
 	uint64_t top = memo->room - memo->frame_count;
@@ -453,8 +453,7 @@ walk_to_end(struct native_memo *memo, struct native_place *place, uint64_t stop_
 }
 
 bool
-native_memo_walk(struct native_memo *memo, struct native_place *place, uint64_t stop_sp,
-                 struct native_stack *stack)
+native_memo_walk(struct native_memo *memo, struct native_place *place, uint64_t stop_sp, struct native_stack *stack)
 {
 	uint64_t kept;
 
@@ -486,8 +485,7 @@ native_memo_way(const struct native_memo *memo)
 }
 
 bool
-native_memo_offsets(const struct native_memo *memo, uint16_t *offsets, uint32_t room, uint32_t *count,
-                    bool *needs_rbp)
+native_memo_offsets(const struct native_memo *memo, uint16_t *offsets, uint32_t room, uint32_t *count, bool *needs_rbp)
 {
 	uint64_t first = memo->room - memo->frame_count;
 	uint32_t sp = memo->sp_offsets[first];

@@ -24,9 +24,9 @@
 #include "base/thread_stack.h"
 #include "unwind/native_stack.h"
 
-#define NATIVE_MEMO_FRAMES 2048u         // and as many words: in the thread's own memory
+#define NATIVE_MEMO_FRAMES 2048u           // and as many words: in the thread's own memory
 #define NATIVE_MEMO_FRAMES_DEEP (1u << 20) // the same of a thread whose stack was deeper, in a mapping
-#define NATIVE_MEMO_SURE 256u            // so many frames are compared whatever the clock says
+#define NATIVE_MEMO_SURE 256u              // so many frames are compared whatever the clock says
 
 /* Where a walk is: in the frame of `pc`, whose callee was called at `sp`. */
 struct native_place {
@@ -103,21 +103,22 @@ struct native_memo {
 	uint64_t stop_sp;
 	uint64_t stack_end;
 	uint32_t frame_count;
-	uint32_t first;        // frame of the latest walk: room - frame_count, if it is remembered
+	uint32_t first; // frame of the latest walk: room - frame_count, if it is remembered
 	uint32_t step_count;
 	bool is_complete;
 	bool is_last_hidden;
-	bool is_alternate;   // `stack_end` is that of a page in another stack
-	bool has_no_mapping; // tried once
-	struct call_time time;     // N5
-	struct native_function functions[NATIVE_MEMO_FUNCTIONS]; // by the address; void when the frames go for another generation (N4)
+	bool is_alternate;     // `stack_end` is that of a page in another stack
+	bool has_no_mapping;   // tried once
+	struct call_time time; // N5
+	// by the address; void when the frames go for another generation (N4)
+	struct native_function functions[NATIVE_MEMO_FUNCTIONS];
 
 	/* The arrays, of `room` places, the sp one more that no sp reaches. */
 	uint32_t room;
-	uint32_t *sp_offsets;      // from 4 GiB below stack_end
-	uint32_t *word_firsts;     // place of its first word; NATIVE_MEMO_NEEDS_BP
+	uint32_t *sp_offsets;  // from 4 GiB below stack_end
+	uint32_t *word_firsts; // place of its first word; NATIVE_MEMO_NEEDS_BP
 	uint64_t *pcs;
-	uint64_t *rbps;            // where needs_bp
+	uint64_t *rbps; // where needs_bp
 	struct native_run *runs;
 	uint32_t *word_offsets;
 	uint64_t *words;

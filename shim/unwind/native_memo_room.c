@@ -21,11 +21,11 @@ place_arrays(struct native_memo *memo, uint8_t *at, uint32_t room)
 {
 	size_t bytes = 0;
 
-#define PLACE(array, count)                                                                           \
-	do {                                                                                          \
-		if (at != NULL)                                                                       \
-			memo->array = (void *)(at + bytes);                                           \
-		bytes += ((count) * sizeof(memo->array[0]) + 63) & ~(size_t)63;                       \
+#define PLACE(array, count)                                             \
+	do {                                                                \
+		if (at != NULL)                                                 \
+			memo->array = (void *)(at + bytes);                         \
+		bytes += ((count) * sizeof(memo->array[0]) + 63) & ~(size_t)63; \
 	} while (0)
 	PLACE(sp_offsets, room + 1);
 	PLACE(word_firsts, room);

@@ -24,7 +24,8 @@
 #include "unwind/unwind_rules.h"
 
 #define ALTERNATE_FRAMES_MAX 512u
-#define RED_ZONE_BYTES 128u // below the sp of a frame that was interrupted: registers that its end took back already are there
+// below the sp of a frame that was interrupted: registers that its end took back already are there
+#define RED_ZONE_BYTES 128u
 
 struct walk {
 	uint64_t readable_low; // [low, end) of the thread's own stack may be read without asking the kernel
@@ -161,8 +162,7 @@ step_signal(struct walk *walk, uint64_t *pc, uint64_t *sp, uint64_t *rbp)
 {
 	uint64_t registers = *sp + offsetof(ucontext_t, uc_mcontext.gregs);
 
-	if (!read_word(walk, registers + REG_RIP * 8, pc) ||
-	    !read_word(walk, registers + REG_RBP * 8, rbp) ||
+	if (!read_word(walk, registers + REG_RIP * 8, pc) || !read_word(walk, registers + REG_RBP * 8, rbp) ||
 	    !read_word(walk, registers + REG_RSP * 8, sp))
 		return false;
 	change_stack(walk, *sp);
@@ -215,8 +215,7 @@ walk_by_rules(struct walk *walk, struct native_place place, struct keeping *kept
 			break;
 		if (!read_word(walk, cfa - 8, &pc))
 			break;
-		if (rule & UNWIND_WORD_RBP_SAVED &&
-		    !read_word(walk, rbp_addr + (uint64_t)unwind_word_rbp_offset(rule), &rbp))
+		if (rule & UNWIND_WORD_RBP_SAVED && !read_word(walk, rbp_addr + (uint64_t)unwind_word_rbp_offset(rule), &rbp))
 			break;
 		sp = cfa;
 		if (walk->is_checked && thread_stack_contains(sp))
@@ -257,10 +256,10 @@ keep_fallback(void *context, uint64_t pc, uint64_t sp, uint64_t cfa)
 static __attribute__((noinline)) void
 walk_by_libunwind(uint64_t first_sp, uint64_t stop_sp, struct native_stack *stack)
 {
-	struct fallback fallback = { .kept = { .stack = stack, .generation = unwind_rules_generation() }, .stop_sp = stop_sp };
+	struct fallback fallback = { .kept = { .stack = stack, .generation = unwind_rules_generation() },
+		                         .stop_sp = stop_sp };
 
-	stack->is_complete =
-		unwind_libunwind_walk(first_sp, keep_fallback, &fallback) != UNWIND_END_LOST;
+	stack->is_complete = unwind_libunwind_walk(first_sp, keep_fallback, &fallback) != UNWIND_END_LOST;
 	keep_end(&fallback.kept);
 	capture_file_lost(KMEM_LOST_FALLBACK_UNWINDS, 1);
 }
@@ -295,8 +294,7 @@ walk_on(const struct native_memo *memo, struct native_place place, uint64_t firs
 }
 
 void
-native_stack_walk(struct native_memo *memo, const void *hook_frame, uint64_t stop_sp,
-                  struct native_stack *stack)
+native_stack_walk(struct native_memo *memo, const void *hook_frame, uint64_t stop_sp, struct native_stack *stack)
 {
 	static _Atomic uint64_t walks; // relaxed: a count
 	const uint64_t *frame = hook_frame;

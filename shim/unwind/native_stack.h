@@ -21,7 +21,8 @@
  * and the innermost one has KMEM_FRAME_REPEATED. How many there were is not told: stacks that differ in nothing else are one.
  */
 #define NATIVE_STACK_RUN 2u
-#define NATIVE_STACK_CALL_SPAN (UINT64_C(64) << 10) // calls that are further apart are not taken for those of one function
+// calls that are further apart are not taken for those of one function
+#define NATIVE_STACK_CALL_SPAN (UINT64_C(64) << 10)
 
 /* Kept of a longer stack: the innermost and the outermost ones. */
 #define NATIVE_STACK_INNER 160
@@ -36,19 +37,20 @@ struct native_memo;
  * no copy of the stack, and the next walk with either of the two changes it.
  */
 struct native_stack {
-	uint32_t count;            // frames, innermost first
-	uint32_t omitted;          // frames left out after the first NATIVE_STACK_INNER; what a recursion leaves out is not counted
-	uint32_t kept;             // so many outermost ones that were walked, shown or not, are as the memo had them before
-	bool is_complete;          // the outermost frame, or stop_sp, was reached
-	bool is_alternate;         // the stack pointer is not in the thread's own stack
-	bool is_remembered;        // the memo holds this walk now; else it is as it was
-	const uint64_t *pc;        // as frame words: KMEM_FRAME_EXACT set where the address is exact
+	uint32_t count; // frames, innermost first
+	// frames left out after the first NATIVE_STACK_INNER; what a recursion leaves out is not counted
+	uint32_t omitted;
+	uint32_t kept;      // so many outermost ones that were walked, shown or not, are as the memo had them before
+	bool is_complete;   // the outermost frame, or stop_sp, was reached
+	bool is_alternate;  // the stack pointer is not in the thread's own stack
+	bool is_remembered; // the memo holds this walk now; else it is as it was
+	const uint64_t *pc; // as frame words: KMEM_FRAME_EXACT set where the address is exact
 	const uint32_t *sp_offsets; // NULL: own_sp
 	uint64_t sp_base;
 	uint64_t own_pc[NATIVE_STACK_MAX];
 	uint64_t own_sp[NATIVE_STACK_MAX];
 	uint64_t numbers[NATIVE_STACK_MAX]; // of a walk that is not remembered: how many frames were walked before that one
-	struct checked_span span;   // of the walk, on a stack that is not known; here because that may be small
+	struct checked_span span;           // of the walk, on a stack that is not known; here because that may be small
 };
 
 /* Stack pointer in frame i, at the call: that frame spans from there to the one of frame i + 1. */
@@ -71,8 +73,7 @@ native_stack_may_be_same_function(uint64_t one, uint64_t other)
  * stop_sp     end before the first frame whose extent [sp, CFA) contains this stack address (that frame is left
  *             out); 0 = go to the end
  */
-void native_stack_walk(struct native_memo *memo, const void *hook_frame, uint64_t stop_sp,
-                       struct native_stack *stack);
+void native_stack_walk(struct native_memo *memo, const void *hook_frame, uint64_t stop_sp, struct native_stack *stack);
 
 /* Once, before the first walk, outside any hook: reads settings. */
 void native_stack_start(void);

@@ -40,12 +40,10 @@ struct row {
 static bool
 is_plt_expression(const uint8_t *code, uint64_t count)
 {
-	static const uint8_t plt[] = {
-		0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a, 0x30, 0x2a, 0x33, 0x24, 0x22
-	};
+	static const uint8_t plt[] = { 0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a, 0x30, 0x2a, 0x33, 0x24, 0x22 };
 
-	return count == sizeof plt && memcmp(code, plt, 6) == 0 && memcmp(code + 7, plt + 7, 4) == 0 &&
-	       code[6] >= 0x30 && code[6] <= 0x3f;
+	return count == sizeof plt && memcmp(code, plt, 6) == 0 && memcmp(code + 7, plt + 7, 4) == 0 && code[6] >= 0x30 &&
+	       code[6] <= 0x3f;
 }
 
 static void
@@ -62,8 +60,7 @@ row_cfa_expression(struct row *row, struct unwind_bytes *program, uint64_t pc)
 		row->cfa = CFA_REGISTER;
 		row->cfa_register = UNWIND_REGISTER_RSP;
 		row->cfa_offset = (pc & 15) >= (uint64_t)(code[6] - 0x30) ? 16 : 8;
-	} else if (count >= 3 &&
-	           code[0] == 0x76) { // breg6 offset, deref: a function that realigned its stack
+	} else if (count >= 3 && code[0] == 0x76) { // breg6 offset, deref: a function that realigned its stack
 		struct unwind_bytes operand = { code + 1, code + count, false };
 		int64_t offset = unwind_bytes_sleb128(&operand);
 
@@ -159,8 +156,7 @@ machine_extended(struct machine *machine, struct unwind_bytes *program, uint8_t 
 	case 0x02: // advance_loc1, 2, 4
 	case 0x03:
 	case 0x04:
-		machine->location +=
-			unwind_bytes_fixed(program, 1u << (operation - 2)) * common->code_factor;
+		machine->location += unwind_bytes_fixed(program, 1u << (operation - 2)) * common->code_factor;
 		break;
 	case 0x05: // offset_extended
 		number = unwind_bytes_uleb128(program);
@@ -261,8 +257,7 @@ machine_run(struct machine *machine, struct unwind_bytes program, uint64_t looku
 			machine->location += low * machine->common->code_factor;
 			break;
 		case 2: // offset
-			row_save(&machine->row, low, PLACE_CFA,
-			         factored(unwind_bytes_uleb128(&program), machine->common));
+			row_save(&machine->row, low, PLACE_CFA, factored(unwind_bytes_uleb128(&program), machine->common));
 			break;
 		case 3: // restore
 			row_restore(&machine->row, low, &machine->initial);
@@ -298,11 +293,9 @@ rule_of_row(const struct row *row)
 		rule.kind = UNWIND_END;
 		return rule;
 	}
-	if (row->saved_return.kind != PLACE_CFA || row->saved_return.offset != -8 ||
-	    row->saved_rsp.kind != PLACE_SAME)
+	if (row->saved_return.kind != PLACE_CFA || row->saved_return.offset != -8 || row->saved_rsp.kind != PLACE_SAME)
 		return rule;
-	if (!fits(row->cfa_offset, UNWIND_CFA_OFFSET_BITS) ||
-	    !fits(rbp->offset, UNWIND_RBP_OFFSET_BITS))
+	if (!fits(row->cfa_offset, UNWIND_CFA_OFFSET_BITS) || !fits(rbp->offset, UNWIND_RBP_OFFSET_BITS))
 		return rule;
 	rule.cfa_offset = (int32_t)row->cfa_offset;
 	rule.rbp_offset = (int32_t)rbp->offset;

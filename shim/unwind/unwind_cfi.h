@@ -14,13 +14,13 @@
 #include "unwind/unwind_tables.h"
 
 enum unwind_kind {
-	UNWIND_UNKNOWN = 0, // not computed yet
-	UNWIND_NORMAL = 1,  // CFA = register + cfa_offset; saved rbp at CFA + rbp_offset
-	UNWIND_ALIGNED = 2, // realigned stack: CFA = [rbp + cfa_offset]; saved rbp at rbp + rbp_offset
-	UNWIND_END = 3,     // the outermost frame
-	UNWIND_SIGNAL = 4,  // signal trampoline: the interrupted registers are in the ucontext at rsp
+	UNWIND_UNKNOWN = 0,       // not computed yet
+	UNWIND_NORMAL = 1,        // CFA = register + cfa_offset; saved rbp at CFA + rbp_offset
+	UNWIND_ALIGNED = 2,       // realigned stack: CFA = [rbp + cfa_offset]; saved rbp at rbp + rbp_offset
+	UNWIND_END = 3,           // the outermost frame
+	UNWIND_SIGNAL = 4,        // signal trampoline: the interrupted registers are in the ucontext at rsp
 	UNWIND_INEXPRESSIBLE = 5, // the tables say more than this struct can: ask libunwind
-	UNWIND_NONE = 6, // no usable table (generated code, assembly): the caller cannot be found
+	UNWIND_NONE = 6,          // no usable table (generated code, assembly): the caller cannot be found
 };
 
 /* How to get from a frame to its caller. The return address is always at CFA - 8. */
@@ -40,7 +40,6 @@ struct unwind_rule {
  * pc         value of the program counter in that frame
  * lookup_pc  address inside the instruction that the frame is at: pc - 1 for a return address
  */
-struct unwind_rule unwind_cfi_rule(const struct unwind_tables *tables, uint64_t pc,
-                                   uint64_t lookup_pc);
+struct unwind_rule unwind_cfi_rule(const struct unwind_tables *tables, uint64_t pc, uint64_t lookup_pc);
 
 #endif

@@ -21,9 +21,9 @@
 struct copy {
 	_Atomic uint64_t header_addr; // 0 = free
 	_Atomic uint64_t shift;
-	_Atomic uint64_t bytes;       // from the page of header_addr to the end of its segment
-	_Atomic uint64_t checked;     // generation + 1
-	_Atomic uint64_t file;        // which it was: identity_of()
+	_Atomic uint64_t bytes;   // from the page of header_addr to the end of its segment
+	_Atomic uint64_t checked; // generation + 1
+	_Atomic uint64_t file;    // which it was: identity_of()
 };
 static struct copy copies[COPIES_MAX];
 uint64_t unwind_copies_least_bytes = UINT64_C(1) << 20;
@@ -60,7 +60,9 @@ file_part(const struct loaded_object *object, uint64_t addr, uint64_t *offset)
 		if (headers[i].p_type != PT_LOAD || addr < start || addr - start >= headers[i].p_filesz)
 			continue;
 		*offset = headers[i].p_offset + (page_of(addr) - start);
-		return (headers[i].p_flags & PF_W) == 0 && *offset % PAGE_BYTES == 0 ? start + headers[i].p_filesz - page_of(addr) : 0;
+		return (headers[i].p_flags & PF_W) == 0 && *offset % PAGE_BYTES == 0
+		           ? start + headers[i].p_filesz - page_of(addr)
+		           : 0;
 	}
 	return 0;
 }
@@ -80,7 +82,7 @@ static uint64_t
 identity_of(const struct stat *file)
 {
 	const uint64_t words[] = { file->st_dev, file->st_ino, (uint64_t)file->st_size, (uint64_t)file->st_mtim.tv_sec,
-		                   (uint64_t)file->st_mtim.tv_nsec };
+		                       (uint64_t)file->st_mtim.tv_nsec };
 	uint64_t hash = 0;
 
 	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -94,14 +96,15 @@ is_same_file(struct copy *copy, const struct loaded_object *object)
 {
 	struct stat file;
 
-	return raw_sys_may_call() && raw_stat(object->link_map->l_name, &file) == 0 && identity_of(&file) == load(&copy->file);
+	return raw_sys_may_call() && raw_stat(object->link_map->l_name, &file) == 0 &&
+	       identity_of(&file) == load(&copy->file);
 }
 
 /* A line of /proc/self/maps, as far as it was read: "7f00-7f10 r--p 00000000 08:01 42    /lib/libm.so.6 (deleted)". */
 struct line {
 	uint64_t bounds[2];
-	unsigned field;        // 0 and 1: in the bounds
-	size_t matched;        // of the mark
+	unsigned field; // 0 and 1: in the bounds
+	size_t matched; // of the mark
 };
 
 static bool
@@ -118,7 +121,8 @@ is_line_gone(struct line *line, char letter, uint64_t addr, bool *is_found)
 	if (line->field < 2 && (letter == '-' || letter == ' '))
 		line->field++;
 	else if (line->field < 2)
-		line->bounds[line->field] = line->bounds[line->field] << 4 | (uint64_t)(letter <= '9' ? letter - '0' : letter - 'a' + 10);
+		line->bounds[line->field] = line->bounds[line->field] << 4 |
+		                            (uint64_t)(letter <= '9' ? letter - '0' : letter - 'a' + 10);
 	else
 		line->matched = !is_gone && letter == mark[line->matched] ? line->matched + 1 : letter == mark[0];
 	return false;
@@ -150,17 +154,21 @@ make(struct copy *copy, const struct loaded_object *object, uint64_t header_addr
 	uint64_t offset = 0;
 	uint64_t bytes = file_part(object, header_addr, &offset);
 	int fd = bytes >= unwind_copies_least_bytes && bytes <= raw_reserve_max() && object->link_map->l_name[0] == '/'
-	             ? raw_open(object->link_map->l_name, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0) : -1; // a pipe is not waited for
+	             // a pipe is not waited for
+	             ? raw_open(object->link_map->l_name, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0)
+	             : -1;
 
 	struct stat file;
 
 	if (fd < 0)
 		return;
-	bool is_usable = raw_fstat(fd, &file) == 0 && (uint64_t)file.st_size >= offset + bytes && // else to read it would be SIGBUS
-	                 !is_file_gone(header_addr);                                          // T3
+	// else to read it would be SIGBUS
+	bool is_usable = raw_fstat(fd, &file) == 0 && (uint64_t)file.st_size >= offset + bytes &&
+	                 !is_file_gone(header_addr); // T3
 	void *place = is_usable ? raw_reserve(KMEM_OWN_STACKS, bytes, PROT_NONE) : NULL;
 
-	if (place != NULL && raw_mmap(place, bytes, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, (int64_t)offset) != MAP_FAILED) {
+	if (place != NULL &&
+	    raw_mmap(place, bytes, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, (int64_t)offset) != MAP_FAILED) {
 		uint64_t shift = (uint64_t)place - page_of(header_addr);
 
 		store(&copy->bytes, bytes);
@@ -180,8 +188,8 @@ copy_of(const struct loaded_object *object, uint64_t header_addr, uint64_t gener
 	for (unsigned i = 0; i < COPIES_MAX; i++) {
 		uint64_t owner = load(&copies[i].header_addr);
 
-		if (owner == 0 && atomic_compare_exchange_strong_explicit(&copies[i].header_addr, &owner, header_addr, memory_order_relaxed,
-		                                                          memory_order_relaxed))
+		if (owner == 0 && atomic_compare_exchange_strong_explicit(&copies[i].header_addr, &owner, header_addr,
+		                                                          memory_order_relaxed, memory_order_relaxed))
 			make(&copies[i], object, header_addr, generation);
 		else if (owner != header_addr)
 			continue;
@@ -191,7 +199,8 @@ copy_of(const struct loaded_object *object, uint64_t header_addr, uint64_t gener
 }
 
 uint64_t
-unwind_copies_find(const struct loaded_object *object, uint64_t frames_addr, uint64_t generation, struct unwind_tables *tables)
+unwind_copies_find(const struct loaded_object *object, uint64_t frames_addr, uint64_t generation,
+                   struct unwind_tables *tables)
 {
 	uint64_t header_addr = tables->header_addr;
 	struct copy *copy = NULL;
@@ -205,7 +214,8 @@ unwind_copies_find(const struct loaded_object *object, uint64_t frames_addr, uin
 	if (frames_addr - page_of(header_addr) >= bytes)
 		return 0;
 	if (load(&copy->checked) != generation + 1) { // T2
-		if (file_part(object, header_addr, &offset) != bytes || !is_same(header_addr, shift, bytes) || !is_same_file(copy, object)) {
+		if (file_part(object, header_addr, &offset) != bytes || !is_same(header_addr, shift, bytes) ||
+		    !is_same_file(copy, object)) {
 			store(&copy->shift, 0);
 			return 0;
 		}
@@ -228,6 +238,7 @@ unwind_copies_rest(void)
 		uint64_t shift = load(&copies[i].shift);
 
 		if (shift != 0)
-			raw_madvise((void *)(uintptr_t)(page_of(load(&copies[i].header_addr)) + shift), load(&copies[i].bytes), MADV_DONTNEED);
+			raw_madvise((void *)(uintptr_t)(page_of(load(&copies[i].header_addr)) + shift), load(&copies[i].bytes),
+			            MADV_DONTNEED);
 	}
 }

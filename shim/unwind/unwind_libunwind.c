@@ -29,18 +29,17 @@
 #include "kmem_format.h"
 #include "unwind/unwind_tables.h"
 
-#define LIBRARY        "libunwind-x86_64.so.8" // of the package libunwind8
-#define OWN_FRAMES_MAX 64                       // between this file and the hook's caller
-#define NOTES_MAX      4u
-#define REGISTERS      17 // UNW_X86_64_RAX = 0 to UNW_X86_64_RIP = 16
+#define LIBRARY "libunwind-x86_64.so.8" // of the package libunwind8
+#define OWN_FRAMES_MAX 64               // between this file and the hook's caller
+#define NOTES_MAX 4u
+#define REGISTERS 17 // UNW_X86_64_RAX = 0 to UNW_X86_64_RIP = 16
 
-#define TABLE_ENCODING     0x3b // signed 32-bit offsets from .eh_frame_hdr: what every linker writes
-#define TABLE_ENTRY_BYTES  8
+#define TABLE_ENCODING 0x3b // signed 32-bit offsets from .eh_frame_hdr: what every linker writes
+#define TABLE_ENTRY_BYTES 8
 
 /* In no header, but exported for those who bring their own find_proc_info, as debuggers do. */
-extern int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t space, unw_word_t pc,
-                                              unw_dyn_info_t *table, unw_proc_info_t *found,
-                                              int need_unwind_info, void *context);
+extern int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t space, unw_word_t pc, unw_dyn_info_t *table,
+                                              unw_proc_info_t *found, int need_unwind_info, void *context);
 
 /* The functions of the library. */
 static struct {
@@ -53,7 +52,7 @@ static struct {
 	__typeof__(UNW_OBJ(dwarf_search_unwind_table)) *search_unwind_table;
 } library;
 
-#define QUOTE(name)  #name
+#define QUOTE(name) #name
 #define NAME(symbol) QUOTE(symbol) // the symbol behind libunwind's macro
 
 static const struct {
@@ -105,8 +104,7 @@ access_memory(unw_addr_space_t unused, unw_word_t addr, unw_word_t *value, int i
 	(void)unused;
 	if (is_write || addr % 8 != 0)
 		return -UNW_EINVAL;
-	if (is_within(addr, view->stack_low, view->stack_end) ||
-	    is_within(addr, view->tables_low, view->tables_end)) {
+	if (is_within(addr, view->stack_low, view->stack_end) || is_within(addr, view->tables_low, view->tables_end)) {
 		*value = *(const uint64_t *)(uintptr_t)addr;
 		return 0;
 	}
@@ -114,8 +112,7 @@ access_memory(unw_addr_space_t unused, unw_word_t addr, unw_word_t *value, int i
 }
 
 static int
-access_register(unw_addr_space_t unused, unw_regnum_t number, unw_word_t *value, int is_write,
-                void *context)
+access_register(unw_addr_space_t unused, unw_regnum_t number, unw_word_t *value, int is_write, void *context)
 {
 	struct view *view = context;
 
@@ -138,8 +135,7 @@ find_registered_code(unw_addr_space_t unused, unw_word_t *list, void *context)
 
 /* The search is libunwind's own; we say where the sorted table is. */
 static int
-find_proc_info(unw_addr_space_t asking, unw_word_t pc, unw_proc_info_t *found, int need_unwind_info,
-               void *context)
+find_proc_info(unw_addr_space_t asking, unw_word_t pc, unw_proc_info_t *found, int need_unwind_info, void *context)
 {
 	struct view *view = context;
 	struct loaded_object object;
@@ -262,12 +258,12 @@ construct(void)
 /* ---- walking ---- */
 
 /* Registers that a callee must keep, at this place. */
-#define STORE_REGISTERS(registers)                                                              \
-	__asm__ volatile("movq %%rbx, 24(%0)\n movq %%rbp, 48(%0)\n movq %%rsp, 56(%0)\n"        \
-	                 "movq %%r12, 96(%0)\n movq %%r13, 104(%0)\n movq %%r14, 112(%0)\n"      \
-	                 "movq %%r15, 120(%0)\n leaq 0(%%rip), %%rax\n movq %%rax, 128(%0)\n"    \
-	                 :                                                                          \
-	                 : "r"(registers)                                                           \
+#define STORE_REGISTERS(registers)                                                        \
+	__asm__ volatile("movq %%rbx, 24(%0)\n movq %%rbp, 48(%0)\n movq %%rsp, 56(%0)\n"     \
+	                 "movq %%r12, 96(%0)\n movq %%r13, 104(%0)\n movq %%r14, 112(%0)\n"   \
+	                 "movq %%r15, 120(%0)\n leaq 0(%%rip), %%rax\n movq %%rax, 128(%0)\n" \
+	                 :                                                                    \
+	                 : "r"(registers)                                                     \
 	                 : "rax", "memory")
 
 static bool
@@ -276,8 +272,7 @@ position(unw_cursor_t *cursor, uint64_t *pc, uint64_t *sp)
 	unw_word_t word_pc = 0;
 	unw_word_t word_sp = 0;
 
-	if (library.get_reg(cursor, UNW_REG_IP, &word_pc) != 0 ||
-	    library.get_reg(cursor, UNW_REG_SP, &word_sp) != 0)
+	if (library.get_reg(cursor, UNW_REG_IP, &word_pc) != 0 || library.get_reg(cursor, UNW_REG_SP, &word_sp) != 0)
 		return false;
 	*pc = word_pc;
 	*sp = word_sp;
@@ -295,8 +290,7 @@ walk(struct view *view, uint64_t first_sp, unwind_visitor *visit, void *context)
 	if (library.init_remote(&cursor, space, view) != 0)
 		return UNWIND_END_LOST;
 	do {
-		if (++own_frames > OWN_FRAMES_MAX || library.step(&cursor) <= 0 ||
-		    !position(&cursor, &pc, &sp))
+		if (++own_frames > OWN_FRAMES_MAX || library.step(&cursor) <= 0 || !position(&cursor, &pc, &sp))
 			return UNWIND_END_LOST;
 	} while (sp != first_sp);
 
@@ -419,11 +413,10 @@ unwind_libunwind_verify(uint64_t first_sp, const struct native_stack *stack, boo
 	char text[200];
 	uint64_t at = comparison.first_bad - 1;
 
-	(void)diag_format(
-		text, sizeof text,
-		"unwinding differs from libunwind at frame %lu: 0x%lx (stack 0x%lx), libunwind "
-		"0x%lx (stack 0x%lx)",
-		comparison.first_bad - 1, at < stack->count ? stack->pc[at] : 0,
-		at < stack->count ? native_stack_sp(stack, (uint32_t)at) : 0, comparison.pc, comparison.sp);
+	(void)diag_format(text, sizeof text,
+	                  "unwinding differs from libunwind at frame %lu: 0x%lx (stack 0x%lx), libunwind "
+	                  "0x%lx (stack 0x%lx)",
+	                  comparison.first_bad - 1, at < stack->count ? stack->pc[at] : 0,
+	                  at < stack->count ? native_stack_sp(stack, (uint32_t)at) : 0, comparison.pc, comparison.sp);
 	capture_file_note(text);
 }

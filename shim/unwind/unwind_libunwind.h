@@ -44,7 +44,6 @@ enum unwind_end unwind_libunwind_walk(uint64_t first_sp, unwind_visitor *visit, 
  *
  * is_to_the_end  that walk reached the outermost frame, so libunwind must not find more
  */
-void unwind_libunwind_verify(uint64_t first_sp, const struct native_stack *stack,
-                             bool is_to_the_end);
+void unwind_libunwind_verify(uint64_t first_sp, const struct native_stack *stack, bool is_to_the_end);
 
 #endif

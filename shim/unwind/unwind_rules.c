@@ -23,14 +23,14 @@
 #define FAR_REGION_SHIFT 11
 
 struct unwind_rules unwind_rules;
-static _Atomic bool has_strangers; // a rule was computed for code in no object. relaxed: who sees it late forgets the rules later
+// a rule was computed for code in no object. relaxed: who sees it late forgets the rules later
+static _Atomic bool has_strangers;
 
 static uint64_t
 pack(struct unwind_rule rule, uint64_t generation)
 {
 	return (generation & UNWIND_GENERATION_MASK) | (uint64_t)rule.kind << 16 |
-	       (rule.is_cfa_from_rbp ? UNWIND_WORD_CFA_FROM_RBP : 0) |
-	       (rule.is_rbp_saved ? UNWIND_WORD_RBP_SAVED : 0) |
+	       (rule.is_cfa_from_rbp ? UNWIND_WORD_CFA_FROM_RBP : 0) | (rule.is_rbp_saved ? UNWIND_WORD_RBP_SAVED : 0) |
 	       ((uint64_t)rule.rbp_offset & 0x7fff) << 21 | (uint64_t)rule.cfa_offset << 36;
 }
 
@@ -59,8 +59,7 @@ find_tables(const struct loaded_object *object, struct unwind_tables *tables, ui
 	*tables = (struct unwind_tables){ .header_addr = object->eh_frame_header_addr };
 	if (loaded_object_readable(object, tables->header_addr, &unused, &tables->header_end_addr))
 		frames_addr = unwind_tables_frames(tables);
-	if (frames_addr == 0 ||
-	    !loaded_object_readable(object, frames_addr, &tables->low_addr, &tables->high_addr))
+	if (frames_addr == 0 || !loaded_object_readable(object, frames_addr, &tables->low_addr, &tables->high_addr))
 		return false;
 	/* relaxed: code that is on a stack is not unloaded. */
 	uint64_t generation = atomic_load_explicit(&unwind_rules.generation, memory_order_relaxed);
@@ -126,8 +125,8 @@ claim(struct unwind_entry *entry, uint64_t pc_word)
 {
 	uint64_t owner = atomic_load_explicit(&entry->pc, memory_order_relaxed);
 
-	if (owner == 0 && atomic_compare_exchange_strong_explicit(
-						  &entry->pc, &owner, pc_word, memory_order_relaxed, memory_order_relaxed))
+	if (owner == 0 && atomic_compare_exchange_strong_explicit(&entry->pc, &owner, pc_word, memory_order_relaxed,
+	                                                          memory_order_relaxed))
 		return entry;
 	return owner == pc_word ? entry : NULL;
 }
@@ -144,7 +143,8 @@ far_home(uint64_t pc)
 static struct unwind_entry *
 entry_of(uint64_t pc_word)
 {
-	const uint64_t homes[] = { unwind_rules_home(pc_word), far_home(pc_word), pc_word * UINT64_C(0xff51afd7ed558ccd) >> 24 };
+	const uint64_t homes[] = { unwind_rules_home(pc_word), far_home(pc_word),
+		                       pc_word * UINT64_C(0xff51afd7ed558ccd) >> 24 };
 	struct unwind_entry *entry = NULL;
 
 	for (unsigned home = 0; home < sizeof homes / sizeof homes[0]; home++) {
@@ -157,8 +157,7 @@ entry_of(uint64_t pc_word)
 uint64_t
 unwind_rules_find(uint64_t pc_word, uint64_t generation)
 {
-	struct unwind_entry *entry =
-		unwind_rules.entries != NULL && pc_word != 0 ? entry_of(pc_word) : NULL;
+	struct unwind_entry *entry = unwind_rules.entries != NULL && pc_word != 0 ? entry_of(pc_word) : NULL;
 
 	if (entry == NULL)
 		return compute(pc_word, generation);

@@ -44,9 +44,9 @@ static_assert(sizeof(struct unwind_entry) == 16, "four per cache line");
  *   bits 21 to 35  rbp_offset, signed
  *   bits 36 to 63  cfa_offset, signed
  */
-#define UNWIND_GENERATION_MASK   UINT64_C(0xffff)
+#define UNWIND_GENERATION_MASK UINT64_C(0xffff)
 #define UNWIND_WORD_CFA_FROM_RBP (UINT64_C(1) << 19)
-#define UNWIND_WORD_RBP_SAVED    (UINT64_C(1) << 20)
+#define UNWIND_WORD_RBP_SAVED (UINT64_C(1) << 20)
 
 /*
  * The word of U4:
@@ -56,15 +56,16 @@ static_assert(sizeof(struct unwind_entry) == 16, "four per cache line");
  */
 #define UNWIND_FUNCTION_BIT (UINT64_C(1) << 61)
 
-#define UNWIND_SPOT_SHIFT   7  // 128 bytes of code share the entry where their search begins
+#define UNWIND_SPOT_SHIFT 7    // 128 bytes of code share the entry where their search begins
 #define UNWIND_REGION_SHIFT 15 // 32 KiB of code share a page of entries
 #define UNWIND_NEAR_ENTRIES 8u // searched from there on
 
 struct unwind_rules {
 	struct unwind_entry *entries; // NULL = no table
-	uint64_t mask;                // of where a search begins; a power of two less one. UNWIND_NEAR_ENTRIES follow the last
-	uint64_t coroutine_end_pc;    // what libc's makecontext() makes its functions return to
-	_Atomic uint64_t generation;  // only the low 16 bits reach the rules
+	// of where a search begins; a power of two less one. UNWIND_NEAR_ENTRIES follow the last
+	uint64_t mask;
+	uint64_t coroutine_end_pc;   // what libc's makecontext() makes its functions return to
+	_Atomic uint64_t generation; // only the low 16 bits reach the rules
 };
 extern struct unwind_rules unwind_rules __attribute__((visibility("hidden")));
 
@@ -100,8 +101,7 @@ static inline uint64_t
 unwind_rules_generation(void)
 {
 	/* relaxed: see struct unwind_entry; unwind_rules_void() tells what a late reader can see */
-	return atomic_load_explicit(&unwind_rules.generation, memory_order_relaxed) &
-	       UNWIND_GENERATION_MASK;
+	return atomic_load_explicit(&unwind_rules.generation, memory_order_relaxed) & UNWIND_GENERATION_MASK;
 }
 
 /* The rest of unwind_rules_get(): far entries, and computing. */
@@ -127,8 +127,7 @@ unwind_rules_get(uint64_t pc_word, uint64_t generation)
 
 			uint64_t word = atomic_load_explicit(&entry->rule, memory_order_relaxed);
 
-			if ((word & UNWIND_GENERATION_MASK) == generation &&
-			    unwind_word_kind(word) != UNWIND_UNKNOWN)
+			if ((word & UNWIND_GENERATION_MASK) == generation && unwind_word_kind(word) != UNWIND_UNKNOWN)
 				return word;
 			break;
 		}

@@ -145,8 +145,8 @@ entry_open(const struct unwind_tables *tables, uint64_t addr, struct unwind_byte
 {
 	if (addr < tables->low_addr || addr >= tables->high_addr)
 		return false;
-	*entry = (struct unwind_bytes){ (const uint8_t *)(uintptr_t)addr,
-		                            (const uint8_t *)(uintptr_t)tables->high_addr, false };
+	*entry = (struct unwind_bytes){ (const uint8_t *)(uintptr_t)addr, (const uint8_t *)(uintptr_t)tables->high_addr,
+		                            false };
 
 	uint64_t length = unwind_bytes_fixed(entry, 4);
 
@@ -177,8 +177,7 @@ common_parse(const struct unwind_tables *tables, uint64_t addr, struct unwind_co
 		unwind_bytes_skip(&entry, 2); // address and segment selector size
 	common->code_factor = unwind_bytes_uleb128(&entry);
 	common->data_factor = unwind_bytes_sleb128(&entry);
-	if ((version == 1 ? unwind_bytes_u8(&entry) : unwind_bytes_uleb128(&entry)) !=
-	    UNWIND_REGISTER_RETURN)
+	if ((version == 1 ? unwind_bytes_u8(&entry) : unwind_bytes_uleb128(&entry)) != UNWIND_REGISTER_RETURN)
 		common->is_foreign = true;
 
 	if (augmentation[0] == 'z') {
@@ -218,8 +217,8 @@ common_parse(const struct unwind_tables *tables, uint64_t addr, struct unwind_co
 
 /* The FDE at `addr`: its CIE, its first address, and its program. False when it does not cover `pc`. */
 static bool
-description_parse(const struct unwind_tables *tables, uint64_t addr, uint64_t pc,
-                  struct unwind_common *common, uint64_t *begin, struct unwind_bytes *program)
+description_parse(const struct unwind_tables *tables, uint64_t addr, uint64_t pc, struct unwind_common *common,
+                  uint64_t *begin, struct unwind_bytes *program)
 {
 	struct unwind_bytes entry;
 
@@ -246,8 +245,8 @@ description_parse(const struct unwind_tables *tables, uint64_t addr, uint64_t pc
 static uint64_t
 table_value(const struct unwind_tables *tables, uint64_t addr, uint8_t encoding)
 {
-	struct unwind_bytes entry = { (const uint8_t *)(uintptr_t)addr,
-		                          (const uint8_t *)(uintptr_t)tables->header_end_addr, false };
+	struct unwind_bytes entry = { (const uint8_t *)(uintptr_t)addr, (const uint8_t *)(uintptr_t)tables->header_end_addr,
+		                          false };
 
 	return unwind_bytes_pointer(&entry, encoding, tables->header_addr);
 }
@@ -258,8 +257,7 @@ description_scan(const struct unwind_tables *tables, uint64_t frames_addr, uint6
 {
 	struct unwind_bytes entry;
 
-	for (uint64_t addr = frames_addr; entry_open(tables, addr, &entry);
-	     addr = (uintptr_t)entry.end) {
+	for (uint64_t addr = frames_addr; entry_open(tables, addr, &entry); addr = (uintptr_t)entry.end) {
 		struct unwind_common common;
 		struct unwind_bytes program;
 		uint64_t begin;
@@ -348,13 +346,12 @@ description_find(const struct unwind_tables *tables, uint64_t pc)
 	}
 	if (low == 0)
 		return 0;
-	return table_value(tables, table_addr + (low - 1) * 2 * value_bytes + value_bytes,
-	                   header.table_encoding);
+	return table_value(tables, table_addr + (low - 1) * 2 * value_bytes + value_bytes, header.table_encoding);
 }
 
 bool
-unwind_tables_find(const struct unwind_tables *tables, uint64_t pc, struct unwind_common *common,
-                   uint64_t *begin, struct unwind_bytes *program)
+unwind_tables_find(const struct unwind_tables *tables, uint64_t pc, struct unwind_common *common, uint64_t *begin,
+                   struct unwind_bytes *program)
 {
 	uint64_t addr = description_find(tables, pc);
 

@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define UNWIND_REGISTER_RBP    6 // DWARF numbers of x86-64
-#define UNWIND_REGISTER_RSP    7
+#define UNWIND_REGISTER_RBP 6 // DWARF numbers of x86-64
+#define UNWIND_REGISTER_RSP 7
 #define UNWIND_REGISTER_RETURN 16
 
 /* The unwind tables of one object, in memory. Some linkers put the two parts into different segments. */
@@ -50,8 +50,7 @@ struct unwind_common {
  * begin    out: its first code address
  * program  out: its call frame instructions, to be run after those of `common`
  */
-bool unwind_tables_find(const struct unwind_tables *tables, uint64_t pc,
-                        struct unwind_common *common, uint64_t *begin,
+bool unwind_tables_find(const struct unwind_tables *tables, uint64_t pc, struct unwind_common *common, uint64_t *begin,
                         struct unwind_bytes *program);
 
 /* One value each; count is at most 8. */

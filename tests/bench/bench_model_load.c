@@ -63,8 +63,7 @@ add_module(struct dl_phdr_info *object, size_t size, void *argument)
 		if (segment->p_vaddr + segment->p_memsz > end)
 			end = segment->p_vaddr + segment->p_memsz;
 		if ((segment->p_flags & PF_X) != 0)
-			setup->ranges[setup->count] = (struct text_range){ object->dlpi_addr + segment->p_vaddr,
-				                                           segment->p_memsz };
+			setup->ranges[setup->count] = (struct text_range){ object->dlpi_addr + segment->p_vaddr, segment->p_memsz };
 	}
 	capture_builder_module(setup->builder, path, object->dlpi_addr, object->dlpi_addr + end, 1, 0);
 	setup->count++;

@@ -13,15 +13,17 @@
 #include <string.h>
 #include <type_traits>
 
-namespace theirs {
+namespace theirs
+{
 #define __CUDA_API_VERSION_INTERNAL // all versions of all names, and none is a macro
 #include <cuda.h>
 #include <cuda_runtime_api.h>
-}
+} // namespace theirs
 
 #include "../../shim/gpu/cuda_abi.h"
 
-template <class A, class B> constexpr bool
+template <class A, class B>
+constexpr bool
 same_word()
 {
 	constexpr bool numbers = (std::is_integral<A>::value || std::is_enum<A>::value) &&
@@ -30,33 +32,50 @@ same_word()
 	return sizeof(A) == sizeof(B) && (numbers || pointers || (std::is_class<A>::value && std::is_class<B>::value));
 }
 
-template <class A, class B> struct same_function : std::false_type {};
+template <class A, class B> struct same_function : std::false_type {
+};
 template <class R, class... P, class S, class... Q> struct same_function<R (*)(P...), S (*)(Q...)> {
-	template <class... T> struct list {};
-	template <class X, class Y> struct all : std::false_type {};
-	template <class... X, class... Y> struct all<list<X...>, list<Y...>>
-		: std::bool_constant<(same_word<X, Y>() && ...)> {};
+	template <class... T> struct list {
+	};
+	template <class X, class Y> struct all : std::false_type {
+	};
+	template <class... X, class... Y>
+	struct all<list<X...>, list<Y...>> : std::bool_constant<(same_word<X, Y>() && ...)> {
+	};
 	static constexpr bool same_count = sizeof...(P) == sizeof...(Q);
-	template <bool, class X, class Y> struct guarded : std::false_type {};
-	template <class X, class Y> struct guarded<true, X, Y> : all<X, Y> {};
+	template <bool, class X, class Y> struct guarded : std::false_type {
+	};
+	template <class X, class Y> struct guarded<true, X, Y> : all<X, Y> {
+	};
 	static constexpr bool value = same_word<R, S>() && guarded<same_count, list<P...>, list<Q...>>::value;
 };
 
-namespace theirs {
+namespace theirs
+{
 #define CHECK(name, ...) static_assert(same_function<decltype(&::name), decltype(&name)>::value, #name);
-#define ASKED(CHECK)                                                                                  \
-	CHECK(cuCtxGetDevice) CHECK(cuCtxGetCurrent) CHECK(cuDevicePrimaryCtxGetState) CHECK(cuMemGetAddressRange_v2) \
-	CHECK(cuMemGetInfo_v2) CHECK(cuPointerGetAttributes) CHECK(cuStreamIsCapturing) CHECK(cuDeviceGetDefaultMemPool) \
-	CHECK(cuMemPoolGetAttribute) CHECK(cuStreamGetCtx) CHECK(cuCtxPushCurrent_v2) CHECK(cuCtxPopCurrent_v2)
+#define ASKED(CHECK)                  \
+	CHECK(cuCtxGetDevice)             \
+	CHECK(cuCtxGetCurrent)            \
+	CHECK(cuDevicePrimaryCtxGetState) \
+	CHECK(cuMemGetAddressRange_v2)    \
+	CHECK(cuMemGetInfo_v2)            \
+	CHECK(cuPointerGetAttributes)     \
+	CHECK(cuStreamIsCapturing)        \
+	CHECK(cuDeviceGetDefaultMemPool)  \
+	CHECK(cuMemPoolGetAttribute)      \
+	CHECK(cuStreamGetCtx)             \
+	CHECK(cuCtxPushCurrent_v2)        \
+	CHECK(cuCtxPopCurrent_v2)
 CUDA_ABI_DRIVER_FUNCTIONS(CHECK)
 CUDA_ABI_RUNTIME_FUNCTIONS(CHECK)
 ASKED(CHECK)
 
 /* A result of ours is an int, of theirs an enum. */
-#define MISSING(name, ...) + std::is_same<decltype(&::name), decltype(&name)>::value
+#define MISSING(name, ...) +std::is_same<decltype(&::name), decltype(&name)>::value
 constexpr int missing = 0 CUDA_ABI_DRIVER_FUNCTIONS(MISSING) CUDA_ABI_RUNTIME_FUNCTIONS(MISSING) ASKED(MISSING);
 #if CUDA_VERSION < 12000
-static_assert(missing == 5, "cuCtxCreate_v4, cuGetProcAddress_v2, cuGraphAddNode, cuGraphAddNode_v2, cuGreenCtxDestroy");
+static_assert(missing == 5,
+              "cuCtxCreate_v4, cuGetProcAddress_v2, cuGraphAddNode, cuGraphAddNode_v2, cuGreenCtxDestroy");
 #elif CUDA_VERSION < 13000
 static_assert(missing == 0, "");
 #else
@@ -89,9 +108,10 @@ SAME(CUDA_NODE_MEM_FREE, CU_GRAPH_NODE_TYPE_MEM_FREE);
 #endif
 
 /* What we read of structures. */
-#define SAME_PLACE(our_struct, our_field, their_struct, their_field)                                                \
-	static_assert(offsetof(struct ::our_struct, our_field) == offsetof(their_struct, their_field) &&            \
-	              sizeof(::our_struct::our_field) == sizeof(their_struct::their_field), #our_struct " " #our_field)
+#define SAME_PLACE(our_struct, our_field, their_struct, their_field)                                 \
+	static_assert(offsetof(struct ::our_struct, our_field) == offsetof(their_struct, their_field) && \
+	                  sizeof(::our_struct::our_field) == sizeof(their_struct::their_field),          \
+	              #our_struct " " #our_field)
 SAME_PLACE(cuda_memory_place, location_type, CUmemAllocationProp, location.type);
 SAME_PLACE(cuda_memory_place, location_id, CUmemAllocationProp, location.id);
 SAME_PLACE(cuda_memory_place, type, CUmemAllocationProp, type);
@@ -129,5 +149,7 @@ SAME_PLACE(cuda_graph_node, memory.addr, CUgraphNodeParams, alloc.dptr);
 SAME_PLACE(cuda_graph_node, freed, CUgraphNodeParams, free.dptr);
 static_assert(sizeof(struct ::cuda_graph_node) <= sizeof(CUgraphNodeParams), "it is the beginning");
 #endif
-static_assert(sizeof(struct cuda_ipc_handle) == sizeof(CUipcMemHandle) && sizeof(struct cuda_ipc_handle) == sizeof(cudaIpcMemHandle_t), "");
-}
+static_assert(sizeof(struct cuda_ipc_handle) == sizeof(CUipcMemHandle) &&
+                  sizeof(struct cuda_ipc_handle) == sizeof(cudaIpcMemHandle_t),
+              "");
+} // namespace theirs

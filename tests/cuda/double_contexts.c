@@ -41,7 +41,8 @@ double_context_device(void)
 int
 double_stream_device(const void *stream)
 {
-	return (uintptr_t)stream < FIRST_STREAM ? double_context_device() : device_of_context((int)(uintptr_t)stream - FIRST_STREAM);
+	return (uintptr_t)stream < FIRST_STREAM ? double_context_device()
+	                                        : device_of_context((int)(uintptr_t)stream - FIRST_STREAM);
 }
 
 int

@@ -181,7 +181,8 @@ has_room_locked(int row, uint64_t bytes)
 {
 	uint64_t capacity = double_capacity();
 
-	return row < LEDGER_DEVICE || (bytes <= capacity && double_live_bytes(row) + double_pool_kept[row] + bytes <= capacity);
+	return row < LEDGER_DEVICE ||
+	       (bytes <= capacity && double_live_bytes(row) + double_pool_kept[row] + bytes <= capacity);
 }
 
 int
@@ -226,7 +227,8 @@ static struct block *
 find_live_locked(uint64_t addr, int row)
 {
 	for (int i = 0; i < block_count; i++) {
-		bool is_meant = row < 0 ? blocks[i].row != LEDGER_PINNED && blocks[i].row != LEDGER_REGISTERED : blocks[i].row == row;
+		bool is_meant = row < 0 ? blocks[i].row != LEDGER_PINNED && blocks[i].row != LEDGER_REGISTERED
+		                        : blocks[i].row == row;
 
 		if (blocks[i].is_live && blocks[i].addr == addr && is_meant)
 			return &blocks[i];
@@ -349,16 +351,19 @@ static const struct {
 	int version;
 	bool is_per_thread;
 	void *function;
-} functions[] = { FOUND(cuInit, "cuInit", 2000, 0) FOUND(cuDriverGetVersion, "cuDriverGetVersion", 2020, 0)
-	          FOUND(cuDeviceGetCount, "cuDeviceGetCount", 2000, 0) FOUND(cuDeviceGet, "cuDeviceGet", 2000, 0)
-	          FOUND(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", 7000, 0)
-	          FOUND(cuCtxSetCurrent, "cuCtxSetCurrent", 4000, 0)
-	          FOUND(cuStreamCreate, "cuStreamCreate", 2000, 0)
-	          FOUND(cuCtxGetDevice, "cuCtxGetDevice", 2000, 0) FOUND(cuMemAlloc, "cuMemAlloc", 2000, 0)
-	          FOUND(cuMemGetInfo_v2, "cuMemGetInfo", 3020, 0)
-	          FOUND(cuGreenCtxCreate, "cuGreenCtxCreate", 12040, 0) FOUND(cuCtxFromGreenCtx, "cuCtxFromGreenCtx", 12040, 0)
-	          FOUND(cuDeviceGetDefaultMemPool, "cuDeviceGetDefaultMemPool", 11020, 0) FOUND(double_mem_alloc_newer, "cuMemAlloc", NEWER_VERSION, 0)
-	          CUDA_ABI_DRIVER_FUNCTIONS(FOUND) };
+} functions[] = {
+	FOUND(cuInit, "cuInit", 2000, 0) FOUND(cuDriverGetVersion, "cuDriverGetVersion", 2020, 0)
+		FOUND(cuDeviceGetCount, "cuDeviceGetCount", 2000, 0) FOUND(cuDeviceGet, "cuDeviceGet", 2000, 0)
+			FOUND(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", 7000, 0)
+				FOUND(cuCtxSetCurrent, "cuCtxSetCurrent", 4000, 0) FOUND(cuStreamCreate, "cuStreamCreate", 2000, 0)
+					FOUND(cuCtxGetDevice, "cuCtxGetDevice", 2000, 0) FOUND(cuMemAlloc, "cuMemAlloc", 2000, 0)
+						FOUND(cuMemGetInfo_v2, "cuMemGetInfo", 3020, 0)
+							FOUND(cuGreenCtxCreate, "cuGreenCtxCreate", 12040, 0)
+								FOUND(cuCtxFromGreenCtx, "cuCtxFromGreenCtx", 12040, 0)
+									FOUND(cuDeviceGetDefaultMemPool, "cuDeviceGetDefaultMemPool", 11020, 0)
+										FOUND(double_mem_alloc_newer, "cuMemAlloc", NEWER_VERSION, 0)
+											CUDA_ABI_DRIVER_FUNCTIONS(FOUND)
+};
 #undef cuGetProcAddress_v2
 
 static int

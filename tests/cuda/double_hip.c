@@ -68,8 +68,17 @@ give_back_device(void *addr)
 	return give_back(addr, 0, DEVICES - 1) == CUDA_ABI_SUCCESS ? CUDA_ABI_SUCCESS : give_back(addr, MANAGED, MANAGED);
 }
 
-unsigned long long hip_double_live(int kind) { return live[kind]; }
-int hipSetDevice(int device) { current = device; return CUDA_ABI_SUCCESS; }
+unsigned long long
+hip_double_live(int kind)
+{
+	return live[kind];
+}
+int
+hipSetDevice(int device)
+{
+	current = device;
+	return CUDA_ABI_SUCCESS;
+}
 
 /* A thread's first question may take memory. */
 int
@@ -90,23 +99,73 @@ hipMemGetInfo(size_t *free_bytes, size_t *total_bytes)
 	return CUDA_ABI_SUCCESS;
 }
 
-int hipMalloc(void **addr, size_t bytes) { return take(addr, current, bytes, NULL); }
-int hipExtMallocWithFlags(void **addr, size_t bytes, unsigned flags) { (void)flags; return hipMalloc(addr, bytes); } // and so is ours
-int hipMallocManaged(void **addr, size_t bytes, unsigned flags) { (void)flags; return take(addr, MANAGED, bytes, NULL); }
+int
+hipMalloc(void **addr, size_t bytes)
+{
+	return take(addr, current, bytes, NULL);
+}
+// and so is ours
+int
+hipExtMallocWithFlags(void **addr, size_t bytes, unsigned flags)
+{
+	(void)flags;
+	return hipMalloc(addr, bytes);
+}
+int
+hipMallocManaged(void **addr, size_t bytes, unsigned flags)
+{
+	(void)flags;
+	return take(addr, MANAGED, bytes, NULL);
+}
 
 int
 hipMallocAsync(void **addr, size_t bytes, void *stream)
 {
 	return take(addr, stream != NULL ? (int)(size_t)stream - 1 : current, bytes, NULL);
 }
-int hipHostMalloc(void **addr, size_t bytes, unsigned flags) { (void)flags; return take(addr, PINNED, bytes, NULL); }
-int hipMallocHost(void **addr, size_t bytes) { return hipHostMalloc(addr, bytes, 0); }
-int hipHostRegister(void *addr, size_t bytes, unsigned flags) { (void)flags; return take(&(void *){ NULL }, REGISTERED, bytes, addr); }
-int hipHostUnregister(void *addr) { return give_back(addr, REGISTERED, REGISTERED); }
-int hipFree(void *addr) { return give_back_device(addr); }
-int hipFreeAsync(void *addr, void *stream) { (void)stream; return give_back_device(addr); }
-int hipFreeArray(void *addr) { return give_back_device(addr); }
-int hipHostFree(void *addr) { return give_back(addr, PINNED, PINNED); }
+int
+hipHostMalloc(void **addr, size_t bytes, unsigned flags)
+{
+	(void)flags;
+	return take(addr, PINNED, bytes, NULL);
+}
+int
+hipMallocHost(void **addr, size_t bytes)
+{
+	return hipHostMalloc(addr, bytes, 0);
+}
+int
+hipHostRegister(void *addr, size_t bytes, unsigned flags)
+{
+	(void)flags;
+	return take(&(void *){ NULL }, REGISTERED, bytes, addr);
+}
+int
+hipHostUnregister(void *addr)
+{
+	return give_back(addr, REGISTERED, REGISTERED);
+}
+int
+hipFree(void *addr)
+{
+	return give_back_device(addr);
+}
+int
+hipFreeAsync(void *addr, void *stream)
+{
+	(void)stream;
+	return give_back_device(addr);
+}
+int
+hipFreeArray(void *addr)
+{
+	return give_back_device(addr);
+}
+int
+hipHostFree(void *addr)
+{
+	return give_back(addr, PINNED, PINNED);
+}
 
 int
 hipMallocPitch(void **addr, size_t *pitch_bytes, size_t width_bytes, size_t height)
@@ -181,10 +240,15 @@ let_go(struct block *block)
 int
 hipMemCreate(void **handle, size_t bytes, const struct cuda_memory_place *place, unsigned long long flags)
 {
-	return flags != 0 || place->location_type != CUDA_LOCATION_DEVICE ? 1 : take(handle, place->location_id, bytes, NULL);
+	return flags != 0 || place->location_type != CUDA_LOCATION_DEVICE ? 1
+	                                                                  : take(handle, place->location_id, bytes, NULL);
 }
 
-int hipMemRelease(void *handle) { return let_go(block_of(handle, NULL)); }
+int
+hipMemRelease(void *handle)
+{
+	return let_go(block_of(handle, NULL));
+}
 
 int
 hipMemRetainAllocationHandle(void **handle, void *addr)
@@ -246,4 +310,8 @@ hipIpcOpenMemHandle(void **addr, struct cuda_ipc_handle handle, unsigned flags)
 	return CUDA_ABI_SUCCESS;
 }
 
-int hipIpcCloseMemHandle(void *addr) { return let_go(block_of(addr, NULL)); }
+int
+hipIpcCloseMemHandle(void *addr)
+{
+	return let_go(block_of(addr, NULL));
+}

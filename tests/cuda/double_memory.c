@@ -6,7 +6,8 @@
 
 #include "double_driver.h"
 
-#define FIRST_POOL 0x1000        // the handle of a device's pool is this and its row of the ledger; made ones are in steps above it
+// the handle of a device's pool is this and its row of the ledger; made ones are in steps above it
+#define FIRST_POOL 0x1000
 #define POOL_STEP 0x100
 #define RECORDED_STREAM ((void *)0x77)
 
@@ -121,14 +122,16 @@ cuMemPoolGetAttribute(void *pool, int attribute, void *value)
 	int number = pool_number(pool), row = pool_row(pool, NULL);
 
 	double_asked(__builtin_return_address(0));
-	*(uint64_t *)value = pools[number][row].used_bytes + (attribute == CUDA_POOL_RESERVED ? pools[number][row].kept_bytes : 0);
+	*(uint64_t *)value = pools[number][row].used_bytes +
+	                     (attribute == CUDA_POOL_RESERVED ? pools[number][row].kept_bytes : 0);
 	return CUDA_ABI_SUCCESS;
 }
 
 int
 cuMemPoolCreate(void **pool, const struct cuda_memory_place *place)
 {
-	int number = 1, row = place->location_type == CUDA_LOCATION_DEVICE ? LEDGER_DEVICE + place->location_id : LEDGER_PINNED;
+	int number = 1,
+		row = place->location_type == CUDA_LOCATION_DEVICE ? LEDGER_DEVICE + place->location_id : LEDGER_PINNED;
 
 	if (place->type == CUDA_TYPE_MANAGED)
 		row = LEDGER_MANAGED;
@@ -263,7 +266,9 @@ cuMemHostUnregister(void *addr)
 static uint64_t
 array_bytes(size_t width, size_t height, size_t depth, int format, unsigned channels)
 {
-	static const int sizes[] = { [0x01] = 1, [0x02] = 2, [0x03] = 4, [0x08] = 1, [0x09] = 2, [0x0a] = 4, [0x10] = 2, [0x20] = 4 };
+	static const int sizes[] = {
+		[0x01] = 1, [0x02] = 2, [0x03] = 4, [0x08] = 1, [0x09] = 2, [0x0a] = 4, [0x10] = 2, [0x20] = 4
+	};
 
 	if (width > UINT32_MAX)
 		return UINT64_MAX;
@@ -297,8 +302,8 @@ cuMipmappedArrayCreate(void **addr, const struct cuda_array_3d *shape, unsigned 
 
 	for (unsigned level = 0; level < levels; level++)
 		bytes += array_bytes(shape->width >> level ? shape->width >> level : 1, shape->height >> level,
-		                     (shape->flags & CUDA_ARRAY_LAYERED) != 0 ? shape->depth : shape->depth >> level, shape->format,
-		                     shape->channels);
+		                     (shape->flags & CUDA_ARRAY_LAYERED) != 0 ? shape->depth : shape->depth >> level,
+		                     shape->format, shape->channels);
 	return on_device(addr, bytes);
 }
 
@@ -466,7 +471,7 @@ int
 cuMemPoolImportPointer(cuda_device_addr *addr, void *pool, void *exported)
 {
 	(void)pool;
-	return double_allocate(LEDGER_IMPORTED, (uint64_t *)addr, (uint64_t)*(char *)exported << 20, 0);
+	return double_allocate(LEDGER_IMPORTED, (uint64_t *)addr, (uint64_t) * (char *)exported << 20, 0);
 }
 
 int
@@ -479,16 +484,19 @@ cuExternalMemoryGetMappedBuffer(cuda_device_addr *addr, void *memory, const stru
 int
 cuExternalMemoryGetMappedMipmappedArray(void **addr, void *memory, const struct cuda_external_levels *part)
 {
-	uint64_t bytes = array_bytes(part->shape.width, part->shape.height, part->shape.depth, part->shape.format, part->shape.channels);
+	uint64_t bytes = array_bytes(part->shape.width, part->shape.height, part->shape.depth, part->shape.format,
+	                             part->shape.channels);
 
 	(void)memory;
-	return part->levels != 1 ? INVALID_VALUE : double_allocate(LEDGER_IMPORTED, (uint64_t *)addr, bytes, double_context());
+	return part->levels != 1 ? INVALID_VALUE
+	                         : double_allocate(LEDGER_IMPORTED, (uint64_t *)addr, bytes, double_context());
 }
 
 /* ---- graphs ---- */
 
 int
-cuGraphAddMemAllocNode(void **node, void *graph, void *const *before, size_t before_count, struct cuda_graph_memory *memory)
+cuGraphAddMemAllocNode(void **node, void *graph, void *const *before, size_t before_count,
+                       struct cuda_graph_memory *memory)
 {
 	(void)graph;
 	(void)before;

@@ -12,12 +12,12 @@ struct object {
 	uint64_t bytes;
 	int row;
 	int handles, mappings;
-	int handle;          // its number, while handles != 0
+	int handle; // its number, while handles != 0
 };
 struct mapping {
 	uint64_t addr, bytes;
-	int object;          // index, -1 = of none of ours
-	bool is_imported;    // then
+	int object;       // index, -1 = of none of ours
+	bool is_imported; // then
 };
 
 /* Handles of memory of others: FIRST_IMPORT and what they gave. Other handles are of multicast objects, which hold nothing. */
@@ -60,7 +60,8 @@ end_object_locked(int number)
 int
 cuMemCreate(cuda_memory_handle *handle, size_t bytes, const struct cuda_memory_place *place, unsigned long long flags)
 {
-	int row = place != NULL && place->location_type == CUDA_LOCATION_DEVICE ? LEDGER_DEVICE + place->location_id : LEDGER_PINNED;
+	int row = place != NULL && place->location_type == CUDA_LOCATION_DEVICE ? LEDGER_DEVICE + place->location_id
+	                                                                        : LEDGER_PINNED;
 	int free_object = -1, free_handle;
 
 	(void)flags;

@@ -59,8 +59,8 @@ start(void)
 		driver.cuGetProcAddress_v2 = lookup;
 		driver.cuGetProcAddress = ask("cuGetProcAddress", 11030, 0);
 		driver.cuGetProcAddress_v2 = ask("cuGetProcAddress", 12000, 0);
-#define ASK(exported, asked, version, per_thread)                                                     \
-	if (strcmp(asked, "cuGetProcAddress") != 0)                                                   \
+#define ASK(exported, asked, version, per_thread) \
+	if (strcmp(asked, "cuGetProcAddress") != 0)   \
 		driver.exported = ask(asked, version, per_thread ? CUDA_ABI_PER_THREAD_STREAM : 0);
 		CUDA_ABI_DRIVER_FUNCTIONS(ASK)
 		driver.cuInit = ask("cuInit", 2000, 0);
@@ -125,15 +125,15 @@ ready(void)
 	return driver.cuCtxGetDevice(&device) == 0 ? 0 : cudaSetDevice(0);
 }
 
-#define ALLOCATE(addr, bytes, call)                                                                   \
-	int result = ready();                                                                         \
-                                                                                                      \
-	if (result == 0 && addr == NULL)                                                              \
-		result = 1;                                                                           \
-	if (result == 0 && bytes == 0)                                                                \
-		*addr = NULL;                                                                         \
-	if (result != 0 || bytes == 0)                                                                \
-		return result;                                                                        \
+#define ALLOCATE(addr, bytes, call)  \
+	int result = ready();            \
+                                     \
+	if (result == 0 && addr == NULL) \
+		result = 1;                  \
+	if (result == 0 && bytes == 0)   \
+		*addr = NULL;                \
+	if (result != 0 || bytes == 0)   \
+		return result;               \
 	return call
 
 int
@@ -229,7 +229,8 @@ cudaMallocFromPoolAsync_ptsz(void **addr, size_t bytes, void *pool, void *stream
 int
 cudaMallocPitch(void **addr, size_t *pitch_bytes, size_t width_bytes, size_t height)
 {
-	ALLOCATE(addr, width_bytes * height, driver.cuMemAllocPitch_v2((cuda_device_addr *)addr, pitch_bytes, width_bytes, height, 4));
+	ALLOCATE(addr, width_bytes * height,
+	         driver.cuMemAllocPitch_v2((cuda_device_addr *)addr, pitch_bytes, width_bytes, height, 4));
 }
 
 int
@@ -247,8 +248,9 @@ shape_of(const struct cuda_channels *channels, struct cuda_extent extent, unsign
 
 	while (count < 4 && channels->bits[count] != 0)
 		count++;
-	return (struct cuda_array_3d){ extent.width, extent.height, extent.depth, channels->bits[0] == 32 ? 0x20 : channels->bits[0] == 16 ? 0x10 : 1,
-		                       count, flags };
+	return (struct cuda_array_3d){ extent.width, extent.height,
+		                           extent.depth, channels->bits[0] == 32 ? 0x20 : channels->bits[0] == 16 ? 0x10 : 1,
+		                           count,        flags };
 }
 
 int
@@ -269,7 +271,8 @@ cudaMalloc3DArray(void **addr, const struct cuda_channels *channels, struct cuda
 }
 
 int
-cudaMallocMipmappedArray(void **addr, const struct cuda_channels *channels, struct cuda_extent extent, unsigned levels, unsigned flags)
+cudaMallocMipmappedArray(void **addr, const struct cuda_channels *channels, struct cuda_extent extent, unsigned levels,
+                         unsigned flags)
 {
 	struct cuda_array_3d shape = shape_of(channels, extent, flags);
 
@@ -278,12 +281,12 @@ cudaMallocMipmappedArray(void **addr, const struct cuda_channels *channels, stru
 
 /* ---- what the driver has under the same name ---- */
 
-#define PASS_ON(name, parameters, call)                                                               \
-	int name parameters                                                                           \
-	{                                                                                             \
-		int result = ready();                                                                 \
-                                                                                                      \
-		return result != 0 ? result : driver.call;                                            \
+#define PASS_ON(name, parameters, call)            \
+	int name parameters                            \
+	{                                              \
+		int result = ready();                      \
+                                                   \
+		return result != 0 ? result : driver.call; \
 	}
 
 PASS_ON(cudaDeviceGetDefaultMemPool, (void **pool, int device), cuDeviceGetDefaultMemPool(pool, device))
@@ -306,7 +309,8 @@ PASS_ON(cudaGraphAddMemFreeNode, (void **node, void *graph, void *const *before,
         cuGraphAddMemFreeNode(node, graph, before, before_count, (cuda_device_addr)addr))
 /* As in CUDA 13; before, a form without edges had this name. The shim hooks neither. */
 PASS_ON(cudaGraphAddNode,
-        (void **node, void *graph, void *const *before, const void *edges, size_t before_count, struct cuda_graph_node *parameters),
+        (void **node, void *graph, void *const *before, const void *edges, size_t before_count,
+         struct cuda_graph_node *parameters),
         cuGraphAddNode_v2(node, graph, before, edges, before_count, parameters))
 PASS_ON(cudaGetDriverEntryPoint, (const char *name, void **function, unsigned long long flags, int *status),
         cuGetProcAddress_v2(name, function, CUDA_ABI_NEWEST, flags, status))

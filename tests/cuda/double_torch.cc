@@ -16,27 +16,33 @@
 #define DOUBLE_FORM 2
 #endif
 
-namespace c10 {
+namespace c10
+{
 struct Device {
 	int8_t type, index;
 };
 #if DOUBLE_FORM == 0
 #define REPORT(addr, bytes, allocated, reserved, device) reportMemoryUsageToProfiler(addr, bytes, device)
-#define REFUSE(bytes, allocated, reserved, device) reportOutOfMemoryToProfiler(int64_t(bytes), int64_t(allocated), int64_t(reserved), device)
+#define REFUSE(bytes, allocated, reserved, device) \
+	reportOutOfMemoryToProfiler(int64_t(bytes), int64_t(allocated), int64_t(reserved), device)
 void reportMemoryUsageToProfiler(void *addr, int64_t bytes, Device device);
 void reportOutOfMemoryToProfiler(int64_t bytes, int64_t allocated, int64_t reserved, Device device);
 #elif DOUBLE_FORM == 1
-#define REPORT(addr, bytes, allocated, reserved, device) reportMemoryUsageToProfiler(addr, bytes, int64_t(allocated), int64_t(reserved), device)
-#define REFUSE(bytes, allocated, reserved, device) reportOutOfMemoryToProfiler(size_t(bytes), size_t(allocated), size_t(reserved), device)
+#define REPORT(addr, bytes, allocated, reserved, device) \
+	reportMemoryUsageToProfiler(addr, bytes, int64_t(allocated), int64_t(reserved), device)
+#define REFUSE(bytes, allocated, reserved, device) \
+	reportOutOfMemoryToProfiler(size_t(bytes), size_t(allocated), size_t(reserved), device)
 void reportMemoryUsageToProfiler(void *addr, int64_t bytes, int64_t allocated, int64_t reserved, Device device);
 void reportOutOfMemoryToProfiler(size_t bytes, size_t allocated, size_t reserved, Device device);
 #else
-#define REPORT(addr, bytes, allocated, reserved, device) reportMemoryUsageToProfiler(addr, bytes, size_t(allocated), size_t(reserved), device)
-#define REFUSE(bytes, allocated, reserved, device) reportOutOfMemoryToProfiler(int64_t(bytes), size_t(allocated), size_t(reserved), device)
+#define REPORT(addr, bytes, allocated, reserved, device) \
+	reportMemoryUsageToProfiler(addr, bytes, size_t(allocated), size_t(reserved), device)
+#define REFUSE(bytes, allocated, reserved, device) \
+	reportOutOfMemoryToProfiler(int64_t(bytes), size_t(allocated), size_t(reserved), device)
 void reportMemoryUsageToProfiler(void *addr, int64_t bytes, size_t allocated, size_t reserved, Device device);
 void reportOutOfMemoryToProfiler(int64_t bytes, size_t allocated, size_t reserved, Device device);
 #endif
-}
+} // namespace c10
 
 #ifndef DOUBLE_ALLOCATOR
 
@@ -51,13 +57,17 @@ c10_told(long *blocks, int64_t *bytes, long *refused)
 	*refused = refusals;
 }
 
-namespace c10 {
+namespace c10
+{
 #if DOUBLE_FORM == 0
-void reportMemoryUsageToProfiler(void *, int64_t bytes, Device)
+void
+reportMemoryUsageToProfiler(void *, int64_t bytes, Device)
 #elif DOUBLE_FORM == 1
-void reportMemoryUsageToProfiler(void *, int64_t bytes, int64_t, int64_t, Device)
+void
+reportMemoryUsageToProfiler(void *, int64_t bytes, int64_t, int64_t, Device)
 #else
-void reportMemoryUsageToProfiler(void *, int64_t bytes, size_t, size_t, Device)
+void
+reportMemoryUsageToProfiler(void *, int64_t bytes, size_t, size_t, Device)
 #endif
 {
 	reports++;
@@ -65,16 +75,19 @@ void reportMemoryUsageToProfiler(void *, int64_t bytes, size_t, size_t, Device)
 }
 
 #if DOUBLE_FORM == 1
-void reportOutOfMemoryToProfiler(size_t, size_t, size_t, Device)
+void
+reportOutOfMemoryToProfiler(size_t, size_t, size_t, Device)
 #elif DOUBLE_FORM == 0
-void reportOutOfMemoryToProfiler(int64_t, int64_t, int64_t, Device)
+void
+reportOutOfMemoryToProfiler(int64_t, int64_t, int64_t, Device)
 #else
-void reportOutOfMemoryToProfiler(int64_t, size_t, size_t, Device)
+void
+reportOutOfMemoryToProfiler(int64_t, size_t, size_t, Device)
 #endif
 {
 	refusals++;
 }
-}
+} // namespace c10
 
 #else
 
@@ -133,8 +146,8 @@ c10_cuda_allocate(size_t bytes, int device)
 	}
 	block->is_free = false;
 	allocated_bytes += block->bytes;
-	c10::REPORT(DOUBLE_FORM == 0 ? static_cast<void *>(block) : block->addr, static_cast<int64_t>(block->bytes), allocated_bytes,
-	            reserved_bytes, where);
+	c10::REPORT(DOUBLE_FORM == 0 ? static_cast<void *>(block) : block->addr, static_cast<int64_t>(block->bytes),
+	            allocated_bytes, reserved_bytes, where);
 	return block->addr;
 }
 
@@ -149,8 +162,8 @@ c10_cuda_release(void *addr)
 		c10::Device where = { DOUBLE_DEVICE, static_cast<int8_t>(blocks[i].device) };
 		blocks[i].is_free = true;
 		allocated_bytes -= blocks[i].bytes;
-		c10::REPORT(DOUBLE_FORM == 0 ? static_cast<void *>(&blocks[i]) : addr, -static_cast<int64_t>(blocks[i].bytes), allocated_bytes,
-		            reserved_bytes, where);
+		c10::REPORT(DOUBLE_FORM == 0 ? static_cast<void *>(&blocks[i]) : addr, -static_cast<int64_t>(blocks[i].bytes),
+		            allocated_bytes, reserved_bytes, where);
 		return;
 	}
 }

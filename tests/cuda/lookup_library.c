@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
-int cuddle(void);  // "cu", but not CUDA
+int cuddle(void); // "cu", but not CUDA
 int cuddle_next(void);
 int cuMemFreeHost(void *unused); // CUDA's name, on something of its own
 int cudaHostAlloc(void);

@@ -41,7 +41,8 @@ array_3d(void **addr, const struct cuda_array_3d *shape)
 {
 	struct cuda_channels channels = channels_of(shape->format, shape->channels);
 
-	return cudaMalloc3DArray(addr, &channels, (struct cuda_extent){ shape->width, shape->height, shape->depth }, shape->flags);
+	return cudaMalloc3DArray(addr, &channels, (struct cuda_extent){ shape->width, shape->height, shape->depth },
+	                         shape->flags);
 }
 
 static int
@@ -49,8 +50,8 @@ levels(void **addr, const struct cuda_array_3d *shape, unsigned count)
 {
 	struct cuda_channels channels = channels_of(shape->format, shape->channels);
 
-	return cudaMallocMipmappedArray(addr, &channels, (struct cuda_extent){ shape->width, shape->height, shape->depth }, count,
-	                                shape->flags);
+	return cudaMallocMipmappedArray(addr, &channels, (struct cuda_extent){ shape->width, shape->height, shape->depth },
+	                                count, shape->flags);
 }
 
 static int

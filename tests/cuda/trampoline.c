@@ -7,18 +7,18 @@
 
 #include "../../shim/gpu/cuda_abi.h"
 
-#define TRAMPOLINE(name, parameters, arguments)                                                       \
-	int name parameters;                                                                          \
-	int name parameters                                                                           \
-	{                                                                                             \
-		static __typeof__(name) *real;                                                        \
-		if (real == NULL)                                                                     \
-			real = (__typeof__(name) *)dlsym(dlopen("libcuda.so.1", RTLD_NOW), #name);    \
-		return real arguments;                                                                \
+#define TRAMPOLINE(name, parameters, arguments)                                        \
+	int name parameters;                                                               \
+	int name parameters                                                                \
+	{                                                                                  \
+		static __typeof__(name) *real;                                                 \
+		if (real == NULL)                                                              \
+			real = (__typeof__(name) *)dlsym(dlopen("libcuda.so.1", RTLD_NOW), #name); \
+		return real arguments;                                                         \
 	}
 
 TRAMPOLINE(cuInit, (unsigned flags), (flags))
 TRAMPOLINE(cuDevicePrimaryCtxRetain, (void **context, int device), (context, device))
 TRAMPOLINE(cuCtxSetCurrent, (void *context), (context))
-TRAMPOLINE(cuMemAlloc_v2, (cuda_device_addr *addr, size_t bytes), (addr, bytes))
+TRAMPOLINE(cuMemAlloc_v2, (cuda_device_addr * addr, size_t bytes), (addr, bytes))
 TRAMPOLINE(cuMemFree_v2, (cuda_device_addr addr), (addr))

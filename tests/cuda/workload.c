@@ -78,7 +78,7 @@ failing(void)
 		(void)api->release(kept[i]);
 	(void)api->release((void *)&kept); // never given out
 	(void)api->release(kept[1]);
-	(void)api->release(kept[1]);       // twice
+	(void)api->release(kept[1]); // twice
 }
 
 static void
@@ -167,8 +167,10 @@ pool(void)
 static void
 pools_refuse(void)
 {
-	const struct cuda_memory_place places[] = { { 1, 0, CUDA_LOCATION_DEVICE, 1 }, { 1, 0, CUDA_LOCATION_DEVICE, 0 }, { 1, 0, 2, 0 },
-		                                    { CUDA_TYPE_MANAGED, 0, CUDA_LOCATION_DEVICE, 1 } };
+	const struct cuda_memory_place places[] = { { 1, 0, CUDA_LOCATION_DEVICE, 1 },
+		                                        { 1, 0, CUDA_LOCATION_DEVICE, 0 },
+		                                        { 1, 0, 2, 0 },
+		                                        { CUDA_TYPE_MANAGED, 0, CUDA_LOCATION_DEVICE, 1 } };
 	void *pool, *addr;
 
 	for (size_t i = 0; i < 4; i++) {
@@ -213,7 +215,7 @@ streams_refuse(void)
 static void
 arrays(void)
 {
-	const struct cuda_array line = { 1000, 0, 0x20, 4 };     // floats, four channels
+	const struct cuda_array line = { 1000, 0, 0x20, 4 };           // floats, four channels
 	const struct cuda_array_3d solid = { 64, 32, 16, 0x10, 2, 0 }; // halves
 	const struct cuda_array_3d layers = { 64, 32, 6, 0x10, 2, 1 }; // each level has all six
 	void *kept, *gone;
@@ -293,7 +295,7 @@ contexts(void)
 	MUST(api->end_context(second));
 	MUST(api->make_context(&first, 0, 0)); // at the first one's address
 	MUST(api->device(&addr, 8000));
-	if (api->end_context(second) == 0)     // twice
+	if (api->end_context(second) == 0) // twice
 		exit(2);
 	MUST(api->use_device(0));
 	MUST(api->device(&addr, 9000));
@@ -517,14 +519,44 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } workloads[] = {
-#define WORKLOAD(name) { #name, name }
-	WORKLOAD(leak), WORKLOAD(threads), WORKLOAD(failing), WORKLOAD(zero), WORKLOAD(pinned), WORKLOAD(devices),
-	WORKLOAD(async), WORKLOAD(pool), WORKLOAD(pools_refuse), WORKLOAD(streams_refuse), WORKLOAD(arrays), { "physical", workload_physical }, { "physical_threads", workload_physical_threads },
-	WORKLOAD(registered), WORKLOAD(reset), WORKLOAD(reset_one), WORKLOAD(reset_physical), WORKLOAD(contexts),
-	WORKLOAD(primary), { "imports", workload_imports }, { "imports_reset", workload_imports_reset },
-	{ "imports_threads", workload_imports_threads }, { "imported_handles", workload_imported_handles }, WORKLOAD(graphs), WORKLOAD(recorded),
-	WORKLOAD(solid), WORKLOAD(senseless), WORKLOAD(forked), WORKLOAD(no_context),
-	WORKLOAD(graph_nodes), WORKLOAD(graph_nodes_old), WORKLOAD(green), WORKLOAD(green_often), WORKLOAD(contexts_many)
+#define WORKLOAD(name) \
+	{                  \
+#name, name    \
+	}
+	WORKLOAD(leak),
+	WORKLOAD(threads),
+	WORKLOAD(failing),
+	WORKLOAD(zero),
+	WORKLOAD(pinned),
+	WORKLOAD(devices),
+	WORKLOAD(async),
+	WORKLOAD(pool),
+	WORKLOAD(pools_refuse),
+	WORKLOAD(streams_refuse),
+	WORKLOAD(arrays),
+	{ "physical", workload_physical },
+	{ "physical_threads", workload_physical_threads },
+	WORKLOAD(registered),
+	WORKLOAD(reset),
+	WORKLOAD(reset_one),
+	WORKLOAD(reset_physical),
+	WORKLOAD(contexts),
+	WORKLOAD(primary),
+	{ "imports", workload_imports },
+	{ "imports_reset", workload_imports_reset },
+	{ "imports_threads", workload_imports_threads },
+	{ "imported_handles", workload_imported_handles },
+	WORKLOAD(graphs),
+	WORKLOAD(recorded),
+	WORKLOAD(solid),
+	WORKLOAD(senseless),
+	WORKLOAD(forked),
+	WORKLOAD(no_context),
+	WORKLOAD(graph_nodes),
+	WORKLOAD(graph_nodes_old),
+	WORKLOAD(green),
+	WORKLOAD(green_often),
+	WORKLOAD(contexts_many)
 };
 
 int

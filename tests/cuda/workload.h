@@ -41,14 +41,16 @@ struct cuda_api {
 	int (*close_shared)(void *addr);
 	int (*import_pointer)(void **addr, void *pool, void *exported);
 	int (*external)(void **addr, void *memory, const struct cuda_external_buffer *part);
-	int (*graph_memory)(void **node, void *graph, void *const *before, size_t before_count, struct cuda_graph_memory *memory);
+	int (*graph_memory)(void **node, void *graph, void *const *before, size_t before_count,
+	                    struct cuda_graph_memory *memory);
 	int (*graph_free)(void **node, void *graph, void *const *before, size_t before_count, void *addr);
 	int (*graph_node)(void **node, void *graph, void *const *before, const void *edges, size_t before_count,
 	                  struct cuda_graph_node *parameters);
 	/* The runtime's alone. */
 	int (*solid)(struct cuda_pitched *block, struct cuda_extent extent);
 	/* The driver's alone. */
-	int (*create)(cuda_memory_handle *handle, size_t bytes, const struct cuda_memory_place *place, unsigned long long flags);
+	int (*create)(cuda_memory_handle *handle, size_t bytes, const struct cuda_memory_place *place,
+	              unsigned long long flags);
 	int (*release_handle)(cuda_memory_handle handle);
 	int (*retain)(cuda_memory_handle *handle, void *addr);
 	int (*map)(cuda_device_addr addr, size_t bytes, size_t offset, cuda_memory_handle handle, unsigned long long flags);
@@ -60,7 +62,8 @@ struct cuda_api {
 	int (*make_context_newest)(void **context, void *parameters, unsigned flags, int device);
 	int (*end_context)(void *context);
 	int (*release_primary)(int device);
-	int (*graph_node_old)(void **node, void *graph, void *const *before, size_t before_count, struct cuda_graph_node *parameters);
+	int (*graph_node_old)(void **node, void *graph, void *const *before, size_t before_count,
+	                      struct cuda_graph_node *parameters);
 	int (*make_green)(void **green, void *resources, int device, unsigned flags);
 	int (*green_as_context)(void **context, void *green);
 	int (*end_green)(void *green);

@@ -3,7 +3,6 @@
  */
 #include "workload_parts.h"
 
-
 /* Physical memory: it lives while a handle or a mapping is there, and handles come back as numbers. */
 void
 workload_physical(void)

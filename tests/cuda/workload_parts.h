@@ -9,13 +9,13 @@
 
 #include "workload.h"
 
-#define MUST(call)                                                                                    \
-	do {                                                                                          \
-		int must_result = (call);                                                             \
-		if (must_result != 0) {                                                               \
-			fprintf(stderr, "%s:%d: %s = %d\n", __FILE__, __LINE__, #call, must_result);  \
-			exit(2);                                                                      \
-		}                                                                                     \
+#define MUST(call)                                                                       \
+	do {                                                                                 \
+		int must_result = (call);                                                        \
+		if (must_result != 0) {                                                          \
+			fprintf(stderr, "%s:%d: %s = %d\n", __FILE__, __LINE__, #call, must_result); \
+			exit(2);                                                                     \
+		}                                                                                \
 	} while (0)
 
 #pragma GCC visibility push(hidden)

@@ -22,14 +22,27 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define ALLOW(number) \
-	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+#define ALLOW(number) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
 static struct sock_filter filter[] = {
 	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-	ALLOW(SYS_read), ALLOW(SYS_write), ALLOW(SYS_exit), ALLOW(SYS_exit_group), ALLOW(SYS_brk), ALLOW(SYS_mmap), ALLOW(SYS_munmap),
-	ALLOW(SYS_mremap), ALLOW(SYS_mprotect), ALLOW(SYS_madvise), ALLOW(SYS_futex), ALLOW(SYS_rt_sigprocmask), ALLOW(SYS_vfork),
-	ALLOW(SYS_clone), ALLOW(SYS_wait4), ALLOW(SYS_set_robust_list), ALLOW(SYS_rseq),
+	ALLOW(SYS_read),
+	ALLOW(SYS_write),
+	ALLOW(SYS_exit),
+	ALLOW(SYS_exit_group),
+	ALLOW(SYS_brk),
+	ALLOW(SYS_mmap),
+	ALLOW(SYS_munmap),
+	ALLOW(SYS_mremap),
+	ALLOW(SYS_mprotect),
+	ALLOW(SYS_madvise),
+	ALLOW(SYS_futex),
+	ALLOW(SYS_rt_sigprocmask),
+	ALLOW(SYS_vfork),
+	ALLOW(SYS_clone),
+	ALLOW(SYS_wait4),
+	ALLOW(SYS_set_robust_list),
+	ALLOW(SYS_rseq),
 	BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 };
 

@@ -56,7 +56,8 @@ the_plan(void)
 		long fd = path != NULL ? __real_raw_syscall(SYS_openat, AT_FDCWD, path, O_RDWR | O_CLOEXEC, 0) : -1;
 
 		found = fd < 0 ? MAP_FAILED
-		               : (void *)__real_raw_syscall(SYS_mmap, NULL, sizeof(*found), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0L);
+		               : (void *)__real_raw_syscall(SYS_mmap, NULL, sizeof(*found), PROT_READ | PROT_WRITE, MAP_SHARED,
+		                                            fd, 0L);
 		if (fd >= 0)
 			__real_raw_syscall(SYS_close, fd);
 		if (found == MAP_FAILED)
@@ -150,14 +151,14 @@ __wrap_raw_syscall(long number, long a, long b, long c, long d, long e, long f)
 	return __real_raw_syscall(number, a, b, c, d, e, f);
 }
 
-#define WRAP(result, name, error, failure, parameters, arguments)            \
-	result __real_##name parameters;                                         \
-	result __wrap_##name parameters;                                         \
-	result __wrap_##name parameters                                          \
-	{                                                                        \
-		if (is_hit((uint64_t)(uintptr_t)__wrap_##name, #name, error))        \
-			return failure;                                                  \
-		return __real_##name arguments;                                      \
+#define WRAP(result, name, error, failure, parameters, arguments)     \
+	result __real_##name parameters;                                  \
+	result __wrap_##name parameters;                                  \
+	result __wrap_##name parameters                                   \
+	{                                                                 \
+		if (is_hit((uint64_t)(uintptr_t)__wrap_##name, #name, error)) \
+			return failure;                                           \
+		return __real_##name arguments;                               \
 	}
 
 WRAP(int, statvfs, EIO, -1, (const char *path, struct statvfs *status), (path, status))
@@ -168,13 +169,13 @@ WRAP(int, sched_yield, ENOSYS, -1, (void), ())
 WRAP(void *, dlopen, ENOMEM, NULL, (const char *path, int flags), (path, flags))
 WRAP(int, dladdr, ENOENT, 0, (const void *addr, Dl_info *info), (addr, info))
 WRAP(int, dladdr1, ENOENT, 0, (const void *addr, Dl_info *info, void **extra, int flags), (addr, info, extra, flags))
-WRAP(int, getcontext, EINVAL, -1, (ucontext_t *context), (context))
+WRAP(int, getcontext, EINVAL, -1, (ucontext_t * context), (context))
 WRAP(int, setenv, ENOMEM, -1, (const char *name, const char *value, int replaces), (name, value, replaces))
 WRAP(int, on_exit, ENOMEM, -1, (void (*handler)(int, void *), void *context), (handler, context))
 WRAP(int, at_quick_exit, ENOMEM, -1, (void (*handler)(void)), (handler))
 WRAP(int, pthread_atfork, ENOMEM, ENOMEM, (void (*before)(void), void (*parent)(void), void (*child)(void)),
      (before, parent, child))
-WRAP(int, pthread_key_create, EAGAIN, EAGAIN, (pthread_key_t *key, void (*release)(void *)), (key, release))
+WRAP(int, pthread_key_create, EAGAIN, EAGAIN, (pthread_key_t * key, void (*release)(void *)), (key, release))
 WRAP(int, pthread_setspecific, ENOMEM, ENOMEM, (pthread_key_t key, const void *value), (key, value))
 
 /* To restore a limit can not fail where lowering it did not. */

@@ -72,15 +72,27 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 static void
 write_seeds(const char *folder)
 {
-	struct baseline_domain domains[] = { { .name = "heap", .live_bytes = { 1, 2, 3 }, .peak_bytes = { 4, 5, 6 } },
-		                             { .name = "cuda:0", .live_bytes = { 0, 0, 9 }, .peak_bytes = { 0, 0, 1u << 30 } } };
+	struct baseline_domain domains[] = {
+		{ .name = "heap", .live_bytes = { 1, 2, 3 }, .peak_bytes = { 4, 5, 6 } },
+		{ .name = "cuda:0", .live_bytes = { 0, 0, 9 }, .peak_bytes = { 0, 0, 1u << 30 } }
+	};
 	struct baseline_site sites[] = {
-		{ .family = 0x0123456789ab, .domain = "heap", .where = "train.py:41 epoch", .leak = MODEL_LEAK_LEAK, .run_count = 3,
-		  .live_bytes = { 1, 2, 3 }, .peak_bytes = { 1, 2, 3 } },
+		{ .family = 0x0123456789ab,
+		  .domain = "heap",
+		  .where = "train.py:41 epoch",
+		  .leak = MODEL_LEAK_LEAK,
+		  .run_count = 3,
+		  .live_bytes = { 1, 2, 3 },
+		  .peak_bytes = { 1, 2, 3 } },
 		{ .family = 0x0123456789ac, .domain = "cuda:0", .where = "", .leak = MODEL_LEAK_STEADY, .run_count = 1 },
 	};
-	struct baseline baseline = { .run_count = 3, .program = "train.py", .python_version = "3.11.7", .domain_count = 2,
-		                     .domains = domains, .site_count = 2, .sites = sites };
+	struct baseline baseline = { .run_count = 3,
+		                         .program = "train.py",
+		                         .python_version = "3.11.7",
+		                         .domain_count = 2,
+		                         .domains = domains,
+		                         .site_count = 2,
+		                         .sites = sites };
 	size_t bytes;
 	char *text = written(&baseline, &bytes);
 

@@ -46,8 +46,14 @@ static size_t
 region_start(uint8_t region)
 {
 	static const size_t starts[] = {
-		0, offsetof(struct kmem_header, state), KMEM_DOMAINS_OFFSET, KMEM_HEARTBEATS_OFFSET, KMEM_DIRECTORY_OFFSET,
-		KMEM_HEAD_BYTES, KMEM_HEAD_BYTES + KMEM_CHUNK_BYTES, KMEM_HEAD_BYTES + 2 * KMEM_CHUNK_BYTES,
+		0,
+		offsetof(struct kmem_header, state),
+		KMEM_DOMAINS_OFFSET,
+		KMEM_HEARTBEATS_OFFSET,
+		KMEM_DIRECTORY_OFFSET,
+		KMEM_HEAD_BYTES,
+		KMEM_HEAD_BYTES + KMEM_CHUNK_BYTES,
+		KMEM_HEAD_BYTES + 2 * KMEM_CHUNK_BYTES,
 		KMEM_RESIDENT_LINES_OFFSET,
 	};
 
@@ -65,8 +71,10 @@ seal_records(unsigned char *file, size_t bytes)
 
 		if (record->bytes < sizeof(*record) || record->bytes > bytes - at)
 			break;
-		record->checksum = kmem_record_checksum(record, record->type == KMEM_RECORD_MODULE && record->bytes >= sizeof(struct kmem_module)
-		                                                    ? offsetof(struct kmem_module, unloaded) : 0);
+		record->checksum = kmem_record_checksum(record, record->type == KMEM_RECORD_MODULE &&
+		                                                        record->bytes >= sizeof(struct kmem_module)
+		                                                    ? offsetof(struct kmem_module, unloaded)
+		                                                    : 0);
 		at += (record->bytes + 7) / 8 * 8;
 	}
 }
@@ -171,29 +179,37 @@ write_seeds(const char *folder)
 		uint32_t value;
 	} seeds[] = {
 		{ "sound", 0, 3, 0, 1 },
-		{ "closed", FUZZ_CLOSED | FUZZ_SEAL_HEAD, 1, offsetof(struct kmem_header, exit_code) - offsetof(struct kmem_header, state), 1 },
+		{ "closed", FUZZ_CLOSED | FUZZ_SEAL_HEAD, 1,
+		  offsetof(struct kmem_header, exit_code) - offsetof(struct kmem_header, state), 1 },
 		{ "cut", FUZZ_CUT | FUZZ_SALVAGE, 4, 0, 1 },
-		{ "chunk_count", FUZZ_SALVAGE, 1, offsetof(struct kmem_header, chunk_count) - offsetof(struct kmem_header, state), 9 },
-		{ "modules", FUZZ_SEAL_RECORDS, 1, offsetof(struct kmem_header, modules) - offsetof(struct kmem_header, state), 1 },
+		{ "chunk_count", FUZZ_SALVAGE, 1,
+		  offsetof(struct kmem_header, chunk_count) - offsetof(struct kmem_header, state), 9 },
+		{ "modules", FUZZ_SEAL_RECORDS, 1, offsetof(struct kmem_header, modules) - offsetof(struct kmem_header, state),
+		  1 },
 		{ "stack_index", FUZZ_SEAL_RECORDS, 5, offsetof(struct kmem_site, stack), 3 },
 		{ "generations", FUZZ_SEAL_RECORDS, 6, offsetof(struct kmem_generations, births), 1 },
 		{ "first_code", FUZZ_SEAL_RECORDS | FUZZ_SALVAGE, 7, offsetof(struct kmem_code, file_bytes), 3 },
 		{ "own_count", FUZZ_SEAL_RECORDS, 7, shared + offsetof(struct kmem_stack, own_count), 2 },
 		{ "chain", FUZZ_SEAL_RECORDS, 7, shared + offsetof(struct kmem_stack, chain), 33 },
 		{ "outside", FUZZ_SEAL_RECORDS, 7, shared + offsetof(struct kmem_record, previous), 3 },
-		{ "released_more", FUZZ_SEAL_RECORDS, 5, 3 * sizeof(struct kmem_site) + offsetof(struct kmem_site, freed_bytes), 9000 },
+		{ "released_more", FUZZ_SEAL_RECORDS, 5, 3 * sizeof(struct kmem_site) + offsetof(struct kmem_site, freed_bytes),
+		  9000 },
 		{ "domain", FUZZ_SEAL_RECORDS, 5, offsetof(struct kmem_site, slot), 0x01010001 },
 		{ "peak", FUZZ_SEAL_RECORDS, 2, offsetof(struct kmem_domain_row, peak.mark), 1 },
 		{ "cells", FUZZ_SEAL_RECORDS, 1, offsetof(struct kmem_header, cells) - offsetof(struct kmem_header, state), 1 },
 		{ "held_site", FUZZ_SEAL_RECORDS, 7, holdings + offsetof(struct kmem_holdings, sites[1].site), 2 },
-		{ "held_count", FUZZ_SEAL_RECORDS, 7, holdings + offsetof(struct kmem_holdings, sites[0].live_count), UINT32_MAX },
+		{ "held_count", FUZZ_SEAL_RECORDS, 7, holdings + offsetof(struct kmem_holdings, sites[0].live_count),
+		  UINT32_MAX },
 		{ "held_generations", FUZZ_SEAL_RECORDS, 7, holdings + offsetof(struct kmem_holdings, generations[1].site), 3 },
 		{ "held_length", FUZZ_SEAL_RECORDS, 7, holdings + offsetof(struct kmem_record, bytes), 100 },
-		{ "held_where", FUZZ_SEAL_HEAD, 1, offsetof(struct kmem_header, failed[0].holdings) - offsetof(struct kmem_header, state), 1 },
+		{ "held_where", FUZZ_SEAL_HEAD, 1,
+		  offsetof(struct kmem_header, failed[0].holdings) - offsetof(struct kmem_header, state), 1 },
 		{ "in_memory_site", FUZZ_SEAL_HEAD, 8, offsetof(struct kmem_resident_lines, lines[0].site), 5 },
-		{ "in_memory_more", FUZZ_SEAL_HEAD, 8, offsetof(struct kmem_resident_lines, lines[0].large_resident_bytes), UINT32_MAX },
+		{ "in_memory_more", FUZZ_SEAL_HEAD, 8, offsetof(struct kmem_resident_lines, lines[0].large_resident_bytes),
+		  UINT32_MAX },
 		{ "in_memory_sequence", FUZZ_SEAL_HEAD | FUZZ_CLOSED, 8, offsetof(struct kmem_resident_lines, sequence), 2 },
-		{ "in_memory_empty", FUZZ_SEAL_HEAD | FUZZ_SALVAGE, 8, offsetof(struct kmem_resident_lines, heap_empty_bytes), 30000 },
+		{ "in_memory_empty", FUZZ_SEAL_HEAD | FUZZ_SALVAGE, 8, offsetof(struct kmem_resident_lines, heap_empty_bytes),
+		  30000 },
 		{ "raw", FUZZ_RAW, 0, 0, 0 },
 	};
 

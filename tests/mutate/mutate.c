@@ -42,57 +42,80 @@ struct field {
 	const char *name;
 	size_t start;
 	size_t bytes;
-	size_t uncovered;  // of a capture that was not closed: so many of its first bytes are said by nothing else
+	size_t uncovered; // of a capture that was not closed: so many of its first bytes are said by nothing else
 };
 
 #define ALL 4096
-#define OF(type, section, member, uncovered)                                                                  \
-	{ section "." #member, offsetof(struct type, member), sizeof(((struct type *)NULL)->member), uncovered }
+#define OF(type, section, member, uncovered)                                                                 \
+	{                                                                                                        \
+		section "." #member, offsetof(struct type, member), sizeof(((struct type *)NULL)->member), uncovered \
+	}
 /* A number that follows from others, but for a request under way in each thread: CAPTURE_AGREE_BYTES. */
 #define NEARLY 3
 
 static const struct field header_fields[] = {
-	OF(kmem_header, "head", exit_code, 0), OF(kmem_header, "head", head_checksum, 0),
-	OF(kmem_header, "head", ended_monotonic_ns, 0), OF(kmem_header, "head", chunk_count, 0),
-	OF(kmem_header, "head", module_generation, 0), OF(kmem_header, "head", peak_error_bytes, ALL),
-	OF(kmem_header, "head", used_bytes, 0), OF(kmem_header, "head", generation_clock_bytes, 0),
-	OF(kmem_header, "head", generation_clock, 0), OF(kmem_header, "head", verify_checked, ALL),
-	OF(kmem_header, "head", verify_mismatched, ALL), OF(kmem_header, "head", attempt_bytes, ALL),
-	OF(kmem_header, "head", attempt_domain, ALL), OF(kmem_header, "head", losses, ALL),
-	OF(kmem_header, "head", failed_count, ALL), OF(kmem_header, "head", volume_bytes, ALL),
-	OF(kmem_header, "head", tick_bytes, ALL), OF(kmem_header, "head", tick_blocks, ALL),
-	OF(kmem_header, "head", volume_at, ALL), OF(kmem_header, "head", at_exit, 0),
+	OF(kmem_header, "head", exit_code, 0),
+	OF(kmem_header, "head", head_checksum, 0),
+	OF(kmem_header, "head", ended_monotonic_ns, 0),
+	OF(kmem_header, "head", chunk_count, 0),
+	OF(kmem_header, "head", module_generation, 0),
+	OF(kmem_header, "head", peak_error_bytes, ALL),
+	OF(kmem_header, "head", used_bytes, 0),
+	OF(kmem_header, "head", generation_clock_bytes, 0),
+	OF(kmem_header, "head", generation_clock, 0),
+	OF(kmem_header, "head", verify_checked, ALL),
+	OF(kmem_header, "head", verify_mismatched, ALL),
+	OF(kmem_header, "head", attempt_bytes, ALL),
+	OF(kmem_header, "head", attempt_domain, ALL),
+	OF(kmem_header, "head", losses, ALL),
+	OF(kmem_header, "head", failed_count, ALL),
+	OF(kmem_header, "head", volume_bytes, ALL),
+	OF(kmem_header, "head", tick_bytes, ALL),
+	OF(kmem_header, "head", tick_blocks, ALL),
+	OF(kmem_header, "head", volume_at, ALL),
+	OF(kmem_header, "head", at_exit, 0),
 	/* Which of the two looks is the newer one. */
-	OF(kmem_header, "head", resident[0].sequence, ALL), OF(kmem_header, "head", resident[0].monotonic_ns, ALL),
-	OF(kmem_header, "head", resident[1].sequence, ALL), OF(kmem_header, "head", resident[1].monotonic_ns, ALL),
+	OF(kmem_header, "head", resident[0].sequence, ALL),
+	OF(kmem_header, "head", resident[0].monotonic_ns, ALL),
+	OF(kmem_header, "head", resident[1].sequence, ALL),
+	OF(kmem_header, "head", resident[1].monotonic_ns, ALL),
 };
 /* The upper 16 bits of a peak word: which maximum its mark belongs to. */
-#define EPOCH_OF(type, section) { section ".peak epoch", offsetof(struct type, peak.now) + 6, 2, ALL }
+#define EPOCH_OF(type, section)                                            \
+	{                                                                      \
+		section ".peak epoch", offsetof(struct type, peak.now) + 6, 2, ALL \
+	}
 
 static const struct field domain_fields[] = {
 	EPOCH_OF(kmem_domain_row, "domains"),
-	OF(kmem_domain_row, "domains", peak.now, NEARLY), OF(kmem_domain_row, "domains", peak.mark, NEARLY),
-	 OF(kmem_domain_row, "domains", peak_resident_bytes, ALL),
+	OF(kmem_domain_row, "domains", peak.now, NEARLY),
+	OF(kmem_domain_row, "domains", peak.mark, NEARLY),
+	OF(kmem_domain_row, "domains", peak_resident_bytes, ALL),
 	OF(kmem_domain_row, "domains", returned_bytes, ALL),
 };
 static const struct field site_fields[] = {
 	EPOCH_OF(kmem_site, "sites"),
-	OF(kmem_site, "sites", peak.now, NEARLY), OF(kmem_site, "sites", peak.mark, ALL),
+	OF(kmem_site, "sites", peak.now, NEARLY),
+	OF(kmem_site, "sites", peak.mark, ALL),
 	OF(kmem_site, "sites", allocated_bytes, 2),
-	OF(kmem_site, "sites", freed_bytes, 2), OF(kmem_site, "sites", allocated_count, ALL),
-	OF(kmem_site, "sites", freed_count, ALL), OF(kmem_site, "sites", stack, 0),
-	OF(kmem_site, "sites", generations, 0), OF(kmem_site, "sites", twin, 0),
-	OF(kmem_site, "sites", slot, 0), OF(kmem_site, "sites", domain, 0),
+	OF(kmem_site, "sites", freed_bytes, 2),
+	OF(kmem_site, "sites", allocated_count, ALL),
+	OF(kmem_site, "sites", freed_count, ALL),
+	OF(kmem_site, "sites", stack, 0),
+	OF(kmem_site, "sites", generations, 0),
+	OF(kmem_site, "sites", twin, 0),
+	OF(kmem_site, "sites", slot, 0),
+	OF(kmem_site, "sites", domain, 0),
 	OF(kmem_site, "sites", first_epoch, 0),
 };
 static const struct field generation_fields[] = {
-	OF(kmem_generations, "generations", site, 0), OF(kmem_generations, "generations", births, ALL),
+	OF(kmem_generations, "generations", site, 0),
+	OF(kmem_generations, "generations", births, ALL),
 	OF(kmem_generations, "generations", live_count, ALL),
 };
 static const struct field others[] = {
-	{ "head", 0, 0, 0 }, { "domains", 0, 0, 0 }, { "heartbeats", 0, 0, 0 }, { "directory", 0, 0, 0 },
-	{ "sites", 0, 0, 0 }, { "generations", 0, 0, 0 }, { "records", 0, 0, 0 },
-	{ "head.lines in memory", 0, 0, 0 },
+	{ "head", 0, 0, 0 },  { "domains", 0, 0, 0 },     { "heartbeats", 0, 0, 0 }, { "directory", 0, 0, 0 },
+	{ "sites", 0, 0, 0 }, { "generations", 0, 0, 0 }, { "records", 0, 0, 0 },    { "head.lines in memory", 0, 0, 0 },
 };
 
 static const struct field *
@@ -208,7 +231,8 @@ static void
 last_words(int signal)
 {
 	char line[96];
-	int length = snprintf(line, sizeof(line), "mutate: %s with byte %zu damaged\n", signal == SIGALRM ? "hangs" : "crashes", at_byte);
+	int length = snprintf(line, sizeof(line), "mutate: %s with byte %zu damaged\n",
+	                      signal == SIGALRM ? "hangs" : "crashes", at_byte);
 
 	(void)!write(STDERR_FILENO, line, (size_t)length);
 	_exit(2);

@@ -43,13 +43,13 @@ struct Case {
 };
 Case *Case::first, **Case::last = &first;
 
-#define KEEPS(name, bytes, blocks)                                  \
-	static void keeps_##name(void);                                 \
-	static Case case_##name(#name, keeps_##name, false);            \
+#define KEEPS(name, bytes, blocks)                       \
+	static void keeps_##name(void);                      \
+	static Case case_##name(#name, keeps_##name, false); \
 	static __attribute__((noinline)) void keeps_##name(void)
-#define PEAKS(name, a, b, c)                                        \
-	static void peaks_##name(void);                                 \
-	static Case case_##name(#name, peaks_##name, true);             \
+#define PEAKS(name, a, b, c)                            \
+	static void peaks_##name(void);                     \
+	static Case case_##name(#name, peaks_##name, true); \
 	static __attribute__((noinline)) void peaks_##name(void)
 /* Called by somebody else than main. */
 #define KEEPS_LATER(name, bytes, blocks) static __attribute__((noinline)) void keeps_##name
@@ -67,15 +67,42 @@ seen(void *block)
 
 /* --- C ------------------------------------------------------------------------------------------------------------- */
 
-KEEPS(malloc, 1000, 1) { seen(malloc(1000)); }
-KEEPS(calloc, 1000, 1) { seen(calloc(10, 100)); }
-KEEPS(realloc_of_nothing, 1000, 1) { seen(realloc(nullptr, 1000)); }
-KEEPS(reallocarray, 1000, 1) { seen(reallocarray(nullptr, 10, 100)); }
-KEEPS(memalign, 1000, 1) { seen(memalign(4096, 1000)); }
-KEEPS(aligned_alloc, 1024, 1) { seen(aligned_alloc(256, 1024)); }
-KEEPS(valloc, 1000, 1) { seen(valloc(1000)); }
-KEEPS(pvalloc, 1000, 1) { seen(pvalloc(1000)); }
-KEEPS(strdup, 6, 1) { seen(strdup("words")); }
+KEEPS(malloc, 1000, 1)
+{
+	seen(malloc(1000));
+}
+KEEPS(calloc, 1000, 1)
+{
+	seen(calloc(10, 100));
+}
+KEEPS(realloc_of_nothing, 1000, 1)
+{
+	seen(realloc(nullptr, 1000));
+}
+KEEPS(reallocarray, 1000, 1)
+{
+	seen(reallocarray(nullptr, 10, 100));
+}
+KEEPS(memalign, 1000, 1)
+{
+	seen(memalign(4096, 1000));
+}
+KEEPS(aligned_alloc, 1024, 1)
+{
+	seen(aligned_alloc(256, 1024));
+}
+KEEPS(valloc, 1000, 1)
+{
+	seen(valloc(1000));
+}
+KEEPS(pvalloc, 1000, 1)
+{
+	seen(pvalloc(1000));
+}
+KEEPS(strdup, 6, 1)
+{
+	seen(strdup("words"));
+}
 
 KEEPS(posix_memalign, 1000, 1)
 {
@@ -93,9 +120,18 @@ KEEPS(asprintf, 0, 0)
 		free(seen(text));
 }
 
-KEEPS(malloc_of_zero, 0, 1) { seen(malloc(zero)); }
-KEEPS(calloc_of_zero, 0, 1) { seen(calloc(zero, 8)); }
-KEEPS(free_of_null, 0, 0) { free(seen(nullptr)); }
+KEEPS(malloc_of_zero, 0, 1)
+{
+	seen(malloc(zero));
+}
+KEEPS(calloc_of_zero, 0, 1)
+{
+	seen(calloc(zero, 8));
+}
+KEEPS(free_of_null, 0, 0)
+{
+	free(seen(nullptr));
+}
 
 KEEPS(free_of_each, 0, 0)
 {
@@ -117,7 +153,8 @@ KEEPS(free_of_each, 0, 0)
 KEEPS(free_sized, 0, 0)
 {
 	auto sized = reinterpret_cast<void (*)(void *, std::size_t)>(dlsym(RTLD_DEFAULT, "free_sized"));
-	auto aligned = reinterpret_cast<void (*)(void *, std::size_t, std::size_t)>(dlsym(RTLD_DEFAULT, "free_aligned_sized"));
+	auto aligned = reinterpret_cast<void (*)(void *, std::size_t, std::size_t)>(
+		dlsym(RTLD_DEFAULT, "free_aligned_sized"));
 	void *one = seen(malloc(1000)), *other = seen(aligned_alloc(64, 1024));
 
 	sized ? sized(one, 1000) : free(one);
@@ -132,10 +169,22 @@ KEEPS(free_by_pointer, 0, 0)
 	release(seen(malloc(1000)));
 }
 
-KEEPS(cut_in_place, 100, 1) { seen(realloc(seen(malloc(120)), 100)); }
-KEEPS(grown_and_moved, 100000, 1) { seen(realloc(seen(malloc(100)), 100000)); }
-KEEPS(grown_by_remapping, 4 << 20, 1) { seen(realloc(seen(malloc(1 << 20)), 4 << 20)); }
-KEEPS(realloc_to_zero, 0, 0) { seen(realloc(seen(malloc(1000)), zero)); }
+KEEPS(cut_in_place, 100, 1)
+{
+	seen(realloc(seen(malloc(120)), 100));
+}
+KEEPS(grown_and_moved, 100000, 1)
+{
+	seen(realloc(seen(malloc(100)), 100000));
+}
+KEEPS(grown_by_remapping, 4 << 20, 1)
+{
+	seen(realloc(seen(malloc(1 << 20)), 4 << 20));
+}
+KEEPS(realloc_to_zero, 0, 0)
+{
+	seen(realloc(seen(malloc(1000)), zero));
+}
 
 KEEPS(realloc_to_zero_then_reused, 3000, 3)
 {
@@ -198,7 +247,10 @@ deep(int depth)
 	sink = &depth;
 }
 
-KEEPS(below_five_hundred_frames, 1000, 1) { deep(500); }
+KEEPS(below_five_hundred_frames, 1000, 1)
+{
+	deep(500);
+}
 
 static jmp_buf back;
 
@@ -222,10 +274,22 @@ KEEPS(after_longjmp, 1500, 2)
 
 /* --- C++ ----------------------------------------------------------------------------------------------------------- */
 
-KEEPS(new_one, 8, 1) { seen(new double(1)); }
-KEEPS(new_array, 800, 1) { seen(new double[100]); }
-KEEPS(new_nothrow, 800, 1) { seen(new (std::nothrow) double[100]); }
-KEEPS(new_aligned, 256, 1) { seen(operator new(256, std::align_val_t(64))); }
+KEEPS(new_one, 8, 1)
+{
+	seen(new double(1));
+}
+KEEPS(new_array, 800, 1)
+{
+	seen(new double[100]);
+}
+KEEPS(new_nothrow, 800, 1)
+{
+	seen(new (std::nothrow) double[100]);
+}
+KEEPS(new_aligned, 256, 1)
+{
+	seen(operator new(256, std::align_val_t(64)));
+}
 
 KEEPS(delete_of_each, 0, 0)
 {
@@ -238,8 +302,14 @@ KEEPS(delete_of_each, 0, 0)
 
 struct Own {
 	char room[200];
-	static void *operator new(std::size_t bytes) { return malloc(bytes + 100); }
-	static void operator delete(void *block) { free(block); }
+	static void *operator new(std::size_t bytes)
+	{
+		return malloc(bytes + 100);
+	}
+	static void operator delete(void *block)
+	{
+		free(block);
+	}
 };
 
 KEEPS(new_of_a_class, 300, 1)
@@ -248,7 +318,10 @@ KEEPS(new_of_a_class, 300, 1)
 	seen(new Own);
 }
 
-KEEPS(placement_new, 200, 1) { seen(new (seen(malloc(200))) char[200]); }
+KEEPS(placement_new, 200, 1)
+{
+	seen(new (seen(malloc(200))) char[200]);
+}
 
 KEEPS(vector_that_grew, 4096 * 8, 1)
 {
@@ -378,11 +451,17 @@ KEEPS_LATER(in_a_destructor_of_a_thread_local, 1000, 1)(void)
 
 struct AtThreadExit {
 	int used = 0;
-	~AtThreadExit() { keeps_in_a_destructor_of_a_thread_local(); }
+	~AtThreadExit()
+	{
+		keeps_in_a_destructor_of_a_thread_local();
+	}
 };
 static thread_local AtThreadExit at_thread_exit;
 
-KEEPS(thread_local_object, 0, 0) { std::thread([] { at_thread_exit.used = 1; }).join(); }
+KEEPS(thread_local_object, 0, 0)
+{
+	std::thread([] { at_thread_exit.used = 1; }).join();
+}
 
 __attribute__((constructor)) KEEPS_LATER(before_main, 1000, 1)(void)
 {
@@ -396,11 +475,26 @@ KEEPS_LATER(after_main, 2000, 1)(void)
 
 /* --- peaks --------------------------------------------------------------------------------------------------------- */
 
-static __attribute__((noinline)) void *a(int mib) { return seen(malloc(std::size_t(mib) << 20)); }
-static __attribute__((noinline)) void *b(int mib) { return seen(malloc(std::size_t(mib) << 20)); }
-static __attribute__((noinline)) void *c(int mib) { return seen(malloc(std::size_t(mib) << 20)); }
+static __attribute__((noinline)) void *
+a(int mib)
+{
+	return seen(malloc(std::size_t(mib) << 20));
+}
+static __attribute__((noinline)) void *
+b(int mib)
+{
+	return seen(malloc(std::size_t(mib) << 20));
+}
+static __attribute__((noinline)) void *
+c(int mib)
+{
+	return seen(malloc(std::size_t(mib) << 20));
+}
 
-PEAKS(one_block_is_peak_and_leak, 10, 0, 0) { a(10); }
+PEAKS(one_block_is_peak_and_leak, 10, 0, 0)
+{
+	a(10);
+}
 PEAKS(one_of_two_freed_at_one_place, 20, 0, 0)
 {
 	void *block = a(10);

@@ -31,23 +31,22 @@ other_way(size_t bytes)
  * Two functions that call each other, each from two places: of one that calls itself the recorder keeps the first and the last call
  * only. The comments keep compilers from making one place, or one function, of two.
  */
-#define STEP(name, other)                                                  \
-	static NOINLINE void *                                             \
-	name(size_t bytes, unsigned number, unsigned steps)                \
-	{                                                                  \
-		void *block;                                               \
-                                                                           \
-		if (steps == 0) {                                          \
-			block = malloc(bytes);                             \
-		} else if ((number & 1) != 0) {                            \
-			block = other(bytes, number >> 1, steps - 1);      \
-			__asm__ volatile("# " #name " odd" ::: "memory");  \
-		} else {                                                   \
-			block = other(bytes, number >> 1, steps - 1);      \
-			__asm__ volatile("# " #name " even" ::: "memory"); \
-		}                                                          \
-		KEEP_FRAME();                                              \
-		return block;                                              \
+#define STEP(name, other)                                                     \
+	static NOINLINE void *name(size_t bytes, unsigned number, unsigned steps) \
+	{                                                                         \
+		void *block;                                                          \
+                                                                              \
+		if (steps == 0) {                                                     \
+			block = malloc(bytes);                                            \
+		} else if ((number & 1) != 0) {                                       \
+			block = other(bytes, number >> 1, steps - 1);                     \
+			__asm__ volatile("# " #name " odd" ::: "memory");                 \
+		} else {                                                              \
+			block = other(bytes, number >> 1, steps - 1);                     \
+			__asm__ volatile("# " #name " even" ::: "memory");                \
+		}                                                                     \
+		KEEP_FRAME();                                                         \
+		return block;                                                         \
 	}
 static NOINLINE void *step_there(size_t bytes, unsigned number, unsigned steps);
 STEP(step_back, step_there)

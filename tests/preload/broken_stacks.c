@@ -12,18 +12,17 @@
 #include <string.h>
 
 /* Each allocates 1000 bytes; only what its table says of the caller is wrong. rdi: what stands where the return address is sought. */
-#define FRAME(name, table)                           \
+#define FRAME(name, table)                                  \
 	__asm__(".text\n.type " name ", @function\n" name ":\n" \
-	        ".cfi_startproc\n"                       \
-	        "push %rbp\n"                            \
-	        "mov %rdi, %rbp\n"                       \
-	        "sub $32, %rsp\n"                        \
-	        "mov %rdi, 8(%rsp)\n" table              \
-	        "mov $1000, %edi\n"                      \
-	        "call malloc@PLT\n"                      \
-	        "add $32, %rsp\n"                        \
-	        "pop %rbp\n"                             \
-	        "ret\n"                                  \
+	        ".cfi_startproc\n"                              \
+	        "push %rbp\n"                                   \
+	        "mov %rdi, %rbp\n"                              \
+	        "sub $32, %rsp\n"                               \
+	        "mov %rdi, 8(%rsp)\n" table "mov $1000, %edi\n" \
+	        "call malloc@PLT\n"                             \
+	        "add $32, %rsp\n"                               \
+	        "pop %rbp\n"                                    \
+	        "ret\n"                                         \
 	        ".cfi_endproc\n.size " name ", . - " name "\n")
 
 FRAME("loop_frame", ".cfi_def_cfa %rsp, 0\n");

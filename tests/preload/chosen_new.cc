@@ -5,13 +5,29 @@
 #include <new>
 
 extern "C" {
-static void *ask(std::size_t bytes) { return std::malloc(bytes); }
-static void drop(void *addr) { std::free(addr); }
+static void *
+ask(std::size_t bytes)
+{
+	return std::malloc(bytes);
+}
+static void
+drop(void *addr)
+{
+	std::free(addr);
+}
 
 typedef void *ask_function(std::size_t bytes);
 typedef void drop_function(void *addr);
-ask_function *choose_ask() { return ask; }
-drop_function *choose_drop() { return drop; }
+ask_function *
+choose_ask()
+{
+	return ask;
+}
+drop_function *
+choose_drop()
+{
+	return drop;
+}
 }
 
 void *operator new(std::size_t bytes) __attribute__((ifunc("choose_ask")));

@@ -23,19 +23,22 @@
 
 #define APART __attribute__((noinline, noclone))
 
-namespace {
+namespace
+{
 
 std::map<int, std::unique_ptr<char[]>> cache; // its destructor was registered before main
 const int entries = 4000;
 char *volatile sink;
 
-APART void remember(int from, int to)
+APART void
+remember(int from, int to)
 {
 	for (int i = from; i < to; i++)
 		cache[i].reset(new char[2000]); // cache
 }
 
-APART void work(int count)
+APART void
+work(int count)
 {
 	for (int i = 0; i < count; i++) {
 		sink = new char[3000];
@@ -43,7 +46,8 @@ APART void work(int count)
 	}
 }
 
-APART void fill()
+APART void
+fill()
 {
 	for (int i = 0; i < entries; i += 10) {
 		remember(i, i + 10);
@@ -54,31 +58,36 @@ APART void fill()
 /* What an exit handler keeps. */
 char *late[4000];
 
-APART void keep_late()
+APART void
+keep_late()
 {
 	for (auto &block : late)
 		block = new char[3000]; // late
 }
 
-void release_late()
+void
+release_late()
 {
 	for (auto &block : late)
 		delete[] block;
 }
 
-void exit_again()
+void
+exit_again()
 {
 	exit(3);
 }
 
-void die()
+void
+die()
 {
 	cache.clear();
 	keep_late();
 	raise(SIGKILL);
 }
 
-void fork_and_wait()
+void
+fork_and_wait()
 {
 	pid_t child = fork();
 
@@ -95,14 +104,16 @@ void fork_and_wait()
 std::atomic<int> turns;
 
 /* Allocates and releases while the handlers run. */
-void *run_on(void *)
+void *
+run_on(void *)
 {
 	for (;; turns++)
 		work(1);
 	return nullptr;
 }
 
-void see_it_run()
+void
+see_it_run()
 {
 	int seen = turns;
 
@@ -110,12 +121,14 @@ void see_it_run()
 		usleep(100);
 }
 
-void *exit_from_here(void *)
+void *
+exit_from_here(void *)
 {
 	exit(4);
 }
 
-void start(void *(*routine)(void *))
+void
+start(void *(*routine)(void *))
 {
 	pthread_t thread;
 
@@ -127,25 +140,29 @@ struct Owner { // a static object of a function: registered after main began
 	std::map<int, std::unique_ptr<char[]>> blocks;
 };
 
-APART Owner &owner()
+APART Owner &
+owner()
 {
 	static Owner one;
 
 	return one;
 }
 
-APART void fill_owner()
+APART void
+fill_owner()
 {
 	for (int i = 0; i < entries; i++)
 		owner().blocks[i].reset(new char[2000]); // owner
 }
 
-void clear_all()
+void
+clear_all()
 {
 	cache.clear();
 }
 
-void said(void (*say)(const char *, va_list), const char *text, ...)
+void
+said(void (*say)(const char *, va_list), const char *text, ...)
 {
 	va_list rest;
 
@@ -153,19 +170,22 @@ void said(void (*say)(const char *, va_list), const char *text, ...)
 	say(text, rest);
 }
 
-void *wait_and_return(void *)
+void *
+wait_and_return(void *)
 {
 	usleep(1000);
 	return nullptr;
 }
 
-[[noreturn]] void end_of_main_alone()
+[[noreturn]] void
+end_of_main_alone()
 {
 	start(wait_and_return);
 	pthread_exit(nullptr);
 }
 
-int load_and_return()
+int
+load_and_return()
 {
 	return dlopen("libresolv.so.2", RTLD_NOW | RTLD_LOCAL) == nullptr;
 }
@@ -189,7 +209,8 @@ const struct way {
 	{ "assert", [] { assert(!"as asked"); } },
 };
 
-int run(const char *scene)
+int
+run(const char *scene)
 {
 	auto is = [&](const char *name) { return strcmp(scene, name) == 0; };
 
@@ -250,7 +271,8 @@ int run(const char *scene)
 
 } // namespace
 
-int main(int argc, char **argv)
+int
+main(int argc, char **argv)
 {
 	return argc == 2 ? run(argv[1]) : 64;
 }

@@ -30,12 +30,12 @@
 
 static unsigned failures;
 
-#define CHECK(condition)                                                           \
-	do {                                                                       \
-		if (!(condition)) {                                                \
-			printf("failed at %d: %s\n", __LINE__, #condition);        \
-			__atomic_add_fetch(&failures, 1, __ATOMIC_RELAXED);        \
-		}                                                                  \
+#define CHECK(condition)                                        \
+	do {                                                        \
+		if (!(condition)) {                                     \
+			printf("failed at %d: %s\n", __LINE__, #condition); \
+			__atomic_add_fetch(&failures, 1, __ATOMIC_RELAXED); \
+		}                                                       \
 	} while (0)
 
 /* A block can be written to its end, lies where it was asked for, and knows its size. */

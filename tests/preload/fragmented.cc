@@ -12,7 +12,10 @@
 
 constexpr size_t count = 200000;
 struct block : std::array<char, 884> { // with the list's two pointers 900
-	block() { fill(1); }
+	block()
+	{
+		fill(1);
+	}
 };
 static std::list<block> *worked;
 static std::list<block> *kept;

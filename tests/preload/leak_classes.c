@@ -331,18 +331,37 @@ control_start_up(void)
 int
 main(int argc, char **argv)
 {
-#define SCENE(name) { #name, name }
+#define SCENE(name) \
+	{               \
+#name, name \
+	}
 	static const struct {
 		const char *name;
 		void (*run)(void);
 	} scenes[] = {
-		SCENE(leak_small_blocks), SCENE(leak_after_a_pool), SCENE(leak_after_an_arena), SCENE(leak_after_large_buffers),
-		SCENE(leak_before_a_large_block), SCENE(leak_large_blocks), SCENE(leak_one_in_ten), SCENE(leak_one_large_in_two),
+		SCENE(leak_small_blocks),
+		SCENE(leak_after_a_pool),
+		SCENE(leak_after_an_arena),
+		SCENE(leak_after_large_buffers),
+		SCENE(leak_before_a_large_block),
+		SCENE(leak_large_blocks),
+		SCENE(leak_one_in_ten),
+		SCENE(leak_one_large_in_two),
 		SCENE(leak_beside_a_sawtooth),
-		SCENE(leak_now_and_then), SCENE(leak_after_a_warm_up), SCENE(leak_in_threads), SCENE(leak_of_short_threads),
-		SCENE(leak_of_growing_blocks), SCENE(control_cache), SCENE(control_sawtooth), SCENE(control_data_set),
-		SCENE(control_large_data_set), SCENE(control_data_set_after_a_pool), SCENE(control_ring_of_large_blocks),
-		SCENE(control_queue), SCENE(control_queue_of_large_blocks), SCENE(control_large_scratch),
+		SCENE(leak_now_and_then),
+		SCENE(leak_after_a_warm_up),
+		SCENE(leak_in_threads),
+		SCENE(leak_of_short_threads),
+		SCENE(leak_of_growing_blocks),
+		SCENE(control_cache),
+		SCENE(control_sawtooth),
+		SCENE(control_data_set),
+		SCENE(control_large_data_set),
+		SCENE(control_data_set_after_a_pool),
+		SCENE(control_ring_of_large_blocks),
+		SCENE(control_queue),
+		SCENE(control_queue_of_large_blocks),
+		SCENE(control_large_scratch),
 		SCENE(control_start_up),
 	};
 

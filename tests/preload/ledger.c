@@ -67,14 +67,11 @@ SITE(site_realloc_null, return realloc(NULL, bytes);)
 SITE(site_reallocarray_null, return reallocarray(NULL, bytes / 4, 4);)
 SITE(site_memalign, return memalign(alignment, bytes);)
 SITE(site_aligned_alloc, return aligned_alloc(alignment, bytes);)
-SITE(site_posix_memalign, void *block;
-     return posix_memalign(&block, alignment, bytes) == 0 ? block : NULL;)
+SITE(site_posix_memalign, void *block; return posix_memalign(&block, alignment, bytes) == 0 ? block : NULL;)
 SITE(site_valloc, return valloc(bytes);)
 SITE(site_pvalloc, return pvalloc(bytes);)
-SITE(site_mmap_1,
-     return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);)
-SITE(site_mmap_2,
-     return mmap64(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);)
+SITE(site_mmap_1, return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);)
+SITE(site_mmap_2, return mmap64(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);)
 RESIZE(site_realloc_1, return realloc(old, bytes);)
 RESIZE(site_realloc_2, return realloc(old, bytes);)
 RESIZE(site_reallocarray, return reallocarray(old, bytes / 2, 2);)
@@ -142,8 +139,7 @@ static volatile sig_atomic_t is_over;
 static bool is_touching;
 
 static void
-announce(struct pending *pending, int released, int64_t released_bytes, int allocated,
-         int64_t allocated_bytes)
+announce(struct pending *pending, int released, int64_t released_bytes, int allocated, int64_t allocated_bytes)
 {
 	pending->released_bytes = released_bytes;
 	pending->allocated_bytes = allocated_bytes;
@@ -276,8 +272,7 @@ unmap_part(struct slot *slot, struct pending *pending, uint64_t *random)
 
 	while ((slot->mapped >> first & 1) == 0)
 		first = (first + 1) % GRANULES;
-	for (end = first; end < GRANULES && end - first < wanted && (slot->mapped >> end & 1) != 0;
-	     end++)
+	for (end = first; end < GRANULES && end - first < wanted && (slot->mapped >> end & 1) != 0; end++)
 		slot->mapped &= ~(1u << end);
 
 	int64_t bytes = (int64_t)((end - first) * slot->bytes);
@@ -403,24 +398,22 @@ print_ledger(void)
 	for (size_t i = 0; i < SITES; i++) {
 		const struct entry *entry = &ledger->entry[i];
 
-		printf(
-			"%s\n\"%s\": {\"domain\": \"%s\", \"live_bytes\": %jd, \"live_count\": %jd, \"allocated_bytes\": %jd, "
-			"\"allocated_count\": %jd, \"peak_bytes\": %jd}",
-			i == 0 ? "" : ",", sites[i].name, sites[i].domain == HEAP ? "heap" : "mmap",
-			(intmax_t)entry->live_bytes, (intmax_t)entry->live_count,
-			(intmax_t)entry->allocated_bytes, (intmax_t)entry->allocated_count,
-			(intmax_t)entry->peak_bytes);
+		printf("%s\n\"%s\": {\"domain\": \"%s\", \"live_bytes\": %jd, \"live_count\": %jd, \"allocated_bytes\": %jd, "
+		       "\"allocated_count\": %jd, \"peak_bytes\": %jd}",
+		       i == 0 ? "" : ",", sites[i].name, sites[i].domain == HEAP ? "heap" : "mmap", (intmax_t)entry->live_bytes,
+		       (intmax_t)entry->live_count, (intmax_t)entry->allocated_bytes, (intmax_t)entry->allocated_count,
+		       (intmax_t)entry->peak_bytes);
 	}
 	printf("},\n\"pending\": [");
 	for (size_t i = 0, printed = 0; i <= ledger->threads; i++) {
 		const struct pending *pending = &ledger->pending[i];
 
 		if (pending->released_site != 0)
-			printf("%s[\"%s\", %jd]", printed++ == 0 ? "" : ", ",
-			       sites[pending->released_site - 1].name, (intmax_t)pending->released_bytes);
+			printf("%s[\"%s\", %jd]", printed++ == 0 ? "" : ", ", sites[pending->released_site - 1].name,
+			       (intmax_t)pending->released_bytes);
 		if (pending->allocated_site != 0)
-			printf("%s[\"%s\", %jd]", printed++ == 0 ? "" : ", ",
-			       sites[pending->allocated_site - 1].name, (intmax_t)pending->allocated_bytes);
+			printf("%s[\"%s\", %jd]", printed++ == 0 ? "" : ", ", sites[pending->allocated_site - 1].name,
+			       (intmax_t)pending->allocated_bytes);
 	}
 	printf("]}\n");
 }

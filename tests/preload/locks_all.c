@@ -93,7 +93,9 @@ main(int count, char **words)
 		int flags = atoi(word);
 		int result = mlockall(flags);
 		int error = result != 0 ? errno : 0;
-		char *after = error == EAGAIN ? MAP_FAILED : mmap(NULL, BLOCK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		char *after = error == EAGAIN
+		                  ? MAP_FAILED
+		                  : mmap(NULL, BLOCK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 		printf("%d: %d %s, before %s, after %s\n", flags, result, strerror(error), residence(before, BLOCK_BYTES),
 		       after == MAP_FAILED ? "refused" : residence(after, BLOCK_BYTES));

@@ -66,7 +66,8 @@ open_file(const char *name, size_t bytes)
 	return fd;
 }
 
-CASE remap_grows_in_place_or_not(void)
+CASE
+remap_grows_in_place_or_not(void)
 {
 	char *at = map(8);
 
@@ -76,13 +77,15 @@ CASE remap_grows_in_place_or_not(void)
 	EXPECT("mmap", 800 * PAGE, 1);
 }
 
-CASE remap_shrinks(void)
+CASE
+remap_shrinks(void)
 {
 	MUST(mremap(map(8), 8 * PAGE, 3 * PAGE, 0) != MAP_FAILED);
 	EXPECT("mmap", 3 * PAGE, 1);
 }
 
-CASE remap_moves_over_another(void)
+CASE
+remap_moves_over_another(void)
 {
 	char *from = map(4);
 	char *over = map(8);
@@ -91,7 +94,8 @@ CASE remap_moves_over_another(void)
 	EXPECT("mmap", 8 * PAGE, 2);
 }
 
-CASE remap_of_the_middle(void)
+CASE
+remap_of_the_middle(void)
 {
 	char *at = map(9);
 
@@ -100,7 +104,8 @@ CASE remap_of_the_middle(void)
 	EXPECT("mmap", 36 * PAGE, 2);
 }
 
-CASE remap_that_fails_changes_nothing(void)
+CASE
+remap_that_fails_changes_nothing(void)
 {
 	char *at = map(4);
 
@@ -108,7 +113,8 @@ CASE remap_that_fails_changes_nothing(void)
 	EXPECT("mmap", 4 * PAGE, 1);
 }
 
-CASE remap_leaves_the_old_range(void)
+CASE
+remap_leaves_the_old_range(void)
 {
 	char *at = map(4);
 
@@ -122,7 +128,8 @@ CASE remap_leaves_the_old_range(void)
 	EXPECT("mmap", 8 * PAGE, 2);
 }
 
-CASE remap_of_size_0_shares(void)
+CASE
+remap_of_size_0_shares(void)
 {
 	char *at = mmap(NULL, 4 * PAGE, RW, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
@@ -130,7 +137,8 @@ CASE remap_of_size_0_shares(void)
 	EXPECT("shared", 8 * PAGE, 2);
 }
 
-CASE unmap_of_the_start_the_end_and_the_middle(void)
+CASE
+unmap_of_the_start_the_end_and_the_middle(void)
 {
 	char *at = map(10);
 
@@ -138,7 +146,8 @@ CASE unmap_of_the_start_the_end_and_the_middle(void)
 	EXPECT("mmap", 4 * PAGE, 1);
 }
 
-CASE unmap_of_a_hole(void)
+CASE
+unmap_of_a_hole(void)
 {
 	char *at = map(4);
 
@@ -146,7 +155,8 @@ CASE unmap_of_a_hole(void)
 	EXPECT("mmap", 3 * PAGE, 1);
 }
 
-CASE unmap_across_several_with_holes(void)
+CASE
+unmap_across_several_with_holes(void)
 {
 	char *at = map(40);
 
@@ -156,7 +166,8 @@ CASE unmap_across_several_with_holes(void)
 	EXPECT("mmap", 4 * PAGE, 2); // the first page is another one's, three of the last belong to the first
 }
 
-CASE unmap_that_fails_changes_nothing(void)
+CASE
+unmap_that_fails_changes_nothing(void)
 {
 	char *at = map(4);
 
@@ -164,7 +175,8 @@ CASE unmap_that_fails_changes_nothing(void)
 	EXPECT("mmap", 4 * PAGE, 1);
 }
 
-CASE unmap_of_more_pieces_than_fit_one_look(void)
+CASE
+unmap_of_more_pieces_than_fit_one_look(void)
 {
 	char *at = map(200);
 
@@ -174,7 +186,8 @@ CASE unmap_of_more_pieces_than_fit_one_look(void)
 	EXPECT("mmap", 0, 0);
 }
 
-CASE fixed_over_live_ranges(void)
+CASE
+fixed_over_live_ranges(void)
 {
 	char *at = map(10);
 
@@ -185,7 +198,8 @@ CASE fixed_over_live_ranges(void)
 	EXPECT("shared", 2 * PAGE, 1);
 }
 
-CASE fixed_that_fails_or_finds_room_taken(void)
+CASE
+fixed_that_fails_or_finds_room_taken(void)
 {
 	char *at = map(4);
 
@@ -194,7 +208,8 @@ CASE fixed_that_fails_or_finds_room_taken(void)
 	EXPECT("mmap", 4 * PAGE, 1);
 }
 
-CASE bytes_that_are_no_whole_pages(void)
+CASE
+bytes_that_are_no_whole_pages(void)
 {
 	char *at = mmap(NULL, 5000, RW, ANON, -1, 0);
 
@@ -202,7 +217,8 @@ CASE bytes_that_are_no_whole_pages(void)
 	EXPECT("mmap", 100, 1);
 }
 
-CASE protect_makes_a_reservation_memory(void)
+CASE
+protect_makes_a_reservation_memory(void)
 {
 	char *at = mmap(NULL, 100 * PAGE, PROT_NONE, ANON, -1, 0);
 
@@ -215,7 +231,8 @@ CASE protect_makes_a_reservation_memory(void)
 	EXPECT("reserved", 75 * PAGE, 1);
 }
 
-CASE protect_then_unmap(void)
+CASE
+protect_then_unmap(void)
 {
 	char *at = mmap(NULL, 100 * PAGE, PROT_NONE, ANON | MAP_NORESERVE, -1, 0);
 
@@ -226,7 +243,8 @@ CASE protect_then_unmap(void)
 	EXPECT("reserved", 5 * PAGE, 1);
 }
 
-CASE protect_page_by_page(void)
+CASE
+protect_page_by_page(void)
 {
 	char *at = mmap(NULL, 400 * PAGE, PROT_NONE, ANON, -1, 0);
 
@@ -237,7 +255,8 @@ CASE protect_page_by_page(void)
 	EXPECT("reserved", 0, 0);
 }
 
-CASE protect_of_the_whole_and_of_nothing(void)
+CASE
+protect_of_the_whole_and_of_nothing(void)
 {
 	char *at = mmap(NULL, 5000, PROT_NONE, ANON, -1, 0);
 
@@ -246,7 +265,8 @@ CASE protect_of_the_whole_and_of_nothing(void)
 	EXPECT("reserved", 0, 0);
 }
 
-CASE reservations_and_huge_pages(void)
+CASE
+reservations_and_huge_pages(void)
 {
 	char *huge = mmap(NULL, (size_t)4 << 20, RW, ANON | MAP_HUGETLB, -1, 0);
 	size_t huge_bytes = huge == MAP_FAILED ? 0 : (size_t)4 << 20;
@@ -261,7 +281,8 @@ CASE reservations_and_huge_pages(void)
 	EXPECT("mmap", ((size_t)8 << 20) + huge_bytes / 2, 1 + (huge_bytes != 0));
 }
 
-CASE advice_returns_pages(void)
+CASE
+advice_returns_pages(void)
 {
 	char *at = map(20);
 
@@ -272,7 +293,8 @@ CASE advice_returns_pages(void)
 	expect("returned", "mmap", 15 * PAGE, 0);
 }
 
-CASE devices_and_files(void)
+CASE
+devices_and_files(void)
 {
 	int zero = open("/dev/zero", O_RDWR);
 	int file = open_file("file", 50 * PAGE);
@@ -290,7 +312,8 @@ CASE devices_and_files(void)
 	EXPECT("file", 24 * PAGE, 2);
 }
 
-CASE shared_memory(void)
+CASE
+shared_memory(void)
 {
 	char name[64];
 	int memory = memfd_create("memory", 0);
@@ -325,7 +348,8 @@ CASE shared_memory(void)
 	EXPECT("shared", 4 * PAGE + (shm >= 0 ? 3 * PAGE : 0) + attached, 1 + (shm >= 0) + (attached != 0));
 }
 
-CASE direct_calls_are_not_seen(void)
+CASE
+direct_calls_are_not_seen(void)
 {
 	char *at = map(4);
 
@@ -339,7 +363,8 @@ CASE direct_calls_are_not_seen(void)
 /* Anything over anything, in a window of 64 pages; what each page is, is remembered. */
 enum { NOTHING, MEMORY, RESERVED, SHARED };
 
-CASE random_work(void)
+CASE
+random_work(void)
 {
 	enum { PAGES = 64 };
 	char *window = mmap(NULL, PAGES * PAGE, PROT_NONE, ANON, -1, 0);

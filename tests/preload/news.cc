@@ -25,18 +25,27 @@ static std::size_t held_bytes, held_blocks;
 static void *volatile kept[8][BLOCKS];
 static std::nothrow_t const &quiet = std::nothrow;
 
-#define CHECK(condition)                                                    \
-	do {                                                                \
-		if (!(condition)) {                                         \
+#define CHECK(condition)                                        \
+	do {                                                        \
+		if (!(condition)) {                                     \
 			printf("failed at %d: %s\n", __LINE__, #condition); \
 			failures++;                                         \
-		}                                                           \
+		}                                                       \
 	} while (0)
 
 #ifdef OWN
 static unsigned own_calls;
-void *operator new(std::size_t bytes) { own_calls++; return std::malloc(bytes); }
-void operator delete(void *addr) noexcept { std::free(addr); }
+void *
+operator new(std::size_t bytes)
+{
+	own_calls++;
+	return std::malloc(bytes);
+}
+void
+operator delete(void *addr) noexcept
+{
+	std::free(addr);
+}
 #endif
 
 static void *
@@ -50,22 +59,25 @@ used(void *block, std::size_t bytes, std::size_t alignment)
 static constexpr std::align_val_t wide{ 128 };
 
 /* Name, bytes, the call, and the deletes that fit. libstdc++ asks malloc for a multiple of the alignment: the sizes are some. */
-#define FORMS(ROW)                                                                                                         \
+#define FORMS(ROW)                                                                                                     \
 	ROW(plain, 1001, operator new(bytes), operator delete(at), operator delete(at, bytes), operator delete(at, quiet)) \
 	ROW(array, 1002, operator new[](bytes), operator delete[](at), operator delete[](at, bytes),                       \
-	    operator delete[](at, quiet))                                                                                  \
-	ROW(quiet, 1003, operator new(bytes, quiet), operator delete(at), operator delete(at, bytes),                      \
-	    operator delete(at, quiet))                                                                                    \
+	                                                               operator delete[](at, quiet))                       \
+	ROW(quiet,                                                                                                         \
+	    1003, operator new(bytes, quiet), operator delete(at), operator delete(at, bytes), operator delete(at, quiet)) \
 	ROW(quiet_array, 1004, operator new[](bytes, quiet), operator delete[](at), operator delete[](at, bytes),          \
-	    operator delete[](at, quiet))                                                                                  \
+	                                                                            operator delete[](at, quiet))          \
 	ROW(wide, 1024, operator new(bytes, wide), operator delete(at, wide), operator delete(at, bytes, wide),            \
-	    operator delete(at, wide, quiet))                                                                              \
-	ROW(wide_array, 1152, operator new[](bytes, wide), operator delete[](at, wide), operator delete[](at, bytes, wide), \
-	    operator delete[](at, wide, quiet))                                                                            \
-	ROW(wide_quiet, 1280, operator new(bytes, wide, quiet), operator delete(at, wide), operator delete(at, bytes, wide), \
-	    operator delete(at, wide, quiet))                                                                              \
-	ROW(wide_quiet_array, 1408, operator new[](bytes, wide, quiet), operator delete[](at, wide),                       \
-	    operator delete[](at, bytes, wide), operator delete[](at, wide, quiet))
+	                                                                      operator delete(at, wide, quiet))            \
+	ROW(wide_array,                                                                                                    \
+	    1152, operator new[](bytes, wide), operator delete[](at, wide), operator delete[](at, bytes, wide),            \
+	                                                                    operator delete[](at, wide, quiet))            \
+	ROW(wide_quiet,                                                                                                    \
+	    1280, operator new(bytes, wide, quiet), operator delete(at, wide), operator delete(at, bytes, wide),           \
+	                                                                       operator delete(at, wide, quiet))           \
+	ROW(wide_quiet_array,                                                                                              \
+	    1408, operator new[](bytes, wide, quiet), operator delete[](at, wide), operator delete[](at, bytes, wide),     \
+	                                                                           operator delete[](at, wide, quiet))
 
 enum form {
 #define ROW(name, size, ask, ...) form_##name,
@@ -73,36 +85,36 @@ enum form {
 #undef ROW
 };
 
-#define ROW(name, size, ask, drop_one, drop_two, drop_three)                                  \
-	KEEP keep_##name(void)                                                                \
-	{                                                                                     \
-		const std::size_t bytes = size, alignment = size < 1024 ? 16 : 128;           \
-		for (unsigned i = 0; i < BLOCKS; i++) {                                       \
-			void *at = kept[form_##name][i];                                      \
-			if (at != nullptr) {                                                  \
-				drop_one;                                                     \
-			} else {                                                              \
-				held_bytes += bytes;                                          \
-				held_blocks++;                                                \
-			}                                                                     \
-			kept[form_##name][i] = used(ask, bytes, alignment);                   \
-			at = used(ask, bytes, alignment);                                     \
-			drop_two;                                                             \
-			at = used(ask, bytes, alignment);                                     \
-			drop_three;                                                           \
-		}                                                                             \
-	}                                                                                     \
-	KEEP refused_##name(void)                                                             \
-	{                                                                                     \
-		volatile std::size_t asked = HUGE;                                            \
-		std::size_t bytes = asked;                                                    \
-		void *at = nullptr;                                                           \
-		bool was_thrown = false;                                                      \
-		try {                                                                         \
-			at = ask;                                                             \
-		} catch (const std::bad_alloc &) {                                            \
-			was_thrown = true;                                                    \
-		}                                                                             \
+#define ROW(name, size, ask, drop_one, drop_two, drop_three)                            \
+	KEEP keep_##name(void)                                                              \
+	{                                                                                   \
+		const std::size_t bytes = size, alignment = size < 1024 ? 16 : 128;             \
+		for (unsigned i = 0; i < BLOCKS; i++) {                                         \
+			void *at = kept[form_##name][i];                                            \
+			if (at != nullptr) {                                                        \
+				drop_one;                                                               \
+			} else {                                                                    \
+				held_bytes += bytes;                                                    \
+				held_blocks++;                                                          \
+			}                                                                           \
+			kept[form_##name][i] = used(ask, bytes, alignment);                         \
+			at = used(ask, bytes, alignment);                                           \
+			drop_two;                                                                   \
+			at = used(ask, bytes, alignment);                                           \
+			drop_three;                                                                 \
+		}                                                                               \
+	}                                                                                   \
+	KEEP refused_##name(void)                                                           \
+	{                                                                                   \
+		volatile std::size_t asked = HUGE;                                              \
+		std::size_t bytes = asked;                                                      \
+		void *at = nullptr;                                                             \
+		bool was_thrown = false;                                                        \
+		try {                                                                           \
+			at = ask;                                                                   \
+		} catch (const std::bad_alloc &) {                                              \
+			was_thrown = true;                                                          \
+		}                                                                               \
 		CHECK(at == nullptr && was_thrown == (std::strstr(#name, "quiet") == nullptr)); \
 	}
 FORMS(ROW)
@@ -116,7 +128,8 @@ keep_all()
 #undef ROW
 }
 
-struct own_error {};
+struct own_error {
+};
 static void *volatile reserve;
 static unsigned handler_calls;
 

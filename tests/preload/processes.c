@@ -66,11 +66,31 @@ by_handler(void)
 	raise(SIGUSR1);
 }
 
-static void by_exit(void) { exit(3); }
-static void by_underscore(void) { _exit(4); }
-static void by_quick(void) { quick_exit(5); }
-static void by_kill(void) { raise(SIGKILL); }
-static void by_raw_exit(void) { syscall(SYS_exit_group, 6); }
+static void
+by_exit(void)
+{
+	exit(3);
+}
+static void
+by_underscore(void)
+{
+	_exit(4);
+}
+static void
+by_quick(void)
+{
+	quick_exit(5);
+}
+static void
+by_kill(void)
+{
+	raise(SIGKILL);
+}
+static void
+by_raw_exit(void)
+{
+	syscall(SYS_exit_group, 6);
+}
 
 static void
 ends(void)

@@ -144,7 +144,8 @@ static char *
 guarded(size_t bytes)
 {
 	/* Unseen: the first event of a thread is to come on the small stack. */
-	char *memory = (char *)syscall(SYS_mmap, NULL, PAGE + bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *memory = (char *)syscall(SYS_mmap, NULL, PAGE + bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+	                               -1, 0);
 
 	if (memory == MAP_FAILED || mprotect(memory, PAGE, PROT_NONE) != 0)
 		abort();

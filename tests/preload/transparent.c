@@ -80,8 +80,7 @@ shapes(void)
 	range = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	strcpy(range + 8192, "kept");
 	SHOW(munmap(range, 8192));
-	SHOW(mmap(range + 65536, 65536, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
-	     range + 65536);
+	SHOW(mmap(range + 65536, 65536, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == range + 65536);
 	range = mremap(range + 8192, 4096, 1 << 22, MREMAP_MAYMOVE);
 	SHOW(strcmp(range, "kept"));
 }

@@ -55,7 +55,8 @@ main(int count, char **arguments)
 	void *python;
 
 	keep_native(3000, 100); // before there is Python
-	python = open_python(arguments + 2, strcmp(what, "pool") == 0 ? RTLD_GLOBAL : RTLD_LOCAL); // extensions need its names
+	// extensions need its names
+	python = open_python(arguments + 2, strcmp(what, "pool") == 0 ? RTLD_GLOBAL : RTLD_LOCAL);
 	run(python, "kept = [None] * 300\ndef f():\n    for i in range(300):\n        kept[i] = bytearray(10000)\nf()\n");
 	if (strcmp(what, "two") == 0)
 		run(open_python(arguments + 4, RTLD_LOCAL),
@@ -77,7 +78,8 @@ main(int count, char **arguments)
 	}
 	if (strcmp(what, "again") == 0) {
 		((void (*)(int))dlsym(python, "Py_InitializeEx"))(0);
-		run(python, "kept = [None] * 100\ndef again():\n    for i in range(100):\n        kept[i] = bytearray(30000)\nagain()\n");
+		run(python,
+		    "kept = [None] * 100\ndef again():\n    for i in range(100):\n        kept[i] = bytearray(30000)\nagain()\n");
 		fflush(stdout);
 		_exit(0);
 	}

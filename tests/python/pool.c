@@ -52,8 +52,8 @@ pool_start_deep(void)
 	thrd_t thread;
 	int result = 0;
 
-	if (thrd_create(&thread, work_through_another, NULL) != thrd_success || thrd_join(thread, &result) != thrd_success ||
-	    result != 7)
+	if (thrd_create(&thread, work_through_another, NULL) != thrd_success ||
+	    thrd_join(thread, &result) != thrd_success || result != 7)
 		abort();
 	sem_wait(&done);
 }

@@ -57,7 +57,7 @@ struct thread {
 };
 
 struct flat_stack {
-	uint32_t count;         // innermost first
+	uint32_t count; // innermost first
 	uint32_t omitted;
 	struct python_frame frames[PYTHON_FRAMES_MAX];
 };
@@ -172,8 +172,10 @@ probe_lines_differ(uint32_t version, uint32_t seed, uint32_t tables)
 		for (size_t at = 0; at < bytes; at++) {
 			unsigned random = (unsigned)rand_r(&seed) >> 8;
 
-			table[at] = (uint8_t)(random % 8 == 0 ? random >> 8 : version < 0x30b ? random >> 8 & 0x83 :
-			                      at % 2 == 0 ? 0x80 | random >> 8 : random >> 8 & 0x47);
+			table[at] = (uint8_t)(random % 8 == 0   ? random >> 8
+			                      : version < 0x30b ? random >> 8 & 0x83
+			                      : at % 2 == 0     ? 0x80 | random >> 8
+			                                        : random >> 8 & 0x47);
 		}
 		for (uint32_t offset = 0; offset < 300; offset += offset % 7 == 0 ? 1 : 2) {
 			uint32_t first = python_lines_read(version, table, bytes, offset);
@@ -249,7 +251,8 @@ struct native {
 	uint32_t count;
 	uint64_t sp[NATIVE_MAX];
 	uint64_t pc[NATIVE_MAX];
-	uint64_t function[NATIVE_MAX]; // where it begins, as its unwind information says; builds without symbols have that too
+	// where it begins, as its unwind information says; builds without symbols have that too
+	uint64_t function[NATIVE_MAX];
 };
 
 static _Unwind_Reason_Code
@@ -340,7 +343,8 @@ probe_walk_ns(uint32_t walks, uint32_t change)
 		clock_gettime(CLOCK_MONOTONIC, &end_time);
 
 		double ns = ((double)(end_time.tv_sec - start_time.tv_sec) * 1e9 +
-		             (double)(end_time.tv_nsec - start_time.tv_nsec)) / walks;
+		             (double)(end_time.tv_nsec - start_time.tv_nsec)) /
+		            walks;
 
 		if (ns < best_ns)
 			best_ns = ns;

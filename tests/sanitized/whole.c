@@ -32,7 +32,11 @@
  * another thread had a mapping of the program's before, it takes that for the same memory. Stress tests of the map have no other mappings.
  */
 const char *__tsan_default_suppressions(void);
-const char *__tsan_default_suppressions(void) { return "race_top:move_aside\n"; }
+const char *
+__tsan_default_suppressions(void)
+{
+	return "race_top:move_aside\n";
+}
 
 #define THREADS 4
 #define KEPT 500
@@ -100,7 +104,8 @@ use_mappings(void)
 	CHECK(at != MAP_FAILED && mprotect(at, 8 * PAGE, PROT_READ | PROT_WRITE) == 0);
 	at[PAGE] = 7;
 	CHECK(madvise(at + 2 * PAGE, PAGE, MADV_DONTNEED) == 0 && munmap(at + 4 * PAGE, PAGE) == 0);
-	CHECK(mmap(at + 4 * PAGE, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == at + 4 * PAGE);
+	CHECK(mmap(at + 4 * PAGE, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+	      at + 4 * PAGE);
 	CHECK(munmap(at + 2 * PAGE, 14 * PAGE) == 0);
 	at = mremap(at, 2 * PAGE, 64 * PAGE, MREMAP_MAYMOVE);
 	CHECK(at != MAP_FAILED && at[PAGE] == 7 && munmap(at, 64 * PAGE) == 0);
@@ -135,7 +140,10 @@ use_signals(void)
 
 /* The thread sanitizer of gcc 12 does not know such threads. */
 #ifdef __SANITIZE_THREAD__
-static void use_c11_thread(void) {}
+static void
+use_c11_thread(void)
+{
+}
 #else
 static int
 in_c11_thread(void *argument)
@@ -274,7 +282,7 @@ main(int argc, char **argv)
 		live += i % 2 == 0;
 		bytes += i % 2 == 0 ? i + 1 : 0;
 	}
-	printf("{\"live_count\": %u, \"live_bytes\": %u, \"allocated_count\": %u, \"allocated_bytes\": %u}\n", THREADS * live, THREADS * bytes,
-	       THREADS * count, THREADS * all);
+	printf("{\"live_count\": %u, \"live_bytes\": %u, \"allocated_count\": %u, \"allocated_bytes\": %u}\n",
+	       THREADS * live, THREADS * bytes, THREADS * count, THREADS * all);
 	return 0;
 }

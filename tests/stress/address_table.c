@@ -14,7 +14,8 @@ static struct address_table tables[ROUNDS / 100];
 static _Atomic uint64_t mail[MAIL]; // addresses on their way from one thread to another; 0 = none
 static _Atomic uint64_t put_count;
 static _Atomic uint64_t taken_count;
-static uint64_t handed_on[(ROUNDS + 1) * STRESS_THREADS]; // by address / 8: plain, so that the sanitizer sees by what it is ordered
+// by address / 8: plain, so that the sanitizer sees by what it is ordered
+static uint64_t handed_on[(ROUNDS + 1) * STRESS_THREADS];
 
 static struct address_block
 block_for(uint64_t addr)
@@ -30,8 +31,7 @@ take_one(struct address_table *table, uint64_t addr)
 	CHECK(address_table_find(table, addr, &block));
 	CHECK(handed_on[addr / 8] == addr);
 	CHECK(address_table_take(table, addr, &block));
-	CHECK(block.bytes == addr * 3 && block.site == (uint32_t)(addr >> 3) &&
-	      block.generation == (uint8_t)addr);
+	CHECK(block.bytes == addr * 3 && block.site == (uint32_t)(addr >> 3) && block.generation == (uint8_t)addr);
 	atomic_fetch_add_explicit(&taken_count, 1, memory_order_relaxed);
 }
 
@@ -65,8 +65,7 @@ work(unsigned thread, uint64_t *random)
 		put(&tables[0], addr, block_for(addr));
 		atomic_fetch_add_explicit(&put_count, 1, memory_order_relaxed);
 		stress_yield(random);
-		got =
-			atomic_exchange_explicit(&mail[random_below(random, MAIL)], addr, memory_order_relaxed);
+		got = atomic_exchange_explicit(&mail[random_below(random, MAIL)], addr, memory_order_relaxed);
 		if (got != 0)
 			take_one(&tables[0], got);
 	}

@@ -21,13 +21,11 @@ static _Atomic unsigned working;
 static void
 follow_directory(uint64_t *random)
 {
-	const struct kmem_chunk *chunks =
-		(const void *)((const char *)capture_file_header() + KMEM_DIRECTORY_OFFSET);
+	const struct kmem_chunk *chunks = (const void *)((const char *)capture_file_header() + KMEM_DIRECTORY_OFFSET);
 
 	while (!atomic_load_explicit(&is_done, memory_order_relaxed)) {
 		/* acquire: pairs with grow_locked(). */
-		uint32_t count =
-			atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_acquire);
+		uint32_t count = atomic_load_explicit(&capture_file_header()->chunk_count, memory_order_acquire);
 
 		for (uint32_t i = 0; i < count; i++)
 			CHECK(chunks[i].section != KMEM_SECTION_NONE && chunks[i].section < KMEM_SECTION_COUNT);
@@ -60,8 +58,7 @@ append(unsigned thread, uint64_t *random)
 		uint32_t stack_index;
 		uint32_t index;
 		size_t frames = random_below(random, 60);
-		struct kmem_stack *stack =
-			capture_file_append(KMEM_SECTION_RECORDS, sizeof(*stack) + frames * 8, &stack_index);
+		struct kmem_stack *stack = capture_file_append(KMEM_SECTION_RECORDS, sizeof(*stack) + frames * 8, &stack_index);
 		CHECK(stack != NULL);
 		stack->record.type = KMEM_RECORD_STACK;
 		stack->record.bytes = (uint32_t)(sizeof(*stack) + frames * 8);

@@ -30,8 +30,8 @@ work(unsigned thread, uint64_t *random)
 		if (generation != 0)
 			atomic_fetch_add_explicit(&live[which], 1, memory_order_relaxed);
 		stress_yield(random);
-		got = atomic_exchange_explicit(&mail[random_below(random, MAIL)],
-		                               (which << 8 | generation) + 1, memory_order_relaxed);
+		got = atomic_exchange_explicit(&mail[random_below(random, MAIL)], (which << 8 | generation) + 1,
+		                               memory_order_relaxed);
 		if (got == 0 || random_below(random, 3) == 0)
 			continue; // survives
 		which = (got - 1) >> 8;

@@ -36,8 +36,16 @@
 
 /* ---- what is found once ---- */
 
-static void find_libc(void) { CHECK(real_libc_find()); }
-static void libc_is_found(void) { CHECK(real_libc_is_found()); }
+static void
+find_libc(void)
+{
+	CHECK(real_libc_find());
+}
+static void
+libc_is_found(void)
+{
+	CHECK(real_libc_is_found());
+}
 
 /* A library that says that it is Python, and has no version that anybody knows. */
 static struct elf_object
@@ -56,9 +64,22 @@ fake_library(void)
 
 static struct elf_object python_library;
 
-static void prepare_python_library(void) { python_library = fake_library(); settings.python = true; }
-static void look_at_python(void) { python_runtime_look_at(&python_library, ""); }
-static void ask_for_python(void) { CHECK(!python_frames_available()); }
+static void
+prepare_python_library(void)
+{
+	python_library = fake_library();
+	settings.python = true;
+}
+static void
+look_at_python(void)
+{
+	python_runtime_look_at(&python_library, "");
+}
+static void
+ask_for_python(void)
+{
+	CHECK(!python_frames_available());
+}
 
 static void *
 any_function(void *handle, const char *name)
@@ -68,8 +89,16 @@ any_function(void *handle, const char *name)
 	return (void *)any_function;
 }
 
-static void prepare_lookup(void) { real_cuda_dlsym = any_function; }
-static void look_up_torch(void) { CHECK(real_cuda_torch((enum real_torch)0, (void *)look_up_torch) == (void *)any_function); }
+static void
+prepare_lookup(void)
+{
+	real_cuda_dlsym = any_function;
+}
+static void
+look_up_torch(void)
+{
+	CHECK(real_cuda_torch((enum real_torch)0, (void *)look_up_torch) == (void *)any_function);
+}
 
 /* ---- owners of memory ---- */
 
@@ -81,7 +110,11 @@ share_stack(void)
 	call_stack_give_back(NULL, stack);
 }
 
-static void use_slot(void) { CHECK(thread_slot_here() != NULL); }
+static void
+use_slot(void)
+{
+	CHECK(thread_slot_here() != NULL);
+}
 
 /* ---- flags that a second thread does not wait for ---- */
 
@@ -98,16 +131,46 @@ attach(bool is_attached)
 	python_runtime.interpreter.layout.object_type = 8;
 	python_runtime.current_state = python_runtime.thread_state = a_thread_state;
 	python_runtime.addr = (uint64_t)&python_runtime;
-	atomic_store_explicit(&python_runtime.state, is_attached ? PYTHON_RUNTIME_FOUND : PYTHON_RUNTIME_NEVER_LOOKED, memory_order_relaxed);
+	atomic_store_explicit(&python_runtime.state, is_attached ? PYTHON_RUNTIME_FOUND : PYTHON_RUNTIME_NEVER_LOOKED,
+	                      memory_order_relaxed);
 }
 
-static void prepare_survivors(void) { attach(true); survivors_begin(); }
-static void detach(void) { attach(false); }
-static void look_at_survivors(void) { survivors_take(true); }
-static void read_survivors(void) { READ(capture_file_header()->survivor_count); }
-static void look_for_section(void) { CHECK(elf_symbols_file_has_section("/proc/self/exe", ".text")); }
-static void gather(void) { inherited_gather(); }
-static void look_at_inherited(void) { inherited_look(true); }
+static void
+prepare_survivors(void)
+{
+	attach(true);
+	survivors_begin();
+}
+static void
+detach(void)
+{
+	attach(false);
+}
+static void
+look_at_survivors(void)
+{
+	survivors_take(true);
+}
+static void
+read_survivors(void)
+{
+	READ(capture_file_header()->survivor_count);
+}
+static void
+look_for_section(void)
+{
+	CHECK(elf_symbols_file_has_section("/proc/self/exe", ".text"));
+}
+static void
+gather(void)
+{
+	inherited_gather();
+}
+static void
+look_at_inherited(void)
+{
+	inherited_look(true);
+}
 
 static struct python_interpreter python;
 static struct fake_code fakes[2];
@@ -126,9 +189,21 @@ prepare_lines(void)
 		((uint8_t *)(code + 1))[i] = 0x83;
 }
 
-static void read_line(void) { CHECK(python_lines_first(code_index, 100) < 100); }
-static void read_other_line(void) { CHECK(python_lines_first(code_index, 202) < 202); }
-static void note_cells(void) { python_cells_note(&python, (uint64_t)fake_frame); }
+static void
+read_line(void)
+{
+	CHECK(python_lines_first(code_index, 100) < 100);
+}
+static void
+read_other_line(void)
+{
+	CHECK(python_lines_first(code_index, 202) < 202);
+}
+static void
+note_cells(void)
+{
+	python_cells_note(&python, (uint64_t)fake_frame);
+}
 
 static void
 prepare_codes(void)
@@ -139,13 +214,30 @@ prepare_codes(void)
 	settings.capture_max = 1; // no room
 }
 
-static void name_code(void) { CHECK(python_code_find(&python, (uint64_t)fakes[0].code).is_found); }
-static void name_other_code(void) { CHECK(python_code_find(&python, (uint64_t)fakes[1].code).is_found); }
-static void give_room(void) { settings.capture_max = 0; }
+static void
+name_code(void)
+{
+	CHECK(python_code_find(&python, (uint64_t)fakes[0].code).is_found);
+}
+static void
+name_other_code(void)
+{
+	CHECK(python_code_find(&python, (uint64_t)fakes[1].code).is_found);
+}
+static void
+give_room(void)
+{
+	settings.capture_max = 0;
+}
 
 static _Atomic uint64_t finalizing; // relaxed
 
-static void begin_teardown(void) { atomic_store_explicit(&finalizing, 1, memory_order_relaxed); CHECK(teardown_ask(0) == TEARDOWN_YES); }
+static void
+begin_teardown(void)
+{
+	atomic_store_explicit(&finalizing, 1, memory_order_relaxed);
+	CHECK(teardown_ask(0) == TEARDOWN_YES);
+}
 
 static void
 prepare_teardown(void)
@@ -162,7 +254,11 @@ end_teardown(void)
 	teardown_done();
 }
 
-static void keep_release(void) { teardown_keep((struct address_block){ .bytes = 1, .site = 1 }, true); }
+static void
+keep_release(void)
+{
+	teardown_keep((struct address_block){ .bytes = 1, .site = 1 }, true);
+}
 
 static void
 ask_release(void)
@@ -192,11 +288,31 @@ put(uint64_t addr)
 	CHECK(pointer_map_put((void *)addr, (struct address_block){ .bytes = 100, .site = 1 }, &old) != POINTER_MAP_FULL);
 }
 
-static void put_first(void) { put(leaf_addr); }
-static void open_map(void) { put(first_leaf + 100 * LEAF); }
-static void ask_short_way(void) { CHECK(pointer_map_own_word(leaf_addr + 8 * LEAF) == NULL); }
-static void ask_for_word(void) { CHECK(pointer_map_own_word(leaf_addr) != NULL); }
-static void next_leaf(void) { leaf_addr += LEAF; }
+static void
+put_first(void)
+{
+	put(leaf_addr);
+}
+static void
+open_map(void)
+{
+	put(first_leaf + 100 * LEAF);
+}
+static void
+ask_short_way(void)
+{
+	CHECK(pointer_map_own_word(leaf_addr + 8 * LEAF) == NULL);
+}
+static void
+ask_for_word(void)
+{
+	CHECK(pointer_map_own_word(leaf_addr) != NULL);
+}
+static void
+next_leaf(void)
+{
+	leaf_addr += LEAF;
+}
 
 static void
 take_nothing(void)
@@ -214,7 +330,11 @@ take_beside(void)
 	CHECK(!pointer_map_take_rest(leaf_addr + 64, &block));
 }
 
-static void trim(void) { (void)pointer_map_trim(UINT64_MAX, SIZE_MAX); }
+static void
+trim(void)
+{
+	(void)pointer_map_trim(UINT64_MAX, SIZE_MAX);
+}
 
 static void
 visit_nothing(void *context, uint64_t addr, struct address_block block)
@@ -223,7 +343,11 @@ visit_nothing(void *context, uint64_t addr, struct address_block block)
 	CHECK(addr + block.bytes == 0);
 }
 
-static void visit(void) { CHECK(pointer_map_visit(SIZE_MAX, visit_nothing, NULL)); }
+static void
+visit(void)
+{
+	CHECK(pointer_map_visit(SIZE_MAX, visit_nothing, NULL));
+}
 
 static void
 ask_lowest(void)
@@ -253,7 +377,11 @@ put_address(uint64_t addr)
 	CHECK(address_table_put(&table, addr, (struct address_block){ .bytes = 1 }, &old) != ADDRESS_TABLE_FULL);
 }
 
-static void put_into_table(void) { put_address(4096); }
+static void
+put_into_table(void)
+{
+	put_address(4096);
+}
 
 static void
 ask_table(void)
@@ -298,11 +426,31 @@ find_site(struct site_owner *owner, uint64_t number)
 	return site_table_find(owner, &stack, KMEM_DOMAIN_HEAP, 1);
 }
 
-static void find_first_site(void) { CHECK(find_site(&owners[0], 0x1234567) != 0); }
-static void find_second_site(void) { CHECK(find_site(&owners[1], 0x2345678) != 0); }
-static void find_fresh_site(void) { CHECK(find_site(&owners[0], 0x3456789) != 0); }
-static void prepare_ring(void) { site = find_site(&owners[1], 0x4567891); }
-static void join_ring(void) { CHECK(site_table_own(&owners[0], site, 1) != 0); }
+static void
+find_first_site(void)
+{
+	CHECK(find_site(&owners[0], 0x1234567) != 0);
+}
+static void
+find_second_site(void)
+{
+	CHECK(find_site(&owners[1], 0x2345678) != 0);
+}
+static void
+find_fresh_site(void)
+{
+	CHECK(find_site(&owners[0], 0x3456789) != 0);
+}
+static void
+prepare_ring(void)
+{
+	site = find_site(&owners[1], 0x4567891);
+}
+static void
+join_ring(void)
+{
+	CHECK(site_table_own(&owners[0], site, 1) != 0);
+}
 
 static void
 follow_ring(void)
@@ -323,10 +471,27 @@ prepare_generations(void)
 	capture_file_header()->generation_clock = 5;
 }
 
-static void be_born(void) { CHECK(generations_born(held_site, site, 5) != 0); }
-static void be_born_again(void) { CHECK(generations_born_own(held_site, site) != 0); }
-static void die(void) { generations_died(held_site, site, 1); }
-static void die_in_own(void) { if (generations_is_counted(held_site, 1)) generations_died_own(held_site, 1); }
+static void
+be_born(void)
+{
+	CHECK(generations_born(held_site, site, 5) != 0);
+}
+static void
+be_born_again(void)
+{
+	CHECK(generations_born_own(held_site, site) != 0);
+}
+static void
+die(void)
+{
+	generations_died(held_site, site, 1);
+}
+static void
+die_in_own(void)
+{
+	if (generations_is_counted(held_site, 1))
+		generations_died_own(held_site, 1);
+}
 
 static void
 prepare_exit(void)
@@ -335,15 +500,31 @@ prepare_exit(void)
 	held_site->generations = 0;
 }
 
-static void take_exit_figures(void) { exit_figures_take(); }
+static void
+take_exit_figures(void)
+{
+	exit_figures_take();
+}
 
 /* ---- captures that children leave ---- */
 
 static const struct kmem_identity of_child = { .pid = 1, .start_ticks = 1, .executable = "/bin/a" };
 
-static void add_leftover(void) { leftovers_add(&of_child); }
-static void remove_nowhere(void) { leftovers_remove("/dev/null", &of_child); } // it stays on the list
-static void remove_leftover(void) { leftovers_remove("/", &of_child); }
+static void
+add_leftover(void)
+{
+	leftovers_add(&of_child);
+}
+static void
+remove_nowhere(void)
+{
+	leftovers_remove("/dev/null", &of_child);
+} // it stays on the list
+static void
+remove_leftover(void)
+{
+	leftovers_remove("/", &of_child);
+}
 
 /* ---- objects of a device ---- */
 
@@ -354,11 +535,20 @@ create_object(uint64_t handle)
 {
 	struct address_block old;
 
-	return device_objects_create(handle, (struct address_block){ .bytes = 1, .site = 1 }, DEVICE_OBJECTS_NO_OWNER, &old);
+	return device_objects_create(handle, (struct address_block){ .bytes = 1, .site = 1 }, DEVICE_OBJECTS_NO_OWNER,
+	                             &old);
 }
 
-static void create_first_object(void) { CHECK(create_object(4096)); }
-static void touch_object(void) { device_objects_released((struct device_drop){ .object = 2, .is_dead = true }); }
+static void
+create_first_object(void)
+{
+	CHECK(create_object(4096));
+}
+static void
+touch_object(void)
+{
+	device_objects_released((struct device_drop){ .object = 2, .is_dead = true });
+}
 
 static void
 prepare_handles(void)
@@ -367,7 +557,11 @@ prepare_handles(void)
 	device_objects_retain(2 << 20);
 }
 
-static void drop_one(void) { CHECK(!device_objects_release(2 << 20).is_dead); }
+static void
+drop_one(void)
+{
+	CHECK(!device_objects_release(2 << 20).is_dead);
+}
 
 static void
 drop_last(void)
@@ -385,8 +579,16 @@ prepare_full(void)
 	dropped = device_objects_release(3 << 20);
 }
 
-static void give_object_back(void) { device_objects_released(dropped); }
-static void take_object(void) { CHECK(create_object(1 << 20)); }
+static void
+give_object_back(void)
+{
+	device_objects_released(dropped);
+}
+static void
+take_object(void)
+{
+	CHECK(create_object(1 << 20));
+}
 
 static struct kmem_site *device_site;
 
@@ -400,7 +602,11 @@ prepare_device_site(void)
 	device_site->allocated_bytes = 10 * GENERATIONS_MIN_BYTES;
 }
 
-static void be_born_on_device(void) { CHECK(generations_born(device_site, site, 5) != 0); }
+static void
+be_born_on_device(void)
+{
+	CHECK(generations_born(device_site, site, 5) != 0);
+}
 
 static void
 refuse_on_device(void)
@@ -439,14 +645,29 @@ prepare_other_module(void)
 	module_map_note_pc(pc_in(dlopen("libc.so.6", RTLD_NOW | RTLD_LOCAL)));
 }
 
-static void close_modules(void) { module_map_unloaded_check(); }
-static void ask_whether_over(void) { CHECK(module_map_is_over(0, &gone_pc, 1)); }
-static void note_main(void) { module_map_note_pc((uint64_t)note_main); }
+static void
+close_modules(void)
+{
+	module_map_unloaded_check();
+}
+static void
+ask_whether_over(void)
+{
+	CHECK(module_map_is_over(0, &gone_pc, 1));
+}
+static void
+note_main(void)
+{
+	module_map_note_pc((uint64_t)note_main);
+}
 
 /* In this order: some things come into being once. */
 static const struct hand_on_case cases[] = {
 	{ "real_libc", NULL, NULL, { find_libc, libc_is_found, find_libc } },
-	{ "python_looked_at", prepare_python_library, NULL, { look_at_python, ask_for_python, look_at_python, python_runtime_pin } },
+	{ "python_looked_at",
+	  prepare_python_library,
+	  NULL,
+	  { look_at_python, ask_for_python, look_at_python, python_runtime_pin } },
 	{ "cuda_caller", prepare_lookup, NULL, { look_up_torch, look_up_torch } },
 	{ "stack_memory", share_stack, NULL, { share_stack, share_stack } },
 	{ "thread_slot", NULL, NULL, { use_slot, use_slot } },

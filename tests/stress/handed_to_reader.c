@@ -21,19 +21,63 @@ append_bytes(size_t bytes)
 	CHECK(capture_file_append(KMEM_SECTION_GENERATIONS, bytes, &index) != NULL);
 }
 
-static void grow(void) { append_bytes(8 * KMEM_CHUNK_BYTES); }
-static void append(void) { append_bytes(8); }
-static void ask_count(void) { CHECK(capture_file_count(KMEM_SECTION_GENERATIONS) != 0); }
+static void
+grow(void)
+{
+	append_bytes(8 * KMEM_CHUNK_BYTES);
+}
+static void
+append(void)
+{
+	append_bytes(8);
+}
+static void
+ask_count(void)
+{
+	CHECK(capture_file_count(KMEM_SECTION_GENERATIONS) != 0);
+}
 
-static void read_chunk_count(void) { READ(capture_file_header()->chunk_count); }
-static void read_identity(void) { READ(capture_file_header()->identity_checksum); }
-static void read_state(void) { READ(capture_file_header()->state); }
-static void read_failed(void) { READ(capture_file_header()->failed[1].checksum); }
+static void
+read_chunk_count(void)
+{
+	READ(capture_file_header()->chunk_count);
+}
+static void
+read_identity(void)
+{
+	READ(capture_file_header()->identity_checksum);
+}
+static void
+read_state(void)
+{
+	READ(capture_file_header()->state);
+}
+static void
+read_failed(void)
+{
+	READ(capture_file_header()->failed[1].checksum);
+}
 
-static void read_notes(void) { READ(capture_file_header()->notes); }
-static void write_identity(void) { capture_file_identified(); }
-static void write_state(void) { capture_file_mark(KMEM_STATE_RUNNING, 0, 0); }
-static void write_note(void) { capture_file_note("text"); }
+static void
+read_notes(void)
+{
+	READ(capture_file_header()->notes);
+}
+static void
+write_identity(void)
+{
+	capture_file_identified();
+}
+static void
+write_state(void)
+{
+	capture_file_mark(KMEM_STATE_RUNNING, 0, 0);
+}
+static void
+write_note(void)
+{
+	capture_file_note("text");
+}
 
 static void
 refuse(uint64_t bytes)
@@ -41,7 +85,11 @@ refuse(uint64_t bytes)
 	(void)failed_requests_note(&(struct failed_request){ .bytes = bytes, .domain = KMEM_DOMAIN_HEAP });
 }
 
-static void write_failed(void) { refuse(100); }
+static void
+write_failed(void)
+{
+	refuse(100);
+}
 
 /* Up to the same place of the ring: a larger one takes it, a smaller one that follows at once looks at it. */
 static void
@@ -58,7 +106,11 @@ look_at_failed(void)
 		refuse(50);
 }
 
-static void look_at_resident(void) { resident_take(NULL, 0); }
+static void
+look_at_resident(void)
+{
+	resident_take(NULL, 0);
+}
 
 static void
 read_resident(void)
@@ -87,10 +139,22 @@ prepare_held(void)
 	site_table_at(site)->allocated_bytes = 1 << 20;
 }
 
-static void take_exit_figures(void) { exit_figures_take(); }
-static void read_exit_figures(void) { READ(capture_file_header()->at_exit); }
+static void
+take_exit_figures(void)
+{
+	exit_figures_take();
+}
+static void
+read_exit_figures(void)
+{
+	READ(capture_file_header()->at_exit);
+}
 
-static void take_beat(void) { heartbeat_take(1); }
+static void
+take_beat(void)
+{
+	heartbeat_take(1);
+}
 
 static void
 read_beat(void)
@@ -106,9 +170,21 @@ read_beat(void)
 
 static _Alignas(64) char sealed[KMEM_HEAD_BYTES + KMEM_CHUNK_BYTES];
 
-static void seal(void) { capture_seal(sealed, 1); }
-static void read_seal_of_chunk(void) { READ(((struct kmem_chunk *)(void *)(sealed + KMEM_DIRECTORY_OFFSET))->is_sealed); }
-static void read_seal_of_head(void) { READ(((struct kmem_header *)(void *)sealed)->head_checksum); }
+static void
+seal(void)
+{
+	capture_seal(sealed, 1);
+}
+static void
+read_seal_of_chunk(void)
+{
+	READ(((struct kmem_chunk *)(void *)(sealed + KMEM_DIRECTORY_OFFSET))->is_sealed);
+}
+static void
+read_seal_of_head(void)
+{
+	READ(((struct kmem_header *)(void *)sealed)->head_checksum);
+}
 
 static const struct hand_on_case cases[] = {
 	{ "resident", NULL, NULL, { look_at_resident, read_resident, look_at_resident } },

@@ -26,8 +26,7 @@ read_beats(uint64_t *random)
 {
 	while (atomic_load_explicit(&working, memory_order_relaxed) != 0) {
 		/* The place that is about to be written, or near it. */
-		uint64_t next =
-			atomic_load_explicit(&beats, memory_order_relaxed) + 1 + random_below(random, 2);
+		uint64_t next = atomic_load_explicit(&beats, memory_order_relaxed) + 1 + random_below(random, 2);
 		struct kmem_heartbeat *beat = &capture_file_heartbeats()[next % KMEM_HEARTBEATS_MAX];
 		_Atomic uint32_t *checksum = &capture_file_header()->heartbeat_checksums[next % KMEM_HEARTBEATS_MAX];
 		/* acquire: pairs with the last store in heartbeat_take(). */

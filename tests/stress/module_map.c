@@ -15,7 +15,8 @@
 
 #define ROUNDS 50
 
-static const char *const libraries[] = { "libBrokenLocale.so.1", "libthread_db.so.1", "libresolv.so.2", "libutil.so.1", "libm.so.6" };
+static const char *const libraries[] = { "libBrokenLocale.so.1", "libthread_db.so.1", "libresolv.so.2", "libutil.so.1",
+	                                     "libm.so.6" };
 #define LIBRARIES (sizeof(libraries) / sizeof(libraries[0]))
 
 static _Atomic uint64_t pcs[LIBRARIES + 1];

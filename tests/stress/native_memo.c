@@ -14,8 +14,8 @@
 #include "unwind/native_memo.h"
 #include "unwind/native_stack.h"
 
-#define ROUNDS     3000u
-#define DEPTH      40u
+#define ROUNDS 3000u
+#define DEPTH 40u
 #define KEEP_FRAME() __asm__ volatile("" ::: "memory")
 
 struct walker {

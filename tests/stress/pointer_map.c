@@ -21,8 +21,8 @@ static struct address_block
 block_for(uint64_t addr)
 {
 	/* Every 16th is too large for a word. */
-	return (struct address_block){ (addr >> 3) % 16 == 0 ? addr : addr % 100000,
-		                           (uint32_t)(addr >> 3) % 1000 + 1, (uint8_t)(addr >> 3) & POINTER_MAP_GENERATION_MASK };
+	return (struct address_block){ (addr >> 3) % 16 == 0 ? addr : addr % 100000, (uint32_t)(addr >> 3) % 1000 + 1,
+		                           (uint8_t)(addr >> 3) & POINTER_MAP_GENERATION_MASK };
 }
 
 static void
@@ -32,8 +32,7 @@ take_one(uint64_t addr)
 	struct address_block wanted = block_for(addr);
 
 	CHECK(pointer_map_take((void *)addr, &block));
-	CHECK(block.bytes == wanted.bytes && block.site == wanted.site &&
-	      block.generation == wanted.generation);
+	CHECK(block.bytes == wanted.bytes && block.site == wanted.site && block.generation == wanted.generation);
 	atomic_fetch_add_explicit(&taken_count, 1, memory_order_relaxed);
 }
 
@@ -53,8 +52,7 @@ work(unsigned thread, uint64_t *random)
 		CHECK(pointer_map_put((void *)addr, block_for(addr), &old) == POINTER_MAP_STORED);
 		atomic_fetch_add_explicit(&put_count, 1, memory_order_relaxed);
 		stress_yield(random);
-		got =
-			atomic_exchange_explicit(&mail[random_below(random, MAIL)], addr, memory_order_relaxed);
+		got = atomic_exchange_explicit(&mail[random_below(random, MAIL)], addr, memory_order_relaxed);
 		if (got != 0)
 			take_one(got);
 	}

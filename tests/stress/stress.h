@@ -56,9 +56,7 @@ stress_run(unsigned count, stress_work *work, uint64_t seed)
 
 	pthread_barrier_init(&start, NULL, count);
 	for (unsigned i = 0; i < count; i++) {
-		threads[i] = (struct stress_thread){
-			.start = &start, .work = work, .number = i, .random = seed + i
-		};
+		threads[i] = (struct stress_thread){ .start = &start, .work = work, .number = i, .random = seed + i };
 		CHECK(pthread_create(&threads[i].id, NULL, stress_thread_main, &threads[i]) == 0);
 	}
 	for (unsigned i = 0; i < count; i++)

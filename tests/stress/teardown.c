@@ -27,7 +27,8 @@ event(uint64_t bytes)
 		return;
 	for (uint32_t i = 0; teardown_released(i, &release); i++) {
 		CHECK(release.block.site != 0); // all were written before the end could begin
-		CHECK(release.block.bytes == release.block.site * UINT64_C(3) && release.block.generation == release.block.site % 64);
+		CHECK(release.block.bytes == release.block.site * UINT64_C(3) &&
+		      release.block.generation == release.block.site % 64);
 		atomic_fetch_add_explicit(&booked_sum, release.block.site, memory_order_relaxed);
 	}
 	teardown_done();
@@ -58,8 +59,9 @@ work(unsigned thread, uint64_t *random)
 		}
 		stress_yield(random);
 		for (uint32_t site = (uint32_t)from + 1; site <= from + KEPT; site++)
-			teardown_keep((struct address_block){ .bytes = site * UINT64_C(3), .site = site, .generation = (uint8_t)(site % 64) },
-			              true);
+			teardown_keep(
+				(struct address_block){ .bytes = site * UINT64_C(3), .site = site, .generation = (uint8_t)(site % 64) },
+				true);
 		event(0);
 		wait_for_all(&turn);
 		if (thread == 0)

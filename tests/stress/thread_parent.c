@@ -24,7 +24,9 @@ python(unsigned thread, struct thread_slot *slot, uint64_t *random)
 		uint32_t index;
 		struct kmem_code *code = capture_file_append(KMEM_SECTION_RECORDS, sizeof(*code), &index);
 		uint64_t line = KMEM_FRAME_PYTHON | (uint64_t)(thread + 1) << KMEM_FRAME_OFFSET_SHIFT;
-		struct call_stack stack = { .hash = i << 8 | thread, .frame_count = 3, .frames = { i, line | index, line | index } };
+		struct call_stack stack = { .hash = i << 8 | thread,
+			                        .frame_count = 3,
+			                        .frames = { i, line | index, line | index } };
 
 		code->record.type = KMEM_RECORD_CODE;
 		code->first_line = thread + 1;

@@ -99,7 +99,8 @@ main(void)
 		stress_run(STRESS_THREADS, work, random + round_number * 100);
 	site_table_totals(totals);
 	heap = totals[KMEM_DOMAIN_HEAP];
-	CHECK(heap.allocated_count + lost(KMEM_LOST_EVENTS) == given_count); // R4: on a slow machine the file grows too late
+	// R4: on a slow machine the file grows too late
+	CHECK(heap.allocated_count + lost(KMEM_LOST_EVENTS) == given_count);
 	CHECK(heap.live_count == given_count - back_count - lost(KMEM_LOST_EVENTS) + lost(KMEM_LOST_UNKNOWN_FREES));
 	for (unsigned i = 0; i < MAIL; i++) {
 		if (mail[i] != 0)

@@ -15,7 +15,8 @@
 
 #include "steady.h"
 
-namespace {
+namespace
+{
 
 struct order {
 	std::string customer;

@@ -36,7 +36,8 @@ main(int argc, char **argv)
 	size_t bytes = argc > 2 ? strtoull(argv[2], NULL, 0) : 4096;
 	struct steady_time start, end;
 
-	(void)clearenv(); // the double looks for settings in each call: what a recorder has in the environment must not count
+	// the double looks for settings in each call: what a recorder has in the environment must not count
+	(void)clearenv();
 	if (cudaSetDevice(0) != 0 || run(pairs / 4 + 1, bytes) != 0)
 		return 1;
 	start = steady_now();

@@ -76,38 +76,45 @@ random_next(struct worker *worker)
 }
 
 /* Call sites: one function each, and a different text in each so that the compiler does not fold them into one. */
-#define LEAF(number) \
+#define LEAF(number)                                          \
 	static NOINLINE void leaf_##number(struct worker *worker) \
-	{ \
-		if (worker->frees) \
-			free(worker->block); \
-		if (worker->allocates) { \
-			worker->block = malloc(worker->bytes); \
-			if (worker->block == NULL) \
-				abort(); \
-			memset(worker->block, 1, 16); \
-		} \
-		__asm__ volatile("# leaf " #number ::: "memory"); \
+	{                                                         \
+		if (worker->frees)                                    \
+			free(worker->block);                              \
+		if (worker->allocates) {                              \
+			worker->block = malloc(worker->bytes);            \
+			if (worker->block == NULL)                        \
+				abort();                                      \
+			memset(worker->block, 1, 16);                     \
+		}                                                     \
+		__asm__ volatile("# leaf " #number ::: "memory");     \
 	}
-LEAF(0) LEAF(1) LEAF(2) LEAF(3) LEAF(4) LEAF(5) LEAF(6) LEAF(7)
+LEAF(0)
+LEAF(1)
+LEAF(2)
+LEAF(3)
+LEAF(4)
+LEAF(5)
+LEAF(6)
+LEAF(7)
 
 static void (*const leaves[])(struct worker *) = { leaf_0, leaf_1, leaf_2, leaf_3, leaf_4, leaf_5, leaf_6, leaf_7 };
 
 static int descend_right(struct worker *worker, unsigned frames);
 
 /* The work after the call keeps it from becoming a jump. */
-#define DESCEND(name) \
+#define DESCEND(name)                                                \
 	static NOINLINE int name(struct worker *worker, unsigned frames) \
-	{ \
-		int below = 0; \
-		if (frames == 0) \
-			worker->leaf(worker); \
-		else if (worker->path >> (frames & 63) & 1) \
-			below = descend_right(worker, frames - 1); \
-		else \
-			below = descend_left(worker, frames - 1); \
-		__asm__ volatile("# " #name : "+r"(below)); \
-		return below + 1; \
+	{                                                                \
+		int below = 0;                                               \
+		if (frames == 0)                                             \
+			worker->leaf(worker);                                    \
+		else if (worker->path >> (frames & 63) & 1)                  \
+			below = descend_right(worker, frames - 1);               \
+		else                                                         \
+			below = descend_left(worker, frames - 1);                \
+		__asm__ volatile("# " #name : "+r"(below));                  \
+		return below + 1;                                            \
 	}
 static int descend_left(struct worker *worker, unsigned frames);
 DESCEND(descend_left)
@@ -169,8 +176,7 @@ cross_pairs(struct worker *worker, uint64_t pairs)
 		// relaxed: the own index, nobody else writes it. acquire on the other's: pairs with its release below.
 		uint64_t put = atomic_load_explicit(&worker->to->put, memory_order_relaxed);
 		uint64_t taken = atomic_load_explicit(&worker->from->taken, memory_order_relaxed);
-		bool has_room = made < pairs &&
-		                put - atomic_load_explicit(&worker->to->taken, memory_order_acquire) < RING;
+		bool has_room = made < pairs && put - atomic_load_explicit(&worker->to->taken, memory_order_acquire) < RING;
 		bool has_block = false;
 
 		if (has_room) {

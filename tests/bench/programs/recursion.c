@@ -241,8 +241,11 @@ work(void *argument)
 int
 main(int count, char **words)
 {
-	static struct job jobs[] = { { "deep", deep_once, 0 }, { "trees", tree_once, 0 }, { "switch", switch_once, 0 },
-		                         { "pages", pages_once, 0 }, { "handed", handed_once, 0 } };
+	static struct job jobs[] = { { "deep", deep_once, 0 },
+		                         { "trees", tree_once, 0 },
+		                         { "switch", switch_once, 0 },
+		                         { "pages", pages_once, 0 },
+		                         { "handed", handed_once, 0 } };
 	pthread_attr_t attributes;
 	pthread_t thread;
 

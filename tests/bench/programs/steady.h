@@ -14,7 +14,7 @@
 #include <time.h>
 
 struct steady_time {
-	double cpu_s;  // user and system, all threads of this process
+	double cpu_s; // user and system, all threads of this process
 	double wall_s;
 	unsigned long long pairs; // allocations so far, 0 when no preload counts them
 };
@@ -23,7 +23,8 @@ struct steady_time {
 #ifdef __cplusplus
 extern "C"
 #endif
-unsigned long long bench_allocations(void) __attribute__((weak));
+	unsigned long long
+	bench_allocations(void) __attribute__((weak));
 
 static inline double
 steady_clock(clockid_t which)
@@ -65,8 +66,8 @@ steady_resident_kib(void)
 static inline void
 steady_report_of(struct steady_time start, struct steady_time end, unsigned long units, unsigned long resident_kib)
 {
-	(void)printf("bench: {\"units\": %lu, \"cpu_s\": %.9f, \"wall_s\": %.9f, \"rss_kib\": %lu, \"pairs\": %llu}\n", units,
-	             end.cpu_s - start.cpu_s, end.wall_s - start.wall_s, resident_kib, end.pairs - start.pairs);
+	(void)printf("bench: {\"units\": %lu, \"cpu_s\": %.9f, \"wall_s\": %.9f, \"rss_kib\": %lu, \"pairs\": %llu}\n",
+	             units, end.cpu_s - start.cpu_s, end.wall_s - start.wall_s, resident_kib, end.pairs - start.pairs);
 }
 
 static inline void

@@ -126,7 +126,8 @@ new_record(struct capture_builder *builder, enum kmem_record_type type, size_t b
 static void
 seal(struct kmem_record *record)
 {
-	record->checksum = kmem_record_checksum(record, record->type == KMEM_RECORD_MODULE ? offsetof(struct kmem_module, unloaded) : 0);
+	record->checksum = kmem_record_checksum(
+		record, record->type == KMEM_RECORD_MODULE ? offsetof(struct kmem_module, unloaded) : 0);
 }
 
 uint32_t
@@ -167,8 +168,8 @@ capture_builder_stack_at(struct capture_builder *builder, uint32_t stack)
 }
 
 uint32_t
-capture_builder_stack_on(struct capture_builder *builder, uint32_t outside, uint32_t outer_count, const uint64_t *frames,
-                         uint32_t count, uint16_t flags)
+capture_builder_stack_on(struct capture_builder *builder, uint32_t outside, uint32_t outer_count,
+                         const uint64_t *frames, uint32_t count, uint16_t flags)
 {
 	uint32_t index;
 	struct kmem_stack *stack = new_record(builder, KMEM_RECORD_STACK, sizeof(*stack) + count * sizeof(*frames), &index);
@@ -261,8 +262,10 @@ capture_builder_exit(struct capture_builder *builder, uint32_t site_count, uint3
 	struct kmem_exit *stored;
 	uint32_t index;
 
-	stored = new_record(builder, KMEM_RECORD_EXIT, sizeof(*stored) + site_count * sizeof(stored->sites[0]) +
-	                                                   generation_count * sizeof(struct kmem_generations), &index);
+	stored = new_record(builder, KMEM_RECORD_EXIT,
+	                    sizeof(*stored) + site_count * sizeof(stored->sites[0]) +
+	                        generation_count * sizeof(struct kmem_generations),
+	                    &index);
 	stored->site_count = site_count;
 	stored->generation_count = generation_count;
 	capture_builder_header(builder)->at_exit = kmem_twice(index + 1);
@@ -278,16 +281,18 @@ capture_builder_volume(uint64_t clock)
 void
 capture_builder_seal_survivors(struct kmem_header *header)
 {
-	header->survivor_checksum =
-		kmem_checksum(KMEM_CHECKSUM_START, header->survivors, (uint32_t)header->survivor_count * sizeof(header->survivors[0]));
+	header->survivor_checksum = kmem_checksum(KMEM_CHECKSUM_START, header->survivors,
+	                                          (uint32_t)header->survivor_count * sizeof(header->survivors[0]));
 }
 
 void
-capture_builder_cell(struct capture_builder *builder, uint32_t number, const char *typed, const char *compiled, uint16_t flags)
+capture_builder_cell(struct capture_builder *builder, uint32_t number, const char *typed, const char *compiled,
+                     uint16_t flags)
 {
 	struct kmem_header *header = capture_builder_header(builder);
 	uint32_t index;
-	struct kmem_cell *cell = new_record(builder, KMEM_RECORD_CELL, sizeof(*cell) + strlen(typed) + strlen(compiled), &index);
+	struct kmem_cell *cell = new_record(builder, KMEM_RECORD_CELL, sizeof(*cell) + strlen(typed) + strlen(compiled),
+	                                    &index);
 
 	cell->record.previous = header->cells;
 	cell->record.flags = flags;
@@ -363,7 +368,8 @@ capture_builder_reseal(unsigned char *file, size_t bytes)
 		failed->checksum = failed->sequence != 0 ? kmem_failed_checksum(failed, failed->sequence) : 0;
 	}
 	for (unsigned i = 0; i < 2; i++) {
-		struct kmem_resident_lines *lines = (struct kmem_resident_lines *)(void *)(file + KMEM_RESIDENT_LINES_OFFSET) + i;
+		struct kmem_resident_lines *lines = (struct kmem_resident_lines *)(void *)(file + KMEM_RESIDENT_LINES_OFFSET) +
+		                                    i;
 
 		lines->checksum = lines->sequence != 0 ? kmem_resident_lines_checksum(lines) : 0;
 	}
@@ -373,8 +379,7 @@ capture_builder_reseal(unsigned char *file, size_t bytes)
 	for (uint32_t i = 0; i < header->chunk_count && KMEM_HEAD_BYTES + (i + 1ul) * KMEM_CHUNK_BYTES <= bytes; i++) {
 		directory[i].is_sealed = 1;
 		directory[i].checksum = kmem_checksum(KMEM_CHECKSUM_START,
-		                                      file + KMEM_HEAD_BYTES + (size_t)i * KMEM_CHUNK_BYTES,
-		                                      KMEM_CHUNK_BYTES);
+		                                      file + KMEM_HEAD_BYTES + (size_t)i * KMEM_CHUNK_BYTES, KMEM_CHUNK_BYTES);
 	}
 	header->head_checksum = kmem_head_checksum(file);
 }
@@ -452,9 +457,11 @@ capture_builder_example(enum kmem_state state, size_t *bytes)
 	uint32_t train = capture_builder_code(builder, "/data/user/project/train.py", "fit", 10, 0, table, sizeof(table));
 	uint32_t numpy = capture_builder_code(builder, "/usr/lib/python3/dist-packages/numpy/core.py", "zeros", 100,
 	                                      KMEM_CODE_LIBRARY, table, sizeof(table));
-	uint64_t frames[] = { 0x400100, capture_builder_python_frame(numpy, 0), capture_builder_python_frame(train, 8), 0x500200 };
+	uint64_t frames[] = { 0x400100, capture_builder_python_frame(numpy, 0), capture_builder_python_frame(train, 8),
+		                  0x500200 };
 	uint64_t other[] = { 0x500300 | KMEM_FRAME_EXACT, 0x900000 };
-	uint32_t cell = capture_builder_code(builder, "/tmp/ipykernel_7/1846177606.py", "<module>", 1, KMEM_CODE_CELL, table, 2);
+	uint32_t cell = capture_builder_code(builder, "/tmp/ipykernel_7/1846177606.py", "<module>", 1, KMEM_CODE_CELL,
+	                                     table, 2);
 	uint64_t inner[] = { 0x400200, capture_builder_python_frame(cell, 0) };
 	struct kmem_generations *block;
 	struct kmem_heartbeat *heartbeats = capture_builder_heartbeats(builder);
@@ -468,7 +475,8 @@ capture_builder_example(enum kmem_state state, size_t *bytes)
 	capture_builder_module(builder, "/nowhere/libsecond.so", 0x500000, 0x510000, 1, 0);
 	capture_builder_note(builder, "the first note");
 	capture_builder_note(builder, "the second note");
-	capture_builder_cell(builder, 2, "keep=[]\ndef f(n):\n    keep.append(bytearray(n))\nprint(f.__code__.co_filename, len(In))", "", 0);
+	capture_builder_cell(
+		builder, 2, "keep=[]\ndef f(n):\n    keep.append(bytearray(n))\nprint(f.__code__.co_filename, len(In))", "", 0);
 	capture_builder_cell(builder, 3, "%time x", "get_ipython().run_line_magic('time', 'x')", KMEM_CELL_NO_LINES);
 	stack = capture_builder_stack(builder, frames, 4, 0);
 	capture_builder_site(builder, KMEM_DOMAIN_HEAP, stack, 5000, 50, 1000, 10);
@@ -480,12 +488,14 @@ capture_builder_example(enum kmem_state state, size_t *bytes)
 	block = capture_builder_generations(builder, 0, 12u << 16 | 10); // ten generations, the latest now
 	for (unsigned i = 0; i < 10; i += 2)
 		block->live_count[i] = 4;
-	capture_builder_site(builder, KMEM_DOMAIN_MMAP, capture_builder_stack_on(builder, first, 3, inner, 2, 0), 8192, 2, 0, 0);
+	capture_builder_site(builder, KMEM_DOMAIN_MMAP, capture_builder_stack_on(builder, first, 3, inner, 2, 0), 8192, 2,
+	                     0, 0);
 	heartbeats[1] = (struct kmem_heartbeat){ .sequence = 1, .resident_bytes = 1000, .limit_bytes = UINT64_MAX };
 	heartbeats[0] = (struct kmem_heartbeat){ .sequence = 2, .resident_bytes = 2000, .limit_bytes = UINT64_MAX };
 	capture_builder_header(builder)->failed_count = 1;
-	capture_builder_header(builder)->failed[0] = (struct kmem_failed){ .sequence = 1, .bytes = 1u << 30, .site = 3,
-		                                                           .error = 12, .events_before = 53 };
+	capture_builder_header(builder)->failed[0] = (struct kmem_failed){
+		.sequence = 1, .bytes = 1u << 30, .site = 3, .error = 12, .events_before = 53
+	};
 	capture_builder_survivor(builder, 0, "project.Batch", 30);
 	capture_builder_survivor(builder, 0, "dict", 10);
 	holdings = capture_builder_holdings(builder, 0);
@@ -497,16 +507,21 @@ capture_builder_example(enum kmem_state state, size_t *bytes)
 	holdings->generations[0].births = 9u << 16 | 5;
 	holdings->generations[0].live_count[0] = 40;
 	capture_builder_seal(&holdings->record);
-	capture_builder_header(builder)->resident[0] = (struct kmem_resident){ .sequence = 1, .resident_bytes = 70000, .part_bytes = {
-		[KMEM_RESIDENT_BRK] = 20000, [KMEM_RESIDENT_MMAP] = 50000,
-	} };
+	capture_builder_header(builder)->resident[0] = (struct kmem_resident){ .sequence = 1,
+		                                                                   .resident_bytes = 70000,
+		                                                                   .part_bytes = {
+																			   [KMEM_RESIDENT_BRK] = 20000,
+																			   [KMEM_RESIDENT_MMAP] = 50000,
+																		   } };
 	lines->sequence = 1;
 	lines->sampled_pages = 5;
 	lines->heap_bytes = 20000;
 	lines->heap_empty_bytes = 8000;
 	lines->heap_sparse_bytes = 4000;
 	lines->heap_sparse_live_bytes = 400;
-	lines->lines[0] = (struct kmem_resident_line){ .site = 2, .large_count = 1, .large_bytes = 65536, .large_resident_bytes = 4096 };
+	lines->lines[0] = (struct kmem_resident_line){
+		.site = 2, .large_count = 1, .large_bytes = 65536, .large_resident_bytes = 4096
+	};
 	lines->lines[1] = (struct kmem_resident_line){ .site = 1, .pinned_bytes = 3000 };
 	file = capture_builder_finish(builder, state, bytes);
 	capture_builder_free(builder);

@@ -37,7 +37,7 @@ uint32_t capture_builder_stack(struct capture_builder *builder, const uint64_t *
 uint32_t capture_builder_stack_on(struct capture_builder *builder, uint32_t outside, uint32_t outer_count,
                                   const uint64_t *frames, uint32_t count, uint16_t flags);
 struct kmem_stack *capture_builder_stack_at(struct capture_builder *builder, uint32_t stack); // until the next record
-void capture_builder_seal(struct kmem_record *record); // after a change
+void capture_builder_seal(struct kmem_record *record);                                        // after a change
 void capture_builder_module(struct capture_builder *builder, const char *path, uint64_t start, uint64_t end,
                             uint32_t loaded, uint32_t unloaded);
 struct kmem_resident_lines *capture_builder_resident_lines(struct capture_builder *builder); // [2], as resident[]
@@ -55,8 +55,9 @@ uint64_t capture_builder_volume(uint64_t clock); // a volume at which the clock 
 struct kmem_holdings *capture_builder_holdings(struct capture_builder *builder, unsigned failed);
 
 /* One site that made and released so much; its domain's row is kept in step. Returns its index. */
-uint32_t capture_builder_site(struct capture_builder *builder, unsigned domain, uint32_t stack, uint64_t allocated_bytes,
-                              uint64_t allocated_count, uint64_t freed_bytes, uint64_t freed_count);
+uint32_t capture_builder_site(struct capture_builder *builder, unsigned domain, uint32_t stack,
+                              uint64_t allocated_bytes, uint64_t allocated_count, uint64_t freed_bytes,
+                              uint64_t freed_count);
 struct kmem_site *capture_builder_site_at(struct capture_builder *builder, uint32_t index);
 struct kmem_generations *capture_builder_generations(struct capture_builder *builder, uint32_t site, uint32_t births);
 

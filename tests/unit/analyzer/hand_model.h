@@ -68,19 +68,39 @@ hand_model_make(struct hand_model *hand)
 	memcpy(hand->identity.command, command, sizeof(command));
 	hand->identity.command_bytes = sizeof(command);
 	hand->heartbeat = (struct kmem_heartbeat){
-		.sequence = 1, .limit_bytes = UINT64_MAX, .available_bytes = 8 * GIB, .resident_bytes = 300 * MIB,
+		.sequence = 1,
+		.limit_bytes = UINT64_MAX,
+		.available_bytes = 8 * GIB,
+		.resident_bytes = 300 * MIB,
 	};
-	hand->resident = (struct kmem_resident){ .sequence = 1, .resident_bytes = 300 * MIB, .part_bytes = {
-		[KMEM_RESIDENT_OTHER] = MIB, [KMEM_RESIDENT_HEAP] = 250 * MIB, [KMEM_RESIDENT_PROGRAM] = 49 * MIB,
-	} };
+	hand->resident = (struct kmem_resident){ .sequence = 1,
+		                                     .resident_bytes = 300 * MIB,
+		                                     .part_bytes = {
+												 [KMEM_RESIDENT_OTHER] = MIB,
+												 [KMEM_RESIDENT_HEAP] = 250 * MIB,
+												 [KMEM_RESIDENT_PROGRAM] = 49 * MIB,
+											 } };
 	hand->process = (struct model_process){
-		.path = "kmemshim.out/python.4242.1.kmem", .identity = &hand->identity, .state = KMEM_STATE_RUNNING,
-		.exit_code = -1, .heartbeat_count = 1, .heartbeats = &hand->heartbeat, .resident = &hand->resident, .parent = -1, .name = "train.py",
+		.path = "kmemshim.out/python.4242.1.kmem",
+		.identity = &hand->identity,
+		.state = KMEM_STATE_RUNNING,
+		.exit_code = -1,
+		.heartbeat_count = 1,
+		.heartbeats = &hand->heartbeat,
+		.resident = &hand->resident,
+		.parent = -1,
+		.name = "train.py",
 		.python_version = 0x030b07f0,
 	};
 	hand->model = (struct model){
-		.process_count = 1, .processes = &hand->process, .domain_count = HAND_DOMAINS, .domains = hand->domains,
-		.sites = hand->sites, .failed = &hand->failed, .session = "feed.4242", .session_count = 1,
+		.process_count = 1,
+		.processes = &hand->process,
+		.domain_count = HAND_DOMAINS,
+		.domains = hand->domains,
+		.sites = hand->sites,
+		.failed = &hand->failed,
+		.session = "feed.4242",
+		.session_count = 1,
 		.argument = "kmemshim.out/python.4242.1.kmem",
 	};
 }
@@ -94,23 +114,52 @@ hand_model_site(struct hand_model *hand, unsigned domain, uint32_t line, uint64_
 	struct model_frame *frames = hand->frames[number];
 
 	assert_true(number < HAND_SITES);
-	frames[0] = (struct model_frame){ .kind = MODEL_FRAME_NATIVE, .function = "alloc", .file = "",
-		.module = "libfast-0a1b2c3d.so.1.2", .module_path = "/opt/libfast-0a1b2c3d.so.1.2", .module_offset = 64 };
-	frames[1] = (struct model_frame){ .kind = MODEL_FRAME_PYTHON, .function = "full",
-		.file = "/usr/lib/python3/dist-packages/fast/core.py", .line = 330, .module = "core.py", .module_path = "" };
-	frames[2] = (struct model_frame){ .kind = MODEL_FRAME_PYTHON, .function = "epoch",
-		.file = "/data/someone/project/train.py", .line = line, .module = "train.py", .module_path = "",
-		.is_user = true };
-	frames[3] = (struct model_frame){ .kind = MODEL_FRAME_PYTHON, .function = "<module>",
-		.file = "/data/someone/project/train.py", .line = 95, .module = "train.py", .module_path = "",
-		.is_user = true };
+	frames[0] = (struct model_frame){ .kind = MODEL_FRAME_NATIVE,
+		                              .function = "alloc",
+		                              .file = "",
+		                              .module = "libfast-0a1b2c3d.so.1.2",
+		                              .module_path = "/opt/libfast-0a1b2c3d.so.1.2",
+		                              .module_offset = 64 };
+	frames[1] = (struct model_frame){ .kind = MODEL_FRAME_PYTHON,
+		                              .function = "full",
+		                              .file = "/usr/lib/python3/dist-packages/fast/core.py",
+		                              .line = 330,
+		                              .module = "core.py",
+		                              .module_path = "" };
+	frames[2] = (struct model_frame){ .kind = MODEL_FRAME_PYTHON,
+		                              .function = "epoch",
+		                              .file = "/data/someone/project/train.py",
+		                              .line = line,
+		                              .module = "train.py",
+		                              .module_path = "",
+		                              .is_user = true };
+	frames[3] = (struct model_frame){ .kind = MODEL_FRAME_PYTHON,
+		                              .function = "<module>",
+		                              .file = "/data/someone/project/train.py",
+		                              .line = 95,
+		                              .module = "train.py",
+		                              .module_path = "",
+		                              .is_user = true };
 	for (unsigned i = 0; i < 4; i++)
 		hand->stacks[number][i] = &frames[i];
 	*site = (struct model_site){
-		.key = (number + 1) << 16, .domain = domain, .process_count = 1, .live_bytes = live_bytes, .live_count = 1,
-		.peak_bytes = live_bytes, .allocated_bytes = live_bytes, .allocated_count = 1, .generations_alive = 1,
-		.generations_total = 12, .recent_total = 3, .has_stack = true, .frame_count = 4,
-		.frames = hand->stacks[number], .where = &frames[2], .bytes_per_epoch = live_bytes, .import = "",
+		.key = (number + 1) << 16,
+		.domain = domain,
+		.process_count = 1,
+		.live_bytes = live_bytes,
+		.live_count = 1,
+		.peak_bytes = live_bytes,
+		.allocated_bytes = live_bytes,
+		.allocated_count = 1,
+		.generations_alive = 1,
+		.generations_total = 12,
+		.recent_total = 3,
+		.has_stack = true,
+		.frame_count = 4,
+		.frames = hand->stacks[number],
+		.where = &frames[2],
+		.bytes_per_epoch = live_bytes,
+		.import = "",
 	};
 	hand->domains[domain].live_bytes += live_bytes;
 	hand->domains[domain].peak_bytes += live_bytes;
@@ -153,8 +202,11 @@ hand_model_exited(struct hand_model *hand, int status)
 static inline void
 hand_model_refuse(struct hand_model *hand, uint64_t bytes)
 {
-	hand->failed = (struct model_failed){ .bytes = bytes, .domain = HEAP, .error = ENOMEM,
-		.monotonic_ns = hand->identity.start_monotonic_ns, .site = &hand->sites[0] };
+	hand->failed = (struct model_failed){ .bytes = bytes,
+		                                  .domain = HEAP,
+		                                  .error = ENOMEM,
+		                                  .monotonic_ns = hand->identity.start_monotonic_ns,
+		                                  .site = &hand->sites[0] };
 	hand->model.failed_count = 1;
 }
 

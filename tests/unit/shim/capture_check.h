@@ -85,8 +85,7 @@ capture_read(const char *path, struct capture *capture)
 
 		if (kind == KMEM_SECTION_NONE || kind >= KMEM_SECTION_COUNT)
 			return capture_fail("F2: chunk %u has section %u", i, kind);
-		capture->section[kind] =
-			realloc(capture->section[kind], capture->section_bytes[kind] + KMEM_CHUNK_BYTES);
+		capture->section[kind] = realloc(capture->section[kind], capture->section_bytes[kind] + KMEM_CHUNK_BYTES);
 		memcpy(capture->section[kind] + capture->section_bytes[kind],
 		       capture->bytes + KMEM_HEAD_BYTES + (size_t)i * KMEM_CHUNK_BYTES, KMEM_CHUNK_BYTES);
 		capture->section_bytes[kind] += KMEM_CHUNK_BYTES;
@@ -100,19 +99,16 @@ capture_record(const struct capture *capture, uint32_t index, uint16_t type)
 {
 	size_t offset = (size_t)index * 8;
 	size_t size = capture->section_bytes[KMEM_SECTION_RECORDS];
-	const struct kmem_record *record =
-		(const void *)(capture->section[KMEM_SECTION_RECORDS] + offset);
+	const struct kmem_record *record = (const void *)(capture->section[KMEM_SECTION_RECORDS] + offset);
 
-	if (offset + sizeof(*record) > size || record->bytes < sizeof(*record) ||
-	    record->bytes > size - offset) {
+	if (offset + sizeof(*record) > size || record->bytes < sizeof(*record) || record->bytes > size - offset) {
 		capture_fail("F1: index %u leads nowhere", index);
 		return NULL;
 	}
 	if (record->type != type ||
 	    record->checksum !=
 	        kmem_record_checksum(record, type == KMEM_RECORD_MODULE ? offsetof(struct kmem_module, unloaded) : 0)) {
-		capture_fail("F3: record %u has type %u and a checksum that is not its own", index,
-		             record->type);
+		capture_fail("F3: record %u has type %u and a checksum that is not its own", index, record->type);
 		return NULL;
 	}
 	return record;
@@ -153,8 +149,7 @@ capture_is_sealed(const struct capture *capture)
 	uint32_t sum;
 
 	for (uint32_t i = 0; i < capture_header(capture)->chunk_count; i++) {
-		sum = kmem_checksum(KMEM_CHECKSUM_START,
-		                    capture->bytes + KMEM_HEAD_BYTES + (size_t)i * KMEM_CHUNK_BYTES,
+		sum = kmem_checksum(KMEM_CHECKSUM_START, capture->bytes + KMEM_HEAD_BYTES + (size_t)i * KMEM_CHUNK_BYTES,
 		                    KMEM_CHUNK_BYTES);
 		if (chunks[i].is_sealed != 1 || chunks[i].checksum != sum)
 			return capture_fail("F5: chunk %u is not sealed by its checksum", i);

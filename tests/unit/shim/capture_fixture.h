@@ -56,12 +56,10 @@ append_site(uint64_t number)
 	const uint32_t frames = (uint32_t)(number % 19);
 	uint32_t stack_index;
 	uint32_t index;
-	struct kmem_stack *stack =
-		capture_file_append(KMEM_SECTION_RECORDS, sizeof(*stack) + frames * 8, &stack_index);
+	struct kmem_stack *stack = capture_file_append(KMEM_SECTION_RECORDS, sizeof(*stack) + frames * 8, &stack_index);
 	struct kmem_site *site;
 
-	if (stack == NULL ||
-	    (site = capture_file_append(KMEM_SECTION_SITES, sizeof(*site), &index)) == NULL)
+	if (stack == NULL || (site = capture_file_append(KMEM_SECTION_SITES, sizeof(*site), &index)) == NULL)
 		return 0;
 	stack->record.type = KMEM_RECORD_STACK;
 	stack->record.bytes = (uint32_t)(sizeof(*stack) + frames * 8);

@@ -125,25 +125,34 @@ each_signature_has_a_sentence_and_one_thing_to_do(void **state)
 	static const struct {
 		const char *module;
 		uint64_t tensors, blocks, taken, wanted; // MiB
-		uint64_t free, total; // as the driver said
-		unsigned growing; // lines
+		uint64_t free, total;                    // as the driver said
+		unsigned growing;                        // lines
 		const char *says;
 		const char *next;
 	} cases[] = {
-		{ "libc10_cuda.so", 950, 500, 1000, 2, 24, 1024, 1, "It accumulates: blocks from 12 of 12 generations are still alive, 1.9 MiB "
-		  "each time it runs (500 blocks)", "loss.item()" },
-		{ "libc10_cuda.so", 900, 300, 1000, 2, 24, 1024, 3, "3 lines grow together, by 3.0 MiB a round (300 rounds)", "loss.item()" },
-		{ "libc10_cuda.so", 700, 500, 1000, 300, 24, 1024, 1, "The device then had 24.0 MiB free of 1.0 GiB", "loss.item()" },
-		{ "libc10_cuda.so", 500, 500, 1000, 300, 24, 1024, 0, "PyTorch's cache held another 500 MiB there, more than was asked for",
-		  "expandable_segments" },
+		{ "libc10_cuda.so", 950, 500, 1000, 2, 24, 1024, 1,
+		  "It accumulates: blocks from 12 of 12 generations are still alive, 1.9 MiB "
+		  "each time it runs (500 blocks)",
+		  "loss.item()" },
+		{ "libc10_cuda.so", 900, 300, 1000, 2, 24, 1024, 3, "3 lines grow together, by 3.0 MiB a round (300 rounds)",
+		  "loss.item()" },
+		{ "libc10_cuda.so", 700, 500, 1000, 300, 24, 1024, 1, "The device then had 24.0 MiB free of 1.0 GiB",
+		  "loss.item()" },
+		{ "libc10_cuda.so", 500, 500, 1000, 300, 24, 1024, 0,
+		  "PyTorch's cache held another 500 MiB there, more than was asked for", "expandable_segments" },
 		{ "libc10_cuda.so", 950, 500, 1000, 300, 24, 1024, 0, "tensors 950 MiB", "--domain cuda:0`" },
-		{ "libc10_cuda.so", 950, 2, 1000, 300, 24, 1024, 0, "Those are 2 blocks, 93 % of the device, as when", "--gpu-memory-utilization" },
-		{ "xla_extension.so", 0, 1, 1000, 300, 0, 0, 0, "That is one block, as when a framework takes its memory in advance.", "XLA_PYTHON_CLIENT_PREALLOCATE=false" },
-		{ "xla_extension.so", 0, 1, 750, 300, 200, 1000, 0, "That is one block, 75 % of the device, as when", "XLA_PYTHON_CLIENT_PREALLOCATE=false" },
+		{ "libc10_cuda.so", 950, 2, 1000, 300, 24, 1024, 0, "Those are 2 blocks, 93 % of the device, as when",
+		  "--gpu-memory-utilization" },
+		{ "xla_extension.so", 0, 1, 1000, 300, 0, 0, 0,
+		  "That is one block, as when a framework takes its memory in advance.",
+		  "XLA_PYTHON_CLIENT_PREALLOCATE=false" },
+		{ "xla_extension.so", 0, 1, 750, 300, 200, 1000, 0, "That is one block, 75 % of the device, as when",
+		  "XLA_PYTHON_CLIENT_PREALLOCATE=false" },
 		{ "_pywrap_tensorflow_internal.so", 0, 1, 1000, 300, 0, 0, 0, "in advance", "TF_FORCE_GPU_ALLOW_GROWTH=true" },
 		{ "mine.so", 0, 1, 1000, 300, 0, 0, 0, "in advance", "take less in advance at train.py:41 epoch" },
 		{ "mine.so", 0, 400, 1000, 300, 0, 0, 0, "held 1000 MiB there", "--domain cuda:0`" },
-		{ "mine.so", 0, 400, 1000, 300, 100, 4096, 0, "2.9 GiB of what is in use there is not this program's", "nvidia-smi" },
+		{ "mine.so", 0, 400, 1000, 300, 100, 4096, 0, "2.9 GiB of what is in use there is not this program's",
+		  "nvidia-smi" },
 	};
 	struct verdict verdict;
 
@@ -164,9 +173,13 @@ each_signature_has_a_sentence_and_one_thing_to_do(void **state)
 		hand.process.state = KMEM_STATE_CLEAN_EXIT;
 		hand.process.exit_code = 1;
 		hand.process.ended_monotonic_ns = 50000000;
-		hand.failed = (struct model_failed){ .bytes = cases[i].wanted * MIB, .error = 2, .monotonic_ns = 40000000,
-			.free_bytes = cases[i].free * MIB, .total_bytes = cases[i].total * MIB,
-			.domain = cases[i].tensors != 0 ? TENSORS0 : CUDA0, .site = &hand.sites[hand.model.site_count - 1] };
+		hand.failed = (struct model_failed){ .bytes = cases[i].wanted * MIB,
+			                                 .error = 2,
+			                                 .monotonic_ns = 40000000,
+			                                 .free_bytes = cases[i].free * MIB,
+			                                 .total_bytes = cases[i].total * MIB,
+			                                 .domain = cases[i].tensors != 0 ? TENSORS0 : CUDA0,
+			                                 .site = &hand.sites[hand.model.site_count - 1] };
 		hand.model.failed_count = 1;
 		rank_leaks_classify(&hand.model);
 		verdict_decide(&hand.model, verdict_now(), &verdict);
@@ -207,9 +220,15 @@ a_traceback_keeps_tensors(void **state)
 		hand.sites[1].live_count = 80;
 		hand.sites[1].allocated_count = cases[i].allocated_count;
 		hand_model_generations(&hand.sites[1], cases[i].is_leak ? 12 : 2, 12, cases[i].is_leak ? 3 : 1, 3);
-		hand.failed = (struct model_failed){ .bytes = 30 * MIB, .domain = TENSORS0, .monotonic_ns = UINT64_C(40000000000),
-			.has_held = true, .held_count = 1, .held = &held, .site = held.site, .domain_count = HAND_DOMAINS + 1,
-			.domain_bytes = bytes };
+		hand.failed = (struct model_failed){ .bytes = 30 * MIB,
+			                                 .domain = TENSORS0,
+			                                 .monotonic_ns = UINT64_C(40000000000),
+			                                 .has_held = true,
+			                                 .held_count = 1,
+			                                 .held = &held,
+			                                 .site = held.site,
+			                                 .domain_count = HAND_DOMAINS + 1,
+			                                 .domain_bytes = bytes };
 		hand.model.failed_count = 1;
 		hand.process.is_alive = cases[i].is_alive;
 		hand.process.state = cases[i].is_alive ? KMEM_STATE_RUNNING : KMEM_STATE_CLEAN_EXIT;
@@ -218,7 +237,8 @@ a_traceback_keeps_tensors(void **state)
 		rank_leaks_classify(&hand.model);
 		verdict_decide(&hand.model, verdict_now(), &verdict);
 		assert_string_equal(verdict.cause, cases[i].is_alive ? "running" : "device-memory");
-		assert_true((strstr(verdict.text, "400 MiB of the tensors were those of an earlier step") != NULL) == cases[i].is_told);
+		assert_true((strstr(verdict.text, "400 MiB of the tensors were those of an earlier step") != NULL) ==
+		            cases[i].is_told);
 		assert_true((strstr(verdict.next, "let go of the exception") != NULL) == cases[i].is_told);
 	}
 }
@@ -232,11 +252,16 @@ pinned_memory_is_the_hosts(void **state)
 		const char *module, *says, *never, *next;
 		bool is_refused;
 	} cases[] = {
-		{ 3, 3 * 512 * MIB, "libtorch_cuda.so", "1.5 GiB of it is in blocks of powers of two", "device", "pinned_max_round_threshold_mb", true },
-		{ 3, 3 * 500 * MIB, "libtorch_cuda.so", "1.5 GiB of the host's memory was pinned", "powers of two", "pin less", true },
-		{ 3, 3 * 512 * MIB, "libmine.so", "1.5 GiB of the host's memory was pinned", "powers of two", "pin less", true },
-		{ 3, 3 * 512 * MIB, "libtorch_cuda.so", "1.5 GiB of it is in blocks of powers of two", "device", "pinned_max_round_threshold_mb", false },
-		{ 1, 16 * MIB, "libtorch_cuda.so", "was killed by the kernel", "pinned", "hold less at once at train.py:50", false },
+		{ 3, 3 * 512 * MIB, "libtorch_cuda.so", "1.5 GiB of it is in blocks of powers of two", "device",
+		  "pinned_max_round_threshold_mb", true },
+		{ 3, 3 * 500 * MIB, "libtorch_cuda.so", "1.5 GiB of the host's memory was pinned", "powers of two", "pin less",
+		  true },
+		{ 3, 3 * 512 * MIB, "libmine.so", "1.5 GiB of the host's memory was pinned", "powers of two", "pin less",
+		  true },
+		{ 3, 3 * 512 * MIB, "libtorch_cuda.so", "1.5 GiB of it is in blocks of powers of two", "device",
+		  "pinned_max_round_threshold_mb", false },
+		{ 1, 16 * MIB, "libtorch_cuda.so", "was killed by the kernel", "pinned", "hold less at once at train.py:50",
+		  false },
 	};
 
 	(void)state;
@@ -254,7 +279,9 @@ pinned_memory_is_the_hosts(void **state)
 			hand.process.state = KMEM_STATE_CLEAN_EXIT;
 			hand.process.exit_code = 1;
 			hand.process.ended_monotonic_ns = 50000000;
-			hand.failed = (struct model_failed){ .bytes = GIB, .error = 2, .monotonic_ns = 40000000, .domain = MMAP, .site = site };
+			hand.failed = (struct model_failed){
+				.bytes = GIB, .error = 2, .monotonic_ns = 40000000, .domain = MMAP, .site = site
+			};
 			hand.model.failed_count = 1;
 		} else {
 			hand_model_waited(&hand, 9);

@@ -110,7 +110,8 @@ static const struct {
 	{ 9 * MIB, 146, 347 * MIB, 347, MODEL_LEAK_LEAK, "more than the temporaries explain" },
 	{ 8 * MIB + 64 * KIB - 1, 146, 347 * MIB, 347, MODEL_LEAK_STEADY, "what they leave is below the floor" },
 	{ 8 * MIB + 64 * KIB, 146, 347 * MIB, 347, MODEL_LEAK_LEAK, "the floor itself" },
-	{ 64 * KIB + 512, 1025, 64 * MIB, 1048576, MODEL_LEAK_LEAK, "objects of 64 bytes, of which one in a thousand stays" },
+	{ 64 * KIB + 512, 1025, 64 * MIB, 1048576, MODEL_LEAK_LEAK,
+	  "objects of 64 bytes, of which one in a thousand stays" },
 	{ MIB, 12, 0, 0, MODEL_LEAK_LEAK, "nothing was ever released" },
 };
 
@@ -143,12 +144,12 @@ an_import_is_what_stands_between_the_block_and_the_users_code(void **state)
 	struct model_site *foreign = hand_model_site(&hand, HEAP, 4, MIB);
 
 	(void)state;
-	hand.frames[0][1].is_importlib = true;     // the library's body, imported at the user's line
-	hand.frames[1][3].is_importlib = true;     // the user's own module, whose body allocates
+	hand.frames[0][1].is_importlib = true; // the library's body, imported at the user's line
+	hand.frames[1][3].is_importlib = true; // the user's own module, whose body allocates
 	hand.frames[1][3].is_user = false;
 	cut->stack_flags = KMEM_STACK_IMPORT_CUT;
 	hand.frames[3][2].is_user = hand.frames[3][3].is_user = false;
-	hand.frames[3][3].is_importlib = true;     // start-up of the interpreter: nothing of the user's at all
+	hand.frames[3][3].is_importlib = true; // start-up of the interpreter: nothing of the user's at all
 	assert_true(rank_is_import(library));
 	assert_false(rank_is_import(own));
 	assert_true(rank_is_import(cut));
@@ -161,12 +162,15 @@ static const struct {
 	bool is_start_up;
 	const char *why;
 } start_cases[] = {
-	{ { "PyList_New", "Py_InitializeFromConfig", "Py_BytesMain", "main", "__libc_start_main", "_start" }, true,
+	{ { "PyList_New", "Py_InitializeFromConfig", "Py_BytesMain", "main", "__libc_start_main", "_start" },
+	  true,
 	  "the interpreter sets itself up" },
 	{ { "_PyObject_GC_New", "pymain_init", "pymain_main", "Py_BytesMain", "main" }, true, "the same, with more names" },
-	{ { "PyList_New", "_PyEval_EvalFrameDefault", "Py_InitializeFromConfig", "Py_BytesMain" }, true,
+	{ { "PyList_New", "_PyEval_EvalFrameDefault", "Py_InitializeFromConfig", "Py_BytesMain" },
+	  true,
 	  "its own frozen modules, before their frame is there" },
-	{ { "PyList_New", "_PyEval_EvalFrameDefault", "Py_RunMain", "Py_BytesMain" }, false,
+	{ { "PyList_New", "_PyEval_EvalFrameDefault", "Py_RunMain", "Py_BytesMain" },
+	  false,
 	  "the script, whose Python frames could not be read" },
 	{ { "PyList_New", "work", "start_thread" }, false, "a thread of a library" },
 	{ { "PyList_New" }, false, "a stack that ends early" },
@@ -185,8 +189,11 @@ what_the_interpreter_starts_with_is_never_above_real_lines(void **state)
 		site = hand_model_site(&hand, HEAP, 0, 2 * MIB);
 		site->frame_count = 0;
 		for (unsigned j = 0; j < ARRAY_LEN(start_cases[i].functions) && start_cases[i].functions[j] != NULL; j++) {
-			hand.frames[0][j] = (struct model_frame){ .kind = MODEL_FRAME_NATIVE, .file = "", .module = "python3.11",
-				.function = start_cases[i].functions[j], .module_path = "/usr/bin/python3.11" };
+			hand.frames[0][j] = (struct model_frame){ .kind = MODEL_FRAME_NATIVE,
+				                                      .file = "",
+				                                      .module = "python3.11",
+				                                      .function = start_cases[i].functions[j],
+				                                      .module_path = "/usr/bin/python3.11" };
 			hand.stacks[0][j] = &hand.frames[0][j];
 			site->frame_count++;
 		}
@@ -215,13 +222,13 @@ leaks_come_before_what_is_larger_and_imports_last(void **state)
 	struct ranked *ranked;
 
 	(void)state;
-	hand_model_site(&hand, HEAP, 10, 900 * MIB);                                            // steady
-	hand_model_generations(hand_model_site(&hand, HEAP, 20, 2 * MIB), 12, 12, 3, 3);        // leak
-	hand_model_site(&hand, HEAP, 30, 5 * GIB)->stack_flags = KMEM_STACK_IMPORT_CUT;         // import
-	hand_model_generations(hand_model_site(&hand, HEAP, 40, 3 * MIB), 3, 3, 1, 1);          // too short, all alive
-	hand_model_generations(hand_model_site(&hand, HEAP, 45, 800 * MIB), 2, 2, 1, 1);        // too short
-	hand_model_generations(hand_model_site(&hand, RESERVED, 50, 9 * GIB), 12, 12, 3, 3);    // leak of address space
-	hand_model_generations(hand_model_site(&hand, RESERVED, 60, 9 * GIB), 12, 12, 3, 3);    // its objects have rows
+	hand_model_site(&hand, HEAP, 10, 900 * MIB);                                         // steady
+	hand_model_generations(hand_model_site(&hand, HEAP, 20, 2 * MIB), 12, 12, 3, 3);     // leak
+	hand_model_site(&hand, HEAP, 30, 5 * GIB)->stack_flags = KMEM_STACK_IMPORT_CUT;      // import
+	hand_model_generations(hand_model_site(&hand, HEAP, 40, 3 * MIB), 3, 3, 1, 1);       // too short, all alive
+	hand_model_generations(hand_model_site(&hand, HEAP, 45, 800 * MIB), 2, 2, 1, 1);     // too short
+	hand_model_generations(hand_model_site(&hand, RESERVED, 50, 9 * GIB), 12, 12, 3, 3); // leak of address space
+	hand_model_generations(hand_model_site(&hand, RESERVED, 60, 9 * GIB), 12, 12, 3, 3); // its objects have rows
 	hand.sites[6].stack_flags = KMEM_STACK_ARENA;
 	rank_leaks_classify(&hand.model);
 	ranked = rank_run(&hand.model, &rank_leaks, NULL);
@@ -246,12 +253,8 @@ what_kept_all_and_cannot_be_judged_stands_by_a_part_of_its_bytes(void **state)
 		uint16_t flags;
 		bool is_before; // a leak of 2 MiB
 	} cases[] = {
-		{ 40 * MIB, 40, 40, 0, true },
-		{ 40 * MIB, 40, 45, 0, true },
-		{ 31 * MIB, 40, 40, 0, false },
-		{ 40 * MIB, 40, 80, 0, false },
-		{ 40 * MIB, 2, 2, 0, false },
-		{ 40 * MIB, 40, 40, KMEM_STACK_ARENA, false },
+		{ 40 * MIB, 40, 40, 0, true },  { 40 * MIB, 40, 45, 0, true }, { 31 * MIB, 40, 40, 0, false },
+		{ 40 * MIB, 40, 80, 0, false }, { 40 * MIB, 2, 2, 0, false },  { 40 * MIB, 40, 40, KMEM_STACK_ARENA, false },
 	};
 
 	(void)state;
@@ -344,28 +347,70 @@ key_of(void (*change)(struct hand_model *))
 	return hand.sites[0].key;
 }
 
-static void change_line(struct hand_model *to) { to->frames[0][2].line = 57; }
-static void change_folder(struct hand_model *to) { to->frames[0][2].file = "/ci/build/77/train.py"; }
-static void change_version(struct hand_model *to) { to->frames[0][0].module = "libfast-99887766.so.3"; }
-static void change_address(struct hand_model *to) { to->frames[0][0].module_offset = 4096; }
-static void change_suffix(struct hand_model *to) { to->frames[0][0].function = "alloc.part.0"; }
-static void change_prefix(struct hand_model *to) { to->frames[0][1].file = "/venv/lib/python3.12/site-packages/fast/core.py"; }
-static void change_recursion(struct hand_model *to)
+static void
+change_line(struct hand_model *to)
+{
+	to->frames[0][2].line = 57;
+}
+static void
+change_folder(struct hand_model *to)
+{
+	to->frames[0][2].file = "/ci/build/77/train.py";
+}
+static void
+change_version(struct hand_model *to)
+{
+	to->frames[0][0].module = "libfast-99887766.so.3";
+}
+static void
+change_address(struct hand_model *to)
+{
+	to->frames[0][0].module_offset = 4096;
+}
+static void
+change_suffix(struct hand_model *to)
+{
+	to->frames[0][0].function = "alloc.part.0";
+}
+static void
+change_prefix(struct hand_model *to)
+{
+	to->frames[0][1].file = "/venv/lib/python3.12/site-packages/fast/core.py";
+}
+static void
+change_recursion(struct hand_model *to)
 {
 	to->stacks[0][4] = to->stacks[0][3];
 	to->stacks[0][3] = to->stacks[0][2];
 	to->sites[0].frame_count = 5;
 }
-static void change_function(struct hand_model *to) { to->frames[0][2].function = "validate"; }
-static void change_file(struct hand_model *to) { to->frames[0][2].file = "/data/someone/project/test.py"; }
-static void change_callee(struct hand_model *to) { to->frames[0][0].function = "realloc_all"; }
-static void change_domain(struct hand_model *to) { to->sites[0].domain = MMAP; }
+static void
+change_function(struct hand_model *to)
+{
+	to->frames[0][2].function = "validate";
+}
+static void
+change_file(struct hand_model *to)
+{
+	to->frames[0][2].file = "/data/someone/project/test.py";
+}
+static void
+change_callee(struct hand_model *to)
+{
+	to->frames[0][0].function = "realloc_all";
+}
+static void
+change_domain(struct hand_model *to)
+{
+	to->sites[0].domain = MMAP;
+}
 
 static void
 keys_survive_what_does_not_change_the_code(void **state)
 {
-	static void (*const same[])(struct hand_model *) = { change_line, change_folder, change_version, change_address,
-		                                                 change_suffix, change_prefix, change_recursion, change_callee };
+	static void (*const same[])(
+		struct hand_model *) = { change_line,   change_folder, change_version,   change_address,
+		                         change_suffix, change_prefix, change_recursion, change_callee };
 	static void (*const other[])(struct hand_model *) = { change_function, change_file, change_domain };
 	uint64_t key = key_of(NULL);
 

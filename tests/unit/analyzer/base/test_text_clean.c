@@ -22,18 +22,22 @@ static const struct {
 	const char *escaped;
 } cases[] = {
 	{ TEXT("plain \\n text"), "plain \\n text", "plain \\n text" },
-	{ TEXT("gr\xc3\xb6\xc3\x9f" "er \xf0\x9f\x98\x80"), "gr\xc3\xb6\xc3\x9f" "er \xf0\x9f\x98\x80",
-	  "gr\xc3\xb6\xc3\x9f" "er \xf0\x9f\x98\x80" },
+	{ TEXT("gr\xc3\xb6\xc3\x9f"
+	       "er \xf0\x9f\x98\x80"),
+	  "gr\xc3\xb6\xc3\x9f"
+	  "er \xf0\x9f\x98\x80",
+	  "gr\xc3\xb6\xc3\x9f"
+	  "er \xf0\x9f\x98\x80" },
 	{ TEXT("a\nb\tc\rd"), "a?b?c?d", "a\\nb\\tc\\rd" },
 	{ TEXT("\x1b[31m\x07\x7f"), "?[31m??", "\\x1b[31m\\x07\\x7f" },
 	{ TEXT("nul\0nul"), "nul?nul", "nul\\x00nul" },
-	{ TEXT("\xc2\x85\xc2\x9b"), "????", "\\xc2\\x85\\xc2\\x9b" },                         // C1: next line, CSI
+	{ TEXT("\xc2\x85\xc2\x9b"), "????", "\\xc2\\x85\\xc2\\x9b" }, // C1: next line, CSI
 	{ TEXT("\xff\xfe\x80"), "???", "\\xff\\xfe\\x80" },
 	{ TEXT("cut \xe2\x82"), "cut ??", "cut \\xe2\\x82" },
 	{ TEXT("\xc0\xaf\xed\xa0\x80\xf4\x90\x80\x80"), "?????????",
-	  "\\xc0\\xaf\\xed\\xa0\\x80\\xf4\\x90\\x80\\x80" },                                   // overlong, surrogate, too high
+	  "\\xc0\\xaf\\xed\\xa0\\x80\\xf4\\x90\\x80\\x80" }, // overlong, surrogate, too high
 	{ TEXT("\xe2\x80\xa8\xe2\x80\xae\xef\xbb\xbf"), "?????????",
-	  "\\xe2\\x80\\xa8\\xe2\\x80\\xae\\xef\\xbb\\xbf" },                                   // line separator, override, mark
+	  "\\xe2\\x80\\xa8\\xe2\\x80\\xae\\xef\\xbb\\xbf" }, // line separator, override, mark
 };
 
 static void

@@ -22,7 +22,6 @@
 
 #define COUNT_OF(list) (sizeof(list) / sizeof((list)[0]))
 
-
 /* Cut anywhere: refused, or read without a crash. */
 static void
 a_file_cut_anywhere_is_no_crash(void **state)
@@ -73,7 +72,7 @@ a_cut_capture_says_what_its_head_knows(void **state)
 			assert_int_equal(model->domains[k].peak_bytes, whole->domains[k].peak_bytes);
 		}
 		assert_int_equal(model->processes[0].live_bytes, whole->processes[0].live_bytes);
-		if (cuts[i] < KMEM_CHUNK_BYTES) // what stands before the cut
+		if (cuts[i] < KMEM_CHUNK_BYTES)                                               // what stands before the cut
 			assert_true(model->site_count <= cuts[i] / sizeof(struct kmem_site) + 1); // and that of the refused request
 		assert_true(model->failed_count == 1 && (model->failed[0].had_success_after || cuts[i] == KMEM_CHUNK_BYTES));
 		model_free(model);
@@ -96,7 +95,8 @@ what_is_behind_a_cut_takes_no_memory(void **state)
 	(void)state;
 	for (unsigned i = 0; i < KMEM_CHUNKS_MAX; i++) {
 		if (directory[i].section == KMEM_SECTION_NONE)
-			directory[i] = (struct kmem_chunk){ .section = KMEM_SECTION_RECORDS, .inverted = (uint8_t)~KMEM_SECTION_RECORDS };
+			directory[i] = (struct kmem_chunk){ .section = KMEM_SECTION_RECORDS,
+				                                .inverted = (uint8_t)~KMEM_SECTION_RECORDS };
 	}
 	capture_builder_write(scratch_file, file, bytes);
 	assert_true(capture_open(scratch_file, true, &capture, &fail));
@@ -150,7 +150,8 @@ a_total_that_differs_from_its_sites_is_damage(void **state)
 	static const struct {
 		int64_t ahead_bytes; // of the total
 		size_t damage_count;
-	} cases[] = { { 0, 0 }, { -131072, 0 }, { 131072, 0 }, { -140000, 1 }, { 140000, 1 }, { 64 << 20, 1 }, { -(120 << 20), 1 } };
+	} cases[] = { { 0, 0 },      { -131072, 0 },  { 131072, 0 },      { -140000, 1 },
+		          { 140000, 1 }, { 64 << 20, 1 }, { -(120 << 20), 1 } };
 
 	(void)state;
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
@@ -163,8 +164,8 @@ a_total_that_differs_from_its_sites_is_damage(void **state)
 		struct model *model;
 
 		for (unsigned k = 0; k < COUNT_OF(frames); k++)
-			capture_builder_site(builder, KMEM_DOMAIN_HEAP, capture_builder_stack(builder, &frames[k], 1, 0), 60 << 20, 1215,
-			                     30 << 20, 15);
+			capture_builder_site(builder, KMEM_DOMAIN_HEAP, capture_builder_stack(builder, &frames[k], 1, 0), 60 << 20,
+			                     1215, 30 << 20, 15);
 		capture_builder_domain(builder, KMEM_DOMAIN_HEAP)->peak.now += (uint64_t)cases[i].ahead_bytes;
 		capture_builder_domain(builder, KMEM_DOMAIN_HEAP)->peak.now &= KMEM_PEAK_BYTES_MASK;
 		file = capture_builder_finish(builder, KMEM_STATE_RUNNING, &bytes);
@@ -172,7 +173,8 @@ a_total_that_differs_from_its_sites_is_damage(void **state)
 		model = model_load(&options, &fail);
 		assert_non_null(model);
 		if (model->damage_count != cases[i].damage_count)
-			fail_msg("case %zu: %zu damages: %s", i, model->damage_count, model->damage_count != 0 ? model->damages[0] : "");
+			fail_msg("case %zu: %zu damages: %s", i, model->damage_count,
+			         model->damage_count != 0 ? model->damages[0] : "");
 		assert_int_equal(model->domains[0].live_bytes, 180 << 20);
 		model_free(model);
 		capture_builder_free(builder);
@@ -195,7 +197,8 @@ a_record_that_contradicts_itself_is_left_out(void **state)
 		{ offsetof(struct kmem_site, peak), UINT64_C(1) << 46, true },
 		{ offsetof(struct kmem_site, allocated_count), UINT64_C(1) << 44, true },
 		{ offsetof(struct kmem_site, freed_count), UINT64_C(1) << 63, true },
-		{ offsetof(struct kmem_site, peak) + 8, UINT64_C(1) << 40, false }, // what it held at the peak: only that is not known
+		// what it held at the peak: only that is not known
+		{ offsetof(struct kmem_site, peak) + 8, UINT64_C(1) << 40, false },
 	};
 
 	(void)state;
@@ -211,8 +214,8 @@ a_record_that_contradicts_itself_is_left_out(void **state)
 
 		capture_builder_header(builder)->generation_clock = kmem_clock_at(UINT64_C(360) << 20);
 		for (unsigned k = 0; k < COUNT_OF(frames); k++)
-			capture_builder_site(builder, KMEM_DOMAIN_HEAP, capture_builder_stack(builder, &frames[k], 1, 0), 60 << 20, 1215,
-			                     30 << 20, 15);
+			capture_builder_site(builder, KMEM_DOMAIN_HEAP, capture_builder_stack(builder, &frames[k], 1, 0), 60 << 20,
+			                     1215, 30 << 20, 15);
 		unsigned char *at = (unsigned char *)capture_builder_site_at(builder, 2) + cases[i].offset;
 
 		memcpy(&word, at, sizeof(word));
@@ -228,7 +231,8 @@ a_record_that_contradicts_itself_is_left_out(void **state)
 			assert_true(model->sites[k].allocated_count == 1215);
 		}
 		if (model->domains[0].live_bytes != 180 << 20 || (model->unlisted_bytes != 0) != cases[i].is_left_out)
-			fail_msg("case %zu: %" PRIu64 " live, %" PRIu64 " of no line", i, model->domains[0].live_bytes, model->unlisted_bytes);
+			fail_msg("case %zu: %" PRIu64 " live, %" PRIu64 " of no line", i, model->domains[0].live_bytes,
+			         model->unlisted_bytes);
 		assert_int_equal(listed_bytes, (cases[i].is_left_out ? 150 : 180) << 20);
 		assert_true(model->damaged_places == model->capture_damage_count);
 		model_free(model);

@@ -20,7 +20,6 @@
 
 #define COUNT_OF(list) (sizeof(list) / sizeof((list)[0]))
 
-
 static struct kmem_header *
 header_of(unsigned char *file)
 {
@@ -399,45 +398,65 @@ static const struct {
 	{ "empty", cut_to_nothing, KMEM_STATE_RUNNING, true, true, "is empty" },
 	{ "cut in its first bytes", cut_in_magic, KMEM_STATE_RUNNING, true, true, "is not a kmemshim capture" },
 	{ "cut after 16 bytes", cut_after_first_words, KMEM_STATE_RUNNING, true, true, "truncated" },
-	{ "cut in its head", cut_in_head, KMEM_STATE_RUNNING, true, true, "section \"head\" needs 114688 bytes, file ends at 114687" },
-	{ "cut in its last chunk", cut_last_chunk, KMEM_STATE_RUNNING, true, false, "section \"records\": chunk 2 at byte 245760 needs 65536 bytes, file ends at 311295" },
+	{ "cut in its head", cut_in_head, KMEM_STATE_RUNNING, true, true,
+	  "section \"head\" needs 114688 bytes, file ends at 114687" },
+	{ "cut in its last chunk", cut_last_chunk, KMEM_STATE_RUNNING, true, false,
+	  "section \"records\": chunk 2 at byte 245760 needs 65536 bytes, file ends at 311295" },
 	{ "foreign", foreign, KMEM_STATE_RUNNING, true, true, "is not a kmemshim capture" },
 	{ "all zeros", never_begun, KMEM_STATE_RUNNING, true, true, "has no head yet" },
-	{ "newer", newer, KMEM_STATE_RUNNING, true, true, "a newer kmemshim (format 7, this one reads 6): report it with a newer kmemshim" },
-	{ "older", older, KMEM_STATE_RUNNING, true, true, "an older kmemshim (format 1, this one reads 6): report it with the kmemshim that recorded it" },
+	{ "newer", newer, KMEM_STATE_RUNNING, true, true,
+	  "a newer kmemshim (format 7, this one reads 6): report it with a newer kmemshim" },
+	{ "older", older, KMEM_STATE_RUNNING, true, true,
+	  "an older kmemshim (format 1, this one reads 6): report it with the kmemshim that recorded it" },
 	{ "other byte order", other_endian, KMEM_STATE_RUNNING, true, true, "other byte order" },
-	{ "no byte order", no_endian, KMEM_STATE_RUNNING, true, true, "byte order mark wanted 0x01020304, found 0x0000004d" },
+	{ "no byte order", no_endian, KMEM_STATE_RUNNING, true, true,
+	  "byte order mark wanted 0x01020304, found 0x0000004d" },
 	{ "other sizes", other_head_size, KMEM_STATE_RUNNING, true, true, "sizes wanted" },
-	{ "identity changed (F4)", identity_changed, KMEM_STATE_RUNNING, true, false, "section \"identity\": checksum wanted" },
+	{ "identity changed (F4)", identity_changed, KMEM_STATE_RUNNING, true, false,
+	  "section \"identity\": checksum wanted" },
 	{ "no identity", identity_missing, KMEM_STATE_RUNNING, true, true, "before it was named" },
 	{ "head changed (F5)", head_changed, KMEM_STATE_CLEAN_EXIT, true, false, "section \"head\": checksum wanted" },
-	{ "killed while closing (F5)", head_checksum_missing, KMEM_STATE_CLEAN_EXIT, false, false, "while it closed the capture" },
-	{ "sector of state and seal is gone (F5)", sealing_sector_zeroed, KMEM_STATE_CLEAN_EXIT, true, false, "section \"head\": state 0x00000000" },
-	{ "state of a closed capture changed (F5)", closed_says_running, KMEM_STATE_CLEAN_EXIT, true, false, "section \"head\": state 0x01010101" },
+	{ "killed while closing (F5)", head_checksum_missing, KMEM_STATE_CLEAN_EXIT, false, false,
+	  "while it closed the capture" },
+	{ "sector of state and seal is gone (F5)", sealing_sector_zeroed, KMEM_STATE_CLEAN_EXIT, true, false,
+	  "section \"head\": state 0x00000000" },
+	{ "state of a closed capture changed (F5)", closed_says_running, KMEM_STATE_CLEAN_EXIT, true, false,
+	  "section \"head\": state 0x01010101" },
 	{ "more chunks than possible", too_many_chunks, KMEM_STATE_RUNNING, true, false, "wants 4294967295 chunks" },
 	{ "chunk of no section", unknown_section, KMEM_STATE_RUNNING, true, false, "chunk 1 belongs to section 99" },
-	{ "counter changed (F5)", site_changed, KMEM_STATE_CLEAN_EXIT, true, false, "section \"sites\": chunk 0 at byte 114688: checksum" },
-	{ "unused room changed (F5)", record_padding_changed, KMEM_STATE_CLEAN_EXIT, false, false, "section \"records\": chunk 2" },
+	{ "counter changed (F5)", site_changed, KMEM_STATE_CLEAN_EXIT, true, false,
+	  "section \"sites\": chunk 0 at byte 114688: checksum" },
+	{ "unused room changed (F5)", record_padding_changed, KMEM_STATE_CLEAN_EXIT, false, false,
+	  "section \"records\": chunk 2" },
 	{ "stack changed (F3)", stack_changed, KMEM_STATE_RUNNING, false, false, "stack of site 2 at byte" },
-	{ "stack beyond its section", stack_beyond_section, KMEM_STATE_CLEAN_EXIT, false, false, "behind the section's end" },
+	{ "stack beyond its section", stack_beyond_section, KMEM_STATE_CLEAN_EXIT, false, false,
+	  "behind the section's end" },
 	{ "stack is a note", stack_of_other_type, KMEM_STATE_RUNNING, false, false, "type wanted 1, found 4" },
 	{ "stack too long", stack_longer_than_section, KMEM_STATE_RUNNING, false, false, "stack of site 2 at byte" },
-	{ "more frames than room", more_frames_than_record, KMEM_STATE_RUNNING, false, false, "stack of site 2 needs 3112 bytes, its record has 56" },
-	{ "more frames than possible", more_frames_than_possible, KMEM_STATE_RUNNING, false, false, "has 385 frames, 2 of them its own: at most 384 are possible" },
+	{ "more frames than room", more_frames_than_record, KMEM_STATE_RUNNING, false, false,
+	  "stack of site 2 needs 3112 bytes, its record has 56" },
+	{ "more frames than possible", more_frames_than_possible, KMEM_STATE_RUNNING, false, false,
+	  "has 385 frames, 2 of them its own: at most 384 are possible" },
 	{ "gap behind the frames", gap_behind_frames, KMEM_STATE_RUNNING, false, false, "has its gap after frame 3 of 2" },
 	{ "notes in a circle", notes_in_a_circle, KMEM_STATE_RUNNING, false, false, "note at byte" },
 	{ "module leads to itself", modules_lead_to_themselves, KMEM_STATE_RUNNING, false, false, "leads forward" },
 	{ "module without extent", module_without_extent, KMEM_STATE_RUNNING, false, false, "is impossible" },
-	{ "text longer than its record", code_text_too_long, KMEM_STATE_RUNNING, false, false, "text of a Python function needs" },
-	{ "more released than given out (S3)", more_freed_than_given, KMEM_STATE_RUNNING, false, false, "more was released than given out in 1 counter:" },
+	{ "text longer than its record", code_text_too_long, KMEM_STATE_RUNNING, false, false,
+	  "text of a Python function needs" },
+	{ "more released than given out (S3)", more_freed_than_given, KMEM_STATE_RUNNING, false, false,
+	  "more was released than given out in 1 counter:" },
 	{ "site of no domain", site_without_domain, KMEM_STATE_RUNNING, false, false, "1 site of no domain" },
-	{ "another site's generations (S5)", generations_of_another, KMEM_STATE_RUNNING, false, false, "belongs to site 0, wanted 2" },
-	{ "generations beyond their section", generations_beyond_section, KMEM_STATE_RUNNING, false, false, "names block 69999 of" },
+	{ "another site's generations (S5)", generations_of_another, KMEM_STATE_RUNNING, false, false,
+	  "belongs to site 0, wanted 2" },
+	{ "generations beyond their section", generations_beyond_section, KMEM_STATE_RUNNING, false, false,
+	  "names block 69999 of" },
 	{ "domain without a name", domain_without_name, KMEM_STATE_RUNNING, false, false, "domain 1 has no name" },
 	{ "launcher's part changed", launcher_changed, KMEM_STATE_CLEAN_EXIT, false, false, "section \"launcher\"" },
-	{ "outcome that is none (F6)", outcome_changed, KMEM_STATE_RUNNING, false, false, "what became of refused request 0" },
+	{ "outcome that is none (F6)", outcome_changed, KMEM_STATE_RUNNING, false, false,
+	  "what became of refused request 0" },
 	{ "what was held changed (F7)", holdings_changed, KMEM_STATE_RUNNING, false, false, "what a device held at byte" },
-	{ "what was held beyond its section", holdings_beyond_section, KMEM_STATE_RUNNING, false, false, "is behind the section's end" },
+	{ "what was held beyond its section", holdings_beyond_section, KMEM_STATE_RUNNING, false, false,
+	  "is behind the section's end" },
 	{ "refused request of no domain", failed_without_domain, KMEM_STATE_RUNNING, false, false, "belongs to domain 63" },
 };
 
@@ -460,7 +479,8 @@ check_case(size_t i, bool is_salvage)
 	if (is_refused && (strstr(fail.text, damages[i].says) == NULL || fail.code != EXIT_CAPTURE ||
 	                   strstr(fail.text, scratch_file) == NULL))
 		fail_msg("%s: said (%d) %s", damages[i].name, fail.code, fail.text);
-	if (!is_refused && !is_told(model, damages[i].says) && !(is_salvage && is_told(model, "contradicts itself or the totals")))
+	if (!is_refused && !is_told(model, damages[i].says) &&
+	    !(is_salvage && is_told(model, "contradicts itself or the totals")))
 		fail_msg("%s%s: was not told; %zu others, first: %s", damages[i].name, is_salvage ? " in salvage" : "",
 		         model->damage_count, model->damage_count != 0 ? model->damages[0] : "none");
 	if (!is_salvage && is_refused && !damages[i].is_refused_in_salvage && strstr(fail.text, "--salvage") == NULL)

@@ -60,9 +60,9 @@ static const struct {
 	bool is_percent;
 	uint32_t ppm;
 } percents[] = {
-	{ "5", true, 50000 },    { "5%", true, 50000 }, { "2.5 %", true, 25000 }, { "0", true, 0 },
+	{ "5", true, 50000 },       { "5%", true, 50000 }, { "2.5 %", true, 25000 }, { "0", true, 0 },
 	{ "1000", true, 10000000 }, { "1001", false, 0 },  { "-5", false, 0 },       { "5e2", false, 0 },
-	{ "0x5", false, 0 },     { "five", false, 0 },  { "", false, 0 },         { "5%%", false, 0 },
+	{ "0x5", false, 0 },        { "five", false, 0 },  { "", false, 0 },         { "5%%", false, 0 },
 	{ "1.2.3", false, 0 },
 };
 
@@ -228,12 +228,13 @@ places_are_short_and_harmless(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(places); i++)
-		assert_string_equal(place_text(places[i].file, places[i].line, places[i].function, places[i].module, places[i].offset, text),
-		                    places[i].text);
+		assert_string_equal(
+			place_text(places[i].file, places[i].line, places[i].function, places[i].module, places[i].offset, text),
+			places[i].text);
 	memset(name, 'x', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	assert_true(strlen(place_text(name, 7, name, name, 0, text)) < PLACE_TEXT_BYTES - 1);
-	assert_non_null(strstr(text, "...")); 
+	assert_non_null(strstr(text, "..."));
 }
 
 static void
@@ -243,12 +244,18 @@ files_of_one_name_are_told_apart(void **state)
 		const char *path;
 		const char *name;
 	} cases[] = {
-		{ "/srv/x/main.c", "x/main.c" },        { "/srv/y/main.c", "y/main.c" },
-		{ "/srv/fx/one.c", "fx/one.c" },        { "/opt/x/one.c", "opt/x/one.c" },
-		{ "/r/two.c", "/r/two.c" },             { "/q/r/two.c", "q/r/two.c" },
-		{ "three.c", "three.c" },               { "/srv/three.c", "srv/three.c" },
-		{ "/srv/a/four.c", "four.c" },          { "/srv/a/__init__.py", "a/__init__.py" },
-		{ "/srv/b/a/__main__.py", "a/__main__.py" }, { "__init__.py", "__init__.py" },
+		{ "/srv/x/main.c", "x/main.c" },
+		{ "/srv/y/main.c", "y/main.c" },
+		{ "/srv/fx/one.c", "fx/one.c" },
+		{ "/opt/x/one.c", "opt/x/one.c" },
+		{ "/r/two.c", "/r/two.c" },
+		{ "/q/r/two.c", "q/r/two.c" },
+		{ "three.c", "three.c" },
+		{ "/srv/three.c", "srv/three.c" },
+		{ "/srv/a/four.c", "four.c" },
+		{ "/srv/a/__init__.py", "a/__init__.py" },
+		{ "/srv/b/a/__main__.py", "a/__main__.py" },
+		{ "__init__.py", "__init__.py" },
 		{ "/usr/lib/python3.11/z/__init__.py", "z/__init__.py" },
 	};
 	const char *paths[ARRAY_LEN(cases) * 2];

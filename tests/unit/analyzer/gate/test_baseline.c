@@ -141,8 +141,9 @@ a_run_without_anything_is_a_run(void **state)
 static void
 a_program_is_a_name_without_the_interpreters_version(void **state)
 {
-	static const char *const cases[][2] = { { "train.py", "train.py" }, { "python3.11", "python" }, { "python3", "python" },
-		                                { "python3.13t", "python" }, { "python-tool", "python-tool" }, { "a\nb", "a?b" } };
+	static const char *const cases[][2] = { { "train.py", "train.py" },       { "python3.11", "python" },
+		                                    { "python3", "python" },          { "python3.13t", "python" },
+		                                    { "python-tool", "python-tool" }, { "a\nb", "a?b" } };
 	char program[BASELINE_PROGRAM_BYTES];
 
 	(void)state;
@@ -215,12 +216,15 @@ static const struct {
 	{ "{" HEAD "}", "is missing" },
 	{ "{" HEAD ", \"domains\": [{\"domain\": 7}], \"sites\": []}", "domains[0]: \"domain\" is not" },
 	{ "{" HEAD ", \"domains\": [{\"domain\": \"heap\", \"live_bytes\": {\"min\": 5, \"median\": 2, \"max\": 3}}], "
-	  "\"sites\": []}", "domains[0]: \"live_bytes\"" },
+	  "\"sites\": []}",
+	  "domains[0]: \"live_bytes\"" },
 	{ "{" HEAD ", \"domains\": [], \"sites\": [{\"key\": \"xyz\"}]}", "sites[0]: \"key\"" },
 	{ "{" HEAD ", \"domains\": [], \"sites\": [{\"key\": \"12\", \"n\": 1, \"domain\": \"heap\", \"where\": \"a\", "
-	  "\"class\": \"odd\"}]}", "sites[0]: \"class\"" },
+	  "\"class\": \"odd\"}]}",
+	  "sites[0]: \"class\"" },
 	{ "{" HEAD ", \"domains\": [], \"sites\": [{\"key\": \"12\", \"n\": -1}]}", "sites[0]: \"n\"" },
-	{ "{" HEAD ", \"domains\": [], \"sites\": [{\"key\": \"12\", \"n\": 1, \"like\": \"1 2\"}]}", "sites[0]: \"like\"" },
+	{ "{" HEAD ", \"domains\": [], \"sites\": [{\"key\": \"12\", \"n\": 1, \"like\": \"1 2\"}]}",
+	  "sites[0]: \"like\"" },
 	{ "{\"schema\": 1, \"schema\": 1}", "not JSON" },
 };
 
@@ -258,24 +262,58 @@ static const struct {
 } compare_cases[] = {
 	{ { 41, 100 * MIB, 1, false, HEAP }, { 52, 0, 1, false, HEAP }, 0, 0, "", "the same" },
 	{ { 41, 105 * MIB, 1, false, HEAP }, { 52, 0, 1, false, HEAP }, 0, 0, "", "5 % more is tolerated" },
-	{ { 41, 106 * MIB, 1, false, HEAP }, { 52, 0, 1, false, HEAP }, 3, CHECK_LEAK, "train.py:41 epoch",
+	{ { 41, 106 * MIB, 1, false, HEAP },
+	  { 52, 0, 1, false, HEAP },
+	  3,
+	  CHECK_LEAK,
+	  "train.py:41 epoch",
 	  "6 % more is not: the site, and the domain's live and peak" },
 	{ { 41, 1 * MIB, 1, false, HEAP }, { 52, 0, 1, false, HEAP }, 0, 0, "", "less is fine" },
 	{ { 41, 100 * MIB, 1, false, HEAP }, { 52, MIB, 12, false, HEAP }, 0, 0, "", "a new leak within the tolerance" },
-	{ { 41, 100 * MIB, 1, false, HEAP }, { 52, 2 * MIB, 12, false, HEAP }, 1, CHECK_LEAK, "train.py:52 f2",
+	{ { 41, 100 * MIB, 1, false, HEAP },
+	  { 52, 2 * MIB, 12, false, HEAP },
+	  1,
+	  CHECK_LEAK,
+	  "train.py:52 f2",
 	  "a new leak above it, though the domain tolerates the sum" },
-	{ { 41, 100 * MIB, 1, false, HEAP }, { 52, 2 * MIB, YOUNG, false, HEAP }, 1, CHECK_LEAK, "train.py:52 f2",
+	{ { 41, 100 * MIB, 1, false, HEAP },
+	  { 52, 2 * MIB, YOUNG, false, HEAP },
+	  1,
+	  CHECK_LEAK,
+	  "train.py:52 f2",
 	  "new, and too young to tell what it looks like" },
-	{ { 41, 100 * MIB, 1, false, HEAP }, { 52, 2 * MIB, GROWN, false, HEAP }, 1, CHECK_LEAK, "train.py:52 f2",
+	{ { 41, 100 * MIB, 1, false, HEAP },
+	  { 52, 2 * MIB, GROWN, false, HEAP },
+	  1,
+	  CHECK_LEAK,
+	  "train.py:52 f2",
 	  "new, and grew over much of the run before it stopped" },
 	{ { 41, 100 * MIB, 1, false, HEAP }, { 52, 2 * MIB, BUILT, false, HEAP }, 0, 0, "", "new, and built at one go" },
 	{ { 41, 100 * MIB, 1, false, HEAP }, { 52, 2 * MIB, 0, false, HEAP }, 0, 0, "", "new, and nothing to tell from" },
-	{ { 41, 100 * MIB, 1, false, HEAP }, { 52, 2 * MIB, 1, false, HEAP }, 0, 0, "", "a new pool is judged by the domain" },
-	{ { 41, 100 * MIB, 1, false, HEAP }, { 52, 9 * MIB, 1, false, HEAP }, 2, CHECK_LIVE, "train.py:52 f2",
+	{ { 41, 100 * MIB, 1, false, HEAP },
+	  { 52, 2 * MIB, 1, false, HEAP },
+	  0,
+	  0,
+	  "",
+	  "a new pool is judged by the domain" },
+	{ { 41, 100 * MIB, 1, false, HEAP },
+	  { 52, 9 * MIB, 1, false, HEAP },
+	  2,
+	  CHECK_LIVE,
+	  "train.py:52 f2",
 	  "which names the line that grew" },
 	{ { 41, 100 * MIB, 1, false, HEAP }, { 52, 3 * MIB, 12, true, HEAP }, 0, 0, "", "what an import left is no leak" },
-	{ { 41, 100 * MIB, 1, false, HEAP }, { 52, 9 * GIB, 12, false, RESERVED }, 0, 0, "", "address space is not judged" },
-	{ { 41, 100 * MIB, 1, false, HEAP }, { 52, 2 * MIB, 1, false, CUDA0 }, 2, CHECK_LIVE, "train.py:52 f2",
+	{ { 41, 100 * MIB, 1, false, HEAP },
+	  { 52, 9 * GIB, 12, false, RESERVED },
+	  0,
+	  0,
+	  "",
+	  "address space is not judged" },
+	{ { 41, 100 * MIB, 1, false, HEAP },
+	  { 52, 2 * MIB, 1, false, CUDA0 },
+	  2,
+	  CHECK_LIVE,
+	  "train.py:52 f2",
 	  "a domain that the baseline does not know has 0 there" },
 };
 
@@ -311,15 +349,14 @@ static const struct {
 	size_t failures;
 	const char *why;
 } folded_cases[] = {
-	{ { 52, MIB, 1, false, HEAP }, { 52, 4 * MIB, FOLDED, false, HEAP }, 0,
-	  "what it holds more may be of others" },
-	{ { 53, 4 * MIB, FOLDED, false, HEAP }, { 52, 4 * MIB, 12, false, HEAP }, 0,
+	{ { 52, MIB, 1, false, HEAP }, { 52, 4 * MIB, FOLDED, false, HEAP }, 0, "what it holds more may be of others" },
+	{ { 53, 4 * MIB, FOLDED, false, HEAP },
+	  { 52, 4 * MIB, 12, false, HEAP },
+	  0,
 	  "the baseline may have had it elsewhere" },
-	{ { 53, 4 * MIB, FOLDED, false, CUDA0 }, { 52, 4 * MIB, 12, false, HEAP }, 1,
-	  "but not in another domain" },
+	{ { 53, 4 * MIB, FOLDED, false, CUDA0 }, { 52, 4 * MIB, 12, false, HEAP }, 1, "but not in another domain" },
 	{ { 53, 2 * MIB, FOLDED, false, HEAP }, { 52, 4 * MIB, 12, false, HEAP }, 1, "nor so much" },
-	{ { 52, MIB, 1, false, HEAP }, { 52, 9 * MIB, FOLDED, false, HEAP }, 2,
-	  "live and peak of the domain are whole" },
+	{ { 52, MIB, 1, false, HEAP }, { 52, 9 * MIB, FOLDED, false, HEAP }, 2, "live and peak of the domain are whole" },
 };
 
 static const struct {
@@ -330,10 +367,25 @@ static const struct {
 	size_t renamed;
 	const char *why;
 } renamed_cases[] = {
-	{ { 52, 10 * MIB, 12, false, HEAP }, { 53, 10 * MIB, 12, false, HEAP }, false, 0, 1, "another name, and all else the same" },
+	{ { 52, 10 * MIB, 12, false, HEAP },
+	  { 53, 10 * MIB, 12, false, HEAP },
+	  false,
+	  0,
+	  1,
+	  "another name, and all else the same" },
 	{ { 52, 10 * MIB, 12, false, HEAP }, { 53, 9 * MIB, 12, false, HEAP }, false, 0, 1, "it holds a little less" },
-	{ { 52, 10 * MIB, 12, false, HEAP }, { 53, 12 * MIB, 12, false, HEAP }, false, 1, 0, "it holds more than the old one was allowed" },
-	{ { 52, 10 * MIB, 12, false, HEAP }, { 53, 3 * MIB, 12, false, HEAP }, false, 1, 0, "it holds much less: another thing" },
+	{ { 52, 10 * MIB, 12, false, HEAP },
+	  { 53, 12 * MIB, 12, false, HEAP },
+	  false,
+	  1,
+	  0,
+	  "it holds more than the old one was allowed" },
+	{ { 52, 10 * MIB, 12, false, HEAP },
+	  { 53, 3 * MIB, 12, false, HEAP },
+	  false,
+	  1,
+	  0,
+	  "it holds much less: another thing" },
 	{ { 52, 10 * MIB, 1, false, HEAP }, { 53, 10 * MIB, 12, false, HEAP }, false, 1, 0, "the old one did not leak" },
 	{ { 52, 2 * MIB, 12, false, HEAP }, { 53, 2 * MIB, 12, false, HEAP }, true, 1, 0, "the old one is there" },
 	{ { 52, 2 * MIB, 12, false, CUDA0 }, { 53, 2 * MIB, 12, false, HEAP }, false, 1, 0, "the old one was elsewhere" },
@@ -434,8 +486,8 @@ junit_names(struct check *check, char *names, size_t room)
 static void
 junit_names_are_those_of_the_baseline(void **state)
 {
-	static const char *const wanted[] = { "program ended well;", "lines;", "peak cuda:0;", "live cuda:0;", "peak heap;",
-		                              "live heap;", "peak mmap;", "live mmap;" };
+	static const char *const wanted[] = { "program ended well;", "lines;",     "peak cuda:0;", "live cuda:0;",
+		                                  "peak heap;",          "live heap;", "peak mmap;",   "live mmap;" };
 	const struct held before[] = { { 41, 100 * MIB, 1, false, HEAP } };
 	const struct held worse[] = { { 41, 300 * MIB, 1, false, HEAP }, { 52, 9 * MIB, 12, false, HEAP } };
 	struct baseline *good = one_run(before, 1);

@@ -44,7 +44,9 @@ new_scene(struct kmem_exit **taken)
 	*taken = capture_builder_exit(builder, 1, 1);
 	(*taken)->clock = 21;
 	(*taken)->live_bytes = 10000;
-	(*taken)->sites[0] = (struct kmem_exit_site){ .site = site + 1, .generations = 1, .live_bytes = 10000, .live_count = 10 };
+	(*taken)->sites[0] = (struct kmem_exit_site){
+		.site = site + 1, .generations = 1, .live_bytes = 10000, .live_count = 10
+	};
 	copy = (struct kmem_generations *)(void *)&(*taken)->sites[1];
 	copy->site = site + 1;
 	copy->births = 20u << 16 | 9;
@@ -68,8 +70,8 @@ what_was_released_later_is_live(void **state)
 	assert_int_equal(site->live_count, 10);
 	assert_int_equal(site->released_bytes, 8000);
 	assert_int_equal(site->allocated_bytes, 10000);
-	assert_int_equal(site->generations_alive, 10); // nine, and what is older
-	assert_int_equal(site->generations_total, 10); // of the clock then: it had not stopped
+	assert_int_equal(site->generations_alive, 10);   // nine, and what is older
+	assert_int_equal(site->generations_total, 10);   // of the clock then: it had not stopped
 	assert_int_equal(model->sites[1].live_bytes, 0); // it came later
 	assert_int_equal(model->sites[1].allocated_bytes, 300);
 	assert_int_equal(model->domains[0].live_bytes, 10000);
@@ -112,15 +114,33 @@ what_cannot_be_is_left_out_and_told(void **state)
 		struct model *model;
 
 		switch (i) {
-		case 0: taken->sites[0].site = 4; break;
-		case 1: taken->sites[0].site = 0; break;
-		case 2: taken->sites[0].generations = 2; break;
-		case 3: taken->site_count = UINT32_MAX; break;
-		case 4: taken->clock = 41; break;
-		case 5: taken->sites[0].live_bytes = INT64_MAX; break;
-		case 6: taken->sites[0].live_bytes = INT64_MIN; break;
-		case 7: taken->sites[0].live_count = INT64_MIN; break;
-		default: taken->volume_bytes = UINT64_MAX; break;
+		case 0:
+			taken->sites[0].site = 4;
+			break;
+		case 1:
+			taken->sites[0].site = 0;
+			break;
+		case 2:
+			taken->sites[0].generations = 2;
+			break;
+		case 3:
+			taken->site_count = UINT32_MAX;
+			break;
+		case 4:
+			taken->clock = 41;
+			break;
+		case 5:
+			taken->sites[0].live_bytes = INT64_MAX;
+			break;
+		case 6:
+			taken->sites[0].live_bytes = INT64_MIN;
+			break;
+		case 7:
+			taken->sites[0].live_count = INT64_MIN;
+			break;
+		default:
+			taken->volume_bytes = UINT64_MAX;
+			break;
 		}
 		capture_builder_seal(&taken->record);
 		model = load_built(builder, KMEM_STATE_CLEAN_EXIT);

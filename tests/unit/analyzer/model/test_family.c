@@ -26,12 +26,11 @@
 #define PARENT 100u
 #define KILLS_BEFORE 3u
 
-
 struct member {
 	uint32_t pid;
-	uint32_t parent;        // 0: the first
-	uint64_t start, end;    // seconds; end 0 = not closed
-	uint64_t peak_mib;      // released again but for half of it
+	uint32_t parent;     // 0: the first
+	uint64_t start, end; // seconds; end 0 = not closed
+	uint64_t peak_mib;   // released again but for half of it
 	uint64_t copied_mib;
 	enum kmem_state state;
 };
@@ -76,7 +75,8 @@ finish(struct capture_builder *builder, const struct member *member)
 		capture_builder_header(builder)->exit_code = 0;
 	}
 	file = capture_builder_finish(builder, member->state, &bytes);
-	(void)snprintf(path, sizeof(path), "%s/p.%u.%llu.kmem", scratch_folder, member->pid, (unsigned long long)member->start);
+	(void)snprintf(path, sizeof(path), "%s/p.%u.%llu.kmem", scratch_folder, member->pid,
+	               (unsigned long long)member->start);
 	capture_builder_write(path, file, bytes);
 	free(file);
 	capture_builder_free(builder);
@@ -91,7 +91,8 @@ write_parent(const struct member *member)
 
 	identify(builder, member);
 	capture_builder_site(builder, KMEM_DOMAIN_HEAP, stack, 50 * MIB, 5, 0, 0);
-	capture_builder_site_at(builder, capture_builder_site(builder, KMEM_DOMAIN_HEAP, stack, 10 * MIB, 1, 0, 0))->slot = 2;
+	capture_builder_site_at(builder, capture_builder_site(builder, KMEM_DOMAIN_HEAP, stack, 10 * MIB, 1, 0, 0))
+		->slot = 2;
 	capture_builder_site(builder, KMEM_DOMAIN_HEAP, line_in(builder, "index", 0), 30 * MIB, 1, 0, 0);
 	capture_builder_site(builder, KMEM_DOMAIN_HEAP, line_in(builder, "heavy", 0), 200 * MIB, 1, 0, 0);
 	finish(builder, member);
@@ -105,8 +106,8 @@ write_child(const struct member *member)
 
 	identify(builder, member);
 	if (member->peak_mib != 0) {
-		uint32_t site = capture_builder_site(builder, KMEM_DOMAIN_HEAP, line_in(builder, "work", 0), member->peak_mib * MIB, 2,
-		                                     member->peak_mib * MIB / 2, 1);
+		uint32_t site = capture_builder_site(builder, KMEM_DOMAIN_HEAP, line_in(builder, "work", 0),
+		                                     member->peak_mib * MIB, 2, member->peak_mib * MIB / 2, 1);
 
 		(void)site;
 		capture_builder_domain(builder, KMEM_DOMAIN_HEAP)->peak.mark = member->peak_mib * MIB;
@@ -155,12 +156,9 @@ copies_are_told_with_the_lines_that_built_them(void **state)
 {
 	/* Two pairs of workers, one after the other, and one that copied too little to be sure. */
 	static const struct member members[] = {
-		{ PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT },
-		{ 101, PARENT, 10, 20, 0, 80, KMEM_STATE_CLEAN_EXIT },
-		{ 102, PARENT, 11, 21, 0, 70, KMEM_STATE_CLEAN_EXIT },
-		{ 103, PARENT, 30, 40, 0, 60, KMEM_STATE_CLEAN_EXIT },
-		{ 104, PARENT, 31, 41, 0, 50, KMEM_STATE_CLEAN_EXIT },
-		{ 105, PARENT, 31, 41, 0, 5, KMEM_STATE_CLEAN_EXIT },
+		{ PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT },     { 101, PARENT, 10, 20, 0, 80, KMEM_STATE_CLEAN_EXIT },
+		{ 102, PARENT, 11, 21, 0, 70, KMEM_STATE_CLEAN_EXIT }, { 103, PARENT, 30, 40, 0, 60, KMEM_STATE_CLEAN_EXIT },
+		{ 104, PARENT, 31, 41, 0, 50, KMEM_STATE_CLEAN_EXIT }, { 105, PARENT, 31, 41, 0, 5, KMEM_STATE_CLEAN_EXIT },
 	};
 	struct model *model = load(members, 6);
 	struct verdict verdict;
@@ -226,13 +224,22 @@ sums_say_what_was_there_at_the_same_time(void **state)
 static void
 sums_over_processes_of_unknown_end_say_so(void **state)
 {
-	static const struct { struct member members[3]; size_t unknown; } cases[] = {
-		{ { { PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT }, { 101, PARENT, 10, 0, 100, 0, KMEM_STATE_RUNNING },
-		    { 102, PARENT, 30, 0, 100, 0, KMEM_STATE_RUNNING } }, 1 },
-		{ { { PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT }, { 101, PARENT, 10, 20, 100, 0, KMEM_STATE_CLEAN_EXIT },
-		    { 102, PARENT, 30, 0, 100, 0, KMEM_STATE_RUNNING } }, 0 },
-		{ { { PARENT, 0, 0, 0, 0, 0, KMEM_STATE_RUNNING }, { 101, PARENT, 10, 20, 100, 0, KMEM_STATE_CLEAN_EXIT },
-		    { 102, PARENT, 30, 40, 100, 0, KMEM_STATE_CLEAN_EXIT } }, 0 },
+	static const struct {
+		struct member members[3];
+		size_t unknown;
+	} cases[] = {
+		{ { { PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT },
+		    { 101, PARENT, 10, 0, 100, 0, KMEM_STATE_RUNNING },
+		    { 102, PARENT, 30, 0, 100, 0, KMEM_STATE_RUNNING } },
+		  1 },
+		{ { { PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT },
+		    { 101, PARENT, 10, 20, 100, 0, KMEM_STATE_CLEAN_EXIT },
+		    { 102, PARENT, 30, 0, 100, 0, KMEM_STATE_RUNNING } },
+		  0 },
+		{ { { PARENT, 0, 0, 0, 0, 0, KMEM_STATE_RUNNING },
+		    { 101, PARENT, 10, 20, 100, 0, KMEM_STATE_CLEAN_EXIT },
+		    { 102, PARENT, 30, 40, 100, 0, KMEM_STATE_CLEAN_EXIT } },
+		  0 },
 	};
 
 	(void)state;
@@ -281,8 +288,9 @@ a_child_that_the_kernel_killed_is_no_good_end(void **state)
 		uint64_t kills;
 		const char *cause;
 		bool has_ended_well;
-	} cases[] = { { KILLS_BEFORE, "exited", true }, { KILLS_BEFORE + 1, "child-killed", false },
-		      { UINT64_MAX, "exited", true } };
+	} cases[] = { { KILLS_BEFORE, "exited", true },
+		          { KILLS_BEFORE + 1, "child-killed", false },
+		          { UINT64_MAX, "exited", true } };
 	static const struct member members[] = {
 		{ PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT },
 		{ 101, PARENT, 10, 0, 100, 40, KMEM_STATE_RUNNING },
@@ -302,8 +310,9 @@ a_child_that_the_kernel_killed_is_no_good_end(void **state)
 		assert_ptr_equal(verdict.lost_child, &model->processes[1]);
 		assert_non_null(strstr(verdict.text, "held 50.0 MiB and had copied at least 40.0 MiB of its parent's."));
 		if (!cases[i].has_ended_well)
-			assert_non_null(strstr(verdict.text, "killed 1 process of its container for lack of memory (likely: the cgroup's "
-			                                     "oom_kill counter rose from 3 to 4), and its child process "));
+			assert_non_null(strstr(verdict.text,
+			                       "killed 1 process of its container for lack of memory (likely: the cgroup's "
+			                       "oom_kill counter rose from 3 to 4), and its child process "));
 		model_free(model);
 	}
 }
@@ -316,9 +325,12 @@ a_program_that_was_stopped_tells_of_its_killed_child(void **state)
 		int signal;
 		uint64_t kills;
 		const char *cause;
-	} cases[] = { { 0, KILLS_BEFORE + 1, "child-killed" }, { SIGTERM, KILLS_BEFORE + 1, "child-killed" },
-		      { SIGINT, KILLS_BEFORE + 1, "child-killed" },
-		      { SIGTERM, KILLS_BEFORE, "signal" }, { SIGTERM, UINT64_MAX, "signal" }, { SIGSEGV, KILLS_BEFORE + 1, "crashed" } };
+	} cases[] = { { 0, KILLS_BEFORE + 1, "child-killed" },
+		          { SIGTERM, KILLS_BEFORE + 1, "child-killed" },
+		          { SIGINT, KILLS_BEFORE + 1, "child-killed" },
+		          { SIGTERM, KILLS_BEFORE, "signal" },
+		          { SIGTERM, UINT64_MAX, "signal" },
+		          { SIGSEGV, KILLS_BEFORE + 1, "crashed" } };
 	static const struct member members[] = {
 		{ PARENT, 0, 0, 90, 0, 0, KMEM_STATE_RUNNING },
 		{ 101, PARENT, 10, 0, 400, 0, KMEM_STATE_RUNNING },
@@ -337,10 +349,12 @@ a_program_that_was_stopped_tells_of_its_killed_child(void **state)
 		assert_false(verdict.has_ended_well);
 		if (strcmp(cases[i].cause, "child-killed") == 0) {
 			assert_int_equal(strstr(verdict.text, " was ended by signal ") != NULL, cases[i].signal != 0);
-			assert_non_null(strstr(verdict.text, ", but in its time the kernel killed 1 process of its container for lack of "
-			                                     "memory (likely: the cgroup's oom_kill counter rose from 3 to 4), and its child"));
-			assert_non_null(strstr(verdict.next, "hold less in each child process, run fewer of them at once, or give the "
-			                                     "program more memory"));
+			assert_non_null(strstr(verdict.text,
+			                       ", but in its time the kernel killed 1 process of its container for lack of "
+			                       "memory (likely: the cgroup's oom_kill counter rose from 3 to 4), and its child"));
+			assert_non_null(strstr(verdict.next,
+			                       "hold less in each child process, run fewer of them at once, or give the "
+			                       "program more memory"));
 		}
 		model_free(model);
 	}
@@ -385,7 +399,8 @@ the_table_says_how_much_is_known_of_copies(void **state)
 static void
 a_process_peaked_no_lower_than_it_stands(void **state)
 {
-	static const struct member members[] = { { PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT }, { 101, PARENT, 10, 20, 10, 0, KMEM_STATE_RUNNING } };
+	static const struct member members[] = { { PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT },
+		                                     { 101, PARENT, 10, 20, 10, 0, KMEM_STATE_RUNNING } };
 	struct model *model = load(members, 2);
 	struct kmem_heartbeat beats[2] = { { .live_bytes = 400 * MIB }, { .live_bytes = 300 * MIB } };
 	char *text;
@@ -406,8 +421,9 @@ a_process_peaked_no_lower_than_it_stands(void **state)
 static void
 a_child_stands_below_who_is_shown(void **state)
 {
-	struct member members[15] = { { PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT }, { 101, PARENT, 10, 80, 1, 0, KMEM_STATE_CLEAN_EXIT },
-		                      { 102, 101, 11, 80, 50, 0, KMEM_STATE_CLEAN_EXIT } };
+	struct member members[15] = { { PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT },
+		                          { 101, PARENT, 10, 80, 1, 0, KMEM_STATE_CLEAN_EXIT },
+		                          { 102, 101, 11, 80, 50, 0, KMEM_STATE_CLEAN_EXIT } };
 	struct model *model;
 	char *text;
 
@@ -448,9 +464,13 @@ damaged_figures_are_told_and_left_out(void **state)
 	(void)snprintf(path, sizeof(path), "%s/p.101.10.kmem", scratch_folder);
 	file = fopen(path, "r+");
 	assert_non_null(file);
-	assert_int_equal(fseek(file, offsetof(struct kmem_header, inherited) + offsetof(struct kmem_inherited, copied_bytes) + 4, SEEK_SET), 0);
+	assert_int_equal(fseek(file,
+	                       offsetof(struct kmem_header, inherited) + offsetof(struct kmem_inherited, copied_bytes) + 4,
+	                       SEEK_SET),
+	                 0);
 	assert_int_equal(fputc(7, file), 7);
-	assert_int_equal(fseek(file, offsetof(struct kmem_header, inherited) + offsetof(struct kmem_inherited, sites), SEEK_SET), 0);
+	assert_int_equal(
+		fseek(file, offsetof(struct kmem_header, inherited) + offsetof(struct kmem_inherited, sites), SEEK_SET), 0);
 	assert_int_equal(fputc(9, file), 9);
 	assert_int_equal(fclose(file), 0);
 	model = model_load(&options, &fail);
@@ -476,7 +496,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(an_image_that_was_replaced_unseen_is_not_gone, scratch_make, scratch_remove),
 		cmocka_unit_test_setup_teardown(damaged_figures_are_told_and_left_out, scratch_make, scratch_remove),
 		cmocka_unit_test_setup_teardown(a_child_that_the_kernel_killed_is_no_good_end, scratch_make, scratch_remove),
-		cmocka_unit_test_setup_teardown(a_program_that_was_stopped_tells_of_its_killed_child, scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(a_program_that_was_stopped_tells_of_its_killed_child, scratch_make,
+		                                scratch_remove),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,8 +16,9 @@
 static struct model_frame
 python_frame(const char *file, const char *function)
 {
-	return (struct model_frame){ .kind = MODEL_FRAME_PYTHON, .file = file, .function = function, .line = 3,
-		                     .module = "", .module_path = "" };
+	return (struct model_frame){
+		.kind = MODEL_FRAME_PYTHON, .file = file, .function = function, .line = 3, .module = "", .module_path = ""
+	};
 }
 
 static void
@@ -28,7 +29,7 @@ users_code_is_told_from_installed_and_generated_code(void **state)
 		bool is_user;
 	} cases[] = {
 		{ "/srv/me/train.py", true },
-		{ "train.py", true },                                       // python train.py before 3.9
+		{ "train.py", true }, // python train.py before 3.9
 		{ "./src/net.py", true },
 		{ "/srv/me/.venv/lib/python3.11/site-packages/torch/x.py", false },
 		{ "/usr/lib/python3/dist-packages/numpy/x.py", false },
@@ -36,11 +37,11 @@ users_code_is_told_from_installed_and_generated_code(void **state)
 		{ "/opt/py/lib64/python3.13t/json/decoder.py", false },
 		{ "/opt/py/lib/python311.zip/json/decoder.py", false },
 		{ "/srv/me/python3.11/train.py", true },
-		{ "/srv/me/src/editable/package/x.py", true },              // pip install -e
-		{ "/srv/me/app.pyz/__main__.py", true },                    // zipapp, zipimport
+		{ "/srv/me/src/editable/package/x.py", true }, // pip install -e
+		{ "/srv/me/app.pyz/__main__.py", true },       // zipapp, zipimport
 		{ "/srv/eggs/six-1.0-py3.8.egg/six.py", false },
 		{ "site-packages/six.py", false },
-		{ "<string>", true },                                       // python -c, exec
+		{ "<string>", true }, // python -c, exec
 		{ "<stdin>", true },
 		{ "<python-input-4>", true },
 		{ "<ipython-input-3-0123456789ab>", true },
@@ -84,7 +85,7 @@ a_project_is_what_lies_below_it_without_its_environments(void **state)
 		{ "/data/p", "/data/p/.venv/lib/python3.11/site-packages/torch/x.py", false },
 		{ "/data/p", "/data/p/python/lib/python3.11/json/decoder.py", false },
 		{ "/opt/lib/python3.11/site-packages/mine", "/opt/lib/python3.11/site-packages/mine/x.py", true },
-		{ "/srv/me", "train.py", true },              // the program started in /srv/me
+		{ "/srv/me", "train.py", true }, // the program started in /srv/me
 		{ "/srv", "./train.py", true },
 		{ "/srv/me/src", "src/net.py", true },
 		{ "/srv/me/src", "train.py", false },
@@ -99,8 +100,9 @@ a_project_is_what_lies_below_it_without_its_environments(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		const struct frame_rules rules = { .project = cases[i].project, .project_as_given = "/data/real/p",
-			                           .directory = "/srv/me" };
+		const struct frame_rules rules = { .project = cases[i].project,
+			                               .project_as_given = "/data/real/p",
+			                               .directory = "/srv/me" };
 		struct model_frame frame = python_frame(cases[i].file, "f");
 
 		frame_rules_judge(&rules, &frame, false);
@@ -127,8 +129,12 @@ native_frames_of_a_project_are_those_of_its_modules_and_sources(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const struct frame_rules rules = { .project = "/srv/me", .directory = "/srv/me" };
-		struct model_frame frame = { .kind = MODEL_FRAME_NATIVE, .function = cases[i].function, .file = cases[i].file,
-			                     .line = 1, .module = "m", .module_path = cases[i].module_path };
+		struct model_frame frame = { .kind = MODEL_FRAME_NATIVE,
+			                         .function = cases[i].function,
+			                         .file = cases[i].file,
+			                         .line = 1,
+			                         .module = "m",
+			                         .module_path = cases[i].module_path };
 
 		frame_rules_judge(&rules, &frame, false);
 		if (frame.is_user != cases[i].is_user)
@@ -175,9 +181,15 @@ the_innermost_frame_of_the_users_is_where(void **state)
 		const char *const frames[8][2];
 		const char *where;
 	} cases[] = {
-		{ { { "/v/lib/python3.11/site-packages/numpy/x.py", "zeros" }, { "/p/train.py", "load" }, { "/p/train.py", "<module>" } }, "load" },
+		{ { { "/v/lib/python3.11/site-packages/numpy/x.py", "zeros" },
+		    { "/p/train.py", "load" },
+		    { "/p/train.py", "<module>" } },
+		  "load" },
 		/* a framework calls back; a decorator of the user's wraps */
-		{ { { "/p/train.py", "on_epoch_end" }, { "/v/lib/python3.11/site-packages/keras/x.py", "fit" }, { "/p/train.py", "main" } }, "on_epoch_end" },
+		{ { { "/p/train.py", "on_epoch_end" },
+		    { "/v/lib/python3.11/site-packages/keras/x.py", "fit" },
+		    { "/p/train.py", "main" } },
+		  "on_epoch_end" },
 		{ { { "/p/train.py", "decorated" }, { "/p/tools.py", "wrapper" }, { "/p/train.py", "main" } }, "decorated" },
 		{ { { "/usr/lib/python3.11/functools.py", "wrapper" }, { "/p/train.py", "main" } }, "main" },
 		/* a dataclass's generated text says nothing */
@@ -202,14 +214,35 @@ imports_are_named_by_their_top_level_module(void **state)
 		const char *const frames[8][2];
 		const char *module;
 	} cases[] = {
-		{ { { TORCH "nn/functional.py", "<module>" }, { IMPORTLIB }, { TORCH "__init__.py", "<module>" }, { IMPORTLIB }, { "/p/train.py", "<module>" } }, "torch" },
-		{ { { TORCH "nn/functional.py", "<module>" }, { TORCH "__init__.py", "<module>" }, { "/p/train.py", "<module>" } }, "torch" }, // cut
+		{ { { TORCH "nn/functional.py", "<module>" },
+		    { IMPORTLIB },
+		    { TORCH "__init__.py", "<module>" },
+		    { IMPORTLIB },
+		    { "/p/train.py", "<module>" } },
+		  "torch" },
+		// cut
+		{ { { TORCH "nn/functional.py", "<module>" },
+		    { TORCH "__init__.py", "<module>" },
+		    { "/p/train.py", "<module>" } },
+		  "torch" },
 		{ { { "/usr/lib/python3.11/json/decoder.py", "<module>" }, { IMPORTLIB }, { "/p/train.py", "f" } }, "json" },
 		{ { { "/usr/lib/python3.11/socket.py", "<module>" }, { IMPORTLIB }, { "/p/train.py", "f" } }, "socket" },
-		{ { { "<frozen stat>", "<module>" }, { "=<frozen importlib._bootstrap>", "f" }, { "<frozen os>", "<module>" }, { IMPORTLIB }, { "<frozen site>", "<module>" }, { IMPORTLIB } }, "site" },
+		{ { { "<frozen stat>", "<module>" },
+		    { "=<frozen importlib._bootstrap>", "f" },
+		    { "<frozen os>", "<module>" },
+		    { IMPORTLIB },
+		    { "<frozen site>", "<module>" },
+		    { IMPORTLIB } },
+		  "site" },
 		{ { { "/v/lib/python3.11/site-packages/six.py", "<module>" }, { IMPORTLIB }, { "/p/train.py", "f" } }, "six" },
-		{ { { "/v/lib/python3.11/site-packages/google/protobuf/x.py", "<module>" }, { IMPORTLIB }, { "/p/train.py", "f" } }, "google" },
-		{ { { "/usr/lib/python3.11/lib-dynload/_ssl.cpython-311-x86_64-linux-gnu.so", "PyInit__ssl" }, { IMPORTLIB }, { "/p/train.py", "f" } }, "_ssl" },
+		{ { { "/v/lib/python3.11/site-packages/google/protobuf/x.py", "<module>" },
+		    { IMPORTLIB },
+		    { "/p/train.py", "f" } },
+		  "google" },
+		{ { { "/usr/lib/python3.11/lib-dynload/_ssl.cpython-311-x86_64-linux-gnu.so", "PyInit__ssl" },
+		    { IMPORTLIB },
+		    { "/p/train.py", "f" } },
+		  "_ssl" },
 		/* the user's own code inside an import is the user's; what it called is no import */
 		{ { { "/p/data.py", "<module>" }, { IMPORTLIB }, { "/p/train.py", "<module>" } }, "" },
 		{ { { TORCH "__init__.py", "zeros" }, { "/p/train.py", "<module>" } }, "" },

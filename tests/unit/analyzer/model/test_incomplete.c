@@ -34,7 +34,10 @@ names_without_room_are_no_lines_either(void **state)
 static void
 where_lines_say_little_the_run_is_to_be_recorded_again(void **state)
 {
-	static const struct { uint64_t folded_bytes, growth, unlisted_bytes; const char *next; } cases[] = {
+	static const struct {
+		uint64_t folded_bytes, growth, unlisted_bytes;
+		const char *next;
+	} cases[] = {
 		{ 100 * MIB, 1, 0, "record it again with more room for stacks (the disk that holds captures, or ulimit -v)" },
 		{ 100 * MIB, 0, 0, "record it again with more room for stacks (KMEMSHIM_SITES, KMEMSHIM_CAPTURE)" },
 		{ 10 * MIB, 0, 0, "nothing needs doing" },
@@ -60,7 +63,8 @@ where_lines_say_little_the_run_is_to_be_recorded_again(void **state)
 		if (strncmp(verdict.next, cases[i].next, strlen(cases[i].next)) != 0)
 			fail_msg("%zu: %s", i, verdict.next);
 		assert_true((strstr(verdict.text, "is in no line") != NULL) == (cases[i].unlisted_bytes != 0));
-		assert_true((strstr(verdict.text, "no room for the stacks of 100 MiB") != NULL) == (cases[i].folded_bytes == 100 * MIB));
+		assert_true((strstr(verdict.text, "no room for the stacks of 100 MiB") != NULL) ==
+		            (cases[i].folded_bytes == 100 * MIB));
 	}
 }
 

@@ -35,7 +35,8 @@ begin(uint32_t pid)
 static void
 allocate(struct capture_builder *builder, const char *file, uint64_t bytes)
 {
-	uint64_t frame = capture_builder_python_frame(capture_builder_code(builder, file, "<module>", 1, KMEM_CODE_CELL, NULL, 0), 0);
+	uint64_t frame = capture_builder_python_frame(
+		capture_builder_code(builder, file, "<module>", 1, KMEM_CODE_CELL, NULL, 0), 0);
 
 	capture_builder_site(builder, KMEM_DOMAIN_HEAP, capture_builder_stack(builder, &frame, 1, 0), bytes, 1, 0, 0);
 }
@@ -114,7 +115,8 @@ runs_of_one_text_are_one_cell_across_kernels(void **state)
 	assert_int_equal(model->sites[0].process_count, 2);
 	assert_string_equal(text_of(model, "cell In[7]"), KEEP);
 	assert_true(model->sites[0].where->is_user);
-	assert_string_equal(place_text(site_of(model, "cell In[7]")->where->file, 3, "<module>", "", 0, text), "cell In[7] line 3");
+	assert_string_equal(place_text(site_of(model, "cell In[7]")->where->file, 3, "<module>", "", 0, text),
+	                    "cell In[7] line 3");
 	assert_string_equal(place_text("cell In[7]", 3, "f", "", 0, text), "cell In[7] line 3 f");
 	assert_string_equal(place_text("cell In[7]", 3, "<cell line: 1>", "", 0, text), "cell In[7] line 3");
 	model_free(model);
@@ -197,7 +199,8 @@ an_unknown_number_is_not_made_up(void **state)
 	capture_builder_cell(builder, 1, "something else", "", 0);
 	end(builder);
 	model = load();
-	assert_string_equal(place_text(site_of(model, "cell #42")->where->file, 3, "<module>", "", 0, text), "cell #42 line 3");
+	assert_string_equal(place_text(site_of(model, "cell #42")->where->file, 3, "<module>", "", 0, text),
+	                    "cell #42 line 3");
 	assert_string_equal(text_of(model, "cell #42"), "");
 	model_free(model);
 }
@@ -205,8 +208,10 @@ an_unknown_number_is_not_made_up(void **state)
 static void
 what_only_looks_like_a_cell_is_a_file(void **state)
 {
-	static const char *const files[] = { "/srv/me/ipykernel_notes/x.py", "<ipython-input-x-1>", "/tmp/ipython-input-7", "<ipython-input-",
-		                             "/ipykernel_", "/tmp/ipykernel_1.py" };
+	static const char *const files[] = {
+		"/srv/me/ipykernel_notes/x.py", "<ipython-input-x-1>", "/tmp/ipython-input-7", "<ipython-input-", "/ipykernel_",
+		"/tmp/ipykernel_1.py"
+	};
 	struct capture_builder *builder = begin(100);
 	struct model *model;
 

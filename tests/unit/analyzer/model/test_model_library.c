@@ -20,16 +20,22 @@ static const struct {
 	const char *inner; // module of the first native frame
 	const char *outer;
 	unsigned domain;
-	const char *name;   // NULL: no library's
+	const char *name; // NULL: no library's
 	const char *setting;
 } cases[] = {
-	{ "/v/lib/python3.11/site-packages/polars/polars.abi3.so", "/usr/bin/python3.11", KMEM_DOMAIN_LIBRARY, "polars", MODEL_LIBRARY_JEMALLOC },
-	{ "/v/lib/python3.11/site-packages/_polars_runtime_32/_polars_runtime.abi3.so", "/usr/bin/python3.11", KMEM_DOMAIN_LIBRARY, "polars", MODEL_LIBRARY_JEMALLOC },
-	{ "/v/site-packages/_duckdb.cpython-311-x86_64-linux-gnu.so", "/usr/bin/python3.11", KMEM_DOMAIN_LIBRARY, "duckdb", NULL },
-	{ "/v/site-packages/pyarrow/libarrow.so.2100", "/usr/bin/python3.11", KMEM_DOMAIN_LIBRARY, "pyarrow", "ARROW_DEFAULT_MEMORY_POOL=system" },
-	{ "/usr/lib/x86_64-linux-gnu/libarrow.so.2100", "/opt/server", KMEM_DOMAIN_LIBRARY, "libarrow", "ARROW_DEFAULT_MEMORY_POOL=system" },
+	{ "/v/lib/python3.11/site-packages/polars/polars.abi3.so", "/usr/bin/python3.11", KMEM_DOMAIN_LIBRARY, "polars",
+	  MODEL_LIBRARY_JEMALLOC },
+	{ "/v/lib/python3.11/site-packages/_polars_runtime_32/_polars_runtime.abi3.so", "/usr/bin/python3.11",
+	  KMEM_DOMAIN_LIBRARY, "polars", MODEL_LIBRARY_JEMALLOC },
+	{ "/v/site-packages/_duckdb.cpython-311-x86_64-linux-gnu.so", "/usr/bin/python3.11", KMEM_DOMAIN_LIBRARY, "duckdb",
+	  NULL },
+	{ "/v/site-packages/pyarrow/libarrow.so.2100", "/usr/bin/python3.11", KMEM_DOMAIN_LIBRARY, "pyarrow",
+	  "ARROW_DEFAULT_MEMORY_POOL=system" },
+	{ "/usr/lib/x86_64-linux-gnu/libarrow.so.2100", "/opt/server", KMEM_DOMAIN_LIBRARY, "libarrow",
+	  "ARROW_DEFAULT_MEMORY_POOL=system" },
 	{ "/usr/lib/x86_64-linux-gnu/libc.so.6", "/usr/bin/node", KMEM_DOMAIN_LIBRARY, "node", NULL },
-	{ "/usr/lib/x86_64-linux-gnu/libc.so.6", "/usr/lib/x86_64-linux-gnu/libc.so.6", KMEM_DOMAIN_LIBRARY, "a library", NULL },
+	{ "/usr/lib/x86_64-linux-gnu/libc.so.6", "/usr/lib/x86_64-linux-gnu/libc.so.6", KMEM_DOMAIN_LIBRARY, "a library",
+	  NULL },
 	{ "/v/site-packages/polars/polars.abi3.so", "/usr/bin/python3.11", KMEM_DOMAIN_MMAP, NULL, NULL },
 };
 
@@ -82,7 +88,8 @@ who_collects_objects_is_known_by_the_code_that_maps(void **state)
 	} stacks[] = {
 		{ "os::pd_commit_memory", "libjvm.so", "os::commit_memory", "libjvm.so", "the JVM", false },
 		{ "", "libjvm.so", "", "libjvm.so", "the JVM", false }, // stripped
-		{ "v8::base::OS::SetPermissions", "node", "v8::base::BoundedPageAllocator::AllocatePages", "node", "V8", false },
+		{ "v8::base::OS::SetPermissions", "node", "v8::base::BoundedPageAllocator::AllocatePages", "node", "V8",
+		  false },
 		{ "mprotect", "libc.so.6", "v8::base::OS::SetPermissions", "libmini_racer.so", "V8", false },
 		{ "x_cgo_mmap", "server", "runtime.callCgoMmap", "server", "Go", false },
 		{ "operator new", "libstdc++.so.6", "v8::internal::MemoryChunk::MemoryChunk", "node", NULL, false },
@@ -92,15 +99,20 @@ who_collects_objects_is_known_by_the_code_that_maps(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(stacks) / sizeof(stacks[0]); i++) {
-		struct model_frame inner = { .kind = MODEL_FRAME_NATIVE, .function = stacks[i].inner, .module = stacks[i].module };
-		struct model_frame outer = { .kind = MODEL_FRAME_NATIVE, .function = stacks[i].outer, .module = stacks[i].outer_module };
+		struct model_frame inner = { .kind = MODEL_FRAME_NATIVE,
+			                         .function = stacks[i].inner,
+			                         .module = stacks[i].module };
+		struct model_frame outer = { .kind = MODEL_FRAME_NATIVE,
+			                         .function = stacks[i].outer,
+			                         .module = stacks[i].outer_module };
 		const struct model_frame *frames[] = { &inner, &outer };
 		struct model_domain domains[] = { { .name = "mmap" }, { .name = "heap" } };
 		struct model model = { .domains = domains, .domain_count = 2 };
 		struct model_site site = { .domain = stacks[i].is_of_malloc, .frames = frames, .frame_count = 2 };
 		const struct model_runtime *runtime = model_runtime_of(&model, &site);
 
-		if ((runtime == NULL) != (stacks[i].name == NULL) || (runtime != NULL && strcmp(runtime->name, stacks[i].name) != 0))
+		if ((runtime == NULL) != (stacks[i].name == NULL) ||
+		    (runtime != NULL && strcmp(runtime->name, stacks[i].name) != 0))
 			fail_msg("%zu: %s", i, runtime != NULL ? runtime->name : "none");
 	}
 }

@@ -52,12 +52,12 @@ new_stack(struct capture_builder *builder, uint64_t innermost)
 
 /* The second record of a thread that released more than it requested. */
 static struct kmem_site *
-new_record(struct capture_builder *builder, uint32_t stack, uint16_t slot, uint64_t allocated_bytes, uint64_t allocated_count,
-           uint64_t freed_bytes, uint64_t freed_count)
+new_record(struct capture_builder *builder, uint32_t stack, uint16_t slot, uint64_t allocated_bytes,
+           uint64_t allocated_count, uint64_t freed_bytes, uint64_t freed_count)
 {
-	struct kmem_site *site = capture_builder_site_at(
-		builder, capture_builder_site(builder, KMEM_DOMAIN_HEAP, stack, allocated_bytes, allocated_count, freed_bytes,
-		                              freed_count));
+	struct kmem_site *site = capture_builder_site_at(builder, capture_builder_site(builder, KMEM_DOMAIN_HEAP, stack,
+	                                                                               allocated_bytes, allocated_count,
+	                                                                               freed_bytes, freed_count));
 
 	site->slot = slot;
 	return site;
@@ -68,7 +68,8 @@ static void
 code_without_room_for_its_name_is_said_in_words(void **state)
 {
 	struct capture_builder *builder = capture_builder_new();
-	uint64_t frame = capture_builder_python_frame(capture_builder_code(builder, "<unknown>", "<unknown>", 0, 0, NULL, 0), 0);
+	uint64_t frame = capture_builder_python_frame(
+		capture_builder_code(builder, "<unknown>", "<unknown>", 0, 0, NULL, 0), 0);
 	struct model *model;
 
 	(void)state;
@@ -93,8 +94,9 @@ a_domain_is_the_sum_of_its_sites(void **state)
 	capture_builder_domain(builder, KMEM_DOMAIN_HEAP)->is_used = 0; // sites are use enough
 	capture_builder_domain(builder, KMEM_DOMAIN_MMAP)->is_used = 0; // this one is not: nothing was ever booked
 	capture_builder_header(builder)->failed[0] = (struct kmem_failed){ .sequence = 1, .bytes = 1, .events_before = 56 };
-	capture_builder_header(builder)->failed[1] = (struct kmem_failed){ .sequence = 2, .bytes = 1, .events_before = 57,
-		                                                           .monotonic_ns = 1 };
+	capture_builder_header(builder)->failed[1] = (struct kmem_failed){
+		.sequence = 2, .bytes = 1, .events_before = 57, .monotonic_ns = 1
+	};
 	model = load_sound(builder);
 	assert_int_equal(model->domain_count, 1);
 	assert_int_equal(model->domains[0].allocated_bytes, 5700);
@@ -122,10 +124,10 @@ peaks_are_of_what_the_sites_hold(void **state)
 		uint64_t word_now, first_now, second_now;
 		uint64_t domain_peak, first_peak, second_peak;
 	} cases[] = {
-		{ 1000, 4000, 2000, 6000, 4000, 2000 }, // a new maximum that the word does not know
-		{ 7000, 3000, 1000, 5000, 3500, 1000 }, // the word does not know the fall either
-		{ 7000, 9000, UINT64_MAX - 999, 8000, 9000, 0 }, // a site that released more
-		{ 7000, 1000, UINT64_MAX - 1999, 5000, 3500, 0 },  // as all of them, in between
+		{ 1000, 4000, 2000, 6000, 4000, 2000 },           // a new maximum that the word does not know
+		{ 7000, 3000, 1000, 5000, 3500, 1000 },           // the word does not know the fall either
+		{ 7000, 9000, UINT64_MAX - 999, 8000, 9000, 0 },  // a site that released more
+		{ 7000, 1000, UINT64_MAX - 1999, 5000, 3500, 0 }, // as all of them, in between
 	};
 
 	(void)state;
@@ -160,7 +162,8 @@ threads_that_release_for_others_are_one_site(void **state)
 	new_record(builder, stack, 1, 0, 0, 6000, 6)->peak = kmem_peak_pack(UINT64_C(0) - 6000, UINT64_C(0) - 1500, 9);
 	new_record(builder, new_stack(builder, 0x400200), 1, 100, 1, 0, 0)->peak = kmem_peak_pack(100, 0, 0);
 	new_record(builder, stack, 2, 10000, 10, 0, 0)->peak = kmem_peak_pack(10000, 9000, 9);
-	new_record(builder, new_stack(builder, 0x400100), 3, 500, 1, 700, 2)->peak = kmem_peak_pack(UINT64_C(0) - 200, 0, 4);
+	new_record(builder, new_stack(builder, 0x400100), 3, 500, 1, 700, 2)->peak = kmem_peak_pack(UINT64_C(0) - 200, 0,
+	                                                                                            4);
 	capture_builder_domain(builder, KMEM_DOMAIN_HEAP)->peak = kmem_peak_pack(3900, 9000, 9);
 	model = load_sound(builder);
 	assert_int_equal(model->site_count, 2);
@@ -240,10 +243,10 @@ generations_of_threads_are_summed_by_index(void **state)
 	block->live_count[3] = 2;
 	model = load_sound(builder);
 	assert_int_equal(model->sites[0].live_count, 10);
-	assert_int_equal(model->sites[0].generations_total, 8);  // seven, and what is older
-	assert_int_equal(model->sites[0].generations_alive, 4);  // the first, fourth, seventh; 3 of 10 are older
+	assert_int_equal(model->sites[0].generations_total, 8); // seven, and what is older
+	assert_int_equal(model->sites[0].generations_alive, 4); // the first, fourth, seventh; 3 of 10 are older
 	assert_int_equal(model->sites[0].recent_total, 2);
-	assert_int_equal(model->sites[0].recent_alive, 1);       // the latest birth is that of the second thread
+	assert_int_equal(model->sites[0].recent_alive, 1); // the latest birth is that of the second thread
 	model_free(model);
 }
 
@@ -278,9 +281,14 @@ what_a_consumer_releases_is_not_alive(void **state)
 static void
 what_was_built_at_one_go_does_not_accumulate(void **state)
 {
-	static const struct { unsigned first, latest, clock; bool is_recent, has_paused; unsigned total; } cases[] = {
-		{ 33, 41, 41, true, false, 9 }, { 33, 41, 42, true, false, 9 }, { 33, 41, 43, true, true, 9 }, { 33, 41, 44, false, true, 12 },
-		{ 33, 41, 60, false, true, 28 }, { 9, 41, 44, true, true, 9 },  { 9, 41, 45, false, true, 37 }, { 1, 3, 4, true, false, 9 },
+	static const struct {
+		unsigned first, latest, clock;
+		bool is_recent, has_paused;
+		unsigned total;
+	} cases[] = {
+		{ 33, 41, 41, true, false, 9 },  { 33, 41, 42, true, false, 9 },  { 33, 41, 43, true, true, 9 },
+		{ 33, 41, 44, false, true, 12 }, { 33, 41, 60, false, true, 28 }, { 9, 41, 44, true, true, 9 },
+		{ 9, 41, 45, false, true, 37 },  { 1, 3, 4, true, false, 9 },
 	};
 
 	(void)state;

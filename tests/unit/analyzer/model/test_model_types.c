@@ -17,7 +17,6 @@
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-
 static struct kmem_header *
 header_of(unsigned char *file)
 {

@@ -22,7 +22,6 @@
 
 #define COUNT_OF(list) (sizeof(list) / sizeof((list)[0]))
 
-
 static struct kmem_header *
 header_of(unsigned char *file)
 {
@@ -159,7 +158,8 @@ every_session_of_a_folder_is_a_run(void **state)
 	struct fail fail;
 
 	(void)state;
-	assert_true(process_tree_sessions(scratch_folder, false, &sessions, &fail)); // as the test before it left the folder
+	// as the test before it left the folder
+	assert_true(process_tree_sessions(scratch_folder, false, &sessions, &fail));
 	assert_int_equal(sessions.count, 2);
 	assert_string_equal(sessions.names[0], "old");
 	assert_string_equal(sessions.names[1], "new");
@@ -263,8 +263,11 @@ a_process_is_alive_by_pid_start_and_boot(void **state)
 	assert_non_null(file);
 	assert_non_null(fgets(text, sizeof(text), file));
 	(void)fclose(file);
-	assert_int_equal(sscanf(strrchr(text, ')'), ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
-	                        "%*d %*d %*d %lu", &identity.start_ticks), 1);
+	assert_int_equal(sscanf(strrchr(text, ')'),
+	                        ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
+	                        "%*d %*d %*d %lu",
+	                        &identity.start_ticks),
+	                 1);
 	file = fopen("/proc/sys/kernel/random/boot_id", "r");
 	assert_non_null(file);
 	assert_int_equal(fscanf(file, "%39s", identity.boot_id), 1);

@@ -16,7 +16,6 @@
 #include "model/model.h"
 #include "scratch.h"
 
-
 static const struct {
 	struct kmem_resident looks[2];
 	uint64_t bytes; // of what is taken; 0 = nothing
@@ -165,14 +164,16 @@ static const struct lines_case lines_cases[] = {
 	{ nothing, MAPPED - THERE, 20000, true, NULL, "what was not resident is untouched" },
 	{ one_bit, 0, 0, false, "(0) does not fit its checksum", "a damaged bit is seen" },
 	{ being_written, 0, 0, false, NULL, "killed while it was written: nothing is said" },
-	{ of_an_earlier_look, MAPPED - THERE, 20000, true, NULL, "killed between a look and its lines: those of the look before" },
+	{ of_an_earlier_look, MAPPED - THERE, 20000, true, NULL,
+	  "killed between a look and its lines: those of the look before" },
 	{ of_no_look, 0, 0, true, NULL, "of a look that is not there" },
 	{ no_such_site, 0, 0, true, "what of site 9999 of 1024 is in memory", "a site that is not there" },
 	{ more_there_than_asked, 0, 0, true, "what of site 2 of 1024 is in memory", "more than all of it" },
 	{ more_asked_than_held, MAPPED, 20000, true, NULL, "no more than what is still held" },
 	{ twice_the_same_site, MAPPED, 20000, true, NULL, "nor when it is said twice" },
 	{ pages_do_not_add_up, 0, 0, true, "pages of malloc's heap", "more pages than there are" },
-	{ touched_meanwhile, MAPPED - THERE - 15000, 20000, true, NULL, "memory grew by more than what was allocated since" },
+	{ touched_meanwhile, MAPPED - THERE - 15000, 20000, true, NULL,
+	  "memory grew by more than what was allocated since" },
 	{ of_a_device, 150, 20000, true, NULL, "of the heap, too" },
 };
 
@@ -214,7 +215,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = { cmocka_unit_test(the_newer_whole_look_is_taken),
-		                            cmocka_unit_test(what_was_never_touched_is_told_by_line) };
+		                                cmocka_unit_test(what_was_never_touched_is_told_by_line) };
 
 	return cmocka_run_group_tests_name("resident", tests, scratch_make, scratch_remove);
 }

@@ -18,7 +18,6 @@
 #include "random.h"
 #include "scratch.h"
 
-
 static void
 write_capture(struct capture_builder *builder)
 {
@@ -72,7 +71,8 @@ every_stack_is_whole_again(void **state)
 		uint32_t outer = 0;
 		uint32_t own;
 
-		if (outside != NULL && outside->chain < KMEM_STACK_CHAIN_MAX && outside->count != 0 && random_below(&seed, 100) != 0)
+		if (outside != NULL && outside->chain < KMEM_STACK_CHAIN_MAX && outside->count != 0 &&
+		    random_below(&seed, 100) != 0)
 			outer = 1 + (uint32_t)random_below(&seed, outside->count);
 		own = (uint32_t)random_below(&seed, KMEM_STACK_FRAMES_MAX + 1 - outer);
 		own %= random_below(&seed, 16) == 0 ? KMEM_STACK_FRAMES_MAX + 1 : 12;

@@ -56,9 +56,20 @@ make_death(void)
 	static const uint64_t held_bytes[] = { [HEAP] = 393 * MIB, [CUDA0] = 600 * MIB };
 	static struct model_held held;
 	held = (struct model_held){ .site = &hand.sites[7], .live_bytes = 600 * MIB, .live_count = 6 };
-	hand.failed = (struct model_failed){ .bytes = 2 * GIB, .domain = CUDA0, .error = 2, .had_success_after = true,
-		.monotonic_ns = hand.identity.start_monotonic_ns, .site = &hand.sites[7], .free_bytes = 300 * MIB, .total_bytes = GIB,
-		.pool_kept_bytes = 64 * MIB, .has_held = true, .domain_count = HAND_DOMAINS, .domain_bytes = held_bytes, .held_count = 1, .held = &held };
+	hand.failed = (struct model_failed){ .bytes = 2 * GIB,
+		                                 .domain = CUDA0,
+		                                 .error = 2,
+		                                 .had_success_after = true,
+		                                 .monotonic_ns = hand.identity.start_monotonic_ns,
+		                                 .site = &hand.sites[7],
+		                                 .free_bytes = 300 * MIB,
+		                                 .total_bytes = GIB,
+		                                 .pool_kept_bytes = 64 * MIB,
+		                                 .has_held = true,
+		                                 .domain_count = HAND_DOMAINS,
+		                                 .domain_bytes = held_bytes,
+		                                 .held_count = 1,
+		                                 .held = &held };
 	hand.process.failed_count = 4;
 	hand.model.failed_count = 1;
 	hand.process.losses[KMEM_LOST_EVENTS] = 1234;
@@ -331,7 +342,8 @@ frames_of_very_many_sites_are_left_out_of_the_json_unless_asked_for(void **state
 
 		options.frames_bytes = round == 1 ? UINT64_MAX : 18 * sizeof(name);
 		text = written(&hand.model, &rank_peak, &options, render_json);
-		for (const char *at = text; (at = strstr(at, "\"frames_omitted\": 4, \"frames_before_gap\": 0, \"frames\": []")); at++)
+		for (const char *at = text;
+		     (at = strstr(at, "\"frames_omitted\": 4, \"frames_before_gap\": 0, \"frames\": []")); at++)
 			empty++;
 		assert_int_equal(empty, round == 0 ? 4 : 0); // three such names each: six sites make 18 full
 		free(text);
@@ -487,8 +499,9 @@ a_leak_below_the_tolerance_is_remarked(void **state)
 	render_check_text(check, stream);
 	assert_int_equal(fclose(stream), 0);
 	assert_int_equal(check->failed_count, 0);
-	assert_non_null(strstr(text, "\nok, but a new leak of 800 KiB at train.py:52 <genexpr> & 'more' (below the 1.0 MiB / 5 % "
-	                             "tolerance)\n"));
+	assert_non_null(strstr(text,
+	                       "\nok, but a new leak of 800 KiB at train.py:52 <genexpr> & 'more' (below the 1.0 MiB / 5 % "
+	                       "tolerance)\n"));
 	free(text);
 	check_free(check);
 	check = check_compare(after, after, usual); // known to the baseline
@@ -502,7 +515,8 @@ a_leak_below_the_tolerance_is_remarked(void **state)
 static void
 peaks_that_may_be_off_are_remarked(void **state)
 {
-	static const char told[] = "eaks may be off by up to 192 KiB: threads add up small events first; KMEMSHIM_EXACT=1 is exact\n";
+	static const char
+		told[] = "eaks may be off by up to 192 KiB: threads add up small events first; KMEMSHIM_EXACT=1 is exact\n";
 	const struct report_options all = { .top = 5 };
 	struct model_process processes[3];
 
@@ -518,7 +532,10 @@ peaks_that_may_be_off_are_remarked(void **state)
 		hand.model.processes = processes;
 		hand.model.process_count = 3;
 		for (unsigned i = 0; i < 3; i++)
-			text[i] = written(&hand.model, &rank_peak, &all, i == 0 ? render_text_remarks : i == 1 ? render_text_peak_error : render_json);
+			text[i] = written(&hand.model, &rank_peak, &all,
+			                  i == 0   ? render_text_remarks
+			                  : i == 1 ? render_text_peak_error
+			                           : render_json);
 		assert_int_equal(strstr(text[0], told) != NULL, is_off);
 		assert_int_equal(strstr(text[0], "may be off") != NULL, is_off);
 		assert_string_equal(text[1] + (is_off != 0), is_off != 0 ? told : "");

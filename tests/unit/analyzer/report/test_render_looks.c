@@ -6,7 +6,6 @@
 
 #include <stdlib.h>
 
-
 static struct hand_model hand;
 
 static void
@@ -79,8 +78,10 @@ the_age_of_the_resident_set_is_said(void **state)
 	} cases[] = {
 		{ true, 10000000, 640000000, "Resident set at the last look, 0.6 s before the end\n" },
 		{ true, 10000000, 90000000, "Resident set at the last look\n" },
-		{ true, UINT64_C(16000000000), UINT64_C(17000000000), "Resident set at the last look, 17.0 s before the end\n" },
-		{ false, UINT64_C(1900000000), 0, "Resident set at the last look, 1.9 s before the last heartbeat, which saw 300 MiB\n" },
+		{ true, UINT64_C(16000000000), UINT64_C(17000000000),
+		  "Resident set at the last look, 17.0 s before the end\n" },
+		{ false, UINT64_C(1900000000), 0,
+		  "Resident set at the last look, 1.9 s before the last heartbeat, which saw 300 MiB\n" },
 		{ false, 90000000, 0, "Resident set at the last look\n" },
 	};
 
@@ -111,8 +112,10 @@ a_look_of_another_time_is_told_beside_the_last_heartbeat(void **state)
 static void
 what_found_no_room_is_not_attributed(void **state)
 {
-	static const char libraries[] = "  not attributed  1.0 MiB  made by direct system calls, or by libraries for themselves";
-	static const char blocks[] = ", or of blocks\n                           that were not recorded (see Losses)\n  in all";
+	static const char
+		libraries[] = "  not attributed  1.0 MiB  made by direct system calls, or by libraries for themselves";
+	static const char
+		blocks[] = ", or of blocks\n                           that were not recorded (see Losses)\n  in all";
 	char says[256];
 
 	(void)state;
@@ -156,8 +159,14 @@ kinds_that_were_counted_earlier_say_so(void **state)
 static void
 whether_sums_were_there_at_once_is_always_said(void **state)
 {
-	static const struct { size_t process_count; size_t unknown_end_count; uint64_t together_bytes; const char *says; } cases[] = {
-		{ 2, 1, 400 * MIB, "\n  sums over 2 processes that may have run at the same time (when 1 of them ended is not known)\n" },
+	static const struct {
+		size_t process_count;
+		size_t unknown_end_count;
+		uint64_t together_bytes;
+		const char *says;
+	} cases[] = {
+		{ 2, 1, 400 * MIB,
+		  "\n  sums over 2 processes that may have run at the same time (when 1 of them ended is not known)\n" },
 		{ 2, 0, 400 * MIB, "\n  sums over 2 processes that ran at the same time\n" },
 		{ 2, 0, 400 * MIB, "\nCapture: kmemshim.out/python.4242.1.kmem and 1 more, recorded " },
 		{ 1, 0, 400 * MIB, "\nCapture: kmemshim.out/python.4242.1.kmem, recorded " },
@@ -189,15 +198,25 @@ what_has_no_name_has_an_address_and_a_way_to_get_one(void **state)
 
 	(void)state;
 	make();
-	hand.frames[0][2] = (struct model_frame){ .kind = MODEL_FRAME_NATIVE, .function = "", .file = "", .module = "st",
-		.module_path = "/srv/st", .module_offset = 0x1159, .is_user = true };
+	hand.frames[0][2] = (struct model_frame){ .kind = MODEL_FRAME_NATIVE,
+		                                      .function = "",
+		                                      .file = "",
+		                                      .module = "st",
+		                                      .module_path = "/srv/st",
+		                                      .module_offset = 0x1159,
+		                                      .is_user = true };
 	text = page(NULL);
 	assert_non_null(strstr(text, "  st+0x1159\n"));
-	assert_non_null(strstr(text, "\n           NAME+0x...: NAME has no symbols here; its debug package, or building with -g, brings names\n"));
+	assert_non_null(strstr(
+		text,
+		"\n           NAME+0x...: NAME has no symbols here; its debug package, or building with -g, brings names\n"));
 	free(text);
 	text = written(&hand.model, &rank_sites, &rows, render_json);
-	assert_non_null(strstr(text, "\"where\": {\"file\": \"\", \"line\": 0, \"function\": \"\", \"module\": \"st\", \"offset\": 4441, "));
-	assert_non_null(strstr(text, "{\"kind\": \"native\", \"function\": \"\", \"file\": \"\", \"line\": 0, \"module\": \"st\", \"offset\": 4441}"));
+	assert_non_null(strstr(
+		text, "\"where\": {\"file\": \"\", \"line\": 0, \"function\": \"\", \"module\": \"st\", \"offset\": 4441, "));
+	assert_non_null(strstr(
+		text,
+		"{\"kind\": \"native\", \"function\": \"\", \"file\": \"\", \"line\": 0, \"module\": \"st\", \"offset\": 4441}"));
 	assert_non_null(strstr(text, "\"module\": \"libfast-0a1b2c3d.so.1.2\"}")); // has a name
 	free(text);
 }
@@ -206,8 +225,12 @@ what_has_no_name_has_an_address_and_a_way_to_get_one(void **state)
 static void
 that_outer_frames_are_missing_is_said(void **state)
 {
-	static const struct { uint32_t omitted, before_gap; const char *says; } cases[] = {
-		{ 2845, 4, "                    from train.py:95 <module>\n                    ...  at least 2,845 outer frames were not recorded\n" },
+	static const struct {
+		uint32_t omitted, before_gap;
+		const char *says;
+	} cases[] = {
+		{ 2845, 4,
+		  "                    from train.py:95 <module>\n                    ...  at least 2,845 outer frames were not recorded\n" },
 		{ 1, 4, "...  at least 1 outer frame was not recorded\n" },
 		{ 2845, 3, "                    ...  2,845 frames left out\n                    from train.py:95 <module>\n" },
 		{ 0, 0, "                    from train.py:95 <module>\n" },

@@ -33,7 +33,12 @@ leak(uint32_t line, uint64_t bytes)
 static void
 the_largest_line_always_has_a_row(void **state)
 {
-	static const struct { uint64_t top; bool is_shown; unsigned leaks; const char *rest; } cases[] = {
+	static const struct {
+		uint64_t top;
+		bool is_shown;
+		unsigned leaks;
+		const char *rest;
+	} cases[] = {
 		{ 3, true, 2, " 5.0 MiB  live in 4 more lines\n" }, // two leaks, and the largest
 		{ 5, true, 4, " 3.0 MiB  live in 2 more lines\n" },
 		{ 6, true, 5, " 2.0 MiB  live in 1 more line\n" },
@@ -68,7 +73,10 @@ the_largest_line_always_has_a_row(void **state)
 static void
 a_line_of_which_a_part_leaks_says_which_part(void **state)
 {
-	static const struct { uint64_t steady_bytes; bool is_said; } cases[] = { { 0, false }, { 300 * KIB, false }, { 9 * MIB, true } };
+	static const struct {
+		uint64_t steady_bytes;
+		bool is_said;
+	} cases[] = { { 0, false }, { 300 * KIB, false }, { 9 * MIB, true } };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -117,11 +125,15 @@ large_counts_of_lines_are_grouped(void **state)
 static void
 what_may_be_a_data_set_has_a_question_mark(void **state)
 {
-	static const struct { uint64_t volume_bytes; bool has_paused; const char *says; } cases[] = {
-		{ 0, false, " leak      12/12 " },          // not known
+	static const struct {
+		uint64_t volume_bytes;
+		bool has_paused;
+		const char *says;
+	} cases[] = {
+		{ 0, false, " leak      12/12 " },             // not known
 		{ 600 * MIB + 2, false, " leak      12/12 " }, // it did other work
 		{ 600 * MIB, false, " leak?     12/12 " },
-		{ 600 * MIB, true, " steady    12/12 " },   // it is over
+		{ 600 * MIB, true, " steady    12/12 " }, // it is over
 		{ 600 * MIB + 2, true, " leak      12/12 " },
 	};
 
@@ -145,8 +157,12 @@ what_may_be_a_data_set_has_a_question_mark(void **state)
 static void
 a_data_set_is_judged_as_a_line(void **state)
 {
-	static const struct { bool has_first_paused; const char *says; } cases[] = {
-		{ true, " steady    12/12 " }, { false, " leak?     12/12 " },
+	static const struct {
+		bool has_first_paused;
+		const char *says;
+	} cases[] = {
+		{ true, " steady    12/12 " },
+		{ false, " leak?     12/12 " },
 	};
 
 	(void)state;
@@ -175,9 +191,13 @@ what_threads_start_in_is_no_caller(void **state)
 	for (unsigned i = 0; i < 2; i++) {
 		hand_model_make(&hand);
 		(void)leak(41, MIB);
-		hand.frames[0][3] = (struct model_frame){ .kind = MODEL_FRAME_PYTHON, .function = "Thread.run",
-			.file = i == 0 ? "/usr/lib/python3.11/threading.py" : "/usr/lib/python3.11/concurrent/futures/thread.py",
-			.line = 975, .module = "threading.py", .module_path = "" };
+		hand.frames[0][3] = (struct model_frame){ .kind = MODEL_FRAME_PYTHON,
+			                                      .function = "Thread.run",
+			                                      .file = i == 0 ? "/usr/lib/python3.11/threading.py"
+			                                                     : "/usr/lib/python3.11/concurrent/futures/thread.py",
+			                                      .line = 975,
+			                                      .module = "threading.py",
+			                                      .module_path = "" };
 		text = leaks(5);
 		assert_non_null(strstr(text, "train.py:41 epoch\n                    via  fast/core.py:330 full\n"));
 		assert_null(strstr(text, "from "));
@@ -206,10 +226,14 @@ baseline_of(const char *domain, uint64_t bytes)
 static void
 a_check_says_what_arenas_need(void **state)
 {
-	static const struct { const char *before, *after, *place, *note; } cases[] = {
-		{ "python/arena", "python/arena", "  in train.py:41 epoch\n", "\nnote: record both with --python-objects: then" },
-		{ "python/arena", "heap", "  new, allocated at train.py:41 epoch\n", "\nnote: only the baseline has Python's arenas: the other was recorded with --python-objects, or "
-		                            "with PYTHONMALLOC=malloc" },
+	static const struct {
+		const char *before, *after, *place, *note;
+	} cases[] = {
+		{ "python/arena", "python/arena", "  in train.py:41 epoch\n",
+		  "\nnote: record both with --python-objects: then" },
+		{ "python/arena", "heap", "  new, allocated at train.py:41 epoch\n",
+		  "\nnote: only the baseline has Python's arenas: the other was recorded with --python-objects, or "
+		  "with PYTHONMALLOC=malloc" },
 		{ "heap", "python/arena", "  new, in train.py:41 epoch\n", "\nnote: only the new run has Python's arenas" },
 		{ "heap", "heap", "  allocated at train.py:41 epoch\n", NULL },
 	};
@@ -226,7 +250,8 @@ a_check_says_what_arenas_need(void **state)
 
 		render_check_text(check, stream);
 		assert_int_equal(fclose(stream), 0);
-		if (strstr(text, cases[i].place) == NULL || (cases[i].note != NULL ? strstr(text, cases[i].note) == NULL : strstr(text, "note:") != NULL))
+		if (strstr(text, cases[i].place) == NULL ||
+		    (cases[i].note != NULL ? strstr(text, cases[i].note) == NULL : strstr(text, "note:") != NULL))
 			fail_msg("%zu:\n%s", i, text);
 		free(text);
 		check_free(check);

@@ -18,7 +18,6 @@
 
 #define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
 
-
 static void
 write_file(const char *name, const char *text, size_t bytes)
 {
@@ -35,7 +34,9 @@ write_file(const char *name, const char *text, size_t bytes)
 static const char *
 find(struct source_lines *lines, const char *directory, const char *file, uint32_t line, bool *is_changed)
 {
-	const struct source_place place = { .directory = directory, .file = file, .path = file, .line = line, .function = "" };
+	const struct source_place place = {
+		.directory = directory, .file = file, .path = file, .line = line, .function = ""
+	};
 
 	return source_lines_find(lines, &place, is_changed);
 }
@@ -53,7 +54,7 @@ static void
 lines_end_where_python_ends_them_and_can_be_shown(void **state)
 {
 	static const char text[] = "\xef\xbb\xbf"
-				   "first\r\n\tsecond  \rthird\n\nfi\x1b[31mfth\x00!\nbad \xff\xfe\nl\xc3\xa4st";
+							   "first\r\n\tsecond  \rthird\n\nfi\x1b[31mfth\x00!\nbad \xff\xfe\nl\xc3\xa4st";
 	static const char *const wanted[] = { "first", "second", "third", "", "fi?[31mfth?!", "bad ??", "l\xc3\xa4st", "" };
 	struct source_lines *lines;
 	bool is_changed;
@@ -106,7 +107,8 @@ a_file_that_changed_since_is_never_shown(void **state)
 		assert_string_equal(find(lines, scratch_folder, "b.py", 1, &is_changed), "");
 		assert_true(is_changed);
 		source_lines_free(lines);
-		assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0); // looks old, as after rsync -t or git stash: ctime tells
+		// looks old, as after rsync -t or git stash: ctime tells
+		assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
 	}
 }
 
@@ -131,23 +133,30 @@ what_is_no_file_is_no_line(void **state)
 static void
 another_file_is_told_by_its_functions(void **state)
 {
-	static const char text[] = "def f(a):\n    return a\n@wraps\nasync def  g (a): pass\nclass C: x = 1\nh = lambda: 0\ndef ff(): 0\n";
+	static const char text
+		[] = "def f(a):\n    return a\n@wraps\nasync def  g (a): pass\nclass C: x = 1\nh = lambda: 0\ndef ff(): 0\n";
 	static const struct {
 		const char *function;
 		uint32_t first_line;
 		bool is_it;
 	} cases[] = {
-		{ "f", 1, true },         { "C.f", 1, true },        { "f", 2, false },     { "f", 7, false }, { "ff", 1, false },
-		{ "g", 3, true },         { "g", 4, true },          { "C", 5, true },      { "h", 6, false }, { "<lambda>", 6, true },
-		{ "<lambda>", 5, false }, { "f.<locals>.<listcomp>", 2, true }, { "<module>", 1, true }, { "f", 8, false }, { "f", 0, true },
+		{ "f", 1, true },        { "C.f", 1, true },       { "f", 2, false },
+		{ "f", 7, false },       { "ff", 1, false },       { "g", 3, true },
+		{ "g", 4, true },        { "C", 5, true },         { "h", 6, false },
+		{ "<lambda>", 6, true }, { "<lambda>", 5, false }, { "f.<locals>.<listcomp>", 2, true },
+		{ "<module>", 1, true }, { "f", 8, false },        { "f", 0, true },
 	};
 	struct source_lines *lines = source_lines_new(now() + 1000000000);
 
 	(void)state;
 	write_file("a.py", text, sizeof(text) - 1);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		const struct source_place place = { .directory = scratch_folder, .file = "a.py", .path = "a.py", .line = 2, .first_line = cases[i].first_line,
-			                            .function = cases[i].function };
+		const struct source_place place = { .directory = scratch_folder,
+			                                .file = "a.py",
+			                                .path = "a.py",
+			                                .line = 2,
+			                                .first_line = cases[i].first_line,
+			                                .function = cases[i].function };
 		bool is_changed;
 		const char *line = source_lines_find(lines, &place, &is_changed);
 

@@ -17,10 +17,28 @@
 static struct hand_model hand;
 static const struct verdict_now this_boot = { "this-boot", NULL };
 
-static void exit_1(void) { hand.process.state = KMEM_STATE_CLEAN_EXIT; hand.process.exit_code = 1; }
-static void exit_0(void) { hand.process.state = KMEM_STATE_CLEAN_EXIT; hand.process.exit_code = 0; }
-static void gone(void) { hand.heartbeat.monotonic_ns = 50 * SECOND_NS; }
-static void lives(void) { hand.process.is_alive = true; }
+static void
+exit_1(void)
+{
+	hand.process.state = KMEM_STATE_CLEAN_EXIT;
+	hand.process.exit_code = 1;
+}
+static void
+exit_0(void)
+{
+	hand.process.state = KMEM_STATE_CLEAN_EXIT;
+	hand.process.exit_code = 0;
+}
+static void
+gone(void)
+{
+	hand.heartbeat.monotonic_ns = 50 * SECOND_NS;
+}
+static void
+lives(void)
+{
+	hand.process.is_alive = true;
+}
 
 static struct model_failed
 refused(unsigned domain, uint64_t bytes, uint64_t at_ns)
@@ -41,14 +59,16 @@ what_became_of_a_request_to_a_device(void **state)
 		const char *wanted;
 	} cases[] = {
 		{ "nothing came of it", exit_1, CUDA0, 100, KMEM_FAILED_OPEN, false, "fatal" },
-		{ "the cache was given back, and it tried again", exit_1, CUDA0, 100, KMEM_FAILED_GOT_ENOUGH, true, "recovered" },
+		{ "the cache was given back, and it tried again", exit_1, CUDA0, 100, KMEM_FAILED_GOT_ENOUGH, true,
+		  "recovered" },
 		{ "an allocator of regions asked for less", exit_1, CUDA0, 100, KMEM_FAILED_GOT_LESS, true, "recovered" },
 		{ "others got something", exit_1, CUDA0, 100, KMEM_FAILED_OPEN, true, "fatal" },
 		{ "others got something, and it lived on", exit_1, CUDA0, 30 * SECOND_NS, KMEM_FAILED_OPEN, true, "recovered" },
 		{ "an error path makes small tensors", exit_1, TENSORS0, 100, KMEM_FAILED_GOT_LESS, true, "fatal" },
 		{ "a smaller batch did", exit_1, TENSORS0, 30 * SECOND_NS, KMEM_FAILED_GOT_LESS, true, "recovered" },
 		{ "it exited well", exit_0, TENSORS0, 100, KMEM_FAILED_OPEN, false, "recovered" },
-		{ "PyTorch gave up, and nothing else was done: a notebook", lives, TENSORS0, 100, KMEM_FAILED_OPEN, false, "pending" },
+		{ "PyTorch gave up, and nothing else was done: a notebook", lives, TENSORS0, 100, KMEM_FAILED_OPEN, false,
+		  "pending" },
 		{ "the driver's alone may be tried again", lives, CUDA0, 100, KMEM_FAILED_OPEN, false, "pending" },
 		{ "a notebook goes on", lives, TENSORS0, 100, KMEM_FAILED_OPEN, true, "recovered" },
 		{ "killed right after", gone, TENSORS0, 100, KMEM_FAILED_GOT_LESS, true, "fatal" },
@@ -195,12 +215,20 @@ who_got_enough_since_went_on(void **state)
 static void
 a_request_that_was_perhaps_caught_is_no_certain_cause(void **state)
 {
-	static const struct { int status; uint64_t got_bytes; unsigned python; const char *confidence, *says; } cases[] = {
-		{ 1, 0, 1, "likely", " was refused (likely: nothing shows that it went on from there). That is more than the machine" },
+	static const struct {
+		int status;
+		uint64_t got_bytes;
+		unsigned python;
+		const char *confidence, *says;
+	} cases[] = {
+		{ 1, 0, 1, "likely",
+		  " was refused (likely: nothing shows that it went on from there). That is more than the machine" },
 		{ 1, 3 * MIB, 1, "likely", "No more than 40.0 MiB was live then." },
-		{ 1, 38 * MIB, 1, "possible", " was refused. Whether it ended of that is not known (possible: the same thread was given 38.0 MiB after it)." },
-		{ 2, 46 * MIB, 1, "possible", "given 46.0 MiB after it, and an error that nothing catches ends Python with status 1). That is more than "
-		                              "the machine has (16.0 GiB). The peak of its heap" },
+		{ 1, 38 * MIB, 1, "possible",
+		  " was refused. Whether it ended of that is not known (possible: the same thread was given 38.0 MiB after it)." },
+		{ 2, 46 * MIB, 1, "possible",
+		  "given 46.0 MiB after it, and an error that nothing catches ends Python with status 1). That is more than "
+		  "the machine has (16.0 GiB). The peak of its heap" },
 		{ 2, 0, 1, "possible", "(possible: an error that nothing catches ends Python with status 1)." },
 		{ 2, 0, 0, "likely", "nothing shows that it went on from there" },
 	};
@@ -218,7 +246,8 @@ a_request_that_was_perhaps_caught_is_no_certain_cause(void **state)
 		hand.failed.got_bytes = cases[i].got_bytes;
 		hand_model_decide(&hand, &verdict);
 		if (strcmp(verdict.confidence, cases[i].confidence) != 0 || strstr(verdict.text, cases[i].says) == NULL ||
-		    (strstr(verdict.next, "read the program's own error message; if it tells of a lack of memory") != NULL) != is_possible)
+		    (strstr(verdict.next, "read the program's own error message; if it tells of a lack of memory") != NULL) !=
+		        is_possible)
 			fail_msg("%zu: %s: %s Next: %s", i, verdict.confidence, verdict.text, verdict.next);
 	}
 }
@@ -278,12 +307,22 @@ a_device_is_as_it_was_when_it_refused(void **state)
 		steps = hand_model_site(&hand, TENSORS0, 45, 2 * MIB);
 		hand.frames[0][0].module = "libc10_cuda.so";
 		memset(held, 0, sizeof(held));
-		held[0] = (struct model_held){ .site = segments, .live_bytes = 60 * MIB, .end_bytes = 60 * MIB, .live_count = 3,
-			                       .end_count = segments->live_count };
-		held[1] = (struct model_held){ .site = losses, .live_bytes = 40 * MIB, .live_count = 40, .has_generations = true,
-			                       .generations_alive = 12, .generations_total = 12, .recent_alive = 3, .recent_total = 3 };
-		held[2] = (struct model_held){ .site = steps, .live_bytes = 10 * MIB, .live_count = 5, .end_bytes = 2 * MIB,
-			                       .end_count = steps->live_count };
+		held[0] = (struct model_held){ .site = segments,
+			                           .live_bytes = 60 * MIB,
+			                           .end_bytes = 60 * MIB,
+			                           .live_count = 3,
+			                           .end_count = segments->live_count };
+		held[1] = (struct model_held){ .site = losses,
+			                           .live_bytes = 40 * MIB,
+			                           .live_count = 40,
+			                           .has_generations = true,
+			                           .generations_alive = 12,
+			                           .generations_total = 12,
+			                           .recent_alive = 3,
+			                           .recent_total = 3 };
+		held[2] = (struct model_held){
+			.site = steps, .live_bytes = 10 * MIB, .live_count = 5, .end_bytes = 2 * MIB, .end_count = steps->live_count
+		};
 		exit_1();
 		hand.process.ended_monotonic_ns = 50 * SECOND_NS;
 		hand.failed = refused(TENSORS0, MIB, 49 * SECOND_NS);
@@ -342,8 +381,16 @@ records_of_a_site_are_one(void **state)
 	header->generation_clock = 20;
 	header->failed_count = 1;
 	header->failed[1] = (struct kmem_failed){
-		.sequence = 1, .bytes = MIB, .domain = KMEM_DOMAIN_TENSORS_FIRST, .thread = 7, .error = 2, .site = 1,
-		.flags = KMEM_FAILED_MEMORY_KNOWN, .free_bytes = 3, .total_bytes = 64 * MIB, .outcome = KMEM_FAILED_GOT_LESS,
+		.sequence = 1,
+		.bytes = MIB,
+		.domain = KMEM_DOMAIN_TENSORS_FIRST,
+		.thread = 7,
+		.error = 2,
+		.site = 1,
+		.flags = KMEM_FAILED_MEMORY_KNOWN,
+		.free_bytes = 3,
+		.total_bytes = 64 * MIB,
+		.outcome = KMEM_FAILED_GOT_LESS,
 		.pool_kept = kmem_rough(9 * MIB),
 	};
 	stored = capture_builder_holdings(builder, 1);
@@ -412,15 +459,23 @@ what_a_thread_got_since_is_its_own(void **state)
 	for (unsigned slot = 1; slot <= 2; slot++) {
 		site = capture_builder_site(builder, KMEM_DOMAIN_HEAP, stack, slot == 1 ? 100 * MIB : GIB, 10, 99 * MIB, 9);
 		capture_builder_site_at(builder, site)->slot = (uint16_t)slot;
-		site = capture_builder_site(builder, slot == 1 ? KMEM_DOMAIN_MMAP : KMEM_DOMAIN_RESERVED, stack, 9 * MIB, 1, 0, 0);
+		site = capture_builder_site(builder, slot == 1 ? KMEM_DOMAIN_MMAP : KMEM_DOMAIN_RESERVED, stack, 9 * MIB, 1, 0,
+		                            0);
 		capture_builder_site_at(builder, site)->slot = 1;
 	}
 	header = capture_builder_header(builder);
 	header->failed_count = 3;
 	for (unsigned i = 1; i <= 3; i++)
 		header->failed[i] = (struct kmem_failed){
-			.sequence = i, .bytes = GIB, .domain = KMEM_DOMAIN_HEAP, .error = 12, .site = 1, .monotonic_ns = i,
-			.flags = i == 3 ? 0 : KMEM_FAILED_SLOT_KNOWN, .pool_kept = 1, .thread = i == 2 ? 110 : 60,
+			.sequence = i,
+			.bytes = GIB,
+			.domain = KMEM_DOMAIN_HEAP,
+			.error = 12,
+			.site = 1,
+			.monotonic_ns = i,
+			.flags = i == 3 ? 0 : KMEM_FAILED_SLOT_KNOWN,
+			.pool_kept = 1,
+			.thread = i == 2 ? 110 : 60,
 		};
 	file = capture_builder_finish(builder, KMEM_STATE_RUNNING, &bytes);
 	capture_builder_write(path, file, bytes);

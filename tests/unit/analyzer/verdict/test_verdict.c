@@ -29,19 +29,76 @@ static const struct verdict_now this_boot = { "this-boot", read_counters };
 
 /* --- what the cases are made of -------------------------------------------------------------------------------- */
 
-static void nothing(void) { }
-static void alive(void) { hand.process.is_alive = true; }
-static void clean(void) { hand.process.state = KMEM_STATE_CLEAN_EXIT; hand.process.exit_code = 0; }
-static void other_boot(void) { strcpy(hand.identity.boot_id, "another"); }
-static void replaced(void) { hand.process.state = KMEM_STATE_EXEC_REPLACED; }
-static void exit_0(void) { clean(); hand_model_waited(&hand, EXITED(0)); }
-static void exit_1(void) { clean(); hand.process.exit_code = 1; hand_model_waited(&hand, EXITED(1)); }
-static void exit_137(void) { clean(); hand.process.exit_code = 137; hand_model_waited(&hand, EXITED(137)); }
-static void killed(void) { hand_model_waited(&hand, SIGNALED(SIGKILL)); }
-static void segv(void) { hand_model_waited(&hand, SIGNALED(SIGSEGV)); }
-static void aborted(void) { hand_model_waited(&hand, SIGNALED(SIGABRT)); }
-static void bus(void) { hand_model_waited(&hand, SIGNALED(SIGBUS)); }
-static void terminated(void) { hand_model_waited(&hand, SIGNALED(SIGTERM)); }
+static void
+nothing(void)
+{
+}
+static void
+alive(void)
+{
+	hand.process.is_alive = true;
+}
+static void
+clean(void)
+{
+	hand.process.state = KMEM_STATE_CLEAN_EXIT;
+	hand.process.exit_code = 0;
+}
+static void
+other_boot(void)
+{
+	strcpy(hand.identity.boot_id, "another");
+}
+static void
+replaced(void)
+{
+	hand.process.state = KMEM_STATE_EXEC_REPLACED;
+}
+static void
+exit_0(void)
+{
+	clean();
+	hand_model_waited(&hand, EXITED(0));
+}
+static void
+exit_1(void)
+{
+	clean();
+	hand.process.exit_code = 1;
+	hand_model_waited(&hand, EXITED(1));
+}
+static void
+exit_137(void)
+{
+	clean();
+	hand.process.exit_code = 137;
+	hand_model_waited(&hand, EXITED(137));
+}
+static void
+killed(void)
+{
+	hand_model_waited(&hand, SIGNALED(SIGKILL));
+}
+static void
+segv(void)
+{
+	hand_model_waited(&hand, SIGNALED(SIGSEGV));
+}
+static void
+aborted(void)
+{
+	hand_model_waited(&hand, SIGNALED(SIGABRT));
+}
+static void
+bus(void)
+{
+	hand_model_waited(&hand, SIGNALED(SIGBUS));
+}
+static void
+terminated(void)
+{
+	hand_model_waited(&hand, SIGNALED(SIGTERM));
+}
 
 static void
 unknown_counters(void)
@@ -57,8 +114,17 @@ limited(void)
 	hand.identity.limits[0] = (struct kmem_limit){ .kind = KMEM_LIMIT_CGROUP, .bytes = 512 * MIB };
 }
 
-static void near(void) { limited(); hand.heartbeat.cgroup_bytes = 505 * MIB; }
-static void low(void) { hand.heartbeat.available_bytes = 100 * MIB; }
+static void
+near(void)
+{
+	limited();
+	hand.heartbeat.cgroup_bytes = 505 * MIB;
+}
+static void
+low(void)
+{
+	hand.heartbeat.available_bytes = 100 * MIB;
+}
 
 static void
 container_killed(void)
@@ -69,7 +135,13 @@ container_killed(void)
 }
 
 /* A full machine counts in the victim's cgroup as well, but the limit was not hit. */
-static void machine_killed(void) { killed(); low(); hand.launcher.after = (struct kmem_kill_counters){ 1, 0, 0, 1 }; }
+static void
+machine_killed(void)
+{
+	killed();
+	low();
+	hand.launcher.after = (struct kmem_kill_counters){ 1, 0, 0, 1 };
+}
 static void
 machine_counted(void)
 {
@@ -78,13 +150,45 @@ machine_counted(void)
 	hand.identity.before.cgroup_oom_kill = UINT64_MAX;
 	hand.launcher.after = (struct kmem_kill_counters){ UINT64_MAX, UINT64_MAX, UINT64_MAX, 3 };
 }
-static void others_killed(void) { killed(); hand.launcher.after.machine_oom_kill = 2; }
-static void near_unknown(void) { killed(); near(); unknown_counters(); }
-static void near_known(void) { killed(); near(); }
-static void killed_low(void) { killed(); low(); }
-static void gone_late(void) { limited(); counters_now = (struct kmem_kill_counters){ 1, 1, 5, 1 }; }
-static void gone_near(void) { near(); memset(&counters_now, 0xff, sizeof(counters_now)); }
-static void version_1(void)
+static void
+others_killed(void)
+{
+	killed();
+	hand.launcher.after.machine_oom_kill = 2;
+}
+static void
+near_unknown(void)
+{
+	killed();
+	near();
+	unknown_counters();
+}
+static void
+near_known(void)
+{
+	killed();
+	near();
+}
+static void
+killed_low(void)
+{
+	killed();
+	low();
+}
+static void
+gone_late(void)
+{
+	limited();
+	counters_now = (struct kmem_kill_counters){ 1, 1, 5, 1 };
+}
+static void
+gone_near(void)
+{
+	near();
+	memset(&counters_now, 0xff, sizeof(counters_now));
+}
+static void
+version_1(void)
 {
 	container_killed();
 	hand.identity.cgroup_version = 1;
@@ -100,29 +204,58 @@ version_1_uncounted(void)
 	hand.launcher.after.cgroup_max_hits = 0;
 }
 /* It filled the container between two looks. */
-static void version_1_burst(void) { version_1_uncounted(); hand.heartbeat.cgroup_bytes = 22 * MIB; }
-static void version_1_machine(void) { version_1_uncounted(); low(); }
+static void
+version_1_burst(void)
+{
+	version_1_uncounted();
+	hand.heartbeat.cgroup_bytes = 22 * MIB;
+}
+static void
+version_1_machine(void)
+{
+	version_1_uncounted();
+	low();
+}
 
 static void
 refused(uint64_t bytes, unsigned domain, uint64_t before_end_ns, bool had_success_after)
 {
 	hand.failed = (struct model_failed){
-		.bytes = bytes, .domain = domain, .error = ENOMEM, .had_success_after = had_success_after,
+		.bytes = bytes,
+		.domain = domain,
+		.error = ENOMEM,
+		.had_success_after = had_success_after,
 		.monotonic_ns = hand.identity.start_monotonic_ns + UINT64_C(60000000000) - before_end_ns,
 		.site = &hand.sites[0],
 	};
 	hand.model.failed_count = 1;
 }
 
-static void rlimit(void)
+static void
+rlimit(void)
 {
 	exit_1();
 	refused(256 * MIB, HEAP, 40000000, true); // the error's own message allocated
 	hand.identity.limits[0] = (struct kmem_limit){ .kind = KMEM_LIMIT_ADDRESS_SPACE, .bytes = 6 * GIB };
 }
-static void refused_long_ago(void) { exit_1(); refused(256 * MIB, HEAP, UINT64_C(30000000000), true); }
-static void refused_abort(void) { aborted(); refused(64 * GIB, HEAP, 40000000, false); }
-static void refused_device(void) { exit_1(); refused(2 * GIB, CUDA0, 40000000, false); }
+static void
+refused_long_ago(void)
+{
+	exit_1();
+	refused(256 * MIB, HEAP, UINT64_C(30000000000), true);
+}
+static void
+refused_abort(void)
+{
+	aborted();
+	refused(64 * GIB, HEAP, 40000000, false);
+}
+static void
+refused_device(void)
+{
+	exit_1();
+	refused(2 * GIB, CUDA0, 40000000, false);
+}
 static void
 shm_full(void)
 {
@@ -145,8 +278,10 @@ static const struct {
 	{ clean, "exited", "certain", "exited normally", "killed" },
 	{ replaced, "exec-replaced", "certain", "replaced by another program", "killed" },
 	{ other_boot, "not-closed", "unknown", "how it ended is not known", "killed" },
-	{ container_killed, "container-limit", "certain", "memory limit of 512 MiB was reached (certain: the cgroup's oom_kill "
-	                                                  "counter rose from 0 to 1)", "likely" },
+	{ container_killed, "container-limit", "certain",
+	  "memory limit of 512 MiB was reached (certain: the cgroup's oom_kill "
+	  "counter rose from 0 to 1)",
+	  "likely" },
 	{ version_1, "container-limit", "certain", "was killed by the kernel", "likely" },
 	{ version_1_uncounted, "container-limit", "certain", "was killed by the kernel", "machine ran out" },
 	{ version_1_burst, "container-limit", "certain", "was killed by the kernel", "machine ran out" },
@@ -161,7 +296,8 @@ static const struct {
 	{ terminated, "signal", "certain", "signal 15 (SIGTERM)", "killed for" },
 	{ segv, "crashed", "certain", "was not killed for memory. Nothing here points at memory", "limit was" },
 	{ aborted, "crashed", "certain", "signal 6 (SIGABRT)", "refused" },
-	{ refused_abort, "request-refused", "likely", "a request for 64.0 GiB in heap at train.py:41 epoch was refused", "crash" },
+	{ refused_abort, "request-refused", "likely", "a request for 64.0 GiB in heap at train.py:41 epoch was refused",
+	  "crash" },
 	{ rlimit, "request-refused", "likely", "address space is limited to 6.0 GiB (ulimit -v)", "machine ran" },
 	{ refused_long_ago, "failed", "certain", "exited with status 1", "refused at" },
 	{ refused_device, "device-memory", "likely", "refused by the driver", "ulimit" },
@@ -212,9 +348,10 @@ who_held_most_is_named_with_share_and_growth(void **state)
 	container_killed();
 	rank_leaks_classify(&hand.model);
 	verdict_decide(&hand.model, &this_boot, &verdict);
-	assert_non_null(strstr(verdict.text, "When it died 1.4 GiB was live; 400 MiB of it (29 %) was allocated at "
-	                                     "train.py:41 epoch, another 900 MiB (64 %) was left by imports. train.py:41 epoch accumulates: "
-	                                     "blocks from 12 of 12 generations are still alive."));
+	assert_non_null(strstr(
+		verdict.text, "When it died 1.4 GiB was live; 400 MiB of it (29 %) was allocated at "
+					  "train.py:41 epoch, another 900 MiB (64 %) was left by imports. train.py:41 epoch accumulates: "
+					  "blocks from 12 of 12 generations are still alive."));
 	assert_non_null(strstr(verdict.next, "look for what keeps the blocks of train.py:41 epoch alive"));
 }
 
@@ -222,7 +359,10 @@ who_held_most_is_named_with_share_and_growth(void **state)
 static void
 what_is_too_short_to_judge_says_so(void **state)
 {
-	static const struct { unsigned alive, total; bool is_said; } cases[] = {
+	static const struct {
+		unsigned alive, total;
+		bool is_said;
+	} cases[] = {
 		{ 2, 2, false }, { 3, 3, true }, { 5, 5, true }, { 4, 5, false }, { 6, 6, false },
 	};
 	struct verdict verdict;
@@ -242,8 +382,13 @@ what_is_too_short_to_judge_says_so(void **state)
 static void
 arenas_are_named_where_no_line_tells_more(void **state)
 {
-	static const struct { uint64_t of_line, of_imports; bool is_arena; } cases[] = {
-		{ 60, 300, false }, { 60, 0, true }, { 20, 300, true },
+	static const struct {
+		uint64_t of_line, of_imports;
+		bool is_arena;
+	} cases[] = {
+		{ 60, 300, false },
+		{ 60, 0, true },
+		{ 20, 300, true },
 	};
 	struct verdict verdict;
 
@@ -299,7 +444,8 @@ a_descendant_that_is_gone_explains_a_failing_parent(void **state)
 	processes[0].exit_code = 0;
 	verdict_decide(&hand.model, &this_boot, &verdict);
 	assert_string_equal(verdict.cause, "exited");
-	assert_non_null(strstr(verdict.text, "One child process was ended by a signal or crashed: train.py (pid 4243), held"));
+	assert_non_null(
+		strstr(verdict.text, "One child process was ended by a signal or crashed: train.py (pid 4243), held"));
 }
 
 /* --- several processes ------------------------------------------------------------------------------------------- */
@@ -366,8 +512,9 @@ processes_that_did_not_coexist_are_never_summed(void **state)
 	waited(0, EXITED(0));
 	decide(&verdict);
 	assert_non_null(strstr(verdict.text, "train.py (pid 4246) had the highest peak: 192 MiB of heap"));
-	assert_non_null(strstr(verdict.text, "Summed over all its processes, 960 MiB of the 960 MiB of heap that they held at their ends was "
-	                                     "allocated at train.py:41 epoch, in 5 of them."));
+	assert_non_null(strstr(
+		verdict.text, "Summed over all its processes, 960 MiB of the 960 MiB of heap that they held at their ends was "
+					  "allocated at train.py:41 epoch, in 5 of them."));
 	assert_non_null(strstr(verdict.text, "At the end 192 MiB was live in train.py (pid 4242)"));
 	assert_null(strstr(verdict.text, "960 MiB was live"));
 	assert_null(strstr(verdict.text, "was 960 MiB"));
@@ -384,8 +531,9 @@ processes_that_did_not_coexist_are_never_summed(void **state)
 	family_beat[3].monotonic_ns = family_beat[4].monotonic_ns = family_identity[0].start_monotonic_ns +
 	                                                            UINT64_C(59500000000);
 	decide(&verdict);
-	assert_non_null(strstr(verdict.text, "When it died 576 MiB was live in the 3 processes that were at work then, 192 MiB "
-	                                     "of it in train.py (pid 4246)"));
+	assert_non_null(strstr(verdict.text,
+	                       "When it died 576 MiB was live in the 3 processes that were at work then, 192 MiB "
+	                       "of it in train.py (pid 4246)"));
 }
 
 static void
@@ -400,8 +548,10 @@ children_that_a_pool_ended_are_a_note(void **state)
 	waited(0, EXITED(0));
 	decide(&verdict);
 	assert_string_equal(verdict.cause, "exited");
-	assert_non_null(strstr(verdict.text, "4 child processes were ended by a signal or crashed, and held 21.0 MiB in sum; the largest, "
-	                                     "train.py (pid 4245), held 9.0 MiB (20.0 MiB at its peak; how much it copied of its parent's 20.0 MiB is not known). "));
+	assert_non_null(strstr(
+		verdict.text,
+		"4 child processes were ended by a signal or crashed, and held 21.0 MiB in sum; the largest, "
+		"train.py (pid 4245), held 9.0 MiB (20.0 MiB at its peak; how much it copied of its parent's 20.0 MiB is not known). "));
 
 	/* The parent failed by itself and held more than any of them: still a note. */
 	family[0].peak_bytes = 50 * MIB;
@@ -435,7 +585,8 @@ a_leak_is_named_when_a_signal_ended_the_program(void **state)
 		decide(&verdict);
 		assert_string_equal(verdict.cause, deaths[i].cause);
 		assert_null(strstr(verdict.text, "Nothing here points at memory"));
-		assert_non_null(strstr(verdict.text, "400 MiB of it (100 %) was allocated at train.py:41 epoch. It accumulates"));
+		assert_non_null(
+			strstr(verdict.text, "400 MiB of it (100 %) was allocated at train.py:41 epoch. It accumulates"));
 		assert_non_null(strstr(verdict.next, "the blocks of train.py:41 epoch alive"));
 	}
 }
@@ -465,9 +616,11 @@ a_refusal_is_judged_by_what_was_held_then(void **state)
 	decide(&verdict);
 	assert_string_equal(verdict.cause, "request-refused");
 	assert_non_null(strstr(verdict.text, "a request for 1.0 MiB in mmap at train.py:41 epoch was refused"));
-	assert_non_null(strstr(verdict.text, "The peak of its mmap was 290 MiB; 290 MiB of it (100 %) was allocated at train.py:41"));
+	assert_non_null(
+		strstr(verdict.text, "The peak of its mmap was 290 MiB; 290 MiB of it (100 %) was allocated at train.py:41"));
 	assert_null(strstr(verdict.text, "5.0 MiB was live"));
-	assert_string_equal(verdict.next, "hold less before that (most at train.py:41 epoch), or raise what limits it (ulimit -v)");
+	assert_string_equal(verdict.next,
+	                    "hold less before that (most at train.py:41 epoch), or raise what limits it (ulimit -v)");
 
 	failed[2].bytes = 200 * MIB;
 	decide(&verdict);

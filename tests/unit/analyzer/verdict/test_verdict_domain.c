@@ -46,16 +46,20 @@ static const struct {
 	bool is_leak;
 	const char *says, *never, *next;
 } cases[] = {
-	{ "cuda:0", true, " exited normally, with status 0. Of cuda:0 it held 964 MiB at the end, its peak. That is 700 MiB tensors, "
+	{ "cuda:0", true,
+	  " exited normally, with status 0. Of cuda:0 it held 964 MiB at the end, its peak. That is 700 MiB tensors, "
 	  "200 MiB cached by PyTorch, 64.0 MiB NCCL. 700 MiB of the tensors (100 %) was allocated at train.py:43 epoch. It accumulates: "
-	  "700 MiB in blocks from 12 of 12 generations are still alive. No request for it was refused.", "heap", "loss.item()" },
+	  "700 MiB in blocks from 12 of 12 generations are still alive. No request for it was refused.",
+	  "heap", "loss.item()" },
 	{ "cuda", true, "Of cuda:0 it held 964 MiB", "Of cuda:0/tensors", "loss.item()" },
-	{ "cuda:0/tensors", true, "Of cuda:0/tensors it held 700 MiB at the end, its peak. 700 MiB of the tensors (100 %)", "NCCL",
-	  "loss.item()" },
+	{ "cuda:0/tensors", true, "Of cuda:0/tensors it held 700 MiB at the end, its peak. 700 MiB of the tensors (100 %)",
+	  "NCCL", "loss.item()" },
 	{ "cuda:0", false, "No line of it is known to accumulate.", "It accumulates",
 	  "`kmemshim peak kmemshim.out/python.4242.1.kmem --domain cuda:0` shows which lines held most of it" },
-	{ "heap", true, "Of heap it held 300 MiB at the end, its peak. 300 MiB of it (100 %) was allocated at train.py:77 epoch. No line of "
-	  "it is known to accumulate.", "cuda", "--domain heap`" },
+	{ "heap", true,
+	  "Of heap it held 300 MiB at the end, its peak. 300 MiB of it (100 %) was allocated at train.py:77 epoch. No line of "
+	  "it is known to accumulate.",
+	  "cuda", "--domain heap`" },
 	{ "reserved", true, "Of reserved (address space, not memory) nothing was held.", "cuda",
 	  "`kmemshim why kmemshim.out/python.4242.1.kmem` tells of the whole program" },
 };
@@ -90,8 +94,9 @@ a_small_leak_is_told_beside_the_largest_line(void **state)
 	site = hand_model_site(&hand, TENSORS0, 51, 2 * MIB);
 	hand_model_generations(site, 12, 12, 3, 3);
 	decide("cuda:0");
-	assert_non_null(strstr(verdict.text, "(99 %) was allocated at train.py:43 epoch. What is allocated at train.py:50 epoch accumulates: "
-	                                     "3.0 MiB in blocks from 12 of 12 generations are still alive; so does 1 more line."));
+	assert_non_null(strstr(
+		verdict.text, "(99 %) was allocated at train.py:43 epoch. What is allocated at train.py:50 epoch accumulates: "
+					  "3.0 MiB in blocks from 12 of 12 generations are still alive; so does 1 more line."));
 	assert_non_null(strstr(verdict.next, "look for what keeps the tensors of train.py:50 epoch alive"));
 }
 
@@ -103,7 +108,8 @@ what_was_given_back_is_told_of_the_peak(void **state)
 	hand.sites[3].live_bytes = hand.domains[TENSORS0].live_bytes = MIB;
 	hand.sites[3].live_count = 1;
 	decide("cuda:0");
-	assert_non_null(strstr(verdict.text, " At the peak 700 MiB of the tensors (100 %) was allocated at train.py:43 epoch."));
+	assert_non_null(
+		strstr(verdict.text, " At the peak 700 MiB of the tensors (100 %) was allocated at train.py:43 epoch."));
 }
 
 /* Its own requests, with what became of them. When the end is about the domain, the verdict is. */
@@ -114,17 +120,19 @@ requests_are_those_of_the_domain(void **state)
 	for (int is_fatal = 0; is_fatal < 2; is_fatal++) {
 		make_device(false);
 		exited(is_fatal);
-		hand.failed = (struct model_failed){ .bytes = 30 * MIB, .error = 2, .monotonic_ns = 40000000, .domain = TENSORS0,
-			.site = &hand.sites[3] };
+		hand.failed = (struct model_failed){
+			.bytes = 30 * MIB, .error = 2, .monotonic_ns = 40000000, .domain = TENSORS0, .site = &hand.sites[3]
+		};
 		hand.model.failed_count = 1;
 		hand.process.failed_count = 1;
 		decide("heap");
 		assert_non_null(strstr(verdict.text, "No request for it was refused."));
 		decide("cuda:0");
 		assert_string_equal(verdict.cause, is_fatal ? "device-memory" : "exited");
-		assert_non_null(strstr(verdict.text, is_fatal ? "exited with status 1 after a request for 30.0 MiB in cuda:0/tensors"
-		                                              : "1 request for it was refused: 1 recovered; it was for 30.0 MiB in "
-		                                                "cuda:0/tensors at train.py:43 epoch."));
+		assert_non_null(strstr(verdict.text, is_fatal
+		                                         ? "exited with status 1 after a request for 30.0 MiB in cuda:0/tensors"
+		                                         : "1 request for it was refused: 1 recovered; it was for 30.0 MiB in "
+		                                           "cuda:0/tensors at train.py:43 epoch."));
 		hand.process.failed_count = 300;
 		decide("heap");
 		assert_non_null(strstr(verdict.text, "No request for it was refused among the last 1 of 300."));
@@ -141,10 +149,14 @@ of_another_end_the_device_is_a_sentence(void **state)
 		rank_leaks_classify(&hand.model);
 		verdict_decide(&hand.model, verdict_now(), &verdict);
 		assert_string_equal(verdict.cause, "exited");
-		assert_non_null(strstr(verdict.text, " Of cuda:0 it held 964 MiB at the end, its peak. That is 700 MiB tensors, 200 MiB cached by "
-		                                     "PyTorch, 64.0 MiB NCCL. 700 MiB of the tensors (100 %) was allocated at train.py:43 epoch."));
-		assert_int_equal(strstr(verdict.text, "It accumulates: 700 MiB in blocks from 12 of 12 generations") != NULL, is_leak);
-		assert_non_null(strstr(verdict.next, is_leak ? "the tensors of train.py:43 epoch alive" : "nothing needs doing"));
+		assert_non_null(
+			strstr(verdict.text,
+		           " Of cuda:0 it held 964 MiB at the end, its peak. That is 700 MiB tensors, 200 MiB cached by "
+		           "PyTorch, 64.0 MiB NCCL. 700 MiB of the tensors (100 %) was allocated at train.py:43 epoch."));
+		assert_int_equal(strstr(verdict.text, "It accumulates: 700 MiB in blocks from 12 of 12 generations") != NULL,
+		                 is_leak);
+		assert_non_null(
+			strstr(verdict.next, is_leak ? "the tensors of train.py:43 epoch alive" : "nothing needs doing"));
 	}
 }
 
@@ -160,8 +172,12 @@ what_imports_left_in_a_domain_is_said(void **state)
 		hand_model_site(&hand, MMAP, 1, 100 * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
 		hand_model_exited(&hand, 0);
 		decide("python");
-		assert_int_equal(strstr(verdict.text, "100 MiB of it (91 %) was left by imports. The rest is arenas of small Python objects") != NULL, i == 0);
-		assert_int_equal(strstr(verdict.text, " It is arenas of small Python objects, of which no line is known.") != NULL, i == 1);
+		assert_int_equal(
+			strstr(verdict.text,
+		           "100 MiB of it (91 %) was left by imports. The rest is arenas of small Python objects") != NULL,
+			i == 0);
+		assert_int_equal(
+			strstr(verdict.text, " It is arenas of small Python objects, of which no line is known.") != NULL, i == 1);
 		assert_int_equal(strstr(verdict.next, "record small Python objects too") != NULL, i == 1);
 	}
 }
@@ -179,9 +195,12 @@ what_was_never_touched_is_in_no_share(void **state)
 	hand_model_site(&hand, HEAP, 6, 205 * MIB);
 	exited(0);
 	decide("heap");
-	assert_non_null(strstr(verdict.text, " Of heap it held 2.2 GiB at the end, its peak. 206 MiB of it was in memory. 205 MiB of that (100 %) "
-	                                     "was allocated at train.py:6 epoch."));
-	assert_non_null(strstr(verdict.text, " Of the 2.0 GiB that train.py:2 epoch asked for, only 1.0 MiB was in memory."));
+	assert_non_null(
+		strstr(verdict.text,
+	           " Of heap it held 2.2 GiB at the end, its peak. 206 MiB of it was in memory. 205 MiB of that (100 %) "
+	           "was allocated at train.py:6 epoch."));
+	assert_non_null(
+		strstr(verdict.text, " Of the 2.0 GiB that train.py:2 epoch asked for, only 1.0 MiB was in memory."));
 }
 
 /* The same as the whole verdict says of it. */
@@ -201,8 +220,10 @@ what_may_be_a_data_set_is_told_as_such(void **state)
 		site->volume_bytes = site->live_bytes;
 		exited(0);
 		decide(names[i]);
-		assert_non_null(strstr(verdict.text, " It accumulates, or was built at one go, for little else was allocated meanwhile: 300 MiB in "
-		                                     "blocks from 12 of 12 generations are still alive."));
+		assert_non_null(
+			strstr(verdict.text,
+		           " It accumulates, or was built at one go, for little else was allocated meanwhile: 300 MiB in "
+		           "blocks from 12 of 12 generations are still alive."));
 		assert_non_null(strstr(verdict.next, "; if it is a data set, nothing needs doing"));
 	}
 }
@@ -220,12 +241,14 @@ of_several_processes_it_is_a_sum(void **state)
 	hand.model.process_count = 2;
 	hand.domains[CUDA0].holder_count = hand.domains[HEAP].holder_count = 2;
 	decide("cuda:0");
-	assert_non_null(strstr(verdict.text, "Of cuda:0 its 2 processes held, in sum, 964 MiB at their ends, which were their peaks."));
+	assert_non_null(
+		strstr(verdict.text, "Of cuda:0 its 2 processes held, in sum, 964 MiB at their ends, which were their peaks."));
 	hand.domains[HEAP].peak_bytes = 800 * MIB;
 	hand.domains[HEAP].together_live_bytes = 200 * MIB;
 	decide("heap");
-	assert_non_null(strstr(verdict.text, "Of heap its 2 processes held, in sum, 300 MiB at their ends and 800 MiB at their peaks; at the "
-	                                     "same time at most 200 MiB and 300 MiB. At the peaks 300 MiB of it (38 %)"));
+	assert_non_null(strstr(
+		verdict.text, "Of heap its 2 processes held, in sum, 300 MiB at their ends and 800 MiB at their peaks; at the "
+					  "same time at most 200 MiB and 300 MiB. At the peaks 300 MiB of it (38 %)"));
 }
 
 /* The launcher's shell and the workers of a loader have no part in what one process holds on a device. */
@@ -251,11 +274,16 @@ processes_that_held_none_are_not_counted(void **state)
 static void
 who_killed_it_is_said_of_every_domain(void **state)
 {
-	static const struct { bool is_machine; const char *cause, *says; } cases[] = {
-		{ false, "container-limit", "train.py (pid 4242) was killed by the kernel because the container's memory limit was reached "
-		                            "(certain: the cgroup's oom_kill counter rose from 0 to 1). Of heap it held 300 MiB" },
-		{ true, "machine-memory", "train.py (pid 4242) was killed by the kernel because the machine ran out of memory (certain: the cgroup's "
-		                          "oom_kill counter rose from 0 to 1). Of heap it held 300 MiB" },
+	static const struct {
+		bool is_machine;
+		const char *cause, *says;
+	} cases[] = {
+		{ false, "container-limit",
+		  "train.py (pid 4242) was killed by the kernel because the container's memory limit was reached "
+		  "(certain: the cgroup's oom_kill counter rose from 0 to 1). Of heap it held 300 MiB" },
+		{ true, "machine-memory",
+		  "train.py (pid 4242) was killed by the kernel because the machine ran out of memory (certain: the cgroup's "
+		  "oom_kill counter rose from 0 to 1). Of heap it held 300 MiB" },
 	};
 
 	(void)state;
@@ -285,8 +313,9 @@ of_processes_that_run_no_end_is_told(void **state)
 	hand.model.process_count = 2;
 	hand.domains[CUDA0].holder_count = 2;
 	decide("cuda:0");
-	assert_non_null(strstr(verdict.text, "is still running. Of cuda:0 its 2 processes held, in sum, 964 MiB now, or at their ends, which "
-	                                     "were their peaks."));
+	assert_non_null(strstr(
+		verdict.text, "is still running. Of cuda:0 its 2 processes held, in sum, 964 MiB now, or at their ends, which "
+					  "were their peaks."));
 }
 
 /* As of training on several devices at once, which holds the same on each. */
@@ -304,7 +333,8 @@ of_equal_devices_none_held_less(void **state)
 	hand.model.domain_count = 2;
 	hand.model.site_count = 0;
 	verdict_decide(&hand.model, verdict_now(), &verdict);
-	assert_non_null(strstr(verdict.text, " Of cuda:0 it held 8.0 MiB at the end, its peak. 1 more device held as much."));
+	assert_non_null(
+		strstr(verdict.text, " Of cuda:0 it held 8.0 MiB at the end, its peak. 1 more device held as much."));
 	domains[1].peak_bytes = domains[1].live_bytes = 4 * MIB;
 	verdict_decide(&hand.model, verdict_now(), &verdict);
 	assert_non_null(strstr(verdict.text, " 1 more device held less."));
@@ -337,16 +367,21 @@ long_names_are_not_cut_off(void **state)
 	exited(0);
 	decide("cuda");
 	assert_non_null(strstr(verdict.text, "Of cuda:3 it held 1.3 GiB"));
-	assert_string_equal(verdict.text + strlen(verdict.text) - strlen(" No request for it was refused."), " No request for it was refused.");
+	assert_string_equal(verdict.text + strlen(verdict.text) - strlen(" No request for it was refused."),
+	                    " No request for it was refused.");
 }
 
 /* Refused where nothing was ever held: another device is no help where none was asked. */
 static void
 of_nothing_the_next_thing_fits_the_domain(void **state)
 {
-	static const struct { const char *name, *wanted, *next; } of[] = {
-		{ "cuda:0", "cuda:0", "see with nvidia-smi what else uses cuda:0, or take another device (CUDA_VISIBLE_DEVICES)" },
-		{ "cuda:0", "cuda", "see with nvidia-smi what else uses cuda:0, or take another device (CUDA_VISIBLE_DEVICES)" },
+	static const struct {
+		const char *name, *wanted, *next;
+	} of[] = {
+		{ "cuda:0", "cuda:0",
+		  "see with nvidia-smi what else uses cuda:0, or take another device (CUDA_VISIBLE_DEVICES)" },
+		{ "cuda:0", "cuda",
+		  "see with nvidia-smi what else uses cuda:0, or take another device (CUDA_VISIBLE_DEVICES)" },
 		{ "hip:1", "hip", "see with rocm-smi what else uses hip:1, or take another device (HIP_VISIBLE_DEVICES)" },
 		{ "cuda/pinned", "cuda/pinned", "`kmemshim why kmemshim.out/python.4242.1.kmem` tells of the whole program" },
 		{ "cuda/pinned", "cuda", "`kmemshim why kmemshim.out/python.4242.1.kmem` tells of the whole program" },
@@ -393,7 +428,9 @@ of_many_domains_the_largest_are_told(void **state)
 	make_device(false);
 	for (unsigned i = 0; i < 9; i++) {
 		(void)snprintf(names[i], sizeof(names[i]), "cuda:%u", i);
-		domains[i] = (struct model_domain){ .name = names[i], .live_bytes = (i * 5 % 9) * MIB, .peak_bytes = (i * 5 % 9) * MIB };
+		domains[i] = (struct model_domain){ .name = names[i],
+			                                .live_bytes = (i * 5 % 9) * MIB,
+			                                .peak_bytes = (i * 5 % 9) * MIB };
 	}
 	hand.model.domains = domains;
 	hand.model.domain_count = 9;

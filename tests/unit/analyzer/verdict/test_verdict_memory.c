@@ -38,8 +38,11 @@ untouched(struct model_site *site, uint64_t bytes)
 static void
 looked(uint64_t heap_bytes, uint64_t reserved_bytes, uint64_t own_bytes)
 {
-	hand.resident = (struct kmem_resident){ .sequence = 1, .resident_bytes = heap_bytes + reserved_bytes + own_bytes, .part_bytes = {
-		[KMEM_RESIDENT_BRK] = heap_bytes, [KMEM_RESIDENT_RESERVED] = reserved_bytes, [KMEM_RESIDENT_OWN] = own_bytes } };
+	hand.resident = (struct kmem_resident){ .sequence = 1,
+		                                    .resident_bytes = heap_bytes + reserved_bytes + own_bytes,
+		                                    .part_bytes = { [KMEM_RESIDENT_BRK] = heap_bytes,
+		                                                    [KMEM_RESIDENT_RESERVED] = reserved_bytes,
+		                                                    [KMEM_RESIDENT_OWN] = own_bytes } };
 	hand.heartbeat.resident_bytes = hand.resident.resident_bytes;
 }
 
@@ -69,8 +72,9 @@ a_block_that_was_never_touched_is_not_blamed(void **state)
 	looked(330 * MIB, 0, 40 * MIB);
 	kill_it(400 * MIB, 400 * MIB);
 	hand_model_decide(&hand, &verdict);
-	SAYS(" When it died 2.3 GiB was live, 316 MiB of it in memory; 316 MiB of that (100 %) was allocated at train.py:6 epoch.",
-	     " It accumulates", " Of the 2.0 GiB that train.py:2 epoch asked for, only 4.0 KiB was in memory.");
+	SAYS(
+		" When it died 2.3 GiB was live, 316 MiB of it in memory; 316 MiB of that (100 %) was allocated at train.py:6 epoch.",
+		" It accumulates", " Of the 2.0 GiB that train.py:2 epoch asked for, only 4.0 KiB was in memory.");
 	assert_null(strstr(verdict.text, "No line holds a third"));
 	assert_null(strstr(verdict.text, "More was live than the limit"));
 	assert_non_null(strstr(verdict.next, "look for what keeps the blocks of train.py:6 epoch alive"));
@@ -101,7 +105,8 @@ a_line_of_which_a_part_is_there_counts_with_that_part(void **state)
 	looked(410 * MIB, 0, 0);
 	kill_it(420 * MIB, 420 * MIB);
 	hand_model_decide(&hand, &verdict);
-	SAYS(" When it died 1.1 GiB was live, 400 MiB of it in memory; 300 MiB of that (75 %) was allocated at train.py:2 epoch.");
+	SAYS(
+		" When it died 1.1 GiB was live, 400 MiB of it in memory; 300 MiB of that (75 %) was allocated at train.py:2 epoch.");
 }
 
 static const struct {
@@ -114,12 +119,14 @@ static const struct {
 	  " Of the 300 MiB that it had in memory at the last look, 170 MiB was memory that libraries manage themselves, of which no line is "
 	  "known; 105 MiB was live at recorded lines; 20.0 MiB was what recording takes; 4.8 MiB was the rest. No line holds a third of it. When it died",
 	  "less is not" },
-	{ 10 * MIB, 200 * MIB, 0, 20 * MIB, 0, " Of the 220 MiB that it had in memory at the last look, 189 MiB was malloc's, beyond what is live; ",
+	{ 10 * MIB, 200 * MIB, 0, 20 * MIB, 0,
+	  " Of the 220 MiB that it had in memory at the last look, 189 MiB was malloc's, beyond what is live; ",
 	  "nobody looked at malloc's pages" },
 	{ 10 * MIB, 20 * MIB, 30 * MIB, 10 * MIB, 0, NULL, "a small program" },
 	{ 150 * MIB, 160 * MIB, 0, 0, 500 * MIB,
 	  " Of the 500 MiB that the container had in use at the last look, 340 MiB was other processes, and pages of files; 159 MiB was live at "
-	  "recorded lines; ", "others filled the container" },
+	  "recorded lines; ",
+	  "others filled the container" },
 	{ 170 * MIB, 180 * MIB, 0, 0, 500 * MIB, NULL, "but a third of it is told at once" },
 };
 
@@ -139,7 +146,8 @@ no_line_is_named_before_it_was_said_where_the_rest_is(void **state)
 			hand_model_waited(&hand, SIGKILL);
 		hand_model_decide(&hand, &verdict);
 		said = strstr(verdict.text, explained_cases[i].says != NULL ? explained_cases[i].says : "No line holds");
-		if ((said != NULL) != (explained_cases[i].says != NULL) || (said != NULL && strstr(verdict.text, "train.py:41") < said))
+		if ((said != NULL) != (explained_cases[i].says != NULL) ||
+		    (said != NULL && strstr(verdict.text, "train.py:41") < said))
 			fail_msg("%s: %s", explained_cases[i].why, verdict.text);
 	}
 }
@@ -155,8 +163,9 @@ a_look_of_another_time_says_its_age(void **state)
 	hand.heartbeat.resident_bytes = 289 * MIB;
 	hand_model_waited(&hand, SIGKILL);
 	hand_model_decide(&hand, &verdict);
-	SAYS(" Of the 289 MiB that it had in memory at the last heartbeat, 227 MiB was newer than the last look at its mappings; ",
-	     " That look was 60.0 s before the end, when 62.0 MiB was in memory. No line holds");
+	SAYS(
+		" Of the 289 MiB that it had in memory at the last heartbeat, 227 MiB was newer than the last look at its mappings; ",
+		" That look was 60.0 s before the end, when 62.0 MiB was in memory. No line holds");
 }
 
 /* Code and data of a program are in each of its processes, and in memory once: that is no growth after the look. */
@@ -194,7 +203,8 @@ what_lines_held_at_the_look_is_not_denied(void **state)
 	hand.process.heap_look = (struct model_heap_look){ .sampled_pages = 1000, .bytes = 240 * MIB };
 	hand_model_waited(&hand, SIGKILL);
 	hand_model_decide(&hand, &verdict);
-	SAYS(" 240 MiB was live at recorded lines; ", " Most of what lines held then was released afterwards. When it died 6.0 MiB was live");
+	SAYS(" 240 MiB was live at recorded lines; ",
+	     " Most of what lines held then was released afterwards. When it died 6.0 MiB was live");
 	assert_null(strstr(verdict.text, "No line holds"));
 }
 
@@ -221,8 +231,11 @@ fragment(uint64_t empty_bytes)
 	hand_model_site(&hand, HEAP, 9, 45 * MIB)->pinned_bytes = 10 * MIB;
 	looked(300 * MIB, 0, 0);
 	hand.resident.monotonic_ns = hand.identity.start_monotonic_ns + UINT64_C(60000000000); // its end
-	hand.process.heap_look = (struct model_heap_look){ .sampled_pages = 1000, .bytes = 300 * MIB, .empty_bytes = empty_bytes,
-		.sparse_bytes = 150 * MIB, .sparse_live_bytes = 5 * MIB };
+	hand.process.heap_look = (struct model_heap_look){ .sampled_pages = 1000,
+		                                               .bytes = 300 * MIB,
+		                                               .empty_bytes = empty_bytes,
+		                                               .sparse_bytes = 150 * MIB,
+		                                               .sparse_live_bytes = 5 * MIB };
 }
 
 static void
@@ -233,14 +246,17 @@ freed_memory_that_cannot_be_given_back_is_a_cause(void **state)
 	hand.process.python_version = 0;
 	kill_it(310 * MIB, 310 * MIB);
 	hand_model_decide(&hand, &verdict);
-	SAYS(" was killed by the kernel because the container's memory limit of 310 MiB was reached",
-	     " 250 MiB was freed memory that malloc keeps; ",
-	     " Freed memory was not given back (fragmentation): malloc had 300 MiB in memory, of which about 50.0 MiB was live (17 %).",
-	     " 105 MiB was pages without any block: malloc_trim(0) gives these back.",
-	     " 150 MiB was pages that few blocks keep (5.0 MiB in all), most of them allocated at train.py:7 epoch: they stay until these blocks are freed.",
-	     " When it died 50.0 MiB was live; 45.0 MiB of it (90 %) was allocated at train.py:9 epoch");
-	assert_string_equal(verdict.next, "call malloc_trim(0) when much was freed; and allocate the blocks that stay, most of all those of "
-	                                  "train.py:7 epoch, apart from those that are freed: before them, or from a pool of their own");
+	SAYS(
+		" was killed by the kernel because the container's memory limit of 310 MiB was reached",
+		" 250 MiB was freed memory that malloc keeps; ",
+		" Freed memory was not given back (fragmentation): malloc had 300 MiB in memory, of which about 50.0 MiB was live (17 %).",
+		" 105 MiB was pages without any block: malloc_trim(0) gives these back.",
+		" 150 MiB was pages that few blocks keep (5.0 MiB in all), most of them allocated at train.py:7 epoch: they stay until these blocks are freed.",
+		" When it died 50.0 MiB was live; 45.0 MiB of it (90 %) was allocated at train.py:9 epoch");
+	assert_string_equal(
+		verdict.next,
+		"call malloc_trim(0) when much was freed; and allocate the blocks that stay, most of all those of "
+		"train.py:7 epoch, apart from those that are freed: before them, or from a pool of their own");
 	assert_true(verdict.memory.freed.freed_bytes == 250 * MIB);
 }
 
@@ -306,9 +322,12 @@ without_a_sample_freed_memory_is_told_at_least(void **state)
 		hand.process.heartbeat_count = 2;
 		hand_model_exited(&hand, 0);
 		hand_model_decide(&hand, &verdict);
-		if ((strstr(verdict.text, "Freed memory was not given back (fragmentation): 65.0 s before the end malloc had 300 MiB in memory, of which about ") != NULL) !=
-		            unsampled_cases[i].is_told ||
-		    (strstr(verdict.next, "malloc_trim(0) when much was freed; where that does not help") != NULL) != unsampled_cases[i].is_told)
+		if ((strstr(
+				 verdict.text,
+				 "Freed memory was not given back (fragmentation): 65.0 s before the end malloc had 300 MiB in memory, of which about ") !=
+		     NULL) != unsampled_cases[i].is_told ||
+		    (strstr(verdict.next, "malloc_trim(0) when much was freed; where that does not help") != NULL) !=
+		        unsampled_cases[i].is_told)
 			fail_msg("%s: %s\nNext: %s", unsampled_cases[i].why, verdict.text, verdict.next);
 	}
 }
@@ -327,7 +346,10 @@ what_came_after_the_look_is_freed_memory_where_it_can_be_nothing_else(void **sta
 		hand.heartbeat.live_bytes = 120 * MIB;
 		kill_it(400 * MIB, 395 * MIB);
 		hand_model_decide(&hand, &verdict);
-		if ((strstr(verdict.text, "Freed memory was not given back (fragmentation): at the last heartbeat malloc had 350 MiB in memory") != NULL) != (i == 0))
+		if ((strstr(
+				 verdict.text,
+				 "Freed memory was not given back (fragmentation): at the last heartbeat malloc had 350 MiB in memory") !=
+		     NULL) != (i == 0))
 			fail_msg("%u: %s", i, verdict.text);
 	}
 }
@@ -364,8 +386,10 @@ what_was_freed_after_the_look_and_not_given_back_is_told(void **state)
 		hand.process.heartbeat_count = 2;
 		hand_model_waited(&hand, SIGKILL);
 		hand_model_decide(&hand, &verdict);
-		if ((strstr(verdict.text, "(fragmentation): at the last heartbeat malloc had 3") != NULL) != fallen_cases[i].is_told ||
-		    (strstr(verdict.next, "; then call ctypes.CDLL(None).malloc_trim(0) when much was freed") != NULL) != fallen_cases[i].is_told ||
+		if ((strstr(verdict.text, "(fragmentation): at the last heartbeat malloc had 3") != NULL) !=
+		        fallen_cases[i].is_told ||
+		    (strstr(verdict.next, "; then call ctypes.CDLL(None).malloc_trim(0) when much was freed") != NULL) !=
+		        fallen_cases[i].is_told ||
 		    (verdict.memory.freed.freed_bytes > 250 * MIB) != fallen_cases[i].is_told)
 			fail_msg("%s: %s\nNext: %s", fallen_cases[i].why, verdict.text, verdict.next);
 	}
@@ -384,14 +408,17 @@ of_several_processes_the_one_that_keeps_most_is_told(void **state)
 	hand_model_waited(&hand, SIGKILL);
 	processes[0] = processes[1] = hand.process;
 	processes[1].launcher = NULL;
-	processes[0].heap_look = (struct model_heap_look){ .sampled_pages = 1000, .bytes = 300 * MIB, .empty_bytes = 80 * MIB };
+	processes[0].heap_look = (struct model_heap_look){ .sampled_pages = 1000,
+		                                               .bytes = 300 * MIB,
+		                                               .empty_bytes = 80 * MIB };
 	processes[1].parent = 0;
 	processes[1].name = "worker";
 	hand.model.processes = processes;
 	hand.model.process_count = 2;
 	hand_model_decide(&hand, &verdict);
 	assert_ptr_equal(verdict.memory.freed.process, &processes[1]);
-	SAYS(" Freed memory was not given back (fragmentation): malloc of worker (pid ", "had 300 MiB in memory, of which about 50.0 MiB was live (17 %)");
+	SAYS(" Freed memory was not given back (fragmentation): malloc of worker (pid ",
+	     "had 300 MiB in memory, of which about 50.0 MiB was live (17 %)");
 	assert_true(verdict_freed_of(&hand.model, &processes[0]).freed_bytes == 80 * MIB);
 }
 
@@ -401,7 +428,9 @@ a_little_that_is_free_is_not_told(void **state)
 	(void)state;
 	hand_model_site(&hand, HEAP, 9, 250 * MIB);
 	looked(300 * MIB, 0, 0);
-	hand.process.heap_look = (struct model_heap_look){ .sampled_pages = 1000, .bytes = 300 * MIB, .empty_bytes = 40 * MIB };
+	hand.process.heap_look = (struct model_heap_look){ .sampled_pages = 1000,
+		                                               .bytes = 300 * MIB,
+		                                               .empty_bytes = 40 * MIB };
 	hand_model_waited(&hand, SIGKILL);
 	hand_model_decide(&hand, &verdict);
 	assert_null(strstr(verdict.text, "Freed memory"));
@@ -421,10 +450,13 @@ a_librarys_own_allocator_is_said_to_have_grown(void **state)
 	looked(20 * MIB, 850 * MIB, 0);
 	kill_it(900 * MIB, 900 * MIB);
 	hand_model_decide(&hand, &verdict);
-	SAYS(" When it died 812 MiB was live; 812 MiB of it (100 %) was in the own allocator of pyarrow, which grew (an estimate) at train.py:18 epoch.");
+	SAYS(
+		" When it died 812 MiB was live; 812 MiB of it (100 %) was in the own allocator of pyarrow, which grew (an estimate) at train.py:18 epoch.");
 	assert_null(strstr(verdict.text, "No line holds"));
-	assert_non_null(strstr(verdict.next, "; with `kmemshim run --system-allocators -- python train.py 'it'\\''s'` (ARROW_DEFAULT_MEMORY_POOL=system) it takes "
-	                                     "its memory from malloc, and lines are exact"));
+	assert_non_null(strstr(
+		verdict.next,
+		"; with `kmemshim run --system-allocators -- python train.py 'it'\\''s'` (ARROW_DEFAULT_MEMORY_POOL=system) it takes "
+		"its memory from malloc, and lines are exact"));
 }
 
 /* Its objects have lines that only it knows. Where a line of Python called it, that is told first. */
@@ -433,7 +465,11 @@ a_heap_of_another_language_is_said_to_have_grown(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
-		struct model_frame maker = { .kind = MODEL_FRAME_NATIVE, .function = "os::pd_commit_memory", .file = "", .module = "libjvm.so", .module_path = "" };
+		struct model_frame maker = { .kind = MODEL_FRAME_NATIVE,
+			                         .function = "os::pd_commit_memory",
+			                         .file = "",
+			                         .module = "libjvm.so",
+			                         .module_path = "" };
 		const struct model_frame *frames[] = { &maker, NULL };
 		struct model_site *site;
 
@@ -447,7 +483,8 @@ a_heap_of_another_language_is_said_to_have_grown(void **state)
 		looked(420 * MIB, 0, 0);
 		kill_it(430 * MIB, 430 * MIB);
 		hand_model_decide(&hand, &verdict);
-		SAYS(i == 0 ? "was in the heap of the JVM, which grew at libjvm.so os::pd_commit_memory." : "was in the heap of the JVM, which grew at train.py:18 epoch.");
+		SAYS(i == 0 ? "was in the heap of the JVM, which grew at libjvm.so os::pd_commit_memory."
+		            : "was in the heap of the JVM, which grew at train.py:18 epoch.");
 		if (i == 0)
 			assert_ptr_equal(strstr(verdict.next, "let its own tools name the objects"), verdict.next);
 		else
@@ -460,9 +497,12 @@ a_heap_of_another_language_is_said_to_have_grown(void **state)
 static void
 a_heap_that_is_hidden_is_told(void **state)
 {
-	static const char *const notes[] = { KMEM_NOTE_HIDDEN_HEAP ", only the mappings that it makes: malloc is /lib/libtc.so's, which comes before "
-	                                                           "this library; put libkmemshim.so first in LD_PRELOAD" };
-	static const char *const own[] = { KMEM_NOTE_HIDDEN_HEAP ", only the mappings that it makes: malloc is part of the program itself" };
+	static const char *const notes[] = {
+		KMEM_NOTE_HIDDEN_HEAP ", only the mappings that it makes: malloc is /lib/libtc.so's, which comes before "
+							  "this library; put libkmemshim.so first in LD_PRELOAD"
+	};
+	static const char *const own[] = { KMEM_NOTE_HIDDEN_HEAP
+		                               ", only the mappings that it makes: malloc is part of the program itself" };
 
 	(void)state;
 	hand.process.notes = notes;

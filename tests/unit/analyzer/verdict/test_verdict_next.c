@@ -11,15 +11,31 @@ static struct hand_model hand;
 static void
 far_from_the_limits_the_cause_comes_before_what_accumulates(void **state)
 {
-	static const struct { int signal; uint64_t available_bytes; const char *next; bool is_native; } cases[] = {
-		{ 1 << 8, 8 * GIB, "read the program's own error message; then look for what keeps the blocks of train.py:41 epoch alive", false },
-		{ SIGSEGV, 8 * GIB, "look at the crash itself: with PYTHONFAULTHANDLER=1 Python shows where it was; then look for what keeps the "
-		                    "blocks of train.py:41 epoch alive", false },
-		{ SIGSEGV, 8 * GIB, "look at the crash itself, with a debugger; then look for what keeps the blocks of train.py:41 epoch alive", true },
-		{ SIGKILL, 8 * GIB, "find out who sent the signal: a time limit, a scheduler, a person; then look for what keeps the blocks of "
-		                    "train.py:41 epoch alive", false },
-		{ SIGINT, 8 * GIB, "if it was not Ctrl-C, find out who sent the signal: a time limit, a scheduler, a person; then look for what keeps", false },
-		{ SIGKILL, 100 * MIB, "look for what keeps the blocks of train.py:41 epoch alive: often a list that is appended to", false },
+	static const struct {
+		int signal;
+		uint64_t available_bytes;
+		const char *next;
+		bool is_native;
+	} cases[] = {
+		{ 1 << 8, 8 * GIB,
+		  "read the program's own error message; then look for what keeps the blocks of train.py:41 epoch alive",
+		  false },
+		{ SIGSEGV, 8 * GIB,
+		  "look at the crash itself: with PYTHONFAULTHANDLER=1 Python shows where it was; then look for what keeps the "
+		  "blocks of train.py:41 epoch alive",
+		  false },
+		{ SIGSEGV, 8 * GIB,
+		  "look at the crash itself, with a debugger; then look for what keeps the blocks of train.py:41 epoch alive",
+		  true },
+		{ SIGKILL, 8 * GIB,
+		  "find out who sent the signal: a time limit, a scheduler, a person; then look for what keeps the blocks of "
+		  "train.py:41 epoch alive",
+		  false },
+		{ SIGINT, 8 * GIB,
+		  "if it was not Ctrl-C, find out who sent the signal: a time limit, a scheduler, a person; then look for what keeps",
+		  false },
+		{ SIGKILL, 100 * MIB,
+		  "look for what keeps the blocks of train.py:41 epoch alive: often a list that is appended to", false },
 	};
 
 	(void)state;
@@ -32,7 +48,8 @@ far_from_the_limits_the_cause_comes_before_what_accumulates(void **state)
 		hand.process.python_version = cases[i].is_native ? 0 : hand.process.python_version;
 		hand_model_waited(&hand, cases[i].signal);
 		hand_model_decide(&hand, &verdict);
-		if (strncmp(verdict.next, cases[i].next, strlen(cases[i].next)) != 0 || strstr(verdict.text, " It accumulates: blocks") == NULL)
+		if (strncmp(verdict.next, cases[i].next, strlen(cases[i].next)) != 0 ||
+		    strstr(verdict.text, " It accumulates: blocks") == NULL)
 			fail_msg("%zu: %s", i, verdict.next);
 	}
 }
@@ -41,14 +58,23 @@ far_from_the_limits_the_cause_comes_before_what_accumulates(void **state)
 static void
 a_line_that_holds_nearly_as_much_is_named_too(void **state)
 {
-	static const struct { uint64_t bytes; bool is_first_leak, is_leak; const char *says; bool is_same_line; } cases[] = {
-		{ 290, false, true, "; 300 MiB of it (51 %) was allocated at train.py:41 epoch, another 290 MiB (49 %) at train.py:50 epoch, which "
-		                    "accumulates.", false },
+	static const struct {
+		uint64_t bytes;
+		bool is_first_leak, is_leak;
+		const char *says;
+		bool is_same_line;
+	} cases[] = {
+		{ 290, false, true,
+		  "; 300 MiB of it (51 %) was allocated at train.py:41 epoch, another 290 MiB (49 %) at train.py:50 epoch, which "
+		  "accumulates.",
+		  false },
 		{ 290, true, false, "train.py:50 epoch. The first accumulates: blocks from 12 of 12", false },
 		{ 290, true, true, "train.py:50 epoch. Both accumulate: of the first, blocks from 12 of 12", false },
 		{ 290, false, false, "another 290 MiB (49 %) at train.py:50 epoch.", false },
 		{ 149, true, true, "was allocated at train.py:41 epoch. It accumulates: blocks", false },
-		{ 290, true, false, "was allocated at train.py:41 epoch, another 290 MiB (49 %) at the same line in mmap. The first accumulates", true },
+		{ 290, true, false,
+		  "was allocated at train.py:41 epoch, another 290 MiB (49 %) at the same line in mmap. The first accumulates",
+		  true },
 	};
 
 	(void)state;
@@ -57,7 +83,8 @@ a_line_that_holds_nearly_as_much_is_named_too(void **state)
 
 		hand_model_make(&hand);
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), cases[i].is_first_leak ? 12 : 1, 12, 3, 3);
-		hand_model_generations(hand_model_site(&hand, cases[i].is_same_line ? MMAP : HEAP, cases[i].is_same_line ? 41 : 50, cases[i].bytes * MIB),
+		hand_model_generations(hand_model_site(&hand, cases[i].is_same_line ? MMAP : HEAP,
+		                                       cases[i].is_same_line ? 41 : 50, cases[i].bytes * MIB),
 		                       cases[i].is_leak ? 12 : 1, 12, 3, 3);
 		hand_model_waited(&hand, SIGKILL);
 		hand_model_decide(&hand, &verdict);
@@ -70,12 +97,27 @@ a_line_that_holds_nearly_as_much_is_named_too(void **state)
 static void
 a_time_limit_is_named(void **state)
 {
-	static const char plain[] = "timeout\0" "60\0" "python";
-	static const char kills[] = "timeout\0-s\0KILL\0" "60\0" "python";
-	static const char number[] = "timeout\0-s\0" "9\0" "0.9m\0" "python";
-	static const char later[] = "timeout\0-k\0" "5\0" "60s\0" "python";
-	static const char early[] = "timeout\0-k\0" "5\0" "2h\0" "python"; // it ran for a minute
-	static const char never[] = "timeout\0--signal=KILL\0" "0\0" "python";
+	static const char plain[] = "timeout\0"
+								"60\0"
+								"python";
+	static const char kills[] = "timeout\0-s\0KILL\0"
+								"60\0"
+								"python";
+	static const char number[] = "timeout\0-s\0"
+								 "9\0"
+								 "0.9m\0"
+								 "python";
+	static const char later[] = "timeout\0-k\0"
+								"5\0"
+								"60s\0"
+								"python";
+	static const char early[] = "timeout\0-k\0"
+								"5\0"
+								"2h\0"
+								"python"; // it ran for a minute
+	static const char never[] = "timeout\0--signal=KILL\0"
+								"0\0"
+								"python";
 	static const struct {
 		const char *parent, *command;
 		size_t command_bytes;
@@ -83,18 +125,23 @@ a_time_limit_is_named(void **state)
 		uint64_t kills;
 		const char *cause, *says, *next;
 	} cases[] = {
-		{ "timeout", plain, sizeof(plain), 124 << 8, 0, "gone", "A child process, train.py (pid 4243), was ended by timeout, whose own end "
-		                                                        "says that the time was up (likely).", "give it more time, or see" },
-		{ "timeout", kills, sizeof(kills), SIGKILL, 0, "gone", "A child process, train.py (pid 4243), was ended by timeout", "give it more time" },
-		{ "timeout", number, sizeof(number), SIGKILL, 0, "gone", "A child process, train.py (pid 4243), was ended by timeout", "" },
-		{ "timeout", later, sizeof(later), SIGKILL, 0, "gone", "A child process, train.py (pid 4243), was ended by timeout", "" },
+		{ "timeout", plain, sizeof(plain), 124 << 8, 0, "gone",
+		  "A child process, train.py (pid 4243), was ended by timeout, whose own end "
+		  "says that the time was up (likely).",
+		  "give it more time, or see" },
+		{ "timeout", kills, sizeof(kills), SIGKILL, 0, "gone",
+		  "A child process, train.py (pid 4243), was ended by timeout", "give it more time" },
+		{ "timeout", number, sizeof(number), SIGKILL, 0, "gone",
+		  "A child process, train.py (pid 4243), was ended by timeout", "" },
+		{ "timeout", later, sizeof(later), SIGKILL, 0, "gone",
+		  "A child process, train.py (pid 4243), was ended by timeout", "" },
 		{ "timeout", early, sizeof(early), SIGKILL, 0, "gone", "is gone without a clean-exit mark", "" },
 		{ "timeout", never, sizeof(never), SIGKILL, 0, "gone", "is gone without a clean-exit mark", "" },
 		{ "timeout", plain, sizeof(plain), SIGKILL, 0, "gone", "is gone without a clean-exit mark", "" },
 		{ "timeout", plain, sizeof(plain), 1 << 8, 0, "gone", "is gone without a clean-exit mark", "" },
 		{ "sh", plain, sizeof(plain), 124 << 8, 0, "gone", "is gone without a clean-exit mark", "" },
-		{ "timeout", kills, sizeof(kills), SIGKILL, 1, "machine-memory", "A child process, train.py (pid 4243), was killed by the kernel",
-		  "hold less at once at" },
+		{ "timeout", kills, sizeof(kills), SIGKILL, 1, "machine-memory",
+		  "A child process, train.py (pid 4243), was killed by the kernel", "hold less at once at" },
 	};
 	struct model_process processes[2];
 	struct verdict verdict;
@@ -139,7 +186,8 @@ nobody_is_told_to_raise_a_limit_that_is_the_machine(void **state)
 		hand_model_refuse(&hand, 58 * GIB * 1024);
 		hand_model_decide(&hand, &verdict);
 		assert_string_equal(verdict.next, "ask for less at once there (smaller pieces, a smaller type)");
-		assert_non_null(strstr(verdict.text, "That is more than the machine has (16.0 GiB). No more than 40.0 MiB was live then."));
+		assert_non_null(
+			strstr(verdict.text, "That is more than the machine has (16.0 GiB). No more than 40.0 MiB was live then."));
 	}
 	hand.failed.bytes = 12 * GIB; // a limit was in the way
 	hand_model_decide(&hand, &verdict);
@@ -150,8 +198,13 @@ nobody_is_told_to_raise_a_limit_that_is_the_machine(void **state)
 static void
 what_pools_keep_is_told(void **state)
 {
-	static const struct { uint64_t live_bytes, pool_kept_bytes, asked_bytes; bool is_leak, is_told, is_enough; const char *next; } cases[] = {
-		{ 8 * MIB, 40 * MIB, 50 * MIB, false, true, true, "give back what the driver's pools keep before such a request: cudaMemPoolTrimTo" },
+	static const struct {
+		uint64_t live_bytes, pool_kept_bytes, asked_bytes;
+		bool is_leak, is_told, is_enough;
+		const char *next;
+	} cases[] = {
+		{ 8 * MIB, 40 * MIB, 50 * MIB, false, true, true,
+		  "give back what the driver's pools keep before such a request: cudaMemPoolTrimTo" },
 		{ 0, 40 * MIB, 50 * MIB, false, true, true, "give back what the driver's pools keep" },
 		{ 8 * MIB, 40 * MIB, 70 * MIB, false, true, false, "`kmemshim peak " },
 		{ 30 * MIB, 4 * MIB, 70 * MIB, false, false, false, "`kmemshim peak " },
@@ -165,7 +218,8 @@ what_pools_keep_is_told(void **state)
 
 		hand_model_make(&hand);
 		if (cases[i].live_bytes != 0)
-			hand_model_generations(hand_model_site(&hand, CUDA0, 41, cases[i].live_bytes), cases[i].is_leak ? 12 : 1, 12, 3, 3);
+			hand_model_generations(hand_model_site(&hand, CUDA0, 41, cases[i].live_bytes), cases[i].is_leak ? 12 : 1,
+			                       12, 3, 3);
 		hand_model_exited(&hand, 1);
 		hand_model_refuse(&hand, cases[i].asked_bytes);
 		hand.failed.domain = CUDA0;
@@ -174,7 +228,8 @@ what_pools_keep_is_told(void **state)
 		hand.failed.pool_kept_bytes = cases[i].pool_kept_bytes;
 		hand_model_decide(&hand, &verdict);
 		if ((strstr(verdict.text, " lay unused in the driver's pools (cudaMallocAsync)") != NULL) != cases[i].is_told ||
-		    (strstr(verdict.text, "(cudaMallocAsync): enough for the request, with what was free.") != NULL) != cases[i].is_enough ||
+		    (strstr(verdict.text, "(cudaMallocAsync): enough for the request, with what was free.") != NULL) !=
+		        cases[i].is_enough ||
 		    strncmp(verdict.next, cases[i].next, strlen(cases[i].next)) != 0)
 			fail_msg("%zu: %s Next: %s", i, verdict.text, verdict.next);
 	}
@@ -184,20 +239,26 @@ what_pools_keep_is_told(void **state)
 static void
 what_may_be_a_data_set_of_a_program_that_ended_well_is_left_to_its_author(void **state)
 {
-	static const struct { uint64_t volume_bytes; bool is_arena, has_device; const char *text, *next; } cases[] = {
+	static const struct {
+		uint64_t volume_bytes;
+		bool is_arena, has_device;
+		const char *text, *next;
+	} cases[] = {
 		{ 400 * MIB, false, false, "It accumulates, or was built at one go",
 		  "look for what keeps the blocks of train.py:41 epoch alive: often a list that is appended to, a running sum of tensors, or a "
 		  "cache; if it is a data set, nothing needs doing" },
 		{ 16 * GIB, false, false, "It accumulates: ", // pandas parses chunks of a CSV file
 		  "look for what keeps the blocks of train.py:41 epoch alive: often a list that is appended to, a running sum of tensors, or a "
 		  "cache; if it is a data set, nothing needs doing" },
-		{ 0, false, false, "It accumulates: ", "look for what keeps the blocks of train.py:41 epoch alive: often a list that is "
-		                                       "appended to, a running sum of tensors, or a cache" },
+		{ 0, false, false, "It accumulates: ",
+		  "look for what keeps the blocks of train.py:41 epoch alive: often a list that is "
+		  "appended to, a running sum of tensors, or a cache" },
 		{ 400 * MIB, true, false, "It accumulates, or was built at one go",
 		  "record small Python objects too: `kmemshim run --python-objects -- python train.py 'it'\\''s'`; then the lines that hold "
 		  "them are named; if it is a data set, nothing needs doing" },
-		{ 400 * MIB, false, true, "It accumulates, or was built at one go", "look for what keeps the blocks of train.py:50 epoch alive: "
-		                          "often a list that is appended to, a running sum of tensors, or a cache" },
+		{ 400 * MIB, false, true, "It accumulates, or was built at one go",
+		  "look for what keeps the blocks of train.py:50 epoch alive: "
+		  "often a list that is appended to, a running sum of tensors, or a cache" },
 	};
 	struct verdict verdict;
 
@@ -224,10 +285,15 @@ what_may_be_a_data_set_of_a_program_that_ended_well_is_left_to_its_author(void *
 static void
 who_nearly_filled_the_limit_is_told_at_which_line(void **state)
 {
-	static const struct { uint64_t limit_bytes, live_bytes, resident_bytes; const char *text, *next; } cases[] = {
-		{ 400 * MIB, 370 * MIB, 396 * MIB, " was allocated at train.py:41 epoch. At one look 396 MiB of the container's 400 MiB were in use (99 %).",
+	static const struct {
+		uint64_t limit_bytes, live_bytes, resident_bytes;
+		const char *text, *next;
+	} cases[] = {
+		{ 400 * MIB, 370 * MIB, 396 * MIB,
+		  " was allocated at train.py:41 epoch. At one look 396 MiB of the container's 400 MiB were in use (99 %).",
 		  "little room was left: hold less at once (most was allocated at train.py:41 epoch), or give the program more memory" },
-		{ 16 * GIB, 14 * GIB, 15 * GIB, " At one look 15.0 GiB of the machine's 16.0 GiB were in use (94 %).", "little room was left: " },
+		{ 16 * GIB, 14 * GIB, 15 * GIB, " At one look 15.0 GiB of the machine's 16.0 GiB were in use (94 %).",
+		  "little room was left: " },
 		{ 400 * MIB, 300 * MIB, 399 * MIB, "41 epoch.", "nothing needs doing; " }, // files that it read
 		{ 400 * MIB, 900 * MIB, 300 * MIB, "41 epoch.", "nothing needs doing; " }, // not touched
 		{ UINT64_MAX, 900 * MIB, 900 * MIB, "41 epoch.", "nothing needs doing; " },
@@ -273,9 +339,10 @@ more_than_the_peak_of_a_domain_is_live_in_all(void **state)
 		hand_model_exited(&hand, i == 3); // by itself, too
 		hand_model_decide(&hand, &verdict);
 		assert_non_null(strstr(verdict.text, "The peak of its heap was 300 MiB"));
-		assert_non_null(strstr(verdict.text, i == 2   ? " At the end 308 MiB was live in all on the host; 300 MiB of it (97 %)"
-		                                            : i != 0 ? " At the end 308 MiB was live in all; 300 MiB of it (97 %)"
-		                                                     : " At the end 300 MiB was live; 300 MiB of it (100 %)"));
+		assert_non_null(
+			strstr(verdict.text, i == 2   ? " At the end 308 MiB was live in all on the host; 300 MiB of it (97 %)"
+		                         : i != 0 ? " At the end 308 MiB was live in all; 300 MiB of it (97 %)"
+		                                  : " At the end 300 MiB was live; 300 MiB of it (100 %)"));
 	}
 }
 
@@ -305,9 +372,11 @@ what_accumulates_beside_the_largest_line_is_what_there_is_to_do(void **state)
 			assert_non_null(strstr(verdict.next, "nothing needs doing"));
 			continue;
 		}
-		assert_non_null(strstr(verdict.text, " was allocated at train.py:12 epoch, another 200 MiB (40 %) at train.py:41 epoch, which "
-		                                     "accumulates."));
-		assert_non_null(strstr(verdict.next, "look for what keeps the blocks of train.py:41 epoch alive: often a list"));
+		assert_non_null(strstr(
+			verdict.text, " was allocated at train.py:12 epoch, another 200 MiB (40 %) at train.py:41 epoch, which "
+						  "accumulates."));
+		assert_non_null(
+			strstr(verdict.next, "look for what keeps the blocks of train.py:41 epoch alive: often a list"));
 	}
 }
 
@@ -369,8 +438,14 @@ a_line_that_accumulates_up_to_a_limit_is_what_to_look_at(void **state)
 static void
 what_accumulates_beside_arenas_is_the_better_clue(void **state)
 {
-	static const struct { uint64_t bytes; bool is_leak, is_user, is_said; } cases[] = {
-		{ 3 * MIB, true, true, true }, { 3 * MIB, true, false, false }, { 3 * MIB, false, true, false }, { MIB / 2, true, true, false },
+	static const struct {
+		uint64_t bytes;
+		bool is_leak, is_user, is_said;
+	} cases[] = {
+		{ 3 * MIB, true, true, true },
+		{ 3 * MIB, true, false, false },
+		{ 3 * MIB, false, true, false },
+		{ MIB / 2, true, true, false },
 	};
 
 	(void)state;
@@ -385,9 +460,13 @@ what_accumulates_beside_arenas_is_the_better_clue(void **state)
 		hand_model_waited(&hand, SIGKILL);
 		hand.heartbeat.available_bytes = 100 * MIB;
 		hand_model_decide(&hand, &verdict);
-		assert_int_equal(strstr(verdict.text, "So do larger blocks of train.py:41 epoch (3.0 MiB), perhaps of the same objects.") != NULL,
-		                 cases[i].is_said);
-		assert_int_equal(strstr(verdict.next, "look for what keeps the blocks of train.py:41 epoch alive; or record small") != NULL, cases[i].is_said);
+		assert_int_equal(
+			strstr(verdict.text, "So do larger blocks of train.py:41 epoch (3.0 MiB), perhaps of the same objects.") !=
+				NULL,
+			cases[i].is_said);
+		assert_int_equal(
+			strstr(verdict.next, "look for what keeps the blocks of train.py:41 epoch alive; or record small") != NULL,
+			cases[i].is_said);
 		assert_non_null(strstr(verdict.next, "record small Python objects too: `kmemshim run --python-objects"));
 	}
 }
@@ -396,10 +475,16 @@ what_accumulates_beside_arenas_is_the_better_clue(void **state)
 static void
 what_imports_left_is_said_where_it_is_most(void **state)
 {
-	static const struct { uint64_t of_imports; unsigned alive; const char *says, *next; } cases[] = {
-		{ 200, 1, "live; 200 MiB of it (65 %) was left by imports, 109 MiB (35 %) was in ", "give the program more memory, or import less" },
+	static const struct {
+		uint64_t of_imports;
+		unsigned alive;
+		const char *says, *next;
+	} cases[] = {
+		{ 200, 1, "live; 200 MiB of it (65 %) was left by imports, 109 MiB (35 %) was in ",
+		  "give the program more memory, or import less" },
 		{ 100, 1, "live; 109 MiB of it (52 %) was in ", "record small Python objects too" },
-		{ 200, 12, "live; 109 MiB of it (35 %) was in train.py:60 epoch, another 200 MiB (65 %) was left by imports. The first accumulates",
+		{ 200, 12,
+		  "live; 109 MiB of it (35 %) was in train.py:60 epoch, another 200 MiB (65 %) was left by imports. The first accumulates",
 		  "record small Python objects too" },
 	};
 
@@ -433,7 +518,8 @@ a_line_is_told_once_and_never_of_more_than_all(void **state)
 		hand_model_exited(&hand, 0);
 		hand_model_decide(&hand, &verdict);
 		assert_int_equal(strstr(verdict.text, "was 299 MiB. At the end") != NULL, i == 0);
-		assert_int_equal(strstr(verdict.text, "was 299 MiB; 299 MiB of it (100 %) was allocated at train.py:41") != NULL, i == 1);
+		assert_int_equal(
+			strstr(verdict.text, "was 299 MiB; 299 MiB of it (100 %) was allocated at train.py:41") != NULL, i == 1);
 		assert_null(strstr(strstr(verdict.text, "train.py:41") + 1, "train.py:41"));
 	}
 }
@@ -450,7 +536,9 @@ a_line_that_held_much_more_at_the_peak_is_told_of_both(void **state)
 	hand.sites[0].peak_bytes = hand.domains[HEAP].peak_bytes = 900 * MIB;
 	hand_model_exited(&hand, 0);
 	hand_model_decide(&hand, &verdict);
-	assert_non_null(strstr(verdict.text, "was 900 MiB; 900 MiB of it (100 %) was allocated at train.py:41 epoch. Of the 300 MiB that it had in memory "));
+	assert_non_null(strstr(
+		verdict.text,
+		"was 900 MiB; 900 MiB of it (100 %) was allocated at train.py:41 epoch. Of the 300 MiB that it had in memory "));
 	assert_non_null(strstr(verdict.text, " No line holds a third of it. At the end 40.0 MiB was live"));
 	assert_non_null(strstr(verdict.text, "(100 %) was allocated at train.py:41 epoch. It accumulates"));
 }
@@ -458,9 +546,13 @@ a_line_that_held_much_more_at_the_peak_is_told_of_both(void **state)
 static void
 what_imports_held_at_the_peak_is_said_where_it_is_most(void **state)
 {
-	static const struct { uint64_t own; const char *says; } cases[] = {
-		{ 4, "The peak of its heap was 204 MiB; 4.0 MiB of it (2 %) was allocated at train.py:41 epoch, another 200 MiB (98 %) was left by "
-		     "imports." },
+	static const struct {
+		uint64_t own;
+		const char *says;
+	} cases[] = {
+		{ 4,
+		  "The peak of its heap was 204 MiB; 4.0 MiB of it (2 %) was allocated at train.py:41 epoch, another 200 MiB (98 %) was left by "
+		  "imports." },
 		{ 300, "The peak of its heap was 500 MiB; 300 MiB of it (60 %) was allocated at train.py:41 epoch." },
 		{ 0, "The peak of its heap was 200 MiB; 200 MiB (100 %) was left by imports." },
 	};
@@ -493,8 +585,10 @@ imports_do_not_hide_what_accumulates(void **state)
 	hand_model_waited(&hand, SIGKILL);
 	hand_model_decide(&hand, &verdict);
 	assert_non_null(strstr(verdict.text, "Memory was far from the limits."));
-	assert_non_null(strstr(verdict.text, "136 MiB of it (31 %) was allocated at train.py:41 epoch, another 300 MiB (69 %) was left by imports. "
-	                                     "train.py:41 epoch accumulates: "));
+	assert_non_null(
+		strstr(verdict.text,
+	           "136 MiB of it (31 %) was allocated at train.py:41 epoch, another 300 MiB (69 %) was left by imports. "
+	           "train.py:41 epoch accumulates: "));
 	assert_non_null(strstr(verdict.next, "; then look for what keeps the blocks of train.py:41 epoch alive"));
 }
 
@@ -502,14 +596,21 @@ imports_do_not_hide_what_accumulates(void **state)
 static void
 a_child_that_a_signal_ended_is_to_be_looked_at(void **state)
 {
-	static const struct { bool is_growing; uint64_t kills; const char *next; } cases[] = {
-		{ false, 0, "`kmemshim report kmemshim.out/child.kmem` shows what the child process held that was ended; if a pool ended it as "
-		            "it closed, nothing needs doing" },
-		{ true, 0, "look for what keeps the blocks of train.py:41 epoch alive: often a list that is appended to, a running sum of tensors, or "
-		           "a cache; `kmemshim report kmemshim.out/child.kmem` shows what the child process held that was ended" },
-		{ true, 1, "look for what keeps the blocks of train.py:41 epoch alive: often a list that is appended to, a running sum of tensors, or "
-		           "a cache; if it is a data set, load less of it at once, or give the program more memory; "
-		           "`kmemshim report kmemshim.out/child.kmem` shows what the child process held that was ended" },
+	static const struct {
+		bool is_growing;
+		uint64_t kills;
+		const char *next;
+	} cases[] = {
+		{ false, 0,
+		  "`kmemshim report kmemshim.out/child.kmem` shows what the child process held that was ended; if a pool ended it as "
+		  "it closed, nothing needs doing" },
+		{ true, 0,
+		  "look for what keeps the blocks of train.py:41 epoch alive: often a list that is appended to, a running sum of tensors, or "
+		  "a cache; `kmemshim report kmemshim.out/child.kmem` shows what the child process held that was ended" },
+		{ true, 1,
+		  "look for what keeps the blocks of train.py:41 epoch alive: often a list that is appended to, a running sum of tensors, or "
+		  "a cache; if it is a data set, load less of it at once, or give the program more memory; "
+		  "`kmemshim report kmemshim.out/child.kmem` shows what the child process held that was ended" },
 	};
 	static struct model_process processes[2];
 	static struct kmem_identity child;
@@ -538,7 +639,8 @@ a_child_that_a_signal_ended_is_to_be_looked_at(void **state)
 		assert_string_equal(verdict.cause, cases[i].kills != 0 ? "child-killed" : "exited");
 		assert_string_equal(verdict.next, cases[i].next);
 		if (cases[i].kills == 0)
-			assert_non_null(strstr(verdict.text, "Which signal it was only its parent knows; a pool that closes sends SIGTERM."));
+			assert_non_null(
+				strstr(verdict.text, "Which signal it was only its parent knows; a pool that closes sends SIGTERM."));
 	}
 }
 

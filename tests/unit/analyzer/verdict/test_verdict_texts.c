@@ -24,7 +24,8 @@ commands_can_be_copied(void **state)
 	hand_model_exited(&hand, 0);
 	hand.model.argument = "'two words'/x.kmem";
 	hand_model_decide(&hand, &verdict);
-	assert_string_equal(verdict.next, "nothing needs doing; `kmemshim peak 'two words'/x.kmem` shows who made the peak");
+	assert_string_equal(verdict.next,
+	                    "nothing needs doing; `kmemshim peak 'two words'/x.kmem` shows who made the peak");
 
 	memset(long_name, 'x', sizeof(long_name) - 1);
 	hand.model.argument = long_name;
@@ -59,8 +60,10 @@ more_than_the_limit_may_be_live(void **state)
 		hand.launcher.after = (struct kmem_kill_counters){ 1, 1, 1, 1 };
 		hand_model_decide(&hand, &verdict);
 		assert_string_equal(verdict.cause, "container-limit");
-		assert_int_equal(strstr(verdict.text, " More was live than the limit because not all of it was in memory: it was not "
-		                                      "touched yet, or swapped out.") != NULL, live > 200 * MIB);
+		assert_int_equal(strstr(verdict.text,
+		                        " More was live than the limit because not all of it was in memory: it was not "
+		                        "touched yet, or swapped out.") != NULL,
+		                 live > 200 * MIB);
 	}
 }
 
@@ -127,8 +130,9 @@ what_was_not_recorded_is_said(void **state)
 	assert_null(strstr(verdict.text, "no room"));
 	hand.process.losses[KMEM_LOST_EVENT_BYTES] = 320 * MIB;
 	hand_model_decide(&hand, &verdict);
-	assert_non_null(strstr(verdict.text, "There was no room to record allocations of 320 MiB in all: what is said of lines may be far "
-	                                     "too low."));
+	assert_non_null(strstr(
+		verdict.text, "There was no room to record allocations of 320 MiB in all: what is said of lines may be far "
+					  "too low."));
 	assert_non_null(strstr(verdict.next, "record it again with more room"));
 }
 
@@ -136,17 +140,26 @@ what_was_not_recorded_is_said(void **state)
 static void
 the_limit_of_a_refusal_is_the_one_in_force_then(void **state)
 {
-	static const struct { uint64_t at_start, then; const char *says, *next; uint64_t own; } cases[] = {
+	static const struct {
+		uint64_t at_start, then;
+		const char *says, *next;
+		uint64_t own;
+	} cases[] = {
 		{ UINT64_MAX, GIB, "(setrlimit, RLIMIT_AS), of which recording takes 82.0 MiB.", "RLIMIT_AS", 82 * MIB },
 		{ GIB, GIB, "(ulimit -v), of which recording takes 82.0 MiB.", "(ulimit -v)", 82 * MIB },
-		{ UINT64_MAX, 600 * MIB, " It had limited its address space to 600 MiB (setrlimit, RLIMIT_AS), when recording had reserved 660 MiB of "
-		                         "addresses: unrecorded it might have got it.",
+		{ UINT64_MAX, 600 * MIB,
+		  " It had limited its address space to 600 MiB (setrlimit, RLIMIT_AS), when recording had reserved 660 MiB of "
+		  "addresses: unrecorded it might have got it.",
 		  "start it under that limit (`ulimit -v 614400`): recording then reserves less of it", 660 * MIB },
-		{ UINT64_MAX, GIB, "It had limited its address space to 1.0 GiB (setrlimit, RLIMIT_AS), of which recording", "(RLIMIT_AS, which the program set)", 0 },
-		{ 4 * GIB, GIB, "It had limited its address space to 1.0 GiB (setrlimit, RLIMIT_AS), of which recording", "limits it", 0 },
-		{ GIB, GIB, "Its address space is limited to 1.0 GiB (ulimit -v), of which recording takes a part.", "(ulimit -v)", 0 },
+		{ UINT64_MAX, GIB, "It had limited its address space to 1.0 GiB (setrlimit, RLIMIT_AS), of which recording",
+		  "(RLIMIT_AS, which the program set)", 0 },
+		{ 4 * GIB, GIB, "It had limited its address space to 1.0 GiB (setrlimit, RLIMIT_AS), of which recording",
+		  "limits it", 0 },
+		{ GIB, GIB, "Its address space is limited to 1.0 GiB (ulimit -v), of which recording takes a part.",
+		  "(ulimit -v)", 0 },
 		{ GIB, 0, "Its address space is limited to 1.0 GiB (ulimit -v)", "(ulimit -v)", 0 },
-		{ UINT64_MAX, 0, "was refused (likely: nothing shows that it went on from there). Then 400 MiB was live", "limits it", 0 },
+		{ UINT64_MAX, 0, "was refused (likely: nothing shows that it went on from there). Then 400 MiB was live",
+		  "limits it", 0 },
 	};
 	struct verdict verdict;
 
@@ -169,12 +182,19 @@ the_limit_of_a_refusal_is_the_one_in_force_then(void **state)
 static void
 who_was_lost_first_is_told_from_those_that_a_pool_ended(void **state)
 {
-	static const struct { uint64_t seen_ms[3]; bool is_counted; const char *says, *omits; } cases[] = {
+	static const struct {
+		uint64_t seen_ms[3];
+		bool is_counted;
+		const char *says, *omits;
+	} cases[] = {
 		{ { 52000, 51000, 52300 }, true, "train.py (pid 4242) exited with status 1: it ended by itself", "is gone" },
-		{ { 52000, 51000, 52300 }, true, "3 child processes were ended by a signal or crashed, and held 120 MiB in sum; the largest, "
-		                                 "train.py (pid 4243), held 60.0 MiB. The first that was seen at work no more (who idles is not "
-		                                 "seen) was train.py (pid 4244), 14.0 s before the end; it held 7.0 MiB. Which signals those were "
-		                                 "only their parent knows; a pool that closes sends SIGTERM.", "is gone" },
+		{ { 52000, 51000, 52300 },
+		  true,
+		  "3 child processes were ended by a signal or crashed, and held 120 MiB in sum; the largest, "
+		  "train.py (pid 4243), held 60.0 MiB. The first that was seen at work no more (who idles is not "
+		  "seen) was train.py (pid 4244), 14.0 s before the end; it held 7.0 MiB. Which signals those were "
+		  "only their parent knows; a pool that closes sends SIGTERM.",
+		  "is gone" },
 		{ { 52000, 51500, 52300 }, true, "held 60.0 MiB. Which signals those", "The first that" },
 		{ { 52000, 0, 52300 }, true, "held 60.0 MiB. Which signals those", "The first that" },
 		{ { 52000, 51000, 52300 }, false, "A child process, train.py (pid 4243), is gone", "exited" },
@@ -222,7 +242,11 @@ who_was_lost_first_is_told_from_those_that_a_pool_ended(void **state)
 static void
 a_mapping_that_nobody_touched_is_not_the_peak(void **state)
 {
-	static const struct { uint64_t resident_bytes, looked_before_ms; bool is_looked; const char *says; } cases[] = {
+	static const struct {
+		uint64_t resident_bytes, looked_before_ms;
+		bool is_looked;
+		const char *says;
+	} cases[] = {
 		{ 16 * KIB, 0, true, "The peak of its heap was 8.0 MiB" },
 		{ 16 * KIB, 1000, true, "The peak of its mmap was 64.0 MiB" }, // it may have been touched since
 		{ 40 * MIB, 0, true, "The peak of its mmap was 64.0 MiB" },
@@ -266,9 +290,17 @@ generations_are_those_of_the_stack_that_leaks(void **state)
 static void
 what_may_be_a_data_set_is_said(void **state)
 {
-	static const struct { uint64_t volume_mib; bool is_said, is_thought_of, is_arena; } cases[] = {
-		{ 0, false, false, false }, { 350, true, true, false }, { 500, true, true, true },
-		{ 2000, false, true, false }, { 2000, false, true, true }, { 3000, false, false, true }, // temporaries of parsing, too
+	static const struct {
+		uint64_t volume_mib;
+		bool is_said, is_thought_of, is_arena;
+	} cases[] = {
+		{ 0, false, false, false },
+		{ 350, true, true, false },
+		{ 500, true, true, true },
+		// temporaries of parsing, too
+		{ 2000, false, true, false },
+		{ 2000, false, true, true },
+		{ 3000, false, false, true },
 	};
 	struct verdict verdict;
 
@@ -286,10 +318,12 @@ what_may_be_a_data_set_is_said(void **state)
 		hand.launcher.after.cgroup_oom_kill = 1;
 		hand_model_decide(&hand, &verdict);
 		assert_int_equal(strstr(verdict.text, "It accumulates, or was built at one go") != NULL, cases[i].is_said);
-		assert_int_equal(strstr(verdict.next, "; if it is a data set, load less of it at once") != NULL, cases[i].is_thought_of);
+		assert_int_equal(strstr(verdict.next, "; if it is a data set, load less of it at once") != NULL,
+		                 cases[i].is_thought_of);
 		hand.launcher.after.cgroup_oom_kill = 0; // there was memory left: then a data set is no matter
 		hand_model_decide(&hand, &verdict);
-		assert_int_equal(strstr(verdict.next, " alive, unless it is a data set") != NULL, cases[i].is_thought_of && !cases[i].is_arena);
+		assert_int_equal(strstr(verdict.next, " alive, unless it is a data set") != NULL,
+		                 cases[i].is_thought_of && !cases[i].is_arena);
 	}
 }
 
@@ -297,11 +331,17 @@ what_may_be_a_data_set_is_said(void **state)
 static void
 how_much_of_a_line_accumulates_is_said(void **state)
 {
-	static const struct { uint64_t leaking_bytes; const char *text, *next; } cases[] = {
-		{ 280 * MIB, " It accumulates: blocks from 12 of 12 generations are still alive.", "look for what keeps the blocks of train.py:41 " },
-		{ 100 * MIB, " It accumulates: 100 MiB in blocks from 12 of 12 generations are still alive.", "look for what keeps the blocks of train.py:41 " },
-		{ 2 * MIB, " train.py:41 epoch.", "nothing needs doing yet; `kmemshim leaks kmemshim.out/python.4242.1.kmem` shows which lines accumulate "
-		                                  "(2.0 MiB in all, most at train.py:41 epoch)" },
+	static const struct {
+		uint64_t leaking_bytes;
+		const char *text, *next;
+	} cases[] = {
+		{ 280 * MIB, " It accumulates: blocks from 12 of 12 generations are still alive.",
+		  "look for what keeps the blocks of train.py:41 " },
+		{ 100 * MIB, " It accumulates: 100 MiB in blocks from 12 of 12 generations are still alive.",
+		  "look for what keeps the blocks of train.py:41 " },
+		{ 2 * MIB, " train.py:41 epoch.",
+		  "nothing needs doing yet; `kmemshim leaks kmemshim.out/python.4242.1.kmem` shows which lines accumulate "
+		  "(2.0 MiB in all, most at train.py:41 epoch)" },
 		{ 900 * KIB, " train.py:41 epoch.", "nothing needs doing; `kmemshim peak " },
 	};
 	struct verdict verdict;
@@ -324,11 +364,18 @@ how_much_of_a_line_accumulates_is_said(void **state)
 static void
 what_imports_left_in_one_of_several_processes_is_told(void **state)
 {
-	static const struct { uint32_t process, processes; const char *text; } cases[] = {
-		{ 1, 1, " At the end 361 MiB was live in train.py (pid 4243); 60.0 MiB of it (17 %) was allocated at train.py:41 epoch, another 300 MiB "
-		        "(83 %) was left by imports. train.py:41 epoch accumulates: " },
-		{ 0, 1, " At the end 361 MiB was live in train.py (pid 4243); 60.0 MiB of it (17 %) was allocated at train.py:41 epoch." },
-		{ 1, 2, " At the end 361 MiB was live in train.py (pid 4243); 60.0 MiB of it (17 %) was allocated at train.py:41 epoch." }, // how much in which?
+	static const struct {
+		uint32_t process, processes;
+		const char *text;
+	} cases[] = {
+		{ 1, 1,
+		  " At the end 361 MiB was live in train.py (pid 4243); 60.0 MiB of it (17 %) was allocated at train.py:41 epoch, another 300 MiB "
+		  "(83 %) was left by imports. train.py:41 epoch accumulates: " },
+		{ 0, 1,
+		  " At the end 361 MiB was live in train.py (pid 4243); 60.0 MiB of it (17 %) was allocated at train.py:41 epoch." },
+		// how much in which?
+		{ 1, 2,
+		  " At the end 361 MiB was live in train.py (pid 4243); 60.0 MiB of it (17 %) was allocated at train.py:41 epoch." },
 	};
 	struct model_process processes[2];
 	struct kmem_identity child;
@@ -386,7 +433,8 @@ a_descendant_that_was_refused_explains_a_failing_parent(void **state)
 	hand.model.process_count = 2;
 	hand_model_decide(&hand, &verdict);
 	assert_string_equal(verdict.cause, "request-refused");
-	assert_non_null(strstr(verdict.text, "A child process, train.py (pid 4243), exited with status 1 after a request for 3.0 GiB"));
+	assert_non_null(
+		strstr(verdict.text, "A child process, train.py (pid 4243), exited with status 1 after a request for 3.0 GiB"));
 
 	processes[0].exit_code = 0; // its parent took it well
 	processes[0].launcher = NULL;
@@ -398,10 +446,16 @@ a_descendant_that_was_refused_explains_a_failing_parent(void **state)
 static void
 a_parent_that_ended_later_ran_when_its_worker_died(void **state)
 {
-	static const struct { uint64_t ended_s, beat_s, beat_bytes; const char *says; } cases[] = {
-		{ 90, 0, 0, "When it ended 500 MiB was live in the 2 processes that were at work then, 400 MiB of it in sh (pid 4242)" },
-		{ 90, 59, 450 * MIB, "When it ended 550 MiB was live in the 2 processes that were at work then, 450 MiB of it in sh (pid 4242)" },
-		{ 90, 61, 450 * MIB, "When it ended 500 MiB was live in the 2 processes that were at work then, 400 MiB of it in sh (pid 4242)" },
+	static const struct {
+		uint64_t ended_s, beat_s, beat_bytes;
+		const char *says;
+	} cases[] = {
+		{ 90, 0, 0,
+		  "When it ended 500 MiB was live in the 2 processes that were at work then, 400 MiB of it in sh (pid 4242)" },
+		{ 90, 59, 450 * MIB,
+		  "When it ended 550 MiB was live in the 2 processes that were at work then, 450 MiB of it in sh (pid 4242)" },
+		{ 90, 61, 450 * MIB,
+		  "When it ended 500 MiB was live in the 2 processes that were at work then, 400 MiB of it in sh (pid 4242)" },
 		{ 30, 0, 0, "When it ended 100 MiB was live in train.py (pid 4243)" },
 	};
 	struct model_process processes[2];
@@ -448,17 +502,25 @@ kills_of_others_are_told_and_none_is_denied_unread(void **state)
 		uint64_t available_bytes;
 		const char *cause, *says, *never;
 	} cases[] = {
-		{ SIGTERM, 5, 7, 8 * GIB, "signal", "who sent it is not known. In its time the kernel killed 2 processes of its container "
-		  "for lack of memory (the cgroup's oom_kill counter rose from 3 to 5).", "counted no kill" },
+		{ SIGTERM, 5, 7, 8 * GIB, "signal",
+		  "who sent it is not known. In its time the kernel killed 2 processes of its container "
+		  "for lack of memory (the cgroup's oom_kill counter rose from 3 to 5).",
+		  "counted no kill" },
 		{ SIGTERM, 5, 7, 8 * GIB, "signal", "rose from 3 to 5). At the last look", "Nothing here points at memory" },
 		{ SIGINT, 4, 5, 8 * GIB, "signal", "the kernel killed 1 process of its container", "counted no kill" },
-		{ SIGTERM, UINT64_MAX, 6, 8 * GIB, "signal", "the kernel killed 1 process on this machine for lack of memory", "counted no kill" },
+		{ SIGTERM, UINT64_MAX, 6, 8 * GIB, "signal", "the kernel killed 1 process on this machine for lack of memory",
+		  "counted no kill" },
 		{ SIGTERM, UINT64_MAX, UINT64_MAX, 8 * GIB, "signal", "; who sent it is not known.", "he kernel " },
-		{ SIGTERM, UINT64_MAX, UINT64_MAX, MIB, "low-memory-daemon", "a low-memory daemon may have sent it", "he kernel" },
-		{ SIGTERM, 4, 6, MIB, "low-memory-daemon", "the kernel killed 1 process of its container", "do not show a kill" },
-		{ SIGTERM, 3, 5, MIB, "low-memory-daemon", "the kernel's counters do not show a kill, but the machine was", "the kernel killed" },
-		{ SIGTERM, 3, 5, 8 * GIB, "signal", "the kernel counted no kill for memory here. Nothing here points at memory", "the kernel killed" },
-		{ SIGSEGV, 4, 6, 8 * GIB, "crashed", "the kernel killed 1 process of its container", "Nothing here points at memory" },
+		{ SIGTERM, UINT64_MAX, UINT64_MAX, MIB, "low-memory-daemon", "a low-memory daemon may have sent it",
+		  "he kernel" },
+		{ SIGTERM, 4, 6, MIB, "low-memory-daemon", "the kernel killed 1 process of its container",
+		  "do not show a kill" },
+		{ SIGTERM, 3, 5, MIB, "low-memory-daemon", "the kernel's counters do not show a kill, but the machine was",
+		  "the kernel killed" },
+		{ SIGTERM, 3, 5, 8 * GIB, "signal", "the kernel counted no kill for memory here. Nothing here points at memory",
+		  "the kernel killed" },
+		{ SIGSEGV, 4, 6, 8 * GIB, "crashed", "the kernel killed 1 process of its container",
+		  "Nothing here points at memory" },
 		{ 1 << 8, 4, 6, 8 * GIB, "failed", "the kernel killed 1 process of its container", "likely" },
 		{ 1 << 8, 3, 6, 8 * GIB, "failed", "no request for memory was refused before.", "the kernel killed" },
 	};
@@ -485,10 +547,15 @@ kills_of_others_are_told_and_none_is_denied_unread(void **state)
 static void
 of_a_killed_child_its_own_line_is_advised(void **state)
 {
-	static const struct { uint64_t child_mib; const char *domain, *next; } cases[] = {
-		{ 900, "python/arena", "record small Python objects too: `kmemshim run --python-objects -- python train.py 'it'\\''s'` names the lines that "
-		                       "hold them; or run fewer child processes at once, or give the program more memory" },
-		{ 900, "heap", "hold less in each child process (most at train.py:41 epoch), run fewer of them at once, or give the program more memory" },
+	static const struct {
+		uint64_t child_mib;
+		const char *domain, *next;
+	} cases[] = {
+		{ 900, "python/arena",
+		  "record small Python objects too: `kmemshim run --python-objects -- python train.py 'it'\\''s'` names the lines that "
+		  "hold them; or run fewer child processes at once, or give the program more memory" },
+		{ 900, "heap",
+		  "hold less in each child process (most at train.py:41 epoch), run fewer of them at once, or give the program more memory" },
 		{ 100, "heap", "hold less in each child process, run fewer of them at once, or give the program more memory" },
 	};
 	struct model_process processes[2];
@@ -515,8 +582,10 @@ of_a_killed_child_its_own_line_is_advised(void **state)
 		hand.model.process_count = 2;
 		hand_model_decide(&hand, &verdict);
 		assert_string_equal(verdict.cause, "child-killed");
-		(void)snprintf(next, sizeof(next), "%s; `kmemshim report kmemshim.out/python.4242.1.kmem` shows what the child process held that "
-		                                   "was ended", cases[i].next);
+		(void)snprintf(next, sizeof(next),
+		               "%s; `kmemshim report kmemshim.out/python.4242.1.kmem` shows what the child process held that "
+		               "was ended",
+		               cases[i].next);
 		assert_string_equal(verdict.next, next);
 	}
 }

@@ -14,16 +14,14 @@ pieces(void *unused)
 	static const struct {
 		size_t alignment;
 		size_t bytes;
-	} cases[] = { { 1, 0 },  { 0, 1 },    { 16, 15 },   { 16, 16 },
-		          { 8, 17 }, { 64, 100 }, { 4096, 10 }, { 32, 1000 } };
+	} cases[] = { { 1, 0 }, { 0, 1 }, { 16, 15 }, { 16, 16 }, { 8, 17 }, { 64, 100 }, { 4096, 10 }, { 32, 1000 } };
 	unsigned char *given[ARRAY_LEN(cases)];
 
 	(void)unused;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		given[i] = boot_arena_allocate(cases[i].alignment, cases[i].bytes);
 		CHECK_IN_CHILD(given[i] != NULL);
-		CHECK_IN_CHILD((uintptr_t)given[i] % (cases[i].alignment > 16 ? cases[i].alignment : 16) ==
-		               0);
+		CHECK_IN_CHILD((uintptr_t)given[i] % (cases[i].alignment > 16 ? cases[i].alignment : 16) == 0);
 		CHECK_IN_CHILD(boot_arena_serves(given[i]));
 		for (size_t b = 0; b < cases[i].bytes; b++)
 			CHECK_IN_CHILD(given[i][b] == 0);

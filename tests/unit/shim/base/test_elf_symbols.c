@@ -73,11 +73,14 @@ static void
 reads_old_hashes(void **state)
 {
 	static const char names[] = "\0one\0two";
-	static Elf64_Sym symbols[3] = { { 0 }, { .st_name = 1, .st_shndx = 5, .st_value = 0x10 },
-		                        { .st_name = 5, .st_shndx = SHN_UNDEF, .st_value = 0x20 } };
+	static Elf64_Sym symbols[3] = { { 0 },
+		                            { .st_name = 1, .st_shndx = 5, .st_value = 0x10 },
+		                            { .st_name = 5, .st_shndx = SHN_UNDEF, .st_value = 0x20 } };
 	static uint32_t hash[] = { 1, 3, /* bucket */ 2, /* next */ 0, 0, 1 };
-	Elf64_Dyn dynamic[] = { { DT_SYMTAB, { .d_ptr = (uint64_t)symbols } }, { DT_STRTAB, { .d_ptr = (uint64_t)names } },
-		                { DT_HASH, { .d_ptr = (uint64_t)hash } }, { DT_NULL, { 0 } } };
+	Elf64_Dyn dynamic[] = { { DT_SYMTAB, { .d_ptr = (uint64_t)symbols } },
+		                    { DT_STRTAB, { .d_ptr = (uint64_t)names } },
+		                    { DT_HASH, { .d_ptr = (uint64_t)hash } },
+		                    { DT_NULL, { 0 } } };
 	struct elf_object object = { .load_bias = 0x1000, .dynamic_addr = (uint64_t)dynamic };
 
 	(void)state;

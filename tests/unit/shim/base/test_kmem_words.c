@@ -53,9 +53,9 @@ all_ways_to_a_checksum_agree(void **state)
 
 		assert_int_equal(kmem_checksum(KMEM_CHECKSUM_START, bytes + from, count), wanted);
 		assert_int_equal(kmem_checksum_by_table(KMEM_CHECKSUM_START, bytes + from, count), wanted);
-		assert_int_equal(kmem_checksum(kmem_checksum(KMEM_CHECKSUM_START, bytes + from, cut), bytes + from + cut,
-		                               count - cut),
-		                 wanted);
+		assert_int_equal(
+			kmem_checksum(kmem_checksum(KMEM_CHECKSUM_START, bytes + from, cut), bytes + from + cut, count - cut),
+			wanted);
 	}
 }
 

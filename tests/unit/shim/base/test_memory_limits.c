@@ -137,8 +137,7 @@ reads_its_group(void *context)
 	memory_limits_read_now(&identity, &now);
 	CHECK_IN_CHILD(now.limit_bytes == LIMIT_BYTES);
 	CHECK_IN_CHILD(now.cgroup_bytes < LIMIT_BYTES);
-	CHECK_IN_CHILD(write_text(groups->outer, "memory.limit_in_bytes", "50331648") ==
-	               0); // changed while it runs
+	CHECK_IN_CHILD(write_text(groups->outer, "memory.limit_in_bytes", "50331648") == 0); // changed while it runs
 	memory_limits_read_now(&identity, &now);
 	CHECK_IN_CHILD(now.limit_bytes == 50331648);
 	return 0;
@@ -155,8 +154,7 @@ the_limit_of_an_outer_group_is_found_with_its_owner(void **state)
 	snprintf(groups.outer, sizeof(groups.outer), CGROUPS "/kmemshim-unit-%d", (int)getpid());
 	snprintf(groups.inner, sizeof(groups.inner), "%s/inner", groups.outer);
 	snprintf(number, sizeof(number), "%u", LIMIT_BYTES);
-	if (mkdir(groups.outer, 0755) != 0 ||
-	    write_text(groups.outer, "memory.limit_in_bytes", number) != 0 ||
+	if (mkdir(groups.outer, 0755) != 0 || write_text(groups.outer, "memory.limit_in_bytes", number) != 0 ||
 	    mkdir(groups.inner, 0755) != 0) {
 		rmdir(groups.outer);
 		print_message("no memory cgroup (version 1) can be made here\n");

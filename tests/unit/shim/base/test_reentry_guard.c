@@ -28,7 +28,8 @@ enter_deep(enum reentry_guard_kind kind)
 static void *
 inside(void *unused)
 {
-	static const enum reentry_guard_kind kinds[] = { REENTRY_GUARD_HOOK, REENTRY_GUARD_OWN_WORK, REENTRY_GUARD_PYTHON, REENTRY_GUARD_NEW };
+	static const enum reentry_guard_kind kinds[] = { REENTRY_GUARD_HOOK, REENTRY_GUARD_OWN_WORK, REENTRY_GUARD_PYTHON,
+		                                             REENTRY_GUARD_NEW };
 
 	assert_true(reentry_guard_is_outside());
 	for (unsigned i = 0; i < ARRAY_LEN(kinds); i++) {

@@ -61,7 +61,8 @@ struct setting_case {
 	const char *said;
 };
 
-#define THERE_ARE "; there are OUT, SESSION, LOG, PYTHON, PYTHON_OBJECTS, NATIVE, IMPORTS, PRIVATE, EXACT, VERIFY, CAPTURE, SITES, WRAPPERS"
+#define THERE_ARE \
+	"; there are OUT, SESSION, LOG, PYTHON, PYTHON_OBJECTS, NATIVE, IMPORTS, PRIVATE, EXACT, VERIFY, CAPTURE, SITES, WRAPPERS"
 #define DEFAULTS .log = SETTINGS_LOG_WARN, .python = true, .sites_max = 1u << 20
 
 static const struct setting_case setting_cases[] = {
@@ -73,61 +74,38 @@ static const struct setting_case setting_cases[] = {
 	{ "KMEMSHIM_OUTX=/tmp/x", { DEFAULTS }, "KMEMSHIM_OUTX is no setting" THERE_ARE },
 	{ "KMEMSHIM_PYTHON_OBJECT=1", { DEFAULTS }, "KMEMSHIM_PYTHON_OBJECT is no setting" THERE_ARE },
 	{ "KMEMSHIM_=", { DEFAULTS }, "KMEMSHIM_ is no setting" THERE_ARE },
-	{ "KMEMSHIM_A_NAME_THAT_IS_LONGER_THAN_ANY_SETTING\n=", { DEFAULTS },
+	{ "KMEMSHIM_A_NAME_THAT_IS_LONGER_THAN_ANY_SETTING\n=",
+	  { DEFAULTS },
 	  "KMEMSHIM_A_NAME_THAT_IS_LONGER_THAN_ANY_SETTING? is no setting" THERE_ARE },
 	{ "KMEMSHIM_SESSION=5f.12", { DEFAULTS, .session = "5f.12" }, NULL },
 	{ "KMEMSHIM_SESSION=", { DEFAULTS }, NULL },
-	{ "KMEMSHIM_LOG=quiet",
-	  { .log = SETTINGS_LOG_QUIET, .python = true, .sites_max = 1u << 20 },
-	  NULL },
+	{ "KMEMSHIM_LOG=quiet", { .log = SETTINGS_LOG_QUIET, .python = true, .sites_max = 1u << 20 }, NULL },
 	{ "KMEMSHIM_LOG=warn", { DEFAULTS }, NULL },
-	{ "KMEMSHIM_LOG=debug",
-	  { .log = SETTINGS_LOG_DEBUG, .python = true, .sites_max = 1u << 20 },
-	  NULL },
-	{ "KMEMSHIM_LOG=loud",
-	  { DEFAULTS },
-	  "KMEMSHIM_LOG=loud: wanted quiet, warn or debug; the default is used" },
-	{ "KMEMSHIM_LOG=",
-	  { DEFAULTS },
-	  "KMEMSHIM_LOG=: wanted quiet, warn or debug; the default is used" },
+	{ "KMEMSHIM_LOG=debug", { .log = SETTINGS_LOG_DEBUG, .python = true, .sites_max = 1u << 20 }, NULL },
+	{ "KMEMSHIM_LOG=loud", { DEFAULTS }, "KMEMSHIM_LOG=loud: wanted quiet, warn or debug; the default is used" },
+	{ "KMEMSHIM_LOG=", { DEFAULTS }, "KMEMSHIM_LOG=: wanted quiet, warn or debug; the default is used" },
 	{ "KMEMSHIM_PYTHON=0", { .log = SETTINGS_LOG_WARN, .sites_max = 1u << 20 }, NULL },
 	{ "KMEMSHIM_PYTHON=1", { DEFAULTS }, NULL },
-	{ "KMEMSHIM_PYTHON=yes",
-	  { DEFAULTS },
-	  "KMEMSHIM_PYTHON=yes: wanted 0 or 1; the default is used" },
+	{ "KMEMSHIM_PYTHON=yes", { DEFAULTS }, "KMEMSHIM_PYTHON=yes: wanted 0 or 1; the default is used" },
 	{ "KMEMSHIM_PYTHON_OBJECTS=1", { DEFAULTS, .python_objects = SETTINGS_ON }, NULL },
 	{ "KMEMSHIM_PYTHON_OBJECTS=0", { DEFAULTS, .python_objects = SETTINGS_OFF }, NULL },
-	{ "KMEMSHIM_PYTHON_OBJECTS=2",
-	  { DEFAULTS },
-	  "KMEMSHIM_PYTHON_OBJECTS=2: wanted 0 or 1; the default is used" },
+	{ "KMEMSHIM_PYTHON_OBJECTS=2", { DEFAULTS }, "KMEMSHIM_PYTHON_OBJECTS=2: wanted 0 or 1; the default is used" },
 	{ "KMEMSHIM_NATIVE=full", { DEFAULTS, .native = SETTINGS_NATIVE_FULL }, NULL },
 	{ "KMEMSHIM_NATIVE=cut", { DEFAULTS, .native = SETTINGS_NATIVE_CUT }, NULL },
 	{ "KMEMSHIM_NATIVE=brief", { DEFAULTS }, NULL },
-	{ "KMEMSHIM_NATIVE=fully",
-	  { DEFAULTS },
-	  "KMEMSHIM_NATIVE=fully: wanted brief, cut or full; the default is used" },
+	{ "KMEMSHIM_NATIVE=fully", { DEFAULTS }, "KMEMSHIM_NATIVE=fully: wanted brief, cut or full; the default is used" },
 	{ "KMEMSHIM_IMPORTS=full", { DEFAULTS, .imports_full = true }, NULL },
-	{ "KMEMSHIM_IMPORTS=1",
-	  { DEFAULTS },
-	  "KMEMSHIM_IMPORTS=1: wanted cut or full; the default is used" },
+	{ "KMEMSHIM_IMPORTS=1", { DEFAULTS }, "KMEMSHIM_IMPORTS=1: wanted cut or full; the default is used" },
 	{ "KMEMSHIM_VERIFY=1", { DEFAULTS, .verify_every = 1 }, NULL },
 	{ "KMEMSHIM_VERIFY=0", { DEFAULTS }, NULL },
-	{ "KMEMSHIM_VERIFY=-1",
-	  { DEFAULTS },
-	  "KMEMSHIM_VERIFY=-1: wanted a number; 0 turns it off; the default is used" },
+	{ "KMEMSHIM_VERIFY=-1", { DEFAULTS }, "KMEMSHIM_VERIFY=-1: wanted a number; 0 turns it off; the default is used" },
 	{ "KMEMSHIM_SITES=64", { .log = SETTINGS_LOG_WARN, .python = true, .sites_max = 64 }, NULL },
-	{ "KMEMSHIM_SITES=2m",
-	  { .log = SETTINGS_LOG_WARN, .python = true, .sites_max = 1u << 21 },
-	  NULL },
-	{ "KMEMSHIM_SITES=63",
-	  { DEFAULTS },
-	  "KMEMSHIM_SITES=63: wanted a number from 64 to 2M; the default is used" },
+	{ "KMEMSHIM_SITES=2m", { .log = SETTINGS_LOG_WARN, .python = true, .sites_max = 1u << 21 }, NULL },
+	{ "KMEMSHIM_SITES=63", { DEFAULTS }, "KMEMSHIM_SITES=63: wanted a number from 64 to 2M; the default is used" },
 	{ "KMEMSHIM_SITES=2097153",
 	  { DEFAULTS },
 	  "KMEMSHIM_SITES=2097153: wanted a number from 64 to 2M; the default is used" },
-	{ "KMEMSHIM_SITES=a\nb",
-	  { DEFAULTS },
-	  "KMEMSHIM_SITES=a?b: wanted a number from 64 to 2M; the default is used" },
+	{ "KMEMSHIM_SITES=a\nb", { DEFAULTS }, "KMEMSHIM_SITES=a?b: wanted a number from 64 to 2M; the default is used" },
 };
 
 static bool
@@ -166,8 +144,7 @@ each_variable_sets_its_field_or_is_named_in_one_line(void **state)
 		wanted[0] = '\0';
 		if (setting_cases[i].said != NULL)
 			snprintf(wanted, sizeof(wanted), "kmemshim: %s\n", setting_cases[i].said);
-		assert_int_equal(in_child_telling(parses, (void *)&setting_cases[i], text, sizeof(text)),
-		                 0);
+		assert_int_equal(in_child_telling(parses, (void *)&setting_cases[i], text, sizeof(text)), 0);
 		assert_string_equal(text, wanted);
 	}
 }

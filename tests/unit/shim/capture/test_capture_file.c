@@ -27,8 +27,7 @@ F1_F2_F3_growth_over_many_chunks_keeps_everything(void **state)
 		assert_int_equal(append_site(i), i);
 		sites[i] = capture_file_at(KMEM_SECTION_SITES, (uint32_t)i - 1);
 		if (i % (SITES / GENERATIONS) == 0) {
-			struct kmem_generations *block =
-				capture_file_append(KMEM_SECTION_GENERATIONS, sizeof(*block), &index);
+			struct kmem_generations *block = capture_file_append(KMEM_SECTION_GENERATIONS, sizeof(*block), &index);
 
 			assert_int_equal(index, i / (SITES / GENERATIONS) - 1);
 			block->site = (uint32_t)i;
@@ -47,10 +46,8 @@ F1_F2_F3_growth_over_many_chunks_keeps_everything(void **state)
 	assert_true(capture_header(&capture)->chunk_count > 60);
 	assert_int_equal(capture_sites(&capture), SITES);
 	for (uint64_t i = 1; i <= SITES; i++) {
-		const struct kmem_site *site =
-			(const struct kmem_site *)(void *)capture.section[KMEM_SECTION_SITES] + i - 1;
-		const struct kmem_stack *stack =
-			(const void *)capture_record(&capture, site->stack - 1, KMEM_RECORD_STACK);
+		const struct kmem_site *site = (const struct kmem_site *)(void *)capture.section[KMEM_SECTION_SITES] + i - 1;
+		const struct kmem_stack *stack = (const void *)capture_record(&capture, site->stack - 1, KMEM_RECORD_STACK);
 
 		assert_non_null(stack);
 		assert_int_equal(site->allocated_bytes, i);
@@ -59,9 +56,8 @@ F1_F2_F3_growth_over_many_chunks_keeps_everything(void **state)
 			assert_int_equal(stack->frames[f], i);
 	}
 	for (uint32_t i = 0; i < GENERATIONS; i++)
-		assert_int_equal(
-			((struct kmem_generations *)(void *)capture.section[KMEM_SECTION_GENERATIONS])[i].site,
-			(i + 1) * (SITES / GENERATIONS));
+		assert_int_equal(((struct kmem_generations *)(void *)capture.section[KMEM_SECTION_GENERATIONS])[i].site,
+		                 (i + 1) * (SITES / GENERATIONS));
 	capture_drop(&capture);
 }
 
@@ -80,7 +76,8 @@ D4_little_of_the_file_is_not_used_yet(void **state)
 		for (unsigned section = 0; section < KMEM_SECTION_COUNT; section++)
 			filled += capture_file_header()->used_bytes[section];
 		assert_int_equal(stat(path, &file), 0);
-		assert_true((uint64_t)file.st_blocks * 512 <= KMEM_HEAD_BYTES + filled + filled / 8 + 2 * (KMEM_CHUNK_BYTES + CAPTURE_FILE_SPARE_BYTES));
+		assert_true((uint64_t)file.st_blocks * 512 <=
+		            KMEM_HEAD_BYTES + filled + filled / 8 + 2 * (KMEM_CHUNK_BYTES + CAPTURE_FILE_SPARE_BYTES));
 	}
 }
 
@@ -166,8 +163,7 @@ F3_notes_are_a_list_of_whole_records(void **state)
 		capture_file_note(notes[n]);
 	assert_true(capture_read(path, &capture));
 	for (at = capture_header(&capture)->notes; at != 0;) {
-		const struct kmem_note *note =
-			(const void *)capture_record(&capture, at - 1, KMEM_RECORD_NOTE);
+		const struct kmem_note *note = (const void *)capture_record(&capture, at - 1, KMEM_RECORD_NOTE);
 
 		assert_non_null(note);
 		assert_true(i > 0);
@@ -197,8 +193,7 @@ F4_the_identity_has_its_checksum(void **state)
 	assert_int_equal(capture_header(&capture)->endian, KMEM_ENDIAN);
 	assert_true(capture_has_identity(&capture));
 	capture_header(&capture)->identity.pid ^= 1;
-	assert_int_not_equal(capture_header(&capture)->identity_checksum,
-	                     kmem_identity_checksum(capture.bytes));
+	assert_int_not_equal(capture_header(&capture)->identity_checksum, kmem_identity_checksum(capture.bytes));
 	capture_drop(&capture);
 }
 
@@ -213,8 +208,7 @@ F5_close_seals_everything(void **state)
 	for (uint64_t i = 1; i <= 5000; i++)
 		append_site(i);
 	assert_true(capture_read(path, &capture));
-	assert_int_equal(
-		((struct kmem_chunk *)(void *)(capture.bytes + KMEM_DIRECTORY_OFFSET))->is_sealed, 0);
+	assert_int_equal(((struct kmem_chunk *)(void *)(capture.bytes + KMEM_DIRECTORY_OFFSET))->is_sealed, 0);
 	capture_drop(&capture);
 	capture_file_mark(KMEM_STATE_CLEAN_EXIT, 7, 123456789);
 	capture_file_close();
@@ -408,7 +402,7 @@ a_forked_child_starts_empty_and_leaves_the_parents_file(void **state)
 	assert_true(capture_read(path, &before));
 	capture_file_growth_lock();
 	assert_int_equal(in_child(forgets_its_parent, NULL), 0); // although the lock was held at fork
-	capture_file_growth_lock(); // a signal handler forks meanwhile
+	capture_file_growth_lock();                              // a signal handler forks meanwhile
 	capture_file_growth_unlock();
 	capture_file_growth_unlock();
 	assert_true(capture_read(path, &after));

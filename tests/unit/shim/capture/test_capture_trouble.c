@@ -238,7 +238,7 @@ loses_what_it_had(void *longer)
 	CHECK_IN_CHILD(stat(path, &status) == 0 && truncate(path, 0) == 0);
 	if (longer == NULL) { // as the handler for SIGBUS does
 		CHECK_IN_CHILD(capture_file_abandon());
-	} else {              // zeros, and no signal: growth notices
+	} else { // zeros, and no signal: growth notices
 		CHECK_IN_CHILD(truncate(path, status.st_size) == 0);
 		for (unsigned i = 0; i < 100000 && append_site(1) != 0; i++)
 			;

@@ -70,7 +70,7 @@ static struct {
 	uint64_t number; // of the beat that is being taken
 	uint32_t last;   // checksum of what was in its place
 	unsigned changes;
-	unsigned torn;   // looks that found a checksum, and not of what stands there
+	unsigned torn; // looks that found a checksum, and not of what stands there
 } seen;
 
 static bool

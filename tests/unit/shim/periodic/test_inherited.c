@@ -49,8 +49,8 @@ the_largest_records_are_kept_in_order(void **state)
 	for (uint64_t i = 0; i < 3 * KMEM_INHERITED_SITES_MAX; i++)
 		add_site(KMEM_DOMAIN_HEAP, 1000 + (i * 7 % 48) * 100, 0); // every rank once, in no order
 	add_site(KMEM_DOMAIN_MMAP, 90000, 10000);
-	add_site(KMEM_DOMAIN_HEAP, 1000, 900000);    // of another thread's blocks it freed more
-	add_site(KMEM_DOMAIN_SHARED, 900000, 0);     // nobody copies these
+	add_site(KMEM_DOMAIN_HEAP, 1000, 900000); // of another thread's blocks it freed more
+	add_site(KMEM_DOMAIN_SHARED, 900000, 0);  // nobody copies these
 	add_site(KMEM_DOMAIN_RESERVED, 900000, 0);
 	inherited_gather();
 	inherited_store();

@@ -84,7 +84,8 @@ site_of(unsigned domain)
 }
 
 static void
-assert_grew(const struct kmem_resident *before, const struct kmem_resident *after, enum kmem_resident_part part, uint64_t bytes)
+assert_grew(const struct kmem_resident *before, const struct kmem_resident *after, enum kmem_resident_part part,
+            uint64_t bytes)
 {
 	int64_t off = (int64_t)(after->part_bytes[part] - before->part_bytes[part] - bytes);
 
@@ -104,7 +105,8 @@ each_part_is_found_and_all_add_up(void **state)
 	char *mapped = map(8 * MIB, MAP_PRIVATE);
 	memset(mapped, 1, 8 * MIB);
 	assert_true(range_map_put((uint64_t)mapped + 4 * MIB, (uint64_t)mapped + 5 * MIB, site_of(KMEM_DOMAIN_MMAP), 1));
-	assert_true(range_map_put((uint64_t)mapped + 6 * MIB, (uint64_t)mapped + 8 * MIB, site_of(KMEM_DOMAIN_PYTHON_ARENA), 1));
+	assert_true(
+		range_map_put((uint64_t)mapped + 6 * MIB, (uint64_t)mapped + 8 * MIB, site_of(KMEM_DOMAIN_PYTHON_ARENA), 1));
 	char *blocks = raw_mmap(NULL, 64 * MIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_int_equal(mprotect(blocks + 8 * MIB, 6 * MIB, RW), 0); // a heap in the middle of nothing
 	memset(blocks + 8 * MIB, 1, 6 * MIB);
@@ -136,9 +138,14 @@ of_a_range_the_lowest_block_is_found_and_that_there_was_one(void **state)
 		uint64_t lowest; // 0 = none
 		bool was_used;
 	} cases[] = {
-		{ 0, 4096, 0, false },           { 0, 4096 * 2, 4096 + 64, false }, { 4096 + 64, 4096 + 128, 4096 + 64, false },
-		{ 4096 + 96, 20000, 0, true },   { 0, 20000, 4096 + 64, false },    { 4096 + 96, MIB * 200, MIB * 100, true },
-		{ MIB * 50, MIB * 60, 0, false }, { 4096 + 96, 4096 + 96, 0, false },
+		{ 0, 4096, 0, false },
+		{ 0, 4096 * 2, 4096 + 64, false },
+		{ 4096 + 64, 4096 + 128, 4096 + 64, false },
+		{ 4096 + 96, 20000, 0, true },
+		{ 0, 20000, 4096 + 64, false },
+		{ 4096 + 96, MIB * 200, MIB * 100, true },
+		{ MIB * 50, MIB * 60, 0, false },
+		{ 4096 + 96, 4096 + 96, 0, false },
 	};
 	struct address_block taken;
 	bool was_used;
@@ -322,7 +329,9 @@ a_child_does_not_look_when_it_starts(void **state)
 static enum paced_reason
 reason_for(uint64_t resident_bytes, uint64_t cgroup_bytes, uint64_t limit_bytes)
 {
-	const struct memory_limits_now now = { .resident_bytes = resident_bytes, .cgroup_bytes = cgroup_bytes, .limit_bytes = limit_bytes };
+	const struct memory_limits_now now = { .resident_bytes = resident_bytes,
+		                                   .cgroup_bytes = cgroup_bytes,
+		                                   .limit_bytes = limit_bytes };
 
 	return resident_reason(&now, 0);
 }
@@ -370,8 +379,9 @@ in_the_last_eighth_before_the_limit_each_64th_of_it_is_worth_a_look(void **state
 	assert_int_equal(reason_for(found + limit / 64 - 1, 0, limit), PACED_USUAL);
 	assert_int_equal(reason_for(found + limit / 64, 0, limit), PACED_PRESSING);
 	assert_int_equal(reason_for(found + limit / 64, 0, limit + limit / 8), PACED_USUAL);
-	assert_int_equal(reason_for(found + limit / 32, limit, limit + limit / 8), PACED_PRESSING); // with others in the group
-	assert_int_equal(reason_for(found, limit, limit), PACED_USUAL);                         // the others grew
+	// with others in the group
+	assert_int_equal(reason_for(found + limit / 32, limit, limit + limit / 8), PACED_PRESSING);
+	assert_int_equal(reason_for(found, limit, limit), PACED_USUAL); // the others grew
 }
 
 static void
@@ -399,7 +409,9 @@ what_was_freed_and_not_given_back_is_worth_a_look(void **state)
 static void
 an_urgent_look_comes_sooner_than_a_usual_one(void **state)
 {
-	struct paced_look paced = { .period_ns = 1, .parts = { UINT64_C(1) << 34, 0, 0, 0 }, .is_looking = ATOMIC_FLAG_INIT };
+	struct paced_look paced = { .period_ns = 1,
+		                        .parts = { UINT64_C(1) << 34, 0, 0, 0 },
+		                        .is_looking = ATOMIC_FLAG_INIT };
 
 	(void)state;
 	assert_true(paced_look_begin(&paced, PACED_USUAL));

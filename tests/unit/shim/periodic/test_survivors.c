@@ -26,7 +26,7 @@
 
 static _Alignas(16) char kinds[KINDS][400]; // types
 static char names[KINDS][16];
-static char *heap;             // blocks of this test
+static char *heap; // blocks of this test
 static size_t heap_used;
 static bool is_attached;
 

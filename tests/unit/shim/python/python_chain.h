@@ -20,7 +20,7 @@ struct frame {
 
 static struct frame frames[FRAMES];
 static struct fake_code codes[CODES];
-static char bytecode[64];       // of the layouts where it is an object
+static char bytecode[64]; // of the layouts where it is an object
 static unsigned lives[CODES];
 static uint64_t foreign[8];     // an object that is no code
 static uint64_t heap_cframe[4]; // a cframe that is not on the stack
@@ -28,7 +28,7 @@ static char state[256];
 static char other_state[256];
 static char runtime[64];
 static char *present_state = state;
-static uint64_t (*cframes)[4];  // of the test's C stack
+static uint64_t (*cframes)[4]; // of the test's C stack
 
 static void *
 give_state(void)
@@ -64,7 +64,7 @@ code_born(unsigned i)
 
 	snprintf(name, sizeof(name), "code_%u_life_%u", i, lives[i]++);
 	fake_code_make(&codes[i], "/x.py", name, 1, "\xd8\xd8\xd8\xd8\xd8\xd8\xd8\xd8\xd8\xd8\xd8\xd8\xd8\xd8\xd8\xd8");
-	fake_put(codes[i].code, 16, 16);                       // units, where they are counted here
+	fake_put(codes[i].code, 16, 16); // units, where they are counted here
 	if (!has_pointers())
 		fake_put(codes[i].code, 184, (uint64_t)bytecode);
 }

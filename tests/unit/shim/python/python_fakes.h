@@ -63,8 +63,7 @@ struct fake_code {
 };
 
 static inline uint64_t
-fake_code_make(struct fake_code *fake, const char *file, const char *name, uint32_t first_line,
-               const char *table)
+fake_code_make(struct fake_code *fake, const char *file, const char *name, uint32_t first_line, const char *table)
 {
 	memset(fake->code, 0, sizeof(fake->code));
 	fake_string(fake->file, 1, 1, file, strlen(file));

@@ -33,8 +33,8 @@ says(const struct kmem_code *record, const char *file, const char *name, uint32_
 	const char *text = (const char *)(record + 1);
 
 	return record->file_bytes == strlen(file) && memcmp(text, file, strlen(file)) == 0 &&
-	       record->function_bytes == strlen(name) &&
-	       memcmp(text + strlen(file), name, strlen(name)) == 0 && record->first_line == line;
+	       record->function_bytes == strlen(name) && memcmp(text + strlen(file), name, strlen(name)) == 0 &&
+	       record->first_line == line;
 }
 
 static int
@@ -131,9 +131,8 @@ c4_same_content_same_record(void **state)
 		uint32_t line;
 		const char *table;
 	} kinds[] = {
-		{ "/x.py", "f", 1, "t" }, { "/y.py", "f", 1, "t" }, { "/x.py", "g", 1, "t" },
-		{ "/x.py", "f", 2, "t" }, { "/x.py", "f", 1, "u" }, { "/x.pyf", "", 1, "t" },
-		{ "/x.py", "", 1, "ft" }, { "", "", 0, "" },
+		{ "/x.py", "f", 1, "t" }, { "/y.py", "f", 1, "t" }, { "/x.py", "g", 1, "t" }, { "/x.py", "f", 2, "t" },
+		{ "/x.py", "f", 1, "u" }, { "/x.pyf", "", 1, "t" }, { "/x.py", "", 1, "ft" }, { "", "", 0, "" },
 	};
 	enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 	struct fake_code fakes[2];
@@ -141,10 +140,8 @@ c4_same_content_same_record(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < KINDS; i++) {
-		uint64_t first = fake_code_make(&fakes[0], kinds[i].file, kinds[i].name, kinds[i].line,
-		                                kinds[i].table);
-		uint64_t second = fake_code_make(&fakes[1], kinds[i].file, kinds[i].name, kinds[i].line,
-		                                 kinds[i].table);
+		uint64_t first = fake_code_make(&fakes[0], kinds[i].file, kinds[i].name, kinds[i].line, kinds[i].table);
+		uint64_t second = fake_code_make(&fakes[1], kinds[i].file, kinds[i].name, kinds[i].line, kinds[i].table);
 
 		index[i] = python_code_find(&python, first).index;
 
@@ -271,7 +268,8 @@ beyond_the_limit_a_name_is_kept_without_its_lines(void **state)
 	assert_int_equal(capture_file_header()->losses[KMEM_LOST_PYTHON_TEXT] - lost_before, 3);
 	python_code_forget(addr);
 	settings.capture_max /= 2; // and an eighth more
-	assert_true(says(record_of(python_code_find(&python, fake_code_make(&fake, "/x.py", "second", 7, "t"))), NO_NAME, "", 0));
+	assert_true(
+		says(record_of(python_code_find(&python, fake_code_make(&fake, "/x.py", "second", 7, "t"))), NO_NAME, "", 0));
 	settings.capture_max = 0;
 }
 

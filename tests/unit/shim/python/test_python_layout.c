@@ -23,8 +23,9 @@ struct fake_types {
 static void
 make_types(struct fake_types *fakes, const struct python_layout *row)
 {
-	const uint64_t sizes[6] = { 0, row->code_size, row->frame_size, row->generator_size,
-		                        row->string_size, row->is_free_threaded ? 49 : 33 };
+	const uint64_t sizes[6] = {
+		0, row->code_size, row->frame_size, row->generator_size, row->string_size, row->is_free_threaded ? 49 : 33
+	};
 
 	for (unsigned i = 0; i < 6; i++) {
 		memset(fakes->words[i], 0, sizeof(fakes->words[i]));
@@ -32,9 +33,9 @@ make_types(struct fake_types *fakes, const struct python_layout *row)
 		fakes->words[i][PYTHON_TYPE_NAME(row) / 8] = (uint64_t)names[i];
 		fakes->words[i][PYTHON_TYPE_BASIC_SIZE(row) / 8] = sizes[i];
 	}
-	memcpy(&fakes->types, (uint64_t[6]){ (uint64_t)fakes->words[0], (uint64_t)fakes->words[1],
-	                                     (uint64_t)fakes->words[2], (uint64_t)fakes->words[3],
-	                                     (uint64_t)fakes->words[4], (uint64_t)fakes->words[5] },
+	memcpy(&fakes->types,
+	       (uint64_t[6]){ (uint64_t)fakes->words[0], (uint64_t)fakes->words[1], (uint64_t)fakes->words[2],
+	                      (uint64_t)fakes->words[3], (uint64_t)fakes->words[4], (uint64_t)fakes->words[5] },
 	       sizeof(fakes->types));
 }
 
@@ -53,8 +54,7 @@ versions_with_and_without_a_row(void **state)
 	(void)state;
 	for (uint32_t minor = 0; minor < 30; minor++) {
 		for (unsigned free_threaded = 0; free_threaded < 2; free_threaded++) {
-			const struct python_layout *row =
-				python_layout_find(0x03000000 | minor << 16 | 0x07f0, free_threaded);
+			const struct python_layout *row = python_layout_find(0x03000000 | minor << 16 | 0x07f0, free_threaded);
 
 			assert_int_equal(row != NULL, minor >= (free_threaded ? 13 : 8) && minor <= 15);
 			if (row != NULL) {
@@ -78,12 +78,13 @@ rows_are_complete(void **state)
 		uint32_t minor = row->version & 0xff;
 
 		/* In every version, and never first in its struct. */
-		const uint16_t fields[] = { row->code_size, row->frame_size, row->generator_size,
-			row->string_size, row->runtime_finalizing, row->runtime_interpreters, row->frame_previous, row->frame_instruction,
-			row->code_first_line, row->code_file, row->code_name, row->code_line_table,
-			row->code_bytecode, row->object_type, row->object_size, row->bytes_data,
-			row->string_length, row->string_state, row->string_ascii_data, row->string_data,
-			row->string_kind_shift };
+		const uint16_t fields[] = { row->code_size,         row->frame_size,         row->generator_size,
+			                        row->string_size,       row->runtime_finalizing, row->runtime_interpreters,
+			                        row->frame_previous,    row->frame_instruction,  row->code_first_line,
+			                        row->code_file,         row->code_name,          row->code_line_table,
+			                        row->code_bytecode,     row->object_type,        row->object_size,
+			                        row->bytes_data,        row->string_length,      row->string_state,
+			                        row->string_ascii_data, row->string_data,        row->string_kind_shift };
 
 		for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
 			if (fields[i] == 0)
@@ -159,7 +160,7 @@ a_type_of_another_size_or_name_is_refused(void **state)
 			assert_string_equal(why, wanted);
 
 			make_types(&fakes, row);
-			fakes.words[i][PYTHON_TYPE_NAME(row) / 8] = (uint64_t)"other";
+			fakes.words[i][PYTHON_TYPE_NAME(row) / 8] = (uint64_t) "other";
 			assert_false(python_layout_check(row, &fakes.types, why, sizeof(why)));
 
 			make_types(&fakes, row);

@@ -83,7 +83,7 @@ make_record(uint32_t number, uint32_t units)
 	snprintf(name, sizeof(name), "lines_%u", number);
 	for (uint32_t i = 0; i < units / 2; i++)
 		memcpy(table + 3 * i, "\xd9\x01\x01", 4); // two units, one line further
-	python_code_forget((uint64_t)fake.code); // the one before it, at the same address
+	python_code_forget((uint64_t)fake.code);      // the one before it, at the same address
 	return python_code_find(&python, fake_code_make(&fake, "/x.py", name, 1, table)).index;
 }
 
@@ -181,9 +181,9 @@ long_tables_give_the_same_answers(void **state)
 		const struct kmem_code *code = capture_file_at(KMEM_SECTION_RECORDS, index[i]);
 		uint32_t offset = (uint32_t)random_below(&random, 20 * code->line_table_bytes) & ~1u;
 
-		assert_int_equal(python_lines_first(index[i], offset),
-		                 python_lines_read(code->python_version, (const uint8_t *)(code + 1), code->line_table_bytes,
-		                                   offset));
+		assert_int_equal(
+			python_lines_first(index[i], offset),
+			python_lines_read(code->python_version, (const uint8_t *)(code + 1), code->line_table_bytes, offset));
 	}
 }
 

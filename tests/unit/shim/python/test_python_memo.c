@@ -80,15 +80,16 @@ name_of(const struct python_stack *stack, uint32_t i)
 
 static const uint32_t versions[] = { 0x0309, 0x030a, 0x030b, 0x030d };
 
-#define EACH_VERSION                                                                                \
-	(void)unused;                                                                                   \
+#define EACH_VERSION \
+	(void)unused;    \
 	for (size_t v = 0; v < sizeof(versions) / sizeof(versions[0]); v++)
 
 /* P1: a word that changed is seen, wherever it is; what is outside of it is not visited again. */
 static void
 p1_each_word_counts(void **unused)
 {
-	EACH_VERSION {
+	EACH_VERSION
+	{
 		start_with(versions[v]);
 		chain_of(20);
 		assert_int_equal(unchanged(), 0);
@@ -117,7 +118,8 @@ p1_each_word_counts(void **unused)
 static void
 p1_each_bit_counts(void **unused)
 {
-	EACH_VERSION {
+	EACH_VERSION
+	{
 		start_with(versions[v]);
 		chain_of(6);
 		set_owner(2, 0, true);
@@ -163,7 +165,8 @@ p2_a_death_empties_the_memo(void **unused)
 {
 	struct python_stack stack;
 
-	EACH_VERSION {
+	EACH_VERSION
+	{
 		start_with(versions[v]);
 		chain_of(5);
 		unchanged();
@@ -205,7 +208,8 @@ p3_links_count(void **unused)
 {
 	struct python_stack stack;
 
-	EACH_VERSION {
+	EACH_VERSION
+	{
 		start_with(versions[v]);
 		chain_of(10);
 		unchanged();
@@ -237,7 +241,8 @@ p4_only_linked_frames_are_read(void **unused)
 	char *page = aligned_alloc(PAGE, PAGE);
 
 	assert_non_null(page);
-	EACH_VERSION {
+	EACH_VERSION
+	{
 		start_with(versions[v]);
 		chain_of(10);
 		memcpy(page, frames[5].bytes, sizeof(frames[5].bytes));
@@ -257,7 +262,8 @@ p5_anchors_are_compared(void **unused)
 {
 	struct python_stack stack;
 
-	EACH_VERSION {
+	EACH_VERSION
+	{
 		start_with(versions[v]);
 		if (layout()->chain == PYTHON_CHAIN_OBJECTS)
 			continue;
@@ -313,7 +319,8 @@ p5_anchors_below_are_none(void **unused)
 	char *room = alloca(65536); // part of this thread's stack: the upper half to run on, anchors below
 	struct python_stack stack;
 
-	EACH_VERSION {
+	EACH_VERSION
+	{
 		start_with(versions[v]);
 		chain_of(5);
 		if (layout()->chain == PYTHON_CHAIN_OBJECTS)
@@ -346,7 +353,8 @@ p6_what_is_not_remembered(void **unused)
 {
 	struct python_stack stack;
 
-	EACH_VERSION {
+	EACH_VERSION
+	{
 		start_with(versions[v]);
 		chain_of(10);
 		unchanged();
@@ -396,7 +404,8 @@ loops_end(void **unused)
 {
 	struct python_stack stack;
 
-	EACH_VERSION {
+	EACH_VERSION
+	{
 		start_with(versions[v]);
 		chain_of(10);
 		unchanged();
@@ -417,7 +426,8 @@ static int depth;
 static void
 push_random(void)
 {
-	int i = depth < 60 && rand_r(&seed) % 4 != 0 ? depth : rand_r(&seed) % FRAMES; // at the place of the one before, mostly
+	// at the place of the one before, mostly
+	int i = depth < 60 && rand_r(&seed) % 4 != 0 ? depth : rand_r(&seed) % FRAMES;
 	int kind = rand_r(&seed) % 16;
 
 	for (int j = 0; j < depth; j++)
@@ -475,7 +485,8 @@ act(void)
 	} else if (what == 60 && layout()->cframe_previous != 0) {
 		int at = rand_r(&seed) % (CFRAMES - 1);
 
-		fake_put(cframes[at], layout()->cframe_previous, (uint64_t)cframes[at + 1 + rand_r(&seed) % (CFRAMES - 1 - at)]);
+		fake_put(cframes[at], layout()->cframe_previous,
+		         (uint64_t)cframes[at + 1 + rand_r(&seed) % (CFRAMES - 1 - at)]);
 	} else if (what == 61) {
 		set_owner((unsigned)which, (uint8_t)(rand_r(&seed) % 3), rand_r(&seed) % 3 == 0);
 	} else if (what == 62) {
@@ -492,7 +503,8 @@ random_chains(void **unused)
 {
 	struct python_stack stack;
 
-	EACH_VERSION {
+	EACH_VERSION
+	{
 		uint64_t shown = 0;
 		uint64_t remembered = 0;
 

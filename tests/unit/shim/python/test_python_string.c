@@ -25,11 +25,21 @@ read_all(struct python_string string, uint8_t *out, bool *was_cut)
 	return bytes;
 }
 
-static const uint32_t edges[] = { 0x7f, 0x80, 0x7ff, 0x800, 0xd7ff, 0xd800, 0xdfff, 0xe000, 0xffff,
-	                              0x10000, 0x10ffff, 0x110000, 0xffffffff };
-static const char edges_text[] = "\x7f" "\xc2\x80" "\xdf\xbf" "\xe0\xa0\x80" "\xed\x9f\xbf"
-	                             "\xef\xbf\xbd" "\xef\xbf\xbd" "\xee\x80\x80" "\xef\xbf\xbf"
-	                             "\xf0\x90\x80\x80" "\xf4\x8f\xbf\xbf" "\xef\xbf\xbd" "\xef\xbf\xbd";
+static const uint32_t edges[] = { 0x7f,   0x80,   0x7ff,   0x800,    0xd7ff,   0xd800,    0xdfff,
+	                              0xe000, 0xffff, 0x10000, 0x10ffff, 0x110000, 0xffffffff };
+static const char edges_text[] = "\x7f"
+								 "\xc2\x80"
+								 "\xdf\xbf"
+								 "\xe0\xa0\x80"
+								 "\xed\x9f\xbf"
+								 "\xef\xbf\xbd"
+								 "\xef\xbf\xbd"
+								 "\xee\x80\x80"
+								 "\xef\xbf\xbf"
+								 "\xf0\x90\x80\x80"
+								 "\xf4\x8f\xbf\xbf"
+								 "\xef\xbf\xbd"
+								 "\xef\xbf\xbd";
 
 static const struct {
 	unsigned kind;

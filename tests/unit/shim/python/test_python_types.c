@@ -115,7 +115,8 @@ what_waits_in_a_free_list_is_no_object(void **state)
 static void
 what_leads_nowhere_is_no_type(void **state)
 {
-	static const uint64_t addresses[] = { 0, 1, 8, 65536, UINT64_C(0x7000000000), UINT64_C(0xdbdbdbdbdbdbdbdb), UINT64_MAX };
+	static const uint64_t addresses[] = { 0,         1, 8, 65536, UINT64_C(0x7000000000), UINT64_C(0xdbdbdbdbdbdbdbdb),
+		                                  UINT64_MAX };
 
 	(void)state;
 	type_make("Slots", READY, BASIC_BYTES);
@@ -202,7 +203,7 @@ what_is_known_holds_until_it_is_forgotten(void **state)
 	(void)state;
 	type_make("First", READY, BASIC_BYTES);
 	assert_string_equal(name_of((uint64_t)fake.type, 0, 1, BASIC_BYTES), "First");
-	fake_put(fake.type, 24, (uint64_t)"Second");
+	fake_put(fake.type, 24, (uint64_t) "Second");
 	assert_string_equal(name_of((uint64_t)fake.type, 0, 1, BASIC_BYTES), "First");
 	python_types_forget();
 	assert_string_equal(name_of((uint64_t)fake.type, 0, 1, BASIC_BYTES), "Second");

@@ -55,8 +55,7 @@ one_place_is_one_stack(void **state)
 		assert_memory_equal(copy.frames, first.frames, first.frame_count * 8);
 	}
 	assert_int_not_equal(copy.hash, 0);
-	assert_int_equal(
-		copy.flags & (KMEM_STACK_TRUNCATED | KMEM_STACK_NO_STACK | KMEM_STACK_EVALUATOR_CUT), 0);
+	assert_int_equal(copy.flags & (KMEM_STACK_TRUNCATED | KMEM_STACK_NO_STACK | KMEM_STACK_EVALUATOR_CUT), 0);
 }
 
 static void

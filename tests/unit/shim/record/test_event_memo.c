@@ -26,7 +26,7 @@ static struct native_memos natives;
 static struct native_stack stack;
 static uint64_t hits;
 static uint64_t misses;
-static uint32_t found; // by the last event
+static uint32_t found;  // by the last event
 static bool is_walking; // what is not remembered is walked, as for a thread that has no interpreter
 
 static int
@@ -219,7 +219,7 @@ an_event_is_remembered_when_it_comes_again(void **state)
 	(void)state;
 	repeat(3);
 	assert_int_equal(hits, 1); // seen, kept, found
-	repeat(10); // another place
+	repeat(10);                // another place
 	assert_int_equal(misses, 4);
 	assert_int_equal(hits, 9);
 }
@@ -289,16 +289,16 @@ static uint64_t path; // one bit a frame
 
 static void right(unsigned depth);
 
-#define STEP(name)                                                      \
-	static NOINLINE void name(unsigned depth)                           \
-	{                                                                   \
-		if (depth == 0)                                                 \
-			hook();                                                     \
-		else if (path >> depth & 1)                                     \
-			right(depth - 1);                                           \
-		else                                                            \
-			left(depth - 1);                                            \
-		__asm__ volatile("# " #name ::: "memory"); /* two functions */  \
+#define STEP(name)                                                     \
+	static NOINLINE void name(unsigned depth)                          \
+	{                                                                  \
+		if (depth == 0)                                                \
+			hook();                                                    \
+		else if (path >> depth & 1)                                    \
+			right(depth - 1);                                          \
+		else                                                           \
+			left(depth - 1);                                           \
+		__asm__ volatile("# " #name ::: "memory"); /* two functions */ \
 	}
 static void left(unsigned depth);
 STEP(left)
@@ -354,9 +354,9 @@ E1_a_way_that_never_came_is_found_by_its_frames(void **state)
 		lines = random_below(&which, UINT64_C(1) << 40);
 		call_itself(3 + i % 35);
 	}
-	assert_in_range(misses, 1, 10); // the outermost call from either line
+	assert_in_range(misses, 1, 10);       // the outermost call from either line
 	assert_in_range(memo->used, 0, 2000); // nor is it kept, then
-	native_stack_modules_changed(); // E4
+	native_stack_modules_changed();       // E4
 	lines = 0;
 	for (volatile unsigned i = 0; i < 3; i++) {
 		call_itself(20 + i);
@@ -376,8 +376,13 @@ what_has_too_many_words_is_not_remembered(void **state)
 
 /* ---- stacks of Python frames alone ---- */
 
-static struct { uint64_t previous, instruction; } frame;
-static struct { void *before; void *frame; } thread_state; // an offset of 0 says that there is no such member
+static struct {
+	uint64_t previous, instruction;
+} frame;
+static struct {
+	void *before;
+	void *frame;
+} thread_state; // an offset of 0 says that there is no such member
 
 static void *
 give_state(void)
@@ -425,7 +430,8 @@ E1_stacks_of_python_that_share_a_place_are_told_apart(void **state)
 		for (unsigned i = 0; i < 2; i++)
 			assert_int_equal(find_python(instructions[i]), i + 1);
 	}
-	for (unsigned i = 2; i < EVENT_MEMO_PYTHON_LINE; i++) { // more than that may drive each other out, and are never mixed up
+	// more than that may drive each other out, and are never mixed up
+	for (unsigned i = 2; i < EVENT_MEMO_PYTHON_LINE; i++) {
 		assert_int_equal(find_python(instructions[i]), 0);
 		event_memo_keep_python(memo, i + 1);
 		assert_int_equal(find_python(instructions[i]), i + 1);
@@ -494,8 +500,10 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(E1_what_is_remembered_is_what_a_walk_finds, start_empty),
-		{ "E1_what_is_walked_is_what_a_walk_finds", E1_what_is_remembered_is_what_a_walk_finds, start_walking, NULL, NULL },
-		{ "E1_ways_that_are_walked_are_told_apart", E1_ways_that_read_the_same_places_are_told_apart, start_walking, NULL, NULL },
+		{ "E1_what_is_walked_is_what_a_walk_finds", E1_what_is_remembered_is_what_a_walk_finds, start_walking, NULL,
+		  NULL },
+		{ "E1_ways_that_are_walked_are_told_apart", E1_ways_that_read_the_same_places_are_told_apart, start_walking,
+		  NULL, NULL },
 		cmocka_unit_test_setup(E1_a_way_that_never_came_is_found_by_its_frames, start_walking),
 		cmocka_unit_test_setup(E1_another_caller_at_the_same_depth_is_another_event, start_empty),
 		cmocka_unit_test_setup(an_event_is_remembered_when_it_comes_again, start_empty),

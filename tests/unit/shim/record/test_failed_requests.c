@@ -23,14 +23,15 @@ start_empty(void **state)
 static void
 refuse(uint64_t bytes)
 {
-	(void)failed_requests_note(&(struct failed_request){ .bytes = bytes, .domain = KMEM_DOMAIN_HEAP, .error = 12, .site = 3 });
+	(void)failed_requests_note(
+		&(struct failed_request){ .bytes = bytes, .domain = KMEM_DOMAIN_HEAP, .error = 12, .site = 3 });
 }
 
 static struct {
 	uint64_t number; // of the request that is being written
 	uint32_t last;   // checksum of what was in its place
 	unsigned changes;
-	unsigned torn;   // looks that found a checksum, and not of what stands there
+	unsigned torn; // looks that found a checksum, and not of what stands there
 } seen;
 
 static bool
@@ -122,12 +123,14 @@ a_request_says_what_its_thread_was_given_before(void **state)
 	assert_int_equal(header->failed[1].flags, 0); // of a thread without a slot nothing is known
 	for (unsigned i = 0; i < 4; i++) {
 		struct call_stack stack = { .hash = i + 1, .frame_count = 1, .frames = { 0x400000 + i } };
-		struct kmem_site *site = site_table_at(site_table_find(&owner, &stack, i == 3 ? KMEM_DOMAIN_RESERVED : KMEM_DOMAIN_HEAP, 1));
+		struct kmem_site *site = site_table_at(
+			site_table_find(&owner, &stack, i == 3 ? KMEM_DOMAIN_RESERVED : KMEM_DOMAIN_HEAP, 1));
 
 		site->allocated_bytes = i < 3 ? (i + 1) * (10ul << 20) : UINT64_C(1) << 40;
 	}
 	for (unsigned slot = 2; slot <= 3; slot++)
-		(void)failed_requests_note(&(struct failed_request){ .bytes = 2 << 20, .domain = KMEM_DOMAIN_MMAP, .slot = (uint16_t)slot });
+		(void)failed_requests_note(
+			&(struct failed_request){ .bytes = 2 << 20, .domain = KMEM_DOMAIN_MMAP, .slot = (uint16_t)slot });
 	assert_int_equal(header->failed[2].flags, KMEM_FAILED_SLOT_KNOWN);
 	assert_int_equal(header->failed[2].pool_kept, 2);
 	assert_int_equal(header->failed[2].thread, 60);

@@ -30,16 +30,15 @@ hook_tensor(uint64_t addr, uint64_t bytes)
 }
 
 /* Each depth is a call site: two functions call each other, for of one that calls itself only the first and the last call are kept. */
-#define CALLS_EACH_OTHER(name, other)                          \
-	static NOINLINE void                                   \
-	name(unsigned depth, uint64_t key, uint64_t bytes)     \
-	{                                                      \
-		if (depth != 0)                                \
-			other(depth - 1, key, bytes);          \
-		else                                           \
-			hook_device(DEVICE, key, bytes);       \
-		__asm__ volatile("# " #name); /* not made one with its like */ \
-		KEEP_FRAME();                                  \
+#define CALLS_EACH_OTHER(name, other)                                       \
+	static NOINLINE void name(unsigned depth, uint64_t key, uint64_t bytes) \
+	{                                                                       \
+		if (depth != 0)                                                     \
+			other(depth - 1, key, bytes);                                   \
+		else                                                                \
+			hook_device(DEVICE, key, bytes);                                \
+		__asm__ volatile("# " #name); /* not made one with its like */      \
+		KEEP_FRAME();                                                       \
 	}
 static void place_even(unsigned depth, uint64_t key, uint64_t bytes);
 static void other_place_even(unsigned depth, uint64_t key, uint64_t bytes);

@@ -34,7 +34,8 @@ load_copy(unsigned number, int library)
 	struct stat status;
 
 	assert_true(copy >= 0 && fstat(library, &status) == 0);
-	assert_true(lseek(library, 0, SEEK_SET) == 0 && sendfile(copy, library, NULL, (size_t)status.st_size) == status.st_size);
+	assert_true(lseek(library, 0, SEEK_SET) == 0 &&
+	            sendfile(copy, library, NULL, (size_t)status.st_size) == status.st_size);
 	assert_int_equal(close(copy), 0);
 	handles[number] = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	assert_non_null(handles[number]);
@@ -97,7 +98,8 @@ a_module_in_the_place_of_generated_code_has_its_own_rules(void **state)
 	void *page = (void *)(pc & ~(uint64_t)(BYTES - 1));
 
 	(void)state;
-	if (library == NULL || dlclose(library) != 0 || mmap(page, BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != page)
+	if (library == NULL || dlclose(library) != 0 ||
+	    mmap(page, BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != page)
 		skip(); // it is not there, or stays
 	module_map_unloaded_check();
 	assert_int_equal(unwind_word_kind(unwind_rules_get(pc, unwind_rules_generation())), UNWIND_NONE);

@@ -78,9 +78,8 @@ T1_S1_S2_a_found_site_is_complete_and_stays_the_same(void **state)
 	assert_int_equal(stored(site)->frame_count, 2);
 	assert_int_equal(stored(site)->frames[0], PYTHON(1));
 	assert_int_equal(stored(site)->frames[1], PYTHON(2));
-	assert_int_equal(stored(site)->record.checksum,
-	                 kmem_checksum(KMEM_CHECKSUM_START, (const char *)stored(site) + 4,
-	                               stored(site)->record.bytes - 4));
+	assert_int_equal(stored(site)->record.checksum, kmem_checksum(KMEM_CHECKSUM_START, (const char *)stored(site) + 4,
+	                                                              stored(site)->record.bytes - 4));
 	memcpy(&before, site_table_at(site), sizeof(before));
 	for (uint8_t clock = 10; clock < 20; clock++)
 		assert_int_equal(site_table_find(&owner, stack_of(1, 2, 3), KMEM_DOMAIN_MMAP, clock), site);
@@ -98,7 +97,7 @@ whatever_differs_makes_another_site(void **state)
 	(void)state;
 	sites[count++] = site_table_find(&owner, &stack, 0, 1);
 	sites[count++] = site_table_find(&owner, &stack, 1, 1); // domain
-	stack.frames[1]++;                              // a frame, and the hash collides
+	stack.frames[1]++;                                      // a frame, and the hash collides
 	sites[count++] = site_table_find(&owner, &stack, 0, 1);
 	stack.frames[1]--;
 	stack.frame_count = 1;
@@ -163,7 +162,7 @@ beyond_the_budget_a_stack_folds_into_its_callers(void **state)
 		assert_int_equal(site_table_find(&owner, stack_of(2000 + i, 200 + i, 8000 + i), i % 2, 1), rest[i % 2]);
 	}
 	assert_int_equal(capture_file_header()->losses[KMEM_LOST_SITES], 1018); // events, not sites
-	for (uint32_t i = 0; i < 64; i++) // those that have a place keep it
+	for (uint32_t i = 0; i < 64; i++)                                       // those that have a place keep it
 		assert_int_equal(site_table_find(&owner, stack_of(i, i, i + 10), 0, 1), i + 1);
 	assert_int_equal(site_count(), 82);
 }
@@ -247,7 +246,8 @@ a_large_capture_folds_new_stacks(void **state)
 	uint32_t first = site_table_find(&owner, stack_of(1, 2, 3), 0, 1);
 
 	(void)state;
-	settings.capture_max = 2 * KMEM_CHUNK_BYTES; // one of sites and one of stacks are there; a quarter is left for outermost callers
+	// one of sites and one of stacks are there; a quarter is left for outermost callers
+	settings.capture_max = 2 * KMEM_CHUNK_BYTES;
 	assert_int_equal(site_table_find(&owner, stack_of(1, 2, 3), 0, 1), first);
 	assert_int_equal(stored(site_table_find(&owner, stack_of(7, 2, 4), 0, 1))->frame_count, 1);
 	settings.capture_max = KMEM_CHUNK_BYTES; // and that is used up: only what is there already
@@ -464,7 +464,8 @@ outer_frames_are_stored_once_and_found_again(void **state)
 
 			gone = gone < stacks[i - 1].frame_count ? gone : stacks[i - 1].frame_count;
 			stack->frame_count = stacks[i - 1].frame_count - gone + fresh;
-			stack->frame_count = stack->frame_count < KMEM_STACK_FRAMES_MAX ? stack->frame_count : KMEM_STACK_FRAMES_MAX;
+			stack->frame_count = stack->frame_count < KMEM_STACK_FRAMES_MAX ? stack->frame_count
+			                                                                : KMEM_STACK_FRAMES_MAX;
 			for (uint32_t k = 0; k < stack->frame_count; k++)
 				stack->frames[k] = k < fresh ? PYTHON(1000000 + i * 1000 + k) : stacks[i - 1].frames[k - fresh + gone];
 		}
@@ -522,8 +523,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_full_disk_folds_new_stacks_and_loses_none, start_in_folder, remove_folder),
 		cmocka_unit_test_setup(a_large_capture_folds_new_stacks, start_empty),
 		cmocka_unit_test_setup(beyond_the_budget_a_stack_of_one_frame_keeps_it, start_empty),
-		cmocka_unit_test_setup(beyond_the_budget_a_stack_folds_into_its_callers,
-		                       start_empty),
+		cmocka_unit_test_setup(beyond_the_budget_a_stack_folds_into_its_callers, start_empty),
 		cmocka_unit_test_setup(S4_every_slot_has_a_record_of_its_own_with_the_same_stack, start_empty),
 		cmocka_unit_test_setup(T3_from_every_record_a_thread_finds_its_own, start_empty),
 		cmocka_unit_test_setup(with_many_threads_a_record_is_found_without_going_through_theirs, start_empty),

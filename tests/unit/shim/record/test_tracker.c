@@ -110,8 +110,7 @@ S3_P2_a_random_heap_agrees_with_a_ledger_site_by_site(void **state)
 			tracker_put_back(tracker_take(at(request.addr)));
 		} else {
 			if (blocks[which].is_live) {
-				bytes +=
-					bytes == blocks[which].bytes; // a change of site alone is no event of the total
+				bytes += bytes == blocks[which].bytes; // a change of site alone is no event of the total
 				request.old = tracker_take(at(request.addr));
 				assert_int_equal(request.old.bytes, blocks[which].bytes);
 				request.is_realloc = true;
@@ -138,8 +137,7 @@ S3_P2_a_random_heap_agrees_with_a_ledger_site_by_site(void **state)
 	assert_row(KMEM_DOMAIN_HEAP, all);
 
 	/* The stack of a place in malloc and of the same place in realloc differ by one line: two sites per place. */
-	uint64_t sites =
-		capture_file_header()->used_bytes[KMEM_SECTION_SITES] / sizeof(struct kmem_site);
+	uint64_t sites = capture_file_header()->used_bytes[KMEM_SECTION_SITES] / sizeof(struct kmem_site);
 	uint64_t found = 0;
 	assert_int_equal(sites, 2 * SITES);
 	for (unsigned place = 0; place < SITES; place++) {
@@ -151,8 +149,7 @@ S3_P2_a_random_heap_agrees_with_a_ledger_site_by_site(void **state)
 			uint64_t pc = stack->frames[0] & KMEM_FRAME_PC_MASK;
 			uint64_t start = (uint64_t)places[place];
 
-			for (unsigned other = 0; other < SITES;
-			     other++) { // the nearest function below is the caller
+			for (unsigned other = 0; other < SITES; other++) { // the nearest function below is the caller
 				if ((uint64_t)places[other] <= pc && (uint64_t)places[other] > start)
 					start = (uint64_t)places[other];
 			}
@@ -169,8 +166,7 @@ S3_P2_a_random_heap_agrees_with_a_ledger_site_by_site(void **state)
 	}
 	assert_int_equal(found, sites);
 	for (enum kmem_loss i = 0; i < KMEM_LOSS_COUNT; i++)
-		assert_int_equal(i == KMEM_LOST_FALLBACK_UNWINDS || i == KMEM_LOST_UNWINDS ? 0 : lost(i),
-		                 0);
+		assert_int_equal(i == KMEM_LOST_FALLBACK_UNWINDS || i == KMEM_LOST_UNWINDS ? 0 : lost(i), 0);
 }
 
 /* A script of events on one block, and what the heap's row must say afterwards. */
@@ -324,9 +320,8 @@ device_numbers_out_of_range_share_the_last_row(void **state)
 	static const struct {
 		int device;
 		unsigned domain;
-	} cases[] = { { 0, KMEM_DOMAIN_CUDA_FIRST },     { 1, KMEM_DOMAIN_CUDA_FIRST + 1 },
-		          { 30, KMEM_DOMAIN_CUDA_LAST - 1 }, { 31, KMEM_DOMAIN_CUDA_LAST },
-		          { 32, KMEM_DOMAIN_CUDA_LAST },     { -1, KMEM_DOMAIN_CUDA_LAST } };
+	} cases[] = { { 0, KMEM_DOMAIN_CUDA_FIRST }, { 1, KMEM_DOMAIN_CUDA_FIRST + 1 }, { 30, KMEM_DOMAIN_CUDA_LAST - 1 },
+		          { 31, KMEM_DOMAIN_CUDA_LAST }, { 32, KMEM_DOMAIN_CUDA_LAST },     { -1, KMEM_DOMAIN_CUDA_LAST } };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)

@@ -15,16 +15,16 @@
 #include "unwind/each_instruction.h"
 
 #define MIB (UINT64_C(1) << 20)
-#define QUIET_MAX 300   // instructions after an event was booked: it may look at all memory then
-#define AHEAD_MAX 300   // the change of two records takes 200 at most, that of one half as many
+#define QUIET_MAX 300 // instructions after an event was booked: it may look at all memory then
+#define AHEAD_MAX 300 // the change of two records takes 200 at most, that of one half as many
 #define TORN_MAX 150
 
-static unsigned domain; // that is looked at
+static unsigned domain;     // that is looked at
 static int64_t start_bytes; // the total is ahead by so much: what this thread holds back
 static struct {
 	unsigned instructions;
-	unsigned ahead;      // the total is ahead of the records, by what is under way or less
-	unsigned torn;       // of these: a record has counted what it does not hold
+	unsigned ahead; // the total is ahead of the records, by what is under way or less
+	unsigned torn;  // of these: a record has counted what it does not hold
 	unsigned wrong;
 	unsigned quiet;
 	bool is_over;
@@ -68,7 +68,7 @@ look(void)
 
 /* ---- events ---- */
 
-#define OLD 0x10000000   // this thread's
+#define OLD 0x10000000 // this thread's
 #define OTHERS 0x20000000
 #define FRESH 0x30000000
 
@@ -202,8 +202,8 @@ the_words_of_the_books_are_apart_for_some_instructions(void **state)
 		each_instruction(look);
 		cases[i].event();
 		seen.is_over = true;
-		print_message("%s: %u instructions, the total ahead in %u, a record torn in %u\n", cases[i].what, seen.instructions,
-		              seen.ahead, seen.torn);
+		print_message("%s: %u instructions, the total ahead in %u, a record torn in %u\n", cases[i].what,
+		              seen.instructions, seen.ahead, seen.torn);
 		assert_int_equal(seen.wrong, 0);
 		assert_true(seen.ahead > 0 && seen.ahead <= AHEAD_MAX && seen.torn > 0 && seen.torn <= TORN_MAX);
 		compare(&total_bytes, &counted_bytes);

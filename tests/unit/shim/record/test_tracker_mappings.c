@@ -44,39 +44,26 @@ static const struct {
 	{ "mapped", { { MAP, 16, 10, 0, 0 } }, { 10, 0, 1, 0, 10 } },
 	{ "and unmapped", { { MAP, 16, 10, 0, 0 }, { UNMAP, 16, 10, 0, 0 } }, { 10, 10, 1, 1, 10 } },
 	{ "its head unmapped", { { MAP, 16, 10, 0, 0 }, { UNMAP, 10, 9, 0, 0 } }, { 10, 3, 1, 0, 10 } },
-	{ "its tail unmapped",
-	  { { MAP, 16, 10, 0, 0 }, { UNMAP, 24, 100, 0, 0 } },
-	  { 10, 2, 1, 0, 10 } },
+	{ "its tail unmapped", { { MAP, 16, 10, 0, 0 }, { UNMAP, 24, 100, 0, 0 } }, { 10, 2, 1, 0, 10 } },
 	{ "a hole", { { MAP, 16, 10, 0, 0 }, { UNMAP, 18, 3, 0, 0 } }, { 10, 3, 1, 0, 10 } },
 	{ "a hole, then the rest",
 	  { { MAP, 16, 10, 0, 0 }, { UNMAP, 18, 3, 0, 0 }, { UNMAP, 0, 100, 0, 0 } },
 	  { 10, 10, 1, 1, 10 } },
 	{ "piece by piece",
-	  { { MAP, 16, 3, 0, 0 },
-	    { UNMAP, 16, 1, 0, 0 },
-	    { UNMAP, 18, 1, 0, 0 },
-	    { UNMAP, 17, 1, 0, 0 } },
+	  { { MAP, 16, 3, 0, 0 }, { UNMAP, 16, 1, 0, 0 }, { UNMAP, 18, 1, 0, 0 }, { UNMAP, 17, 1, 0, 0 } },
 	  { 3, 3, 1, 1, 3 } },
-	{ "two at once",
-	  { { MAP, 16, 3, 0, 0 }, { MAP, 30, 4, 0, 0 }, { UNMAP, 0, 100, 0, 0 } },
-	  { 7, 7, 2, 2, 7 } },
-	{ "parts of two",
-	  { { MAP, 16, 4, 0, 0 }, { MAP, 20, 4, 0, 0 }, { UNMAP, 18, 4, 0, 0 } },
-	  { 8, 4, 2, 0, 8 } },
+	{ "two at once", { { MAP, 16, 3, 0, 0 }, { MAP, 30, 4, 0, 0 }, { UNMAP, 0, 100, 0, 0 } }, { 7, 7, 2, 2, 7 } },
+	{ "parts of two", { { MAP, 16, 4, 0, 0 }, { MAP, 20, 4, 0, 0 }, { UNMAP, 18, 4, 0, 0 } }, { 8, 4, 2, 0, 8 } },
 	{ "unmap fails", { { MAP, 16, 10, 0, 0 }, { UNMAP_FAILS, 18, 3, 0, 0 } }, { 10, 0, 1, 0, 10 } },
 	{ "unmap fails, then works",
 	  { { MAP, 16, 10, 0, 0 }, { UNMAP_FAILS, 18, 3, 0, 0 }, { UNMAP, 0, 100, 0, 0 } },
 	  { 10, 10, 1, 1, 10 } },
 	{ "unknown", { { UNMAP, 16, 10, 0, 0 } }, { 0 } },
-	{ "grown by remap",
-	  { { MAP, 16, 10, 0, 0 }, { REMAP, 16, 10, 16, 15 } },
-	  { 25, 10, 2, 1, 15 } },
+	{ "grown by remap", { { MAP, 16, 10, 0, 0 }, { REMAP, 16, 10, 16, 15 } }, { 25, 10, 2, 1, 15 } },
 	{ "moved by remap",
 	  { { MAP, 16, 10, 0, 0 }, { REMAP, 16, 10, 50, 10 }, { UNMAP, 50, 10, 0, 0 } },
 	  { 20, 20, 2, 2, 10 } },
-	{ "shrunk by remap",
-	  { { MAP, 16, 10, 0, 0 }, { REMAP, 16, 10, 16, 4 } },
-	  { 14, 10, 2, 1, 10 } },
+	{ "shrunk by remap", { { MAP, 16, 10, 0, 0 }, { REMAP, 16, 10, 16, 4 } }, { 14, 10, 2, 1, 10 } },
 	{ "unknown remap", { { REMAP, 16, 10, 50, 10 } }, { 0 } },
 };
 
@@ -117,7 +104,7 @@ mappings_are_counted_by_what_is_left_of_them(void **state)
 		wanted.freed_bytes *= PAGE;
 		wanted.peak_bytes *= PAGE;
 		assert_row(KMEM_DOMAIN_MMAP, wanted);
-		}
+	}
 }
 
 static void
@@ -152,8 +139,8 @@ one_release_may_take_away_hundreds_of_mappings(void **state)
 static void
 domains_of_mappings_are_kept_apart(void **state)
 {
-	static const enum kmem_domain domains[] = { KMEM_DOMAIN_MMAP, KMEM_DOMAIN_RESERVED,
-		                                        KMEM_DOMAIN_FILE, KMEM_DOMAIN_SHARED };
+	static const enum kmem_domain domains[] = { KMEM_DOMAIN_MMAP, KMEM_DOMAIN_RESERVED, KMEM_DOMAIN_FILE,
+		                                        KMEM_DOMAIN_SHARED };
 	struct range_pieces taken;
 
 	(void)state;
@@ -265,7 +252,8 @@ main(void)
 		cmocka_unit_test_setup(what_cannot_be_cut_for_want_of_room_is_lost_not_counted_twice, start_empty),
 		cmocka_unit_test_setup(what_a_mapping_grows_over_was_released_unseen, start_empty),
 	};
-	const struct CMUnitTest once[] = { cmocka_unit_test_setup(what_cannot_be_looked_up_is_counted, start_empty) }; // it waits
+	// it waits
+	const struct CMUnitTest once[] = { cmocka_unit_test_setup(what_cannot_be_looked_up_is_counted, start_empty) };
 
 	native_stack_start();
 	if (cmocka_run_group_tests_name("mappings, threads without slots", tests, NULL, NULL) != 0)

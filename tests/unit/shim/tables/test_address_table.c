@@ -73,9 +73,7 @@ assert_is_block_for(struct address_block block, uint64_t number)
 static void
 A2_a_block_comes_back_once_and_whole(void **state)
 {
-	static const uint64_t addrs[] = {
-		2, 3, 8, 16, 0x7fffffffffff, UINT64_C(1) << 47, UINT64_C(0xffffffffffffffff)
-	};
+	static const uint64_t addrs[] = { 2, 3, 8, 16, 0x7fffffffffff, UINT64_C(1) << 47, UINT64_C(0xffffffffffffffff) };
 	struct address_block block;
 
 	(void)state;
@@ -217,7 +215,8 @@ A1_it_does_not_wear_out(void **state)
 		}
 	}
 	worn = instructions_of_a_pair(addr);
-	print_message("a pair takes at most %lu instructions, %lu after all those\n", (unsigned long)fresh, (unsigned long)worn);
+	print_message("a pair takes at most %lu instructions, %lu after all those\n", (unsigned long)fresh,
+	              (unsigned long)worn);
 	assert_true(worn <= 5 * fresh);
 	assert_int_equal(count_all(), 1000);
 }

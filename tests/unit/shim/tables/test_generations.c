@@ -85,8 +85,7 @@ the_clock_ticks_by_64_kib_then_eight_times_per_doubling(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		assert_int_equal(kmem_clock_at(cases[i].volume_bytes), cases[i].clock);
-	for (; volume < UINT64_MAX / 2;
-	     volume += volume / 64 + 1) { // it never goes back and never skips
+	for (; volume < UINT64_MAX / 2; volume += volume / 64 + 1) { // it never goes back and never skips
 		uint8_t clock = kmem_clock_at(volume);
 
 		assert_true(clock == last || clock == last + 1);
@@ -145,10 +144,11 @@ the_clock_follows_what_grows_faster(void **state)
 		unsigned ticks;        // at least, for 40,000 blocks of 1,000 bytes afterwards
 		unsigned most;
 	} cases[] = {
-		{ 65536, 0, 50, 70 },                 // nothing: the volume of 40 MB
-		{ UINT64_C(2) << 30, 1, 50, 70 },     // one pool
-		{ UINT64_C(64) << 20, 400, 18, 40 },  // 25 GiB: the blocks, from 400 to 40,000
-		{ 65536, 4000, 0, 8 },                // the same kind of work, three times as much before: less than a doubling of it
+		{ 65536, 0, 50, 70 },                // nothing: the volume of 40 MB
+		{ UINT64_C(2) << 30, 1, 50, 70 },    // one pool
+		{ UINT64_C(64) << 20, 400, 18, 40 }, // 25 GiB: the blocks, from 400 to 40,000
+		// the same kind of work, three times as much before: less than a doubling of it
+		{ 65536, 4000, 0, 8 },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -284,15 +284,13 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(the_clock_ticks_by_64_kib_then_eight_times_per_doubling,
-		                       start_empty),
+		cmocka_unit_test_setup(the_clock_ticks_by_64_kib_then_eight_times_per_doubling, start_empty),
 		cmocka_unit_test_setup(ticks_follow_the_volume_of_all_threads_in_batches, start_empty),
 		cmocka_unit_test_setup(one_event_moves_the_clock_by_one_tick_at_most, start_empty),
 		cmocka_unit_test_setup(the_clock_follows_what_grows_faster, start_empty),
 		cmocka_unit_test_setup(S5_a_site_without_survivors_gets_no_counters, start_empty),
 		cmocka_unit_test_setup(S5_a_site_that_holds_little_gets_no_counters, start_empty),
-		cmocka_unit_test_setup(S5_counters_come_with_the_first_survivor_of_an_older_tick_and_stay,
-		                       start_empty),
+		cmocka_unit_test_setup(S5_counters_come_with_the_first_survivor_of_an_older_tick_and_stay, start_empty),
 		cmocka_unit_test_setup(a_generation_is_a_tick_in_which_the_site_allocated, start_empty),
 		cmocka_unit_test_setup(the_last_generation_is_open, start_empty),
 		cmocka_unit_test_setup(random_work_agrees_with_a_ledger, start_empty),

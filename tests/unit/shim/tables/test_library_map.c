@@ -17,10 +17,10 @@
 #define MIB ((uint64_t)1 << 20)
 
 static struct {
-	uint32_t site;       // to which pages are booked now; 0 = to none
-	uint64_t fresh;      // pages, of all looks
-	uint64_t gone;       // the same
-	uint64_t whole;      // bookings of which nothing is left
+	uint32_t site;  // to which pages are booked now; 0 = to none
+	uint64_t fresh; // pages, of all looks
+	uint64_t gone;  // the same
+	uint64_t whole; // bookings of which nothing is left
 	uint64_t last_pc;
 	uint32_t booking;
 	uint64_t gone_of[8]; // by site
@@ -210,7 +210,8 @@ static void *
 comes_and_goes(void *place)
 {
 	for (unsigned i = 0; i < 300; i++) {
-		char *at = raw_mmap(place, 16 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+		char *at = raw_mmap(place, 16 * MIB, PROT_READ | PROT_WRITE,
+		                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 
 		library_map_add((uint64_t)at, (uint64_t)at + 16 * MIB, 1);
 		memset(at, 1, 2 * MIB);

@@ -54,8 +54,7 @@ run_trace(uint64_t *random, size_t window)
 	struct ledger ledger = { 0 };
 	size_t count = 0;
 	size_t events = 1 + random_below(random, EVENTS_MAX);
-	uint64_t scale =
-		random_below(random, 4) == 0 ? UINT64_C(1) << 38 : 4; // few sizes: many equal maxima
+	uint64_t scale = random_below(random, 4) == 0 ? UINT64_C(1) << 38 : 4; // few sizes: many equal maxima
 
 	for (size_t i = 0; i < events; i++) {
 		unsigned site = (unsigned)random_below(random, SITES);
@@ -159,27 +158,29 @@ a_late_arrival_counts_on_its_own_side_of_the_edge(void **state)
 
 /* As tracker_again.c does it, or as tracker.c does. */
 static void
-book(struct kmem_peak_word *domain, struct peak_batch *batch, struct kmem_peak_word *record, int64_t change, bool tries_again)
+book(struct kmem_peak_word *domain, struct peak_batch *batch, struct kmem_peak_word *record, int64_t change,
+     bool tries_again)
 {
 	bool is_gain = change > 0;
 	uint64_t bytes = (uint64_t)(is_gain ? change : -change);
 
-	if (tries_again && (is_gain ? peak_gain_again(domain, batch, record, bytes)
-	                            : peak_release_again(domain, batch, record, bytes)))
+	if (tries_again &&
+	    (is_gain ? peak_gain_again(domain, batch, record, bytes) : peak_release_again(domain, batch, record, bytes)))
 		return;
 	peak_apply_own(record, change, is_gain ? peak_gain(domain, batch, bytes) : peak_release(domain, batch, bytes));
 }
 
 /* A block of one site that becomes one of the other, or of the same: one event for the total. */
 static void
-book_resize(struct kmem_peak_word *domain, struct peak_batch *batch, struct kmem_peak_word *old_record, uint64_t old_bytes,
-            struct kmem_peak_word *record, uint64_t bytes, bool tries_again)
+book_resize(struct kmem_peak_word *domain, struct peak_batch *batch, struct kmem_peak_word *old_record,
+            uint64_t old_bytes, struct kmem_peak_word *record, uint64_t bytes, bool tries_again)
 {
 	uint32_t epoch;
 
 	if (tries_again && peak_resize_again(domain, batch, old_record, old_bytes, record, bytes))
 		return;
-	epoch = bytes > old_bytes ? peak_gain(domain, batch, bytes - old_bytes) : peak_release(domain, batch, old_bytes - bytes);
+	epoch = bytes > old_bytes ? peak_gain(domain, batch, bytes - old_bytes)
+	                          : peak_release(domain, batch, old_bytes - bytes);
 	peak_apply_own(record, (int64_t)bytes, epoch);
 	peak_apply_own(old_record, -(int64_t)old_bytes, epoch);
 }
@@ -250,7 +251,8 @@ run_batched(uint64_t *random, unsigned threads)
 	assert_in_range(kmem_domain_peak_bytes(domain), ledger.peak - (bound < ledger.peak ? bound : ledger.peak),
 	                ledger.peak + bound);
 	at_peak &= KMEM_PEAK_BYTES_MASK;
-	assert_in_range(at_peak, ledger.peak - (2 * bound < ledger.peak ? 2 * bound : ledger.peak), ledger.peak + 2 * bound);
+	assert_in_range(at_peak, ledger.peak - (2 * bound < ledger.peak ? 2 * bound : ledger.peak),
+	                ledger.peak + 2 * bound);
 }
 
 static void
@@ -281,7 +283,7 @@ P2_exact_adds_every_event_of_every_thread_at_once(void **state)
 	assert_false(peak_gain_again(&domain, &batch[0], &record, 0));
 	assert_false(peak_release_again(&domain, &batch[0], &record, 0));
 	peak_is_exact = false;
-	peak_gain(&domain, &batch[0], 1); // added: how much may be held back is known from the last time
+	peak_gain(&domain, &batch[0], 1);   // added: how much may be held back is known from the last time
 	peak_gain(&domain, &batch[0], 100); // held back
 	assert_int_equal(kmem_domain_peak_bytes(domain), (1 << 20) + 12);
 	assert_int_equal(batch[0].pending_bytes, 100);

@@ -102,9 +102,11 @@ M1_dense_classes_of_8_and_16_bytes_are_all_told_apart(void **state)
 			put(base + i * steps[s], (struct address_block){ i, i + 1, (uint8_t)(i & POINTER_MAP_GENERATION_MASK) },
 			    POINTER_MAP_STORED);
 		for (unsigned i = 0; i < count; i += 2) // every second one first
-			assert_takes(base + i * steps[s], (struct address_block){ i, i + 1, (uint8_t)(i & POINTER_MAP_GENERATION_MASK) });
+			assert_takes(base + i * steps[s],
+			             (struct address_block){ i, i + 1, (uint8_t)(i & POINTER_MAP_GENERATION_MASK) });
 		for (unsigned i = 1; i < count; i += 2)
-			assert_takes(base + i * steps[s], (struct address_block){ i, i + 1, (uint8_t)(i & POINTER_MAP_GENERATION_MASK) });
+			assert_takes(base + i * steps[s],
+			             (struct address_block){ i, i + 1, (uint8_t)(i & POINTER_MAP_GENERATION_MASK) });
 	}
 }
 
@@ -172,10 +174,8 @@ M4_a_neighbour_in_an_own_window_is_a_missed_free(void **state)
 		uint64_t stale_bytes;
 		uint64_t fresh_bytes;
 	} cases[] = {
-		{ 0x7f4000000010, 0x7f4000000010, 10, 20 },
-		{ 0x7f4000000110, 0x7f4000000100, 10, 20 },
-		{ 0x7f4000000200, 0x7f4000000210, 3 * GIB, 20 },
-		{ 0x7f4000000310, 0x7f4000000300, 10, 3 * GIB },
+		{ 0x7f4000000010, 0x7f4000000010, 10, 20 },           { 0x7f4000000110, 0x7f4000000100, 10, 20 },
+		{ 0x7f4000000200, 0x7f4000000210, 3 * GIB, 20 },      { 0x7f4000000310, 0x7f4000000300, 10, 3 * GIB },
 		{ 0x7f4000000410, 0x7f4000000410, 3 * GIB, 4 * GIB },
 	};
 
@@ -349,8 +349,7 @@ M1_random_work_agrees_with_an_array(void **state)
 		} else {
 			assert_false(pointer_map_take(at(addr), &block));
 			model[slot] = (struct address_block){
-				random_below(&random, 16) == 0 ? 2 * GIB + random_below(&random, GIB)
-											   : random_below(&random, 1000),
+				random_below(&random, 16) == 0 ? 2 * GIB + random_below(&random, GIB) : random_below(&random, 1000),
 				(uint32_t)random_below(&random, POINTER_MAP_SITES_MAX) + 1,
 				(uint8_t)random_next(&random) & POINTER_MAP_GENERATION_MASK,
 			};
@@ -429,15 +428,14 @@ limited(uint64_t limit_bytes)
 
 	CHECK_IN_CHILD(setrlimit(RLIMIT_AS, &limit) == 0);
 	for (uint64_t i = 0; i < count; i++) { // over 3 GiB of addresses
-		if (pointer_map_put(at(0x7f0000000000 + i * 65536), (struct address_block){ i, 1, 1 },
-		                    &old) != POINTER_MAP_STORED)
+		if (pointer_map_put(at(0x7f0000000000 + i * 65536), (struct address_block){ i, 1, 1 }, &old) !=
+		    POINTER_MAP_STORED)
 			break;
 		stored++;
 	}
 	CHECK_IN_CHILD(stored == count);
 	for (uint64_t i = 0; i < count; i++)
-		CHECK_IN_CHILD(pointer_map_take(at(0x7f0000000000 + i * 65536), &block) &&
-		               block.bytes == i);
+		CHECK_IN_CHILD(pointer_map_take(at(0x7f0000000000 + i * 65536), &block) && block.bytes == i);
 	CHECK_IN_CHILD(address_space_bytes() - before <= limit_bytes / 10 * 3);
 	return 0;
 }

@@ -56,7 +56,7 @@ tend(uint64_t live_bytes, uint64_t start_ns)
 		size_t held = resident_bytes();
 
 		pointer_map_tend(start_ns + second * SECOND_NS + 1);
-		pointer_map_tend(start_ns + second * SECOND_NS + 2); // too early
+		pointer_map_tend(start_ns + second * SECOND_NS + 2);        // too early
 		assert_true((int64_t)(held - resident_bytes()) <= 5 << 20); // it may have grown for other reasons
 		assert_true(second < 10000);
 	}

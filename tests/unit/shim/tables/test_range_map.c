@@ -244,8 +244,8 @@ a_hundred_thousand_mappings_are_no_problem(void **state)
 			order[with] = swapped;
 		}
 		for (uint32_t i = 0; i < COUNT; i++)
-			assert_true(range_map_put(BASE + order[i] * UINT64_C(65536),
-			                          BASE + order[i] * UINT64_C(65536) + 8192, order[i] + 1, 1));
+			assert_true(range_map_put(BASE + order[i] * UINT64_C(65536), BASE + order[i] * UINT64_C(65536) + 8192,
+			                          order[i] + 1, 1));
 		for (uint32_t i = 0; i < COUNT; i++) { // the middle out, then the rest
 			uint64_t start = BASE + order[i] * UINT64_C(65536);
 
@@ -289,7 +289,8 @@ what_is_one_mapping_again_is_one_range(void **state)
 	assert_true(range_map_put(page_addr(10), page_addr(11), 1, 1));
 	assert_true(range_map_put(page_addr(20), page_addr(21), 1, 1));
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
-		assert_int_equal(range_map_extend(page_addr(cases[i].page), page_addr(cases[i].page + 1), cases[i].site, cases[i].generation),
+		assert_int_equal(range_map_extend(page_addr(cases[i].page), page_addr(cases[i].page + 1), cases[i].site,
+		                                  cases[i].generation),
 		                 cases[i].is_joined);
 	for (unsigned page = 13; page < 19; page++)
 		assert_true(range_map_extend(page_addr(page), page_addr(page + 1), 1, 1));
@@ -394,8 +395,7 @@ when_full_it_refuses_and_goes_on(void **state)
 	uint64_t stored = 0;
 
 	(void)state;
-	while (stored < (1u << 21) &&
-	       range_map_put(BASE + stored * 8192, BASE + stored * 8192 + 4096, 1, 1))
+	while (stored < (1u << 21) && range_map_put(BASE + stored * 8192, BASE + stored * 8192 + 4096, 1, 1))
 		stored++;
 	assert_true(stored > 1000000 && stored < 1u << 21);
 	assert_true(range_map_take(BASE, BASE + 4096, &taken));
@@ -447,7 +447,8 @@ goes_on_in_a_child(void *unused)
 	struct range_pieces taken;
 
 	(void)unused;
-	CHECK_IN_CHILD(range_map_take(0, UINT64_MAX, &taken) && taken.count == 1); // other handlers of fork, in the thread that holds it
+	// other handlers of fork, in the thread that holds it
+	CHECK_IN_CHILD(range_map_take(0, UINT64_MAX, &taken) && taken.count == 1);
 	CHECK_IN_CHILD(range_map_put(page_addr(0), page_addr(1), 1, 1));
 	range_map_unlock();
 	range_map_lock();
@@ -529,10 +530,8 @@ main(void)
 		cmocka_unit_test_setup(G1_what_lies_over_another_range_is_refused, start_empty),
 		cmocka_unit_test_setup(when_full_it_refuses_and_goes_on, start_empty),
 		cmocka_unit_test_setup(the_next_range_is_the_one_that_holds_an_address_or_the_first_behind_it, start_empty),
-		cmocka_unit_test_setup(G3_the_lock_around_fork_keeps_others_out_for_a_bounded_time,
-		                       start_empty),
-		cmocka_unit_test_setup(G3_a_fork_of_a_signal_handler_in_the_middle_of_a_fork_leaves_the_lock_free,
-		                       start_empty),
+		cmocka_unit_test_setup(G3_the_lock_around_fork_keeps_others_out_for_a_bounded_time, start_empty),
+		cmocka_unit_test_setup(G3_a_fork_of_a_signal_handler_in_the_middle_of_a_fork_leaves_the_lock_free, start_empty),
 	};
 
 	return cmocka_run_group_tests_name("range_map", tests, NULL, NULL);

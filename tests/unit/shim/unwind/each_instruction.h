@@ -30,7 +30,8 @@ each_instruction(bool (*look)(void))
 
 	each_instruction_look = look;
 	(void)sigaction(SIGTRAP, &action, NULL);
-	__asm__ volatile("leaq -128(%%rsp), %%rsp\n pushfq\n orq %0, (%%rsp)\n popfq\n leaq 128(%%rsp), %%rsp" // beyond the red zone
+	// beyond the red zone
+	__asm__ volatile("leaq -128(%%rsp), %%rsp\n pushfq\n orq %0, (%%rsp)\n popfq\n leaq 128(%%rsp), %%rsp"
 	                 :
 	                 : "i"(TRAP_FLAG)
 	                 : "memory", "cc");

@@ -38,7 +38,7 @@ struct walker {
 	struct native_memos memos;
 	struct native_memo *memo; // of the latest walk
 	struct native_stack plain;
-	struct native_stack stack; // with the memo
+	struct native_stack stack;         // with the memo
 	uint64_t before[2][WALKER_FRAMES]; // the walks that the memos had, outermost frame first
 	uint64_t stop_sp;
 	uint64_t walks;
@@ -46,17 +46,17 @@ struct walker {
 	uint64_t kept;       // frames taken over
 	uint64_t seed;
 	uint64_t generation; // before the walk
-	int budget; // calls that a random tree may still make
+	int budget;          // calls that a random tree may still make
 };
 static __thread struct walker *self;
 static struct walker main_walker;
 
-#define CHECK(claim) \
-	do { \
-		if (!(claim)) { \
+#define CHECK(claim)                                                \
+	do {                                                            \
+		if (!(claim)) {                                             \
 			print_error("%s:%d: %s\n", __FILE__, __LINE__, #claim); \
-			abort(); \
-		} \
+			abort();                                                \
+		}                                                           \
 	} while (0)
 
 /* Of any live stack. */
@@ -107,7 +107,8 @@ check_invariants(const struct native_memo *memo)
 		if (is_given) { // N6
 			uint64_t function = unwind_rules_function(memo->pcs[k], generation);
 			uint64_t callers = has_given_caller ? unwind_rules_function(memo->pcs[k + 1], generation) : 0;
-			bool is_same = has_given_caller && (memo->pcs[k] == memo->pcs[k + 1] || (function != 0 && function == callers));
+			bool is_same = has_given_caller &&
+			               (memo->pcs[k] == memo->pcs[k + 1] || (function != 0 && function == callers));
 
 			run.length = is_same ? run.length + 1 : 1;
 			run.shown += run.length <= NATIVE_STACK_RUN;
@@ -190,31 +191,31 @@ frame_maker call_pointed;   // CFA from rbp; room of that many bytes
 frame_maker call_lower;     // calls call_pointed from 32 bytes below where that is called
 frame_maker call_realigned; // CFA only in a stack slot
 frame_maker call_tail;      // no frame
-#define THROUGH(name) \
+#define THROUGH(name)                                                    \
 	name ":\n.cfi_startproc\nsub $24, %rsp\n.cfi_adjust_cfa_offset 24\n" \
-	"mov %rdi, %rax\nmov %rsi, %rdi\ncall *%rax\nadd $24, %rsp\n.cfi_adjust_cfa_offset -24\nret\n.cfi_endproc\n"
-__asm__(".text\n" THROUGH("call_through") THROUGH("call_through_2")
-        "call_plain:\n.cfi_startproc\n"
-        "push %rbp\n.cfi_adjust_cfa_offset 8\n.cfi_rel_offset rbp, 0\n"
-        "sub $48, %rsp\n.cfi_adjust_cfa_offset 48\n"
-        "mov %edx, %ebp\nmov %rdi, %rax\nmov %rsi, %rdi\ncall *%rax\n"
-        "add $48, %rsp\n.cfi_adjust_cfa_offset -48\n"
-        "pop %rbp\n.cfi_adjust_cfa_offset -8\n.cfi_restore rbp\nret\n.cfi_endproc\n"
-        "call_pointed:\n.cfi_startproc\n"
-        "push %rbp\n.cfi_adjust_cfa_offset 8\n.cfi_rel_offset rbp, 0\n"
-        "mov %rsp, %rbp\n.cfi_def_cfa_register rbp\nsub %rdx, %rsp\n"
-        "mov %rdi, %rax\nmov %rsi, %rdi\nxor %esi, %esi\nxor %edx, %edx\ncall *%rax\n"
-        "leave\n.cfi_def_cfa rsp, 8\n.cfi_restore rbp\nret\n.cfi_endproc\n"
-        "call_lower:\n.cfi_startproc\nsub $24, %rsp\n.cfi_adjust_cfa_offset 24\ncall call_pointed\n"
-        "add $24, %rsp\n.cfi_adjust_cfa_offset -24\nret\n.cfi_endproc\n"
-        "call_realigned:\n.cfi_startproc\n"
-        "lea 8(%rsp), %r10\n.cfi_def_cfa r10, 0\nand $-64, %rsp\npush -8(%r10)\npush %rbp\n"
-        "mov %rsp, %rbp\n.cfi_escape 0x10, 6, 2, 0x76, 0\n"
-        "push %r10\n.cfi_escape 0x0f, 3, 0x76, 0x78, 0x06\n"
-        "sub $40, %rsp\nmov %rdi, %rax\nmov %rsi, %rdi\ncall *%rax\nadd $40, %rsp\n"
-        "pop %r10\n.cfi_def_cfa r10, 0\npop %rbp\n.cfi_restore rbp\nlea -8(%r10), %rsp\n"
-        ".cfi_def_cfa rsp, 8\nret\n.cfi_endproc\n"
-        "call_tail:\n.cfi_startproc\nmov %rdi, %rax\nmov %rsi, %rdi\njmp *%rax\n.cfi_endproc\n");
+		 "mov %rdi, %rax\nmov %rsi, %rdi\ncall *%rax\nadd $24, %rsp\n.cfi_adjust_cfa_offset -24\nret\n.cfi_endproc\n"
+__asm__(".text\n" THROUGH("call_through") THROUGH(
+	"call_through_2") "call_plain:\n.cfi_startproc\n"
+                      "push %rbp\n.cfi_adjust_cfa_offset 8\n.cfi_rel_offset rbp, 0\n"
+                      "sub $48, %rsp\n.cfi_adjust_cfa_offset 48\n"
+                      "mov %edx, %ebp\nmov %rdi, %rax\nmov %rsi, %rdi\ncall *%rax\n"
+                      "add $48, %rsp\n.cfi_adjust_cfa_offset -48\n"
+                      "pop %rbp\n.cfi_adjust_cfa_offset -8\n.cfi_restore rbp\nret\n.cfi_endproc\n"
+                      "call_pointed:\n.cfi_startproc\n"
+                      "push %rbp\n.cfi_adjust_cfa_offset 8\n.cfi_rel_offset rbp, 0\n"
+                      "mov %rsp, %rbp\n.cfi_def_cfa_register rbp\nsub %rdx, %rsp\n"
+                      "mov %rdi, %rax\nmov %rsi, %rdi\nxor %esi, %esi\nxor %edx, %edx\ncall *%rax\n"
+                      "leave\n.cfi_def_cfa rsp, 8\n.cfi_restore rbp\nret\n.cfi_endproc\n"
+                      "call_lower:\n.cfi_startproc\nsub $24, %rsp\n.cfi_adjust_cfa_offset 24\ncall call_pointed\n"
+                      "add $24, %rsp\n.cfi_adjust_cfa_offset -24\nret\n.cfi_endproc\n"
+                      "call_realigned:\n.cfi_startproc\n"
+                      "lea 8(%rsp), %r10\n.cfi_def_cfa r10, 0\nand $-64, %rsp\npush -8(%r10)\npush %rbp\n"
+                      "mov %rsp, %rbp\n.cfi_escape 0x10, 6, 2, 0x76, 0\n"
+                      "push %r10\n.cfi_escape 0x0f, 3, 0x76, 0x78, 0x06\n"
+                      "sub $40, %rsp\nmov %rdi, %rax\nmov %rsi, %rdi\ncall *%rax\nadd $40, %rsp\n"
+                      "pop %r10\n.cfi_def_cfa r10, 0\npop %rbp\n.cfi_restore rbp\nlea -8(%r10), %rsp\n"
+                      ".cfi_def_cfa rsp, 8\nret\n.cfi_endproc\n"
+                      "call_tail:\n.cfi_startproc\nmov %rdi, %rax\nmov %rsi, %rdi\njmp *%rax\n.cfi_endproc\n");
 
 static void
 check_nothing_lost(void (*scene)(void))
@@ -234,14 +235,14 @@ check_nothing_lost(void (*scene)(void))
 }
 
 /* The hook, called by a frame that leaves rbp alone, by one that saves it, and by the first called by the second. */
-#define BY_PLAIN(name, callee) \
+#define BY_PLAIN(name, callee)                                                              \
 	name ":\n.cfi_startproc\npush %rbp\n.cfi_adjust_cfa_offset 8\n.cfi_rel_offset rbp, 0\n" \
-	"sub $16, %rsp\n.cfi_adjust_cfa_offset 16\nxor %ebp, %ebp\ncall " callee "\n" \
-	"add $16, %rsp\n.cfi_adjust_cfa_offset -16\n" \
-	"pop %rbp\n.cfi_adjust_cfa_offset -8\n.cfi_restore rbp\nret\n.cfi_endproc\n"
+		 "sub $16, %rsp\n.cfi_adjust_cfa_offset 16\nxor %ebp, %ebp\ncall " callee "\n"      \
+		 "add $16, %rsp\n.cfi_adjust_cfa_offset -16\n"                                      \
+		 "pop %rbp\n.cfi_adjust_cfa_offset -8\n.cfi_restore rbp\nret\n.cfi_endproc\n"
 __asm__(".text\ntake_by_asm:\n.cfi_startproc\nsub $24, %rsp\n.cfi_adjust_cfa_offset 24\ncall take_entry\n"
-        "add $24, %rsp\n.cfi_adjust_cfa_offset -24\nret\n.cfi_endproc\n"
-        BY_PLAIN("take_by_plain", "take_entry") BY_PLAIN("take_by_both", "take_by_asm"));
+        "add $24, %rsp\n.cfi_adjust_cfa_offset -24\nret\n.cfi_endproc\n" BY_PLAIN("take_by_plain", "take_entry")
+            BY_PLAIN("take_by_both", "take_by_asm"));
 callback take_by_asm;
 callback take_by_plain;
 callback take_by_both;

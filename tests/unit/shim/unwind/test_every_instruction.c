@@ -100,8 +100,9 @@ check(const char *name, scene *play, void *context)
 		print_message("%s: at %s, %s\n", name, info.dli_sname != NULL ? info.dli_sname : "?", info.dli_fname);
 	checked = header->verify_checked - checked;
 	fallbacks = header->losses[KMEM_LOST_FALLBACK_UNWINDS] - fallbacks;
-	print_message("%s: %lu instructions, %lu walks by rules repeated by libunwind, %lu by libunwind alone, %lu wrong, %lu lost\n", name,
-	              seen.instructions, checked, fallbacks, seen.wrong, seen.lost);
+	print_message(
+		"%s: %lu instructions, %lu walks by rules repeated by libunwind, %lu by libunwind alone, %lu wrong, %lu lost\n",
+		name, seen.instructions, checked, fallbacks, seen.wrong, seen.lost);
 	assert_true(checked > 20);
 	assert_true(checked + fallbacks > seen.instructions / 10 * 9); // libunwind did not give up
 	assert_int_equal(header->verify_mismatched, mismatched);
@@ -193,7 +194,8 @@ assembly_of_libc(void **state)
 static void
 through_stubs(void **state)
 {
-	static const char *const kinds[] = { "-fcf-protection=none", "-fcf-protection=full -Wl,-z,ibtplt", "-mtls-dialect=gnu2" };
+	static const char *const kinds[] = { "-fcf-protection=none", "-fcf-protection=full -Wl,-z,ibtplt",
+		                                 "-mtls-dialect=gnu2" };
 	char library[] = "/tmp/test_every_instruction.XXXXXX.so";
 	char command[512];
 	int fd = mkstemps(library, 3);
@@ -202,10 +204,12 @@ through_stubs(void **state)
 	assert_true(fd >= 0);
 	close(fd);
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		snprintf(command, sizeof(command),
-		         "printf '#include <stdlib.h>\nstatic __thread int own; int twice(void) { int a = abs(-3); own += a; return a + abs(-4); }"
-		         " void call(void *unused) { (void)unused; (void)twice(); }' |"
-		         " ${CC:-cc} -x c -shared -fPIC -O1 -fno-builtin -fplt -Wl,-z,lazy %s -o %s - 2>/dev/null", kinds[i], library);
+		snprintf(
+			command, sizeof(command),
+			"printf '#include <stdlib.h>\nstatic __thread int own; int twice(void) { int a = abs(-3); own += a; return a + abs(-4); }"
+			" void call(void *unused) { (void)unused; (void)twice(); }' |"
+			" ${CC:-cc} -x c -shared -fPIC -O1 -fno-builtin -fplt -Wl,-z,lazy %s -o %s - 2>/dev/null",
+			kinds[i], library);
 		void *handle = system(command) == 0 ? dlopen(library, RTLD_LAZY) : NULL;
 
 		if (handle == NULL) {

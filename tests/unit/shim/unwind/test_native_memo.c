@@ -282,9 +282,9 @@ depths(void **state)
 	static const struct {
 		uintptr_t depth;
 		bool is_remembered;
-	} cases[] = { { 3, true },    { 100, true }, { 220, true }, { 300, true },   { 301, true }, { 450, true },
-		          { 600, true }, { 302, true }, { 5, true },   { 1500, true }, { 3000, true }, { 4000, true },
-		          { 5, true },   { 15000, true }, { 7, true } };
+	} cases[] = { { 3, true },    { 100, true },  { 220, true }, { 300, true },   { 301, true },
+		          { 450, true },  { 600, true },  { 302, true }, { 5, true },     { 1500, true },
+		          { 3000, true }, { 4000, true }, { 5, true },   { 15000, true }, { 7, true } };
 	uint32_t kept[2];
 
 	(void)state;
@@ -323,7 +323,8 @@ recursion_is_one_stack(void **state)
 
 	(void)state;
 	for (volatile unsigned i = 0; i < 7 * 4; i++) { // one place of the code
-		lines = i / 7 * UINT64_C(0x9e3779b97f4a7c15) & ~(UINT64_C(1) << calls[i % 7] % 64); // the outermost call is the same
+		// the outermost call is the same
+		lines = i / 7 * UINT64_C(0x9e3779b97f4a7c15) & ~(UINT64_C(1) << calls[i % 7] % 64);
 		call_itself(calls[i % 7]);
 		assert_int_equal(self->stack.omitted, 0);
 		assert_true(self->stack.is_remembered);
@@ -462,10 +463,16 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(scene_frames), cmocka_unit_test(scene_trees), cmocka_unit_test(scene_threads),
-		cmocka_unit_test(depths),       cmocka_unit_test(every_stop),  cmocka_unit_test(made_up_frames),
-		cmocka_unit_test(recursion_is_one_stack), cmocka_unit_test(outer_frames_change_unseen),
-		cmocka_unit_test(a_clock_that_tells_nothing), cmocka_unit_test(a_mapping_is_given_back),
+		cmocka_unit_test(scene_frames),
+		cmocka_unit_test(scene_trees),
+		cmocka_unit_test(scene_threads),
+		cmocka_unit_test(depths),
+		cmocka_unit_test(every_stop),
+		cmocka_unit_test(made_up_frames),
+		cmocka_unit_test(recursion_is_one_stack),
+		cmocka_unit_test(outer_frames_change_unseen),
+		cmocka_unit_test(a_clock_that_tells_nothing),
+		cmocka_unit_test(a_mapping_is_given_back),
 	};
 
 	return cmocka_run_group_tests(tests, start, NULL);

@@ -134,8 +134,7 @@ generated_code(void **state)
 	/* sub $8, %rsp; mov %rdi, %rax; mov %rsi, %rdi; call *%rax; add $8, %rsp; ret */
 	static const uint8_t code[] = { 0x48, 0x83, 0xec, 0x08, 0x48, 0x89, 0xf8, 0x48, 0x89,
 		                            0xf7, 0xff, 0xd0, 0x48, 0x83, 0xc4, 0x08, 0xc3 };
-	void *page =
-		mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	(void)state;
 	assert_true(page != MAP_FAILED);
@@ -161,8 +160,8 @@ build(const char *folder, const char *name, const char *compiler, const char *so
 	char path[256];
 
 	snprintf(path, sizeof path, "%s/%s.so", folder, name);
-	snprintf(command, sizeof command,
-	         "printf '%%s' '%s' | %s - -shared -fPIC -O1 -fomit-frame-pointer -o %s", source, compiler, path);
+	snprintf(command, sizeof command, "printf '%%s' '%s' | %s - -shared -fPIC -O1 -fomit-frame-pointer -o %s", source,
+	         compiler, path);
 	return system(command) == 0 ? dlopen(path, RTLD_NOW) : NULL;
 }
 
@@ -216,18 +215,17 @@ another_library_at_the_same_address(void **state)
 static void
 exceptions(void **state)
 {
-	static const char source[] =
-		"struct guard { void (*take)(void *); ~guard() { take(nullptr); } };"
-		"static void dive(void (*take)(void *), int depth) {"
-		"  guard on_the_way{take};"
-		"  if (depth == 0) throw 42;"
-		"  take(nullptr);"
-		"  try { dive(take, depth - 1); }"
-		"  catch (int) { take(nullptr); if (depth % 3) throw; }"
-		"}"
-		"extern \"C\" void thrower(void (*take)(void *), void *, unsigned long) {"
-		"  for (int i = 0; i < 20; i++) try { dive(take, i); } catch (int) { take(nullptr); }"
-		"}";
+	static const char source[] = "struct guard { void (*take)(void *); ~guard() { take(nullptr); } };"
+								 "static void dive(void (*take)(void *), int depth) {"
+								 "  guard on_the_way{take};"
+								 "  if (depth == 0) throw 42;"
+								 "  take(nullptr);"
+								 "  try { dive(take, depth - 1); }"
+								 "  catch (int) { take(nullptr); if (depth % 3) throw; }"
+								 "}"
+								 "extern \"C\" void thrower(void (*take)(void *), void *, unsigned long) {"
+								 "  for (int i = 0; i < 20; i++) try { dive(take, i); } catch (int) { take(nullptr); }"
+								 "}";
 	char folder[] = "/tmp/test_native_memo.XXXXXX";
 
 	(void)state;
@@ -251,10 +249,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(scene_other_stacks),
-		cmocka_unit_test(the_end_of_a_mapping),
-		cmocka_unit_test(generated_code),
-		cmocka_unit_test(another_library_at_the_same_address),
+		cmocka_unit_test(scene_other_stacks), cmocka_unit_test(the_end_of_a_mapping),
+		cmocka_unit_test(generated_code),     cmocka_unit_test(another_library_at_the_same_address),
 		cmocka_unit_test(exceptions),
 	};
 

@@ -380,8 +380,7 @@ generated_code_ends_the_walk(void **state)
 	/* sub $8, %rsp; mov %rdi, %rax; mov %rsi, %rdi; call *%rax; add $8, %rsp; ret */
 	static const uint8_t code[] = { 0x48, 0x83, 0xec, 0x08, 0x48, 0x89, 0xf8, 0x48, 0x89,
 		                            0xf7, 0xff, 0xd0, 0x48, 0x83, 0xc4, 0x08, 0xc3 };
-	void *page =
-		mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint64_t unwinds = lost(KMEM_LOST_UNWINDS);
 	uint64_t checked = capture_file_header()->verify_checked;
 
@@ -403,14 +402,9 @@ generated_code_ends_the_walk(void **state)
 static void
 made_up_frames_end_the_walk(void **state)
 {
-	static const uint64_t pcs[] = { 0,
-		                            1,
-		                            0x1000,
-		                            0x7fffffffffff,
-		                            0x800000000000,
-		                            UINT64_MAX,
-		                            0xffffffffff600000,
-		                            (uint64_t)1 << 62 };
+	static const uint64_t pcs[] = {
+		0, 1, 0x1000, 0x7fffffffffff, 0x800000000000, UINT64_MAX, 0xffffffffff600000, (uint64_t)1 << 62
+	};
 	uint64_t seed = 42;
 
 	(void)state;

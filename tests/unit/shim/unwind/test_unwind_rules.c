@@ -33,7 +33,7 @@ next_random(void)
 /* ---- tables written by hand ---- */
 
 #define CODE_BYTES 64
-#define MADE_MAX   256
+#define MADE_MAX 256
 
 /* One CIE, one FDE for addresses base to base + CODE_BYTES, and a header with a table of one. */
 struct made {
@@ -101,10 +101,10 @@ make(struct made *made, const char *augmentation, const uint8_t *program, size_t
 	made->tables.high_addr = (uintptr_t)made->bytes + made->used;
 }
 
-#define N      UNWIND_NORMAL
-#define A      UNWIND_ALIGNED
-#define E      UNWIND_END
-#define X      UNWIND_INEXPRESSIBLE
+#define N UNWIND_NORMAL
+#define A UNWIND_ALIGNED
+#define E UNWIND_END
+#define X UNWIND_INEXPRESSIBLE
 #define PLT(n) 0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x30 + (n), 0x2a, 0x33, 0x24, 0x22
 
 /* kind, is_cfa_from_rbp, is_rbp_saved, cfa_offset, rbp_offset */
@@ -117,23 +117,14 @@ static const struct {
 	{ "the CIE's row", 0, { N, 0, 0, 8, 0 }, { 0 } },
 	{ "not yet advanced", 3, { N, 0, 0, 8, 0 }, { 0x44, 0x0e, 16 } },
 	{ "advanced", 4, { N, 0, 0, 16, 0 }, { 0x44, 0x0e, 16 } },
-	{ "push rbp; mov rsp, rbp",
-	  9,
-	  { N, 1, 1, 16, -16 },
-	  { 0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6 } },
+	{ "push rbp; mov rsp, rbp", 9, { N, 1, 1, 16, -16 }, { 0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6 } },
 	{ "advance_loc1", 32, { N, 0, 0, 24, 0 }, { 0x02, 32, 0x0e, 24 } },
 	{ "advance_loc2", 31, { N, 0, 0, 8, 0 }, { 0x03, 32, 0, 0x0e, 24 } },
 	{ "advance_loc4", 32, { N, 0, 0, 24, 0 }, { 0x04, 32, 0, 0, 0, 0x0e, 24 } },
 	{ "restore", 8, { N, 0, 0, 8, 0 }, { 0x86, 2, 0x44, 0xc6 } },
 	{ "restore_extended", 8, { N, 0, 0, 8, 0 }, { 0x86, 2, 0x44, 0x06, 6 } },
-	{ "remember and restore",
-	  8,
-	  { N, 0, 0, 48, 0 },
-	  { 0x0e, 48, 0x0a, 0x41, 0x0e, 8, 0x86, 2, 0x41, 0x0b } },
-	{ "between them",
-	  1,
-	  { N, 0, 1, 8, -16 },
-	  { 0x0e, 48, 0x0a, 0x41, 0x0e, 8, 0x86, 2, 0x41, 0x0b } },
+	{ "remember and restore", 8, { N, 0, 0, 48, 0 }, { 0x0e, 48, 0x0a, 0x41, 0x0e, 8, 0x86, 2, 0x41, 0x0b } },
+	{ "between them", 1, { N, 0, 1, 8, -16 }, { 0x0e, 48, 0x0a, 0x41, 0x0e, 8, 0x86, 2, 0x41, 0x0b } },
 	{ "offset_extended", 0, { N, 0, 1, 8, -24 }, { 0x05, 6, 3 } },
 	{ "offset_extended_sf", 0, { N, 0, 1, 8, 16 }, { 0x11, 6, 0x7e } },
 	{ "GNU_negative_offset_extended", 0, { N, 0, 1, 8, 16 }, { 0x2f, 6, 2 } },
@@ -178,8 +169,7 @@ rows_are_what_the_instructions_say(void **state)
 
 		/* A PLT looks at the last four bits of the address: put the code where they are right. */
 		if (strstr(rows[i].why, "PLT") != NULL || strstr(rows[i].why, "stub") != NULL)
-			pc &= ~UINT64_C(15), pc |= rows[i].offset & 15,
-				pc += pc < made.tables.header_addr + 0x10000 ? 16 : 0;
+			pc &= ~UINT64_C(15), pc |= rows[i].offset & 15, pc += pc < made.tables.header_addr + 0x10000 ? 16 : 0;
 
 		struct unwind_rule rule = unwind_cfi_rule(&made.tables, pc, pc);
 
@@ -187,10 +177,8 @@ rows_are_what_the_instructions_say(void **state)
 			fail_msg("%s: kind %d", rows[i].why, rule.kind);
 		if (rule.kind != UNWIND_NORMAL && rule.kind != UNWIND_ALIGNED)
 			continue;
-		if (rule.cfa_offset != rows[i].rule.cfa_offset ||
-		    rule.rbp_offset != rows[i].rule.rbp_offset ||
-		    rule.is_cfa_from_rbp != rows[i].rule.is_cfa_from_rbp ||
-		    rule.is_rbp_saved != rows[i].rule.is_rbp_saved)
+		if (rule.cfa_offset != rows[i].rule.cfa_offset || rule.rbp_offset != rows[i].rule.rbp_offset ||
+		    rule.is_cfa_from_rbp != rows[i].rule.is_cfa_from_rbp || rule.is_rbp_saved != rows[i].rule.is_rbp_saved)
 			fail_msg("%s: CFA %d rbp %d", rows[i].why, rule.cfa_offset, rule.rbp_offset);
 	}
 }
@@ -255,10 +243,8 @@ count_kinds(const struct loaded_object *object)
 static void
 whole_libraries(void **state)
 {
-	static const char *const names[] = {
-		"libc.so.6",      "libstdc++.so.6",       "libunwind.so.8",
-		"libcrypto.so.3", "libpython3.11.so.1.0", "ld-linux-x86-64.so.2"
-	};
+	static const char *const names[] = { "libc.so.6",      "libstdc++.so.6",       "libunwind.so.8",
+		                                 "libcrypto.so.3", "libpython3.11.so.1.0", "ld-linux-x86-64.so.2" };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
@@ -271,9 +257,8 @@ whole_libraries(void **state)
 		struct loaded_object object = object_of(map->l_ld);
 		struct census census = count_kinds(&object);
 
-		print_message("%s: %lu lookups, %lu normal, %lu inexpressible, %lu without tables\n",
-		              names[i], census.lookups, census.kinds[UNWIND_NORMAL],
-		              census.kinds[UNWIND_INEXPRESSIBLE], census.kinds[UNWIND_NONE]);
+		print_message("%s: %lu lookups, %lu normal, %lu inexpressible, %lu without tables\n", names[i], census.lookups,
+		              census.kinds[UNWIND_NORMAL], census.kinds[UNWIND_INEXPRESSIBLE], census.kinds[UNWIND_NONE]);
 		assert_int_equal(census.kinds[UNWIND_UNKNOWN], 0);
 		assert_true(census.kinds[UNWIND_NORMAL] > census.lookups / 2);
 		/* Hand-written assembly of libcrypto keeps its CFA in stack slots: 7 %. */
@@ -305,8 +290,7 @@ damaged_tables_do_not_crash(void **state)
 
 		memcpy(copy, (const void *)(uintptr_t)real.header_addr, bytes);
 		for (int flips = 0; round > 0 && flips < 3000; flips++)
-			copy[flips < 4 && round % 4 == 0 ? next_random() % 24 : next_random() % bytes] ^=
-				(uint8_t)next_random();
+			copy[flips < 4 && round % 4 == 0 ? next_random() % 24 : next_random() % bytes] ^= (uint8_t)next_random();
 		for (int i = 0; i < 200; i++) {
 			uint64_t pc = libc_code + next_random() % 200000;
 			struct unwind_rule rule = unwind_cfi_rule(&tables, pc + shift, pc + shift - 1);
@@ -388,8 +372,7 @@ nothing_is_found_where_nothing_is(void **state)
 
 		(void)unwind_rules_get(pc, unwind_rules_generation());
 	}
-	assert_int_equal(unwind_word_kind(unwind_rules_get(0x1000, unwind_rules_generation())),
-	                 UNWIND_NONE);
+	assert_int_equal(unwind_word_kind(unwind_rules_get(0x1000, unwind_rules_generation())), UNWIND_NONE);
 	assert_int_equal(unwind_word_kind(unwind_rules_get(0, unwind_rules_generation())), UNWIND_NONE);
 }
 
@@ -493,7 +476,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(code_takes_few_pages), // an empty table
-		cmocka_unit_test(invariants), // what follows fills the neighbourhood
+		cmocka_unit_test(invariants),           // what follows fills the neighbourhood
 		cmocka_unit_test(rows_are_what_the_instructions_say),
 		cmocka_unit_test(augmentations),
 		cmocka_unit_test(whole_libraries),
