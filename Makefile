@@ -322,11 +322,11 @@ bench-promises: $(BENCHES) ## what the analyzer promises about its own speed and
 # --- tidiness ------------------------------------------------------------------------------------
 
 .PHONY: lint format clean
-lint: ## layers, file sizes, headers that compile alone
+lint: ## which folder includes which, circles, headers that compile alone, format
 	@tools/lint
 
-format: ## clang-format all C files
-	clang-format -i $(wildcard include/*.h shim/*/*.[ch] analyzer/*/*.[ch] examples/*.c tests/*/*.[ch] tests/unit/*/*/*.[ch])
+format: ## clang-format all C and C++ files; lint holds it
+	clang-format -i $(shell find include shim analyzer examples tests -name '*.[ch]' -o -name '*.cc')
 
 clean: ## remove what was built; private Python environments stay (rm -r build removes all)
 	rm -rf $(OBJ) $(BUILD)/tests $(BUILD)/clang $(BUILD)/asan $(BUILD)/tsan $(BUILD)/fuzz

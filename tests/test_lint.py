@@ -17,7 +17,7 @@ CLEAN = {
     "shim/capture/file_parts.h": '#include "capture/file.h"\n',
     "analyzer/model/model.h": "int x;\n",
     "analyzer/report/render_text.c": '#include "format.h"\n',
-    "examples/small.c": "int main(void) { return 0; }\n",
+    "examples/small.c": "int main;\n",
 }
 
 
@@ -36,6 +36,7 @@ def test_a_clean_tree(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("files, said", [
+    ({"shim/base/wide.c": "int  wide;\n"}, "shim/base/wide.c: not formatted; run make format"),
     ({"shim/base/up.c": '#include "capture/file.h"\n'}, "shim/base/up.c: includes capture/file.h; shim/base may include nothing"),
     ({"shim/base/bare.c": '#include "clock.h"\n'}, 'shim/base/bare.c: includes "clock.h": write "folder/clock.h"'),
     ({"shim/base/gone.c": '#include "base/gone.h"\n'}, "shim/base/gone.c: includes base/gone.h, which is not in shim/"),
@@ -47,7 +48,7 @@ def test_a_clean_tree(tmp_path, capsys):
     ({"shim/base/a.h": "\n", "shim/base/a.c": '#include "base/b.h"\n', "shim/base/b.h": "\n", "shim/base/b.c": '#include "base/a.h"\n'},
      "include each other in a circle: shim/base/a, shim/base/b"),
     ({"shim/base/broken.h": "unknown_type x;\n"}, "shim/base/broken.h: does not compile alone"),
-    ({"examples/long.c": "\n" * 60}, "examples/long.c: 60 lines"),
+    ({"examples/long.c": "int x;\n" * 60}, "examples/long.c: 60 lines"),
 ])
 def test_a_planted_breach(files, said, tmp_path, capsys):
     lines = breaches(tmp_path, capsys, files)
@@ -55,7 +56,7 @@ def test_a_planted_breach(files, said, tmp_path, capsys):
 
 
 def test_a_long_file_is_a_warning(tmp_path, capsys):
-    assert "more than 900" in breaches(tmp_path, capsys, {"shim/base/long.c": "\n" * 901})[0]
+    assert "more than 900" in breaches(tmp_path, capsys, {"shim/base/long.c": "int x;\n" * 901})[0]
 
 
 def test_a_known_breach_is_let_through_and_one_that_is_gone_is_not(tmp_path, capsys):
