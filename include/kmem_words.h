@@ -1,7 +1,5 @@
 /*
  * kmem_words.h - the few computations that recorder and reader must do alike.
- *
- * Called by both sides; safe anywhere: no calls, and no state but what the processor can do.
  */
 #ifndef KMEM_WORDS_H
 #define KMEM_WORDS_H

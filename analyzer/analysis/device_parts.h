@@ -3,7 +3,7 @@
  *
  * Tensors lie in memory that PyTorch's allocator took from the driver: they are a part of it and never added to it.
  *
- * Called by   rank_*.c, report.c, verdict_tell.c. Reads the model; rank_leaks_classify() need not have run.
+ * Context     Reads the model; rank_leaks_classify() need not have run.
  */
 #ifndef DEVICE_PARTS_H
 #define DEVICE_PARTS_H

@@ -1,7 +1,6 @@
 /*
  * rank.c - grouping of sites into lines and their order; which ranking decides what is rank_*.c.
  *
- * Called by   report.c, verdict.c, baseline.c.
  * When failing  it cannot.
  */
 #include "analysis/rank.h"

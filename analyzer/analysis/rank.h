@@ -13,7 +13,7 @@
  *
  * Each ranking is one row: a constant struct ranking in its own file, listed in rankings[].
  *
- * Called by   report.c, verdict.c, baseline.c. Reads the model; rank_leaks_classify() alone writes, one field.
+ * Context     Reads the model; rank_leaks_classify() alone writes, one field.
  */
 #ifndef RANK_H
 #define RANK_H

@@ -1,7 +1,6 @@
 /*
  * json_write.c - JSON, written as it comes.
  *
- * Called by   render_json.c, baseline.c.
  * When failing  see json_write.h.
  */
 #include "base/json_write.h"

@@ -1,7 +1,6 @@
 /*
  * memory.c - allocation that cannot fail.
  *
- * Called by   everything in the analyzer that builds a structure of unknown size.
  * When failing  one line on stderr and exit 2, see memory.h.
  */
 #include "base/memory.h"

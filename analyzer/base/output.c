@@ -1,7 +1,6 @@
 /*
  * output.c - did what we wrote arrive?
  *
- * Called by   cmd_*.c, main.c.
  * When failing  see output.h.
  */
 #include "base/output.h"

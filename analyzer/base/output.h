@@ -1,7 +1,6 @@
 /*
  * output.h - did what we wrote arrive?
  *
- * Called by   cmd_*.c, main.c.
  * When failing  a reader that went away (`| head`) is no failure and is not mentioned; everything else is one line and
  *               exit 2: the invocation is at fault (a full disk, a path), not the capture.
  */

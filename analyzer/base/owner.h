@@ -3,8 +3,6 @@
  *
  * A capture is written by the program that it tells of, or by anybody who can write files of that kind. Those of the user who reads, and of
  * root, are theirs or nobody's trick; one of another user may name any file as a source, and any moment as its start.
- *
- * Called by   capture_reader.c, process_tree.c, model.c, launcher.c, doctor_place.c.
  */
 #ifndef OWNER_H
 #define OWNER_H

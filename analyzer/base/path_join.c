@@ -1,7 +1,6 @@
 /*
  * path_join.c - see path_join.h.
  *
- * Called by   see path_join.h.
  * When failing  it does not: what cannot be joined stays as it is.
  */
 #include "base/path_join.h"

@@ -1,7 +1,7 @@
 /*
  * path_join.h - a name that was written relative to a folder, from the root on.
  *
- * Called by   symbolizer.c, model_frames.c. No state: the caller gives the room.
+ * Context     No state: the caller gives the room.
  */
 #ifndef PATH_JOIN_H
 #define PATH_JOIN_H

@@ -1,7 +1,6 @@
 /*
  * place.c - a line of code as short text.
  *
- * Called by   everything that composes a sentence or a table.
  * When failing  it does not: unknown parts are left out, long ones are cut.
  */
 #include "base/place.h"

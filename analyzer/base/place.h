@@ -1,7 +1,6 @@
 /*
  * place.h - how is a line of code written for a person?
  *
- * Called by   verdict.c, baseline.c, renderers; model.c tells which files there are.
  * Safe from   one thread. Its only state is the list of files; the caller gives the room.
  */
 #ifndef PLACE_H

@@ -3,8 +3,6 @@
  *
  * A FIFO in a folder of captures would make open() wait for a writer that never comes; a device may do worse. What is no regular file
  * is not opened for long.
- *
- * Called by   whatever opens a path that came from a folder, a capture or the command line.
  */
 #ifndef REGULAR_FILE_H
 #define REGULAR_FILE_H

@@ -1,7 +1,6 @@
 /*
  * shell_words.c - a command line as a shell would take it.
  *
- * Called by   report.c, model.c, verdict.c.
  * When failing  it cannot.
  */
 #include "base/shell_words.h"

@@ -1,7 +1,5 @@
 /*
  * shell_words.h - how would this command be typed?
- *
- * Called by   report.c, model.c, verdict.c.
  */
 #ifndef SHELL_WORDS_H
 #define SHELL_WORDS_H

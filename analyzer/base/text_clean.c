@@ -1,7 +1,6 @@
 /*
  * text_clean.c - can this text be shown?
  *
- * Called by   see text_clean.h.
  * Safe from   anywhere; no state.
  * When failing  it cannot.
  */

@@ -5,7 +5,6 @@
  * sequences without control characters and what else ends lines or turns text around, so that no text can end a line, steer a
  * terminal or break JSON.
  *
- * Called by   capture_reader.c, shell_words.c, text_pool.c, and what composes lines.
  * Safe from   anywhere; no state.
  */
 #ifndef TEXT_CLEAN_H

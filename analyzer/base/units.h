@@ -1,7 +1,6 @@
 /*
  * units.h - how is a number written for a person?
  *
- * Called by   renderers and everything that composes a sentence; the one place that knows the spelling.
  * Safe from   one thread; no state: the caller gives the room.
  *
  * Every function writes into `text`, which has UNITS_TEXT_BYTES of room, and returns it.

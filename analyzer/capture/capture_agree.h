@@ -1,7 +1,6 @@
 /*
  * capture_agree.h - do the counters of a capture without a seal agree with each other?
  *
- * Called by   model.c.
  * Safe from   one thread. Only when nobody writes the file any more.
  * When failing  it says so in the capture's `damages`; the counters are taken as they are.
  */

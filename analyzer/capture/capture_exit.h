@@ -1,7 +1,7 @@
 /*
  * capture_exit.h - what did the program hold before its exit handlers ran?
  *
- * Called by   model.c, once all of the capture was read and checked.
+ * Context     once all of the capture was read and checked.
  * Safe from   one thread.
  * When failing  figures stay those of the very end, and a line in the capture's `damages` says why.
  */

@@ -3,7 +3,7 @@
  *
  * Every index is checked against its section and every record against its checksum before the first use of its contents.
  *
- * Called by   model_*.c, after capture_open().
+ * Context     after capture_open().
  * Safe from   one thread.
  * When failing  NULL or false, and a line in the capture's `damages`.
  */

@@ -4,7 +4,6 @@
  * Version 2 counts the limit's hits and "oom" at the cgroup that owns the limit, and the kill ("oom_kill") at the
  * victim's own, summed upward; version 1 counts kills at the victim's own alone. /proc/vmstat counts the machine's.
  *
- * Called by   launcher.c, verdict.c.
  * When failing  see kill_counters.h.
  */
 #include "capture/kill_counters.h"

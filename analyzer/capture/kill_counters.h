@@ -1,7 +1,6 @@
 /*
  * kill_counters.h - how often has the kernel killed for memory here, up to now?
  *
- * Called by   launcher.c right after the program ended (the best moment), verdict.c when nobody waited for it.
  * When failing  what cannot be read is UINT64_MAX; a counter that is not known proves nothing.
  */
 #ifndef KILL_COUNTERS_H

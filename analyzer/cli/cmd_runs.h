@@ -3,8 +3,6 @@
  *
  * A file is one run; a folder is as many as are wanted of its sessions, the newest. All must be of one program, or of those that --program
  * allows.
- *
- * Called by   cmd_baseline.c, cmd_check.c.
  */
 #ifndef CMD_RUNS_H
 #define CMD_RUNS_H

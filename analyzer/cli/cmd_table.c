@@ -1,7 +1,6 @@
 /*
  * cmd_table.c - what the commands that read a capture have in common.
  *
- * Called by   cmd_*.c.
  * When failing  the reader's or the writer's line is passed up.
  */
 #include "cli/cmd_table.h"

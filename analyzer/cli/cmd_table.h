@@ -1,7 +1,5 @@
 /*
  * cmd_table.h - what the commands that read a capture have in common.
- *
- * Called by   cmd_*.c.
  */
 #ifndef CMD_TABLE_H
 #define CMD_TABLE_H

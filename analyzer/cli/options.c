@@ -1,7 +1,6 @@
 /*
  * options.c - what did the person ask for?
  *
- * Called by   main.c.
  * When failing  one line that names the command, the option and what it wants.
  */
 #include "cli/options.h"

@@ -2,8 +2,6 @@
  * options.h - what did the person ask for?
  *
  * One table of all options; a command names those that it takes. So an option means the same everywhere.
- *
- * Called by   main.c (parse, help), cmd_*.c (read).
  */
 #ifndef OPTIONS_H
 #define OPTIONS_H

@@ -1,7 +1,6 @@
 /*
  * baseline.c - reduces runs to figures; baseline_file.c keeps them.
  *
- * Called by   cmd_baseline.c, cmd_check.c.
  * When failing  it cannot.
  */
 #include "gate/baseline.h"

@@ -14,8 +14,6 @@
  *
  * FIGURE is { "min": ..., "median": ..., "max": ... } of bytes over the runs, 0 for a run without it; n is the
  * number of runs that had the site. program is the executable or script of the first process. Sites that held nothing, at the end or at the peak, are left out: they compare as 0.
- *
- * Called by   cmd_baseline.c, cmd_check.c.
  */
 #ifndef BASELINE_H
 #define BASELINE_H

@@ -1,7 +1,6 @@
 /*
  * baseline_file.c - a baseline as a file: written by json_write.c, read by jansson.
  *
- * Called by   cmd_baseline.c, cmd_check.c.
  * When failing  reading names the file, the place in it and what was expected there; a file edited by hand is
  *               checked member by member. Errors of writing stay in the stream.
  */

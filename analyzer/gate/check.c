@@ -1,7 +1,6 @@
 /*
  * check.c - applies the rules of check.h.
  *
- * Called by   cmd_check.c.
  * When failing  it cannot.
  */
 #include "gate/check.h"

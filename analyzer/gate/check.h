@@ -13,8 +13,6 @@
  * figure, for a line plus what the baseline's runs booked elsewhere in its domain, for it may be of that line. A line at which a run
  * booked what is of others, for want of room for their stacks, is judged by the domain's figures alone. Noise only adds memory, so leaks take the least of several runs. Address space (reserved, file) is listed
  * and judged by nobody; what imports leave behind is judged by the domain's figures alone.
- *
- * Called by   cmd_check.c, render_check_*.c.
  */
 #ifndef CHECK_H
 #define CHECK_H

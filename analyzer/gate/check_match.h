@@ -5,7 +5,6 @@
  * That holds only where nothing got worse by it: the same domain, leak only for leak, no more bytes than the old line was allowed and
  * no less than half, all other frames that count the same. Each line of the baseline is taken once.
  *
- * Called by   check.c.
  * When failing  it cannot.
  */
 #ifndef CHECK_MATCH_H

@@ -1,7 +1,6 @@
 /*
  * render_check_text.c - the result of a check for a person.
  *
- * Called by   cmd_check.c.
  * When failing  errors stay in the stream.
  */
 #include <string.h>

@@ -5,7 +5,6 @@
  * Their names are the same in every run, so that a CI system can follow them; what failed stands in the failure: the line, and
  * the bytes before, after and allowed; file and line of the case are those of the code. When the program did not end well the others are skipped: its figures say nothing.
  *
- * Called by   cmd_check.c.
  * When failing  errors stay in the stream. Texts are escaped here; they are UTF-8 without control characters already.
  */
 #include <limits.h>

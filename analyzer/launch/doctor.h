@@ -3,7 +3,6 @@
  *
  * Each check adds findings; the command prints them.
  *
- * Called by   cmd_doctor.c.
  * When failing  a check that cannot be made is a finding.
  */
 #ifndef DOCTOR_H

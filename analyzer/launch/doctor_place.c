@@ -1,7 +1,5 @@
 /*
  * doctor_place.c - the library, the folder of captures, limits and the environment: see doctor.h.
- *
- * Called by   cmd_doctor.c.
  */
 #include "launch/doctor.h"
 

@@ -3,8 +3,6 @@
  *
  * Which libraries a program gets is asked of its own dynamic loader, with ours preloaded: it searches as it will search at
  * the start, and runs nothing.
- *
- * Called by   cmd_doctor.c.
  */
 #include "launch/doctor.h"
 

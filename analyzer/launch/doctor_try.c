@@ -3,8 +3,6 @@
  *
  * The shim itself is asked: a run that does nothing, into a folder that is removed afterwards. What it says of itself on
  * its error output and in its capture are the findings.
- *
- * Called by   cmd_doctor.c.
  */
 #include "launch/doctor.h"
 

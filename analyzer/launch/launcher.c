@@ -1,7 +1,6 @@
 /*
  * launcher.c - runs a program with the shim preloaded and tells how it ended.
  *
- * Called by   cmd_run.c.
  * When failing  before the start: one line and exit 2, nothing has been run. Afterwards nothing fails: the program's
  *               status is the caller's result whatever happens to the report.
  */

@@ -1,7 +1,5 @@
 /*
  * launcher.h - runs a program with the shim preloaded and tells how it ended.
- *
- * Called by   cmd_run.c.
  */
 #ifndef LAUNCHER_H
 #define LAUNCHER_H

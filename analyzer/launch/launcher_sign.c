@@ -4,7 +4,6 @@
  * The counters of kills for memory are read first of all: the sooner after the death, the less another process's kill
  * can be taken for this one. One pwrite of one checksummed struct, at a place that the recorder never writes.
  *
- * Called by   cmd_run.c.
  * When failing  the capture stays as it was: unsigned, which the verdict allows for.
  */
 #include <dirent.h>

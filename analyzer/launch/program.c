@@ -1,7 +1,6 @@
 /*
  * program.c - can this program be recorded at all?
  *
- * Called by   cmd_run.c, doctor_program.c.
  * When failing  see program.h.
  */
 #include "launch/program.h"

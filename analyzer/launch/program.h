@@ -6,7 +6,6 @@
  * it, and the address sanitizer's library ends a program that has another one before it. Looked up before the start,
  * said by `run` afterwards and by `doctor` instead.
  *
- * Called by   cmd_run.c, doctor_program.c.
  * When failing  a file that cannot be read or understood is taken for recordable: the start itself will tell.
  */
 #ifndef PROGRAM_H

@@ -3,8 +3,6 @@
  *
  * The executable comes first in the loader's order: what it defines, no preloaded library can stand in front of. A
  * malloc that is linked into a program is among its dynamic symbols, for the C library refers to it.
- *
- * Called by   program.c.
  */
 #include "launch/program_elf.h"
 

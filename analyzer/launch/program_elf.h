@@ -1,7 +1,6 @@
 /*
  * program_elf.h - what do a program's dynamic symbols and the libraries that it names say about recording it?
  *
- * Called by   program.c.
  * When failing  a file that elfutils cannot read has nothing to say.
  */
 #ifndef PROGRAM_ELF_H

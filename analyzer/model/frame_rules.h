@@ -1,7 +1,6 @@
 /*
  * frame_rules.h - whose code is this frame, and which frame of a stack does a person want to see first?
  *
- * Called by   model_frames.c, model_stacks.c.
  * Safe from   anywhere; no state.
  */
 #ifndef FRAME_RULES_H

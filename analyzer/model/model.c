@@ -1,7 +1,6 @@
 /*
  * model.c - from a CAPTURE argument to a model: the order of the steps.
  *
- * Called by   cmd_*.c.
  * Safe from   one thread.
  * When failing  one line in `fail` when nothing could be read; else `damages` tells what was left out.
  */

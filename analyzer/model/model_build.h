@@ -15,7 +15,6 @@
  *   model_resident.c   what of them is in memory
  *   model_types.c      kinds of Python objects that are alive at sites
  *
- * Called by   these files alone.
  * Safe from   one thread.
  */
 #ifndef MODEL_BUILD_H

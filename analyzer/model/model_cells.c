@@ -6,7 +6,6 @@
  * recorder kept numbers and texts apart, and in the end every file of a cell is called by its latest number, "cell In[12]", or by
  * its hash where that is not known.
  *
- * Called by   model.c, model_frames.c.
  * Safe from   one thread.
  */
 #include <ctype.h>

@@ -4,7 +4,7 @@
  * A domain's counters are the sums of its sites'. Its peak word may lag behind them, because threads add up small events
  * first: what the sites hold is put in the place of what the word says is live, before any peak is computed from it.
  *
- * Called by   model_processes.c, before the sites are merged.
+ * Context     before the sites are merged.
  * Safe from   one thread.
  * When failing  a domain without a name is left out and told. Where sites are missing, because the file was cut or they were damaged, the head says what
  *               all of them held.

@@ -1,7 +1,6 @@
 /*
  * model_generations.c - how many of a call site's generations still have live blocks?
  *
- * Called by   model_sites.c, for the end; model_failed.c, for the moment of a refusal.
  * Safe from   one thread.
  * When failing  counts that cannot be are counted in `unlikely`.
  */

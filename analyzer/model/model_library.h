@@ -3,8 +3,6 @@
  *
  * Of the domain "library" alone: pages inside reservations that a library manages itself. The frame that made the reservation is the
  * first native one of the stack, and its module is the library.
- *
- * Called by   model.c, verdict*.c.
  */
 #ifndef MODEL_LIBRARY_H
 #define MODEL_LIBRARY_H

@@ -1,7 +1,6 @@
 /*
  * model_processes.c - what does the head of one capture say about its process?
  *
- * Called by   model.c.
  * Safe from   one thread.
  * When failing  a damaged part counts as absent and is told by a line in the capture's damages.
  */

@@ -6,7 +6,7 @@
  * be untouched than it still holds, and where memory grew by more than what was allocated since, that much of the untouched was
  * touched meanwhile.
  *
- * Called by   model.c, after the sites were merged.
+ * Context     after the sites were merged.
  * Safe from   one thread.
  * When failing  what cannot be is left out and told; then everything that was asked for counts as memory.
  */

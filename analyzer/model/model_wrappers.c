@@ -5,7 +5,7 @@
  * what they do they are known: an innermost function of the user's that more than CALLERS_MIN different lines of the user's call,
  * and that holds more than half of a domain. Then its callers are the lines. Names that are known beforehand are in frame_rules.c.
  *
- * Called by   model.c, when the sites have their keys.
+ * Context     when the sites have their keys.
  * Safe from   one thread.
  * When failing  it cannot.
  */

@@ -1,7 +1,5 @@
 /*
  * process_alive.c - does the process of a capture run now (see process_tree.h)?
- *
- * Called by   model.c, model_processes.c.
  */
 #include <dirent.h>
 #include <inttypes.h>

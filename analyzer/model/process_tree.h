@@ -1,7 +1,6 @@
 /*
  * process_tree.h - which captures belong together, and who started whom?
  *
- * Called by   model.c; commands that watch a running program (process_tree_is_alive).
  * Safe from   one thread.
  * When failing  one line in `fail`: a missing path is a usage error, a folder in which nothing can be read a bad capture.
  *             Single files that cannot be read are lines in `damages`.

@@ -1,7 +1,7 @@
 /*
  * site_key.c - which site of another run, build or machine is this one?
  *
- * Called by   model.c once per load. Single-threaded, deterministic: the same stacks give the same keys in any
+ * Context     once per load. Single-threaded, deterministic: the same stacks give the same keys in any
  *             order of sites.
  * When failing  it cannot; sites without frames share one family per domain.
  */

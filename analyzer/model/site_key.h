@@ -7,8 +7,6 @@
  * bits tell sites apart that share those names (two lines of one function, other callers further out), in the
  * order of their lines; they change when a sibling comes or goes. Comparisons between runs therefore add up what
  * shares the high part: site_key_family().
- *
- * Called by   model.c once, after sites were merged; baseline.c.
  */
 #ifndef SITE_KEY_H
 #define SITE_KEY_H

@@ -2,8 +2,6 @@
  * render.h - the ways in which a report is written.
  *
  * Each renderer writes to a stream and leaves its errors there; output.c checks them once.
- *
- * Called by   cmd_*.c.
  */
 #ifndef RENDER_H
 #define RENDER_H

@@ -1,7 +1,6 @@
 /*
  * render_json.c - the report as JSON, schema 1, described in report.schema.json.
  *
- * Called by   cmd_*.c with --json.
  * When failing  errors stay in the stream.
  */
 #include <inttypes.h>

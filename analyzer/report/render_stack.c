@@ -4,7 +4,6 @@
  * A row is the sum of its sites. When they were called from several places, those places are listed with their shares;
  * else the stack of the largest site stands for all.
  *
- * Called by   render_table.c.
  * When failing  errors stay in the stream. All texts are cleaned of control characters here.
  */
 #include <stdlib.h>

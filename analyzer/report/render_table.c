@@ -4,7 +4,6 @@
  * 100 columns, no colours, figures right-aligned with their units, the line of code last so that it may be long. The
  * first row is what to look at. What imports left behind comes at the end, one row per module.
  *
- * Called by   cmd_*.c.
  * When failing  errors stay in the stream. All texts are cleaned of control characters here.
  */
 #include <stdlib.h>

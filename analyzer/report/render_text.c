@@ -1,7 +1,6 @@
 /*
  * render_text.c - what stands around the tables: what happened, how much in all, what is missing.
  *
- * Called by   cmd_*.c.
  * When failing  errors stay in the stream. All texts are cleaned of control characters here.
  */
 #include <inttypes.h>

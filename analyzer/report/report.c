@@ -1,7 +1,6 @@
 /*
  * report.c - makes the report from the model and a ranking.
  *
- * Called by   cmd_*.c; what it makes is read by render_*.c.
  * When failing  only for a domain that the capture does not have.
  */
 #include "report/report.h"

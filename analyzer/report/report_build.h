@@ -4,8 +4,6 @@
  *   report.c           verdict, totals, processes, lines, sites
  *   report_memory.c    where what was in memory was
  *   report_requests.c  requests that were refused
- *
- * Called by   these files alone.
  */
 #ifndef REPORT_BUILD_H
 #define REPORT_BUILD_H

@@ -1,7 +1,6 @@
 /*
  * report_memory.c - where was what was in memory, and what are its parts called?
  *
- * Called by   report.c.
  * When failing  it cannot.
  */
 #include "report/report_build.h"

@@ -1,7 +1,6 @@
 /*
  * report_requests.c - what was refused, and what was the device made of at that moment?
  *
- * Called by   report.c.
  * When failing  it cannot; what nobody wrote down is left out.
  */
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /*
  * debug_package.h - one unit of a package of split debug information (.dwp), as a file of its own.
  *
- * Called by   debug_gate.c.
  * Safe from   one thread.
  * When failing  -1.
  */

@@ -1,7 +1,6 @@
 /*
  * function_name.h - what is this function called, for a person?
  *
- * Called by   symbolizer.c.
  * Safe from   one thread.
  */
 #ifndef FUNCTION_NAME_H

@@ -4,7 +4,6 @@
  * Decodes the line table that the recorder copied, offline. Three formats: co_lnotab up to 3.9, co_linetable of 3.10,
  * location table from 3.11 on. Formats as described in CPython's Objects/lnotab_notes.txt, Objects/locations.md.
  *
- * Called by   model_frames.c.
  * Safe from   anywhere; no state. The table is hostile input: nothing beyond its end is read.
  * When failing  the line of the last complete entry before the damage; 0 when there is none.
  */

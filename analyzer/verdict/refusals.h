@@ -1,7 +1,6 @@
 /*
  * refusals.h - what became of the requests that were refused, and which one ended the program?
  *
- * Called by   report.c, cmd_runs.c, verdict_facts.c.
  * Safe from   one thread.
  */
 #ifndef REFUSALS_H

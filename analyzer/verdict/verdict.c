@@ -5,7 +5,6 @@
  * it; `tell` (verdict_tell.c) writes the paragraph. Rows are tried in order, so a row may rely on those above it having declined.
  * The last row takes everything.
  *
- * Called by   report.c, cmd_run.c, cmd_check.c, through verdict_decide().
  * When failing  it cannot; long texts are cut.
  */
 #include "verdict/verdict.h"

@@ -5,8 +5,6 @@
  * the first that the facts (verdict_facts.c) support is the verdict. A verdict says how sure it is and what that
  * rests on, never more than the evidence: exit status 137 alone is not "out of memory", and a line is where memory
  * was allocated, not where the mistake is.
- *
- * Called by   report.c, cmd_run.c, cmd_check.c.
  */
 #ifndef VERDICT_H
 #define VERDICT_H

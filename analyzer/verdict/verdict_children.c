@@ -1,7 +1,6 @@
 /*
  * verdict_children.c - how is told of child processes that did not end by themselves, when their parent did?
  *
- * Called by   verdict_facts.c, verdict.c, verdict_tell.c.
  * When failing  it cannot; long texts are cut.
  */
 #include <inttypes.h>

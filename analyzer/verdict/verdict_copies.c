@@ -1,7 +1,6 @@
 /*
  * verdict_copies.c - which processes copied what their parent had built, and how is it said?
  *
- * Called by   verdict_facts.c, verdict.c.
  * When failing  no copies: nothing is said.
  */
 #include <stdlib.h>

@@ -5,7 +5,6 @@
  * traceback keeps tensors; tensors accumulate; the driver's pools keep what nobody uses; one request took most of it in advance; what is
  * free lies in pieces; pinned memory is rounded up.
  *
- * Called by   verdict*.c.
  * When failing  it cannot; long texts are cut.
  */
 #include <inttypes.h>

@@ -1,8 +1,6 @@
 /*
  * verdict_domain.c - what is there to say about one domain alone: how much, by which line, does it grow, was it refused?
  *
- * Called by   verdict.c: for `why --domain D`, where the program's end is not about that domain already, and for a sentence about
- *             the device where the end is not about one.
  * When failing  it cannot; long texts are cut.
  */
 #include <inttypes.h>

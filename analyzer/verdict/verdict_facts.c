@@ -1,7 +1,6 @@
 /*
  * verdict_facts.c - what do the captures, the launcher and this machine show about the end?
  *
- * Called by   verdict.c.
  * When failing  what cannot be known is marked so; no conclusion is drawn here.
  */
 #include <signal.h>

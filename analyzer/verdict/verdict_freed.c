@@ -6,7 +6,6 @@
  * that are live (shim/periodic/resident_heap.h). After that, or where nobody could look, there are sums: what malloc has in memory, less what is
  * live.
  *
- * Called by   verdict_memory.c, verdict.c, verdict_tell.c, report.c.
  * When failing  without a look at the resident set nothing is said.
  */
 #include <string.h>

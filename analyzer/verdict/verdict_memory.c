@@ -5,7 +5,6 @@
  * manage their own, by files, by other processes of the container, by the recorder. A line that holds less than a third of all that
  * is never named before it was said where the rest is. What was asked for and never touched fills nothing.
  *
- * Called by   verdict_facts.c, verdict_tell.c, verdict.c.
  * When failing  without a look at the resident set nothing is said: then everything that was asked for counts as memory.
  */
 #include <stdlib.h>

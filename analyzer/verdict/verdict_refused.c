@@ -1,7 +1,6 @@
 /*
  * verdict_refused.c - what was asked for in vain, and which limit was in the way?
  *
- * Called by   verdict_tell.c, verdict_device.c, verdict_domain.c.
  * When failing  it cannot.
  */
 #include <inttypes.h>

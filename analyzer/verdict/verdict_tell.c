@@ -4,7 +4,6 @@
  * The sentences share their parts: who, how it ended, how close to which limit, who held most. Numbers carry units,
  * a conclusion carries its confidence and what it rests on, a line is where memory "was allocated".
  *
- * Called by   verdict.c.
  * When failing  it cannot; long texts are cut.
  */
 #include "verdict/verdict_tell.h"

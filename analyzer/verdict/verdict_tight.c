@@ -1,7 +1,6 @@
 /*
  * verdict_tight.c - how much did a process hold at most, how much of it was never touched, and would a little more have been too much?
  *
- * Called by   verdict.c, verdict_children.c, verdict_facts.c, verdict_tell.c.
  * When failing  it cannot; what no heartbeat saw is not told.
  */
 #include <string.h>

@@ -1,7 +1,6 @@
 /*
  * verdict_timeout.c - was the program run by timeout(1), and was its time up?
  *
- * Called by   verdict*.c.
  * When failing  it cannot: it was not, as far as is known.
  */
 #include <signal.h>

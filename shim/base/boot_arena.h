@@ -3,7 +3,7 @@
  *
  * dlsym may call calloc before it can answer what calloc is. What is served here is never given back.
  *
- * Called by   hooks_malloc.c. Safe from any thread. When full: NULL, as for any failed allocation.
+ * Safe from   any thread. When full: NULL, as for any failed allocation.
  */
 #ifndef BOOT_ARENA_H
 #define BOOT_ARENA_H

@@ -4,7 +4,6 @@
  * A call takes a turn of the processor's clock at least. So the time between two looks at its counter bounds the number of functions
  * that were entered: what lies further out on the stack than that many frames was there before.
  *
- * Called by   native_memo.c.
  * Safe from   anywhere: one instruction, no system call.
  * When failing  without a steady counter, on another processor than before, or when the counter went back: any number of calls.
  * Not chosen  CLOCK_MONOTONIC: twice the instructions, and it hides on which processor it was read.

@@ -4,7 +4,6 @@
  * For addresses that come from a walk and may be wrong: the kernel is asked, and refuses what is not mapped
  * or not readable instead of raising a signal.
  *
- * Called by   thread_stack.c, native_stack.c, native_memo.c, unwind_libunwind.c, python_stack.c, python_cells.c, python_types.c, python_visit.c.
  * Safe from   any hook, any signal handler: system calls only; errno is kept.
  * When failing  what cannot be asked about is not readable.
  */

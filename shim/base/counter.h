@@ -4,7 +4,7 @@
  * One instruction, which the compiler does not make of a relaxed load and a relaxed store. Not locked: a reader sees the old value or
  * the new one, as it would with those two.
  *
- * Called by   tracker.c, tracker_again.c, generations.h. Safe from anywhere.
+ * Safe from   anywhere.
  */
 #ifndef COUNTER_H
 #define COUNTER_H

@@ -1,7 +1,7 @@
 /*
  * diag.h - one-line messages from inside somebody else's process.
  *
- * Called by   anything in the shim. Safe from any context: a stack buffer and one write(2) to stderr; errno kept.
+ * Safe from   any context: a stack buffer and one write(2) to stderr; errno kept.
  * Levels      KMEMSHIM_LOG=quiet|warn|debug; the default is warn: quiet when all is well. Never stdout.
  */
 #ifndef DIAG_H

@@ -4,7 +4,6 @@
  * Reads the dynamic symbol table as it is mapped, so that a hook can ask, which must not call the loader. What is not exported
  * may still be a section of the file.
  *
- * Called by   python_runtime.c, real_libc.c, real_new.c.
  * Safe from   any hook, as long as the object stays mapped: no lock, no allocation.
  * When failing  NULL; also for an object without a table of hashes.
  */

@@ -1,7 +1,6 @@
 /*
  * loaded_object.h - which ELF object is mapped at this address, and what of it can be read?
  *
- * Called by   unwind_rules.c, unwind_libunwind.c and module_map.c.
  * Safe from   any hook, any signal handler: _dl_find_object() (glibc 2.35 and later) takes no lock and
  *             allocates nothing. Nothing here is cached.
  * When failing  false. An older libc's loader refuses the library, and says which version it wants.

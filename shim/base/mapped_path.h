@@ -1,7 +1,6 @@
 /*
  * mapped_path.h - what does the kernel call the file that is mapped there?
  *
- * Called by   module_map.c, for what the loader knows by a relative name only.
  * Safe from   any thread, any signal handler; reads /proc/self/maps to the line.
  * When failing  0: it cannot be read, or the path does not fit.
  */

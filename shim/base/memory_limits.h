@@ -1,7 +1,6 @@
 /*
  * memory_limits.h - which limits could end this process, and how close is it now?
  *
- * Called by   lifecycle.c (once, for the header), heartbeat.c (now and then, from a hook).
  * Safe from   anywhere: open, read, close of files under /proc and /sys with buffers on the stack; no allocation.
  *             errno changes.
  * When failing  a file that is missing leaves its fields 0 (counters: UINT64_MAX).

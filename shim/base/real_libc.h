@@ -1,7 +1,6 @@
 /*
  * real_libc.h - the functions that our hooks stand in front of: the next ones in line, which may be another preload's.
  *
- * Called by   hooks_*.c. real_libc_find() may be called from any thread at any time; it looks up once.
  * When failing  a function that does not exist here stays NULL (free_sized, malloc_trim).
  */
 #ifndef REAL_LIBC_H

@@ -5,7 +5,6 @@
  * C that opens C++ libraries for themselves alone (every extension of Python), each library has its own: the one that it
  * defines itself, else the first that it brings. That is looked for as the loader would, by what each object needs.
  *
- * Called by   hooks_new.c, when a caller is not known yet; lifecycle.c.
  * Safe from   any thread, any hook: it waits for no more than a change of the list of loaded objects, not for a dlopen whose
  *             constructors run, as dlsym would. It allocates nothing and leaves no message.
  * When failing  addr is NULL: nobody defines that function.

@@ -1,7 +1,7 @@
 /*
  * settings.h - one table of KMEMSHIM_* variables, parsed once when the shim starts.
  *
- * Called by   lifecycle.c (parse), everything (read). Constant after the start.
+ * Context     Constant after the start.
  * Bad values  one message that names the variable, and the default.
  */
 #ifndef SETTINGS_H

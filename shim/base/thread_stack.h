@@ -4,7 +4,7 @@
  * libc knows, but tells it under a lock that the program may be holding when it comes to a hook:
  * pthread_getattr_np() itself allocates. So the answer is worked out from addresses alone.
  *
- * Called by   native_stack.c, native_memo.c, python_frames.c, python_stack.c, on the thread in question.
+ * Context     on the thread in question.
  * Safe from   any hook, any signal handler: no lock, no allocation; errno is kept. System calls only when
  *             the thread is deeper in its stack than at any question before, one a page.
  * When failing  the stack is not known: thread_stack_contains() is false.

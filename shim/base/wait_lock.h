@@ -5,7 +5,6 @@
  * turned away too early would lose a record. A holder that never comes back (siglongjmp out of a signal handler, a thread
  * cancelled in between) costs one waiter a second; those after it hardly wait, until the lock was free once.
  *
- * Called by   capture_file.c, range_map.c, module_map.c, hooks_cuda_pool.c.
  * Safe from   any thread, inside the reentry guard: so a signal handler never waits for what it interrupted. No signal handler calls CUDA.
  *             errno is kept.
  * When failing  take returns false: the caller counts what it loses.

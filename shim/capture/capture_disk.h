@@ -1,7 +1,7 @@
 /*
  * capture_disk.h - the capture as a file in a folder: made, found again, given room, removed.
  *
- * Called by   capture_file.c, lifecycle.c, hooks_sandbox.c. Safe from any hook: system calls only; one thread at a time (the growth lock).
+ * Safe from   any hook: system calls only; one thread at a time (the growth lock).
  * When failing  false or -1, and errno says why.
  */
 #ifndef CAPTURE_DISK_H

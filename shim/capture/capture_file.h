@@ -1,7 +1,6 @@
 /*
  * capture_file.h - the growing, preallocated, mapped .kmem file of this process.
  *
- * Called by   lifecycle.c (open, close), the stores of layer 2 (append), heartbeat.c.
  * Safe from   append and the accessors: any hook; no allocation; growth makes system calls and is done by
  *             one thread while the others use the room that is left.
  * When failing  no disk, no room, no permission: one message, and the same structure continues in private

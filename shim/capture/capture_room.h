@@ -1,7 +1,7 @@
 /*
  * capture_room.h - address ranges that the sections of a capture may fill.
  *
- * Called by   capture_file.c, with the growth lock held.
+ * Context     with the growth lock held.
  * Safe from   any hook: system calls only.
  * When failing  NULL: there are no addresses left.
  */

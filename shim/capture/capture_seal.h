@@ -1,7 +1,6 @@
 /*
  * capture_seal.h - checksums over a whole capture, when nothing in it changes any more.
  *
- * Called by   capture_file.c, at the end.
  * Safe from   one thread.
  */
 #ifndef CAPTURE_SEAL_H

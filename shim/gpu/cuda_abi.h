@@ -1,7 +1,7 @@
 /*
  * cuda_abi.h - the few CUDA functions and numbers that the shim needs, declared without a toolkit.
  *
- * Called by   hooks_cuda_*.c, hooks_lookup.c and real_cuda.c. Declarations only; no CUDA package is needed.
+ * Context     Declarations only; no CUDA package is needed.
  * Sources     cuda.h and cuda_runtime_api.h of the CUDA 13.0 toolkit: the driver's exported names are only
  *             ever added to, and no function below changed its signature between 11.2 and 13.0. Versions
  *             are those of cudaTypedefs.h (PFN_cuMemAlloc_v3020: 3020).

@@ -4,7 +4,7 @@
  * Their parameters and numbers are those of the CUDA functions of the same kind: cuda_abi.h has the types. Handles of physical memory are
  * pointers. Where it is created stands as in CUDA since ROCm 6, and then begins with HIP_TYPE_PINNED; before, elsewhere.
  *
- * Called by   hooks_hip.c, hooks_lookup.c and real_cuda.c. Declarations only.
+ * Context     Declarations only.
  * Sources     hip_runtime_api.h of ROCm 5.2: names, parameters, hipErrorOutOfMemory 2, hipErrorDeinitialized 4, hipErrorNoDevice 100.
  *             Exports have the version node hip_4.2, which our names without one satisfy, too.
  */

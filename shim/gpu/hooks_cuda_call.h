@@ -14,7 +14,7 @@
  *
  * Another vendor's functions are a second table, not second code: hip_abi.h, hooks_hip.c.
  *
- * Called by   hooks_cuda_*.c, hooks_hip.c. Every begin is followed by exactly one end, on the same thread.
+ * Context     Every begin is followed by exactly one end, on the same thread.
  * Safe from   any thread; errno is kept by the end functions.
  */
 #ifndef HOOKS_CUDA_CALL_H

@@ -5,7 +5,6 @@
  * program made itself ends with that one: those have places in a table, and each block is marked with its place. What is given out in
  * a green context is the primary one's, which it holds.
  *
- * Called by   the program and CUDA's own libraries, as hooks_cuda_driver.c.
  * Safe from   any thread. The real result is passed on whatever becomes of our record.
  * When failing  without a driver or runtime: the error that there is none. With more contexts than places: what is given out in
  *             those is taken for the primary context's, and they are counted.

@@ -5,7 +5,6 @@
  * look the functions up: every CUDA runtime, shared or static. What is no pair of allocation and release is in
  * hooks_cuda_memory.c and hooks_cuda_context.c.
  *
- * Called by   the program and CUDA's own libraries.
  * Safe from   any thread. The real result is passed on whatever becomes of our record.
  * When failing  without a driver: CUDA_ERROR_NOT_INITIALIZED, as before cuInit().
  */

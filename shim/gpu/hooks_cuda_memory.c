@@ -1,7 +1,6 @@
 /*
  * hooks_cuda_memory.c - physical memory of the driver, by handle, and its mappings.
  *
- * Called by   the program and CUDA's own libraries, as hooks_cuda_driver.c.
  * Safe from   any thread. The real result is passed on whatever becomes of our record.
  * When failing  without a driver: CUDA_ERROR_NOT_INITIALIZED, as before cuInit().
  */

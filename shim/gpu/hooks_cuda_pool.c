@@ -4,7 +4,6 @@
  *
  * A device has a pool of its own, which the driver is asked for; of those that the program makes it is noted.
  *
- * Called by   the program and CUDA's own libraries, as hooks_cuda_driver.c; hooks_cuda_call.c.
  * Safe from   any thread. The real result is passed on whatever becomes of our record.
  * When full   the oldest gives way: it is taken for the current device's, and what it keeps for somebody else's.
  */

@@ -5,7 +5,6 @@
  * and book by themselves only where the driver cannot be seen (RTLD_DEEPBIND). Lookups by dlsym are not
  * answered with them: two runtimes may live in one process, and a wrapper could not tell whose it is.
  *
- * Called by   the program.
  * Safe from   any thread. The real result is passed on whatever becomes of our record.
  * When failing  without a runtime: cudaErrorNoDevice, for programs that test a weak reference.
  */

@@ -4,7 +4,6 @@
  * Below HIP there is no driver that programs call: these book by themselves, into the rows of devices, which the header then says are
  * HIP's. One process has devices of one vendor.
  *
- * Called by   the program.
  * Safe from   any thread. The real result is passed on whatever becomes of our record.
  * When failing  without HIP: hipErrorNoDevice. What HIP cannot be asked: device 0, and no figures of it.
  * Not seen    arrays by handles of the driver's kind (hipArrayCreate), what hipGetProcAddress gives out.

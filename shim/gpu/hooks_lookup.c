@@ -9,7 +9,6 @@
  *   - only what lies in libcuda.so.*, or in libamdhip64, is replaced, so that trampolines of the same name keep working
  *   - a name that nobody has but us is not found: programs look whether there is CUDA that way
  *
- * Called by   the program, the loader's users, CUDA's own libraries.
  * Safe from   wherever dlsym is: no lock of ours, no opening of libraries, no waiting for another thread.
  * When failing  what the real lookup returned; of functions in a form that we do not know the report says so.
  * Not chosen  a hook of dlsym in C: without a guaranteed tail call our return address would become the

@@ -5,7 +5,6 @@
  * or not a profiler runs. Its blocks are booked as tensors, in a domain of their own: the driver's memory is what they
  * lie in, so the two are never added up. The name of the function says which parameters it has; three are known.
  *
- * Called by   the allocator of libc10_cuda, which holds its mutex: nothing here calls PyTorch, CUDA or the loader, or waits.
  * Safe from   any thread.
  * When failing  the call is passed on to libc10 all the same, for torch.profiler.
  */

@@ -10,8 +10,8 @@
  * Python extension), and with libraries that export trampolines under the driver's names it finds those.
  * Such an answer is used, but never remembered.
  *
- * Called by   CUDA hooks. What is remembered was pinned first (opened once more and never closed), so no
- *             pointer here can outlive its library.
+ * Context     What is remembered was pinned first (opened once more and never closed), so no pointer
+ *             here can outlive its library.
  * Safe from   any thread; two threads that race find the same pointer.
  * When failing  NULL, and no error is left behind for the program's dlerror().
  */

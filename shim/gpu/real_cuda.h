@@ -1,7 +1,6 @@
 /*
  * real_cuda.h - where are the CUDA functions that our exports stand in front of?
  *
- * Called by   hooks_cuda_*.c and hooks_lookup.c.
  * Safe from   CUDA hooks only: the first call of each function opens loaded objects by name, which takes
  *             the loader's lock. Never from an allocation hook. Later calls are one load (driver) or one
  *             hash probe (runtime).

@@ -1,7 +1,8 @@
 /*
  * real_cuda_ask.c - what the driver knows and its caller did not say: which device, which context, how many bytes.
  *
- * Called by   hooks_cuda_*.c, outside the reentry guard: what the driver allocates here is the program's, as in any call of it.
+ * Context     outside the reentry guard: what the driver allocates here is the program's, as in any
+ *             call of it.
  * Safe from   CUDA hooks, as real_cuda.h says.
  * When failing  the answer that changes least (see real_cuda.h).
  */

@@ -4,7 +4,7 @@
  * Both by address in one table, which is not that of host memory. A tensor may begin where its memory does, so its key has a bit
  * more.
  *
- * Called by   hooks_cuda_call.c, hooks_torch.c, inside the reentry guard.
+ * Context     inside the reentry guard.
  * Safe from   any thread. One thread at a time owns an address: the driver, and PyTorch's mutex, guarantee it.
  * When full   the event is counted as lost.
  */

@@ -1,7 +1,7 @@
 /*
  * hooks_dlclose.c - dlclose(): what was unloaded must not lend its addresses to what comes next.
  *
- * Called by   the program. Not inside the reentry guard: destructors that run here belong to the program.
+ * Context     Not inside the reentry guard: destructors that run here belong to the program.
  * Safe from   where dlclose itself is.
  * When failing  the next dlclose in line is not found: -1, as for a bad handle.
  */

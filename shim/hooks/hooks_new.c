@@ -11,7 +11,6 @@
  *   N1  `real` is stored before `go`: who sees `go` jumps with the real one
  *   N2  a row belongs to one library until that is unloaded. So who comes from a page that leads to it is never led to another's.
  *
- * Called by   the program and its libraries.
  * Safe from   wherever operator new is.
  * When failing  a caller that there is no row for is looked up each time; where nobody defines the function it is malloc and free.
  */

@@ -1,7 +1,5 @@
 /*
  * hooks_new.h - C++'s operator new and delete.
- *
- * Called by   the assembly of hooks_new.c (what records); hooks_dlclose.c.
  */
 #ifndef HOOKS_NEW_H
 #define HOOKS_NEW_H

@@ -1,7 +1,6 @@
 /*
  * hooks_python.h - small objects of Python, and the arenas they live in.
  *
- * Called by   lifecycle.c, hooks_mmap.c; event_site.h declares hooks_python_arrive() for itself.
  * Safe from   see each function.
  */
 #ifndef HOOKS_PYTHON_H

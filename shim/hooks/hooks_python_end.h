@@ -5,7 +5,6 @@
  * and histories that were held all along. What runs right before them is the module that was started as the program: its code
  * object dies when it is done, with no frame left, inside the function that runs programs.
  *
- * Called by   the code type's dealloc slot (python_runtime.c).
  * Safe from   any thread, outside any hook.
  * When failing  figures are those of the moment when finalisation begins: where something keeps the code object (an error that was not
  *             caught stays in sys.last_traceback), in an interactive session, and in a program that embeds Python.

@@ -1,7 +1,7 @@
 /*
  * hooks_sandbox.h - the program gives up rights to system calls.
  *
- * Called by   hooks_syscall.c. Safe from any thread; errno is kept.
+ * Safe from   any thread; errno is kept.
  */
 #ifndef HOOKS_SANDBOX_H
 #define HOOKS_SANDBOX_H

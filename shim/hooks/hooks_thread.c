@@ -4,7 +4,6 @@
  * Only a creator with Python frames (or one that was given some) is of interest; every other call goes on as it came. The new
  * thread takes its record and jumps to the program's own routine: no frame of ours stays on its stack.
  *
- * Called by   the program.
  * Safe from   where pthread_create() and thrd_create() are.
  * When failing  the thread has no creator; it is created all the same.
  */

@@ -5,7 +5,7 @@
  * so in a page that it shares with its parents, and the first of them that forks or ends removes it. Nothing in the page is a path: who
  * writes there can have captures of this session's own program removed, nothing else.
  *
- * Called by   lifecycle.c. Safe from   prepare and remove: one thread of each process; add: any.
+ * Safe from   prepare and remove: one thread of each process; add: any.
  * When full   the capture stays, and says how the child ended.
  */
 #ifndef LEFTOVERS_H

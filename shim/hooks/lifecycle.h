@@ -4,7 +4,7 @@
  * Recording starts at the first hooked call after libc is initialised (other libraries' constructors may run before ours),
  * or in our constructor. A forked child starts again, with a file of its own, at its first event.
  *
- * Called by   tracker_is_on() when recording is not on (lifecycle_wake is declared there), hooks_process.c. Safe from any hook.
+ * Safe from   any hook.
  */
 #ifndef LIFECYCLE_H
 #define LIFECYCLE_H

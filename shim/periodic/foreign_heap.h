@@ -4,7 +4,7 @@
  * An allocator that stands before us (LD_PRELOAD), or is part of the program, is what the program calls: of its heap we see the
  * mappings at most. That is said in the report.
  *
- * Called by   lifecycle.c, once, when the library is loaded.
+ * Context     once, when the library is loaded.
  * Safe from   there alone: it asks the loader, and gets a block from the other heap.
  * When failing  nothing is said.
  */

@@ -6,7 +6,7 @@
  * late. That is asked for once in some milliseconds, of programs that allocate meanwhile. And where a quarter of what was live at the
  * last beat was freed, at least 16 MiB: no allocation may follow. No thread, no timer, no signal.
  *
- * Called by   tracker.c after each allocation, and after a release that changed a total; tracker decides nothing.
+ * Context     after each allocation, and after a release that changed a total; tracker decides nothing.
  * Safe from   any hook. Between beats it is one compare; a beat is five small files read (about 30 us).
  */
 #ifndef HEARTBEAT_H

@@ -8,7 +8,6 @@
  * it had page faults: at least so much is copied. Fewer pages are shared also when the parent ends or unmaps them: that is no
  * copy, makes no fault in the child, and nothing is looked at once the parent is gone.
  *
- * Called by   lifecycle.c around fork, heartbeat.c at each beat.
  * Safe from   any hook; no allocation. A look is a read of /proc/self/smaps_rollup, 5 ms per GiB that is resident: made when page
  *             faults say that a quarter more may have been copied than at the last one, and at the end.
  * When failing  no smaps_rollup (before Linux 4.14, no /proc): no figure.

@@ -8,7 +8,6 @@
  * Time is that of the wall, or the process's own: on a busy machine a look of 3 ms may take 50, and all that it costs the program is 3.
  * Where the processor's time decides, the wall's bounds it once more, for a process of many threads has much of that.
  *
- * Called by   resident.c, survivors.c.
  * Safe from   any hook on any thread: a flag that is tried once, never waited for.
  * When failing  (the processor's time may not be asked for) the wall's time alone decides.
  */

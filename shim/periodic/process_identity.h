@@ -1,7 +1,7 @@
 /*
  * process_identity.h - which process is this, what was it started as, and which session does it belong to?
  *
- * Called by   lifecycle.c, at the start and in a forked child. No allocation; errno changes.
+ * Context     at the start and in a forked child. No allocation; errno changes.
  */
 #ifndef PROCESS_IDENTITY_H
 #define PROCESS_IDENTITY_H

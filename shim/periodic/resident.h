@@ -1,7 +1,6 @@
 /*
  * resident.h - what is the resident set made of?
  *
- * Called by   heartbeat.c, teardown.c (when the interpreter begins to end), lifecycle.c (at the end).
  * Safe from   inside a hook, guard held; no allocation, no waiting for a thread. It reads /proc/self/smaps, for which the kernel looks at
  *             each page: so no more than a 1024th of the time goes into it. After a look of 20 ms (4 GiB of small pages) the next one
  *             comes 20 s later; how old the last one is, the report says. Sooner, after 0.6 s, when the process, or what is charged

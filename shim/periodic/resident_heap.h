@@ -4,7 +4,7 @@
  * malloc can give pages back at which no block lives, and no others. A sample of the resident pages is held against the pointer map; what
  * it says is taken for all of them.
  *
- * Called by   resident.c (begin, pages), resident_lines.c (tell), under the flag of the look; after resident_lines_begin().
+ * Context     under the flag of the look; after resident_lines_begin().
  * Safe from   as that is; no allocation. At most RESIDENT_HEAP_SAMPLES pages are looked into.
  * When failing  (another allocator than glibc's, whose blocks share words of the map) nothing is told: sampled_pages is 0.
  */

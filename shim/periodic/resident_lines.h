@@ -4,7 +4,8 @@
  * A block that nobody touched is no memory, whoever asked for it. Blocks and mappings of 1 MiB and more are looked at one by one; there
  * are few, and what is smaller is touched soon. struct kmem_resident_lines is the answer.
  *
- * Called by   resident.c, under the flag of the look: begin, each of the kernel's mappings in order of address, store.
+ * Context     under the flag of the look: begin, each of the kernel's mappings in order of address,
+ *             store.
  * Safe from   as that is; no allocation.
  * When full   large blocks beyond RESIDENT_LINES_BLOCKS_MAX count as resident; of records beyond the room in the capture there is a sum.
  */

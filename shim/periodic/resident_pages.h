@@ -1,7 +1,7 @@
 /*
  * resident_pages.h - how much of these addresses is in memory?
  *
- * Called by   resident.c, resident_lines.c, under the flag of the look.
+ * Context     under the flag of the look.
  * Safe from   one thread at a time; system calls, no allocation.
  * When failing  what was counted before.
  */

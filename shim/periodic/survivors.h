@@ -1,7 +1,6 @@
 /*
  * survivors.h - what kinds of Python objects are alive where most memory is held?
  *
- * Called by   heartbeat.c, teardown.c (when the interpreter begins to end), lifecycle.c (at the end), hooks_python.c.
  * Safe from   inside a hook, guard held; no allocation, no lock. survivors.c says why the objects stay while they are looked at.
  * When failing  the capture keeps what the last look said, or says nothing.
  */

@@ -9,7 +9,7 @@
  * which refuses instead of raising a signal, and is used only if it looks like what it should be. A text read wrongly has another
  * hash than the file, which the reader checks.
  *
- * Called by   python_frames.c, inside the reentry guard, on the thread whose frame it is.
+ * Context     inside the reentry guard, on the thread whose frame it is.
  * Safe from   any hook: system calls, no lock (a second thread at the same time goes on without), no allocation.
  * When full   KMEM_LOST_PYTHON_TEXT; the report names cells by their hash.
  */

@@ -5,7 +5,7 @@
  * kmem_code; from then on its address leads to that record, until the object dies. The same code made again
  * (a notebook cell that runs twice, exec in a loop) is found by its content and gets the record it had.
  *
- * Called by   python_frames.c, inside the reentry guard (find), from the code type's dealloc slot (forget).
+ * Context     inside the reentry guard (find), from the code type's dealloc slot (forget).
  * Safe from   any hook, any thread; no lock, no allocation.
  * When full   a record without the lines, then one that stands for all code without one; KMEM_LOST_PYTHON_TEXT for both.
  */

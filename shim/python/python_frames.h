@@ -5,7 +5,7 @@
  * runs code; with or without the GIL held. Offsets come from one table per interpreter family
  * (python_layout.h), chosen by a self check; without a match there are no Python frames and one note says why.
  *
- * Called by   call_stack.c, event_memo.c, thread_parent.c, hooks_python.c, survivors.c, inside the reentry guard, on the thread whose frames they are.
+ * Context     inside the reentry guard, on the thread whose frames they are.
  * Safe from   any hook; no allocation, no lock, no loader call.
  * When failing  the frames read so far; KMEM_LOST_PYTHON_FRAMES is raised.
  */

@@ -4,7 +4,6 @@
  * Source: computed with each version's internal headers for x86-64; the fields are the same on aarch64
  * except those of `_PyRuntime` before 3.13 (its locks are larger there).
  *
- * Called by   python_frames.c; see python_layout.h.
  * Not chosen  offsets found by disassembling getters: works until the compiler changes its mind.
  */
 #include "python/python_layout.h"

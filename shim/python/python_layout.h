@@ -6,7 +6,7 @@
  * (`_Py_DebugOffsets`, first thing in `_PyRuntime`) and its own word replaces the row's. A row is used only
  * after the check: types that never move say their name and size, and another size means another layout.
  *
- * Called by   python_frames.c, once, when an interpreter was found.
+ * Context     once, when an interpreter was found.
  * Safe from   any context: reads static data of the interpreter, which need not be initialised.
  * When failing  false, and one clause that says which check failed.
  */

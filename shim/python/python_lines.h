@@ -4,7 +4,7 @@
  * A line of Python is many instructions, and each that allocates would be a call site of its own. The first one of the line
  * speaks for all: the reader of the capture decodes the same line from it.
  *
- * Called by   python_frames.c, inside the reentry guard.
+ * Context     inside the reentry guard.
  * Safe from   any hook, any thread; no lock, no allocation.
  * When full   older answers make room: costs time only.
  */

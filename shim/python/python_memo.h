@@ -4,8 +4,9 @@
  * Between two allocations of a thread most of its outer frames stay. The memo holds what the last walk read and found, frame by
  * frame; the next walk goes outwards from the innermost frame until it comes to a frame that it knows, then only compares.
  *
- * Called by   python_frames.c, inside the reentry guard. The memory is the caller's: zeroed means empty. It serves one thread at
- *             a time; it may go on to another thread when what the one has written is ordered before what the other reads.
+ * Context     inside the reentry guard. The memory is the caller's: zeroed means empty. It serves one
+ *             thread at a time; it may go on to another thread when what the one has written is ordered
+ *             before what the other reads.
  * Safe from   any hook; no allocation, no lock.
  * When full   (PYTHON_MEMO_FRAMES visited) nothing is remembered: the next walk visits each frame.
  */

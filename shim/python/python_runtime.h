@@ -4,7 +4,6 @@
  * At the start all loaded objects are looked at; one that comes later (an application that embeds Python, perhaps for itself
  * alone) when the first stack leads into it.
  *
- * Called by   python_frames.c, module_map.c, hooks_dlclose.c, hooks_python.c, survivors.c, teardown.c, tracker_again.c.
  * Safe from   any hook, if not said otherwise.
  * When failing  not found: other objects may come. Not understood: one note in the capture, and never again.
  */

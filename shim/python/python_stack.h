@@ -1,7 +1,7 @@
 /*
  * python_stack.h - where on this thread's C stack is the evaluator?
  *
- * Called by   python_frames.c, on the thread whose stack it is.
+ * Context     on the thread whose stack it is.
  * Safe from   any hook; errno is kept. System calls as in thread_stack.h, and nine for a signal's or a
  *             coroutine's stack.
  * When failing  0: not found.

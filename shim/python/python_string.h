@@ -5,7 +5,6 @@
  * encoded piece by piece into a small buffer of the caller, so that hashing, comparing and copying a text
  * need no room for all of it.
  *
- * Called by   python_code.c.
  * Safe from   any hook, while something keeps the object alive.
  * When failing  a string that is not compact, or whose header makes no sense, cannot be opened; a lone
  *             surrogate (an undecodable byte of a file name) becomes U+FFFD.

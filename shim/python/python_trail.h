@@ -9,7 +9,7 @@
  * Not chosen  to compare less. A frame that is not the innermost one changes only after those inside it have ended, but the next
  *             ones may lie at the same addresses and say the same.
  *
- * Called by   python_frames.c, on the thread whose frames they are.
+ * Context     on the thread whose frames they are.
  * Safe from   any hook; no allocation, no lock.
  */
 #ifndef PYTHON_TRAIL_H

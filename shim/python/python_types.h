@@ -7,7 +7,6 @@
  * room for an instance. What lies outside the block is read through checked_memory.h, so nothing that is found there can do harm.
  * An object without references is dying, or waits in a free list: it is none.
  *
- * Called by   survivors.c, one thread at a time.
  * Safe from   any hook; no allocation, no lock.
  * When failing  NULL.
  */

@@ -4,7 +4,7 @@
  * A visit is a function of the words that it reads: python_visit_read() takes the ones that can change while the frame is
  * linked, python_visit_judge() works with these and with what never changes in a living code object.
  *
- * Called by   python_frames.c, python_memo.c, on the thread whose frame it is.
+ * Context     on the thread whose frame it is.
  * Safe from   any hook, for frames that are linked; no allocation, no lock.
  * When failing  PYTHON_VISIT_INVALID: the frame is not what it should be, and neither is what it leads to.
  */

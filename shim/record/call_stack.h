@@ -1,7 +1,7 @@
 /*
  * call_stack.h - who asked for this memory? One merged stack of native and Python frames.
  *
- * Called by   event_site.c, teardown.c, inside the reentry guard, on the thread whose stack it is.
+ * Context     inside the reentry guard, on the thread whose stack it is.
  * Safe from   any hook; no allocation, no lock, no loader call. The frames are gathered in memory of the thread, not on the
  *             program's stack: that may be a signal stack of 8 KiB.
  * When failing  a shorter stack with the flag that says so; errno is left alone.

@@ -1,7 +1,7 @@
 /*
  * domain_names.h - what each domain of memory is called in the capture.
  *
- * Called by   lifecycle.c, once for each capture. No allocation.
+ * Context     once for each capture. No allocation.
  */
 #ifndef DOMAIN_NAMES_H
 #define DOMAIN_NAMES_H

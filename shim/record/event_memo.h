@@ -8,7 +8,7 @@
  *
  * Of some events the Python frames are the whole stack (event_site.h): a digest of these frames is all that is remembered of them.
  *
- * Called by   event_site.c, tracker_again.c, inside the reentry guard, on the thread whose memo it is.
+ * Context     inside the reentry guard, on the thread whose memo it is.
  * Safe from   any hook; no allocation, no lock. Reads only the stack above the caller (E2), and live Python frames.
  * When full   everything is forgotten and remembered anew.
  */

@@ -15,7 +15,7 @@
  * A compiler that runs under one line, as XLA's does, brings a whole stack for every third block: a capture and tables of
  * 120 MiB for a program of 250, in which no two blocks are of the same stack.
  *
- * Called by   tracker.c, tracker_again.c, inside the reentry guard.
+ * Context     inside the reentry guard.
  * Safe from   any hook; no allocation, no lock.
  */
 #ifndef EVENT_SITE_H

@@ -5,7 +5,7 @@
  * line holds is written down when exit() begins, or main returns, before any of them runs. Recording goes on: what is released and
  * allocated afterwards is booked as ever, and a reader has both.
  *
- * Called by   lifecycle.c, inside the reentry guard.
+ * Context     inside the reentry guard.
  * Safe from   one thread, outside any hook; others may allocate meanwhile: each of their events is in what is written, or behind it.
  * When full   nothing is written: figures are those of the very end.
  */

@@ -1,7 +1,7 @@
 /*
  * failed_requests.h - what did the system refuse, and what was asked for last?
  *
- * Called by   tracker.c, inside the reentry guard.
+ * Context     inside the reentry guard.
  * Safe from   any hook.
  * When full   the oldest of KMEM_FAILED_MAX gives way; of the host's, within a second, only to one that is large, and larger.
  */

@@ -3,7 +3,7 @@
  *
  * An exception that unwinds, or a program that goes on, releases what was held: so it is written down at once.
  *
- * Called by   failed_requests.c, inside the reentry guard.
+ * Context     inside the reentry guard.
  * Safe from   any hook: two passes over all call sites, no lock, no allocation. One thread at a time looks; others go without.
  * When full   the smallest records have no place, and are counted. A program that lives with refusals is looked at for a fiftieth
  *             of its time at most.

@@ -1,8 +1,6 @@
 /*
  * module_map.h - which ELF objects do the stacks of this capture lead into?
  *
- * Called by   site_table.c (module_map_note_pc for every native frame of a new stack, module_map_is_over for known ones),
- *             hooks_dlclose.c, lifecycle.c (fork).
  * Safe from   module_map_note_pc, module_map_is_over: any hook; no allocation; a few system calls and a lock (wait_lock.h) the first
  *             time a module is seen.
  * When full, or the lock cannot be had   KMEM_LOST_MODULES, once for each module that finds no room; the report shows such frames as

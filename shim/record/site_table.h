@@ -3,7 +3,7 @@
  *
  * Maps (stack, domain, thread slot) to one dense record in the capture; the hash index is private memory.
  *
- * Called by   tracker.c, tracker_again.c, event_site.c, survivors.c, thread_parent.c, inside the reentry guard.
+ * Context     inside the reentry guard.
  * Safe from   any thread and signal handler; lock-free; no allocation.
  * When full   a site that stands for all stacks with its frames at their outer end, in the last resort one for all stacks of the
  *             domain (KMEM_STACK_FOLDED), and KMEM_LOST_SITES is raised; 0 when not even that can be had.

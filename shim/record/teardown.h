@@ -10,7 +10,7 @@
  *
  * What was allocated from the beginning of the teardown up to there is not known any more: KMEM_LOST_TEARDOWN_EVENTS counts it.
  *
- * Called by   tracker.c, inside the reentry guard.
+ * Context     inside the reentry guard.
  * Safe from   any hook; no lock; one mapping at the first release of a teardown, or when there is room for it.
  * When full   what was released beyond the list stays alive in the books, which matters only to a program that goes on: then it counts as
  *             KMEM_LOST_MISSED_FREES.

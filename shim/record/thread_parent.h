@@ -12,7 +12,7 @@
  * is the last line known, not a proof: a program whose Python sleeps while its own native threads work is told the line before.
  * A thread that has run Python code itself is never told its own last line.
  *
- * Called by   event_memo.c, event_site.c, call_stack.c, teardown.c, thread_slot.c, hooks_thread.c, inside the reentry guard.
+ * Context     inside the reentry guard.
  * Safe from   any hook; no allocation, no lock. Never reads another thread's interpreter state: only the number of a site.
  * When full   (too many lines, sites or threads that have not begun) no `while`, or no `started by`.
  */

@@ -5,7 +5,7 @@
  * are not in the capture's totals yet. The thread's records in the capture carry the number (kmem_site.slot). When a thread
  * ends its slot goes on to the next one, with all that is in it.
  *
- * Called by   tracker.c, tracker_again.c, event_site.c, teardown.c, thread_parent.c, inside the reentry guard.
+ * Context     inside the reentry guard.
  * Safe from   any hook on any thread: one thread-local load; a thread's first call makes a mapping.
  * When full   NULL: more threads at once than slots, no memory, or a thread that is ending. Such threads share slot 0.
  */

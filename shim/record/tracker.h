@@ -11,7 +11,6 @@
  *   R6  no allocation, no stdio, no lock, no loader call, no system call per event
  *   R7  sizes are requested bytes
  *
- * Called by   hooks_*.c, between reentry_guard_enter() and leave().
  * Safe from   any thread, any signal handler; errno is left alone.
  */
 #ifndef TRACKER_H

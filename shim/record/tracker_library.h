@@ -13,8 +13,7 @@
  * Looks take about a 32nd of the time of the process, questions another one; time in which other processes had the processor is
  * nobody's. A process without such reservations asks nothing.
  *
- * Called by   hooks_mmap.c, hooks_thread.c, tracker.c, tracker_again.c, tracker_mappings.c, tracker_pages.c, resident.c; inside the
- *             reentry guard.
+ * Context     inside the reentry guard.
  * Safe from   any hook; no allocation. One thread at a time, the others go on.
  * When full   see library_map.h; growth goes to the lines that there is room for.
  */

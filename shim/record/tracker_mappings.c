@@ -1,7 +1,7 @@
 /*
  * tracker_mappings.c - what became of a mapping: it is cut, moved, laid over, released (see tracker.h)?
  *
- * Called by   hooks_mmap.c, tracker_pages.c, inside the reentry guard.
+ * Context     inside the reentry guard.
  * Safe from   any thread and signal handler; a lock (range_map.h).
  * When full   the event is counted as lost.
  */

@@ -1,8 +1,9 @@
 /*
  * tracker_pages.c - what of a mapping became memory, and what of it was given back? (see tracker.h)
  *
- * Called by   hooks_mmap.c, after the real call and inside the reentry guard. Calls that touch nothing we know cost one look into
- *             the map: interpreters that compile change the protection of their code all the time.
+ * Context     after the real call and inside the reentry guard. Calls that touch nothing we know cost
+ *             one look into the map: interpreters that compile change the protection of their code all
+ *             the time.
  */
 #include <stdatomic.h>
 

@@ -1,7 +1,6 @@
 /*
  * address_table.h - a lock-free hash from address to block, for the addresses the shadow cannot hold.
  *
- * Called by   pointer_map.c (blocks of 64 MiB and more, several blocks in one window), tracker_devices.c, device_objects.c.
  * Safe from   any thread and signal handler. One thread at a time owns an address: the allocator guarantees it.
  * When full   put fails; the caller counts the loss. So it does for the addresses 0 and 1 (a device's allocation of no
  *             bytes). Where the address space is limited the table is smaller.

@@ -4,7 +4,7 @@
  * cuMemCreate() gives a handle to physical memory. It lives as long as a handle or a mapping refers to it: PyTorch's expandable
  * segments release the handle once it is mapped, NCCL retains and releases handles of other people's memory.
  *
- * Called by   tracker_devices.c, hooks_cuda_memory.c, inside the reentry guard.
+ * Context     inside the reentry guard.
  * Safe from   any thread: no lock, no allocation. Tested in tests/unit/shim/tables/test_device_objects.c.
  * When full   create says so, at once; calls about handles that have no object do nothing.
  *

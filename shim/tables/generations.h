@@ -5,7 +5,7 @@
  * A tick in which a site allocates is a generation of that site. A site gets counters when it allocates while it still holds
  * GENERATIONS_MIN_BYTES that are older: sites without survivors cost nothing, and most of the others hold next to nothing.
  *
- * Called by   tracker.c, tracker_again.c. Safe from any thread and signal handler.
+ * Safe from   any thread and signal handler.
  * When full   blocks are not counted (generation 0); the leak test then knows less.
  */
 #ifndef GENERATIONS_H

@@ -4,7 +4,6 @@
  * Addresses at which such a block was once; whether it is there still, and whose it is, the pointer map knows. So nothing has to be done
  * when one is released, and the short way of an event (tracker_again.c), which such a block never takes, does not see this.
  *
- * Called by   tracker.c (note), resident_lines.c (gather).
  * Safe from   any thread and signal handler; lock-free; no allocation.
  * When full   (64 GiB of addresses with a block in each MiB) the block is not noted: it counts as resident.
  */

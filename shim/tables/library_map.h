@@ -5,7 +5,6 @@
  * itself tells that it became memory. Here stands what is known: the reservations, and for each page that was found in memory the
  * booking that it belongs to. A booking is what one look found to have grown at one line; it is one block until its last page is gone.
  *
- * Called by   tracker_library.c, tracker_mappings.c.
  * Safe from   any thread, inside the reentry guard: one lock (wait_lock.h), not across mincore() but where what it was asked for has changed
  *             meanwhile; one look at a time. What is told of pages that are booked or gone is told under it.
  * When full   a reservation is not looked into (LIBRARY_MAP_RESERVATIONS_MAX of them, 64 GiB of pages, or of more than

@@ -1,8 +1,8 @@
 /*
  * peak.h - who held the memory when the total was highest? In O(1) per event, without a lock.
  *
- * Called by   tracker.c, tracker_again.c. Safe from any thread and signal handler: lock-free loops over one 16-byte word, and words that belong
- *             to the calling thread.
+ * Safe from   any thread and signal handler: lock-free loops over one 16-byte word, and words that
+ *             belong to the calling thread.
  */
 #ifndef PEAK_H
 #define PEAK_H

@@ -5,7 +5,7 @@
  * their own. What nearly every event does is here, to be inlined: three loads that depend on each other (table, leaf, word)
  * and one store. pointer_map.c does the rest and says how the shadow is laid out.
  *
- * Called by   tracker.c, tracker_again.c, heartbeat.c, hooks_python.c, survivors.c, large_blocks.c. Safe from any thread and signal handler; frees may come from any thread.
+ * Safe from   any thread and signal handler; frees may come from any thread.
  * When full   put fails; the caller counts the loss.
  */
 #ifndef POINTER_MAP_H

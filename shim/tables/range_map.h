@@ -4,11 +4,12 @@
  * Mappings are cut: a part is unmapped, another mapping is laid over it, it is moved. A mapping counts as one block until
  * its last byte is gone.
  *
- * Called by   tracker.c. Safe from any thread; not needed in signal handlers that interrupted the shim (the reentry
- *             guard keeps them out). mmap and munmap serialise in the kernel, so this is behind one spin lock, held for a
- *             few hundred nanoseconds and never across a system call; a thread that cannot get it within a second gives up,
- *             and the caller counts the loss. Whoever comes then does not wait for that hold again: its thread may have left it by
- *             longjmp out of a signal handler. A thread that was killed takes the process with it.
+ * Safe from   any thread; not needed in signal handlers that interrupted the shim (the reentry guard
+ *             keeps them out). mmap and munmap serialise in the kernel, so this is behind one spin
+ *             lock, held for a few hundred nanoseconds and never across a system call; a thread that
+ *             cannot get it within a second gives up, and the caller counts the loss. Whoever comes
+ *             then does not wait for that hold again: its thread may have left it by longjmp out of a
+ *             signal handler. A thread that was killed takes the process with it.
  * When full   put fails; the caller counts the loss. So it does for what lies over something that is there: a range that could not be
  *             cut when it was released.
  */

@@ -6,7 +6,7 @@
  * rest of the walk. No rule is looked up for that part, no pointer followed, nothing copied: frames are given out where
  * they are remembered.
  *
- * Called by   native_stack.c, inside the reentry guard.
+ * Context     inside the reentry guard.
  * Safe from   any hook, any signal handler, on the thread whose memo it is. Reads only what lies in that thread's own stack, or in
  *             the page in which it stands.
  * When failing  what is not remembered is walked by rule; what a memo cannot hold (walks on other stacks that leave the page,

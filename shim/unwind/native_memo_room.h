@@ -1,7 +1,7 @@
 /*
  * native_memo_room.h - where do the frames of native_memo.h lie, and which of them are given out?
  *
- * Called by   native_memo.c, inside the reentry guard, on the thread whose memo it is.
+ * Context     inside the reentry guard, on the thread whose memo it is.
  * Safe from   any hook, any signal handler: a mapping is made once in a thread's life, no other call.
  * When failing  false: the memo keeps the room that it has.
  */

@@ -1,7 +1,7 @@
 /*
  * native_stack.h - the native frames of this thread, from unwind tables, without frame pointers.
  *
- * Called by   call_stack.c, inside the reentry guard.
+ * Context     inside the reentry guard.
  * Safe from   any hook on any thread. Per-PC rules (unwind_rules.h) carry the walk, and what did not change since the
  *             walk before is taken from native_memo.h; libunwind (unwind_libunwind.h) is the fallback for what the
  *             rules cannot express, and the oracle of KMEMSHIM_VERIFY.

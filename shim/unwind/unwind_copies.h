@@ -4,7 +4,6 @@
  * A walk over new code reads a word here and a word there of .eh_frame, and the kernel maps sixteen pages around each: 10 MiB of JAX's
  * stay with the program, which reads none of them. So the file is mapped once more, and that mapping's pages are let go of now and then.
  *
- * Called by   unwind_rules.c, heartbeat.c.
  * Safe from   any hook on any thread. A few system calls once for an object; a table of 8, nothing is ever unmapped.
  * When failing  0: the tables are read where they are. So it is for objects with less than a mebibyte of them, and where the file
  *             of that name is not the one that is mapped any more.

@@ -4,7 +4,7 @@
  * libunwind sees this process as it would see another one: through reads that are checked, tables that are
  * found without the loader's lock, and no file descriptor.
  *
- * Called by   native_stack.c, inside the reentry guard.
+ * Context     inside the reentry guard.
  * Safe from   any hook, at the price of some microseconds a frame. One walk at a time: libunwind has locks
  *             of its own, so a second thread is turned away instead of waiting.
  * When failing  the walk ends, as the result says. Without the library installed every walk does.

@@ -4,7 +4,7 @@
  * One lock-free table of 16 bytes per code address, shared by all threads. A rule is computed once per
  * address and module generation (unwind_cfi.h), negative results included.
  *
- * Called by   native_stack.c, inside the reentry guard.
+ * Context     inside the reentry guard.
  * Safe from   any hook on any thread, any signal handler.
  * When full, or before unwind_rules_start()  every rule is computed each time (about a microsecond).
  *

@@ -1,7 +1,6 @@
 /*
  * unwind_tables.h - which entry of .eh_frame covers a code address, and how are its bytes read?
  *
- * Called by   unwind_cfi.c.
  * Safe from   any hook: no state, no allocation. Reads nothing outside the two ranges of struct unwind_tables.
  * When failing  false: no entry, or damaged ones.
  */

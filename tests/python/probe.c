@@ -3,8 +3,6 @@
  *
  * Test only. Preloaded like the shim, so that the interpreter is looked at before it is initialised; capture
  * records stay in the private memory that capture_file.c uses without a file.
- *
- * Called by   frames_cases.py: through ctypes.PyDLL with the interpreter's lock held, through ctypes.CDLL without.
  */
 #include <dlfcn.h>
 #include <stdatomic.h>

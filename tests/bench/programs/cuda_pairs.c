@@ -5,7 +5,7 @@
  *
  *   cuda_pairs PAIRS BYTES
  *
- * Called by   bench.py. Prints what steady.h says. Exit status 1 when the double refuses.
+ * Context     Prints what steady.h says. Exit status 1 when the double refuses.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -4,7 +4,6 @@
  * A floor includes this and defines floor_made() and floor_gone(). glibc's own entry points are called directly: nothing
  * is looked up, so nothing can be called too early.
  *
- * Called by   floor_forward.c, floor_shadow.c.
  * Safe from   any thread; as safe as glibc's malloc.
  */
 #ifndef FLOOR_H

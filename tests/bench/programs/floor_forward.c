@@ -1,7 +1,5 @@
 /*
  * floor_forward.c - the floor of every preload: each call goes on to glibc, nothing else happens.
- *
- * Called by   bench.py, as the variant "floor-forward".
  */
 #include "floor.h"
 

@@ -5,7 +5,6 @@
  * radix top; the counters belong to their thread and are summed by who asks. bench.py also learns from it how many
  * allocations a workload makes.
  *
- * Called by   bench.py, as the variant "floor-shadow"; bench_allocations() by steady.h and steady.py.
  * Safe from   any thread.
  * When full   an address above 47 bits, or no memory for the shadow: the block is not counted.
  */

@@ -12,7 +12,6 @@
  * of that many ways (half of the frames differ from the way before), instead of by the one way that is always the same.
  * Every thread is a second thread, also when there is one: 1 and 2 threads then differ in nothing else.
  *
- * Called by   bench.py; by hand to look at one case.
  * On failure  a message and exit 1.
  */
 #include <pthread.h>

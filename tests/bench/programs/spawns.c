@@ -6,7 +6,6 @@
  * The assignments reach the children only: this program is not recorded itself, and a recorder that
  * takes itself out of the environment of what it records (heaptrack) is in every child all the same.
  *
- * Called by   bench.py.
  * On failure  a message and exit 1.
  */
 #include <spawn.h>

@@ -1,7 +1,6 @@
 /*
  * steady.h - what did the measured phase of a workload cost? (the same line as steady.py prints)
  *
- * Called by   the C and C++ workloads: steady_now() before and after the measured phase, steady_report() at the end.
  * Safe from   one thread, while no other works.
  * On failure  the line lacks the figure; runner.py then has none either.
  */

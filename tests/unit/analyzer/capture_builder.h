@@ -3,8 +3,6 @@
  *
  * Builds whole .kmem files in memory from single sites, stacks and texts, with every checksum as the format demands, so
  * that a test can damage exactly one thing. Aborts when memory is out.
- *
- * Called by   unit tests of the analyzer, the fuzzer's seeds, bench_model_load.c.
  */
 #ifndef CAPTURE_BUILDER_H
 #define CAPTURE_BUILDER_H

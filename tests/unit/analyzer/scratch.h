@@ -2,8 +2,6 @@
  * scratch.h - where does a test put its captures, and what did reading them say?
  *
  * One fresh folder for a group of tests, or for each test: pass both functions to cmocka as set-up and tear-down.
- *
- * Called by   unit tests of the analyzer.
  */
 #ifndef SCRATCH_H
 #define SCRATCH_H
