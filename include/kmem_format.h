@@ -23,12 +23,12 @@
  *       its chunk, and `head_checksum` covers the whole head, the launcher's part excepted, which has its own.
  *   F6  a single word that leads somewhere or decides something is stored twice, once inverted, in one atomic word
  *       (kmem_twice()), or as one of a few words of which no two differ in less than two bytes.
- *   F7  heartbeats, refused requests, survivors, resident lines and what was inherited carry a checksum of themselves from the moment they count.
+ *   F7  heartbeats, refused requests, object_census, resident lines and what was inherited carry a checksum of themselves from the moment they count.
  *       What devices held at a refusal is written anew when its place in the ring is: between the two moments at which the
  *       request says that it is being written.
  *
  * So one damaged byte of a closed capture is always seen. In a capture that was not closed the same holds for all but
- * counters, and for these as far as they repeat each other (analyzer/capture/capture_agree.c).
+ * counters, and for these as far as they repeat each other (analyzer/capture/capture_cross_check.c).
  */
 #ifndef KMEM_FORMAT_H
 #define KMEM_FORMAT_H
@@ -93,7 +93,7 @@ enum kmem_section {
 enum kmem_loss {
 	KMEM_LOST_EVENTS = 0,        // allocations seen but not recorded: no room in any table
 	KMEM_LOST_EVENT_BYTES = 1,   // their requested bytes
-	KMEM_LOST_SITES = 2,         // events booked with a KMEM_STACK_FOLDED stack
+	KMEM_LOST_SITES = 2,         // events booked with a KMEM_STACK_MERGED stack
 	KMEM_LOST_STACKS = 3,        // events whose stack could not be taken (too little stack left, ...)
 	KMEM_LOST_UNKNOWN_FREES = 4, // releases of addresses that we never saw given out
 	KMEM_LOST_MISSED_FREES = 5,  // an address was given out again without a release that we saw
@@ -107,7 +107,7 @@ enum kmem_loss {
 	KMEM_LOST_GROWTH = 12,           // times the capture could not grow
 	KMEM_LOST_FALLBACK_UNWINDS = 13, // walks that needed libunwind: not a loss, a cost worth knowing
 	// lines of Python with too many native ways to tell all apart: small blocks go without
-	KMEM_LOST_NATIVE_WAYS = 14,
+	KMEM_LOST_NATIVE_PATHS = 14,
 	// the same as unknown frees, in a forked child: of blocks that it inherited. Not a loss
 	KMEM_LOST_INHERITED_FREES = 15,
 	KMEM_LOST_CONTEXTS = 16, // contexts of a device's driver without a place of their own: their end is not seen
@@ -163,7 +163,7 @@ static_assert(sizeof(struct kmem_domain_row) == 128, "two cache lines per domain
  * Invariants, tested by number in tests/unit/shim/record/test_site_table.c:
  *   S1  stack == 0: the site is not published yet; a file that has one comes from a process that died
  *       in between: its bytes count, its frames are unknown.
- *   S2  stack, domain, slot, first_epoch and their check never change once stack != 0.
+ *   S2  stack, domain, slot, first_generation and their check never change once stack != 0.
  *   S3  allocated and freed counters only grow; live bytes = allocated_bytes - freed_bytes = peak.now, modulo 2^48.
  *   S4  only the thread in `slot` changes a record; slot 0 belongs to all threads without one, by atomic operations.
  *   S5  generations is 0 until it is set once, then constant.
@@ -178,10 +178,10 @@ struct kmem_site {
 	_Atomic uint32_t generations; // index + 1 in GENERATIONS
 	// bits 0-23 index + 1 of the next record with this stack and domain, for the recorder only; bits 24-31
 	// kmem_site_check()
-	_Atomic uint32_t twin;
-	uint16_t slot;       // which thread's
-	uint8_t domain;      // row of the domain table
-	uint8_t first_epoch; // generation clock when the record was made
+	_Atomic uint32_t next_same_stack;
+	uint16_t slot;            // which thread's
+	uint8_t domain;           // row of the domain table
+	uint8_t first_generation; // generation clock when the record was made
 };
 static_assert(sizeof(struct kmem_site) == 64, "one cache line per site");
 
@@ -208,11 +208,11 @@ enum kmem_record_type {
 	KMEM_RECORD_STACK = 1,
 	KMEM_RECORD_CODE = 2,
 	KMEM_RECORD_MODULE = 3,
-	KMEM_RECORD_NOTE = 4,     // one line of text for the report ("Python 3.99: frames are not read: ...")
-	KMEM_RECORD_TYPE = 5,     // the name of a type of Python objects
-	KMEM_RECORD_CELL = 6,     // one run of a cell of a notebook
-	KMEM_RECORD_HOLDINGS = 7, // what devices held when they refused a request
-	KMEM_RECORD_EXIT = 8,     // what was held when the program began to exit
+	KMEM_RECORD_NOTE = 4,            // one line of text for the report ("Python 3.99: frames are not read: ...")
+	KMEM_RECORD_TYPE = 5,            // the name of a type of Python objects
+	KMEM_RECORD_CELL = 6,            // one run of a cell of a notebook
+	KMEM_RECORD_DEVICE_SNAPSHOT = 7, // what devices held when they refused a request
+	KMEM_RECORD_EXIT = 8,            // what was held when the program began to exit
 };
 
 /* In front of every record; records start at multiples of 8 bytes. */
@@ -248,14 +248,14 @@ enum kmem_stack_flags {
 	KMEM_STACK_NO_END = 2,     // the walk stopped before the outermost frame
 	KMEM_STACK_IMPORT_CUT = 4, // taken inside an import: frames inside the module's body were left out
 	// no room: this stands for later stacks of its domain that end with its frames, or have any
-	KMEM_STACK_FOLDED = 8,
+	KMEM_STACK_MERGED = 8,
 	KMEM_STACK_NO_STACK = 16,      // the stack could not be taken; no frames
 	KMEM_STACK_ALTERNATE = 32,     // taken on a stack that is not the thread's own
 	KMEM_STACK_EVALUATOR_CUT = 64, // native frames between and below Python frames were left out
-	/* Of a thread without Python frames: behind its native ones stand Python frames of another thread (shim/record/thread_parent.h). */
-	KMEM_STACK_WHILE = 128,      // first one: the user's line at which a Python thread was seen last
-	KMEM_STACK_STARTED_BY = 256, // the rest: where the thread was created, innermost first
-	KMEM_STACK_BRIEF = 512,      // the site held little: Python frames only
+	/* Of a thread without Python frames: behind its native ones stand Python frames of another thread (shim/record/thread_attribution.h). */
+	KMEM_STACK_WHILE = 128,       // first one: the user's line at which a Python thread was seen last
+	KMEM_STACK_STARTED_BY = 256,  // the rest: where the thread was created, innermost first
+	KMEM_STACK_PYTHON_ONLY = 512, // the site held little: Python frames only
 	// a mapping of the interpreter's allocator, not by an import: who made it grow says nothing; no frames
 	KMEM_STACK_ARENA = 1024,
 	// domain library: frames[0] is the native code that made the reservation; behind it the line that ran when the
@@ -271,14 +271,14 @@ enum kmem_stack_flags {
 #define KMEM_STACK_FRAMES_MAX 384u
 #define KMEM_STACK_CHAIN_MAX 32u
 struct kmem_stack {
-	struct kmem_record record;  // flags: enum kmem_stack_flags; previous: see above, 0 when own_count == frame_count
-	uint32_t frame_count;       // words of the whole stack
-	uint32_t own_count;         // words in frames[]
-	uint32_t chain;             // links behind this record: 0 without `previous`, else one more than there
-	uint32_t omitted;           // frames left out in the middle
-	uint32_t omitted_at;        // how many of the whole stack's words stand before the gap
-	uint32_t module_generation; // which modules were loaded: see struct kmem_module
-	uint64_t frames[];          // innermost first
+	struct kmem_record record; // flags: enum kmem_stack_flags; previous: see above, 0 when own_count == frame_count
+	uint32_t frame_count;      // words of the whole stack
+	uint32_t own_count;        // words in frames[]
+	uint32_t chain;            // links behind this record: 0 without `previous`, else one more than there
+	uint32_t omitted;          // frames left out in the middle
+	uint32_t omitted_at;       // how many of the whole stack's words stand before the gap
+	uint32_t module_version;   // which modules were loaded: see struct kmem_module
+	uint64_t frames[];         // innermost first
 };
 
 enum kmem_code_flags {
@@ -303,15 +303,15 @@ struct kmem_code {
 
 /*
  * One loaded ELF object, as far as stacks lead into it. The list starts at kmem_header.modules. A native
- * frame of a stack belongs to the module with start <= pc < end and loaded_generation <=
- * stack.module_generation < that in `unloaded`.
+ * frame of a stack belongs to the module with start <= pc < end and loaded_version <=
+ * stack.module_version < that in `unloaded`.
  */
 struct kmem_module {
 	struct kmem_record record;
 	uint64_t start_addr; // of the mapped object
 	uint64_t end_addr;
 	uint64_t load_bias; // address in memory - address in the file's symbol table
-	uint32_t loaded_generation;
+	uint32_t loaded_version;
 	uint32_t reserved;
 	_Atomic uint64_t unloaded; // kmem_twice() of the generation, 0 = still loaded; mutable
 	uint64_t file_size_bytes;  // when it was seen; 0 = unknown
@@ -357,13 +357,13 @@ struct kmem_type {
  * What is alive at a call site, at the last look: about so many objects of that type. Estimated from a sample, for the records that
  * hold most and the types that there are most of. Mutable.
  */
-#define KMEM_SURVIVORS_MAX 192u
-struct kmem_survivor {
+#define KMEM_OBJECT_CENSUS_MAX 192u
+struct kmem_object_count {
 	uint32_t site; // index + 1 in SITES
 	uint32_t type; // index + 1 of its struct kmem_type in RECORDS, in units of 8 bytes
 	uint64_t count;
 };
-static_assert(sizeof(struct kmem_survivor) == 16, "");
+static_assert(sizeof(struct kmem_object_count) == 16, "");
 
 /* One directory entry; entry n describes chunk n. Entries 0 to chunk_count - 1 are valid, none behind them but for a moment. */
 struct kmem_chunk {
@@ -415,8 +415,8 @@ struct kmem_failed {
 	uint16_t flags;  // enum kmem_failed_flags
 	int32_t error;   // errno, or the CUDA result
 	uint32_t thread; // its number in the system; 0 = unknown; of host memory: see the flags
-	// index + 1 of its struct kmem_holdings, in units of 8 bytes, if the sequence there is this one
-	uint32_t holdings;
+	// index + 1 of its struct kmem_device_snapshot, in units of 8 bytes, if the sequence there is this one
+	uint32_t device_snapshot;
 	uint16_t space_limit; // kmem_rough() of the limit on address space in force then; 0 = none, or not known
 	// the same of what the driver's pools of the device kept for themselves; 0 = nothing, or not known
 	uint16_t pool_kept;
@@ -430,26 +430,26 @@ static_assert(sizeof(struct kmem_failed) == 80, "");
  * When a device refused: the live bytes of every domain, and the records of the device, its tensors, of pinned and managed memory,
  * from the largest power of two down, as many as fit. A place of the ring keeps its record and writes the next one into it.
  */
-#define KMEM_HOLDINGS_MAX 512u
-#define KMEM_HOLDINGS_GENERATIONS 32u
-struct kmem_holding {
+#define KMEM_DEVICE_SNAPSHOT_MAX 512u
+#define KMEM_DEVICE_SNAPSHOT_GENERATIONS 32u
+struct kmem_snapshot_site {
 	uint32_t site; // index + 1 in SITES; 0 = no entry
 	// of that record; see struct kmem_site: below 0 where its thread released what others allocated
 	int32_t live_count;
 	int64_t live_bytes;  // the same
 	uint64_t kept_bytes; // tensors: of blocks that were alive when PyTorch gave up before, and are since
 };
-struct kmem_holdings {
+struct kmem_device_snapshot {
 	struct kmem_record record; // bytes: of the whole struct
 	uint64_t sequence;         // of the struct kmem_failed; 0 = being written
 	uint32_t left_out;         // records of these domains without a place
 	uint32_t clock;            // generation clock
 	int64_t live_bytes[KMEM_DOMAINS_MAX];
-	struct kmem_holding sites[KMEM_HOLDINGS_MAX];
+	struct kmem_snapshot_site sites[KMEM_DEVICE_SNAPSHOT_MAX];
 	// of the first of `sites` that have any; site 0 = no entry
-	struct kmem_generations generations[KMEM_HOLDINGS_GENERATIONS];
+	struct kmem_generations generations[KMEM_DEVICE_SNAPSHOT_GENERATIONS];
 };
-static_assert(sizeof(struct kmem_holdings) % 8 == 0 && sizeof(struct kmem_holding) == 24, "");
+static_assert(sizeof(struct kmem_device_snapshot) % 8 == 0 && sizeof(struct kmem_snapshot_site) == 24, "");
 
 /*
  * When exit() began, or main returned: what each record held, before exit handlers and destructors of static objects. They count
@@ -659,7 +659,7 @@ struct kmem_header {
 	_Atomic uint32_t head_checksum;      // with KMEM_STATE_CLEAN_EXIT: kmem_head_checksum()
 	_Atomic uint64_t ended_monotonic_ns; // with KMEM_STATE_CLEAN_EXIT
 	_Atomic uint32_t chunk_count;        // valid directory entries
-	_Atomic uint32_t module_generation;
+	_Atomic uint32_t module_version;
 	// kmem_twice() of index + 1 of the newest struct kmem_module, in units of 8 bytes
 	_Atomic uint64_t modules;
 	_Atomic uint64_t notes;          // the same of the newest struct kmem_note
@@ -678,13 +678,13 @@ struct kmem_header {
 	_Alignas(64) _Atomic uint64_t losses[KMEM_LOSS_COUNT];
 	_Alignas(64) _Atomic uint64_t failed_count;
 	struct kmem_failed failed[KMEM_FAILED_MAX]; // ring by sequence
-	// kmem_twice() of the valid entries of survivors[]; 0 also while they are written
-	_Alignas(64) _Atomic uint64_t survivor_count;
-	uint32_t survivor_checksum; // kmem_checksum() of those entries (F7)
+	// kmem_twice() of the valid entries of object_census[]; 0 also while they are written
+	_Alignas(64) _Atomic uint64_t object_count_total;
+	uint32_t object_count_checksum; // kmem_checksum() of those entries (F7)
 	uint32_t reserved;
 	// kmem_checksum() of each (F7), stored last; 0 = never written, or being written
 	_Atomic uint32_t heartbeat_checksums[KMEM_HEARTBEATS_MAX];
-	struct kmem_survivor survivors[KMEM_SURVIVORS_MAX];
+	struct kmem_object_count object_census[KMEM_OBJECT_CENSUS_MAX];
 	_Alignas(64) struct kmem_launcher launcher;
 	_Alignas(64) struct kmem_resident resident[2];
 	_Alignas(64) struct kmem_inherited inherited;

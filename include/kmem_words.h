@@ -255,9 +255,9 @@ kmem_resident_lines_checksum(const struct kmem_resident_lines *lines)
 #define KMEM_TWIN_MASK UINT32_C(0x00ffffff)
 
 static inline uint32_t
-kmem_site_check(uint32_t stack, uint16_t slot, uint8_t domain, uint8_t first_epoch)
+kmem_site_check(uint32_t stack, uint16_t slot, uint8_t domain, uint8_t first_generation)
 {
-	uint64_t all = stack | (uint64_t)slot << 32 | (uint64_t)domain << 48 | (uint64_t)first_epoch << 56;
+	uint64_t all = stack | (uint64_t)slot << 32 | (uint64_t)domain << 48 | (uint64_t)first_generation << 56;
 
 	all ^= all >> 32;
 	all ^= all >> 16;

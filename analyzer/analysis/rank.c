@@ -61,7 +61,7 @@ rank_is_elsewhere(const struct model *model, const struct model_site *site)
 
 	if (rank_is_import(site)) // that it is one is known
 		return false;
-	if ((site->stack_flags & KMEM_STACK_FOLDED) != 0)
+	if ((site->stack_flags & KMEM_STACK_MERGED) != 0)
 		return true;
 	return losses[KMEM_LOST_GROWTH] != 0 && losses[KMEM_LOST_PYTHON_TEXT] != 0 &&
 	       ((site->stack_flags & KMEM_STACK_ARENA) != 0 || has_lost_names(site));

@@ -112,7 +112,7 @@ own_end(const char *path, const char *const *others, size_t count)
 }
 
 static void
-add_twins(const char *const *paths, size_t count)
+add_same_stack(const char *const *paths, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct twin *twin;
@@ -139,7 +139,7 @@ place_learn(const char *const *paths, size_t count)
 		for (end = first + 1; end < count && strcmp(place_base(order[first]), place_base(order[end])) == 0;)
 			end++;
 		if (end - first <= TWINS_MAX && strcmp(order[first], order[end - 1]) != 0)
-			add_twins(order + first, end - first);
+			add_same_stack(order + first, end - first);
 	}
 	free(order);
 }

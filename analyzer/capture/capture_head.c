@@ -287,22 +287,23 @@ settle_failed(struct capture *capture, struct kmem_header *header, const struct 
 }
 
 static void
-settle_survivors(struct capture *capture, struct kmem_header *header, const struct kmem_header *before)
+settle_object_census(struct capture *capture, struct kmem_header *header, const struct kmem_header *before)
 {
-	const size_t start = offsetof(struct kmem_header, survivor_count);
-	const size_t bytes = offsetof(struct kmem_header, survivor_checksum) + sizeof(header->survivor_checksum) - start;
-	uint64_t twice = COPY_OF(header->survivor_count);
+	const size_t start = offsetof(struct kmem_header, object_count_total);
+	const size_t bytes = offsetof(struct kmem_header, object_count_checksum) + sizeof(header->object_count_checksum) -
+	                     start;
+	uint64_t twice = COPY_OF(header->object_count_total);
 	uint32_t count = (uint32_t)twice;
 
 	if (twice == 0) // none, or the program died while it wrote them; one damaged byte does not make it 0
 		return;
-	if (kmem_twice_agrees(twice) && count <= KMEM_SURVIVORS_MAX &&
-	    header->survivor_checksum ==
-	        kmem_checksum(KMEM_CHECKSUM_START, header->survivors, count * sizeof(header->survivors[0])))
+	if (kmem_twice_agrees(twice) && count <= KMEM_OBJECT_CENSUS_MAX &&
+	    header->object_count_checksum ==
+	        kmem_checksum(KMEM_CHECKSUM_START, header->object_census, count * sizeof(header->object_census[0])))
 		return;
 	if (memcmp((const char *)header + start, (const char *)before + start, bytes) == 0)
 		capture_damaged(capture, "section \"head\": kinds of objects do not fit their checksum: left out");
-	FORGET(header->survivor_count);
+	FORGET(header->object_count_total);
 }
 
 /* Without a checksum: none was, or the program died while it wrote them. */
@@ -377,7 +378,7 @@ capture_head_settle(struct capture *capture, const unsigned char *before)
 	settle_twice(capture, &header->at_exit, "what was held at exit");
 	settle_domains(capture);
 	settle_failed(capture, header, earlier);
-	settle_survivors(capture, header, earlier);
+	settle_object_census(capture, header, earlier);
 	settle_resident_lines(capture, before);
 	take_heartbeats(capture, before);
 }

@@ -52,7 +52,7 @@ struct capture {
 };
 
 /*
- * Opens and validates one capture. On success *out is the caller's, for capture_close(). `is_salvage` turns refusals
+ * Opens and validates one capture. On success *out is the caller's, for capture_close(). `is_salvage` turns failed_requests
  * about single sections into lines in `damages`.
  */
 bool capture_open(const char *path, bool is_salvage, struct capture **out, struct fail *fail);
@@ -81,7 +81,7 @@ struct capture_stack {
 	uint32_t frame_count;
 	uint32_t omitted;
 	uint32_t omitted_at;
-	uint32_t module_generation;
+	uint32_t module_version;
 	uint64_t frames[KMEM_STACK_FRAMES_MAX]; // whole: those that stand in other records are put in
 };
 bool capture_stack(struct capture *capture, uint32_t index_plus_one, const char *user, struct capture_stack *stack);
@@ -112,8 +112,8 @@ struct capture_module {
 	uint64_t start_addr;
 	uint64_t end_addr;
 	uint64_t load_bias;
-	uint32_t loaded_generation;
-	uint32_t unloaded_generation; // 0 = still loaded
+	uint32_t loaded_version;
+	uint32_t unloaded_version; // 0 = still loaded
 	uint64_t file_size_bytes;
 	uint64_t file_mtime_ns;
 	const uint8_t *build_id;
@@ -135,8 +135,8 @@ bool capture_next_note(struct capture *capture, uint32_t *next, const char **tex
  * What devices held when they refused a request; NULL: nobody looked, or it cannot be read. is_written: the program may be writing it
  * anew, so that it is no damage when it does not fit.
  */
-const struct kmem_holdings *capture_holdings(struct capture *capture, const struct kmem_failed *failed,
-                                             bool is_written);
+const struct kmem_device_snapshot *capture_device_snapshot(struct capture *capture, const struct kmem_failed *failed,
+                                                           bool is_written);
 
 /* What was held when the program began to exit; its contents are to be checked. NULL: it cannot be read. */
 const struct kmem_exit *capture_exit(struct capture *capture, uint32_t index_plus_one);
@@ -144,7 +144,7 @@ const struct kmem_exit *capture_exit(struct capture *capture, uint32_t index_plu
 /* What of each line was in memory at the look with this sequence; NULL: nobody asked, or it is damaged. */
 const struct kmem_resident_lines *capture_resident_lines(const struct capture *capture, uint64_t sequence);
 
-/* The name behind kmem_survivor.type; not terminated, not cleaned. False: it cannot be read. */
+/* The name behind kmem_object_count.type; not terminated, not cleaned. False: it cannot be read. */
 bool capture_type_name(struct capture *capture, uint32_t index_plus_one, const char **name, uint32_t *name_bytes);
 
 #endif

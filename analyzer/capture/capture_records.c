@@ -231,7 +231,7 @@ capture_stack(struct capture *capture, uint32_t index_plus_one, const char *user
 	stack->flags = at->record.flags;
 	stack->omitted = at->omitted;
 	stack->omitted_at = at->omitted_at;
-	stack->module_generation = at->module_generation;
+	stack->module_version = at->module_version;
 	stack->frame_count = 0;
 	take_frames(stack, at->frames, at->own_count);
 
@@ -337,8 +337,8 @@ capture_next_module(struct capture *capture, uint32_t *next, struct capture_modu
 			.start_addr = stored->start_addr,
 			.end_addr = stored->end_addr,
 			.load_bias = stored->load_bias,
-			.loaded_generation = stored->loaded_generation,
-			.unloaded_generation = (uint32_t)unloaded,
+			.loaded_version = stored->loaded_version,
+			.unloaded_version = (uint32_t)unloaded,
 			.file_size_bytes = stored->file_size_bytes,
 			.file_mtime_ns = stored->file_mtime_ns,
 			.build_id = stored->build_id,
@@ -406,20 +406,20 @@ capture_type_name(struct capture *capture, uint32_t index_plus_one, const char *
 	return true;
 }
 
-const struct kmem_holdings *
-capture_holdings(struct capture *capture, const struct kmem_failed *failed, bool is_written)
+const struct kmem_device_snapshot *
+capture_device_snapshot(struct capture *capture, const struct kmem_failed *failed, bool is_written)
 {
 	const struct capture_section *section = &capture->sections[KMEM_SECTION_RECORDS];
-	uint64_t index = UINT64_C(0) + failed->holdings - 1;
-	const struct kmem_holdings *stored;
+	uint64_t index = UINT64_C(0) + failed->device_snapshot - 1;
+	const struct kmem_device_snapshot *stored;
 
-	if (failed->holdings == 0)
+	if (failed->device_snapshot == 0)
 		return NULL;
-	stored = (const struct kmem_holdings *)(const void *)(section->bytes + index * 8);
+	stored = (const struct kmem_device_snapshot *)(const void *)(section->bytes + index * 8);
 	if (is_written && section->size_bytes >= index * 8 + sizeof(*stored) && stored->record.bytes == sizeof(*stored) &&
 	    stored->record.checksum != kmem_record_checksum(&stored->record, 0))
 		return NULL;
-	stored = record_at(capture, index, KMEM_RECORD_HOLDINGS, sizeof(*stored), "what a device held");
+	stored = record_at(capture, index, KMEM_RECORD_DEVICE_SNAPSHOT, sizeof(*stored), "what a device held");
 	return stored != NULL && stored->sequence == COPY_OF(failed->sequence) ? stored : NULL;
 }
 

@@ -14,7 +14,7 @@
 #include "cli/cmd_table.h"
 #include "model/model.h"
 #include "model/process_tree.h"
-#include "verdict/refusals.h"
+#include "verdict/failed_requests.h"
 
 struct measuring {
 	const struct cmd_runs *runs;
@@ -85,7 +85,7 @@ are_lines_usable(const struct model *model, const char *path, bool is_salvage, s
 			"kmemshim: %s: %s of what was held is booked at callers or at an unknown place, for want of room for its "
 			"stacks (%s): totals are whole; of lines those alone are judged that hold nothing of others\n",
 			path, bytes,
-			model_could_not_grow(model) ? "the capture could not grow" : "KMEMSHIM_SITES, KMEMSHIM_CAPTURE");
+			model_could_not_grow(model) ? "the capture could not grow" : "KMEMSHIM_SITES_MAX, KMEMSHIM_CAPTURE_MAX");
 	return true;
 }
 
@@ -114,7 +114,7 @@ add_run(const struct measuring *measuring, const char *path, const char *session
 	}
 	if (model->distrusted != NULL)
 		(void)fprintf(stderr, "kmemshim: %s\n", model->distrusted);
-	refusals_settle(model, verdict_now());
+	failed_requests_settle(model, verdict_now());
 	rank_leaks_classify(model);
 	verdict_decide(model, verdict_now(), &verdict);
 	is_usable = are_lines_usable(model, path, measuring->options->is_salvage, fail) &&

@@ -17,7 +17,7 @@
 #include "base/owner.h"
 #include "base/place.h"
 #include "base/shell_words.h"
-#include "capture/capture_agree.h"
+#include "capture/capture_cross_check.h"
 #include "capture/capture_exit.h"
 #include "capture/capture_reader.h"
 #include "model/model_build.h"
@@ -76,9 +76,9 @@ add_capture(struct build *build, struct capture *capture)
 	}
 	build->rules.directory = text_pool_add_text(build->pool, capture->identity->directory);
 	if (capture_is_final(capture))
-		capture_agree(capture);
+		capture_cross_check(capture);
 	if (capture->is_salvage && capture_is_final(capture))
-		capture_mend(capture);
+		capture_drop_bad(capture);
 	capture_exit_rewind(capture);
 	model_add_process(build, capture, &rows);
 	sites = model_add_sites(build, capture, &rows);

@@ -49,7 +49,7 @@ enum model_leak_class {
 	MODEL_LEAK_IMPORT,    // left behind by importing a module ("import")
 };
 
-/* Whose stack is it? Threads without Python frames are given some of another thread (shim/record/thread_parent.h). */
+/* Whose stack is it? Threads without Python frames are given some of another thread (shim/record/thread_attribution.h). */
 enum model_relation {
 	MODEL_RELATION_OWN,
 	MODEL_RELATION_WHILE,      // where a Python thread was seen last
@@ -94,12 +94,12 @@ struct model_site {
 	// allocators when there is none; NULL = unknown
 	const struct model_frame *where;
 	enum model_relation where_relation;
-	const char *import;        // top-level module that was being imported, if it was an import at all; "" = unknown
-	uint64_t bytes_per_epoch;  // live_bytes / generations_alive, 0 without generations
-	uint64_t volume_bytes;     // that its process allocated in all since the site appeared, about; 0 = not known
-	uint32_t born_generations; // generations in which it allocated, 0 = not counted apart
-	uint64_t span_bytes;       // that its process allocated in all from its first to its latest block, about
-	bool has_paused;           // since its latest block a whole tick of the generations' clock has passed without one
+	const char *import;            // top-level module that was being imported, if it was an import at all; "" = unknown
+	uint64_t bytes_per_generation; // live_bytes / generations_alive, 0 without generations
+	uint64_t volume_bytes;         // that its process allocated in all since the site appeared, about; 0 = not known
+	uint32_t born_generations;     // generations in which it allocated, 0 = not counted apart
+	uint64_t span_bytes;           // that its process allocated in all from its first to its latest block, about
+	bool has_paused; // since its latest block a whole tick of the generations' clock has passed without one
 	// of domain "library": whose own allocator grew, so that figures are estimates; NULL = none
 	const char *library;
 	enum model_leak_class leak; // set by rank_leaks.c
@@ -122,12 +122,12 @@ struct model_domain {
 	uint64_t freed_bytes;
 	uint64_t freed_count;
 	uint64_t inherited_bytes;
-	uint64_t together_peak_bytes; // highest sum of the peaks of processes that ran at the same time
-	uint64_t together_live_bytes; // the same of what they left
-	uint64_t peak_resident_bytes; // 0 = not seen
-	uint64_t returned_bytes;      // of live mappings, by madvise
-	uint64_t untouched_bytes;     // of live_bytes, not in memory: the sum of its sites'
-	// live figures are those of the moment when a request was refused that ended a process (refusals.c)
+	uint64_t concurrent_peak_bytes; // highest sum of the peaks of processes that ran at the same time
+	uint64_t together_live_bytes;   // the same of what they left
+	uint64_t peak_resident_bytes;   // 0 = not seen
+	uint64_t returned_bytes;        // of live mappings, by madvise
+	uint64_t untouched_bytes;       // of live_bytes, not in memory: the sum of its sites'
+	// live figures are those of the moment when a request was refused that ended a process (failed_requests.c)
 	bool is_at_refusal;
 };
 
@@ -172,7 +172,7 @@ struct model_failed {
 };
 
 /* Pages of malloc's that were in memory at the last look, without those of large blocks; from a sample. */
-struct model_heap_look {
+struct model_heap_sample {
 	uint32_t sampled_pages; // 0 = nobody looked
 	uint64_t bytes;
 	uint64_t empty_bytes;       // of these, no live block is in them: malloc_trim() gives them back
@@ -215,7 +215,7 @@ struct model_process {
 	const struct kmem_heartbeat *heartbeats; // oldest first
 	const struct kmem_resident *resident;    // the last look at what it is made of; NULL = none
 	uint64_t own_bytes[KMEM_OWN_PARTS];      // what of it is the recorder's
-	struct model_heap_look heap_look;
+	struct model_heap_sample heap_sample;
 	uint64_t untouched_bytes; // of live_bytes, not in memory
 	unsigned thread_count;    // the most that were recorded at the same time, about
 	size_t note_count;

@@ -135,7 +135,7 @@ struct generation_sums {
 	uint32_t birth_generations; // the most of any record; 0 = nobody counted
 	uint32_t birth_clock;       // the latest
 	uint64_t allocated_count;   // by all records, by the end
-	uint8_t first_epoch;        // the first
+	uint8_t first_generation;   // the first
 	int64_t born_alive[KMEM_GENERATION_BUCKETS];
 };
 struct generation_counts {
@@ -159,7 +159,7 @@ struct process_frames *process_frames_new(struct build *build, struct capture *c
 void process_frames_free(struct process_frames *frames);
 
 /* Readable frames of one word, innermost first; owned by the pool. None: it is the shim's own. */
-size_t process_frames_resolve(struct process_frames *frames, uint64_t word, uint32_t module_generation,
+size_t process_frames_resolve(struct process_frames *frames, uint64_t word, uint32_t module_version,
                               const struct model_frame *const **found);
 void model_frames_free(struct build *build); // the index, not the frames
 

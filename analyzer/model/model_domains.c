@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "capture/capture_agree.h"
+#include "capture/capture_cross_check.h"
 #include "kmem_words.h"
 #include "model/model_build.h"
 

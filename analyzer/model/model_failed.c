@@ -40,16 +40,16 @@ find_sum(struct held_sums *held, uint64_t site, bool may_add)
 		return &held->sums[held->places[site] - 1];
 	if (!may_add)
 		return NULL;
-	held->sums[held->count] = (struct held_sum){ .site = site, .generations.first_epoch = UINT8_MAX };
+	held->sums[held->count] = (struct held_sum){ .site = site, .generations.first_generation = UINT8_MAX };
 	held->places[site] = (uint32_t)++held->count;
 	return &held->sums[held->count - 1];
 }
 
 static void
-add_records(struct held_sums *held, const struct kmem_holdings *stored, const uint32_t *sites, size_t site_count)
+add_records(struct held_sums *held, const struct kmem_device_snapshot *stored, const uint32_t *sites, size_t site_count)
 {
-	for (unsigned i = 0; i < KMEM_HOLDINGS_MAX; i++) {
-		const struct kmem_holding *holding = &stored->sites[i];
+	for (unsigned i = 0; i < KMEM_DEVICE_SNAPSHOT_MAX; i++) {
+		const struct kmem_snapshot_site *holding = &stored->sites[i];
 		struct held_sum *sum;
 
 		if (holding->site == 0 || holding->site > site_count || sites[holding->site - 1] == 0)
@@ -59,7 +59,7 @@ add_records(struct held_sums *held, const struct kmem_holdings *stored, const ui
 		sum->live_count += (uint64_t)(int64_t)holding->live_count;
 		sum->kept_bytes += holding->kept_bytes;
 	}
-	for (unsigned i = 0; i < KMEM_HOLDINGS_GENERATIONS; i++) {
+	for (unsigned i = 0; i < KMEM_DEVICE_SNAPSHOT_GENERATIONS; i++) {
 		uint32_t record = COPY_OF(stored->generations[i].site);
 		struct held_sum *sum = record != 0 && record <= site_count ? find_sum(held, sites[record - 1], false) : NULL;
 
@@ -84,8 +84,8 @@ add_end(struct held_sums *held, struct capture *capture, const uint32_t *sites, 
 		sum->end_count += COPY_OF(record->allocated_count) - COPY_OF(record->freed_count);
 		sum->generations.allocated_count += COPY_OF(record->allocated_count);
 		sum->has_blocks = sum->has_blocks || COPY_OF(record->generations) != 0;
-		if (record->first_epoch < sum->generations.first_epoch)
-			sum->generations.first_epoch = record->first_epoch;
+		if (record->first_generation < sum->generations.first_generation)
+			sum->generations.first_generation = record->first_generation;
 	}
 }
 
@@ -126,11 +126,11 @@ keep_held(struct build *build, const struct held_sums *held, const struct kmem_h
 }
 
 static size_t
-holding_count(const struct kmem_holdings *stored)
+snapshot_site_count(const struct kmem_device_snapshot *stored)
 {
 	size_t count = 0;
 
-	for (unsigned i = 0; i < KMEM_HOLDINGS_MAX; i++)
+	for (unsigned i = 0; i < KMEM_DEVICE_SNAPSHOT_MAX; i++)
 		count += stored->sites[i].site != 0;
 	return count;
 }
@@ -140,7 +140,7 @@ add_held(struct build *build, struct capture *capture, const struct domain_rows 
          const struct kmem_failed *failed, struct build_failed *to)
 {
 	bool is_written = !capture->was_closed && !capture_is_final(capture);
-	const struct kmem_holdings *stored = capture_holdings(capture, failed, is_written);
+	const struct kmem_device_snapshot *stored = capture_device_snapshot(capture, failed, is_written);
 	struct held_sums held = { 0 };
 	uint64_t *bytes;
 
@@ -151,7 +151,7 @@ add_held(struct build *build, struct capture *capture, const struct domain_rows 
 		if (rows->index[i] != DOMAIN_NONE)
 			bytes[rows->index[i]] = at_least_none(stored->live_bytes[i]);
 	}
-	held.sums = memory_zeroed(holding_count(stored), sizeof(*held.sums));
+	held.sums = memory_zeroed(snapshot_site_count(stored), sizeof(*held.sums));
 	held.places = memory_zeroed(build->site_count + 1, sizeof(*held.places));
 	add_records(&held, stored, sites, capture_site_count(capture));
 	add_end(&held, capture, sites, capture_site_count(capture));

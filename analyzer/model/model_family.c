@@ -184,7 +184,7 @@ sum_together(struct build *build)
 				}
 			}
 		}
-		build->domains[domain].together_peak_bytes = model_together(build->processes, build->process_count, peaks);
+		build->domains[domain].concurrent_peak_bytes = model_together(build->processes, build->process_count, peaks);
 		build->domains[domain].together_live_bytes = model_together(build->processes, build->process_count, lives);
 	}
 	free(peaks);

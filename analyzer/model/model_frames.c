@@ -31,8 +31,8 @@ struct module {
 	uint64_t start_addr;
 	uint64_t end_addr;
 	uint64_t load_bias;
-	uint32_t loaded_generation;
-	uint32_t unloaded_generation;
+	uint32_t loaded_version;
+	uint32_t unloaded_version;
 	uint64_t built_ns; // 0 = unknown
 	const char *path;
 	const char *name;
@@ -67,7 +67,7 @@ struct word {
 #define RECENT_BITS 14
 struct recent {
 	uint64_t word;
-	uint32_t module_generation;
+	uint32_t module_version;
 	const struct word *known; // NULL = empty
 };
 
@@ -153,8 +153,8 @@ compare_modules(const void *left, const void *right)
 
 	if (a->start_addr != b->start_addr)
 		return a->start_addr < b->start_addr ? -1 : 1;
-	if (a->loaded_generation != b->loaded_generation)
-		return a->loaded_generation < b->loaded_generation ? -1 : 1;
+	if (a->loaded_version != b->loaded_version)
+		return a->loaded_version < b->loaded_version ? -1 : 1;
 	return strcmp(a->path, b->path);
 }
 
@@ -194,8 +194,8 @@ read_modules(struct process_frames *frames)
 			.start_addr = stored.start_addr,
 			.end_addr = stored.end_addr,
 			.load_bias = stored.load_bias,
-			.loaded_generation = stored.loaded_generation,
-			.unloaded_generation = stored.unloaded_generation,
+			.loaded_version = stored.loaded_version,
+			.unloaded_version = stored.unloaded_version,
 			.built_ns = stored.file_mtime_ns,
 			.path = path,
 			.name = text_pool_add_text(build->pool, base_name(path)),
@@ -250,7 +250,7 @@ modules_until(const struct process_frames *frames, uint64_t address, uint32_t ge
 		size_t middle = low + (high - low) / 2;
 		const struct module *module = &frames->modules[middle];
 
-		if (module->start_addr < address || (module->start_addr == address && module->loaded_generation <= generation))
+		if (module->start_addr < address || (module->start_addr == address && module->loaded_version <= generation))
 			low = middle + 1;
 		else
 			high = middle;
@@ -270,7 +270,7 @@ find_module(const struct process_frames *frames, uint64_t address, uint32_t gene
 		const struct module *module = in_time > 0 ? &frames->modules[in_time - 1] : NULL;
 
 		if (module != NULL && module->start_addr == start && address < module->end_addr &&
-		    (module->unloaded_generation == 0 || generation < module->unloaded_generation))
+		    (module->unloaded_version == 0 || generation < module->unloaded_version))
 			return module;
 		after = start == 0 ? 0 : modules_until(frames, start - 1, UINT32_MAX);
 	}
@@ -375,7 +375,7 @@ resolve_native(struct process_frames *frames, uint64_t word, const struct module
 }
 
 static const struct word *
-find_word(struct process_frames *frames, uint64_t word, uint32_t module_generation)
+find_word(struct process_frames *frames, uint64_t word, uint32_t module_version)
 {
 	bool is_python = (word & KMEM_FRAME_PYTHON) != 0;
 	bool is_exact = (word & KMEM_FRAME_EXACT) != 0;
@@ -386,7 +386,7 @@ find_word(struct process_frames *frames, uint64_t word, uint32_t module_generati
 	if (!is_python) {
 		uint64_t address = word & KMEM_FRAME_PC_MASK;
 
-		module = find_module(frames, address - (!is_exact && address != 0), module_generation);
+		module = find_module(frames, address - (!is_exact && address != 0), module_version);
 		key.module = module != NULL ? (uint64_t)(module - frames->modules) + 1 : 0;
 	}
 	HASH_FIND(hh, frames->words, &key, sizeof(key), known);
@@ -403,13 +403,13 @@ find_word(struct process_frames *frames, uint64_t word, uint32_t module_generati
 }
 
 size_t
-process_frames_resolve(struct process_frames *frames, uint64_t word, uint32_t module_generation,
+process_frames_resolve(struct process_frames *frames, uint64_t word, uint32_t module_version,
                        const struct model_frame *const **found)
 {
 	struct recent *recent = &frames->recent[(word * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - RECENT_BITS)];
 
-	if (recent->known == NULL || recent->word != word || recent->module_generation != module_generation)
-		*recent = (struct recent){ word, module_generation, find_word(frames, word, module_generation) };
+	if (recent->known == NULL || recent->word != word || recent->module_version != module_version)
+		*recent = (struct recent){ word, module_version, find_word(frames, word, module_version) };
 	*found = recent->known->count <= 1 ? &recent->known->only : recent->known->all;
 	return recent->known->count;
 }

@@ -45,7 +45,7 @@ ticks_at(uint64_t clock)
 static bool
 is_active(uint64_t clock, const struct generation_sums *sums)
 {
-	uint64_t first = ticks_at(sums->first_epoch);
+	uint64_t first = ticks_at(sums->first_generation);
 	uint64_t last = ticks_at(sums->birth_clock + 1);
 	uint64_t now = ticks_at(clock);
 
@@ -94,11 +94,11 @@ struct generation_counts
 model_generations_count(const struct generation_sums *sums, const struct kmem_header *header, uint64_t clock,
                         uint64_t live_count)
 {
-	uint64_t age = clock >= sums->first_epoch ? clock - sums->first_epoch : 0;
+	uint64_t age = clock >= sums->first_generation ? clock - sums->first_generation : 0;
 	struct generation_counts counts = { 0 };
 	uint64_t counted = 0;
 
-	counts.volume_bytes = age != 0 ? volume_between(header, sums->first_epoch, clock) : 0;
+	counts.volume_bytes = age != 0 ? volume_between(header, sums->first_generation, clock) : 0;
 	if (sums->birth_generations == 0) { // blocks of one generation only, or nobody could count them
 		counts.total = (uint32_t)(age < KMEM_GENERATION_BUCKETS ? age : KMEM_GENERATION_BUCKETS - 1) + 1;
 		counts.alive = live_count != 0;
@@ -112,7 +112,7 @@ model_generations_count(const struct generation_sums *sums, const struct kmem_he
 	uint32_t births = (sums->birth_generations + step - 1) / step;
 
 	counts.born = births + 1;
-	counts.span_bytes = volume_between(header, sums->first_epoch, sums->birth_clock);
+	counts.span_bytes = volume_between(header, sums->first_generation, sums->birth_clock);
 
 	counts.has_paused = clock > sums->birth_clock + UINT64_C(1);
 	counts.total = births + 1;

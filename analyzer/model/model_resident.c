@@ -145,7 +145,7 @@ add_records(struct build *build, struct capture *capture, const uint32_t *sites,
 static void
 take_heap(struct model_process *process, const struct kmem_resident_lines *lines)
 {
-	process->heap_look = (struct model_heap_look){
+	process->heap_sample = (struct model_heap_sample){
 		.sampled_pages = lines->sampled_pages,
 		.bytes = lines->heap_bytes,
 		.empty_bytes = lines->heap_empty_bytes,

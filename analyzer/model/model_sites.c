@@ -66,7 +66,7 @@ read_part(struct capture *capture, const struct domain_rows *rows, uint32_t reco
           struct part *part)
 {
 	memset(part, 0, sizeof(*part));
-	part->generations.first_epoch = UINT8_MAX;
+	part->generations.first_generation = UINT8_MAX;
 	for (; record != 0; record = next[record - 1]) {
 		const struct kmem_site *stored = capture_site(capture, record - 1);
 
@@ -78,8 +78,8 @@ read_part(struct capture *capture, const struct domain_rows *rows, uint32_t reco
 		part->peak_bytes += kmem_site_peak_bytes(rows->sums[stored->domain].peak, stored->peak);
 		if (capture->released_bytes != NULL)
 			part->released_bytes += capture->released_bytes[record - 1];
-		if (stored->first_epoch < part->generations.first_epoch)
-			part->generations.first_epoch = stored->first_epoch;
+		if (stored->first_generation < part->generations.first_generation)
+			part->generations.first_generation = stored->first_generation;
 		model_generations_add(&part->generations, capture_generations(capture, record - 1));
 	}
 	part->peak_bytes = model_signed_bytes(part->peak_bytes);
@@ -160,7 +160,7 @@ add_part(struct build *build, struct model_site *site, const struct part *part)
 	site->peak_bytes += part->peak_bytes;
 	site->allocated_bytes += part->allocated_bytes;
 	site->allocated_count += part->allocated_count;
-	site->bytes_per_epoch = site->generations_alive != 0 ? site->live_bytes / site->generations_alive : 0;
+	site->bytes_per_generation = site->generations_alive != 0 ? site->live_bytes / site->generations_alive : 0;
 }
 
 /* A site that was never given anything still tells where a refused request came from. */

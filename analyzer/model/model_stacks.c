@@ -127,8 +127,7 @@ read_frames(struct process_stacks *stacks, const struct capture_stack *stored)
 
 	for (uint32_t i = 0; i < stored->frame_count; i++) {
 		const struct model_frame *const *found;
-		size_t found_count = process_frames_resolve(stacks->frames, stored->frames[i], stored->module_generation,
-		                                            &found);
+		size_t found_count = process_frames_resolve(stacks->frames, stored->frames[i], stored->module_version, &found);
 
 		if (stored->omitted != 0 && i == stored->omitted_at)
 			stacks->scratch->frames_before_gap = count;

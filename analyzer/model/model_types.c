@@ -34,12 +34,12 @@ model_type_add(struct model_type types[MODEL_TYPES_MAX], unsigned *type_count, c
 void
 model_add_types(struct build *build, struct capture *capture, const uint32_t *sites)
 {
-	uint32_t count = (uint32_t)COPY_OF(capture->header->survivor_count); // once of twice
+	uint32_t count = (uint32_t)COPY_OF(capture->header->object_count_total); // once of twice
 	size_t site_count = capture_site_count(capture);
 
-	assert(count <= KMEM_SURVIVORS_MAX); // capture_head.c
+	assert(count <= KMEM_OBJECT_CENSUS_MAX); // capture_head.c
 	for (uint32_t i = 0; i < count; i++) {
-		const struct kmem_survivor *stored = &capture->header->survivors[i];
+		const struct kmem_object_count *stored = &capture->header->object_census[i];
 		const char *name;
 		uint32_t name_bytes;
 

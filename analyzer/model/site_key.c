@@ -169,7 +169,7 @@ is_comprehension(const struct model_site *site, uint32_t index)
 
 /*
  * A library's native frames above Python ones do not count: whether they were recorded depends on how much the site held
- * (KMEM_STACK_BRIEF).
+ * (KMEM_STACK_PYTHON_ONLY).
  */
 static uint32_t
 first_that_counts(const struct model_site *site, uint32_t first_user)

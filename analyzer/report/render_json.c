@@ -65,7 +65,7 @@ put_leak(struct json_write *json, const struct report_leak *leak)
 	json_write_text(json, "class", leak->class_name);
 	json_write_number(json, "generations_alive", leak->generations_alive);
 	json_write_number(json, "generations_total", leak->generations_total);
-	json_write_number(json, "bytes_per_epoch", leak->bytes_per_epoch);
+	json_write_number(json, "bytes_per_generation", leak->bytes_per_generation);
 	json_write_close(json, '}');
 }
 
@@ -87,7 +87,7 @@ put_memory(struct json_write *json, const struct report_memory *memory)
 	}
 	json_write_open(json, "memory", '{');
 	json_write_number(json, "bytes", memory->bytes);
-	json_write_number(json, "looked_bytes", memory->look_bytes);
+	json_write_number(json, "sampled_bytes", memory->sample_bytes);
 	json_write_number(json, "age_ns", memory->age_ns);
 	json_write_number(json, "freed_kept_bytes", memory->kept_bytes);
 	json_write_number(json, "freed_empty_bytes", memory->kept_empty_bytes);
@@ -161,7 +161,7 @@ put_totals(struct json_write *json, const struct report *report)
 		json_write_number(json, "freed_bytes", domain->freed_bytes);
 		json_write_number(json, "freed_count", domain->freed_count);
 		json_write_number(json, "inherited_bytes", domain->inherited_bytes);
-		json_write_number(json, "together_peak_bytes", domain->together_peak_bytes);
+		json_write_number(json, "concurrent_peak_bytes", domain->concurrent_peak_bytes);
 		json_write_number(json, "together_live_bytes", domain->together_live_bytes);
 		json_write_number(json, "peak_resident_bytes", domain->peak_resident_bytes);
 		json_write_number(json, "untouched_bytes", domain->untouched_bytes);
@@ -189,7 +189,7 @@ put_losses(struct json_write *json, const uint64_t losses[KMEM_LOSS_COUNT])
 }
 
 static void
-put_heap_look(struct json_write *json, const struct report_heap_pages *look)
+put_heap_sample(struct json_write *json, const struct report_heap_pages *look)
 {
 	if (look->sampled_pages == 0) {
 		json_write_null(json, "heap_pages");
@@ -212,7 +212,7 @@ put_resident(struct json_write *json, const struct report_process *process)
 		return;
 	}
 	json_write_open(json, "resident", '{');
-	json_write_number(json, "bytes", process->resident_looked_bytes);
+	json_write_number(json, "bytes", process->resident_sampled_bytes);
 	json_write_number(json, "age_ns", process->resident_age_ns);
 	json_write_open(json, "parts", '{');
 	for (unsigned i = 0; i < KMEM_RESIDENT_PARTS; i++) {
@@ -226,7 +226,7 @@ put_resident(struct json_write *json, const struct report_process *process)
 			json_write_number(json, report_own_name(i), process->own_bytes[i]);
 	}
 	json_write_close(json, '}');
-	put_heap_look(json, &process->heap_pages);
+	put_heap_sample(json, &process->heap_pages);
 	json_write_close(json, '}');
 }
 
@@ -246,7 +246,7 @@ put_fragmentation(struct json_write *json, const struct report_fragmentation *fr
 	json_write_number(json, "empty_bytes", from->empty_bytes);
 	json_write_number(json, "sparse_bytes", from->sparse_bytes);
 	json_write_number(json, "sparse_live_bytes", from->sparse_live_bytes);
-	json_write_bool(json, "is_after_look", from->is_later);
+	json_write_bool(json, "is_after_last_sample", from->is_later);
 	json_write_close(json, '}');
 }
 
@@ -522,7 +522,7 @@ put_site(struct json_write *json, const struct report_site *site, struct frame_t
 	json_write_number(json, "process_count", site->process_count);
 	put_types(json, site->types, site->type_count);
 	put_text_or_null(json, "lost", site->lost);
-	json_write_bool(json, "is_brief", site->is_brief);
+	json_write_bool(json, "is_python_only", site->is_python_only);
 	put_frames(json, site, texts);
 	json_write_close(json, '}');
 }

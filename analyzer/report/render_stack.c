@@ -341,7 +341,7 @@ put_end(FILE *stream, unsigned left_out, uint32_t omitted)
 
 /* The shim looks at what a stack holds, not at the line. */
 static void
-put_brief(const struct report_line *line, FILE *stream)
+put_python_only(const struct report_line *line, FILE *stream)
 {
 	const struct report_site *site = &line->largest;
 	char held[UNITS_TEXT_BYTES];
@@ -351,10 +351,11 @@ put_brief(const struct report_line *line, FILE *stream)
 	if (line->site_count > 1)
 		(void)fprintf(stream,
 		              "%*s     (the largest of %s stacks of this line; it holds %s, too little for native frames: "
-		              "KMEMSHIM_NATIVE=cut records them)\n",
+		              "KMEMSHIM_NATIVE=to-python records them)\n",
 		              INDENT, "", units_count(line->site_count, count), held);
 	else
-		(void)fprintf(stream, "%*s     (it holds too little for native frames: KMEMSHIM_NATIVE=cut records them)\n",
+		(void)fprintf(stream,
+		              "%*s     (it holds too little for native frames: KMEMSHIM_NATIVE=to-python records them)\n",
 		              INDENT, "");
 }
 
@@ -378,8 +379,8 @@ render_text_stack(const struct report *report, const struct report_line *line, c
 	struct report_frame inside = { .kind = NULL };
 
 	put_types(line, stream);
-	if (options->is_native && site->is_brief)
-		put_brief(line, stream);
+	if (options->is_native && site->is_python_only)
+		put_python_only(line, stream);
 	for (uint32_t i = 0; i < site->frame_count; i++) {
 		struct report_frame frame = report_frame(site, i);
 		struct report_frame inner = i > 0 ? report_frame(site, i - 1) : frame;

@@ -383,7 +383,7 @@ is_in_scope(const struct report_line *line, const struct render_options *options
 
 /* Too little of its domain to be worth a row. */
 static bool
-is_trifle(const struct table *table, const struct report_line *line)
+is_below_row_threshold(const struct table *table, const struct report_line *line)
 {
 	return table->shown != shown_any && table->shown(line) < line->domain_bytes / TRIFLE_PART;
 }
@@ -491,7 +491,7 @@ render_text_lines(const struct report *report, const struct render_options *opti
 		if (!has_row(table, &line, options))
 			continue;
 		/* The last row is for the largest line that comes after it. */
-		if (shown >= report->line_count || (shown != 0 && is_trifle(table, &line)) ||
+		if (shown >= report->line_count || (shown != 0 && is_below_row_threshold(table, &line)) ||
 		    (shown != 0 && shown + 1 == report->line_count && i < largest && largest < report->line_total)) {
 			struct rest *left = line.is_address_space ? &space : &rest;
 

@@ -165,11 +165,11 @@ put_others(const struct report_process *process, FILE *stream)
 
 /* So far that one of the two is of another time. */
 static bool
-differs(uint64_t seen_bytes, uint64_t looked_bytes)
+differs(uint64_t seen_bytes, uint64_t sampled_bytes)
 {
-	uint64_t off_bytes = seen_bytes > looked_bytes ? seen_bytes - looked_bytes : looked_bytes - seen_bytes;
+	uint64_t off_bytes = seen_bytes > sampled_bytes ? seen_bytes - sampled_bytes : sampled_bytes - seen_bytes;
 
-	return seen_bytes != 0 && off_bytes > looked_bytes / DIFFERENT_PART;
+	return seen_bytes != 0 && off_bytes > sampled_bytes / DIFFERENT_PART;
 }
 
 /* Of the process that has most. The rows add up. */
@@ -184,7 +184,7 @@ put_resident(const struct report *report, FILE *stream)
 		const struct report_process *process = &report->processes[i];
 
 		if (process->resident_parts != NULL &&
-		    (most == NULL || process->resident_looked_bytes > most->resident_looked_bytes))
+		    (most == NULL || process->resident_sampled_bytes > most->resident_sampled_bytes))
 			most = process;
 	}
 	if (most == NULL)
@@ -197,7 +197,7 @@ put_resident(const struct report *report, FILE *stream)
 		              most->is_end_known ? "end" : "last heartbeat, which saw ");
 	if (most->resident_age_ns >= AGE_SHOWN_NS && !most->is_end_known)
 		(void)fputs(units_bytes(most->resident_bytes, bytes), stream);
-	else if (most->resident_age_ns >= AGE_SHOWN_NS && differs(most->resident_bytes, most->resident_looked_bytes))
+	else if (most->resident_age_ns >= AGE_SHOWN_NS && differs(most->resident_bytes, most->resident_sampled_bytes))
 		(void)fprintf(stream, "; the last heartbeat saw %s", units_bytes(most->resident_bytes, bytes));
 	(void)fputc('\n', stream);
 	for (unsigned n = 1; n <= KMEM_RESIDENT_PARTS; n++) {
@@ -215,7 +215,7 @@ put_resident(const struct report *report, FILE *stream)
 		else
 			(void)fprintf(stream, "%s\n", report_resident_meaning(part));
 	}
-	(void)fprintf(stream, "  %-14s%9s\n", "in all", units_bytes(most->resident_looked_bytes, bytes));
+	(void)fprintf(stream, "  %-14s%9s\n", "in all", units_bytes(most->resident_sampled_bytes, bytes));
 }
 
 /* Of several processes the figures above are sums: how much of that was there at the same time? */
@@ -238,12 +238,12 @@ put_together(const struct report *report, FILE *stream)
 		const struct report_domain *domain = &report->domains[i];
 
 		if (domain->is_address_space || !report_has_domain(report, domain->name) ||
-		    (domain->together_peak_bytes >= domain->peak_bytes / 100 * 99 &&
+		    (domain->concurrent_peak_bytes >= domain->peak_bytes / 100 * 99 &&
 		     domain->together_live_bytes >= domain->live_bytes / 100 * 99))
 			continue;
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s peak, %s live",
 		                         is_first ? "; at the same time at most: " : "; ", domain->name,
-		                         units_bytes(domain->together_peak_bytes, peak),
+		                         units_bytes(domain->concurrent_peak_bytes, peak),
 		                         units_bytes(domain->together_live_bytes, live));
 		is_first = false;
 	}
@@ -512,7 +512,7 @@ put_peak_error(const struct report *report, const char *peaks, FILE *stream)
 
 	if (report->peak_error_bytes != 0)
 		(void)fprintf(stream,
-		              "%s may be off by up to %s: threads add up small events first; KMEMSHIM_EXACT=1 is exact\n",
+		              "%s may be off by up to %s: threads add up small events first; KMEMSHIM_EXACT_PEAK=1 is exact\n",
 		              peaks, units_bytes(report->peak_error_bytes, bytes));
 }
 

@@ -18,7 +18,7 @@
 #include "model/model.h"
 #include "report/report_build.h"
 #include "symbols/source_lines.h"
-#include "verdict/refusals.h"
+#include "verdict/failed_requests.h"
 #include "verdict/verdict.h"
 
 struct report_rows {
@@ -78,10 +78,10 @@ static const struct loss losses[KMEM_LOSS_COUNT] = {
 	                         "context beyond the 64 that are told apart: what it held at its end seems to be still there",
 	                         "contexts beyond the 64 that are told apart: what they held at their end seems to be still there",
 	                         true },
-	[KMEM_LOST_NATIVE_WAYS] = { "lost_native_ways",
-	                            "line of Python has thousands of native ways: further small blocks of it are listed without native frames",
-	                            "lines of Python have thousands of native ways: further small blocks of theirs are listed without native frames",
-	                            false },
+	[KMEM_LOST_NATIVE_PATHS] = { "lost_native_paths",
+	                             "line of Python has thousands of native ways: further small blocks of it are listed without native frames",
+	                             "lines of Python have thousands of native ways: further small blocks of theirs are listed without native frames",
+	                             false },
 };
 
 const char *
@@ -190,7 +190,7 @@ build_domains(struct report *report, const struct model *model)
 			.freed_bytes = domain->freed_bytes,
 			.freed_count = domain->freed_count,
 			.inherited_bytes = domain->inherited_bytes,
-			.together_peak_bytes = domain->together_peak_bytes,
+			.concurrent_peak_bytes = domain->concurrent_peak_bytes,
 			.together_live_bytes = domain->together_live_bytes,
 			.peak_resident_bytes = domain->peak_resident_bytes,
 			.untouched_bytes = domain->untouched_bytes,
@@ -207,7 +207,7 @@ build_domains(struct report *report, const struct model *model)
 	for (size_t i = 0; i < model->site_count; i++) {
 		const struct model_site *site = &model->sites[i];
 
-		if ((site->stack_flags & KMEM_STACK_FOLDED) != 0)
+		if ((site->stack_flags & KMEM_STACK_MERGED) != 0)
 			report->domains[site->domain].lost_sites += site->allocated_count;
 		if ((site->stack_flags & KMEM_STACK_NO_STACK) != 0)
 			report->domains[site->domain].lost_stacks += site->allocated_count;
@@ -293,10 +293,11 @@ build_process(struct report *report, struct report_process *to, const struct mod
 		.resident_bytes = last != NULL ? last->resident_bytes : 0,
 		.limit_bytes = last != NULL ? last->limit_bytes : UINT64_MAX,
 		.resident_parts = process->resident != NULL ? process->resident->part_bytes : NULL,
-		.resident_looked_bytes = process->resident != NULL ? process->resident->resident_bytes : 0,
+		.resident_sampled_bytes = process->resident != NULL ? process->resident->resident_bytes : 0,
 		.own_bytes = process->own_bytes,
-		.heap_pages = { process->heap_look.sampled_pages, process->heap_look.bytes, process->heap_look.empty_bytes,
-		                process->heap_look.sparse_bytes, process->heap_look.sparse_live_bytes },
+		.heap_pages = { process->heap_sample.sampled_pages, process->heap_sample.bytes,
+		                process->heap_sample.empty_bytes, process->heap_sample.sparse_bytes,
+		                process->heap_sample.sparse_live_bytes },
 		.fragmentation = report_fragmentation_of(report->rows->model, process),
 		.resident_age_ns = resident_age_ns(process, last),
 		.is_end_known = verdict_ended_ns(process) != 0,
@@ -378,7 +379,7 @@ report_build(struct model *model, const struct ranking *ranking, const struct re
 	rows->sources = source_lines_new(sources_since(model));
 	for (size_t i = 0; i < model->cell_count; i++)
 		source_lines_add(rows->sources, model->cells[i].file, model->cells[i].text);
-	refusals_settle(model, verdict_now());
+	failed_requests_settle(model, verdict_now());
 	rank_leaks_classify(model);
 	if (!report_rank(report, ranking, options, fail)) {
 		report_free(report);
@@ -436,7 +437,7 @@ leak_of(const struct model_site *site)
 		.class_name = model_leak_name(site->leak),
 		.generations_alive = site->generations_alive,
 		.generations_total = site->generations_total,
-		.bytes_per_epoch = site->bytes_per_epoch,
+		.bytes_per_generation = site->bytes_per_generation,
 	};
 }
 
@@ -456,7 +457,7 @@ make_site(const struct report_rows *rows, const struct model_site *site)
 	const char *lost = "";
 
 	if (site->frame_count == 0)
-		lost = (site->stack_flags & KMEM_STACK_FOLDED) != 0     ? "no-room"
+		lost = (site->stack_flags & KMEM_STACK_MERGED) != 0     ? "no-room"
 		       : (site->stack_flags & KMEM_STACK_NO_STACK) != 0 ? "no-stack"
 		                                                        : "unfinished";
 	struct report_site made = {
@@ -475,7 +476,7 @@ make_site(const struct report_rows *rows, const struct model_site *site)
 		.import = rank_is_import(site) ? site->import : "",
 		.process_count = site->process_count,
 		.lost = lost,
-		.is_brief = (site->stack_flags & KMEM_STACK_BRIEF) != 0,
+		.is_python_only = (site->stack_flags & KMEM_STACK_PYTHON_ONLY) != 0,
 		.frame_count = site->frame_count,
 		.frames_omitted = site->omitted,
 		.frames_before_gap = site->frames_before_gap,
@@ -494,7 +495,7 @@ report_site(const struct report *report, size_t number)
 
 /* At the end of the interpreter, or of a process that ends by itself, objects are counted once more. */
 static bool
-has_last_look(const struct model_process *process)
+has_last_sample(const struct model_process *process)
 {
 	return process->is_finalizing || process->state == KMEM_STATE_CLEAN_EXIT;
 }
@@ -540,7 +541,7 @@ report_line(const struct report *report, size_t number)
 		for (unsigned j = 0; j < site->type_count; j++)
 			model_type_add(types, &type_count, site->types[j].name, site->types[j].count);
 		made.are_types_older = made.are_types_older ||
-		                       (site->type_count != 0 && !has_last_look(&rows->model->processes[site->process]));
+		                       (site->type_count != 0 && !has_last_sample(&rows->model->processes[site->process]));
 	}
 	for (unsigned i = 0; i < type_count; i++)
 		counted += types[i].count;

@@ -58,15 +58,15 @@ struct report_domain {
 	uint64_t allocated_count;
 	uint64_t freed_bytes;
 	uint64_t freed_count;
-	uint64_t inherited_bytes;     // of parents, at fork; in no other figure
-	uint64_t together_peak_bytes; // highest sum of the peaks of processes that ran at the same time
-	uint64_t together_live_bytes; // the same of what they left
-	uint64_t peak_resident_bytes; // 0 = not seen
-	uint64_t untouched_bytes;     // of live_bytes, not in memory at the last look
-	uint64_t returned_bytes;      // of live mappings, given back to the system by madvise; counted at each call
-	uint64_t lost_sites;          // allocations booked without their stack, because there was no room for it
-	uint64_t lost_stacks;         // allocations whose stack could not be taken
-	bool is_address_space;        // reserved, file: not memory
+	uint64_t inherited_bytes;       // of parents, at fork; in no other figure
+	uint64_t concurrent_peak_bytes; // highest sum of the peaks of processes that ran at the same time
+	uint64_t together_live_bytes;   // the same of what they left
+	uint64_t peak_resident_bytes;   // 0 = not seen
+	uint64_t untouched_bytes;       // of live_bytes, not in memory at the last look
+	uint64_t returned_bytes;        // of live mappings, given back to the system by madvise; counted at each call
+	uint64_t lost_sites;            // allocations booked without their stack, because there was no room for it
+	uint64_t lost_stacks;           // allocations whose stack could not be taken
+	bool is_address_space;          // reserved, file: not memory
 	bool is_device;
 	bool is_at_refusal; // live figures are those of the moment when a request was refused that ended a process
 	size_t part_count;  // of a device: what its live bytes are made of; 0 = it is no device
@@ -121,7 +121,7 @@ struct report_process {
 	const struct report_built *built;    // what it inherited, the most first
 	uint64_t resident_bytes;             // at the last heartbeat
 	const uint64_t *resident_parts;      // enum kmem_resident_part, bytes at the last look; NULL = none
-	uint64_t resident_looked_bytes;      // their sum
+	uint64_t resident_sampled_bytes;     // their sum
 	const uint64_t *own_bytes;           // of those of the recorder, enum kmem_own_part
 	struct report_heap_pages heap_pages; // then
 	struct report_fragmentation fragmentation;
@@ -183,7 +183,7 @@ struct report_pinning {
 #define REPORT_PINNING_MAX 3
 struct report_memory {
 	uint64_t bytes;            // the sum of the parts
-	uint64_t look_bytes;       // that the looks saw
+	uint64_t sample_bytes;     // that the looks saw
 	uint64_t age_ns;           // of the oldest of these looks
 	uint64_t kept_bytes;       // freed, and not given back, where that is worth telling; 0 = no
 	uint64_t kept_empty_bytes; // of that, pages that malloc_trim() gives back
@@ -226,7 +226,7 @@ struct report_leak {
 	const char *class_name;
 	uint32_t generations_alive;
 	uint32_t generations_total;
-	uint64_t bytes_per_epoch;
+	uint64_t bytes_per_generation;
 };
 
 /* Python objects that were alive, about so many. */
@@ -253,8 +253,8 @@ struct report_site {
 	uint32_t process_count;
 	unsigned type_count;
 	struct report_type types[REPORT_TYPES_MAX]; // the most frequent first
-	const char *lost; // why there are no frames: "no-room", "no-stack", "unfinished"; "" = there are
-	bool is_brief;    // native frames were not recorded, for the site held little
+	const char *lost;    // why there are no frames: "no-room", "no-stack", "unfinished"; "" = there are
+	bool is_python_only; // native frames were not recorded, for the site held little
 	uint32_t frame_count;
 	uint32_t frames_omitted; // left out after the first frames_before_gap
 	uint32_t frames_before_gap;

@@ -74,7 +74,7 @@ report_memory_of(const struct report_rows *rows, const struct verdict_memory *fr
 		return NULL;
 	*to = (struct report_memory){
 		.bytes = from->bytes,
-		.look_bytes = from->look_bytes,
+		.sample_bytes = from->sample_bytes,
 		.age_ns = from->age_ns,
 		.kept_bytes = from->freed.freed_bytes,
 		.kept_empty_bytes = from->freed.empty_bytes,

@@ -10,7 +10,7 @@
 #include "analysis/rank.h"
 #include "base/memory.h"
 #include "report/report_build.h"
-#include "verdict/refusals.h"
+#include "verdict/failed_requests.h"
 
 static int
 compare_places(const void *left, const void *right)

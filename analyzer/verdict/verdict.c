@@ -393,7 +393,7 @@ advise(const struct verdict_facts *facts, struct verdict *verdict, const char *n
 	          (verdict->end == VERDICT_END_OK && !is_growing)))
 		say_next(verdict, "record it again with more room for stacks (%s): then the lines that hold the rest are named",
 		         model_could_not_grow(facts->model) ? "the disk that holds captures, or ulimit -v"
-		                                            : "KMEMSHIM_SITES, KMEMSHIM_CAPTURE");
+		                                            : "KMEMSHIM_SITES_MAX, KMEMSHIM_CAPTURE_MAX");
 	else if (facts->refused == NULL && facts->copies.bytes > top->live_bytes / 2)
 		(void)snprintf(
 			verdict->next, sizeof(verdict->next), "%s%s",

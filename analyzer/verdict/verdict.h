@@ -77,7 +77,7 @@ struct verdict_memory {
 	uint64_t process_bytes; // of these, not of other processes
 	uint64_t later_bytes;   // of these, newer than the look
 	uint64_t lines_bytes;   // of these, live at recorded lines at the look
-	uint64_t look_bytes;    // that the looks saw
+	uint64_t sample_bytes;  // that the looks saw
 	uint64_t age_ns;        // of the oldest look, to the end or the last heartbeat
 	size_t part_count;
 	struct verdict_part parts[VERDICT_PARTS_MAX]; // the largest first
@@ -222,7 +222,8 @@ void verdict_find_untouched(struct verdict_facts *facts, const struct ranked *li
 
 /* Is so much not in memory beside what is that a sentence without both would mislead? */
 bool verdict_tells_in_memory(uint64_t in_memory_bytes, uint64_t untouched_bytes);
-uint64_t verdict_freed_at_look(const struct model_heap_look *look); // of malloc's pages; 0 where nobody looked at these
+uint64_t
+verdict_freed_at_sample(const struct model_heap_sample *look); // of malloc's pages; 0 where nobody looked at these
 /* Worth telling: a quarter of what was in memory, and 32 MiB. Without age and lines. */
 struct verdict_freed verdict_freed_of(const struct model *model, const struct model_process *process);
 void verdict_find_pinning(struct verdict_facts *facts);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "verdict/refusals.h"
+#include "verdict/failed_requests.h"
 #include "verdict/verdict_tell.h"
 
 #define FRAGMENTED_PART 8 // of what PyTorch took: as much must lie idle before fragmentation is to blame

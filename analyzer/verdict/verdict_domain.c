@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "verdict/refusals.h"
+#include "verdict/failed_requests.h"
 #include "verdict/verdict_tell.h"
 
 #define DOMAINS_SHOWN 4u                       // "cuda" may be 32 devices
@@ -106,9 +106,9 @@ say_amount(const struct verdict_facts *facts, const struct model_domain *domain,
 		say(verdict, "%zu of ", domain->holder_count);
 	say(verdict, "its %zu processes held, in sum, %s %sat their ends", processes, live, now);
 	say(verdict, is_at_peak ? ", which were their peaks" : " and %s at their peaks", peak);
-	if (domain->together_live_bytes < domain->live_bytes || domain->together_peak_bytes < domain->peak_bytes)
+	if (domain->together_live_bytes < domain->live_bytes || domain->concurrent_peak_bytes < domain->peak_bytes)
 		say(verdict, "; at the same time at most %s and %s", units_bytes(domain->together_live_bytes, live),
-		    units_bytes(domain->together_peak_bytes, peak));
+		    units_bytes(domain->concurrent_peak_bytes, peak));
 	say(verdict, ".");
 }
 
@@ -260,8 +260,8 @@ say_growth(const struct model *model, const struct model_domain *lines, const st
 
 /* "3 requests for it were refused: 1 fatal, 2 recovered; the largest was for 30.0 MiB at train.py:41 step." */
 static void
-say_refusals(const struct verdict_facts *facts, const struct verdict_now *now, const char *wanted,
-             struct verdict *verdict)
+say_failed_requests(const struct verdict_facts *facts, const struct verdict_now *now, const char *wanted,
+                    struct verdict *verdict)
 {
 	static const char *const states[] = { "fatal", "pending", "recovered" };
 	const struct model *model = facts->model;
@@ -375,7 +375,7 @@ verdict_tell_domain(const struct verdict_facts *facts, const struct verdict_now 
 			growing = line;
 	}
 	say_left_out(&left_out, "domain", verdict);
-	say_refusals(facts, now, wanted, verdict);
+	say_failed_requests(facts, now, wanted, verdict);
 	advise(facts, wanted, &model->domains[chosen[0]], &growing, verdict);
 }
 

@@ -12,7 +12,7 @@
 #include "analysis/device_parts.h"
 #include "base/memory.h"
 #include "capture/kill_counters.h"
-#include "verdict/refusals.h"
+#include "verdict/failed_requests.h"
 #include "verdict/verdict.h"
 
 #define NEAR_LIMIT_PERCENT 97     // charged of the limit at the last heartbeat; measured at kills: 98 and more

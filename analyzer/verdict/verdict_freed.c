@@ -38,7 +38,7 @@ greater(uint64_t a, uint64_t b)
 /* ---- how much ---- */
 
 uint64_t
-verdict_freed_at_look(const struct model_heap_look *look)
+verdict_freed_at_sample(const struct model_heap_sample *look)
 {
 	return look->sampled_pages != 0
 	           ? look->empty_bytes + (look->sparse_bytes - lesser(look->sparse_bytes, look->sparse_live_bytes))
@@ -46,7 +46,7 @@ verdict_freed_at_look(const struct model_heap_look *look)
 }
 
 static const struct kmem_heartbeat *
-beat_after_look(const struct model_process *process)
+beat_after_sample(const struct model_process *process)
 {
 	const struct kmem_heartbeat *last = process->heartbeat_count != 0
 	                                        ? &process->heartbeats[process->heartbeat_count - 1]
@@ -57,7 +57,7 @@ beat_after_look(const struct model_process *process)
 
 /* The most that was live about the time of the look: at the heartbeats before and after it, or at the end, which was looked at. */
 static uint64_t
-live_at_look(const struct model_process *process)
+live_at_sample(const struct model_process *process)
 {
 	bool has_ended = process->state == KMEM_STATE_CLEAN_EXIT &&
 	                 verdict_ended_ns(process) <= process->resident->monotonic_ns + LOOK_LATE_NS;
@@ -98,7 +98,7 @@ needed_for(const struct model *model, uint64_t live_bytes)
 }
 
 static uint64_t
-malloc_at_look(const struct model_process *process)
+malloc_at_sample(const struct model_process *process)
 {
 	return process->resident->part_bytes[KMEM_RESIDENT_BRK] + process->resident->part_bytes[KMEM_RESIDENT_HEAP];
 }
@@ -107,8 +107,8 @@ malloc_at_look(const struct model_process *process)
 static uint64_t
 freed_at_least(const struct model *model, const struct model_process *process)
 {
-	uint64_t malloc_bytes = malloc_at_look(process);
-	uint64_t live_bytes = live_at_look(process);
+	uint64_t malloc_bytes = malloc_at_sample(process);
+	uint64_t live_bytes = live_at_sample(process);
 
 	return live_bytes != 0 ? malloc_bytes - lesser(malloc_bytes, needed_for(model, live_bytes)) : 0;
 }
@@ -133,23 +133,23 @@ static struct verdict_freed
 freed_since(const struct model *model, const struct model_process *process)
 {
 	const uint64_t *look = process->resident->part_bytes;
-	const struct kmem_heartbeat *last = beat_after_look(process);
-	uint64_t looked_bytes = process->resident->resident_bytes;
+	const struct kmem_heartbeat *last = beat_after_sample(process);
+	uint64_t sampled_bytes = process->resident->resident_bytes;
 	uint64_t unclear_bytes = look[KMEM_RESIDENT_RESERVED] + look[KMEM_RESIDENT_OTHER] + look[KMEM_RESIDENT_FILE] +
 	                         look[KMEM_RESIDENT_SHARED];
 	struct verdict_freed freed = { .process = process, .is_later = true };
 
 	if (last == NULL || last->live_bytes == 0 || process->is_finalizing ||
-	    unclear_bytes > looked_bytes / CHANGED_PART / 2)
+	    unclear_bytes > sampled_bytes / CHANGED_PART / 2)
 		return freed;
 
-	bool has_grown = last->resident_bytes >= looked_bytes / CHANGED_PART * (CHANGED_PART + 1);
+	bool has_grown = last->resident_bytes >= sampled_bytes / CHANGED_PART * (CHANGED_PART + 1);
 
 	freed.has_fallen = has_fallen_since(process, last);
 	if (!has_grown && !freed.has_fallen)
 		return freed;
 
-	uint64_t others_bytes = looked_bytes - malloc_at_look(process) + (has_grown ? look[KMEM_RESIDENT_OWN] : 0);
+	uint64_t others_bytes = sampled_bytes - malloc_at_sample(process) + (has_grown ? look[KMEM_RESIDENT_OWN] : 0);
 	uint64_t live_bytes = process->live_bytes != 0 ? lesser(last->live_bytes, process->live_bytes) : last->live_bytes;
 
 	freed.resident_bytes = last->resident_bytes;
@@ -161,14 +161,14 @@ freed_since(const struct model *model, const struct model_process *process)
 static struct verdict_freed
 freed_then(const struct model *model, const struct model_process *process)
 {
-	const struct model_heap_look *look = &process->heap_look;
+	const struct model_heap_sample *look = &process->heap_sample;
 	bool is_sampled = look->sampled_pages != 0;
-	const struct kmem_heartbeat *last = beat_after_look(process);
+	const struct kmem_heartbeat *last = beat_after_sample(process);
 	struct verdict_freed freed = {
 		.process = process,
 		.resident_bytes = process->resident->resident_bytes,
-		.heap_bytes = is_sampled ? look->bytes : malloc_at_look(process),
-		.freed_bytes = is_sampled ? verdict_freed_at_look(look) : freed_at_least(model, process),
+		.heap_bytes = is_sampled ? look->bytes : malloc_at_sample(process),
+		.freed_bytes = is_sampled ? verdict_freed_at_sample(look) : freed_at_least(model, process),
 		.empty_bytes = look->empty_bytes,
 		.sparse_bytes = look->sparse_bytes,
 		.sparse_live_bytes = look->sparse_live_bytes,

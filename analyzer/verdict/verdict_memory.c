@@ -158,14 +158,14 @@ add_process(const struct verdict_facts *facts, const struct model_process *proce
 	bool is_alone = facts->model->process_count == 1;
 	uint64_t library_bytes = is_alone ? lesser(live_of(facts->model, "library"), look[KMEM_RESIDENT_RESERVED]) : 0;
 	uint64_t shared_bytes = is_alone ? lesser(live_of(facts->model, "shared"), look[KMEM_RESIDENT_SHARED]) : 0;
-	uint64_t freed_bytes = lesser(verdict_freed_at_look(&process->heap_look), malloc_bytes);
+	uint64_t freed_bytes = lesser(verdict_freed_at_sample(&process->heap_sample), malloc_bytes);
 	uint64_t beyond_bytes = 0;
 	struct verdict_freed freed = verdict_freed_of(facts->model, process);
 
 	if (freed.has_fallen) // since the look
 		freed_bytes = lesser(greater(freed.freed_bytes, freed_bytes), malloc_bytes);
 
-	if (process->heap_look.sampled_pages == 0 && is_alone && freed_bytes == 0)
+	if (process->heap_sample.sampled_pages == 0 && is_alone && freed_bytes == 0)
 		// malloc's own words
 		beyond_bytes = malloc_bytes - lesser(malloc_bytes, live_of(facts->model, "heap") / 16 * 17);
 	parts[PART_MALLOC] += beyond_bytes;
@@ -218,13 +218,13 @@ verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_
 			continue;
 		add_process(facts, process, parts);
 		last_bytes += greater(last_resident_bytes(process), process->resident->resident_bytes);
-		memory->look_bytes += process->resident->resident_bytes;
+		memory->sample_bytes += process->resident->resident_bytes;
 		if (end_ns > process->resident->monotonic_ns && !process->is_finalizing)
 			memory->age_ns = greater(memory->age_ns, end_ns - process->resident->monotonic_ns);
 	}
-	if (memory->look_bytes == 0)
+	if (memory->sample_bytes == 0)
 		return;
-	parts[PART_LATER] = memory->later_bytes = last_bytes - memory->look_bytes;
+	parts[PART_LATER] = memory->later_bytes = last_bytes - memory->sample_bytes;
 	for (unsigned i = 0; i < PARTS; i++)
 		memory->bytes += parts[i];
 	memory->process_bytes = memory->bytes;
@@ -269,7 +269,7 @@ say_age(const struct verdict_memory *memory, struct verdict *verdict)
 {
 	char bytes[UNITS_TEXT_BYTES];
 
-	if (memory->age_ns < OLD_NS || memory->later_bytes < memory->look_bytes / OLD_PART)
+	if (memory->age_ns < OLD_NS || memory->later_bytes < memory->sample_bytes / OLD_PART)
 		return;
 	say(verdict, " That look was %.1f s before the end, when %s was in memory.", (double)memory->age_ns / 1e9,
 	    units_bytes(memory->process_bytes - memory->later_bytes, bytes));

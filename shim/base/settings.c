@@ -61,7 +61,7 @@ parse_choice(const char *value, void *field)
 static bool
 parse_native(const char *value, void *field)
 {
-	static const char *const words[] = { "brief", "cut", "full" }; // in the order of enum settings_native
+	static const char *const words[] = { "auto", "to-python", "all" }; // in the order of enum settings_native
 
 	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		if (strcmp(value, words[i]) == 0) {
@@ -75,7 +75,7 @@ parse_native(const char *value, void *field)
 static bool
 parse_full(const char *value, void *field)
 {
-	if (strcmp(value, "full") != 0 && strcmp(value, "cut") != 0)
+	if (strcmp(value, "full") != 0 && strcmp(value, "merged") != 0)
 		return false;
 	*(bool *)field = *value == 'f';
 	return true;
@@ -154,13 +154,13 @@ static const struct {
 	{ "LOG", parse_log, &settings.log, "quiet, warn or debug" },
 	{ "PYTHON", parse_switch, &settings.python, "0 or 1" },
 	{ "PYTHON_OBJECTS", parse_choice, &settings.python_objects, "0 or 1" },
-	{ "NATIVE", parse_native, &settings.native, "brief, cut or full" },
-	{ "IMPORTS", parse_full, &settings.imports_full, "cut or full" },
+	{ "NATIVE", parse_native, &settings.native, "auto, to-python or all" },
+	{ "IMPORTS", parse_full, &settings.imports_full, "merged or full" },
 	{ "PRIVATE", parse_switch, &settings.is_private, "0 or 1" },
-	{ "EXACT", parse_switch, &settings.exact, "0 or 1" },
+	{ "EXACT_PEAK", parse_switch, &settings.exact, "0 or 1" },
 	{ "VERIFY", parse_size, &settings.verify_every, "a number; 0 turns it off" },
-	{ "CAPTURE", parse_capture, &settings.capture_max, "bytes, at least 1M" },
-	{ "SITES", parse_sites, &settings.sites_max, "a number from 64 to 2M" },
+	{ "CAPTURE_MAX", parse_capture, &settings.capture_max, "bytes, at least 1M" },
+	{ "SITES_MAX", parse_sites, &settings.sites_max, "a number from 64 to 2M" },
 	{ "WRAPPERS", parse_text, &settings.wrappers, "names of functions" },
 };
 
@@ -213,7 +213,7 @@ settings_parse(char *const *envp)
 {
 	parse_all(envp, true); // how much may be said holds for messages about the others
 	parse_all(envp, false);
-	settings.walks_all = settings.native == SETTINGS_NATIVE_FULL || settings.verify_every != 0;
+	settings.walks_all = settings.native == SETTINGS_NATIVE_ALL || settings.verify_every != 0;
 }
 
 bool

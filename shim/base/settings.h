@@ -12,9 +12,9 @@
 
 enum settings_choice { SETTINGS_AUTO, SETTINGS_OFF, SETTINGS_ON };
 enum settings_native {
-	SETTINGS_NATIVE_BRIEF, // where a site holds much, to the innermost evaluator; else hardly any (event_site.h)
-	SETTINGS_NATIVE_CUT,   // always to the innermost evaluator
-	SETTINGS_NATIVE_FULL,  // below it too
+	SETTINGS_NATIVE_AUTO,      // where a site holds much, to the innermost evaluator; else hardly any (event_site.h)
+	SETTINGS_NATIVE_TO_PYTHON, // always to the innermost evaluator
+	SETTINGS_NATIVE_ALL,       // below it too
 };
 enum settings_log { SETTINGS_LOG_QUIET, SETTINGS_LOG_WARN, SETTINGS_LOG_DEBUG };
 
@@ -26,15 +26,15 @@ struct settings {
 	bool python;           // KMEMSHIM_PYTHON=0 turns Python frames off
 	// KMEMSHIM_PYTHON_OBJECTS=0|1: small objects too; not set: where malloc sees none of them
 	enum settings_choice python_objects;
-	// KMEMSHIM_NATIVE=brief|cut|full: how much of the native frames, in a process with Python
+	// KMEMSHIM_NATIVE=auto|to-python|all: how much of the native frames, in a process with Python
 	enum settings_native native;
 	bool imports_full; // KMEMSHIM_IMPORTS=full keeps what happens inside library imports apart
 	// KMEMSHIM_PRIVATE=1: no arguments, no text of cells, no folders but those of programs and libraries
 	bool is_private;
-	bool exact;            // KMEMSHIM_EXACT=1: every event is added to the domain's total at once
+	bool exact;            // KMEMSHIM_EXACT_PEAK=1: every event is added to the domain's total at once
 	uint64_t verify_every; // KMEMSHIM_VERIFY=n: each nth walk is repeated by libunwind; 0 = off
-	uint64_t sites_max;    // KMEMSHIM_SITES: budget of call sites
-	// KMEMSHIM_CAPTURE: bytes of the capture beyond which no new stack is kept whole; 0: lifecycle.c decides
+	uint64_t sites_max;    // KMEMSHIM_SITES_MAX: budget of call sites
+	// KMEMSHIM_CAPTURE_MAX: bytes of the capture beyond which no new stack is kept whole; 0: lifecycle.c decides
 	uint64_t capture_max;
 	bool walks_all; // of native and verify_every: nothing is taken from memory
 };

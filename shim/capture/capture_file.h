@@ -58,7 +58,7 @@ const void *capture_file_record(uint32_t index_plus_one);
 /* How many items (see `index`) a section has room for and were given out, finished or not. */
 uint32_t capture_file_count(enum kmem_section section);
 
-/* Is the capture as large as it may become (KMEMSHIM_CAPTURE), and `eighths` of that more? What can be told in fewer words is, then. */
+/* Is the capture as large as it may become (KMEMSHIM_CAPTURE_MAX), and `eighths` of that more? What can be told in fewer words is, then. */
 bool capture_file_is_large(unsigned eighths);
 
 /* Counts a loss. */

@@ -22,7 +22,7 @@
 /* relaxed: an address of code that stays. */
 #define QUESTION(name)            \
 	static _Atomic(void *) known; \
-	__typeof__(name) *ask = (__typeof__(name) *)real_cuda_question(&known, "libamdhip64", #name)
+	__typeof__(name) *ask = (__typeof__(name) *)real_cuda_query(&known, "libamdhip64", #name)
 
 static int
 current_device(void)

@@ -518,7 +518,7 @@ real_cuda_unhooked(const char *name)
 }
 
 void *
-real_cuda_question(_Atomic(void *) *known, const char *library, const char *name)
+real_cuda_query(_Atomic(void *) *known, const char *library, const char *name)
 {
 	void *ask = load(known);
 	void *handle = ask == NULL ? open_loaded(library) : NULL;

@@ -58,13 +58,13 @@ bool real_cuda_is_driver(const void *addr);
 bool real_cuda_is_hip(const void *addr);
 
 /* The function `name` of a loaded library whose file name begins so, kept in *known from then on; NULL: there is none. */
-void *real_cuda_question(_Atomic(void *) *known, const char *library, const char *name);
+void *real_cuda_query(_Atomic(void *) *known, const char *library, const char *name);
 
 /* A function of the driver that has no hook; NULL: there is no driver that we can see. */
 void *real_cuda_unhooked(const char *name);
 
 /*
- * real_cuda_ask.c: what the driver is asked. None of these changes its last error, and the context only as it says. Only right after a call that needed the context,
+ * real_cuda_query.c: what the driver is asked. None of these changes its last error, and the context only as it says. Only right after a call that needed the context,
  * or inside one: other threads may have none. When it cannot be asked: 0, NULL, false.
  */
 struct cuda_place {

@@ -20,7 +20,7 @@
 #define BYTES_MASK ((UINT64_C(1) << OWNER_SHIFT) - 1)
 
 static struct address_table devices;
-static _Atomic uint32_t tensor_refusals[KMEM_DOMAIN_TENSORS_LAST - KMEM_DOMAIN_TENSORS_FIRST + 1];
+static _Atomic uint32_t tensor_failed_requests[KMEM_DOMAIN_TENSORS_LAST - KMEM_DOMAIN_TENSORS_FIRST + 1];
 
 static unsigned
 row_of(int device, unsigned first, unsigned last)
@@ -227,9 +227,10 @@ tensor_domain(int device)
 
 /* relaxed: a tensor that is made at that very moment may count as before or after. */
 static unsigned
-era_of(unsigned domain)
+version_of(unsigned domain)
 {
-	return atomic_load_explicit(&tensor_refusals[domain - KMEM_DOMAIN_TENSORS_FIRST], memory_order_relaxed) & 0xffff;
+	return atomic_load_explicit(&tensor_failed_requests[domain - KMEM_DOMAIN_TENSORS_FIRST], memory_order_relaxed) &
+	       0xffff;
 }
 
 void
@@ -237,7 +238,7 @@ tracker_tensor_allocated(const void *hook_frame, int device, uint64_t addr, uint
 {
 	unsigned domain = tensor_domain(device);
 
-	tracker_device_allocated(hook_frame, domain, addr | TENSOR_KEY, bytes, era_of(domain));
+	tracker_device_allocated(hook_frame, domain, addr | TENSOR_KEY, bytes, version_of(domain));
 }
 
 void
@@ -252,15 +253,15 @@ tracker_tensor_failed(const void *hook_frame, int device, uint64_t bytes, int re
 	unsigned domain = tensor_domain(device);
 
 	tracker_failed(hook_frame, domain, bytes, result);
-	atomic_fetch_add_explicit(&tensor_refusals[domain - KMEM_DOMAIN_TENSORS_FIRST], 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&tensor_failed_requests[domain - KMEM_DOMAIN_TENSORS_FIRST], 1, memory_order_relaxed);
 }
 
-/* Where in holdings->sites a record stands, by its number: index + 1. */
+/* Where in device_snapshot->sites a record stands, by its number: index + 1. */
 #define KEPT_PLACES 1024u
 struct kept {
-	struct kmem_holdings *holdings;
+	struct kmem_device_snapshot *device_snapshot;
 	unsigned domain;
-	unsigned era;
+	unsigned version;
 	uint16_t places[KEPT_PLACES];
 };
 
@@ -270,7 +271,7 @@ kept_place(struct kept *kept, uint32_t site)
 	uint32_t at = site;
 
 	while (kept->places[at % KEPT_PLACES] != 0 &&
-	       kept->holdings->sites[kept->places[at % KEPT_PLACES] - 1].site != site)
+	       kept->device_snapshot->sites[kept->places[at % KEPT_PLACES] - 1].site != site)
 		at++;
 	return &kept->places[at % KEPT_PLACES];
 }
@@ -281,31 +282,31 @@ add_kept(uint64_t addr, struct address_block block, void *context)
 	struct kept *kept = context;
 	uint16_t place;
 
-	if ((addr & TENSOR_KEY) == 0 || block.bytes >> OWNER_SHIFT == kept->era || block.site == 0 ||
+	if ((addr & TENSOR_KEY) == 0 || block.bytes >> OWNER_SHIFT == kept->version || block.site == 0 ||
 	    site_table_at(block.site)->domain != kept->domain)
 		return false;
 	place = *kept_place(kept, block.site);
 	if (place != 0)
-		kept->holdings->sites[place - 1].kept_bytes += block.bytes & BYTES_MASK;
+		kept->device_snapshot->sites[place - 1].kept_bytes += block.bytes & BYTES_MASK;
 	return false; // it stays where it is
 }
 
-static_assert(KMEM_HOLDINGS_MAX <= KEPT_PLACES / 2, "a probe ends");
+static_assert(KMEM_DEVICE_SNAPSHOT_MAX <= KEPT_PLACES / 2, "a probe ends");
 
 void
-tracker_tensors_kept(struct kmem_holdings *holdings, unsigned domain)
+tracker_tensors_kept(struct kmem_device_snapshot *device_snapshot, unsigned domain)
 {
-	struct kept kept = { .holdings = holdings, .domain = domain };
+	struct kept kept = { .device_snapshot = device_snapshot, .domain = domain };
 	struct address_block block;
 	uint64_t cursor = 0;
 
 	if (domain < KMEM_DOMAIN_TENSORS_FIRST || domain > KMEM_DOMAIN_TENSORS_LAST ||
-	    atomic_load_explicit(&tensor_refusals[domain - KMEM_DOMAIN_TENSORS_FIRST], memory_order_relaxed) == 0)
+	    atomic_load_explicit(&tensor_failed_requests[domain - KMEM_DOMAIN_TENSORS_FIRST], memory_order_relaxed) == 0)
 		return;
-	kept.era = era_of(domain);
-	for (uint16_t i = 0; i < KMEM_HOLDINGS_MAX; i++) {
-		if (holdings->sites[i].site != 0)
-			*kept_place(&kept, holdings->sites[i].site) = (uint16_t)(i + 1);
+	kept.version = version_of(domain);
+	for (uint16_t i = 0; i < KMEM_DEVICE_SNAPSHOT_MAX; i++) {
+		if (device_snapshot->sites[i].site != 0)
+			*kept_place(&kept, device_snapshot->sites[i].site) = (uint16_t)(i + 1);
 	}
 	while (address_table_sweep(&devices, &cursor, add_kept, &kept, &block))
 		; // takes none
@@ -317,6 +318,6 @@ tracker_devices_clear(void)
 	address_table_clear(&devices);
 	device_objects_clear();
 	failed_requests_forked();
-	for (unsigned i = 0; i < sizeof(tensor_refusals) / sizeof(tensor_refusals[0]); i++)
-		atomic_store_explicit(&tensor_refusals[i], 0, memory_order_relaxed);
+	for (unsigned i = 0; i < sizeof(tensor_failed_requests) / sizeof(tensor_failed_requests[0]); i++)
+		atomic_store_explicit(&tensor_failed_requests[i], 0, memory_order_relaxed);
 }

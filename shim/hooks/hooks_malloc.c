@@ -26,7 +26,7 @@
 enum entry { ENTRY_TRACKED, ENTRY_PLAIN, ENTRY_BOOT };
 
 static RARE enum entry
-enter_rest(void)
+enter_slow(void)
 {
 	int host_errno = errno;
 	enum entry entry = ENTRY_PLAIN;
@@ -45,7 +45,7 @@ enter_rest(void)
 static inline enum entry
 enter(void)
 {
-	return __builtin_expect(tracker_is_awake() && reentry_guard_enter(), 1) ? ENTRY_TRACKED : enter_rest();
+	return __builtin_expect(tracker_is_awake() && reentry_guard_enter(), 1) ? ENTRY_TRACKED : enter_slow();
 }
 
 static RARE void
@@ -192,7 +192,7 @@ reallocarray(void *old, size_t count, size_t bytes)
 enum release { RELEASE_NOTHING, RELEASE_PLAIN, RELEASE_GUARDED, RELEASE_LOOK };
 
 static RARE enum release
-release_rest(enum entry entry, void *addr)
+release_slow(enum entry entry, void *addr)
 {
 	int host_errno = errno;
 
@@ -222,8 +222,8 @@ release_begin(void *addr)
 		return RELEASE_NOTHING;
 	enum entry entry = enter();
 
-	return __builtin_expect(entry == ENTRY_TRACKED && tracker_freed_again(addr), 1) ? RELEASE_GUARDED
-	                                                                                : release_rest(entry, addr);
+	return __builtin_expect(entry == ENTRY_TRACKED && tracker_freed_fast(addr), 1) ? RELEASE_GUARDED
+	                                                                               : release_slow(entry, addr);
 }
 
 static inline void

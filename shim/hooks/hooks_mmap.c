@@ -128,7 +128,7 @@ map_tracked(const void *hook_frame, void *addr, size_t bytes, int protection, in
 	else if (mapped == MAP_FAILED && host_errno == ENOMEM)
 		tracker_failed(hook_frame, domain, bytes, host_errno);
 	if (tracker_library_is_due() && !is_arena)
-		tracker_library_look(hook_frame);
+		tracker_library_sample(hook_frame);
 	leave(is_arena);
 	errno = host_errno;
 	return mapped;
@@ -171,7 +171,7 @@ munmap(void *addr, size_t bytes)
 	tracker_unmap_end(&taken, result == 0);
 	tracker_look_after_release();
 	if (tracker_library_is_due() && !is_arena)
-		tracker_library_look(HERE);
+		tracker_library_sample(HERE);
 	leave(is_arena);
 	errno = host_errno;
 	return result;
@@ -229,7 +229,7 @@ mprotect(void *addr, size_t bytes, int protection)
 		if (!is_arena)
 			tracker_writable(HERE, addr, whole_pages(bytes));
 		if (tracker_library_is_due() && !is_arena)
-			tracker_library_look(HERE);
+			tracker_library_sample(HERE);
 		leave(is_arena);
 	}
 	errno = host_errno;
@@ -251,7 +251,7 @@ madvise(void *addr, size_t bytes, int advice)
 		if (advice == MADV_DONTNEED) // the others keep the pages for a while
 			tracker_library_returned((uint64_t)addr, (uint64_t)addr + whole_pages(bytes));
 		if (tracker_library_is_due() && !is_arena)
-			tracker_library_look(HERE);
+			tracker_library_sample(HERE);
 		leave(is_arena);
 	}
 	errno = host_errno;

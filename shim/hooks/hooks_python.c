@@ -49,7 +49,7 @@
 #include "base/reentry_guard.h"
 #include "base/settings.h"
 #include "capture/capture_file.h"
-#include "periodic/survivors.h"
+#include "periodic/object_census.h"
 #include "python/python_frames.h"
 #include "python/python_runtime.h"
 #include "record/thread_slot.h"
@@ -60,7 +60,7 @@
 #define RARE __attribute__((noinline, cold))
 #define LAYERS_MAX 16
 #define WALKS_PER_LOOK 256
-#define REFUSALS_MAX 4                      // a thread that is joined is not quite gone
+#define FAILED_REQUESTS_MAX 4               // a thread that is joined is not quite gone
 #define ARENA_BYTES_MIN ((size_t)256 << 10) // smaller ones hold frames of Python: the line that calls so deep
 #define BYTES_MIN ((size_t)17)              // see above
 #ifdef __clang__
@@ -207,7 +207,7 @@ object_realloc(void *context, void *old, size_t bytes)
 
 /* Nothing of the release is booked yet, and the guard is held. */
 static RARE void
-free_rest(const struct layer *layer, void *addr)
+free_slow(const struct layer *layer, void *addr)
 {
 	int host_errno = errno;
 	struct live_block block;
@@ -233,11 +233,11 @@ object_free(void *context, void *addr)
 
 	if (__builtin_expect(!enter(), 0)) {
 		layer->inner.free(layer->inner.context, addr);
-	} else if (__builtin_expect(tracker_freed_again(addr), 1)) {
+	} else if (__builtin_expect(tracker_freed_fast(addr), 1)) {
 		layer->inner.free(layer->inner.context, addr);
 		reentry_guard_leave();
 	} else {
-		free_rest(layer, addr);
+		free_slow(layer, addr);
 	}
 }
 
@@ -292,7 +292,7 @@ install(void)
 		return;
 	}
 	become(INSTALLED);
-	survivors_begin();
+	object_census_begin();
 }
 
 /* The name of an allocator behind whose back malloc sees nothing. */
@@ -335,7 +335,7 @@ static void
 look_again(void)
 {
 	static unsigned walks;
-	static unsigned refusals;
+	static unsigned failed_requests;
 
 	if (++walks % WALKS_PER_LOOK != 0 ||
 	    (thread_slot_current != NULL && python_frames_were_attached(&thread_slot_current->events.trail)))
@@ -343,7 +343,7 @@ look_again(void)
 	if (is_on_top(PYTHON_ALLOCATOR_MEM) && is_on_top(PYTHON_ALLOCATOR_OBJ))
 		return;
 	if (python_runtime.interpreter.layout.is_free_threaded && !is_only_thread()) { // O3
-		if (++refusals < REFUSALS_MAX)
+		if (++failed_requests < FAILED_REQUESTS_MAX)
 			return;
 		capture_file_note(
 			"small Python objects are not recorded any more: their allocators were replaced while threads run");
@@ -409,7 +409,7 @@ hooks_python_start(void)
 		mark_arenas();
 }
 
-/* As survivors_forked(). What a layer lacks that was being put in place is found by the next look. */
+/* As object_census_forked(). What a layer lacks that was being put in place is found by the next look. */
 void
 hooks_python_forked(void)
 {

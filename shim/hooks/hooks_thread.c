@@ -16,7 +16,7 @@
 #include "base/real_libc.h"
 #include "base/reentry_guard.h"
 #include "periodic/heartbeat.h"
-#include "record/thread_parent.h"
+#include "record/thread_attribution.h"
 #include "record/tracker.h"
 #include "record/tracker_library.h"
 #include "unwind/unwind_libunwind.h"
@@ -40,10 +40,10 @@ hooks_thread_started(struct thread_start *start)
 	int host_errno = errno;
 
 	if (tracker_is_on() && reentry_guard_enter()) {
-		thread_parent_begin(start);
+		thread_attribution_begin(start);
 		reentry_guard_leave();
 	} else {
-		thread_parent_forget(start);
+		thread_attribution_forget(start);
 	}
 	errno = host_errno;
 	return program;
@@ -79,7 +79,7 @@ prepare(void *(*routine)(void *), void *argument)
 		reentry_guard_leave();
 	}
 	if (tracker_is_on() && reentry_guard_enter()) {
-		start = thread_parent_prepare(routine, argument);
+		start = thread_attribution_prepare(routine, argument);
 		reentry_guard_leave();
 	}
 	errno = host_errno;
@@ -99,7 +99,7 @@ pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*rout
 		return real_libc.pthread_create(thread, attributes, routine, argument);
 	result = real_libc.pthread_create(thread, attributes, hooks_thread_begin, start);
 	if (result != 0)
-		thread_parent_forget(start);
+		thread_attribution_forget(start);
 	return result;
 }
 
@@ -114,7 +114,7 @@ pthread_cond_signal(pthread_cond_t *condition)
 	while (__builtin_expect(real_libc.pthread_cond_signal == NULL, 0) && !real_libc_find())
 		raw_syscall(SYS_sched_yield);
 	if (__builtin_expect(tracker_library_is_switch_due(), 0) && tracker_is_awake() && reentry_guard_enter()) {
-		tracker_library_look(HERE);
+		tracker_library_sample(HERE);
 		reentry_guard_leave();
 	}
 	return real_libc.pthread_cond_signal(condition);
@@ -134,6 +134,6 @@ thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
 		return real_libc.thrd_create(thread, routine, argument);
 	result = real_libc.thrd_create(thread, (thrd_start_t)(void *)hooks_thread_begin, start);
 	if (result != thrd_success)
-		thread_parent_forget(start);
+		thread_attribution_forget(start);
 	return result;
 }

@@ -30,14 +30,14 @@
 #include "hooks/hooks_python.h"
 #include "hooks/hooks_python_end.h"
 #include "hooks/hooks_signal.h"
-#include "hooks/leftovers.h"
+#include "hooks/abandoned_captures.h"
 #include "kmem_words.h"
-#include "periodic/foreign_heap.h"
+#include "periodic/unhooked_allocator.h"
 #include "periodic/heartbeat.h"
 #include "periodic/inherited.h"
 #include "periodic/process_identity.h"
 #include "periodic/resident.h"
-#include "periodic/survivors.h"
+#include "periodic/object_census.h"
 #include "python/python_frames.h"
 #include "record/call_stack.h"
 #include "record/domain_names.h"
@@ -111,7 +111,7 @@ make_capture(bool make(const char *folder, const char *name))
 {
 	char name[160];
 
-	process_identity_read_rest(&identity);
+	process_identity_read_more(&identity);
 	if (settings.capture_max == 0)
 		settings.capture_max = capture_share();
 	process_identity_name(&identity, identity.pid, identity.start_ticks, name, sizeof(name));
@@ -262,7 +262,7 @@ before_fork(void)
 	range_map_lock();
 	capture_file_growth_lock();
 	inherited_gather();
-	leftovers_prepare();
+	abandoned_captures_prepare();
 }
 
 static void
@@ -271,7 +271,7 @@ after_fork_in_parent(void)
 	inherited_forked_parent();
 	capture_file_growth_unlock();
 	range_map_unlock();
-	leftovers_remove(folder, &identity);
+	abandoned_captures_remove(folder, &identity);
 	if (lifecycle_fork_ends_parent)
 		lifecycle_end(0);
 }
@@ -367,7 +367,7 @@ start_in_child(void)
 	module_map_forked(); // these tell the new capture what they know
 	python_frames_forked();
 	hooks_python_forked();
-	survivors_forked();
+	object_census_forked();
 }
 
 void
@@ -433,7 +433,7 @@ construct(void)
 	real_libc_find();
 	real_new_start();
 	if (tracker_is_on())
-		foreign_heap_tell();
+		unhooked_allocator_tell();
 	register_with_libc();
 	errno = host_errno;
 }
@@ -456,14 +456,14 @@ is_small(void)
 }
 
 static void
-look_last(void)
+sample_last(void)
 {
 	static struct site_totals totals[KMEM_DOMAINS_MAX];
 
 	inherited_totals_now(totals);
 	if (atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) == 0) {
 		if (!exit_figures_stand()) {
-			survivors_take(true);
+			object_census_take(true);
 			resident_take(NULL, 0);
 		}
 		tell_of_cuda();
@@ -486,7 +486,7 @@ lifecycle_exit_begins(void)
 	    atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) == 0) {
 		exit_figures_take();
 		if (exit_figures_stand()) { // not where nothing was taken
-			survivors_take(true);
+			object_census_take(true);
 			resident_take(NULL, 0);
 		}
 	}
@@ -556,20 +556,20 @@ lifecycle_end(int exit_code)
 		capture_file_mark(KMEM_STATE_CLEAN_EXIT, exit_code, clock_now_ns());
 		return;
 	}
-	inherited_look(true);
+	inherited_sample(true);
 	bool is_unwanted = identity.is_first == 0 && is_small() && inherited_copied_bytes() < SMALL_BYTES;
 	if (!is_unwanted)
 		lifecycle_needs_file();
 
 	if (!is_unwanted || !capture_file_remove()) {
-		look_last();
+		sample_last();
 		/* Late: a pool ends its workers by signals, also those that are ending, and what takes time is done now. */
 		capture_file_mark(KMEM_STATE_CLEAN_EXIT, exit_code, clock_now_ns());
 		capture_file_close();
 		if (is_unwanted)
-			leftovers_add(&identity);
+			abandoned_captures_add(&identity);
 	}
-	leftovers_remove(folder, &identity);
+	abandoned_captures_remove(folder, &identity);
 	reentry_guard_leave();
 }
 
@@ -583,10 +583,10 @@ lifecycle_end_at_once(int exit_code)
 	if (atomic_load_explicit(tracker_state, memory_order_relaxed) != TRACKER_ON ||
 	    !reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK))
 		return;
-	look_last();
+	sample_last();
 	capture_file_mark(KMEM_STATE_CLEAN_EXIT, exit_code, clock_now_ns());
 	if (identity.is_first == 0 && is_small())
-		leftovers_add(&identity);
+		abandoned_captures_add(&identity);
 	reentry_guard_leave();
 }
 

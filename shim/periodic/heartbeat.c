@@ -20,7 +20,7 @@
 #include "kmem_words.h"
 #include "periodic/inherited.h"
 #include "periodic/resident.h"
-#include "periodic/survivors.h"
+#include "periodic/object_census.h"
 #include "record/tracker.h"
 #include "tables/peak.h"
 #include "tables/pointer_map.h"
@@ -129,12 +129,12 @@ heartbeat_take(uint64_t live_bytes)
 	uint64_t fall = live_bytes / FALL_SHARE > FALL_MIN_BYTES ? live_bytes / FALL_SHARE : FALL_MIN_BYTES;
 
 	atomic_store_explicit(&fallen_bytes, live_bytes > fall ? live_bytes - fall : 0, memory_order_relaxed);
-	survivors_take(false);
+	object_census_take(false);
 	pointer_map_beat(now_ns);
 	unwind_copies_rest();
 	if (number > 1) // the first one is the start
 		resident_take(&now, live_bytes);
-	inherited_look(false);
+	inherited_sample(false);
 	errno = host_errno;
 }
 
@@ -181,7 +181,7 @@ heartbeat_is_due(void)
 }
 
 void
-heartbeat_look(uint64_t live_bytes)
+heartbeat_sample(uint64_t live_bytes)
 {
 	if (is_time() || has_grown())
 		heartbeat_take(live_bytes);

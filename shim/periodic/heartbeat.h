@@ -29,7 +29,7 @@ void heartbeat_after_release(uint64_t live_bytes);
 bool heartbeat_is_due(void);
 
 /* The same at once, for who counts events: once in a thousand or so. Takes the beat. */
-void heartbeat_look(uint64_t live_bytes);
+void heartbeat_sample(uint64_t live_bytes);
 
 /* One beat now: at the start and at the end. */
 void heartbeat_take(uint64_t live_bytes);

@@ -23,7 +23,7 @@ static uint32_t largest_count;
 static atomic_flag is_gathering = ATOMIC_FLAG_INIT; // of two forks at once the second child gathers by itself
 static bool is_gathered;
 static bool is_forked;
-static atomic_flag is_looking = ATOMIC_FLAG_INIT; // a thread is at the figures; others leave it to that
+static atomic_flag is_sampling = ATOMIC_FLAG_INIT; // a thread is at the figures; others leave it to that
 
 /*
  * Records are summed one after the other while other threads go on: what moved meanwhile may count half. The domain's own word
@@ -98,7 +98,7 @@ inherited_forked_child(void)
 		inherited_gather();
 	is_gathered = false;
 	is_forked = true;
-	atomic_flag_clear_explicit(&is_looking, memory_order_relaxed); // of a thread that is not here
+	atomic_flag_clear_explicit(&is_sampling, memory_order_relaxed); // of a thread that is not here
 }
 
 void
@@ -138,7 +138,7 @@ look(bool is_end)
 {
 	struct kmem_header *header = capture_file_header();
 	struct kmem_inherited *stored = &header->inherited;
-	uint64_t own_bytes, most_bytes, dirty_bytes, looked_bytes;
+	uint64_t own_bytes, most_bytes, dirty_bytes, sampled_bytes;
 	struct rusage usage;
 
 	if ((uint32_t)raw_syscall(SYS_getppid) != header->identity.forked_from ||
@@ -146,8 +146,8 @@ look(bool is_end)
 		return;
 	own_bytes = inherited_own_peak_bytes();
 	most_bytes = (uint64_t)usage.ru_minflt * header->identity.page_bytes;
-	looked_bytes = atomic_load_explicit(&stored->faulted_bytes, memory_order_relaxed);
-	if (most_bytes < own_bytes + WORTH_A_LOOK_BYTES || (!is_end && most_bytes < looked_bytes + looked_bytes / 4))
+	sampled_bytes = atomic_load_explicit(&stored->faulted_bytes, memory_order_relaxed);
+	if (most_bytes < own_bytes + WORTH_A_LOOK_BYTES || (!is_end && most_bytes < sampled_bytes + sampled_bytes / 4))
 		return;
 	/* relaxed: the checksum tells a reader whether what it saw is of one look (F7). */
 	atomic_store_explicit(&stored->figures_checksum, 0, memory_order_relaxed);
@@ -162,10 +162,10 @@ look(bool is_end)
 }
 
 void
-inherited_look(bool is_end)
+inherited_sample(bool is_end)
 {
-	if (!is_forked || !raw_sys_may_call() || atomic_flag_test_and_set_explicit(&is_looking, memory_order_acquire))
+	if (!is_forked || !raw_sys_may_call() || atomic_flag_test_and_set_explicit(&is_sampling, memory_order_acquire))
 		return;
 	look(is_end);
-	atomic_flag_clear_explicit(&is_looking, memory_order_release); // the figures; pairs with the acquire above
+	atomic_flag_clear_explicit(&is_sampling, memory_order_release); // the figures; pairs with the acquire above
 }

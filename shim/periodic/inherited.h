@@ -31,7 +31,7 @@ void inherited_forked_child(void);
 void inherited_store(void); // into the child's new capture
 
 /* Looks when it is time to. Does nothing in a process that was not forked. */
-void inherited_look(bool is_end);
+void inherited_sample(bool is_end);
 
 /* At the last look. */
 uint64_t inherited_copied_bytes(void);

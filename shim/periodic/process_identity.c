@@ -100,7 +100,7 @@ process_identity_read(struct kmem_identity *identity)
 }
 
 void
-process_identity_read_rest(struct kmem_identity *identity)
+process_identity_read_more(struct kmem_identity *identity)
 {
 	identity->start_ticks = start_ticks();
 	identity->pid_namespace = pid_namespace();

@@ -16,7 +16,7 @@
 void process_identity_read(struct kmem_identity *identity);
 
 /* The rest: what stays as it is, limits, and the counters that say who was killed. Needed before its name. */
-void process_identity_read_rest(struct kmem_identity *identity);
+void process_identity_read_more(struct kmem_identity *identity);
 
 /* EXE.PID.START: the name without ".kmem" of this process's capture, or of a child's that runs the same program. */
 void process_identity_name(const struct kmem_identity *identity, uint32_t pid, uint64_t start_ticks, char *name,

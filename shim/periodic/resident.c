@@ -21,7 +21,7 @@
 #include "base/memory_limits.h"
 #include "base/raw_sys.h"
 #include "capture/capture_file.h"
-#include "periodic/paced_look.h"
+#include "periodic/rate_limit.h"
 #include "periodic/resident_heap.h"
 #include "periodic/resident_lines.h"
 #include "periodic/resident_pages.h"
@@ -65,13 +65,13 @@ static struct {
 	uint64_t heap_end;    // what lay before was malloc's, up to here
 	char text[TEXT_BYTES];
 } look;
-static struct paced_look paced = {
+static struct rate_limit paced = {
 	.period_ns = PERIOD_NS,
 	.parts = { [PACED_USUAL] = PERIOD_PART,
 	           [PACED_URGENT] = URGENT_PART,
 	           [PACED_FALLEN] = URGENT_PART,
 	           [PACED_PRESSING] = PRESSING_PART },
-	.is_looking = ATOMIC_FLAG_INIT,
+	.is_sampling = ATOMIC_FLAG_INIT,
 };
 
 /* What the last look found, and what was charged then. relaxed: they guard nothing. UINT64_MAX: there was none. */
@@ -362,16 +362,16 @@ static uint64_t
 kept_quarters(uint64_t resident_bytes, uint64_t live_bytes)
 {
 	uint64_t then_bytes = atomic_load_explicit(&last_live_bytes, memory_order_relaxed);
-	uint64_t looked_bytes = atomic_load_explicit(&last_bytes, memory_order_relaxed);
+	uint64_t sampled_bytes = atomic_load_explicit(&last_bytes, memory_order_relaxed);
 	uint64_t freed_bytes = then_bytes > live_bytes ? then_bytes - live_bytes : 0;
-	uint64_t returned_bytes = looked_bytes != UINT64_MAX && looked_bytes > resident_bytes
-	                              ? looked_bytes - resident_bytes
+	uint64_t returned_bytes = sampled_bytes != UINT64_MAX && sampled_bytes > resident_bytes
+	                              ? sampled_bytes - resident_bytes
 	                              : 0;
 
 	return freed_bytes >= FALL_BYTES && returned_bytes < freed_bytes / 2 ? freed_bytes / (then_bytes / 4) : 0;
 }
 
-enum paced_reason
+enum rate_limit_reason
 resident_reason(const struct memory_limits_now *now, uint64_t live_bytes)
 {
 	uint64_t used = now->cgroup_bytes > now->resident_bytes ? now->cgroup_bytes : now->resident_bytes;
@@ -395,22 +395,22 @@ resident_reason(const struct memory_limits_now *now, uint64_t live_bytes)
 void
 resident_take(const struct memory_limits_now *now, uint64_t live_bytes)
 {
-	enum paced_reason reason = now != NULL ? resident_reason(now, live_bytes) : PACED_DUE;
+	enum rate_limit_reason reason = now != NULL ? resident_reason(now, live_bytes) : PACED_DUE;
 	int host_errno = errno;
 
 	/* What is live stays as it was when the interpreter began to end, and so does the look of then. */
 	if (now != NULL && atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) != 0)
 		return;
-	if (!paced_look_begin(&paced, reason))
+	if (!rate_limit_begin(&paced, reason))
 		return;
-	tracker_library_look_now();
+	tracker_library_sample_now();
 	if (read_all()) {
 		store(paced.begin_ns);
 		atomic_store_explicit(&last_live_bytes, live_bytes, memory_order_relaxed);
 		if (now != NULL && now->cgroup_bytes != 0)
 			atomic_store_explicit(&last_charged_bytes, now->cgroup_bytes, memory_order_relaxed);
 	}
-	paced_look_end(&paced);
+	rate_limit_end(&paced);
 	errno = host_errno;
 }
 
@@ -424,6 +424,6 @@ void
 resident_forked(void)
 {
 	/* A child's first beat is its start: most children are over before a look would pay, which takes longer the larger the parent. */
-	paced_look_forked(&paced, clock_now_ns() + PERIOD_NS);
+	rate_limit_forked(&paced, clock_now_ns() + PERIOD_NS);
 	atomic_store_explicit(&last_live_bytes, 0, memory_order_relaxed); // its own books begin anew
 }

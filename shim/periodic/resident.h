@@ -17,14 +17,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "periodic/paced_look.h"
+#include "periodic/rate_limit.h"
 
 /* Looks when it is time, and nothing is torn down. NULL: it is time, whatever is known. live_bytes: as of a heartbeat; 0 = not known. */
 struct memory_limits_now;
 void resident_take(const struct memory_limits_now *now, uint64_t live_bytes);
 
 /* Why is a look wanted? */
-enum paced_reason resident_reason(const struct memory_limits_now *now, uint64_t live_bytes);
+enum rate_limit_reason resident_reason(const struct memory_limits_now *now, uint64_t live_bytes);
 
 bool resident_saw_cuda_driver(void); // libcuda.so.* was mapped at a look; after the last one
 void resident_forked(void);          // forked child: one thread

@@ -128,13 +128,13 @@ has_second(void)
 	return atomic_load_explicit(&python_runtime_second.state, memory_order_acquire) == PYTHON_RUNTIME_FOUND;
 }
 
-/* One walk that is under way. Fresh visits and frames lie at the upper ends of the memo's arrays. */
+/* One walk that is under way. Fresh visits and frames lie at the upper ends of the cache's arrays. */
 struct walk {
 	const struct python_interpreter *python;
-	struct python_memo *memo;
+	struct python_cache *cache;
 	struct python_position position;
 	struct python_extent extent;
-	uint32_t count; // what the memo remembers, as long as it is not overwritten
+	uint32_t count; // what the cache remembers, as long as it is not overwritten
 	uint32_t known;
 	uint32_t visits; // fresh ones
 	uint32_t frames;
@@ -150,24 +150,24 @@ struct walk {
 static inline void
 close_run(struct walk *walk, uint64_t anchor, bool is_anchored)
 {
-	struct python_memo *memo = walk->memo;
+	struct python_cache *cache = walk->cache;
 
 	for (uint32_t i = walk->run_visits; i < walk->visits; i++) {
-		memo->visits[PYTHON_MEMO_FRAMES - 1 - i].anchor_addr = anchor;
-		memo->visits[PYTHON_MEMO_FRAMES - 1 - i].is_anchored = is_anchored;
+		cache->visits[PYTHON_CACHE_FRAMES - 1 - i].anchor_addr = anchor;
+		cache->visits[PYTHON_CACHE_FRAMES - 1 - i].is_anchored = is_anchored;
 	}
 	for (uint32_t i = walk->run_frames; i < walk->frames; i++)
-		memo->frames[PYTHON_MEMO_FRAMES - 1 - i].anchor_addr = is_anchored ? anchor : 0;
+		cache->frames[PYTHON_CACHE_FRAMES - 1 - i].anchor_addr = is_anchored ? anchor : 0;
 	walk->run_visits = walk->visits;
 	walk->run_frames = walk->frames;
 }
 
-/* Where the next visit is written: in the memo while that has room. */
+/* Where the next visit is written: in the cache while that has room. */
 static inline struct python_visit *
 next_visit(struct walk *walk)
 {
-	return walk->visits < PYTHON_MEMO_FRAMES ? &walk->memo->visits[PYTHON_MEMO_FRAMES - 1 - walk->visits]
-	                                         : &walk->spare;
+	return walk->visits < PYTHON_CACHE_FRAMES ? &walk->cache->visits[PYTHON_CACHE_FRAMES - 1 - walk->visits]
+	                                          : &walk->spare;
 }
 
 /* The visit in next_visit() counts, with what it found; goes on to the next frame. */
@@ -175,7 +175,7 @@ static inline void
 step(struct walk *walk, struct python_visit *visit)
 {
 	const struct python_layout *layout = &walk->python->layout;
-	struct python_memo *memo = walk->memo;
+	struct python_cache *cache = walk->cache;
 	struct python_position *position = &walk->position;
 	bool ends_run = python_visit_ends_run(layout->chain, visit);
 
@@ -184,8 +184,8 @@ step(struct walk *walk, struct python_visit *visit)
 	if (python_visit_is_special(layout->chain, visit))
 		visit->owner_word |= PYTHON_VISIT_IS_SPECIAL;
 	if (visit->kind == PYTHON_VISIT_FRAME) {
-		if (walk->frames < PYTHON_MEMO_FRAMES) {
-			struct python_frame *frame = &memo->frames[PYTHON_MEMO_FRAMES - 1 - walk->frames++];
+		if (walk->frames < PYTHON_CACHE_FRAMES) {
+			struct python_frame *frame = &cache->frames[PYTHON_CACHE_FRAMES - 1 - walk->frames++];
 
 			frame->code = visit->code;
 			frame->offset = visit->offset;
@@ -195,10 +195,10 @@ step(struct walk *walk, struct python_visit *visit)
 			walk->omitted++;
 		}
 	}
-	if (walk->visits < PYTHON_MEMO_FRAMES) {
+	if (walk->visits < PYTHON_CACHE_FRAMES) {
 		walk->visits++;
-		if (walk->known > PYTHON_MEMO_FRAMES - walk->visits)
-			walk->known = PYTHON_MEMO_FRAMES - walk->visits;
+		if (walk->known > PYTHON_CACHE_FRAMES - walk->visits)
+			walk->known = PYTHON_CACHE_FRAMES - walk->visits;
 	} else {
 		walk->is_whole = false;
 	}
@@ -222,8 +222,8 @@ static inline bool
 replace_innermost(struct walk *walk, uint32_t at)
 {
 	const struct python_layout *layout = &walk->python->layout;
-	struct python_memo *memo = walk->memo;
-	struct python_visit *old = &memo->visits[at];
+	struct python_cache *cache = walk->cache;
+	struct python_visit *old = &cache->visits[at];
 	struct python_visit visit;
 	uint32_t offset = 0;
 
@@ -231,18 +231,18 @@ replace_innermost(struct walk *walk, uint32_t at)
 	if (old->kind != PYTHON_VISIT_FRAME || visit.code_word != old->code_word ||
 	    visit.owner_word != (old->owner_word & ~PYTHON_VISIT_IS_SPECIAL) ||
 	    python_visit_judge(walk->python, &visit, &offset) != PYTHON_VISIT_FRAME ||
-	    !python_memo_continues(walk->python, memo, at, &walk->extent, walk->position))
+	    !python_cache_continues(walk->python, cache, at, &walk->extent, walk->position))
 		return false;
 
 	old->instruction_word = visit.instruction_word;
 	old->offset = python_lines_first(old->code, offset);
-	memo->frames[memo->kept[at] - 1].offset = old->offset;
+	cache->frames[cache->kept[at] - 1].offset = old->offset;
 	walk->changed = 1;
 	return true;
 }
 
 /*
- * The frame at the position, of which the memo knows at best another moment: visits[at], when at is inside. False when the chain cannot
+ * The frame at the position, of which the cache knows at best another moment: visits[at], when at is inside. False when the chain cannot
  * be followed any further.
  */
 static inline bool
@@ -255,7 +255,7 @@ visit_frame(struct walk *walk, uint32_t at)
 	if (!python_memory_is_object(walk->position.frame))
 		return false;
 	if (at < walk->known)
-		known = walk->memo->visits[at]; // its place may be the one that is written now
+		known = walk->cache->visits[at]; // its place may be the one that is written now
 	python_visit_read(&walk->python->layout, walk->position.frame, visit);
 	visit->kind = (uint8_t)python_visit_judge(walk->python, visit, &offset);
 	if (visit->kind == PYTHON_VISIT_INVALID)
@@ -308,21 +308,21 @@ find_anchor(struct walk *walk)
 static uint32_t
 walk_chain(struct walk *walk)
 {
-	const struct python_memo *memo = walk->memo;
-	uint32_t guess = PYTHON_MEMO_FRAMES;
+	const struct python_cache *cache = walk->cache;
+	uint32_t guess = PYTHON_CACHE_FRAMES;
 	uint32_t seen = 0;
 
 	while (walk->position.frame != 0) {
-		uint32_t at = python_memo_find(memo, walk->position.frame, guess, walk->known);
+		uint32_t at = python_cache_find(cache, walk->position.frame, guess, walk->known);
 
 		if (at < walk->known) {
 			struct python_position position = walk->position;
 			uint32_t last = at < walk->count ? 0 : walk->count;
-			uint32_t equal = python_memo_verify(walk->python, memo, at, last, &walk->extent, &position);
+			uint32_t equal = python_cache_verify(walk->python, cache, at, last, &walk->extent, &position);
 
 			guess = at - equal - 1; // wraps: no guess
 			if (at < walk->count && equal == at + 1 && position.frame == 0) {
-				close_run(walk, memo->visits[at].anchor_addr, memo->visits[at].is_anchored);
+				close_run(walk, cache->visits[at].anchor_addr, cache->visits[at].is_anchored);
 				return at + 1;
 			}
 			if (equal == 0 && at < walk->count && walk->visits == 0 && replace_innermost(walk, at))
@@ -330,7 +330,7 @@ walk_chain(struct walk *walk)
 			for (uint32_t i = 0; i < equal; i++) {
 				struct python_visit *visit = next_visit(walk);
 
-				*visit = memo->visits[at - i]; // the same place, or one behind it
+				*visit = cache->visits[at - i]; // the same place, or one behind it
 				step(walk, visit);
 			}
 			seen += equal;
@@ -351,34 +351,34 @@ walk_chain(struct walk *walk)
 	return 0;
 }
 
-/* Starts a walk; does the memo still say something about it? Leaves it empty when not (P2, P5, P6). */
+/* Starts a walk; does the cache still say something about it? Leaves it empty when not (P2, P5, P6). */
 static void
-recall(struct python_memo *memo, uint64_t state, uint64_t stack_end, bool is_finalizing)
+recall(struct python_cache *cache, uint64_t state, uint64_t stack_end, bool is_finalizing)
 {
 	uint64_t deaths = python_code_deaths();
 
-	if (memo->deaths != deaths || memo->state_addr != state || memo->stack_end != stack_end || is_finalizing)
-		memo->count = memo->known = 0;
-	memo->deaths = deaths;
-	memo->state_addr = state;
-	memo->stack_end = stack_end;
-	if (memo->scanned != 0)
-		memo->frames[memo->scanned - 1].anchor_addr = 0;
-	memo->scanned = 0;
+	if (cache->deaths != deaths || cache->state_addr != state || cache->stack_end != stack_end || is_finalizing)
+		cache->count = cache->known = 0;
+	cache->deaths = deaths;
+	cache->state_addr = state;
+	cache->stack_end = stack_end;
+	if (cache->scanned != 0)
+		cache->frames[cache->scanned - 1].anchor_addr = 0;
+	cache->scanned = 0;
 }
 
 /* The last `total` frames up to frames[end - 1] are the chain's, as far as there is room for them. */
 static void
 show(struct walk *walk, uint32_t end, uint32_t total, uint32_t unchanged, struct python_stack *stack)
 {
-	struct python_memo *memo = walk->memo;
-	bool was_cut = memo->is_cut;
+	struct python_cache *cache = walk->cache;
+	bool was_cut = cache->is_cut;
 
 	stack->count = total < PYTHON_FRAMES_MAX ? total : PYTHON_FRAMES_MAX;
-	stack->frames = &memo->frames[end - stack->count];
+	stack->frames = &cache->frames[end - stack->count];
 	stack->omitted = total - stack->count + walk->omitted;
-	memo->is_cut = stack->omitted != 0;
-	stack->unchanged = memo->is_cut || was_cut ? 0 : unchanged;
+	cache->is_cut = stack->omitted != 0;
+	stack->unchanged = cache->is_cut || was_cut ? 0 : unchanged;
 }
 
 /* Where this runtime's chain begins. False on a thread that has none, or none that may be read now. */
@@ -404,21 +404,21 @@ begin(struct walk *walk, const struct python_runtime *runtime, uint64_t sp)
 	else
 		return false;
 	walk->extent = (struct python_extent){ .sp = sp, .end = thread_stack_end(sp) };
-	recall(walk->memo, state, walk->extent.end, finalizing != 0);
-	walk->count = walk->memo->count;
-	walk->known = walk->memo->known;
-	walk->memo->count = walk->memo->known = 0; // until the end of the walk (P6)
+	recall(walk->cache, state, walk->extent.end, finalizing != 0);
+	walk->count = walk->cache->count;
+	walk->known = walk->cache->known;
+	walk->cache->count = walk->cache->known = 0; // until the end of the walk (P6)
 	return true;
 }
 
 void
-python_frames_walk(struct python_memo *memo, struct python_stack *stack)
+python_frames_walk(struct python_cache *cache, struct python_stack *stack)
 {
-	struct walk walk = { .memo = memo, .is_whole = true };
+	struct walk walk = { .cache = cache, .is_whole = true };
 	const struct python_runtime *runtime = &python_runtime;
 	uint64_t sp = (uint64_t)__builtin_frame_address(0);
 
-	*stack = (struct python_stack){ .frames = memo->frames };
+	*stack = (struct python_stack){ .frames = cache->frames };
 	bool has_frames = python_frames_available() && begin(&walk, runtime, sp) && walk.position.frame != 0;
 
 	if (!has_frames && has_second()) {
@@ -426,30 +426,30 @@ python_frames_walk(struct python_memo *memo, struct python_stack *stack)
 		has_frames = begin(&walk, runtime, sp);
 	}
 	if (!has_frames) {
-		memo->count = memo->known = 0;
+		cache->count = cache->known = 0;
 		return;
 	}
 
 	uint64_t innermost = walk.position.frame;
 	uint32_t joined = walk_chain(&walk);
-	uint32_t unchanged = joined == 0 ? 0 : memo->kept[joined - 1] - walk.changed;
+	uint32_t unchanged = joined == 0 ? 0 : cache->kept[joined - 1] - walk.changed;
 
 	if (joined != 0 || walk.is_whole) {
-		uint32_t total = walk.visits != 0 || joined == 0 ? python_memo_join(memo, joined, walk.visits, walk.frames)
-		                                                 : memo->kept[joined - 1];
+		uint32_t total = walk.visits != 0 || joined == 0 ? python_cache_join(cache, joined, walk.visits, walk.frames)
+		                                                 : cache->kept[joined - 1];
 
 		show(&walk, total, total, unchanged, stack);
 	} else {
-		show(&walk, PYTHON_MEMO_FRAMES, walk.frames, 0, stack);
+		show(&walk, PYTHON_CACHE_FRAMES, walk.frames, 0, stack);
 	}
 	if (walk.is_whole) {
-		memo->count = joined + walk.visits;
-		memo->known = walk.known > memo->count ? walk.known : memo->count;
+		cache->count = joined + walk.visits;
+		cache->known = walk.known > cache->count ? walk.known : cache->count;
 	}
 
 	if (stack->count != 0 && walk.python->layout.chain == PYTHON_CHAIN_OBJECTS && runtime->evaluator_addr != 0) {
-		memo->scanned = (uint32_t)(stack->frames - memo->frames) + stack->count;
-		memo->frames[memo->scanned - 1].anchor_addr = python_stack_find_evaluator(
+		cache->scanned = (uint32_t)(stack->frames - cache->frames) + stack->count;
+		cache->frames[cache->scanned - 1].anchor_addr = python_stack_find_evaluator(
 			sp, innermost, runtime->evaluator_addr, runtime->evaluator_end);
 	}
 }
@@ -476,7 +476,7 @@ innermost_frame(const struct python_runtime *runtime, uint64_t *state, uint64_t 
 }
 
 static inline bool
-digest_of(const struct python_runtime *runtime, struct python_trail *trail, uint64_t *digest)
+digest_of(const struct python_runtime *runtime, struct python_chain *trail, uint64_t *digest)
 {
 	uint64_t state;
 	uint64_t cframe;
@@ -485,7 +485,7 @@ digest_of(const struct python_runtime *runtime, struct python_trail *trail, uint
 
 	if (frame == 0)
 		return true;
-	if (!python_trail_digest(trail, &runtime->interpreter.layout, frame, &sum))
+	if (!python_chain_digest(trail, &runtime->interpreter.layout, frame, &sum))
 		return false;
 	sum = (sum ^ state ^ cframe << 32) * UINT64_C(0x9e3779b97f4a7c15);
 	*digest = (sum ^ sum >> 29) | 1;
@@ -493,7 +493,7 @@ digest_of(const struct python_runtime *runtime, struct python_trail *trail, uint
 }
 
 bool
-python_frames_digest(struct python_trail *trail, uint64_t *digest)
+python_frames_digest(struct python_chain *trail, uint64_t *digest)
 {
 	*digest = 0;
 	if (!digest_of(&python_runtime, trail, digest))
@@ -503,7 +503,7 @@ python_frames_digest(struct python_trail *trail, uint64_t *digest)
 
 /* Is the current thread state this thread's own? */
 static __attribute__((noinline, cold)) bool
-is_own_state(struct python_trail *trail, uint64_t state)
+is_own_state(struct python_chain *trail, uint64_t state)
 {
 	if (!python_memory_is_object(state) || own_thread_state(&python_runtime) != state)
 		return false;
@@ -518,7 +518,7 @@ python_frames_state(void)
 }
 
 bool
-python_frames_digest_attached(struct python_trail *trail, uint64_t state, uint64_t *digest)
+python_frames_digest_attached(struct python_chain *trail, uint64_t state, uint64_t *digest)
 {
 	const struct python_layout *layout = &python_runtime.interpreter.layout;
 	uint64_t frame;
@@ -532,11 +532,11 @@ python_frames_digest_attached(struct python_trail *trail, uint64_t state, uint64
 
 		frame = cframe != 0 ? python_memory_u64(cframe + layout->cframe_frame) : 0;
 	}
-	return python_trail_digest(trail, layout, frame, digest);
+	return python_chain_digest(trail, layout, frame, digest);
 }
 
 bool
-python_frames_were_attached(struct python_trail *trail)
+python_frames_were_attached(struct python_chain *trail)
 {
 	bool were = trail->state_addr != 0;
 

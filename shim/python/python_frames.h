@@ -15,20 +15,20 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "python/python_memo.h"
-#include "python/python_trail.h"
+#include "python/python_cache.h"
+#include "python/python_chain.h"
 
 #define PYTHON_FRAMES_MAX 160 // shown, innermost ones
 #define PYTHON_FRAMES_VISITS_MAX 4096
 
-/* A view into the memo of the walk, good until its next walk. */
+/* A view into the cache of the walk, good until its next walk. */
 struct python_stack {
 	const struct python_frame *frames; // outermost first
 	uint32_t count;
-	uint32_t unchanged; // frames[0, unchanged) say what they said at the memo's walk before this one
+	uint32_t unchanged; // frames[0, unchanged) say what they said at the cache's walk before this one
 	uint32_t omitted;   // outer frames left out
 };
-static_assert(PYTHON_FRAMES_MAX <= PYTHON_MEMO_FRAMES, "what is shown has room");
+static_assert(PYTHON_FRAMES_MAX <= PYTHON_CACHE_FRAMES, "what is shown has room");
 
 /* The i-th frame, 0 is the innermost one. */
 static inline const struct python_frame *
@@ -49,16 +49,16 @@ bool python_frames_available(void);
 /*
  * The calling thread's Python frames; count 0 on threads without Python.
  *
- * memo  of this thread: zeroed before its first walk; nobody else uses it meanwhile. What did not change since its last walk
- *       is not visited again, only compared: python_memo.h
+ * cache  of this thread: zeroed before its first walk; nobody else uses it meanwhile. What did not change since its last walk
+ *       is not visited again, only compared: python_cache.h
  */
-void python_frames_walk(struct python_memo *memo, struct python_stack *stack);
+void python_frames_walk(struct python_cache *cache, struct python_stack *stack);
 
 /*
  * Where python_frames_available(): a digest of the calling thread's frames: the same digest, the same frames (but for 2^-64), as
  * long as no code object died. 0 on a thread without Python. False: the chain cannot be read, or is too long for that.
  */
-bool python_frames_digest(struct python_trail *trail, uint64_t *digest);
+bool python_frames_digest(struct python_chain *trail, uint64_t *digest);
 
 /* The current thread state, where python_frames_available(). */
 uint64_t python_frames_state(void);
@@ -69,10 +69,10 @@ uint64_t python_frames_state(void);
  * and its memory became the state of the thread that does hold the lock.) Another digest than the one above, of the frames alone. False also
  * when there is no frame: then the above is to be asked.
  */
-bool python_frames_digest_attached(struct python_trail *trail, uint64_t state, uint64_t *digest);
+bool python_frames_digest_attached(struct python_chain *trail, uint64_t state, uint64_t *digest);
 
 /* Has the calling thread asked for that since it last asked this? */
-bool python_frames_were_attached(struct python_trail *trail);
+bool python_frames_were_attached(struct python_chain *trail);
 
 /* Does the calling thread's state lead to a frame, of whatever kind? */
 bool python_frames_are_any(void);

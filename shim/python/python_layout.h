@@ -26,7 +26,7 @@
 #define PYTHON_TYPE_DICT(layout) ((layout)->object_size + 248u)
 
 /* How the thread state leads to the innermost frame, and which C-stack address belongs to a frame. */
-enum python_chain {
+enum python_chain_kind {
 	PYTHON_CHAIN_OBJECTS,        // tstate -> frame; no address known
 	PYTHON_CHAIN_OBJECTS_CFRAME, // tstate -> frame; tstate -> cframe, one per frame
 	PYTHON_CHAIN_CFRAME_ENTRY,   // tstate -> cframe -> frame; one cframe up to a frame with is_entry
@@ -47,7 +47,7 @@ enum python_instruction {
  */
 struct python_layout {
 	uint16_t version; // 0x030b for 3.11
-	uint8_t chain;    // enum python_chain
+	uint8_t chain;    // enum python_chain_kind
 	uint8_t instruction;
 	bool is_free_threaded;
 

@@ -52,20 +52,20 @@ static_assert(sizeof(struct python_visit) == 48, "dense: a walk reads one for ea
 
 /* Does the frame say where it is by an address? */
 static inline bool
-python_visit_has_pointer(enum python_chain chain)
+python_visit_has_pointer(enum python_chain_kind chain)
 {
 	return chain != PYTHON_CHAIN_OBJECTS && chain != PYTHON_CHAIN_OBJECTS_CFRAME;
 }
 
 /* Does a chain of its own lead from evaluator to evaluator? */
 static inline bool
-python_visit_has_cframes(enum python_chain chain)
+python_visit_has_cframes(enum python_chain_kind chain)
 {
 	return chain == PYTHON_CHAIN_OBJECTS_CFRAME || chain == PYTHON_CHAIN_CFRAME_ENTRY;
 }
 
 static inline uint64_t
-python_visit_instruction(const struct python_layout *layout, enum python_chain chain, uint64_t frame)
+python_visit_instruction(const struct python_layout *layout, enum python_chain_kind chain, uint64_t frame)
 {
 	uint64_t at = frame + layout->frame_instruction;
 
@@ -77,7 +77,7 @@ python_visit_instruction(const struct python_layout *layout, enum python_chain c
 
 /* The owner byte; with the is_entry byte, which lies before it, where that decides about runs. */
 static inline uint32_t
-python_visit_owner_word(const struct python_layout *layout, enum python_chain chain, uint64_t frame)
+python_visit_owner_word(const struct python_layout *layout, enum python_chain_kind chain, uint64_t frame)
 {
 	if (chain == PYTHON_CHAIN_CFRAME_ENTRY)
 		return python_memory_u16(frame + layout->frame_is_entry);
@@ -85,14 +85,14 @@ python_visit_owner_word(const struct python_layout *layout, enum python_chain ch
 }
 
 static inline uint8_t
-python_visit_owner(enum python_chain chain, const struct python_visit *visit)
+python_visit_owner(enum python_chain_kind chain, const struct python_visit *visit)
 {
 	return (uint8_t)(chain == PYTHON_CHAIN_CFRAME_ENTRY ? visit->owner_word >> 8 : visit->owner_word);
 }
 
 /* Is this frame the outermost of those that one activation of the evaluator runs? */
 static inline bool
-python_visit_ends_run(enum python_chain chain, const struct python_visit *visit)
+python_visit_ends_run(enum python_chain_kind chain, const struct python_visit *visit)
 {
 	if (chain == PYTHON_CHAIN_OBJECTS_CFRAME)
 		return true;
@@ -103,7 +103,7 @@ python_visit_ends_run(enum python_chain chain, const struct python_visit *visit)
 
 /* PYTHON_VISIT_IS_SPECIAL? Not where all frames would be. */
 static inline bool
-python_visit_is_special(enum python_chain chain, const struct python_visit *visit)
+python_visit_is_special(enum python_chain_kind chain, const struct python_visit *visit)
 {
 	return chain != PYTHON_CHAIN_OBJECTS_CFRAME &&
 	       (python_visit_ends_run(chain, visit) || visit->kind == PYTHON_VISIT_FOREIGN);
@@ -127,7 +127,7 @@ python_visit_is_foreign(const struct python_interpreter *python, uint64_t code_w
 static inline void
 python_visit_read(const struct python_layout *layout, uint64_t frame, struct python_visit *visit)
 {
-	enum python_chain chain = layout->chain;
+	enum python_chain_kind chain = layout->chain;
 
 	*visit = (struct python_visit){
 		.frame_addr = frame,

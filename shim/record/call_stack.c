@@ -6,7 +6,7 @@
  *
  * By default the native walk ends at the innermost evaluator, and the interpreter's own frames above it are left out: the
  * Python chain is the stack from there on, and a line of Python stays one site however the interpreter got from it to malloc.
- * KMEMSHIM_NATIVE=full keeps everything. Brief stacks (event_site.h) have none of them.
+ * KMEMSHIM_NATIVE=all keeps everything. Brief stacks (event_site.h) have none of them.
  */
 #include "record/call_stack.h"
 
@@ -17,8 +17,8 @@
 #include "capture/capture_file.h"
 #include "kmem_format.h"
 #include "python/python_frames.h"
-#include "record/thread_parent.h"
-#include "unwind/native_memo.h"
+#include "record/thread_attribution.h"
+#include "unwind/native_cache.h"
 #include "unwind/native_stack.h"
 
 #define SHARED_MEMORIES 16 // for threads without their own that are inside a hook at the same moment
@@ -209,14 +209,14 @@ call_stack_hash(const struct call_stack *stack)
 }
 
 /*
- * A thread without Python frames. A thread state with frames that run no code has a digest of its own in the event memo's key,
+ * A thread without Python frames. A thread state with frames that run no code has a digest of its own in the event cache's key,
  * in which a parent does not show.
  */
 static void
 merge_alone(struct call_stack_memory *memory, struct call_stack *stack)
 {
 	merge_native(&memory->native, stack);
-	thread_parent_append(stack);
+	thread_attribution_append(stack);
 	if (python_frames_are_any())
 		memory->is_repeatable = false;
 }
@@ -225,7 +225,7 @@ merge_alone(struct call_stack_memory *memory, struct call_stack *stack)
 static void
 take_native(struct call_stack_memory *memory, const void *hook_frame, uint64_t stop_sp)
 {
-	memory->walked = native_memo_choose(&memory->memos, hook_frame);
+	memory->walked = native_cache_choose(&memory->caches, hook_frame);
 	native_stack_walk(memory->walked, hook_frame, stop_sp, &memory->native);
 	if (!memory->native.is_complete)
 		memory->stack.flags |= KMEM_STACK_NO_END;
@@ -233,7 +233,7 @@ take_native(struct call_stack_memory *memory, const void *hook_frame, uint64_t s
 		memory->stack.flags |= KMEM_STACK_ALTERNATE;
 	/* A scan for the evaluator reads words that are no return addresses. */
 	memory->is_repeatable = memory->native.is_complete && memory->native.is_remembered &&
-	                        memory->python_memo.scanned == 0;
+	                        memory->python_cache.scanned == 0;
 }
 
 static void
@@ -249,15 +249,15 @@ take(struct call_stack_memory *memory, const void *hook_frame, enum call_stack_e
 	memory->walked = NULL;
 	memory->is_repeatable = true;
 	if (python_frames_available())
-		python_frames_walk(&memory->python_memo, python);
+		python_frames_walk(&memory->python_cache, python);
 	/* Of a thread without Python the frames that it was given stand for all native ways. */
-	if (python->count == 0 && extent == CALL_STACK_BRIEF && !python_frames_are_any())
-		thread_parent_append(stack);
+	if (python->count == 0 && extent == CALL_STACK_PYTHON_ONLY && !python_frames_are_any())
+		thread_attribution_append(stack);
 	if (extent == CALL_STACK_ARENA) {
 		take_arena(python, stack);
 	} else if (stack->frame_count != 0) {
-		stack->flags |= KMEM_STACK_BRIEF;
-	} else if (python->count == 0 || settings.native == SETTINGS_NATIVE_FULL) {
+		stack->flags |= KMEM_STACK_PYTHON_ONLY;
+	} else if (python->count == 0 || settings.native == SETTINGS_NATIVE_ALL) {
 		take_native(memory, hook_frame, 0);
 		if (python->count == 0)
 			merge_alone(memory, stack);
@@ -269,8 +269,8 @@ take(struct call_stack_memory *memory, const void *hook_frame, enum call_stack_e
 		if (first != 0) {
 			merge_import(python, first, stack);
 		} else if (extent != CALL_STACK_WHOLE) {
-			if (extent == CALL_STACK_BRIEF)
-				stack->flags |= KMEM_STACK_BRIEF;
+			if (extent == CALL_STACK_PYTHON_ONLY)
+				stack->flags |= KMEM_STACK_PYTHON_ONLY;
 			push_chain(python, stack);
 		} else {
 			take_native(memory, hook_frame, python_stack_at(python, 0)->anchor_addr);
@@ -295,7 +295,7 @@ call_stack_take(struct call_stack_memory *memory, const void *hook_frame, enum c
 	for (unsigned i = 0; memory == NULL && i < SHARED_MEMORIES; i++) {
 		if (!atomic_exchange_explicit(&shared[i].is_taken, true, memory_order_acquire)) {
 			memory = &shared[i].memory;
-			native_memo_clear(&memory->memos);
+			native_cache_clear(&memory->caches);
 		}
 	}
 	if (memory == NULL) {

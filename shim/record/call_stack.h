@@ -14,17 +14,17 @@
 
 #include "kmem_format.h"
 #include "python/python_frames.h"
-#include "unwind/native_memo.h"
+#include "unwind/native_cache.h"
 #include "unwind/native_stack.h"
 
 #define CALL_STACK_FRAMES_MAX KMEM_STACK_FRAMES_MAX
 
 /* Without Python frames, and none that were given, all is whole. */
 enum call_stack_extent {
-	CALL_STACK_WHOLE,  // native frames too, as far as KMEMSHIM_NATIVE says
-	CALL_STACK_BRIEF,  // Python frames stand for all native ways: KMEM_STACK_BRIEF
-	CALL_STACK_PYTHON, // Python frames say all
-	CALL_STACK_ARENA,  // the interpreter's allocator grows: who imports, or none (KMEM_STACK_ARENA)
+	CALL_STACK_WHOLE,       // native frames too, as far as KMEMSHIM_NATIVE says
+	CALL_STACK_PYTHON_ONLY, // Python frames stand for all native ways: KMEM_STACK_PYTHON_ONLY
+	CALL_STACK_PYTHON,      // Python frames say all
+	CALL_STACK_ARENA,       // the interpreter's allocator grows: who imports, or none (KMEM_STACK_ARENA)
 };
 
 static inline uint64_t
@@ -47,11 +47,11 @@ struct call_stack {
 struct call_stack_memory {
 	struct call_stack stack;
 	struct native_stack native;
-	struct native_memos memos; // what the last native walks found
+	struct native_caches caches; // what the last native walks found
 	struct python_stack python;
-	struct python_memo python_memo;
-	bool is_repeatable;         // the stack is a function of what event_memo.h looks at
-	struct native_memo *walked; // the memo of its native part; NULL = it has none
+	struct python_cache python_cache;
+	bool is_repeatable;          // the stack is a function of what event_cache.h looks at
+	struct native_cache *walked; // the cache of its native part; NULL = it has none
 };
 
 /*

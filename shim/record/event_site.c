@@ -19,7 +19,7 @@
 #include "python/python_frames.h"
 #include "record/call_stack.h"
 #include "record/site_table.h"
-#include "record/thread_parent.h"
+#include "record/thread_attribution.h"
 
 #define VERIFY_NOTES_MAX 4u
 
@@ -27,25 +27,25 @@
  * How many records of whole stacks each line brought, by the stack of its brief record: threads share it. relaxed: two lines may
  * share a place too, and two threads may go beyond the limit by one.
  */
-#define WAYS_BITS 10
-static _Atomic uint16_t ways[1u << WAYS_BITS];
-static_assert(EVENT_SITE_WAYS_MAX <= UINT16_MAX / 2, "it does not wrap");
+#define NATIVE_PATHS_BITS 10
+static _Atomic uint16_t ways[1u << NATIVE_PATHS_BITS];
+static_assert(EVENT_SITE_NATIVE_PATHS_MAX <= UINT16_MAX / 2, "it does not wrap");
 
 static _Atomic uint16_t *
-ways_of_line(uint32_t brief)
+native_paths_of_line(uint32_t brief)
 {
 	uint32_t stack = atomic_load_explicit(&site_table_at(brief)->stack, memory_order_relaxed); // S2
 
-	return &ways[stack * UINT32_C(0x9e3779b1) >> (32 - WAYS_BITS)];
+	return &ways[stack * UINT32_C(0x9e3779b1) >> (32 - NATIVE_PATHS_BITS)];
 }
 
 static bool
-is_folded(uint32_t site)
+is_merged(uint32_t site)
 {
 	uint32_t stack = atomic_load_explicit(&site_table_at(site)->stack, memory_order_relaxed); // S2
 	const struct kmem_stack *stored = capture_file_record(stack);
 
-	return (stored->record.flags & KMEM_STACK_FOLDED) != 0;
+	return (stored->record.flags & KMEM_STACK_MERGED) != 0;
 }
 
 /* KMEMSHIM_VERIFY: every event is walked, and what was remembered is compared. */
@@ -97,7 +97,7 @@ walk_to_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, 
 	if (slot != NULL && frame != NULL) {
 		thread_slot_publish(slot, site);
 		if (memory->python.count != 0) {
-			thread_parent_claim(slot);
+			thread_attribution_claim(slot);
 			if (hooks_python_arrive != NULL)
 				hooks_python_arrive();
 		}
@@ -106,7 +106,7 @@ walk_to_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, 
 	return site;
 }
 
-/* What the memo did not find, or what is to be verified. */
+/* What the cache did not find, or what is to be verified. */
 static __attribute__((noinline)) uint32_t
 walk_and_keep(struct thread_slot *slot, const void *hook_frame, uint32_t remembered, unsigned domain,
               enum call_stack_extent extent, uint8_t clock)
@@ -118,17 +118,17 @@ walk_and_keep(struct thread_slot *slot, const void *hook_frame, uint32_t remembe
 	site = walk_to_site(slot, hook_frame, domain, extent, clock);
 	if (remembered != 0)
 		verify(remembered, site);
-	else if (slot->stack.is_repeatable && site != 0 && !is_folded(site)) {
+	else if (slot->stack.is_repeatable && site != 0 && !is_merged(site)) {
 		if (extent == CALL_STACK_WHOLE) {
-			event_memo_keep(&slot->events, slot->stack.walked, site);
+			event_cache_keep(&slot->events, slot->stack.walked, site);
 			if (domain == KMEM_DOMAIN_HEAP && !python_frames_available())
-				event_memo_keep_python(&slot->events, site);
+				event_cache_keep_python(&slot->events, site);
 		} else if (slot->stack.walked == NULL) // else no Python frame was found after all: it is another kind of stack
-			event_memo_keep_python(&slot->events, site);
+			event_cache_keep_python(&slot->events, site);
 	}
-	// else the memo's frames are those of an earlier walk
+	// else the cache's frames are those of an earlier walk
 	if (slot->stack.walked != NULL && slot->stack.native.is_remembered)
-		native_memo_note_time(slot->stack.walked);
+		native_cache_note_time(slot->stack.walked);
 	return site;
 }
 
@@ -137,7 +137,7 @@ walk_and_keep(struct thread_slot *slot, const void *hook_frame, uint32_t remembe
  * of theirs, so it is looked at again when this thread has used its part of what there was room for.
  */
 bool
-event_site_is_much_rest(struct thread_slot *slot, uint32_t site, int64_t own_bytes, int64_t most)
+event_site_needs_native_slow(struct thread_slot *slot, uint32_t site, int64_t own_bytes, int64_t most)
 {
 	struct thread_slot_room *room = &slot->rooms[site & (THREAD_SLOT_ROOMS - 1)];
 	uint32_t records;
@@ -157,15 +157,15 @@ event_site_is_much_rest(struct thread_slot *slot, uint32_t site, int64_t own_byt
 uint32_t
 event_site_whole(struct thread_slot *slot, const void *hook_frame, uint32_t brief, uint64_t bytes, uint8_t clock)
 {
-	_Atomic uint16_t *line_ways = ways_of_line(brief);
+	_Atomic uint16_t *line_native_paths = native_paths_of_line(brief);
 	uint32_t site;
 
-	if (bytes < EVENT_SITE_BRIEF_BYTES &&
-	    atomic_load_explicit(line_ways, memory_order_relaxed) >= EVENT_SITE_WAYS_MAX) {
+	if (bytes < EVENT_SITE_PYTHON_ONLY_BYTES &&
+	    atomic_load_explicit(line_native_paths, memory_order_relaxed) >= EVENT_SITE_NATIVE_PATHS_MAX) {
 		thread_slot_publish(slot, brief);
 		return brief;
 	}
-	site = event_memo_find_whole(&slot->events, hook_frame);
+	site = event_cache_find_whole(&slot->events, hook_frame);
 
 	if (__builtin_expect(site == 0 || settings.verify_every != 0, 0)) {
 		uint32_t before = capture_file_count(KMEM_SECTION_SITES);
@@ -173,9 +173,9 @@ event_site_whole(struct thread_slot *slot, const void *hook_frame, uint32_t brie
 
 		site = walk_and_keep(slot, hook_frame, site, KMEM_DOMAIN_HEAP, CALL_STACK_WHOLE, clock);
 		if (site > before && // just made
-		    atomic_load_explicit(line_ways, memory_order_relaxed) < EVENT_SITE_WAYS_MAX &&
-		    atomic_fetch_add_explicit(line_ways, 1, memory_order_relaxed) == EVENT_SITE_WAYS_MAX - 1)
-			capture_file_lost(KMEM_LOST_NATIVE_WAYS, 1);
+		    atomic_load_explicit(line_native_paths, memory_order_relaxed) < EVENT_SITE_NATIVE_PATHS_MAX &&
+		    atomic_fetch_add_explicit(line_native_paths, 1, memory_order_relaxed) == EVENT_SITE_NATIVE_PATHS_MAX - 1)
+			capture_file_lost(KMEM_LOST_NATIVE_PATHS, 1);
 		errno = host_errno;
 		return site;
 	}
@@ -188,28 +188,29 @@ event_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, ui
 {
 	bool is_python = is_python_frame(hook_frame);
 	enum call_stack_extent extent = is_python ? CALL_STACK_PYTHON : CALL_STACK_WHOLE;
-	bool is_brief = false;
+	bool is_python_only = false;
 	uint32_t site;
 
-	if (slot == NULL || frame_of(hook_frame) == NULL || settings.native == SETTINGS_NATIVE_FULL) {
-		(void)thread_parent_look();
+	if (slot == NULL || frame_of(hook_frame) == NULL || settings.native == SETTINGS_NATIVE_ALL) {
+		(void)thread_attribution_find();
 		return thread_stack_has_room() ? walk_to_site(slot, hook_frame, domain, extent, clock) : 0;
 	}
 	if (domain != KMEM_DOMAIN_HEAP)
-		site = event_memo_find_other(&slot->events, frame_of(hook_frame), domain, &is_python);
+		site = event_cache_find_other(&slot->events, frame_of(hook_frame), domain, &is_python);
 	else if (is_python)
-		site = event_memo_find_python(&slot->events, python_frames_state());
+		site = event_cache_find_python(&slot->events, python_frames_state());
 	else
-		site = event_memo_find(&slot->events, &slot->stack.memos, hook_frame, python_frames_available(), &is_brief);
-	if (is_brief)
-		extent = CALL_STACK_BRIEF;
+		site = event_cache_find(&slot->events, &slot->stack.caches, hook_frame, python_frames_available(),
+		                        &is_python_only);
+	if (is_python_only)
+		extent = CALL_STACK_PYTHON_ONLY;
 	else if (!is_python)
 		extent = CALL_STACK_WHOLE;
 	if (__builtin_expect(site == 0 || settings.verify_every != 0, 0))
 		site = walk_and_keep(slot, hook_frame, site, domain, extent, clock);
 	else
 		thread_slot_publish(slot, site);
-	if (is_brief && site != 0 && __builtin_expect(event_site_is_much(slot, site, bytes), 0))
+	if (is_python_only && site != 0 && __builtin_expect(event_site_needs_native(slot, site, bytes), 0))
 		return event_site_whole(slot, hook_frame, site, bytes, clock);
 	return site;
 }

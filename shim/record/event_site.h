@@ -2,15 +2,15 @@
  * event_site.h - which site does this allocation belong to?
  *
  * Most stacks of a Python program differ only in native frames, and most of them hold little at any time. So while a site holds
- * little, it stands for all native ways that lead from its Python frames to malloc (KMEM_STACK_BRIEF). A request with
+ * little, it stands for all native ways that lead from its Python frames to malloc (KMEM_STACK_PYTHON_ONLY). A request with
  * which it would hold more than a share of the heap goes to the site of its whole stack. The frames that a thread without
- * Python was given (thread_parent.h) stand for its native ways in the same manner. Stacks without either are always whole.
+ * Python was given (thread_attribution.h) stand for its native ways in the same manner. Stacks without either are always whole.
  *
- * Invariant, tested in tests/preload/test_brief.py:
- *   B1  a brief record holds less than EVENT_SITE_BRIEF_BYTES, or less than 1 / 2^EVENT_SITE_BRIEF_SHARE of the heap as it was
- *       when the record's last block came; or its line has brought EVENT_SITE_WAYS_MAX records of whole stacks.
+ * Invariant, tested in tests/preload/test_python_only.py:
+ *   B1  a brief record holds less than EVENT_SITE_PYTHON_ONLY_BYTES, or less than 1 / 2^EVENT_SITE_PYTHON_ONLY_SHARE of the heap as it was
+ *       when the record's last block came; or its line has brought EVENT_SITE_NATIVE_PATHS_MAX records of whole stacks.
  *       Where several threads have records of it, they may hold twice that together.
- *   B2  a request of EVENT_SITE_BRIEF_BYTES and that share goes to its whole stack, however many there are.
+ *   B2  a request of EVENT_SITE_PYTHON_ONLY_BYTES and that share goes to its whole stack, however many there are.
  *
  * A compiler that runs under one line, as XLA's does, brings a whole stack for every third block: a capture and tables of
  * 120 MiB for a program of 250, in which no two blocks are of the same stack.
@@ -30,9 +30,9 @@
 #include "record/thread_slot.h"
 #include "tables/peak.h"
 
-#define EVENT_SITE_BRIEF_BYTES 65536
-#define EVENT_SITE_BRIEF_SHARE 6
-#define EVENT_SITE_WAYS_MAX 4096
+#define EVENT_SITE_PYTHON_ONLY_BYTES 65536
+#define EVENT_SITE_PYTHON_ONLY_SHARE 6
+#define EVENT_SITE_NATIVE_PATHS_MAX 4096
 
 /*
  * In the bits of hook_frame that are 0: the interpreter's allocator asks. The Python stack says all when there is one, and no native
@@ -48,16 +48,16 @@
  */
 uint32_t event_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t bytes, uint8_t clock);
 
-// of event_site_is_much()
-bool event_site_is_much_rest(struct thread_slot *slot, uint32_t site, int64_t own_bytes, int64_t most);
+// of event_site_needs_native()
+bool event_site_needs_native_slow(struct thread_slot *slot, uint32_t site, int64_t own_bytes, int64_t most);
 
 /* Would the brief site, this thread's own, hold more than its share? What its threads gave out, less what they took back. */
 static inline bool
-event_site_is_much(struct thread_slot *slot, uint32_t site, uint64_t bytes)
+event_site_needs_native(struct thread_slot *slot, uint32_t site, uint64_t bytes)
 {
 	int64_t heap = kmem_peak_now_signed(peak_load(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak));
-	int64_t share = heap >> EVENT_SITE_BRIEF_SHARE;
-	int64_t most = share > EVENT_SITE_BRIEF_BYTES ? share : EVENT_SITE_BRIEF_BYTES;
+	int64_t share = heap >> EVENT_SITE_PYTHON_ONLY_SHARE;
+	int64_t most = share > EVENT_SITE_PYTHON_ONLY_BYTES ? share : EVENT_SITE_PYTHON_ONLY_BYTES;
 
 	if (__builtin_expect(bytes >= (uint64_t)most, 0))
 		return true;
@@ -65,11 +65,11 @@ event_site_is_much(struct thread_slot *slot, uint32_t site, uint64_t bytes)
 
 	int64_t own_bytes = kmem_peak_now_signed(site_table_at(site)->peak);
 
-	return __builtin_expect(own_bytes >= most, 0) && event_site_is_much_rest(slot, site, own_bytes, most);
+	return __builtin_expect(own_bytes >= most, 0) && event_site_needs_native_slow(slot, site, own_bytes, most);
 }
 
 /*
- * The site of the whole stack, when event_memo_find() has just given a brief one that would hold too much; that one when its line
+ * The site of the whole stack, when event_cache_find() has just given a brief one that would hold too much; that one when its line
  * has too many of them (B1). Keeps errno.
  */
 uint32_t event_site_whole(struct thread_slot *slot, const void *hook_frame, uint32_t brief, uint64_t bytes,

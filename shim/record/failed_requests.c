@@ -10,7 +10,7 @@
 #include "base/raw_sys.h"
 #include "capture/capture_file.h"
 #include "kmem_words.h"
-#include "record/holdings.h"
+#include "record/device_snapshot.h"
 #include "record/site_table.h"
 
 #define LARGE_BYTES ((uint64_t)1 << 20)
@@ -43,7 +43,7 @@ static _Atomic uint64_t next_ns;
 
 /*
  * Allocations booked in the domain so far. All records are read for that: no more often than costs a fiftieth of the time, for a
- * program may live with refusals; in between the last sums stand.
+ * program may live with failed_requests; in between the last sums stand.
  */
 static uint64_t
 allocations_before(unsigned domain, uint64_t now_ns)
@@ -83,7 +83,7 @@ given_before(const struct failed_request *request, uint64_t now_ns)
 static bool
 began_the_burst(const struct kmem_failed *failed, const struct failed_request *request)
 {
-	return !holdings_has(request->domain) && failed->domain == request->domain &&
+	return !device_snapshot_has(request->domain) && failed->domain == request->domain &&
 	       (failed->bytes >= request->bytes || request->bytes < KMEM_ERROR_PATH_BYTES) &&
 	       clock_now_ns() - failed->monotonic_ns <= BURST_NS;
 }
@@ -134,7 +134,7 @@ space_limit(void)
 static void
 store(struct kmem_failed *failed, const struct failed_request *request, uint64_t number)
 {
-	bool is_of_device = holdings_has(request->domain);
+	bool is_of_device = device_snapshot_has(request->domain);
 
 	failed->bytes = request->bytes;
 	failed->monotonic_ns = clock_now_ns();
@@ -148,7 +148,8 @@ store(struct kmem_failed *failed, const struct failed_request *request, uint64_t
 	failed->error = request->error;
 	failed->thread = is_of_device ? thread_number() : 0;
 	atomic_store_explicit(&failed->outcome, KMEM_FAILED_OPEN, memory_order_relaxed);
-	if (!is_of_device || !holdings_take(&failed->holdings, request->domain, number, &failed->events_before))
+	if (!is_of_device ||
+	    !device_snapshot_take(&failed->device_snapshot, request->domain, number, &failed->events_before))
 		failed->events_before = allocations_before(request->domain, failed->monotonic_ns);
 	if (kmem_domain_is_private(request->domain) && request->slot != 0) {
 		failed->flags |= KMEM_FAILED_SLOT_KNOWN;
@@ -174,7 +175,7 @@ failed_requests_note(const struct failed_request *request)
 	atomic_store_explicit(&capture_file_domain(request->domain)->is_used, KMEM_YES, memory_order_relaxed);
 	if (failed != NULL)
 		store(failed, request, number);
-	// a program may live with thousands of small refusals
+	// a program may live with thousands of small failed_requests
 	return number <= KMEM_FAILED_MAX || request->bytes >= LARGE_BYTES;
 }
 
@@ -210,7 +211,7 @@ settle(struct own_request *own, enum kmem_failed_outcome outcome)
  * tenth less each time. Then all that was refused in a row is done with.
  */
 void
-failed_requests_got_rest(unsigned domain, uint64_t bytes)
+failed_requests_got_slow(unsigned domain, uint64_t bytes)
 {
 	uint64_t now_ns = clock_now_ns();
 	const struct own_request *newest = newest_of_burst(domain, now_ns);
@@ -241,5 +242,5 @@ failed_requests_forked(void)
 	atomic_store_explicit(&next_ns, 0, memory_order_relaxed);
 	memset(own_requests, 0, sizeof(own_requests));
 	given.next_ns = 0;
-	holdings_forked();
+	device_snapshot_forked();
 }

@@ -33,13 +33,13 @@ bool failed_requests_note(const struct failed_request *request);
  * were refused nothing.
  */
 extern __thread uint64_t failed_requests_least __attribute__((tls_model("initial-exec"), visibility("hidden")));
-void failed_requests_got_rest(unsigned domain, uint64_t bytes);
+void failed_requests_got_slow(unsigned domain, uint64_t bytes);
 
 static inline void
 failed_requests_got(unsigned domain, uint64_t bytes)
 {
 	if (__builtin_expect(bytes >= failed_requests_least, 0))
-		failed_requests_got_rest(domain, bytes);
+		failed_requests_got_slow(domain, bytes);
 }
 
 void failed_requests_forked(void); // forked child: one thread

@@ -173,7 +173,7 @@ unloaded_of(const struct kmem_module *module)
 
 /* First generation at which the object can have been there: after everything that was there before. Under the lock. */
 static uint32_t
-loaded_generation_of(const struct loaded_object *object)
+loaded_version_of(const struct loaded_object *object)
 {
 	uint32_t generation = atomic_load_explicit(&forgotten, memory_order_relaxed);
 
@@ -227,7 +227,7 @@ record_module(const struct loaded_object *object, const struct facts *facts)
 	module->start_addr = object->start_addr;
 	module->end_addr = object->end_addr;
 	module->load_bias = object->link_map->l_addr;
-	module->loaded_generation = loaded_generation_of(object);
+	module->loaded_version = loaded_version_of(object);
 	module->file_size_bytes = facts->file_size_bytes;
 	module->file_mtime_ns = facts->file_mtime_ns;
 	module->build_id_bytes = facts->build_id_bytes;
@@ -262,8 +262,7 @@ close_slot(struct slot *slot)
 	struct kmem_module *module = capture_file_at(KMEM_SECTION_RECORDS, record - 1);
 
 	/* A stack with the new generation has no frame in this module: it was gone before. relaxed, both: a count, and what `gone` publishes. */
-	uint32_t generation = atomic_fetch_add_explicit(&capture_file_header()->module_generation, 1,
-	                                                memory_order_relaxed) +
+	uint32_t generation = atomic_fetch_add_explicit(&capture_file_header()->module_version, 1, memory_order_relaxed) +
 	                      1;
 
 	atomic_store_explicit(&module->unloaded, kmem_twice(generation), memory_order_relaxed);
@@ -447,7 +446,7 @@ is_old_enough(const struct loaded_object *object, uint32_t generation)
 	// its key was acquired
 	uint32_t record = slot != NULL ? atomic_load_explicit(&slot->record, memory_order_relaxed) : 0;
 
-	return record != 0 && module_of(record)->loaded_generation <= generation;
+	return record != 0 && module_of(record)->loaded_version <= generation;
 }
 
 static bool
@@ -465,7 +464,7 @@ is_over(uint64_t pc, uint32_t generation)
 			break;
 		const struct kmem_module *module = module_of(record);
 
-		if (pc >= module->start_addr && pc < module->end_addr && module->loaded_generation <= generation &&
+		if (pc >= module->start_addr && pc < module->end_addr && module->loaded_version <= generation &&
 		    generation < unloaded_of(module))
 			return !is_back(i, record);
 	}
@@ -484,7 +483,7 @@ module_map_is_over(uint32_t generation, const uint64_t *frames, uint32_t count)
 }
 
 uint32_t
-module_map_era(void)
+module_map_version(void)
 {
 	return (uint32_t)atomic_load_explicit(&unwind_rules.generation, memory_order_relaxed);
 }

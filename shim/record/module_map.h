@@ -8,7 +8,7 @@
  *
  * Invariants, tested by number in tests/unit/shim/unwind/test_native_stack.c:
  *   M1  a module is recorded once between two unloads of it, whoever races.
- *   M2  at any moment of module_generation at most one recorded module covers an address.
+ *   M2  at any moment of module_version at most one recorded module covers an address.
  */
 #ifndef MODULE_MAP_H
 #define MODULE_MAP_H
@@ -18,7 +18,7 @@
 
 /*
  * Makes sure that the module of this address is in the capture; an address in no module is ignored. To be
- * called before the stack's module_generation is read: it may discover that another module was there
+ * called before the stack's module_version is read: it may discover that another module was there
  * before and raise it.
  */
 void module_map_note_pc(uint64_t pc);
@@ -27,7 +27,7 @@ void module_map_note_pc(uint64_t pc);
 bool module_map_is_over(uint32_t generation, const uint64_t *frames, uint32_t count);
 
 /* Another one after each unloading: until then module_map_is_over() says the same of a stack. */
-uint32_t module_map_era(void);
+uint32_t module_map_version(void);
 
 /* In a forked child, after its own capture was opened: that one has no modules yet. */
 void module_map_forked(void);

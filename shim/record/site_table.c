@@ -5,7 +5,7 @@
  * changes, so a site's index means the same for the life of the process and in the file. A match of the hash is verified
  * against the stored frames.
  *
- * The index leads to one record of a stack and domain; those of other threads hang on it in a ring (kmem_site.twin, 0 = alone).
+ * The index leads to one record of a stack and domain; those of other threads hang on it in a ring (kmem_site.next_same_stack, 0 = alone).
  *
  * Beyond the budget, of sites or of bytes, and when the capture cannot grow, a new stack folds into its callers: the inner frames are
  * left out until a place is found. What the capture keeps for that (CAPTURE_FILE_SPARE_BYTES) are some hundred places.
@@ -143,9 +143,9 @@ is_stored_stack(uint32_t stack_index, const uint64_t *frames, uint32_t count)
 }
 
 static uint32_t
-module_generation(void)
+module_version(void)
 {
-	return atomic_load_explicit(&capture_file_header()->module_generation, memory_order_relaxed);
+	return atomic_load_explicit(&capture_file_header()->module_version, memory_order_relaxed);
 }
 
 /* Whatever lay at these addresses then. */
@@ -169,8 +169,8 @@ is_over(uint32_t site_index, const struct words *stack)
 	// S2
 	const struct kmem_stack *stored = capture_file_record(atomic_load_explicit(&site->stack, memory_order_relaxed));
 
-	return stored->module_generation != module_generation() &&
-	       module_map_is_over(stored->module_generation, stack->frames, stack->frame_count);
+	return stored->module_version != module_version() &&
+	       module_map_is_over(stored->module_version, stack->frames, stack->frame_count);
 }
 
 /* How many outer words the stack shares with the one that this thread stored last. */
@@ -180,7 +180,7 @@ shared_frames(const struct site_owner *owner, const struct words *stack)
 	uint32_t most;
 	uint32_t shared = 0;
 
-	if (owner == NULL || owner->last_stack == 0 || owner->last_generation != module_generation())
+	if (owner == NULL || owner->last_stack == 0 || owner->last_generation != module_version())
 		return 0;
 	const struct kmem_stack *last = capture_file_at(KMEM_SECTION_RECORDS, owner->last_stack - 1);
 
@@ -197,7 +197,7 @@ static void
 remember_stack(struct site_owner *owner, const struct words *stack, uint32_t index)
 {
 	owner->last_stack = index + 1;
-	owner->last_generation = module_generation();
+	owner->last_generation = module_version();
 	owner->last_count = stack->frame_count;
 	memcpy(owner->last_frames, stack->frames, stack->frame_count * sizeof(stack->frames[0]));
 }
@@ -233,7 +233,7 @@ store_stack(struct site_owner *owner, const struct words *stack, size_t spare_by
 	}
 	stored->omitted = stack->omitted;
 	stored->omitted_at = stack->omitted_at;
-	stored->module_generation = module_generation();
+	stored->module_version = module_version();
 	memcpy(stored->frames, stack->frames, own_bytes);
 	capture_file_seal_record(&stored->record);
 	if (owner != NULL)
@@ -255,7 +255,7 @@ slot_of(const struct site_owner *owner)
  * For whom a new record is. Those later in the list may go beyond the budget, parents by an eighth, outermost ones by a quarter: so that
  * what it does to the others stays small.
  */
-enum purpose { FOR_STACK, FOR_PARENT, FOR_LAST_PARENT = FOR_PARENT + 8, FOR_RELEASE, FOR_FOLDED };
+enum purpose { FOR_STACK, FOR_PARENT, FOR_LAST_PARENT = FOR_PARENT + 8, FOR_RELEASE, FOR_MERGED };
 
 /* What a new record leaves of a capture that cannot grow. Outer callers take what closer ones left: they stand for more. */
 static size_t
@@ -286,7 +286,7 @@ has_budget(enum purpose purpose)
 		most += most / 8 * eighths_beyond(purpose);
 	else if (purpose == FOR_RELEASE) // else a site seems to keep what another thread gave back
 		most *= 2;
-	return purpose == FOR_FOLDED || used < most * sizeof(struct kmem_site);
+	return purpose == FOR_MERGED || used < most * sizeof(struct kmem_site);
 }
 
 static uint32_t
@@ -300,8 +300,8 @@ store_site(uint32_t stack_index, unsigned domain, uint16_t slot, uint8_t clock, 
 		return 0;
 	site->domain = (uint8_t)domain;
 	site->slot = slot;
-	site->first_epoch = clock;
-	atomic_store_explicit(&site->twin, kmem_site_check(stack_index, slot, (uint8_t)domain, clock),
+	site->first_generation = clock;
+	atomic_store_explicit(&site->next_same_stack, kmem_site_check(stack_index, slot, (uint8_t)domain, clock),
 	                      memory_order_relaxed);
 	/* release: domain and frames before the index that leads to them (S1, F1). Pairs with the reader's acquire. */
 	atomic_store_explicit(&site->stack, stack_index, memory_order_release);
@@ -310,10 +310,10 @@ store_site(uint32_t stack_index, unsigned domain, uint16_t slot, uint8_t clock, 
 
 /* Its neighbour in the ring, index + 1; 0 = it is alone. */
 static uint32_t
-twin_of(const struct kmem_site *site)
+next_same_stack_of(const struct kmem_site *site)
 {
 	/* acquire: pairs with join_ring() (T3). */
-	return atomic_load_explicit(&site->twin, memory_order_acquire) & KMEM_TWIN_MASK;
+	return atomic_load_explicit(&site->next_same_stack, memory_order_acquire) & KMEM_TWIN_MASK;
 }
 
 /* The slot's record in the ring that leads through this one; 0 = it has none there. */
@@ -328,7 +328,7 @@ find_in_ring(uint32_t start, uint16_t slot)
 
 		if (site->slot == slot)
 			return at;
-		at = twin_of(site);
+		at = next_same_stack_of(site);
 	} while (at != 0 && at != start && ++links < RING_MAX); // in a cut file it may lead anywhere
 	return 0;
 }
@@ -337,16 +337,16 @@ static void
 join_ring(uint32_t at, uint32_t fresh)
 {
 	struct kmem_site *site = site_table_at(at);
-	_Atomic uint32_t *its_twin = &site_table_at(fresh)->twin; // nobody else knows it yet
-	uint32_t its_check = atomic_load_explicit(its_twin, memory_order_relaxed) & ~KMEM_TWIN_MASK;
-	uint32_t seen = atomic_load_explicit(&site->twin, memory_order_relaxed);
+	_Atomic uint32_t *its_next = &site_table_at(fresh)->next_same_stack; // nobody else knows it yet
+	uint32_t its_check = atomic_load_explicit(its_next, memory_order_relaxed) & ~KMEM_TWIN_MASK;
+	uint32_t seen = atomic_load_explicit(&site->next_same_stack, memory_order_relaxed);
 
 	do {
 		uint32_t next = seen & KMEM_TWIN_MASK;
 
-		atomic_store_explicit(its_twin, its_check | (next != 0 ? next : at), memory_order_relaxed);
+		atomic_store_explicit(its_next, its_check | (next != 0 ? next : at), memory_order_relaxed);
 		/* release: T3; acquire: `next` may have joined a moment ago, and who learns `fresh` from this thread goes on to it. */
-	} while (!atomic_compare_exchange_weak_explicit(&site->twin, &seen, (seen & ~KMEM_TWIN_MASK) | fresh,
+	} while (!atomic_compare_exchange_weak_explicit(&site->next_same_stack, &seen, (seen & ~KMEM_TWIN_MASK) | fresh,
 	                                                memory_order_acq_rel, memory_order_relaxed));
 }
 
@@ -439,11 +439,11 @@ find(struct site_owner *owner, const struct words *stack, unsigned domain, uint8
 }
 
 static uint32_t
-find_folded(struct site_owner *owner, unsigned domain, uint8_t clock)
+find_merged(struct site_owner *owner, unsigned domain, uint8_t clock)
 {
 	static const uint64_t no_frame;
-	static const struct words folded = { .hash = 1, .flags = KMEM_STACK_FOLDED, .frames = &no_frame };
-	uint32_t found = find(owner, &folded, domain, clock, FOR_FOLDED);
+	static const struct words folded = { .hash = 1, .flags = KMEM_STACK_MERGED, .frames = &no_frame };
+	uint32_t found = find(owner, &folded, domain, clock, FOR_MERGED);
 
 	if (found != 0) // else the caller counts a lost event
 		capture_file_lost(KMEM_LOST_SITES, 1);
@@ -471,7 +471,7 @@ find_parent(struct site_owner *owner, const struct call_stack *stack, unsigned d
 			.frame_count = count,
 			.omitted = has_gap ? stack->omitted : 0,
 			.omitted_at = has_gap ? stack->omitted_at - dropped : 0,
-			.flags = stack->flags | KMEM_STACK_FOLDED,
+			.flags = stack->flags | KMEM_STACK_MERGED,
 			.frames = stack->frames + dropped,
 		};
 		uint32_t found;
@@ -496,24 +496,24 @@ site_table_find(struct site_owner *owner, const struct call_stack *call_stack, u
 	const struct words stack = words_of(call_stack);
 	uint64_t hash = hash_of(&stack, domain);
 	uint64_t place = hash >> 32 & (SITE_OWNER_FOUND - 1);
-	uint32_t era = module_map_era(); // before the look: an unloading meanwhile is for the next one
+	uint32_t version = module_map_version(); // before the look: an unloading meanwhile is for the next one
 	uint32_t found;
 
 	if (owner != NULL && owner->found[place].site != 0 && owner->found[place].hash == hash &&
 	    has_words(owner->found[place].site, &stack, domain) &&
-	    (owner->found[place].era == era || !is_over(owner->found[place].site, &stack))) {
-		owner->found[place].era = era;
+	    (owner->found[place].version == version || !is_over(owner->found[place].site, &stack))) {
+		owner->found[place].version = version;
 		return owner->found[place].site;
 	}
 	found = find(owner, &stack, domain, clock, FOR_STACK);
 	if (found == 0) {
 		found = find_parent(owner, call_stack, domain, clock);
-		return found != 0 ? found : find_folded(owner, domain, clock);
+		return found != 0 ? found : find_merged(owner, domain, clock);
 	}
 	if (owner != NULL) {
 		owner->found[place].hash = hash;
 		owner->found[place].site = found;
-		owner->found[place].era = era;
+		owner->found[place].version = version;
 	}
 	return found;
 }
@@ -533,7 +533,7 @@ site_table_own(struct site_owner *owner, uint32_t site, uint8_t clock)
 		return 0;
 	found = find_or_join(owner, site, clock, FOR_RELEASE);
 	if (found == 0)
-		return find_folded(owner, site_table_at(site)->domain, clock);
+		return find_merged(owner, site_table_at(site)->domain, clock);
 	if (owner != NULL) {
 		owner->own[place].other = site;
 		owner->own[place].own = found;
@@ -552,7 +552,7 @@ site_table_held(uint32_t site, uint32_t *records)
 		const struct kmem_site *record = site_table_at(at);
 
 		held += kmem_peak_now_signed(peak_load(&record->peak));
-		at = twin_of(record);
+		at = next_same_stack_of(record);
 		++links;
 	} while (at != 0 && at != site && links < RING_MAX); // as in find_in_ring()
 	*records = links;

@@ -6,7 +6,7 @@
  * Context     inside the reentry guard.
  * Safe from   any thread and signal handler; lock-free; no allocation.
  * When full   a site that stands for all stacks with its frames at their outer end, in the last resort one for all stacks of the
- *             domain (KMEM_STACK_FOLDED), and KMEM_LOST_SITES is raised; 0 when not even that can be had.
+ *             domain (KMEM_STACK_MERGED), and KMEM_LOST_SITES is raised; 0 when not even that can be had.
  */
 #ifndef SITE_TABLE_H
 #define SITE_TABLE_H
@@ -29,7 +29,7 @@ struct site_owner {
 	struct {
 		uint64_t hash; // of stack and domain; 0 = empty
 		uint32_t site;
-		uint32_t era; // module_map_era() when it was last held against the modules
+		uint32_t version; // module_map_version() when it was last held against the modules
 	} found[SITE_OWNER_FOUND];
 	struct {
 		uint32_t other; // a record of another thread; 0 = empty

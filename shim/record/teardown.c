@@ -14,10 +14,10 @@
 #include "base/raw_sys.h"
 #include "capture/capture_file.h"
 #include "periodic/resident.h"
-#include "periodic/survivors.h"
+#include "periodic/object_census.h"
 #include "record/call_stack.h"
 #include "record/exit_figures.h"
-#include "record/thread_parent.h"
+#include "record/thread_attribution.h"
 #include "record/thread_slot.h"
 
 #define GOES_ON_BYTES ((uint64_t)1 << 20)
@@ -93,7 +93,7 @@ begin(void)
 	                                            memory_order_relaxed)) {
 		atomic_store_explicit(&bytes_since, 0, memory_order_relaxed);
 		if (!exit_figures_stand()) {
-			survivors_take(true);
+			object_census_take(true);
 			resident_take(NULL, 0);
 		}
 		atomic_store_explicit(&capture_file_header()->is_finalizing, KMEM_YES, memory_order_relaxed);
@@ -101,7 +101,7 @@ begin(void)
 }
 
 enum teardown_answer
-teardown_look(uint64_t bytes)
+teardown_check(uint64_t bytes)
 {
 	int phase = atomic_load_explicit(&teardown_phase, memory_order_relaxed);
 
@@ -199,8 +199,8 @@ teardown_done(void)
 	atomic_store_explicit(&entry_count, 0, memory_order_release); // pairs with teardown_keep()
 	capture_file_lost(KMEM_LOST_MISSED_FREES, atomic_exchange_explicit(&unkept_count, 0, memory_order_relaxed));
 	atomic_store_explicit(&capture_file_header()->is_finalizing, 0, memory_order_relaxed);
-	thread_parent_over();
-	/* release: the empty list first. Pairs with teardown_look(). */
+	thread_attribution_over();
+	/* release: the empty list first. Pairs with teardown_check(). */
 	atomic_store_explicit(&teardown_phase, python_runtime_is_finalizing() ? TEARDOWN_GONE : TEARDOWN_NONE,
 	                      memory_order_release);
 }

@@ -44,7 +44,7 @@ enum teardown_answer {
 	TEARDOWN_YES,
 	TEARDOWN_OVER, // this thread has to book what teardown_released() gives, then to call teardown_done()
 };
-enum teardown_answer teardown_look(uint64_t bytes); // the rest of teardown_ask()
+enum teardown_answer teardown_check(uint64_t bytes); // the rest of teardown_ask()
 
 /* Nothing of the kind. relaxed: whoever sees the change late books an event more. */
 static inline bool
@@ -59,7 +59,7 @@ teardown_is_none(void)
 static inline enum teardown_answer
 teardown_ask(uint64_t bytes)
 {
-	return teardown_is_none() ? TEARDOWN_NO : teardown_look(bytes);
+	return teardown_is_none() ? TEARDOWN_NO : teardown_check(bytes);
 }
 
 struct teardown_release {

@@ -44,7 +44,7 @@ release(void *value)
 	if (slot == NULL || slot != value || !reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK))
 		return;
 	has_none = true; // N2
-	thread_parent_ended(slot);
+	thread_attribution_ended(slot);
 	thread_slot_current = NULL;
 	atomic_fetch_sub_explicit(&in_use, 1, memory_order_relaxed);
 	/* release: what this thread did with the slot comes before its next owner (N1). */
@@ -68,9 +68,9 @@ count_one(void)
 static void
 forget(struct thread_slot *slot)
 {
-	native_memo_clear(&slot->stack.memos);
-	event_memo_clear(&slot->events);
-	slot->events.is_brief = settings.native == SETTINGS_NATIVE_BRIEF;
+	native_cache_clear(&slot->stack.caches);
+	event_cache_clear(&slot->events);
+	slot->events.is_python_only = settings.native == SETTINGS_NATIVE_AUTO;
 	thread_slot_publish(slot, 0);
 }
 
@@ -147,7 +147,7 @@ thread_slot_count(void)
 void
 thread_slot_start(void)
 {
-	event_memo_start();
+	event_cache_start();
 	has_key = pthread_key_create(&key, release) == 0;
 	if (has_key && key >= KEYS_WITHOUT_ALLOCATION) { // a hook must not allocate: all threads share slot 0
 		pthread_key_delete(key);
@@ -160,7 +160,7 @@ thread_slot_forked(void)
 {
 	for (uint32_t i = 0; i < THREAD_SLOTS_MAX; i++) {
 		if (slots[i].memory != NULL) {
-			native_memo_release(&slots[i].memory->stack.memos);
+			native_cache_release(&slots[i].memory->stack.caches);
 			raw_madvise(slots[i].memory, sizeof(*slots[i].memory), MADV_DONTNEED);
 		}
 		atomic_store_explicit(&slots[i].is_taken, false, memory_order_relaxed);
@@ -169,5 +169,5 @@ thread_slot_forked(void)
 	atomic_store_explicit(&most_in_use, 0, memory_order_relaxed);
 	thread_slot_current = NULL;
 	has_none = false;
-	thread_parent_forked();
+	thread_attribution_forked();
 }

@@ -16,9 +16,9 @@
 #include <stdint.h>
 
 #include "record/call_stack.h"
-#include "record/event_memo.h"
+#include "record/event_cache.h"
 #include "record/site_table.h"
-#include "record/thread_parent.h"
+#include "record/thread_attribution.h"
 #include "tables/peak.h"
 
 #define THREAD_SLOTS_MAX 1024u
@@ -34,15 +34,15 @@ struct thread_slot_room {
 /* Zeroed is empty. */
 struct thread_slot {
 	struct peak_batch heap; // of the domain "heap"
-	uint64_t tally_bytes;   // tracker_again.c
+	uint64_t tally_bytes;   // tracker_fast.c
 	uint64_t tally_given;
 	uint32_t tally_events;
 	_Atomic uint32_t last_site; // index + 1, of this thread's last event; 0 = none
 	uint64_t map_bits;          // of words that this thread puts into the map: present, and owner
 	struct site_owner owner;
 	struct call_stack_memory stack;
-	struct event_memo events;
-	struct thread_parent parent;
+	struct event_cache events;
+	struct thread_attribution parent;
 	uint32_t tally_begun;   // tally_events, when it was set
 	uint32_t tally_counted; // events of this tally before that
 	struct thread_slot_room rooms[THREAD_SLOT_ROOMS];
@@ -61,7 +61,7 @@ thread_slot_here(void)
 	return __builtin_expect(slot != NULL, 1) ? slot : thread_slot_acquire();
 }
 
-/* For other threads to see: thread_parent.h. release: what the site leads to. Pairs with line_of_python(). */
+/* For other threads to see: thread_attribution.h. release: what the site leads to. Pairs with line_of_python(). */
 static inline void
 thread_slot_publish(struct thread_slot *slot, uint32_t site)
 {

@@ -23,7 +23,7 @@
 #include "record/failed_requests.h"
 #include "record/site_table.h"
 #include "record/teardown.h"
-#include "record/thread_parent.h"
+#include "record/thread_attribution.h"
 #include "record/thread_slot.h"
 #include "record/tracker_library.h"
 #include "record/tracker_parts.h"
@@ -72,7 +72,7 @@ static inline void
 look_after(const struct peak_batch *batch)
 {
 	if (tracker_library_is_due())
-		tracker_library_look(NULL);
+		tracker_library_sample(NULL);
 	if (batch != NULL && batch->pending_bytes != 0) {
 		if (heartbeat_is_due())
 			heartbeat_take(tracker_live_host_bytes());
@@ -217,7 +217,7 @@ map_block(struct thread_slot *slot, void *addr, struct address_block block)
 }
 
 void
-tracker_allocated_rest(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes)
+tracker_allocated_slow(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes)
 {
 	int host_errno = errno;
 	struct thread_slot *slot;
@@ -250,7 +250,7 @@ tracker_walk(struct thread_slot *slot, const void *hook_frame, uint64_t bytes)
 }
 
 void
-tracker_gain_rest(struct thread_slot *slot, struct kmem_site *site, uint64_t bytes)
+tracker_gain_slow(struct thread_slot *slot, struct kmem_site *site, uint64_t bytes)
 {
 	int host_errno = errno;
 
@@ -261,7 +261,7 @@ tracker_gain_rest(struct thread_slot *slot, struct kmem_site *site, uint64_t byt
 }
 
 void
-tracker_resize_rest(struct thread_slot *slot, struct address_block old, struct kmem_site *site, uint64_t bytes)
+tracker_resize_slow(struct thread_slot *slot, struct address_block old, struct kmem_site *site, uint64_t bytes)
 {
 	struct kmem_site *old_site = site_table_at(old.site);
 	uint32_t epoch;
@@ -276,13 +276,13 @@ tracker_resize_rest(struct thread_slot *slot, struct address_block old, struct k
 }
 
 void
-tracker_dead_rest(struct thread_slot *slot, struct address_block block)
+tracker_dead_slow(struct thread_slot *slot, struct address_block block)
 {
 	released(slot, block, true);
 }
 
 void
-tracker_map_rest(struct thread_slot *slot, void *addr, uint64_t bytes, uint32_t site, uint8_t generation)
+tracker_map_slow(struct thread_slot *slot, void *addr, uint64_t bytes, uint32_t site, uint8_t generation)
 {
 	int host_errno = errno;
 
@@ -296,9 +296,9 @@ tracker_look_after(uint64_t bytes, uint64_t blocks)
 	int host_errno = errno;
 
 	generations_tick(bytes, blocks);
-	heartbeat_look(tracker_live_host_bytes());
-	if (pointer_map_is_tending_due(tracker_live_bytes(KMEM_DOMAIN_HEAP)))
-		pointer_map_tend(clock_now_ns());
+	heartbeat_sample(tracker_live_host_bytes());
+	if (pointer_map_is_trim_due(tracker_live_bytes(KMEM_DOMAIN_HEAP)))
+		pointer_map_trim_step(clock_now_ns());
 	errno = host_errno;
 }
 
@@ -358,7 +358,7 @@ tracker_put_back(struct live_block block)
 }
 
 void
-tracker_resized_rest(const void *hook_frame, uint8_t mark, struct live_block old, void *addr, uint64_t bytes)
+tracker_resized_slow(const void *hook_frame, uint8_t mark, struct live_block old, void *addr, uint64_t bytes)
 {
 	struct thread_slot *slot = thread_slot_here();
 	struct address_block block;
@@ -369,7 +369,7 @@ tracker_resized_rest(const void *hook_frame, uint8_t mark, struct live_block old
 		if (old.site != 0)
 			released(slot, block_of(old), true);
 		if (addr != NULL)
-			tracker_allocated_rest(hook_frame, mark, addr, bytes);
+			tracker_allocated_slow(hook_frame, mark, addr, bytes);
 		return;
 	}
 	if (is_teardown(bytes)) {

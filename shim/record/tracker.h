@@ -43,7 +43,7 @@ struct live_block {
 void tracker_allocated(const void *hook_frame, void *addr, size_t bytes);
 void tracker_allocated_python(const void *hook_frame, uint8_t mark, void *addr, size_t bytes);
 // before the real free; false: nothing was done, tracker_freed() is to do it
-bool tracker_freed_again(void *addr);
+bool tracker_freed_fast(void *addr);
 void tracker_freed(void *addr);
 // after tracker_freed(): tracker_look_after_release() is wanted, after the real free
 bool tracker_has_fallen(void);
@@ -115,7 +115,7 @@ void tracker_tensor_allocated(const void *hook_frame, int device, uint64_t addr,
 void tracker_tensor_released(uint64_t addr);
 void tracker_tensor_failed(const void *hook_frame, int device, uint64_t bytes, int result);
 /* Fills in kept_bytes, while PyTorch gives up on a tensor of the domain: what is still alive of the time before it did so last. */
-void tracker_tensors_kept(struct kmem_holdings *holdings, unsigned domain);
+void tracker_tensors_kept(struct kmem_device_snapshot *device_snapshot, unsigned domain);
 
 enum tracker_state {
 	TRACKER_ASLEEP = 0, // not started, or forked: what the kernel makes of the page in a child (MADV_WIPEONFORK)

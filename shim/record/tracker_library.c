@@ -17,7 +17,7 @@
 #include "python/python_frames.h"
 #include "record/call_stack.h"
 #include "record/site_table.h"
-#include "record/thread_parent.h"
+#include "record/thread_attribution.h"
 #include "record/thread_slot.h"
 #include "record/tracker_parts.h"
 #include "tables/generations.h"
@@ -53,12 +53,12 @@ struct line {
 _Atomic uint64_t tracker_library_next_ticks;
 _Atomic uint64_t tracker_library_next_switch_ticks;
 
-static atomic_flag is_looking = ATOMIC_FLAG_INIT; // acquire and release: all of the below is under it
+static atomic_flag is_sampling = ATOMIC_FLAG_INIT; // acquire and release: all of the below is under it
 static struct {
 	uint64_t resident_bytes; // when it was asked last
 	uint64_t other_bytes;    // live elsewhere, then
-	uint64_t looked_bytes;   // resident at the last look
-	uint64_t next_look_ns;
+	uint64_t sampled_bytes;  // resident at the last look
+	uint64_t next_sample_ns;
 	uint32_t line_count;
 	struct line lines[LINES_MAX];
 	struct call_stack python; // where a Python thread was seen last; frame_count 0 = none was
@@ -73,13 +73,13 @@ begin(void)
 	/* What is live stays as it was when the interpreter began to end. */
 	return raw_sys_may_call() &&
 	       atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) == 0 &&
-	       !atomic_flag_test_and_set_explicit(&is_looking, memory_order_acquire);
+	       !atomic_flag_test_and_set_explicit(&is_sampling, memory_order_acquire);
 }
 
 static void
 end(void)
 {
-	atomic_flag_clear_explicit(&is_looking, memory_order_release);
+	atomic_flag_clear_explicit(&is_sampling, memory_order_release);
 }
 
 /* ---- what it takes ---- */
@@ -129,10 +129,10 @@ stack_here(const void *hook_frame)
 	state.slot = slot;
 	if (slot == NULL || (hook_frame == NULL && !python_frames_available()))
 		return state.python.frame_count != 0 ? &state.python : NULL;
-	(void)thread_parent_look();
+	(void)thread_attribution_find();
 	/* It is memory of the thread, and need not be given back. */
 	stack = call_stack_take(&slot->stack, hook_frame != NULL ? hook_frame : __builtin_frame_address(0),
-	                        CALL_STACK_BRIEF);
+	                        CALL_STACK_PYTHON_ONLY);
 	if (slot->stack.python.count != 0)
 		copy_stack(&state.python, stack);
 	else if (state.python.frame_count != 0)
@@ -202,7 +202,7 @@ site_of(const struct line *line, uint64_t pc)
 	stack->frames[0] = pc;
 	memcpy(stack->frames + before, line->stack.frames, kept * sizeof(stack->frames[0]));
 	stack->frame_count = kept + before;
-	stack->flags = (uint16_t)((line->stack.flags & ~KMEM_STACK_BRIEF) | KMEM_STACK_ESTIMATED);
+	stack->flags = (uint16_t)((line->stack.flags & ~KMEM_STACK_PYTHON_ONLY) | KMEM_STACK_ESTIMATED);
 	stack->omitted = line->stack.omitted;
 	stack->omitted_at = line->stack.omitted != 0 ? line->stack.omitted_at + before : 0;
 	stack->hash = call_stack_hash(stack);
@@ -296,11 +296,11 @@ look(uint64_t resident_bytes)
 		                                         : &nobody,
 		         PAGE_BYTES);
 	}
-	state.looked_bytes = resident_bytes;
-	if (library_map_look(book, booked, gone, &found))
+	state.sampled_bytes = resident_bytes;
+	if (library_map_sample(book, booked, gone, &found))
 		state.line_count = 0;
 	ended = moment_now();
-	state.next_look_ns = ended.wall_ns + TIME_SHARE * taken_ns(&begun, &ended);
+	state.next_sample_ns = ended.wall_ns + TIME_SHARE * taken_ns(&begun, &ended);
 }
 
 static uint64_t
@@ -334,11 +334,11 @@ ask(const struct call_stack *stack)
 static bool
 is_worth_a_look(uint64_t resident_bytes, uint64_t now_ns)
 {
-	uint64_t change = resident_bytes > state.looked_bytes ? resident_bytes - state.looked_bytes
-	                                                      : state.looked_bytes - resident_bytes;
+	uint64_t change = resident_bytes > state.sampled_bytes ? resident_bytes - state.sampled_bytes
+	                                                       : state.sampled_bytes - resident_bytes;
 
 	return resident_bytes != 0 && change >= LOOK_BYTES_MIN && change >= resident_bytes / LOOK_SHARE &&
-	       now_ns >= state.next_look_ns;
+	       now_ns >= state.next_sample_ns;
 }
 
 /* Of the time that questions may take, at most half is of those that wait; switches have the rest, and what was not used for a while. */
@@ -359,14 +359,14 @@ set_next(uint64_t taken)
 }
 
 void
-tracker_library_look(const void *hook_frame)
+tracker_library_sample(const void *hook_frame)
 {
 	int host_errno = errno;
 	const struct call_stack *stack;
 	struct moment begun;
 	struct moment ended;
 	uint64_t resident_bytes;
-	bool has_looked;
+	bool has_sampled;
 
 	if (!thread_stack_has_room() || !begin())
 		return;
@@ -380,17 +380,17 @@ tracker_library_look(const void *hook_frame)
 	resident_bytes = ask(stack);
 	ended = moment_now();
 	set_next(taken_ns(&begun, &ended));
-	has_looked = is_worth_a_look(resident_bytes, ended.wall_ns);
-	if (has_looked)
+	has_sampled = is_worth_a_look(resident_bytes, ended.wall_ns);
+	if (has_sampled)
 		look(resident_bytes);
 	end();
-	if (has_looked)
+	if (has_sampled)
 		tracker_look_after_total();
 	errno = host_errno;
 }
 
 void
-tracker_library_look_now(void)
+tracker_library_sample_now(void)
 {
 	int host_errno = errno;
 
@@ -440,5 +440,5 @@ tracker_library_clear(void)
 	library_map_clear();
 	memset(&state, 0, offsetof(typeof(state), lines));
 	state.python.frame_count = state.native.frame_count = 0;
-	atomic_flag_clear_explicit(&is_looking, memory_order_relaxed);
+	atomic_flag_clear_explicit(&is_sampling, memory_order_relaxed);
 }

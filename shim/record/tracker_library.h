@@ -63,10 +63,10 @@ tracker_library_is_switch_due(void)
 }
 
 /* Asks, for one of these says so, and looks when enough has grown. hook_frame: as in tracker.h; NULL = not at hand */
-void tracker_library_look(const void *hook_frame);
+void tracker_library_sample(const void *hook_frame);
 
 /* Looks now, whatever there is to find: before what is in memory is told. */
-void tracker_library_look_now(void);
+void tracker_library_sample_now(void);
 
 /* Addresses were reserved that can be written; they are no reservation any more; their pages were given back. */
 void tracker_library_reserved(const void *hook_frame, const void *addr, size_t bytes);

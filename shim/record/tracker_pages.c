@@ -82,7 +82,7 @@ tracker_detach_begin(void *addr, struct range_pieces *taken)
 
 	/* As when a range is unmapped: only the first set can be put back. */
 	for (more = *taken; was_had && more.is_more;) {
-		was_had = range_map_take_rest(&more);
+		was_had = range_map_take_slow(&more);
 		if (was_had)
 			tracker_unmap_end(&more, true);
 	}

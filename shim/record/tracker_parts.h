@@ -1,7 +1,7 @@
 /*
  * tracker_parts.h - what the files of the tracker have of each other. Nobody else includes it.
  *
- * tracker_again.c books an allocation that its thread made before, and the release of a block of its own: nearly every event. It is
+ * tracker_fast.c books an allocation that its thread made before, and the release of a block of its own: nearly every event. It is
  * called for all of them, and what is not as usual goes on to tracker.c, out of line.
  */
 #ifndef TRACKER_PARTS_H
@@ -22,31 +22,31 @@
 
 #define TRACKER_RARE __attribute__((noinline, cold))
 
-/* ---- tracker.c, for tracker_again.c. These keep errno. ---- */
+/* ---- tracker.c, for tracker_fast.c. These keep errno. ---- */
 
 /* Nothing is done yet: all steps. `mark` is a free bit of the block's generation, as in tracker.h. */
-TRACKER_RARE void tracker_allocated_rest(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes);
-TRACKER_RARE void tracker_resized_rest(const void *hook_frame, uint8_t mark, struct live_block old, void *addr,
+TRACKER_RARE void tracker_allocated_slow(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes);
+TRACKER_RARE void tracker_resized_slow(const void *hook_frame, uint8_t mark, struct live_block old, void *addr,
                                        uint64_t bytes); // sets errno
 
 /*
- * The event is not in the thread's memo, which was asked: its site, index + 1, by walking the stack; 0 = it is lost, or of Python's
+ * The event is not in the thread's cache, which was asked: its site, index + 1, by walking the stack; 0 = it is lost, or of Python's
  * teardown, and counted.
  */
 TRACKER_RARE uint32_t tracker_walk(struct thread_slot *slot, const void *hook_frame, uint64_t bytes);
 
-/* Counters and peak words when peak_gain_again() did nothing, and what follows a change of the total. */
-TRACKER_RARE void tracker_gain_rest(struct thread_slot *slot, struct kmem_site *site, uint64_t bytes);
+/* Counters and peak words when peak_gain_fast() did nothing, and what follows a change of the total. */
+TRACKER_RARE void tracker_gain_slow(struct thread_slot *slot, struct kmem_site *site, uint64_t bytes);
 
-/* The same for peak_resize_again(); the old block's record is the calling thread's. Sets errno. */
-TRACKER_RARE void tracker_resize_rest(struct thread_slot *slot, struct address_block old, struct kmem_site *site,
+/* The same for peak_resize_fast(); the old block's record is the calling thread's. Sets errno. */
+TRACKER_RARE void tracker_resize_slow(struct thread_slot *slot, struct address_block old, struct kmem_site *site,
                                       uint64_t bytes);
 
 /* A block that was taken out of the map is gone. */
-TRACKER_RARE void tracker_dead_rest(struct thread_slot *slot, struct address_block block);
+TRACKER_RARE void tracker_dead_slow(struct thread_slot *slot, struct address_block block);
 
 /* A booked block into the map, whatever stands there. */
-TRACKER_RARE void tracker_map_rest(struct thread_slot *slot, void *addr, uint64_t bytes, uint32_t site,
+TRACKER_RARE void tracker_map_slow(struct thread_slot *slot, void *addr, uint64_t bytes, uint32_t site,
                                    uint8_t generation);
 
 /* Now and then: moves the clock of generations, as generations_tick() does, and looks whether a heartbeat is due. */
@@ -86,7 +86,7 @@ lose_event(uint64_t bytes)
 
 /*
  * After the total, an event changes what a record has counted and what it holds: a thread that is killed in between leaves them apart
- * by one request, which analyzer/capture/capture_agree.c takes for damage. So nothing is made or looked at in between: no record, no heartbeat.
+ * by one request, which analyzer/capture/capture_cross_check.c takes for damage. So nothing is made or looked at in between: no record, no heartbeat.
  * Nor is the record's page brought back, for which there may be no memory left: it is written to before.
  */
 static inline void

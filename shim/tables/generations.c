@@ -1,5 +1,5 @@
 /*
- * generations.c - from how many different times do the survivors come (see generations.h)?
+ * generations.c - from how many different times do the object_census come (see generations.h)?
  *
  * The clock's measure grows as what was allocated does, in proportion: by bytes or by blocks, whichever grew by the larger part. Where
  * the mean of blocks stays the same, both do, and it is the volume. Of one event no more counts than the width of a tick: a pool that
@@ -148,7 +148,7 @@ generations_born(struct kmem_site *site, uint32_t site_index, uint8_t clock)
 	uint32_t index = atomic_load_explicit(&site->generations, memory_order_acquire);
 
 	if (index == 0) {
-		bool is_first_tick = clock <= site->first_epoch;
+		bool is_first_tick = clock <= site->first_generation;
 		uint64_t allocated_bytes = atomic_load_explicit(&site->allocated_bytes, memory_order_relaxed);
 		uint64_t freed_bytes = atomic_load_explicit(&site->freed_bytes, memory_order_relaxed);
 

@@ -372,7 +372,7 @@ look_at_part(struct look *look, const struct part *part)
 }
 
 bool
-library_map_look(library_map_book *book, library_map_booked *booked, library_map_gone *gone, uint64_t *resident_bytes)
+library_map_sample(library_map_book *book, library_map_booked *booked, library_map_gone *gone, uint64_t *resident_bytes)
 {
 	struct look look = { .book = book, .run = { .gone = gone } };
 	struct part part = { 0 };

@@ -45,8 +45,8 @@ void library_map_returned(uint64_t start, uint64_t end, library_map_gone *gone);
  */
 typedef uint32_t library_map_book(uint64_t pc, uint64_t pages);
 typedef void library_map_booked(void);
-bool library_map_look(library_map_book *book, library_map_booked *booked, library_map_gone *gone,
-                      uint64_t *resident_bytes);
+bool library_map_sample(library_map_book *book, library_map_booked *booked, library_map_gone *gone,
+                        uint64_t *resident_bytes);
 
 /* Pages that a booking got since this was asked last. */
 uint64_t library_map_fresh(uint32_t booking);

@@ -21,10 +21,10 @@
 struct peak_batch {
 	int64_t pending_bytes;
 	int64_t limit_bytes; // pending reaches neither this nor its negative; 0 = every event is added at once
-	uint32_t epoch;      // of the thread's last event that was not booked by peak_gain_again() or peak_release_again()
+	uint32_t epoch;      // of the thread's last event that was not booked by peak_gain_fast() or peak_release_fast()
 };
 
-extern bool peak_is_exact; // KMEMSHIM_EXACT=1: every event is added at once. Set before the first event.
+extern bool peak_is_exact; // KMEMSHIM_EXACT_PEAK=1: every event is added at once. Set before the first event.
 
 #define PEAK_BATCH_LEAST 4096
 
@@ -136,8 +136,8 @@ peak_is_edge(struct kmem_peak_word total, const struct peak_batch *batch)
 }
 
 static inline bool
-peak_gain_again(const struct kmem_peak_word *domain, struct peak_batch *batch, struct kmem_peak_word *site,
-                uint64_t bytes)
+peak_gain_fast(const struct kmem_peak_word *domain, struct peak_batch *batch, struct kmem_peak_word *site,
+               uint64_t bytes)
 {
 	struct kmem_peak_word total = peak_load_in_order(domain);
 	struct kmem_peak_word seen = *site;
@@ -151,8 +151,8 @@ peak_gain_again(const struct kmem_peak_word *domain, struct peak_batch *batch, s
 }
 
 static inline bool
-peak_release_again(const struct kmem_peak_word *domain, struct peak_batch *batch, struct kmem_peak_word *site,
-                   uint64_t bytes)
+peak_release_fast(const struct kmem_peak_word *domain, struct peak_batch *batch, struct kmem_peak_word *site,
+                  uint64_t bytes)
 {
 	struct kmem_peak_word total = peak_load_in_order(domain);
 	struct kmem_peak_word seen = *site;
@@ -170,8 +170,8 @@ peak_release_again(const struct kmem_peak_word *domain, struct peak_batch *batch
 
 /* Both at once: a block that became another one, which may be of the same site. The total sees the net change. */
 static inline bool
-peak_resize_again(const struct kmem_peak_word *domain, struct peak_batch *batch, struct kmem_peak_word *old_site,
-                  uint64_t old_bytes, struct kmem_peak_word *site, uint64_t bytes)
+peak_resize_fast(const struct kmem_peak_word *domain, struct peak_batch *batch, struct kmem_peak_word *old_site,
+                 uint64_t old_bytes, struct kmem_peak_word *site, uint64_t bytes)
 {
 	struct kmem_peak_word total = peak_load_in_order(domain);
 	int64_t change = (int64_t)(bytes - old_bytes);

@@ -33,10 +33,10 @@
 #define PAGE_BYTES ((size_t)4096)
 #define PAGE_WORDS (PAGE_BYTES / 8)
 #define RUN_PAGES_MAX 64 // moved aside at once: for how long others may have to wait
-#define TEND_SHRUNK_BYTES ((uint64_t)32 << 20)
-#define TEND_LEAVES 8u
-#define TEND_BYTES ((size_t)4 << 20)
-#define TEND_PERIOD_NS UINT64_C(1000000000)
+#define TRIM_SHRUNK_BYTES ((uint64_t)32 << 20)
+#define TRIM_LEAVES 8u
+#define TRIM_BYTES ((size_t)4 << 20)
+#define TRIM_PERIOD_NS UINT64_C(1000000000)
 #define ROUND_PERIOD_NS UINT64_C(60000000000)
 #define TRIM_WAIT_YIELDS 100000 // of a take, for a trimming thread that was interrupted; then the loss is counted
 
@@ -246,7 +246,7 @@ put_shared(pointer_map_word *at, uint64_t addr, struct address_block block, stru
 }
 
 enum pointer_map_put
-pointer_map_put_rest(uint64_t addr, struct address_block block, struct address_block *old)
+pointer_map_put_slow(uint64_t addr, struct address_block block, struct address_block *old)
 {
 	pointer_map_word *at = find(addr, true);
 
@@ -276,7 +276,7 @@ take_once(uint64_t addr, struct address_block *block)
 }
 
 bool
-pointer_map_take_rest(uint64_t addr, struct address_block *block)
+pointer_map_take_slow(uint64_t addr, struct address_block *block)
 {
 	for (unsigned wait = 0; wait < TRIM_WAIT_YIELDS; wait++) {
 		/* acquire: pairs with move_aside(): what it put back is seen by a look after the end. */
@@ -346,7 +346,7 @@ move_aside(pointer_map_word *words, size_t bytes, uint64_t first_addr)
 		if (word > POINTER_MAP_GONE)
 			put_back(&words[i], addr | (word >> POINTER_MAP_POSITION_SHIFT & 3) << 3, word);
 	}
-	/* release: what was put back, before the end. Pairs with pointer_map_take_rest(). */
+	/* release: what was put back, before the end. Pairs with pointer_map_take_slow(). */
 	atomic_fetch_add_explicit(&moves, 1, memory_order_release);
 	if (is_moved)
 		raw_munmap((void *)aside, bytes);
@@ -515,60 +515,60 @@ pointer_map_lowest(uint64_t start, uint64_t end, bool *was_used)
 	return lowest;
 }
 
-/* Relaxed, all: who sees one late tends a little more, or later. */
+/* Relaxed, all: who sees one late trims a little more, or later. */
 static struct {
 	_Atomic uint64_t highest_bytes; // of the heap, since the shadow was last gone through
 	_Atomic uint64_t leaves_left;
 	_Atomic uint64_t next_ns;
 	_Atomic uint64_t next_round_ns; // 0 = not set yet
-} tending;
+} trimming;
 
 static void
-tend_all(void)
+trim_all(void)
 {
 	struct top *table = top_table(false);
 
 	if (table != NULL)
-		atomic_store_explicit(&tending.leaves_left, listed_in(table), memory_order_relaxed);
+		atomic_store_explicit(&trimming.leaves_left, listed_in(table), memory_order_relaxed);
 }
 
 bool
-pointer_map_is_tending_due(uint64_t live_bytes)
+pointer_map_is_trim_due(uint64_t live_bytes)
 {
-	uint64_t highest = atomic_load_explicit(&tending.highest_bytes, memory_order_relaxed);
+	uint64_t highest = atomic_load_explicit(&trimming.highest_bytes, memory_order_relaxed);
 
 	if (live_bytes > highest)
-		atomic_store_explicit(&tending.highest_bytes, live_bytes, memory_order_relaxed);
-	else if (highest - live_bytes >= TEND_SHRUNK_BYTES && highest - live_bytes >= highest / 4) {
-		atomic_store_explicit(&tending.highest_bytes, live_bytes, memory_order_relaxed);
-		tend_all();
+		atomic_store_explicit(&trimming.highest_bytes, live_bytes, memory_order_relaxed);
+	else if (highest - live_bytes >= TRIM_SHRUNK_BYTES && highest - live_bytes >= highest / 4) {
+		atomic_store_explicit(&trimming.highest_bytes, live_bytes, memory_order_relaxed);
+		trim_all();
 	}
-	return atomic_load_explicit(&tending.leaves_left, memory_order_relaxed) != 0;
+	return atomic_load_explicit(&trimming.leaves_left, memory_order_relaxed) != 0;
 }
 
 void
 pointer_map_beat(uint64_t now_ns)
 {
-	uint64_t due_ns = atomic_load_explicit(&tending.next_round_ns, memory_order_relaxed);
+	uint64_t due_ns = atomic_load_explicit(&trimming.next_round_ns, memory_order_relaxed);
 
 	if (now_ns >= due_ns) {
-		atomic_store_explicit(&tending.next_round_ns, now_ns + ROUND_PERIOD_NS, memory_order_relaxed);
+		atomic_store_explicit(&trimming.next_round_ns, now_ns + ROUND_PERIOD_NS, memory_order_relaxed);
 		if (due_ns != 0)
-			tend_all();
+			trim_all();
 	}
 }
 
 void
-pointer_map_tend(uint64_t now_ns)
+pointer_map_trim_step(uint64_t now_ns)
 {
-	uint64_t due_ns = atomic_load_explicit(&tending.next_ns, memory_order_relaxed);
-	uint64_t left = atomic_load_explicit(&tending.leaves_left, memory_order_relaxed);
+	uint64_t due_ns = atomic_load_explicit(&trimming.next_ns, memory_order_relaxed);
+	uint64_t left = atomic_load_explicit(&trimming.leaves_left, memory_order_relaxed);
 
-	if (now_ns < due_ns || !atomic_compare_exchange_strong_explicit(&tending.next_ns, &due_ns, now_ns + TEND_PERIOD_NS,
+	if (now_ns < due_ns || !atomic_compare_exchange_strong_explicit(&trimming.next_ns, &due_ns, now_ns + TRIM_PERIOD_NS,
 	                                                                memory_order_relaxed, memory_order_relaxed))
 		return;
-	if (pointer_map_trim(TEND_LEAVES, TEND_BYTES) < TEND_BYTES) // else there may be more in the leaf it stopped at
-		atomic_store_explicit(&tending.leaves_left, left > TEND_LEAVES ? left - TEND_LEAVES : 0, memory_order_relaxed);
+	if (pointer_map_trim(TRIM_LEAVES, TRIM_BYTES) < TRIM_BYTES) // else there may be more in the leaf it stopped at
+		atomic_store_explicit(&trimming.leaves_left, left > TRIM_LEAVES ? left - TRIM_LEAVES : 0, memory_order_relaxed);
 }
 
 /* ---- beginnings ---- */
@@ -595,8 +595,8 @@ pointer_map_clear(void)
 			raw_madvise((void *)leaf, LEAF_BYTES, MADV_DONTNEED);
 	}
 	atomic_store_explicit(&is_stuck, false, memory_order_relaxed);
-	atomic_store_explicit(&tending.highest_bytes, 0, memory_order_relaxed);
-	atomic_store_explicit(&tending.leaves_left, 0, memory_order_relaxed);
+	atomic_store_explicit(&trimming.highest_bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&trimming.leaves_left, 0, memory_order_relaxed);
 	atomic_store_explicit(&moves, 0, memory_order_relaxed); // a thread that is not in this process may have trimmed
 	atomic_flag_clear_explicit(&is_trimming, memory_order_relaxed);
 	address_table_clear(&overflow);

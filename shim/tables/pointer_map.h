@@ -32,7 +32,7 @@
  * block that was there is gone.
  *
  * The owner is the thread's slot modulo 32, 0 = not said: who releases a block need not read the record of another thread, whose cache
- * line goes to and fro, to know that it is one. Only tracker_again.c says it.
+ * line goes to and fro, to know that it is one. Only tracker_fast.c says it.
  */
 #define POINTER_MAP_PRESENT (UINT64_C(1) << 63)
 #define POINTER_MAP_POSITION_SHIFT 61
@@ -65,8 +65,8 @@ void pointer_map_start(bool windows_are_own);
 /* The leaves by address, where windows are not shared; NULL otherwise and before the first put. */
 extern pointer_map_leaf *pointer_map_own_leaves;
 
-enum pointer_map_put pointer_map_put_rest(uint64_t addr, struct address_block block, struct address_block *old);
-bool pointer_map_take_rest(uint64_t addr, struct address_block *block);
+enum pointer_map_put pointer_map_put_slow(uint64_t addr, struct address_block block, struct address_block *old);
+bool pointer_map_take_slow(uint64_t addr, struct address_block *block);
 /* It stays in the map. False also for one that is moved aside at this moment (M5). */
 bool pointer_map_find(uint64_t addr, struct address_block *block);
 void pointer_map_clear(void); // forked child: one thread
@@ -101,8 +101,8 @@ size_t pointer_map_trim(uint64_t leaves, size_t most_bytes);
  * now_ns   of any clock that does not go back
  */
 void pointer_map_beat(uint64_t now_ns);
-bool pointer_map_is_tending_due(uint64_t live_bytes);
-void pointer_map_tend(uint64_t now_ns);
+bool pointer_map_is_trim_due(uint64_t live_bytes);
+void pointer_map_trim_step(uint64_t now_ns);
 
 static inline uint64_t
 pointer_map_position_of(uint64_t addr)
@@ -171,7 +171,7 @@ pointer_map_put(const void *pointer, struct address_block block, struct address_
 	if (__builtin_expect(at == NULL || block.bytes >= POINTER_MAP_BYTES_MASK ||
 	                         atomic_load_explicit(at, memory_order_relaxed) > POINTER_MAP_GONE,
 	                     0))
-		return pointer_map_put_rest(addr, block, old);
+		return pointer_map_put_slow(addr, block, old);
 	atomic_store_explicit(at, pointer_map_pack(addr, block), memory_order_relaxed);
 	return POINTER_MAP_STORED;
 }
@@ -186,7 +186,7 @@ pointer_map_take(const void *pointer, struct address_block *block)
 	if (__builtin_expect((seen & POINTER_MAP_START_MASK) != pointer_map_start_of(addr) ||
 	                         (seen & POINTER_MAP_BYTES_MASK) == POINTER_MAP_BYTES_MASK,
 	                     0))
-		return pointer_map_take_rest(addr, block);
+		return pointer_map_take_slow(addr, block);
 	atomic_store_explicit(at, POINTER_MAP_GONE, memory_order_relaxed);
 	*block = pointer_map_unpack(seen);
 	return true;

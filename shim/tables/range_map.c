@@ -414,7 +414,7 @@ range_map_take_mapping(uint64_t start, struct range_pieces *taken)
 }
 
 bool
-range_map_take_rest(struct range_pieces *taken)
+range_map_take_slow(struct range_pieces *taken)
 {
 	struct range last = taken->piece[taken->count - 1];
 

@@ -53,7 +53,7 @@ bool range_map_take(uint64_t start, uint64_t end, struct range_pieces *taken);
 bool range_map_take_mapping(uint64_t start, struct range_pieces *taken);
 
 /* Where is_more: the next pieces of that mapping, in place of these, which may be none. False: the lock could not be had. */
-bool range_map_take_rest(struct range_pieces *taken);
+bool range_map_take_slow(struct range_pieces *taken);
 
 /* The first range that ends after `addr`; its site is 0 when there is none. False: the lock could not be had. */
 bool range_map_next(uint64_t addr, struct range *found);

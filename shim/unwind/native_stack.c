@@ -4,7 +4,7 @@
  * A walk knows three registers: pc, sp and rbp. Each step asks unwind_rules.h how the caller's are
  * computed and reads at most two words of the stack. Within the thread's own stack those reads need no
  * check beyond the range, since sp only rises from a frame that is live. Elsewhere (signal stacks,
- * coroutines) the range is not known: what leaves the page in which the hook runs (native_memo.h) is read through the
+ * coroutines) the range is not known: what leaves the page in which the hook runs (native_cache.h) is read through the
  * kernel, which refuses what is not mapped instead of faulting.
  */
 #include "unwind/native_stack.h"
@@ -19,7 +19,7 @@
 #include "base/thread_stack.h"
 #include "capture/capture_file.h"
 #include "kmem_format.h"
-#include "unwind/native_memo.h"
+#include "unwind/native_cache.h"
 #include "unwind/unwind_libunwind.h"
 #include "unwind/unwind_rules.h"
 
@@ -256,22 +256,21 @@ keep_fallback(void *context, uint64_t pc, uint64_t sp, uint64_t cfa)
 static __attribute__((noinline)) void
 walk_by_libunwind(uint64_t first_sp, uint64_t stop_sp, struct native_stack *stack)
 {
-	struct fallback fallback = { .kept = { .stack = stack, .generation = unwind_rules_generation() },
-		                         .stop_sp = stop_sp };
+	struct fallback fallback = { .kept = { .stack = stack, .generation = unwind_rules_version() }, .stop_sp = stop_sp };
 
 	stack->is_complete = unwind_libunwind_walk(first_sp, keep_fallback, &fallback) != UNWIND_END_LOST;
 	keep_end(&fallback.kept);
 	capture_file_lost(KMEM_LOST_FALLBACK_UNWINDS, 1);
 }
 
-/* The walk without a memo, or from where the memo could not go on. False when libunwind did it. */
+/* The walk without a cache, or from where the cache could not go on. False when libunwind did it. */
 static __attribute__((noinline)) bool
-walk_on(const struct native_memo *memo, struct native_place place, uint64_t first_sp, uint64_t stop_sp,
+walk_on(const struct native_cache *cache, struct native_place place, uint64_t first_sp, uint64_t stop_sp,
         struct native_stack *stack)
 {
 	struct walk walk;
-	struct keeping kept = { .stack = stack, .generation = unwind_rules_generation() };
-	uint64_t steps = memo != NULL ? memo->step_count : 0;
+	struct keeping kept = { .stack = stack, .generation = unwind_rules_version() };
+	uint64_t steps = cache != NULL ? cache->step_count : 0;
 
 	walk.out = stack;
 	walk.alternate_visits = 0;
@@ -285,7 +284,7 @@ walk_on(const struct native_memo *memo, struct native_place place, uint64_t firs
 	stack->pc = stack->own_pc;
 	stack->sp_offsets = NULL;
 	for (uint64_t i = 0; i < steps; i++)
-		keep(&kept, memo->steps[i].place.pc, memo->steps[i].place.sp);
+		keep(&kept, cache->steps[i].place.pc, cache->steps[i].place.sp);
 	enter_stack(&walk, first_sp, thread_stack_contains(first_sp));
 	if (walk_by_rules(&walk, place, &kept, stop_sp))
 		return true;
@@ -294,7 +293,7 @@ walk_on(const struct native_memo *memo, struct native_place place, uint64_t firs
 }
 
 void
-native_stack_walk(struct native_memo *memo, const void *hook_frame, uint64_t stop_sp, struct native_stack *stack)
+native_stack_walk(struct native_cache *cache, const void *hook_frame, uint64_t stop_sp, struct native_stack *stack)
 {
 	static _Atomic uint64_t walks; // relaxed: a count
 	const uint64_t *frame = hook_frame;
@@ -302,8 +301,8 @@ native_stack_walk(struct native_memo *memo, const void *hook_frame, uint64_t sto
 	struct native_place place = { .pc = frame[1], .sp = first_sp, .rbp = frame[0] };
 	bool is_by_rules = true;
 
-	if (memo == NULL || !native_memo_walk(memo, &place, stop_sp, stack))
-		is_by_rules = walk_on(memo, place, first_sp, stop_sp, stack);
+	if (cache == NULL || !native_cache_walk(cache, &place, stop_sp, stack))
+		is_by_rules = walk_on(cache, place, first_sp, stop_sp, stack);
 	if (__builtin_expect(!stack->is_complete, 0))
 		capture_file_lost(KMEM_LOST_UNWINDS, 1);
 	if (__builtin_expect(settings.verify_every != 0, 0) && is_by_rules &&

@@ -3,7 +3,7 @@
  *
  * Context     inside the reentry guard.
  * Safe from   any hook on any thread. Per-PC rules (unwind_rules.h) carry the walk, and what did not change since the
- *             walk before is taken from native_memo.h; libunwind (unwind_libunwind.h) is the fallback for what the
+ *             walk before is taken from native_cache.h; libunwind (unwind_libunwind.h) is the fallback for what the
  *             rules cannot express, and the oracle of KMEMSHIM_VERIFY.
  * When failing  the frames found so far, and `is_complete` false.
  */
@@ -30,20 +30,20 @@
 #define NATIVE_STACK_MAX (NATIVE_STACK_INNER + NATIVE_STACK_OUTER)
 #define NATIVE_STACK_VISITS_MAX 16384 // a walk never takes more steps than this
 
-struct native_memo;
+struct native_cache;
 
 /*
- * What a walk found. pc and sp_offsets lead into the memo of the walk or to own_pc, so a copy of the struct is
+ * What a walk found. pc and sp_offsets lead into the cache of the walk or to own_pc, so a copy of the struct is
  * no copy of the stack, and the next walk with either of the two changes it.
  */
 struct native_stack {
 	uint32_t count; // frames, innermost first
 	// frames left out after the first NATIVE_STACK_INNER; what a recursion leaves out is not counted
 	uint32_t omitted;
-	uint32_t kept;      // so many outermost ones that were walked, shown or not, are as the memo had them before
+	uint32_t kept;      // so many outermost ones that were walked, shown or not, are as the cache had them before
 	bool is_complete;   // the outermost frame, or stop_sp, was reached
 	bool is_alternate;  // the stack pointer is not in the thread's own stack
-	bool is_remembered; // the memo holds this walk now; else it is as it was
+	bool is_remembered; // the cache holds this walk now; else it is as it was
 	const uint64_t *pc; // as frame words: KMEM_FRAME_EXACT set where the address is exact
 	const uint32_t *sp_offsets; // NULL: own_sp
 	uint64_t sp_base;
@@ -68,12 +68,13 @@ native_stack_may_be_same_function(uint64_t one, uint64_t other)
 }
 
 /*
- * memo        of this thread, see native_memo.h; NULL = none
+ * cache        of this thread, see native_cache.h; NULL = none
  * hook_frame  __builtin_frame_address(0) of the hook; the first frame given is its caller
  * stop_sp     end before the first frame whose extent [sp, CFA) contains this stack address (that frame is left
  *             out); 0 = go to the end
  */
-void native_stack_walk(struct native_memo *memo, const void *hook_frame, uint64_t stop_sp, struct native_stack *stack);
+void native_stack_walk(struct native_cache *cache, const void *hook_frame, uint64_t stop_sp,
+                       struct native_stack *stack);
 
 /* Once, before the first walk, outside any hook: reads settings. */
 void native_stack_start(void);

@@ -98,7 +98,7 @@ unwind_rules_home(uint64_t pc)
 
 /* To be taken once per walk. */
 static inline uint64_t
-unwind_rules_generation(void)
+unwind_rules_version(void)
 {
 	/* relaxed: see struct unwind_entry; unwind_rules_void() tells what a late reader can see */
 	return atomic_load_explicit(&unwind_rules.generation, memory_order_relaxed) & UNWIND_GENERATION_MASK;

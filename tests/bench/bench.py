@@ -4,7 +4,7 @@
     make bench                                    everything that is installed
     tests/bench/bench.py --quick                  smaller counts, 2 rounds: is the machinery sound?
     tests/bench/bench.py --workloads pairs,torch-mlp --variants none,kmemshim,heaptrack --rounds 7 --json new.json
-    tests/bench/bench.py --lib old=/path/libkmemshim.so --lib cut=build/libkmemshim.so,KMEMSHIM_NATIVE=full ...
+    tests/bench/bench.py --lib old=/path/libkmemshim.so --lib cut=build/libkmemshim.so,KMEMSHIM_NATIVE=all ...
     tests/bench/bench.py --install                first install the recorders (apt, pip) and environments that are missing
     tests/bench/bench.py --list                   workloads and variants, and why one cannot run here
     make bench-check BASE=old.json NEW=new.json   fails when a ratio got worse by more than the noise (bench_check.py)

@@ -152,8 +152,8 @@ def test_names_select_by_beginning_unless_exact():
 
 
 def test_lib_takes_a_library_and_settings(tmp_path):
-    made = variants.kmemshim_from_text(f"full={tmp_path}/a.so,KMEMSHIM_NATIVE=full")
-    assert made.environment["LD_PRELOAD"] == f"{tmp_path}/a.so" and made.environment["KMEMSHIM_NATIVE"] == "full"
+    made = variants.kmemshim_from_text(f"full={tmp_path}/a.so,KMEMSHIM_NATIVE=all")
+    assert made.environment["LD_PRELOAD"] == f"{tmp_path}/a.so" and made.environment["KMEMSHIM_NATIVE"] == "all"
     assert "missing" in made.needs
     for wrong in ("a.so", "=a.so", "x=", "x=a.so,setting"):
         with pytest.raises(ValueError):

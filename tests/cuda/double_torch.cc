@@ -46,7 +46,7 @@ void reportOutOfMemoryToProfiler(int64_t bytes, size_t allocated, size_t reserve
 
 #ifndef DOUBLE_ALLOCATOR
 
-static long reports, refusals;
+static long reports, failed_requests;
 static int64_t told_bytes;
 
 extern "C" void
@@ -54,7 +54,7 @@ c10_told(long *blocks, int64_t *bytes, long *refused)
 {
 	*blocks = reports;
 	*bytes = told_bytes;
-	*refused = refusals;
+	*refused = failed_requests;
 }
 
 namespace c10
@@ -85,7 +85,7 @@ void
 reportOutOfMemoryToProfiler(int64_t, size_t, size_t, Device)
 #endif
 {
-	refusals++;
+	failed_requests++;
 }
 } // namespace c10
 

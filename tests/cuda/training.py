@@ -1,7 +1,7 @@
 """
 A training loop over the doubles of PyTorch's libraries: each step makes activations and gives them back, and keeps its loss.
 
-training.py STEPS [LOSS_BYTES]: ends with an exception when the device is full. Prints what libc10 was told: blocks, bytes, refusals.
+training.py STEPS [LOSS_BYTES]: ends with an exception when the device is full. Prints what libc10 was told: blocks, bytes, failed_requests.
 """
 import ctypes
 import sys

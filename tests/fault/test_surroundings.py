@@ -63,8 +63,8 @@ def test_a_file_size_limit_sends_no_signal(kib, scene, out):
 
 FULL = {  # what is full: lines of the program, settings, what is said of it
     "file": (1500, {}, "EFBIG"),
-    "KMEMSHIM_SITES": (1500, {"KMEMSHIM_SITES": 700}, ""),
-    "KMEMSHIM_CAPTURE": (4000, {"KMEMSHIM_CAPTURE": "1M"}, ""),
+    "KMEMSHIM_SITES_MAX": (1500, {"KMEMSHIM_SITES_MAX": 700}, ""),
+    "KMEMSHIM_CAPTURE_MAX": (4000, {"KMEMSHIM_CAPTURE_MAX": "1M"}, ""),
 }
 
 

@@ -161,7 +161,7 @@ held(void)
 {
 	size_t bytes;
 	unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
-	size_t place = 8 * (((struct kmem_header *)(void *)file)->failed[0].holdings - 1ul);
+	size_t place = 8 * (((struct kmem_header *)(void *)file)->failed[0].device_snapshot - 1ul);
 
 	free(file);
 	return place;
@@ -171,7 +171,7 @@ static void
 write_seeds(const char *folder)
 {
 	const size_t shared = shared_stack();
-	const size_t holdings = held();
+	const size_t device_snapshot = held();
 	const struct {
 		const char *name;
 		uint8_t what, region;
@@ -197,13 +197,15 @@ write_seeds(const char *folder)
 		{ "domain", FUZZ_SEAL_RECORDS, 5, offsetof(struct kmem_site, slot), 0x01010001 },
 		{ "peak", FUZZ_SEAL_RECORDS, 2, offsetof(struct kmem_domain_row, peak.mark), 1 },
 		{ "cells", FUZZ_SEAL_RECORDS, 1, offsetof(struct kmem_header, cells) - offsetof(struct kmem_header, state), 1 },
-		{ "held_site", FUZZ_SEAL_RECORDS, 7, holdings + offsetof(struct kmem_holdings, sites[1].site), 2 },
-		{ "held_count", FUZZ_SEAL_RECORDS, 7, holdings + offsetof(struct kmem_holdings, sites[0].live_count),
-		  UINT32_MAX },
-		{ "held_generations", FUZZ_SEAL_RECORDS, 7, holdings + offsetof(struct kmem_holdings, generations[1].site), 3 },
-		{ "held_length", FUZZ_SEAL_RECORDS, 7, holdings + offsetof(struct kmem_record, bytes), 100 },
+		{ "held_site", FUZZ_SEAL_RECORDS, 7, device_snapshot + offsetof(struct kmem_device_snapshot, sites[1].site),
+		  2 },
+		{ "held_count", FUZZ_SEAL_RECORDS, 7,
+		  device_snapshot + offsetof(struct kmem_device_snapshot, sites[0].live_count), UINT32_MAX },
+		{ "held_generations", FUZZ_SEAL_RECORDS, 7,
+		  device_snapshot + offsetof(struct kmem_device_snapshot, generations[1].site), 3 },
+		{ "held_length", FUZZ_SEAL_RECORDS, 7, device_snapshot + offsetof(struct kmem_record, bytes), 100 },
 		{ "held_where", FUZZ_SEAL_HEAD, 1,
-		  offsetof(struct kmem_header, failed[0].holdings) - offsetof(struct kmem_header, state), 1 },
+		  offsetof(struct kmem_header, failed[0].device_snapshot) - offsetof(struct kmem_header, state), 1 },
 		{ "in_memory_site", FUZZ_SEAL_HEAD, 8, offsetof(struct kmem_resident_lines, lines[0].site), 5 },
 		{ "in_memory_more", FUZZ_SEAL_HEAD, 8, offsetof(struct kmem_resident_lines, lines[0].large_resident_bytes),
 		  UINT32_MAX },

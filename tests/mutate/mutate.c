@@ -50,7 +50,7 @@ struct field {
 	{                                                                                                        \
 		section "." #member, offsetof(struct type, member), sizeof(((struct type *)NULL)->member), uncovered \
 	}
-/* A number that follows from others, but for a request under way in each thread: CAPTURE_AGREE_BYTES. */
+/* A number that follows from others, but for a request under way in each thread: CAPTURE_CROSS_CHECK_BYTES. */
 #define NEARLY 3
 
 static const struct field header_fields[] = {
@@ -58,7 +58,7 @@ static const struct field header_fields[] = {
 	OF(kmem_header, "head", head_checksum, 0),
 	OF(kmem_header, "head", ended_monotonic_ns, 0),
 	OF(kmem_header, "head", chunk_count, 0),
-	OF(kmem_header, "head", module_generation, 0),
+	OF(kmem_header, "head", module_version, 0),
 	OF(kmem_header, "head", peak_error_bytes, ALL),
 	OF(kmem_header, "head", used_bytes, 0),
 	OF(kmem_header, "head", generation_clock_bytes, 0),
@@ -106,7 +106,7 @@ static const struct field site_fields[] = {
 	OF(kmem_site, "sites", twin, 0),
 	OF(kmem_site, "sites", slot, 0),
 	OF(kmem_site, "sites", domain, 0),
-	OF(kmem_site, "sites", first_epoch, 0),
+	OF(kmem_site, "sites", first_generation, 0),
 };
 static const struct field generation_fields[] = {
 	OF(kmem_generations, "generations", site, 0),

@@ -61,7 +61,7 @@ def test_an_alignment_that_is_none_is_no_refusal(document):
 
 @pytest.mark.parametrize("name, a, b, c", PEAKS, ids=[row[0] for row in PEAKS])
 def test_what_made_the_peak(name, a, b, c, program, out):
-    done = harness.run([program, name], harness.shim_env(out, KMEMSHIM_EXACT=1))
+    done = harness.run([program, name], harness.shim_env(out, KMEMSHIM_EXACT_PEAK=1))
     assert (done.returncode, done.stderr) == (0, "")
     sites = harness.report("peak", out, "--top", "1000000")["sites"]
 

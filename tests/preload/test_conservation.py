@@ -82,7 +82,7 @@ def test_threads_that_free_each_others_blocks_are_exact(threads, programs, out, 
 @pytest.mark.parametrize("exact", [False, True])
 def test_threads_say_how_far_the_peak_may_be_off(exact, programs, out, tmp_path):
     program, file = ledger_program(programs), tmp_path / "ledger"
-    environment = harness.shim_env(out, **({"KMEMSHIM_EXACT": 1} if exact else {}))
+    environment = harness.shim_env(out, **({"KMEMSHIM_EXACT_PEAK": 1} if exact else {}))
     done = harness.run([program, file, 7, 8, 5000], environment)
     assert done.returncode == 0, done.stderr
     document = report_of(out)

@@ -409,7 +409,7 @@ def test_lines_without_room_are_neither_a_baseline_nor_a_regression_unsaid(want,
         pytest.skip("needs the right to mount")
     try:
         harness.record([harness.find_python(), script], tmp_path / "good")
-        harness.run([harness.find_python(), script], harness.shim_env(disk, KMEMSHIM_SITES="200" if want == "budget" else "100000"))
+        harness.run([harness.find_python(), script], harness.shim_env(disk, KMEMSHIM_SITES_MAX="200" if want == "budget" else "100000"))
         assert harness.kmemshim("baseline", tmp_path / "good", "-o", file).stderr == ""
         check = harness.kmemshim("check", disk, "--baseline", file)
         baseline = harness.kmemshim("baseline", disk, "-o", tmp_path / "poor.json")

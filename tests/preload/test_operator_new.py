@@ -49,12 +49,12 @@ def check_all_is_kept(document, times=1):
     assert {name: count for name, count in document["losses"].items() if count and name != "lost_unwinds"} == {}
 
 
-def check_refusals_are_told(document):
+def check_failed_requests_are_told(document):
     refused = {request["where"]["function"] for request in document["failed_requests"]}
     assert refused & {f"refused_{name}" for name in FORMS}, refused
 
 
-def serves_refusals(name):
+def serves_failed_requests(name):
     """Debian's mimalloc is built as C: it ends the program instead of throwing."""
     return name != "mimalloc"
 
@@ -64,21 +64,21 @@ def serves_refusals(name):
 def test_preloaded_behind_us(name, how, build, out):
     if name is not None:
         installed(name)
-    if how == "throws" and not serves_refusals(name):
+    if how == "throws" and not serves_failed_requests(name):
         pytest.skip("its operator new does not throw")
     document, notes = same_with_us([build("g++"), how], out, after=[ALLOCATORS[name]] if name else [])
 
     check_all_is_kept(document)
     assert not notes
     if how == "throws":
-        check_refusals_are_told(document)
+        check_failed_requests_are_told(document)
 
 
 @pytest.mark.parametrize("how", ["serves", "throws"])
 @pytest.mark.parametrize("name", ALLOCATORS)
 def test_linked(name, how, build, out):
     installed(name, f"lib{name if name != 'tcmalloc' else 'tcmalloc_minimal'}.so")
-    if how == "throws" and not serves_refusals(name):
+    if how == "throws" and not serves_failed_requests(name):
         pytest.skip("its operator new does not throw")
     document, notes = same_with_us([build("g++", *link_to(name)), how], out)
 
@@ -171,7 +171,7 @@ def test_python_opens_it(name, build, out):
         installed(name)
     script = "import ctypes, sys; sys.exit(ctypes.CDLL(sys.argv[1]).news_run(1))"
     document, notes = same_with_us(["/usr/bin/python3", "-c", script, plugin(build)], out, after=[ALLOCATORS[name]] if name else [],
-                                   KMEMSHIM_NATIVE="cut")
+                                   KMEMSHIM_NATIVE="to-python")
 
     assert not notes
     held = sum(site["live_bytes"] for site in document["sites"] if any(f["function"].startswith("keep_") for f in site["frames"]))

@@ -48,7 +48,7 @@ def test_children_are_told_however_they_end(programs, out):
     assert [child["exit_status"] for child in children] == [3, 4, None, 7, None, None]  # quick_exit does not say
     assert held_by(document)["childs_block"] == 6 * CHILD
     assert held_by(document)["parents_block"] == PARENT
-    assert document["totals"]["heap"]["together_peak_bytes"] < document["totals"]["heap"]["peak_bytes"]
+    assert document["totals"]["heap"]["concurrent_peak_bytes"] < document["totals"]["heap"]["peak_bytes"]
 
 
 def test_a_child_of_a_child_inherits_from_its_own_parent(programs, out):

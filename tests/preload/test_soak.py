@@ -77,7 +77,7 @@ def check_flat(looks):
 
 
 def check_nothing_lost(document):
-    costs = ("lost_fallback_unwinds", "lost_teardown_events", "lost_native_ways")
+    costs = ("lost_fallback_unwinds", "lost_teardown_events", "lost_native_paths")
     assert {name: lost for name, lost in document["losses"].items() if lost != 0 and name not in costs} == {}
 
 

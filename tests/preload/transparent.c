@@ -34,7 +34,7 @@ is_zeroed(const unsigned char *bytes, size_t count)
 }
 
 static void
-refusals(void)
+failed_requests(void)
 {
 	void *block = malloc(100), *out = block;
 
@@ -139,7 +139,7 @@ int
 main(int argc, char **argv)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	refusals();
+	failed_requests();
 	shapes();
 	processes();
 	fprintf(stderr, "last words\n");

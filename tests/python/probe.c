@@ -48,8 +48,8 @@ probe_version(void)
 #define THREADS_MAX 4096
 
 struct thread {
-	struct python_memo memo;
-	struct python_memo plain; // emptied before each walk
+	struct python_cache cache;
+	struct python_cache plain; // emptied before each walk
 	struct python_stack before;
 	struct python_frame frames_before[PYTHON_FRAMES_MAX];
 };
@@ -86,9 +86,9 @@ is_same(const struct python_frame *a, const struct python_frame *b)
 }
 
 static void
-empty(struct python_memo *memo)
+empty(struct python_cache *cache)
 {
-	memo->count = memo->known = 0;
+	cache->count = cache->known = 0;
 }
 
 EXPORT void
@@ -99,7 +99,7 @@ probe_walk(struct flat_stack *flat)
 	struct python_stack plain;
 	bool is_equal;
 
-	python_frames_walk(&thread->memo, &stack);
+	python_frames_walk(&thread->cache, &stack);
 	empty(&thread->plain);
 	python_frames_walk(&thread->plain, &plain);
 
@@ -318,7 +318,7 @@ probe_walk_native(struct flat_stack *stack, int32_t *positions, char (*names)[NA
 EXPORT double
 probe_walk_ns(uint32_t walks, uint32_t change)
 {
-	struct python_memo *memo = &own_thread()->memo;
+	struct python_cache *cache = &own_thread()->cache;
 	struct python_stack stack;
 	double best_ns = 1e9;
 
@@ -329,14 +329,14 @@ probe_walk_ns(uint32_t walks, uint32_t change)
 		clock_gettime(CLOCK_MONOTONIC, &start_time);
 		for (uint32_t i = 0; i < walks; i++) {
 			if (change == 1) // the innermost frame went on
-				memo->visits[memo->count - 1].instruction_word ^= 2;
+				cache->visits[cache->count - 1].instruction_word ^= 2;
 			else if (change == 2) // everything is new
-				empty(memo);
+				empty(cache);
 			else if (change == 3) // three new callees
-				memo->known = memo->count -= 3;
+				cache->known = cache->count -= 3;
 			else if (change == 4) // three callees that had been there before
-				memo->count -= 3;
-			python_frames_walk(memo, &stack);
+				cache->count -= 3;
+			python_frames_walk(cache, &stack);
 		}
 		clock_gettime(CLOCK_MONOTONIC, &end_time);
 

@@ -83,7 +83,7 @@ def test_every_line_is_right(name, tmp_path):
 
 def check_beside(interpreter, kind, folder):
     # A tensor's line allocates much else when torch is new: brief, all of that is one site.
-    settings = {"KMEMSHIM_NATIVE": "cut"} if kind == "torch" else {}
+    settings = {"KMEMSHIM_NATIVE": "to-python"} if kind == "torch" else {}
     noted, document = run_features(interpreter, str(folder), BESIDE=kind, **settings)
     assert not wrong_places(noted, document), wrong_places(noted, document)
     interpreters.rows.append("%-15s %-9s %2d kinds of places right beside %s" % (

@@ -31,7 +31,7 @@ class Known(Exception):
 
 def shim_environment(capture, **more):
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("KMEMSHIM_", "LD_PRELOAD", "MAKE"))}
-    environment.update(LD_PRELOAD=str(BUILD / "libkmemshim.so"), KMEMSHIM_OUT=str(capture), KMEMSHIM_NATIVE="cut", KMEMSHIM_EXACT="1",
+    environment.update(LD_PRELOAD=str(BUILD / "libkmemshim.so"), KMEMSHIM_OUT=str(capture), KMEMSHIM_NATIVE="to-python", KMEMSHIM_EXACT_PEAK="1",
                        KMEMSHIM_VERIFY="64", PYTHONHASHSEED="0", **more)
     return environment
 

@@ -52,7 +52,7 @@ main(void)
 
 		sites[i] = capture_file_append(KMEM_SECTION_SITES, sizeof(*sites[i]), &index);
 		CHECK(sites[i] != NULL);
-		sites[i]->first_epoch = 1;
+		sites[i]->first_generation = 1;
 		first_index = index - i;
 	}
 	stress_run(STRESS_THREADS, work, random_seed());

@@ -13,9 +13,9 @@
 #include "base/real_libc.h"
 #include "base/settings.h"
 #include "gpu/real_cuda.h"
-#include "hooks/leftovers.h"
+#include "hooks/abandoned_captures.h"
 #include "periodic/inherited.h"
-#include "periodic/survivors.h"
+#include "periodic/object_census.h"
 #include "python/python_cells.h"
 #include "python/python_code.h"
 #include "python/python_frames.h"
@@ -136,10 +136,10 @@ attach(bool is_attached)
 }
 
 static void
-prepare_survivors(void)
+prepare_object_census(void)
 {
 	attach(true);
-	survivors_begin();
+	object_census_begin();
 }
 static void
 detach(void)
@@ -147,14 +147,14 @@ detach(void)
 	attach(false);
 }
 static void
-look_at_survivors(void)
+take_object_census(void)
 {
-	survivors_take(true);
+	object_census_take(true);
 }
 static void
-read_survivors(void)
+read_object_census(void)
 {
-	READ(capture_file_header()->survivor_count);
+	READ(capture_file_header()->object_count_total);
 }
 static void
 look_for_section(void)
@@ -169,7 +169,7 @@ gather(void)
 static void
 look_at_inherited(void)
 {
-	inherited_look(true);
+	inherited_sample(true);
 }
 
 static struct python_interpreter python;
@@ -319,7 +319,7 @@ take_nothing(void)
 {
 	struct address_block block;
 
-	CHECK(!pointer_map_take_rest(leaf_addr + 8 * LEAF, &block));
+	CHECK(!pointer_map_take_slow(leaf_addr + 8 * LEAF, &block));
 }
 
 static void
@@ -327,7 +327,7 @@ take_beside(void)
 {
 	struct address_block block;
 
-	CHECK(!pointer_map_take_rest(leaf_addr + 64, &block));
+	CHECK(!pointer_map_take_slow(leaf_addr + 64, &block));
 }
 
 static void
@@ -513,17 +513,17 @@ static const struct kmem_identity of_child = { .pid = 1, .start_ticks = 1, .exec
 static void
 add_leftover(void)
 {
-	leftovers_add(&of_child);
+	abandoned_captures_add(&of_child);
 }
 static void
 remove_nowhere(void)
 {
-	leftovers_remove("/dev/null", &of_child);
+	abandoned_captures_remove("/dev/null", &of_child);
 } // it stays on the list
 static void
 remove_leftover(void)
 {
-	leftovers_remove("/", &of_child);
+	abandoned_captures_remove("/", &of_child);
 }
 
 /* ---- objects of a device ---- */
@@ -672,12 +672,15 @@ static const struct hand_on_case cases[] = {
 	{ "stack_memory", share_stack, NULL, { share_stack, share_stack } },
 	{ "thread_slot", NULL, NULL, { use_slot, use_slot } },
 	{ "site_level", NULL, NULL, { find_first_site, find_second_site } },
-	{ "site_stack", prepare_survivors, detach, { find_fresh_site, look_at_survivors } },
+	{ "site_stack", prepare_object_census, detach, { find_fresh_site, take_object_census } },
 	{ "site_ring", prepare_ring, NULL, { join_ring, follow_ring } },
 	{ "site_generations", prepare_generations, NULL, { be_born, be_born_again, be_born, die, die_in_own } },
 	{ "exit_generations", prepare_exit, NULL, { be_born, take_exit_figures } },
-	{ "leftovers", leftovers_prepare, NULL, { add_leftover, remove_nowhere, remove_leftover, add_leftover } },
-	{ "survivors", prepare_survivors, detach, { look_at_survivors, read_survivors, look_at_survivors } },
+	{ "abandoned_captures",
+	  abandoned_captures_prepare,
+	  NULL,
+	  { add_leftover, remove_nowhere, remove_leftover, add_leftover } },
+	{ "object_census", prepare_object_census, detach, { take_object_census, read_object_census, take_object_census } },
 	{ "section_of_file", NULL, NULL, { look_for_section, look_for_section } },
 	{ "gathering", NULL, NULL, { gather, gather } },
 	{ "looking_at_inherited", inherited_forked_child, NULL, { look_at_inherited, look_at_inherited } },
@@ -700,8 +703,8 @@ static const struct hand_on_case cases[] = {
 	{ "device_objects", NULL, NULL, { create_first_object, touch_object } },
 	{ "device_object_dropped", prepare_handles, NULL, { drop_one, drop_last } },
 	{ "device_object_free", prepare_full, NULL, { give_object_back, take_object } },
-	{ "holdings", prepare_device_site, NULL, { refuse_on_device, refuse_on_device } },
-	{ "holdings_generations", prepare_device_site, NULL, { be_born_on_device, refuse_on_device } },
+	{ "device_snapshot", prepare_device_site, NULL, { refuse_on_device, refuse_on_device } },
+	{ "device_snapshot_generations", prepare_device_site, NULL, { be_born_on_device, refuse_on_device } },
 	{ "module", module_map_forked, NULL, { note_main, note_main } },
 	{ "module_behind_another", prepare_other_module, NULL, { note_main, note_main } },
 	{ "modules_gone", prepare_modules, NULL, { close_modules, ask_whether_over } },

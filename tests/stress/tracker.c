@@ -28,7 +28,7 @@ static unsigned round_number;
 static void
 hook_free(void *addr)
 {
-	if (!tracker_freed_again(addr))
+	if (!tracker_freed_fast(addr))
 		tracker_freed(addr);
 }
 
@@ -94,7 +94,7 @@ main(void)
 
 	native_stack_start();
 	thread_slot_start();
-	pointer_map_start(true); // tracker_again.c
+	pointer_map_start(true); // tracker_fast.c
 	for (round_number = 0; round_number < ROUNDS; round_number++)
 		stress_run(STRESS_THREADS, work, random + round_number * 100);
 	site_table_totals(totals);

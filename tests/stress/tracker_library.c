@@ -21,7 +21,7 @@ work(unsigned thread, uint64_t *random)
 	for (unsigned i = 0; i < QUESTIONS; i++) {
 		atomic_store_explicit(&tracker_library_next_ticks, 0, memory_order_relaxed); // it is time
 		if (reentry_guard_enter()) {
-			tracker_library_look(__builtin_frame_address(0));
+			tracker_library_sample(__builtin_frame_address(0));
 			reentry_guard_leave();
 		}
 		stress_yield(random);

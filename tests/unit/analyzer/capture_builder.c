@@ -179,7 +179,7 @@ capture_builder_stack_on(struct capture_builder *builder, uint32_t outside, uint
 	stack->frame_count = count + outer_count;
 	stack->own_count = count;
 	stack->chain = outside != 0 ? capture_builder_stack_at(builder, outside)->chain + 1 : 0;
-	stack->module_generation = 1;
+	stack->module_version = 1;
 	if (count != 0)
 		memcpy(stack->frames, frames, count * sizeof(*frames));
 	seal(&stack->record);
@@ -204,7 +204,7 @@ capture_builder_module(struct capture_builder *builder, const char *path, uint64
 	module->start_addr = start;
 	module->end_addr = end;
 	module->load_bias = start;
-	module->loaded_generation = loaded;
+	module->loaded_version = loaded;
 	module->path_bytes = (uint32_t)strlen(path);
 	memcpy(module + 1, path, strlen(path));
 	seal(&module->record);
@@ -227,7 +227,7 @@ capture_builder_note(struct capture_builder *builder, const char *text)
 }
 
 void
-capture_builder_survivor(struct capture_builder *builder, uint32_t site, const char *type, uint64_t count)
+capture_builder_object_count(struct capture_builder *builder, uint32_t site, const char *type, uint64_t count)
 {
 	struct kmem_header *header = capture_builder_header(builder);
 	uint32_t index, number;
@@ -236,22 +236,22 @@ capture_builder_survivor(struct capture_builder *builder, uint32_t site, const c
 	stored->name_bytes = (uint32_t)strlen(type);
 	memcpy(stored + 1, type, strlen(type));
 	seal(&stored->record);
-	number = (uint32_t)header->survivor_count;
-	header->survivors[number] = (struct kmem_survivor){ site + 1, index + 1, count };
-	header->survivor_count = kmem_twice(number + 1);
-	capture_builder_seal_survivors(header);
+	number = (uint32_t)header->object_count_total;
+	header->object_census[number] = (struct kmem_object_count){ site + 1, index + 1, count };
+	header->object_count_total = kmem_twice(number + 1);
+	capture_builder_seal_object_census(header);
 }
 
-struct kmem_holdings *
-capture_builder_holdings(struct capture_builder *builder, unsigned failed)
+struct kmem_device_snapshot *
+capture_builder_device_snapshot(struct capture_builder *builder, unsigned failed)
 {
 	struct kmem_failed *request = &capture_builder_header(builder)->failed[failed];
-	struct kmem_holdings *stored;
+	struct kmem_device_snapshot *stored;
 	uint32_t index;
 
-	stored = new_record(builder, KMEM_RECORD_HOLDINGS, sizeof(*stored), &index);
+	stored = new_record(builder, KMEM_RECORD_DEVICE_SNAPSHOT, sizeof(*stored), &index);
 	stored->sequence = request->sequence;
-	request->holdings = index + 1;
+	request->device_snapshot = index + 1;
 	seal(&stored->record);
 	return stored;
 }
@@ -279,10 +279,11 @@ capture_builder_volume(uint64_t clock)
 }
 
 void
-capture_builder_seal_survivors(struct kmem_header *header)
+capture_builder_seal_object_census(struct kmem_header *header)
 {
-	header->survivor_checksum = kmem_checksum(KMEM_CHECKSUM_START, header->survivors,
-	                                          (uint32_t)header->survivor_count * sizeof(header->survivors[0]));
+	header->object_count_checksum = kmem_checksum(KMEM_CHECKSUM_START, header->object_census,
+	                                              (uint32_t)header->object_count_total *
+	                                                  sizeof(header->object_census[0]));
 }
 
 void
@@ -327,7 +328,7 @@ capture_builder_site(struct capture_builder *builder, unsigned domain, uint32_t 
 	site->freed_count = freed_count;
 	site->stack = stack;
 	site->domain = (uint8_t)domain;
-	site->first_epoch = 1;
+	site->first_generation = 1;
 	row->is_used = KMEM_YES;
 	row->peak = kmem_peak_pack(live_bytes, 0, 0);
 	return (uint32_t)(offset / sizeof(*site));
@@ -397,7 +398,7 @@ capture_builder_finish(struct capture_builder *builder, enum kmem_state state, s
 	for (size_t i = 0; i < builder->sections[KMEM_SECTION_SITES].used / sizeof(struct kmem_site); i++) {
 		struct kmem_site *site = capture_builder_site_at(builder, (uint32_t)i);
 
-		site->twin = kmem_site_check(site->stack, site->slot, site->domain, site->first_epoch);
+		site->next_same_stack = kmem_site_check(site->stack, site->slot, site->domain, site->first_generation);
 	}
 
 	/* A volume at which the clock says this. */
@@ -465,7 +466,7 @@ capture_builder_example(enum kmem_state state, size_t *bytes)
 	uint64_t inner[] = { 0x400200, capture_builder_python_frame(cell, 0) };
 	struct kmem_generations *block;
 	struct kmem_heartbeat *heartbeats = capture_builder_heartbeats(builder);
-	struct kmem_holdings *holdings;
+	struct kmem_device_snapshot *device_snapshot;
 	uint32_t stack;
 	uint32_t first;
 	unsigned char *file;
@@ -496,17 +497,17 @@ capture_builder_example(enum kmem_state state, size_t *bytes)
 	capture_builder_header(builder)->failed[0] = (struct kmem_failed){
 		.sequence = 1, .bytes = 1u << 30, .site = 3, .error = 12, .events_before = 53
 	};
-	capture_builder_survivor(builder, 0, "project.Batch", 30);
-	capture_builder_survivor(builder, 0, "dict", 10);
-	holdings = capture_builder_holdings(builder, 0);
-	holdings->clock = 9;
-	holdings->live_bytes[KMEM_DOMAIN_HEAP] = 4500;
-	holdings->sites[0] = (struct kmem_holding){ .site = 1, .live_count = 40, .live_bytes = 4400 };
-	holdings->sites[2] = (struct kmem_holding){ .site = 3, .live_count = 1, .live_bytes = 100 };
-	holdings->generations[0].site = 1;
-	holdings->generations[0].births = 9u << 16 | 5;
-	holdings->generations[0].live_count[0] = 40;
-	capture_builder_seal(&holdings->record);
+	capture_builder_object_count(builder, 0, "project.Batch", 30);
+	capture_builder_object_count(builder, 0, "dict", 10);
+	device_snapshot = capture_builder_device_snapshot(builder, 0);
+	device_snapshot->clock = 9;
+	device_snapshot->live_bytes[KMEM_DOMAIN_HEAP] = 4500;
+	device_snapshot->sites[0] = (struct kmem_snapshot_site){ .site = 1, .live_count = 40, .live_bytes = 4400 };
+	device_snapshot->sites[2] = (struct kmem_snapshot_site){ .site = 3, .live_count = 1, .live_bytes = 100 };
+	device_snapshot->generations[0].site = 1;
+	device_snapshot->generations[0].births = 9u << 16 | 5;
+	device_snapshot->generations[0].live_count[0] = 40;
+	capture_builder_seal(&device_snapshot->record);
 	capture_builder_header(builder)->resident[0] = (struct kmem_resident){ .sequence = 1,
 		                                                                   .resident_bytes = 70000,
 		                                                                   .part_bytes = {

@@ -44,13 +44,13 @@ void capture_builder_cell(struct capture_builder *builder, uint32_t number, cons
                           uint16_t flags); // enum kmem_cell_flags
 
 /* About so many objects of that type are alive at the site with this index. */
-void capture_builder_survivor(struct capture_builder *builder, uint32_t site, const char *type, uint64_t count);
-void capture_builder_seal_survivors(struct kmem_header *header); // after changing them
+void capture_builder_object_count(struct capture_builder *builder, uint32_t site, const char *type, uint64_t count);
+void capture_builder_seal_object_census(struct kmem_header *header); // after changing them
 /* What was held at exit: the caller fills in the rest and calls capture_builder_seal(). */
 struct kmem_exit *capture_builder_exit(struct capture_builder *builder, uint32_t site_count, uint32_t generation_count);
 uint64_t capture_builder_volume(uint64_t clock); // a volume at which the clock says this
 /* For a refused request that is there; the caller fills it in and calls capture_builder_seal(). */
-struct kmem_holdings *capture_builder_holdings(struct capture_builder *builder, unsigned failed);
+struct kmem_device_snapshot *capture_builder_device_snapshot(struct capture_builder *builder, unsigned failed);
 
 /* One site that made and released so much; its domain's row is kept in step. Returns its index. */
 uint32_t capture_builder_site(struct capture_builder *builder, unsigned domain, uint32_t stack,

@@ -158,13 +158,13 @@ hand_model_site(struct hand_model *hand, unsigned domain, uint32_t line, uint64_
 		.frame_count = 4,
 		.frames = hand->stacks[number],
 		.where = &frames[2],
-		.bytes_per_epoch = live_bytes,
+		.bytes_per_generation = live_bytes,
 		.import = "",
 	};
 	hand->domains[domain].live_bytes += live_bytes;
 	hand->domains[domain].peak_bytes += live_bytes;
 	hand->domains[domain].together_live_bytes += live_bytes;
-	hand->domains[domain].together_peak_bytes += live_bytes;
+	hand->domains[domain].concurrent_peak_bytes += live_bytes;
 	hand->domains[domain].allocated_bytes += live_bytes;
 	hand->domains[domain].live_count++;
 	hand->domains[domain].allocated_count++;

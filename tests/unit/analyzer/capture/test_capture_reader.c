@@ -373,16 +373,18 @@ outcome_changed(unsigned char *file, size_t *bytes)
 }
 
 static void
-holdings_changed(unsigned char *file, size_t *bytes)
+device_snapshot_changed(unsigned char *file, size_t *bytes)
 {
 	(void)bytes;
-	((struct kmem_holdings *)(void *)record_of(file, header_of(file)->failed[0].holdings))->sites[0].live_bytes++;
+	((struct kmem_device_snapshot *)(void *)record_of(file, header_of(file)->failed[0].device_snapshot))
+		->sites[0]
+		.live_bytes++;
 }
 
 static void
-holdings_beyond_section(unsigned char *file, size_t *bytes)
+device_snapshot_beyond_section(unsigned char *file, size_t *bytes)
 {
-	header_of(file)->failed[0].holdings = UINT32_MAX;
+	header_of(file)->failed[0].device_snapshot = UINT32_MAX;
 	capture_builder_reseal(file, *bytes);
 }
 
@@ -454,8 +456,9 @@ static const struct {
 	{ "launcher's part changed", launcher_changed, KMEM_STATE_CLEAN_EXIT, false, false, "section \"launcher\"" },
 	{ "outcome that is none (F6)", outcome_changed, KMEM_STATE_RUNNING, false, false,
 	  "what became of refused request 0" },
-	{ "what was held changed (F7)", holdings_changed, KMEM_STATE_RUNNING, false, false, "what a device held at byte" },
-	{ "what was held beyond its section", holdings_beyond_section, KMEM_STATE_RUNNING, false, false,
+	{ "what was held changed (F7)", device_snapshot_changed, KMEM_STATE_RUNNING, false, false,
+	  "what a device held at byte" },
+	{ "what was held beyond its section", device_snapshot_beyond_section, KMEM_STATE_RUNNING, false, false,
 	  "is behind the section's end" },
 	{ "refused request of no domain", failed_without_domain, KMEM_STATE_RUNNING, false, false, "belongs to domain 63" },
 };
@@ -538,7 +541,7 @@ a_sound_capture_has_no_damages(void **state)
 		assert_int_equal(model->sites[0].generations_alive, 6);
 		assert_int_equal(model->sites[0].recent_total, 3);
 		assert_int_equal(model->sites[0].recent_alive, 1);
-		assert_int_equal(model->sites[0].bytes_per_epoch, 4000 / 6);
+		assert_int_equal(model->sites[0].bytes_per_generation, 4000 / 6);
 		assert_int_equal(model->sites[0].where->line, 15);
 		assert_string_equal(model->sites[0].where->function, "fit");
 		assert_int_equal(model->sites[0].frames[1]->line, 102);

@@ -127,7 +127,7 @@ static const struct {
 	const struct command *command;
 	const char *words[WORDS];
 	const char *says;
-} refusals[] = {
+} failed_requests[] = {
 	{ &command_leaks, { "leaks", "--zap" }, "unknown option --zap" },
 	{ &command_leaks, { "leaks", "-z" }, "unknown option -z" },
 	{ &command_leaks, { "leaks", "--json", "-qz" }, "unknown option -q" },
@@ -151,16 +151,16 @@ static void
 what_is_not_understood_is_one_line_that_names_it(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(refusals); i++) {
+	for (size_t i = 0; i < ARRAY_LEN(failed_requests); i++) {
 		struct options options;
 		struct fail fail = { .text = "" };
 
-		assert_false(parse(refusals[i].command, refusals[i].words, &options, &fail));
+		assert_false(parse(failed_requests[i].command, failed_requests[i].words, &options, &fail));
 		assert_int_equal(fail.code, EXIT_USAGE);
-		if (strstr(fail.text, refusals[i].says) == NULL)
-			print_error("wanted \"%s\", got \"%s\"\n", refusals[i].says, fail.text);
-		assert_non_null(strstr(fail.text, refusals[i].says));
-		assert_non_null(strstr(fail.text, refusals[i].command->name));
+		if (strstr(fail.text, failed_requests[i].says) == NULL)
+			print_error("wanted \"%s\", got \"%s\"\n", failed_requests[i].says, fail.text);
+		assert_non_null(strstr(fail.text, failed_requests[i].says));
+		assert_non_null(strstr(fail.text, failed_requests[i].command->name));
 		assert_null(strchr(fail.text, '\n'));
 	}
 }

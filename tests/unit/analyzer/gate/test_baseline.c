@@ -56,7 +56,7 @@ add_run(struct baseline_builder *builder, const struct held *held, size_t count)
 		if (held[i].is_import)
 			site->stack_flags = KMEM_STACK_IMPORT_CUT;
 		if (held[i].alive == FOLDED)
-			site->stack_flags = KMEM_STACK_FOLDED;
+			site->stack_flags = KMEM_STACK_MERGED;
 	}
 	site_key_assign(hand.sites, hand.model.site_count, hand.domains);
 	rank_leaks_classify(&hand.model);

@@ -35,9 +35,9 @@ new_scene(struct kmem_exit **taken)
 
 	capture_builder_site(builder, KMEM_DOMAIN_HEAP, capture_builder_stack(builder, late, 2, 0), 300, 1, 0, 0);
 	capture_builder_site_at(builder, site)->slot = 1;
-	capture_builder_site_at(builder, site)->first_epoch = 2;
+	capture_builder_site_at(builder, site)->first_generation = 2;
 	capture_builder_site_at(builder, other)->slot = 2;
-	capture_builder_site_at(builder, other)->first_epoch = 40;
+	capture_builder_site_at(builder, other)->first_generation = 40;
 	capture_builder_header(builder)->generation_clock = 40;
 	block = capture_builder_generations(builder, site, 20u << 16 | 9);
 	block->live_count[3] = 2; // what was not released

@@ -209,7 +209,7 @@ sums_say_what_was_there_at_the_same_time(void **state)
 	(void)state;
 	assert_int_equal(model->domains[0].peak_bytes, 490 * MIB);
 	assert_int_equal(model->domains[0].live_bytes, 390 * MIB);
-	assert_int_equal(model->domains[0].together_peak_bytes, 390 * MIB);
+	assert_int_equal(model->domains[0].concurrent_peak_bytes, 390 * MIB);
 	assert_int_equal(model->domains[0].together_live_bytes, 340 * MIB);
 	for (size_t i = 0; i < model->site_count; i++) {
 		if (model->sites[i].process_count == 3)

@@ -39,7 +39,7 @@ where_lines_say_little_the_run_is_to_be_recorded_again(void **state)
 		const char *next;
 	} cases[] = {
 		{ 100 * MIB, 1, 0, "record it again with more room for stacks (the disk that holds captures, or ulimit -v)" },
-		{ 100 * MIB, 0, 0, "record it again with more room for stacks (KMEMSHIM_SITES, KMEMSHIM_CAPTURE)" },
+		{ 100 * MIB, 0, 0, "record it again with more room for stacks (KMEMSHIM_SITES_MAX, KMEMSHIM_CAPTURE_MAX)" },
 		{ 10 * MIB, 0, 0, "nothing needs doing" },
 		{ 0, 0, 300 * MIB, "record it again, or copy the capture again" },
 		{ 0, 0, 30 * MIB, "record it again where whole figures are needed" },
@@ -51,7 +51,7 @@ where_lines_say_little_the_run_is_to_be_recorded_again(void **state)
 
 		hand_model_make(&hand);
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), 1, 12, 0, 3);
-		hand_model_site(&hand, HEAP, 50, cases[i].folded_bytes)->stack_flags = KMEM_STACK_FOLDED;
+		hand_model_site(&hand, HEAP, 50, cases[i].folded_bytes)->stack_flags = KMEM_STACK_MERGED;
 		hand.process.peak_bytes = 400 * MIB;
 		hand.process.losses[KMEM_LOST_GROWTH] = cases[i].growth;
 		hand.process.live_bytes = 400 * MIB;

@@ -229,9 +229,9 @@ generations_of_threads_are_summed_by_index(void **state)
 
 	(void)state;
 	capture_builder_header(builder)->generation_clock = 40;
-	new_record(builder, stack, 1, 8000, 8, 0, 0)->first_epoch = 9;
-	new_record(builder, stack, 2, 4000, 4, 0, 0)->first_epoch = 30;
-	new_record(builder, stack, 3, 0, 0, 2000, 2)->first_epoch = 38;
+	new_record(builder, stack, 1, 8000, 8, 0, 0)->first_generation = 9;
+	new_record(builder, stack, 2, 4000, 4, 0, 0)->first_generation = 30;
+	new_record(builder, stack, 3, 0, 0, 2000, 2)->first_generation = 38;
 	block = capture_builder_generations(builder, 0, 31u << 16 | 7);
 	block->live_count[0] = 3;
 	block->live_count[1] = 2;
@@ -262,8 +262,8 @@ what_a_consumer_releases_is_not_alive(void **state)
 
 	(void)state;
 	capture_builder_header(builder)->generation_clock = 40;
-	new_record(builder, stack, 1, 10000, 10, 0, 0)->first_epoch = 30;
-	new_record(builder, stack, 2, 0, 0, 9000, 9)->first_epoch = 31;
+	new_record(builder, stack, 1, 10000, 10, 0, 0)->first_generation = 30;
+	new_record(builder, stack, 2, 0, 0, 9000, 9)->first_generation = 31;
 	made = capture_builder_generations(builder, 0, 38u << 16 | 5);
 	for (unsigned i = 0; i < 5; i++)
 		made->live_count[i] = 2;
@@ -299,7 +299,7 @@ what_was_built_at_one_go_does_not_accumulate(void **state)
 		struct model *model;
 
 		capture_builder_header(builder)->generation_clock = cases[i].clock;
-		new_record(builder, stack, 1, 9000, 9, 0, 0)->first_epoch = (uint8_t)cases[i].first;
+		new_record(builder, stack, 1, 9000, 9, 0, 0)->first_generation = (uint8_t)cases[i].first;
 		block = capture_builder_generations(builder, 0, cases[i].latest << 16 | 8);
 		for (unsigned j = 0; j < 8; j++)
 			block->live_count[j] = 1;
@@ -322,9 +322,9 @@ generations_without_counters_begin_with_the_first_record(void **state)
 
 	(void)state;
 	capture_builder_header(builder)->generation_clock = 20;
-	new_record(builder, stack, 1, 0, 0, 1000, 1)->first_epoch = 15;
-	new_record(builder, stack, 2, 3000, 3, 0, 0)->first_epoch = 11;
-	new_record(builder, stack, 2, 0, 0, 1000, 1)->first_epoch = 19;
+	new_record(builder, stack, 1, 0, 0, 1000, 1)->first_generation = 15;
+	new_record(builder, stack, 2, 3000, 3, 0, 0)->first_generation = 11;
+	new_record(builder, stack, 2, 0, 0, 1000, 1)->first_generation = 19;
 	model = load_sound(builder);
 	assert_int_equal(model->sites[0].generations_total, 10);
 	assert_int_equal(model->sites[0].generations_alive, 1);

@@ -27,7 +27,7 @@ header_of(unsigned char *file)
 static struct kmem_type *
 type_of(unsigned char *file, unsigned entry)
 {
-	uint32_t index = header_of(file)->survivors[entry].type - 1;
+	uint32_t index = header_of(file)->object_census[entry].type - 1;
 
 	return (struct kmem_type *)(void *)(file + KMEM_HEAD_BYTES + 2 * KMEM_CHUNK_BYTES + 8 * (size_t)index);
 }
@@ -80,34 +80,34 @@ kinds_are_shown_at_their_site(void **state)
 static void
 more_than_possible(unsigned char *file)
 {
-	header_of(file)->survivor_count = kmem_twice(KMEM_SURVIVORS_MAX + 1);
+	header_of(file)->object_count_total = kmem_twice(KMEM_OBJECT_CENSUS_MAX + 1);
 }
 
 static void
 site_changed(unsigned char *file)
 {
-	header_of(file)->survivors[0].site ^= 1;
+	header_of(file)->object_census[0].site ^= 1;
 }
 
 static void
 of_no_site(unsigned char *file)
 {
-	header_of(file)->survivors[0].site = 2000;
-	capture_builder_seal_survivors(header_of(file));
+	header_of(file)->object_census[0].site = 2000;
+	capture_builder_seal_object_census(header_of(file));
 }
 
 static void
 type_beyond_its_section(unsigned char *file)
 {
-	header_of(file)->survivors[0].type = 0x10000000;
-	capture_builder_seal_survivors(header_of(file));
+	header_of(file)->object_census[0].type = 0x10000000;
+	capture_builder_seal_object_census(header_of(file));
 }
 
 static void
 type_is_a_note(unsigned char *file)
 {
-	header_of(file)->survivors[0].type = (uint32_t)header_of(file)->notes;
-	capture_builder_seal_survivors(header_of(file));
+	header_of(file)->object_census[0].type = (uint32_t)header_of(file)->notes;
+	capture_builder_seal_object_census(header_of(file));
 }
 
 static void
@@ -134,7 +134,7 @@ kinds_that_were_being_written_are_no_damage(void **state)
 	struct model *model;
 
 	(void)state;
-	header_of(file)->survivor_count = 0;
+	header_of(file)->object_count_total = 0;
 	model = load(file, bytes);
 	assert_null(site_with_types(model));
 	assert_int_equal(model->damage_count, 0);

@@ -199,9 +199,9 @@ what_was_never_touched_is_told_by_line(void **state)
 		for (size_t k = 0; k < model->site_count; k++)
 			untouched_bytes += model->sites[k].untouched_bytes;
 		if (untouched_bytes != lines_cases[i].untouched_bytes || process->untouched_bytes != untouched_bytes ||
-		    process->heap_look.bytes != lines_cases[i].heap_bytes)
+		    process->heap_sample.bytes != lines_cases[i].heap_bytes)
 			fail_msg("%s: %zu bytes untouched, %zu of the heap", lines_cases[i].why, (size_t)untouched_bytes,
-			         (size_t)process->heap_look.bytes);
+			         (size_t)process->heap_sample.bytes);
 		if (model->damage_count != (lines_cases[i].damage != NULL) ||
 		    (model->damage_count != 0 && strstr(model->damages[0], lines_cases[i].damage) == NULL))
 			fail_msg("%s: %zu damages, the first: %s", lines_cases[i].why, model->damage_count,

@@ -515,8 +515,8 @@ a_leak_below_the_tolerance_is_remarked(void **state)
 static void
 peaks_that_may_be_off_are_remarked(void **state)
 {
-	static const char
-		told[] = "eaks may be off by up to 192 KiB: threads add up small events first; KMEMSHIM_EXACT=1 is exact\n";
+	static const char told
+		[] = "eaks may be off by up to 192 KiB: threads add up small events first; KMEMSHIM_EXACT_PEAK=1 is exact\n";
 	const struct report_options all = { .top = 5 };
 	struct model_process processes[3];
 

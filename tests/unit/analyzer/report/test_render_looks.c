@@ -183,7 +183,7 @@ whether_sums_were_there_at_once_is_always_said(void **state)
 		hand.model.processes = processes;
 		hand.model.process_count = cases[i].process_count;
 		hand.model.unknown_end_count = cases[i].unknown_end_count;
-		hand.domains[HEAP].together_peak_bytes = hand.domains[HEAP].together_live_bytes = cases[i].together_bytes;
+		hand.domains[HEAP].concurrent_peak_bytes = hand.domains[HEAP].together_live_bytes = cases[i].together_bytes;
 		hand.model.domain_count = 1;
 		check_page(cases[i].says);
 	}

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "capture/kill_counters.h"
-#include "verdict/refusals.h"
+#include "verdict/failed_requests.h"
 #include "verdict/verdict.h"
 
 #define EXITED(status) ((status) << 8)

@@ -200,7 +200,7 @@ what_lines_held_at_the_look_is_not_denied(void **state)
 	(void)state;
 	hand_model_site(&hand, HEAP, 41, 6 * MIB);
 	looked(240 * MIB, 0, 60 * MIB);
-	hand.process.heap_look = (struct model_heap_look){ .sampled_pages = 1000, .bytes = 240 * MIB };
+	hand.process.heap_sample = (struct model_heap_sample){ .sampled_pages = 1000, .bytes = 240 * MIB };
 	hand_model_waited(&hand, SIGKILL);
 	hand_model_decide(&hand, &verdict);
 	SAYS(" 240 MiB was live at recorded lines; ",
@@ -231,11 +231,11 @@ fragment(uint64_t empty_bytes)
 	hand_model_site(&hand, HEAP, 9, 45 * MIB)->pinned_bytes = 10 * MIB;
 	looked(300 * MIB, 0, 0);
 	hand.resident.monotonic_ns = hand.identity.start_monotonic_ns + UINT64_C(60000000000); // its end
-	hand.process.heap_look = (struct model_heap_look){ .sampled_pages = 1000,
-		                                               .bytes = 300 * MIB,
-		                                               .empty_bytes = empty_bytes,
-		                                               .sparse_bytes = 150 * MIB,
-		                                               .sparse_live_bytes = 5 * MIB };
+	hand.process.heap_sample = (struct model_heap_sample){ .sampled_pages = 1000,
+		                                                   .bytes = 300 * MIB,
+		                                                   .empty_bytes = empty_bytes,
+		                                                   .sparse_bytes = 150 * MIB,
+		                                                   .sparse_live_bytes = 5 * MIB };
 }
 
 static void
@@ -375,7 +375,7 @@ what_was_freed_after_the_look_and_not_given_back_is_told(void **state)
 		hand_model_site(&hand, HEAP, 9, 20 * MIB);
 		looked(300 * MIB, 0, 0);
 		hand.resident.monotonic_ns = 10;
-		hand.process.heap_look = (struct model_heap_look){ .sampled_pages = 1000, .bytes = 300 * MIB };
+		hand.process.heap_sample = (struct model_heap_sample){ .sampled_pages = 1000, .bytes = 300 * MIB };
 		beats[0] = beats[1] = hand.heartbeat;
 		beats[0].monotonic_ns = 10;
 		beats[0].live_bytes = 290 * MIB;
@@ -408,9 +408,9 @@ of_several_processes_the_one_that_keeps_most_is_told(void **state)
 	hand_model_waited(&hand, SIGKILL);
 	processes[0] = processes[1] = hand.process;
 	processes[1].launcher = NULL;
-	processes[0].heap_look = (struct model_heap_look){ .sampled_pages = 1000,
-		                                               .bytes = 300 * MIB,
-		                                               .empty_bytes = 80 * MIB };
+	processes[0].heap_sample = (struct model_heap_sample){ .sampled_pages = 1000,
+		                                                   .bytes = 300 * MIB,
+		                                                   .empty_bytes = 80 * MIB };
 	processes[1].parent = 0;
 	processes[1].name = "worker";
 	hand.model.processes = processes;
@@ -428,9 +428,9 @@ a_little_that_is_free_is_not_told(void **state)
 	(void)state;
 	hand_model_site(&hand, HEAP, 9, 250 * MIB);
 	looked(300 * MIB, 0, 0);
-	hand.process.heap_look = (struct model_heap_look){ .sampled_pages = 1000,
-		                                               .bytes = 300 * MIB,
-		                                               .empty_bytes = 40 * MIB };
+	hand.process.heap_sample = (struct model_heap_sample){ .sampled_pages = 1000,
+		                                                   .bytes = 300 * MIB,
+		                                                   .empty_bytes = 40 * MIB };
 	hand_model_waited(&hand, SIGKILL);
 	hand_model_decide(&hand, &verdict);
 	assert_null(strstr(verdict.text, "Freed memory"));

@@ -62,7 +62,7 @@ struct setting_case {
 };
 
 #define THERE_ARE \
-	"; there are OUT, SESSION, LOG, PYTHON, PYTHON_OBJECTS, NATIVE, IMPORTS, PRIVATE, EXACT, VERIFY, CAPTURE, SITES, WRAPPERS"
+	"; there are OUT, SESSION, LOG, PYTHON, PYTHON_OBJECTS, NATIVE, IMPORTS, PRIVATE, EXACT_PEAK, VERIFY, CAPTURE_MAX, SITES_MAX, WRAPPERS"
 #define DEFAULTS .log = SETTINGS_LOG_WARN, .python = true, .sites_max = 1u << 20
 
 static const struct setting_case setting_cases[] = {
@@ -90,22 +90,26 @@ static const struct setting_case setting_cases[] = {
 	{ "KMEMSHIM_PYTHON_OBJECTS=1", { DEFAULTS, .python_objects = SETTINGS_ON }, NULL },
 	{ "KMEMSHIM_PYTHON_OBJECTS=0", { DEFAULTS, .python_objects = SETTINGS_OFF }, NULL },
 	{ "KMEMSHIM_PYTHON_OBJECTS=2", { DEFAULTS }, "KMEMSHIM_PYTHON_OBJECTS=2: wanted 0 or 1; the default is used" },
-	{ "KMEMSHIM_NATIVE=full", { DEFAULTS, .native = SETTINGS_NATIVE_FULL }, NULL },
-	{ "KMEMSHIM_NATIVE=cut", { DEFAULTS, .native = SETTINGS_NATIVE_CUT }, NULL },
-	{ "KMEMSHIM_NATIVE=brief", { DEFAULTS }, NULL },
-	{ "KMEMSHIM_NATIVE=fully", { DEFAULTS }, "KMEMSHIM_NATIVE=fully: wanted brief, cut or full; the default is used" },
+	{ "KMEMSHIM_NATIVE=all", { DEFAULTS, .native = SETTINGS_NATIVE_ALL }, NULL },
+	{ "KMEMSHIM_NATIVE=to-python", { DEFAULTS, .native = SETTINGS_NATIVE_TO_PYTHON }, NULL },
+	{ "KMEMSHIM_NATIVE=auto", { DEFAULTS }, NULL },
+	{ "KMEMSHIM_NATIVE=ally", { DEFAULTS }, "KMEMSHIM_NATIVE=ally: wanted brief, cut or full; the default is used" },
 	{ "KMEMSHIM_IMPORTS=full", { DEFAULTS, .imports_full = true }, NULL },
-	{ "KMEMSHIM_IMPORTS=1", { DEFAULTS }, "KMEMSHIM_IMPORTS=1: wanted cut or full; the default is used" },
+	{ "KMEMSHIM_IMPORTS=1", { DEFAULTS }, "KMEMSHIM_IMPORTS=1: wanted merged or full; the default is used" },
 	{ "KMEMSHIM_VERIFY=1", { DEFAULTS, .verify_every = 1 }, NULL },
 	{ "KMEMSHIM_VERIFY=0", { DEFAULTS }, NULL },
 	{ "KMEMSHIM_VERIFY=-1", { DEFAULTS }, "KMEMSHIM_VERIFY=-1: wanted a number; 0 turns it off; the default is used" },
-	{ "KMEMSHIM_SITES=64", { .log = SETTINGS_LOG_WARN, .python = true, .sites_max = 64 }, NULL },
-	{ "KMEMSHIM_SITES=2m", { .log = SETTINGS_LOG_WARN, .python = true, .sites_max = 1u << 21 }, NULL },
-	{ "KMEMSHIM_SITES=63", { DEFAULTS }, "KMEMSHIM_SITES=63: wanted a number from 64 to 2M; the default is used" },
-	{ "KMEMSHIM_SITES=2097153",
+	{ "KMEMSHIM_SITES_MAX=64", { .log = SETTINGS_LOG_WARN, .python = true, .sites_max = 64 }, NULL },
+	{ "KMEMSHIM_SITES_MAX=2m", { .log = SETTINGS_LOG_WARN, .python = true, .sites_max = 1u << 21 }, NULL },
+	{ "KMEMSHIM_SITES_MAX=63",
 	  { DEFAULTS },
-	  "KMEMSHIM_SITES=2097153: wanted a number from 64 to 2M; the default is used" },
-	{ "KMEMSHIM_SITES=a\nb", { DEFAULTS }, "KMEMSHIM_SITES=a?b: wanted a number from 64 to 2M; the default is used" },
+	  "KMEMSHIM_SITES_MAX=63: wanted a number from 64 to 2M; the default is used" },
+	{ "KMEMSHIM_SITES_MAX=2097153",
+	  { DEFAULTS },
+	  "KMEMSHIM_SITES_MAX=2097153: wanted a number from 64 to 2M; the default is used" },
+	{ "KMEMSHIM_SITES_MAX=a\nb",
+	  { DEFAULTS },
+	  "KMEMSHIM_SITES_MAX=a?b: wanted a number from 64 to 2M; the default is used" },
 };
 
 static bool
@@ -152,7 +156,7 @@ each_variable_sets_its_field_or_is_named_in_one_line(void **state)
 static int
 parses_quietly(void *unused)
 {
-	char *environment[] = { (char *)"KMEMSHIM_SITES=none", (char *)"KMEMSHIM_LOG=quiet", NULL };
+	char *environment[] = { (char *)"KMEMSHIM_SITES_MAX=none", (char *)"KMEMSHIM_LOG=quiet", NULL };
 
 	(void)unused;
 	settings_parse(environment);

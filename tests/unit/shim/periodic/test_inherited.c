@@ -83,7 +83,7 @@ copied_by_child(char *built, uint64_t written, uint64_t own_peak, bool is_orphan
 			if (i < written)
 				built[i] = 2;
 		}
-		inherited_look(true);
+		inherited_sample(true);
 		_exit((int)(inherited_copied_bytes() / MIB));
 	}
 	inherited_forked_parent();
@@ -115,7 +115,7 @@ static void
 the_first_process_inherits_nothing(void **state)
 {
 	(void)state;
-	inherited_look(true);
+	inherited_sample(true);
 	assert_int_equal(capture_file_header()->inherited.private_dirty_bytes, 0);
 }
 

@@ -16,7 +16,7 @@
 #include "base/raw_sys.h"
 #include "capture/capture_file.h"
 #include "kmem_words.h"
-#include "periodic/paced_look.h"
+#include "periodic/rate_limit.h"
 #include "periodic/resident.h"
 #include "tables/large_blocks.h"
 #include "tables/pointer_map.h"
@@ -326,7 +326,7 @@ a_child_does_not_look_when_it_starts(void **state)
 }
 
 /* resident_bytes: beside what the last look found */
-static enum paced_reason
+static enum rate_limit_reason
 reason_for(uint64_t resident_bytes, uint64_t cgroup_bytes, uint64_t limit_bytes)
 {
 	const struct memory_limits_now now = { .resident_bytes = resident_bytes,
@@ -409,23 +409,23 @@ what_was_freed_and_not_given_back_is_worth_a_look(void **state)
 static void
 an_urgent_look_comes_sooner_than_a_usual_one(void **state)
 {
-	struct paced_look paced = { .period_ns = 1,
+	struct rate_limit paced = { .period_ns = 1,
 		                        .parts = { UINT64_C(1) << 34, 0, 0, 0 },
-		                        .is_looking = ATOMIC_FLAG_INIT };
+		                        .is_sampling = ATOMIC_FLAG_INIT };
 
 	(void)state;
-	assert_true(paced_look_begin(&paced, PACED_USUAL));
-	assert_false(paced_look_begin(&paced, PACED_DUE)); // one at a time
-	paced_look_end(&paced);
+	assert_true(rate_limit_begin(&paced, PACED_USUAL));
+	assert_false(rate_limit_begin(&paced, PACED_DUE)); // one at a time
+	rate_limit_end(&paced);
 	for (unsigned reason = PACED_URGENT; reason < PACED_DUE; reason++) {
-		assert_false(paced_look_begin(&paced, reason - 1));
-		assert_true(paced_look_begin(&paced, reason));
+		assert_false(rate_limit_begin(&paced, reason - 1));
+		assert_true(rate_limit_begin(&paced, reason));
 		paced.parts[reason] = UINT64_C(1) << 34;
-		paced_look_end(&paced);
+		rate_limit_end(&paced);
 	}
-	assert_false(paced_look_begin(&paced, PACED_PRESSING));
-	assert_true(paced_look_begin(&paced, PACED_DUE));
-	paced_look_end(&paced);
+	assert_false(rate_limit_begin(&paced, PACED_PRESSING));
+	assert_true(rate_limit_begin(&paced, PACED_DUE));
+	rate_limit_end(&paced);
 }
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -435,27 +435,27 @@ static void
 quiet_time_may_be_used_up_at_once(void **state)
 {
 	static const struct {
-		enum paced_reason reason;
+		enum rate_limit_reason reason;
 		unsigned count;
 	} cases[] = { { PACED_URGENT, 1 }, { PACED_FALLEN, 2 }, { PACED_PRESSING, 7 } };
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		struct paced_look paced = { .parts = { 1024, 32, 32, 32 } };
+		struct rate_limit paced = { .parts = { 1024, 32, 32, 32 } };
 		uint64_t now_ns = SECOND_NS / 10; // a young process may use it too
 		unsigned count = 0;
 
-		while (paced_is_time(&paced.wall, cases[i].reason, now_ns)) {
+		while (rate_limit_is_time(&paced.wall, cases[i].reason, now_ns)) {
 			now_ns += SECOND_NS / 100;
-			paced_charge(&paced, &paced.wall, now_ns, SECOND_NS / 100);
+			rate_limit_charge(&paced, &paced.wall, now_ns, SECOND_NS / 100);
 			count++;
 		}
 		assert_int_equal(count, cases[i].count);
 		for (count = 0; count < 10; count++) {
-			for (now_ns += SECOND_NS / 1000 * 319; !paced_is_time(&paced.wall, cases[i].reason, now_ns);)
+			for (now_ns += SECOND_NS / 1000 * 319; !rate_limit_is_time(&paced.wall, cases[i].reason, now_ns);)
 				now_ns += SECOND_NS / 1000;
-			paced_charge(&paced, &paced.wall, now_ns, SECOND_NS / 100);
-			assert_false(paced_is_time(&paced.wall, cases[i].reason, now_ns));
+			rate_limit_charge(&paced, &paced.wall, now_ns, SECOND_NS / 100);
+			assert_false(rate_limit_is_time(&paced.wall, cases[i].reason, now_ns));
 		}
 	}
 }
@@ -464,22 +464,22 @@ quiet_time_may_be_used_up_at_once(void **state)
 static void
 on_a_busy_machine_the_processors_time_decides(void **state)
 {
-	struct paced_look paced = { .parts = { 1024, 32, 32, 32 }, .is_looking = ATOMIC_FLAG_INIT };
-	uint64_t processor_ns = paced_processor_ns();
+	struct rate_limit paced = { .parts = { 1024, 32, 32, 32 }, .is_sampling = ATOMIC_FLAG_INIT };
+	uint64_t processor_ns = rate_limit_processor_ns();
 	uint64_t now_ns = clock_now_ns();
 
 	(void)state;
 	assert_int_not_equal(processor_ns, 0);
-	paced_charge(&paced, &paced.wall, now_ns, SECOND_NS);
-	paced_charge(&paced, &paced.processor, processor_ns - SECOND_NS / 2, SECOND_NS / 100); // half a second ago
-	paced_charge(&paced, &paced.bound, now_ns, SECOND_NS / 100);
-	assert_false(paced_look_begin(&paced, PACED_URGENT)); // not so much of the wall's time is over
-	paced_charge(&paced, &paced.bound, now_ns - SECOND_NS / 2, SECOND_NS / 100);
-	assert_true(paced_look_begin(&paced, PACED_URGENT));
-	paced_look_end(&paced);
-	paced_charge(&paced, &paced.wall, now_ns, SECOND_NS);
-	paced_charge(&paced, &paced.processor, paced_processor_ns() + SECOND_NS, 0);
-	assert_false(paced_look_begin(&paced, PACED_URGENT));
+	rate_limit_charge(&paced, &paced.wall, now_ns, SECOND_NS);
+	rate_limit_charge(&paced, &paced.processor, processor_ns - SECOND_NS / 2, SECOND_NS / 100); // half a second ago
+	rate_limit_charge(&paced, &paced.bound, now_ns, SECOND_NS / 100);
+	assert_false(rate_limit_begin(&paced, PACED_URGENT)); // not so much of the wall's time is over
+	rate_limit_charge(&paced, &paced.bound, now_ns - SECOND_NS / 2, SECOND_NS / 100);
+	assert_true(rate_limit_begin(&paced, PACED_URGENT));
+	rate_limit_end(&paced);
+	rate_limit_charge(&paced, &paced.wall, now_ns, SECOND_NS);
+	rate_limit_charge(&paced, &paced.processor, rate_limit_processor_ns() + SECOND_NS, 0);
+	assert_false(rate_limit_begin(&paced, PACED_URGENT));
 }
 
 /* Where the system gives huge pages to all, a word of a table would be 2 MiB of memory. */

@@ -29,7 +29,7 @@ start_empty(void **state)
 		assert_non_null(sites[i]);
 		sites[i]->domain = KMEM_DOMAIN_HEAP;
 		sites[i]->slot = 1;
-		sites[i]->first_epoch = 1;
+		sites[i]->first_generation = 1;
 	}
 	return 0;
 }

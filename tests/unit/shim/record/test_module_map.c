@@ -102,7 +102,7 @@ a_module_in_the_place_of_generated_code_has_its_own_rules(void **state)
 	    mmap(page, BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != page)
 		skip(); // it is not there, or stays
 	module_map_unloaded_check();
-	assert_int_equal(unwind_word_kind(unwind_rules_get(pc, unwind_rules_generation())), UNWIND_NONE);
+	assert_int_equal(unwind_word_kind(unwind_rules_get(pc, unwind_rules_version())), UNWIND_NONE);
 	munmap(page, BYTES);
 	library = dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL);
 	assert_non_null(library);
@@ -111,11 +111,11 @@ a_module_in_the_place_of_generated_code_has_its_own_rules(void **state)
 		skip();
 	}
 	module_map_note_pc(pc + 100); // by another stack
-	assert_int_equal(unwind_word_kind(unwind_rules_get(pc, unwind_rules_generation())), UNWIND_NORMAL);
-	uint64_t generation = unwind_rules_generation();
+	assert_int_equal(unwind_word_kind(unwind_rules_get(pc, unwind_rules_version())), UNWIND_NORMAL);
+	uint64_t generation = unwind_rules_version();
 
 	module_map_note_pc((uint64_t)load_copy); // nothing was generated meanwhile: what is known of the code stays
-	assert_int_equal(unwind_rules_generation(), generation);
+	assert_int_equal(unwind_rules_version(), generation);
 	assert_int_equal(dlclose(library), 0);
 	module_map_unloaded_check();
 }

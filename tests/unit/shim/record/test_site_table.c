@@ -72,7 +72,7 @@ T1_S1_S2_a_found_site_is_complete_and_stays_the_same(void **state)
 	assert_int_not_equal(site, 0);
 	assert_int_not_equal(site_table_at(site)->stack, 0);
 	assert_int_equal(site_table_at(site)->domain, KMEM_DOMAIN_MMAP);
-	assert_int_equal(site_table_at(site)->first_epoch, 9);
+	assert_int_equal(site_table_at(site)->first_generation, 9);
 	assert_int_equal(site_table_at(site)->allocated_count, 0);
 	assert_int_equal(stored(site)->record.type, KMEM_RECORD_STACK);
 	assert_int_equal(stored(site)->frame_count, 2);
@@ -147,13 +147,13 @@ beyond_the_budget_a_stack_folds_into_its_callers(void **state)
 		assert_int_equal(site_table_find(&owner, stack_of(i, i, i + 10), 0, 1), i + 1);
 	for (uint32_t i = 0; i < 16; i++) {
 		parents[i] = site_table_find(&owner, stack_of(1000, i, 5000 + i), i % 2, 1);
-		assert_int_equal(stored(parents[i])->record.flags, KMEM_STACK_FOLDED);
+		assert_int_equal(stored(parents[i])->record.flags, KMEM_STACK_MERGED);
 		assert_int_equal(stored(parents[i])->frame_count, 1);
 		assert_int_equal(stored(parents[i])->frames[0], PYTHON(i));
 	}
 	for (uint32_t domain = 0; domain < 2; domain++) {
 		rest[domain] = site_table_find(&owner, stack_of(1000, 100, 6000), domain, 1);
-		assert_int_equal(stored(rest[domain])->record.flags, KMEM_STACK_FOLDED);
+		assert_int_equal(stored(rest[domain])->record.flags, KMEM_STACK_MERGED);
 		assert_int_equal(stored(rest[domain])->frame_count, 0);
 		assert_int_equal(site_table_at(rest[domain])->domain, domain);
 	}
@@ -218,8 +218,8 @@ finds_every_stack_a_place_on_a_full_disk(void *limited_chunks)
 
 		CHECK_IN_CHILD(site != 0 && site_table_at(site)->domain == i % 4);
 		CHECK_IN_CHILD(site_table_own(&other, site, 1) != 0); // and a thread that releases it
-		whole += (stored(site)->record.flags & KMEM_STACK_FOLDED) == 0;
-		callers += (stored(site)->record.flags & KMEM_STACK_FOLDED) != 0 && stored(site)->frame_count != 0;
+		whole += (stored(site)->record.flags & KMEM_STACK_MERGED) == 0;
+		callers += (stored(site)->record.flags & KMEM_STACK_MERGED) != 0 && stored(site)->frame_count != 0;
 	}
 	CHECK_IN_CHILD(whole > 200 && callers > 100);
 	CHECK_IN_CHILD(capture_file_header()->losses[KMEM_LOST_SITES] >= 20000 - whole);
@@ -289,7 +289,7 @@ S4_every_slot_has_a_record_of_its_own_with_the_same_stack(void **state)
 	assert_int_equal(site_table_at(shared)->slot, 0);
 	assert_int_equal(site_table_at(theirs)->stack, site_table_at(mine)->stack);
 	assert_int_equal(site_table_at(theirs)->domain, 4);
-	assert_int_equal(site_table_at(theirs)->first_epoch, 2);
+	assert_int_equal(site_table_at(theirs)->first_generation, 2);
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(site_table_find(&owner, stack_of(1, 2, 3), 4, 9), mine);
 		assert_int_equal(site_table_find(&other, stack_of(1, 2, 3), 4, 9), theirs);
@@ -346,7 +346,8 @@ with_many_threads_a_record_is_found_without_going_through_theirs(void **state)
 	mine = site_table_own(&owner, theirs[0], 1);
 	shared = site_table_find(NULL, stack_of(5, 6, 7), 0, 1);
 	for (uint32_t site = 1; site <= site_count(); site++)
-		site_table_at(site)->twin &= ~KMEM_TWIN_MASK; // who goes there finds nobody, and makes another record
+		site_table_at(site)
+			->next_same_stack &= ~KMEM_TWIN_MASK; // who goes there finds nobody, and makes another record
 	for (unsigned i = 0; i < THREADS; i++) {
 		assert_int_equal(site_table_own(&owner, theirs[i], 1), mine);
 		assert_int_equal(site_table_own(NULL, theirs[i], 1), shared);
@@ -387,7 +388,7 @@ without_budget_a_release_is_booked_at_its_own_site(void **state)
 	}
 	assert_int_equal(capture_file_header()->losses[KMEM_LOST_SITES], 0);
 	other = (struct site_owner){ .slot = 3 }; // and when that room is used up as well
-	assert_int_equal(stored(site_table_own(&other, mine[0], 1))->record.flags, KMEM_STACK_FOLDED);
+	assert_int_equal(stored(site_table_own(&other, mine[0], 1))->record.flags, KMEM_STACK_MERGED);
 	assert_int_equal(capture_file_header()->losses[KMEM_LOST_SITES], 1);
 }
 
@@ -498,9 +499,9 @@ walks_end_in_records_that_lead_in_circles(void **state)
 		sites[i] = site_table_own(&owner, site_table_find(&owner, &stack, 0, 1), 1);
 		assert_int_not_equal(sites[i], 0);
 	}
-	site_table_at(sites[0])->twin = sites[1]; // from here to two that know each other alone
-	site_table_at(sites[1])->twin = sites[2];
-	site_table_at(sites[2])->twin = sites[1];
+	site_table_at(sites[0])->next_same_stack = sites[1]; // from here to two that know each other alone
+	site_table_at(sites[1])->next_same_stack = sites[2];
+	site_table_at(sites[2])->next_same_stack = sites[1];
 	(void)site_table_held(sites[0], &records);
 	owner = (struct site_owner){ .slot = 4 };
 	assert_int_not_equal(site_table_own(&owner, sites[0], 1), 0);

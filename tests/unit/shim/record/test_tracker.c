@@ -17,7 +17,7 @@
 static void
 hook_free(void *addr)
 {
-	if (!tracker_freed_again(addr))
+	if (!tracker_freed_fast(addr))
 		tracker_freed(addr);
 }
 
@@ -393,5 +393,5 @@ main(void)
 	if (cmocka_run_group_tests_name("tracker", tests, NULL, NULL) != 0)
 		return 1;
 	pointer_map_start(true);
-	return cmocka_run_group_tests_name("tracker, on glibc's heap", tests, NULL, NULL); // tracker_again.c
+	return cmocka_run_group_tests_name("tracker, on glibc's heap", tests, NULL, NULL); // tracker_fast.c
 }

@@ -2,7 +2,7 @@
  * test_tracker_killed.c - what does a kill leave in the books, at any instruction of an event?
  *
  * The total of a domain, what a record has counted and what it holds are three words: apart for some instructions, in which nothing is
- * called that takes long. analyzer/capture/capture_agree.c allows for one request of each thread.
+ * called that takes long. analyzer/capture/capture_cross_check.c allows for one request of each thread.
  */
 #include "record/tracker_books.h"
 
@@ -95,7 +95,7 @@ drop(uint64_t addr)
 
 	switch (domain) {
 	case KMEM_DOMAIN_HEAP:
-		if (!tracker_freed_again(at(addr)))
+		if (!tracker_freed_fast(at(addr)))
 			tracker_freed(at(addr));
 		break;
 	case KMEM_DOMAIN_MMAP:
@@ -225,5 +225,5 @@ main(void)
 	if (cmocka_run_group_tests_name("killed", tests, NULL, NULL) != 0)
 		return 1;
 	pointer_map_start(true);
-	return cmocka_run_group_tests_name("killed, on glibc's heap", tests, NULL, NULL); // tracker_again.c
+	return cmocka_run_group_tests_name("killed, on glibc's heap", tests, NULL, NULL); // tracker_fast.c
 }

@@ -13,7 +13,7 @@
 static NOINLINE void
 ask(void)
 {
-	tracker_library_look(HERE);
+	tracker_library_sample(HERE);
 	KEEP_FRAME();
 }
 

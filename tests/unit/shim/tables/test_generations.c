@@ -25,7 +25,7 @@ start_empty(void **state)
 	capture_file_header()->generation_clock = 1;
 	site = capture_file_append(KMEM_SECTION_SITES, sizeof(*site), &site_index);
 	assert_non_null(site);
-	site->first_epoch = 1;
+	site->first_generation = 1;
 	site_index++;
 	block_bytes = GENERATIONS_MIN_BYTES;
 	return 0;
@@ -167,7 +167,7 @@ the_clock_follows_what_grows_faster(void **state)
 }
 
 static void
-S5_a_site_without_survivors_gets_no_counters(void **state)
+S5_a_site_without_object_census_gets_no_counters(void **state)
 {
 	(void)state;
 	for (uint8_t clock = 1; clock < 100; clock++) {
@@ -288,7 +288,7 @@ main(void)
 		cmocka_unit_test_setup(ticks_follow_the_volume_of_all_threads_in_batches, start_empty),
 		cmocka_unit_test_setup(one_event_moves_the_clock_by_one_tick_at_most, start_empty),
 		cmocka_unit_test_setup(the_clock_follows_what_grows_faster, start_empty),
-		cmocka_unit_test_setup(S5_a_site_without_survivors_gets_no_counters, start_empty),
+		cmocka_unit_test_setup(S5_a_site_without_object_census_gets_no_counters, start_empty),
 		cmocka_unit_test_setup(S5_a_site_that_holds_little_gets_no_counters, start_empty),
 		cmocka_unit_test_setup(S5_counters_come_with_the_first_survivor_of_an_older_tick_and_stay, start_empty),
 		cmocka_unit_test_setup(a_generation_is_a_tick_in_which_the_site_allocated, start_empty),

@@ -63,7 +63,7 @@ look(uint32_t site)
 
 	books.site = site;
 	books.booking = 0;
-	assert_true(library_map_look(book, booked, gone, &resident_bytes));
+	assert_true(library_map_sample(book, booked, gone, &resident_bytes));
 	return resident_bytes / PAGE;
 }
 

@@ -156,7 +156,7 @@ a_late_arrival_counts_on_its_own_side_of_the_edge(void **state)
 	assert_int_equal(kmem_site_peak_bytes(domain, site), 10);
 }
 
-/* As tracker_again.c does it, or as tracker.c does. */
+/* As tracker_fast.c does it, or as tracker.c does. */
 static void
 book(struct kmem_peak_word *domain, struct peak_batch *batch, struct kmem_peak_word *record, int64_t change,
      bool tries_again)
@@ -165,7 +165,7 @@ book(struct kmem_peak_word *domain, struct peak_batch *batch, struct kmem_peak_w
 	uint64_t bytes = (uint64_t)(is_gain ? change : -change);
 
 	if (tries_again &&
-	    (is_gain ? peak_gain_again(domain, batch, record, bytes) : peak_release_again(domain, batch, record, bytes)))
+	    (is_gain ? peak_gain_fast(domain, batch, record, bytes) : peak_release_fast(domain, batch, record, bytes)))
 		return;
 	peak_apply_own(record, change, is_gain ? peak_gain(domain, batch, bytes) : peak_release(domain, batch, bytes));
 }
@@ -177,7 +177,7 @@ book_resize(struct kmem_peak_word *domain, struct peak_batch *batch, struct kmem
 {
 	uint32_t epoch;
 
-	if (tries_again && peak_resize_again(domain, batch, old_record, old_bytes, record, bytes))
+	if (tries_again && peak_resize_fast(domain, batch, old_record, old_bytes, record, bytes))
 		return;
 	epoch = bytes > old_bytes ? peak_gain(domain, batch, bytes - old_bytes)
 	                          : peak_release(domain, batch, old_bytes - bytes);
@@ -280,8 +280,8 @@ P2_exact_adds_every_event_of_every_thread_at_once(void **state)
 	peak_release(&domain, &batch[0], 5);
 	peak_gain(&domain, &batch[0], 6);
 	assert_int_equal(kmem_domain_peak_bytes(domain), (1 << 20) + 11);
-	assert_false(peak_gain_again(&domain, &batch[0], &record, 0));
-	assert_false(peak_release_again(&domain, &batch[0], &record, 0));
+	assert_false(peak_gain_fast(&domain, &batch[0], &record, 0));
+	assert_false(peak_release_fast(&domain, &batch[0], &record, 0));
 	peak_is_exact = false;
 	peak_gain(&domain, &batch[0], 1);   // added: how much may be held back is known from the last time
 	peak_gain(&domain, &batch[0], 100); // held back

@@ -1,7 +1,7 @@
 /*
- * native_walker.h - one thread's walks, each made twice: without a memo, and with the memo that all walks before have left.
+ * native_walker.h - one thread's walks, each made twice: without a cache, and with the cache that all walks before have left.
  *
- * Both must be the same frame by frame. libunwind repeats both (KMEMSHIM_VERIFY=1). N1 to N4 and N6 are checked on the memo itself
+ * Both must be the same frame by frame. libunwind repeats both (KMEMSHIM_VERIFY=1). N1 to N4 and N6 are checked on the cache itself
  * after each walk, the rules asked anew. For one test program each: it defines functions.
  */
 #ifndef NATIVE_WALKER_H
@@ -21,7 +21,7 @@
 #include "capture/capture_file.h"
 #include "dive.h"
 #include "kmem_format.h"
-#include "unwind/native_memo.h"
+#include "unwind/native_cache.h"
 #include "unwind/native_stack.h"
 #include "unwind/unwind_rules.h"
 
@@ -35,14 +35,14 @@ typedef void frame_maker(callback *, void *, uint64_t);
 
 /* What one thread has. */
 struct walker {
-	struct native_memos memos;
-	struct native_memo *memo; // of the latest walk
+	struct native_caches caches;
+	struct native_cache *cache; // of the latest walk
 	struct native_stack plain;
-	struct native_stack stack;         // with the memo
-	uint64_t before[2][WALKER_FRAMES]; // the walks that the memos had, outermost frame first
+	struct native_stack stack;         // with the cache
+	uint64_t before[2][WALKER_FRAMES]; // the walks that the caches had, outermost frame first
 	uint64_t stop_sp;
 	uint64_t walks;
-	uint64_t remembered; // walks that went into the memo
+	uint64_t remembered; // walks that went into the cache
 	uint64_t kept;       // frames taken over
 	uint64_t seed;
 	uint64_t generation; // before the walk
@@ -67,53 +67,53 @@ word_at(uint64_t addr)
 }
 
 static void
-check_invariants(const struct native_memo *memo)
+check_invariants(const struct native_cache *cache)
 {
-	uint64_t base = memo->stack_end - ((uint64_t)1 << 32);
+	uint64_t base = cache->stack_end - ((uint64_t)1 << 32);
 	uint64_t now = atomic_load_explicit(&unwind_rules.generation, memory_order_relaxed);
-	uint64_t generation = memo->generation & UNWIND_GENERATION_MASK;
-	uint32_t room = memo->room;
+	uint64_t generation = cache->generation & UNWIND_GENERATION_MASK;
+	uint32_t room = cache->room;
 	uint64_t word_end = room;
 	bool is_bp_needed = false;
 	struct native_run run = { .length = 0 };
 
-	CHECK(memo->generation - self->generation <= now - self->generation); // N4: other threads void it at any moment
-	CHECK(memo->sp_offsets[room] == UINT32_MAX);
-	for (uint32_t k = room; k-- > room - memo->frame_count;) {
+	CHECK(cache->generation - self->generation <= now - self->generation); // N4: other threads void it at any moment
+	CHECK(cache->sp_offsets[room] == UINT32_MAX);
+	for (uint32_t k = room; k-- > room - cache->frame_count;) {
 		bool is_last = k == room - 1;
-		bool is_given = !is_last || !memo->is_last_hidden;
-		bool has_given_caller = k + 1 < room - memo->is_last_hidden;
-		uint64_t rule = memo->pcs[k] != 0 ? unwind_rules_get(memo->pcs[k], generation) : 0;
+		bool is_given = !is_last || !cache->is_last_hidden;
+		bool has_given_caller = k + 1 < room - cache->is_last_hidden;
+		uint64_t rule = cache->pcs[k] != 0 ? unwind_rules_get(cache->pcs[k], generation) : 0;
 		enum unwind_kind kind = unwind_word_kind(rule);
 		bool is_walked = kind == UNWIND_NORMAL || kind == UNWIND_ALIGNED;
 		bool is_bp_used = is_walked && (kind == UNWIND_ALIGNED || (rule & UNWIND_WORD_CFA_FROM_RBP));
 		bool is_bp_saved = is_walked && (rule & UNWIND_WORD_RBP_SAVED);
 		uint64_t words = (kind == UNWIND_ALIGNED) + (uint64_t)(is_bp_saved && is_bp_needed);
-		uint64_t first = memo->word_firsts[k] & 0x7fffffff;
+		uint64_t first = cache->word_firsts[k] & 0x7fffffff;
 
 		CHECK(is_walked || is_last);
 		is_bp_needed = is_bp_used || (!is_bp_saved && is_bp_needed);
-		CHECK((memo->word_firsts[k] & 0x80000000) == (is_bp_needed ? 0x80000000 : 0));
+		CHECK((cache->word_firsts[k] & 0x80000000) == (is_bp_needed ? 0x80000000 : 0));
 		CHECK(first == word_end - words);
-		CHECK(is_last || memo->sp_offsets[k] < memo->sp_offsets[k + 1]); // N3
-		CHECK(memo->sp_offsets[k] <= UINT32_MAX - 7);
+		CHECK(is_last || cache->sp_offsets[k] < cache->sp_offsets[k + 1]); // N3
+		CHECK(cache->sp_offsets[k] <= UINT32_MAX - 7);
 		for (uint64_t i = first; i < word_end; i++) {
-			CHECK(memo->word_offsets[i] % 8 == 0 && memo->word_offsets[i] >= memo->sp_offsets[k]); // N3
-			CHECK(word_at(base + memo->word_offsets[i]) == memo->words[i]); // N1: this walk's own frames
+			CHECK(cache->word_offsets[i] % 8 == 0 && cache->word_offsets[i] >= cache->sp_offsets[k]); // N3
+			CHECK(word_at(base + cache->word_offsets[i]) == cache->words[i]); // N1: this walk's own frames
 		}
 		if (!is_last)
-			CHECK(word_at(base + memo->sp_offsets[k + 1] - 8) == memo->pcs[k + 1]); // N1
+			CHECK(word_at(base + cache->sp_offsets[k + 1] - 8) == cache->pcs[k + 1]); // N1
 		word_end = first;
 		if (is_given) { // N6
-			uint64_t function = unwind_rules_function(memo->pcs[k], generation);
-			uint64_t callers = has_given_caller ? unwind_rules_function(memo->pcs[k + 1], generation) : 0;
+			uint64_t function = unwind_rules_function(cache->pcs[k], generation);
+			uint64_t callers = has_given_caller ? unwind_rules_function(cache->pcs[k + 1], generation) : 0;
 			bool is_same = has_given_caller &&
-			               (memo->pcs[k] == memo->pcs[k + 1] || (function != 0 && function == callers));
+			               (cache->pcs[k] == cache->pcs[k + 1] || (function != 0 && function == callers));
 
 			run.length = is_same ? run.length + 1 : 1;
 			run.shown += run.length <= NATIVE_STACK_RUN;
 		}
-		CHECK(memo->runs[k].length == run.length && memo->runs[k].shown == run.shown);
+		CHECK(cache->runs[k].length == run.length && cache->runs[k].shown == run.shown);
 	}
 }
 
@@ -122,8 +122,8 @@ static void
 check_kept(void)
 {
 	const struct native_stack *stack = &self->stack;
-	uint64_t walked = self->memo->frame_count - self->memo->is_last_hidden;
-	uint64_t *before = self->before[self->memo == &self->memos.alternate];
+	uint64_t walked = self->cache->frame_count - self->cache->is_last_hidden;
+	uint64_t *before = self->before[self->cache == &self->caches.alternate];
 
 	if (!stack->is_remembered) {
 		CHECK(stack->kept == 0);
@@ -131,11 +131,11 @@ check_kept(void)
 	}
 	CHECK(stack->kept <= walked);
 	for (uint64_t i = 0; i < walked; i++) {
-		uint64_t frame = self->memo->room - self->memo->is_last_hidden - 1 - i;
+		uint64_t frame = self->cache->room - self->cache->is_last_hidden - 1 - i;
 
 		if (i < stack->kept)
-			CHECK(before[i] == self->memo->pcs[frame]);
-		before[i] = self->memo->pcs[frame];
+			CHECK(before[i] == self->cache->pcs[frame]);
+		before[i] = self->cache->pcs[frame];
 	}
 	self->remembered++;
 	self->kept += stack->kept;
@@ -145,7 +145,7 @@ check_kept(void)
 static inline uint64_t
 walked_frames(void)
 {
-	return self->memo->frame_count - self->memo->is_last_hidden;
+	return self->cache->frame_count - self->cache->is_last_hidden;
 }
 
 /* From a hook's frame. */
@@ -157,9 +157,9 @@ walk_twice(const void *frame)
 
 	self->generation = atomic_load_explicit(&unwind_rules.generation, memory_order_relaxed);
 	native_stack_walk(NULL, frame, self->stop_sp, &self->plain);
-	self->memo = native_memo_choose(&self->memos, frame);
-	native_stack_walk(self->memo, frame, self->stop_sp, &self->stack);
-	native_memo_note_time(self->memo);
+	self->cache = native_cache_choose(&self->caches, frame);
+	native_stack_walk(self->cache, frame, self->stop_sp, &self->stack);
+	native_cache_note_time(self->cache);
 	self->walks++;
 	CHECK(plain->count == stack->count);
 	CHECK(plain->omitted == stack->omitted);
@@ -170,7 +170,7 @@ walk_twice(const void *frame)
 		CHECK(native_stack_sp(plain, i) == native_stack_sp(stack, i));
 	}
 	if (stack->is_remembered)
-		check_invariants(self->memo);
+		check_invariants(self->cache);
 	check_kept();
 }
 

@@ -512,11 +512,11 @@ another_library_at_the_same_address(void **state)
 	assert_int_equal(old->build_id_bytes, 20);
 	assert_true(old->file_size_bytes > 0 && old->file_mtime_ns > 0);
 
-	uint32_t generation = capture_file_header()->module_generation;
+	uint32_t generation = capture_file_header()->module_version;
 
 	dlclose(first);
 	module_map_unloaded_check();
-	assert_int_equal(capture_file_header()->module_generation, generation + 1);
+	assert_int_equal(capture_file_header()->module_version, generation + 1);
 	assert_int_equal((uint32_t)old->unloaded, generation + 1);
 
 	/* Into the hole that the first one left: the loader takes the highest that fits. */
@@ -530,7 +530,7 @@ another_library_at_the_same_address(void **state)
 
 	assert_non_null(fresh);
 	if (fresh->start_addr < old->end_addr && old->start_addr < fresh->end_addr)
-		assert_true(fresh->loaded_generation >= (uint32_t)old->unloaded); // M2
+		assert_true(fresh->loaded_version >= (uint32_t)old->unloaded); // M2
 	else
 		print_message("the second library came to another address\n");
 	dlclose(second);

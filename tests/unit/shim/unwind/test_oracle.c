@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/settings.h"
-#include "record/event_memo.h"
+#include "record/event_cache.h"
 #include "record/event_site.h"
 #include "unwind/unwind_rules.h"
 
@@ -104,7 +104,7 @@ a_wrong_site_is_counted_and_the_first_are_kept(void **state)
 
 		if (turn == 10) { // it is remembered
 			checked = header->verify_checked;
-			for (unsigned i = 1; i < EVENT_MEMO_UNITS; i++) {
+			for (unsigned i = 1; i < EVENT_CACHE_UNITS; i++) {
 				if (units[i].event.site == site && units[i].event.key.pc != 0)
 					units[i].event.site = other;
 			}
@@ -113,7 +113,7 @@ a_wrong_site_is_counted_and_the_first_are_kept(void **state)
 		assert_int_equal(header->verify_mismatched - mismatched, turn >= 10);
 	}
 	assert_true(site != other);
-	assert_int_equal(header->verify_checked, checked + 2 * TURNS); // the memo's, and libunwind's
+	assert_int_equal(header->verify_checked, checked + 2 * TURNS); // the cache's, and libunwind's
 	(void)snprintf(text, sizeof(text), "site %u was remembered, and site %u walked", other, site);
 	assert_int_equal(notes_of(text), NOTES);
 }

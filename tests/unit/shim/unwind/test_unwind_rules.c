@@ -315,7 +315,7 @@ static void
 invariants(void **state)
 {
 	uint64_t pc = libc_code + 20;
-	uint64_t generation = unwind_rules_generation();
+	uint64_t generation = unwind_rules_version();
 	uint64_t rule = unwind_rules_get(pc, generation);
 	struct unwind_entry *entry = unwind_rules.entries;
 
@@ -328,7 +328,7 @@ invariants(void **state)
 	entry->rule = rule ^ UINT64_C(1) << 40; // a wrong rule shows who uses it
 	assert_int_equal(unwind_rules_get(pc, generation), rule ^ UINT64_C(1) << 40);
 	unwind_rules_void();
-	generation = unwind_rules_generation();
+	generation = unwind_rules_version();
 	uint64_t fresh = unwind_rules_get(pc, generation);
 	assert_int_equal(fresh >> 16, rule >> 16); // U3: computed again
 	assert_int_equal(entry->pc, pc);
@@ -337,7 +337,7 @@ invariants(void **state)
 	entry->rule = fresh ^ UINT64_C(1) << 40;
 	for (unsigned i = 0; i <= UNWIND_GENERATION_MASK; i++) // all the way round
 		unwind_rules_void();
-	assert_int_equal(unwind_rules_generation(), generation);
+	assert_int_equal(unwind_rules_version(), generation);
 	assert_int_equal(unwind_rules_get(pc, generation), fresh);
 }
 
@@ -348,7 +348,7 @@ U3_a_rule_that_is_stored_late_does_not_come_back(void **state)
 	static const uint64_t began[] = { 0, 0x7fff, 0x8000, 0xffff };
 	uint64_t pc = libc_code + 20;
 	struct unwind_entry *entry = unwind_rules.entries;
-	uint64_t rule = unwind_rules_get(pc, unwind_rules_generation()) & ~UNWIND_GENERATION_MASK;
+	uint64_t rule = unwind_rules_get(pc, unwind_rules_version()) & ~UNWIND_GENERATION_MASK;
 
 	(void)state;
 	while (entry->pc != pc)
@@ -357,7 +357,7 @@ U3_a_rule_that_is_stored_late_does_not_come_back(void **state)
 		atomic_store(&unwind_rules.generation, began[i]);
 		unwind_rules_void();
 		entry->rule = (rule ^ UINT64_C(1) << 40) | began[i];
-		while (unwind_rules_generation() != began[i])
+		while (unwind_rules_version() != began[i])
 			unwind_rules_void();
 		assert_int_equal(unwind_rules_get(pc, began[i]) & ~UNWIND_GENERATION_MASK, rule);
 	}
@@ -370,17 +370,17 @@ nothing_is_found_where_nothing_is(void **state)
 	for (int i = 0; i < 100000; i++) {
 		uint64_t pc = next_random() >> (17 + next_random() % 40);
 
-		(void)unwind_rules_get(pc, unwind_rules_generation());
+		(void)unwind_rules_get(pc, unwind_rules_version());
 	}
-	assert_int_equal(unwind_word_kind(unwind_rules_get(0x1000, unwind_rules_generation())), UNWIND_NONE);
-	assert_int_equal(unwind_word_kind(unwind_rules_get(0, unwind_rules_generation())), UNWIND_NONE);
+	assert_int_equal(unwind_word_kind(unwind_rules_get(0x1000, unwind_rules_version())), UNWIND_NONE);
+	assert_int_equal(unwind_word_kind(unwind_rules_get(0, unwind_rules_version())), UNWIND_NONE);
 }
 
 static void
 a_full_table_computes_each_time(void **state)
 {
 	uint64_t pc = libc_code + 40;
-	uint64_t generation = unwind_rules_generation();
+	uint64_t generation = unwind_rules_version();
 	struct unwind_rules before = { .entries = unwind_rules.entries, .mask = unwind_rules.mask };
 	struct unwind_entry full[4 + UNWIND_NEAR_ENTRIES];
 	uint64_t rule = unwind_rules_get(pc, generation);
@@ -424,11 +424,11 @@ code_takes_few_pages(void **state)
 
 	(void)state;
 	for (uint64_t offset = 0; offset < dense_bytes; offset += 8)
-		(void)unwind_rules_get(code + offset, unwind_rules_generation());
+		(void)unwind_rules_get(code + offset, unwind_rules_version());
 	assert_in_range(pages_of(code, dense_bytes, &entries), 1, 50); // 2 of each 32 KiB, and 32 of each 2 KiB
 	assert_int_equal(entries, dense_bytes / 8);
 	for (uint64_t offset = 0; offset < sparse_bytes; offset += 4096)
-		(void)unwind_rules_get(2 * code + offset, unwind_rules_generation());
+		(void)unwind_rules_get(2 * code + offset, unwind_rules_version());
 	assert_in_range(pages_of(2 * code, sparse_bytes, &entries), 1, 140);
 	assert_int_equal(entries, sparse_bytes / 4096);
 }
@@ -436,7 +436,7 @@ code_takes_few_pages(void **state)
 static void *
 look_up_all(void *result)
 {
-	uint64_t generation = unwind_rules_generation();
+	uint64_t generation = unwind_rules_version();
 	uint64_t sum = 0;
 
 	for (uint64_t offset = 0; offset < 100000; offset += 3)

@@ -1,0 +1,288 @@
+/*
+ * failed_requests.c - what became of the requests that were refused (see failed_requests.h)?
+ *
+ * When failing  it cannot.
+ */
+#include "verdict/failed_requests.h"
+
+#include <string.h>
+
+#include "analysis/device_parts.h"
+#include "analysis/rank.h"
+#include "kmem_words.h"
+
+#define FAILED_REQUESTS_APART_NS \
+	UINT64_C(1000000000)                          // closer ones are one: an allocator tries again, in smaller pieces
+#define WENT_ON_LEAST_BYTES (UINT64_C(16) << 20)  // all that telling an error takes, imports for it included
+#define WENT_ON_MOST_BYTES (UINT64_C(64) << 20)   // of a program that goes on with something else, or with a thousandth
+#define END_AFTER_REFUSAL_NS UINT64_C(5000000000) // a program that handles the error lives longer than this
+
+static const char pending[] = "pending";
+static const char recovered[] = "recovered";
+static const char fatal[] = "fatal";
+
+static bool
+is_soon_after(const struct model_failed *later, const struct model_failed *earlier)
+{
+	return later->process == earlier->process && later->monotonic_ns >= earlier->monotonic_ns &&
+	       later->monotonic_ns - earlier->monotonic_ns <= FAILED_REQUESTS_APART_NS;
+}
+
+static bool
+is_tensors(const struct model *model, const struct model_failed *failed)
+{
+	return device_parts_is_tensors(model->domains[failed->domain].name);
+}
+
+/* PyTorch gives up on a tensor after the driver refused the memory for it; NULL: it did not. */
+static const struct model_failed *
+given_up_for(const struct model *model, const struct model_failed *failed)
+{
+	for (size_t i = 0; i < model->failed_count && !is_tensors(model, failed); i++) {
+		const struct model_failed *other = &model->failed[i];
+
+		if (is_tensors(model, other) && is_soon_after(other, failed) && other->thread == failed->thread &&
+		    device_parts_device(model, other->domain) == failed->domain)
+			return other;
+	}
+	return NULL;
+}
+
+static bool
+is_last_of_process(const struct model *model, const struct model_failed *failed)
+{
+	for (size_t i = 0; i < model->failed_count; i++) {
+		if (model->failed[i].process == failed->process &&
+		    model->failed[i].monotonic_ns > failed->monotonic_ns + FAILED_REQUESTS_APART_NS)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Between the two it made tensors, and was refused something like that again: it had gone on from the first. What an error path
+ * asks for is little.
+ */
+static bool
+has_gone_on(const struct model *model, const struct model_failed *failed)
+{
+	for (size_t i = 0; i < model->failed_count && is_tensors(model, failed); i++) {
+		const struct model_failed *later = &model->failed[i];
+
+		if (later->process == failed->process && later->domain == failed->domain &&
+		    later->monotonic_ns >= failed->monotonic_ns && later->events_before > failed->events_before &&
+		    later->bytes >= failed->bytes / 2)
+			return true;
+	}
+	return false;
+}
+
+/* Half of it: the smaller try was met, or enough else. */
+static bool
+went_on(const struct model_failed *failed)
+{
+	uint64_t enough = failed->bytes / 2;
+
+	if (enough < WENT_ON_LEAST_BYTES)
+		enough = WENT_ON_LEAST_BYTES;
+	return failed->got_bytes >= (enough < WENT_ON_MOST_BYTES ? enough : WENT_ON_MOST_BYTES);
+}
+
+/* Of one that nobody saw end, tensors are asked for until then: the last heartbeat is not far from it. */
+static uint64_t
+ended_about(const struct model *model, const struct model_failed *failed)
+{
+	const struct model_process *process = &model->processes[failed->process];
+	uint64_t ended = verdict_ended_ns(process);
+
+	if (ended != 0 || !is_tensors(model, failed) || process->heartbeat_count == 0)
+		return ended;
+	ended = process->heartbeats[process->heartbeat_count - 1].monotonic_ns;
+	return ended > failed->monotonic_ns ? ended : failed->monotonic_ns;
+}
+
+const char *
+refusal_state(const struct model *model, const struct verdict_now *now, const struct model_failed *failed)
+{
+	const struct model_failed *tensor = given_up_for(model, failed);
+	const struct model_process *process = &model->processes[failed->process];
+	enum verdict_end end = verdict_end_of(process, now);
+	uint64_t ended = ended_about(model, failed);
+
+	if (failed->outcome == KMEM_FAILED_GOT_ENOUGH)
+		return recovered;
+	if (tensor != NULL)
+		return refusal_state(model, now, tensor);
+	/* PyTorch does not ask for less by itself: what it got then was another tensor. */
+	if (failed->outcome == KMEM_FAILED_GOT_LESS && !is_tensors(model, failed))
+		return recovered;
+	if (has_gone_on(model, failed) || went_on(failed))
+		return recovered;
+	if (end == VERDICT_END_RUNNING)
+		return failed->had_success_after ? recovered : pending;
+	if (end == VERDICT_END_OK)
+		return recovered;
+	if (!failed->had_success_after)
+		return fatal;
+	/* Writing the error's message allocates too: ending right after it is no recovery. */
+	if (end != VERDICT_END_ELSEWHERE && is_last_of_process(model, failed) && ended >= failed->monotonic_ns &&
+	    ended - failed->monotonic_ns < END_AFTER_REFUSAL_NS)
+		return fatal;
+	return recovered;
+}
+
+/* It ended with it, or runs and has done nothing since PyTorch gave up: a driver may be asked again, of PyTorch's exception nothing comes. */
+static bool
+is_fatal(const struct model *model, const struct verdict_now *now, const struct model_failed *failed)
+{
+	const char *state = refusal_state(model, now, failed);
+
+	return state == fatal || (state == pending && is_tensors(model, failed));
+}
+
+/* Which of two that were refused shortly before the last one began what ended with it? */
+static bool
+is_rather(const struct model_failed *failed, const struct model_failed *found, const struct model_failed *last)
+{
+	bool are_small = failed->bytes < KMEM_ERROR_PATH_BYTES && found->bytes < KMEM_ERROR_PATH_BYTES;
+
+	if (failed->bytes == found->bytes || (are_small && last->bytes < KMEM_ERROR_PATH_BYTES))
+		return failed->monotonic_ns < found->monotonic_ns;
+	return failed->bytes > found->bytes && last->bytes < KMEM_ERROR_PATH_BYTES;
+}
+
+/*
+ * What was asked for when memory first ran out: the last fatal request, or the first of those as large shortly before it in the
+ * same kind of memory. An error path asks for little and is refused as well: from so little, the largest of them, and of those that all
+ * asked for little the first. From more than that it is not, for a larger one before it may have been caught.
+ */
+const struct model_failed *
+refusal_of_end(const struct model *model, const struct verdict_now *now, unsigned process)
+{
+	const struct model_failed *last = NULL, *found;
+
+	for (size_t i = 0; i < model->failed_count; i++) {
+		const struct model_failed *failed = &model->failed[i];
+
+		if (failed->process == process && is_fatal(model, now, failed) &&
+		    (last == NULL || failed->monotonic_ns >= last->monotonic_ns))
+			last = failed;
+	}
+	found = last;
+	for (size_t i = 0; last != NULL && i < model->failed_count; i++) {
+		const struct model_failed *failed = &model->failed[i];
+
+		if (!is_soon_after(last, failed) || !is_fatal(model, now, failed))
+			continue;
+		/* PyTorch gave up on a tensor: that is what the program asked for, not the memory that it wanted for it. */
+		if (is_tensors(model, failed))
+			return failed;
+		if (is_rather(failed, found, last) && device_parts_is_driver(model->domains[failed->domain].name) ==
+		                                          device_parts_is_driver(model->domains[last->domain].name))
+			found = failed;
+	}
+	return found;
+}
+
+/* ---- devices as they were ---- */
+
+/* The driver was asked for the tensor's memory right before: what it said then is about the tensor, too. */
+static void
+pair_memory(struct model *model)
+{
+	for (size_t i = 0; i < model->failed_count; i++) {
+		struct model_failed *tensor = &model->failed[i];
+
+		for (size_t k = 0; k < model->failed_count && is_tensors(model, tensor); k++) {
+			const struct model_failed *driver = &model->failed[k];
+
+			if (driver->total_bytes == 0 || !is_soon_after(tensor, driver) ||
+			    driver->domain != device_parts_device(model, tensor->domain))
+				continue;
+			tensor->free_bytes = driver->free_bytes; // of several the last: they are in order of time
+			tensor->total_bytes = driver->total_bytes;
+			tensor->pool_kept_bytes = driver->pool_kept_bytes;
+		}
+	}
+}
+
+static uint64_t
+held_in(const struct model_failed *failed, unsigned domain)
+{
+	return domain < failed->domain_count ? failed->domain_bytes[domain] : 0;
+}
+
+/* What fills a device is in tensors, where they are recorded. */
+static uint64_t
+heft_of(const struct model *model, const struct model_failed *failed, unsigned device)
+{
+	const struct model_domain *tensors = device_parts_tensors(model, device);
+
+	return held_in(failed, tensors != NULL ? (unsigned)(tensors - model->domains) : device);
+}
+
+static void
+move(uint64_t *live, uint64_t then, uint64_t end)
+{
+	*live = *live + then > end ? *live + then - end : 0;
+}
+
+static void
+restore_site(struct model *model, const struct model_held *held)
+{
+	struct model_site *site = &model->sites[held->site - model->sites];
+	struct model_domain *domain = &model->domains[site->domain];
+
+	if (held->live_bytes != held->end_bytes || held->live_count != held->end_count)
+		domain->is_at_refusal = true;
+	move(&site->live_bytes, held->live_bytes, held->end_bytes);
+	if (site->most_live_bytes < held->live_bytes)
+		site->most_live_bytes = held->live_bytes;
+	move(&site->live_count, held->live_count, held->end_count);
+	move(&domain->live_bytes, held->live_bytes, held->end_bytes);
+	move(&domain->together_live_bytes, held->live_bytes, held->end_bytes);
+	move(&domain->freed_bytes, held->end_bytes, held->live_bytes);
+	move(&domain->live_count, held->live_count, held->end_count);
+	move(&domain->freed_count, held->end_count, held->live_count);
+	if (!held->has_generations)
+		return;
+	site->generations_alive = held->generations_alive;
+	site->generations_total = held->generations_total;
+	site->recent_alive = held->recent_alive;
+	site->recent_total = held->recent_total;
+	site->bytes_per_generation = site->generations_alive != 0 ? site->live_bytes / site->generations_alive : 0;
+}
+
+/* The moment at which the process held most on the device, of several the last: then the cache was given back. */
+static void
+restore(struct model *model, const struct verdict_now *now, unsigned process, unsigned device)
+{
+	const struct model_failed *chosen = NULL;
+
+	for (size_t i = 0; i < model->failed_count; i++) {
+		const struct model_failed *failed = &model->failed[i];
+
+		if (failed->process == process && failed->has_held && device_parts_device(model, failed->domain) == device &&
+		    is_fatal(model, now, failed) &&
+		    (chosen == NULL || heft_of(model, failed, device) >= heft_of(model, chosen, device)))
+			chosen = failed;
+	}
+	for (size_t i = 0; chosen != NULL && i < chosen->held_count; i++) {
+		if (device_parts_device(model, chosen->held[i].site->domain) == device)
+			restore_site(model, &chosen->held[i]);
+	}
+}
+
+void
+failed_requests_settle(struct model *model, const struct verdict_now *now)
+{
+	pair_memory(model);
+	for (unsigned process = 0; process < model->process_count; process++) {
+		if (verdict_end_of(&model->processes[process], now) == VERDICT_END_RUNNING)
+			continue;
+		for (unsigned device = 0; device < model->domain_count; device++) {
+			if (device_parts_is_device(model->domains[device].name))
+				restore(model, now, process, device);
+		}
+	}
+}

@@ -1,0 +1,20 @@
+/*
+ * object_census.h - what kinds of Python objects are alive where most memory is held?
+ *
+ * Safe from   inside a hook, guard held; no allocation, no lock. object_census.c says why the objects stay while they are looked at.
+ * When failing  the capture keeps what the last look said, or says nothing.
+ */
+#ifndef OBJECT_CENSUS_H
+#define OBJECT_CENSUS_H
+
+#include <stdbool.h>
+
+/* From now on objects are in the pointer map. Without this call nothing is ever looked at. */
+void object_census_begin(void);
+
+/* Looks, when this thread may and it is time; is_last: it is time. */
+void object_census_take(bool is_last);
+
+void object_census_forked(void); // forked child: one thread
+
+#endif

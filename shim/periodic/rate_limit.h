@@ -1,0 +1,130 @@
+/*
+ * rate_limit.h - may this thread take a look now, that costs as much as the heap is large?
+ *
+ * One look at a time, and the next one only after so many times as long as it took: looks take no more than that part of the
+ * time, whatever they look at. More urgent ones may come sooner, and two of the reasons may use up, at once, what half a quiet
+ * second, or two, have saved.
+ *
+ * Time is that of the wall, or the process's own: on a busy machine a look of 3 ms may take 50, and all that it costs the program is 3.
+ * Where the processor's time decides, the wall's bounds it once more, for a process of many threads has much of that.
+ *
+ * Safe from   any hook on any thread: a flag that is tried once, never waited for.
+ * When failing  (the processor's time may not be asked for) the wall's time alone decides.
+ */
+#ifndef RATE_LIMIT_H
+#define RATE_LIMIT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/raw_sys.h"
+
+/* PACED_FALLEN: much was freed. PACED_PRESSING: before it is too late. PACED_DUE: whatever the time. */
+enum rate_limit_reason { PACED_USUAL, PACED_URGENT, PACED_FALLEN, PACED_PRESSING, PACED_DUE };
+#define PACED_REASONS PACED_DUE
+
+/* When the next look may begin, for each reason. relaxed, all: they guard nothing. */
+struct rate_limit_account {
+	_Atomic uint64_t next_ns[PACED_REASONS];
+};
+
+struct rate_limit {
+	uint64_t period_ns;                  // the least from one to the next usual one
+	uint64_t parts[PACED_REASONS];       // so many times the duration of one, too
+	atomic_flag is_sampling;             // acquire and release: all that is looked at is under it
+	struct rate_limit_account wall;      // the wall's time, and how long looks took by it
+	struct rate_limit_account processor; // the processor's, for both
+	struct rate_limit_account bound;     // the wall's, and how long looks took by the processor's
+	uint64_t begin_ns;                   // under the flag, as the next one
+	uint64_t begin_processor_ns;
+};
+
+/* What is saved in so much time may be used up at once. After a fall there may be no other event, and at the limit there is none. */
+static inline uint64_t
+rate_limit_saved_ns(unsigned reason)
+{
+	return reason == PACED_PRESSING ? UINT64_C(2000000000) : reason == PACED_FALLEN ? UINT64_C(500000000) : 0;
+}
+
+/* Of all threads. 0: not known. */
+static inline uint64_t
+rate_limit_processor_ns(void)
+{
+	struct timespec now;
+
+	if (!raw_sys_may_call() || !raw_sys_clock(CLOCK_PROCESS_CPUTIME_ID, &now))
+		return 0;
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Signed: what was saved may reach back to before the beginning. */
+static inline bool
+rate_limit_is_time(const struct rate_limit_account *account, enum rate_limit_reason reason, uint64_t now_ns)
+{
+	return (int64_t)(now_ns - atomic_load_explicit(&account->next_ns[reason], memory_order_relaxed)) >= 0;
+}
+
+/* When true, rate_limit_end() is to follow. */
+static inline bool
+rate_limit_begin(struct rate_limit *look, enum rate_limit_reason reason)
+{
+	uint64_t now_ns = clock_now_ns();
+	uint64_t processor_ns = rate_limit_processor_ns();
+
+	if (reason != PACED_DUE && !rate_limit_is_time(&look->wall, reason, now_ns) &&
+	    (processor_ns == 0 || !rate_limit_is_time(&look->processor, reason, processor_ns) ||
+	     !rate_limit_is_time(&look->bound, reason, now_ns)))
+		return false;
+	if (atomic_flag_test_and_set_explicit(&look->is_sampling, memory_order_acquire))
+		return false;
+	look->begin_ns = now_ns;
+	look->begin_processor_ns = processor_ns;
+	return true;
+}
+
+static inline void
+rate_limit_charge(const struct rate_limit *look, struct rate_limit_account *account, uint64_t end_ns, uint64_t took_ns)
+{
+	for (unsigned reason = 0; reason < PACED_REASONS; reason++) {
+		uint64_t pause_ns = look->parts[reason] * took_ns;
+		uint64_t from_ns = atomic_load_explicit(&account->next_ns[reason], memory_order_relaxed);
+		uint64_t least_ns = end_ns - rate_limit_saved_ns(reason);
+
+		if (reason == PACED_USUAL && pause_ns < look->period_ns)
+			pause_ns = look->period_ns;
+		if (rate_limit_saved_ns(reason) == 0)
+			from_ns = end_ns;                                       // whatever was looked at before
+		else if (from_ns == 0 || (int64_t)(from_ns - least_ns) < 0) // 0: there was no look yet
+			from_ns = least_ns;
+		atomic_store_explicit(&account->next_ns[reason], from_ns + pause_ns, memory_order_relaxed);
+	}
+}
+
+static inline void
+rate_limit_end(struct rate_limit *look)
+{
+	uint64_t end_ns = clock_now_ns();
+	uint64_t end_processor_ns = rate_limit_processor_ns();
+
+	rate_limit_charge(look, &look->wall, end_ns, end_ns - look->begin_ns);
+	if (end_processor_ns != 0 && look->begin_processor_ns != 0) {
+		rate_limit_charge(look, &look->processor, end_processor_ns, end_processor_ns - look->begin_processor_ns);
+		rate_limit_charge(look, &look->bound, end_ns, end_processor_ns - look->begin_processor_ns);
+	}
+	atomic_flag_clear_explicit(&look->is_sampling, memory_order_release);
+}
+
+/* In a forked child: the thread that looked is not here, and the processor's time begins anew. No usual look before `from_ns`. */
+static inline void
+rate_limit_forked(struct rate_limit *look, uint64_t from_ns)
+{
+	atomic_flag_clear_explicit(&look->is_sampling, memory_order_relaxed);
+	for (unsigned reason = 0; reason < PACED_REASONS; reason++)
+		atomic_store_explicit(&look->processor.next_ns[reason], look->period_ns, memory_order_relaxed);
+	atomic_store_explicit(&look->wall.next_ns[PACED_USUAL], from_ns, memory_order_relaxed);
+}
+
+#endif

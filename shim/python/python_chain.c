@@ -1,0 +1,226 @@
+/*
+ * python_chain.c - is the chain of Python frames the one of the last event (see python_chain.h)?
+ *
+ * Not read: who owns a frame and where an evaluator begins. A frame of that code at that instruction and address has one
+ * owner; and without KMEMSHIM_NATIVE=all only the innermost evaluator matters, to which the thread state leads.
+ */
+#include "python/python_chain.h"
+
+#include <stddef.h>
+
+#include "python/python_memory.h"
+
+/* An address says which code it is in: no two living code objects share one. */
+static inline __attribute__((always_inline)) uint64_t
+instruction_of(const struct python_layout *layout, bool is_pointer, uint64_t frame)
+{
+	if (is_pointer)
+		return python_memory_u64(frame + layout->frame_instruction);
+	return python_memory_u64(frame + layout->frame_code) * UINT64_C(0xff51afd7ed558ccd) +
+	       python_memory_u32(frame + layout->frame_instruction);
+}
+
+/*
+ * With addresses where frames lie: from 3.11 on the interpreter's own frames are on the C stack, and say how far the native walk goes.
+ * Before, frames are objects, and the next call's may lie anywhere.
+ */
+static inline __attribute__((always_inline)) uint64_t
+mix(uint64_t sum, const struct python_chain_frame *frame, bool is_pointer)
+{
+	sum ^= (is_pointer ? frame->frame_addr : 0) + frame->instruction * UINT64_C(0xc4ceb9fe1a85ec53);
+	return (sum ^ sum >> 32) * UINT64_C(0xbf58476d1ce4e5b9);
+}
+
+static inline struct python_chain_frame *
+none_of(struct python_chain *trail)
+{
+	return &trail->kept[PYTHON_CHAIN_LOOKS - 1];
+}
+
+static inline struct python_chain_frame *
+last_of(struct python_chain *trail)
+{
+	return (struct python_chain_frame *)(void *)((char *)none_of(trail) + trail->last_bytes);
+}
+
+static inline void
+set_last(struct python_chain *trail, const struct python_chain_frame *last)
+{
+	trail->last_bytes = (uint64_t)((const char *)last - (const char *)none_of(trail));
+}
+
+/* Does the chain go on from kept->frame_addr, which is `frame` and in it, as it did? Then *frame is the next one. */
+static inline __attribute__((always_inline)) bool
+goes_on(const struct python_chain_frame *kept, const struct python_layout *layout, bool is_pointer, uint64_t *frame)
+{
+	uint64_t previous = kept[-1].frame_addr;
+
+	if (instruction_of(layout, is_pointer, *frame) != kept->instruction ||
+	    python_memory_u64(*frame + layout->frame_previous) != previous)
+		return false;
+	*frame = previous;
+	return true;
+}
+
+/* The innermost of `kept` and those outside it with which the chain does not go on as it did; `none`, behind them all: there is none. */
+static inline __attribute__((always_inline)) const struct python_chain_frame *
+compare(const struct python_chain_frame *kept, const struct python_chain_frame *none,
+        const struct python_layout *layout, bool is_pointer)
+{
+	uint64_t frame = kept->frame_addr;
+
+	for (; kept >= none + 4; kept -= 4) { // four at a time: a quarter fewer instructions
+		if (!goes_on(kept, layout, is_pointer, &frame))
+			return kept;
+		if (!goes_on(kept - 1, layout, is_pointer, &frame))
+			return kept - 1;
+		if (!goes_on(kept - 2, layout, is_pointer, &frame))
+			return kept - 2;
+		if (!goes_on(kept - 3, layout, is_pointer, &frame))
+			return kept - 3;
+	}
+	for (; kept != none && goes_on(kept, layout, is_pointer, &frame); kept--)
+		;
+	return kept;
+}
+
+/* The frame, or the zeroed one for 0, among `kept` and those outside it. NULL: it is not there. */
+static inline __attribute__((always_inline)) struct python_chain_frame *
+find(struct python_chain_frame *kept, uint64_t frame)
+{
+	for (unsigned looks = 0; looks < PYTHON_CHAIN_LOOKS; looks++, kept--) {
+		if (kept->frame_addr == frame)
+			return kept;
+	}
+	return NULL;
+}
+
+/* The chain from `frame` outwards. False when it cannot be read. Sets how much of kept[] it ends with, and how many are fresh. */
+static inline __attribute__((always_inline)) bool
+follow(struct python_chain *trail, const struct python_layout *layout, bool is_pointer, uint64_t frame,
+       uint32_t *joined, uint32_t *fresh_count)
+{
+	struct python_chain_frame *guess = last_of(trail);
+	uint32_t count = 0;
+
+	for (*joined = 0; frame != 0;) {
+		struct python_chain_frame *at = find(guess, frame);
+
+		if (at != NULL) {
+			const struct python_chain_frame *changed = compare(at, none_of(trail), layout, is_pointer);
+
+			if (changed == none_of(trail)) {
+				*joined = (uint32_t)(at - changed);
+				break;
+			}
+			for (; at != changed && count < PYTHON_CHAIN_FRAMES; at--)
+				trail->fresh[count++] = *at;
+			frame = changed->frame_addr;
+			guess = at - 1;
+		}
+		if (count == PYTHON_CHAIN_FRAMES || !python_memory_is_object(frame))
+			return false;
+		struct python_chain_frame *fresh = &trail->fresh[count++];
+
+		fresh->frame_addr = frame;
+		fresh->instruction = instruction_of(layout, is_pointer, frame);
+		frame = python_memory_u64(frame + layout->frame_previous);
+	}
+	*fresh_count = count;
+	return *joined + count <= PYTHON_CHAIN_FRAMES;
+}
+
+/* The instruction and the digest of the frame at->frame_addr, which comes behind those that `at` is behind of. */
+static inline __attribute__((always_inline)) void
+keep(struct python_chain_frame *at, const struct python_layout *layout, bool is_pointer)
+{
+	at->instruction = instruction_of(layout, is_pointer, at->frame_addr);
+	at->digest = mix(at[-1].digest, at, is_pointer);
+}
+
+/*
+ * The usual changes: a frame went on, those inside it ended, and it called a few more. Everything outside it is as it was.
+ * False when it is not that simple; what is kept is then as good as before.
+ */
+static inline __attribute__((always_inline)) bool
+go_on(struct python_chain *trail, const struct python_layout *layout, bool is_pointer, uint64_t frame, uint64_t *digest)
+{
+	struct python_chain_frame *last = last_of(trail);
+	struct python_chain_frame *at = find(last, frame);
+	uint64_t called[PYTHON_CHAIN_LOOKS];
+	unsigned count = 0;
+
+	for (; __builtin_expect(at == NULL, 0); at = find(last, frame)) {
+		if (count == PYTHON_CHAIN_LOOKS || !python_memory_is_object(frame))
+			return false;
+		called[count++] = frame;
+		frame = python_memory_u64(frame + layout->frame_previous);
+	}
+	if (__builtin_expect(at != none_of(trail), 1)) {
+		if (at[-1].frame_addr != python_memory_u64(frame + layout->frame_previous) ||
+		    compare(at - 1, none_of(trail), layout, is_pointer) != none_of(trail))
+			return false;
+		if (instruction_of(layout, is_pointer, frame) != at->instruction)
+			keep(at, layout, is_pointer);
+	} else if (count == 0) {
+		return false; // there is no frame
+	}
+	while (count != 0) {
+		if (++at == &trail->kept[PYTHON_CHAIN_LOOKS + PYTHON_CHAIN_FRAMES])
+			return false;
+		at->frame_addr = called[--count];
+		keep(at, layout, is_pointer);
+	}
+	set_last(trail, at);
+	*digest = at->digest;
+	return true;
+}
+
+struct digest_rest {
+	uint64_t digest;
+	bool is_known;
+};
+
+/* The rest of python_chain_digest(); the result in registers, or the usual one would be kept in memory. */
+static __attribute__((noinline)) struct digest_rest
+digest_rest(struct python_chain *trail, const struct python_layout *layout, uint64_t frame)
+{
+	bool is_pointer = layout->instruction == PYTHON_INSTRUCTION_POINTER;
+	struct python_chain_frame *kept;
+	uint32_t fresh = 0;
+	uint32_t count;
+
+	uint64_t digest;
+
+	if (frame == 0)
+		return (struct digest_rest){ 0, false };
+	if (!is_pointer && go_on(trail, layout, false, frame, &digest))
+		return (struct digest_rest){ digest, true };
+	if (!(is_pointer ? follow(trail, layout, true, frame, &count, &fresh)
+	                 : follow(trail, layout, false, frame, &count, &fresh))) {
+		trail->last_bytes = 0;
+		return (struct digest_rest){ 0, false };
+	}
+	for (kept = none_of(trail) + count; fresh != 0;) {
+		*++kept = trail->fresh[--fresh];
+		kept->digest = mix(kept[-1].digest, kept, is_pointer);
+	}
+	set_last(trail, kept);
+	return (struct digest_rest){ kept->digest, true };
+}
+
+bool
+python_chain_digest(struct python_chain *trail, const struct python_layout *layout, uint64_t frame, uint64_t *digest)
+{
+	uint64_t usual;
+
+	if (__builtin_expect(layout->instruction == PYTHON_INSTRUCTION_POINTER && go_on(trail, layout, true, frame, &usual),
+	                     1)) {
+		*digest = usual;
+		return true;
+	}
+	struct digest_rest rest = digest_rest(trail, layout, frame);
+
+	*digest = rest.digest;
+	return rest.is_known;
+}

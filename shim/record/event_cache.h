@@ -1,0 +1,136 @@
+/*
+ * event_cache.h - is this an allocation that this thread made before, on the very same stack?
+ *
+ * Programs repeat themselves: a training loop makes the same sequence of allocations in every step. An event is remembered
+ * with where the words of the stack lie that its walk read, a digest of what they held, and its site. The event that
+ * followed the last one the time before is tried first. When the words hold the same again the walk would read the same and
+ * find the same, so it is not made.
+ *
+ * Of some events the Python frames are the whole stack (event_site.h): a digest of these frames is all that is remembered of them.
+ *
+ * Context     inside the reentry guard, on the thread whose cache it is.
+ * Safe from   any hook; no allocation, no lock. Reads only the stack above the caller (E2), and live Python frames.
+ * When full   everything is forgotten and remembered anew.
+ */
+#ifndef EVENT_CACHE_H
+#define EVENT_CACHE_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/digest.h"
+#include "python/python_chain.h"
+#include "unwind/native_cache.h"
+
+#define EVENT_CACHE_UNITS 32768u // of 64 bytes; only those in use are touched
+#define EVENT_CACHE_BUCKETS 8192u
+// events; those of a program that makes more before it repeats itself are walked: it costs less than to drag so many
+// into the cache
+#define EVENT_CACHE_SEEN 4096u
+#define EVENT_CACHE_WORDS 256u    // of one event; a multiple of four
+#define EVENT_CACHE_PYTHON 16384u // events of which the Python frames are the whole stack
+// of these, in a cache line: which one is an event's own place, the others' its neighbours
+#define EVENT_CACHE_PYTHON_LINE 4u
+
+/* What a walk depends on besides the words of the stack. */
+struct event_key {
+	uint64_t pc;  // return address of the hook
+	uint64_t sp;  // behind it
+	uint64_t rbp; // of the hook's caller; only where the walk needs it
+	// digest of the Python frames; without any, thread_attribution_find(); 0 = neither. Of other domains than the heap:
+	// and this
+	uint64_t python;
+};
+
+/*
+ * One event. `offsets` is the unit in which `count` offsets of the words that its walk read begin, from sp, in words. The last one
+ * stands there up to four times, so that their number is a multiple of four.
+ *
+ * Many ways may lead to one place, through frames of the same sizes. The first of them stands in the bucket of its key, with its
+ * offsets behind it; the others have the same key and use the same offsets, and are found by their digest: the words are read once,
+ * however many there are.
+ *
+ * Invariants, tested by number in tests/unit/shim/record/test_event_cache.c:
+ *   E1  a walk is a function of pc, sp, (rbp,) the module generation, the Python frames, and the words of the stack it reads; it
+ *       reads no others when those are the same. So an event with the same key whose words are the same has the same site. A stack
+ *       of Python frames alone is a function of these.
+ *   E2  the words lie between sp and the end of the stack of the thread that remembers them; of another stack, in the page of the
+ *       return address, which is there as long as the hook runs. Which of the two a sp is in does not change while a thread lives.
+ *   E3  Whether they are the same is decided by a 128-bit sum of products with fixed keys. A change goes unseen with a
+ *       probability of 2^-64.
+ *   E4  nothing is remembered over an unloaded module, a dead code object, a fork, or the end of the thread. A stack of Python
+ *       frames alone leads into no module, and says the same in the next thread of the slot: over these two it is.
+ */
+struct event {
+	struct event_key key;
+	struct digest digest;
+	uint32_t site;  // index + 1
+	uint16_t next;  // unit of the event that followed the last time; 0 = unknown
+	uint16_t older; // unit of the next one in the bucket, or in the place of its digest
+	uint16_t count;
+	uint16_t offsets; // unit
+	bool needs_rbp;
+};
+static_assert(sizeof(struct event) == 64, "one cache line and the offsets");
+
+union event_unit {
+	struct event event;
+	uint16_t offsets[32];
+};
+
+/* An event of which the Python frames are the whole stack. */
+struct python_event {
+	uint64_t key;
+	uint32_t site; // index + 1
+};
+
+/* Zeroed is empty. */
+struct event_cache {
+	struct python_chain trail;
+	uint64_t age;         // generation of the unwind rules and deaths of code objects, added
+	struct event_key key; // of the event that is being looked at
+	uint64_t python_key;  // the same, when the Python frames are the whole stack; 0 = cannot be remembered
+	bool is_python_only;  // KMEMSHIM_NATIVE=auto
+	_Alignas(64) struct python_event python[EVENT_CACHE_PYTHON];
+	uint32_t used; // units
+	uint16_t last; // unit of the event before this one; 0 = it is not remembered
+	uint16_t bucket[EVENT_CACHE_BUCKETS];
+	uint16_t ways[EVENT_CACHE_BUCKETS];  // of those that use another one's offsets, by their digest
+	uint64_t seen[EVENT_CACHE_SEEN / 4]; // tags of events that came once, four in a word, the latest one lowest
+	_Alignas(64) union event_unit units[EVENT_CACHE_UNITS]; // the first stands for "none"
+};
+
+/*
+ * The site of the event, index + 1; 0 = not remembered: then it is walked, and may be kept. Sets *is_python_only: is its stack a brief one?
+ * has_interpreter: python_frames_available(), which who asks knows already.
+ *
+ * native: of the thread; without an interpreter an event that is not remembered is walked, and may be found by the digest of its frames
+ * (native_cache_digest()): one of which many ways lead to one place. What is not found so event_cache_keep_python() keeps, too: both kinds
+ * of stacks stand in the same places, for a program has mostly one of them. NULL: it is not walked.
+ */
+uint32_t event_cache_find(struct event_cache *cache, struct native_caches *native, const void *hook_frame,
+                          bool has_interpreter, bool *is_python_only);
+
+/* The same for the whole stack of an event whose brief one was just found. */
+uint32_t event_cache_find_whole(struct event_cache *cache, const void *hook_frame);
+
+/* The same for an event of the interpreter's allocator. state: python_frames_state() */
+uint32_t event_cache_find_python(struct event_cache *cache, uint64_t state);
+
+/*
+ * The same for an event of another domain than the heap. *is_python: are the Python frames alone the stack, where there are any? It
+ * is cleared when the whole stack was looked for.
+ */
+uint32_t event_cache_find_other(struct event_cache *cache, const void *hook_frame, unsigned domain, bool *is_python);
+
+/* Keeps the whole stack that was looked for last, whose walk `native` holds; NULL: the native stack was not walked. */
+void event_cache_keep(struct event_cache *cache, const struct native_cache *native, uint32_t site);
+
+/* Keeps a stack of Python frames alone that was looked for last. */
+void event_cache_keep_python(struct event_cache *cache, uint32_t site);
+
+void event_cache_clear(struct event_cache *cache);
+void event_cache_start(void); // once, outside any hook
+
+#endif

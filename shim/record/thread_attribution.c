@@ -1,0 +1,279 @@
+/*
+ * thread_attribution.c - on whose behalf does a thread without Python frames allocate (see thread_attribution.h)?
+ *
+ * A Python thread publishes nothing but the number of its last site (thread_slot.h), which it has at hand. What that means is
+ * looked up by the thread that wants to know, in the capture, where a site never changes.
+ *
+ * Invariants, tested by number in tests/unit/shim/record/test_thread_attribution.c:
+ *   Q1  what a stack is given is what the look before it returned: a stack with another parent has another key in the event cache.
+ *   Q2  a line in the capture comes from a stack with Python frames of its own, never from one that was given them.
+ *   Q3  a start record belongs to its creator until the new thread takes it, and is given back once.
+ *
+ * Not chosen  one published word for all Python threads, written at each event: threads that hold no lock would fight over it.
+ */
+#include "record/thread_attribution.h"
+
+#include <string.h>
+
+#include "base/settings.h"
+#include "capture/capture_file.h"
+#include "python/python_frames.h"
+#include "record/site_table.h"
+#include "record/thread_slot.h"
+
+#define STARTS_MAX 64u
+
+/* Number of the slot whose thread has walked frames of the user last; 0 = none. */
+static _Atomic uint32_t python_slot;
+
+_Atomic bool thread_attribution_is_any;
+
+// those that were given to a stack; relaxed: words that mean themselves
+static _Atomic uint64_t lines[THREAD_ATTRIBUTION_LINES_MAX];
+static struct thread_start starts[STARTS_MAX]; // untouched ones cost nothing
+
+/* ---- while ---- */
+
+/* May this line be used? The first THREAD_ATTRIBUTION_LINES_MAX may. */
+static bool
+admit(uint64_t line)
+{
+	uint64_t home = line * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+
+	for (uint32_t i = 0; i < THREAD_ATTRIBUTION_LINES_MAX; i++) {
+		_Atomic uint64_t *place = &lines[(home + i) & (THREAD_ATTRIBUTION_LINES_MAX - 1)];
+		uint64_t seen = atomic_load_explicit(place, memory_order_relaxed);
+
+		if (seen == line || (seen == 0 && (atomic_compare_exchange_strong_explicit(
+											   place, &seen, line, memory_order_relaxed, memory_order_relaxed) ||
+		                                   seen == line)))
+			return true;
+	}
+	return false;
+}
+
+/* enum kmem_code_flags; a native frame is no user's line. */
+static uint16_t
+code_flags(uint64_t frame)
+{
+	const struct kmem_code *code;
+
+	if ((frame & KMEM_FRAME_PYTHON) == 0)
+		return KMEM_CODE_LIBRARY;
+	code = capture_file_at(KMEM_SECTION_RECORDS, (uint32_t)(frame & KMEM_FRAME_CODE_MASK));
+	return code->record.flags;
+}
+
+/* The innermost frame of the user's own in the site's stack, marked when it imports something; 0 = none. */
+static uint64_t
+find_line(uint32_t site)
+{
+	uint32_t stack_index = atomic_load_explicit(&site_table_at(site)->stack, memory_order_relaxed); // S2
+	const struct kmem_stack *stack = capture_file_record(stack_index);
+	uint32_t missing = stack->frame_count;
+	uint64_t import = (stack->record.flags & KMEM_STACK_IMPORT_CUT) != 0 ? THREAD_ATTRIBUTION_IMPORT : 0;
+
+	if ((stack->record.flags & (KMEM_STACK_WHILE | KMEM_STACK_STARTED_BY)) != 0) // Q2
+		return 0;
+	/* The outermost `missing` words of each record in the chain. */
+	for (unsigned links = 0; links <= KMEM_STACK_CHAIN_MAX; links++) {
+		for (uint32_t i = stack->frame_count - missing; i < stack->own_count; i++) {
+			uint16_t flags = code_flags(stack->frames[i]);
+
+			if ((flags & KMEM_CODE_IMPORTLIB) != 0)
+				import = THREAD_ATTRIBUTION_IMPORT;
+			if ((flags & (KMEM_CODE_LIBRARY | KMEM_CODE_IMPORTLIB)) == 0)
+				return admit(stack->frames[i]) ? stack->frames[i] | import : 0;
+		}
+		missing = stack->frame_count - stack->own_count < missing ? stack->frame_count - stack->own_count : missing;
+		if (missing == 0)
+			return 0;
+		stack = capture_file_record(stack->record.previous);
+	}
+	return 0; // no such chain is in a whole file
+}
+
+/* Half of the sites are kept for what is called, without what it is called for. */
+static bool
+has_budget(void)
+{
+	const _Atomic uint64_t *used = &capture_file_header()->used_bytes[KMEM_SECTION_SITES];
+
+	return atomic_load_explicit(used, memory_order_relaxed) < settings.sites_max / 2 * sizeof(struct kmem_site);
+}
+
+static uint64_t
+line_of_python(struct thread_attribution *parent, uint32_t own_slot)
+{
+	/* acquire: pairs with thread_attribution_claim(): the slot's memory. */
+	uint32_t number = atomic_load_explicit(&python_slot, memory_order_acquire);
+	uint32_t site;
+
+	if (number == 0 || number == own_slot || !has_budget())
+		return 0;
+	/* acquire: pairs with thread_slot_publish(): what the site leads to. */
+	site = atomic_load_explicit(&thread_slot_at(number)->last_site, memory_order_acquire);
+	if (site == 0)
+		return 0;
+
+	uint32_t place = site & (THREAD_ATTRIBUTION_KNOWN - 1);
+
+	if (parent->known[place].site != site) {
+		parent->known[place].site = site;
+		parent->known[place].line = find_line(site);
+	}
+	return parent->known[place].line;
+}
+
+void
+thread_attribution_claim(const struct thread_slot *slot)
+{
+	const struct python_stack *python = &slot->stack.python;
+	uint32_t number = slot->owner.slot;
+
+	if (atomic_load_explicit(&python_slot, memory_order_relaxed) == number)
+		return;
+	for (uint32_t i = 0; i < python->count; i++) {
+		if ((python_stack_at(python, i)->code_flags & (KMEM_CODE_LIBRARY | KMEM_CODE_IMPORTLIB)) != 0)
+			continue;
+		atomic_store_explicit(&thread_attribution_is_any, true, memory_order_relaxed);
+		/* release: pairs with line_of_python(). */
+		atomic_store_explicit(&python_slot, number, memory_order_release);
+		return;
+	}
+}
+
+void
+thread_attribution_ended(const struct thread_slot *slot)
+{
+	uint32_t number = slot->owner.slot;
+
+	(void)atomic_compare_exchange_strong_explicit(&python_slot, &number, 0, memory_order_relaxed, memory_order_relaxed);
+}
+
+void
+thread_attribution_over(void)
+{
+	atomic_store_explicit(&python_slot, 0, memory_order_relaxed);
+}
+
+/* ---- what a stack is given ---- */
+
+uint64_t
+thread_attribution_find_closely(void)
+{
+	struct thread_slot *slot = thread_slot_current;
+
+	if (slot == NULL)
+		return 0;
+	slot->parent.while_line = line_of_python(&slot->parent, slot->owner.slot);
+	return slot->parent.while_line ^ slot->parent.started_hash;
+}
+
+static bool
+append(struct call_stack *stack, uint64_t frame)
+{
+	if (stack->frame_count == CALL_STACK_FRAMES_MAX) {
+		stack->omitted++;
+		return false;
+	}
+	stack->frames[stack->frame_count++] = frame;
+	return true;
+}
+
+void
+thread_attribution_append(struct call_stack *stack)
+{
+	const struct thread_slot *slot = thread_slot_current;
+	uint64_t line;
+
+	if (slot == NULL)
+		return;
+	line = slot->parent.while_line;
+	if (line != 0 && append(stack, line & ~THREAD_ATTRIBUTION_IMPORT))
+		stack->flags |= (line & THREAD_ATTRIBUTION_IMPORT) != 0 ? KMEM_STACK_WHILE | KMEM_STACK_IMPORT_CUT
+		                                                        : KMEM_STACK_WHILE;
+	for (uint32_t i = 0; i < slot->parent.started_count; i++) {
+		if (append(stack, slot->parent.started[i]))
+			stack->flags |= KMEM_STACK_STARTED_BY;
+	}
+}
+
+/* ---- started by ---- */
+
+struct thread_start *
+thread_attribution_prepare(void *(*routine)(void *), void *argument)
+{
+	struct thread_slot *slot = thread_slot_here();
+	struct python_stack *python;
+	struct thread_start *start = NULL;
+
+	if (slot == NULL || !python_frames_available())
+		return NULL;
+	python = &slot->stack.python;
+	python_frames_walk(&slot->stack.python_cache, python);
+	if (python->count == 0 && slot->parent.started_count == 0)
+		return NULL;
+	for (unsigned i = 0; start == NULL && i < STARTS_MAX; i++) {
+		/* acquire: pairs with give_back() (Q3). */
+		if (!atomic_load_explicit(&starts[i].is_taken, memory_order_relaxed) &&
+		    !atomic_exchange_explicit(&starts[i].is_taken, true, memory_order_acquire))
+			start = &starts[i];
+	}
+	if (start == NULL)
+		return NULL;
+	start->routine = routine;
+	start->argument = argument;
+	start->count = python->count;
+	for (uint32_t i = 0; i < python->count; i++)
+		start->frames[i] = call_stack_python_frame(python_stack_at(python, i));
+	if (python->count == 0) {
+		start->count = slot->parent.started_count;
+		memcpy(start->frames, slot->parent.started, start->count * sizeof(start->frames[0]));
+	}
+	return start;
+}
+
+static void
+give_back(struct thread_start *start)
+{
+	/* release: our use of the record comes before its next user's. Pairs with thread_attribution_prepare() (Q3). */
+	atomic_store_explicit(&start->is_taken, false, memory_order_release);
+}
+
+void
+thread_attribution_begin(struct thread_start *start)
+{
+	struct thread_slot *slot = thread_slot_here();
+	uint64_t hash = start->count;
+
+	if (slot != NULL) {
+		for (uint32_t i = 0; i < start->count; i++) {
+			slot->parent.started[i] = start->frames[i];
+			hash = (hash ^ start->frames[i]) * UINT64_C(0xff51afd7ed558ccd);
+			hash ^= hash >> 32;
+		}
+		atomic_store_explicit(&thread_attribution_is_any, true, memory_order_relaxed);
+		slot->parent.started_count = start->count;
+		slot->parent.started_hash = hash;
+	}
+	give_back(start);
+}
+
+void
+thread_attribution_forget(struct thread_start *start)
+{
+	give_back(start);
+}
+
+void
+thread_attribution_forked(void)
+{
+	thread_attribution_over();
+	for (uint32_t i = 0; i < THREAD_ATTRIBUTION_LINES_MAX; i++)
+		atomic_store_explicit(&lines[i], 0, memory_order_relaxed);
+	for (uint32_t i = 0; i < STARTS_MAX; i++) {
+		if (atomic_load_explicit(&starts[i].is_taken, memory_order_relaxed)) // a write would copy the page
+			atomic_store_explicit(&starts[i].is_taken, false, memory_order_relaxed);
+	}
+}

@@ -1,0 +1,87 @@
+/*
+ * thread_attribution.h - on whose behalf does a thread without Python frames allocate?
+ *
+ * Threads of pools (XLA, TensorFlow, OpenMP) and threads that a library starts allocate what a line of Python asked for, and have
+ * no Python stack. Their stacks are given one from elsewhere, marked as such:
+ *
+ *   while       the user's line at which a Python thread allocated last, of the Python thread that came last to a stack it had
+ *               not remembered. One line, not its callers: else sites would be as many as worker stacks times Python stacks.
+ *   started by  the Python frames of the thread that created this one, or those that the creator was given, at that moment.
+ *
+ * Both where both are known. `while` comes first and decides where the bytes are shown: a pool outlives the line that made it. It
+ * is the last line known, not a proof: a program whose Python sleeps while its own native threads work is told the line before.
+ * A thread that has run Python code itself is never told its own last line.
+ *
+ * Context     inside the reentry guard.
+ * Safe from   any hook; no allocation, no lock. Never reads another thread's interpreter state: only the number of a site.
+ * When full   (too many lines, sites or threads that have not begun) no `while`, or no `started by`.
+ */
+#ifndef THREAD_ATTRIBUTION_H
+#define THREAD_ATTRIBUTION_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "record/call_stack.h"
+
+struct thread_slot;
+
+#define THREAD_ATTRIBUTION_LINES_MAX 256u             // in a process; a power of two
+#define THREAD_ATTRIBUTION_KNOWN 64u                  // a power of two
+#define THREAD_ATTRIBUTION_IMPORT (UINT64_C(1) << 62) // the line imports something: what is left behind is the import's
+
+/* Of one thread, in its slot. */
+struct thread_attribution {
+	uint64_t while_line;   // as a frame word, marked with THREAD_ATTRIBUTION_IMPORT; 0 = none. As of the last look
+	uint64_t started_hash; // of started[], 0 = none
+	uint32_t started_count;
+	uint64_t started[PYTHON_FRAMES_MAX]; // innermost first
+	struct {
+		uint32_t site; // 0 = empty
+		uint64_t line;
+	} known[THREAD_ATTRIBUTION_KNOWN]; // what find_line() found
+};
+
+/* Has any thread ever had something to give? relaxed: whoever sees it late looks an event later. */
+extern _Atomic bool thread_attribution_is_any __attribute__((visibility("hidden")));
+uint64_t thread_attribution_find_closely(void); // the rest of thread_attribution_find()
+
+/* Looks whose line it is now, for a thread without Python frames. Returns what tells parents apart; 0 = none. */
+static inline uint64_t
+thread_attribution_find(void)
+{
+	return __builtin_expect(atomic_load_explicit(&thread_attribution_is_any, memory_order_relaxed), 0)
+	           ? thread_attribution_find_closely()
+	           : 0;
+}
+
+/* Adds what the last look found to a stack of native frames. */
+void thread_attribution_append(struct call_stack *stack);
+
+/* The thread of this slot has just walked frames of the user's own. */
+void thread_attribution_claim(const struct thread_slot *slot);
+
+/* No Python thread is at any line: the interpreter is gone. */
+void thread_attribution_over(void);
+
+/* The thread of this slot ends. */
+void thread_attribution_ended(const struct thread_slot *slot);
+
+/* A thread that is being created. */
+struct thread_start {
+	_Atomic bool is_taken;
+	void *(*routine)(void *);
+	void *argument;
+	uint32_t count;
+	uint64_t frames[PYTHON_FRAMES_MAX];
+};
+
+/* Notes the calling thread's Python frames for the thread that it is about to create. NULL: there are none, or no room. */
+struct thread_start *thread_attribution_prepare(void *(*routine)(void *), void *argument);
+void thread_attribution_begin(struct thread_start *start);  // on the new thread; gives back
+void thread_attribution_forget(struct thread_start *start); // it was not created; gives back
+
+void thread_attribution_forked(void); // forked child: one thread; the capture is empty
+
+#endif

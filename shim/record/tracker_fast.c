@@ -1,0 +1,256 @@
+/*
+ * tracker_fast.c - an allocation that its thread made before on the same stack, and the release of a block of its own.
+ *
+ * That is what nearly every event of a running program is, so each is one function without calls; instructions and cache lines
+ * here are the cost of recording. First it looks whether all is as usual, then it changes anything; else the rest in tracker.c
+ * does it. tests/bench/BUDGET.md has the account.
+ *
+ * A record found here is the calling thread's own (S4): the cache holds no others, and a release compares the slot.
+ */
+#include "record/tracker_parts.h"
+
+#include <stdatomic.h>
+
+#include "base/counter.h"
+#include "base/settings.h"
+#include "capture/capture_file.h"
+#include "python/python_frames.h"
+#include "python/python_runtime.h"
+#include "record/event_cache.h"
+#include "record/event_site.h"
+#include "record/site_table.h"
+#include "record/tracker.h"
+#include "record/tracker_library.h"
+#include "tables/generations.h"
+#include "tables/peak.h"
+
+/*
+ * A thread's tally: bytes that it may allocate before it moves the clock of generations, and events before it looks at the heartbeat. Both
+ * are counted down, and either makes it do both.
+ */
+#define TALLY_BYTES UINT64_C(65536)
+#define TALLY_EVENTS 1024u
+
+/* Where libraries' own allocators have reservations: so often. */
+#define LIBRARY_EVENTS 16u
+
+static __attribute__((noinline, cold)) void
+look_after(struct thread_slot *slot)
+{
+	bool has_volume = slot->tally_bytes > slot->tally_given; // it went below 0
+	bool is_often;
+
+	// a thread's first: nothing was set
+	slot->tally_counted += slot->tally_given != 0 ? slot->tally_begun - slot->tally_events : 1;
+	if (tracker_library_is_due())
+		tracker_library_sample(NULL);
+	is_often = atomic_load_explicit(&library_map_is_any, memory_order_relaxed);
+	slot->tally_begun = slot->tally_events = (is_often ? LIBRARY_EVENTS : TALLY_EVENTS) - 1;
+	if (slot->tally_given != 0 && !has_volume && slot->tally_counted < TALLY_EVENTS)
+		return;
+	tracker_look_after(slot->tally_given - slot->tally_bytes,
+	                   slot->tally_counted < TALLY_EVENTS ? slot->tally_counted : TALLY_EVENTS);
+	slot->tally_bytes = slot->tally_given = TALLY_BYTES - 1;
+	slot->tally_counted = 0;
+}
+
+/*
+ * The interpreter's function is called before anything is at hand that would have to be kept meanwhile. 0: not the interpreter's
+ * allocator asks.
+ */
+static inline uint64_t
+state_of(bool is_python)
+{
+	return is_python ? python_frames_state() : 0;
+}
+
+static inline const void *
+tagged(const void *hook_frame, bool is_python)
+{
+	return (const void *)((uintptr_t)hook_frame | (is_python ? TRACKER_FRAME_PYTHON : 0));
+}
+
+/* The site of a new block of this thread, index + 1; 0 = none, the event is lost. */
+static inline uint32_t
+site_of(struct thread_slot *slot, const void *hook_frame, uint64_t bytes, bool is_python, uint64_t state,
+        bool has_interpreter)
+{
+	bool is_python_only = false;
+	uint32_t number;
+
+	/* Both are counted down. */
+	if (__builtin_expect(counter_take(&slot->tally_bytes, bytes), 0) ||
+	    __builtin_expect(counter_take32(&slot->tally_events, 1), 0))
+		look_after(slot);
+	number = is_python
+	             ? event_cache_find_python(&slot->events, state)
+	             : event_cache_find(&slot->events, &slot->stack.caches, hook_frame, has_interpreter, &is_python_only);
+	if (is_python_only && number != 0 && __builtin_expect(event_site_needs_native(slot, number, bytes), 0))
+		number = event_site_whole(slot, hook_frame, number, bytes, generations_clock());
+	if (__builtin_expect(number == 0, 0))
+		return tracker_walk(slot, tagged(hook_frame, is_python), bytes);
+	thread_slot_publish(slot, number);
+	return number;
+}
+
+/* A new block in the books but for its generation and the peak words. */
+static inline void
+count_born(struct kmem_site *site, uint64_t bytes)
+{
+	counter_add_own(&site->allocated_bytes, bytes);
+	counter_add_own(&site->allocated_count, 1);
+}
+
+/* All but the peak words; generations_is_counted(). */
+static inline void
+count_dead(struct kmem_site *site, uint64_t bytes, size_t generation)
+{
+	generations_died_own(site, generation);
+	counter_add_own(&site->freed_bytes, bytes);
+	counter_add_own(&site->freed_count, 1);
+}
+
+/* After the books, before the program gets the address: no release is booked before its allocation. */
+static inline void
+map_small(struct thread_slot *slot, pointer_map_word *word, void *addr, struct address_block block)
+{
+	if (__builtin_expect(atomic_load_explicit(word, memory_order_relaxed) > POINTER_MAP_GONE, 0))
+		tracker_map_slow(slot, addr, block.bytes, block.site, block.generation);
+	else
+		atomic_store_explicit(word, pointer_map_pack_small((uint64_t)addr, block) | slot->map_bits,
+		                      memory_order_relaxed);
+}
+
+static inline __attribute__((always_inline)) void
+allocated(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes, bool is_python)
+{
+	uint64_t state = state_of(is_python);
+	struct thread_slot *slot = thread_slot_current;
+	pointer_map_word *word = pointer_map_own_word((uint64_t)addr);
+
+	bool has_interpreter = is_python || python_frames_available();
+
+	if (__builtin_expect(slot == NULL || word == NULL || settings.walks_all, 0) ||
+	    (has_interpreter && __builtin_expect(python_runtime_is_finalizing(), 0))) {
+		tracker_allocated_slow(tagged(hook_frame, is_python), mark, addr, bytes);
+		return;
+	}
+	// seldom in the cache; recognising the event takes as long as fetching it
+	__builtin_prefetch((const void *)word, 1);
+
+	uint32_t number = site_of(slot, hook_frame, bytes, is_python, state, has_interpreter);
+
+	if (__builtin_expect(number == 0, 0))
+		return;
+	struct kmem_site *site = site_table_at(number);
+	uint8_t generation = generations_born_own(site, number) | mark;
+
+	if (__builtin_expect(peak_gain_fast(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &site->peak, bytes),
+	                     1)) {
+		count_born(site, bytes);
+		// a large one is not held back
+		map_small(slot, word, addr, (struct address_block){ bytes, number, generation });
+	} else {
+		tracker_gain_slow(slot, site, bytes);
+		tracker_map_slow(slot, addr, bytes, number, generation);
+	}
+}
+
+__attribute__((flatten)) void
+tracker_allocated(const void *hook_frame, void *addr, size_t bytes)
+{
+	allocated(hook_frame, 0, addr, bytes, false);
+}
+
+__attribute__((flatten)) void
+tracker_allocated_python(const void *hook_frame, uint8_t mark, void *addr, size_t bytes)
+{
+	allocated(hook_frame, mark, addr, bytes, true);
+}
+
+static inline __attribute__((always_inline)) void
+resized(const void *hook_frame, uint8_t mark, struct live_block old, void *addr, uint64_t bytes, bool is_python)
+{
+	uint64_t state = state_of(is_python);
+	struct thread_slot *slot = thread_slot_current;
+	pointer_map_word *word = pointer_map_own_word((uint64_t)addr);
+	struct kmem_site *old_site = site_table_at(old.site);
+	bool has_interpreter = is_python || python_frames_available();
+
+	if (__builtin_expect(slot == NULL || word == NULL || addr == NULL || old.site == 0, 0) ||
+	    __builtin_expect(settings.walks_all || python_runtime_is_finalizing(), 0) ||
+	    __builtin_expect(old_site->slot != slot->owner.slot, 0) ||
+	    __builtin_expect(!generations_is_counted(old_site, old.generation), 0)) {
+		tracker_resized_slow(tagged(hook_frame, is_python), mark, old, addr, bytes);
+		return;
+	}
+	__builtin_prefetch((const void *)word, 1);
+
+	struct address_block gone = { old.bytes, old.site, old.generation };
+	uint32_t number = site_of(slot, hook_frame, bytes, is_python, state, has_interpreter);
+
+	if (__builtin_expect(number == 0, 0)) {
+		tracker_dead_slow(slot, gone);
+		return;
+	}
+	struct kmem_site *site = site_table_at(number);
+	uint8_t generation = generations_born_own(site, number) | mark;
+
+	if (__builtin_expect(peak_resize_fast(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &old_site->peak,
+	                                      old.bytes, &site->peak, bytes),
+	                     1)) {
+		count_born(site, bytes);
+		count_dead(old_site, gone.bytes, gone.generation);
+	} else {
+		tracker_resize_slow(slot, gone, site, bytes);
+	}
+	if (__builtin_expect(bytes < LARGE_BLOCKS_BYTES, 1)) // the word has room for its size, too
+		map_small(slot, word, addr, (struct address_block){ bytes, number, generation });
+	else
+		tracker_map_slow(slot, addr, bytes, number, generation);
+}
+
+__attribute__((flatten)) void
+tracker_resized(const void *hook_frame, struct live_block old, void *addr, size_t bytes)
+{
+	resized(hook_frame, 0, old, addr, bytes, false);
+}
+
+__attribute__((flatten)) void
+tracker_resized_python(const void *hook_frame, uint8_t mark, struct live_block old, void *addr, size_t bytes)
+{
+	resized(hook_frame, mark, old, addr, bytes, true);
+}
+
+__attribute__((flatten)) bool
+tracker_freed_fast(void *addr)
+{
+	struct thread_slot *slot = thread_slot_current;
+	pointer_map_word *word = pointer_map_own_word((uint64_t)addr);
+
+	if (__builtin_expect(slot == NULL || word == NULL || python_runtime_is_finalizing(), 0))
+		return false;
+
+	uint64_t seen = atomic_load_explicit(word, memory_order_relaxed);
+	struct address_block block = pointer_map_unpack(seen);
+	uint64_t differs = seen ^ (pointer_map_position_of((uint64_t)addr) | slot->map_bits);
+	uint32_t number = block.site;
+
+	if (__builtin_expect((differs & (POINTER_MAP_START_MASK | POINTER_MAP_OWNER_MASK)) != 0, 0)) {
+		if ((seen & POINTER_MAP_OWNER_MASK) != 0)
+			number = site_table_own_known(&slot->owner, block.site);
+		if ((differs & POINTER_MAP_START_MASK) != 0 || number == 0 ||
+		    !generations_is_counted(site_table_at(number), block.generation))
+			return false;
+	}
+
+	struct kmem_site *site = site_table_at(number);
+
+	/* A size that stands elsewhere is too large for peak_release_fast(). A generation is one of the record where the block was born. */
+	if (__builtin_expect(site->slot != slot->owner.slot, 0) ||
+	    !peak_release_fast(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &site->peak, block.bytes))
+		return false;
+	atomic_store_explicit(word, POINTER_MAP_GONE, memory_order_relaxed);
+	count_dead(site, block.bytes, seen >> POINTER_MAP_GENERATION_SHIFT & POINTER_MAP_GENERATION_MASK);
+	return true;
+}

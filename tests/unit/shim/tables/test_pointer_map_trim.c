@@ -1,0 +1,104 @@
+/*
+ * test_pointer_map_trim.c - does the shadow give its pages back by itself, and slowly enough (M5)?
+ */
+#include "unit.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "tables/pointer_map.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+#define MINUTE_NS (60 * SECOND_NS)
+#define GIB (UINT64_C(1) << 30)
+#define PAGES 3000 // three seconds' worth
+#define PAGES_BYTES ((size_t)PAGES * 4096)
+
+static size_t
+resident_bytes(void)
+{
+	unsigned long pages = 0;
+	FILE *file = fopen("/proc/self/statm", "r");
+
+	if (file != NULL) {
+		if (fscanf(file, "%*u %lu", &pages) != 1)
+			pages = 0;
+		fclose(file);
+	}
+	return pages * 4096;
+}
+
+/* A shadow of pages in which a block was and is no more. */
+static int
+leave_empty_pages(void **state)
+{
+	(void)state;
+	pointer_map_clear();
+	pointer_map_start(true);
+	for (uint64_t page = 0; page < PAGES; page++) {
+		const void *at = (const void *)(0x320000000010 + page * 16384); // never followed
+		struct address_block block = { 5, 5, 5 };
+		struct address_block old;
+
+		assert_int_equal(pointer_map_put(at, block, &old), POINTER_MAP_STORED);
+		assert_true(pointer_map_take(at, &block));
+	}
+	return 0;
+}
+
+/* Goes on until nothing is due, a second at a time; the bytes that went. */
+static size_t
+trim(uint64_t live_bytes, uint64_t start_ns)
+{
+	size_t before = resident_bytes();
+
+	for (uint64_t second = 1; pointer_map_is_trim_due(live_bytes); second++) {
+		size_t held = resident_bytes();
+
+		pointer_map_trim_step(start_ns + second * SECOND_NS + 1);
+		pointer_map_trim_step(start_ns + second * SECOND_NS + 2);   // too early
+		assert_true((int64_t)(held - resident_bytes()) <= 5 << 20); // it may have grown for other reasons
+		assert_true(second < 10000);
+	}
+	return before - resident_bytes();
+}
+
+/* Some pages a second, until all leaves were gone through; then no more, until it shrinks again. */
+static void
+M5_a_heap_that_shrank_is_trimmed(void **state)
+{
+	(void)state;
+	assert_false(pointer_map_is_trim_due(GIB));
+	assert_false(pointer_map_is_trim_due(GIB / 4 * 3 + 1));
+	pointer_map_trim_step(1);
+	assert_true(trim(GIB / 2, 0) > PAGES_BYTES / 2);
+	assert_false(pointer_map_is_trim_due(GIB / 2));
+	assert_true(pointer_map_is_trim_due(0));
+}
+
+/* Large blocks that come and go elsewhere leave a page each; the heap stays as large. */
+static void
+M5_a_heap_that_moves_about_is_trimmed_once_a_minute(void **state)
+{
+	const uint64_t start_ns = 20000 * SECOND_NS;
+
+	(void)state;
+	pointer_map_beat(start_ns);
+	pointer_map_beat(start_ns + MINUTE_NS - 1);
+	assert_false(pointer_map_is_trim_due(GIB));
+	pointer_map_beat(start_ns + MINUTE_NS);
+	assert_true(trim(GIB, start_ns + MINUTE_NS) > PAGES_BYTES / 2);
+	pointer_map_beat(start_ns + 2 * MINUTE_NS - 1);
+	assert_false(pointer_map_is_trim_due(GIB));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(M5_a_heap_that_shrank_is_trimmed, leave_empty_pages),
+		cmocka_unit_test_setup(M5_a_heap_that_moves_about_is_trimmed_once_a_minute, leave_empty_pages),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
