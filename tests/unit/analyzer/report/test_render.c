@@ -97,14 +97,12 @@ read_all(FILE *stream)
 
 /* Compares what was written with the golden file, and says where they part. */
 static void
-compare(const char *name, const char *written)
+compare_file(const char *path, const char *written)
 {
-	char path[256];
 	const char *wanted;
 	size_t same = 0;
 	FILE *stream;
 
-	(void)snprintf(path, sizeof(path), "tests/golden/%s", name);
 	if (getenv("UPDATE_GOLDEN") != NULL) {
 		stream = fopen(path, "w");
 		assert_non_null(stream);
@@ -122,6 +120,15 @@ compare(const char *name, const char *written)
 	if (strcmp(written, wanted) != 0)
 		fail_msg("%s differs at byte %zu: wanted \"%.60s\", got \"%.60s\"", path, same, wanted + same, written + same);
 	assert_true(same > 100);
+}
+
+static void
+compare(const char *name, const char *written)
+{
+	char path[256];
+
+	(void)snprintf(path, sizeof(path), "tests/golden/%s", name);
+	compare_file(path, written);
 }
 
 static struct report *
@@ -144,6 +151,20 @@ the_json_is_schema_1(void **state)
 	make_death();
 	text = written(&hand.model, &rank_leaks, &all, render_json);
 	compare("report.json", text);
+	free(text);
+}
+
+static void
+the_schema_file_is_what_the_rows_make(void **state)
+{
+	char *text = NULL;
+	size_t length = 0;
+	FILE *stream = open_memstream(&text, &length);
+
+	(void)state;
+	render_json_schema(stream);
+	assert_int_equal(fclose(stream), 0);
+	compare_file("analyzer/report/report.schema.json", text); // make schema
 	free(text);
 }
 
@@ -552,6 +573,7 @@ main(void)
 
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_json_is_schema_1),
+		cmocka_unit_test(the_schema_file_is_what_the_rows_make),
 		cmocka_unit_test(the_page_is_for_a_person),
 		cmocka_unit_test(native_frames_are_shown_when_wanted),
 		cmocka_unit_test(imports_without_a_name_are_one_row),
