@@ -1,6 +1,7 @@
 # kmemshim: one preload library, one command.
 #
 #   make                build/libkmemshim.so and build/kmemshim
+#   make dev            the same in build/dev, quickly built: for work on the source
 #   make demo           install what is missing, build, kill a training script, print the report
 #   make test           everything that needs no network but Debian's packages
 #   make help           all targets and the variables that change them
@@ -15,7 +16,7 @@ BUILD     ?= build
 PREFIX    ?= /usr/local
 DESTDIR   ?=
 WERROR    ?= 1
-OPTIMIZE  ?= -O2 -g
+OPTIMIZE  ?= $(if $(filter %/dev,$(BUILD)),-O1 -g,-O2 -g)
 SANITIZE  ?=#                  address,undefined or thread; for tests and the analyzer
 JOBS      ?= $(shell nproc)
 BENCH     ?=#                  options of make bench, e.g. "--quick --workloads pairs"
@@ -51,7 +52,7 @@ SHIM_FLAGS     := -fPIC -fvisibility=hidden -fno-omit-frame-pointer -fno-optimiz
 SHIM_LINK      := -shared -Wl,-soname,libkmemshim.so -Wl,-z,now -Wl,-z,relro -Wl,-z,defs -Wl,--as-needed -Wl,--version-script,shim/versions.map
 # An event crosses a dozen small functions of several files: the library is optimised as a whole. Objects hold both forms, for
 # the unit tests are linked from them as they are.
-LTO            := $(if $(SANITIZE),,$(if $(findstring gcc,$(notdir $(firstword $(CC)))),-O3 -fno-tree-slp-vectorize -flto=auto -ffat-lto-objects))
+LTO            := $(if $(SANITIZE)$(filter %/dev,$(BUILD)),,$(if $(findstring gcc,$(notdir $(firstword $(CC)))),-O3 -fno-tree-slp-vectorize -flto=auto -ffat-lto-objects))
 # libunwind is opened when the shim is loaded, see shim/unwind/unwind_libunwind.c: its headers are needed here.
 SHIM_LIBS      :=
 
@@ -88,6 +89,11 @@ FUZZERS       := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/f
 
 .PHONY: all
 all: $(BUILD)/libkmemshim.so $(BUILD)/kmemshim ## the shim and the command (default)
+
+# For work on the source. `make BUILD=build/dev test-preload` and the like then use it. Its times are not those of what users get.
+.PHONY: dev
+dev: ## the same in build/dev, without whole-program optimisation: one changed file is rebuilt in a second
+	@$(MAKE) BUILD=build/dev all
 
 # Linked beside the target and renamed: a program that has the old shim mapped keeps it.
 $(BUILD)/libkmemshim.so: $(SHIM_OBJS) shim/versions.map
@@ -289,6 +295,11 @@ unit-run: $(UNIT_SHIM) $(UNIT_ANALYZER)
 stress-run: $(STRESS)
 	$(call run_each,$^)
 
+.PHONY: golden
+golden: $(BUILD)/tests/unit/analyzer/report/test_render $(BUILD)/tests/unit/analyzer/cli/test_situations ## writes the agreed texts of tests/golden anew: look at the difference, it is what users read
+	@for program in $^; do UPDATE_GOLDEN=1 $$program >/dev/null 2>&1 || exit 1; done
+	@git --no-pager diff --stat tests/golden
+
 .PHONY: weaken
 weaken: ## every release and acquire weakened, one by one: does its test report it (WORDS= of some rows of tests/stress/ORDERS.md)
 	$(PYTHON) tests/stress/orders.py weaken $(WORDS)
@@ -332,7 +343,7 @@ format: ## clang-format all C and C++ files; lint holds it
 	clang-format -i $(shell find include shim analyzer examples tests -name '*.[ch]' -o -name '*.cc')
 
 clean: ## remove what was built; private Python environments stay (rm -r build removes all)
-	rm -rf $(OBJ) $(BUILD)/tests $(BUILD)/clang $(BUILD)/asan $(BUILD)/tsan $(BUILD)/fuzz
+	rm -rf $(OBJ) $(BUILD)/tests $(BUILD)/dev $(BUILD)/clang $(BUILD)/asan $(BUILD)/tsan $(BUILD)/fuzz
 	rm -f $(BUILD)/libkmemshim.so $(BUILD)/kmemshim
 
 # --- installation --------------------------------------------------------------------------------

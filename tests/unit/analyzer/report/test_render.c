@@ -1,17 +1,17 @@
 /*
  * test_render.c - is what renderers write exactly what was agreed (tests/golden)?
  *
- * Run from the root of the repository. UPDATE_GOLDEN=1 writes the files anew; the difference is for review.
+ * Run from the root of the repository. `make golden` writes the files anew; the difference is for review.
  */
 #include "hand_model.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 
 #include "base/place.h"
 #include "cli/cmd_report.h"
 #include "gate/check.h"
+#include "golden.h"
 #include "model/site_key.h"
 #include "report/render.h"
 #include "report/report.h"
@@ -85,52 +85,6 @@ make_death(void)
 	hand.model.damage_count = 1;
 }
 
-static char *
-read_all(FILE *stream)
-{
-	static char text[1 << 18];
-	size_t length = fread(text, 1, sizeof(text) - 1, stream);
-
-	text[length] = '\0';
-	return text;
-}
-
-/* Compares what was written with the golden file, and says where they part. */
-static void
-compare_file(const char *path, const char *written)
-{
-	const char *wanted;
-	size_t same = 0;
-	FILE *stream;
-
-	if (getenv("UPDATE_GOLDEN") != NULL) {
-		stream = fopen(path, "w");
-		assert_non_null(stream);
-		assert_true(fputs(written, stream) >= 0);
-		assert_int_equal(fclose(stream), 0);
-		return;
-	}
-	stream = fopen(path, "r");
-	if (stream == NULL)
-		fail_msg("%s: %s: run from the root of the repository", path, strerror(errno));
-	wanted = read_all(stream);
-	(void)fclose(stream);
-	while (written[same] != '\0' && written[same] == wanted[same])
-		same++;
-	if (strcmp(written, wanted) != 0)
-		fail_msg("%s differs at byte %zu: wanted \"%.60s\", got \"%.60s\"", path, same, wanted + same, written + same);
-	assert_true(same > 100);
-}
-
-static void
-compare(const char *name, const char *written)
-{
-	char path[256];
-
-	(void)snprintf(path, sizeof(path), "tests/golden/%s", name);
-	compare_file(path, written);
-}
-
 static struct report *
 build(const struct ranking *ranking, const struct report_options *options)
 {
@@ -150,7 +104,7 @@ the_json_is_schema_1(void **state)
 	(void)state;
 	make_death();
 	text = written(&hand.model, &rank_leaks, &all, render_json);
-	compare("report.json", text);
+	golden_compare("report.json", text);
 	free(text);
 }
 
@@ -164,7 +118,7 @@ the_schema_file_is_what_the_rows_make(void **state)
 	(void)state;
 	render_json_schema(stream);
 	assert_int_equal(fclose(stream), 0);
-	compare_file("analyzer/report/report.schema.json", text); // make schema
+	golden_compare("../../analyzer/report/report.schema.json", text);
 	free(text);
 }
 
@@ -184,7 +138,7 @@ the_page_is_for_a_person(void **state)
 	report = build(&rank_peak, &all);
 	assert_true(cmd_report_page(report, &options, 5, stream, &fail));
 	assert_int_equal(fclose(stream), 0);
-	compare("report.txt", text);
+	golden_compare("report.txt", text);
 	for (const char *line = text; line != NULL && *line != '\0'; line = strchr(line, '\n')) {
 		line += *line == '\n';
 		assert_true(strcspn(line, "\n") <= 110); // 100 columns; a long name may stand out at the end
@@ -211,7 +165,7 @@ native_frames_are_shown_when_wanted(void **state)
 	(void)state;
 	make_death();
 	text = written(&hand.model, &rank_sites, &two, write_native);
-	compare("sites-native.txt", text);
+	golden_compare("sites-native.txt", text);
 	free(text);
 }
 
@@ -498,7 +452,7 @@ a_check_names_the_line_in_text_and_junit(void **state)
 	render_check_text(check, stream);
 	render_check_junit(check, stream);
 	assert_int_equal(fclose(stream), 0);
-	compare("check.txt", text);
+	golden_compare("check.txt", text);
 	free(text);
 	check_free(check);
 	baseline_free(before);
