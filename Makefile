@@ -353,9 +353,12 @@ bench-promises: $(BENCHES) ## what the analyzer promises about its own speed and
 
 # --- tidiness ------------------------------------------------------------------------------------
 
-.PHONY: lint format clean
+.PHONY: lint format schema clean
 lint: ## which folder includes which, circles, headers that compile alone, format
 	@tools/lint
+
+schema: $(BUILD)/kmemshim ## analyzer/report/report.schema.json anew, from the rows of render_json.c
+	$(Q)$< schema >$(BUILD)/schema.new && mv -f $(BUILD)/schema.new analyzer/report/report.schema.json
 
 format: ## clang-format all C and C++ files; lint holds it
 	clang-format -i $(shell find include shim analyzer examples tests -name '*.[ch]' -o -name '*.cc')

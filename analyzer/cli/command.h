@@ -33,5 +33,6 @@ extern const struct command command_sites;
 extern const struct command command_baseline;
 extern const struct command command_check;
 extern const struct command command_doctor;
+extern const struct command command_schema;
 
 #endif

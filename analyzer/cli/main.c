@@ -13,7 +13,7 @@
 
 static const struct command *const commands[] = {
 	&command_run,   &command_report,   &command_why,   &command_peak,   &command_leaks,
-	&command_sites, &command_baseline, &command_check, &command_doctor,
+	&command_sites, &command_baseline, &command_check, &command_doctor, &command_schema,
 };
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
