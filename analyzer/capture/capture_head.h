@@ -33,7 +33,7 @@ const struct kmem_chunk *capture_head_directory(const struct capture *capture);
 bool capture_head_chunks(struct capture *capture, uint32_t *chunk_count, struct fail *fail);
 
 /*
- * Words that lead somewhere or decide something (F6), refused requests and object_census (F7): what is damaged is told, and
+ * Words that lead somewhere or decide something (F6), refused requests and counts of live objects (F7): what is damaged is told, and
  * 0 afterwards. Heartbeats: those that are whole, into `heartbeats`. `before` is an earlier reading of the head: what
  * differs from it was being written.
  */

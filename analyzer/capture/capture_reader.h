@@ -22,7 +22,7 @@
 #include "kmem_format.h"
 
 /*
- * Opens and validates one capture. On success *out is the caller's, for capture_close(). `is_salvage` turns failed_requests
+ * Opens and validates one capture. On success *out is the caller's, for capture_close(). `is_salvage` turns refusals
  * about single sections into lines in `damages`.
  */
 bool capture_open(const char *path, bool is_salvage, struct capture **out, struct fail *fail);
