@@ -6,7 +6,7 @@
 #include "base/output.h"
 #include "cli/cmd_table.h"
 #include "cli/command.h"
-#include "model/model.h"
+#include "model/model_load.h"
 #include "report/render.h"
 
 #define PAGE_TOP 5
