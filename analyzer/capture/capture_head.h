@@ -11,12 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "capture/capture_reader.h"
-
-extern const char *const capture_section_names[KMEM_SECTION_COUNT];
-
-/* Refuses the capture; in salvage adds a line to `damages` instead and returns true. */
-bool capture_refuse(struct capture *capture, struct fail *fail, const char *text);
+#include "capture/capture.h"
 
 /* What never changes after the start (F4): is this a capture, one of ours, and whose? `bytes` of the head were read. */
 bool capture_head_check_fixed(struct capture *capture, size_t bytes, struct fail *fail);

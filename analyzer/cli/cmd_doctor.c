@@ -11,7 +11,7 @@
 #include "cli/command.h"
 #include "cli/options.h"
 #include "launch/doctor.h"
-#include "model/process_tree.h"
+#include "capture/capture_folder.h"
 
 static const char *const level_names[] = { [DOCTOR_OK] = "ok", [DOCTOR_NOTE] = "note", [DOCTOR_PROBLEM] = "problem" };
 
@@ -53,7 +53,7 @@ cmd_doctor(const struct options *options, int *status, struct fail *fail)
 	bool is_named = folder != NULL && folder[0] != '\0';
 	struct doctor doctor = { .count = 0 };
 
-	doctor_check_place(&doctor, is_named ? folder : PROCESS_TREE_DEFAULT_FOLDER, is_named);
+	doctor_check_place(&doctor, is_named ? folder : CAPTURE_FOLDER_DEFAULT, is_named);
 	if (options->argument_count > 0)
 		doctor_check_program(&doctor, options->arguments);
 	doctor_try(&doctor, options->arguments);

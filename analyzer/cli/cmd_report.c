@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "base/output.h"
+#include "capture/capture_folder.h"
 #include "cli/command.h"
-#include "model/model.h"
-#include "model/process_tree.h"
+#include "model/model_load.h"
 #include "report/render.h"
 
 #define JSON_FRAMES_BYTES (UINT64_C(512) << 20) // without --top: what a reader of JSON can still hold
@@ -56,7 +56,7 @@ cmd_report_load(const struct options *options, const char *capture, const char *
 	}
 	if (session == NULL && model->session_count > 1)
 		(void)fprintf(stderr, "kmemshim: %s: holds %zu sessions, this is the newest: name a file for another one\n",
-		              capture != NULL ? capture : PROCESS_TREE_DEFAULT_FOLDER, model->session_count);
+		              capture != NULL ? capture : CAPTURE_FOLDER_DEFAULT, model->session_count);
 	return model;
 }
 

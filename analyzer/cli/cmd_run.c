@@ -20,8 +20,8 @@
 #include "cli/command.h"
 #include "launch/launcher.h"
 #include "launch/program.h"
-#include "model/model.h"
-#include "model/process_tree.h"
+#include "model/model_load.h"
+#include "capture/capture_folder.h"
 
 #define SUMMARY_TOP 3
 #define EXIT_NOT_FOUND 127 // as shells say it
@@ -150,7 +150,7 @@ cmd_run(const struct options *options, int *status, struct fail *fail)
 		return false;
 	bool is_named = wanted != NULL && wanted[0] != '\0';
 	if (!is_named)
-		wanted = PROCESS_TREE_DEFAULT_FOLDER;
+		wanted = CAPTURE_FOLDER_DEFAULT;
 	if (!launcher_find_shim(shim, fail) || !launcher_make_folder(wanted, is_named, folder, fail))
 		return false;
 	if (owner_is_anothers(wanted, &owner))

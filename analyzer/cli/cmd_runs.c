@@ -11,9 +11,9 @@
 
 #include "analysis/rank.h"
 #include "base/units.h"
+#include "capture/capture_folder.h"
 #include "cli/cmd_report.h"
-#include "model/model.h"
-#include "model/process_tree.h"
+#include "model/model_load.h"
 #include "verdict/failed_requests.h"
 
 struct measuring {
@@ -131,7 +131,7 @@ static bool
 add_argument(const struct measuring *measuring, const char *path, struct fail *fail)
 {
 	struct session_list sessions;
-	bool is_done = process_tree_sessions(path, measuring->options->is_salvage, &sessions, fail);
+	bool is_done = capture_folder_sessions(path, measuring->options->is_salvage, &sessions, fail);
 
 	uint64_t newest = measuring->options->runs != 0 ? measuring->options->runs : measuring->runs->newest;
 	size_t first = sessions.count > newest ? sessions.count - (size_t)newest : 0;

@@ -18,7 +18,7 @@
 #include "base/units.h"
 #include "launch/launcher.h"
 #include "launch/program.h"
-#include "model/model.h"
+#include "model/model_load.h"
 
 static bool
 is_python_name(const char *path)
@@ -75,9 +75,9 @@ run(struct launch *launch, char *said, size_t room, struct fail *fail)
 static void
 read_capture(struct doctor *doctor, const char *name, const char *folder, bool is_python)
 {
-	const struct model_options wanted = { .capture = folder };
+	const struct model_options options = { .capture = folder };
 	struct fail fail;
-	struct model *model = model_load(&wanted, &fail);
+	struct model *model = model_load(&options, &fail);
 	const struct model_process *process;
 	char text[UNITS_TEXT_BYTES];
 	uint64_t limit;

@@ -23,7 +23,7 @@
 
 #include "analysis/rank.h"
 #include "kmem_words.h"
-#include "model/model.h"
+#include "model/model_load.h"
 #include "random.h"
 #include "report/render.h"
 #include "report/report.h"
