@@ -49,7 +49,7 @@ def test_no_text_names_a_setting_that_is_none():
 def test_every_option_and_command_is_described():
     cli = ROOT / "analyzer/cli"
     options = re.findall(r'^\t\[OPTION_\w+\] = \{ "([a-z-]+)"', (cli / "options.c").read_text(), flags=re.MULTILINE)
-    commands = re.findall(r"&command_(\w+)", (cli / "main.c").read_text())
+    commands = re.findall(r'^\t\t\.name = "(\w+)"', (cli / "commands.c").read_text(), flags=re.MULTILINE)
     pages = (ROOT / "docs/use.md").read_text() + (ROOT / "docs/ci.md").read_text()
     assert len(options) > 10 and len(commands) > 5
     assert [name for name in options if f"--{name}" not in pages] == []
