@@ -23,7 +23,7 @@
  *       its chunk, and `head_checksum` covers the whole head, the launcher's part excepted, which has its own.
  *   F6  a single word that leads somewhere or decides something is stored twice, once inverted, in one atomic word
  *       (kmem_twice()), or as one of a few words of which no two differ in less than two bytes.
- *   F7  heartbeats, refused requests, object_census, resident lines and what was inherited carry a checksum of themselves from the moment they count.
+ *   F7  heartbeats, refused requests, counts of live objects, resident lines and what was inherited carry a checksum of themselves from the moment they count.
  *       What devices held at a refusal is written anew when its place in the ring is: between the two moments at which the
  *       request says that it is being written.
  *

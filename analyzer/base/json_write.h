@@ -21,6 +21,7 @@ struct json_write {
 	unsigned inline_depth;
 	unsigned depth;
 	bool has_member; // in the innermost open object or array
+	void *context;   // the caller's
 };
 
 /* name: of the member; NULL inside arrays and for the outermost value. Texts may be any bytes: what is not UTF-8

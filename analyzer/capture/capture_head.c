@@ -20,17 +20,6 @@
 #define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
 #define FORGET(field) atomic_store_explicit(&(field), 0, memory_order_relaxed)
 
-const char *const capture_section_names[KMEM_SECTION_COUNT] = { "none", "sites", "generations", "records" };
-
-bool
-capture_refuse(struct capture *capture, struct fail *fail, const char *text)
-{
-	if (!capture->is_salvage)
-		return fail_set(fail, EXIT_CAPTURE, "%s: %s; %s", capture->path, text, SALVAGE_HINT);
-	capture_damaged(capture, "%s", text);
-	return true;
-}
-
 bool
 capture_head_check_fixed(struct capture *capture, size_t bytes, struct fail *fail)
 {

@@ -11,12 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "capture/capture_reader.h"
-
-extern const char *const capture_section_names[KMEM_SECTION_COUNT];
-
-/* Refuses the capture; in salvage adds a line to `damages` instead and returns true. */
-bool capture_refuse(struct capture *capture, struct fail *fail, const char *text);
+#include "capture/capture.h"
 
 /* What never changes after the start (F4): is this a capture, one of ours, and whose? `bytes` of the head were read. */
 bool capture_head_check_fixed(struct capture *capture, size_t bytes, struct fail *fail);
@@ -38,7 +33,7 @@ const struct kmem_chunk *capture_head_directory(const struct capture *capture);
 bool capture_head_chunks(struct capture *capture, uint32_t *chunk_count, struct fail *fail);
 
 /*
- * Words that lead somewhere or decide something (F6), refused requests and object_census (F7): what is damaged is told, and
+ * Words that lead somewhere or decide something (F6), refused requests and counts of live objects (F7): what is damaged is told, and
  * 0 afterwards. Heartbeats: those that are whole, into `heartbeats`. `before` is an earlier reading of the head: what
  * differs from it was being written.
  */

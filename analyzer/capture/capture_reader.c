@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,31 +27,12 @@
 #include "capture/capture_head.h"
 #include "kmem_words.h"
 
-#define DAMAGES_MAX 24
 #define ATTEMPTS_MAX 4 // a capture that is being closed settles within milliseconds
 #define ATTEMPT_PAUSE_NS 5000000
 #define SITES_PER_CHUNK (KMEM_CHUNK_BYTES / sizeof(struct kmem_site))
 
 /* relaxed, everywhere in this file: the memory is a private copy that nobody changes */
 #define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
-
-void
-capture_damaged(struct capture *capture, const char *format, ...)
-{
-	struct fail line;
-	char text[768];
-	va_list arguments;
-
-	if (capture->damage_count == DAMAGES_MAX) {
-		capture->damages_unsaid++;
-		return;
-	}
-	va_start(arguments, format);
-	(void)vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	fail_set(&line, EXIT_CAPTURE, "%s: %s", capture->name, text);
-	capture->damages[capture->damage_count++] = memory_text(line.text);
-}
 
 static void
 clean_field(char *field, size_t room)
@@ -339,7 +319,7 @@ capture_new(const char *path, bool is_salvage)
 	slash = strrchr(capture->path, '/');
 	capture->name = slash != NULL ? slash + 1 : capture->path;
 	capture->is_salvage = is_salvage;
-	capture->damages = memory_zeroed(DAMAGES_MAX, sizeof(char *));
+	capture->damages = memory_zeroed(CAPTURE_DAMAGES_MAX, sizeof(char *));
 	capture->identity = memory_zeroed(1, sizeof(*capture->identity));
 	capture->head = aligned_alloc(64, KMEM_HEAD_BYTES);
 	if (capture->head == NULL) {

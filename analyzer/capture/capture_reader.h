@@ -18,41 +18,11 @@
 #include <sys/types.h>
 
 #include "base/fail.h"
+#include "capture/capture.h"
 #include "kmem_format.h"
 
-struct capture_section {
-	unsigned char *bytes;
-	uint64_t size_bytes;
-	bool is_cut; // the file ends before the section does: what is missing is 0
-};
-
-struct capture {
-	char *path;
-	const char *name; // base name of the path
-	uid_t owner;      // of the file; see owner.h
-	bool is_salvage;
-	bool was_closed; // cleanly, and every checksum is there
-	bool is_still;   // nothing moved while it was read
-	uint32_t state;  // enum kmem_state
-	uint64_t file_bytes;
-	unsigned char *head;              // KMEM_HEAD_BYTES
-	const struct kmem_header *header; // in `head`
-	struct kmem_identity *identity;   // a copy: texts terminated, printable UTF-8
-	struct capture_section sections[KMEM_SECTION_COUNT];
-	size_t sites_left_out;      // records that contradicted themselves, in salvage; now empty
-	unsigned char *stack_marks; // capture_records.c: which stacks were checked; NULL until the first
-	size_t heartbeat_count;
-	struct kmem_heartbeat *heartbeats; // oldest first
-	// of each record since the program began to exit, less what it allocated; NULL: all is of its very end
-	int64_t *released_bytes;
-	uint64_t after_exit_bytes; // what was allocated since then in all, about
-	size_t damage_count;       // lines kept
-	char **damages;
-	uint64_t damages_unsaid; // further ones
-};
-
 /*
- * Opens and validates one capture. On success *out is the caller's, for capture_close(). `is_salvage` turns failed_requests
+ * Opens and validates one capture. On success *out is the caller's, for capture_close(). `is_salvage` turns refusals
  * about single sections into lines in `damages`.
  */
 bool capture_open(const char *path, bool is_salvage, struct capture **out, struct fail *fail);
@@ -60,9 +30,6 @@ void capture_close(struct capture *capture);
 
 /* Whose capture is it? Reads the head alone; the texts of *identity are cleaned. owner: out, of the file. */
 bool capture_peek(const char *path, bool is_salvage, struct kmem_identity *identity, uid_t *owner, struct fail *fail);
-
-/* Adds a line to `damages`; beyond a few dozen they are only counted. */
-void capture_damaged(struct capture *capture, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 size_t capture_site_count(const struct capture *capture);
 const struct kmem_site *capture_site(const struct capture *capture, size_t index);

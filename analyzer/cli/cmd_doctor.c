@@ -9,8 +9,9 @@
 #include "base/json_write.h"
 #include "base/output.h"
 #include "cli/command.h"
+#include "cli/options.h"
 #include "launch/doctor.h"
-#include "model/process_tree.h"
+#include "capture/capture_folder.h"
 
 static const char *const level_names[] = { [DOCTOR_OK] = "ok", [DOCTOR_NOTE] = "note", [DOCTOR_PROBLEM] = "problem" };
 
@@ -45,14 +46,14 @@ print_json(const struct doctor *doctor)
 	json_write_close(&json, '}');
 }
 
-static bool
-run(const struct options *options, int *status, struct fail *fail)
+bool
+cmd_doctor(const struct options *options, int *status, struct fail *fail)
 {
 	const char *folder = options->output != NULL ? options->output : getenv("KMEMSHIM_OUT");
 	bool is_named = folder != NULL && folder[0] != '\0';
 	struct doctor doctor = { .count = 0 };
 
-	doctor_check_place(&doctor, is_named ? folder : PROCESS_TREE_DEFAULT_FOLDER, is_named);
+	doctor_check_place(&doctor, is_named ? folder : CAPTURE_FOLDER_DEFAULT, is_named);
 	if (options->argument_count > 0)
 		doctor_check_program(&doctor, options->arguments);
 	doctor_try(&doctor, options->arguments);
@@ -68,16 +69,3 @@ run(const struct options *options, int *status, struct fail *fail)
 	doctor_free(&doctor);
 	return output_finish(fail);
 }
-
-const struct command command_doctor = {
-	.name = "doctor",
-	.arguments = "[--] [CMD...]",
-	.summary = "what would keep CMD from being recorded, before it is run",
-	.details = "Looks at the library, the folder of captures, limits, the environment, CMD and its libraries. CMD is not run, but\n"
-			   "a Python is, with nothing to do. Exit status: 0 when nothing is in the way, 1 when something is.\n",
-	.options = OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_JSON),
-	.arguments_min = 0,
-	.arguments_max = -1,
-	.is_launcher = true,
-	.run = run,
-};

@@ -10,7 +10,6 @@
 
 #include "analysis/rank.h"
 #include "base/memory.h"
-#include "gate/check_match.h"
 
 const char *
 check_rule_name(const struct check_rule *rule)

@@ -22,13 +22,9 @@
 #include <stdint.h>
 
 #include "gate/baseline.h"
+#include "gate/check_match.h"
 
 enum check_kind { CHECK_PEAK, CHECK_LIVE, CHECK_LEAK };
-
-struct check_tolerance {
-	uint64_t absolute_bytes;
-	uint32_t relative_ppm;
-};
 
 struct check_rule {
 	enum check_kind kind;

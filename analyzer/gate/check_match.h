@@ -10,7 +10,14 @@
 #ifndef CHECK_MATCH_H
 #define CHECK_MATCH_H
 
-#include "gate/check.h"
+#include <stdint.h>
+
+#include "gate/baseline.h"
+
+struct check_tolerance {
+	uint64_t absolute_bytes;
+	uint32_t relative_ppm;
+};
 
 /* What a line may hold that held so much. */
 uint64_t check_limit(uint64_t before_bytes, struct check_tolerance tolerance);

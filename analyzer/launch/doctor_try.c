@@ -16,10 +16,9 @@
 #include <unistd.h>
 
 #include "base/units.h"
-#include "cli/cmd_table.h"
 #include "launch/launcher.h"
 #include "launch/program.h"
-#include "model/model.h"
+#include "model/model_load.h"
 
 static bool
 is_python_name(const char *path)
@@ -76,9 +75,9 @@ run(struct launch *launch, char *said, size_t room, struct fail *fail)
 static void
 read_capture(struct doctor *doctor, const char *name, const char *folder, bool is_python)
 {
-	const struct options options = { .top = 0 };
+	const struct model_options options = { .capture = folder };
 	struct fail fail;
-	struct model *model = cmd_table_load(&options, folder, NULL, &fail);
+	struct model *model = model_load(&options, &fail);
 	const struct model_process *process;
 	char text[UNITS_TEXT_BYTES];
 	uint64_t limit;

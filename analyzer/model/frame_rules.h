@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/model.h"
+#include "model/frame.h"
 
 struct frame_rules {
 	const char *project;          // only code below this folder is the user's own; NULL = by rule

@@ -1,7 +1,7 @@
 /*
  * model.h - what happened in this session: processes, domains, sites, readable stacks.
  *
- * model_load() reads every capture that was asked for (capture_reader.c, process_tree.c), makes frames readable
+ * model_load() (model_load.h) reads every capture that was asked for (capture_reader.c, capture_folder.c), makes frames readable
  * (symbolizer.c for native ones, python_text.c for Python ones) and indexes the result (uthash). Afterwards nothing
  * reads a capture any more: rankings, verdict, baseline see only this. Read-only after load, single-threaded.
  *
@@ -17,28 +17,9 @@
 
 #include "base/fail.h"
 #include "kmem_format.h"
+#include "model/frame.h"
 
 struct text_pool;
-
-enum model_frame_kind { MODEL_FRAME_NATIVE, MODEL_FRAME_PYTHON };
-
-struct model_frame {
-	enum model_frame_kind kind;
-	const char *function;    // demangled, without arguments for C++; "" when unknown
-	const char *file;        // source file, or a model_cell's; "" when unknown
-	uint32_t line;           // 0 = unknown
-	uint32_t first_line;     // Python: of the function; 0 = unknown
-	const char *module;      // base name of the ELF object, or of the Python file; "" when unknown
-	const char *module_path; // full path of the ELF object; "" for Python
-	uint64_t module_offset;  // address relative to the module (native), 0 for Python
-	bool is_user;            // the user's own code: not the standard library, site-packages, the interpreter, a system
-							 // library or an allocator
-	uint64_t built_ns;       // native: when the module's file was written, CLOCK_REALTIME; 0 = unknown
-	bool is_inlined;         // native: was inlined into the frame after it
-	bool is_importlib;       // Python: part of the import system
-	bool is_repeated;        // native: it called itself, and further frames of it were left out behind this one
-	bool is_trusted;         // a capture of a trusted owner names it (owner.h): its source file may be read
-};
 
 enum model_leak_class {
 	MODEL_LEAK_NONE,      // holds nothing
@@ -261,20 +242,6 @@ struct model {
 	// for a command line, as a shell takes it: the capture, or the folder when they are several
 	const char *argument;
 };
-
-struct model_options {
-	const char *capture;  // file or folder; NULL = the newest session in ./kmemshim.out
-	const char *session;  // which of a folder's sessions; NULL = the newest
-	const char *sysroot;  // prefix for module paths; NULL = none
-	const char *project;  // only code below this folder is the user's own; NULL = by rule
-	const char *wrappers; // names as frame_rules.h takes them; NULL = none
-	bool is_salvage;      // read what is intact of a damaged capture instead of refusing it
-	bool wants_symbols;   // false: leave native frames unnamed (fast totals)
-};
-
-/* The result is owned by the caller; model_free(NULL) is legal. NULL and *fail filled when nothing could be read. */
-struct model *model_load(const struct model_options *options, struct fail *fail);
-void model_free(struct model *model);
 
 /* What a file of the model is called on disk, where its name has bytes that cannot be shown. Owned by the model. */
 const char *model_file_on_disk(const struct model *model, const char *file);

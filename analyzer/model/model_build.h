@@ -1,7 +1,7 @@
 /*
  * model_build.h - the model while it is being made: what its parts share.
  *
- *   model.c            the order of the steps
+ *   model_load.c       the order of the steps
  *   model_processes.c  one capture's head: process, heartbeats, notes
  *   model_failed.c     one capture's refused requests, and what devices held then
  *   model_domains.c    one capture's domains: the sums of its sites

@@ -12,7 +12,7 @@
 #include "base/owner.h"
 #include "kmem_words.h"
 #include "model/model_build.h"
-#include "model/process_tree.h"
+#include "model/process_alive.h"
 
 /* relaxed: a private copy that nobody changes */
 #define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
@@ -179,9 +179,9 @@ model_add_process(struct build *build, struct capture *capture, struct domain_ro
 		.path = text_pool_add_text(build->pool, capture->path),
 		.identity = identity,
 		.state = capture->state,
-		.is_alive = process_tree_is_alive(identity),
+		.is_alive = process_is_alive(identity),
 		.is_trusted = owner_is_trusted(capture->owner),
-		.is_hidden = process_tree_is_hidden(identity),
+		.is_hidden = process_is_hidden(identity),
 		.is_finalizing = COPY_OF(header->is_finalizing) != 0,
 		.is_at_exit = capture->released_bytes != NULL,
 		.after_exit_bytes = capture->after_exit_bytes,

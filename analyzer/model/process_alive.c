@@ -1,6 +1,8 @@
 /*
- * process_alive.c - does the process of a capture run now (see process_tree.h)?
+ * process_alive.c - does the process of a capture run now (see process_alive.h)?
  */
+#include "model/process_alive.h"
+
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,7 +11,6 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
-#include "model/process_tree.h"
 
 #define NOT_RUNNING UINT64_MAX
 #define OUTERMOST_NAMESPACE 0xeffffffcu // of pids, in which all are seen: PROC_PID_INIT_INO of linux/proc_ns.h
@@ -127,13 +128,13 @@ is_elsewhere(const struct kmem_identity *identity)
 }
 
 bool
-process_tree_is_hidden(const struct kmem_identity *identity)
+process_is_hidden(const struct kmem_identity *identity)
 {
 	return is_elsewhere(identity) && own_namespace() != OUTERMOST_NAMESPACE;
 }
 
 bool
-process_tree_is_alive(const struct kmem_identity *identity)
+process_is_alive(const struct kmem_identity *identity)
 {
 	char text[64];
 

@@ -24,6 +24,8 @@ struct render_options {
 };
 
 void render_json(const struct report *report, FILE *stream);
+/* The JSON schema of what render_json() writes. */
+void render_json_schema(FILE *stream);
 
 /* Parts of the text, in the order in which a page has them. */
 void render_text_verdict(const struct report *report, FILE *stream);

@@ -1,431 +1,623 @@
 /*
- * render_json.c - the report as JSON, schema 1, described in report.schema.json.
+ * render_json.c - the report as JSON: one row per field. report.schema.json is made from the same rows (make schema).
  *
  * When failing  errors stay in the stream.
  */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <uthash.h>
 
-#include "base/json_write.h"
+#include "base/json_fields.h"
 #include "base/memory.h"
 #include "report/render.h"
 #include "report/report.h"
 
 #define SITES_INLINE_DEPTH 2 // one site is one line
 
-/* Left out where the frame is on the stack itself. */
-static void
-put_relation(struct json_write *json, const char *relation)
+/* is_known: NULL, or whether a struct is there at all. */
+#define OBJECT(name_, is_known, meaning_) \
+	static const struct json_object name_##_object = { #name_, meaning_, name_##_fields, sizeof(OWNER), is_known }
+
+/* --- places ------------------------------------------------------------------------------------------------------ */
+
+static const char *const relations[] = { "while", "started by", NULL };
+#define RELATION                                                                                                    \
+	JSON_FIELD(                                                                                                     \
+		relation,                                                                                                   \
+		"Left out unless the thread had no Python frames and this one is another thread's. while: the user's line " \
+		"at which a Python thread was seen last. started by: where the thread was created.",                        \
+		.without = JSON_LEFT_OUT, .values = relations)
+
+#define OWNER struct report_place
+static bool
+is_place_known(const void *owner)
 {
-	if (relation[0] != '\0')
-		json_write_text(json, "relation", relation);
+	return ((const OWNER *)owner)->is_known;
 }
 
-/* Only of what has no name. */
-static void
-put_offset(struct json_write *json, uint64_t offset)
+static const struct json_field place_fields[] = {
+	JSON_FIELD(
+		file,
+		"Source file as the program or its debug information names it, \"cell In[12]\" or \"cell #HASH\" for a cell of a notebook; \"\" when unknown."),
+	JSON_FIELD(line, "Line, from 1; 0 when unknown."),
+	JSON_FIELD(
+		function,
+		"Function; the qualified name where Python has it, demangled without arguments for C++ and Rust; \"\" when unknown."),
+	JSON_FIELD(module, "Base name of the ELF object or of the Python file; \"\" when unknown."),
+	JSON_FIELD(
+		offset,
+		"Left out unless the module is known and neither function nor file is: the address in the module, as addr2line takes it; of a call, the instruction behind it.",
+		.without = JSON_LEFT_OUT),
+	RELATION,
+	JSON_FIELD(source,
+	           "Text of the line, at most 200 bytes; null = not known, or the file on disk is not the one that ran.",
+	           .without = JSON_NULL),
+	JSON_FIELD(is_source_changed,
+	           "The file is there, but it was changed after the program started: its line is not shown."),
+	{ .name = NULL },
+};
+OBJECT(place, is_place_known, "A line of code.");
+#undef OWNER
+
+#define WHERE(meaning_) \
+	JSON_FIELD_OF(JSON_OBJECT, "where", where, meaning_, .object = &place_object, .without = JSON_NULL)
+
+/* --- verdict ----------------------------------------------------------------------------------------------------- */
+
+#define OWNER struct report_pinning
+static const struct json_field pinning_fields[] = {
+	WHERE("The line."),
+	JSON_FIELD(pinned_bytes, "Pages that its blocks keep."),
+	{ .name = NULL },
+};
+OBJECT(pinning, NULL, "A line of which few blocks keep many nearly empty pages in memory.");
+#undef OWNER
+
+#define OWNER struct report_part
+static const struct json_field memory_part_fields[] = {
+	JSON_FIELD(name, ""),
+	JSON_FIELD(bytes, ""),
+	{ .name = NULL },
+};
+OBJECT(memory_part, NULL, "A part of what was in memory.");
+#undef OWNER
+
+#define OWNER struct report_memory
+static bool
+is_much_freed(const void *owner)
 {
-	if (offset != 0)
-		json_write_number(json, "offset", offset);
+	return ((const OWNER *)owner)->kept_bytes != 0;
 }
 
-static void
-put_text_or_null(struct json_write *json, const char *name, const char *text)
-{
-	if (text[0] != '\0')
-		json_write_text(json, name, text);
-	else
-		json_write_null(json, name);
-}
+static const struct json_field most_fragmented_fields[] = {
+	JSON_FIELD_AS("pid", fragmented_pid, "Process id."),
+	JSON_FIELD_OF(
+		JSON_OBJECTS, "pinned_by", pinning,
+		"Lines of which few blocks keep nearly empty pages, the most first, as far as pages were sampled; of all processes.",
+		.object = &pinning_object, .count_offset = offsetof(OWNER, pinning_count)),
+	{ .name = NULL },
+};
+OBJECT(most_fragmented, is_much_freed,
+       "The process that freed_kept_bytes is of. All its figures are in processes[].fragmentation.");
+
+static const struct json_field memory_fields[] = {
+	JSON_FIELD(bytes, "Sum of the parts."),
+	JSON_FIELD_AS("sampled_bytes", sample_bytes,
+	              "Of these, what samples of the mappings saw; the rest was only seen in sums, later or elsewhere."),
+	JSON_FIELD(age_ns, "From the oldest of these samples to the end, or to the last heartbeat."),
+	JSON_FIELD_AS(
+		"freed_kept_bytes", kept_bytes,
+		"Freed memory that malloc did not give back, where it is a quarter of what was in memory and 32 MiB; else 0. Of the process where it is most."),
+	JSON_FIELD_AS("freed_empty_bytes", kept_empty_bytes,
+	              "Of that, pages without a block: malloc_trim() gives these back."),
+	JSON_FIELD_WHOLE(JSON_OBJECT, "fragmentation", "null = freed_kept_bytes is 0.", .object = &most_fragmented_object,
+	                 .without = JSON_NULL),
+	JSON_FIELD_OF(JSON_OBJECTS, "parts", parts, "The largest first.", .object = &memory_part_object,
+	              .count_offset = offsetof(OWNER, part_count)),
+	{ .name = NULL },
+};
+OBJECT(
+	memory, NULL,
+	"What was in memory of the processes that ran at the end, when it was sampled last. Of a process that the kernel killed for its container's limit: of all that was charged there.");
+#undef OWNER
+
+static const char *const causes[] = {
+	"container-limit",
+	"machine-memory",
+	"shm-full",
+	"device-memory",
+	"request-refused",
+	"low-memory-daemon",
+	"crashed",
+	"signal",
+	"failed",
+	"gone",
+	"running",
+	"exec-replaced",
+	"exited",
+	"child-killed",
+	"not-closed",
+	"unknown",
+	NULL,
+};
+static const char *const confidences[] = { "certain", "likely", "possible", "unknown", NULL };
+
+#define OWNER struct report_verdict
+static const struct json_field verdict_fields[] = {
+	JSON_FIELD(
+		cause,
+		"container-limit: killed because a cgroup's limit was reached. machine-memory: killed because the machine was out of memory. shm-full: SIGBUS with a full /dev/shm. device-memory: ended after a device refused memory. request-refused: ended after a host request was refused. low-memory-daemon: killed by another program while memory was low. crashed, signal, failed, exited: as the wait status says; memory is not the suspect. child-killed: the program did well, or was stopped by a signal, but the kernel killed a child of it for memory. gone: no clean-exit mark, and nobody saw how. not-closed: another boot or machine, nothing can be said.",
+		.values = causes),
+	JSON_FIELD(confidence, "How far the evidence carries.", .values = confidences),
+	JSON_FIELD(text, "A paragraph for a person."),
+	JSON_FIELD(next, "One thing to do."),
+	JSON_FIELD_OF(JSON_OBJECT, "memory", memory, "null = memory was never sampled.", .object = &memory_object,
+	              .is_pointer = true, .without = JSON_NULL),
+	JSON_FIELD(untouched_bytes, "Requested and not in memory, where the text tells of it; else 0."),
+	JSON_FIELD(
+		domain,
+		"Only of `why --domain`: the domain that text and next are about. cause and confidence are the program's.",
+		.without = JSON_LEFT_OUT),
+	{ .name = NULL },
+};
+OBJECT(verdict, NULL, "Why the program ended.");
+#undef OWNER
+
+/* --- totals ------------------------------------------------------------------------------------------------------ */
+
+#define OWNER struct device_part
+static const struct json_field device_part_fields[] = {
+	JSON_FIELD(name, ""),
+	JSON_FIELD(live_bytes, ""),
+	{ .name = NULL },
+};
+OBJECT(device_part, NULL, "A part of what is live on a device: tensors, what PyTorch's cache keeps, a library.");
+#undef OWNER
+
+#define PARTS(meaning_)                                                                  \
+	JSON_FIELD_OF(JSON_OBJECTS, "parts", parts, meaning_, .object = &device_part_object, \
+	              .count_offset = offsetof(OWNER, part_count))
+
+#define OWNER struct report_domain
+static const struct json_field domain_fields[] = {
+	JSON_FIELD(
+		live_bytes,
+		"Requested bytes not released at the end (or at the moment when Python began to shut down), all processes; without what children inherited."),
+	JSON_FIELD(live_count, "Number of those blocks."),
+	JSON_FIELD(peak_bytes,
+	           "Highest live bytes: of the process when there is one, else the sum of each process's own peak."),
+	JSON_FIELD(allocated_bytes, "Sum of all requested bytes, released or not."),
+	JSON_FIELD(allocated_count, "Number of allocations."),
+	JSON_FIELD(freed_bytes, "Sum of all released bytes."),
+	JSON_FIELD(freed_count, "Number of releases."),
+	JSON_FIELD(inherited_bytes, "Live in parents at fork, as seen by their children; in no other figure."),
+	JSON_FIELD(
+		concurrent_peak_bytes,
+		"Highest sum of the peaks of processes that ran at the same time, or may have: nobody knows when a killed process ended. peak_bytes is the sum over all."),
+	JSON_FIELD(together_live_bytes, "The same of what was live at their ends."),
+	JSON_FIELD(peak_resident_bytes, "Resident set at the last heartbeat before the peak; 0 = not seen."),
+	JSON_FIELD(untouched_bytes,
+	           "Of live_bytes, not in memory when the resident set was sampled last; the sum of its sites'."),
+	JSON_FIELD(
+		returned_bytes,
+		"Of live mappings, given back to the system by madvise, counted at each such call; they are live all the same."),
+	JSON_FIELD(lost_sites, "Allocations of this domain counted without their stack: no room for more stacks."),
+	JSON_FIELD(lost_stacks, "Allocations of this domain whose stack could not be taken."),
+	JSON_FIELD(
+		is_at_refusal,
+		"Of a device, or its tensors: live figures are those of the moment when it refused a request that ended a process. What that process released afterwards counts as live."),
+	PARTS("Of a device (cuda:N): what its live bytes are made of, largest first. Empty for other domains."),
+	{ .name = NULL },
+};
+OBJECT(domain, NULL, "Totals of one domain.");
+#undef OWNER
 
 static void
-put_place(struct json_write *json, const char *name, const struct report_place *place)
+put_totals(struct json_write *json, const void *owner)
 {
-	if (!place->is_known) {
-		json_write_null(json, name);
-		return;
+	const struct report *report = owner;
+
+	for (size_t i = 0; i < report->domain_count; i++)
+		json_object_write(json, report->domains[i].name, &domain_object, &report->domains[i]);
+}
+
+/* --- losses ------------------------------------------------------------------------------------------------------ */
+
+typedef uint64_t report_losses[KMEM_LOSS_COUNT];
+#define OWNER report_losses
+#define LOSS(name_, number, meaning_)                                                               \
+	{                                                                                               \
+		.name = name_, .meaning = meaning_, .kind = JSON_U64, .offset = (number) * sizeof(uint64_t) \
 	}
-	json_write_open(json, name, '{');
-	json_write_text(json, "file", place->file);
-	json_write_number(json, "line", place->line);
-	json_write_text(json, "function", place->function);
-	json_write_text(json, "module", place->module);
-	put_offset(json, place->offset);
-	put_relation(json, place->relation);
-	put_text_or_null(json, "source", place->source);
-	json_write_bool(json, "is_source_changed", place->is_source_changed);
-	json_write_close(json, '}');
-}
+static const struct json_field losses_fields[] = {
+	LOSS("lost_events", KMEM_LOST_EVENTS, "Allocations that were seen but not recorded, because no table had room."),
+	LOSS("lost_event_bytes", KMEM_LOST_EVENT_BYTES, "Requested bytes of lost_events."),
+	LOSS("lost_sites", KMEM_LOST_SITES,
+	     "Allocations counted at the one site that stands for every stack for which there was no room."),
+	LOSS("lost_stacks", KMEM_LOST_STACKS, "Allocations whose stack could not be taken."),
+	LOSS(
+		"lost_unknown_frees", KMEM_LOST_UNKNOWN_FREES,
+		"Releases of addresses that were never seen given out: blocks from before the recording. No figure is wrong for it."),
+	LOSS("lost_missed_frees", KMEM_LOST_MISSED_FREES, "Addresses given out again without a release that was seen."),
+	LOSS("lost_reentrant", KMEM_LOST_REENTRANT,
+	     "Allocations made while the thread was inside the recorder (signal handlers)."),
+	LOSS("lost_unwinds", KMEM_LOST_UNWINDS, "Native stacks that ended before the outermost frame."),
+	LOSS("lost_python_frames", KMEM_LOST_PYTHON_FRAMES, "Python frames that failed a validity check."),
+	LOSS(
+		"lost_python_text", KMEM_LOST_PYTHON_TEXT,
+		"How often a Python function on a stack had no room for its name or lines; one function may be counted more than once."),
+	LOSS("lost_modules", KMEM_LOST_MODULES, "Shared objects that could not be described."),
+	LOSS("lost_teardown_events", KMEM_LOST_TEARDOWN_EVENTS,
+	     "Events, mostly releases, after Python began to shut down; left out on purpose."),
+	LOSS("lost_growth", KMEM_LOST_GROWTH, "How often the capture could not grow."),
+	LOSS("lost_fallback_unwinds", KMEM_LOST_FALLBACK_UNWINDS,
+	     "Stacks that needed the slow unwinder; a cost, not a loss."),
+	LOSS(
+		"lost_native_paths", KMEM_LOST_NATIVE_PATHS,
+		"Lines of Python with thousands of native stacks; their further small blocks are listed without native frames."),
+	LOSS(
+		"lost_inherited_frees", KMEM_LOST_INHERITED_FREES,
+		"Releases, in forked children, of blocks that they inherited; not a loss: they are in no figure of the child."),
+	LOSS(
+		"lost_contexts", KMEM_LOST_CONTEXTS,
+		"Contexts of a device's driver beyond the 64 that are told apart; what they held at their end seems to be still there."),
+	{ .name = NULL },
+};
+OBJECT(losses, NULL, "What could not be recorded.");
+#undef OWNER
 
-static void
-put_leak(struct json_write *json, const struct report_leak *leak)
+#define LOSSES(meaning_) JSON_FIELD_OF(JSON_OBJECT, "losses", losses, meaning_, .object = &losses_object)
+
+/* --- processes --------------------------------------------------------------------------------------------------- */
+
+#define OWNER struct report_built
+static const struct json_field built_fields[] = {
+	JSON_FIELD_OF(JSON_KEY, "key", key, "As in sites."),
+	JSON_FIELD(live_bytes, "When the parent forked."),
+	{ .name = NULL },
+};
+OBJECT(built, NULL, "A call site of the parent.");
+#undef OWNER
+
+#define OWNER struct report_heap_pages
+static bool
+are_pages_sampled(const void *owner)
 {
-	json_write_open(json, "leak", '{');
-	json_write_text(json, "class", leak->class_name);
-	json_write_number(json, "generations_alive", leak->generations_alive);
-	json_write_number(json, "generations_total", leak->generations_total);
-	json_write_number(json, "bytes_per_generation", leak->bytes_per_generation);
-	json_write_close(json, '}');
+	return ((const OWNER *)owner)->sampled_pages != 0;
 }
 
-static void
-put_in_memory(struct json_write *json, const struct report_in_memory *in_memory)
+static const struct json_field heap_pages_fields[] = {
+	JSON_FIELD(sampled_pages, "How many pages were sampled."),
+	JSON_FIELD(bytes, "All of them."),
+	JSON_FIELD(empty_bytes, "Pages without a live block: malloc_trim() gives them back."),
+	JSON_FIELD(sparse_bytes, "Pages of which live blocks fill less than half."),
+	JSON_FIELD(sparse_live_bytes, "Requested bytes of the blocks in these."),
+	{ .name = NULL },
+};
+OBJECT(heap_pages, are_pages_sampled,
+       "Malloc's pages that were in memory then, without those of blocks of 1 MiB and more, from a sample.");
+#undef OWNER
+
+#define OWNER struct report_fragmentation
+static bool
+is_fragmented(const void *owner)
 {
-	json_write_number(json, "untouched_bytes", in_memory->untouched_bytes);
-	json_write_number(json, "large_bytes", in_memory->large_bytes);
-	json_write_number(json, "large_resident_bytes", in_memory->large_resident_bytes);
-	json_write_number(json, "pinned_bytes", in_memory->pinned_bytes);
+	return ((const OWNER *)owner)->freed_bytes != 0;
 }
 
-static void
-put_memory(struct json_write *json, const struct report_memory *memory)
+static const struct json_field fragmentation_fields[] = {
+	JSON_FIELD(freed_bytes, "Freed and still in memory."),
+	JSON_FIELD(live_bytes, "The rest of heap_bytes, with malloc's own words."),
+	JSON_FIELD(heap_bytes, "Malloc's pages in memory, without those of blocks of 1 MiB and more."),
+	JSON_FIELD(resident_bytes, "Of the process, then."),
+	JSON_FIELD(share_ppm, "freed_bytes of resident_bytes, in parts per million."),
+	JSON_FIELD(
+		empty_bytes,
+		"Pages without a live block: malloc_trim() gives them back. As of the sample; 0 too where pages were not sampled, or memory grew since."),
+	JSON_FIELD(sparse_bytes, "Pages of which live blocks fill less than half."),
+	JSON_FIELD(sparse_live_bytes, "Requested bytes of the blocks in these."),
+	JSON_FIELD_AS("is_after_last_sample", is_later,
+	              "From sums at the last heartbeat: what is live fell, or memory grew, after the last sample."),
+	{ .name = NULL },
+};
+OBJECT(
+	fragmentation, is_fragmented,
+	"Freed memory that malloc did not give back, where it is a quarter of what the process had in memory and 32 MiB. When it was sampled last or, where more is known by that, at the last heartbeat.");
+#undef OWNER
+
+#define OWNER struct report_process
+static bool
+is_resident_sampled(const void *owner)
 {
-	if (memory == NULL) {
-		json_write_null(json, "memory");
-		return;
-	}
-	json_write_open(json, "memory", '{');
-	json_write_number(json, "bytes", memory->bytes);
-	json_write_number(json, "sampled_bytes", memory->sample_bytes);
-	json_write_number(json, "age_ns", memory->age_ns);
-	json_write_number(json, "freed_kept_bytes", memory->kept_bytes);
-	json_write_number(json, "freed_empty_bytes", memory->kept_empty_bytes);
-	if (memory->kept_bytes == 0) {
-		json_write_null(json, "fragmentation");
-	} else {
-		json_write_open(json, "fragmentation", '{');
-		json_write_number(json, "pid", memory->fragmented_pid);
-		json_write_open(json, "pinned_by", '[');
-		for (size_t i = 0; i < memory->pinning_count; i++) {
-			json_write_open(json, NULL, '{');
-			put_place(json, "where", &memory->pinning[i].where);
-			json_write_number(json, "pinned_bytes", memory->pinning[i].pinned_bytes);
-			json_write_close(json, '}');
-		}
-		json_write_close(json, ']');
-		json_write_close(json, '}');
-	}
-	json_write_open(json, "parts", '[');
-	for (size_t i = 0; i < memory->part_count; i++) {
-		json_write_open(json, NULL, '{');
-		json_write_text(json, "name", memory->parts[i].name);
-		json_write_number(json, "bytes", memory->parts[i].bytes);
-		json_write_close(json, '}');
-	}
-	json_write_close(json, ']');
-	json_write_close(json, '}');
+	return ((const OWNER *)owner)->resident_parts != NULL;
 }
 
-static void
-put_verdict(struct json_write *json, const struct report_verdict *verdict)
+static bool
+has_exited(const void *owner)
 {
-	json_write_open(json, "verdict", '{');
-	json_write_text(json, "cause", verdict->cause);
-	json_write_text(json, "confidence", verdict->confidence);
-	json_write_text(json, "text", verdict->text);
-	json_write_text(json, "next", verdict->next);
-	put_memory(json, verdict->memory);
-	json_write_number(json, "untouched_bytes", verdict->untouched_bytes);
-	if (verdict->domain != NULL)
-		json_write_text(json, "domain", verdict->domain);
-	json_write_close(json, '}');
+	return ((const OWNER *)owner)->exit_status >= 0;
 }
 
-static void
-put_parts(struct json_write *json, const struct device_part *parts, size_t count)
+static bool
+has_limit(const void *owner)
 {
-	json_write_open(json, "parts", '[');
-	for (size_t i = 0; i < count; i++) {
-		json_write_open(json, NULL, '{');
-		json_write_text(json, "name", parts[i].name);
-		json_write_number(json, "live_bytes", parts[i].live_bytes);
-		json_write_close(json, '}');
-	}
-	json_write_close(json, ']');
+	return ((const OWNER *)owner)->limit_bytes != UINT64_MAX;
 }
 
-static void
-put_totals(struct json_write *json, const struct report *report)
+static const struct json_field resident_fields[] = {
+	JSON_FIELD_AS("bytes", resident_sampled_bytes, "Sum of the parts."),
+	JSON_FIELD_AS(
+		"age_ns", resident_age_ns,
+		"From that sample to the end of the process or, where that is not known, to the last heartbeat, which saw resident_bytes; 0 too when all figures are of the moment before Python ended."),
+	JSON_FIELD_OF(
+		JSON_COUNTERS, "parts", resident_parts,
+		"By what lies there: brk, heap (malloc's other mappings), mmap, reserved, python/arena, shared, file, program, stacks, kmemshim, inherited (from before the fork), not attributed.",
+		.is_pointer = true, .counters = KMEM_RESIDENT_PARTS, .name_of = report_resident_name),
+	JSON_FIELD_OF(
+		JSON_COUNTERS, "kmemshim", own_bytes,
+		"The part kmemshim by use: addresses (which line each block is of), sites, stack rules, threads, capture (pages of the file), library (and what is small).",
+		.is_pointer = true, .counters = KMEM_OWN_PARTS, .name_of = report_own_name),
+	JSON_FIELD_OF(JSON_OBJECT, "heap_pages", heap_pages, "null = pages were not sampled.", .object = &heap_pages_object,
+	              .without = JSON_NULL),
+	{ .name = NULL },
+};
+OBJECT(
+	resident, is_resident_sampled,
+	"What the resident set was made of when its mappings were sampled last, which may be older than resident_bytes.");
+
+static const char *const states[] = { "starting", "running", "exited",  "exec-replaced",
+	                                  "signal",   "gone",    "unknown", NULL };
+
+static const struct json_field process_fields[] = {
+	JSON_FIELD(pid, "Process id."),
+	JSON_FIELD(parent_pid, "Process id of its parent at start."),
+	JSON_FIELD(path, "Capture file."),
+	JSON_FIELD(name, "Script, or base name of the executable."),
+	JSON_FIELD(command, "Command line as a shell would take it; cut after 4096 bytes."),
+	JSON_FIELD(directory, "Working directory at start."),
+	JSON_FIELD(
+		state,
+		"signal: ended by a signal, seen by the launcher. gone: not alive, no clean-exit mark, same boot. unknown: not closed, another boot or machine.",
+		.values = states),
+	JSON_FIELD(exit_status, "Exit status; null = not known, or ended by a signal.", .without = JSON_NULL,
+	           .is_known = has_exited),
+	JSON_FIELD(signal, "Signal that ended it; null = none or not known.", .without = JSON_NULL),
+	JSON_FIELD(python_version, "\"3.11.7\"; null = no interpreter.", .without = JSON_NULL),
+	JSON_FIELD(tool_version, "Version of the recorder."),
+	JSON_FIELD(start_realtime_ns, "Start, nanoseconds since 1970."),
+	JSON_FIELD(live_bytes, "Requested bytes live: heap, mmap, shared, python/arena and library."),
+	JSON_FIELD(
+		peak_bytes,
+		"The highest that was seen: its largest domain's peak, or the sum of what was live at a heartbeat or at the end."),
+	JSON_FIELD(allocated_bytes, "Sum of all requested bytes, all domains."),
+	JSON_FIELD(refused_count, "Requests that the system refused, also those that are not in failed_requests any more."),
+	JSON_FIELD(
+		inherited_bytes,
+		"Of a forked child: live in its parent at fork, in memory that is private to a process; in no other figure."),
+	JSON_FIELD(
+		copied_bytes,
+		"Of inherited memory, copied by writing to it: at least so much, in whole pages, so that it may be more than inherited_bytes."),
+	JSON_FIELD(is_copied_known, "False: it was not sampled before the process ended, or up to now."),
+	JSON_FIELD_OF(JSON_OBJECTS, "built", built, "What held most of what it inherited, the most first.",
+	              .object = &built_object, .is_pointer = true, .count_offset = offsetof(OWNER, built_count)),
+	JSON_FIELD(resident_bytes, "Resident set at the last heartbeat; 0 = none."),
+	JSON_FIELD_WHOLE(JSON_OBJECT, "resident", "null = it was never sampled.", .object = &resident_object,
+	                 .without = JSON_NULL),
+	JSON_FIELD_OF(JSON_OBJECT, "fragmentation", fragmentation, "null = it is less, or was never sampled.",
+	              .object = &fragmentation_object, .without = JSON_NULL),
+	JSON_FIELD(limit_bytes, "Memory limit in force at the last heartbeat; null = none or not known.",
+	           .without = JSON_NULL, .is_known = has_limit),
+	LOSSES("What this process could not record."),
+	JSON_FIELD_OF(JSON_TEXTS, "notes", notes, "What the recorder had to say, one line each.",
+	              .count_offset = offsetof(OWNER, note_count)),
+	{ .name = NULL },
+};
+OBJECT(process, NULL, "One process image, or one forked child.");
+#undef OWNER
+
+/* --- failed requests --------------------------------------------------------------------------------------------- */
+
+#define OWNER struct report_holder
+static const struct json_field holder_fields[] = {
+	JSON_FIELD(domain, "Domain."),
+	JSON_FIELD(live_bytes, "Requested bytes that it held then."),
+	JSON_FIELD(live_count, "Number of those blocks."),
+	WHERE("The line; null when unknown."),
+	{ .name = NULL },
+};
+OBJECT(holder, NULL, "A line of code when a device refused.");
+#undef OWNER
+
+#define OWNER struct report_request
+static bool
+has_driver_said(const void *owner)
 {
-	json_write_open(json, "totals", '{');
-	for (size_t i = 0; i < report->domain_count; i++) {
-		const struct report_domain *domain = &report->domains[i];
-
-		json_write_open(json, domain->name, '{');
-		json_write_number(json, "live_bytes", domain->live_bytes);
-		json_write_number(json, "live_count", domain->live_count);
-		json_write_number(json, "peak_bytes", domain->peak_bytes);
-		json_write_number(json, "allocated_bytes", domain->allocated_bytes);
-		json_write_number(json, "allocated_count", domain->allocated_count);
-		json_write_number(json, "freed_bytes", domain->freed_bytes);
-		json_write_number(json, "freed_count", domain->freed_count);
-		json_write_number(json, "inherited_bytes", domain->inherited_bytes);
-		json_write_number(json, "concurrent_peak_bytes", domain->concurrent_peak_bytes);
-		json_write_number(json, "together_live_bytes", domain->together_live_bytes);
-		json_write_number(json, "peak_resident_bytes", domain->peak_resident_bytes);
-		json_write_number(json, "untouched_bytes", domain->untouched_bytes);
-		json_write_number(json, "returned_bytes", domain->returned_bytes);
-		json_write_number(json, "lost_events", report->losses[KMEM_LOST_EVENTS]);
-		json_write_number(json, "lost_event_bytes", report->losses[KMEM_LOST_EVENT_BYTES]);
-		json_write_number(json, "lost_sites", domain->lost_sites);
-		json_write_number(json, "lost_stacks", domain->lost_stacks);
-		json_write_bool(json, "is_at_refusal", domain->is_at_refusal);
-		put_parts(json, domain->parts, domain->part_count);
-		json_write_close(json, '}');
-	}
-	json_write_close(json, '}');
+	return ((const OWNER *)owner)->total_bytes != 0;
 }
 
-static void
-put_losses(struct json_write *json, const uint64_t losses[KMEM_LOSS_COUNT])
+static bool
+is_composed(const void *owner)
 {
-	json_write_open(json, "losses", '{');
-	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++) {
-		if (report_loss_name(i) != NULL)
-			json_write_number(json, report_loss_name(i), losses[i]);
-	}
-	json_write_close(json, '}');
+	return ((const OWNER *)owner)->is_composed;
 }
 
-static void
-put_heap_sample(struct json_write *json, const struct report_heap_pages *look)
-{
-	if (look->sampled_pages == 0) {
-		json_write_null(json, "heap_pages");
-		return;
-	}
-	json_write_open(json, "heap_pages", '{');
-	json_write_number(json, "sampled_pages", look->sampled_pages);
-	json_write_number(json, "bytes", look->bytes);
-	json_write_number(json, "empty_bytes", look->empty_bytes);
-	json_write_number(json, "sparse_bytes", look->sparse_bytes);
-	json_write_number(json, "sparse_live_bytes", look->sparse_live_bytes);
-	json_write_close(json, '}');
-}
+static const struct json_field held_fields[] = {
+	JSON_FIELD(live_bytes, "What the driver had given out there."),
+	JSON_FIELD(tensor_bytes, "PyTorch's tensors, a part of live_bytes."),
+	PARTS("They add up to live_bytes, as in totals."),
+	JSON_FIELD(pool_kept_bytes,
+	           "What the driver's pools (cudaMallocAsync) kept there and gave to nobody, to a part in a thousand."),
+	JSON_FIELD(
+		untracked_bytes,
+		"In use on the device and in neither live_bytes nor pool_kept_bytes: contexts, kernels, other processes; null = the driver did not say.",
+		.without = JSON_NULL, .is_known = has_driver_said),
+	JSON_FIELD(pinned_bytes, "Host memory that the driver had given out."),
+	JSON_FIELD(managed_bytes, "Managed memory, on either side."),
+	JSON_FIELD_OF(JSON_OBJECTS, "lines", holders,
+	              "The lines that held most of the tensors, or of the device where no tensors are recorded; 3 at most.",
+	              .object = &holder_object, .count_offset = offsetof(OWNER, holder_count)),
+	{ .name = NULL },
+};
+OBJECT(held, is_composed, "What the process held on the device at that moment.");
 
-static void
-put_resident(struct json_write *json, const struct report_process *process)
-{
-	if (process->resident_parts == NULL) {
-		json_write_null(json, "resident");
-		return;
-	}
-	json_write_open(json, "resident", '{');
-	json_write_number(json, "bytes", process->resident_sampled_bytes);
-	json_write_number(json, "age_ns", process->resident_age_ns);
-	json_write_open(json, "parts", '{');
-	for (unsigned i = 0; i < KMEM_RESIDENT_PARTS; i++) {
-		if (report_resident_name(i) != NULL)
-			json_write_number(json, report_resident_name(i), process->resident_parts[i]);
-	}
-	json_write_close(json, '}');
-	json_write_open(json, "kmemshim", '{');
-	for (unsigned i = 0; i < KMEM_OWN_PARTS; i++) {
-		if (report_own_name(i) != NULL)
-			json_write_number(json, report_own_name(i), process->own_bytes[i]);
-	}
-	json_write_close(json, '}');
-	put_heap_sample(json, &process->heap_pages);
-	json_write_close(json, '}');
-}
+static const char *const request_states[] = { "pending", "recovered", "fatal", NULL };
 
-static void
-put_fragmentation(struct json_write *json, const struct report_fragmentation *from)
-{
-	if (from->freed_bytes == 0) {
-		json_write_null(json, "fragmentation");
-		return;
-	}
-	json_write_open(json, "fragmentation", '{');
-	json_write_number(json, "freed_bytes", from->freed_bytes);
-	json_write_number(json, "live_bytes", from->live_bytes);
-	json_write_number(json, "heap_bytes", from->heap_bytes);
-	json_write_number(json, "resident_bytes", from->resident_bytes);
-	json_write_number(json, "share_ppm", (uint64_t)((double)from->freed_bytes / (double)from->resident_bytes * 1e6));
-	json_write_number(json, "empty_bytes", from->empty_bytes);
-	json_write_number(json, "sparse_bytes", from->sparse_bytes);
-	json_write_number(json, "sparse_live_bytes", from->sparse_live_bytes);
-	json_write_bool(json, "is_after_last_sample", from->is_later);
-	json_write_close(json, '}');
-}
+static const struct json_field request_fields[] = {
+	JSON_FIELD(bytes, "Requested bytes."),
+	JSON_FIELD(domain, "Domain."),
+	JSON_FIELD(
+		state,
+		"pending: the process still runs and has not allocated there since. recovered: it went on; of a device, its thread got as much later, or enough to go on with. fatal: it ended with it.",
+		.values = request_states),
+	JSON_FIELD(error, "errno, or the CUDA result."),
+	JSON_FIELD(pid, "Process id."),
+	WHERE("The line that asked; null when unknown."),
+	JSON_FIELD(device, "The device that had no more (cuda:N); null = host memory, or memory of no single device.",
+	           .without = JSON_NULL),
+	JSON_FIELD(free_bytes, "Free on the device, as its driver said right after; null = it did not say.",
+	           .without = JSON_NULL, .is_known = has_driver_said),
+	JSON_FIELD(total_bytes, "Memory of the device, by the same source.", .without = JSON_NULL,
+	           .is_known = has_driver_said),
+	JSON_FIELD_WHOLE(
+		JSON_OBJECT, "held",
+		"null = host memory, or no snapshot was taken: of a program that is refused all the time, snapshots take a fiftieth of its time at most.",
+		.object = &held_object, .without = JSON_NULL),
+	{ .name = NULL },
+};
+OBJECT(request, NULL, "A request for memory that the system refused.");
+#undef OWNER
 
-static void
-put_process(struct json_write *json, const struct report_process *process)
-{
-	json_write_open(json, NULL, '{');
-	json_write_number(json, "pid", process->pid);
-	json_write_number(json, "parent_pid", process->parent_pid);
-	json_write_text(json, "path", process->path);
-	json_write_text(json, "name", process->name);
-	json_write_text(json, "command", process->command);
-	json_write_text(json, "directory", process->directory);
-	json_write_text(json, "state", process->state);
-	if (process->exit_status >= 0)
-		json_write_signed(json, "exit_status", process->exit_status);
-	else
-		json_write_null(json, "exit_status");
-	if (process->signal != 0)
-		json_write_signed(json, "signal", process->signal);
-	else
-		json_write_null(json, "signal");
-	put_text_or_null(json, "python_version", process->python_version);
-	json_write_text(json, "tool_version", process->tool_version);
-	json_write_number(json, "start_realtime_ns", process->start_realtime_ns);
-	json_write_number(json, "live_bytes", process->live_bytes);
-	json_write_number(json, "peak_bytes", process->peak_bytes);
-	json_write_number(json, "allocated_bytes", process->allocated_bytes);
-	json_write_number(json, "refused_count", process->refused_count);
-	json_write_number(json, "inherited_bytes", process->inherited_bytes);
-	json_write_number(json, "copied_bytes", process->copied_bytes);
-	json_write_bool(json, "is_copied_known", !process->is_copied_unknown);
-	json_write_open(json, "built", '[');
-	for (size_t i = 0; i < process->built_count; i++) {
-		char key[17];
+/* --- lines and sites --------------------------------------------------------------------------------------------- */
 
-		(void)snprintf(key, sizeof(key), "%016" PRIx64, process->built[i].key);
-		json_write_open(json, NULL, '{');
-		json_write_text(json, "key", key);
-		json_write_number(json, "live_bytes", process->built[i].live_bytes);
-		json_write_close(json, '}');
-	}
-	json_write_close(json, ']');
-	json_write_number(json, "resident_bytes", process->resident_bytes);
-	put_resident(json, process);
-	put_fragmentation(json, &process->fragmentation);
-	if (process->limit_bytes != UINT64_MAX)
-		json_write_number(json, "limit_bytes", process->limit_bytes);
-	else
-		json_write_null(json, "limit_bytes");
-	put_losses(json, process->losses);
-	json_write_open(json, "notes", '[');
-	for (size_t i = 0; i < process->note_count; i++)
-		json_write_text(json, NULL, process->notes[i]);
-	json_write_close(json, ']');
-	json_write_close(json, '}');
-}
+static const char *const leak_classes[] = { "none", "steady", "too-short", "backlog", "leak", "import", NULL };
 
-static void
-put_number_or_null(struct json_write *json, const char *name, bool is_known, uint64_t number)
-{
-	if (is_known)
-		json_write_number(json, name, number);
-	else
-		json_write_null(json, name);
-}
+#define OWNER struct report_leak
+static const struct json_field leak_fields[] = {
+	JSON_FIELD_AS(
+		"class", class_name,
+		"none: holds nothing. steady: holds something, does not accumulate. too-short: too few generations to judge. backlog: released late or in bursts. leak: still holds blocks from nearly every generation. import: left behind by importing a library.",
+		.values = leak_classes),
+	JSON_FIELD(generations_alive, "Generations (ticks of allocated bytes or blocks) of which blocks are still live."),
+	JSON_FIELD(generations_total, "Generations since the site first allocated."),
+	JSON_FIELD(bytes_per_generation, "Live bytes per generation that is still alive; 0 without generations."),
+	{ .name = NULL },
+};
+OBJECT(leak, NULL, "Does it accumulate? Judged by surviving generations.");
+#undef OWNER
 
-/* What the device was made of when it refused. */
-static void
-put_composition(struct json_write *json, const struct report_request *request)
-{
-	if (!request->is_composed) {
-		json_write_null(json, "held");
-		return;
-	}
-	json_write_open(json, "held", '{');
-	json_write_number(json, "live_bytes", request->live_bytes);
-	json_write_number(json, "tensor_bytes", request->tensor_bytes);
-	put_parts(json, request->parts, request->part_count);
-	json_write_number(json, "pool_kept_bytes", request->pool_kept_bytes);
-	put_number_or_null(json, "untracked_bytes", request->total_bytes != 0, request->untracked_bytes);
-	json_write_number(json, "pinned_bytes", request->pinned_bytes);
-	json_write_number(json, "managed_bytes", request->managed_bytes);
-	json_write_open(json, "lines", '[');
-	for (size_t i = 0; i < request->holder_count; i++) {
-		const struct report_holder *holder = &request->holders[i];
+#define OWNER struct report_type
+static const struct json_field type_fields[] = {
+	JSON_FIELD(name, ""),
+	JSON_FIELD(count, ""),
+	{ .name = NULL },
+};
+OBJECT(type, NULL, "Python objects of one type.");
+#undef OWNER
 
-		json_write_open(json, NULL, '{');
-		json_write_text(json, "domain", holder->domain);
-		json_write_number(json, "live_bytes", holder->live_bytes);
-		json_write_number(json, "live_count", holder->live_count);
-		put_place(json, "where", &holder->where);
-		json_write_close(json, '}');
-	}
-	json_write_close(json, ']');
-	json_write_close(json, '}');
-}
+/* What a line and a site have in common. */
+#define HELD                                                                                                                                                                        \
+	JSON_FIELD(live_bytes, "Requested bytes of blocks that were not released."),                                                                                                    \
+		JSON_FIELD(live_count, "Number of those blocks."),                                                                                                                          \
+		JSON_FIELD_AS("released_at_exit_bytes", released_bytes,                                                                                                                     \
+	                  "How much of live_bytes was released after the program began to exit."),                                                                                      \
+		JSON_FIELD(peak_bytes,                                                                                                                                                      \
+	               "Requested bytes held here at the moment of the domain's peak, of each process its own."),                                                                       \
+		JSON_FIELD(allocated_bytes, "Sum of all requested bytes, released or not."),                                                                                                \
+		JSON_FIELD(allocated_count, "Number of allocations."),                                                                                                                      \
+		JSON_FIELD_AS(                                                                                                                                                              \
+			"untouched_bytes", in_memory.untouched_bytes,                                                                                                                           \
+			"Of live_bytes, not in memory when the resident set was sampled last (never touched, given back, or swapped out). The rest counts as memory; rows are ordered by it."), \
+		JSON_FIELD_AS("large_bytes", in_memory.large_bytes,                                                                                                                         \
+	                  "Blocks and mappings of 1 MiB and more that were live at that sample."),                                                                                      \
+		JSON_FIELD_AS("large_resident_bytes", in_memory.large_resident_bytes, "Of these, in memory."),                                                                              \
+		JSON_FIELD_AS(                                                                                                                                                              \
+			"pinned_bytes", in_memory.pinned_bytes,                                                                                                                                 \
+			"Estimate, at that sample: pages of malloc that are less than half full and that its blocks keep; a page is shared out among the sites in it."),                        \
+		JSON_FIELD(                                                                                                                                                                 \
+			library,                                                                                                                                                                \
+			"Of domain library: whose own allocator grew here; what it holds is an estimate. null = another domain.",                                                               \
+			.without = JSON_NULL)
+#define IMPORT                                                                                                                                  \
+	JSON_FIELD(                                                                                                                                 \
+		import,                                                                                                                                 \
+		"What importing this top-level module left behind, whichever line imported it; null = not from an import, or its module is not known.", \
+		.without = JSON_NULL)
+#define TYPES                                                                                                                                                                   \
+	JSON_FIELD_OF(                                                                                                                                                              \
+		JSON_OBJECTS, "types", types,                                                                                                                                           \
+		"Python objects that were alive at the last sample, estimated, the most frequent type first, 4 at most; empty when they were not recorded one by one, or hold little.", \
+		.object = &type_object, .count_offset = offsetof(OWNER, type_count), .is_count_short = true)
 
-static void
-put_requests(struct json_write *json, const struct report *report)
-{
-	json_write_open(json, "failed_requests", '[');
-	for (size_t i = 0; i < report->request_count; i++) {
-		const struct report_request *request = &report->requests[i];
+#define OWNER struct report_line
+static const struct json_field line_fields[] = {
+	JSON_FIELD(domain, "Domain."),
+	HELD,
+	JSON_FIELD_OF(JSON_OBJECT, "leak", leak,
+	              "Class of the line: the most telling of its sites; generations of its largest site of that class.",
+	              .object = &leak_object),
+	JSON_FIELD(leaking_bytes, "Live bytes of those of its sites that are of class leak."),
+	JSON_FIELD(
+		may_be_built_once,
+		"Of class leak, but half of all that was allocated since it began is its own: it may be a data set that was loaded once."),
+	WHERE("The line; null when unknown."),
+	IMPORT,
+	TYPES,
+	JSON_FIELD(first_site, "Place of its first site in the ranking, from 0."),
+	JSON_FIELD(site_count, "How many sites it is the sum of; they follow each other in the ranking."),
+	{ .name = NULL },
+};
+OBJECT(line, NULL, "One line of code in one domain.");
+#undef OWNER
 
-		json_write_open(json, NULL, '{');
-		json_write_number(json, "bytes", request->bytes);
-		json_write_text(json, "domain", request->domain);
-		json_write_text(json, "state", request->state);
-		json_write_signed(json, "error", request->error);
-		json_write_number(json, "pid", request->pid);
-		put_place(json, "where", &request->where);
-		put_text_or_null(json, "device", request->device != NULL ? request->device : "");
-		put_number_or_null(json, "free_bytes", request->total_bytes != 0, request->free_bytes);
-		put_number_or_null(json, "total_bytes", request->total_bytes != 0, request->total_bytes);
-		put_composition(json, request);
-		json_write_close(json, '}');
-	}
-	json_write_close(json, ']');
-}
+#define OWNER struct report_frame
+static const char *const frame_kinds[] = { "python", "native", NULL };
 
-static void
-put_types(struct json_write *json, const struct report_type *types, unsigned count)
-{
-	json_write_open(json, "types", '[');
-	for (unsigned i = 0; i < count; i++) {
-		json_write_open(json, NULL, '{');
-		json_write_text(json, "name", types[i].name);
-		json_write_number(json, "count", types[i].count);
-		json_write_close(json, '}');
-	}
-	json_write_close(json, ']');
-}
+static const struct json_field frame_fields[] = {
+	JSON_FIELD(kind, "Frame of the interpreter or of the machine.", .values = frame_kinds),
+	JSON_FIELD(function, "\"\" when unknown."),
+	JSON_FIELD(file, "\"\" when unknown."),
+	JSON_FIELD(line, "0 when unknown."),
+	JSON_FIELD(module, "Base name of the ELF object or of the Python file; \"\" when unknown."),
+	JSON_FIELD(offset, "As in a place.", .without = JSON_LEFT_OUT),
+	RELATION,
+	JSON_FIELD(
+		is_repeated,
+		"Left out unless true. Native code: the function called itself, and further frames of it are left out between this frame and the next.",
+		.without = JSON_LEFT_OUT),
+	{ .name = NULL },
+};
+OBJECT(frame, NULL, "One frame.");
+#undef OWNER
 
-static void
-put_lines(struct json_write *json, const struct report *report)
-{
-	json_write_open(json, "lines", '[');
-	for (size_t i = 0; i < report->line_count; i++) {
-		struct report_line line = report_line(report, i);
+static void put_frames(struct json_write *json, const void *owner);
 
-		json_write_open(json, NULL, '{');
-		json_write_text(json, "domain", line.domain);
-		json_write_number(json, "live_bytes", line.live_bytes);
-		json_write_number(json, "live_count", line.live_count);
-		json_write_number(json, "released_at_exit_bytes", line.released_bytes);
-		json_write_number(json, "peak_bytes", line.peak_bytes);
-		json_write_number(json, "allocated_bytes", line.allocated_bytes);
-		json_write_number(json, "allocated_count", line.allocated_count);
-		put_in_memory(json, &line.in_memory);
-		put_text_or_null(json, "library", line.library);
-		put_leak(json, &line.leak);
-		json_write_number(json, "leaking_bytes", line.leaking_bytes);
-		json_write_bool(json, "may_be_built_once", line.may_be_built_once);
-		put_place(json, "where", &line.where);
-		put_text_or_null(json, "import", line.import);
-		put_types(json, line.types, line.type_count);
-		json_write_number(json, "first_site", line.first_site);
-		json_write_number(json, "site_count", line.site_count);
-		json_write_close(json, '}');
-	}
-	json_write_close(json, ']');
-}
+static const char *const reasons[] = { "no-room", "no-stack", "unfinished", NULL };
 
-static void
-encode_frame(struct json_write *json, const struct report_frame *frame)
-{
-	json_write_open(json, NULL, '{');
-	json_write_text(json, "kind", frame->kind);
-	json_write_text(json, "function", frame->function);
-	json_write_text(json, "file", frame->file);
-	json_write_number(json, "line", frame->line);
-	json_write_text(json, "module", frame->module);
-	put_offset(json, frame->offset);
-	put_relation(json, frame->relation);
-	if (frame->is_repeated)
-		json_write_bool(json, "is_repeated", true);
-	json_write_close(json, '}');
-}
+#define OWNER struct report_site
+static const struct json_field site_fields[] = {
+	JSON_FIELD_OF(
+		JSON_KEY, "key", key,
+		"Stable across rebuilds, machines and edits elsewhere. The first 12 digits come from names alone; the last 4 tell sites apart that share those."),
+	JSON_FIELD(domain, "Domain."),
+	HELD,
+	JSON_FIELD_OF(JSON_OBJECT, "leak", leak, "Class of the site.", .object = &leak_object),
+	WHERE(
+		"Innermost frame of the user's own code (not the standard library, not site-packages, not an allocator); failing that the innermost that has a name; null when unknown."),
+	IMPORT,
+	JSON_FIELD(process_count, "Number of processes in which it was seen."),
+	TYPES,
+	JSON_FIELD(lost, "Why there are no frames; null = there are.", .without = JSON_NULL, .values = reasons),
+	JSON_FIELD(
+		is_python_only,
+		"Python frames only: native ones were not recorded, for the site held little when its blocks came (KMEMSHIM_NATIVE=to-python records them always)."),
+	JSON_FIELD(
+		frames_omitted,
+		"Frames left out of a long stack. Without --top the frames of all sites are at most 512 MiB of text: from then on a site has none in frames[] and their number here."),
+	JSON_FIELD(frames_before_gap, "How many of frames[] stand before the gap."),
+	JSON_FIELD_WHOLE(JSON_ROWS, "frames", "Innermost first.", .object = &frame_object, .put = put_frames),
+	{ .name = NULL },
+};
+OBJECT(site, NULL, "One call site: one stack in one domain.");
+#undef OWNER
 
 /* A frame stands in many stacks: it is made once. One with a relation stands in few, and elsewhere without it. */
 struct frame_text {
@@ -454,7 +646,7 @@ find_frame_text(struct frame_texts *texts, const struct report_frame *frame)
 	json.stream = open_memstream(&found->text, &found->bytes);
 	if (json.stream == NULL)
 		memory_exhausted();
-	encode_frame(&json, frame);
+	json_object_write(&json, NULL, &frame_object, frame);
 	if (fclose(json.stream) != 0)
 		memory_exhausted();
 	HASH_ADD_PTR(texts->texts, identity, found);
@@ -475,20 +667,17 @@ free_frame_texts(struct frame_texts *texts)
 	}
 }
 
-/* All frames of a site, or none when the room for frames is used up. */
 static void
-put_frames(struct json_write *json, const struct report_site *site, struct frame_texts *texts)
+put_frames(struct json_write *json, const void *owner)
 {
-	uint32_t count = texts->bytes_left != 0 ? site->frame_count : 0;
+	const struct report_site *site = owner;
+	struct frame_texts *texts = json->context;
 
-	json_write_number(json, "frames_omitted", (uint64_t)site->frames_omitted + site->frame_count - count);
-	json_write_number(json, "frames_before_gap", count != 0 ? site->frames_before_gap : 0);
-	json_write_open(json, "frames", '[');
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < site->frame_count; i++) {
 		struct report_frame frame = report_frame(site, i);
 
 		if (frame.relation[0] != '\0') {
-			encode_frame(json, &frame);
+			json_object_write(json, NULL, &frame_object, &frame);
 			continue;
 		}
 		const struct frame_text *text = find_frame_text(texts, &frame);
@@ -496,76 +685,104 @@ put_frames(struct json_write *json, const struct report_site *site, struct frame
 		json_write_raw(json, text->text, text->bytes);
 		texts->bytes_left -= text->bytes < texts->bytes_left ? text->bytes : texts->bytes_left;
 	}
-	json_write_close(json, ']');
+}
+
+/* All frames of a site, or none when the room for frames is used up. */
+static void
+put_sites(struct json_write *json, const void *owner)
+{
+	const struct report *report = owner;
+	const struct frame_texts *texts = json->context;
+
+	for (size_t i = 0; i < report->site_count; i++) {
+		struct report_site site = report_site(report, i);
+
+		if (texts->bytes_left == 0) {
+			site.frames_omitted += site.frame_count;
+			site.frame_count = site.frames_before_gap = 0;
+		}
+		json_object_write(json, NULL, &site_object, &site);
+	}
 }
 
 static void
-put_site(struct json_write *json, const struct report_site *site, struct frame_texts *texts)
+put_lines(struct json_write *json, const void *owner)
 {
-	char key[17];
+	const struct report *report = owner;
 
-	(void)snprintf(key, sizeof(key), "%016" PRIx64, site->key);
-	json_write_open(json, NULL, '{');
-	json_write_text(json, "key", key);
-	json_write_text(json, "domain", site->domain);
-	json_write_number(json, "live_bytes", site->live_bytes);
-	json_write_number(json, "live_count", site->live_count);
-	json_write_number(json, "released_at_exit_bytes", site->released_bytes);
-	json_write_number(json, "peak_bytes", site->peak_bytes);
-	json_write_number(json, "allocated_bytes", site->allocated_bytes);
-	json_write_number(json, "allocated_count", site->allocated_count);
-	put_in_memory(json, &site->in_memory);
-	put_text_or_null(json, "library", site->library);
-	put_leak(json, &site->leak);
-	put_place(json, "where", &site->where);
-	put_text_or_null(json, "import", site->import);
-	json_write_number(json, "process_count", site->process_count);
-	put_types(json, site->types, site->type_count);
-	put_text_or_null(json, "lost", site->lost);
-	json_write_bool(json, "is_python_only", site->is_python_only);
-	put_frames(json, site, texts);
-	json_write_close(json, '}');
+	for (size_t i = 0; i < report->line_count; i++) {
+		struct report_line line = report_line(report, i);
+
+		json_object_write(json, NULL, &line_object, &line);
+	}
 }
+
+/* --- the whole --------------------------------------------------------------------------------------------------- */
+
+static const char *const rankings[] = { "peak", "leaks", "sites", NULL };
+
+#define OWNER struct report
+static const struct json_field verify_fields[] = {
+	JSON_FIELD_AS("checked", verify_checked, "Stacks taken twice."),
+	JSON_FIELD_AS("mismatched", verify_mismatched, "Of these, how many differed."),
+	{ .name = NULL },
+};
+OBJECT(verify, NULL, "Self-check of native stacks (KMEMSHIM_VERIFY).");
+
+static const struct json_field report_fields[] = {
+	JSON_FIELD_WHOLE(JSON_VERSION, "schema", "Version of this schema.", .version = REPORT_SCHEMA),
+	JSON_FIELD(session, "Id that the processes of one run share."),
+	JSON_FIELD(
+		ranking,
+		"What orders lines and sites. peak: by peak_bytes. leaks: class leak first, then too-short of which every generation is still alive, then the rest, by live_bytes. sites: by live_bytes. What imports left comes after what code of the program holds, address space (reserved, file) after memory.",
+		.values = rankings),
+	JSON_FIELD_OF(JSON_OBJECT, "verdict", verdict, "", .object = &verdict_object),
+	JSON_FIELD_WHOLE(
+		JSON_MAP, "totals",
+		"By name of the domain: heap, mmap, reserved, file, shared, cuda:N, cuda/pinned, hip:N, ... Only those that were used.",
+		.object = &domain_object, .put = put_totals),
+	LOSSES("Of all processes."),
+	JSON_FIELD(
+		peak_error_bytes,
+		"How far peaks of one process may be off at most, because threads add up small events first (KMEMSHIM_EXACT_PEAK=1 records them exactly); 0 = exact."),
+	JSON_FIELD(is_finalizing, "Live figures are those of the moment when Python began to shut down."),
+	JSON_FIELD(
+		is_at_exit,
+		"Of a process, live figures are those of the moment when it began to exit, before exit handlers and destructors of static objects."),
+	JSON_FIELD_WHOLE(JSON_OBJECT, "verify", "", .object = &verify_object),
+	JSON_FIELD_OF(JSON_OBJECTS, "processes", processes, "The first process of the session first.",
+	              .object = &process_object, .is_pointer = true, .count_offset = offsetof(OWNER, process_count)),
+	JSON_FIELD_OF(JSON_OBJECTS, "failed_requests", requests, "Oldest first; the last 16 of each process.",
+	              .object = &request_object, .is_pointer = true, .count_offset = offsetof(OWNER, request_count)),
+	JSON_FIELD_OF(JSON_TEXTS, "damages", damages, "Captures or sections that could not be read whole, one line each.",
+	              .count_offset = offsetof(OWNER, damage_count)),
+	JSON_FIELD(line_total, "Number of all lines; lines[] has fewer with --top."),
+	JSON_FIELD_WHOLE(JSON_ROWS, "lines", "Sums of the sites with the same where, in ranking order.",
+	                 .object = &line_object, .put = put_lines),
+	JSON_FIELD(site_total, "Number of all sites; sites[] has fewer with --top."),
+	JSON_FIELD_WHOLE(JSON_ROWS, "sites",
+	                 "In ranking order: those of the first line first, the largest first inside each line.",
+	                 .object = &site_object, .put = put_sites),
+	{ .name = NULL },
+};
+OBJECT(
+	report, NULL,
+	"What `kmemshim report|why|peak|leaks|sites --json` print. Bytes are requested bytes unless the name says otherwise; numbers are integers; texts are UTF-8. A field that goes away or means something else comes with a new schema number.");
+#undef OWNER
 
 void
 render_json(const struct report *report, FILE *stream)
 {
-	struct json_write json = { .stream = stream, .inline_depth = SITES_INLINE_DEPTH };
 	struct frame_texts texts = { .bytes_left = report->frames_bytes };
+	struct json_write json = { .stream = stream, .inline_depth = SITES_INLINE_DEPTH, .context = &texts };
 
-	json_write_open(&json, NULL, '{');
-	json_write_number(&json, "schema", REPORT_SCHEMA);
-	json_write_text(&json, "session", report->session);
-	json_write_text(&json, "ranking", report->ranking);
-	put_verdict(&json, &report->verdict);
-	put_totals(&json, report);
-	put_losses(&json, report->losses);
-	json_write_number(&json, "peak_error_bytes", report->peak_error_bytes);
-	json_write_bool(&json, "is_finalizing", report->is_finalizing);
-	json_write_bool(&json, "is_at_exit", report->is_at_exit);
-	json_write_open(&json, "verify", '{');
-	json_write_number(&json, "checked", report->verify_checked);
-	json_write_number(&json, "mismatched", report->verify_mismatched);
-	json_write_close(&json, '}');
-	json_write_open(&json, "processes", '[');
-	for (size_t i = 0; i < report->process_count; i++)
-		put_process(&json, &report->processes[i]);
-	json_write_close(&json, ']');
-	put_requests(&json, report);
-	json_write_open(&json, "damages", '[');
-	for (size_t i = 0; i < report->damage_count; i++)
-		json_write_text(&json, NULL, report->damages[i]);
-	json_write_close(&json, ']');
-	json_write_number(&json, "line_total", report->line_total);
-	put_lines(&json, report);
-	json_write_number(&json, "site_total", report->site_total);
-	json_write_open(&json, "sites", '[');
-	for (size_t i = 0; i < report->site_count; i++) {
-		struct report_site site = report_site(report, i);
-
-		put_site(&json, &site, &texts);
-	}
+	json_object_write(&json, NULL, &report_object, report);
 	free_frame_texts(&texts);
-	json_write_close(&json, ']');
-	json_write_close(&json, '}');
+}
+
+void
+render_json_schema(FILE *stream)
+{
+	json_schema_write(&report_object, "https://kmemshim.invalid/report.schema.json", "kmemshim report, schema 1",
+	                  stream);
 }

@@ -274,7 +274,7 @@ put_process(const struct report_process *process, size_t depth, FILE *stream)
 		(void)snprintf(name, sizeof(name), ">= %s", units_bytes(process->copied_bytes, copied));
 		(void)fprintf(stream, "%11s%13s", units_bytes(process->inherited_bytes, live),
 		              process->copied_bytes >= COPIES_SHOWN_BYTES ? name
-		              : process->is_copied_unknown                ? "not known"
+		              : !process->is_copied_known                 ? "not known"
 		                                                          : "none seen");
 	}
 	(void)fputc('\n', stream);
@@ -462,7 +462,7 @@ put_losses(const struct report *report, bool is_serious, FILE *stream)
 	char count[UNITS_TEXT_BYTES];
 
 	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++) {
-		if (report_loss_name(i) == NULL || report->losses[i] == 0 || report_loss_is_serious(i) != is_serious)
+		if (report_loss_meaning(i, 1) == NULL || report->losses[i] == 0 || report_loss_is_serious(i) != is_serious)
 			continue;
 		(void)fprintf(stream, "%13s  ",
 		              i == KMEM_LOST_EVENT_BYTES ? units_bytes(report->losses[i], count)
@@ -475,7 +475,7 @@ static bool
 has_losses(const struct report *report, bool is_serious)
 {
 	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++) {
-		if (report_loss_name(i) != NULL && report->losses[i] != 0 && report_loss_is_serious(i) == is_serious)
+		if (report_loss_meaning(i, 1) != NULL && report->losses[i] != 0 && report_loss_is_serious(i) == is_serious)
 			return true;
 	}
 	return false;

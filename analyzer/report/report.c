@@ -33,62 +33,48 @@ struct report_rows {
 };
 
 struct loss {
-	const char *name;
-	const char *one; // what it means, behind a number; NULL: as `many`
-	const char *many;
+	const char *one;  // what it means, behind a number; NULL: as `many`
+	const char *many; // NULL: a number that has no meaning in this version
 	bool is_serious;
 };
 
 static const struct loss losses[KMEM_LOSS_COUNT] = {
-	[KMEM_LOST_EVENTS] = { "lost_events", "allocation that was not recorded: no room",
-	                       "allocations that were not recorded: no room", true },
-	[KMEM_LOST_EVENT_BYTES] = { "lost_event_bytes", NULL, "in allocations that were not recorded", true },
-	[KMEM_LOST_SITES] = { "lost_sites", "allocation booked at a caller or without its stack: no room for more stacks",
+	[KMEM_LOST_EVENTS] = { "allocation that was not recorded: no room", "allocations that were not recorded: no room",
+	                       true },
+	[KMEM_LOST_EVENT_BYTES] = { NULL, "in allocations that were not recorded", true },
+	[KMEM_LOST_SITES] = { "allocation booked at a caller or without its stack: no room for more stacks",
 	                      "allocations booked at a caller or without their stack: no room for more stacks", true },
-	[KMEM_LOST_STACKS] = { "lost_stacks", "allocation whose stack could not be taken",
-	                       "allocations whose stack could not be taken", true },
-	[KMEM_LOST_UNKNOWN_FREES] = { "lost_unknown_frees",
-	                              "block was released that nobody was seen to get (from before the recording, or of another heap)",
+	[KMEM_LOST_STACKS] = { "allocation whose stack could not be taken", "allocations whose stack could not be taken",
+	                       true },
+	[KMEM_LOST_UNKNOWN_FREES] = { "block was released that nobody was seen to get (from before the recording, or of another heap)",
 	                              "blocks were released that nobody was seen to get (from before the recording, or of another heap)",
 	                              false },
-	[KMEM_LOST_MISSED_FREES] = { "lost_missed_frees", "block given out again without a release that was seen",
+	[KMEM_LOST_MISSED_FREES] = { "block given out again without a release that was seen",
 	                             "blocks given out again without a release that was seen", false },
-	[KMEM_LOST_REENTRANT] = { "lost_reentrant", "allocation made while the shim was at work (signal handlers)",
+	[KMEM_LOST_REENTRANT] = { "allocation made while the shim was at work (signal handlers)",
 	                          "allocations made while the shim was at work (signal handlers)", true },
-	[KMEM_LOST_UNWINDS] = { "lost_unwinds", "native stack that ends before the outermost frame",
+	[KMEM_LOST_UNWINDS] = { "native stack that ends before the outermost frame",
 	                        "native stacks that end before the outermost frame", false },
-	[KMEM_LOST_PYTHON_FRAMES] = { "lost_python_frames", "Python frame that failed a check",
-	                              "Python frames that failed a check", true },
-	[KMEM_LOST_PYTHON_TEXT] = { "lost_python_text",
-	                            "time that a Python function on a stack had no room for its name or lines",
+	[KMEM_LOST_PYTHON_FRAMES] = { "Python frame that failed a check", "Python frames that failed a check", true },
+	[KMEM_LOST_PYTHON_TEXT] = { "time that a Python function on a stack had no room for its name or lines",
 	                            "times that a Python function on a stack had no room for its name or lines", true },
-	[KMEM_LOST_MODULES] = { "lost_modules", "shared object that could not be described",
-	                        "shared objects that could not be described", true },
-	[KMEM_LOST_TEARDOWN_EVENTS] = { "lost_teardown_events", "event after Python began to shut down: left out",
+	[KMEM_LOST_MODULES] = { "shared object that could not be described", "shared objects that could not be described",
+	                        true },
+	[KMEM_LOST_TEARDOWN_EVENTS] = { "event after Python began to shut down: left out",
 	                                "events after Python began to shut down, releases for the most part: left out",
 	                                false },
-	[KMEM_LOST_GROWTH] = { "lost_growth", "time the capture could not grow", "times the capture could not grow", true },
-	[KMEM_LOST_FALLBACK_UNWINDS] = { "lost_fallback_unwinds", "stack that needed the slow way",
-	                                 "stacks that needed the slow way", false },
-	[KMEM_LOST_INHERITED_FREES] = { "lost_inherited_frees",
-	                                "block that a forked child had from its parent and released: in no figure",
+	[KMEM_LOST_GROWTH] = { "time the capture could not grow", "times the capture could not grow", true },
+	[KMEM_LOST_FALLBACK_UNWINDS] = { "stack that needed the slow way", "stacks that needed the slow way", false },
+	[KMEM_LOST_INHERITED_FREES] = { "block that a forked child had from its parent and released: in no figure",
 	                                "blocks that forked children had from their parents and released: in no figure",
 	                                false },
-	[KMEM_LOST_CONTEXTS] = { "lost_contexts",
-	                         "context beyond the 64 that are told apart: what it held at its end seems to be still there",
+	[KMEM_LOST_CONTEXTS] = { "context beyond the 64 that are told apart: what it held at its end seems to be still there",
 	                         "contexts beyond the 64 that are told apart: what they held at their end seems to be still there",
 	                         true },
-	[KMEM_LOST_NATIVE_PATHS] = { "lost_native_paths",
-	                             "line of Python has thousands of native ways: further small blocks of it are listed without native frames",
+	[KMEM_LOST_NATIVE_PATHS] = { "line of Python has thousands of native ways: further small blocks of it are listed without native frames",
 	                             "lines of Python have thousands of native ways: further small blocks of theirs are listed without native frames",
 	                             false },
 };
-
-const char *
-report_loss_name(unsigned loss)
-{
-	return loss < KMEM_LOSS_COUNT ? losses[loss].name : NULL;
-}
 
 const char *
 report_loss_meaning(unsigned loss, uint64_t count)
@@ -286,8 +272,8 @@ build_process(struct report *report, struct report_process *to, const struct mod
 		.refused_count = process->failed_count,
 		.inherited_bytes = process->inherited_bytes,
 		.copied_bytes = process->copied_bytes,
-		.is_copied_unknown = process->inherited_bytes != 0 && process->private_dirty_bytes == 0 &&
-		                     process->state == KMEM_STATE_RUNNING,
+		.is_copied_known = process->inherited_bytes == 0 || process->private_dirty_bytes != 0 ||
+		                   process->state != KMEM_STATE_RUNNING,
 		.built_count = process->built_count,
 		.built = make_built(report->rows, process),
 		.resident_bytes = last != NULL ? last->resident_bytes : 0,

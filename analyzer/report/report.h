@@ -34,7 +34,13 @@ struct report_fragmentation {
 	uint64_t empty_bytes;    // as in struct report_heap_pages; 0 where nobody looked at pages then
 	uint64_t sparse_bytes;
 	uint64_t sparse_live_bytes;
-	bool is_later; // from sums at the last heartbeat, after the look
+	uint64_t share_ppm; // freed_bytes of resident_bytes
+	bool is_later;      // from sums at the last heartbeat, after the look
+};
+
+struct report_part {
+	const char *name;
+	uint64_t bytes;
 };
 
 struct report_memory;
@@ -116,7 +122,7 @@ struct report_process {
 	uint64_t refused_count;   // requests, also those that are not in report.requests any more
 	uint64_t inherited_bytes; // live in the parent at fork
 	uint64_t copied_bytes;    // of that, by writing to it: at least so much, in whole pages
-	bool is_copied_unknown;   // it was not looked at: it ended without a look, or is running
+	bool is_copied_known;     // false: it ended without a sample, or is running
 	size_t built_count;
 	const struct report_built *built;    // what it inherited, the most first
 	uint64_t resident_bytes;             // at the last heartbeat
@@ -191,10 +197,7 @@ struct report_memory {
 	size_t pinning_count;
 	struct report_pinning pinning[REPORT_PINNING_MAX]; // lines whose few blocks keep pages, the most first
 	size_t part_count;
-	struct {
-		const char *name;
-		uint64_t bytes;
-	} parts[REPORT_MEMORY_PARTS_MAX]; // the largest first
+	struct report_part parts[REPORT_MEMORY_PARTS_MAX]; // the largest first
 };
 
 struct report_request {
@@ -349,9 +352,7 @@ struct report_frame report_frame(const struct report_site *site, uint32_t number
 /* False: report->domain leaves this one out of texts. */
 bool report_has_domain(const struct report *report, const char *name);
 
-/* "lost_events", ...; NULL = a number that has no meaning in this version. */
-const char *report_loss_name(unsigned loss);
-/* What it means for a reader of the report, behind the number. */
+/* What it means for a reader of the report, behind the number; NULL = a number that has no meaning in this version. */
 const char *report_loss_meaning(unsigned loss, uint64_t count);
 /* True when something is missing in the figures; false for costs and choices that are only worth knowing. */
 bool report_loss_is_serious(unsigned loss);

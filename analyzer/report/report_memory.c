@@ -57,6 +57,9 @@ report_fragmentation_of(const struct model *model, const struct model_process *p
 		.heap_bytes = freed.heap_bytes,
 		.live_bytes = freed.heap_bytes > freed.freed_bytes ? freed.heap_bytes - freed.freed_bytes : 0,
 		.resident_bytes = freed.resident_bytes,
+		.share_ppm = freed.resident_bytes != 0
+		                 ? (uint64_t)((double)freed.freed_bytes / (double)freed.resident_bytes * 1e6)
+		                 : 0,
 		.empty_bytes = freed.empty_bytes,
 		.sparse_bytes = freed.sparse_bytes,
 		.sparse_live_bytes = freed.sparse_live_bytes,

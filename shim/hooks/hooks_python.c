@@ -60,7 +60,7 @@
 #define RARE __attribute__((noinline, cold))
 #define LAYERS_MAX 16
 #define WALKS_PER_LOOK 256
-#define FAILED_REQUESTS_MAX 4               // a thread that is joined is not quite gone
+#define REFUSALS_MAX 4                      // a thread that is joined is not quite gone
 #define ARENA_BYTES_MIN ((size_t)256 << 10) // smaller ones hold frames of Python: the line that calls so deep
 #define BYTES_MIN ((size_t)17)              // see above
 #ifdef __clang__
@@ -335,7 +335,7 @@ static void
 look_again(void)
 {
 	static unsigned walks;
-	static unsigned failed_requests;
+	static unsigned refusals;
 
 	if (++walks % WALKS_PER_LOOK != 0 ||
 	    (thread_slot_current != NULL && python_frames_were_attached(&thread_slot_current->events.trail)))
@@ -343,7 +343,7 @@ look_again(void)
 	if (is_on_top(PYTHON_ALLOCATOR_MEM) && is_on_top(PYTHON_ALLOCATOR_OBJ))
 		return;
 	if (python_runtime.interpreter.layout.is_free_threaded && !is_only_thread()) { // O3
-		if (++failed_requests < FAILED_REQUESTS_MAX)
+		if (++refusals < REFUSALS_MAX)
 			return;
 		capture_file_note(
 			"small Python objects are not recorded any more: their allocators were replaced while threads run");

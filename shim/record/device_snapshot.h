@@ -5,7 +5,7 @@
  *
  * Context     inside the reentry guard.
  * Safe from   any hook: two passes over all call sites, no lock, no allocation. One thread at a time looks; others go without.
- * When full   the smallest records have no place, and are counted. A program that lives with failed_requests is looked at for a fiftieth
+ * When full   the smallest records have no place, and are counted. A program that lives with refused requests is looked at for a fiftieth
  *             of its time at most.
  */
 #ifndef DEVICE_SNAPSHOT_H

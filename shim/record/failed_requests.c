@@ -43,7 +43,7 @@ static _Atomic uint64_t next_ns;
 
 /*
  * Allocations booked in the domain so far. All records are read for that: no more often than costs a fiftieth of the time, for a
- * program may live with failed_requests; in between the last sums stand.
+ * program may live with refused requests; in between the last sums stand.
  */
 static uint64_t
 allocations_before(unsigned domain, uint64_t now_ns)
@@ -91,7 +91,7 @@ began_the_burst(const struct kmem_failed *failed, const struct failed_request *r
 /*
  * The request's place in the ring, for this thread alone; NULL when what stands there is to stay, or while another one writes there, which
  * was refused sixteen requests ago: one of both is left out. Its checksum is taken away by one of them; where there never was one, the
- * number tells. acquire: after what the other one wrote. Pairs with failed_requests_note().
+ * number tells. acquire: after what the other one wrote. Pairs with refused requests_note().
  */
 static struct kmem_failed *
 claim(struct kmem_header *header, uint64_t number, const struct failed_request *request)
@@ -175,7 +175,7 @@ failed_requests_note(const struct failed_request *request)
 	atomic_store_explicit(&capture_file_domain(request->domain)->is_used, KMEM_YES, memory_order_relaxed);
 	if (failed != NULL)
 		store(failed, request, number);
-	// a program may live with thousands of small failed_requests
+	// a program may live with thousands of small refused requests
 	return number <= KMEM_FAILED_MAX || request->bytes >= LARGE_BYTES;
 }
 

@@ -1,5 +1,5 @@
 /*
- * generations.c - from how many different times do the object_census come (see generations.h)?
+ * generations.c - from how many different times do the surviving blocks come (see generations.h)?
  *
  * The clock's measure grows as what was allocated does, in proportion: by bytes or by blocks, whichever grew by the larger part. Where
  * the mean of blocks stays the same, both do, and it is the volume. Of one event no more counts than the width of a tick: a pool that

@@ -3,7 +3,7 @@
  *
  * The clock counts 1 to 255 and ticks with what is allocated, bytes or blocks: every 64 KiB until 512 KiB, then eight times per doubling.
  * A tick in which a site allocates is a generation of that site. A site gets counters when it allocates while it still holds
- * GENERATIONS_MIN_BYTES that are older: sites without object_census cost nothing, and most of the others hold next to nothing.
+ * GENERATIONS_MIN_BYTES that are older: sites without surviving blocks cost nothing, and most of the others hold next to nothing.
  *
  * Safe from   any thread and signal handler.
  * When full   blocks are not counted (generation 0); the leak test then knows less.
@@ -42,7 +42,7 @@ __attribute__((noinline)) uint8_t generations_born(struct kmem_site *site, uint3
 __attribute__((noinline)) void generations_died(struct kmem_site *site, uint32_t site_index, uint8_t generation);
 
 /*
- * The same for a record that only the calling thread changes, without a call for nearly all of them: a site without object_census,
+ * The same for a record that only the calling thread changes, without a call for nearly all of them: a site without surviving blocks,
  * or one whose latest generation goes on.
  */
 static inline uint8_t

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include "../unit/analyzer/capture_builder.h"
-#include "model/model.h"
+#include "model/model_load.h"
 
 #define SECONDS_MAX 5.0
 #define RESIDENT_MAX_MIB 500

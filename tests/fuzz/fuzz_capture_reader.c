@@ -16,7 +16,7 @@
 
 #include "../unit/analyzer/capture_builder.h"
 #include "kmem_words.h"
-#include "model/model.h"
+#include "model/model_load.h"
 
 enum {
 	FUZZ_SEAL_RECORDS = 1,

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "capture_builder.h"
-#include "model/model.h"
+#include "model/model_load.h"
 #include "scratch.h"
 
 /* Takes the builder. */

@@ -17,7 +17,7 @@
 #include "capture/capture_reader.h"
 #include "capture_builder.h"
 #include "kmem_words.h"
-#include "model/model.h"
+#include "model/model_load.h"
 #include "scratch.h"
 
 #define COUNT_OF(list) (sizeof(list) / sizeof((list)[0]))

@@ -14,7 +14,7 @@
 #include "capture_builder.h"
 #include "kmem_words.h"
 #include "load_built.h"
-#include "model/model.h"
+#include "model/model_load.h"
 #include "scratch.h"
 
 /*

@@ -16,7 +16,7 @@
 #include "analysis/rank.h"
 #include "capture_builder.h"
 #include "kmem_words.h"
-#include "model/model.h"
+#include "model/model_load.h"
 #include "scratch.h"
 #include "verdict/verdict.h"
 #include "written.h"

@@ -14,7 +14,7 @@
 
 #include "base/place.h"
 #include "capture_builder.h"
-#include "model/model.h"
+#include "model/model_load.h"
 #include "scratch.h"
 
 #define KEEP "keep=[]\ndef f(n):\n    keep.append(bytearray(n))\nprint(f.__code__.co_filename, len(In))"

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "capture_builder.h"
-#include "model/model.h"
+#include "model/model_load.h"
 #include "model/model_library.h"
 #include "scratch.h"
 

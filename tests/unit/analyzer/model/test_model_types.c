@@ -12,7 +12,7 @@
 
 #include "capture_builder.h"
 #include "kmem_words.h"
-#include "model/model.h"
+#include "model/model_load.h"
 #include "scratch.h"
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))

@@ -17,7 +17,7 @@
 #include "capture_builder.h"
 #include "hand_model.h"
 #include "load_built.h"
-#include "model/model.h"
+#include "model/model_load.h"
 #include "report/render.h"
 #include "report/report.h"
 #include "scratch.h"

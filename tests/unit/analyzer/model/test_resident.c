@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "capture_builder.h"
-#include "model/model.h"
+#include "model/model_load.h"
 #include "scratch.h"
 
 static const struct {

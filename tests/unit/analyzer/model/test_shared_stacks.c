@@ -14,7 +14,7 @@
 
 #include "capture/capture_reader.h"
 #include "capture_builder.h"
-#include "model/model.h"
+#include "model/model_load.h"
 #include "random.h"
 #include "scratch.h"
 

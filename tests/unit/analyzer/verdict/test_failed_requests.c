@@ -9,6 +9,7 @@
 #include "analysis/device_parts.h"
 #include "capture_builder.h"
 #include "kmem_words.h"
+#include "model/model_load.h"
 #include "verdict/failed_requests.h"
 
 #define ERROR_PATH_KIB 256

@@ -1,5 +1,5 @@
 /*
- * test_process_tree.c - which files does a CAPTURE argument mean, and which processes are in them?
+ * test_capture_folder.c - which files does a CAPTURE argument mean, and which processes are in them?
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 #include "base/text_clean.h"
+#include "capture/capture_folder.h"
 #include "capture_builder.h"
-#include "model/model.h"
-#include "model/process_tree.h"
+#include "model/model_load.h"
 #include "scratch.h"
 
 #define COUNT_OF(list) (sizeof(list) / sizeof((list)[0]))
@@ -159,24 +159,24 @@ every_session_of_a_folder_is_a_run(void **state)
 
 	(void)state;
 	// as the test before it left the folder
-	assert_true(process_tree_sessions(scratch_folder, false, &sessions, &fail));
+	assert_true(capture_folder_sessions(scratch_folder, false, &sessions, &fail));
 	assert_int_equal(sessions.count, 2);
 	assert_string_equal(sessions.names[0], "old");
 	assert_string_equal(sessions.names[1], "new");
-	assert_true(process_tree_list(scratch_folder, sessions.names[0], false, &list, &fail));
+	assert_true(capture_folder_list(scratch_folder, sessions.names[0], false, &list, &fail));
 	assert_int_equal(list.count, 1);
 	assert_non_null(strstr(list.paths[0], "a.kmem"));
 	capture_list_free(&list);
 	session_list_free(&sessions);
-	assert_false(process_tree_list(scratch_folder, "gone", false, &list, &fail));
+	assert_false(capture_folder_list(scratch_folder, "gone", false, &list, &fail));
 	assert_int_equal(fail.code, EXIT_CAPTURE);
 
 	(void)snprintf(scratch_file, sizeof(scratch_file), "%s/a.kmem", scratch_folder);
-	assert_true(process_tree_sessions(scratch_file, false, &sessions, &fail));
+	assert_true(capture_folder_sessions(scratch_file, false, &sessions, &fail));
 	assert_int_equal(sessions.count, 1);
 	assert_null(sessions.names[0]);
 	session_list_free(&sessions);
-	assert_false(process_tree_sessions("/nonexistent", false, &sessions, &fail));
+	assert_false(capture_folder_sessions("/nonexistent", false, &sessions, &fail));
 	assert_int_equal(fail.code, EXIT_USAGE);
 	session_list_free(&sessions);
 }
@@ -216,7 +216,7 @@ what_another_user_says_of_starts_and_first_processes_is_not_believed(void **stat
 	assert_int_equal(model->capture_damage_count, 0);
 	assert_non_null(strstr(model->distrusted, "1 of 3 captures belong to other users (c.kmem to user "));
 	model_free(model);
-	assert_true(process_tree_sessions(folder, false, &sessions, &fail));
+	assert_true(capture_folder_sessions(folder, false, &sessions, &fail));
 	assert_int_equal(sessions.count, 2);
 	assert_string_equal(sessions.names[1], "own");
 	session_list_free(&sessions);
@@ -237,55 +237,19 @@ captures_below_the_folder_are_found(void **state)
 
 	(void)state;
 	(void)snprintf(outer, sizeof(outer), "%s/project", scratch_folder);
-	(void)snprintf(inner, sizeof(inner), "%s/" PROCESS_TREE_DEFAULT_FOLDER, outer);
+	(void)snprintf(inner, sizeof(inner), "%s/" CAPTURE_FOLDER_DEFAULT, outer);
 	assert_int_equal(mkdir(outer, 0700), 0);
 	assert_int_equal(mkdir(inner, 0700), 0);
-	write_process("project/" PROCESS_TREE_DEFAULT_FOLDER "/x.kmem", "s", 30, 1, 100, true);
-	assert_true(process_tree_list(outer, NULL, false, &list, &fail));
+	write_process("project/" CAPTURE_FOLDER_DEFAULT "/x.kmem", "s", 30, 1, 100, true);
+	assert_true(capture_folder_list(outer, NULL, false, &list, &fail));
 	assert_int_equal(list.count, 1);
-	assert_non_null(strstr(list.paths[0], "/project/" PROCESS_TREE_DEFAULT_FOLDER "/x.kmem"));
+	assert_non_null(strstr(list.paths[0], "/project/" CAPTURE_FOLDER_DEFAULT "/x.kmem"));
 	capture_list_free(&list);
 	write_process("project/y.kmem", "t", 31, 1, 50, true); // its own captures come first
-	assert_true(process_tree_list(outer, NULL, false, &list, &fail));
+	assert_true(capture_folder_list(outer, NULL, false, &list, &fail));
 	assert_int_equal(list.count, 1);
 	assert_non_null(strstr(list.paths[0], "/project/y.kmem"));
 	capture_list_free(&list);
-}
-
-static void
-a_process_is_alive_by_pid_start_and_boot(void **state)
-{
-	struct kmem_identity identity = { .pid = (uint32_t)getpid() };
-	FILE *file = fopen("/proc/self/stat", "r");
-	char text[1024];
-
-	(void)state;
-	assert_non_null(file);
-	assert_non_null(fgets(text, sizeof(text), file));
-	(void)fclose(file);
-	assert_int_equal(sscanf(strrchr(text, ')'),
-	                        ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
-	                        "%*d %*d %*d %lu",
-	                        &identity.start_ticks),
-	                 1);
-	file = fopen("/proc/sys/kernel/random/boot_id", "r");
-	assert_non_null(file);
-	assert_int_equal(fscanf(file, "%39s", identity.boot_id), 1);
-	(void)fclose(file);
-
-	for (unsigned is_elsewhere = 0; is_elsewhere < 2; is_elsewhere++) {
-		identity.pid_namespace = is_elsewhere; // 1 is none: then it is looked for among all
-		assert_true(process_tree_is_alive(&identity));
-		identity.start_ticks++;
-		assert_false(process_tree_is_alive(&identity));
-		identity.start_ticks--;
-	}
-	identity.boot_id[0] ^= 1;
-	assert_false(process_tree_is_alive(&identity));
-	identity.boot_id[0] ^= 1;
-	identity.pid = UINT32_MAX; // nobody's
-	identity.start_ticks = UINT64_MAX;
-	assert_false(process_tree_is_alive(&identity));
 }
 
 static void
@@ -322,7 +286,6 @@ main(void)
 		cmocka_unit_test(every_session_of_a_folder_is_a_run),
 		cmocka_unit_test(what_another_user_says_of_starts_and_first_processes_is_not_believed),
 		cmocka_unit_test(captures_below_the_folder_are_found),
-		cmocka_unit_test(a_process_is_alive_by_pid_start_and_boot),
 		cmocka_unit_test(texts_are_cleaned),
 	};
 

@@ -1,10 +1,10 @@
 /*
- * process_tree.c - which captures belong together (see process_tree.h)?
+ * capture_folder.c - which captures belong together (see capture_folder.h)?
  *
  * A folder may hold many sessions; the newest is the one whose first process started last, of those of a trusted owner. Files of other sessions are
  * not mixed in: their counters have nothing to do with each other.
  */
-#include "model/process_tree.h"
+#include "capture/capture_folder.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -301,14 +301,14 @@ read_folder(const char *folder, bool is_salvage, struct candidates *found, struc
 static char *
 folder_with_captures(const char *folder)
 {
-	size_t bytes = strlen(folder) + sizeof("/" PROCESS_TREE_DEFAULT_FOLDER);
+	size_t bytes = strlen(folder) + sizeof("/" CAPTURE_FOLDER_DEFAULT);
 	char *inner = memory_zeroed(1, bytes);
 	struct fail ignored;
 	struct stat status;
 	size_t count = 0;
 	char **paths = NULL;
 
-	(void)snprintf(inner, bytes, "%s/" PROCESS_TREE_DEFAULT_FOLDER, folder);
+	(void)snprintf(inner, bytes, "%s/" CAPTURE_FOLDER_DEFAULT, folder);
 	(void)list_folder(folder, &paths, &count, &ignored);
 	for (size_t i = 0; i < count; i++)
 		free(paths[i]);
@@ -323,7 +323,7 @@ folder_with_captures(const char *folder)
 static bool
 find_folder(const char *capture, char **folder, struct fail *fail)
 {
-	const char *path = capture != NULL ? capture : PROCESS_TREE_DEFAULT_FOLDER;
+	const char *path = capture != NULL ? capture : CAPTURE_FOLDER_DEFAULT;
 	struct stat status;
 
 	*folder = NULL;
@@ -346,8 +346,8 @@ find_folder(const char *capture, char **folder, struct fail *fail)
 }
 
 bool
-process_tree_list(const char *capture, const char *session, bool is_salvage, struct capture_list *list,
-                  struct fail *fail)
+capture_folder_list(const char *capture, const char *session, bool is_salvage, struct capture_list *list,
+                    struct fail *fail)
 {
 	struct candidates found = { 0 };
 	char *folder;
@@ -373,7 +373,7 @@ process_tree_list(const char *capture, const char *session, bool is_salvage, str
 }
 
 bool
-process_tree_sessions(const char *capture, bool is_salvage, struct session_list *sessions, struct fail *fail)
+capture_folder_sessions(const char *capture, bool is_salvage, struct session_list *sessions, struct fail *fail)
 {
 	struct capture_list unreadable = { .damages = memory_zeroed(DAMAGES_MAX + 1, sizeof(char *)) };
 	struct candidates found = { 0 };
@@ -421,55 +421,4 @@ capture_list_free(struct capture_list *list)
 	free(list->paths);
 	free(list->damages);
 	*list = (struct capture_list){ 0 };
-}
-
-struct by_pid {
-	uint32_t pid;
-	uint64_t start_ns;
-	int index;
-};
-
-static int
-compare_by_pid(const void *left, const void *right)
-{
-	const struct by_pid *a = left;
-	const struct by_pid *b = right;
-
-	if (a->pid != b->pid)
-		return a->pid < b->pid ? -1 : 1;
-	if (a->start_ns != b->start_ns)
-		return a->start_ns < b->start_ns ? -1 : 1;
-	return a->index < b->index ? -1 : a->index > b->index;
-}
-
-void
-process_tree_link(struct model_process *processes, size_t count)
-{
-	struct by_pid *order = memory_zeroed(count, sizeof(*order));
-
-	for (size_t i = 0; i < count; i++)
-		order[i] = (struct by_pid){ processes[i].identity->pid, processes[i].identity->start_realtime_ns, (int)i };
-	qsort(order, count, sizeof(*order), compare_by_pid);
-	for (size_t i = 0; i < count; i++) {
-		const struct kmem_identity *identity = processes[i].identity;
-		uint32_t parent_pid = identity->is_forked != 0 && identity->forked_from != 0 ? identity->forked_from
-		                                                                             : identity->parent_pid;
-		size_t low = 0;
-		size_t high = count;
-
-		/* The last image with the parent's pid that started before this one. */
-		while (low < high) {
-			size_t middle = low + (high - low) / 2;
-
-			if (order[middle].pid < parent_pid ||
-			    (order[middle].pid == parent_pid && order[middle].start_ns < identity->start_realtime_ns))
-				low = middle + 1;
-			else
-				high = middle;
-		}
-		bool has_parent = low > 0 && order[low - 1].pid == parent_pid && parent_pid != identity->pid;
-
-		processes[i].parent = has_parent ? order[low - 1].index : -1;
-	}
-	free(order);
 }

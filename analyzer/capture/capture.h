@@ -1,0 +1,61 @@
+/*
+ * capture.h - one .kmem file in memory, and what is damaged in it.
+ *
+ * capture_reader.h fills it.
+ *
+ * Safe from   one thread.
+ * When full   after a few dozen damaged places further ones are only counted.
+ */
+#ifndef CAPTURE_H
+#define CAPTURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/fail.h"
+#include "kmem_format.h"
+
+#define CAPTURE_DAMAGES_MAX 24 // lines kept
+
+extern const char *const capture_section_names[KMEM_SECTION_COUNT];
+
+struct capture_section {
+	unsigned char *bytes;
+	uint64_t size_bytes;
+	bool is_cut; // the file ends before the section does: what is missing is 0
+};
+
+struct capture {
+	char *path;
+	const char *name; // base name of the path
+	uid_t owner;      // of the file; see owner.h
+	bool is_salvage;
+	bool was_closed; // cleanly, and every checksum is there
+	bool is_still;   // nothing moved while it was read
+	uint32_t state;  // enum kmem_state
+	uint64_t file_bytes;
+	unsigned char *head;              // KMEM_HEAD_BYTES
+	const struct kmem_header *header; // in `head`
+	struct kmem_identity *identity;   // a copy: texts terminated, printable UTF-8
+	struct capture_section sections[KMEM_SECTION_COUNT];
+	size_t sites_left_out;      // records that contradicted themselves, in salvage; now empty
+	unsigned char *stack_marks; // capture_records.c: which stacks were checked; NULL until the first
+	size_t heartbeat_count;
+	struct kmem_heartbeat *heartbeats; // oldest first
+	// of each record since the program began to exit, less what it allocated; NULL: all is of its very end
+	int64_t *released_bytes;
+	uint64_t after_exit_bytes; // what was allocated since then in all, about
+	size_t damage_count;       // lines kept
+	char **damages;
+	uint64_t damages_unsaid; // further ones
+};
+
+/* Adds a line to `damages`; beyond a few dozen they are only counted. */
+void capture_damaged(struct capture *capture, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Refuses the capture; in salvage adds a line to `damages` instead and returns true. */
+bool capture_refuse(struct capture *capture, struct fail *fail, const char *text);
+
+#endif

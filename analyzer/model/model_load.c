@@ -1,0 +1,313 @@
+/*
+ * model_load.c - from a CAPTURE argument to a model: the order of the steps (see model_load.h).
+ */
+#include "model/model_load.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/owner.h"
+#include "base/place.h"
+#include "base/shell_words.h"
+#include "capture/capture_cross_check.h"
+#include "capture/capture_exit.h"
+#include "capture/capture_folder.h"
+#include "capture/capture_reader.h"
+#include "model/model_build.h"
+#include "model/model_library.h"
+#include "model/process_alive.h"
+#include "model/process_link.h"
+#include "model/site_key.h"
+
+#define UNLISTED_WORTH_BYTES (UINT64_C(1) << 20)
+
+/* What the caller gets is the first member; the rest is what it lives in. */
+struct owned_model {
+	struct model model;
+	struct text_pool *pool;
+};
+
+void
+model_damage(struct build *build, const char *text)
+{
+	build->damages = memory_grown(build->damages, &build->damage_room, build->damage_count + 1,
+	                              sizeof(*build->damages));
+	build->damages[build->damage_count++] = text_pool_add_text(build->pool, text);
+}
+
+static void
+take_damages(struct build *build, const struct capture *capture)
+{
+	char more[128];
+
+	build->damages_unsaid += capture->damages_unsaid - (capture->damages_unsaid != 0); // less the line that says so
+
+	for (size_t i = 0; i < capture->damage_count; i++)
+		model_damage(build, capture->damages[i]);
+	if (capture->damages_unsaid == 0)
+		return;
+	(void)snprintf(more, sizeof(more), "%.60s: %" PRIu64 " more damaged places", capture->name,
+	               capture->damages_unsaid);
+	model_damage(build, more);
+}
+
+bool
+capture_is_final(const struct capture *capture)
+{
+	return !capture->was_closed && capture->is_still && !process_is_alive(capture->identity);
+}
+
+static void
+add_capture(struct build *build, struct capture *capture)
+{
+	struct domain_rows rows;
+	uint32_t *sites;
+
+	build->is_trusted = owner_is_trusted(capture->owner);
+	if (!build->is_trusted && build->distrusted_count++ == 0) {
+		build->distrusted_owner = capture->owner;
+		build->distrusted_name = text_pool_add_text(build->pool, capture->name);
+	}
+	build->rules.directory = text_pool_add_text(build->pool, capture->identity->directory);
+	if (capture_is_final(capture))
+		capture_cross_check(capture);
+	if (capture->is_salvage && capture_is_final(capture))
+		capture_drop_bad(capture);
+	capture_exit_rewind(capture);
+	model_add_process(build, capture, &rows);
+	sites = model_add_sites(build, capture, &rows);
+	model_add_resident(build, capture, sites);
+	model_cells_add(build, capture);
+	model_add_failed(build, capture, &rows, sites);
+	model_add_types(build, capture, sites);
+	model_family_add(build, capture, &rows, sites);
+	take_damages(build, capture);
+}
+
+/* One after the other: only one capture is in memory at a time. False when none could be read. */
+static bool
+add_captures(struct build *build, const struct capture_list *list, struct fail *fail)
+{
+	build->processes = memory_zeroed(list->count, sizeof(*build->processes));
+	for (size_t i = 0; i < list->damage_count; i++)
+		model_damage(build, list->damages[i]);
+	for (size_t i = 0; i < list->count; i++) {
+		struct capture *capture;
+
+		if (!capture_open(list->paths[i], build->options->is_salvage, &capture, fail)) {
+			model_damage(build, fail->text);
+			continue;
+		}
+		add_capture(build, capture);
+		capture_close(capture);
+	}
+	return build->process_count != 0;
+}
+
+/* What reads these captures again, also when the folder has got a newer session: a single one is named itself. */
+static const char *
+argument_of(const struct build *build)
+{
+	const char *path = build->processes[0].path;
+	const char *slash = strrchr(path, '/');
+	bool is_single = build->process_count == 1 || slash == NULL || slash == path;
+	char *words = shell_words_join(path, is_single ? strlen(path) : (size_t)(slash - path));
+	const char *argument = text_pool_add_text(build->pool, words);
+
+	free(words);
+	return argument;
+}
+
+/* Totals of a damaged capture are those of its head as well; what sites are left may hold less. */
+static void
+tell_unlisted(struct build *build, struct model *model)
+{
+	for (size_t i = 0; i < build->domain_count; i++) {
+		const struct model_domain *domain = &build->domains[i];
+		uint64_t listed_bytes = 0;
+		char text[192];
+
+		for (size_t k = 0; k < build->site_count; k++)
+			listed_bytes += build->sites[k].domain == i ? build->sites[k].live_bytes : 0;
+		if (listed_bytes + UNLISTED_WORTH_BYTES > domain->live_bytes)
+			continue;
+		model->unlisted_bytes += domain->live_bytes - listed_bytes;
+		(void)snprintf(text, sizeof(text),
+		               "%s: %" PRIu64 " of %" PRIu64 " live bytes are in no line: their records are lost", domain->name,
+		               domain->live_bytes - listed_bytes, domain->live_bytes);
+		model_damage(build, text);
+	}
+}
+
+/* NULL: there is nothing to say. */
+static const char *
+distrusted_line(const struct build *build)
+{
+	char owner[OWNER_TEXT_BYTES];
+	char text[512];
+
+	if (build->distrusted_count == 0)
+		return NULL;
+	(void)owner_text(build->distrusted_owner, owner);
+	if (build->process_count == 1)
+		(void)snprintf(
+			text, sizeof(text),
+			"%s belongs to %s, who may have written anything into it: lines of source are not shown; read it as "
+			"that user to see them",
+			build->distrusted_name, owner);
+	else
+		(void)snprintf(text, sizeof(text),
+		               "%zu of %zu captures belong to other users (%s to %s), who may have written anything into them: "
+		               "lines of source that only they name are not shown",
+		               build->distrusted_count, build->process_count, build->distrusted_name, owner);
+	return text_pool_add_text(build->pool, text);
+}
+
+static struct model *
+finish(struct build *build, size_t session_count)
+{
+	struct owned_model *owned = memory_zeroed(1, sizeof(*owned));
+	struct model *model = &owned->model;
+	const char *const *notices = NULL;
+	size_t notice_count = 0;
+
+	process_link_parents(build->processes, build->process_count);
+	model_family_link(build);
+	if (build->symbolizer != NULL)
+		notice_count = symbolizer_notices(build->symbolizer, &notices);
+	if (build->options->is_salvage && build->damage_count != 0)
+		tell_unlisted(build, model);
+	model->capture_damage_count = build->damage_count;
+	model->damaged_places = build->damage_count + build->damages_unsaid;
+	for (size_t i = 0; i < notice_count; i++)
+		model_damage(build, notices[i]);
+
+	model->distrusted = distrusted_line(build);
+	if (model->distrusted != NULL)
+		model_damage(build, model->distrusted);
+
+	owned->pool = build->pool;
+	model->texts = build->pool;
+	model->process_count = build->process_count;
+	model->processes = build->processes;
+	model->unknown_end_count = model_family_unknown_ends(build);
+	model->domain_count = build->domain_count;
+	model->domains = build->domains;
+	model->site_count = build->site_count;
+	model->sites = build->sites;
+	model->damage_count = build->damage_count;
+	model->damages = build->damages;
+	model->session = build->processes[0].identity->session;
+	model->session_count = session_count;
+	model->argument = argument_of(build);
+	model->needs_salvage = build->options->is_salvage && model->capture_damage_count != 0;
+	model_take_failed(build, model);
+	site_key_assign(model->sites, model->site_count, model->domains);
+	model_wrappers_skip(model->sites, model->site_count, model->domain_count);
+	model_libraries_name(model, build->pool);
+	model->cell_count = model_cells_label(build, &model->cells);
+	model_frames_label(build);
+	model_frames_tell_files(build);
+	return model;
+}
+
+static void
+free_indexes(struct build *build)
+{
+	model_family_free(build);
+	model_cells_free(build);
+	model_sites_free(build);
+	model_stacks_free(build);
+	model_frames_free(build);
+	symbolizer_free(build->symbolizer);
+	free(build->failed);
+}
+
+/* A path as it was given, from the root on, without resolving anything in it. */
+static char *
+absolute(const char *path)
+{
+	char *directory = path[0] != '/' ? getcwd(NULL, 0) : NULL;
+	char *whole;
+
+	while (strncmp(path, "./", 2) == 0)
+		path += 2;
+	if (directory == NULL)
+		return memory_text(path);
+	if (asprintf(&whole, "%s/%s", directory, path) < 0)
+		memory_exhausted();
+	free(directory);
+	return whole;
+}
+
+/* Those of the command line and those of the environment. */
+static char *
+wrappers_of(const struct model_options *options)
+{
+	const char *always = getenv("KMEMSHIM_WRAPPERS");
+	char *names;
+
+	if (asprintf(&names, "%s,%s", options->wrappers != NULL ? options->wrappers : "", always != NULL ? always : "") < 0)
+		memory_exhausted();
+	return names;
+}
+
+struct model *
+model_load(const struct model_options *options, struct fail *fail)
+{
+	struct capture_list list;
+	struct model *model = NULL;
+	struct build build = { .options = options };
+	char *project = NULL;
+	char *as_given = NULL;
+	char *wrappers;
+
+	if (!capture_folder_list(options->capture, options->session, options->is_salvage, &list, fail))
+		return NULL;
+	if (options->project != NULL) {
+		project = realpath(options->project, NULL);
+		as_given = absolute(options->project); // the program may have been called through a link, or elsewhere
+	}
+	build.pool = text_pool_new();
+	build.rules.project = project != NULL ? project : as_given;
+	build.rules.project_as_given = as_given;
+	build.rules.wrappers = wrappers = wrappers_of(options);
+	if (options->wants_symbols)
+		build.symbolizer = symbolizer_new(build.pool, options->sysroot);
+	if (add_captures(&build, &list, fail))
+		model = finish(&build, list.session_count);
+	free_indexes(&build);
+	capture_list_free(&list);
+	free(project);
+	free(as_given);
+	free(wrappers);
+	if (model == NULL) {
+		free(build.processes);
+		free(build.damages);
+		text_pool_free(build.pool);
+	}
+	return model;
+}
+
+void
+model_free(struct model *model)
+{
+	struct owned_model *owned = (struct owned_model *)model;
+
+	if (owned == NULL)
+		return;
+	place_forget();
+	text_pool_free(owned->pool);
+	free(model->processes);
+	free(model->domains);
+	free(model->sites);
+	free(model->failed);
+	free(model->cells);
+	free((void *)model->damages);
+	free(owned);
+}

@@ -1,0 +1,29 @@
+/*
+ * model_load.h - from a CAPTURE argument to a model.
+ *
+ * Safe from   one thread.
+ * When failing  one line in `fail` when nothing could be read; else the model's `damages` say what was left out.
+ */
+#ifndef MODEL_LOAD_H
+#define MODEL_LOAD_H
+
+#include <stdbool.h>
+
+#include "base/fail.h"
+#include "model/model.h"
+
+struct model_options {
+	const char *capture;  // file or folder; NULL = the newest session in ./kmemshim.out
+	const char *session;  // which of a folder's sessions; NULL = the newest
+	const char *sysroot;  // prefix for module paths; NULL = none
+	const char *project;  // only code below this folder is the user's own; NULL = by rule
+	const char *wrappers; // names as frame_rules.h takes them; NULL = none
+	bool is_salvage;      // read what is intact of a damaged capture instead of refusing it
+	bool wants_symbols;   // false: leave native frames unnamed (fast totals)
+};
+
+/* The result is owned by the caller; model_free(NULL) is legal. NULL and *fail filled when nothing could be read. */
+struct model *model_load(const struct model_options *options, struct fail *fail);
+void model_free(struct model *model);
+
+#endif

@@ -1,0 +1,23 @@
+/*
+ * process_alive.h - does the process of a capture run now?
+ *
+ * Safe from   one thread.
+ * When failing  it is taken as ended.
+ */
+#ifndef PROCESS_ALIVE_H
+#define PROCESS_ALIVE_H
+
+#include <stdbool.h>
+
+#include "kmem_format.h"
+
+/*
+ * Does the process run now, on this machine? Same pid, same start, same boot. Of a container (a namespace of pids that is not ours)
+ * only what runs in one below ours is seen.
+ */
+bool process_is_alive(const struct kmem_identity *identity);
+
+/* It ran in another container than this command: it may still run, unseen. */
+bool process_is_hidden(const struct kmem_identity *identity);
+
+#endif
