@@ -137,15 +137,36 @@ $(UNIT_SHARED): $(OBJ)/tests/%.o: tests/%.c Makefile
 	$(call quick,$(CC),$<)
 	$(Q)$(TEST_COMPILE) $(ANALYZER_ROOMS) -fPIE -c -o $@ $<
 
-$(UNIT_SHIM): $(BUILD)/tests/%: tests/%.c $(SHIM_PARTS)
-	$(Q)mkdir -p $(@D)
-	$(call quick,$(CC),$<)
-	$(Q)$(TEST_COMPILE) $(SHIM_ROOMS) -fno-lto -fno-omit-frame-pointer -pthread -MF $@.d -o $@ $< $(SHIM_PARTS) $(SHIM_LIBS) -lcmocka
+# The test programs of a folder are linked once, into its program `run`; each of them is a link to that, see tests/run.c.
+TESTS_OF_SHIM     := $(call object,$(wildcard tests/unit/shim/*/*.c tests/stress/*.c))
+TESTS_OF_ANALYZER := $(call object,$(wildcard tests/unit/analyzer/*/*.c))
+RUNS_OF_SHIM      := $(addsuffix run,$(sort $(dir $(UNIT_SHIM) $(STRESS))))
+RUNS_OF_ANALYZER  := $(addsuffix run,$(sort $(dir $(UNIT_ANALYZER))))
+as_one             = -DPROGRAMS="$(patsubst %.o,PROGRAM(%),$(notdir $(filter $(TESTS_OF_SHIM) $(TESTS_OF_ANALYZER),$^)))"
 
-$(STRESS): $(BUILD)/tests/%: tests/%.c $(SHIM_PARTS)
+$(TESTS_OF_SHIM): $(OBJ)/tests/%.o: tests/%.c Makefile
 	$(Q)mkdir -p $(@D)
 	$(call quick,$(CC),$<)
-	$(Q)$(TEST_COMPILE) $(SHIM_ROOMS) -fno-lto -fno-omit-frame-pointer -pthread -MF $@.d -o $@ $< $(SHIM_PARTS) $(SHIM_LIBS) -lcmocka
+	$(Q)$(TEST_COMPILE) $(SHIM_ROOMS) -Dmain=$(*F)_main -fno-omit-frame-pointer -pthread -c -o $@ $<
+
+$(TESTS_OF_ANALYZER): $(OBJ)/tests/%.o: tests/%.c Makefile
+	$(Q)mkdir -p $(@D)
+	$(call quick,$(CC),$<)
+	$(Q)$(TEST_COMPILE) $(ANALYZER_ROOMS) -Dmain=$(*F)_main -fPIE -c -o $@ $<
+
+.SECONDEXPANSION:
+$(RUNS_OF_SHIM): $(BUILD)/tests/%/run: tests/run.c $$(call object,$$(wildcard tests/%/*.c)) $(SHIM_PARTS)
+	$(Q)mkdir -p $(@D)
+	$(call quick,LINK,$@)
+	$(Q)$(TEST_COMPILE) $(as_one) -fno-lto -fno-omit-frame-pointer -pthread -MF $@.d -o $@ $^ $(SHIM_LIBS) -lcmocka
+
+$(RUNS_OF_ANALYZER): $(BUILD)/tests/%/run: tests/run.c $$(call object,$$(wildcard tests/%/*.c)) $(UNIT_SHARED) $(ANALYZER_PARTS)
+	$(Q)mkdir -p $(@D)
+	$(call quick,LINK,$@)
+	$(Q)$(TEST_COMPILE) $(as_one) -MF $@.d -o $@ $^ $(ANALYZER_LIBS) -lcmocka
+
+$(UNIT_SHIM) $(UNIT_ANALYZER) $(STRESS): $$(@D)/run
+	$(Q)ln -sf run $@
 
 # malloc is hooked_malloc, and so on: in what defines them, and in names.h for what calls them.
 HOOKS := $(filter $(OBJ)/shim/hooks/hooks_% $(OBJ)/shim/gpu/hooks_%,$(SHIM_OBJS))
@@ -162,7 +183,7 @@ $(SANITIZED): $(BUILD)/tests/sanitized/%: %.c $(BUILD)/tests/sanitized/hooks.o $
 	$(call quick,$(CC),$<)
 	$(Q)$(TEST_COMPILE) $(SHIM_ROOMS) -include $(@D)/names.h -fno-optimize-sibling-calls -fno-omit-frame-pointer -pthread -MF $@.d -o $@ $^ $(SHIM_LIBS)
 
-$(UNIT_ANALYZER) $(BENCHES) $(MUTATE): $(BUILD)/tests/%: tests/%.c $(UNIT_SHARED) $(ANALYZER_PARTS)
+$(BENCHES) $(MUTATE): $(BUILD)/tests/%: tests/%.c $(UNIT_SHARED) $(ANALYZER_PARTS)
 	$(Q)mkdir -p $(@D)
 	$(call quick,$(CC),$<)
 	$(Q)$(TEST_COMPILE) $(ANALYZER_ROOMS) -MF $@.d -o $@ $< $(UNIT_SHARED) $(ANALYZER_PARTS) $(ANALYZER_LIBS) -lcmocka
@@ -188,8 +209,8 @@ $(FUZZERS): $(BUILD)/tests/%: tests/%.c $(UNIT_SHARED) $(ANALYZER_PARTS)
 $(BUILD)/tests/fuzz/fuzz_line_tables: FUZZ_SHIM := $(addprefix $(OBJ)/shim/,python/python_lines.o base/raw_syscall.o)
 $(BUILD)/tests/fuzz/fuzz_line_tables: $(addprefix $(OBJ)/shim/,python/python_lines.o base/raw_syscall.o)
 
--include $(patsubst %.o,%.d,$(SHIM_OBJS) $(ANALYZER_OBJS) $(UNIT_SHARED))
--include $(addsuffix .d,$(UNIT_SHIM) $(UNIT_ANALYZER) $(STRESS) $(FUZZERS) $(BENCHES) $(MUTATE))
+-include $(patsubst %.o,%.d,$(SHIM_OBJS) $(ANALYZER_OBJS) $(UNIT_SHARED) $(TESTS_OF_SHIM) $(TESTS_OF_ANALYZER))
+-include $(addsuffix .d,$(RUNS_OF_SHIM) $(RUNS_OF_ANALYZER) $(FUZZERS) $(BENCHES) $(MUTATE))
 
 # --- dependencies and the demo -------------------------------------------------------------------
 
@@ -259,7 +280,7 @@ test-cuda: all ## device hooks over a driver double; no device and no CUDA packa
 	$(MAKE) -C tests/cuda BUILD=$(abspath $(BUILD)) test
 
 test-cases: ## that every case of tests/CASES.md and every order of tests/stress/ORDERS.md names a test that ran (EXPECT=--all: those with frameworks too)
-	$(PYTEST) -q tests/test_check_cases.py tests/test_orders.py tests/test_lint.py
+	$(PYTEST) -q tests/test_check_cases.py tests/test_orders.py tests/test_lint.py tests/test_docs.py
 	$(PYTHON) tests/check_cases.py tests/CASES.md $(RAN) $(EXPECT)
 	$(PYTHON) tests/stress/orders.py check $(RAN)
 

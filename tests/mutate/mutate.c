@@ -103,7 +103,7 @@ static const struct field site_fields[] = {
 	OF(kmem_site, "sites", freed_count, ALL),
 	OF(kmem_site, "sites", stack, 0),
 	OF(kmem_site, "sites", generations, 0),
-	OF(kmem_site, "sites", twin, 0),
+	OF(kmem_site, "sites", next_same_stack, 0),
 	OF(kmem_site, "sites", slot, 0),
 	OF(kmem_site, "sites", domain, 0),
 	OF(kmem_site, "sites", first_generation, 0),

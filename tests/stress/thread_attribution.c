@@ -9,9 +9,11 @@
 #include "record/thread_attribution.h"
 #include "record/thread_slot.h"
 
+#define SCRIPTS ((STRESS_THREADS + 1) / 2) // of the threads, see work()
 #define ROUNDS 3000
 
 static _Atomic uint64_t lines_seen;
+static _Atomic unsigned scripts_ended; // relaxed: a number
 
 /* Allocates at stacks of its own, each with a new line; speaks for the user now and then. */
 static void
@@ -34,12 +36,14 @@ python(unsigned thread, struct thread_slot *slot, uint64_t *random)
 		if (random_below(random, 4) == 0)
 			thread_attribution_claim(slot);
 	}
+	atomic_fetch_add_explicit(&scripts_ended, 1, memory_order_relaxed);
 }
 
+/* As long as there is something to see: on a busy machine it may begin late. */
 static void
 worker(void)
 {
-	for (unsigned i = 0; i < ROUNDS * 4; i++) {
+	for (unsigned i = 0; i < ROUNDS * 4 || atomic_load_explicit(&scripts_ended, memory_order_relaxed) < SCRIPTS; i++) {
 		uint64_t line = thread_attribution_find();
 
 		if (line == 0)

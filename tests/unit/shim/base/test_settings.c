@@ -1,5 +1,5 @@
 /*
- * test_settings.c - does every variable accept what the README promises, and say so when it does not?
+ * test_settings.c - does every variable accept what docs/settings.md promises, and say so when it does not?
  */
 #include "unit.h"
 
@@ -93,7 +93,9 @@ static const struct setting_case setting_cases[] = {
 	{ "KMEMSHIM_NATIVE=all", { DEFAULTS, .native = SETTINGS_NATIVE_ALL }, NULL },
 	{ "KMEMSHIM_NATIVE=to-python", { DEFAULTS, .native = SETTINGS_NATIVE_TO_PYTHON }, NULL },
 	{ "KMEMSHIM_NATIVE=auto", { DEFAULTS }, NULL },
-	{ "KMEMSHIM_NATIVE=ally", { DEFAULTS }, "KMEMSHIM_NATIVE=ally: wanted brief, cut or full; the default is used" },
+	{ "KMEMSHIM_NATIVE=ally",
+	  { DEFAULTS },
+	  "KMEMSHIM_NATIVE=ally: wanted auto, to-python or all; the default is used" },
 	{ "KMEMSHIM_IMPORTS=full", { DEFAULTS, .imports_full = true }, NULL },
 	{ "KMEMSHIM_IMPORTS=1", { DEFAULTS }, "KMEMSHIM_IMPORTS=1: wanted merged or full; the default is used" },
 	{ "KMEMSHIM_VERIFY=1", { DEFAULTS, .verify_every = 1 }, NULL },
