@@ -6,8 +6,8 @@
  *
  * Safe from   anywhere; no state.
  */
-#ifndef DOMAIN_H
-#define DOMAIN_H
+#ifndef MODEL_DOMAIN_H
+#define MODEL_DOMAIN_H
 
 #include <stdbool.h>
 #include <stddef.h>
