@@ -18,11 +18,12 @@
 #include "model/model.h"
 #include "report/report_build.h"
 #include "symbols/source_lines.h"
-#include "verdict/failed_requests.h"
+#include "analysis/judge.h"
 #include "verdict/verdict.h"
 
 struct report_rows {
-	struct model *model;
+	struct judged_model judged;
+	const struct model *model; // the same
 	struct ranked *ranked;
 	struct verdict verdict;
 	struct report_memory memory;
@@ -181,8 +182,8 @@ build_domains(struct report *report, const struct model *model)
 			.peak_resident_bytes = domain->peak_resident_bytes,
 			.untouched_bytes = domain->untouched_bytes,
 			.returned_bytes = domain->returned_bytes,
-			.is_address_space = rank_is_address_space(domain->name),
-			.is_device = device_parts_is_driver(domain->name),
+			.is_address_space = domain_is_address_space(domain->id.kind),
+			.is_device = domain_is_driver(domain->id.kind),
 			.is_at_refusal = domain->is_at_refusal,
 		};
 		if (device_parts_of(model, (unsigned)i, NULL, &parts)) {
@@ -341,7 +342,7 @@ report_rank(struct report *report, const struct ranking *ranking, const struct r
 	if (options->domain != NULL && !has_domain(rows->model, options->domain, fail))
 		return false;
 	rank_free(rows->ranked);
-	rows->ranked = rank_run(rows->model, ranking, options->domain);
+	rows->ranked = rank_run(rows->judged, ranking, options->domain);
 	report->domain = options->domain;
 	report->ranking = ranking->name;
 	report->heading = ranking->heading;
@@ -361,20 +362,19 @@ report_build(struct model *model, const struct ranking *ranking, const struct re
 	struct report_rows *rows = memory_zeroed(1, sizeof(*rows));
 
 	report->rows = rows;
+	rows->judged = model_judge(model, verdict_now());
 	rows->model = model;
 	rows->sources = source_lines_new(sources_since(model));
 	for (size_t i = 0; i < model->cell_count; i++)
 		source_lines_add(rows->sources, model->cells[i].file, model->cells[i].text);
-	failed_requests_settle(model, verdict_now());
-	rank_leaks_classify(model);
 	if (!report_rank(report, ranking, options, fail)) {
 		report_free(report);
 		return NULL;
 	}
 	if (options->is_verdict_of_domain)
-		verdict_decide_domain(model, verdict_now(), options->domain, &rows->verdict);
+		verdict_decide_domain(rows->judged, verdict_now(), options->domain, &rows->verdict);
 	else
-		verdict_decide(model, verdict_now(), &rows->verdict);
+		verdict_decide(rows->judged, verdict_now(), &rows->verdict);
 	report->verdict = (struct report_verdict){
 		.domain = options->is_verdict_of_domain ? options->domain : NULL,
 		.cause = verdict_cause_name(rows->verdict.cause),
@@ -508,8 +508,8 @@ report_line(const struct report *report, size_t number)
 		.leak = leak_of(line->telling),
 		.leaking_bytes = line->leaking_bytes,
 		.may_be_built_once = rank_may_be_built_once(line->telling),
-		.is_device = device_parts_is_driver(domain->name),
-		.is_address_space = rank_is_address_space(domain->name),
+		.is_device = domain_is_driver(domain->id.kind),
+		.is_address_space = domain_is_address_space(domain->id.kind),
 		.is_import = line->is_import,
 		.is_start_up = line->is_import && rank_is_start_up(line->largest),
 		.import = line->is_import ? line->largest->import : "",
