@@ -40,6 +40,8 @@ quick  = $(if $(Q),@echo '  $(1) $(2)')
 # --- flags: one variable per concern -------------------------------------------------------------
 
 WARNINGS  := -Wall -Wextra -Wshadow -Wundef -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla
+# A switch over an enumeration has a case for each of its values: who adds one is told of every place.
+WARNINGS  += -Werror=switch
 WARNINGS  += $(if $(filter 1,$(WERROR)),-Werror)
 LANGUAGE  := -std=gnu11 -D_GNU_SOURCE
 # The thread sanitizer knows nothing of fences: what they are for is in tests/stress/ORDERS.md.
@@ -278,7 +280,7 @@ test-cuda: all ## device hooks over a driver double; no device and no CUDA packa
 	$(MAKE) -C tests/cuda BUILD=$(abspath $(BUILD)) test
 
 test-cases: ## that every case of tests/CASES.md and every order of tests/stress/ORDERS.md names a test that ran (EXPECT=--all: those with frameworks too)
-	$(PYTEST) -q tests/test_check_cases.py tests/test_orders.py tests/test_lint.py
+	$(PYTEST) -q tests/test_check_cases.py tests/test_orders.py tests/test_lint.py tests/test_docs.py
 	$(PYTHON) tests/check_cases.py tests/CASES.md $(RAN) $(EXPECT)
 	$(PYTHON) tests/stress/orders.py check $(RAN)
 

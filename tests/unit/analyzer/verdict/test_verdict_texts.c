@@ -37,7 +37,7 @@ commands_can_be_copied(void **state)
 	assert_non_null(strstr(verdict.next, "`kmemshim peak CAPTURE`"));
 
 	hand_model_make(&hand);
-	hand.domains[MMAP].name = "python/arena";
+	hand_model_domain(&hand.domains[MMAP], "python/arena");
 	hand_model_site(&hand, MMAP, 60, 400 * MIB);
 	hand_model_waited(&hand, SIGKILL);
 	hand.launcher.after = (struct kmem_kill_counters){ 1, 1, 1, 1 };
@@ -59,7 +59,7 @@ more_than_the_limit_may_be_live(void **state)
 		hand_model_waited(&hand, SIGKILL);
 		hand.launcher.after = (struct kmem_kill_counters){ 1, 1, 1, 1 };
 		hand_model_decide(&hand, &verdict);
-		assert_string_equal(verdict.cause, "container-limit");
+		assert_string_equal(verdict_cause_name(verdict.cause), "container-limit");
 		assert_int_equal(strstr(verdict.text,
 		                        " More was live than the limit because not all of it was in memory: it was not "
 		                        "touched yet, or swapped out.") != NULL,
@@ -92,7 +92,7 @@ what_was_refused_is_not_the_arenas_doing(void **state)
 
 	(void)state;
 	hand_model_make(&hand);
-	hand.domains[MMAP].name = "python/arena";
+	hand_model_domain(&hand.domains[MMAP], "python/arena");
 	hand_model_site(&hand, MMAP, 60, 2 * MIB);
 	hand_model_exited(&hand, 1);
 	hand_model_refuse(&hand, 3 * GIB);
@@ -310,7 +310,7 @@ what_may_be_a_data_set_is_said(void **state)
 
 		hand_model_make(&hand);
 		if (cases[i].is_arena)
-			hand.domains[HEAP].name = "python/arena";
+			hand_model_domain(&hand.domains[HEAP], "python/arena");
 		site = hand_model_site(&hand, HEAP, 41, 300 * MIB);
 		hand_model_generations(site, 12, 12, 3, 3);
 		site->volume_bytes = cases[i].volume_mib * MIB;
@@ -432,14 +432,14 @@ a_descendant_that_was_refused_explains_a_failing_parent(void **state)
 	hand.model.processes = processes;
 	hand.model.process_count = 2;
 	hand_model_decide(&hand, &verdict);
-	assert_string_equal(verdict.cause, "request-refused");
+	assert_string_equal(verdict_cause_name(verdict.cause), "request-refused");
 	assert_non_null(
 		strstr(verdict.text, "A child process, train.py (pid 4243), exited with status 1 after a request for 3.0 GiB"));
 
 	processes[0].exit_code = 0; // its parent took it well
 	processes[0].launcher = NULL;
 	hand_model_decide(&hand, &verdict);
-	assert_string_equal(verdict.cause, "exited");
+	assert_string_equal(verdict_cause_name(verdict.cause), "exited");
 }
 
 /* A parent outlives its worker and then ends by itself: when the worker died it was there, too. */
@@ -537,9 +537,9 @@ kills_of_others_are_told_and_none_is_denied_unread(void **state)
 		hand.launcher.after.cgroup_oom_kill = cases[i].cgroup;
 		hand.launcher.after.machine_oom_kill = cases[i].machine;
 		hand_model_decide(&hand, &verdict);
-		if (strcmp(verdict.cause, cases[i].cause) != 0 || strstr(verdict.text, cases[i].says) == NULL ||
-		    strstr(verdict.text, cases[i].never) != NULL)
-			fail_msg("%zu: %s: %s", i, verdict.cause, verdict.text);
+		if (strcmp(verdict_cause_name(verdict.cause), cases[i].cause) != 0 ||
+		    strstr(verdict.text, cases[i].says) == NULL || strstr(verdict.text, cases[i].never) != NULL)
+			fail_msg("%zu: %s: %s", i, verdict_cause_name(verdict.cause), verdict.text);
 	}
 }
 
@@ -567,7 +567,7 @@ of_a_killed_child_its_own_line_is_advised(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		hand_model_make(&hand);
 		hand_model_site(&hand, HEAP, 41, 500 * MIB)->process_count = 2;
-		hand.domains[HEAP].name = cases[i].domain;
+		hand_model_domain(&hand.domains[HEAP], cases[i].domain);
 		child = hand_model_child(&hand);
 		hand_model_waited(&hand, SIGTERM);
 		hand.launcher.after.cgroup_oom_kill = 1;
@@ -581,7 +581,7 @@ of_a_killed_child_its_own_line_is_advised(void **state)
 		hand.model.processes = processes;
 		hand.model.process_count = 2;
 		hand_model_decide(&hand, &verdict);
-		assert_string_equal(verdict.cause, "child-killed");
+		assert_string_equal(verdict_cause_name(verdict.cause), "child-killed");
 		(void)snprintf(next, sizeof(next),
 		               "%s; `kmemshim report kmemshim.out/python.4242.1.kmem` shows what the child process held that "
 		               "was ended",
