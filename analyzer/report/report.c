@@ -106,8 +106,8 @@ offset_of(const struct model_frame *frame)
 	return is_nameless && frame->module[0] != '\0' ? frame->module_offset : 0;
 }
 
-struct report_place
-report_place_of(const struct report_rows *rows, const struct model_site *site)
+static struct report_place
+place_without_source(const struct model_site *site)
 {
 	const struct model_frame *frame = site != NULL ? site->where : NULL;
 	struct report_place place = { .file = "", .function = "", .module = "", .relation = "", .source = "" };
@@ -121,6 +121,17 @@ report_place_of(const struct report_rows *rows, const struct model_site *site)
 	place.module = frame->module;
 	place.offset = offset_of(frame);
 	place.relation = model_relation_name(site->where_relation);
+	return place;
+}
+
+struct report_place
+report_place_of(const struct report_rows *rows, const struct model_site *site)
+{
+	const struct model_frame *frame = site != NULL ? site->where : NULL;
+	struct report_place place = place_without_source(site);
+
+	if (frame == NULL)
+		return place;
 	if (frame->kind == MODEL_FRAME_PYTHON || (frame->file[0] == '/' && frame->built_ns != 0)) {
 		const struct model_process *process = &rows->model->processes[site->process];
 		const struct source_place source = {
@@ -487,14 +498,15 @@ has_last_sample(const struct model_process *process)
 }
 
 struct report_line
-report_line(const struct report *report, size_t number)
+report_line_figures(const struct report *report, size_t number)
 {
 	const struct report_rows *rows = report->rows;
 	const struct rank_line *line = &rows->ranked->lines[number];
 	const struct model_domain *domain = &rows->model->domains[line->domain];
-	struct report_line made = {
+
+	return (struct report_line){
 		.domain = domain->name,
-		.where = report_place_of(rows, line->largest),
+		.where = place_without_source(line->largest),
 		.live_bytes = line->live_bytes,
 		.live_count = line->live_count,
 		.released_bytes = line->released_bytes,
@@ -515,8 +527,13 @@ report_line(const struct report *report, size_t number)
 		.import = line->is_import ? line->largest->import : "",
 		.first_site = line->first_site,
 		.site_count = line->site_count,
-		.largest = make_site(rows, line->largest),
 	};
+}
+
+/* The kinds of objects of all its sites. */
+static void
+add_types(const struct report_rows *rows, const struct rank_line *line, struct report_line *made)
+{
 	struct model_type types[MODEL_TYPES_MAX];
 	unsigned type_count = 0;
 	uint64_t counted = 0;
@@ -526,14 +543,25 @@ report_line(const struct report *report, size_t number)
 
 		for (unsigned j = 0; j < site->type_count; j++)
 			model_type_add(types, &type_count, site->types[j].name, site->types[j].count);
-		made.are_types_older = made.are_types_older ||
-		                       (site->type_count != 0 && !has_last_sample(&rows->model->processes[site->process]));
+		made->are_types_older = made->are_types_older ||
+		                        (site->type_count != 0 && !has_last_sample(&rows->model->processes[site->process]));
 	}
 	for (unsigned i = 0; i < type_count; i++)
 		counted += types[i].count;
 	/* Blocks without a kind are expected: what lists and dictionaries keep their items in. */
-	made.are_types_older = made.are_types_older && (counted < line->live_count / 2 || counted / 2 > line->live_count);
-	made.type_count = copy_types(made.types, types, type_count);
+	made->are_types_older = made->are_types_older && (counted < line->live_count / 2 || counted / 2 > line->live_count);
+	made->type_count = copy_types(made->types, types, type_count);
+}
+
+struct report_line
+report_line(const struct report *report, size_t number)
+{
+	const struct rank_line *line = &report->rows->ranked->lines[number];
+	struct report_line made = report_line_figures(report, number);
+
+	made.where = report_place_of(report->rows, line->largest);
+	made.largest = make_site(report->rows, line->largest);
+	add_types(report->rows, line, &made);
 	return made;
 }
 
