@@ -278,7 +278,7 @@ test-cuda: all ## device hooks over a driver double; no device and no CUDA packa
 	$(MAKE) -C tests/cuda BUILD=$(abspath $(BUILD)) test
 
 test-cases: ## that every case of tests/CASES.md and every order of tests/stress/ORDERS.md names a test that ran (EXPECT=--all: those with frameworks too)
-	$(PYTEST) -q tests/test_check_cases.py tests/test_orders.py tests/test_lint.py
+	$(PYTEST) -q tests/test_check_cases.py tests/test_orders.py tests/test_lint.py tests/test_docs.py
 	$(PYTHON) tests/check_cases.py tests/CASES.md $(RAN) $(EXPECT)
 	$(PYTHON) tests/stress/orders.py check $(RAN)
 

@@ -19,17 +19,17 @@ judge(void *context, const char *path, const struct verdict *verdict, struct fai
 	return true;
 }
 
-static bool
-run(const struct options *options, int *status, struct fail *fail)
+bool
+cmd_baseline(const struct options *options, int *status, struct fail *fail)
 {
 	const struct cmd_runs runs = { .judge = judge, .newest = UINT64_MAX };
 	struct baseline *baseline;
 	struct output_file *file;
 	bool is_done;
 
-	*status = EXIT_OK;
+	(void)status;
 	if (options->output == NULL)
-		return fail_set(fail, EXIT_USAGE, "baseline: where to write is missing: add -o base.json");
+		return fail_set(fail, EXIT_USAGE, "baseline: no file given: add -o base.json");
 	baseline = cmd_runs_measure(&runs, options, fail);
 	file = baseline != NULL && cmd_runs_narrow(baseline, NULL, options, fail) ? output_open(options->output, fail)
 	                                                                          : NULL;
@@ -41,17 +41,3 @@ run(const struct options *options, int *status, struct fail *fail)
 	baseline_free(baseline);
 	return is_done;
 }
-
-const struct command command_baseline = {
-	.name = "baseline",
-	.arguments = "RUN... -o FILE",
-	.summary = "write down what good runs held, for check",
-	.details = "RUN is a .kmem file, or a folder of which every session is a run. Several runs of the same code make a\n"
-			   "better baseline: noise shows as their spread. A run that was killed or failed is refused (status 4).\n"
-			   "With --domain it is of that domain alone, and so is what check compares with it.\n",
-	.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_RUNS) |
-	           OPTION_BIT(OPTION_PROGRAM),
-	.arguments_min = 1,
-	.arguments_max = -1,
-	.run = run,
-};

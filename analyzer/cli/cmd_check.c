@@ -1,5 +1,5 @@
 /*
- * cmd_check.c - kmemshim check: is it worse than the baseline?
+ * cmd_check.c - kmemshim check: is a run worse than the baseline?
  *
  * Exit status: 0 no; 1 yes; 2 options or baseline are wrong; 3 a capture cannot be used; 4 the program was killed or
  * failed. An earlier one in 2, 3, 4, 1 hides the later ones: figures of a run that died say nothing.
@@ -18,9 +18,6 @@
 #include "cli/command.h"
 #include "gate/baseline.h"
 #include "report/render.h"
-
-#define DEFAULT_ABSOLUTE_BYTES 1048576
-#define DEFAULT_RELATIVE_PPM 50000
 
 struct run_ends {
 	char *ended_badly; // verdict of the first run that did; NULL
@@ -106,8 +103,8 @@ compare(const struct baseline *before, const struct baseline *after, const struc
         const struct options *options, int *status, struct fail *fail)
 {
 	const struct check_tolerance tolerance = {
-		.absolute_bytes = options->has_absolute ? options->absolute_bytes : DEFAULT_ABSOLUTE_BYTES,
-		.relative_ppm = options->has_relative ? options->relative_ppm : DEFAULT_RELATIVE_PPM,
+		.absolute_bytes = options->absolute_bytes,
+		.relative_ppm = options->relative_ppm,
 	};
 	struct check *check = check_compare(before, after, tolerance);
 	bool is_done;
@@ -121,8 +118,8 @@ compare(const struct baseline *before, const struct baseline *after, const struc
 	return is_done && output_finish(fail);
 }
 
-static bool
-run(const struct options *options, int *status, struct fail *fail)
+bool
+cmd_check(const struct options *options, int *status, struct fail *fail)
 {
 	struct run_ends ends = { .ended_badly = NULL };
 	struct cmd_runs runs = { .judge = judge, .context = &ends, .wanted_path = options->baseline, .newest = 1 };
@@ -131,7 +128,7 @@ run(const struct options *options, int *status, struct fail *fail)
 	bool is_done;
 
 	if (options->baseline == NULL)
-		return fail_set(fail, EXIT_USAGE, "check: what to compare with is missing: add --baseline base.json");
+		return fail_set(fail, EXIT_USAGE, "check: no baseline given: add --baseline base.json");
 	if (options->formats != NULL && !write_formats(NULL, options->formats, fail))
 		return false;
 	before = baseline_read(options->baseline, fail);
@@ -148,19 +145,3 @@ run(const struct options *options, int *status, struct fail *fail)
 	baseline_free(after);
 	return is_done;
 }
-
-const struct command command_check = {
-	.name = "check",
-	.arguments = "RUN... --baseline FILE",
-	.summary = "is it worse than the baseline",
-	.details = "RUN is a .kmem file, or a folder of which the newest session is a run (--runs).\n"
-			   "Exit status: 0 no, 1 yes, 2 options or baseline wrong, 3 capture unusable, 4 the program was killed or\n"
-			   "failed. Of several runs the least counts for what is live at the end, the median for peaks.\n"
-			   "With --domain only that domain and its lines are compared.\n",
-	.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_BASELINE) |
-	           OPTION_BIT(OPTION_ABSOLUTE) | OPTION_BIT(OPTION_RELATIVE) | OPTION_BIT(OPTION_FORMAT) |
-	           OPTION_BIT(OPTION_RUNS) | OPTION_BIT(OPTION_PROGRAM),
-	.arguments_min = 1,
-	.arguments_max = -1,
-	.run = run,
-};

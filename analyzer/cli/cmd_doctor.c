@@ -9,6 +9,7 @@
 #include "base/json_write.h"
 #include "base/output.h"
 #include "cli/command.h"
+#include "cli/options.h"
 #include "launch/doctor.h"
 #include "capture/capture_folder.h"
 
@@ -45,8 +46,8 @@ print_json(const struct doctor *doctor)
 	json_write_close(&json, '}');
 }
 
-static bool
-run(const struct options *options, int *status, struct fail *fail)
+bool
+cmd_doctor(const struct options *options, int *status, struct fail *fail)
 {
 	const char *folder = options->output != NULL ? options->output : getenv("KMEMSHIM_OUT");
 	bool is_named = folder != NULL && folder[0] != '\0';
@@ -68,16 +69,3 @@ run(const struct options *options, int *status, struct fail *fail)
 	doctor_free(&doctor);
 	return output_finish(fail);
 }
-
-const struct command command_doctor = {
-	.name = "doctor",
-	.arguments = "[--] [CMD...]",
-	.summary = "what would keep CMD from being recorded, before it is run",
-	.details = "Looks at the library, the folder of captures, limits, the environment, CMD and its libraries. CMD is not run, but\n"
-			   "a Python is, with nothing to do. Exit status: 0 when nothing is in the way, 1 when something is.\n",
-	.options = OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_JSON),
-	.arguments_min = 0,
-	.arguments_max = -1,
-	.is_launcher = true,
-	.run = run,
-};

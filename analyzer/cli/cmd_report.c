@@ -1,15 +1,79 @@
 /*
- * cmd_report.c - kmemshim report: one page: verdict, totals, peak, leaks, losses.
+ * cmd_report.c - the commands that read a capture: report, why, peak, leaks, sites.
+ *
+ * When failing  the reader's or the writer's line is passed up.
  */
 #include "cli/cmd_report.h"
 
+#include <unistd.h>
+
 #include "base/output.h"
-#include "cli/cmd_table.h"
+#include "capture/capture_folder.h"
 #include "cli/command.h"
 #include "model/model_load.h"
 #include "report/render.h"
 
-#define PAGE_TOP 5
+#define JSON_FRAMES_BYTES (UINT64_C(512) << 20) // without --top: what a reader of JSON can still hold
+
+bool
+cmd_report_check_project(const struct model *model, const char *project, struct fail *fail)
+{
+	if (project == NULL)
+		return true;
+	for (size_t i = 0; i < model->site_count; i++) {
+		if (model->sites[i].where != NULL && model->sites[i].where->is_user)
+			return true;
+	}
+	return fail_set(fail, EXIT_USAGE, "--project %s: %s: no line would be yours", project,
+	                access(project, F_OK) == 0 ? "no code below it allocated anything"
+	                                           : "there is no such folder, and no code below it in the capture");
+}
+
+struct model *
+cmd_report_load(const struct options *options, const char *capture, const char *session, struct fail *fail)
+{
+	const struct model_options wanted = {
+		.capture = capture,
+		.session = session,
+		.sysroot = options->sysroot,
+		.project = options->project,
+		.wrappers = options->wrappers,
+		.is_salvage = options->is_salvage,
+		.wants_symbols = true,
+	};
+	struct model *model = model_load(&wanted, fail);
+
+	if (model == NULL)
+		return NULL;
+	if (model->capture_damage_count != 0)
+		(void)fprintf(stderr, "kmemshim: %s; %zu damaged place%s in all, the rest was read\n", model->damages[0],
+		              model->damaged_places, model->damaged_places == 1 ? "" : "s");
+	if (model->distrusted != NULL)
+		(void)fprintf(stderr, "kmemshim: %s\n", model->distrusted);
+	if (!cmd_report_check_project(model, options->project, fail)) {
+		model_free(model);
+		return NULL;
+	}
+	if (session == NULL && model->session_count > 1)
+		(void)fprintf(stderr, "kmemshim: %s: holds %zu sessions, this is the newest: name a file for another one\n",
+		              capture != NULL ? capture : CAPTURE_FOLDER_DEFAULT, model->session_count);
+	return model;
+}
+
+/* text_top: how many lines of code a text shows without --top. */
+static struct report_options
+rows_of(const struct options *options, uint64_t text_top)
+{
+	bool has_top = options_has(options, OPTION_TOP);
+
+	return (struct report_options){
+		.domain = options->domain,
+		.top = has_top            ? options->top
+		       : options->is_json ? UINT64_MAX
+		                          : text_top,
+		.frames_bytes = has_top ? UINT64_MAX : JSON_FRAMES_BYTES,
+	};
+}
 
 static bool
 has_devices(const struct report *report)
@@ -34,7 +98,7 @@ cmd_report_page(struct report *report, const struct options *options, uint64_t t
 		{ &rank_peak, RENDER_DEVICES, "Held on devices at the peak" },
 		{ &rank_leaks, RENDER_DEVICES, "Still held on devices, leaks first" },
 	};
-	const struct report_options rows = cmd_table_rows(options, top);
+	const struct report_options rows = rows_of(options, top);
 
 	render_text_verdict(report, stream);
 	(void)fputc('\n', stream);
@@ -59,32 +123,58 @@ cmd_report_page(struct report *report, const struct options *options, uint64_t t
 	return true;
 }
 
-static bool
-run(const struct options *options, int *status, struct fail *fail)
+bool
+cmd_report_table(struct report *report, const struct options *options, uint64_t top, FILE *stream, struct fail *fail)
 {
-	const struct report_options rows = cmd_table_rows(options, PAGE_TOP);
-	struct model *model = cmd_table_load(options, options->argument_count != 0 ? options->arguments[0] : NULL, NULL,
-	                                     fail);
-	struct report *report = model != NULL ? report_build(model, &rank_peak, &rows, fail) : NULL;
+	const struct render_options look = { .is_native = options->is_native };
+
+	(void)top;
+	(void)fail;
+	render_text_lines(report, &look, stream);
+	render_text_losses(report, stream);
+	render_text_peak_error(report, stream);
+	return true;
+}
+
+bool
+cmd_report_verdict(struct report *report, const struct options *options, uint64_t top, FILE *stream, struct fail *fail)
+{
+	(void)options;
+	(void)top;
+	(void)fail;
+	render_text_verdict(report, stream);
+	return true;
+}
+
+bool
+cmd_report(const struct options *options, int *status, struct fail *fail)
+{
+	const struct question *question = options->command->question;
+	struct report_options rows = rows_of(options, question->text_top);
+	struct model *model = cmd_report_load(options, options->argument_count != 0 ? options->arguments[0] : NULL, NULL,
+	                                      fail);
+
+	if (question->is_verdict_only)
+		rows = (struct report_options){ .domain = options->domain, .is_verdict_of_domain = options->domain != NULL };
+	struct report *report = model != NULL ? report_build(model, question->ranking, &rows, fail) : NULL;
 	bool is_done = report != NULL;
 
-	*status = EXIT_OK;
+	(void)status;
 	if (is_done && options->is_json)
 		render_json(report, stdout);
 	else if (is_done)
-		is_done = cmd_report_page(report, options, PAGE_TOP, stdout, fail);
+		is_done = question->show(report, options, question->text_top, stdout, fail);
 	is_done = is_done && output_finish(fail);
 	report_free(report);
 	model_free(model);
 	return is_done;
 }
 
-const struct command command_report = {
-	.name = "report",
-	.arguments = "[CAPTURE]",
-	.summary = "one page: verdict, peak, leaks, devices, losses",
-	.details = "CAPTURE is a .kmem file or a folder of them; without it, the newest session in ./kmemshim.out.\n",
-	.options = OPTIONS_OF_TABLES,
-	.arguments_max = 1,
-	.run = run,
-};
+bool
+cmd_schema(const struct options *options, int *status, struct fail *fail)
+{
+	(void)options;
+	(void)status;
+	render_json_schema(stdout);
+	return output_finish(fail);
+}

@@ -1,16 +1,46 @@
 /*
- * cmd_report.h - the one-page report, also at the end of `kmemshim run`.
+ * cmd_report.h - the commands that read a capture: report, why, peak, leaks, sites.
+ *
+ * Each is a question: a ranking, and what of the report its text shows. JSON is the same for all.
  */
 #ifndef CMD_REPORT_H
 #define CMD_REPORT_H
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
+#include "analysis/rank.h"
+#include "base/fail.h"
 #include "cli/options.h"
 #include "report/report.h"
+
+#define CMD_REPORT_PAGE_TOP 5 // lines of code per table without --top
+#define CMD_REPORT_TABLE_TOP 10
+
+struct question {
+	const struct ranking *ranking;
+	uint64_t text_top;    // lines of code in a text without --top
+	bool is_verdict_only; // no lines and sites in the JSON either; with --domain the verdict is of that alone
+	bool (*show)(struct report *report, const struct options *options, uint64_t top, FILE *stream, struct fail *fail);
+};
 
 /* Verdict, totals, peak, leaks, losses. top: lines per table. On failure nothing of the tables is missing silently. */
 bool cmd_report_page(struct report *report, const struct options *options, uint64_t top, FILE *stream,
                      struct fail *fail);
+/* One table, and what must be known of its figures. */
+bool cmd_report_table(struct report *report, const struct options *options, uint64_t top, FILE *stream,
+                      struct fail *fail);
+bool cmd_report_verdict(struct report *report, const struct options *options, uint64_t top, FILE *stream,
+                        struct fail *fail);
+
+/*
+ * capture: a file, a folder or NULL for ./kmemshim.out. session: NULL = the newest, and one line on stderr when there are others.
+ */
+struct model *cmd_report_load(const struct options *options, const char *capture, const char *session,
+                              struct fail *fail);
+
+/* False and *fail when a project was named that no site is in: most likely it is misspelt. NULL: none was. */
+bool cmd_report_check_project(const struct model *model, const char *project, struct fail *fail);
 
 #endif

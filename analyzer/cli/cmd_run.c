@@ -17,7 +17,6 @@
 #include "base/owner.h"
 #include "base/text_clean.h"
 #include "cli/cmd_report.h"
-#include "cli/cmd_table.h"
 #include "cli/command.h"
 #include "launch/launcher.h"
 #include "launch/program.h"
@@ -60,9 +59,9 @@ check_domain(const char *wanted, struct fail *fail)
 static struct model *
 load_session(const struct options *options, const struct launch *launch, const char *capture, struct fail *fail)
 {
-	struct model *model = cmd_table_load(options, launch->folder, launch->session, fail);
+	struct model *model = cmd_report_load(options, launch->folder, launch->session, fail);
 
-	return model != NULL ? model : cmd_table_load(options, capture, NULL, fail);
+	return model != NULL ? model : cmd_report_load(options, capture, NULL, fail);
 }
 
 /* On stderr, after the program's own output. A domain that was not used leaves the whole summary. */
@@ -134,8 +133,8 @@ status_of(const struct launch *launch)
 	return WIFSIGNALED(launch->wait_status) ? 128 + WTERMSIG(launch->wait_status) : WEXITSTATUS(launch->wait_status);
 }
 
-static bool
-run(const struct options *options, int *status, struct fail *fail)
+bool
+cmd_run(const struct options *options, int *status, struct fail *fail)
 {
 	char shim[PATH_MAX];
 	char folder[PATH_MAX];
@@ -182,18 +181,3 @@ run(const struct options *options, int *status, struct fail *fail)
 		              program.remedy);
 	return true;
 }
-
-const struct command command_run = {
-	.name = "run",
-	.arguments = "[--] CMD...",
-	.summary = "preload, run, print the verdict and a summary, return CMD's status",
-	.details = "Captures go to the folder of -o, else of KMEMSHIM_OUT, else to ./kmemshim.out. Verdict and summary go to\n"
-			   "stderr: stdout is CMD's own. Exit status: that of CMD, 128 + n when signal n ended it, 126 or 127 when it\n"
-			   "cannot be run; 2 when nothing was started. With --domain the tables of the summary show that domain alone.\n",
-	.options = OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_PROJECT) |
-	           OPTION_BIT(OPTION_PYTHON_OBJECTS) | OPTION_BIT(OPTION_SYSTEM_ALLOCATORS),
-	.arguments_min = 1,
-	.arguments_max = -1,
-	.is_launcher = true,
-	.run = run,
-};

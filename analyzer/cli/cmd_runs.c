@@ -11,9 +11,9 @@
 
 #include "analysis/rank.h"
 #include "base/units.h"
-#include "cli/cmd_table.h"
-#include "model/model_load.h"
 #include "capture/capture_folder.h"
+#include "cli/cmd_report.h"
+#include "model/model_load.h"
 #include "verdict/failed_requests.h"
 
 struct measuring {
@@ -30,7 +30,7 @@ is_same_program(const struct measuring *measuring, const char *path, const char 
 	const char *first = baseline_builder_program(measuring->builder);
 	const char *allowed = measuring->options->program;
 
-	if (allowed != NULL && fnmatch(allowed, program, 0) == 0)
+	if (allowed != NULL && (strcmp(allowed, "any") == 0 || fnmatch(allowed, program, 0) == 0))
 		return true;
 	if (allowed != NULL)
 		return fail_set(fail, EXIT_USAGE,
@@ -118,7 +118,7 @@ add_run(const struct measuring *measuring, const char *path, const char *session
 	rank_leaks_classify(model);
 	verdict_decide(model, verdict_now(), &verdict);
 	is_usable = are_lines_usable(model, path, measuring->options->is_salvage, fail) &&
-	            cmd_table_check_project(model, measuring->options->project, fail) &&
+	            cmd_report_check_project(model, measuring->options->project, fail) &&
 	            is_same_program(measuring, model->processes[0].path, baseline_program(model, program), fail) &&
 	            measuring->runs->judge(measuring->runs->context, model->processes[0].path, &verdict, fail);
 	if (is_usable)

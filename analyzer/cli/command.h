@@ -1,7 +1,7 @@
 /*
- * command.h - what is a command of kmemshim?
+ * command.h - what is a command of kmemshim, and which options does it take?
  *
- * Each cmd_*.c ends in one constant of this type; main.c lists them.
+ * commands.c has one row for each, with all that its help says.
  */
 #ifndef COMMAND_H
 #define COMMAND_H
@@ -9,30 +9,63 @@
 #include <stdbool.h>
 
 #include "base/fail.h"
-#include "cli/options.h"
+
+struct options;
+struct question;
+
+enum option_id {
+	OPTION_HELP,
+	OPTION_JSON,
+	OPTION_TOP,
+	OPTION_DOMAIN,
+	OPTION_NATIVE,
+	OPTION_SALVAGE,
+	OPTION_SYSROOT,
+	OPTION_PROJECT,
+	OPTION_WRAPPERS,
+	OPTION_OUTPUT,
+	OPTION_PYTHON_OBJECTS,
+	OPTION_SYSTEM_ALLOCATORS,
+	OPTION_BASELINE,
+	OPTION_ABSOLUTE,
+	OPTION_RELATIVE,
+	OPTION_FORMAT,
+	OPTION_RUNS,
+	OPTION_PROGRAM,
+	OPTION_COUNT,
+};
+#define OPTION_BIT(id) (1u << (id))
 
 struct command {
 	const char *name;
 	const char *arguments; // in the usage line: "[CAPTURE]"
 	const char *summary;   // in the list of commands
-	const char *details;   // in its own help; "" = none
+	const char *details;   // in its own help
 	unsigned options;      // OPTION_BIT() of those that it takes
+	struct {
+		const char *value;
+		const char *help;
+	} words[OPTION_COUNT]; // of options that mean something else here; NULL = as everywhere
 	int arguments_min;
-	int arguments_max; // -1 = any number
-	bool is_launcher;  // options end at the first argument
-	/* *status: the exit status when nothing failed. */
+	int arguments_max;               // -1 = any number
+	bool is_launcher;                // options end at the first argument
+	const struct question *question; // of those that read a capture; else NULL
+	/* *status: EXIT_OK before; the exit status when nothing failed. */
 	bool (*run)(const struct options *options, int *status, struct fail *fail);
 };
 
-extern const struct command command_run;
-extern const struct command command_report;
-extern const struct command command_why;
-extern const struct command command_peak;
-extern const struct command command_leaks;
-extern const struct command command_sites;
-extern const struct command command_baseline;
-extern const struct command command_check;
-extern const struct command command_doctor;
-extern const struct command command_schema;
+/* In the order of the help; the last one has no name. */
+extern const struct command commands[];
+
+/* NULL = there is none of that name. */
+const struct command *command_find(const char *name);
+
+/* What they do, each in its cmd_*.c. */
+bool cmd_run(const struct options *options, int *status, struct fail *fail);
+bool cmd_report(const struct options *options, int *status, struct fail *fail); // every command that has a question
+bool cmd_baseline(const struct options *options, int *status, struct fail *fail);
+bool cmd_check(const struct options *options, int *status, struct fail *fail);
+bool cmd_doctor(const struct options *options, int *status, struct fail *fail);
+bool cmd_schema(const struct options *options, int *status, struct fail *fail);
 
 #endif

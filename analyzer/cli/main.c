@@ -9,22 +9,17 @@
 
 #include "base/output.h"
 #include "cli/command.h"
+#include "cli/options.h"
 #include "version.h"
-
-static const struct command *const commands[] = {
-	&command_run,   &command_report,   &command_why,   &command_peak,   &command_leaks,
-	&command_sites, &command_baseline, &command_check, &command_doctor, &command_schema,
-};
-#define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
 
 static void
 print_help(FILE *stream)
 {
 	(void)fputs("usage: kmemshim COMMAND [OPTIONS] [ARGUMENTS]\n\n"
-	            "Why did the process die of memory, and which line of code held it?\n\n",
+	            "Says why a process died of memory, and which line of code held it.\n\n",
 	            stream);
-	for (size_t i = 0; i < COMMAND_COUNT; i++)
-		(void)fprintf(stream, "  %-9s %-24s %s\n", commands[i]->name, commands[i]->arguments, commands[i]->summary);
+	for (const struct command *command = commands; command->name != NULL; command++)
+		(void)fprintf(stream, "  %-9s %-24s %s\n", command->name, command->arguments, command->summary);
 	(void)fputs("\n  kmemshim COMMAND --help   options of a command\n"
 	            "  kmemshim --version\n\n"
 	            "Start with:  kmemshim run -- python train.py\n",
@@ -72,7 +67,7 @@ main(int count, char **arguments)
 	struct fail fail;
 
 	if (count < 2) {
-		(void)fail_set(&fail, EXIT_USAGE, "no command: kmemshim --help lists them");
+		(void)fail_set(&fail, EXIT_USAGE, "no command given: see kmemshim --help");
 		return report_failure(&fail);
 	}
 	if (strcmp(arguments[1], "--version") == 0) {
@@ -83,10 +78,8 @@ main(int count, char **arguments)
 		print_help(stdout);
 		return finish(EXIT_OK);
 	}
-	for (size_t i = 0; i < COMMAND_COUNT; i++) {
-		if (strcmp(arguments[1], commands[i]->name) == 0)
-			return run_command(commands[i], count - 1, arguments + 1);
-	}
-	(void)fail_set(&fail, EXIT_USAGE, "\"%s\" is no command: kmemshim --help lists them", arguments[1]);
+	if (command_find(arguments[1]) != NULL)
+		return run_command(command_find(arguments[1]), count - 1, arguments + 1);
+	(void)fail_set(&fail, EXIT_USAGE, "unknown command \"%s\": see kmemshim --help", arguments[1]);
 	return report_failure(&fail);
 }

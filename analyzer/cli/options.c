@@ -8,10 +8,12 @@
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/command.h"
+#define DEFAULT_ABSOLUTE_BYTES (UINT64_C(1) << 20)
+#define DEFAULT_RELATIVE_PPM 50000
 
 static bool
 parse_count(const char *text, uint64_t *count)
@@ -78,195 +80,94 @@ options_parse_percent(const char *text, uint32_t *ppm)
 	return true;
 }
 
-static bool
-take_help(struct options *options, const char *value)
-{
-	(void)value;
-	options->wants_help = true;
-	return true;
-}
-
-static bool
-take_json(struct options *options, const char *value)
-{
-	(void)value;
-	options->is_json = true;
-	return true;
-}
-
-static bool
-take_top(struct options *options, const char *value)
-{
-	options->has_top = true;
-	return parse_count(value, &options->top);
-}
-
-static bool
-take_domain(struct options *options, const char *value)
-{
-	options->domain = value;
-	return value[0] != '\0';
-}
-
-static bool
-take_native(struct options *options, const char *value)
-{
-	(void)value;
-	options->is_native = true;
-	return true;
-}
-
-static bool
-take_salvage(struct options *options, const char *value)
-{
-	(void)value;
-	options->is_salvage = true;
-	return true;
-}
-
-static bool
-take_sysroot(struct options *options, const char *value)
-{
-	options->sysroot = value;
-	return value[0] != '\0';
-}
-
-static bool
-take_project(struct options *options, const char *value)
-{
-	options->project = value;
-	return value[0] != '\0';
-}
-
-static bool
-take_wrappers(struct options *options, const char *value)
-{
-	options->wrappers = value;
-	return value[0] != '\0';
-}
-
-static bool
-take_output(struct options *options, const char *value)
-{
-	options->output = value;
-	return value[0] != '\0' && value[0] != '-'; // the path was forgotten: what comes next was taken for it
-}
-
-static bool
-take_python_objects(struct options *options, const char *value)
-{
-	(void)value;
-	options->wants_python_objects = true;
-	return true;
-}
-
-static bool
-take_system_allocators(struct options *options, const char *value)
-{
-	(void)value;
-	options->wants_system_allocators = true;
-	return true;
-}
-
-static bool
-take_baseline(struct options *options, const char *value)
-{
-	options->baseline = value;
-	return value[0] != '\0';
-}
-
-static bool
-take_absolute(struct options *options, const char *value)
-{
-	options->has_absolute = true;
-	return options_parse_size(value, &options->absolute_bytes);
-}
-
-static bool
-take_relative(struct options *options, const char *value)
-{
-	options->has_relative = true;
-	return options_parse_percent(value, &options->relative_ppm);
-}
-
-static bool
-take_format(struct options *options, const char *value)
-{
-	options->formats = value;
-	return value[0] != '\0';
-}
-
-static bool
-take_runs(struct options *options, const char *value)
-{
-	if (strcmp(value, "all") != 0)
-		return parse_count(value, &options->runs) && options->runs != 0;
-	options->runs = UINT64_MAX;
-	return true;
-}
-
-static bool
-take_program(struct options *options, const char *value)
-{
-	options->program = strcmp(value, "any") == 0 ? "*" : value;
-	return value[0] != '\0';
-}
+enum option_kind {
+	KIND_FLAG,
+	KIND_TEXT,
+	KIND_PATH,
+	KIND_COUNT,
+	KIND_RUNS, // a count, or all
+	KIND_SIZE,
+	KIND_PERCENT,
+};
 
 static const struct option_row {
 	const char *name;
-	char letter;        // 0 = none
+	char letter; // 0 = none
+	enum option_kind kind;
+	size_t offset;      // in struct options
 	const char *value;  // in the help; NULL = takes none
 	const char *wanted; // in the message about a bad value
 	const char *help;
-	bool (*take)(struct options *options, const char *value);
 } rows[OPTION_COUNT] = {
-	[OPTION_HELP] = { "help", 'h', NULL, "", "this text", take_help },
-	[OPTION_JSON] = { "json", 0, NULL, "", "JSON, of reports by report.schema.json with all rows unless --top",
-	                  take_json },
-	[OPTION_TOP] = { "top", 0, "N", "a number of rows (0 or more)",
-	                 "at most N rows, each a line of code; text shows 10 otherwise, 5 on a page", take_top },
-	[OPTION_DOMAIN] = { "domain", 0, "D", "a domain", "only this domain: heap, mmap, cuda:0, or cuda for all devices",
-	                    take_domain },
-	[OPTION_NATIVE] = { "native", 0, NULL, "", "show native frames in stacks as well", take_native },
-	[OPTION_SALVAGE] = { "salvage", 0, NULL, "", "read what is intact of a damaged capture", take_salvage },
-	[OPTION_SYSROOT] = { "sysroot", 0, "DIR", "a folder", "look for programs and libraries below DIR", take_sysroot },
-	[OPTION_PROJECT] = { "project", 0, "DIR", "a folder", "only code below DIR is the user's own", take_project },
-	[OPTION_WRAPPERS] = { "wrappers", 0, "NAMES", "names of functions, separated by commas",
-	                      "functions that only pass on memory: their callers are the lines; also KMEMSHIM_WRAPPERS",
-	                      take_wrappers },
-	[OPTION_OUTPUT] = { "output", 'o', "PATH", "a path; one that begins with - is written ./-", "where to write",
-	                    take_output },
-	[OPTION_PYTHON_OBJECTS] = { "python-objects", 0, NULL, "", "record small Python objects one by one",
-	                            take_python_objects },
-	[OPTION_SYSTEM_ALLOCATORS] = { "system-allocators", 0, NULL, "",
-	                               "libraries that can take memory from malloc do so; jemalloc in Rust gives freed pages back at once",
-	                               take_system_allocators },
-	[OPTION_BASELINE] = { "baseline", 0, "FILE", "a file", "what to compare with", take_baseline },
-	[OPTION_ABSOLUTE] = { "abs", 0, "SIZE", "a size such as 1MiB", "growth that is no regression; 1MiB otherwise",
-	                      take_absolute },
-	[OPTION_RELATIVE] = { "rel", 0, "PCT", "a percentage such as 5%",
-	                      "the same as a share of the baseline; 5% otherwise, the larger counts", take_relative },
-	[OPTION_RUNS] = { "runs", 0, "N", "a number of runs (1 or more), or all",
-	                  "of each folder the newest N sessions, or all", take_runs },
-	[OPTION_PROGRAM] = { "program", 0, "NAME", "a program's name",
-	                     "runs of NAME, which may have * and ?, or of any program", take_program },
-	[OPTION_FORMAT] = { "format", 0, "LIST", "formats", "text, junit, junit=FILE, separated by commas", take_format },
+#define IN(member) offsetof(struct options, member)
+	[OPTION_HELP] = { "help", 'h', KIND_FLAG, IN(wants_help), NULL, "", "print this help" },
+	[OPTION_JSON] = { "json", 0, KIND_FLAG, IN(is_json), NULL, "",
+	                  "print JSON, all rows unless --top is given (see kmemshim schema)" },
+	[OPTION_TOP] = { "top", 0, KIND_COUNT, IN(top), "N", "a number of rows (0 or more)",
+	                 "show N lines of code (default 10)" },
+	[OPTION_DOMAIN] = { "domain", 0, KIND_TEXT, IN(domain), "D", "a domain",
+	                    "only this domain: heap, mmap, cuda:0, cuda (all devices), ..." },
+	[OPTION_NATIVE] = { "native", 0, KIND_FLAG, IN(is_native), NULL, "", "show native frames in stacks too" },
+	[OPTION_SALVAGE] = { "salvage", 0, KIND_FLAG, IN(is_salvage), NULL, "",
+	                     "read the intact parts of a damaged capture" },
+	[OPTION_SYSROOT] = { "sysroot", 0, KIND_TEXT, IN(sysroot), "DIR", "a folder",
+	                     "look for programs and libraries below DIR" },
+	[OPTION_PROJECT] = { "project", 0, KIND_TEXT, IN(project), "DIR", "a folder",
+	                     "treat only code below DIR as your own" },
+	[OPTION_WRAPPERS] = { "wrappers", 0, KIND_TEXT, IN(wrappers), "NAMES", "names of functions, separated by commas",
+	                      "functions that pass memory on: report their callers (also KMEMSHIM_WRAPPERS)" },
+	[OPTION_OUTPUT] = { "output", 'o', KIND_PATH, IN(output), "PATH", "a path (write ./-NAME if it begins with -)",
+	                    "where to write" },
+	[OPTION_PYTHON_OBJECTS] = { "python-objects", 0, KIND_FLAG, IN(wants_python_objects), NULL, "",
+	                            "record small Python objects one by one" },
+	[OPTION_SYSTEM_ALLOCATORS] = { "system-allocators", 0, KIND_FLAG, IN(wants_system_allocators), NULL, "",
+	                               "make libraries with an allocator of their own use malloc, where they can" },
+	[OPTION_BASELINE] = { "baseline", 0, KIND_TEXT, IN(baseline), "FILE", "a file", "compare with FILE (required)" },
+	[OPTION_ABSOLUTE] = { "abs", 0, KIND_SIZE, IN(absolute_bytes), "SIZE", "a size such as 1MiB",
+	                      "allowed growth in bytes (default 1MiB)" },
+	[OPTION_RELATIVE] = { "rel", 0, KIND_PERCENT, IN(relative_ppm), "PCT", "a percentage such as 5%",
+	                      "allowed growth in percent (default 5%); the larger allowance wins" },
+	[OPTION_RUNS] = { "runs", 0, KIND_RUNS, IN(runs), "N", "a number of runs (1 or more), or all",
+	                  "use the newest N sessions of each folder, or all" },
+	[OPTION_PROGRAM] = { "program", 0, KIND_TEXT, IN(program), "NAME", "a program's name",
+	                     "accept runs of NAME (* and ? are wildcards), or of any program" },
+	[OPTION_FORMAT] = { "format", 0, KIND_TEXT, IN(formats), "LIST", "formats",
+	                    "text, junit or junit=FILE, separated by commas (default text)" },
+#undef IN
 };
+
+static bool
+take_value(const struct option_row *row, struct options *options, const char *value)
+{
+	void *member = (char *)options + row->offset;
+
+	switch (row->kind) {
+	case KIND_FLAG:
+		*(bool *)member = true;
+		return true;
+	case KIND_TEXT:
+		*(const char **)member = value;
+		return value[0] != '\0';
+	case KIND_PATH:
+		*(const char **)member = value;
+		return value[0] != '\0' && value[0] != '-'; // the path was forgotten: what comes next was taken for it
+	case KIND_RUNS:
+		*(uint64_t *)member = UINT64_MAX;
+		return strcmp(value, "all") == 0 || (parse_count(value, member) && *(uint64_t *)member != 0);
+	case KIND_COUNT:
+		return parse_count(value, member);
+	case KIND_SIZE:
+		return options_parse_size(value, member);
+	case KIND_PERCENT:
+		return options_parse_percent(value, member);
+	}
+	return false;
+}
 
 static bool
 refuse(const struct command *command, const char *argument, struct fail *fail)
 {
-	return fail_set(fail, EXIT_USAGE, "%s: %s: kmemshim %s --help lists the options", command->name, argument,
-	                command->name);
-}
-
-static bool
-take_option(const struct command *command, int id, struct options *options, struct fail *fail)
-{
-	if (!rows[id].take(options, optarg != NULL ? optarg : ""))
-		return fail_set(fail, EXIT_USAGE, "%s: --%s \"%s\": not %s", command->name, rows[id].name,
-		                optarg != NULL ? optarg : "", rows[id].wanted);
-	return true;
+	return fail_set(fail, EXIT_USAGE, "%s: %s: see kmemshim %s --help", command->name, argument, command->name);
 }
 
 /* getopt's way of saying what was wrong, as one line of ours. */
@@ -291,10 +192,10 @@ static bool
 check_arguments(const struct command *command, const struct options *options, struct fail *fail)
 {
 	if (options->argument_count < command->arguments_min)
-		return fail_set(fail, EXIT_USAGE, "%s: nothing to work on: usage: kmemshim %s %s", command->name, command->name,
-		                command->arguments);
+		return fail_set(fail, EXIT_USAGE, "%s: an argument is missing: usage: kmemshim %s %s", command->name,
+		                command->name, command->arguments);
 	if (command->arguments_max >= 0 && options->argument_count > command->arguments_max)
-		return fail_set(fail, EXIT_USAGE, "%s: \"%s\" is one argument too many: usage: kmemshim %s %s", command->name,
+		return fail_set(fail, EXIT_USAGE, "%s: unexpected argument \"%s\": usage: kmemshim %s %s", command->name,
 		                options->arguments[command->arguments_max], command->name, command->arguments);
 	return true;
 }
@@ -306,7 +207,6 @@ options_parse(const struct command *command, int count, char **arguments, struct
 	char shorts[2 + 2 * OPTION_COUNT + 1];
 	size_t long_count = 0;
 	size_t short_count = 0;
-	unsigned given = 0; // OPTION_BIT() of each
 	int result;
 
 	if (command->is_launcher)
@@ -329,7 +229,12 @@ options_parse(const struct command *command, int count, char **arguments, struct
 	longs[long_count] = (struct option){ .name = NULL };
 	shorts[short_count] = '\0';
 
-	*options = (struct options){ .top = UINT64_MAX };
+	*options = (struct options){
+		.command = command,
+		.top = UINT64_MAX,
+		.absolute_bytes = DEFAULT_ABSOLUTE_BYTES,
+		.relative_ppm = DEFAULT_RELATIVE_PPM,
+	};
 	opterr = 0;
 	optind = 0;
 	while ((result = getopt_long(count, arguments, shorts, longs, NULL)) != -1) {
@@ -341,12 +246,14 @@ options_parse(const struct command *command, int count, char **arguments, struct
 		}
 		if (result == '?' || result == ':')
 			return refuse_option(command, arguments, result, fail);
-		if (rows[id].value != NULL && (given & OPTION_BIT(id)) != 0)
-			return fail_set(fail, EXIT_USAGE, "%s: --%s is given twice: it takes one value", command->name,
-			                rows[id].name);
-		given |= OPTION_BIT(id);
-		if (!take_option(command, id, options, fail))
-			return false;
+		const char *value = optarg != NULL ? optarg : "";
+
+		if (rows[id].value != NULL && options_has(options, (enum option_id)id))
+			return fail_set(fail, EXIT_USAGE, "%s: --%s was given twice", command->name, rows[id].name);
+		options->given |= OPTION_BIT(id);
+		if (!take_value(&rows[id], options, value))
+			return fail_set(fail, EXIT_USAGE, "%s: --%s \"%s\": expected %s", command->name, rows[id].name, value,
+			                rows[id].wanted);
 	}
 	options->argument_count = count - optind;
 	options->arguments = arguments + optind;
@@ -356,16 +263,20 @@ options_parse(const struct command *command, int count, char **arguments, struct
 void
 options_help(const struct command *command, FILE *stream)
 {
-	(void)fprintf(stream, "usage: kmemshim %s [OPTIONS] %s\n\n%s\n%s%s\n", command->name, command->arguments,
-	              command->summary, command->details[0] != '\0' ? "\n" : "", command->details);
+	(void)fprintf(stream, "usage: kmemshim %s%s%s%s\n\n%c%s.\n\n%s\n", command->name,
+	              command->options != 0 ? " [OPTIONS]" : "", command->arguments[0] != '\0' ? " " : "",
+	              command->arguments, toupper((unsigned char)command->summary[0]), command->summary + 1,
+	              command->details);
 	for (int id = 0; id < OPTION_COUNT; id++) {
-		char name[32];
+		const char *value = command->words[id].value != NULL ? command->words[id].value : rows[id].value;
+		const char *help = command->words[id].help != NULL ? command->words[id].help : rows[id].help;
+		char name[40];
 
 		if (id != OPTION_HELP && (command->options & OPTION_BIT(id)) == 0)
 			continue;
 		(void)snprintf(name, sizeof(name), "%s%c%s--%s%s%s", rows[id].letter != 0 ? "-" : "   ",
 		               rows[id].letter != 0 ? rows[id].letter : ' ', rows[id].letter != 0 ? ", " : "", rows[id].name,
-		               rows[id].value != NULL ? " " : "", rows[id].value != NULL ? rows[id].value : "");
-		(void)fprintf(stream, "  %-20s %s\n", name, rows[id].help);
+		               value != NULL ? " " : "", value != NULL ? value : "");
+		(void)fprintf(stream, "  %-23s  %s\n", name, help);
 	}
 }

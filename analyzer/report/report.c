@@ -377,8 +377,8 @@ report_build(struct model *model, const struct ranking *ranking, const struct re
 		verdict_decide(model, verdict_now(), &rows->verdict);
 	report->verdict = (struct report_verdict){
 		.domain = options->is_verdict_of_domain ? options->domain : NULL,
-		.cause = rows->verdict.cause,
-		.confidence = rows->verdict.confidence,
+		.cause = verdict_cause_name(rows->verdict.cause),
+		.confidence = verdict_confidence_name(rows->verdict.confidence),
 		.text = rows->verdict.text,
 		.next = rows->verdict.next,
 	};

@@ -119,7 +119,7 @@ report_build_requests(struct report *report, const struct model *model)
 		report->requests[i] = (struct report_request){
 			.bytes = failed->bytes,
 			.domain = model->domains[failed->domain].name,
-			.state = refusal_state(model, verdict_now(), failed),
+			.state = refusal_state_name(refusal_state(model, verdict_now(), failed)),
 			.error = failed->error,
 			.pid = model->processes[failed->process].identity->pid,
 			.where = report_place_of(report->rows, failed->site),

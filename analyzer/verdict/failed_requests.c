@@ -17,9 +17,18 @@
 #define WENT_ON_MOST_BYTES (UINT64_C(64) << 20)   // of a program that goes on with something else, or with a thousandth
 #define END_AFTER_REFUSAL_NS UINT64_C(5000000000) // a program that handles the error lives longer than this
 
-static const char pending[] = "pending";
-static const char recovered[] = "recovered";
-static const char fatal[] = "fatal";
+static const char *const state_names[] = {
+	[REFUSAL_FATAL] = "fatal",
+	[REFUSAL_PENDING] = "pending",
+	[REFUSAL_RECOVERED] = "recovered",
+};
+static_assert(sizeof(state_names) / sizeof(state_names[0]) == REFUSAL_STATES, "each state has a name");
+
+const char *
+refusal_state_name(enum refusal_state state)
+{
+	return state_names[state];
+}
 
 static bool
 is_soon_after(const struct model_failed *later, const struct model_failed *earlier)
@@ -101,7 +110,7 @@ ended_about(const struct model *model, const struct model_failed *failed)
 	return ended > failed->monotonic_ns ? ended : failed->monotonic_ns;
 }
 
-const char *
+enum refusal_state
 refusal_state(const struct model *model, const struct verdict_now *now, const struct model_failed *failed)
 {
 	const struct model_failed *tensor = given_up_for(model, failed);
@@ -110,34 +119,34 @@ refusal_state(const struct model *model, const struct verdict_now *now, const st
 	uint64_t ended = ended_about(model, failed);
 
 	if (failed->outcome == KMEM_FAILED_GOT_ENOUGH)
-		return recovered;
+		return REFUSAL_RECOVERED;
 	if (tensor != NULL)
 		return refusal_state(model, now, tensor);
 	/* PyTorch does not ask for less by itself: what it got then was another tensor. */
 	if (failed->outcome == KMEM_FAILED_GOT_LESS && !is_tensors(model, failed))
-		return recovered;
+		return REFUSAL_RECOVERED;
 	if (has_gone_on(model, failed) || went_on(failed))
-		return recovered;
+		return REFUSAL_RECOVERED;
 	if (end == VERDICT_END_RUNNING)
-		return failed->had_success_after ? recovered : pending;
+		return failed->had_success_after ? REFUSAL_RECOVERED : REFUSAL_PENDING;
 	if (end == VERDICT_END_OK)
-		return recovered;
+		return REFUSAL_RECOVERED;
 	if (!failed->had_success_after)
-		return fatal;
+		return REFUSAL_FATAL;
 	/* Writing the error's message allocates too: ending right after it is no recovery. */
 	if (end != VERDICT_END_ELSEWHERE && is_last_of_process(model, failed) && ended >= failed->monotonic_ns &&
 	    ended - failed->monotonic_ns < END_AFTER_REFUSAL_NS)
-		return fatal;
-	return recovered;
+		return REFUSAL_FATAL;
+	return REFUSAL_RECOVERED;
 }
 
 /* It ended with it, or runs and has done nothing since PyTorch gave up: a driver may be asked again, of PyTorch's exception nothing comes. */
 static bool
 is_fatal(const struct model *model, const struct verdict_now *now, const struct model_failed *failed)
 {
-	const char *state = refusal_state(model, now, failed);
+	enum refusal_state state = refusal_state(model, now, failed);
 
-	return state == fatal || (state == pending && is_tensors(model, failed));
+	return state == REFUSAL_FATAL || (state == REFUSAL_PENDING && is_tensors(model, failed));
 }
 
 /* Which of two that were refused shortly before the last one began what ended with it? */

@@ -9,14 +9,19 @@
 #include <stdbool.h>
 
 #include "model/model.h"
-#include "verdict/verdict.h"
+#include "verdict/endings.h"
+
+enum refusal_state { REFUSAL_FATAL, REFUSAL_PENDING, REFUSAL_RECOVERED, REFUSAL_STATES };
+
+const char *refusal_state_name(enum refusal_state state); // "fatal", "pending", "recovered"
 
 /*
- * "pending", "recovered" or "fatal". A request to a device is recovered when its thread got as much later, or enough to go on
+ * A request to a device is recovered when its thread got as much later, or enough to go on
  * with; what PyTorch asked of the driver for a tensor is what became of the tensor. Of host memory that is known of all that the thread
  * was given since, not of single blocks: half of it, or more than telling an error takes.
  */
-const char *refusal_state(const struct model *model, const struct verdict_now *now, const struct model_failed *failed);
+enum refusal_state refusal_state(const struct model *model, const struct verdict_now *now,
+                                 const struct model_failed *failed);
 
 /* Of the fatal ones of a process, the one to tell: see failed_requests.c. NULL = none. */
 const struct model_failed *refusal_of_end(const struct model *model, const struct verdict_now *now, unsigned process);

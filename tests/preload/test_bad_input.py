@@ -240,7 +240,7 @@ def test_an_option_is_no_folder(arguments, tmp_path):
     done = harness.kmemshim("run", *arguments, "true", cwd=tmp_path)
 
     assert done.returncode == 2
-    assert done.stderr == f'kmemshim: run: --output "{arguments[1]}": not a path; one that begins with - is written ./-\n'
+    assert done.stderr == f'kmemshim: run: --output "{arguments[1]}": expected a path (write ./-NAME if it begins with -)\n'
     assert list(tmp_path.iterdir()) == []
 
 

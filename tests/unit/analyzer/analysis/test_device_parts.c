@@ -185,8 +185,8 @@ each_signature_has_a_sentence_and_one_thing_to_do(void **state)
 		verdict_decide(&hand.model, verdict_now(), &verdict);
 		if (strstr(verdict.next, cases[i].next) == NULL || strstr(verdict.text, cases[i].says) == NULL)
 			print_error("case %zu: wanted \"%s\" and \"%s\", got %s: %s\nNext: %s\n", i, cases[i].says, cases[i].next,
-			            verdict.cause, verdict.text, verdict.next);
-		assert_string_equal(verdict.cause, "device-memory");
+			            verdict_cause_name(verdict.cause), verdict.text, verdict.next);
+		assert_string_equal(verdict_cause_name(verdict.cause), "device-memory");
 		assert_non_null(strstr(verdict.next, cases[i].next));
 		assert_non_null(strstr(verdict.text, cases[i].says));
 	}
@@ -236,7 +236,7 @@ a_traceback_keeps_tensors(void **state)
 		hand.process.ended_monotonic_ns = UINT64_C(41000000000);
 		rank_leaks_classify(&hand.model);
 		verdict_decide(&hand.model, verdict_now(), &verdict);
-		assert_string_equal(verdict.cause, cases[i].is_alive ? "running" : "device-memory");
+		assert_string_equal(verdict_cause_name(verdict.cause), cases[i].is_alive ? "running" : "device-memory");
 		assert_true((strstr(verdict.text, "400 MiB of the tensors were those of an earlier step") != NULL) ==
 		            cases[i].is_told);
 		assert_true((strstr(verdict.next, "let go of the exception") != NULL) == cases[i].is_told);
@@ -291,8 +291,10 @@ pinned_memory_is_the_hosts(void **state)
 		verdict_decide(&hand.model, verdict_now(), &verdict);
 		if (strstr(verdict.text, cases[i].says) == NULL || strstr(verdict.text, cases[i].never) != NULL ||
 		    strstr(verdict.next, cases[i].next) == NULL)
-			print_error("case %zu: %s: %s\nNext: %s\n", i, verdict.cause, verdict.text, verdict.next);
-		assert_string_equal(verdict.cause, cases[i].is_refused ? "request-refused" : "container-limit");
+			print_error("case %zu: %s: %s\nNext: %s\n", i, verdict_cause_name(verdict.cause), verdict.text,
+			            verdict.next);
+		assert_string_equal(verdict_cause_name(verdict.cause),
+		                    cases[i].is_refused ? "request-refused" : "container-limit");
 		assert_non_null(strstr(verdict.text, cases[i].says));
 		assert_null(strstr(verdict.text, cases[i].never));
 		assert_non_null(strstr(verdict.next, cases[i].next));

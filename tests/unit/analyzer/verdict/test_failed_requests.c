@@ -88,7 +88,7 @@ what_became_of_a_request_to_a_device(void **state)
 		hand.failed.outcome = cases[i].outcome;
 		hand.failed.had_success_after = cases[i].had_success_after;
 		hand.model.failed_count = 1;
-		got = refusal_state(&hand.model, &this_boot, &hand.failed);
+		got = refusal_state_name(refusal_state(&hand.model, &this_boot, &hand.failed));
 		if (strcmp(got, cases[i].wanted) != 0)
 			print_error("%s: wanted %s, got %s\n", cases[i].why, cases[i].wanted, got);
 		assert_string_equal(got, cases[i].wanted);
@@ -116,8 +116,8 @@ of_several_the_one_that_it_did_not_go_on_from(void **state)
 	}
 	hand.model.failed = failed;
 	hand.model.failed_count = 3;
-	assert_string_equal(refusal_state(&hand.model, &this_boot, &failed[0]), "recovered");
-	assert_string_equal(refusal_state(&hand.model, &this_boot, &failed[1]), "fatal");
+	assert_string_equal(refusal_state_name(refusal_state(&hand.model, &this_boot, &failed[0])), "recovered");
+	assert_string_equal(refusal_state_name(refusal_state(&hand.model, &this_boot, &failed[1])), "fatal");
 	assert_ptr_equal(refusal_of_end(&hand.model, &this_boot, 0), &failed[1]);
 }
 
@@ -203,7 +203,7 @@ who_got_enough_since_went_on(void **state)
 		failed[0].got_bytes = cases[i].got_bytes;
 		hand.model.failed = failed;
 		hand.model.failed_count = 2;
-		got = refusal_state(&hand.model, &this_boot, &failed[0]);
+		got = refusal_state_name(refusal_state(&hand.model, &this_boot, &failed[0]));
 		if (strcmp(got, cases[i].wanted) != 0)
 			print_error("%s: wanted %s, got %s\n", cases[i].why, cases[i].wanted, got);
 		assert_string_equal(got, cases[i].wanted);
@@ -246,10 +246,12 @@ a_request_that_was_perhaps_caught_is_no_certain_cause(void **state)
 		hand_model_refuse(&hand, 58 * GIB * 1024);
 		hand.failed.got_bytes = cases[i].got_bytes;
 		hand_model_decide(&hand, &verdict);
-		if (strcmp(verdict.confidence, cases[i].confidence) != 0 || strstr(verdict.text, cases[i].says) == NULL ||
+		if (strcmp(verdict_confidence_name(verdict.confidence), cases[i].confidence) != 0 ||
+		    strstr(verdict.text, cases[i].says) == NULL ||
 		    (strstr(verdict.next, "read the program's own error message; if it tells of a lack of memory") != NULL) !=
 		        is_possible)
-			fail_msg("%zu: %s: %s Next: %s", i, verdict.confidence, verdict.text, verdict.next);
+			fail_msg("%zu: %s: %s Next: %s", i, verdict_confidence_name(verdict.confidence), verdict.text,
+			         verdict.next);
 	}
 }
 
@@ -280,8 +282,8 @@ the_driver_speaks_for_the_tensor(void **state)
 	hand.model.failed = failed;
 	hand.model.failed_count = 4;
 	for (unsigned i = 0; i < 3; i++)
-		assert_string_equal(refusal_state(&hand.model, &this_boot, &failed[i]), "fatal");
-	assert_string_equal(refusal_state(&hand.model, &this_boot, &failed[3]), "recovered");
+		assert_string_equal(refusal_state_name(refusal_state(&hand.model, &this_boot, &failed[i])), "fatal");
+	assert_string_equal(refusal_state_name(refusal_state(&hand.model, &this_boot, &failed[3])), "recovered");
 	assert_ptr_equal(refusal_of_end(&hand.model, &this_boot, 0), &failed[2]);
 	failed_requests_settle(&hand.model, &this_boot);
 	assert_int_equal(failed[2].free_bytes, 5 * MIB);

@@ -324,12 +324,14 @@ each_death_has_its_verdict(void **state)
 		cases[i].make();
 		rank_leaks_classify(&hand.model);
 		verdict_decide(&hand.model, &this_boot, &verdict);
-		is_right = strcmp(verdict.cause, cases[i].cause) == 0 && strcmp(verdict.confidence, cases[i].confidence) == 0 &&
+		is_right = strcmp(verdict_cause_name(verdict.cause), cases[i].cause) == 0 &&
+		           strcmp(verdict_confidence_name(verdict.confidence), cases[i].confidence) == 0 &&
 		           strstr(verdict.text, cases[i].says) != NULL && strstr(verdict.text, cases[i].never) == NULL &&
 		           strstr(verdict.text, "OOM") == NULL && verdict.next[0] != '\0';
 		if (!is_right)
 			print_error("case %zu: wanted %s (%s) saying \"%s\", got %s (%s): %s\n", i, cases[i].cause,
-			            cases[i].confidence, cases[i].says, verdict.cause, verdict.confidence, verdict.text);
+			            cases[i].confidence, cases[i].says, verdict_cause_name(verdict.cause),
+			            verdict_confidence_name(verdict.confidence), verdict.text);
 		assert_true(is_right);
 	}
 }
@@ -436,14 +438,14 @@ a_descendant_that_is_gone_explains_a_failing_parent(void **state)
 	hand.model.process_count = 2;
 	rank_leaks_classify(&hand.model);
 	verdict_decide(&hand.model, &this_boot, &verdict);
-	assert_string_equal(verdict.cause, "container-limit");
-	assert_string_equal(verdict.confidence, "likely");
+	assert_string_equal(verdict_cause_name(verdict.cause), "container-limit");
+	assert_string_equal(verdict_confidence_name(verdict.confidence), "likely");
 	assert_non_null(strstr(verdict.text, "A child process, train.py (pid 4243), "));
 
 	processes[0].launcher = NULL; // and when the parent is well, a child's end is no verdict on the program
 	processes[0].exit_code = 0;
 	verdict_decide(&hand.model, &this_boot, &verdict);
-	assert_string_equal(verdict.cause, "exited");
+	assert_string_equal(verdict_cause_name(verdict.cause), "exited");
 	assert_non_null(
 		strstr(verdict.text, "One child process was ended by a signal or crashed: train.py (pid 4243), held"));
 }
@@ -547,7 +549,7 @@ children_that_a_pool_ended_are_a_note(void **state)
 	family[3].peak_bytes = family[3].inherited_bytes = 20 * MIB;
 	waited(0, EXITED(0));
 	decide(&verdict);
-	assert_string_equal(verdict.cause, "exited");
+	assert_string_equal(verdict_cause_name(verdict.cause), "exited");
 	assert_non_null(strstr(
 		verdict.text,
 		"4 child processes were ended by a signal or crashed, and held 21.0 MiB in sum; the largest, "
@@ -557,7 +559,7 @@ children_that_a_pool_ended_are_a_note(void **state)
 	family[0].peak_bytes = 50 * MIB;
 	waited(0, EXITED(3));
 	decide(&verdict);
-	assert_string_equal(verdict.cause, "failed");
+	assert_string_equal(verdict_cause_name(verdict.cause), "failed");
 	assert_int_equal(verdict.process->identity->pid, 4242);
 	assert_non_null(strstr(verdict.text, "4 child processes"));
 
@@ -583,7 +585,7 @@ a_leak_is_named_when_a_signal_ended_the_program(void **state)
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, 400 * MIB), 12, 12, 3, 3);
 		deaths[i].make();
 		decide(&verdict);
-		assert_string_equal(verdict.cause, deaths[i].cause);
+		assert_string_equal(verdict_cause_name(verdict.cause), deaths[i].cause);
 		assert_null(strstr(verdict.text, "Nothing here points at memory"));
 		assert_non_null(
 			strstr(verdict.text, "400 MiB of it (100 %) was allocated at train.py:41 epoch. It accumulates"));
@@ -614,7 +616,7 @@ a_refusal_is_judged_by_what_was_held_then(void **state)
 	hand.model.failed = failed;
 	hand.model.failed_count = ARRAY_LEN(failed);
 	decide(&verdict);
-	assert_string_equal(verdict.cause, "request-refused");
+	assert_string_equal(verdict_cause_name(verdict.cause), "request-refused");
 	assert_non_null(strstr(verdict.text, "a request for 1.0 MiB in mmap at train.py:41 epoch was refused"));
 	assert_non_null(
 		strstr(verdict.text, "The peak of its mmap was 290 MiB; 290 MiB of it (100 %) was allocated at train.py:41"));
@@ -638,7 +640,7 @@ nobody_is_told_to_record_what_was_recorded(void **state)
 	hand.identity.is_first = 0;
 	hand.identity.parent_pid = 4000;
 	decide(&verdict);
-	assert_string_equal(verdict.cause, "gone");
+	assert_string_equal(verdict_cause_name(verdict.cause), "gone");
 	assert_non_null(strstr(verdict.next, "report of its parent (pid 4000)"));
 
 	hand.identity.is_first = 1; // of a launcher that died: the session is older than the program
@@ -677,7 +679,8 @@ a_refused_request_is_fatal_only_when_the_program_ended_with_it(void **state)
 		hand_model_site(&hand, HEAP, 41, MIB);
 		requests[i].make();
 		refused(GIB, HEAP, requests[i].before_end_ns, requests[i].had_success_after);
-		assert_string_equal(refusal_state(&hand.model, &this_boot, &hand.failed), requests[i].wanted);
+		assert_string_equal(refusal_state_name(refusal_state(&hand.model, &this_boot, &hand.failed)),
+		                    requests[i].wanted);
 	}
 }
 

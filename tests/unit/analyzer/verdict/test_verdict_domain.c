@@ -77,7 +77,7 @@ a_domain_is_told_alone(void **state)
 		assert_non_null(strstr(verdict.text, cases[i].says));
 		assert_null(strstr(verdict.text, cases[i].never));
 		assert_non_null(strstr(verdict.next, cases[i].next));
-		assert_string_equal(verdict.cause, "exited"); // the program's
+		assert_string_equal(verdict_cause_name(verdict.cause), "exited"); // the program's
 	}
 }
 
@@ -128,7 +128,7 @@ requests_are_those_of_the_domain(void **state)
 		decide("heap");
 		assert_non_null(strstr(verdict.text, "No request for it was refused."));
 		decide("cuda:0");
-		assert_string_equal(verdict.cause, is_fatal ? "device-memory" : "exited");
+		assert_string_equal(verdict_cause_name(verdict.cause), is_fatal ? "device-memory" : "exited");
 		assert_non_null(strstr(verdict.text, is_fatal
 		                                         ? "exited with status 1 after a request for 30.0 MiB in cuda:0/tensors"
 		                                         : "1 request for it was refused: 1 recovered; it was for 30.0 MiB in "
@@ -148,7 +148,7 @@ of_another_end_the_device_is_a_sentence(void **state)
 		make_device(is_leak);
 		rank_leaks_classify(&hand.model);
 		verdict_decide(&hand.model, verdict_now(), &verdict);
-		assert_string_equal(verdict.cause, "exited");
+		assert_string_equal(verdict_cause_name(verdict.cause), "exited");
 		assert_non_null(
 			strstr(verdict.text,
 		           " Of cuda:0 it held 964 MiB at the end, its peak. That is 700 MiB tensors, 200 MiB cached by "
@@ -293,8 +293,9 @@ who_killed_it_is_said_of_every_domain(void **state)
 		hand.launcher.after.cgroup_oom_kill = 1;
 		hand.launcher.after.cgroup_oom = !cases[i].is_machine;
 		decide("heap");
-		if (strcmp(verdict.cause, cases[i].cause) != 0 || strstr(verdict.text, cases[i].says) == NULL)
-			fail_msg("%u: %s: %s", i, verdict.cause, verdict.text);
+		if (strcmp(verdict_cause_name(verdict.cause), cases[i].cause) != 0 ||
+		    strstr(verdict.text, cases[i].says) == NULL)
+			fail_msg("%u: %s: %s", i, verdict_cause_name(verdict.cause), verdict.text);
 	}
 }
 

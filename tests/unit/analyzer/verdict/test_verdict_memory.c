@@ -92,7 +92,7 @@ a_request_that_was_refused_is_told_by_what_was_asked_for(void **state)
 	hand.process.failed_count = 1;
 	hand_model_waited(&hand, 1 << 8);
 	hand_model_decide(&hand, &verdict);
-	assert_string_equal(verdict.cause, "request-refused");
+	assert_string_equal(verdict_cause_name(verdict.cause), "request-refused");
 	SAYS(" Then 2.3 GiB was live; 2.0 GiB of it (87 %) was allocated at train.py:2 epoch");
 }
 

@@ -59,7 +59,7 @@ more_than_the_limit_may_be_live(void **state)
 		hand_model_waited(&hand, SIGKILL);
 		hand.launcher.after = (struct kmem_kill_counters){ 1, 1, 1, 1 };
 		hand_model_decide(&hand, &verdict);
-		assert_string_equal(verdict.cause, "container-limit");
+		assert_string_equal(verdict_cause_name(verdict.cause), "container-limit");
 		assert_int_equal(strstr(verdict.text,
 		                        " More was live than the limit because not all of it was in memory: it was not "
 		                        "touched yet, or swapped out.") != NULL,
@@ -432,14 +432,14 @@ a_descendant_that_was_refused_explains_a_failing_parent(void **state)
 	hand.model.processes = processes;
 	hand.model.process_count = 2;
 	hand_model_decide(&hand, &verdict);
-	assert_string_equal(verdict.cause, "request-refused");
+	assert_string_equal(verdict_cause_name(verdict.cause), "request-refused");
 	assert_non_null(
 		strstr(verdict.text, "A child process, train.py (pid 4243), exited with status 1 after a request for 3.0 GiB"));
 
 	processes[0].exit_code = 0; // its parent took it well
 	processes[0].launcher = NULL;
 	hand_model_decide(&hand, &verdict);
-	assert_string_equal(verdict.cause, "exited");
+	assert_string_equal(verdict_cause_name(verdict.cause), "exited");
 }
 
 /* A parent outlives its worker and then ends by itself: when the worker died it was there, too. */
@@ -537,9 +537,9 @@ kills_of_others_are_told_and_none_is_denied_unread(void **state)
 		hand.launcher.after.cgroup_oom_kill = cases[i].cgroup;
 		hand.launcher.after.machine_oom_kill = cases[i].machine;
 		hand_model_decide(&hand, &verdict);
-		if (strcmp(verdict.cause, cases[i].cause) != 0 || strstr(verdict.text, cases[i].says) == NULL ||
-		    strstr(verdict.text, cases[i].never) != NULL)
-			fail_msg("%zu: %s: %s", i, verdict.cause, verdict.text);
+		if (strcmp(verdict_cause_name(verdict.cause), cases[i].cause) != 0 ||
+		    strstr(verdict.text, cases[i].says) == NULL || strstr(verdict.text, cases[i].never) != NULL)
+			fail_msg("%zu: %s: %s", i, verdict_cause_name(verdict.cause), verdict.text);
 	}
 }
 
@@ -581,7 +581,7 @@ of_a_killed_child_its_own_line_is_advised(void **state)
 		hand.model.processes = processes;
 		hand.model.process_count = 2;
 		hand_model_decide(&hand, &verdict);
-		assert_string_equal(verdict.cause, "child-killed");
+		assert_string_equal(verdict_cause_name(verdict.cause), "child-killed");
 		(void)snprintf(next, sizeof(next),
 		               "%s; `kmemshim report kmemshim.out/python.4242.1.kmem` shows what the child process held that "
 		               "was ended",

@@ -1,12 +1,12 @@
 /*
- * verdict_tell.c - how is each cause of death said in a paragraph?
+ * phrases.c - how is each cause of death said in a paragraph?
  *
  * The sentences share their parts: who, how it ended, how close to which limit, who held most. Numbers carry units,
  * a conclusion carries its confidence and what it rests on, a line is where memory "was allocated".
  *
  * When failing  it cannot; long texts are cut.
  */
-#include "verdict/verdict_tell.h"
+#include "verdict/phrases.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -18,6 +18,18 @@
 #include "model/model_library.h"
 
 #define WORTH_RELEASED_BYTES (UINT64_C(1) << 20)
+#define EXPLAINING_PART 3 // of what was in memory: a line with less does not explain it
+#define TOLD_PART 20      // of what was in memory: smaller parts are summed up
+#define TOLD_MAX 5
+#define OLD_PART 8 // memory differs by that much: the look was of another time
+#define OLD_NS UINT64_C(1000000000)
+#define WORTH_BYTES (UINT64_C(1) << 20) // less is not said of a child
+
+static uint64_t
+lesser(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
 
 const char *
 verdict_line_text(const struct rank_line *line, char text[PLACE_TEXT_BYTES])
@@ -65,6 +77,230 @@ verdict_where_word(const struct verdict_facts *facts, const struct rank_line *li
 	(void)text_clean(name, strlen(name));
 	(void)snprintf(text, VERDICT_WORD_BYTES, "in the own allocator of %s, which grew (an estimate) at", name);
 	return text;
+}
+
+void
+verdict_tell_untouched(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct rank_line *line = &facts->untouched;
+	char asked[UNITS_TEXT_BYTES];
+	char held[UNITS_TEXT_BYTES];
+	char place[PLACE_TEXT_BYTES];
+
+	say(verdict, " Of the %s that %s asked for, only %s %s in memory.",
+	    units_bytes(line->live_bytes + line->untouched_bytes, asked), verdict_line_text(line, place),
+	    units_bytes(line->live_bytes, held), facts->end == VERDICT_END_RUNNING ? "is" : "was");
+}
+
+enum part {
+	PART_LINES,
+	PART_FREED,
+	PART_MALLOC,
+	PART_RESERVED,
+	PART_FILES,
+	PART_PROGRAM,
+	PART_OWN,
+	PART_INHERITED,
+	PART_STACKS,
+	PART_OTHER,
+	PART_LATER,
+	PART_OTHERS,
+	PARTS
+};
+static_assert((int)PARTS <= VERDICT_PARTS_MAX, "");
+
+/* Also where the look is of another time than what is told beside it. */
+static void
+say_age(const struct verdict_memory *memory, struct verdict *verdict)
+{
+	char bytes[UNITS_TEXT_BYTES];
+
+	if (memory->age_ns < OLD_NS || memory->later_bytes < memory->sample_bytes / OLD_PART)
+		return;
+	say(verdict, " That look was %.1f s before the end, when %s was in memory.", (double)memory->age_ns / 1e9,
+	    units_bytes(memory->process_bytes - memory->later_bytes, bytes));
+}
+
+static void
+say_parts(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct verdict_memory *memory = &facts->memory;
+	uint64_t rest_bytes = 0;
+	char bytes[UNITS_TEXT_BYTES];
+
+	(void)units_bytes(memory->bytes, bytes);
+	if (memory->is_of_container)
+		say(verdict, " Of the %s that the container had in use at the last look", bytes);
+	else
+		say(verdict, " Of the %s that %s in memory at the last %s", bytes,
+		    facts->live_count > 1 ? "its processes had" : "it had", memory->later_bytes != 0 ? "heartbeat" : "look");
+	for (size_t i = 0; i < memory->part_count; i++) {
+		if (i >= TOLD_MAX || (i != 0 && memory->parts[i].bytes < memory->bytes / TOLD_PART)) {
+			rest_bytes += memory->parts[i].bytes;
+			continue;
+		}
+		say(verdict, "%s %s was %s", i == 0 ? "," : ";", units_bytes(memory->parts[i].bytes, bytes),
+		    memory->parts[i].name);
+	}
+	if (rest_bytes != 0)
+		say(verdict, "; %s was the rest", units_bytes(rest_bytes, bytes));
+	say(verdict, ".");
+	say_age(memory, verdict);
+	/* Lines are told as they are at the end: of what was there at the look that may be the smaller part. */
+	if (facts->live_bytes < memory->lines_bytes / 2 && memory->lines_bytes >= memory->bytes / EXPLAINING_PART)
+		say(verdict, " Most of what lines held then was released afterwards.");
+	else if (facts->top_live.site_count != 0)
+		say(verdict, " No line holds a third of it.");
+}
+
+void
+verdict_tell_memory(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	if (!verdict_is_explained(facts))
+		say_parts(facts, verdict);
+	verdict_tell_freed(facts, verdict);
+}
+
+const char *
+verdict_hidden_heap(const struct model *model)
+{
+	for (size_t i = 0; i < model->process_count; i++) {
+		for (size_t n = 0; n < model->processes[i].note_count; n++) {
+			if (strncmp(model->processes[i].notes[n], KMEM_NOTE_HIDDEN_HEAP, sizeof(KMEM_NOTE_HIDDEN_HEAP) - 1) == 0)
+				return model->processes[i].notes[n];
+		}
+	}
+	return NULL;
+}
+
+void
+verdict_tell_hidden_heap(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	if (verdict_hidden_heap(facts->model) != NULL)
+		say(verdict,
+		    " The heap is missing in these figures: another malloc stands before the recorder's (see the notes).");
+}
+
+void
+verdict_tell_freed(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct verdict_freed *freed = &facts->memory.freed;
+	uint64_t live_bytes = freed->heap_bytes - lesser(freed->heap_bytes, freed->freed_bytes);
+	char bytes[UNITS_TEXT_BYTES];
+	char whole[UNITS_TEXT_BYTES];
+	char share[UNITS_TEXT_BYTES];
+	char place[PLACE_TEXT_BYTES];
+
+	if (freed->freed_bytes == 0)
+		return;
+	say(verdict, " Freed memory was not given back (fragmentation): ");
+	if (freed->is_later)
+		say(verdict, "at the last heartbeat ");
+	else if (freed->age_ns >= OLD_NS && facts->end != VERDICT_END_RUNNING)
+		say(verdict, "%.1f s before the end ", (double)freed->age_ns / 1e9);
+	say(verdict, "malloc ");
+	if (facts->model->process_count > 1) {
+		say(verdict, "of ");
+		verdict_say_process(freed->process, verdict);
+		say(verdict, " ");
+	}
+	say(verdict, "had %s in memory, of which about %s was live (%s).", units_bytes(freed->heap_bytes, whole),
+	    units_bytes(live_bytes, bytes), units_share(verdict_share(live_bytes, freed->heap_bytes), share));
+	if (freed->empty_bytes >= freed->freed_bytes / 10 && freed->empty_bytes != 0)
+		say(verdict, " %s%s was pages without any block: malloc_trim(0) gives these back.",
+		    freed->is_later ? "At least " : "", units_bytes(freed->empty_bytes, bytes));
+	if (verdict_sparse_of(freed) == 0)
+		return;
+	say(verdict, " %s was pages that few blocks keep (%s in all)", units_bytes(freed->sparse_bytes, bytes),
+	    units_bytes(freed->sparse_live_bytes, whole));
+	if (freed->pinning[0].site_count != 0)
+		say(verdict, ", most of them allocated at %s", verdict_line_text(&freed->pinning[0], place));
+	say(verdict, ": they stay until these blocks are freed.");
+}
+
+void
+verdict_say_if_caught(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char bytes[UNITS_TEXT_BYTES];
+
+	if (!verdict_was_perhaps_caught(facts)) {
+		say(verdict, " (%s: nothing shows that it went on from there).", verdict_confidence_name(verdict->confidence));
+		return;
+	}
+	say(verdict, ". Whether it ended of that is not known (%s: ", verdict_confidence_name(verdict->confidence));
+	if (verdict_was_given_more(facts))
+		say(verdict, "the same thread was given %s after it", units_bytes(facts->refused->got_bytes, bytes));
+	if (verdict_is_other_status(facts))
+		say(verdict, "%san error that nothing catches ends Python with status 1",
+		    verdict_was_given_more(facts) ? ", and " : "");
+	say(verdict, ").");
+}
+
+void
+verdict_say_wanted(const struct model *model, const struct model_failed *refused, struct verdict *verdict)
+{
+	char bytes[UNITS_TEXT_BYTES];
+	char place[PLACE_TEXT_BYTES];
+
+	say(verdict, "for %s in %s", units_bytes(refused->bytes, bytes), model->domains[refused->domain].name);
+	if (refused->site != NULL && refused->site->where != NULL) {
+		struct rank_line line = { .where = refused->site->where, .largest = refused->site };
+
+		say(verdict, " at %s", verdict_line_text(&line, place));
+	}
+}
+
+void
+verdict_say_refusal(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say(verdict, "a request ");
+	verdict_say_wanted(facts->model, facts->refused, verdict);
+	say(verdict, " was refused");
+}
+
+static void
+say_own_space(const struct verdict_facts *facts, uint64_t limit_bytes, struct verdict *verdict)
+{
+	uint64_t own_bytes = facts->refused->own_space_bytes;
+	char bytes[UNITS_TEXT_BYTES];
+
+	if (own_bytes >= limit_bytes)
+		say(verdict, ", when recording had reserved %s of addresses: unrecorded it might have got it",
+		    units_bytes(own_bytes, bytes));
+	else
+		say(verdict, ", of which recording takes %s", own_bytes != 0 ? units_bytes(own_bytes, bytes) : "a part");
+}
+
+void
+verdict_say_limit(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct kmem_identity *identity = facts->process->identity;
+	uint64_t then_bytes = facts->refused->space_limit_bytes;
+	char bytes[UNITS_TEXT_BYTES];
+
+	for (size_t i = 0; i < KMEM_LIMITS_MAX; i++) {
+		const struct kmem_limit *limit = &identity->limits[i];
+		bool is_space = limit->kind == KMEM_LIMIT_ADDRESS_SPACE;
+
+		if ((!is_space && limit->kind != KMEM_LIMIT_DATA) || limit->bytes == UINT64_MAX ||
+		    (is_space && then_bytes != 0 && then_bytes < limit->bytes / 100 * 99))
+			continue;
+		say(verdict, " Its %s is limited to %s (ulimit -%s)", is_space ? "address space" : "data segment",
+		    units_bytes(limit->bytes, bytes), is_space ? "v" : "d");
+		if (is_space)
+			say_own_space(facts, limit->bytes, verdict);
+		say(verdict, ".");
+		return;
+	}
+	if (then_bytes != 0) {
+		say(verdict, " It had limited its address space to %s (setrlimit, RLIMIT_AS)", units_bytes(then_bytes, bytes));
+		say_own_space(facts, then_bytes, verdict);
+		say(verdict, ".");
+	} else if (identity->overcommit_mode == 2) {
+		say(verdict, " This machine refuses what it cannot back with memory (vm.overcommit_memory is 2).");
+	} else if (verdict_is_beyond_machine(facts)) {
+		say(verdict, " That is more than the machine has (%s).", units_bytes(identity->machine_bytes, bytes));
+	}
 }
 
 /* Ends the sentence. Of processes that may have run one after the other a line's figures are sums, of its domain's sum. */
@@ -363,10 +599,10 @@ say_counter(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	if (facts->cgroup_kills != 0)
 		say(verdict, " (%s: the cgroup's oom_kill counter rose from %" PRIu64 " to %" PRIu64 "%s).",
-		    verdict->confidence, facts->cgroup_kills_before, facts->cgroup_kills_before + facts->cgroup_kills,
-		    facts->counters_are_late ? ", read after the fact" : "");
+		    verdict_confidence_name(verdict->confidence), facts->cgroup_kills_before,
+		    facts->cgroup_kills_before + facts->cgroup_kills, facts->counters_are_late ? ", read after the fact" : "");
 	else
-		say(verdict, " (%s).", verdict->confidence);
+		say(verdict, " (%s).", verdict_confidence_name(verdict->confidence));
 }
 
 static void
@@ -407,18 +643,19 @@ say_machine_memory(const struct verdict_facts *facts, struct verdict *verdict)
 		say(verdict,
 		    " was killed, and the kernel killed %" PRIu64 " process%s on this machine for lack of memory "
 		    "in its time (%s: which ones is not counted).",
-		    facts->machine_kills, facts->machine_kills == 1 ? "" : "es", verdict->confidence);
+		    facts->machine_kills, facts->machine_kills == 1 ? "" : "es", verdict_confidence_name(verdict->confidence));
 	} else {
-		say(verdict, " was killed when the machine was almost out of memory (%s).", verdict->confidence);
+		say(verdict, " was killed when the machine was almost out of memory (%s).",
+		    verdict_confidence_name(verdict->confidence));
 	}
 }
 
 void
 verdict_say_death(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	if (strcmp(verdict->cause, "container-limit") == 0)
+	if (verdict->cause == VERDICT_CONTAINER_LIMIT)
 		return say_container_limit(facts, verdict);
-	if (strcmp(verdict->cause, "machine-memory") == 0)
+	if (verdict->cause == VERDICT_MACHINE_MEMORY)
 		return say_machine_memory(facts, verdict);
 	verdict_say_ending(facts, verdict);
 	say(verdict, ".");
@@ -442,7 +679,7 @@ verdict_tell_shm_full(const struct verdict_facts *facts, struct verdict *verdict
 	say(verdict,
 	    " ended by SIGBUS, which is what touching shared memory gives when /dev/shm (%s) is full (%s: "
 	    "shared mappings of that size were live).",
-	    units_bytes(facts->process->identity->shm_bytes, size), verdict->confidence);
+	    units_bytes(facts->process->identity->shm_bytes, size), verdict_confidence_name(verdict->confidence));
 	say_holder(facts, verdict, "When it died");
 }
 
@@ -461,14 +698,6 @@ verdict_say_ending(const struct verdict_facts *facts, struct verdict *verdict)
 		say(verdict, facts->exit_code == 0 ? " exited normally, with status 0" : " exited by itself");
 	else
 		say(verdict, facts->end == VERDICT_END_RUNNING ? " is still running" : " ended without a clean exit");
-}
-
-const char *
-verdict_blocks_kept(const struct verdict_facts *facts)
-{
-	if (facts->live_process->python_version != 0)
-		return ": often a list that is appended to, a running sum of tensors, or a cache";
-	return ": often a container that grows, a cache, or a release that is missing";
 }
 
 void
@@ -523,7 +752,8 @@ verdict_tell_low_memory_daemon(const struct verdict_facts *facts, struct verdict
 {
 	verdict_say_ending(facts, verdict);
 	say(verdict, "; %sthe machine was almost out of memory, so a low-memory daemon may have sent it (%s).",
-	    is_no_kill_counted(facts) ? "the kernel's counters do not show a kill, but " : "", verdict->confidence);
+	    is_no_kill_counted(facts) ? "the kernel's counters do not show a kill, but " : "",
+	    verdict_confidence_name(verdict->confidence));
 	say_kills(facts, verdict);
 	say_usage(facts, verdict);
 	say_holder(facts, verdict, "When it died");
@@ -596,13 +826,14 @@ void
 verdict_tell_gone(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	say_who(facts, verdict);
-	if (verdict_was_time_up(facts))
-		say(verdict, " was ended by timeout, whose own end says that the time was up (%s).", verdict->confidence);
+	if (verdict_was_time_up(&facts->model->processes[0], facts->cgroup_kills))
+		say(verdict, " was ended by timeout, whose own end says that the time was up (%s).",
+		    verdict_confidence_name(verdict->confidence));
 	else
 		say(verdict,
 		    " is gone without a clean-exit mark on the same boot: it was killed or crashed (%s); by which "
 		    "signal is not known, because %s waited for it.",
-		    verdict->confidence, facts->is_descendant ? "only its parent" : "nobody");
+		    verdict_confidence_name(verdict->confidence), facts->is_descendant ? "only its parent" : "nobody");
 	if (facts->process->is_hidden)
 		say(verdict, " It ran in another container than this command: from here it may still run unseen.");
 	if (facts->is_kill_counted && facts->cgroup_kills == 0)
@@ -630,4 +861,139 @@ verdict_tell_damage(const struct verdict_facts *facts, struct verdict *verdict)
 		say(verdict,
 		    " There was no room for the stacks of %s of what was held: it is booked at callers or at an unknown place.",
 		    units_bytes(elsewhere, bytes));
+}
+
+void
+verdict_tell_tight(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct kmem_heartbeat *beat = verdict_fullest(facts);
+	char used[UNITS_TEXT_BYTES];
+	char limit[UNITS_TEXT_BYTES];
+	char share[UNITS_TEXT_BYTES];
+
+	if (beat != NULL)
+		say(verdict, " At one look %s of the %s's %s were in use (%s).", units_bytes(verdict_used_bytes(beat), used),
+		    beat->limit_bytes < facts->peak_process->identity->machine_bytes ? "container" : "machine",
+		    units_bytes(beat->limit_bytes, limit),
+		    units_share(verdict_share(verdict_used_bytes(beat), beat->limit_bytes), share));
+}
+
+/* "31 MiB", with what it copied of its parent's. */
+static void
+say_heft(const struct model_process *process, struct verdict *verdict)
+{
+	char bytes[UNITS_TEXT_BYTES];
+	bool is_copied_unknown = process->copied_bytes < WORTH_BYTES && process->inherited_bytes >= WORTH_BYTES &&
+	                         process->private_dirty_bytes == 0;
+	bool was_higher = verdict_peak_of(process) / 2 > process->live_bytes && verdict_peak_of(process) >= WORTH_BYTES;
+
+	say(verdict, "%s", units_bytes(process->live_bytes, bytes));
+	if (was_higher)
+		say(verdict, " (%s at its peak%s", units_bytes(verdict_peak_of(process), bytes),
+		    is_copied_unknown ? "; " : ")");
+	if (process->copied_bytes >= WORTH_BYTES)
+		say(verdict, " and had copied at least %s of its parent's", units_bytes(process->copied_bytes, bytes));
+	if (is_copied_unknown)
+		say(verdict, "%show much it copied of its parent's %s is not known)", was_higher ? "" : " (",
+		    units_bytes(process->inherited_bytes, bytes));
+}
+
+static void
+say_first_lost(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	uint64_t ended_ns = verdict_ended_ns(facts->process);
+	uint64_t seen_ns = verdict_last_seen_ns(facts->first_lost);
+	char bytes[UNITS_TEXT_BYTES];
+
+	say(verdict, ". The first that was seen at work no more (who idles is not seen) was ");
+	verdict_say_process(facts->first_lost, verdict);
+	if (ended_ns > seen_ns)
+		say(verdict, ", %.1f s before the end", (double)(ended_ns - seen_ns) / 1e9);
+	say(verdict, "; it held %s", units_bytes(facts->first_lost->live_bytes, bytes));
+}
+
+void
+verdict_say_lost(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char sum[UNITS_TEXT_BYTES];
+
+	if (facts->lost_child == NULL || facts->lost_child == facts->process)
+		return;
+	if (facts->lost_count == 1)
+		say(verdict, " One child process was ended by a signal or crashed: ");
+	else
+		say(verdict, " %zu child processes were ended by a signal or crashed, and held %s in sum; the largest, ",
+		    facts->lost_count, units_bytes(facts->lost_bytes, sum));
+	verdict_say_process(facts->lost_child, verdict);
+	say(verdict, ", held ");
+	say_heft(facts->lost_child, verdict);
+	if (facts->first_lost != NULL)
+		say_first_lost(facts, verdict);
+	say(verdict, ". Which signal%s only %s parent knows; a pool that closes sends SIGTERM.",
+	    facts->lost_count == 1 ? " it was" : "s those were", facts->lost_count == 1 ? "its" : "their");
+}
+
+void
+verdict_tell_child_killed(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char sum[UNITS_TEXT_BYTES];
+
+	verdict_say_ending(facts, verdict);
+	say(verdict,
+	    ", but in its time the kernel killed %" PRIu64
+	    " process%s of its container for lack of memory (%s: the cgroup's "
+	    "oom_kill counter rose from %" PRIu64 " to %" PRIu64 "%s), and ",
+	    facts->cgroup_kills, facts->cgroup_kills == 1 ? "" : "es", verdict_confidence_name(verdict->confidence),
+	    facts->cgroup_kills_before, facts->cgroup_kills_before + facts->cgroup_kills,
+	    facts->counters_are_late ? ", read after the fact" : "");
+	if (facts->lost_count == 1)
+		say(verdict, "its child process ");
+	else
+		say(verdict, "%zu of its child processes ended without a clean exit, and held %s in sum; the largest, ",
+		    facts->lost_count, units_bytes(facts->lost_bytes, sum));
+	verdict_say_process(facts->lost_child, verdict);
+	say(verdict, facts->lost_count == 1 ? " ended without a clean exit. It held " : ", held ");
+	say_heft(facts->lost_child, verdict);
+	say(verdict, ".");
+	verdict_say_peak(facts, false, verdict);
+}
+
+static void
+say_built(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	for (size_t i = 0; i < facts->copies.built_count; i++) {
+		const struct verdict_built *built = &facts->copies.built[i];
+		const struct rank_line line = {
+			.where = built->site->where, .largest = built->site, .domain = built->site->domain, .site_count = 1
+		};
+		char place[PLACE_TEXT_BYTES];
+		char held[UNITS_TEXT_BYTES];
+		char word[VERDICT_WORD_BYTES];
+
+		say(verdict, "%s%s %s %s", i == 0 ? " (" : "; ", units_bytes(built->bytes, held),
+		    verdict_where_word(facts, &line, word), verdict_line_text(&line, place));
+	}
+	if (facts->copies.built_count != 0)
+		say(verdict, ")");
+}
+
+void
+verdict_tell_copies(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct verdict_copies *copies = &facts->copies;
+	char copied[UNITS_TEXT_BYTES];
+
+	if (copies->child_count == 0)
+		return;
+	if (copies->child_count == 1)
+		say(verdict, " One child process");
+	else
+		say(verdict, " %zu child processes", copies->child_count);
+	say(verdict, " copied at least %s, in whole pages, of what ", units_bytes(copies->bytes, copied));
+	verdict_say_process(copies->parent, verdict);
+	say(verdict, " had built before it forked");
+	say_built(facts, verdict);
+	say(verdict, copies->child->python_version != 0
+	                 ? ": reading a Python object writes its reference count, and a page that is written to is copied."
+	                 : ": a page that is written to after the fork is copied.");
 }

@@ -1,10 +1,12 @@
 /*
- * verdict_facts.c - what do the captures, the launcher and this machine show about the end?
+ * facts.c - what do the captures, the launcher and this machine show about the end?
  *
  * When failing  what cannot be known is marked so; no conclusion is drawn here.
  */
+
+#include "verdict/facts.h"
+
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -13,53 +15,22 @@
 #include "base/memory.h"
 #include "capture/kill_counters.h"
 #include "verdict/failed_requests.h"
-#include "verdict/verdict.h"
 
 #define NEAR_LIMIT_PERCENT 97     // charged of the limit at the last heartbeat; measured at kills: 98 and more
 #define FAR_FROM_LIMIT_PERCENT 80 // below this, memory is not the suspect
 #define LOW_AVAILABLE_PERCENT 5   // of the machine's memory
 #define BEAT_RECENT_NS UINT64_C(2000000000) // a process at work writes one every second
 #define ACCUMULATING_BYTES (UINT64_C(16) << 20)
-#define NEXT_PART 2            // of the first line: as much as this makes the next one worth telling
-#define NEXT_LIVE_PART 8       // and of all that was live
-#define GROWING_PART 8         // of a line: if less of it accumulates, that is not what it holds memory for
-#define BESIDE_ARENAS_PART 100 // of Python's arenas: less says nothing of who fills them
-#define ARENA_PART 4           // of Python's arenas: as much as this makes a line tell more than they do
-
-const struct verdict_now *
-verdict_now(void)
-{
-	static char boot_id[40];
-	static const struct verdict_now now = { .boot_id = boot_id, .read_counters = kill_counters_read };
-	FILE *stream = fopen("/proc/sys/kernel/random/boot_id", "re");
-
-	if (stream != NULL) {
-		if (fgets(boot_id, sizeof(boot_id), stream) != NULL)
-			boot_id[strcspn(boot_id, "\n")] = '\0';
-		(void)fclose(stream);
-	}
-	return &now;
-}
-
-enum verdict_end
-verdict_end_of(const struct model_process *process, const struct verdict_now *now)
-{
-	const struct kmem_launcher *launcher = process->launcher;
-
-	if (process->is_alive && launcher == NULL)
-		return VERDICT_END_RUNNING;
-	if (process->state == KMEM_STATE_EXEC_REPLACED)
-		return VERDICT_END_OK;
-	if (launcher != NULL && WIFSIGNALED(launcher->wait_status))
-		return VERDICT_END_SIGNAL;
-	if (launcher != NULL && WIFEXITED(launcher->wait_status))
-		return WEXITSTATUS(launcher->wait_status) == 0 ? VERDICT_END_OK : VERDICT_END_FAILED;
-	if (process->state == KMEM_STATE_CLEAN_EXIT)
-		return process->exit_code > 0 ? VERDICT_END_FAILED : VERDICT_END_OK;
-	if (process->identity->boot_id[0] == '\0' || strcmp(process->identity->boot_id, now->boot_id) != 0)
-		return VERDICT_END_ELSEWHERE;
-	return VERDICT_END_GONE;
-}
+#define NEXT_PART 2                      // of the first line: as much as this makes the next one worth telling
+#define NEXT_LIVE_PART 8                 // and of all that was live
+#define GROWING_PART 8                   // of a line: if less of it accumulates, that is not what it holds memory for
+#define BESIDE_ARENAS_PART 100           // of Python's arenas: less says nothing of who fills them
+#define ARENA_PART 4                     // of Python's arenas: as much as this makes a line tell more than they do
+#define LOOK_LATE_NS UINT64_C(100000000) // who looked so shortly before the end looked at its end
+#define TIGHT_PERCENT 80                 // of the limit; less is room enough
+#define MUCH_MORE 64                     // times what was live
+// an error that nothing caught, until Python is gone: 1 MiB, measured; from 1 MiB on it is known
+#define ERROR_BYTES (UINT64_C(4) << 20)
 
 static uint64_t
 heft_of(const struct model_process *process)
@@ -73,7 +44,7 @@ has_fatal_refusal(const struct model *model, const struct verdict_now *now, cons
 {
 	for (size_t i = 0; i < model->failed_count; i++) {
 		if (&model->processes[model->failed[i].process] == process &&
-		    strcmp(refusal_state(model, now, &model->failed[i]), "fatal") == 0)
+		    refusal_state(model, now, &model->failed[i]) == REFUSAL_FATAL)
 			return true;
 	}
 	return false;
@@ -195,25 +166,6 @@ gather_usage(struct verdict_facts *facts)
 	    (facts->limit_bytes == process->identity->machine_bytes ||
 	     facts->limit_bytes > process->identity->machine_bytes + process->identity->swap_bytes))
 		facts->limit_bytes = UINT64_MAX;
-}
-
-uint64_t
-verdict_ended_ns(const struct model_process *process)
-{
-	const struct kmem_launcher *launcher = process->launcher;
-	const struct kmem_identity *identity = process->identity;
-
-	if (process->ended_monotonic_ns != 0)
-		return process->ended_monotonic_ns;
-	if (launcher == NULL || launcher->ended_realtime_ns <= identity->start_realtime_ns)
-		return 0;
-	return identity->start_monotonic_ns + (launcher->ended_realtime_ns - identity->start_realtime_ns);
-}
-
-uint64_t
-verdict_last_seen_ns(const struct model_process *process)
-{
-	return process->heartbeat_count != 0 ? process->heartbeats[process->heartbeat_count - 1].monotonic_ns : 0;
 }
 
 /* Did it run when the one that this is about ended? False when nothing shows it. */
@@ -603,4 +555,132 @@ verdict_is_far_from_limits(const struct verdict_facts *facts)
 	                     facts->charged_bytes < facts->limit_bytes / 100 * FAR_FROM_LIMIT_PERCENT);
 
 	return is_limit_far && !verdict_is_machine_low(facts) && facts->refused == NULL && facts->cgroup_kills == 0;
+}
+
+/* Pinned memory is the host's, whoever gives it out. */
+bool
+verdict_is_device_request(const struct verdict_facts *facts)
+{
+	const char *domain = facts->refused != NULL ? facts->model->domains[facts->refused->domain].name : "heap";
+
+	return device_parts_is_driver(domain) && !device_parts_is_pinned(domain);
+}
+
+bool
+verdict_does_next_grow(const struct verdict_facts *facts)
+{
+	const struct rank_line *next = &facts->next_live;
+
+	return facts->top_live.leak != MODEL_LEAK_LEAK && next->site_count != 0 && next->leak == MODEL_LEAK_LEAK &&
+	       next->leaking_bytes >= next->live_bytes / 2;
+}
+
+/* By all that lives under the limit, where that is known. */
+uint64_t
+verdict_used_bytes(const struct kmem_heartbeat *beat)
+{
+	return beat->cgroup_bytes != 0 ? beat->cgroup_bytes : beat->resident_bytes;
+}
+
+/* Of the process with the highest peak: what it held, and all that was in memory of it, filled the limit. NULL = never seen. */
+const struct kmem_heartbeat *
+verdict_fullest(const struct verdict_facts *facts)
+{
+	const struct model_process *process = facts->peak_process;
+	const struct kmem_heartbeat *found = NULL;
+
+	for (size_t i = 0; i < process->heartbeat_count; i++) {
+		const struct kmem_heartbeat *beat = &process->heartbeats[i];
+		uint64_t tight_bytes = beat->limit_bytes / 100 * TIGHT_PERCENT;
+
+		/* Memory that was not touched fills nothing, nor do pages of files, which the kernel takes back. */
+		if (beat->limit_bytes != 0 && beat->live_bytes >= tight_bytes && beat->resident_bytes >= tight_bytes &&
+		    (found == NULL || verdict_used_bytes(beat) > verdict_used_bytes(found)))
+			found = beat;
+	}
+	return found;
+}
+
+uint64_t
+verdict_peak_of(const struct model_process *process)
+{
+	uint64_t most = process->peak_bytes > process->live_bytes ? process->peak_bytes : process->live_bytes;
+
+	for (size_t i = 0; i < process->heartbeat_count; i++) {
+		if (process->heartbeats[i].live_bytes > most)
+			most = process->heartbeats[i].live_bytes;
+	}
+	return most;
+}
+
+uint64_t
+verdict_untouched_bytes(const struct model_process *process, const struct model_domain *domain)
+{
+	const struct kmem_resident *look = process->resident;
+	unsigned part = strcmp(domain->name, "mmap") == 0 ? KMEM_RESIDENT_MMAP : KMEM_RESIDENT_PYTHON_ARENA;
+
+	if (domain->untouched_bytes != 0)
+		return domain->untouched_bytes;
+	if (look == NULL || (part != KMEM_RESIDENT_MMAP && strcmp(domain->name, "python/arena") != 0) ||
+	    (!process->is_finalizing && look->monotonic_ns + LOOK_LATE_NS < verdict_ended_ns(process)) ||
+	    look->part_bytes[part] >= domain->live_bytes)
+		return 0;
+	return domain->live_bytes - look->part_bytes[part];
+}
+
+bool
+verdict_is_request_alone(const struct verdict_facts *facts)
+{
+	const struct model_failed *refused = facts->refused;
+
+	return refused->bytes / MUCH_MORE > facts->live_bytes && refused->bytes / MUCH_MORE > facts->peak_bytes;
+}
+
+bool
+verdict_is_beyond_machine(const struct verdict_facts *facts)
+{
+	const struct kmem_identity *identity = facts->process->identity;
+
+	return identity->machine_bytes != 0 && facts->refused->bytes > identity->machine_bytes + identity->swap_bytes;
+}
+
+bool
+verdict_is_other_status(const struct verdict_facts *facts)
+{
+	return facts->end == VERDICT_END_FAILED && facts->process->python_version != 0 && facts->exit_code != 1;
+}
+
+bool
+verdict_was_given_more(const struct verdict_facts *facts)
+{
+	return facts->refused->got_bytes >= ERROR_BYTES;
+}
+
+bool
+verdict_was_perhaps_caught(const struct verdict_facts *facts)
+{
+	return verdict_was_given_more(facts) || verdict_is_other_status(facts);
+}
+
+bool
+verdict_is_of_recording(const struct verdict_facts *facts)
+{
+	const struct model_failed *refused = facts->refused;
+
+	return refused->space_limit_bytes != 0 && refused->own_space_bytes >= refused->space_limit_bytes;
+}
+
+uint64_t
+verdict_left_by_imports(const struct model *model, const char *domain, bool is_peak)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < model->site_count; i++) {
+		const struct model_site *site = &model->sites[i];
+
+		if (strcmp(model->domains[site->domain].name, domain) == 0 && site->leak == MODEL_LEAK_IMPORT &&
+		    !rank_is_start_up(site))
+			bytes += is_peak ? site->peak_bytes : site->live_bytes;
+	}
+	return bytes;
 }

@@ -1,16 +1,42 @@
 /*
- * verdict_copies.c - which processes copied what their parent had built, and how is it said?
+ * facts_children.c - which child processes were lost, and which copied what their parent had built?
  *
- * When failing  no copies: nothing is said.
+ * When failing  what cannot be known is marked so; no conclusion is drawn here.
  */
+
+#include "verdict/facts.h"
+
 #include <stdlib.h>
 
-#include "analysis/rank.h"
 #include "base/memory.h"
-#include "base/units.h"
-#include "verdict/verdict_tell.h"
 
+#define BEAT_NS UINT64_C(1000000000)             // a process at work is seen every so often
 #define WORTH_TELLING_BYTES (UINT64_C(16) << 20) // of one process; below, its own small allocations blur the figure
+
+/* A worker that died early is told from those that its pool ended, if they were at work after it. */
+void
+verdict_children_gather(const struct verdict_now *now, struct verdict_facts *facts)
+{
+	const struct model_process *first = NULL;
+	uint64_t next_ns = UINT64_MAX; // of all but the first
+
+	for (size_t i = 1; i < facts->model->process_count && facts->lost_count > 1; i++) {
+		const struct model_process *process = &facts->model->processes[i];
+		uint64_t seen_ns = verdict_last_seen_ns(process);
+
+		if (verdict_end_of(process, now) != VERDICT_END_GONE)
+			continue;
+		if (first == NULL || seen_ns < verdict_last_seen_ns(first)) {
+			next_ns = first != NULL ? verdict_last_seen_ns(first) : UINT64_MAX;
+			first = process;
+		} else if (seen_ns < next_ns) {
+			next_ns = seen_ns;
+		}
+	}
+	if (first != NULL && verdict_last_seen_ns(first) != 0 && next_ns != UINT64_MAX &&
+	    next_ns - verdict_last_seen_ns(first) >= BEAT_NS)
+		facts->first_lost = first;
+}
 
 static const struct model_process *
 parent_of(const struct model *model, const struct model_process *process)
@@ -94,44 +120,4 @@ verdict_copies_gather(const struct model *model, struct verdict_copies *copies)
 		find_lines(builders_child(model, most), copies);
 	}
 	free(values);
-}
-
-static void
-say_built(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	for (size_t i = 0; i < facts->copies.built_count; i++) {
-		const struct verdict_built *built = &facts->copies.built[i];
-		const struct rank_line line = {
-			.where = built->site->where, .largest = built->site, .domain = built->site->domain, .site_count = 1
-		};
-		char place[PLACE_TEXT_BYTES];
-		char held[UNITS_TEXT_BYTES];
-		char word[VERDICT_WORD_BYTES];
-
-		say(verdict, "%s%s %s %s", i == 0 ? " (" : "; ", units_bytes(built->bytes, held),
-		    verdict_where_word(facts, &line, word), verdict_line_text(&line, place));
-	}
-	if (facts->copies.built_count != 0)
-		say(verdict, ")");
-}
-
-void
-verdict_tell_copies(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	const struct verdict_copies *copies = &facts->copies;
-	char copied[UNITS_TEXT_BYTES];
-
-	if (copies->child_count == 0)
-		return;
-	if (copies->child_count == 1)
-		say(verdict, " One child process");
-	else
-		say(verdict, " %zu child processes", copies->child_count);
-	say(verdict, " copied at least %s, in whole pages, of what ", units_bytes(copies->bytes, copied));
-	verdict_say_process(copies->parent, verdict);
-	say(verdict, " had built before it forked");
-	say_built(facts, verdict);
-	say(verdict, copies->child->python_version != 0
-	                 ? ": reading a Python object writes its reference count, and a page that is written to is copied."
-	                 : ": a page that is written to after the fork is copied.");
 }

@@ -1,14 +1,16 @@
 /*
- * verdict_domain.c - what is there to say about one domain alone: how much, by which line, does it grow, was it refused?
+ * domain.c - what is there to say about one domain alone: how much, by which line, does it grow, was it refused?
  *
  * When failing  it cannot; long texts are cut.
  */
+#include "verdict/domain.h"
+
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/units.h"
 #include "verdict/failed_requests.h"
-#include "verdict/verdict_tell.h"
+#include "verdict/phrases.h"
 
 #define DOMAINS_SHOWN 4u                       // "cuda" may be 32 devices
 #define DEVICE_WORTH_BYTES (UINT64_C(1) << 20) // less is not worth a sentence about another end
@@ -150,21 +152,6 @@ first_to_grow(const struct ranked *ranked)
 	return first_line(ranked, false);
 }
 
-uint64_t
-verdict_left_by_imports(const struct model *model, const char *domain, bool is_peak)
-{
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < model->site_count; i++) {
-		const struct model_site *site = &model->sites[i];
-
-		if (strcmp(model->domains[site->domain].name, domain) == 0 && site->leak == MODEL_LEAK_IMPORT &&
-		    !rank_is_start_up(site))
-			bytes += is_peak ? site->peak_bytes : site->live_bytes;
-	}
-	return bytes;
-}
-
 /*
  * Who holds most at the end or, when little of it is left, who held most at the peak. Returns one of its sites; NULL = nobody. As lines
  * are in the order of what is in memory, so are the figures where much of the domain is not.
@@ -263,11 +250,10 @@ static void
 say_failed_requests(const struct verdict_facts *facts, const struct verdict_now *now, const char *wanted,
                     struct verdict *verdict)
 {
-	static const char *const states[] = { "fatal", "pending", "recovered" };
 	const struct model *model = facts->model;
 	const struct model_failed *largest = NULL;
 	uint64_t all_count = 0;
-	size_t counts[3] = { 0 };
+	size_t counts[REFUSAL_STATES] = { 0 };
 	size_t count = 0;
 	char text[UNITS_TEXT_BYTES];
 
@@ -279,8 +265,7 @@ say_failed_requests(const struct verdict_facts *facts, const struct verdict_now 
 		if (!rank_domain_matches(model->domains[failed->domain].name, wanted))
 			continue;
 		count++;
-		for (size_t k = 0; k < 3; k++)
-			counts[k] += strcmp(refusal_state(model, now, failed), states[k]) == 0;
+		counts[refusal_state(model, now, failed)]++;
 		if (largest == NULL || failed->bytes >= largest->bytes) // a tensor comes after what the driver was asked for it
 			largest = failed;
 	}
@@ -288,9 +273,9 @@ say_failed_requests(const struct verdict_facts *facts, const struct verdict_now 
 	say(verdict, " %s request%s for it %s refused", text, count > 1 ? "s" : "", count > 1 ? "were" : "was");
 	if (all_count > model->failed_count)
 		say(verdict, " among the last %zu of %s", model->failed_count, units_count(all_count, text));
-	for (size_t k = 0, told = 0; k < 3; k++) {
+	for (enum refusal_state k = 0, told = 0; k < REFUSAL_STATES; k++) {
 		if (counts[k] != 0)
-			say(verdict, "%s %zu %s", told++ == 0 ? ":" : ",", counts[k], states[k]);
+			say(verdict, "%s %zu %s", told++ == 0 ? ":" : ",", counts[k], refusal_state_name(k));
 	}
 	if (count != 0)
 		say(verdict, "; %s ", count == 1 ? "it was" : "the largest was");
@@ -308,54 +293,16 @@ lines_of(const struct model *model, unsigned domain)
 	return tensors != NULL ? tensors : &model->domains[domain];
 }
 
-static void
-advise_growth(const struct verdict_facts *facts, const struct rank_line *growing, struct verdict *verdict)
-{
-	bool is_tensors = device_parts_is_tensors(facts->model->domains[growing->domain].name);
-	char place[PLACE_TEXT_BYTES];
-
-	say_next(verdict, "look for what keeps the %s of %s alive%s%s", is_tensors ? "tensors" : "blocks",
-	         verdict_line_text(growing, place), is_tensors ? VERDICT_TENSORS_KEPT : verdict_blocks_kept(facts),
-	         verdict_if_data_set(verdict, growing));
-}
-
-static void
-advise(const struct verdict_facts *facts, const char *wanted, const struct model_domain *largest,
-       const struct rank_line *growing, struct verdict *verdict)
-{
-	bool is_arena = strcmp(largest->name, "python/arena") == 0 && // "python" is wanted, too
-	                verdict_left_by_imports(facts->model, largest->name, false) <= largest->live_bytes / 2;
-	bool is_refused = facts->refused != NULL &&
-	                  rank_domain_matches(facts->model->domains[facts->refused->domain].name, wanted);
-
-	if (is_refused && verdict_advise_device(facts, verdict))
-		return;
-	if (largest->peak_bytes == 0 && device_parts_is_device(largest->name))
-		verdict_advise_others(largest->name, verdict);
-	else if (largest->peak_bytes == 0)
-		say_next(verdict, "`kmemshim why " VERDICT_CAPTURE "` tells of the whole program");
-	else if (growing->site_count == 0 && !is_arena)
-		say_next(verdict, "`kmemshim peak " VERDICT_CAPTURE " --domain %s` shows which lines held most of it", wanted);
-	else if (growing->site_count == 0 || verdict_is_arena(facts, growing))
-		say_next(verdict,
-		         "record small Python objects too: `kmemshim run --python-objects -- " VERDICT_COMMAND
-		         "`; then the lines "
-		         "that hold them are named%s",
-		         growing->site_count != 0 ? verdict_if_data_set(verdict, growing) : "");
-	else
-		advise_growth(facts, growing, verdict);
-}
-
 void
-verdict_tell_domain(const struct verdict_facts *facts, const struct verdict_now *now, const char *wanted,
+verdict_tell_domain(struct verdict_facts *facts, const struct verdict_now *now, const char *wanted,
                     struct verdict *verdict)
 {
 	const struct model *model = facts->model;
-	struct rank_line growing = { .site_count = 0 };
-	unsigned chosen[DOMAINS_SHOWN];
+	unsigned chosen[DOMAINS_SHOWN] = { 0 };
 	struct left_out left_out;
 	unsigned count = choose(model, wanted, chosen, &left_out);
 
+	facts->asked = (struct verdict_asked){ .name = wanted, .largest = &model->domains[chosen[0]] };
 	verdict_say_death(facts, verdict);
 	for (unsigned i = 0; i < count; i++) {
 		const struct model_domain *domain = &model->domains[chosen[i]];
@@ -371,22 +318,11 @@ verdict_tell_domain(const struct verdict_facts *facts, const struct verdict_now 
 			say(verdict, " No line of it is known to accumulate.");
 		if (facts->untouched.site_count != 0 && &model->domains[facts->untouched.domain] == lines)
 			verdict_tell_untouched(facts, verdict);
-		if (line.leaking_bytes > growing.leaking_bytes)
-			growing = line;
+		if (line.leaking_bytes > facts->asked.growing.leaking_bytes)
+			facts->asked.growing = line;
 	}
 	say_left_out(&left_out, "domain", verdict);
 	say_failed_requests(facts, now, wanted, verdict);
-	advise(facts, wanted, &model->domains[chosen[0]], &growing, verdict);
-}
-
-bool
-verdict_has_device(const struct verdict_facts *facts)
-{
-	for (size_t i = 0; i < facts->model->domain_count; i++) {
-		if (device_parts_is_driver(facts->model->domains[i].name) && facts->model->domains[i].peak_bytes != 0)
-			return true;
-	}
-	return false;
 }
 
 void
@@ -417,13 +353,4 @@ verdict_tell_devices(struct verdict_facts *facts, struct verdict *verdict)
 	say_parts(model, (unsigned)(most - model->domains), verdict);
 	(void)say_growth(model, lines, say_holder(facts, lines, verdict), &facts->growing_device, verdict);
 	say_left_out(&more, "device", verdict);
-}
-
-bool
-verdict_advise_growing_device(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	if (facts->growing_device.site_count == 0)
-		return false;
-	advise_growth(facts, &facts->growing_device, verdict);
-	return true;
 }

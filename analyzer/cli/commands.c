@@ -1,0 +1,170 @@
+/*
+ * commands.c - which commands are there, and what does their help say?
+ */
+#include <string.h>
+
+#include "analysis/rank.h"
+#include "cli/cmd_report.h"
+#include "cli/command.h"
+
+#define CAPTURE_HELP "CAPTURE is a .kmem file or a folder of them; without it, the newest session in ./kmemshim.out.\n"
+#define OPTIONS_OF_READERS \
+	(OPTION_BIT(OPTION_SALVAGE) | OPTION_BIT(OPTION_SYSROOT) | OPTION_BIT(OPTION_PROJECT) | OPTION_BIT(OPTION_WRAPPERS))
+#define OPTIONS_OF_TABLES                                                                                \
+	(OPTIONS_OF_READERS | OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_DOMAIN) | \
+	 OPTION_BIT(OPTION_NATIVE))
+#define OPTIONS_OF_RUNS \
+	(OPTIONS_OF_READERS | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_RUNS) | OPTION_BIT(OPTION_PROGRAM))
+
+static const struct question page = { &rank_peak, CMD_REPORT_PAGE_TOP, false, cmd_report_page };
+static const struct question why = { &rank_peak, 0, true, cmd_report_verdict };
+static const struct question peak = { &rank_peak, CMD_REPORT_TABLE_TOP, false, cmd_report_table };
+static const struct question leaks = { &rank_leaks, CMD_REPORT_TABLE_TOP, false, cmd_report_table };
+static const struct question sites = { &rank_sites, CMD_REPORT_TABLE_TOP, false, cmd_report_table };
+
+const struct command commands[] = {
+	{
+		.name = "run",
+		.arguments = "[--] CMD...",
+		.summary = "record CMD, then print why it ended and what held its memory",
+		.details = "The verdict and a summary go to stderr: stdout is CMD's own. The exit status is that of CMD, or 128 + n when\n"
+				   "signal n ended it; 126 or 127 when it cannot be run; 2 when the arguments are wrong.\n",
+		.options = OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_PROJECT) |
+	               OPTION_BIT(OPTION_PYTHON_OBJECTS) | OPTION_BIT(OPTION_SYSTEM_ALLOCATORS),
+		.words = { [OPTION_OUTPUT] = { "DIR", "folder for captures (default: KMEMSHIM_OUT, then ./kmemshim.out)" },
+	               [OPTION_DOMAIN] = { "D", "show only this domain in the tables of the summary: heap, mmap, cuda:0, "
+	                                        "cuda (all devices)" } },
+		.arguments_min = 1,
+		.arguments_max = -1,
+		.is_launcher = true,
+		.run = cmd_run,
+	},
+	{
+		.name = "report",
+		.arguments = "[CAPTURE]",
+		.summary = "one page: verdict, totals, peak, leaks, devices, losses",
+		.details = CAPTURE_HELP,
+		.options = OPTIONS_OF_TABLES,
+		.words = { [OPTION_TOP] = { "N", "show N lines of code in each table (default 5)" } },
+		.arguments_max = 1,
+		.question = &page,
+		.run = cmd_report,
+	},
+	{
+		.name = "why",
+		.arguments = "[CAPTURE]",
+		.summary = "why the program ended",
+		.details = CAPTURE_HELP
+		"The text says how sure it is: certain, likely, possible or unknown. With --domain it is about that domain: which\n"
+		"line held it, whether it grows, which requests were refused.\n",
+		.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_DOMAIN),
+		.words = { [OPTION_JSON] = { NULL,
+	                                 "print the report as JSON, without lines and sites (see kmemshim schema)" } },
+		.arguments_max = 1,
+		.question = &why,
+		.run = cmd_report,
+	},
+	{
+		.name = "peak",
+		.arguments = "[CAPTURE]",
+		.summary = "which lines of code held the memory at the peak",
+		.details = CAPTURE_HELP
+		"A row is a line of code, the sum of its call sites; --json lists the call sites too. Memory left by imports\n"
+		"comes after the rows, address space (reserved, file) last.\n",
+		.options = OPTIONS_OF_TABLES,
+		.arguments_max = 1,
+		.question = &peak,
+		.run = cmd_report,
+	},
+	{
+		.name = "leaks",
+		.arguments = "[CAPTURE]",
+		.summary = "which lines of code grow and do not release",
+		.details = CAPTURE_HELP
+		"Generations are birth dates of blocks, counted in allocated bytes or blocks. Classes:\n"
+		"  leak       still holds blocks of nearly every generation since it first allocated\n"
+		"  leak?      the same, but it may be a data set that was loaded once\n"
+		"  too-short  too few generations to judge\n"
+		"  backlog    releases late or in bursts\n"
+		"  steady     holds memory, does not grow\n"
+		"  import     left behind by importing a library\n"
+		"  none       holds nothing\n",
+		.options = OPTIONS_OF_TABLES,
+		.arguments_max = 1,
+		.question = &leaks,
+		.run = cmd_report,
+	},
+	{
+		.name = "sites",
+		.arguments = "[CAPTURE]",
+		.summary = "what each line of code holds at the end, and all that it allocated",
+		.details = CAPTURE_HELP
+		"Rows are ordered by what they hold, whatever their class. Lines that hold nothing any more are there too.\n"
+		"--json without --top lists every call site.\n",
+		.options = OPTIONS_OF_TABLES,
+		.arguments_max = 1,
+		.question = &sites,
+		.run = cmd_report,
+	},
+	{
+		.name = "baseline",
+		.arguments = "RUN... -o FILE",
+		.summary = "save what good runs held, for `check`",
+		.details = "RUN is a .kmem file, or a folder: each session in it is a run. Give several runs of the same code: `check` learns\n"
+				   "from them how much the figures vary. A run that was killed or failed is refused (exit status 4).\n"
+				   "A baseline made with --domain holds that domain alone, and `check` compares that domain alone.\n",
+		.options = OPTIONS_OF_RUNS | OPTION_BIT(OPTION_OUTPUT),
+		.words = { [OPTION_OUTPUT] = { "FILE", "write the baseline to FILE (required)" },
+	               [OPTION_RUNS] = { "N", "use the newest N sessions of each folder (default: all)" } },
+		.arguments_min = 1,
+		.arguments_max = -1,
+		.run = cmd_baseline,
+	},
+	{
+		.name = "check",
+		.arguments = "RUN... --baseline FILE",
+		.summary = "compare runs with a baseline (for CI)",
+		.details = "RUN is a .kmem file, or a folder: its newest session is the run. Of several runs, the lowest live bytes and the\n"
+				   "median peak count. With --domain only that domain and its lines are compared.\n"
+				   "Exit status: 0 not worse, 1 worse, 2 wrong options or baseline, 3 unusable capture, 4 the program was killed or\n"
+				   "failed.\n",
+		.options = OPTIONS_OF_RUNS | OPTION_BIT(OPTION_BASELINE) | OPTION_BIT(OPTION_ABSOLUTE) |
+	               OPTION_BIT(OPTION_RELATIVE) | OPTION_BIT(OPTION_FORMAT),
+		.words = { [OPTION_RUNS] = { "N", "use the newest N sessions of each folder, or all (default 1)" } },
+		.arguments_min = 1,
+		.arguments_max = -1,
+		.run = cmd_check,
+	},
+	{
+		.name = "doctor",
+		.arguments = "[--] [CMD...]",
+		.summary = "check whether CMD can be recorded",
+		.details = "Examines the library, the folder for captures, limits, the environment, CMD and its libraries. CMD is not run;\n"
+				   "if it is a Python, that interpreter is started without a program. Exit status: 0 no problem, 1 a problem.\n",
+		.options = OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_JSON),
+		.words = { [OPTION_OUTPUT] = { "DIR",
+	                                   "folder for captures to examine (default: KMEMSHIM_OUT, then ./kmemshim.out)" },
+	               [OPTION_JSON] = { NULL, "print the findings as JSON" } },
+		.arguments_max = -1,
+		.is_launcher = true,
+		.run = cmd_doctor,
+	},
+	{
+		.name = "schema",
+		.arguments = "",
+		.summary = "print the JSON schema of --json reports",
+		.details = "It describes what report, why, peak, leaks and sites print with --json.\n",
+		.run = cmd_schema,
+	},
+	{ .name = NULL },
+};
+
+const struct command *
+command_find(const char *name)
+{
+	for (const struct command *command = commands; command->name != NULL; command++) {
+		if (strcmp(name, command->name) == 0)
+			return command;
+	}
+	return NULL;
+}

@@ -1,0 +1,856 @@
+/*
+ * advice.c - what is the one thing to do?
+ *
+ * Advice is a row: a name, when it applies, and how it is said. The first row that applies is taken. Some causes have a first step
+ * that has nothing to do with memory ("find out who sent the signal"): a row may be said after it, joined by "then".
+ */
+#include "verdict/advice.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "model/model_library.h"
+#include "verdict/failed_requests.h"
+#include "verdict/phrases.h"
+
+#define WORTH_LEAKING_BYTES (UINT64_C(1) << 20) // as in a check
+// of all that was allocated meanwhile: a program that reads a data set parses and converts it, and keeps so much as a rule
+#define DATA_SET_PART 8
+#define MANY_THREADS 8 // as many arenas as threads, up to eight for each processor
+
+struct advice {
+	const char *name; // NULL: the first step alone
+	bool (*applies)(const struct verdict_facts *facts, const struct verdict *verdict);
+	void (*say)(const struct verdict_facts *facts, struct verdict *verdict);
+	const struct advice *rows; // instead of `say`: a table, in which the first row that applies is taken; may have none
+	bool is_after_step;        // the first step, then this
+	bool is_nothing;           // there is nothing to do
+};
+
+/* ---- what may be said of a line that accumulates ---- */
+
+/*
+ * Of a line that accumulates, perhaps while a data set is loaded: a program that ended well had room for it, and may have kept very
+ * little of what it took to read it. "" = hardly so.
+ */
+static const char *
+if_data_set(const struct verdict *verdict, const struct rank_line *line)
+{
+	uint64_t volume_bytes = line->leak == MODEL_LEAK_LEAK ? line->telling->volume_bytes : 0;
+
+	if (volume_bytes == 0 || (verdict->end != VERDICT_END_OK && line->leaking_bytes < volume_bytes / DATA_SET_PART))
+		return "";
+	if (verdict->cause == VERDICT_CHILD_KILLED)
+		return "; if it is a data set, load less of it at once, or give the program more memory";
+	if (verdict->end != VERDICT_END_OK)
+		return "; if it is a data set, load less of it at once";
+	if (line->released_bytes >= line->live_bytes / 2)
+		return "; unless all of it is meant to be kept until the program exits";
+	return verdict->lost_child == NULL ? "; if it is a data set, nothing needs doing" : "";
+}
+
+static void
+say_blocks_kept(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict)
+{
+	char place[PLACE_TEXT_BYTES];
+
+	say_next(verdict, "look for what keeps the blocks of %s alive: %s%s", verdict_line_text(line, place),
+	         facts->live_process->python_version != 0
+	             ? "often a list that is appended to, a running sum of tensors, or a cache"
+	             : "often a container that grows, a cache, or a release that is missing",
+	         if_data_set(verdict, line));
+}
+
+static void
+say_tensors_kept(const struct rank_line *line, const char *otherwise, struct verdict *verdict)
+{
+	char place[PLACE_TEXT_BYTES];
+
+	say_next(
+		verdict,
+		"look for what keeps the tensors of %s alive: often losses in a list or a running sum (take loss.item()), or outputs "
+		"that are collected (.detach().cpu())%s",
+		verdict_line_text(line, place), otherwise);
+}
+
+/* ---- the first step of a cause ---- */
+
+static bool
+is_time_up(const struct verdict_facts *facts, const struct verdict *verdict)
+{
+	(void)verdict;
+	return facts->refused == NULL && verdict_was_time_up(&facts->model->processes[0], facts->cgroup_kills);
+}
+
+static bool
+is_without_python(const struct verdict_facts *facts, const struct verdict *verdict)
+{
+	(void)verdict;
+	return facts->process->python_version == 0;
+}
+
+static bool
+is_interrupted(const struct verdict_facts *facts, const struct verdict *verdict)
+{
+	(void)verdict;
+	return facts->signal == SIGINT;
+}
+
+/* A session that a program opened by itself is named after its own start; a launcher's is older. */
+static bool
+was_launched(const struct verdict_facts *facts, const struct verdict *verdict)
+{
+	const struct kmem_identity *identity = facts->process->identity;
+
+	(void)verdict;
+	return strtoull(identity->session, NULL, 16) != identity->start_realtime_ns / 1000;
+}
+
+struct step {
+	enum verdict_cause cause;
+	const char *name;
+	bool (*applies)(const struct verdict_facts *facts, const struct verdict *verdict); // NULL: always
+	const char *text;
+};
+
+static const struct step time_up = { VERDICT_CAUSES, "give-more-time", is_time_up,
+	                                 "give it more time, or see what took it so long" };
+static const struct step steps[] = {
+	{ VERDICT_NOT_CLOSED, "read-where-recorded", NULL,
+	  "read it with `kmemshim why` on the machine and boot that recorded it, or record with `kmemshim run`" },
+	{ VERDICT_RUNNING, "watch-growth", NULL, "`kmemshim leaks " VERDICT_CAPTURE "` shows what grows" },
+	{ VERDICT_EXEC_REPLACED, "look-at-next-program", NULL,
+	  "see whether the program that it became is static or setuid: such programs cannot be recorded" },
+	{ VERDICT_SHM_FULL, "enlarge-shm", NULL,
+	  "give /dev/shm more room (docker run --shm-size), or use fewer workers or a smaller prefetch" },
+	{ VERDICT_CRASHED, "debug-crash", is_without_python, "look at the crash itself, with a debugger" },
+	{ VERDICT_CRASHED, "show-python-crash", NULL,
+	  "look at the crash itself: with PYTHONFAULTHANDLER=1 Python shows where it was" },
+	{ VERDICT_SIGNAL, "find-interrupter", is_interrupted,
+	  "if it was not Ctrl-C, find out who sent the signal: a time limit, a scheduler, a person" },
+	{ VERDICT_SIGNAL, "find-sender", NULL, "find out who sent the signal: a time limit, a scheduler, a person" },
+	{ VERDICT_FAILED, "read-error", NULL, "read the program's own error message" },
+	{ VERDICT_GONE, "see-peak", was_launched, "`kmemshim peak " VERDICT_CAPTURE "` shows who held the memory" },
+	{ VERDICT_GONE, "record-with-run", NULL,
+	  "record it with `kmemshim run -- " VERDICT_COMMAND "`: then how it ended is known" },
+};
+
+/* NULL: the cause has none, what held the memory is the first thing to look at. */
+static const struct step *
+step_of(const struct verdict_facts *facts, const struct verdict *verdict)
+{
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		if (steps[i].cause == verdict->cause && (steps[i].applies == NULL || steps[i].applies(facts, verdict)))
+			return is_time_up(facts, verdict) ? &time_up : &steps[i];
+	}
+	return NULL;
+}
+
+/* ---- devices ---- */
+
+#define ADVICE_TEST(name, condition)                                                   \
+	static bool name(const struct verdict_facts *facts, const struct verdict *verdict) \
+	{                                                                                  \
+		(void)facts;                                                                   \
+		(void)verdict;                                                                 \
+		return condition;                                                              \
+	}
+#define ADVICE_TEXT(name, text)                                                  \
+	static void name(const struct verdict_facts *facts, struct verdict *verdict) \
+	{                                                                            \
+		(void)facts;                                                             \
+		say_next(verdict, "%s", text);                                           \
+	}
+
+static const char *
+device_name(const struct verdict_facts *facts)
+{
+	return facts->model->domains[device_parts_device(facts->model, facts->refused->domain)].name;
+}
+
+static bool
+is_taken_in_advance(const struct verdict_facts *facts, const char *taker)
+{
+	return verdict_is_device_request(facts) && verdict_is_preallocated(facts) &&
+	       (facts->device.tensors == NULL || !verdict_is_device_growth_the_story(facts)) &&
+	       (taker == NULL || strcmp(facts->device.part_count != 0 ? facts->device.parts[0].name : "", taker) == 0);
+}
+
+ADVICE_TEST(is_exception_kept, facts->kept_bytes != 0)
+ADVICE_TEST(is_used_by_others,
+            verdict_is_device_request(facts) && (verdict_is_held_by_others(facts) ||
+                                                 (facts->device.device == NULL && !verdict_is_kept_by_pools(facts))))
+ADVICE_TEST(is_kept_by_pools, verdict_is_device_request(facts) && verdict_is_kept_by_pools(facts) &&
+                                  !verdict_is_device_growth_the_story(facts))
+ADVICE_TEST(is_taken_by_jax, is_taken_in_advance(facts, "JAX"))
+ADVICE_TEST(is_taken_by_tensorflow, is_taken_in_advance(facts, "TensorFlow"))
+ADVICE_TEST(is_taken_by_another, is_taken_in_advance(facts, NULL))
+ADVICE_TEST(is_in_pieces, verdict_is_device_request(facts) && verdict_is_device_fragmented(facts) &&
+                              !verdict_is_device_growth_the_story(facts))
+ADVICE_TEST(are_tensors_growing,
+            verdict_is_device_request(facts) && verdict_does_device_grow(facts) && facts->device.tensors != NULL)
+ADVICE_TEST(are_device_blocks_growing, verdict_is_device_request(facts) && verdict_does_device_grow(facts))
+ADVICE_TEST(is_device_full, verdict_is_device_request(facts) && facts->end != VERDICT_END_RUNNING)
+ADVICE_TEST(is_about_device, verdict->cause == VERDICT_DEVICE_MEMORY || facts->end == VERDICT_END_RUNNING)
+
+ADVICE_TEXT(
+	say_let_go,
+	"let go of the exception before going on: leave the except block, keep no reference to it, in a notebook `import sys, gc; "
+	"sys.last_value = sys.last_traceback = sys.last_exc = None; gc.collect()`")
+ADVICE_TEXT(say_trim_pools,
+            "give back what the driver's pools keep before such a request: cudaMemPoolTrimTo(pool, 0), or a smaller "
+            "cudaMemPoolAttrReleaseThreshold (RMM: release_threshold)")
+ADVICE_TEXT(say_jax,
+            "JAX takes most of a device when it starts: XLA_PYTHON_CLIENT_PREALLOCATE=false shows what is really used, "
+            "XLA_PYTHON_CLIENT_MEM_FRACTION=.50 leaves room for others")
+ADVICE_TEXT(
+	say_tensorflow,
+	"TensorFlow takes most of a device when it starts: TF_FORCE_GPU_ALLOW_GROWTH=true shows what is really used")
+
+static void
+say_other_users(const char *device, struct verdict *verdict)
+{
+	bool is_hip = strncmp(device, "hip", 3) == 0;
+
+	say_next(verdict, "see with %s what else uses %s, or take another device (%s)", is_hip ? "rocm-smi" : "nvidia-smi",
+	         device, is_hip ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES");
+}
+
+static void
+say_others(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_other_users(device_name(facts), verdict);
+}
+
+static void
+say_take_less(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char place[PLACE_TEXT_BYTES];
+
+	say_next(
+		verdict,
+		"take less in advance at %s: a framework has a switch for that (vLLM: --gpu-memory-utilization, a memory pool: "
+		"its initial size)",
+		verdict_line_text(&facts->top_device, place));
+}
+
+static void
+say_expandable(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char bytes[UNITS_TEXT_BYTES];
+
+	say_next(
+		verdict,
+		"run with PYTORCH_ALLOC_CONF=expandable_segments:True (before 2.9: PYTORCH_CUDA_ALLOC_CONF): then the %s that "
+		"PyTorch had free in pieces can be used",
+		units_bytes(facts->device.cache_bytes, bytes));
+}
+
+static void
+say_device_tensors(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_tensors_kept(&facts->top_device, "", verdict);
+}
+
+static void
+say_device_blocks(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char place[PLACE_TEXT_BYTES];
+
+	say_next(verdict, "look for what keeps the blocks of %s alive", verdict_line_text(&facts->top_device, place));
+}
+
+static void
+say_device_peak(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_next(verdict, "`kmemshim peak " VERDICT_CAPTURE " --domain %s` shows who held it", device_name(facts));
+}
+
+static const struct advice device_rows[] = {
+	{ "release-exception", is_exception_kept, .say = say_let_go },
+	{ "see-other-users", is_used_by_others, .say = say_others },
+	{ "trim-driver-pools", is_kept_by_pools, .say = say_trim_pools },
+	{ "no-jax-preallocation", is_taken_by_jax, .say = say_jax },
+	{ "no-tensorflow-preallocation", is_taken_by_tensorflow, .say = say_tensorflow },
+	{ "preallocate-less", is_taken_by_another, .say = say_take_less },
+	{ "expandable-segments", is_in_pieces, .say = say_expandable },
+	{ "release-tensors", are_tensors_growing, .say = say_device_tensors },
+	{ "release-device-blocks", are_device_blocks_growing, .say = say_device_blocks },
+	{ "see-device-peak", is_device_full, .say = say_device_peak },
+	{ NULL, NULL, .say = NULL },
+};
+
+/* ---- pinned memory ---- */
+
+static bool
+is_pinned_much(const struct verdict_facts *facts, const struct verdict *verdict)
+{
+	bool is_refused = facts->refused != NULL &&
+	                  device_parts_is_pinned(facts->model->domains[facts->refused->domain].name);
+
+	return verdict->end != VERDICT_END_OK && verdict->end != VERDICT_END_RUNNING && facts->top_pinned.site_count != 0 &&
+	       (is_refused || facts->pinned_bytes > facts->live_bytes);
+}
+
+ADVICE_TEST(is_pinned_rounded, is_pinned_much(facts, verdict) && facts->rounded_bytes > facts->pinned_bytes / 2)
+
+static void
+say_pin_exactly(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char place[PLACE_TEXT_BYTES];
+
+	say_next(
+		verdict,
+		"pin pieces just below a power of two at %s, or run with PYTORCH_ALLOC_CONF=pinned_max_round_threshold_mb:1 "
+		"(PyTorch of 2026 and later)",
+		verdict_line_text(&facts->top_pinned, place));
+}
+
+static void
+say_pin_less(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char place[PLACE_TEXT_BYTES];
+
+	say_next(verdict, "pin less of the host's memory at %s: fewer workers or smaller batches with pin_memory, or none",
+	         verdict_line_text(&facts->top_pinned, place));
+}
+
+/* ---- freed memory ---- */
+
+ADVICE_TEST(is_freed_first, facts->refused == NULL && verdict_is_freed_first(facts))
+ADVICE_TEST(is_freed_first_running,
+            is_freed_first(facts, verdict) && step_of(facts, verdict) != NULL && facts->end == VERDICT_END_RUNNING)
+ADVICE_TEST(is_freed_after_step,
+            is_freed_first(facts, verdict) && step_of(facts, verdict) != NULL && facts->end == VERDICT_END_SIGNAL)
+
+static void
+say_freed(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct verdict_freed *freed = &facts->memory.freed;
+	bool is_empty_worth = freed->empty_bytes != 0 && freed->empty_bytes >= freed->freed_bytes / 4;
+	bool is_sparse_worth = verdict_sparse_of(freed) >= freed->freed_bytes / 4 && verdict_sparse_of(freed) != 0;
+	const char *trim = freed->process->python_version != 0 ? "ctypes.CDLL(None).malloc_trim(0)" : "malloc_trim(0)";
+	char place[PLACE_TEXT_BYTES];
+
+	if (freed->empty_bytes == 0 && freed->sparse_bytes == 0) {
+		say_next(
+			verdict,
+			"call %s when much was freed; where that does not help, few blocks keep whole pages: allocate those that stay "
+			"apart from those that are freed",
+			trim);
+		return;
+	}
+	if (is_empty_worth)
+		say_next(verdict, "call %s when much was freed%s", trim, is_sparse_worth ? "; and " : "");
+	if (is_sparse_worth) {
+		say_next(verdict, "allocate the blocks that stay");
+		if (freed->pinning[0].site_count != 0)
+			say_next(verdict, ", most of all those of %s,", verdict_line_text(&freed->pinning[0], place));
+		say_next(verdict, " apart from those that are freed: before them, or from a pool of their own");
+	}
+	if (freed->process->thread_count > MANY_THREADS)
+		say_next(verdict, "; with %u threads also set MALLOC_ARENA_MAX=2", freed->process->thread_count);
+}
+
+/* ---- the first step, and what may come before or after it ---- */
+
+ADVICE_TEST(is_parents_knowledge, verdict->cause == VERDICT_GONE && !is_time_up(facts, verdict) &&
+                                      !verdict_is_accumulating(facts) && facts->is_descendant)
+
+static void
+say_ask_parent(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_next(verdict,
+	         facts->model->process_count > 1
+	             ? "see what its parent (pid %" PRIu32 ") says: it alone knows how its child ended"
+	             : "look at the report of its parent (pid %" PRIu32 "), or of the whole folder of captures",
+	         facts->process->identity->parent_pid);
+}
+
+ADVICE_TEST(is_growth_after_step,
+            verdict_is_accumulating(facts) && facts->refused == NULL && step_of(facts, verdict) != NULL &&
+                (facts->end == VERDICT_END_SIGNAL || facts->end == VERDICT_END_FAILED || is_time_up(facts, verdict)) &&
+                !verdict_is_arena(facts, &facts->top_live) && verdict_is_far_from_limits(facts))
+
+static void
+say_growth_after_step(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char place[PLACE_TEXT_BYTES];
+
+	say_next(verdict, "look for what keeps the blocks of %s alive%s", verdict_line_text(&facts->top_live, place),
+	         if_data_set(verdict, &facts->top_live)[0] != '\0' ? ", unless it is a data set" : "");
+}
+
+/* Where memory was the reason, as far as is known, it comes before who sent a signal. */
+static bool
+is_step_alone(const struct verdict_facts *facts, const struct verdict *verdict)
+{
+	bool is_memory_first = (verdict_is_accumulating(facts) || verdict_is_freed_first(facts)) &&
+	                       (facts->end == VERDICT_END_SIGNAL || facts->end == VERDICT_END_GONE) &&
+	                       facts->refused == NULL;
+
+	return step_of(facts, verdict) != NULL && !is_memory_first;
+}
+
+/* ---- a request that was refused ---- */
+
+/* What limits the address space. */
+static const char *
+space_limit_name(const struct verdict_facts *facts)
+{
+	const struct kmem_identity *identity = facts->process->identity;
+
+	for (size_t i = 0; i < KMEM_LIMITS_MAX; i++) {
+		if (identity->limits[i].kind == KMEM_LIMIT_ADDRESS_SPACE && identity->limits[i].bytes != UINT64_MAX)
+			return " (ulimit -v)";
+	}
+	return facts->refused->space_limit_bytes != 0 ? " (RLIMIT_AS, which the program set)" : "";
+}
+
+ADVICE_TEST(is_refused, facts->refused != NULL)
+ADVICE_TEST(is_perhaps_caught, verdict->cause == VERDICT_REQUEST_REFUSED && verdict_was_perhaps_caught(facts))
+ADVICE_TEST(is_beyond_machine, facts->refused != NULL && verdict_is_beyond_machine(facts))
+ADVICE_TEST(is_of_recording, facts->refused != NULL && verdict_is_of_recording(facts))
+ADVICE_TEST(is_request_alone, facts->refused != NULL && verdict_is_request_alone(facts))
+ADVICE_TEST(is_request_small,
+            facts->refused != NULL && facts->refused->bytes < facts->peak_bytes / 8 &&
+                !(verdict_is_accumulating(facts) &&
+                  (verdict_is_arena(facts, &facts->top_live) || !rank_may_be_built_once(facts->top_live.telling))))
+
+static void
+say_read_its_error(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_next(verdict,
+	         "read the program's own error message; if it tells of a lack of memory, ask for less at once there%s",
+	         verdict_is_beyond_machine(facts) ? "" : ", or raise what limits it");
+}
+
+ADVICE_TEXT(say_ask_less, "ask for less at once there (smaller pieces, a smaller type)")
+
+static void
+say_start_under_limit(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_next(verdict, "start it under that limit (`ulimit -v %" PRIu64 "`): recording then reserves less of it",
+	         facts->refused->space_limit_bytes / 1024);
+}
+
+static void
+say_ask_less_or_raise(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_next(verdict, "ask for less at once there, or raise what limits it%s", space_limit_name(facts));
+}
+
+static void
+say_hold_less_before(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char place[PLACE_TEXT_BYTES];
+
+	say_next(verdict, "hold less before that (most at %s), or raise what limits it%s",
+	         verdict_line_text(facts->top_peak.site_count != 0 ? &facts->top_peak : &facts->top_live, place),
+	         space_limit_name(facts));
+}
+
+/* ---- what was not recorded ---- */
+
+/* What grows on a device comes before what may be a data set of a program that ended well. */
+static bool
+is_first_line_growing(const struct verdict_facts *facts, const struct verdict *verdict)
+{
+	return facts->top_live.leak == MODEL_LEAK_LEAK &&
+	       !(verdict->end == VERDICT_END_OK && rank_may_be_built_once(facts->top_live.telling) &&
+	         facts->growing_device.site_count != 0);
+}
+
+ADVICE_TEST(is_damage_the_story, facts->refused == NULL && facts->model->needs_salvage &&
+                                     (facts->model->unlisted_bytes > facts->live_bytes / 2 ||
+                                      (facts->top_live.site_count != 0 && facts->top_live.where == NULL)))
+ADVICE_TEST(is_elsewhere_the_story,
+            facts->refused == NULL && rank_elsewhere_worth_bytes(facts->model) != 0 &&
+                (facts->top_live.site_count == 0 || rank_is_elsewhere(facts->model, facts->top_live.largest) ||
+                 (verdict->end == VERDICT_END_OK && !is_first_line_growing(facts, verdict))))
+ADVICE_TEST(is_unrecorded, verdict->end == VERDICT_END_OK && model_unrecorded_bytes(facts->model) != 0)
+ADVICE_TEST(is_damaged, verdict->end == VERDICT_END_OK && facts->model->capture_damage_count != 0)
+
+ADVICE_TEXT(say_record_again, "record it again, or copy the capture again: the damage took the lines of what held most")
+ADVICE_TEXT(say_more_room,
+            "record it again with more room for the recorder (ulimit -v, or the disk that holds captures)")
+ADVICE_TEXT(say_record_whole, "record it again where whole figures are needed: the notes of "
+                              "`kmemshim report " VERDICT_CAPTURE "` name the damage")
+
+static void
+say_more_stacks(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_next(verdict, "record it again with more room for stacks (%s): then the lines that hold the rest are named",
+	         model_could_not_grow(facts->model) ? "the disk that holds captures, or ulimit -v"
+	                                            : "KMEMSHIM_SITES_MAX, KMEMSHIM_CAPTURE_MAX");
+}
+
+/* ---- children ---- */
+
+static bool
+is_childs_peak(const struct verdict_facts *facts)
+{
+	return facts->peak_process != facts->process && facts->top_peak.site_count != 0;
+}
+
+ADVICE_TEST(is_copied, facts->refused == NULL && facts->copies.bytes > facts->top_live.live_bytes / 2)
+ADVICE_TEST(is_killed_child_in_arenas, verdict->cause == VERDICT_CHILD_KILLED && is_childs_peak(facts) &&
+                                           verdict_is_arena(facts, &facts->top_peak))
+ADVICE_TEST(is_child_killed, verdict->cause == VERDICT_CHILD_KILLED &&
+                                 (verdict_is_arena(facts, &facts->top_live) || !verdict_is_accumulating(facts)))
+ADVICE_TEST(is_child_lost, verdict->end == VERDICT_END_OK && verdict->lost_child != NULL)
+
+static void
+say_share_reads(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct model_site *built = facts->copies.built_count != 0 ? facts->copies.built[0].site : NULL;
+	const struct rank_line line = { .site_count = 1, .domain = built != NULL ? built->domain : 0 };
+
+	say_next(verdict, "%s",
+	         facts->copies.child->python_version != 0
+	             ? "keep what the workers read in one NumPy array or tensor, or in shared memory, instead of many "
+	               "Python objects; or let each worker load its own part"
+	             : "write to less of it after the fork, or fork before it is built");
+	if (built != NULL && verdict_is_arena(facts, &line))
+		say_next(verdict, "; `kmemshim run --python-objects -- " VERDICT_COMMAND "` names the lines that built them");
+}
+
+ADVICE_TEXT(say_child_objects, "record small Python objects too: `kmemshim run --python-objects -- " VERDICT_COMMAND
+                               "` names the lines that hold them; or run fewer child processes at once, or "
+                               "give the program more memory")
+ADVICE_TEXT(say_see_child, "`kmemshim report " VERDICT_CHILD
+                           "` shows what the child process held that was ended; if a pool ended it as "
+                           "it closed, nothing needs doing")
+
+static void
+say_children_hold_less(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char place[PLACE_TEXT_BYTES];
+
+	say_next(verdict, "hold less in each child process");
+	if (is_childs_peak(facts))
+		say_next(verdict, " (most at %s)", verdict_line_text(&facts->top_peak, place));
+	say_next(verdict, ", run fewer of them at once, or give the program more memory");
+}
+
+/* ---- who held the memory ---- */
+
+static bool
+is_next_line_growing(const struct verdict_facts *facts, const struct verdict *verdict)
+{
+	return facts->refused == NULL && verdict_does_next_grow(facts) &&
+	       !(verdict->end == VERDICT_END_OK && rank_may_be_built_once(facts->next_live.telling));
+}
+
+static bool
+is_little_in_arenas(const struct verdict_facts *facts, const struct verdict *verdict)
+{
+	return verdict_is_arena(facts, &facts->top_live) && facts->top_live.leak != MODEL_LEAK_LEAK &&
+	       facts->top_live.live_bytes < facts->live_bytes / 2 && verdict->end != VERDICT_END_OK &&
+	       facts->refused == NULL;
+}
+
+ADVICE_TEST(is_in_arenas, verdict_is_arena(facts, &facts->top_live) &&
+                              (facts->refused == NULL || verdict_is_accumulating(facts)) &&
+                              (is_first_line_growing(facts, verdict) || verdict->end != VERDICT_END_OK))
+ADVICE_TEST(is_growing,
+            is_first_line_growing(facts, verdict) && (facts->refused == NULL || verdict_is_accumulating(facts)))
+ADVICE_TEST(is_device_growing, verdict->end == VERDICT_END_OK && facts->growing_device.site_count != 0)
+ADVICE_TEST(is_tight,
+            verdict->end == VERDICT_END_OK && verdict_fullest(facts) != NULL && facts->top_peak.site_count != 0)
+ADVICE_TEST(is_well_but_freed,
+            verdict->end == VERDICT_END_OK && facts->refused == NULL && facts->memory.freed.freed_bytes != 0)
+ADVICE_TEST(is_well_and_empty, verdict->end == VERDICT_END_OK && facts->peak_bytes == 0)
+ADVICE_TEST(is_well_but_leaking, verdict->end == VERDICT_END_OK && facts->leaking_bytes >= WORTH_LEAKING_BYTES)
+ADVICE_TEST(is_well, verdict->end == VERDICT_END_OK)
+ADVICE_TEST(is_line_known, facts->top_live.site_count != 0)
+ADVICE_TEST(is_anything, true)
+
+ADVICE_TEXT(say_import_less, "give the program more memory, or import less: no line of it holds much")
+ADVICE_TEXT(say_nothing, "nothing needs doing")
+ADVICE_TEXT(say_nothing_see_peak, "nothing needs doing; `kmemshim peak " VERDICT_CAPTURE "` shows who made the peak")
+ADVICE_TEXT(say_see_peak, "`kmemshim peak " VERDICT_CAPTURE "` shows who held the memory")
+
+static void
+say_next_line_kept(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_blocks_kept(facts, &facts->next_live, verdict);
+}
+
+static void
+say_first_line_kept(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_blocks_kept(facts, &facts->top_live, verdict);
+}
+
+static void
+say_python_objects(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char place[PLACE_TEXT_BYTES];
+
+	if (facts->beside_arenas.site_count != 0)
+		say_next(verdict, "look for what keeps the blocks of %s alive; or ",
+		         verdict_line_text(&facts->beside_arenas, place));
+	say_next(verdict,
+	         "record small Python objects too: `kmemshim run --python-objects -- " VERDICT_COMMAND
+	         "`; then the lines that hold them are named%s",
+	         if_data_set(verdict, &facts->top_live));
+	if (facts->refused != NULL)
+		say_next(verdict, ". Or raise what limits it%s", space_limit_name(facts));
+}
+
+static void
+say_growth_kept(const struct verdict_facts *facts, const struct rank_line *growing, struct verdict *verdict)
+{
+	if (device_parts_is_tensors(facts->model->domains[growing->domain].name))
+		say_tensors_kept(growing, if_data_set(verdict, growing), verdict);
+	else
+		say_blocks_kept(facts, growing, verdict);
+}
+
+static void
+say_growing_device_kept(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_growth_kept(facts, &facts->growing_device, verdict);
+}
+
+static void
+say_little_room(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char place[PLACE_TEXT_BYTES];
+	char word[VERDICT_WORD_BYTES];
+
+	say_next(verdict, "little room was left: hold less at once (most was %s %s), or give the program more memory",
+	         verdict_where_word(facts, &facts->top_peak, word), verdict_line_text(&facts->top_peak, place));
+}
+
+static void
+say_nothing_yet(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char bytes[UNITS_TEXT_BYTES];
+	char place[PLACE_TEXT_BYTES];
+
+	say_next(verdict,
+	         "nothing needs doing yet; `kmemshim leaks " VERDICT_CAPTURE
+	         "` shows which lines accumulate (%s in all, most at %s)",
+	         units_bytes(facts->leaking_bytes, bytes), verdict_line_text(&facts->most_leaking, place));
+}
+
+static void
+say_hold_less(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char place[PLACE_TEXT_BYTES];
+
+	say_next(
+		verdict,
+		"hold less at once at %s (smaller pieces, a smaller type, release earlier), or give the program more memory",
+		verdict_line_text(&facts->top_live, place));
+}
+
+static const struct advice rows[] = {
+	{ "device", is_about_device, .rows = device_rows },
+	{ "pin-exact-sizes", is_pinned_rounded, .say = say_pin_exactly },
+	{ "pin-less", is_pinned_much, .say = say_pin_less },
+	{ "ask-parent", is_parents_knowledge, .say = say_ask_parent },
+	{ "return-freed-memory", is_freed_first_running, .say = say_freed },
+	{ "return-freed-memory", is_freed_after_step, .say = say_freed, .is_after_step = true },
+	{ "release-blocks", is_growth_after_step, .say = say_growth_after_step, .is_after_step = true },
+	{ NULL, is_step_alone, .say = NULL, .is_after_step = true },
+	{ "return-freed-memory", is_freed_first, .say = say_freed },
+	{ "read-error", is_perhaps_caught, .say = say_read_its_error },
+	{ "ask-for-less", is_beyond_machine, .say = say_ask_less },
+	{ "start-under-limit", is_of_recording, .say = say_start_under_limit },
+	{ "ask-for-less-or-raise-limit", is_request_alone, .say = say_ask_less_or_raise },
+	{ "record-again", is_damage_the_story, .say = say_record_again },
+	{ "more-room-for-stacks", is_elsewhere_the_story, .say = say_more_stacks },
+	{ "share-what-children-read", is_copied, .say = say_share_reads },
+	{ "record-python-objects", is_killed_child_in_arenas, .say = say_child_objects },
+	{ "hold-less-in-children", is_child_killed, .say = say_children_hold_less },
+	{ "hold-less-before", is_request_small, .say = say_hold_less_before },
+	{ "release-next-blocks", is_next_line_growing, .say = say_next_line_kept },
+	{ "import-less", is_little_in_arenas, .say = say_import_less },
+	{ "record-python-objects", is_in_arenas, .say = say_python_objects },
+	{ "release-blocks", is_growing, .say = say_first_line_kept },
+	{ "ask-for-less-or-raise-limit", is_refused, .say = say_ask_less_or_raise },
+	{ "more-room-for-recorder", is_unrecorded, .say = say_more_room },
+	{ "record-whole", is_damaged, .say = say_record_whole },
+	{ "release-device-growth", is_device_growing, .say = say_growing_device_kept },
+	{ "see-child", is_child_lost, .say = say_see_child },
+	{ "little-room", is_tight, .say = say_little_room },
+	{ "return-freed-memory", is_well_but_freed, .say = say_freed },
+	{ "nothing", is_well_and_empty, .say = say_nothing, .is_nothing = true },
+	{ "nothing-yet", is_well_but_leaking, .say = say_nothing_yet, .is_nothing = true },
+	{ "nothing", is_well, .say = say_nothing_see_peak, .is_nothing = true },
+	{ "hold-less", is_line_known, .say = say_hold_less },
+	{ "see-peak", is_anything, .say = say_see_peak },
+	{ NULL, NULL, .say = NULL },
+};
+
+/* ---- one domain alone ---- */
+
+static bool
+is_asked_arena(const struct verdict_facts *facts)
+{
+	const struct model_domain *largest = facts->asked.largest;
+
+	return strcmp(largest->name, "python/arena") == 0 && // "python" is wanted, too
+	       verdict_left_by_imports(facts->model, largest->name, false) <= largest->live_bytes / 2;
+}
+
+ADVICE_TEST(is_asked_refused,
+            facts->refused != NULL &&
+                rank_domain_matches(facts->model->domains[facts->refused->domain].name, facts->asked.name))
+ADVICE_TEST(is_asked_device_empty,
+            facts->asked.largest->peak_bytes == 0 && device_parts_is_device(facts->asked.largest->name))
+ADVICE_TEST(is_asked_empty, facts->asked.largest->peak_bytes == 0)
+ADVICE_TEST(is_asked_steady, facts->asked.growing.site_count == 0 && !is_asked_arena(facts))
+ADVICE_TEST(is_asked_in_arenas, facts->asked.growing.site_count == 0 || verdict_is_arena(facts, &facts->asked.growing))
+
+ADVICE_TEXT(say_ask_all, "`kmemshim why " VERDICT_CAPTURE "` tells of the whole program")
+
+static void
+say_asked_others(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_other_users(facts->asked.largest->name, verdict);
+}
+
+static void
+say_asked_peak(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_next(verdict, "`kmemshim peak " VERDICT_CAPTURE " --domain %s` shows which lines held most of it",
+	         facts->asked.name);
+}
+
+static void
+say_asked_objects(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_next(verdict,
+	         "record small Python objects too: `kmemshim run --python-objects -- " VERDICT_COMMAND
+	         "`; then the lines that hold them are named%s",
+	         facts->asked.growing.site_count != 0 ? if_data_set(verdict, &facts->asked.growing) : "");
+}
+
+static void
+say_asked_kept(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_growth_kept(facts, &facts->asked.growing, verdict);
+}
+
+static const struct advice domain_rows[] = {
+	{ "device", is_asked_refused, .rows = device_rows },
+	{ "see-other-users", is_asked_device_empty, .say = say_asked_others },
+	{ "ask-about-all", is_asked_empty, .say = say_ask_all },
+	{ "see-peak", is_asked_steady, .say = say_asked_peak },
+	{ "record-python-objects", is_asked_in_arenas, .say = say_asked_objects },
+	{ "release-blocks", is_anything, .say = say_asked_kept },
+	{ NULL, NULL, .say = NULL },
+};
+
+/* ---- all of it ---- */
+
+static const struct advice *
+first_of(const struct advice *table, const struct verdict_facts *facts, const struct verdict *verdict)
+{
+	for (; table->applies != NULL; table++) {
+		const struct advice *found = table;
+
+		if (!table->applies(facts, verdict))
+			continue;
+		if (table->rows != NULL)
+			found = first_of(table->rows, facts, verdict);
+		if (found != NULL)
+			return found;
+	}
+	return NULL;
+}
+
+static void
+add_name(const char *name, struct verdict *verdict)
+{
+	if (verdict->advice_count < VERDICT_ADVICE_MAX)
+		verdict->advice[verdict->advice_count++] = name;
+}
+
+static void
+say_row(const struct advice *row, const struct verdict_facts *facts, struct verdict *verdict)
+{
+	if (row->is_after_step) {
+		const struct step *step = step_of(facts, verdict);
+
+		add_name(step->name, verdict);
+		say_next(verdict, "%s%s", step->text, row->say != NULL ? "; then " : "");
+	}
+	if (row->say == NULL)
+		return;
+	add_name(row->name, verdict);
+	row->say(facts, verdict);
+}
+
+/* A library with an allocator of its own, or a language whose heap it is, knows better who holds what. */
+static void
+advise_library(const struct verdict_facts *facts, size_t begin, struct verdict *verdict)
+{
+	const struct model_site *site = facts->top_live.site_count != 0 ? facts->top_live.largest : NULL;
+	const struct model_library_switch *one = site != NULL && site->library != NULL ? model_library_switch(site) : NULL;
+	const struct model_runtime *runtime = site != NULL ? model_runtime_of(facts->model, site) : NULL;
+	char place[PLACE_TEXT_BYTES];
+
+	if (one != NULL) {
+		add_name("system-allocators", verdict);
+		say_next(verdict, "; with `kmemshim run --system-allocators -- " VERDICT_COMMAND "` (%s) %s", one->setting,
+		         one->effect);
+	}
+	if (runtime == NULL || strstr(verdict->next + begin, verdict_line_text(&facts->top_live, place)) == NULL)
+		return;
+	// its own code: who asked for the objects is not known
+	if (site->where != NULL && site->where->kind == MODEL_FRAME_NATIVE) {
+		verdict->next[begin] = '\0';
+		verdict->advice_count = 0;
+		say_next(verdict, "%s", runtime->advice);
+	} else {
+		say_next(verdict, "; or %s", runtime->advice);
+	}
+	add_name("ask-runtime", verdict);
+}
+
+/* A program that did well though a child of it did not. */
+static void
+point_to_child(struct verdict *verdict)
+{
+	if (verdict->lost_child == NULL || strchr(verdict->next, VERDICT_CHILD[0]) != NULL ||
+	    (verdict->end != VERDICT_END_OK && verdict->cause != VERDICT_CHILD_KILLED))
+		return;
+	add_name("see-child", verdict);
+	say_next(verdict, "; `kmemshim report " VERDICT_CHILD "` shows what the child process held that was ended");
+}
+
+void
+verdict_advise(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct advice *row = first_of(rows, facts, verdict);
+	const char *hidden = verdict_hidden_heap(facts->model);
+	bool is_preload_wrong = hidden != NULL && strstr(hidden, "LD_PRELOAD") != NULL; // else it is part of the program
+	size_t begin = 0;
+
+	if (is_preload_wrong) {
+		add_name("preload-first", verdict);
+		say_next(verdict,
+		         "put libkmemshim.so first in LD_PRELOAD and record it again: then the heap is in the figures%s",
+		         row->is_nothing ? "" : "; or ");
+		begin = strlen(verdict->next);
+	}
+	if (!is_preload_wrong || !row->is_nothing) {
+		say_row(row, facts, verdict);
+		advise_library(facts, begin, verdict);
+	}
+	point_to_child(verdict);
+}
+
+void
+verdict_advise_domain(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_row(first_of(domain_rows, facts, verdict), facts, verdict);
+}

@@ -1,0 +1,249 @@
+/*
+ * causes.c - which evidence is which death, and how sure is that?
+ *
+ * A cause is one row: `judge` looks at the facts alone and gives its confidence, or VERDICT_NOT_SO when they do not support
+ * it. Rows are tried in order, so a row may rely on those above it having declined. GONE takes everything.
+ *
+ * When failing  it cannot.
+ */
+#include "verdict/causes.h"
+
+#include <signal.h>
+#include <string.h>
+
+/* It may have been SIGKILL: seen by the launcher, or nobody saw how it ended. */
+static bool
+was_perhaps_killed(const struct verdict_facts *facts)
+{
+	return facts->end == VERDICT_END_GONE || (facts->end == VERDICT_END_SIGNAL && facts->signal == SIGKILL);
+}
+
+/*
+ * A child that is gone while the session's launcher read the counters: nobody waited for the child itself, but the
+ * counters are as good as for the first process.
+ */
+static enum verdict_confidence
+counter_confidence(const struct verdict_facts *facts)
+{
+	return facts->end == VERDICT_END_SIGNAL ? VERDICT_CERTAIN : VERDICT_LIKELY;
+}
+
+static enum verdict_confidence
+judge_machine_restarted(const struct verdict_facts *facts)
+{
+	return facts->end == VERDICT_END_ELSEWHERE ? VERDICT_UNKNOWN : VERDICT_NOT_SO;
+}
+
+static enum verdict_confidence
+judge_running(const struct verdict_facts *facts)
+{
+	return facts->end == VERDICT_END_RUNNING ? VERDICT_CERTAIN : VERDICT_NOT_SO;
+}
+
+static enum verdict_confidence
+judge_replaced(const struct verdict_facts *facts)
+{
+	return facts->process->state == KMEM_STATE_EXEC_REPLACED && facts->end == VERDICT_END_OK ? VERDICT_CERTAIN
+	                                                                                         : VERDICT_NOT_SO;
+}
+
+static enum verdict_confidence
+judge_exited(const struct verdict_facts *facts)
+{
+	return facts->end == VERDICT_END_OK ? VERDICT_CERTAIN : VERDICT_NOT_SO;
+}
+
+/*
+ * Recent kernels leave version 1's failure counter at 0. Then a kill counted in the cgroup is the limit's when the machine had memory
+ * left at the last look, and most of the limit was charged, or what was left of it was less than the machine had: what grows fast
+ * fills a container between two looks.
+ */
+static bool
+is_version_1_limit(const struct verdict_facts *facts)
+{
+	uint64_t left_bytes = facts->limit_bytes > facts->charged_bytes ? facts->limit_bytes - facts->charged_bytes : 0;
+
+	return facts->process->identity->cgroup_version == 1 && facts->limit_bytes != UINT64_MAX &&
+	       facts->charged_bytes != 0 &&
+	       (facts->charged_bytes >= facts->limit_bytes / 4 * 3 || facts->available_bytes > left_bytes) &&
+	       facts->available_bytes != UINT64_MAX && !verdict_is_machine_low(facts);
+}
+
+/* Somebody ended it from outside, or it let itself be interrupted. */
+static bool
+was_stopped(const struct verdict_facts *facts)
+{
+	return facts->end == VERDICT_END_SIGNAL &&
+	       (facts->signal == SIGTERM || facts->signal == SIGINT || facts->signal == SIGHUP || facts->signal == SIGQUIT);
+}
+
+/*
+ * It did well, or waited until it was stopped, but a child was killed for memory; pools end their workers by signals too, but the
+ * kernel does not count those.
+ */
+static enum verdict_confidence
+judge_child_killed(const struct verdict_facts *facts)
+{
+	bool is_about_child = facts->end == VERDICT_END_OK || (was_stopped(facts) && facts->refused == NULL);
+
+	return is_about_child && facts->lost_child != NULL && facts->is_kill_counted && facts->cgroup_kills != 0 &&
+	               !facts->counters_are_late
+	           ? VERDICT_LIKELY
+	           : VERDICT_NOT_SO;
+}
+
+static enum verdict_confidence
+judge_container_limit(const struct verdict_facts *facts)
+{
+	if (!was_perhaps_killed(facts))
+		return VERDICT_NOT_SO;
+	/* The kill is counted in the victim's cgroup for a full machine as well; the limit's own counter tells. */
+	if (facts->is_kill_counted && facts->cgroup_kills != 0 && (facts->limit_hits != 0 || is_version_1_limit(facts)))
+		return counter_confidence(facts);
+	if (facts->is_kill_counted && !facts->counters_are_late)
+		return VERDICT_NOT_SO; // it did not move: not the kernel's doing
+	return verdict_is_near_limit(facts) ? VERDICT_LIKELY : VERDICT_NOT_SO;
+}
+
+static enum verdict_confidence
+judge_machine_memory(const struct verdict_facts *facts)
+{
+	if (!was_perhaps_killed(facts))
+		return VERDICT_NOT_SO;
+	if (facts->is_kill_counted && facts->cgroup_kills != 0)
+		return counter_confidence(facts);
+	if (facts->is_machine_counted && facts->machine_kills != 0)
+		return verdict_is_machine_low(facts) ? VERDICT_LIKELY
+		       : facts->is_kill_counted      ? VERDICT_NOT_SO
+		                                     : VERDICT_POSSIBLE;
+	return !facts->is_machine_counted && verdict_is_machine_low(facts) ? VERDICT_LIKELY : VERDICT_NOT_SO;
+}
+
+static enum verdict_confidence
+judge_shm_full(const struct verdict_facts *facts)
+{
+	uint64_t shm = facts->process->identity->shm_bytes;
+
+	if (shm == 0 || facts->end != VERDICT_END_SIGNAL || facts->signal != SIGBUS)
+		return VERDICT_NOT_SO;
+	for (size_t i = 0; i < facts->model->domain_count; i++) {
+		const struct model_domain *domain = &facts->model->domains[i];
+
+		if (strcmp(domain->name, "shared") == 0 && domain->live_bytes >= shm / 10 * 9)
+			return VERDICT_LIKELY;
+	}
+	return VERDICT_NOT_SO;
+}
+
+static enum verdict_confidence
+judge_device_memory(const struct verdict_facts *facts)
+{
+	return verdict_is_device_request(facts) ? VERDICT_LIKELY : VERDICT_NOT_SO;
+}
+
+static enum verdict_confidence
+judge_request_refused(const struct verdict_facts *facts)
+{
+	if (facts->refused == NULL)
+		return VERDICT_NOT_SO;
+	if (facts->end == VERDICT_END_SIGNAL && facts->signal != SIGABRT && facts->signal != SIGSEGV)
+		return VERDICT_NOT_SO;
+	return verdict_was_perhaps_caught(facts) ? VERDICT_POSSIBLE : VERDICT_LIKELY;
+}
+
+static enum verdict_confidence
+judge_low_memory_daemon(const struct verdict_facts *facts)
+{
+	return facts->end == VERDICT_END_SIGNAL && (facts->signal == SIGKILL || facts->signal == SIGTERM) &&
+	               verdict_is_machine_low(facts)
+	           ? VERDICT_POSSIBLE
+	           : VERDICT_NOT_SO;
+}
+
+static enum verdict_confidence
+judge_crashed(const struct verdict_facts *facts)
+{
+	static const int crashes[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS };
+
+	for (size_t i = 0; facts->end == VERDICT_END_SIGNAL && i < sizeof(crashes) / sizeof(crashes[0]); i++) {
+		if (facts->signal == crashes[i])
+			return VERDICT_CERTAIN;
+	}
+	return VERDICT_NOT_SO;
+}
+
+static enum verdict_confidence
+judge_signal(const struct verdict_facts *facts)
+{
+	return facts->end == VERDICT_END_SIGNAL ? VERDICT_CERTAIN : VERDICT_NOT_SO;
+}
+
+static enum verdict_confidence
+judge_failed(const struct verdict_facts *facts)
+{
+	return facts->end == VERDICT_END_FAILED ? VERDICT_CERTAIN : VERDICT_NOT_SO;
+}
+
+static enum verdict_confidence
+judge_gone(const struct verdict_facts *facts)
+{
+	(void)facts;
+	return VERDICT_LIKELY;
+}
+
+static const struct {
+	const char *name;
+	enum verdict_confidence (*judge)(const struct verdict_facts *facts); // NULL: never the facts'
+} causes[] = {
+	[VERDICT_NOT_CLOSED] = { "not-closed", judge_machine_restarted },
+	[VERDICT_RUNNING] = { "running", judge_running },
+	[VERDICT_EXEC_REPLACED] = { "exec-replaced", judge_replaced },
+	[VERDICT_CHILD_KILLED] = { "child-killed", judge_child_killed },
+	[VERDICT_EXITED] = { "exited", judge_exited },
+	[VERDICT_CONTAINER_LIMIT] = { "container-limit", judge_container_limit },
+	[VERDICT_MACHINE_MEMORY] = { "machine-memory", judge_machine_memory },
+	[VERDICT_SHM_FULL] = { "shm-full", judge_shm_full },
+	[VERDICT_DEVICE_MEMORY] = { "device-memory", judge_device_memory },
+	[VERDICT_REQUEST_REFUSED] = { "request-refused", judge_request_refused },
+	[VERDICT_LOW_MEMORY_DAEMON] = { "low-memory-daemon", judge_low_memory_daemon },
+	[VERDICT_CRASHED] = { "crashed", judge_crashed },
+	[VERDICT_SIGNAL] = { "signal", judge_signal },
+	[VERDICT_FAILED] = { "failed", judge_failed },
+	[VERDICT_GONE] = { "gone", judge_gone },
+	[VERDICT_NO_PROCESS] = { "unknown", NULL },
+};
+static_assert(sizeof(causes) / sizeof(causes[0]) == VERDICT_CAUSES, "each cause has a row");
+
+static const char *const confidences[] = {
+	[VERDICT_NOT_SO] = "",       [VERDICT_UNKNOWN] = "unknown", [VERDICT_POSSIBLE] = "possible",
+	[VERDICT_LIKELY] = "likely", [VERDICT_CERTAIN] = "certain",
+};
+static_assert(sizeof(confidences) / sizeof(confidences[0]) == VERDICT_CONFIDENCES, "each confidence has a name");
+
+const char *
+verdict_cause_name(enum verdict_cause cause)
+{
+	return causes[cause].name;
+}
+
+const char *
+verdict_confidence_name(enum verdict_confidence confidence)
+{
+	return confidences[confidence];
+}
+
+bool
+verdict_was_child_killed(const struct verdict_facts *facts)
+{
+	return judge_child_killed(facts) != VERDICT_NOT_SO;
+}
+
+enum verdict_cause
+verdict_cause_of(const struct verdict_facts *facts, enum verdict_confidence *confidence)
+{
+	enum verdict_cause cause = VERDICT_NOT_CLOSED;
+
+	while ((*confidence = causes[cause].judge(facts)) == VERDICT_NOT_SO)
+		cause++;
+	return cause;
+}

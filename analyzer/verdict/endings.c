@@ -1,0 +1,125 @@
+/*
+ * endings.c - how and when did a process end, and was it timeout(1) that ended it?
+ *
+ * When failing  it cannot: unknown times are 0, unknown ends are so named.
+ */
+
+#include "verdict/endings.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "capture/kill_counters.h"
+
+#define TIMEOUT_STATUS 124   // of timeout(1), when the time was up
+#define TIMEOUT_EARLY_NS 1e9 // clocks are set while it waits
+
+const struct verdict_now *
+verdict_now(void)
+{
+	static char boot_id[40];
+	static const struct verdict_now now = { .boot_id = boot_id, .read_counters = kill_counters_read };
+	FILE *stream = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+	if (stream != NULL) {
+		if (fgets(boot_id, sizeof(boot_id), stream) != NULL)
+			boot_id[strcspn(boot_id, "\n")] = '\0';
+		(void)fclose(stream);
+	}
+	return &now;
+}
+
+enum verdict_end
+verdict_end_of(const struct model_process *process, const struct verdict_now *now)
+{
+	const struct kmem_launcher *launcher = process->launcher;
+
+	if (process->is_alive && launcher == NULL)
+		return VERDICT_END_RUNNING;
+	if (process->state == KMEM_STATE_EXEC_REPLACED)
+		return VERDICT_END_OK;
+	if (launcher != NULL && WIFSIGNALED(launcher->wait_status))
+		return VERDICT_END_SIGNAL;
+	if (launcher != NULL && WIFEXITED(launcher->wait_status))
+		return WEXITSTATUS(launcher->wait_status) == 0 ? VERDICT_END_OK : VERDICT_END_FAILED;
+	if (process->state == KMEM_STATE_CLEAN_EXIT)
+		return process->exit_code > 0 ? VERDICT_END_FAILED : VERDICT_END_OK;
+	if (process->identity->boot_id[0] == '\0' || strcmp(process->identity->boot_id, now->boot_id) != 0)
+		return VERDICT_END_ELSEWHERE;
+	return VERDICT_END_GONE;
+}
+
+uint64_t
+verdict_ended_ns(const struct model_process *process)
+{
+	const struct kmem_launcher *launcher = process->launcher;
+	const struct kmem_identity *identity = process->identity;
+
+	if (process->ended_monotonic_ns != 0)
+		return process->ended_monotonic_ns;
+	if (launcher == NULL || launcher->ended_realtime_ns <= identity->start_realtime_ns)
+		return 0;
+	return identity->start_monotonic_ns + (launcher->ended_realtime_ns - identity->start_realtime_ns);
+}
+
+uint64_t
+verdict_last_seen_ns(const struct model_process *process)
+{
+	return process->heartbeat_count != 0 ? process->heartbeats[process->heartbeat_count - 1].monotonic_ns : 0;
+}
+
+bool
+verdict_is_timeout(const struct model_process *process)
+{
+	return strcmp(process->name, "timeout") == 0;
+}
+
+/* "1.5h", of timeout(1); 0 = it is none, or there is no limit. */
+static double
+duration_ns(const char *text)
+{
+	char *unit;
+	double value = strtod(text, &unit);
+
+	return value * 1e9 * (*unit == 'm' ? 60 : *unit == 'h' ? 3600 : *unit == 'd' ? 86400 : 1);
+}
+
+/* Did it send SIGKILL itself? An option of it says so, and the time was up: it dies of its child's signal, too. */
+static bool
+has_sent_kill(const struct model_process *timeout)
+{
+	const struct kmem_identity *identity = timeout->identity;
+	const char *end = identity->command + identity->command_bytes;
+	const char *at = identity->command + strlen(identity->command) + 1;
+	uint64_t ran_ns = timeout->launcher->ended_realtime_ns - identity->start_realtime_ns;
+	bool may_kill = false;
+
+	for (; at < end && *at == '-'; at += strlen(at) + 1) {
+		bool is_kill_after = strncmp(at, "-k", 2) == 0 || strncmp(at, "--k", 3) == 0;
+		bool is_signal = strncmp(at, "-s", 2) == 0 || strncmp(at, "--s", 3) == 0;
+
+		/* The value is the next word, if there is none in this one. */
+		if ((is_kill_after || is_signal) && (at[1] == '-' ? strchr(at, '=') == NULL : at[2] == '\0'))
+			at += strlen(at) + 1;
+		if (at >= end)
+			return false;
+		may_kill = may_kill || is_kill_after ||
+		           (is_signal && (strstr(at, "KILL") != NULL || strcmp(at + strcspn(at, "0123456789"), "9") == 0));
+	}
+	return may_kill && at < end && timeout->launcher->ended_realtime_ns > identity->start_realtime_ns &&
+	       duration_ns(at) > 0 && (double)ran_ns + TIMEOUT_EARLY_NS >= duration_ns(at);
+}
+
+bool
+verdict_was_time_up(const struct model_process *first, uint64_t cgroup_kills)
+{
+	const struct kmem_launcher *launcher = first->launcher;
+
+	if (!verdict_is_timeout(first) || launcher == NULL || cgroup_kills != 0)
+		return false;
+	return WIFSIGNALED(launcher->wait_status) ? WTERMSIG(launcher->wait_status) == SIGKILL && has_sent_kill(first)
+	                                          : WEXITSTATUS(launcher->wait_status) == TIMEOUT_STATUS;
+}

@@ -1,0 +1,49 @@
+/*
+ * endings.h - how and when did a process end?
+ *
+ * Safe from   one thread.
+ */
+#ifndef ENDINGS_H
+#define ENDINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/model.h"
+
+enum verdict_end {
+	VERDICT_END_RUNNING,   // still alive
+	VERDICT_END_OK,        // exited with status 0, or replaced by exec and nothing known after it
+	VERDICT_END_FAILED,    // exited with another status
+	VERDICT_END_SIGNAL,    // ended by a signal: the launcher saw it
+	VERDICT_END_GONE,      // no clean-exit mark, same boot, not alive: ended by a signal nobody saw, or lost power
+	VERDICT_END_ELSEWHERE, // no clean-exit mark, and another boot or another machine: nothing can be said
+};
+
+/* What is known about this moment on this machine; replaced in tests. */
+struct verdict_now {
+	const char *boot_id; // "" = unknown
+	void (*read_counters)(const struct kmem_identity *identity, struct kmem_kill_counters *counters);
+};
+
+/* This machine, now. The result points to static memory. */
+const struct verdict_now *verdict_now(void);
+
+enum verdict_end verdict_end_of(const struct model_process *process, const struct verdict_now *now);
+
+/* CLOCK_MONOTONIC at the end of a process; 0 = unknown. */
+uint64_t verdict_ended_ns(const struct model_process *process);
+
+/* At its last heartbeat; an idle process writes none. 0 = never. */
+uint64_t verdict_last_seen_ns(const struct model_process *process);
+
+/* timeout(1): when SIGKILL ended its child, it ends itself in the same way. */
+bool verdict_is_timeout(const struct model_process *process);
+
+/*
+ * `first` is timeout(1), and its time was up: its status is 124 or, with -s KILL, it died by the same signal. False where the kernel
+ * counted a kill.
+ */
+bool verdict_was_time_up(const struct model_process *first, uint64_t cgroup_kills);
+
+#endif

@@ -1,0 +1,239 @@
+/*
+ * facts.h - what do the captures, the launcher and this machine show about the end? No conclusions, no words.
+ *
+ * facts.c         which process this is about, counters, limits, what was live, the peak; what these facts allow to say
+ * facts_memory.c  where is what was in memory; fragmentation
+ * facts_devices.c what filled a device
+ * facts_children.c child processes that were lost, or that copied what their parent had built
+ *
+ * Safe from   one thread.
+ */
+#ifndef FACTS_H
+#define FACTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/device_parts.h"
+#include "analysis/rank.h"
+#include "model/model.h"
+#include "verdict/endings.h"
+
+/* Children that wrote to what their parent had built before it forked them, and so copied it. */
+#define VERDICT_BUILT_MAX 2
+struct verdict_built {
+	const struct model_site *site; // stands for its line
+	uint64_t bytes;                // of that line, when it forked
+};
+struct verdict_copies {
+	size_t child_count;                 // 0: none worth telling
+	uint64_t bytes;                     // of those that ran at the same time
+	const struct model_process *child;  // who copied most
+	const struct model_process *parent; // who built it
+	size_t built_count;
+	struct verdict_built built[VERDICT_BUILT_MAX];
+};
+
+/*
+ * Where was what was in memory of the processes that ran at the end, at their last looks? What two processes may share is taken once.
+ */
+#define VERDICT_PARTS_MAX 12
+struct verdict_part {
+	const char *name; // "freed memory that malloc keeps"
+	uint64_t bytes;
+};
+/* What malloc keeps of what one process freed. */
+#define VERDICT_PINNING_MAX 3
+struct verdict_freed {
+	const struct model_process *process;
+	uint64_t freed_bytes;       // in memory; 0 = not worth telling, or nobody looked
+	uint64_t heap_bytes;        // all of malloc's pages then; what was not freed is live
+	uint64_t resident_bytes;    // of the process then
+	uint64_t empty_bytes;       // of heap_bytes, pages without a block; these are 0 where nobody looked at pages
+	uint64_t sparse_bytes;      // pages that few blocks keep,
+	uint64_t sparse_live_bytes; // and what is live in them
+	uint64_t age_ns;            // of the look, to the end or the last heartbeat
+	bool is_later;              // that was seen after the look, in sums alone
+	bool has_fallen;            // and less was live then
+	// the lines that keep most pages, the most first; site_count == 0: no more
+	struct rank_line pinning[VERDICT_PINNING_MAX];
+};
+
+struct verdict_memory {
+	uint64_t bytes;         // the sum of the parts; 0 = nobody looked
+	uint64_t process_bytes; // of these, not of other processes
+	uint64_t later_bytes;   // of these, newer than the look
+	uint64_t lines_bytes;   // of these, live at recorded lines at the look
+	uint64_t sample_bytes;  // that the looks saw
+	uint64_t age_ns;        // of the oldest look, to the end or the last heartbeat
+	size_t part_count;
+	struct verdict_part parts[VERDICT_PARTS_MAX]; // the largest first
+	bool is_of_container;                         // bytes is what the container had in use
+	struct verdict_freed freed;                   // of the process where that is most
+};
+
+/* Where one domain is asked about. */
+struct verdict_asked {
+	const char *name; // as it was asked for: "cuda" is all devices; NULL = all memory was
+	const struct model_domain *largest;
+	struct rank_line growing; // the line there that accumulates most; site_count == 0: none
+};
+
+struct verdict_facts {
+	const struct model *model;
+	const struct model_process *process;    // whose end this is about
+	const struct model_process *lost_child; // the largest of the others gone without a mark; NULL
+	const struct model_process *first_lost; // of several, the one seen at work last before all others; NULL = none is
+	size_t lost_count;                      // how many those are
+	uint64_t lost_bytes;                    // held by them at their ends, in sum
+	enum verdict_end end;
+	int exit_code;           // with OK, FAILED; -1 = unknown
+	int signal;              // with SIGNAL
+	bool is_descendant;      // not the first process of the session
+	bool counters_are_late;  // read now, not right after the end: may count someone else's kill
+	bool is_kill_counted;    // cgroup_kills is known
+	bool is_machine_counted; // machine_kills is known
+	uint64_t cgroup_kills;   // how far the counters moved; 0 when not known
+	uint64_t cgroup_kills_before;
+	uint64_t limit_hits;
+	uint64_t machine_kills;
+	uint64_t limit_bytes;     // UINT64_MAX = none or unknown
+	uint64_t charged_bytes;   // of the limit's cgroup, at the last heartbeat; 0 = unknown
+	uint64_t resident_bytes;  // at the last heartbeat, or the launcher's maximum; 0 = unknown
+	uint64_t available_bytes; // of the machine, at the last heartbeat; UINT64_MAX = unknown
+	/* Several processes: never a sum over some that did not run at the same time. */
+	uint64_t live_bytes;        // memory domains, of the live_count processes
+	uint64_t untouched_bytes;   // asked for, and not in memory: in no figure here, but where a request was refused
+	struct rank_line untouched; // the line that has most of it; site_count == 0: not worth telling
+	struct verdict_memory memory;
+	size_t live_count;                        // those that ran when it ended, as far as that shows
+	const struct model_process *live_process; // which of these held most
+	uint64_t live_process_bytes;              // and how much that was
+	// of live_bytes, what imports left; 0 also where that is not known of several processes
+	uint64_t import_bytes;
+	uint64_t peak_bytes;                      // of the largest memory domain of peak_process
+	uint64_t peak_untouched_bytes;            // asked for then as well, and not in memory
+	uint64_t peak_whole_bytes;                // verdict_peak_of() it
+	const struct model_process *peak_process; // with the highest peak; with `refused`, the one that was refused
+	const char *peak_domain;                  // name of that domain; NULL = none, or not known which
+	const struct model_failed *refused; // the largest of the last requests that the end may come from; NULL = none
+	// of `refused`; device == NULL: it is no request to a device, or nothing is alive there
+	struct device_parts device;
+	uint64_t refused_held_bytes; // there, by the process that was refused, then
+	struct rank_line top_device; // of its tensors, or else of its memory; site_count == 0: none
+	uint64_t growing_bytes;      // of all lines of class leak in the same domain
+	size_t growing_count;        // how many lines those are
+	uint64_t growing_rounds;     // how often the one of them that is run least was run
+	size_t retried_count;        // requests to the device that were met later
+	// a line on the largest device that accumulates, of another end; site_count == 0: none
+	struct rank_line growing_device;
+	// tensors of a step that was refused before, alive when the last one was; 0 = not worth telling
+	uint64_t kept_bytes;
+	uint64_t pinned_bytes;       // host memory that drivers gave out
+	uint64_t rounded_bytes;      // of that: blocks of PyTorch's with the size of a power of two
+	struct rank_line top_pinned; // site_count == 0: none
+	struct rank_line top_live;   // site_count == 0: none. Not Python's arenas where a line of the user's tells more
+	struct rank_line top_peak;
+	// another line that holds nearly as much; site_count == 0: none, or several processes
+	struct rank_line next_live;
+	// when arenas accumulate: the line that accumulates most beside them; site_count == 0: none
+	struct rank_line beside_arenas;
+	uint64_t leaking_bytes;        // of all lines of the host's memory that accumulate, but for what may be a data set
+	struct rank_line most_leaking; // the one that holds most of leaking_bytes; site_count == 0: none
+	const char *top_live_domain;
+	uint32_t top_live_processes; // 0: all of top_live is part of live_bytes; else a sum over so many processes
+	uint32_t top_peak_processes; // the same of top_peak and peak_bytes
+	struct verdict_copies copies;
+	struct verdict_asked asked;
+};
+
+/* rank_leaks_classify() must have run; the model has at least one process. */
+void verdict_facts_gather(const struct model *model, const struct verdict_now *now, struct verdict_facts *facts);
+
+/* ---- memory of the host ---- */
+
+/* The most that it held as a whole, at least: its domains need not have been at their peaks at the same time. */
+uint64_t verdict_peak_of(const struct model_process *process);
+/* Of mappings that are live: OpenBLAS maps 64 MiB and uses some KiB of them. 0: not sampled at the moment of which live_bytes is. */
+uint64_t verdict_untouched_bytes(const struct model_process *process, const struct model_domain *domain);
+/* What imports left of this domain, when its total was highest or at the end; without the start of the interpreter. */
+uint64_t verdict_left_by_imports(const struct model *model, const char *domain, bool is_peak);
+/* Python's arenas: memory that no line is known of. */
+bool verdict_is_arena(const struct verdict_facts *facts, const struct rank_line *line);
+/* Most of what was live is of a line of class leak. */
+bool verdict_is_accumulating(const struct verdict_facts *facts);
+/* The largest line does not accumulate, but the next one does, with most of what it holds. */
+bool verdict_does_next_grow(const struct verdict_facts *facts);
+/* The heartbeat at which the process with the highest peak nearly filled its limit; NULL = it never did. */
+const struct kmem_heartbeat *verdict_fullest(const struct verdict_facts *facts);
+/* By all that lives under the limit, where that is known. */
+uint64_t verdict_used_bytes(const struct kmem_heartbeat *beat);
+
+/* ---- limits ---- */
+
+/* Charged to the limit's cgroup at the last heartbeat: nearly all of it. False when not known. */
+bool verdict_is_near_limit(const struct verdict_facts *facts);
+/* The machine had almost nothing left at the last heartbeat. False when not known. */
+bool verdict_is_machine_low(const struct verdict_facts *facts);
+/* No limit was near, no request was refused, and the kernel counted no kill in the container. */
+bool verdict_is_far_from_limits(const struct verdict_facts *facts);
+
+/* ---- the refused request; facts->refused is not NULL, but for the first ---- */
+
+/* Is it a request for memory of a device? Pinned memory is the host's. */
+bool verdict_is_device_request(const struct verdict_facts *facts);
+/* It is the request, not what was held: it is much more than that. */
+bool verdict_is_request_alone(const struct verdict_facts *facts);
+bool verdict_is_beyond_machine(const struct verdict_facts *facts); // more than the machine has
+/* A limit was set that recording alone, which did not know of it, had used up. */
+bool verdict_is_of_recording(const struct verdict_facts *facts);
+/* More was given to its thread, or another status followed, than when nothing catches the error: it may have gone on, for a time. */
+bool verdict_was_perhaps_caught(const struct verdict_facts *facts);
+bool verdict_was_given_more(const struct verdict_facts *facts);  // to its thread, than an error path takes
+bool verdict_is_other_status(const struct verdict_facts *facts); // not the one of Python's errors that nothing catches
+
+/* ---- facts_memory.c ---- */
+
+/*
+ * In these facts lines hold what is in memory. Where a request was refused they hold what was asked for: the limit of addresses counts
+ * that. The result is for rank_free().
+ */
+struct ranked *verdict_rank(const struct verdict_facts *facts, const struct ranking *in_memory,
+                            const struct ranking *asked);
+uint64_t verdict_less_untouched(const struct verdict_facts *facts, uint64_t asked_bytes, uint64_t untouched_bytes);
+void verdict_find_untouched(struct verdict_facts *facts, const struct ranked *live);
+/* Is so much not in memory beside what is that a sentence without both would mislead? */
+bool verdict_tells_in_memory(uint64_t in_memory_bytes, uint64_t untouched_bytes);
+/* Of the processes so marked. */
+void verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_t end_ns);
+/* Does the first line explain what was in memory? A line that does not is never named before it was said where the rest is. */
+bool verdict_is_explained(const struct verdict_facts *facts);
+/* Of malloc's pages; 0 where they were not sampled. */
+uint64_t verdict_freed_at_sample(const struct model_heap_sample *look);
+/* Worth telling: a quarter of what was in memory, and 32 MiB. Without age and lines. */
+struct verdict_freed verdict_freed_of(const struct model *model, const struct model_process *process);
+/* Of the pages that few blocks keep, what is worth a sentence. */
+uint64_t verdict_sparse_of(const struct verdict_freed *freed);
+bool verdict_is_freed_first(const struct verdict_facts *facts); // it is more than the first line holds
+
+/* ---- facts_devices.c ---- */
+
+void verdict_device_gather(const struct verdict_now *now, struct verdict_facts *facts); // after `refused`
+bool verdict_has_device(const struct verdict_facts *facts);                             // that held something
+/* What is in use on the device and not this program's. This and the next: where a device refused. */
+uint64_t verdict_untracked_bytes(const struct verdict_facts *facts);
+bool verdict_is_held_by_others(const struct verdict_facts *facts);
+/* What pools keep for what they are asked next would have been enough. */
+bool verdict_is_kept_by_pools(const struct verdict_facts *facts);
+bool verdict_does_device_grow(const struct verdict_facts *facts); // its first line
+bool verdict_is_device_growth_the_story(const struct verdict_facts *facts);
+bool verdict_is_device_fragmented(const struct verdict_facts *facts);
+bool verdict_is_preallocated(const struct verdict_facts *facts); // a few blocks are most of the device
+
+/* ---- facts_children.c ---- */
+
+void verdict_children_gather(const struct verdict_now *now, struct verdict_facts *facts); // after lost_child
+void verdict_copies_gather(const struct model *model, struct verdict_copies *copies);
+
+#endif

@@ -1,0 +1,218 @@
+/*
+ * facts_devices.c - what filled a device that had no more memory?
+ *
+ * When failing  what cannot be known is marked so; no conclusion is drawn here.
+ */
+
+#include "verdict/facts.h"
+
+#include <string.h>
+
+#include "verdict/failed_requests.h"
+
+#define FRAGMENTED_PART 8 // of what PyTorch took: as much must lie idle before fragmentation is to blame
+#define KEPT_PART 8       // of the tensors: as much must be left of an earlier refusal
+#define CHURN 4           // allocations for each block that is alive: tensors of a step, not weights
+#define ROUNDS_MIN 6      // lines that ran less often do not tell the pace
+#define PREALLOCATED_BLOCKS 3
+#define ROUNDED_BYTES (UINT64_C(1) << 20) // smaller powers of two are what programs ask for themselves
+
+uint64_t
+verdict_untracked_bytes(const struct verdict_facts *facts)
+{
+	uint64_t used = facts->refused->total_bytes - facts->refused->free_bytes;
+
+	uint64_t known = facts->device.live_bytes + facts->refused->pool_kept_bytes;
+
+	return used > known ? used - known : 0;
+}
+
+static void
+gather_growth(struct verdict_facts *facts, const struct ranked *ranked)
+{
+	for (size_t i = 0; i < ranked->line_count; i++) {
+		const struct rank_line *line = &ranked->lines[i];
+
+		if (line->leak != MODEL_LEAK_LEAK)
+			continue;
+		facts->growing_count++;
+		facts->growing_bytes += line->leaking_bytes;
+		if (line->live_count >= ROUNDS_MIN && (facts->growing_rounds == 0 || line->live_count < facts->growing_rounds))
+			facts->growing_rounds = line->live_count;
+	}
+}
+
+/* What asked for it: a line of a framework says more than the user's line that called it, where an optimizer's state is made, too. */
+static const struct model_frame *
+innermost_python(const struct model_site *site)
+{
+	for (uint32_t i = 0; i < site->frame_count; i++) {
+		if (site->frames[i]->kind == MODEL_FRAME_PYTHON)
+			return site->frames[i];
+	}
+	return site->where;
+}
+
+/* Does its line make tensors and give them back, again and again? Those that it holds belong to a step, and are no weights. */
+static bool
+is_of_steps(const struct model *model, const struct model_held *held)
+{
+	const struct model_frame *line = innermost_python(held->site);
+	uint64_t allocated_count = 0;
+
+	for (size_t i = 0; i < model->site_count; i++) { // equal frames are one object
+		if (model->sites[i].domain == held->site->domain && innermost_python(&model->sites[i]) == line)
+			allocated_count += model->sites[i].allocated_count;
+	}
+	return held->site->leak != MODEL_LEAK_LEAK && allocated_count >= CHURN * held->live_count;
+}
+
+/* Of what was alive when PyTorch gave up before, and still was when it did so last: what a step alone needs. */
+static void
+gather_kept(struct verdict_facts *facts)
+{
+	const struct model *model = facts->model;
+	const struct model_failed *last = NULL;
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < model->failed_count; i++) {
+		if (&model->processes[model->failed[i].process] == facts->process && model->failed[i].has_held &&
+		    device_parts_is_tensors(model->domains[model->failed[i].domain].name))
+			last = &model->failed[i];
+	}
+	for (size_t i = 0; last != NULL && i < last->held_count; i++) {
+		const struct model_held *held = &last->held[i];
+
+		if (held->kept_bytes != 0 && held->site->domain == last->domain && is_of_steps(model, held))
+			bytes += held->kept_bytes;
+	}
+	if (last != NULL && bytes >= last->domain_bytes[last->domain] / KEPT_PART)
+		facts->kept_bytes = bytes;
+}
+
+static bool
+is_of_pytorch(const struct model_site *site)
+{
+	for (uint32_t i = 0; i < site->frame_count; i++) {
+		if (strncmp(site->frames[i]->module, "libtorch", 8) == 0 || strncmp(site->frames[i]->module, "libc10", 6) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void
+gather_pinned(struct verdict_facts *facts)
+{
+	const struct model *model = facts->model;
+	const char *domain = "";
+	struct ranked *ranked;
+
+	for (size_t i = 0; i < model->site_count; i++) {
+		const struct model_site *site = &model->sites[i];
+		uint64_t block = site->live_count != 0 ? site->live_bytes / site->live_count : 0;
+
+		if (!device_parts_is_pinned(model->domains[site->domain].name))
+			continue;
+		domain = model->domains[site->domain].name;
+		facts->pinned_bytes += site->live_bytes;
+		if (block >= ROUNDED_BYTES && (block & (block - 1)) == 0 && is_of_pytorch(site))
+			facts->rounded_bytes += site->live_bytes;
+	}
+	if (facts->pinned_bytes == 0)
+		return;
+	ranked = rank_run(model, &rank_sites, domain);
+	facts->top_pinned = ranked->lines[0];
+	rank_free(ranked);
+}
+
+/* What was alive on the device that had no more. */
+static void
+gather_refused(const struct verdict_now *now, struct verdict_facts *facts)
+{
+	const struct model *model = facts->model;
+	struct device_parts then;
+	struct ranked *ranked;
+	unsigned device;
+
+	if (facts->refused == NULL)
+		return;
+	device = device_parts_device(model, facts->refused->domain);
+	for (size_t i = 0; i < model->failed_count; i++)
+		facts->retried_count += model->failed[i].process == facts->refused->process &&
+		                        model->failed[i].outcome == KMEM_FAILED_GOT_ENOUGH &&
+		                        refusal_state(model, now, &model->failed[i]) == REFUSAL_RECOVERED;
+	if (device_parts_of(model, device, facts->refused, &then))
+		facts->refused_held_bytes = then.live_bytes;
+	if (!device_parts_of(model, device, NULL, &facts->device)) {
+		facts->device.device = NULL;
+		return;
+	}
+	ranked = rank_run(model, &rank_sites,
+	                  facts->device.tensors != NULL ? facts->device.tensors->name : facts->device.device->name);
+	if (ranked->line_count != 0 && ranked->lines[0].live_bytes != 0)
+		facts->top_device = ranked->lines[0];
+	gather_growth(facts, ranked);
+	rank_free(ranked);
+}
+
+void
+verdict_device_gather(const struct verdict_now *now, struct verdict_facts *facts)
+{
+	gather_refused(now, facts);
+	gather_kept(facts);
+	gather_pinned(facts);
+}
+
+bool
+verdict_is_held_by_others(const struct verdict_facts *facts)
+{
+	return facts->refused->total_bytes != 0 && verdict_untracked_bytes(facts) > facts->refused->total_bytes / 2 &&
+	       verdict_untracked_bytes(facts) > facts->device.live_bytes;
+}
+
+/* What pools keep for what they are asked next would have been enough. */
+bool
+verdict_is_kept_by_pools(const struct verdict_facts *facts)
+{
+	return facts->refused->pool_kept_bytes != 0 &&
+	       facts->refused->pool_kept_bytes + facts->refused->free_bytes >= facts->refused->bytes;
+}
+
+bool
+verdict_does_device_grow(const struct verdict_facts *facts)
+{
+	return facts->top_device.leak == MODEL_LEAK_LEAK;
+}
+
+bool
+verdict_is_device_growth_the_story(const struct verdict_facts *facts)
+{
+	return verdict_does_device_grow(facts) && facts->growing_bytes >= facts->device.live_bytes / 3 * 2;
+}
+
+bool
+verdict_is_device_fragmented(const struct verdict_facts *facts)
+{
+	return facts->device.tensors != NULL && facts->device.cache_bytes >= facts->refused->bytes &&
+	       facts->device.cache_bytes >= facts->device.live_bytes / FRAGMENTED_PART;
+}
+
+/* A few blocks that are most of the device. */
+bool
+verdict_is_preallocated(const struct verdict_facts *facts)
+{
+	const struct rank_line *top = &facts->top_device;
+	uint64_t whole = facts->refused->total_bytes != 0 ? facts->refused->total_bytes : facts->device.live_bytes;
+
+	return top->site_count != 0 && top->live_count <= PREALLOCATED_BLOCKS && top->live_bytes >= whole / 10 * 7;
+}
+
+bool
+verdict_has_device(const struct verdict_facts *facts)
+{
+	for (size_t i = 0; i < facts->model->domain_count; i++) {
+		if (device_parts_is_driver(facts->model->domains[i].name) && facts->model->domains[i].peak_bytes != 0)
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,464 @@
+/*
+ * facts_memory.c - where is what was in memory, and how much of it was freed and is kept by malloc?
+ *
+ * Lines are of what was asked for and is still live. Memory is also filled by what was freed and malloc keeps, by libraries that
+ * manage their own, by files, by other processes of the container, by the recorder. What was asked for and never touched fills nothing.
+ *
+ * malloc gives back what lies at the end of its heap, and where it is asked to (malloc_trim) whole pages without a block. Where few
+ * blocks lie between many that were freed, the rest of their pages stays. A sample compares the pages of malloc with the blocks
+ * that are live (shim/periodic/resident_heap.h). After that, or where no sample was taken, there are sums: what malloc has in memory,
+ * less what is live.
+ *
+ * When failing  without a sample of the resident set nothing is known: then everything that was asked for counts as memory.
+ */
+
+#include "verdict/facts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+#define EXPLAINING_PART 3                // of what was in memory: a line with less does not explain it
+#define WORTH_BYTES (UINT64_C(64) << 20) // in memory; less is the program and its libraries
+#define UNTOUCHED_BYTES (UINT64_C(16) << 20)
+#define UNTOUCHED_PART 8 // of what was asked for
+#define FREED_BYTES (UINT64_C(32) << 20)
+#define FREED_PART 4                     // of what was in memory
+#define MALLOC_WORDS_BYTES 24            // of a block, at most as a rule
+#define MOST (UINT64_C(1) << 48)         // of bytes and blocks: a capture may say anything
+#define LOOK_LATE_NS UINT64_C(100000000) // who looked so shortly before the end looked at its end
+#define CHANGED_PART 8                   // memory differs by that much: the look was of another time
+#define FALLEN_PART 4                    // so much of what was live was freed since the look
+
+static uint64_t
+lesser(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t
+greater(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* ---- what is in memory of lines ---- */
+
+struct ranked *
+verdict_rank(const struct verdict_facts *facts, const struct ranking *in_memory, const struct ranking *asked)
+{
+	struct ranked *ranked = rank_run(facts->model, facts->refused != NULL ? asked : in_memory, NULL);
+
+	for (size_t i = 0; i < ranked->line_count; i++) {
+		struct rank_line *line = &ranked->lines[i];
+
+		line->live_bytes = verdict_less_untouched(facts, line->live_bytes, line->untouched_bytes);
+		line->leaking_bytes = verdict_less_untouched(facts, line->leaking_bytes, line->leaking_untouched_bytes);
+		line->peak_bytes = verdict_less_untouched(facts, line->peak_bytes, line->untouched_bytes);
+	}
+	return ranked;
+}
+
+uint64_t
+verdict_less_untouched(const struct verdict_facts *facts, uint64_t asked_bytes, uint64_t untouched_bytes)
+{
+	if (facts->refused != NULL)
+		return asked_bytes;
+	return asked_bytes > untouched_bytes ? asked_bytes - untouched_bytes : 0;
+}
+
+bool
+verdict_tells_in_memory(uint64_t in_memory_bytes, uint64_t untouched_bytes)
+{
+	return untouched_bytes > in_memory_bytes / UNTOUCHED_PART;
+}
+
+void
+verdict_find_untouched(struct verdict_facts *facts, const struct ranked *live)
+{
+	const struct rank_line *most = NULL;
+	uint64_t asked_bytes = 0;
+
+	for (size_t i = 0; i < live->line_count && facts->refused == NULL; i++) {
+		const struct rank_line *line = &live->lines[i];
+
+		if (rank_is_address_space(facts->model->domains[line->domain].name))
+			continue;
+		asked_bytes += line->live_bytes + line->untouched_bytes;
+		if (most == NULL || line->untouched_bytes > most->untouched_bytes)
+			most = line;
+	}
+	if (most != NULL && most->untouched_bytes >= UNTOUCHED_BYTES &&
+	    most->untouched_bytes >= asked_bytes / UNTOUCHED_PART)
+		facts->untouched = *most;
+}
+
+/* ---- what was freed ---- */
+
+uint64_t
+verdict_freed_at_sample(const struct model_heap_sample *look)
+{
+	return look->sampled_pages != 0
+	           ? look->empty_bytes + (look->sparse_bytes - lesser(look->sparse_bytes, look->sparse_live_bytes))
+	           : 0;
+}
+
+static const struct kmem_heartbeat *
+beat_after_sample(const struct model_process *process)
+{
+	const struct kmem_heartbeat *last = process->heartbeat_count != 0
+	                                        ? &process->heartbeats[process->heartbeat_count - 1]
+	                                        : NULL;
+
+	return last != NULL && last->monotonic_ns >= process->resident->monotonic_ns ? last : NULL;
+}
+
+/* The most that was live about the time of the look: at the heartbeats before and after it, or at the end, which was looked at. */
+static uint64_t
+live_at_sample(const struct model_process *process)
+{
+	bool has_ended = process->state == KMEM_STATE_CLEAN_EXIT &&
+	                 verdict_ended_ns(process) <= process->resident->monotonic_ns + LOOK_LATE_NS;
+	uint64_t before_bytes = 0;
+
+	if (process->is_finalizing || has_ended)
+		return process->live_bytes;
+
+	for (size_t i = 0; i < process->heartbeat_count; i++) {
+		const struct kmem_heartbeat *beat = &process->heartbeats[i];
+
+		if (beat->monotonic_ns > process->resident->monotonic_ns)
+			return greater(before_bytes, beat->live_bytes);
+		before_bytes = beat->live_bytes;
+	}
+	return greater(before_bytes, process->live_bytes);
+}
+
+/* What malloc needs for so much that is live: its own words and rounding too, in blocks of the size that is usual in the heap. */
+static uint64_t
+needed_for(const struct model *model, uint64_t live_bytes)
+{
+	const struct model_domain *heap = NULL;
+	double count;
+
+	live_bytes = lesser(live_bytes, MOST);
+	for (size_t i = 0; i < model->domain_count; i++) {
+		if (strcmp(model->domains[i].name, "heap") == 0)
+			heap = &model->domains[i];
+	}
+	if (heap == NULL || heap->allocated_bytes == 0)
+		return live_bytes * 2;
+	count = (double)live_bytes / (double)heap->allocated_bytes * (double)heap->allocated_count;
+	/* The blocks of all processes are no one process's. */
+	return live_bytes + live_bytes / 16 +
+	       MALLOC_WORDS_BYTES * greater(model->process_count == 1 ? lesser(heap->live_count, MOST) : 0,
+	                                    count < (double)MOST ? (uint64_t)count : MOST);
+}
+
+static uint64_t
+malloc_at_sample(const struct model_process *process)
+{
+	return process->resident->part_bytes[KMEM_RESIDENT_BRK] + process->resident->part_bytes[KMEM_RESIDENT_HEAP];
+}
+
+/* Where nobody looked at malloc's pages: what it had more than was live, at least. 0: not known. */
+static uint64_t
+freed_at_least(const struct model *model, const struct model_process *process)
+{
+	uint64_t malloc_bytes = malloc_at_sample(process);
+	uint64_t live_bytes = live_at_sample(process);
+
+	return live_bytes != 0 ? malloc_bytes - lesser(malloc_bytes, needed_for(model, live_bytes)) : 0;
+}
+
+static bool
+has_fallen_since(const struct model_process *process, const struct kmem_heartbeat *last)
+{
+	uint64_t then_bytes = 0;
+
+	for (size_t i = 0;
+	     i < process->heartbeat_count && process->heartbeats[i].monotonic_ns <= process->resident->monotonic_ns; i++)
+		then_bytes = process->heartbeats[i].live_bytes;
+	return last->live_bytes < then_bytes - then_bytes / FALLEN_PART;
+}
+
+/*
+ * Memory grew after the look, or what was live was freed, and at the look next to nothing was but malloc's and what has lines: at the
+ * last heartbeat malloc had what was resident then, less what was not its at the look, and of what recording took twice as much where
+ * memory grew. Less what was live then, or at the end, it was freed. freed_bytes 0: not known.
+ */
+static struct verdict_freed
+freed_since(const struct model *model, const struct model_process *process)
+{
+	const uint64_t *look = process->resident->part_bytes;
+	const struct kmem_heartbeat *last = beat_after_sample(process);
+	uint64_t sampled_bytes = process->resident->resident_bytes;
+	uint64_t unclear_bytes = look[KMEM_RESIDENT_RESERVED] + look[KMEM_RESIDENT_OTHER] + look[KMEM_RESIDENT_FILE] +
+	                         look[KMEM_RESIDENT_SHARED];
+	struct verdict_freed freed = { .process = process, .is_later = true };
+
+	if (last == NULL || last->live_bytes == 0 || process->is_finalizing ||
+	    unclear_bytes > sampled_bytes / CHANGED_PART / 2)
+		return freed;
+
+	bool has_grown = last->resident_bytes >= sampled_bytes / CHANGED_PART * (CHANGED_PART + 1);
+
+	freed.has_fallen = has_fallen_since(process, last);
+	if (!has_grown && !freed.has_fallen)
+		return freed;
+
+	uint64_t others_bytes = sampled_bytes - malloc_at_sample(process) + (has_grown ? look[KMEM_RESIDENT_OWN] : 0);
+	uint64_t live_bytes = process->live_bytes != 0 ? lesser(last->live_bytes, process->live_bytes) : last->live_bytes;
+
+	freed.resident_bytes = last->resident_bytes;
+	freed.heap_bytes = last->resident_bytes - lesser(last->resident_bytes, others_bytes);
+	freed.freed_bytes = freed.heap_bytes - lesser(freed.heap_bytes, needed_for(model, live_bytes));
+	return freed;
+}
+
+static struct verdict_freed
+freed_then(const struct model *model, const struct model_process *process)
+{
+	const struct model_heap_sample *look = &process->heap_sample;
+	bool is_sampled = look->sampled_pages != 0;
+	const struct kmem_heartbeat *last = beat_after_sample(process);
+	struct verdict_freed freed = {
+		.process = process,
+		.resident_bytes = process->resident->resident_bytes,
+		.heap_bytes = is_sampled ? look->bytes : malloc_at_sample(process),
+		.freed_bytes = is_sampled ? verdict_freed_at_sample(look) : freed_at_least(model, process),
+		.empty_bytes = look->empty_bytes,
+		.sparse_bytes = look->sparse_bytes,
+		.sparse_live_bytes = look->sparse_live_bytes,
+	};
+
+	/* It was given back after the look. */
+	if (last != NULL && last->resident_bytes != 0 &&
+	    last->resident_bytes < freed.resident_bytes - lesser(freed.freed_bytes / 2, freed.resident_bytes))
+		freed.freed_bytes = 0;
+	return freed;
+}
+
+struct verdict_freed
+verdict_freed_of(const struct model *model, const struct model_process *process)
+{
+	const struct verdict_freed none = { .freed_bytes = 0 };
+	struct verdict_freed freed;
+	struct verdict_freed since;
+
+	/* Blocks of the parent's, or that were not recorded, are live too. */
+	if (process->resident == NULL || process->losses[KMEM_LOST_EVENTS] != 0 || process->inherited_bytes != 0)
+		return none;
+	freed = freed_then(model, process);
+	since = freed_since(model, process);
+	if (since.has_fallen && since.freed_bytes > freed.freed_bytes) {
+		/* Pages that were nearly empty at the look are so still, or emptier. */
+		since.empty_bytes = freed.empty_bytes;
+		since.sparse_bytes = freed.sparse_bytes;
+		since.sparse_live_bytes = freed.sparse_live_bytes;
+		freed = since;
+		// what pages say is worth more than sums, where it is nearly as much
+	} else if (freed.freed_bytes < since.freed_bytes / 6 * 5) {
+		freed = since;
+	}
+	freed.freed_bytes = lesser(freed.freed_bytes, freed.resident_bytes); // a capture may say anything
+	return freed.freed_bytes >= FREED_BYTES && freed.freed_bytes >= freed.resident_bytes / FREED_PART ? freed : none;
+}
+
+/* The lines whose few blocks keep most of the pages. */
+static void
+find_pinning(struct verdict_facts *facts)
+{
+	struct verdict_freed *freed = &facts->memory.freed;
+	struct ranked *ranked = verdict_rank(facts, &rank_sites, &rank_sites_asked);
+
+	for (size_t i = 0; i < ranked->line_count; i++) {
+		struct rank_line line = ranked->lines[i];
+
+		for (size_t place = 0; place < VERDICT_PINNING_MAX && line.pinned_bytes != 0; place++) {
+			struct rank_line less = freed->pinning[place];
+
+			if (less.pinned_bytes >= line.pinned_bytes)
+				continue;
+			freed->pinning[place] = line;
+			line = less;
+		}
+	}
+	rank_free(ranked);
+}
+
+/* Of those that few blocks keep, what is worth a sentence. */
+uint64_t
+verdict_sparse_of(const struct verdict_freed *freed)
+{
+	uint64_t bytes = freed->freed_bytes - lesser(freed->freed_bytes, freed->empty_bytes);
+
+	return freed->sparse_bytes != 0 && bytes >= freed->freed_bytes / 10 ? bytes : 0;
+}
+
+bool
+verdict_is_freed_first(const struct verdict_facts *facts)
+{
+	return facts->memory.freed.freed_bytes > facts->top_live.live_bytes;
+}
+
+/* ---- where it is ---- */
+
+enum part {
+	PART_LINES,
+	PART_FREED,
+	PART_MALLOC,
+	PART_RESERVED,
+	PART_FILES,
+	PART_PROGRAM,
+	PART_OWN,
+	PART_INHERITED,
+	PART_STACKS,
+	PART_OTHER,
+	PART_LATER,
+	PART_OTHERS,
+	PARTS
+};
+static_assert((int)PARTS <= VERDICT_PARTS_MAX, "");
+
+static const char *const part_names[PARTS] = {
+	[PART_LINES] = "live at recorded lines",
+	[PART_FREED] = "freed memory that malloc keeps",
+	[PART_MALLOC] = "malloc's, beyond what is live", // nobody looked at its pages
+	[PART_RESERVED] = "memory that libraries manage themselves, of which no line is known",
+	[PART_FILES] = "pages of files and shared memory",
+	[PART_PROGRAM] = "the program and its libraries",
+	[PART_OWN] = "what recording takes",
+	[PART_INHERITED] = "memory from before the fork",
+	[PART_STACKS] = "stacks of threads",
+	[PART_OTHER] = "memory that is not attributed",
+	[PART_LATER] = "newer than the last look at its mappings",
+	[PART_OTHERS] = "other processes, and pages of files",
+};
+
+static uint64_t
+live_of(const struct model *model, const char *name)
+{
+	for (size_t i = 0; i < model->domain_count; i++) {
+		if (strcmp(model->domains[i].name, name) == 0)
+			return model->domains[i].live_bytes -
+			       lesser(model->domains[i].live_bytes, model->domains[i].untouched_bytes);
+	}
+	return 0;
+}
+
+/*
+ * Of one process. What malloc keeps was seen at the look; where nobody looked at its pages it is what it has more than is live at the
+ * end, which can be told of a session of one process alone.
+ */
+static void
+add_process(const struct verdict_facts *facts, const struct model_process *process, uint64_t parts[PARTS])
+{
+	const uint64_t *look = process->resident->part_bytes;
+	uint64_t malloc_bytes = look[KMEM_RESIDENT_BRK] + look[KMEM_RESIDENT_HEAP];
+	bool is_alone = facts->model->process_count == 1;
+	uint64_t library_bytes = is_alone ? lesser(live_of(facts->model, "library"), look[KMEM_RESIDENT_RESERVED]) : 0;
+	uint64_t shared_bytes = is_alone ? lesser(live_of(facts->model, "shared"), look[KMEM_RESIDENT_SHARED]) : 0;
+	uint64_t freed_bytes = lesser(verdict_freed_at_sample(&process->heap_sample), malloc_bytes);
+	uint64_t beyond_bytes = 0;
+	struct verdict_freed freed = verdict_freed_of(facts->model, process);
+
+	if (freed.has_fallen) // since the look
+		freed_bytes = lesser(greater(freed.freed_bytes, freed_bytes), malloc_bytes);
+
+	if (process->heap_sample.sampled_pages == 0 && is_alone && freed_bytes == 0)
+		// malloc's own words
+		beyond_bytes = malloc_bytes - lesser(malloc_bytes, live_of(facts->model, "heap") / 16 * 17);
+	parts[PART_MALLOC] += beyond_bytes;
+	parts[PART_LINES] += malloc_bytes - freed_bytes - beyond_bytes + look[KMEM_RESIDENT_MMAP] +
+	                     look[KMEM_RESIDENT_PYTHON_ARENA] + library_bytes + shared_bytes;
+	parts[PART_FREED] += freed_bytes;
+	parts[PART_RESERVED] += look[KMEM_RESIDENT_RESERVED] - library_bytes;
+	parts[PART_OWN] += look[KMEM_RESIDENT_OWN];
+	parts[PART_STACKS] += look[KMEM_RESIDENT_STACKS];
+	parts[PART_OTHER] += look[KMEM_RESIDENT_OTHER];
+	/* Processes of one program have these together. */
+	parts[PART_FILES] = greater(parts[PART_FILES],
+	                            look[KMEM_RESIDENT_FILE] + look[KMEM_RESIDENT_SHARED] - shared_bytes);
+	parts[PART_PROGRAM] = greater(parts[PART_PROGRAM], look[KMEM_RESIDENT_PROGRAM]);
+	parts[PART_INHERITED] = greater(parts[PART_INHERITED], look[KMEM_RESIDENT_INHERITED]);
+}
+
+static int
+compare_parts(const void *left, const void *right)
+{
+	uint64_t a = ((const struct verdict_part *)left)->bytes;
+	uint64_t b = ((const struct verdict_part *)right)->bytes;
+
+	return a < b   ? 1
+	       : a > b ? -1
+	               : strcmp(((const struct verdict_part *)left)->name, ((const struct verdict_part *)right)->name);
+}
+
+static uint64_t
+last_resident_bytes(const struct model_process *process)
+{
+	const struct kmem_heartbeat *last = process->heartbeat_count != 0
+	                                        ? &process->heartbeats[process->heartbeat_count - 1]
+	                                        : NULL;
+
+	return last != NULL && last->monotonic_ns >= process->resident->monotonic_ns ? last->resident_bytes : 0;
+}
+
+void
+verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_t end_ns)
+{
+	struct verdict_memory *memory = &facts->memory;
+	uint64_t parts[PARTS] = { 0 };
+	uint64_t last_bytes = 0;
+
+	for (size_t i = 0; i < facts->model->process_count; i++) {
+		const struct model_process *process = &facts->model->processes[i];
+
+		if (!is_meant[i] || process->resident == NULL)
+			continue;
+		add_process(facts, process, parts);
+		last_bytes += greater(last_resident_bytes(process), process->resident->resident_bytes);
+		memory->sample_bytes += process->resident->resident_bytes;
+		if (end_ns > process->resident->monotonic_ns && !process->is_finalizing)
+			memory->age_ns = greater(memory->age_ns, end_ns - process->resident->monotonic_ns);
+	}
+	if (memory->sample_bytes == 0)
+		return;
+	parts[PART_LATER] = memory->later_bytes = last_bytes - memory->sample_bytes;
+	for (unsigned i = 0; i < PARTS; i++)
+		memory->bytes += parts[i];
+	memory->process_bytes = memory->bytes;
+	memory->lines_bytes = parts[PART_LINES];
+	/* Of whoever the kernel killed for the container's limit all that was charged there is the question. */
+	if (facts->cgroup_kills != 0 && facts->charged_bytes > memory->bytes && facts->limit_bytes != UINT64_MAX) {
+		parts[PART_OTHERS] = facts->charged_bytes - memory->bytes;
+		memory->bytes = facts->charged_bytes;
+		memory->is_of_container = true;
+	}
+	for (unsigned i = 0; i < PARTS; i++) {
+		if (parts[i] != 0)
+			memory->parts[memory->part_count++] = (struct verdict_part){ part_names[i], parts[i] };
+	}
+	qsort(memory->parts, memory->part_count, sizeof(memory->parts[0]), compare_parts);
+	for (size_t i = 0; i < facts->model->process_count; i++) {
+		const struct model_process *process = &facts->model->processes[i];
+		struct verdict_freed freed = verdict_freed_of(facts->model, process);
+
+		if ((!is_meant[i] && process != facts->process) || freed.freed_bytes <= memory->freed.freed_bytes)
+			continue;
+		memory->freed = freed;
+		if (end_ns > process->resident->monotonic_ns && !process->is_finalizing)
+			memory->freed.age_ns = end_ns - process->resident->monotonic_ns;
+	}
+	if (memory->freed.freed_bytes != 0)
+		find_pinning(facts);
+}
+
+/* Does the first line explain what was in memory? */
+bool
+verdict_is_explained(const struct verdict_facts *facts)
+{
+	return facts->memory.bytes < WORTH_BYTES || facts->top_live.live_bytes >= facts->memory.bytes / EXPLAINING_PART;
+}
