@@ -40,6 +40,8 @@ quick  = $(if $(Q),@echo '  $(1) $(2)')
 # --- flags: one variable per concern -------------------------------------------------------------
 
 WARNINGS  := -Wall -Wextra -Wshadow -Wundef -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Wvla
+# A switch over an enumeration has a case for each of its values: who adds one is told of every place.
+WARNINGS  += -Werror=switch
 WARNINGS  += $(if $(filter 1,$(WERROR)),-Werror)
 LANGUAGE  := -std=gnu11 -D_GNU_SOURCE
 # The thread sanitizer knows nothing of fences: what they are for is in tests/stress/ORDERS.md.

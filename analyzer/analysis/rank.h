@@ -124,7 +124,7 @@ bool rank_is_start_up(const struct model_site *site);
 bool rank_is_elsewhere(const struct model *model, const struct model_site *site);
 
 /* Of what such sites of the domain held, at the end or at its peak, whichever is more; NULL = of all memory. */
-uint64_t rank_elsewhere_bytes(const struct model *model, const char *domain);
+uint64_t rank_elsewhere_bytes(const struct model *model, const struct model_domain *domain);
 
 /* The same of all memory, where it is so much that lines say little; else 0. */
 uint64_t rank_elsewhere_worth_bytes(const struct model *model);

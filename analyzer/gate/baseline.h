@@ -41,6 +41,7 @@ struct baseline_figure {
 
 struct baseline_domain {
 	char name[BASELINE_NAME_BYTES];
+	enum domain_kind kind;
 	struct baseline_figure live_bytes;
 	struct baseline_figure peak_bytes;
 	// rank_elsewhere_bytes() of the run that had most; 0 = every line holds what is its own
@@ -50,6 +51,7 @@ struct baseline_domain {
 struct baseline_site {
 	uint64_t family;
 	char domain[BASELINE_NAME_BYTES];
+	enum domain_kind domain_kind;
 	char where[PLACE_TEXT_BYTES];           // of the run that held most
 	enum model_leak_class leak;             // of the run in which it was most telling
 	bool is_elsewhere;                      // rank_is_elsewhere() of one of its sites, in a run; not in the file

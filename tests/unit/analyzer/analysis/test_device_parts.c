@@ -271,7 +271,7 @@ pinned_memory_is_the_hosts(void **state)
 
 		hand_model_make(&hand);
 		hand_model_site(&hand, HEAP, 50, 300 * MIB);
-		hand.domains[MMAP].name = "cuda/pinned";
+		hand_model_domain(&hand.domains[MMAP], "cuda/pinned");
 		site = hand_model_site(&hand, MMAP, 41, cases[i].bytes);
 		site->live_count = cases[i].blocks;
 		hand.frames[1][0].module = cases[i].module;

@@ -91,7 +91,7 @@ a_librarys_own_allocator_is_named_as_an_estimate(void **state)
 	char *text;
 
 	(void)state;
-	hand.domains[HEAP].name = "library";
+	hand_model_domain(&hand.domains[HEAP], "library");
 	site = hand_model_site(&hand, HEAP, 18, 812 * MIB);
 	site->library = "polars";
 	text = written(&hand.model, &rank_leaks, &options, written_lines);

@@ -90,7 +90,7 @@ many_small_sites_below_one_line_are_one_leak(void **state)
 	assert_int_equal(hand.sites[0].leak, MODEL_LEAK_LEAK);
 
 	hand_model_make(&hand);
-	hand.domains[MMAP].name = "python/arena"; // what imports leave there comes in all generations, too
+	hand_model_domain(&hand.domains[MMAP], "python/arena"); // what imports leave there comes in all generations, too
 	hand_model_generations(hand_model_site(&hand, MMAP, 60, 16 * MIB - 1), 12, 12, 3, 3);
 	rank_leaks_classify(&hand.model);
 	assert_int_equal(hand.sites[0].leak, MODEL_LEAK_TOO_SHORT);

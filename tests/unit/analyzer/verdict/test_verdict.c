@@ -261,7 +261,7 @@ shm_full(void)
 {
 	bus();
 	hand.identity.shm_bytes = 64 * MIB;
-	hand.domains[MMAP].name = "shared";
+	hand_model_domain(&hand.domains[MMAP], "shared");
 	hand.domains[MMAP].live_bytes = 61 * MIB;
 }
 
@@ -397,7 +397,7 @@ arenas_are_named_where_no_line_tells_more(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		hand_model_make(&hand);
-		hand.domains[MMAP].name = "python/arena";
+		hand_model_domain(&hand.domains[MMAP], "python/arena");
 		hand_model_generations(hand_model_site(&hand, MMAP, 60, 100 * MIB), 12, 12, 3, 3);
 		hand_model_site(&hand, HEAP, 41, cases[i].of_line * MIB);
 		hand_model_site(&hand, HEAP, 1, cases[i].of_imports * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;

@@ -167,7 +167,7 @@ what_imports_left_in_a_domain_is_said(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		hand_model_make(&hand);
-		hand.domains[MMAP].name = "python/arena";
+		hand_model_domain(&hand.domains[MMAP], "python/arena");
 		hand_model_site(&hand, MMAP, 41, i == 0 ? 10 * MIB : 300 * MIB);
 		hand_model_site(&hand, MMAP, 1, 100 * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
 		hand_model_exited(&hand, 0);
@@ -214,7 +214,7 @@ what_may_be_a_data_set_is_told_as_such(void **state)
 		struct model_site *site;
 
 		hand_model_make(&hand);
-		hand.domains[HEAP].name = names[i];
+		hand_model_domain(&hand.domains[HEAP], names[i]);
 		site = hand_model_site(&hand, HEAP, 41, 300 * MIB);
 		hand_model_generations(site, 12, 12, 3, 3);
 		site->volume_bytes = site->live_bytes;
@@ -329,7 +329,9 @@ of_equal_devices_none_held_less(void **state)
 	(void)state;
 	make_device(false);
 	for (unsigned i = 0; i < 5; i++)
-		domains[i] = (struct model_domain){ .name = names[i], .live_bytes = 8 * MIB, .peak_bytes = 8 * MIB };
+		domains[i] = (struct model_domain){
+			.name = names[i], .id = domain_id_named(names[i]), .live_bytes = 8 * MIB, .peak_bytes = 8 * MIB
+		};
 	hand.model.domains = domains;
 	hand.model.domain_count = 2;
 	hand.model.site_count = 0;
@@ -359,7 +361,7 @@ long_names_are_not_cut_off(void **state)
 	memset(name, 'f', sizeof(name) - 1);
 	hand_model_make(&hand);
 	for (unsigned i = 0; i < 4; i++) {
-		hand.domains[i].name = names[i];
+		hand_model_domain(&hand.domains[i], names[i]);
 		hand_model_site(&hand, i, 41, 700 * MIB);
 		hand_model_generations(hand_model_site(&hand, i, 42, 600 * MIB), 12, 12, 3, 3);
 		hand.frames[2 * i][2].function = hand.frames[2 * i + 1][2].function = name;
@@ -392,7 +394,7 @@ of_nothing_the_next_thing_fits_the_domain(void **state)
 	for (unsigned i = 0; i < ARRAY_LEN(of); i++) {
 		hand_model_make(&hand);
 		hand_model_site(&hand, HEAP, 77, 300 * MIB);
-		hand.domains[CUDA0].name = of[i].name;
+		hand_model_domain(&hand.domains[CUDA0], of[i].name);
 		exited(0);
 		decide(of[i].wanted);
 		assert_non_null(strstr(verdict.text, "nothing was held."));
@@ -409,7 +411,7 @@ of_arenas_the_next_thing_is_their_objects(void **state)
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_LEN(names); i++) {
 		make_device(false);
-		hand.domains[MMAP].name = "python/arena";
+		hand_model_domain(&hand.domains[MMAP], "python/arena");
 		hand_model_site(&hand, MMAP, 0, 64 * MIB);
 		decide(names[i]);
 		assert_non_null(strstr(verdict.text, "Of python/arena it held 64.0 MiB"));
@@ -430,6 +432,7 @@ of_many_domains_the_largest_are_told(void **state)
 	for (unsigned i = 0; i < 9; i++) {
 		(void)snprintf(names[i], sizeof(names[i]), "cuda:%u", i);
 		domains[i] = (struct model_domain){ .name = names[i],
+			                                .id = domain_id_named(names[i]),
 			                                .live_bytes = (i * 5 % 9) * MIB,
 			                                .peak_bytes = (i * 5 % 9) * MIB };
 	}
