@@ -54,7 +54,7 @@ def first_to_fail(copy):
         except subprocess.TimeoutExpired:
             return f"{folder}, which takes too long"
         if done.returncode != 0:
-            return ", ".join(sorted(set(re.findall(r"\[  FAILED  \] (\w+)", done.stdout + done.stderr)))) or f"{folder}, which crashes"
+            return ", ".join(sorted(set(re.findall(r"\[  FAILED  \] (\w+)$", done.stdout + done.stderr, re.MULTILINE)))) or f"{folder}, which crashes"
     return None
 
 
