@@ -327,6 +327,10 @@ golden: $(BUILD)/tests/unit/analyzer/report/test_render $(BUILD)/tests/unit/anal
 weaken: ## every release and acquire weakened, one by one: does its test report it (WORDS= of some rows of tests/stress/ORDERS.md)
 	$(PYTHON) tests/stress/orders.py weaken $(WORDS)
 
+.PHONY: test-thresholds
+test-thresholds: ## every threshold of leak classes, verdict and refusals changed, one by one: does a unit test fail (WORDS= of some names or files)
+	$(PYTHON) tests/mutate/thresholds.py $(WORDS)
+
 .PHONY: mutate
 mutate: all $(MUTATE) ## every byte of two captures damaged, one after the other: right, or told
 	MUTATE_EVERY=1 $(PYTEST) tests/preload/test_mutation.py -s
