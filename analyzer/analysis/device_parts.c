@@ -8,10 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/rank.h"
+#include "base/text_start.h"
 
 #define OTHERS "others"
-#define TENSORS "/tensors"
 
 /* Libraries that take memory of their own, by the name of the file. */
 static const struct {
@@ -41,12 +40,6 @@ static const struct {
 	{ "librocsparse", "rocSPARSE" },
 };
 
-static bool
-begins(const char *text, const char *start)
-{
-	return strncmp(text, start, strlen(start)) == 0;
-}
-
 /* Who called the driver, or the runtime: the innermost frame that is recorded. */
 static const char *
 module_of(const struct model_site *site)
@@ -54,8 +47,8 @@ module_of(const struct model_site *site)
 	for (uint32_t i = 0; i < site->frame_count; i++) {
 		const char *module = site->frames[i]->module;
 
-		if (site->frames[i]->kind != MODEL_FRAME_PYTHON && module[0] != '\0' && !begins(module, "libcuda") &&
-		    !begins(module, "libamdhip64"))
+		if (site->frames[i]->kind != MODEL_FRAME_PYTHON && module[0] != '\0' && !text_starts(module, "libcuda") &&
+		    !text_starts(module, "libamdhip64"))
 			return module;
 	}
 	return "";
@@ -65,49 +58,24 @@ static const char *
 part_name(const char *module)
 {
 	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
-		if (begins(module, libraries[i].file))
+		if (text_starts(module, libraries[i].file))
 			return libraries[i].name;
 	}
 	return module[0] != '\0' ? module : OTHERS;
 }
 
-bool
-device_parts_is_driver(const char *name)
-{
-	return rank_domain_matches(name, "cuda") || rank_domain_matches(name, "hip");
-}
-
-bool
-device_parts_is_pinned(const char *name)
-{
-	return strcmp(name, "cuda/pinned") == 0 || strcmp(name, "hip/pinned") == 0;
-}
-
-bool
-device_parts_is_device(const char *name)
-{
-	return (begins(name, "cuda:") || begins(name, "hip:")) && strchr(name, '/') == NULL;
-}
-
 const struct model_domain *
 device_parts_tensors(const struct model *model, unsigned domain)
 {
-	const char *name = model->domains[domain].name;
-	size_t length = strlen(name);
+	struct domain_id device = model->domains[domain].id;
 
-	for (size_t i = 0; device_parts_is_device(name) && i < model->domain_count; i++) {
-		if (strncmp(model->domains[i].name, name, length) == 0 && strcmp(model->domains[i].name + length, TENSORS) == 0)
+	for (size_t i = 0; device.kind == DOMAIN_DEVICE && i < model->domain_count; i++) {
+		struct domain_id id = model->domains[i].id;
+
+		if (id.kind == DOMAIN_TENSORS && id.device == device.device && id.is_hip == device.is_hip)
 			return &model->domains[i];
 	}
 	return NULL;
-}
-
-bool
-device_parts_is_tensors(const char *domain)
-{
-	const char *slash = strchr(domain, '/');
-
-	return slash != NULL && strcmp(slash, TENSORS) == 0;
 }
 
 unsigned
@@ -115,7 +83,7 @@ device_parts_device(const struct model *model, unsigned domain)
 {
 	const struct model_domain *own = &model->domains[domain];
 
-	for (unsigned i = 0; device_parts_is_tensors(own->name) && i < model->domain_count; i++) {
+	for (unsigned i = 0; own->id.kind == DOMAIN_TENSORS && i < model->domain_count; i++) {
 		if (device_parts_tensors(model, i) == own)
 			return i;
 	}
@@ -126,7 +94,7 @@ bool
 device_parts_is_cache(const struct model *model, const struct model_site *site)
 {
 	return device_parts_tensors(model, site->domain) != NULL &&
-	       (begins(module_of(site), "libc10_cuda") || begins(module_of(site), "libc10_hip"));
+	       (text_starts(module_of(site), "libc10_cuda") || text_starts(module_of(site), "libc10_hip"));
 }
 
 static void
@@ -189,7 +157,7 @@ device_parts_of(const struct model *model, unsigned domain, const struct model_f
 	uint64_t bytes;
 
 	*parts = (struct device_parts){ .device = &model->domains[domain], .tensors = device_parts_tensors(model, domain) };
-	if (!device_parts_is_device(parts->device->name) || (at != NULL && !at->has_held))
+	if (parts->device->id.kind != DOMAIN_DEVICE || (at != NULL && !at->has_held))
 		return false;
 	parts->live_bytes = domain_bytes(model, at, parts->device);
 	parts->tensor_bytes = parts->tensors != NULL ? domain_bytes(model, at, parts->tensors) : 0;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/text_start.h"
 
 #define NAME_LOST "<name lost" // the file of a Python function without room for its name
 #define ELSEWHERE_WORTH_BYTES (UINT64_C(1) << 20)
@@ -24,12 +25,6 @@ rank_domain_matches(const char *name, const char *wanted)
 		return true;
 	length = strlen(wanted);
 	return strncmp(name, wanted, length) == 0 && (name[length] == '\0' || name[length] == '/' || name[length] == ':');
-}
-
-bool
-rank_is_address_space(const char *domain)
-{
-	return strcmp(domain, "reserved") == 0 || strcmp(domain, "file") == 0;
 }
 
 uint64_t
@@ -48,7 +43,7 @@ static bool
 has_lost_names(const struct model_site *site)
 {
 	for (uint32_t i = 0; i < site->frame_count; i++) {
-		if (strncmp(site->frames[i]->file, NAME_LOST, strlen(NAME_LOST)) == 0)
+		if (text_starts(site->frames[i]->file, NAME_LOST))
 			return true;
 	}
 	return false;
@@ -68,17 +63,16 @@ rank_is_elsewhere(const struct model *model, const struct model_site *site)
 }
 
 uint64_t
-rank_elsewhere_bytes(const struct model *model, const char *domain)
+rank_elsewhere_bytes(const struct model *model, const struct model_domain *domain)
 {
 	uint64_t live_bytes = 0;
 	uint64_t peak_bytes = 0;
 
 	for (size_t i = 0; i < model->site_count; i++) {
 		const struct model_site *site = &model->sites[i];
-		const char *name = model->domains[site->domain].name;
+		const struct model_domain *own = &model->domains[site->domain];
 
-		if ((domain != NULL ? strcmp(name, domain) != 0 : rank_is_address_space(name)) ||
-		    !rank_is_elsewhere(model, site))
+		if ((domain != NULL ? own != domain : domain_is_address_space(own->id.kind)) || !rank_is_elsewhere(model, site))
 			continue;
 		live_bytes += site->live_bytes;
 		peak_bytes += site->peak_bytes;
@@ -195,18 +189,6 @@ compare_by_rank(const void *a, const void *b)
 	return order != 0 ? order : compare_numbers(left->site->key, right->site->key);
 }
 
-/* Which class stands for a line of several: the first of these that one of its sites has. */
-static unsigned
-telling(enum model_leak_class leak)
-{
-	static const unsigned order[] = {
-		[MODEL_LEAK_LEAK] = 0,   [MODEL_LEAK_TOO_SHORT] = 1, [MODEL_LEAK_BACKLOG] = 2,
-		[MODEL_LEAK_STEADY] = 3, [MODEL_LEAK_IMPORT] = 4,    [MODEL_LEAK_NONE] = 5,
-	};
-
-	return order[leak];
-}
-
 static void
 line_add(struct rank_line *line, const struct entry *entry)
 {
@@ -218,7 +200,7 @@ line_add(struct rank_line *line, const struct entry *entry)
 	}
 	if (entry->tier == line->tier)
 		line->score_bytes += entry->bytes;
-	if (line->site_count == 0 || telling(site->leak) < telling(line->leak))
+	if (line->site_count == 0 || model_leak_is_more_telling(site->leak, line->leak))
 		line->leak = site->leak;
 	line->is_import = entry->is_import;
 	if (site->leak == MODEL_LEAK_LEAK) {
@@ -274,8 +256,9 @@ group(struct entry *entries, size_t count, struct rank_line *lines)
 }
 
 struct ranked *
-rank_run(const struct model *model, const struct ranking *ranking, const char *domain)
+rank_run(struct judged_model judged, const struct ranking *ranking, const char *domain)
 {
+	const struct model *model = judged.model;
 	struct ranked *ranked = memory_zeroed(1, sizeof(*ranked));
 	struct entry *entries = memory_zeroed(model->site_count, sizeof(*entries));
 	struct rank_line *unordered;

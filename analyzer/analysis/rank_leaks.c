@@ -12,6 +12,7 @@
 #include "analysis/device_parts.h"
 #include "analysis/rank.h"
 #include "base/memory.h"
+#include "base/text_start.h"
 
 #define LEAK_ALIVE_PERCENT 75     // of all generations since the site appeared
 #define LEAK_RECENT_PERCENT 70    // of the latest quarter: it has not stopped
@@ -34,20 +35,10 @@ outermost(const struct model_site *site)
 		const struct model_frame *frame = site->frames[i - 1];
 
 		if (frame->function[0] != '\0' && strcmp(frame->function, "_start") != 0 &&
-		    strcmp(frame->function, "main") != 0 && strncmp(frame->function, "__libc_start_", 13) != 0)
+		    strcmp(frame->function, "main") != 0 && !text_starts(frame->function, "__libc_start_"))
 			return frame;
 	}
 	return NULL;
-}
-
-static bool
-starts_with_any(const char *text, const char *const *starts)
-{
-	for (; *starts != NULL; starts++) {
-		if (strncmp(text, *starts, strlen(*starts)) == 0)
-			return true;
-	}
-	return false;
 }
 
 bool
@@ -59,15 +50,15 @@ rank_is_start_up(const struct model_site *site)
 	const struct model_frame *entry = outermost(site);
 	bool is_initializing = false;
 
-	if (entry == NULL || site->omitted != 0 || !starts_with_any(entry->function, entries))
+	if (entry == NULL || site->omitted != 0 || !text_starts_with_any(entry->function, entries))
 		return false;
 	/* Below an evaluator it was Python code, even where its frames could not be read: the interpreter's until it is up. */
 	for (uint32_t i = site->frame_count; i > 0; i--) {
 		const struct model_frame *frame = site->frames[i - 1];
 
-		is_initializing = is_initializing || starts_with_any(frame->function, initializers);
+		is_initializing = is_initializing || text_starts_with_any(frame->function, initializers);
 		if (frame->is_user || frame->kind == MODEL_FRAME_PYTHON ||
-		    (!is_initializing && starts_with_any(frame->function, evaluators)))
+		    (!is_initializing && text_starts_with_any(frame->function, evaluators)))
 			return false;
 	}
 	return true;
@@ -176,7 +167,7 @@ static void
 judge_lines(const struct model *model, struct model_site **leaking, size_t count)
 {
 	for (size_t first = 0, end; first < count; first = end) {
-		bool is_arena = strcmp(model->domains[leaking[first]->domain].name, "python/arena") == 0;
+		bool is_arena = model->domains[leaking[first]->domain].id.kind == DOMAIN_PYTHON_ARENA;
 		uint64_t bytes = 0;
 
 		for (end = first; end < count && rank_compare_places(leaking[first], leaking[end]) == 0; end++)
@@ -198,7 +189,7 @@ rank_leaks_classify(struct model *model)
 		model->sites[i].may_be_built_once = false;
 		/* What lies in these arenas is recorded by itself. */
 		if ((model->sites[i].stack_flags & KMEM_STACK_ARENA) != 0 &&
-		    rank_is_address_space(model->domains[model->sites[i].domain].name))
+		    domain_is_address_space(model->domains[model->sites[i].domain].id.kind))
 			model->sites[i].leak = MODEL_LEAK_NONE;
 		/* A cache gives nothing back; what leaks in it are tensors. */
 		if (device_parts_is_cache(model, &model->sites[i]))
@@ -249,16 +240,31 @@ keeps_all(const struct model_site *site)
 }
 
 static unsigned
+tier_of_class(enum model_leak_class leak)
+{
+	switch (leak) {
+	case MODEL_LEAK_LEAK:
+		return 0;
+	case MODEL_LEAK_TOO_SHORT:
+	case MODEL_LEAK_BACKLOG:
+	case MODEL_LEAK_STEADY:
+		return 2;
+	case MODEL_LEAK_IMPORT:
+		return 3;
+	case MODEL_LEAK_NONE:
+	case MODEL_LEAK_CLASSES:
+		break;
+	}
+	return 4;
+}
+
+static unsigned
 leaks_tier(const struct model *model, const struct model_site *site)
 {
-	static const unsigned tiers[] = {
-		[MODEL_LEAK_LEAK] = 0,   [MODEL_LEAK_TOO_SHORT] = 2, [MODEL_LEAK_BACKLOG] = 2,
-		[MODEL_LEAK_STEADY] = 2, [MODEL_LEAK_IMPORT] = 3,    [MODEL_LEAK_NONE] = 4,
-	};
-	unsigned tier = keeps_all(site) ? 0 : rank_may_accumulate(site) ? 1 : tiers[site->leak];
+	unsigned tier = keeps_all(site) ? 0 : rank_may_accumulate(site) ? 1 : tier_of_class(site->leak);
 
 	/* Address space that is not given back comes after memory of the same tier. */
-	return tier * 2 + (rank_is_address_space(model->domains[site->domain].name) ? 1 : 0);
+	return tier * 2 + (domain_is_address_space(model->domains[site->domain].id.kind) ? 1 : 0);
 }
 
 static uint64_t

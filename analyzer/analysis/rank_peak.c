@@ -12,7 +12,7 @@ peak_tier(const struct model *model, const struct model_site *site)
 	/* The tensors are listed by their own lines. */
 	unsigned tier = rank_is_import(site) || device_parts_is_cache(model, site) ? 1 : 0;
 
-	return tier + (rank_is_address_space(model->domains[site->domain].name) ? 2 : 0);
+	return tier + (domain_is_address_space(model->domains[site->domain].id.kind) ? 2 : 0);
 }
 
 static uint64_t

@@ -8,7 +8,7 @@ sites_tier(const struct model *model, const struct model_site *site)
 {
 	unsigned tier = rank_is_import(site) ? 1 : 0;
 
-	return tier + (rank_is_address_space(model->domains[site->domain].name) ? 2 : 0);
+	return tier + (domain_is_address_space(model->domains[site->domain].id.kind) ? 2 : 0);
 }
 
 static uint64_t

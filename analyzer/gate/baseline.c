@@ -18,6 +18,7 @@
 struct sample {
 	uint64_t family;
 	char domain[BASELINE_NAME_BYTES];
+	enum domain_kind domain_kind;
 	char where[PLACE_TEXT_BYTES];
 	uint64_t largest_bytes; // of the site that `where` is from
 	enum model_leak_class leak;
@@ -66,12 +67,7 @@ is_same_row(const struct sample *left, const struct sample *right)
 static enum model_leak_class
 more_telling(enum model_leak_class left, enum model_leak_class right)
 {
-	static const unsigned weights[] = {
-		[MODEL_LEAK_LEAK] = 5,   [MODEL_LEAK_TOO_SHORT] = 4, [MODEL_LEAK_BACKLOG] = 3,
-		[MODEL_LEAK_STEADY] = 2, [MODEL_LEAK_IMPORT] = 1,    [MODEL_LEAK_NONE] = 0,
-	};
-
-	return weights[left] >= weights[right] ? left : right;
+	return model_leak_is_more_telling(right, left) ? right : left;
 }
 
 struct baseline_builder *
@@ -143,8 +139,9 @@ baseline_program(const struct model *model, char program[BASELINE_PROGRAM_BYTES]
 }
 
 void
-baseline_add_run(struct baseline_builder *builder, const struct model *model)
+baseline_add_run(struct baseline_builder *builder, struct judged_model judged)
 {
+	const struct model *model = judged.model;
 	size_t first = builder->count;
 
 	(void)baseline_program(model, builder->program);
@@ -161,7 +158,8 @@ baseline_add_run(struct baseline_builder *builder, const struct model *model)
 		(void)snprintf(sample->domain, sizeof(sample->domain), "%s", model->domains[i].name);
 		sample->live_bytes = model->domains[i].live_bytes;
 		sample->peak_bytes = model->domains[i].peak_bytes;
-		sample->elsewhere_bytes = rank_elsewhere_bytes(model, model->domains[i].name);
+		sample->domain_kind = model->domains[i].id.kind;
+		sample->elsewhere_bytes = rank_elsewhere_bytes(model, &model->domains[i]);
 	}
 	for (size_t i = 0; i < model->site_count; i++) {
 		const struct model_site *site = &model->sites[i];
@@ -176,6 +174,7 @@ baseline_add_run(struct baseline_builder *builder, const struct model *model)
 		(void)place_text(where != NULL ? where->file : "", where != NULL ? where->line : 0,
 		                 where != NULL ? where->function : "", where != NULL ? where->module : "", 0, sample->where);
 		sample->largest_bytes = site->live_bytes > site->peak_bytes ? site->live_bytes : site->peak_bytes;
+		sample->domain_kind = model->domains[site->domain].id.kind;
 		sample->leak = site->leak;
 		sample->is_elsewhere = rank_is_elsewhere(model, site);
 		sample->may_accumulate = rank_may_accumulate(site);
@@ -233,6 +232,7 @@ reduce(const struct sample *first, const struct sample *end, uint64_t runs)
 		}
 	}
 	memcpy(row.domain, first->domain, sizeof(row.domain));
+	row.domain_kind = first->domain_kind;
 	memcpy(row.likeness, first->likeness, sizeof(row.likeness));
 	row.live_bytes = figure_of(live, runs);
 	row.peak_bytes = figure_of(peak, runs);
@@ -267,6 +267,7 @@ baseline_finish(struct baseline_builder *builder)
 			struct baseline_domain *domain = &baseline->domains[baseline->domain_count++];
 
 			memcpy(domain->name, row.domain, sizeof(domain->name));
+			domain->kind = row.domain_kind;
 			domain->live_bytes = row.live_bytes;
 			domain->peak_bytes = row.peak_bytes;
 			for (const struct sample *sample = first; sample < end; sample++) {

@@ -23,6 +23,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "analysis/judged.h"
 #include "base/fail.h"
 #include "base/place.h"
 #include "base/text_pool.h"
@@ -41,6 +42,7 @@ struct baseline_figure {
 
 struct baseline_domain {
 	char name[BASELINE_NAME_BYTES];
+	enum domain_kind kind;
 	struct baseline_figure live_bytes;
 	struct baseline_figure peak_bytes;
 	// rank_elsewhere_bytes() of the run that had most; 0 = every line holds what is its own
@@ -50,6 +52,7 @@ struct baseline_domain {
 struct baseline_site {
 	uint64_t family;
 	char domain[BASELINE_NAME_BYTES];
+	enum domain_kind domain_kind;
 	char where[PLACE_TEXT_BYTES];           // of the run that held most
 	enum model_leak_class leak;             // of the run in which it was most telling
 	bool is_elsewhere;                      // rank_is_elsewhere() of one of its sites, in a run; not in the file
@@ -77,8 +80,7 @@ struct baseline {
 
 /* Collects runs one at a time, so that only one model is in memory. */
 struct baseline_builder *baseline_begin(void);
-/* rank_leaks_classify() must have run on the model. */
-void baseline_add_run(struct baseline_builder *builder, const struct model *model);
+void baseline_add_run(struct baseline_builder *builder, struct judged_model judged);
 /* Of the runs so far; "" = there are none. */
 const char *baseline_builder_program(const struct baseline_builder *builder);
 /* The name by which runs of the same program are known: "train.py"; an interpreter without its version: "python". */

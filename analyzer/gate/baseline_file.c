@@ -142,13 +142,8 @@ take_class(const struct place_in_file *at, const json_t *row, enum model_leak_cl
 {
 	const char *text = json_string_value(json_object_get(row, "class"));
 
-	for (unsigned i = MODEL_LEAK_NONE; text != NULL && i <= MODEL_LEAK_IMPORT; i++) {
-		if (strcmp(text, model_leak_name((enum model_leak_class)i)) == 0) {
-			*leak = (enum model_leak_class)i;
-			return true;
-		}
-	}
-	return is_wrong(at, "class", "a class of leak");
+	*leak = text != NULL ? model_leak_named(text) : MODEL_LEAK_CLASSES;
+	return *leak != MODEL_LEAK_CLASSES || is_wrong(at, "class", "a class of leak");
 }
 
 /* True as well where there is none. */
@@ -181,8 +176,10 @@ take_site(const struct place_in_file *at, const json_t *row, struct baseline_sit
 		return is_wrong(at, "like", "three numbers in hexadecimal");
 	if (!take_bytes(row, "n", &site->run_count))
 		return is_wrong(at, "n", "a number");
-	return take_text(at, row, "domain", site->domain, sizeof(site->domain)) &&
-	       take_text(at, row, "where", site->where, sizeof(site->where)) && take_class(at, row, &site->leak) &&
+	if (!take_text(at, row, "domain", site->domain, sizeof(site->domain)))
+		return false;
+	site->domain_kind = domain_id_named(site->domain).kind;
+	return take_text(at, row, "where", site->where, sizeof(site->where)) && take_class(at, row, &site->leak) &&
 	       take_figure(at, row, "live_bytes", &site->live_bytes) &&
 	       take_figure(at, row, "peak_bytes", &site->peak_bytes);
 }
@@ -193,8 +190,10 @@ take_domain(const struct place_in_file *at, const json_t *row, struct baseline_d
 	if (json_object_get(row, "elsewhere_bytes") != NULL &&
 	    !take_bytes(row, "elsewhere_bytes", &domain->elsewhere_bytes))
 		return is_wrong(at, "elsewhere_bytes", "a number");
-	return take_text(at, row, "domain", domain->name, sizeof(domain->name)) &&
-	       take_figure(at, row, "live_bytes", &domain->live_bytes) &&
+	if (!take_text(at, row, "domain", domain->name, sizeof(domain->name)))
+		return false;
+	domain->kind = domain_id_named(domain->name).kind;
+	return take_figure(at, row, "live_bytes", &domain->live_bytes) &&
 	       take_figure(at, row, "peak_bytes", &domain->peak_bytes);
 }
 

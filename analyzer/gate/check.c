@@ -22,7 +22,7 @@ check_rule_name(const struct check_rule *rule)
 const char *
 check_where_word(const struct check_rule *rule)
 {
-	return strcmp(rule->domain, "python/arena") == 0 ? "in" : "allocated at";
+	return rule->domain_kind == DOMAIN_PYTHON_ARENA ? "in" : "allocated at";
 }
 
 static struct check_rule *
@@ -82,19 +82,20 @@ compare_domain(struct check *check, const struct baseline_domain *then, const st
 	static const struct baseline_domain nothing;
 	const struct baseline_domain *known = then != NULL ? then : &nothing;
 	const struct baseline_domain *now = found != NULL ? found : &nothing;
-	const char *name = found != NULL ? found->name : then->name;
+	const struct baseline_domain *domain = found != NULL ? found : then;
 
 	for (enum check_kind kind = CHECK_PEAK; kind <= CHECK_LIVE; kind++) {
 		bool is_peak = kind == CHECK_PEAK;
 		struct check_rule *rule = add_rule(check, kind, is_peak ? known->peak_bytes.max : known->live_bytes.max,
 		                                   is_peak ? now->peak_bytes.median : now->live_bytes.min, tolerance);
 
-		rule->domain = name;
+		rule->domain = domain->name;
+		rule->domain_kind = domain->kind;
 		rule->is_new = then == NULL;
-		rule->is_judged = !rank_is_address_space(name);
+		rule->is_judged = !domain_is_address_space(domain->kind);
 		rule->has_failed = rule->has_failed && rule->is_judged;
 		if (rule->has_failed)
-			name_place(rule, most_grown(check, name, is_peak));
+			name_place(rule, most_grown(check, domain->name, is_peak));
 	}
 }
 
@@ -107,7 +108,7 @@ compare_site(struct check *check, size_t index, struct check_tolerance tolerance
 	const struct baseline_domain *domain = baseline_find_domain(check->before, now->domain);
 	struct check_rule *rule;
 
-	if (rank_is_address_space(now->domain) || now->leak == MODEL_LEAK_IMPORT || now->is_elsewhere)
+	if (domain_is_address_space(now->domain_kind) || now->leak == MODEL_LEAK_IMPORT || now->is_elsewhere)
 		return;
 	check->compared_sites++;
 	if (then == NULL && !is_telling)
@@ -116,6 +117,7 @@ compare_site(struct check *check, size_t index, struct check_tolerance tolerance
 		check->renamed[check->renamed_count++] = (struct check_renamed){ then, now };
 	rule = add_rule(check, CHECK_LEAK, then != NULL ? then->live_bytes.max : 0, now->live_bytes.min, tolerance);
 	rule->domain = now->domain;
+	rule->domain_kind = now->domain_kind;
 	name_place(rule, now);
 	rule->family = now->family;
 	rule->is_new = then == NULL;

@@ -34,6 +34,7 @@ struct check_rule {
 	bool is_leak;   // of CHECK_LEAK: its class; a line that merely holds more is none
 	bool is_grown;  // rank_has_accumulated(): no leak now, but it kept what it allocated over much of the run
 	const char *domain;
+	enum domain_kind domain_kind;
 	const char *where; // the line: of a leak itself; of a domain's rule that failed, the line that grew most
 	const char *file;  // of `where`; "" = unknown
 	uint32_t line;     // 0 = unknown

@@ -51,7 +51,7 @@ put_arena_note(const struct check *check, FILE *stream)
 	bool has_failed = false;
 
 	for (size_t i = 0; i < check->failed_count; i++)
-		has_failed = has_failed || strcmp(check->rules[i].domain, "python/arena") == 0;
+		has_failed = has_failed || check->rules[i].domain_kind == DOMAIN_PYTHON_ARENA;
 	if (were_arenas != are_arenas && check->after->domain[0] == '\0')
 		(void)fprintf(stream,
 		              "note: only the %s has Python's arenas: the other was recorded with --python-objects, or with "

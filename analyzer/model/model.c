@@ -3,6 +3,8 @@
  */
 #include "model/model.h"
 
+#include <string.h>
+
 #include "base/text_pool.h"
 
 #define UNRECORDED_WORTH_BYTES (UINT64_C(1) << 20)
@@ -62,13 +64,51 @@ model_relation_name(enum model_relation relation)
 	return names[relation];
 }
 
+struct leak_row {
+	const char *name;
+	unsigned weight; // of several sites the class with the most is told
+};
+
+/* The one table of leak classes: the compiler refuses one without a row (-Werror=switch). */
+static struct leak_row
+leak_row(enum model_leak_class leak)
+{
+	switch (leak) {
+	case MODEL_LEAK_LEAK:
+		return (struct leak_row){ "leak", 5 };
+	case MODEL_LEAK_TOO_SHORT:
+		return (struct leak_row){ "too-short", 4 };
+	case MODEL_LEAK_BACKLOG:
+		return (struct leak_row){ "backlog", 3 };
+	case MODEL_LEAK_STEADY:
+		return (struct leak_row){ "steady", 2 };
+	case MODEL_LEAK_IMPORT:
+		return (struct leak_row){ "import", 1 };
+	case MODEL_LEAK_NONE:
+	case MODEL_LEAK_CLASSES:
+		break;
+	}
+	return (struct leak_row){ "none", 0 };
+}
+
 const char *
 model_leak_name(enum model_leak_class leak)
 {
-	static const char *const names[] = {
-		[MODEL_LEAK_NONE] = "none",       [MODEL_LEAK_STEADY] = "steady", [MODEL_LEAK_TOO_SHORT] = "too-short",
-		[MODEL_LEAK_BACKLOG] = "backlog", [MODEL_LEAK_LEAK] = "leak",     [MODEL_LEAK_IMPORT] = "import",
-	};
+	return leak_row(leak).name;
+}
 
-	return (unsigned)leak < sizeof(names) / sizeof(names[0]) ? names[leak] : "none";
+enum model_leak_class
+model_leak_named(const char *name)
+{
+	enum model_leak_class leak = MODEL_LEAK_NONE;
+
+	while (leak < MODEL_LEAK_CLASSES && strcmp(leak_row(leak).name, name) != 0)
+		leak++;
+	return leak;
+}
+
+bool
+model_leak_is_more_telling(enum model_leak_class leak, enum model_leak_class than)
+{
+	return leak_row(leak).weight > leak_row(than).weight;
 }

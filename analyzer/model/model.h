@@ -3,7 +3,8 @@
  *
  * model_load() (model_load.h) reads every capture that was asked for (capture_reader.c, capture_folder.c), makes frames readable
  * (symbolizer.c for native ones, python_text.c for Python ones) and indexes the result (uthash). Afterwards nothing
- * reads a capture any more: rankings, verdict, baseline see only this. Read-only after load, single-threaded.
+ * reads a capture any more. model_judge() (analysis/judge.h) ends the making: rankings, verdict, baseline take what it returns, and
+ * nothing writes it. Single-threaded.
  *
  * Numbers are requested bytes unless the name says otherwise. Strings are valid UTF-8, owned by the model, never NULL
  * unless the comment says so.
@@ -17,6 +18,7 @@
 
 #include "base/fail.h"
 #include "kmem_format.h"
+#include "model/domain.h"
 #include "model/frame.h"
 
 struct text_pool;
@@ -28,6 +30,7 @@ enum model_leak_class {
 	MODEL_LEAK_BACKLOG,   // releases in bursts or late ("backlog")
 	MODEL_LEAK_LEAK,      // blocks of almost every generation are still alive ("leak")
 	MODEL_LEAK_IMPORT,    // left behind by importing a module ("import")
+	MODEL_LEAK_CLASSES
 };
 
 /* Whose stack is it? Threads without Python frames are given some of another thread (shim/record/thread_attribution.h). */
@@ -93,7 +96,8 @@ struct model_site {
 void model_type_add(struct model_type types[MODEL_TYPES_MAX], unsigned *type_count, const char *name, uint64_t count);
 
 struct model_domain {
-	const char *name;    // "heap", "cuda:0", ...
+	const char *name; // "heap", "cuda:0", ...
+	struct domain_id id;
 	size_t holder_count; // processes that held any of it
 	uint64_t live_bytes; // all processes
 	uint64_t live_count;
@@ -261,6 +265,10 @@ bool model_could_not_grow(const struct model *model); // some capture: its disk,
 enum model_relation model_relation_of(const struct model_site *site, uint32_t frame_index);
 const char *model_relation_name(enum model_relation relation); // "" for its own, "while", "started by"
 
-const char *model_leak_name(enum model_leak_class leak); // "none", "steady", "too-short", "backlog", "leak", "import"
+const char *model_leak_name(enum model_leak_class leak);  // "none", "steady", "too-short", "backlog", "leak", "import"
+enum model_leak_class model_leak_named(const char *name); // MODEL_LEAK_CLASSES: there is none of that name
+
+/* Which of two classes stands for several sites? A leak before all, and what an import left only where all agree. */
+bool model_leak_is_more_telling(enum model_leak_class leak, enum model_leak_class than);
 
 #endif

@@ -69,7 +69,7 @@ sum_sites(struct capture *capture, struct domain_rows *rows)
 }
 
 static uint32_t
-domain_by_name(struct build *build, const char *name)
+domain_by_name(struct build *build, const char *name, struct domain_id id)
 {
 	for (size_t i = 0; i < build->domain_count; i++) {
 		if (build->domains[i].name == name) // both of the pool
@@ -77,7 +77,7 @@ domain_by_name(struct build *build, const char *name)
 	}
 	build->domains = memory_grown(build->domains, &build->domain_room, build->domain_count + 1,
 	                              sizeof(*build->domains));
-	build->domains[build->domain_count] = (struct model_domain){ .name = name };
+	build->domains[build->domain_count] = (struct model_domain){ .name = name, .id = id };
 	return (uint32_t)build->domain_count++;
 }
 
@@ -104,9 +104,9 @@ add_domain(struct model_process *process, unsigned row_index, const struct kmem_
 		domain->peak_resident_bytes = resident;
 
 	process->allocated_bytes += sum->allocated_bytes;
-	if (kmem_domain_is_private(row_index) || row_index == KMEM_DOMAIN_SHARED || row_index == KMEM_DOMAIN_LIBRARY)
+	if (kmem_domain_is_private(row_index) || row_index == KMEM_DOMAIN_SHARED)
 		process->live_bytes += live;
-	if ((kmem_domain_is_private(row_index) || row_index == KMEM_DOMAIN_LIBRARY) && peak > process->peak_bytes)
+	if (kmem_domain_is_private(row_index) && peak > process->peak_bytes)
 		process->peak_bytes = peak;
 }
 
@@ -124,6 +124,8 @@ hip_name(struct build *build, const char *name)
 void
 model_add_domains(struct build *build, struct capture *capture, struct model_process *process, struct domain_rows *rows)
 {
+	bool is_hip = COPY_OF(capture->header->devices_are_hip) == KMEM_YES;
+
 	sum_sites(capture, rows);
 	for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++) {
 		const struct kmem_domain_row *row = capture_domain(capture, i);
@@ -137,10 +139,8 @@ model_add_domains(struct build *build, struct capture *capture, struct model_pro
 			capture_damaged(capture, "section \"head\": domain %u has no name: what it holds is left out", i);
 			continue;
 		}
-		name = COPY_OF(capture->header->devices_are_hip) == KMEM_YES
-		           ? hip_name(build, row->name)
-		           : text_pool_add(build->pool, row->name, name_bytes);
-		rows->index[i] = domain_by_name(build, name);
+		name = is_hip ? hip_name(build, row->name) : text_pool_add(build->pool, row->name, name_bytes);
+		rows->index[i] = domain_by_name(build, name, domain_id_of(i, is_hip));
 		add_domain(process, i, row, &rows->sums[i], &build->domains[rows->index[i]]);
 	}
 }

@@ -9,17 +9,15 @@
 
 #include <string.h>
 
+#include "base/text_start.h"
+
 /* What stands between the library and the system in the stack of a mapping. */
 static bool
 is_between(const char *module)
 {
-	static const char *const starts[] = { "libc.so", "libc-", "libpthread", "ld-linux", "libkmemshim" };
+	static const char *const starts[] = { "libc.so", "libc-", "libpthread", "ld-linux", "libkmemshim", NULL };
 
-	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
-		if (strncmp(module, starts[i], strlen(starts[i])) == 0)
-			return true;
-	}
-	return module[0] == '\0';
+	return module[0] == '\0' || text_starts_with_any(module, starts);
 }
 
 static const struct model_frame *
@@ -68,15 +66,9 @@ void
 model_libraries_name(struct model *model, struct text_pool *pool)
 {
 	for (size_t i = 0; i < model->site_count; i++) {
-		if (strcmp(model->domains[model->sites[i].domain].name, "library") == 0)
+		if (model->domains[model->sites[i].domain].id.kind == DOMAIN_LIBRARY)
 			model->sites[i].library = name_of(&model->sites[i], pool);
 	}
-}
-
-static bool
-begins(const char *text, const char *start)
-{
-	return strncmp(text, start, strlen(start)) == 0;
 }
 
 const struct model_library_switch *
@@ -92,7 +84,7 @@ model_library_switch(const struct model_site *site)
 	const struct model_frame *maker = maker_of(site);
 
 	for (size_t i = 0; maker != NULL && i < sizeof(switches) / sizeof(switches[0]); i++) {
-		if (begins(maker->module, switches[i].module))
+		if (text_starts(maker->module, switches[i].module))
 			return &switches[i];
 	}
 	return NULL;
@@ -111,10 +103,10 @@ model_runtime_of(const struct model *model, const struct model_site *site)
 		{ "", "x_cgo_mmap", "Go",
 		  "let its own tools name the lines: a heap profile (runtime/pprof); GOMEMLIMIT makes it collect more before the limit" },
 	};
-	const struct model_frame *maker = strcmp(model->domains[site->domain].name, "heap") != 0 ? maker_of(site) : NULL;
+	const struct model_frame *maker = model->domains[site->domain].id.kind != DOMAIN_HEAP ? maker_of(site) : NULL;
 
 	for (size_t i = 0; maker != NULL && i < sizeof(runtimes) / sizeof(runtimes[0]); i++) {
-		if (begins(maker->module, runtimes[i].module) && begins(maker->function, runtimes[i].function))
+		if (text_starts(maker->module, runtimes[i].module) && text_starts(maker->function, runtimes[i].function))
 			return &runtimes[i];
 	}
 	return NULL;

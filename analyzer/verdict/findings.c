@@ -423,7 +423,7 @@ static bool
 is_wanted(const struct model *model, unsigned domain, const char *wanted)
 {
 	if (wanted == NULL) // devices, of another end
-		return device_parts_is_device(model->domains[domain].name) &&
+		return model->domains[domain].id.kind == DOMAIN_DEVICE &&
 		       model->domains[domain].peak_bytes >= DEVICE_WORTH_BYTES;
 	return rank_domain_matches(model->domains[domain].name, wanted) && !is_part(model, domain, wanted);
 }
@@ -494,12 +494,12 @@ find_domain_line(const struct verdict_facts *facts, const struct model_domain *l
 	bool is_peak = lines->live_bytes < lines->peak_bytes / 2;
 	const struct ranking *ranking = is_peak ? (facts->refused != NULL ? &rank_peak_asked : &rank_peak)
 	                                        : (facts->refused != NULL ? &rank_sites_asked : &rank_sites);
-	struct ranked *ranked = rank_run(facts->model, ranking, lines->name);
+	struct ranked *ranked = rank_run(facts->judged, ranking, lines->name);
 	const struct rank_line *top = first_line(ranked, is_peak);
 	const struct model_site *site = top != NULL ? top->largest : NULL;
 	uint64_t whole_bytes = is_peak ? lines->peak_bytes : lines->live_bytes;
 	uint64_t part_bytes = top == NULL ? 0 : is_peak ? top->peak_bytes : top->live_bytes;
-	uint64_t imports_bytes = verdict_left_by_imports(facts->model, lines->name, is_peak);
+	uint64_t imports_bytes = verdict_left_by_imports(facts->model, lines, is_peak);
 	uint64_t in_memory_bytes = verdict_less_untouched(facts, whole_bytes, lines->untouched_bytes);
 
 	if (verdict_tells_in_memory(in_memory_bytes, whole_bytes - in_memory_bytes)) {
@@ -522,7 +522,7 @@ static bool
 find_domain_growth(const struct verdict_facts *facts, const struct model_domain *lines, const struct model_site *told,
                    struct rank_line *growing, struct verdict *verdict)
 {
-	struct ranked *ranked = rank_run(facts->model, &rank_leaks, lines->name);
+	struct ranked *ranked = rank_run(facts->judged, &rank_leaks, lines->name);
 	const struct rank_line *top = first_to_grow(ranked);
 	bool is_growing = top != NULL && top->leak == MODEL_LEAK_LEAK;
 	bool may_grow = top != NULL && !is_growing && rank_may_accumulate(top->telling);
@@ -602,7 +602,7 @@ verdict_find_domain(struct verdict_facts *facts, const char *wanted, struct verd
 		bool is_growing;
 		const struct model_domain *lines = find_one_domain(facts, chosen[i], &growing, &is_growing, verdict);
 
-		if (!is_growing && lines->live_bytes != 0 && strcmp(lines->name, "python/arena") != 0)
+		if (!is_growing && lines->live_bytes != 0 && lines->id.kind != DOMAIN_PYTHON_ARENA)
 			add_of_domain(verdict, FINDING_DOMAIN_STEADY, 0, 0, NULL, lines, false);
 		if (facts->untouched.site_count != 0 && &model->domains[facts->untouched.domain] == lines)
 			add(verdict, FINDING_UNTOUCHED, facts->untouched.untouched_bytes,

@@ -18,7 +18,7 @@
 #include "base/text_clean.h"
 #include "base/units.h"
 #include "model/model_library.h"
-#include "verdict/failed_requests.h"
+#include "analysis/failed_requests.h"
 
 #define EXPLAINING_PART 3 // of what was in memory: a line with less does not explain it
 #define TOLD_PART 20      // of what was in memory: smaller parts are summed up
@@ -749,7 +749,7 @@ PHRASE(say_over_limit)
 
 PHRASE(say_peak)
 {
-	const char *domain = facts->peak_domain;
+	const char *domain = facts->peak_domain != NULL ? facts->peak_domain->name : NULL;
 	char peak[UNITS_TEXT_BYTES];
 
 	(void)finding;
@@ -1051,7 +1051,8 @@ PHRASE(say_domain)
 	char live[UNITS_TEXT_BYTES];
 	char peak[UNITS_TEXT_BYTES];
 
-	say(verdict, " Of %s%s ", domain->name, rank_is_address_space(domain->name) ? " (address space, not memory)" : "");
+	say(verdict, " Of %s%s ", domain->name,
+	    domain_is_address_space(domain->id.kind) ? " (address space, not memory)" : "");
 	if (domain->peak_bytes == 0) {
 		say(verdict, "nothing was held.");
 		return;
@@ -1118,9 +1119,9 @@ say_domain_part(const struct verdict_facts *facts, const struct finding *finding
 	    : facts->model->process_count > 1        ? " At the peaks"
 	                                             : " At the peak",
 	    units_bytes(finding->bytes, bytes),
-	    device_parts_is_tensors(finding->domain->name) ? "the tensors"
-	    : is_told                                      ? "that"
-	                                                   : "it",
+	    finding->domain->id.kind == DOMAIN_TENSORS ? "the tensors"
+	    : is_told                                  ? "that"
+	                                               : "it",
 	    units_share(verdict_share(finding->bytes, finding->whole_bytes), share));
 }
 

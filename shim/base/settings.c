@@ -1,7 +1,7 @@
 /*
  * settings.c - one table of KMEMSHIM_* variables (see settings.h).
  *
- * A new setting is one row here, one field in settings.h and one line in README.md.
+ * A new setting is one row here, one field in settings.h and one line in docs/settings.md.
  */
 #include "base/settings.h"
 

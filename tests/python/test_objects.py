@@ -220,7 +220,7 @@ os._exit(0)
 
 @pytest.mark.parametrize("version, count", [("3.11", 1000000), ("3.8", 3000), ("3.13", 3000), ("3.15", 3000)])
 def test_free_lists_move_little_to_another_line(out, tmp_path, version, count):
-    """What the first line threw away is used again by others and stays the first one's: so much and no more (README). A real leak is far above."""
+    """What the first line threw away is used again by others and stays the first one's: so much and no more (docs/limits.md). A real leak is far above."""
     program = tmp_path / "lists.py"
     program.write_text(FREE_LISTS)
     done = harness.run([interpreter_of(version), program, count], harness.shim_env(out, KMEMSHIM_PYTHON_OBJECTS="1"))

@@ -26,7 +26,7 @@ class Skip(Exception):
 
 
 class Known(Exception):
-    """Other than the peer expects, for a reason that README tells."""
+    """Other than the peer expects, for a reason that docs/limits.md tells."""
 
 
 def shim_environment(capture, **more):

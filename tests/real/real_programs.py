@@ -272,7 +272,7 @@ NOTE = """`status`: of all runs, alone and recorded. `CPU alone`: of the program
 process, the pages of its capture included. `lost`: as `kmemshim report` says it; inherited frees are of blocks that a child had from its parent,
 missed frees come from plugins opened with RTLD_DEEPBIND, unwinds are native stacks that end early (code made at run time).
 Short processes that held less than 1 MiB leave no capture; bash and git are a thousand of them, and pay for their starts.
-Of chromium only mappings are seen: it holds its own malloc (README, what it cannot record).
+Of chromium only mappings are seen: it contains its own malloc (docs/limits.md).
 
 """
 

@@ -46,6 +46,13 @@ struct hand_model {
 };
 
 static inline void
+hand_model_domain(struct model_domain *domain, const char *name)
+{
+	domain->name = name;
+	domain->id = domain_id_named(name);
+}
+
+static inline void
 hand_model_make(struct hand_model *hand)
 {
 	static const char *const names[] = { "heap", "mmap", "reserved", "cuda:0", "cuda:0/tensors" };
@@ -53,7 +60,7 @@ hand_model_make(struct hand_model *hand)
 
 	memset(hand, 0, sizeof(*hand));
 	for (unsigned i = 0; i <= HAND_DOMAINS; i++)
-		hand->domains[i].name = names[i];
+		hand_model_domain(&hand->domains[i], names[i]);
 	hand->identity.pid = 4242;
 	hand->identity.parent_pid = 1;
 	hand->identity.is_first = 1;
@@ -234,7 +241,7 @@ hand_model_decide(struct hand_model *hand, struct verdict *verdict)
 	static const struct verdict_now now = { "this-boot", hand_model_no_counters };
 
 	rank_leaks_classify(&hand->model);
-	verdict_decide(&hand->model, &now, verdict);
+	verdict_decide((struct judged_model){ &hand->model }, &now, verdict);
 }
 
 #endif

@@ -203,7 +203,7 @@ device_in_pieces(void)
 static void
 shared_memory_is_full(void)
 {
-	hand.domains[MMAP].name = "shared";
+	hand_model_domain(&hand.domains[MMAP], "shared");
 	hand_model_site(&hand, MMAP, 31, 61 * MIB);
 	hand_model_site(&hand, HEAP, 20, 110 * MIB);
 	hand.identity.shm_bytes = 64 * MIB;
@@ -349,7 +349,7 @@ freed_memory_is_kept(void)
 static void
 library_with_its_own_allocator(void)
 {
-	hand.domains[MMAP].name = "library";
+	hand_model_domain(&hand.domains[MMAP], "library");
 	hand_model_site(&hand, MMAP, 18, 812 * MIB)->library = "polars";
 	hand.frames[0][0].module = "_polars_runtime_32.abi3.so";
 	hand.frames[0][0].module_path = "/opt/v/lib/python3.11/site-packages/_polars_runtime_32/_polars_runtime_32.abi3.so";

@@ -19,8 +19,8 @@ names_without_room_are_no_lines_either(void **state)
 	hand.process.losses[KMEM_LOST_GROWTH] = 1;
 	hand.process.losses[KMEM_LOST_PYTHON_TEXT] = 1;
 	assert_int_equal(rank_elsewhere_bytes(&hand.model, NULL), 30 * MIB);
-	assert_int_equal(rank_elsewhere_bytes(&hand.model, "heap"), 30 * MIB);
-	assert_int_equal(rank_elsewhere_bytes(&hand.model, "mmap"), 0);
+	assert_int_equal(rank_elsewhere_bytes(&hand.model, &hand.domains[HEAP]), 30 * MIB);
+	assert_int_equal(rank_elsewhere_bytes(&hand.model, &hand.domains[MMAP]), 0);
 	assert_int_equal(rank_elsewhere_worth_bytes(&hand.model), 30 * MIB);
 	hand.process.peak_bytes = GIB;
 	assert_int_equal(rank_elsewhere_worth_bytes(&hand.model), 0);

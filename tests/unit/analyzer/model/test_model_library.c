@@ -106,7 +106,8 @@ who_collects_objects_is_known_by_the_code_that_maps(void **state)
 			                         .function = stacks[i].outer,
 			                         .module = stacks[i].outer_module };
 		const struct model_frame *frames[] = { &inner, &outer };
-		struct model_domain domains[] = { { .name = "mmap" }, { .name = "heap" } };
+		struct model_domain domains[] = { { .name = "mmap", .id = { .kind = DOMAIN_MMAP } },
+			                              { .name = "heap", .id = { .kind = DOMAIN_HEAP } } };
 		struct model model = { .domains = domains, .domain_count = 2 };
 		struct model_site site = { .domain = stacks[i].is_of_malloc, .frames = frames, .frame_count = 2 };
 		const struct model_runtime *runtime = model_runtime_of(&model, &site);

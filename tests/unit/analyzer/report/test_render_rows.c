@@ -215,11 +215,11 @@ baseline_of(const char *domain, uint64_t bytes)
 	struct baseline_builder *builder = baseline_begin();
 
 	hand_model_make(&hand);
-	hand.domains[MMAP].name = domain;
+	hand_model_domain(&hand.domains[MMAP], domain);
 	hand_model_generations(hand_model_site(&hand, MMAP, 41, bytes), 12, 12, 3, 3);
 	site_key_assign(hand.sites, hand.model.site_count, hand.domains);
 	rank_leaks_classify(&hand.model);
-	baseline_add_run(builder, &hand.model);
+	baseline_add_run(builder, (struct judged_model){ &hand.model });
 	return baseline_finish(builder);
 }
 

@@ -20,7 +20,7 @@ static void
 decide(const char *domain)
 {
 	rank_leaks_classify(&hand.model);
-	verdict_decide_domain(&hand.model, verdict_now(), domain, &verdict);
+	verdict_decide_domain((struct judged_model){ &hand.model }, verdict_now(), domain, &verdict);
 }
 
 /* Tensors of one line that is a leak or not, in memory of the device, beside NCCL's; and a heap that has nothing to do with it. */
@@ -147,7 +147,7 @@ of_another_end_the_device_is_a_sentence(void **state)
 	for (int is_leak = 0; is_leak < 2; is_leak++) {
 		make_device(is_leak);
 		rank_leaks_classify(&hand.model);
-		verdict_decide(&hand.model, verdict_now(), &verdict);
+		verdict_decide((struct judged_model){ &hand.model }, verdict_now(), &verdict);
 		assert_string_equal(verdict_cause_name(verdict.cause), "exited");
 		assert_non_null(
 			strstr(verdict.text,
@@ -167,7 +167,7 @@ what_imports_left_in_a_domain_is_said(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		hand_model_make(&hand);
-		hand.domains[MMAP].name = "python/arena";
+		hand_model_domain(&hand.domains[MMAP], "python/arena");
 		hand_model_site(&hand, MMAP, 41, i == 0 ? 10 * MIB : 300 * MIB);
 		hand_model_site(&hand, MMAP, 1, 100 * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
 		hand_model_exited(&hand, 0);
@@ -214,7 +214,7 @@ what_may_be_a_data_set_is_told_as_such(void **state)
 		struct model_site *site;
 
 		hand_model_make(&hand);
-		hand.domains[HEAP].name = names[i];
+		hand_model_domain(&hand.domains[HEAP], names[i]);
 		site = hand_model_site(&hand, HEAP, 41, 300 * MIB);
 		hand_model_generations(site, 12, 12, 3, 3);
 		site->volume_bytes = site->live_bytes;
@@ -328,20 +328,22 @@ of_equal_devices_none_held_less(void **state)
 	(void)state;
 	make_device(false);
 	for (unsigned i = 0; i < 5; i++)
-		domains[i] = (struct model_domain){ .name = names[i], .live_bytes = 8 * MIB, .peak_bytes = 8 * MIB };
+		domains[i] = (struct model_domain){
+			.name = names[i], .id = domain_id_named(names[i]), .live_bytes = 8 * MIB, .peak_bytes = 8 * MIB
+		};
 	hand.model.domains = domains;
 	hand.model.domain_count = 2;
 	hand.model.site_count = 0;
-	verdict_decide(&hand.model, verdict_now(), &verdict);
+	verdict_decide((struct judged_model){ &hand.model }, verdict_now(), &verdict);
 	assert_non_null(
 		strstr(verdict.text, " Of cuda:0 it held 8.0 MiB at the end, its peak. 1 more device held as much."));
 	domains[1].peak_bytes = domains[1].live_bytes = 4 * MIB;
-	verdict_decide(&hand.model, verdict_now(), &verdict);
+	verdict_decide((struct judged_model){ &hand.model }, verdict_now(), &verdict);
 	assert_non_null(strstr(verdict.text, " 1 more device held less."));
 	domains[1].peak_bytes = domains[1].live_bytes = 8 * MIB;
 	hand.model.domain_count = 5;
 	domains[4].peak_bytes = domains[4].live_bytes = 4 * MIB;
-	verdict_decide(&hand.model, verdict_now(), &verdict);
+	verdict_decide((struct judged_model){ &hand.model }, verdict_now(), &verdict);
 	assert_non_null(strstr(verdict.text, " 4 more devices held as much or less."));
 	decide("cuda");
 	assert_non_null(strstr(verdict.text, " 1 more domain held less."));
@@ -358,7 +360,7 @@ long_names_are_not_cut_off(void **state)
 	memset(name, 'f', sizeof(name) - 1);
 	hand_model_make(&hand);
 	for (unsigned i = 0; i < 4; i++) {
-		hand.domains[i].name = names[i];
+		hand_model_domain(&hand.domains[i], names[i]);
 		hand_model_site(&hand, i, 41, 700 * MIB);
 		hand_model_generations(hand_model_site(&hand, i, 42, 600 * MIB), 12, 12, 3, 3);
 		hand.frames[2 * i][2].function = hand.frames[2 * i + 1][2].function = name;
@@ -391,7 +393,7 @@ of_nothing_the_next_thing_fits_the_domain(void **state)
 	for (unsigned i = 0; i < ARRAY_LEN(of); i++) {
 		hand_model_make(&hand);
 		hand_model_site(&hand, HEAP, 77, 300 * MIB);
-		hand.domains[CUDA0].name = of[i].name;
+		hand_model_domain(&hand.domains[CUDA0], of[i].name);
 		exited(0);
 		decide(of[i].wanted);
 		assert_non_null(strstr(verdict.text, "nothing was held."));
@@ -408,7 +410,7 @@ of_arenas_the_next_thing_is_their_objects(void **state)
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_LEN(names); i++) {
 		make_device(false);
-		hand.domains[MMAP].name = "python/arena";
+		hand_model_domain(&hand.domains[MMAP], "python/arena");
 		hand_model_site(&hand, MMAP, 0, 64 * MIB);
 		decide(names[i]);
 		assert_non_null(strstr(verdict.text, "Of python/arena it held 64.0 MiB"));
@@ -429,13 +431,14 @@ of_many_domains_the_largest_are_told(void **state)
 	for (unsigned i = 0; i < 9; i++) {
 		(void)snprintf(names[i], sizeof(names[i]), "cuda:%u", i);
 		domains[i] = (struct model_domain){ .name = names[i],
+			                                .id = domain_id_named(names[i]),
 			                                .live_bytes = (i * 5 % 9) * MIB,
 			                                .peak_bytes = (i * 5 % 9) * MIB };
 	}
 	hand.model.domains = domains;
 	hand.model.domain_count = 9;
 	hand.model.site_count = 0;
-	verdict_decide(&hand.model, verdict_now(), &verdict);
+	verdict_decide((struct judged_model){ &hand.model }, verdict_now(), &verdict);
 	assert_non_null(strstr(verdict.text, " Of cuda:7 it held 8.0 MiB at the end, its peak. 7 more devices held less."));
 	decide("cuda");
 	assert_non_null(strstr(verdict.text, "Of cuda:7 it held 8.0 MiB"));

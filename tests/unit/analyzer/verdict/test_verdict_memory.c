@@ -442,7 +442,7 @@ a_librarys_own_allocator_is_said_to_have_grown(void **state)
 	struct model_site *site;
 
 	(void)state;
-	hand.domains[MMAP].name = "library";
+	hand_model_domain(&hand.domains[MMAP], "library");
 	site = hand_model_site(&hand, MMAP, 18, 812 * MIB);
 	site->library = "pyarrow";
 	hand.frames[0][0].module = "libarrow.so.2100";

@@ -270,7 +270,7 @@ what_may_be_a_data_set_of_a_program_that_ended_well_is_left_to_its_author(void *
 
 		hand_model_make(&hand);
 		if (cases[i].is_arena)
-			hand.domains[HEAP].name = "python/arena";
+			hand_model_domain(&hand.domains[HEAP], "python/arena");
 		site = hand_model_site(&hand, HEAP, 41, 300 * MIB);
 		hand_model_generations(site, 12, 12, 3, 3);
 		site->volume_bytes = cases[i].volume_bytes;
@@ -409,7 +409,7 @@ arenas_that_fill_a_limit_are_to_be_recorded_object_by_object(void **state)
 
 	(void)state;
 	hand_model_make(&hand);
-	hand.domains[MMAP].name = "python/arena";
+	hand_model_domain(&hand.domains[MMAP], "python/arena");
 	hand_model_generations(hand_model_site(&hand, MMAP, 41, 900 * MIB), 12, 12, 3, 3);
 	hand_model_exited(&hand, 1);
 	hand_model_refuse(&hand, MIB);
@@ -456,7 +456,7 @@ what_accumulates_beside_arenas_is_the_better_clue(void **state)
 		struct verdict verdict;
 
 		hand_model_make(&hand);
-		hand.domains[MMAP].name = "python/arena";
+		hand_model_domain(&hand.domains[MMAP], "python/arena");
 		hand_model_generations(hand_model_site(&hand, MMAP, 60, 106 * MIB), 12, 12, 3, 3);
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, cases[i].bytes), cases[i].is_leak ? 12 : 1, 12, 3, 3);
 		hand.frames[1][2].is_user = cases[i].is_user;
@@ -495,7 +495,7 @@ what_imports_left_is_said_where_it_is_most(void **state)
 		struct verdict verdict;
 
 		hand_model_make(&hand);
-		hand.domains[MMAP].name = "python/arena";
+		hand_model_domain(&hand.domains[MMAP], "python/arena");
 		hand_model_generations(hand_model_site(&hand, MMAP, 60, 109 * MIB), cases[i].alive, 12, cases[i].alive / 4, 3);
 		hand_model_site(&hand, HEAP, 1, cases[i].of_imports * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
 		hand.heartbeat.available_bytes = 100 * MIB;

@@ -37,7 +37,7 @@ commands_can_be_copied(void **state)
 	assert_non_null(strstr(verdict.next, "`kmemshim peak CAPTURE`"));
 
 	hand_model_make(&hand);
-	hand.domains[MMAP].name = "python/arena";
+	hand_model_domain(&hand.domains[MMAP], "python/arena");
 	hand_model_site(&hand, MMAP, 60, 400 * MIB);
 	hand_model_waited(&hand, SIGKILL);
 	hand.launcher.after = (struct kmem_kill_counters){ 1, 1, 1, 1 };
@@ -93,7 +93,7 @@ what_was_refused_is_not_the_arenas_doing(void **state)
 
 	(void)state;
 	hand_model_make(&hand);
-	hand.domains[MMAP].name = "python/arena";
+	hand_model_domain(&hand.domains[MMAP], "python/arena");
 	hand_model_site(&hand, MMAP, 60, 2 * MIB);
 	hand_model_exited(&hand, 1);
 	hand_model_refuse(&hand, 3 * GIB);
@@ -312,7 +312,7 @@ what_may_be_a_data_set_is_said(void **state)
 
 		hand_model_make(&hand);
 		if (cases[i].is_arena)
-			hand.domains[HEAP].name = "python/arena";
+			hand_model_domain(&hand.domains[HEAP], "python/arena");
 		site = hand_model_site(&hand, HEAP, 41, 300 * MIB);
 		hand_model_generations(site, 12, 12, 3, 3);
 		site->volume_bytes = cases[i].volume_mib * MIB;
@@ -568,7 +568,7 @@ of_a_killed_child_its_own_line_is_advised(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		hand_model_make(&hand);
 		hand_model_site(&hand, HEAP, 41, 500 * MIB)->process_count = 2;
-		hand.domains[HEAP].name = cases[i].domain;
+		hand_model_domain(&hand.domains[HEAP], cases[i].domain);
 		child = hand_model_child(&hand);
 		hand_model_waited(&hand, SIGTERM);
 		hand.launcher.after.cgroup_oom_kill = 1;

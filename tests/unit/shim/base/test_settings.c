@@ -1,5 +1,5 @@
 /*
- * test_settings.c - does every variable accept what the README promises, and say so when it does not?
+ * test_settings.c - does every variable accept what docs/settings.md promises, and say so when it does not?
  */
 #include "unit.h"
 

@@ -1,0 +1,39 @@
+/*
+ * text_start.h - does a text start so, and what is the last part of a path?
+ *
+ * Safe from   anywhere; no state.
+ */
+#ifndef TEXT_START_H
+#define TEXT_START_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+static inline bool
+text_starts(const char *text, const char *start)
+{
+	return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* starts: ends with NULL */
+static inline bool
+text_starts_with_any(const char *text, const char *const *starts)
+{
+	for (; *starts != NULL; starts++) {
+		if (text_starts(text, *starts))
+			return true;
+	}
+	return false;
+}
+
+/* What follows the last slash; the whole path without one. */
+static inline const char *
+text_base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+#endif

@@ -1,0 +1,83 @@
+"""Do the texts for readers say what is there? Links lead to files and headings, and every setting, option and command is described."""
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+TEXTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGES.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def without_code(text):
+    return re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+
+
+def anchors(text):
+    """The anchors of the headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", without_code(text), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    broken = []
+    for link in re.findall(r"\]\(([^)\s]+)\)", without_code(page.read_text())):
+        path, _, anchor = link.partition("#")
+        if "://" in path:
+            continue
+        target = page.parent / path if path else page
+        if not target.exists() or anchor and anchor not in anchors(target.read_text()):
+            broken.append(link)
+    assert not broken
+
+
+def test_every_setting_is_described():
+    table = (ROOT / "shim/base/settings.c").read_text()
+    names = re.findall(r'^\t\{ "([A-Z_]+)", parse_', table, flags=re.MULTILINE)
+    page = (ROOT / "docs/settings.md").read_text()
+    assert len(names) > 10
+    assert [name for name in names if f"`KMEMSHIM_{name}" not in page] == []
+
+
+def test_no_text_names_a_setting_that_is_none():
+    names = set(re.findall(r'^\t\{ "([A-Z_]+)", parse_', (ROOT / "shim/base/settings.c").read_text(), flags=re.MULTILINE))
+    for page in TEXTS:
+        if page.name != "CHANGES.md":  # it tells the old names, too
+            assert set(re.findall(r"KMEMSHIM_([A-Z_]+[A-Z])", page.read_text())) <= names | {"NAME"}, page
+
+
+def test_every_option_and_command_is_described():
+    cli = ROOT / "analyzer/cli"
+    options = re.findall(r'^\t\[OPTION_\w+\] = \{ "([a-z-]+)"', (cli / "options.c").read_text(), flags=re.MULTILINE)
+    commands = re.findall(r'^\t\t\.name = "(\w+)"', (cli / "commands.c").read_text(), flags=re.MULTILINE)
+    pages = (ROOT / "docs/use.md").read_text() + (ROOT / "docs/ci.md").read_text()
+    assert len(options) > 10 and len(commands) > 5
+    assert [name for name in options if f"--{name}" not in pages] == []
+    assert [name for name in commands if f"`kmemshim {name}" not in pages] == []
+
+
+def test_every_folder_is_on_the_map():
+    page = (ROOT / "docs/source.md").read_text()
+    folders = [path for side in ("shim", "analyzer") for path in (ROOT / side).iterdir() if path.is_dir()]
+    assert len(folders) > 15
+    assert [path.name for path in folders if f"\n  {path.name}/" not in page] == []
+
+
+def test_the_pages_name_files_that_are_there():
+    missing = []
+    for page in TEXTS:
+        for name in re.findall(r"`((?:shim|analyzer|include|tests|tools|examples)/[\w./-]+)`", page.read_text()):
+            if "NAME" not in name and not name.startswith("build/") and not (ROOT / name).exists():
+                missing.append(f"{page.name}: {name}")
+    assert not missing
+
+
+def test_the_path_of_a_malloc_goes_through_functions_that_are_there():
+    rows = re.findall(r"^\| `([\w/.]+)` \| `(\w+)\(\)` \|", (ROOT / "docs/malloc.md").read_text(), flags=re.MULTILINE)
+    assert len(rows) > 25
+    gone = []
+    for path, function in rows:
+        text = (ROOT / path).read_text() if (ROOT / path).exists() else ""
+        if not re.search(rf"^(?:static .*|EXPORT .*)?\b{function}\(", text, flags=re.MULTILINE):
+            gone.append(f"{path}: {function}()")
+    assert not gone
