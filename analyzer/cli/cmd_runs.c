@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/judge.h"
 #include "analysis/rank.h"
 #include "base/units.h"
 #include "capture/capture_folder.h"
 #include "cli/cmd_report.h"
 #include "model/model_load.h"
-#include "verdict/failed_requests.h"
 
 struct measuring {
 	const struct cmd_runs *runs;
@@ -103,6 +103,7 @@ add_run(const struct measuring *measuring, const char *path, const char *session
 	};
 	struct model *model = model_load(&wanted, fail);
 	char program[BASELINE_PROGRAM_BYTES];
+	struct judged_model judged;
 	struct verdict verdict;
 	bool is_usable;
 
@@ -114,15 +115,14 @@ add_run(const struct measuring *measuring, const char *path, const char *session
 	}
 	if (model->distrusted != NULL)
 		(void)fprintf(stderr, "kmemshim: %s\n", model->distrusted);
-	failed_requests_settle(model, verdict_now());
-	rank_leaks_classify(model);
-	verdict_decide(model, verdict_now(), &verdict);
+	judged = model_judge(model, verdict_now());
+	verdict_decide(judged, verdict_now(), &verdict);
 	is_usable = are_lines_usable(model, path, measuring->options->is_salvage, fail) &&
 	            cmd_report_check_project(model, measuring->options->project, fail) &&
 	            is_same_program(measuring, model->processes[0].path, baseline_program(model, program), fail) &&
 	            measuring->runs->judge(measuring->runs->context, model->processes[0].path, &verdict, fail);
 	if (is_usable)
-		baseline_add_run(measuring->builder, model);
+		baseline_add_run(measuring->builder, judged);
 	model_free(model);
 	return is_usable;
 }

@@ -18,11 +18,12 @@
 #include "model/model.h"
 #include "report/report_build.h"
 #include "symbols/source_lines.h"
-#include "verdict/failed_requests.h"
+#include "analysis/judge.h"
 #include "verdict/verdict.h"
 
 struct report_rows {
-	struct model *model;
+	struct judged_model judged;
+	const struct model *model; // the same
 	struct ranked *ranked;
 	struct verdict verdict;
 	struct report_memory memory;
@@ -105,8 +106,8 @@ offset_of(const struct model_frame *frame)
 	return is_nameless && frame->module[0] != '\0' ? frame->module_offset : 0;
 }
 
-struct report_place
-report_place_of(const struct report_rows *rows, const struct model_site *site)
+static struct report_place
+place_without_source(const struct model_site *site)
 {
 	const struct model_frame *frame = site != NULL ? site->where : NULL;
 	struct report_place place = { .file = "", .function = "", .module = "", .relation = "", .source = "" };
@@ -120,6 +121,17 @@ report_place_of(const struct report_rows *rows, const struct model_site *site)
 	place.module = frame->module;
 	place.offset = offset_of(frame);
 	place.relation = model_relation_name(site->where_relation);
+	return place;
+}
+
+struct report_place
+report_place_of(const struct report_rows *rows, const struct model_site *site)
+{
+	const struct model_frame *frame = site != NULL ? site->where : NULL;
+	struct report_place place = place_without_source(site);
+
+	if (frame == NULL)
+		return place;
 	if (frame->kind == MODEL_FRAME_PYTHON || (frame->file[0] == '/' && frame->built_ns != 0)) {
 		const struct model_process *process = &rows->model->processes[site->process];
 		const struct source_place source = {
@@ -181,8 +193,8 @@ build_domains(struct report *report, const struct model *model)
 			.peak_resident_bytes = domain->peak_resident_bytes,
 			.untouched_bytes = domain->untouched_bytes,
 			.returned_bytes = domain->returned_bytes,
-			.is_address_space = rank_is_address_space(domain->name),
-			.is_device = device_parts_is_driver(domain->name),
+			.is_address_space = domain_is_address_space(domain->id.kind),
+			.is_device = domain_is_driver(domain->id.kind),
 			.is_at_refusal = domain->is_at_refusal,
 		};
 		if (device_parts_of(model, (unsigned)i, NULL, &parts)) {
@@ -341,7 +353,7 @@ report_rank(struct report *report, const struct ranking *ranking, const struct r
 	if (options->domain != NULL && !has_domain(rows->model, options->domain, fail))
 		return false;
 	rank_free(rows->ranked);
-	rows->ranked = rank_run(rows->model, ranking, options->domain);
+	rows->ranked = rank_run(rows->judged, ranking, options->domain);
 	report->domain = options->domain;
 	report->ranking = ranking->name;
 	report->heading = ranking->heading;
@@ -361,20 +373,19 @@ report_build(struct model *model, const struct ranking *ranking, const struct re
 	struct report_rows *rows = memory_zeroed(1, sizeof(*rows));
 
 	report->rows = rows;
+	rows->judged = model_judge(model, verdict_now());
 	rows->model = model;
 	rows->sources = source_lines_new(sources_since(model));
 	for (size_t i = 0; i < model->cell_count; i++)
 		source_lines_add(rows->sources, model->cells[i].file, model->cells[i].text);
-	failed_requests_settle(model, verdict_now());
-	rank_leaks_classify(model);
 	if (!report_rank(report, ranking, options, fail)) {
 		report_free(report);
 		return NULL;
 	}
 	if (options->is_verdict_of_domain)
-		verdict_decide_domain(model, verdict_now(), options->domain, &rows->verdict);
+		verdict_decide_domain(rows->judged, verdict_now(), options->domain, &rows->verdict);
 	else
-		verdict_decide(model, verdict_now(), &rows->verdict);
+		verdict_decide(rows->judged, verdict_now(), &rows->verdict);
 	report->verdict = (struct report_verdict){
 		.domain = options->is_verdict_of_domain ? options->domain : NULL,
 		.cause = verdict_cause_name(rows->verdict.cause),
@@ -487,14 +498,15 @@ has_last_sample(const struct model_process *process)
 }
 
 struct report_line
-report_line(const struct report *report, size_t number)
+report_line_figures(const struct report *report, size_t number)
 {
 	const struct report_rows *rows = report->rows;
 	const struct rank_line *line = &rows->ranked->lines[number];
 	const struct model_domain *domain = &rows->model->domains[line->domain];
-	struct report_line made = {
+
+	return (struct report_line){
 		.domain = domain->name,
-		.where = report_place_of(rows, line->largest),
+		.where = place_without_source(line->largest),
 		.live_bytes = line->live_bytes,
 		.live_count = line->live_count,
 		.released_bytes = line->released_bytes,
@@ -508,15 +520,20 @@ report_line(const struct report *report, size_t number)
 		.leak = leak_of(line->telling),
 		.leaking_bytes = line->leaking_bytes,
 		.may_be_built_once = rank_may_be_built_once(line->telling),
-		.is_device = device_parts_is_driver(domain->name),
-		.is_address_space = rank_is_address_space(domain->name),
+		.is_device = domain_is_driver(domain->id.kind),
+		.is_address_space = domain_is_address_space(domain->id.kind),
 		.is_import = line->is_import,
 		.is_start_up = line->is_import && rank_is_start_up(line->largest),
 		.import = line->is_import ? line->largest->import : "",
 		.first_site = line->first_site,
 		.site_count = line->site_count,
-		.largest = make_site(rows, line->largest),
 	};
+}
+
+/* The kinds of objects of all its sites. */
+static void
+add_types(const struct report_rows *rows, const struct rank_line *line, struct report_line *made)
+{
 	struct model_type types[MODEL_TYPES_MAX];
 	unsigned type_count = 0;
 	uint64_t counted = 0;
@@ -526,14 +543,25 @@ report_line(const struct report *report, size_t number)
 
 		for (unsigned j = 0; j < site->type_count; j++)
 			model_type_add(types, &type_count, site->types[j].name, site->types[j].count);
-		made.are_types_older = made.are_types_older ||
-		                       (site->type_count != 0 && !has_last_sample(&rows->model->processes[site->process]));
+		made->are_types_older = made->are_types_older ||
+		                        (site->type_count != 0 && !has_last_sample(&rows->model->processes[site->process]));
 	}
 	for (unsigned i = 0; i < type_count; i++)
 		counted += types[i].count;
 	/* Blocks without a kind are expected: what lists and dictionaries keep their items in. */
-	made.are_types_older = made.are_types_older && (counted < line->live_count / 2 || counted / 2 > line->live_count);
-	made.type_count = copy_types(made.types, types, type_count);
+	made->are_types_older = made->are_types_older && (counted < line->live_count / 2 || counted / 2 > line->live_count);
+	made->type_count = copy_types(made->types, types, type_count);
+}
+
+struct report_line
+report_line(const struct report *report, size_t number)
+{
+	const struct rank_line *line = &report->rows->ranked->lines[number];
+	struct report_line made = report_line_figures(report, number);
+
+	made.where = report_place_of(report->rows, line->largest);
+	made.largest = make_site(report->rows, line->largest);
+	add_types(report->rows, line, &made);
 	return made;
 }
 

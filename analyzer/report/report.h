@@ -333,7 +333,7 @@ struct report {
 };
 
 /*
- * model     rank_leaks_classify() is run on it
+ * model     is judged (model_judge()), and must outlive the report
  * returns   NULL and *fail filled when options.domain is none of the capture's
  */
 struct report *report_build(struct model *model, const struct ranking *ranking, const struct report_options *options,
@@ -346,6 +346,8 @@ bool report_rank(struct report *report, const struct ranking *ranking, const str
 
 /* Rows by number from 0, in ranking order; made when asked for: a capture may have 100,000. */
 struct report_line report_line(const struct report *report, size_t number);
+/* The same without the text of the line, its types and its largest site, which take time. */
+struct report_line report_line_figures(const struct report *report, size_t number);
 struct report_site report_site(const struct report *report, size_t number);
 struct report_frame report_frame(const struct report_site *site, uint32_t number);
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "verdict/failed_requests.h"
+#include "analysis/failed_requests.h"
 #include "verdict/phrases.h"
 
 #define DOMAINS_SHOWN 4u                       // "cuda" may be 32 devices
@@ -82,7 +82,8 @@ say_amount(const struct verdict_facts *facts, const struct model_domain *domain,
 	char live[UNITS_TEXT_BYTES];
 	char peak[UNITS_TEXT_BYTES];
 
-	say(verdict, " Of %s%s ", domain->name, rank_is_address_space(domain->name) ? " (address space, not memory)" : "");
+	say(verdict, " Of %s%s ", domain->name,
+	    domain_is_address_space(domain->id.kind) ? " (address space, not memory)" : "");
 	if (domain->peak_bytes == 0) {
 		say(verdict, "nothing was held.");
 		return;
@@ -161,7 +162,7 @@ say_holder(const struct verdict_facts *facts, const struct model_domain *lines, 
 {
 	bool is_peak = lines->live_bytes < lines->peak_bytes / 2;
 	const struct ranking *asked = is_peak ? &rank_peak_asked : &rank_sites_asked;
-	struct ranked *ranked = rank_run(facts->model,
+	struct ranked *ranked = rank_run(facts->judged,
 	                                 facts->refused != NULL ? asked
 	                                 : is_peak              ? &rank_peak
 	                                                        : &rank_sites,
@@ -170,10 +171,10 @@ say_holder(const struct verdict_facts *facts, const struct model_domain *lines, 
 	const struct model_site *site = top != NULL ? top->largest : NULL;
 	uint64_t whole = is_peak ? lines->peak_bytes : lines->live_bytes;
 	uint64_t part = top == NULL ? 0 : is_peak ? top->peak_bytes : top->live_bytes;
-	uint64_t imports = verdict_left_by_imports(facts->model, lines->name, is_peak);
+	uint64_t imports = verdict_left_by_imports(facts->model, lines, is_peak);
 	uint64_t in_memory = verdict_less_untouched(facts, whole, lines->untouched_bytes);
 	bool is_told = verdict_tells_in_memory(in_memory, whole - in_memory);
-	const char *whole_name = device_parts_is_tensors(lines->name) ? "the tensors" : is_told ? "that" : "it";
+	const char *whole_name = lines->id.kind == DOMAIN_TENSORS ? "the tensors" : is_told ? "that" : "it";
 	char bytes[UNITS_TEXT_BYTES];
 	char share[UNITS_TEXT_BYTES];
 	char place[PLACE_TEXT_BYTES];
@@ -214,10 +215,10 @@ subject(const struct rank_line *line, const struct model_site *told, char text[P
 
 /* True when there was something to say; a line that accumulates is put in *growing. */
 static bool
-say_growth(const struct model *model, const struct model_domain *lines, const struct model_site *told,
+say_growth(const struct verdict_facts *facts, const struct model_domain *lines, const struct model_site *told,
            struct rank_line *growing, struct verdict *verdict)
 {
-	struct ranked *ranked = rank_run(model, &rank_leaks, lines->name);
+	struct ranked *ranked = rank_run(facts->judged, &rank_leaks, lines->name);
 	const struct rank_line *top = first_to_grow(ranked);
 	bool is_growing = top != NULL && top->leak == MODEL_LEAK_LEAK;
 	bool may_grow = top != NULL && rank_may_accumulate(top->telling);
@@ -313,8 +314,8 @@ verdict_tell_domain(struct verdict_facts *facts, const struct verdict_now *now, 
 		say_amount(facts, domain, verdict);
 		say_parts(model, chosen[i], verdict);
 		told = say_holder(facts, lines, verdict);
-		if (!say_growth(model, lines, told, &line, verdict) && lines->live_bytes != 0 &&
-		    strcmp(lines->name, "python/arena") != 0)
+		if (!say_growth(facts, lines, told, &line, verdict) && lines->live_bytes != 0 &&
+		    lines->id.kind != DOMAIN_PYTHON_ARENA)
 			say(verdict, " No line of it is known to accumulate.");
 		if (facts->untouched.site_count != 0 && &model->domains[facts->untouched.domain] == lines)
 			verdict_tell_untouched(facts, verdict);
@@ -336,7 +337,7 @@ verdict_tell_devices(struct verdict_facts *facts, struct verdict *verdict)
 	for (unsigned i = 0; i < model->domain_count; i++) {
 		const struct model_domain *domain = &model->domains[i];
 
-		if (!device_parts_is_device(domain->name) || domain->peak_bytes < DEVICE_WORTH_BYTES)
+		if (domain->id.kind != DOMAIN_DEVICE || domain->peak_bytes < DEVICE_WORTH_BYTES)
 			continue;
 		more.count += most != NULL;
 		if (most != NULL && domain->peak_bytes == most->peak_bytes)
@@ -351,6 +352,6 @@ verdict_tell_devices(struct verdict_facts *facts, struct verdict *verdict)
 	lines = lines_of(model, (unsigned)(most - model->domains));
 	say_amount(facts, most, verdict);
 	say_parts(model, (unsigned)(most - model->domains), verdict);
-	(void)say_growth(model, lines, say_holder(facts, lines, verdict), &facts->growing_device, verdict);
+	(void)say_growth(facts, lines, say_holder(facts, lines, verdict), &facts->growing_device, verdict);
 	say_left_out(&more, "device", verdict);
 }

@@ -459,7 +459,7 @@ verdict_say_peak(const struct verdict_facts *facts, bool is_line_next, struct ve
 	if (facts->peak_bytes == 0)
 		return;
 	if (facts->peak_process == facts->process) {
-		say(verdict, " The peak of its %s was %s", facts->peak_domain != NULL ? facts->peak_domain : "memory",
+		say(verdict, " The peak of its %s was %s", facts->peak_domain != NULL ? facts->peak_domain->name : "memory",
 		    units_bytes(facts->peak_domain != NULL ? facts->peak_bytes + facts->peak_untouched_bytes
 		                                           : facts->peak_whole_bytes,
 		                peak));
@@ -470,9 +470,9 @@ verdict_say_peak(const struct verdict_facts *facts, bool is_line_next, struct ve
 		verdict_say_process(facts->peak_process, verdict);
 		say(verdict, " had the highest peak: %s", units_bytes(facts->peak_whole_bytes, peak));
 		if (facts->peak_domain != NULL && facts->peak_whole_bytes != facts->peak_bytes)
-			say(verdict, " in all, of %s alone %s", facts->peak_domain, units_bytes(facts->peak_bytes, peak));
+			say(verdict, " in all, of %s alone %s", facts->peak_domain->name, units_bytes(facts->peak_bytes, peak));
 		else if (facts->peak_domain != NULL)
-			say(verdict, " of %s", facts->peak_domain);
+			say(verdict, " of %s", facts->peak_domain->name);
 	}
 	if (is_line_next && top->site_count != 0 && top->peak_bytes / 2 <= facts->top_live.live_bytes &&
 	    rank_compare_places(top->largest, facts->top_live.largest) == 0) {

@@ -87,8 +87,10 @@ static void (*const tellers[])(const struct verdict_facts *facts, struct verdict
 static_assert(sizeof(tellers) / sizeof(tellers[0]) == VERDICT_NO_PROCESS, "each cause has its words");
 
 static void
-decide(const struct model *model, const struct verdict_now *now, struct verdict_facts *facts, struct verdict *verdict)
+decide(struct judged_model judged, const struct verdict_now *now, struct verdict_facts *facts, struct verdict *verdict)
 {
+	const struct model *model = judged.model;
+
 	*verdict = (struct verdict){ .cause = VERDICT_NO_PROCESS,
 		                         .confidence = VERDICT_UNKNOWN,
 		                         .end = VERDICT_END_ELSEWHERE };
@@ -97,7 +99,7 @@ decide(const struct model *model, const struct verdict_now *now, struct verdict_
 		say_next(verdict, "record with `kmemshim run -- ...`");
 		return;
 	}
-	verdict_facts_gather(model, now, facts);
+	verdict_facts_gather(judged, now, facts);
 	verdict->cause = verdict_cause_of(facts, &verdict->confidence);
 	verdict->end = facts->end;
 	verdict->process = facts->process;
@@ -117,20 +119,21 @@ decide(const struct model *model, const struct verdict_now *now, struct verdict_
 }
 
 void
-verdict_decide(const struct model *model, const struct verdict_now *now, struct verdict *verdict)
+verdict_decide(struct judged_model judged, const struct verdict_now *now, struct verdict *verdict)
 {
 	struct verdict_facts facts;
 
-	decide(model, now, &facts, verdict);
+	decide(judged, now, &facts, verdict);
 }
 
 void
-verdict_decide_domain(const struct model *model, const struct verdict_now *now, const char *domain,
+verdict_decide_domain(struct judged_model judged, const struct verdict_now *now, const char *domain,
                       struct verdict *verdict)
 {
+	const struct model *model = judged.model;
 	struct verdict_facts facts;
 
-	decide(model, now, &facts, verdict);
+	decide(judged, now, &facts, verdict);
 	if (model->process_count == 0)
 		return;
 	if (verdict->cause == VERDICT_DEVICE_MEMORY &&

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "capture/kill_counters.h"
-#include "verdict/failed_requests.h"
+#include "analysis/failed_requests.h"
 #include "verdict/verdict.h"
 
 #define EXITED(status) ((status) << 8)
@@ -323,7 +323,7 @@ each_death_has_its_verdict(void **state)
 		hand_model_site(&hand, HEAP, 50, 100 * MIB);
 		cases[i].make();
 		rank_leaks_classify(&hand.model);
-		verdict_decide(&hand.model, &this_boot, &verdict);
+		verdict_decide((struct judged_model){ &hand.model }, &this_boot, &verdict);
 		is_right = strcmp(verdict_cause_name(verdict.cause), cases[i].cause) == 0 &&
 		           strcmp(verdict_confidence_name(verdict.confidence), cases[i].confidence) == 0 &&
 		           strstr(verdict.text, cases[i].says) != NULL && strstr(verdict.text, cases[i].never) == NULL &&
@@ -349,7 +349,7 @@ who_held_most_is_named_with_share_and_growth(void **state)
 	hand_model_site(&hand, RESERVED, 60, 90 * GIB);
 	container_killed();
 	rank_leaks_classify(&hand.model);
-	verdict_decide(&hand.model, &this_boot, &verdict);
+	verdict_decide((struct judged_model){ &hand.model }, &this_boot, &verdict);
 	assert_non_null(strstr(
 		verdict.text, "When it died 1.4 GiB was live; 400 MiB of it (29 %) was allocated at "
 					  "train.py:41 epoch, another 900 MiB (64 %) was left by imports. train.py:41 epoch accumulates: "
@@ -375,7 +375,7 @@ what_is_too_short_to_judge_says_so(void **state)
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, 400 * MIB), cases[i].alive, cases[i].total, 1, 1);
 		container_killed();
 		rank_leaks_classify(&hand.model);
-		verdict_decide(&hand.model, &this_boot, &verdict);
+		verdict_decide((struct judged_model){ &hand.model }, &this_boot, &verdict);
 		assert_int_equal(strstr(verdict.text, "It may accumulate: nothing of its") != NULL, cases[i].is_said);
 	}
 }
@@ -403,7 +403,7 @@ arenas_are_named_where_no_line_tells_more(void **state)
 		hand_model_site(&hand, HEAP, 1, cases[i].of_imports * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
 		container_killed();
 		rank_leaks_classify(&hand.model);
-		verdict_decide(&hand.model, &this_boot, &verdict);
+		verdict_decide((struct judged_model){ &hand.model }, &this_boot, &verdict);
 		assert_true((strstr(verdict.text, "was in train.py:60 epoch") != NULL) == cases[i].is_arena);
 		assert_true((strstr(verdict.text, "allocated at train.py:41 epoch") == NULL ||
 		             strstr(verdict.text, ", another ") != NULL) == cases[i].is_arena);
@@ -437,14 +437,14 @@ a_descendant_that_is_gone_explains_a_failing_parent(void **state)
 	hand.model.processes = processes;
 	hand.model.process_count = 2;
 	rank_leaks_classify(&hand.model);
-	verdict_decide(&hand.model, &this_boot, &verdict);
+	verdict_decide((struct judged_model){ &hand.model }, &this_boot, &verdict);
 	assert_string_equal(verdict_cause_name(verdict.cause), "container-limit");
 	assert_string_equal(verdict_confidence_name(verdict.confidence), "likely");
 	assert_non_null(strstr(verdict.text, "A child process, train.py (pid 4243), "));
 
 	processes[0].launcher = NULL; // and when the parent is well, a child's end is no verdict on the program
 	processes[0].exit_code = 0;
-	verdict_decide(&hand.model, &this_boot, &verdict);
+	verdict_decide((struct judged_model){ &hand.model }, &this_boot, &verdict);
 	assert_string_equal(verdict_cause_name(verdict.cause), "exited");
 	assert_non_null(
 		strstr(verdict.text, "One child process was ended by a signal or crashed: train.py (pid 4243), held"));
@@ -497,7 +497,7 @@ decide(struct verdict *verdict)
 {
 	memset(&counters_now, 0, sizeof(counters_now));
 	rank_leaks_classify(&hand.model);
-	verdict_decide(&hand.model, &this_boot, verdict);
+	verdict_decide((struct judged_model){ &hand.model }, &this_boot, verdict);
 }
 
 static void

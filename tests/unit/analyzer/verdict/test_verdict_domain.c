@@ -20,7 +20,7 @@ static void
 decide(const char *domain)
 {
 	rank_leaks_classify(&hand.model);
-	verdict_decide_domain(&hand.model, verdict_now(), domain, &verdict);
+	verdict_decide_domain((struct judged_model){ &hand.model }, verdict_now(), domain, &verdict);
 }
 
 /* Tensors of one line that is a leak or not, in memory of the device, beside NCCL's; and a heap that has nothing to do with it. */
@@ -147,7 +147,7 @@ of_another_end_the_device_is_a_sentence(void **state)
 	for (int is_leak = 0; is_leak < 2; is_leak++) {
 		make_device(is_leak);
 		rank_leaks_classify(&hand.model);
-		verdict_decide(&hand.model, verdict_now(), &verdict);
+		verdict_decide((struct judged_model){ &hand.model }, verdict_now(), &verdict);
 		assert_string_equal(verdict_cause_name(verdict.cause), "exited");
 		assert_non_null(
 			strstr(verdict.text,
@@ -335,16 +335,16 @@ of_equal_devices_none_held_less(void **state)
 	hand.model.domains = domains;
 	hand.model.domain_count = 2;
 	hand.model.site_count = 0;
-	verdict_decide(&hand.model, verdict_now(), &verdict);
+	verdict_decide((struct judged_model){ &hand.model }, verdict_now(), &verdict);
 	assert_non_null(
 		strstr(verdict.text, " Of cuda:0 it held 8.0 MiB at the end, its peak. 1 more device held as much."));
 	domains[1].peak_bytes = domains[1].live_bytes = 4 * MIB;
-	verdict_decide(&hand.model, verdict_now(), &verdict);
+	verdict_decide((struct judged_model){ &hand.model }, verdict_now(), &verdict);
 	assert_non_null(strstr(verdict.text, " 1 more device held less."));
 	domains[1].peak_bytes = domains[1].live_bytes = 8 * MIB;
 	hand.model.domain_count = 5;
 	domains[4].peak_bytes = domains[4].live_bytes = 4 * MIB;
-	verdict_decide(&hand.model, verdict_now(), &verdict);
+	verdict_decide((struct judged_model){ &hand.model }, verdict_now(), &verdict);
 	assert_non_null(strstr(verdict.text, " 4 more devices held as much or less."));
 	decide("cuda");
 	assert_non_null(strstr(verdict.text, " 1 more domain held less."));
@@ -439,7 +439,7 @@ of_many_domains_the_largest_are_told(void **state)
 	hand.model.domains = domains;
 	hand.model.domain_count = 9;
 	hand.model.site_count = 0;
-	verdict_decide(&hand.model, verdict_now(), &verdict);
+	verdict_decide((struct judged_model){ &hand.model }, verdict_now(), &verdict);
 	assert_non_null(strstr(verdict.text, " Of cuda:7 it held 8.0 MiB at the end, its peak. 7 more devices held less."));
 	decide("cuda");
 	assert_non_null(strstr(verdict.text, "Of cuda:7 it held 8.0 MiB"));

@@ -10,7 +10,7 @@
 #include "capture_builder.h"
 #include "kmem_words.h"
 #include "model/model_load.h"
-#include "verdict/failed_requests.h"
+#include "analysis/failed_requests.h"
 
 #define ERROR_PATH_KIB 256
 #define SECOND_NS UINT64_C(1000000000)
