@@ -327,6 +327,10 @@ golden: $(BUILD)/tests/unit/analyzer/report/test_render $(BUILD)/tests/unit/anal
 weaken: ## every release and acquire weakened, one by one: does its test report it (WORDS= of some rows of tests/stress/ORDERS.md)
 	$(PYTHON) tests/stress/orders.py weaken $(WORDS)
 
+.PHONY: test-thresholds
+test-thresholds: ## every threshold of leak classes, verdict and refusals changed, one by one: does a unit test fail (WORDS= of some names or files)
+	$(PYTHON) tests/mutate/thresholds.py $(WORDS)
+
 .PHONY: mutate
 mutate: all $(MUTATE) ## every byte of two captures damaged, one after the other: right, or told
 	MUTATE_EVERY=1 $(PYTEST) tests/preload/test_mutation.py -s
@@ -355,12 +359,19 @@ bench-promises: $(BENCHES) ## what the analyzer promises about its own speed and
 
 # --- tidiness ------------------------------------------------------------------------------------
 
-.PHONY: lint format schema clean
+.PHONY: lint tidy format schema clean
 lint: ## which folder includes which, circles, headers that compile alone, format
 	@tools/lint
 
 schema: $(BUILD)/kmemshim ## analyzer/report/report.schema.json anew, from the rows of render_json.c
 	$(Q)$< schema >$(BUILD)/schema.new && mv -f $(BUILD)/schema.new analyzer/report/report.schema.json
+
+# TIDY= some files.
+TIDY ?= $(SHIM_SRCS) $(ANALYZER_SRCS)
+tidy_side = printf '%s\n' $(filter $(1)/%.c,$(TIDY)) | xargs -r -n 4 -P $(JOBS) sh -c 'clang-tidy --quiet "$$@" -- $(LANGUAGE) -Iinclude -I$(1) $(2)' tidy
+tidy: ## clang-tidy with the checks of .clang-tidy, each finding an error (TIDY= some files)
+	$(Q)$(call tidy_side,shim,-mcx16 -pthread)
+	$(Q)$(call tidy_side,analyzer,$(ANALYZER_FLAGS))
 
 format: ## clang-format all C and C++ files; lint holds it
 	clang-format -i $(shell find include shim analyzer examples tests -name '*.[ch]' -o -name '*.cc')
