@@ -79,6 +79,8 @@ ANALYZER_PARTS := $(filter-out $(OBJ)/analyzer/cli/main.o,$(ANALYZER_OBJS))
 UNIT_SHIM     := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/shim/*/test_*.c)))
 UNIT_ANALYZER := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/analyzer/*/test_*.c)))
 BENCHES       := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/bench/bench_*.c)))
+# What stands above the parts, for unit tests and stress programs.
+UNIT_CALLBACKS := $(OBJ)/tests/unit/shim/callbacks.o
 # What tests, fuzzers and benches of the analyzer share: the files beside the unit tests that are none.
 UNIT_SHARED   := $(call object,$(wildcard tests/unit/analyzer/*.c))
 STRESS        := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/stress/*.c)))
@@ -149,13 +151,18 @@ $(TESTS_OF_SHIM): $(OBJ)/tests/%.o: tests/%.c Makefile
 	$(call quick,$(CC),$<)
 	$(Q)$(TEST_COMPILE) $(SHIM_ROOMS) -Dmain=$(*F)_main -fno-omit-frame-pointer -pthread -c -o $@ $<
 
+$(UNIT_CALLBACKS): $(OBJ)/tests/%.o: tests/%.c Makefile
+	$(Q)mkdir -p $(@D)
+	$(call quick,$(CC),$<)
+	$(Q)$(TEST_COMPILE) $(SHIM_ROOMS) -c -o $@ $<
+
 $(TESTS_OF_ANALYZER): $(OBJ)/tests/%.o: tests/%.c Makefile
 	$(Q)mkdir -p $(@D)
 	$(call quick,$(CC),$<)
 	$(Q)$(TEST_COMPILE) $(ANALYZER_ROOMS) -Dmain=$(*F)_main -fPIE -c -o $@ $<
 
 .SECONDEXPANSION:
-$(RUNS_OF_SHIM): $(BUILD)/tests/%/run: tests/run.c $$(call object,$$(wildcard tests/%/*.c)) $(SHIM_PARTS)
+$(RUNS_OF_SHIM): $(BUILD)/tests/%/run: tests/run.c $$(call object,$$(wildcard tests/%/*.c)) $(UNIT_CALLBACKS) $(SHIM_PARTS)
 	$(Q)mkdir -p $(@D)
 	$(call quick,LINK,$@)
 	$(Q)$(TEST_COMPILE) $(as_one) -fno-lto -fno-omit-frame-pointer -pthread -MF $@.d -o $@ $^ $(SHIM_LIBS) -lcmocka
@@ -209,7 +216,7 @@ $(FUZZERS): $(BUILD)/tests/%: tests/%.c $(UNIT_SHARED) $(ANALYZER_PARTS)
 $(BUILD)/tests/fuzz/fuzz_line_tables: FUZZ_SHIM := $(addprefix $(OBJ)/shim/,python/python_lines.o base/raw_syscall.o)
 $(BUILD)/tests/fuzz/fuzz_line_tables: $(addprefix $(OBJ)/shim/,python/python_lines.o base/raw_syscall.o)
 
--include $(patsubst %.o,%.d,$(SHIM_OBJS) $(ANALYZER_OBJS) $(UNIT_SHARED) $(TESTS_OF_SHIM) $(TESTS_OF_ANALYZER))
+-include $(patsubst %.o,%.d,$(SHIM_OBJS) $(ANALYZER_OBJS) $(UNIT_SHARED) $(UNIT_CALLBACKS) $(TESTS_OF_SHIM) $(TESTS_OF_ANALYZER))
 -include $(addsuffix .d,$(RUNS_OF_SHIM) $(RUNS_OF_ANALYZER) $(FUZZERS) $(BENCHES) $(MUTATE))
 
 # --- dependencies and the demo -------------------------------------------------------------------
