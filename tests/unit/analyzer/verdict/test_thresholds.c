@@ -8,9 +8,9 @@
 #include <signal.h>
 
 #include "threshold.h"
-#include "verdict/endings.h"
+#include "analysis/endings.h"
 #include "verdict/facts.h"
-#include "verdict/failed_requests.h"
+#include "analysis/failed_requests.h"
 #include "verdict/phrases.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -25,14 +25,16 @@ static void
 gather(void)
 {
 	rank_leaks_classify(&hand.model);
-	verdict_facts_gather(&hand.model, &now, &facts);
+	verdict_facts_gather((struct judged_model){ &hand.model }, &now, &facts);
 }
 
 static void
 begin(void)
 {
 	hand_model_make(&hand);
-	facts = (struct verdict_facts){ .model = &hand.model, .process = &hand.process, .end = VERDICT_END_FAILED };
+	facts = (struct verdict_facts){
+		.judged = { &hand.model }, .model = &hand.model, .process = &hand.process, .end = VERDICT_END_FAILED
+	};
 	memset(&verdict, 0, sizeof(verdict));
 }
 
