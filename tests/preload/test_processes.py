@@ -275,7 +275,7 @@ def test_workers_that_only_read_python_objects_copy_them(kind, out):
     assert f"2 child processes copied " in document["verdict"]["text"]
     assert f"allocated at {line}" in document["verdict"]["text"]
     assert "NumPy array" in document["verdict"]["next"]
-    built = [built["key"] for process in document["processes"] for built in process["built"][:1]]
+    built = [built["key"] for process in document["processes"] for built in process["inherited_sites"][:1]]
     assert {harness.place(site) for site in document["sites"] if site["key"] in built} == {"readers.py:10"}
     assert " copied at least " in harness.unwrapped(harness.kmemshim("report", out).stdout)
 
