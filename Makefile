@@ -79,6 +79,8 @@ ANALYZER_PARTS := $(filter-out $(OBJ)/analyzer/cli/main.o,$(ANALYZER_OBJS))
 UNIT_SHIM     := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/shim/*/test_*.c)))
 UNIT_ANALYZER := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/analyzer/*/test_*.c)))
 BENCHES       := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/bench/bench_*.c)))
+# What stands above the parts, for unit tests and stress programs.
+UNIT_CALLBACKS := $(OBJ)/tests/unit/shim/callbacks.o
 # What tests, fuzzers and benches of the analyzer share: the files beside the unit tests that are none.
 UNIT_SHARED   := $(call object,$(wildcard tests/unit/analyzer/*.c))
 STRESS        := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/stress/*.c)))
@@ -149,13 +151,18 @@ $(TESTS_OF_SHIM): $(OBJ)/tests/%.o: tests/%.c Makefile
 	$(call quick,$(CC),$<)
 	$(Q)$(TEST_COMPILE) $(SHIM_ROOMS) -Dmain=$(*F)_main -fno-omit-frame-pointer -pthread -c -o $@ $<
 
+$(UNIT_CALLBACKS): $(OBJ)/tests/%.o: tests/%.c Makefile
+	$(Q)mkdir -p $(@D)
+	$(call quick,$(CC),$<)
+	$(Q)$(TEST_COMPILE) $(SHIM_ROOMS) -c -o $@ $<
+
 $(TESTS_OF_ANALYZER): $(OBJ)/tests/%.o: tests/%.c Makefile
 	$(Q)mkdir -p $(@D)
 	$(call quick,$(CC),$<)
 	$(Q)$(TEST_COMPILE) $(ANALYZER_ROOMS) -Dmain=$(*F)_main -fPIE -c -o $@ $<
 
 .SECONDEXPANSION:
-$(RUNS_OF_SHIM): $(BUILD)/tests/%/run: tests/run.c $$(call object,$$(wildcard tests/%/*.c)) $(SHIM_PARTS)
+$(RUNS_OF_SHIM): $(BUILD)/tests/%/run: tests/run.c $$(call object,$$(wildcard tests/%/*.c)) $(UNIT_CALLBACKS) $(SHIM_PARTS)
 	$(Q)mkdir -p $(@D)
 	$(call quick,LINK,$@)
 	$(Q)$(TEST_COMPILE) $(as_one) -fno-lto -fno-omit-frame-pointer -pthread -MF $@.d -o $@ $^ $(SHIM_LIBS) -lcmocka
@@ -209,7 +216,7 @@ $(FUZZERS): $(BUILD)/tests/%: tests/%.c $(UNIT_SHARED) $(ANALYZER_PARTS)
 $(BUILD)/tests/fuzz/fuzz_line_tables: FUZZ_SHIM := $(addprefix $(OBJ)/shim/,python/python_lines.o base/raw_syscall.o)
 $(BUILD)/tests/fuzz/fuzz_line_tables: $(addprefix $(OBJ)/shim/,python/python_lines.o base/raw_syscall.o)
 
--include $(patsubst %.o,%.d,$(SHIM_OBJS) $(ANALYZER_OBJS) $(UNIT_SHARED) $(TESTS_OF_SHIM) $(TESTS_OF_ANALYZER))
+-include $(patsubst %.o,%.d,$(SHIM_OBJS) $(ANALYZER_OBJS) $(UNIT_SHARED) $(UNIT_CALLBACKS) $(TESTS_OF_SHIM) $(TESTS_OF_ANALYZER))
 -include $(addsuffix .d,$(RUNS_OF_SHIM) $(RUNS_OF_ANALYZER) $(FUZZERS) $(BENCHES) $(MUTATE))
 
 # --- dependencies and the demo -------------------------------------------------------------------
@@ -327,6 +334,10 @@ golden: $(BUILD)/tests/unit/analyzer/report/test_render $(BUILD)/tests/unit/anal
 weaken: ## every release and acquire weakened, one by one: does its test report it (WORDS= of some rows of tests/stress/ORDERS.md)
 	$(PYTHON) tests/stress/orders.py weaken $(WORDS)
 
+.PHONY: test-thresholds
+test-thresholds: ## every threshold of leak classes, verdict and refusals changed, one by one: does a unit test fail (WORDS= of some names or files)
+	$(PYTHON) tests/mutate/thresholds.py $(WORDS)
+
 .PHONY: mutate
 mutate: all $(MUTATE) ## every byte of two captures damaged, one after the other: right, or told
 	MUTATE_EVERY=1 $(PYTEST) tests/preload/test_mutation.py -s
@@ -355,12 +366,19 @@ bench-promises: $(BENCHES) ## what the analyzer promises about its own speed and
 
 # --- tidiness ------------------------------------------------------------------------------------
 
-.PHONY: lint format schema clean
+.PHONY: lint tidy format schema clean
 lint: ## which folder includes which, circles, headers that compile alone, format
 	@tools/lint
 
 schema: $(BUILD)/kmemshim ## analyzer/report/report.schema.json anew, from the rows of render_json.c
 	$(Q)$< schema >$(BUILD)/schema.new && mv -f $(BUILD)/schema.new analyzer/report/report.schema.json
+
+# TIDY= some files.
+TIDY ?= $(SHIM_SRCS) $(ANALYZER_SRCS)
+tidy_side = printf '%s\n' $(filter $(1)/%.c,$(TIDY)) | xargs -r -n 4 -P $(JOBS) sh -c 'clang-tidy --quiet "$$@" -- $(LANGUAGE) -Iinclude -I$(1) $(2)' tidy
+tidy: ## clang-tidy with the checks of .clang-tidy, each finding an error (TIDY= some files)
+	$(Q)$(call tidy_side,shim,-mcx16 -pthread)
+	$(Q)$(call tidy_side,analyzer,$(ANALYZER_FLAGS))
 
 format: ## clang-format all C and C++ files; lint holds it
 	clang-format -i $(shell find include shim analyzer examples tests -name '*.[ch]' -o -name '*.cc')

@@ -70,3 +70,14 @@ def test_the_pages_name_files_that_are_there():
             if "NAME" not in name and not name.startswith("build/") and not (ROOT / name).exists():
                 missing.append(f"{page.name}: {name}")
     assert not missing
+
+
+def test_the_path_of_a_malloc_goes_through_functions_that_are_there():
+    rows = re.findall(r"^\| `([\w/.]+)` \| `(\w+)\(\)` \|", (ROOT / "docs/malloc.md").read_text(), flags=re.MULTILINE)
+    assert len(rows) > 25
+    gone = []
+    for path, function in rows:
+        text = (ROOT / path).read_text() if (ROOT / path).exists() else ""
+        if not re.search(rf"^(?:static .*|EXPORT .*)?\b{function}\(", text, flags=re.MULTILINE):
+            gone.append(f"{path}: {function}()")
+    assert not gone

@@ -64,24 +64,6 @@ part_name(const char *module)
 	return module[0] != '\0' ? module : OTHERS;
 }
 
-bool
-device_parts_is_driver(const char *name)
-{
-	return domain_is_driver(domain_id_named(name).kind);
-}
-
-bool
-device_parts_is_pinned(const char *name)
-{
-	return domain_id_named(name).kind == DOMAIN_PINNED;
-}
-
-bool
-device_parts_is_device(const char *name)
-{
-	return domain_id_named(name).kind == DOMAIN_DEVICE;
-}
-
 const struct model_domain *
 device_parts_tensors(const struct model *model, unsigned domain)
 {
@@ -94,12 +76,6 @@ device_parts_tensors(const struct model *model, unsigned domain)
 			return &model->domains[i];
 	}
 	return NULL;
-}
-
-bool
-device_parts_is_tensors(const char *domain)
-{
-	return domain_id_named(domain).kind == DOMAIN_TENSORS;
 }
 
 unsigned

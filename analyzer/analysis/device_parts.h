@@ -3,7 +3,7 @@
  *
  * Tensors lie in memory that PyTorch's allocator took from the driver: they are a part of it and never added to it.
  *
- * Context     Reads the model; rank_leaks_classify() need not have run.
+ * Context     Reads the model, judged or not.
  */
 #ifndef DEVICE_PARTS_H
 #define DEVICE_PARTS_H
@@ -40,12 +40,6 @@ bool device_parts_of(const struct model *model, unsigned domain, const struct mo
 
 /* The domain of the tensors on the device whose memory the domain is; NULL = none were seen. */
 const struct model_domain *device_parts_tensors(const struct model *model, unsigned domain);
-
-// memory that a device's driver gave out, also the host's: "cuda:0", "hip/pinned"
-bool device_parts_is_driver(const char *domain);
-bool device_parts_is_pinned(const char *domain);  // "cuda/pinned", "hip/pinned"
-bool device_parts_is_device(const char *domain);  // "cuda:0", "hip:0"
-bool device_parts_is_tensors(const char *domain); // "cuda:0/tensors"
 
 /* The device on which the domain's memory is: "cuda:0" of "cuda:0/tensors". Others: the domain itself. */
 unsigned device_parts_device(const struct model *model, unsigned domain);

@@ -27,12 +27,6 @@ rank_domain_matches(const char *name, const char *wanted)
 	return strncmp(name, wanted, length) == 0 && (name[length] == '\0' || name[length] == '/' || name[length] == ':');
 }
 
-bool
-rank_is_address_space(const char *domain)
-{
-	return domain_is_address_space(domain_id_named(domain).kind);
-}
-
 uint64_t
 rank_live_in_memory(const struct model_site *site)
 {
@@ -262,8 +256,9 @@ group(struct entry *entries, size_t count, struct rank_line *lines)
 }
 
 struct ranked *
-rank_run(const struct model *model, const struct ranking *ranking, const char *domain)
+rank_run(struct judged_model judged, const struct ranking *ranking, const char *domain)
 {
+	const struct model *model = judged.model;
 	struct ranked *ranked = memory_zeroed(1, sizeof(*ranked));
 	struct entry *entries = memory_zeroed(model->site_count, sizeof(*entries));
 	struct rank_line *unordered;

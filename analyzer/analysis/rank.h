@@ -13,7 +13,7 @@
  *
  * Each ranking is one row: a constant struct ranking in its own file, listed in rankings[].
  *
- * Context     Reads the model; rank_leaks_classify() alone writes, one field.
+ * Context     Reads the model; rank_leaks_classify() alone writes, one field: a step of model_judge().
  */
 #ifndef RANK_H
 #define RANK_H
@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/judged.h"
 #include "model/model.h"
 
 struct ranking {
@@ -74,15 +75,12 @@ struct ranked {
 	const struct model_site **sites; // line by line
 };
 
-/* domain: as rank_domain_matches() takes it; NULL = all. rank_leaks_classify() must have run. */
-struct ranked *rank_run(const struct model *model, const struct ranking *ranking, const char *domain);
+/* domain: as rank_domain_matches() takes it; NULL = all. */
+struct ranked *rank_run(struct judged_model judged, const struct ranking *ranking, const char *domain);
 void rank_free(struct ranked *ranked);
 
 /* True when `wanted` is the name, or the part of it before a '/' or ':' ("cuda" takes "cuda:0/tensors"). */
 bool rank_domain_matches(const char *name, const char *wanted);
-
-/* Address space, not memory: reserved and file mappings. They never rank above memory. */
-bool rank_is_address_space(const char *domain);
 
 /*
  * Sets `leak` of every site, by surviving generations: a leak still holds blocks from at least 75 % of the

@@ -9,12 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/judge.h"
 #include "analysis/rank.h"
 #include "base/units.h"
 #include "capture/capture_folder.h"
 #include "cli/cmd_report.h"
 #include "model/model_load.h"
-#include "verdict/failed_requests.h"
 
 struct measuring {
 	const struct cmd_runs *runs;
@@ -42,8 +42,9 @@ is_same_program(const struct measuring *measuring, const char *path, const char 
 		                "its name with --program",
 		                path, program, wanted->program, measuring->runs->wanted_path);
 	if (first[0] != '\0' && strcmp(first, program) != 0)
-		return fail_set(fail, EXIT_USAGE, "%s: measured %s, the runs before it are of %s: give runs of one program",
-		                path, program, first);
+		return fail_set(fail, EXIT_USAGE,
+		                "%s: measured %s, the runs before it are of %s: all runs must be of one program", path, program,
+		                first);
 	return true;
 }
 
@@ -54,14 +55,16 @@ is_whole(const struct model *model, const char *path, struct fail *fail)
 	char bytes[UNITS_TEXT_BYTES];
 
 	if (model->capture_damage_count != 0)
-		return fail_set(fail, EXIT_CAPTURE,
-		                "%s; a gate needs whole captures: record again, or --salvage measures what is intact",
-		                model->damages[0]);
+		return fail_set(
+			fail, EXIT_CAPTURE,
+			"%s; a gate needs complete captures: record again, or use --salvage to measure the intact parts",
+			model->damages[0]);
 	if (unrecorded != 0)
-		return fail_set(fail, EXIT_CAPTURE,
-		                "%s: there was no room to record allocations of %s; a gate needs whole figures: record again "
-		                "with more address space (ulimit -v) or disk, or --salvage measures what was recorded",
-		                path, units_bytes(unrecorded, bytes));
+		return fail_set(
+			fail, EXIT_CAPTURE,
+			"%s: allocations of %s were not recorded, for lack of room; a gate needs complete figures: record again "
+			"with more address space (ulimit -v) or disk, or use --salvage to measure what was recorded",
+			path, units_bytes(unrecorded, bytes));
 	return true;
 }
 
@@ -75,15 +78,15 @@ are_lines_usable(const struct model *model, const char *path, bool is_salvage, s
 	(void)units_bytes(elsewhere, bytes);
 	if (!is_salvage && model_could_not_grow(model) && rank_elsewhere_worth_bytes(model) != 0)
 		return fail_set(fail, EXIT_CAPTURE,
-		                "%s: the capture could not grow: %s of what was held is booked at callers or at an unknown "
-		                "place; a gate needs the lines: record again with more room (the disk, ulimit -v), "
-		                "or --salvage compares what was recorded",
+		                "%s: the capture could not grow: %s is counted at callers or at an unknown place; a gate needs "
+		                "the lines: record again with more room (disk, ulimit -v), or use --salvage to compare "
+		                "what was recorded",
 		                path, bytes);
 	if (elsewhere != 0)
 		(void)fprintf(
 			stderr,
-			"kmemshim: %s: %s of what was held is booked at callers or at an unknown place, for want of room for its "
-			"stacks (%s): totals are whole; of lines those alone are judged that hold nothing of others\n",
+			"kmemshim: %s: %s is counted at callers or at an unknown place, for lack of room for its stacks (%s): "
+			"totals are exact; only lines with complete stacks are compared\n",
 			path, bytes,
 			model_could_not_grow(model) ? "the capture could not grow" : "KMEMSHIM_SITES_MAX, KMEMSHIM_CAPTURE_MAX");
 	return true;
@@ -103,6 +106,7 @@ add_run(const struct measuring *measuring, const char *path, const char *session
 	};
 	struct model *model = model_load(&wanted, fail);
 	char program[BASELINE_PROGRAM_BYTES];
+	struct judged_model judged;
 	struct verdict verdict;
 	bool is_usable;
 
@@ -114,15 +118,14 @@ add_run(const struct measuring *measuring, const char *path, const char *session
 	}
 	if (model->distrusted != NULL)
 		(void)fprintf(stderr, "kmemshim: %s\n", model->distrusted);
-	failed_requests_settle(model, verdict_now());
-	rank_leaks_classify(model);
-	verdict_decide(model, verdict_now(), &verdict);
+	judged = model_judge(model, verdict_now());
+	verdict_decide(judged, verdict_now(), &verdict);
 	is_usable = are_lines_usable(model, path, measuring->options->is_salvage, fail) &&
 	            cmd_report_check_project(model, measuring->options->project, fail) &&
 	            is_same_program(measuring, model->processes[0].path, baseline_program(model, program), fail) &&
 	            measuring->runs->judge(measuring->runs->context, model->processes[0].path, &verdict, fail);
 	if (is_usable)
-		baseline_add_run(measuring->builder, model);
+		baseline_add_run(measuring->builder, judged);
 	model_free(model);
 	return is_usable;
 }
@@ -139,12 +142,10 @@ add_argument(const struct measuring *measuring, const char *path, struct fail *f
 	for (size_t i = first; is_done && i < sessions.count; i++)
 		is_done = add_run(measuring, path, sessions.names[i], fail);
 	if (is_done && first != 0)
-		(void)fprintf(
-			stderr,
-			"kmemshim: %s: holds %zu sessions; the newest %s taken, older ones are left out: --runs N takes more\n",
-			path, sessions.count, sessions.count - first == 1 ? "is" : "are");
+		(void)fprintf(stderr, "kmemshim: %s: has %zu sessions; the newest %s used: --runs N uses more\n", path,
+		              sessions.count, sessions.count - first == 1 ? "is" : "are");
 	else if (is_done && sessions.count > 1)
-		(void)fprintf(stderr, "kmemshim: %s: holds %zu sessions, each of them a run\n", path, sessions.count);
+		(void)fprintf(stderr, "kmemshim: %s: has %zu sessions, each of them a run\n", path, sessions.count);
 	session_list_free(&sessions);
 	return is_done;
 }
@@ -193,7 +194,7 @@ cmd_runs_narrow(struct baseline *measured, struct baseline *before, const struct
 		for (size_t i = 0; i < measured->domain_count && used < sizeof(present); i++)
 			used += (size_t)snprintf(present + used, sizeof(present) - used, "%s%s", i != 0 ? ", " : "",
 			                         measured->domains[i].name);
-		return fail_set(fail, EXIT_USAGE, "--domain %s: nothing was recorded there; these runs have %s", domain,
+		return fail_set(fail, EXIT_USAGE, "--domain %s: nothing was recorded there; these runs have: %s", domain,
 		                present);
 	}
 	baseline_narrow(measured, domain);

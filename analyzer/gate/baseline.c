@@ -139,8 +139,9 @@ baseline_program(const struct model *model, char program[BASELINE_PROGRAM_BYTES]
 }
 
 void
-baseline_add_run(struct baseline_builder *builder, const struct model *model)
+baseline_add_run(struct baseline_builder *builder, struct judged_model judged)
 {
+	const struct model *model = judged.model;
 	size_t first = builder->count;
 
 	(void)baseline_program(model, builder->program);

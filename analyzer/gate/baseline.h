@@ -23,6 +23,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "analysis/judged.h"
 #include "base/fail.h"
 #include "base/place.h"
 #include "base/text_pool.h"
@@ -79,8 +80,7 @@ struct baseline {
 
 /* Collects runs one at a time, so that only one model is in memory. */
 struct baseline_builder *baseline_begin(void);
-/* rank_leaks_classify() must have run on the model. */
-void baseline_add_run(struct baseline_builder *builder, const struct model *model);
+void baseline_add_run(struct baseline_builder *builder, struct judged_model judged);
 /* Of the runs so far; "" = there are none. */
 const char *baseline_builder_program(const struct baseline_builder *builder);
 /* The name by which runs of the same program are known: "train.py"; an interpreter without its version: "python". */

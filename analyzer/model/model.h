@@ -3,7 +3,8 @@
  *
  * model_load() (model_load.h) reads every capture that was asked for (capture_reader.c, capture_folder.c), makes frames readable
  * (symbolizer.c for native ones, python_text.c for Python ones) and indexes the result (uthash). Afterwards nothing
- * reads a capture any more: rankings, verdict, baseline see only this. Read-only after load, single-threaded.
+ * reads a capture any more. model_judge() (analysis/judge.h) ends the making: rankings, verdict, baseline take what it returns, and
+ * nothing writes it. Single-threaded.
  *
  * Numbers are requested bytes unless the name says otherwise. Strings are valid UTF-8, owned by the model, never NULL
  * unless the comment says so.

@@ -51,10 +51,8 @@ has_python_frame(const struct report_site *site)
 
 /* `inner` is the frame that it called, if there is one: what calls start-up code is the program's, and says nothing. */
 static bool
-is_shown(const struct report_frame *frame, const struct report_frame *inner, bool has_python, bool is_native)
+is_shown(const struct report_frame *frame, const struct report_frame *inner, bool has_python)
 {
-	if (is_native)
-		return true;
 	if (strcmp(frame->relation, "started by") == 0) // forty frames of a library do not tell more than the user's own
 		return frame->is_user;
 	if (strcmp(frame->kind, "python") == 0)
@@ -161,7 +159,7 @@ find_caller(const struct report_site *site, const struct report_place *where, st
 			is_past = true;
 			continue;
 		}
-		if (!is_past || is_thread_start(&frame) || !is_shown(&frame, &inner, has_python, false) ||
+		if (!is_past || is_thread_start(&frame) || !is_shown(&frame, &inner, has_python) ||
 		    (is_found && !frame.is_user))
 			continue;
 		*caller = frame;
@@ -305,18 +303,7 @@ put_types(const struct report_line *line, FILE *stream)
 	if (used == 0)
 		return;
 	(void)text_clean(text, strlen(text));
-	(void)fprintf(stream, "%*sof   about %s%s\n", INDENT, "", text,
-	              line->are_types_older ? " when last looked at" : "");
-}
-
-/* Frames between those that are there. */
-static void
-put_gap(FILE *stream, uint32_t omitted)
-{
-	char count[UNITS_TEXT_BYTES];
-
-	(void)fprintf(stream, "%*s...  %s frame%s left out\n", INDENT, "", units_count(omitted, count),
-	              omitted == 1 ? "" : "s");
+	(void)fprintf(stream, "%*sof   about %s%s\n", INDENT, "", text, line->are_types_older ? " when last counted" : "");
 }
 
 /* How a list of frames ends: with those that there was no space for here, and those outside of all that were recorded. */
@@ -337,6 +324,122 @@ put_end(FILE *stream, unsigned left_out, uint32_t omitted)
 	(void)fputc('\n', stream);
 }
 
+/* --- which frames are shown -------------------------------------------------------------------------------------- */
+
+struct stack {
+	const struct report_site *site;
+	const struct report_place *where;
+	bool has_python;
+	bool is_users_only; // the user's own code stands outside of the line: of the callers nobody else's
+};
+
+/* Rows of a stack, to be written in this order. */
+struct choice {
+	struct {
+		const char *relation; // NULL = a gap
+		struct report_frame frame;
+	} rows[STACK_FRAMES_NATIVE + 1];
+	unsigned row_count;
+	unsigned frame_count;
+	unsigned left_out; // frames for which there was no space
+};
+
+static void
+choose(struct choice *choice, const struct report_frame *frame, const char *relation, unsigned frames_max)
+{
+	if (choice->frame_count == frames_max) {
+		choice->left_out++;
+		return;
+	}
+	choice->rows[choice->row_count].frame = *frame;
+	choice->rows[choice->row_count++].relation = relation;
+	choice->frame_count++;
+}
+
+static void
+choose_gap(struct choice *choice, const struct report_site *site, uint32_t number)
+{
+	if (site->frames_omitted != 0 && number == site->frames_before_gap)
+		choice->rows[choice->row_count++].relation = NULL;
+}
+
+static void
+choose_all(const struct report_site *site, struct choice *choice)
+{
+	for (uint32_t i = 0; i < site->frame_count; i++) {
+		struct report_frame frame = report_frame(site, i);
+
+		choose_gap(choice, site, i);
+		choose(choice, &frame, relation_of(&frame, true), STACK_FRAMES_NATIVE);
+	}
+}
+
+static bool
+is_shown_of(const struct stack *stack, uint32_t number, struct report_frame *frame)
+{
+	struct report_frame inner;
+
+	*frame = report_frame(stack->site, number);
+	inner = number > 0 ? report_frame(stack->site, number - 1) : *frame;
+	return is_shown(frame, &inner, stack->has_python);
+}
+
+/* What the line called: the frame directly inside. Returns the number of the line's own frame; the count of all: it is not there. */
+static uint32_t
+choose_inside(const struct stack *stack, struct choice *choice)
+{
+	struct report_frame inside = { .kind = NULL };
+
+	for (uint32_t i = 0; i < stack->site->frame_count; i++) {
+		struct report_frame frame;
+
+		choose_gap(choice, stack->site, i);
+		if (!is_shown_of(stack, i, &frame))
+			continue;
+		if (!is_place(&frame, stack->where)) {
+			inside = frame;
+			continue;
+		}
+		if (inside.kind != NULL)
+			choose(choice, &inside, "via", STACK_FRAMES);
+		return i;
+	}
+	return stack->site->frame_count;
+}
+
+/* Who called it, from the frame of that number outwards. is_of_user: the line is the user's. */
+static void
+choose_callers(const struct stack *stack, uint32_t first, bool is_of_user, struct choice *choice)
+{
+	for (uint32_t i = first; i < stack->site->frame_count; i++) {
+		struct report_frame frame;
+
+		choose_gap(choice, stack->site, i);
+		if (!is_shown_of(stack, i, &frame) || (stack->is_users_only && !frame.is_user) || is_thread_start(&frame))
+			continue;
+		/* What dispatches to the user's line is a loop of some library: one frame tells which. */
+		if (is_of_user && !stack->is_users_only && frame.relation[0] == '\0') {
+			choose(choice, &frame, "from", STACK_FRAMES + 1);
+			return;
+		}
+		choose(choice, &frame, relation_of(&frame, false), STACK_FRAMES);
+	}
+}
+
+static void
+put_choice(const struct report_site *site, const struct choice *choice, unsigned first, FILE *stream)
+{
+	char count[UNITS_TEXT_BYTES];
+
+	for (unsigned i = first; i < choice->row_count; i++) {
+		if (choice->rows[i].relation != NULL)
+			put_frame(stream, &choice->rows[i].frame, choice->rows[i].relation, "");
+		else
+			(void)fprintf(stream, "%*s...  %s frame%s left out\n", INDENT, "", units_count(site->frames_omitted, count),
+			              site->frames_omitted == 1 ? "" : "s");
+	}
+}
+
 /* --- one stack ------------------------------------------------------------------------------------------------- */
 
 /* The shim looks at what a stack holds, not at the line. */
@@ -350,80 +453,60 @@ put_python_only(const struct report_line *line, FILE *stream)
 	(void)units_bytes(site->live_bytes > site->peak_bytes ? site->live_bytes : site->peak_bytes, held);
 	if (line->site_count > 1)
 		(void)fprintf(stream,
-		              "%*s     (the largest of %s stacks of this line; it holds %s, too little for native frames: "
-		              "KMEMSHIM_NATIVE=to-python records them)\n",
+		              "%*s     (the largest of %s stacks of this line; it held %s, too little to record native "
+		              "frames: KMEMSHIM_NATIVE=to-python records them)\n",
 		              INDENT, "", units_count(line->site_count, count), held);
 	else
 		(void)fprintf(stream,
-		              "%*s     (it holds too little for native frames: KMEMSHIM_NATIVE=to-python records them)\n",
+		              "%*s     (it held too little to record native frames: KMEMSHIM_NATIVE=to-python records them)\n",
 		              INDENT, "");
 }
 
-/*
- * What the line called, and who called it: "via" the frame directly inside, "from" the callers outward: the user's own where
- * there are any; of a line of the user's else the first, of others all. Only Python frames, unless there are none or the native ones are wanted, in which case everything is
- * shown in order.
- */
-void
-render_text_stack(const struct report *report, const struct report_line *line, const struct render_options *options,
-                  FILE *stream)
+static void
+put_lost(const struct report *report, const struct report_site *site, FILE *stream)
 {
-	const struct report_site *site = &line->largest;
-	unsigned most = options->is_native ? STACK_FRAMES_NATIVE : STACK_FRAMES;
-	unsigned shown = 0;
-	unsigned left_out = 0;
-	bool has_python = has_python_frame(site);
-	bool is_past = !line->where.is_known;
-	bool is_of_user = false;
-	bool is_users_only = !options->is_native && has_user_callers(site, &line->where);
-	struct report_frame inside = { .kind = NULL };
-
-	put_types(line, stream);
-	if (options->is_native && site->is_python_only)
-		put_python_only(line, stream);
-	for (uint32_t i = 0; i < site->frame_count; i++) {
-		struct report_frame frame = report_frame(site, i);
-		struct report_frame inner = i > 0 ? report_frame(site, i - 1) : frame;
-
-		if (site->frames_omitted != 0 && i == site->frames_before_gap)
-			put_gap(stream, site->frames_omitted);
-		if (!is_shown(&frame, &inner, has_python, options->is_native))
-			continue;
-		if (!is_past && is_place(&frame, &line->where)) {
-			is_past = true;
-			is_of_user = frame.is_user;
-			if (inside.kind != NULL && !options->is_native) {
-				put_frame(stream, &inside, "via", "");
-				shown++;
-			}
-			/* Nobody but IPython calls a cell. */
-			if (!options->is_native && ((place_is_cell(frame.file) && !is_users_only) ||
-			                            (frame.relation[0] == '\0' && put_callers(stream, report, line))))
-				return;
-			if (!options->is_native)
-				continue;
-		}
-		inside = frame;
-		if ((!is_past && !options->is_native) || (is_past && is_users_only && !frame.is_user) ||
-		    (!options->is_native && is_thread_start(&frame)))
-			continue;
-		/* What dispatches to the user's line is a loop of some library: one frame tells which. */
-		if (is_past && is_of_user && !is_users_only && !options->is_native && frame.relation[0] == '\0') {
-			put_frame(stream, &frame, "from", "");
-			break;
-		}
-		if (shown < most) {
-			put_frame(stream, &frame, relation_of(&frame, options->is_native), "");
-			shown++;
-		} else {
-			left_out++;
-		}
-	}
-	put_end(stream, left_out, site->frames_before_gap == site->frame_count ? site->frames_omitted : 0);
 	if (site->lost[0] != '\0')
 		(void)fprintf(stream, "%*s(%s)\n", INDENT, "",
 		              strcmp(site->lost, "no-room") == 0    ? "no room was left for its stack"
 		              : strcmp(site->lost, "no-stack") == 0 ? "its stack could not be taken"
 		              : report->is_damaged                  ? "its stack was not finished, or is damaged"
 		                                                    : "its stack was not finished");
+}
+
+/*
+ * What the line called, and who called it: "via" the frame directly inside, "from" the callers outward: the user's own where
+ * there are any; of a line of the user's else the first, of others all. Only Python frames, unless there are none or the native
+ * ones are wanted, in which case everything is shown in order.
+ */
+void
+render_text_stack(const struct report *report, const struct report_line *line, const struct render_options *options,
+                  FILE *stream)
+{
+	const struct report_site *site = &line->largest;
+	const struct stack stack = { site, &line->where, has_python_frame(site), has_user_callers(site, &line->where) };
+	struct choice choice = { .row_count = 0 };
+	struct report_frame frame;
+	uint32_t number;
+	unsigned put = 0;
+
+	put_types(line, stream);
+	if (options->is_native) {
+		if (site->is_python_only)
+			put_python_only(line, stream);
+		choose_all(site, &choice);
+	} else if (!line->where.is_known) {
+		choose_callers(&stack, 0, false, &choice);
+	} else if ((number = choose_inside(&stack, &choice)) < site->frame_count) {
+		frame = report_frame(site, number);
+		put_choice(site, &choice, 0, stream);
+		put = choice.row_count;
+		/* Nobody but IPython calls a cell. */
+		if ((place_is_cell(frame.file) && !stack.is_users_only) ||
+		    (frame.relation[0] == '\0' && put_callers(stream, report, line)))
+			return;
+		choose_callers(&stack, number + 1, frame.is_user, &choice);
+	}
+	put_choice(site, &choice, put, stream);
+	put_end(stream, choice.left_out, site->frames_before_gap == site->frame_count ? site->frames_omitted : 0);
+	put_lost(report, site, stream);
 }

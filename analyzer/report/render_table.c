@@ -15,6 +15,7 @@
 #include "base/units.h"
 #include "report/render.h"
 #include "report/report.h"
+#include "report/table_rows.h"
 
 #define IMPORTS_SHOWN 3
 #define COLUMNS_MAX 7
@@ -166,7 +167,7 @@ put_library(const struct report_line *line, FILE *stream)
 		return;
 	(void)snprintf(name, sizeof(name), "%s", line->library);
 	(void)text_clean(name, strlen(name));
-	(void)fprintf(stream, "%20sin the own allocator of %s, which grew here (estimated)\n", "", name);
+	(void)fprintf(stream, "%20sin the allocator of %s, which grew here (estimated)\n", "", name);
 }
 
 struct table {
@@ -302,75 +303,74 @@ compare_by_bytes(const void *a, const void *b)
 	return left != right ? (left > right ? -1 : 1) : compare_by_label(a, b);
 }
 
-/* One row per module, all domains together; the largest first. The caller frees them. */
-static struct import *
-collect_imports(const struct report *report, const struct table *table, size_t *count, uint64_t *start_up)
+struct imports {
+	struct import *rows;
+	size_t count;
+	size_t room;
+	uint64_t start_up_bytes;
+};
+
+static void
+add_import(struct imports *imports, const struct report_line *line, uint64_t bytes)
 {
-	struct import *imports = NULL;
-	size_t room = 0;
-	size_t found = 0;
+	struct import *import;
 
-	*count = 0;
-	*start_up = 0;
-	for (size_t i = 0; i < report->line_total; i++) {
-		struct report_line line = report_line(report, i);
-		uint64_t bytes = line.is_import ? table->shown(&line) : 0;
+	if (line->is_start_up) {
+		imports->start_up_bytes += bytes;
+		return;
+	}
+	imports->rows = memory_grown(imports->rows, &imports->room, imports->count + 1, sizeof(*imports->rows));
+	import = &imports->rows[imports->count++];
+	import->bytes = bytes;
+	if (line->import[0] != '\0')
+		(void)snprintf(import->label, sizeof(import->label), "import %s", line->import);
+	else if (strstr(line->where.file, "importlib") != NULL) // the import system itself
+		(void)snprintf(import->label, sizeof(import->label), "the import system");
+	else
+		(void)place_words(&line->where, import->label);
+}
 
-		if (line.is_start_up)
-			*start_up += bytes;
-		if (bytes == 0 || line.is_start_up)
-			continue;
-		imports = memory_grown(imports, &room, found + 1, sizeof(*imports));
-		imports[found].bytes = bytes;
-		if (line.import[0] != '\0')
-			(void)snprintf(imports[found].label, sizeof(imports[found].label), "import %s", line.import);
-		else if (strstr(line.where.file, "importlib") != NULL) // the import system itself
-			(void)snprintf(imports[found].label, sizeof(imports[found].label), "the import system");
+/* One row per module, all domains together; the largest first. */
+static void
+join_imports(struct imports *imports)
+{
+	size_t joined = 0;
+
+	if (imports->count == 0)
+		return;
+	qsort(imports->rows, imports->count, sizeof(*imports->rows), compare_by_label);
+	for (size_t i = 0; i < imports->count; i++) {
+		if (i != 0 && compare_by_label(&imports->rows[joined - 1], &imports->rows[i]) == 0)
+			imports->rows[joined - 1].bytes += imports->rows[i].bytes;
 		else
-			(void)place_words(&line.where, imports[found].label);
-		found++;
+			imports->rows[joined++] = imports->rows[i];
 	}
-	if (found == 0)
-		return NULL;
-	qsort(imports, found, sizeof(*imports), compare_by_label);
-	for (size_t i = 0; i < found; i++) {
-		if (i != 0 && compare_by_label(&imports[*count - 1], &imports[i]) == 0)
-			imports[*count - 1].bytes += imports[i].bytes;
-		else
-			imports[(*count)++] = imports[i];
-	}
-	qsort(imports, *count, sizeof(*imports), compare_by_bytes);
-	return imports;
+	imports->count = joined;
+	qsort(imports->rows, joined, sizeof(*imports->rows), compare_by_bytes);
 }
 
 /* What imports and the interpreter's start left behind: nobody's doing, and often more than the culprit's. */
 static void
-put_imports(FILE *stream, const struct report *report, const struct table *table)
+put_imports(struct imports *imports, FILE *stream)
 {
 	char text[UNITS_TEXT_BYTES];
-	uint64_t start_up;
 	uint64_t all = 0;
 	uint64_t hidden = 0;
-	size_t count;
-	struct import *imports;
 
-	if (table->shown == shown_any)
-		return;
-	imports = collect_imports(report, table, &count, &start_up);
-	for (size_t i = 0; i < count; i++) {
-		all += imports[i].bytes;
-		hidden += i >= IMPORTS_SHOWN ? imports[i].bytes : 0;
+	join_imports(imports);
+	for (size_t i = 0; i < imports->count; i++) {
+		all += imports->rows[i].bytes;
+		hidden += i >= IMPORTS_SHOWN ? imports->rows[i].bytes : 0;
 	}
 	if (all != 0)
 		(void)fprintf(stream, "%9s  left by imports\n", units_bytes(all, text));
-	for (size_t i = 0; i < count && i < IMPORTS_SHOWN; i++)
-		(void)fprintf(stream, "%20s  %s\n", units_bytes(imports[i].bytes, text), imports[i].label);
-	if (count > IMPORTS_SHOWN)
-		(void)fprintf(stream, "%20s  %zu more module%s\n", units_bytes(hidden, text), count - IMPORTS_SHOWN,
-		              count - IMPORTS_SHOWN == 1 ? "" : "s");
-	if (start_up != 0)
-		(void)fprintf(stream, "%9s  started the interpreter\n", units_bytes(start_up, text));
-	free(imports);
+	for (size_t i = 0; i < imports->count && i < IMPORTS_SHOWN; i++)
+		(void)fprintf(stream, "%20s  %s\n", units_bytes(imports->rows[i].bytes, text), imports->rows[i].label);
+	if (imports->count > IMPORTS_SHOWN)
+		(void)fprintf(stream, "%20s  %zu more module%s\n", units_bytes(hidden, text), imports->count - IMPORTS_SHOWN,
+		              imports->count - IMPORTS_SHOWN == 1 ? "" : "s");
+	if (imports->start_up_bytes != 0)
+		(void)fprintf(stream, "%9s  interpreter start-up\n", units_bytes(imports->start_up_bytes, text));
 }
 
 /* --- the whole table ------------------------------------------------------------------------------------------- */
@@ -381,74 +381,56 @@ is_in_scope(const struct report_line *line, const struct render_options *options
 	return options->scope == RENDER_ALL || line->is_device == (options->scope == RENDER_DEVICES);
 }
 
-/* Too little of its domain to be worth a row. */
-static bool
-is_below_row_threshold(const struct table *table, const struct report_line *line)
-{
-	return table->shown != shown_any && table->shown(line) < line->domain_bytes / TRIFLE_PART;
-}
-
-static bool
-has_row(const struct table *table, const struct report_line *line, const struct render_options *options)
-{
-	return is_in_scope(line, options) && table->shown(line) != 0 && (!line->is_import || table->shown == shown_any);
-}
-
-static uint64_t
-in_memory_of(const struct table *table, const struct report_line *line)
-{
-	uint64_t untouched = table->shown != shown_any ? line->in_memory.untouched_bytes : 0;
-
-	return without(table->shown(line), untouched);
-}
-
-/* The number of the line that shows most in memory; no order may leave it out. report->line_total: there is none. */
-static size_t
-find_largest(const struct report *report, const struct table *table, const struct render_options *options)
-{
-	size_t largest = report->line_total;
-	uint64_t most = 0;
-
-	for (size_t i = 0; i < report->line_total; i++) {
-		struct report_line line = report_line(report, i);
-
-		if (!has_row(table, &line, options) || line.is_address_space || in_memory_of(table, &line) <= most)
-			continue;
-		most = in_memory_of(table, &line);
-		largest = i;
-	}
-	return largest;
-}
-
-/* Of the domains of all lines with something to show: what is left out by --top does not move columns. */
-static int
-domain_width_of(const struct report *report, const struct table *table, const struct render_options *options)
-{
-	size_t most = 0;
-
-	for (size_t i = 0; i < report->line_total; i++) {
-		struct report_line line = report_line(report, i);
-
-		if (has_row(table, &line, options) && !line.is_import && strlen(line.domain) > most)
-			most = strlen(line.domain);
-	}
-	return (int)most;
-}
-
-/* Lines without a row of their own. */
-struct rest {
-	uint64_t bytes;
+/* What a table is made of, gathered in one pass over all lines. */
+struct gathered {
+	struct table_line *lines; // that have something to show
 	size_t count;
+	struct layout layout;
+	struct imports imports;
+	bool has_imports; // in scope
 };
 
 static void
-put_rest(FILE *stream, const struct rest *rest, const char *what)
+gather(const struct report *report, const struct table *table, const struct render_options *options,
+       struct gathered *all)
+{
+	*all = (struct gathered){ .lines = memory_zeroed(report->line_total, sizeof(*all->lines)),
+		                      .layout = { .table = table, .has_released = report->is_at_exit } };
+	for (size_t i = 0; i < report->line_total; i++) {
+		struct report_line line = report_line_figures(report, i);
+		uint64_t shown = table->shown(&line);
+		uint64_t untouched = table->shown != shown_any ? line.in_memory.untouched_bytes : 0;
+
+		if (shown == 0)
+			continue;
+		if (line.is_import && table->shown != shown_any)
+			add_import(&all->imports, &line, shown);
+		if (!is_in_scope(&line, options))
+			continue;
+		all->has_imports = all->has_imports || line.is_import;
+		if (line.is_import && table->shown != shown_any)
+			continue;
+		/* What is left out by --top does not move columns. */
+		if (!line.is_import && (int)strlen(line.domain) > all->layout.domain_width)
+			all->layout.domain_width = (int)strlen(line.domain);
+		all->lines[all->count++] = (struct table_line){
+			.number = i,
+			.bytes = table->shown == shown_peak ? line.peak_bytes : line.live_bytes,
+			.in_memory_bytes = without(shown, untouched),
+			.is_address_space = line.is_address_space,
+			.is_small = table->shown != shown_any && shown < line.domain_bytes / TRIFLE_PART,
+		};
+	}
+}
+
+static void
+put_rest(FILE *stream, const struct table_rest *rest, const char *what)
 {
 	char text[UNITS_TEXT_BYTES];
 	char count[UNITS_TEXT_BYTES];
 
 	if (rest->count != 0)
-		(void)fprintf(stream, "%9s  %s in %s more line%s\n", units_bytes(rest->bytes, text), what,
+		(void)fprintf(stream, "%9s  %sin %s other line%s\n", units_bytes(rest->bytes, text), what,
 		              units_count(rest->count, count), rest->count == 1 ? "" : "s");
 }
 
@@ -465,65 +447,71 @@ has_address(const struct report_line *line, const struct render_options *options
 	return false;
 }
 
+/* What rows have that a reader may not know: said once, below the table. */
+struct remarks {
+	bool has_untouched;
+	bool has_relations;
+	bool has_addresses;
+};
+
+static void
+put_line(const struct report *report, size_t number, const struct layout *layout, const struct render_options *options,
+         struct remarks *remarks, FILE *stream)
+{
+	const struct table *table = layout->table;
+	struct report_line line = report_line(report, number);
+
+	put_row(stream, layout, &line);
+	if (table->shown == shown_live)
+		put_leaking(&line, stream);
+	if (table->shown != shown_any)
+		remarks->has_untouched = put_in_memory(&line, table->shown(&line), stream) || remarks->has_untouched;
+	put_library(&line, stream);
+	render_text_source(&line.where, stream);
+	render_text_stack(report, &line, options, stream);
+	remarks->has_relations = remarks->has_relations || line.where.relation[0] != '\0';
+	remarks->has_addresses = remarks->has_addresses || has_address(&line, options);
+}
+
+static void
+put_remarks(const struct remarks *remarks, FILE *stream)
+{
+	if (remarks->has_untouched)
+		(void)fprintf(stream, "%9s  order and shares count only what is in memory\n", "");
+	if (remarks->has_relations)
+		(void)fprintf(stream, "%9s  [while], [started by]: allocated by threads without Python frames; see README\n",
+		              "");
+	if (remarks->has_addresses)
+		(void)fprintf(stream, "%9s  NAME+0x...: no symbols for NAME; install its debug package, or build it with -g\n",
+		              "");
+}
+
 void
 render_text_lines(const struct report *report, const struct render_options *options, FILE *stream)
 {
 	const struct table *table = tables;
-	struct layout layout;
-	struct rest rest = { .count = 0 };
-	struct rest space = { .count = 0 }; // holds no memory: not in one sum with it
-	size_t shown = 0;
-	size_t largest;
-	bool has_imports = false;
-	bool has_relations = false;
-	bool has_addresses = false;
-	bool has_untouched = false;
+	struct gathered all;
+	struct table_rest rest;
+	struct table_rest space; // holds no memory: not in one sum with it
+	struct remarks remarks = { .has_untouched = false };
 
 	while (strcmp(table->ranking, report->ranking) != 0)
 		table++;
-	layout = (struct layout){ table, domain_width_of(report, table, options), report->is_at_exit };
-	largest = find_largest(report, table, options);
-	put_heading(stream, options->heading != NULL ? options->heading : report->heading, report->process_count, &layout);
-	for (size_t i = 0; i < report->line_total; i++) {
-		struct report_line line = report_line(report, i);
-
-		has_imports = has_imports || (line.is_import && is_in_scope(&line, options) && table->shown(&line) != 0);
-		if (!has_row(table, &line, options))
-			continue;
-		/* The last row is for the largest line that comes after it. */
-		if (shown >= report->line_count || (shown != 0 && is_below_row_threshold(table, &line)) ||
-		    (shown != 0 && shown + 1 == report->line_count && i < largest && largest < report->line_total)) {
-			struct rest *left = line.is_address_space ? &space : &rest;
-
-			left->count++;
-			left->bytes += table->shown == shown_peak ? line.peak_bytes : line.live_bytes;
-			continue;
-		}
-		put_row(stream, &layout, &line);
-		if (table->shown == shown_live)
-			put_leaking(&line, stream);
-		if (table->shown != shown_any)
-			has_untouched = put_in_memory(&line, table->shown(&line), stream) || has_untouched;
-		put_library(&line, stream);
-		render_text_source(&line.where, stream);
-		render_text_stack(report, &line, options, stream);
-		has_relations = has_relations || line.where.relation[0] != '\0';
-		has_addresses = has_addresses || has_address(&line, options);
-		shown++;
+	gather(report, table, options, &all);
+	table_rows_choose(all.lines, all.count, report->line_count, &rest, &space);
+	put_heading(stream, options->heading != NULL ? options->heading : report->heading, report->process_count,
+	            &all.layout);
+	for (size_t i = 0; i < all.count; i++) {
+		if (all.lines[i].has_row)
+			put_line(report, all.lines[i].number, &all.layout, options, &remarks, stream);
 	}
-	if (shown == 0 && rest.count + space.count == 0 && !has_imports)
+	if (all.count == 0 && !all.has_imports)
 		(void)fprintf(stream, "%9s  %s\n", "", table->nothing);
-	put_rest(stream, &rest, table->shown == shown_peak ? "held then" : "live");
-	put_rest(stream, &space, "of address space");
-	if (has_untouched)
-		(void)fprintf(stream, "%9s  rows, and their share of the domain, go by what is in memory\n", "");
-	if (has_relations)
-		(void)fprintf(stream, "%9s  [while], [started by]: allocated by threads without Python frames; see README\n",
-		              "");
-	if (has_addresses)
-		(void)fprintf(
-			stream, "%9s  NAME+0x...: NAME has no symbols here; its debug package, or building with -g, brings names\n",
-			"");
+	put_rest(stream, &rest, "");
+	put_rest(stream, &space, "of address space ");
+	put_remarks(&remarks, stream);
 	if (options->scope != RENDER_DEVICES)
-		put_imports(stream, report, table);
+		put_imports(&all.imports, stream);
+	free(all.imports.rows);
+	free(all.lines);
 }

@@ -18,13 +18,17 @@
 #include "model/model.h"
 #include "report/report_build.h"
 #include "symbols/source_lines.h"
-#include "verdict/failed_requests.h"
+#include "analysis/judge.h"
+#include "verdict/phrases.h"
 #include "verdict/verdict.h"
 
 struct report_rows {
-	struct model *model;
+	struct judged_model judged;
+	const struct model *model; // the same
 	struct ranked *ranked;
 	struct verdict verdict;
+	struct report_finding findings[VERDICT_FINDINGS_MAX];
+	char places[VERDICT_FINDINGS_MAX][PLACE_TEXT_BYTES];
 	struct report_memory memory;
 	struct source_lines *sources;
 	char **texts; // made here, freed with the report
@@ -39,40 +43,38 @@ struct loss {
 };
 
 static const struct loss losses[KMEM_LOSS_COUNT] = {
-	[KMEM_LOST_EVENTS] = { "allocation that was not recorded: no room", "allocations that were not recorded: no room",
-	                       true },
+	[KMEM_LOST_EVENTS] = { "allocation not recorded: no room", "allocations not recorded: no room", true },
 	[KMEM_LOST_EVENT_BYTES] = { NULL, "in allocations that were not recorded", true },
-	[KMEM_LOST_SITES] = { "allocation booked at a caller or without its stack: no room for more stacks",
-	                      "allocations booked at a caller or without their stack: no room for more stacks", true },
+	[KMEM_LOST_SITES] = { "allocation counted at a caller or without a stack: no room for more stacks",
+	                      "allocations counted at a caller or without a stack: no room for more stacks", true },
 	[KMEM_LOST_STACKS] = { "allocation whose stack could not be taken", "allocations whose stack could not be taken",
 	                       true },
-	[KMEM_LOST_UNKNOWN_FREES] = { "block was released that nobody was seen to get (from before the recording, or of another heap)",
-	                              "blocks were released that nobody was seen to get (from before the recording, or of another heap)",
+	[KMEM_LOST_UNKNOWN_FREES] = { "release of an unknown block (from before the recording, or of another allocator)",
+	                              "releases of unknown blocks (from before the recording, or of another allocator)",
 	                              false },
-	[KMEM_LOST_MISSED_FREES] = { "block given out again without a release that was seen",
-	                             "blocks given out again without a release that was seen", false },
-	[KMEM_LOST_REENTRANT] = { "allocation made while the shim was at work (signal handlers)",
-	                          "allocations made while the shim was at work (signal handlers)", true },
+	[KMEM_LOST_MISSED_FREES] = { "block used again without a recorded release",
+	                             "blocks used again without a recorded release", false },
+	[KMEM_LOST_REENTRANT] = { "allocation made inside the recorder (by a signal handler)",
+	                          "allocations made inside the recorder (by signal handlers)", true },
 	[KMEM_LOST_UNWINDS] = { "native stack that ends before the outermost frame",
 	                        "native stacks that end before the outermost frame", false },
 	[KMEM_LOST_PYTHON_FRAMES] = { "Python frame that failed a check", "Python frames that failed a check", true },
-	[KMEM_LOST_PYTHON_TEXT] = { "time that a Python function on a stack had no room for its name or lines",
-	                            "times that a Python function on a stack had no room for its name or lines", true },
+	[KMEM_LOST_PYTHON_TEXT] = { "time there was no room for the name or lines of a Python function",
+	                            "times there was no room for the name or lines of a Python function", true },
 	[KMEM_LOST_MODULES] = { "shared object that could not be described", "shared objects that could not be described",
 	                        true },
 	[KMEM_LOST_TEARDOWN_EVENTS] = { "event after Python began to shut down: left out",
-	                                "events after Python began to shut down, releases for the most part: left out",
-	                                false },
+	                                "events after Python began to shut down, mostly releases: left out", false },
 	[KMEM_LOST_GROWTH] = { "time the capture could not grow", "times the capture could not grow", true },
-	[KMEM_LOST_FALLBACK_UNWINDS] = { "stack that needed the slow way", "stacks that needed the slow way", false },
-	[KMEM_LOST_INHERITED_FREES] = { "block that a forked child had from its parent and released: in no figure",
-	                                "blocks that forked children had from their parents and released: in no figure",
-	                                false },
-	[KMEM_LOST_CONTEXTS] = { "context beyond the 64 that are told apart: what it held at its end seems to be still there",
-	                         "contexts beyond the 64 that are told apart: what they held at their end seems to be still there",
+	[KMEM_LOST_FALLBACK_UNWINDS] = { "stack that needed the slow unwinder", "stacks that needed the slow unwinder",
+	                                 false },
+	[KMEM_LOST_INHERITED_FREES] = { "inherited block released by a forked child: in no figure",
+	                                "inherited blocks released by forked children: in no figure", false },
+	[KMEM_LOST_CONTEXTS] = { "device context beyond the 64 that can be told apart: its memory seems live after its end",
+	                         "device contexts beyond the 64 that can be told apart: their memory seems live after their end",
 	                         true },
-	[KMEM_LOST_NATIVE_PATHS] = { "line of Python has thousands of native ways: further small blocks of it are listed without native frames",
-	                             "lines of Python have thousands of native ways: further small blocks of theirs are listed without native frames",
+	[KMEM_LOST_NATIVE_PATHS] = { "Python line with thousands of native stacks: its further small blocks have no native frames",
+	                             "Python lines with thousands of native stacks: their further small blocks have no native frames",
 	                             false },
 };
 
@@ -105,8 +107,8 @@ offset_of(const struct model_frame *frame)
 	return is_nameless && frame->module[0] != '\0' ? frame->module_offset : 0;
 }
 
-struct report_place
-report_place_of(const struct report_rows *rows, const struct model_site *site)
+static struct report_place
+place_without_source(const struct model_site *site)
 {
 	const struct model_frame *frame = site != NULL ? site->where : NULL;
 	struct report_place place = { .file = "", .function = "", .module = "", .relation = "", .source = "" };
@@ -120,6 +122,17 @@ report_place_of(const struct report_rows *rows, const struct model_site *site)
 	place.module = frame->module;
 	place.offset = offset_of(frame);
 	place.relation = model_relation_name(site->where_relation);
+	return place;
+}
+
+struct report_place
+report_place_of(const struct report_rows *rows, const struct model_site *site)
+{
+	const struct model_frame *frame = site != NULL ? site->where : NULL;
+	struct report_place place = place_without_source(site);
+
+	if (frame == NULL)
+		return place;
 	if (frame->kind == MODEL_FRAME_PYTHON || (frame->file[0] == '/' && frame->built_ns != 0)) {
 		const struct model_process *process = &rows->model->processes[site->process];
 		const struct source_place source = {
@@ -181,8 +194,8 @@ build_domains(struct report *report, const struct model *model)
 			.peak_resident_bytes = domain->peak_resident_bytes,
 			.untouched_bytes = domain->untouched_bytes,
 			.returned_bytes = domain->returned_bytes,
-			.is_address_space = rank_is_address_space(domain->name),
-			.is_device = device_parts_is_driver(domain->name),
+			.is_address_space = domain_is_address_space(domain->id.kind),
+			.is_device = domain_is_driver(domain->id.kind),
 			.is_at_refusal = domain->is_at_refusal,
 		};
 		if (device_parts_of(model, (unsigned)i, NULL, &parts)) {
@@ -341,7 +354,7 @@ report_rank(struct report *report, const struct ranking *ranking, const struct r
 	if (options->domain != NULL && !has_domain(rows->model, options->domain, fail))
 		return false;
 	rank_free(rows->ranked);
-	rows->ranked = rank_run(rows->model, ranking, options->domain);
+	rows->ranked = rank_run(rows->judged, ranking, options->domain);
 	report->domain = options->domain;
 	report->ranking = ranking->name;
 	report->heading = ranking->heading;
@@ -353,6 +366,24 @@ report_rank(struct report *report, const struct ranking *ranking, const struct r
 	return true;
 }
 
+static const struct report_finding *
+findings_of(struct report_rows *rows, size_t *count)
+{
+	*count = rows->verdict.finding_count;
+	for (size_t i = 0; i < *count; i++) {
+		const struct finding *from = &rows->verdict.findings[i];
+
+		rows->findings[i] = (struct report_finding){
+			.kind = finding_name(from->kind),
+			.bytes = from->bytes,
+			.share_ppm = verdict_share(from->bytes, from->whole_bytes),
+			.where = from->line.site_count != 0 ? verdict_line_text(&from->line, rows->places[i]) : NULL,
+			.confidence = verdict_confidence_name(from->confidence),
+		};
+	}
+	return rows->findings;
+}
+
 struct report *
 report_build(struct model *model, const struct ranking *ranking, const struct report_options *options,
              struct fail *fail)
@@ -361,20 +392,19 @@ report_build(struct model *model, const struct ranking *ranking, const struct re
 	struct report_rows *rows = memory_zeroed(1, sizeof(*rows));
 
 	report->rows = rows;
+	rows->judged = model_judge(model, verdict_now());
 	rows->model = model;
 	rows->sources = source_lines_new(sources_since(model));
 	for (size_t i = 0; i < model->cell_count; i++)
 		source_lines_add(rows->sources, model->cells[i].file, model->cells[i].text);
-	failed_requests_settle(model, verdict_now());
-	rank_leaks_classify(model);
 	if (!report_rank(report, ranking, options, fail)) {
 		report_free(report);
 		return NULL;
 	}
 	if (options->is_verdict_of_domain)
-		verdict_decide_domain(model, verdict_now(), options->domain, &rows->verdict);
+		verdict_decide_domain(rows->judged, verdict_now(), options->domain, &rows->verdict);
 	else
-		verdict_decide(model, verdict_now(), &rows->verdict);
+		verdict_decide(rows->judged, verdict_now(), &rows->verdict);
 	report->verdict = (struct report_verdict){
 		.domain = options->is_verdict_of_domain ? options->domain : NULL,
 		.cause = verdict_cause_name(rows->verdict.cause),
@@ -382,6 +412,9 @@ report_build(struct model *model, const struct ranking *ranking, const struct re
 		.text = rows->verdict.text,
 		.next = rows->verdict.next,
 	};
+	report->verdict.findings = findings_of(rows, &report->verdict.finding_count);
+	report->verdict.advice = rows->verdict.advice;
+	report->verdict.advice_count = rows->verdict.advice_count;
 	report->verdict.untouched_bytes = rows->verdict.untouched_bytes;
 	report->verdict.memory = report_memory_of(rows, &rows->verdict.memory, &rows->memory);
 	report->session = model->session;
@@ -487,14 +520,15 @@ has_last_sample(const struct model_process *process)
 }
 
 struct report_line
-report_line(const struct report *report, size_t number)
+report_line_figures(const struct report *report, size_t number)
 {
 	const struct report_rows *rows = report->rows;
 	const struct rank_line *line = &rows->ranked->lines[number];
 	const struct model_domain *domain = &rows->model->domains[line->domain];
-	struct report_line made = {
+
+	return (struct report_line){
 		.domain = domain->name,
-		.where = report_place_of(rows, line->largest),
+		.where = place_without_source(line->largest),
 		.live_bytes = line->live_bytes,
 		.live_count = line->live_count,
 		.released_bytes = line->released_bytes,
@@ -508,15 +542,20 @@ report_line(const struct report *report, size_t number)
 		.leak = leak_of(line->telling),
 		.leaking_bytes = line->leaking_bytes,
 		.may_be_built_once = rank_may_be_built_once(line->telling),
-		.is_device = device_parts_is_driver(domain->name),
-		.is_address_space = rank_is_address_space(domain->name),
+		.is_device = domain_is_driver(domain->id.kind),
+		.is_address_space = domain_is_address_space(domain->id.kind),
 		.is_import = line->is_import,
 		.is_start_up = line->is_import && rank_is_start_up(line->largest),
 		.import = line->is_import ? line->largest->import : "",
 		.first_site = line->first_site,
 		.site_count = line->site_count,
-		.largest = make_site(rows, line->largest),
 	};
+}
+
+/* The kinds of objects of all its sites. */
+static void
+add_types(const struct report_rows *rows, const struct rank_line *line, struct report_line *made)
+{
 	struct model_type types[MODEL_TYPES_MAX];
 	unsigned type_count = 0;
 	uint64_t counted = 0;
@@ -526,14 +565,25 @@ report_line(const struct report *report, size_t number)
 
 		for (unsigned j = 0; j < site->type_count; j++)
 			model_type_add(types, &type_count, site->types[j].name, site->types[j].count);
-		made.are_types_older = made.are_types_older ||
-		                       (site->type_count != 0 && !has_last_sample(&rows->model->processes[site->process]));
+		made->are_types_older = made->are_types_older ||
+		                        (site->type_count != 0 && !has_last_sample(&rows->model->processes[site->process]));
 	}
 	for (unsigned i = 0; i < type_count; i++)
 		counted += types[i].count;
 	/* Blocks without a kind are expected: what lists and dictionaries keep their items in. */
-	made.are_types_older = made.are_types_older && (counted < line->live_count / 2 || counted / 2 > line->live_count);
-	made.type_count = copy_types(made.types, types, type_count);
+	made->are_types_older = made->are_types_older && (counted < line->live_count / 2 || counted / 2 > line->live_count);
+	made->type_count = copy_types(made->types, types, type_count);
+}
+
+struct report_line
+report_line(const struct report *report, size_t number)
+{
+	const struct rank_line *line = &report->rows->ranked->lines[number];
+	struct report_line made = report_line_figures(report, number);
+
+	made.where = report_place_of(report->rows, line->largest);
+	made.largest = make_site(report->rows, line->largest);
+	add_types(report->rows, line, &made);
 	return made;
 }
 

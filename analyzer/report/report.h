@@ -45,6 +45,14 @@ struct report_part {
 
 struct report_memory;
 
+struct report_finding {
+	const char *kind; // finding_name()
+	uint64_t bytes;   // 0 = no amount
+	uint64_t share_ppm;
+	const char *where; // a line as texts write it; NULL = none
+	const char *confidence;
+};
+
 struct report_verdict {
 	const char *cause;
 	const char *confidence; // "certain", "likely", "possible", "unknown"
@@ -52,7 +60,11 @@ struct report_verdict {
 	const char *next;
 	const struct report_memory *memory; // where what was in memory was; NULL = nobody looked
 	uint64_t untouched_bytes;           // asked for, not in memory, and told in text; 0 = no
-	const char *domain;                 // what text and next are about; NULL = the end of the program
+	size_t finding_count;
+	const struct report_finding *findings; // in the order of the text
+	size_t advice_count;
+	const char *const *advice; // names of what next says
+	const char *domain;        // what text and next are about; NULL = the end of the program
 };
 
 struct report_domain {
@@ -333,7 +345,7 @@ struct report {
 };
 
 /*
- * model     rank_leaks_classify() is run on it
+ * model     is judged (model_judge()), and must outlive the report
  * returns   NULL and *fail filled when options.domain is none of the capture's
  */
 struct report *report_build(struct model *model, const struct ranking *ranking, const struct report_options *options,
@@ -346,6 +358,8 @@ bool report_rank(struct report *report, const struct ranking *ranking, const str
 
 /* Rows by number from 0, in ranking order; made when asked for: a capture may have 100,000. */
 struct report_line report_line(const struct report *report, size_t number);
+/* The same without the text of the line, its types and its largest site, which take time. */
+struct report_line report_line_figures(const struct report *report, size_t number);
 struct report_site report_site(const struct report *report, size_t number);
 struct report_frame report_frame(const struct report_site *site, uint32_t number);
 

@@ -10,17 +10,17 @@ static const struct resident_part {
 	const char *name;
 	const char *meaning;
 } resident_parts[KMEM_RESIDENT_PARTS] = {
-	[KMEM_RESIDENT_OTHER] = { "not attributed", "made by direct system calls, or by libraries for themselves" },
-	[KMEM_RESIDENT_BRK] = { "brk", "malloc's, below the program break" },
-	[KMEM_RESIDENT_HEAP] = { "heap", "malloc's other mappings, with what is free in them" },
+	[KMEM_RESIDENT_OTHER] = { "not attributed", "mapped by direct system calls or by libraries" },
+	[KMEM_RESIDENT_BRK] = { "brk", "malloc, below the program break" },
+	[KMEM_RESIDENT_HEAP] = { "heap", "malloc's other mappings, with their free parts" },
 	[KMEM_RESIDENT_MMAP] = { "mmap", "" },
 	[KMEM_RESIDENT_RESERVED] = { "reserved", "" },
 	[KMEM_RESIDENT_PYTHON_ARENA] = { "python/arena", "" },
 	[KMEM_RESIDENT_SHARED] = { "shared", "" },
 	[KMEM_RESIDENT_FILE] = { "file", "" },
 	[KMEM_RESIDENT_PROGRAM] = { "program", "and its libraries, code and data" },
-	[KMEM_RESIDENT_STACKS] = { "stacks", "of its threads" },
-	[KMEM_RESIDENT_OWN] = { "kmemshim", "what recording takes" },
+	[KMEM_RESIDENT_STACKS] = { "stacks", "of all threads" },
+	[KMEM_RESIDENT_OWN] = { "kmemshim", "used by the recording" },
 	[KMEM_RESIDENT_INHERITED] = { "inherited", "from before the fork" },
 };
 

@@ -10,7 +10,7 @@
 #include "analysis/rank.h"
 #include "base/memory.h"
 #include "report/report_build.h"
-#include "verdict/failed_requests.h"
+#include "analysis/failed_requests.h"
 
 static int
 compare_places(const void *left, const void *right)
@@ -67,13 +67,13 @@ add_holders(const struct report *report, const struct model *model, const struct
 }
 
 static uint64_t
-held_in(const struct model *model, const struct model_failed *failed, const char *name)
+held_in(const struct model *model, const struct model_failed *failed, enum domain_kind kind)
 {
-	for (size_t i = 0; i < failed->domain_count; i++) {
-		if (strcmp(model->domains[i].name, name) == 0)
-			return failed->domain_bytes[i];
-	}
-	return 0;
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < failed->domain_count; i++)
+		bytes += model->domains[i].id.kind == kind ? failed->domain_bytes[i] : 0;
+	return bytes;
 }
 
 static void
@@ -84,17 +84,17 @@ compose(const struct report *report, const struct model *model, const struct mod
 	struct device_parts parts;
 	uint64_t used_bytes = failed->total_bytes - failed->free_bytes;
 
-	if (!device_parts_is_driver(model->domains[failed->domain].name))
+	if (!domain_is_driver(model->domains[failed->domain].id.kind))
 		return;
-	if (device_parts_is_device(model->domains[device].name))
+	if (model->domains[device].id.kind == DOMAIN_DEVICE)
 		request->device = model->domains[device].name;
 	request->free_bytes = failed->free_bytes;
 	request->total_bytes = failed->total_bytes;
 	if (!failed->has_held)
 		return;
 	request->is_composed = true;
-	request->pinned_bytes = held_in(model, failed, "cuda/pinned") + held_in(model, failed, "hip/pinned");
-	request->managed_bytes = held_in(model, failed, "cuda/managed") + held_in(model, failed, "hip/managed");
+	request->pinned_bytes = held_in(model, failed, DOMAIN_PINNED);
+	request->managed_bytes = held_in(model, failed, DOMAIN_MANAGED);
 	if (device_parts_of(model, device, failed, &parts)) {
 		request->live_bytes = parts.live_bytes;
 		request->tensor_bytes = parts.tensor_bytes;

@@ -13,7 +13,7 @@
 
 #include "base/units.h"
 #include "model/model_library.h"
-#include "verdict/failed_requests.h"
+#include "analysis/failed_requests.h"
 #include "verdict/phrases.h"
 
 #define WORTH_LEAKING_BYTES (UINT64_C(1) << 20) // as in a check
@@ -49,7 +49,7 @@ if_data_set(const struct verdict *verdict, const struct rank_line *line)
 		return "; if it is a data set, load less of it at once";
 	if (line->released_bytes >= line->live_bytes / 2)
 		return "; unless all of it is meant to be kept until the program exits";
-	return verdict->lost_child == NULL ? "; if it is a data set, nothing needs doing" : "";
+	return verdict->lost_child == NULL ? "; if it is a data set, no action is needed" : "";
 }
 
 static void
@@ -288,8 +288,7 @@ static const struct advice device_rows[] = {
 static bool
 is_pinned_much(const struct verdict_facts *facts, const struct verdict *verdict)
 {
-	bool is_refused = facts->refused != NULL &&
-	                  device_parts_is_pinned(facts->model->domains[facts->refused->domain].name);
+	bool is_refused = facts->refused != NULL && facts->model->domains[facts->refused->domain].id.kind == DOMAIN_PINNED;
 
 	return verdict->end != VERDICT_END_OK && verdict->end != VERDICT_END_RUNNING && facts->top_pinned.site_count != 0 &&
 	       (is_refused || facts->pinned_bytes > facts->live_bytes);
@@ -523,7 +522,7 @@ ADVICE_TEXT(say_child_objects, "record small Python objects too: `kmemshim run -
                                "give the program more memory")
 ADVICE_TEXT(say_see_child, "`kmemshim report " VERDICT_CHILD
                            "` shows what the child process held that was ended; if a pool ended it as "
-                           "it closed, nothing needs doing")
+                           "it closed, no action is needed")
 
 static void
 say_children_hold_less(const struct verdict_facts *facts, struct verdict *verdict)
@@ -570,8 +569,8 @@ ADVICE_TEST(is_line_known, facts->top_live.site_count != 0)
 ADVICE_TEST(is_anything, true)
 
 ADVICE_TEXT(say_import_less, "give the program more memory, or import less: no line of it holds much")
-ADVICE_TEXT(say_nothing, "nothing needs doing")
-ADVICE_TEXT(say_nothing_see_peak, "nothing needs doing; `kmemshim peak " VERDICT_CAPTURE "` shows who made the peak")
+ADVICE_TEXT(say_nothing, "no action is needed")
+ADVICE_TEXT(say_nothing_see_peak, "no action is needed; `kmemshim peak " VERDICT_CAPTURE "` shows who made the peak")
 ADVICE_TEXT(say_see_peak, "`kmemshim peak " VERDICT_CAPTURE "` shows who held the memory")
 
 static void
@@ -605,7 +604,7 @@ say_python_objects(const struct verdict_facts *facts, struct verdict *verdict)
 static void
 say_growth_kept(const struct verdict_facts *facts, const struct rank_line *growing, struct verdict *verdict)
 {
-	if (device_parts_is_tensors(facts->model->domains[growing->domain].name))
+	if (facts->model->domains[growing->domain].id.kind == DOMAIN_TENSORS)
 		say_tensors_kept(growing, if_data_set(verdict, growing), verdict);
 	else
 		say_blocks_kept(facts, growing, verdict);
@@ -634,7 +633,7 @@ say_nothing_yet(const struct verdict_facts *facts, struct verdict *verdict)
 	char place[PLACE_TEXT_BYTES];
 
 	say_next(verdict,
-	         "nothing needs doing yet; `kmemshim leaks " VERDICT_CAPTURE
+	         "no action is needed yet; `kmemshim leaks " VERDICT_CAPTURE
 	         "` shows which lines accumulate (%s in all, most at %s)",
 	         units_bytes(facts->leaking_bytes, bytes), verdict_line_text(&facts->most_leaking, place));
 }
@@ -696,15 +695,15 @@ is_asked_arena(const struct verdict_facts *facts)
 {
 	const struct model_domain *largest = facts->asked.largest;
 
-	return strcmp(largest->name, "python/arena") == 0 && // "python" is wanted, too
-	       verdict_left_by_imports(facts->model, largest->name, false) <= largest->live_bytes / 2;
+	return largest->id.kind == DOMAIN_PYTHON_ARENA && // "python" is wanted, too
+	       verdict_left_by_imports(facts->model, largest, false) <= largest->live_bytes / 2;
 }
 
 ADVICE_TEST(is_asked_refused,
             facts->refused != NULL &&
                 rank_domain_matches(facts->model->domains[facts->refused->domain].name, facts->asked.name))
 ADVICE_TEST(is_asked_device_empty,
-            facts->asked.largest->peak_bytes == 0 && device_parts_is_device(facts->asked.largest->name))
+            facts->asked.largest->peak_bytes == 0 && facts->asked.largest->id.kind == DOMAIN_DEVICE)
 ADVICE_TEST(is_asked_empty, facts->asked.largest->peak_bytes == 0)
 ADVICE_TEST(is_asked_steady, facts->asked.growing.site_count == 0 && !is_asked_arena(facts))
 ADVICE_TEST(is_asked_in_arenas, facts->asked.growing.site_count == 0 || verdict_is_arena(facts, &facts->asked.growing))

@@ -129,7 +129,7 @@ judge_shm_full(const struct verdict_facts *facts)
 	for (size_t i = 0; i < facts->model->domain_count; i++) {
 		const struct model_domain *domain = &facts->model->domains[i];
 
-		if (strcmp(domain->name, "shared") == 0 && domain->live_bytes >= shm / 10 * 9)
+		if (domain->id.kind == DOMAIN_SHARED && domain->live_bytes >= shm / 10 * 9)
 			return VERDICT_LIKELY;
 	}
 	return VERDICT_NOT_SO;

@@ -14,7 +14,7 @@
 #include "analysis/device_parts.h"
 #include "base/memory.h"
 #include "capture/kill_counters.h"
-#include "verdict/failed_requests.h"
+#include "analysis/failed_requests.h"
 
 #define NEAR_LIMIT_PERCENT 97     // charged of the limit at the last heartbeat; measured at kills: 98 and more
 #define FAR_FROM_LIMIT_PERCENT 80 // below this, memory is not the suspect
@@ -258,16 +258,10 @@ is_line_of(const struct ranked *ranked, const struct rank_line *line, const bool
 	return is_part;
 }
 
-static bool
-is_host_memory(const char *domain)
-{
-	return !rank_is_address_space(domain) && !device_parts_is_driver(domain);
-}
-
 bool
 verdict_is_arena(const struct verdict_facts *facts, const struct rank_line *line)
 {
-	return line->site_count != 0 && strcmp(facts->model->domains[line->domain].name, "python/arena") == 0;
+	return line->site_count != 0 && facts->model->domains[line->domain].id.kind == DOMAIN_PYTHON_ARENA;
 }
 
 /*
@@ -280,7 +274,7 @@ tells_more(const struct verdict_facts *facts, const struct rank_line *line)
 	uint64_t live_bytes = 0;
 
 	for (size_t i = 0; i < facts->model->domain_count; i++) {
-		if (is_host_memory(facts->model->domains[i].name))
+		if (domain_is_host(facts->model->domains[i].id.kind))
 			live_bytes += facts->model->domains[i].live_bytes;
 	}
 	return verdict_is_arena(facts, &facts->top_live) && facts->top_live.live_bytes < live_bytes / 2 &&
@@ -302,7 +296,7 @@ find_next(struct verdict_facts *facts, const struct ranked *live)
 		const struct rank_line *line = &live->lines[i];
 
 		if (line->tier != 0 || line->first_site == facts->top_live.first_site || verdict_is_arena(facts, line) ||
-		    !is_host_memory(facts->model->domains[line->domain].name))
+		    !domain_is_host(facts->model->domains[line->domain].id.kind))
 			continue;
 		if (line->live_bytes >= facts->top_live.live_bytes / NEXT_PART &&
 		    line->live_bytes >= facts->live_bytes / NEXT_LIVE_PART)
@@ -323,7 +317,7 @@ find_beside_arenas(struct verdict_facts *facts, const struct ranked *live)
 		const struct rank_line *line = &live->lines[i];
 
 		if (line->leak == MODEL_LEAK_LEAK && !verdict_is_arena(facts, line) && line->where != NULL &&
-		    line->where->is_user && is_host_memory(facts->model->domains[line->domain].name) &&
+		    line->where->is_user && domain_is_host(facts->model->domains[line->domain].id.kind) &&
 		    line->leaking_bytes >= facts->top_live.live_bytes / BESIDE_ARENAS_PART &&
 		    line->leaking_bytes > facts->beside_arenas.leaking_bytes)
 			facts->beside_arenas = *line;
@@ -340,7 +334,7 @@ left_by_imports(const struct model *model, const bool *is_meant)
 		const struct model_site *site = &model->sites[i];
 
 		if (site->leak != MODEL_LEAK_IMPORT || site->live_bytes == 0 || rank_is_start_up(site) ||
-		    !is_host_memory(model->domains[site->domain].name))
+		    !domain_is_host(model->domains[site->domain].id.kind))
 			continue;
 		if (site->process_count > 1)
 			return 0;
@@ -368,12 +362,11 @@ gather_live(struct verdict_facts *facts)
 		bool is_first = facts->top_live.site_count == 0;
 		uint32_t processes;
 
-		if (line->tier != 0 || line->live_bytes == 0 || !is_host_memory(model->domains[line->domain].name) ||
+		if (line->tier != 0 || line->live_bytes == 0 || !domain_is_host(model->domains[line->domain].id.kind) ||
 		    !is_line_of(live, line, is_meant, site_live, &processes))
 			continue;
 		if (is_first || tells_more(facts, line)) {
 			facts->top_live = *line;
-			facts->top_live_domain = model->domains[line->domain].name;
 			facts->top_live_processes = processes;
 		}
 		if (!is_first || !verdict_is_arena(facts, line))
@@ -383,7 +376,7 @@ gather_live(struct verdict_facts *facts)
 	for (size_t i = 0; i < live->line_count; i++) {
 		const struct rank_line *line = &live->lines[i];
 
-		if (line->leak != MODEL_LEAK_LEAK || !is_host_memory(model->domains[line->domain].name) ||
+		if (line->leak != MODEL_LEAK_LEAK || !domain_is_host(model->domains[line->domain].id.kind) ||
 		    rank_may_be_built_once(line->telling))
 			continue;
 		facts->leaking_bytes += line->leaking_bytes;
@@ -417,7 +410,7 @@ gather_live(struct verdict_facts *facts)
 			const struct model_domain *domain = &model->domains[i];
 			uint64_t live_bytes = verdict_less_untouched(facts, domain->live_bytes, domain->untouched_bytes);
 
-			if (!is_host_memory(domain->name))
+			if (!domain_is_host(domain->id.kind))
 				continue;
 			facts->live_bytes += live_bytes;
 			facts->untouched_bytes += domain->live_bytes - live_bytes;
@@ -436,21 +429,21 @@ gather_live(struct verdict_facts *facts)
 }
 
 /* The domain of the highest peak of one among several processes, by exclusion; NULL = not known. */
-static const char *
+static const struct model_domain *
 domain_of_peak(const struct model *model, uint64_t peak_bytes)
 {
-	const char *found = NULL;
+	const struct model_domain *found = NULL;
 
 	for (size_t i = 0; i < model->domain_count; i++) {
 		const struct model_domain *domain = &model->domains[i];
 
-		if ((strcmp(domain->name, "heap") != 0 && strcmp(domain->name, "mmap") != 0 &&
-		     strcmp(domain->name, "python/arena") != 0) ||
+		if ((domain->id.kind != DOMAIN_HEAP && domain->id.kind != DOMAIN_MMAP &&
+		     domain->id.kind != DOMAIN_PYTHON_ARENA) ||
 		    domain->peak_bytes < peak_bytes)
 			continue;
 		if (found != NULL)
 			return NULL;
-		found = domain->name;
+		found = domain;
 	}
 	return found;
 }
@@ -475,11 +468,11 @@ gather_peak(struct verdict_facts *facts)
 		uint64_t untouched = verdict_untouched_bytes(facts->process, domain);
 		uint64_t used_bytes = domain->peak_bytes > untouched ? domain->peak_bytes - untouched : 0;
 
-		if (is_host_memory(domain->name) && used_bytes > most_bytes) {
+		if (domain_is_host(domain->id.kind) && used_bytes > most_bytes) {
 			most_bytes = used_bytes;
 			facts->peak_bytes = verdict_less_untouched(facts, domain->peak_bytes, domain->untouched_bytes);
 			facts->peak_untouched_bytes = domain->peak_bytes - facts->peak_bytes;
-			facts->peak_domain = domain->name;
+			facts->peak_domain = domain;
 		}
 	}
 	if (model->process_count > 1) {
@@ -489,8 +482,7 @@ gather_peak(struct verdict_facts *facts)
 	for (size_t i = 0; i < peak->line_count && facts->peak_domain != NULL && facts->top_peak.site_count == 0; i++) {
 		const struct rank_line *line = &peak->lines[i];
 
-		if (line->tier == 0 && line->peak_bytes != 0 &&
-		    strcmp(model->domains[line->domain].name, facts->peak_domain) == 0 &&
+		if (line->tier == 0 && line->peak_bytes != 0 && &model->domains[line->domain] == facts->peak_domain &&
 		    is_line_of(peak, line, is_meant, site_peak, &facts->top_peak_processes))
 			facts->top_peak = *line;
 	}
@@ -501,9 +493,11 @@ gather_peak(struct verdict_facts *facts)
 }
 
 void
-verdict_facts_gather(const struct model *model, const struct verdict_now *now, struct verdict_facts *facts)
+verdict_facts_gather(struct judged_model judged, const struct verdict_now *now, struct verdict_facts *facts)
 {
-	*facts = (struct verdict_facts){ .model = model, .exit_code = -1 };
+	const struct model *model = judged.model;
+
+	*facts = (struct verdict_facts){ .judged = judged, .model = model, .now = now, .exit_code = -1 };
 	find_subject(now, facts);
 	verdict_children_gather(now, facts);
 	facts->end = verdict_end_of(facts->process, now);
@@ -561,9 +555,10 @@ verdict_is_far_from_limits(const struct verdict_facts *facts)
 bool
 verdict_is_device_request(const struct verdict_facts *facts)
 {
-	const char *domain = facts->refused != NULL ? facts->model->domains[facts->refused->domain].name : "heap";
+	enum domain_kind kind = facts->refused != NULL ? facts->model->domains[facts->refused->domain].id.kind
+	                                               : DOMAIN_HEAP;
 
-	return device_parts_is_driver(domain) && !device_parts_is_pinned(domain);
+	return domain_is_driver(kind) && kind != DOMAIN_PINNED;
 }
 
 bool
@@ -617,11 +612,11 @@ uint64_t
 verdict_untouched_bytes(const struct model_process *process, const struct model_domain *domain)
 {
 	const struct kmem_resident *look = process->resident;
-	unsigned part = strcmp(domain->name, "mmap") == 0 ? KMEM_RESIDENT_MMAP : KMEM_RESIDENT_PYTHON_ARENA;
+	unsigned part = domain->id.kind == DOMAIN_MMAP ? KMEM_RESIDENT_MMAP : KMEM_RESIDENT_PYTHON_ARENA;
 
 	if (domain->untouched_bytes != 0)
 		return domain->untouched_bytes;
-	if (look == NULL || (part != KMEM_RESIDENT_MMAP && strcmp(domain->name, "python/arena") != 0) ||
+	if (look == NULL || (part != KMEM_RESIDENT_MMAP && domain->id.kind != DOMAIN_PYTHON_ARENA) ||
 	    (!process->is_finalizing && look->monotonic_ns + LOOK_LATE_NS < verdict_ended_ns(process)) ||
 	    look->part_bytes[part] >= domain->live_bytes)
 		return 0;
@@ -671,16 +666,62 @@ verdict_is_of_recording(const struct verdict_facts *facts)
 }
 
 uint64_t
-verdict_left_by_imports(const struct model *model, const char *domain, bool is_peak)
+verdict_left_by_imports(const struct model *model, const struct model_domain *domain, bool is_peak)
 {
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < model->site_count; i++) {
 		const struct model_site *site = &model->sites[i];
 
-		if (strcmp(model->domains[site->domain].name, domain) == 0 && site->leak == MODEL_LEAK_IMPORT &&
-		    !rank_is_start_up(site))
+		if (&model->domains[site->domain] == domain && site->leak == MODEL_LEAK_IMPORT && !rank_is_start_up(site))
 			bytes += is_peak ? site->peak_bytes : site->live_bytes;
 	}
 	return bytes;
+}
+
+const char *
+verdict_hidden_heap(const struct model *model)
+{
+	for (size_t i = 0; i < model->process_count; i++) {
+		for (size_t n = 0; n < model->processes[i].note_count; n++) {
+			if (strncmp(model->processes[i].notes[n], KMEM_NOTE_HIDDEN_HEAP, sizeof(KMEM_NOTE_HIDDEN_HEAP) - 1) == 0)
+				return model->processes[i].notes[n];
+		}
+	}
+	return NULL;
+}
+
+bool
+verdict_is_in_memory_told(const struct verdict_facts *facts)
+{
+	return verdict_tells_in_memory(facts->live_bytes, facts->untouched_bytes) || facts->untouched.site_count != 0;
+}
+
+uint64_t
+verdict_told_live_bytes(const struct verdict_facts *facts)
+{
+	return facts->live_bytes + (verdict_is_in_memory_told(facts) ? 0 : facts->untouched_bytes);
+}
+
+const struct kmem_limit *
+verdict_address_limit(const struct verdict_facts *facts)
+{
+	uint64_t then_bytes = facts->refused->space_limit_bytes;
+
+	for (size_t i = 0; i < KMEM_LIMITS_MAX; i++) {
+		const struct kmem_limit *limit = &facts->process->identity->limits[i];
+		bool is_space = limit->kind == KMEM_LIMIT_ADDRESS_SPACE;
+
+		if ((is_space || limit->kind == KMEM_LIMIT_DATA) && limit->bytes != UINT64_MAX &&
+		    !(is_space && then_bytes != 0 && then_bytes < limit->bytes / 100 * 99))
+			return limit;
+	}
+	return NULL;
+}
+
+bool
+verdict_has_address_limit(const struct verdict_facts *facts)
+{
+	return verdict_address_limit(facts) != NULL || facts->refused->space_limit_bytes != 0 ||
+	       facts->process->identity->overcommit_mode == 2 || verdict_is_beyond_machine(facts);
 }

@@ -18,7 +18,7 @@
 #include "analysis/device_parts.h"
 #include "analysis/rank.h"
 #include "model/model.h"
-#include "verdict/endings.h"
+#include "analysis/endings.h"
 
 /* Children that wrote to what their parent had built before it forked them, and so copied it. */
 #define VERDICT_BUILT_MAX 2
@@ -81,7 +81,9 @@ struct verdict_asked {
 };
 
 struct verdict_facts {
-	const struct model *model;
+	struct judged_model judged;
+	const struct model *model; // the same
+	const struct verdict_now *now;
 	const struct model_process *process;    // whose end this is about
 	const struct model_process *lost_child; // the largest of the others gone without a mark; NULL
 	const struct model_process *first_lost; // of several, the one seen at work last before all others; NULL = none is
@@ -116,7 +118,7 @@ struct verdict_facts {
 	uint64_t peak_untouched_bytes;            // asked for then as well, and not in memory
 	uint64_t peak_whole_bytes;                // verdict_peak_of() it
 	const struct model_process *peak_process; // with the highest peak; with `refused`, the one that was refused
-	const char *peak_domain;                  // name of that domain; NULL = none, or not known which
+	const struct model_domain *peak_domain;   // NULL = none, or not known which
 	const struct model_failed *refused; // the largest of the last requests that the end may come from; NULL = none
 	// of `refused`; device == NULL: it is no request to a device, or nothing is alive there
 	struct device_parts device;
@@ -141,15 +143,14 @@ struct verdict_facts {
 	struct rank_line beside_arenas;
 	uint64_t leaking_bytes;        // of all lines of the host's memory that accumulate, but for what may be a data set
 	struct rank_line most_leaking; // the one that holds most of leaking_bytes; site_count == 0: none
-	const char *top_live_domain;
-	uint32_t top_live_processes; // 0: all of top_live is part of live_bytes; else a sum over so many processes
-	uint32_t top_peak_processes; // the same of top_peak and peak_bytes
+	uint32_t top_live_processes;   // 0: all of top_live is part of live_bytes; else a sum over so many processes
+	uint32_t top_peak_processes;   // the same of top_peak and peak_bytes
 	struct verdict_copies copies;
 	struct verdict_asked asked;
 };
 
 /* rank_leaks_classify() must have run; the model has at least one process. */
-void verdict_facts_gather(const struct model *model, const struct verdict_now *now, struct verdict_facts *facts);
+void verdict_facts_gather(struct judged_model judged, const struct verdict_now *now, struct verdict_facts *facts);
 
 /* ---- memory of the host ---- */
 
@@ -158,7 +159,7 @@ uint64_t verdict_peak_of(const struct model_process *process);
 /* Of mappings that are live: OpenBLAS maps 64 MiB and uses some KiB of them. 0: not sampled at the moment of which live_bytes is. */
 uint64_t verdict_untouched_bytes(const struct model_process *process, const struct model_domain *domain);
 /* What imports left of this domain, when its total was highest or at the end; without the start of the interpreter. */
-uint64_t verdict_left_by_imports(const struct model *model, const char *domain, bool is_peak);
+uint64_t verdict_left_by_imports(const struct model *model, const struct model_domain *domain, bool is_peak);
 /* Python's arenas: memory that no line is known of. */
 bool verdict_is_arena(const struct verdict_facts *facts, const struct rank_line *line);
 /* Most of what was live is of a line of class leak. */
@@ -170,7 +171,18 @@ const struct kmem_heartbeat *verdict_fullest(const struct verdict_facts *facts);
 /* By all that lives under the limit, where that is known. */
 uint64_t verdict_used_bytes(const struct kmem_heartbeat *beat);
 
+/* Is so much not in memory that sentences tell of what was live and of what of it was in memory? Then shares are of the latter. */
+bool verdict_is_in_memory_told(const struct verdict_facts *facts);
+uint64_t verdict_told_live_bytes(const struct verdict_facts *facts); // what shares are of
+/* The heap of one of the processes is another allocator's, which stands before the recorder: its note says so; NULL = of none. */
+const char *verdict_hidden_heap(const struct model *model);
+
 /* ---- limits ---- */
+
+/* Of the process's address space or data segment, the one that was in the way of the refused request; NULL = none, or not known. */
+const struct kmem_limit *verdict_address_limit(const struct verdict_facts *facts);
+/* Or the program set one later, the machine commits no more, or has not so much. */
+bool verdict_has_address_limit(const struct verdict_facts *facts);
 
 /* Charged to the limit's cgroup at the last heartbeat: nearly all of it. False when not known. */
 bool verdict_is_near_limit(const struct verdict_facts *facts);

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "verdict/failed_requests.h"
+#include "analysis/failed_requests.h"
 
 #define FRAGMENTED_PART 8 // of what PyTorch took: as much must lie idle before fragmentation is to blame
 #define KEPT_PART 8       // of the tensors: as much must be left of an earlier refusal
@@ -77,7 +77,7 @@ gather_kept(struct verdict_facts *facts)
 
 	for (size_t i = 0; i < model->failed_count; i++) {
 		if (&model->processes[model->failed[i].process] == facts->process && model->failed[i].has_held &&
-		    device_parts_is_tensors(model->domains[model->failed[i].domain].name))
+		    model->domains[model->failed[i].domain].id.kind == DOMAIN_TENSORS)
 			last = &model->failed[i];
 	}
 	for (size_t i = 0; last != NULL && i < last->held_count; i++) {
@@ -111,7 +111,7 @@ gather_pinned(struct verdict_facts *facts)
 		const struct model_site *site = &model->sites[i];
 		uint64_t block = site->live_count != 0 ? site->live_bytes / site->live_count : 0;
 
-		if (!device_parts_is_pinned(model->domains[site->domain].name))
+		if (model->domains[site->domain].id.kind != DOMAIN_PINNED)
 			continue;
 		domain = model->domains[site->domain].name;
 		facts->pinned_bytes += site->live_bytes;
@@ -120,7 +120,7 @@ gather_pinned(struct verdict_facts *facts)
 	}
 	if (facts->pinned_bytes == 0)
 		return;
-	ranked = rank_run(model, &rank_sites, domain);
+	ranked = rank_run(facts->judged, &rank_sites, domain);
 	facts->top_pinned = ranked->lines[0];
 	rank_free(ranked);
 }
@@ -147,7 +147,7 @@ gather_refused(const struct verdict_now *now, struct verdict_facts *facts)
 		facts->device.device = NULL;
 		return;
 	}
-	ranked = rank_run(model, &rank_sites,
+	ranked = rank_run(facts->judged, &rank_sites,
 	                  facts->device.tensors != NULL ? facts->device.tensors->name : facts->device.device->name);
 	if (ranked->line_count != 0 && ranked->lines[0].live_bytes != 0)
 		facts->top_device = ranked->lines[0];
@@ -211,7 +211,7 @@ bool
 verdict_has_device(const struct verdict_facts *facts)
 {
 	for (size_t i = 0; i < facts->model->domain_count; i++) {
-		if (device_parts_is_driver(facts->model->domains[i].name) && facts->model->domains[i].peak_bytes != 0)
+		if (domain_is_driver(facts->model->domains[i].id.kind) && facts->model->domains[i].peak_bytes != 0)
 			return true;
 	}
 	return false;

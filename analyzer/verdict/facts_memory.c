@@ -48,7 +48,7 @@ greater(uint64_t a, uint64_t b)
 struct ranked *
 verdict_rank(const struct verdict_facts *facts, const struct ranking *in_memory, const struct ranking *asked)
 {
-	struct ranked *ranked = rank_run(facts->model, facts->refused != NULL ? asked : in_memory, NULL);
+	struct ranked *ranked = rank_run(facts->judged, facts->refused != NULL ? asked : in_memory, NULL);
 
 	for (size_t i = 0; i < ranked->line_count; i++) {
 		struct rank_line *line = &ranked->lines[i];
@@ -83,7 +83,7 @@ verdict_find_untouched(struct verdict_facts *facts, const struct ranked *live)
 	for (size_t i = 0; i < live->line_count && facts->refused == NULL; i++) {
 		const struct rank_line *line = &live->lines[i];
 
-		if (rank_is_address_space(facts->model->domains[line->domain].name))
+		if (domain_is_address_space(facts->model->domains[line->domain].id.kind))
 			continue;
 		asked_bytes += line->live_bytes + line->untouched_bytes;
 		if (most == NULL || line->untouched_bytes > most->untouched_bytes)
@@ -144,7 +144,7 @@ needed_for(const struct model *model, uint64_t live_bytes)
 
 	live_bytes = lesser(live_bytes, MOST);
 	for (size_t i = 0; i < model->domain_count; i++) {
-		if (strcmp(model->domains[i].name, "heap") == 0)
+		if (model->domains[i].id.kind == DOMAIN_HEAP)
 			heap = &model->domains[i];
 	}
 	if (heap == NULL || heap->allocated_bytes == 0)
@@ -325,23 +325,23 @@ static_assert((int)PARTS <= VERDICT_PARTS_MAX, "");
 static const char *const part_names[PARTS] = {
 	[PART_LINES] = "live at recorded lines",
 	[PART_FREED] = "freed memory that malloc keeps",
-	[PART_MALLOC] = "malloc's, beyond what is live", // nobody looked at its pages
-	[PART_RESERVED] = "memory that libraries manage themselves, of which no line is known",
+	[PART_MALLOC] = "malloc's, beyond what is live", // its pages were not sampled
+	[PART_RESERVED] = "memory that libraries manage themselves: no line of it is known",
 	[PART_FILES] = "pages of files and shared memory",
 	[PART_PROGRAM] = "the program and its libraries",
-	[PART_OWN] = "what recording takes",
+	[PART_OWN] = "the recorder's own",
 	[PART_INHERITED] = "memory from before the fork",
 	[PART_STACKS] = "stacks of threads",
 	[PART_OTHER] = "memory that is not attributed",
-	[PART_LATER] = "newer than the last look at its mappings",
+	[PART_LATER] = "newer than the last sample of its mappings",
 	[PART_OTHERS] = "other processes, and pages of files",
 };
 
 static uint64_t
-live_of(const struct model *model, const char *name)
+live_of(const struct model *model, enum domain_kind kind)
 {
 	for (size_t i = 0; i < model->domain_count; i++) {
-		if (strcmp(model->domains[i].name, name) == 0)
+		if (model->domains[i].id.kind == kind)
 			return model->domains[i].live_bytes -
 			       lesser(model->domains[i].live_bytes, model->domains[i].untouched_bytes);
 	}
@@ -358,8 +358,8 @@ add_process(const struct verdict_facts *facts, const struct model_process *proce
 	const uint64_t *look = process->resident->part_bytes;
 	uint64_t malloc_bytes = look[KMEM_RESIDENT_BRK] + look[KMEM_RESIDENT_HEAP];
 	bool is_alone = facts->model->process_count == 1;
-	uint64_t library_bytes = is_alone ? lesser(live_of(facts->model, "library"), look[KMEM_RESIDENT_RESERVED]) : 0;
-	uint64_t shared_bytes = is_alone ? lesser(live_of(facts->model, "shared"), look[KMEM_RESIDENT_SHARED]) : 0;
+	uint64_t library_bytes = is_alone ? lesser(live_of(facts->model, DOMAIN_LIBRARY), look[KMEM_RESIDENT_RESERVED]) : 0;
+	uint64_t shared_bytes = is_alone ? lesser(live_of(facts->model, DOMAIN_SHARED), look[KMEM_RESIDENT_SHARED]) : 0;
 	uint64_t freed_bytes = lesser(verdict_freed_at_sample(&process->heap_sample), malloc_bytes);
 	uint64_t beyond_bytes = 0;
 	struct verdict_freed freed = verdict_freed_of(facts->model, process);
@@ -369,7 +369,7 @@ add_process(const struct verdict_facts *facts, const struct model_process *proce
 
 	if (process->heap_sample.sampled_pages == 0 && is_alone && freed_bytes == 0)
 		// malloc's own words
-		beyond_bytes = malloc_bytes - lesser(malloc_bytes, live_of(facts->model, "heap") / 16 * 17);
+		beyond_bytes = malloc_bytes - lesser(malloc_bytes, live_of(facts->model, DOMAIN_HEAP) / 16 * 17);
 	parts[PART_MALLOC] += beyond_bytes;
 	parts[PART_LINES] += malloc_bytes - freed_bytes - beyond_bytes + look[KMEM_RESIDENT_MMAP] +
 	                     look[KMEM_RESIDENT_PYTHON_ARENA] + library_bytes + shared_bytes;

@@ -421,7 +421,7 @@ hooks_python_forked(void)
  * never across an allocation.
  */
 void
-hooks_python_arrive(void)
+hooks_python_arrived(void)
 {
 	if (atomic_load_explicit(&state, memory_order_relaxed) == NOT_WANTED || !python_frames_is_attached() ||
 	    atomic_flag_test_and_set_explicit(&is_busy, memory_order_acquire))

@@ -18,6 +18,7 @@
 #include "capture/capture_file.h"
 #include "python/python_frames.h"
 #include "record/call_stack.h"
+#include "record/callbacks.h"
 #include "record/site_table.h"
 #include "record/thread_attribution.h"
 
@@ -98,8 +99,7 @@ walk_to_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, 
 		thread_slot_publish(slot, site);
 		if (memory->python.count != 0) {
 			thread_attribution_claim(slot);
-			if (hooks_python_arrive != NULL)
-				hooks_python_arrive();
+			record_callbacks.python_arrived();
 		}
 	}
 	call_stack_give_back(memory, stack);

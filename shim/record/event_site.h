@@ -84,7 +84,4 @@ uint32_t event_site_slow(struct thread_slot *slot, const void *hook_frame, struc
 
 void event_site_clear(void); // forked child: one thread; the capture is empty
 
-/* hooks_python.c: a thread is walked that has Python frames. Weak: unit tests have no hooks. */
-void hooks_python_arrive(void) __attribute__((weak));
-
 #endif

@@ -17,8 +17,9 @@
 #include "base/settings.h"
 #include "capture/capture_file.h"
 #include "kmem_words.h"
-#include "periodic/heartbeat.h"
 #include "python/python_frames.h"
+#include "record/beat_due.h"
+#include "record/callbacks.h"
 #include "record/event_site.h"
 #include "record/failed_requests.h"
 #include "record/site_table.h"
@@ -74,12 +75,16 @@ look_after(const struct peak_batch *batch)
 	if (tracker_library_is_due())
 		tracker_library_sample(NULL);
 	if (batch != NULL && batch->pending_bytes != 0) {
-		if (heartbeat_is_due())
-			heartbeat_take(tracker_live_host_bytes());
+		if (beat_due_by_clock())
+			record_callbacks.beat(tracker_live_host_bytes());
 		return;
 	}
 	peak_note_error(thread_slot_count());
-	heartbeat_after(tracker_live_host_bytes());
+
+	uint64_t live_bytes = tracker_live_host_bytes();
+
+	if (beat_due_after(live_bytes))
+		record_callbacks.beat(live_bytes);
 }
 
 /* Address space and files are not volume. */
@@ -296,7 +301,8 @@ tracker_look_after(uint64_t bytes, uint64_t blocks)
 	int host_errno = errno;
 
 	generations_tick(bytes, blocks);
-	heartbeat_sample(tracker_live_host_bytes());
+	if (beat_due_now())
+		record_callbacks.beat(tracker_live_host_bytes());
 	if (pointer_map_is_trim_due(tracker_live_bytes(KMEM_DOMAIN_HEAP)))
 		pointer_map_trim_step(clock_now_ns());
 	errno = host_errno;
@@ -338,16 +344,16 @@ tracker_has_fallen(void)
 {
 	struct thread_slot *slot = thread_slot_current;
 
-	return (slot == NULL || slot->heap.pending_bytes == 0) && heartbeat_has_fallen(tracker_live_host_bytes());
+	return (slot == NULL || slot->heap.pending_bytes == 0) && beat_due_has_fallen(tracker_live_host_bytes());
 }
 
 void
 tracker_look_after_release(void)
 {
-	int host_errno = errno;
+	uint64_t live_bytes = tracker_live_host_bytes();
 
-	heartbeat_after_release(tracker_live_host_bytes());
-	errno = host_errno;
+	if (beat_due_after_release(live_bytes))
+		record_callbacks.beat(live_bytes);
 }
 
 void
@@ -410,14 +416,13 @@ tracker_refused(const void *hook_frame, struct failed_request request)
 {
 	if (is_teardown(0))
 		return;
-	if (lifecycle_needs_file != NULL)
-		lifecycle_needs_file();
+	record_callbacks.needs_file();
 	struct thread_slot *slot = thread_slot_here();
 
 	request.slot = slot != NULL ? slot->owner.slot : 0;
 	request.site = event_site(slot, hook_frame, request.domain, request.bytes, generations_clock());
 	if (failed_requests_note(&request))
-		heartbeat_take(tracker_live_host_bytes());
+		record_callbacks.beat(tracker_live_host_bytes());
 }
 
 /* ---- for the tracker's other files ---- */
@@ -493,6 +498,13 @@ bool
 tracker_is_teardown(uint64_t bytes)
 {
 	return is_teardown(bytes);
+}
+
+void
+tracker_hook_left(void)
+{
+	thread_slot_left();
+	lose_event(0);
 }
 
 void

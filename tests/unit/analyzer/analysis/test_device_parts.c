@@ -140,7 +140,7 @@ each_signature_has_a_sentence_and_one_thing_to_do(void **state)
 		  "loss.item()" },
 		{ "libc10_cuda.so", 500, 500, 1000, 300, 24, 1024, 0,
 		  "PyTorch's cache held another 500 MiB there, more than was asked for", "expandable_segments" },
-		{ "libc10_cuda.so", 950, 500, 1000, 300, 24, 1024, 0, "tensors 950 MiB", "--domain cuda:0`" },
+		{ "libc10_cuda.so", 950, 500, 1000, 300, 24, 1024, 0, "950 MiB of it tensors", "--domain cuda:0`" },
 		{ "libc10_cuda.so", 950, 2, 1000, 300, 24, 1024, 0, "Those are 2 blocks, 93 % of the device, as when",
 		  "--gpu-memory-utilization" },
 		{ "xla_extension.so", 0, 1, 1000, 300, 0, 0, 0,
@@ -182,7 +182,7 @@ each_signature_has_a_sentence_and_one_thing_to_do(void **state)
 			                                 .site = &hand.sites[hand.model.site_count - 1] };
 		hand.model.failed_count = 1;
 		rank_leaks_classify(&hand.model);
-		verdict_decide(&hand.model, verdict_now(), &verdict);
+		verdict_decide((struct judged_model){ &hand.model }, verdict_now(), &verdict);
 		if (strstr(verdict.next, cases[i].next) == NULL || strstr(verdict.text, cases[i].says) == NULL)
 			print_error("case %zu: wanted \"%s\" and \"%s\", got %s: %s\nNext: %s\n", i, cases[i].says, cases[i].next,
 			            verdict_cause_name(verdict.cause), verdict.text, verdict.next);
@@ -235,7 +235,7 @@ a_traceback_keeps_tensors(void **state)
 		hand.process.exit_code = 1;
 		hand.process.ended_monotonic_ns = UINT64_C(41000000000);
 		rank_leaks_classify(&hand.model);
-		verdict_decide(&hand.model, verdict_now(), &verdict);
+		verdict_decide((struct judged_model){ &hand.model }, verdict_now(), &verdict);
 		assert_string_equal(verdict_cause_name(verdict.cause), cases[i].is_alive ? "running" : "device-memory");
 		assert_true((strstr(verdict.text, "400 MiB of the tensors were those of an earlier step") != NULL) ==
 		            cases[i].is_told);
@@ -288,7 +288,7 @@ pinned_memory_is_the_hosts(void **state)
 			hand.launcher.after = (struct kmem_kill_counters){ 1, 1, 900, 1 };
 		}
 		rank_leaks_classify(&hand.model);
-		verdict_decide(&hand.model, verdict_now(), &verdict);
+		verdict_decide((struct judged_model){ &hand.model }, verdict_now(), &verdict);
 		if (strstr(verdict.text, cases[i].says) == NULL || strstr(verdict.text, cases[i].never) != NULL ||
 		    strstr(verdict.next, cases[i].next) == NULL)
 			print_error("case %zu: %s: %s\nNext: %s\n", i, verdict_cause_name(verdict.cause), verdict.text,

@@ -168,7 +168,7 @@ copies_are_told_with_the_lines_that_built_them(void **state)
 	assert_int_equal(model->processes[1].inherited_bytes, 90 * MIB);
 	assert_int_equal(model->processes[1].built_count, 2); // threads are one, a record that is not there is none
 	assert_int_equal(model->processes[1].built[0].live_bytes, 60 * MIB);
-	verdict_decide(model, &now, &verdict);
+	verdict_decide((struct judged_model){ model }, &now, &verdict);
 	assert_non_null(strstr(verdict.text, "4 child processes copied at least 150 MiB, in whole pages, of what "));
 	assert_non_null(strstr(verdict.text, "(pid 100) had built before it forked (60.0 MiB allocated at train.py:"));
 	assert_non_null(strstr(verdict.text, "load; 30.0 MiB allocated at train.py:"));
@@ -188,7 +188,7 @@ small_copies_are_not_told(void **state)
 	struct verdict verdict;
 
 	(void)state;
-	verdict_decide(model, &now, &verdict);
+	verdict_decide((struct judged_model){ model }, &now, &verdict);
 	assert_null(strstr(verdict.text, "copied"));
 	model_free(model);
 }
@@ -276,7 +276,7 @@ an_image_that_was_replaced_unseen_is_not_gone(void **state)
 	assert_int_equal(model->domains[0].live_bytes, 310 * MIB);
 	assert_int_equal(model->domains[0].together_live_bytes, 290 * MIB); // the first image had ended
 	rank_leaks_classify(model);
-	verdict_decide(model, &now, &verdict);
+	verdict_decide((struct judged_model){ model }, &now, &verdict);
 	assert_string_equal(verdict_cause_name(verdict.cause), "exited");
 	model_free(model);
 }
@@ -304,15 +304,15 @@ a_child_that_the_kernel_killed_is_no_good_end(void **state)
 
 		launcher.after.cgroup_oom_kill = cases[i].kills;
 		model->processes[0].launcher = &launcher;
-		verdict_decide(model, &now, &verdict);
+		verdict_decide((struct judged_model){ model }, &now, &verdict);
 		assert_string_equal(verdict_cause_name(verdict.cause), cases[i].cause);
 		assert_int_equal(verdict.has_ended_well, cases[i].has_ended_well);
 		assert_ptr_equal(verdict.lost_child, &model->processes[1]);
 		assert_non_null(strstr(verdict.text, "held 50.0 MiB and had copied at least 40.0 MiB of its parent's."));
 		if (!cases[i].has_ended_well)
-			assert_non_null(strstr(verdict.text,
-			                       "killed 1 process of its container for lack of memory (likely: the cgroup's "
-			                       "oom_kill counter rose from 3 to 4), and its child process "));
+			assert_non_null(strstr(
+				verdict.text, "killed 1 process of its container for lack of memory meanwhile (likely: the cgroup's "
+							  "oom_kill counter rose from 3 to 4). Its child process "));
 		model_free(model);
 	}
 }
@@ -344,14 +344,14 @@ a_program_that_was_stopped_tells_of_its_killed_child(void **state)
 
 		launcher.after.cgroup_oom_kill = cases[i].kills;
 		model->processes[0].launcher = &launcher;
-		verdict_decide(model, &now, &verdict);
+		verdict_decide((struct judged_model){ model }, &now, &verdict);
 		assert_string_equal(verdict_cause_name(verdict.cause), cases[i].cause);
 		assert_false(verdict.has_ended_well);
 		if (strcmp(cases[i].cause, "child-killed") == 0) {
 			assert_int_equal(strstr(verdict.text, " was ended by signal ") != NULL, cases[i].signal != 0);
-			assert_non_null(strstr(verdict.text,
-			                       ", but in its time the kernel killed 1 process of its container for lack of "
-			                       "memory (likely: the cgroup's oom_kill counter rose from 3 to 4), and its child"));
+			assert_non_null(strstr(
+				verdict.text, ", but the kernel killed 1 process of its container for lack of "
+							  "memory meanwhile (likely: the cgroup's oom_kill counter rose from 3 to 4). Its child"));
 			assert_non_null(strstr(verdict.next,
 			                       "hold less in each child process, run fewer of them at once, or give the "
 			                       "program more memory"));

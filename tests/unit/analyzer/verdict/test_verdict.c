@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "capture/kill_counters.h"
-#include "verdict/failed_requests.h"
+#include "analysis/failed_requests.h"
 #include "verdict/verdict.h"
 
 #define EXITED(status) ((status) << 8)
@@ -323,7 +323,7 @@ each_death_has_its_verdict(void **state)
 		hand_model_site(&hand, HEAP, 50, 100 * MIB);
 		cases[i].make();
 		rank_leaks_classify(&hand.model);
-		verdict_decide(&hand.model, &this_boot, &verdict);
+		verdict_decide((struct judged_model){ &hand.model }, &this_boot, &verdict);
 		is_right = strcmp(verdict_cause_name(verdict.cause), cases[i].cause) == 0 &&
 		           strcmp(verdict_confidence_name(verdict.confidence), cases[i].confidence) == 0 &&
 		           strstr(verdict.text, cases[i].says) != NULL && strstr(verdict.text, cases[i].never) == NULL &&
@@ -349,11 +349,11 @@ who_held_most_is_named_with_share_and_growth(void **state)
 	hand_model_site(&hand, RESERVED, 60, 90 * GIB);
 	container_killed();
 	rank_leaks_classify(&hand.model);
-	verdict_decide(&hand.model, &this_boot, &verdict);
-	assert_non_null(strstr(
-		verdict.text, "When it died 1.4 GiB was live; 400 MiB of it (29 %) was allocated at "
-					  "train.py:41 epoch, another 900 MiB (64 %) was left by imports. train.py:41 epoch accumulates: "
-					  "blocks from 12 of 12 generations are still alive."));
+	verdict_decide((struct judged_model){ &hand.model }, &this_boot, &verdict);
+	assert_non_null(strstr(verdict.text,
+	                       "When it died 1.4 GiB was live. 400 MiB of it (29 %) was allocated at "
+	                       "train.py:41 epoch. It accumulates: blocks from 12 of 12 generations are still alive. "
+	                       "900 MiB of it (64 %) was left by imports."));
 	assert_non_null(strstr(verdict.next, "look for what keeps the blocks of train.py:41 epoch alive"));
 }
 
@@ -375,8 +375,8 @@ what_is_too_short_to_judge_says_so(void **state)
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, 400 * MIB), cases[i].alive, cases[i].total, 1, 1);
 		container_killed();
 		rank_leaks_classify(&hand.model);
-		verdict_decide(&hand.model, &this_boot, &verdict);
-		assert_int_equal(strstr(verdict.text, "It may accumulate: nothing of its") != NULL, cases[i].is_said);
+		verdict_decide((struct judged_model){ &hand.model }, &this_boot, &verdict);
+		assert_int_equal(strstr(verdict.text, "It may accumulate: none of its") != NULL, cases[i].is_said);
 	}
 }
 
@@ -403,10 +403,10 @@ arenas_are_named_where_no_line_tells_more(void **state)
 		hand_model_site(&hand, HEAP, 1, cases[i].of_imports * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
 		container_killed();
 		rank_leaks_classify(&hand.model);
-		verdict_decide(&hand.model, &this_boot, &verdict);
+		verdict_decide((struct judged_model){ &hand.model }, &this_boot, &verdict);
 		assert_true((strstr(verdict.text, "was in train.py:60 epoch") != NULL) == cases[i].is_arena);
 		assert_true((strstr(verdict.text, "allocated at train.py:41 epoch") == NULL ||
-		             strstr(verdict.text, ", another ") != NULL) == cases[i].is_arena);
+		             strstr(verdict.text, " Another ") != NULL) == cases[i].is_arena);
 		assert_true((strstr(verdict.next, "--python-objects") != NULL) == cases[i].is_arena);
 	}
 }
@@ -437,17 +437,17 @@ a_descendant_that_is_gone_explains_a_failing_parent(void **state)
 	hand.model.processes = processes;
 	hand.model.process_count = 2;
 	rank_leaks_classify(&hand.model);
-	verdict_decide(&hand.model, &this_boot, &verdict);
+	verdict_decide((struct judged_model){ &hand.model }, &this_boot, &verdict);
 	assert_string_equal(verdict_cause_name(verdict.cause), "container-limit");
 	assert_string_equal(verdict_confidence_name(verdict.confidence), "likely");
 	assert_non_null(strstr(verdict.text, "A child process, train.py (pid 4243), "));
 
 	processes[0].launcher = NULL; // and when the parent is well, a child's end is no verdict on the program
 	processes[0].exit_code = 0;
-	verdict_decide(&hand.model, &this_boot, &verdict);
+	verdict_decide((struct judged_model){ &hand.model }, &this_boot, &verdict);
 	assert_string_equal(verdict_cause_name(verdict.cause), "exited");
 	assert_non_null(
-		strstr(verdict.text, "One child process was ended by a signal or crashed: train.py (pid 4243), held"));
+		strstr(verdict.text, "One child process was ended by a signal or crashed: train.py (pid 4243). It held"));
 }
 
 /* --- several processes ------------------------------------------------------------------------------------------- */
@@ -497,7 +497,7 @@ decide(struct verdict *verdict)
 {
 	memset(&counters_now, 0, sizeof(counters_now));
 	rank_leaks_classify(&hand.model);
-	verdict_decide(&hand.model, &this_boot, verdict);
+	verdict_decide((struct judged_model){ &hand.model }, &this_boot, verdict);
 }
 
 static void
@@ -552,8 +552,8 @@ children_that_a_pool_ended_are_a_note(void **state)
 	assert_string_equal(verdict_cause_name(verdict.cause), "exited");
 	assert_non_null(strstr(
 		verdict.text,
-		"4 child processes were ended by a signal or crashed, and held 21.0 MiB in sum; the largest, "
-		"train.py (pid 4245), held 9.0 MiB (20.0 MiB at its peak; how much it copied of its parent's 20.0 MiB is not known). "));
+		"4 child processes were ended by a signal or crashed, and held 21.0 MiB in sum. The largest, "
+		"train.py (pid 4245), held 9.0 MiB (20.0 MiB at its peak). It is not known how much it copied of its parent's 20.0 MiB. "));
 
 	/* The parent failed by itself and held more than any of them: still a note. */
 	family[0].peak_bytes = 50 * MIB;
@@ -619,7 +619,7 @@ a_refusal_is_judged_by_what_was_held_then(void **state)
 	assert_string_equal(verdict_cause_name(verdict.cause), "request-refused");
 	assert_non_null(strstr(verdict.text, "a request for 1.0 MiB in mmap at train.py:41 epoch was refused"));
 	assert_non_null(
-		strstr(verdict.text, "The peak of its mmap was 290 MiB; 290 MiB of it (100 %) was allocated at train.py:41"));
+		strstr(verdict.text, "The peak of its mmap was 290 MiB. 290 MiB of it (100 %) was allocated at train.py:41"));
 	assert_null(strstr(verdict.text, "5.0 MiB was live"));
 	assert_string_equal(verdict.next,
 	                    "hold less before that (most at train.py:41 epoch), or raise what limits it (ulimit -v)");

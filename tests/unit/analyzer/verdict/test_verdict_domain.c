@@ -20,7 +20,7 @@ static void
 decide(const char *domain)
 {
 	rank_leaks_classify(&hand.model);
-	verdict_decide_domain(&hand.model, verdict_now(), domain, &verdict);
+	verdict_decide_domain((struct judged_model){ &hand.model }, verdict_now(), domain, &verdict);
 }
 
 /* Tensors of one line that is a leak or not, in memory of the device, beside NCCL's; and a heap that has nothing to do with it. */
@@ -96,7 +96,7 @@ a_small_leak_is_told_beside_the_largest_line(void **state)
 	decide("cuda:0");
 	assert_non_null(strstr(
 		verdict.text, "(99 %) was allocated at train.py:43 epoch. What is allocated at train.py:50 epoch accumulates: "
-					  "3.0 MiB in blocks from 12 of 12 generations are still alive; so does 1 more line."));
+					  "3.0 MiB in blocks from 12 of 12 generations are still alive; 1 more line accumulates."));
 	assert_non_null(strstr(verdict.next, "look for what keeps the tensors of train.py:50 epoch alive"));
 }
 
@@ -147,7 +147,7 @@ of_another_end_the_device_is_a_sentence(void **state)
 	for (int is_leak = 0; is_leak < 2; is_leak++) {
 		make_device(is_leak);
 		rank_leaks_classify(&hand.model);
-		verdict_decide(&hand.model, verdict_now(), &verdict);
+		verdict_decide((struct judged_model){ &hand.model }, verdict_now(), &verdict);
 		assert_string_equal(verdict_cause_name(verdict.cause), "exited");
 		assert_non_null(
 			strstr(verdict.text,
@@ -156,7 +156,7 @@ of_another_end_the_device_is_a_sentence(void **state)
 		assert_int_equal(strstr(verdict.text, "It accumulates: 700 MiB in blocks from 12 of 12 generations") != NULL,
 		                 is_leak);
 		assert_non_null(
-			strstr(verdict.next, is_leak ? "the tensors of train.py:43 epoch alive" : "nothing needs doing"));
+			strstr(verdict.next, is_leak ? "the tensors of train.py:43 epoch alive" : "no action is needed"));
 	}
 }
 
@@ -220,11 +220,10 @@ what_may_be_a_data_set_is_told_as_such(void **state)
 		site->volume_bytes = site->live_bytes;
 		exited(0);
 		decide(names[i]);
-		assert_non_null(
-			strstr(verdict.text,
-		           " It accumulates, or was built at one go, for little else was allocated meanwhile: 300 MiB in "
-		           "blocks from 12 of 12 generations are still alive."));
-		assert_non_null(strstr(verdict.next, "; if it is a data set, nothing needs doing"));
+		assert_non_null(strstr(
+			verdict.text, " It accumulates, or it is a one-time load (little else was allocated meanwhile): 300 MiB in "
+						  "blocks from 12 of 12 generations are still alive."));
+		assert_non_null(strstr(verdict.next, "; if it is a data set, no action is needed"));
 	}
 }
 
@@ -335,16 +334,16 @@ of_equal_devices_none_held_less(void **state)
 	hand.model.domains = domains;
 	hand.model.domain_count = 2;
 	hand.model.site_count = 0;
-	verdict_decide(&hand.model, verdict_now(), &verdict);
+	verdict_decide((struct judged_model){ &hand.model }, verdict_now(), &verdict);
 	assert_non_null(
 		strstr(verdict.text, " Of cuda:0 it held 8.0 MiB at the end, its peak. 1 more device held as much."));
 	domains[1].peak_bytes = domains[1].live_bytes = 4 * MIB;
-	verdict_decide(&hand.model, verdict_now(), &verdict);
+	verdict_decide((struct judged_model){ &hand.model }, verdict_now(), &verdict);
 	assert_non_null(strstr(verdict.text, " 1 more device held less."));
 	domains[1].peak_bytes = domains[1].live_bytes = 8 * MIB;
 	hand.model.domain_count = 5;
 	domains[4].peak_bytes = domains[4].live_bytes = 4 * MIB;
-	verdict_decide(&hand.model, verdict_now(), &verdict);
+	verdict_decide((struct judged_model){ &hand.model }, verdict_now(), &verdict);
 	assert_non_null(strstr(verdict.text, " 4 more devices held as much or less."));
 	decide("cuda");
 	assert_non_null(strstr(verdict.text, " 1 more domain held less."));
@@ -439,7 +438,7 @@ of_many_domains_the_largest_are_told(void **state)
 	hand.model.domains = domains;
 	hand.model.domain_count = 9;
 	hand.model.site_count = 0;
-	verdict_decide(&hand.model, verdict_now(), &verdict);
+	verdict_decide((struct judged_model){ &hand.model }, verdict_now(), &verdict);
 	assert_non_null(strstr(verdict.text, " Of cuda:7 it held 8.0 MiB at the end, its peak. 7 more devices held less."));
 	decide("cuda");
 	assert_non_null(strstr(verdict.text, "Of cuda:7 it held 8.0 MiB"));

@@ -3,7 +3,7 @@
  *
  * When failing  it cannot.
  */
-#include "verdict/failed_requests.h"
+#include "analysis/failed_requests.h"
 
 #include <string.h>
 
@@ -40,7 +40,7 @@ is_soon_after(const struct model_failed *later, const struct model_failed *earli
 static bool
 is_tensors(const struct model *model, const struct model_failed *failed)
 {
-	return device_parts_is_tensors(model->domains[failed->domain].name);
+	return model->domains[failed->domain].id.kind == DOMAIN_TENSORS;
 }
 
 /* PyTorch gives up on a tensor after the driver refused the memory for it; NULL: it did not. */
@@ -186,8 +186,8 @@ refusal_of_end(const struct model *model, const struct verdict_now *now, unsigne
 		/* PyTorch gave up on a tensor: that is what the program asked for, not the memory that it wanted for it. */
 		if (is_tensors(model, failed))
 			return failed;
-		if (is_rather(failed, found, last) && device_parts_is_driver(model->domains[failed->domain].name) ==
-		                                          device_parts_is_driver(model->domains[last->domain].name))
+		if (is_rather(failed, found, last) && domain_is_driver(model->domains[failed->domain].id.kind) ==
+		                                          domain_is_driver(model->domains[last->domain].id.kind))
 			found = failed;
 	}
 	return found;
@@ -290,7 +290,7 @@ failed_requests_settle(struct model *model, const struct verdict_now *now)
 		if (verdict_end_of(&model->processes[process], now) == VERDICT_END_RUNNING)
 			continue;
 		for (unsigned device = 0; device < model->domain_count; device++) {
-			if (device_parts_is_device(model->domains[device].name))
+			if (model->domains[device].id.kind == DOMAIN_DEVICE)
 				restore(model, now, process, device);
 		}
 	}

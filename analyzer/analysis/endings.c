@@ -4,7 +4,7 @@
  * When failing  it cannot: unknown times are 0, unknown ends are so named.
  */
 
-#include "verdict/endings.h"
+#include "analysis/endings.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,0 +1,15 @@
+/*
+ * judge.c - the steps that end the making of a model, in their order (see judge.h).
+ */
+#include "analysis/judge.h"
+
+#include "analysis/failed_requests.h"
+#include "analysis/rank.h"
+
+struct judged_model
+model_judge(struct model *model, const struct verdict_now *now)
+{
+	failed_requests_settle(model, now);
+	rank_leaks_classify(model);
+	return (struct judged_model){ model };
+}

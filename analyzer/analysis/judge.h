@@ -1,0 +1,19 @@
+/*
+ * judge.h - from a loaded model to one that may be ranked and reported.
+ *
+ * Safe from   one thread.
+ * When failing  it cannot.
+ */
+#ifndef JUDGE_H
+#define JUDGE_H
+
+#include "analysis/endings.h"
+#include "analysis/judged.h"
+
+/*
+ * Puts devices back to what they held when a refused request ended a process (failed_requests.h), then gives each site its class
+ * of leak (rank.h), which depends on it. The model must outlive the result, and does not change afterwards.
+ */
+struct judged_model model_judge(struct model *model, const struct verdict_now *now);
+
+#endif
