@@ -32,7 +32,9 @@ static void
 begin(void)
 {
 	hand_model_make(&hand);
-	facts = (struct verdict_facts){ .model = &hand.model, .process = &hand.process, .end = VERDICT_END_FAILED };
+	facts = (struct verdict_facts){
+		.judged = { &hand.model }, .model = &hand.model, .process = &hand.process, .end = VERDICT_END_FAILED
+	};
 	memset(&verdict, 0, sizeof(verdict));
 }
 
