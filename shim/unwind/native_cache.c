@@ -512,3 +512,10 @@ native_cache_offsets(const struct native_cache *cache, uint16_t *offsets, uint32
 	*needs_rbp = needs_bp(cache, first);
 	return true;
 }
+
+void
+native_cache_release(struct native_caches *caches)
+{
+	native_cache_release_room(&caches->own);
+	native_cache_release_room(&caches->alternate);
+}
