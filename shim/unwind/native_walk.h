@@ -54,7 +54,7 @@ struct native_run {
  *
  *     needs_bp(k)  the CFA of k is computed from rbp, or k does not save rbp and needs_bp(k + 1)
  *
- * Invariants, tested by number in tests/unit/shim/unwind/test_native_cache.c and native_walker.h. "The walk" is that of `generation`, to `stop_sp`, on the
+ * Invariants, tested by number in tests/unit/shim/unwind/test_native_cache.c and native_walker.h. "The walk" is that of `version`, to `stop_sp`, on the
  * stack that ends at `stack_end`.
  *   N1  A walk that is in frame k, that is at pc(k) and sp(k), with rbp(k) if needs_bp(k) and any other one if not, gets to
  *       frame k + 1 in the same sense, if sp(k + 1) - 8 and the words of k hold what is remembered of them.
@@ -62,7 +62,7 @@ struct native_run {
  *       `is_complete` as remembered. (That frame is where stop_sp lies, or code that nothing calls, or code without
  *       tables; or it has pc 0 and is none. is_last_hidden: it is not given out.)
  *   N3  sp(k) < sp(k + 1) < stack_end - 7, and the words of k lie between sp(k) and stack_end. All are aligned.
- *   N4  Frames are changed only when a walk ended; when generation, stop_sp or stack_end are other ones, all frames go.
+ *   N4  Frames are changed only when a walk ended; when version, stop_sp or stack_end are other ones, all frames go.
  *   N5  Of the thread's own stack: at `time`, or later and before the thread went on from the walk, the frames were those of this thread's stack.
  *   N6  runs[k] says what its comment says, of the frames k to the last one. A frame that is not given out is in no other one's run.
  *
@@ -86,7 +86,7 @@ struct native_run {
  * a clock everything is compared.
  */
 struct native_cache {
-	uint64_t generation; // of unwind_rules.h, all bits
+	uint64_t version; // of unwind_rules.h, all bits
 	uint64_t stop_sp;
 	uint64_t stack_end;
 	uint32_t frame_count;
@@ -97,7 +97,7 @@ struct native_cache {
 	bool is_alternate;     // `stack_end` is that of a page in another stack
 	bool has_no_mapping;   // tried once
 	struct call_time time; // N5
-	// by the address; void when the frames go for another generation (N4)
+	// by the address; void when the frames go for another version (N4)
 	struct native_function functions[NATIVE_CACHE_FUNCTIONS];
 
 	/* The arrays, of `room` places, the sp one more that no sp reaches. */
