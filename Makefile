@@ -3,6 +3,7 @@
 #   make                build/libkmemshim.so and build/kmemshim
 #   make dev            the same in build/dev, quickly built: for work on the source
 #   make demo           install what is missing, build, kill a training script, print the report
+#   make check          the fast loop: lint, unit tests and quick whole-program tests
 #   make test           everything that needs no network but Debian's packages
 #   make help           all targets and the variables that change them
 
@@ -237,26 +238,51 @@ run_each = @PLAIN_LAYOUT="$(if $(findstring thread,$(SANITIZE)),$(shell setarch 
 export RAN ?= $(abspath $(BUILD))/ran.txt
 PYTEST = BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) -m pytest
 
-.PHONY: test test-unit test-preload test-fault test-faults test-sanitize test-python test-matrix stress-python test-bench test-cuda test-cases test-frameworks test-long
+.PHONY: check test test-unit test-preload test-fault test-faults test-sanitize test-python test-matrix stress-python test-bench test-cuda test-cases test-frameworks test-long
+QUICK = quick and not framework and not long
+check: ## the fast loop: lint, unit tests by gcc (golden texts are among them), and quick tests of every family of hooks; in build/dev
+	@$(MAKE) BUILD=build/dev all
+	@rm -f build/dev/ran.txt
+	@$(MAKE) --output-sync=target BUILD=build/dev RAN=$(abspath build/dev)/ran.txt lint unit-run check-preload check-others
+
+.PHONY: check-preload check-others
+check-preload: all
+	$(PYTEST) -q tests/preload -m "$(QUICK)"
+
+check-others: all $(FAULTY)
+	@$(MAKE) -C tests/cuda BUILD=$(abspath $(BUILD)) >/dev/null
+	$(PYTEST) -q tests/cuda -m "$(QUICK)"
+	$(PYTEST) -q tests/fault -m "$(QUICK)"
+	$(PYTEST) -q tests/python -m "$(QUICK)"
+	$(PYTEST) -q tests/test_check_cases.py tests/test_orders.py tests/test_docs.py
+
+# What is timed runs alone; the rest shares the processors: first what is built and run of C, then whole programs, which need the sanitized ones.
 test: ## unit, whole-program, sanitizer, Python and device tests
 	@$(MAKE) deps
 	@$(MAKE) all
-	@$(MAKE) lint
 	@rm -f $(RAN)
-	@$(MAKE) test-unit
-	@$(MAKE) test-sanitize
+	@$(MAKE) --output-sync=target lint unit-gcc unit-clang unit-asan stress-tsan
 	@$(MAKE) bench-promises
 	@$(MAKE) test-bench
-	@$(MAKE) -j2 --output-sync=target test-preload test-fault test-python test-cuda fuzz FUZZ_SECONDS=10
+	@$(MAKE) -j2 --output-sync=target test-preload test-python test-fault test-cuda fuzz FUZZ_SECONDS=10
 	@$(MAKE) test-cases
 
-test-unit: ## unit tests (cmocka), built by gcc and by clang
+.PHONY: unit-gcc unit-clang unit-asan stress-tsan
+unit-gcc:
 	@$(MAKE) CC=gcc BUILD=$(BUILD) unit-run
+
+unit-clang:
 	@$(MAKE) CC=clang BUILD=$(BUILD)/clang all unit-run
 
-test-sanitize: ## unit tests under address and undefined, stress tests under thread sanitizer; builds the whole shim under each for test-preload
+unit-asan:
 	@$(MAKE) CC=gcc BUILD=$(BUILD)/asan SANITIZE=address,undefined OPTIMIZE="-O1 -g" unit-run $(BUILD)/asan/kmemshim sanitized
+
+stress-tsan:
 	@$(MAKE) CC=gcc BUILD=$(BUILD)/tsan SANITIZE=thread OPTIMIZE="-O1 -g" stress-run sanitized
+
+test-unit: unit-gcc unit-clang ## unit tests (cmocka), built by gcc and by clang
+
+test-sanitize: unit-asan stress-tsan ## unit tests under address and undefined, stress tests under thread sanitizer; builds the whole shim under each for test-preload
 
 test-preload: all $(MUTATE) ## whole programs with and without the shim, and what the reports say
 	$(PYTEST) tests/preload -m "not framework and not long"

@@ -141,6 +141,19 @@ static const char *const causes[] = {
 };
 static const char *const confidences[] = { "certain", "likely", "possible", "unknown", NULL };
 
+#define OWNER struct report_finding
+static const struct json_field finding_fields[] = {
+	JSON_FIELD(kind,
+	           "Its name: ending, line, accumulates, freed-not-returned, ...; analyzer/verdict/phrases.c lists them."),
+	JSON_FIELD(bytes, "The amount that it is about; 0 = none."),
+	JSON_FIELD(share_ppm, "Of the whole that its sentence names, in parts per million; 0 = none."),
+	JSON_FIELD(where, "The line of code, as texts write it; null = none.", .without = JSON_NULL),
+	JSON_FIELD(confidence, "How far the evidence carries.", .values = confidences),
+	{ .name = NULL },
+};
+OBJECT(finding, NULL, "What the facts amount to; one or two sentences of the text.");
+#undef OWNER
+
 #define OWNER struct report_verdict
 static const struct json_field verdict_fields[] = {
 	JSON_FIELD(
@@ -150,6 +163,10 @@ static const struct json_field verdict_fields[] = {
 	JSON_FIELD(confidence, "How far the evidence carries.", .values = confidences),
 	JSON_FIELD(text, "A paragraph for a person."),
 	JSON_FIELD(next, "One thing to do."),
+	JSON_FIELD_OF(JSON_OBJECTS, "findings", findings, "What text says, in its order.", .object = &finding_object,
+	              .is_pointer = true, .count_offset = offsetof(OWNER, finding_count)),
+	JSON_FIELD_OF(JSON_TEXTS, "advice", advice, "Names of what next says, in its order.",
+	              .count_offset = offsetof(OWNER, advice_count)),
 	JSON_FIELD_OF(JSON_OBJECT, "memory", memory, "null = memory was never sampled.", .object = &memory_object,
 	              .is_pointer = true, .without = JSON_NULL),
 	JSON_FIELD_AS("nonresident_bytes", untouched_bytes,

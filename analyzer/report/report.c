@@ -19,6 +19,7 @@
 #include "report/report_build.h"
 #include "symbols/source_lines.h"
 #include "analysis/judge.h"
+#include "verdict/phrases.h"
 #include "verdict/verdict.h"
 
 struct report_rows {
@@ -26,6 +27,8 @@ struct report_rows {
 	const struct model *model; // the same
 	struct ranked *ranked;
 	struct verdict verdict;
+	struct report_finding findings[VERDICT_FINDINGS_MAX];
+	char places[VERDICT_FINDINGS_MAX][PLACE_TEXT_BYTES];
 	struct report_memory memory;
 	struct source_lines *sources;
 	char **texts; // made here, freed with the report
@@ -363,6 +366,24 @@ report_rank(struct report *report, const struct ranking *ranking, const struct r
 	return true;
 }
 
+static const struct report_finding *
+findings_of(struct report_rows *rows, size_t *count)
+{
+	*count = rows->verdict.finding_count;
+	for (size_t i = 0; i < *count; i++) {
+		const struct finding *from = &rows->verdict.findings[i];
+
+		rows->findings[i] = (struct report_finding){
+			.kind = finding_name(from->kind),
+			.bytes = from->bytes,
+			.share_ppm = verdict_share(from->bytes, from->whole_bytes),
+			.where = from->line.site_count != 0 ? verdict_line_text(&from->line, rows->places[i]) : NULL,
+			.confidence = verdict_confidence_name(from->confidence),
+		};
+	}
+	return rows->findings;
+}
+
 struct report *
 report_build(struct model *model, const struct ranking *ranking, const struct report_options *options,
              struct fail *fail)
@@ -391,6 +412,9 @@ report_build(struct model *model, const struct ranking *ranking, const struct re
 		.text = rows->verdict.text,
 		.next = rows->verdict.next,
 	};
+	report->verdict.findings = findings_of(rows, &report->verdict.finding_count);
+	report->verdict.advice = rows->verdict.advice;
+	report->verdict.advice_count = rows->verdict.advice_count;
 	report->verdict.untouched_bytes = rows->verdict.untouched_bytes;
 	report->verdict.memory = report_memory_of(rows, &rows->verdict.memory, &rows->memory);
 	report->session = model->session;

@@ -49,7 +49,7 @@ if_data_set(const struct verdict *verdict, const struct rank_line *line)
 		return "; if it is a data set, load less of it at once";
 	if (line->released_bytes >= line->live_bytes / 2)
 		return "; unless all of it is meant to be kept until the program exits";
-	return verdict->lost_child == NULL ? "; if it is a data set, nothing needs doing" : "";
+	return verdict->lost_child == NULL ? "; if it is a data set, no action is needed" : "";
 }
 
 static void
@@ -522,7 +522,7 @@ ADVICE_TEXT(say_child_objects, "record small Python objects too: `kmemshim run -
                                "give the program more memory")
 ADVICE_TEXT(say_see_child, "`kmemshim report " VERDICT_CHILD
                            "` shows what the child process held that was ended; if a pool ended it as "
-                           "it closed, nothing needs doing")
+                           "it closed, no action is needed")
 
 static void
 say_children_hold_less(const struct verdict_facts *facts, struct verdict *verdict)
@@ -569,8 +569,8 @@ ADVICE_TEST(is_line_known, facts->top_live.site_count != 0)
 ADVICE_TEST(is_anything, true)
 
 ADVICE_TEXT(say_import_less, "give the program more memory, or import less: no line of it holds much")
-ADVICE_TEXT(say_nothing, "nothing needs doing")
-ADVICE_TEXT(say_nothing_see_peak, "nothing needs doing; `kmemshim peak " VERDICT_CAPTURE "` shows who made the peak")
+ADVICE_TEXT(say_nothing, "no action is needed")
+ADVICE_TEXT(say_nothing_see_peak, "no action is needed; `kmemshim peak " VERDICT_CAPTURE "` shows who made the peak")
 ADVICE_TEXT(say_see_peak, "`kmemshim peak " VERDICT_CAPTURE "` shows who held the memory")
 
 static void
@@ -633,7 +633,7 @@ say_nothing_yet(const struct verdict_facts *facts, struct verdict *verdict)
 	char place[PLACE_TEXT_BYTES];
 
 	say_next(verdict,
-	         "nothing needs doing yet; `kmemshim leaks " VERDICT_CAPTURE
+	         "no action is needed yet; `kmemshim leaks " VERDICT_CAPTURE
 	         "` shows which lines accumulate (%s in all, most at %s)",
 	         units_bytes(facts->leaking_bytes, bytes), verdict_line_text(&facts->most_leaking, place));
 }

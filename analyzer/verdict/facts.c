@@ -497,7 +497,7 @@ verdict_facts_gather(struct judged_model judged, const struct verdict_now *now, 
 {
 	const struct model *model = judged.model;
 
-	*facts = (struct verdict_facts){ .judged = judged, .model = model, .exit_code = -1 };
+	*facts = (struct verdict_facts){ .judged = judged, .model = model, .now = now, .exit_code = -1 };
 	find_subject(now, facts);
 	verdict_children_gather(now, facts);
 	facts->end = verdict_end_of(facts->process, now);
@@ -677,4 +677,51 @@ verdict_left_by_imports(const struct model *model, const struct model_domain *do
 			bytes += is_peak ? site->peak_bytes : site->live_bytes;
 	}
 	return bytes;
+}
+
+const char *
+verdict_hidden_heap(const struct model *model)
+{
+	for (size_t i = 0; i < model->process_count; i++) {
+		for (size_t n = 0; n < model->processes[i].note_count; n++) {
+			if (strncmp(model->processes[i].notes[n], KMEM_NOTE_HIDDEN_HEAP, sizeof(KMEM_NOTE_HIDDEN_HEAP) - 1) == 0)
+				return model->processes[i].notes[n];
+		}
+	}
+	return NULL;
+}
+
+bool
+verdict_is_in_memory_told(const struct verdict_facts *facts)
+{
+	return verdict_tells_in_memory(facts->live_bytes, facts->untouched_bytes) || facts->untouched.site_count != 0;
+}
+
+uint64_t
+verdict_told_live_bytes(const struct verdict_facts *facts)
+{
+	return facts->live_bytes + (verdict_is_in_memory_told(facts) ? 0 : facts->untouched_bytes);
+}
+
+const struct kmem_limit *
+verdict_address_limit(const struct verdict_facts *facts)
+{
+	uint64_t then_bytes = facts->refused->space_limit_bytes;
+
+	for (size_t i = 0; i < KMEM_LIMITS_MAX; i++) {
+		const struct kmem_limit *limit = &facts->process->identity->limits[i];
+		bool is_space = limit->kind == KMEM_LIMIT_ADDRESS_SPACE;
+
+		if ((is_space || limit->kind == KMEM_LIMIT_DATA) && limit->bytes != UINT64_MAX &&
+		    !(is_space && then_bytes != 0 && then_bytes < limit->bytes / 100 * 99))
+			return limit;
+	}
+	return NULL;
+}
+
+bool
+verdict_has_address_limit(const struct verdict_facts *facts)
+{
+	return verdict_address_limit(facts) != NULL || facts->refused->space_limit_bytes != 0 ||
+	       facts->process->identity->overcommit_mode == 2 || verdict_is_beyond_machine(facts);
 }

@@ -61,7 +61,8 @@ def first_to_fail(copy):
 def main(words):
     copy = ROOT / "build" / "thresholds"
     for folder in ("analyzer", "shim", "include", "tests"):
-        shutil.copytree(ROOT / folder, copy / folder, dirs_exist_ok=True)
+        shutil.rmtree(copy / folder, ignore_errors=True)
+        shutil.copytree(ROOT / folder, copy / folder)
     shutil.copy2(ROOT / "Makefile", copy)
     broken = first_to_fail(copy)
     if broken:

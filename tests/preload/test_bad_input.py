@@ -229,7 +229,7 @@ def test_a_salvaged_capture_is_not_fine(capture):
     verdict = harness.report("why", capture, "--salvage")["verdict"]
 
     assert "The capture is damaged" in verdict["text"]
-    assert "nothing needs doing" not in verdict["next"]
+    assert "no action is needed" not in verdict["next"]
     named = re.search("`kmemshim (report .*?)`", verdict["next"]).group(1)
     assert harness.kmemshim(*named.split()).returncode == 0, named
 
