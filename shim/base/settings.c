@@ -174,7 +174,7 @@ say_unknown(const char *name)
 	diag_format(given, length < sizeof(given) ? length : sizeof(given), "%s", name);
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		end += diag_format(known + end, sizeof(known) - end, i == 0 ? "%s" : ", %s", table[i].name);
-	diag_warn("KMEMSHIM_%s is no setting; there are %s", given, known);
+	diag_warn("unknown setting KMEMSHIM_%s; valid: %s", given, known);
 }
 
 static void
@@ -186,7 +186,8 @@ parse_one(const char *name, const char *value)
 		if (strncmp(name, table[i].name, length) != 0 || name[length] != '=')
 			continue;
 		if (!table[i].parse(value, table[i].field))
-			diag_warn("KMEMSHIM_%s=%s: wanted %s; the default is used", table[i].name, value, table[i].wanted);
+			diag_warn("KMEMSHIM_%s=%s is not valid; use %s (the default is used now)", table[i].name, value,
+			          table[i].wanted);
 		return;
 	}
 	say_unknown(name);

@@ -101,9 +101,9 @@ static void
 say_refused(int error)
 {
 	diag_level = DIAG_WARN;
-	diag_warn("%s: process %u may not write a capture here (%s): it and its children are not recorded%s", folder,
+	diag_warn("%s: process %u cannot write a capture here (%s); it and its children are not recorded%s", folder,
 	          identity.pid, strerrorname_np(error),
-	          error == EACCES || error == EPERM ? ": set KMEMSHIM_OUT to a folder that its user can write" : "");
+	          error == EACCES || error == EPERM ? "; set KMEMSHIM_OUT to a folder that its user can write to" : "");
 	diag_level = DIAG_QUIET;
 }
 
@@ -213,9 +213,8 @@ mind_owner(void)
 		return;
 	if (settings.out == NULL) {
 		if (settings.session == NULL)
-			diag_warn(
-				"%s: belongs to user %u: nothing is recorded: set KMEMSHIM_OUT to it if captures are to go there, or to another folder",
-				folder, owner);
+			diag_warn("%s: belongs to user %u; nothing is recorded; set KMEMSHIM_OUT to this folder or to another one",
+			          folder, owner);
 		is_refused = true;
 		folder[0] = '\0';
 	} else if (settings.session == NULL) {
