@@ -254,7 +254,7 @@ check-others: all $(FAULTY)
 	$(PYTEST) -q tests/cuda -m "$(QUICK)"
 	$(PYTEST) -q tests/fault -m "$(QUICK)"
 	$(PYTEST) -q tests/python -m "$(QUICK)"
-	$(PYTEST) -q tests/test_check_cases.py tests/test_orders.py
+	$(PYTEST) -q tests/test_check_cases.py tests/test_orders.py tests/test_docs.py
 
 # What is timed runs alone; the rest shares the processors: first what is built and run of C, then whole programs, which need the sanitized ones.
 test: ## unit, whole-program, sanitizer, Python and device tests

@@ -80,6 +80,34 @@ verdict_where_word(const struct verdict_facts *facts, const struct rank_line *li
 	return text;
 }
 
+/* Appends the text, in which {bytes}, {whole}, {rest} (of the whole), {share} and {where} stand for the finding's. */
+static void
+say_finding(const struct finding *finding, const char *text, struct verdict *verdict)
+{
+	char value[PLACE_TEXT_BYTES];
+
+	while (*text != '\0') {
+		size_t plain = strcspn(text, "{");
+
+		say(verdict, "%.*s", (int)plain, text);
+		text += plain;
+		if (strncmp(text, "{bytes}", 7) == 0)
+			(void)units_bytes(finding->bytes, value);
+		else if (strncmp(text, "{whole}", 7) == 0)
+			(void)units_bytes(finding->whole_bytes, value);
+		else if (strncmp(text, "{rest}", 6) == 0)
+			(void)units_bytes(finding->whole_bytes - finding->bytes, value);
+		else if (strncmp(text, "{share}", 7) == 0)
+			(void)units_share(verdict_share(finding->bytes, finding->whole_bytes), value);
+		else if (strncmp(text, "{where}", 7) == 0)
+			(void)verdict_line_text(&finding->line, value);
+		else
+			return;
+		text += strcspn(text, "}") + 1;
+		say(verdict, "%s", value);
+	}
+}
+
 static void
 say_process(const struct model_process *process, struct verdict *verdict)
 {
@@ -396,15 +424,6 @@ static_assert(sizeof(endings) / sizeof(endings[0]) == VERDICT_NO_PROCESS, "each 
 
 #define PHRASE(name_) \
 	static void name_(const struct verdict_facts *facts, const struct finding *finding, struct verdict *verdict)
-/* Of findings that are always said in the same words. */
-#define PLAIN_PHRASE(name_, text_) \
-	PHRASE(name_)                  \
-	{                              \
-		(void)facts;               \
-		(void)finding;             \
-		say(verdict, "%s", text_); \
-	}
-
 PHRASE(say_ending)
 {
 	bool is_of_memory = verdict->cause == VERDICT_CONTAINER_LIMIT || verdict->cause == VERDICT_MACHINE_MEMORY;
@@ -415,19 +434,12 @@ PHRASE(say_ending)
 
 PHRASE(say_usage)
 {
-	char used[UNITS_TEXT_BYTES];
-	char limit[UNITS_TEXT_BYTES];
-	char share[UNITS_TEXT_BYTES];
-
 	if (facts->charged_bytes != 0 && facts->limit_bytes != UINT64_MAX)
-		say(verdict, " At the last sample %s of the container's %s were in use (%s).",
-		    units_bytes(finding->bytes, used), units_bytes(finding->whole_bytes, limit),
-		    units_share(verdict_share(finding->bytes, finding->whole_bytes), share));
+		say_finding(finding, " At the last sample {bytes} of the container's {whole} were in use ({share}).", verdict);
 	else if (finding->whole_bytes != 0)
-		say(verdict, " At the last sample %s of the machine's %s were still available.",
-		    units_bytes(facts->available_bytes, used), units_bytes(finding->whole_bytes, limit));
+		say_finding(finding, " At the last sample {rest} of the machine's {whole} were still available.", verdict);
 	else
-		say(verdict, " At the last sample it occupied %s.", units_bytes(finding->bytes, used));
+		say_finding(finding, " At the last sample it occupied {bytes}.", verdict);
 }
 
 PHRASE(say_kernel_kills)
@@ -460,10 +472,6 @@ PHRASE(say_shell_status)
 	    "ended is not recorded here.",
 	    facts->exit_code - 128);
 }
-
-PLAIN_PHRASE(say_other_container, " It ran in another container than this command: from here it may still run unseen.")
-PLAIN_PHRASE(say_no_kill, " The kernel counted no kill for memory in its cgroup.")
-PLAIN_PHRASE(say_no_allocation, " No allocation of it was seen.")
 
 static void
 say_own_space(const struct verdict_facts *facts, uint64_t limit_bytes, struct verdict *verdict)
@@ -503,14 +511,6 @@ PHRASE(say_address_limit)
 	} else {
 		say(verdict, " That is more than the machine has (%s).", units_bytes(identity->machine_bytes, bytes));
 	}
-}
-
-PHRASE(say_little_held)
-{
-	char live[UNITS_TEXT_BYTES];
-
-	(void)facts;
-	say(verdict, " No more than %s was live then.", units_bytes(finding->bytes, live));
 }
 
 PHRASE(say_parts)
@@ -630,12 +630,11 @@ PHRASE(say_live)
 static void
 say_part(const struct verdict_facts *facts, const struct finding *finding, struct verdict *verdict)
 {
-	const char *whole = facts->live_count > 1 ? "all that" : verdict_is_in_memory_told(facts) ? "that" : "it";
-	char held[UNITS_TEXT_BYTES];
-	char share[UNITS_TEXT_BYTES];
-
-	say(verdict, " %s of %s (%s) was ", units_bytes(finding->bytes, held), whole,
-	    units_share(verdict_share(finding->bytes, finding->whole_bytes), share));
+	say_finding(finding,
+	            facts->live_count > 1              ? " {bytes} of all that ({share}) was "
+	            : verdict_is_in_memory_told(facts) ? " {bytes} of that ({share}) was "
+	                                               : " {bytes} of it ({share}) was ",
+	            verdict);
 }
 
 PHRASE(say_imports)
@@ -646,11 +645,11 @@ PHRASE(say_imports)
 
 PHRASE(say_line)
 {
-	char place[PLACE_TEXT_BYTES];
 	char word[VERDICT_WORD_BYTES];
 
 	say_part(facts, finding, verdict);
-	say(verdict, "%s %s.", verdict_where_word(facts, &finding->line, word), verdict_line_text(&finding->line, place));
+	say(verdict, "%s", verdict_where_word(facts, &finding->line, word));
+	say_finding(finding, " {where}.", verdict);
 }
 
 /* Of processes that may have run one after the other a line's figures are sums, of its domain's sum. */
@@ -693,49 +692,39 @@ PHRASE(say_accumulates)
 
 PHRASE(say_may_accumulate)
 {
+	bool is_told = finding->is_told || finding->kind == FINDING_MAY_ACCUMULATE;
+
 	(void)facts;
-	say(verdict, " It may accumulate: none of its %" PRIu32 " generations was released, but they are too few to tell.",
+	say_finding(finding, is_told ? " It" : " What is allocated at {where}", verdict);
+	say(verdict, " may accumulate: none of its %" PRIu32 " generations was released, but they are too few to tell.",
 	    finding->line.telling->generations_total);
 }
 
 PHRASE(say_next_line)
 {
-	const struct rank_line *next = &finding->line;
-	bool does_top_grow = facts->top_live.leak == MODEL_LEAK_LEAK;
-	bool does_next_grow = next->leak == MODEL_LEAK_LEAK;
-	char held[UNITS_TEXT_BYTES];
-	char share[UNITS_TEXT_BYTES];
+	bool does_grow = finding->line.leak == MODEL_LEAK_LEAK;
 	char place[PLACE_TEXT_BYTES];
 	char top[PLACE_TEXT_BYTES];
 
-	say(verdict, " Another %s (%s) was allocated at ", units_bytes(finding->bytes, held),
-	    units_share(verdict_share(finding->bytes, finding->whole_bytes), share));
-	if (strcmp(verdict_line_text(next, place), verdict_line_text(&facts->top_live, top)) == 0)
-		say(verdict, "the same line in %s", facts->model->domains[next->domain].name);
-	else
-		say(verdict, "%s", place);
-	say(verdict, "%s.", !does_next_grow ? "" : does_top_grow ? ", which accumulates too" : ", which accumulates");
+	if (strcmp(verdict_line_text(&finding->line, place), verdict_line_text(&facts->top_live, top)) == 0) {
+		say_finding(finding, " Another {bytes} ({share}) was allocated at the same line in ", verdict);
+		say(verdict, "%s", facts->model->domains[finding->line.domain].name);
+	} else {
+		say_finding(finding, " Another {bytes} ({share}) was allocated at {where}", verdict);
+	}
+	say(verdict, "%s.",
+	    !does_grow                                ? ""
+	    : facts->top_live.leak == MODEL_LEAK_LEAK ? ", which accumulates too"
+	                                              : ", which accumulates");
 }
 
 PHRASE(say_untouched)
 {
-	char asked[UNITS_TEXT_BYTES];
-	char held[UNITS_TEXT_BYTES];
-	char place[PLACE_TEXT_BYTES];
-
-	say(verdict, " Of the %s that %s asked for, only %s %s in memory.", units_bytes(finding->whole_bytes, asked),
-	    verdict_line_text(&finding->line, place), units_bytes(finding->whole_bytes - finding->bytes, held),
-	    facts->end == VERDICT_END_RUNNING ? "is" : "was");
-}
-
-PHRASE(say_beside_arenas)
-{
-	char held[UNITS_TEXT_BYTES];
-	char place[PLACE_TEXT_BYTES];
-
-	(void)facts;
-	say(verdict, " Larger blocks of %s (%s) accumulate too, perhaps of the same objects.",
-	    verdict_line_text(&finding->line, place), units_bytes(finding->bytes, held));
+	say_finding(finding,
+	            facts->end == VERDICT_END_RUNNING
+	                ? " Of the {whole} that {where} asked for, only {rest} is in memory."
+	                : " Of the {whole} that {where} asked for, only {rest} was in memory.",
+	            verdict);
 }
 
 PHRASE(say_over_limit)
@@ -773,53 +762,34 @@ PHRASE(say_peak)
 
 PHRASE(say_peak_line)
 {
-	char held[UNITS_TEXT_BYTES];
-	char share[UNITS_TEXT_BYTES];
-	char place[PLACE_TEXT_BYTES];
-
 	if (verdict_is_arena(facts, &finding->line))
 		say(verdict, " It held small Python objects.");
 	else
-		say(verdict, " %s of %s (%s) was allocated at %s.", units_bytes(finding->bytes, held),
-		    verdict_tells_in_memory(facts->peak_bytes, facts->peak_untouched_bytes) ? "that" : "it",
-		    units_share(verdict_share(finding->line.peak_bytes, finding->whole_bytes), share),
-		    verdict_line_text(&finding->line, place));
-}
-
-PHRASE(say_peak_imports)
-{
-	char held[UNITS_TEXT_BYTES];
-	char share[UNITS_TEXT_BYTES];
-
-	(void)facts;
-	say(verdict, " %s of it (%s) was left by imports.", units_bytes(finding->bytes, held),
-	    units_share(verdict_share(finding->bytes, finding->whole_bytes), share));
+		say_finding(finding,
+		            verdict_tells_in_memory(facts->peak_bytes, facts->peak_untouched_bytes)
+		                ? " {bytes} of that ({share}) was allocated at {where}."
+		                : " {bytes} of it ({share}) was allocated at {where}.",
+		            verdict);
 }
 
 PHRASE(say_little_room)
 {
 	bool is_container = finding->whole_bytes < facts->peak_process->identity->machine_bytes;
-	char used[UNITS_TEXT_BYTES];
-	char limit[UNITS_TEXT_BYTES];
-	char share[UNITS_TEXT_BYTES];
 
-	say(verdict, " At one sample %s of the %s's %s were in use (%s).", units_bytes(finding->bytes, used),
-	    is_container ? "container" : "machine", units_bytes(finding->whole_bytes, limit),
-	    units_share(verdict_share(finding->bytes, finding->whole_bytes), share));
+	say_finding(finding,
+	            is_container ? " At one sample {bytes} of the container's {whole} were in use ({share})."
+	                         : " At one sample {bytes} of the machine's {whole} were in use ({share}).",
+	            verdict);
 }
 
 PHRASE(say_released)
 {
-	char bytes[UNITS_TEXT_BYTES];
-	char place[PLACE_TEXT_BYTES];
-
 	(void)facts;
-	(void)units_bytes(finding->bytes, bytes);
-	if (finding->is_told)
-		say(verdict, " Exit handlers or destructors released %s of it.", bytes);
-	else
-		say(verdict, " %s of %s was held until then, and released by exit handlers or destructors.", bytes,
-		    verdict_line_text(&finding->line, place));
+	say_finding(finding,
+	            finding->is_told
+	                ? " Exit handlers or destructors released {bytes} of it."
+	                : " {bytes} of {where} was held until then, and released by exit handlers or destructors.",
+	            verdict);
 }
 
 /* ---- children ---- */
@@ -883,38 +853,6 @@ PHRASE(say_copies)
 
 /* ---- devices ---- */
 
-PHRASE(say_pinned)
-{
-	char pinned[UNITS_TEXT_BYTES];
-	char bytes[UNITS_TEXT_BYTES];
-	char place[PLACE_TEXT_BYTES];
-
-	(void)facts;
-	say(verdict, " In addition, %s of the host's memory was pinned by the GPU's driver. %s of it was allocated at %s.",
-	    units_bytes(finding->whole_bytes, pinned), units_bytes(finding->bytes, bytes),
-	    verdict_line_text(&finding->line, place));
-}
-
-PHRASE(say_pinned_rounded)
-{
-	char bytes[UNITS_TEXT_BYTES];
-
-	(void)facts;
-	say(verdict,
-	    " %s of it is in blocks of powers of two: PyTorch rounds pinned memory up, to as much as twice of what was asked for.",
-	    units_bytes(finding->bytes, bytes));
-}
-
-PHRASE(say_device_full)
-{
-	char held[UNITS_TEXT_BYTES];
-	char whole[UNITS_TEXT_BYTES];
-
-	(void)facts;
-	say(verdict, " The device then had %s free of %s.", units_bytes(finding->bytes, held),
-	    units_bytes(finding->whole_bytes, whole));
-}
-
 PHRASE(say_device_held)
 {
 	const struct device_parts *parts = &facts->device;
@@ -938,18 +876,6 @@ PHRASE(say_device_held)
 	say(verdict, ".");
 }
 
-PHRASE(say_device_line)
-{
-	char held[UNITS_TEXT_BYTES];
-	char share[UNITS_TEXT_BYTES];
-	char place[PLACE_TEXT_BYTES];
-
-	(void)facts;
-	say(verdict, " %s of that (%s) was allocated at %s.", units_bytes(finding->bytes, held),
-	    units_share(verdict_share(finding->bytes, finding->whole_bytes), share),
-	    verdict_line_text(&finding->line, place));
-}
-
 PHRASE(say_device_accumulates)
 {
 	const struct rank_line *top = &finding->line;
@@ -971,57 +897,27 @@ PHRASE(say_device_accumulates)
 		say(verdict, ".");
 }
 
-PLAIN_PHRASE(say_device_cache,
-             " Frameworks keep a cache between tensors and the driver: lines shown are where the cache grew.")
-
-PHRASE(say_device_kept)
-{
-	char bytes[UNITS_TEXT_BYTES];
-
-	(void)facts;
-	say(verdict,
-	    " %s of the tensors were those of an earlier step, which was refused memory as well: often the traceback of its "
-	    "exception keeps them.",
-	    units_bytes(finding->bytes, bytes));
-}
-
 PHRASE(say_device_pools)
 {
-	char bytes[UNITS_TEXT_BYTES];
-
-	say(verdict, " Another %s lay unused in the driver's pools (cudaMallocAsync)%s.",
-	    units_bytes(finding->bytes, bytes),
-	    verdict_is_kept_by_pools(facts) ? ": enough for the request, with what was free" : "");
-}
-
-PHRASE(say_device_others)
-{
-	char bytes[UNITS_TEXT_BYTES];
-
-	(void)facts;
-	say(verdict, " %s of what is in use there is not this program's: other processes, contexts, kernels.",
-	    units_bytes(finding->bytes, bytes));
+	say_finding(finding,
+	            verdict_is_kept_by_pools(facts)
+	                ? " Another {bytes} lay unused in the driver's pools (cudaMallocAsync): "
+	                  "enough for the request, with what was free."
+	                : " Another {bytes} lay unused in the driver's pools (cudaMallocAsync).",
+	            verdict);
 }
 
 PHRASE(say_device_preallocated)
 {
-	char share[UNITS_TEXT_BYTES];
-
 	(void)facts;
-	say(verdict, finding->line.live_count == 1 ? " That is one block" : " Those are %" PRIu64 " blocks",
-	    finding->line.live_count);
-	if (finding->whole_bytes != 0)
-		say(verdict, ", %s of the device", units_share(verdict_share(finding->bytes, finding->whole_bytes), share));
-	say(verdict, ", as when a framework takes its memory in advance.");
-}
-
-PHRASE(say_device_fragmented)
-{
-	char bytes[UNITS_TEXT_BYTES];
-
-	(void)facts;
-	say(verdict, " PyTorch's cache held another %s there, more than was asked for, but in pieces that were too small.",
-	    units_bytes(finding->bytes, bytes));
+	if (finding->line.live_count == 1)
+		say(verdict, " That is one block");
+	else
+		say(verdict, " Those are %" PRIu64 " blocks", finding->line.live_count);
+	say_finding(finding,
+	            finding->whole_bytes != 0 ? ", {share} of the device, as when a framework takes its memory in advance."
+	                                      : ", as when a framework takes its memory in advance.",
+	            verdict);
 }
 
 PHRASE(say_device_retried)
@@ -1097,90 +993,61 @@ PHRASE(say_domain_parts)
 
 PHRASE(say_domain_in_memory)
 {
-	char bytes[UNITS_TEXT_BYTES];
-
 	(void)facts;
-	say(verdict, " %s of it was in memory%s.", units_bytes(finding->bytes, bytes),
-	    finding->is_peak ? " at the peak" : "");
+	say_finding(finding,
+	            finding->is_peak ? " {bytes} of it was in memory at the peak." : " {bytes} of it was in memory.",
+	            verdict);
 }
 
 /* "306 MiB of it (82 %) was " */
 static void
-say_domain_part(const struct verdict_facts *facts, const struct finding *finding, struct verdict *verdict)
+say_domain_part(const struct finding *finding, struct verdict *verdict)
 {
 	uint64_t all_bytes = finding->is_peak ? finding->domain->peak_bytes : finding->domain->live_bytes;
-	bool is_told = finding->whole_bytes != all_bytes; // what was in memory of it
-	bool is_line = finding->kind == FINDING_DOMAIN_LINE;
-	char bytes[UNITS_TEXT_BYTES];
-	char share[UNITS_TEXT_BYTES];
 
-	say(verdict, "%s %s of %s (%s) was ",
-	    !is_line || !finding->is_peak || is_told ? ""
-	    : facts->model->process_count > 1        ? " At the peaks"
-	                                             : " At the peak",
-	    units_bytes(finding->bytes, bytes),
-	    finding->domain->id.kind == DOMAIN_TENSORS ? "the tensors"
-	    : is_told                                  ? "that"
-	                                               : "it",
-	    units_share(verdict_share(finding->bytes, finding->whole_bytes), share));
+	say_finding(finding,
+	            finding->domain->id.kind == DOMAIN_TENSORS ? " {bytes} of the tensors ({share}) was "
+	            : finding->whole_bytes != all_bytes        ? " {bytes} of that ({share}) was " // which is in memory
+	                                                       : " {bytes} of it ({share}) was ",
+	            verdict);
 }
 
 PHRASE(say_domain_imports)
 {
-	say_domain_part(facts, finding, verdict);
+	(void)facts;
+	say_domain_part(finding, verdict);
 	say(verdict, "left by imports.");
 }
 
 PHRASE(say_domain_line)
 {
-	char place[PLACE_TEXT_BYTES];
-
 	if (verdict_is_arena(facts, &finding->line)) {
 		say(verdict, " %s is arenas of small Python objects, of which no line is known.",
 		    finding->is_told ? "The rest" : "It");
 		return;
 	}
-	say_domain_part(facts, finding, verdict);
-	say(verdict, "allocated at %s.", verdict_line_text(&finding->line, place));
-}
-
-/* " It", or the line where it was not told of right before. */
-static void
-say_subject(const struct finding *finding, struct verdict *verdict)
-{
-	char place[PLACE_TEXT_BYTES];
-
-	if (finding->is_told)
-		say(verdict, " It");
-	else
-		say(verdict, " What is allocated at %s", verdict_line_text(&finding->line, place));
+	if (finding->is_peak && finding->whole_bytes == finding->domain->peak_bytes)
+		say(verdict, facts->model->process_count > 1 ? " At the peaks" : " At the peak");
+	say_domain_part(finding, verdict);
+	say_finding(finding, "allocated at {where}.", verdict);
 }
 
 PHRASE(say_domain_accumulates)
 {
 	const struct rank_line *line = &finding->line;
-	char bytes[UNITS_TEXT_BYTES];
+	char count[UNITS_TEXT_BYTES];
 
 	(void)facts;
-	say_subject(finding, verdict);
-	say(verdict, " accumulates%s: %s in blocks from %" PRIu32 " of %" PRIu32 " generations are still alive",
-	    if_built_once(line), units_bytes(finding->bytes, bytes), line->telling->generations_alive,
+	say_finding(finding, finding->is_told ? " It" : " What is allocated at {where}", verdict);
+	say(verdict, " accumulates%s: ", if_built_once(line));
+	say_finding(finding, "{bytes} in blocks", verdict);
+	say(verdict, " from %" PRIu32 " of %" PRIu32 " generations are still alive", line->telling->generations_alive,
 	    line->telling->generations_total);
 	if (finding->count != 0)
-		say(verdict, "; %s more line%s", units_count(finding->count, bytes),
+		say(verdict, "; %s more line%s", units_count(finding->count, count),
 		    finding->count == 1 ? " accumulates" : "s accumulate");
 	say(verdict, ".");
 }
-
-PHRASE(say_domain_may_accumulate)
-{
-	(void)facts;
-	say_subject(finding, verdict);
-	say(verdict, " may accumulate: none of its %" PRIu32 " generations was released, but they are too few to tell.",
-	    finding->line.telling->generations_total);
-}
-
-PLAIN_PHRASE(say_domain_steady, " No line of it is known to accumulate.")
 
 PHRASE(say_more_domains)
 {
@@ -1231,102 +1098,84 @@ PHRASE(say_refused_requests)
 
 /* ---- what the figures leave out ---- */
 
-PLAIN_PHRASE(say_damage, " The capture is damaged: figures cover only what is intact, and may be too low.")
-PLAIN_PHRASE(say_hidden_heap,
-             " The heap is missing in these figures: another malloc stands before the recorder's (see the notes).")
-
-PHRASE(say_unlisted)
-{
-	char bytes[UNITS_TEXT_BYTES];
-
-	(void)facts;
-	say(verdict, " %s of what was live belongs to no line: its records are lost.", units_bytes(finding->bytes, bytes));
-}
-
-PHRASE(say_unrecorded)
-{
-	char bytes[UNITS_TEXT_BYTES];
-
-	(void)facts;
-	say(verdict, " There was no room to record allocations of %s in all: the figures of lines may be far too low.",
-	    units_bytes(finding->bytes, bytes));
-}
-
-PHRASE(say_elsewhere)
-{
-	char bytes[UNITS_TEXT_BYTES];
-
-	(void)facts;
-	say(verdict,
-	    " There was no room for the stacks of %s of what was held: it is counted at callers or at an unknown place.",
-	    units_bytes(finding->bytes, bytes));
-}
-
 /* ---- all of them ---- */
 
 static const struct phrase {
 	const char *name; // in JSON
+	const char *text; // as say_finding() takes it; NULL: `say` writes it
 	void (*say)(const struct verdict_facts *facts, const struct finding *finding, struct verdict *verdict);
 } phrases[] = {
-	[FINDING_ENDING] = { "ending", say_ending },
-	[FINDING_USAGE] = { "usage", say_usage },
-	[FINDING_KERNEL_KILLS] = { "kernel-kills", say_kernel_kills },
-	[FINDING_FAR_FROM_LIMITS] = { "far-from-limits", say_far_from_limits },
-	[FINDING_SHELL_STATUS] = { "shell-status", say_shell_status },
-	[FINDING_OTHER_CONTAINER] = { "other-container", say_other_container },
-	[FINDING_NO_KILL] = { "no-kill", say_no_kill },
-	[FINDING_NO_ALLOCATION] = { "no-allocation", say_no_allocation },
-	[FINDING_ADDRESS_LIMIT] = { "address-limit", say_address_limit },
-	[FINDING_LITTLE_HELD] = { "little-held", say_little_held },
-	[FINDING_PARTS] = { "parts-in-memory", say_parts },
-	[FINDING_FREED] = { "freed-not-returned", say_freed },
-	[FINDING_LIVE] = { "live", say_live },
-	[FINDING_IMPORTS] = { "imports", say_imports },
-	[FINDING_LINE] = { "line", say_line },
-	[FINDING_LINE_OF_ALL] = { "line-of-all-processes", say_line_of_all },
-	[FINDING_ACCUMULATES] = { "accumulates", say_accumulates },
-	[FINDING_MAY_ACCUMULATE] = { "may-accumulate", say_may_accumulate },
-	[FINDING_NEXT_LINE] = { "next-line", say_next_line },
-	[FINDING_UNTOUCHED] = { "untouched", say_untouched },
-	[FINDING_BESIDE_ARENAS] = { "accumulates-beside-arenas", say_beside_arenas },
-	[FINDING_OVER_LIMIT] = { "more-live-than-limit", say_over_limit },
-	[FINDING_PEAK] = { "peak", say_peak },
-	[FINDING_PEAK_LINE] = { "peak-line", say_peak_line },
-	[FINDING_PEAK_LINE_OF_ALL] = { "peak-line-of-all-processes", say_line_of_all },
-	[FINDING_PEAK_IMPORTS] = { "peak-imports", say_peak_imports },
-	[FINDING_LITTLE_ROOM] = { "little-room", say_little_room },
-	[FINDING_RELEASED_AT_EXIT] = { "released-at-exit", say_released },
-	[FINDING_LOST_CHILDREN] = { "lost-children", say_lost },
-	[FINDING_COPIES] = { "copied-after-fork", say_copies },
-	[FINDING_PINNED] = { "pinned", say_pinned },
-	[FINDING_PINNED_ROUNDED] = { "pinned-rounded-up", say_pinned_rounded },
-	[FINDING_DEVICE_FULL] = { "device-free", say_device_full },
-	[FINDING_DEVICE_HELD] = { "device-held", say_device_held },
-	[FINDING_DEVICE_LINE] = { "device-line", say_device_line },
-	[FINDING_DEVICE_ACCUMULATES] = { "device-accumulates", say_device_accumulates },
-	[FINDING_DEVICE_CACHE] = { "device-cache-unknown", say_device_cache },
-	[FINDING_DEVICE_KEPT] = { "device-kept-by-exception", say_device_kept },
-	[FINDING_DEVICE_POOLS] = { "device-pools", say_device_pools },
-	[FINDING_DEVICE_OTHERS] = { "device-other-users", say_device_others },
-	[FINDING_DEVICE_PREALLOCATED] = { "device-preallocated", say_device_preallocated },
-	[FINDING_DEVICE_FRAGMENTED] = { "device-fragmented", say_device_fragmented },
-	[FINDING_DEVICE_RETRIED] = { "device-retried", say_device_retried },
-	[FINDING_DEVICE_REFUSED] = { "device-refused", say_device_refused },
-	[FINDING_DOMAIN] = { "domain", say_domain },
-	[FINDING_DOMAIN_PARTS] = { "domain-parts", say_domain_parts },
-	[FINDING_DOMAIN_IN_MEMORY] = { "domain-in-memory", say_domain_in_memory },
-	[FINDING_DOMAIN_IMPORTS] = { "domain-imports", say_domain_imports },
-	[FINDING_DOMAIN_LINE] = { "domain-line", say_domain_line },
-	[FINDING_DOMAIN_ACCUMULATES] = { "domain-accumulates", say_domain_accumulates },
-	[FINDING_DOMAIN_MAY_ACCUMULATE] = { "domain-may-accumulate", say_domain_may_accumulate },
-	[FINDING_DOMAIN_STEADY] = { "domain-steady", say_domain_steady },
-	[FINDING_MORE_DOMAINS] = { "more-domains", say_more_domains },
-	[FINDING_REFUSED_REQUESTS] = { "refused-requests", say_refused_requests },
-	[FINDING_DAMAGE] = { "damaged", say_damage },
-	[FINDING_UNLISTED] = { "unlisted", say_unlisted },
-	[FINDING_UNRECORDED] = { "unrecorded", say_unrecorded },
-	[FINDING_ELSEWHERE] = { "without-stacks", say_elsewhere },
-	[FINDING_HIDDEN_HEAP] = { "hidden-heap", say_hidden_heap },
+	[FINDING_ENDING] = { "ending", .say = say_ending },
+	[FINDING_USAGE] = { "usage", .say = say_usage },
+	[FINDING_KERNEL_KILLS] = { "kernel-kills", .say = say_kernel_kills },
+	[FINDING_FAR_FROM_LIMITS] = { "far-from-limits", .say = say_far_from_limits },
+	[FINDING_SHELL_STATUS] = { "shell-status", .say = say_shell_status },
+	[FINDING_OTHER_CONTAINER] = { "other-container",
+	                              .text = " It ran in another container than this command: from here it may still run unseen." },
+	[FINDING_NO_KILL] = { "no-kill", .text = " The kernel counted no kill for memory in its cgroup." },
+	[FINDING_NO_ALLOCATION] = { "no-allocation", .text = " No allocation of it was seen." },
+	[FINDING_ADDRESS_LIMIT] = { "address-limit", .say = say_address_limit },
+	[FINDING_LITTLE_HELD] = { "little-held", .text = " No more than {bytes} was live then." },
+	[FINDING_PARTS] = { "parts-in-memory", .say = say_parts },
+	[FINDING_FREED] = { "freed-not-returned", .say = say_freed },
+	[FINDING_LIVE] = { "live", .say = say_live },
+	[FINDING_IMPORTS] = { "imports", .say = say_imports },
+	[FINDING_LINE] = { "line", .say = say_line },
+	[FINDING_LINE_OF_ALL] = { "line-of-all-processes", .say = say_line_of_all },
+	[FINDING_ACCUMULATES] = { "accumulates", .say = say_accumulates },
+	[FINDING_MAY_ACCUMULATE] = { "may-accumulate", .say = say_may_accumulate },
+	[FINDING_NEXT_LINE] = { "next-line", .say = say_next_line },
+	[FINDING_UNTOUCHED] = { "untouched", .say = say_untouched },
+	[FINDING_BESIDE_ARENAS] = { "accumulates-beside-arenas",
+	                            .text = " Larger blocks of {where} ({bytes}) accumulate too, perhaps of the same objects." },
+	[FINDING_OVER_LIMIT] = { "more-live-than-limit", .say = say_over_limit },
+	[FINDING_PEAK] = { "peak", .say = say_peak },
+	[FINDING_PEAK_LINE] = { "peak-line", .say = say_peak_line },
+	[FINDING_PEAK_LINE_OF_ALL] = { "peak-line-of-all-processes", .say = say_line_of_all },
+	[FINDING_PEAK_IMPORTS] = { "peak-imports", .text = " {bytes} of it ({share}) was left by imports." },
+	[FINDING_LITTLE_ROOM] = { "little-room", .say = say_little_room },
+	[FINDING_RELEASED_AT_EXIT] = { "released-at-exit", .say = say_released },
+	[FINDING_LOST_CHILDREN] = { "lost-children", .say = say_lost },
+	[FINDING_COPIES] = { "copied-after-fork", .say = say_copies },
+	[FINDING_PINNED] = { "pinned",
+	                     .text = " In addition, {whole} of the host's memory was pinned by the GPU's driver. {bytes} of it was allocated at {where}." },
+	[FINDING_PINNED_ROUNDED] = { "pinned-rounded-up",
+	                             .text = " {bytes} of it is in blocks of powers of two: PyTorch rounds pinned memory up, to as much as twice of what was asked for." },
+	[FINDING_DEVICE_FULL] = { "device-free", .text = " The device then had {bytes} free of {whole}." },
+	[FINDING_DEVICE_HELD] = { "device-held", .say = say_device_held },
+	[FINDING_DEVICE_LINE] = { "device-line", .text = " {bytes} of that ({share}) was allocated at {where}." },
+	[FINDING_DEVICE_ACCUMULATES] = { "device-accumulates", .say = say_device_accumulates },
+	[FINDING_DEVICE_CACHE] = { "device-cache-unknown",
+	                           .text = " Frameworks keep a cache between tensors and the driver: lines shown are where the cache grew." },
+	[FINDING_DEVICE_KEPT] = { "device-kept-by-exception",
+	                          .text = " {bytes} of the tensors were those of an earlier step, which was refused memory as well: often the traceback of its exception keeps them." },
+	[FINDING_DEVICE_POOLS] = { "device-pools", .say = say_device_pools },
+	[FINDING_DEVICE_OTHERS] = { "device-other-users",
+	                            .text = " {bytes} of what is in use there is not this program's: other processes, contexts, kernels." },
+	[FINDING_DEVICE_PREALLOCATED] = { "device-preallocated", .say = say_device_preallocated },
+	[FINDING_DEVICE_FRAGMENTED] = { "device-fragmented",
+	                                .text = " PyTorch's cache held another {bytes} there, more than was asked for, but in pieces that were too small." },
+	[FINDING_DEVICE_RETRIED] = { "device-retried", .say = say_device_retried },
+	[FINDING_DEVICE_REFUSED] = { "device-refused", .say = say_device_refused },
+	[FINDING_DOMAIN] = { "domain", .say = say_domain },
+	[FINDING_DOMAIN_PARTS] = { "domain-parts", .say = say_domain_parts },
+	[FINDING_DOMAIN_IN_MEMORY] = { "domain-in-memory", .say = say_domain_in_memory },
+	[FINDING_DOMAIN_IMPORTS] = { "domain-imports", .say = say_domain_imports },
+	[FINDING_DOMAIN_LINE] = { "domain-line", .say = say_domain_line },
+	[FINDING_DOMAIN_ACCUMULATES] = { "domain-accumulates", .say = say_domain_accumulates },
+	[FINDING_DOMAIN_MAY_ACCUMULATE] = { "domain-may-accumulate", .say = say_may_accumulate },
+	[FINDING_DOMAIN_STEADY] = { "domain-steady", .text = " No line of it is known to accumulate." },
+	[FINDING_MORE_DOMAINS] = { "more-domains", .say = say_more_domains },
+	[FINDING_REFUSED_REQUESTS] = { "refused-requests", .say = say_refused_requests },
+	[FINDING_DAMAGE] = { "damaged",
+	                     .text = " The capture is damaged: figures cover only what is intact, and may be too low." },
+	[FINDING_UNLISTED] = { "unlisted", .text = " {bytes} of what was live belongs to no line: its records are lost." },
+	[FINDING_UNRECORDED] = { "unrecorded",
+	                         .text = " There was no room to record allocations of {bytes} in all: the figures of lines may be far too low." },
+	[FINDING_ELSEWHERE] = { "without-stacks",
+	                        .text = " There was no room for the stacks of {bytes} of what was held: it is counted at callers or at an unknown place." },
+	[FINDING_HIDDEN_HEAP] = { "hidden-heap",
+	                          .text = " The heap is missing in these figures: another malloc stands before the recorder's (see the notes)." },
 };
 static_assert(sizeof(phrases) / sizeof(phrases[0]) == FINDINGS, "each kind of finding has a row");
 
@@ -1339,6 +1188,13 @@ finding_name(enum finding_kind kind)
 void
 verdict_say(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	for (size_t i = 0; i < verdict->finding_count; i++)
-		phrases[verdict->findings[i].kind].say(facts, &verdict->findings[i], verdict);
+	for (size_t i = 0; i < verdict->finding_count; i++) {
+		const struct finding *finding = &verdict->findings[i];
+		const struct phrase *phrase = &phrases[finding->kind];
+
+		if (phrase->say != NULL)
+			phrase->say(facts, finding, verdict);
+		else
+			say_finding(finding, phrase->text, verdict);
+	}
 }

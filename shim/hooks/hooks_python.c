@@ -338,7 +338,7 @@ look_again(void)
 	static unsigned refusals;
 
 	if (++walks % WALKS_PER_LOOK != 0 ||
-	    (thread_slot_current != NULL && python_frames_were_attached(&thread_slot_current->events.trail)))
+	    (thread_slot_current != NULL && python_frames_were_attached(&thread_slot_current->events.chain)))
 		return;
 	if (is_on_top(PYTHON_ALLOCATOR_MEM) && is_on_top(PYTHON_ALLOCATOR_OBJ))
 		return;

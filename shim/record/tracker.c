@@ -113,8 +113,8 @@ place(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_
 static inline void
 book_gain(struct thread_slot *slot, uint32_t site, unsigned domain, uint64_t bytes, bool is_whole)
 {
-	book_born(site_table_at(site), bytes, is_whole,
-	          peak_gain(&capture_file_domain(domain)->peak, batch_of(slot, domain), bytes));
+	book_born_slow(site_table_at(site), bytes, is_whole,
+	               peak_gain(&capture_file_domain(domain)->peak, batch_of(slot, domain), bytes));
 }
 
 /* Everything about a new block but its address. site 0: it could not be booked. */
@@ -154,8 +154,8 @@ dead(struct thread_slot *slot, struct address_block block, uint64_t bytes, bool 
 	uint32_t own = own_record(slot, block.site, block.generation, bytes, is_whole);
 
 	if (__builtin_expect(own != 0, 1))
-		book_dead(site_table_at(own), bytes, is_whole,
-		          peak_release(&capture_file_domain(domain)->peak, batch_of(slot, domain), bytes));
+		book_dead_slow(site_table_at(own), bytes, is_whole,
+		               peak_release(&capture_file_domain(domain)->peak, batch_of(slot, domain), bytes));
 }
 
 /* Is the event not to be booked, because Python is being torn down? It is counted. `bytes` are what it asks for. */
@@ -240,14 +240,14 @@ tracker_allocated_slow(const void *hook_frame, uint8_t mark, void *addr, uint64_
 }
 
 uint32_t
-tracker_walk(struct thread_slot *slot, const void *hook_frame, uint64_t bytes)
+tracker_site_slow(struct thread_slot *slot, const void *hook_frame, struct event_lookup lookup, uint64_t bytes)
 {
 	int host_errno = errno;
 	uint32_t site;
 
 	if (is_teardown(bytes))
 		return 0;
-	site = event_site(slot, hook_frame, KMEM_DOMAIN_HEAP, bytes, generations_clock());
+	site = event_site_slow(slot, hook_frame, lookup, bytes, generations_clock());
 	if (site == 0)
 		lose_event(bytes);
 	errno = host_errno;
@@ -260,7 +260,7 @@ tracker_gain_slow(struct thread_slot *slot, struct kmem_site *site, uint64_t byt
 	int host_errno = errno;
 
 	book_prepare(site);
-	book_born(site, bytes, true, peak_gain(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, bytes));
+	book_born_slow(site, bytes, true, peak_gain(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, bytes));
 	look_after(&slot->heap);
 	errno = host_errno;
 }
@@ -275,8 +275,8 @@ tracker_resize_slow(struct thread_slot *slot, struct address_block old, struct k
 	book_prepare(old_site);
 	book_prepare(site);
 	epoch = net_change(slot, KMEM_DOMAIN_HEAP, old.bytes, bytes);
-	book_born(site, bytes, true, epoch);
-	book_dead(old_site, old.bytes, true, epoch);
+	book_born_slow(site, bytes, true, epoch);
+	book_dead_slow(old_site, old.bytes, true, epoch);
 	look_after(&slot->heap);
 }
 
@@ -390,9 +390,9 @@ tracker_resized_slow(const void *hook_frame, uint8_t mark, struct live_block old
 	}
 	own = own_record(slot, old.site, old.generation, old.bytes, true);
 	epoch = net_change(slot, KMEM_DOMAIN_HEAP, own != 0 ? old.bytes : 0, bytes);
-	book_born(site_table_at(block.site), bytes, true, epoch);
+	book_born_slow(site_table_at(block.site), bytes, true, epoch);
 	if (own != 0)
-		book_dead(site_table_at(own), old.bytes, true, epoch);
+		book_dead_slow(site_table_at(own), old.bytes, true, epoch);
 	map_block(slot, addr, block);
 	look_after(batch_of(slot, KMEM_DOMAIN_HEAP));
 }

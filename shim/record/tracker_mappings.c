@@ -181,10 +181,10 @@ tracker_remapped(const void *hook_frame, const struct range_pieces *old, void *a
 		old_bytes += owns[i] != 0 ? piece_bytes(piece) : 0;
 	}
 	epoch = tracker_net_change(slot, domain, old_bytes, bytes);
-	book_born(site_table_at(block.site), bytes, true, epoch);
+	book_born_slow(site_table_at(block.site), bytes, true, epoch);
 	for (uint32_t i = 0; i < old->count; i++) {
 		if (owns[i] != 0)
-			book_dead(site_table_at(owns[i]), piece_bytes(&old->piece[i]), old->piece[i].is_last_piece, epoch);
+			book_dead_slow(site_table_at(owns[i]), piece_bytes(&old->piece[i]), old->piece[i].is_last_piece, epoch);
 	}
 	map_range(slot, start, block);
 	tracker_look_after_total();

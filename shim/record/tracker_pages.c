@@ -2,7 +2,7 @@
  * tracker_pages.c - what of a mapping became memory, and what of it was given back? (see tracker.h)
  *
  * Context     after the real call and inside the reentry guard. Calls that touch nothing we know cost
- *             one look into the map: interpreters that compile change the protection of their code all
+ *             one lookup in the map: interpreters that compile change the protection of their code all
  *             the time.
  */
 #include <stdatomic.h>
