@@ -362,7 +362,7 @@ static bool
 is_told_as_untouched(uint64_t bytes)
 {
 	begin();
-	hand_model_site(&hand, HEAP, 41, 128 * MIB)->untouched_bytes = bytes;
+	hand_model_site(&hand, HEAP, 41, 100 * MIB)->untouched_bytes = bytes;
 	gather();
 	return facts.untouched.site_count != 0;
 }
@@ -634,6 +634,56 @@ is_every_part_named(uint64_t count)
 	return parts_told((unsigned)count, 2000 * MIB) == count;
 }
 
+/* ---- advice: only whether a name is in it ---- */
+
+static bool
+are_many_threads(uint64_t count)
+{
+	begin();
+	looked(300 * MIB, 0, 0);
+	hand.process.heap_sample = (struct model_heap_sample){ .sampled_pages = 1000,
+		                                                   .bytes = 300 * MIB,
+		                                                   .empty_bytes = 200 * MIB };
+	hand.process.thread_count = (unsigned)count;
+	hand_model_exited(&hand, 0);
+	hand_model_decide(&hand, &verdict);
+	return strstr(verdict.next, "MALLOC_ARENA_MAX") != NULL;
+}
+
+/* Of so much that was allocated meanwhile it kept 300 MiB. */
+static bool
+may_be_data_set(uint64_t volume)
+{
+	begin();
+	leak(HEAP, 41, 300 * MIB)->volume_bytes = volume;
+	hand_model_waited(&hand, SIGKILL);
+	hand.launcher.after.cgroup_oom_kill = 1;
+	hand_model_decide(&hand, &verdict);
+	return strstr(verdict.next, "data set") != NULL;
+}
+
+static bool
+is_leak_worth_advice(uint64_t bytes)
+{
+	begin();
+	hand_model_site(&hand, HEAP, 50, 400 * MIB);
+	leak(HEAP, 41, bytes);
+	hand_model_exited(&hand, 0);
+	hand_model_decide(&hand, &verdict);
+	return strstr(verdict.next, "train.py:41") != NULL || strstr(verdict.next, "kmemshim leaks") != NULL;
+}
+
+static bool
+is_device_told(uint64_t bytes)
+{
+	begin();
+	hand_model_site(&hand, HEAP, 41, 400 * MIB);
+	hand_model_site(&hand, CUDA0, 44, bytes);
+	hand_model_exited(&hand, 0);
+	hand_model_decide(&hand, &verdict);
+	return strstr(verdict.text, "cuda:0") != NULL;
+}
+
 static void
 conclusions_change_where_they_are_said_to(void **state)
 {
@@ -680,6 +730,10 @@ conclusions_change_where_they_are_said_to(void **state)
 		{ "pinned: more than an eighth", is_pinned_told, 1001, 1000 },
 		{ "a part of memory: a twentieth", is_part_named, 1000 * MIB, 1000 * MIB - 1 },
 		{ "three parts", is_every_part_named, 3, 4 },
+		{ "many threads: more than 8", are_many_threads, 9, 8 },
+		{ "a data set: an eighth of what was allocated", may_be_data_set, 2400 * MIB, 2400 * MIB + 8 },
+		{ "a leak of a program that ended well: 1 MiB", is_leak_worth_advice, MIB, MIB - 1 },
+		{ "a device beside another end: 1 MiB", is_device_told, MIB, MIB - 1 },
 	};
 
 	(void)state;
