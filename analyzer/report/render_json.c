@@ -19,13 +19,12 @@
 
 /* --- places ------------------------------------------------------------------------------------------------------ */
 
-static const char *const relations[] = { "while", "started by", NULL };
 #define RELATION                                                                                                    \
 	JSON_FIELD(                                                                                                     \
 		relation,                                                                                                   \
 		"Left out unless the thread had no Python frames and this one is another thread's. while: the user's line " \
 		"at which a Python thread was seen last. started by: where the thread was created.",                        \
-		.without = JSON_LEFT_OUT, .values = relations)
+		.without = JSON_LEFT_OUT, .value_of = report_relation)
 
 #define OWNER struct report_place
 static bool
@@ -120,27 +119,6 @@ OBJECT(
 	"What was in memory of the processes that ran at the end, when it was sampled last. Of a process that the kernel killed for its container's limit: of all that was charged there.");
 #undef OWNER
 
-static const char *const causes[] = {
-	"container-limit",
-	"machine-memory",
-	"shm-full",
-	"device-memory",
-	"request-refused",
-	"low-memory-daemon",
-	"crashed",
-	"signal",
-	"failed",
-	"gone",
-	"running",
-	"exec-replaced",
-	"exited",
-	"child-killed",
-	"not-closed",
-	"unknown",
-	NULL,
-};
-static const char *const confidences[] = { "certain", "likely", "possible", "unknown", NULL };
-
 #define OWNER struct report_finding
 static const struct json_field finding_fields[] = {
 	JSON_FIELD(kind,
@@ -148,7 +126,7 @@ static const struct json_field finding_fields[] = {
 	JSON_FIELD(bytes, "The amount that it is about; 0 = none."),
 	JSON_FIELD(share_ppm, "Of the whole that its sentence names, in parts per million; 0 = none."),
 	JSON_FIELD(where, "The line of code, as texts write it; null = none.", .without = JSON_NULL),
-	JSON_FIELD(confidence, "How far the evidence carries.", .values = confidences),
+	JSON_FIELD(confidence, "How far the evidence carries.", .value_of = report_confidence),
 	{ .name = NULL },
 };
 OBJECT(finding, NULL, "What the facts amount to; one or two sentences of the text.");
@@ -159,8 +137,8 @@ static const struct json_field verdict_fields[] = {
 	JSON_FIELD(
 		cause,
 		"container-limit: killed because a cgroup's limit was reached. machine-memory: killed because the machine was out of memory. shm-full: SIGBUS with a full /dev/shm. device-memory: ended after a device refused memory. request-refused: ended after a host request was refused. low-memory-daemon: killed by another program while memory was low. crashed, signal, failed, exited: as the wait status says; memory is not the suspect. child-killed: the program did well, or was stopped by a signal, but the kernel killed a child of it for memory. gone: no clean-exit mark, and nobody saw how. not-closed: another boot or machine, nothing can be said.",
-		.values = causes),
-	JSON_FIELD(confidence, "How far the evidence carries.", .values = confidences),
+		.value_of = report_cause),
+	JSON_FIELD(confidence, "How far the evidence carries.", .value_of = report_confidence),
 	JSON_FIELD(text, "A paragraph for a person."),
 	JSON_FIELD(next, "One thing to do."),
 	JSON_FIELD_OF(JSON_OBJECTS, "findings", findings, "What text says, in its order.", .object = &finding_object,
@@ -478,15 +456,13 @@ static const struct json_field held_fields[] = {
 };
 OBJECT(held, is_composed, "What the process held on the device at that moment.");
 
-static const char *const request_states[] = { "pending", "recovered", "fatal", NULL };
-
 static const struct json_field request_fields[] = {
 	JSON_FIELD(bytes, "Requested bytes."),
 	JSON_FIELD(domain, "Domain."),
 	JSON_FIELD(
 		state,
 		"pending: the process still runs and has not allocated there since. recovered: it went on; of a device, its thread got as much later, or enough to go on with. fatal: it ended with it.",
-		.values = request_states),
+		.value_of = report_request_state),
 	JSON_FIELD(error, "errno, or the CUDA result."),
 	JSON_FIELD(pid, "Process id."),
 	WHERE("The line that asked; null when unknown."),
@@ -507,14 +483,12 @@ OBJECT(request, NULL, "A request for memory that the system refused.");
 
 /* --- lines and sites --------------------------------------------------------------------------------------------- */
 
-static const char *const leak_classes[] = { "none", "steady", "too-short", "backlog", "leak", "import", NULL };
-
 #define OWNER struct report_leak
 static const struct json_field leak_fields[] = {
 	JSON_FIELD_AS(
 		"class", class_name,
 		"none: holds nothing. steady: holds something, does not accumulate. too-short: too few generations to judge. backlog: released late or in bursts. leak: still holds blocks from nearly every generation. import: left behind by importing a library.",
-		.values = leak_classes),
+		.value_of = report_leak_class),
 	JSON_FIELD(generations_alive, "Generations (ticks of allocated bytes or blocks) of which blocks are still live."),
 	JSON_FIELD(generations_total, "Generations since the site first allocated."),
 	JSON_FIELD(bytes_per_generation, "Live bytes per generation that is still alive; 0 without generations."),

@@ -343,20 +343,12 @@ left_by_imports(const struct model *model, const bool *is_meant)
 	return bytes;
 }
 
-/* Who held memory at the end, and its first line that is not what imports left behind. */
+/* The first line that is not what imports left behind; of Python's arenas and a line that tells more, that one. */
 static void
-gather_live(struct verdict_facts *facts)
+find_top(struct verdict_facts *facts, const struct ranked *live, const bool *is_meant)
 {
 	const struct model *model = facts->model;
-	struct ranked *live = verdict_rank(facts, &rank_sites, &rank_sites_asked);
-	bool *is_meant = memory_zeroed(model->process_count, sizeof(*is_meant));
-	bool is_over = facts->end == VERDICT_END_OK || facts->end == VERDICT_END_FAILED;
-	uint64_t end_ns = end_or_last_seen_ns(facts);
 
-	verdict_find_untouched(facts, live);
-	/* An end by itself tells nothing about the others: then it is about the one that holds the first line. */
-	for (size_t i = 0; i < model->process_count; i++)
-		is_meant[i] = model->process_count == 1 || is_over || ran_at_end(facts, &model->processes[i], end_ns);
 	for (size_t i = 0; i < live->line_count; i++) {
 		const struct rank_line *line = &live->lines[i];
 		bool is_first = facts->top_live.site_count == 0;
@@ -372,7 +364,13 @@ gather_live(struct verdict_facts *facts)
 		if (!is_first || !verdict_is_arena(facts, line))
 			break;
 	}
-	forget_trifling_growth(&facts->top_live);
+}
+
+static void
+sum_leaking(struct verdict_facts *facts, const struct ranked *live)
+{
+	const struct model *model = facts->model;
+
 	for (size_t i = 0; i < live->line_count; i++) {
 		const struct rank_line *line = &live->lines[i];
 
@@ -383,11 +381,13 @@ gather_live(struct verdict_facts *facts)
 		if (line->leaking_bytes > facts->most_leaking.leaking_bytes)
 			facts->most_leaking = *line;
 	}
-	if (is_over && model->process_count > 1) {
-		memset(is_meant, 0, model->process_count * sizeof(*is_meant));
-		is_meant[facts->top_live.site_count != 0 ? facts->top_live.largest->process
-		                                         : (size_t)(facts->process - model->processes)] = true;
-	}
+}
+
+static void
+sum_processes(struct verdict_facts *facts, const bool *is_meant, bool is_over, uint64_t end_ns)
+{
+	const struct model *model = facts->model;
+
 	for (size_t i = 0; i < model->process_count; i++) {
 		if (!is_meant[i])
 			continue;
@@ -403,18 +403,52 @@ gather_live(struct verdict_facts *facts)
 			facts->live_process_bytes = live_bytes;
 		}
 	}
+}
+
+/* Of one process, exactly. */
+static void
+sum_domains(struct verdict_facts *facts)
+{
+	const struct model *model = facts->model;
+
+	facts->live_bytes = facts->untouched_bytes = 0;
+	for (size_t i = 0; i < model->domain_count; i++) {
+		const struct model_domain *domain = &model->domains[i];
+		uint64_t live_bytes = verdict_less_untouched(facts, domain->live_bytes, domain->untouched_bytes);
+
+		if (!domain_is_host(domain->id.kind))
+			continue;
+		facts->live_bytes += live_bytes;
+		facts->untouched_bytes += domain->live_bytes - live_bytes;
+	}
+}
+
+/* Who held memory at the end, and its first line that is not what imports left behind. */
+static void
+gather_live(struct verdict_facts *facts)
+{
+	const struct model *model = facts->model;
+	struct ranked *live = verdict_rank(facts, &rank_sites, &rank_sites_asked);
+	bool *is_meant = memory_zeroed(model->process_count, sizeof(*is_meant));
+	bool is_over = facts->end == VERDICT_END_OK || facts->end == VERDICT_END_FAILED;
+	uint64_t end_ns = end_or_last_seen_ns(facts);
+
+	verdict_find_untouched(facts, live);
+	/* An end by itself tells nothing about the others: then it is about the one that holds the first line. */
+	for (size_t i = 0; i < model->process_count; i++)
+		is_meant[i] = model->process_count == 1 || is_over || ran_at_end(facts, &model->processes[i], end_ns);
+	find_top(facts, live, is_meant);
+	forget_trifling_growth(&facts->top_live);
+	sum_leaking(facts, live);
+	if (is_over && model->process_count > 1) {
+		memset(is_meant, 0, model->process_count * sizeof(*is_meant));
+		is_meant[facts->top_live.site_count != 0 ? facts->top_live.largest->process
+		                                         : (size_t)(facts->process - model->processes)] = true;
+	}
+	sum_processes(facts, is_meant, is_over, end_ns);
 	facts->import_bytes = left_by_imports(model, is_meant);
 	if (model->process_count == 1) {
-		facts->live_bytes = facts->untouched_bytes = 0;
-		for (size_t i = 0; i < model->domain_count; i++) {
-			const struct model_domain *domain = &model->domains[i];
-			uint64_t live_bytes = verdict_less_untouched(facts, domain->live_bytes, domain->untouched_bytes);
-
-			if (!domain_is_host(domain->id.kind))
-				continue;
-			facts->live_bytes += live_bytes;
-			facts->untouched_bytes += domain->live_bytes - live_bytes;
-		}
+		sum_domains(facts);
 		if (facts->top_live.site_count != 0)
 			find_next(facts, live);
 		find_beside_arenas(facts, live);

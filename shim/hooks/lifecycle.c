@@ -100,11 +100,11 @@ capture_share(void)
 static void
 say_refused(int error)
 {
-	settings.log = SETTINGS_LOG_WARN;
+	diag_level = DIAG_WARN;
 	diag_warn("%s: process %u may not write a capture here (%s): it and its children are not recorded%s", folder,
 	          identity.pid, strerrorname_np(error),
 	          error == EACCES || error == EPERM ? ": set KMEMSHIM_OUT to a folder that its user can write" : "");
-	settings.log = SETTINGS_LOG_QUIET;
+	diag_level = DIAG_QUIET;
 }
 
 /* Makes it, with what has been recorded so far when that was put off. */
@@ -154,9 +154,9 @@ open_capture(bool is_forked, uint32_t parent_pid)
 		identity.is_first = 0;
 	owner_pid = identity.pid;
 	is_refused = is_refused || (settings.session != NULL && strstr(settings.session, SETTINGS_SESSION_REFUSED) != NULL);
-	is_quiet = is_quiet || ((identity.is_first == 0 || is_refused) && settings.log == SETTINGS_LOG_WARN);
+	is_quiet = is_quiet || ((identity.is_first == 0 || is_refused) && diag_level == DIAG_WARN);
 	if (is_quiet)
-		settings.log = SETTINGS_LOG_QUIET;
+		diag_level = DIAG_QUIET;
 	bool is_put_off = puts_off();
 	if (!is_put_off)
 		make_capture(capture_file_open);

@@ -77,7 +77,7 @@ bucket_of(struct event_cache *cache, const struct event_key *key)
 static inline uint64_t
 version_now(void)
 {
-	return atomic_load_explicit(&unwind_rules.generation, memory_order_relaxed) + python_code_deaths();
+	return atomic_load_explicit(&unwind_rules.version, memory_order_relaxed) + python_code_deaths();
 }
 
 static inline bool

@@ -357,7 +357,7 @@ kept = [Tensor(torch.c10_cuda_allocate(1 << 20, DEVICES - 1)) for _ in range(80)
     assert document["failed_requests"][-1]["held"]["tensor_bytes"] == own * MIB
     assert all(total["concurrent_live_bytes"] <= total["live_bytes"] for total in document["totals"].values())
     text = document["verdict"]["text"]
-    assert f"Its processes, summed, held 64.0 MiB of {last} (the one that was refused {own}.0 MiB then), tensors 64.0 MiB" in text
+    assert f"Its processes, summed, held 64.0 MiB of {last} (the one that was refused {own}.0 MiB then), 64.0 MiB of it tensors" in text
     page = harness.run([harness.KMEMSHIM, "report", tmp_path / "out"]).stdout
     assert "Held on devices at the peak, summed over 2 processes" in page
     other = harness.report("why", tmp_path / "out", "--domain", "cuda:0")["verdict"]["text"]

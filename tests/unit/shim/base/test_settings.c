@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/settings.h"
 
 static const struct {
@@ -63,7 +64,7 @@ struct setting_case {
 
 #define THERE_ARE \
 	"; there are OUT, SESSION, LOG, PYTHON, PYTHON_OBJECTS, NATIVE, IMPORTS, PRIVATE, EXACT_PEAK, VERIFY, CAPTURE_MAX, SITES_MAX, WRAPPERS"
-#define DEFAULTS .log = SETTINGS_LOG_WARN, .python = true, .sites_max = 1u << 20
+#define DEFAULTS .python = true, .sites_max = 1u << 20
 
 static const struct setting_case setting_cases[] = {
 	{ "PATH=/bin", { DEFAULTS }, NULL },
@@ -79,12 +80,12 @@ static const struct setting_case setting_cases[] = {
 	  "KMEMSHIM_A_NAME_THAT_IS_LONGER_THAN_ANY_SETTING? is no setting" THERE_ARE },
 	{ "KMEMSHIM_SESSION=5f.12", { DEFAULTS, .session = "5f.12" }, NULL },
 	{ "KMEMSHIM_SESSION=", { DEFAULTS }, NULL },
-	{ "KMEMSHIM_LOG=quiet", { .log = SETTINGS_LOG_QUIET, .python = true, .sites_max = 1u << 20 }, NULL },
+	{ "KMEMSHIM_LOG=quiet", { DEFAULTS }, NULL },
 	{ "KMEMSHIM_LOG=warn", { DEFAULTS }, NULL },
-	{ "KMEMSHIM_LOG=debug", { .log = SETTINGS_LOG_DEBUG, .python = true, .sites_max = 1u << 20 }, NULL },
+	{ "KMEMSHIM_LOG=debug", { DEFAULTS }, NULL },
 	{ "KMEMSHIM_LOG=loud", { DEFAULTS }, "KMEMSHIM_LOG=loud: wanted quiet, warn or debug; the default is used" },
 	{ "KMEMSHIM_LOG=", { DEFAULTS }, "KMEMSHIM_LOG=: wanted quiet, warn or debug; the default is used" },
-	{ "KMEMSHIM_PYTHON=0", { .log = SETTINGS_LOG_WARN, .sites_max = 1u << 20 }, NULL },
+	{ "KMEMSHIM_PYTHON=0", { .sites_max = 1u << 20 }, NULL },
 	{ "KMEMSHIM_PYTHON=1", { DEFAULTS }, NULL },
 	{ "KMEMSHIM_PYTHON=yes", { DEFAULTS }, "KMEMSHIM_PYTHON=yes: wanted 0 or 1; the default is used" },
 	{ "KMEMSHIM_PYTHON_OBJECTS=1", { DEFAULTS, .python_objects = SETTINGS_ON }, NULL },
@@ -101,8 +102,8 @@ static const struct setting_case setting_cases[] = {
 	{ "KMEMSHIM_VERIFY=1", { DEFAULTS, .verify_every = 1 }, NULL },
 	{ "KMEMSHIM_VERIFY=0", { DEFAULTS }, NULL },
 	{ "KMEMSHIM_VERIFY=-1", { DEFAULTS }, "KMEMSHIM_VERIFY=-1: wanted a number; 0 turns it off; the default is used" },
-	{ "KMEMSHIM_SITES_MAX=64", { .log = SETTINGS_LOG_WARN, .python = true, .sites_max = 64 }, NULL },
-	{ "KMEMSHIM_SITES_MAX=2m", { .log = SETTINGS_LOG_WARN, .python = true, .sites_max = 1u << 21 }, NULL },
+	{ "KMEMSHIM_SITES_MAX=64", { .python = true, .sites_max = 64 }, NULL },
+	{ "KMEMSHIM_SITES_MAX=2m", { .python = true, .sites_max = 1u << 21 }, NULL },
 	{ "KMEMSHIM_SITES_MAX=63",
 	  { DEFAULTS },
 	  "KMEMSHIM_SITES_MAX=63: wanted a number from 64 to 2M; the default is used" },
@@ -129,7 +130,9 @@ parses(void *context)
 	settings_parse(environment);
 	CHECK_IN_CHILD(is_same_text(settings.out, which->wanted.out));
 	CHECK_IN_CHILD(is_same_text(settings.session, which->wanted.session));
-	CHECK_IN_CHILD(settings.log == which->wanted.log);
+	CHECK_IN_CHILD(diag_level == (strcmp(which->variable, "KMEMSHIM_LOG=quiet") == 0   ? DIAG_QUIET
+	                              : strcmp(which->variable, "KMEMSHIM_LOG=debug") == 0 ? DIAG_DEBUG
+	                                                                                   : DIAG_WARN));
 	CHECK_IN_CHILD(settings.python == which->wanted.python);
 	CHECK_IN_CHILD(settings.python_objects == which->wanted.python_objects);
 	CHECK_IN_CHILD(settings.native == which->wanted.native);
@@ -162,7 +165,7 @@ parses_quietly(void *unused)
 
 	(void)unused;
 	settings_parse(environment);
-	CHECK_IN_CHILD(settings.log == SETTINGS_LOG_QUIET);
+	CHECK_IN_CHILD(diag_level == DIAG_QUIET);
 	return 0;
 }
 
