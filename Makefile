@@ -3,6 +3,7 @@
 #   make                build/libkmemshim.so and build/kmemshim
 #   make dev            the same in build/dev, quickly built: for work on the source
 #   make demo           install what is missing, build, kill a training script, print the report
+#   make check          the fast loop: lint, unit tests and quick whole-program tests
 #   make test           everything that needs no network but Debian's packages
 #   make help           all targets and the variables that change them
 
@@ -79,6 +80,8 @@ ANALYZER_PARTS := $(filter-out $(OBJ)/analyzer/cli/main.o,$(ANALYZER_OBJS))
 UNIT_SHIM     := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/shim/*/test_*.c)))
 UNIT_ANALYZER := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/analyzer/*/test_*.c)))
 BENCHES       := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/bench/bench_*.c)))
+# What stands above the parts, for unit tests and stress programs.
+UNIT_CALLBACKS := $(OBJ)/tests/unit/shim/callbacks.o
 # What tests, fuzzers and benches of the analyzer share: the files beside the unit tests that are none.
 UNIT_SHARED   := $(call object,$(wildcard tests/unit/analyzer/*.c))
 STRESS        := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/stress/*.c)))
@@ -149,13 +152,18 @@ $(TESTS_OF_SHIM): $(OBJ)/tests/%.o: tests/%.c Makefile
 	$(call quick,$(CC),$<)
 	$(Q)$(TEST_COMPILE) $(SHIM_ROOMS) -Dmain=$(*F)_main -fno-omit-frame-pointer -pthread -c -o $@ $<
 
+$(UNIT_CALLBACKS): $(OBJ)/tests/%.o: tests/%.c Makefile
+	$(Q)mkdir -p $(@D)
+	$(call quick,$(CC),$<)
+	$(Q)$(TEST_COMPILE) $(SHIM_ROOMS) -c -o $@ $<
+
 $(TESTS_OF_ANALYZER): $(OBJ)/tests/%.o: tests/%.c Makefile
 	$(Q)mkdir -p $(@D)
 	$(call quick,$(CC),$<)
 	$(Q)$(TEST_COMPILE) $(ANALYZER_ROOMS) -Dmain=$(*F)_main -fPIE -c -o $@ $<
 
 .SECONDEXPANSION:
-$(RUNS_OF_SHIM): $(BUILD)/tests/%/run: tests/run.c $$(call object,$$(wildcard tests/%/*.c)) $(SHIM_PARTS)
+$(RUNS_OF_SHIM): $(BUILD)/tests/%/run: tests/run.c $$(call object,$$(wildcard tests/%/*.c)) $(UNIT_CALLBACKS) $(SHIM_PARTS)
 	$(Q)mkdir -p $(@D)
 	$(call quick,LINK,$@)
 	$(Q)$(TEST_COMPILE) $(as_one) -fno-lto -fno-omit-frame-pointer -pthread -MF $@.d -o $@ $^ $(SHIM_LIBS) -lcmocka
@@ -209,7 +217,7 @@ $(FUZZERS): $(BUILD)/tests/%: tests/%.c $(UNIT_SHARED) $(ANALYZER_PARTS)
 $(BUILD)/tests/fuzz/fuzz_line_tables: FUZZ_SHIM := $(addprefix $(OBJ)/shim/,python/python_lines.o base/raw_syscall.o)
 $(BUILD)/tests/fuzz/fuzz_line_tables: $(addprefix $(OBJ)/shim/,python/python_lines.o base/raw_syscall.o)
 
--include $(patsubst %.o,%.d,$(SHIM_OBJS) $(ANALYZER_OBJS) $(UNIT_SHARED) $(TESTS_OF_SHIM) $(TESTS_OF_ANALYZER))
+-include $(patsubst %.o,%.d,$(SHIM_OBJS) $(ANALYZER_OBJS) $(UNIT_SHARED) $(UNIT_CALLBACKS) $(TESTS_OF_SHIM) $(TESTS_OF_ANALYZER))
 -include $(addsuffix .d,$(RUNS_OF_SHIM) $(RUNS_OF_ANALYZER) $(FUZZERS) $(BENCHES) $(MUTATE))
 
 # --- dependencies and the demo -------------------------------------------------------------------
@@ -230,26 +238,51 @@ run_each = @PLAIN_LAYOUT="$(if $(findstring thread,$(SANITIZE)),$(shell setarch 
 export RAN ?= $(abspath $(BUILD))/ran.txt
 PYTEST = BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) -m pytest
 
-.PHONY: test test-unit test-preload test-fault test-faults test-sanitize test-python test-matrix stress-python test-bench test-cuda test-cases test-frameworks test-long
+.PHONY: check test test-unit test-preload test-fault test-faults test-sanitize test-python test-matrix stress-python test-bench test-cuda test-cases test-frameworks test-long
+QUICK = quick and not framework and not long
+check: ## the fast loop: lint, unit tests by gcc (golden texts are among them), and quick tests of every family of hooks; in build/dev
+	@$(MAKE) BUILD=build/dev all
+	@rm -f build/dev/ran.txt
+	@$(MAKE) --output-sync=target BUILD=build/dev RAN=$(abspath build/dev)/ran.txt lint unit-run check-preload check-others
+
+.PHONY: check-preload check-others
+check-preload: all
+	$(PYTEST) -q tests/preload -m "$(QUICK)"
+
+check-others: all $(FAULTY)
+	@$(MAKE) -C tests/cuda BUILD=$(abspath $(BUILD)) >/dev/null
+	$(PYTEST) -q tests/cuda -m "$(QUICK)"
+	$(PYTEST) -q tests/fault -m "$(QUICK)"
+	$(PYTEST) -q tests/python -m "$(QUICK)"
+	$(PYTEST) -q tests/test_check_cases.py tests/test_orders.py tests/test_docs.py
+
+# What is timed runs alone; the rest shares the processors: first what is built and run of C, then whole programs, which need the sanitized ones.
 test: ## unit, whole-program, sanitizer, Python and device tests
 	@$(MAKE) deps
 	@$(MAKE) all
-	@$(MAKE) lint
 	@rm -f $(RAN)
-	@$(MAKE) test-unit
-	@$(MAKE) test-sanitize
+	@$(MAKE) --output-sync=target lint unit-gcc unit-clang unit-asan stress-tsan
 	@$(MAKE) bench-promises
 	@$(MAKE) test-bench
-	@$(MAKE) -j2 --output-sync=target test-preload test-fault test-python test-cuda fuzz FUZZ_SECONDS=10
+	@$(MAKE) -j2 --output-sync=target test-preload test-python test-fault test-cuda fuzz FUZZ_SECONDS=10
 	@$(MAKE) test-cases
 
-test-unit: ## unit tests (cmocka), built by gcc and by clang
+.PHONY: unit-gcc unit-clang unit-asan stress-tsan
+unit-gcc:
 	@$(MAKE) CC=gcc BUILD=$(BUILD) unit-run
+
+unit-clang:
 	@$(MAKE) CC=clang BUILD=$(BUILD)/clang all unit-run
 
-test-sanitize: ## unit tests under address and undefined, stress tests under thread sanitizer; builds the whole shim under each for test-preload
+unit-asan:
 	@$(MAKE) CC=gcc BUILD=$(BUILD)/asan SANITIZE=address,undefined OPTIMIZE="-O1 -g" unit-run $(BUILD)/asan/kmemshim sanitized
+
+stress-tsan:
 	@$(MAKE) CC=gcc BUILD=$(BUILD)/tsan SANITIZE=thread OPTIMIZE="-O1 -g" stress-run sanitized
+
+test-unit: unit-gcc unit-clang ## unit tests (cmocka), built by gcc and by clang
+
+test-sanitize: unit-asan stress-tsan ## unit tests under address and undefined, stress tests under thread sanitizer; builds the whole shim under each for test-preload
 
 test-preload: all $(MUTATE) ## whole programs with and without the shim, and what the reports say
 	$(PYTEST) tests/preload -m "not framework and not long"
@@ -331,6 +364,10 @@ golden: $(BUILD)/tests/unit/analyzer/report/test_render $(BUILD)/tests/unit/anal
 weaken: ## every release and acquire weakened, one by one: does its test report it (WORDS= of some rows of tests/stress/ORDERS.md)
 	$(PYTHON) tests/stress/orders.py weaken $(WORDS)
 
+.PHONY: test-thresholds
+test-thresholds: ## every threshold of leak classes, verdict and refusals changed, one by one: does a unit test fail (WORDS= of some names or files)
+	$(PYTHON) tests/mutate/thresholds.py $(WORDS)
+
 .PHONY: mutate
 mutate: all $(MUTATE) ## every byte of two captures damaged, one after the other: right, or told
 	MUTATE_EVERY=1 $(PYTEST) tests/preload/test_mutation.py -s
@@ -359,12 +396,19 @@ bench-promises: $(BENCHES) ## what the analyzer promises about its own speed and
 
 # --- tidiness ------------------------------------------------------------------------------------
 
-.PHONY: lint format schema clean
+.PHONY: lint tidy format schema clean
 lint: ## which folder includes which, circles, headers that compile alone, format
 	@tools/lint
 
 schema: $(BUILD)/kmemshim ## analyzer/report/report.schema.json anew, from the rows of render_json.c
 	$(Q)$< schema >$(BUILD)/schema.new && mv -f $(BUILD)/schema.new analyzer/report/report.schema.json
+
+# TIDY= some files.
+TIDY ?= $(SHIM_SRCS) $(ANALYZER_SRCS)
+tidy_side = printf '%s\n' $(filter $(1)/%.c,$(TIDY)) | xargs -r -n 4 -P $(JOBS) sh -c 'clang-tidy --quiet "$$@" -- $(LANGUAGE) -Iinclude -I$(1) $(2)' tidy
+tidy: ## clang-tidy with the checks of .clang-tidy, each finding an error (TIDY= some files)
+	$(Q)$(call tidy_side,shim,-mcx16 -pthread)
+	$(Q)$(call tidy_side,analyzer,$(ANALYZER_FLAGS))
 
 format: ## clang-format all C and C++ files; lint holds it
 	clang-format -i $(shell find include shim analyzer examples tests -name '*.[ch]' -o -name '*.cc')

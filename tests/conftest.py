@@ -1,7 +1,22 @@
-"""Keeps what became of each test in the file that RAN names, for check_cases.py."""
+"""Keeps what became of each test in the file that RAN names, for check_cases.py; marks those that selection.py names."""
 import os
+import re
+import sys
+
+import pytest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import selection  # noqa: E402
 
 outcomes = {}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    for item in items:
+        for name, patterns in (("long", selection.LONG), ("quick", selection.QUICK)):
+            if any(re.match(pattern, item.nodeid) for pattern in patterns):
+                item.add_marker(name)
 
 
 def pytest_runtest_logreport(report):

@@ -81,3 +81,10 @@ def test_the_path_of_a_malloc_goes_through_functions_that_are_there():
         if not re.search(rf"^(?:static .*|EXPORT .*)?\b{function}\(", text, flags=re.MULTILINE):
             gone.append(f"{path}: {function}()")
     assert not gone
+
+
+def test_every_make_target_is_there():
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    for page in TEXTS:
+        named = set(re.findall(r"(?:^|`|&& )make ([a-z-]+)", page.read_text(), flags=re.MULTILINE))
+        assert named <= targets, page

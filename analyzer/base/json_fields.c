@@ -167,13 +167,15 @@ put_reference(struct json_write *json, const char *name, const struct json_objec
 static void
 put_text_type(struct json_write *json, const struct json_field *field)
 {
-	if (field->values == NULL) {
+	const char *value;
+
+	if (field->values == NULL && field->value_of == NULL) {
 		put_type(json, "string", field->without == JSON_NULL);
 		return;
 	}
 	json_write_open(json, "enum", '[');
-	for (size_t i = 0; field->values[i] != NULL; i++)
-		json_write_text(json, NULL, field->values[i]);
+	for (unsigned i = 0; (value = field->values != NULL ? field->values[i] : field->value_of(i)) != NULL; i++)
+		json_write_text(json, NULL, value);
 	if (field->without == JSON_NULL)
 		json_write_null(json, NULL);
 	json_write_close(json, ']');

@@ -31,10 +31,11 @@ lost_child_text(const char *path, const struct model_process *process)
 	char held[UNITS_TEXT_BYTES];
 	char *text;
 
-	if (asprintf(&text,
-	             "%s: its child process %s (pid %u) ended by a signal or crashed, holding %s: its figures are those of "
-	             "then (which signal it was only its parent knows; a pool that closes sends SIGTERM)",
-	             path, process->name, process->identity->pid, units_bytes(process->live_bytes, held)) < 0)
+	if (asprintf(
+			&text,
+			"%s: its child process %s (pid %u) ended by a signal or crashed, holding %s; its figures are from that "
+			"moment (only its parent knows which signal; a pool that closes sends SIGTERM)",
+			path, process->name, process->identity->pid, units_bytes(process->live_bytes, held)) < 0)
 		memory_exhausted();
 	(void)text_clean(text, strlen(text));
 	return text;

@@ -46,7 +46,7 @@ cmd_report_load(const struct options *options, const char *capture, const char *
 	if (model == NULL)
 		return NULL;
 	if (model->capture_damage_count != 0)
-		(void)fprintf(stderr, "kmemshim: %s; %zu damaged place%s in all, the rest was read\n", model->damages[0],
+		(void)fprintf(stderr, "kmemshim: %s; %zu damaged place%s in total, the rest was read\n", model->damages[0],
 		              model->damaged_places, model->damaged_places == 1 ? "" : "s");
 	if (model->distrusted != NULL)
 		(void)fprintf(stderr, "kmemshim: %s\n", model->distrusted);
@@ -55,7 +55,7 @@ cmd_report_load(const struct options *options, const char *capture, const char *
 		return NULL;
 	}
 	if (session == NULL && model->session_count > 1)
-		(void)fprintf(stderr, "kmemshim: %s: holds %zu sessions, this is the newest: name a file for another one\n",
+		(void)fprintf(stderr, "kmemshim: %s: has %zu sessions, this is the newest: give a file to see another one\n",
 		              capture != NULL ? capture : CAPTURE_FOLDER_DEFAULT, model->session_count);
 	return model;
 }

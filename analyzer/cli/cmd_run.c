@@ -49,9 +49,9 @@ check_domain(const char *wanted, struct fail *fail)
 	}
 	return fail_set(
 		fail, EXIT_USAGE,
-		"run: --domain %s: there is no such domain: heap, mmap, reserved, file, shared, library, python/arena, "
+		"run: --domain %s: unknown domain; valid: heap, mmap, reserved, file, shared, library, python/arena, "
 		"cuda:0, cuda:0/tensors, cuda (all devices), cuda/pinned, cuda/managed, cuda/registered, "
-		"cuda/imported, cuda/graph; with AMD's HIP hip:0, ...",
+		"cuda/imported, cuda/graph; for AMD's HIP hip:0, ...",
 		wanted);
 }
 
@@ -98,8 +98,8 @@ say_nothing_recorded(const struct launch *launch, const struct program *program)
 		              program->remedy);
 	else
 		(void)fprintf(stderr,
-		              "kmemshim: %s: nothing was recorded: no capture of process %ld is in %s: see whether it clears "
-		              "LD_PRELOAD, whether the disk is full, and what KMEMSHIM_LOG=debug says\n",
+		              "kmemshim: %s: nothing was recorded: no capture of process %ld in %s: check whether it clears "
+		              "LD_PRELOAD, whether the disk is full, and what KMEMSHIM_LOG=debug prints\n",
 		              launch->arguments[0], (long)launch->pid, launch->folder);
 }
 
@@ -112,13 +112,13 @@ say_not_started(const struct launch *launch, const struct program *program)
 	const char *what = "";
 
 	if (launch->start_error == ENOENT && program->missing[0] != '\0') {
-		hint = "; this runs it, and is not found: ";
+		hint = "; its interpreter is not found: ";
 		what = program->missing;
 	} else if (launch->start_error == ENOENT && strchr(name, '/') == NULL && access(name, F_OK) == 0) {
-		hint = "; the file is here: name its interpreter, or run ./";
+		hint = "; there is such a file here: run ./";
 		what = name;
 	} else if (launch->start_error == EACCES && access(name, F_OK) == 0 && access(name, X_OK) != 0) {
-		hint = "; chmod +x, or name its interpreter before it";
+		hint = "; chmod +x it, or put its interpreter before it";
 	}
 	if (asprintf(&clean, "%s: cannot be run: %s%s%s", name, strerror(launch->start_error), hint, what) < 0)
 		memory_exhausted();

@@ -42,8 +42,9 @@ is_same_program(const struct measuring *measuring, const char *path, const char 
 		                "its name with --program",
 		                path, program, wanted->program, measuring->runs->wanted_path);
 	if (first[0] != '\0' && strcmp(first, program) != 0)
-		return fail_set(fail, EXIT_USAGE, "%s: measured %s, the runs before it are of %s: give runs of one program",
-		                path, program, first);
+		return fail_set(fail, EXIT_USAGE,
+		                "%s: measured %s, the runs before it are of %s: all runs must be of one program", path, program,
+		                first);
 	return true;
 }
 
@@ -54,14 +55,16 @@ is_whole(const struct model *model, const char *path, struct fail *fail)
 	char bytes[UNITS_TEXT_BYTES];
 
 	if (model->capture_damage_count != 0)
-		return fail_set(fail, EXIT_CAPTURE,
-		                "%s; a gate needs whole captures: record again, or --salvage measures what is intact",
-		                model->damages[0]);
+		return fail_set(
+			fail, EXIT_CAPTURE,
+			"%s; a gate needs complete captures: record again, or use --salvage to measure the intact parts",
+			model->damages[0]);
 	if (unrecorded != 0)
-		return fail_set(fail, EXIT_CAPTURE,
-		                "%s: there was no room to record allocations of %s; a gate needs whole figures: record again "
-		                "with more address space (ulimit -v) or disk, or --salvage measures what was recorded",
-		                path, units_bytes(unrecorded, bytes));
+		return fail_set(
+			fail, EXIT_CAPTURE,
+			"%s: allocations of %s were not recorded, for lack of room; a gate needs complete figures: record again "
+			"with more address space (ulimit -v) or disk, or use --salvage to measure what was recorded",
+			path, units_bytes(unrecorded, bytes));
 	return true;
 }
 
@@ -75,15 +78,15 @@ are_lines_usable(const struct model *model, const char *path, bool is_salvage, s
 	(void)units_bytes(elsewhere, bytes);
 	if (!is_salvage && model_could_not_grow(model) && rank_elsewhere_worth_bytes(model) != 0)
 		return fail_set(fail, EXIT_CAPTURE,
-		                "%s: the capture could not grow: %s of what was held is booked at callers or at an unknown "
-		                "place; a gate needs the lines: record again with more room (the disk, ulimit -v), "
-		                "or --salvage compares what was recorded",
+		                "%s: the capture could not grow: %s is counted at callers or at an unknown place; a gate needs "
+		                "the lines: record again with more room (disk, ulimit -v), or use --salvage to compare "
+		                "what was recorded",
 		                path, bytes);
 	if (elsewhere != 0)
 		(void)fprintf(
 			stderr,
-			"kmemshim: %s: %s of what was held is booked at callers or at an unknown place, for want of room for its "
-			"stacks (%s): totals are whole; of lines those alone are judged that hold nothing of others\n",
+			"kmemshim: %s: %s is counted at callers or at an unknown place, for lack of room for its stacks (%s): "
+			"totals are exact; only lines with complete stacks are compared\n",
 			path, bytes,
 			model_could_not_grow(model) ? "the capture could not grow" : "KMEMSHIM_SITES_MAX, KMEMSHIM_CAPTURE_MAX");
 	return true;
@@ -139,12 +142,10 @@ add_argument(const struct measuring *measuring, const char *path, struct fail *f
 	for (size_t i = first; is_done && i < sessions.count; i++)
 		is_done = add_run(measuring, path, sessions.names[i], fail);
 	if (is_done && first != 0)
-		(void)fprintf(
-			stderr,
-			"kmemshim: %s: holds %zu sessions; the newest %s taken, older ones are left out: --runs N takes more\n",
-			path, sessions.count, sessions.count - first == 1 ? "is" : "are");
+		(void)fprintf(stderr, "kmemshim: %s: has %zu sessions; the newest %s used: --runs N uses more\n", path,
+		              sessions.count, sessions.count - first == 1 ? "is" : "are");
 	else if (is_done && sessions.count > 1)
-		(void)fprintf(stderr, "kmemshim: %s: holds %zu sessions, each of them a run\n", path, sessions.count);
+		(void)fprintf(stderr, "kmemshim: %s: has %zu sessions, each of them a run\n", path, sessions.count);
 	session_list_free(&sessions);
 	return is_done;
 }
@@ -193,7 +194,7 @@ cmd_runs_narrow(struct baseline *measured, struct baseline *before, const struct
 		for (size_t i = 0; i < measured->domain_count && used < sizeof(present); i++)
 			used += (size_t)snprintf(present + used, sizeof(present) - used, "%s%s", i != 0 ? ", " : "",
 			                         measured->domains[i].name);
-		return fail_set(fail, EXIT_USAGE, "--domain %s: nothing was recorded there; these runs have %s", domain,
+		return fail_set(fail, EXIT_USAGE, "--domain %s: nothing was recorded there; these runs have: %s", domain,
 		                present);
 	}
 	baseline_narrow(measured, domain);

@@ -19,13 +19,12 @@
 
 /* --- places ------------------------------------------------------------------------------------------------------ */
 
-static const char *const relations[] = { "while", "started by", NULL };
 #define RELATION                                                                                                    \
 	JSON_FIELD(                                                                                                     \
 		relation,                                                                                                   \
 		"Left out unless the thread had no Python frames and this one is another thread's. while: the user's line " \
 		"at which a Python thread was seen last. started by: where the thread was created.",                        \
-		.without = JSON_LEFT_OUT, .values = relations)
+		.without = JSON_LEFT_OUT, .value_of = report_relation)
 
 #define OWNER struct report_place
 static bool
@@ -66,7 +65,7 @@ OBJECT(place, is_place_known, "A line of code.");
 #define OWNER struct report_pinning
 static const struct json_field pinning_fields[] = {
 	WHERE("The line."),
-	JSON_FIELD(pinned_bytes, "Pages that its blocks keep."),
+	JSON_FIELD_AS("sparse_page_bytes", pinned_bytes, "Pages that its blocks keep."),
 	{ .name = NULL },
 };
 OBJECT(pinning, NULL, "A line of which few blocks keep many nearly empty pages in memory.");
@@ -91,13 +90,13 @@ is_much_freed(const void *owner)
 static const struct json_field most_fragmented_fields[] = {
 	JSON_FIELD_AS("pid", fragmented_pid, "Process id."),
 	JSON_FIELD_OF(
-		JSON_OBJECTS, "pinned_by", pinning,
+		JSON_OBJECTS, "kept_by", pinning,
 		"Lines of which few blocks keep nearly empty pages, the most first, as far as pages were sampled; of all processes.",
 		.object = &pinning_object, .count_offset = offsetof(OWNER, pinning_count)),
 	{ .name = NULL },
 };
 OBJECT(most_fragmented, is_much_freed,
-       "The process that freed_kept_bytes is of. All its figures are in processes[].fragmentation.");
+       "The process that freed_resident_bytes is of. All its figures are in processes[].fragmentation.");
 
 static const struct json_field memory_fields[] = {
 	JSON_FIELD(bytes, "Sum of the parts."),
@@ -105,12 +104,12 @@ static const struct json_field memory_fields[] = {
 	              "Of these, what samples of the mappings saw; the rest was only seen in sums, later or elsewhere."),
 	JSON_FIELD(age_ns, "From the oldest of these samples to the end, or to the last heartbeat."),
 	JSON_FIELD_AS(
-		"freed_kept_bytes", kept_bytes,
+		"freed_resident_bytes", kept_bytes,
 		"Freed memory that malloc did not give back, where it is a quarter of what was in memory and 32 MiB; else 0. Of the process where it is most."),
 	JSON_FIELD_AS("freed_empty_bytes", kept_empty_bytes,
 	              "Of that, pages without a block: malloc_trim() gives these back."),
-	JSON_FIELD_WHOLE(JSON_OBJECT, "fragmentation", "null = freed_kept_bytes is 0.", .object = &most_fragmented_object,
-	                 .without = JSON_NULL),
+	JSON_FIELD_WHOLE(JSON_OBJECT, "fragmentation", "null = freed_resident_bytes is 0.",
+	                 .object = &most_fragmented_object, .without = JSON_NULL),
 	JSON_FIELD_OF(JSON_OBJECTS, "parts", parts, "The largest first.", .object = &memory_part_object,
 	              .count_offset = offsetof(OWNER, part_count)),
 	{ .name = NULL },
@@ -120,39 +119,36 @@ OBJECT(
 	"What was in memory of the processes that ran at the end, when it was sampled last. Of a process that the kernel killed for its container's limit: of all that was charged there.");
 #undef OWNER
 
-static const char *const causes[] = {
-	"container-limit",
-	"machine-memory",
-	"shm-full",
-	"device-memory",
-	"request-refused",
-	"low-memory-daemon",
-	"crashed",
-	"signal",
-	"failed",
-	"gone",
-	"running",
-	"exec-replaced",
-	"exited",
-	"child-killed",
-	"not-closed",
-	"unknown",
-	NULL,
+#define OWNER struct report_finding
+static const struct json_field finding_fields[] = {
+	JSON_FIELD(kind,
+	           "Its name: ending, line, accumulates, freed-not-returned, ...; analyzer/verdict/phrases.c lists them."),
+	JSON_FIELD(bytes, "The amount that it is about; 0 = none."),
+	JSON_FIELD(share_ppm, "Of the whole that its sentence names, in parts per million; 0 = none."),
+	JSON_FIELD(where, "The line of code, as texts write it; null = none.", .without = JSON_NULL),
+	JSON_FIELD(confidence, "How far the evidence carries.", .value_of = report_confidence),
+	{ .name = NULL },
 };
-static const char *const confidences[] = { "certain", "likely", "possible", "unknown", NULL };
+OBJECT(finding, NULL, "What the facts amount to; one or two sentences of the text.");
+#undef OWNER
 
 #define OWNER struct report_verdict
 static const struct json_field verdict_fields[] = {
 	JSON_FIELD(
 		cause,
 		"container-limit: killed because a cgroup's limit was reached. machine-memory: killed because the machine was out of memory. shm-full: SIGBUS with a full /dev/shm. device-memory: ended after a device refused memory. request-refused: ended after a host request was refused. low-memory-daemon: killed by another program while memory was low. crashed, signal, failed, exited: as the wait status says; memory is not the suspect. child-killed: the program did well, or was stopped by a signal, but the kernel killed a child of it for memory. gone: no clean-exit mark, and nobody saw how. not-closed: another boot or machine, nothing can be said.",
-		.values = causes),
-	JSON_FIELD(confidence, "How far the evidence carries.", .values = confidences),
+		.value_of = report_cause),
+	JSON_FIELD(confidence, "How far the evidence carries.", .value_of = report_confidence),
 	JSON_FIELD(text, "A paragraph for a person."),
 	JSON_FIELD(next, "One thing to do."),
+	JSON_FIELD_OF(JSON_OBJECTS, "findings", findings, "What text says, in its order.", .object = &finding_object,
+	              .is_pointer = true, .count_offset = offsetof(OWNER, finding_count)),
+	JSON_FIELD_OF(JSON_TEXTS, "advice", advice, "Names of what next says, in its order.",
+	              .count_offset = offsetof(OWNER, advice_count)),
 	JSON_FIELD_OF(JSON_OBJECT, "memory", memory, "null = memory was never sampled.", .object = &memory_object,
 	              .is_pointer = true, .without = JSON_NULL),
-	JSON_FIELD(untouched_bytes, "Requested and not in memory, where the text tells of it; else 0."),
+	JSON_FIELD_AS("nonresident_bytes", untouched_bytes,
+	              "Requested and not in memory, where the text tells of it; else 0."),
 	JSON_FIELD(
 		domain,
 		"Only of `why --domain`: the domain that text and next are about. cause and confidence are the program's.",
@@ -193,17 +189,17 @@ static const struct json_field domain_fields[] = {
 	JSON_FIELD(
 		concurrent_peak_bytes,
 		"Highest sum of the peaks of processes that ran at the same time, or may have: nobody knows when a killed process ended. peak_bytes is the sum over all."),
-	JSON_FIELD(together_live_bytes, "The same of what was live at their ends."),
+	JSON_FIELD_AS("concurrent_live_bytes", together_live_bytes, "The same of what was live at their ends."),
 	JSON_FIELD(peak_resident_bytes, "Resident set at the last heartbeat before the peak; 0 = not seen."),
-	JSON_FIELD(untouched_bytes,
-	           "Of live_bytes, not in memory when the resident set was sampled last; the sum of its sites'."),
+	JSON_FIELD_AS("nonresident_bytes", untouched_bytes,
+	              "Of live_bytes, not in memory when the resident set was sampled last; the sum of its sites'."),
 	JSON_FIELD(
 		returned_bytes,
 		"Of live mappings, given back to the system by madvise, counted at each such call; they are live all the same."),
 	JSON_FIELD(lost_sites, "Allocations of this domain counted without their stack: no room for more stacks."),
 	JSON_FIELD(lost_stacks, "Allocations of this domain whose stack could not be taken."),
-	JSON_FIELD(
-		is_at_refusal,
+	JSON_FIELD_AS(
+		"is_at_failed_request", is_at_refusal,
 		"Of a device, or its tensors: live figures are those of the moment when it refused a request that ended a process. What that process released afterwards counts as live."),
 	PARTS("Of a device (cuda:N): what its live bytes are made of, largest first. Empty for other domains."),
 	{ .name = NULL },
@@ -389,7 +385,8 @@ static const struct json_field process_fields[] = {
 		peak_bytes,
 		"The highest that was seen: its largest domain's peak, or the sum of what was live at a heartbeat or at the end."),
 	JSON_FIELD(allocated_bytes, "Sum of all requested bytes, all domains."),
-	JSON_FIELD(refused_count, "Requests that the system refused, also those that are not in failed_requests any more."),
+	JSON_FIELD_AS("failed_request_count", refused_count,
+	              "Requests that the system refused, also those that are not in failed_requests any more."),
 	JSON_FIELD(
 		inherited_bytes,
 		"Of a forked child: live in its parent at fork, in memory that is private to a process; in no other figure."),
@@ -397,7 +394,7 @@ static const struct json_field process_fields[] = {
 		copied_bytes,
 		"Of inherited memory, copied by writing to it: at least so much, in whole pages, so that it may be more than inherited_bytes."),
 	JSON_FIELD(is_copied_known, "False: it was not sampled before the process ended, or up to now."),
-	JSON_FIELD_OF(JSON_OBJECTS, "built", built, "What held most of what it inherited, the most first.",
+	JSON_FIELD_OF(JSON_OBJECTS, "inherited_sites", built, "What held most of what it inherited, the most first.",
 	              .object = &built_object, .is_pointer = true, .count_offset = offsetof(OWNER, built_count)),
 	JSON_FIELD(resident_bytes, "Resident set at the last heartbeat; 0 = none."),
 	JSON_FIELD_WHOLE(JSON_OBJECT, "resident", "null = it was never sampled.", .object = &resident_object,
@@ -459,15 +456,13 @@ static const struct json_field held_fields[] = {
 };
 OBJECT(held, is_composed, "What the process held on the device at that moment.");
 
-static const char *const request_states[] = { "pending", "recovered", "fatal", NULL };
-
 static const struct json_field request_fields[] = {
 	JSON_FIELD(bytes, "Requested bytes."),
 	JSON_FIELD(domain, "Domain."),
 	JSON_FIELD(
 		state,
 		"pending: the process still runs and has not allocated there since. recovered: it went on; of a device, its thread got as much later, or enough to go on with. fatal: it ended with it.",
-		.values = request_states),
+		.value_of = report_request_state),
 	JSON_FIELD(error, "errno, or the CUDA result."),
 	JSON_FIELD(pid, "Process id."),
 	WHERE("The line that asked; null when unknown."),
@@ -488,14 +483,12 @@ OBJECT(request, NULL, "A request for memory that the system refused.");
 
 /* --- lines and sites --------------------------------------------------------------------------------------------- */
 
-static const char *const leak_classes[] = { "none", "steady", "too-short", "backlog", "leak", "import", NULL };
-
 #define OWNER struct report_leak
 static const struct json_field leak_fields[] = {
 	JSON_FIELD_AS(
 		"class", class_name,
 		"none: holds nothing. steady: holds something, does not accumulate. too-short: too few generations to judge. backlog: released late or in bursts. leak: still holds blocks from nearly every generation. import: left behind by importing a library.",
-		.values = leak_classes),
+		.value_of = report_leak_class),
 	JSON_FIELD(generations_alive, "Generations (ticks of allocated bytes or blocks) of which blocks are still live."),
 	JSON_FIELD(generations_total, "Generations since the site first allocated."),
 	JSON_FIELD(bytes_per_generation, "Live bytes per generation that is still alive; 0 without generations."),
@@ -524,13 +517,13 @@ OBJECT(type, NULL, "Python objects of one type.");
 		JSON_FIELD(allocated_bytes, "Sum of all requested bytes, released or not."),                                                                                                \
 		JSON_FIELD(allocated_count, "Number of allocations."),                                                                                                                      \
 		JSON_FIELD_AS(                                                                                                                                                              \
-			"untouched_bytes", in_memory.untouched_bytes,                                                                                                                           \
+			"nonresident_bytes", in_memory.untouched_bytes,                                                                                                                         \
 			"Of live_bytes, not in memory when the resident set was sampled last (never touched, given back, or swapped out). The rest counts as memory; rows are ordered by it."), \
 		JSON_FIELD_AS("large_bytes", in_memory.large_bytes,                                                                                                                         \
 	                  "Blocks and mappings of 1 MiB and more that were live at that sample."),                                                                                      \
 		JSON_FIELD_AS("large_resident_bytes", in_memory.large_resident_bytes, "Of these, in memory."),                                                                              \
 		JSON_FIELD_AS(                                                                                                                                                              \
-			"pinned_bytes", in_memory.pinned_bytes,                                                                                                                                 \
+			"sparse_page_bytes", in_memory.pinned_bytes,                                                                                                                            \
 			"Estimate, at that sample: pages of malloc that are less than half full and that its blocks keep; a page is shared out among the sites in it."),                        \
 		JSON_FIELD(                                                                                                                                                                 \
 			library,                                                                                                                                                                \
@@ -555,8 +548,8 @@ static const struct json_field line_fields[] = {
 	              "Class of the line: the most telling of its sites; generations of its largest site of that class.",
 	              .object = &leak_object),
 	JSON_FIELD(leaking_bytes, "Live bytes of those of its sites that are of class leak."),
-	JSON_FIELD(
-		may_be_built_once,
+	JSON_FIELD_AS(
+		"may_be_one_time_load", may_be_built_once,
 		"Of class leak, but half of all that was allocated since it began is its own: it may be a data set that was loaded once."),
 	WHERE("The line; null when unknown."),
 	IMPORT,
@@ -605,7 +598,8 @@ static const struct json_field site_fields[] = {
 	IMPORT,
 	JSON_FIELD(process_count, "Number of processes in which it was seen."),
 	TYPES,
-	JSON_FIELD(lost, "Why there are no frames; null = there are.", .without = JSON_NULL, .values = reasons),
+	JSON_FIELD_AS("frames_missing", lost, "Why there are no frames; null = there are.", .without = JSON_NULL,
+	              .values = reasons),
 	JSON_FIELD(
 		is_python_only,
 		"Python frames only: native ones were not recorded, for the site held little when its blocks came (KMEMSHIM_NATIVE=to-python records them always)."),
@@ -745,7 +739,8 @@ static const struct json_field report_fields[] = {
 	JSON_FIELD(
 		peak_error_bytes,
 		"How far peaks of one process may be off at most, because threads add up small events first (KMEMSHIM_EXACT_PEAK=1 records them exactly); 0 = exact."),
-	JSON_FIELD(is_finalizing, "Live figures are those of the moment when Python began to shut down."),
+	JSON_FIELD_AS("is_at_python_shutdown", is_finalizing,
+	              "Live figures are those of the moment when Python began to shut down."),
 	JSON_FIELD(
 		is_at_exit,
 		"Of a process, live figures are those of the moment when it began to exit, before exit handlers and destructors of static objects."),

@@ -303,8 +303,7 @@ put_types(const struct report_line *line, FILE *stream)
 	if (used == 0)
 		return;
 	(void)text_clean(text, strlen(text));
-	(void)fprintf(stream, "%*sof   about %s%s\n", INDENT, "", text,
-	              line->are_types_older ? " when last looked at" : "");
+	(void)fprintf(stream, "%*sof   about %s%s\n", INDENT, "", text, line->are_types_older ? " when last counted" : "");
 }
 
 /* How a list of frames ends: with those that there was no space for here, and those outside of all that were recorded. */
@@ -454,12 +453,12 @@ put_python_only(const struct report_line *line, FILE *stream)
 	(void)units_bytes(site->live_bytes > site->peak_bytes ? site->live_bytes : site->peak_bytes, held);
 	if (line->site_count > 1)
 		(void)fprintf(stream,
-		              "%*s     (the largest of %s stacks of this line; it holds %s, too little for native frames: "
-		              "KMEMSHIM_NATIVE=to-python records them)\n",
+		              "%*s     (the largest of %s stacks of this line; it held %s, too little to record native "
+		              "frames: KMEMSHIM_NATIVE=to-python records them)\n",
 		              INDENT, "", units_count(line->site_count, count), held);
 	else
 		(void)fprintf(stream,
-		              "%*s     (it holds too little for native frames: KMEMSHIM_NATIVE=to-python records them)\n",
+		              "%*s     (it held too little to record native frames: KMEMSHIM_NATIVE=to-python records them)\n",
 		              INDENT, "");
 }
 

@@ -167,7 +167,7 @@ put_library(const struct report_line *line, FILE *stream)
 		return;
 	(void)snprintf(name, sizeof(name), "%s", line->library);
 	(void)text_clean(name, strlen(name));
-	(void)fprintf(stream, "%20sin the own allocator of %s, which grew here (estimated)\n", "", name);
+	(void)fprintf(stream, "%20sin the allocator of %s, which grew here (estimated)\n", "", name);
 }
 
 struct table {
@@ -370,7 +370,7 @@ put_imports(struct imports *imports, FILE *stream)
 		(void)fprintf(stream, "%20s  %zu more module%s\n", units_bytes(hidden, text), imports->count - IMPORTS_SHOWN,
 		              imports->count - IMPORTS_SHOWN == 1 ? "" : "s");
 	if (imports->start_up_bytes != 0)
-		(void)fprintf(stream, "%9s  started the interpreter\n", units_bytes(imports->start_up_bytes, text));
+		(void)fprintf(stream, "%9s  interpreter start-up\n", units_bytes(imports->start_up_bytes, text));
 }
 
 /* --- the whole table ------------------------------------------------------------------------------------------- */
@@ -430,7 +430,7 @@ put_rest(FILE *stream, const struct table_rest *rest, const char *what)
 	char count[UNITS_TEXT_BYTES];
 
 	if (rest->count != 0)
-		(void)fprintf(stream, "%9s  %s in %s more line%s\n", units_bytes(rest->bytes, text), what,
+		(void)fprintf(stream, "%9s  %sin %s other line%s\n", units_bytes(rest->bytes, text), what,
 		              units_count(rest->count, count), rest->count == 1 ? "" : "s");
 }
 
@@ -477,14 +477,13 @@ static void
 put_remarks(const struct remarks *remarks, FILE *stream)
 {
 	if (remarks->has_untouched)
-		(void)fprintf(stream, "%9s  rows, and their share of the domain, go by what is in memory\n", "");
+		(void)fprintf(stream, "%9s  order and shares count only what is in memory\n", "");
 	if (remarks->has_relations)
 		(void)fprintf(stream, "%9s  [while], [started by]: allocated by threads without Python frames; see README\n",
 		              "");
 	if (remarks->has_addresses)
-		(void)fprintf(
-			stream, "%9s  NAME+0x...: NAME has no symbols here; its debug package, or building with -g, brings names\n",
-			"");
+		(void)fprintf(stream, "%9s  NAME+0x...: no symbols for NAME; install its debug package, or build it with -g\n",
+		              "");
 }
 
 void
@@ -508,8 +507,8 @@ render_text_lines(const struct report *report, const struct render_options *opti
 	}
 	if (all.count == 0 && !all.has_imports)
 		(void)fprintf(stream, "%9s  %s\n", "", table->nothing);
-	put_rest(stream, &rest, table->shown == shown_peak ? "held then" : "live");
-	put_rest(stream, &space, "of address space");
+	put_rest(stream, &rest, "");
+	put_rest(stream, &space, "of address space ");
 	put_remarks(&remarks, stream);
 	if (options->scope != RENDER_DEVICES)
 		put_imports(&all.imports, stream);

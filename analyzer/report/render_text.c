@@ -117,7 +117,7 @@ put_domains(const struct report *report, const char *heading, bool is_device, bo
 		              units_bytes(domain->live_bytes, live), units_bytes(domain->allocated_bytes, allocated),
 		              units_count(domain->live_count, blocks), units_count(domain->allocated_count, calls));
 		if (domain->returned_bytes != 0)
-			(void)fprintf(stream, "  %s given back by madvise", units_bytes(domain->returned_bytes, live));
+			(void)fprintf(stream, "  %s returned by madvise", units_bytes(domain->returned_bytes, live));
 		if (domain->untouched_bytes >= UNTOUCHED_SHOWN_BYTES &&
 		    domain->untouched_bytes >= domain->live_bytes / UNTOUCHED_PART)
 			(void)fprintf(stream, "  %s of it not in memory", units_bytes(domain->untouched_bytes, live));
@@ -159,7 +159,7 @@ put_others(const struct report_process *process, FILE *stream)
 	char text[256];
 
 	(void)snprintf(text, sizeof(text), "%s%s", report_resident_meaning(KMEM_RESIDENT_OTHER),
-	               process->losses[KMEM_LOST_EVENTS] != 0 ? ", or of blocks that were not recorded (see Losses)" : "");
+	               process->losses[KMEM_LOST_EVENTS] != 0 ? ", or blocks that were not recorded (see Losses)" : "");
 	put_paragraph(stream, text, MEANING_COLUMN, MEANING_COLUMN);
 }
 
@@ -191,10 +191,12 @@ put_resident(const struct report *report, FILE *stream)
 		return;
 	if (report->process_count > 1)
 		(void)snprintf(name, sizeof(name), " of process %" PRIu32 " alone", most->pid);
-	(void)fprintf(stream, "Resident set%s at the last look", name);
+	(void)fprintf(stream, "Resident set%s", name);
 	if (most->resident_age_ns >= AGE_SHOWN_NS)
-		(void)fprintf(stream, ", %.1f s before the %s", (double)most->resident_age_ns / 1e9,
-		              most->is_end_known ? "end" : "last heartbeat, which saw ");
+		(void)fprintf(stream, ", sampled %.1f s before %s", (double)most->resident_age_ns / 1e9,
+		              most->is_end_known ? "exit" : "the last heartbeat, which saw ");
+	else
+		(void)fputs(most->is_end_known ? " at exit" : " at the last heartbeat", stream);
 	if (most->resident_age_ns >= AGE_SHOWN_NS && !most->is_end_known)
 		(void)fputs(units_bytes(most->resident_bytes, bytes), stream);
 	else if (most->resident_age_ns >= AGE_SHOWN_NS && differs(most->resident_bytes, most->resident_sampled_bytes))
@@ -215,7 +217,7 @@ put_resident(const struct report *report, FILE *stream)
 		else
 			(void)fprintf(stream, "%s\n", report_resident_meaning(part));
 	}
-	(void)fprintf(stream, "  %-14s%9s\n", "in all", units_bytes(most->resident_sampled_bytes, bytes));
+	(void)fprintf(stream, "  %-14s%9s\n", "total", units_bytes(most->resident_sampled_bytes, bytes));
 }
 
 /* Of several processes the figures above are sums: how much of that was there at the same time? */
@@ -242,14 +244,14 @@ put_together(const struct report *report, FILE *stream)
 		     domain->together_live_bytes >= domain->live_bytes / 100 * 99))
 			continue;
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s peak, %s live",
-		                         is_first ? "; at the same time at most: " : "; ", domain->name,
+		                         is_first ? "; highest at the same time: " : "; ", domain->name,
 		                         units_bytes(domain->concurrent_peak_bytes, peak),
 		                         units_bytes(domain->together_live_bytes, live));
 		is_first = false;
 	}
 	if (is_first && report->domain == NULL && report->unknown_end_count != 0 && used < sizeof(text))
 		(void)snprintf(text + used, sizeof(text) - used,
-		               " that may have run at the same time (when %s of them ended is not known)",
+		               " that may have run at the same time (the end of %s is not known)",
 		               units_count(report->unknown_end_count, live));
 	else if (is_first && report->domain == NULL && used < sizeof(text))
 		(void)snprintf(text + used, sizeof(text) - used, " that ran at the same time");
@@ -346,7 +348,7 @@ put_processes(const struct report *report, FILE *stream)
 	put_children(report, is_shown, -1, 0, stream);
 	free(is_shown);
 	if (report->process_count > PROCESSES_SHOWN)
-		(void)fprintf(stream, "  ... %s more, none of them larger\n",
+		(void)fprintf(stream, "  ... %s more, none larger\n",
 		              units_count(report->process_count - PROCESSES_SHOWN, count));
 }
 
@@ -389,7 +391,7 @@ put_composition(const struct report_request *request, FILE *stream)
 		                         "%s%s not tracked (contexts, kernels, other processes)", used != 0 ? ", " : "",
 		                         units_bytes(request->untracked_bytes, bytes));
 	if (request->pinned_bytes != 0 && used < sizeof(text))
-		(void)snprintf(text + used, sizeof(text) - used, "; on the host %s pinned",
+		(void)snprintf(text + used, sizeof(text) - used, "; %s pinned on the host",
 		               units_bytes(request->pinned_bytes, bytes));
 	if (used == 0)
 		return;
@@ -430,10 +432,10 @@ put_requests(const struct report *report, FILE *stream)
 	if (!is_any && (count == 0 || report->domain != NULL))
 		return;
 	if (count > report->request_count)
-		(void)fprintf(stream, "Requests that were refused: %sthe last %zu of %s\n", report->domain != NULL ? "of " : "",
+		(void)fprintf(stream, "Failed requests: %sthe last %zu of %s\n", report->domain != NULL ? "of " : "",
 		              report->request_count, units_count(count, bytes));
 	else
-		(void)fputs("Requests that were refused\n", stream);
+		(void)fputs("Failed requests\n", stream);
 	for (size_t i = 0; i < report->request_count; i++) {
 		const struct report_request *request = &report->requests[i];
 
@@ -511,9 +513,10 @@ put_peak_error(const struct report *report, const char *peaks, FILE *stream)
 	char bytes[UNITS_TEXT_BYTES];
 
 	if (report->peak_error_bytes != 0)
-		(void)fprintf(stream,
-		              "%s may be off by up to %s: threads add up small events first; KMEMSHIM_EXACT_PEAK=1 is exact\n",
-		              peaks, units_bytes(report->peak_error_bytes, bytes));
+		(void)fprintf(
+			stream,
+			"%s may be off by up to %s, because threads add up small events first: KMEMSHIM_EXACT_PEAK=1 is exact\n",
+			peaks, units_bytes(report->peak_error_bytes, bytes));
 }
 
 void
@@ -552,24 +555,24 @@ put_notes(const struct report *report, FILE *stream)
 	(void)fputs("Notes\n", stream);
 	put_losses(report, false, stream);
 	if (report->verify_checked != 0)
-		(void)fprintf(
-			stream, "  %s %s taken twice to verify them, %s differed\n", units_count(report->verify_checked, text),
-			report->verify_checked == 1 ? "stack was" : "stacks were", units_count(report->verify_mismatched, other));
+		(void)fprintf(stream, "  %s %s verified, %s differed\n", units_count(report->verify_checked, text),
+		              report->verify_checked == 1 ? "stack was" : "stacks were",
+		              units_count(report->verify_mismatched, other));
 	put_peak_error(report, "  peaks", stream);
 	if (report->is_finalizing)
-		(void)fputs("  live figures are those of the moment when Python began to shut down\n", stream);
+		(void)fputs("  live figures are from the moment when Python began to shut down\n", stream);
 	if (report->is_at_exit)
 		(void)fputs(
-			"  live figures are those of the moment when the program began to exit, before handlers and destructors",
+			"  live figures are from the moment when the program began to exit, before handlers and destructors",
 			stream);
 	if (report->is_at_exit)
-		(void)fprintf(stream, report->after_exit_bytes >= TRIFLE_AFTER_EXIT ? "; %s was\n  allocated after it\n" : "\n",
+		(void)fprintf(stream, report->after_exit_bytes >= TRIFLE_AFTER_EXIT ? "; %s was\n  allocated later\n" : "\n",
 		              units_bytes(report->after_exit_bytes, text));
 	for (size_t i = 0; i < report->domain_count; i++) {
 		if (report->domains[i].is_at_refusal && report_has_domain(report, report->domains[i].name))
-			(void)fprintf(stream,
-			              "  those of %s are of the moment when it refused the request that ended the program\n",
-			              report->domains[i].name);
+			(void)fprintf(
+				stream, "  live figures of %s are from the moment when it refused the request that ended the program\n",
+				report->domains[i].name);
 	}
 	for (size_t i = 0; i < report->damage_count; i++) {
 		(void)fputs("  ", stream);
@@ -590,7 +593,7 @@ render_text_remarks(const struct report *report, FILE *stream)
 	if (has_losses(report, true))
 		render_text_losses(report, stream);
 	else
-		(void)fputs(report->is_damaged ? "Losses: what is damaged (see the notes)\n" : "Losses: none\n", stream);
+		(void)fputs(report->is_damaged ? "Losses: the damaged parts (see Notes)\n" : "Losses: none\n", stream);
 	if (has_notes(report))
 		put_notes(report, stream);
 	if (report->process_count != 0)

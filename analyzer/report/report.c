@@ -11,14 +11,16 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "analysis/device_parts.h"
+#include "analysis/failed_requests.h"
+#include "analysis/judge.h"
 #include "analysis/rank.h"
 #include "base/memory.h"
 #include "base/place.h"
 #include "base/shell_words.h"
 #include "model/model.h"
-#include "report/report_build.h"
 #include "symbols/source_lines.h"
-#include "analysis/judge.h"
+#include "verdict/phrases.h"
 #include "verdict/verdict.h"
 
 struct report_rows {
@@ -26,6 +28,8 @@ struct report_rows {
 	const struct model *model; // the same
 	struct ranked *ranked;
 	struct verdict verdict;
+	struct report_finding findings[VERDICT_FINDINGS_MAX];
+	char places[VERDICT_FINDINGS_MAX][PLACE_TEXT_BYTES];
 	struct report_memory memory;
 	struct source_lines *sources;
 	char **texts; // made here, freed with the report
@@ -40,40 +44,38 @@ struct loss {
 };
 
 static const struct loss losses[KMEM_LOSS_COUNT] = {
-	[KMEM_LOST_EVENTS] = { "allocation that was not recorded: no room", "allocations that were not recorded: no room",
-	                       true },
+	[KMEM_LOST_EVENTS] = { "allocation not recorded: no room", "allocations not recorded: no room", true },
 	[KMEM_LOST_EVENT_BYTES] = { NULL, "in allocations that were not recorded", true },
-	[KMEM_LOST_SITES] = { "allocation booked at a caller or without its stack: no room for more stacks",
-	                      "allocations booked at a caller or without their stack: no room for more stacks", true },
+	[KMEM_LOST_SITES] = { "allocation counted at a caller or without a stack: no room for more stacks",
+	                      "allocations counted at a caller or without a stack: no room for more stacks", true },
 	[KMEM_LOST_STACKS] = { "allocation whose stack could not be taken", "allocations whose stack could not be taken",
 	                       true },
-	[KMEM_LOST_UNKNOWN_FREES] = { "block was released that nobody was seen to get (from before the recording, or of another heap)",
-	                              "blocks were released that nobody was seen to get (from before the recording, or of another heap)",
+	[KMEM_LOST_UNKNOWN_FREES] = { "release of an unknown block (from before the recording, or of another allocator)",
+	                              "releases of unknown blocks (from before the recording, or of another allocator)",
 	                              false },
-	[KMEM_LOST_MISSED_FREES] = { "block given out again without a release that was seen",
-	                             "blocks given out again without a release that was seen", false },
-	[KMEM_LOST_REENTRANT] = { "allocation made while the shim was at work (signal handlers)",
-	                          "allocations made while the shim was at work (signal handlers)", true },
+	[KMEM_LOST_MISSED_FREES] = { "block used again without a recorded release",
+	                             "blocks used again without a recorded release", false },
+	[KMEM_LOST_REENTRANT] = { "allocation made inside the recorder (by a signal handler)",
+	                          "allocations made inside the recorder (by signal handlers)", true },
 	[KMEM_LOST_UNWINDS] = { "native stack that ends before the outermost frame",
 	                        "native stacks that end before the outermost frame", false },
 	[KMEM_LOST_PYTHON_FRAMES] = { "Python frame that failed a check", "Python frames that failed a check", true },
-	[KMEM_LOST_PYTHON_TEXT] = { "time that a Python function on a stack had no room for its name or lines",
-	                            "times that a Python function on a stack had no room for its name or lines", true },
+	[KMEM_LOST_PYTHON_TEXT] = { "time there was no room for the name or lines of a Python function",
+	                            "times there was no room for the name or lines of a Python function", true },
 	[KMEM_LOST_MODULES] = { "shared object that could not be described", "shared objects that could not be described",
 	                        true },
 	[KMEM_LOST_TEARDOWN_EVENTS] = { "event after Python began to shut down: left out",
-	                                "events after Python began to shut down, releases for the most part: left out",
-	                                false },
+	                                "events after Python began to shut down, mostly releases: left out", false },
 	[KMEM_LOST_GROWTH] = { "time the capture could not grow", "times the capture could not grow", true },
-	[KMEM_LOST_FALLBACK_UNWINDS] = { "stack that needed the slow way", "stacks that needed the slow way", false },
-	[KMEM_LOST_INHERITED_FREES] = { "block that a forked child had from its parent and released: in no figure",
-	                                "blocks that forked children had from their parents and released: in no figure",
-	                                false },
-	[KMEM_LOST_CONTEXTS] = { "context beyond the 64 that are told apart: what it held at its end seems to be still there",
-	                         "contexts beyond the 64 that are told apart: what they held at their end seems to be still there",
+	[KMEM_LOST_FALLBACK_UNWINDS] = { "stack that needed the slow unwinder", "stacks that needed the slow unwinder",
+	                                 false },
+	[KMEM_LOST_INHERITED_FREES] = { "inherited block released by a forked child: in no figure",
+	                                "inherited blocks released by forked children: in no figure", false },
+	[KMEM_LOST_CONTEXTS] = { "device context beyond the 64 that can be told apart: its memory seems live after its end",
+	                         "device contexts beyond the 64 that can be told apart: their memory seems live after their end",
 	                         true },
-	[KMEM_LOST_NATIVE_PATHS] = { "line of Python has thousands of native ways: further small blocks of it are listed without native frames",
-	                             "lines of Python have thousands of native ways: further small blocks of theirs are listed without native frames",
+	[KMEM_LOST_NATIVE_PATHS] = { "Python line with thousands of native stacks: its further small blocks have no native frames",
+	                             "Python lines with thousands of native stacks: their further small blocks have no native frames",
 	                             false },
 };
 
@@ -87,6 +89,38 @@ bool
 report_loss_is_serious(unsigned loss)
 {
 	return losses[loss].is_serious;
+}
+
+const char *
+report_cause(unsigned number)
+{
+	return number < VERDICT_CAUSES ? verdict_cause_name((enum verdict_cause)number) : NULL;
+}
+
+const char *
+report_confidence(unsigned number)
+{
+	number += VERDICT_UNKNOWN; // the one before has no name
+	return number < VERDICT_CONFIDENCES ? verdict_confidence_name((enum verdict_confidence)number) : NULL;
+}
+
+const char *
+report_relation(unsigned number)
+{
+	number += MODEL_RELATION_WHILE; // its own has no name
+	return number <= MODEL_RELATION_STARTED_BY ? model_relation_name((enum model_relation)number) : NULL;
+}
+
+const char *
+report_leak_class(unsigned number)
+{
+	return number < MODEL_LEAK_CLASSES ? model_leak_name((enum model_leak_class)number) : NULL;
+}
+
+const char *
+report_request_state(unsigned number)
+{
+	return number < REFUSAL_STATES ? refusal_state_name((enum refusal_state)number) : NULL;
 }
 
 static const char *
@@ -124,8 +158,8 @@ place_without_source(const struct model_site *site)
 	return place;
 }
 
-struct report_place
-report_place_of(const struct report_rows *rows, const struct model_site *site)
+static struct report_place
+place_of(const struct report_rows *rows, const struct model_site *site)
 {
 	const struct model_frame *frame = site != NULL ? site->where : NULL;
 	struct report_place place = place_without_source(site);
@@ -149,6 +183,99 @@ report_place_of(const struct report_rows *rows, const struct model_site *site)
 	}
 	return place;
 }
+
+/* --- memory ------------------------------------------------------------------------------------------------------ */
+
+static const struct resident_part {
+	const char *name;
+	const char *meaning;
+} resident_parts[KMEM_RESIDENT_PARTS] = {
+	[KMEM_RESIDENT_OTHER] = { "not attributed", "mapped by direct system calls or by libraries" },
+	[KMEM_RESIDENT_BRK] = { "brk", "malloc, below the program break" },
+	[KMEM_RESIDENT_HEAP] = { "heap", "malloc's other mappings, with their free parts" },
+	[KMEM_RESIDENT_MMAP] = { "mmap", "" },
+	[KMEM_RESIDENT_RESERVED] = { "reserved", "" },
+	[KMEM_RESIDENT_PYTHON_ARENA] = { "python/arena", "" },
+	[KMEM_RESIDENT_SHARED] = { "shared", "" },
+	[KMEM_RESIDENT_FILE] = { "file", "" },
+	[KMEM_RESIDENT_PROGRAM] = { "program", "and its libraries, code and data" },
+	[KMEM_RESIDENT_STACKS] = { "stacks", "of all threads" },
+	[KMEM_RESIDENT_OWN] = { "kmemshim", "used by the recording" },
+	[KMEM_RESIDENT_INHERITED] = { "inherited", "from before the fork" },
+};
+
+const char *
+report_resident_name(unsigned part)
+{
+	return part < KMEM_RESIDENT_PARTS ? resident_parts[part].name : NULL;
+}
+
+const char *
+report_resident_meaning(unsigned part)
+{
+	return resident_parts[part].meaning;
+}
+
+const char *
+report_own_name(unsigned part)
+{
+	static const char *const names[KMEM_OWN_PARTS] = {
+		[KMEM_OWN_OTHER] = "library",      [KMEM_OWN_ADDRESSES] = "addresses", [KMEM_OWN_SITES] = "sites",
+		[KMEM_OWN_STACKS] = "stack rules", [KMEM_OWN_THREADS] = "threads",     [KMEM_OWN_CAPTURE] = "capture",
+	};
+
+	return part < KMEM_OWN_PARTS ? names[part] : NULL;
+}
+
+static struct report_fragmentation
+fragmentation_of(const struct model *model, const struct model_process *process)
+{
+	struct verdict_freed freed = verdict_freed_of(model, process);
+
+	return (struct report_fragmentation){
+		.freed_bytes = freed.freed_bytes,
+		.heap_bytes = freed.heap_bytes,
+		.live_bytes = freed.heap_bytes > freed.freed_bytes ? freed.heap_bytes - freed.freed_bytes : 0,
+		.resident_bytes = freed.resident_bytes,
+		.share_ppm = freed.resident_bytes != 0
+		                 ? (uint64_t)((double)freed.freed_bytes / (double)freed.resident_bytes * 1e6)
+		                 : 0,
+		.empty_bytes = freed.empty_bytes,
+		.sparse_bytes = freed.sparse_bytes,
+		.sparse_live_bytes = freed.sparse_live_bytes,
+		.is_later = freed.is_later,
+	};
+}
+
+static_assert(VERDICT_PINNING_MAX <= REPORT_PINNING_MAX, "");
+static_assert(VERDICT_PARTS_MAX <= REPORT_MEMORY_PARTS_MAX, "");
+
+static const struct report_memory *
+memory_of(const struct report_rows *rows, const struct verdict_memory *from, struct report_memory *to)
+{
+	if (from->bytes == 0)
+		return NULL;
+	*to = (struct report_memory){
+		.bytes = from->bytes,
+		.sample_bytes = from->sample_bytes,
+		.age_ns = from->age_ns,
+		.kept_bytes = from->freed.freed_bytes,
+		.kept_empty_bytes = from->freed.empty_bytes,
+		.part_count = from->part_count,
+	};
+	for (size_t i = 0; i < from->part_count; i++) {
+		to->parts[i].name = from->parts[i].name;
+		to->parts[i].bytes = from->parts[i].bytes;
+	}
+	if (from->freed.freed_bytes != 0)
+		to->fragmented_pid = from->freed.process->identity->pid;
+	for (size_t i = 0; i < VERDICT_PINNING_MAX && from->freed.pinning[i].site_count != 0; i++)
+		to->pinning[to->pinning_count++] = (struct report_pinning){ place_of(rows, from->freed.pinning[i].largest),
+			                                                        from->freed.pinning[i].pinned_bytes };
+	return to;
+}
+
+/* --- domains and processes --------------------------------------------------------------------------------------- */
 
 /* Since when no source file may have changed: the first start of an interpreter, else of any; 0 = a run of another machine or boot. */
 static uint64_t
@@ -296,7 +423,7 @@ build_process(struct report *report, struct report_process *to, const struct mod
 		.heap_pages = { process->heap_sample.sampled_pages, process->heap_sample.bytes,
 		                process->heap_sample.empty_bytes, process->heap_sample.sparse_bytes,
 		                process->heap_sample.sparse_live_bytes },
-		.fragmentation = report_fragmentation_of(report->rows->model, process),
+		.fragmentation = fragmentation_of(report->rows->model, process),
 		.resident_age_ns = resident_age_ns(process, last),
 		.is_end_known = verdict_ended_ns(process) != 0,
 		.note_count = process->note_count,
@@ -320,6 +447,126 @@ build_process(struct report *report, struct report_process *to, const struct mod
 	report->is_at_exit = report->is_at_exit || process->is_at_exit;
 	report->after_exit_bytes += process->after_exit_bytes;
 }
+
+/* --- failed requests --------------------------------------------------------------------------------------------- */
+
+static int
+compare_places(const void *left, const void *right)
+{
+	return rank_compare_places((*(const struct model_held *const *)left)->site,
+	                           (*(const struct model_held *const *)right)->site);
+}
+
+/* Keeps the largest. */
+static void
+add_holder(const struct report_rows *rows, struct report_request *request, const char *domain,
+           const struct model_held *line)
+{
+	size_t place = request->holder_count;
+
+	while (place > 0 && request->holders[place - 1].live_bytes < line->live_bytes)
+		place--;
+	if (place == REPORT_HOLDERS_MAX || line->live_bytes == 0)
+		return;
+	if (request->holder_count < REPORT_HOLDERS_MAX)
+		request->holder_count++;
+	memmove(&request->holders[place + 1], &request->holders[place],
+	        (request->holder_count - 1 - place) * sizeof(request->holders[0]));
+	request->holders[place] = (struct report_holder){ domain, line->live_bytes, line->live_count,
+		                                              place_of(rows, line->site) };
+}
+
+/* The lines that held most of the domain. */
+static void
+add_holders(const struct report *report, const struct model *model, const struct model_failed *failed, unsigned domain,
+            struct report_request *request)
+{
+	const struct model_held **held = memory_zeroed(failed->held_count, sizeof(*held));
+	struct model_held line = { 0 };
+	size_t count = 0;
+
+	for (size_t i = 0; i < failed->held_count; i++) {
+		if (failed->held[i].site->domain == domain)
+			held[count++] = &failed->held[i];
+	}
+	qsort(held, count, sizeof(*held), compare_places);
+	for (size_t i = 0; i < count; i++) {
+		if (i != 0 && rank_compare_places(held[i - 1]->site, held[i]->site) != 0) {
+			add_holder(report->rows, request, model->domains[domain].name, &line);
+			line = (struct model_held){ 0 };
+		}
+		line.site = held[i]->site;
+		line.live_bytes += held[i]->live_bytes;
+		line.live_count += held[i]->live_count;
+	}
+	if (count != 0)
+		add_holder(report->rows, request, model->domains[domain].name, &line);
+	free(held);
+}
+
+static uint64_t
+held_in(const struct model *model, const struct model_failed *failed, enum domain_kind kind)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < failed->domain_count; i++)
+		bytes += model->domains[i].id.kind == kind ? failed->domain_bytes[i] : 0;
+	return bytes;
+}
+
+static void
+compose(const struct report *report, const struct model *model, const struct model_failed *failed,
+        struct report_request *request)
+{
+	unsigned device = device_parts_device(model, failed->domain);
+	struct device_parts parts;
+	uint64_t used_bytes = failed->total_bytes - failed->free_bytes;
+
+	if (!domain_is_driver(model->domains[failed->domain].id.kind))
+		return;
+	if (model->domains[device].id.kind == DOMAIN_DEVICE)
+		request->device = model->domains[device].name;
+	request->free_bytes = failed->free_bytes;
+	request->total_bytes = failed->total_bytes;
+	if (!failed->has_held)
+		return;
+	request->is_composed = true;
+	request->pinned_bytes = held_in(model, failed, DOMAIN_PINNED);
+	request->managed_bytes = held_in(model, failed, DOMAIN_MANAGED);
+	if (device_parts_of(model, device, failed, &parts)) {
+		request->live_bytes = parts.live_bytes;
+		request->tensor_bytes = parts.tensor_bytes;
+		request->part_count = parts.part_count;
+		memcpy(request->parts, parts.parts, sizeof(parts.parts));
+		add_holders(report, model, failed,
+		            parts.tensor_bytes != 0 ? (unsigned)(parts.tensors - model->domains) : device, request);
+	}
+	request->pool_kept_bytes = failed->pool_kept_bytes;
+	if (used_bytes > request->live_bytes + request->pool_kept_bytes)
+		request->untracked_bytes = used_bytes - request->live_bytes - request->pool_kept_bytes;
+}
+
+static void
+build_requests(struct report *report, const struct model *model)
+{
+	report->request_count = model->failed_count;
+	report->requests = memory_zeroed(model->failed_count, sizeof(*report->requests));
+	for (size_t i = 0; i < model->failed_count; i++) {
+		const struct model_failed *failed = &model->failed[i];
+
+		report->requests[i] = (struct report_request){
+			.bytes = failed->bytes,
+			.domain = model->domains[failed->domain].name,
+			.state = refusal_state_name(refusal_state(model, verdict_now(), failed)),
+			.error = failed->error,
+			.pid = model->processes[failed->process].identity->pid,
+			.where = place_of(report->rows, failed->site),
+		};
+		compose(report, model, failed, &report->requests[i]);
+	}
+}
+
+/* --- the whole --------------------------------------------------------------------------------------------------- */
 
 static bool
 has_domain(const struct model *model, const char *wanted, struct fail *fail)
@@ -365,6 +612,24 @@ report_rank(struct report *report, const struct ranking *ranking, const struct r
 	return true;
 }
 
+static const struct report_finding *
+findings_of(struct report_rows *rows, size_t *count)
+{
+	*count = rows->verdict.finding_count;
+	for (size_t i = 0; i < *count; i++) {
+		const struct finding *from = &rows->verdict.findings[i];
+
+		rows->findings[i] = (struct report_finding){
+			.kind = finding_name(from->kind),
+			.bytes = from->bytes,
+			.share_ppm = verdict_share(from->bytes, from->whole_bytes),
+			.where = from->line.site_count != 0 ? verdict_line_text(&from->line, rows->places[i]) : NULL,
+			.confidence = verdict_confidence_name(from->confidence),
+		};
+	}
+	return rows->findings;
+}
+
 struct report *
 report_build(struct model *model, const struct ranking *ranking, const struct report_options *options,
              struct fail *fail)
@@ -393,8 +658,11 @@ report_build(struct model *model, const struct ranking *ranking, const struct re
 		.text = rows->verdict.text,
 		.next = rows->verdict.next,
 	};
+	report->verdict.findings = findings_of(rows, &report->verdict.finding_count);
+	report->verdict.advice = rows->verdict.advice;
+	report->verdict.advice_count = rows->verdict.advice_count;
 	report->verdict.untouched_bytes = rows->verdict.untouched_bytes;
-	report->verdict.memory = report_memory_of(rows, &rows->verdict.memory, &rows->memory);
+	report->verdict.memory = memory_of(rows, &rows->verdict.memory, &rows->memory);
 	report->session = model->session;
 	report->argument = model->argument;
 	report->is_damaged = model->needs_salvage;
@@ -406,7 +674,7 @@ report_build(struct model *model, const struct ranking *ranking, const struct re
 	report->processes = memory_zeroed(model->process_count, sizeof(*report->processes));
 	for (size_t i = 0; i < model->process_count; i++)
 		build_process(report, &report->processes[i], &model->processes[i]);
-	report_build_requests(report, model);
+	build_requests(report, model);
 	return report;
 }
 
@@ -469,7 +737,7 @@ make_site(const struct report_rows *rows, const struct model_site *site)
 		.in_memory = { site->untouched_bytes, site->large_bytes, site->large_resident_bytes, site->pinned_bytes },
 		.library = site->library != NULL ? site->library : "",
 		.leak = leak_of(site),
-		.where = report_place_of(rows, site),
+		.where = place_of(rows, site),
 		.import = rank_is_import(site) ? site->import : "",
 		.process_count = site->process_count,
 		.lost = lost,
@@ -559,7 +827,7 @@ report_line(const struct report *report, size_t number)
 	const struct rank_line *line = &report->rows->ranked->lines[number];
 	struct report_line made = report_line_figures(report, number);
 
-	made.where = report_place_of(report->rows, line->largest);
+	made.where = place_of(report->rows, line->largest);
 	made.largest = make_site(report->rows, line->largest);
 	add_types(report->rows, line, &made);
 	return made;

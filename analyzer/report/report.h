@@ -45,6 +45,14 @@ struct report_part {
 
 struct report_memory;
 
+struct report_finding {
+	const char *kind; // finding_name()
+	uint64_t bytes;   // 0 = no amount
+	uint64_t share_ppm;
+	const char *where; // a line as texts write it; NULL = none
+	const char *confidence;
+};
+
 struct report_verdict {
 	const char *cause;
 	const char *confidence; // "certain", "likely", "possible", "unknown"
@@ -52,7 +60,11 @@ struct report_verdict {
 	const char *next;
 	const struct report_memory *memory; // where what was in memory was; NULL = nobody looked
 	uint64_t untouched_bytes;           // asked for, not in memory, and told in text; 0 = no
-	const char *domain;                 // what text and next are about; NULL = the end of the program
+	size_t finding_count;
+	const struct report_finding *findings; // in the order of the text
+	size_t advice_count;
+	const char *const *advice; // names of what next says
+	const char *domain;        // what text and next are about; NULL = the end of the program
 };
 
 struct report_domain {
@@ -143,6 +155,13 @@ struct report_process {
 const char *report_resident_name(unsigned part);
 const char *report_resident_meaning(unsigned part);
 const char *report_own_name(unsigned part); // "addresses", ...; NULL = no such part
+
+/* What texts may say, by number from 0; NULL behind the last. */
+const char *report_cause(unsigned number);
+const char *report_confidence(unsigned number);
+const char *report_relation(unsigned number);
+const char *report_leak_class(unsigned number);
+const char *report_request_state(unsigned number);
 
 struct report_frame {
 	const char *kind; // "python", "native"

@@ -25,6 +25,7 @@ struct advice {
 	const char *name; // NULL: the first step alone
 	bool (*applies)(const struct verdict_facts *facts, const struct verdict *verdict);
 	void (*say)(const struct verdict_facts *facts, struct verdict *verdict);
+	const char *text;          // instead of `say`, as say_advice() takes it
 	const struct advice *rows; // instead of `say`: a table, in which the first row that applies is taken; may have none
 	bool is_after_step;        // the first step, then this
 	bool is_nothing;           // there is nothing to do
@@ -49,7 +50,7 @@ if_data_set(const struct verdict *verdict, const struct rank_line *line)
 		return "; if it is a data set, load less of it at once";
 	if (line->released_bytes >= line->live_bytes / 2)
 		return "; unless all of it is meant to be kept until the program exits";
-	return verdict->lost_child == NULL ? "; if it is a data set, nothing needs doing" : "";
+	return verdict->lost_child == NULL ? "; if it is a data set, no action is needed" : "";
 }
 
 static void
@@ -158,12 +159,6 @@ step_of(const struct verdict_facts *facts, const struct verdict *verdict)
 		(void)verdict;                                                                 \
 		return condition;                                                              \
 	}
-#define ADVICE_TEXT(name, text)                                                  \
-	static void name(const struct verdict_facts *facts, struct verdict *verdict) \
-	{                                                                            \
-		(void)facts;                                                             \
-		say_next(verdict, "%s", text);                                           \
-	}
 
 static const char *
 device_name(const struct verdict_facts *facts)
@@ -196,20 +191,6 @@ ADVICE_TEST(are_device_blocks_growing, verdict_is_device_request(facts) && verdi
 ADVICE_TEST(is_device_full, verdict_is_device_request(facts) && facts->end != VERDICT_END_RUNNING)
 ADVICE_TEST(is_about_device, verdict->cause == VERDICT_DEVICE_MEMORY || facts->end == VERDICT_END_RUNNING)
 
-ADVICE_TEXT(
-	say_let_go,
-	"let go of the exception before going on: leave the except block, keep no reference to it, in a notebook `import sys, gc; "
-	"sys.last_value = sys.last_traceback = sys.last_exc = None; gc.collect()`")
-ADVICE_TEXT(say_trim_pools,
-            "give back what the driver's pools keep before such a request: cudaMemPoolTrimTo(pool, 0), or a smaller "
-            "cudaMemPoolAttrReleaseThreshold (RMM: release_threshold)")
-ADVICE_TEXT(say_jax,
-            "JAX takes most of a device when it starts: XLA_PYTHON_CLIENT_PREALLOCATE=false shows what is really used, "
-            "XLA_PYTHON_CLIENT_MEM_FRACTION=.50 leaves room for others")
-ADVICE_TEXT(
-	say_tensorflow,
-	"TensorFlow takes most of a device when it starts: TF_FORCE_GPU_ALLOW_GROWTH=true shows what is really used")
-
 static void
 say_other_users(const char *device, struct verdict *verdict)
 {
@@ -223,18 +204,6 @@ static void
 say_others(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	say_other_users(device_name(facts), verdict);
-}
-
-static void
-say_take_less(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	char place[PLACE_TEXT_BYTES];
-
-	say_next(
-		verdict,
-		"take less in advance at %s: a framework has a switch for that (vLLM: --gpu-memory-utilization, a memory pool: "
-		"its initial size)",
-		verdict_line_text(&facts->top_device, place));
 }
 
 static void
@@ -255,31 +224,27 @@ say_device_tensors(const struct verdict_facts *facts, struct verdict *verdict)
 	say_tensors_kept(&facts->top_device, "", verdict);
 }
 
-static void
-say_device_blocks(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	char place[PLACE_TEXT_BYTES];
-
-	say_next(verdict, "look for what keeps the blocks of %s alive", verdict_line_text(&facts->top_device, place));
-}
-
-static void
-say_device_peak(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	say_next(verdict, "`kmemshim peak " VERDICT_CAPTURE " --domain %s` shows who held it", device_name(facts));
-}
-
 static const struct advice device_rows[] = {
-	{ "release-exception", is_exception_kept, .say = say_let_go },
+	{ "release-exception", is_exception_kept,
+	  .text = "let go of the exception before going on: leave the except block, keep no reference to it, in a notebook `import sys, gc; "
+	          "sys.last_value = sys.last_traceback = sys.last_exc = None; gc.collect()`" },
 	{ "see-other-users", is_used_by_others, .say = say_others },
-	{ "trim-driver-pools", is_kept_by_pools, .say = say_trim_pools },
-	{ "no-jax-preallocation", is_taken_by_jax, .say = say_jax },
-	{ "no-tensorflow-preallocation", is_taken_by_tensorflow, .say = say_tensorflow },
-	{ "preallocate-less", is_taken_by_another, .say = say_take_less },
+	{ "trim-driver-pools", is_kept_by_pools,
+	  .text = "give back what the driver's pools keep before such a request: cudaMemPoolTrimTo(pool, 0), or a smaller "
+	          "cudaMemPoolAttrReleaseThreshold (RMM: release_threshold)" },
+	{ "no-jax-preallocation", is_taken_by_jax,
+	  .text = "JAX takes most of a device when it starts: XLA_PYTHON_CLIENT_PREALLOCATE=false shows what is really used, "
+	          "XLA_PYTHON_CLIENT_MEM_FRACTION=.50 leaves room for others" },
+	{ "no-tensorflow-preallocation", is_taken_by_tensorflow,
+	  .text = "TensorFlow takes most of a device when it starts: TF_FORCE_GPU_ALLOW_GROWTH=true shows what is really used" },
+	{ "preallocate-less", is_taken_by_another,
+	  .text = "take less in advance at {device line}: a framework has a switch for that (vLLM: --gpu-memory-utilization, a memory pool: its initial size)" },
 	{ "expandable-segments", is_in_pieces, .say = say_expandable },
 	{ "release-tensors", are_tensors_growing, .say = say_device_tensors },
-	{ "release-device-blocks", are_device_blocks_growing, .say = say_device_blocks },
-	{ "see-device-peak", is_device_full, .say = say_device_peak },
+	{ "release-device-blocks", are_device_blocks_growing,
+	  .text = "look for what keeps the blocks of {device line} alive" },
+	{ "see-device-peak", is_device_full,
+	  .text = "`kmemshim peak " VERDICT_CAPTURE " --domain {device}` shows who held it" },
 	{ NULL, NULL, .say = NULL },
 };
 
@@ -295,27 +260,6 @@ is_pinned_much(const struct verdict_facts *facts, const struct verdict *verdict)
 }
 
 ADVICE_TEST(is_pinned_rounded, is_pinned_much(facts, verdict) && facts->rounded_bytes > facts->pinned_bytes / 2)
-
-static void
-say_pin_exactly(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	char place[PLACE_TEXT_BYTES];
-
-	say_next(
-		verdict,
-		"pin pieces just below a power of two at %s, or run with PYTORCH_ALLOC_CONF=pinned_max_round_threshold_mb:1 "
-		"(PyTorch of 2026 and later)",
-		verdict_line_text(&facts->top_pinned, place));
-}
-
-static void
-say_pin_less(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	char place[PLACE_TEXT_BYTES];
-
-	say_next(verdict, "pin less of the host's memory at %s: fewer workers or smaller batches with pin_memory, or none",
-	         verdict_line_text(&facts->top_pinned, place));
-}
 
 /* ---- freed memory ---- */
 
@@ -411,6 +355,7 @@ space_limit_name(const struct verdict_facts *facts)
 
 ADVICE_TEST(is_refused, facts->refused != NULL)
 ADVICE_TEST(is_perhaps_caught, verdict->cause == VERDICT_REQUEST_REFUSED && verdict_was_perhaps_caught(facts))
+ADVICE_TEST(is_perhaps_caught_beyond_machine, is_perhaps_caught(facts, verdict) && verdict_is_beyond_machine(facts))
 ADVICE_TEST(is_beyond_machine, facts->refused != NULL && verdict_is_beyond_machine(facts))
 ADVICE_TEST(is_of_recording, facts->refused != NULL && verdict_is_of_recording(facts))
 ADVICE_TEST(is_request_alone, facts->refused != NULL && verdict_is_request_alone(facts))
@@ -420,26 +365,10 @@ ADVICE_TEST(is_request_small,
                   (verdict_is_arena(facts, &facts->top_live) || !rank_may_be_built_once(facts->top_live.telling))))
 
 static void
-say_read_its_error(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	say_next(verdict,
-	         "read the program's own error message; if it tells of a lack of memory, ask for less at once there%s",
-	         verdict_is_beyond_machine(facts) ? "" : ", or raise what limits it");
-}
-
-ADVICE_TEXT(say_ask_less, "ask for less at once there (smaller pieces, a smaller type)")
-
-static void
 say_start_under_limit(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	say_next(verdict, "start it under that limit (`ulimit -v %" PRIu64 "`): recording then reserves less of it",
 	         facts->refused->space_limit_bytes / 1024);
-}
-
-static void
-say_ask_less_or_raise(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	say_next(verdict, "ask for less at once there, or raise what limits it%s", space_limit_name(facts));
 }
 
 static void
@@ -472,12 +401,6 @@ ADVICE_TEST(is_elsewhere_the_story,
                  (verdict->end == VERDICT_END_OK && !is_first_line_growing(facts, verdict))))
 ADVICE_TEST(is_unrecorded, verdict->end == VERDICT_END_OK && model_unrecorded_bytes(facts->model) != 0)
 ADVICE_TEST(is_damaged, verdict->end == VERDICT_END_OK && facts->model->capture_damage_count != 0)
-
-ADVICE_TEXT(say_record_again, "record it again, or copy the capture again: the damage took the lines of what held most")
-ADVICE_TEXT(say_more_room,
-            "record it again with more room for the recorder (ulimit -v, or the disk that holds captures)")
-ADVICE_TEXT(say_record_whole, "record it again where whole figures are needed: the notes of "
-                              "`kmemshim report " VERDICT_CAPTURE "` name the damage")
 
 static void
 say_more_stacks(const struct verdict_facts *facts, struct verdict *verdict)
@@ -516,13 +439,6 @@ say_share_reads(const struct verdict_facts *facts, struct verdict *verdict)
 	if (built != NULL && verdict_is_arena(facts, &line))
 		say_next(verdict, "; `kmemshim run --python-objects -- " VERDICT_COMMAND "` names the lines that built them");
 }
-
-ADVICE_TEXT(say_child_objects, "record small Python objects too: `kmemshim run --python-objects -- " VERDICT_COMMAND
-                               "` names the lines that hold them; or run fewer child processes at once, or "
-                               "give the program more memory")
-ADVICE_TEXT(say_see_child, "`kmemshim report " VERDICT_CHILD
-                           "` shows what the child process held that was ended; if a pool ended it as "
-                           "it closed, nothing needs doing")
 
 static void
 say_children_hold_less(const struct verdict_facts *facts, struct verdict *verdict)
@@ -567,11 +483,6 @@ ADVICE_TEST(is_well_but_leaking, verdict->end == VERDICT_END_OK && facts->leakin
 ADVICE_TEST(is_well, verdict->end == VERDICT_END_OK)
 ADVICE_TEST(is_line_known, facts->top_live.site_count != 0)
 ADVICE_TEST(is_anything, true)
-
-ADVICE_TEXT(say_import_less, "give the program more memory, or import less: no line of it holds much")
-ADVICE_TEXT(say_nothing, "nothing needs doing")
-ADVICE_TEXT(say_nothing_see_peak, "nothing needs doing; `kmemshim peak " VERDICT_CAPTURE "` shows who made the peak")
-ADVICE_TEXT(say_see_peak, "`kmemshim peak " VERDICT_CAPTURE "` shows who held the memory")
 
 static void
 say_next_line_kept(const struct verdict_facts *facts, struct verdict *verdict)
@@ -633,58 +544,66 @@ say_nothing_yet(const struct verdict_facts *facts, struct verdict *verdict)
 	char place[PLACE_TEXT_BYTES];
 
 	say_next(verdict,
-	         "nothing needs doing yet; `kmemshim leaks " VERDICT_CAPTURE
+	         "no action is needed yet; `kmemshim leaks " VERDICT_CAPTURE
 	         "` shows which lines accumulate (%s in all, most at %s)",
 	         units_bytes(facts->leaking_bytes, bytes), verdict_line_text(&facts->most_leaking, place));
 }
 
-static void
-say_hold_less(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	char place[PLACE_TEXT_BYTES];
-
-	say_next(
-		verdict,
-		"hold less at once at %s (smaller pieces, a smaller type, release earlier), or give the program more memory",
-		verdict_line_text(&facts->top_live, place));
-}
-
 static const struct advice rows[] = {
 	{ "device", is_about_device, .rows = device_rows },
-	{ "pin-exact-sizes", is_pinned_rounded, .say = say_pin_exactly },
-	{ "pin-less", is_pinned_much, .say = say_pin_less },
+	{ "pin-exact-sizes", is_pinned_rounded,
+	  .text = "pin pieces just below a power of two at {pinned line}, or run with PYTORCH_ALLOC_CONF=pinned_max_round_threshold_mb:1 (PyTorch of 2026 and later)" },
+	{ "pin-less", is_pinned_much,
+	  .text = "pin less of the host's memory at {pinned line}: fewer workers or smaller batches with pin_memory, or none" },
 	{ "ask-parent", is_parents_knowledge, .say = say_ask_parent },
 	{ "return-freed-memory", is_freed_first_running, .say = say_freed },
 	{ "return-freed-memory", is_freed_after_step, .say = say_freed, .is_after_step = true },
 	{ "release-blocks", is_growth_after_step, .say = say_growth_after_step, .is_after_step = true },
 	{ NULL, is_step_alone, .say = NULL, .is_after_step = true },
 	{ "return-freed-memory", is_freed_first, .say = say_freed },
-	{ "read-error", is_perhaps_caught, .say = say_read_its_error },
-	{ "ask-for-less", is_beyond_machine, .say = say_ask_less },
+	{ "read-error", is_perhaps_caught_beyond_machine,
+	  .text = "read the program's own error message; if it tells of a lack of memory, ask for less at once there" },
+	{ "read-error", is_perhaps_caught,
+	  .text = "read the program's own error message; if it tells of a lack of memory, ask for less at once there, or raise what limits it" },
+	{ "ask-for-less", is_beyond_machine, .text = "ask for less at once there (smaller pieces, a smaller type)" },
 	{ "start-under-limit", is_of_recording, .say = say_start_under_limit },
-	{ "ask-for-less-or-raise-limit", is_request_alone, .say = say_ask_less_or_raise },
-	{ "record-again", is_damage_the_story, .say = say_record_again },
+	{ "ask-for-less-or-raise-limit", is_request_alone,
+	  .text = "ask for less at once there, or raise what limits it{limit}" },
+	{ "record-again", is_damage_the_story,
+	  .text = "record it again, or copy the capture again: the damage took the lines of what held most" },
 	{ "more-room-for-stacks", is_elsewhere_the_story, .say = say_more_stacks },
 	{ "share-what-children-read", is_copied, .say = say_share_reads },
-	{ "record-python-objects", is_killed_child_in_arenas, .say = say_child_objects },
+	{ "record-python-objects", is_killed_child_in_arenas,
+	  .text = "record small Python objects too: `kmemshim run --python-objects -- " VERDICT_COMMAND
+	          "` names the lines that hold them; or run fewer child processes at once, or "
+	          "give the program more memory" },
 	{ "hold-less-in-children", is_child_killed, .say = say_children_hold_less },
 	{ "hold-less-before", is_request_small, .say = say_hold_less_before },
 	{ "release-next-blocks", is_next_line_growing, .say = say_next_line_kept },
-	{ "import-less", is_little_in_arenas, .say = say_import_less },
+	{ "import-less", is_little_in_arenas,
+	  .text = "give the program more memory, or import less: no line of it holds much" },
 	{ "record-python-objects", is_in_arenas, .say = say_python_objects },
 	{ "release-blocks", is_growing, .say = say_first_line_kept },
-	{ "ask-for-less-or-raise-limit", is_refused, .say = say_ask_less_or_raise },
-	{ "more-room-for-recorder", is_unrecorded, .say = say_more_room },
-	{ "record-whole", is_damaged, .say = say_record_whole },
+	{ "ask-for-less-or-raise-limit", is_refused, .text = "ask for less at once there, or raise what limits it{limit}" },
+	{ "more-room-for-recorder", is_unrecorded,
+	  .text = "record it again with more room for the recorder (ulimit -v, or the disk that holds captures)" },
+	{ "record-whole", is_damaged,
+	  .text = "record it again where whole figures are needed: the notes of "
+	          "`kmemshim report " VERDICT_CAPTURE "` name the damage" },
 	{ "release-device-growth", is_device_growing, .say = say_growing_device_kept },
-	{ "see-child", is_child_lost, .say = say_see_child },
+	{ "see-child", is_child_lost,
+	  .text = "`kmemshim report " VERDICT_CHILD
+	          "` shows what the child process held that was ended; if a pool ended it as "
+	          "it closed, no action is needed" },
 	{ "little-room", is_tight, .say = say_little_room },
 	{ "return-freed-memory", is_well_but_freed, .say = say_freed },
-	{ "nothing", is_well_and_empty, .say = say_nothing, .is_nothing = true },
+	{ "nothing", is_well_and_empty, .text = "no action is needed", .is_nothing = true },
 	{ "nothing-yet", is_well_but_leaking, .say = say_nothing_yet, .is_nothing = true },
-	{ "nothing", is_well, .say = say_nothing_see_peak, .is_nothing = true },
-	{ "hold-less", is_line_known, .say = say_hold_less },
-	{ "see-peak", is_anything, .say = say_see_peak },
+	{ "nothing", is_well, .text = "no action is needed; `kmemshim peak " VERDICT_CAPTURE "` shows who made the peak",
+	  .is_nothing = true },
+	{ "hold-less", is_line_known,
+	  .text = "hold less at once at {line} (smaller pieces, a smaller type, release earlier), or give the program more memory" },
+	{ "see-peak", is_anything, .text = "`kmemshim peak " VERDICT_CAPTURE "` shows who held the memory" },
 	{ NULL, NULL, .say = NULL },
 };
 
@@ -708,19 +627,10 @@ ADVICE_TEST(is_asked_empty, facts->asked.largest->peak_bytes == 0)
 ADVICE_TEST(is_asked_steady, facts->asked.growing.site_count == 0 && !is_asked_arena(facts))
 ADVICE_TEST(is_asked_in_arenas, facts->asked.growing.site_count == 0 || verdict_is_arena(facts, &facts->asked.growing))
 
-ADVICE_TEXT(say_ask_all, "`kmemshim why " VERDICT_CAPTURE "` tells of the whole program")
-
 static void
 say_asked_others(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	say_other_users(facts->asked.largest->name, verdict);
-}
-
-static void
-say_asked_peak(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	say_next(verdict, "`kmemshim peak " VERDICT_CAPTURE " --domain %s` shows which lines held most of it",
-	         facts->asked.name);
 }
 
 static void
@@ -741,8 +651,9 @@ say_asked_kept(const struct verdict_facts *facts, struct verdict *verdict)
 static const struct advice domain_rows[] = {
 	{ "device", is_asked_refused, .rows = device_rows },
 	{ "see-other-users", is_asked_device_empty, .say = say_asked_others },
-	{ "ask-about-all", is_asked_empty, .say = say_ask_all },
-	{ "see-peak", is_asked_steady, .say = say_asked_peak },
+	{ "ask-about-all", is_asked_empty, .text = "`kmemshim why " VERDICT_CAPTURE "` tells of the whole program" },
+	{ "see-peak", is_asked_steady,
+	  .text = "`kmemshim peak " VERDICT_CAPTURE " --domain {domain}` shows which lines held most of it" },
 	{ "record-python-objects", is_asked_in_arenas, .say = say_asked_objects },
 	{ "release-blocks", is_anything, .say = say_asked_kept },
 	{ NULL, NULL, .say = NULL },
@@ -766,6 +677,46 @@ first_of(const struct advice *table, const struct verdict_facts *facts, const st
 	return NULL;
 }
 
+/* What a text may name in braces. */
+static const struct {
+	const char *name;
+	size_t line_offset; // of a struct rank_line in the facts
+} places[] = {
+	{ "{line}", offsetof(struct verdict_facts, top_live) },
+	{ "{device line}", offsetof(struct verdict_facts, top_device) },
+	{ "{pinned line}", offsetof(struct verdict_facts, top_pinned) },
+};
+
+/* Appends the text, with the facts for {line}, {device line}, {pinned line}, {device}, {domain} and {limit}. */
+static void
+say_advice(const struct verdict_facts *facts, const char *text, struct verdict *verdict)
+{
+	char place[PLACE_TEXT_BYTES];
+
+	for (;;) {
+		size_t plain = strcspn(text, "{");
+
+		say_next(verdict, "%.*s", (int)plain, text);
+		text += plain;
+		if (*text == '\0')
+			return;
+		for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+			if (strncmp(text, places[i].name, strlen(places[i].name)) == 0)
+				say_next(
+					verdict, "%s",
+					verdict_line_text(
+						(const struct rank_line *)(const void *)((const char *)facts + places[i].line_offset), place));
+		}
+		if (strncmp(text, "{device}", 8) == 0)
+			say_next(verdict, "%s", device_name(facts));
+		else if (strncmp(text, "{domain}", 8) == 0)
+			say_next(verdict, "%s", facts->asked.name);
+		else if (strncmp(text, "{limit}", 7) == 0)
+			say_next(verdict, "%s", space_limit_name(facts));
+		text += strcspn(text, "}") + 1;
+	}
+}
+
 static void
 add_name(const char *name, struct verdict *verdict)
 {
@@ -780,12 +731,15 @@ say_row(const struct advice *row, const struct verdict_facts *facts, struct verd
 		const struct step *step = step_of(facts, verdict);
 
 		add_name(step->name, verdict);
-		say_next(verdict, "%s%s", step->text, row->say != NULL ? "; then " : "");
+		say_next(verdict, "%s%s", step->text, row->name != NULL ? "; then " : "");
 	}
-	if (row->say == NULL)
+	if (row->name == NULL)
 		return;
 	add_name(row->name, verdict);
-	row->say(facts, verdict);
+	if (row->say != NULL)
+		row->say(facts, verdict);
+	else
+		say_advice(facts, row->text, verdict);
 }
 
 /* A library with an allocator of its own, or a language whose heap it is, knows better who holds what. */

@@ -343,20 +343,12 @@ left_by_imports(const struct model *model, const bool *is_meant)
 	return bytes;
 }
 
-/* Who held memory at the end, and its first line that is not what imports left behind. */
+/* The first line that is not what imports left behind; of Python's arenas and a line that tells more, that one. */
 static void
-gather_live(struct verdict_facts *facts)
+find_top(struct verdict_facts *facts, const struct ranked *live, const bool *is_meant)
 {
 	const struct model *model = facts->model;
-	struct ranked *live = verdict_rank(facts, &rank_sites, &rank_sites_asked);
-	bool *is_meant = memory_zeroed(model->process_count, sizeof(*is_meant));
-	bool is_over = facts->end == VERDICT_END_OK || facts->end == VERDICT_END_FAILED;
-	uint64_t end_ns = end_or_last_seen_ns(facts);
 
-	verdict_find_untouched(facts, live);
-	/* An end by itself tells nothing about the others: then it is about the one that holds the first line. */
-	for (size_t i = 0; i < model->process_count; i++)
-		is_meant[i] = model->process_count == 1 || is_over || ran_at_end(facts, &model->processes[i], end_ns);
 	for (size_t i = 0; i < live->line_count; i++) {
 		const struct rank_line *line = &live->lines[i];
 		bool is_first = facts->top_live.site_count == 0;
@@ -372,7 +364,13 @@ gather_live(struct verdict_facts *facts)
 		if (!is_first || !verdict_is_arena(facts, line))
 			break;
 	}
-	forget_trifling_growth(&facts->top_live);
+}
+
+static void
+sum_leaking(struct verdict_facts *facts, const struct ranked *live)
+{
+	const struct model *model = facts->model;
+
 	for (size_t i = 0; i < live->line_count; i++) {
 		const struct rank_line *line = &live->lines[i];
 
@@ -383,11 +381,13 @@ gather_live(struct verdict_facts *facts)
 		if (line->leaking_bytes > facts->most_leaking.leaking_bytes)
 			facts->most_leaking = *line;
 	}
-	if (is_over && model->process_count > 1) {
-		memset(is_meant, 0, model->process_count * sizeof(*is_meant));
-		is_meant[facts->top_live.site_count != 0 ? facts->top_live.largest->process
-		                                         : (size_t)(facts->process - model->processes)] = true;
-	}
+}
+
+static void
+sum_processes(struct verdict_facts *facts, const bool *is_meant, bool is_over, uint64_t end_ns)
+{
+	const struct model *model = facts->model;
+
 	for (size_t i = 0; i < model->process_count; i++) {
 		if (!is_meant[i])
 			continue;
@@ -403,18 +403,52 @@ gather_live(struct verdict_facts *facts)
 			facts->live_process_bytes = live_bytes;
 		}
 	}
+}
+
+/* Of one process, exactly. */
+static void
+sum_domains(struct verdict_facts *facts)
+{
+	const struct model *model = facts->model;
+
+	facts->live_bytes = facts->untouched_bytes = 0;
+	for (size_t i = 0; i < model->domain_count; i++) {
+		const struct model_domain *domain = &model->domains[i];
+		uint64_t live_bytes = verdict_less_untouched(facts, domain->live_bytes, domain->untouched_bytes);
+
+		if (!domain_is_host(domain->id.kind))
+			continue;
+		facts->live_bytes += live_bytes;
+		facts->untouched_bytes += domain->live_bytes - live_bytes;
+	}
+}
+
+/* Who held memory at the end, and its first line that is not what imports left behind. */
+static void
+gather_live(struct verdict_facts *facts)
+{
+	const struct model *model = facts->model;
+	struct ranked *live = verdict_rank(facts, &rank_sites, &rank_sites_asked);
+	bool *is_meant = memory_zeroed(model->process_count, sizeof(*is_meant));
+	bool is_over = facts->end == VERDICT_END_OK || facts->end == VERDICT_END_FAILED;
+	uint64_t end_ns = end_or_last_seen_ns(facts);
+
+	verdict_find_untouched(facts, live);
+	/* An end by itself tells nothing about the others: then it is about the one that holds the first line. */
+	for (size_t i = 0; i < model->process_count; i++)
+		is_meant[i] = model->process_count == 1 || is_over || ran_at_end(facts, &model->processes[i], end_ns);
+	find_top(facts, live, is_meant);
+	forget_trifling_growth(&facts->top_live);
+	sum_leaking(facts, live);
+	if (is_over && model->process_count > 1) {
+		memset(is_meant, 0, model->process_count * sizeof(*is_meant));
+		is_meant[facts->top_live.site_count != 0 ? facts->top_live.largest->process
+		                                         : (size_t)(facts->process - model->processes)] = true;
+	}
+	sum_processes(facts, is_meant, is_over, end_ns);
 	facts->import_bytes = left_by_imports(model, is_meant);
 	if (model->process_count == 1) {
-		facts->live_bytes = facts->untouched_bytes = 0;
-		for (size_t i = 0; i < model->domain_count; i++) {
-			const struct model_domain *domain = &model->domains[i];
-			uint64_t live_bytes = verdict_less_untouched(facts, domain->live_bytes, domain->untouched_bytes);
-
-			if (!domain_is_host(domain->id.kind))
-				continue;
-			facts->live_bytes += live_bytes;
-			facts->untouched_bytes += domain->live_bytes - live_bytes;
-		}
+		sum_domains(facts);
 		if (facts->top_live.site_count != 0)
 			find_next(facts, live);
 		find_beside_arenas(facts, live);
@@ -497,7 +531,7 @@ verdict_facts_gather(struct judged_model judged, const struct verdict_now *now, 
 {
 	const struct model *model = judged.model;
 
-	*facts = (struct verdict_facts){ .judged = judged, .model = model, .exit_code = -1 };
+	*facts = (struct verdict_facts){ .judged = judged, .model = model, .now = now, .exit_code = -1 };
 	find_subject(now, facts);
 	verdict_children_gather(now, facts);
 	facts->end = verdict_end_of(facts->process, now);
@@ -677,4 +711,51 @@ verdict_left_by_imports(const struct model *model, const struct model_domain *do
 			bytes += is_peak ? site->peak_bytes : site->live_bytes;
 	}
 	return bytes;
+}
+
+const char *
+verdict_hidden_heap(const struct model *model)
+{
+	for (size_t i = 0; i < model->process_count; i++) {
+		for (size_t n = 0; n < model->processes[i].note_count; n++) {
+			if (strncmp(model->processes[i].notes[n], KMEM_NOTE_HIDDEN_HEAP, sizeof(KMEM_NOTE_HIDDEN_HEAP) - 1) == 0)
+				return model->processes[i].notes[n];
+		}
+	}
+	return NULL;
+}
+
+bool
+verdict_is_in_memory_told(const struct verdict_facts *facts)
+{
+	return verdict_tells_in_memory(facts->live_bytes, facts->untouched_bytes) || facts->untouched.site_count != 0;
+}
+
+uint64_t
+verdict_told_live_bytes(const struct verdict_facts *facts)
+{
+	return facts->live_bytes + (verdict_is_in_memory_told(facts) ? 0 : facts->untouched_bytes);
+}
+
+const struct kmem_limit *
+verdict_address_limit(const struct verdict_facts *facts)
+{
+	uint64_t then_bytes = facts->refused->space_limit_bytes;
+
+	for (size_t i = 0; i < KMEM_LIMITS_MAX; i++) {
+		const struct kmem_limit *limit = &facts->process->identity->limits[i];
+		bool is_space = limit->kind == KMEM_LIMIT_ADDRESS_SPACE;
+
+		if ((is_space || limit->kind == KMEM_LIMIT_DATA) && limit->bytes != UINT64_MAX &&
+		    !(is_space && then_bytes != 0 && then_bytes < limit->bytes / 100 * 99))
+			return limit;
+	}
+	return NULL;
+}
+
+bool
+verdict_has_address_limit(const struct verdict_facts *facts)
+{
+	return verdict_address_limit(facts) != NULL || facts->refused->space_limit_bytes != 0 ||
+	       facts->process->identity->overcommit_mode == 2 || verdict_is_beyond_machine(facts);
 }

@@ -82,7 +82,8 @@ struct verdict_asked {
 
 struct verdict_facts {
 	struct judged_model judged;
-	const struct model *model;              // the same
+	const struct model *model; // the same
+	const struct verdict_now *now;
 	const struct model_process *process;    // whose end this is about
 	const struct model_process *lost_child; // the largest of the others gone without a mark; NULL
 	const struct model_process *first_lost; // of several, the one seen at work last before all others; NULL = none is
@@ -170,7 +171,18 @@ const struct kmem_heartbeat *verdict_fullest(const struct verdict_facts *facts);
 /* By all that lives under the limit, where that is known. */
 uint64_t verdict_used_bytes(const struct kmem_heartbeat *beat);
 
+/* Is so much not in memory that sentences tell of what was live and of what of it was in memory? Then shares are of the latter. */
+bool verdict_is_in_memory_told(const struct verdict_facts *facts);
+uint64_t verdict_told_live_bytes(const struct verdict_facts *facts); // what shares are of
+/* The heap of one of the processes is another allocator's, which stands before the recorder: its note says so; NULL = of none. */
+const char *verdict_hidden_heap(const struct model *model);
+
 /* ---- limits ---- */
+
+/* Of the process's address space or data segment, the one that was in the way of the refused request; NULL = none, or not known. */
+const struct kmem_limit *verdict_address_limit(const struct verdict_facts *facts);
+/* Or the program set one later, the machine commits no more, or has not so much. */
+bool verdict_has_address_limit(const struct verdict_facts *facts);
 
 /* Charged to the limit's cgroup at the last heartbeat: nearly all of it. False when not known. */
 bool verdict_is_near_limit(const struct verdict_facts *facts);

@@ -325,15 +325,15 @@ static_assert((int)PARTS <= VERDICT_PARTS_MAX, "");
 static const char *const part_names[PARTS] = {
 	[PART_LINES] = "live at recorded lines",
 	[PART_FREED] = "freed memory that malloc keeps",
-	[PART_MALLOC] = "malloc's, beyond what is live", // nobody looked at its pages
-	[PART_RESERVED] = "memory that libraries manage themselves, of which no line is known",
+	[PART_MALLOC] = "malloc's, beyond what is live", // its pages were not sampled
+	[PART_RESERVED] = "memory that libraries manage themselves: no line of it is known",
 	[PART_FILES] = "pages of files and shared memory",
 	[PART_PROGRAM] = "the program and its libraries",
-	[PART_OWN] = "what recording takes",
+	[PART_OWN] = "the recorder's own",
 	[PART_INHERITED] = "memory from before the fork",
 	[PART_STACKS] = "stacks of threads",
 	[PART_OTHER] = "memory that is not attributed",
-	[PART_LATER] = "newer than the last look at its mappings",
+	[PART_LATER] = "newer than the last sample of its mappings",
 	[PART_OTHERS] = "other processes, and pages of files",
 };
 

@@ -12,7 +12,6 @@
 #include "base/memory.h"
 #include "base/shell_words.h"
 #include "verdict/advice.h"
-#include "verdict/domain.h"
 #include "verdict/phrases.h"
 
 #define NAME_BYTES_MAX 300
@@ -66,26 +65,6 @@ tell_what_while_is(struct verdict *verdict)
 		    " [while] marks the last line known when threads without Python frames allocated: look there, or near it.");
 }
 
-/* One function per cause, which says how it ended and what held the memory. */
-static void (*const tellers[])(const struct verdict_facts *facts, struct verdict *verdict) = {
-	[VERDICT_NOT_CLOSED] = verdict_tell_machine_restarted,
-	[VERDICT_RUNNING] = verdict_tell_running,
-	[VERDICT_EXEC_REPLACED] = verdict_tell_replaced,
-	[VERDICT_CHILD_KILLED] = verdict_tell_child_killed,
-	[VERDICT_EXITED] = verdict_tell_exited,
-	[VERDICT_CONTAINER_LIMIT] = verdict_tell_container_limit,
-	[VERDICT_MACHINE_MEMORY] = verdict_tell_machine_memory,
-	[VERDICT_SHM_FULL] = verdict_tell_shm_full,
-	[VERDICT_DEVICE_MEMORY] = verdict_tell_device_memory,
-	[VERDICT_REQUEST_REFUSED] = verdict_tell_request_refused,
-	[VERDICT_LOW_MEMORY_DAEMON] = verdict_tell_low_memory_daemon,
-	[VERDICT_CRASHED] = verdict_tell_crashed,
-	[VERDICT_SIGNAL] = verdict_tell_signal,
-	[VERDICT_FAILED] = verdict_tell_failed,
-	[VERDICT_GONE] = verdict_tell_gone,
-};
-static_assert(sizeof(tellers) / sizeof(tellers[0]) == VERDICT_NO_PROCESS, "each cause has its words");
-
 static void
 decide(struct judged_model judged, const struct verdict_now *now, struct verdict_facts *facts, struct verdict *verdict)
 {
@@ -107,12 +86,8 @@ decide(struct judged_model judged, const struct verdict_now *now, struct verdict
 	verdict->untouched_bytes = facts->untouched.site_count != 0 ? facts->untouched_bytes : 0;
 	verdict->lost_child = facts->lost_child != facts->process ? facts->lost_child : NULL;
 	verdict->has_ended_well = facts->end == VERDICT_END_OK && !verdict_was_child_killed(facts);
-	tellers[verdict->cause](facts, verdict);
-	if (verdict->cause != VERDICT_DEVICE_MEMORY)
-		verdict_tell_devices(facts, verdict);
-	verdict_tell_copies(facts, verdict);
-	verdict_tell_damage(facts, verdict);
-	verdict_tell_hidden_heap(facts, verdict);
+	verdict_find(facts, verdict);
+	verdict_say(facts, verdict);
 	verdict_advise(facts, verdict);
 	tell_what_while_is(verdict);
 	name_paths(model, verdict);
@@ -141,10 +116,11 @@ verdict_decide_domain(struct judged_model judged, const struct verdict_now *now,
 		return; // it ended for want of this memory: that is all about it
 	verdict->text[0] = '\0';
 	verdict->next[0] = '\0';
+	verdict->finding_count = 0;
 	verdict->advice_count = 0;
-	verdict_tell_domain(&facts, now, domain, verdict);
+	verdict_find_domain(&facts, domain, verdict);
+	verdict_say(&facts, verdict);
 	verdict_advise_domain(&facts, verdict);
-	verdict_tell_damage(&facts, verdict);
 	tell_what_while_is(verdict);
 	name_paths(model, verdict);
 }

@@ -14,7 +14,8 @@
 #include <time.h>
 
 #include "base/raw_sys.h"
-#include "base/settings.h"
+
+enum diag_level diag_level = DIAG_WARN;
 
 struct text {
 	char *at;
@@ -177,7 +178,7 @@ diag_warn(const char *format, ...)
 {
 	va_list values;
 
-	if (settings.log < SETTINGS_LOG_WARN)
+	if (diag_level < DIAG_WARN)
 		return;
 	va_start(values, format);
 	say(format, values);
@@ -189,7 +190,7 @@ diag_debug(const char *format, ...)
 {
 	va_list values;
 
-	if (settings.log < SETTINGS_LOG_DEBUG)
+	if (diag_level < DIAG_DEBUG)
 		return;
 	va_start(values, format);
 	say(format, values);

@@ -10,6 +10,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+enum diag_level { DIAG_QUIET, DIAG_WARN, DIAG_DEBUG };
+extern enum diag_level diag_level; // DIAG_WARN until the settings say otherwise
+
 /* Once, at the start: remembers what stderr is. Before it, and when stderr is something else by now, nothing is written. */
 void diag_start(void);
 

@@ -31,7 +31,10 @@ enum reentry_guard_kind {
 /* 0: outside. Else the stack pointer of who entered, and the kind. */
 extern __thread uint64_t reentry_guard_word __attribute__((tls_model("initial-exec")));
 
-/* tracker_left.c: the rest of enter, inside already. True: the hook that was inside was left, which is counted, and its place is taken. */
+/* Is called, inside the guard, when a hook was left and its place is taken. Set once, at the start; NULL: nobody is told. */
+extern void (*reentry_guard_on_left)(void);
+
+/* The slow path of enter, inside already. True: the hook that was inside was left, and its place is taken. */
 bool reentry_guard_take_over(enum reentry_guard_kind kind) __attribute__((noinline, cold));
 
 static inline bool

@@ -13,7 +13,6 @@
 #include "base/raw_sys.h"
 
 struct settings settings = {
-	.log = SETTINGS_LOG_WARN,
 	.python = true,
 	.sites_max = 1u << 20,
 };
@@ -29,11 +28,11 @@ parse_text(const char *value, void *field)
 static bool
 parse_log(const char *value, void *field)
 {
-	static const char *const names[] = { "quiet", "warn", "debug" };
+	static const char *const names[] = { "quiet", "warn", "debug" }; // in the order of enum diag_level
 
 	for (unsigned i = 0; i < 3; i++) {
 		if (strcmp(value, names[i]) == 0) {
-			*(enum settings_log *)field = (enum settings_log)i;
+			*(enum diag_level *)field = (enum diag_level)i;
 			return true;
 		}
 	}
@@ -151,7 +150,7 @@ static const struct {
 } table[] = {
 	{ "OUT", parse_text, &settings.out, "a folder" },
 	{ "SESSION", parse_text, &settings.session, "an id" },
-	{ "LOG", parse_log, &settings.log, "quiet, warn or debug" },
+	{ "LOG", parse_log, &diag_level, "quiet, warn or debug" },
 	{ "PYTHON", parse_switch, &settings.python, "0 or 1" },
 	{ "PYTHON_OBJECTS", parse_choice, &settings.python_objects, "0 or 1" },
 	{ "NATIVE", parse_native, &settings.native, "auto, to-python or all" },
@@ -175,7 +174,7 @@ say_unknown(const char *name)
 	diag_format(given, length < sizeof(given) ? length : sizeof(given), "%s", name);
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		end += diag_format(known + end, sizeof(known) - end, i == 0 ? "%s" : ", %s", table[i].name);
-	diag_warn("KMEMSHIM_%s is no setting; there are %s", given, known);
+	diag_warn("unknown setting KMEMSHIM_%s; valid: %s", given, known);
 }
 
 static void
@@ -187,7 +186,8 @@ parse_one(const char *name, const char *value)
 		if (strncmp(name, table[i].name, length) != 0 || name[length] != '=')
 			continue;
 		if (!table[i].parse(value, table[i].field))
-			diag_warn("KMEMSHIM_%s=%s: wanted %s; the default is used", table[i].name, value, table[i].wanted);
+			diag_warn("KMEMSHIM_%s=%s is not valid; use %s (the default is used now)", table[i].name, value,
+			          table[i].wanted);
 		return;
 	}
 	say_unknown(name);

@@ -1,5 +1,5 @@
 /*
- * settings.h - one table of KMEMSHIM_* variables, parsed once when the shim starts.
+ * settings.h - one table of KMEMSHIM_* variables, parsed once when the shim starts. KMEMSHIM_LOG is diag_level, in diag.h.
  *
  * Context     Constant after the start.
  * Bad values  one message that names the variable, and the default.
@@ -16,14 +16,12 @@ enum settings_native {
 	SETTINGS_NATIVE_TO_PYTHON, // always to the innermost evaluator
 	SETTINGS_NATIVE_ALL,       // below it too
 };
-enum settings_log { SETTINGS_LOG_QUIET, SETTINGS_LOG_WARN, SETTINGS_LOG_DEBUG };
 
 struct settings {
-	const char *out;       // KMEMSHIM_OUT: folder for captures; NULL = ./kmemshim.out
-	const char *wrappers;  // KMEMSHIM_WRAPPERS: for who reads the capture, nothing to us
-	const char *session;   // KMEMSHIM_SESSION: id that children inherit; NULL = this process starts one
-	enum settings_log log; // KMEMSHIM_LOG=quiet|warn|debug
-	bool python;           // KMEMSHIM_PYTHON=0 turns Python frames off
+	const char *out;      // KMEMSHIM_OUT: folder for captures; NULL = ./kmemshim.out
+	const char *wrappers; // KMEMSHIM_WRAPPERS: for who reads the capture, nothing to us
+	const char *session;  // KMEMSHIM_SESSION: id that children inherit; NULL = this process starts one
+	bool python;          // KMEMSHIM_PYTHON=0 turns Python frames off
 	// KMEMSHIM_PYTHON_OBJECTS=0|1: small objects too; not set: where malloc sees none of them
 	enum settings_choice python_objects;
 	// KMEMSHIM_NATIVE=auto|to-python|all: how much of the native frames, in a process with Python

@@ -218,6 +218,6 @@ capture_disk_tell_of_folder(const char *folder)
 {
 	bool is_full = errno == ENOSPC || errno == EDQUOT;
 
-	diag_warn("%s: cannot write a capture here (%s); nothing will be kept: set KMEMSHIM_OUT to a folder %s", folder,
+	diag_warn("%s: cannot write a capture here (%s); nothing is recorded; set KMEMSHIM_OUT to a folder %s", folder,
 	          strerrorname_np(errno), is_full ? "on a disk with room" : "that this user can write to");
 }

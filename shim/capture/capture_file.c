@@ -187,7 +187,7 @@ tell_of_failure(int error)
 	if (atomic_exchange_explicit(&is_failure_noted, true, memory_order_relaxed))
 		return;
 	if (!atomic_exchange_explicit(&was_told, true, memory_order_relaxed))
-		diag_warn("%s: cannot grow (%s); recording goes on with what fits",
+		diag_warn("%s: the capture cannot grow (%s); recording continues with the room that is left",
 		          has_file ? capture_disk_path() : "private capture", name);
 	diag_format(text, sizeof(text),
 	            "the capture could not grow (%s%s): what came later may lack its names, lines or stacks", name,
@@ -426,6 +426,25 @@ map_whole(int fd, size_t bytes, bool *is_reserved)
 }
 
 void
+capture_file_seal_record(struct kmem_record *record)
+{
+	if (record->bytes < sizeof(*record))
+		return; // zeros: somebody has cut the file meanwhile
+	record->checksum = kmem_record_checksum(record, 0);
+}
+
+void
+capture_file_mark(enum kmem_state state, int exit_code, uint64_t now_ns)
+{
+	struct kmem_header *header = capture_file_header();
+
+	/* relaxed: the state publishes them. */
+	atomic_store_explicit(&header->exit_code, exit_code, memory_order_relaxed);
+	atomic_store_explicit(&header->ended_monotonic_ns, now_ns, memory_order_relaxed);
+	atomic_store_explicit(&header->state, (uint32_t)state, memory_order_release);
+}
+
+void
 capture_file_close(void)
 {
 	if (!has_file)
@@ -549,7 +568,7 @@ capture_file_abandon(void)
 	bool is_safe = give_up();
 
 	if (is_safe && !atomic_exchange_explicit(&was_told, true, memory_order_relaxed))
-		diag_warn("%s: was cut short by somebody, or its disk fails; recording ends here, the program goes on",
+		diag_warn("%s: the capture was cut short, or its disk fails; recording stops, the program continues",
 		          capture_disk_path());
 	return is_safe;
 }

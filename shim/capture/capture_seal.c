@@ -1,5 +1,5 @@
 /*
- * capture_seal.c - checksums over a record, and over a whole capture (see capture_seal.h).
+ * capture_seal.c - checksums over a whole capture (see capture_seal.h).
  *
  * Threads run on while a program exits. Why a sealed file is what it says, in the order of things:
  *   E1  the tracker is off before anything else: no event begins after that (lifecycle.c, L3). Events that have begun go on.
@@ -22,28 +22,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include "base/capture_life.h"
-#include "capture/capture_file.h"
 #include "kmem_words.h"
-
-void
-capture_file_seal_record(struct kmem_record *record)
-{
-	if (record->bytes < sizeof(*record))
-		return; // zeros: somebody has cut the file meanwhile
-	record->checksum = kmem_record_checksum(record, 0);
-}
-
-void
-capture_file_mark(enum kmem_state state, int exit_code, uint64_t now_ns)
-{
-	struct kmem_header *header = capture_file_header();
-
-	/* relaxed: the state publishes them. */
-	atomic_store_explicit(&header->exit_code, exit_code, memory_order_relaxed);
-	atomic_store_explicit(&header->ended_monotonic_ns, now_ns, memory_order_relaxed);
-	atomic_store_explicit(&header->state, (uint32_t)state, memory_order_release);
-}
 
 static void
 seal_chunks(char *file, uint32_t count)

@@ -54,6 +54,15 @@ struct cuda_array_3d {
 	unsigned flags;
 };
 
+/* CUarray_format, of more than one byte. */
+enum {
+	CUDA_FORMAT_UNSIGNED_INT16 = 0x02,
+	CUDA_FORMAT_UNSIGNED_INT32 = 0x03,
+	CUDA_FORMAT_SIGNED_INT16 = 0x09,
+	CUDA_FORMAT_SIGNED_INT32 = 0x0a,
+	CUDA_FORMAT_HALF = 0x10,
+	CUDA_FORMAT_FLOAT = 0x20,
+};
 enum { CUDA_ARRAY_LAYERED = 1 | 4 }; // CUDA_ARRAY3D_LAYERED, CUDA_ARRAY3D_CUBEMAP; cudaArrayLayered, cudaArrayCubemap
 
 /* cudaExtent and cudaIpcMemHandle_t travel by value, on the stack. */

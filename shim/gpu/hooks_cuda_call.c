@@ -166,11 +166,20 @@ cuda_call_array_bytes(const struct cuda_array_3d *shape, unsigned levels)
 
 	if (shape == NULL)
 		return 0;
-	/* CU_AD_FORMAT_SIGNED_INT32 and its kind, FLOAT; INT16, HALF; all others count as bytes. */
-	if (shape->format == 0x03 || shape->format == 0x0a || shape->format == 0x20)
+	switch (shape->format) {
+	case CUDA_FORMAT_UNSIGNED_INT32:
+	case CUDA_FORMAT_SIGNED_INT32:
+	case CUDA_FORMAT_FLOAT:
 		channel_bytes = 4;
-	else if (shape->format == 0x02 || shape->format == 0x09 || shape->format == 0x10)
+		break;
+	case CUDA_FORMAT_UNSIGNED_INT16:
+	case CUDA_FORMAT_SIGNED_INT16:
+	case CUDA_FORMAT_HALF:
 		channel_bytes = 2;
+		break;
+	default: // 8-bit channels
+		break;
+	}
 	return levels_bytes((struct cuda_extent){ shape->width, shape->height, shape->depth },
 	                    (shape->flags & CUDA_ARRAY_LAYERED) != 0, (uint64_t)channel_bytes * shape->channels, levels);
 }

@@ -29,7 +29,7 @@
 #define CALLERS_PROBE_MAX 8u
 #define CALLER_BUSY UINT64_C(1) // no return address: being filled in
 #define CALLER_FUNCTION_SHIFT 47
-#define CALLER_GENERATION_SHIFT 54
+#define CALLER_VERSION_SHIFT 54
 #define PATH_BYTES_MAX 4096u
 #define NESTED_MAX 16u // real calls inside real calls, before we take it for a circle
 
@@ -43,9 +43,9 @@ static const char *const torch_names[] = { TORCH_ABI_FUNCTIONS(ROW) };
 
 /*
  * One call site of a function of the runtime or of libc10. The key is the return address (47 bits), the function (7) and the
- * generation of loaded objects (10): after an unload another library's call may stand at the same address.
+ * version of loaded objects (10): after an unload another library's call may stand at the same address.
  * Invariants, tested by tests/cuda (two_runtimes):
- *   C1  a key is replaced only after the generation in it is over, and by way of CALLER_BUSY
+ *   C1  a key is replaced only after the version in it is over, and by way of CALLER_BUSY
  *   C2  a reader that finds its key before and after reading `real` has the function of that key
  */
 struct caller {
@@ -53,7 +53,7 @@ struct caller {
 	_Atomic(void *) real;
 };
 
-_Static_assert(REAL_CUDA_RUNTIME_COUNT + REAL_TORCH_COUNT <= 1 << (CALLER_GENERATION_SHIFT - CALLER_FUNCTION_SHIFT),
+_Static_assert(REAL_CUDA_RUNTIME_COUNT + REAL_TORCH_COUNT <= 1 << (CALLER_VERSION_SHIFT - CALLER_FUNCTION_SHIFT),
                "fits the key");
 
 __thread unsigned real_cuda_depth __attribute__((tls_model("initial-exec")));
@@ -67,7 +67,7 @@ static _Atomic(void *) driver_seen[REAL_CUDA_DRIVER_COUNT]; // newest answer to 
 static _Atomic(void *) driver_pinned[REAL_CUDA_DRIVER_COUNT];
 static _Atomic(void *) driver_handle;
 static struct caller callers[CALLERS_MAX];
-static _Atomic uint64_t generation; // how often something was unloaded
+static _Atomic uint64_t version; // how often something was unloaded
 
 static void *
 load(_Atomic(void *) *word)
@@ -316,7 +316,7 @@ remembered(const struct caller *entry, uint64_t key)
 	return atomic_load_explicit(&entry->key, memory_order_relaxed) == key ? real : NULL;
 }
 
-/* Takes the first place in the probe sequence that is empty or of an older generation. */
+/* Takes the first place in the probe sequence that is empty or of an older version. */
 static void
 remember(uint64_t first_index, uint64_t key, void *real)
 {
@@ -324,7 +324,7 @@ remember(uint64_t first_index, uint64_t key, void *real)
 		struct caller *entry = &callers[(first_index + step) % CALLERS_MAX];
 		uint64_t owner = atomic_load_explicit(&entry->key, memory_order_relaxed);
 
-		if (owner == CALLER_BUSY || (owner != 0 && owner >> CALLER_GENERATION_SHIFT == key >> CALLER_GENERATION_SHIFT))
+		if (owner == CALLER_BUSY || (owner != 0 && owner >> CALLER_VERSION_SHIFT == key >> CALLER_VERSION_SHIFT))
 			continue;
 		/* acquire: `real` is written after the place is ours, so that readers of the old key notice (C2). */
 		if (!atomic_compare_exchange_strong_explicit(&entry->key, &owner, CALLER_BUSY, memory_order_acquire,
@@ -341,7 +341,7 @@ static uint64_t
 key_of(unsigned function, const void *caller)
 {
 	return (uint64_t)(uintptr_t)caller | (uint64_t)function << CALLER_FUNCTION_SHIFT |
-	       atomic_load_explicit(&generation, memory_order_relaxed) << CALLER_GENERATION_SHIFT;
+	       atomic_load_explicit(&version, memory_order_relaxed) << CALLER_VERSION_SHIFT;
 }
 
 static uint64_t
@@ -491,7 +491,7 @@ real_cuda_is_absent(void *handle, const char *name)
 void
 real_cuda_unloaded(void)
 {
-	atomic_fetch_add_explicit(&generation, 1, memory_order_relaxed);
+	atomic_fetch_add_explicit(&version, 1, memory_order_relaxed);
 }
 
 bool

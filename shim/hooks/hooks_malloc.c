@@ -253,15 +253,14 @@ cfree(void *addr)
 	free(addr);
 }
 
-/* Then it is released. */
+/* Where an allocator precedes us, the block is its own, and released there. False: nothing was done. */
 static bool
-is_of_front(void *addr)
+forward_to_preceding_allocator(void *addr)
 {
-	bool is_so = real_libc_find() && real_libc_front.free != NULL && !boot_arena_serves(addr);
-
-	if (is_so)
-		real_libc_front.free(addr);
-	return is_so;
+	if (!real_libc_find() || real_libc_front.free == NULL || boot_arena_serves(addr))
+		return false;
+	real_libc_front.free(addr);
+	return true;
 }
 
 EXPORT void free_sized(void *addr, size_t bytes);
@@ -269,7 +268,7 @@ EXPORT void free_sized(void *addr, size_t bytes);
 EXPORT void
 free_sized(void *addr, size_t bytes)
 {
-	if (is_of_front(addr))
+	if (forward_to_preceding_allocator(addr))
 		return;
 	enum release release = release_begin(addr);
 
@@ -285,7 +284,7 @@ EXPORT void free_aligned_sized(void *addr, size_t alignment, size_t bytes);
 EXPORT void
 free_aligned_sized(void *addr, size_t alignment, size_t bytes)
 {
-	if (is_of_front(addr))
+	if (forward_to_preceding_allocator(addr))
 		return;
 	enum release release = release_begin(addr);
 

@@ -5,7 +5,7 @@
  * here. An allocator's (jemalloc, tcmalloc, mimalloc) does not: that is called inside the guard and recorded (hooks_malloc.c).
  *
  *   everybody   one pair of words for each function: where to go, and the real function for who records
- *   page_ways   where libraries have definitions of their own: the page of the caller's code leads to its library's row of such pairs
+ *   page_routes   where libraries have definitions of their own: the page of the caller's code leads to its library's row of such pairs
  *
  * Invariants, tested by tests/preload/test_operator_new.py:
  *   N1  `real` is stored before `go`: who sees `go` jumps with the real one
@@ -28,18 +28,18 @@
 #define PAGES_BITS 12
 #define ROW_BITS 10
 #define ROWS_MAX (1u << ROW_BITS) // row 0 is nobody's
-#define WAY_BYTES 16
-#define ROW_BYTES (REAL_NEW_COUNT * WAY_BYTES)
+#define ROUTE_BYTES 16
+#define ROW_BYTES (REAL_NEW_COUNT * ROUTE_BYTES)
 
 #define TEXT_OF(word) #word
 #define TEXT(word) TEXT_OF(word)
 
-struct way {
+struct route {
 	_Atomic(void *) go; // NULL: not looked up yet
 	_Atomic(void *) real;
 };
 
-_Static_assert(sizeof(struct way) == WAY_BYTES, "the assembly counts them");
+_Static_assert(sizeof(struct route) == ROUTE_BYTES, "the assembly counts them");
 
 struct row {
 	const struct link_map *caller;   // NULL: free
@@ -53,12 +53,12 @@ REAL_NEW_FUNCTIONS(FIRST)
 #undef FIRST
 
 #define EVERYBODY(index, name, record) [index] = { .go = (void *)hooks_new_first_##name },
-struct way hooks_new_everybody[REAL_NEW_COUNT] ASSEMBLY_CALLS = { REAL_NEW_FUNCTIONS(EVERYBODY) };
+struct route hooks_new_everybody[REAL_NEW_COUNT] ASSEMBLY_CALLS = { REAL_NEW_FUNCTIONS(EVERYBODY) };
 #undef EVERYBODY
 
 /* Page of code << ROW_BITS | row. */
-_Atomic uint64_t hooks_new_page_ways[1u << PAGES_BITS] ASSEMBLY_CALLS;
-struct way hooks_new_rows[ROWS_MAX][REAL_NEW_COUNT] ASSEMBLY_CALLS;
+_Atomic uint64_t hooks_new_page_routes[1u << PAGES_BITS] ASSEMBLY_CALLS;
+struct route hooks_new_rows[ROWS_MAX][REAL_NEW_COUNT] ASSEMBLY_CALLS;
 
 static struct row rows[ROWS_MAX];
 static unsigned row_end = 1;
@@ -82,11 +82,11 @@ struct pair {
 struct pair hooks_new_find(unsigned function, const void *caller) ASSEMBLY_CALLS;
 
 static void
-store(struct way *way, struct pair pair)
+store(struct route *route, struct pair pair)
 {
-	atomic_store_explicit(&way->real, pair.real, memory_order_relaxed);
+	atomic_store_explicit(&route->real, pair.real, memory_order_relaxed);
 	// N1. Pairs with the loads of the assembly, which x86 keeps in order
-	atomic_store_explicit(&way->go, pair.go, memory_order_release);
+	atomic_store_explicit(&route->go, pair.go, memory_order_release);
 }
 
 static bool
@@ -133,7 +133,7 @@ remember(unsigned function, const void *caller, struct real_new found, struct pa
 		}
 		store(&hooks_new_rows[row][function], pair);
 		/* release: the row first. Pairs with the loads of the assembly. */
-		atomic_store_explicit(&hooks_new_page_ways[page & ((1u << PAGES_BITS) - 1)], page << ROW_BITS | row,
+		atomic_store_explicit(&hooks_new_page_routes[page & ((1u << PAGES_BITS) - 1)], page << ROW_BITS | row,
 		                      memory_order_release);
 	}
 	wait_lock_give(&lock);
@@ -160,8 +160,8 @@ static void
 forget(unsigned row)
 {
 	for (unsigned i = 0; i < 1u << PAGES_BITS; i++) {
-		if ((atomic_load_explicit(&hooks_new_page_ways[i], memory_order_relaxed) & (ROWS_MAX - 1)) == row)
-			atomic_store_explicit(&hooks_new_page_ways[i], 0, memory_order_relaxed);
+		if ((atomic_load_explicit(&hooks_new_page_routes[i], memory_order_relaxed) & (ROWS_MAX - 1)) == row)
+			atomic_store_explicit(&hooks_new_page_routes[i], 0, memory_order_relaxed);
 	}
 	for (unsigned i = 0; i < REAL_NEW_COUNT; i++)
 		store(&hooks_new_rows[row][i], (struct pair){ NULL, NULL });
@@ -218,7 +218,7 @@ __asm__(".pushsection .text\n" REAL_NEW_FUNCTIONS(
                            "	movl %ecx, %eax\n"
                            "	andl $((1 << " TEXT(
 							   PAGES_BITS) ") - 1), %eax\n"
-                                           "	leaq hooks_new_page_ways(%rip), %r11\n"
+                                           "	leaq hooks_new_page_routes(%rip), %r11\n"
                                            "	movq (%r11, %rax, 8), %rax\n"
                                            "	movq %rax, %r11\n"
                                            "	shrq $" TEXT(
@@ -228,56 +228,56 @@ __asm__(".pushsection .text\n" REAL_NEW_FUNCTIONS(
                                                          "	andl $((1 << " TEXT(
 															 ROW_BITS) ") - 1), %eax\n"
                                                                        "	imulq $(" TEXT(REAL_NEW_COUNT) " * " TEXT(
-																		   WAY_BYTES) "), %rax, %rax\n"
-                                                                                      "	movl %r10d, %ecx\n"
-                                                                                      "	shll $4, %ecx\n"
-                                                                                      "	addq %rcx, %rax\n"
-                                                                                      "	leaq hooks_new_rows(%rip), %r11\n"
-                                                                                      "	addq %rax, %r11\n"
-                                                                                      "	movq (%r11), %rax\n"
-                                                                                      "	movq 8(%r11), %rcx\n"
-                                                                                      "	testq %rax, %rax\n"
-                                                                                      "	je .Lhooks_new_find\n"
-                                                                                      "	jmp *%rax\n"
-                                                                                      ".Lhooks_new_find:\n"
-                                                                                      "	pushq %rdi\n"
-                                                                                      ".cfi_adjust_cfa_offset 8\n"
-                                                                                      "	pushq %rsi\n"
-                                                                                      ".cfi_adjust_cfa_offset 8\n"
-                                                                                      "	pushq %rdx\n"
-                                                                                      ".cfi_adjust_cfa_offset 8\n"
-                                                                                      "	movl %r10d, %edi\n"
-                                                                                      "	movq 24(%rsp), %rsi\n"
-                                                                                      "	call hooks_new_find\n"
-                                                                                      "	movq %rdx, %rcx\n"
-                                                                                      "	popq %rdx\n"
-                                                                                      ".cfi_adjust_cfa_offset -8\n"
-                                                                                      "	popq %rsi\n"
-                                                                                      ".cfi_adjust_cfa_offset -8\n"
-                                                                                      "	popq %rdi\n"
-                                                                                      ".cfi_adjust_cfa_offset -8\n"
-                                                                                      "	jmp *%rax\n"
-                                                                                      ".cfi_endproc\n"
-                                                                                      /*
+																		   ROUTE_BYTES) "), %rax, %rax\n"
+                                                                                        "	movl %r10d, %ecx\n"
+                                                                                        "	shll $4, %ecx\n"
+                                                                                        "	addq %rcx, %rax\n"
+                                                                                        "	leaq hooks_new_rows(%rip), %r11\n"
+                                                                                        "	addq %rax, %r11\n"
+                                                                                        "	movq (%r11), %rax\n"
+                                                                                        "	movq 8(%r11), %rcx\n"
+                                                                                        "	testq %rax, %rax\n"
+                                                                                        "	je .Lhooks_new_find\n"
+                                                                                        "	jmp *%rax\n"
+                                                                                        ".Lhooks_new_find:\n"
+                                                                                        "	pushq %rdi\n"
+                                                                                        ".cfi_adjust_cfa_offset 8\n"
+                                                                                        "	pushq %rsi\n"
+                                                                                        ".cfi_adjust_cfa_offset 8\n"
+                                                                                        "	pushq %rdx\n"
+                                                                                        ".cfi_adjust_cfa_offset 8\n"
+                                                                                        "	movl %r10d, %edi\n"
+                                                                                        "	movq 24(%rsp), %rsi\n"
+                                                                                        "	call hooks_new_find\n"
+                                                                                        "	movq %rdx, %rcx\n"
+                                                                                        "	popq %rdx\n"
+                                                                                        ".cfi_adjust_cfa_offset -8\n"
+                                                                                        "	popq %rsi\n"
+                                                                                        ".cfi_adjust_cfa_offset -8\n"
+                                                                                        "	popq %rdi\n"
+                                                                                        ".cfi_adjust_cfa_offset -8\n"
+                                                                                        "	jmp *%rax\n"
+                                                                                        ".cfi_endproc\n"
+                                                                                        /*
          * The unwinder asks the personality of each frame that it passes; this one's leaves the guard and lets the exception go on. So
          * there is nothing here that would need the C++ library, of which there may be none, or two.
          */
-                                                                                      ".globl hooks_new_call\n"
-                                                                                      ".hidden hooks_new_call\n"
-                                                                                      ".type hooks_new_call, @function\n"
-                                                                                      ".p2align 4\n"
-                                                                                      "hooks_new_call:\n"
-                                                                                      ".cfi_startproc\n"
-                                                                                      ".cfi_personality 0x1b, hooks_new_personality\n"
-                                                                                      "	pushq %rbp\n"
-                                                                                      ".cfi_def_cfa_offset 16\n"
-                                                                                      ".cfi_offset %rbp, -16\n"
-                                                                                      "	movq %rsp, %rbp\n"
-                                                                                      ".cfi_def_cfa_register %rbp\n"
-                                                                                      "	call *%rcx\n"
-                                                                                      "	popq %rbp\n"
-                                                                                      ".cfi_def_cfa %rsp, 8\n"
-                                                                                      "	ret\n"
-                                                                                      ".cfi_endproc\n"
-                                                                                      ".size hooks_new_call, . - hooks_new_call\n"
-                                                                                      ".popsection\n");
+                                                                                        ".globl hooks_new_call\n"
+                                                                                        ".hidden hooks_new_call\n"
+                                                                                        ".type hooks_new_call, @function\n"
+                                                                                        ".p2align 4\n"
+                                                                                        "hooks_new_call:\n"
+                                                                                        ".cfi_startproc\n"
+                                                                                        ".cfi_personality 0x1b, hooks_new_personality\n"
+                                                                                        "	pushq %rbp\n"
+                                                                                        ".cfi_def_cfa_offset 16\n"
+                                                                                        ".cfi_offset %rbp, -16\n"
+                                                                                        "	movq %rsp, %rbp\n"
+                                                                                        ".cfi_def_cfa_register %rbp\n"
+                                                                                        "	call *%rcx\n"
+                                                                                        "	popq %rbp\n"
+                                                                                        ".cfi_def_cfa %rsp, 8\n"
+                                                                                        "	ret\n"
+                                                                                        ".cfi_endproc\n"
+                                                                                        ".size hooks_new_call, . - hooks_new_call\n"
+                                                                                        ".popsection\n");

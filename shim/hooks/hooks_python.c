@@ -338,7 +338,7 @@ look_again(void)
 	static unsigned refusals;
 
 	if (++walks % WALKS_PER_LOOK != 0 ||
-	    (thread_slot_current != NULL && python_frames_were_attached(&thread_slot_current->events.trail)))
+	    (thread_slot_current != NULL && python_frames_were_attached(&thread_slot_current->events.chain)))
 		return;
 	if (is_on_top(PYTHON_ALLOCATOR_MEM) && is_on_top(PYTHON_ALLOCATOR_OBJ))
 		return;
@@ -421,7 +421,7 @@ hooks_python_forked(void)
  * never across an allocation.
  */
 void
-hooks_python_arrive(void)
+hooks_python_arrived(void)
 {
 	if (atomic_load_explicit(&state, memory_order_relaxed) == NOT_WANTED || !python_frames_is_attached() ||
 	    atomic_flag_test_and_set_explicit(&is_busy, memory_order_acquire))

@@ -13,6 +13,9 @@ void hooks_python_start(void);
 
 void hooks_python_forked(void); // forked child: one thread
 
+/* A thread is walked that has Python frames. Inside the reentry guard. */
+void hooks_python_arrived(void);
+
 /* Is it recorded what lies in the arenas? */
 bool hooks_python_records_objects(void);
 

@@ -7,12 +7,13 @@
 #include "hooks/hooks_python_end.h"
 
 #include "base/reentry_guard.h"
-#include "hooks/lifecycle.h"
 #include "python/python_code.h"
 #include "python/python_runtime.h"
 #include "record/call_stack.h"
 #include "record/thread_slot.h"
 #include "record/tracker.h"
+
+static void (*on_end)(void);
 
 /* No frame of Python, and further out the function that runs programs. */
 static bool
@@ -44,11 +45,12 @@ code_dies(uint64_t code)
 	has_ended = is_between_program_and_handlers();
 	reentry_guard_leave();
 	if (has_ended)
-		lifecycle_exit_begins();
+		on_end();
 }
 
 void
-hooks_python_end_start(void)
+hooks_python_end_start(void (*end)(void))
 {
+	on_end = end;
 	python_runtime_on_death = code_dies;
 }

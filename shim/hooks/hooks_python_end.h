@@ -12,6 +12,7 @@
 #ifndef HOOKS_PYTHON_END_H
 #define HOOKS_PYTHON_END_H
 
-void hooks_python_end_start(void); // once, before there are code objects that die
+/* Once, before there are code objects that die. `on_end` is called when the code has ended, outside the reentry guard. */
+void hooks_python_end_start(void (*on_end)(void));
 
 #endif

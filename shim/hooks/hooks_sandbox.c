@@ -32,7 +32,6 @@
 #include "capture/capture_file.h"
 #include "hooks/hooks_sandbox.h"
 #include "hooks/lifecycle.h"
-#include "periodic/heartbeat.h"
 #include "record/tracker.h"
 
 /* A vfork child shares our memory and is about to be another program: what it may do says nothing about this one. */

@@ -15,7 +15,7 @@
 #include "base/raw_sys.h"
 #include "base/real_libc.h"
 #include "base/reentry_guard.h"
-#include "periodic/heartbeat.h"
+#include "hooks/lifecycle.h"
 #include "record/thread_attribution.h"
 #include "record/tracker.h"
 #include "record/tracker_library.h"

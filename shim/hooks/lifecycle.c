@@ -39,7 +39,9 @@
 #include "periodic/resident.h"
 #include "periodic/object_census.h"
 #include "python/python_frames.h"
+#include "record/beat_due.h"
 #include "record/call_stack.h"
+#include "record/callbacks.h"
 #include "record/domain_names.h"
 #include "record/exit_figures.h"
 #include "record/module_map.h"
@@ -98,11 +100,11 @@ capture_share(void)
 static void
 say_refused(int error)
 {
-	settings.log = SETTINGS_LOG_WARN;
-	diag_warn("%s: process %u may not write a capture here (%s): it and its children are not recorded%s", folder,
+	diag_level = DIAG_WARN;
+	diag_warn("%s: process %u cannot write a capture here (%s); it and its children are not recorded%s", folder,
 	          identity.pid, strerrorname_np(error),
-	          error == EACCES || error == EPERM ? ": set KMEMSHIM_OUT to a folder that its user can write" : "");
-	settings.log = SETTINGS_LOG_QUIET;
+	          error == EACCES || error == EPERM ? "; set KMEMSHIM_OUT to a folder that its user can write to" : "");
+	diag_level = DIAG_QUIET;
 }
 
 /* Makes it, with what has been recorded so far when that was put off. */
@@ -152,9 +154,9 @@ open_capture(bool is_forked, uint32_t parent_pid)
 		identity.is_first = 0;
 	owner_pid = identity.pid;
 	is_refused = is_refused || (settings.session != NULL && strstr(settings.session, SETTINGS_SESSION_REFUSED) != NULL);
-	is_quiet = is_quiet || ((identity.is_first == 0 || is_refused) && settings.log == SETTINGS_LOG_WARN);
+	is_quiet = is_quiet || ((identity.is_first == 0 || is_refused) && diag_level == DIAG_WARN);
 	if (is_quiet)
-		settings.log = SETTINGS_LOG_QUIET;
+		diag_level = DIAG_QUIET;
 	bool is_put_off = puts_off();
 	if (!is_put_off)
 		make_capture(capture_file_open);
@@ -167,7 +169,7 @@ open_capture(bool is_forked, uint32_t parent_pid)
 	store_identity();
 	atomic_store_explicit(&header->state, KMEM_STATE_RUNNING, memory_order_release); // all of the above first
 	if (is_put_off)
-		heartbeat_wait_for(SMALL_BYTES / 2);
+		beat_due_wait_for(SMALL_BYTES / 2);
 	else
 		heartbeat_take(0);
 }
@@ -211,9 +213,8 @@ mind_owner(void)
 		return;
 	if (settings.out == NULL) {
 		if (settings.session == NULL)
-			diag_warn(
-				"%s: belongs to user %u: nothing is recorded: set KMEMSHIM_OUT to it if captures are to go there, or to another folder",
-				folder, owner);
+			diag_warn("%s: belongs to user %u; nothing is recorded; set KMEMSHIM_OUT to this folder or to another one",
+			          folder, owner);
 		is_refused = true;
 		folder[0] = '\0';
 	} else if (settings.session == NULL) {
@@ -338,12 +339,13 @@ start(void)
 	if (settings.is_private)
 		capture_file_note(
 			"recorded with KMEMSHIM_PRIVATE=1: arguments, texts of cells, and folders that no symbols are in were left out");
+	reentry_guard_on_left = tracker_hook_left;
 	thread_slot_start();
 	native_stack_start();
 	python_frames_start();
 	teardown_start();
 	hooks_python_start();
-	hooks_python_end_start();
+	hooks_python_end_start(lifecycle_exit_begins);
 	hooks_signal_start();
 	(void)dlerror(); // what our look-ups did not find is no message for the program
 	(void)dlerror();
@@ -376,7 +378,14 @@ lifecycle_loses_folder(void)
 	folder[0] = '\0';
 }
 
-bool
+static void
+sample_before_python_ends(void)
+{
+	object_census_take(true);
+	resident_take(NULL, 0);
+}
+
+static bool
 lifecycle_wake(void)
 {
 	uint32_t asleep = TRACKER_ASLEEP;
@@ -407,6 +416,14 @@ lifecycle_wake(void)
 	atomic_store_explicit(tracker_state, is_on ? TRACKER_ON : TRACKER_OFF, memory_order_release);
 	return is_on;
 }
+
+const struct record_callbacks record_callbacks = {
+	.wake = lifecycle_wake,
+	.needs_file = lifecycle_needs_file,
+	.python_arrived = hooks_python_arrived,
+	.beat = heartbeat_take,
+	.python_ends = sample_before_python_ends,
+};
 
 /*
  * Not where recording starts: that may be in a request of these very functions, under their lock. Those libraries' constructors

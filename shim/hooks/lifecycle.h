@@ -11,6 +11,12 @@
 
 #include <stdbool.h>
 
+/*
+ * What is recorded here is worth a file from now on, if it has none yet. Before a first heartbeat, a refused request, a thread, and
+ * before rights are given up.
+ */
+void lifecycle_needs_file(void);
+
 /* exit or quick_exit was called, or main has returned: handlers and destructors come next. Those later than the first change nothing. */
 void lifecycle_exit_begins(void);
 

@@ -10,7 +10,6 @@
 #include "base/raw_sys.h"
 #include "capture/capture_file.h"
 #include "kmem_words.h"
-#include "periodic/heartbeat.h"
 #include "record/thread_slot.h"
 #include "tables/peak.h"
 

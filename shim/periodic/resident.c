@@ -207,7 +207,7 @@ static void
 look_into(enum kmem_resident_part part, uint64_t start, uint64_t end)
 {
 	if (part == KMEM_RESIDENT_BRK || part == KMEM_RESIDENT_HEAP)
-		resident_heap_pages(start, end);
+		resident_heap_pages(start, end, resident_lines_are_large);
 }
 
 /* One mapping of the kernel's: so much of it is resident. */

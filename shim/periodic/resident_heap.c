@@ -8,10 +8,8 @@
 #include "periodic/resident_heap.h"
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <string.h>
 
-#include "periodic/resident_lines.h"
 #include "periodic/resident_pages.h"
 #include "tables/large_blocks.h"
 #include "tables/pointer_map.h"
@@ -165,15 +163,15 @@ look_at(uint64_t start, uint64_t end)
 }
 
 void
-resident_heap_pages(uint64_t start, uint64_t end)
+resident_heap_pages(uint64_t start, uint64_t end, bool is_large(uint64_t addr, uint64_t *end))
 {
 	if (__atomic_load_n(&pointer_map_own_leaves, __ATOMIC_RELAXED) == NULL)
 		return;
 	for (uint64_t at = start, next; at < end; at = next) {
-		bool is_large = resident_lines_are_large(at, &next);
+		bool is_left_out = is_large(at, &next);
 
 		next = next < end ? next : end;
-		for (uint64_t part = at, part_end; part < next && !is_large; part = part_end) {
+		for (uint64_t part = at, part_end; part < next && !is_left_out; part = part_end) {
 			part_end = next - part > RESIDENT_PAGES_AT_ONCE * PAGE_BYTES ? part + RESIDENT_PAGES_AT_ONCE * PAGE_BYTES
 			                                                             : next;
 			look_at(part, part_end);

@@ -250,7 +250,7 @@ take(struct call_stack_memory *memory, const void *hook_frame, enum call_stack_e
 	memory->is_repeatable = true;
 	if (python_frames_available())
 		python_frames_walk(&memory->python_cache, python);
-	/* Of a thread without Python the frames that it was given stand for all native ways. */
+	/* Of a thread without Python the frames that it was given stand for all native paths. */
 	if (python->count == 0 && extent == CALL_STACK_PYTHON_ONLY && !python_frames_are_any())
 		thread_attribution_append(stack);
 	if (extent == CALL_STACK_ARENA) {

@@ -22,7 +22,7 @@
 /* Without Python frames, and none that were given, all is whole. */
 enum call_stack_extent {
 	CALL_STACK_WHOLE,       // native frames too, as far as KMEMSHIM_NATIVE says
-	CALL_STACK_PYTHON_ONLY, // Python frames stand for all native ways: KMEM_STACK_PYTHON_ONLY
+	CALL_STACK_PYTHON_ONLY, // Python frames stand for all native paths: KMEM_STACK_PYTHON_ONLY
 	CALL_STACK_PYTHON,      // Python frames say all
 	CALL_STACK_ARENA,       // the interpreter's allocator grows: who imports, or none (KMEM_STACK_ARENA)
 };

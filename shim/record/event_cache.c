@@ -75,39 +75,39 @@ bucket_of(struct event_cache *cache, const struct event_key *key)
 
 /* Both only grow: their sum is the same when both are. */
 static inline uint64_t
-age_now(void)
+version_now(void)
 {
-	return atomic_load_explicit(&unwind_rules.generation, memory_order_relaxed) + python_code_deaths();
+	return atomic_load_explicit(&unwind_rules.version, memory_order_relaxed) + python_code_deaths();
 }
 
 static inline bool
 is_current(const struct event_cache *cache)
 {
-	return cache->age == age_now();
+	return cache->version == version_now();
 }
 
 static bool
 is_valid(struct event_cache *cache)
 {
-	uint64_t age = age_now();
+	uint64_t version = version_now();
 
-	if (cache->age == age)
+	if (cache->version == version)
 		return true;
 	event_cache_clear(cache); // E4
-	cache->age = age;
+	cache->version = version;
 	return false;
 }
 
 /* Where those that use the offsets in that unit, and have this digest, begin. */
 static uint16_t *
-way_of(struct event_cache *cache, uint16_t offsets, struct digest digest)
+path_of(struct event_cache *cache, uint16_t offsets, struct digest digest)
 {
-	return &cache->ways[(digest.high ^ offsets) & (EVENT_CACHE_BUCKETS - 1)];
+	return &cache->paths[(digest.high ^ offsets) & (EVENT_CACHE_BUCKETS - 1)];
 }
 
 /* The event with this digest among those that use the offsets in that unit; 0 = there is none. */
 static uint16_t
-find_way(struct event_cache *cache, uint16_t offsets, struct digest digest)
+find_path(struct event_cache *cache, uint16_t offsets, struct digest digest)
 {
 	uint16_t at = offsets - 1; // whose they are
 
@@ -116,7 +116,7 @@ find_way(struct event_cache *cache, uint16_t offsets, struct digest digest)
 
 		if (event->offsets == offsets && is_equal(event->digest, digest))
 			return at;
-		at = tries == 0 ? *way_of(cache, offsets, digest) : event->older;
+		at = tries == 0 ? *path_of(cache, offsets, digest) : event->older;
 	}
 	return 0;
 }
@@ -129,42 +129,47 @@ found(struct event_cache *cache, uint16_t at)
 	return cache->units[at].event.site;
 }
 
-static inline void
-look_for(struct event_cache *cache, const uint64_t *frame, uint64_t python)
+static inline struct event_key
+key_of(const uint64_t *frame, uint64_t python)
 {
-	cache->key = (struct event_key){ .pc = frame[1], .sp = (uint64_t)(frame + 2), .rbp = frame[0], .python = python };
+	return (struct event_key){ .pc = frame[1], .sp = (uint64_t)(frame + 2), .rbp = frame[0], .python = python };
 }
 
-/* Not the one that followed the last time: perhaps one of those with the same key. The key is kept for event_cache_keep(). */
+/* Not the one that followed the last time: perhaps one of those with the same key. */
 static __attribute__((noinline)) uint32_t
 find_in_bucket(struct event_cache *cache, const uint64_t *frame, uint64_t python)
 {
-	const struct event_key *key = &cache->key;
+	struct event_key key = key_of(frame, python);
 
-	look_for(cache, frame, python);
 	if (!is_valid(cache))
 		return 0;
-	uint16_t at = *bucket_of(cache, key);
+	uint16_t at = *bucket_of(cache, &key);
 
 	for (unsigned tries = 0; at != 0 && tries < TRIES; tries++) {
 		const struct event *event = &cache->units[at].event;
 
-		if (has_key(event, key->pc, key->sp, key->rbp, key->python)) {
-			uint16_t way = find_way(cache, event->offsets, digest_now(cache, event));
+		if (has_key(event, key.pc, key.sp, key.rbp, key.python)) {
+			uint16_t path = find_path(cache, event->offsets, digest_now(cache, event));
 
-			if (way != 0)
-				return found(cache, way);
+			if (path != 0)
+				return found(cache, path);
 		}
 		at = event->older;
 	}
 	return 0;
 }
 
-static uint32_t find_by_walk(struct event_cache *cache, struct native_caches *caches, const uint64_t *frame,
-                             bool was_looked_for);
+static inline struct event_lookup
+whole(uint64_t python, uint32_t site)
+{
+	return (struct event_lookup){ python, site, EVENT_LOOKUP_WHOLE };
+}
+
+static struct event_lookup find_by_walk(struct event_cache *cache, struct native_caches *caches, const uint64_t *frame,
+                                        bool was_looked_for);
 
 /* native: NULL, or as in event_cache_find() */
-static __attribute__((noinline)) uint32_t
+static __attribute__((noinline)) struct event_lookup
 find_otherwise(struct event_cache *cache, const uint64_t *frame, uint64_t python, struct native_caches *native)
 {
 	uint32_t site;
@@ -173,29 +178,27 @@ find_otherwise(struct event_cache *cache, const uint64_t *frame, uint64_t python
 	if (native != NULL && cache->last == 0)
 		return find_by_walk(cache, native, frame, false);
 	site = find_in_bucket(cache, frame, python);
-	return site != 0 || native == NULL ? site : find_by_walk(cache, native, frame, true);
+	return site != 0 || native == NULL ? whole(python, site) : find_by_walk(cache, native, frame, true);
 }
 
 /* The one that followed the last time has this place, and other words. */
-static __attribute__((noinline)) uint32_t
+static __attribute__((noinline)) struct event_lookup
 find_beside(struct event_cache *cache, const uint64_t *frame, uint64_t python, const struct event *event,
             struct digest digest, struct native_caches *native)
 {
-	uint16_t way = find_way(cache, event->offsets, digest);
+	uint16_t path = find_path(cache, event->offsets, digest);
 
-	return way != 0 ? found(cache, way) : find_otherwise(cache, frame, python, native);
+	return path != 0 ? whole(python, found(cache, path)) : find_otherwise(cache, frame, python, native);
 }
 
-static __attribute__((noinline, cold)) uint32_t
+static __attribute__((noinline, cold)) struct event_lookup
 find_none(struct event_cache *cache)
 {
-	cache->key.pc = 0; // not to be kept
-	cache->python_key = 0;
 	cache->last = 0;
-	return 0;
+	return (struct event_lookup){ .kind = EVENT_LOOKUP_NONE };
 }
 
-static inline uint32_t
+static inline struct event_lookup
 find_whole(struct event_cache *cache, const uint64_t *frame, uint64_t python, struct native_caches *native)
 {
 	uint64_t at = cache->units[cache->last].event.next;
@@ -218,7 +221,7 @@ find_whole(struct event_cache *cache, const uint64_t *frame, uint64_t python, st
 	__builtin_prefetch(next);
 	__builtin_prefetch(next + 1);
 	cache->last = (uint16_t)at;
-	return event->site;
+	return whole(python, event->site);
 }
 
 static inline uint32_t
@@ -229,11 +232,10 @@ python_place(uint64_t key)
 
 /* Not in its own place: another one came there later. */
 static __attribute__((noinline)) uint32_t
-find_python_near(struct event_cache *cache, uint64_t key)
+find_python_near(const struct event_cache *cache, uint64_t key)
 {
 	const struct python_event *line = &cache->python[python_place(key) & ~(EVENT_CACHE_PYTHON_LINE - 1)];
 
-	cache->python_key = key;
 	for (unsigned i = 0; i < EVENT_CACHE_PYTHON_LINE; i++) {
 		if (line[i].key == key)
 			return line[i].site;
@@ -242,32 +244,33 @@ find_python_near(struct event_cache *cache, uint64_t key)
 }
 
 static inline uint32_t
-find_python_key(struct event_cache *cache, uint64_t key)
+find_python_key(const struct event_cache *cache, uint64_t key)
 {
 	const struct python_event *event = &cache->python[python_place(key)];
 
 	return __builtin_expect(event->key == key, 1) ? event->site : find_python_near(cache, key);
 }
 
-/* By the digest alone (E3), of which deaths are a part (E4). `salt` tells kinds of stacks apart. */
-static inline uint32_t
-find_python(struct event_cache *cache, uint64_t digest, uint64_t salt)
+/*
+ * By the digest alone (E3), of which deaths are a part (E4). `salt` tells kinds of stacks apart. A parent's key is no digest: the product
+ * spreads it.
+ */
+static inline struct event_lookup
+find_python(const struct event_cache *cache, uint64_t digest, uint64_t salt, enum event_lookup_kind kind)
 {
-	/* A parent's key is no digest: the product spreads it. */
-	return find_python_key(cache, digest * UINT64_C(0xff51afd7ed558ccd) +
-	                                  (salt + python_code_deaths()) * UINT64_C(0x9e3779b97f4a7c15));
+	uint64_t key = digest * UINT64_C(0xff51afd7ed558ccd) + (salt + python_code_deaths()) * UINT64_C(0x9e3779b97f4a7c15);
+
+	return (struct event_lookup){ key, find_python_key(cache, key), kind };
 }
 
-uint32_t
-event_cache_find(struct event_cache *cache, struct native_caches *native, const void *hook_frame, bool has_interpreter,
-                 bool *is_python_only)
+struct event_lookup
+event_cache_find(struct event_cache *cache, struct native_caches *native, const void *hook_frame, bool has_interpreter)
 {
 	uint64_t python;
 
-	*is_python_only = false;
 	if (!has_interpreter) // nor has any thread a parent
 		return find_whole(cache, hook_frame, 0, native);
-	if (!python_frames_digest(&cache->trail, &python))
+	if (!python_frames_digest(&cache->chain, &python))
 		return find_none(cache);
 	uint64_t salt = SALT_PYTHON_ONLY;
 
@@ -275,83 +278,81 @@ event_cache_find(struct event_cache *cache, struct native_caches *native, const 
 		python = thread_attribution_find();
 		salt = SALT_PARENT;
 	}
-	if (python != 0 && cache->is_python_only) {
-		*is_python_only = true;
-		cache->key.python = python;
-		return find_python(cache, python, salt);
-	}
+	if (python != 0 && cache->is_python_only)
+		return find_python(cache, python, salt, EVENT_LOOKUP_PYTHON_ONLY);
 	return find_whole(cache, hook_frame, python, NULL);
 }
 
-uint32_t
-event_cache_find_whole(struct event_cache *cache, const void *hook_frame)
+/* The key of the Python-only stack says as much as the digest that it was made of. */
+struct event_lookup
+event_cache_find_whole(struct event_cache *cache, const void *hook_frame, struct event_lookup python_only)
 {
-	return find_whole(cache, hook_frame, cache->key.python, NULL);
+	return find_whole(cache, hook_frame, python_only.key, NULL);
 }
 
-static __attribute__((noinline, cold)) uint32_t
+static __attribute__((noinline, cold)) struct event_lookup
 find_python_detached(struct event_cache *cache)
 {
 	uint64_t python;
 
-	if (!python_frames_digest(&cache->trail, &python))
+	if (!python_frames_digest(&cache->chain, &python))
 		return find_none(cache);
 	if (python == 0) {
 		(void)thread_attribution_find(); // the walk that follows gives the stack what was found
 		return find_none(cache);
 	}
-	return find_python(cache, python, SALT_PYTHON);
+	return find_python(cache, python, SALT_PYTHON, EVENT_LOOKUP_PYTHON);
 }
 
-uint32_t
-event_cache_find_other(struct event_cache *cache, const void *hook_frame, unsigned domain, bool *is_python)
+struct event_lookup
+event_cache_find_other(struct event_cache *cache, const void *hook_frame, unsigned domain, bool is_python)
 {
 	uint64_t salt = SALT_PYTHON + domain * SALT_DOMAIN;
 	uint64_t python = 0;
 
-	if (python_frames_available() && !python_frames_digest(&cache->trail, &python))
+	if (python_frames_available() && !python_frames_digest(&cache->chain, &python))
 		return find_none(cache);
-	if (python != 0 && *is_python)
-		return find_python(cache, python, salt);
-	*is_python = false;
+	if (python != 0 && is_python)
+		return find_python(cache, python, salt, EVENT_LOOKUP_PYTHON);
 	if (python == 0)
 		python = thread_attribution_find();
 	return find_whole(cache, hook_frame, (python ^ salt) * UINT64_C(0xff51afd7ed558ccd), NULL);
 }
 
-uint32_t
+struct event_lookup
 event_cache_find_python(struct event_cache *cache, uint64_t state)
 {
 	uint64_t python;
 
+	if (__builtin_expect(!python_frames_digest_attached(&cache->chain, state, &python), 0))
+		return find_python_detached(cache);
+
 	/* The digest is another one than that of other kinds of stacks: it needs no salt. */
-	return __builtin_expect(python_frames_digest_attached(&cache->trail, state, &python), 1)
-	           ? find_python_key(cache, python + python_code_deaths())
-	           : find_python_detached(cache);
+	uint64_t key = python + python_code_deaths();
+
+	return (struct event_lookup){ key, find_python_key(cache, key), EVENT_LOOKUP_PYTHON };
 }
 
-void
-event_cache_keep_python(struct event_cache *cache, uint32_t site)
+static void
+keep_python(struct event_cache *cache, uint64_t key, uint32_t site)
 {
-	uint32_t place = python_place(cache->python_key);
+	uint32_t place = python_place(key);
+	uint32_t line = place & ~(EVENT_CACHE_PYTHON_LINE - 1);
 	struct python_event *event = &cache->python[place];
 
-	if (cache->python_key == 0)
-		return;
 	if (event->key != 0) // into the next place of the same line
-		cache
-			->python[(place & ~(EVENT_CACHE_PYTHON_LINE - 1)) | ((place + 1) & (EVENT_CACHE_PYTHON_LINE - 1))] = *event;
-	*event = (struct python_event){ cache->python_key, site };
+		cache->python[line | ((place + 1) & (EVENT_CACHE_PYTHON_LINE - 1))] = *event;
+	*event = (struct python_event){ key, site };
 }
 
 /*
  * Is it worth remembering? Only what comes a second time. Four places each: events that share one must not hide each other.
- * way: what the site does not tell of the stack
+ * path: what the site does not tell of the native stack
  */
 static bool
-came_before(struct event_cache *cache, uint32_t site, uint64_t way)
+came_before(struct event_cache *cache, uint64_t sp, uint32_t site, uint64_t path)
 {
-	uint64_t hash = (cache->key.sp << 24 ^ site ^ way) * UINT64_C(0xff51afd7ed558ccd);
+	uint64_t hash = (sp << 24 ^ site ^ path) * UINT64_C(0xff51afd7ed558ccd);
 	uint64_t *set = &cache->seen[hash >> 32 & (EVENT_CACHE_SEEN / 4 - 1)];
 	uint64_t tag = hash >> 48 | 1;
 
@@ -363,11 +364,11 @@ came_before(struct event_cache *cache, uint32_t site, uint64_t way)
 	return false;
 }
 
-/* The unit with these offsets, of an event with the key of cache->key; 0 = there is none. */
+/* The unit with these offsets, of an event with that key; 0 = there is none. */
 static uint16_t
-find_offsets(struct event_cache *cache, const uint16_t *offsets, uint32_t count, bool needs_rbp)
+find_offsets(struct event_cache *cache, const struct event_key *key, const uint16_t *offsets, uint32_t count,
+             bool needs_rbp)
 {
-	const struct event_key *key = &cache->key;
 	uint16_t at = *bucket_of(cache, key);
 
 	for (unsigned tries = 0; at != 0 && tries < TRIES; tries++) {
@@ -384,7 +385,7 @@ find_offsets(struct event_cache *cache, const uint16_t *offsets, uint32_t count,
 
 /* It came before, and is not there. */
 static void
-keep_whole(struct event_cache *cache, const struct native_cache *native, uint32_t site)
+keep_whole(struct event_cache *cache, const struct event_key *key, const struct native_cache *native, uint32_t site)
 {
 	uint16_t offsets[EVENT_CACHE_WORDS];
 	uint32_t count = 0;
@@ -395,7 +396,7 @@ keep_whole(struct event_cache *cache, const struct native_cache *native, uint32_
 	cache->last = 0;
 	if (native != NULL && !native_cache_offsets(native, offsets, EVENT_CACHE_WORDS, &count, &needs_rbp))
 		return;
-	for (; count % 4 != 0; count++) // digest_of(): the last word once more, or twice
+	for (; count % 4 != 0; count++) // digest_of(): the last word is repeated
 		offsets[count] = offsets[count - 1];
 	units = 1 + (count + 31) / 32;
 	if (cache->used + units >= EVENT_CACHE_UNITS) {
@@ -407,9 +408,9 @@ keep_whole(struct event_cache *cache, const struct native_cache *native, uint32_
 
 	uint16_t at = (uint16_t)cache->used;
 	struct event *event = &cache->units[at].event;
-	struct digest digest = digest_of(cache->key.sp, offsets, count);
-	uint16_t shared = find_offsets(cache, offsets, count, needs_rbp);
-	uint16_t *place = shared != 0 ? way_of(cache, shared, digest) : bucket_of(cache, &cache->key);
+	struct digest digest = digest_of(key->sp, offsets, count);
+	uint16_t shared = find_offsets(cache, key, offsets, count, needs_rbp);
+	uint16_t *place = shared != 0 ? path_of(cache, shared, digest) : bucket_of(cache, key);
 
 	if (shared == 0) {
 		memcpy(cache->units[at + 1].offsets, offsets, count * sizeof(offsets[0]));
@@ -418,7 +419,7 @@ keep_whole(struct event_cache *cache, const struct native_cache *native, uint32_
 		cache->used++;
 	}
 	*event = (struct event){
-		.key = cache->key,
+		.key = *key,
 		.digest = digest,
 		.site = site,
 		.older = *place,
@@ -432,35 +433,50 @@ keep_whole(struct event_cache *cache, const struct native_cache *native, uint32_
 }
 
 void
-event_cache_keep(struct event_cache *cache, const struct native_cache *native, uint32_t site)
+event_cache_keep(struct event_cache *cache, struct event_lookup lookup, const void *hook_frame,
+                 const struct native_cache *native, uint32_t site)
 {
-	if (cache->key.pc != 0 && came_before(cache, site, native != NULL ? native_cache_path(native) : 0))
-		keep_whole(cache, native, site);
-	else
-		cache->last = 0;
+	bool is_whole = lookup.kind == EVENT_LOOKUP_WHOLE || lookup.kind == EVENT_LOOKUP_WALKED;
+
+	if (is_whole) {
+		struct event_key key = key_of(hook_frame, lookup.kind == EVENT_LOOKUP_WHOLE ? lookup.key : 0);
+
+		if (came_before(cache, key.sp, site, native != NULL ? native_cache_path(native) : 0))
+			keep_whole(cache, &key, native, site);
+		else
+			cache->last = 0;
+	}
+	if (lookup.kind != EVENT_LOOKUP_WHOLE && lookup.key != 0)
+		keep_python(cache, lookup.key, site);
 }
 
-static __attribute__((noinline)) uint32_t
+static __attribute__((noinline)) struct event_lookup
 find_by_walk(struct event_cache *cache, struct native_caches *caches, const uint64_t *frame, bool was_looked_for)
 {
 	int host_errno = errno;
 	struct native_cache *native = native_cache_choose(caches, frame);
 	uint64_t digest = native_cache_digest(native, frame);
-	uint32_t site = 0;
+	struct event_key key = key_of(frame, 0);
+	struct event_lookup lookup = whole(0, 0);
 
 	errno = host_errno;
-	cache->python_key = 0;
-	look_for(cache, frame, 0);
-	if (digest != 0 && is_valid(cache))
-		site = find_python_key(cache, (digest ^ SALT_WALKED) + age_now() * UINT64_C(0x9e3779b97f4a7c15));
-	if (site == 0)
-		return was_looked_for ? 0 : find_in_bucket(cache, frame, 0);
+	if (digest != 0) {
+		lookup.kind = EVENT_LOOKUP_WALKED;
+		lookup.key = (digest ^ SALT_WALKED) + version_now() * UINT64_C(0x9e3779b97f4a7c15);
+		if (is_valid(cache))
+			lookup.site = find_python_key(cache, lookup.key);
+	}
+	if (lookup.site == 0) {
+		if (!was_looked_for)
+			lookup.site = find_in_bucket(cache, frame, 0);
+		return lookup;
+	}
 	native_cache_note_time(native);
-	if (!came_before(cache, site, native_cache_path(native)))
+	if (!came_before(cache, key.sp, lookup.site, native_cache_path(native)))
 		cache->last = 0;
 	else if (was_looked_for || find_in_bucket(cache, frame, 0) == 0)
-		keep_whole(cache, native, site);
-	return site;
+		keep_whole(cache, &key, native, lookup.site);
+	return lookup;
 }
 
 void
@@ -470,7 +486,7 @@ event_cache_clear(struct event_cache *cache)
 	if (cache->used == 0) // nothing was kept: the pages of a new thread are not touched
 		return;
 	memset(cache->bucket, 0, sizeof(cache->bucket));
-	memset(cache->ways, 0, sizeof(cache->ways));
+	memset(cache->paths, 0, sizeof(cache->paths));
 	memset(&cache->units[0], 0, sizeof(cache->units[0]));
 	cache->used = 0;
 }

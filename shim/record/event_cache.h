@@ -3,10 +3,12 @@
  *
  * Programs repeat themselves: a training loop makes the same sequence of allocations in every step. An event is remembered
  * with where the words of the stack lie that its walk read, a digest of what they held, and its site. The event that
- * followed the last one the time before is tried first. When the words hold the same again the walk would read the same and
+ * followed the last one the time before is tried first. When the words still hold the same, the walk would read the same and
  * find the same, so it is not made.
  *
  * Of some events the Python frames are the whole stack (event_site.h): a digest of these frames is all that is remembered of them.
+ *
+ * A find returns all that a keep needs, as struct event_lookup. Nothing of it stays in the cache.
  *
  * Context     inside the reentry guard, on the thread whose cache it is.
  * Safe from   any hook; no allocation, no lock. Reads only the stack above the caller (E2), and live Python frames.
@@ -47,9 +49,9 @@ struct event_key {
  * One event. `offsets` is the unit in which `count` offsets of the words that its walk read begin, from sp, in words. The last one
  * stands there up to four times, so that their number is a multiple of four.
  *
- * Many ways may lead to one place, through frames of the same sizes. The first of them stands in the bucket of its key, with its
- * offsets behind it; the others have the same key and use the same offsets, and are found by their digest: the words are read once,
- * however many there are.
+ * Many native paths may lead to one place, through frames of the same sizes. The first of them stands in the bucket of its key, with
+ * its offsets behind it; the others have the same key and use the same offsets, and are found by their digest: the words are read
+ * once, however many paths there are.
  *
  * Invariants, tested by number in tests/unit/shim/record/test_event_cache.c:
  *   E1  a walk is a function of pc, sp, (rbp,) the module generation, the Python frames, and the words of the stack it reads; it
@@ -87,48 +89,65 @@ struct python_event {
 
 /* Zeroed is empty. */
 struct event_cache {
-	struct python_chain trail;
-	uint64_t age;         // generation of the unwind rules and deaths of code objects, added
-	struct event_key key; // of the event that is being looked at
-	uint64_t python_key;  // the same, when the Python frames are the whole stack; 0 = cannot be remembered
-	bool is_python_only;  // KMEMSHIM_NATIVE=auto
+	struct python_chain chain;
+	uint64_t version;    // version of the unwind rules and deaths of code objects, added
+	bool is_python_only; // KMEMSHIM_NATIVE=auto
 	_Alignas(64) struct python_event python[EVENT_CACHE_PYTHON];
 	uint32_t used; // units
 	uint16_t last; // unit of the event before this one; 0 = it is not remembered
 	uint16_t bucket[EVENT_CACHE_BUCKETS];
-	uint16_t ways[EVENT_CACHE_BUCKETS];  // of those that use another one's offsets, by their digest
+	uint16_t paths[EVENT_CACHE_BUCKETS]; // of those that use another one's offsets, by their digest
 	uint64_t seen[EVENT_CACHE_SEEN / 4]; // tags of events that came once, four in a word, the latest one lowest
 	_Alignas(64) union event_unit units[EVENT_CACHE_UNITS]; // the first stands for "none"
 };
 
-/*
- * The site of the event, index + 1; 0 = not remembered: then it is walked, and may be kept. Sets *is_python_only: is its stack a brief one?
- * has_interpreter: python_frames_available(), which who asks knows already.
- *
- * native: of the thread; without an interpreter an event that is not remembered is walked, and may be found by the digest of its frames
- * (native_cache_digest()): one of which many ways lead to one place. What is not found so event_cache_keep_python() keeps, too: both kinds
- * of stacks stand in the same places, for a program has mostly one of them. NULL: it is not walked.
- */
-uint32_t event_cache_find(struct event_cache *cache, struct native_caches *native, const void *hook_frame,
-                          bool has_interpreter, bool *is_python_only);
+/* Which kind of stack was looked for. */
+enum event_lookup_kind {
+	EVENT_LOOKUP_NONE,        // the Python frames cannot be read now: the event is not kept
+	EVENT_LOOKUP_WHOLE,       // the native stack counts
+	EVENT_LOOKUP_WALKED,      // the same, and it was walked: no interpreter, found by the digest of its frames
+	EVENT_LOOKUP_PYTHON_ONLY, // the Python frames stand for all native paths; the whole stack may be asked for next
+	EVENT_LOOKUP_PYTHON,      // the Python frames are the stack
+};
 
-/* The same for the whole stack of an event whose brief one was just found. */
-uint32_t event_cache_find_whole(struct event_cache *cache, const void *hook_frame);
+/* Two words: it stays in registers. Good until the next event of the thread. */
+struct event_lookup {
+	uint64_t key;  // WHOLE: python of struct event_key; NONE: 0; else the key of struct python_event
+	uint32_t site; // index + 1; 0 = not remembered: the stack is walked, and may be kept
+	enum event_lookup_kind kind;
+};
+static_assert(sizeof(struct event_lookup) == 16, "two registers");
+
+/*
+ * Looks for an event of the heap.
+ *
+ * native           caches of the thread. Without an interpreter an event that is not remembered is walked, and may be found by the
+ *                  digest of its frames (native_cache_digest()), where many native paths lead to one place. NULL: it is not walked.
+ * has_interpreter  python_frames_available(), which the caller knows already
+ */
+struct event_lookup event_cache_find(struct event_cache *cache, struct native_caches *native, const void *hook_frame,
+                                     bool has_interpreter);
+
+/* The same for the whole stack of an event, after a lookup of kind PYTHON_ONLY. */
+struct event_lookup event_cache_find_whole(struct event_cache *cache, const void *hook_frame,
+                                           struct event_lookup python_only);
 
 /* The same for an event of the interpreter's allocator. state: python_frames_state() */
-uint32_t event_cache_find_python(struct event_cache *cache, uint64_t state);
+struct event_lookup event_cache_find_python(struct event_cache *cache, uint64_t state);
+
+/* The same for an event of another domain than the heap. is_python: the Python frames are the stack, where there are any. */
+struct event_lookup event_cache_find_other(struct event_cache *cache, const void *hook_frame, unsigned domain,
+                                           bool is_python);
 
 /*
- * The same for an event of another domain than the heap. *is_python: are the Python frames alone the stack, where there are any? It
- * is cleared when the whole stack was looked for.
+ * Keeps an event that was not found, under its kind. Both kinds of a WALKED one are kept: a program has mostly one of them, so they share
+ * their places.
+ *
+ * hook_frame  the one of the find; not used where the Python frames are the stack
+ * native      of a whole stack: it holds the walk; NULL: the native stack was not walked
  */
-uint32_t event_cache_find_other(struct event_cache *cache, const void *hook_frame, unsigned domain, bool *is_python);
-
-/* Keeps the whole stack that was looked for last, whose walk `native` holds; NULL: the native stack was not walked. */
-void event_cache_keep(struct event_cache *cache, const struct native_cache *native, uint32_t site);
-
-/* Keeps a stack of Python frames alone that was looked for last. */
-void event_cache_keep_python(struct event_cache *cache, uint32_t site);
+void event_cache_keep(struct event_cache *cache, struct event_lookup lookup, const void *hook_frame,
+                      const struct native_cache *native, uint32_t site);
 
 void event_cache_clear(struct event_cache *cache);
 void event_cache_start(void); // once, outside any hook

@@ -1,7 +1,7 @@
 /*
  * event_site.c - which site does this allocation belong to (see event_site.h)?
  *
- * Not chosen  brief stacks by the size of the request alone: many small blocks that stay are what native frames are needed for.
+ * Not chosen  Python-only stacks by the size of the request alone: many small blocks that stay are what native frames are needed for.
  *             A fixed number of bytes: one line of a framework holds megabytes in small blocks for a moment, a hundredth of
  *             its heap, and brings 80,000 native stacks.
  */
@@ -18,25 +18,26 @@
 #include "capture/capture_file.h"
 #include "python/python_frames.h"
 #include "record/call_stack.h"
+#include "record/callbacks.h"
 #include "record/site_table.h"
 #include "record/thread_attribution.h"
 
 #define VERIFY_NOTES_MAX 4u
 
 /*
- * How many records of whole stacks each line brought, by the stack of its brief record: threads share it. relaxed: two lines may
+ * How many records of whole stacks each line brought, by the stack of its Python-only record: threads share it. relaxed: two lines may
  * share a place too, and two threads may go beyond the limit by one.
  */
 #define NATIVE_PATHS_BITS 10
-static _Atomic uint16_t ways[1u << NATIVE_PATHS_BITS];
+static _Atomic uint16_t native_paths[1u << NATIVE_PATHS_BITS];
 static_assert(EVENT_SITE_NATIVE_PATHS_MAX <= UINT16_MAX / 2, "it does not wrap");
 
 static _Atomic uint16_t *
-native_paths_of_line(uint32_t brief)
+native_paths_of_line(uint32_t python_only)
 {
-	uint32_t stack = atomic_load_explicit(&site_table_at(brief)->stack, memory_order_relaxed); // S2
+	uint32_t stack = atomic_load_explicit(&site_table_at(python_only)->stack, memory_order_relaxed); // S2
 
-	return &ways[stack * UINT32_C(0x9e3779b1) >> (32 - NATIVE_PATHS_BITS)];
+	return &native_paths[stack * UINT32_C(0x9e3779b1) >> (32 - NATIVE_PATHS_BITS)];
 }
 
 static bool
@@ -98,8 +99,7 @@ walk_to_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, 
 		thread_slot_publish(slot, site);
 		if (memory->python.count != 0) {
 			thread_attribution_claim(slot);
-			if (hooks_python_arrive != NULL)
-				hooks_python_arrive();
+			record_callbacks.python_arrived();
 		}
 	}
 	call_stack_give_back(memory, stack);
@@ -108,24 +108,21 @@ walk_to_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, 
 
 /* What the cache did not find, or what is to be verified. */
 static __attribute__((noinline)) uint32_t
-walk_and_keep(struct thread_slot *slot, const void *hook_frame, uint32_t remembered, unsigned domain,
+walk_and_keep(struct thread_slot *slot, const void *hook_frame, struct event_lookup lookup, unsigned domain,
               enum call_stack_extent extent, uint8_t clock)
 {
 	uint32_t site;
 
 	if (!thread_stack_has_room())
-		return remembered;
+		return lookup.site;
 	site = walk_to_site(slot, hook_frame, domain, extent, clock);
-	if (remembered != 0)
-		verify(remembered, site);
-	else if (slot->stack.is_repeatable && site != 0 && !is_merged(site)) {
-		if (extent == CALL_STACK_WHOLE) {
-			event_cache_keep(&slot->events, slot->stack.walked, site);
-			if (domain == KMEM_DOMAIN_HEAP && !python_frames_available())
-				event_cache_keep_python(&slot->events, site);
-		} else if (slot->stack.walked == NULL) // else no Python frame was found after all: it is another kind of stack
-			event_cache_keep_python(&slot->events, site);
-	}
+	bool is_of_kind = extent == CALL_STACK_WHOLE ||
+	                  slot->stack.walked == NULL; // else no Python frame was found after all
+
+	if (lookup.site != 0)
+		verify(lookup.site, site);
+	else if (is_of_kind && slot->stack.is_repeatable && site != 0 && !is_merged(site))
+		event_cache_keep(&slot->events, lookup, frame_of(hook_frame), slot->stack.walked, site);
 	// else the cache's frames are those of an earlier walk
 	if (slot->stack.walked != NULL && slot->stack.native.is_remembered)
 		native_cache_note_time(slot->stack.walked);
@@ -155,23 +152,24 @@ event_site_needs_native_slow(struct thread_slot *slot, uint32_t site, int64_t ow
 }
 
 uint32_t
-event_site_whole(struct thread_slot *slot, const void *hook_frame, uint32_t brief, uint64_t bytes, uint8_t clock)
+event_site_whole(struct thread_slot *slot, const void *hook_frame, struct event_lookup python_only, uint64_t bytes,
+                 uint8_t clock)
 {
-	_Atomic uint16_t *line_native_paths = native_paths_of_line(brief);
-	uint32_t site;
+	_Atomic uint16_t *line_native_paths = native_paths_of_line(python_only.site);
+	struct event_lookup lookup;
 
 	if (bytes < EVENT_SITE_PYTHON_ONLY_BYTES &&
 	    atomic_load_explicit(line_native_paths, memory_order_relaxed) >= EVENT_SITE_NATIVE_PATHS_MAX) {
-		thread_slot_publish(slot, brief);
-		return brief;
+		thread_slot_publish(slot, python_only.site);
+		return python_only.site;
 	}
-	site = event_cache_find_whole(&slot->events, hook_frame);
+	lookup = event_cache_find_whole(&slot->events, hook_frame, python_only);
 
-	if (__builtin_expect(site == 0 || settings.verify_every != 0, 0)) {
+	if (__builtin_expect(lookup.site == 0 || settings.verify_every != 0, 0)) {
 		uint32_t before = capture_file_count(KMEM_SECTION_SITES);
 		int host_errno = errno;
+		uint32_t site = walk_and_keep(slot, hook_frame, lookup, KMEM_DOMAIN_HEAP, CALL_STACK_WHOLE, clock);
 
-		site = walk_and_keep(slot, hook_frame, site, KMEM_DOMAIN_HEAP, CALL_STACK_WHOLE, clock);
 		if (site > before && // just made
 		    atomic_load_explicit(line_native_paths, memory_order_relaxed) < EVENT_SITE_NATIVE_PATHS_MAX &&
 		    atomic_fetch_add_explicit(line_native_paths, 1, memory_order_relaxed) == EVENT_SITE_NATIVE_PATHS_MAX - 1)
@@ -179,44 +177,74 @@ event_site_whole(struct thread_slot *slot, const void *hook_frame, uint32_t brie
 		errno = host_errno;
 		return site;
 	}
-	thread_slot_publish(slot, site);
-	return site;
+	thread_slot_publish(slot, lookup.site);
+	return lookup.site;
+}
+
+/* Which frames an event has whose stack is walked. is_python: the interpreter's allocator asks. */
+static enum call_stack_extent
+extent_of(struct event_lookup lookup, bool is_python)
+{
+	switch (lookup.kind) {
+	case EVENT_LOOKUP_PYTHON_ONLY:
+		return CALL_STACK_PYTHON_ONLY;
+	case EVENT_LOOKUP_NONE:
+		return is_python ? CALL_STACK_PYTHON : CALL_STACK_WHOLE;
+	case EVENT_LOOKUP_PYTHON:
+		return CALL_STACK_PYTHON;
+	case EVENT_LOOKUP_WHOLE:
+	case EVENT_LOOKUP_WALKED:
+		break;
+	}
+	return CALL_STACK_WHOLE;
+}
+
+/* What follows when the cache has answered. */
+static inline uint32_t
+site_after(struct thread_slot *slot, const void *hook_frame, struct event_lookup lookup, unsigned domain,
+           uint64_t bytes, uint8_t clock)
+{
+	if (__builtin_expect(lookup.site == 0 || settings.verify_every != 0, 0))
+		lookup.site = walk_and_keep(slot, hook_frame, lookup, domain, extent_of(lookup, is_python_frame(hook_frame)),
+		                            clock);
+	else
+		thread_slot_publish(slot, lookup.site);
+	if (lookup.kind == EVENT_LOOKUP_PYTHON_ONLY && lookup.site != 0 &&
+	    __builtin_expect(event_site_needs_native(slot, lookup.site, bytes), 0))
+		return event_site_whole(slot, hook_frame, lookup, bytes, clock);
+	return lookup.site;
+}
+
+uint32_t
+event_site_slow(struct thread_slot *slot, const void *hook_frame, struct event_lookup lookup, uint64_t bytes,
+                uint8_t clock)
+{
+	return site_after(slot, hook_frame, lookup, KMEM_DOMAIN_HEAP, bytes, clock);
 }
 
 uint32_t
 event_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t bytes, uint8_t clock)
 {
 	bool is_python = is_python_frame(hook_frame);
-	enum call_stack_extent extent = is_python ? CALL_STACK_PYTHON : CALL_STACK_WHOLE;
-	bool is_python_only = false;
-	uint32_t site;
+	struct event_lookup lookup;
 
 	if (slot == NULL || frame_of(hook_frame) == NULL || settings.native == SETTINGS_NATIVE_ALL) {
 		(void)thread_attribution_find();
-		return thread_stack_has_room() ? walk_to_site(slot, hook_frame, domain, extent, clock) : 0;
+		return thread_stack_has_room()
+		           ? walk_to_site(slot, hook_frame, domain, is_python ? CALL_STACK_PYTHON : CALL_STACK_WHOLE, clock)
+		           : 0;
 	}
 	if (domain != KMEM_DOMAIN_HEAP)
-		site = event_cache_find_other(&slot->events, frame_of(hook_frame), domain, &is_python);
+		lookup = event_cache_find_other(&slot->events, frame_of(hook_frame), domain, is_python);
 	else if (is_python)
-		site = event_cache_find_python(&slot->events, python_frames_state());
+		lookup = event_cache_find_python(&slot->events, python_frames_state());
 	else
-		site = event_cache_find(&slot->events, &slot->stack.caches, hook_frame, python_frames_available(),
-		                        &is_python_only);
-	if (is_python_only)
-		extent = CALL_STACK_PYTHON_ONLY;
-	else if (!is_python)
-		extent = CALL_STACK_WHOLE;
-	if (__builtin_expect(site == 0 || settings.verify_every != 0, 0))
-		site = walk_and_keep(slot, hook_frame, site, domain, extent, clock);
-	else
-		thread_slot_publish(slot, site);
-	if (is_python_only && site != 0 && __builtin_expect(event_site_needs_native(slot, site, bytes), 0))
-		return event_site_whole(slot, hook_frame, site, bytes, clock);
-	return site;
+		lookup = event_cache_find(&slot->events, &slot->stack.caches, hook_frame, python_frames_available());
+	return site_after(slot, hook_frame, lookup, domain, bytes, clock);
 }
 
 void
 event_site_clear(void)
 {
-	memset(ways, 0, sizeof(ways));
+	memset(native_paths, 0, sizeof(native_paths));
 }

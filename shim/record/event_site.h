@@ -2,12 +2,12 @@
  * event_site.h - which site does this allocation belong to?
  *
  * Most stacks of a Python program differ only in native frames, and most of them hold little at any time. So while a site holds
- * little, it stands for all native ways that lead from its Python frames to malloc (KMEM_STACK_PYTHON_ONLY). A request with
+ * little, it stands for all native paths that lead from its Python frames to malloc (KMEM_STACK_PYTHON_ONLY). A request with
  * which it would hold more than a share of the heap goes to the site of its whole stack. The frames that a thread without
- * Python was given (thread_attribution.h) stand for its native ways in the same manner. Stacks without either are always whole.
+ * Python was given (thread_attribution.h) stand for its native paths in the same manner. Stacks without either are always whole.
  *
  * Invariant, tested in tests/preload/test_python_only.py:
- *   B1  a brief record holds less than EVENT_SITE_PYTHON_ONLY_BYTES, or less than 1 / 2^EVENT_SITE_PYTHON_ONLY_SHARE of the heap as it was
+ *   B1  a Python-only record holds less than EVENT_SITE_PYTHON_ONLY_BYTES, or less than 1 / 2^EVENT_SITE_PYTHON_ONLY_SHARE of the heap as it was
  *       when the record's last block came; or its line has brought EVENT_SITE_NATIVE_PATHS_MAX records of whole stacks.
  *       Where several threads have records of it, they may hold twice that together.
  *   B2  a request of EVENT_SITE_PYTHON_ONLY_BYTES and that share goes to its whole stack, however many there are.
@@ -51,7 +51,10 @@ uint32_t event_site(struct thread_slot *slot, const void *hook_frame, unsigned d
 // of event_site_needs_native()
 bool event_site_needs_native_slow(struct thread_slot *slot, uint32_t site, int64_t own_bytes, int64_t most);
 
-/* Would the brief site, this thread's own, hold more than its share? What its threads gave out, less what they took back. */
+/*
+ * Would the Python-only site, this thread's own, hold more than its share? It holds what its threads allocated, less what they
+ * released.
+ */
 static inline bool
 event_site_needs_native(struct thread_slot *slot, uint32_t site, uint64_t bytes)
 {
@@ -69,15 +72,16 @@ event_site_needs_native(struct thread_slot *slot, uint32_t site, uint64_t bytes)
 }
 
 /*
- * The site of the whole stack, when event_cache_find() has just given a brief one that would hold too much; that one when its line
- * has too many of them (B1). Keeps errno.
+ * The site of the whole stack, when event_cache_find() has just found a Python-only one that would hold too much; that one when its
+ * line has too many native paths (B1). Keeps errno.
  */
-uint32_t event_site_whole(struct thread_slot *slot, const void *hook_frame, uint32_t brief, uint64_t bytes,
-                          uint8_t clock);
+uint32_t event_site_whole(struct thread_slot *slot, const void *hook_frame, struct event_lookup python_only,
+                          uint64_t bytes, uint8_t clock);
+
+/* As event_site(), for an event of the heap for which the thread's cache was asked already, and did not know it. */
+uint32_t event_site_slow(struct thread_slot *slot, const void *hook_frame, struct event_lookup lookup, uint64_t bytes,
+                         uint8_t clock);
 
 void event_site_clear(void); // forked child: one thread; the capture is empty
-
-/* hooks_python.c: a thread is walked that has Python frames. Weak: unit tests have no hooks. */
-void hooks_python_arrive(void) __attribute__((weak));
 
 #endif

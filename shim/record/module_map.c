@@ -423,7 +423,7 @@ is_recorded(const struct loaded_object *object, const struct kmem_module *module
 static bool
 is_back(uint32_t place, uint32_t record)
 {
-	uint64_t rules = atomic_load_explicit(&unwind_rules.generation, memory_order_relaxed);
+	uint64_t rules = atomic_load_explicit(&unwind_rules.version, memory_order_relaxed);
 	uint64_t asked = rules << 33 | (uint64_t)record << 1;
 	uint64_t answered = atomic_load_explicit(&gone[place].back, memory_order_relaxed);
 	const struct kmem_module *module = module_of(record);
@@ -485,7 +485,7 @@ module_map_is_over(uint32_t generation, const uint64_t *frames, uint32_t count)
 uint32_t
 module_map_version(void)
 {
-	return (uint32_t)atomic_load_explicit(&unwind_rules.generation, memory_order_relaxed);
+	return (uint32_t)atomic_load_explicit(&unwind_rules.version, memory_order_relaxed);
 }
 
 void

@@ -496,7 +496,7 @@ site_table_find(struct site_owner *owner, const struct call_stack *call_stack, u
 	const struct words stack = words_of(call_stack);
 	uint64_t hash = hash_of(&stack, domain);
 	uint64_t place = hash >> 32 & (SITE_OWNER_FOUND - 1);
-	uint32_t version = module_map_version(); // before the look: an unloading meanwhile is for the next one
+	uint32_t version = module_map_version(); // before the lookup: an unloading meanwhile is for the next one
 	uint32_t found;
 
 	if (owner != NULL && owner->found[place].site != 0 && owner->found[place].hash == hash &&

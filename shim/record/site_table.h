@@ -46,7 +46,7 @@ struct site_owner {
 /* Index + 1 of this thread's record; 0 = none. owner NULL: the thread has no slot. `clock` is the generation clock, for a new one. */
 uint32_t site_table_find(struct site_owner *owner, const struct call_stack *stack, unsigned domain, uint8_t clock);
 
-/* The same as site_table_own() for another thread's record, without a look at that; 0 = not known here. */
+/* The same as site_table_own() for another thread's record, which is not read; 0 = not known here. */
 static inline uint32_t
 site_table_own_known(const struct site_owner *owner, uint32_t site)
 {

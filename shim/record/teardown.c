@@ -13,9 +13,8 @@
 
 #include "base/raw_sys.h"
 #include "capture/capture_file.h"
-#include "periodic/resident.h"
-#include "periodic/object_census.h"
 #include "record/call_stack.h"
+#include "record/callbacks.h"
 #include "record/exit_figures.h"
 #include "record/thread_attribution.h"
 #include "record/thread_slot.h"
@@ -92,10 +91,8 @@ begin(void)
 	if (atomic_compare_exchange_strong_explicit(&teardown_phase, &none, TEARDOWN_ON, memory_order_relaxed,
 	                                            memory_order_relaxed)) {
 		atomic_store_explicit(&bytes_since, 0, memory_order_relaxed);
-		if (!exit_figures_stand()) {
-			object_census_take(true);
-			resident_take(NULL, 0);
-		}
+		if (!exit_figures_stand())
+			record_callbacks.python_ends();
 		atomic_store_explicit(&capture_file_header()->is_finalizing, KMEM_YES, memory_order_relaxed);
 	}
 }

@@ -5,7 +5,7 @@
  * looked up by the thread that wants to know, in the capture, where a site never changes.
  *
  * Invariants, tested by number in tests/unit/shim/record/test_thread_attribution.c:
- *   Q1  what a stack is given is what the look before it returned: a stack with another parent has another key in the event cache.
+ *   Q1  what a stack is given is what the find before it returned: a stack with another parent has another key in the event cache.
  *   Q2  a line in the capture comes from a stack with Python frames of its own, never from one that was given them.
  *   Q3  a start record belongs to its creator until the new thread takes it, and is given back once.
  *

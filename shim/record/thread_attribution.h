@@ -9,8 +9,8 @@
  *   started by  the Python frames of the thread that created this one, or those that the creator was given, at that moment.
  *
  * Both where both are known. `while` comes first and decides where the bytes are shown: a pool outlives the line that made it. It
- * is the last line known, not a proof: a program whose Python sleeps while its own native threads work is told the line before.
- * A thread that has run Python code itself is never told its own last line.
+ * is the last line known, not a proof: a program whose Python sleeps while its own native threads work gets the line before.
+ * A thread that has run Python code itself never gets its own last line.
  *
  * Context     inside the reentry guard.
  * Safe from   any hook; no allocation, no lock. Never reads another thread's interpreter state: only the number of a site.
@@ -33,7 +33,8 @@ struct thread_slot;
 
 /* Of one thread, in its slot. */
 struct thread_attribution {
-	uint64_t while_line;   // as a frame word, marked with THREAD_ATTRIBUTION_IMPORT; 0 = none. As of the last look
+	uint64_t
+		while_line; // as a frame word, marked with THREAD_ATTRIBUTION_IMPORT; 0 = none. As of the last thread_attribution_find()
 	uint64_t started_hash; // of started[], 0 = none
 	uint32_t started_count;
 	uint64_t started[PYTHON_FRAMES_MAX]; // innermost first
@@ -43,7 +44,7 @@ struct thread_attribution {
 	} known[THREAD_ATTRIBUTION_KNOWN]; // what find_line() found
 };
 
-/* Has any thread ever had something to give? relaxed: whoever sees it late looks an event later. */
+/* Has any thread ever had something to give? relaxed: a thread that sees it late asks one event later. */
 extern _Atomic bool thread_attribution_is_any __attribute__((visibility("hidden")));
 uint64_t thread_attribution_find_closely(void); // the rest of thread_attribution_find()
 
@@ -56,7 +57,7 @@ thread_attribution_find(void)
 	           : 0;
 }
 
-/* Adds what the last look found to a stack of native frames. */
+/* Adds what the last thread_attribution_find() found to a stack of native frames. */
 void thread_attribution_append(struct call_stack *stack);
 
 /* The thread of this slot has just walked frames of the user's own. */

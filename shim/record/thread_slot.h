@@ -24,7 +24,7 @@
 #define THREAD_SLOTS_MAX 1024u
 #define THREAD_SLOT_ROOMS 64u // a power of two
 
-/* While this thread's record of a brief site holds less, it need not be asked what other threads' hold (event_site.c). */
+/* While this thread's record of a Python-only site holds less, it need not be asked what other threads' hold (event_site.c). */
 struct thread_slot_room {
 	uint32_t site;
 	int64_t until_bytes;

@@ -17,8 +17,9 @@
 #include "base/settings.h"
 #include "capture/capture_file.h"
 #include "kmem_words.h"
-#include "periodic/heartbeat.h"
 #include "python/python_frames.h"
+#include "record/beat_due.h"
+#include "record/callbacks.h"
 #include "record/event_site.h"
 #include "record/failed_requests.h"
 #include "record/site_table.h"
@@ -74,12 +75,16 @@ look_after(const struct peak_batch *batch)
 	if (tracker_library_is_due())
 		tracker_library_sample(NULL);
 	if (batch != NULL && batch->pending_bytes != 0) {
-		if (heartbeat_is_due())
-			heartbeat_take(tracker_live_host_bytes());
+		if (beat_due_by_clock())
+			record_callbacks.beat(tracker_live_host_bytes());
 		return;
 	}
 	peak_note_error(thread_slot_count());
-	heartbeat_after(tracker_live_host_bytes());
+
+	uint64_t live_bytes = tracker_live_host_bytes();
+
+	if (beat_due_after(live_bytes))
+		record_callbacks.beat(live_bytes);
 }
 
 /* Address space and files are not volume. */
@@ -108,8 +113,8 @@ place(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_
 static inline void
 book_gain(struct thread_slot *slot, uint32_t site, unsigned domain, uint64_t bytes, bool is_whole)
 {
-	book_born(site_table_at(site), bytes, is_whole,
-	          peak_gain(&capture_file_domain(domain)->peak, batch_of(slot, domain), bytes));
+	book_born_slow(site_table_at(site), bytes, is_whole,
+	               peak_gain(&capture_file_domain(domain)->peak, batch_of(slot, domain), bytes));
 }
 
 /* Everything about a new block but its address. site 0: it could not be booked. */
@@ -149,8 +154,8 @@ dead(struct thread_slot *slot, struct address_block block, uint64_t bytes, bool 
 	uint32_t own = own_record(slot, block.site, block.generation, bytes, is_whole);
 
 	if (__builtin_expect(own != 0, 1))
-		book_dead(site_table_at(own), bytes, is_whole,
-		          peak_release(&capture_file_domain(domain)->peak, batch_of(slot, domain), bytes));
+		book_dead_slow(site_table_at(own), bytes, is_whole,
+		               peak_release(&capture_file_domain(domain)->peak, batch_of(slot, domain), bytes));
 }
 
 /* Is the event not to be booked, because Python is being torn down? It is counted. `bytes` are what it asks for. */
@@ -235,14 +240,14 @@ tracker_allocated_slow(const void *hook_frame, uint8_t mark, void *addr, uint64_
 }
 
 uint32_t
-tracker_walk(struct thread_slot *slot, const void *hook_frame, uint64_t bytes)
+tracker_site_slow(struct thread_slot *slot, const void *hook_frame, struct event_lookup lookup, uint64_t bytes)
 {
 	int host_errno = errno;
 	uint32_t site;
 
 	if (is_teardown(bytes))
 		return 0;
-	site = event_site(slot, hook_frame, KMEM_DOMAIN_HEAP, bytes, generations_clock());
+	site = event_site_slow(slot, hook_frame, lookup, bytes, generations_clock());
 	if (site == 0)
 		lose_event(bytes);
 	errno = host_errno;
@@ -255,7 +260,7 @@ tracker_gain_slow(struct thread_slot *slot, struct kmem_site *site, uint64_t byt
 	int host_errno = errno;
 
 	book_prepare(site);
-	book_born(site, bytes, true, peak_gain(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, bytes));
+	book_born_slow(site, bytes, true, peak_gain(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, bytes));
 	look_after(&slot->heap);
 	errno = host_errno;
 }
@@ -270,8 +275,8 @@ tracker_resize_slow(struct thread_slot *slot, struct address_block old, struct k
 	book_prepare(old_site);
 	book_prepare(site);
 	epoch = net_change(slot, KMEM_DOMAIN_HEAP, old.bytes, bytes);
-	book_born(site, bytes, true, epoch);
-	book_dead(old_site, old.bytes, true, epoch);
+	book_born_slow(site, bytes, true, epoch);
+	book_dead_slow(old_site, old.bytes, true, epoch);
 	look_after(&slot->heap);
 }
 
@@ -296,7 +301,8 @@ tracker_look_after(uint64_t bytes, uint64_t blocks)
 	int host_errno = errno;
 
 	generations_tick(bytes, blocks);
-	heartbeat_sample(tracker_live_host_bytes());
+	if (beat_due_now())
+		record_callbacks.beat(tracker_live_host_bytes());
 	if (pointer_map_is_trim_due(tracker_live_bytes(KMEM_DOMAIN_HEAP)))
 		pointer_map_trim_step(clock_now_ns());
 	errno = host_errno;
@@ -338,16 +344,16 @@ tracker_has_fallen(void)
 {
 	struct thread_slot *slot = thread_slot_current;
 
-	return (slot == NULL || slot->heap.pending_bytes == 0) && heartbeat_has_fallen(tracker_live_host_bytes());
+	return (slot == NULL || slot->heap.pending_bytes == 0) && beat_due_has_fallen(tracker_live_host_bytes());
 }
 
 void
 tracker_look_after_release(void)
 {
-	int host_errno = errno;
+	uint64_t live_bytes = tracker_live_host_bytes();
 
-	heartbeat_after_release(tracker_live_host_bytes());
-	errno = host_errno;
+	if (beat_due_after_release(live_bytes))
+		record_callbacks.beat(live_bytes);
 }
 
 void
@@ -384,9 +390,9 @@ tracker_resized_slow(const void *hook_frame, uint8_t mark, struct live_block old
 	}
 	own = own_record(slot, old.site, old.generation, old.bytes, true);
 	epoch = net_change(slot, KMEM_DOMAIN_HEAP, own != 0 ? old.bytes : 0, bytes);
-	book_born(site_table_at(block.site), bytes, true, epoch);
+	book_born_slow(site_table_at(block.site), bytes, true, epoch);
 	if (own != 0)
-		book_dead(site_table_at(own), old.bytes, true, epoch);
+		book_dead_slow(site_table_at(own), old.bytes, true, epoch);
 	map_block(slot, addr, block);
 	look_after(batch_of(slot, KMEM_DOMAIN_HEAP));
 }
@@ -410,14 +416,13 @@ tracker_refused(const void *hook_frame, struct failed_request request)
 {
 	if (is_teardown(0))
 		return;
-	if (lifecycle_needs_file != NULL)
-		lifecycle_needs_file();
+	record_callbacks.needs_file();
 	struct thread_slot *slot = thread_slot_here();
 
 	request.slot = slot != NULL ? slot->owner.slot : 0;
 	request.site = event_site(slot, hook_frame, request.domain, request.bytes, generations_clock());
 	if (failed_requests_note(&request))
-		heartbeat_take(tracker_live_host_bytes());
+		record_callbacks.beat(tracker_live_host_bytes());
 }
 
 /* ---- for the tracker's other files ---- */
@@ -493,6 +498,13 @@ bool
 tracker_is_teardown(uint64_t bytes)
 {
 	return is_teardown(bytes);
+}
+
+void
+tracker_hook_left(void)
+{
+	thread_slot_left();
+	lose_event(0);
 }
 
 void

@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "kmem_format.h"
+#include "record/callbacks.h"
 #include "record/event_site.h"
 #include "tables/device_objects.h"
 #include "tables/range_map.h"
@@ -127,9 +128,6 @@ enum tracker_state {
 /* Owned by lifecycle.c: in a page that is zeroed in every forked child, also by a bare clone system call. */
 extern _Atomic uint32_t *tracker_state;
 
-/* lifecycle.c: starts recording in this process, if that is possible now. Weak: unit tests have no life cycle. */
-bool lifecycle_wake(void) __attribute__((weak));
-
 /* False also while it could be woken: then tracker_is_on() is to be asked. */
 static inline bool
 tracker_is_awake(void)
@@ -145,8 +143,11 @@ tracker_is_on(void)
 	/* acquire: pairs with the release in lifecycle_wake() that follows a complete start. */
 	uint32_t state = atomic_load_explicit(tracker_state, memory_order_acquire);
 
-	return __builtin_expect(state == TRACKER_ON, 1) || (state == TRACKER_ASLEEP && lifecycle_wake && lifecycle_wake());
+	return __builtin_expect(state == TRACKER_ON, 1) || (state == TRACKER_ASLEEP && record_callbacks.wake());
 }
+
+/* For reentry_guard_on_left: the event of a hook that was left by a jump is lost, and counted. */
+void tracker_hook_left(void);
 
 /* In a forked child: nothing of the parent is alive here. One thread. */
 void tracker_clear(void);

@@ -2,8 +2,8 @@
  * tracker_fast.c - an allocation that its thread made before on the same stack, and the release of a block of its own.
  *
  * That is what nearly every event of a running program is, so each is one function without calls; instructions and cache lines
- * here are the cost of recording. First it looks whether all is as usual, then it changes anything; else the rest in tracker.c
- * does it. tests/bench/BUDGET.md has the account.
+ * here are the cost of recording. Each function first checks that the event is of this kind, and changes nothing before it knows. Else
+ * the slow path in tracker.c takes over (tracker_parts.h). tests/bench/BUDGET.md has the account, CACHES.md the caches that are asked.
  *
  * A record found here is the calling thread's own (S4): the cache holds no others, and a release compares the slot.
  */
@@ -25,7 +25,7 @@
 #include "tables/peak.h"
 
 /*
- * A thread's tally: bytes that it may allocate before it moves the clock of generations, and events before it looks at the heartbeat. Both
+ * A thread's tally: bytes that it may allocate before it moves the clock of generations, and events before it asks for the heartbeat. Both
  * are counted down, and either makes it do both.
  */
 #define TALLY_BYTES UINT64_C(65536)
@@ -75,35 +75,37 @@ static inline uint32_t
 site_of(struct thread_slot *slot, const void *hook_frame, uint64_t bytes, bool is_python, uint64_t state,
         bool has_interpreter)
 {
-	bool is_python_only = false;
-	uint32_t number;
+	struct event_lookup lookup;
 
 	/* Both are counted down. */
 	if (__builtin_expect(counter_take(&slot->tally_bytes, bytes), 0) ||
 	    __builtin_expect(counter_take32(&slot->tally_events, 1), 0))
 		look_after(slot);
-	number = is_python
-	             ? event_cache_find_python(&slot->events, state)
-	             : event_cache_find(&slot->events, &slot->stack.caches, hook_frame, has_interpreter, &is_python_only);
-	if (is_python_only && number != 0 && __builtin_expect(event_site_needs_native(slot, number, bytes), 0))
-		number = event_site_whole(slot, hook_frame, number, bytes, generations_clock());
-	if (__builtin_expect(number == 0, 0))
-		return tracker_walk(slot, tagged(hook_frame, is_python), bytes);
-	thread_slot_publish(slot, number);
-	return number;
+	lookup = is_python ? event_cache_find_python(&slot->events, state)
+	                   : event_cache_find(&slot->events, &slot->stack.caches, hook_frame, has_interpreter);
+	if (__builtin_expect(lookup.site == 0, 0))
+		return tracker_site_slow(slot, tagged(hook_frame, is_python), lookup, bytes);
+	if (lookup.kind == EVENT_LOOKUP_PYTHON_ONLY &&
+	    __builtin_expect(event_site_needs_native(slot, lookup.site, bytes), 0)) {
+		uint32_t number = event_site_whole(slot, hook_frame, lookup, bytes, generations_clock());
+
+		return number != 0 ? number : tracker_site_slow(slot, tagged(hook_frame, is_python), lookup, bytes);
+	}
+	thread_slot_publish(slot, lookup.site);
+	return lookup.site;
 }
 
-/* A new block in the books but for its generation and the peak words. */
+/* A new block: the counters of the thread's own record. Its generation and the peak words are booked already. */
 static inline void
-count_born(struct kmem_site *site, uint64_t bytes)
+book_born_fast(struct kmem_site *site, uint64_t bytes)
 {
 	counter_add_own(&site->allocated_bytes, bytes);
 	counter_add_own(&site->allocated_count, 1);
 }
 
-/* All but the peak words; generations_is_counted(). */
+/* The same for a release, with the generation, which generations_is_counted(). */
 static inline void
-count_dead(struct kmem_site *site, uint64_t bytes, size_t generation)
+book_dead_fast(struct kmem_site *site, uint64_t bytes, size_t generation)
 {
 	generations_died_own(site, generation);
 	counter_add_own(&site->freed_bytes, bytes);
@@ -147,7 +149,7 @@ allocated(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes, bool
 
 	if (__builtin_expect(peak_gain_fast(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &site->peak, bytes),
 	                     1)) {
-		count_born(site, bytes);
+		book_born_fast(site, bytes);
 		// a large one is not held back
 		map_small(slot, word, addr, (struct address_block){ bytes, number, generation });
 	} else {
@@ -199,8 +201,8 @@ resized(const void *hook_frame, uint8_t mark, struct live_block old, void *addr,
 	if (__builtin_expect(peak_resize_fast(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &old_site->peak,
 	                                      old.bytes, &site->peak, bytes),
 	                     1)) {
-		count_born(site, bytes);
-		count_dead(old_site, gone.bytes, gone.generation);
+		book_born_fast(site, bytes);
+		book_dead_fast(old_site, gone.bytes, gone.generation);
 	} else {
 		tracker_resize_slow(slot, gone, site, bytes);
 	}
@@ -251,6 +253,6 @@ tracker_freed_fast(void *addr)
 	    !peak_release_fast(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, &site->peak, block.bytes))
 		return false;
 	atomic_store_explicit(word, POINTER_MAP_GONE, memory_order_relaxed);
-	count_dead(site, block.bytes, seen >> POINTER_MAP_GENERATION_SHIFT & POINTER_MAP_GENERATION_MASK);
+	book_dead_fast(site, block.bytes, seen >> POINTER_MAP_GENERATION_SHIFT & POINTER_MAP_GENERATION_MASK);
 	return true;
 }

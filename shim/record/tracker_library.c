@@ -1,7 +1,7 @@
 /*
  * tracker_library.c - memory inside reservations of libraries' own allocators (see tracker_library.h).
  *
- * Not chosen  booking at each question: the pages would have to be looked at each time. Only the thread's own line: pools of the library
+ * Not chosen  booking at each question: the pages would have to be sampled each time. Only the thread's own line: pools of the library
  *             do the work. The growth of a mapping as its requests say: these allocators ask for a GiB at once.
  */
 #include "record/tracker_library.h"
@@ -27,13 +27,13 @@
 #define USES_MAX 4u                         // reservations' makers per line
 #define LINE_BYTES_MIN ((uint64_t)64 << 10) // less growth waits for the next question
 #define LOOK_BYTES_MIN ((uint64_t)1 << 20)
-#define LOOK_SHARE 64 // of resident memory, that makes a look worth while
-#define TIME_SHARE 32 // so many times as long as one took until the next one
+#define SAMPLE_SHARE 64 // of resident memory, that makes a sample worth while
+#define TIME_SHARE 32   // so many times as long as one took until the next one
 #define BURST_TICKS \
 	(UINT64_C(1) << 28) // of the processor's clock, 70 to 130 ms: switches may use the questions of so long at once
 #define TICKS_A_NS 3    // of the processor's clock: 2 to 5, and what is measured of so short a time is worse
 
-/* What one line gets at this look, of the reservations of one maker. */
+/* What one line gets in this sample, of the reservations of one maker. */
 struct use {
 	uint64_t pc;
 	uint32_t site;
@@ -42,7 +42,7 @@ struct use {
 };
 
 struct line {
-	uint64_t grown_bytes; // since the last look
+	uint64_t grown_bytes; // since the last sample
 	uint64_t given_pages;
 	uint64_t told_bytes; // of what has grown, to the clock of generations
 	uint32_t use_count;
@@ -57,14 +57,14 @@ static atomic_flag is_sampling = ATOMIC_FLAG_INIT; // acquire and release: all o
 static struct {
 	uint64_t resident_bytes; // when it was asked last
 	uint64_t other_bytes;    // live elsewhere, then
-	uint64_t sampled_bytes;  // resident at the last look
+	uint64_t sampled_bytes;  // resident in the last sample
 	uint64_t next_sample_ns;
 	uint32_t line_count;
 	struct line lines[LINES_MAX];
 	struct call_stack python; // where a Python thread was seen last; frame_count 0 = none was
 	struct call_stack native; // the same of a thread without, in a program without Python
 	struct call_stack booked; // a line's stack behind its maker's frame
-	struct thread_slot *slot; // of the thread that looks
+	struct thread_slot *slot; // of the thread that samples
 } state;
 
 static bool
@@ -188,7 +188,7 @@ take_back(uint64_t bytes)
 	}
 }
 
-/* ---- looks ---- */
+/* ---- samples ---- */
 
 /* A line's record for what a maker reserved; 0 = there is no room. */
 static uint32_t
@@ -282,7 +282,7 @@ gone(struct address_block block, bool is_whole)
 }
 
 static void
-look(uint64_t resident_bytes)
+sample_pages(uint64_t resident_bytes)
 {
 	struct moment begun = moment_now();
 	struct moment ended;
@@ -337,7 +337,7 @@ is_worth_a_look(uint64_t resident_bytes, uint64_t now_ns)
 	uint64_t change = resident_bytes > state.sampled_bytes ? resident_bytes - state.sampled_bytes
 	                                                       : state.sampled_bytes - resident_bytes;
 
-	return resident_bytes != 0 && change >= LOOK_BYTES_MIN && change >= resident_bytes / LOOK_SHARE &&
+	return resident_bytes != 0 && change >= LOOK_BYTES_MIN && change >= resident_bytes / SAMPLE_SHARE &&
 	       now_ns >= state.next_sample_ns;
 }
 
@@ -382,7 +382,7 @@ tracker_library_sample(const void *hook_frame)
 	set_next(taken_ns(&begun, &ended));
 	has_sampled = is_worth_a_look(resident_bytes, ended.wall_ns);
 	if (has_sampled)
-		look(resident_bytes);
+		sample_pages(resident_bytes);
 	end();
 	if (has_sampled)
 		tracker_look_after_total();
@@ -396,7 +396,7 @@ tracker_library_sample_now(void)
 
 	if (!atomic_load_explicit(&library_map_is_any, memory_order_relaxed) || !begin())
 		return;
-	look(ask(stack_here(NULL)));
+	sample_pages(ask(stack_here(NULL)));
 	end();
 	errno = host_errno;
 }
@@ -412,7 +412,7 @@ tracker_library_reserved(const void *hook_frame, const void *addr, size_t bytes)
 	library_map_add(start, start + ((bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1)), pc);
 }
 
-/* When Python's teardown begins at this event, resident memory is looked at: not under the map's lock. */
+/* When Python's teardown begins at this event, resident memory is sampled: not under the map's lock. */
 static void
 prepare(void)
 {

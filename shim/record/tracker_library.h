@@ -2,7 +2,7 @@
  * tracker_library.h - memory inside reservations of libraries' own allocators: whose line made it grow?
  *
  * There is no event when such an allocator takes a page. So now and then, at events that there are, it is asked whether resident memory
- * grew by more than was allocated elsewhere, and at which line; when enough has come together the pages are looked at, and what is new
+ * grew by more than was allocated elsewhere, and at which line; when enough has come together the pages are sampled, and what is new
  * is booked at those lines, in proportion: an estimate (KMEM_STACK_ESTIMATED). The first frame is the code that made the reservation. What
  * is gone is taken from the lines that it was booked at, page by page. What is booked is what was found in memory.
  *
@@ -10,7 +10,7 @@
  * (hooks_thread.c): a line that calls into the library gives it before and takes it after. Threads without Python are told the line at
  * which a Python thread was seen last.
  *
- * Looks take about a 32nd of the time of the process, questions another one; time in which other processes had the processor is
+ * Samples take about a 32nd of the time of the process, questions another one; time in which other processes had the processor is
  * nobody's. A process without such reservations asks nothing.
  *
  * Context     inside the reentry guard.
@@ -37,7 +37,7 @@
 extern _Atomic uint64_t tracker_library_next_ticks __attribute__((visibility("hidden")));
 extern _Atomic uint64_t tracker_library_next_switch_ticks __attribute__((visibility("hidden")));
 
-/* Is it time to ask? Without such reservations one load. A program that forbade a look at the clock is not asked between looks. */
+/* Is it time to ask? Without such reservations one load. A program that forbade reading the clock is not asked between samples. */
 static inline bool
 tracker_library_is_due_at(const _Atomic uint64_t *next_ticks)
 {
@@ -62,10 +62,10 @@ tracker_library_is_switch_due(void)
 	return tracker_library_is_due_at(&tracker_library_next_switch_ticks);
 }
 
-/* Asks, for one of these says so, and looks when enough has grown. hook_frame: as in tracker.h; NULL = not at hand */
+/* Asks, after one of these returned true, and samples the pages when enough has grown. hook_frame: as in tracker.h; NULL = not at hand */
 void tracker_library_sample(const void *hook_frame);
 
-/* Looks now, whatever there is to find: before what is in memory is told. */
+/* Samples now, whatever there is to find: before resident memory is reported. */
 void tracker_library_sample_now(void);
 
 /* Addresses were reserved that can be written; they are no reservation any more; their pages were given back. */

@@ -1,8 +1,21 @@
 /*
  * tracker_parts.h - what the files of the tracker have of each other. Nobody else includes it.
  *
- * tracker_fast.c books an allocation that its thread made before, and the release of a block of its own: nearly every event. It is
- * called for all of them, and what is not as usual goes on to tracker.c, out of line.
+ * tracker_fast.c has the fast path: an allocation that its thread made before, and the release of a block of its own. That is nearly
+ * every event. All events begin there; one that is not of this kind goes on to tracker.c, out of line. What belongs together:
+ *
+ *   step                 fast path                                    slow path
+ *   whole event          tracker_allocated(), tracker_resized()       tracker_allocated_slow(), tracker_resized_slow()
+ *                        tracker_freed_fast()                         tracker_freed()
+ *   site                 event_cache_find()                           tracker_site_slow()
+ *   total and peak word  peak_gain_fast(), peak_release_fast(),       peak_gain(), peak_release(),
+ *                        peak_resize_fast()                           tracker_net_change()
+ *   counters             book_born_fast(), book_dead_fast()           book_born_slow(), book_dead_slow()
+ *   both of these        -                                            tracker_gain_slow(), tracker_resize_slow()
+ *   map                  map_small()                                  tracker_map_slow()
+ *
+ * Not one text: the fast path books into a record of the calling thread, in the epoch in which that was changed last. So it has no
+ * locked instruction, asks for nothing twice and needs no loop. The slow path has all of these, for any record and domain.
  */
 #ifndef TRACKER_PARTS_H
 #define TRACKER_PARTS_H
@@ -33,9 +46,10 @@ TRACKER_RARE void tracker_resized_slow(const void *hook_frame, uint8_t mark, str
  * The event is not in the thread's cache, which was asked: its site, index + 1, by walking the stack; 0 = it is lost, or of Python's
  * teardown, and counted.
  */
-TRACKER_RARE uint32_t tracker_walk(struct thread_slot *slot, const void *hook_frame, uint64_t bytes);
+TRACKER_RARE uint32_t tracker_site_slow(struct thread_slot *slot, const void *hook_frame, struct event_lookup lookup,
+                                        uint64_t bytes);
 
-/* Counters and peak words when peak_gain_fast() did nothing, and what follows a change of the total. */
+/* Counters and peak words after peak_gain_fast() returned false, and what follows a change of the total. */
 TRACKER_RARE void tracker_gain_slow(struct thread_slot *slot, struct kmem_site *site, uint64_t bytes);
 
 /* The same for peak_resize_fast(); the old block's record is the calling thread's. Sets errno. */
@@ -49,7 +63,7 @@ TRACKER_RARE void tracker_dead_slow(struct thread_slot *slot, struct address_blo
 TRACKER_RARE void tracker_map_slow(struct thread_slot *slot, void *addr, uint64_t bytes, uint32_t site,
                                    uint8_t generation);
 
-/* Now and then: moves the clock of generations, as generations_tick() does, and looks whether a heartbeat is due. */
+/* Now and then: moves the clock of generations, as generations_tick() does, and asks whether a heartbeat is due. */
 TRACKER_RARE void tracker_look_after(uint64_t bytes, uint64_t blocks);
 
 /* ---- the tracker's files, for each other ---- */
@@ -96,8 +110,9 @@ book_prepare(struct kmem_site *site)
 		counter_add_own(&site->freed_count, 0);
 }
 
+/* Any record, with its peak word. The fast path has book_born_fast(), for a record of its own whose peak word is changed already. */
 static inline void
-book_born(struct kmem_site *site, uint64_t bytes, bool is_whole, uint32_t epoch)
+book_born_slow(struct kmem_site *site, uint64_t bytes, bool is_whole, uint32_t epoch)
 {
 	if (__builtin_expect(site->slot != 0, 1)) {
 		counter_add_own(&site->allocated_count, is_whole);
@@ -107,11 +122,11 @@ book_born(struct kmem_site *site, uint64_t bytes, bool is_whole, uint32_t epoch)
 	}
 	atomic_fetch_add_explicit(&site->allocated_count, is_whole, memory_order_relaxed);
 	atomic_fetch_add_explicit(&site->allocated_bytes, bytes, memory_order_relaxed);
-	peak_apply(&site->peak, (int64_t)bytes, epoch);
+	peak_apply_shared(&site->peak, (int64_t)bytes, epoch);
 }
 
 static inline void
-book_dead(struct kmem_site *site, uint64_t bytes, bool is_whole, uint32_t epoch)
+book_dead_slow(struct kmem_site *site, uint64_t bytes, bool is_whole, uint32_t epoch)
 {
 	if (__builtin_expect(site->slot != 0, 1)) {
 		counter_add_own(&site->freed_count, is_whole);
@@ -121,7 +136,7 @@ book_dead(struct kmem_site *site, uint64_t bytes, bool is_whole, uint32_t epoch)
 	}
 	atomic_fetch_add_explicit(&site->freed_count, is_whole, memory_order_relaxed);
 	atomic_fetch_add_explicit(&site->freed_bytes, bytes, memory_order_relaxed);
-	peak_apply(&site->peak, -(int64_t)bytes, epoch);
+	peak_apply_shared(&site->peak, -(int64_t)bytes, epoch);
 }
 
 #endif

@@ -24,7 +24,7 @@ static __thread uint64_t unbooked_blocks __attribute__((tls_model("initial-exec"
 
 /*
  * Adds to a sum, but no more than the width of its tick; returns by how much that moves the clock's measure: by the same part of a
- * tick there. relaxed, here and for the clock: an age, not a message; a block that is tagged one tick early is no harm.
+ * tick there. relaxed, here and for the clock: a bucket, not a message; a block that is tagged one tick early is no harm.
  */
 static uint64_t
 share_of_tick(_Atomic uint64_t *sum, uint64_t bytes, uint64_t measure)

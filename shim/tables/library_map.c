@@ -6,8 +6,8 @@
  *
  * Invariants, tested by number in tests/unit/shim/tables/test_library_map.c:
  *   Y1  a booking has as many pages as words lead to it; without any it is free.
- *   Y2  after a look the pages that are booked are those that it found in memory, but for those for which there was no booking.
- *   Y3  all of this is read and written under the lock only; pages[] is of whoever looks.
+ *   Y2  after a sample the pages that are booked are those that it found in memory, but for those for which there was no booking.
+ *   Y3  all of this is read and written under the lock only; pages[] belongs to the thread that samples.
  *   Y4  no page is booked that was cut or given back between the question whether it is in memory and the booking.
  */
 #include "tables/library_map.h"
@@ -52,7 +52,7 @@ static struct booking bookings[LIBRARY_MAP_BOOKINGS_MAX]; // number 0 is none
 static uint32_t used_bookings;
 static uint32_t free_bookings;
 static uint32_t known[KNOWN];        // by site and generation: the booking of these that was made last
-static unsigned char pages[AT_ONCE]; // that a look asks for
+static unsigned char pages[AT_ONCE]; // that a sample asks for
 static struct {
 	uint64_t start;
 	uint64_t end; // 0 = for none
@@ -276,7 +276,7 @@ is_none(const unsigned char *found, uint64_t count)
 	return count == 0;
 }
 
-struct look {
+struct sample {
 	uint64_t pc;
 	library_map_book *book;
 	struct run run;
@@ -287,7 +287,7 @@ struct look {
 
 /* `count` pages within one window, as they were found. */
 static void
-look_at(struct look *look, uint64_t addr, const unsigned char *found, uint64_t count)
+sample_words(struct sample *sample, uint64_t addr, const unsigned char *found, uint64_t count)
 {
 	bool is_empty = is_none(found, count);
 	uint32_t *window = window_at(addr, !is_empty);
@@ -295,22 +295,22 @@ look_at(struct look *look, uint64_t addr, const unsigned char *found, uint64_t c
 	for (uint64_t i = 0; window != NULL && i < count; i++) {
 		uint32_t *word = &window[(addr / LIBRARY_MAP_PAGE_BYTES + i) % WINDOW_PAGES];
 
-		look->resident_bytes += (found[i] & 1) * LIBRARY_MAP_PAGE_BYTES;
+		sample->resident_bytes += (found[i] & 1) * LIBRARY_MAP_PAGE_BYTES;
 		if ((found[i] & 1) == (*word != 0))
 			continue;
 		if (*word != 0) {
-			run_add(&look->run, *word);
+			run_add(&sample->run, *word);
 			*word = 0;
 			continue;
 		}
-		if (look->left == 0) {
-			look->left = RUN_PAGES;
-			look->number = look->book(look->pc, RUN_PAGES);
+		if (sample->left == 0) {
+			sample->left = RUN_PAGES;
+			sample->number = sample->book(sample->pc, RUN_PAGES);
 		}
-		look->left--;
-		*word = look->number;
-		bookings[look->number].pages++; // of number 0: nobody reads it
-		bookings[look->number].fresh++;
+		sample->left--;
+		*word = sample->number;
+		bookings[sample->number].pages++; // of number 0: nobody reads it
+		bookings[sample->number].fresh++;
 	}
 }
 
@@ -358,23 +358,23 @@ next_part(uint64_t addr, struct part *part)
 }
 
 static void
-look_at_part(struct look *look, const struct part *part)
+sample_part(struct sample *sample, const struct part *part)
 {
-	look->pc = part->pc;
-	look->left = 0;
+	sample->pc = part->pc;
+	sample->left = 0;
 	for (uint64_t addr = part->start, next; addr < part->end; addr = next) {
 		next = (addr / WINDOW_BYTES + 1) * WINDOW_BYTES;
 		next = next < part->end ? next : part->end;
-		look_at(look, addr, pages + (addr - part->start) / LIBRARY_MAP_PAGE_BYTES,
-		        (next - addr) / LIBRARY_MAP_PAGE_BYTES);
+		sample_words(sample, addr, pages + (addr - part->start) / LIBRARY_MAP_PAGE_BYTES,
+		             (next - addr) / LIBRARY_MAP_PAGE_BYTES);
 	}
-	run_end(&look->run);
+	run_end(&sample->run);
 }
 
 bool
 library_map_sample(library_map_book *book, library_map_booked *booked, library_map_gone *gone, uint64_t *resident_bytes)
 {
-	struct look look = { .book = book, .run = { .gone = gone } };
+	struct sample sample = { .book = book, .run = { .gone = gone } };
 	struct part part = { 0 };
 
 	if (!wait_lock_take(&lock))
@@ -390,11 +390,11 @@ library_map_sample(library_map_book *book, library_map_booked *booked, library_m
 				break;
 			find(part.start, part.end, pages);
 		}
-		look_at_part(&look, &part);
+		sample_part(&sample, &part);
 		booked();
 	}
 	asked.end = 0;
-	*resident_bytes = look.resident_bytes;
+	*resident_bytes = sample.resident_bytes;
 	wait_lock_give(&lock);
 	return true;
 }

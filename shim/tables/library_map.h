@@ -3,12 +3,12 @@
  *
  * Some allocators (jemalloc, mimalloc, inside a library) reserve addresses that can be written and only touch them: nothing but the page
  * itself tells that it became memory. Here stands what is known: the reservations, and for each page that was found in memory the
- * booking that it belongs to. A booking is what one look found to have grown at one line; it is one block until its last page is gone.
+ * booking that it belongs to. A booking is what one sample found to have grown at one line; it is one block until its last page is gone.
  *
  * Safe from   any thread, inside the reentry guard: one lock (wait_lock.h), not across mincore() but where what it was asked for has changed
- *             meanwhile; one look at a time. What is told of pages that are booked or gone is told under it.
- * When full   a reservation is not looked into (LIBRARY_MAP_RESERVATIONS_MAX of them, 64 GiB of pages, or of more than
- *             LIBRARY_MAP_BYTES_MAX); pages without a booking are found again at the next look.
+ *             meanwhile; one sample at a time. What is told of pages that are booked or gone is told under it.
+ * When full   a reservation is not sampled (LIBRARY_MAP_RESERVATIONS_MAX of them, 64 GiB of pages, or of more than
+ *             LIBRARY_MAP_BYTES_MAX); pages without a booking are found by the next sample.
  */
 #ifndef LIBRARY_MAP_H
 #define LIBRARY_MAP_H
@@ -24,7 +24,7 @@
 #define LIBRARY_MAP_BOOKINGS_MAX 32768u
 #define LIBRARY_MAP_PAGE_BYTES UINT64_C(4096)
 
-/* Was there ever a reservation in this process? relaxed: who sees it late looks later. */
+/* Was there ever a reservation in this process? relaxed: who sees it late samples later. */
 extern _Atomic bool library_map_is_any __attribute__((visibility("hidden")));
 
 /* pc: the return address of whoever reserved it; 0 = not known */

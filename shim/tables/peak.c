@@ -154,12 +154,12 @@ peak_note_error(uint32_t threads)
 }
 
 void
-peak_apply(struct kmem_peak_word *site, int64_t delta, uint32_t epoch)
+peak_apply_shared(struct kmem_peak_word *site, int64_t delta, uint32_t epoch)
 {
 	struct kmem_peak_word seen = peak_load(site);
 	struct kmem_peak_word wanted;
 
 	do
-		wanted = peak_applied(seen, delta, epoch);
+		wanted = peak_word_after(seen, delta, epoch);
 	while (!replace(site, &seen, wanted));
 }

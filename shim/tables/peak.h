@@ -47,8 +47,8 @@ uint32_t peak_release(struct kmem_peak_word *domain, struct peak_batch *batch, u
 /* Notes in the capture how far peaks may be off with so many threads. */
 void peak_note_error(uint32_t threads);
 
-/* Change what a site's record holds, by an event of that epoch. Any number of threads may do so at once. */
-void peak_apply(struct kmem_peak_word *site, int64_t delta, uint32_t epoch);
+/* Change what a site's record holds, by an event of that epoch. Shared: any number of threads may do so at once. */
+void peak_apply_shared(struct kmem_peak_word *site, int64_t delta, uint32_t epoch);
 
 /*
  * Two halves that may be torn: every use is checked by the compare-and-swap that follows, or is an estimate; a reader of a live
@@ -65,7 +65,7 @@ peak_load(const struct kmem_peak_word *at)
 
 /* The site's word after an event. */
 static inline struct kmem_peak_word
-peak_applied(struct kmem_peak_word word, int64_t delta, uint32_t epoch)
+peak_word_after(struct kmem_peak_word word, int64_t delta, uint32_t epoch)
 {
 	uint64_t now = kmem_peak_now(word);
 	uint64_t mark = kmem_peak_mark(word);
@@ -85,7 +85,7 @@ static inline void
 peak_apply_own(struct kmem_peak_word *site, int64_t delta, uint32_t epoch)
 {
 	struct kmem_peak_word seen = *site;
-	struct kmem_peak_word wanted = peak_applied(seen, delta, epoch);
+	struct kmem_peak_word wanted = peak_word_after(seen, delta, epoch);
 
 	/*
 	 * relaxed: a reader of a live capture accepts an in-flight difference. The mark first: whoever is killed in between leaves
@@ -120,8 +120,9 @@ peak_load_in_order(const struct kmem_peak_word *at)
 	return word;
 }
 
+/* The same in the epoch that the record has already: nothing but `now` changes. */
 static inline void
-peak_move_own(struct kmem_peak_word *site, uint64_t now, uint64_t change)
+peak_add_own(struct kmem_peak_word *site, uint64_t now, uint64_t change)
 {
 	uint64_t turned = (now << 16 | now >> 48) + (change << 16); // bytes above the epoch: no carry reaches it
 
@@ -146,7 +147,7 @@ peak_gain_fast(const struct kmem_peak_word *domain, struct peak_batch *batch, st
 	if (__builtin_expect(!peak_is_same_epoch(total, seen) || pending >= batch->limit_bytes, 0))
 		return false;
 	batch->pending_bytes = pending;
-	peak_move_own(site, seen.now, bytes);
+	peak_add_own(site, seen.now, bytes);
 	return true;
 }
 
@@ -164,7 +165,7 @@ peak_release_fast(const struct kmem_peak_word *domain, struct peak_batch *batch,
 	if (__builtin_expect(missing >= batch->limit_bytes, 0))
 		return false;
 	batch->pending_bytes = -missing;
-	peak_move_own(site, seen.now, -bytes);
+	peak_add_own(site, seen.now, -bytes);
 	return true;
 }
 
@@ -183,8 +184,8 @@ peak_resize_fast(const struct kmem_peak_word *domain, struct peak_batch *batch, 
 	                     0))
 		return false;
 	batch->pending_bytes = pending;
-	peak_move_own(old_site, old_site->now, -old_bytes);
-	peak_move_own(site, site->now, bytes);
+	peak_add_own(old_site, old_site->now, -old_bytes);
+	peak_add_own(site, site->now, bytes);
 	return true;
 }
 

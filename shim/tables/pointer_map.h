@@ -143,7 +143,7 @@ pointer_map_unpack(uint64_t word)
 	};
 }
 
-/* The word of an address; NULL when the short way is not open. */
+/* The word of an address; NULL where the fast path cannot be taken. */
 static inline pointer_map_word *
 pointer_map_own_word(uint64_t addr)
 {

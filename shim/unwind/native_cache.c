@@ -119,7 +119,7 @@ function_of(struct native_cache *cache, uint64_t pc)
 	struct native_function *known = &cache->functions[(pc ^ pc >> 7) & (NATIVE_CACHE_FUNCTIONS - 1)];
 
 	if (known->pc != pc)
-		*known = (struct native_function){ pc, unwind_rules_function(pc, cache->generation & UNWIND_GENERATION_MASK) };
+		*known = (struct native_function){ pc, unwind_rules_function(pc, cache->version & UNWIND_VERSION_MASK) };
 	return known->begin;
 }
 
@@ -239,11 +239,11 @@ give(const struct native_cache *cache, uint64_t first, uint64_t top, struct nati
 
 /* Empty, for that walk. */
 static __attribute__((noinline)) void
-begin(struct native_cache *cache, uint64_t generation, uint64_t stop_sp, uint64_t stack_end, bool is_alternate)
+begin(struct native_cache *cache, uint64_t version, uint64_t stop_sp, uint64_t stack_end, bool is_alternate)
 {
-	if (cache->generation != generation)
+	if (cache->version != version)
 		memset(cache->functions, 0, sizeof(cache->functions));
-	cache->generation = generation;
+	cache->version = version;
 	cache->stop_sp = stop_sp;
 	cache->stack_end = stack_end;
 	cache->is_alternate = is_alternate;
@@ -344,8 +344,8 @@ static inline bool
 walk_to_end(struct native_cache *cache, struct native_place *place, uint64_t stop_sp, uint64_t *kept)
 {
 	/* relaxed: see unwind_rules_version() */
-	uint64_t all_generations = atomic_load_explicit(&unwind_rules.generation, memory_order_relaxed);
-	uint64_t generation = all_generations & UNWIND_GENERATION_MASK;
+	uint64_t whole_version = atomic_load_explicit(&unwind_rules.version, memory_order_relaxed);
+	uint64_t version = whole_version & UNWIND_VERSION_MASK;
 	uint64_t steps = 0;
 
 	bool is_alternate = false;
@@ -365,9 +365,9 @@ walk_to_end(struct native_cache *cache, struct native_place *place, uint64_t sto
 	enum ending ending = ENDING_NONE;
 	uint64_t cfa = 0;
 
-	if (__builtin_expect(
-			cache->generation != all_generations || cache->stop_sp != stop_sp || cache->stack_end != stack_end, 0))
-		begin(cache, all_generations, stop_sp, stack_end, is_alternate);
+	if (__builtin_expect(cache->version != whole_version || cache->stop_sp != stop_sp || cache->stack_end != stack_end,
+	                     0))
+		begin(cache, whole_version, stop_sp, stack_end, is_alternate);
 
 	uint64_t top = cache->room - cache->frame_count;
 	uint64_t compared = 0; // the words and return addresses of frames before that are unchanged, from `top` on
@@ -404,7 +404,7 @@ walk_to_end(struct native_cache *cache, struct native_place *place, uint64_t sto
 		struct native_step *step = &cache->steps[steps];
 
 		step->place = at;
-		step->rule = unwind_rules_get(at.pc, generation);
+		step->rule = unwind_rules_get(at.pc, version);
 		ending = step_by_rule(&at, step->rule, stop_sp, stack_end, readable_end, &cfa);
 		if (ending != ENDING_NONE)
 			break;
@@ -511,4 +511,11 @@ native_cache_offsets(const struct native_cache *cache, uint16_t *offsets, uint32
 	*count = total;
 	*needs_rbp = needs_bp(cache, first);
 	return true;
+}
+
+void
+native_cache_release(struct native_caches *caches)
+{
+	native_cache_release_room(&caches->own);
+	native_cache_release_room(&caches->alternate);
 }

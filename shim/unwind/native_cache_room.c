@@ -97,21 +97,14 @@ native_cache_more_room(struct native_cache *cache, uint64_t step_count)
 	return true;
 }
 
-static void
-release(struct native_cache *cache)
+void
+native_cache_release_room(struct native_cache *cache)
 {
 	if (cache->room <= NATIVE_CACHE_FRAMES)
 		return;
 	raw_unreserve(cache->sp_offsets, place_arrays(cache, NULL, cache->room));
 	cache->room = 0;
 	cache->stack_end = 0;
-}
-
-void
-native_cache_release(struct native_caches *caches)
-{
-	release(&caches->own);
-	release(&caches->alternate);
 }
 
 /* ---- giving out ---- */

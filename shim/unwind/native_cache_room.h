@@ -11,12 +11,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "unwind/native_cache.h"
+#include "unwind/native_frames.h"
+#include "unwind/native_walk.h"
 
 #define NATIVE_CACHE_NEEDS_BP UINT32_C(0x80000000)
 
 /* For a cache that never had room: the thread's own memory. */
 void native_cache_first_room(struct native_cache *cache);
+
+/* Gives the mapping back, if there is one: then the cache is empty. */
+void native_cache_release_room(struct native_cache *cache);
 
 /*
  * The walk needs more room: the frames, and the steps so far, move to a mapping, each as far from the end as it is. False: there is none.

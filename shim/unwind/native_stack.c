@@ -78,7 +78,7 @@ change_stack(struct walk *walk, uint64_t sp)
 /* What was kept so far. */
 struct keeping {
 	struct native_stack *stack;
-	uint64_t generation;
+	uint64_t version;
 	uint64_t walked;     // frames
 	uint64_t shown;      // of these, without what recursion leaves out
 	uint64_t run_length; // of the latest ones, in the same function
@@ -104,9 +104,9 @@ put(struct native_stack *stack, uint64_t at, uint64_t pc, uint64_t sp, uint64_t 
 static bool
 is_same_function(const struct keeping *kept, uint64_t pc)
 {
-	uint64_t function = unwind_rules_function(pc, kept->generation);
+	uint64_t function = unwind_rules_function(pc, kept->version);
 
-	return function != 0 && function == unwind_rules_function(kept->pc, kept->generation);
+	return function != 0 && function == unwind_rules_function(kept->pc, kept->version);
 }
 
 static void
@@ -174,14 +174,14 @@ static bool
 walk_by_rules(struct walk *walk, struct native_place place, struct keeping *kept, uint64_t stop_sp)
 {
 	struct native_stack *stack = walk->out;
-	uint64_t generation = kept->generation;
+	uint64_t version = kept->version;
 	uint64_t pc = place.pc;
 	uint64_t sp = place.sp;
 	uint64_t rbp = place.rbp;
 	bool is_expressible = true;
 
 	for (;;) {
-		uint64_t rule = unwind_rules_get(pc, generation);
+		uint64_t rule = unwind_rules_get(pc, version);
 		enum unwind_kind kind = unwind_word_kind(rule);
 		uint64_t base = rule & UNWIND_WORD_CFA_FROM_RBP ? rbp : sp;
 		uint64_t cfa = base + (uint64_t)unwind_word_cfa_offset(rule);
@@ -256,7 +256,7 @@ keep_fallback(void *context, uint64_t pc, uint64_t sp, uint64_t cfa)
 static __attribute__((noinline)) void
 walk_by_libunwind(uint64_t first_sp, uint64_t stop_sp, struct native_stack *stack)
 {
-	struct fallback fallback = { .kept = { .stack = stack, .generation = unwind_rules_version() }, .stop_sp = stop_sp };
+	struct fallback fallback = { .kept = { .stack = stack, .version = unwind_rules_version() }, .stop_sp = stop_sp };
 
 	stack->is_complete = unwind_libunwind_walk(first_sp, keep_fallback, &fallback) != UNWIND_END_LOST;
 	keep_end(&fallback.kept);
@@ -269,7 +269,7 @@ walk_on(const struct native_cache *cache, struct native_place place, uint64_t fi
         struct native_stack *stack)
 {
 	struct walk walk;
-	struct keeping kept = { .stack = stack, .generation = unwind_rules_version() };
+	struct keeping kept = { .stack = stack, .version = unwind_rules_version() };
 	uint64_t steps = cache != NULL ? cache->step_count : 0;
 
 	walk.out = stack;

@@ -6,9 +6,11 @@
  */
 #include "unwind/unwind_cfi.h"
 
+#include <dwarf.h>
 #include <string.h>
 
 #define REMEMBERED_MAX 16
+#define OPERAND_BITS 0x3f // of the three operations that carry an operand in their own byte
 
 enum place_kind {
 	PLACE_SAME, // the caller's value is in the register still
@@ -35,15 +37,16 @@ struct row {
 /*
  * The expression of a PLT: after n instructions' bytes of a 16-byte stub an index has been pushed,
  *   CFA = rsp + 8 + (((rip & 15) >= n) << 3)
- * breg7 8, breg16 0, lit15, and, lit n, ge, lit3, shl, plus. n differs between the kinds of PLT.
+ * The operand n (DW_OP_lit0 + n) differs between the kinds of PLT.
  */
 static bool
 is_plt_expression(const uint8_t *code, uint64_t count)
 {
-	static const uint8_t plt[] = { 0x77, 0x08, 0x80, 0x00, 0x3f, 0x1a, 0x30, 0x2a, 0x33, 0x24, 0x22 };
+	static const uint8_t plt[] = { DW_OP_breg7, 8,        DW_OP_breg16, 0,         DW_OP_lit15, DW_OP_and,
+		                           DW_OP_lit0,  DW_OP_ge, DW_OP_lit3,   DW_OP_shl, DW_OP_plus };
 
-	return count == sizeof plt && memcmp(code, plt, 6) == 0 && memcmp(code + 7, plt + 7, 4) == 0 && code[6] >= 0x30 &&
-	       code[6] <= 0x3f;
+	return count == sizeof plt && memcmp(code, plt, 6) == 0 && memcmp(code + 7, plt + 7, 4) == 0 &&
+	       code[6] >= DW_OP_lit0 && code[6] <= DW_OP_lit15;
 }
 
 static void
@@ -59,12 +62,12 @@ row_cfa_expression(struct row *row, struct unwind_bytes *program, uint64_t pc)
 	if (is_plt_expression(code, count)) {
 		row->cfa = CFA_REGISTER;
 		row->cfa_register = UNWIND_REGISTER_RSP;
-		row->cfa_offset = (pc & 15) >= (uint64_t)(code[6] - 0x30) ? 16 : 8;
-	} else if (count >= 3 && code[0] == 0x76) { // breg6 offset, deref: a function that realigned its stack
+		row->cfa_offset = (pc & 15) >= (uint64_t)(code[6] - DW_OP_lit0) ? 16 : 8;
+	} else if (count >= 3 && code[0] == DW_OP_breg6) { // and DW_OP_deref: a function that realigned its stack
 		struct unwind_bytes operand = { code + 1, code + count, false };
 		int64_t offset = unwind_bytes_sleb128(&operand);
 
-		if (!operand.is_damaged && operand.end - operand.at == 1 && *operand.at == 0x06) {
+		if (!operand.is_damaged && operand.end - operand.at == 1 && *operand.at == DW_OP_deref) {
 			row->cfa = CFA_AT_RBP;
 			row->cfa_offset = offset;
 		}
@@ -79,7 +82,7 @@ place_expression(struct unwind_bytes *program)
 	struct place place = { PLACE_OTHER, 0 };
 
 	unwind_bytes_skip(program, count);
-	if (!program->is_damaged && count >= 2 && code[0] == 0x76) { // breg6 offset
+	if (!program->is_damaged && count >= 2 && code[0] == DW_OP_breg6) {
 		struct unwind_bytes operand = { code + 1, code + count, false };
 		int64_t offset = unwind_bytes_sleb128(&operand);
 
@@ -148,92 +151,92 @@ machine_extended(struct machine *machine, struct unwind_bytes *program, uint8_t 
 	uint64_t number;
 
 	switch (operation) {
-	case 0x00: // nop
+	case DW_CFA_nop:
 		break;
-	case 0x01: // set_loc
+	case DW_CFA_set_loc:
 		machine->location = unwind_bytes_pointer(program, common->pointer_encoding, 0);
 		break;
-	case 0x02: // advance_loc1, 2, 4
-	case 0x03:
-	case 0x04:
-		machine->location += unwind_bytes_fixed(program, 1u << (operation - 2)) * common->code_factor;
+	case DW_CFA_advance_loc1:
+	case DW_CFA_advance_loc2:
+	case DW_CFA_advance_loc4:
+		machine->location += unwind_bytes_fixed(program, 1u << (operation - DW_CFA_advance_loc1)) * common->code_factor;
 		break;
-	case 0x05: // offset_extended
+	case DW_CFA_offset_extended:
 		number = unwind_bytes_uleb128(program);
 		row_save(row, number, PLACE_CFA, factored(unwind_bytes_uleb128(program), common));
 		break;
-	case 0x06: // restore_extended
+	case DW_CFA_restore_extended:
 		row_restore(row, unwind_bytes_uleb128(program), &machine->initial);
 		break;
-	case 0x07: // undefined
+	case DW_CFA_undefined:
 		row_save(row, unwind_bytes_uleb128(program), PLACE_UNDEFINED, 0);
 		break;
-	case 0x08: // same_value
+	case DW_CFA_same_value:
 		row_save(row, unwind_bytes_uleb128(program), PLACE_SAME, 0);
 		break;
-	case 0x09: // register
-	case 0x14: // val_offset
+	case DW_CFA_register:
+	case DW_CFA_val_offset:
 		number = unwind_bytes_uleb128(program);
 		(void)unwind_bytes_uleb128(program);
 		row_save(row, number, PLACE_OTHER, 0);
 		break;
-	case 0x15: // val_offset_sf
+	case DW_CFA_val_offset_sf:
 		number = unwind_bytes_uleb128(program);
 		(void)unwind_bytes_sleb128(program);
 		row_save(row, number, PLACE_OTHER, 0);
 		break;
-	case 0x0a: // remember_state
+	case DW_CFA_remember_state:
 		if (machine->remembered_count == REMEMBERED_MAX)
 			return false;
 		machine->remembered[machine->remembered_count++] = *row;
 		break;
-	case 0x0b: // restore_state
+	case DW_CFA_restore_state:
 		if (machine->remembered_count == 0)
 			return false;
 		*row = machine->remembered[--machine->remembered_count];
 		break;
-	case 0x0c: // def_cfa
+	case DW_CFA_def_cfa:
 		row->cfa = CFA_REGISTER;
 		row->cfa_register = unwind_bytes_uleb128(program);
 		row->cfa_offset = (int64_t)unwind_bytes_uleb128(program);
 		break;
-	case 0x12: // def_cfa_sf
+	case DW_CFA_def_cfa_sf:
 		row->cfa = CFA_REGISTER;
 		row->cfa_register = unwind_bytes_uleb128(program);
 		row->cfa_offset = factored((uint64_t)unwind_bytes_sleb128(program), common);
 		break;
-	case 0x0d: // def_cfa_register; after an expression it has no meaning
+	case DW_CFA_def_cfa_register: // after an expression it has no meaning
 		row->cfa_register = unwind_bytes_uleb128(program);
 		break;
-	case 0x0e: // def_cfa_offset
+	case DW_CFA_def_cfa_offset:
 		row->cfa_offset = (int64_t)unwind_bytes_uleb128(program);
 		break;
-	case 0x13: // def_cfa_offset_sf
+	case DW_CFA_def_cfa_offset_sf:
 		row->cfa_offset = factored((uint64_t)unwind_bytes_sleb128(program), common);
 		break;
-	case 0x0f: // def_cfa_expression
+	case DW_CFA_def_cfa_expression:
 		row_cfa_expression(row, program, machine->pc);
 		break;
-	case 0x10: { // expression
+	case DW_CFA_expression: {
 		number = unwind_bytes_uleb128(program);
 		struct place place = place_expression(program);
 
 		row_save(row, number, place.kind, place.offset);
 		break;
 	}
-	case 0x11: // offset_extended_sf
+	case DW_CFA_offset_extended_sf:
 		number = unwind_bytes_uleb128(program);
 		row_save(row, number, PLACE_CFA, factored((uint64_t)unwind_bytes_sleb128(program), common));
 		break;
-	case 0x16: // val_expression
+	case DW_CFA_val_expression:
 		number = unwind_bytes_uleb128(program);
 		unwind_bytes_skip(program, unwind_bytes_uleb128(program));
 		row_save(row, number, PLACE_OTHER, 0);
 		break;
-	case 0x2e: // GNU_args_size: matters to landing pads only
+	case DW_CFA_GNU_args_size: // matters to landing pads only
 		(void)unwind_bytes_uleb128(program);
 		break;
-	case 0x2f: // GNU_negative_offset_extended
+	case DW_CFA_GNU_negative_offset_extended:
 		number = unwind_bytes_uleb128(program);
 		row_save(row, number, PLACE_CFA, -factored(unwind_bytes_uleb128(program), common));
 		break;
@@ -250,16 +253,16 @@ machine_run(struct machine *machine, struct unwind_bytes program, uint64_t looku
 	while (program.at < program.end) {
 		struct row before = machine->row;
 		uint8_t operation = unwind_bytes_u8(&program);
-		uint8_t low = operation & 0x3f;
+		uint8_t low = operation & OPERAND_BITS;
 
-		switch (operation >> 6) {
-		case 1: // advance_loc
+		switch (operation & ~OPERAND_BITS) {
+		case DW_CFA_advance_loc:
 			machine->location += low * machine->common->code_factor;
 			break;
-		case 2: // offset
+		case DW_CFA_offset:
 			row_save(&machine->row, low, PLACE_CFA, factored(unwind_bytes_uleb128(&program), machine->common));
 			break;
-		case 3: // restore
+		case DW_CFA_restore:
 			row_restore(&machine->row, low, &machine->initial);
 			break;
 		default:

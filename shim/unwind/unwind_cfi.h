@@ -1,7 +1,7 @@
 /*
  * unwind_cfi.h - what do the unwind tables of an object say about one code address?
  *
- * Context     once per address and module generation.
+ * Context     once per address and module version.
  * Safe from   any hook: no state, no allocation, about 2 KiB of stack. Reads nothing but the tables.
  * When failing  damaged tables give UNWIND_NONE: the walk ends there.
  */

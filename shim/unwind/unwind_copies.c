@@ -14,7 +14,7 @@
 /*
  * relaxed, all of it: whoever sees a shift reads a mapping that was there before and is never taken away.
  *   T1  a place belongs to the first who writes its header_addr, and to that address for good
- *   T2  shift 0 = it cannot be used, or not yet. Of another generation than `checked` it is used only after what is mapped there was
+ *   T2  shift 0 = it cannot be used, or not yet. Of another version than `checked` it is used only after what is mapped there was
  *       held against it: another object may have come to the same address, of another file of the same name
  *   T3  a file is used only while the kernel says that the mapped one has not been deleted or replaced
  */
@@ -22,7 +22,7 @@ struct copy {
 	_Atomic uint64_t header_addr; // 0 = free
 	_Atomic uint64_t shift;
 	_Atomic uint64_t bytes;   // from the page of header_addr to the end of its segment
-	_Atomic uint64_t checked; // generation + 1
+	_Atomic uint64_t checked; // version + 1
 	_Atomic uint64_t file;    // which it was: identity_of()
 };
 static struct copy copies[COPIES_MAX];
@@ -149,7 +149,7 @@ is_file_gone(uint64_t addr)
 }
 
 static void
-make(struct copy *copy, const struct loaded_object *object, uint64_t header_addr, uint64_t generation)
+make(struct copy *copy, const struct loaded_object *object, uint64_t header_addr, uint64_t version)
 {
 	uint64_t offset = 0;
 	uint64_t bytes = file_part(object, header_addr, &offset);
@@ -174,7 +174,7 @@ make(struct copy *copy, const struct loaded_object *object, uint64_t header_addr
 		store(&copy->bytes, bytes);
 		store(&copy->file, identity_of(&file));
 		if (is_same(header_addr, shift, bytes)) {
-			store(&copy->checked, generation + 1);
+			store(&copy->checked, version + 1);
 			store(&copy->shift, shift);
 		}
 	}
@@ -183,14 +183,14 @@ make(struct copy *copy, const struct loaded_object *object, uint64_t header_addr
 
 /* T1. NULL: none is free. */
 static struct copy *
-copy_of(const struct loaded_object *object, uint64_t header_addr, uint64_t generation)
+copy_of(const struct loaded_object *object, uint64_t header_addr, uint64_t version)
 {
 	for (unsigned i = 0; i < COPIES_MAX; i++) {
 		uint64_t owner = load(&copies[i].header_addr);
 
 		if (owner == 0 && atomic_compare_exchange_strong_explicit(&copies[i].header_addr, &owner, header_addr,
 		                                                          memory_order_relaxed, memory_order_relaxed))
-			make(&copies[i], object, header_addr, generation);
+			make(&copies[i], object, header_addr, version);
 		else if (owner != header_addr)
 			continue;
 		return &copies[i];
@@ -199,7 +199,7 @@ copy_of(const struct loaded_object *object, uint64_t header_addr, uint64_t gener
 }
 
 uint64_t
-unwind_copies_find(const struct loaded_object *object, uint64_t frames_addr, uint64_t generation,
+unwind_copies_find(const struct loaded_object *object, uint64_t frames_addr, uint64_t version,
                    struct unwind_tables *tables)
 {
 	uint64_t header_addr = tables->header_addr;
@@ -208,18 +208,18 @@ unwind_copies_find(const struct loaded_object *object, uint64_t frames_addr, uin
 
 	if (frames_addr >= header_addr && frames_addr < tables->header_end_addr &&
 	    tables->header_end_addr - header_addr >= unwind_copies_least_bytes)
-		copy = copy_of(object, header_addr, generation);
+		copy = copy_of(object, header_addr, version);
 	shift = copy != NULL ? load(&copy->shift) : 0;
 	bytes = shift != 0 ? load(&copy->bytes) : 0;
 	if (frames_addr - page_of(header_addr) >= bytes)
 		return 0;
-	if (load(&copy->checked) != generation + 1) { // T2
+	if (load(&copy->checked) != version + 1) { // T2
 		if (file_part(object, header_addr, &offset) != bytes || !is_same(header_addr, shift, bytes) ||
 		    !is_same_file(copy, object)) {
 			store(&copy->shift, 0);
 			return 0;
 		}
-		store(&copy->checked, generation + 1);
+		store(&copy->checked, version + 1);
 	}
 	tables->header_addr += shift;
 	tables->low_addr = tables->header_addr;

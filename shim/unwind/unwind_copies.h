@@ -18,9 +18,9 @@
 
 /*
  * Changes *tables to those of the same object in the second mapping: all addresses in them are so much more than those of the code. 0:
- * they are to be read where they are. generation: of the unwind rules, all of it.
+ * they are to be read where they are. version: of the unwind rules, all of it.
  */
-uint64_t unwind_copies_find(const struct loaded_object *object, uint64_t frames_addr, uint64_t generation,
+uint64_t unwind_copies_find(const struct loaded_object *object, uint64_t frames_addr, uint64_t version,
                             struct unwind_tables *tables);
 
 extern uint64_t unwind_copies_least_bytes; // of tables; a mebibyte, fewer in tests: a page

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "unwind/native_stack.h"
+#include "unwind/native_frames.h"
 
 /* This thread is inside the library's first use, which asks for a pipe. */
 extern __thread bool unwind_libunwind_needs_no_pipe __attribute__((tls_model("initial-exec"), visibility("hidden")));

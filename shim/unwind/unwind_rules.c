@@ -27,9 +27,9 @@ struct unwind_rules unwind_rules;
 static _Atomic bool has_strangers;
 
 static uint64_t
-pack(struct unwind_rule rule, uint64_t generation)
+pack(struct unwind_rule rule, uint64_t version)
 {
-	return (generation & UNWIND_GENERATION_MASK) | (uint64_t)rule.kind << 16 |
+	return (version & UNWIND_VERSION_MASK) | (uint64_t)rule.kind << 16 |
 	       (rule.is_cfa_from_rbp ? UNWIND_WORD_CFA_FROM_RBP : 0) | (rule.is_rbp_saved ? UNWIND_WORD_RBP_SAVED : 0) |
 	       ((uint64_t)rule.rbp_offset & 0x7fff) << 21 | (uint64_t)rule.cfa_offset << 36;
 }
@@ -62,9 +62,9 @@ find_tables(const struct loaded_object *object, struct unwind_tables *tables, ui
 	if (frames_addr == 0 || !loaded_object_readable(object, frames_addr, &tables->low_addr, &tables->high_addr))
 		return false;
 	/* relaxed: code that is on a stack is not unloaded. */
-	uint64_t generation = atomic_load_explicit(&unwind_rules.generation, memory_order_relaxed);
+	uint64_t version = atomic_load_explicit(&unwind_rules.version, memory_order_relaxed);
 
-	*shift = unwind_copies_find(object, frames_addr, generation, tables);
+	*shift = unwind_copies_find(object, frames_addr, version, tables);
 	return true;
 }
 
@@ -97,7 +97,7 @@ compute_rule(uint64_t pc_word)
 
 /* U4. Not part of its callers: it needs stack. */
 static __attribute__((noinline)) uint64_t
-compute_function(uint64_t pc, uint64_t generation)
+compute_function(uint64_t pc, uint64_t version)
 {
 	struct loaded_object object;
 	struct unwind_tables tables;
@@ -110,14 +110,14 @@ compute_function(uint64_t pc, uint64_t generation)
 	if (loaded_object_find(pc - 1, &object) && find_tables(&object, &tables, &shift) &&
 	    unwind_tables_find(&tables, pc - 1 + shift, &common, &begin, &program))
 		behind = pc + shift - begin;
-	return behind << 19 | (uint64_t)UNWIND_NORMAL << 16 | (generation & UNWIND_GENERATION_MASK);
+	return behind << 19 | (uint64_t)UNWIND_NORMAL << 16 | (version & UNWIND_VERSION_MASK);
 }
 
 static uint64_t
-compute(uint64_t pc_word, uint64_t generation)
+compute(uint64_t pc_word, uint64_t version)
 {
-	return pc_word & UNWIND_FUNCTION_BIT ? compute_function(pc_word & KMEM_FRAME_PC_MASK, generation)
-	                                     : pack(compute_rule(pc_word), generation);
+	return pc_word & UNWIND_FUNCTION_BIT ? compute_function(pc_word & KMEM_FRAME_PC_MASK, version)
+	                                     : pack(compute_rule(pc_word), version);
 }
 
 static struct unwind_entry *
@@ -155,26 +155,26 @@ entry_of(uint64_t pc_word)
 }
 
 uint64_t
-unwind_rules_find(uint64_t pc_word, uint64_t generation)
+unwind_rules_find(uint64_t pc_word, uint64_t version)
 {
 	struct unwind_entry *entry = unwind_rules.entries != NULL && pc_word != 0 ? entry_of(pc_word) : NULL;
 
 	if (entry == NULL)
-		return compute(pc_word, generation);
+		return compute(pc_word, version);
 
 	uint64_t word = atomic_load_explicit(&entry->rule, memory_order_relaxed);
 
-	if ((word & UNWIND_GENERATION_MASK) == generation && unwind_word_kind(word) != UNWIND_UNKNOWN)
+	if ((word & UNWIND_VERSION_MASK) == version && unwind_word_kind(word) != UNWIND_UNKNOWN)
 		return word;
-	word = compute(pc_word, generation);
+	word = compute(pc_word, version);
 	atomic_store_explicit(&entry->rule, word, memory_order_relaxed);
 	return word;
 }
 
 uint64_t
-unwind_rules_function(uint64_t pc, uint64_t generation)
+unwind_rules_function(uint64_t pc, uint64_t version)
 {
-	uint64_t behind = unwind_rules_get(pc | UNWIND_FUNCTION_BIT, generation) >> 19;
+	uint64_t behind = unwind_rules_get(pc | UNWIND_FUNCTION_BIT, version) >> 19;
 
 	return behind != UINT64_MAX >> 19 ? pc - behind : 0;
 }
@@ -228,13 +228,13 @@ void
 unwind_rules_void(void)
 {
 	/* relaxed: rules are not published through it, see struct unwind_entry */
-	uint64_t before = atomic_fetch_add_explicit(&unwind_rules.generation, 1, memory_order_relaxed);
+	uint64_t before = atomic_fetch_add_explicit(&unwind_rules.version, 1, memory_order_relaxed);
 
 	/*
 	 * The 16 bits begin again: rules of the last round must not come back to life (U3). Half a round before their number does they are
 	 * gone, so also those that a walk stores, which began before the table was emptied.
 	 */
-	if (((before + 1) & UNWIND_GENERATION_MASK >> 1) == 0 && unwind_rules.entries != NULL) {
+	if (((before + 1) & UNWIND_VERSION_MASK >> 1) == 0 && unwind_rules.entries != NULL) {
 		for (uint64_t i = 0; i <= unwind_rules.mask + UNWIND_NEAR_ENTRIES; i++) {
 			struct unwind_entry *entry = &unwind_rules.entries[i];
 

@@ -2,7 +2,7 @@
  * unwind_rules.h - how does a walk get from this code address to the caller? Remembered for the process.
  *
  * One lock-free table of 16 bytes per code address, shared by all threads. A rule is computed once per
- * address and module generation (unwind_cfi.h), negative results included.
+ * address and module version (unwind_cfi.h), negative results included.
  *
  * Context     inside the reentry guard.
  * Safe from   any hook on any thread, any signal handler.
@@ -10,8 +10,8 @@
  *
  * Invariants, tested by number in tests/unit/shim/unwind/test_unwind_rules.c:
  *   U1  pc == 0 means the entry is free. It is set once and never changes.
- *   U2  rule is one whole word: 0 (not computed yet) or a rule with the generation it is for.
- *   U3  a rule of another generation than the current one is never used.
+ *   U2  rule is one whole word: 0 (not computed yet) or a rule with the version it is for.
+ *   U3  a rule of another version than the current one is never used.
  *   U4  an entry whose pc has UNWIND_FUNCTION_BIT says where the function of that address begins, not its rule.
  */
 #ifndef UNWIND_RULES_H
@@ -26,7 +26,7 @@
 #include "unwind/unwind_cfi.h"
 
 /*
- * relaxed, both fields, always: a rule is a pure function of (pc, generation) and travels in one word,
+ * relaxed, both fields, always: a rule is a pure function of (pc, version) and travels in one word,
  * so whoever sees it needs to see nothing else.
  */
 struct unwind_entry {
@@ -37,20 +37,20 @@ static_assert(sizeof(struct unwind_entry) == 16, "four per cache line");
 
 /*
  * A packed rule:
- *   bits 0 to 15   generation
+ *   bits 0 to 15   version
  *   bits 16 to 18  enum unwind_kind
  *   bit 19         is_cfa_from_rbp
  *   bit 20         is_rbp_saved
  *   bits 21 to 35  rbp_offset, signed
  *   bits 36 to 63  cfa_offset, signed
  */
-#define UNWIND_GENERATION_MASK UINT64_C(0xffff)
+#define UNWIND_VERSION_MASK UINT64_C(0xffff)
 #define UNWIND_WORD_CFA_FROM_RBP (UINT64_C(1) << 19)
 #define UNWIND_WORD_RBP_SAVED (UINT64_C(1) << 20)
 
 /*
  * The word of U4:
- *   bits 0 to 15   generation
+ *   bits 0 to 15   version
  *   bits 16 to 18  UNWIND_NORMAL
  *   bits 19 to 63  how far the address is behind the beginning; all ones = in no known function
  */
@@ -64,8 +64,8 @@ struct unwind_rules {
 	struct unwind_entry *entries; // NULL = no table
 	// of where a search begins; a power of two less one. UNWIND_NEAR_ENTRIES follow the last
 	uint64_t mask;
-	uint64_t coroutine_end_pc;   // what libc's makecontext() makes its functions return to
-	_Atomic uint64_t generation; // only the low 16 bits reach the rules
+	uint64_t coroutine_end_pc; // what libc's makecontext() makes its functions return to
+	_Atomic uint64_t version;  // only the low 16 bits reach the rules
 };
 extern struct unwind_rules unwind_rules __attribute__((visibility("hidden")));
 
@@ -101,15 +101,15 @@ static inline uint64_t
 unwind_rules_version(void)
 {
 	/* relaxed: see struct unwind_entry; unwind_rules_void() tells what a late reader can see */
-	return atomic_load_explicit(&unwind_rules.generation, memory_order_relaxed) & UNWIND_GENERATION_MASK;
+	return atomic_load_explicit(&unwind_rules.version, memory_order_relaxed) & UNWIND_VERSION_MASK;
 }
 
 /* The rest of unwind_rules_get(): far entries, and computing. */
-uint64_t unwind_rules_find(uint64_t pc_word, uint64_t generation);
+uint64_t unwind_rules_find(uint64_t pc_word, uint64_t version);
 
 /* The packed rule for a frame word; its kind is never UNWIND_UNKNOWN. */
 static inline uint64_t
-unwind_rules_get(uint64_t pc_word, uint64_t generation)
+unwind_rules_get(uint64_t pc_word, uint64_t version)
 {
 	struct unwind_entry *entries = unwind_rules.entries;
 
@@ -127,19 +127,19 @@ unwind_rules_get(uint64_t pc_word, uint64_t generation)
 
 			uint64_t word = atomic_load_explicit(&entry->rule, memory_order_relaxed);
 
-			if ((word & UNWIND_GENERATION_MASK) == generation && unwind_word_kind(word) != UNWIND_UNKNOWN)
+			if ((word & UNWIND_VERSION_MASK) == version && unwind_word_kind(word) != UNWIND_UNKNOWN)
 				return word;
 			break;
 		}
 	}
-	return unwind_rules_find(pc_word, generation);
+	return unwind_rules_find(pc_word, version);
 }
 
 /*
  * Where the function of a return address begins, as the unwind tables know functions (a part that the compiler moved away is one of its
  * own); 0 = not known.
  */
-uint64_t unwind_rules_function(uint64_t pc, uint64_t generation);
+uint64_t unwind_rules_function(uint64_t pc, uint64_t version);
 
 /* Makes room, before the first walk; without memory there is no table. */
 void unwind_rules_start(void);

@@ -124,7 +124,7 @@ def test_the_device_as_it_was_when_it_refused(ending, status, run, tmp_path):
     if ending == "go on":
         assert document["verdict"]["cause"] == "exited"
         assert "refused" not in document["verdict"]["text"]
-        assert not document["totals"]["cuda:0"]["is_at_refusal"]
+        assert not document["totals"]["cuda:0"]["is_at_failed_request"]
         assert document["totals"]["cuda:0/tensors"]["live_bytes"] == 20 * 40960
         return
     for command in ("peak", "leaks"):
@@ -135,7 +135,7 @@ def test_the_device_as_it_was_when_it_refused(ending, status, run, tmp_path):
     assert "40.0 KiB each time it runs" in document["verdict"]["text"]
     assert "loss.item()" in document["verdict"]["next"]
     assert document["totals"]["cuda:0"]["live_bytes"] == then["device"]
-    assert document["totals"]["cuda:0"]["is_at_refusal"] == (ending == "exit")
+    assert document["totals"]["cuda:0"]["is_at_failed_request"] == (ending == "exit")
 
 
 def test_a_request_that_is_met_later_ended_nothing(run, tmp_path):
@@ -153,7 +153,7 @@ sys.exit("something else")
     assert [request["state"] for request in document["failed_requests"]] == ["recovered", "recovered"]
     assert document["failed_requests"][0]["held"]["live_bytes"] == 40 * MIB
     assert document["verdict"]["cause"] == "failed"
-    assert "of its requests for memory 2 were refused before, and met later or done without" in document["verdict"]["text"]
+    assert "2 allocations had failed earlier, but the program recovered" in document["verdict"]["text"]
     text = harness.run([harness.KMEMSHIM, "report", tmp_path / "out"]).stdout
     assert "30.0 MiB  cuda:0    recovered" in text and "2 times" in text
 
@@ -355,9 +355,9 @@ kept = [Tensor(torch.c10_cuda_allocate(1 << 20, DEVICES - 1)) for _ in range(80)
     own = 44 if devices == 1 else 64  # of the process that was refused
     assert live == ({"cuda:0/tensors": 64} if devices == 1 else {"cuda:0/tensors": 20, "cuda:1/tensors": 64})
     assert document["failed_requests"][-1]["held"]["tensor_bytes"] == own * MIB
-    assert all(total["together_live_bytes"] <= total["live_bytes"] for total in document["totals"].values())
+    assert all(total["concurrent_live_bytes"] <= total["live_bytes"] for total in document["totals"].values())
     text = document["verdict"]["text"]
-    assert f"Its processes, summed, held 64.0 MiB of {last} (the one that was refused {own}.0 MiB then), tensors 64.0 MiB" in text
+    assert f"Its processes, summed, held 64.0 MiB of {last} (the one that was refused {own}.0 MiB then), 64.0 MiB of it tensors" in text
     page = harness.run([harness.KMEMSHIM, "report", tmp_path / "out"]).stdout
     assert "Held on devices at the peak, summed over 2 processes" in page
     other = harness.report("why", tmp_path / "out", "--domain", "cuda:0")["verdict"]["text"]

@@ -143,7 +143,7 @@ def test_a_child_that_gave_up_its_rights_says_that_it_is_not_recorded(command, l
     done = harness.record(command, tmp_path / "out")
 
     assert done.returncode == 3, done.stderr
-    assert done.stderr.count("may not write a capture") == done.stderr.count("\n") == lines, done.stderr
+    assert done.stderr.count("cannot write a capture") == done.stderr.count("\n") == lines, done.stderr
 
 
 def test_a_folder_that_nobody_can_write_is_said_once(tmp_path):
@@ -229,7 +229,7 @@ def test_a_salvaged_capture_is_not_fine(capture):
     verdict = harness.report("why", capture, "--salvage")["verdict"]
 
     assert "The capture is damaged" in verdict["text"]
-    assert "nothing needs doing" not in verdict["next"]
+    assert "no action is needed" not in verdict["next"]
     named = re.search("`kmemshim (report .*?)`", verdict["next"]).group(1)
     assert harness.kmemshim(*named.split()).returncode == 0, named
 
@@ -319,7 +319,7 @@ def test_children_that_a_disk_has_no_room_for_are_told(programs, tmp_path):
         pytest.skip("needs the right to mount")
     try:
         done = harness.record([program], disk)
-        told = [line for line in done.stderr.splitlines() if "(ENOSPC): it and its children are not recorded" in line]
+        told = [line for line in done.stderr.splitlines() if "(ENOSPC); it and its children are not recorded" in line]
 
         assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout)
         assert len(list(disk.glob("*.kmem"))) == 1 and len(told) == 3, done.stderr

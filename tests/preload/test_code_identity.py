@@ -59,4 +59,4 @@ def test_ever_more_functions_need_bounded_room_and_the_loss_is_told(out):
     document = report("sites", out, "--domain", "heap", "--top", "20")
     assert document["losses"]["lost_python_text"] > 50000
     assert document["totals"]["heap"]["allocated_count"] >= 200000
-    assert "times that a Python function on a stack had no room" in unwrapped(kmemshim("report", out).stdout)
+    assert "times there was no room for the name or lines of a Python function" in unwrapped(kmemshim("report", out).stdout)

@@ -150,7 +150,7 @@ def test_a_script_that_is_not_there(words, is_missing, tmp_path):
 def test_settings_that_are_misspelt(tmp_path):
     names = ["KMEMSHIN_OUT", "KMEM_SHIM_LOG", "kmemshim_out"]
     env = harness.plain_env(KMEMSHIM_OTU="x", **{name: "x" for name in names})
-    assert_problem("KMEMSHIM_OTU is no setting", "/bin/ls", cwd=tmp_path, env=env)
+    assert_problem("unknown setting KMEMSHIM_OTU", "/bin/ls", cwd=tmp_path, env=env)
     notes = [one["what"].split()[0] for one in findings("/bin/ls", status=PROBLEM, cwd=tmp_path, env=env)
              if (one["level"], one["where"]) == ("note", "environment")]
     assert sorted(notes) == sorted(names)

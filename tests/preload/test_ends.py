@@ -79,7 +79,7 @@ def test_what_the_end_releases_was_held(scene, program, out):
     assert kind == ("leak" if held else "none")
     if released and status == 0:
         verdict = harness.unwrapped(harness.kmemshim("why", out).stdout)
-        assert "nothing needs doing" not in verdict and "When it began to exit" in verdict, verdict
+        assert "no action is needed" not in verdict and "When it began to exit" in verdict, verdict
         assert re.search(r"Exit handlers or destructors released 7\.8 MiB of it", verdict), verdict
 
 

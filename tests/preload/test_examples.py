@@ -50,7 +50,7 @@ def test_of_several_sessions_the_newest_is_read_and_the_others_are_told(programs
     told = harness.kmemshim("report", out)
     one = harness.kmemshim("report", next(out.glob("*.kmem")))
 
-    assert told.stderr == f"kmemshim: {out}: holds 2 sessions, this is the newest: name a file for another one\n"
+    assert told.stderr == f"kmemshim: {out}: has 2 sessions, this is the newest: give a file to see another one\n"
     assert (told.returncode, one.returncode, one.stderr) == (0, 0, "")
 
 

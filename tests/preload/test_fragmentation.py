@@ -102,8 +102,9 @@ def test_a_kill_at_the_limit_while_the_holes_stay(fragmented, out, tmp_path):
     assert verdict["cause"] == "container-limit", verdict["text"]
     _, found = check(out, tmp_path / "truth", process)
     assert abs(found["resident_bytes"] - (LIMIT_MIB << 20)) < (LIMIT_MIB << 20) / 5, found
-    blamed = verdict["text"].split(" was reached")[1]
-    assert 0 < blamed.index("freed memory that malloc keeps") < blamed.index("(fragmentation)") < blamed.index("refill"), verdict["text"]
+    found = [finding["kind"] for finding in verdict["findings"]]
+    assert found.index("freed-not-returned") < found.index("parts-in-memory") < found.index("line"), verdict
+    assert "refill" in verdict["findings"][found.index("line")]["where"], verdict
     assert "malloc_trim(0)" in verdict["next"], verdict["next"]
     assert first_row(out)["where"]["function"].startswith("refill")
 

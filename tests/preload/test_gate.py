@@ -169,7 +169,7 @@ def test_an_older_run_in_the_folder_hides_no_leak_and_is_told(measure, base, pro
     both = harness.kmemshim("check", folder, "--baseline", base, "--runs", "all")
 
     assert quiet.stderr == "" and quiet.returncode == OK
-    assert told.returncode == REGRESSION and "holds 2 sessions; the newest is taken" in told.stderr
+    assert told.returncode == REGRESSION and "has 2 sessions; the newest is used" in told.stderr
     assert both.returncode == OK and "each of them a run" in both.stderr
 
 
@@ -394,7 +394,7 @@ def test_a_run_without_room_for_its_blocks_is_no_measurement(limited, out, tmp_p
     done = harness.kmemshim("baseline", out, "-o", file)
 
     assert "There was no room to record allocations of" in harness.unwrapped(text)
-    assert done.returncode == UNUSABLE and len(done.stderr.splitlines()) == 1 and "no room" in done.stderr
+    assert done.returncode == UNUSABLE and len(done.stderr.splitlines()) == 1 and "for lack of room" in done.stderr
     assert not file.exists()
     assert harness.kmemshim("baseline", out, "-o", file, "--salvage").returncode == OK
 
@@ -418,7 +418,7 @@ def test_lines_without_room_are_neither_a_baseline_nor_a_regression_unsaid(want,
     finally:
         harness.run(["umount", disk])
     for done in (check, baseline, salvaged):
-        assert "MiB of what was held is booked at callers or at an unknown place" in done.stderr, done.stderr
+        assert "MiB is counted at callers or at an unknown place" in done.stderr, done.stderr
     assert (check.returncode, baseline.returncode, salvaged.returncode) == ((UNUSABLE, UNUSABLE, OK) if want == "disk" else (OK, OK, OK)), check
     assert "record it again with more room for stacks" in verdict
     if want == "budget":

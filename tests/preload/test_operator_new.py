@@ -11,7 +11,7 @@ import harness
 from test_foreign import ALLOCATORS, ANY_TLS, MALLOC_HIDDEN, hides, installed, link_to, same_with_us
 
 NEWS = harness.HERE / "news.cc"
-FORMS = {name: int(size) for name, size in re.findall(r"^\s+ROW\((\w+), (\d+), ", NEWS.read_text(), re.M)}
+FORMS = {name: int(size) for name, size in re.findall(r"^\s+ROW\((\w+),[\s\\]*(\d+), ", NEWS.read_text(), re.M)}
 BLOCKS = 500
 
 

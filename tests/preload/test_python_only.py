@@ -75,7 +75,7 @@ def test_a_large_request_shows_its_way(sites_of):
     assert sites_of("give_back", 2, LIMIT).keys() == {"one_way", "other_way"}
 
 
-@pytest.mark.parametrize("native", ["cut", "full"])
+@pytest.mark.parametrize("native", ["to-python", "all"])
 def test_a_setting_keeps_all_ways_apart(native, sites_of):
     assert sites_of("keep", 10, KIB, KMEMSHIM_NATIVE=native).keys() == {"one_way", "other_way"}
 

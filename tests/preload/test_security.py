@@ -157,7 +157,7 @@ def test_nothing_is_written_into_a_folder_that_another_user_put_there(kind, prog
     assert launched.returncode == USAGE and launched.stderr.count("\n") == 1 and "belongs to user nobody" in launched.stderr
     assert asked.returncode == 1 and "belongs to user nobody" in asked.stdout
     assert preloaded.returncode == 3
-    assert preloaded.stderr.count("\n") == 1 and f"belongs to user {NOBODY}: nothing is recorded" in preloaded.stderr
+    assert preloaded.stderr.count("\n") == 1 and f"belongs to user {NOBODY}; nothing is recorded" in preloaded.stderr
     assert not list(there.iterdir()) and not list((here / "kmemshim.out").iterdir())
 
 

@@ -142,7 +142,7 @@ def test_the_state_before_the_teardown_is_kept(pool, out_of, version):
     for name in ("pool", "thread", "callback", "exit"):
         assert sum(site["live_count"] for site in of_size(sites, name)) == count_of(of_size(sites, name)), name
     assert not [site for site in sites if 0 <= site["allocated_bytes"] - SIZE["teardown"] < 90]
-    assert document["is_finalizing"]
+    assert document["is_at_python_shutdown"]
 
 
 @pytest.mark.parametrize("version", ["3.8", "3.12"])
@@ -174,7 +174,7 @@ def run_embedded(embedded, out, what, *arguments, **settings):
     killed = what in ("goes_on", "pool", "closes")
     assert done.returncode == (-signal.SIGKILL if killed else 0), done.stdout + done.stderr
     document = report_of(out)
-    assert document["is_finalizing"] == (what == "ends")
+    assert document["is_at_python_shutdown"] == (what == "ends")
     return [site for site in document["sites"] if site["domain"] == "heap"]
 
 

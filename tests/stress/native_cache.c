@@ -1,7 +1,7 @@
 /*
  * native_cache.c - threads walk with a cache each while libraries are unloaded.
  *
- * No acquire and no release: a cache belongs to its thread, and the generation of the rules is one relaxed word (see
+ * No acquire and no release: a cache belongs to its thread, and the version of the rules is one relaxed word (see
  * unwind_rules.h). What the thread sanitizer must find here is nothing. Each walk is made without the cache too, and
  * both must agree.
  *

@@ -33,7 +33,7 @@ work(unsigned thread, uint64_t *random)
 			uint32_t epoch = peak_gain(&domain, NULL, bytes);
 
 			stress_yield(random); // late arrivals
-			peak_apply(&sites[site], (int64_t)bytes, epoch);
+			peak_apply_shared(&sites[site], (int64_t)bytes, epoch);
 			held[count].site = site;
 			held[count++].bytes = bytes;
 		} else {
@@ -41,7 +41,7 @@ work(unsigned thread, uint64_t *random)
 			uint32_t epoch = peak_release(&domain, NULL, held[which].bytes);
 
 			stress_yield(random);
-			peak_apply(&sites[held[which].site], -(int64_t)held[which].bytes, epoch);
+			peak_apply_shared(&sites[held[which].site], -(int64_t)held[which].bytes, epoch);
 			held[which] = held[--count];
 		}
 	}

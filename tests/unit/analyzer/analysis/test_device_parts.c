@@ -140,7 +140,7 @@ each_signature_has_a_sentence_and_one_thing_to_do(void **state)
 		  "loss.item()" },
 		{ "libc10_cuda.so", 500, 500, 1000, 300, 24, 1024, 0,
 		  "PyTorch's cache held another 500 MiB there, more than was asked for", "expandable_segments" },
-		{ "libc10_cuda.so", 950, 500, 1000, 300, 24, 1024, 0, "tensors 950 MiB", "--domain cuda:0`" },
+		{ "libc10_cuda.so", 950, 500, 1000, 300, 24, 1024, 0, "950 MiB of it tensors", "--domain cuda:0`" },
 		{ "libc10_cuda.so", 950, 2, 1000, 300, 24, 1024, 0, "Those are 2 blocks, 93 % of the device, as when",
 		  "--gpu-memory-utilization" },
 		{ "xla_extension.so", 0, 1, 1000, 300, 0, 0, 0,

@@ -226,7 +226,7 @@ a_request_that_was_perhaps_caught_is_no_certain_cause(void **state)
 		  " was refused (likely: nothing shows that it went on from there). That is more than the machine" },
 		{ 1, 3 * MIB, 1, "likely", "No more than 40.0 MiB was live then." },
 		{ 1, 38 * MIB, 1, "possible",
-		  " was refused. Whether it ended of that is not known (possible: the same thread was given 38.0 MiB after it)." },
+		  " was refused. It is not known whether it ended because of that (possible: the same thread was given 38.0 MiB after it)." },
 		{ 2, 46 * MIB, 1, "possible",
 		  "given 46.0 MiB after it, and an error that nothing catches ends Python with status 1). That is more than "
 		  "the machine has (16.0 GiB). The peak of its heap" },

@@ -96,7 +96,7 @@ a_librarys_own_allocator_is_named_as_an_estimate(void **state)
 	site->library = "polars";
 	text = written(&hand.model, &rank_leaks, &options, written_lines);
 	assert_non_null(strstr(
-		text, "train.py:18 epoch\n                    in the own allocator of polars, which grew here (estimated)\n"));
+		text, "train.py:18 epoch\n                    in the allocator of polars, which grew here (estimated)\n"));
 	free(text);
 	text = written(&hand.model, &rank_leaks, &options, render_json);
 	assert_non_null(strstr(text, "\"library\": \"polars\""));

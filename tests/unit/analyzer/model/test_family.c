@@ -310,9 +310,9 @@ a_child_that_the_kernel_killed_is_no_good_end(void **state)
 		assert_ptr_equal(verdict.lost_child, &model->processes[1]);
 		assert_non_null(strstr(verdict.text, "held 50.0 MiB and had copied at least 40.0 MiB of its parent's."));
 		if (!cases[i].has_ended_well)
-			assert_non_null(strstr(verdict.text,
-			                       "killed 1 process of its container for lack of memory (likely: the cgroup's "
-			                       "oom_kill counter rose from 3 to 4), and its child process "));
+			assert_non_null(strstr(
+				verdict.text, "killed 1 process of its container for lack of memory meanwhile (likely: the cgroup's "
+							  "oom_kill counter rose from 3 to 4). Its child process "));
 		model_free(model);
 	}
 }
@@ -349,9 +349,9 @@ a_program_that_was_stopped_tells_of_its_killed_child(void **state)
 		assert_false(verdict.has_ended_well);
 		if (strcmp(cases[i].cause, "child-killed") == 0) {
 			assert_int_equal(strstr(verdict.text, " was ended by signal ") != NULL, cases[i].signal != 0);
-			assert_non_null(strstr(verdict.text,
-			                       ", but in its time the kernel killed 1 process of its container for lack of "
-			                       "memory (likely: the cgroup's oom_kill counter rose from 3 to 4), and its child"));
+			assert_non_null(strstr(
+				verdict.text, ", but the kernel killed 1 process of its container for lack of "
+							  "memory meanwhile (likely: the cgroup's oom_kill counter rose from 3 to 4). Its child"));
 			assert_non_null(strstr(verdict.next,
 			                       "hold less in each child process, run fewer of them at once, or give the "
 			                       "program more memory"));

@@ -40,7 +40,7 @@ where_lines_say_little_the_run_is_to_be_recorded_again(void **state)
 	} cases[] = {
 		{ 100 * MIB, 1, 0, "record it again with more room for stacks (the disk that holds captures, or ulimit -v)" },
 		{ 100 * MIB, 0, 0, "record it again with more room for stacks (KMEMSHIM_SITES_MAX, KMEMSHIM_CAPTURE_MAX)" },
-		{ 10 * MIB, 0, 0, "nothing needs doing" },
+		{ 10 * MIB, 0, 0, "no action is needed" },
 		{ 0, 0, 300 * MIB, "record it again, or copy the capture again" },
 		{ 0, 0, 30 * MIB, "record it again where whole figures are needed" },
 	};
@@ -62,7 +62,7 @@ where_lines_say_little_the_run_is_to_be_recorded_again(void **state)
 		hand_model_decide(&hand, &verdict);
 		if (strncmp(verdict.next, cases[i].next, strlen(cases[i].next)) != 0)
 			fail_msg("%zu: %s", i, verdict.next);
-		assert_true((strstr(verdict.text, "is in no line") != NULL) == (cases[i].unlisted_bytes != 0));
+		assert_true((strstr(verdict.text, "belongs to no line") != NULL) == (cases[i].unlisted_bytes != 0));
 		assert_true((strstr(verdict.text, "no room for the stacks of 100 MiB") != NULL) ==
 		            (cases[i].folded_bytes == 100 * MIB));
 	}

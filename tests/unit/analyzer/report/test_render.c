@@ -337,7 +337,7 @@ what_the_interpreter_starts_with_is_one_row_at_the_end(void **state)
 	hand.frames[1][1] = hand.frames[1][2] = hand.frames[1][3] = hand.frames[1][0];
 	hand.frames[1][3].function = "Py_BytesMain";
 	text = lines_of(&rank_peak, 5);
-	assert_non_null(strstr(text, "\n  2.0 MiB  started the interpreter\n"));
+	assert_non_null(strstr(text, "\n  2.0 MiB  interpreter start-up\n"));
 	assert_null(strstr(text, "alloc\n"));
 	assert_null(strstr(text, "left by imports"));
 	free(text);
@@ -353,7 +353,7 @@ no_rows_wanted_is_not_nothing_allocated(void **state)
 	hand_model_site(&hand, HEAP, 41, MIB);
 	text = lines_of(&rank_peak, 0);
 	assert_null(strstr(text, "nothing was allocated"));
-	assert_non_null(strstr(text, "1.0 MiB  held then in 1 more line\n"));
+	assert_non_null(strstr(text, "1.0 MiB  in 1 other line\n"));
 	free(text);
 }
 
@@ -491,7 +491,7 @@ static void
 peaks_that_may_be_off_are_remarked(void **state)
 {
 	static const char told
-		[] = "eaks may be off by up to 192 KiB: threads add up small events first; KMEMSHIM_EXACT_PEAK=1 is exact\n";
+		[] = "eaks may be off by up to 192 KiB, because threads add up small events first: KMEMSHIM_EXACT_PEAK=1 is exact\n";
 	const struct report_options all = { .top = 5 };
 	struct model_process processes[3];
 

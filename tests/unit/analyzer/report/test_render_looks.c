@@ -57,7 +57,7 @@ a_page_of_one_domain_is_of_that_alone(void **state)
 		hand.failed.domain = i == 0 ? HEAP : CUDA0;
 		text = page(i == 0 ? "heap" : "mmap");
 		assert_int_equal(strstr(text, "\n  heap  ") != NULL, i == 0);
-		assert_int_equal(strstr(text, "Requests that were refused\n") != NULL, i == 0);
+		assert_int_equal(strstr(text, "Failed requests\n") != NULL, i == 0);
 		assert_null(strstr(text, "sums over"));
 		for (size_t k = 0; k < ARRAY_LEN(others) - (i == 0); k++) {
 			if (strstr(text, others[k]) != NULL)
@@ -76,13 +76,12 @@ the_age_of_the_resident_set_is_said(void **state)
 		uint64_t beat_ns, end_ns; // after the look
 		const char *says;
 	} cases[] = {
-		{ true, 10000000, 640000000, "Resident set at the last look, 0.6 s before the end\n" },
-		{ true, 10000000, 90000000, "Resident set at the last look\n" },
-		{ true, UINT64_C(16000000000), UINT64_C(17000000000),
-		  "Resident set at the last look, 17.0 s before the end\n" },
+		{ true, 10000000, 640000000, "Resident set, sampled 0.6 s before exit\n" },
+		{ true, 10000000, 90000000, "Resident set at exit\n" },
+		{ true, UINT64_C(16000000000), UINT64_C(17000000000), "Resident set, sampled 17.0 s before exit\n" },
 		{ false, UINT64_C(1900000000), 0,
-		  "Resident set at the last look, 1.9 s before the last heartbeat, which saw 300 MiB\n" },
-		{ false, 90000000, 0, "Resident set at the last look\n" },
+		  "Resident set, sampled 1.9 s before the last heartbeat, which saw 300 MiB\n" },
+		{ false, 90000000, 0, "Resident set at the last heartbeat\n" },
 	};
 
 	(void)state;
@@ -105,22 +104,20 @@ a_look_of_another_time_is_told_beside_the_last_heartbeat(void **state)
 	hand.heartbeat.monotonic_ns = UINT64_C(20000000000);
 	hand.heartbeat.resident_bytes = 900 * MIB;
 	hand.process.ended_monotonic_ns = UINT64_C(21000000000);
-	check_page("Resident set at the last look, 14.0 s before the end; the last heartbeat saw 900 MiB\n");
+	check_page("Resident set, sampled 14.0 s before exit; the last heartbeat saw 900 MiB\n");
 }
 
 /* A mapping of a block that found no room is nobody's. */
 static void
 what_found_no_room_is_not_attributed(void **state)
 {
-	static const char
-		libraries[] = "  not attributed  1.0 MiB  made by direct system calls, or by libraries for themselves";
-	static const char
-		blocks[] = ", or of blocks\n                           that were not recorded (see Losses)\n  in all";
+	static const char libraries[] = "  not attributed  1.0 MiB  mapped by direct system calls or by libraries";
+	static const char blocks[] = ", or blocks that were not\n                           recorded (see Losses)\n  total";
 	char says[256];
 
 	(void)state;
 	make();
-	(void)snprintf(says, sizeof(says), "%s\n  in all", libraries);
+	(void)snprintf(says, sizeof(says), "%s\n  total", libraries);
 	check_page(says);
 	hand.process.losses[KMEM_LOST_EVENT_BYTES] = 64 * MIB;
 	hand.process.losses[KMEM_LOST_EVENTS] = 8;
@@ -138,8 +135,8 @@ kinds_that_were_counted_earlier_say_so(void **state)
 		uint64_t blocks;
 		const char *says;
 	} cases[] = {
-		{ KMEM_STATE_RUNNING, 5700, "of   about 510 float when last looked at\n" },
-		{ KMEM_STATE_RUNNING, 100, "of   about 510 float when last looked at\n" },
+		{ KMEM_STATE_RUNNING, 5700, "of   about 510 float when last counted\n" },
+		{ KMEM_STATE_RUNNING, 100, "of   about 510 float when last counted\n" },
 		{ KMEM_STATE_RUNNING, 520, "of   about 510 float\n" },
 		{ KMEM_STATE_CLEAN_EXIT, 5700, "of   about 510 float\n" }, // the others are no objects
 	};
@@ -166,11 +163,11 @@ whether_sums_were_there_at_once_is_always_said(void **state)
 		const char *says;
 	} cases[] = {
 		{ 2, 1, 400 * MIB,
-		  "\n  sums over 2 processes that may have run at the same time (when 1 of them ended is not known)\n" },
+		  "\n  sums over 2 processes that may have run at the same time (the end of 1 is not known)\n" },
 		{ 2, 0, 400 * MIB, "\n  sums over 2 processes that ran at the same time\n" },
 		{ 2, 0, 400 * MIB, "\nCapture: kmemshim.out/python.4242.1.kmem and 1 more, recorded " },
 		{ 1, 0, 400 * MIB, "\nCapture: kmemshim.out/python.4242.1.kmem, recorded " },
-		{ 2, 0, 300 * MIB, "\n  sums over 2 processes; at the same time at most: heap 300 MiB peak, 300 MiB live\n" },
+		{ 2, 0, 300 * MIB, "\n  sums over 2 processes; highest at the same time: heap 300 MiB peak, 300 MiB live\n" },
 		{ 1, 0, 400 * MIB, "        1            1\nResident set" },
 	};
 	static struct model_process processes[2];
@@ -207,9 +204,8 @@ what_has_no_name_has_an_address_and_a_way_to_get_one(void **state)
 		                                      .is_user = true };
 	text = page(NULL);
 	assert_non_null(strstr(text, "  st+0x1159\n"));
-	assert_non_null(strstr(
-		text,
-		"\n           NAME+0x...: NAME has no symbols here; its debug package, or building with -g, brings names\n"));
+	assert_non_null(
+		strstr(text, "\n           NAME+0x...: no symbols for NAME; install its debug package, or build it with -g\n"));
 	free(text);
 	text = written(&hand.model, &rank_sites, &rows, render_json);
 	assert_non_null(strstr(
@@ -262,11 +258,11 @@ of_one_domain_nothing_is_said_of_all(void **state)
 	hand.model.process_count = 2;
 	text = page("heap");
 	assert_non_null(strstr(text, "\n  sums over 2 processes\n"));
-	assert_non_null(strstr(text, "\nRequests that were refused: of the last 1 of 450\n"));
+	assert_non_null(strstr(text, "\nFailed requests: of the last 1 of 450\n"));
 	free(text);
 	text = page(NULL);
 	assert_non_null(strstr(text, "\n  sums over 2 processes that ran at the same time\n"));
-	assert_non_null(strstr(text, "\nRequests that were refused: the last 1 of 450\n"));
+	assert_non_null(strstr(text, "\nFailed requests: the last 1 of 450\n"));
 	free(text);
 }
 
@@ -279,8 +275,8 @@ one_is_no_plural(void **state)
 	make();
 	hand.process.losses[KMEM_LOST_EVENTS] = hand.process.losses[KMEM_LOST_UNKNOWN_FREES] = 1;
 	text = page(NULL);
-	assert_non_null(strstr(text, " 1  allocation that was not recorded"));
-	assert_non_null(strstr(text, " 1  block was released that nobody"));
+	assert_non_null(strstr(text, " 1  allocation not recorded"));
+	assert_non_null(strstr(text, " 1  release of an unknown block"));
 	free(text);
 }
 

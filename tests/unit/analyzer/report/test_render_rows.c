@@ -39,9 +39,9 @@ the_largest_line_always_has_a_row(void **state)
 		unsigned leaks;
 		const char *rest;
 	} cases[] = {
-		{ 3, true, 2, " 5.0 MiB  live in 4 more lines\n" }, // two leaks, and the largest
-		{ 5, true, 4, " 3.0 MiB  live in 2 more lines\n" },
-		{ 6, true, 5, " 2.0 MiB  live in 1 more line\n" },
+		{ 3, true, 2, " 5.0 MiB  in 4 other lines\n" }, // two leaks, and the largest
+		{ 5, true, 4, " 3.0 MiB  in 2 other lines\n" },
+		{ 6, true, 5, " 2.0 MiB  in 1 other line\n" },
 		{ 1, false, 1, NULL }, // one row is the first
 	};
 
@@ -116,7 +116,7 @@ large_counts_of_lines_are_grouped(void **state)
 	hand.model.sites = many;
 	hand.model.site_count = ARRAY_LEN(many);
 	text = leaks(5);
-	if (strstr(text, "  live in 1,495 more lines\n") == NULL)
+	if (strstr(text, "  in 1,495 other lines\n") == NULL)
 		fail_msg("%s", text);
 	free(text);
 }

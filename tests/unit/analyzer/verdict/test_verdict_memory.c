@@ -73,7 +73,7 @@ a_block_that_was_never_touched_is_not_blamed(void **state)
 	kill_it(400 * MIB, 400 * MIB);
 	hand_model_decide(&hand, &verdict);
 	SAYS(
-		" When it died 2.3 GiB was live, 316 MiB of it in memory; 316 MiB of that (100 %) was allocated at train.py:6 epoch.",
+		" When it died 2.3 GiB was live, 316 MiB of it in memory. 316 MiB of that (100 %) was allocated at train.py:6 epoch.",
 		" It accumulates", " Of the 2.0 GiB that train.py:2 epoch asked for, only 4.0 KiB was in memory.");
 	assert_null(strstr(verdict.text, "No line holds a third"));
 	assert_null(strstr(verdict.text, "More was live than the limit"));
@@ -93,7 +93,7 @@ a_request_that_was_refused_is_told_by_what_was_asked_for(void **state)
 	hand_model_waited(&hand, 1 << 8);
 	hand_model_decide(&hand, &verdict);
 	assert_string_equal(verdict_cause_name(verdict.cause), "request-refused");
-	SAYS(" Then 2.3 GiB was live; 2.0 GiB of it (87 %) was allocated at train.py:2 epoch");
+	SAYS(" Then 2.3 GiB was live. 2.0 GiB of it (87 %) was allocated at train.py:2 epoch");
 }
 
 static void
@@ -106,7 +106,7 @@ a_line_of_which_a_part_is_there_counts_with_that_part(void **state)
 	kill_it(420 * MIB, 420 * MIB);
 	hand_model_decide(&hand, &verdict);
 	SAYS(
-		" When it died 1.1 GiB was live, 400 MiB of it in memory; 300 MiB of that (75 %) was allocated at train.py:2 epoch.");
+		" When it died 1.1 GiB was live, 400 MiB of it in memory. 300 MiB of that (75 %) was allocated at train.py:2 epoch.");
 }
 
 static const struct {
@@ -116,15 +116,15 @@ static const struct {
 } explained_cases[] = {
 	{ 100 * MIB, 200 * MIB, 80 * MIB, 20 * MIB, 0, NULL, "a third is enough" },
 	{ 99 * MIB, 110 * MIB, 170 * MIB, 20 * MIB, 0,
-	  " Of the 300 MiB that it had in memory at the last look, 170 MiB was memory that libraries manage themselves, of which no line is "
-	  "known; 105 MiB was live at recorded lines; 20.0 MiB was what recording takes; 4.8 MiB was the rest. No line holds a third of it. When it died",
+	  " Of the 300 MiB that it had in memory at the last sample, 170 MiB was memory that libraries manage themselves: no line of it is "
+	  "known; 105 MiB was live at recorded lines; 20.0 MiB was the recorder's own; 4.8 MiB was the rest. No line holds a third of it. When it died",
 	  "less is not" },
 	{ 10 * MIB, 200 * MIB, 0, 20 * MIB, 0,
-	  " Of the 220 MiB that it had in memory at the last look, 189 MiB was malloc's, beyond what is live; ",
+	  " Of the 220 MiB that it had in memory at the last sample, 189 MiB was malloc's, beyond what is live; ",
 	  "nobody looked at malloc's pages" },
 	{ 10 * MIB, 20 * MIB, 30 * MIB, 10 * MIB, 0, NULL, "a small program" },
 	{ 150 * MIB, 160 * MIB, 0, 0, 500 * MIB,
-	  " Of the 500 MiB that the container had in use at the last look, 340 MiB was other processes, and pages of files; 159 MiB was live at "
+	  " Of the 500 MiB that the container had in use at the last sample, 340 MiB was other processes, and pages of files; 159 MiB was live at "
 	  "recorded lines; ",
 	  "others filled the container" },
 	{ 170 * MIB, 180 * MIB, 0, 0, 500 * MIB, NULL, "but a third of it is told at once" },
@@ -164,8 +164,8 @@ a_look_of_another_time_says_its_age(void **state)
 	hand_model_waited(&hand, SIGKILL);
 	hand_model_decide(&hand, &verdict);
 	SAYS(
-		" Of the 289 MiB that it had in memory at the last heartbeat, 227 MiB was newer than the last look at its mappings; ",
-		" That look was 60.0 s before the end, when 62.0 MiB was in memory. No line holds");
+		" Of the 289 MiB that it had in memory at the last heartbeat, 227 MiB was newer than the last sample of its mappings; ",
+		" That sample was taken 60.0 s before the end, when 62.0 MiB was in memory. No line holds");
 }
 
 /* Code and data of a program are in each of its processes, and in memory once: that is no growth after the look. */
@@ -189,7 +189,7 @@ what_processes_share_is_no_other_time(void **state)
 	hand.model.processes = processes;
 	hand.model.process_count = 2;
 	hand_model_decide(&hand, &verdict);
-	SAYS(" Of the 224 MiB that its processes had in memory at the last look, ");
+	SAYS(" Of the 224 MiB that its processes had in memory at the last sample, ");
 	assert_null(strstr(verdict.text, "That look was"));
 }
 
@@ -218,7 +218,7 @@ a_little_that_was_not_touched_changes_no_figure(void **state)
 	looked(206 * MIB, 0, 0);
 	kill_it(260 * MIB, 260 * MIB);
 	hand_model_decide(&hand, &verdict);
-	SAYS(" When it died 213 MiB was live; 205 MiB of it (96 %) was allocated at train.py:6 epoch.");
+	SAYS(" When it died 213 MiB was live. 205 MiB of it (96 %) was allocated at train.py:6 epoch.");
 }
 
 /* Of 300 MiB of malloc's pages 50 are live; few blocks of line 7 keep 150. */
@@ -248,11 +248,10 @@ freed_memory_that_cannot_be_given_back_is_a_cause(void **state)
 	hand_model_decide(&hand, &verdict);
 	SAYS(
 		" was killed by the kernel because the container's memory limit of 310 MiB was reached",
-		" 250 MiB was freed memory that malloc keeps; ",
-		" Freed memory was not given back (fragmentation): malloc had 300 MiB in memory, of which about 50.0 MiB was live (17 %).",
-		" 105 MiB was pages without any block: malloc_trim(0) gives these back.",
-		" 150 MiB was pages that few blocks keep (5.0 MiB in all), most of them allocated at train.py:7 epoch: they stay until these blocks are freed.",
-		" When it died 50.0 MiB was live; 45.0 MiB of it (90 %) was allocated at train.py:9 epoch");
+		" Freed memory was not given back (fragmentation): malloc had 300 MiB in memory, but only about 50.0 MiB of it (17 %) was in use.",
+		" A few blocks, most of them allocated at train.py:7 epoch, keep 150 MiB in memory until they are freed.",
+		" malloc_trim(0) gives back 105 MiB: pages without any block.", " 250 MiB was freed memory that malloc keeps; ",
+		" When it died 50.0 MiB was live. 45.0 MiB of it (90 %) was allocated at train.py:9 epoch");
 	assert_string_equal(
 		verdict.next,
 		"call malloc_trim(0) when much was freed; and allocate the blocks that stay, most of all those of "
@@ -324,7 +323,7 @@ without_a_sample_freed_memory_is_told_at_least(void **state)
 		hand_model_decide(&hand, &verdict);
 		if ((strstr(
 				 verdict.text,
-				 "Freed memory was not given back (fragmentation): 65.0 s before the end malloc had 300 MiB in memory, of which about ") !=
+				 "Freed memory was not given back (fragmentation): 65.0 s before the end malloc had 300 MiB in memory, but only about ") !=
 		     NULL) != unsampled_cases[i].is_told ||
 		    (strstr(verdict.next, "malloc_trim(0) when much was freed; where that does not help") != NULL) !=
 		        unsampled_cases[i].is_told)
@@ -418,7 +417,7 @@ of_several_processes_the_one_that_keeps_most_is_told(void **state)
 	hand_model_decide(&hand, &verdict);
 	assert_ptr_equal(verdict.memory.freed.process, &processes[1]);
 	SAYS(" Freed memory was not given back (fragmentation): malloc of worker (pid ",
-	     "had 300 MiB in memory, of which about 50.0 MiB was live (17 %)");
+	     "had 300 MiB in memory, but only about 50.0 MiB of it (17 %) was in use");
 	assert_true(verdict_freed_of(&hand.model, &processes[0]).freed_bytes == 80 * MIB);
 }
 
@@ -451,7 +450,7 @@ a_librarys_own_allocator_is_said_to_have_grown(void **state)
 	kill_it(900 * MIB, 900 * MIB);
 	hand_model_decide(&hand, &verdict);
 	SAYS(
-		" When it died 812 MiB was live; 812 MiB of it (100 %) was in the own allocator of pyarrow, which grew (an estimate) at train.py:18 epoch.");
+		" When it died 812 MiB was live. 812 MiB of it (100 %) was in the own allocator of pyarrow, which grew (an estimate) at train.py:18 epoch.");
 	assert_null(strstr(verdict.text, "No line holds"));
 	assert_non_null(strstr(
 		verdict.next,
@@ -511,7 +510,7 @@ a_heap_that_is_hidden_is_told(void **state)
 	hand_model_decide(&hand, &verdict);
 	SAYS(" The heap is missing in these figures: ");
 	assert_ptr_equal(strstr(verdict.next, "put libkmemshim.so first in LD_PRELOAD"), verdict.next);
-	assert_null(strstr(verdict.next, "nothing needs doing"));
+	assert_null(strstr(verdict.next, "no action is needed"));
 	hand.process.notes = own;
 	hand_model_decide(&hand, &verdict);
 	SAYS(" The heap is missing in these figures: ");

@@ -65,15 +65,17 @@ a_line_that_holds_nearly_as_much_is_named_too(void **state)
 		bool is_same_line;
 	} cases[] = {
 		{ 290, false, true,
-		  "; 300 MiB of it (51 %) was allocated at train.py:41 epoch, another 290 MiB (49 %) at train.py:50 epoch, which "
+		  ". 300 MiB of it (51 %) was allocated at train.py:41 epoch. Another 290 MiB (49 %) was allocated at train.py:50 epoch, which "
 		  "accumulates.",
 		  false },
-		{ 290, true, false, "train.py:50 epoch. The first accumulates: blocks from 12 of 12", false },
-		{ 290, true, true, "train.py:50 epoch. Both accumulate: of the first, blocks from 12 of 12", false },
-		{ 290, false, false, "another 290 MiB (49 %) at train.py:50 epoch.", false },
+		{ 290, true, false, "train.py:41 epoch. It accumulates: blocks from 12 of 12", false },
+		{ 290, true, true,
+		  "generations are still alive. Another 290 MiB (49 %) was allocated at train.py:50 epoch, which accumulates too.",
+		  false },
+		{ 290, false, false, "Another 290 MiB (49 %) was allocated at train.py:50 epoch.", false },
 		{ 149, true, true, "was allocated at train.py:41 epoch. It accumulates: blocks", false },
 		{ 290, true, false,
-		  "was allocated at train.py:41 epoch, another 290 MiB (49 %) at the same line in mmap. The first accumulates",
+		  "was allocated at train.py:41 epoch. It accumulates: blocks from 12 of 12 generations are still alive. Another 290 MiB (49 %) was allocated at the same line in mmap.",
 		  true },
 	};
 
@@ -126,7 +128,7 @@ a_time_limit_is_named(void **state)
 		const char *cause, *says, *next;
 	} cases[] = {
 		{ "timeout", plain, sizeof(plain), 124 << 8, 0, "gone",
-		  "A child process, train.py (pid 4243), was ended by timeout, whose own end "
+		  "A child process, train.py (pid 4243), was ended by timeout: its exit status "
 		  "says that the time was up (likely).",
 		  "give it more time, or see" },
 		{ "timeout", kills, sizeof(kills), SIGKILL, 0, "gone",
@@ -244,19 +246,19 @@ what_may_be_a_data_set_of_a_program_that_ended_well_is_left_to_its_author(void *
 		bool is_arena, has_device;
 		const char *text, *next;
 	} cases[] = {
-		{ 400 * MIB, false, false, "It accumulates, or was built at one go",
+		{ 400 * MIB, false, false, "It accumulates, or it is a one-time load",
 		  "look for what keeps the blocks of train.py:41 epoch alive: often a list that is appended to, a running sum of tensors, or a "
-		  "cache; if it is a data set, nothing needs doing" },
+		  "cache; if it is a data set, no action is needed" },
 		{ 16 * GIB, false, false, "It accumulates: ", // pandas parses chunks of a CSV file
 		  "look for what keeps the blocks of train.py:41 epoch alive: often a list that is appended to, a running sum of tensors, or a "
-		  "cache; if it is a data set, nothing needs doing" },
+		  "cache; if it is a data set, no action is needed" },
 		{ 0, false, false, "It accumulates: ",
 		  "look for what keeps the blocks of train.py:41 epoch alive: often a list that is "
 		  "appended to, a running sum of tensors, or a cache" },
-		{ 400 * MIB, true, false, "It accumulates, or was built at one go",
+		{ 400 * MIB, true, false, "It accumulates, or it is a one-time load",
 		  "record small Python objects too: `kmemshim run --python-objects -- python train.py 'it'\\''s'`; then the lines that hold "
-		  "them are named; if it is a data set, nothing needs doing" },
-		{ 400 * MIB, false, true, "It accumulates, or was built at one go",
+		  "them are named; if it is a data set, no action is needed" },
+		{ 400 * MIB, false, true, "It accumulates, or it is a one-time load",
 		  "look for what keeps the blocks of train.py:50 epoch alive: "
 		  "often a list that is appended to, a running sum of tensors, or a cache" },
 	};
@@ -290,13 +292,13 @@ who_nearly_filled_the_limit_is_told_at_which_line(void **state)
 		const char *text, *next;
 	} cases[] = {
 		{ 400 * MIB, 370 * MIB, 396 * MIB,
-		  " was allocated at train.py:41 epoch. At one look 396 MiB of the container's 400 MiB were in use (99 %).",
+		  " was allocated at train.py:41 epoch. At one sample 396 MiB of the container's 400 MiB were in use (99 %).",
 		  "little room was left: hold less at once (most was allocated at train.py:41 epoch), or give the program more memory" },
-		{ 16 * GIB, 14 * GIB, 15 * GIB, " At one look 15.0 GiB of the machine's 16.0 GiB were in use (94 %).",
+		{ 16 * GIB, 14 * GIB, 15 * GIB, " At one sample 15.0 GiB of the machine's 16.0 GiB were in use (94 %).",
 		  "little room was left: " },
-		{ 400 * MIB, 300 * MIB, 399 * MIB, "41 epoch.", "nothing needs doing; " }, // files that it read
-		{ 400 * MIB, 900 * MIB, 300 * MIB, "41 epoch.", "nothing needs doing; " }, // not touched
-		{ UINT64_MAX, 900 * MIB, 900 * MIB, "41 epoch.", "nothing needs doing; " },
+		{ 400 * MIB, 300 * MIB, 399 * MIB, "41 epoch.", "no action is needed; " }, // files that it read
+		{ 400 * MIB, 900 * MIB, 300 * MIB, "41 epoch.", "no action is needed; " }, // not touched
+		{ UINT64_MAX, 900 * MIB, 900 * MIB, "41 epoch.", "no action is needed; " },
 	};
 	struct verdict verdict;
 
@@ -340,9 +342,9 @@ more_than_the_peak_of_a_domain_is_live_in_all(void **state)
 		hand_model_decide(&hand, &verdict);
 		assert_non_null(strstr(verdict.text, "The peak of its heap was 300 MiB"));
 		assert_non_null(
-			strstr(verdict.text, i == 2   ? " At the end 308 MiB was live in all on the host; 300 MiB of it (97 %)"
-		                         : i != 0 ? " At the end 308 MiB was live in all; 300 MiB of it (97 %)"
-		                                  : " At the end 300 MiB was live; 300 MiB of it (100 %)"));
+			strstr(verdict.text, i == 2   ? " At the end 308 MiB was live in all on the host. 300 MiB of it (97 %)"
+		                         : i != 0 ? " At the end 308 MiB was live in all. 300 MiB of it (97 %)"
+		                                  : " At the end 300 MiB was live. 300 MiB of it (100 %)"));
 	}
 }
 
@@ -369,12 +371,13 @@ what_accumulates_beside_the_largest_line_is_what_there_is_to_do(void **state)
 		hand_model_decide(&hand, &verdict);
 		if (i == 1 || i == 2) {
 			assert_null(strstr(verdict.text, "train.py:41"));
-			assert_non_null(strstr(verdict.next, "nothing needs doing"));
+			assert_non_null(strstr(verdict.next, "no action is needed"));
 			continue;
 		}
 		assert_non_null(strstr(
-			verdict.text, " was allocated at train.py:12 epoch, another 200 MiB (40 %) at train.py:41 epoch, which "
-						  "accumulates."));
+			verdict.text,
+			" was allocated at train.py:12 epoch. Another 200 MiB (40 %) was allocated at train.py:41 epoch, which "
+			"accumulates."));
 		assert_non_null(
 			strstr(verdict.next, "look for what keeps the blocks of train.py:41 epoch alive: often a list"));
 	}
@@ -461,8 +464,8 @@ what_accumulates_beside_arenas_is_the_better_clue(void **state)
 		hand.heartbeat.available_bytes = 100 * MIB;
 		hand_model_decide(&hand, &verdict);
 		assert_int_equal(
-			strstr(verdict.text, "So do larger blocks of train.py:41 epoch (3.0 MiB), perhaps of the same objects.") !=
-				NULL,
+			strstr(verdict.text,
+		           "Larger blocks of train.py:41 epoch (3.0 MiB) accumulate too, perhaps of the same objects.") != NULL,
 			cases[i].is_said);
 		assert_int_equal(
 			strstr(verdict.next, "look for what keeps the blocks of train.py:41 epoch alive; or record small") != NULL,
@@ -480,11 +483,10 @@ what_imports_left_is_said_where_it_is_most(void **state)
 		unsigned alive;
 		const char *says, *next;
 	} cases[] = {
-		{ 200, 1, "live; 200 MiB of it (65 %) was left by imports, 109 MiB (35 %) was in ",
+		{ 200, 1, "live. 200 MiB of it (65 %) was left by imports. 109 MiB of it (35 %) was in ",
 		  "give the program more memory, or import less" },
-		{ 100, 1, "live; 109 MiB of it (52 %) was in ", "record small Python objects too" },
-		{ 200, 12,
-		  "live; 109 MiB of it (35 %) was in train.py:60 epoch, another 200 MiB (65 %) was left by imports. The first accumulates",
+		{ 100, 1, "live. 109 MiB of it (52 %) was in ", "record small Python objects too" },
+		{ 200, 12, "live. 109 MiB of it (35 %) was in train.py:60 epoch. It accumulates",
 		  "record small Python objects too" },
 	};
 
@@ -519,7 +521,7 @@ a_line_is_told_once_and_never_of_more_than_all(void **state)
 		hand_model_decide(&hand, &verdict);
 		assert_int_equal(strstr(verdict.text, "was 299 MiB. At the end") != NULL, i == 0);
 		assert_int_equal(
-			strstr(verdict.text, "was 299 MiB; 299 MiB of it (100 %) was allocated at train.py:41") != NULL, i == 1);
+			strstr(verdict.text, "was 299 MiB. 299 MiB of it (100 %) was allocated at train.py:41") != NULL, i == 1);
 		assert_null(strstr(strstr(verdict.text, "train.py:41") + 1, "train.py:41"));
 	}
 }
@@ -538,7 +540,7 @@ a_line_that_held_much_more_at_the_peak_is_told_of_both(void **state)
 	hand_model_decide(&hand, &verdict);
 	assert_non_null(strstr(
 		verdict.text,
-		"was 900 MiB; 900 MiB of it (100 %) was allocated at train.py:41 epoch. Of the 300 MiB that it had in memory "));
+		"was 900 MiB. 900 MiB of it (100 %) was allocated at train.py:41 epoch. Of the 300 MiB that it had in memory "));
 	assert_non_null(strstr(verdict.text, " No line holds a third of it. At the end 40.0 MiB was live"));
 	assert_non_null(strstr(verdict.text, "(100 %) was allocated at train.py:41 epoch. It accumulates"));
 }
@@ -551,10 +553,10 @@ what_imports_held_at_the_peak_is_said_where_it_is_most(void **state)
 		const char *says;
 	} cases[] = {
 		{ 4,
-		  "The peak of its heap was 204 MiB; 4.0 MiB of it (2 %) was allocated at train.py:41 epoch, another 200 MiB (98 %) was left by "
+		  "The peak of its heap was 204 MiB. 4.0 MiB of it (2 %) was allocated at train.py:41 epoch. 200 MiB of it (98 %) was left by "
 		  "imports." },
-		{ 300, "The peak of its heap was 500 MiB; 300 MiB of it (60 %) was allocated at train.py:41 epoch." },
-		{ 0, "The peak of its heap was 200 MiB; 200 MiB (100 %) was left by imports." },
+		{ 300, "The peak of its heap was 500 MiB. 300 MiB of it (60 %) was allocated at train.py:41 epoch." },
+		{ 0, "The peak of its heap was 200 MiB. 200 MiB of it (100 %) was left by imports." },
 	};
 
 	(void)state;
@@ -585,10 +587,7 @@ imports_do_not_hide_what_accumulates(void **state)
 	hand_model_waited(&hand, SIGKILL);
 	hand_model_decide(&hand, &verdict);
 	assert_non_null(strstr(verdict.text, "Memory was far from the limits."));
-	assert_non_null(
-		strstr(verdict.text,
-	           "136 MiB of it (31 %) was allocated at train.py:41 epoch, another 300 MiB (69 %) was left by imports. "
-	           "train.py:41 epoch accumulates: "));
+	assert_non_null(strstr(verdict.text, "136 MiB of it (31 %) was allocated at train.py:41 epoch. It accumulates: "));
 	assert_non_null(strstr(verdict.next, "; then look for what keeps the blocks of train.py:41 epoch alive"));
 }
 
@@ -603,7 +602,7 @@ a_child_that_a_signal_ended_is_to_be_looked_at(void **state)
 	} cases[] = {
 		{ false, 0,
 		  "`kmemshim report kmemshim.out/child.kmem` shows what the child process held that was ended; if a pool ended it as "
-		  "it closed, nothing needs doing" },
+		  "it closed, no action is needed" },
 		{ true, 0,
 		  "look for what keeps the blocks of train.py:41 epoch alive: often a list that is appended to, a running sum of tensors, or "
 		  "a cache; `kmemshim report kmemshim.out/child.kmem` shows what the child process held that was ended" },
@@ -640,7 +639,7 @@ a_child_that_a_signal_ended_is_to_be_looked_at(void **state)
 		assert_string_equal(verdict.next, cases[i].next);
 		if (cases[i].kills == 0)
 			assert_non_null(
-				strstr(verdict.text, "Which signal it was only its parent knows; a pool that closes sends SIGTERM."));
+				strstr(verdict.text, "Only its parent knows the signal; a pool that closes sends SIGTERM."));
 	}
 }
 
@@ -655,7 +654,7 @@ a_program_that_allocates_nothing_has_no_peak_to_look_at(void **state)
 	hand_model_exited(&hand, 0);
 	hand_model_decide(&hand, &verdict);
 	assert_non_null(strstr(verdict.text, "exited normally, with status 0. No allocation of it was seen."));
-	assert_string_equal(verdict.next, "nothing needs doing");
+	assert_string_equal(verdict.next, "no action is needed");
 }
 
 int

@@ -25,12 +25,12 @@ commands_can_be_copied(void **state)
 	hand.model.argument = "'two words'/x.kmem";
 	hand_model_decide(&hand, &verdict);
 	assert_string_equal(verdict.next,
-	                    "nothing needs doing; `kmemshim peak 'two words'/x.kmem` shows who made the peak");
+	                    "no action is needed; `kmemshim peak 'two words'/x.kmem` shows who made the peak");
 
 	memset(long_name, 'x', sizeof(long_name) - 1);
 	hand.model.argument = long_name;
 	hand_model_decide(&hand, &verdict);
-	assert_string_equal(verdict.next, "nothing needs doing; `kmemshim peak CAPTURE` shows who made the peak");
+	assert_string_equal(verdict.next, "no action is needed; `kmemshim peak CAPTURE` shows who made the peak");
 
 	hand.model.argument = "a`b.kmem";
 	hand_model_decide(&hand, &verdict);
@@ -81,7 +81,8 @@ the_machines_memory_is_no_limit_of_a_container(void **state)
 	hand_model_waited(&hand, SIGKILL);
 	hand_model_decide(&hand, &verdict);
 	assert_null(strstr(verdict.text, "container"));
-	assert_non_null(strstr(verdict.text, " At the last look 8.0 GiB of the machine's 16.0 GiB were still available."));
+	assert_non_null(
+		strstr(verdict.text, " At the last sample 8.0 GiB of the machine's 16.0 GiB were still available."));
 }
 
 /* 3 GiB at once: two MiB of small objects have nothing to do with it. */
@@ -111,8 +112,9 @@ of_a_damaged_capture_nothing_is_fine(void **state)
 	hand_model_exited(&hand, 0);
 	hand.model.capture_damage_count = 1;
 	hand_model_decide(&hand, &verdict);
-	assert_non_null(strstr(verdict.text, "The capture is damaged: figures are of what is intact, and may be too low."));
-	assert_null(strstr(verdict.next, "nothing needs doing"));
+	assert_non_null(
+		strstr(verdict.text, "The capture is damaged: figures cover only what is intact, and may be too low."));
+	assert_null(strstr(verdict.next, "no action is needed"));
 	assert_non_null(strstr(verdict.next, "`kmemshim report kmemshim.out/python.4242.1.kmem`"));
 }
 
@@ -130,9 +132,9 @@ what_was_not_recorded_is_said(void **state)
 	assert_null(strstr(verdict.text, "no room"));
 	hand.process.losses[KMEM_LOST_EVENT_BYTES] = 320 * MIB;
 	hand_model_decide(&hand, &verdict);
-	assert_non_null(strstr(
-		verdict.text, "There was no room to record allocations of 320 MiB in all: what is said of lines may be far "
-					  "too low."));
+	assert_non_null(strstr(verdict.text,
+	                       "There was no room to record allocations of 320 MiB in all: the figures of lines may be far "
+	                       "too low."));
 	assert_non_null(strstr(verdict.next, "record it again with more room"));
 }
 
@@ -148,8 +150,8 @@ the_limit_of_a_refusal_is_the_one_in_force_then(void **state)
 		{ UINT64_MAX, GIB, "(setrlimit, RLIMIT_AS), of which recording takes 82.0 MiB.", "RLIMIT_AS", 82 * MIB },
 		{ GIB, GIB, "(ulimit -v), of which recording takes 82.0 MiB.", "(ulimit -v)", 82 * MIB },
 		{ UINT64_MAX, 600 * MIB,
-		  " It had limited its address space to 600 MiB (setrlimit, RLIMIT_AS), when recording had reserved 660 MiB of "
-		  "addresses: unrecorded it might have got it.",
+		  " It had limited its address space to 600 MiB (setrlimit, RLIMIT_AS). Recording had reserved 660 MiB of "
+		  "addresses: without it the request might have been met.",
 		  "start it under that limit (`ulimit -v 614400`): recording then reserves less of it", 660 * MIB },
 		{ UINT64_MAX, GIB, "It had limited its address space to 1.0 GiB (setrlimit, RLIMIT_AS), of which recording",
 		  "(RLIMIT_AS, which the program set)", 0 },
@@ -190,13 +192,13 @@ who_was_lost_first_is_told_from_those_that_a_pool_ended(void **state)
 		{ { 52000, 51000, 52300 }, true, "train.py (pid 4242) exited with status 1: it ended by itself", "is gone" },
 		{ { 52000, 51000, 52300 },
 		  true,
-		  "3 child processes were ended by a signal or crashed, and held 120 MiB in sum; the largest, "
-		  "train.py (pid 4243), held 60.0 MiB. The first that was seen at work no more (who idles is not "
-		  "seen) was train.py (pid 4244), 14.0 s before the end; it held 7.0 MiB. Which signals those were "
-		  "only their parent knows; a pool that closes sends SIGTERM.",
+		  "3 child processes were ended by a signal or crashed, and held 120 MiB in sum. The largest, "
+		  "train.py (pid 4243), held 60.0 MiB. The first to show no more activity (an idle process "
+		  "shows none) was train.py (pid 4244), 14.0 s before the end; it held 7.0 MiB. Only their parent knows the "
+		  "signals; a pool that closes sends SIGTERM.",
 		  "is gone" },
-		{ { 52000, 51500, 52300 }, true, "held 60.0 MiB. Which signals those", "The first that" },
-		{ { 52000, 0, 52300 }, true, "held 60.0 MiB. Which signals those", "The first that" },
+		{ { 52000, 51500, 52300 }, true, "held 60.0 MiB. Only their parent knows", "The first to" },
+		{ { 52000, 0, 52300 }, true, "held 60.0 MiB. Only their parent knows", "The first to" },
 		{ { 52000, 51000, 52300 }, false, "A child process, train.py (pid 4243), is gone", "exited" },
 	};
 	static const uint64_t mib[] = { 20, 60, 7, 53 };
@@ -317,7 +319,7 @@ what_may_be_a_data_set_is_said(void **state)
 		hand_model_waited(&hand, SIGKILL);
 		hand.launcher.after.cgroup_oom_kill = 1;
 		hand_model_decide(&hand, &verdict);
-		assert_int_equal(strstr(verdict.text, "It accumulates, or was built at one go") != NULL, cases[i].is_said);
+		assert_int_equal(strstr(verdict.text, "It accumulates, or it is a one-time load") != NULL, cases[i].is_said);
 		assert_int_equal(strstr(verdict.next, "; if it is a data set, load less of it at once") != NULL,
 		                 cases[i].is_thought_of);
 		hand.launcher.after.cgroup_oom_kill = 0; // there was memory left: then a data set is no matter
@@ -340,9 +342,9 @@ how_much_of_a_line_accumulates_is_said(void **state)
 		{ 100 * MIB, " It accumulates: 100 MiB in blocks from 12 of 12 generations are still alive.",
 		  "look for what keeps the blocks of train.py:41 " },
 		{ 2 * MIB, " train.py:41 epoch.",
-		  "nothing needs doing yet; `kmemshim leaks kmemshim.out/python.4242.1.kmem` shows which lines accumulate "
+		  "no action is needed yet; `kmemshim leaks kmemshim.out/python.4242.1.kmem` shows which lines accumulate "
 		  "(2.0 MiB in all, most at train.py:41 epoch)" },
-		{ 900 * KIB, " train.py:41 epoch.", "nothing needs doing; `kmemshim peak " },
+		{ 900 * KIB, " train.py:41 epoch.", "no action is needed; `kmemshim peak " },
 	};
 	struct verdict verdict;
 
@@ -369,13 +371,12 @@ what_imports_left_in_one_of_several_processes_is_told(void **state)
 		const char *text;
 	} cases[] = {
 		{ 1, 1,
-		  " At the end 361 MiB was live in train.py (pid 4243); 60.0 MiB of it (17 %) was allocated at train.py:41 epoch, another 300 MiB "
-		  "(83 %) was left by imports. train.py:41 epoch accumulates: " },
+		  " At the end 361 MiB was live in train.py (pid 4243). 60.0 MiB of it (17 %) was allocated at train.py:41 epoch. It accumulates: " },
 		{ 0, 1,
-		  " At the end 361 MiB was live in train.py (pid 4243); 60.0 MiB of it (17 %) was allocated at train.py:41 epoch." },
+		  " At the end 361 MiB was live in train.py (pid 4243). 60.0 MiB of it (17 %) was allocated at train.py:41 epoch." },
 		// how much in which?
 		{ 1, 2,
-		  " At the end 361 MiB was live in train.py (pid 4243); 60.0 MiB of it (17 %) was allocated at train.py:41 epoch." },
+		  " At the end 361 MiB was live in train.py (pid 4243). 60.0 MiB of it (17 %) was allocated at train.py:41 epoch." },
 	};
 	struct model_process processes[2];
 	struct kmem_identity child;
@@ -503,26 +504,26 @@ kills_of_others_are_told_and_none_is_denied_unread(void **state)
 		const char *cause, *says, *never;
 	} cases[] = {
 		{ SIGTERM, 5, 7, 8 * GIB, "signal",
-		  "who sent it is not known. In its time the kernel killed 2 processes of its container "
+		  "It is not known who sent it. Meanwhile the kernel killed 2 processes of its container "
 		  "for lack of memory (the cgroup's oom_kill counter rose from 3 to 5).",
 		  "counted no kill" },
-		{ SIGTERM, 5, 7, 8 * GIB, "signal", "rose from 3 to 5). At the last look", "Nothing here points at memory" },
+		{ SIGTERM, 5, 7, 8 * GIB, "signal", "rose from 3 to 5). When it died", "Nothing here points at memory" },
 		{ SIGINT, 4, 5, 8 * GIB, "signal", "the kernel killed 1 process of its container", "counted no kill" },
 		{ SIGTERM, UINT64_MAX, 6, 8 * GIB, "signal", "the kernel killed 1 process on this machine for lack of memory",
 		  "counted no kill" },
-		{ SIGTERM, UINT64_MAX, UINT64_MAX, 8 * GIB, "signal", "; who sent it is not known.", "he kernel " },
+		{ SIGTERM, UINT64_MAX, UINT64_MAX, 8 * GIB, "signal", ". It is not known who sent it.", "he kernel " },
 		{ SIGTERM, UINT64_MAX, UINT64_MAX, MIB, "low-memory-daemon", "a low-memory daemon may have sent it",
 		  "he kernel" },
 		{ SIGTERM, 4, 6, MIB, "low-memory-daemon", "the kernel killed 1 process of its container",
 		  "do not show a kill" },
-		{ SIGTERM, 3, 5, MIB, "low-memory-daemon", "the kernel's counters do not show a kill, but the machine was",
+		{ SIGTERM, 3, 5, MIB, "low-memory-daemon", "The kernel's counters do not show a kill, but the machine was",
 		  "the kernel killed" },
 		{ SIGTERM, 3, 5, 8 * GIB, "signal", "the kernel counted no kill for memory here. Nothing here points at memory",
 		  "the kernel killed" },
 		{ SIGSEGV, 4, 6, 8 * GIB, "crashed", "the kernel killed 1 process of its container",
 		  "Nothing here points at memory" },
 		{ 1 << 8, 4, 6, 8 * GIB, "failed", "the kernel killed 1 process of its container", "likely" },
-		{ 1 << 8, 3, 6, 8 * GIB, "failed", "no request for memory was refused before.", "the kernel killed" },
+		{ 1 << 8, 3, 6, 8 * GIB, "failed", "and no allocation had failed.", "the kernel killed" },
 	};
 	struct verdict verdict;
 

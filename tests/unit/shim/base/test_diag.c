@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "base/diag.h"
-#include "base/settings.h"
 
 static void
 formats_agree_with_printf(void **state)
@@ -63,7 +62,7 @@ what_does_not_fit_is_cut_and_terminated(void **state)
 static int
 speaks(void *level)
 {
-	settings.log = *(enum settings_log *)level;
+	diag_level = *(enum diag_level *)level;
 	errno = ERANGE;
 	diag_warn("%s: a warning", "here");
 	diag_debug("a detail");
@@ -75,14 +74,14 @@ static void
 levels_decide_what_is_said(void **state)
 {
 	static const char *const wanted[] = {
-		[SETTINGS_LOG_QUIET] = "",
-		[SETTINGS_LOG_WARN] = "kmemshim: here: a warning\n",
-		[SETTINGS_LOG_DEBUG] = "kmemshim: here: a warning\nkmemshim: a detail\n",
+		[DIAG_QUIET] = "",
+		[DIAG_WARN] = "kmemshim: here: a warning\n",
+		[DIAG_DEBUG] = "kmemshim: here: a warning\nkmemshim: a detail\n",
 	};
 	char text[256];
 
 	(void)state;
-	for (enum settings_log level = SETTINGS_LOG_QUIET; level <= SETTINGS_LOG_DEBUG; level++) {
+	for (enum diag_level level = DIAG_QUIET; level <= DIAG_DEBUG; level++) {
 		assert_int_equal(in_child_telling(speaks, &level, text, sizeof(text)), 0);
 		assert_string_equal(text, wanted[level]);
 	}

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "base/settings.h"
 
 static const struct {
@@ -61,9 +62,9 @@ struct setting_case {
 	const char *said;
 };
 
-#define THERE_ARE \
-	"; there are OUT, SESSION, LOG, PYTHON, PYTHON_OBJECTS, NATIVE, IMPORTS, PRIVATE, EXACT_PEAK, VERIFY, CAPTURE_MAX, SITES_MAX, WRAPPERS"
-#define DEFAULTS .log = SETTINGS_LOG_WARN, .python = true, .sites_max = 1u << 20
+#define VALID \
+	"; valid: OUT, SESSION, LOG, PYTHON, PYTHON_OBJECTS, NATIVE, IMPORTS, PRIVATE, EXACT_PEAK, VERIFY, CAPTURE_MAX, SITES_MAX, WRAPPERS"
+#define DEFAULTS .python = true, .sites_max = 1u << 20
 
 static const struct setting_case setting_cases[] = {
 	{ "PATH=/bin", { DEFAULTS }, NULL },
@@ -71,47 +72,55 @@ static const struct setting_case setting_cases[] = {
 	{ "KMEMSHIM_OUT=/tmp/x", { DEFAULTS, .out = "/tmp/x" }, NULL },
 	{ "KMEMSHIM_OUT=a=b", { DEFAULTS, .out = "a=b" }, NULL },
 	{ "KMEMSHIM_OUT=", { DEFAULTS }, NULL },
-	{ "KMEMSHIM_OUTX=/tmp/x", { DEFAULTS }, "KMEMSHIM_OUTX is no setting" THERE_ARE },
-	{ "KMEMSHIM_PYTHON_OBJECT=1", { DEFAULTS }, "KMEMSHIM_PYTHON_OBJECT is no setting" THERE_ARE },
-	{ "KMEMSHIM_=", { DEFAULTS }, "KMEMSHIM_ is no setting" THERE_ARE },
+	{ "KMEMSHIM_OUTX=/tmp/x", { DEFAULTS }, "unknown setting KMEMSHIM_OUTX" VALID },
+	{ "KMEMSHIM_PYTHON_OBJECT=1", { DEFAULTS }, "unknown setting KMEMSHIM_PYTHON_OBJECT" VALID },
+	{ "KMEMSHIM_=", { DEFAULTS }, "unknown setting KMEMSHIM_" VALID },
 	{ "KMEMSHIM_A_NAME_THAT_IS_LONGER_THAN_ANY_SETTING\n=",
 	  { DEFAULTS },
-	  "KMEMSHIM_A_NAME_THAT_IS_LONGER_THAN_ANY_SETTING? is no setting" THERE_ARE },
+	  "unknown setting KMEMSHIM_A_NAME_THAT_IS_LONGER_THAN_ANY_SETTING?" VALID },
 	{ "KMEMSHIM_SESSION=5f.12", { DEFAULTS, .session = "5f.12" }, NULL },
 	{ "KMEMSHIM_SESSION=", { DEFAULTS }, NULL },
-	{ "KMEMSHIM_LOG=quiet", { .log = SETTINGS_LOG_QUIET, .python = true, .sites_max = 1u << 20 }, NULL },
+	{ "KMEMSHIM_LOG=quiet", { DEFAULTS }, NULL },
 	{ "KMEMSHIM_LOG=warn", { DEFAULTS }, NULL },
-	{ "KMEMSHIM_LOG=debug", { .log = SETTINGS_LOG_DEBUG, .python = true, .sites_max = 1u << 20 }, NULL },
-	{ "KMEMSHIM_LOG=loud", { DEFAULTS }, "KMEMSHIM_LOG=loud: wanted quiet, warn or debug; the default is used" },
-	{ "KMEMSHIM_LOG=", { DEFAULTS }, "KMEMSHIM_LOG=: wanted quiet, warn or debug; the default is used" },
-	{ "KMEMSHIM_PYTHON=0", { .log = SETTINGS_LOG_WARN, .sites_max = 1u << 20 }, NULL },
+	{ "KMEMSHIM_LOG=debug", { DEFAULTS }, NULL },
+	{ "KMEMSHIM_LOG=loud",
+	  { DEFAULTS },
+	  "KMEMSHIM_LOG=loud is not valid; use quiet, warn or debug (the default is used now)" },
+	{ "KMEMSHIM_LOG=", { DEFAULTS }, "KMEMSHIM_LOG= is not valid; use quiet, warn or debug (the default is used now)" },
+	{ "KMEMSHIM_PYTHON=0", { .sites_max = 1u << 20 }, NULL },
 	{ "KMEMSHIM_PYTHON=1", { DEFAULTS }, NULL },
-	{ "KMEMSHIM_PYTHON=yes", { DEFAULTS }, "KMEMSHIM_PYTHON=yes: wanted 0 or 1; the default is used" },
+	{ "KMEMSHIM_PYTHON=yes", { DEFAULTS }, "KMEMSHIM_PYTHON=yes is not valid; use 0 or 1 (the default is used now)" },
 	{ "KMEMSHIM_PYTHON_OBJECTS=1", { DEFAULTS, .python_objects = SETTINGS_ON }, NULL },
 	{ "KMEMSHIM_PYTHON_OBJECTS=0", { DEFAULTS, .python_objects = SETTINGS_OFF }, NULL },
-	{ "KMEMSHIM_PYTHON_OBJECTS=2", { DEFAULTS }, "KMEMSHIM_PYTHON_OBJECTS=2: wanted 0 or 1; the default is used" },
+	{ "KMEMSHIM_PYTHON_OBJECTS=2",
+	  { DEFAULTS },
+	  "KMEMSHIM_PYTHON_OBJECTS=2 is not valid; use 0 or 1 (the default is used now)" },
 	{ "KMEMSHIM_NATIVE=all", { DEFAULTS, .native = SETTINGS_NATIVE_ALL }, NULL },
 	{ "KMEMSHIM_NATIVE=to-python", { DEFAULTS, .native = SETTINGS_NATIVE_TO_PYTHON }, NULL },
 	{ "KMEMSHIM_NATIVE=auto", { DEFAULTS }, NULL },
 	{ "KMEMSHIM_NATIVE=ally",
 	  { DEFAULTS },
-	  "KMEMSHIM_NATIVE=ally: wanted auto, to-python or all; the default is used" },
+	  "KMEMSHIM_NATIVE=ally is not valid; use auto, to-python or all (the default is used now)" },
 	{ "KMEMSHIM_IMPORTS=full", { DEFAULTS, .imports_full = true }, NULL },
-	{ "KMEMSHIM_IMPORTS=1", { DEFAULTS }, "KMEMSHIM_IMPORTS=1: wanted merged or full; the default is used" },
+	{ "KMEMSHIM_IMPORTS=1",
+	  { DEFAULTS },
+	  "KMEMSHIM_IMPORTS=1 is not valid; use merged or full (the default is used now)" },
 	{ "KMEMSHIM_VERIFY=1", { DEFAULTS, .verify_every = 1 }, NULL },
 	{ "KMEMSHIM_VERIFY=0", { DEFAULTS }, NULL },
-	{ "KMEMSHIM_VERIFY=-1", { DEFAULTS }, "KMEMSHIM_VERIFY=-1: wanted a number; 0 turns it off; the default is used" },
-	{ "KMEMSHIM_SITES_MAX=64", { .log = SETTINGS_LOG_WARN, .python = true, .sites_max = 64 }, NULL },
-	{ "KMEMSHIM_SITES_MAX=2m", { .log = SETTINGS_LOG_WARN, .python = true, .sites_max = 1u << 21 }, NULL },
+	{ "KMEMSHIM_VERIFY=-1",
+	  { DEFAULTS },
+	  "KMEMSHIM_VERIFY=-1 is not valid; use a number; 0 turns it off (the default is used now)" },
+	{ "KMEMSHIM_SITES_MAX=64", { .python = true, .sites_max = 64 }, NULL },
+	{ "KMEMSHIM_SITES_MAX=2m", { .python = true, .sites_max = 1u << 21 }, NULL },
 	{ "KMEMSHIM_SITES_MAX=63",
 	  { DEFAULTS },
-	  "KMEMSHIM_SITES_MAX=63: wanted a number from 64 to 2M; the default is used" },
+	  "KMEMSHIM_SITES_MAX=63 is not valid; use a number from 64 to 2M (the default is used now)" },
 	{ "KMEMSHIM_SITES_MAX=2097153",
 	  { DEFAULTS },
-	  "KMEMSHIM_SITES_MAX=2097153: wanted a number from 64 to 2M; the default is used" },
+	  "KMEMSHIM_SITES_MAX=2097153 is not valid; use a number from 64 to 2M (the default is used now)" },
 	{ "KMEMSHIM_SITES_MAX=a\nb",
 	  { DEFAULTS },
-	  "KMEMSHIM_SITES_MAX=a?b: wanted a number from 64 to 2M; the default is used" },
+	  "KMEMSHIM_SITES_MAX=a?b is not valid; use a number from 64 to 2M (the default is used now)" },
 };
 
 static bool
@@ -129,7 +138,9 @@ parses(void *context)
 	settings_parse(environment);
 	CHECK_IN_CHILD(is_same_text(settings.out, which->wanted.out));
 	CHECK_IN_CHILD(is_same_text(settings.session, which->wanted.session));
-	CHECK_IN_CHILD(settings.log == which->wanted.log);
+	CHECK_IN_CHILD(diag_level == (strcmp(which->variable, "KMEMSHIM_LOG=quiet") == 0   ? DIAG_QUIET
+	                              : strcmp(which->variable, "KMEMSHIM_LOG=debug") == 0 ? DIAG_DEBUG
+	                                                                                   : DIAG_WARN));
 	CHECK_IN_CHILD(settings.python == which->wanted.python);
 	CHECK_IN_CHILD(settings.python_objects == which->wanted.python_objects);
 	CHECK_IN_CHILD(settings.native == which->wanted.native);
@@ -162,7 +173,7 @@ parses_quietly(void *unused)
 
 	(void)unused;
 	settings_parse(environment);
-	CHECK_IN_CHILD(settings.log == SETTINGS_LOG_QUIET);
+	CHECK_IN_CHILD(diag_level == DIAG_QUIET);
 	return 0;
 }
 

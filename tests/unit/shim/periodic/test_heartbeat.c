@@ -12,6 +12,7 @@
 #include "capture/capture_file.h"
 #include "kmem_words.h"
 #include "periodic/heartbeat.h"
+#include "record/beat_due.h"
 #include "unwind/each_instruction.h"
 
 #define MIB ((uint64_t)1 << 20)
@@ -28,6 +29,21 @@ start_empty(void **state)
 	identity->machine_bytes = 1024 * MIB; // the limit in force: a step of 4 MiB
 	heartbeat_take(0);
 	return 0;
+}
+
+/* As the tracker does after an event. */
+static void
+after(uint64_t live_bytes)
+{
+	if (beat_due_after(live_bytes))
+		heartbeat_take(live_bytes);
+}
+
+static void
+after_release(uint64_t live_bytes)
+{
+	if (beat_due_after_release(live_bytes))
+		heartbeat_take(live_bytes);
 }
 
 static const struct kmem_heartbeat *
@@ -137,14 +153,14 @@ a_step_of_growth_makes_a_beat(void **state)
 		capture_file_header()->identity.machine_bytes = cases[i].machine_bytes;
 		heartbeat_take(100);
 		before = newest()->sequence;
-		heartbeat_after(100 + step - 1);
+		after(100 + step - 1);
 		assert_int_equal(newest()->sequence, before);
-		heartbeat_after(100 + step);
+		after(100 + step);
 		assert_int_equal(newest()->sequence, before + 1);
 		assert_int_equal(newest()->live_bytes, 100 + step);
-		heartbeat_after(100 + step); // the next step counts from there
+		after(100 + step); // the next step counts from there
 		assert_int_equal(newest()->sequence, before + 1);
-		heartbeat_after(100 + 2 * step);
+		after(100 + 2 * step);
 		assert_int_equal(newest()->sequence, before + 2);
 	}
 }
@@ -169,16 +185,16 @@ a_fall_by_a_quarter_makes_a_beat(void **state)
 
 		heartbeat_take(live);
 		before = newest()->sequence;
-		heartbeat_after_release(fall != 0 ? live - fall + 1 : 0);
+		after_release(fall != 0 ? live - fall + 1 : 0);
 		assert_int_equal(newest()->sequence, before);
 		if (fall == 0)
 			continue;
-		assert_false(heartbeat_has_fallen(live - fall + 1));
-		assert_true(heartbeat_has_fallen(live - fall));
-		heartbeat_after_release(live - fall);
+		assert_false(beat_due_has_fallen(live - fall + 1));
+		assert_true(beat_due_has_fallen(live - fall));
+		after_release(live - fall);
 		assert_int_equal(newest()->sequence, before + 1);
 		assert_int_equal(newest()->live_bytes, live - fall);
-		heartbeat_after_release(live - fall); // the next one counts from there
+		after_release(live - fall); // the next one counts from there
 		assert_int_equal(newest()->sequence, before + 1);
 	}
 }
@@ -198,7 +214,7 @@ resident_memory_that_grew_by_a_step_makes_a_beat(void **state)
 	for (uint64_t at = 0; at < 64 * MIB; at += MIB) {
 		memset(block + at, 1, MIB);
 		for (uint64_t end_ns = clock_now_ns() + 20000000; clock_now_ns() < end_ns;) // it is asked for now and then
-			heartbeat_after(1);
+			after(1);
 	}
 	assert_in_range(newest()->sequence - before, 10, 20);
 	assert_int_equal(munmap(block, 64 * MIB), 0);

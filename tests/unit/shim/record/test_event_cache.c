@@ -81,11 +81,11 @@ site_of(const struct native_stack *walked)
 static NOINLINE void
 hook(void)
 {
-	bool is_python_only;
+	struct event_lookup lookup = event_cache_find(cache, is_walking ? &natives : NULL, HERE, false);
 	uint32_t site;
 
-	found = event_cache_find(cache, is_walking ? &natives : NULL, HERE, false, &is_python_only);
-	assert_false(is_python_only); // no Python here
+	found = lookup.site;
+	assert_true(lookup.kind == EVENT_LOOKUP_WHOLE || lookup.kind == EVENT_LOOKUP_WALKED); // no Python here
 	native_stack_walk(&natives.own, HERE, 0, &stack);
 	assert_true(stack.is_complete && stack.is_remembered);
 	site = site_of(&stack);
@@ -94,9 +94,7 @@ hook(void)
 		hits++;
 	} else {
 		misses++;
-		event_cache_keep(cache, &natives.own, site);
-		if (is_walking)
-			event_cache_keep_python(cache, site);
+		event_cache_keep(cache, lookup, HERE, &natives.own, site);
 	}
 	KEEP_FRAME();
 }
@@ -186,14 +184,14 @@ other_way(void)
 static void
 E1_another_caller_at_the_same_depth_is_another_event(void **state)
 {
-	static void (*const ways[])(void) = { one_way, other_way };
+	static void (*const paths[])(void) = { one_way, other_way };
 	uint32_t sites[2] = { 0 };
 
 	(void)state;
 	for (unsigned i = 0; i < 200; i++) {
 		unsigned way = i < 20 ? 0 : i / 3 % 2;
 
-		ways[way](); // one place: the same sp and pc, another return address further out
+		paths[way](); // one place: the same sp and pc, another return address further out
 		if (found != 0) {
 			assert_true(sites[way] == 0 || sites[way] == found);
 			sites[way] = found;
@@ -283,7 +281,7 @@ when_it_is_full_it_begins_anew(void **state)
 	assert_true(hits > 10000);
 }
 
-/* ---- many ways to one place ---- */
+/* ---- many paths to one place ---- */
 
 static uint64_t path; // one bit a frame
 
@@ -305,7 +303,7 @@ STEP(left)
 STEP(right)
 
 static void
-E1_ways_that_read_the_same_places_are_told_apart(void **state)
+E1_native_paths_that_read_the_same_places_are_told_apart(void **state)
 {
 	enum { WAYS = 500, DEPTH = 40, ROUNDS = 20, FEW = 5 }; // some may hide each other before they are kept
 	uint32_t sites[WAYS] = { 0 };
@@ -345,7 +343,7 @@ call_itself(unsigned calls)
 
 /* Each time another way through the same function, which are one stack: walked, and found by their frames. */
 static void
-E1_a_way_that_never_came_is_found_by_its_frames(void **state)
+E1_a_native_path_that_never_came_is_found_by_its_frames(void **state)
 {
 	uint64_t which = 0;
 
@@ -391,7 +389,7 @@ give_state(void)
 }
 
 /* The event of a thread whose only frame is at that instruction. */
-static uint32_t
+static struct event_lookup
 find_python(uint64_t instruction)
 {
 	frame.instruction = instruction;
@@ -416,52 +414,60 @@ E1_stacks_of_python_that_share_a_place_are_told_apart(void **state)
 		.frame_instruction = offsetof(typeof(frame), instruction),
 	};
 	for (uint64_t instruction = 2; count < EVENT_CACHE_PYTHON_LINE; instruction += 2) {
-		assert_int_equal(find_python(instruction), 0);
+		struct event_lookup lookup = find_python(instruction);
+
+		assert_int_equal(lookup.site, 0);
 		if (count == 0)
-			first_key = cache->python_key;
-		if (((cache->python_key ^ first_key) >> 40 & (EVENT_CACHE_PYTHON - 1)) == 0)
+			first_key = lookup.key;
+		if (((lookup.key ^ first_key) >> 40 & (EVENT_CACHE_PYTHON - 1)) == 0)
 			instructions[count++] = instruction;
 	}
 	for (unsigned i = 0; i < 2; i++) { // two that come in turn
-		assert_int_equal(find_python(instructions[i]), 0);
-		event_cache_keep_python(cache, i + 1);
+		struct event_lookup lookup = find_python(instructions[i]);
+
+		assert_int_equal(lookup.site, 0);
+		event_cache_keep(cache, lookup, NULL, NULL, i + 1);
 	}
 	for (unsigned round = 0; round < 4; round++) {
 		for (unsigned i = 0; i < 2; i++)
-			assert_int_equal(find_python(instructions[i]), i + 1);
+			assert_int_equal(find_python(instructions[i]).site, i + 1);
 	}
 	// more than that may drive each other out, and are never mixed up
 	for (unsigned i = 2; i < EVENT_CACHE_PYTHON_LINE; i++) {
-		assert_int_equal(find_python(instructions[i]), 0);
-		event_cache_keep_python(cache, i + 1);
-		assert_int_equal(find_python(instructions[i]), i + 1);
+		struct event_lookup lookup = find_python(instructions[i]);
+
+		assert_int_equal(lookup.site, 0);
+		event_cache_keep(cache, lookup, NULL, NULL, i + 1);
+		assert_int_equal(find_python(instructions[i]).site, i + 1);
 		for (unsigned other = 0; other < i; other++)
-			assert_true(find_python(instructions[other]) == 0 || find_python(instructions[other]) == other + 1);
+			assert_true(find_python(instructions[other]).site == 0 ||
+			            find_python(instructions[other]).site == other + 1);
 	}
 }
 
 /* ---- other domains ---- */
 
 /* An event whose Python frames, where there are any, are its stack. */
-static NOINLINE uint32_t
+static NOINLINE struct event_lookup
 find_python_other(unsigned domain)
 {
-	bool is_python = true;
-	uint32_t site = event_cache_find_other(cache, HERE, domain, &is_python);
+	struct event_lookup lookup = event_cache_find_other(cache, HERE, domain, true);
 
-	assert_true(is_python);
+	assert_int_equal(lookup.kind, EVENT_LOOKUP_PYTHON);
 	KEEP_FRAME();
-	return site;
+	return lookup;
 }
 
 static NOINLINE void
 other_hook(unsigned domain, uint32_t site, bool is_python, bool is_known)
 {
-	assert_int_equal(event_cache_find_other(cache, HERE, domain, &is_python), is_known ? site : 0);
-	assert_false(is_python);
+	struct event_lookup lookup = event_cache_find_other(cache, HERE, domain, is_python);
+
+	assert_int_equal(lookup.site, is_known ? site : 0);
+	assert_int_equal(lookup.kind, EVENT_LOOKUP_WHOLE);
 	if (!is_known) {
 		native_stack_walk(&natives.own, HERE, 0, &stack);
-		event_cache_keep(cache, &natives.own, site);
+		event_cache_keep(cache, lookup, HERE, &natives.own, site);
 	}
 	KEEP_FRAME();
 }
@@ -484,13 +490,15 @@ E1_one_stack_has_a_site_in_each_domain(void **state)
 	python_runtime.state = PYTHON_RUNTIME_FOUND;
 	whole_stacks_in_each_domain(false, 0x200);
 	for (unsigned domain = 5; domain < 8; domain++) {
-		assert_int_equal(find_python_other(domain), 0);
-		event_cache_keep_python(cache, domain);
+		struct event_lookup lookup = find_python_other(domain);
+
+		assert_int_equal(lookup.site, 0);
+		event_cache_keep(cache, lookup, NULL, NULL, domain);
 	}
 	for (unsigned domain = 5; domain < 8; domain++)
-		assert_int_equal(find_python_other(domain), domain);
+		assert_int_equal(find_python_other(domain).site, domain);
 	frame.instruction += 2;
-	assert_int_equal(find_python_other(5), 0);
+	assert_int_equal(find_python_other(5).site, 0);
 	whole_stacks_in_each_domain(false, 0x300);
 	python_runtime.state = PYTHON_RUNTIME_NEVER_LOOKED;
 }
@@ -502,14 +510,14 @@ main(void)
 		cmocka_unit_test_setup(E1_what_is_remembered_is_what_a_walk_finds, start_empty),
 		{ "E1_what_is_walked_is_what_a_walk_finds", E1_what_is_remembered_is_what_a_walk_finds, start_walking, NULL,
 		  NULL },
-		{ "E1_ways_that_are_walked_are_told_apart", E1_ways_that_read_the_same_places_are_told_apart, start_walking,
-		  NULL, NULL },
-		cmocka_unit_test_setup(E1_a_way_that_never_came_is_found_by_its_frames, start_walking),
+		{ "E1_native_paths_that_are_walked_are_told_apart", E1_native_paths_that_read_the_same_places_are_told_apart,
+		  start_walking, NULL, NULL },
+		cmocka_unit_test_setup(E1_a_native_path_that_never_came_is_found_by_its_frames, start_walking),
 		cmocka_unit_test_setup(E1_another_caller_at_the_same_depth_is_another_event, start_empty),
 		cmocka_unit_test_setup(an_event_is_remembered_when_it_comes_again, start_empty),
 		cmocka_unit_test_setup(E4_nothing_outlives_a_module_or_a_code_object, start_empty),
 		cmocka_unit_test_setup(when_it_is_full_it_begins_anew, start_empty),
-		cmocka_unit_test_setup(E1_ways_that_read_the_same_places_are_told_apart, start_empty),
+		cmocka_unit_test_setup(E1_native_paths_that_read_the_same_places_are_told_apart, start_empty),
 		cmocka_unit_test_setup(what_has_too_many_words_is_not_remembered, start_empty),
 		cmocka_unit_test_setup(E1_stacks_of_python_that_share_a_place_are_told_apart, start_empty),
 		cmocka_unit_test_setup(E1_one_stack_has_a_site_in_each_domain, start_empty), // with the frame of the one above

@@ -98,7 +98,7 @@ run_trace(uint64_t *random, size_t window)
 		updates[with] = swapped;
 	}
 	for (size_t i = 0; i < count; i++)
-		peak_apply(&sites[updates[i].site], updates[i].delta, updates[i].epoch);
+		peak_apply_shared(&sites[updates[i].site], updates[i].delta, updates[i].epoch);
 
 	uint64_t sum = 0;
 	assert_int_equal(kmem_peak_now(domain), ledger.total);
@@ -129,13 +129,13 @@ P3_the_first_of_equal_maxima_is_kept(void **state)
 	struct kmem_peak_word second = { 0 };
 
 	(void)state;
-	peak_apply(&first, 100, peak_gain(&domain, NULL, 100));
-	peak_apply(&first, -100, peak_release(&domain, NULL, 100));
-	peak_apply(&second, 100, peak_gain(&domain, NULL, 100));
+	peak_apply_shared(&first, 100, peak_gain(&domain, NULL, 100));
+	peak_apply_shared(&first, -100, peak_release(&domain, NULL, 100));
+	peak_apply_shared(&second, 100, peak_gain(&domain, NULL, 100));
 	assert_int_equal(kmem_domain_peak_bytes(domain), 100);
 	assert_int_equal(kmem_site_peak_bytes(domain, first), 100);
 	assert_int_equal(kmem_site_peak_bytes(domain, second), 0);
-	peak_apply(&second, 1, peak_gain(&domain, NULL, 1)); // one byte more: a new maximum
+	peak_apply_shared(&second, 1, peak_gain(&domain, NULL, 1)); // one byte more: a new maximum
 	assert_int_equal(kmem_site_peak_bytes(domain, first), 0);
 	assert_int_equal(kmem_site_peak_bytes(domain, second), 101);
 }
@@ -150,8 +150,8 @@ a_late_arrival_counts_on_its_own_side_of_the_edge(void **state)
 
 	(void)state;
 	assert_int_equal(died, born + 1);
-	peak_apply(&site, -10, died); // the release is booked first
-	peak_apply(&site, 10, born);
+	peak_apply_shared(&site, -10, died); // the release is booked first
+	peak_apply_shared(&site, 10, born);
 	assert_int_equal(kmem_peak_now(site), 0);
 	assert_int_equal(kmem_site_peak_bytes(domain, site), 10);
 }

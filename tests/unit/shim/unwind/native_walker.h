@@ -45,8 +45,8 @@ struct walker {
 	uint64_t remembered; // walks that went into the cache
 	uint64_t kept;       // frames taken over
 	uint64_t seed;
-	uint64_t generation; // before the walk
-	int budget;          // calls that a random tree may still make
+	uint64_t version; // before the walk
+	int budget;       // calls that a random tree may still make
 };
 static __thread struct walker *self;
 static struct walker main_walker;
@@ -70,20 +70,20 @@ static void
 check_invariants(const struct native_cache *cache)
 {
 	uint64_t base = cache->stack_end - ((uint64_t)1 << 32);
-	uint64_t now = atomic_load_explicit(&unwind_rules.generation, memory_order_relaxed);
-	uint64_t generation = cache->generation & UNWIND_GENERATION_MASK;
+	uint64_t now = atomic_load_explicit(&unwind_rules.version, memory_order_relaxed);
+	uint64_t version = cache->version & UNWIND_VERSION_MASK;
 	uint32_t room = cache->room;
 	uint64_t word_end = room;
 	bool is_bp_needed = false;
 	struct native_run run = { .length = 0 };
 
-	CHECK(cache->generation - self->generation <= now - self->generation); // N4: other threads void it at any moment
+	CHECK(cache->version - self->version <= now - self->version); // N4: other threads void it at any moment
 	CHECK(cache->sp_offsets[room] == UINT32_MAX);
 	for (uint32_t k = room; k-- > room - cache->frame_count;) {
 		bool is_last = k == room - 1;
 		bool is_given = !is_last || !cache->is_last_hidden;
 		bool has_given_caller = k + 1 < room - cache->is_last_hidden;
-		uint64_t rule = cache->pcs[k] != 0 ? unwind_rules_get(cache->pcs[k], generation) : 0;
+		uint64_t rule = cache->pcs[k] != 0 ? unwind_rules_get(cache->pcs[k], version) : 0;
 		enum unwind_kind kind = unwind_word_kind(rule);
 		bool is_walked = kind == UNWIND_NORMAL || kind == UNWIND_ALIGNED;
 		bool is_bp_used = is_walked && (kind == UNWIND_ALIGNED || (rule & UNWIND_WORD_CFA_FROM_RBP));
@@ -105,8 +105,8 @@ check_invariants(const struct native_cache *cache)
 			CHECK(word_at(base + cache->sp_offsets[k + 1] - 8) == cache->pcs[k + 1]); // N1
 		word_end = first;
 		if (is_given) { // N6
-			uint64_t function = unwind_rules_function(cache->pcs[k], generation);
-			uint64_t callers = has_given_caller ? unwind_rules_function(cache->pcs[k + 1], generation) : 0;
+			uint64_t function = unwind_rules_function(cache->pcs[k], version);
+			uint64_t callers = has_given_caller ? unwind_rules_function(cache->pcs[k + 1], version) : 0;
 			bool is_same = has_given_caller &&
 			               (cache->pcs[k] == cache->pcs[k + 1] || (function != 0 && function == callers));
 
@@ -155,7 +155,7 @@ walk_twice(const void *frame)
 	const struct native_stack *plain = &self->plain;
 	const struct native_stack *stack = &self->stack;
 
-	self->generation = atomic_load_explicit(&unwind_rules.generation, memory_order_relaxed);
+	self->version = atomic_load_explicit(&unwind_rules.version, memory_order_relaxed);
 	native_stack_walk(NULL, frame, self->stop_sp, &self->plain);
 	self->cache = native_cache_choose(&self->caches, frame);
 	native_stack_walk(self->cache, frame, self->stop_sp, &self->stack);

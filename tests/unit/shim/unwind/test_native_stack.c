@@ -512,12 +512,12 @@ another_library_at_the_same_address(void **state)
 	assert_int_equal(old->build_id_bytes, 20);
 	assert_true(old->file_size_bytes > 0 && old->file_mtime_ns > 0);
 
-	uint32_t generation = capture_file_header()->module_version;
+	uint32_t version = capture_file_header()->module_version;
 
 	dlclose(first);
 	module_map_unloaded_check();
-	assert_int_equal(capture_file_header()->module_version, generation + 1);
-	assert_int_equal((uint32_t)old->unloaded, generation + 1);
+	assert_int_equal(capture_file_header()->module_version, version + 1);
+	assert_int_equal((uint32_t)old->unloaded, version + 1);
 
 	/* Into the hole that the first one left: the loader takes the highest that fits. */
 	void *second = open_built(folder, "second");

@@ -36,10 +36,10 @@ open_tables(const void *code)
 }
 
 static uint64_t
-find(uint64_t generation, struct unwind_tables *tables)
+find(uint64_t version, struct unwind_tables *tables)
 {
 	*tables = in_place;
-	return unwind_copies_find(&object, frames_addr, generation, tables);
+	return unwind_copies_find(&object, frames_addr, version, tables);
 }
 
 /* Is the page of the second mapping in this process's page table? -1: it cannot be told. */

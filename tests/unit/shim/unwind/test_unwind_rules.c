@@ -315,30 +315,30 @@ static void
 invariants(void **state)
 {
 	uint64_t pc = libc_code + 20;
-	uint64_t generation = unwind_rules_version();
-	uint64_t rule = unwind_rules_get(pc, generation);
+	uint64_t version = unwind_rules_version();
+	uint64_t rule = unwind_rules_get(pc, version);
 	struct unwind_entry *entry = unwind_rules.entries;
 
 	(void)state;
 	while (entry->pc != pc) // U1
 		assert_true(++entry <= unwind_rules.entries + unwind_rules.mask + UNWIND_NEAR_ENTRIES);
 	assert_int_equal(entry->rule, rule); // U2
-	assert_int_equal(unwind_rules_get(pc, generation), rule);
+	assert_int_equal(unwind_rules_get(pc, version), rule);
 
 	entry->rule = rule ^ UINT64_C(1) << 40; // a wrong rule shows who uses it
-	assert_int_equal(unwind_rules_get(pc, generation), rule ^ UINT64_C(1) << 40);
+	assert_int_equal(unwind_rules_get(pc, version), rule ^ UINT64_C(1) << 40);
 	unwind_rules_void();
-	generation = unwind_rules_version();
-	uint64_t fresh = unwind_rules_get(pc, generation);
+	version = unwind_rules_version();
+	uint64_t fresh = unwind_rules_get(pc, version);
 	assert_int_equal(fresh >> 16, rule >> 16); // U3: computed again
 	assert_int_equal(entry->pc, pc);
 	assert_int_equal(entry->rule, fresh);
 
 	entry->rule = fresh ^ UINT64_C(1) << 40;
-	for (unsigned i = 0; i <= UNWIND_GENERATION_MASK; i++) // all the way round
+	for (unsigned i = 0; i <= UNWIND_VERSION_MASK; i++) // all the way round
 		unwind_rules_void();
-	assert_int_equal(unwind_rules_version(), generation);
-	assert_int_equal(unwind_rules_get(pc, generation), fresh);
+	assert_int_equal(unwind_rules_version(), version);
+	assert_int_equal(unwind_rules_get(pc, version), fresh);
 }
 
 /* U3: a walk that began before the last unloading of a round stores its rules when the table was emptied. */
@@ -348,18 +348,18 @@ U3_a_rule_that_is_stored_late_does_not_come_back(void **state)
 	static const uint64_t began[] = { 0, 0x7fff, 0x8000, 0xffff };
 	uint64_t pc = libc_code + 20;
 	struct unwind_entry *entry = unwind_rules.entries;
-	uint64_t rule = unwind_rules_get(pc, unwind_rules_version()) & ~UNWIND_GENERATION_MASK;
+	uint64_t rule = unwind_rules_get(pc, unwind_rules_version()) & ~UNWIND_VERSION_MASK;
 
 	(void)state;
 	while (entry->pc != pc)
 		entry++;
 	for (size_t i = 0; i < ARRAY_LEN(began); i++) {
-		atomic_store(&unwind_rules.generation, began[i]);
+		atomic_store(&unwind_rules.version, began[i]);
 		unwind_rules_void();
 		entry->rule = (rule ^ UINT64_C(1) << 40) | began[i];
 		while (unwind_rules_version() != began[i])
 			unwind_rules_void();
-		assert_int_equal(unwind_rules_get(pc, began[i]) & ~UNWIND_GENERATION_MASK, rule);
+		assert_int_equal(unwind_rules_get(pc, began[i]) & ~UNWIND_VERSION_MASK, rule);
 	}
 }
 
@@ -380,19 +380,19 @@ static void
 a_full_table_computes_each_time(void **state)
 {
 	uint64_t pc = libc_code + 40;
-	uint64_t generation = unwind_rules_version();
+	uint64_t version = unwind_rules_version();
 	struct unwind_rules before = { .entries = unwind_rules.entries, .mask = unwind_rules.mask };
 	struct unwind_entry full[4 + UNWIND_NEAR_ENTRIES];
-	uint64_t rule = unwind_rules_get(pc, generation);
+	uint64_t rule = unwind_rules_get(pc, version);
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(full); i++)
 		full[i] = (struct unwind_entry){ 1, 0 };
 	unwind_rules.entries = full;
 	unwind_rules.mask = 3;
-	assert_int_equal(unwind_rules_get(pc, generation), rule);
+	assert_int_equal(unwind_rules_get(pc, version), rule);
 	unwind_rules.entries = NULL; // or none at all
-	assert_int_equal(unwind_rules_get(pc, generation), rule);
+	assert_int_equal(unwind_rules_get(pc, version), rule);
 	unwind_rules.entries = before.entries;
 	unwind_rules.mask = before.mask;
 }
@@ -436,11 +436,11 @@ code_takes_few_pages(void **state)
 static void *
 look_up_all(void *result)
 {
-	uint64_t generation = unwind_rules_version();
+	uint64_t version = unwind_rules_version();
 	uint64_t sum = 0;
 
 	for (uint64_t offset = 0; offset < 100000; offset += 3)
-		sum = sum * 31 + unwind_rules_get(libc_code + offset, generation);
+		sum = sum * 31 + unwind_rules_get(libc_code + offset, version);
 	*(uint64_t *)result = sum;
 	return NULL;
 }

@@ -1,0 +1,654 @@
+/*
+ * findings.c - what do the facts amount to, in the order in which a person should read it?
+ *
+ * A cause has a recipe: finders, each of which looks at the facts and adds what it found. No words here.
+ *
+ * When full  further findings are left out.
+ */
+#include "verdict/findings.h"
+
+#include <signal.h>
+#include <string.h>
+
+#define WORTH_RELEASED_BYTES (UINT64_C(1) << 20)
+#define PINNED_PART 8 // of the host's memory: less is not worth a sentence
+// of the device: as much that pools keep is worth a sentence, even where it was not enough
+#define POOLS_PART 8
+
+uint32_t
+verdict_share(uint64_t part, uint64_t whole)
+{
+	if (whole == 0)
+		return 0;
+	return part >= whole ? 1000000 : (uint32_t)((double)part / (double)whole * 1e6);
+}
+
+static void
+add(struct verdict *verdict, enum finding_kind kind, uint64_t bytes, uint64_t whole_bytes, const struct rank_line *line)
+{
+	if (verdict->finding_count == VERDICT_FINDINGS_MAX)
+		return;
+	verdict->findings[verdict->finding_count++] = (struct finding){
+		.kind = kind,
+		.confidence = kind == FINDING_ENDING ? verdict->confidence : VERDICT_CERTAIN,
+		.bytes = bytes,
+		.whole_bytes = whole_bytes,
+		.line = line != NULL ? *line : (struct rank_line){ .site_count = 0 },
+	};
+}
+
+static void
+set_confidence(struct verdict *verdict, enum verdict_confidence confidence)
+{
+	verdict->findings[verdict->finding_count - 1].confidence = confidence;
+}
+
+/* ---- how it ended ---- */
+
+static void
+find_ending(struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct model_failed *refused = facts->refused;
+	bool is_of_refusal = verdict->cause == VERDICT_REQUEST_REFUSED || verdict->cause == VERDICT_DEVICE_MEMORY;
+	struct rank_line line = { .site_count = 0 };
+
+	if (is_of_refusal && refused->site != NULL)
+		line = (struct rank_line){ .where = refused->site->where, .largest = refused->site, .site_count = 1 };
+	add(verdict, FINDING_ENDING, is_of_refusal ? refused->bytes : 0, 0, &line);
+}
+
+/* How close to which limit, as far as the last heartbeat knows. */
+static void
+find_usage(struct verdict_facts *facts, struct verdict *verdict)
+{
+	uint64_t machine_bytes = facts->process->identity->machine_bytes;
+
+	if (facts->charged_bytes != 0 && facts->limit_bytes != UINT64_MAX)
+		add(verdict, FINDING_USAGE, facts->charged_bytes, facts->limit_bytes, NULL);
+	else if (facts->available_bytes != UINT64_MAX && machine_bytes != 0)
+		add(verdict, FINDING_USAGE, machine_bytes > facts->available_bytes ? machine_bytes - facts->available_bytes : 0,
+		    machine_bytes, NULL);
+	else if (facts->resident_bytes != 0)
+		add(verdict, FINDING_USAGE, facts->resident_bytes, 0, NULL);
+}
+
+/* Where the kernel's counter shows the kill, it needs no other evidence. */
+static void
+find_usage_as_evidence(struct verdict_facts *facts, struct verdict *verdict)
+{
+	if (facts->cgroup_kills == 0)
+		find_usage(facts, verdict);
+}
+
+/* Others were killed, when this one ended in another way. */
+static void
+find_kills(struct verdict_facts *facts, struct verdict *verdict)
+{
+	if ((facts->is_kill_counted ? facts->cgroup_kills : facts->machine_kills) != 0)
+		add(verdict, FINDING_KERNEL_KILLS, 0, 0, NULL);
+}
+
+static void
+find_far_from_limits(struct verdict_facts *facts, struct verdict *verdict)
+{
+	if (verdict_is_far_from_limits(facts))
+		add(verdict, FINDING_FAR_FROM_LIMITS, 0, 0, NULL);
+}
+
+static void
+find_shell_status(struct verdict_facts *facts, struct verdict *verdict)
+{
+	if (facts->exit_code > 128 && facts->exit_code < 128 + NSIG)
+		add(verdict, FINDING_SHELL_STATUS, 0, 0, NULL);
+}
+
+static void
+find_what_gone_shows(struct verdict_facts *facts, struct verdict *verdict)
+{
+	if (facts->process->is_hidden)
+		add(verdict, FINDING_OTHER_CONTAINER, 0, 0, NULL);
+	if (facts->is_kill_counted && facts->cgroup_kills == 0)
+		add(verdict, FINDING_NO_KILL, 0, 0, NULL);
+}
+
+static void
+find_lost(struct verdict_facts *facts, struct verdict *verdict)
+{
+	if (facts->lost_child != NULL && facts->lost_child != facts->process)
+		add(verdict, FINDING_LOST_CHILDREN, facts->lost_bytes, 0, NULL);
+}
+
+/* ---- what was in memory ---- */
+
+static void
+find_parts(struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct verdict_memory *memory = &facts->memory;
+
+	if (!verdict_is_explained(facts))
+		add(verdict, FINDING_PARTS, memory->part_count != 0 ? memory->parts[0].bytes : 0, memory->bytes, NULL);
+}
+
+static void
+find_freed(struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct verdict_freed *freed = &facts->memory.freed;
+
+	if (freed->freed_bytes == 0)
+		return;
+	add(verdict, FINDING_FREED, freed->freed_bytes, freed->heap_bytes,
+	    verdict_sparse_of(freed) != 0 ? &freed->pinning[0] : NULL);
+	set_confidence(verdict, VERDICT_LIKELY);
+}
+
+/* A part of all that is live, as lines are in these facts. */
+static uint64_t
+line_bytes(const struct verdict_facts *facts, const struct rank_line *line)
+{
+	return line->live_bytes + (verdict_is_in_memory_told(facts) || facts->refused != NULL ? 0 : line->untouched_bytes);
+}
+
+static void
+find_growth(struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct rank_line *top = &facts->top_live;
+
+	if (top->leak == MODEL_LEAK_LEAK)
+		add(verdict, FINDING_ACCUMULATES, top->leaking_bytes, top->live_bytes, top);
+	else if (rank_may_accumulate(top->telling))
+		add(verdict, FINDING_MAY_ACCUMULATE, top->live_bytes, 0, top);
+	else
+		return;
+	set_confidence(verdict, top->leak == MODEL_LEAK_LEAK && !rank_may_be_built_once(top->telling) ? VERDICT_LIKELY
+	                                                                                              : VERDICT_POSSIBLE);
+}
+
+static void
+find_line(struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct rank_line *top = &facts->top_live;
+	const struct rank_line *next = &facts->next_live;
+	uint64_t live_bytes = verdict_told_live_bytes(facts);
+	/* Nobody's doing; of a small program they are most of it. Where the line accumulates, it comes first. */
+	bool are_imports_more = facts->import_bytes > top->live_bytes;
+	bool are_imports_first = are_imports_more && top->leak != MODEL_LEAK_LEAK;
+
+	if (facts->top_live_processes != 0) {
+		add(verdict, FINDING_LINE_OF_ALL, top->live_bytes, facts->model->domains[top->domain].live_bytes, top);
+		find_growth(facts, verdict);
+		return;
+	}
+	if (are_imports_first)
+		add(verdict, FINDING_IMPORTS, facts->import_bytes, live_bytes, NULL);
+	add(verdict, FINDING_LINE, line_bytes(facts, top), live_bytes, top);
+	find_growth(facts, verdict);
+	if (next->site_count != 0)
+		add(verdict, FINDING_NEXT_LINE, line_bytes(facts, next), live_bytes, next);
+	else if (are_imports_more && !are_imports_first)
+		add(verdict, FINDING_IMPORTS, facts->import_bytes, live_bytes, NULL);
+}
+
+/*
+ * The line that holds most is told first, with two exceptions: where it does not explain what was in memory, the text first says where
+ * the rest is; and where more than it holds was freed and not given back, that comes first.
+ */
+static void
+find_holders(struct verdict_facts *facts, struct verdict *verdict)
+{
+	bool is_line_first = verdict_is_explained(facts) && !verdict_is_freed_first(facts);
+
+	if (!is_line_first)
+		find_freed(facts, verdict);
+	find_parts(facts, verdict);
+	add(verdict, FINDING_LIVE, facts->live_bytes + facts->untouched_bytes, 0, NULL);
+	if (facts->top_live.site_count != 0 && facts->live_bytes != 0) {
+		find_line(facts, verdict);
+		if (facts->untouched.site_count != 0)
+			add(verdict, FINDING_UNTOUCHED, facts->untouched.untouched_bytes,
+			    facts->untouched.live_bytes + facts->untouched.untouched_bytes, &facts->untouched);
+		if (facts->beside_arenas.site_count != 0)
+			add(verdict, FINDING_BESIDE_ARENAS, facts->beside_arenas.leaking_bytes, 0, &facts->beside_arenas);
+	}
+	if (is_line_first)
+		find_freed(facts, verdict);
+}
+
+static void
+find_holders_if_accumulating(struct verdict_facts *facts, struct verdict *verdict)
+{
+	if (verdict_is_accumulating(facts))
+		find_holders(facts, verdict);
+}
+
+/* ---- the peak ---- */
+
+/* is_line_next: the line that held most at the end is told right after */
+static void
+find_peak_before(struct verdict_facts *facts, bool is_line_next, struct verdict *verdict)
+{
+	const struct rank_line *top = &facts->top_peak;
+	uint64_t imports_bytes = 0;
+
+	if (facts->peak_bytes == 0)
+		return;
+	add(verdict, FINDING_PEAK, facts->peak_bytes, 0, NULL);
+	if (is_line_next && top->site_count != 0 && top->peak_bytes / 2 <= facts->top_live.live_bytes &&
+	    rank_compare_places(top->largest, facts->top_live.largest) == 0)
+		return;
+	if (top->site_count != 0 && facts->top_peak_processes != 0) {
+		add(verdict, FINDING_PEAK_LINE_OF_ALL, top->peak_bytes, facts->model->domains[top->domain].peak_bytes, top);
+		return;
+	}
+	if (top->site_count != 0) // parts are exact, the total of several threads may be a little behind
+		add(verdict, FINDING_PEAK_LINE, top->peak_bytes < facts->peak_bytes ? top->peak_bytes : facts->peak_bytes,
+		    facts->peak_bytes, top);
+	if (facts->model->process_count == 1 && facts->peak_domain != NULL)
+		imports_bytes = verdict_left_by_imports(facts->model, facts->peak_domain, true);
+	if (imports_bytes > top->peak_bytes)
+		add(verdict, FINDING_PEAK_IMPORTS, imports_bytes, facts->peak_bytes, NULL);
+}
+
+static void
+find_peak(struct verdict_facts *facts, struct verdict *verdict)
+{
+	find_peak_before(facts, false, verdict);
+}
+
+/* Of a program that failed: the line only where it accumulates, for it died of something else. */
+static void
+find_failed(struct verdict_facts *facts, struct verdict *verdict)
+{
+	bool is_accumulating = verdict_is_accumulating(facts);
+
+	find_peak_before(facts, is_accumulating, verdict);
+	if (is_accumulating)
+		find_holders(facts, verdict);
+	else
+		find_freed(facts, verdict);
+}
+
+static void
+find_exited(struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct rank_line *top = &facts->top_live;
+	const struct kmem_heartbeat *fullest = verdict_fullest(facts);
+	bool has_holder = top->leak == MODEL_LEAK_LEAK ||
+	                  (verdict_does_next_grow(facts) && !rank_may_be_built_once(facts->next_live.telling));
+
+	if (facts->model->domain_count == 0 && model_unrecorded_bytes(facts->model) == 0)
+		add(verdict, FINDING_NO_ALLOCATION, 0, 0, NULL);
+	find_peak_before(facts, has_holder, verdict);
+	if (fullest != NULL)
+		add(verdict, FINDING_LITTLE_ROOM, verdict_used_bytes(fullest), fullest->limit_bytes, NULL);
+	if (has_holder)
+		find_holders(facts, verdict);
+	else
+		find_freed(facts, verdict);
+	/* Held all along, and released by a destructor or a handler: nobody else would tell of it. */
+	if (top->site_count != 0 && top->released_bytes >= WORTH_RELEASED_BYTES) {
+		add(verdict, FINDING_RELEASED_AT_EXIT, top->released_bytes, 0, top);
+		verdict->findings[verdict->finding_count - 1].is_told = has_holder;
+	}
+}
+
+static void
+find_over_limit(struct verdict_facts *facts, struct verdict *verdict)
+{
+	if (facts->limit_bytes != UINT64_MAX && facts->live_bytes > facts->limit_bytes)
+		add(verdict, FINDING_OVER_LIMIT, facts->live_bytes, facts->limit_bytes, NULL);
+}
+
+/* ---- a request of the host's memory that was refused ---- */
+
+static void
+find_refused(struct verdict_facts *facts, struct verdict *verdict)
+{
+	if (verdict_has_address_limit(facts))
+		add(verdict, FINDING_ADDRESS_LIMIT, 0, 0, NULL);
+	/* An exception that unwinds releases what was held when the request was refused. */
+	if (verdict_was_perhaps_caught(facts) ||
+	    (!verdict_is_request_alone(facts) && facts->peak_bytes / 2 > facts->live_bytes))
+		find_peak(facts, verdict);
+	else if (verdict_is_request_alone(facts))
+		add(verdict, FINDING_LITTLE_HELD, facts->live_bytes, 0, NULL);
+	else
+		find_holders(facts, verdict);
+}
+
+/* ---- devices ---- */
+
+static void
+find_pinned(struct verdict_facts *facts, struct verdict *verdict)
+{
+	if (facts->pinned_bytes <= (facts->live_bytes + facts->pinned_bytes) / PINNED_PART)
+		return;
+	add(verdict, FINDING_PINNED, facts->top_pinned.live_bytes, facts->pinned_bytes, &facts->top_pinned);
+	if (facts->rounded_bytes != 0)
+		add(verdict, FINDING_PINNED_ROUNDED, facts->rounded_bytes, facts->pinned_bytes, NULL);
+}
+
+static void
+find_kept(struct verdict_facts *facts, struct verdict *verdict)
+{
+	if (facts->kept_bytes == 0)
+		return;
+	add(verdict, FINDING_DEVICE_KEPT, facts->kept_bytes, 0, NULL);
+	set_confidence(verdict, VERDICT_LIKELY);
+}
+
+static void
+find_device_alive(struct verdict_facts *facts, struct verdict *verdict)
+{
+	if (facts->refused != NULL && verdict_is_device_request(facts))
+		add(verdict, FINDING_DEVICE_REFUSED, facts->refused->bytes, 0, NULL);
+	find_kept(facts, verdict);
+}
+
+static void
+find_device(struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct device_parts *parts = &facts->device;
+	const struct model_failed *refused = facts->refused;
+	uint64_t whole_bytes = parts->tensors != NULL ? parts->tensor_bytes : parts->live_bytes;
+
+	if (refused->total_bytes != 0)
+		add(verdict, FINDING_DEVICE_FULL, refused->free_bytes, refused->total_bytes, NULL);
+	add(verdict, FINDING_DEVICE_HELD, parts->device != NULL ? parts->live_bytes : 0, 0, NULL);
+	if (parts->device != NULL && facts->top_device.site_count != 0) {
+		add(verdict, FINDING_DEVICE_LINE, facts->top_device.live_bytes, whole_bytes, &facts->top_device);
+		if (verdict_does_device_grow(facts)) {
+			add(verdict, FINDING_DEVICE_ACCUMULATES, facts->growing_bytes, whole_bytes, &facts->top_device);
+			set_confidence(verdict, VERDICT_LIKELY);
+		}
+	}
+	if (parts->device != NULL && parts->tensors == NULL && !verdict_is_preallocated(facts) &&
+	    facts->process->python_version != 0)
+		add(verdict, FINDING_DEVICE_CACHE, 0, 0, NULL);
+	find_kept(facts, verdict);
+	if (verdict_is_kept_by_pools(facts) || refused->pool_kept_bytes > refused->total_bytes / POOLS_PART)
+		add(verdict, FINDING_DEVICE_POOLS, refused->pool_kept_bytes, refused->total_bytes, NULL);
+	if (verdict_is_held_by_others(facts))
+		add(verdict, FINDING_DEVICE_OTHERS, verdict_untracked_bytes(facts), refused->total_bytes, NULL);
+	else if (parts->device != NULL && verdict_is_preallocated(facts))
+		add(verdict, FINDING_DEVICE_PREALLOCATED, facts->top_device.live_bytes, refused->total_bytes,
+		    &facts->top_device);
+	else if (parts->device != NULL && verdict_is_device_fragmented(facts) && !verdict_is_device_growth_the_story(facts))
+		add(verdict, FINDING_DEVICE_FRAGMENTED, parts->cache_bytes, parts->live_bytes, NULL);
+	if (facts->retried_count != 0)
+		add(verdict, FINDING_DEVICE_RETRIED, 0, 0, NULL);
+}
+
+/* ---- what the figures leave out ---- */
+
+static void
+find_gaps(struct verdict_facts *facts, struct verdict *verdict)
+{
+	uint64_t unrecorded_bytes = model_unrecorded_bytes(facts->model);
+	uint64_t elsewhere_bytes = rank_elsewhere_worth_bytes(facts->model);
+
+	if (facts->model->capture_damage_count != 0)
+		add(verdict, FINDING_DAMAGE, 0, 0, NULL);
+	if (facts->model->unlisted_bytes != 0)
+		add(verdict, FINDING_UNLISTED, facts->model->unlisted_bytes, 0, NULL);
+	if (unrecorded_bytes != 0)
+		add(verdict, FINDING_UNRECORDED, unrecorded_bytes, 0, NULL);
+	else if (elsewhere_bytes != 0)
+		add(verdict, FINDING_ELSEWHERE, elsewhere_bytes, 0, NULL);
+}
+
+/* ---- one domain ---- */
+
+#define DOMAINS_SHOWN 4u                       // "cuda" may be 32 devices
+#define DEVICE_WORTH_BYTES (UINT64_C(1) << 20) // less is not worth a sentence about another end
+
+static void
+add_of_domain(struct verdict *verdict, enum finding_kind kind, uint64_t bytes, uint64_t whole_bytes,
+              const struct rank_line *line, const struct model_domain *domain, bool is_peak)
+{
+	add(verdict, kind, bytes, whole_bytes, line);
+	verdict->findings[verdict->finding_count - 1].domain = domain;
+	verdict->findings[verdict->finding_count - 1].is_peak = is_peak;
+}
+
+/* Is the domain a part of another one that is told as well? Tensors lie in their device. */
+static bool
+is_part(const struct model *model, unsigned domain, const char *wanted)
+{
+	unsigned device = device_parts_device(model, domain);
+
+	return device != domain && rank_domain_matches(model->domains[device].name, wanted);
+}
+
+static bool
+is_wanted(const struct model *model, unsigned domain, const char *wanted)
+{
+	if (wanted == NULL) // devices, of another end
+		return model->domains[domain].id.kind == DOMAIN_DEVICE &&
+		       model->domains[domain].peak_bytes >= DEVICE_WORTH_BYTES;
+	return rank_domain_matches(model->domains[domain].name, wanted) && !is_part(model, domain, wanted);
+}
+
+/* The wanted domains, the largest peak first, `most` at most. Training on several devices holds the same on each. */
+static unsigned
+choose(const struct model *model, const char *wanted, unsigned most, unsigned chosen[DOMAINS_SHOWN],
+       struct finding *left_out)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < model->domain_count; i++) {
+		unsigned place = count;
+
+		if (!is_wanted(model, i, wanted))
+			continue;
+		while (place > 0 && model->domains[chosen[place - 1]].peak_bytes < model->domains[i].peak_bytes)
+			place--;
+		left_out->count += count == most;
+		if (place == most)
+			continue;
+		count += count < most;
+		memmove(&chosen[place + 1], &chosen[place], (count - 1 - place) * sizeof(chosen[0]));
+		chosen[place] = i;
+	}
+	for (unsigned i = 0; i < model->domain_count && left_out->count != 0; i++) {
+		bool is_told = false;
+
+		for (unsigned k = 0; k < count; k++)
+			is_told = is_told || chosen[k] == i;
+		left_out->as_large_count += !is_told && is_wanted(model, i, wanted) &&
+		                            model->domains[i].peak_bytes == model->domains[chosen[count - 1]].peak_bytes;
+	}
+	return count;
+}
+
+/* The first line of the program's own that holds any; NULL: there is none. */
+static const struct rank_line *
+first_line(const struct ranked *ranked, bool is_peak)
+{
+	for (size_t i = 0; i < ranked->line_count; i++) {
+		const struct rank_line *line = &ranked->lines[i];
+
+		if (!line->is_import && (is_peak ? line->peak_bytes : line->live_bytes) != 0)
+			return line;
+	}
+	return NULL;
+}
+
+/* Before it may stand a line that cannot be judged. */
+static const struct rank_line *
+first_to_grow(const struct ranked *ranked)
+{
+	for (size_t i = 0; i < ranked->line_count; i++) {
+		if (ranked->lines[i].leak == MODEL_LEAK_LEAK)
+			return &ranked->lines[i];
+	}
+	return first_line(ranked, false);
+}
+
+/*
+ * The line that holds most at the end or, when little of it is left, that held most at the peak. Returns one of its sites; NULL = there
+ * is none. As lines are in the order of what is in memory, so are the figures where much of the domain is not.
+ */
+static const struct model_site *
+find_domain_line(const struct verdict_facts *facts, const struct model_domain *lines, struct verdict *verdict)
+{
+	bool is_peak = lines->live_bytes < lines->peak_bytes / 2;
+	const struct ranking *ranking = is_peak ? (facts->refused != NULL ? &rank_peak_asked : &rank_peak)
+	                                        : (facts->refused != NULL ? &rank_sites_asked : &rank_sites);
+	struct ranked *ranked = rank_run(facts->judged, ranking, lines->name);
+	const struct rank_line *top = first_line(ranked, is_peak);
+	const struct model_site *site = top != NULL ? top->largest : NULL;
+	uint64_t whole_bytes = is_peak ? lines->peak_bytes : lines->live_bytes;
+	uint64_t part_bytes = top == NULL ? 0 : is_peak ? top->peak_bytes : top->live_bytes;
+	uint64_t imports_bytes = verdict_left_by_imports(facts->model, lines, is_peak);
+	uint64_t in_memory_bytes = verdict_less_untouched(facts, whole_bytes, lines->untouched_bytes);
+
+	if (verdict_tells_in_memory(in_memory_bytes, whole_bytes - in_memory_bytes)) {
+		add_of_domain(verdict, FINDING_DOMAIN_IN_MEMORY, in_memory_bytes, whole_bytes, NULL, lines, is_peak);
+		part_bytes = top != NULL ? verdict_less_untouched(facts, part_bytes, top->untouched_bytes) : 0;
+		whole_bytes = in_memory_bytes;
+	}
+	if (imports_bytes > part_bytes)
+		add_of_domain(verdict, FINDING_DOMAIN_IMPORTS, imports_bytes, whole_bytes, NULL, lines, is_peak);
+	if (top != NULL) {
+		add_of_domain(verdict, FINDING_DOMAIN_LINE, part_bytes, whole_bytes, top, lines, is_peak);
+		verdict->findings[verdict->finding_count - 1].is_told = imports_bytes > part_bytes;
+	}
+	rank_free(ranked);
+	return site;
+}
+
+/* told: a site of the line that was told of right before. A line that accumulates is put in *growing. False: nothing grows. */
+static bool
+find_domain_growth(const struct verdict_facts *facts, const struct model_domain *lines, const struct model_site *told,
+                   struct rank_line *growing, struct verdict *verdict)
+{
+	struct ranked *ranked = rank_run(facts->judged, &rank_leaks, lines->name);
+	const struct rank_line *top = first_to_grow(ranked);
+	bool is_growing = top != NULL && top->leak == MODEL_LEAK_LEAK;
+	bool may_grow = top != NULL && !is_growing && rank_may_accumulate(top->telling);
+
+	if (is_growing || may_grow) {
+		struct finding *added;
+
+		add_of_domain(verdict, is_growing ? FINDING_DOMAIN_ACCUMULATES : FINDING_DOMAIN_MAY_ACCUMULATE,
+		              is_growing ? top->leaking_bytes : top->live_bytes, lines->live_bytes, top, lines, false);
+		set_confidence(verdict,
+		               is_growing && !rank_may_be_built_once(top->telling) ? VERDICT_LIKELY : VERDICT_POSSIBLE);
+		added = &verdict->findings[verdict->finding_count - 1];
+		added->is_told = told != NULL && rank_compare_places(top->largest, told) == 0;
+		for (size_t i = 0; i < ranked->line_count; i++)
+			added->count += ranked->lines[i].leak == MODEL_LEAK_LEAK && &ranked->lines[i] != top;
+	}
+	if (is_growing)
+		*growing = *top;
+	rank_free(ranked);
+	return is_growing || may_grow;
+}
+
+/* Lines are the tensors', where they are known. Returns the domain that has them. */
+static const struct model_domain *
+find_one_domain(const struct verdict_facts *facts, unsigned domain, struct rank_line *growing, bool *is_growing,
+                struct verdict *verdict)
+{
+	const struct model *model = facts->model;
+	const struct model_domain *tensors = device_parts_tensors(model, domain);
+	const struct model_domain *lines = tensors != NULL ? tensors : &model->domains[domain];
+	struct device_parts parts;
+
+	add_of_domain(verdict, FINDING_DOMAIN, model->domains[domain].live_bytes, 0, NULL, &model->domains[domain], false);
+	if (device_parts_of(model, domain, NULL, &parts) && parts.part_count >= 2)
+		add_of_domain(verdict, FINDING_DOMAIN_PARTS, parts.parts[0].live_bytes, parts.live_bytes, NULL,
+		              &model->domains[domain], false);
+	*is_growing = find_domain_growth(facts, lines, find_domain_line(facts, lines, verdict), growing, verdict);
+	return lines;
+}
+
+static void
+add_left_out(const struct finding *left_out, struct verdict *verdict)
+{
+	if (left_out->count == 0)
+		return;
+	add(verdict, FINDING_MORE_DOMAINS, 0, 0, NULL);
+	verdict->findings[verdict->finding_count - 1].count = left_out->count;
+	verdict->findings[verdict->finding_count - 1].as_large_count = left_out->as_large_count;
+}
+
+/* The largest device, where it held enough to be worth it. */
+static void
+find_devices(struct verdict_facts *facts, struct verdict *verdict)
+{
+	unsigned chosen[DOMAINS_SHOWN] = { 0 };
+	struct finding left_out = { .count = 0 };
+	bool is_growing;
+
+	if (verdict->cause == VERDICT_DEVICE_MEMORY || choose(facts->model, NULL, 1, chosen, &left_out) == 0)
+		return;
+	(void)find_one_domain(facts, chosen[0], &facts->growing_device, &is_growing, verdict);
+	add_left_out(&left_out, verdict);
+}
+
+void
+verdict_find_domain(struct verdict_facts *facts, const char *wanted, struct verdict *verdict)
+{
+	const struct model *model = facts->model;
+	unsigned chosen[DOMAINS_SHOWN] = { 0 };
+	struct finding left_out = { .count = 0 };
+	unsigned count = choose(model, wanted, DOMAINS_SHOWN, chosen, &left_out);
+
+	facts->asked = (struct verdict_asked){ .name = wanted, .largest = &model->domains[chosen[0]] };
+	add(verdict, FINDING_ENDING, 0, 0, NULL);
+	for (unsigned i = 0; i < count; i++) {
+		struct rank_line growing = { .site_count = 0 };
+		bool is_growing;
+		const struct model_domain *lines = find_one_domain(facts, chosen[i], &growing, &is_growing, verdict);
+
+		if (!is_growing && lines->live_bytes != 0 && lines->id.kind != DOMAIN_PYTHON_ARENA)
+			add_of_domain(verdict, FINDING_DOMAIN_STEADY, 0, 0, NULL, lines, false);
+		if (facts->untouched.site_count != 0 && &model->domains[facts->untouched.domain] == lines)
+			add(verdict, FINDING_UNTOUCHED, facts->untouched.untouched_bytes,
+			    facts->untouched.live_bytes + facts->untouched.untouched_bytes, &facts->untouched);
+		if (growing.leaking_bytes > facts->asked.growing.leaking_bytes)
+			facts->asked.growing = growing;
+	}
+	add_left_out(&left_out, verdict);
+	add(verdict, FINDING_REFUSED_REQUESTS, 0, 0, NULL);
+	find_gaps(facts, verdict);
+}
+
+/* ---- all of it ---- */
+
+typedef void finder(struct verdict_facts *facts, struct verdict *verdict);
+
+#define FINDERS_MAX 8
+static finder *const recipes[][FINDERS_MAX] = {
+	[VERDICT_NOT_CLOSED] = { find_holders, find_usage },
+	[VERDICT_RUNNING] = { find_holders, find_device_alive, find_usage },
+	[VERDICT_EXEC_REPLACED] = { find_peak },
+	[VERDICT_CHILD_KILLED] = { find_peak },
+	[VERDICT_EXITED] = { find_exited, find_lost },
+	[VERDICT_CONTAINER_LIMIT] = { find_usage_as_evidence, find_holders, find_over_limit, find_pinned },
+	[VERDICT_MACHINE_MEMORY] = { find_usage, find_holders, find_pinned },
+	[VERDICT_SHM_FULL] = { find_holders },
+	[VERDICT_DEVICE_MEMORY] = { find_device },
+	[VERDICT_REQUEST_REFUSED] = { find_refused, find_pinned, find_lost },
+	[VERDICT_LOW_MEMORY_DAEMON] = { find_kills, find_usage, find_holders },
+	[VERDICT_CRASHED] = { find_kills, find_far_from_limits, find_holders_if_accumulating, find_usage },
+	[VERDICT_SIGNAL] = { find_kills, find_far_from_limits, find_holders, find_usage },
+	[VERDICT_FAILED] = { find_shell_status, find_kills, find_failed, find_usage, find_lost },
+	[VERDICT_GONE] = { find_what_gone_shows, find_holders, find_usage },
+};
+static_assert(sizeof(recipes) / sizeof(recipes[0]) == VERDICT_NO_PROCESS, "each cause has a recipe");
+
+void
+verdict_find(struct verdict_facts *facts, struct verdict *verdict)
+{
+	find_ending(facts, verdict);
+	for (size_t i = 0; i < FINDERS_MAX && recipes[verdict->cause][i] != NULL; i++)
+		recipes[verdict->cause][i](facts, verdict);
+	find_devices(facts, verdict);
+	if (facts->copies.child_count != 0)
+		add(verdict, FINDING_COPIES, facts->copies.bytes, 0, NULL);
+	find_gaps(facts, verdict);
+	if (verdict_hidden_heap(facts->model) != NULL)
+		add(verdict, FINDING_HIDDEN_HEAP, 0, 0, NULL);
+}

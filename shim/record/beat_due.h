@@ -1,0 +1,42 @@
+/*
+ * beat_due.h - is a heartbeat due?
+ *
+ * A beat is taken when live host bytes have grown by a step (1/256 of the limit, at least 1 MiB) since the last one, and
+ * about once a second while the program allocates. The same step of resident memory makes one: what was asked for long ago is touched
+ * late. That is asked for once in some milliseconds, of programs that allocate meanwhile. And where a quarter of what was live at the
+ * last beat was freed, at least 16 MiB: no allocation may follow. No thread, no timer, no signal. What a beat is, heartbeat.h says.
+ *
+ * live_bytes: of heap, mmap, shared, python/arena and library. Each question that is answered by true lets one thread through, which
+ * is to take the beat.
+ *
+ * Safe from   any hook. Between beats it is one compare; errno is kept.
+ */
+#ifndef BEAT_DUE_H
+#define BEAT_DUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* After an allocation that changed a total. */
+bool beat_due_after(uint64_t live_bytes);
+
+/*
+ * After releases that changed a total: has so much been freed that a beat is wanted? The second lets one thread through, and is for
+ * when the memory was really given back: else a sample would see it.
+ */
+bool beat_due_has_fallen(uint64_t live_bytes);
+bool beat_due_after_release(uint64_t live_bytes);
+
+/* After an event that changed no total: is a beat due by the clock? Looks at it now and then. */
+bool beat_due_by_clock(void);
+
+/* The same at once, for a caller that counts events: once in a thousand or so. */
+bool beat_due_now(void);
+
+/* A beat was taken: the next one counts from here. limit_bytes: UINT64_MAX is none. */
+void beat_due_restart(uint64_t live_bytes, uint64_t resident_bytes, uint64_t limit_bytes, uint64_t now_ns);
+
+/* None was taken at the start: the first is due at so many live bytes, at 16 MiB that are resident, and when a second is over. */
+void beat_due_wait_for(uint64_t live_bytes);
+
+#endif

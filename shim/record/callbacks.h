@@ -1,0 +1,31 @@
+/*
+ * callbacks.h - what recording asks of the rooms above it.
+ *
+ * One constant table, so that these calls are visible arrows and cost no more than direct ones. lifecycle.c fills it in for the
+ * library, tests/unit/shim/callbacks.c for programs that use the recorder's parts without hooks.
+ *
+ * Safe from   any hook, from the first call on: the table is there before any constructor runs. No pointer is NULL.
+ */
+#ifndef CALLBACKS_H
+#define CALLBACKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct record_callbacks {
+	// Starts recording in this process, if that is possible now. True: it is on.
+	bool (*wake)(void);
+	// What is recorded is worth a file from now on, if there is none yet: before a first heartbeat, a refused request, a
+	// thread, and before rights are given up.
+	void (*needs_file)(void);
+	// A thread is walked that has Python frames. Inside the reentry guard.
+	void (*python_arrived)(void);
+	// Takes a heartbeat: live bytes of heap, mmap, shared, python/arena and library. Keeps errno.
+	void (*beat)(uint64_t live_bytes);
+	// Python begins to end: the last sample of live objects and of resident memory.
+	void (*python_ends)(void);
+};
+
+extern const struct record_callbacks record_callbacks;
+
+#endif

@@ -1,0 +1,60 @@
+"""Which whole-program tests are for make check, and which are for make test-long? By the start of their names, each with its reason.
+
+conftest.py gives them the markers. Tests that are long whatever is asked have the marker `long` where they stand.
+"""
+
+MIDDLE = r"\[(system-)?3\.(9|10|11|12)\b"  # interpreters between the oldest and the newest
+
+LONG = {
+    r"preload/test_suites\.py::.*\[(test_threading|test_mem_overlap\.py)\]": "28 and 12 s; the other suites see the same hooks",
+    r"preload/test_code_identity\.py::test_twenty_thousand_functions.*\[3\.8-4\]": "20 s; the newest interpreter stays",
+    r"preload/test_code_identity\.py::test_functions_of_several_interpreters" + MIDDLE: "3 s each",
+    r"preload/test_user_code\.py::test_where_is_the_innermost_frame_of_the_users" + MIDDLE: "6 s each",
+    r"preload/test_user_code\.py::test_ways_to_start\[3\.8-": "2 s each; the newest interpreter stays",
+    r"preload/test_strange_names\.py::.*" + MIDDLE: "6 s each; names are the analyzer's",
+    r"preload/test_cells\.py::test_cells_have_numbers_and_texts_on_every_interpreter" + MIDDLE: "3 s each",
+    r"preload/test_training\.py::test_killed_training_names_the_line\[.*-[12]\]": "5 s each; one moment of death of each script stays",
+    r"preload/test_python_only\.py::test_a_line_with_thousands_of_ways_keeps_the_first\[verify\]": "8 s; the same without verifying stays",
+    r"preload/test_mutation\.py::test_damage_in_the_capture_of_a_killed_python": "11 s; make mutate damages every byte",
+    r"python/test_matrix\.py::.*" + MIDDLE: "10 s each",
+    r"python/test_frames\.py::test_frames_are_the_interpreters_own" + MIDDLE: "4 s each",
+    r"python/test_hostile\.py::test_hostile_code_objects" + MIDDLE: "2 s each",
+}
+
+QUICK = {
+    # the hooks, family by family
+    r"preload/test_accounting\.py::test_what_is_kept\[(malloc|calloc|realloc|reallocarray|posix_memalign|aligned_alloc|memalign|strdup|getline|new_\w*)\]": "malloc and its kin",
+    r"preload/test_accounting\.py::test_what_made_the_peak": "peaks",
+    r"preload/test_conservation\.py::test_(single_threaded_program_is_exact|threads_that_free_each_others_blocks)": "sums are exact",
+    r"preload/test_mappings\.py::test_live_mappings_are_exact": "mmap, munmap, mremap, shared memory, brk",
+    r"preload/test_mappings\.py::test_what_madvise_gave_back": "madvise",
+    r"preload/test_operator_new\.py::test_(python_opens_it\[None\]|there_is_no_c_plus_plus)": "operator new",
+    r"preload/test_processes\.py::test_(children_are_told_however|a_child_may_free|an_image_that_is_replaced|a_daemon_that)": "fork, exec, exit",
+    r"preload/test_threads_and_stacks\.py::test_(what_destructors_of_threads|stacks_of_four_kib|an_allocation_under)": "threads",
+    r"preload/test_left_hooks\.py": "longjmp and signals out of hooks",
+    r"preload/test_transparency\.py::test_(results_errno|pipelines|run_returns_the_status_of|a_constructor_may)": "the program is as without us",
+    r"preload/test_memlock\.py": "mlockall",
+    r"preload/test_plugins\.py::test_(code_at_the_same_address|what_a_librarys_constructor)": "dlopen, dlclose",
+    r"preload/test_ends\.py::test_(static_objects|the_peak_may_be_in)": "exit handlers",
+    r"preload/test_foreign\.py::test_(plugin_goes_past_us|blocks_of_libc)": "allocators that are not ours",
+    r"fault/test_confined\.py::test_a_program_that_confines_itself": "sandboxes: seccomp, chroot, setuid",
+    r"fault/test_faults\.py::test_(faults_reach_the_shim|a_fault_that_never_happens)": "system calls that fail",
+    r"fault/test_truncated\.py": "a capture that is cut short",
+    r"python/test_frames\.py::test_(switched_off|programs_without_python|other_allocators\[3\.13(?!t))": "Python's frames",
+    r"python/test_objects\.py::test_(kinds_of_objects|the_same_in_special_cases).*3\.13(?!t)": "Python's objects",
+    r"python/test_python_ends\.py::test_in_every_interpreter.*3\.13(?!t)": "Python's end",
+    r"cuda/test_cuda\.py::test_(failures_change_no_books|late_destructors|dlsym_keeps)": "CUDA",
+    r"cuda/test_hip\.py": "HIP",
+    r"cuda/test_tensors\.py::test_(tensors_are_what|a_device_that_is_full_of_pieces)": "PyTorch's tensors",
+    # what is read and said
+    r"preload/test_examples\.py::test_every_command_prints": "every command, text and JSON",
+    r"preload/test_gate\.py::test_a_(leak_fails|larger_peak_fails)": "kmemshim check",
+    r"preload/test_bad_input\.py::test_(a_file_that_is_not_a_capture|a_bad_setting)": "bad input",
+    r"preload/test_doctor\.py::test_(all_is_well|limits)": "kmemshim doctor",
+    r"preload/test_leak_classes\.py::test_(both_kinds|few_large_blocks)": "leak classes",
+    r"preload/test_places\.py::test_(few_callers|a_program_is_named)": "which line is named",
+    r"preload/test_symbols\.py::test_sources_are_named": "native names",
+    r"preload/test_kills\.py::test_what_a_killed_program_leaves_is_right": "what a killed program leaves",
+    r"preload/test_fragmentation\.py::test_of_several": "freed memory",
+    r"preload/test_private\.py::test_(secrets|a_program_that)": "private captures",
+}

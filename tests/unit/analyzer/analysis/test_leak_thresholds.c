@@ -1,0 +1,193 @@
+/*
+ * test_leak_thresholds.c - where exactly does one leak class end and the next one begin?
+ *
+ * Each row has a number at which it holds and the next one at which it does not: make test-thresholds changes the constants one by one.
+ */
+#include "hand_model.h"
+
+#include "analysis/rank.h"
+#include "threshold.h"
+
+static struct hand_model hand;
+
+static struct model_site *
+site_of(unsigned domain, uint32_t line, uint64_t bytes, uint32_t alive, uint32_t recent)
+{
+	struct model_site *site = hand_model_site(&hand, domain, line, bytes);
+
+	hand_model_generations(site, alive, 100, recent, 100);
+	return site;
+}
+
+static enum model_leak_class
+class_of(uint32_t alive, uint32_t recent)
+{
+	struct model_site *site;
+
+	hand_model_make(&hand);
+	site = site_of(HEAP, 41, GIB, alive, recent);
+	rank_leaks_classify(&hand.model);
+	return site->leak;
+}
+
+static bool
+is_leak_by_alive(uint64_t percent)
+{
+	return class_of((uint32_t)percent, 100) == MODEL_LEAK_LEAK;
+}
+
+static bool
+is_leak_by_recent(uint64_t percent)
+{
+	return class_of(100, (uint32_t)percent) == MODEL_LEAK_LEAK;
+}
+
+static bool
+is_backlog(uint64_t percent)
+{
+	return class_of((uint32_t)percent, 1) == MODEL_LEAK_BACKLOG;
+}
+
+static bool
+is_judged(uint64_t generations)
+{
+	struct model_site *site;
+
+	hand_model_make(&hand);
+	site = hand_model_site(&hand, HEAP, 41, GIB);
+	hand_model_generations(site, (uint32_t)generations, (uint32_t)generations, 1, 1);
+	rank_leaks_classify(&hand.model);
+	return site->leak == MODEL_LEAK_LEAK;
+}
+
+static bool
+may_accumulate(uint64_t generations)
+{
+	struct model_site *site;
+
+	hand_model_make(&hand);
+	site = hand_model_site(&hand, HEAP, 41, GIB);
+	hand_model_generations(site, (uint32_t)generations, (uint32_t)generations, 1, 1);
+	rank_leaks_classify(&hand.model);
+	return rank_may_accumulate(site);
+}
+
+static bool
+is_worth_the_name(uint64_t bytes)
+{
+	struct model_site *site;
+
+	hand_model_make(&hand);
+	site = site_of(HEAP, 41, bytes, 100, 100);
+	rank_leaks_classify(&hand.model);
+	return site->leak == MODEL_LEAK_LEAK;
+}
+
+/* Of a line that gave back 1,000 blocks of 1 MiB. */
+static bool
+has_grown(uint64_t bytes)
+{
+	struct model_site *site;
+
+	hand_model_make(&hand);
+	site = site_of(HEAP, 41, bytes, 100, 100);
+	site->allocated_bytes += 1000 * MIB;
+	site->allocated_count += 1000;
+	rank_leaks_classify(&hand.model);
+	return site->leak == MODEL_LEAK_LEAK;
+}
+
+static bool
+is_arena_worth_the_name(uint64_t bytes)
+{
+	struct model_site *site;
+
+	hand_model_make(&hand);
+	hand_model_domain(&hand.domains[MMAP], "python/arena");
+	site = site_of(MMAP, 41, bytes, 100, 100);
+	rank_leaks_classify(&hand.model);
+	return site->leak == MODEL_LEAK_LEAK;
+}
+
+/* Is line 41, which is too short to judge and gave nothing back, told before line 50, a leak of 1 MiB? */
+static bool
+is_before_a_leak(uint64_t bytes, uint64_t count)
+{
+	struct model_site *site;
+	struct ranked *ranked;
+	bool is_first;
+
+	hand_model_make(&hand);
+	site = hand_model_site(&hand, HEAP, 41, bytes);
+	site->live_count = site->allocated_count = count;
+	hand_model_generations(site, 2, 2, 1, 1);
+	site_of(HEAP, 50, MIB, 100, 100);
+	rank_leaks_classify(&hand.model);
+	ranked = rank_run((struct judged_model){ &hand.model }, &rank_leaks, NULL);
+	is_first = ranked->lines[0].where->line == 41;
+	rank_free(ranked);
+	return is_first;
+}
+
+static bool
+is_large_beside_a_leak(uint64_t bytes)
+{
+	return is_before_a_leak(bytes, 100);
+}
+
+static bool
+has_many_blocks(uint64_t count)
+{
+	return is_before_a_leak(GIB, count);
+}
+
+/* Booked at a caller, for want of room. */
+static bool
+is_elsewhere_worth(uint64_t bytes)
+{
+	hand_model_make(&hand);
+	hand_model_site(&hand, HEAP, 41, bytes)->stack_flags = KMEM_STACK_MERGED;
+	return rank_elsewhere_worth_bytes(&hand.model) != 0;
+}
+
+static bool
+is_elsewhere_a_part(uint64_t bytes)
+{
+	hand_model_make(&hand);
+	hand.process.peak_bytes = GIB;
+	hand_model_site(&hand, HEAP, 41, bytes)->stack_flags = KMEM_STACK_MERGED;
+	return rank_elsewhere_worth_bytes(&hand.model) != 0;
+}
+
+static const struct threshold rows[] = {
+	{ "75 % of all generations are alive", is_leak_by_alive, 75, 74 },
+	{ "and 70 % of the latest", is_leak_by_recent, 70, 69 },
+	{ "25 % of all: a backlog", is_backlog, 25, 24 },
+	{ "6 generations", is_judged, 6, 5 },
+	{ "3 are enough to say that it may", may_accumulate, 3, 2 },
+	{ "6 are judged", may_accumulate, 5, 6 },
+	{ "64 KiB", is_worth_the_name, 64 * KIB, 64 * KIB - 1 },
+	{ "64 KiB more than 8 of the blocks that it works with", has_grown, 8 * MIB + 64 * KIB, 8 * MIB + 64 * KIB - 1 },
+	{ "16 MiB of arenas", is_arena_worth_the_name, 16 * MIB, 16 * MIB - 1 },
+	{ "16 times the leak", is_large_beside_a_leak, 16 * MIB + 16, 16 * MIB - 16 },
+	{ "8 blocks", has_many_blocks, 8, 7 },
+	{ "1 MiB booked elsewhere", is_elsewhere_worth, MIB, MIB - 1 },
+	{ "a sixteenth of the peak booked elsewhere", is_elsewhere_a_part, GIB / 16, GIB / 16 - 1 },
+};
+
+static void
+a_class_begins_where_it_is_said_to(void **state)
+{
+	(void)state;
+	thresholds_check(rows, ARRAY_LEN(rows));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_class_begins_where_it_is_said_to),
+	};
+
+	return cmocka_run_group_tests_name("leak thresholds", tests, NULL, NULL);
+}
