@@ -29,6 +29,7 @@
 #include "base/reentry_guard.h"
 #include "gpu/cuda_abi.h"
 #include "gpu/hip_abi.h"
+#include "gpu/tracker_devices.h"
 #include "record/tracker.h"
 
 #define INTERNAL __attribute__((visibility("hidden")))

@@ -11,6 +11,7 @@
  */
 #include <stdatomic.h>
 
+#include "gpu/tracker_devices.h"
 #include "capture/capture_file.h"
 #include "gpu/hooks_cuda_call.h"
 #include "gpu/real_cuda.h"

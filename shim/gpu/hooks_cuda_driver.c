@@ -8,6 +8,7 @@
  * Safe from   any thread. The real result is passed on whatever becomes of our record.
  * When failing  without a driver: CUDA_ERROR_NOT_INITIALIZED, as before cuInit().
  */
+#include "gpu/tracker_devices.h"
 #include "gpu/hooks_cuda_call.h"
 #include "gpu/real_cuda.h"
 

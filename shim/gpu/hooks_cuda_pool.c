@@ -9,6 +9,7 @@
  */
 #include <stdatomic.h>
 
+#include "gpu/tracker_devices.h"
 #include "base/wait_lock.h"
 #include "gpu/hooks_cuda_call.h"
 #include "gpu/real_cuda.h"

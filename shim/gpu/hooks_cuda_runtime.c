@@ -8,6 +8,7 @@
  * Safe from   any thread. The real result is passed on whatever becomes of our record.
  * When failing  without a runtime: cudaErrorNoDevice, for programs that test a weak reference.
  */
+#include "gpu/tracker_devices.h"
 #include "gpu/hooks_cuda_call.h"
 #include "gpu/real_cuda.h"
 

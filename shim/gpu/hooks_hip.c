@@ -9,6 +9,7 @@
  * Not seen    arrays by handles of the driver's kind (hipArrayCreate), what hipGetProcAddress gives out.
  */
 #define HOOK_END_ALLOCATION end_allocation
+#include "gpu/tracker_devices.h"
 #include "capture/capture_file.h"
 #include "gpu/hip_abi.h"
 #include "gpu/hooks_cuda_call.h"

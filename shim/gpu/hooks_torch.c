@@ -16,6 +16,7 @@
 #include "gpu/cuda_abi.h"
 #include "gpu/real_cuda.h"
 #include "record/event_site.h"
+#include "gpu/tracker_devices.h"
 #include "record/tracker.h"
 
 #define C10_DEVICE_CUDA 1

@@ -8,6 +8,7 @@
  * Safe from   any thread. One thread at a time owns an address: the driver, and PyTorch's mutex, guarantee it.
  * When full   the event is counted as lost.
  */
+#include "gpu/tracker_devices.h"
 #include "capture/capture_file.h"
 #include "record/site_table.h"
 #include "record/tracker_parts.h"

@@ -27,6 +27,7 @@
 #include "capture/capture_disk.h"
 #include "capture/capture_file.h"
 #include "gpu/real_cuda.h"
+#include "gpu/tracker_devices.h"
 #include "hooks/hooks_python.h"
 #include "hooks/hooks_python_end.h"
 #include "hooks/hooks_signal.h"
@@ -423,6 +424,7 @@ const struct record_callbacks record_callbacks = {
 	.python_arrived = hooks_python_arrived,
 	.beat = heartbeat_take,
 	.python_ends = sample_before_python_ends,
+	.tensors_kept = tracker_tensors_kept,
 };
 
 /*

@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kmem_format.h"
+
 struct record_callbacks {
 	// Starts recording in this process, if that is possible now. True: it is on.
 	bool (*wake)(void);
@@ -24,6 +26,8 @@ struct record_callbacks {
 	void (*beat)(uint64_t live_bytes);
 	// Python begins to end: the last sample of live objects and of resident memory.
 	void (*python_ends)(void);
+	// Fills in kept_bytes of a snapshot, while PyTorch gives up on a tensor of the domain.
+	void (*tensors_kept)(struct kmem_device_snapshot *device_snapshot, unsigned domain);
 };
 
 extern const struct record_callbacks record_callbacks;

@@ -11,8 +11,8 @@
 #include "base/clock.h"
 #include "capture/capture_file.h"
 #include "kmem_words.h"
+#include "record/callbacks.h"
 #include "record/site_table.h"
-#include "record/tracker.h"
 #include "tables/generations.h"
 
 #define SPENT_FREELY_NS UINT64_C(50000000)
@@ -175,7 +175,7 @@ take(uint32_t *record, unsigned domain, uint64_t sequence, uint64_t *allocated_c
 	device_snapshot->left_out = measure(device_snapshot, domain, count, places, allocated_count);
 	fill(device_snapshot, domain, count, places);
 	fill_generations(device_snapshot);
-	tracker_tensors_kept(device_snapshot, domain);
+	record_callbacks.tensors_kept(device_snapshot, domain);
 	device_snapshot->sequence = sequence;
 	capture_file_seal_record(&device_snapshot->record);
 	return true;

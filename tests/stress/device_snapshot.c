@@ -13,6 +13,7 @@
 #include "record/failed_requests.h"
 #include "record/site_table.h"
 #include "record/thread_slot.h"
+#include "gpu/tracker_devices.h"
 #include "record/tracker.h"
 #include "unwind/native_stack.h"
 

@@ -3,6 +3,7 @@
  */
 #include "record/callbacks.h"
 
+#include "gpu/tracker_devices.h"
 #include "periodic/heartbeat.h"
 #include "periodic/object_census.h"
 #include "periodic/resident.h"
@@ -31,4 +32,5 @@ const struct record_callbacks record_callbacks = {
 	.python_arrived = do_nothing,
 	.beat = heartbeat_take,
 	.python_ends = sample_last,
+	.tensors_kept = tracker_tensors_kept,
 };

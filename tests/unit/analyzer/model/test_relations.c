@@ -141,7 +141,7 @@ both_outputs_say_it(void **state)
 	assert_int_equal(times(text, "step [started by]"), 1);
 	assert_int_equal(times(text, "by   train.py:7 main"), 2);
 	assert_int_equal(times(text, "from train.py:7 main"), 1);
-	assert_int_equal(times(text, "see README"), 1);
+	assert_int_equal(times(text, "see docs/report.md"), 1);
 }
 
 /* A person who never reads of marks elsewhere is told that this one is no proof. */

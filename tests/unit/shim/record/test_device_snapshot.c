@@ -1,6 +1,7 @@
 /*
  * test_device_snapshot.c - is it written down what a device held when it refused, and what the thread got afterwards?
  */
+#include "gpu/tracker_devices.h"
 #include "record/tracker_books.h"
 
 #include <pthread.h>

@@ -1,6 +1,7 @@
 /*
  * test_tracker.c - do the books of domains and sites agree with a ledger, whatever happens to a block?
  */
+#include "gpu/tracker_devices.h"
 #include "record/tracker_books.h"
 
 #include <errno.h>

@@ -4,6 +4,7 @@
  * The total of a domain, what a record has counted and what it holds are three words: apart for some instructions, in which nothing is
  * called that takes long. analyzer/capture/capture_cross_check.c allows for one request of each thread.
  */
+#include "gpu/tracker_devices.h"
 #include "record/tracker_books.h"
 
 #include <pthread.h>
