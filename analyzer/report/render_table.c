@@ -479,8 +479,8 @@ put_remarks(const struct remarks *remarks, FILE *stream)
 	if (remarks->has_untouched)
 		(void)fprintf(stream, "%9s  order and shares count only what is in memory\n", "");
 	if (remarks->has_relations)
-		(void)fprintf(stream, "%9s  [while], [started by]: allocated by threads without Python frames; see docs/report.md\n",
-		              "");
+		(void)fprintf(
+			stream, "%9s  [while], [started by]: allocated by threads without Python frames; see docs/report.md\n", "");
 	if (remarks->has_addresses)
 		(void)fprintf(stream, "%9s  NAME+0x...: no symbols for NAME; install its debug package, or build it with -g\n",
 		              "");
