@@ -41,7 +41,7 @@ flush(FILE *stream, const char *name, struct fail *fail)
 		error = ENOSPC; // an earlier write failed; that it was room is the likely reason
 	if (error == 0 || is_abandoned(stream, error))
 		return true;
-	return fail_set(fail, EXIT_USAGE, "%s: cannot write: %s: what was written is incomplete", name, strerror(error));
+	return fail_set(fail, EXIT_USAGE, "%s: cannot write: %s: the output is incomplete", name, strerror(error));
 }
 
 bool

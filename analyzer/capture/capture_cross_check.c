@@ -120,15 +120,14 @@ tell_sites(struct capture *capture, const struct sums *sums)
 	if (sums->unfit_count != 0)
 		capture_damaged(
 			capture,
-			"section \"sites\": stack, domain, thread or age do not fit their check in %zu record%s, first in "
-			"record %zu: the file is damaged",
+			"section \"sites\": the check of stack, domain, thread and age is wrong in %zu record%s, first in record %zu: the file is damaged",
 			sums->unfit_count, sums->unfit_count == 1 ? "" : "s", sums->unfit_first);
 	if (sums->torn_count > sums->slot_count * RECORDS_PER_REQUEST ||
 	    size_of(sums->torn_most_bytes) >= CAPTURE_CROSS_CHECK_BYTES)
 		capture_damaged(
 			capture,
-			"section \"sites\": what is held is not what was requested less what was released in %zu record%s, in record "
-			"%zu by %" PRId64 " bytes: a request was under way, or the file is damaged",
+			"section \"sites\": held bytes are not requested minus released bytes in %zu record%s, in record %zu by %" PRId64
+			" bytes: a request was in progress, or the file is damaged",
 			sums->torn_count, sums->torn_count == 1 ? "" : "s", sums->torn_first, sums->torn_most_bytes);
 }
 
@@ -143,13 +142,13 @@ tell_domain(struct capture *capture, unsigned domain, const struct domain_sums *
 
 	if (size_of(sites_now_bytes - now_bytes) > most_bytes)
 		capture_damaged(capture,
-		                "section \"domains\": domain %u holds %" PRId64 " bytes, its sites %" PRId64 ": a request was "
-		                "under way, or the file is damaged",
+		                "section \"domains\": domain %u holds %" PRId64 " bytes, its sites %" PRId64
+		                ": a request was in progress, or the file is damaged",
 		                domain, now_bytes, sites_now_bytes);
 	else if (size_of(peak_bytes - sites_peak_bytes) > most_bytes)
 		capture_damaged(capture,
 		                "section \"domains\": domain %u held %" PRId64 " bytes at its peak, its sites %" PRId64
-		                ": a request was under way, or the file is damaged",
+		                ": a request was in progress, or the file is damaged",
 		                domain, peak_bytes, sites_peak_bytes);
 }
 
@@ -194,11 +193,12 @@ tell_generations(struct capture *capture)
 			continue;
 		lost_count += site == 0 || site > site_count || COPY_OF(capture_site(capture, site - 1)->generations) != i + 1;
 		if ((births & 0xffff) > KMEM_GENERATION_BUCKETS || births >> 16 > COPY_OF(capture->header->generation_clock))
-			capture_damaged(capture, "section \"generations\": block %zu has %u births, the latest at %u: not possible",
+			capture_damaged(capture,
+			                "section \"generations\": block %zu has %u births, the latest at %u: that is not possible",
 			                i, births & 0xffff, births >> 16);
 	}
 	if (lost_count != 0)
-		capture_damaged(capture, "section \"generations\": %zu block%s of no site", lost_count,
+		capture_damaged(capture, "section \"generations\": %zu block%s without a site", lost_count,
 		                lost_count == 1 ? "" : "s");
 }
 

@@ -150,9 +150,8 @@ capture_exit_rewind(struct capture *capture)
 	if (taken == NULL)
 		return;
 	if (!is_possible(capture, taken)) {
-		capture_damaged(
-			capture,
-			"section \"records\": what was held when the program began to exit does not fit the rest: left out");
+		capture_damaged(capture,
+		                "section \"records\": the figures from the start of the exit contradict the others: left out");
 		return;
 	}
 	if (live_at_end(capture) >= taken->live_bytes || (is_python && released_by_handlers(capture, taken) < TRIFLE_BYTES))

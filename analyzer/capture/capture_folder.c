@@ -74,7 +74,7 @@ list_folder(const char *folder, char ***paths, size_t *count, struct fail *fail)
 	*paths = NULL;
 	*count = 0;
 	if (directory == NULL)
-		return fail_set(fail, EXIT_CAPTURE, "%s: cannot be listed (%s)", folder, strerror(errno));
+		return fail_set(fail, EXIT_CAPTURE, "%s: cannot list this folder (%s)", folder, strerror(errno));
 	while ((entry = readdir(directory)) != NULL) {
 		size_t bytes = strlen(folder) + strlen(entry->d_name) + 2;
 		char *path;
@@ -120,7 +120,7 @@ peek_all(char **paths, size_t count, bool is_salvage, struct candidates *found, 
 	if (unreadable > DAMAGES_MAX) {
 		char text[96];
 
-		(void)snprintf(text, sizeof(text), "%zu more captures in this folder cannot be read", unreadable - DAMAGES_MAX);
+		(void)snprintf(text, sizeof(text), "cannot read %zu more captures in this folder", unreadable - DAMAGES_MAX);
 		list->damages[list->damage_count++] = memory_text(text);
 	}
 	free(identity);
@@ -263,10 +263,12 @@ refuse_empty(const char *folder, struct fail *fail)
 	char *newest = newest_below(folder, &count);
 
 	if (newest == NULL)
-		return fail_set(fail, EXIT_USAGE, "%s: holds no captures (*%s): record one with: kmemshim run -o %s -- COMMAND",
-		                folder, SUFFIX, folder);
-	(void)fail_set(fail, EXIT_USAGE, "%s: holds no captures itself, but %zu folder%s: name one, the newest is %s",
-	               folder, count, count == 1 ? " in it does" : "s in it do", newest);
+		return fail_set(fail, EXIT_USAGE,
+		                "%s: contains no captures (*%s): record one with kmemshim run -o %s -- COMMAND", folder, SUFFIX,
+		                folder);
+	(void)fail_set(fail, EXIT_USAGE,
+	               "%s: contains no captures itself, but %zu folder%s: give one of them, the newest is %s", folder,
+	               count, count == 1 ? " in it does" : "s in it do", newest);
 	free(newest);
 	return false;
 }
@@ -290,8 +292,8 @@ read_folder(const char *folder, bool is_salvage, struct candidates *found, struc
 	if (found->count == 0 && count == 1)
 		return fail_set(fail, EXIT_CAPTURE, "%s", last.text);
 	if (found->count == 0)
-		return fail_set(fail, EXIT_CAPTURE, "%s: none of its %zu captures can be read; the first: %s", folder, count,
-		                list->damages[0]);
+		return fail_set(fail, EXIT_CAPTURE, "%s: cannot read any of its %zu captures; the first error: %s", folder,
+		                count, list->damages[0]);
 	qsort(found->items, found->count, sizeof(*found->items), compare_candidates);
 	settle_leaders(found);
 	return true;
@@ -332,13 +334,9 @@ find_folder(const char *capture, char **folder, struct fail *fail)
 
 		if (is_missing && capture == NULL)
 			return fail_set(fail, EXIT_USAGE,
-			                "no capture given and no ./%s here: record one with: kmemshim run -- "
-			                "COMMAND",
-			                path);
+			                "no capture given, and there is no ./%s: record one with kmemshim run -- COMMAND", path);
 		return fail_set(fail, is_missing ? EXIT_USAGE : EXIT_CAPTURE,
-		                "%s: cannot be read (%s): give a %s file or a "
-		                "folder of them",
-		                path, strerror(errno), SUFFIX);
+		                "%s: cannot read it (%s): give a %s file or a folder of them", path, strerror(errno), SUFFIX);
 	}
 	if (S_ISDIR(status.st_mode))
 		*folder = folder_with_captures(path);
@@ -359,7 +357,8 @@ capture_folder_list(const char *capture, const char *session, bool is_salvage, s
 	} else if (folder != NULL) {
 		is_done = read_folder(folder, is_salvage, &found, list, fail) &&
 		          (take_session(&found, session, list) ||
-		           fail_set(fail, EXIT_CAPTURE, "%s: the captures of session %s are gone", folder, session));
+		           fail_set(fail, EXIT_CAPTURE, "%s: the captures of session %s were removed meanwhile: try again",
+		                    folder, session));
 	} else {
 		list->paths = memory_zeroed(1, sizeof(char *));
 		list->paths[list->count++] = memory_text(capture);

@@ -30,50 +30,45 @@ capture_head_check_fixed(struct capture *capture, size_t bytes, struct fail *fai
 
 	if (bytes == 0)
 		return fail_set(fail, EXIT_CAPTURE,
-		                "%s: is empty: the disk was full, or the program died before it was "
-		                "recorded; record it again",
+		                "%s: is empty: the disk was full, or the program died before recording began: record it again",
 		                path);
 	if (bytes >= magic_bytes && memcmp(header->magic, zeros, magic_bytes) == 0)
 		return fail_set(fail, EXIT_CAPTURE,
-		                "%s: has no head yet: the program died (or is) at its very start; "
-		                "record it again",
+		                "%s: has no head yet: the program died at its very start, or is still there: record it again",
 		                path);
 	if (bytes < magic_bytes || memcmp(header->magic, KMEM_MAGIC, magic_bytes) != 0)
 		return fail_set(fail, EXIT_CAPTURE,
-		                "%s: is not a kmemshim capture (it does not begin with \"%s\"): give a "
-		                ".kmem file",
-		                path, KMEM_MAGIC);
+		                "%s: is not a kmemshim capture (it does not begin with \"%s\"): give a .kmem file", path,
+		                KMEM_MAGIC);
 	if (bytes < offsetof(struct kmem_header, head_bytes))
 		return fail_set(fail, EXIT_CAPTURE,
-		                "%s: section \"head\" needs %u bytes, file ends at %zu: nothing in it can "
-		                "be read; copy it again",
+		                "%s: section \"head\" needs %u bytes, the file ends at %zu: nothing can be read: copy it again",
 		                path, KMEM_HEAD_BYTES, bytes);
 	if (header->endian == __builtin_bswap32(KMEM_ENDIAN))
-		return fail_set(fail, EXIT_CAPTURE, "%s: was recorded on a machine of the other byte order: report it there",
-		                path);
-	if (header->endian != KMEM_ENDIAN)
 		return fail_set(fail, EXIT_CAPTURE,
-		                "%s: section \"head\": byte order mark wanted 0x%08x, found 0x%08x: the "
-		                "file is damaged; copy it again",
-		                path, KMEM_ENDIAN, header->endian);
+		                "%s: was recorded on a machine with the other byte order: run the report there", path);
+	if (header->endian != KMEM_ENDIAN)
+		return fail_set(
+			fail, EXIT_CAPTURE,
+			"%s: section \"head\": byte order mark wanted 0x%08x, found 0x%08x: the file is damaged: copy it again",
+			path, KMEM_ENDIAN, header->endian);
 	if (header->version != KMEM_VERSION)
 		return fail_set(fail, EXIT_CAPTURE,
-		                "%s: was written by %s kmemshim (format %u, this one reads %u): report "
-		                "it with %s",
-		                path, header->version > KMEM_VERSION ? "a newer" : "an older", header->version, KMEM_VERSION,
+		                "%s: was written by %s kmemshim (format %u, this one reads %u): read it with %s", path,
+		                header->version > KMEM_VERSION ? "a newer" : "an older", header->version, KMEM_VERSION,
 		                header->version > KMEM_VERSION ? "a newer kmemshim" : "the kmemshim that recorded it");
 	if (bytes < KMEM_HEAD_BYTES)
-		return fail_set(fail, EXIT_CAPTURE,
-		                "%s: section \"head\" needs %u bytes, file ends at %zu: capture is "
-		                "truncated and nothing in it can be read; copy it again",
-		                path, KMEM_HEAD_BYTES, bytes);
+		return fail_set(
+			fail, EXIT_CAPTURE,
+			"%s: section \"head\" needs %u bytes, the file ends at %zu: the capture is truncated and nothing can be read: copy it again",
+			path, KMEM_HEAD_BYTES, bytes);
 	if (header->head_bytes != KMEM_HEAD_BYTES || header->chunk_bytes != KMEM_CHUNK_BYTES ||
 	    header->identity_bytes != sizeof(struct kmem_identity))
-		return fail_set(fail, EXIT_CAPTURE,
-		                "%s: section \"head\": sizes wanted %u/%u/%zu, found %u/%u/%u: the file is "
-		                "damaged; copy it again",
-		                path, KMEM_HEAD_BYTES, KMEM_CHUNK_BYTES, sizeof(struct kmem_identity), header->head_bytes,
-		                header->chunk_bytes, header->identity_bytes);
+		return fail_set(
+			fail, EXIT_CAPTURE,
+			"%s: section \"head\": sizes wanted %u/%u/%zu, found %u/%u/%u: the file is damaged: copy it again", path,
+			KMEM_HEAD_BYTES, KMEM_CHUNK_BYTES, sizeof(struct kmem_identity), header->head_bytes, header->chunk_bytes,
+			header->identity_bytes);
 
 	uint32_t wanted = COPY_OF(header->identity_checksum);
 	uint32_t found = kmem_identity_checksum(header);
@@ -83,9 +78,7 @@ capture_head_check_fixed(struct capture *capture, size_t bytes, struct fail *fai
 		return true;
 	if (wanted == 0)
 		return fail_set(fail, EXIT_CAPTURE,
-		                "%s: the program died (or is) at its very start, before it was named: "
-		                "nothing was recorded",
-		                path);
+		                "%s: the program died at its very start, or is still there: nothing was recorded", path);
 	(void)snprintf(text, sizeof(text),
 	               "section \"identity\": checksum wanted 0x%08x, found 0x%08x: the file is damaged", wanted, found);
 	return capture_refuse(capture, fail, text);
@@ -133,7 +126,8 @@ capture_head_check_closed(struct capture *capture, bool is_last_attempt, bool *w
 	if (wanted == 0) { // F5 is stored last: what was sealed before is checked all the same
 		if (is_any_chunk_sealed(capture->head))
 			capture_damaged(
-				capture, "section \"head\": the program was stopped while it closed the capture: it has no checksum");
+				capture,
+				"section \"head\": the program was stopped while it closed the capture: the checksum is missing");
 		return true;
 	}
 	(void)snprintf(text, sizeof(text), "section \"head\": checksum wanted 0x%08x, found 0x%08x: the file is damaged",
@@ -150,8 +144,7 @@ capture_head_check_open(struct capture *capture, const unsigned char *before, st
 		return true;
 	(void)snprintf(
 		text, sizeof(text),
-		"section \"head\": state 0x%08x, but chunks have checksums, which they get when a capture is closed: "
-		"the file is damaged",
+		"section \"head\": state 0x%08x, but chunks have checksums, which they get when a capture is closed: the file is damaged",
 		COPY_OF(capture->header->state));
 	return capture_refuse(capture, fail, text);
 }
@@ -181,24 +174,23 @@ capture_head_chunks(struct capture *capture, uint32_t *chunk_count, struct fail 
 	*chunk_count = count;
 	if (wanted > count) {
 		(void)snprintf(text, sizeof(text),
-		               "section \"directory\" wants %u chunks, the last of its entries is that of chunk "
-		               "%d: the file is damaged",
+		               "section \"directory\": wanted %u chunks, the last entry is for chunk %d: the file is damaged",
 		               wanted, (int)count - 1);
 		if (!capture_refuse(capture, fail, text))
 			return false;
 	}
 	for (uint32_t i = 0; i < count; i++, end += KMEM_CHUNK_BYTES) {
 		if (!is_entry(&directory[i])) {
-			(void)snprintf(text, sizeof(text),
-			               "section \"directory\": chunk %u belongs to section %u or %u, wanted 1 to "
-			               "%d, twice: the file is damaged",
-			               i, directory[i].section, directory[i].inverted ^ 0xffu, KMEM_SECTION_COUNT - 1);
+			(void)snprintf(
+				text, sizeof(text),
+				"section \"directory\": chunk %u names section %u and section %u, wanted the same one of 1 to %d: the file is damaged",
+				i, directory[i].section, directory[i].inverted ^ 0xffu, KMEM_SECTION_COUNT - 1);
 			if (!capture_refuse(capture, fail, text))
 				return false;
 		} else if (capture->file_bytes < end + KMEM_CHUNK_BYTES) {
 			(void)snprintf(text, sizeof(text),
-			               "section \"%s\": chunk %u at byte %" PRIu64 " needs %u bytes, file "
-			               "ends at %" PRIu64 ": capture is truncated",
+			               "section \"%s\": chunk %u at byte %" PRIu64 " needs %u bytes, the file ends at %" PRIu64
+			               ": the capture is truncated",
 			               capture_section_names[directory[i].section], i, end, KMEM_CHUNK_BYTES, capture->file_bytes);
 			return capture_refuse(capture, fail, text);
 		}
@@ -213,7 +205,7 @@ settle_twice(struct capture *capture, _Atomic uint64_t *word, const char *what)
 {
 	if (kmem_twice_agrees(COPY_OF(*word)))
 		return;
-	capture_damaged(capture, "section \"head\": %s does not agree with its copy (0x%016" PRIx64 "): taken as unknown",
+	capture_damaged(capture, "section \"head\": %s differs from its copy (0x%016" PRIx64 "): it is treated as unknown",
 	                what, COPY_OF(*word));
 	FORGET(*word);
 }
@@ -226,15 +218,14 @@ settle_state(struct capture *capture, struct kmem_header *header)
 
 	if (capture->state != KMEM_STATE_STARTING && capture->state != KMEM_STATE_RUNNING &&
 	    capture->state != KMEM_STATE_CLEAN_EXIT && capture->state != KMEM_STATE_EXEC_REPLACED) {
-		capture_damaged(capture, "section \"head\": state 0x%08x is none: how the program ended is unknown",
+		capture_damaged(capture, "section \"head\": state 0x%08x is not valid: how the program ended is unknown",
 		                capture->state);
 		capture->state = KMEM_STATE_RUNNING;
 	}
 	if (finalizing != 0 && finalizing != KMEM_YES)
-		capture_damaged(capture, "section \"head\": whether Python was being torn down is neither yes nor no (0x%08x)",
-		                finalizing);
+		capture_damaged(capture, "section \"head\": the flag for the end of Python is not valid (0x%08x)", finalizing);
 	if (hip != 0 && hip != KMEM_YES)
-		capture_damaged(capture, "section \"head\": whether devices are HIP's is neither yes nor no (0x%08x)", hip);
+		capture_damaged(capture, "section \"head\": the flag for HIP devices is not valid (0x%08x)", hip);
 }
 
 static void
@@ -247,7 +238,7 @@ settle_domains(struct capture *capture)
 
 		if (is_used == 0 || is_used == KMEM_YES)
 			continue;
-		capture_damaged(capture, "section \"domains\": whether domain %u is in use is neither yes nor no", i);
+		capture_damaged(capture, "section \"domains\": the flag \"in use\" of domain %u is not valid", i);
 		FORGET(rows[i].is_used);
 	}
 }
@@ -262,15 +253,15 @@ settle_failed(struct capture *capture, struct kmem_header *header, const struct 
 		uint32_t outcome = COPY_OF(failed->outcome);
 
 		if (outcome != KMEM_FAILED_OPEN && outcome != KMEM_FAILED_GOT_LESS && outcome != KMEM_FAILED_GOT_ENOUGH) {
-			capture_damaged(capture, "section \"head\": what became of refused request %u (0x%08x) is nothing that can",
-			                i, outcome);
+			capture_damaged(capture, "section \"head\": the outcome of refused request %u is not valid (0x%08x)", i,
+			                outcome);
 			FORGET(failed->outcome);
 		}
 		if (checksum == kmem_failed_checksum(failed, sequence))
 			continue;
 		/* Without a checksum: none was, or the program died while it wrote it. */
 		if (checksum != 0 && memcmp(failed, &before->failed[i], sizeof(*failed)) == 0)
-			capture_damaged(capture, "section \"head\": refused request %u does not fit its checksum: left out", i);
+			capture_damaged(capture, "section \"head\": the checksum of refused request %u is wrong: left out", i);
 		FORGET(failed->sequence);
 	}
 }
@@ -291,7 +282,7 @@ settle_object_census(struct capture *capture, struct kmem_header *header, const 
 	        kmem_checksum(KMEM_CHECKSUM_START, header->object_census, count * sizeof(header->object_census[0])))
 		return;
 	if (memcmp((const char *)header + start, (const char *)before + start, bytes) == 0)
-		capture_damaged(capture, "section \"head\": kinds of objects do not fit their checksum: left out");
+		capture_damaged(capture, "section \"head\": the checksum of the object counts is wrong: left out");
 	FORGET(header->object_count_total);
 }
 
@@ -311,7 +302,7 @@ settle_resident_lines(struct capture *capture, const unsigned char *before)
 			continue;
 		if (memcmp(&now[i], &earlier[i], sizeof(now[i])) == 0)
 			capture_damaged(capture,
-			                "section \"head\": what of lines is in memory (%u) does not fit its checksum: left out", i);
+			                "section \"head\": the checksum of the lines' resident bytes (%u) is wrong: left out", i);
 		FORGET(now[i].checksum);
 	}
 }
@@ -345,7 +336,7 @@ take_heartbeats(struct capture *capture, const unsigned char *before)
 		    checksum != COPY_OF(capture->header->heartbeat_checksums[i]))
 			continue;
 		if (checksum != kmem_heartbeat_checksum(&ring[i], sequence)) {
-			capture_damaged(capture, "section \"heartbeats\": entry %u does not fit its checksum: left out", i);
+			capture_damaged(capture, "section \"heartbeats\": the checksum of entry %u is wrong: left out", i);
 			continue;
 		}
 		memcpy(&capture->heartbeats[capture->heartbeat_count++], &ring[i], sizeof(ring[i]));

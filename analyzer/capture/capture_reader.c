@@ -73,8 +73,8 @@ open_regular(const char *path, uid_t *owner, struct fail *fail)
 	if (errno == EINVAL || errno == EISDIR)
 		fail_set(fail, EXIT_CAPTURE, "%s: is not a regular file: give a .kmem file or a folder of them", path);
 	else
-		fail_set(fail, is_missing ? EXIT_USAGE : EXIT_CAPTURE, "%s: cannot be read (%s)%s", path, strerror(errno),
-		         errno == EACCES ? ": read it as the user who recorded it" : "");
+		fail_set(fail, is_missing ? EXIT_USAGE : EXIT_CAPTURE, "%s: cannot read it (%s)%s", path, strerror(errno),
+		         errno == EACCES ? ": run this as the user who recorded it" : "");
 	return -1;
 }
 
@@ -106,18 +106,17 @@ check_chunk(struct capture *capture, uint32_t chunk, enum kmem_section section, 
 
 	if (COPY_OF(entry->is_sealed) == 0) {
 		if (capture->was_closed)
-			capture_damaged(capture, "section \"%s\": chunk %u has lost its checksum", capture_section_names[section],
-			                chunk);
+			capture_damaged(capture, "section \"%s\": the checksum of chunk %u is missing",
+			                capture_section_names[section], chunk);
 		return true;
 	}
 	found = kmem_checksum(KMEM_CHECKSUM_START, bytes, KMEM_CHUNK_BYTES);
 	if (found == wanted && COPY_OF(entry->is_sealed) == 1)
 		return true;
-	(void)snprintf(text, sizeof(text),
-	               "section \"%s\": chunk %u at byte %" PRIu64 ": checksum wanted 0x%08x, found "
-	               "0x%08x: the file is damaged",
-	               capture_section_names[section], chunk, KMEM_HEAD_BYTES + (uint64_t)chunk * KMEM_CHUNK_BYTES, wanted,
-	               found);
+	(void)snprintf(
+		text, sizeof(text),
+		"section \"%s\": chunk %u at byte %" PRIu64 ": checksum wanted 0x%08x, found 0x%08x: the file is damaged",
+		capture_section_names[section], chunk, KMEM_HEAD_BYTES + (uint64_t)chunk * KMEM_CHUNK_BYTES, wanted, found);
 
 	/* Counters have no checksum of their own; records have, and each is checked before use. */
 	if (section != KMEM_SECTION_RECORDS)
@@ -193,7 +192,8 @@ read_section(struct capture *capture, int fd, enum kmem_section section, uint32_
 		          chunk_bytes(capture, KMEM_HEAD_BYTES + (uint64_t)i * KMEM_CHUNK_BYTES) != 0;
 	into->bytes = aligned_alloc(64, (chunks + 1) * KMEM_CHUNK_BYTES);
 	if (into->bytes == NULL)
-		return fail_set(fail, EXIT_CAPTURE, "%s: no memory for %" PRIu64 " bytes: report it on a larger machine",
+		return fail_set(fail, EXIT_CAPTURE,
+		                "%s: not enough memory for %" PRIu64 " bytes: run the report on a larger machine",
 		                capture->path, chunks * KMEM_CHUNK_BYTES);
 	memset(into->bytes, 0, (chunks + 1) * KMEM_CHUNK_BYTES);
 	if (section == KMEM_SECTION_SITES && !capture_head_is_closed(capture))
@@ -257,7 +257,7 @@ take_size(struct capture *capture, int fd, struct fail *fail)
 	struct stat status;
 
 	if (fstat(fd, &status) != 0)
-		return fail_set(fail, EXIT_CAPTURE, "%s: cannot be read (%s)", capture->path, strerror(errno));
+		return fail_set(fail, EXIT_CAPTURE, "%s: cannot read it (%s)", capture->path, strerror(errno));
 	capture->file_bytes = (uint64_t)status.st_size;
 	return true;
 }
@@ -358,7 +358,7 @@ capture_open(const char *path, bool is_salvage, struct capture **out, struct fai
 	capture = capture_new(path, is_salvage);
 	if (capture == NULL) {
 		(void)close(fd);
-		return fail_set(fail, EXIT_CAPTURE, "%s: no memory for its head", path);
+		return fail_set(fail, EXIT_CAPTURE, "%s: not enough memory for its head", path);
 	}
 	capture->owner = owner;
 	for (unsigned attempt = 1; is_good && wants_again; attempt++) {
@@ -389,7 +389,7 @@ capture_peek(const char *path, bool is_salvage, struct kmem_identity *identity, 
 		return false;
 	capture = capture_new(path, is_salvage);
 	is_good = capture != NULL ? capture_head_check_fixed(capture, read_at(fd, capture->head, KMEM_HEAD_BYTES, 0), fail)
-	                          : fail_set(fail, EXIT_CAPTURE, "%s: no memory for its head", path);
+	                          : fail_set(fail, EXIT_CAPTURE, "%s: not enough memory for its head", path);
 	if (is_good) {
 		memcpy(identity, &capture->header->identity, sizeof(*identity));
 		clean_identity(identity);

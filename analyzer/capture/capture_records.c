@@ -60,8 +60,8 @@ capture_generations(struct capture *capture, size_t site_index)
 		return NULL;
 	block = (const struct kmem_generations *)(const void *)section->bytes + (index - 1);
 	if (index > section->size_bytes / sizeof(*block)) {
-		capture_damaged(capture, "section \"generations\": site %zu names block %u of %" PRIu64, site_index, index - 1,
-		                section->size_bytes / sizeof(*block));
+		capture_damaged(capture, "section \"generations\": site %zu refers to block %u of %" PRIu64, site_index,
+		                index - 1, section->size_bytes / sizeof(*block));
 		return NULL;
 	}
 	if (COPY_OF(block->site) != site_index + 1) {
@@ -81,7 +81,8 @@ record_at(struct capture *capture, uint64_t index, enum kmem_record_type type, s
 	size_t skipped_at = type == KMEM_RECORD_MODULE ? offsetof(struct kmem_module, unloaded) : 0;
 
 	if (room < sizeof(*record)) {
-		capture_damaged(capture, "section \"records\": %s at byte %" PRIu64 " is behind the section's end at %" PRIu64,
+		capture_damaged(capture,
+		                "section \"records\": %s at byte %" PRIu64 " is beyond the end of the section at %" PRIu64,
 		                user, index * 8, section->size_bytes);
 		return NULL;
 	}
@@ -153,8 +154,8 @@ stack_record(struct capture *capture, uint64_t index, const char *user)
 		return NULL;
 	if (stack->frame_count > KMEM_STACK_FRAMES_MAX || stack->own_count > stack->frame_count) {
 		capture_damaged(capture,
-		                "section \"records\": %s at byte %" PRIu64 " has %u frames, %u of them its own: at most "
-		                "%u are possible",
+		                "section \"records\": %s at byte %" PRIu64
+		                " has %u frames, %u of them its own: at most %u are possible",
 		                user, index * 8, stack->frame_count, stack->own_count, KMEM_STACK_FRAMES_MAX);
 		return NULL;
 	}
@@ -184,13 +185,13 @@ stack_outside(struct capture *capture, const struct kmem_stack *stack, const cha
 	bool is_told = (stack_marks(capture, index) & STACK_TOLD) != 0;
 	char text[96];
 
-	(void)snprintf(text, sizeof(text), "%.48s: what its outer frames stand in,", user);
+	(void)snprintf(text, sizeof(text), "%.48s: the record of its outer frames", user);
 	if (stack->record.previous == 0 || stack->record.previous > index || stack->chain == 0 ||
 	    stack->chain > KMEM_STACK_CHAIN_MAX) {
 		if (!is_told)
 			capture_damaged(capture,
-			                "section \"records\": %s at byte %" PRIu64 ", cannot be there (%u links from byte %" PRIu64
-			                "): they are left out",
+			                "section \"records\": %s at byte %" PRIu64 " cannot be there (%u links from byte %" PRIu64
+			                "): these frames are left out",
 			                text, stack->record.previous != 0 ? outside_index * 8 : 0, stack->chain, index * 8);
 	} else if (stack_marks(capture, outside_index) != STACK_TOLD) { // else damaged, and told by then
 		outside = stack_record(capture, outside_index, text);
@@ -200,8 +201,8 @@ stack_outside(struct capture *capture, const struct kmem_stack *stack, const cha
 	if (outside != NULL && (outside->chain + 1 != stack->chain || outside->frame_count < outer_count)) {
 		if (!is_told)
 			capture_damaged(capture,
-			                "section \"records\": %s at byte %" PRIu64 ", has %u frames and %u links, wanted %u "
-			                "and %u: they are left out",
+			                "section \"records\": %s at byte %" PRIu64
+			                " has %u frames and %u links, wanted %u and %u: these frames are left out",
 			                text, outside_index * 8, outside->frame_count, outside->chain, outer_count,
 			                stack->chain - 1);
 		outside = NULL;
@@ -294,8 +295,8 @@ list_next(struct capture *capture, uint32_t *next, enum kmem_record_type type, s
 		return NULL;
 	if (record->previous >= index_plus_one)
 		capture_damaged(capture,
-		                "section \"records\": %s at byte %" PRIu64 " leads forward to byte %" PRIu64
-		                ": older ones are left out",
+		                "section \"records\": %s at byte %" PRIu64 " points forward to byte %" PRIu64
+		                ": older records are left out",
 		                user, UINT64_C(8) * (index_plus_one - 1), UINT64_C(8) * (record->previous - 1));
 	else
 		*next = record->previous;
@@ -328,8 +329,9 @@ capture_next_module(struct capture *capture, uint32_t *next, struct capture_modu
 
 		if (!kmem_twice_agrees(unloaded)) {
 			capture_damaged(capture,
-			                "section \"records\": module from 0x%" PRIx64 ": when it was unloaded does not agree "
-			                "with its copy (0x%016" PRIx64 "): taken as never",
+			                "section \"records\": module from 0x%" PRIx64
+			                ": the time of its unloading differs from its copy (0x%016" PRIx64
+			                "): it is treated as still loaded",
 			                stored->start_addr, unloaded);
 			unloaded = 0;
 		}

@@ -97,9 +97,8 @@ static bool
 is_wrong(const struct place_in_file *at, const char *member, const char *wanted)
 {
 	return fail_set(at->fail, EXIT_USAGE,
-	                "%s: %s[%zu]: \"%s\" is not %s: write the baseline again with "
-	                "kmemshim baseline",
-	                at->path, at->list, at->number, member, wanted);
+	                "%s: %s[%zu]: \"%s\" is not %s: make the baseline again with kmemshim baseline", at->path, at->list,
+	                at->number, member, wanted);
 }
 
 static bool
@@ -143,7 +142,7 @@ take_class(const struct place_in_file *at, const json_t *row, enum model_leak_cl
 	const char *text = json_string_value(json_object_get(row, "class"));
 
 	*leak = text != NULL ? model_leak_named(text) : MODEL_LEAK_CLASSES;
-	return *leak != MODEL_LEAK_CLASSES || is_wrong(at, "class", "a class of leak");
+	return *leak != MODEL_LEAK_CLASSES || is_wrong(at, "class", "a leak class");
 }
 
 /* True as well where there is none. */
@@ -218,18 +217,19 @@ take_all(const char *path, const json_t *root, struct baseline *baseline, struct
 	uint64_t schema = 0;
 
 	if (kind == NULL || strcmp(kind, "kmemshim-baseline") != 0)
-		return fail_set(fail, EXIT_USAGE,
-		                "%s: not a baseline: \"kind\" is missing or another; make one with "
-		                "kmemshim baseline RUN... -o FILE",
-		                path);
+		return fail_set(
+			fail, EXIT_USAGE,
+			"%s: is not a baseline (\"kind\" is missing or wrong): make one with kmemshim baseline RUN... -o FILE",
+			path);
 	if (!take_bytes(root, "schema", &schema) || schema != BASELINE_SCHEMA)
-		return fail_set(fail, EXIT_USAGE, "%s: baseline of schema %" PRIu64 ", this tool reads %d: make it again", path,
-		                schema, BASELINE_SCHEMA);
-	if (!json_is_array(domains) || !json_is_array(sites) || !take_bytes(root, "runs", &baseline->run_count))
 		return fail_set(fail, EXIT_USAGE,
-		                "%s: \"runs\", \"domains\" or \"sites\" is missing: write the baseline "
-		                "again with kmemshim baseline",
-		                path);
+		                "%s: the baseline has schema %" PRIu64
+		                ", this version reads %d: make it again with kmemshim baseline",
+		                path, schema, BASELINE_SCHEMA);
+	if (!json_is_array(domains) || !json_is_array(sites) || !take_bytes(root, "runs", &baseline->run_count))
+		return fail_set(
+			fail, EXIT_USAGE,
+			"%s: \"runs\", \"domains\" or \"sites\" is missing: make the baseline again with kmemshim baseline", path);
 	(void)snprintf(baseline->program, sizeof(baseline->program), "%s", program != NULL ? program : "");
 	(void)text_clean(baseline->program, strlen(baseline->program));
 	(void)snprintf(baseline->python_version, sizeof(baseline->python_version), "%s", python != NULL ? python : "");
@@ -276,7 +276,7 @@ baseline_read(const char *path, struct fail *fail)
 	root = json_loadf(stream, JSON_REJECT_DUPLICATES, &error);
 	(void)fclose(stream);
 	if (root == NULL) {
-		(void)fail_set(fail, EXIT_USAGE, "%s:%d: not JSON: %s", path, error.line, error.text);
+		(void)fail_set(fail, EXIT_USAGE, "%s:%d: is not JSON: %s", path, error.line, error.text);
 		return NULL;
 	}
 	baseline = memory_zeroed(1, sizeof(*baseline));

@@ -18,8 +18,8 @@ novelty(const struct check_rule *rule)
 	if (rule->kind != CHECK_LEAK || !rule->is_new)
 		return "";
 	if (rule->is_grown && !rule->is_leak)
-		return "new, kept what it allocated over much of the run, ";
-	return rule->is_leak ? "new, " : "new, may leak (too few generations to tell: measure a longer run), ";
+		return "new, kept most of what it allocated during the run, ";
+	return rule->is_leak ? "new, " : "new, may leak (the run is too short to tell: measure a longer one), ";
 }
 
 static void
@@ -53,13 +53,12 @@ put_arena_note(const struct check *check, FILE *stream)
 	for (size_t i = 0; i < check->failed_count; i++)
 		has_failed = has_failed || check->rules[i].domain_kind == DOMAIN_PYTHON_ARENA;
 	if (were_arenas != are_arenas && check->after->domain[0] == '\0')
-		(void)fprintf(stream,
-		              "note: only the %s has Python's arenas: the other was recorded with --python-objects, or with "
-		              "PYTHONMALLOC=malloc; their lines are not the same\n",
-		              were_arenas ? "baseline" : "new run");
+		(void)fprintf(
+			stream,
+			"note: only the %s has Python's arenas; the other was recorded with --python-objects or PYTHONMALLOC=malloc, so their lines differ: record both in the same way\n",
+			were_arenas ? "baseline" : "new run");
 	else if (has_failed)
-		(void)fputs("note: record both with --python-objects: then the lines that fill Python's arenas are named\n",
-		            stream);
+		(void)fputs("note: to see the lines that fill Python's arenas, record both with --python-objects\n", stream);
 }
 
 /* Lines that are no leak, for they were there under another name. */
@@ -71,11 +70,12 @@ put_renamed(const struct check *check, FILE *stream)
 	for (size_t i = 0; i < check->renamed_count && i < RENAMED_SHOWN; i++)
 		(void)fprintf(
 			stream,
-			"note: %s is taken for %s of the baseline, which is gone: it holds as much (%s), with the same callers\n",
+			"note: %s is compared with %s of the baseline, which is gone: it holds the same amount (%s) and has the same callers\n",
 			check->renamed[i].now->where, check->renamed[i].then->where,
 			units_bytes(check->renamed[i].now->live_bytes.min, live));
 	if (check->renamed_count > RENAMED_SHOWN)
-		(void)fprintf(stream, "note: so are %zu more\n", check->renamed_count - RENAMED_SHOWN);
+		(void)fprintf(stream, "note: %zu more lines are compared with renamed ones\n",
+		              check->renamed_count - RENAMED_SHOWN);
 }
 
 /* What passes today and may fail in a longer run. */
@@ -89,7 +89,7 @@ put_small_leak(const struct check *check, FILE *stream)
 
 	if (check->small_leak == NULL)
 		return;
-	(void)fprintf(stream, "%s a new leak of %s at %s (below the %s / %s tolerance)",
+	(void)fprintf(stream, "%s a new leak of %s at %s (less than the tolerance of %s or %s)",
 	              check->failed_count != 0 ? "and" : "ok, but", units_bytes(check->small_leak->live_bytes.min, live),
 	              check->small_leak->where, units_bytes(check->tolerance.absolute_bytes, absolute),
 	              units_share(check->tolerance.relative_ppm, relative));
@@ -129,6 +129,6 @@ render_check_text(const struct check *check, FILE *stream)
 		return;
 	put_arena_note(check, stream);
 	if (strcmp(check->before->python_version, check->after->python_version) != 0)
-		(void)fprintf(stream, "note: the baseline is of Python %s, this is %s\n", check->before->python_version,
-		              check->after->python_version);
+		(void)fprintf(stream, "note: the baseline was made with Python %s, these runs used %s\n",
+		              check->before->python_version, check->after->python_version);
 }

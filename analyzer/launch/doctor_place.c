@@ -27,19 +27,19 @@ static const struct {
 	const char *what;
 	const char *next;
 } file_systems[] = {
-	{ TMPFS_MAGIC, DOCTOR_NOTE, "is in memory (tmpfs): captures count against the memory limit",
-	  "name a folder on a disk with -o" },
-	{ RAMFS_MAGIC, DOCTOR_NOTE, "is in memory (ramfs): captures count against the memory limit",
-	  "name a folder on a disk with -o" },
-	{ NFS_SUPER_MAGIC, DOCTOR_NOTE, "is on NFS: a dying machine loses what was not sent yet",
-	  "name a local folder with -o" },
+	{ TMPFS_MAGIC, DOCTOR_NOTE, "is in memory (tmpfs): captures count toward the memory limit",
+	  "choose a folder on a disk with -o" },
+	{ RAMFS_MAGIC, DOCTOR_NOTE, "is in memory (ramfs): captures count toward the memory limit",
+	  "choose a folder on a disk with -o" },
+	{ NFS_SUPER_MAGIC, DOCTOR_NOTE, "is on NFS: if the machine fails, the newest data is lost",
+	  "choose a local folder with -o" },
 	{ SMB2_SUPER_MAGIC, DOCTOR_NOTE, "is on a network share: mapped files may not work there",
-	  "name a local folder with -o" },
+	  "choose a local folder with -o" },
 	{ CIFS_SUPER_MAGIC, DOCTOR_NOTE, "is on a network share: mapped files may not work there",
-	  "name a local folder with -o" },
-	{ V9FS_MAGIC, DOCTOR_NOTE, "is on 9p: mapped files may not work there", "name a local folder with -o" },
+	  "choose a local folder with -o" },
+	{ V9FS_MAGIC, DOCTOR_NOTE, "is on 9p: mapped files may not work there", "choose a local folder with -o" },
 	{ FUSE_SUPER_MAGIC, DOCTOR_NOTE, "is on a FUSE file system: mapped files may be slow there",
-	  "name a local folder with -o" },
+	  "choose a local folder with -o" },
 };
 
 /* Recorders that replace the same functions. Allocators do not: ours goes first and calls them. */
@@ -121,16 +121,14 @@ check_folder(struct doctor *doctor, const char *folder, bool is_named)
 		return;
 	}
 	if (owner_is_anothers(folder, &owner))
-		doctor_add(doctor, DOCTOR_NOTE, doctor->folder, "name a folder of your own with -o",
-		           "belongs to %s, who can replace and remove "
-		           "the captures",
-		           owner_text(owner, owner_name));
+		doctor_add(doctor, DOCTOR_NOTE, doctor->folder, "choose a folder of your own with -o",
+		           "belongs to %s, who can replace and delete your captures", owner_text(owner, owner_name));
 	bool is_known = statfs(doctor->folder, &system) == 0;
 	int error = errno;
 
 	if (!is_known) {
-		doctor_add(doctor, DOCTOR_NOTE, doctor->folder, "see that it has room for " ROOM_NEEDED_TEXT,
-		           "takes captures; how much is free there is not known (%s)", strerror(error));
+		doctor_add(doctor, DOCTOR_NOTE, doctor->folder, "make sure that " ROOM_NEEDED_TEXT " are free",
+		           "can hold captures, but its free space is unknown (%s)", strerror(error));
 		return;
 	}
 	room = system.f_bavail * (uint64_t)system.f_bsize;
@@ -139,10 +137,10 @@ check_folder(struct doctor *doctor, const char *folder, bool is_named)
 			doctor_add(doctor, file_systems[i].level, doctor->folder, file_systems[i].next, "%s", file_systems[i].what);
 	}
 	if (room < ROOM_NEEDED)
-		doctor_add(doctor, DOCTOR_PROBLEM, doctor->folder, "make room, or name another folder with -o",
-		           "has room for %s only", units_bytes(room, text));
+		doctor_add(doctor, DOCTOR_PROBLEM, doctor->folder, "free some space, or choose another folder with -o",
+		           "has only %s free", units_bytes(room, text));
 	else
-		doctor_add(doctor, DOCTOR_OK, doctor->folder, "", "takes captures, %s are free", units_bytes(room, text));
+		doctor_add(doctor, DOCTOR_OK, doctor->folder, "", "can hold captures, %s are free", units_bytes(room, text));
 }
 
 static void
@@ -153,14 +151,12 @@ check_limits(struct doctor *doctor)
 
 	if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
 		doctor_add(doctor, DOCTOR_NOTE, "ulimit -v",
-		           "lift it while recording, or expect the program to meet it earlier",
-		           "addresses are limited to %s, and the library's tables take some of them",
+		           "raise it while recording, or the program may reach it earlier than usual",
+		           "the address space is limited to %s, and recording uses a part of it",
 		           units_bytes(limit.rlim_cur, text));
 	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < ROOM_NEEDED)
 		doctor_add(doctor, DOCTOR_PROBLEM, "ulimit -f", "ulimit -f unlimited",
-		           "no file may be larger than %s: captures would "
-		           "end there",
-		           units_bytes(limit.rlim_cur, text));
+		           "files are limited to %s: captures would be cut off there", units_bytes(limit.rlim_cur, text));
 }
 
 static void
@@ -170,17 +166,17 @@ check_preloaded(struct doctor *doctor, const char *entry)
 	const char *name = slash != NULL ? slash + 1 : entry;
 
 	if (strcmp(name, "libkmemshim.so") == 0) {
-		doctor_add(doctor, DOCTOR_NOTE, "LD_PRELOAD", "unset LD_PRELOAD, where that is not wanted",
-		           "%s is in this shell's environment: all that is started here is recorded", entry);
+		doctor_add(doctor, DOCTOR_NOTE, "LD_PRELOAD", "if you do not want that, unset LD_PRELOAD",
+		           "%s is set in this shell: every program that you start here is recorded", entry);
 		return;
 	}
 	if (slash != NULL && access(entry, R_OK) != 0)
-		doctor_add(doctor, DOCTOR_NOTE, "LD_PRELOAD", "correct it",
-		           "%s cannot be read: the loader says so at every start", entry);
+		doctor_add(doctor, DOCTOR_NOTE, "LD_PRELOAD", "correct the path",
+		           "%s cannot be read: the loader prints an error at every start", entry);
 	for (size_t i = 0; i < sizeof(recorders) / sizeof(recorders[0]); i++) {
 		if (strstr(name, recorders[i]) != NULL)
-			doctor_add(doctor, DOCTOR_PROBLEM, "LD_PRELOAD", "record with one of the two",
-			           "%s records allocations too, and would see ours", entry);
+			doctor_add(doctor, DOCTOR_PROBLEM, "LD_PRELOAD", "use only one of the two",
+			           "%s records allocations too, and would record those of kmemshim", entry);
 	}
 }
 
@@ -190,8 +186,9 @@ check_names(struct doctor *doctor)
 {
 	for (char **variable = environ; *variable != NULL; variable++) {
 		if (strncasecmp(*variable, "kmem", 4) == 0 && strncmp(*variable, "KMEMSHIM_", 9) != 0)
-			doctor_add(doctor, DOCTOR_NOTE, "environment", "correct it, where it was meant for kmemshim",
-			           "%.*s is no setting: theirs begin with KMEMSHIM_", (int)strcspn(*variable, "="), *variable);
+			doctor_add(doctor, DOCTOR_NOTE, "environment", "if it is meant for kmemshim, correct its name",
+			           "%.*s is not a setting of kmemshim: their names begin with KMEMSHIM_",
+			           (int)strcspn(*variable, "="), *variable);
 	}
 }
 
@@ -214,7 +211,7 @@ doctor_check_place(struct doctor *doctor, const char *folder, bool is_named)
 	struct fail fail;
 
 	if (launcher_find_shim(doctor->shim, &fail)) {
-		doctor_add(doctor, DOCTOR_OK, doctor->shim, "", "is the library");
+		doctor_add(doctor, DOCTOR_OK, doctor->shim, "", "found the recording library");
 	} else {
 		doctor->shim[0] = '\0';
 		doctor_add(doctor, DOCTOR_PROBLEM, "library", "", "%s", fail.text);

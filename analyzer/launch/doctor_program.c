@@ -24,13 +24,13 @@ static const struct {
 } wrappers[] = {
 	{ "sudo", "clears LD_PRELOAD for the program that it starts", "sudo kmemshim run -- CMD" },
 	{ "doas", "clears LD_PRELOAD for the program that it starts", "doas kmemshim run -- CMD" },
-	{ "docker", "has its program started by a daemon",
+	{ "docker", "starts its program through a daemon",
 	  "put kmemshim into the image: docker run ... kmemshim run -- CMD" },
-	{ "podman", "has its program started in a container",
+	{ "podman", "starts its program in a container",
 	  "put kmemshim into the image: podman run ... kmemshim run -- CMD" },
-	{ "kubectl", "has its program started on another machine", "put kmemshim into the image's command" },
-	{ "ssh", "has its program started on another machine", "ssh HOST kmemshim run -- CMD" },
-	{ "systemd-run", "has its program started by systemd", "systemd-run ... kmemshim run -- CMD" },
+	{ "kubectl", "starts its program on another machine", "put kmemshim into the image's command" },
+	{ "ssh", "starts its program on another machine", "ssh HOST kmemshim run -- CMD" },
+	{ "systemd-run", "starts its program through systemd", "systemd-run ... kmemshim run -- CMD" },
 };
 
 static const char *
@@ -51,9 +51,10 @@ check_command(struct doctor *doctor, const char *command)
 			doctor_add(doctor, DOCTOR_PROBLEM, command, wrappers[i].next, "%s", wrappers[i].what);
 	}
 	if (strncmp(name, "jupyter", 7) == 0)
-		doctor_add(doctor, DOCTOR_NOTE, command,
-		           "for others put LD_PRELOAD and KMEMSHIM_OUT into \"env\" of the kernel's kernel.json",
-		           "its kernels are recorded, each in its own capture; those that another server started are not");
+		doctor_add(
+			doctor, DOCTOR_NOTE, command,
+			"to record kernels of another server, set LD_PRELOAD and KMEMSHIM_OUT in \"env\" of their kernel.json",
+			"each kernel that it starts is recorded in its own capture; kernels of another server are not recorded");
 }
 
 /* How many words of Python's begin here; 0: it is the script. -1: there is no script. */
@@ -88,7 +89,8 @@ check_script(struct doctor *doctor, char *const *arguments)
 		script = *arguments;
 	}
 	if (script != NULL && script[0] != '-' && access(script, F_OK) != 0)
-		doctor_add(doctor, DOCTOR_PROBLEM, script, "correct the path, or change to its folder", "is not found");
+		doctor_add(doctor, DOCTOR_PROBLEM, script, "correct the path, or change to the script's folder",
+		           "was not found");
 }
 
 /* One line of what the loader lists, or says on its error output. */
@@ -103,18 +105,18 @@ read_line(struct doctor *doctor, const char *path, char *line, bool *has_shim)
 	while (*line == '\t' || *line == ' ')
 		line++;
 	if (strstr(line, "version `") != NULL && strstr(line, shim_name) != NULL)
-		doctor_add(doctor, DOCTOR_PROBLEM, path, "build kmemshim on the oldest system that it is for",
-		           "its C library is too old for the library: %s", line);
+		doctor_add(doctor, DOCTOR_PROBLEM, path, "build kmemshim on the oldest system where you use it",
+		           "its C library is too old for kmemshim: %s", line);
 	else if (strstr(line, "cannot be preloaded") != NULL)
-		doctor_add(doctor, DOCTOR_PROBLEM, path, "see that the file is there, and of the program's architecture", "%s",
+		doctor_add(doctor, DOCTOR_PROBLEM, path, "check that the file exists and has the program's architecture", "%s",
 		           line);
 	else if (error != NULL)
 		doctor_add(doctor, DOCTOR_PROBLEM, path,
-		           "install it or set LD_LIBRARY_PATH: the program does not start without it", "%s",
+		           "install it or set LD_LIBRARY_PATH: the program cannot start without it", "%s",
 		           error + sizeof(loading) - 1);
 	else if (strstr(line, "libasan.so") != NULL || strstr(line, "libclang_rt.asan") != NULL)
 		doctor_add(doctor, DOCTOR_PROBLEM, path, "record a build without -fsanitize=address",
-		           "%.*s must be the first library, and serves malloc itself", (int)strcspn(line, " "), line);
+		           "%.*s replaces malloc, and must be loaded first", (int)strcspn(line, " "), line);
 	else if (strstr(line, shim_name) != NULL)
 		*has_shim = true;
 }
@@ -159,8 +161,7 @@ check_libraries(struct doctor *doctor, const struct program *program)
 	if (pid > 0)
 		(void)waitpid(pid, NULL, 0);
 	if (!has_shim && doctor->count == before)
-		doctor_add(doctor, DOCTOR_PROBLEM, program->path, "", "its loader %s does not load the library",
-		           program->loader);
+		doctor_add(doctor, DOCTOR_PROBLEM, program->path, "", "its loader %s does not load kmemshim", program->loader);
 }
 
 void
@@ -172,28 +173,30 @@ doctor_check_program(struct doctor *doctor, char *const *arguments)
 	struct stat status;
 
 	if (!program_find(arguments[0], path)) {
-		doctor_add(doctor, DOCTOR_PROBLEM, arguments[0], "name a file, or a command of PATH", "is not found");
+		doctor_add(doctor, DOCTOR_PROBLEM, arguments[0], "give the path of a file, or a command in PATH",
+		           "was not found");
 		return;
 	}
 	if (access(path, X_OK) != 0) {
-		doctor_add(doctor, DOCTOR_PROBLEM, path, "chmod +x, or name its interpreter before it", "may not be executed");
+		doctor_add(doctor, DOCTOR_PROBLEM, path, "run chmod +x on it, or put its interpreter before it",
+		           "is not executable");
 		return;
 	}
 	if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
-		doctor_add(doctor, DOCTOR_PROBLEM, path, "name a program", "is not a regular file: the system does not run it");
+		doctor_add(doctor, DOCTOR_PROBLEM, path, "give a program", "is not a regular file: it cannot be run");
 		return;
 	}
 	check_command(doctor, arguments[0]);
 	check_script(doctor, arguments);
 	program_examine(arguments, &program);
 	if (program.missing[0] != '\0') {
-		doctor_add(doctor, DOCTOR_PROBLEM, arguments[0], "install it, or correct the name",
-		           "needs %s, which is not found", program.missing);
+		doctor_add(doctor, DOCTOR_PROBLEM, arguments[0], "install it, or correct its name",
+		           "needs %s, which was not found", program.missing);
 		return;
 	}
 	if (program.path[0] == '\0') {
-		doctor_add(doctor, DOCTOR_PROBLEM, path, "name a program or a script whose first line names its interpreter",
-		           "is neither a program nor a script with an interpreter that is there");
+		doctor_add(doctor, DOCTOR_PROBLEM, path, "give a program, or a script whose first line names its interpreter",
+		           "is not a program, and not a script with an existing interpreter");
 		return;
 	}
 	if (program.obstacle != NULL)
@@ -204,7 +207,7 @@ doctor_check_program(struct doctor *doctor, char *const *arguments)
 		doctor_add(doctor, DOCTOR_OK, program.path, "", "loads the library%s",
 		           program.is_python ? ", is a Python" : "");
 	if (strstr(base_name(program.path), "sh") != NULL && strcmp(base_name(program.path), base_name(arguments[0])) != 0)
-		doctor_add(doctor, DOCTOR_NOTE, path, "ask again with the program that it starts in the end",
-		           "is a script of %s: the programs that it starts are recorded, and were not looked at",
+		doctor_add(doctor, DOCTOR_NOTE, path, "run doctor again with the program that it starts",
+		           "is a %s script: the programs that it starts are recorded, but were not checked",
 		           base_name(program.path));
 }

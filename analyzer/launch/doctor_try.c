@@ -83,8 +83,9 @@ read_capture(struct doctor *doctor, const char *name, const char *folder, bool i
 	uint64_t limit;
 
 	if (model == NULL || model->process_count == 0) {
-		doctor_add(doctor, DOCTOR_PROBLEM, name, "see what KMEMSHIM_LOG=debug says",
-		           "left no capture that can be read%s%s", model == NULL ? ": " : "", model == NULL ? fail.text : "");
+		doctor_add(doctor, DOCTOR_PROBLEM, name, "run it with KMEMSHIM_LOG=debug and read the messages",
+		           "a trial run left no readable capture%s%s", model == NULL ? ": " : "",
+		           model == NULL ? fail.text : "");
 		model_free(model);
 		return;
 	}
@@ -92,17 +93,16 @@ read_capture(struct doctor *doctor, const char *name, const char *folder, bool i
 	for (size_t i = 0; i < process->note_count; i++)
 		doctor_add(doctor, DOCTOR_NOTE, name, "", "%s", process->notes[i]);
 	if (is_python && process->note_count == 0 && process->python_version != 0)
-		doctor_add(doctor, DOCTOR_OK, name, "", "is Python %u.%u.%u, its frames are read",
+		doctor_add(doctor, DOCTOR_OK, name, "", "Python %u.%u.%u: Python frames are recorded",
 		           process->python_version >> 24, process->python_version >> 16 & 0xff,
 		           process->python_version >> 8 & 0xff);
 	else if (is_python && process->note_count == 0)
-		doctor_add(doctor, DOCTOR_NOTE, name, "use CPython 3.8 or newer, where lines of Python are wanted",
-		           "is no CPython that is understood: stacks are native only");
+		doctor_add(doctor, DOCTOR_NOTE, name, "use CPython 3.8 or newer to see lines of Python",
+		           "is not a supported CPython: stacks are native only");
 	else if (!is_python)
-		doctor_add(doctor, DOCTOR_OK, name, "", "was recorded");
+		doctor_add(doctor, DOCTOR_OK, name, "", "a trial run was recorded");
 	limit = process->heartbeat_count != 0 ? process->heartbeats[process->heartbeat_count - 1].limit_bytes : UINT64_MAX;
-	doctor_add(doctor, DOCTOR_OK, "memory limit", "", "%s",
-	           limit != UINT64_MAX ? units_bytes(limit, text) : "none in sight");
+	doctor_add(doctor, DOCTOR_OK, "memory limit", "", "%s", limit != UINT64_MAX ? units_bytes(limit, text) : "none");
 	model_free(model);
 }
 
@@ -142,11 +142,11 @@ doctor_try(struct doctor *doctor, char *const *arguments)
 		doctor_add(doctor, DOCTOR_PROBLEM, words[0], "", "%s", fail.text);
 	} else {
 		for (char *line = strtok_r(said, "\n", &save); line != NULL; line = strtok_r(NULL, "\n", &save))
-			doctor_add(doctor, DOCTOR_PROBLEM, words[0], "", "says when it is recorded: %s", line);
+			doctor_add(doctor, DOCTOR_PROBLEM, words[0], "", "prints this message in a trial run: %s", line);
 		if (launch.start_error != 0 || launch.wait_status != 0)
-			doctor_add(doctor, DOCTOR_PROBLEM, words[0], "see whether it does so without kmemshim", "%s",
+			doctor_add(doctor, DOCTOR_PROBLEM, words[0], "check whether it also fails without kmemshim", "%s",
 			           launch.start_error != 0 ? strerror(launch.start_error)
-			                                   : "failed while it did nothing, recorded");
+			                                   : "failed in a trial run that does nothing");
 		else
 			read_capture(doctor, words[0], folder, words[1] != NULL);
 	}

@@ -135,7 +135,7 @@ launcher_find_shim(char *path, struct fail *fail)
 
 	self[length > 0 ? length : 0] = '\0';
 	if (strrchr(self, '/') == NULL)
-		return fail_set(fail, EXIT_USAGE, "/proc is not mounted: cannot tell where %s is", shim_name);
+		return fail_set(fail, EXIT_USAGE, "cannot find %s: /proc is not mounted: mount it", shim_name);
 	strrchr(self, '/')[1] = '\0';
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		char wanted[PATH_MAX + 64];
@@ -145,13 +145,13 @@ launcher_find_shim(char *path, struct fail *fail)
 			continue;
 		if (strpbrk(path, " :") != NULL)
 			return fail_set(fail, EXIT_USAGE,
-			                "%s: a path with a blank or a colon cannot be preloaded: install "
-			                "kmemshim elsewhere",
+			                "%s: the loader cannot preload a path with a blank or a colon: install kmemshim elsewhere",
 			                path);
 		return true;
 	}
-	return fail_set(fail, EXIT_USAGE, "%s is neither in %s nor in its ../lib: build it with make, or install again",
-	                shim_name, self);
+	return fail_set(fail, EXIT_USAGE,
+	                "cannot find %s in %s or its ../lib: build it with make, or install kmemshim again", shim_name,
+	                self);
 }
 
 /* mkdir -p */
@@ -175,7 +175,7 @@ launcher_make_folder(const char *folder, bool is_named, char *path, struct fail 
 
 	if (!is_named && owner_is_anothers(folder, &owner))
 		return fail_set(fail, EXIT_USAGE,
-		                "%s: belongs to %s: name it with -o if your captures are to go there, or another folder",
+		                "%s: this folder belongs to %s: choose another one with -o, or name this one with -o to use it",
 		                folder, owner_text(owner, text));
 
 	char *wanted = memory_text(folder);
@@ -189,7 +189,7 @@ launcher_make_folder(const char *folder, bool is_named, char *path, struct fail 
 		file = open(probe, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	}
 	if (file < 0)
-		return fail_set(fail, EXIT_USAGE, "%s: cannot write captures there: %s: name another folder with -o", folder,
+		return fail_set(fail, EXIT_USAGE, "%s: cannot write captures here (%s): choose another folder with -o", folder,
 		                strerror(errno));
 	(void)close(file);
 	(void)unlink(probe);
@@ -292,7 +292,7 @@ launcher_run(struct launch *launch, struct fail *fail)
 	int pipe_ends[2];
 
 	if (pipe2(pipe_ends, O_CLOEXEC) != 0)
-		return fail_set(fail, EXIT_USAGE, "%s: cannot be started: %s", launch->arguments[0], strerror(errno));
+		return fail_set(fail, EXIT_USAGE, "%s: cannot start it: %s", launch->arguments[0], strerror(errno));
 	take_signals(&before);
 	(void)fflush(NULL);
 	launch->pid = fork();
@@ -300,7 +300,7 @@ launcher_run(struct launch *launch, struct fail *fail)
 		become_program(launch, started_ns, &before, pipe_ends[1]);
 	(void)close(pipe_ends[1]);
 	if (launch->pid < 0)
-		return fail_set(fail, EXIT_USAGE, "%s: cannot be started: %s", launch->arguments[0], strerror(errno));
+		return fail_set(fail, EXIT_USAGE, "%s: cannot start it: %s", launch->arguments[0], strerror(errno));
 	program_pid = launch->pid;
 	(void)sigprocmask(SIG_SETMASK, &before.mask, NULL);
 

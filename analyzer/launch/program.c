@@ -121,7 +121,7 @@ examine_dynamic(int file, struct program *program)
 	program->is_python = elf.is_python;
 	if ((elf.needs_address_sanitizer && !is_order_free) ||
 	    (preload != NULL && (strstr(preload, "libasan.so") != NULL || strstr(preload, "libclang_rt.asan") != NULL))) {
-		program->obstacle = "the address sanitizer's library must be the first, and serves malloc itself";
+		program->obstacle = "it is built with the address sanitizer, which replaces malloc and must be loaded first";
 		program->remedy = "set ASAN_OPTIONS=verify_asan_link_order=0, or record a build without -fsanitize=address";
 		program->is_preload_harmful = true;
 	} else if (elf.allocator != NULL) {
@@ -134,16 +134,16 @@ static void
 examine_elf(int file, const Elf64_Ehdr *elf, struct program *program)
 {
 	if (elf->e_ident[EI_CLASS] != ELFCLASS64 || elf->e_machine != EM_X86_64) {
-		program->obstacle = "it is built for another architecture than x86-64";
+		program->obstacle = "it is not built for x86-64";
 		program->remedy = "record a 64-bit build of it";
 		program->is_preload_harmful = true;
 		return;
 	}
 	if (!find_loader(file, elf, program->loader)) {
-		program->obstacle = "it is linked statically, so no library can be preloaded";
-		program->remedy = "link it dynamically, or record the dynamic programs that it starts";
+		program->obstacle = "it is linked statically: the loader cannot preload a library";
+		program->remedy = "link it dynamically; dynamic programs that it starts are recorded";
 	} else if (strstr(program->loader, "musl") != NULL) {
-		program->obstacle = "it runs on musl, and this build is for glibc";
+		program->obstacle = "it uses musl, and kmemshim needs glibc";
 		program->remedy = "build it against glibc";
 		program->is_preload_harmful = true;
 	} else {
@@ -159,8 +159,8 @@ examine_privilege(int file, const struct stat *status, struct program *program)
 	bool has_capabilities = geteuid() != 0 && fgetxattr(file, "security.capability", NULL, 0) > 0;
 
 	if (is_setuid || is_setgid || has_capabilities) {
-		program->obstacle = "it is setuid, setgid or has file capabilities, so the loader ignores preloads";
-		program->remedy = "run it as the user that owns it, or a copy without the privilege";
+		program->obstacle = "it is setuid or setgid or has file capabilities: the loader ignores LD_PRELOAD";
+		program->remedy = "run it as its owner, or record a copy without the privilege";
 	}
 }
 

@@ -177,7 +177,7 @@ model_cells_add(struct build *build, struct capture *capture)
 		uint64_t bytes = (uint64_t)stored.typed_bytes + stored.compiled_bytes;
 
 		if (bytes > budget_bytes) {
-			capture_damaged(capture, "section \"records\": cells overlap: older ones are left out");
+			capture_damaged(capture, "section \"records\": cells overlap: older cells are left out");
 			break;
 		}
 		budget_bytes -= bytes;

@@ -136,7 +136,7 @@ model_add_domains(struct build *build, struct capture *capture, struct model_pro
 		if (COPY_OF(row->is_used) == 0 && !rows->sums[i].is_used && row->inherited_bytes == 0)
 			continue;
 		if (name_bytes == 0 || name_bytes == sizeof(row->name)) {
-			capture_damaged(capture, "section \"head\": domain %u has no name: what it holds is left out", i);
+			capture_damaged(capture, "section \"head\": domain %u has no name: its memory is left out", i);
 			continue;
 		}
 		name = is_hip ? hip_name(build, row->name) : text_pool_add(build->pool, row->name, name_bytes);

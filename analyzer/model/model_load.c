@@ -138,8 +138,8 @@ tell_unlisted(struct build *build, struct model *model)
 			continue;
 		model->unlisted_bytes += domain->live_bytes - listed_bytes;
 		(void)snprintf(text, sizeof(text),
-		               "%s: %" PRIu64 " of %" PRIu64 " live bytes are in no line: their records are lost", domain->name,
-		               domain->live_bytes - listed_bytes, domain->live_bytes);
+		               "%s: %" PRIu64 " of %" PRIu64 " live bytes belong to no line: their records are lost",
+		               domain->name, domain->live_bytes - listed_bytes, domain->live_bytes);
 		model_damage(build, text);
 	}
 }
@@ -157,14 +157,13 @@ distrusted_line(const struct build *build)
 	if (build->process_count == 1)
 		(void)snprintf(
 			text, sizeof(text),
-			"%s belongs to %s, who may have written anything into it: lines of source are not shown; read it as "
-			"that user to see them",
+			"%s belongs to %s, who may have written anything into it: source lines are not shown: run this as that user to see them",
 			build->distrusted_name, owner);
 	else
-		(void)snprintf(text, sizeof(text),
-		               "%zu of %zu captures belong to other users (%s to %s), who may have written anything into them: "
-		               "lines of source that only they name are not shown",
-		               build->distrusted_count, build->process_count, build->distrusted_name, owner);
+		(void)snprintf(
+			text, sizeof(text),
+			"%zu of %zu captures belong to other users (%s to %s), who may have written anything into them: source lines that only they name are not shown",
+			build->distrusted_count, build->process_count, build->distrusted_name, owner);
 	return text_pool_add_text(build->pool, text);
 }
 

@@ -115,8 +115,7 @@ kept_launcher(struct build *build, struct capture *capture)
 	found = kmem_checksum(KMEM_CHECKSUM_START, (const char *)stored + start, sizeof(*stored) - start);
 	if (found != stored->checksum) {
 		capture_damaged(capture,
-		                "section \"launcher\": checksum wanted 0x%08x, found 0x%08x: how the program ended is "
-		                "unknown",
+		                "section \"launcher\": checksum wanted 0x%08x, found 0x%08x: how the program ended is unknown",
 		                stored->checksum, found);
 		return NULL;
 	}
@@ -148,14 +147,15 @@ kept_resident(struct build *build, struct capture *capture, uint64_t own_bytes[K
 	if (COPY_OF(newer->sequence) == 0)
 		return NULL;
 	if (!adds_up(newer->part_bytes, KMEM_RESIDENT_PARTS, newer->resident_bytes)) {
-		capture_damaged(capture, "section \"head\": the parts of the resident set do not add up: they are left out");
+		capture_damaged(capture, "section \"head\": the parts of the resident set do not add up to it: left out");
 		return NULL;
 	}
 	kept = text_pool_room(build->pool, sizeof(*kept));
 	*kept = *newer;
 	memcpy(own_bytes, capture->header->own_bytes[newer - stored], KMEM_OWN_PARTS * sizeof(*own_bytes));
 	if (!adds_up(own_bytes, KMEM_OWN_PARTS, newer->part_bytes[KMEM_RESIDENT_OWN])) {
-		capture_damaged(capture, "section \"head\": what recording takes does not add up: its parts are left out");
+		capture_damaged(capture,
+		                "section \"head\": the parts of the memory that recording uses do not add up to it: left out");
 		memset(own_bytes, 0, KMEM_OWN_PARTS * sizeof(*own_bytes));
 	}
 	return kept;

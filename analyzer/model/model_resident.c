@@ -63,16 +63,15 @@ are_possible(struct capture *capture, const struct kmem_resident_lines *lines)
 	if (!is_heap_possible(lines)) {
 		capture_damaged(
 			capture,
-			"section \"head\": pages of malloc's heap at the last look are more than it had: what of lines is in "
-			"memory is left out");
+			"section \"head\": the sample has more pages of malloc's heap than there were: the lines' resident bytes are left out");
 		return false;
 	}
 	for (unsigned i = 0; i < KMEM_RESIDENT_LINES_MAX && lines->lines[i].site != 0; i++) {
 		if (is_line_possible(capture, &lines->lines[i]))
 			continue;
 		capture_damaged(capture,
-		                "section \"head\": what of site %" PRIu32
-		                " of %zu is in memory is not possible: all of it is left out",
+		                "section \"head\": the resident bytes of site %" PRIu32
+		                " of %zu are not possible: those of all lines are left out",
 		                lines->lines[i].site, capture_site_count(capture));
 		return false;
 	}

@@ -199,7 +199,7 @@ find_sites(struct build *build, struct capture *capture, const struct domain_row
 			           1;
 	}
 	if (homeless != 0)
-		capture_damaged(capture, "section \"sites\": %llu site%s of no domain of the file: left out",
+		capture_damaged(capture, "section \"sites\": %llu site%s without a known domain: left out",
 		                (unsigned long long)homeless, homeless == 1 ? "" : "s");
 	process_stacks_free(stacks);
 	return sites;
@@ -243,11 +243,10 @@ model_add_sites(struct build *build, struct capture *capture, const struct domai
 		process->site_count++;
 	}
 	if (impossible != 0)
-		capture_damaged(capture, "section \"sites\": more was released than given out in %llu counter%s: taken as 0",
+		capture_damaged(capture, "section \"sites\": %llu counter%s released more than was allocated: treated as 0",
 		                (unsigned long long)impossible, impossible == 1 ? "" : "s");
 	if (unlikely != 0 && capture_is_final(capture))
-		capture_damaged(capture,
-		                "section \"generations\": more live blocks than there are, or less than none, in %llu count%s",
+		capture_damaged(capture, "section \"generations\": live blocks: %llu count%s cannot be right",
 		                (unsigned long long)unlikely, unlikely == 1 ? "" : "s");
 	free(next);
 	return sites;

@@ -174,7 +174,7 @@ read_stack(struct process_stacks *stacks, uint32_t index_plus_one, size_t site_i
 	(void)snprintf(user, sizeof(user), "stack of site %zu", site_index);
 	is_read = index_plus_one != 0 && capture_stack(stacks->capture, index_plus_one, user, stored);
 	if (is_read && stored->record_bytes > stacks->budget_bytes) {
-		capture_damaged(stacks->capture, "section \"records\": %s overlaps others", user);
+		capture_damaged(stacks->capture, "section \"records\": %s overlaps another one", user);
 		is_read = false;
 	} else if (is_read && stored->frame_count > stacks->budget_frames) {
 		capture_damaged(stacks->capture,

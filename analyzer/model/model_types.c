@@ -44,7 +44,8 @@ model_add_types(struct build *build, struct capture *capture, const uint32_t *si
 		uint32_t name_bytes;
 
 		if (stored->site == 0 || stored->site > site_count) {
-			capture_damaged(capture, "section \"head\": objects of site %u of %zu; left out", stored->site, site_count);
+			capture_damaged(capture, "section \"head\": objects of site %u, but there are only %zu sites: left out",
+			                stored->site, site_count);
 			continue;
 		}
 		if (sites[stored->site - 1] == 0 || !capture_type_name(capture, stored->type, &name, &name_bytes))

@@ -269,8 +269,9 @@ static bool
 names_a_section(const char *text)
 {
 	return strstr(text, "section \"") != NULL || strstr(text, "is not a kmemshim capture") != NULL ||
-	       strstr(text, "recorded on a machine of the other byte order") != NULL ||
-	       strstr(text, "kmemshim (format") != NULL || strstr(text, "before it was named") != NULL;
+	       strstr(text, "recorded on a machine with the other byte order") != NULL ||
+	       strstr(text, "kmemshim (format") != NULL ||
+	       strstr(text, "at its very start, or is still there: nothing was recorded") != NULL;
 }
 
 static void

@@ -114,13 +114,13 @@ def test_a_library_that_is_missing(tmp_path):
 def test_what_is_no_program(command, tmp_path):
     (tmp_path / "text").write_text("#!/nonexistent/interpreter\n")
     (tmp_path / "text").chmod(0o755)
-    assert_problem("is", *command, cwd=tmp_path)
+    assert_problem("not found", *command, cwd=tmp_path)
 
 
 @pytest.mark.parametrize("text, mode, said", [
-    ("#!/bin/sh\n", 0o644, "may not be executed"),
-    ("#!/nonexistent/interpreter\n", 0o755, "needs /nonexistent/interpreter, which is not found"),
-    ("#!/usr/bin/env no-such-interpreter -u\n", 0o755, "needs no-such-interpreter, which is not found"),
+    ("#!/bin/sh\n", 0o644, "is not executable"),
+    ("#!/nonexistent/interpreter\n", 0o755, "needs /nonexistent/interpreter, which was not found"),
+    ("#!/usr/bin/env no-such-interpreter -u\n", 0o755, "needs no-such-interpreter, which was not found"),
 ])
 def test_a_script_that_cannot_be_started(text, mode, said, tmp_path, out):
     script = tmp_path / "script"
@@ -142,7 +142,7 @@ def test_a_script_that_is_not_there(words, is_missing, tmp_path):
     (tmp_path / "script.py").write_text("print('must not run')\n")
     python = harness.find_python()
     if is_missing:
-        assert_problem("is not found", python, *words, cwd=tmp_path)
+        assert_problem("was not found", python, *words, cwd=tmp_path)
     else:
         findings(python, *words, status=OK, cwd=tmp_path)
 
@@ -169,7 +169,7 @@ def test_a_script_is_judged_by_its_interpreter(head, tmp_path):
     script.write_text(head.format(python) + "\nprint('must not run')\n")
     script.chmod(0o755)
     found = findings(script, status=OK, cwd=tmp_path)
-    assert any(one["where"] == python and "its frames are read" in one["what"] for one in found), found
+    assert any(one["where"] == python and "Python frames are recorded" in one["what"] for one in found), found
 
     script.write_text(head.format(compiled(tmp_path, "int main(void) { return 0; }", "-static")) + "\n")
     assert_problem("static", script, cwd=tmp_path)
@@ -216,14 +216,14 @@ def test_limits(tmp_path):
     def limited(option):
         return harness.run(["bash", "-c", f"ulimit {option}; exec \"$@\"", "x", harness.KMEMSHIM, "doctor", "/bin/ls"], cwd=tmp_path)
     small_files, addresses = limited("-f 100"), limited("-v 4000000")
-    assert small_files.returncode == PROBLEM and "no file may be larger" in small_files.stdout
+    assert small_files.returncode == PROBLEM and "files are limited to" in small_files.stdout
     assert addresses.returncode == OK and "note     ulimit -v" in addresses.stdout
 
 
 @pytest.mark.parametrize("preload, level, said", [
     ("/nonexistent/libx.so", "problem", "cannot be preloaded"),  # the loader's own words, at every start
     ("/nonexistent/libheaptrack_preload.so", "problem", "records allocations too"),
-    (harness.SHIM, "note", "all that is started here is recorded"),
+    (harness.SHIM, "note", "every program that you start here is recorded"),
 ])
 def test_what_is_preloaded_already(preload, level, said, tmp_path):
     status = PROBLEM if level == "problem" else OK
@@ -234,7 +234,7 @@ def test_what_is_preloaded_already(preload, level, said, tmp_path):
 def test_the_library_is_missing(tmp_path):
     shutil.copy(harness.KMEMSHIM, tmp_path / "kmemshim")
     done = harness.run([tmp_path / "kmemshim", "doctor", "/bin/ls"], cwd=tmp_path)
-    assert done.returncode == PROBLEM and "libkmemshim.so is neither in" in done.stdout
+    assert done.returncode == PROBLEM and "cannot find libkmemshim.so in" in done.stdout
 
 
 def test_it_is_in_the_help():

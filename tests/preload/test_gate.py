@@ -195,7 +195,7 @@ def test_under_another_name_its_lines_are_the_same(programs, measure, tmp_path):
     assert harness.kmemshim("baseline", measure("leak"), "-o", base).returncode == 0
     done = harness.kmemshim("check", tmp_path / "other", "--baseline", base, "--program", "gate-*")
 
-    assert done.returncode == OK and "is taken for" not in done.stdout, done.stdout
+    assert done.returncode == OK and "is compared with" not in done.stdout, done.stdout
 
 
 COMPREHENSIONS = """
@@ -285,7 +285,7 @@ def test_a_function_that_was_renamed_and_holds_the_same_is_no_leak(tables, tmp_p
     for name, old, new in (("function", "load_table", "read_table"), ("caller", "load_table", "load_table")):
         assert done[name].returncode == OK, done[name].stdout
         note = [line for line in done[name].stdout.splitlines() if line.startswith("note:")]
-        assert len(note) == 1 and f"tables.c:7 {new} is taken for tables.c:7 {old} of the baseline" in note[0], done[name].stdout
+        assert len(note) == 1 and f"tables.c:7 {new} is compared with tables.c:7 {old} of the baseline" in note[0], done[name].stdout
         assert not list(xml.etree.ElementTree.parse(f"{tmp_path / name}.xml").getroot().iter("failure"))
 
 

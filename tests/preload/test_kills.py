@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("as_users_run_it")
 KILLS = int(os.environ.get("KILLS") or 20)
 WORKERS = 3
 OOM_LIMIT = 80 << 20
-UNDER_WAY = "a request was under way, or the file is damaged"
+UNDER_WAY = "a request was in progress, or the file is damaged"
 TORCH_LOOP = harness.HERE / "kills_torch.py"
 
 Way = namedtuple("Way", "name share threads signal env", defaults=({},))

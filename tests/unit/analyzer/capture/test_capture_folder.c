@@ -46,7 +46,7 @@ wrong_paths_have_their_exit_codes(void **state)
 	assert_int_equal(mkdir(text, 0700), 0);
 	assert_null(model_load(&options, &fail));
 	assert_int_equal(fail.code, EXIT_USAGE); // as of one that is not there
-	assert_non_null(strstr(fail.text, "holds no captures (*.kmem): record one"));
+	assert_non_null(strstr(fail.text, "contains no captures (*.kmem): record one"));
 
 	(void)snprintf(inner, sizeof(inner), "%s/run", text);
 	assert_int_equal(mkdir(inner, 0700), 0);
@@ -54,7 +54,7 @@ wrong_paths_have_their_exit_codes(void **state)
 	capture_builder_write(file, "", 0);
 	assert_null(model_load(&options, &fail));
 	assert_int_equal(fail.code, EXIT_USAGE);
-	assert_non_null(strstr(fail.text, "but 1 folder in it does: name one, the newest is "));
+	assert_non_null(strstr(fail.text, "but 1 folder in it does: give one of them, the newest is "));
 	assert_non_null(strstr(fail.text, inner));
 	assert_int_equal(unlink(file) | rmdir(inner), 0);
 

@@ -145,7 +145,7 @@ what_cannot_be_is_left_out_and_told(void **state)
 		capture_builder_seal(&taken->record);
 		model = load_built(builder, KMEM_STATE_CLEAN_EXIT);
 		assert_int_equal(model->damage_count, 1);
-		assert_non_null(strstr(model->damages[0], "what was held when the program began to exit does not fit"));
+		assert_non_null(strstr(model->damages[0], "the figures from the start of the exit contradict"));
 		assert_int_equal(model->sites[0].live_bytes, 2000);
 		model_free(model);
 	}

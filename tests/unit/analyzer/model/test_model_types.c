@@ -148,9 +148,9 @@ static const struct {
 	unsigned left; // kinds that are shown all the same
 	const char *says;
 } damages[] = {
-	{ "more than possible", more_than_possible, 0, "kinds of objects do not fit their checksum" },
-	{ "site changed", site_changed, 0, "kinds of objects do not fit their checksum" },
-	{ "of no site", of_no_site, 1, "objects of site 2000 of 1024" },
+	{ "more than possible", more_than_possible, 0, "the checksum of the object counts is wrong" },
+	{ "site changed", site_changed, 0, "the checksum of the object counts is wrong" },
+	{ "of no site", of_no_site, 1, "objects of site 2000, but there are only 1024 sites" },
 	{ "type beyond its section", type_beyond_its_section, 1, "type of objects" },
 	{ "type is a note", type_is_a_note, 1, "type wanted 5, found 4" },
 	{ "name longer than its record", name_longer_than_its_record, 1, "type of objects needs 4294967" },

@@ -162,13 +162,15 @@ of_a_device(struct kmem_header *header, struct kmem_resident_lines lines[2])
 
 static const struct lines_case lines_cases[] = {
 	{ nothing, MAPPED - THERE, 20000, true, NULL, "what was not resident is untouched" },
-	{ one_bit, 0, 0, false, "(0) does not fit its checksum", "a damaged bit is seen" },
+	{ one_bit, 0, 0, false, "resident bytes (0) is wrong", "a damaged bit is seen" },
 	{ being_written, 0, 0, false, NULL, "killed while it was written: nothing is said" },
 	{ of_an_earlier_look, MAPPED - THERE, 20000, true, NULL,
 	  "killed between a look and its lines: those of the look before" },
 	{ of_no_look, 0, 0, true, NULL, "of a look that is not there" },
-	{ no_such_site, 0, 0, true, "what of site 9999 of 1024 is in memory", "a site that is not there" },
-	{ more_there_than_asked, 0, 0, true, "what of site 2 of 1024 is in memory", "more than all of it" },
+	{ no_such_site, 0, 0, true, "the resident bytes of site 9999 of 1024 are not possible",
+	  "a site that is not there" },
+	{ more_there_than_asked, 0, 0, true, "the resident bytes of site 2 of 1024 are not possible",
+	  "more than all of it" },
 	{ more_asked_than_held, MAPPED, 20000, true, NULL, "no more than what is still held" },
 	{ twice_the_same_site, MAPPED, 20000, true, NULL, "nor when it is said twice" },
 	{ pages_do_not_add_up, 0, 0, true, "pages of malloc's heap", "more pages than there are" },

@@ -179,14 +179,14 @@ broken_chains_keep_the_inner_frames(void **state)
 		void (*damage)(struct chain *chain);
 		const char *says;
 	} cases[] = {
-		{ flip_outermost, "stack of site 0: what its outer frames stand in, at byte 0: checksum wanted" },
-		{ outermost_of_other_type, "outer frames stand in, at byte 0: type wanted 1, found 4" },
-		{ link_to_nothing, "outer frames stand in, at byte 0, cannot be there (1 links from byte 64)" },
-		{ link_to_itself, "outer frames stand in, at byte 64, cannot be there" },
-		{ link_forward, "outer frames stand in, at byte 128, cannot be there" },
-		{ link_beyond_section, "outer frames stand in, at byte 34359738352, cannot be there" },
-		{ count_links_wrong, "at byte 0, has 3 frames and 7 links, wanted 2 and 0: they are left out" },
-		{ too_few_frames, "at byte 0, has 1 frames and 0 links, wanted 2 and 0" },
+		{ flip_outermost, "stack of site 0: the record of its outer frames at byte 0: checksum wanted" },
+		{ outermost_of_other_type, "its outer frames at byte 0: type wanted 1, found 4" },
+		{ link_to_nothing, "its outer frames at byte 0 cannot be there (1 links from byte 64)" },
+		{ link_to_itself, "its outer frames at byte 64 cannot be there" },
+		{ link_forward, "its outer frames at byte 128 cannot be there" },
+		{ link_beyond_section, "its outer frames at byte 34359738352 cannot be there" },
+		{ count_links_wrong, "at byte 0 has 3 frames and 7 links, wanted 2 and 0: these frames are left out" },
+		{ too_few_frames, "at byte 0 has 1 frames and 0 links, wanted 2 and 0" },
 	};
 	static const uint64_t frames[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9 };
 	static const uint64_t kept[] = { 1, 2, 3, 6 };

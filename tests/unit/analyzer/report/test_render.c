@@ -474,9 +474,8 @@ a_leak_below_the_tolerance_is_remarked(void **state)
 	render_check_text(check, stream);
 	assert_int_equal(fclose(stream), 0);
 	assert_int_equal(check->failed_count, 0);
-	assert_non_null(strstr(text,
-	                       "\nok, but a new leak of 800 KiB at train.py:52 <genexpr> & 'more' (below the 1.0 MiB / 5 % "
-	                       "tolerance)\n"));
+	assert_non_null(strstr(text, "\nok, but a new leak of 800 KiB at train.py:52 <genexpr> & 'more' (less than the "
+	                             "tolerance of 1.0 MiB or 5 %)\n"));
 	free(text);
 	check_free(check);
 	check = check_compare(after, after, usual); // known to the baseline

@@ -230,10 +230,10 @@ a_check_says_what_arenas_need(void **state)
 		const char *before, *after, *place, *note;
 	} cases[] = {
 		{ "python/arena", "python/arena", "  in train.py:41 epoch\n",
-		  "\nnote: record both with --python-objects: then" },
+		  "\nnote: to see the lines that fill Python's arenas, record both with --python-objects" },
 		{ "python/arena", "heap", "  new, allocated at train.py:41 epoch\n",
-		  "\nnote: only the baseline has Python's arenas: the other was recorded with --python-objects, or "
-		  "with PYTHONMALLOC=malloc" },
+		  "\nnote: only the baseline has Python's arenas; the other was recorded with --python-objects or "
+		  "PYTHONMALLOC=malloc" },
 		{ "heap", "python/arena", "  new, in train.py:41 epoch\n", "\nnote: only the new run has Python's arenas" },
 		{ "heap", "heap", "  allocated at train.py:41 epoch\n", NULL },
 	};
