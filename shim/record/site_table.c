@@ -7,8 +7,7 @@
  *
  * The index leads to one record of a stack and domain; those of other threads hang on it in a ring (kmem_site.next_same_stack, 0 = alone).
  *
- * Beyond the budget, of sites or of bytes, and when the capture cannot grow, a new stack folds into its callers: the inner frames are
- * left out until a place is found. What the capture keeps for that (CAPTURE_FILE_SPARE_BYTES) are some hundred places.
+ * The stacks themselves are in stack_store.h. What stands for a stack that has no room, site_room.h says.
  *
  * Invariants, tested by number in tests/unit/shim/record/test_site_table.c (S1 to S5 are at struct kmem_site):
  *   T1  an entry leads to a complete site: it is stored with release after stack and site are written.
@@ -23,11 +22,12 @@
 #include <string.h>
 
 #include "base/raw_sys.h"
-#include "base/settings.h"
 #include "base/thread_stack.h"
 #include "capture/capture_file.h"
 #include "kmem_words.h"
 #include "record/module_map.h"
+#include "record/site_room.h"
+#include "record/stack_store.h"
 #include "tables/peak.h"
 #include "tables/pointer_map.h"
 
@@ -100,148 +100,26 @@ site_table_at(uint32_t index_plus_one)
 	return capture_file_at(KMEM_SECTION_SITES, index_plus_one - 1);
 }
 
-/* ---- stacks ---- */
-
-/* A stack, or the outer part of one. */
-struct words {
-	uint64_t hash;
-	uint32_t frame_count;
-	uint32_t omitted;
-	uint32_t omitted_at;
-	uint16_t flags;
-	const uint64_t *frames;
-};
-
-static inline struct words
-words_of(const struct call_stack *stack)
-{
-	return (struct words){ stack->hash,       stack->frame_count, stack->omitted,
-		                   stack->omitted_at, stack->flags,       stack->frames };
-}
-
-/* Are these the stored stack's words? It may share its outer ones with others. */
-static bool
-is_stored_stack(uint32_t stack_index, const uint64_t *frames, uint32_t count)
-{
-	for (unsigned links = 0; links <= KMEM_STACK_CHAIN_MAX; links++) {
-		const struct kmem_stack *stored = capture_file_record(stack_index);
-		uint32_t shared = stored->frame_count - stored->own_count; // words of the stack it leads to
-		// of ours that stand in this record, at its outer end
-		uint32_t here = count > shared ? count - shared : 0;
-
-		if (here > stored->own_count) // zeros: somebody has cut the file meanwhile
-			return false;
-		if (memcmp(stored->frames + (stored->own_count - here), frames, here * sizeof(frames[0])) != 0)
-			return false;
-		frames += here;
-		count -= here;
-		if (count == 0)
-			return true;
-		stack_index = stored->record.previous;
-	}
-	return false; // nor is there such a chain in a whole file
-}
-
-static uint32_t
-module_version(void)
-{
-	return atomic_load_explicit(&capture_file_header()->module_version, memory_order_relaxed);
-}
-
-/* Whatever lay at these addresses then. */
-static bool
-has_words(uint32_t site_index, const struct words *stack, unsigned domain)
-{
-	const struct kmem_site *site = site_table_at(site_index);
-	uint32_t stack_index = atomic_load_explicit(&site->stack, memory_order_relaxed); // S2: constant behind the entry
-	const struct kmem_stack *stored = capture_file_record(stack_index);
-
-	return site->domain == domain && stored->record.flags == stack->flags &&
-	       stored->frame_count == stack->frame_count && stored->omitted == stack->omitted &&
-	       is_stored_stack(stack_index, stack->frames, stack->frame_count);
-}
-
-/* The same words are another stack when they lead into another library now. */
-static bool
-is_over(uint32_t site_index, const struct words *stack)
-{
-	const struct kmem_site *site = site_table_at(site_index);
-	// S2
-	const struct kmem_stack *stored = capture_file_record(atomic_load_explicit(&site->stack, memory_order_relaxed));
-
-	return stored->module_version != module_version() &&
-	       module_map_is_over(stored->module_version, stack->frames, stack->frame_count);
-}
-
-/* How many outer words the stack shares with the one that this thread stored last. */
-static uint32_t
-shared_frames(const struct site_owner *owner, const struct words *stack)
-{
-	uint32_t most;
-	uint32_t shared = 0;
-
-	if (owner == NULL || owner->last_stack == 0 || owner->last_generation != module_version())
-		return 0;
-	const struct kmem_stack *last = capture_file_at(KMEM_SECTION_RECORDS, owner->last_stack - 1);
-
-	if (last->chain == KMEM_STACK_CHAIN_MAX)
-		return 0;
-	most = owner->last_count < stack->frame_count ? owner->last_count : stack->frame_count;
-	while (shared < most &&
-	       owner->last_frames[owner->last_count - 1 - shared] == stack->frames[stack->frame_count - 1 - shared])
-		shared++;
-	return shared;
-}
-
-static void
-remember_stack(struct site_owner *owner, const struct words *stack, uint32_t index)
-{
-	owner->last_stack = index + 1;
-	owner->last_generation = module_version();
-	owner->last_count = stack->frame_count;
-	memcpy(owner->last_frames, stack->frames, stack->frame_count * sizeof(stack->frames[0]));
-}
-
-/* Writes the stack's record; index + 1, or 0 without room. */
-static uint32_t
-store_stack(struct site_owner *owner, const struct words *stack, size_t spare_bytes)
-{
-	uint32_t shared = shared_frames(owner, stack);
-	uint32_t own_count = stack->frame_count - shared;
-	size_t own_bytes = own_count * sizeof(stack->frames[0]);
-	uint32_t index;
-	struct kmem_stack *stored = capture_file_append_sparing(KMEM_SECTION_RECORDS, sizeof(*stored) + own_bytes,
-	                                                        spare_bytes, &index);
-
-	if (stored == NULL)
-		return 0;
-	/* First the modules: a new one may raise the generation that this stack belongs to. Those of shared frames are noted. */
-	for (uint32_t i = 0; i < own_count; i++) {
-		if ((stack->frames[i] & KMEM_FRAME_PYTHON) == 0)
-			module_map_note_pc(stack->frames[i] & KMEM_FRAME_PC_MASK);
-	}
-	stored->record.type = KMEM_RECORD_STACK;
-	stored->record.flags = stack->flags;
-	stored->record.bytes = (uint32_t)(sizeof(*stored) + own_bytes);
-	stored->frame_count = stack->frame_count;
-	stored->own_count = own_count;
-	if (shared != 0) {
-		const struct kmem_stack *last = capture_file_at(KMEM_SECTION_RECORDS, owner->last_stack - 1);
-
-		stored->record.previous = owner->last_stack;
-		stored->chain = last->chain + 1;
-	}
-	stored->omitted = stack->omitted;
-	stored->omitted_at = stack->omitted_at;
-	stored->module_version = module_version();
-	memcpy(stored->frames, stack->frames, own_bytes);
-	capture_file_seal_record(&stored->record);
-	if (owner != NULL)
-		remember_stack(owner, stack, index);
-	return index + 1;
-}
-
 /* ---- records ---- */
+
+/* Constant behind the entry that led to the site (S2). */
+static uint32_t
+stack_of(uint32_t site_index)
+{
+	return atomic_load_explicit(&site_table_at(site_index)->stack, memory_order_relaxed);
+}
+
+static bool
+has_words(uint32_t site_index, const struct stack_words *stack, unsigned domain)
+{
+	return site_table_at(site_index)->domain == domain && stack_store_has(stack_of(site_index), stack);
+}
+
+static bool
+is_over(uint32_t site_index, const struct stack_words *stack)
+{
+	return stack_store_is_over(stack_of(site_index), stack);
+}
 
 #define RING_MAX 65536u // a record for each slot, and some that lost a race
 
@@ -251,50 +129,12 @@ slot_of(const struct site_owner *owner)
 	return owner != NULL ? owner->slot : 0;
 }
 
-/*
- * For whom a new record is. Those later in the list may go beyond the budget, parents by an eighth, outermost ones by a quarter: so that
- * what it does to the others stays small.
- */
-enum purpose { FOR_STACK, FOR_PARENT, FOR_LAST_PARENT = FOR_PARENT + 8, FOR_RELEASE, FOR_MERGED };
-
-/* What a new record leaves of a capture that cannot grow. Outer callers take what closer ones left: they stand for more. */
-static size_t
-spare_bytes(enum purpose purpose)
-{
-	if (purpose == FOR_STACK)
-		return CAPTURE_FILE_SPARE_BYTES;
-	if (purpose <= FOR_LAST_PARENT)
-		return CAPTURE_FILE_SPARE_BYTES / 16 * (12 - (size_t)(purpose - FOR_PARENT));
-	return purpose == FOR_RELEASE ? CAPTURE_FILE_SPARE_BYTES / 4 : 0;
-}
-
-static unsigned
-eighths_beyond(enum purpose purpose)
-{
-	return purpose == FOR_STACK ? 0 : purpose < FOR_LAST_PARENT ? 1 : 2;
-}
-
-static bool
-has_budget(enum purpose purpose)
-{
-	uint64_t used = atomic_load_explicit(&capture_file_header()->used_bytes[KMEM_SECTION_SITES], memory_order_relaxed);
-	uint64_t most = settings.sites_max;
-
-	if (purpose <= FOR_LAST_PARENT && capture_file_is_large(eighths_beyond(purpose)))
-		return false;
-	if (purpose <= FOR_LAST_PARENT)
-		most += most / 8 * eighths_beyond(purpose);
-	else if (purpose == FOR_RELEASE) // else a site seems to keep what another thread gave back
-		most *= 2;
-	return purpose == FOR_MERGED || used < most * sizeof(struct kmem_site);
-}
-
 static uint32_t
-store_site(uint32_t stack_index, unsigned domain, uint16_t slot, uint8_t clock, enum purpose purpose)
+store_site(uint32_t stack_index, unsigned domain, uint16_t slot, uint8_t clock, enum site_purpose purpose)
 {
 	uint32_t index;
-	struct kmem_site *site = capture_file_append_sparing(KMEM_SECTION_SITES, sizeof(*site), spare_bytes(purpose),
-	                                                     &index);
+	struct kmem_site *site = capture_file_append_sparing(KMEM_SECTION_SITES, sizeof(*site),
+	                                                     site_room_spare_bytes(purpose), &index);
 
 	if (site == NULL)
 		return 0;
@@ -352,10 +192,10 @@ join_ring(uint32_t at, uint32_t fresh)
 
 /* A ring is as long as there are threads: the owner's record of the stack is looked for once. */
 static uint32_t
-find_or_join(struct site_owner *owner, uint32_t start, uint8_t clock, enum purpose purpose)
+find_or_join(struct site_owner *owner, uint32_t start, uint8_t clock, enum site_purpose purpose)
 {
 	const struct kmem_site *site = site_table_at(start);
-	uint32_t stack = atomic_load_explicit(&site->stack, memory_order_relaxed); // S2
+	uint32_t stack = stack_of(start);
 	uint32_t place = stack * UINT32_C(0x9e3779b1) >> (32 - SITE_OWNER_JOINED_BITS);
 	_Atomic uint64_t *joined = owner != NULL ? &owner->joined[place] : &joined_without_slot[place];
 	/* acquire: of slot 0 it may be another thread's record, which goes on to a third one from here. Pairs with the store below. */
@@ -363,7 +203,7 @@ find_or_join(struct site_owner *owner, uint32_t start, uint8_t clock, enum purpo
 	bool is_known = seen != 0 && seen >> 32 == stack && site_table_is_complete(site_table_at((uint32_t)seen));
 	uint32_t found = is_known ? (uint32_t)seen : find_in_ring(start, slot_of(owner));
 
-	if (found == 0 && has_budget(purpose)) {
+	if (found == 0 && site_room_has_budget(purpose)) {
 		found = store_site(stack, site->domain, slot_of(owner), clock, purpose);
 		if (found != 0)
 			join_ring(start, found);
@@ -374,27 +214,29 @@ find_or_join(struct site_owner *owner, uint32_t start, uint8_t clock, enum purpo
 }
 
 static uint64_t
-hash_of(const struct words *stack, unsigned domain)
+hash_of(const struct stack_words *stack, unsigned domain)
 {
 	return (stack->hash ^ domain) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
 /* Stores the stack and this thread's record of it; 0 = no room. */
 static uint32_t
-store(struct site_owner *owner, const struct words *stack, unsigned domain, uint8_t clock, enum purpose purpose)
+store(struct site_owner *owner, const struct stack_words *stack, unsigned domain, uint8_t clock,
+      enum site_purpose purpose)
 {
 	uint32_t stack_index;
 
 	/* Nothing is taken by this: without room for the record, the stack would be stored at every event. */
-	if (capture_file_append_sparing(KMEM_SECTION_SITES, 0, sizeof(struct kmem_site) + spare_bytes(purpose),
+	if (capture_file_append_sparing(KMEM_SECTION_SITES, 0, sizeof(struct kmem_site) + site_room_spare_bytes(purpose),
 	                                &stack_index) == NULL)
 		return 0;
-	stack_index = store_stack(owner, stack, spare_bytes(purpose));
+	stack_index = stack_store_add(owner != NULL ? &owner->last : NULL, stack, site_room_spare_bytes(purpose));
 	return stack_index != 0 ? store_site(stack_index, domain, slot_of(owner), clock, purpose) : 0;
 }
 
 static uint32_t
-find(struct site_owner *owner, const struct words *stack, unsigned domain, uint8_t clock, enum purpose purpose)
+find(struct site_owner *owner, const struct stack_words *stack, unsigned domain, uint8_t clock,
+     enum site_purpose purpose)
 {
 	uint64_t hash = hash_of(stack, domain);
 	uint64_t tag = hash & UINT64_C(0xffffffff00000000);
@@ -413,7 +255,7 @@ find(struct site_owner *owner, const struct words *stack, unsigned domain, uint8
 			uint64_t seen = atomic_load_explicit(entry, memory_order_acquire);
 
 			if (seen == 0) {
-				if (fresh == 0 && has_budget(purpose))
+				if (fresh == 0 && site_room_has_budget(purpose))
 					fresh = store(owner, stack, domain, clock, purpose);
 				if (fresh == 0)
 					return 0;
@@ -442,50 +284,29 @@ static uint32_t
 find_merged(struct site_owner *owner, unsigned domain, uint8_t clock)
 {
 	static const uint64_t no_frame;
-	static const struct words folded = { .hash = 1, .flags = KMEM_STACK_MERGED, .frames = &no_frame };
-	uint32_t found = find(owner, &folded, domain, clock, FOR_MERGED);
+	static const struct stack_words folded = { .hash = 1, .flags = KMEM_STACK_MERGED, .frames = &no_frame };
+	uint32_t found = find(owner, &folded, domain, clock, SITE_FOR_MERGED);
 
 	if (found != 0) // else the caller counts a lost event
 		capture_file_lost(KMEM_LOST_SITES, 1);
 	return found;
 }
 
-/* Of the stack without its inner frames; a single frame is kept. */
-static uint32_t
-callers(uint32_t frame_count)
-{
-	return frame_count == 1 ? 1 : frame_count * 3 / 4;
-}
-
 /* The stack without its inner frames, as few of them as there is room for; 0 = not even the outermost one has a place. */
 static uint32_t
 find_parent(struct site_owner *owner, const struct call_stack *stack, unsigned domain, uint8_t clock)
 {
-	enum purpose purpose = FOR_PARENT;
+	enum site_purpose purpose = SITE_FOR_PARENT;
+	uint32_t count = stack->frame_count;
+	struct stack_words outer;
 
-	for (uint32_t count = callers(stack->frame_count); count != 0; count = count * 3 / 4) {
-		uint32_t dropped = stack->frame_count - count;
-		bool has_gap = stack->omitted != 0 && stack->omitted_at >= dropped;
-		struct words outer = {
-			.hash = 1,
-			.frame_count = count,
-			.omitted = has_gap ? stack->omitted : 0,
-			.omitted_at = has_gap ? stack->omitted_at - dropped : 0,
-			.flags = stack->flags | KMEM_STACK_MERGED,
-			.frames = stack->frames + dropped,
-		};
-		uint32_t found;
+	while (site_room_next_parent(stack, &count, &purpose, &outer)) {
+		uint32_t found = find(owner, &outer, domain, clock, purpose);
 
-		if (count == 1) // there are few outermost frames, and nothing but no stack comes after them
-			purpose = FOR_LAST_PARENT;
-		for (uint32_t i = 0; i < count; i++)
-			outer.hash = (outer.hash ^ outer.frames[i]) * UINT64_C(0x9e3779b97f4a7c15);
-		found = find(owner, &outer, domain, clock, purpose);
 		if (found != 0) {
 			capture_file_lost(KMEM_LOST_SITES, 1);
 			return found;
 		}
-		purpose += purpose < FOR_LAST_PARENT;
 	}
 	return 0;
 }
@@ -493,7 +314,7 @@ find_parent(struct site_owner *owner, const struct call_stack *stack, unsigned d
 uint32_t
 site_table_find(struct site_owner *owner, const struct call_stack *call_stack, unsigned domain, uint8_t clock)
 {
-	const struct words stack = words_of(call_stack);
+	const struct stack_words stack = stack_words_of(call_stack);
 	uint64_t hash = hash_of(&stack, domain);
 	uint64_t place = hash >> 32 & (SITE_OWNER_FOUND - 1);
 	uint32_t version = module_map_version(); // before the lookup: an unloading meanwhile is for the next one
@@ -505,7 +326,7 @@ site_table_find(struct site_owner *owner, const struct call_stack *call_stack, u
 		owner->found[place].version = version;
 		return owner->found[place].site;
 	}
-	found = find(owner, &stack, domain, clock, FOR_STACK);
+	found = find(owner, &stack, domain, clock, SITE_FOR_STACK);
 	if (found == 0) {
 		found = find_parent(owner, call_stack, domain, clock);
 		return found != 0 ? found : find_merged(owner, domain, clock);
@@ -531,7 +352,7 @@ site_table_own(struct site_owner *owner, uint32_t site, uint8_t clock)
 		return site;
 	if (!thread_stack_has_room())
 		return 0;
-	found = find_or_join(owner, site, clock, FOR_RELEASE);
+	found = find_or_join(owner, site, clock, SITE_FOR_RELEASE);
 	if (found == 0)
 		return find_merged(owner, site_table_at(site)->domain, clock);
 	if (owner != NULL) {

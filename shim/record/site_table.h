@@ -15,6 +15,7 @@
 
 #include "kmem_format.h"
 #include "record/call_stack.h"
+#include "record/stack_store.h"
 
 #define SITE_OWNER_FOUND 512 // powers of two
 #define SITE_OWNER_OWN 256
@@ -35,10 +36,7 @@ struct site_owner {
 		uint32_t other; // a record of another thread; 0 = empty
 		uint32_t own;   // this thread's with the same stack and domain
 	} own[SITE_OWNER_OWN];
-	uint32_t last_stack;      // index + 1 of the stack that this thread stored last; 0 = none
-	uint32_t last_generation; // its module generation
-	uint32_t last_count;
-	uint64_t last_frames[KMEM_STACK_FRAMES_MAX];
+	struct stack_store_last last;
 	// by stack: that, as a record says it, and this thread's record; 0 = empty
 	_Atomic uint64_t joined[1u << SITE_OWNER_JOINED_BITS];
 };

@@ -82,7 +82,7 @@ def test_every_object_is_counted_once(out, version, allocator):
     expected, document = record(out, version, "ledger", **environment)
     check(expected, document, version)
     dropped = [row for row in document["lines"] if row["where"] and row["where"]["function"] == "dropped"]
-    assert sum(row["allocated_count"] for row in dropped) in (3000, 3002)
+    assert 3000 <= sum(row["allocated_count"] for row in dropped) <= 3002  # one or two of what the interpreter makes once
     assert document["losses"]["lost_missed_frees"] == 0
 
 

@@ -28,7 +28,7 @@ note_slot(void *result)
 	*(struct thread_slot **)result = slot;
 	assert_ptr_equal(thread_slot_here(), slot);
 	if (slot != NULL)
-		slot->owner.last_count++;
+		slot->owner.last.count++;
 	return NULL;
 }
 
@@ -63,7 +63,7 @@ N1_threads_one_after_the_other_use_one_slot(void **state)
 	for (uint32_t i = 0; i < 50; i++) {
 		run(note_slot, &next);
 		assert_ptr_equal(next, first);
-		assert_int_equal(next->owner.last_count, i + 2); // what it held stays
+		assert_int_equal(next->owner.last.count, i + 2); // what it held stays
 		assert_int_equal(next->owner.slot, first->owner.slot);
 	}
 	assert_int_equal(thread_slot_count(), 2);
@@ -169,11 +169,11 @@ a_forked_child_begins_with_empty_slots(void **state)
 	struct thread_slot *mine = thread_slot_here();
 
 	(void)state;
-	mine->owner.last_count = 99;
+	mine->owner.last.count = 99;
 	thread_slot_forked();
 	mine = thread_slot_here();
 	assert_int_equal(mine->owner.slot, 1);
-	assert_int_equal(mine->owner.last_count, 0);
+	assert_int_equal(mine->owner.last.count, 0);
 	assert_int_equal(thread_slot_count(), 1);
 }
 
