@@ -517,6 +517,35 @@ a_heap_that_is_hidden_is_told(void **state)
 	assert_null(strstr(verdict.next, "LD_PRELOAD"));
 }
 
+/* What to do about the heap stays the first advice, and its name the first name, where a heap's owner knows more of its objects. */
+static void
+names_of_advice_are_those_of_what_is_said(void **state)
+{
+	static const char *const notes[] = { KMEM_NOTE_HIDDEN_HEAP ", put libkmemshim.so first in LD_PRELOAD" };
+	struct model_frame maker = { .kind = MODEL_FRAME_NATIVE,
+		                         .function = "os::pd_commit_memory",
+		                         .file = "",
+		                         .module = "libjvm.so",
+		                         .module_path = "" };
+	const struct model_frame *frames[] = { &maker };
+	struct model_site *site = hand_model_site(&hand, MMAP, 18, 400 * MIB);
+
+	(void)state;
+	site->frames = frames;
+	site->frame_count = 1;
+	site->where = &maker;
+	hand.process.notes = notes;
+	hand.process.note_count = 1;
+	looked(420 * MIB, 0, 0);
+	kill_it(430 * MIB, 430 * MIB);
+	hand_model_decide(&hand, &verdict);
+	assert_ptr_equal(strstr(verdict.next, "put libkmemshim.so first in LD_PRELOAD"), verdict.next);
+	assert_non_null(strstr(verdict.next, "; or let its own tools name the objects"));
+	assert_int_equal(verdict.advice_count, 2);
+	assert_string_equal(verdict.advice[0], "preload-first");
+	assert_string_equal(verdict.advice[1], "ask-runtime");
+}
+
 int
 main(void)
 {
@@ -540,6 +569,7 @@ main(void)
 		cmocka_unit_test_setup(a_librarys_own_allocator_is_said_to_have_grown, make),
 		cmocka_unit_test_setup(a_heap_of_another_language_is_said_to_have_grown, make),
 		cmocka_unit_test_setup(a_heap_that_is_hidden_is_told, make),
+		cmocka_unit_test_setup(names_of_advice_are_those_of_what_is_said, make),
 	};
 
 	return cmocka_run_group_tests_name("memory in verdicts", tests, NULL, NULL);
