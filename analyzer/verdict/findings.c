@@ -267,6 +267,17 @@ find_failed(struct verdict_facts *facts, struct verdict *verdict)
 		find_freed(facts, verdict);
 }
 
+/* Is the line what the last sentence is about? */
+static bool
+was_named_last(const struct verdict *verdict, const struct rank_line *line)
+{
+	const struct finding *last = &verdict->findings[verdict->finding_count - 1];
+
+	return (last->kind == FINDING_LINE || last->kind == FINDING_LINE_OF_ALL || last->kind == FINDING_ACCUMULATES ||
+	        last->kind == FINDING_MAY_ACCUMULATE) &&
+	       last->line.largest == line->largest;
+}
+
 static void
 find_exited(struct verdict_facts *facts, struct verdict *verdict)
 {
@@ -286,8 +297,10 @@ find_exited(struct verdict_facts *facts, struct verdict *verdict)
 		find_freed(facts, verdict);
 	/* Held all along, and released by a destructor or a handler: nobody else would tell of it. */
 	if (top->site_count != 0 && top->released_bytes >= WORTH_RELEASED_BYTES) {
+		bool is_told = was_named_last(verdict, top);
+
 		add(verdict, FINDING_RELEASED_AT_EXIT, top->released_bytes, 0, top);
-		verdict->findings[verdict->finding_count - 1].is_told = has_holder;
+		verdict->findings[verdict->finding_count - 1].is_told = is_told;
 	}
 }
 
