@@ -184,8 +184,10 @@ find_line(struct verdict_facts *facts, struct verdict *verdict)
 	find_growth(facts, verdict);
 	if (next->site_count != 0)
 		add(verdict, FINDING_NEXT_LINE, line_bytes(facts, next), live_bytes, next);
-	else if (are_imports_more && !are_imports_first)
+	else if (are_imports_more && !are_imports_first) {
 		add(verdict, FINDING_IMPORTS, facts->import_bytes, live_bytes, NULL);
+		verdict->findings[verdict->finding_count - 1].is_after_line = true;
+	}
 }
 
 /*

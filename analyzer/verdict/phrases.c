@@ -639,7 +639,10 @@ say_part(const struct verdict_facts *facts, const struct finding *finding, struc
 
 PHRASE(say_imports)
 {
-	say_part(facts, finding, verdict);
+	if (finding->is_after_line)
+		say_finding(finding, " Another {bytes} ({share}) was ", verdict);
+	else
+		say_part(facts, finding, verdict);
 	say(verdict, "left by imports.");
 }
 
