@@ -233,7 +233,12 @@ find_peak_before(struct verdict_facts *facts, bool is_line_next, struct verdict 
 
 	if (facts->peak_bytes == 0)
 		return;
-	add(verdict, FINDING_PEAK, facts->peak_bytes, 0, NULL);
+	/* Of one process its largest domain's, with what was asked for and not touched; of several all of the one that had the highest. */
+	add(verdict, FINDING_PEAK,
+	    facts->peak_process == facts->process && facts->peak_domain != NULL
+	        ? facts->peak_bytes + facts->peak_untouched_bytes
+	        : facts->peak_whole_bytes,
+	    0, NULL);
 	if (is_line_next && top->site_count != 0 && top->peak_bytes / 2 <= facts->top_live.live_bytes &&
 	    rank_compare_places(top->largest, facts->top_live.largest) == 0)
 		return;
