@@ -742,9 +742,9 @@ say_row(const struct advice *row, const struct verdict_facts *facts, struct verd
 		say_advice(facts, row->text, verdict);
 }
 
-/* A library with an allocator of its own, or a language whose heap it is, knows better who holds what. */
+/* A library with an allocator of its own, or a language whose heap it is, knows better who holds what. begin: of this row's text. */
 static void
-advise_library(const struct verdict_facts *facts, size_t begin, struct verdict *verdict)
+advise_library(const struct verdict_facts *facts, size_t begin, size_t names_begin, struct verdict *verdict)
 {
 	const struct model_site *site = facts->top_live.site_count != 0 ? facts->top_live.largest : NULL;
 	const struct model_library_switch *one = site != NULL && site->library != NULL ? model_library_switch(site) : NULL;
@@ -761,7 +761,7 @@ advise_library(const struct verdict_facts *facts, size_t begin, struct verdict *
 	// its own code: who asked for the objects is not known
 	if (site->where != NULL && site->where->kind == MODEL_FRAME_NATIVE) {
 		verdict->next[begin] = '\0';
-		verdict->advice_count = 0;
+		verdict->advice_count = names_begin;
 		say_next(verdict, "%s", runtime->advice);
 	} else {
 		say_next(verdict, "; or %s", runtime->advice);
@@ -786,18 +786,20 @@ verdict_advise(const struct verdict_facts *facts, struct verdict *verdict)
 	const struct advice *row = first_of(rows, facts, verdict);
 	const char *hidden = verdict_hidden_heap(facts->model);
 	bool is_preload_wrong = hidden != NULL && strstr(hidden, "LD_PRELOAD") != NULL; // else it is part of the program
-	size_t begin = 0;
+	size_t begin;
+	size_t names_begin;
 
 	if (is_preload_wrong) {
 		add_name("preload-first", verdict);
 		say_next(verdict,
 		         "put libkmemshim.so first in LD_PRELOAD and record it again: then the heap is in the figures%s",
 		         row->is_nothing ? "" : "; or ");
-		begin = strlen(verdict->next);
 	}
+	begin = strlen(verdict->next);
+	names_begin = verdict->advice_count;
 	if (!is_preload_wrong || !row->is_nothing) {
 		say_row(row, facts, verdict);
-		advise_library(facts, begin, verdict);
+		advise_library(facts, begin, names_begin, verdict);
 	}
 	point_to_child(verdict);
 }

@@ -149,7 +149,7 @@ struct verdict_facts {
 	struct verdict_asked asked;
 };
 
-/* rank_leaks_classify() must have run; the model has at least one process. */
+/* The model has at least one process. */
 void verdict_facts_gather(struct judged_model judged, const struct verdict_now *now, struct verdict_facts *facts);
 
 /* ---- memory of the host ---- */

@@ -184,8 +184,10 @@ find_line(struct verdict_facts *facts, struct verdict *verdict)
 	find_growth(facts, verdict);
 	if (next->site_count != 0)
 		add(verdict, FINDING_NEXT_LINE, line_bytes(facts, next), live_bytes, next);
-	else if (are_imports_more && !are_imports_first)
+	else if (are_imports_more && !are_imports_first) {
 		add(verdict, FINDING_IMPORTS, facts->import_bytes, live_bytes, NULL);
+		verdict->findings[verdict->finding_count - 1].is_after_line = true;
+	}
 }
 
 /*
@@ -231,7 +233,12 @@ find_peak_before(struct verdict_facts *facts, bool is_line_next, struct verdict 
 
 	if (facts->peak_bytes == 0)
 		return;
-	add(verdict, FINDING_PEAK, facts->peak_bytes, 0, NULL);
+	/* Of one process its largest domain's, with what was asked for and not touched; of several all of the one that had the highest. */
+	add(verdict, FINDING_PEAK,
+	    facts->peak_process == facts->process && facts->peak_domain != NULL
+	        ? facts->peak_bytes + facts->peak_untouched_bytes
+	        : facts->peak_whole_bytes,
+	    0, NULL);
 	if (is_line_next && top->site_count != 0 && top->peak_bytes / 2 <= facts->top_live.live_bytes &&
 	    rank_compare_places(top->largest, facts->top_live.largest) == 0)
 		return;
@@ -267,6 +274,17 @@ find_failed(struct verdict_facts *facts, struct verdict *verdict)
 		find_freed(facts, verdict);
 }
 
+/* Is the line what the last sentence is about? */
+static bool
+was_named_last(const struct verdict *verdict, const struct rank_line *line)
+{
+	const struct finding *last = &verdict->findings[verdict->finding_count - 1];
+
+	return (last->kind == FINDING_LINE || last->kind == FINDING_LINE_OF_ALL || last->kind == FINDING_ACCUMULATES ||
+	        last->kind == FINDING_MAY_ACCUMULATE) &&
+	       last->line.largest == line->largest;
+}
+
 static void
 find_exited(struct verdict_facts *facts, struct verdict *verdict)
 {
@@ -286,8 +304,10 @@ find_exited(struct verdict_facts *facts, struct verdict *verdict)
 		find_freed(facts, verdict);
 	/* Held all along, and released by a destructor or a handler: nobody else would tell of it. */
 	if (top->site_count != 0 && top->released_bytes >= WORTH_RELEASED_BYTES) {
+		bool is_told = was_named_last(verdict, top);
+
 		add(verdict, FINDING_RELEASED_AT_EXIT, top->released_bytes, 0, top);
-		verdict->findings[verdict->finding_count - 1].is_told = has_holder;
+		verdict->findings[verdict->finding_count - 1].is_told = is_told;
 	}
 }
 

@@ -95,6 +95,7 @@ struct finding {
 	uint64_t as_large_count;           // of these domains, as large as the last one that is told
 	bool is_peak;                      // FINDING_DOMAIN and following: figures are of the peak
 	bool is_told;                      // the line was told of right before
+	bool is_after_line;                // FINDING_IMPORTS: a line was told of right before, "of it" would be of that
 };
 
 const char *finding_name(enum finding_kind kind); // "freed"

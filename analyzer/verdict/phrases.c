@@ -639,7 +639,10 @@ say_part(const struct verdict_facts *facts, const struct finding *finding, struc
 
 PHRASE(say_imports)
 {
-	say_part(facts, finding, verdict);
+	if (finding->is_after_line)
+		say_finding(finding, " Another {bytes} ({share}) was ", verdict);
+	else
+		say_part(facts, finding, verdict);
 	say(verdict, "left by imports.");
 }
 
@@ -741,18 +744,16 @@ PHRASE(say_peak)
 	const char *domain = facts->peak_domain != NULL ? facts->peak_domain->name : NULL;
 	char peak[UNITS_TEXT_BYTES];
 
-	(void)finding;
 	if (facts->peak_process == facts->process) {
 		say(verdict, " The peak of its %s was %s", domain != NULL ? domain : "memory",
-		    units_bytes(domain != NULL ? facts->peak_bytes + facts->peak_untouched_bytes : facts->peak_whole_bytes,
-		                peak));
+		    units_bytes(finding->bytes, peak));
 		if (domain != NULL && verdict_tells_in_memory(facts->peak_bytes, facts->peak_untouched_bytes))
 			say(verdict, ", %s of it in memory", units_bytes(facts->peak_bytes, peak));
 	} else {
 		say(verdict, " Of its processes, ");
 		say_process(facts->peak_process, verdict);
-		say(verdict, " had the highest peak: %s", units_bytes(facts->peak_whole_bytes, peak));
-		if (domain != NULL && facts->peak_whole_bytes != facts->peak_bytes)
+		say(verdict, " had the highest peak: %s", units_bytes(finding->bytes, peak));
+		if (domain != NULL && finding->bytes != facts->peak_bytes)
 			say(verdict, " in all, %s of it in %s", units_bytes(facts->peak_bytes, peak), domain);
 		else if (domain != NULL)
 			say(verdict, " of %s", domain);

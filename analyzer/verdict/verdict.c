@@ -56,7 +56,7 @@ name_paths(const struct model *model, struct verdict *verdict)
 	free(command);
 }
 
-/* The mark stands for what docs/limits.md says of it at length; here that it is no proof. */
+/* The mark stands for what docs/report.md says of it at length; here that it is no proof. */
 static void
 tell_what_while_is(struct verdict *verdict)
 {

@@ -1,5 +1,5 @@
 /*
- * tracker_devices.c - what lives on devices: memory that the driver gave out, and the tensors that lie in it (see tracker.h).
+ * tracker_devices.c - what lives on devices: memory that the driver gave out, and the tensors that lie in it (see tracker_devices.h).
  *
  * Both by address in one table, which is not that of host memory. A tensor may begin where its memory does, so its key has a bit
  * more.

@@ -6,7 +6,7 @@
  *
  * By default the native walk ends at the innermost evaluator, and the interpreter's own frames above it are left out: the
  * Python chain is the stack from there on, and a line of Python stays one site however the interpreter got from it to malloc.
- * KMEMSHIM_NATIVE=all keeps everything. Brief stacks (event_site.h) have none of them.
+ * KMEMSHIM_NATIVE=all keeps everything. Python-only stacks (event_site.h) have none of them.
  */
 #include "record/call_stack.h"
 

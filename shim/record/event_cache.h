@@ -54,7 +54,7 @@ struct event_key {
  * once, however many paths there are.
  *
  * Invariants, tested by number in tests/unit/shim/record/test_event_cache.c:
- *   E1  a walk is a function of pc, sp, (rbp,) the module generation, the Python frames, and the words of the stack it reads; it
+ *   E1  a walk is a function of pc, sp, (rbp,) the version of the modules, the Python frames, and the words of the stack it reads; it
  *       reads no others when those are the same. So an event with the same key whose words are the same has the same site. A stack
  *       of Python frames alone is a function of these.
  *   E2  the words lie between sp and the end of the stack of the thread that remembers them; of another stack, in the page of the

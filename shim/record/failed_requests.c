@@ -91,7 +91,7 @@ began_the_burst(const struct kmem_failed *failed, const struct failed_request *r
 /*
  * The request's place in the ring, for this thread alone; NULL when what stands there is to stay, or while another one writes there, which
  * was refused sixteen requests ago: one of both is left out. Its checksum is taken away by one of them; where there never was one, the
- * number tells. acquire: after what the other one wrote. Pairs with refused requests_note().
+ * number tells. acquire: after what the other one wrote. Pairs with store().
  */
 static struct kmem_failed *
 claim(struct kmem_header *header, uint64_t number, const struct failed_request *request)

@@ -2,7 +2,7 @@
  * module_map.c - see module_map.h.
  *
  * A table of the modules that are there, written under a lock and read without; and the last ones that are gone, so that what is
- * loaded in their place gets a generation of its own. Of what was gone before those only the time is known: a stack from then has
+ * loaded in their place gets a version of its own. Of what was gone before those only the time is known: a stack from then has
  * to lead into modules that have been there since. The loader is asked by loaded_object.h only.
  *
  * Not chosen  all that was ever there: a program that loads and unloads all day would look through it at every new stack.
@@ -52,10 +52,10 @@ static _Atomic uint32_t refused_count;
 
 static struct {
 	_Atomic uint32_t record; // index + 1 in RECORDS; 0 = none. Stored with release when `unloaded` is in the record
-	_Atomic uint64_t back;   // of is_back(): generation of the unwind rules, the record, the answer; relaxed, one word
+	_Atomic uint64_t back;   // of is_back(): version of the unwind rules, the record, the answer; relaxed, one word
 } gone[GONE_MAX];
 static uint32_t gone_count; // ever; the last ones are in `gone`
-// generation at which the last module that is not in `gone` any more was unloaded
+// version at which the last module that is not in `gone` any more was unloaded
 static _Atomic uint32_t forgotten;
 
 static struct wait_lock lock = WAIT_LOCK_FREE;
@@ -171,20 +171,20 @@ unloaded_of(const struct kmem_module *module)
 	return (uint32_t)atomic_load_explicit(&module->unloaded, memory_order_relaxed);
 }
 
-/* First generation at which the object can have been there: after everything that was there before. Under the lock. */
+/* First version at which the object can have been there: after everything that was there before. Under the lock. */
 static uint32_t
 loaded_version_of(const struct loaded_object *object)
 {
-	uint32_t generation = atomic_load_explicit(&forgotten, memory_order_relaxed);
+	uint32_t version = atomic_load_explicit(&forgotten, memory_order_relaxed);
 
 	for (uint32_t i = 0; i < GONE_MAX && i < gone_count; i++) {
 		const struct kmem_module *module = module_of(atomic_load_explicit(&gone[i].record, memory_order_relaxed));
 
 		if (module->start_addr < object->end_addr && object->start_addr < module->end_addr &&
-		    unloaded_of(module) > generation)
-			generation = unloaded_of(module);
+		    unloaded_of(module) > version)
+			version = unloaded_of(module);
 	}
-	return generation;
+	return version;
 }
 
 /* What is read of a module and of its file, before the lock is taken. */
@@ -261,11 +261,10 @@ close_slot(struct slot *slot)
 		return;
 	struct kmem_module *module = capture_file_at(KMEM_SECTION_RECORDS, record - 1);
 
-	/* A stack with the new generation has no frame in this module: it was gone before. relaxed, both: a count, and what `gone` publishes. */
-	uint32_t generation = atomic_fetch_add_explicit(&capture_file_header()->module_version, 1, memory_order_relaxed) +
-	                      1;
+	/* A stack with the new version has no frame in this module: it was gone before. relaxed, both: a count, and what `gone` publishes. */
+	uint32_t version = atomic_fetch_add_explicit(&capture_file_header()->module_version, 1, memory_order_relaxed) + 1;
 
-	atomic_store_explicit(&module->unloaded, kmem_twice(generation), memory_order_relaxed);
+	atomic_store_explicit(&module->unloaded, kmem_twice(version), memory_order_relaxed);
 	push_gone(record);
 }
 
@@ -440,22 +439,22 @@ is_back(uint32_t place, uint32_t record)
 
 /* Has the module been there since then? */
 static bool
-is_old_enough(const struct loaded_object *object, uint32_t generation)
+is_old_enough(const struct loaded_object *object, uint32_t version)
 {
 	const struct slot *slot = find_slot(key_of(object));
 	// its key was acquired
 	uint32_t record = slot != NULL ? atomic_load_explicit(&slot->record, memory_order_relaxed) : 0;
 
-	return record != 0 && module_of(record)->loaded_version <= generation;
+	return record != 0 && module_of(record)->loaded_version <= version;
 }
 
 static bool
-is_over(uint64_t pc, uint32_t generation)
+is_over(uint64_t pc, uint32_t version)
 {
 	struct loaded_object object;
 	bool is_in_object = loaded_object_find(pc, &object);
 
-	if (is_in_object && is_old_enough(&object, generation)) // nearly all
+	if (is_in_object && is_old_enough(&object, version)) // nearly all
 		return false;
 	for (uint32_t i = 0; i < GONE_MAX; i++) {
 		uint32_t record = atomic_load_explicit(&gone[i].record, memory_order_acquire); // pairs with push_gone()
@@ -464,19 +463,19 @@ is_over(uint64_t pc, uint32_t generation)
 			break;
 		const struct kmem_module *module = module_of(record);
 
-		if (pc >= module->start_addr && pc < module->end_addr && module->loaded_version <= generation &&
-		    generation < unloaded_of(module))
+		if (pc >= module->start_addr && pc < module->end_addr && module->loaded_version <= version &&
+		    version < unloaded_of(module))
 			return !is_back(i, record);
 	}
 	/* Whether something else was there then is forgotten. What lies in no module was not made by the loader. */
-	return is_in_object && generation < atomic_load_explicit(&forgotten, memory_order_relaxed); // see push_gone()
+	return is_in_object && version < atomic_load_explicit(&forgotten, memory_order_relaxed); // see push_gone()
 }
 
 bool
-module_map_is_over(uint32_t generation, const uint64_t *frames, uint32_t count)
+module_map_is_over(uint32_t version, const uint64_t *frames, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		if ((frames[i] & KMEM_FRAME_PYTHON) == 0 && is_over(frames[i] & KMEM_FRAME_PC_MASK, generation))
+		if ((frames[i] & KMEM_FRAME_PYTHON) == 0 && is_over(frames[i] & KMEM_FRAME_PC_MASK, version))
 			return true;
 	}
 	return false;

@@ -96,9 +96,9 @@ size_t pointer_map_trim(uint64_t leaves, size_t most_bytes);
  * and go leave a page each wherever they were: then the whole shadow is gone through, at most 4 MiB of it and 8 leaves a second
  * (under 1 % of the time).
  *
- * beat     called now and then
- * is_due   live_bytes: of the heap, now
- * now_ns   of any clock that does not go back
+ * beat         called now and then
+ * is_trim_due  live_bytes: of the heap, now
+ * now_ns       of any clock that does not go back
  */
 void pointer_map_beat(uint64_t now_ns);
 bool pointer_map_is_trim_due(uint64_t live_bytes);

@@ -353,7 +353,7 @@ who_held_most_is_named_with_share_and_growth(void **state)
 	assert_non_null(strstr(verdict.text,
 	                       "When it died 1.4 GiB was live. 400 MiB of it (29 %) was allocated at "
 	                       "train.py:41 epoch. It accumulates: blocks from 12 of 12 generations are still alive. "
-	                       "900 MiB of it (64 %) was left by imports."));
+	                       "Another 900 MiB (64 %) was left by imports."));
 	assert_non_null(strstr(verdict.next, "look for what keeps the blocks of train.py:41 epoch alive"));
 }
 

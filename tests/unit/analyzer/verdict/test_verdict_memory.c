@@ -517,6 +517,70 @@ a_heap_that_is_hidden_is_told(void **state)
 	assert_null(strstr(verdict.next, "LD_PRELOAD"));
 }
 
+/* Where much of it was never touched, and where the peak is the sum of what was live at a heartbeat. */
+static void
+the_peak_has_the_same_bytes_in_text_and_finding(void **state)
+{
+	static const char *const says[] = { " The peak of its mmap was 64.0 MiB, 24.0 MiB of it in memory.",
+		                                " had the highest peak: 300 MiB in all, 64.0 MiB of it in mmap." };
+	static const uint64_t bytes[] = { 64 * MIB, 300 * MIB };
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_LEN(says); i++) {
+		struct kmem_identity child = hand_model_child(&hand);
+		struct model_process processes[2];
+
+		hand_model_make(&hand);
+		hand_model_site(&hand, MMAP, 42, 64 * MIB);
+		if (i == 0)
+			untouched(&hand.sites[0], 40 * MIB);
+		hand_model_exited(&hand, 0);
+		processes[0] = processes[1] = hand.process;
+		processes[1].identity = &child;
+		processes[1].parent = 0;
+		processes[1].peak_bytes = 64 * MIB;
+		hand.heartbeat.live_bytes = i * 300 * MIB;
+		processes[0].heartbeat_count = 0;
+		if (i == 1) {
+			hand.model.processes = processes;
+			hand.model.process_count = 2;
+		}
+		hand_model_decide(&hand, &verdict);
+		SAYS(says[i]);
+		assert_int_equal(verdict.findings[1].kind, FINDING_PEAK);
+		assert_int_equal(verdict.findings[1].bytes, bytes[i]);
+	}
+}
+
+/* What to do about the heap stays the first advice, and its name the first name, where a heap's owner knows more of its objects. */
+static void
+names_of_advice_are_those_of_what_is_said(void **state)
+{
+	static const char *const notes[] = { KMEM_NOTE_HIDDEN_HEAP ", put libkmemshim.so first in LD_PRELOAD" };
+	struct model_frame maker = { .kind = MODEL_FRAME_NATIVE,
+		                         .function = "os::pd_commit_memory",
+		                         .file = "",
+		                         .module = "libjvm.so",
+		                         .module_path = "" };
+	const struct model_frame *frames[] = { &maker };
+	struct model_site *site = hand_model_site(&hand, MMAP, 18, 400 * MIB);
+
+	(void)state;
+	site->frames = frames;
+	site->frame_count = 1;
+	site->where = &maker;
+	hand.process.notes = notes;
+	hand.process.note_count = 1;
+	looked(420 * MIB, 0, 0);
+	kill_it(430 * MIB, 430 * MIB);
+	hand_model_decide(&hand, &verdict);
+	assert_ptr_equal(strstr(verdict.next, "put libkmemshim.so first in LD_PRELOAD"), verdict.next);
+	assert_non_null(strstr(verdict.next, "; or let its own tools name the objects"));
+	assert_int_equal(verdict.advice_count, 2);
+	assert_string_equal(verdict.advice[0], "preload-first");
+	assert_string_equal(verdict.advice[1], "ask-runtime");
+}
+
 int
 main(void)
 {
@@ -540,6 +604,8 @@ main(void)
 		cmocka_unit_test_setup(a_librarys_own_allocator_is_said_to_have_grown, make),
 		cmocka_unit_test_setup(a_heap_of_another_language_is_said_to_have_grown, make),
 		cmocka_unit_test_setup(a_heap_that_is_hidden_is_told, make),
+		cmocka_unit_test_setup(the_peak_has_the_same_bytes_in_text_and_finding, make),
+		cmocka_unit_test_setup(names_of_advice_are_those_of_what_is_said, make),
 	};
 
 	return cmocka_run_group_tests_name("memory in verdicts", tests, NULL, NULL);

@@ -591,6 +591,43 @@ of_a_killed_child_its_own_line_is_advised(void **state)
 	}
 }
 
+/* "It" is the line that the sentence before names: with another one between, or what malloc keeps, the line is named again. */
+static void
+what_is_meant_by_it_was_named_right_before(void **state)
+{
+	static const struct {
+		uint64_t next_bytes, heap_bytes;
+		const char *says;
+	} cases[] = {
+		{ 0, 0, "generations are still alive. Exit handlers or destructors released 150 MiB of it." },
+		{ 110 * MIB, 0,
+		  "at train.py:50 epoch. 150 MiB of train.py:41 epoch was held until then, and released by exit handlers or destructors." },
+		{ 0, 380 * MIB,
+		  "was in use. 150 MiB of train.py:41 epoch was held until then, and released by exit handlers or destructors." },
+	};
+	struct verdict verdict;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct model_site *site;
+
+		hand_model_make(&hand);
+		site = hand_model_site(&hand, HEAP, 41, 200 * MIB);
+		hand_model_generations(site, 12, 12, 3, 3);
+		site->released_bytes = 150 * MIB;
+		if (cases[i].next_bytes != 0)
+			hand_model_site(&hand, HEAP, 50, cases[i].next_bytes);
+		hand.process.live_bytes = hand.domains[HEAP].live_bytes;
+		hand.resident.part_bytes[KMEM_RESIDENT_HEAP] = cases[i].heap_bytes;
+		hand.resident.resident_bytes = 50 * MIB + cases[i].heap_bytes;
+		hand.heartbeat.resident_bytes = hand.resident.resident_bytes;
+		hand_model_exited(&hand, 0);
+		hand_model_decide(&hand, &verdict);
+		if (strstr(verdict.text, cases[i].says) == NULL)
+			fail_msg("%zu: %s", i, verdict.text);
+	}
+}
+
 static void
 lines_break_where_a_person_would(void **state)
 {
@@ -625,6 +662,7 @@ main(void)
 		cmocka_unit_test(of_a_killed_child_its_own_line_is_advised),
 		cmocka_unit_test(more_than_the_limit_may_be_live),
 		cmocka_unit_test(the_machines_memory_is_no_limit_of_a_container),
+		cmocka_unit_test(what_is_meant_by_it_was_named_right_before),
 		cmocka_unit_test(lines_break_where_a_person_would),
 		cmocka_unit_test(what_was_refused_is_not_the_arenas_doing),
 		cmocka_unit_test(of_a_damaged_capture_nothing_is_fine),
