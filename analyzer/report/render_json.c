@@ -778,6 +778,6 @@ render_json(const struct report *report, FILE *stream)
 void
 render_json_schema(FILE *stream)
 {
-	json_schema_write(&report_object, "https://kmemshim.invalid/report.schema.json", "kmemshim report, schema 1",
+	json_schema_write(&report_object, "https://kmemshim.invalid/report.schema.json", "kmemshim report, schema 2",
 	                  stream);
 }

@@ -19,7 +19,7 @@
 #include "base/fail.h"
 #include "kmem_format.h"
 
-#define REPORT_SCHEMA 1
+#define REPORT_SCHEMA 2
 
 struct model;
 struct ranking;

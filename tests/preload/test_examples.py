@@ -62,7 +62,7 @@ def test_every_command_prints_text_and_json(command, programs, out):
     assert text.returncode == 0, text.stderr
     assert text.stdout.strip() and not text.stderr
     document = harness.report(command, out)
-    assert document["schema"] == 1
+    assert document["schema"] == 2
     assert document["verdict"]["text"] in text.stdout.replace("\n", " ") or command not in ("why", "report")
     assert harness.kmemshim(command, "--help").returncode == 0
 
