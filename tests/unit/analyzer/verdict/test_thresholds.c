@@ -585,6 +585,16 @@ was_time_up(uint64_t ns)
 /* ---- findings ---- */
 
 static bool
+has_found(enum finding_kind kind)
+{
+	for (size_t i = 0; i < verdict.finding_count; i++) {
+		if (verdict.findings[i].kind == kind)
+			return true;
+	}
+	return false;
+}
+
+static bool
 is_pinned_told(uint64_t bytes)
 {
 	begin();
@@ -594,11 +604,7 @@ is_pinned_told(uint64_t bytes)
 	facts.live_bytes = 7000;
 	verdict = (struct verdict){ .cause = VERDICT_CONTAINER_LIMIT };
 	verdict_find(&facts, &verdict);
-	for (size_t i = 0; i < verdict.finding_count; i++) {
-		if (verdict.findings[i].kind == FINDING_PINNED)
-			return true;
-	}
-	return false;
+	return has_found(FINDING_PINNED);
 }
 
 /* One of so many parts, each `bytes` of 20,000: how many are named? */
@@ -632,6 +638,100 @@ static bool
 is_every_part_named(uint64_t count)
 {
 	return parts_told((unsigned)count, 2000 * MIB) == count;
+}
+
+/* Line 41 accumulates, and exit handlers gave so much of it back. */
+static bool
+is_release_worth_telling(uint64_t bytes)
+{
+	begin();
+	leak(HEAP, 41, 200 * MIB)->released_bytes = bytes;
+	hand.process.live_bytes = hand.domains[HEAP].live_bytes;
+	hand_model_exited(&hand, 0);
+	hand_model_decide(&hand, &verdict);
+	return has_found(FINDING_RELEASED_AT_EXIT);
+}
+
+/* Of a device of 8,000 bytes, which refused a request that they could not serve. */
+static bool
+are_pools_worth_telling(uint64_t bytes)
+{
+	static struct model_failed refused;
+
+	begin();
+	refused = (struct model_failed){ .bytes = WHOLE, .total_bytes = 8000, .pool_kept_bytes = bytes };
+	facts.refused = &refused;
+	verdict = (struct verdict){ .cause = VERDICT_DEVICE_MEMORY };
+	verdict_find(&facts, &verdict);
+	return has_found(FINDING_DEVICE_POOLS);
+}
+
+/* The phrase of a finding alone. */
+static bool
+is_said(struct finding finding, const char *words)
+{
+	verdict = (struct verdict){ .finding_count = 1, .findings = { finding } };
+	verdict_say(&facts, &verdict);
+	return strstr(verdict.text, words) != NULL;
+}
+
+static bool
+is_sample_old(uint64_t age_ns, uint64_t later_bytes)
+{
+	begin();
+	facts.live_process = &hand.process;
+	facts.live_count = 1;
+	facts.memory = (struct verdict_memory){ .bytes = 8000, .process_bytes = 8000, .sample_bytes = 8000 };
+	facts.memory.age_ns = age_ns;
+	facts.memory.later_bytes = later_bytes;
+	return is_said((struct finding){ .kind = FINDING_PARTS }, "That sample was taken");
+}
+
+static bool
+is_age_told(uint64_t ns)
+{
+	return is_sample_old(ns, 8000);
+}
+
+static bool
+is_growth_since_told(uint64_t bytes)
+{
+	return is_sample_old(SECOND, bytes);
+}
+
+/* Of 3,000 bytes in memory the lines held so many at the sample, and nothing at the end. */
+static bool
+is_release_explaining(uint64_t bytes)
+{
+	begin();
+	facts.live_process = &hand.process;
+	facts.live_count = 1;
+	facts.memory = (struct verdict_memory){ .bytes = 3000, .process_bytes = 3000, .lines_bytes = bytes };
+	return is_said((struct finding){ .kind = FINDING_PARTS }, "was released afterwards");
+}
+
+static bool
+is_child_s_copy_told(uint64_t bytes)
+{
+	begin();
+	hand.process.copied_bytes = bytes;
+	facts.lost_count = 1;
+	facts.lost_child = &hand.process;
+	return is_said((struct finding){ .kind = FINDING_LOST_CHILDREN }, "had copied");
+}
+
+/* So many blocks of a line are alive. */
+static bool
+is_size_of_each_told(uint64_t count)
+{
+	struct finding finding = { .kind = FINDING_DEVICE_ACCUMULATES, .bytes = 600 * MIB };
+
+	begin();
+	finding.line.site_count = 1;
+	finding.line.live_bytes = 600 * MIB;
+	finding.line.live_count = finding.line.allocated_count = count;
+	finding.line.telling = leak(HEAP, 44, 600 * MIB);
+	return is_said(finding, "each time it runs");
 }
 
 /* ---- advice: only whether a name is in it ---- */
@@ -730,6 +830,13 @@ conclusions_change_where_they_are_said_to(void **state)
 		{ "pinned: more than an eighth", is_pinned_told, 1001, 1000 },
 		{ "a part of memory: a twentieth", is_part_named, 1000 * MIB, 1000 * MIB - 1 },
 		{ "three parts", is_every_part_named, 3, 4 },
+		{ "released at the exit: 1 MiB", is_release_worth_telling, MIB, MIB - 1 },
+		{ "pools: more than an eighth", are_pools_worth_telling, 1001, 1000 },
+		{ "a sample of another time: 1 s", is_age_told, SECOND, SECOND - 1 },
+		{ "and an eighth came later", is_growth_since_told, 1000, 999 },
+		{ "what lines held explains: a third", is_release_explaining, 1000, 999 },
+		{ "a child's copy: 1 MiB", is_child_s_copy_told, MIB, MIB - 1 },
+		{ "blocks that tell a size: 6", is_size_of_each_told, 6, 5 },
 		{ "many threads: more than 8", are_many_threads, 9, 8 },
 		{ "a data set: an eighth of what was allocated", may_be_data_set, 2400 * MIB, 2400 * MIB + 8 },
 		{ "a leak of a program that ended well: 1 MiB", is_leak_worth_advice, MIB, MIB - 1 },
