@@ -191,11 +191,13 @@ static const struct python_layout layouts[] = {
  * front are a magic, the version and whether the build is free-threaded.
  */
 #define DEBUG_COOKIE "xdebugpy"
+#define DEBUG_FIRST_VERSION 0x030du
+#define DEBUG_VERSIONS 3u // another one is another column of slots[]
 enum debug_word { DEBUG_WORD_COOKIE, DEBUG_WORD_VERSION, DEBUG_WORD_FREE_THREADED };
 
 struct slot {
-	uint16_t field;  // offset in struct python_layout
-	uint8_t word[3]; // in 3.13, 3.14, 3.15; 0 = in none
+	uint16_t field;               // offset in struct python_layout
+	uint8_t word[DEBUG_VERSIONS]; // in 3.13, 3.14, 3.15; 0 = in none
 };
 
 #define SLOT(name, ...)                                                        \
@@ -277,8 +279,14 @@ bool
 python_layout_refine(struct python_layout *layout, const uint64_t *debug_offsets, uint32_t version_hex, char *why,
                      size_t why_size)
 {
-	if (layout->version < 0x030d)
+	unsigned column = layout->version - DEBUG_FIRST_VERSION;
+
+	if (layout->version < DEBUG_FIRST_VERSION)
 		return true;
+	if (column >= DEBUG_VERSIONS) {
+		diag_format(why, why_size, "the words of its %s are not known", DEBUG_COOKIE);
+		return false;
+	}
 
 	if (!has_debug_offsets(version_hex, debug_offsets)) {
 		diag_format(why, why_size, "_PyRuntime does not begin with %s", DEBUG_COOKIE);
@@ -291,7 +299,7 @@ python_layout_refine(struct python_layout *layout, const uint64_t *debug_offsets
 	}
 
 	for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++) {
-		unsigned word = slots[i].word[layout->version - 0x030d];
+		unsigned word = slots[i].word[column];
 		uint16_t *field = (uint16_t *)((char *)layout + slots[i].field);
 
 		if (word == 0)

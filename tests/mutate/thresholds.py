@@ -65,6 +65,8 @@ def main(words):
         shutil.rmtree(copy / folder, ignore_errors=True)
         shutil.copytree(ROOT / folder, copy / folder)
     shutil.copy2(ROOT / "Makefile", copy)
+    for folder in ("obj/analyzer/analysis", "obj/analyzer/verdict", "tests"):  # of the last run's changes, and newer than the sources
+        shutil.rmtree(copy / "build" / "dev" / folder, ignore_errors=True)
     broken = first_to_fail(copy)
     if broken:
         print(f"without any change {broken} fails")
