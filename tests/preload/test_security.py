@@ -249,7 +249,9 @@ os.set_blocking(2, True)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_report_of_a_run_can_be_interrupted(number, out):
     argv = [str(harness.KMEMSHIM), "run", "-o", str(out), "--", harness.find_python(), "-c", FILLS_STDERR]
-    process = subprocess.Popen(argv, env=harness.plain_env(), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    # A job in the background, or under nohup, has signals that are ignored, and they are inherited.
+    process = subprocess.Popen(argv, env=harness.plain_env(), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                               preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))
     try:
         children = f"/proc/{process.pid}/task/{process.pid}/children"
         while not list(out.glob("*.kmem")) or open(children).read():  # until the program was waited for
