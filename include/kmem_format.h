@@ -38,7 +38,7 @@
 #include <stdint.h>
 
 #define KMEM_MAGIC "kmemshim" // 8 bytes, no terminator
-#define KMEM_VERSION 6u
+#define KMEM_VERSION 7u
 #define KMEM_ENDIAN 0x01020304u
 #define KMEM_CHUNK_BYTES 65536u
 #define KMEM_CHUNKS_MAX 8192u // 512 MiB of chunks
@@ -79,6 +79,11 @@ enum kmem_domain {
 	// found to have grown is booked at the line that ran then, behind the native frame that made the reservation,
 	// which names the library. Memory of the host, like the heap
 	KMEM_DOMAIN_LIBRARY = 59,
+	// "python/object": small objects of Python, estimated. On average one object is recorded for each
+	// kmem_header.python_sample_bytes that are asked for. It stands for that many bytes: bytes are samples times
+	// that. Counts are objects: a sample of n bytes adds python_sample_bytes / n. Generations count samples. The
+	// objects lie in python/arena, which holds their bytes too: never add the two
+	KMEM_DOMAIN_PYTHON_OBJECT = 60,
 };
 
 enum kmem_section {
@@ -694,6 +699,8 @@ struct kmem_header {
 	_Atomic uint64_t tick_blocks;                       // how many events that were, times KMEM_TICK_BLOCK_BYTES
 	// kmem_twice() of index + 1 of the struct kmem_exit, in units of 8 bytes; 0 = none
 	_Atomic uint64_t at_exit;
+	// kmem_twice() of the mean bytes between two samples of domain python/object; 0 = small objects are not sampled
+	_Atomic uint64_t python_sample_bytes;
 	// kmem_rough() of volume_bytes when the clock came to this; [0] is not used
 	_Atomic uint16_t volume_at[KMEM_CLOCK_MAX + 1];
 };

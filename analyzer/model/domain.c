@@ -36,6 +36,8 @@ row_of(enum domain_kind kind)
 		return (struct domain_row){ "shared", GROUP_HOST, KMEM_DOMAIN_SHARED, KMEM_DOMAIN_SHARED };
 	case DOMAIN_PYTHON_ARENA:
 		return (struct domain_row){ "python/arena", GROUP_HOST, KMEM_DOMAIN_PYTHON_ARENA, KMEM_DOMAIN_PYTHON_ARENA };
+	case DOMAIN_PYTHON_OBJECT:
+		return (struct domain_row){ "python/object", GROUP_HOST, KMEM_DOMAIN_PYTHON_OBJECT, KMEM_DOMAIN_PYTHON_OBJECT };
 	case DOMAIN_LIBRARY:
 		return (struct domain_row){ "library", GROUP_HOST, KMEM_DOMAIN_LIBRARY, KMEM_DOMAIN_LIBRARY };
 	case DOMAIN_PINNED:

@@ -20,6 +20,7 @@ enum domain_kind {
 	DOMAIN_FILE,
 	DOMAIN_SHARED,
 	DOMAIN_PYTHON_ARENA,
+	DOMAIN_PYTHON_OBJECT, // estimated from a sample; lies in the arenas
 	DOMAIN_LIBRARY,
 	DOMAIN_PINNED,
 	DOMAIN_MANAGED,

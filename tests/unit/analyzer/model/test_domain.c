@@ -35,7 +35,8 @@ static const struct {
 	{ KMEM_DOMAIN_CUDA_IMPORTED, "cuda/imported", { .kind = DOMAIN_IMPORTED }, false, true },
 	{ KMEM_DOMAIN_CUDA_GRAPH, "cuda/graph", { .kind = DOMAIN_GRAPH }, false, true },
 	{ KMEM_DOMAIN_LIBRARY, "library", { .kind = DOMAIN_LIBRARY }, false, false },
-	{ KMEM_DOMAIN_LIBRARY + 1, "tomorrow's", { .kind = DOMAIN_OTHER }, false, false },
+	{ KMEM_DOMAIN_PYTHON_OBJECT, "python/object", { .kind = DOMAIN_PYTHON_OBJECT }, false, false },
+	{ KMEM_DOMAIN_PYTHON_OBJECT + 1, "tomorrow's", { .kind = DOMAIN_OTHER }, false, false },
 	{ KMEM_DOMAINS_MAX, "", { .kind = DOMAIN_OTHER }, false, false },
 };
 
