@@ -287,7 +287,7 @@ install(void)
 		return;
 	}
 	become(INSTALLED);
-	object_census_begin();
+	object_census_begin(OBJECT_CENSUS_ALL);
 }
 
 /* The name of an allocator behind whose back malloc sees nothing. */
@@ -310,7 +310,7 @@ settle(void)
 	if (settings.python_objects == SETTINGS_AUTO && !is_malloc_blind()) {
 		if (hooks_python_sample_start(allocators)) {
 			become(SAMPLED);
-			object_census_begin();
+			object_census_begin(OBJECT_CENSUS_SAMPLES);
 		}
 		return;
 	}

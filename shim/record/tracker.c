@@ -108,8 +108,11 @@ place(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_
 		lose_event(bytes);
 		return block;
 	}
-	block.generation = generations_born(site_table_at(block.site), block.site, clock);
-	book_prepare(site_table_at(block.site));
+	struct kmem_site *site = site_table_at(block.site);
+
+	block.generation = domain == KMEM_DOMAIN_PYTHON_OBJECT ? generations_born_sample(site, block.site, clock)
+	                                                       : generations_born(site, block.site, clock);
+	book_prepare(site);
 	return block;
 }
 
