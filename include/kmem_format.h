@@ -202,8 +202,10 @@ static_assert(sizeof(struct kmem_site) == 64, "one cache line per site");
 #define KMEM_GENERATION_BUCKETS 62
 #define KMEM_CLOCK_MAX 255u
 struct kmem_generations {
-	_Atomic uint32_t site;   // index + 1 in SITES
-	_Atomic uint32_t births; // bits 0-15 generations so far, at most the buckets; 16-31 clock of the latest
+	_Atomic uint32_t site; // index + 1 in SITES
+	// bits 0-15 generations so far, at most the buckets; 16-23 clock of the latest; 24-31 of samples (domain
+	// python/object) those of the latest generation, 255 = and more: it ends when the clock has moved and it has had eight
+	_Atomic uint32_t births;
 	_Atomic uint32_t live_count[KMEM_GENERATION_BUCKETS];
 };
 static_assert(sizeof(struct kmem_generations) == 256, "four cache lines per generation block");

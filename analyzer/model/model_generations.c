@@ -23,8 +23,8 @@ model_generations_add(struct generation_sums *sums, const struct kmem_generation
 		return;
 	if (count > sums->birth_generations)
 		sums->birth_generations = count;
-	if (births >> 16 > sums->birth_clock)
-		sums->birth_clock = births >> 16;
+	if ((births >> 16 & KMEM_CLOCK_MAX) > sums->birth_clock)
+		sums->birth_clock = births >> 16 & KMEM_CLOCK_MAX;
 	for (uint32_t i = 0; i < KMEM_GENERATION_BUCKETS; i++) // a thread may only have released what others made
 		sums->born_alive[i] += (int32_t)COPY_OF(block->live_count[i]);
 }

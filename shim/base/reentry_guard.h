@@ -25,6 +25,9 @@ enum reentry_guard_kind {
 	// an allocator's operator new is at work: a call of malloc that comes now is the program's (its new handler, an
 	// exception) and an event of its own, after which the guard is left
 	REENTRY_GUARD_NEW = 3,
+	// the interpreter's allocator is asked for the block of a sample: the first call of malloc that comes now gives it, and
+	// leaves the guard
+	REENTRY_GUARD_SAMPLE = 4,
 };
 #define REENTRY_GUARD_KINDS UINT64_C(7) // bits that are 0 in every stack pointer
 

@@ -16,6 +16,7 @@
 #include "base/reentry_guard.h"
 #include "capture/capture_file.h"
 #include "hooks/hooks_new.h"
+#include "hooks/hooks_python_sample.h"
 #include "record/tracker.h"
 #include "tables/pointer_map.h"
 
@@ -70,10 +71,17 @@ leave_allocated(const void *hook_frame, void *addr, size_t bytes)
 	return addr;
 }
 
+/* What a call gave that is no event of its own. */
+static void *
+untracked(void *addr)
+{
+	return reentry_guard_is(REENTRY_GUARD_SAMPLE) ? hooks_python_sample_served(addr) : addr;
+}
+
 static RARE void *
 allocate_untracked(enum entry entry, size_t bytes)
 {
-	return entry == ENTRY_BOOT ? boot_arena_allocate(0, bytes) : real_libc.malloc(bytes);
+	return entry == ENTRY_BOOT ? boot_arena_allocate(0, bytes) : untracked(real_libc.malloc(bytes));
 }
 
 /* malloc and free with all that they usually do in one function each; the other hooks share the tracker's. */
@@ -97,7 +105,7 @@ calloc(size_t count, size_t bytes)
 	if (__builtin_mul_overflow(count, bytes, &total))
 		total = SIZE_MAX; // the real one refuses it
 	if (__builtin_expect(entry != ENTRY_TRACKED, 0))
-		return entry == ENTRY_BOOT ? boot_arena_allocate(0, total) : real_libc.calloc(count, bytes);
+		return entry == ENTRY_BOOT ? boot_arena_allocate(0, total) : untracked(real_libc.calloc(count, bytes));
 	tracker_attempt(KMEM_DOMAIN_HEAP, total);
 	return leave_allocated(HERE, real_libc.calloc(count, bytes), total);
 }
@@ -138,19 +146,25 @@ realloc_at(const void *hook_frame, void *old, size_t bytes)
 }
 
 /*
- * Below the interpreter's allocator: its own table of arenas, from before it was wrapped, grows in the middle of an event. What it
- * becomes is part of that event; the old one is gone.
+ * Below the interpreter's allocator: its own table of arenas, from before it was wrapped, grows in the middle of an event; or a block
+ * becomes a sample. What it becomes is part of that event; the old one is gone.
  */
 static RARE void *
 realloc_untracked(void *old, size_t bytes)
 {
-	struct address_block block;
+	bool is_below = reentry_guard_is(REENTRY_GUARD_PYTHON) || reentry_guard_is(REENTRY_GUARD_SAMPLE);
+	struct address_block known = { 0 };
+	bool is_known = old != NULL && is_below && pointer_map_take(old, &known);
+	struct live_block block = { old, known.bytes, known.site, known.generation };
+	void *fresh = real_libc.realloc(old, bytes);
 	int host_errno = errno;
 
-	if (old != NULL && reentry_guard_is(REENTRY_GUARD_PYTHON) && pointer_map_take(old, &block))
-		tracker_released((struct live_block){ old, block.bytes, block.site, block.generation });
+	if (is_known && fresh == NULL)
+		tracker_put_back(block);
+	else if (is_known)
+		tracker_released(block);
 	errno = host_errno;
-	return real_libc.realloc(old, bytes);
+	return untracked(fresh);
 }
 
 EXPORT void *

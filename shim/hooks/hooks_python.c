@@ -48,7 +48,9 @@
 #include "base/raw_sys.h"
 #include "base/reentry_guard.h"
 #include "base/settings.h"
+#include "base/tail_call.h"
 #include "capture/capture_file.h"
+#include "hooks/hooks_python_sample.h"
 #include "periodic/object_census.h"
 #include "python/python_frames.h"
 #include "python/python_runtime.h"
@@ -63,13 +65,6 @@
 #define REFUSALS_MAX 4                      // a thread that is joined is not quite gone
 #define ARENA_BYTES_MIN ((size_t)256 << 10) // smaller ones hold frames of Python: the line that calls so deep
 #define BYTES_MIN ((size_t)17)              // see above
-#ifdef __clang__
-#define TAIL_CALLER
-#define TAIL_RETURN __attribute__((musttail)) return
-#else
-#define TAIL_CALLER __attribute__((optimize("optimize-sibling-calls")))
-#define TAIL_RETURN return
-#endif
 
 struct layer {
 	struct python_allocator inner;
@@ -79,7 +74,7 @@ struct layer {
 static struct layer layers[LAYERS_MAX];
 static unsigned layer_count; // under is_busy
 static atomic_flag is_busy = ATOMIC_FLAG_INIT;
-enum { NOT_SETTLED, NOT_WANTED, INSTALLED };
+enum { NOT_SETTLED, NOT_WANTED, INSTALLED, SAMPLED };
 static _Atomic int state; // written under is_busy; relaxed: who reads it late comes once more
 
 /* ---- events ---- */
@@ -292,7 +287,7 @@ install(void)
 		return;
 	}
 	become(INSTALLED);
-	object_census_begin();
+	object_census_begin(OBJECT_CENSUS_ALL);
 }
 
 /* The name of an allocator behind whose back malloc sees nothing. */
@@ -310,8 +305,15 @@ settle(void)
 	const struct python_allocators *allocators = &python_runtime.allocators;
 
 	become(NOT_WANTED);
-	if (settings.python_objects == SETTINGS_OFF || (settings.python_objects == SETTINGS_AUTO && !is_malloc_blind()))
+	if (settings.python_objects == SETTINGS_OFF)
 		return;
+	if (settings.python_objects == SETTINGS_AUTO && !is_malloc_blind()) {
+		if (hooks_python_sample_start(allocators)) {
+			become(SAMPLED);
+			object_census_begin(OBJECT_CENSUS_SAMPLES);
+		}
+		return;
+	}
 	if (allocators->get == NULL || allocators->set == NULL)
 		capture_file_note(
 			"small Python objects are not recorded: this interpreter does not export PyMem_GetAllocator and "
@@ -334,11 +336,9 @@ is_only_thread(void)
 static void
 look_again(void)
 {
-	static unsigned walks;
 	static unsigned refusals;
 
-	if (++walks % WALKS_PER_LOOK != 0 ||
-	    (thread_slot_current != NULL && python_frames_were_attached(&thread_slot_current->events.chain)))
+	if (thread_slot_current != NULL && python_frames_were_attached(&thread_slot_current->events.chain))
 		return;
 	if (is_on_top(PYTHON_ALLOCATOR_MEM) && is_on_top(PYTHON_ALLOCATOR_OBJ))
 		return;
@@ -351,6 +351,16 @@ look_again(void)
 		return;
 	}
 	install();
+}
+
+/* The arenas are recorded as before. */
+static void
+look_at_samples(void)
+{
+	if (hooks_python_sample_has_gone(&python_runtime.allocators))
+		capture_file_note(
+			"lines of small Python objects are known up to a moment before the end only: the program, or a tool in it, "
+			"replaced the interpreter's allocators");
 }
 
 /* ---- arenas ---- */
@@ -414,6 +424,7 @@ void
 hooks_python_forked(void)
 {
 	atomic_flag_clear_explicit(&is_busy, memory_order_relaxed);
+	hooks_python_sample_forked();
 }
 
 /*
@@ -426,10 +437,14 @@ hooks_python_arrived(void)
 	if (atomic_load_explicit(&state, memory_order_relaxed) == NOT_WANTED || !python_frames_is_attached() ||
 	    atomic_flag_test_and_set_explicit(&is_busy, memory_order_acquire))
 		return;
+	static unsigned walks;
+
 	mark_arenas(); // of an interpreter that came late
 	if (state == NOT_SETTLED)
 		settle();
-	else if (state == INSTALLED)
+	else if (++walks % WALKS_PER_LOOK == 0 && state == INSTALLED)
 		look_again();
+	else if (walks % WALKS_PER_LOOK == 0 && state == SAMPLED)
+		look_at_samples();
 	atomic_flag_clear_explicit(&is_busy, memory_order_release);
 }

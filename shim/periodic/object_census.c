@@ -1,8 +1,9 @@
 /*
  * object_census.c - what kinds of Python objects are alive where most memory is held (see object_census.h)?
  *
- * The records of the heap that hold most are chosen, the pointer map is passed once, and of each chosen record some of the
- * blocks that the OBJ wrapper gave out are looked at. The capture gets an estimate for each (record, type).
+ * The records that hold most are chosen. Where all objects are recorded, the pointer map is passed once, and of each chosen record some
+ * of the blocks that the OBJ wrapper gave out are looked at. Where they are sampled, all samples are looked at. The capture gets an
+ * estimate for each (record, type).
  *
  * Why what is looked at stays: the thread is inside a hook and holds the interpreter's lock, and a block of OBJ is given out and
  * given back under that lock only, through our wrapper, which takes it out of the map first. No Python code runs meanwhile. A block
@@ -31,6 +32,7 @@
 #include "python/python_frames.h"
 #include "python/python_runtime.h"
 #include "python/python_types.h"
+#include "record/python_samples.h"
 #include "record/site_table.h"
 #include "tables/pointer_map.h"
 
@@ -60,7 +62,7 @@ struct held {
 	uint64_t seen;    // objects in the part of the map that was passed
 	uint64_t stride;  // of so many one is looked at, any of them
 	uint64_t next;    // the one of this stride
-	uint32_t sampled; // of which the type was found out
+	uint32_t sampled; // of which the type was found out; here and in types[], a sample counts as what it stands for
 	struct held_type types[TYPES_MAX];
 };
 
@@ -74,11 +76,12 @@ static struct {
 		struct held *held;
 		uint64_t addr;
 		uint64_t bytes;
+		uint32_t weight;
 		uint64_t words[PYTHON_TYPES_WORDS];
 	} batch[BATCH];
 } look;
 
-static _Atomic bool has_begun; // relaxed: guards nothing
+static _Atomic int objects; // enum object_census_source; relaxed: guards nothing
 static struct rate_limit paced = { .period_ns = PERIOD_NS,
 	                               .parts = { [PACED_USUAL] = PERIOD_PART },
 	                               .is_sampling = ATOMIC_FLAG_INIT };
@@ -91,9 +94,15 @@ static struct {
 static uint32_t names_pid;
 
 void
-object_census_begin(void)
+object_census_begin(enum object_census_source source)
 {
-	atomic_store_explicit(&has_begun, true, memory_order_relaxed);
+	atomic_store_explicit(&objects, source, memory_order_relaxed);
+}
+
+static bool
+is_sampled(void)
+{
+	return atomic_load_explicit(&objects, memory_order_relaxed) == OBJECT_CENSUS_SAMPLES;
 }
 
 /* ---- which records ---- */
@@ -106,7 +115,8 @@ choose(uint32_t site_index, const struct kmem_site *site)
 	uint64_t freed = atomic_load_explicit(&site->freed_count, memory_order_relaxed);
 	struct held *least = &look.held[look.held_count];
 
-	if (site->domain != KMEM_DOMAIN_HEAP || allocated <= freed || kmem_peak_now_signed(site->peak) <= 0)
+	if (site->domain != (is_sampled() ? KMEM_DOMAIN_PYTHON_OBJECT : KMEM_DOMAIN_HEAP) || allocated <= freed ||
+	    kmem_peak_now_signed(site->peak) <= 0)
 		return;
 	if (look.held_count == RECORDS_MAX) {
 		least = &look.held[0];
@@ -159,7 +169,7 @@ find_held(uint32_t site)
 /* ---- which types ---- */
 
 static void
-count_type(struct held *held, const char *name)
+count_type(struct held *held, uint32_t weight, const char *name)
 {
 	for (unsigned i = 0; name != NULL && i < TYPES_MAX; i++) {
 		struct held_type *type = &held->types[i];
@@ -167,10 +177,10 @@ count_type(struct held *held, const char *name)
 		if (type->name != NULL && type->name != name && strcmp(type->name, name) != 0)
 			continue;
 		type->name = name;
-		type->count++;
+		type->count += weight;
 		break;
 	}
-	held->sampled++; // also what is none, and kinds without room
+	held->sampled += weight; // also what is none, and kinds without room
 }
 
 static bool
@@ -220,8 +230,9 @@ look_at_batch(void)
 				break;
 			copied -= (long)bytes;
 			if (is_still_there(look.batch[done].addr, look.batch[done].held->site))
-				count_type(look.batch[done].held, python_types_name(&python_runtime.interpreter, look.batch[done].words,
-				                                                    look.batch[done].bytes));
+				count_type(
+					look.batch[done].held, look.batch[done].weight,
+					python_types_name(&python_runtime.interpreter, look.batch[done].words, look.batch[done].bytes));
 		}
 		if (done < look.batch_count)
 			done++; // this one is not there
@@ -237,6 +248,27 @@ random_below(uint64_t limit)
 
 	state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
 	return (state >> 33) % limit;
+}
+
+static void
+add_to_batch(struct held *held, uint64_t addr, uint64_t bytes, uint32_t weight)
+{
+	look.batch[look.batch_count].held = held;
+	look.batch[look.batch_count].addr = addr;
+	look.batch[look.batch_count].bytes = bytes;
+	look.batch[look.batch_count].weight = weight;
+	if (++look.batch_count == BATCH)
+		look_at_batch();
+}
+
+/* Of a sample: all are looked at. */
+static void
+visit_sample(uint64_t object, uint64_t bytes, uint32_t site)
+{
+	struct held *held = find_held(site);
+
+	if (held != NULL && bytes >= OBJECT_BYTES_MIN)
+		add_to_batch(held, object, bytes, (uint32_t)python_samples_objects(bytes));
 }
 
 static void
@@ -257,11 +289,7 @@ visit(void *unused, uint64_t addr, struct address_block block)
 		held->sampled++; // no object
 		return;
 	}
-	look.batch[look.batch_count].held = held;
-	look.batch[look.batch_count].addr = addr;
-	look.batch[look.batch_count].bytes = block.bytes;
-	if (++look.batch_count == BATCH)
-		look_at_batch();
+	add_to_batch(held, addr, block.bytes, 1);
 }
 
 /* ---- what the capture says ---- */
@@ -304,9 +332,11 @@ record_of(const char *name)
 static uint64_t
 estimate(const struct held *held, uint32_t count, bool is_whole)
 {
-	uint64_t objects = is_whole || held->blocks < held->seen ? held->seen : held->blocks;
+	uint64_t all = is_whole || held->blocks < held->seen ? held->seen : held->blocks;
 
-	return (uint64_t)((unsigned __int128)objects * count / held->sampled);
+	if (is_sampled()) // each sample that may be an object was looked at
+		return count;
+	return (uint64_t)((unsigned __int128)all * count / held->sampled);
 }
 
 /* Its most frequent type that has not been taken out before. */
@@ -353,7 +383,7 @@ object_census_take(bool is_last)
 {
 	int host_errno = errno;
 
-	if (!atomic_load_explicit(&has_begun, memory_order_relaxed) || !python_frames_is_attached() ||
+	if (atomic_load_explicit(&objects, memory_order_relaxed) == OBJECT_CENSUS_NONE || !python_frames_is_attached() ||
 	    !rate_limit_begin(&paced, is_last ? PACED_DUE : PACED_USUAL))
 		return;
 	if (names_pid != capture_file_header()->identity.pid) { // another capture: a forked child's
@@ -362,8 +392,12 @@ object_census_take(bool is_last)
 	}
 	python_types_forget();
 	choose_all();
-	bool is_whole = pointer_map_visit(is_last ? WORDS_MAX_LAST : WORDS_MAX, visit, NULL);
+	bool is_whole = true;
 
+	if (is_sampled())
+		python_samples_visit(visit_sample);
+	else
+		is_whole = pointer_map_visit(is_last ? WORDS_MAX_LAST : WORDS_MAX, visit, NULL);
 	look_at_batch();
 	store(is_whole);
 	rate_limit_end(&paced);

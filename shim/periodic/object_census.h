@@ -9,8 +9,13 @@
 
 #include <stdbool.h>
 
-/* From now on objects are in the pointer map. Without this call nothing is ever looked at. */
-void object_census_begin(void);
+/* Which objects are known from now on? Without this call nothing is ever looked at. */
+enum object_census_source {
+	OBJECT_CENSUS_NONE,
+	OBJECT_CENSUS_ALL,     // all of them are in the pointer map, as blocks of the heap
+	OBJECT_CENSUS_SAMPLES, // python_samples.h
+};
+void object_census_begin(enum object_census_source source);
 
 /* Looks, when this thread may and it is time; is_last: it is time. */
 void object_census_take(bool is_last);

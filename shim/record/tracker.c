@@ -22,6 +22,7 @@
 #include "record/callbacks.h"
 #include "record/event_site.h"
 #include "record/failed_requests.h"
+#include "record/python_samples.h"
 #include "record/site_table.h"
 #include "record/teardown.h"
 #include "record/thread_attribution.h"
@@ -87,10 +88,12 @@ look_after(const struct peak_batch *batch)
 		record_callbacks.beat(live_bytes);
 }
 
-/* Address space and files are not volume. */
+/* Address space and files are not volume. Nor are arenas, when what is in them drives it. */
 static bool
 drives_clock(unsigned domain)
 {
+	if (domain == KMEM_DOMAIN_PYTHON_ARENA)
+		return atomic_load_explicit(&capture_file_header()->python_sample_bytes, memory_order_relaxed) == 0;
 	return domain != KMEM_DOMAIN_RESERVED && domain != KMEM_DOMAIN_FILE;
 }
 
@@ -105,8 +108,11 @@ place(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_
 		lose_event(bytes);
 		return block;
 	}
-	block.generation = generations_born(site_table_at(block.site), block.site, clock);
-	book_prepare(site_table_at(block.site));
+	struct kmem_site *site = site_table_at(block.site);
+
+	block.generation = domain == KMEM_DOMAIN_PYTHON_OBJECT ? generations_born_sample(site, block.site, clock)
+	                                                       : generations_born(site, block.site, clock);
+	book_prepare(site);
 	return block;
 }
 
@@ -147,10 +153,26 @@ own_record(struct thread_slot *slot, uint32_t site, uint8_t generation, uint64_t
 	return own;
 }
 
+/* Samples are booked in the records that belong to no thread: the fast paths leave these alone, and so need not ask for the domain. */
+static void
+dead_sample(struct address_block block)
+{
+	uint32_t own = own_record(NULL, block.site, block.generation, PYTHON_SAMPLES_BYTES, true);
+
+	if (own != 0)
+		book_dead_slow(site_table_at(own), PYTHON_SAMPLES_BYTES, python_samples_objects(block.bytes),
+		               peak_release(&capture_file_domain(KMEM_DOMAIN_PYTHON_OBJECT)->peak, NULL, PYTHON_SAMPLES_BYTES));
+}
+
 static inline void
 dead(struct thread_slot *slot, struct address_block block, uint64_t bytes, bool is_whole)
 {
 	unsigned domain = site_table_at(block.site)->domain;
+
+	if (__builtin_expect(domain == KMEM_DOMAIN_PYTHON_OBJECT, 0)) {
+		dead_sample(block);
+		return;
+	}
 	uint32_t own = own_record(slot, block.site, block.generation, bytes, is_whole);
 
 	if (__builtin_expect(own != 0, 1))
@@ -236,6 +258,28 @@ tracker_allocated_slow(const void *hook_frame, uint8_t mark, void *addr, uint64_
 	if (block.site != 0)
 		map_block(slot, addr, block);
 	look_after(batch_of(slot, KMEM_DOMAIN_HEAP));
+	errno = host_errno;
+}
+
+void
+tracker_sampled(const void *hook_frame, void *addr, size_t bytes)
+{
+	struct kmem_header *header = capture_file_header();
+	int host_errno = errno;
+	struct address_block block;
+
+	if (is_teardown(bytes))
+		return;
+	atomic_store_explicit(&header->python_sample_bytes, kmem_twice(PYTHON_SAMPLES_BYTES), memory_order_relaxed);
+	block = place(thread_slot_here(), (const void *)((uintptr_t)hook_frame | TRACKER_FRAME_PYTHON),
+	              KMEM_DOMAIN_PYTHON_OBJECT, PYTHON_SAMPLES_BYTES);
+	if (block.site != 0) {
+		book_born_slow(site_table_at(block.site), PYTHON_SAMPLES_BYTES, python_samples_objects(bytes),
+		               peak_gain(&capture_file_domain(KMEM_DOMAIN_PYTHON_OBJECT)->peak, NULL, PYTHON_SAMPLES_BYTES));
+		block.bytes = bytes;
+		map_block(thread_slot_here(), addr, block);
+	}
+	look_after(NULL);
 	errno = host_errno;
 }
 
@@ -371,7 +415,7 @@ tracker_resized_slow(const void *hook_frame, uint8_t mark, struct live_block old
 	uint32_t epoch;
 	uint32_t own;
 
-	if (addr == NULL || old.site == 0) {
+	if (addr == NULL || old.site == 0 || site_table_at(old.site)->domain != KMEM_DOMAIN_HEAP) {
 		if (old.site != 0)
 			released(slot, block_of(old), true);
 		if (addr != NULL)

@@ -42,6 +42,11 @@ struct live_block {
 #define TRACKER_FRAME_PYTHON EVENT_SITE_PYTHON
 void tracker_allocated(const void *hook_frame, void *addr, size_t bytes);
 void tracker_allocated_python(const void *hook_frame, uint8_t mark, void *addr, size_t bytes);
+/*
+ * A block of malloc's that holds a small object of Python, of so many bytes, which stands for others (python_samples.h). It goes as any
+ * block goes.
+ */
+void tracker_sampled(const void *hook_frame, void *addr, size_t bytes);
 // before the real free; false: nothing was done, tracker_freed() is to do it
 bool tracker_freed_fast(void *addr);
 void tracker_freed(void *addr);

@@ -112,29 +112,29 @@ book_prepare(struct kmem_site *site)
 
 /* Any record, with its peak word. The fast path has book_born_fast(), for a record of its own whose peak word is changed already. */
 static inline void
-book_born_slow(struct kmem_site *site, uint64_t bytes, bool is_whole, uint32_t epoch)
+book_born_slow(struct kmem_site *site, uint64_t bytes, uint64_t blocks, uint32_t epoch)
 {
 	if (__builtin_expect(site->slot != 0, 1)) {
-		counter_add_own(&site->allocated_count, is_whole);
+		counter_add_own(&site->allocated_count, blocks);
 		counter_add_own(&site->allocated_bytes, bytes);
 		peak_apply_own(&site->peak, (int64_t)bytes, epoch);
 		return;
 	}
-	atomic_fetch_add_explicit(&site->allocated_count, is_whole, memory_order_relaxed);
+	atomic_fetch_add_explicit(&site->allocated_count, blocks, memory_order_relaxed);
 	atomic_fetch_add_explicit(&site->allocated_bytes, bytes, memory_order_relaxed);
 	peak_apply_shared(&site->peak, (int64_t)bytes, epoch);
 }
 
 static inline void
-book_dead_slow(struct kmem_site *site, uint64_t bytes, bool is_whole, uint32_t epoch)
+book_dead_slow(struct kmem_site *site, uint64_t bytes, uint64_t blocks, uint32_t epoch)
 {
 	if (__builtin_expect(site->slot != 0, 1)) {
-		counter_add_own(&site->freed_count, is_whole);
+		counter_add_own(&site->freed_count, blocks);
 		counter_add_own(&site->freed_bytes, bytes);
 		peak_apply_own(&site->peak, -(int64_t)bytes, epoch);
 		return;
 	}
-	atomic_fetch_add_explicit(&site->freed_count, is_whole, memory_order_relaxed);
+	atomic_fetch_add_explicit(&site->freed_count, blocks, memory_order_relaxed);
 	atomic_fetch_add_explicit(&site->freed_bytes, bytes, memory_order_relaxed);
 	peak_apply_shared(&site->peak, -(int64_t)bytes, epoch);
 }

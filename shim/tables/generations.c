@@ -19,6 +19,12 @@
 #define BATCH_BYTES ((uint64_t)1 << KMEM_TICK_BYTES_LOG2)
 #define CLOCK_BYTES_MAX ((uint64_t)1 << 62) // far behind the last tick
 
+/*
+ * Of a line that keeps half of what it allocates, one in 256 such generations holds nothing by chance. With one sample each, half of
+ * them would.
+ */
+#define SAMPLES_MIN 8u
+
 static __thread uint64_t unbooked_bytes __attribute__((tls_model("initial-exec")));
 static __thread uint64_t unbooked_blocks __attribute__((tls_model("initial-exec")));
 
@@ -108,6 +114,31 @@ generation_at(struct kmem_generations *block, uint8_t clock)
 	return (uint8_t)(wanted & 0xffff);
 }
 
+/* The same of samples: the next one not before the latest has SAMPLES_MIN. */
+static uint8_t
+generation_of_sample(struct kmem_generations *block, uint8_t clock)
+{
+	uint32_t seen = atomic_load_explicit(&block->births, memory_order_relaxed);
+	uint32_t wanted;
+
+	do {
+		uint32_t count = seen & 0xffff;
+		uint8_t last = (uint8_t)(seen >> 16);
+		uint32_t samples = seen >> 24;
+
+		if (count == 0 || (clock > last && samples >= SAMPLES_MIN)) {
+			samples = 0;
+			if (count < KMEM_GENERATION_BUCKETS)
+				count++;
+		}
+		if (samples < UINT8_MAX)
+			samples++;
+		wanted = samples << 24 | (uint32_t)(clock > last ? clock : last) << 16 | count;
+	} while (!atomic_compare_exchange_weak_explicit(&block->births, &seen, wanted, memory_order_relaxed,
+	                                                memory_order_relaxed));
+	return (uint8_t)(wanted & 0xffff);
+}
+
 static uint32_t
 claim_block(struct kmem_site *site, uint32_t site_index, uint8_t clock)
 {
@@ -141,8 +172,8 @@ count(const struct kmem_site *site, uint32_t block_index, uint8_t generation, ui
 		atomic_fetch_add_explicit(live_count, change, memory_order_relaxed);
 }
 
-uint8_t
-generations_born(struct kmem_site *site, uint32_t site_index, uint8_t clock)
+static inline uint8_t
+born(struct kmem_site *site, uint32_t site_index, uint8_t clock, bool is_sample)
 {
 	/* acquire: pairs with claim_block(). */
 	uint32_t index = atomic_load_explicit(&site->generations, memory_order_acquire);
@@ -158,10 +189,23 @@ generations_born(struct kmem_site *site, uint32_t site_index, uint8_t clock)
 		if (index == 0)
 			return 0;
 	}
-	uint8_t generation = generation_at(capture_file_at(KMEM_SECTION_GENERATIONS, index - 1), clock);
+	struct kmem_generations *block = capture_file_at(KMEM_SECTION_GENERATIONS, index - 1);
+	uint8_t generation = is_sample ? generation_of_sample(block, clock) : generation_at(block, clock);
 
 	count(site, index, generation, 1);
 	return generation;
+}
+
+uint8_t
+generations_born(struct kmem_site *site, uint32_t site_index, uint8_t clock)
+{
+	return born(site, site_index, clock, false);
+}
+
+uint8_t
+generations_born_sample(struct kmem_site *site, uint32_t site_index, uint8_t clock)
+{
+	return born(site, site_index, clock, true);
 }
 
 void

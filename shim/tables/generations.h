@@ -39,6 +39,11 @@ generations_clock(void)
  * site, 1 to KMEM_GENERATION_BUCKETS.
  */
 __attribute__((noinline)) uint8_t generations_born(struct kmem_site *site, uint32_t site_index, uint8_t clock);
+/*
+ * The same of a sample (python_samples.h), which are few: a generation ends when the clock has moved and it has had eight. Bits 24-31 of
+ * `births` count these.
+ */
+uint8_t generations_born_sample(struct kmem_site *site, uint32_t site_index, uint8_t clock);
 __attribute__((noinline)) void generations_died(struct kmem_site *site, uint32_t site_index, uint8_t generation);
 
 /*
