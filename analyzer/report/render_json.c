@@ -122,7 +122,7 @@ OBJECT(
 #define OWNER struct report_finding
 static const struct json_field finding_fields[] = {
 	JSON_FIELD(kind,
-	           "Its name: ending, line, accumulates, freed-not-returned, ...; analyzer/verdict/phrases.c lists them."),
+	           "Its name: ending, line, accumulates, freed-not-returned, ...; analyzer/verdict/findings.h lists them."),
 	JSON_FIELD(bytes, "The amount that it is about; 0 = none."),
 	JSON_FIELD(share_ppm, "Of the whole that its sentence names, in parts per million; 0 = none."),
 	JSON_FIELD(where, "The line of code, as texts write it; null = none.", .without = JSON_NULL),

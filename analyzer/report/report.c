@@ -20,7 +20,7 @@
 #include "base/shell_words.h"
 #include "model/model.h"
 #include "symbols/source_lines.h"
-#include "verdict/phrases.h"
+#include "verdict/words.h"
 #include "verdict/verdict.h"
 
 struct report_rows {

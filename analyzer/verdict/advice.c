@@ -14,7 +14,7 @@
 #include "base/units.h"
 #include "model/model_library.h"
 #include "analysis/failed_requests.h"
-#include "verdict/phrases.h"
+#include "verdict/words.h"
 
 #define WORTH_LEAKING_BYTES (UINT64_C(1) << 20) // as in a check
 // of all that was allocated meanwhile: a program that reads a data set parses and converts it, and keeps so much as a rule

@@ -29,7 +29,7 @@ counter_confidence(const struct verdict_facts *facts)
 }
 
 static enum verdict_confidence
-judge_machine_restarted(const struct verdict_facts *facts)
+judge_not_closed(const struct verdict_facts *facts)
 {
 	return facts->end == VERDICT_END_ELSEWHERE ? VERDICT_UNKNOWN : VERDICT_NOT_SO;
 }
@@ -41,7 +41,7 @@ judge_running(const struct verdict_facts *facts)
 }
 
 static enum verdict_confidence
-judge_replaced(const struct verdict_facts *facts)
+judge_exec_replaced(const struct verdict_facts *facts)
 {
 	return facts->process->state == KMEM_STATE_EXEC_REPLACED && facts->end == VERDICT_END_OK ? VERDICT_CERTAIN
 	                                                                                         : VERDICT_NOT_SO;
@@ -195,30 +195,14 @@ static const struct {
 	const char *name;
 	enum verdict_confidence (*judge)(const struct verdict_facts *facts); // NULL: never the facts'
 } causes[] = {
-	[VERDICT_NOT_CLOSED] = { "not-closed", judge_machine_restarted },
-	[VERDICT_RUNNING] = { "running", judge_running },
-	[VERDICT_EXEC_REPLACED] = { "exec-replaced", judge_replaced },
-	[VERDICT_CHILD_KILLED] = { "child-killed", judge_child_killed },
-	[VERDICT_EXITED] = { "exited", judge_exited },
-	[VERDICT_CONTAINER_LIMIT] = { "container-limit", judge_container_limit },
-	[VERDICT_MACHINE_MEMORY] = { "machine-memory", judge_machine_memory },
-	[VERDICT_SHM_FULL] = { "shm-full", judge_shm_full },
-	[VERDICT_DEVICE_MEMORY] = { "device-memory", judge_device_memory },
-	[VERDICT_REQUEST_REFUSED] = { "request-refused", judge_request_refused },
-	[VERDICT_LOW_MEMORY_DAEMON] = { "low-memory-daemon", judge_low_memory_daemon },
-	[VERDICT_CRASHED] = { "crashed", judge_crashed },
-	[VERDICT_SIGNAL] = { "signal", judge_signal },
-	[VERDICT_FAILED] = { "failed", judge_failed },
-	[VERDICT_GONE] = { "gone", judge_gone },
-	[VERDICT_NO_PROCESS] = { "unknown", NULL },
+#define CAUSE_ROW(cause, function, name) [VERDICT_##cause] = { name, judge_##function },
+	VERDICT_CAUSE_ROWS(CAUSE_ROW)[VERDICT_NO_PROCESS] = { "unknown", NULL },
 };
-static_assert(sizeof(causes) / sizeof(causes[0]) == VERDICT_CAUSES, "each cause has a row");
 
 static const char *const confidences[] = {
-	[VERDICT_NOT_SO] = "",       [VERDICT_UNKNOWN] = "unknown", [VERDICT_POSSIBLE] = "possible",
-	[VERDICT_LIKELY] = "likely", [VERDICT_CERTAIN] = "certain",
+#define CONFIDENCE_ROW(confidence, name) [VERDICT_##confidence] = name,
+	VERDICT_CONFIDENCE_ROWS(CONFIDENCE_ROW)
 };
-static_assert(sizeof(confidences) / sizeof(confidences[0]) == VERDICT_CONFIDENCES, "each confidence has a name");
 
 const char *
 verdict_cause_name(enum verdict_cause cause)

@@ -8,34 +8,40 @@
 
 #include "verdict/facts.h"
 
-/* In the order in which they are tried: from the most to the least specific. */
+/* In the order in which they are tried: from the most to the least specific. The last column is the name in JSON. */
+#define VERDICT_CAUSE_ROWS(CAUSE)                                    \
+	CAUSE(NOT_CLOSED, not_closed, "not-closed")                      \
+	CAUSE(RUNNING, running, "running")                               \
+	CAUSE(EXEC_REPLACED, exec_replaced, "exec-replaced")             \
+	CAUSE(CHILD_KILLED, child_killed, "child-killed")                \
+	CAUSE(EXITED, exited, "exited")                                  \
+	CAUSE(CONTAINER_LIMIT, container_limit, "container-limit")       \
+	CAUSE(MACHINE_MEMORY, machine_memory, "machine-memory")          \
+	CAUSE(SHM_FULL, shm_full, "shm-full")                            \
+	CAUSE(DEVICE_MEMORY, device_memory, "device-memory")             \
+	CAUSE(REQUEST_REFUSED, request_refused, "request-refused")       \
+	CAUSE(LOW_MEMORY_DAEMON, low_memory_daemon, "low-memory-daemon") \
+	CAUSE(CRASHED, crashed, "crashed")                               \
+	CAUSE(SIGNAL, signal, "signal")                                  \
+	CAUSE(FAILED, failed, "failed")                                  \
+	CAUSE(GONE, gone, "gone")
+
 enum verdict_cause {
-	VERDICT_NOT_CLOSED,
-	VERDICT_RUNNING,
-	VERDICT_EXEC_REPLACED,
-	VERDICT_CHILD_KILLED,
-	VERDICT_EXITED,
-	VERDICT_CONTAINER_LIMIT,
-	VERDICT_MACHINE_MEMORY,
-	VERDICT_SHM_FULL,
-	VERDICT_DEVICE_MEMORY,
-	VERDICT_REQUEST_REFUSED,
-	VERDICT_LOW_MEMORY_DAEMON,
-	VERDICT_CRASHED,
-	VERDICT_SIGNAL,
-	VERDICT_FAILED,
-	VERDICT_GONE,
-	VERDICT_NO_PROCESS, // nothing was recorded
+#define VERDICT_CAUSE_OF_ROW(cause, function, name) VERDICT_##cause,
+	VERDICT_CAUSE_ROWS(VERDICT_CAUSE_OF_ROW) VERDICT_NO_PROCESS, // nothing was recorded
 	VERDICT_CAUSES
 };
 
+#define VERDICT_CONFIDENCE_ROWS(CONFIDENCE)                  \
+	CONFIDENCE(NOT_SO, "") /* the facts do not support it */ \
+	CONFIDENCE(UNKNOWN, "unknown")                           \
+	CONFIDENCE(POSSIBLE, "possible")                         \
+	CONFIDENCE(LIKELY, "likely")                             \
+	CONFIDENCE(CERTAIN, "certain")
+
 enum verdict_confidence {
-	VERDICT_NOT_SO, // the facts do not support it
-	VERDICT_UNKNOWN,
-	VERDICT_POSSIBLE,
-	VERDICT_LIKELY,
-	VERDICT_CERTAIN,
-	VERDICT_CONFIDENCES
+#define VERDICT_CONFIDENCE_OF_ROW(confidence, name) VERDICT_##confidence,
+	VERDICT_CONFIDENCE_ROWS(VERDICT_CONFIDENCE_OF_ROW) VERDICT_CONFIDENCES
 };
 
 const char *verdict_cause_name(enum verdict_cause cause);                // "container-limit"

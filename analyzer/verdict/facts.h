@@ -221,6 +221,8 @@ bool verdict_tells_in_memory(uint64_t in_memory_bytes, uint64_t untouched_bytes)
 void verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_t end_ns);
 /* Does the first line explain what was in memory? A line that does not is never named before it was said where the rest is. */
 bool verdict_is_explained(const struct verdict_facts *facts);
+/* Most of what lines held at the sample was released since: lines are told as they are at the end. */
+bool verdict_was_mostly_released(const struct verdict_facts *facts);
 /* Of malloc's pages; 0 where they were not sampled. */
 uint64_t verdict_freed_at_sample(const struct model_heap_sample *look);
 /* Worth telling: a quarter of what was in memory, and 32 MiB. Without age and lines. */
@@ -238,6 +240,7 @@ uint64_t verdict_untracked_bytes(const struct verdict_facts *facts);
 bool verdict_is_held_by_others(const struct verdict_facts *facts);
 /* What pools keep for what they are asked next would have been enough. */
 bool verdict_is_kept_by_pools(const struct verdict_facts *facts);
+bool verdict_tells_pace(const struct rank_line *line);            // it ran often enough
 bool verdict_does_device_grow(const struct verdict_facts *facts); // its first line
 bool verdict_is_device_growth_the_story(const struct verdict_facts *facts);
 bool verdict_is_device_fragmented(const struct verdict_facts *facts);

@@ -27,6 +27,12 @@ verdict_untracked_bytes(const struct verdict_facts *facts)
 	return used > known ? used - known : 0;
 }
 
+bool
+verdict_tells_pace(const struct rank_line *line)
+{
+	return line->live_count >= ROUNDS_MIN;
+}
+
 static void
 gather_growth(struct verdict_facts *facts, const struct ranked *ranked)
 {
@@ -37,7 +43,7 @@ gather_growth(struct verdict_facts *facts, const struct ranked *ranked)
 			continue;
 		facts->growing_count++;
 		facts->growing_bytes += line->leaking_bytes;
-		if (line->live_count >= ROUNDS_MIN && (facts->growing_rounds == 0 || line->live_count < facts->growing_rounds))
+		if (verdict_tells_pace(line) && (facts->growing_rounds == 0 || line->live_count < facts->growing_rounds))
 			facts->growing_rounds = line->live_count;
 	}
 }

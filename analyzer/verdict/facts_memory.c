@@ -456,6 +456,14 @@ verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_
 		find_pinning(facts);
 }
 
+bool
+verdict_was_mostly_released(const struct verdict_facts *facts)
+{
+	const struct verdict_memory *memory = &facts->memory;
+
+	return facts->live_bytes < memory->lines_bytes / 2 && memory->lines_bytes >= memory->bytes / EXPLAINING_PART;
+}
+
 /* Does the first line explain what was in memory? */
 bool
 verdict_is_explained(const struct verdict_facts *facts)

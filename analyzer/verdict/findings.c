@@ -639,32 +639,35 @@ verdict_find_domain(struct verdict_facts *facts, const char *wanted, struct verd
 
 typedef void finder(struct verdict_facts *facts, struct verdict *verdict);
 
-#define FINDERS_MAX 8
-static finder *const recipes[][FINDERS_MAX] = {
-	[VERDICT_NOT_CLOSED] = { find_holders, find_usage },
-	[VERDICT_RUNNING] = { find_holders, find_device_alive, find_usage },
-	[VERDICT_EXEC_REPLACED] = { find_peak },
-	[VERDICT_CHILD_KILLED] = { find_peak },
-	[VERDICT_EXITED] = { find_exited, find_lost },
-	[VERDICT_CONTAINER_LIMIT] = { find_usage_as_evidence, find_holders, find_over_limit, find_pinned },
-	[VERDICT_MACHINE_MEMORY] = { find_usage, find_holders, find_pinned },
-	[VERDICT_SHM_FULL] = { find_holders },
-	[VERDICT_DEVICE_MEMORY] = { find_device },
-	[VERDICT_REQUEST_REFUSED] = { find_refused, find_pinned, find_lost },
-	[VERDICT_LOW_MEMORY_DAEMON] = { find_kills, find_usage, find_holders },
-	[VERDICT_CRASHED] = { find_kills, find_far_from_limits, find_holders_if_accumulating, find_usage },
-	[VERDICT_SIGNAL] = { find_kills, find_far_from_limits, find_holders, find_usage },
-	[VERDICT_FAILED] = { find_shell_status, find_kills, find_failed, find_usage, find_lost },
-	[VERDICT_GONE] = { find_what_gone_shows, find_holders, find_usage },
+static finder *const recipe_not_closed[] = { find_holders, find_usage, NULL };
+static finder *const recipe_running[] = { find_holders, find_device_alive, find_usage, NULL };
+static finder *const recipe_exec_replaced[] = { find_peak, NULL };
+static finder *const recipe_child_killed[] = { find_peak, NULL };
+static finder *const recipe_exited[] = { find_exited, find_lost, NULL };
+static finder *const recipe_container_limit[] = { find_usage_as_evidence, find_holders, find_over_limit, find_pinned,
+	                                              NULL };
+static finder *const recipe_machine_memory[] = { find_usage, find_holders, find_pinned, NULL };
+static finder *const recipe_shm_full[] = { find_holders, NULL };
+static finder *const recipe_device_memory[] = { find_device, NULL };
+static finder *const recipe_request_refused[] = { find_refused, find_pinned, find_lost, NULL };
+static finder *const recipe_low_memory_daemon[] = { find_kills, find_usage, find_holders, NULL };
+static finder *const recipe_crashed[] = { find_kills, find_far_from_limits, find_holders_if_accumulating, find_usage,
+	                                      NULL };
+static finder *const recipe_signal[] = { find_kills, find_far_from_limits, find_holders, find_usage, NULL };
+static finder *const recipe_failed[] = { find_shell_status, find_kills, find_failed, find_usage, find_lost, NULL };
+static finder *const recipe_gone[] = { find_what_gone_shows, find_holders, find_usage, NULL };
+
+static finder *const *const recipes[] = {
+#define RECIPE_ROW(cause, function, name) [VERDICT_##cause] = recipe_##function,
+	VERDICT_CAUSE_ROWS(RECIPE_ROW)
 };
-static_assert(sizeof(recipes) / sizeof(recipes[0]) == VERDICT_NO_PROCESS, "each cause has a recipe");
 
 void
 verdict_find(struct verdict_facts *facts, struct verdict *verdict)
 {
 	find_ending(facts, verdict);
-	for (size_t i = 0; i < FINDERS_MAX && recipes[verdict->cause][i] != NULL; i++)
-		recipes[verdict->cause][i](facts, verdict);
+	for (finder *const *find = recipes[verdict->cause]; *find != NULL; find++)
+		(*find)(facts, verdict);
 	find_devices(facts, verdict);
 	if (facts->copies.child_count != 0)
 		add(verdict, FINDING_COPIES, facts->copies.bytes, 0, NULL);

@@ -1,7 +1,7 @@
 /*
  * findings.h - what do the facts amount to, in the order in which a person should read it?
  *
- * A verdict is a cause, a list of findings, and advice. findings.c decides what is found; phrases.c has a sentence for each.
+ * A verdict is a cause, a list of findings, and advice. findings.c decides what is found; phrases_*.c have a sentence for each.
  *
  * When full   further findings are left out.
  * Safe from   one thread.
@@ -20,68 +20,71 @@
 #define VERDICT_COMMAND "\2"
 #define VERDICT_CHILD "\3" // the capture of lost_child
 
-/* What a paragraph is made of, one or two sentences each; phrases.c has the row of each. */
+/* What a paragraph is made of, one or two sentences each (phrases_*.c), and its name in JSON. */
+#define FINDING_KINDS(KIND)                                                                                      \
+	KIND(ENDING, "ending") /* how the program ended; with a refused request, its bytes and its line */           \
+	KIND(USAGE, "usage")                                                                                         \
+	KIND(KERNEL_KILLS, "kernel-kills")                                                                           \
+	KIND(FAR_FROM_LIMITS, "far-from-limits")                                                                     \
+	KIND(SHELL_STATUS, "shell-status")                                                                           \
+	KIND(OTHER_CONTAINER, "other-container")                                                                     \
+	KIND(NO_KILL, "no-kill")                                                                                     \
+	KIND(NO_ALLOCATION, "no-allocation")                                                                         \
+	KIND(ADDRESS_LIMIT, "address-limit")                                                                         \
+	KIND(LITTLE_HELD, "little-held")                                                                             \
+	KIND(PARTS, "parts-in-memory")    /* of what was in memory; bytes are the largest part's */                  \
+	KIND(FREED, "freed-not-returned") /* and not given back; the line is the one whose blocks keep most pages */ \
+	KIND(LIVE, "live")                                                                                           \
+	KIND(IMPORTS, "imports")                                                                                     \
+	KIND(LINE, "line")                                                                                           \
+	KIND(LINE_OF_ALL, "line-of-all-processes") /* summed over processes */                                       \
+	KIND(ACCUMULATES, "accumulates")                                                                             \
+	KIND(MAY_ACCUMULATE, "may-accumulate")                                                                       \
+	KIND(NEXT_LINE, "next-line")                                                                                 \
+	KIND(UNTOUCHED, "untouched")                                                                                 \
+	KIND(BESIDE_ARENAS, "accumulates-beside-arenas")                                                             \
+	KIND(OVER_LIMIT, "more-live-than-limit")                                                                     \
+	KIND(PEAK, "peak")                                                                                           \
+	KIND(PEAK_LINE, "peak-line")                                                                                 \
+	KIND(PEAK_LINE_OF_ALL, "peak-line-of-all-processes")                                                         \
+	KIND(PEAK_IMPORTS, "peak-imports")                                                                           \
+	KIND(LITTLE_ROOM, "little-room")                                                                             \
+	KIND(RELEASED_AT_EXIT, "released-at-exit")                                                                   \
+	KIND(LOST_CHILDREN, "lost-children")                                                                         \
+	KIND(COPIES, "copied-after-fork")                                                                            \
+	KIND(PINNED, "pinned")                                                                                       \
+	KIND(PINNED_ROUNDED, "pinned-rounded-up")                                                                    \
+	KIND(DEVICE_FULL, "device-free")                                                                             \
+	KIND(DEVICE_HELD, "device-held")                                                                             \
+	KIND(DEVICE_LINE, "device-line")                                                                             \
+	KIND(DEVICE_ACCUMULATES, "device-accumulates")                                                               \
+	KIND(DEVICE_CACHE, "device-cache-unknown")                                                                   \
+	KIND(DEVICE_KEPT, "device-kept-by-exception")                                                                \
+	KIND(DEVICE_POOLS, "device-pools")                                                                           \
+	KIND(DEVICE_OTHERS, "device-other-users")                                                                    \
+	KIND(DEVICE_PREALLOCATED, "device-preallocated")                                                             \
+	KIND(DEVICE_FRAGMENTED, "device-fragmented")                                                                 \
+	KIND(DEVICE_RETRIED, "device-retried")                                                                       \
+	KIND(DEVICE_REFUSED, "device-refused") /* of a program that goes on */                                       \
+	KIND(DOMAIN, "domain")                                                                                       \
+	KIND(DOMAIN_PARTS, "domain-parts")                                                                           \
+	KIND(DOMAIN_IN_MEMORY, "domain-in-memory")                                                                   \
+	KIND(DOMAIN_IMPORTS, "domain-imports")                                                                       \
+	KIND(DOMAIN_LINE, "domain-line")                                                                             \
+	KIND(DOMAIN_ACCUMULATES, "domain-accumulates")                                                               \
+	KIND(DOMAIN_MAY_ACCUMULATE, "domain-may-accumulate")                                                         \
+	KIND(DOMAIN_STEADY, "domain-steady")                                                                         \
+	KIND(MORE_DOMAINS, "more-domains")                                                                           \
+	KIND(REFUSED_REQUESTS, "refused-requests")                                                                   \
+	KIND(DAMAGE, "damaged")                                                                                      \
+	KIND(UNLISTED, "unlisted")                                                                                   \
+	KIND(UNRECORDED, "unrecorded")                                                                               \
+	KIND(ELSEWHERE, "without-stacks")                                                                            \
+	KIND(HIDDEN_HEAP, "hidden-heap")
+
 enum finding_kind {
-	FINDING_ENDING, // how the program ended; with a refused request, its bytes and its line
-	FINDING_USAGE,
-	FINDING_KERNEL_KILLS,
-	FINDING_FAR_FROM_LIMITS,
-	FINDING_SHELL_STATUS,
-	FINDING_OTHER_CONTAINER,
-	FINDING_NO_KILL,
-	FINDING_NO_ALLOCATION,
-	FINDING_ADDRESS_LIMIT,
-	FINDING_LITTLE_HELD,
-	FINDING_PARTS, // of what was in memory; bytes are the largest part's
-	FINDING_FREED, // and not given back; the line is the one whose blocks keep most pages
-	FINDING_LIVE,
-	FINDING_IMPORTS,
-	FINDING_LINE,
-	FINDING_LINE_OF_ALL, // summed over processes
-	FINDING_ACCUMULATES,
-	FINDING_MAY_ACCUMULATE,
-	FINDING_NEXT_LINE,
-	FINDING_UNTOUCHED,
-	FINDING_BESIDE_ARENAS,
-	FINDING_OVER_LIMIT,
-	FINDING_PEAK,
-	FINDING_PEAK_LINE,
-	FINDING_PEAK_LINE_OF_ALL,
-	FINDING_PEAK_IMPORTS,
-	FINDING_LITTLE_ROOM,
-	FINDING_RELEASED_AT_EXIT,
-	FINDING_LOST_CHILDREN,
-	FINDING_COPIES,
-	FINDING_PINNED,
-	FINDING_PINNED_ROUNDED,
-	FINDING_DEVICE_FULL,
-	FINDING_DEVICE_HELD,
-	FINDING_DEVICE_LINE,
-	FINDING_DEVICE_ACCUMULATES,
-	FINDING_DEVICE_CACHE,
-	FINDING_DEVICE_KEPT,
-	FINDING_DEVICE_POOLS,
-	FINDING_DEVICE_OTHERS,
-	FINDING_DEVICE_PREALLOCATED,
-	FINDING_DEVICE_FRAGMENTED,
-	FINDING_DEVICE_RETRIED,
-	FINDING_DEVICE_REFUSED, // of a program that goes on
-	FINDING_DOMAIN,
-	FINDING_DOMAIN_PARTS,
-	FINDING_DOMAIN_IN_MEMORY,
-	FINDING_DOMAIN_IMPORTS,
-	FINDING_DOMAIN_LINE,
-	FINDING_DOMAIN_ACCUMULATES,
-	FINDING_DOMAIN_MAY_ACCUMULATE,
-	FINDING_DOMAIN_STEADY,
-	FINDING_MORE_DOMAINS,
-	FINDING_REFUSED_REQUESTS,
-	FINDING_DAMAGE,
-	FINDING_UNLISTED,
-	FINDING_UNRECORDED,
-	FINDING_ELSEWHERE,
-	FINDING_HIDDEN_HEAP,
-	FINDINGS
+#define FINDING_KIND(kind, name) FINDING_##kind,
+	FINDING_KINDS(FINDING_KIND) FINDINGS
 };
 
 struct finding {

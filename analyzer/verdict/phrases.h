@@ -7,24 +7,28 @@
 #ifndef PHRASES_H
 #define PHRASES_H
 
-#include "base/place.h"
 #include "verdict/findings.h"
-
-/* Appends to the paragraph. */
-__attribute__((format(printf, 2, 3))) void say(struct verdict *verdict, const char *format, ...);
-
-/* Appends to the one thing to do. */
-__attribute__((format(printf, 2, 3))) void say_next(struct verdict *verdict, const char *format, ...);
 
 /* Appends the sentences of all findings. */
 void verdict_say(const struct verdict_facts *facts, struct verdict *verdict);
 
-/* "train.py:41 epoch", of a line in a ranking. */
-const char *verdict_line_text(const struct rank_line *line, char text[PLACE_TEXT_BYTES]);
+/* The one or two sentences of one kind of finding. */
+struct phrase {
+	const char *text; // as say_finding() takes it; NULL: `say` writes it
+	void (*say)(const struct verdict_facts *facts, const struct finding *finding, struct verdict *verdict);
+};
 
-/* "allocated at", before verdict_line_text(). */
-#define VERDICT_WORD_BYTES 160
-const char *verdict_where_word(const struct verdict_facts *facts, const struct rank_line *line,
-                               char text[VERDICT_WORD_BYTES]);
+/* Each kind has one, in phrases_*.c: a kind without one does not link. */
+#define PHRASE_DECLARED(kind, name) extern const struct phrase phrase_##kind;
+FINDING_KINDS(PHRASE_DECLARED)
+
+#define PHRASE_TEXT(kind, words) const struct phrase phrase_##kind = { .text = (words) };
+
+/* The body follows. */
+#define PHRASE(kind)                                                                                                   \
+	static void say_##kind(const struct verdict_facts *facts, const struct finding *finding, struct verdict *verdict); \
+	const struct phrase phrase_##kind = { .say = say_##kind };                                                         \
+	static void say_##kind(__attribute__((unused)) const struct verdict_facts *facts,                                  \
+	                       __attribute__((unused)) const struct finding *finding, struct verdict *verdict)
 
 #endif

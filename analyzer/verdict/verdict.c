@@ -13,6 +13,7 @@
 #include "base/shell_words.h"
 #include "verdict/advice.h"
 #include "verdict/phrases.h"
+#include "verdict/words.h"
 
 #define NAME_BYTES_MAX 300
 

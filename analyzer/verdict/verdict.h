@@ -1,9 +1,9 @@
 /*
  * verdict.h - why did the program end?
  *
- * Facts (facts.h) support a cause of death (causes.h); both make a paragraph (phrases.h) and one thing to do (advice.h). A verdict
- * says how sure it is and what that rests on, never more than the evidence: exit status 137 alone is not "out of memory", and a line
- * is where memory was allocated, not where the mistake is.
+ * Facts (facts.h) support a cause of death (causes.h). Both make findings (findings.h), the findings make a paragraph (phrases.h),
+ * and there is one thing to do (advice.h). A verdict says how sure it is and what that rests on, never more than the evidence: exit
+ * status 137 alone is not "out of memory", and a line is where memory was allocated, not where the mistake is.
  */
 #ifndef VERDICT_H
 #define VERDICT_H

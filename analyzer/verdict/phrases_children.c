@@ -1,0 +1,70 @@
+/*
+ * phrases_children.c - how is it said what child processes did?
+ *
+ * Those that are gone, and those that copied what their parent had built.
+ *
+ * When failing  it cannot; long texts are cut.
+ */
+#include "verdict/phrases.h"
+
+#include <inttypes.h>
+
+#include "base/units.h"
+#include "verdict/words.h"
+
+/* Not the story, but worth a note: a pool ends its workers so. */
+PHRASE(LOST_CHILDREN)
+{
+	bool is_one = facts->lost_count == 1;
+	char bytes[UNITS_TEXT_BYTES];
+
+	if (is_one)
+		say(verdict, " One child process was ended by a signal or crashed: ");
+	else
+		say(verdict, " %zu child processes were ended by a signal or crashed, and held %s in sum. The largest, ",
+		    facts->lost_count, units_bytes(finding->bytes, bytes));
+	say_process(facts->lost_child, verdict);
+	say(verdict, is_one ? ". It held " : ", held ");
+	say_held(facts->lost_child, verdict);
+	if (facts->first_lost != NULL) {
+		uint64_t ended_ns = verdict_ended_ns(facts->process);
+		uint64_t seen_ns = verdict_last_seen_ns(facts->first_lost);
+
+		say(verdict, " The first to show no more activity (an idle process shows none) was ");
+		say_process(facts->first_lost, verdict);
+		if (ended_ns > seen_ns)
+			say(verdict, ", %.1f s before the end", (double)(ended_ns - seen_ns) / 1e9);
+		say(verdict, "; it held %s.", units_bytes(facts->first_lost->live_bytes, bytes));
+	}
+	say(verdict, " Only %s parent knows the signal%s; a pool that closes sends SIGTERM.", is_one ? "its" : "their",
+	    is_one ? "" : "s");
+}
+
+PHRASE(COPIES)
+{
+	const struct verdict_copies *copies = &facts->copies;
+	char bytes[UNITS_TEXT_BYTES];
+	char place[PLACE_TEXT_BYTES];
+	char word[VERDICT_WORD_BYTES];
+
+	if (copies->child_count == 1)
+		say(verdict, " One child process");
+	else
+		say(verdict, " %zu child processes", copies->child_count);
+	say(verdict, " copied at least %s, in whole pages, of what ", units_bytes(finding->bytes, bytes));
+	say_process(copies->parent, verdict);
+	say(verdict, " had built before it forked");
+	for (size_t i = 0; i < copies->built_count; i++) {
+		const struct verdict_built *built = &copies->built[i];
+		const struct rank_line line = {
+			.where = built->site->where, .largest = built->site, .domain = built->site->domain, .site_count = 1
+		};
+
+		say(verdict, "%s%s %s %s", i == 0 ? " (" : "; ", units_bytes(built->bytes, bytes),
+		    verdict_where_word(facts, &line, word), verdict_line_text(&line, place));
+	}
+	say(verdict, "%s%s", copies->built_count != 0 ? ")" : "",
+	    copies->child->python_version != 0
+	        ? ": reading a Python object writes its reference count, and a page that is written to is copied."
+	        : ": a page that is written to after the fork is copied.");
+}

@@ -1,0 +1,112 @@
+/*
+ * phrases_devices.c - how is it said what filled a device, or was pinned for one?
+ *
+ * Of a device that refused a request; what a device held at another end is a domain (phrases_domains.c).
+ *
+ * When failing  it cannot; long texts are cut.
+ */
+#include "verdict/phrases.h"
+
+#include <inttypes.h>
+
+#include "base/units.h"
+#include "verdict/words.h"
+
+PHRASE_TEXT(
+	PINNED,
+	" In addition, {whole} of the host's memory was pinned by the GPU's driver. {bytes} of it was allocated at {where}.")
+PHRASE_TEXT(
+	PINNED_ROUNDED,
+	" {bytes} of it is in blocks of powers of two: PyTorch rounds pinned memory up, to as much as twice of what was asked for.")
+PHRASE_TEXT(DEVICE_FULL, " The device then had {bytes} free of {whole}.")
+
+PHRASE(DEVICE_HELD)
+{
+	const struct device_parts *parts = &facts->device;
+	const char *holder = facts->model->process_count == 1 ? "The process" : "Its processes, summed,";
+	char held[UNITS_TEXT_BYTES];
+
+	if (parts->device == NULL) {
+		say(verdict, " %s held nothing there.", holder);
+		return;
+	}
+	say(verdict, " %s held %s ", holder, units_bytes(finding->bytes, held));
+	if (parts->tensors != NULL)
+		say(verdict, "of %s", parts->device->name);
+	else
+		say(verdict, "there");
+	/* Of several processes the figures are sums: the one that was refused need not be the one that filled the device. */
+	if (facts->model->process_count > 1 && facts->refused->has_held)
+		say(verdict, " (the one that was refused %s then)", units_bytes(facts->refused_held_bytes, held));
+	if (parts->tensors != NULL)
+		say(verdict, ", %s of it tensors", units_bytes(parts->tensor_bytes, held));
+	say(verdict, ".");
+}
+
+PHRASE(DEVICE_ACCUMULATES)
+{
+	const struct rank_line *top = &finding->line;
+	char bytes[UNITS_TEXT_BYTES];
+	char rounds[UNITS_TEXT_BYTES];
+
+	say(verdict, " It accumulates: blocks from %" PRIu32 " of %" PRIu32 " generations are still alive",
+	    top->telling->generations_alive, top->telling->generations_total);
+	if (facts->growing_count > 1 && facts->growing_rounds != 0)
+		say(verdict,
+		    ". %zu lines grow together, by %s a round (%s rounds): keeping a loss tensor keeps its whole graph alive.",
+		    facts->growing_count, units_bytes(finding->bytes / facts->growing_rounds, bytes),
+		    units_count(facts->growing_rounds, rounds));
+	else if (verdict_tells_pace(top))
+		say(verdict, ", %s %s (%s blocks).", units_bytes(top->live_bytes / top->live_count, bytes),
+		    top->allocated_count / 5 <= top->live_count / 4 ? "each time it runs" : "each",
+		    units_count(top->live_count, rounds));
+	else
+		say(verdict, ".");
+}
+
+PHRASE(DEVICE_POOLS)
+{
+	say_finding(finding,
+	            verdict_is_kept_by_pools(facts)
+	                ? " Another {bytes} lay unused in the driver's pools (cudaMallocAsync): "
+	                  "enough for the request, with what was free."
+	                : " Another {bytes} lay unused in the driver's pools (cudaMallocAsync).",
+	            verdict);
+}
+
+PHRASE(DEVICE_PREALLOCATED)
+{
+	if (finding->line.live_count == 1)
+		say(verdict, " That is one block");
+	else
+		say(verdict, " Those are %" PRIu64 " blocks", finding->line.live_count);
+	say_finding(finding,
+	            finding->whole_bytes != 0 ? ", {share} of the device, as when a framework takes its memory in advance."
+	                                      : ", as when a framework takes its memory in advance.",
+	            verdict);
+}
+
+PHRASE(DEVICE_RETRIED)
+{
+	say(verdict,
+	    " %zu earlier requests were met only after others were given up: the device had been nearly full for longer.",
+	    facts->retried_count);
+}
+
+PHRASE(DEVICE_REFUSED)
+{
+	say(verdict, " Last, ");
+	say_refusal(facts, verdict);
+	say(verdict, ", and nothing was done there since.");
+}
+
+PHRASE_TEXT(DEVICE_LINE, " {bytes} of that ({share}) was allocated at {where}.")
+PHRASE_TEXT(DEVICE_CACHE,
+            " Frameworks keep a cache between tensors and the driver: lines shown are where the cache grew.")
+PHRASE_TEXT(
+	DEVICE_KEPT,
+	" {bytes} of the tensors were those of an earlier step, which was refused memory as well: often the traceback of its exception keeps them.")
+PHRASE_TEXT(DEVICE_OTHERS,
+            " {bytes} of what is in use there is not this program's: other processes, contexts, kernels.")
+PHRASE_TEXT(DEVICE_FRAGMENTED,
+            " PyTorch's cache held another {bytes} there, more than was asked for, but in pieces that were too small.")

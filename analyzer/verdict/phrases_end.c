@@ -1,0 +1,340 @@
+/*
+ * phrases_end.c - how is it said that a program ended, and what the counters showed?
+ *
+ * One function per cause of death, and the findings about signals, counters and limits.
+ *
+ * When failing  it cannot; long texts are cut.
+ */
+#include "verdict/phrases.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "verdict/words.h"
+
+static void
+say_who(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	if (facts->is_descendant)
+		say(verdict, "A child process, ");
+	say_process(facts->process, verdict);
+	if (facts->is_descendant)
+		say(verdict, ",");
+}
+
+/* "train.py (pid 7) exited with status 1" */
+static void
+say_end(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_who(facts, verdict);
+	if (facts->end == VERDICT_END_SIGNAL)
+		say(verdict, " was ended by signal %d (SIG%s)", facts->signal,
+		    sigabbrev_np(facts->signal) != NULL ? sigabbrev_np(facts->signal) : "?");
+	else if (facts->end == VERDICT_END_FAILED)
+		say(verdict, " exited with status %d", facts->exit_code);
+	else if (facts->process->state == KMEM_STATE_EXEC_REPLACED)
+		say(verdict, " was replaced by another program (exec)");
+	else if (facts->end == VERDICT_END_OK)
+		say(verdict, facts->exit_code == 0 ? " exited normally, with status 0" : " exited by itself");
+	else
+		say(verdict, facts->end == VERDICT_END_RUNNING ? " is still running" : " ended without a clean exit");
+}
+
+static void
+say_counter(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say(verdict, "the cgroup's oom_kill counter rose from %" PRIu64 " to %" PRIu64 "%s", facts->cgroup_kills_before,
+	    facts->cgroup_kills_before + facts->cgroup_kills, facts->counters_are_late ? ", read after the fact" : "");
+}
+
+/* " (certain: the counter rose)." */
+static void
+say_confidence(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say(verdict, " (%s", verdict_confidence_name(verdict->confidence));
+	if (facts->cgroup_kills != 0) {
+		say(verdict, ": ");
+		say_counter(facts, verdict);
+	}
+	say(verdict, ").");
+}
+
+/* It is known that there was none. */
+static bool
+is_no_kill_counted(const struct verdict_facts *facts)
+{
+	return facts->is_kill_counted ? facts->cgroup_kills == 0 : facts->is_machine_counted && facts->machine_kills == 0;
+}
+
+/* ---- how each cause of death is told ---- */
+
+static void
+end_not_closed(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_who(facts, verdict);
+	say(verdict, " was not closed, and this is another boot of the machine, or another machine: how it ended is "
+	             "not known.");
+}
+
+static void
+end_plain(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_end(facts, verdict);
+	say(verdict, ".");
+}
+
+static void
+end_exec_replaced(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_end(facts, verdict);
+	say(verdict, " that left no capture.");
+}
+
+static void
+end_child_killed(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char sum[UNITS_TEXT_BYTES];
+
+	say_end(facts, verdict);
+	say(verdict, ", but the kernel killed %" PRIu64 " process%s of its container for lack of memory meanwhile",
+	    facts->cgroup_kills, plural(facts->cgroup_kills, "es"));
+	say_confidence(facts, verdict);
+	if (facts->lost_count == 1)
+		say(verdict, " Its child process ");
+	else
+		say(verdict, " %zu of its child processes ended without a clean exit; they held %s in sum. The largest, ",
+		    facts->lost_count, units_bytes(facts->lost_bytes, sum));
+	say_process(facts->lost_child, verdict);
+	say(verdict, facts->lost_count == 1 ? " ended without a clean exit. It held " : ", held ");
+	say_held(facts->lost_child, verdict);
+}
+
+static void
+end_container_limit(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char limit[UNITS_TEXT_BYTES];
+
+	say_who(facts, verdict);
+	say(verdict, " was killed by the kernel because the container's memory limit ");
+	if (facts->limit_bytes != UINT64_MAX)
+		say(verdict, "of %s ", units_bytes(facts->limit_bytes, limit));
+	say(verdict, "was reached");
+	say_confidence(facts, verdict);
+}
+
+static void
+end_machine_memory(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_who(facts, verdict);
+	if (facts->cgroup_kills != 0) {
+		say(verdict, " was killed by the kernel because the machine ran out of memory");
+		say_confidence(facts, verdict);
+	} else if (facts->machine_kills != 0) {
+		say(verdict,
+		    " was killed, and the kernel killed %" PRIu64 " process%s on this machine for lack of memory "
+		    "meanwhile (%s: which ones is not counted).",
+		    facts->machine_kills, plural(facts->machine_kills, "es"), verdict_confidence_name(verdict->confidence));
+	} else {
+		say(verdict, " was killed when the machine was almost out of memory");
+		say_confidence(facts, verdict);
+	}
+}
+
+static void
+end_shm_full(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char size[UNITS_TEXT_BYTES];
+
+	say_who(facts, verdict);
+	say(verdict,
+	    " was ended by SIGBUS, which a program gets when it touches shared memory and /dev/shm (%s) is full (%s: "
+	    "shared mappings of that size were live).",
+	    units_bytes(facts->process->identity->shm_bytes, size), verdict_confidence_name(verdict->confidence));
+}
+
+static void
+end_device_memory(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_end(facts, verdict);
+	say(verdict, " after ");
+	say_refusal(facts, verdict);
+	say(verdict, " by the driver (%s).", verdict_confidence_name(verdict->confidence));
+}
+
+static void
+end_request_refused(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	const char *confidence = verdict_confidence_name(verdict->confidence);
+	bool was_given_more = verdict_was_given_more(facts);
+	char bytes[UNITS_TEXT_BYTES];
+
+	say_end(facts, verdict);
+	say(verdict, " after ");
+	say_refusal(facts, verdict);
+	if (!verdict_was_perhaps_caught(facts)) {
+		say(verdict, " (%s: nothing shows that it went on from there).", confidence);
+		return;
+	}
+	say(verdict, ". It is not known whether it ended because of that (%s: ", confidence);
+	if (was_given_more)
+		say(verdict, "the same thread was given %s after it", units_bytes(facts->refused->got_bytes, bytes));
+	if (verdict_is_other_status(facts))
+		say(verdict, "%san error that nothing catches ends Python with status 1", was_given_more ? ", and " : "");
+	say(verdict, ").");
+}
+
+static void
+end_low_memory_daemon(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_end(facts, verdict);
+	say(verdict, ". %she machine was almost out of memory, so a low-memory daemon may have sent it (%s).",
+	    is_no_kill_counted(facts) ? "The kernel's counters do not show a kill, but t" : "T",
+	    verdict_confidence_name(verdict->confidence));
+}
+
+static void
+end_crashed(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_end(facts, verdict);
+	say(verdict, ": it crashed or aborted, it was not killed for memory.");
+}
+
+static void
+end_signal(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_end(facts, verdict);
+	say(verdict,
+	    is_no_kill_counted(facts)
+	        ? ", sent by a program or a person (which is not known): the kernel counted no kill for memory here."
+	        : ". It is not known who sent it.");
+}
+
+static void
+end_failed(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	uint64_t refused = facts->process->failed_count;
+	char count[UNITS_TEXT_BYTES];
+
+	say_end(facts, verdict);
+	if (refused == 0)
+		say(verdict, ": it ended by itself, and no allocation had failed.");
+	else
+		say(verdict, ": it ended by itself. %s allocation%s had failed earlier, but the program recovered.",
+		    units_count(refused, count), plural(refused, "s"));
+}
+
+static void
+end_gone(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	const char *confidence = verdict_confidence_name(verdict->confidence);
+
+	say_who(facts, verdict);
+	if (verdict_was_time_up(&facts->model->processes[0], facts->cgroup_kills))
+		say(verdict, " was ended by timeout: its exit status says that the time was up (%s).", confidence);
+	else
+		say(verdict,
+		    " is gone without a clean-exit mark, and the machine was not restarted: it was killed or crashed (%s). The "
+		    "signal is not known, because %s waited for it.",
+		    confidence, facts->is_descendant ? "only its parent" : "nobody");
+}
+
+#define end_running end_plain
+#define end_exited end_plain
+
+static void (*const endings[])(const struct verdict_facts *facts, struct verdict *verdict) = {
+#define ENDING_ROW(cause, function, name) [VERDICT_##cause] = end_##function,
+	VERDICT_CAUSE_ROWS(ENDING_ROW)
+};
+
+/* ---- the findings ---- */
+
+PHRASE(ENDING)
+{
+	bool is_of_memory = verdict->cause == VERDICT_CONTAINER_LIMIT || verdict->cause == VERDICT_MACHINE_MEMORY;
+
+	(facts->asked.name == NULL || is_of_memory ? endings[verdict->cause] : end_plain)(facts, verdict);
+}
+
+PHRASE(USAGE)
+{
+	if (facts->charged_bytes != 0 && facts->limit_bytes != UINT64_MAX)
+		say_finding(finding, " At the last sample {bytes} of the container's {whole} were in use ({share}).", verdict);
+	else if (finding->whole_bytes != 0)
+		say_finding(finding, " At the last sample {rest} of the machine's {whole} were still available.", verdict);
+	else
+		say_finding(finding, " At the last sample it occupied {bytes}.", verdict);
+}
+
+PHRASE(KERNEL_KILLS)
+{
+	uint64_t kills = facts->is_kill_counted ? facts->cgroup_kills : facts->machine_kills;
+
+	say(verdict, " Meanwhile the kernel killed %" PRIu64 " process%s %s for lack of memory", kills, plural(kills, "es"),
+	    facts->is_kill_counted ? "of its container" : "on this machine");
+	if (facts->is_kill_counted) {
+		say(verdict, " (");
+		say_counter(facts, verdict);
+		say(verdict, ")");
+	}
+	say(verdict, ".");
+}
+
+PHRASE(FAR_FROM_LIMITS)
+{
+	say(verdict,
+	    verdict_is_accumulating(facts) ? " Memory was far from the limits." : " Nothing here points at memory.");
+}
+
+PHRASE(SHELL_STATUS)
+{
+	say(verdict,
+	    " A shell gives this status when a program that it ran was ended by signal %d; how that one "
+	    "ended is not recorded here.",
+	    facts->exit_code - 128);
+}
+
+static void
+say_own_space(const struct verdict_facts *facts, uint64_t limit_bytes, struct verdict *verdict)
+{
+	uint64_t own_bytes = facts->refused->own_space_bytes;
+	char bytes[UNITS_TEXT_BYTES];
+
+	if (own_bytes >= limit_bytes)
+		say(verdict, ". Recording had reserved %s of addresses: without it the request might have been met",
+		    units_bytes(own_bytes, bytes));
+	else
+		say(verdict, ", of which recording takes %s", own_bytes != 0 ? units_bytes(own_bytes, bytes) : "a part");
+}
+
+PHRASE(ADDRESS_LIMIT)
+{
+	const struct kmem_identity *identity = facts->process->identity;
+	const struct kmem_limit *limit = verdict_address_limit(facts);
+	uint64_t then_bytes = facts->refused->space_limit_bytes;
+	char bytes[UNITS_TEXT_BYTES];
+
+	if (limit != NULL) {
+		bool is_space = limit->kind == KMEM_LIMIT_ADDRESS_SPACE;
+
+		say(verdict, " Its %s is limited to %s (ulimit -%s)", is_space ? "address space" : "data segment",
+		    units_bytes(limit->bytes, bytes), is_space ? "v" : "d");
+		if (is_space)
+			say_own_space(facts, limit->bytes, verdict);
+		say(verdict, ".");
+	} else if (then_bytes != 0) {
+		say(verdict, " It had limited its address space to %s (setrlimit, RLIMIT_AS)", units_bytes(then_bytes, bytes));
+		say_own_space(facts, then_bytes, verdict);
+		say(verdict, ".");
+	} else if (identity->overcommit_mode == 2) {
+		say(verdict, " This machine refuses what it cannot back with memory (vm.overcommit_memory is 2).");
+	} else {
+		say(verdict, " That is more than the machine has (%s).", units_bytes(identity->machine_bytes, bytes));
+	}
+}
+
+PHRASE_TEXT(OTHER_CONTAINER, " It ran in another container than this command: from here it may still run unseen.")
+PHRASE_TEXT(NO_KILL, " The kernel counted no kill for memory in its cgroup.")
+PHRASE_TEXT(NO_ALLOCATION, " No allocation of it was seen.")
+PHRASE_TEXT(LITTLE_HELD, " No more than {bytes} was live then.")

@@ -1,0 +1,128 @@
+/*
+ * phrases_lines.c - how is it said which line held memory, and whether it accumulates?
+ *
+ * A line is where memory was allocated, not where the mistake is.
+ *
+ * When failing  it cannot; long texts are cut.
+ */
+#include "verdict/phrases.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "verdict/words.h"
+
+/* "401 MiB of it (82 %) was " */
+static void
+say_part(const struct verdict_facts *facts, const struct finding *finding, struct verdict *verdict)
+{
+	say_finding(finding,
+	            facts->live_count > 1              ? " {bytes} of all that ({share}) was "
+	            : verdict_is_in_memory_told(facts) ? " {bytes} of that ({share}) was "
+	                                               : " {bytes} of it ({share}) was ",
+	            verdict);
+}
+
+PHRASE(IMPORTS)
+{
+	if (finding->is_after_line)
+		say_finding(finding, " Another {bytes} ({share}) was ", verdict);
+	else
+		say_part(facts, finding, verdict);
+	say(verdict, "left by imports.");
+}
+
+PHRASE(LINE)
+{
+	char word[VERDICT_WORD_BYTES];
+
+	say_part(facts, finding, verdict);
+	say(verdict, "%s", verdict_where_word(facts, &finding->line, word));
+	say_finding(finding, " {where}.", verdict);
+}
+
+/* Of processes that may have run one after the other a line's figures are sums, of its domain's sum. */
+PHRASE(LINE_OF_ALL)
+{
+	bool is_peak = finding->kind == FINDING_PEAK_LINE_OF_ALL;
+	uint32_t processes = is_peak ? facts->top_peak_processes : facts->top_live_processes;
+	const char *when = is_peak                             ? "at their peaks"
+	                   : facts->end == VERDICT_END_RUNNING ? "now, or at their ends"
+	                                                       : "at their ends";
+	char held[UNITS_TEXT_BYTES];
+	char whole[UNITS_TEXT_BYTES];
+	char place[PLACE_TEXT_BYTES];
+
+	say(verdict, " Summed over all its processes, %s ", units_bytes(finding->bytes, held));
+	if (verdict_is_arena(facts, &finding->line))
+		say(verdict, "was in arenas of small Python objects, without what imports left there, %s", when);
+	else
+		say(verdict, "of the %s of %s that they held %s was allocated at %s", units_bytes(finding->whole_bytes, whole),
+		    facts->model->domains[finding->line.domain].name, when, verdict_line_text(&finding->line, place));
+	if (processes > 1)
+		say(verdict, ", in %" PRIu32 " of them", processes);
+	say(verdict, ".");
+}
+
+PHRASE(PEAK_LINE_OF_ALL)
+{
+	say_LINE_OF_ALL(facts, finding, verdict);
+}
+
+PHRASE(ACCUMULATES)
+{
+	const struct rank_line *line = &finding->line;
+	bool is_part = line->leaking_bytes < line->live_bytes / 10 * 9; // that grows
+	char held[UNITS_TEXT_BYTES];
+
+	say(verdict, " It accumulates%s: ", if_built_once(line));
+	if (is_part)
+		say(verdict, "%s in ", units_bytes(line->leaking_bytes, held));
+	say(verdict, "blocks");
+	say(verdict, " from %" PRIu32 " of %" PRIu32 " generations are still alive.", line->telling->generations_alive,
+	    line->telling->generations_total);
+}
+
+PHRASE(MAY_ACCUMULATE)
+{
+	bool is_told = finding->is_told || finding->kind == FINDING_MAY_ACCUMULATE;
+
+	say_finding(finding, is_told ? " It" : " What is allocated at {where}", verdict);
+	say(verdict, " may accumulate: none of its %" PRIu32 " generations was released, but they are too few to tell.",
+	    finding->line.telling->generations_total);
+}
+
+PHRASE(DOMAIN_MAY_ACCUMULATE)
+{
+	say_MAY_ACCUMULATE(facts, finding, verdict);
+}
+
+PHRASE(NEXT_LINE)
+{
+	bool does_grow = finding->line.leak == MODEL_LEAK_LEAK;
+	char place[PLACE_TEXT_BYTES];
+	char top[PLACE_TEXT_BYTES];
+
+	if (strcmp(verdict_line_text(&finding->line, place), verdict_line_text(&facts->top_live, top)) == 0) {
+		say_finding(finding, " Another {bytes} ({share}) was allocated at the same line in ", verdict);
+		say(verdict, "%s", facts->model->domains[finding->line.domain].name);
+	} else {
+		say_finding(finding, " Another {bytes} ({share}) was allocated at {where}", verdict);
+	}
+	say(verdict, "%s.",
+	    !does_grow                                ? ""
+	    : facts->top_live.leak == MODEL_LEAK_LEAK ? ", which accumulates too"
+	                                              : ", which accumulates");
+}
+
+PHRASE_TEXT(BESIDE_ARENAS, " Larger blocks of {where} ({bytes}) accumulate too, perhaps of the same objects.")
+
+PHRASE(RELEASED_AT_EXIT)
+{
+	say_finding(finding,
+	            finding->is_told
+	                ? " Exit handlers or destructors released {bytes} of it."
+	                : " {bytes} of {where} was held until then, and released by exit handlers or destructors.",
+	            verdict);
+}

@@ -1,0 +1,204 @@
+/*
+ * phrases_memory.c - how is it said what was in memory, live or at the peak, and what figures leave out?
+ *
+ * "Live" is what was allocated and not freed; "in memory" is what occupies physical memory.
+ *
+ * When failing  it cannot; long texts are cut.
+ */
+#include "verdict/phrases.h"
+
+#include <inttypes.h>
+
+#include "base/units.h"
+#include "verdict/words.h"
+
+#define TOLD_PART 20 // of what was in memory: smaller parts are summed up
+#define TOLD_MAX 3
+#define OLD_PART 8 // memory differs by that much: the sample was of another time
+#define OLD_NS UINT64_C(1000000000)
+
+PHRASE(PARTS)
+{
+	const struct verdict_memory *memory = &facts->memory;
+	uint64_t rest_bytes = 0;
+	char bytes[UNITS_TEXT_BYTES];
+
+	(void)units_bytes(memory->bytes, bytes);
+	if (memory->is_of_container)
+		say(verdict, " Of the %s that the container had in use at the last sample", bytes);
+	else
+		say(verdict, " Of the %s that %s in memory at the last %s", bytes,
+		    facts->live_count > 1 ? "its processes had" : "it had", memory->later_bytes != 0 ? "heartbeat" : "sample");
+	for (size_t i = 0; i < memory->part_count; i++) {
+		if (i >= TOLD_MAX || (i != 0 && memory->parts[i].bytes < memory->bytes / TOLD_PART)) {
+			rest_bytes += memory->parts[i].bytes;
+			continue;
+		}
+		say(verdict, "%s %s was %s", i == 0 ? "," : ";", units_bytes(memory->parts[i].bytes, bytes),
+		    memory->parts[i].name);
+	}
+	if (rest_bytes != 0)
+		say(verdict, "; %s was the rest", units_bytes(rest_bytes, bytes));
+	say(verdict, ".");
+	/* Also where the sample is of another time than what is told beside it. */
+	if (memory->age_ns >= OLD_NS && memory->later_bytes >= memory->sample_bytes / OLD_PART)
+		say(verdict, " That sample was taken %.1f s before the end, when %s was in memory.",
+		    (double)memory->age_ns / 1e9, units_bytes(memory->process_bytes - memory->later_bytes, bytes));
+	if (verdict_was_mostly_released(facts))
+		say(verdict, " Most of what lines held then was released afterwards.");
+	else if (facts->top_live.site_count != 0)
+		say(verdict, " No line holds a third of it.");
+}
+
+/* The line comes early: its few blocks are what to look for. */
+PHRASE(FREED)
+{
+	const struct verdict_freed *freed = &facts->memory.freed;
+	uint64_t used_bytes = freed->heap_bytes > freed->freed_bytes ? freed->heap_bytes - freed->freed_bytes : 0;
+	char bytes[UNITS_TEXT_BYTES];
+	char whole[UNITS_TEXT_BYTES];
+	char share[UNITS_TEXT_BYTES];
+	char place[PLACE_TEXT_BYTES];
+
+	say(verdict, " Freed memory was not given back (fragmentation): ");
+	if (freed->is_later)
+		say(verdict, "at the last heartbeat ");
+	else if (freed->age_ns >= OLD_NS && facts->end != VERDICT_END_RUNNING)
+		say(verdict, "%.1f s before the end ", (double)freed->age_ns / 1e9);
+	say(verdict, "malloc ");
+	if (facts->model->process_count > 1) {
+		say(verdict, "of ");
+		say_process(freed->process, verdict);
+		say(verdict, " ");
+	}
+	say(verdict, "had %s in memory, but only about %s of it (%s) was in use.", units_bytes(finding->whole_bytes, whole),
+	    units_bytes(used_bytes, bytes), units_share(verdict_share(used_bytes, finding->whole_bytes), share));
+	if (verdict_sparse_of(freed) != 0 && finding->line.site_count != 0)
+		say(verdict, " A few blocks, most of them allocated at %s, keep %s in memory until they are freed.",
+		    verdict_line_text(&finding->line, place), units_bytes(freed->sparse_bytes, bytes));
+	else if (verdict_sparse_of(freed) != 0)
+		say(verdict, " A few blocks keep %s in memory until they are freed.", units_bytes(freed->sparse_bytes, bytes));
+	if (freed->empty_bytes >= freed->freed_bytes / 10 && freed->empty_bytes != 0)
+		say(verdict, " malloc_trim(0) gives back %s%s: pages without any block.", freed->is_later ? "at least " : "",
+		    units_bytes(freed->empty_bytes, bytes));
+}
+
+/* "When it died", "At the end": the moment of what was live. */
+static const char *
+moment(const struct verdict_facts *facts, const struct verdict *verdict)
+{
+	switch (verdict->cause) {
+	case VERDICT_NOT_CLOSED:
+		return "When recording stopped";
+	case VERDICT_RUNNING:
+		return "Just now";
+	case VERDICT_REQUEST_REFUSED:
+		return "Then";
+	case VERDICT_GONE:
+		return "When it ended";
+	case VERDICT_EXITED:
+	case VERDICT_FAILED:
+		return facts->live_process->is_at_exit      ? "When it began to exit"
+		       : facts->live_process->is_finalizing ? "When Python began to shut down"
+		                                            : "At the end";
+	default:
+		return "When it died";
+	}
+}
+
+PHRASE(LIVE)
+{
+	char total[UNITS_TEXT_BYTES];
+	char held[UNITS_TEXT_BYTES];
+
+	say(verdict, " %s %s was live", moment(facts, verdict), units_bytes(finding->bytes, total));
+	if (verdict_is_in_memory_told(facts))
+		say(verdict, ", %s of it in memory", units_bytes(facts->live_bytes, held));
+	if (facts->live_count > 1)
+		say(verdict, " in the %zu processes that were at work then, %s of it in ", facts->live_count,
+		    units_bytes(facts->live_process_bytes, held));
+	else if (facts->model->process_count > 1)
+		say(verdict, " in ");
+	else if (facts->refused == NULL && (facts->end == VERDICT_END_OK || facts->end == VERDICT_END_FAILED) &&
+	         facts->peak_domain != NULL && facts->live_bytes > facts->peak_bytes)
+		// the peak that was told before is one domain's
+		say(verdict, " in all%s", verdict_has_device(facts) ? " on the host" : "");
+	if (facts->model->process_count > 1)
+		say_process(facts->live_process, verdict);
+	say(verdict, ".");
+}
+
+PHRASE(UNTOUCHED)
+{
+	say_finding(finding,
+	            facts->end == VERDICT_END_RUNNING
+	                ? " Of the {whole} that {where} asked for, only {rest} is in memory."
+	                : " Of the {whole} that {where} asked for, only {rest} was in memory.",
+	            verdict);
+}
+
+PHRASE(OVER_LIMIT)
+{
+	say(verdict, " More was live than the limit because not all of it was in memory: it was not touched yet%s",
+	    facts->live_count > 1 ? ", swapped out, or of a process that had just ended." : ", or swapped out.");
+}
+
+/* ---- the peak ---- */
+
+PHRASE(PEAK)
+{
+	const char *domain = facts->peak_domain != NULL ? facts->peak_domain->name : NULL;
+	char peak[UNITS_TEXT_BYTES];
+
+	if (facts->peak_process == facts->process) {
+		say(verdict, " The peak of its %s was %s", domain != NULL ? domain : "memory",
+		    units_bytes(finding->bytes, peak));
+		if (domain != NULL && verdict_tells_in_memory(facts->peak_bytes, facts->peak_untouched_bytes))
+			say(verdict, ", %s of it in memory", units_bytes(facts->peak_bytes, peak));
+	} else {
+		say(verdict, " Of its processes, ");
+		say_process(facts->peak_process, verdict);
+		say(verdict, " had the highest peak: %s", units_bytes(finding->bytes, peak));
+		if (domain != NULL && finding->bytes != facts->peak_bytes)
+			say(verdict, " in all, %s of it in %s", units_bytes(facts->peak_bytes, peak), domain);
+		else if (domain != NULL)
+			say(verdict, " of %s", domain);
+	}
+	say(verdict, ".");
+}
+
+PHRASE(PEAK_LINE)
+{
+	if (verdict_is_arena(facts, &finding->line))
+		say(verdict, " It held small Python objects.");
+	else
+		say_finding(finding,
+		            verdict_tells_in_memory(facts->peak_bytes, facts->peak_untouched_bytes)
+		                ? " {bytes} of that ({share}) was allocated at {where}."
+		                : " {bytes} of it ({share}) was allocated at {where}.",
+		            verdict);
+}
+
+PHRASE(LITTLE_ROOM)
+{
+	bool is_container = finding->whole_bytes < facts->peak_process->identity->machine_bytes;
+
+	say_finding(finding,
+	            is_container ? " At one sample {bytes} of the container's {whole} were in use ({share})."
+	                         : " At one sample {bytes} of the machine's {whole} were in use ({share}).",
+	            verdict);
+}
+
+PHRASE_TEXT(PEAK_IMPORTS, " {bytes} of it ({share}) was left by imports.")
+
+/* ---- what the figures leave out ---- */
+
+PHRASE_TEXT(DAMAGE, " The capture is damaged: figures cover only what is intact, and may be too low.")
+PHRASE_TEXT(UNLISTED, " {bytes} of what was live belongs to no line: its records are lost.")
+PHRASE_TEXT(UNRECORDED,
+            " There was no room to record allocations of {bytes} in all: the figures of lines may be far too low.")
+PHRASE_TEXT(
+	ELSEWHERE,
+	" There was no room for the stacks of {bytes} of what was held: it is counted at callers or at an unknown place.")
+PHRASE_TEXT(HIDDEN_HEAP,
+            " The heap is missing in these figures: another malloc stands before the recorder's (see the notes).")

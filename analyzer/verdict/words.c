@@ -1,0 +1,154 @@
+/*
+ * words.c - which words do sentences share?
+ *
+ * A line is where memory "was allocated". A text is appended to what is there.
+ *
+ * When full  texts are cut.
+ */
+#include "verdict/words.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text_clean.h"
+#include "base/units.h"
+#include "model/model_library.h"
+
+#define WORTH_BYTES (UINT64_C(1) << 20) // less is not said of a process
+
+void
+say(struct verdict *verdict, const char *format, ...)
+{
+	size_t used = strlen(verdict->text);
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(verdict->text + used, sizeof(verdict->text) - used, format, arguments);
+	va_end(arguments);
+}
+
+void
+say_next(struct verdict *verdict, const char *format, ...)
+{
+	size_t used = strlen(verdict->next);
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(verdict->next + used, sizeof(verdict->next) - used, format, arguments);
+	va_end(arguments);
+}
+
+const char *
+verdict_line_text(const struct rank_line *line, char text[PLACE_TEXT_BYTES])
+{
+	if (line->where == NULL)
+		return place_text("", 0, "", "", 0, text);
+	(void)place_text(line->where->file, line->where->line, line->where->function, line->where->module,
+	                 line->where->module_offset, text);
+	return place_related(line->largest != NULL ? model_relation_name(line->largest->where_relation) : "", text);
+}
+
+const char *
+verdict_where_word(const struct verdict_facts *facts, const struct rank_line *line, char text[VERDICT_WORD_BYTES])
+{
+	const struct model_runtime *runtime = line->largest != NULL ? model_runtime_of(facts->model, line->largest) : NULL;
+	char name[64];
+
+	if (runtime != NULL) {
+		(void)snprintf(text, VERDICT_WORD_BYTES, "in the heap of %s, which grew at", runtime->name);
+		return text;
+	}
+	if (line->largest == NULL || line->largest->library == NULL)
+		return verdict_is_arena(facts, line) ? "in" : "allocated at";
+	(void)snprintf(name, sizeof(name), "%s", line->largest->library);
+	(void)text_clean(name, strlen(name));
+	(void)snprintf(text, VERDICT_WORD_BYTES, "in the own allocator of %s, which grew (an estimate) at", name);
+	return text;
+}
+
+void
+say_finding(const struct finding *finding, const char *text, struct verdict *verdict)
+{
+	char value[PLACE_TEXT_BYTES];
+
+	while (*text != '\0') {
+		size_t plain = strcspn(text, "{");
+
+		say(verdict, "%.*s", (int)plain, text);
+		text += plain;
+		if (strncmp(text, "{bytes}", 7) == 0)
+			(void)units_bytes(finding->bytes, value);
+		else if (strncmp(text, "{whole}", 7) == 0)
+			(void)units_bytes(finding->whole_bytes, value);
+		else if (strncmp(text, "{rest}", 6) == 0)
+			(void)units_bytes(finding->whole_bytes - finding->bytes, value);
+		else if (strncmp(text, "{share}", 7) == 0)
+			(void)units_share(verdict_share(finding->bytes, finding->whole_bytes), value);
+		else if (strncmp(text, "{where}", 7) == 0)
+			(void)verdict_line_text(&finding->line, value);
+		else
+			return;
+		text += strcspn(text, "}") + 1;
+		say(verdict, "%s", value);
+	}
+}
+
+void
+say_process(const struct model_process *process, struct verdict *verdict)
+{
+	char name[PLACE_TEXT_BYTES];
+
+	(void)snprintf(name, sizeof(name), "%s", process->name);
+	(void)text_clean(name, strlen(name));
+	say(verdict, "%s (pid %" PRIu32 ")", name, process->identity->pid);
+}
+
+void
+say_held(const struct model_process *process, struct verdict *verdict)
+{
+	uint64_t peak_bytes = verdict_peak_of(process);
+	char bytes[UNITS_TEXT_BYTES];
+	bool is_copied_unknown = process->copied_bytes < WORTH_BYTES && process->inherited_bytes >= WORTH_BYTES &&
+	                         process->private_dirty_bytes == 0;
+
+	say(verdict, "%s", units_bytes(process->live_bytes, bytes));
+	if (peak_bytes / 2 > process->live_bytes && peak_bytes >= WORTH_BYTES)
+		say(verdict, " (%s at its peak)", units_bytes(peak_bytes, bytes));
+	if (process->copied_bytes >= WORTH_BYTES)
+		say(verdict, " and had copied at least %s of its parent's", units_bytes(process->copied_bytes, bytes));
+	say(verdict, ".");
+	if (is_copied_unknown)
+		say(verdict, " It is not known how much it copied of its parent's %s.",
+		    units_bytes(process->inherited_bytes, bytes));
+}
+
+void
+say_wanted(const struct model *model, const struct model_failed *refused, struct verdict *verdict)
+{
+	char bytes[UNITS_TEXT_BYTES];
+	char place[PLACE_TEXT_BYTES];
+
+	say(verdict, "for %s in %s", units_bytes(refused->bytes, bytes), model->domains[refused->domain].name);
+	if (refused->site != NULL && refused->site->where != NULL) {
+		struct rank_line line = { .where = refused->site->where, .largest = refused->site };
+
+		say(verdict, " at %s", verdict_line_text(&line, place));
+	}
+}
+
+void
+say_refusal(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say(verdict, "a request ");
+	say_wanted(facts->model, facts->refused, verdict);
+	say(verdict, " was refused");
+}
+
+const char *
+if_built_once(const struct rank_line *line)
+{
+	return rank_may_be_built_once(line->telling) ? ", or it is a one-time load (little else was allocated meanwhile)"
+	                                             : "";
+}

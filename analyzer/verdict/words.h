@@ -1,0 +1,52 @@
+/*
+ * words.h - which words do sentences share?
+ *
+ * Safe from   one thread.
+ * When full   texts are cut.
+ */
+#ifndef WORDS_H
+#define WORDS_H
+
+#include "base/place.h"
+#include "verdict/findings.h"
+
+/* Appends to the paragraph. */
+__attribute__((format(printf, 2, 3))) void say(struct verdict *verdict, const char *format, ...);
+
+/* Appends to the one thing to do. */
+__attribute__((format(printf, 2, 3))) void say_next(struct verdict *verdict, const char *format, ...);
+
+/* Appends the text, in which {bytes}, {whole}, {rest} (of the whole), {share} and {where} stand for the finding's. */
+void say_finding(const struct finding *finding, const char *text, struct verdict *verdict);
+
+/* "train.py (pid 7)" */
+void say_process(const struct model_process *process, struct verdict *verdict);
+
+/* "31 MiB.", with what it copied of its parent's. */
+void say_held(const struct model_process *process, struct verdict *verdict);
+
+/* "for 2 MiB in heap at train.py:41 epoch" */
+void say_wanted(const struct model *model, const struct model_failed *refused, struct verdict *verdict);
+
+/* "a request for 2 MiB in heap at train.py:41 epoch was refused"; facts->refused is not NULL */
+void say_refusal(const struct verdict_facts *facts, struct verdict *verdict);
+
+/* "train.py:41 epoch", of a line in a ranking. */
+const char *verdict_line_text(const struct rank_line *line, char text[PLACE_TEXT_BYTES]);
+
+/* "allocated at", before verdict_line_text(). */
+#define VERDICT_WORD_BYTES 160
+const char *verdict_where_word(const struct verdict_facts *facts, const struct rank_line *line,
+                               char text[VERDICT_WORD_BYTES]);
+
+/* ", or it is a one-time load ...", or nothing */
+const char *if_built_once(const struct rank_line *line);
+
+/* `many` is the ending of the word: "s", "es". */
+static inline const char *
+plural(uint64_t count, const char *many)
+{
+	return count == 1 ? "" : many;
+}
+
+#endif
