@@ -76,7 +76,8 @@ inherited_gather(void)
 		int64_t live = (int64_t)(atomic_load_explicit(&site->allocated_bytes, memory_order_relaxed) -
 		                         atomic_load_explicit(&site->freed_bytes, memory_order_relaxed));
 
-		if (live > 0 && site_table_is_complete(site) && kmem_domain_is_private(site->domain))
+		if (live > 0 && site_table_is_complete(site) &&
+		    (kmem_domain_is_private(site->domain) || site->domain == KMEM_DOMAIN_PYTHON_OBJECT))
 			note_site(i, (uint64_t)live);
 	}
 	is_gathered = true;
@@ -120,7 +121,7 @@ inherited_own_peak_bytes(void)
 	uint64_t bytes = 0;
 
 	for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++) {
-		if (i != KMEM_DOMAIN_RESERVED && i != KMEM_DOMAIN_FILE)
+		if (i != KMEM_DOMAIN_RESERVED && i != KMEM_DOMAIN_FILE && i != KMEM_DOMAIN_PYTHON_OBJECT) // these lie in arenas
 			bytes += kmem_domain_peak_bytes(peak_load(&capture_file_domain(i)->peak));
 	}
 	return bytes;

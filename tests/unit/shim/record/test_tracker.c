@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "random.h"
+#include "record/python_samples.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define SITES 3
@@ -168,6 +169,73 @@ S3_P2_a_random_heap_agrees_with_a_ledger_site_by_site(void **state)
 	assert_int_equal(found, sites);
 	for (enum kmem_loss i = 0; i < KMEM_LOSS_COUNT; i++)
 		assert_int_equal(i == KMEM_LOST_FALLBACK_UNWINDS || i == KMEM_LOST_UNWINDS ? 0 : lost(i), 0);
+}
+
+/* ---- samples ---- */
+
+#define R PYTHON_SAMPLES_BYTES
+
+static NOINLINE void
+hook_sample(uint64_t addr, size_t bytes)
+{
+	tracker_sampled(HERE, at(addr), bytes);
+	KEEP_FRAME();
+}
+
+/* No thread's own: the fast paths leave the records alone. */
+static void
+assert_samples_belong_to_no_thread(void)
+{
+	uint32_t count = capture_file_count(KMEM_SECTION_SITES);
+
+	for (uint32_t i = 1; i <= count; i++) {
+		if (site_table_at(i)->domain == KMEM_DOMAIN_PYTHON_OBJECT)
+			assert_int_equal(site_table_at(i)->slot, 0);
+	}
+}
+
+static void
+a_sample_stands_for_many_and_goes_as_any_block_goes(void **state)
+{
+	(void)state;
+	assert_int_equal(capture_file_header()->python_sample_bytes, 0);
+	for (unsigned i = 0; i < 3; i++)
+		hook_sample(0x10000000 + i * UINT64_C(1024), 64);
+	assert_int_equal(capture_file_header()->python_sample_bytes, kmem_twice(R));
+	assert_row(KMEM_DOMAIN_PYTHON_OBJECT, (struct totals){ 3 * R, 0, 3 * R / 64, 0, 3 * R });
+	assert_row(KMEM_DOMAIN_HEAP, (struct totals){ 0 });
+
+	hook_free(at(0x10000000));
+	assert_row(KMEM_DOMAIN_PYTHON_OBJECT, (struct totals){ 3 * R, R, 3 * R / 64, R / 64, 3 * R });
+
+	/* Out of malloc's hands by realloc: from now on it is a block like any other. */
+	hook_realloc(tracker_take(at(0x10000400)), 0x20000000, 100);
+	assert_row(KMEM_DOMAIN_PYTHON_OBJECT, (struct totals){ 3 * R, 2 * R, 3 * R / 64, 2 * R / 64, 3 * R });
+	assert_row(KMEM_DOMAIN_HEAP, (struct totals){ 100, 0, 1, 0, 100 });
+
+	/* A realloc that fails. */
+	tracker_put_back(tracker_take(at(0x10000800)));
+	assert_row(KMEM_DOMAIN_PYTHON_OBJECT, (struct totals){ 3 * R, 2 * R, 3 * R / 64, 2 * R / 64, 3 * R });
+	hook_free(at(0x10000800));
+	hook_free(at(0x20000000));
+	assert_samples_belong_to_no_thread();
+	assert_row(KMEM_DOMAIN_PYTHON_OBJECT, (struct totals){ 3 * R, 3 * R, 3 * R / 64, 3 * R / 64, 3 * R });
+	assert_row(KMEM_DOMAIN_HEAP, (struct totals){ 100, 100, 1, 1, 100 });
+	assert_int_equal(lost(KMEM_LOST_UNKNOWN_FREES), 0);
+}
+
+/* What another sample or block found there is gone without its release having been seen. */
+static void
+a_sample_whose_release_was_not_seen_is_no_more_alive(void **state)
+{
+	(void)state;
+	hook_sample(0x10000000, 512);
+	hook_sample(0x10000000, 16);
+	assert_row(KMEM_DOMAIN_PYTHON_OBJECT, (struct totals){ 2 * R, R, R / 512 + R / 16, R / 512, 2 * R });
+	hook_malloc(0x10000000, 5);
+	assert_row(KMEM_DOMAIN_PYTHON_OBJECT, (struct totals){ 2 * R, 2 * R, R / 512 + R / 16, R / 512 + R / 16, 2 * R });
+	assert_row(KMEM_DOMAIN_HEAP, (struct totals){ 5, 0, 1, 0, 5 });
+	assert_int_equal(lost(KMEM_LOST_MISSED_FREES), 2);
 }
 
 /* A script of events on one block, and what the heap's row must say afterwards. */
@@ -375,6 +443,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(S3_P2_a_random_heap_agrees_with_a_ledger_site_by_site, start_empty),
+		cmocka_unit_test_setup(a_sample_stands_for_many_and_goes_as_any_block_goes, start_empty),
+		cmocka_unit_test_setup(a_sample_whose_release_was_not_seen_is_no_more_alive, start_empty),
 		cmocka_unit_test_setup(a_block_is_counted_as_requested, start_empty),
 		cmocka_unit_test_setup(unseen_releases_and_allocations_are_counted_not_guessed, start_empty),
 		cmocka_unit_test_setup(errno_is_left_alone, start_empty),

@@ -250,6 +250,36 @@ the_last_generation_is_open(void **state)
 	assert_int_equal(block()->live_count[KMEM_GENERATION_BUCKETS - 1], 255 - KMEM_GENERATION_BUCKETS);
 }
 
+static uint8_t
+born_sample(uint8_t clock)
+{
+	uint8_t generation = generations_born_sample(site, site_index, clock);
+
+	site->allocated_bytes += 4096;
+	site->allocated_count++;
+	return generation;
+}
+
+/* The clock of the latest stands there all the same: it says whether the line has paused. */
+static void
+a_generation_of_samples_has_eight_at_least(void **state)
+{
+	(void)state;
+	born_sample(1);
+	for (unsigned i = 0; i < 8; i++) {
+		assert_int_equal(born_sample((uint8_t)(2 + i)), 1);
+		assert_int_equal(block()->births, (i + 1) << 24 | (2 + i) << 16 | 1);
+	}
+	assert_int_equal(born_sample(9), 1); // the clock has not moved
+	assert_int_equal(born_sample(10), 2);
+	assert_int_equal(block()->births, 1 << 24 | 10 << 16 | 2);
+	for (unsigned i = 0; i < 1000; i++)
+		assert_int_equal(born_sample(10), 2);
+	assert_int_equal(block()->births, 255u << 24 | 10 << 16 | 2);
+	assert_int_equal(born_sample(200), 3);
+	assert_int_equal(block()->live_count[0] + block()->live_count[1] + block()->live_count[2], 9 + 1001 + 1);
+}
+
 static void
 random_work_agrees_with_a_ledger(void **state)
 {
@@ -293,6 +323,7 @@ main(void)
 		cmocka_unit_test_setup(S5_counters_come_with_the_first_survivor_of_an_older_tick_and_stay, start_empty),
 		cmocka_unit_test_setup(a_generation_is_a_tick_in_which_the_site_allocated, start_empty),
 		cmocka_unit_test_setup(the_last_generation_is_open, start_empty),
+		cmocka_unit_test_setup(a_generation_of_samples_has_eight_at_least, start_empty),
 		cmocka_unit_test_setup(random_work_agrees_with_a_ledger, start_empty),
 	};
 

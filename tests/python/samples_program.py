@@ -1,0 +1,201 @@
+"""One case of test_object_samples.py: python samples_program.py CASE END. Runs on 3.8 and later.
+
+Keeps objects of known sizes, and prints what must be alive: one JSON line with {function: bytes}. END says how the program ends: kill or exit.
+
+Only kinds without a free list are counted: what such a list gives out is no event of the allocator.
+"""
+import json
+import os
+import signal
+import sys
+import threading
+import time
+
+expected = {}
+kept = []
+HEAD = sys.getsizeof(b"")  # of a bytes object, with the terminator
+
+
+class Slots:
+    __slots__ = ("a", "b", "c", "d")
+
+
+def done(function, nbytes):
+    expected[function] = expected.get(function, 0) + nbytes
+
+
+def mixed(count, into):
+    """Sizes from 33 to 433."""
+    total = 0
+    for i in range(count):
+        n = i * 7919 % 400 + 1
+        into[i] = bytes(n)
+        total += HEAD + n
+    return total
+
+
+def whole(count=60000):
+    rows = [None] * count
+    total = mixed(count, rows)
+    kept.append(rows)
+    done("mixed", total)
+
+
+def halves(count=120000):
+    """Every second one is released again."""
+    rows = [None] * count
+    for i in range(count):
+        rows[i] = bytes(167)
+    for i in range(0, count, 2):
+        rows[i] = None
+    kept.append(rows)
+    done("halves", count // 2 * (HEAD + 167))
+
+
+def tables(count=40000):
+    """bytearrays whose memory grows by realloc: the last one counts."""
+    rows = [None] * count
+    for i in range(count):
+        one = bytearray(20)
+        one.extend(bytes(100))
+        one.extend(bytes(200))
+        rows[i] = one
+    kept.append(rows)
+    done("tables", sum(sys.getsizeof(one) for one in rows))
+
+
+def dropped(count=200000):
+    for i in range(count):
+        bytes(167)
+
+
+def ledger():
+    whole()
+    halves()
+    tables()
+    dropped()
+
+
+def many_lines():
+    count = 60000
+    body = "".join("    rows = [None] * %d\n    for i in range(%d): rows[i] = bytes(72)\n    kept.append(rows)\n" % (count, count)
+                   for _ in range(24))
+    names = {"kept": kept}
+    exec(compile("def many_lines():\n" + body, __file__, "exec"), names)
+    names["many_lines"]()
+    done("many_lines", 24 * count * (HEAD + 72))
+
+
+def threads():
+    def work():
+        whole(15000)
+
+    all_threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in all_threads:
+        thread.start()
+    for thread in all_threads:
+        thread.join()
+
+
+def little():
+    kept.append([None] * 100)
+    for i in range(100):
+        kept[-1][i] = bytes(72)
+
+
+def many_threads():
+    for _ in range(400):
+        thread = threading.Thread(target=little)
+        thread.start()
+        thread.join()
+    done("little", 400 * 100 * (HEAD + 72))
+
+
+def fork():
+    halves()
+    child = os.fork()
+    if child != 0:
+        os._exit(os.waitpid(child, 0)[1] != 0)
+    expected.clear()
+    kept.clear()  # what the parent made is none of the child's
+    whole()
+
+
+def childs_own():
+    rows = [None] * 160000
+    for i in range(160000):
+        rows[i] = bytes(72)
+    kept.append(rows)
+
+
+def siblings():
+    children = []
+    for _ in range(8):
+        child = os.fork()
+        if child == 0:
+            childs_own()
+            os.kill(os.getpid(), signal.SIGKILL)
+        children.append(child)
+    for child in children:
+        os.waitpid(child, 0)
+
+
+def tracemalloc():
+    """Comes and goes on top of the wrappers."""
+    import tracemalloc as tool
+    whole(20000)
+    tool.start()
+    halves(60000)
+    tool.stop()
+    tables(20000)
+
+
+def subinterpreters():
+    """What they make and drop does not stay."""
+    try:
+        import _testcapi
+        run = _testcapi.run_in_subinterp
+    except (ImportError, AttributeError):
+        run = None
+    for _ in range(4):
+        if run is not None:
+            run("rows = [bytes(i % 400) for i in range(20000)]")
+    whole()
+
+
+def kinds():
+    rows = [None] * 400000
+    for i in range(400000):
+        rows[i] = Slots()
+    kept.append(rows)
+    time.sleep(float(os.environ["PAUSE"]))
+    kept.append([bytes(600) for _ in range(2000)])  # events, at which a look is taken
+    done("kinds", 0)
+
+
+def before():
+    rows = [None] * 100000
+    for i in range(100000):
+        rows[i] = bytes(167)
+    return rows
+
+
+def thrown_out():
+    """Somebody puts the interpreter's own allocator back."""
+    import ctypes
+    rows = before()
+    replaced = (ctypes.c_void_p * 5)()
+    for domain in (1, 2):
+        ctypes.pythonapi._PyMem_SetDefaultAllocator(domain, replaced)
+    rows.clear()
+    for i in range(3000):
+        exec(compile("bytearray(5000)", "<%d>" % i, "exec"))
+    kept.append([bytes(100) for _ in range(3000)])
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]]()
+    print(json.dumps(expected))
+    sys.stdout.flush()
+    if sys.argv[2] == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)

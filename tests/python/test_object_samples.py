@@ -1,0 +1,161 @@
+"""Small objects of Python, one of many: what is recorded by default, against what the interpreter says of its objects.
+
+Estimates are tested by chance: each bound here is five standard deviations wide or more, unless it says otherwise.
+"""
+import json
+import math
+import os
+import sys
+
+import pytest
+
+from test_objects import VERSIONS, interpreter_of, out  # noqa: F401
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "preload"))
+import harness  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("as_users_run_it")
+
+MEAN = 256 << 10
+MIB = 1 << 20
+PROGRAM = os.path.join(HERE, "samples_program.py")
+DOMAIN = "python/object"
+
+
+def record(out, python, case, end="kill", options=(), **environment):
+    """Runs a case of samples_program.py; {function: bytes that are alive}, and what sites says."""
+    done = harness.run([python, *options, PROGRAM, case, end],
+                       harness.shim_env(out, PYTHONDONTWRITEBYTECODE="1", **environment))
+    assert done.returncode == (-9 if end == "kill" else 0), done.stdout + done.stderr
+    assert done.stderr == ""
+    document = harness.kmemshim("sites", out, "--json")
+    assert document.returncode == 0, document.stderr
+    return json.loads(done.stdout.splitlines()[-1]), json.loads(document.stdout)
+
+
+def live_bytes(document, function, domain=DOMAIN):
+    return sum(row["live_bytes"] for row in document["lines"] if row["where"] and row["domain"] == domain and
+               row["where"]["function"].split(".")[-1] == function and row["where"]["module"] == "samples_program.py")
+
+
+def check(expected, document, deviations=5, slack=0.02):
+    """Each line within its error, and all together within theirs. slack: what the interpreter makes beside the objects."""
+    assert expected and document["losses"]["lost_missed_frees"] == 0 and document["losses"]["lost_events"] == 0
+    for function, wanted in expected.items():
+        error = deviations * math.sqrt(MEAN * wanted) + 4 * MEAN
+        assert abs(live_bytes(document, function) - wanted) <= error + slack * wanted, function
+    wanted = sum(expected.values())
+    found = sum(live_bytes(document, function) for function in expected)
+    assert abs(found - wanted) <= deviations * math.sqrt(MEAN * wanted) + 4 * MEAN + slack * wanted
+
+
+@pytest.mark.parametrize("allocator", ["", "pymalloc", "debug", "pymalloc_debug"])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_each_line_has_its_bytes(out, version, allocator):
+    """Kept objects, objects of which every second one is released, tables that grow by realloc, all of many sizes. P2, P3."""
+    environment = {"PYTHONMALLOC": allocator} if allocator else {}
+    expected, document = record(out, interpreter_of(version), "ledger", **environment)
+    check(expected, document)
+    assert live_bytes(document, "dropped") <= 8 * MEAN  # of some 40 MiB that came and went
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_estimate_is_unbiased(out, version):
+    """Of 24 lines with 6 MiB each: the mean is right, and errors are as large as chance makes them."""
+    expected, document = record(out, interpreter_of(version), "many_lines")
+    wanted = sum(expected.values()) / 24
+    rows = [row["live_bytes"] for row in document["lines"] if row["where"] and row["domain"] == DOMAIN and
+            row["where"]["function"] == "many_lines" and row["live_bytes"] >= MIB]
+    assert len(rows) == 24
+    sigma = math.sqrt(MEAN * wanted)
+    assert abs(sum(rows) / 24 - wanted) <= 5 * sigma / math.sqrt(24) + 0.01 * wanted
+    spread = math.sqrt(sum((row - wanted) ** 2 for row in rows) / 24) / sigma
+    assert 0.4 <= spread <= 1.8  # of chi with 24 degrees of freedom: 0.28 to 1.72 are five deviations
+
+
+@pytest.mark.parametrize("allocator", ["malloc", "malloc_debug"])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_malloc_sees_is_not_sampled(out, version, allocator):
+    """P1: each object is a block of the heap already."""
+    expected, document = record(out, interpreter_of(version), "ledger", PYTHONMALLOC=allocator)
+    assert DOMAIN not in document["totals"]
+    for function, wanted in expected.items():
+        assert wanted <= live_bytes(document, function, "heap") <= 1.6 * wanted + MIB, function
+
+
+@pytest.mark.parametrize("version", ["3.13", "3.13t"])
+def test_with_mimalloc_each_is_recorded(out, version):
+    expected, document = record(out, interpreter_of(version), "ledger", PYTHONMALLOC="mimalloc")
+    assert DOMAIN not in document["totals"]
+    for function, wanted in expected.items():
+        assert 0.95 * wanted <= live_bytes(document, function, "heap") <= 1.1 * wanted + MIB, function
+
+
+@pytest.mark.parametrize("case", ["threads", "fork", "tracemalloc", "subinterpreters"])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_same_in_special_cases(out, version, case):
+    """fork: the child is the one that is looked at; it inherited as much as it makes."""
+    expected, document = record(out, interpreter_of(version), case, "exit" if case == "fork" else "kill")
+    check(expected, document)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_under_tracemalloc_from_the_beginning(out, version):
+    expected, document = record(out, interpreter_of(version), "ledger", options=["-X", "tracemalloc"])
+    check(expected, document)
+
+
+def test_children_of_one_fork_do_not_draw_the_same(out):
+    """8 children make the same objects: their samples differ."""
+    python = interpreter_of("system")
+    done = harness.run([python, PROGRAM, "siblings", "exit"], harness.shim_env(out))
+    assert (done.returncode, done.stderr) == (0, "")
+    seen = []
+    for capture in sorted(out.glob("*.kmem")):
+        document = json.loads(harness.kmemshim("sites", capture, "--json").stdout)
+        seen.append(live_bytes(document, "childs_own"))
+    seen = [value for value in seen if value != 0]
+    assert len(seen) == 8
+    assert len(set(seen)) >= 3  # of about 64 samples each, with a deviation of 8
+
+
+def test_threads_that_make_little_are_no_samples(out):
+    """A thread's first object is drawn no sooner than any other: 400 threads with 100 objects each are 4 MiB, not 100."""
+    expected, document = record(out, interpreter_of("system"), "many_threads")
+    assert abs(live_bytes(document, "little") - expected["little"]) <= 5 * math.sqrt(MEAN * expected["little"]) + 4 * MEAN
+
+
+def test_kinds_are_known_of_samples(out):
+    for pause in ("1.1", "20"):  # a look that took long, as on a busy machine, puts off the next one
+        capture = os.path.join(out, pause)
+        record(capture, interpreter_of("system"), "kinds", PAUSE=pause)
+        rows = [row for row in harness.report("sites", capture)["lines"] if row["domain"] == DOMAIN and row["types"] and
+                row["where"]["function"] == "kinds"]
+        if rows:
+            break
+    assert [kind["name"] for kind in rows[0]["types"]][0] == "Slots"
+    assert 0.5 * 400000 <= rows[0]["types"][0]["count"] <= 1.5 * 400000
+
+
+def test_switched_off_nothing_is_sampled(out):
+    _, document = record(out, interpreter_of("system"), "ledger", KMEMSHIM_PYTHON_OBJECTS="0")
+    assert DOMAIN not in document["totals"]
+    assert document["totals"]["python/arena"]["live_bytes"] > 30 * MIB
+
+
+def test_recorded_exactly_nothing_is_sampled(out):
+    _, document = record(out, interpreter_of("system"), "ledger", KMEMSHIM_PYTHON_OBJECTS="1")
+    assert DOMAIN not in document["totals"]
+
+
+def test_what_replaces_the_allocators_ends_the_sample_and_the_report_says_so(out):
+    """P4: what is alive is still released rightly."""
+    done = harness.run([interpreter_of("system"), PROGRAM, "thrown_out", "kill"], harness.shim_env(out))
+    assert done.returncode == -9 and done.stderr == ""
+    document = harness.report("report", out)
+    notes = [note for process in document["processes"] for note in process["notes"]]
+    assert notes == ["lines of small Python objects are known up to a moment before the end only: the program, or a tool in it, "
+                     "replaced the interpreter's allocators"]
+    assert live_bytes(harness.report("sites", out), "before") <= 8 * MEAN
+    assert document["losses"]["lost_unknown_frees"] == 0
