@@ -100,6 +100,8 @@ class_of(const struct model_site *site)
 {
 	if (site->live_bytes == 0 && site->live_count == 0)
 		return MODEL_LEAK_NONE;
+	if (site->is_rest_of_arenas) // its generations are those of the objects beside it
+		return MODEL_LEAK_STEADY;
 	if (rank_is_import(site))
 		return MODEL_LEAK_IMPORT;
 	if (site->generations_total < LEAK_GENERATIONS_MIN)

@@ -43,7 +43,7 @@ void
 model_family_add(struct build *build, struct capture *capture, const struct domain_rows *rows, uint32_t *sites)
 {
 	static const unsigned private_domains[] = { KMEM_DOMAIN_HEAP, KMEM_DOMAIN_MMAP, KMEM_DOMAIN_PYTHON_ARENA,
-		                                      KMEM_DOMAIN_PYTHON_OBJECT };
+		                                        KMEM_DOMAIN_PYTHON_OBJECT };
 	const struct kmem_inherited *stored = &capture->header->inherited;
 	struct model_process *process = &build->processes[build->process_count - 1];
 	struct build_member *member;

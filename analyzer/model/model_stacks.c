@@ -14,6 +14,7 @@
 #include <uthash.h>
 
 #include "base/memory.h"
+#include "capture/capture_arenas.h"
 #include "model/model_build.h"
 
 /* The index of all stacks. The key is the stack from `omitted` to its last frame. */
@@ -152,19 +153,19 @@ static void
 name_arena(struct process_stacks *stacks)
 {
 	static const struct model_frame arenas[] = { {
-		                                             .kind = MODEL_FRAME_PYTHON,
-		                                             .function = "arenas of small Python objects",
-		                                             .file = "",
-		                                             .module = "",
-		                                             .module_path = "",
-		                                         },
+													 .kind = MODEL_FRAME_PYTHON,
+													 .function = "arenas of small Python objects",
+													 .file = "",
+													 .module = "",
+													 .module_path = "",
+												 },
 		                                         {
-		                                             .kind = MODEL_FRAME_PYTHON,
-		                                             .function = "free in arenas of small Python objects",
-		                                             .file = "",
-		                                             .module = "",
-		                                             .module_path = "",
-		                                         } };
+													 .kind = MODEL_FRAME_PYTHON,
+													 .function = "free in arenas of small Python objects",
+													 .file = "",
+													 .module = "",
+													 .module_path = "",
+												 } };
 
 	scratch_reserve(stacks, 1);
 	stacks->scratch->frames[0] = &arenas[capture_arenas_sample_bytes(stacks->capture) != 0];

@@ -67,8 +67,17 @@ struct report_verdict {
 	const char *domain;        // what text and next are about; NULL = the end of the program
 };
 
+/* Of figures that are no exact counts: small objects of Python, and memory of libraries' own allocators. */
+struct report_estimate {
+	bool is_estimated;
+	uint64_t error_bytes;      // of live_bytes, in 95 of 100 cases; 0 = exact, or not known
+	uint64_t peak_error_bytes; // the same of peak_bytes
+	uint64_t samples;          // that live_bytes is estimated from; 0 = exact, or not known
+};
+
 struct report_domain {
 	const char *name;
+	struct report_estimate estimate;
 	uint64_t live_bytes;
 	uint64_t live_count;
 	uint64_t peak_bytes;
@@ -268,6 +277,7 @@ struct report_site {
 	uint64_t allocated_bytes;
 	uint64_t allocated_count;
 	struct report_in_memory in_memory;
+	struct report_estimate estimate;
 	const char *library; // whose own allocator grew here: of the domain "library", estimated; "" = none
 	struct report_leak leak;
 	struct report_place where;
@@ -293,6 +303,7 @@ struct report_line {
 	uint64_t allocated_bytes;
 	uint64_t allocated_count;
 	struct report_in_memory in_memory;
+	struct report_estimate estimate;
 	const char *library;             // as in struct report_site, of its largest
 	uint64_t domain_bytes;           // what the ranked figure is a share of: the domain's peak or live bytes,
 	uint64_t domain_untouched_bytes; // of which so much is not in memory
