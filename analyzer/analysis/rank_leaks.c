@@ -237,7 +237,7 @@ keeps_all(const struct model_site *site)
 {
 	return site->leak == MODEL_LEAK_TOO_SHORT && site->generations_total < LEAK_GENERATIONS_MIN &&
 	       (site->stack_flags & KMEM_STACK_ARENA) == 0 && site->live_bytes >= LEAK_FLOOR_BYTES &&
-	       site->live_count >= UNJUDGED_BLOCKS_MIN &&
+	       (site->samples != 0 ? site->samples : site->live_count) >= UNJUDGED_BLOCKS_MIN &&
 	       site->live_count >= site->allocated_count - site->allocated_count / 8;
 }
 

@@ -167,7 +167,7 @@ put_error(const struct report_line *line, bool is_peak, FILE *stream)
 
 	if (error_bytes == 0)
 		return false;
-	(void)fprintf(stream, "%8s± %s", "", units_bytes(error_bytes, bytes));
+	(void)fprintf(stream, "%20s±    %s", "", units_bytes(error_bytes, bytes));
 	if (!is_peak || line->peak_bytes == line->live_bytes)
 		(void)fprintf(stream, ", from %s sample%s", units_count(line->estimate.samples, count),
 		              line->estimate.samples == 1 ? "" : "s");
