@@ -2,6 +2,7 @@
  * test_verdict_domain.c - is what is said about one domain alone true of that domain, and about nothing else?
  */
 #include "hand_model.h"
+#include "found.h"
 
 #include "verdict/verdict.h"
 
@@ -41,27 +42,33 @@ make_device(bool is_leak)
 	exited(0);
 }
 
+#define LINE_OF_TENSORS "domain-line [cuda:0/tensors] 700 MiB of 700 MiB at train.py:43 epoch"
+#define GROWTH_OF_TENSORS "domain-accumulates [cuda:0/tensors] 700 MiB of 700 MiB at train.py:43 epoch (told), likely"
+
 static const struct {
 	const char *domain;
 	bool is_leak;
-	const char *says, *never, *next;
+	const char *found, *advised;
 } cases[] = {
 	{ "cuda:0", true,
-	  " exited normally, with status 0. Of cuda:0 it held 964 MiB at the end, its peak. That is 700 MiB tensors, "
-	  "200 MiB cached by PyTorch, 64.0 MiB NCCL. 700 MiB of the tensors (100 %) was allocated at train.py:43 epoch. It accumulates: "
-	  "700 MiB in blocks from 12 of 12 generations are still alive. No request for it was refused.",
-	  "heap", "loss.item()" },
-	{ "cuda", true, "Of cuda:0 it held 964 MiB", "Of cuda:0/tensors", "loss.item()" },
-	{ "cuda:0/tensors", true, "Of cuda:0/tensors it held 700 MiB at the end, its peak. 700 MiB of the tensors (100 %)",
-	  "NCCL", "loss.item()" },
-	{ "cuda:0", false, "No line of it is known to accumulate.", "It accumulates",
-	  "`kmemshim peak kmemshim.out/python.4242.1.kmem --domain cuda:0` shows which lines held most of it" },
+	  "ending; domain [cuda:0] 964 MiB; domain-parts [cuda:0] 700 MiB of 964 MiB; " LINE_OF_TENSORS
+	  "; " GROWTH_OF_TENSORS "; refused-requests",
+	  "release-blocks" },
+	{ "cuda", true,
+	  "ending; domain [cuda:0] 964 MiB; domain-parts [cuda:0] 700 MiB of 964 MiB; " LINE_OF_TENSORS
+	  "; " GROWTH_OF_TENSORS "; refused-requests",
+	  "release-blocks" },
+	{ "cuda:0/tensors", true,
+	  "ending; domain [cuda:0/tensors] 700 MiB; " LINE_OF_TENSORS "; " GROWTH_OF_TENSORS "; refused-requests",
+	  "release-blocks" },
+	{ "cuda:0", false,
+	  "ending; domain [cuda:0] 964 MiB; domain-parts [cuda:0] 700 MiB of 964 MiB; " LINE_OF_TENSORS
+	  "; domain-steady [cuda:0/tensors]; refused-requests",
+	  "see-peak" },
 	{ "heap", true,
-	  "Of heap it held 300 MiB at the end, its peak. 300 MiB of it (100 %) was allocated at train.py:77 epoch. No line of "
-	  "it is known to accumulate.",
-	  "cuda", "--domain heap`" },
-	{ "reserved", true, "Of reserved (address space, not memory) nothing was held.", "cuda",
-	  "`kmemshim why kmemshim.out/python.4242.1.kmem` tells of the whole program" },
+	  "ending; domain [heap] 300 MiB; domain-line [heap] 300 MiB of 300 MiB at train.py:77 epoch; domain-steady [heap]; refused-requests",
+	  "see-peak" },
+	{ "reserved", true, "ending; domain [reserved]; refused-requests", "ask-about-all" },
 };
 
 static void
@@ -71,13 +78,11 @@ a_domain_is_told_alone(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		make_device(cases[i].is_leak);
 		decide(cases[i].domain);
-		if (strstr(verdict.text, cases[i].says) == NULL || strstr(verdict.text, cases[i].never) != NULL ||
-		    strstr(verdict.next, cases[i].next) == NULL)
-			print_error("case %zu: %s\nNext: %s\n", i, verdict.text, verdict.next);
-		assert_non_null(strstr(verdict.text, cases[i].says));
-		assert_null(strstr(verdict.text, cases[i].never));
-		assert_non_null(strstr(verdict.next, cases[i].next));
-		assert_string_equal(verdict_cause_name(verdict.cause), "exited"); // the program's
+		assert_string_equal(found_text(&verdict), cases[i].found);
+		assert_advised(&verdict, cases[i].advised);
+		assert_cause(&verdict, "exited"); // the program's
+		assert_int_equal(strstr(verdict.text, "address space, not memory") != NULL,
+		                 strcmp(cases[i].domain, "reserved") == 0);
 	}
 }
 
@@ -94,10 +99,12 @@ a_small_leak_is_told_beside_the_largest_line(void **state)
 	site = hand_model_site(&hand, TENSORS0, 51, 2 * MIB);
 	hand_model_generations(site, 12, 12, 3, 3);
 	decide("cuda:0");
-	assert_non_null(strstr(
-		verdict.text, "(99 %) was allocated at train.py:43 epoch. What is allocated at train.py:50 epoch accumulates: "
-					  "3.0 MiB in blocks from 12 of 12 generations are still alive; 1 more line accumulates."));
-	assert_non_null(strstr(verdict.next, "look for what keeps the tensors of train.py:50 epoch alive"));
+	assert_found(
+		&verdict,
+		"domain-line [cuda:0/tensors] 700 MiB of 705 MiB at train.py:43 epoch; domain-accumulates [cuda:0/tensors] "
+		"3.0 MiB of 705 MiB at train.py:50 epoch +1, likely");
+	assert_advised(&verdict, "release-blocks");
+	assert_non_null(strstr(verdict.next, "the tensors of train.py:50 epoch"));
 }
 
 static void
@@ -108,8 +115,7 @@ what_was_given_back_is_told_of_the_peak(void **state)
 	hand.sites[3].live_bytes = hand.domains[TENSORS0].live_bytes = MIB;
 	hand.sites[3].live_count = 1;
 	decide("cuda:0");
-	assert_non_null(
-		strstr(verdict.text, " At the peak 700 MiB of the tensors (100 %) was allocated at train.py:43 epoch."));
+	assert_found(&verdict, LINE_OF_TENSORS " (peak)");
 }
 
 /* Its own requests, with what became of them. When the end is about the domain, the verdict is. */
@@ -148,15 +154,10 @@ of_another_end_the_device_is_a_sentence(void **state)
 		make_device(is_leak);
 		rank_leaks_classify(&hand.model);
 		verdict_decide((struct judged_model){ &hand.model }, verdict_now(), &verdict);
-		assert_string_equal(verdict_cause_name(verdict.cause), "exited");
-		assert_non_null(
-			strstr(verdict.text,
-		           " Of cuda:0 it held 964 MiB at the end, its peak. That is 700 MiB tensors, 200 MiB cached by "
-		           "PyTorch, 64.0 MiB NCCL. 700 MiB of the tensors (100 %) was allocated at train.py:43 epoch."));
-		assert_int_equal(strstr(verdict.text, "It accumulates: 700 MiB in blocks from 12 of 12 generations") != NULL,
-		                 is_leak);
-		assert_non_null(
-			strstr(verdict.next, is_leak ? "the tensors of train.py:43 epoch alive" : "no action is needed"));
+		assert_cause(&verdict, "exited");
+		assert_found(&verdict, "; domain [cuda:0] 964 MiB; domain-parts [cuda:0] 700 MiB of 964 MiB; " LINE_OF_TENSORS);
+		assert_int_equal(strstr(found_text(&verdict), GROWTH_OF_TENSORS) != NULL, is_leak);
+		assert_advised(&verdict, is_leak ? "release-device-growth" : "nothing");
 	}
 }
 
@@ -172,13 +173,13 @@ what_imports_left_in_a_domain_is_said(void **state)
 		hand_model_site(&hand, MMAP, 1, 100 * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
 		hand_model_exited(&hand, 0);
 		decide("python");
-		assert_int_equal(
-			strstr(verdict.text,
-		           "100 MiB of it (91 %) was left by imports. The rest is arenas of small Python objects") != NULL,
-			i == 0);
-		assert_int_equal(
-			strstr(verdict.text, " It is arenas of small Python objects, of which no line is known.") != NULL, i == 1);
-		assert_int_equal(strstr(verdict.next, "record small Python objects too") != NULL, i == 1);
+		assert_found(
+			&verdict,
+			i == 0 ? "domain-imports [python/arena] 100 MiB of 110 MiB; domain-line [python/arena] 10.0 MiB of "
+					 "110 MiB at train.py:41 epoch (told)"
+				   : "domain [python/arena] 400 MiB; domain-line [python/arena] 300 MiB of 400 MiB at train.py:41 "
+					 "epoch; refused-requests");
+		assert_advised(&verdict, i == 0 ? "see-peak" : "record-python-objects");
 	}
 }
 
@@ -195,12 +196,11 @@ what_was_never_touched_is_in_no_share(void **state)
 	hand_model_site(&hand, HEAP, 6, 205 * MIB);
 	exited(0);
 	decide("heap");
-	assert_non_null(
-		strstr(verdict.text,
-	           " Of heap it held 2.2 GiB at the end, its peak. 206 MiB of it was in memory. 205 MiB of that (100 %) "
-	           "was allocated at train.py:6 epoch."));
-	assert_non_null(
-		strstr(verdict.text, " Of the 2.0 GiB that train.py:2 epoch asked for, only 1.0 MiB was in memory."));
+	assert_found(
+		&verdict,
+		"domain [heap] 2.2 GiB; domain-in-memory [heap] 206 MiB of 2.2 GiB; domain-line [heap] 205 MiB of 206 MiB "
+		"at train.py:6 epoch; ");
+	assert_found(&verdict, "untouched 2.0 GiB of 2.0 GiB at train.py:2 epoch");
 }
 
 /* The same as the whole verdict says of it. */
@@ -220,9 +220,7 @@ what_may_be_a_data_set_is_told_as_such(void **state)
 		site->volume_bytes = site->live_bytes;
 		exited(0);
 		decide(names[i]);
-		assert_non_null(strstr(
-			verdict.text, " It accumulates, or it is a one-time load (little else was allocated meanwhile): 300 MiB in "
-						  "blocks from 12 of 12 generations are still alive."));
+		assert_found(&verdict, "300 MiB of 300 MiB at train.py:41 epoch (told), possible; ");
 		assert_non_null(strstr(verdict.next, "; if it is a data set, no action is needed"));
 	}
 }
@@ -240,14 +238,12 @@ of_several_processes_it_is_a_sum(void **state)
 	hand.model.process_count = 2;
 	hand.domains[CUDA0].holder_count = hand.domains[HEAP].holder_count = 2;
 	decide("cuda:0");
-	assert_non_null(
-		strstr(verdict.text, "Of cuda:0 its 2 processes held, in sum, 964 MiB at their ends, which were their peaks."));
+	assert_non_null(strstr(verdict.text, " its 2 processes held, in sum, 964 MiB at their ends"));
 	hand.domains[HEAP].peak_bytes = 800 * MIB;
 	hand.domains[HEAP].together_live_bytes = 200 * MIB;
 	decide("heap");
-	assert_non_null(strstr(
-		verdict.text, "Of heap its 2 processes held, in sum, 300 MiB at their ends and 800 MiB at their peaks; at the "
-					  "same time at most 200 MiB and 300 MiB. At the peaks 300 MiB of it (38 %)"));
+	assert_non_null(strstr(verdict.text, "at the same time at most 200 MiB and 300 MiB"));
+	assert_found(&verdict, "domain-line [heap] 300 MiB of 800 MiB at train.py:77 epoch (peak)");
 }
 
 /* The launcher's shell and the workers of a loader have no part in what one process holds on a device. */
@@ -278,11 +274,9 @@ who_killed_it_is_said_of_every_domain(void **state)
 		const char *cause, *says;
 	} cases[] = {
 		{ false, "container-limit",
-		  "train.py (pid 4242) was killed by the kernel because the container's memory limit was reached "
-		  "(certain: the cgroup's oom_kill counter rose from 0 to 1). Of heap it held 300 MiB" },
+		  "because the container's memory limit was reached (certain: the cgroup's oom_kill counter rose from 0 to 1)." },
 		{ true, "machine-memory",
-		  "train.py (pid 4242) was killed by the kernel because the machine ran out of memory (certain: the cgroup's "
-		  "oom_kill counter rose from 0 to 1). Of heap it held 300 MiB" },
+		  "because the machine ran out of memory (certain: the cgroup's oom_kill counter rose from 0 to 1)." },
 	};
 
 	(void)state;
@@ -295,6 +289,7 @@ who_killed_it_is_said_of_every_domain(void **state)
 		if (strcmp(verdict_cause_name(verdict.cause), cases[i].cause) != 0 ||
 		    strstr(verdict.text, cases[i].says) == NULL)
 			fail_msg("%u: %s: %s", i, verdict_cause_name(verdict.cause), verdict.text);
+		assert_found(&verdict, "ending; domain [heap] 300 MiB; ");
 	}
 }
 
@@ -313,9 +308,8 @@ of_processes_that_run_no_end_is_told(void **state)
 	hand.model.process_count = 2;
 	hand.domains[CUDA0].holder_count = 2;
 	decide("cuda:0");
-	assert_non_null(strstr(
-		verdict.text, "is still running. Of cuda:0 its 2 processes held, in sum, 964 MiB now, or at their ends, which "
-					  "were their peaks."));
+	assert_cause(&verdict, "running");
+	assert_non_null(strstr(verdict.text, "964 MiB now, or at their ends"));
 }
 
 /* As of training on several devices at once, which holds the same on each. */
@@ -335,18 +329,20 @@ of_equal_devices_none_held_less(void **state)
 	hand.model.domain_count = 2;
 	hand.model.site_count = 0;
 	verdict_decide((struct judged_model){ &hand.model }, verdict_now(), &verdict);
-	assert_non_null(
-		strstr(verdict.text, " Of cuda:0 it held 8.0 MiB at the end, its peak. 1 more device held as much."));
+	assert_string_equal(found_text(&verdict), "ending; domain [cuda:0] 8.0 MiB; more-domains +1");
+	assert_int_equal(verdict.findings[2].as_large_count, 1);
 	domains[1].peak_bytes = domains[1].live_bytes = 4 * MIB;
 	verdict_decide((struct judged_model){ &hand.model }, verdict_now(), &verdict);
-	assert_non_null(strstr(verdict.text, " 1 more device held less."));
+	assert_int_equal(verdict.findings[2].as_large_count, 0);
 	domains[1].peak_bytes = domains[1].live_bytes = 8 * MIB;
 	hand.model.domain_count = 5;
 	domains[4].peak_bytes = domains[4].live_bytes = 4 * MIB;
 	verdict_decide((struct judged_model){ &hand.model }, verdict_now(), &verdict);
+	assert_string_equal(found_text(&verdict), "ending; domain [cuda:0] 8.0 MiB; more-domains +4");
+	assert_int_equal(verdict.findings[2].as_large_count, 3);
 	assert_non_null(strstr(verdict.text, " 4 more devices held as much or less."));
 	decide("cuda");
-	assert_non_null(strstr(verdict.text, " 1 more domain held less."));
+	assert_found(&verdict, "domain [cuda:3] 8.0 MiB; domain-steady [cuda:3]; more-domains +1");
 }
 
 /* Four devices, long names, a line that grows beside the largest on each: the last sentence is whole. */
@@ -378,15 +374,13 @@ static void
 of_nothing_the_next_thing_fits_the_domain(void **state)
 {
 	static const struct {
-		const char *name, *wanted, *next;
+		const char *name, *wanted, *advised, *next;
 	} of[] = {
-		{ "cuda:0", "cuda:0",
-		  "see with nvidia-smi what else uses cuda:0, or take another device (CUDA_VISIBLE_DEVICES)" },
-		{ "cuda:0", "cuda",
-		  "see with nvidia-smi what else uses cuda:0, or take another device (CUDA_VISIBLE_DEVICES)" },
-		{ "hip:1", "hip", "see with rocm-smi what else uses hip:1, or take another device (HIP_VISIBLE_DEVICES)" },
-		{ "cuda/pinned", "cuda/pinned", "`kmemshim why kmemshim.out/python.4242.1.kmem` tells of the whole program" },
-		{ "cuda/pinned", "cuda", "`kmemshim why kmemshim.out/python.4242.1.kmem` tells of the whole program" },
+		{ "cuda:0", "cuda:0", "see-other-users", "nvidia-smi what else uses cuda:0" },
+		{ "cuda:0", "cuda", "see-other-users", "CUDA_VISIBLE_DEVICES" },
+		{ "hip:1", "hip", "see-other-users", "rocm-smi what else uses hip:1" },
+		{ "cuda/pinned", "cuda/pinned", "ask-about-all", "kmemshim why" },
+		{ "cuda/pinned", "cuda", "ask-about-all", "kmemshim why" },
 	};
 
 	(void)state;
@@ -396,8 +390,10 @@ of_nothing_the_next_thing_fits_the_domain(void **state)
 		hand_model_domain(&hand.domains[CUDA0], of[i].name);
 		exited(0);
 		decide(of[i].wanted);
-		assert_non_null(strstr(verdict.text, "nothing was held."));
-		assert_string_equal(verdict.next, of[i].next);
+		assert_int_equal(strncmp(found_text(&verdict), "ending; domain [", 16), 0);
+		assert_non_null(strstr(found_text(&verdict), "]; refused-requests"));
+		assert_advised(&verdict, of[i].advised);
+		assert_non_null(strstr(verdict.next, of[i].next));
 	}
 }
 
@@ -413,9 +409,9 @@ of_arenas_the_next_thing_is_their_objects(void **state)
 		hand_model_domain(&hand.domains[MMAP], "python/arena");
 		hand_model_site(&hand, MMAP, 0, 64 * MIB);
 		decide(names[i]);
-		assert_non_null(strstr(verdict.text, "Of python/arena it held 64.0 MiB"));
-		assert_null(strstr(verdict.text, "No line of it"));
-		assert_non_null(strstr(verdict.next, "--python-objects"));
+		assert_found(&verdict, "domain [python/arena] 64.0 MiB");
+		assert_not_found(&verdict, "domain-steady");
+		assert_advised(&verdict, "record-python-objects");
 	}
 }
 
@@ -439,13 +435,12 @@ of_many_domains_the_largest_are_told(void **state)
 	hand.model.domain_count = 9;
 	hand.model.site_count = 0;
 	verdict_decide((struct judged_model){ &hand.model }, verdict_now(), &verdict);
-	assert_non_null(strstr(verdict.text, " Of cuda:7 it held 8.0 MiB at the end, its peak. 7 more devices held less."));
+	assert_string_equal(found_text(&verdict), "ending; domain [cuda:7] 8.0 MiB; more-domains +7");
 	decide("cuda");
-	assert_non_null(strstr(verdict.text, "Of cuda:7 it held 8.0 MiB"));
-	assert_true(strstr(verdict.text, "Of cuda:7") < strstr(verdict.text, "Of cuda:5"));
-	assert_non_null(strstr(verdict.text, "Of cuda:1 it held 5.0 MiB at the end, its peak."));
-	assert_null(strstr(verdict.text, "4.0 MiB"));
-	assert_non_null(strstr(verdict.text, " 5 more domains held less."));
+	assert_found(
+		&verdict,
+		"domain [cuda:7] 8.0 MiB; domain-steady [cuda:7]; domain [cuda:5] 7.0 MiB; domain-steady [cuda:5]; domain "
+		"[cuda:3] 6.0 MiB; domain-steady [cuda:3]; domain [cuda:1] 5.0 MiB; domain-steady [cuda:1]; more-domains +5");
 }
 
 int
