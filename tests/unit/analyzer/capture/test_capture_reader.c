@@ -408,7 +408,7 @@ static const struct {
 	{ "foreign", foreign, KMEM_STATE_RUNNING, true, true, "is not a kmemshim capture" },
 	{ "all zeros", never_begun, KMEM_STATE_RUNNING, true, true, "has no head yet" },
 	{ "newer", newer, KMEM_STATE_RUNNING, true, true,
-	  "a newer kmemshim (format 7, this one reads 6): read it with a newer kmemshim" },
+	  "a newer kmemshim (format 8, this one reads 7): read it with a newer kmemshim" },
 	{ "older", older, KMEM_STATE_RUNNING, true, true,
 	  "an older kmemshim (format 1, this one reads 6): read it with the kmemshim that recorded it" },
 	{ "other byte order", other_endian, KMEM_STATE_RUNNING, true, true, "other byte order" },
