@@ -410,7 +410,7 @@ static const struct {
 	{ "newer", newer, KMEM_STATE_RUNNING, true, true,
 	  "a newer kmemshim (format 8, this one reads 7): read it with a newer kmemshim" },
 	{ "older", older, KMEM_STATE_RUNNING, true, true,
-	  "an older kmemshim (format 1, this one reads 6): read it with the kmemshim that recorded it" },
+	  "an older kmemshim (format 1, this one reads 7): read it with the kmemshim that recorded it" },
 	{ "other byte order", other_endian, KMEM_STATE_RUNNING, true, true, "other byte order" },
 	{ "no byte order", no_endian, KMEM_STATE_RUNNING, true, true,
 	  "byte order mark wanted 0x01020304, found 0x0000004d" },
