@@ -89,7 +89,7 @@ text_live_share(const struct report_line *line, char text[UNITS_TEXT_BYTES])
 static const char *
 text_blocks(const struct report_line *line, char text[UNITS_TEXT_BYTES])
 {
-	return units_count(line->live_count, text);
+	return units_count(line->estimate.samples != 0 ? units_rounded(line->live_count) : line->live_count, text);
 }
 
 static const char *
@@ -101,7 +101,8 @@ text_allocated(const struct report_line *line, char text[UNITS_TEXT_BYTES])
 static const char *
 text_calls(const struct report_line *line, char text[UNITS_TEXT_BYTES])
 {
-	return units_count(line->allocated_count, text);
+	return units_count(line->estimate.samples != 0 ? units_rounded(line->allocated_count) : line->allocated_count,
+	                   text);
 }
 
 static const char *

@@ -337,6 +337,7 @@ build_domains(struct report *report, const struct model *model)
 			.returned_bytes = domain->returned_bytes,
 			.is_address_space = domain_is_address_space(domain->id.kind),
 			.is_device = domain_is_driver(domain->id.kind),
+			.is_rest_of_arenas = domain->id.kind == DOMAIN_PYTHON_ARENA && model->sample_bytes != 0,
 			.is_at_refusal = domain->is_at_refusal,
 		};
 		if (device_parts_of(model, (unsigned)i, NULL, &parts)) {

@@ -95,8 +95,9 @@ struct report_domain {
 	uint64_t lost_stacks;           // allocations whose stack could not be taken
 	bool is_address_space;          // reserved, file: not memory
 	bool is_device;
-	bool is_at_refusal; // live figures are those of the moment when a request was refused that ended a process
-	size_t part_count;  // of a device: what its live bytes are made of; 0 = it is no device
+	bool is_rest_of_arenas; // python/arena without the objects of python/object, which lie in it
+	bool is_at_refusal;     // live figures are those of the moment when a request was refused that ended a process
+	size_t part_count;      // of a device: what its live bytes are made of; 0 = it is no device
 	struct device_part parts[DEVICE_PARTS_MAX];
 };
 
