@@ -61,7 +61,7 @@ SHIM_LIBS      :=
 
 ANALYZER_PKGS  := libdw libelf jansson
 ANALYZER_FLAGS := -fPIE -mcx16 $(shell pkg-config --cflags $(ANALYZER_PKGS) 2>/dev/null)
-ANALYZER_LIBS  := $(or $(shell pkg-config --libs $(ANALYZER_PKGS) 2>/dev/null),-ldw -lelf -ljansson) -liberty
+ANALYZER_LIBS  := $(or $(shell pkg-config --libs $(ANALYZER_PKGS) 2>/dev/null),-ldw -lelf -ljansson) -liberty -lm
 
 # --- what is built -------------------------------------------------------------------------------
 

@@ -101,6 +101,8 @@ class_of(const struct model_site *site)
 {
 	if (site->live_bytes == 0 && site->live_count == 0)
 		return MODEL_LEAK_NONE;
+	if (site->is_rest_of_arenas) // its generations are those of the objects beside it
+		return MODEL_LEAK_STEADY;
 	if (rank_is_import(site))
 		return MODEL_LEAK_IMPORT;
 	if (site->generations_total < LEAK_GENERATIONS_MIN)
@@ -236,7 +238,7 @@ keeps_all(const struct model_site *site)
 {
 	return site->leak == MODEL_LEAK_TOO_SHORT && site->generations_total < LEAK_GENERATIONS_MIN &&
 	       (site->stack_flags & KMEM_STACK_ARENA) == 0 && site->live_bytes >= LEAK_FLOOR_BYTES &&
-	       site->live_count >= UNJUDGED_BLOCKS_MIN &&
+	       (site->samples != 0 ? site->samples : site->live_count) >= UNJUDGED_BLOCKS_MIN &&
 	       site->live_count >= site->allocated_count - site->allocated_count / 8;
 }
 
