@@ -142,7 +142,7 @@ def measure_instructions(workload, usable, built, options, scratch, problems):
         def argv_for(count, variant=variant):
             return command(workload, variant, built, count)[0]
 
-        if not variant.in_callgrind or variant.prefix:  # the interpreter's options and modules are not counted: the C recorders are
+        if not variant.in_callgrind or variant.prefix:  # a prefix are words between interpreter and script
             continue
         value, error = runner.instructions(argv_for, variant.environment, scratch, workload.callgrind, options.timeout)
         if error:
