@@ -61,7 +61,7 @@ SHIM_LIBS      :=
 
 ANALYZER_PKGS  := libdw libelf jansson
 ANALYZER_FLAGS := -fPIE -mcx16 $(shell pkg-config --cflags $(ANALYZER_PKGS) 2>/dev/null)
-ANALYZER_LIBS  := $(or $(shell pkg-config --libs $(ANALYZER_PKGS) 2>/dev/null),-ldw -lelf -ljansson) -liberty
+ANALYZER_LIBS  := $(or $(shell pkg-config --libs $(ANALYZER_PKGS) 2>/dev/null),-ldw -lelf -ljansson) -liberty -lm
 
 # --- what is built -------------------------------------------------------------------------------
 
@@ -208,10 +208,12 @@ $(FAULTY): $(SHIM_OBJS) $(OBJ)/tests/fault/faults.o
 	$(call quick,LINK,$@)
 	$(Q)$(CC) $(OPTIMIZE) $(SHIM_FLAGS) -fno-lto $(SHIM_LINK) $(FAULT_WRAPS) -o $@ $^ $(SHIM_LIBS)
 
-$(FUZZERS): $(BUILD)/tests/%: tests/%.c $(UNIT_SHARED) $(ANALYZER_PARTS)
+# libFuzzer, or, without it, what runs the inputs that are kept.
+FUZZ_ENGINE := $(if $(findstring fuzzer,$(SANITIZE)),-fsanitize=fuzzer,tests/fuzz/replay.c)
+$(FUZZERS): $(BUILD)/tests/%: tests/%.c tests/fuzz/replay.c $(UNIT_SHARED) $(ANALYZER_PARTS)
 	$(Q)mkdir -p $(@D)
 	$(call quick,$(CC),$<)
-	$(Q)$(TEST_COMPILE) -fsanitize=fuzzer $(ANALYZER_ROOMS) -MF $@.d -o $@ $< $(UNIT_SHARED) $(FUZZ_SHIM) $(ANALYZER_PARTS) $(ANALYZER_LIBS)
+	$(Q)$(TEST_COMPILE) $(FUZZ_ENGINE) $(ANALYZER_ROOMS) -MF $@.d -o $@ $< $(UNIT_SHARED) $(FUZZ_SHIM) $(ANALYZER_PARTS) $(ANALYZER_LIBS)
 
 # Recorder and reader of one format, tried together.
 $(BUILD)/tests/fuzz/fuzz_line_tables: FUZZ_SHIM := $(addprefix $(OBJ)/shim/,python/python_lines.o base/raw_syscall.o)
@@ -264,7 +266,7 @@ test: ## unit, whole-program, sanitizer, Python and device tests
 	@$(MAKE) --output-sync=target lint unit-gcc unit-clang unit-asan stress-tsan
 	@$(MAKE) bench-promises
 	@$(MAKE) test-bench
-	@$(MAKE) -j2 --output-sync=target test-preload test-python test-fault test-cuda fuzz FUZZ_SECONDS=10
+	@$(MAKE) -j2 --output-sync=target test-preload test-python test-fault test-cuda
 	@$(MAKE) test-cases
 
 .PHONY: unit-gcc unit-clang unit-asan stress-tsan
@@ -275,7 +277,7 @@ unit-clang:
 	@$(MAKE) CC=clang BUILD=$(BUILD)/clang all unit-run
 
 unit-asan:
-	@$(MAKE) CC=gcc BUILD=$(BUILD)/asan SANITIZE=address,undefined OPTIMIZE="-O1 -g" unit-run $(BUILD)/asan/kmemshim sanitized
+	@$(MAKE) CC=gcc BUILD=$(BUILD)/asan SANITIZE=address,undefined OPTIMIZE="-O1 -g" unit-run fuzz-replay $(BUILD)/asan/kmemshim sanitized
 
 stress-tsan:
 	@$(MAKE) CC=gcc BUILD=$(BUILD)/tsan SANITIZE=thread OPTIMIZE="-O1 -g" stress-run sanitized
@@ -305,6 +307,7 @@ stress-python: all ## CPython's own tests with a walk at every malloc, for each 
 
 test-long: all ## what takes long and seldom finds what a shorter test does not; some of it with frameworks from PyPI
 	$(PYTEST) tests/preload tests/python -m long
+	@$(MAKE) fuzz FUZZ_SECONDS=10
 
 test-bench: ## that the benchmark's own figures and verdicts are right
 	$(PYTEST) tests/bench
@@ -346,7 +349,7 @@ kills: all ## KILLS= deaths of an allocator test and as many of a PyTorch loop, 
 library-kills: all ## LIBRARY_KILLS=10 deaths in two ways each of polars, DuckDB, Arrow and pandas, between 600 and 900 MiB: the line that holds comes first
 	LIBRARY_KILLS=$(or $(LIBRARY_KILLS),10) $(PYTEST) tests/preload/test_libraries.py -k a_kill -s
 
-.PHONY: unit-run stress-run fuzz-run sanitized
+.PHONY: unit-run stress-run fuzz-run fuzz-replay sanitized
 sanitized: $(SANITIZED)
 
 unit-run: $(UNIT_SHIM) $(UNIT_ANALYZER)
@@ -375,6 +378,13 @@ mutate: all $(MUTATE) ## every byte of two captures damaged, one after the other
 .PHONY: fuzz
 fuzz: ## damaged captures, line tables, baselines, texts: FUZZ_SECONDS= each, from tests/fuzz/corpus on (clang)
 	@$(MAKE) CC=clang BUILD=$(BUILD)/fuzz SANITIZE=address,undefined,fuzzer-no-link fuzz-run
+
+fuzz-replay: $(FUZZERS)
+	@for program in $^; do \
+		corpus=$(BUILD)/corpus/$${program##*/}; mkdir -p $$corpus; \
+		$$program --write-seeds $$corpus && \
+		$$program $$corpus tests/fuzz/corpus/$${program##*/} 2>$$program.log || { tail -n 40 $$program.log; exit 1; }; \
+	done
 
 fuzz-run: $(FUZZERS)
 	@for program in $^; do \

@@ -46,7 +46,8 @@
 #define KMEM_HEARTBEATS_MAX 128u
 #define KMEM_FAILED_MAX 16u
 #define KMEM_LIMITS_MAX 8u
-#define KMEM_ADDRESS_BITS 47 // user addresses of x86-64 with 4-level page tables
+#define KMEM_PYTHON_SAMPLE_BYTES (UINT64_C(256) << 10) // kmem_header.python_sample_bytes, today
+#define KMEM_ADDRESS_BITS 47                           // user addresses of x86-64 with 4-level page tables
 
 /*
  * Where bytes live. The numbers are rows of the domain table in the file, which also holds their names,

@@ -59,7 +59,7 @@ static inline bool
 kmem_domain_is_private(unsigned domain)
 {
 	return domain == KMEM_DOMAIN_HEAP || domain == KMEM_DOMAIN_MMAP || domain == KMEM_DOMAIN_PYTHON_ARENA ||
-	       domain == KMEM_DOMAIN_LIBRARY;
+	       domain == KMEM_DOMAIN_PYTHON_OBJECT || domain == KMEM_DOMAIN_LIBRARY;
 }
 
 /* Of address space and of files nothing need be in memory; what was imported and registered is counted where it lies. */

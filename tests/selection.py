@@ -5,19 +5,32 @@ conftest.py gives them the markers. Tests that are long whatever is asked have t
 
 MIDDLE = r"\[(system-)?3\.(9|10|11|12)\b"  # interpreters between the oldest and the newest
 
+# 3.9 has the offsets and the allocator of 3.8, and the system's Python is 3.11: twins, which see nothing that the others do not.
+# Of test_objects.py and test_object_samples.py: those that run for every interpreter.
+EVERY_OBJECT = r"(every_object_is_counted_once|kinds_of_objects|the_same_in_special_cases|state_before_teardown_is_kept|wrappers_that_were_thrown_out|a_leak_of_small_objects\w*|arenas_are_not_counted\w*)"
+EVERY_SAMPLE = r"(each_line_has_its_bytes|an_estimate_is_unbiased|what_malloc_sees_is_not_sampled|the_same_in_special_cases|under_tracemalloc_from_the_beginning)"
+
 LONG = {
     r"preload/test_suites\.py::.*\[(test_threading|test_mem_overlap\.py)\]": "28 and 12 s; the other suites see the same hooks",
+    r"preload/test_suites\.py::.*\[test_gc\]": "7 s; test_mmap stays, and the collector runs in every test of tests/python",
+    r"preload/test_real_programs\.py::test_the_same_output\[(redis|node)\]": "14 and 4 s; perl and sqlite stay; make real-programs runs all",
     r"preload/test_code_identity\.py::test_twenty_thousand_functions.*\[3\.8-4\]": "20 s; the newest interpreter stays",
     r"preload/test_code_identity\.py::test_functions_of_several_interpreters" + MIDDLE: "3 s each",
     r"preload/test_user_code\.py::test_where_is_the_innermost_frame_of_the_users" + MIDDLE: "6 s each",
     r"preload/test_user_code\.py::test_ways_to_start\[3\.8-": "2 s each; the newest interpreter stays",
-    r"preload/test_strange_names\.py::.*" + MIDDLE: "6 s each; names are the analyzer's",
+    r"preload/test_strange_names\.py::.*\[3\.(8|9|10|11|12)\b": "4 to 6 s each; names are the analyzer's, the newest interpreter stays",
     r"preload/test_cells\.py::test_cells_have_numbers_and_texts_on_every_interpreter" + MIDDLE: "3 s each",
     r"preload/test_training\.py::test_killed_training_names_the_line\[.*-[12]\]": "5 s each; one moment of death of each script stays",
     r"preload/test_python_only\.py::test_a_line_with_thousands_of_ways_keeps_the_first\[verify\]": "8 s; the same without verifying stays",
     r"preload/test_mutation\.py::test_damage_in_the_capture_of_a_killed_python": "11 s; make mutate damages every byte",
     r"python/test_matrix\.py::.*" + MIDDLE: "10 s each",
     r"python/test_frames\.py::test_frames_are_the_interpreters_own" + MIDDLE: "4 s each",
+    r"python/test_objects\.py::test_" + EVERY_OBJECT + r"\w*\[3\.(9|11)\b(?!-kill)": "0.7 s each, 30 of them; of twins",
+    r"python/test_objects\.py::test_(every_object_is_counted_once|kinds_of_objects)" + MIDDLE + r"-(?!pymalloc\])\w": "0.6 s each, 30 of them; their usual allocator stays",
+    r"python/test_object_samples\.py::test_" + EVERY_SAMPLE + r"\w*\[3\.(9|11)\b": "1 s each, 25 of them; of twins",
+    r"python/test_object_samples\.py::test_(each_line_has_its_bytes|what_malloc_sees_is_not_sampled)" + MIDDLE + r"-(?!malloc\])\w": "0.9 s each; their usual allocator and malloc stay",
+    r"python/test_threads\.py::test_(a_pool_allocates|threads_have_lines|a_subinterpreters|what_a_pool_does|a_forked_childs|the_state_before)\w*\[3\.(9|11)\b": "1 s each; as above",
+    r"python/test_threads\.py::test_(an_embedded_interpreter|a_program_that_goes_on\w*)\[(\w+-)?3\.9\b": "1 s each; 3.8 stays",
     r"python/test_hostile\.py::test_hostile_code_objects" + MIDDLE: "2 s each",
 }
 

@@ -214,6 +214,7 @@ line_add(struct rank_line *line, const struct entry *entry)
 	line->live_bytes += site->live_bytes;
 	line->released_bytes += site->released_bytes;
 	line->live_count += site->live_count;
+	line->samples += site->samples;
 	line->peak_bytes += site->peak_bytes;
 	line->allocated_bytes += site->allocated_bytes;
 	line->allocated_count += site->allocated_count;

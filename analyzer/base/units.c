@@ -63,3 +63,13 @@ units_share(uint32_t ppm, char text[UNITS_TEXT_BYTES])
 		(void)snprintf(text, UNITS_TEXT_BYTES, "%.0f %%", (double)ppm / 10000);
 	return text;
 }
+
+uint64_t
+units_rounded(uint64_t count)
+{
+	uint64_t unit = 1;
+
+	while (count / unit >= 1000)
+		unit *= 10;
+	return (count + unit / 2) / unit * unit;
+}

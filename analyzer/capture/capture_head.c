@@ -355,6 +355,7 @@ capture_head_settle(struct capture *capture, const unsigned char *before)
 	settle_twice(capture, &header->notes, "the list of notes");
 	settle_twice(capture, &header->cells, "the list of cells");
 	settle_twice(capture, &header->python_version, "the version of Python");
+	settle_twice(capture, &header->python_sample_bytes, "how small objects were sampled");
 	settle_twice(capture, &header->at_exit, "what was held at exit");
 	settle_domains(capture);
 	settle_failed(capture, header, earlier);

@@ -119,7 +119,7 @@ static const struct option_row {
 	[OPTION_OUTPUT] = { "output", 'o', KIND_PATH, IN(output), "PATH", "a path (write ./-NAME if it begins with -)",
 	                    "where to write" },
 	[OPTION_PYTHON_OBJECTS] = { "python-objects", 0, KIND_FLAG, IN(wants_python_objects), NULL, "",
-	                            "record small Python objects one by one" },
+	                            "record each small Python object, not a sample of them" },
 	[OPTION_SYSTEM_ALLOCATORS] = { "system-allocators", 0, KIND_FLAG, IN(wants_system_allocators), NULL, "",
 	                               "make libraries with an allocator of their own use malloc, where they can" },
 	[OPTION_BASELINE] = { "baseline", 0, KIND_TEXT, IN(baseline), "FILE", "a file", "compare with FILE (required)" },

@@ -42,10 +42,12 @@ put_rule(FILE *stream, const struct check_rule *rule, int domain_width)
 	(void)fputc('\n', stream);
 }
 
-/* Small Python objects have lines only where they were recorded one by one, in both. */
+/* Lines of small Python objects are in another domain where they were recorded one by one, and are not known where nothing was. */
 static void
 put_arena_note(const struct check *check, FILE *stream)
 {
+	bool were_sampled = baseline_find_domain(check->before, "python/object") != NULL;
+	bool are_sampled = baseline_find_domain(check->after, "python/object") != NULL;
 	bool were_arenas = baseline_find_domain(check->before, "python/arena") != NULL;
 	bool are_arenas = baseline_find_domain(check->after, "python/arena") != NULL;
 	bool has_failed = false;
@@ -57,8 +59,14 @@ put_arena_note(const struct check *check, FILE *stream)
 			stream,
 			"note: only the %s has Python's arenas; the other was recorded with --python-objects or PYTHONMALLOC=malloc, so their lines differ: record both in the same way\n",
 			were_arenas ? "baseline" : "new run");
-	else if (has_failed)
-		(void)fputs("note: to see the lines that fill Python's arenas, record both with --python-objects\n", stream);
+	else if (has_failed && !(were_sampled && are_sampled))
+		(void)fprintf(
+			stream,
+			"note: lines of small Python objects are not known in %s: record both with KMEMSHIM_PYTHON_OBJECTS "
+			"not set, or both with --python-objects\n",
+			were_sampled  ? "the new run"
+			: are_sampled ? "the baseline"
+						  : "both");
 }
 
 /* Lines that are no leak, for they were there under another name. */

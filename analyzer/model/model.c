@@ -3,6 +3,7 @@
  */
 #include "model/model.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/text_pool.h"
@@ -13,6 +14,21 @@ const char *
 model_file_on_disk(const struct model *model, const char *file)
 {
 	return model->texts != NULL ? text_pool_original(model->texts, file) : file;
+}
+
+/*
+ * A sample is a draw with a small probability, so their number is Poisson's: of k it is off by 1.96 sqrt(k) in 95 of 100 cases. For
+ * few, the upper half of the score interval, which is the wider one: k + 1.92 + 1.96 sqrt(k + 0.96).
+ */
+uint64_t
+model_estimate_error(uint64_t sample_bytes, uint64_t bytes)
+{
+	double samples;
+
+	if (sample_bytes == 0 || bytes == 0)
+		return 0;
+	samples = (double)bytes / (double)sample_bytes;
+	return (uint64_t)((1.92 + 1.96 * sqrt(samples + 0.96)) * (double)sample_bytes);
 }
 
 enum model_relation

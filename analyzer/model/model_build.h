@@ -65,6 +65,8 @@ struct build {
 	uid_t distrusted_owner;  // of the first of them
 	const char *distrusted_name;
 
+	uint64_t sample_bytes; // as in struct model
+
 	size_t domain_count;
 	size_t domain_room;
 	struct model_domain *domains;

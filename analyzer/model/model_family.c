@@ -42,7 +42,8 @@ agrees(struct capture *capture, const char *what, uint32_t wanted, uint32_t foun
 void
 model_family_add(struct build *build, struct capture *capture, const struct domain_rows *rows, uint32_t *sites)
 {
-	static const unsigned private_domains[] = { KMEM_DOMAIN_HEAP, KMEM_DOMAIN_MMAP, KMEM_DOMAIN_PYTHON_ARENA };
+	static const unsigned private_domains[] = { KMEM_DOMAIN_HEAP, KMEM_DOMAIN_MMAP, KMEM_DOMAIN_PYTHON_ARENA,
+		                                        KMEM_DOMAIN_PYTHON_OBJECT };
 	const struct kmem_inherited *stored = &capture->header->inherited;
 	struct model_process *process = &build->processes[build->process_count - 1];
 	struct build_member *member;
@@ -83,6 +84,30 @@ site_of(const struct build *build, const struct build_member *parent, uint32_t r
 	return &build->sites[parent->sites[record - 1] - 1];
 }
 
+static int
+compare_built(const void *a, const void *b)
+{
+	uint64_t left = ((const struct model_built *)a)->live_bytes;
+	uint64_t right = ((const struct model_built *)b)->live_bytes;
+
+	return left < right ? 1 : left > right ? -1 : 0;
+}
+
+/* What was in the arenas then, without the objects that are known by line. */
+static void
+split_arenas(struct model_built *built, size_t count)
+{
+	uint64_t objects_bytes = 0;
+
+	for (size_t i = 0; i < count; i++)
+		objects_bytes += built[i].site->samples != 0 ? built[i].live_bytes : 0;
+	for (size_t i = 0; i < count; i++) {
+		if (built[i].site->is_rest_of_arenas)
+			built[i].live_bytes -= built[i].live_bytes < objects_bytes ? built[i].live_bytes : objects_bytes;
+	}
+	qsort(built, count, sizeof(*built), compare_built);
+}
+
 /* Records of several threads are one site. */
 static void
 resolve(struct build *build, struct model_process *process, const struct build_member *member)
@@ -106,6 +131,7 @@ resolve(struct build *build, struct model_process *process, const struct build_m
 			built[process->built_count++] = (struct model_built){ .site = site };
 		built[place].live_bytes += member->inherited[i].live_bytes;
 	}
+	split_arenas(built, process->built_count);
 	process->built = built;
 }
 

@@ -15,6 +15,7 @@
 #include "base/place.h"
 #include "base/shell_words.h"
 #include "capture/capture_cross_check.h"
+#include "capture/capture_arenas.h"
 #include "capture/capture_exit.h"
 #include "capture/capture_folder.h"
 #include "capture/capture_reader.h"
@@ -79,6 +80,9 @@ add_capture(struct build *build, struct capture *capture)
 	if (capture->is_salvage && capture_is_final(capture))
 		capture_drop_bad(capture);
 	capture_exit_rewind(capture);
+	capture_arenas_split(capture);
+	if (capture_arenas_sample_bytes(capture) > build->sample_bytes)
+		build->sample_bytes = capture_arenas_sample_bytes(capture);
 	model_add_process(build, capture, &rows);
 	sites = model_add_sites(build, capture, &rows);
 	model_add_resident(build, capture, sites);
@@ -197,6 +201,7 @@ finish(struct build *build, size_t session_count)
 	model->unknown_end_count = model_family_unknown_ends(build);
 	model->domain_count = build->domain_count;
 	model->domains = build->domains;
+	model->sample_bytes = build->sample_bytes;
 	model->site_count = build->site_count;
 	model->sites = build->sites;
 	model->damage_count = build->damage_count;

@@ -14,6 +14,7 @@
 #include <uthash.h>
 
 #include "base/memory.h"
+#include "capture/capture_arenas.h"
 #include "kmem_words.h"
 #include "model/model_build.h"
 
@@ -49,6 +50,8 @@ struct part {
 	uint64_t live_bytes;
 	uint64_t live_count;
 	struct generation_counts counts;
+	uint64_t samples; // as in struct model_site
+	uint64_t peak_samples;
 };
 
 static uint64_t
@@ -97,6 +100,15 @@ limit_part(struct part *part, uint64_t most_bytes)
 	if (is_peak_beyond)
 		part->peak_bytes = part->live_bytes;
 	return (unsigned)is_live_beyond + (unsigned)is_peak_beyond;
+}
+
+/* Samples have generations, the objects that they stand for have not. */
+static void
+count_samples(struct part *part, uint64_t sample_bytes)
+{
+	part->samples = part->live_bytes / sample_bytes;
+	part->peak_samples = part->peak_bytes / sample_bytes;
+	part->generations.allocated_count = part->allocated_bytes / sample_bytes;
 }
 
 static struct model_site *
@@ -154,6 +166,8 @@ add_part(struct build *build, struct model_site *site, const struct part *part)
 		site->born_generations = part->counts.born;
 		site->span_bytes = part->counts.span_bytes;
 	}
+	site->samples += part->samples;
+	site->peak_samples += part->peak_samples;
 	site->live_bytes += part->live_bytes;
 	site->live_count += part->live_count;
 	site->released_bytes += part->released_bytes > 0 ? (uint64_t)part->released_bytes : 0;
@@ -213,6 +227,7 @@ model_add_sites(struct build *build, struct capture *capture, const struct domai
 	uint32_t *next = memory_zeroed(count, sizeof(*next)); // index + 1 of the next record of the same site
 	struct model_process *process = &build->processes[build->process_count - 1];
 	uint64_t clock = COPY_OF(capture->header->generation_clock);
+	uint64_t sample_bytes = capture_arenas_sample_bytes(capture);
 	uint64_t impossible = 0;
 	uint64_t unlikely = 0;
 
@@ -237,8 +252,15 @@ model_add_sites(struct build *build, struct capture *capture, const struct domai
 		part.live_count = difference(part.allocated_count, part.freed_count, &impossible);
 		if (capture->is_salvage)
 			unlikely += limit_part(&part, kmem_domain_peak_bytes(rows->sums[capture_site(capture, i)->domain].peak));
-		part.counts = model_generations_count(&part.generations, capture->header, clock, part.live_count);
+		unsigned domain = capture_site(capture, i)->domain;
+		bool is_sampled = domain == KMEM_DOMAIN_PYTHON_OBJECT && sample_bytes != 0;
+
+		if (is_sampled)
+			count_samples(&part, sample_bytes);
+		part.counts = model_generations_count(&part.generations, capture->header, clock,
+		                                      is_sampled ? part.samples : part.live_count);
 		unlikely += part.counts.unlikely;
+		build->sites[sites[i] - 1].is_rest_of_arenas = domain == KMEM_DOMAIN_PYTHON_ARENA && sample_bytes != 0;
 		add_part(build, &build->sites[sites[i] - 1], &part);
 		process->site_count++;
 	}

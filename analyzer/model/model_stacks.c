@@ -14,6 +14,7 @@
 #include <uthash.h>
 
 #include "base/memory.h"
+#include "capture/capture_arenas.h"
 #include "model/model_build.h"
 
 /* The index of all stacks. The key is the stack from `omitted` to its last frame. */
@@ -151,16 +152,23 @@ read_frames(struct process_stacks *stacks, const struct capture_stack *stored)
 static void
 name_arena(struct process_stacks *stacks)
 {
-	static const struct model_frame arena = {
-		.kind = MODEL_FRAME_PYTHON,
-		.function = "arenas of small Python objects",
-		.file = "",
-		.module = "",
-		.module_path = "",
-	};
+	static const struct model_frame arenas[] = { {
+													 .kind = MODEL_FRAME_PYTHON,
+													 .function = "arenas of small Python objects",
+													 .file = "",
+													 .module = "",
+													 .module_path = "",
+												 },
+		                                         {
+													 .kind = MODEL_FRAME_PYTHON,
+													 .function = "free in arenas of small Python objects",
+													 .file = "",
+													 .module = "",
+													 .module_path = "",
+												 } };
 
 	scratch_reserve(stacks, 1);
-	stacks->scratch->frames[0] = &arena;
+	stacks->scratch->frames[0] = &arenas[capture_arenas_sample_bytes(stacks->capture) != 0];
 	stacks->scratch->frame_count = 1;
 }
 

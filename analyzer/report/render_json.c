@@ -173,6 +173,21 @@ OBJECT(device_part, NULL, "A part of what is live on a device: tensors, what PyT
 	JSON_FIELD_OF(JSON_OBJECTS, "parts", parts, meaning_, .object = &device_part_object, \
 	              .count_offset = offsetof(OWNER, part_count))
 
+#define ESTIMATE                                                                                                       \
+	JSON_FIELD_AS(                                                                                                     \
+		"is_estimated", estimate.is_estimated,                                                                         \
+		"Bytes and counts are estimates: small Python objects (domain python/object), or a library's own allocator."), \
+		JSON_FIELD_AS(                                                                                                 \
+			"error_bytes", estimate.error_bytes,                                                                       \
+			"In 95 of 100 cases live_bytes is right to within this. null = exact, or the error is not known.",         \
+			.without = JSON_NULL),                                                                                     \
+		JSON_FIELD_AS("peak_error_bytes", estimate.peak_error_bytes, "The same of peak_bytes.", .without = JSON_NULL)
+#define SAMPLES                                                                                                    \
+	JSON_FIELD_AS(                                                                                                 \
+		"samples", estimate.samples,                                                                               \
+		"Of domain python/object: live objects that were sampled, from which live_bytes is estimated; else null.", \
+		.without = JSON_NULL)
+
 #define OWNER struct report_domain
 static const struct json_field domain_fields[] = {
 	JSON_FIELD(
@@ -196,6 +211,7 @@ static const struct json_field domain_fields[] = {
 	JSON_FIELD(
 		returned_bytes,
 		"Of live mappings, given back to the system by madvise, counted at each such call; they are live all the same."),
+	ESTIMATE,
 	JSON_FIELD(lost_sites, "Allocations of this domain counted without their stack: no room for more stacks."),
 	JSON_FIELD(lost_stacks, "Allocations of this domain whose stack could not be taken."),
 	JSON_FIELD_AS(
@@ -528,7 +544,8 @@ OBJECT(type, NULL, "Python objects of one type.");
 		JSON_FIELD(                                                                                                                                                                 \
 			library,                                                                                                                                                                \
 			"Of domain library: whose own allocator grew here; what it holds is an estimate. null = another domain.",                                                               \
-			.without = JSON_NULL)
+			.without = JSON_NULL),                                                                                                                                                  \
+		ESTIMATE, SAMPLES
 #define IMPORT                                                                                                                                  \
 	JSON_FIELD(                                                                                                                                 \
 		import,                                                                                                                                 \

@@ -89,7 +89,7 @@ text_live_share(const struct report_line *line, char text[UNITS_TEXT_BYTES])
 static const char *
 text_blocks(const struct report_line *line, char text[UNITS_TEXT_BYTES])
 {
-	return units_count(line->live_count, text);
+	return units_count(line->estimate.samples != 0 ? units_rounded(line->live_count) : line->live_count, text);
 }
 
 static const char *
@@ -101,7 +101,8 @@ text_allocated(const struct report_line *line, char text[UNITS_TEXT_BYTES])
 static const char *
 text_calls(const struct report_line *line, char text[UNITS_TEXT_BYTES])
 {
-	return units_count(line->allocated_count, text);
+	return units_count(line->estimate.samples != 0 ? units_rounded(line->allocated_count) : line->allocated_count,
+	                   text);
 }
 
 static const char *
@@ -154,6 +155,24 @@ put_in_memory(const struct report_line *line, uint64_t shown_bytes, FILE *stream
 	if (untouched < UNTOUCHED_SHOWN_BYTES || untouched < shown_bytes / UNTOUCHED_PART)
 		return false;
 	(void)fprintf(stream, "%20s%s of it in memory\n", "", units_bytes(without(shown_bytes, untouched), bytes));
+	return true;
+}
+
+/* How far figures may be off that were estimated from a sample. */
+static bool
+put_error(const struct report_line *line, bool is_peak, FILE *stream)
+{
+	uint64_t error_bytes = is_peak ? line->estimate.peak_error_bytes : line->estimate.error_bytes;
+	char bytes[UNITS_TEXT_BYTES];
+	char count[UNITS_TEXT_BYTES];
+
+	if (error_bytes == 0)
+		return false;
+	(void)fprintf(stream, "%20s±    %s", "", units_bytes(error_bytes, bytes));
+	if (!is_peak || line->peak_bytes == line->live_bytes)
+		(void)fprintf(stream, ", from %s sample%s", units_count(line->estimate.samples, count),
+		              line->estimate.samples == 1 ? "" : "s");
+	(void)fputc('\n', stream);
 	return true;
 }
 
@@ -265,6 +284,14 @@ put_heading(FILE *stream, const char *heading, size_t processes, const struct la
 	(void)fputs("  allocated at\n", stream);
 }
 
+/* Bytes or blocks: of a sample they are estimates. */
+static bool
+is_figure(const struct column *column)
+{
+	return column->text == text_peak || column->text == text_live || column->text == text_blocks ||
+	       column->text == text_allocated || column->text == text_calls;
+}
+
 static void
 put_row(FILE *stream, const struct layout *layout, const struct report_line *line)
 {
@@ -276,7 +303,11 @@ put_row(FILE *stream, const struct layout *layout, const struct report_line *lin
 		int width = width_of(column, layout);
 		const char *cell = column->text(line, text);
 
-		(void)fprintf(stream, " %*s", width < 0 ? width + 1 : width - 1, cell); // wide ones do not run into each other
+		if (is_figure(column) && line->estimate.samples != 0)
+			(void)fprintf(stream, "%*s%s", width - 1 + (int)strlen("≈") - (int)strlen(cell), "≈", cell);
+		else
+			(void)fprintf(stream, " %*s", width < 0 ? width + 1 : width - 1,
+			              cell); // wide ones do not run into each other
 	}
 	(void)fprintf(stream, "  %s\n", place_words(&line->where, place));
 }
@@ -450,6 +481,7 @@ has_address(const struct report_line *line, const struct render_options *options
 /* What rows have that a reader may not know: said once, below the table. */
 struct remarks {
 	bool has_untouched;
+	bool has_errors;
 	bool has_relations;
 	bool has_addresses;
 };
@@ -467,6 +499,7 @@ put_line(const struct report *report, size_t number, const struct layout *layout
 	if (table->shown != shown_any)
 		remarks->has_untouched = put_in_memory(&line, table->shown(&line), stream) || remarks->has_untouched;
 	put_library(&line, stream);
+	remarks->has_errors = put_error(&line, table->shown == shown_peak, stream) || remarks->has_errors;
 	render_text_source(&line.where, stream);
 	render_text_stack(report, &line, options, stream);
 	remarks->has_relations = remarks->has_relations || line.where.relation[0] != '\0';
@@ -478,6 +511,8 @@ put_remarks(const struct remarks *remarks, FILE *stream)
 {
 	if (remarks->has_untouched)
 		(void)fprintf(stream, "%9s  order and shares count only what is in memory\n", "");
+	if (remarks->has_errors)
+		(void)fprintf(stream, "%9s  ≈ estimated from a sample of small Python objects; see docs/report.md\n", "");
 	if (remarks->has_relations)
 		(void)fprintf(
 			stream, "%9s  [while], [started by]: allocated by threads without Python frames; see docs/report.md\n", "");

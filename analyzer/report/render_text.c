@@ -93,6 +93,12 @@ render_text_verdict(const struct report *report, FILE *stream)
 	}
 }
 
+static const char *
+count_text(const struct report_domain *domain, uint64_t count, char text[UNITS_TEXT_BYTES])
+{
+	return units_count(domain->estimate.error_bytes != 0 ? units_rounded(count) : count, text);
+}
+
 static void
 put_domains(const struct report *report, const char *heading, bool is_device, bool is_address_space, FILE *stream)
 {
@@ -115,10 +121,15 @@ put_domains(const struct report *report, const char *heading, bool is_device, bo
 		is_first = false;
 		(void)fprintf(stream, "  %-14s%9s%11s%12s%12s%13s", domain->name, units_bytes(domain->peak_bytes, peak),
 		              units_bytes(domain->live_bytes, live), units_bytes(domain->allocated_bytes, allocated),
-		              units_count(domain->live_count, blocks), units_count(domain->allocated_count, calls));
+		              count_text(domain, domain->live_count, blocks),
+		              count_text(domain, domain->allocated_count, calls));
+		if (domain->estimate.error_bytes != 0)
+			(void)fprintf(stream, "  ±%s, estimated", units_bytes(domain->estimate.error_bytes, live));
+		if (domain->is_rest_of_arenas)
+			(void)fputs("  without python/object", stream);
 		if (domain->returned_bytes != 0)
 			(void)fprintf(stream, "  %s returned by madvise", units_bytes(domain->returned_bytes, live));
-		if (domain->untouched_bytes >= UNTOUCHED_SHOWN_BYTES &&
+		if (!domain->is_rest_of_arenas && domain->untouched_bytes >= UNTOUCHED_SHOWN_BYTES &&
 		    domain->untouched_bytes >= domain->live_bytes / UNTOUCHED_PART)
 			(void)fprintf(stream, "  %s of it not in memory", units_bytes(domain->untouched_bytes, live));
 		if (domain->inherited_bytes != 0)

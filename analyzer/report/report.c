@@ -295,6 +295,20 @@ sources_since(const struct model *model)
 	return since[1] != UINT64_MAX ? since[1] : since[0];
 }
 
+static struct report_estimate
+estimate_of(const struct model *model, unsigned domain, uint64_t live_bytes, uint64_t peak_bytes, uint64_t samples)
+{
+	enum domain_kind kind = model->domains[domain].id.kind;
+	bool is_sampled = kind == DOMAIN_PYTHON_OBJECT;
+
+	return (struct report_estimate){
+		.is_estimated = is_sampled || kind == DOMAIN_LIBRARY,
+		.error_bytes = is_sampled ? model_estimate_error(model->sample_bytes, live_bytes) : 0,
+		.peak_error_bytes = is_sampled ? model_estimate_error(model->sample_bytes, peak_bytes) : 0,
+		.samples = samples,
+	};
+}
+
 static void
 build_domains(struct report *report, const struct model *model)
 {
@@ -307,6 +321,7 @@ build_domains(struct report *report, const struct model *model)
 
 		report->domains[i] = (struct report_domain){
 			.name = domain->name,
+			.estimate = estimate_of(model, (unsigned)i, domain->live_bytes, domain->peak_bytes, 0),
 			.live_bytes = domain->live_bytes,
 			.live_count = domain->live_count,
 			.peak_bytes = domain->peak_bytes,
@@ -322,6 +337,7 @@ build_domains(struct report *report, const struct model *model)
 			.returned_bytes = domain->returned_bytes,
 			.is_address_space = domain_is_address_space(domain->id.kind),
 			.is_device = domain_is_driver(domain->id.kind),
+			.is_rest_of_arenas = domain->id.kind == DOMAIN_PYTHON_ARENA && model->sample_bytes != 0,
 			.is_at_refusal = domain->is_at_refusal,
 		};
 		if (device_parts_of(model, (unsigned)i, NULL, &parts)) {
@@ -735,6 +751,7 @@ make_site(const struct report_rows *rows, const struct model_site *site)
 		.allocated_bytes = site->allocated_bytes,
 		.allocated_count = site->allocated_count,
 		.in_memory = { site->untouched_bytes, site->large_bytes, site->large_resident_bytes, site->pinned_bytes },
+		.estimate = estimate_of(rows->model, site->domain, site->live_bytes, site->peak_bytes, site->samples),
 		.library = site->library != NULL ? site->library : "",
 		.leak = leak_of(site),
 		.where = place_of(rows, site),
@@ -782,6 +799,7 @@ report_line_figures(const struct report *report, size_t number)
 		.allocated_bytes = line->allocated_bytes,
 		.allocated_count = line->allocated_count,
 		.in_memory = { line->untouched_bytes, line->large_bytes, line->large_resident_bytes, line->pinned_bytes },
+		.estimate = estimate_of(rows->model, line->domain, line->live_bytes, line->peak_bytes, line->samples),
 		.library = line->largest->library != NULL ? line->largest->library : "",
 		.domain_bytes = strcmp(report->ranking, "peak") == 0 ? domain->peak_bytes : domain->live_bytes,
 		.domain_untouched_bytes = domain->untouched_bytes,

@@ -67,8 +67,17 @@ struct report_verdict {
 	const char *domain;        // what text and next are about; NULL = the end of the program
 };
 
+/* Of figures that are no exact counts: small objects of Python, and memory of libraries' own allocators. */
+struct report_estimate {
+	bool is_estimated;
+	uint64_t error_bytes;      // of live_bytes, in 95 of 100 cases; 0 = exact, or not known
+	uint64_t peak_error_bytes; // the same of peak_bytes
+	uint64_t samples;          // that live_bytes is estimated from; 0 = exact, or not known
+};
+
 struct report_domain {
 	const char *name;
+	struct report_estimate estimate;
 	uint64_t live_bytes;
 	uint64_t live_count;
 	uint64_t peak_bytes;
@@ -86,8 +95,9 @@ struct report_domain {
 	uint64_t lost_stacks;           // allocations whose stack could not be taken
 	bool is_address_space;          // reserved, file: not memory
 	bool is_device;
-	bool is_at_refusal; // live figures are those of the moment when a request was refused that ended a process
-	size_t part_count;  // of a device: what its live bytes are made of; 0 = it is no device
+	bool is_rest_of_arenas; // python/arena without the objects of python/object, which lie in it
+	bool is_at_refusal;     // live figures are those of the moment when a request was refused that ended a process
+	size_t part_count;      // of a device: what its live bytes are made of; 0 = it is no device
 	struct device_part parts[DEVICE_PARTS_MAX];
 };
 
@@ -268,6 +278,7 @@ struct report_site {
 	uint64_t allocated_bytes;
 	uint64_t allocated_count;
 	struct report_in_memory in_memory;
+	struct report_estimate estimate;
 	const char *library; // whose own allocator grew here: of the domain "library", estimated; "" = none
 	struct report_leak leak;
 	struct report_place where;
@@ -293,6 +304,7 @@ struct report_line {
 	uint64_t allocated_bytes;
 	uint64_t allocated_count;
 	struct report_in_memory in_memory;
+	struct report_estimate estimate;
 	const char *library;             // as in struct report_site, of its largest
 	uint64_t domain_bytes;           // what the ranked figure is a share of: the domain's peak or live bytes,
 	uint64_t domain_untouched_bytes; // of which so much is not in memory

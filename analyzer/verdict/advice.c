@@ -420,7 +420,8 @@ is_childs_peak(const struct verdict_facts *facts)
 
 ADVICE_TEST(is_copied, facts->refused == NULL && facts->copies.bytes > facts->top_live.live_bytes / 2)
 ADVICE_TEST(is_killed_child_in_arenas, verdict->cause == VERDICT_CHILD_KILLED && is_childs_peak(facts) &&
-                                           verdict_is_arena(facts, &facts->top_peak))
+                                           verdict_is_arena(facts, &facts->top_peak) &&
+                                           !verdict_is_rest_of_arenas(&facts->top_peak))
 ADVICE_TEST(is_child_killed, verdict->cause == VERDICT_CHILD_KILLED &&
                                  (verdict_is_arena(facts, &facts->top_live) || !verdict_is_accumulating(facts)))
 ADVICE_TEST(is_child_lost, verdict->end == VERDICT_END_OK && verdict->lost_child != NULL)
@@ -429,14 +430,14 @@ static void
 say_share_reads(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	const struct model_site *built = facts->copies.built_count != 0 ? facts->copies.built[0].site : NULL;
-	const struct rank_line line = { .site_count = 1, .domain = built != NULL ? built->domain : 0 };
+	const struct rank_line line = { .site_count = 1, .domain = built != NULL ? built->domain : 0, .largest = built };
 
 	say_next(verdict, "%s",
 	         facts->copies.child->python_version != 0
 	             ? "keep what the workers read in one NumPy array or tensor, or in shared memory, instead of many "
 	               "Python objects; or let each worker load its own part"
 	             : "write to less of it after the fork, or fork before it is built");
-	if (built != NULL && verdict_is_arena(facts, &line))
+	if (built != NULL && verdict_is_arena(facts, &line) && !verdict_is_rest_of_arenas(&line))
 		say_next(verdict, "; `kmemshim run --python-objects -- " VERDICT_COMMAND "` names the lines that built them");
 }
 
@@ -463,12 +464,14 @@ is_next_line_growing(const struct verdict_facts *facts, const struct verdict *ve
 static bool
 is_little_in_arenas(const struct verdict_facts *facts, const struct verdict *verdict)
 {
-	return verdict_is_arena(facts, &facts->top_live) && facts->top_live.leak != MODEL_LEAK_LEAK &&
-	       facts->top_live.live_bytes < facts->live_bytes / 2 && verdict->end != VERDICT_END_OK &&
-	       facts->refused == NULL;
+	return verdict_is_arena(facts, &facts->top_live) && !verdict_is_rest_of_arenas(&facts->top_live) &&
+	       facts->top_live.leak != MODEL_LEAK_LEAK && facts->top_live.live_bytes < facts->live_bytes / 2 &&
+	       verdict->end != VERDICT_END_OK && facts->refused == NULL;
 }
 
-ADVICE_TEST(is_in_arenas, verdict_is_arena(facts, &facts->top_live) &&
+ADVICE_TEST(is_free_in_arenas,
+            verdict_is_rest_of_arenas(&facts->top_live) && facts->refused == NULL && verdict->end != VERDICT_END_OK)
+ADVICE_TEST(is_in_arenas, verdict_is_arena(facts, &facts->top_live) && !verdict_is_rest_of_arenas(&facts->top_live) &&
                               (facts->refused == NULL || verdict_is_accumulating(facts)) &&
                               (is_first_line_growing(facts, verdict) || verdict->end != VERDICT_END_OK))
 ADVICE_TEST(is_growing,
@@ -583,6 +586,9 @@ static const struct advice rows[] = {
 	{ "release-next-blocks", is_next_line_growing, .say = say_next_line_kept },
 	{ "import-less", is_little_in_arenas,
 	  .text = "give the program more memory, or import less: no line of it holds much" },
+	{ "reuse-arenas", is_free_in_arenas,
+	  .text = "Python keeps this memory for small objects to come, and gives an arena back when the last object in it "
+	          "is released; make many small objects in a child process that ends, or hold fewer of them at once" },
 	{ "record-python-objects", is_in_arenas, .say = say_python_objects },
 	{ "release-blocks", is_growing, .say = say_first_line_kept },
 	{ "ask-for-less-or-raise-limit", is_refused, .text = "ask for less at once there, or raise what limits it{limit}" },
@@ -617,7 +623,7 @@ is_asked_arena(const struct verdict_facts *facts)
 {
 	const struct model_domain *largest = facts->asked.largest;
 
-	return largest->id.kind == DOMAIN_PYTHON_ARENA && // "python" is wanted, too
+	return largest->id.kind == DOMAIN_PYTHON_ARENA && facts->model->sample_bytes == 0 && // "python" is wanted, too
 	       verdict_left_by_imports(facts->model, largest, false) <= largest->live_bytes / 2;
 }
 
@@ -628,7 +634,8 @@ ADVICE_TEST(is_asked_device_empty,
             facts->asked.largest->peak_bytes == 0 && facts->asked.largest->id.kind == DOMAIN_DEVICE)
 ADVICE_TEST(is_asked_empty, facts->asked.largest->peak_bytes == 0)
 ADVICE_TEST(is_asked_steady, facts->asked.growing.site_count == 0 && !is_asked_arena(facts))
-ADVICE_TEST(is_asked_in_arenas, facts->asked.growing.site_count == 0 || verdict_is_arena(facts, &facts->asked.growing))
+ADVICE_TEST(is_asked_in_arenas, facts->asked.growing.site_count == 0 ||
+                                    (verdict_is_arena(facts, &facts->asked.growing) && facts->model->sample_bytes == 0))
 
 static void
 say_asked_others(const struct verdict_facts *facts, struct verdict *verdict)

@@ -265,9 +265,15 @@ verdict_is_arena(const struct verdict_facts *facts, const struct rank_line *line
 	return line->site_count != 0 && facts->model->domains[line->domain].id.kind == DOMAIN_PYTHON_ARENA;
 }
 
+bool
+verdict_is_rest_of_arenas(const struct rank_line *line)
+{
+	return line->largest != NULL && line->largest->is_rest_of_arenas;
+}
+
 /*
  * Arenas hold what imports left as well, and nobody knows how much of them: unless they hold most of the memory, a line
- * that is not much smaller is the better clue.
+ * that is not much smaller is the better clue. So it is where they are left free: by those lines, perhaps.
  */
 static bool
 tells_more(const struct verdict_facts *facts, const struct rank_line *line)
@@ -278,7 +284,8 @@ tells_more(const struct verdict_facts *facts, const struct rank_line *line)
 		if (domain_is_host(facts->model->domains[i].id.kind))
 			live_bytes += facts->model->domains[i].live_bytes;
 	}
-	return verdict_is_arena(facts, &facts->top_live) && facts->top_live.live_bytes < live_bytes / 2 &&
+	return verdict_is_arena(facts, &facts->top_live) &&
+	       (facts->top_live.live_bytes < live_bytes / 2 || verdict_is_rest_of_arenas(&facts->top_live)) &&
 	       line->live_bytes >= facts->top_live.live_bytes / ARENA_PART;
 }
 

@@ -95,6 +95,11 @@ PHRASE(DOMAIN_IMPORTS)
 
 PHRASE(DOMAIN_LINE)
 {
+	if (verdict_is_rest_of_arenas(&finding->line)) {
+		say_domain_part(finding, verdict);
+		say(verdict, "left free in arenas of small Python objects.");
+		return;
+	}
 	if (verdict_is_arena(facts, &finding->line)) {
 		say(verdict, " %s is arenas of small Python objects, of which no line is known.",
 		    finding->is_told ? "The rest" : "It");

@@ -55,7 +55,9 @@ PHRASE(LINE_OF_ALL)
 	char place[PLACE_TEXT_BYTES];
 
 	say(verdict, " Summed over all its processes, %s ", units_bytes(finding->bytes, held));
-	if (verdict_is_arena(facts, &finding->line))
+	if (verdict_is_rest_of_arenas(&finding->line))
+		say(verdict, "was left free in arenas of small Python objects, %s", when);
+	else if (verdict_is_arena(facts, &finding->line))
 		say(verdict, "was in arenas of small Python objects, without what imports left there, %s", when);
 	else
 		say(verdict, "of the %s of %s that they held %s was allocated at %s", units_bytes(finding->whole_bytes, whole),

@@ -171,7 +171,9 @@ PHRASE(PEAK)
 
 PHRASE(PEAK_LINE)
 {
-	if (verdict_is_arena(facts, &finding->line))
+	if (verdict_is_rest_of_arenas(&finding->line))
+		say_finding(finding, " {bytes} of it ({share}) was left free in arenas of small Python objects.", verdict);
+	else if (verdict_is_arena(facts, &finding->line))
 		say(verdict, " It held small Python objects.");
 	else
 		say_finding(finding,

@@ -60,12 +60,40 @@ verdict_where_word(const struct verdict_facts *facts, const struct rank_line *li
 		(void)snprintf(text, VERDICT_WORD_BYTES, "in the heap of %s, which grew at", runtime->name);
 		return text;
 	}
+	if (line->samples != 0)
+		return "small Python objects allocated at";
 	if (line->largest == NULL || line->largest->library == NULL)
-		return verdict_is_arena(facts, line) ? "in" : "allocated at";
+		return verdict_is_rest_of_arenas(line) ? "left" : verdict_is_arena(facts, line) ? "in" : "allocated at";
 	(void)snprintf(name, sizeof(name), "%s", line->largest->library);
 	(void)text_clean(name, strlen(name));
 	(void)snprintf(text, VERDICT_WORD_BYTES, "in the own allocator of %s, which grew (an estimate) at", name);
 	return text;
+}
+
+/* "401 MiB", or of a sample "≈401 MiB". */
+static void
+bytes_text(const struct finding *finding, char text[PLACE_TEXT_BYTES])
+{
+	char bytes[UNITS_TEXT_BYTES];
+
+	(void)snprintf(text, PLACE_TEXT_BYTES, "%s%s", finding->line.samples != 0 ? "≈" : "",
+	               units_bytes(finding->bytes, bytes));
+}
+
+/* "82 %", or of a sample "82 %, ± 20 MiB". */
+static void
+share_text(const struct finding *finding, char text[PLACE_TEXT_BYTES])
+{
+	uint64_t samples = finding->line.samples;
+	char share[UNITS_TEXT_BYTES];
+	char error[UNITS_TEXT_BYTES];
+
+	(void)units_share(verdict_share(finding->bytes, finding->whole_bytes), share);
+	if (samples != 0)
+		(void)snprintf(text, PLACE_TEXT_BYTES, "%s, ±%s", share,
+		               units_bytes(model_estimate_error(finding->line.live_bytes / samples, finding->bytes), error));
+	else
+		(void)snprintf(text, PLACE_TEXT_BYTES, "%s", share);
 }
 
 void
@@ -79,13 +107,13 @@ say_finding(const struct finding *finding, const char *text, struct verdict *ver
 		say(verdict, "%.*s", (int)plain, text);
 		text += plain;
 		if (strncmp(text, "{bytes}", 7) == 0)
-			(void)units_bytes(finding->bytes, value);
+			bytes_text(finding, value);
 		else if (strncmp(text, "{whole}", 7) == 0)
 			(void)units_bytes(finding->whole_bytes, value);
 		else if (strncmp(text, "{rest}", 6) == 0)
 			(void)units_bytes(finding->whole_bytes - finding->bytes, value);
 		else if (strncmp(text, "{share}", 7) == 0)
-			(void)units_share(verdict_share(finding->bytes, finding->whole_bytes), value);
+			share_text(finding, value);
 		else if (strncmp(text, "{where}", 7) == 0)
 			(void)verdict_line_text(&finding->line, value);
 		else

@@ -65,8 +65,9 @@ struct real_libc {
 };
 
 /*
- * Where another library, or the program itself, comes before us with a heap of its own: what its callers get. NULL: nobody does. What
- * it does not define (reallocarray, free_sized) the program calls here, with its blocks.
+ * Another library, or the program itself, may come before us in the order of lookup and bring a heap of its own. Then its functions
+ * are here, and the program calls them and not our hooks. A function that it does not define (reallocarray, free_sized) leads to our
+ * hook, with a block of its heap: the hook passes the block on. NULL: nobody comes before us.
  */
 struct real_libc_front {
 	void *(*malloc)(size_t bytes);

@@ -49,8 +49,15 @@ HIP_ABI_FUNCTIONS(HOOK_ROW)
 /* NONE: a call that allocates nothing for the program, such as a lookup. */
 enum cuda_layer { CUDA_LAYER_NONE, CUDA_LAYER_RUNTIME, CUDA_LAYER_DRIVER };
 /*
- * POOLED: where its pool is, and no context's. FROM_POOL: so, and call->pool is that one. REGISTERED: the program's own, pinned. IMPORTED: of somebody else's pool. EXTERNAL:
- * somebody else's, mapped in a context. OPENED: so, and opened as often as it is closed. GRAPH: what a graph takes when it runs.
+ * What kind of memory does a call give out? DEVICE, PINNED and MANAGED belong to the current context.
+ *
+ * POOLED      from a memory pool: it belongs to the pool's device and to no context
+ * FROM_POOL   the same; the caller named the pool, it is call->pool
+ * REGISTERED  host memory of the program's own, which is pinned by the call
+ * IMPORTED    from a memory pool of another owner
+ * EXTERNAL    memory of another owner, mapped in a context
+ * OPENED      the same; it may be opened several times, and is gone when it was closed as often
+ * GRAPH       what a graph takes when it runs
  */
 enum cuda_memory {
 	CUDA_MEMORY_DEVICE,

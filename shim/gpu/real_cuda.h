@@ -64,8 +64,9 @@ void *real_cuda_query(_Atomic(void *) *known, const char *library, const char *n
 void *real_cuda_unhooked(const char *name);
 
 /*
- * real_cuda_query.c: what the driver is asked. None of these changes its last error, and the context only as it says. Only right after a call that needed the context,
- * or inside one: other threads may have none. When it cannot be asked: 0, NULL, false.
+ * real_cuda_query.c: questions to the driver. None of them changes the driver's last error. Only real_cuda_enter_stream() and
+ * real_cuda_leave_stream() change the current context. Ask only inside a call that needs a context, or right after it: at other times the
+ * thread may have none. The answer is 0, NULL or false if the driver cannot be asked.
  */
 struct cuda_place {
 	int device; // -1 = it is not known
@@ -78,7 +79,10 @@ uint64_t real_cuda_bytes(uint64_t addr);          // of the memory that begins a
 bool real_cuda_is_recorded(void *stream);         // what is called on it becomes a graph
 bool real_cuda_has_primary_context(int device);
 
-/* The context of a stream of another one becomes the current one, and what is asked is asked of its device. True: then leave, on this thread. */
+/*
+ * If the stream belongs to another context, that context becomes the current one, so that questions are about its device. True: it
+ * did, and this thread must call real_cuda_leave_stream().
+ */
 bool real_cuda_enter_stream(void *stream);
 void real_cuda_leave_stream(void);
 int real_cuda_pool_device(const void *pool, int devices_max); // whose own pool it is; -1 = no device's

@@ -146,8 +146,9 @@ realloc_at(const void *hook_frame, void *old, size_t bytes)
 }
 
 /*
- * Below the interpreter's allocator: its own table of arenas, from before it was wrapped, grows in the middle of an event; or a block
- * becomes a sample. What it becomes is part of that event; the old one is gone.
+ * A realloc inside the shim's own work. The block is known here in two cases, both while the interpreter's allocator is called: its
+ * table of arenas, made before the allocator was wrapped, grows; or the block becomes a sample. Then the old block is released in the
+ * books. The new one is booked by the event around this call.
  */
 static RARE void *
 realloc_untracked(void *old, size_t bytes)

@@ -261,7 +261,9 @@ bool
 hooks_python_sample_start(const struct python_allocators *allocators)
 {
 	int host_errno = errno;
-	bool is_fit = allocators->get != NULL && allocators->set != NULL;
+	/* Without marked arenas, their memory would be counted twice. */
+	bool is_fit = allocators->get != NULL && allocators->set != NULL && allocators->get_arena != NULL &&
+	              allocators->set_arena != NULL;
 
 	for (unsigned i = 0; is_fit && i < DOMAINS; i++) {
 		allocators->get(number_of(i), &inner[i]);

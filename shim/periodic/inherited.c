@@ -76,8 +76,7 @@ inherited_gather(void)
 		int64_t live = (int64_t)(atomic_load_explicit(&site->allocated_bytes, memory_order_relaxed) -
 		                         atomic_load_explicit(&site->freed_bytes, memory_order_relaxed));
 
-		if (live > 0 && site_table_is_complete(site) &&
-		    (kmem_domain_is_private(site->domain) || site->domain == KMEM_DOMAIN_PYTHON_OBJECT))
+		if (live > 0 && site_table_is_complete(site) && kmem_domain_is_private(site->domain))
 			note_site(i, (uint64_t)live);
 	}
 	is_gathered = true;

@@ -32,21 +32,21 @@ mix(uint64_t sum, const struct python_chain_frame *frame, bool is_pointer)
 }
 
 static inline struct python_chain_frame *
-none_of(struct python_chain *trail)
+none_of(struct python_chain *chain)
 {
-	return &trail->kept[PYTHON_CHAIN_LOOKS - 1];
+	return &chain->kept[PYTHON_CHAIN_LOOKS - 1];
 }
 
 static inline struct python_chain_frame *
-last_of(struct python_chain *trail)
+last_of(struct python_chain *chain)
 {
-	return (struct python_chain_frame *)(void *)((char *)none_of(trail) + trail->last_bytes);
+	return (struct python_chain_frame *)(void *)((char *)none_of(chain) + chain->last_bytes);
 }
 
 static inline void
-set_last(struct python_chain *trail, const struct python_chain_frame *last)
+set_last(struct python_chain *chain, const struct python_chain_frame *last)
 {
-	trail->last_bytes = (uint64_t)((const char *)last - (const char *)none_of(trail));
+	chain->last_bytes = (uint64_t)((const char *)last - (const char *)none_of(chain));
 }
 
 /* Does the chain go on from kept->frame_addr, which is `frame` and in it, as it did? Then *frame is the next one. */
@@ -97,30 +97,30 @@ find(struct python_chain_frame *kept, uint64_t frame)
 
 /* The chain from `frame` outwards. False when it cannot be read. Sets how much of kept[] it ends with, and how many are fresh. */
 static inline __attribute__((always_inline)) bool
-follow(struct python_chain *trail, const struct python_layout *layout, bool is_pointer, uint64_t frame,
+follow(struct python_chain *chain, const struct python_layout *layout, bool is_pointer, uint64_t frame,
        uint32_t *joined, uint32_t *fresh_count)
 {
-	struct python_chain_frame *guess = last_of(trail);
+	struct python_chain_frame *guess = last_of(chain);
 	uint32_t count = 0;
 
 	for (*joined = 0; frame != 0;) {
 		struct python_chain_frame *at = find(guess, frame);
 
 		if (at != NULL) {
-			const struct python_chain_frame *changed = compare(at, none_of(trail), layout, is_pointer);
+			const struct python_chain_frame *changed = compare(at, none_of(chain), layout, is_pointer);
 
-			if (changed == none_of(trail)) {
+			if (changed == none_of(chain)) {
 				*joined = (uint32_t)(at - changed);
 				break;
 			}
 			for (; at != changed && count < PYTHON_CHAIN_FRAMES; at--)
-				trail->fresh[count++] = *at;
+				chain->fresh[count++] = *at;
 			frame = changed->frame_addr;
 			guess = at - 1;
 		}
 		if (count == PYTHON_CHAIN_FRAMES || !python_memory_is_object(frame))
 			return false;
-		struct python_chain_frame *fresh = &trail->fresh[count++];
+		struct python_chain_frame *fresh = &chain->fresh[count++];
 
 		fresh->frame_addr = frame;
 		fresh->instruction = instruction_of(layout, is_pointer, frame);
@@ -143,9 +143,9 @@ keep(struct python_chain_frame *at, const struct python_layout *layout, bool is_
  * False when it is not that simple; what is kept is then as good as before.
  */
 static inline __attribute__((always_inline)) bool
-go_on(struct python_chain *trail, const struct python_layout *layout, bool is_pointer, uint64_t frame, uint64_t *digest)
+go_on(struct python_chain *chain, const struct python_layout *layout, bool is_pointer, uint64_t frame, uint64_t *digest)
 {
-	struct python_chain_frame *last = last_of(trail);
+	struct python_chain_frame *last = last_of(chain);
 	struct python_chain_frame *at = find(last, frame);
 	uint64_t called[PYTHON_CHAIN_LOOKS];
 	unsigned count = 0;
@@ -156,9 +156,9 @@ go_on(struct python_chain *trail, const struct python_layout *layout, bool is_po
 		called[count++] = frame;
 		frame = python_memory_u64(frame + layout->frame_previous);
 	}
-	if (__builtin_expect(at != none_of(trail), 1)) {
+	if (__builtin_expect(at != none_of(chain), 1)) {
 		if (at[-1].frame_addr != python_memory_u64(frame + layout->frame_previous) ||
-		    compare(at - 1, none_of(trail), layout, is_pointer) != none_of(trail))
+		    compare(at - 1, none_of(chain), layout, is_pointer) != none_of(chain))
 			return false;
 		if (instruction_of(layout, is_pointer, frame) != at->instruction)
 			keep(at, layout, is_pointer);
@@ -166,12 +166,12 @@ go_on(struct python_chain *trail, const struct python_layout *layout, bool is_po
 		return false; // there is no frame
 	}
 	while (count != 0) {
-		if (++at == &trail->kept[PYTHON_CHAIN_LOOKS + PYTHON_CHAIN_FRAMES])
+		if (++at == &chain->kept[PYTHON_CHAIN_LOOKS + PYTHON_CHAIN_FRAMES])
 			return false;
 		at->frame_addr = called[--count];
 		keep(at, layout, is_pointer);
 	}
-	set_last(trail, at);
+	set_last(chain, at);
 	*digest = at->digest;
 	return true;
 }
@@ -183,7 +183,7 @@ struct digest_rest {
 
 /* The rest of python_chain_digest(); the result in registers, or the usual one would be kept in memory. */
 static __attribute__((noinline)) struct digest_rest
-digest_rest(struct python_chain *trail, const struct python_layout *layout, uint64_t frame)
+digest_rest(struct python_chain *chain, const struct python_layout *layout, uint64_t frame)
 {
 	bool is_pointer = layout->instruction == PYTHON_INSTRUCTION_POINTER;
 	struct python_chain_frame *kept;
@@ -194,32 +194,32 @@ digest_rest(struct python_chain *trail, const struct python_layout *layout, uint
 
 	if (frame == 0)
 		return (struct digest_rest){ 0, false };
-	if (!is_pointer && go_on(trail, layout, false, frame, &digest))
+	if (!is_pointer && go_on(chain, layout, false, frame, &digest))
 		return (struct digest_rest){ digest, true };
-	if (!(is_pointer ? follow(trail, layout, true, frame, &count, &fresh)
-	                 : follow(trail, layout, false, frame, &count, &fresh))) {
-		trail->last_bytes = 0;
+	if (!(is_pointer ? follow(chain, layout, true, frame, &count, &fresh)
+	                 : follow(chain, layout, false, frame, &count, &fresh))) {
+		chain->last_bytes = 0;
 		return (struct digest_rest){ 0, false };
 	}
-	for (kept = none_of(trail) + count; fresh != 0;) {
-		*++kept = trail->fresh[--fresh];
+	for (kept = none_of(chain) + count; fresh != 0;) {
+		*++kept = chain->fresh[--fresh];
 		kept->digest = mix(kept[-1].digest, kept, is_pointer);
 	}
-	set_last(trail, kept);
+	set_last(chain, kept);
 	return (struct digest_rest){ kept->digest, true };
 }
 
 bool
-python_chain_digest(struct python_chain *trail, const struct python_layout *layout, uint64_t frame, uint64_t *digest)
+python_chain_digest(struct python_chain *chain, const struct python_layout *layout, uint64_t frame, uint64_t *digest)
 {
 	uint64_t usual;
 
-	if (__builtin_expect(layout->instruction == PYTHON_INSTRUCTION_POINTER && go_on(trail, layout, true, frame, &usual),
+	if (__builtin_expect(layout->instruction == PYTHON_INSTRUCTION_POINTER && go_on(chain, layout, true, frame, &usual),
 	                     1)) {
 		*digest = usual;
 		return true;
 	}
-	struct digest_rest rest = digest_rest(trail, layout, frame);
+	struct digest_rest rest = digest_rest(chain, layout, frame);
 
 	*digest = rest.digest;
 	return rest.is_known;

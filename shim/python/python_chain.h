@@ -43,7 +43,7 @@ struct python_chain {
 };
 
 /* A digest of the chain that begins at `frame`. False: there is none (0), it cannot be read, or is too long. */
-bool python_chain_digest(struct python_chain *trail, const struct python_layout *layout, uint64_t frame,
+bool python_chain_digest(struct python_chain *chain, const struct python_layout *layout, uint64_t frame,
                          uint64_t *digest);
 
 #endif

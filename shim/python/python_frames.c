@@ -476,7 +476,7 @@ innermost_frame(const struct python_runtime *runtime, uint64_t *state, uint64_t 
 }
 
 static inline bool
-digest_of(const struct python_runtime *runtime, struct python_chain *trail, uint64_t *digest)
+digest_of(const struct python_runtime *runtime, struct python_chain *chain, uint64_t *digest)
 {
 	uint64_t state;
 	uint64_t cframe;
@@ -485,7 +485,7 @@ digest_of(const struct python_runtime *runtime, struct python_chain *trail, uint
 
 	if (frame == 0)
 		return true;
-	if (!python_chain_digest(trail, &runtime->interpreter.layout, frame, &sum))
+	if (!python_chain_digest(chain, &runtime->interpreter.layout, frame, &sum))
 		return false;
 	sum = (sum ^ state ^ cframe << 32) * UINT64_C(0x9e3779b97f4a7c15);
 	*digest = (sum ^ sum >> 29) | 1;
@@ -493,21 +493,21 @@ digest_of(const struct python_runtime *runtime, struct python_chain *trail, uint
 }
 
 bool
-python_frames_digest(struct python_chain *trail, uint64_t *digest)
+python_frames_digest(struct python_chain *chain, uint64_t *digest)
 {
 	*digest = 0;
-	if (!digest_of(&python_runtime, trail, digest))
+	if (!digest_of(&python_runtime, chain, digest))
 		return false;
-	return __builtin_expect(*digest != 0, 1) || !has_second() || digest_of(&python_runtime_second, trail, digest);
+	return __builtin_expect(*digest != 0, 1) || !has_second() || digest_of(&python_runtime_second, chain, digest);
 }
 
 /* Is the current thread state this thread's own? */
 static __attribute__((noinline, cold)) bool
-is_own_state(struct python_chain *trail, uint64_t state)
+is_own_state(struct python_chain *chain, uint64_t state)
 {
 	if (!python_memory_is_object(state) || own_thread_state(&python_runtime) != state)
 		return false;
-	trail->state_addr = state + 1;
+	chain->state_addr = state + 1;
 	return true;
 }
 
@@ -518,12 +518,12 @@ python_frames_state(void)
 }
 
 bool
-python_frames_digest_attached(struct python_chain *trail, uint64_t state, uint64_t *digest)
+python_frames_digest_attached(struct python_chain *chain, uint64_t state, uint64_t *digest)
 {
 	const struct python_layout *layout = &python_runtime.interpreter.layout;
 	uint64_t frame;
 
-	if (__builtin_expect(state + 1 != trail->state_addr, 0) && !is_own_state(trail, state))
+	if (__builtin_expect(state + 1 != chain->state_addr, 0) && !is_own_state(chain, state))
 		return false;
 	if (layout->tstate_frame != 0) {
 		frame = python_memory_u64(state + layout->tstate_frame);
@@ -532,15 +532,15 @@ python_frames_digest_attached(struct python_chain *trail, uint64_t state, uint64
 
 		frame = cframe != 0 ? python_memory_u64(cframe + layout->cframe_frame) : 0;
 	}
-	return python_chain_digest(trail, layout, frame, digest);
+	return python_chain_digest(chain, layout, frame, digest);
 }
 
 bool
-python_frames_were_attached(struct python_chain *trail)
+python_frames_were_attached(struct python_chain *chain)
 {
-	bool were = trail->state_addr != 0;
+	bool were = chain->state_addr != 0;
 
-	trail->state_addr = 0; // proven anew by the next one
+	chain->state_addr = 0; // proven anew by the next one
 	return were;
 }
 

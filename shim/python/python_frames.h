@@ -58,7 +58,7 @@ void python_frames_walk(struct python_cache *cache, struct python_stack *stack);
  * Where python_frames_available(): a digest of the calling thread's frames: the same digest, the same frames (but for 2^-64), as
  * long as no code object died. 0 on a thread without Python. False: the chain cannot be read, or is too long for that.
  */
-bool python_frames_digest(struct python_chain *trail, uint64_t *digest);
+bool python_frames_digest(struct python_chain *chain, uint64_t *digest);
 
 /* The current thread state, where python_frames_available(). */
 uint64_t python_frames_state(void);
@@ -69,10 +69,10 @@ uint64_t python_frames_state(void);
  * and its memory became the state of the thread that does hold the lock.) Another digest than the one above, of the frames alone. False also
  * when there is no frame: then the above is to be asked.
  */
-bool python_frames_digest_attached(struct python_chain *trail, uint64_t state, uint64_t *digest);
+bool python_frames_digest_attached(struct python_chain *chain, uint64_t state, uint64_t *digest);
 
 /* Has the calling thread asked for that since it last asked this? */
-bool python_frames_were_attached(struct python_chain *trail);
+bool python_frames_were_attached(struct python_chain *chain);
 
 /* Does the calling thread's state lead to a frame, of whatever kind? */
 bool python_frames_are_any(void);

@@ -1,12 +1,13 @@
 /*
  * device_snapshot.h - what was alive on a device when it refused a request, call site by call site?
  *
- * An exception that unwinds, or a program that goes on, releases what was held: so it is written down at once.
+ * An exception that unwinds, or a program that goes on, releases what was held. So it is written down at once.
  *
  * Context     inside the reentry guard.
- * Safe from   any hook: two passes over all call sites, no lock, no allocation. One thread at a time looks; others go without.
- * When full   the smallest records have no place, and are counted. A program that lives with refused requests is looked at for a fiftieth
- *             of its time at most.
+ * Safe from   any hook: two passes over all call sites, no lock, no allocation. One thread at a time takes a snapshot; a second thread that
+ *             comes meanwhile gets none.
+ * When full   the smallest records have no place, and are counted. If a program goes on in spite of refused requests, snapshots take a
+ *             fiftieth of its time at most.
  */
 #ifndef DEVICE_SNAPSHOT_H
 #define DEVICE_SNAPSHOT_H
@@ -14,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Are the domain's failed_requests those of devices: is there anything to look at? */
+/* Does the domain belong to a device, so that a snapshot can be taken? */
 bool device_snapshot_has(unsigned domain);
 
 /*

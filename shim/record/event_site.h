@@ -1,10 +1,10 @@
 /*
  * event_site.h - which site does this allocation belong to?
  *
- * Most stacks of a Python program differ only in native frames, and most of them hold little at any time. So while a site holds
- * little, it stands for all native paths that lead from its Python frames to malloc (KMEM_STACK_PYTHON_ONLY). A request with
- * which it would hold more than a share of the heap goes to the site of its whole stack. The frames that a thread without
- * Python was given (thread_attribution.h) stand for its native paths in the same manner. Stacks without either are always whole.
+ * Most stacks of a Python program differ only in native frames, and most of them hold little at any time. So the stacks with the same
+ * Python frames share one Python-only site (KMEM_STACK_PYTHON_ONLY) as long as it holds little. If a request would make it hold more
+ * than a share of the heap, the request goes to the site of its whole stack, native frames included. A thread without Python may have
+ * been given Python frames (thread_attribution.h): these count as its own. A stack without Python frames is always whole.
  *
  * Invariant, tested in tests/preload/test_python_only.py:
  *   B1  a Python-only record holds less than EVENT_SITE_PYTHON_ONLY_BYTES, or less than 1 / 2^EVENT_SITE_PYTHON_ONLY_SHARE of the heap as it was
@@ -12,8 +12,8 @@
  *       Where several threads have records of it, they may hold twice that together.
  *   B2  a request of EVENT_SITE_PYTHON_ONLY_BYTES and that share goes to its whole stack, however many there are.
  *
- * A compiler that runs under one line, as XLA's does, brings a whole stack for every third block: a capture and tables of
- * 120 MiB for a program of 250, in which no two blocks are of the same stack.
+ * Why NATIVE_PATHS_MAX: a compiler that runs under one Python line, such as XLA's, brings a new whole stack with every third block.
+ * Without the limit the capture and the tables took 120 MiB for a program of 250 MiB.
  *
  * Context     inside the reentry guard.
  * Safe from   any hook; no allocation, no lock.
@@ -35,8 +35,8 @@
 #define EVENT_SITE_NATIVE_PATHS_MAX 4096
 
 /*
- * In the bits of hook_frame that are 0: the interpreter's allocator asks. The Python stack says all when there is one, and no native
- * frame is looked for.
+ * A bit of hook_frame that is 0 in an address: the interpreter's allocator asks. If the thread has a Python stack, no native frame is
+ * walked.
  */
 #define EVENT_SITE_PYTHON ((uintptr_t)1)
 

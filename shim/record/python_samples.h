@@ -16,7 +16,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PYTHON_SAMPLES_BYTES (UINT64_C(256) << 10)
+#include "kmem_format.h"
+
+#define PYTHON_SAMPLES_BYTES KMEM_PYTHON_SAMPLE_BYTES
 #define PYTHON_SAMPLES_OBJECT_BYTES_MAX ((size_t)512) // larger ones come from malloc by themselves
 
 /* About how many objects one of so many bytes stands for. */

@@ -22,8 +22,9 @@
 #define SITE_OWNER_JOINED_BITS 9
 
 /*
- * Whose records? A thread with a slot has one of these in its own memory; zeroed is empty. Behind `slot` there are small tables in
- * front of the shared ones, each entry the last one of its place.
+ * The thread that owns records, and what it remembers of the shared tables. Each thread with a slot has one of these in its slot;
+ * zeroed is empty. found, own and joined are small caches: an entry is replaced by the next one of its place. CACHES.md says what each
+ * answers.
  */
 struct site_owner {
 	uint16_t slot; // 1 and more
@@ -37,7 +38,7 @@ struct site_owner {
 		uint32_t own;   // this thread's with the same stack and domain
 	} own[SITE_OWNER_OWN];
 	struct stack_store_last last;
-	// by stack: that, as a record says it, and this thread's record; 0 = empty
+	// by stack: its index as kmem_site.stack has it, and this thread's record; 0 = empty
 	_Atomic uint64_t joined[1u << SITE_OWNER_JOINED_BITS];
 };
 

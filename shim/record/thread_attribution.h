@@ -1,16 +1,17 @@
 /*
  * thread_attribution.h - on whose behalf does a thread without Python frames allocate?
  *
- * Threads of pools (XLA, TensorFlow, OpenMP) and threads that a library starts allocate what a line of Python asked for, and have
- * no Python stack. Their stacks are given one from elsewhere, marked as such:
+ * Threads of pools (XLA, TensorFlow, OpenMP) and threads that a library starts allocate what a line of Python asked for, but have
+ * no Python stack. So their stacks are given Python frames of another thread, and are marked as given:
  *
- *   while       the user's line at which a Python thread allocated last, of the Python thread that came last to a stack it had
- *               not remembered. One line, not its callers: else sites would be as many as worker stacks times Python stacks.
- *   started by  the Python frames of the thread that created this one, or those that the creator was given, at that moment.
+ *   while       the line of the user's code at which a Python thread allocated last. If there are several Python threads, it is the one
+ *               that was the last to bring a stack which it had not remembered. One line, without its callers: with them there would be
+ *               as many sites as worker stacks times Python stacks.
+ *   started by  the Python frames of the thread that created this one, at that moment; or, if it had none, those that it was given.
  *
- * Both where both are known. `while` comes first and decides where the bytes are shown: a pool outlives the line that made it. It
- * is the last line known, not a proof: a program whose Python sleeps while its own native threads work gets the line before.
- * A thread that has run Python code itself never gets its own last line.
+ * A stack gets both if both are known. `while` comes first and decides where the bytes are shown, for a pool outlives the line that
+ * made it. It is the last line known and no proof: if Python sleeps while the program's native threads work, they get the line before
+ * the sleep. A thread that has run Python code itself never gets its own last line.
  *
  * Context     inside the reentry guard.
  * Safe from   any hook; no allocation, no lock. Never reads another thread's interpreter state: only the number of a site.

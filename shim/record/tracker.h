@@ -35,9 +35,9 @@ struct live_block {
 };
 
 /*
- * Heap. hook_frame is always __builtin_frame_address(0) of the hook. When the interpreter's allocator asks, so that the Python stack
- * says all when there is one, the others get it with TRACKER_FRAME_PYTHON, a bit of it that is 0; `mark` is POINTER_MAP_OBJECT for what
- * may be an object, else 0.
+ * Heap. hook_frame is __builtin_frame_address(0) of the hook. The functions named _python are for requests of the interpreter's
+ * allocator: if the thread has a Python stack, that stack is enough and no native frame is walked. They pass hook_frame on with the bit
+ * TRACKER_FRAME_PYTHON, which is 0 in an address. `mark` is POINTER_MAP_OBJECT if the block may be a Python object, else 0.
  */
 #define TRACKER_FRAME_PYTHON EVENT_SITE_PYTHON
 void tracker_allocated(const void *hook_frame, void *addr, size_t bytes);

@@ -14,8 +14,9 @@
  *   both of these        -                                            tracker_gain_slow(), tracker_resize_slow()
  *   map                  map_small()                                  tracker_map_slow()
  *
- * Not one text: the fast path books into a record of the calling thread, in the epoch in which that was changed last. So it has no
- * locked instruction, asks for nothing twice and needs no loop. The slow path has all of these, for any record and domain.
+ * Not chosen  one text for both. The fast path only changes a record of the calling thread, and only if the peak's epoch is still the
+ *             one in which that record was changed last. So it needs no locked instruction, no second question and no loop. The slow
+ *             path needs all three, because it takes any record and any domain.
  */
 #ifndef TRACKER_PARTS_H
 #define TRACKER_PARTS_H
@@ -99,9 +100,10 @@ lose_event(uint64_t bytes)
 }
 
 /*
- * After the total, an event changes what a record has counted and what it holds: a thread that is killed in between leaves them apart
- * by one request, which analyzer/capture/capture_cross_check.c takes for damage. So nothing is made or looked at in between: no record, no heartbeat.
- * Nor is the record's page brought back, for which there may be no memory left: it is written to before.
+ * An event changes three numbers, one after the other: the total, the counters of a record, and what the record holds. A thread that is
+ * killed in between leaves the last two apart by one request. analyzer/capture/capture_cross_check.c takes that for damage. So the time
+ * in between is kept short: no record is made and no heartbeat is written there. The record's page may have to be brought back, and
+ * memory may run out on that: so this function writes to the record before the first of the changes.
  */
 static inline void
 book_prepare(struct kmem_site *site)

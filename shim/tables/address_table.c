@@ -14,8 +14,9 @@
 enum { KEY_FREE = 0, KEY_BUSY = 1 };
 
 /*
- * relaxed, all but the key: A2; a sweep may read what is just being written, and looks at the key again. The reach is not the block's, but of
- * all addresses that belong here: so many slots from here on may have one. Who looks for an address knows it from who put it.
+ * relaxed, all but the key: A2. A sweep may read a slot that is just being written; so it reads the key a second time. `reach` is not about
+ * the block in this slot. It is about all addresses whose first place is this slot: they are within so many slots from here. A thread
+ * that asks for an address got it from the thread that put it, so it sees that thread's reach.
  */
 struct address_slot {
 	_Atomic uint64_t key;
@@ -223,7 +224,7 @@ address_table_sweep(struct address_table *table, uint64_t *cursor,
 		if (key <= KEY_BUSY)
 			continue;
 		*block = read_slot(slot);
-		atomic_thread_fence(memory_order_acquire); // the block before the second look at the key
+		atomic_thread_fence(memory_order_acquire); // the block is read before the key is read a second time
 		if (atomic_load_explicit(&slot->key, memory_order_relaxed) == key && is_meant(key, *block, context) &&
 		    address_table_take(table, key, block))
 			return true;

@@ -1,9 +1,9 @@
 /*
  * generations.h - from how many different times do the surviving blocks of a site come?
  *
- * The clock counts 1 to 255 and ticks with what is allocated, bytes or blocks: every 64 KiB until 512 KiB, then eight times per doubling.
- * A tick in which a site allocates is a generation of that site. A site gets counters when it allocates while it still holds
- * GENERATIONS_MIN_BYTES that are older: sites without surviving blocks cost nothing, and most of the others hold next to nothing.
+ * The clock counts from 1 to 255. It ticks as the program allocates, in bytes or in blocks: every 64 KiB until 512 KiB, then eight times
+ * per doubling. A tick in which a site allocates is a generation of that site. A site gets counters late: when it allocates and still
+ * holds GENERATIONS_MIN_BYTES from before. So sites without surviving blocks cost nothing, and most others hold too little to get any.
  *
  * Safe from   any thread and signal handler.
  * When full   blocks are not counted (generation 0); the leak test then knows less.
@@ -22,8 +22,8 @@
 #define GENERATIONS_MIN_BYTES 1024
 
 /*
- * The clock after so much more was allocated: at most one large block, and others of less than 64 KiB together. Both are added up in the
- * thread until they are 64 KiB or 1,024 blocks.
+ * The clock after so many bytes and blocks more were allocated: at most one large block, and others of less than 64 KiB together. Both
+ * numbers are added up in the thread. At 64 KiB or 1,024 blocks the sums move the clock.
  */
 uint8_t generations_tick(uint64_t bytes, uint64_t blocks);
 static inline uint8_t

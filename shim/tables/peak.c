@@ -1,10 +1,12 @@
 /*
  * peak.c - who held the memory when the total was highest (see peak.h)?
  *
- * The domain's word holds {now, mark, epoch}. A release that finds now above mark is the falling edge of a new maximum:
- * it stores mark = now and begins the next epoch. The event's epoch is the one its update of the domain's word was made in:
- * that compare-and-swap puts all events of the domain in one order. An event that a thread holds back has the epoch it saw. A site's word holds {now, mark, epoch} too, where
- * mark is what the site held when its epoch began:
+ * The domain's word holds {now, mark, epoch}: live bytes, the highest maximum so far, and how often a new maximum was found. A release
+ * that finds now above mark has found one: it stores mark = now and begins the next epoch.
+ *
+ * Each event has an epoch. An event that updates the domain's word has the epoch that it stored or found there: the compare-and-swap
+ * puts all these events in one order. An event that waits in its thread's batch has the epoch that the thread saw. A site's word holds
+ * {now, mark, epoch} too; its mark is what the site held when its epoch began:
  *
  *   event epoch > site epoch   mark = now, epoch = event epoch, now += delta
  *   event epoch = site epoch   now += delta
@@ -50,7 +52,7 @@ replace(struct kmem_peak_word *at, struct kmem_peak_word *seen, struct kmem_peak
 	return found == before;
 }
 
-/* The limit stays until the thread's next sum is added, whatever the total does meanwhile; the largest one bounds what is off. */
+/* The limit stays until the thread's next sum is added, even if the total changes meanwhile. The largest limit bounds the error. */
 static void
 set_limit(struct peak_batch *batch, int64_t total)
 {

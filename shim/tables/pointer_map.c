@@ -257,7 +257,7 @@ pointer_map_put_slow(uint64_t addr, struct address_block block, struct address_b
 
 /* ---- take ---- */
 
-/* One look. False also when another thread took it, or moved it aside, at the same moment. */
+/* Takes it at the first try. False also if another thread took it, or moved it aside, at the same moment. */
 static bool
 take_once(uint64_t addr, struct address_block *block)
 {
@@ -279,15 +279,15 @@ bool
 pointer_map_take_slow(uint64_t addr, struct address_block *block)
 {
 	for (unsigned wait = 0; wait < TRIM_WAIT_YIELDS; wait++) {
-		/* acquire: pairs with move_aside(): what it put back is seen by a look after the end. */
+		/* acquire: pairs with move_aside(). A try that begins after its end sees what it put back. */
 		uint32_t before = atomic_load_explicit(&moves, memory_order_acquire);
 
 		if (take_once(addr, block))
 			return true;
 		/*
-		 * Did pages move while we looked? acquire keeps this load behind the look. A look that saw a fresh page came
-		 * after the move, and the kernel made every processor forget the old page in between, a full barrier: it
-		 * also sees the count that was raised before.
+		 * Did pages move during the try? acquire keeps this load behind the try's loads. A try that saw a fresh page
+		 * came after the move. In between, the kernel made every processor forget the old page, which is a full
+		 * barrier: so this load also sees the count that was raised before the move.
 		 */
 		atomic_thread_fence(memory_order_acquire);
 		if (before % 2 == 0 && atomic_load_explicit(&moves, memory_order_relaxed) == before)

@@ -72,8 +72,9 @@ bool pointer_map_find(uint64_t addr, struct address_block *block);
 void pointer_map_clear(void); // forked child: one thread
 
 /*
- * Shows blocks that may be objects, in pieces of 64 MiB of addresses from where the last call stopped, round and round: until all were shown,
- * or `most_words` were looked at. Returns whether all were. Blocks come and go meanwhile; who calls must know that what it looks at stays.
+ * Shows blocks that may be Python objects to the visitor. Goes on where the last call stopped, in pieces of 64 MiB of addresses, and
+ * begins anew at the end. Stops when all were shown, or after `most_words` words of the map. Returns whether all were shown. Blocks come
+ * and go meanwhile: the caller must know that those it reads stay.
  */
 typedef void pointer_map_visitor(void *context, uint64_t addr, struct address_block block);
 bool pointer_map_visit(size_t most_words, pointer_map_visitor *visitor, void *context);

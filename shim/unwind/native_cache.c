@@ -204,7 +204,7 @@ remember(struct native_cache *cache, uint64_t step_count, uint64_t top, uint64_t
 			if (!is_same)
 				run.last = run.given;
 		}
-		run.way = digest_with(run.way, place->pc);
+		run.callers_digest = digest_with(run.callers_digest, place->pc);
 		cache->runs[frame] = run;
 		cfa = place->sp;
 		rbp = place->rbp;
@@ -481,7 +481,7 @@ native_cache_path(const struct native_cache *cache)
 	uint64_t first = cache->room - cache->frame_count;
 	uint64_t given = cache->frame_count - cache->is_last_hidden;
 
-	return cache->frame_count == 0 || cache->runs[first].shown == given ? 0 : cache->runs[first].way;
+	return cache->frame_count == 0 || cache->runs[first].shown == given ? 0 : cache->runs[first].callers_digest;
 }
 
 bool

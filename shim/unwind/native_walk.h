@@ -37,11 +37,11 @@ struct native_function {
 
 /* What is known of a frame and those outside of it. */
 struct native_run {
-	uint32_t length; // frames from here on, outwards, that are in the same function
-	uint32_t shown;  // frames from here on that are given out, without what recursion leaves out
-	uint64_t way;    // digest of the return addresses from here on
-	uint64_t given;  // the same of the frames that are given out
-	uint64_t last;   // that of the outermost frame of this run
+	uint32_t length;         // frames from here on, outwards, that are in the same function
+	uint32_t shown;          // frames from here on that are given out, without what recursion leaves out
+	uint64_t callers_digest; // digest of the return addresses from here on
+	uint64_t given;          // the same of the frames that are given out
+	uint64_t last;           // that of the outermost frame of this run
 };
 
 /*

@@ -394,6 +394,70 @@ data_set_loaded_once(void)
 	killed_in_container(768 * MIB);
 }
 
+/* HEAP and MMAP stand for the two domains of small objects. */
+static struct model_site *
+sampled(uint32_t line, uint64_t bytes)
+{
+	struct model_site *site;
+
+	hand_model_domain(&hand.domains[HEAP], "python/object");
+	hand.model.sample_bytes = KMEM_PYTHON_SAMPLE_BYTES;
+	site = leaking(HEAP, line, bytes, bytes / 80);
+	site->samples = site->peak_samples = bytes / KMEM_PYTHON_SAMPLE_BYTES;
+	return site;
+}
+
+static void
+free_in_arenas(uint64_t bytes)
+{
+	static const struct model_frame frame = { .kind = MODEL_FRAME_PYTHON,
+		                                      .function = "free in arenas of small Python objects",
+		                                      .file = "",
+		                                      .module = "",
+		                                      .module_path = "" };
+	static const struct model_frame *const frames[] = { &frame };
+	struct model_site *site;
+
+	hand_model_domain(&hand.domains[MMAP], "python/arena");
+	site = hand_model_site(&hand, MMAP, 99, bytes);
+	site->is_rest_of_arenas = true;
+	site->stack_flags = KMEM_STACK_ARENA;
+	site->where = &frame;
+	site->frames = frames;
+	site->frame_count = 1;
+}
+
+static void
+small_objects_are_kept(void)
+{
+	sampled(41, 600 * MIB);
+	free_in_arenas(50 * MIB);
+	looked(20 * MIB, 0);
+	killed_in_container(700 * MIB);
+}
+
+static void
+small_objects_too_few_to_judge(void)
+{
+	struct model_site *site = sampled(41, 2 * MIB);
+
+	hand_model_generations(site, 1, 1, 1, 1);
+	free_in_arenas(1 * MIB);
+	hand_model_site(&hand, CUDA0, 12, 300 * MIB);
+	looked(20 * MIB, 0);
+}
+
+static void
+small_objects_were_released(void)
+{
+	struct model_site *site = sampled(41, 10 * MIB);
+
+	hand_model_generations(site, 1, 12, 0, 3);
+	free_in_arenas(500 * MIB);
+	looked(20 * MIB, 0);
+	killed_in_container(520 * MIB);
+}
+
 static void
 program_in_cpp(void)
 {
@@ -500,6 +564,9 @@ static const struct situation {
 	SITUATION(memory_that_was_never_touched),
 	SITUATION(imports_hold_it),
 	SITUATION(data_set_loaded_once),
+	SITUATION(small_objects_are_kept),
+	SITUATION(small_objects_too_few_to_judge),
+	SITUATION(small_objects_were_released),
 	SITUATION(program_in_cpp),
 	SITUATION(time_was_up),
 	SITUATION(notebook_lost_a_tensor),

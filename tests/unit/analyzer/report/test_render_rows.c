@@ -230,7 +230,8 @@ a_check_says_what_arenas_need(void **state)
 		const char *before, *after, *place, *note;
 	} cases[] = {
 		{ "python/arena", "python/arena", "  in train.py:41 epoch\n",
-		  "\nnote: to see the lines that fill Python's arenas, record both with --python-objects" },
+		  "\nnote: lines of small Python objects are not known in both: record both with KMEMSHIM_PYTHON_OBJECTS not set, or "
+		  "both with --python-objects" },
 		{ "python/arena", "heap", "  new, allocated at train.py:41 epoch\n",
 		  "\nnote: only the baseline has Python's arenas; the other was recorded with --python-objects or "
 		  "PYTHONMALLOC=malloc" },

@@ -151,7 +151,7 @@ nothing_is_looked_at_before_the_wrappers_are_there(void **state)
 	objects_of(site_of(100), 0, 100, 1);
 	object_census_take(true);
 	assert_int_equal(rows(), 0);
-	object_census_begin();
+	object_census_begin(OBJECT_CENSUS_ALL);
 	object_census_take(true);
 	assert_int_equal(rows(), 1);
 }

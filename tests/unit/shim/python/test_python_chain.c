@@ -47,12 +47,12 @@ enter(unsigned depth)
 }
 
 static uint64_t
-digest(struct python_chain *trail, unsigned depth)
+digest(struct python_chain *chain, unsigned depth)
 {
 	uint64_t sum = 0;
 
 	if (depth != 0)
-		assert_true(python_chain_digest(trail, &layout, address(depth), &sum));
+		assert_true(python_chain_digest(chain, &layout, address(depth), &sum));
 	return sum;
 }
 

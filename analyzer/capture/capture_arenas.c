@@ -1,0 +1,194 @@
+/*
+ * capture_arenas.c - which part of Python's arenas is known by line (see capture_arenas.h)?
+ *
+ * The records of a private copy are changed, as in capture_exit.c, so that nobody else needs to know that two domains hold the same
+ * bytes. What is left of the arenas is free, or is kept for sizes that are rounded up, or was given out before recording. Which line made
+ * the arenas grow says nothing of that: their records become one site.
+ */
+#include "capture/capture_arenas.h"
+
+#include "kmem_words.h"
+
+/* relaxed: a private copy that nobody else looks at */
+#define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
+#define SET(field, value) atomic_store_explicit(&(field), (value), memory_order_relaxed)
+
+/* What all records of a domain hold; modulo 2^64 until all are added. */
+struct held {
+	uint64_t live_bytes;
+	uint64_t peak_bytes;
+};
+
+static struct kmem_site *
+site_at(struct capture *capture, size_t index)
+{
+	return (struct kmem_site *)(void *)capture->sections[KMEM_SECTION_SITES].bytes + index;
+}
+
+static struct kmem_domain_row *
+row_of(struct capture *capture, unsigned domain)
+{
+	return (struct kmem_domain_row *)(uintptr_t)capture_domain(capture, domain);
+}
+
+static uint64_t
+not_negative(uint64_t sum)
+{
+	return (int64_t)sum > 0 ? sum : 0;
+}
+
+static struct held
+held_by(struct capture *capture, unsigned domain)
+{
+	struct held held = { 0 };
+
+	for (size_t i = 0; i < capture_site_count(capture); i++) {
+		const struct kmem_site *site = site_at(capture, i);
+
+		if (site->domain == domain)
+			held.live_bytes += COPY_OF(site->allocated_bytes) - COPY_OF(site->freed_bytes);
+	}
+	held.live_bytes = not_negative(held.live_bytes);
+	held.peak_bytes = kmem_domain_peak_bytes(row_of(capture, domain)->peak);
+	if (held.peak_bytes < held.live_bytes)
+		held.peak_bytes = held.live_bytes;
+	return held;
+}
+
+static uint64_t
+scaled(uint64_t bytes, uint64_t from, uint64_t to)
+{
+	return bytes / from * to; // all are multiples of it
+}
+
+/* 48 bits that may be below 0. */
+static uint64_t
+scaled_signed(uint64_t word, uint64_t from, uint64_t to)
+{
+	int64_t bytes = (int64_t)(word << 16) >> 16;
+
+	return (uint64_t)(bytes / (int64_t)from * (int64_t)to);
+}
+
+static struct kmem_peak_word
+scaled_word(struct kmem_peak_word word, uint64_t from, uint64_t to)
+{
+	return kmem_peak_pack(scaled_signed(word.now, from, to), scaled_signed(word.mark, from, to), kmem_peak_epoch(word));
+}
+
+/* Each sample stands for `to` bytes and not for `from`. */
+static void
+scale_objects(struct capture *capture, uint64_t from, uint64_t to)
+{
+	struct kmem_domain_row *row = row_of(capture, KMEM_DOMAIN_PYTHON_OBJECT);
+
+	for (size_t i = 0; i < capture_site_count(capture); i++) {
+		struct kmem_site *site = site_at(capture, i);
+
+		if (site->domain != KMEM_DOMAIN_PYTHON_OBJECT)
+			continue;
+		SET(site->allocated_bytes, scaled(COPY_OF(site->allocated_bytes), from, to));
+		SET(site->freed_bytes, scaled(COPY_OF(site->freed_bytes), from, to));
+		site->peak = scaled_word(site->peak, from, to);
+	}
+	row->peak = scaled_word(row->peak, from, to);
+	SET(((struct kmem_header *)(void *)capture->head)->python_sample_bytes, to);
+}
+
+/* The record whose stack says that it is arenas; else any of them. NULL: there is none. */
+static struct kmem_site *
+find_arenas(struct capture *capture)
+{
+	struct kmem_site *found = NULL;
+
+	for (size_t i = 0; i < capture_site_count(capture); i++) {
+		struct kmem_site *site = site_at(capture, i);
+		struct capture_stack stack;
+
+		if (site->domain != KMEM_DOMAIN_PYTHON_ARENA || COPY_OF(site->stack) == 0 ||
+		    !capture_stack(capture, COPY_OF(site->stack), "stack of a site", &stack))
+			continue;
+		found = site;
+		if ((stack.flags & KMEM_STACK_ARENA) != 0)
+			break;
+	}
+	return found;
+}
+
+/* All arenas become that one site, which is less by so much. Its share of the peak is said anew, for all records in one epoch. */
+static void
+reduce(struct capture *capture, struct kmem_site *arenas, struct held less)
+{
+	struct kmem_peak_word *row = &row_of(capture, KMEM_DOMAIN_PYTHON_ARENA)->peak;
+	struct held all = held_by(capture, KMEM_DOMAIN_PYTHON_ARENA);
+	uint32_t epoch = kmem_peak_epoch(*row);
+	struct kmem_peak_word before = kmem_peak_pack(all.live_bytes, kmem_peak_mark(*row), epoch);
+
+	for (size_t i = 0; i < capture_site_count(capture); i++) {
+		struct kmem_site *site = site_at(capture, i);
+		bool is_first = site == arenas;
+		uint64_t share;
+
+		if (site->domain != KMEM_DOMAIN_PYTHON_ARENA)
+			continue;
+		share = kmem_site_peak_bytes(before, site->peak);
+		site->peak = kmem_peak_pack(kmem_peak_now(site->peak) - (is_first ? less.live_bytes : 0),
+		                            share - (is_first ? less.peak_bytes : 0), epoch);
+		SET(site->stack, COPY_OF(arenas->stack));
+	}
+	SET(arenas->freed_bytes, COPY_OF(arenas->freed_bytes) + less.live_bytes);
+	*row = kmem_peak_pack(all.live_bytes - less.live_bytes, all.peak_bytes - less.peak_bytes, epoch);
+}
+
+static void
+reduce_inherited(struct capture *capture)
+{
+	struct kmem_domain_row *arenas = row_of(capture, KMEM_DOMAIN_PYTHON_ARENA);
+	struct kmem_domain_row *objects = row_of(capture, KMEM_DOMAIN_PYTHON_OBJECT);
+
+	if (objects->inherited_bytes > arenas->inherited_bytes)
+		objects->inherited_bytes = arenas->inherited_bytes;
+	arenas->inherited_bytes -= objects->inherited_bytes;
+}
+
+/* For how many bytes each may stand, so that all have room. */
+static uint64_t
+fitting(uint64_t sample_bytes, uint64_t objects_bytes, uint64_t arenas_bytes)
+{
+	if (objects_bytes <= arenas_bytes)
+		return sample_bytes;
+	return (uint64_t)((unsigned __int128)sample_bytes * arenas_bytes / objects_bytes);
+}
+
+uint64_t
+capture_arenas_sample_bytes(const struct capture *capture)
+{
+	return (uint32_t)COPY_OF(capture->header->python_sample_bytes); // once of twice
+}
+
+void
+capture_arenas_split(struct capture *capture)
+{
+	uint64_t sample_bytes = capture_arenas_sample_bytes(capture);
+	struct held arenas = held_by(capture, KMEM_DOMAIN_PYTHON_ARENA);
+	struct held objects = held_by(capture, KMEM_DOMAIN_PYTHON_OBJECT);
+	struct kmem_site *rest = find_arenas(capture);
+
+	reduce_inherited(capture);
+	if (sample_bytes == 0 || rest == NULL)
+		return;
+	if (objects.live_bytes > arenas.live_bytes || objects.peak_bytes > arenas.peak_bytes) {
+		uint64_t by_live = fitting(sample_bytes, objects.live_bytes, arenas.live_bytes);
+		uint64_t by_peak = fitting(sample_bytes, objects.peak_bytes, arenas.peak_bytes);
+		uint64_t fitting_bytes = by_live < by_peak ? by_live : by_peak;
+
+		if (fitting_bytes == 0)
+			return;
+		scale_objects(capture, sample_bytes, fitting_bytes);
+		objects = held_by(capture, KMEM_DOMAIN_PYTHON_OBJECT);
+	}
+	/* The rest was at its own highest at another moment: it is not less than what is left now. */
+	if (arenas.peak_bytes - objects.peak_bytes < arenas.live_bytes - objects.live_bytes)
+		objects.peak_bytes = arenas.peak_bytes - (arenas.live_bytes - objects.live_bytes);
+	reduce(capture, rest, objects);
+}

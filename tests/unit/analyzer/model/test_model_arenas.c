@@ -1,0 +1,219 @@
+/*
+ * test_model_arenas.c - do sampled small objects and what is left of the arenas add up to what the arenas take?
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture_builder.h"
+#include "kmem_words.h"
+#include "load_built.h"
+#include "model/model_load.h"
+#include "scratch.h"
+
+#define R KMEM_PYTHON_SAMPLE_BYTES
+#define MIB (UINT64_C(1) << 20)
+
+static struct model *
+load_sound(struct capture_builder *builder)
+{
+	struct model *model = load_built(builder, KMEM_STATE_CLEAN_EXIT);
+
+	if (model->damage_count != 0)
+		fail_msg("damaged: %s", model->damages[0]);
+	return model;
+}
+
+static struct capture_builder *
+begin(uint64_t sample_bytes)
+{
+	struct capture_builder *builder = capture_builder_new();
+
+	strcpy(capture_builder_domain(builder, KMEM_DOMAIN_PYTHON_ARENA)->name, "python/arena");
+	strcpy(capture_builder_domain(builder, KMEM_DOMAIN_PYTHON_OBJECT)->name, "python/object");
+	capture_builder_header(builder)->python_sample_bytes = sample_bytes != 0 ? kmem_twice((uint32_t)sample_bytes) : 0;
+	return builder;
+}
+
+static void
+add(struct capture_builder *builder, unsigned domain, uint64_t pc, uint16_t flags, uint64_t allocated_bytes,
+    uint64_t freed_bytes)
+{
+	uint64_t frames[] = { pc, 0x500200 };
+	uint32_t stack = capture_builder_stack(builder, frames, flags == KMEM_STACK_ARENA ? 0 : 2, flags);
+
+	capture_builder_site(builder, domain, stack, allocated_bytes, allocated_bytes / 64, freed_bytes, freed_bytes / 64);
+}
+
+static const struct model_domain *
+domain_of(const struct model *model, const char *name)
+{
+	for (size_t i = 0; i < model->domain_count; i++) {
+		if (strcmp(model->domains[i].name, name) == 0)
+			return &model->domains[i];
+	}
+	return NULL;
+}
+
+/* All sites of a domain. */
+static struct model_site
+sum_of(const struct model *model, const char *name)
+{
+	struct model_site sum = { 0 };
+
+	for (size_t i = 0; i < model->site_count; i++) {
+		if (strcmp(model->domains[model->sites[i].domain].name, name) != 0)
+			continue;
+		sum.live_bytes += model->sites[i].live_bytes;
+		sum.peak_bytes += model->sites[i].peak_bytes;
+		sum.samples += model->sites[i].samples;
+		sum.process_count++;
+	}
+	return sum;
+}
+
+/* An import's arenas among them: which line made arenas grow says nothing of what is left of them. */
+static void
+objects_and_the_rest_are_the_arenas(void **state)
+{
+	struct capture_builder *builder = begin(R);
+	struct model *model;
+
+	(void)state;
+	add(builder, KMEM_DOMAIN_PYTHON_ARENA, 0x400100, KMEM_STACK_ARENA, 90 * MIB, 10 * MIB);
+	add(builder, KMEM_DOMAIN_PYTHON_ARENA, 0x400100, KMEM_STACK_IMPORT_CUT, 20 * MIB, 0);
+	add(builder, KMEM_DOMAIN_PYTHON_OBJECT, 0x400200, 0, 80 * MIB, 20 * MIB);
+	add(builder, KMEM_DOMAIN_PYTHON_OBJECT, 0x400300, 0, 10 * MIB, 0);
+	model = load_sound(builder);
+	assert_int_equal(model->sample_bytes, R);
+	assert_int_equal(domain_of(model, "python/object")->live_bytes, 70 * MIB);
+	assert_int_equal(domain_of(model, "python/arena")->live_bytes, 30 * MIB);
+	assert_true(domain_of(model, "python/arena")->peak_bytes >= 30 * MIB);
+	assert_int_equal(sum_of(model, "python/object").samples, 70 * MIB / R);
+	assert_int_equal(sum_of(model, "python/arena").live_bytes, 30 * MIB);
+	assert_int_equal(sum_of(model, "python/arena").peak_bytes, domain_of(model, "python/arena")->peak_bytes);
+	assert_int_equal(sum_of(model, "python/arena").process_count, 1);
+	assert_int_equal(model->processes[0].live_bytes, 100 * MIB);
+	model_free(model);
+}
+
+/* Chance: then each sample stands for less. */
+static void
+objects_are_never_more_than_the_arenas(void **state)
+{
+	struct capture_builder *builder = begin(R);
+	struct model *model;
+
+	(void)state;
+	add(builder, KMEM_DOMAIN_PYTHON_ARENA, 0x400100, KMEM_STACK_ARENA, 40 * MIB, 0);
+	add(builder, KMEM_DOMAIN_PYTHON_OBJECT, 0x400200, 0, 35 * MIB, 0);
+	add(builder, KMEM_DOMAIN_PYTHON_OBJECT, 0x400300, 0, 15 * MIB, 0);
+	model = load_sound(builder);
+	assert_int_equal(model->sample_bytes, R * 4 / 5);
+	assert_in_range(domain_of(model, "python/object")->live_bytes, 40 * MIB - 200, 40 * MIB);
+	assert_int_equal(domain_of(model, "python/object")->live_bytes + domain_of(model, "python/arena")->live_bytes,
+	                 40 * MIB);
+	assert_int_equal(sum_of(model, "python/object").samples, 50 * MIB / R);
+	assert_int_equal(model->processes[0].live_bytes, 40 * MIB);
+	model_free(model);
+}
+
+static void
+without_a_sample_arenas_are_what_they_were(void **state)
+{
+	struct capture_builder *builder = begin(0);
+	struct model *model;
+
+	(void)state;
+	add(builder, KMEM_DOMAIN_PYTHON_ARENA, 0x400100, KMEM_STACK_ARENA, 90 * MIB, 10 * MIB);
+	add(builder, KMEM_DOMAIN_PYTHON_ARENA, 0x400100, KMEM_STACK_IMPORT_CUT, 20 * MIB, 0);
+	model = load_sound(builder);
+	assert_int_equal(model->sample_bytes, 0);
+	assert_int_equal(domain_of(model, "python/arena")->live_bytes, 100 * MIB);
+	assert_int_equal(sum_of(model, "python/arena").process_count, 2);
+	for (size_t i = 0; i < model->site_count; i++)
+		assert_false(model->sites[i].is_rest_of_arenas);
+	model_free(model);
+}
+
+/* Generations count samples: those that are older than the counters are as many as the bytes say. */
+static void
+generations_are_of_samples(void **state)
+{
+	struct capture_builder *builder = begin(R);
+	struct kmem_generations *block;
+	struct model *model;
+
+	(void)state;
+	capture_builder_header(builder)->generation_clock = 40;
+	add(builder, KMEM_DOMAIN_PYTHON_ARENA, 0x400100, KMEM_STACK_ARENA, 90 * MIB, 0);
+	add(builder, KMEM_DOMAIN_PYTHON_OBJECT, 0x400200, 0, 90 * R, 10 * R);
+	capture_builder_site_at(builder, 1)->first_generation = 20;
+	block = capture_builder_generations(builder, 1, 3u << 24 | 39u << 16 | 8);
+	for (unsigned i = 0; i < 8; i++)
+		block->live_count[i] = 9;
+	model = load_sound(builder);
+	for (size_t i = 0; i < model->site_count; i++) {
+		if (model->sites[i].samples == 0)
+			continue;
+		assert_int_equal(model->sites[i].generations_total, 9);
+		assert_int_equal(model->sites[i].generations_alive, 9); // eight with nine each, and eight samples before them
+	}
+	model_free(model);
+}
+
+/* Of 10,000 draws of a Poisson number around k, at least 94 in 100 lie within the error that is told of them. */
+static void
+an_error_is_told_that_holds(void **state)
+{
+	static const double means[] = { 3, 10, 30, 100, 400, 2000 };
+
+	(void)state;
+	assert_int_equal(model_estimate_error(R, 0), 0);
+	assert_int_equal(model_estimate_error(0, 5), 0);
+	for (size_t i = 0; i < sizeof(means) / sizeof(means[0]); i++) {
+		enum { DRAWS = 10000 };
+		uint64_t random = 88172645463325252u;
+		unsigned within = 0;
+
+		for (unsigned draw = 0; draw < DRAWS; draw++) {
+			double left = means[i];
+			uint64_t count = 0;
+
+			for (;;) { // exponential distances
+				random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+				left -= -log(((double)(random >> 11) + 0.5) * 0x1p-53);
+				if (left < 0)
+					break;
+				count++;
+			}
+			double error = (double)model_estimate_error(R, count * R) / (double)R;
+
+			within += fabs((double)count - means[i]) <= (count == 0 ? 3.7 : error);
+		}
+		assert_in_range(within, DRAWS * 94 / 100, DRAWS);
+	}
+	assert_in_range(model_estimate_error(R, 96 * MIB), 10 * MIB, 11 * MIB);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(objects_and_the_rest_are_the_arenas),
+		cmocka_unit_test(objects_are_never_more_than_the_arenas),
+		cmocka_unit_test(without_a_sample_arenas_are_what_they_were),
+		cmocka_unit_test(generations_are_of_samples),
+		cmocka_unit_test(an_error_is_told_that_holds),
+	};
+
+	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}
