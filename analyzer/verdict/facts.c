@@ -14,7 +14,7 @@
 #include "analysis/device_parts.h"
 #include "base/memory.h"
 #include "capture/kill_counters.h"
-#include "analysis/failed_requests.h"
+#include "analysis/refused_requests.h"
 
 #define NEAR_LIMIT_PERCENT 97     // charged of the limit at the last heartbeat; measured at kills: 98 and more
 #define FAR_FROM_LIMIT_PERCENT 80 // below this, memory is not the suspect

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "capture/kill_counters.h"
-#include "analysis/failed_requests.h"
+#include "analysis/refused_requests.h"
 #include "verdict/verdict.h"
 
 #define EXITED(status) ((status) << 8)
